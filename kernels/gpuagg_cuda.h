@@ -300,7 +300,7 @@ typedef struct GpuaggHistChoice
 	int			copies;			/* M, sub-histograms a block; GLOBAL: of the device */
 	int			passes;			/* S, or the partitions */
 	int			bin_bytes;		/* shared memory of one bin */
-	int			together;		/* one of the fastest kernels takes all operators at once: it reads each column once */
+	int			together;		/* one of the fastest kernels takes all operators at once, by the bins as they are: it reads each column once */
 } GpuaggHistChoice;
 
 GpuaggCudaStatus gpuagg_hist_init(MonoidId op, void *states, int64_t nbins,

@@ -1,7 +1,7 @@
 /*
  * hist_deviations.cu
- *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column of bins, or of keys with one range, no
- *	  NULLs or filter, with or without a count of the rows and extremes of the column.
+ *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column of bins, or of keys with one range,
+ *	  or two of these, no NULLs or filter, with or without a count of the rows and extremes of the column.
  *
  * A block has 1024 threads with a row each and so 64 registers, which suffices as its loop has no calls: what is
  * alive across a call is in local memory all along, which the L2 cache has where bins take the L1's room.  Rows out
@@ -69,6 +69,28 @@ struct DeviationPlaces
 	u32			bias;
 };
 
+/* What a row has of its bin, loaded ahead of its turn: the bin, or two keys. */
+template <bool PAIRED> struct DeviationKeys
+{
+	u32			key,
+				inner;			/* of two */
+
+	__device__ __forceinline__ void
+	load(const FastArgs &fast, u64 row)
+	{
+		const int32_t *column = PAIRED ? fast.keys.column[0] : fast.bins.column;
+
+		key = PAIRED || column ? (u32) __ldcs(column + row) : 0;
+		inner = PAIRED ? (u32) __ldcs(fast.keys.column[1] + row) : 0;
+	}
+	/* Before `origin` is subtracted. */
+	__device__ __forceinline__ u32
+	bin(const FastArgs &fast) const
+	{
+		return PAIRED ? fast.keys.bin(key, inner) : key;
+	}
+};
+
 /* A row to its bin, if it is in; returns whether it is out of the window. */
 template <int BITS, bool EXTREMES> static __device__ __forceinline__ bool
 add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces &p, int e0, u32 b, double v, bool in)
@@ -103,16 +125,15 @@ add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces 
 }
 
 /* A block's rows [begin, end) of bins [bin0, bin0 + nbins); begin is a multiple of 32. */
-template <int BITS, bool EXTREMES> static __device__ __forceinline__ void
+template <int BITS, bool EXTREMES, bool PAIRED> static __device__ __forceinline__ void
 add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins, u64 begin, u64 end, bool first)
 {
-	const int32_t *bins = fast.bins.column;
 	const double *values = (const double *) args.slot[fast.slot].x.values;
 	DeviationPlaces p = {place_of<FAST_ACCUM_F64>(args, fast, fast.count >= 0, shared, log2_copies(args), bin0, nbins)};
 	int			e0 = args.window[2 * fast.slot];
 	u32			outside = 0;
-	u32			bin,
-				next_bin = 0;
+	DeviationKeys<PAIRED> keys,
+				next_keys = {};
 	double		v,
 				next = 0;
 
@@ -124,7 +145,7 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 	p.most = first && args.report ? fast.bins.n - 1 + p.bias : ~0u;
 	if (begin + threadIdx.x < end)
 	{
-		next_bin = bins ? (u32) __ldcs(bins + begin + threadIdx.x) : 0;
+		next_keys.load(fast, begin + threadIdx.x);
 		next = __ldcs(values + begin + threadIdx.x);
 	}
 	for (u64 row = begin + threadIdx.x; row - threadIdx.x < end; row += THREADS)
@@ -133,14 +154,14 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 		u32			b,
 					out;
 
-		bin = next_bin;
+		keys = next_keys;
 		v = next;
 		if (row + THREADS < end)
 		{
-			next_bin = bins ? (u32) __ldcs(bins + row + THREADS) : 0;
+			next_keys.load(fast, row + THREADS);
 			next = __ldcs(values + row + THREADS);
 		}
-		b = bin - p.origin;
+		b = keys.bin(fast) - p.origin;
 		out = __ballot_sync(~0u, add_deviation<BITS, EXTREMES>(args, fast, p, e0, b, v, there && b < nbins));
 		if (there && b >= nbins && b + bin0 + p.bias > p.most)
 			outside++;
@@ -151,7 +172,7 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 		atomicAdd(&args.status->outside, (u64) outside);
 }
 
-template <int BITS, bool EXTREMES> static __global__ void __launch_bounds__(THREADS, 1)
+template <int BITS, bool EXTREMES, bool PAIRED> static __global__ void __launch_bounds__(THREADS, 1)
 deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -168,7 +189,7 @@ deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__
 		if (pass == 0)
 			wait_for_predecessor();
 		__syncthreads();
-		add_deviations<BITS, EXTREMES>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0);
+		add_deviations<BITS, EXTREMES, PAIRED>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0);
 		__syncthreads();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}
@@ -179,6 +200,15 @@ static __device__ __forceinline__ void
 count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
 {
 	atomicAdd(args.limb + (size_t) slot.limb * args.limb_bins + bin / 2, bin % 2 ? 1ULL << 32 : 1ULL);
+}
+
+/* The bin of a row that has one. */
+static __device__ __forceinline__ u32
+bin_of_row(const FastArgs &fast, u32 row)
+{
+	if (fast.paired)
+		return fast.keys.bin((u32) fast.keys.column[0][row], (u32) fast.keys.column[1][row]);
+	return fast.bins.column ? (u32) fast.bins.column[row] - fast.bins.min : 0;
 }
 
 /* The rows that are marked, to their states or copies of these. */
@@ -203,7 +233,7 @@ out_of_window_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 			u32			w = __ffs(some) - 1,
 						row = (first + w) * 32 + lane;
 			bool		has = __shfl_sync(~0u, mine, w) >> lane & 1;
-			u32			bin = has && fast.bins.column ? (u32) fast.bins.column[row] - fast.bins.min : 0;
+			u32			bin = has ? bin_of_row(fast, row) : 0;
 			u64			bits = has ? (u64) __double_as_longlong(values[row]) : 0;
 
 			if (has && fast.in_moments >= 0)
@@ -214,11 +244,11 @@ out_of_window_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 	hot_end(args);
 }
 
-template <bool EXTREMES> static cudaError_t
+template <bool EXTREMES, bool PAIRED> static cudaError_t
 launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
 {
-	void	  (*kernel) (HistArgs, FastArgs) = args.slot[fast.slot].digit_bits == 24 ? deviations_kernel<24, EXTREMES>
-		: deviations_kernel<28, EXTREMES>;
+	void	  (*kernel) (HistArgs, FastArgs) = args.slot[fast.slot].digit_bits == 24 ? deviations_kernel<24, EXTREMES, PAIRED>
+		: deviations_kernel<28, EXTREMES, PAIRED>;
 	cudaError_t err = allow_shared(kernel, facts);
 
 	if (err != cudaSuccess)
@@ -230,8 +260,9 @@ launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts 
 cudaError_t
 hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
 {
-	cudaError_t err = fast.more[0] >= 0 ? launch_deviations<true>(args, fast, facts, stream)
-		: launch_deviations<false>(args, fast, facts, stream);
+	bool		extremes = fast.more[0] >= 0;
+	cudaError_t err = fast.paired ? (extremes ? launch_deviations<true, true> : launch_deviations<false, true>) (args, fast, facts, stream)
+		: (extremes ? launch_deviations<true, false> : launch_deviations<false, false>) (args, fast, facts, stream);
 
 	if (err == cudaSuccess)
 		err = allow_shared(out_of_window_kernel, facts);

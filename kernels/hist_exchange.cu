@@ -522,7 +522,7 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 {
 	extern __shared__ __align__(16) u32 shared[];
 	constexpr int DIGITS = digits_of(KIND);
-	static_assert(tile_items(KIND) == 4 && sizeof(typename FastInput<KIND>::type) == 8, "rows of a queue");
+	static_assert(tile_items(KIND, false) == 4 && sizeof(typename FastInput<KIND>::type) == 8, "rows of a queue");
 	u32			thread = threadIdx.x - PRODUCERS - RESERVERS,
 				group = thread / CONSUMERS,
 				t = thread % CONSUMERS;

@@ -1,7 +1,7 @@
 /*
  * hist_fast.cu
  *	  Accumulating kernels for the common shapes: an int32 column of bins, or
- *	  of keys with one range, and one operator, with or without a count, over a
+ *	  of keys with one range, or two of these, and one operator, with or without a count, over a
  *	  column without NULLs or filter.
  *
  * Everything else goes through the kernels of hist_kernels.cu.  Same layout of shared
@@ -40,30 +40,35 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin, (u64) hot.digit[k]);
 }
 
-/* A thread's rows of one tile, loaded ahead of their turn. */
-template <int KIND> struct FastTile
+/* A thread's rows of one tile, loaded ahead of their turn; where PAIRED, `bin` and `inner` are two keys. */
+template <int KIND, bool PAIRED> struct FastTile
 {
 	typedef typename FastInput<KIND>::type T;
-	static constexpr int ITEMS = tile_items(KIND);
+	static constexpr int ITEMS = tile_items(KIND, PAIRED);
 	u32			bin[ITEMS];
+	u32			inner[PAIRED ? ITEMS : 1];
 	T			v[ITEMS];
 
 	/* Rows past the end get a bin that is none; without bins the others' is 0. */
 	template <typename B> __device__ __forceinline__ void
-	load(const B *bins, const T *values, u64 base, u64 end, int threads, u32 none)
+	load(const B *bins, const int32_t *inners, const T *values, u64 base, u64 end, int threads, u32 none)
 	{
 		u64			left = base < end ? end - base : 0;
 
 		base += threadIdx.x;
 		values += base;
-		if (bins)
+		if (PAIRED)
+			inners += base;
+		if (PAIRED || bins)
 			bins += base;
 		if (left >= (u64) ITEMS * threads)
 		{
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 			{
-				bin[j] = bins ? (u32) __ldcs(bins + j * threads) : 0;
+				bin[j] = PAIRED || bins ? (u32) __ldcs(bins + j * threads) : 0;
+				if (PAIRED)
+					inner[j] = (u32) __ldcs(inners + j * threads);
 				if (KIND != FAST_NONE)
 					v[j] = __ldcs(values + j * threads);
 			}
@@ -76,7 +81,9 @@ template <int KIND> struct FastTile
 				bin[j] = none;
 				if (j * threads + threadIdx.x < left)
 				{
-					bin[j] = bins ? (u32) __ldcs(bins + j * threads) : 0;
+					bin[j] = PAIRED || bins ? (u32) __ldcs(bins + j * threads) : 0;
+					if (PAIRED)
+						inner[j] = (u32) __ldcs(inners + j * threads);
 					if (KIND != FAST_NONE)
 						v[j] = __ldcs(values + j * threads);
 				}
@@ -85,12 +92,14 @@ template <int KIND> struct FastTile
 	}
 };
 
-/* Bins as rows have them: those of partitions are relative to the partition. */
-template <bool PARTITIONED> static __device__ __forceinline__ auto
+/* Bins as rows have them: those of partitions are relative to the partition; or the outer of two keys. */
+template <bool PARTITIONED, bool PAIRED> static __device__ __forceinline__ auto
 bins_of(const HistArgs &args, const FastArgs &fast)
 {
 	if constexpr (PARTITIONED)
 		return args.part.bin;
+	else if constexpr (PAIRED)
+		return fast.keys.column[0];
 	else
 		return fast.bins.column;
 }
@@ -195,8 +204,8 @@ set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 }
 
 /* Whether any value of the warp's may be an extreme of some bin; what are no numbers always may. */
-template <int KIND> static __device__ __forceinline__ bool
-some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds, const FastTile<KIND> &tile)
+template <int KIND, bool PAIRED> static __device__ __forceinline__ bool
+some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds, const FastTile<KIND, PAIRED> &tile)
 {
 	u64			low = *(const volatile u64 *) &bounds.low,
 				high = *(const volatile u64 *) &bounds.high;
@@ -204,7 +213,7 @@ some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds, co
 
 	if (has_doubles<KIND>(args, fast))
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND); j++)
+		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
 		{
 			double		x;
 
@@ -216,22 +225,22 @@ some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds, co
 		}
 	else if constexpr (sizeof(tile.v[0]) == sizeof(int32_t))
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND); j++)
+		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
 			some = some || (int32_t) tile.v[j] <= (int32_t) low || (int32_t) tile.v[j] >= (int32_t) high;
 	else
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND); j++)
+		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
 			some = some || (int64_t) tile.v[j] <= (int64_t) low || (int64_t) tile.v[j] >= (int64_t) high;
 	return __any_sync(~0u, some);
 }
 
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
-template <int KIND, bool PARTITIONED> static __device__ __forceinline__ void
+template <int KIND, bool PARTITIONED, bool PAIRED> static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
-		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND)], const FastTile<KIND> &tile,
+		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND, PAIRED)], const FastTile<KIND, PAIRED> &tile,
 		 u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
 {
-	constexpr int ITEMS = tile_items(KIND);
+	constexpr int ITEMS = tile_items(KIND, PAIRED);
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
@@ -245,11 +254,11 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 }
 
 /* The extremes that go along. */
-template <int KIND> static __device__ __forceinline__ void
-add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place, const u32 (&at)[tile_items(KIND)],
-		 const FastTile<KIND> &tile, u32 in)
+template <int KIND, bool PAIRED> static __device__ __forceinline__ void
+add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place, const u32 (&at)[tile_items(KIND, PAIRED)],
+		 const FastTile<KIND, PAIRED> &tile, u32 in)
 {
-	constexpr int ITEMS = tile_items(KIND);
+	constexpr int ITEMS = tile_items(KIND, PAIRED);
 
 #pragma unroll 1
 	for (int k = 0; k < FAST_MORE && fast.more[k] >= 0; k++)
@@ -277,16 +286,17 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
  * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
  * of a hot bin are not added, but summed up in `hot`.  bounds: room for them in shared memory.
  */
-template <int KIND, int THREADS, bool PARTITIONED> static __device__ __forceinline__ void
+template <int KIND, int THREADS, bool PARTITIONED, bool PAIRED> static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
 		  u64 begin, u64 end, bool report, HotBin<digits_of(KIND)> &hot, Bounds *bounds)
 {
 	typedef typename FastInput<KIND>::type T;
-	constexpr int ITEMS = tile_items(KIND);
+	constexpr int ITEMS = tile_items(KIND, PAIRED);
 	constexpr int DIGITS = digits_of(KIND);
 	const int	threads = THREADS ? THREADS : blockDim.x;
 	const u32	step = ITEMS * threads;
-	const auto *bins = bins_of<PARTITIONED>(args, fast);
+	const auto *bins = bins_of<PARTITIONED, PAIRED>(args, fast);
+	const int32_t *inners = PAIRED ? fast.keys.column[1] : nullptr;
 	const T    *values = KIND == FAST_NONE ? nullptr : (const T *) args.slot[fast.slot].x.values;
 	bool		counting = KIND == FAST_NONE || fast.count >= 0;
 	u32			origin = PARTITIONED ? 0 : fast.bins.min + bin0;
@@ -294,9 +304,11 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	u32			bias = fast.bins.skip_negative ? 0x80000000u : 0;
 	u32			most = report ? fast.bins.n - 1 + bias : ~0u;
 	u32			outside = 0;
-	FastTile<KIND> next;
+	/* what rows past the end have instead of a bin, or of an outer key */
+	u32			none = PAIRED ? fast.keys.min[0] - 1 : origin - 1;
+	FastTile<KIND, PAIRED> next;
 
-	next.load(bins, values, begin, end, threads, origin - 1);
+	next.load(bins, inners, values, begin, end, threads, none);
 	clear_shared(shared, (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_most)));
 	/* windows are needed at once, cleared limbs at the end or for a carry */
 	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
@@ -317,16 +329,16 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	}
 	for (u64 base = begin; base < end; base += step)
 	{
-		FastTile<KIND> tile = next;
+		FastTile<KIND, PAIRED> tile = next;
 		u32			at[ITEMS];
 		u32			in = 0,
 					in_hot = 0;
 
-		next.load(bins, values, base + step, end, threads, origin - 1);
+		next.load(bins, inners, values, base + step, end, threads, none);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			b = tile.bin[j] - origin;
+			u32			b = (PAIRED ? fast.keys.bin(tile.bin[j], tile.inner[j]) : tile.bin[j]) - origin;
 
 			at[j] = (b << place.log2_copies) | place.copy;
 			if (PARTITIONED && DIGITS > 0 && b == hot.bin)
@@ -343,13 +355,13 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 				outside++;
 		}
 
-		bool		look = !bounded || some_beyond<KIND>(args, fast, *bounds, tile);
+		bool		look = !bounded || some_beyond<KIND, PAIRED>(args, fast, *bounds, tile);
 
 		if (look || !is_extreme(KIND))
-			add_tile<KIND, PARTITIONED>(args, fast, place, window, at, tile, in, in_hot, hot);
+			add_tile<KIND, PARTITIONED, PAIRED>(args, fast, place, window, at, tile, in, in_hot, hot);
 		if constexpr (!PARTITIONED)
 			if (look)
-				add_more<KIND>(args, fast, shared, place, at, tile, in);
+				add_more<KIND, PAIRED>(args, fast, shared, place, at, tile, in);
 		if (bounded)
 		{
 			turn++;
@@ -365,7 +377,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 
 /* ---- the kernels --------------------------------------------------------------- */
 
-template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
+template <int KIND, bool PAIRED> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
 fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -381,7 +393,7 @@ fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastA
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0 && args.report, none,
+		add_range<KIND, sm_threads(KIND), false, PAIRED>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0 && args.report, none,
 												 &bounds);
 		__syncthreads();
 		wait_for_predecessor();
@@ -420,7 +432,7 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 
 		if (digits_of(KIND) > 0 && item.split >= 0)
 			hot.bin = hot_bin(args.part.bin, item);
-		add_range<KIND, 0, true>(args, fast, shared, bin0, n, item.row0, item.row1, false, hot, nullptr);
+		add_range<KIND, 0, true, false>(args, fast, shared, bin0, n, item.row0, item.row1, false, hot, nullptr);
 		if (hot.bin != NO_BIN)
 			flush_hot(args, fast, hot, args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();
@@ -447,7 +459,7 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	/* counts alone come here partitioned only */
 	if constexpr (KIND != FAST_NONE)
 		if (!args.part.item)
-			kernel = fast_kernel<KIND>;
+			kernel = fast.paired ? fast_kernel<KIND, true> : fast_kernel<KIND, false>;
 	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;

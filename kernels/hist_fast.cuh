@@ -1,6 +1,6 @@
 /*
  * hist_fast.cuh
- *	  The common shapes: int32 bins without NULLs or filter, and one operator, with or without a
+ *	  The common shapes: int32 bins, or two int32 keys of ranges, without NULLs or filter, and one operator, with or without a
  *	  count.  What hist_fast.cu and hist_exchange.cu share.
  */
 #ifndef GPUAGG_HIST_FAST_CUH
@@ -48,11 +48,11 @@ sm_threads(int kind)
 	return digits_of(kind) ? 512 : 1024;
 }
 
-/* Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile. */
+/* Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile.  paired: of two keys. */
 static constexpr __host__ __device__ int
-tile_items(int kind)
+tile_items(int kind, bool paired)
 {
-	return kind == FAST_NONE ? 8 : kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4;
+	return kind == FAST_NONE ? 8 : (kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && digits_of(kind) == 0);
 }
 
 template <int KIND> struct FastInput
@@ -89,6 +89,8 @@ struct FastArgs
 	int			in_moments;		/* instead of count, where ACCUM's word has it */
 	int			slot;
 	int			more[FAST_MORE];	/* extremes of the slot's column */
+	bool		paired;			/* bins are made of two keys, and `bins` has their number alone */
+	PairedKeys	keys;
 };
 
 /* Where a block adds: planes of its bins in shared memory. */
@@ -251,7 +253,8 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
 	int			n = 0;
 
-	if (args.nslots > 2 + FAST_MORE || args.part.row || (!args.part.item && !hist_simple_bins(args.bins)))
+	fast.paired = !args.part.item && hist_paired_bins(args.bins);
+	if (args.nslots > 2 + FAST_MORE || args.part.row || (!args.part.item && !fast.paired && !hist_simple_bins(args.bins)))
 		return false;
 	fast.count = fast.in_moments = fast.slot = -1;
 	for (int k = 0; k < FAST_MORE; k++)
@@ -278,7 +281,13 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
 	fast.bins = simple_bins(args.bins);
-	if (kind == FAST_ACCUM_F64 && args.part.item)
+	if (fast.paired)
+	{
+		fast.bins = {nullptr, 0, false, (u32) args.bins.nbins};
+		fast.keys = paired_keys(args.bins);
+	}
+	/* counts alone come to hist_fast.cu partitioned only */
+	if ((kind == FAST_NONE && fast.paired) || (kind == FAST_ACCUM_F64 && args.part.item))
 		return false;
 	if (fast.count >= 0 && args.slot[fast.count].in_moments)
 	{

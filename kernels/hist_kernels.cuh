@@ -58,15 +58,29 @@ GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const Devi
 bool hist_narrow_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream);
 
+/* Does a range have int32 keys, itself in 32 bits, and no NULL? */
+static inline bool
+hist_plain_key(const GpuaggBins &b, int c)
+{
+	return b.column[c].type == GPUAGG_VALUE_I32 && b.column[c].values && !b.column[c].validity && !b.null_bin[c] &&
+		b.min[c] >= INT32_MIN && b.min[c] <= INT32_MAX - (b.extent[c] - 1);
+}
+
 /* Bins that are an int32 column less a minimum, in 32 bits, with no filter and no NULL. */
 static inline bool
 hist_simple_bins(const GpuaggBins &b)
 {
 	return !b.filter &&
 		(b.kind == GPUAGG_BIN_INDEX ||
-		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && b.column[0].type == GPUAGG_VALUE_I32 &&
-		  !b.column[0].validity && b.min[0] >= INT32_MIN && b.min[0] <= INT32_MAX - (b.nbins - 1) &&
-		  b.extent[0] == b.nbins && !b.null_bin[0]));
+		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && hist_plain_key(b, 0) && b.extent[0] == b.nbins));
+}
+
+/* Bins of two int32 keys with such ranges, which fast kernels make themselves; with no filter and no NULL. */
+static inline bool
+hist_paired_bins(const GpuaggBins &b)
+{
+	return !b.filter && b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 2 && hist_plain_key(b, 0) && hist_plain_key(b, 1) &&
+		b.extent[0] * b.extent[1] == b.nbins;
 }
 
 /* Bins that were found before. */
@@ -98,6 +112,37 @@ simple_bins(const GpuaggBins &b)
 	bool		index = b.kind == GPUAGG_BIN_INDEX;
 
 	return {(const int32_t *) b.column[0].values, index ? 0 : (u32) (int32_t) b.min[0], index, (u32) b.nbins};
+}
+
+/* Paired bins, as kernels see them. */
+struct PairedKeys
+{
+	const int32_t *column[2];
+	u32			min[2];
+	u32			extent[2];
+
+	/* The bin of two keys; above all bins if one of them is out of its range, whatever the other is. */
+	__device__ __forceinline__ u32
+	bin(u32 outer, u32 inner) const
+	{
+		outer -= min[0];
+		inner -= min[1];
+		return outer < extent[0] && inner < extent[1] ? outer * extent[1] + inner : ~0u;
+	}
+};
+
+static inline PairedKeys
+paired_keys(const GpuaggBins &b)
+{
+	PairedKeys	keys;
+
+	for (int c = 0; c < 2; c++)
+	{
+		keys.column[c] = (const int32_t *) b.column[c].values;
+		keys.min[c] = (u32) (int32_t) b.min[c];
+		keys.extent[c] = (u32) b.extent[c];
+	}
+	return keys;
 }
 
 /* Columns that move along with a partition. */

@@ -339,10 +339,12 @@ extern void states_release(Query *query, GroupStates *states);
 
 /*
  * Finds the bins of the rows: query->located says where; into query->bins if rows are kept
- * or, but for a single group, slots have bins.  The states have room for all of them.  If that fails, the
- * groups and states of earlier rows are intact.
+ * or, but for a single group, slots have bins; or as one or two int32 keys of ranges.  The states have room for all of them.  If
+ * that fails, the groups and states of earlier rows are intact.
  */
 extern DeviceStatus groups_locate(Query *query, const Rows *rows, DeviceError *error);
+/* After that, of ranges: makes the bins, into query->bins. */
+extern DeviceStatus groups_make_bins(Query *query, const Rows *rows, DeviceError *error);
 /* After that, of groups that are no ranges: the bin of each row's group, or NULL: it is 0. */
 extern const int32_t *groups_of_rows(const Query *query, const Rows *rows);
 /* FORM_RUNS with n groups, of a query that has no rows yet; if that fails, nothing has changed. */

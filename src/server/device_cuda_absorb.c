@@ -213,11 +213,7 @@ static DeviceStatus
 locate(Query *query, const Rows *rows, DeviceError *error)
 {
 	DEVICE_CHECK(groups_locate(query, rows, error));
-	if (query->located.kind != GPUAGG_BIN_RANGE)
-		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &query->bins, rows->nrows * sizeof(int32_t), error));
-	KERNEL_CHECK(gpuagg_hist_bins(&query->located, rows->nrows, query->bins.at, query->status.at, query->stream));
-	return DEVICE_OK;
+	return query->located.kind == GPUAGG_BIN_RANGE ? groups_make_bins(query, rows, error) : DEVICE_OK;
 }
 
 /* Notes which bins these groups, whose keys were looked up last, have here: map[bin of the part]. */

@@ -779,23 +779,35 @@ needs_bins(const WireQuery *q)
 }
 
 /*
- * Histograms read a lone int32 key as fast as a column of bins; of other keys, NULLs and filters
- * it is made, as several calls may read it.
+ * May keys take the place of bins?  Histograms read a lone int32 key as fast as a column of bins, and some read two.  Of
+ * other keys, NULLs and filters the column is made, as several calls may read it.
  */
+static bool
+may_stay_keys(const Query *query, const GpuaggBins *bins)
+{
+	if (bins->ncolumns > 2 || bins->filter != NULL || needs_bins(query->q))
+		return false;
+	for (int k = 0; k < bins->ncolumns; k++)
+		if (bins->column[k].type != GPUAGG_VALUE_I32 || bins->column[k].validity != NULL)
+			return false;
+	return true;
+}
+
+DeviceStatus
+groups_make_bins(Query *query, const Rows *rows, DeviceError *error)
+{
+	DEVICE_CHECK(reserve_bins(query, rows, error));
+	KERNEL_CHECK(gpuagg_hist_bins(&query->located, rows->nrows, query->bins.at, query->status.at, query->stream));
+	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1,.nbins = query->located.nbins};
+	query->located.column[0] = (GpuaggColumn) {.values = query->bins.at,.type = GPUAGG_VALUE_I32};
+	return DEVICE_OK;
+}
+
 static DeviceStatus
 locate_direct(Query *query, const Rows *rows, DeviceError *error)
 {
-	GpuaggBins	bins = groups_bins(query, rows);
-
-	if (bins.ncolumns == 1 && bins.column[0].type == GPUAGG_VALUE_I32 && bins.column[0].validity == NULL &&
-		bins.filter == NULL && !needs_bins(query->q))
-	{
-		query->located = bins;
-		return DEVICE_OK;
-	}
-	DEVICE_CHECK(reserve_bins(query, rows, error));
-	KERNEL_CHECK(gpuagg_hist_bins(&bins, rows->nrows, query->bins.at, query->status.at, query->stream));
-	return DEVICE_OK;
+	query->located = groups_bins(query, rows);
+	return may_stay_keys(query, &query->located) ? DEVICE_OK : groups_make_bins(query, rows, error);
 }
 
 /* All rows are in bin 0, but those that the filter leaves out.  Bins are written only if something reads them. */

@@ -273,7 +273,7 @@ read_alike(const Query *query, const Rows *rows, int s, int t)
 	return x->values && x->values == y->values && x->type == y->type;
 }
 
-/* Adds those slots after s of the same column to the call that are faster with it; *done gets a bit for each. */
+/* Adds those slots after s of the same column to the call, which has its bins, that are faster with it; *done gets a bit for each. */
 static void
 add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_t *done)
 {
@@ -281,8 +281,6 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 
 	if (s < 0 || rows->nrows < SPLIT_ROWS || slots[s].monoid == MONOID_COUNT)
 		return;
-	hist->bins = query->located;
-	hist->nrows = rows->nrows;
 	for (int t = s + 1; t < query->q->nslots && hist->nslots < GPUAGG_MAX_SLOTS; t++)
 	{
 		GpuaggHistChoice choice;
@@ -297,37 +295,63 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 	}
 }
 
+/* The next call for slots with one state a group, of those from *s on that are not in *done; false: there are no more. */
+static bool
+fill_call(const Query *query, const Rows *rows, int *s, uint64_t *done, GpuaggHist *hist)
+{
+	memset(hist, 0, sizeof(*hist));
+	hist->bins = query->located;
+	hist->nrows = rows->nrows;
+	for (; *s < query->q->nslots && !call_is_full(hist, rows); (*s)++)
+	{
+		if (!query_has_slot(query, *s) || (*s >= 0 && (*done >> *s & 1)))
+			continue;
+		hist->slot[hist->nslots++] = query_slot(query, rows, *s);
+		add_alike(query, hist, *s, rows, done);
+	}
+	return hist->nslots > 0;
+}
+
+/* Are all slots reduced in one call, by a kernel that takes the bins as they are found? */
+static bool
+is_one_call(const Query *query, const Rows *rows)
+{
+	GpuaggHist	hist;
+	GpuaggHistChoice choice;
+	uint64_t	done = 0;
+	int			s = -1;
+
+	for (int i = 0; i < query->q->nslots; i++)
+		if (query->q->slots[i].bin_kind != WIRE_BIN_NONE)
+			return false;
+	return fill_call(query, rows, &s, &done, &hist) && gpuagg_hist_choose(&hist, &choice) == GPUAGG_CUDA_OK &&
+		choice.together && !fill_call(query, rows, &s, &done, &hist);
+}
+
 /* All slots with one state a group. */
 static DeviceStatus
 reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
-	const WireQuery *q = query->q;
-	GpuaggHist	hist = {.nslots = 0};
+	GpuaggHist	hist;
 	uint64_t	done = 0;
 
-	for (int s = -1; s < q->nslots; s++)
-	{
-		GpuaggSlot	slot;
+	for (int s = -1; fill_call(query, rows, &s, &done, &hist);)
+		DEVICE_CHECK(update(query, pass, &hist, &query->located, rows, error));
+	return DEVICE_OK;
+}
 
-		if (!query_has_slot(query, s) || (s >= 0 && (done >> s & 1)))
-			continue;
-		slot = query_slot(query, rows, s);
-		if (query->runs.heads)
+/* The same of rows that are runs. */
+static DeviceStatus
+reduce_runs(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
+{
+	for (int s = -1; s < query->q->nslots; s++)
+		if (query_has_slot(query, s))
 		{
+			GpuaggSlot	slot = query_slot(query, rows, s);
+
 			DEVICE_CHECK(update_run(query, pass, &slot, rows, error));
-			continue;
 		}
-		if (call_is_full(&hist, rows))
-		{
-			DEVICE_CHECK(update(query, pass, &hist, &query->located, rows, error));
-			memset(&hist, 0, sizeof(hist));
-		}
-		hist.slot[hist.nslots++] = slot;
-		add_alike(query, &hist, s, rows, &done);
-	}
-	if (hist.nslots == 0)
-		return DEVICE_OK;
-	return update(query, pass, &hist, &query->located, rows, error);
+	return DEVICE_OK;
 }
 
 /* A slot with a sketch a group. */
@@ -387,7 +411,7 @@ reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
-	DEVICE_CHECK(reduce_plain(query, pass, rows, error));
+	DEVICE_CHECK(query->runs.heads ? reduce_runs(query, pass, rows, error) : reduce_plain(query, pass, rows, error));
 	for (int s = 0; s < q->nslots; s++)
 	{
 		if (slot_is_sketch(q, s))
@@ -407,6 +431,9 @@ prepare(Query *query, const Rows *rows, DeviceError *error)
 	DEVICE_CHECK(groups_locate(query, rows, error));
 	if (query->located.nbins == 0)
 		return DEVICE_OK;
+	/* several calls would read both keys each */
+	if (query->located.ncolumns == 2 && !is_one_call(query, rows))
+		DEVICE_CHECK(groups_make_bins(query, rows, error));
 	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, pass.workspace, error));
 	if (query->q->flags & WIRE_ORDERED)

@@ -254,6 +254,22 @@ query6(void)
 	return t;
 }
 
+/* By k4 and k1k: sums, of which one call makes the bins itself, or, of both columns, two calls read bins that were made. */
+static Question
+sums_by_two(const char *name, bool integers, bool floats)
+{
+	Question	t = begin(name, 4000, 0);
+
+	add_key(&t, load(&t, COL_K4), 3);
+	add_key(&t, load(&t, COL_K1K), 999);
+	add_slot(&t, MONOID_COUNT, -1);
+	if (integers)
+		add_slot(&t, MONOID_SUM_I64, column(&t, load(&t, COL_V1), WIRE_I32));
+	if (floats)
+		add_slot(&t, MONOID_SUM_F64, column(&t, load(&t, COL_V2), WIRE_F64));
+	return t;
+}
+
 /* stddev(v2) by a column */
 static Question
 deviations(const char *name, int col, int64_t max)
@@ -477,6 +493,8 @@ main(int argc, char **argv)
 		Question	all[] = {
 			query1(), three_by("2 4 groups", COL_K4, 3, 4, 0), three_by("3 1 K groups", COL_K1K, 999, 1000, 0),
 			three_by("4 1 M groups", COL_K1M, 999999, 1e6, 0), query5(), query6(), query7(), query8(), twelve(), products(),
+			sums_by_two("sum(v1) by 2 keys", true, false), sums_by_two("sum(v2) by 2 keys", false, true),
+			sums_by_two("sum(v1), sum(v2) by 2 keys", true, true),
 			deviations("stddev, 4 groups", COL_K4, 3), deviations("stddev, 1 K groups", COL_K1K, 999),
 			three_by("4 1 M groups, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
 			three_by("4 1 M groups, sort", COL_K1M, 999999, 1e6, STRATEGY_SORT),

@@ -398,6 +398,66 @@ GPU_TEST(hist_update_simple_range)
 	}
 }
 
+/*
+ * Two such keys, of which the fast kernels make the bins: of either the range may begin or end with int32 itself.  In passes, too,
+ * and partitioned; of rows in whole lines, and not.
+ */
+GPU_TEST(hist_update_paired)
+{
+	uint64_t	seed = 150;
+
+	for (int64_t inner : {20L, 601L})
+		for (size_t more : {0, 1, 13})
+		{
+			const int64_t outer = inner < 100 ? 15 : 20;
+			auto		least = [](uint64_t n, int64_t values) { return n % 3 == 0 ? -7 : n % 3 == 1 ? INT32_MIN : INT32_MAX - values + 1; };
+			auto		sets = slot_sets(false);
+
+			sets.push_back({{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}});
+			sets.push_back({{MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}, {MONOID_COUNT, GPUAGG_VALUE_I8}});
+			sets.push_back({{MONOID_SUM_F32, GPUAGG_VALUE_F32}});
+			sets.push_back({{MONOID_SUM_DEC, GPUAGG_VALUE_I64, false, false, EXTREME}});
+			sets.push_back({{MONOID_MAX_I64, GPUAGG_VALUE_I64, false, false, EXTREME}});
+			for (size_t k = 0; k < sets.size(); k++, seed++)
+			{
+				HistKeys	keys(key_rows() / 32 * 32 + more, outer * inner, false, seed);
+
+				keys.range({{GPUAGG_VALUE_I32, least(seed / 3, outer), outer, false, false},
+						   {GPUAGG_VALUE_I32, least(seed, inner), inner, false, false}});
+				update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(outer * inner, keys, seed));
+			}
+		}
+}
+
+/* Two int32 keys that the general way takes: NULLs or a bin for them, ranges that leave int32, a filter, more states than bins. */
+GPU_TEST(hist_update_not_paired)
+{
+	const GpuaggValueType i32 = GPUAGG_VALUE_I32;
+	const std::vector<std::vector<RangeKey>> ranges = {
+		{{i32, -7, 15, true, true}, {i32, 3, 20, false, false}},
+		{{i32, -7, 15, false, false}, {i32, 3, 20, true, false}},
+		{{i32, -7, 15, false, true}, {i32, 3, 20, false, false}},
+		{{i32, -7, 15, false, false}, {i32, INT32_MAX - 10, 20, false, false}},
+		{{i32, (int64_t) INT32_MIN - 3, 15, false, false}, {i32, 3, 20, false, false}},
+		{{i32, -7, 15, false, false}, {i32, 3, 20, false, false}},
+		{{i32, -7, 14, false, false}, {i32, 3, 20, false, false}},
+	};
+	const std::vector<SlotCase> sums = {{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_F64, GPUAGG_VALUE_F64}},
+				moments = {{MONOID_ACCUM_F64, GPUAGG_VALUE_F64}};
+
+	for (size_t k = 0; k < ranges.size(); k++)
+	{
+		const RangeKey &outer = ranges[k][0],
+				   &inner = ranges[k][1];
+		int64_t		nbins = (outer.extent + outer.null_bin) * (inner.extent + inner.null_bin);
+		HistKeys	keys(key_rows(), outer.extent == 14 ? nbins + 20 : nbins, k == 5, 170 + k);
+
+		keys.range(ranges[k]);
+		update_all_ways(keys, sums, 0, every_way);
+		update_all_ways(keys, moments, 0, every_way);
+	}
+}
+
 /* The n-th of the ranges that take the general way, with at most nbins bins. */
 static std::vector<RangeKey>
 general_range(uint64_t n, int64_t nbins)

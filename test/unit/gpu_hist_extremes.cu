@@ -135,9 +135,9 @@ template <typename T> struct ExtremesRows
 		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
 		return in;
 	}
-	/* A call of a count and these operators. */
+	/* A call of a count and these operators; or by two keys, of which rows without a bin have one out of range. */
 	void
-	check(const std::vector<MonoidId> &ops) const
+	check(const std::vector<MonoidId> &ops, bool paired = false) const
 	{
 		std::vector<SlotCase> slots = {{MONOID_COUNT, GPUAGG_VALUE_I8}};
 		GpuaggHist	h = GpuaggHist();
@@ -149,6 +149,7 @@ template <typename T> struct ExtremesRows
 
 		HistExpected expect(slots, nbins);
 		HistActual	actual(slots, nbins, 16);
+		BinKeys		keys(bin, nbins);
 
 		for (size_t s = 0; s < slots.size(); s++)
 			for (size_t i = 0; i < bin.size(); i++)
@@ -158,6 +159,9 @@ template <typename T> struct ExtremesRows
 		h.bins.ncolumns = 1;
 		h.bins.column[0] = {index->get(), nullptr, GPUAGG_VALUE_I32};
 		h.bins.nbins = nbins;
+		if (paired)
+			h.bins = keys.bins;
+		expect.outside = paired ? keys.outside : 0;
 		h.nslots = (int) slots.size();
 		h.nrows = (int64_t) bin.size();
 		for (size_t s = 0; s < slots.size(); s++)
@@ -170,7 +174,7 @@ template <typename T> struct ExtremesRows
 		CHECK(choice.together == together, "%zu slots of one column, %ld bins: together: %d", slots.size(), (long) nbins,
 			  choice.together);
 		hist_update(h);
-		snprintf(what, sizeof(what), "order %d, round %d, %ld bins", order, round, (long) nbins);
+		snprintf(what, sizeof(what), "order %d, round %d, %ld bins%s", order, round, (long) nbins, paired ? " of two keys" : "");
 		actual.check(expect, what);
 		if ((order == EXTREMES_ENDS && round == 0) || (order == EXTREMES_ZEROS && nbins == 1))
 			check_zeros(actual, slots, nbins, what);
@@ -204,6 +208,25 @@ GPU_TEST(hist_extremes)
 			}
 }
 
+/* The same by two keys, of which the kernels make the bins. */
+GPU_TEST(hist_extremes_paired)
+{
+	for (int64_t nbins : {1L, 64L, 65L})
+		for (ExtremesOrder order : {EXTREMES_RANDOM, EXTREMES_APART, EXTREMES_LATE})
+		{
+			ExtremesRows<int32_t> ints(GPUAGG_VALUE_I32, nbins, order, 0);
+			ExtremesRows<int64_t> longs(GPUAGG_VALUE_I64, nbins, order, 0);
+			ExtremesRows<double> floats(GPUAGG_VALUE_F64, nbins, order, 0);
+
+			ints.check({MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32}, true);
+			ints.check({MONOID_MAX_I32, MONOID_MIN_I32}, true);
+			longs.check({MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}, true);
+			floats.check({MONOID_MAX_F64, MONOID_MIN_F64}, true);
+			if (order != EXTREMES_LATE)
+				floats.check({MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}, true);
+		}
+}
+
 /* The last of two passes has few bins, and so bounds. */
 GPU_TEST(hist_extremes_passes)
 {
@@ -216,7 +239,7 @@ GPU_TEST(hist_extremes_passes)
 			auto		most = [&](int words) { return (int64_t) ((facts->smem_per_block - 1024) / 4 / words & ~(size_t) 1); };
 
 			ExtremesRows<int32_t>(GPUAGG_VALUE_I32, most(3) + last, order, 0, false).check({MONOID_MIN_I32, MONOID_MAX_I32});
-			ExtremesRows<double>(GPUAGG_VALUE_F64, most(5) + last, order, 0, false).check({MONOID_MIN_F64, MONOID_MAX_F64});
+			ExtremesRows<double>(GPUAGG_VALUE_F64, most(5) + last, order, 0, false).check({MONOID_MIN_F64, MONOID_MAX_F64}, last == 5);
 		}
 }
 

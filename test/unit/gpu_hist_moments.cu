@@ -22,24 +22,31 @@ struct MomentRows
 	std::vector<double> x;
 };
 
-/* Batches of the rows into states, by the strategies; the words of a bin, if the device is an H100 or one like it, or 0. */
+/*
+ * Batches of the rows into states, by the strategies and by two keys; the words of a bin, if the device is an H100 or one like
+ * it, or 0.
+ */
 static void
 check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase> &slots, int words, const char *what)
 {
 	DeviceArray<int32_t> bin(rows.bin);
 	DeviceArray<double> x(rows.x);
+	BinKeys		keys(rows.bin, nbins);
 	HistExpected expect(slots, nbins);
+	unsigned long long too_great = 0;
 	const DeviceFacts *facts;
 
 	STATUS_MUST(gpuagg_device_facts(&facts));
 	for (size_t s = 0; s < slots.size(); s++)
 		for (size_t i = 0; i < 2 * rows.x.size(); i++)
 			if (rows.bin[i % rows.x.size()] >= nbins)
-				expect.outside += s == 0;
+				too_great += s == 0;
 			else if (rows.bin[i % rows.x.size()] >= 0)
 				expect.step(s, rows.bin[i % rows.x.size()], Input{as_bits(rows.x[i % rows.x.size()]), 0});
-	for (GpuaggHistStrategy strategy : {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED})
+	for (int way = 0; way < 3; way++)
 	{
+		GpuaggHistStrategy strategy = way == 1 ? GPUAGG_HIST_SHARED : GPUAGG_HIST_AUTO;
+		char		text[200];
 		HistActual	actual(slots, nbins, 16);
 		GpuaggHist	h = GpuaggHist();
 		GpuaggHistChoice choice;
@@ -48,6 +55,9 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 		h.bins.ncolumns = 1;
 		h.bins.column[0] = {bin.get(), nullptr, GPUAGG_VALUE_I32};
 		h.bins.nbins = nbins;
+		if (way == 2)
+			h.bins = keys.bins;
+		expect.outside = way == 2 ? 2 * keys.outside : too_great;
 		h.nslots = (int) slots.size();
 		h.nrows = (int64_t) rows.x.size();
 		h.strategy = strategy;
@@ -60,10 +70,11 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
 		if (words && facts->smem_per_block == 232448)
 			CHECK(choice.passes == 1 && choice.bin_bytes == 4 * words && (strategy != GPUAGG_HIST_AUTO || choice.together),
-				  "%s: %d passes, %d bytes a bin, together: %d", what, choice.passes, choice.bin_bytes, choice.together);
+				  "%s, way %d: %d passes, %d bytes a bin, together: %d", what, way, choice.passes, choice.bin_bytes, choice.together);
 		hist_update(h);
 		hist_update(h);
-		actual.check(expect, what);
+		snprintf(text, sizeof(text), "%s, way %d", what, way);
+		actual.check(expect, text);
 	}
 }
 
@@ -116,6 +127,7 @@ enum MomentWay
 	MOMENTS_NULLABLE,			/* the column might have NULLs: the general kernel */
 	MOMENTS_PASSES,				/* more bins than fit */
 	MOMENTS_NULLABLE_PASSES,
+	MOMENTS_PAIRED_PASSES,		/* by two keys, of which the fast kernel makes the bins */
 	MOMENTS_TILES,
 	MOMENT_WAYS
 };
@@ -135,11 +147,12 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 	GpuaggHist	h = GpuaggHist();
 	GpuaggHistChoice choice;
 
+	BinKeys		keys(rows.bin, nbins);
+
 	for (size_t i = 0; i < rows.x.size(); i++)
 		if (rows.bin[i] >= 0 && rows.bin[i] < nbins)
 			expect.step(0, rows.bin[i], Input{as_bits(rows.x[i]), 0});
-		else
-			expect.outside++;
+	expect.outside = keys.outside;
 	memset((void *) host.data(), 0, sizeof(host[0]));
 	host[0].steps.filter = VECTOR_NONE;
 	host[0].untold = untold.get();
@@ -149,6 +162,8 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 	h.bins.ncolumns = 1;
 	h.bins.column[0] = {bin.get(), nullptr, GPUAGG_VALUE_I32};
 	h.bins.extent[0] = h.bins.nbins = nbins;
+	if (way == MOMENTS_PAIRED_PASSES)
+		h.bins = keys.bins;
 	h.nslots = 1;
 	h.nrows = (int64_t) rows.x.size();
 	h.strategy = way == MOMENTS_TILES ? GPUAGG_HIST_TILES : GPUAGG_HIST_SHARED;

@@ -105,6 +105,58 @@ state_text(MonoidId op, const char *state)
 	return text;
 }
 
+/* ---- bins by two keys ------------------------------------------------------------------ */
+
+/*
+ * Two int32 keys whose ranges make these bins, which kernels of common shapes take as they are.  Rows without a bin have
+ * a key out of its range, or both: just beside it, so that without a look at each they had another bin, or far away.
+ */
+struct BinKeys
+{
+	GpuaggBins	bins = GpuaggBins();
+	unsigned long long outside = 0;
+	std::unique_ptr<DeviceArray<int32_t>> column[2];
+
+	BinKeys(const std::vector<int32_t> &bin, int64_t nbins)
+	{
+		uint32_t	extent[2] = {1, 0};
+		const uint32_t n = (uint32_t) nbins;
+		std::vector<int32_t> key[2] = {std::vector<int32_t>(bin.size()), std::vector<int32_t>(bin.size())};
+
+		for (uint32_t e = 2; e * e <= n; e++)
+			if (n % e == 0)
+				extent[0] = e;
+		extent[1] = n / extent[0];
+		const uint32_t mins[3][2] = {{(uint32_t) -7, (uint32_t) INT32_MAX - extent[1] + 1},
+			{(uint32_t) INT32_MIN, (uint32_t) -1000}, {(uint32_t) INT32_MAX - extent[0] + 1, (uint32_t) INT32_MIN}};
+		const uint32_t *min = mins[n % 3];
+
+		for (size_t i = 0; i < bin.size(); i++)
+		{
+			bool		is = bin[i] >= 0 && bin[i] < nbins;
+			uint32_t	at[2] = {is ? (uint32_t) bin[i] / extent[1] : extent[0] / 2, is ? (uint32_t) bin[i] % extent[1] : extent[1] / 2};
+			const uint32_t beside[7][2] = {{at[0], ~0u}, {at[0], extent[1]}, {~0u, at[1]}, {extent[0], at[1]}, {~0u, extent[1]},
+				{at[0] ^ 1u << 31, at[1] ^ 1u << 31},
+				/* times extent[1] it is small again in 32 bits, where that is more than one */
+				{extent[1] > 1 ? (uint32_t) ((1ULL << 32) / extent[1]) + 1 : extent[0], at[1]}};
+
+			outside += !is;
+			for (int c = 0; c < 2; c++)
+				key[c][i] = (int32_t) (min[c] + (is ? at[c] : beside[i % 7][c]));
+		}
+		bins.kind = GPUAGG_BIN_RANGE;
+		bins.ncolumns = 2;
+		bins.nbins = nbins;
+		for (int c = 0; c < 2; c++)
+		{
+			column[c].reset(new DeviceArray<int32_t>(key[c], c + 1));
+			bins.column[c] = {column[c]->get(), nullptr, GPUAGG_VALUE_I32};
+			bins.min[c] = (int32_t) min[c];
+			bins.extent[c] = extent[c];
+		}
+	}
+};
+
 struct HistActual
 {
 	std::vector<std::unique_ptr<DeviceArray<char>>> states;

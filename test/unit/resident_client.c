@@ -157,7 +157,8 @@ draw_value(const Question *t)
 static void
 draw_limit(const Question *t)
 {
-	limited = t->keyed && random_below(3) == 0;
+	/* of one key */
+	limited = t->keyed && t->kind != TWO_KEYS && random_below(3) == 0;
 	limit = (WireLimit) {.count = random_below(3) * (1 + random_below(20)),.nsort = 1 + random_below(WIRE_MAX_SORT),
 		.ties = random_below(2),.nconditions = random_below(3)};
 	for (uint32_t w = 0; w < limit.nsort; w++)

@@ -4,7 +4,7 @@
  */
 #include "resident_test.h"
 
-const uint32_t model_types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8, WIRE_F64};
+const uint32_t model_types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8, WIRE_F64, WIRE_I32, WIRE_I32};
 
 uint64_t model_last_stamp;
 uint64_t model_last_table;
@@ -70,6 +70,10 @@ model_value(const Model *m, const Range *r, int col, uint32_t row)
 			return (int64_t) (r->stamp * 5 + row) % 700 - 350;
 		case COL_B:
 			return (r->stamp + row) % 3 == 0;
+		case COL_I:
+			return (int64_t) ((r->stamp + row * 3) % 11) + m->least;
+		case COL_J:
+			return (int64_t) (row % 17) - 8;
 		default:
 			return (int64_t) (row % 128);
 	}

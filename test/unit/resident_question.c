@@ -71,6 +71,34 @@ make_key(Question *t, const Model *m, int operand, bool nullable)
 	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) : 39) + m->least + 5;
 }
 
+/* Keys of ranges that may be wider than the keys: numbers of bins are of any kind. */
+static void
+make_two_keys(Question *t, const Model *m)
+{
+	WireQuery  *q = &t->q;
+	int			i = column(t, load(&t->in, COL_I), WIRE_I32, false),
+				j = column(t, load(&t->in, COL_J), WIRE_I32, false),
+				more = (int) random_below(4);
+
+	t->keyed = true;
+	q->nkeys = 2;
+	q->key_bytes = q->null_offset = 8;
+	q->keys[0] = (WireKey) {.col = i,.width = 4};
+	q->keys[1] = (WireKey) {.col = j,.width = 4,.offset = 4};
+	q->forced = random_below(4) ? STRATEGY_DIRECT : STRATEGY_AUTO;
+	t->in.key_min[0] = m->least;
+	t->in.key_max[0] = m->least + 10 + (int64_t) random_below(3);
+	t->in.key_min[1] = -8 - (int64_t) random_below(2);
+	t->in.key_max[1] = 8;
+	add_slot(q, MONOID_COUNT, -1, -1);
+	add_slot(q, MONOID_SUM_I64, i, -1);
+	if (more == 1)
+		add_slot(q, MONOID_MAX_I32, i, -1);
+	/* another call */
+	if (more == 2)
+		add_slot(q, MONOID_ACCUM_F64, column(t, load(&t->in, COL_X), WIRE_F64, false), -1);
+}
+
 /* The operand of v < 200. */
 static int
 below(WireResident *in, int v)
@@ -200,11 +228,17 @@ question_make(Question *t, const Model *m, Kind kind)
 	in->buffer = random_below(ARENA_BUFFERS);
 	in->program.filter = VECTOR_NONE;
 	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER || kind == COMPUTED_KEYS)
-		k = kind == NO_COLUMNS || (kind == SKETCH && random_below(8) > 0) ? -1 : load(in, COL_K);
+		k = kind == NO_COLUMNS || kind == TWO_KEYS || (kind == SKETCH && random_below(8) > 0) ? -1 : load(in, COL_K);
 	if (kind == COMPUTED_KEYS)
 		k = operate(in, VECTOR_F_INT4PL, k, constant(in, 5));
 	if (k >= 0)
 		make_key(t, m, k, kind != NO_NULLS_SAID);
+	if (kind == TWO_KEYS)
+	{
+		make_two_keys(t, m);
+		q->ncols = in->ncols;
+		return;
+	}
 	add_slot(q, MONOID_COUNT, -1, -1);
 	switch (kind)
 	{
@@ -279,6 +313,12 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 	*key = t->keyed ? (uint32_t) k : 0;
 	if (t->keyed && null_key)
 		*key = (uint64_t) 1 << 32;
+	if (t->kind == TWO_KEYS)
+	{
+		*sum = model_value(m, r, COL_I, row);
+		*key = (uint32_t) *sum | (uint64_t) model_value(m, r, COL_J, row) << 32;
+		return 1;
+	}
 	*sum = model_value(m, r, COL_S, row);
 	switch (t->kind)
 	{
@@ -327,7 +367,9 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 void
 question_draw_runs(Question *t, Model *m)
 {
-	int			density = 1 + (int) random_below(10);
+	/* a call makes the bins of slices without a mask */
+	bool		all = t->kind == TWO_KEYS && random_below(2);
+	int			density = all ? 10 : 1 + (int) random_below(10);
 	uint32_t	n = 0;
 
 	for (int range = 0; range < RANGES; range++)
@@ -347,7 +389,7 @@ question_draw_runs(Question *t, Model *m)
 		}
 		if (!t->whole[span] && random_below(10) >= density && (range > 0 || density < 5))
 			continue;
-		if (t->whole[span])
+		if (t->whole[span] || all)
 			pieces = 1;
 		for (int p = 0; p < pieces && at < nrows; p++)
 		{

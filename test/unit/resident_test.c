@@ -163,6 +163,13 @@ all_kinds(void)
 	CHECK(is_empty(), "something is left");
 	CHECK(client_named_taken > rounds || store_place_ranges % (3 * SPAN_RANGES) != 0, "%d spans taken by their ids", client_named_taken);
 	CHECK(taken_at_once > rounds && taken_later > 12 * rounds, "%d questions taken at once, %d later", taken_at_once, taken_later);
+#ifdef OVER_STUB
+	/* of slices of one call, and of others */
+	CHECK(stub_paired_updates > rounds && stub_paired_bins > rounds, "by two keys %d calls without bins, %d times bins", stub_paired_updates,
+		  stub_paired_bins);
+	printf("# by two keys %d calls without bins, %d times bins\n", stub_paired_updates, stub_paired_bins);
+	stub_paired_updates = stub_paired_bins = 0;
+#endif
 	printf("# %d questions taken at once, %d later\n", taken_at_once, taken_later);
 	client_named_taken = taken_at_once = taken_later = 0;
 }

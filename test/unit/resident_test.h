@@ -24,6 +24,8 @@ enum
 	COL_S,						/* int2 */
 	COL_B,						/* boolean */
 	COL_X,						/* float8 */
+	COL_I,						/* int4, of few values */
+	COL_J,						/* the same, others */
 	COLS
 };
 
@@ -94,6 +96,7 @@ typedef enum Kind
 	FLOATS,						/* count(*), sum(s), sum(x), max(x) BY k; a large x is untold */
 	PAIRS,						/* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, count(v or s), BY k */
 	SKETCH,						/* count(*), sum(s), a sketch of v, BY k or not */
+	TWO_KEYS,					/* count(*), sum(i), or more, BY i, j: ranges of which one call may make the bins */
 	KINDS
 } Kind;
 

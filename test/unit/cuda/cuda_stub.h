@@ -37,6 +37,9 @@ extern void stub_mend(void);
 extern int	stub_count(StubCall call);
 /* Was an error returned since the last stub_fail? */
 extern bool stub_has_failed(void);
+/* Updates of histograms by two keys, and bins made of two. */
+extern int	stub_paired_updates;
+extern int	stub_paired_bins;
 /* Pieces of device memory that were not freed. */
 extern int	stub_live(void);
 

@@ -10,6 +10,9 @@
 
 /* ---- histograms ---- */
 
+int			stub_paired_updates;
+int			stub_paired_bins;
+
 GpuaggCudaStatus
 gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 {
@@ -267,6 +270,7 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 		free(filter);
 		return status;
 	}
+	stub_paired_updates += hist->bins.ncolumns == 2 && hist->strategy != GPUAGG_HIST_TILES;
 	for (int64_t i = 0; i < hist->nrows; i++)
 	{
 		int64_t		bin = bin_of(&hist->bins, i, hist->status);
@@ -292,6 +296,7 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 {
 	(void) stream;
 	LAUNCH();
+	stub_paired_bins += bins->ncolumns == 2;
 	for (int64_t i = 0; i < nrows; i++)
 		out[i] = (int32_t) bin_of(bins, i, status);
 	return GPUAGG_CUDA_OK;
