@@ -279,7 +279,7 @@ rows(void)
 		{
 			for (int more = (int) random_below(3); more > 0; more--)
 				draw_instruction(&c);
-			filter_by(&c, random_below(3) ? (uint16_t) (emit(&c, VECTOR_IS_TRUE, draw_operand(&c, true), 0, 0, true)) : draw_operand(&c, true));
+			filter_by(&c, random_below(3) ? emit(&c, VECTOR_IS_TRUE, draw_operand(&c, true), 0, 0, true) : draw_operand(&c, true));
 		}
 		for (int more = (int) random_below(3); more > 0; more--)
 			draw_instruction(&c);
