@@ -84,7 +84,7 @@ $(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
 	$(UNIT_LINK)
 
 $(filter-out %/resident_test %/resident_standin_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
-$(addprefix $(UNIT_DIR)/,device_test device_keys_test device_start_test session_test): $(call unit_objects,stub,$(STUB_SRCS))
+$(addprefix $(UNIT_DIR)/,device_test device_keys_test device_start_test session_test tiles_test): $(call unit_objects,stub,$(STUB_SRCS))
 $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
 $(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(STUB_SRCS))
 $(UNIT_DIR)/resident_standin_test: $(call unit_objects,few,$(TOP)test/unit/resident_standin_test.c $(RESIDENT_SRCS) $(STANDIN_SRCS))
