@@ -344,7 +344,7 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 			memcpy(&groups[at].key, peer->arena + got.keys + g * t->q.key_bytes, t->q.key_bytes);
 			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
 			groups_no_pairs(&groups[at]);
-			if (t->kind == SKETCH && groups[at].count > 0)
+			if (t->q.nslots > 2 && t->q.slots[2].bin_kind == WIRE_BIN_HLL && groups[at].count > 0)
 				check_sketch(t, m, &groups[at], (int32_t *) (peer->arena + got.slots[2]) + g * GPUAGG_HLL_REGISTERS, what);
 			if (t->kind == PAIRS)
 			{

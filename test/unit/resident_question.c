@@ -71,6 +71,17 @@ make_key(Question *t, const Model *m, int operand, bool nullable)
 	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) : 39) + m->least + 5;
 }
 
+/* Slot 2: a sketch of v. */
+static void
+sketch(Question *t)
+{
+	WireQuery  *q = &t->q;
+
+	add_slot(q, MONOID_HLL_MAX, column(t, load(&t->in, COL_V), WIRE_I64, true), -1);
+	q->slots[2].bin_kind = WIRE_BIN_HLL;
+	q->slots[2].bin_n = q->slots[2].width = GPUAGG_HLL_REGISTERS;
+}
+
 /* Keys of ranges that may be wider than the keys: numbers of bins are of any kind. */
 static void
 make_two_keys(Question *t, const Model *m)
@@ -97,6 +108,9 @@ make_two_keys(Question *t, const Model *m)
 	/* another call */
 	if (more == 2)
 		add_slot(q, MONOID_ACCUM_F64, column(t, load(&t->in, COL_X), WIRE_F64, false), -1);
+	/* which finds its groups by bins */
+	if (more == 3)
+		sketch(t);
 }
 
 /* The operand of v < 200. */
@@ -291,11 +305,7 @@ question_make(Question *t, const Model *m, Kind kind)
 			if (kind == PAIRS)
 				pairs(t);
 			if (kind == SKETCH)
-			{
-				add_slot(q, MONOID_HLL_MAX, column(t, load(in, COL_V), WIRE_I64, true), -1);
-				q->slots[2].bin_kind = WIRE_BIN_HLL;
-				q->slots[2].bin_n = q->slots[2].width = GPUAGG_HLL_REGISTERS;
-			}
+				sketch(t);
 			if (kind == NOTHING_LEFT)
 				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1, constant(in, -1000));
 	}
