@@ -155,7 +155,7 @@ foreach my $what ('segv', 'abort', 'fault')
 	$node->psql('postgres', "\\set VERBOSITY verbose\nCREATE TEMP SEQUENCE s; SELECT gpu_max(v) FROM (SELECT nextval('s') AS v FROM rows OFFSET 0) q", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*[Vv]olatile/s, 'an input that cannot be read again: an error');
-	$node->wait_for_another_server($pid, 10);
+	$node->wait_for_another_server($pid);
 	my $supervisor = $node->supervisor_pid;
 	my $old = $node->server_pid;
 	kill 'TERM', $supervisor;
@@ -167,7 +167,7 @@ my $pid = $node->server_pid;
 $node->provoke('abort 3');
 like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cpu \(cuda failed: the GPU server ended\)/, 'EXPLAIN says that the server was lost');
 $node->provoke(undef);
-$node->wait_for_another_server($pid, 10);
+$node->wait_for_another_server($pid);
 
 # ... or where groups are returned: while none was, the rows can be read again.
 foreach my $from ('', ' 2')
@@ -187,7 +187,7 @@ foreach my $from ('', ' 2')
 		like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*returned already.*HINT: .*"gpuagg.engine"/s,
 			'lost between groups: an error that says what to do');
 	}
-	$node->wait_for_another_server($pid, 10);
+	$node->wait_for_another_server($pid);
 }
 {
 	my $pid = $node->server_pid;
@@ -196,12 +196,12 @@ foreach my $from ('', ' 2')
 	$node->psql('postgres', "SET client_min_messages = 'debug1';\n$odd;", stdout => \$out, stderr => \$err);
 	is($out, '1000', 'lost while groups meet those of odd rows: answered by the CPU engine');
 	like($err, qr/engine "cuda" failed: the GPU server ended/, '... and said so');
-	$node->wait_for_another_server($pid, 10);
+	$node->wait_for_another_server($pid);
 	$pid = $node->server_pid;
 	$node->psql('postgres', "$parallel\n$engine;", stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/engine "cuda" failed: the GPU server ended\n.*cannot be read again/s, '... or, in a parallel plan, an error');
-	$node->wait_for_another_server($pid, 10);
+	$node->wait_for_another_server($pid);
 }
 
 $node->provoke('keys');
@@ -219,14 +219,14 @@ $node->provoke(undef);
 	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended\n.*DETAIL: .*cannot be read again.*HINT: .*"gpuagg.engine"/s,
 		'a server lost by a parallel query is an error that says what to do');
-	$node->wait_for_another_server($pid, 10);
+	$node->wait_for_another_server($pid);
 	is($node->safe_psql('postgres', "$parallel $query"), $answer, '... and the next query runs');
 	$pid = $node->server_pid;
 	$node->provoke('abort 2');
 	$node->psql('postgres', "\\set VERBOSITY verbose\n$parallel\n$engine;", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	like($err, qr/ERROR: +38000: engine "cuda" failed: the GPU server ended/, 'so is one that is shared');
-	$node->wait_for_another_server($pid, 10);
+	$node->wait_for_another_server($pid);
 
 	# a supervisor that stands still believes in a server that is dead
 	my $supervisor = $node->supervisor_pid;
@@ -256,7 +256,7 @@ $node->provoke(undef);
 	$node->provoke(undef);
 	is($psql->query('SELECT 1'), "$answer\n1", 'SIGKILL in the middle of a query: the session goes on');
 	$psql->quit;
-	$node->wait_for_another_server($pid, 10);
+	$node->wait_for_another_server($pid);
 }
 
 # A server that does not answer can be left.
@@ -267,9 +267,7 @@ $node->provoke(undef);
 	$node->provoke(undef);
 	like($err, qr/canceling statement due to statement timeout/, 'a query at a server that hangs can be cancelled');
 	is($node->safe_psql('postgres', $query), $answer, '... and another runs beside it');
-	kill 'KILL', $node->server_pid;
-	usleep(100_000);
-	$node->wait_until_ready;
+	$node->wait_for_another_server($node->kill_server);
 }
 
 # Device memory is exhausted.

@@ -158,9 +158,8 @@ SKIP:
 	my $memory = sub { scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$backend/fd/*" };
 	is($psql->query($query), $answer, 'a query of a session');
 	$node->provoke('', $node->data_dir . '/gpuagg.halfway');
-	kill 'KILL', $node->server_pid;	# the library reads the file in the server, which has the environment of the postmaster
-	usleep(200_000);
-	$node->wait_until_ready;
+	# the library reads the file in the server, which has the environment of the postmaster
+	$node->wait_for_another_server($node->kill_server);
 	$psql->query("SET statement_timeout = 1000");
 	$psql->query($query);
 	like($psql->{stderr}, qr/canceling statement due to statement timeout/, '... and another, cancelled while it is greeted');

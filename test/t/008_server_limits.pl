@@ -132,10 +132,10 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 {
 	my $psql = $node->background_psql('postgres');
 	$psql->query("BEGIN; DECLARE c CURSOR FOR $sums; FETCH 1 FROM c");
-	kill 'KILL', $node->server_pid;
+	my $killed = $node->kill_server;
 	is(scalar(my @rest = split /\n/, $psql->query('FETCH ALL FROM c')), 49999, 'a cursor goes on when the server was lost');
 	$psql->quit;
-	$node->wait_for_devices('bool_and(state = \'ready\')', 't', 10);
+	$node->wait_for_another_server($killed);
 }
 
 # A large query gives its memory back when its groups were fetched, whatever its plan still does with them.

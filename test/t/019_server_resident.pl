@@ -197,9 +197,9 @@ sleep 1;
 
 # a server that is gone takes its copies along
 same("$sums GROUP BY k ORDER BY k", 'copies');
-kill 'KILL', $node->server_pid;
+my $killed = $node->kill_server;
 is(ours("SET gpuagg.engine = 'auto'; $sums GROUP BY k ORDER BY k"), core("$sums GROUP BY k ORDER BY k"), 'a server that is gone');
-ok($node->wait_until_ready, 'another server starts');
+cmp_ok($node->wait_for_another_server($killed), '<', 60, 'another server starts');
 like(seen("$sums GROUP BY k"), qr/Uploaded: [1-9]/, 'copies are made anew');
 unlike(seen("$sums GROUP BY k"), qr/Uploaded/, 'and are there');
 

@@ -136,9 +136,9 @@ my $known = "SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name 
 is($other->query_safe($many), core($many), 'many values') for 1 .. 2;
 my $bytes = $other->query_safe($known);
 cmp_ok($bytes, '>', 1024 * 1024, 'a session knows them');
-kill 'KILL', $node->server_pid;
+my $killed = $node->kill_server;
 is(ours("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a server that is gone');
-ok($node->wait_until_ready, 'another server starts');
+cmp_ok($node->wait_for_another_server($killed), '<', 60, 'another server starts');
 is($other->query_safe("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a session of before') for 1 .. 2;
 is($other->query_safe("SET gpuagg.engine = 'cuda'; $many"), core($many), 'many values once more') for 1 .. 2;
 cmp_ok($other->query_safe($known), '<', 1.5 * $bytes, 'no more than of one dictionary');

@@ -100,7 +100,7 @@ sub kill_server
 {
 	my $restarts = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status');
 
-	kill 'KILL', $node->server_pid;
+	$node->kill_server;
 	$node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $sum");
 	return $node->poll_query_until('postgres', "SELECT restarts > $restarts AND server = 'ready' FROM gpuagg_status");
 }

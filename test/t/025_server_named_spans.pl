@@ -64,9 +64,9 @@ cmp_ok($few * 3, '<', $bytes, "a limit leaves groups out: $few kB of $bytes");
 like(explain("$all ORDER BY n DESC LIMIT 10"), qr/Groups Kept: 10\b/, '... and EXPLAIN tells how many are kept');
 
 # a list and a dictionary that another server had
-kill 'KILL', $node->server_pid;
+my $killed = $node->kill_server;
 $node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SELECT gpu_count(*) FROM t");
-ok($node->wait_until_ready, 'another server starts');
+cmp_ok($node->wait_for_another_server($killed), '<', 60, 'another server starts');
 same($_, 'another server') for @queries;
 
 done_testing();

@@ -127,10 +127,9 @@ answers($_, 'afterwards again', 1) foreach @nodes;
 foreach my $node (@nodes)
 {
 	my $other = $node == $one ? $two : $one;
-	my $pid = $node->safe_psql('postgres', 'SELECT server_pid FROM gpuagg_status');
-	kill 'KILL', $pid;
+	my $pid = $node->kill_server;
 	answers($other, $node->name . '\'s server was killed', 1);
-	ok($node->wait_until_ready, $node->name . ': it is started again');
+	cmp_ok($node->wait_for_another_server($pid), '<', 60, $node->name . ': it is started again');
 	answers($node, 'after that', undef);
 }
 foreach my $node (@nodes)

@@ -40,9 +40,7 @@ is($node->safe_psql('postgres', $query), '5000|12502500', 'another backend');
 is($psql->query($query), '5000|12502500', '... and the first one again');
 
 # lost between two queries
-kill 'KILL', $node->server_pid;
-usleep(100_000);
-ok($node->wait_for_devices("bool_and(state = 'ready')", 't', 20), 'another server starts');
+cmp_ok($node->wait_for_another_server($node->kill_server), '<', 60, 'another server starts');
 like($psql->query($plan), qr/Engine: cuda/, '... and has the next query of a session with a connection to the first one');
 is(sockets($pid) - $before, 1, '... over one that is kept in its turn');
 is($psql->query($query), '5000|12502500', '... with the right answer');

@@ -85,18 +85,30 @@ sub wait_for_device
 	return time - $since;
 }
 
-# Waits for a server that is ready and another one than this, whose end may not have been noticed yet; the seconds it took.
+# Waits for a server that is ready and another one than this, whose end may not have been noticed yet; the seconds it took,
+# or more than any limit.
 sub wait_for_another_server
 {
 	my ($self, $pid, $limit) = @_;
 	my $since = time;
 
+	$limit //= 60;
 	while ($self->device('state') ne 'ready' || $self->server_pid == 0 || $self->server_pid == $pid)
 	{
 		return 1e9 if time - $since > $limit;
 		usleep(20_000);
 	}
 	return time - $since;
+}
+
+# Kills the server; its process, for wait_for_another_server.
+sub kill_server
+{
+	my ($self) = @_;
+	my $pid = $self->server_pid or die 'no server';
+
+	kill 'KILL', $pid;
+	return $pid;
 }
 
 # ... of all devices; says whether it came to that
