@@ -63,15 +63,15 @@ sub runs
 	return -e "/proc/$pid/stat" && (eval { slurp_file("/proc/$pid/stat") } // '') =~ /\) [^ZX] /;
 }
 
-cmp_ok($node->wait_for_device('state', 'ready', 10), '<', 10, 'the server starts with the cluster');
+ok($node->wait_until_ready, 'the server starts with the cluster');
 is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 
 # Stopped while idle: it is found out without a query.
 {
 	my $pid = $node->server_pid;
 	kill 'STOP', $pid;
-	cmp_ok($node->wait_for_device('restarts', 1, 15), '<', 10, 'a server that is stopped while idle is killed');
-	cmp_ok($node->wait_for_device('state', 'ready', 15), '<', 10, '... and replaced');
+	cmp_ok($node->wait_for_device('restarts', 1, 30), '<', 20, 'a server that is stopped while idle is killed');
+	cmp_ok($node->wait_for_another_server($pid), '<', 15, '... and replaced');
 	isnt($node->server_pid, $pid, '... by another process');
 	like($node->device('last_error'), qr/^the GPU server did not answer for \d+ s, and was killed$/, '... and the reason is told');
 	ok(!runs($pid), '... and the old one is gone');
@@ -92,7 +92,7 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	is($psql->query('SELECT 1'), "$answer\n1", 'a server stopped in the middle of a query: answered by the CPU engine');
 	cmp_ok(time - $since, '<', 10, '... within the deadline');
 	$psql->quit;
-	cmp_ok($node->wait_for_device('state', 'ready', 15), '<', 10, '... and the server is replaced');
+	cmp_ok($node->wait_for_another_server($pid), '<', 15, '... and the server is replaced');
 }
 
 # Stopped together with its supervisor: clients have a deadline of their own.
@@ -118,13 +118,14 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 {
 	my ($out, $err);
 	my $before = $node->device('restarts');
+	my $pid = $node->server_pid;
 	$node->provoke('hang');
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	is($out, $answer, 'a device that hangs: answered by the CPU engine');
 	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
 	cmp_ok($node->wait_for_device('restarts', $before + 1, 25), '<', 20, '... and the server is killed');
-	cmp_ok($node->wait_for_device('state', 'ready', 15), '<', 10, '... and replaced');
+	cmp_ok($node->wait_for_another_server($pid), '<', 15, '... and replaced');
 	like($node->device('last_error'), qr/^a GPU has ended nothing for \d+ s, and was killed$/, '... and the reason is told');
 }
 

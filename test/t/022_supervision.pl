@@ -73,7 +73,7 @@ ok($node->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activit
 	'without a server to run the supervisor gives its slot back');
 like($node->safe_psql('postgres', $engine), qr/Engine: cpu \(gpuagg.server is off\)/, '... and EXPLAIN says why');
 set($node, 'gpuagg.server' => 'on');
-ok($node->wait_for_device('state', 'ready', 20) < 20, 'it is back when there is one');
+ok($node->wait_until_ready, 'it is back when there is one');
 is(supervisor($node, 'count(*)'), 1, '... once');
 $node->safe_psql('postgres', 'SELECT pg_terminate_backend(' . supervisor($node, 'pid') . ')');
 ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activity WHERE query LIKE 'GPU server: ready%'"),
@@ -105,7 +105,7 @@ $node->restart;
 is(supervisor($node, 'count(*)'), 0, 'a cluster that starts with gpuagg.server off has no supervisor');
 $node->append_conf('postgresql.conf', 'gpuagg.server = on');
 $node->reload;
-ok($node->wait_for_device('state', 'ready', 20) < 20, '... until there is a server to run');
+ok($node->wait_until_ready, '... until there is a server to run');
 $node->stop;
 
 # ---- built without CUDA ----
@@ -119,7 +119,7 @@ usleep(200_000);
 is(count_in_log($node, 'gpuagg runs without a GPU: built without CUDA'), 1, '... the log says so once');
 is(count_in_log($node, 'could not execute'), 0, '... and nothing else');
 set($node, 'gpuagg.server_program' => server_program());
-ok($node->wait_for_device('state', 'ready', 20) < 20, '... until a program is named');
+ok($node->wait_until_ready, '... until a program is named');
 
 # ---- the program goes away while the supervisor waits before the next start ----
 set($node, 'gpuagg.server_program' => '/bin/false');
@@ -128,7 +128,7 @@ set($node, 'gpuagg.server_program' => '');
 ok($node->poll_query_until('postgres', 'SELECT supervisor_pid IS NULL FROM gpuagg_status()'), 'the supervisor of a program that went away ends');
 like($node->safe_psql('postgres', $engine), qr/Engine: cpu \(no GPU: built without CUDA\)/, '... and EXPLAIN does not say that a server starts');
 set($node, 'gpuagg.server_program' => server_program());
-ok($node->wait_for_device('state', 'ready', 20) < 20, '... until there is one again');
+ok($node->wait_until_ready, '... until there is one again');
 $node->stop;
 
 done_testing();
