@@ -85,6 +85,20 @@ sub wait_for_device
 	return time - $since;
 }
 
+# ... of all devices; says whether it came to that
+sub wait_for_devices
+{
+	my ($self, $what, $value, $limit) = @_;
+	my $since = time;
+
+	while ($self->devices($what) ne $value)
+	{
+		return 0 if time - $since > $limit;
+		usleep(20_000);
+	}
+	return 1;
+}
+
 # Waits for a server that is ready and another one than this, whose end may not have been noticed yet; the seconds it took,
 # or more than any limit.
 sub wait_for_another_server
@@ -109,20 +123,6 @@ sub kill_server
 
 	kill 'KILL', $pid;
 	return $pid;
-}
-
-# ... of all devices; says whether it came to that
-sub wait_for_devices
-{
-	my ($self, $what, $value, $limit) = @_;
-	my $since = time;
-
-	while ($self->devices($what) ne $value)
-	{
-		return 0 if time - $since > $limit;
-		usleep(20_000);
-	}
-	return 1;
 }
 
 sub wait_until_ready { return $_[0]->wait_for_device('state', 'ready', 60) < 60 }
