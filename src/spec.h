@@ -42,6 +42,7 @@ typedef struct ColumnSpec
 	Oid			collation;
 	int16		typlen;
 	bool		typbyval;
+	bool		presence;		/* some byte: only whether the input is NULL is of interest */
 } ColumnSpec;
 
 typedef enum KeyKind

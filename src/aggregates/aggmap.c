@@ -260,6 +260,7 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 	if (form == ARGUMENT_PRESENCE && col.type == COLUMN_DATUM && spec_find_column(spec, &col) < 0)
 	{
 		/* any byte of it will do, and is not copied */
+		col.presence = true;
 		col.type = COLUMN_I8;
 		col.typid = CHAROID;
 		col.typlen = 1;

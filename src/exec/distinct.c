@@ -160,14 +160,21 @@ add_value(DistinctSet *set, int col)
 	set->value_col[set->nvalues++] = col;
 }
 
-/* The same, unless a value of the same input is there. */
+/* Can column `to` be written from values of column `from`?  From another one only if that has all of their input. */
+static bool
+has_values_of(const ColumnSpec *from, const ColumnSpec *to)
+{
+	return from == to || (from->input == to->input && !from->presence && from->form == NUMERIC_ONE_SCALE);
+}
+
+/* The same, unless a value that it can be written from is there. */
 static void
 add_value_once(DistinctEngine *distinct, DistinctSet *set, int col)
 {
 	const ColumnSpec *cols = distinct->spec->cols;
 
 	for (int v = 0; v < set->nvalues; v++)
-		if (col < 0 || cols[set->value_col[v]].input == cols[col].input)
+		if (col < 0 || has_values_of(&cols[set->value_col[v]], &cols[col]))
 			return;
 	if (col >= 0)
 		add_value(set, col);
@@ -199,7 +206,7 @@ find_sources(DistinctEngine *distinct, DistinctSet *set)
 
 	for (int c = 0; c < spec->ncols; c++)
 		for (int v = 0; v < set->nvalues && set->value_of[c] < 0; v++)
-			if (spec->cols[set->value_col[v]].input == spec->cols[c].input)
+			if (has_values_of(&spec->cols[set->value_col[v]], &spec->cols[c]))
 				set->value_of[c] = v;
 }
 
@@ -489,6 +496,8 @@ add_unique(DistinctEngine *distinct, DistinctSet *set, const Datum *values, cons
 			continue;
 		if (nulls[v])
 			column_write_null(&distinct->writers[c], row);
+		else if (distinct->spec->cols[c].form == NUMERIC_SHOWN_SCALE && set->value_col[v] == c)
+			((int32 *) batch->cols[c].values)[row] = DatumGetInt32(values[v]);
 		else
 			column_write(&distinct->writers[c], row, values[v]);
 	}

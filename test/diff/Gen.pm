@@ -369,22 +369,29 @@ sub own_aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
 }
 
-# One of core's aggregates or a user's with an ORDER BY, of a "numbered" source: each may have another order.
-sub ordered_aggregate
+# One of core's aggregates with an ORDER BY, of a "numbered" source, or two that read other things of one argument: each may have
+# another order.
+sub ordered_aggregates
 {
 	my ($from) = @_;
 	my @columns = grep { $_->{type} !~ /wide/ } @{ $from->{columns} };
 	my $column = pick(@columns)->{name};
 	my $key = pick(of_kind('minmax', @columns));
 	my $int = '(' . pick(of_kind('int', @columns))->{name} . ' % 1000)::int4';
-	my $order = (chance(0.6) ? $key->{name} . pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') . ', ' : '') . pick('id', 'id DESC', '-id');
-	my ($call, $norm) = @{ pick([ "string_agg($column\::text, ','", 'md5(%s)' ], [ "array_agg($column", 'md5(%s::text)' ],
-			[ "jsonb_agg($int", 'md5(%s::text)' ], [ "agg:sum($int", '%s' ], [ "agg:max($int", '%s' ]) };
+	my $scales = "CASE WHEN $int > 0 THEN $int\::numeric(12,2) ELSE 1.0625 END";
+	my @calls = @{ pick([ [ "string_agg($column\::text, ','", 'md5(%s)' ] ], [ [ "array_agg($column", 'md5(%s::text)' ] ],
+			[ [ "jsonb_agg($int", 'md5(%s::text)' ] ], [ [ "agg:sum($int", '%s' ] ], [ [ "agg:max($int", '%s' ] ],
+			[ [ "agg:count($column", '%s' ], [ "array_agg($column", 'md5(%s::text)' ] ],
+			[ [ "agg:sum($scales", '%s' ], [ "jsonb_agg($scales", 'md5(%s::text)' ] ]) };
 
-	$call .= " ORDER BY $order)";
-	$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
 	Tally::draw(q{orders of core's aggregates});
-	return { call => $call, sql => sprintf($norm, $call), float => 0 };
+	return map {
+		my ($call, $norm) = @$_;
+		my $order = (chance(0.6) ? $key->{name} . pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') . ', ' : '') . pick('id', 'id DESC', '-id');
+		$call .= " ORDER BY $order)";
+		$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
+		{ call => $call, sql => sprintf($norm, $call), float => 0 };
+	} @calls;
 }
 
 # Whether a group's key, whose equal values may look different, looks like one of
@@ -555,13 +562,13 @@ sub make_query
 	my $sets = @keys && chance(0.12);
 	my $grouping;
 	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
-	push @own, map { ordered_aggregate($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$tables->{wild} && chance(0.12);
+	push @own, map { ordered_aggregates($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$tables->{wild} && chance(0.12);
 	push @own, grep { $_ } map { ordered_set(\@keys, @columns) } 1 .. pick(1, 1, 2, 4) if chance($sets ? 0.4 : 0.15);
 	if (grep { $_->{call} =~ /WITHIN GROUP|gpu:median/ } @own)
 	{
 		Tally::draw('ordered sets in grouping sets') if $sets;
 		# both in one query
-		push @own, ordered_aggregate($from) if $from->{base} && !$tables->{wild} && chance(0.3);
+		push @own, ordered_aggregates($from) if $from->{base} && !$tables->{wild} && chance(0.3);
 		Tally::draw('ordered sets beside orders') if grep { $_->{call} =~ /ORDER BY/ && $_->{call} !~ /WITHIN GROUP/ } @own;
 	}
 	# core sorts for them

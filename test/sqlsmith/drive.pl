@@ -262,7 +262,7 @@ sub smith
 my @tables = qw(many many many narrow few none parts parent grouped);
 for (my $round = 0; time < $end; $round++)
 {
-	my $queries = smith($seed * 100000 + $round);
+	my $queries = smith(($seed * 100_000 + $round) % 2**31);
 	my $n = 0;
 
 	while (time < $end)
