@@ -160,11 +160,12 @@ add_value(DistinctSet *set, int col)
 	set->value_col[set->nvalues++] = col;
 }
 
-/* Can column `to` be written from values of column `from`?  From another one only if that has all of their input. */
+/* Can column `to` be written from values of column `from`?  Not from mere presence.  (Nor from decimals of any scale: sets have none.) */
 static bool
 has_values_of(const ColumnSpec *from, const ColumnSpec *to)
 {
-	return from == to || (from->input == to->input && !from->presence && from->form == NUMERIC_ONE_SCALE);
+	Assert(from->form == NUMERIC_ONE_SCALE);
+	return from == to || (from->input == to->input && !from->presence);
 }
 
 /* The same, unless a value that it can be written from is there. */
@@ -496,8 +497,6 @@ add_unique(DistinctEngine *distinct, DistinctSet *set, const Datum *values, cons
 			continue;
 		if (nulls[v])
 			column_write_null(&distinct->writers[c], row);
-		else if (distinct->spec->cols[c].form == NUMERIC_SHOWN_SCALE && set->value_col[v] == c)
-			((int32 *) batch->cols[c].values)[row] = DatumGetInt32(values[v]);
 		else
 			column_write(&distinct->writers[c], row, values[v]);
 	}

@@ -160,7 +160,7 @@ sub odd_columns
 }
 
 # The table of numbers: columns of each type that a device has, above 0, below 0, and from below to above with NULLs.
-my @number_types = qw(int2 int4 int8 float4 float8 numeric(12,2));
+my @number_types = (qw(int2 int4 int8 float4 float8), 'numeric(12,2)');
 my $number_rows = 4000;
 
 sub number_table

@@ -33,15 +33,15 @@ INSERT INTO q (q) VALUES
 	('SELECT x.k, (SELECT string_agg(y.s, '','' ORDER BY y.id * x.k) || array_agg(y.a ORDER BY y.id)::text FROM o y WHERE y.k = x.k AND y.id < 100) FROM (VALUES (1), (2), (1)) x(k)'),
 	('SELECT k, array_agg(b ORDER BY id) FILTER (WHERE false), array_agg(DISTINCT b) FILTER (WHERE id < 3) FROM o GROUP BY k'),
 	('SELECT k, v > 2 AS t, count(DISTINCT v > 2) FILTER (WHERE v > 2), count(DISTINCT k) FILTER (WHERE v > 2), array_agg(DISTINCT b) FILTER (WHERE v > 2) FROM o GROUP BY k, v > 2'),
-	-- whether an argument is NULL, its display scale and its value
+	-- whether an argument is NULL and its value; its display scale and its value
 	('SELECT k, count(s ORDER BY id), max(s) FROM o GROUP BY k'),
 	('SELECT k, count(s ORDER BY id), string_agg(s, '','' ORDER BY id), min(s ORDER BY s) FROM o GROUP BY k'),
 	('SELECT k, string_agg(v::text, '','' ORDER BY s DESC, id), count(s ORDER BY id DESC), count(s) FROM o GROUP BY k'),
 	('SELECT k, count(s ORDER BY id), string_agg(DISTINCT s, '',''), count(DISTINCT s) FROM o GROUP BY k'),
 	('SELECT k, count(p ORDER BY id), array_agg(p::text ORDER BY id DESC), array_agg(p ORDER BY id)::text FROM o GROUP BY k'),
-	('SELECT k, v, sum(CASE v WHEN 1 THEN n WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id) FROM o GROUP BY k, v'),
-	('SELECT k, v, sum(CASE v WHEN 1 THEN n WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id), array_agg(CASE v WHEN 1 THEN n WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id) FROM o GROUP BY k, v'),
-	('SELECT k, v, avg(CASE v WHEN 1 THEN n WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id), max(CASE v WHEN 1 THEN n WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END), sum(v ORDER BY CASE v WHEN 1 THEN n WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END, id) FROM o GROUP BY k, v'),
+	('SELECT k, v, sum(CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id) FROM o GROUP BY k, v'),
+	('SELECT k, v, sum(CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id), array_agg(CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id) FROM o GROUP BY k, v'),
+	('SELECT k, v, avg(CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id), max(CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END), sum(v ORDER BY CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END, id) FROM o GROUP BY k, v'),
 	('SELECT k, count(DISTINCT s) FILTER (WHERE b > 2500), count(DISTINCT b) FILTER (WHERE b > 2500), count(DISTINCT s) FROM o GROUP BY k');
 SELECT pg_temp.same_as_core(q), q FROM q ORDER BY n;
 -- more than the memory
