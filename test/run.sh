@@ -270,7 +270,8 @@ part_tap() {
 			cd "$work" || exit 1
 			pg_core_files
 			# releases before 16 take their folders from TESTDIR
-			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
+			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" \
+				PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
 				PG_TEST_TIMEOUT_DEFAULT=60 TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
 			echo $? >"$results/tap-${t%.pl}.status"
 		) &

@@ -71,48 +71,43 @@ sub devices
 	return $self->safe_psql('postgres', "SELECT $what FROM gpuagg_devices()");
 }
 
-# Waits until such an expression has the value; the seconds it took, or more than any limit.
-sub wait_for_device
+# Waits until something holds; the seconds it took, or more than any limit.
+sub wait_until
 {
-	my ($self, $what, $value, $limit) = @_;
+	my ($limit, $holds) = @_;
 	my $since = time;
 
-	while ($self->device($what) ne $value)
+	until ($holds->())
 	{
 		return 1e9 if time - $since > $limit;
 		usleep(20_000);
 	}
 	return time - $since;
+}
+
+# ... until such an expression has the value
+sub wait_for_device
+{
+	my ($self, $what, $value, $limit) = @_;
+
+	return wait_until($limit, sub { $self->device($what) eq $value });
 }
 
 # ... of all devices; says whether it came to that
 sub wait_for_devices
 {
 	my ($self, $what, $value, $limit) = @_;
-	my $since = time;
 
-	while ($self->devices($what) ne $value)
-	{
-		return 0 if time - $since > $limit;
-		usleep(20_000);
-	}
-	return 1;
+	return wait_until($limit, sub { $self->devices($what) eq $value }) < 1e9;
 }
 
-# Waits for a server that is ready and another one than this, whose end may not have been noticed yet; the seconds it took,
-# or more than any limit.
+# ... for a server that is ready and another one than this, whose end may not have been noticed yet
 sub wait_for_another_server
 {
 	my ($self, $pid, $limit) = @_;
-	my $since = time;
 
-	$limit //= 60;
-	while ($self->device('state') ne 'ready' || $self->server_pid == 0 || $self->server_pid == $pid)
-	{
-		return 1e9 if time - $since > $limit;
-		usleep(20_000);
-	}
-	return time - $since;
+	return wait_until($limit // 60,
+		sub { $self->device('state') eq 'ready' && $self->server_pid != 0 && $self->server_pid != $pid });
 }
 
 # Kills the server; its process, for wait_for_another_server.
