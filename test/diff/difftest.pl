@@ -193,14 +193,14 @@ sub same_number
 	return $difference <= ($single ? 1e-4 : 1e-9) * $scale || $difference <= 1e-9;
 }
 
-# Rows sorted by their exact fields first.
+# Rows sorted by their exact fields first, and then by all, among which 0 and -0 are one number: sum(DISTINCT f) may be either.
 sub in_order
 {
 	my ($exact, $rows) = @_;
 
 	return map { $_->[1] }
 	  sort { $a->[0] cmp $b->[0] }
-	  map { my $row = $_; [ join("\x00", (map { $row->[$_] // '' } @$exact), @$row), $row ] } @$rows;
+	  map { my $row = $_; [ join("\x00", (map { $row->[$_] // '' } @$exact), map { s/\A-0\z/0/r } @$row), $row ] } @$rows;
 }
 
 # Rows by their exact fields, for those of one group.
