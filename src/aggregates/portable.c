@@ -11,9 +11,13 @@
 #include "access/transam.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "common/int.h"
 #include "fmgr.h"
+#include "funcapi.h"
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -79,6 +83,13 @@ put_name(StringInfo buf, const char *name)
 	appendBinaryStringInfo(buf, name, strlen(name));
 }
 
+/* Records, of which each has its own columns, and arrays of them. */
+static bool
+is_record(Oid type)
+{
+	return type == RECORDOID || type == RECORDARRAYOID;
+}
+
 void
 portable_put_type(StringInfo buf, Oid type)
 {
@@ -100,8 +111,8 @@ portable_get_type(StringInfo buf)
 		type = DatumGetObjectId(DirectFunctionCall1(regtypein, CStringGetDatum(portable_get_name(buf))));
 	else if (type >= FirstGenbkiObjectId || !SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		portable_invalid("type");
-	/* shell types and pseudotypes have no values; those of domains and composites may have no input here */
-	if (!get_typisdefined(type) || get_typtype(type) == TYPTYPE_PSEUDO)
+	/* shell types and pseudotypes have no values, but for records; those of domains and composites may have no input here */
+	if (!get_typisdefined(type) || (get_typtype(type) == TYPTYPE_PSEUDO && !is_record(type) && type != UNKNOWNOID))
 		portable_invalid("type");
 	return type;
 }
@@ -246,6 +257,126 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 	PG_END_TRY();
 }
 
+/*
+ * A record: its type and, if that is none with a name, its columns, each with name, type and value.  A record's number
+ * among those of the session (its typmod) would mean another one elsewhere.
+ */
+static void
+put_record(StringInfo buf, Datum value)
+{
+	HeapTupleHeader header = DatumGetHeapTupleHeader(value);
+	Oid			type = HeapTupleHeaderGetTypeId(header);
+	HeapTupleData tuple = {.t_len = HeapTupleHeaderGetDatumLength(header),.t_data = header};
+	TupleDesc	desc;
+	Datum	   *values;
+	bool	   *nulls;
+
+	portable_put_type(buf, type);
+	if (type != RECORDOID)
+	{
+		portable_put_value(buf, type, value, false);
+		return;
+	}
+	desc = lookup_rowtype_tupdesc(type, HeapTupleHeaderGetTypMod(header));
+	values = palloc(sizeof(Datum) * (desc->natts + 1));
+	nulls = palloc(sizeof(bool) * (desc->natts + 1));
+	ItemPointerSetInvalid(&tuple.t_self);
+	heap_deform_tuple(&tuple, desc, values, nulls);
+	pq_sendint32(buf, desc->natts);
+	for (int i = 0; i < desc->natts; i++)
+	{
+		put_name(buf, NameStr(TupleDescAttr(desc, i)->attname));
+		portable_put_type(buf, TupleDescAttr(desc, i)->atttypid);
+		portable_put_value(buf, TupleDescAttr(desc, i)->atttypid, values[i], nulls[i]);
+	}
+	ReleaseTupleDesc(desc);
+}
+
+static Datum
+get_record(StringInfo buf)
+{
+	Oid			type = portable_get_type(buf);
+	TupleDesc	desc;
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+
+	if (type != RECORDOID)
+	{
+		bool		isnull;
+		Datum		value;
+
+		if (get_typtype(type) != TYPTYPE_COMPOSITE)
+			portable_invalid("record");
+		value = portable_get_value(buf, type, &isnull);
+		if (isnull)
+			portable_invalid("record");
+		return value;
+	}
+	n = portable_get_count(buf, 1, MaxTupleAttributeNumber, "record");
+	desc = CreateTemplateTupleDesc(n);
+	values = palloc(sizeof(Datum) * (n + 1));
+	nulls = palloc(sizeof(bool) * (n + 1));
+	for (int i = 0; i < n; i++)
+	{
+		char	   *name = portable_get_name(buf);
+
+		type = portable_get_type(buf);
+		TupleDescInitEntry(desc, i + 1, name, type, -1, 0);
+		values[i] = portable_get_value(buf, type, &nulls[i]);
+	}
+	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+}
+
+/* An array of records: the number of its dimensions, their lengths and lower bounds, and the elements. */
+static void
+put_records(StringInfo buf, Datum value)
+{
+	ArrayType  *array = DatumGetArrayTypeP(value);
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+
+	pq_sendint32(buf, ARR_NDIM(array));
+	for (int i = 0; i < ARR_NDIM(array); i++)
+	{
+		pq_sendint32(buf, ARR_DIMS(array)[i]);
+		pq_sendint32(buf, ARR_LBOUND(array)[i]);
+	}
+	deconstruct_array(array, RECORDOID, -1, false, TYPALIGN_DOUBLE, &values, &nulls, &n);
+	for (int i = 0; i < n; i++)
+		portable_put_value(buf, RECORDOID, values[i], nulls[i]);
+}
+
+static Datum
+get_records(StringInfo buf)
+{
+	int			ndims = portable_get_count(buf, 8, MAXDIM, "array");
+	int			dims[MAXDIM],
+				bounds[MAXDIM],
+				end;
+	Datum	   *values;
+	bool	   *nulls;
+	int			n;
+
+	for (int i = 0; i < ndims; i++)
+	{
+		dims[i] = (int) pq_getmsgint(buf, 4);
+		bounds[i] = (int) pq_getmsgint(buf, 4);
+		if (dims[i] <= 0 || pg_add_s32_overflow(bounds[i], dims[i], &end))
+			portable_invalid("array");
+	}
+	n = ArrayGetNItems(ndims, dims);
+	/* each has a byte at least */
+	if (n > buf->len - buf->cursor)
+		portable_invalid("array");
+	values = palloc(sizeof(Datum) * (n + 1));
+	nulls = palloc(sizeof(bool) * (n + 1));
+	for (int i = 0; i < n; i++)
+		values[i] = portable_get_value(buf, RECORDOID, &nulls[i]);
+	return PointerGetDatum(construct_md_array(values, nulls, ndims, dims, bounds, RECORDOID, -1, false, TYPALIGN_DOUBLE));
+}
+
 void
 portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 {
@@ -254,6 +385,12 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 	pq_sendbyte(buf, isnull);
 	if (isnull)
 		return;
+	if (is_record(type))
+	{
+		check_stack_depth();
+		(type == RECORDOID ? put_record : put_records) (buf, value);
+		return;
+	}
 	convert_value(value_to_bytes, &c);
 	pq_sendint32(buf, c.n);
 	appendBinaryStringInfo(buf, c.bytes, c.n);
@@ -267,6 +404,11 @@ portable_get_value(StringInfo buf, Oid type, bool *isnull)
 	*isnull = pq_getmsgbyte(buf) != 0;
 	if (*isnull)
 		return (Datum) 0;
+	if (is_record(type))
+	{
+		check_stack_depth();
+		return type == RECORDOID ? get_record(buf) : get_records(buf);
+	}
 	c.bytes = get_bytes(buf, "value", &c.n);
 	convert_value(bytes_to_value, &c);
 	return c.value;

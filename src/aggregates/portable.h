@@ -3,8 +3,8 @@
  *	  Values of any type, types and collations as bytes that mean the same in another database of the same extension.
  *
  * Object identifiers below FirstGenbkiObjectId are the same everywhere; types and collations with others travel by name.
- * Values travel in the binary form of their type; what a reader gets is checked by the type's own input functions, so
- * that bytes from anywhere are a value or an error.  Readers allocate in the current context.
+ * Values travel in the binary form of their type, records column by column; what a reader gets is checked by the type's own
+ * input functions, so that bytes from anywhere are a value or an error.  Readers allocate in the current context.
  */
 #ifndef GPUAGG_PORTABLE_H
 #define GPUAGG_PORTABLE_H

@@ -68,6 +68,33 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET gpuagg.enabled;
 
+-- records, whose columns go along with states
+CREATE TABLE recorded WITH (parallel_workers = 2) AS SELECT i, i % 3 AS g, CASE WHEN i % 5 = 0 THEN NULL ELSE 's' || i % 70 END AS s, (i % 7)::numeric(6, 2) AS n
+	FROM generate_series(1, 20000) i;
+ANALYZE recorded;
+CREATE TYPE twosome AS (a int, b text);
+CREATE FUNCTION pg_temp.of_records() RETURNS TABLE (g int, v text) LANGUAGE SQL AS $$
+	SELECT g, concat_ws(' | ', gpu_last(ROW(i, s, n), i), gpu_last(ROW(ROW(i, 'x'), ARRAY[s, NULL]), -i), gpu_first(ROW(NULL, s), i), gpu_argmax(i, ROW(n, s, i)),
+		gpu_last(ARRAY[ROW(i, s), NULL], i), gpu_last(ARRAY[[ROW(i, s)], [ROW(n)]], i), gpu_last(ROW(), i), gpu_last(NULL::record, i),
+		gpu_argmin(ROW(i, s)::twosome::record, ROW(n, i)), gpu_last(row_to_json(r), i), gpu_last('{}'::record[], i))
+	FROM recorded r GROUP BY g $$;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET parallel_leader_participation = off;
+EXPLAIN (COSTS OFF) SELECT g, gpu_last(ROW(i, s, n), i) FROM recorded GROUP BY g;
+SELECT * FROM pg_temp.of_records() ORDER BY g;
+SET gpuagg.enabled = off;
+SELECT * FROM pg_temp.of_records() ORDER BY g;
+SET max_parallel_workers_per_gather = 0;
+SELECT * FROM pg_temp.of_records() ORDER BY g;
+RESET max_parallel_workers_per_gather;
+RESET gpuagg.enabled;
+RESET parallel_setup_cost;
+RESET parallel_tuple_cost;
+RESET min_parallel_table_scan_size;
+RESET parallel_leader_participation;
+
 -- a value that ties as -0 and 0 does not depend on row order or participants
 SELECT gpu_argmax(v::float8, 1) AS f8, gpu_argmin(v::float4, 1) AS f4 FROM (VALUES (1, '0'), (2, '-0')) r(i, v);
 SELECT gpu_argmax(v::float8, 1) AS f8, gpu_argmin(v::float4, 1) AS f4 FROM (VALUES (1, '-0'), (2, '0')) r(i, v);
