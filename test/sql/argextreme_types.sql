@@ -76,15 +76,17 @@ CREATE TYPE twosome AS (a int, b text);
 CREATE FUNCTION pg_temp.of_records() RETURNS TABLE (g int, v text) LANGUAGE SQL AS $$
 	SELECT g, concat_ws(' | ', gpu_last(ROW(i, s, n), i), gpu_last(ROW(ROW(i, 'x'), ARRAY[s, NULL]), -i), gpu_first(ROW(NULL, s), i), gpu_argmax(i, ROW(n, s, i)),
 		gpu_last(ARRAY[ROW(i, s), NULL], i), gpu_last(ARRAY[[ROW(i, s)], [ROW(n)]], i), gpu_last(ROW(), i), gpu_last(NULL::record, i),
-		gpu_argmin(ROW(i, s)::twosome::record, ROW(n, i)), gpu_last(row_to_json(r), i), gpu_last('{}'::record[], i))
+		gpu_argmin(ROW(i, s)::twosome::record, ROW(n, i)), gpu_last('{}'::record[], i))
 	FROM recorded r GROUP BY g $$;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SET parallel_leader_participation = off;
-EXPLAIN (COSTS OFF) SELECT g, gpu_last(ROW(i, s, n), i) FROM recorded GROUP BY g;
+SET gpuagg.require = 'require';
 SELECT * FROM pg_temp.of_records() ORDER BY g;
+RESET gpuagg.require;
 SET gpuagg.enabled = off;
+EXPLAIN (COSTS OFF) SELECT * FROM pg_temp.of_records();
 SELECT * FROM pg_temp.of_records() ORDER BY g;
 SET max_parallel_workers_per_gather = 0;
 SELECT * FROM pg_temp.of_records() ORDER BY g;
