@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_constraint.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
@@ -42,6 +43,9 @@
 
 /* So many groups are returned by all participants of a parallel plan, and fewer by one of them. */
 #define MANY_GROUPS 100000
+
+/* Rows that are sorted for aggregates with orders of their own have at most two columns for an input, and a filter. */
+#define MAX_SORTED_INPUTS ((MaxTupleAttributeNumber - 1) / 2)
 
 static create_upper_paths_hook_type prev_create_upper_paths_hook;
 
@@ -700,6 +704,11 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	supported_order(root, query.aggs, &query.order, &query.order_agg, &query.orders_apart);
 	guard_order(&query);
 	collect_inputs(&query);
+	if (query.orders_apart && list_length(query.inputs) > MAX_SORTED_INPUTS)
+	{
+		refuse(root, ours, "too many arguments of aggregates with an ORDER BY");
+		return;
+	}
 	collect_order_inputs(&query);
 	plan_find_limit(&query, false);
 	query.groups = query.sets != NIL ? plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :

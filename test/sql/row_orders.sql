@@ -70,5 +70,11 @@ COMMIT;
 PREPARE orders(int) AS SELECT array_agg(a ORDER BY a * $1) AS x, array_agg(a ORDER BY id * $1) AS y FROM o WHERE id BETWEEN 1 AND 9;
 EXECUTE orders(1);
 EXECUTE orders(-1);
+-- more arguments than a row has columns
+RESET gpuagg.require;
+SELECT 'SELECT md5(ARRAY[' || string_agg(format('sum(a + %s ORDER BY %s)', i, CASE i WHEN 1 THEN 'b' ELSE 'id' END), ', ') || ']::text) FROM o' AS q
+	FROM generate_series(1, 1800) i \gset
+EXPLAIN (COSTS OFF) :q;
+:q;
 DROP TABLE o;
 RESET ALL;
