@@ -287,7 +287,7 @@ sub own_aggregate
 	my ($wild, $from) = @_;
 	my @columns = @{ $from->{columns} };
 	my @forms = ('approx', 'histogram', 'thresholds', 'weights', 'logs', 'merge', 'product', 'extreme', 'extreme');
-	my ($number, $value, $key, $call, $norm, $float);
+	my ($number, $value, $key, $call, $norm, $float, $row);
 	my $kind;
 
 	push @forms, qw(run ascending subarray exact linear) if $from->{base} && !$wild;
@@ -339,7 +339,9 @@ sub own_aggregate
 	{
 		$value = pick(of_kind('minmax', @columns));
 		$norm = $value->{info}{norm};
-		$call = 'gpu:' . pick(qw(argmax argmin first last)) . "($value->{name}, $key->{name})";
+		# a record, whose columns nothing declares; it is compared as it is
+		$row = 1 if !$norm && !$value->{info}{loose} && $value->{type} !~ /wide/ && chance(0.2);
+		$call = 'gpu:' . pick(qw(argmax argmin first last)) . '(' . ($row ? "ROW($value->{name}, 1)" : $value->{name}) . ", $key->{name})";
 	}
 	else
 	{
@@ -356,7 +358,7 @@ sub own_aggregate
 	}
 	# the same in parts, as they are computed for other servers
 	my $parts;
-	if ($kind eq 'extreme' && $value->{type} !~ /wide/ && chance(0.3))
+	if ($kind eq 'extreme' && !$row && $value->{type} !~ /wide/ && chance(0.3))
 	{
 		my ($name) = $call =~ /gpu:(\w+)/;
 
@@ -369,26 +371,29 @@ sub own_aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
 }
 
-# One of core's aggregates with an ORDER BY, of a "numbered" source, or two that read other things of one argument: each may have
-# another order.
+# One of core's aggregates with an ORDER BY, of a "numbered" source, or several that read other things of one argument: each may have
+# another order, or none.
 sub ordered_aggregates
 {
 	my ($from) = @_;
 	my @columns = grep { $_->{type} !~ /wide/ } @{ $from->{columns} };
-	my $column = pick(@columns)->{name};
+	my $any = pick(@columns);
+	my $column = $any->{name};
 	my $key = pick(of_kind('minmax', @columns));
 	my $int = '(' . pick(of_kind('int', @columns))->{name} . ' % 1000)::int4';
 	my $scales = "CASE WHEN $int > 0 THEN $int\::numeric(12,2) ELSE 1.0625 END";
 	my @calls = @{ pick([ [ "string_agg($column\::text, ','", 'md5(%s)' ] ], [ [ "array_agg($column", 'md5(%s::text)' ] ],
 			[ [ "jsonb_agg($int", 'md5(%s::text)' ] ], [ [ "agg:sum($int", '%s' ] ], [ [ "agg:max($int", '%s' ] ],
 			[ [ "agg:count($column", '%s' ], [ "array_agg($column", 'md5(%s::text)' ] ],
+			[ [ "agg:count($column", '%s' ], [ "agg:count($column)", '%s' ], [ "string_agg($column\::text, ','", 'md5(%s)' ],
+				$any->{info}{nokey} ? () : [ "agg:count(DISTINCT $column)", '%s' ] ],
 			[ [ "agg:sum($scales", '%s' ], [ "jsonb_agg($scales", 'md5(%s::text)' ] ]) };
 
 	Tally::draw(q{orders of core's aggregates});
 	return map {
 		my ($call, $norm) = @$_;
 		my $order = (chance(0.6) ? $key->{name} . pick('', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST') . ', ' : '') . pick('id', 'id DESC', '-id');
-		$call .= " ORDER BY $order)";
+		$call .= " ORDER BY $order)" if $call !~ /\)\z/;
 		$call .= ' FILTER (WHERE ' . condition(@columns) . ')' if chance(0.2);
 		{ call => $call, sql => sprintf($norm, $call), float => 0 };
 	} @calls;
