@@ -136,7 +136,11 @@ note(DistinctEngine *distinct, Engine *engine, EngineStatus status)
 {
 	distinct->base.errors |= engine->errors;
 	if (status != ENGINE_OK)
+	{
 		strlcpy(distinct->base.failure, engine->failure, sizeof(distinct->base.failure));
+		/* the one that messages name */
+		distinct->ops.name = engine->ops->name;
+	}
 	return status;
 }
 

@@ -68,6 +68,11 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 	like($node->safe_psql('postgres', "$parallel $four"), qr/Engine: cuda.*Input Rows: 1000000.*Participants: 3.*Rows on CPU: [1-9]\d{1,4}\b/s, '... of one participant');
 }
 
+# The engine of distinct values fails, around which is one of the CPU.
+like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF) SELECT gpu_count(DISTINCT n), gpu_count(*), string_agg(DISTINCT n::text, ',')
+		FROM (SELECT i % 5, CASE WHEN i % 7 = 0 THEN 1.0 ELSE 1.00 END::numeric FROM rows WHERE i < 10000) r(k, n) GROUP BY k"),
+	qr/Engine: cpu \(cuda failed: equal keys that look different\)/, 'the engine that failed is named');
+
 # The participants of a parallel scan share one query; where keys travel as a process's own codes, each has one.
 {
 	my $before = $node->device('queries');
