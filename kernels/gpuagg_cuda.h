@@ -7,7 +7,7 @@
  *
  * Conventions of every function unless its comment says otherwise:
  *	- pointers are device pointers, sizes are element counts in 64 bits: up to 2^33
- *	  elements for segmented reductions, segments_from_keys and gather; sorts, histograms
+ *	  elements for segmented reductions, segments_from_bins and gather; sorts, histograms
  *	  and hash tables take fewer than 2^32 rows a call (UNSUPPORTED above), and the last two
  *	  accumulate over calls;
  *	- alignment is that of the element type; of states and columns of 16 bytes 16 (states
@@ -50,7 +50,7 @@ typedef enum GpuaggCudaStatus
 	GPUAGG_CUDA_WORKSPACE,		/* workspace_bytes is too small */
 	GPUAGG_CUDA_FULL,			/* a table or output is full; see the function */
 	GPUAGG_CUDA_ERROR,			/* the CUDA call failed; see gpuagg_cuda_last_error */
-	GPUAGG_CUDA_DEGENERATE		/* too many keys collide under a table's seed; see gpuagg_group_status */
+	GPUAGG_CUDA_DEGENERATE		/* too many keys collide under a table's seed; see gpuagg_group_outcome */
 } GpuaggCudaStatus;
 
 /*
@@ -84,39 +84,33 @@ int			gpuagg_cuda_last_code(void);
 typedef struct GpuaggSegments
 {
 	int64_t		nvalues;		/* offsets[nsegments] - offsets[0], known to the host */
-	int64_t		nsegments;		/* or the most there can be: */
-	const int64_t *nsegments_device;	/* the number, where only the device knows it; else NULL */
+	int64_t		nsegments;
 	const int64_t *offsets;		/* nsegments + 1 */
 } GpuaggSegments;
 
 /*
  * Reduces each segment in element order, by an operator that does not commute (UNSUPPORTED otherwise):
- * states[s] for each segment, identities for empty ones.  Values are of the operator's input type.  Error
- * bits (MonoidError) are or'ed into *errors, which the caller has set; errors may be NULL.
- * Deterministic: what is combined in which order depends on the device and the sizes only.
+ * states[s] for each segment, identities for empty ones.  Values are of the operator's input type;
+ * these operators raise no errors.  Deterministic: what is combined in which order depends on the device and the sizes only.
  */
 GpuaggCudaStatus gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const void *values,
-											  void *states, uint32_t *errors, void *workspace,
+											  void *states, void *workspace,
 											  size_t *workspace_bytes, gpuagg_stream stream);
 
 /*
- * Segments of equal neighbouring keys (sorted or merely grouped) of 1, 2, 4, 8
- * or 16 bytes, compared byte by byte.  `offsets` has room for n + 1 entries and
- * *nsegments_device for one; both are filled on the stream, and *segments
- * describes them with nsegments = n as the bound.  n is at least 1.
+ * Segments of equal neighbouring bins (sorted or merely grouped).  `offsets` has room for n + 1 entries
+ * and *nsegments_device for one; both are filled on the stream.  n is at least 1.
  */
-GpuaggCudaStatus gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n,
-												int64_t *offsets, int64_t *nsegments_device,
-												GpuaggSegments *segments, void *workspace,
+GpuaggCudaStatus gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets,
+												int64_t *nsegments_device, void *workspace,
 												size_t *workspace_bytes, gpuagg_stream stream);
 
 /*
- * Copies rows of 1, 2, 4, 8, 16 or any multiple of 8 bytes: out[i] =
- * in[index[i]] for i below n, or below *n_device if that is given and smaller.
- * With segments_from_keys's offsets as the index it yields the unique keys.
+ * Copies rows of 1 or 4 bytes or any multiple of 8: out[i] = in[index[i]] for i below n.
+ * With segments_from_bins's offsets as the index it yields the bins of the segments.
  */
 GpuaggCudaStatus gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n,
-									const int64_t *n_device, void *out, gpuagg_stream stream);
+									void *out, gpuagg_stream stream);
 
 /*
  * Ordered input for operators that do not commute: the stable permutation that
@@ -376,14 +370,14 @@ GpuaggCudaStatus gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *sl
  *
  * Every row gets its bin, GPUAGG_GROUP_FILTERED if the filter leaves it out, or
  * -1 if its key is new and the table is full.
- * gpuagg_group_status then says GPUAGG_CUDA_FULL: move to a larger table with
+ * gpuagg_group_outcome then says GPUAGG_CUDA_FULL: move to a larger table with
  * gpuagg_group_grow, and look the same batch up again with retry set, which
  * touches only those rows.  Bins never change, so no row is lost or counted
  * twice if the histogram is updated after the last retry.
  *
  * Keys are hashed with the table's seed (gpu_hash.h).  It should be random where keys come
  * from whoever may wish to make them collide.  A search is bounded: a row that has passed too many
- * slots gets -1, too, and gpuagg_group_status says GPUAGG_CUDA_DEGENERATE.  Random
+ * slots gets -1, too, and gpuagg_group_outcome says GPUAGG_CUDA_DEGENERATE.  Random
  * hashes never come to that.  The table is as it was; move to one of another seed with gpuagg_group_grow
  * (the capacity may stay the same), and retry.
  */
@@ -403,28 +397,18 @@ typedef struct GpuaggGroupCounters
 {
 	unsigned long long groups;	/* bins given out, also those beyond capacity */
 	unsigned long long pending; /* rows that got no bin in the last lookup */
-	long long	null_bin;		/* bin of the NULL key, -1 if none yet */
 	unsigned long long lost;	/* searches that were given up since init or grow; not 0: DEGENERATE */
 } GpuaggGroupCounters;
 
 size_t		gpuagg_group_slot_bytes(int key_bytes, int64_t capacity);
 GpuaggCudaStatus gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream);
-GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys,
-									 const uint8_t *validity, const uint8_t *filter,
-									 int64_t nrows, int retry, int32_t *bins,
-									 gpuagg_stream stream);
-/* FULL, DEGENERATE or OK.  Synchronizes the stream.  *groups is exact unless FULL. */
-GpuaggCudaStatus gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups,
-									 int64_t *pending, int64_t *null_bin,
-									 gpuagg_stream stream);
-/* The same of counters that the caller has copied from the device. */
+GpuaggCudaStatus gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter,
+									 int64_t nrows, int retry, int32_t *bins, gpuagg_stream stream);
+/* FULL, DEGENERATE or OK, of counters that the caller has copied from the device.  *groups is exact unless FULL. */
 static inline GpuaggCudaStatus
-gpuagg_group_outcome(const GpuaggGroupTable *table, const GpuaggGroupCounters *counters, int64_t *groups,
-					 int64_t *pending, int64_t *null_bin)
+gpuagg_group_outcome(const GpuaggGroupTable *table, const GpuaggGroupCounters *counters, int64_t *groups)
 {
 	*groups = counters->groups < (unsigned long long) table->capacity ? (int64_t) counters->groups : table->capacity;
-	*pending = (int64_t) counters->pending;
-	*null_bin = counters->null_bin;
 	return counters->lost ? GPUAGG_CUDA_DEGENERATE : counters->pending ? GPUAGG_CUDA_FULL : GPUAGG_CUDA_OK;
 }
 /*

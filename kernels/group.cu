@@ -94,8 +94,7 @@ struct Cache
 struct TileRows
 {
 	u32			rows;			/* that take part */
-	u32			nulls;
-	u32			open;			/* without a bin yet, nulls apart */
+	u32			open;			/* without a bin yet */
 	u32			claims;			/* that claimed the slot where they stand */
 	u32			deferred;		/* that met another's claim there */
 };
@@ -103,7 +102,7 @@ struct TileRows
 template <int BYTES, int WORDS> static __device__ __forceinline__ void
 load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t)
 {
-	t.rows = t.nulls = t.claims = t.deferred = 0;
+	t.rows = t.claims = t.deferred = 0;
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
@@ -113,13 +112,10 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t
 		if (r < args.nrows && !(args.retry && args.bins[r] != -1) && !(args.filter && !args.filter[r]))
 		{
 			t.rows |= 1u << j;
-			if (args.validity && !bit_set(args.validity, (u32) r))
-				t.nulls |= 1u << j;
-			else
-				key[j] = load_key<BYTES>(args.input, (u32) r);
+			key[j] = load_key<BYTES>(args.input, (u32) r);
 		}
 	}
-	t.open = t.rows & ~t.nulls;
+	t.open = t.rows;
 }
 
 /* Keys of a tile of which all rows take part; they are read once. */
@@ -257,8 +253,8 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 }
 
 /* Bins of a tile to memory; returns how many rows got none. */
-template <int BYTES, int WORDS> static __device__ __forceinline__ u32
-store_bins(const GroupArgs &args, u64 base, int32_t (&bin)[ITEMS], const TileRows &t)
+static __device__ __forceinline__ u32
+store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[ITEMS], const TileRows &t)
 {
 	u32			pending = 0;
 
@@ -267,8 +263,6 @@ store_bins(const GroupArgs &args, u64 base, int32_t (&bin)[ITEMS], const TileRow
 	{
 		u64			r = base + j * blockDim.x + threadIdx.x;
 
-		if (t.nulls >> j & 1)
-			bin[j] = settle_null<BYTES, WORDS>(args);
 		if (t.rows >> j & 1)
 		{
 			__stcs(&args.bins[r], bin[j]);
@@ -300,7 +294,7 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 	{
 		Key<WORDS>	key[ITEMS];
 		int32_t		bin[ITEMS];
-		TileRows	t = {(1u << ITEMS) - 1, 0, (1u << ITEMS) - 1, 0, 0};
+		TileRows	t = {(1u << ITEMS) - 1, (1u << ITEMS) - 1, 0, 0};
 
 		if (args.plain && base + tile <= args.nrows)
 #pragma unroll
@@ -328,7 +322,7 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 					if ((missed >> j & 1) && bin[j] >= 0)
 						cache.add(args.hash, key[j].w[0], bin[j]);
 		}
-		pending += store_bins<BYTES, WORDS>(args, base, bin, t);
+		pending += store_bins(args, base, bin, t);
 	}
 	if (pending)
 		atomicAdd(&args.counters->pending, (u64) pending);
@@ -366,7 +360,6 @@ grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ Grou
 	{
 		to.counters->groups = groups;
 		to.counters->pending = 0;
-		to.counters->null_bin = from.counters->null_bin;
 		to.counters->lost = 0;
 	}
 }
@@ -383,7 +376,6 @@ static __global__ void
 init_counters_kernel(GpuaggGroupCounters *counters)
 {
 	counters->groups = counters->pending = counters->lost = 0;
-	counters->null_bin = NULL_NONE;
 }
 
 GPUAGG_API GpuaggCudaStatus
@@ -434,9 +426,8 @@ launch_lookup(const GroupArgs &args, const DeviceFacts &facts, cudaStream_t stre
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *validity,
-					const uint8_t *filter, int64_t nrows, int retry, int32_t *bins,
-					gpuagg_stream stream)
+gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter, int64_t nrows, int retry,
+					int32_t *bins, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
 	GroupArgs	args = group_args(table);
@@ -446,11 +437,10 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	args.most_probes = GROUP_MOST_PROBES;
 	args.input = keys;
-	args.validity = validity;
 	args.filter = filter;
 	args.nrows = (u32) nrows;
 	args.retry = retry != 0;
-	args.plain = !args.retry && !validity && !filter;
+	args.plain = !args.retry && !filter;
 	args.bins = bins;
 	CUDA_TRY(cudaMemsetAsync(&table->counters->pending, 0, sizeof(table->counters->pending), stream));
 	if (nrows == 0)
@@ -463,17 +453,6 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 			: launch_lookup<4, false>(args, *facts, stream);
 	return args.buckets ? launch_lookup<8, true>(args, *facts, stream)
 		: launch_lookup<8, false>(args, *facts, stream);
-}
-
-GPUAGG_API GpuaggCudaStatus
-gpuagg_group_status(const GpuaggGroupTable *table, int64_t *groups, int64_t *pending,
-					int64_t *null_bin, gpuagg_stream stream)
-{
-	GpuaggGroupCounters c;
-
-	CUDA_TRY(cudaMemcpyAsync(&c, table->counters, sizeof(c), cudaMemcpyDeviceToHost, stream));
-	CUDA_TRY(cudaStreamSynchronize(stream));
-	return gpuagg_group_outcome(table, &c, groups, pending, null_bin);
 }
 
 GPUAGG_API GpuaggCudaStatus

@@ -55,11 +55,10 @@ struct GroupArgs
 	void	   *keys;
 	GpuaggGroupCounters *counters;
 	const void *input;
-	const uint8_t *validity;
 	const uint8_t *filter;
 	u32			nrows;
 	bool		retry;
-	bool		plain;			/* neither a retry, nor NULLs, nor a filter */
+	bool		plain;			/* neither a retry nor a filter */
 	int32_t    *bins;
 	u32			buckets;		/* of the cache, or 0 */
 };
@@ -321,38 +320,6 @@ settle(const GroupArgs &args, Key<WORDS> k, u32 at)
 			return f == FOUND ? bin : -1;
 		while (*(volatile u32 *) &slots[at].state == SLOT_CLAIMED)
 			__nanosleep(20);
-	}
-}
-
-#define NULL_NONE (-1LL)
-#define NULL_CLAIMED (-2LL)
-
-template <int BYTES, int WORDS> static __device__ __noinline__ int32_t
-settle_null(const GroupArgs &args)
-{
-	volatile long long *null_bin = &args.counters->null_bin;
-
-	for (;;)
-	{
-		long long	seen = *null_bin;
-
-		if (seen >= 0)
-			return (int32_t) seen;
-		if (seen == NULL_NONE)
-		{
-			u64			id;
-
-			if (__ldcg(&args.counters->groups) >= args.capacity)
-				return -1;
-			if (atomicCAS((u64 *) null_bin, (u64) NULL_NONE, (u64) NULL_CLAIMED) != (u64) NULL_NONE)
-				continue;
-			id = atomicAdd(&args.counters->groups, 1ULL);
-			if (id < args.capacity)
-				store_key<BYTES, WORDS>(args.keys, id, Key<WORDS>());
-			*null_bin = id < args.capacity ? (long long) id : NULL_NONE;
-			return id < args.capacity ? (int32_t) id : -1;
-		}
-		__nanosleep(20);
 	}
 }
 

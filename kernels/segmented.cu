@@ -48,7 +48,7 @@ choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int bl
 
 GPUAGG_API GpuaggCudaStatus
 gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, const void *values, void *states,
-							 uint32_t *errors, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+							 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	const SegmentedInstance *instance;
 	SegmentedArgs args = {};
@@ -72,9 +72,7 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, const void *v
 	args.values = values;
 	args.offsets = g->offsets;
 	args.nsegments = g->nsegments;
-	args.nsegments_device = g->nsegments_device;
 	args.nvalues = g->nvalues;
 	args.states = states;
-	args.errors = errors;
 	return instance->run(&args, stream);
 }

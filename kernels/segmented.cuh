@@ -96,7 +96,6 @@ struct SegWarp
 	const SegmentedArgs &a;
 	SegShared<Op> &s;
 	int			lane;
-	int			err;
 	int64_t		seg0,			/* the chunk's start */
 				elem0;
 	int			seg,			/* the segment open where the tile starts */
@@ -115,7 +114,7 @@ struct SegWarp
 	/* Takes the chunk's cut, guesses the first tile from its mean length. */
 	__device__ __forceinline__
 	SegWarp(const SegmentedArgs &args, SegShared<Op> &shared, const int64_t *cut)
-		: a(args), s(shared), lane(threadIdx.x & 31), err(0), seg0(cut[0]), elem0(cut[1]), seg(0), elem(0),
+		: a(args), s(shared), lane(threadIdx.x & 31), seg0(cut[0]), elem0(cut[1]), seg(0), elem(0),
 		  seg_end((int) (cut[2] - cut[0])), elem_end((int) (cut[3] - cut[1])), want_elems(Shape::tile),
 		  want_ends(Shape::ends), buffer(0)
 	{
@@ -328,7 +327,7 @@ struct SegWarp
 		for (int k = g; k < g + Shape::group; k++)
 		{
 			if (!partial || (valid >> k & 1))
-				v = SegStep<Op, bounded>::step(v, x[k], &err);
+				v = SegStep<Op, bounded>::step(v, x[k]);
 			if (marks >> k & 1)
 			{
 				*reinterpret_cast<State *>(*stage) = v;
@@ -360,7 +359,7 @@ struct SegWarp
 			{
 #pragma unroll
 				for (int k = g; k < g + group; k++)
-					v = SegStep<Op, bounded>::step(v, x[k], &err);
+					v = SegStep<Op, bounded>::step(v, x[k]);
 			}
 			else if (sizeof(State) <= 16 && (partial >> g & bits) == 0)
 				v = fold_marked<bounded, false>(v, x, valid, marks, g, &stage);
@@ -386,7 +385,6 @@ struct SegWarp
 		uint32_t	partial = 0;
 		char	   *results = s.rows[buffer];
 		char	   *stage = results;
-		int			saved = err;
 		Input		x[Shape::items];
 		State		v = Op::identity();
 
@@ -433,7 +431,6 @@ struct SegWarp
 		{
 			/* a row that is not used: what was folded is none of the tile's */
 			v = Op::identity();
-			err = saved;
 		}
 		if (found.count > 0)
 			finish(v, marks, results, stage, first_seg, found);
@@ -528,7 +525,7 @@ struct SegWarp
 				int			end = shift + s.from[k];
 
 				for (int i = shift + (k > 0 ? s.from[k - 1] : 0); i < end; i++)
-					v = seg_step<Op>(v, element(rows, i), &err);
+					v = Op::step(v, element(rows, i));
 			}
 			if (k == 0 && s.head_segment < 0)
 			{
@@ -549,7 +546,7 @@ struct SegWarp
 			State		v = Op::identity();
 
 			for (int i = last; i < here; i++)
-				v = seg_step<Op>(v, element(rows, shift + i), &err);
+				v = Op::step(v, element(rows, shift + i));
 			s.carry = v;
 		}
 	}
@@ -583,9 +580,9 @@ struct SegWarp
 	__device__ __forceinline__ void
 	carry_on(State v)
 	{
-		v = seg_warp_reduce<Op>(v, 32, &err);
+		v = seg_warp_reduce<Op>(v, 32);
 		if (lane == 0)
-			s.carry = seg_combine<Op>(s.carry, v, &err);
+			s.carry = Op::combine(s.carry, v);
 	}
 
 	/*
@@ -612,16 +609,16 @@ struct SegWarp
 				c = Op::identity();
 			}
 			if (marks != 0)
-				*first = seg_combine<Op>(c, *first, &err);
+				*first = Op::combine(c, *first);
 			else
-				v = seg_combine<Op>(c, v, &err);
+				v = Op::combine(c, v);
 			if (found.filled < found.count)
 				*reinterpret_cast<State *>(results + Shape::identity_at) = Op::identity();
 		}
-		v = seg_warp_scan<Op>(v, heads, lane, &err);
+		v = seg_warp_scan<Op>(v, heads, lane);
 		left = seg_shfl<true>(v, 1);
 		if (lane > 0 && marks != 0)
-			*first = seg_combine<Op>(left, *first, &err);
+			*first = Op::combine(left, *first);
 		__syncwarp();
 		if (lane == 31)
 			s.carry = v;
@@ -654,8 +651,6 @@ struct SegWarp
 			work();
 		}
 		__syncwarp();
-		if (err != 0 && a.errors != nullptr)
-			atomicOr(a.errors, (unsigned) err);
 	}
 };
 
@@ -668,7 +663,6 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 {
 	typedef typename Op::State State;
 	State	   *states = static_cast<State *>(a.states);
-	int			err = 0;
 	int64_t		head = -1;
 	State		v = Op::identity();
 
@@ -677,7 +671,7 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 	{
 		const SegShared<Op> &s = warps[w];
 
-		v = seg_combine<Op>(v, s.head_segment >= 0 ? s.head : s.carry, &err);
+		v = Op::combine(v, s.head_segment >= 0 ? s.head : s.carry);
 		if (s.head_segment < 0)
 			continue;
 		if (head < 0)
@@ -697,8 +691,6 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 		static_cast<State *>(a.carries)[blockIdx.x] = v;
 		a.head_segments[blockIdx.x] = head;
 	}
-	if (err != 0 && a.errors != nullptr)
-		atomicOr(a.errors, (unsigned) err);
 }
 
 template <class Op>
@@ -708,16 +700,13 @@ segmented_tiles(SegmentedArgs a)
 	typedef SegShape<Op> Shape;
 	extern __shared__ __align__(16) char seg_memory[];
 	SegShared<Op> *shared = reinterpret_cast<SegShared<Op> *>(seg_memory);
-	int64_t		nsegments = a.nsegments;
 	int			warp = threadIdx.x >> 5;
 	int			chunk = blockIdx.x * Shape::warps + warp;
 	int64_t		cut[4] = {0, 0, 0, 0};
 
 	seg_launch_order();
-	if (a.nsegments_device != nullptr)
-		nsegments = *a.nsegments_device;
 	if (chunk < a.chunks)
-		seg_cut_chunk(a, nsegments, Shape::weight, chunk, cut);
+		seg_cut_chunk(a, Shape::weight, chunk, cut);
 
 	SegWarp<Op> walk(a, shared[warp], cut);
 
@@ -730,13 +719,13 @@ segmented_tiles(SegmentedArgs a)
 /* The state before a warp: the totals of the warps before it back to the nearest that had an end. */
 template <class Op>
 static __device__ __forceinline__ typename Op::State
-seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps, int *err)
+seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps)
 {
 	typename Op::State left = Op::identity();
 
 #pragma unroll 1
 	for (int w = 0; w < warps; w++)
-		left = has_end[w] ? totals[w] : seg_combine<Op>(left, totals[w], err);
+		left = has_end[w] ? totals[w] : Op::combine(left, totals[w]);
 	return left;
 }
 
@@ -758,7 +747,6 @@ segmented_fixup(SegmentedArgs a)
 	int			end = begin + each < a.blocks ? begin + each : a.blocks;
 	int			lane = threadIdx.x & 31;
 	int			warp = threadIdx.x >> 5;
-	int			err = 0;
 	int64_t		first = -1;		/* the first segment that ends in this thread's blocks */
 	State		first_state = Op::identity();
 	State		v = Op::identity();
@@ -786,7 +774,7 @@ segmented_fixup(SegmentedArgs a)
 		{
 			if (c + u >= end)
 				break;
-			v = seg_combine<Op>(v, segments[u] >= 0 ? head[u] : open[u], &err);
+			v = Op::combine(v, segments[u] >= 0 ? head[u] : open[u]);
 			if (segments[u] < 0)
 				continue;
 			if (first < 0)
@@ -800,7 +788,7 @@ segmented_fixup(SegmentedArgs a)
 		}
 	}
 	heads = __ballot_sync(0xFFFFFFFFu, first >= 0);
-	v = seg_warp_scan<Op>(v, heads, lane, &err);
+	v = seg_warp_scan<Op>(v, heads, lane);
 	left = seg_shfl<true>(v, 1);
 	if (lane == 31)
 	{
@@ -812,14 +800,12 @@ segmented_fixup(SegmentedArgs a)
 	{
 		if ((heads & ((1u << lane) - 1)) == 0)
 		{
-			State		before = seg_fold_warps<Op>(totals, has_end, warp, &err);
+			State		before = seg_fold_warps<Op>(totals, has_end, warp);
 
-			left = lane > 0 ? seg_combine<Op>(before, left, &err) : before;
+			left = lane > 0 ? Op::combine(before, left) : before;
 		}
-		states[first] = seg_combine<Op>(left, first_state, &err);
+		states[first] = Op::combine(left, first_state);
 	}
-	if (err != 0 && a.errors != nullptr)
-		atomicOr(a.errors, (unsigned) err);
 }
 
 #endif							/* GPUAGG_SEGMENTED_CUH */

@@ -13,10 +13,8 @@ struct SegmentedArgs
 	const void *values;
 	const int64_t *offsets;		/* nsegments + 1 */
 	int64_t		nsegments;
-	const int64_t *nsegments_device;	/* the true count, if only the device knows it */
 	int64_t		nvalues;		/* offsets[nsegments] - offsets[0] */
 	void	   *states;
-	uint32_t   *errors;
 	int			chunks;			/* one for each warp */
 	int			blocks;
 	/* workspace, one a block: */

@@ -1,6 +1,6 @@
 /*
  * segmented_keys.cu
- *	  Segments out of keys: boundaries of runs, the gathering of rows, and the
+ *	  Segments out of bins: boundaries of runs, the gathering of rows, and the
  *	  stable order of rows by group and order key.  Sort and select are CUB's.
  */
 #include <cub/device/device_radix_sort.cuh>
@@ -10,42 +10,17 @@
 
 #include "common.cuh"
 
-/* ---- runs of equal keys ------------------------------------------------ */
+/* ---- runs of equal bins ------------------------------------------------ */
 
-/* Whether a key differs from the one before it. */
+/* Whether a bin differs from the one before it. */
 struct RunHead
 {
-	const char *keys;
-	int			size;
+	const int32_t *bins;
 
 	__device__ __forceinline__ bool
 	operator()(int64_t i) const
 	{
-		if (i == 0)
-			return true;
-		switch (size)
-		{
-			case 1:
-				return differs<uint8_t>(i);
-			case 2:
-				return differs<uint16_t>(i);
-			case 4:
-				return differs<uint32_t>(i);
-			case 8:
-				return differs<uint64_t>(i);
-			default:
-				return differs<uint64_t>(2 * i, 2) || differs<uint64_t>(2 * i + 1, 2);
-		}
-	}
-
-	/* Word i against the one `words` before it. */
-	template <typename Word>
-	__device__ __forceinline__ bool
-	differs(int64_t i, int words = 1) const
-	{
-		const Word *w = reinterpret_cast<const Word *>(keys);
-
-		return w[i] != w[i - words];
+		return i == 0 || bins[i] != bins[i - 1];
 	}
 };
 
@@ -59,17 +34,16 @@ close_offsets(int64_t *offsets, const int64_t *nsegments, int64_t n)
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_t *offsets,
-							   int64_t *nsegments_device, GpuaggSegments *segments,
+gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets, int64_t *nsegments_device,
 							   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	Workspace	ws(workspace);
 	size_t		bytes = 0;
-	RunHead		head = {static_cast<const char *>(keys), key_size};
+	RunHead		head = {bins};
 	thrust::counting_iterator<int64_t> rows(0);
 	char	   *temp;
 
-	if (n < 1 || (key_size != 1 && key_size != 2 && key_size != 4 && key_size != 8 && key_size != 16))
+	if (n < 1)
 		return GPUAGG_CUDA_INVALID;
 	if (n > most_selected)
 		return GPUAGG_CUDA_UNSUPPORTED;
@@ -79,26 +53,16 @@ gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_
 	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, rows, offsets, nsegments_device, n, head, stream));
 	close_offsets<<<1, 1, 0, stream>>>(offsets, nsegments_device, n);
 	CUDA_TRY_LAUNCH("close_offsets");
-	*segments = GpuaggSegments();
-	segments->nvalues = n;
-	segments->nsegments = n;
-	segments->nsegments_device = nsegments_device;
-	segments->offsets = offsets;
 	return GPUAGG_CUDA_OK;
 }
 
 /* ---- gather ------------------------------------------------------------ */
 
-/*
- * Copies rows of `words` words: row i of out is row index[i] of in.  *n_device, unless NULL: how
- * many, if fewer than n.
- */
+/* Copies rows of `words` words: row i of out is row index[i] of in. */
 template <typename Word>
 static __global__ void
-gather_words(int words, const Word *in, const int64_t *index, int64_t n, const int64_t *n_device, Word *out)
+gather_words(int words, const Word *in, const int64_t *index, int64_t n, Word *out)
 {
-	if (n_device != nullptr && *n_device < n)
-		n = *n_device;
 	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n * words;
 		 i += (int64_t) gridDim.x * blockDim.x)
 		out[i] = in[words == 1 ? index[i] : index[i / words] * words + i % words];
@@ -106,36 +70,32 @@ gather_words(int words, const Word *in, const int64_t *index, int64_t n, const i
 
 template <typename Word>
 static GpuaggCudaStatus
-gather(int row_size, const void *in, const int64_t *index, int64_t n, const int64_t *n_device,
-	   void *out, cudaStream_t stream)
+gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out, cudaStream_t stream)
 {
 	int			words = row_size / sizeof(Word);
 	int64_t		blocks = (n * words + 255) / 256;
 
 	gather_words<Word><<<(unsigned) (blocks < 65536 ? blocks : 65536), 256, 0, stream>>>
-		(words, static_cast<const Word *>(in), index, n, n_device, static_cast<Word *>(out));
+		(words, static_cast<const Word *>(in), index, n, static_cast<Word *>(out));
 	CUDA_TRY_LAUNCH("gather_words");
 	return GPUAGG_CUDA_OK;
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n,
-				   const int64_t *n_device, void *out, gpuagg_stream stream)
+gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out, gpuagg_stream stream)
 {
 	if (row_size < 1 || n < 0)
 		return GPUAGG_CUDA_INVALID;
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
 	if (row_size % 8 == 0)
-		return gather<uint64_t>(row_size, in, index, n, n_device, out, stream);
+		return gather<uint64_t>(row_size, in, index, n, out, stream);
 	switch (row_size)
 	{
 		case 1:
-			return gather<uint8_t>(row_size, in, index, n, n_device, out, stream);
-		case 2:
-			return gather<uint16_t>(row_size, in, index, n, n_device, out, stream);
+			return gather<uint8_t>(row_size, in, index, n, out, stream);
 		case 4:
-			return gather<uint32_t>(row_size, in, index, n, n_device, out, stream);
+			return gather<uint32_t>(row_size, in, index, n, out, stream);
 		default:
 			return GPUAGG_CUDA_INVALID;
 	}

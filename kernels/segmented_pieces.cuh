@@ -99,27 +99,6 @@ seg_launch_order()
 	wait_for_predecessor();
 }
 
-/* combine and step that collect the operator's error bits. */
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_combine(typename Op::State a, typename Op::State b, int *err)
-{
-	typename Op::State r = Op::combine(a, b);
-
-	*err |= Op::error(a, b, r);
-	return r;
-}
-
-template <class Op>
-static __device__ __forceinline__ typename Op::State
-seg_step(typename Op::State a, typename Op::Input x, int *err)
-{
-	typename Op::State r = Op::step(a, x);
-
-	*err |= Op::error(a, Op::lift(x), r);
-	return r;
-}
-
 /*
  * One more element.  Some operators have a shorter step, "bounded", for rows
  * of elements that cannot lead far from the identity.
@@ -132,9 +111,9 @@ struct SegStep
 	static __device__ __forceinline__ bool covers(const typename Op::Input *) { return false; }
 
 	static __device__ __forceinline__ typename Op::State
-	step(typename Op::State a, typename Op::Input x, int *err)
+	step(typename Op::State a, typename Op::Input x)
 	{
-		return seg_step<Op>(a, x, err);
+		return Op::step(a, x);
 	}
 };
 
@@ -153,7 +132,7 @@ struct SegStep
 			return most <= name##_bound; \
 		} \
 		static __device__ __forceinline__ Op_##name::State \
-		step(Op_##name::State a, input_t x, int *) \
+		step(Op_##name::State a, input_t x) \
 		{ \
 			return name##_bounded_step(a, x); \
 		} \
@@ -179,7 +158,7 @@ seg_shfl(T value, int delta)
  */
 template <class Op>
 static __device__ __forceinline__ typename Op::State
-seg_warp_scan(typename Op::State v, unsigned heads, int lane, int *err)
+seg_warp_scan(typename Op::State v, unsigned heads, int lane)
 {
 	unsigned	below = heads & (0xFFFFFFFFu >> (31 - lane));
 	int			start = below ? 31 - __clz(below) : 0;
@@ -190,7 +169,7 @@ seg_warp_scan(typename Op::State v, unsigned heads, int lane, int *err)
 		typename Op::State left = seg_shfl<true>(v, d);
 
 		if (lane - d >= start)
-			v = seg_combine<Op>(left, v, err);
+			v = Op::combine(left, v);
 	}
 	return v;
 }
@@ -198,7 +177,7 @@ seg_warp_scan(typename Op::State v, unsigned heads, int lane, int *err)
 /* Folds groups of `lanes` neighbours in lane order; good in each group's lane 0. */
 template <class Op>
 static __device__ __forceinline__ typename Op::State
-seg_warp_reduce(typename Op::State v, int lanes, int *err)
+seg_warp_reduce(typename Op::State v, int lanes)
 {
 	int			lane = threadIdx.x & (lanes - 1);
 
@@ -208,7 +187,7 @@ seg_warp_reduce(typename Op::State v, int lanes, int *err)
 		typename Op::State right = seg_shfl<false>(v, d);
 
 		if ((lane & (2 * d - 1)) == 0)
-			v = seg_combine<Op>(v, right, err);
+			v = Op::combine(v, right);
 	}
 	return v;
 }
@@ -268,9 +247,9 @@ seg_probe_distance(int lane)
  * the mean's place; others in log33 of their distance to it or of nsegments.
  */
 static __device__ __forceinline__ void
-seg_search(const SegmentedArgs &a, int64_t nsegments, int weight, int64_t total, const int64_t *diagonal,
-		   int64_t *cut)
+seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *diagonal, int64_t *cut)
 {
+	int64_t		nsegments = a.nsegments;
 	int			lane = threadIdx.x & 31;
 	int64_t		base = a.offsets[0];
 	double		density = (double) nsegments / (double) (total > 0 ? total : 1);
@@ -330,15 +309,15 @@ seg_search(const SegmentedArgs &a, int64_t nsegments, int weight, int64_t total,
 
 /* Where chunk `chunk` starts and ends: segment, element, segment, element. */
 static __device__ __forceinline__ void
-seg_cut_chunk(const SegmentedArgs &a, int64_t nsegments, int weight, int chunk, int64_t *cut)
+seg_cut_chunk(const SegmentedArgs &a, int weight, int chunk, int64_t *cut)
 {
-	int64_t		total = a.nvalues + weight * nsegments;
+	int64_t		total = a.nvalues + weight * a.nsegments;
 	int64_t		each = (total + a.chunks - 1) / a.chunks;
 	int64_t		diagonal[2];
 
 	diagonal[0] = each * chunk < total ? each * chunk : total;
 	diagonal[1] = each * (chunk + 1) < total ? each * (chunk + 1) : total;
-	seg_search(a, nsegments, weight, total, diagonal, cut);
+	seg_search(a, weight, total, diagonal, cut);
 }
 
 #endif							/* GPUAGG_SEGMENTED_PIECES_CUH */

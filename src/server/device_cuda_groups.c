@@ -375,11 +375,9 @@ static DeviceStatus
 read_outcome(Query *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status, int64_t *groups, DeviceError *error)
 {
 	GpuaggGroupCounters counters;
-	int64_t		pending,
-				null_bin;
 
 	DEVICE_CHECK(query_read(query, &counters, table->counters, sizeof(counters), error));
-	*status = gpuagg_group_outcome(table, &counters, groups, &pending, &null_bin);
+	*status = gpuagg_group_outcome(table, &counters, groups);
 	return DEVICE_OK;
 }
 
@@ -395,8 +393,7 @@ look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_
 		GpuaggCudaStatus status;
 		int64_t		groups;
 
-		KERNEL_CHECK(gpuagg_group_lookup(&query->hash.table, keys, NULL, filter, n, retry, bins,
-										 query->stream));
+		KERNEL_CHECK(gpuagg_group_lookup(&query->hash.table, keys, filter, n, retry, bins, query->stream));
 		DEVICE_CHECK(read_outcome(query, &query->hash.table, &status, &groups, error));
 		if (status == GPUAGG_CUDA_OK)
 		{
@@ -474,7 +471,7 @@ fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int6
 {
 	GpuaggCudaStatus status;
 
-	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->keys.at, NULL, NULL, old->n, 0, old->to.at,
+	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->keys.at, NULL, old->n, 0, old->to.at,
 									 query->stream));
 	DEVICE_CHECK(read_outcome(query, &hash->table, &status, ngroups, error));
 	KERNEL_CHECK(status);

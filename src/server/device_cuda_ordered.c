@@ -292,16 +292,14 @@ cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64
 
 	DEVICE_CHECK(query_reserve(query, &scratch->bins, n * sizeof(int32_t), error));
 	DEVICE_CHECK(query_reserve(query, &scratch->offsets, (n + 1) * sizeof(int64_t), error));
-	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins].at, rows_in_order, n, NULL,
+	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins].at, rows_in_order, n,
 									scratch->bins.at, query->stream));
-	CALL_WITH_WORKSPACE(gpuagg_cuda_segments_from_keys, sizeof(int32_t), scratch->bins.at, n,
-						scratch->offsets.at, scratch->counts.at, segments);
+	CALL_WITH_WORKSPACE(gpuagg_cuda_segments_from_bins, scratch->bins.at, n, scratch->offsets.at, scratch->counts.at);
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
-	segments->nsegments = counts[0];
-	segments->nsegments_device = NULL;
+	*segments = (GpuaggSegments) {.nvalues = n,.nsegments = counts[0],.offsets = scratch->offsets.at};
 	DEVICE_CHECK(query_reserve(query, &scratch->heads, counts[0] * sizeof(int32_t), error));
 	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), scratch->bins.at, scratch->offsets.at,
-									counts[0], NULL, scratch->heads.at, query->stream));
+									counts[0], scratch->heads.at, query->stream));
 	return DEVICE_OK;
 }
 
@@ -321,11 +319,10 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 	DEVICE_CHECK(cut_segments(query, scratch, rows_in_order, n, &segments, error));
 	DEVICE_CHECK(query_reserve(query, &scratch->inputs, n * info->input_size, error));
 	KERNEL_CHECK(gpuagg_cuda_gather(info->input_size, rows->array[slot->input].at, rows_in_order, n,
-									NULL, scratch->inputs.at, query->stream));
+									scratch->inputs.at, query->stream));
 	DEVICE_CHECK(query_reserve(query, &scratch->states, segments.nsegments * info->state_size,
 							   error));
-	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, scratch->inputs.at, scratch->states.at,
-						NULL);
+	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, scratch->inputs.at, scratch->states.at);
 	KERNEL_CHECK(device_scatter(scratch->states.at, info->state_size, scratch->heads.at,
 								segments.nsegments, query->groups.slot[slot->slot].at, query->stream));
 	return DEVICE_OK;

@@ -700,7 +700,7 @@ struct HashRun
 		STATUS_MUST(gpuagg_group_init(&table, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, count.memory, table.capacity, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sum.memory, table.capacity, nullptr));
-		STATUS_MUST(gpuagg_group_lookup(&table, keys, nullptr, nullptr, hist.nrows, 0, bins.as<int32_t>(), nullptr));
+		STATUS_MUST(gpuagg_group_lookup(&table, keys, nullptr, hist.nrows, 0, bins.as<int32_t>(), nullptr));
 		STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &workspace_bytes, nullptr));
 	}
 };
@@ -710,14 +710,14 @@ bench_hash(const int64_t *keys, const double *values, bool zipf, GroupCheck *che
 {
 	BenchRow	row;
 	int64_t		n = check->n;
-	int64_t		found,
-				pending,
-				null_bin;
+	int64_t		found;
+	GpuaggGroupCounters counters;
 	HashRun		run(keys, values, n, std::min(check->groups, n) + 1000);
 	GpuaggCudaStatus status;
 
 	run.run();
-	status = gpuagg_group_status(&run.table, &found, &pending, &null_bin, nullptr);
+	CUDA_MUST(cudaMemcpy(&counters, run.table.counters, sizeof(counters), cudaMemcpyDeviceToHost));
+	status = gpuagg_group_outcome(&run.table, &counters, &found);
 	row.correct = status == GPUAGG_CUDA_OK;
 	if (row.correct)
 	{
@@ -726,7 +726,7 @@ bench_hash(const int64_t *keys, const double *values, bool zipf, GroupCheck *che
 		row.correct = bin != nullptr && check->same(run.count.memory, run.sum.memory, found, bin);
 	}
 	else
-		printf("status %d (%s), %lld rows pending\n", (int) status, gpuagg_cuda_last_error(), (long long) pending);
+		printf("status %d (%s), %llu rows pending\n", (int) status, gpuagg_cuda_last_error(), counters.pending);
 	row.ours_ms = bench_time(1, [&](int) { run.run(); });
 	row.problem = group_problem("hash", zipf, check->groups);
 	row.bytes = n * 16.0 + check->distinct * 24.0;

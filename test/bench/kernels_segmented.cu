@@ -316,17 +316,17 @@ struct Problem
 	BenchRow
 	measure(const char *what)
 	{
-		GpuaggSegments segments = {values.n, nseg, nullptr, offsets.as<int64_t>()};
+		GpuaggSegments segments = {values.n, nseg, offsets.as<int64_t>()};
 		size_t		bytes;
 		BenchRow	row;
 
-		STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(0), states.memory, nullptr,
-												 nullptr, &bytes, 0));
+		STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(0), states.memory, nullptr, &bytes,
+												 0));
 
 		BenchMemory workspace(bytes);
 		auto		ours = [&](int copy) {
 			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(copy), states.memory,
-													 nullptr, workspace.memory, &bytes, 0));
+													 workspace.memory, &bytes, 0));
 		};
 
 		ours(0);

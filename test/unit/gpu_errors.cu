@@ -9,9 +9,7 @@ GPU_TEST(error_code)
 {
 	Table		table(8, 100);
 	GpuaggGroupTable broken = table.t;
-	int64_t		groups,
-				pending,
-				null_bin;
+	int64_t		groups;
 
 	if (gpu_test_quick())
 	{
@@ -26,6 +24,6 @@ GPU_TEST(error_code)
 	CHECK(strstr(gpuagg_cuda_last_error(), "cudaErrorInvalidValue") != nullptr, "text: %s", gpuagg_cuda_last_error());
 	CHECK(cudaPeekAtLastError() == cudaSuccess, "the error is left to the next call");
 	STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
-	CHECK(gpuagg_group_status(&table.t, &groups, &pending, &null_bin, nullptr) == GPUAGG_CUDA_OK && groups == 0,
+	CHECK(table.outcome(&groups) == GPUAGG_CUDA_OK && groups == 0,
 		  "the next call failed, or found %ld groups", (long) groups);
 }

@@ -59,8 +59,7 @@ struct Lookup
 {
 	GpuaggCudaStatus status;
 	int64_t		groups,
-				pending,
-				null_bin;
+				pending;
 	std::vector<int32_t> bins;
 };
 
@@ -70,9 +69,9 @@ look_up(const Table &table, const Keys &keys, int retry, DeviceArray<int32_t> &b
 	DeviceArray<char> device_keys(keys.data);
 	Lookup		l;
 
-	STATUS_MUST(gpuagg_group_lookup(&table.t, device_keys.get(), nullptr, nullptr, (int64_t) keys.size(), retry,
-									bins.get(), nullptr));
-	l.status = gpuagg_group_status(&table.t, &l.groups, &l.pending, &l.null_bin, nullptr);
+	STATUS_MUST(gpuagg_group_lookup(&table.t, device_keys.get(), nullptr, (int64_t) keys.size(), retry, bins.get(),
+									nullptr));
+	l.status = table.outcome(&l.groups, &l.pending);
 	l.bins = bins.take();
 	CHECK(bins.guards_intact() && table.intact(), "overrun");
 	return l;
@@ -160,9 +159,7 @@ GPU_TEST(group_crafted_grow)
 		Table		table(bytes, capacity),
 					bad(bytes, capacity),
 					good(bytes, 2 * capacity);
-		int64_t		groups,
-					pending,
-					null_bin;
+		int64_t		groups;
 
 		table.t.seed = OTHER_SEED;
 		bad.t.seed = SEED;
@@ -174,7 +171,7 @@ GPU_TEST(group_crafted_grow)
 		CHECK(first.status == GPUAGG_CUDA_OK, "status %d", first.status);
 		check_bins(table, keys, first);
 		STATUS_MUST(gpuagg_group_grow(&table.t, &bad.t, nullptr));
-		STATUS_MUST(gpuagg_group_status(&bad.t, &groups, &pending, &null_bin, nullptr));
+		STATUS_MUST(bad.outcome(&groups));
 		CHECK(groups == (int64_t) keys.size(), "%d-byte keys: %ld groups of %zu", bytes, (long) groups, keys.size());
 		CHECK(look_up(bad, keys, 0, bins).status == GPUAGG_CUDA_DEGENERATE, "%d-byte keys: all were found", bytes);
 		for (Table *from : {&table, &bad})

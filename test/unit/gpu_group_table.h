@@ -25,6 +25,16 @@ struct Table
 		t.keys = keys.get();
 		t.counters = counters.get();
 	}
+	/* How the last lookup went; waits for it. */
+	GpuaggCudaStatus
+	outcome(int64_t *groups, int64_t *pending = nullptr) const
+	{
+		GpuaggGroupCounters c = counters.take()[0];
+
+		if (pending)
+			*pending = (int64_t) c.pending;
+		return gpuagg_group_outcome(&t, &c, groups);
+	}
 	bool
 	intact() const
 	{

@@ -1,7 +1,7 @@
 /*
  * gpu_segmented.cu
  *	  Segmented reductions against the CPU monoids: every operator that does not
- *	  commute over many geometries; keys, ordering.
+ *	  commute over many geometries; bins, ordering.
  *
  * Inputs are such that each operator's result is the same in any order of
  * combination (small whole numbers in floats, signed permutation matrices), so
@@ -11,18 +11,18 @@
 
 template <class Op>
 static void
-check_one(const char *name, const Geometry &geometry, uint64_t seed, Options options)
+check_one(const char *name, const Geometry &geometry, uint64_t seed, int repeats = 1)
 {
 	if constexpr (!Op::commutative)
-		check_monoid<Op>(name, geometry, seed + Op::id, options);
+		check_monoid<Op>(name, geometry, seed + Op::id, repeats);
 }
 
 /* Every operator over one geometry. */
 static void
-check_all(const Geometry &geometry, uint64_t seed, Options options)
+check_all(const Geometry &geometry, uint64_t seed, int repeats = 1)
 {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-	check_one<Op_##name>(#name, geometry, seed, options);
+	check_one<Op_##name>(#name, geometry, seed, repeats);
 #include "operators/monoid_list.h"
 #undef MONOID
 }
@@ -35,20 +35,9 @@ GPU_TEST(segmented_small)
 	Random		r(1);
 
 	for (const Geometry &g : geometries(r, false))
-		check_all(g, 100, Options());
+		check_all(g, 100);
 	for (int64_t mean : {2, 5, 9, 20, 40, 100, 300, 600, 5000})
-		check_all(random_lengths("mean", r, (int) (30000 / mean) + 2, 2 * mean, 1), mean, Options());
-}
-
-/* What only the device can count. */
-GPU_TEST(segmented_counted_by_device)
-{
-	Random		r(2);
-	Options		options;
-
-	options.device_count = true;
-	for (const Geometry &g : geometries(r, false))
-		check_all(g, 200, options);
+		check_all(random_lengths("mean", r, (int) (30000 / mean) + 2, 2 * mean, 1), mean);
 }
 
 GPU_TEST(segmented_large)
@@ -57,17 +46,7 @@ GPU_TEST(segmented_large)
 
 	for (const Geometry &g : geometries(r, true))
 		if (g.offsets.back() > (1 << 19) || gpu_test_quick())
-			check_all(g, 300, Options());
-}
-
-GPU_TEST(segmented_device_count)
-{
-	Random		r(4);
-	Options		options;
-
-	options.device_count = true;
-	check_all(random_lengths("device count", r, 3000, 64, 2), 400, options);
-	check_all(from_lengths("device count, empties", std::vector<int64_t>(3000, 0)), 401, options);
+			check_all(g, 300);
 }
 
 /* Lengths that differ little, from less than one a lane to more than a chunk. */
@@ -75,18 +54,16 @@ GPU_TEST(segmented_regular)
 {
 	int64_t		n = (int64_t) gpu_test_rows((1 << 19) + 10000, (1 << 19) + 10000, (1 << 16) + 10000);
 	Random		r(12);
-	Options		options;
 
-	options.repeats = 2;
 	for (const Geometry &geometry : {
 		even_lengths("0 to 4", r, n, 0, 5, 60), even_lengths("0 to 40", r, n, 0, 41, 50),
 		even_lengths("hundreds", r, n, 250, 100, 300), even_lengths("ten thousands", r, n, 17001, 700, 17000),
 		from_lengths("one", {n + 3})})
 	{
 		if (gpu_test_quick())
-			check_one<Op_longest_run>("longest_run", geometry, 700, options);
+			check_one<Op_longest_run>("longest_run", geometry, 700, 2);
 		else
-			check_all(geometry, 700, options);
+			check_all(geometry, 700, 2);
 	}
 }
 
@@ -123,10 +100,10 @@ GPU_TEST(segmented_subarray_limits)
 	DeviceArray<int64_t> d_offsets(offsets);
 	DeviceArray<gpuagg_maxsub_i64> d_sub(nseg);
 	DeviceArray<gpuagg_maxsub_f64> d_subf(nseg);
-	GpuaggSegments segments = {nseg * length, nseg, nullptr, d_offsets};
+	GpuaggSegments segments = {nseg * length, nseg, d_offsets};
 
-	reduce(&segments, MONOID_MAXSUB_I64, d_x, d_sub, nullptr);
-	reduce(&segments, MONOID_MAXSUB_F64, d_y, d_subf, nullptr);
+	reduce(&segments, MONOID_MAXSUB_I64, d_x, d_sub);
+	reduce(&segments, MONOID_MAXSUB_F64, d_y, d_subf);
 
 	std::vector<gpuagg_maxsub_i64> sub = d_sub.take();
 	std::vector<gpuagg_maxsub_f64> subf = d_subf.take();
@@ -169,9 +146,9 @@ GPU_TEST(segmented_subarray_extremes)
 		DeviceArray<int64_t> d_values(values, 1);
 		DeviceArray<int64_t> d_offsets(g.offsets);
 		DeviceArray<gpuagg_maxsub_i64> d_states(nseg);
-		GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
+		GpuaggSegments segments = {g.offsets.back(), nseg, d_offsets};
 
-		reduce(&segments, MONOID_MAXSUB_I64, d_values, d_states, nullptr);
+		reduce(&segments, MONOID_MAXSUB_I64, d_values, d_states);
 
 		std::vector<gpuagg_maxsub_i64> states = d_states.take();
 
@@ -188,86 +165,73 @@ GPU_TEST(segmented_subarray_extremes)
 	}
 }
 
-template <class Key>
+/* Runs of `distinct` bins in n rows: where they begin, their bins, and a reduction of them. */
 static void
-check_keys(Random &r, int64_t n, uint64_t distinct, Key (*widen) (uint64_t))
+check_bins(Random &r, int64_t n, uint64_t distinct)
 {
-	std::vector<uint64_t> codes(n);
-	std::vector<Key> keys(n);
+	std::vector<int32_t> bins(n);
 	std::vector<int64_t> heads;
 	size_t		bytes;
-	GpuaggSegments segments;
 
-	for (uint64_t &c : codes)
-		c = r.below(distinct);
-	std::sort(codes.begin(), codes.end());
+	for (int32_t &b : bins)
+		b = (int32_t) (r.below(distinct) * 0x10001);
+	std::sort(bins.begin(), bins.end());
 	for (int64_t i = 0; i < n; i++)
-	{
-		keys[i] = widen(codes[i]);
-		if (i == 0 || codes[i] != codes[i - 1])
+		if (i == 0 || bins[i] != bins[i - 1])
 			heads.push_back(i);
-	}
 
-	DeviceArray<Key> d_keys(keys, 1);
+	DeviceArray<int32_t> d_bins(bins, 1);
 	DeviceArray<int64_t> d_offsets(n + 1);
 	DeviceArray<int64_t> d_count(1);
-	DeviceArray<Key> d_unique(n);
 
-	STATUS_MUST(gpuagg_cuda_segments_from_keys(sizeof(Key), d_keys, n, d_offsets, d_count, &segments, nullptr,
-											   &bytes, 0));
+	STATUS_MUST(gpuagg_cuda_segments_from_bins(d_bins, n, d_offsets, d_count, nullptr, &bytes, 0));
 
 	DeviceArray<char> workspace(bytes);
 
-	STATUS_MUST(gpuagg_cuda_segments_from_keys(sizeof(Key), d_keys, n, d_offsets, d_count, &segments,
-											   workspace.get(), &bytes, 0));
-	STATUS_MUST(gpuagg_cuda_gather(sizeof(Key), d_keys, d_offsets, n, d_count, d_unique, 0));
+	STATUS_MUST(gpuagg_cuda_segments_from_bins(d_bins, n, d_offsets, d_count, workspace.get(), &bytes, 0));
 
 	int64_t		runs = d_count.take()[0];
 
-	CHECK(runs == (int64_t) heads.size(), "%ld runs of %zu-byte keys in %ld rows, not %zu", (long) runs, sizeof(Key),
-		  (long) n, heads.size());
+	CHECK(runs == (int64_t) heads.size(), "%ld runs in %ld rows, not %zu", (long) runs, (long) n, heads.size());
 	if (runs != (int64_t) heads.size())
 		return;
 
+	DeviceArray<int32_t> d_unique(runs);
+
+	STATUS_MUST(gpuagg_cuda_gather(sizeof(int32_t), d_bins, d_offsets, runs, d_unique, 0));
+
 	std::vector<int64_t> offsets = d_offsets.take(runs + 1);
-	std::vector<Key> unique = d_unique.take(runs);
+	std::vector<int32_t> unique = d_unique.take();
 
 	for (size_t s = 0; s < heads.size(); s++)
 	{
 		CHECK(offsets[s] == heads[s], "run %zu starts at %ld, not %ld", s, (long) offsets[s], (long) heads[s]);
-		CHECK(memcmp(&unique[s], &keys[heads[s]], sizeof(Key)) == 0, "run %zu: another key", s);
+		CHECK(unique[s] == bins[heads[s]], "run %zu: another bin", s);
 	}
 	CHECK(offsets[runs] == n, "the last run ends at %ld, not %ld", (long) offsets[runs], (long) n);
-	CHECK(d_offsets.guards_intact() && d_unique.guards_intact(), "overrun");
+	CHECK(d_offsets.guards_intact() && d_unique.guards_intact() && workspace.guards_intact(), "overrun");
 
-	/* and reduced: the number of rows of each key */
+	/* and reduced: the number of rows of each bin */
 	DeviceArray<int8_t> d_values(std::vector<int8_t>(n, 1));
-	DeviceArray<gpuagg_run> d_states(n);
+	DeviceArray<gpuagg_run> d_states(runs);
+	GpuaggSegments segments = {n, runs, d_offsets};
 
-	reduce(&segments, MONOID_LONGEST_RUN, d_values, d_states, nullptr);
+	reduce(&segments, MONOID_LONGEST_RUN, d_values, d_states);
 
-	std::vector<gpuagg_run> states = d_states.take(runs);
+	std::vector<gpuagg_run> states = d_states.take();
 
 	for (size_t s = 0; s < heads.size(); s++)
 		CHECK(states[s].best == (s + 1 < heads.size() ? heads[s + 1] : n) - heads[s], "run %zu: %ld rows", s,
 			  (long) states[s].best);
 }
 
-GPU_TEST(segmented_by_key)
+GPU_TEST(segmented_by_bin)
 {
 	Random		r(8);
 
-	for (uint64_t distinct : {1, 7, 200})
+	for (uint64_t distinct : {1, 7, 200, 10000})
 		for (int64_t n : {1, 2, 1000, 70001})
-		{
-			check_keys<uint8_t>(r, n, distinct, [](uint64_t c) { return (uint8_t) c; });
-			check_keys<int16_t>(r, n, distinct, [](uint64_t c) { return (int16_t) (c * 77); });
-			check_keys<int32_t>(r, n, distinct * 50, [](uint64_t c) { return (int32_t) (c * 0x10001); });
-			check_keys<int64_t>(r, n, distinct * 50, [](uint64_t c) { return (int64_t) (c << 40); });
-			check_keys<gpuagg_kv>(r, n, distinct * 50,
-								  [](uint64_t c) { return gpuagg_kv{(int64_t) (c & 1), (int64_t) (c >> 1) * 3}; });
-			check_keys<gpuagg_kv>(r, n, distinct, [](uint64_t c) { return gpuagg_kv{(int64_t) c, 5}; });
-		}
+			check_bins(r, n, distinct);
 }
 
 /* The rows that std::stable_sort puts in order, by words of all widths. */
@@ -332,7 +296,7 @@ GPU_TEST(segmented_sort_rows)
 		DeviceArray<char> workspace(bytes);
 
 		STATUS_MUST(gpuagg_cuda_sort_rows(n, 4, words, d_permutation, workspace.get(), &bytes, 0));
-		STATUS_MUST(gpuagg_cuda_gather(sizeof(gpuagg_f64x2), d_values, d_permutation, n, nullptr, d_ordered, 0));
+		STATUS_MUST(gpuagg_cuda_gather(sizeof(gpuagg_f64x2), d_values, d_permutation, n, d_ordered, 0));
 		STATUS_MUST(gpuagg_cuda_select_rows(n, d_permutation, d_keep, d_selected, d_nselected, nullptr, &bytes, 0));
 
 		DeviceArray<char> select(bytes);
@@ -359,19 +323,19 @@ GPU_TEST(segmented_sort_rows)
 
 GPU_TEST(segmented_refusals)
 {
-	GpuaggSegments segments = {10, 1, nullptr, (const int64_t *) 256};
+	GpuaggSegments segments = {10, 1, (const int64_t *) 256};
 	size_t		bytes = 0;
 
 	for (MonoidId op : {MONOID_COUNT, MONOID_SUM_F64, MONOID_HLL_MAX})
-		CHECK(gpuagg_cuda_segmented_reduce(&segments, op, nullptr, nullptr, nullptr, nullptr, &bytes, 0) ==
+		CHECK(gpuagg_cuda_segmented_reduce(&segments, op, nullptr, nullptr, nullptr, &bytes, 0) ==
 			  GPUAGG_CUDA_UNSUPPORTED, "%s, which commutes", gpuagg_monoids[op].name);
-	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_COUNT_OF_IDS, nullptr, nullptr, nullptr, nullptr, &bytes, 0) ==
+	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_COUNT_OF_IDS, nullptr, nullptr, nullptr, &bytes, 0) ==
 		  GPUAGG_CUDA_INVALID, "no such operator");
 	segments.nvalues = (int64_t) 1 << 30;
 	bytes = 1;
-	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, nullptr, (void *) 256, &bytes, 0) ==
+	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, (void *) 256, &bytes, 0) ==
 		  GPUAGG_CUDA_WORKSPACE, "one byte of workspace");
 	segments.nvalues = -1;
-	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, nullptr, nullptr, &bytes, 0) ==
+	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, nullptr, &bytes, 0) ==
 		  GPUAGG_CUDA_INVALID, "fewer than no elements");
 }

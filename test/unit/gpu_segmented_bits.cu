@@ -116,7 +116,7 @@ first_difference(const std::vector<State> &a, const std::vector<State> &b)
 /* Ten runs over one geometry, each in a workspace of its own. */
 template <class Op>
 static void
-check_bits(const char *name, const Geometry &g, uint64_t seed, bool by_device)
+check_bits(const char *name, const Geometry &g, uint64_t seed)
 {
 	typedef typename Op::Input Input;
 	typedef typename Op::State State;
@@ -132,16 +132,14 @@ check_bits(const char *name, const Geometry &g, uint64_t seed, bool by_device)
 
 	DeviceArray<Input> d_values(values, 1);
 	DeviceArray<int64_t> d_offsets(g.offsets);
-	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
-	GpuaggSegments segments = {n, nseg, by_device ? d_count.get() : nullptr, d_offsets};
+	GpuaggSegments segments = {n, nseg, d_offsets};
 
 	for (int run = 0; run < (gpu_test_quick() ? 2 : 10); run++)
 	{
 		DeviceArray<State> d_states(nseg, 1);
-		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
 		std::vector<State> states;
 
-		reduce(&segments, Op::id, d_values, d_states, d_errors);
+		reduce(&segments, Op::id, d_values, d_states);
 		states = d_states.take();
 		if (run == 0)
 			first = states;
@@ -150,7 +148,6 @@ check_bits(const char *name, const Geometry &g, uint64_t seed, bool by_device)
 
 		CHECK(s < 0, "%s, %s, run %d: other bits in segment %ld of %ld (%ld elements)", name, g.name, run, (long) s,
 			  (long) nseg, (long) (s < 0 ? 0 : g.offsets[s + 1] - g.offsets[s]));
-		CHECK(d_errors.take()[0] == 0, "%s, %s, run %d: errors %u", name, g.name, run, d_errors.take()[0]);
 		CHECK(d_states.guards_intact(), "%s, %s, run %d: results overrun", name, g.name, run);
 	}
 	for (int64_t s = 0; s < nseg; s++)
@@ -170,14 +167,14 @@ check_bits(const char *name, const Geometry &g, uint64_t seed, bool by_device)
 }
 
 static void
-check_bits_all(const Geometry &g, uint64_t seed, bool by_device)
+check_bits_all(const Geometry &g, uint64_t seed)
 {
-	check_bits<Op_maxsub_f64>("maxsub_f64", g, seed, by_device);
-	check_bits<Op_linear>("linear", g, seed + 1, by_device);
-	check_bits<Op_mat2>("mat2", g, seed + 2, by_device);
-	check_bits<Op_mat3>("mat3", g, seed + 3, by_device);
-	check_bits<Op_mat4>("mat4", g, seed + 4, by_device);
-	check_bits<Op_mat5>("mat5", g, seed + 5, by_device);
+	check_bits<Op_maxsub_f64>("maxsub_f64", g, seed);
+	check_bits<Op_linear>("linear", g, seed + 1);
+	check_bits<Op_mat2>("mat2", g, seed + 2);
+	check_bits<Op_mat3>("mat3", g, seed + 3);
+	check_bits<Op_mat4>("mat4", g, seed + 4);
+	check_bits<Op_mat5>("mat5", g, seed + 5);
 }
 
 /* ---- tests --------------------------------------------------------------- */
@@ -187,7 +184,8 @@ GPU_TEST(segmented_bits_small)
 	Random		r(21);
 
 	for (int64_t limit : {30, 300, 1500})
-		check_bits_all(random_lengths("bits, small", r, (int) (12000 / limit), limit, 1), 2000 + limit, false);
+		check_bits_all(random_lengths("bits, small", r, (int) (12000 / limit), limit, 1), 2000 + limit);
+	check_bits_all(from_lengths("bits, few, long", {2900, 0, 0, 1, 3000, 2777}), 2350);
 }
 
 /* Lengths that differ much, below and beyond a chunk's own; longer ones for what cannot leave its range. */
@@ -198,15 +196,7 @@ GPU_TEST(segmented_bits_large)
 	Geometry	g = random_lengths("bits, chunks", r, quick ? 6500 : 9000, quick ? 7 : 160, 1);
 	Geometry	t = from_lengths("bits, long", {quick ? 9000 : 310007, 5, quick ? 11000 : 290001});
 
-	check_bits_all(g, 2200, false);
+	check_bits_all(g, 2200);
 	if (!quick)
-		check_bits<Op_maxsub_f64>("maxsub_f64", t, 2250, false);
-}
-
-GPU_TEST(segmented_bits_counted_by_device)
-{
-	Random		r(23);
-
-	check_bits_all(random_lengths("bits, few", r, gpu_test_quick() ? 300 : 2000, 64, 1), 2300, true);
-	check_bits_all(from_lengths("bits, few, long", {2900, 0, 0, 1, 3000, 2777}), 2350, true);
+		check_bits<Op_maxsub_f64>("maxsub_f64", t, 2250);
 }

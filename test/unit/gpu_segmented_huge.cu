@@ -36,10 +36,10 @@ GPU_TEST(segmented_huge)
 	DeviceArray<int8_t> d_values(n);
 	DeviceArray<int64_t> d_offsets(offsets);
 	DeviceArray<gpuagg_run> d_runs(4);
-	GpuaggSegments segments = {n, 4, nullptr, d_offsets};
+	GpuaggSegments segments = {n, 4, d_offsets};
 
 	fill_runs<<<4096, 256>>>(d_values, n, hole);
-	reduce(&segments, MONOID_LONGEST_RUN, d_values, d_runs, nullptr);
+	reduce(&segments, MONOID_LONGEST_RUN, d_values, d_runs);
 
 	std::vector<gpuagg_run> runs = d_runs.take();
 
@@ -85,10 +85,10 @@ check_huge_runs(const int8_t *values, const Geometry &g)
 	int64_t		nseg = (int64_t) g.offsets.size() - 1;
 	DeviceArray<int64_t> d_offsets(g.offsets);
 	DeviceArray<gpuagg_run> d_states(nseg);
-	GpuaggSegments segments = {g.offsets.back(), nseg, nullptr, d_offsets};
+	GpuaggSegments segments = {g.offsets.back(), nseg, d_offsets};
 	std::vector<gpuagg_run> states;
 
-	reduce(&segments, MONOID_LONGEST_RUN, values, d_states, nullptr);
+	reduce(&segments, MONOID_LONGEST_RUN, values, d_states);
 	states = d_states.take();
 	CHECK(d_states.guards_intact(), "%s: results overrun", g.name);
 	for (int64_t s = 0; s < nseg; s++)

@@ -148,29 +148,23 @@ geometries(Random &r, bool large)
 
 /* ---- one operator ------------------------------------------------------ */
 
-struct Options
-{
-	bool		device_count = false;	/* which takes the chunks however few the elements are */
-	int			repeats = 1;
-};
-
 static inline void
-reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states, uint32_t *errors)
+reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states)
 {
 	size_t		bytes;
 
-	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, errors, nullptr, &bytes, 0));
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, nullptr, &bytes, 0));
 
 	DeviceArray<char> workspace(bytes);
 
-	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, errors, workspace.get(), &bytes, 0));
+	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, workspace.get(), &bytes, 0));
 	CUDA_MUST(cudaDeviceSynchronize());
 	CHECK(workspace.guards_intact(), "workspace overrun");
 }
 
 template <class Op>
 static inline void
-check_monoid(const char *name, const Geometry &g, uint64_t seed, Options o)
+check_monoid(const char *name, const Geometry &g, uint64_t seed, int repeats)
 {
 	typedef typename Op::Input Input;
 	typedef typename Op::State State;
@@ -190,20 +184,13 @@ check_monoid(const char *name, const Geometry &g, uint64_t seed, Options o)
 
 	DeviceArray<Input> d_values(values, r.below(4));
 	DeviceArray<int64_t> d_offsets(offsets);
-	DeviceArray<int64_t> d_count(std::vector<int64_t>(1, nseg));
-	GpuaggSegments segments = {n, nseg, nullptr, d_offsets};
+	GpuaggSegments segments = {n, nseg, d_offsets};
 
-	if (o.device_count)
-	{
-		segments.nsegments_device = d_count;
-		segments.nsegments = nseg + 1000;
-	}
-	for (int repeat = 0; repeat < o.repeats; repeat++)
+	for (int repeat = 0; repeat < repeats; repeat++)
 	{
 		DeviceArray<State> d_states(nseg, r.below(2));
-		DeviceArray<uint32_t> d_errors(std::vector<uint32_t>(1, 0));
 
-		reduce(&segments, Op::id, d_values, d_states, d_errors);
+		reduce(&segments, Op::id, d_values, d_states);
 
 		std::vector<State> states = d_states.take();
 

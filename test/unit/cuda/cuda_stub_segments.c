@@ -67,10 +67,9 @@ gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *ke
 }
 
 GpuaggCudaStatus
-gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n,
-				   const int64_t *n_device, void *out, gpuagg_stream stream)
+gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out, gpuagg_stream stream)
 {
-	(void) n_device, (void) stream;
+	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
 		memcpy((char *) out + i * row_size, (const char *) in + index[i] * row_size, row_size);
@@ -78,8 +77,7 @@ gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n
 }
 
 GpuaggCudaStatus
-gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_t *offsets,
-							   int64_t *nsegments_device, GpuaggSegments *segments,
+gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets, int64_t *nsegments_device,
 							   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	int64_t		nsegments = 0;
@@ -88,24 +86,18 @@ gpuagg_cuda_segments_from_keys(int key_size, const void *keys, int64_t n, int64_
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
-		if (i == 0 || memcmp((const char *) keys + (i - 1) * key_size,
-							 (const char *) keys + i * key_size, key_size) != 0)
+		if (i == 0 || bins[i] != bins[i - 1])
 			offsets[nsegments++] = i;
 	offsets[nsegments] = n;
 	*nsegments_device = nsegments;
-	memset(segments, 0, sizeof(*segments));
-	segments->nvalues = n;
-	segments->nsegments = n;
-	segments->nsegments_device = nsegments_device;
-	segments->offsets = offsets;
 	return GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
 gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states,
-							 uint32_t *errors, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+							 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
-	(void) errors, (void) stream;
+	(void) stream;
 	if (gpuagg_monoids[op].commutative)
 		return GPUAGG_CUDA_UNSUPPORTED;
 	SIZE(workspace, workspace_bytes);

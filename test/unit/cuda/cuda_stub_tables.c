@@ -24,7 +24,6 @@ clear_table(const GpuaggGroupTable *table)
 {
 	memset(table->slots, 0xff, gpuagg_group_slot_bytes(table->key_bytes, table->capacity));
 	table->counters->groups = table->counters->pending = table->counters->lost = 0;
-	table->counters->null_bin = -1;
 }
 
 GpuaggCudaStatus
@@ -65,11 +64,10 @@ find_or_add(const GpuaggGroupTable *table, const char *key)
 }
 
 GpuaggCudaStatus
-gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *validity,
-					const uint8_t *filter, int64_t nrows, int retry, int32_t *bins,
-					gpuagg_stream stream)
+gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter, int64_t nrows, int retry,
+					int32_t *bins, gpuagg_stream stream)
 {
-	(void) validity, (void) stream;
+	(void) stream;
 	LAUNCH();
 	table->counters->pending = 0;
 	for (int64_t i = 0; i < nrows; i++)
