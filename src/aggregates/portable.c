@@ -325,7 +325,9 @@ get_record(StringInfo buf)
 		TupleDescInitEntry(desc, i + 1, name, type, -1, 0);
 		values[i] = portable_get_value(buf, type, &nulls[i]);
 	}
-	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls));
+	BlessTupleDesc(desc);
+	/* a chunk of its own, as values are that a state may free */
+	return heap_copy_tuple_as_datum(heap_form_tuple(desc, values, nulls), desc);
 }
 
 /* An array of records: the number of its dimensions, their lengths and lower bounds, and the elements. */
