@@ -258,7 +258,7 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 }
 
 /*
- * A record: its type and, if that is none with a name, its columns, each with name, type and value.  A record's number
+ * A record: its type and, if that is none with a name, its columns, each with name, type, collation and value.  A record's number
  * among those of the session (its typmod) would mean another one elsewhere.
  */
 static void
@@ -287,6 +287,7 @@ put_record(StringInfo buf, Datum value)
 	{
 		put_name(buf, NameStr(TupleDescAttr(desc, i)->attname));
 		portable_put_type(buf, TupleDescAttr(desc, i)->atttypid);
+		portable_put_collation(buf, TupleDescAttr(desc, i)->attcollation);
 		portable_put_value(buf, TupleDescAttr(desc, i)->atttypid, values[i], nulls[i]);
 	}
 	ReleaseTupleDesc(desc);
@@ -323,6 +324,7 @@ get_record(StringInfo buf)
 
 		type = portable_get_type(buf);
 		TupleDescInitEntry(desc, i + 1, name, type, -1, 0);
+		TupleDescInitEntryCollation(desc, i + 1, portable_get_collation(buf));
 		values[i] = portable_get_value(buf, type, &nulls[i]);
 	}
 	BlessTupleDesc(desc);
