@@ -76,7 +76,8 @@ CREATE TYPE twosome AS (a int, b text);
 CREATE FUNCTION pg_temp.of_records() RETURNS TABLE (g int, v text) LANGUAGE SQL AS $$
 	SELECT g, concat_ws(' | ', gpu_last(ROW(i, s, n), i), gpu_last(ROW(ROW(i, 'x'), ARRAY[s, NULL]), -i), gpu_first(ROW(NULL, s), i), gpu_argmax(i, ROW(n, s, i)),
 		gpu_last(ARRAY[ROW(i, s), NULL], i), gpu_last(ARRAY[[ROW(i, s)], [ROW(n)]], i), gpu_last(ROW(), i), gpu_last(NULL::record, i),
-		gpu_argmin(ROW(i, s)::twosome::record, ROW(n, i)), gpu_last('{}'::record[], i), gpu_argmax(ROW(i), ROW(s COLLATE "POSIX", i)))
+		gpu_argmin(ROW(i, s)::twosome::record, ROW(n, i)), gpu_last('{}'::record[], i), gpu_argmax(ROW(i), ROW(s COLLATE "POSIX", i)),
+		gpu_last(ROW(s COLLATE "POSIX"), i) = ROW('s48'::text COLLATE "POSIX"))
 	FROM recorded r GROUP BY g $$;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
