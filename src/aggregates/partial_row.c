@@ -10,6 +10,7 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
+#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -41,7 +42,10 @@ PG_FUNCTION_INFO_V1(gpuagg_pack);
 PG_FUNCTION_INFO_V1(gpuagg_merge_accum);
 PG_FUNCTION_INFO_V1(gpuagg_finish);
 
-/* In memory: this, and for each argument its type and what datumSerialize makes of it. */
+/*
+ * In memory, and in tables: this, and for each argument its type and what datumSerialize makes of it, or, where the type does
+ * not keep its form, of its portable bytes.
+ */
 typedef struct RowHead
 {
 	int32		vl_len_;
@@ -107,6 +111,22 @@ partial_accepts(Oid agg, const Oid *types, int nargs)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
+/*
+ * Do values of the type mean the same as long as the type is there?  Not composites, whose columns may be altered, records,
+ * whose columns are known to the session alone, and what may be made of these.
+ */
+static bool
+keeps_form(Oid type)
+{
+	char		kind;
+
+	type = getBaseType(type);
+	kind = get_typtype(type);
+	if (kind == TYPTYPE_RANGE || kind == TYPTYPE_MULTIRANGE)
+		return type < FirstGenbkiObjectId;
+	return kind == TYPTYPE_ENUM || (kind == TYPTYPE_BASE && (type < FirstGenbkiObjectId || !OidIsValid(get_element_type(type))));
+}
+
 /* Makes a row; types[i] is that of values[i]. */
 static RowHead *
 make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatum *values)
@@ -114,13 +134,25 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 	Size		size = sizeof(RowHead);
 	RowHead    *row;
 	char	   *p;
+	NullableDatum stored[FUNC_MAX_ARGS];
 	int16		len[FUNC_MAX_ARGS];
 	bool		byval[FUNC_MAX_ARGS];
 
 	for (int i = 0; i < nargs; i++)
 	{
+		stored[i] = values[i];
 		get_typlenbyval(types[i], &len[i], &byval[i]);
-		size += sizeof(Oid) + datumEstimateSpace(values[i].value, values[i].isnull, byval[i], len[i]);
+		if (!values[i].isnull && !keeps_form(types[i]))
+		{
+			StringInfoData buf;
+
+			pq_begintypsend(&buf);
+			portable_put_value(&buf, types[i], values[i].value, false);
+			stored[i].value = PointerGetDatum(pq_endtypsend(&buf));
+			len[i] = -1;
+			byval[i] = false;
+		}
+		size += sizeof(Oid) + datumEstimateSpace(stored[i].value, stored[i].isnull, byval[i], len[i]);
 	}
 	row = palloc0(size);
 	SET_VARSIZE(row, size);
@@ -132,7 +164,7 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 	{
 		memcpy(p, &types[i], sizeof(Oid));
 		p += sizeof(Oid);
-		datumSerialize(values[i].value, values[i].isnull, byval[i], len[i], &p);
+		datumSerialize(stored[i].value, stored[i].isnull, byval[i], len[i], &p);
 	}
 	return row;
 }
@@ -148,6 +180,13 @@ read_row(RowHead *row, Oid *types, NullableDatum *values)
 		memcpy(&types[i], p, sizeof(Oid));
 		p += sizeof(Oid);
 		values[i].value = datumRestore(&p, &values[i].isnull);
+		if (!values[i].isnull && !keeps_form(types[i]))
+		{
+			StringInfoData buf;
+
+			portable_read(&buf, DatumGetByteaPP(values[i].value));
+			values[i].value = portable_get_value(&buf, types[i], &values[i].isnull);
+		}
 	}
 }
 

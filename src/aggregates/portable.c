@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/float.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
@@ -111,8 +112,9 @@ portable_get_type(StringInfo buf)
 		type = DatumGetObjectId(DirectFunctionCall1(regtypein, CStringGetDatum(portable_get_name(buf))));
 	else if (type >= FirstGenbkiObjectId || !SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		portable_invalid("type");
-	/* shell types and pseudotypes have no values, but for records; those of domains and composites may have no input here */
-	if (!get_typisdefined(type) || (get_typtype(type) == TYPTYPE_PSEUDO && !is_record(type) && type != UNKNOWNOID))
+	/* shell types have no values, nor have most pseudotypes; those of domains and composites may have no input here */
+	if (!get_typisdefined(type) ||
+		(get_typtype(type) == TYPTYPE_PSEUDO && !is_record(type) && type != UNKNOWNOID && type != CSTRINGOID && type != VOIDOID))
 		portable_invalid("type");
 	return type;
 }
@@ -154,25 +156,25 @@ portable_get_collation(StringInfo buf)
 /* ---- values ----------------------------------------------------------------- */
 
 /*
- * Have values of a type a binary form without identifiers of other types, which may differ between databases?  Arrays
- * and composites of types that users made travel as text.
+ * Have values of a type a binary form without identifiers of other types, which may differ between databases?  Composites,
+ * arrays of types that users made, and those of types without such a form travel as text.
  */
 static bool
 has_binary_form(Oid type)
 {
 	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	Oid			element = get_element_type(type);
 	Form_pg_type form;
 	bool		result;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for type %u", type);
 	form = (Form_pg_type) GETSTRUCT(tuple);
-	result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) &&
+	result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) && form->typtype != TYPTYPE_COMPOSITE &&
 		(type < FirstGenbkiObjectId ||
-		 (form->typtype != TYPTYPE_COMPOSITE && !OidIsValid(form->typelem) && form->typtype != TYPTYPE_RANGE &&
-		  form->typtype != TYPTYPE_MULTIRANGE));
+		 (!OidIsValid(form->typelem) && form->typtype != TYPTYPE_RANGE && form->typtype != TYPTYPE_MULTIRANGE));
 	ReleaseSysCache(tuple);
-	return result;
+	return result && (!OidIsValid(element) || has_binary_form(element));
 }
 
 /* A value of a type, and its bytes: text, or the binary form. */
@@ -232,27 +234,39 @@ bytes_to_value(Conversion *c)
 		portable_invalid("value");
 }
 
-/* Converts while the encoding of the client is that of the database. */
+/* Converts while the encoding of the client is that of the database, and text says all of a value, whatever the session shows. */
 static void
 convert_value(void (*convert) (Conversion *), Conversion *c)
 {
 	int			client = pg_get_client_encoding();
+	int			digits = extra_float_digits;
+	int			dates = DateStyle;
+	int			intervals = IntervalStyle;
 
 	c->type = getBaseType(c->type);
 	c->binary = has_binary_form(c->type);
-	if (client == GetDatabaseEncoding())
+	if (client == GetDatabaseEncoding() &&
+		(c->binary || (digits > 0 && dates == USE_ISO_DATES && intervals == INTSTYLE_POSTGRES)))
 	{
 		convert(c);
 		return;
 	}
-	SetClientEncoding(GetDatabaseEncoding());
+	if (client != GetDatabaseEncoding())
+		SetClientEncoding(GetDatabaseEncoding());
 	PG_TRY();
 	{
+		extra_float_digits = Max(digits, 1);
+		DateStyle = USE_ISO_DATES;
+		IntervalStyle = INTSTYLE_POSTGRES;
 		convert(c);
 	}
 	PG_FINALLY();
 	{
-		SetClientEncoding(client);
+		extra_float_digits = digits;
+		DateStyle = dates;
+		IntervalStyle = intervals;
+		if (client != GetDatabaseEncoding())
+			SetClientEncoding(client);
 	}
 	PG_END_TRY();
 }
@@ -314,7 +328,8 @@ get_record(StringInfo buf)
 			portable_invalid("record");
 		return value;
 	}
-	n = portable_get_count(buf, 1, MaxTupleAttributeNumber, "record");
+	/* a column has the length of its name, a type, a collation and a byte at least */
+	n = portable_get_count(buf, 4 + 4 + 5 + 1, MaxTupleAttributeNumber, "record");
 	desc = CreateTemplateTupleDesc(n);
 	values = palloc(sizeof(Datum) * (n + 1));
 	nulls = palloc(sizeof(bool) * (n + 1));
@@ -322,6 +337,9 @@ get_record(StringInfo buf)
 	{
 		char	   *name = portable_get_name(buf);
 
+		/* one that is too long would be cut within a character */
+		if (strlen(name) >= NAMEDATALEN)
+			portable_invalid("name");
 		type = portable_get_type(buf);
 		TupleDescInitEntry(desc, i + 1, name, type, -1, 0);
 		TupleDescInitEntryCollation(desc, i + 1, portable_get_collation(buf));
@@ -359,9 +377,10 @@ get_records(StringInfo buf)
 	int			dims[MAXDIM],
 				bounds[MAXDIM],
 				end;
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
+	Datum	   *values = NULL;
+	bool	   *nulls = NULL;
+	int			n,
+				room = 0;
 
 	for (int i = 0; i < ndims; i++)
 	{
@@ -374,10 +393,17 @@ get_records(StringInfo buf)
 	/* each has a byte at least */
 	if (n > buf->len - buf->cursor)
 		portable_invalid("array");
-	values = palloc(sizeof(Datum) * (n + 1));
-	nulls = palloc(sizeof(bool) * (n + 1));
 	for (int i = 0; i < n; i++)
+	{
+		/* as they are read: arrays within arrays may say that each has all of the bytes */
+		if (i == room)
+		{
+			room = i == 0 ? 16 : 2 * i;
+			values = i == 0 ? palloc(sizeof(Datum) * room) : repalloc(values, sizeof(Datum) * room);
+			nulls = i == 0 ? palloc(sizeof(bool) * room) : repalloc(nulls, sizeof(bool) * room);
+		}
 		values[i] = portable_get_value(buf, RECORDOID, &nulls[i]);
+	}
 	return PointerGetDatum(construct_md_array(values, nulls, ndims, dims, bounds, RECORDOID, -1, false, TYPALIGN_DOUBLE));
 }
 

@@ -197,6 +197,25 @@ SELECT gpuagg_finish(gpuagg_merge(r), 'gpu_last(anyelement, anycompatible)', NUL
 		FROM generate_series(1, 100) i) v(r, rs);
 SELECT tampered_row(gpuagg_pack('gpu_last(anyelement, anycompatible)'::regprocedure, ROW(3, ARRAY['t'], ROW(now(), 1.5)), ROW('x'::text, 1))::text, 2000) < 2000,
 	tampered_row(gpuagg_pack('gpu_last(anyelement, anycompatible)'::regprocedure, ARRAY[ROW(3), ROW('u'::text)], ROW(1, NULL::int))::text, 2000) < 2000;
+-- rows in tables, read where records have other numbers and types other columns
+CREATE TYPE altered AS (a int, b int);
+CREATE TABLE kept AS
+SELECT gpuagg_pack(agg, ROW(1, 2), 5) AS record, gpuagg_pack(agg, ARRAY[ROW(3, 4)], ROW(6)) AS records,
+	gpuagg_pack(agg, ROW(1, 2)::altered, 5) AS composite, gpuagg_pack(agg, ARRAY[ROW(3, 4)::altered], 5) AS composites
+FROM (SELECT 'gpu_argmax(anyelement, anycompatible)'::regprocedure AS agg) a;
+ALTER TYPE altered ALTER ATTRIBUTE b TYPE text;
+\c
+SELECT ROW('a'::text, 'b'::text, i), ROW('c'::text, i) FROM generate_series(1, 1) i;
+SELECT gpuagg_finish(gpuagg_merge(record), 'gpu_argmax(anyelement, anycompatible)', NULL::record) AS record,
+	gpuagg_finish(gpuagg_merge(records), 'gpu_argmax(anyelement, anycompatible)', NULL::record[]) AS records,
+	gpuagg_finish(gpuagg_merge(composite), 'gpu_argmax(anyelement, anycompatible)', NULL::altered) AS composite,
+	gpuagg_finish(gpuagg_merge(composites), 'gpu_argmax(anyelement, anycompatible)', NULL::altered[]) AS composites FROM kept;
+SELECT record::text::gpuagg_row::text = record::text AS same FROM kept;
+-- the name of a column is whole characters
+SELECT replace(gpuagg_pack('gpu_argmax(anyelement, anycompatible)'::regprocedure, ROW(1), 5)::text,
+	'000000026631', '00000041' || repeat('61', 62) || 'e282ac')::gpuagg_row;
+DROP TABLE kept;
+DROP TYPE altered;
 DROP TABLE parts, calls, states, travelled CASCADE;
 DROP FUNCTION tampered_row;
 DROP TYPE feeling;
