@@ -36,3 +36,14 @@ END $$;
 SELECT CASE WHEN count(*) > 500 AND count(*) FILTER (WHERE answer ~ '^XX000') = 0 AND count(answer) > count(*) / 2 THEN 'ok' ELSE 'not ok' END ||
 	format(' %s states that are none, %s errors', count(*), count(answer)) FROM outcomes;
 SELECT DISTINCT '# ' || call || ': ' || answer FROM outcomes WHERE answer ~ '^XX000' LIMIT 5;
+-- a state of other types than the query's: gpu_argmax of integers, where a text is expected
+UPDATE sent SET bytes = '\x0000001700000017000000000001000000000400000001000000000400000007';
+TRUNCATE outcomes;
+DO $$
+BEGIN
+	PERFORM gpu_argmax(txt, i4) FROM bad GROUP BY k;
+EXCEPTION WHEN OTHERS THEN
+	INSERT INTO outcomes VALUES ('gpu_argmax(txt, i4)', sqlerrm);
+END $$;
+SELECT CASE WHEN count(*) = 1 THEN 'ok' ELSE 'not ok' END || ' state of another type' FROM outcomes
+	WHERE answer = 'invalid type in a partial state';

@@ -38,7 +38,7 @@ typedef struct ArgState
 	ArgDatum	value;
 } ArgState;
 
-/* The two types, cached in fn_extra. */
+/* The two types, cached in fn_extra; states from elsewhere may each have their own. */
 typedef struct ArgTypes
 {
 	TypeCacheEntry *key;
@@ -59,12 +59,11 @@ arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 	ArgTypes   *types = fcinfo->flinfo->fn_extra;
 
 	if (types == NULL)
-	{
-		types = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(ArgTypes));
+		types = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ArgTypes));
+	if (types->value == NULL || types->value->type_id != state->valuetype)
 		types->value = argtype_comparable(state->valuetype);
+	if (types->key == NULL || types->key->type_id != state->keytype)
 		types->key = argtype_comparable(state->keytype);
-		fcinfo->flinfo->fn_extra = types;
-	}
 	return types;
 }
 
@@ -266,7 +265,7 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* The extra arguments only carry the types. */
+/* The extra arguments only carry the types.  The columns of another server's table may be of others. */
 Datum
 gpuagg_arg_final(PG_FUNCTION_ARGS)
 {
@@ -274,5 +273,7 @@ gpuagg_arg_final(PG_FUNCTION_ARGS)
 
 	if (state == NULL || !state->found || state->value.isnull)
 		PG_RETURN_NULL();
+	if (state->valuetype != get_fn_expr_argtype(fcinfo->flinfo, 1))
+		portable_invalid("type");
 	PG_RETURN_DATUM(state->value.value);
 }

@@ -89,6 +89,13 @@ RESET gpuagg.require;
 SET gpuagg.enabled = off;
 EXPLAIN (COSTS OFF) SELECT * FROM pg_temp.of_records();
 SELECT * FROM pg_temp.of_records() ORDER BY g;
+-- all digits travel, and what has no binary form
+CREATE TYPE digits AS (f float8);
+SET extra_float_digits = -5;
+SELECT (gpu_last(ROW(i / 3.0::float8)::digits, i)).f = 20000 / 3.0::float8 AS same FROM recorded;
+RESET extra_float_digits;
+SELECT gpu_last(ROW(i, ARRAY[makeaclitem(10, 10, 'SELECT', i > 5)], int4out(i)), i)::text LIKE '(20000,{%=r*/%},20000)' AS same FROM recorded;
+DROP TYPE digits;
 SET max_parallel_workers_per_gather = 0;
 SELECT * FROM pg_temp.of_records() ORDER BY g;
 RESET max_parallel_workers_per_gather;
