@@ -204,6 +204,8 @@ sub aggregate
 		&& !grep { ($_->{info}{nokey} || $_->{info}{loose} && (!$_->{info}{float} || $call =~ /array_agg/)) && $call =~ /\b$_->{name}\b/ } @columns)
 	{
 		$call =~ s/\(/(DISTINCT /;
+		# as is the scale of 0 among quotients
+		$norm //= 'trim_scale(%s)' if $arg && ($arg->{info}{norm} // '') eq 'trim_scale(%s)' && $arg->{sql} !~ /\A\w+\z/;
 		Tally::draw('DISTINCT in aggregates');
 	}
 	$filter = $common_filter // condition(@columns) if chance($common_filter ? 0.5 : 0.2);
@@ -339,8 +341,9 @@ sub own_aggregate
 	{
 		$value = pick(of_kind('minmax', @columns));
 		$norm = $value->{info}{norm};
-		# a record, whose columns nothing declares; it is compared as it is
+		# a record, whose columns nothing declares, as text: no table can have it
 		$row = 1 if !$norm && !$value->{info}{loose} && $value->{type} !~ /wide/ && chance(0.2);
+		$norm = '%s::text' if $row;
 		$call = 'gpu:' . pick(qw(argmax argmin first last)) . '(' . ($row ? "ROW($value->{name}, 1)" : $value->{name}) . ", $key->{name})";
 	}
 	else

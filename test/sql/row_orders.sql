@@ -74,7 +74,15 @@ EXECUTE orders(-1);
 RESET gpuagg.require;
 SELECT 'SELECT md5(ARRAY[' || string_agg(format('sum(a + %s ORDER BY %s)', i, CASE i WHEN 1 THEN 'b' ELSE 'id' END), ', ') || ']::text) FROM o' AS q
 	FROM generate_series(1, 1800) i \gset
-EXPLAIN (COSTS OFF) :q;
+CREATE FUNCTION is_ours(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	plan json;
+BEGIN
+	EXECUTE 'EXPLAIN (FORMAT json) ' || query INTO plan;
+	RETURN plan::text ~ 'GpuAgg';
+END $$;
+SELECT is_ours(:'q'), is_ours(replace(:'q', 'BY id)', 'BY b)'));
+DROP FUNCTION is_ours;
 :q;
 DROP TABLE o;
 RESET ALL;
