@@ -10,7 +10,6 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/transam.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
@@ -111,22 +110,6 @@ partial_accepts(Oid agg, const Oid *types, int nargs)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
-/*
- * Do values of the type mean the same as long as the type is there?  Not composites, whose columns may be altered, records,
- * whose columns are known to the session alone, and what may be made of these.
- */
-static bool
-keeps_form(Oid type)
-{
-	char		kind;
-
-	type = getBaseType(type);
-	kind = get_typtype(type);
-	if (kind == TYPTYPE_RANGE || kind == TYPTYPE_MULTIRANGE)
-		return type < FirstGenbkiObjectId;
-	return kind == TYPTYPE_ENUM || (kind == TYPTYPE_BASE && (type < FirstGenbkiObjectId || !OidIsValid(get_element_type(type))));
-}
-
 /* Makes a row; types[i] is that of values[i]. */
 static RowHead *
 make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatum *values)
@@ -142,7 +125,7 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 	{
 		stored[i] = values[i];
 		get_typlenbyval(types[i], &len[i], &byval[i]);
-		if (!values[i].isnull && !keeps_form(types[i]))
+		if (!values[i].isnull && !portable_keeps_form(types[i]))
 		{
 			StringInfoData buf;
 
@@ -180,7 +163,7 @@ read_row(RowHead *row, Oid *types, NullableDatum *values)
 		memcpy(&types[i], p, sizeof(Oid));
 		p += sizeof(Oid);
 		values[i].value = datumRestore(&p, &values[i].isnull);
-		if (!values[i].isnull && !keeps_form(types[i]))
+		if (!values[i].isnull && !portable_keeps_form(types[i]))
 		{
 			StringInfoData buf;
 

@@ -155,6 +155,36 @@ portable_get_collation(StringInfo buf)
 
 /* ---- values ----------------------------------------------------------------- */
 
+static HeapTuple
+type_tuple(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for type %u", type);
+	return tuple;
+}
+
+/* Is a type made of others that users made or may alter?  Composites, and arrays and ranges that users made. */
+static bool
+is_made_of_others(Form_pg_type form)
+{
+	return form->typtype == TYPTYPE_COMPOSITE ||
+		(form->oid >= FirstGenbkiObjectId &&
+		 (OidIsValid(form->typelem) || form->typtype == TYPTYPE_RANGE || form->typtype == TYPTYPE_MULTIRANGE));
+}
+
+bool
+portable_keeps_form(Oid type)
+{
+	HeapTuple	tuple = type_tuple(getBaseType(type));
+	Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+	bool		result = form->typtype != TYPTYPE_PSEUDO && !is_made_of_others(form);
+
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 /*
  * Have values of a type a binary form without identifiers of other types, which may differ between databases?  Composites,
  * arrays of types that users made, and those of types without such a form travel as text.
@@ -162,17 +192,11 @@ portable_get_collation(StringInfo buf)
 static bool
 has_binary_form(Oid type)
 {
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+	HeapTuple	tuple = type_tuple(type);
+	Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
 	Oid			element = get_element_type(type);
-	Form_pg_type form;
-	bool		result;
+	bool		result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) && !is_made_of_others(form);
 
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", type);
-	form = (Form_pg_type) GETSTRUCT(tuple);
-	result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) && form->typtype != TYPTYPE_COMPOSITE &&
-		(type < FirstGenbkiObjectId ||
-		 (!OidIsValid(form->typelem) && form->typtype != TYPTYPE_RANGE && form->typtype != TYPTYPE_MULTIRANGE));
 	ReleaseSysCache(tuple);
 	return result && (!OidIsValid(element) || has_binary_form(element));
 }
@@ -251,8 +275,7 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 		convert(c);
 		return;
 	}
-	if (client != GetDatabaseEncoding())
-		SetClientEncoding(GetDatabaseEncoding());
+	SetClientEncoding(GetDatabaseEncoding());
 	PG_TRY();
 	{
 		extra_float_digits = Max(digits, 1);
@@ -265,8 +288,7 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 		extra_float_digits = digits;
 		DateStyle = dates;
 		IntervalStyle = intervals;
-		if (client != GetDatabaseEncoding())
-			SetClientEncoding(client);
+		SetClientEncoding(client);
 	}
 	PG_END_TRY();
 }

@@ -26,6 +26,12 @@ extern Oid	portable_get_collation(StringInfo buf);
 extern void portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull);
 extern Datum portable_get_value(StringInfo buf, Oid type, bool *isnull);
 
+/*
+ * Do a type's values in memory mean the same in every session, as long as the type is there?  Not composites, whose columns may be
+ * altered, records, whose columns are known to the session alone, and what may be made of these.
+ */
+extern bool portable_keeps_form(Oid type);
+
 /* A name, with its length before it. */
 extern char *portable_get_name(StringInfo buf);
 
