@@ -23,6 +23,9 @@
  *
  * Databases share: one with more than its part (the memory, by the number of databases that
  * have anything) gives first, and gives to one with less whatever the columns are worth.
+ *
+ * gpuagg_cache_prewarm() evicts only from tables of the same owner: one call by anyone who may read a table must
+ * not evict the columns that the queries of others use.
  */
 #include "postgres.h"
 
@@ -136,9 +139,8 @@ typedef struct Search
 {
 	Shares		shares;
 	Need		what;
-	Oid			database;		/* that needs it */
-	bool		needy;			/* and has less than its part */
-	const StoredUse *use;
+	const StoredDemand *demand;
+	bool		needy;			/* the database that needs it has less than its part */
 	int			ntried;
 	Victim		tried[MOST_VICTIMS];
 	Victim		best;
@@ -147,11 +149,15 @@ typedef struct Search
 } Search;
 
 static void
-consider(Search *search, Victim victim, Oid database, const StoredUse *use)
+consider(Search *search, Victim victim, const StoredTable *table, const StoredUse *use)
 {
+	const StoredDemand *demand = search->demand;
+	Oid			database = table->key.database;
 	bool		more = has_more(&search->shares, database);
 
-	if (!worth_less(use, search->use) && !(more && search->needy && database != search->database))
+	if (OidIsValid(demand->owner) && table->owner != demand->owner)
+		return;
+	if (!worth_less(use, demand->use) && !(more && search->needy && database != demand->database))
 		return;
 	for (int i = 0; i < search->ntried; i++)
 		if (search->tried[i].table == victim.table && search->tried[i].column == victim.column)
@@ -185,11 +191,11 @@ choose(Search *search)
 	hash_seq_init(&scan, cache_columns);
 	while ((column = hash_seq_search(&scan)) != NULL)
 		if (search->what != NEED_TABLE && !dlist_is_empty(&column->chunks))
-			consider(search, (Victim) {NULL, column}, column->table->key.database, &column->use);
+			consider(search, (Victim) {NULL, column}, column->table, &column->use);
 	hash_seq_init(&scan, cache_tables);
 	while ((table = hash_seq_search(&scan)) != NULL)
 		if (is_victim(search, table))
-			consider(search, (Victim) {table, NULL}, table->key.database, &table->use);
+			consider(search, (Victim) {table, NULL}, table, &table->use);
 	if (search->best_use == NULL)
 		return false;
 	search->tried[search->ntried++] = search->best;
@@ -252,17 +258,16 @@ evict_ranges(StoredTable *table)
 }
 
 static Size
-evict(Oid database, const StoredUse *use, Need what, Size need)
+evict(const StoredDemand *demand, Need what, Size need)
 {
 	Search		search;
 	Size		freed = 0;
 
 	search.what = what;
-	search.database = database;
-	search.use = use;
+	search.demand = demand;
 	search.ntried = 0;
-	count_shares(&search.shares, database);
-	search.needy = !has_more(&search.shares, database);
+	count_shares(&search.shares, demand->database);
+	search.needy = !has_more(&search.shares, demand->database);
 	while (freed < need && search.ntried < MOST_VICTIMS && choose(&search))
 	{
 		if (what == NEED_TABLE)
@@ -278,13 +283,13 @@ evict(Oid database, const StoredUse *use, Need what, Size need)
 }
 
 Size
-cache_evict(Oid database, const StoredUse *use, Size need)
+cache_evict(const StoredDemand *demand, Size need)
 {
-	return evict(database, use, NEED_MEMORY, need);
+	return evict(demand, NEED_MEMORY, need);
 }
 
 Size
-cache_evict_entry(Oid database, const StoredUse *use, bool of_tables)
+cache_evict_entry(const StoredDemand *demand, bool of_tables)
 {
-	return evict(database, use, of_tables ? NEED_TABLE : NEED_COLUMN, 1);
+	return evict(demand, of_tables ? NEED_TABLE : NEED_COLUMN, 1);
 }

@@ -76,10 +76,12 @@ table_callback(void *arg)
 }
 
 CacheTable *
-cache_table_open(const CacheTableKey *key, Oid relid, bool create)
+cache_table_open(const CacheTableKey *key, Relation rel)
 {
+	Oid			owner = rel ? rel->rd_rel->relowner : InvalidOid;
 	StoredTable *stored;
 	CacheTable *table;
+	bool		change;
 	uint64		serial = 0;
 
 	if (cache_shared == NULL)
@@ -90,13 +92,17 @@ cache_table_open(const CacheTableKey *key, Oid relid, bool create)
 	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
 	if (stored)
 		serial = stored->serial;
+	change = rel && (stored == NULL || stored->owner != owner);
 	LWLockRelease(cache_shared->change_lock);
-	if (stored == NULL && create)
+	if (change)
 	{
 		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
-		stored = cache_table_make(key, relid);
+		stored = cache_table_make(key, RelationGetRelid(rel), owner);
 		if (stored)
+		{
+			stored->owner = owner;
 			serial = stored->serial;
+		}
 		LWLockRelease(cache_shared->change_lock);
 	}
 	if (serial == 0)
@@ -111,6 +117,12 @@ cache_table_open(const CacheTableKey *key, Oid relid, bool create)
 	table->callback.arg = table;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &table->callback);
 	return table;
+}
+
+void
+cache_table_evict_own(CacheTable *table)
+{
+	table->evicts_own = true;
 }
 
 uint64
@@ -465,13 +477,14 @@ may_fill(const StoredTable *table, const StoredColumn *column)
 
 /* Under change_lock: evicts what a part of this column, or of this table, is short of. */
 static Size
-evict_for(const StoredTable *table, const StoredColumn *column, Size need)
+evict_for(const StoredTable *table, const StoredColumn *column, bool own, Size need)
 {
-	const StoredUse *use = column ? &column->use : &table->use;
+	StoredDemand demand = {.database = table->key.database,.owner = own ? table->owner : InvalidOid};
 
+	demand.use = column ? &column->use : &table->use;
 	if (!may_fill(table, column))
-		return cache_evict_entry(table->key.database, use, column == NULL);
-	return cache_evict(table->key.database, use, need);
+		return cache_evict_entry(&demand, column == NULL);
+	return cache_evict(&demand, need);
 }
 
 /*
@@ -503,7 +516,7 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 				memory = cache_memory_get(size, self);
 			if (!memory && round > 0)
 			{
-				freed = evict_for(stored, column, need);
+				freed = evict_for(stored, column, table->evicts_own, need);
 				if (freed > 0 && may_fill(stored, column))
 					memory = cache_memory_get(size, self);
 			}

@@ -41,10 +41,13 @@ extern CacheTableKey cache_table_key(Relation rel);
 typedef struct CacheTable CacheTable;
 
 /*
- * The entry of a table; made if `create` and it is not there.  NULL if it is not there,
- * or there is no room.  relid is for the view only.
+ * Opens a handle of the table's entry.  With the open relation the entry is made if there is none, and learns
+ * the table's present owner; without one (NULL) an entry must be there.  Returns NULL if there is no entry, or no room for one.
  */
-extern CacheTable *cache_table_open(const CacheTableKey *key, Oid relid, bool create);
+extern CacheTable *cache_table_open(const CacheTableKey *key, Relation rel);
+
+/* From now on what this handle fills takes free memory, and memory of tables of the same owner; it evicts nothing of others. */
+extern void cache_table_evict_own(CacheTable *table);
 
 /* A number that no other table's entry has had, or will. */
 extern uint64 cache_table_id(const CacheTable *table);

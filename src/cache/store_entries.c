@@ -153,7 +153,7 @@ init_sum(StoredSum *sum)
 }
 
 StoredTable *
-cache_table_make(const CacheTableKey *key, Oid relid)
+cache_table_make(const CacheTableKey *key, Oid relid, Oid owner)
 {
 	bool		found;
 	StoredTable *table = enter(cache_tables, key, &found);
@@ -164,6 +164,7 @@ cache_table_make(const CacheTableKey *key, Oid relid)
 		init_sum(&table->sum);
 		memset(&table->renewal, 0, sizeof(StoredRenewal));
 		table->relid = relid;
+		table->owner = owner;
 		table->serial = cache_shared->next_serial++;
 		table->columns = NULL;
 		dlist_init(&table->ranges);

@@ -67,7 +67,8 @@ typedef struct StoredRenewal
 typedef struct StoredTable
 {
 	CacheTableKey key;			/* hash key */
-	Oid			relid;
+	Oid			relid;			/* for the views */
+	Oid			owner;			/* when a handle was last opened with the relation */
 	uint64		serial;			/* unique; 0: being forgotten */
 	StoredUse	use;
 	StoredSum	sum;			/* of descriptors */
@@ -182,6 +183,7 @@ struct CacheTable
 	MemoryContextCallback callback;
 	CachePin   *pins;
 	CachePin   *spare;
+	bool		evicts_own;		/* only chunks and ranges of tables with this table's owner */
 	TimestampTz short_until;	/* until then it evicts nothing: there was nothing to evict */
 };
 
@@ -238,7 +240,7 @@ extern StoredRange *cache_range_find(uint64 serial, uint32 range_no);
  */
 extern StoredTable *cache_table_find(const CacheTableKey *key, uint64 serial);
 extern StoredColumn *cache_column_find(StoredTable *table, const CacheColumnKey *col);
-extern StoredTable *cache_table_make(const CacheTableKey *key, Oid relid);
+extern StoredTable *cache_table_make(const CacheTableKey *key, Oid relid, Oid owner);
 extern StoredColumn *cache_column_make(StoredTable *table, const CacheColumnKey *col);
 /* A table without ranges, with its columns. */
 extern void cache_table_remove(StoredTable *table);
@@ -254,12 +256,20 @@ extern bool cache_chunk_evict(StoredChunk *chunk);
 extern bool cache_bare_range_evict(StoredRange *range);
 
 /*
- * evict.c: frees at least `need` bytes, if it can, of what is worth less than something of this
- * use; returns how many.
+ * evict.c: what is evicted, and for what.  Only chunks and ranges that are worth less than `use` are evicted, and those of
+ * databases with more than their share.
  */
-extern Size cache_evict(Oid database, const StoredUse *use, Size need);
+typedef struct StoredDemand
+{
+	Oid			database;		/* of the table that needs memory */
+	Oid			owner;			/* evict from tables of this owner only; InvalidOid: from any */
+	const StoredUse *use;		/* of the column or table that needs memory */
+} StoredDemand;
+
+/* Frees at least `need` bytes, if it can; returns how many. */
+extern Size cache_evict(const StoredDemand *demand, Size need);
 
 /* The same for an entry: of the tables that have descriptors, or of the columns that have chunks. */
-extern Size cache_evict_entry(Oid database, const StoredUse *use, bool of_tables);
+extern Size cache_evict_entry(const StoredDemand *demand, bool of_tables);
 
 #endif							/* GPUAGG_CACHE_STORE_INTERNAL_H */

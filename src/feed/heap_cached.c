@@ -110,7 +110,7 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set, 
 	if (!collect_columns(cached, attnos, set) || !suits(cached, set))
 		return NULL;
 	key = cache_table_key(scan->rel);
-	cached->table = cache_table_open(&key, RelationGetRelid(scan->rel), true);
+	cached->table = cache_table_open(&key, scan->rel);
 	return cached->table ? cached : NULL;
 }
 

@@ -149,7 +149,7 @@ static void
 prewarm_table(Prewarm *prewarm, Relation rel)
 {
 	CacheTableKey key = cache_table_key(rel);
-	CacheTable *table = cache_table_open(&key, RelationGetRelid(rel), true);
+	CacheTable *table = cache_table_open(&key, rel);
 	CacheColumnKey *cols;
 	int			ncols = find_columns(prewarm, rel, &cols);
 	TableFill  *fill;
@@ -162,6 +162,7 @@ prewarm_table(Prewarm *prewarm, Relation rel)
 		prewarm->full |= table == NULL;
 		return;
 	}
+	cache_table_evict_own(table);
 	/* twice: these columns are worth as much as those that one query after the other has read */
 	cache_table_use(table, ncols, cols);
 	cache_table_use(table, ncols, cols);
@@ -182,7 +183,7 @@ prewarm_table(Prewarm *prewarm, Relation rel)
 				(errmsg("there is no memory in the column cache for all of table \"%s\"",
 						RelationGetRelationName(rel)),
 				 errdetail("%llu of %u blocks are cached.", (unsigned long long) blocks, nblocks),
-				 errhint("Increase gpuagg.cache_memory, or name the columns that queries read.")));
+				 errhint("Increase gpuagg.cache_memory, name the columns that queries read, or free memory with gpuagg_cache_evict(); columns of other owners' tables are not evicted.")));
 	}
 	fill_end(fill);
 	prewarm->blocks += blocks;

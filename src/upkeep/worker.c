@@ -132,7 +132,7 @@ is_same_table(const Renewal *renewal, Relation rel)
 static bool
 renew_range(Renewal *renewal, Relation rel)
 {
-	CacheTable *table = cache_table_open(&renewal->key, renewal->relid, false);
+	CacheTable *table = cache_table_open(&renewal->key, NULL);
 	TableFill  *fill;
 	bool		more;
 

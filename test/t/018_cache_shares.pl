@@ -104,5 +104,27 @@ is(bytes('rows'), $before, 'and take nothing from it');
 $node->safe_psql('postgres', sum_of('few', 'k')) for 1 .. 3;
 cmp_ok(bytes('few'), '>', 0, 'queries do');
 
+# A prewarm takes nothing from the tables of other owners.
+$node->safe_psql('postgres', <<SQL);
+CREATE ROLE guest LOGIN;
+GRANT CREATE ON SCHEMA public TO guest;
+SET ROLE guest;
+CREATE TABLE large (a int);
+INSERT INTO large SELECT random() * 1000000000 FROM generate_series(1, 600000);
+CREATE TABLE larger (a int);
+INSERT INTO larger SELECT random() * 1000000000 FROM generate_series(1, 600000);
+SQL
+$node->safe_psql('postgres', 'VACUUM large, larger');
+my %kept = map { $_ => bytes($_) } qw(rows few);
+my $prewarm = "SELECT gpuagg_cache_prewarm('large') FROM generate_series(1, 3)";
+my ($rc, $out, $err) = $node->psql('postgres', $prewarm, extra_params => [ '-U', 'guest' ]);
+like($err, qr/NOTICE: .*no memory in the column cache for all of table "large".*HINT: .*gpuagg_cache_evict\(\)/s, 'a prewarm says that memory is short');
+is(bytes($_), $kept{$_}, "... and leaves $_ in the cache") for qw(rows few);
+$node->safe_psql('postgres', "SELECT gpuagg_cache_evict('rows'), gpuagg_cache_evict('few')");
+$node->safe_psql('postgres', $prewarm, extra_params => [ '-U', 'guest' ]);
+cmp_ok(bytes('large'), '>', 500_000, 'a prewarm takes what is free');
+$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('larger') FROM generate_series(1, 3)", extra_params => [ '-U', 'guest' ]);
+cmp_ok(bytes('larger'), '>', 0, "... and memory of its owner's other tables");
+
 $node->stop;
 done_testing();
