@@ -52,13 +52,14 @@ GRANT SELECT ON gpuagg_status TO PUBLIC;
  * What the whole server has counted: queries that were taken, how, and those that were not, why.
  */
 CREATE FUNCTION gpuagg_stats(OUT event text, OUT engine text, OUT feed text, OUT strategy text, OUT reason text, OUT calls int8,
-	OUT rows int8, OUT groups int8, OUT total_time float8, OUT last_time timestamptz, OUT last_queryid int8, OUT since timestamptz)
+	OUT rows int8, OUT groups int8, OUT total_time float8, OUT last_time timestamptz, OUT last_queryid int8, OUT since timestamptz,
+	OUT dbid oid, OUT userid oid)
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE ROWS 30;
 COMMENT ON FUNCTION gpuagg_stats() IS 'rows of the view gpuagg_stats';
 CREATE VIEW gpuagg_stats AS SELECT * FROM gpuagg_stats();
 COMMENT ON VIEW gpuagg_stats IS
-'counters of all databases since the server''s start or gpuagg_stats_reset() (since), one row for each event with what tells it from others. taken: custom scans that ran, by engine, feed (heap: pages or the column cache; tuples: rows of the child plan) and strategy. engine: those of them on the CPU engine for a reason. feed: those with rows of the child plan, for a reason. refused: plans without a custom scan though the query has gpu_* aggregates, or core''s with gpuagg.replace_builtin, for a reason. calls: scans, each rescan one, or plans; rows read, groups returned and total_time (ms of the process that returned groups, its waits among them): null for refused. last_queryid: as in pg_stat_statements, of the last such query; null without compute_query_id, or for who is not a member of pg_read_all_stats. Scans that failed are not counted. Up to PostgreSQL 16 empty, with a notice, unless gpuagg is in shared_preload_libraries';
+'counters of all databases since the server''s start or gpuagg_stats_reset() (since), one row for each event with what tells it from others, by database (dbid) and role (userid). taken: custom scans that ran, by engine, feed (heap: pages or the column cache; tuples: rows of the child plan) and strategy. engine: those of them on the CPU engine for a reason. feed: those with rows of the child plan, for a reason. refused: plans without a custom scan though the query has gpu_* aggregates, or core''s with gpuagg.replace_builtin, for a reason. calls: scans, each rescan one, or plans; rows read, groups returned and total_time (ms of the process that returned groups, its waits among them): null for refused. last_queryid: as in pg_stat_statements, of the last such query; null without compute_query_id, or for who is not a member of pg_read_all_stats. reason: shown to roles with the privileges of userid and to members of pg_read_all_stats. When the table is full, rows are added up as other reasons, of no database and role, first those of the role that has most rows. Scans that failed are not counted. Up to PostgreSQL 16 empty, with a notice, unless gpuagg is in shared_preload_libraries';
 GRANT SELECT ON gpuagg_stats TO PUBLIC;
 CREATE FUNCTION gpuagg_stats_reset() RETURNS timestamptz AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_stats_reset() IS

@@ -2,9 +2,14 @@
  * stats.c
  *	  Counters of the whole server, for the view gpuagg_stats: what was taken and how, and what was not and why.
  *
- * A table in shared memory has a row for each combination of event, engine, feed, strategy and reason that
- * was met since the start of the server or the last reset.  Reasons may name types, functions and errors of devices,
- * so there may be any number: when the table is full, all new ones of an event are one row, "other reasons".
+ * A table in shared memory has a row for each combination of database, role, event, engine, feed, strategy and reason
+ * that was met since the start of the server or the last reset.  Reasons may name types, functions and errors of devices,
+ * so there may be any number of them.  When the table is full, a role in a database that has fewer rows than others (an
+ * equal share) replaces the row that the one with the most rows has not used for longest; what has no row of its own is
+ * counted in one row for each event, "other reasons", of no database and role.  So nobody can fill the table for others.
+ *
+ * Reasons may name objects of a database: they are shown to the role whose queries met them, to roles that have its
+ * privileges, and to members of pg_read_all_stats.
  *
  * Rows are added and removed under the exclusive lock; counters are atomic and change under the shared one.
  * They are for people who compare workloads: a crash loses them, as it does those of pg_stat_statements.
@@ -36,13 +41,15 @@ PG_FUNCTION_INFO_V1(gpuagg_stats);
 PG_FUNCTION_INFO_V1(gpuagg_stats_reset);
 
 /* Rows; of these one for each event is kept for "other reasons". */
-#define ROWS 256
+#define ROWS 1024
 #define EVENTS (STATS_REFUSED + 1)
 
 /* The bytes of a key: what two rows do not share. */
 typedef struct RowKey
 {
 	StatsEvent	event;
+	Oid			database;		/* InvalidOid: "other reasons" */
+	Oid			role;
 	char		engine[16];
 	char		feed[16];
 	char		strategy[16];
@@ -147,10 +154,12 @@ copy_text(char *to, size_t size, const char *from)
 
 /* Padding and what lies behind a text's end are zero, so that keys compare by their bytes. */
 static void
-make_key(RowKey *key, const StatsKey *of)
+make_key(RowKey *key, const StatsKey *of, Oid database, Oid role)
 {
 	memset(key, 0, sizeof(*key));
 	key->event = of->event;
+	key->database = database;
+	key->role = role;
 	copy_text(key->engine, sizeof(key->engine), of->engine);
 	copy_text(key->feed, sizeof(key->feed), of->feed);
 	copy_text(key->strategy, sizeof(key->strategy), of->strategy);
@@ -167,12 +176,10 @@ find_row(const RowKey *key, uint32 hash)
 	return NULL;
 }
 
-/* Under the exclusive lock; there is room for it. */
+/* Under the exclusive lock: makes a row whose place is free. */
 static StatsRow *
-add_row(const RowKey *key, uint32 hash)
+set_row(StatsRow *row, const RowKey *key, uint32 hash)
 {
-	StatsRow   *row = &shared->rows[shared->nrows++];
-
 	row->key = *key;
 	row->hash = hash;
 	pg_atomic_init_u64(&row->calls, 0);
@@ -190,21 +197,99 @@ hash_key(const RowKey *key)
 	return hash_bytes((const unsigned char *) key, sizeof(*key));
 }
 
-/* Under the exclusive lock.  The last EVENTS rows are for what has no row of its own. */
+/* Under the exclusive lock: the row of what has none of its own; EVENTS rows are kept for these. */
+static StatsRow *
+other_reasons(StatsEvent event)
+{
+	RowKey		key;
+	uint32		hash;
+	StatsRow   *row;
+
+	make_key(&key, &(StatsKey) {.event = event,.reason = "other reasons"}, InvalidOid, InvalidOid);
+	hash = hash_key(&key);
+	row = find_row(&key, hash);
+	return row ? row : set_row(&shared->rows[shared->nrows++], &key, hash);
+}
+
+/* The rows of a role in a database. */
+typedef struct Share
+{
+	Oid			database;
+	Oid			role;
+	int			rows;
+} Share;
+
+static Share *
+find_share(Share *shares, int *n, Oid database, Oid role)
+{
+	for (int i = 0; i < *n; i++)
+		if (shares[i].database == database && shares[i].role == role)
+			return &shares[i];
+	shares[*n] = (Share) {database, role, 0};
+	return &shares[(*n)++];
+}
+
+/*
+ * Under the lock of a full table: the row that one of this database and role may replace, the least recently used one of
+ * whoever has the most; NULL if they have an equal share already.
+ */
+static StatsRow *
+find_replaceable(Oid database, Oid role)
+{
+	Share		shares[ROWS + 1];
+	Share	   *most;
+	StatsRow   *oldest = NULL;
+	int			n = 0;
+
+	find_share(shares, &n, database, role);
+	for (int i = 0; i < shared->nrows; i++)
+		if (OidIsValid(shared->rows[i].key.database))
+			find_share(shares, &n, shared->rows[i].key.database, shared->rows[i].key.role)->rows++;
+	most = shares;
+	for (int i = 1; i < n; i++)
+		if (shares[i].rows > most->rows)
+			most = &shares[i];
+	if (shares[0].rows + 1 >= most->rows)
+		return NULL;
+	for (int i = 0; i < shared->nrows; i++)
+	{
+		StatsRow   *row = &shared->rows[i];
+
+		if (row->key.database == most->database && row->key.role == most->role &&
+			(oldest == NULL || pg_atomic_read_u64(&row->last) < pg_atomic_read_u64(&oldest->last)))
+			oldest = row;
+	}
+	return oldest;
+}
+
+static void
+add_counts(StatsRow *row, uint64 calls, uint64 rows, uint64 groups, uint64 microseconds)
+{
+	pg_atomic_fetch_add_u64(&row->calls, calls);
+	pg_atomic_fetch_add_u64(&row->rows, rows);
+	pg_atomic_fetch_add_u64(&row->groups, groups);
+	pg_atomic_fetch_add_u64(&row->microseconds, microseconds);
+}
+
+/* Under the exclusive lock. */
 static StatsRow *
 find_or_add_row(const RowKey *key, uint32 hash)
 {
 	StatsRow   *row = find_row(key, hash);
-	RowKey		other;
+	StatsRow   *others;
 
 	if (row)
 		return row;
 	if (shared->nrows < ROWS - EVENTS)
-		return add_row(key, hash);
-	make_key(&other, &(StatsKey) {.event = key->event,.reason = "other reasons"});
-	hash = hash_key(&other);
-	row = find_row(&other, hash);
-	return row ? row : add_row(&other, hash);
+		return set_row(&shared->rows[shared->nrows++], key, hash);
+	row = find_replaceable(key->database, key->role);
+	if (row == NULL)
+		return other_reasons(key->event);
+	others = other_reasons(row->key.event);
+	add_counts(others, pg_atomic_read_u64(&row->calls), pg_atomic_read_u64(&row->rows), pg_atomic_read_u64(&row->groups),
+			   pg_atomic_read_u64(&row->microseconds));
+	pg_atomic_write_u64(&others->last, Max(pg_atomic_read_u64(&others->last), pg_atomic_read_u64(&row->last)));
+	return set_row(row, key, hash);
 }
 
 void
@@ -216,7 +301,7 @@ stats_add(const StatsKey *key, const StatsCount *count)
 
 	if (!find_table())
 		return;
-	make_key(&wanted, key);
+	make_key(&wanted, key, MyDatabaseId, GetUserId());
 	hash = hash_key(&wanted);
 	LWLockAcquire(&shared->lock, LW_SHARED);
 	row = find_row(&wanted, hash);
@@ -226,10 +311,7 @@ stats_add(const StatsKey *key, const StatsCount *count)
 		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 		row = find_or_add_row(&wanted, hash);
 	}
-	pg_atomic_fetch_add_u64(&row->calls, count->calls);
-	pg_atomic_fetch_add_u64(&row->rows, count->rows);
-	pg_atomic_fetch_add_u64(&row->groups, count->groups);
-	pg_atomic_fetch_add_u64(&row->microseconds, (int64) (count->ms * 1000));
+	add_counts(row, count->calls, count->rows, count->groups, (int64) (count->ms * 1000));
 	pg_atomic_write_u64(&row->last, GetCurrentTimestamp());
 	if (count->query_id != 0)
 		pg_atomic_write_u64(&row->query_id, count->query_id);
@@ -264,21 +346,28 @@ make_readable(RowKey *key)
 			*c = '?';
 }
 
+/* May the user see a reason?  One that is not there hides nothing. */
+static bool
+may_see_reason(const RowKey *key, bool may_see_all)
+{
+	return may_see_all || key->reason[0] == '\0' || !OidIsValid(key->database) || has_privs_of_role(GetUserId(), key->role);
+}
+
 /* Counters of runs mean nothing for what was not run. */
 static void
 put_row(ReturnSetInfo *rsinfo, StatsRow *row, TimestampTz since, bool may_see_queries)
 {
 	bool		ran = row->key.event != STATS_REFUSED;
 	int64		query_id = pg_atomic_read_u64(&row->query_id);
-	Datum		values[12] = {0};
-	bool		nulls[12] = {0};
+	Datum		values[14] = {0};
+	bool		nulls[14] = {0};
 	int			n = 5;
 
 	put_text(values, nulls, 0, events[row->key.event]);
 	put_text(values, nulls, 1, row->key.engine);
 	put_text(values, nulls, 2, row->key.feed);
 	put_text(values, nulls, 3, row->key.strategy);
-	put_text(values, nulls, 4, row->key.reason);
+	put_text(values, nulls, 4, may_see_reason(&row->key, may_see_queries) ? row->key.reason : "<insufficient privilege>");
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&row->calls));
 	for (int i = n; i < n + 3; i++)
 		nulls[i] = !ran;
@@ -289,6 +378,9 @@ put_row(ReturnSetInfo *rsinfo, StatsRow *row, TimestampTz since, bool may_see_qu
 	nulls[n] = query_id == 0 || !may_see_queries;
 	values[n++] = Int64GetDatum(query_id);
 	values[n++] = TimestampTzGetDatum(since);
+	nulls[n] = nulls[n + 1] = !OidIsValid(row->key.database);
+	values[n++] = ObjectIdGetDatum(row->key.database);
+	values[n++] = ObjectIdGetDatum(row->key.role);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

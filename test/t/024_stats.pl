@@ -82,6 +82,15 @@ like($text, qr/LOG:  gpuagg: query not taken: gpuagg\.enabled is off\n.*DETAIL: 
 $node->safe_psql('postgres', 'CREATE ROLE plain; CREATE ROLE watcher; GRANT pg_read_all_stats TO watcher');
 is(run_sql('SET ROLE plain', "SELECT count(*) > 0, count(last_queryid) FROM gpuagg_stats"), 't|0', 'everybody sees the counters');
 is(run_sql('SET ROLE watcher', "SELECT count(last_queryid) > 0 FROM gpuagg_stats"), 't', 'members of pg_read_all_stats also the queries');
+my $reasons = "SELECT string_agg(DISTINCT reason, ', ' ORDER BY reason) FROM gpuagg_stats WHERE event = 'refused'";
+$node->safe_psql('postgres', 'GRANT SELECT ON t TO plain');
+reset_stats();
+run_sql('SELECT gpu_sum(v) OVER () FROM t LIMIT 1');
+is(run_sql('SET ROLE plain', $reasons), '<insufficient privilege>', 'reasons of other roles are hidden');
+is(run_sql('SET ROLE watcher', $reasons), 'gpu_sum is used as a window function', '... but not from members of pg_read_all_stats');
+run_sql('SET ROLE plain', 'SELECT gpu_count(v) OVER () FROM t LIMIT 1');
+is(run_sql('SET ROLE plain', $reasons), '<insufficient privilege>, gpu_count is used as a window function', '... nor those of the role itself');
+is(run_sql('SELECT count(DISTINCT userid), count(DISTINCT dbid) FROM gpuagg_stats WHERE event = \'refused\''), '2|1', 'rows by role');
 ($rc, $out, $err) = $node->psql('postgres', 'SET ROLE plain; SELECT gpuagg_stats_reset()');
 like($err, qr/permission denied for function gpuagg_stats_reset/, 'only who may resets');
 ($rc, $out, $err) = $node->psql('postgres', 'SET ROLE plain; SET gpuagg.log_refused = on');
@@ -89,13 +98,18 @@ like($err, qr/permission denied to set parameter "gpuagg.log_refused"/, 'only wh
 
 # ---- a full table: reasons with types of users ----
 reset_stats();
-run_sql('DO $$ BEGIN FOR i IN 1..300 LOOP EXECUTE format(\'CREATE FUNCTION w%s(int8, int8) RETURNS int8 LANGUAGE sql IMMUTABLE AS $f$SELECT $1 + $2$f$\', i);
+run_sql('CREATE SCHEMA AUTHORIZATION plain', 'SET ROLE plain', 'SET search_path = plain, public',
+	'DO $$ BEGIN FOR i IN 1..1100 LOOP EXECUTE format(\'CREATE FUNCTION w%s(int8, int8) RETURNS int8 LANGUAGE sql IMMUTABLE AS $f$SELECT $1 + $2$f$\', i);
 	EXECUTE format(\'CREATE AGGREGATE a%s(int8) (SFUNC = w%s, STYPE = int8, PARALLEL = SAFE)\', i, i);
 	EXECUTE format(\'SELECT a%s(random()::int8), gpu_count(*) FROM t WHERE v < 10\', i); END LOOP; END $$');
 my $rows = run_sql("SELECT count(*), sum(calls), count(*) FILTER (WHERE reason = 'other reasons') FROM gpuagg_stats WHERE event = 'refused'");
-like($rows, qr/^2\d\d\|300\|1$/, 'a full table keeps counting');
+like($rows, qr/^10\d\d\|1100\|1$/, 'a full table keeps counting');
 run_sql($require, 'SELECT k, gpu_sum(v) FROM t GROUP BY k');
-is(stats('calls, rows', "event = 'taken'"), '1|50000', '... other events too');
+is(stats('calls, rows', "event = 'taken' AND userid = current_user::regrole"), '1|50000', '... other events too');
+run_sql('SELECT gpu_count(v) OVER () FROM t LIMIT 1');
+is(stats('calls', "reason = 'gpu_count is used as a window function' AND userid = current_user::regrole"), '1',
+	'one role cannot fill the table for the others');
+is(run_sql("SELECT sum(calls) FROM gpuagg_stats WHERE event = 'refused'"), '1101', '... and no count is lost');
 
 # ---- not preloaded ----
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''");
