@@ -49,6 +49,18 @@ COMMENT ON VIEW gpuagg_status IS
 GRANT SELECT ON gpuagg_status TO PUBLIC;
 
 /*
+ * The GPUs, with what the server has of the host's memory for them.
+ */
+DROP FUNCTION gpuagg_devices();
+CREATE FUNCTION gpuagg_devices(OUT device int4, OUT name text, OUT memory int8, OUT memory_used int8,
+	OUT driver text, OUT sessions int4, OUT queries int8, OUT failures int8, OUT out_of_memory int8, OUT restarts int4,
+	OUT state text, OUT last_error text, OUT host_memory int8, OUT pinned_memory int8)
+	RETURNS SETOF record
+	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
+COMMENT ON FUNCTION gpuagg_devices() IS
+'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served; of the whole server: queries since its start, those that failed there or had no room for all rows, those of them that ran out of device memory or bins, how often it was started again, its state and its last error (null if none), or a note on this GPU; host_memory: bytes of host memory that describe its stored columns, dictionaries among them, each of which counts at every GPU that uses it; pinned_memory: bytes of host memory of the whole server through which sessions send rows; a row as well for a GPU that cannot be used, with the state "not used" and the reason as its last error; no row without a GPU';
+
+/*
  * What the whole server has counted: queries that were taken, how, and those that were not, why.
  */
 CREATE FUNCTION gpuagg_stats(OUT event text, OUT engine text, OUT feed text, OUT strategy text, OUT reason text, OUT calls int8,

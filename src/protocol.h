@@ -55,7 +55,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 12
+#define GPUAGG_PROTOCOL_VERSION 13
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -673,6 +673,7 @@ typedef struct WireDevice
 	uint64_t	limit;			/* what queries may use */
 	uint64_t	used;			/* by queries and stored columns */
 	uint64_t	stored;			/* by stored columns alone */
+	uint64_t	host;			/* host memory of their lists and dictionaries; in answers to STATUS */
 	uint64_t	peak;
 	uint64_t	l2_bytes;
 	uint64_t	shared_bytes;
@@ -687,6 +688,7 @@ typedef struct WireStatus
 	uint32_t	ndevices;
 	uint32_t	sessions;		/* connections past HELLO, but those that are kept after CLOSE */
 	uint64_t	queries;		/* opened since the start */
+	uint64_t	pinned;			/* bytes of all arenas; in answers to STATUS */
 	uint64_t	failures;		/* of them */
 	uint64_t	memory_failures;
 	char		last_error[256];

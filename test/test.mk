@@ -51,7 +51,7 @@ UNIT_SANITIZE = -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno
 STUB_CFLAGS = -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80 '-DGPUAGG_CUDA_ARCHS="80 90"'
 # Segments and slices of stored columns so small that few rows have several, and tables that few groups make grow.
 RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
-                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DPIECE_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256
+                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DPIECE_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24
 
 unit-tests: $(UNIT_TESTS)
 
@@ -83,10 +83,11 @@ UNIT_LINK = $(CC) $(UNIT_CFLAGS) $(if $(SANITIZE),$(UNIT_SANITIZE)) $^ -o $@ -lp
 $(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
 	$(UNIT_LINK)
 
-$(filter-out %/resident_test %/resident_standin_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
+$(filter-out %/resident_test %/resident_standin_test %/store_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
 $(addprefix $(UNIT_DIR)/,device_test device_keys_test device_start_test session_test tiles_test): $(call unit_objects,stub,$(STUB_SRCS))
 $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
 $(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(STUB_SRCS))
+$(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,store.c store_memory.c store_hold.c dictionary.c budget.c))
 $(UNIT_DIR)/resident_standin_test: $(call unit_objects,few,$(TOP)test/unit/resident_standin_test.c $(RESIDENT_SRCS) $(STANDIN_SRCS))
 
 # Chunks need PostgreSQL's headers; the test stands in for its functions.

@@ -4,7 +4,7 @@
  *
  * A chunk is one piece of memory, aligned as palloc aligns, that holds offsets from
  * its start and no pointers, so it may lie at any address and be shared by
- * processes.  It never changes once it is written.
+ * processes.  It never changes once it is written, but for the hint `no_numbers`.
  *
  * Rows are numbered from 0 in the order in which they were added.  A row has a
  * value, or is NULL, or is an exception: a numeric that a decimal of the chunk's
@@ -44,6 +44,7 @@ typedef struct CacheChunk
 	bool		has_bounds;
 	int16		scale;			/* COLUMN_DEC */
 	int16		typlen;			/* COLUMN_DATUM by reference; else 0 */
+	volatile bool no_numbers;	/* hint: its values were found to have no form that a GPU can keep; set by any reader */
 
 	/*
 	 * The least and greatest value of the rows that have one: NULLs and exceptions

@@ -19,8 +19,8 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 		   const WireDevice *device, bool skipped)
 {
 	const char *error = skipped ? "" : status->last_error[0] ? status->last_error : server->reason;
-	Datum		values[12];
-	bool		nulls[12] = {0};
+	Datum		values[14];
+	bool		nulls[14] = {0};
 
 	values[0] = Int32GetDatum(device->ordinal);
 	values[1] = CStringGetTextDatum(device->name);
@@ -38,6 +38,8 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 		error = device->note;
 	nulls[11] = error[0] == '\0';
 	values[11] = nulls[11] ? (Datum) 0 : CStringGetTextDatum(error);
+	values[12] = Int64GetDatum(device->host);
+	values[13] = Int64GetDatum(status->pinned);
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 }
 

@@ -92,7 +92,7 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
 		out->validity = WIRE_NO_ARRAY;
 }
 
-/* Sends one column of the range of a run; false: the session is lost.  *there: it is still in the cache. */
+/* Sends one column of the range of a run; false: the session is lost.  *there: it is still in the cache, and has a form for a GPU. */
 static bool
 send_column(Upload *up, const WireRun *run, int s, bool *there)
 {
@@ -115,8 +115,11 @@ send_column(Upload *up, const WireRun *run, int s, bool *there)
 	store.buffer = up->buffer;
 	if (!store.column.coded)
 		decode(chunk, &r->program->stored[s], buffer, &store);
-	else if (!cuda_encode_chunk(chunk, resident_attribute(r, s), buffer, cuda->client->welcome.buffer_bytes, &store))
+	else if (chunk->no_numbers ||
+			 !cuda_encode_chunk(chunk, resident_attribute(r, s), buffer, cuda->client->welcome.buffer_bytes, &store))
 	{
+		/* the chunk stays as it is: the next query need not try */
+		((CacheChunk *) chunk)->no_numbers = true;
 		*there = false;
 		cache_unpin(pin);
 		return true;

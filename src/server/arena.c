@@ -190,6 +190,17 @@ arena_set_limit(uint64_t bytes)
 	pthread_mutex_unlock(&lock);
 }
 
+uint64_t
+arena_bytes(void)
+{
+	uint64_t	bytes;
+
+	pthread_mutex_lock(&lock);
+	bytes = made;
+	pthread_mutex_unlock(&lock);
+	return bytes;
+}
+
 /* Takes the arena that has been idle the longest from the list, if it is to be freed; else NULL. */
 static Arena *
 take_surplus(time_t now)

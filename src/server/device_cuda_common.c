@@ -82,6 +82,8 @@ cuda_select(int device)
 DeviceStatus
 device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, DeviceError *error)
 {
+	bool		yielded = false;
+
 	*at = NULL;
 	while (!budget_take(device, bytes))
 		if (!store_yield(device, bytes))
@@ -93,10 +95,12 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 		if (err == cudaSuccess)
 			return DEVICE_OK;
 		*at = NULL;
-		if (err == cudaErrorMemoryAllocation && store_yield(device, bytes))
+		/* once: if others have the memory, columns would be freed in vain */
+		if (err == cudaErrorMemoryAllocation && !yielded && store_yield(device, bytes))
 		{
 			/* the error of this call must not be the next one's */
 			cudaGetLastError();
+			yielded = true;
 			continue;
 		}
 		budget_give(device, bytes);

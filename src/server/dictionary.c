@@ -17,6 +17,8 @@ struct Dictionary
 	/* of the list */
 	Dictionary *next;
 	int			users;
+	bool		retired;
+	uint64_t	counted;		/* in bytes_of_all */
 	WireTableKey table;
 	WireColumnKey column;
 
@@ -35,6 +37,8 @@ struct Dictionary
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static Dictionary *list;
+static uint64_t bytes_of_all;
+static uint64_t retired_count;
 
 /* Starts with the time, so that a server that follows gives others: it makes fewer than one in a nanosecond. */
 static uint64_t
@@ -48,6 +52,21 @@ next_id(void)
 	__atomic_compare_exchange_n(&last, &none, (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec, 0,
 								__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return __atomic_add_fetch(&last, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Adds to the bytes of all what the dictionary has more now. */
+static void
+count_bytes(Dictionary *dict)
+{
+	pthread_mutex_lock(&list_lock);
+	if (!dict->retired)
+	{
+		uint64_t	now = dictionary_bytes(dict);
+
+		bytes_of_all += now - dict->counted;
+		dict->counted = now;
+	}
+	pthread_mutex_unlock(&list_lock);
 }
 
 static void
@@ -90,7 +109,7 @@ dictionary_take(WireTableKey table, const WireColumnKey *column, bool make)
 
 	pthread_mutex_lock(&list_lock);
 	dict = list;
-	while (dict && (dict->table.id != table.id || memcmp(&dict->column, column, sizeof(*column)) != 0))
+	while (dict && (dict->retired || dict->table.id != table.id || memcmp(&dict->column, column, sizeof(*column)) != 0))
 		dict = dict->next;
 	if (dict == NULL && make && (dict = make_dictionary()) != NULL)
 	{
@@ -98,6 +117,8 @@ dictionary_take(WireTableKey table, const WireColumnKey *column, bool make)
 		dict->column = *column;
 		dict->next = list;
 		list = dict;
+		dict->counted = dictionary_bytes(dict);
+		bytes_of_all += dict->counted;
 	}
 	if (dict)
 		dict->users++;
@@ -118,10 +139,58 @@ dictionary_give(Dictionary *dict)
 	while (last && *at != dict)
 		at = &(*at)->next;
 	if (last)
+	{
 		*at = dict->next;
+		bytes_of_all -= dict->counted;
+	}
 	pthread_mutex_unlock(&list_lock);
 	if (last)
 		free_dictionary(dict);
+}
+
+void
+dictionary_retire(Dictionary *dict)
+{
+	pthread_mutex_lock(&list_lock);
+	if (!dict->retired)
+	{
+		__atomic_store_n(&dict->retired, true, __ATOMIC_RELEASE);
+		bytes_of_all -= dict->counted;
+		dict->counted = 0;
+		__atomic_add_fetch(&retired_count, 1, __ATOMIC_SEQ_CST);
+	}
+	pthread_mutex_unlock(&list_lock);
+}
+
+bool
+dictionary_is_retired(const Dictionary *dict)
+{
+	return __atomic_load_n(&dict->retired, __ATOMIC_ACQUIRE);
+}
+
+uint64_t
+dictionary_retired_count(void)
+{
+	return __atomic_load_n(&retired_count, __ATOMIC_SEQ_CST);
+}
+
+uint64_t
+dictionary_bytes(const Dictionary *dict)
+{
+	return sizeof(*dict) + ((uint64_t) __atomic_load_n(&dict->room, __ATOMIC_RELAXED) + 1) * sizeof(uint32_t) +
+		__atomic_load_n(&dict->bytes_room, __ATOMIC_RELAXED) +
+		(uint64_t) __atomic_load_n(&dict->nplaces, __ATOMIC_RELAXED) * sizeof(uint32_t);
+}
+
+uint64_t
+dictionary_bytes_of_all(void)
+{
+	uint64_t	bytes;
+
+	pthread_mutex_lock(&list_lock);
+	bytes = bytes_of_all;
+	pthread_mutex_unlock(&list_lock);
+	return bytes;
 }
 
 uint64_t
@@ -279,6 +348,7 @@ dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint
 		memcpy(copy, from, size);
 		pthread_mutex_lock(&dict->lock);
 		ok = number_all(dict, copy, nentries, bytes, numbers);
+		count_bytes(dict);
 		pthread_mutex_unlock(&dict->lock);
 	}
 	/* a code without an entry has none in the dictionary, either; that of a NULL may be anything */

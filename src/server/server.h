@@ -134,6 +134,8 @@ extern void arena_disown(uint64_t owner);
 extern void arena_discard(Arena *arena);
 /* Limits the bytes of all arenas; those beyond a lower limit are freed when sessions end. */
 extern void arena_set_limit(uint64_t bytes);
+/* Bytes of all arenas, idle or not. */
+extern uint64_t arena_bytes(void);
 /* Frees arenas that were idle for arena_idle_seconds, which tests may lower. */
 extern void arena_trim(void);
 extern int	arena_idle_seconds;

@@ -562,6 +562,9 @@ on_message(Session *s, const MessageHeader *header)
 			return on_hello(s, header->length);
 		case MESSAGE_STATUS:
 			budget_status(&status);
+			status.pinned = arena_bytes();
+			for (uint32_t d = 0; d < status.ndevices; d++)
+				status.devices[d].host = store_host_bytes((int) d);
 			return stream_send(&s->stream, MESSAGE_STATUS_REPLY, &status, sizeof(status));
 		case MESSAGE_LIST:
 			return on_list(s, header->length);

@@ -1,6 +1,6 @@
 /*
  * store.c
- *	  Columns of tables that stay on the devices; see store.h.
+ *	  Columns of tables that stay on the devices: which there are, and how they are filled; see store.h.
  *
  * Each device has a lock, under which all of its bookkeeping and the operations on its memory
  * are done.
@@ -12,325 +12,77 @@
 #include "server/server.h"
 #include "server/store_internal.h"
 
-/* Tables that are remembered, and ranges of all of them, on one device. */
-#define MAX_TABLES 1024
+/* Ranges of all tables that are remembered, on one device. */
 #define MAX_RANGES (1 << 22)
-
-static Store stores[WIRE_MAX_DEVICES];
-static int	nstores;
-uint32_t	store_place_ranges = 256;
-static const StoreOps *ops;
-static _Atomic uint64_t limit_setting = UINT64_MAX;
-static _Atomic uint64_t uses;
-
-void
-store_start(const StoreOps *operations, int ndevices)
-{
-	for (int d = nstores; d < ndevices; d++)
-	{
-		pthread_mutex_init(&stores[d].lock, NULL);
-		stores[d].device = d;
-	}
-	ops = operations;
-	nstores = ndevices > nstores ? ndevices : nstores;
-}
-
-void
-store_set_limit(uint64_t bytes)
-{
-	atomic_store(&limit_setting, bytes);
-}
-
-uint64_t
-store_use(void)
-{
-	return atomic_fetch_add(&uses, 1) + 1;
-}
-
-int
-store_devices(void)
-{
-	return nstores;
-}
-
-int
-store_place(WireTableKey table, uint32_t range)
-{
-	return (int) wire_place(table, range, (uint32_t) nstores, store_place_ranges);
-}
-
-Store *
-store_of(int device)
-{
-	return &stores[device];
-}
-
-static uint64_t
-store_limit(const Store *store)
-{
-	uint64_t	setting = atomic_load(&limit_setting);
-	uint64_t	limit = budget_device(store->device)->limit;
-
-	/* five eighths of what is at most four fifths of the memory: half of it */
-	if (setting == UINT64_MAX)
-		return limit / 8 * 5;
-	return setting < limit ? setting : limit;
-}
-
-/* ---- memory ---- */
-
-static void
-give_bytes(Store *store, uint64_t bytes)
-{
-	store->bytes -= bytes;
-	budget_give(store->device, bytes);
-	budget_set_stored(store->device, store->bytes);
-}
-
-static void
-free_array(Store *store, StoreColumn *column, Array *array)
-{
-	if (array->at == NULL)
-		return;
-	ops->release(store->device, array->at);
-	column->bytes -= array->bytes;
-	give_bytes(store, array->bytes);
-	*array = (Array) {NULL, 0};
-}
-
-void
-store_free_retired(Store *store, StoreColumn *column)
-{
-	while (column->retired)
-	{
-		Retired    *r = column->retired;
-
-		column->retired = r->next;
-		free_array(store, column, &r->array);
-		free(r);
-	}
-}
-
-/* Frees the arrays of a column that nobody holds; its history stays. */
-static void
-free_column(Store *store, StoreTable *table, StoreColumn *column)
-{
-	uint64_t	bit = (uint64_t) 1 << (column - table->columns);
-
-	store_free_retired(store, column);
-	for (int s = 0; s < column->nsegments; s++)
-	{
-		free_array(store, column, &column->segments[s].values);
-		free_array(store, column, &column->segments[s].validity);
-	}
-	free(column->segments);
-	column->segments = NULL;
-	column->nsegments = 0;
-	dictionary_give(column->dictionary);
-	column->dictionary = NULL;
-	for (int r = 0; r < table->nranges; r++)
-		table->ranges[r].columns &= ~bit;
-	table->version++;
-}
-
-void
-store_free_list(StoreList *list)
-{
-	free(list->runs);
-	free(list->spans);
-}
-
-/* Forgets where ranges lie, if nothing of them is there and nobody holds the table. */
-static void
-trim_table(Store *store, StoreTable *table)
-{
-	if (table->holds > 0)
-		return;
-	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
-		if (table->columns[c].bytes > 0)
-			return;
-	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
-	{
-		free(table->columns[c].segments);
-		table->columns[c].segments = NULL;
-		table->columns[c].nsegments = 0;
-		dictionary_give(table->columns[c].dictionary);
-		table->columns[c].dictionary = NULL;
-	}
-	for (int i = 0; i < table->nlists; i++)
-		store_free_list(&table->lists[i]);
-	free(table->lists);
-	table->lists = NULL;
-	table->nlists = table->lists_room = 0;
-	table->listed = 0;
-	table->version++;
-	store->nranges -= table->nranges;
-	free(table->ranges);
-	table->ranges = NULL;
-	table->nranges = table->ranges_room = 0;
-	table->end = table->gaps = 0;
-}
-
-void
-store_empty_table(Store *store, StoreTable *table)
-{
-	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
-		if (table->columns[c].bytes > 0 && table->columns[c].holds == 0)
-			free_column(store, table, &table->columns[c]);
-	trim_table(store, table);
-}
-
-/*
- * Frees the column whose last but one use is the longest ago, if that is before `before`, and
- * its last use is not `last`, which is that of the query that needs the memory.
- */
-static bool
-evict(Store *store, uint64_t before, uint64_t last)
-{
-	StoreTable *from = NULL;
-	StoreColumn *victim = NULL;
-
-	for (StoreTable *t = store->tables; t; t = t->next)
-		for (int i = 0; i < STORE_MAX_COLUMNS; i++)
-		{
-			StoreColumn *c = &t->columns[i];
-
-			if (c->bytes == 0 || c->holds > 0 || c->before >= before || c->last == last)
-				continue;
-			if (victim == NULL || c->before < victim->before || (c->before == victim->before && c->last < victim->last))
-			{
-				victim = c;
-				from = t;
-			}
-		}
-	if (victim == NULL)
-		return false;
-	free_column(store, from, victim);
-	trim_table(store, from);
-	return true;
-}
-
-/* Accounts for memory of a column, which takes it from others if need be. */
-static bool
-take_bytes(Store *store, const StoreColumn *column, uint64_t bytes)
-{
-	for (;;)
-	{
-		uint64_t	limit = store_limit(store);
-
-		if (store->bytes <= limit && bytes <= limit - store->bytes && budget_take(store->device, bytes))
-			break;
-		if (bytes > limit || !evict(store, column->before, column->last))
-			return false;
-	}
-	store->bytes += bytes;
-	budget_set_stored(store->device, store->bytes);
-	return true;
-}
-
-/*
- * Replaces an array by a larger one, with the same at its start and `rest` in all other bytes.
- * DEVICE_NO_MEMORY: there is none, and nothing has changed.
- */
-static DeviceStatus
-enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int rest,
-		DeviceError *error)
-{
-	Array		larger = {NULL, bytes};
-	Retired    *retired = NULL;
-	DeviceStatus status = DEVICE_OK;
-
-	if (array->bytes >= bytes)
-		return DEVICE_OK;
-	if (array->at && column->holds > 0 && (retired = malloc(sizeof(*retired))) == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	if (!take_bytes(store, column, bytes))
-	{
-		free(retired);
-		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_cache_memory reached");
-	}
-	while ((status = ops->allocate(store->device, bytes, &larger.at, error)) == DEVICE_NO_MEMORY &&
-		   evict(store, column->before, column->last))
-		;
-	if (status == DEVICE_OK)
-	{
-		column->bytes += bytes;
-		status = ops->enlarge(store->device, larger.at, bytes, array->at, array->bytes, rest, error);
-		if (status != DEVICE_OK)
-			free_array(store, column, &larger);
-	}
-	else
-		give_bytes(store, bytes);
-	if (status != DEVICE_OK)
-	{
-		free(retired);
-		return status;
-	}
-	if (retired)
-	{
-		*retired = (Retired) {column->retired, *array};
-		column->retired = retired;
-	}
-	else
-		free_array(store, column, array);
-	*array = larger;
-	return DEVICE_OK;
-}
 
 /* ---- tables, columns, ranges ---- */
 
 StoreTable *
 store_find_table(Store *store, uint64_t id)
 {
-	StoreTable *t = store->tables;
+	StoreTable *t = store->buckets[id % STORE_BUCKETS];
 
 	while (t && t->id != id)
-		t = t->next;
+		t = t->next_in_bucket;
 	return t;
 }
 
-static bool
-is_empty(const StoreTable *table)
+static void
+remove_table(Store *store, StoreTable **at)
 {
-	return table->nranges == 0 && table->holds == 0;
+	StoreTable *t = *at;
+	StoreTable **in_bucket = &store->buckets[t->id % STORE_BUCKETS];
+
+	while (*in_bucket != t)
+		in_bucket = &(*in_bucket)->next_in_bucket;
+	*in_bucket = t->next_in_bucket;
+	*at = t->next;
+	free(t->columns);
+	free(t);
+	store->ntables--;
 }
 
-/* Forgets the table of which nothing is there and which was used the longest ago. */
+/*
+ * Forgets the table that was used the longest ago of those that nobody holds, and of which no use is `use`; empty ones first.
+ * `empty`: only one of which nothing is there.
+ */
 static bool
-forget_table(Store *store)
+forget_table(Store *store, uint64_t use, bool empty)
 {
 	StoreTable **oldest = NULL;
 
 	for (StoreTable **at = &store->tables; *at; at = &(*at)->next)
 	{
-		trim_table(store, *at);
-		if (is_empty(*at) && (oldest == NULL || (*at)->last < (*oldest)->last))
+		StoreTable *t = *at;
+
+		if (t->holds > 0 || t->last == use || (empty && t->nranges > 0))
+			continue;
+		if (oldest == NULL || (t->nranges == 0) > ((*oldest)->nranges == 0) ||
+			((t->nranges == 0) == ((*oldest)->nranges == 0) && t->last < (*oldest)->last))
 			oldest = at;
 	}
-	if (oldest)
-	{
-		StoreTable *t = *oldest;
-
-		*oldest = t->next;
-		free(t);
-		store->ntables--;
-	}
-	return oldest != NULL;
+	if (oldest == NULL)
+		return false;
+	store_empty_table(store, *oldest);
+	remove_table(store, oldest);
+	return true;
 }
 
-/* NULL: there are too many, or there is no memory. */
 StoreTable *
-store_make_table(Store *store, uint64_t id)
+store_make_table(Store *store, uint64_t id, uint64_t use)
 {
 	StoreTable *t = store_find_table(store, id);
+	StoreTable **bucket = &store->buckets[id % STORE_BUCKETS];
 
 	if (t)
 		return t;
-	if ((store->ntables >= MAX_TABLES && !forget_table(store)) || (t = calloc(1, sizeof(*t))) == NULL)
+	if ((store->ntables >= STORE_MAX_TABLES && !forget_table(store, use, false)) || (t = calloc(1, sizeof(*t))) == NULL)
 		return NULL;
 	t->id = id;
 	t->next = store->tables;
 	store->tables = t;
+	t->next_in_bucket = *bucket;
+	*bucket = t;
 	store->ntables++;
 	return t;
 }
@@ -346,35 +98,57 @@ same_column(const WireColumnKey *a, const WireColumnKey *b)
 int
 store_find_column(const StoreTable *table, const WireColumnKey *key)
 {
-	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
-		if (table->columns[c].used && same_column(&table->columns[c].key, key))
+	for (int c = 0; c < table->ncolumns; c++)
+		if (same_column(&table->columns[c].key, key))
 			return c;
 	return -1;
 }
 
-/* Makes an entry, in place of one without memory if need be; -1: there is none. */
-int
-store_make_column(StoreTable *table, const WireColumnKey *key)
+/* The entry that was used the longest ago of those that nobody holds and this use has not; those without memory first.  -1: none. */
+static int
+replaceable_column(const StoreTable *table, uint64_t use)
 {
-	int			found = store_find_column(table, key);
+	int			found = -1;
 
-	if (found >= 0)
-		return found;
-	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
+	for (int c = 0; c < table->ncolumns; c++)
 	{
 		const StoreColumn *column = &table->columns[c];
+		const StoreColumn *best = found < 0 ? NULL : &table->columns[found];
 
-		if (column->bytes == 0 && (found < 0 || !column->used || (table->columns[found].used &&
-																   column->last < table->columns[found].last)))
+		if (column->holds > 0 || column->last == use)
+			continue;
+		if (best == NULL || (column->bytes == 0) > (best->bytes == 0) ||
+			((column->bytes == 0) == (best->bytes == 0) && column->last < best->last))
 			found = c;
 	}
-	if (found >= 0)
-	{
-		free(table->columns[found].segments);	/* without arrays */
-		dictionary_give(table->columns[found].dictionary);
-		table->columns[found] = (StoreColumn) {.key = *key,.used = true};
-	}
 	return found;
+}
+
+int
+store_make_column(Store *store, StoreTable *table, const WireColumnKey *key, uint64_t use)
+{
+	int			c = store_find_column(table, key);
+
+	if (c >= 0)
+		return c;
+	if (table->ncolumns < STORE_MAX_COLUMNS)
+	{
+		StoreColumn *more = realloc(table->columns, (table->ncolumns + 1) * sizeof(*more));
+
+		if (more == NULL)
+			return -1;
+		table->columns = more;
+		c = table->ncolumns++;
+	}
+	else
+	{
+		c = replaceable_column(table, use);
+		if (c < 0)
+			return -1;
+		store_free_column(store, table, &table->columns[c]);
+	}
+	table->columns[c] = (StoreColumn) {.key = *key};
+	return c;
 }
 
 void
@@ -413,8 +187,9 @@ store_range_place(const StoreTable *table, uint32_t number)
 static StoreRange *
 insert_range(Store *store, StoreTable *table, int place)
 {
-	if (store->nranges >= MAX_RANGES)
-		return NULL;
+	while (store->nranges >= MAX_RANGES)
+		if (!forget_table(store, table->last, false))
+			return NULL;
 	if (table->nranges == table->ranges_room)
 	{
 		int			room = table->ranges_room * 2 + 64;
@@ -458,6 +233,8 @@ replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 	bool		last = range->first + range->room == table->end;
 
 	table->version++;
+	for (int c = 0; c < table->ncolumns; c++)
+		table->columns[c].replaced += range->columns >> c & 1;
 	range->columns = 0;
 	if (table->holds == 0 && nrows <= range->room)
 		return true;
@@ -519,10 +296,10 @@ enlarge_segment(Store *store, StoreColumn *column, Segment *s, int64_t rows, boo
 				DeviceError *error)
 {
 	size_t		width = wire_width(column->key.type);
-	DeviceStatus status = enlarge(store, column, &s->values, rows * width, 0, error);
+	DeviceStatus status = store_enlarge(store, column, &s->values, rows * width, 0, error);
 
 	if (status == DEVICE_OK && (nulls || s->validity.at))
-		status = enlarge(store, column, &s->validity, s->values.bytes / width / 8, 0xff, error);
+		status = store_enlarge(store, column, &s->validity, s->values.bytes / width / 8, 0xff, error);
 	return status;
 }
 
@@ -558,19 +335,22 @@ fill(Lane *lane, const WireStore *in, const StoreRange *range, const Segment *s,
 {
 	size_t		width = wire_width(in->column.type);
 	int64_t		first = range->first % STORE_SEGMENT_ROWS;
-	DeviceStatus status = ops->put(lane, in->buffer, in->values, (char *) s->values.at + first * width,
+	DeviceStatus status = store_ops->put(lane, in->buffer, in->values, (char *) s->values.at + first * width,
 								   in->nrows * width, error);
 
 	if (status == DEVICE_OK && s->validity.at)
-		status = ops->put_bits(lane, in->buffer, in->validity, s->validity.at, first, in->nrows, error);
+		status = store_ops->put_bits(lane, in->buffer, in->validity, s->validity.at, first, in->nrows, error);
 	return status;
 }
 
-/* Has the buffer the numbers of the column's dictionary in place of its own?  false: there is no room in that. */
+/*
+ * Puts the numbers of the column's dictionary in place of the buffer's own.  false: the dictionary is full, or there is no memory
+ * for it.
+ */
 static bool
 number_values(Lane *lane, const WireStore *in, StoreColumn *column)
 {
-	char	   *buffer = ops->buffer(lane, in->buffer);
+	char	   *buffer = store_ops->buffer(lane, in->buffer);
 
 	if (!in->column.coded)
 		return true;
@@ -580,21 +360,61 @@ number_values(Lane *lane, const WireStore *in, StoreColumn *column)
 								(uint32_t *) (buffer + in->values), in->nrows);
 }
 
+void
+store_retry_column(Store *store, StoreTable *table, StoreColumn *column)
+{
+	if (column->holds > 0)
+		return;
+	if (column->dictionary)
+		dictionary_retire(column->dictionary);
+	store_free_column(store, table, column);
+	column->full = false;
+}
+
+/* Notes that the dictionary is full by the values of the present rows. */
+static void
+note_full(const StoreTable *table, StoreColumn *column, uint64_t stamp)
+{
+	column->full = true;
+	column->full_stamp = stamp;
+	for (int r = 0; r < table->nranges; r++)
+		if ((int64_t) (table->ranges[r].stamp - column->full_stamp) > 0)
+			column->full_stamp = table->ranges[r].stamp;
+}
+
+/* Keeps host memory within its limit: other columns' dictionaries go, or this one with what there is of the column (false). */
+static bool
+keep_dictionary(Store *store, StoreTable *table, StoreColumn *column)
+{
+	column->refused_host = 0;
+	while (column->dictionary && dictionary_bytes_of_all() > store_host_limit())
+		if (!store_evict(store, column->before, column->last, true))
+		{
+			column->refused_host = dictionary_bytes(column->dictionary);
+			store_retry_column(store, table, column);
+			return false;
+		}
+	return true;
+}
+
 /* With the lock held. */
 static DeviceStatus
 put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
 {
-	StoreTable *table = store_make_table(store, in->table.id);
-	int			c = table ? store_make_column(table, &in->column) : -1;
+	StoreTable *table = store_make_table(store, in->table.id, use);
+	int			c = table ? store_make_column(store, table, &in->column, use) : -1;
 	uint64_t	bit = (uint64_t) 1 << (c & (STORE_MAX_COLUMNS - 1));
+	StoreColumn *column;
 	StoreRange *range;
 	Segment    *segment;
 	DeviceStatus status;
+	bool		has_dictionary;
 
 	if (c < 0)
 		return DEVICE_OK;
-	store_note_use(table, &table->columns[c], use);
-	range = make_range(store, table, in);
+	column = &table->columns[c];
+	store_note_use(table, column, use);
+	range = store_is_outdated(column) ? NULL : make_range(store, table, in);
 	if (range == NULL)
 		return DEVICE_OK;
 	*kept = (range->columns & bit) != 0;
@@ -602,14 +422,22 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 		return DEVICE_OK;
 	/* what goes for this column must not be the table's list of ranges */
 	table->holds++;
-	status = make_room(store, &table->columns[c], range, in->validity != WIRE_NO_ARRAY, &segment, error);
+	status = make_room(store, column, range, in->validity != WIRE_NO_ARRAY, &segment, error);
+	has_dictionary = status != DEVICE_OK || number_values(lane, in, column);
+	if (status == DEVICE_OK && has_dictionary && !keep_dictionary(store, table, column))
+		status = DEVICE_NO_MEMORY;
 	table->holds--;
 	if (status == DEVICE_NO_MEMORY)
 		return DEVICE_OK;
-	if (status == DEVICE_OK && !number_values(lane, in, &table->columns[c]))
+	if (!has_dictionary && column->replaced > 0 && column->holds == 0)
 	{
-		/* nor would the next one have room: the dictionary stays as long as the column */
-		table->columns[c].refused = UINT64_MAX;
+		/* values of rows that are gone may fill it: once more with a new one */
+		store_retry_column(store, table, column);
+		return put(store, lane, in, use, kept, error);
+	}
+	if (!has_dictionary)
+	{
+		note_full(table, column, in->stamp);
 		return DEVICE_OK;
 	}
 	if (status == DEVICE_OK)
@@ -625,14 +453,15 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 DeviceStatus
 store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
 {
-	Store	   *store = &stores[device];
+	Store	   *store = store_of(device);
 	DeviceStatus status;
 
 	*kept = false;
-	status = ops->ready && in->validity != WIRE_NO_ARRAY ? ops->ready(lane, error) : DEVICE_OK;
+	status = store_ops->ready && in->validity != WIRE_NO_ARRAY ? store_ops->ready(lane, error) : DEVICE_OK;
 	if (status != DEVICE_OK)
 		return status == DEVICE_NO_MEMORY ? DEVICE_OK : status;
 	pthread_mutex_lock(&store->lock);
+	store_drop_retired(store);
 	status = put(store, lane, in, use, kept, error);
 	pthread_mutex_unlock(&store->lock);
 	return status;
@@ -644,28 +473,19 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 static bool
 still_refused(const Store *store, const StoreColumn *column)
 {
-	uint64_t	limit = store_limit(store);
-	uint64_t	room = limit > store->bytes ? limit - store->bytes : 0;
-	uint64_t	unused = budget_room(store->device);
-	uint64_t	evictable = 0;
-
-	if (column->refused == 0)
-		return false;
-	for (const StoreTable *t = store->tables; t; t = t->next)
-		for (int i = 0; i < STORE_MAX_COLUMNS; i++)
-		{
-			const StoreColumn *c = &t->columns[i];
-
-			if (c->bytes > 0 && c->holds == 0 && c->before < column->before && c->last != column->last)
-				evictable += c->bytes;
-		}
-	return evictable + (room < unused ? room : unused) < column->refused;
+	if (column->full)
+		return true;
+	if (column->refused_host > 0 && dictionary_bytes_of_all() + column->refused_host >
+		store_host_limit() + store_evictable_dictionaries(store, column->before, column->last))
+		return true;
+	return column->refused > 0 &&
+		store_evictable_bytes(store, column->before, column->last) < store_shortage(store, column->refused);
 }
 
 uint32_t
 store_refused(int device, const WireResident *in)
 {
-	Store	   *store = &stores[device];
+	Store	   *store = store_of(device);
 	uint32_t	refused = 0;
 	StoreTable *table;
 
@@ -687,7 +507,7 @@ store_refused(int device, const WireResident *in)
 static void
 list_columns(const StoreTable *table, WireListed *out)
 {
-	for (int c = 0; c < STORE_MAX_COLUMNS; c++)
+	for (int c = 0; c < table->ncolumns; c++)
 	{
 		const StoreColumn *column = &table->columns[c];
 		WireListedColumn *row = &out->columns[out->n];
@@ -705,77 +525,92 @@ list_columns(const StoreTable *table, WireListed *out)
 	}
 }
 
-/* The table of the next number, or NULL. */
-static const StoreTable *
-next_table(const Store *store, uint64_t after)
+static bool
+has_memory(const StoreTable *table)
 {
-	const StoreTable *next = NULL;
+	for (int c = 0; c < table->ncolumns; c++)
+		if (table->columns[c].bytes > 0)
+			return true;
+	return false;
+}
 
-	for (const StoreTable *t = store->tables; t; t = t->next)
-		if (t->id > after && (next == NULL || t->id < next->id))
-			next = t;
-	return next;
+static int
+compare_ids(const void *a, const void *b)
+{
+	uint64_t	x = (*(StoreTable *const *) a)->id;
+	uint64_t	y = (*(StoreTable *const *) b)->id;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The tables with a higher number of which there is something, by number; NULL: there are none, or there is no memory. */
+static StoreTable **
+next_tables(const Store *store, uint64_t after, int *n)
+{
+	StoreTable **tables = malloc((store->ntables + 1) * sizeof(*tables));
+
+	*n = 0;
+	for (StoreTable *t = store->tables; t && tables; t = t->next)
+		if (t->id > after && has_memory(t))
+			tables[(*n)++] = t;
+	if (tables)
+		qsort(tables, *n, sizeof(*tables), compare_ids);
+	return tables;
 }
 
 void
 store_list(const WireList *from, WireListed *out)
 {
 	*out = (WireListed) {.next = *from};
-	while (out->next.device < (uint64_t) nstores)
+	while (out->next.device < (uint64_t) store_devices())
 	{
-		Store	   *store = &stores[out->next.device];
-		const StoreTable *t;
+		Store	   *store = store_of((int) out->next.device);
+		StoreTable **tables;
+		int			n;
 
 		pthread_mutex_lock(&store->lock);
-		while (out->n + STORE_MAX_COLUMNS <= WIRE_MAX_LISTED && (t = next_table(store, out->next.after)) != NULL)
+		tables = next_tables(store, out->next.after, &n);
+		for (int i = 0; i < n && out->n + STORE_MAX_COLUMNS <= WIRE_MAX_LISTED; i++)
 		{
-			list_columns(t, out);
-			out->next.after = t->id;
+			list_columns(tables[i], out);
+			out->next.after = tables[i]->id;
 		}
 		pthread_mutex_unlock(&store->lock);
+		free(tables);
 		if (out->n + STORE_MAX_COLUMNS > WIRE_MAX_LISTED)
 			return;
 		out->next = (WireList) {0, out->next.device + 1};
 	}
 }
 
-bool
-store_yield(int device, uint64_t bytes)
+uint64_t
+store_host_bytes(int device)
 {
-	Store	   *store = &stores[device];
-	uint64_t	before;
-	bool		gave;
+	Store	   *store = store_of(device);
+	uint64_t	bytes = 0;
 
 	pthread_mutex_lock(&store->lock);
-	before = store->bytes;
-	while (before - store->bytes < bytes && evict(store, UINT64_MAX, 0))
-		;
-	gave = store->bytes < before;
-	pthread_mutex_unlock(&store->lock);
-	return gave;
-}
-
-void
-store_trim(void)
-{
-	for (int d = 0; d < nstores; d++)
+	for (const StoreTable *t = store->tables; t; t = t->next)
 	{
-		pthread_mutex_lock(&stores[d].lock);
-		while (stores[d].bytes > store_limit(&stores[d]) && evict(&stores[d], UINT64_MAX, 0))
-			;
-		pthread_mutex_unlock(&stores[d].lock);
+		bytes += sizeof(*t) + t->ncolumns * sizeof(StoreColumn) + (uint64_t) t->ranges_room * sizeof(StoreRange) +
+			(uint64_t) t->lists_room * sizeof(StoreList) + (uint64_t) t->listed * (sizeof(WireRun) + sizeof(StoreSpan));
+		for (int c = 0; c < t->ncolumns; c++)
+			bytes += t->columns[c].nsegments * sizeof(Segment) +
+				(t->columns[c].dictionary ? dictionary_bytes(t->columns[c].dictionary) : 0);
 	}
+	pthread_mutex_unlock(&store->lock);
+	return bytes;
 }
 
 void
 store_forget(int device)
 {
-	Store	   *store = &stores[device];
+	Store	   *store = store_of(device);
 
 	pthread_mutex_lock(&store->lock);
 	for (StoreTable *t = store->tables; t; t = t->next)
 		store_empty_table(store, t);
-	while (forget_table(store))
+	while (forget_table(store, UINT64_MAX, true))
 		;
 	pthread_mutex_unlock(&store->lock);
 }

@@ -18,7 +18,11 @@
  *
  * When memory is short, the column goes whose last but one use is the longest ago; a column
  * that is being filled takes only from those with an older one than its own.  A use is a query that
- * names the column, whether it was there or not.
+ * names the column, whether it was there or not.  Nothing is freed for what would not have room then, either.  Entries of
+ * tables and columns are replaced, when there are too many, in the order of their last use.
+ *
+ * A column that was refused is tried again when the reason is gone: when there is memory, or, where its dictionary was full,
+ * when a quarter of the ranges that a query reads has changed.
  */
 #ifndef GPUAGG_STORE_H
 #define GPUAGG_STORE_H
@@ -121,7 +125,15 @@ extern void store_list(const WireList *from, WireListed *out);
 /* The message's columns, a bit each, of which a part was not kept there, for which there is still no room. */
 extern uint32_t store_refused(int device, const WireResident *in);
 
-/* Gives so many bytes back to the budget, if columns that nobody holds have them; false: there are none. */
+/* Bytes of host memory that a device's tables and dictionaries have; a dictionary counts at each device that uses it. */
+extern uint64_t store_host_bytes(int device);
+/* What dictionaries of all devices may have of the host's memory; 0: an eighth of what columns may have on the devices. */
+extern void store_set_host_limit(uint64_t bytes);
+
+/*
+ * Gives up to so many bytes back to the budget; false: columns that nobody holds do not have what the budget lacks of them,
+ * and all stay.
+ */
 extern bool store_yield(int device, uint64_t bytes);
 /* Frees what is beyond a limit that was lowered. */
 extern void store_trim(void);

@@ -12,14 +12,26 @@
 
 /* The numbers of the columns that the message names; notes that they are used. */
 static void
-find_columns(StoreTable *table, const WireResident *in, uint64_t use, int *columns)
+find_columns(Store *store, StoreTable *table, const WireResident *in, uint64_t use, int *columns)
 {
 	for (uint32_t i = 0; i < in->nstored; i++)
 	{
-		columns[i] = store_make_column(table, &in->stored[i]);
-		if (columns[i] >= 0)
-			store_note_use(table, &table->columns[columns[i]], use);
+		columns[i] = store_make_column(store, table, &in->stored[i], use);
+		if (columns[i] < 0)
+			continue;
+		store_note_use(table, &table->columns[columns[i]], use);
+		if (store_is_outdated(&table->columns[columns[i]]))
+			columns[i] = -1;
 	}
+}
+
+/* Adds to *changed the runs of later stamps. */
+static void
+count_changed(const WireRun *runs, uint32_t n, uint64_t stamp, uint64_t *all, uint64_t *changed)
+{
+	for (uint32_t r = 0; r < n; r++)
+		*changed += (int64_t) (runs[r].stamp - stamp) > 0;
+	*all += n;
 }
 
 /* Has the range the run's rows? */
@@ -346,6 +358,33 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
 	return true;
 }
 
+/* Columns whose dictionary was full are tried again when a quarter of the ranges that are named has changed since. */
+static void
+retry_full_columns(Store *store, StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns)
+{
+	for (uint32_t i = 0; i < in->nstored; i++)
+	{
+		StoreColumn *column = columns[i] < 0 ? NULL : &table->columns[columns[i]];
+		uint64_t	all = 0,
+					changed = 0;
+
+		if (column == NULL || !column->full)
+			continue;
+		count_changed(runs, in->nruns, column->full_stamp, &all, &changed);
+		for (uint32_t s = 0; s < in->nspans; s++)
+		{
+			const WireSpan *span = &wire_spans(in)[s];
+			int			place = list_place(table, span->first);
+			const StoreList *list = place < table->nlists ? &table->lists[place] : NULL;
+
+			if (span->run == WIRE_NO_ARRAY && list && list->id == span->id)
+				count_changed(list->runs, list->nruns, column->full_stamp, &all, &changed);
+		}
+		if (changed > 0 && changed >= all / 4)
+			store_retry_column(store, table, column);
+	}
+}
+
 DeviceStatus
 store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use, uint64_t *lacking,
 		   StoreHold **hold, DeviceError *error)
@@ -371,13 +410,15 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 		return DEVICE_OK;
 	}
 	pthread_mutex_lock(&store->lock);
-	table = store_make_table(store, in->table.id);
+	store_drop_retired(store);
+	table = store_make_table(store, in->table.id, use);
 	if (table)
 	{
 		/* when the query asks for the first time: what it stores then must not be dropped again */
 		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 && table->last != use)
 			store_empty_table(store, table);
-		find_columns(table, in, use, columns);
+		find_columns(store, table, in, use, columns);
+		retry_full_columns(store, table, in, runs, columns);
 		held = find_rows(table, in, runs, columns, lacking, made);
 		if (held && !knows_dictionaries(table, in, columns))
 		{
@@ -407,7 +448,7 @@ store_release(StoreHold *hold)
 	{
 		pthread_mutex_lock(&store->lock);
 		table->holds--;
-		for (int c = 0; c < STORE_MAX_COLUMNS; c++)
+		for (int c = 0; c < table->ncolumns; c++)
 			if ((hold->columns >> c & 1) && --table->columns[c].holds == 0)
 				store_free_retired(store, &table->columns[c]);
 		pthread_mutex_unlock(&store->lock);

@@ -1,6 +1,6 @@
 /*
  * store_internal.h
- *	  What a device's store is made of: store.c fills and frees it, store_hold.c finds rows in it.
+ *	  What a device's store is made of: store_memory.c has the memory, store.c fills it, store_hold.c finds rows in it.
  *
  * All but store_of() is called with the store's lock held.
  */
@@ -12,6 +12,10 @@
 #include "server/dictionary.h"
 #include "server/store.h"
 
+/* Tables that are remembered on a device; tests make it smaller. */
+#ifndef STORE_MAX_TABLES
+#define STORE_MAX_TABLES 65536
+#endif
 /* Bits of StoreRange.columns. */
 #define STORE_MAX_COLUMNS 64
 
@@ -47,13 +51,16 @@ typedef struct Segment
 typedef struct StoreColumn
 {
 	WireColumnKey key;
-	bool		used;			/* this entry */
 	int			holds;
 	uint64_t	last,			/* uses; 0: none */
 				before;
 	uint64_t	bytes;
 	bool		disordered;		/* rows were seen whose values are neither ascending nor descending */
-	uint64_t	refused;		/* bytes that it was last refused; 0: none; UINT64_MAX: its dictionary is full */
+	uint64_t	refused;		/* bytes of the device that it was last refused; 0: none */
+	uint64_t	refused_host;	/* the same, of host memory for its dictionary */
+	bool		full;			/* its dictionary had no room for a range; the table's latest stamp then: */
+	uint64_t	full_stamp;
+	uint32_t	replaced;		/* ranges whose values the dictionary may have though they are gone */
 	int			nsegments;		/* entries of the array */
 	Segment    *segments;
 	Retired    *retired;
@@ -78,7 +85,8 @@ typedef struct StoreList
 
 struct StoreTable
 {
-	StoreTable *next;
+	StoreTable *next;			/* of all */
+	StoreTable *next_in_bucket;
 	uint64_t	id;
 	int			holds;
 	uint64_t	last;			/* use */
@@ -92,32 +100,75 @@ struct StoreTable
 	int			lists_room;
 	StoreList  *lists;			/* by first range */
 	int64_t		listed;			/* runs of all lists */
-	StoreColumn columns[STORE_MAX_COLUMNS];
+	int			ncolumns;		/* at most STORE_MAX_COLUMNS */
+	StoreColumn *columns;
 };
+
+#define STORE_BUCKETS 4096
 
 typedef struct Store
 {
 	pthread_mutex_t lock;
 	int			device;
 	StoreTable *tables;
+	StoreTable *buckets[STORE_BUCKETS]; /* by id */
 	int			ntables;
 	int64_t		nranges;		/* of all tables */
 	uint64_t	bytes;
+	uint64_t	retired;		/* dictionaries that were retired when columns were last searched for them */
 } Store;
+
+/* ---- store_memory.c ---- */
+
+extern const StoreOps *store_ops;
 
 extern Store *store_of(int device);
 
+/* Bytes of host memory that the dictionaries of all devices may have. */
+extern uint64_t store_host_limit(void);
+
+/* Frees the arrays of a column that nobody holds; its history stays. */
+extern void store_free_column(Store *store, StoreTable *table, StoreColumn *column);
+/* Forgets where ranges lie, if nothing of them is there and nobody holds the table. */
+extern void store_trim_table(Store *store, StoreTable *table);
+
+/*
+ * Frees the column whose last but one use is the longest ago, of those that may be freed: nobody holds it, its last but one use
+ * is before `before`, and its last use is not `last`, which is that of the query that needs the memory.  `coded`: only one with
+ * a dictionary, which is retired, so that other devices free theirs, too.  false: there is none.
+ */
+extern bool store_evict(Store *store, uint64_t before, uint64_t last, bool coded);
+/* Bytes of the device, and of dictionaries, that it could free. */
+extern uint64_t store_evictable_bytes(const Store *store, uint64_t before, uint64_t last);
+extern uint64_t store_evictable_dictionaries(const Store *store, uint64_t before, uint64_t last);
+/* Bytes that would have to be freed before the store can have so many more; 0: there is room. */
+extern uint64_t store_shortage(const Store *store, uint64_t bytes);
+
+/*
+ * Replaces an array by a larger one, with the same at its start and `rest` in all other bytes.
+ * DEVICE_NO_MEMORY: there is none, and nothing has changed.
+ */
+extern DeviceStatus store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int rest, DeviceError *error);
+
+/* ---- store.c ---- */
+
 extern StoreTable *store_find_table(Store *store, uint64_t id);
-/* NULL: there are too many, or there is no memory. */
-extern StoreTable *store_make_table(Store *store, uint64_t id);
+/* Made in place of the one used longest ago if there are too many; NULL: all others are held or of this use, or there is no memory. */
+extern StoreTable *store_make_table(Store *store, uint64_t id, uint64_t use);
 /* Forgets what nobody holds. */
 extern void store_empty_table(Store *store, StoreTable *table);
 
 /* The number of the column, or -1. */
 extern int	store_find_column(const StoreTable *table, const WireColumnKey *key);
-/* Makes an entry, in place of one without memory if need be; -1: there is none. */
-extern int	store_make_column(StoreTable *table, const WireColumnKey *key);
+/* Made in place of the one used longest ago if there are too many; -1: all others are held or of this use, or there is no memory. */
+extern int	store_make_column(Store *store, StoreTable *table, const WireColumnKey *key, uint64_t use);
 extern void store_note_use(StoreTable *table, StoreColumn *column, uint64_t use);
+/* Frees what nobody holds of columns whose dictionaries were retired. */
+extern void store_drop_retired(Store *store);
+/* Is what there is of the column by a dictionary that was retired?  Somebody holds it then. */
+extern bool store_is_outdated(const StoreColumn *column);
+/* A column whose dictionary was full may be tried again: forgets what there is of it, unless somebody holds it. */
+extern void store_retry_column(Store *store, StoreTable *table, StoreColumn *column);
 /* Frees the arrays that were replaced while somebody held the column. */
 extern void store_free_retired(Store *store, StoreColumn *column);
 

@@ -42,4 +42,26 @@ for my $query ("SELECT gpu_count(*), gpu_sum(v) FROM texts WHERE t < 'text 5'", 
 	is($node->safe_psql('postgres', $query), $right, '... the answer');
 }
 
+# A text column whose values change again and again: values of rows that are gone fill no dictionary for ever.
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE changing (v int, t text) WITH (fillfactor = 50);
+INSERT INTO changing SELECT i, 'first ' || i FROM generate_series(1, 30000) i;
+VACUUM FREEZE ANALYZE changing;
+SQL
+for my $version (1 .. 6)
+{
+	my $query = "SELECT gpu_count(*), gpu_sum(v) FROM changing WHERE t < 'version $version 2'";
+
+	$node->safe_psql('postgres', "UPDATE changing SET t = 'version $version ' || v");
+	$node->safe_psql('postgres', 'VACUUM FREEZE changing');
+	$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('changing')");
+	$node->safe_psql('postgres', $query);
+	like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $query"), qr/Resident Rows: 30000\b/, "texts changed $version times");
+	is($node->safe_psql('postgres', $query), $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query"),
+		'... the answer');
+}
+cmp_ok($node->device('host_memory'), '>', 0, 'host memory is shown');
+cmp_ok($node->device('pinned_memory'), '>', 0, 'pinned memory, too');
+
+$node->stop;
 done_testing();
