@@ -55,7 +55,7 @@
 #include "operators/vector_program.h"
 
 #define GPUAGG_PROTOCOL_MAGIC 0x47504741u
-#define GPUAGG_PROTOCOL_VERSION 12
+#define GPUAGG_PROTOCOL_VERSION 13
 
 /*
  * Relative to the data directory, which is the working directory of both sides.
@@ -253,7 +253,7 @@ typedef struct WireSlot
 				hi;
 	uint16_t	part;			/* WirePart; others than WIRE_ROWS have neither filter nor bins */
 	uint16_t	set;			/* which, unless WIRE_ROWS */
-	uint32_t	pad;
+	uint32_t	formula;		/* of WIRE_BIN_UNIFORM: GpuaggBinFormula (operators/bins.h) */
 } WireSlot;
 
 #define WIRE_ORDERED 1			/* some operator does not commute */
