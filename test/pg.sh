@@ -11,6 +11,9 @@
 #	pg_start [conf...]	a new cluster with each "name=value" line of settings, and those of
 #				$PG_CONF, which has ; between them; sets PGHOST, PGPORT, ...
 #	pg_stop				stops it and removes its data
+#	pg_server PROGRAM	installs a GPU server's program where the cluster's user can run it, in a folder of the name of
+#						PROGRAM's; prints the path for gpuagg.server_program
+#	pg_await_server		waits until the GPU server of the cluster is ready; that is false after five minutes
 #	pg_core_files		lets what this shell starts leave core files, where the system has them in the working directory
 #	pg_crashes path...	what a cluster's logs at or below these say of crashes, and where its processes crashed
 #	as_pg command...	runs a command as the user who owns the cluster
@@ -19,6 +22,9 @@
 # "nobody" cannot enter the source tree, the copy lies under $TMPDIR instead.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# What the cluster's user reads is copied by root, whose umask may keep others out.
+umask 022
 
 as_nobody() {
 	setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp "$@"
@@ -102,6 +108,34 @@ as_pg() {
 	else
 		env PATH="$pg_bindir:$PATH" "$@"
 	fi
+}
+
+# Parts that run side by side install the same program, which servers run meanwhile: so it is renamed into its place.
+pg_server() {
+	local folder to
+
+	folder=$PREFIX/server/$(basename "$(dirname "$1")")
+	to=$folder/gpuagg-server
+	if ! cmp -s "$1" "$to"; then
+		mkdir -p "$folder" && install -m 755 "$1" "$to.$BASHPID" && mv -f "$to.$BASHPID" "$to" || return 1
+	fi
+	as_pg test -x "$to" || {
+		echo "the cluster's user cannot run $to" >&2
+		return 1
+	}
+	echo "$to"
+}
+
+pg_await_server() {
+	local end=$((SECONDS + 300))
+
+	until [[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]]; do
+		((SECONDS < end)) || {
+			echo "the GPU server is not ready: $(psql -XAtqc 'SELECT state, last_error FROM gpuagg_devices() LIMIT 1')" >&2
+			return 1
+		}
+		sleep 0.05
+	done
 }
 
 pg_core_files() {

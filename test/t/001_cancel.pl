@@ -43,12 +43,6 @@ my @cases = (
 		'SET max_parallel_workers_per_gather = 1; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0' ]);
 
 # Milliseconds that a process has computed.
-sub computed
-{
-	my ($pid) = @_;
-	return (split ' ', slurp_file("/proc/$pid/schedstat"))[0] / 1e6;
-}
-
 sub wait_until_idle
 {
 	my ($pid) = @_;

@@ -30,7 +30,7 @@ my $before = sockets($pid);
 is($psql->query($query), '5000|12502500', 'a query');
 is(sockets($pid) - $before, 1, '... whose connection is kept');
 my ($inode) = grep { $_ } map { readlink $_ } reverse sort { ($a =~ /(\d+)$/)[0] <=> ($b =~ /(\d+)$/)[0] } grep { (readlink($_) // '') =~ /^socket:/ } glob "/proc/$pid/fd/*";
-ok($node->wait_for_devices('sum(sessions)', 0, 10), '... and is no session meanwhile');
+ok($node->wait_for_devices('sum(sessions)', 0), '... and is no session meanwhile');
 is($psql->query($query), '5000|12502500', 'another query') foreach 1 .. 3;
 is(sockets($pid) - $before, 1, '... over the same one');
 is(scalar(grep { (readlink($_) // '') eq $inode } glob "/proc/$pid/fd/*"), 1, '... the very same');
@@ -40,7 +40,7 @@ is($node->safe_psql('postgres', $query), '5000|12502500', 'another backend');
 is($psql->query($query), '5000|12502500', '... and the first one again');
 
 # lost between two queries
-cmp_ok($node->wait_for_another_server($node->kill_server), '<', 60, 'another server starts');
+ok($node->wait_for_another_server($node->kill_server), 'another server starts');
 like($psql->query($plan), qr/Engine: cuda/, '... and has the next query of a session with a connection to the first one');
 is(sockets($pid) - $before, 1, '... over one that is kept in its turn');
 is($psql->query($query), '5000|12502500', '... with the right answer');
@@ -57,7 +57,7 @@ sub set_on_reload
 	my ($setting, $expected, $value) = @_;
 	$node->append_conf('postgresql.conf', $setting);
 	$node->reload;
-	return $node->wait_for_devices($expected, $value, 30);
+	return $node->wait_for_devices($expected, $value);
 }
 ok(set_on_reload("gpuagg.device_memory_limit = '300MB'", "bool_and(state = 'ready')", 't'), 'less memory');
 is($psql->query($query), '5000|12502500', '... between queries');
@@ -128,13 +128,13 @@ foreach my $lost (
 is($session->query($select), '12502500', 'a query after them');
 $session->query("SET statement_timeout = 300; SELECT pg_sleep(0)");
 my $since = Time::HiRes::time;
-$session->query("$select; SELECT pg_sleep(30)");
-cmp_ok(Time::HiRes::time - $since, '<', 10, 'a statement times out before the connection');
+$session->query("$select; SELECT pg_sleep(60)");
+cmp_ok(Time::HiRes::time - $since, '<', 60, 'a statement times out before the connection');
 ok(gives_up($process, $sockets, 20), '... which goes nevertheless');
 $session->query("SET statement_timeout = 1500");
 $since = Time::HiRes::time;
-$session->query("$select; SELECT pg_sleep(30)");
-cmp_ok(Time::HiRes::time - $since, '<', 10, 'a statement times out after it');
+$session->query("$select; SELECT pg_sleep(60)");
+cmp_ok(Time::HiRes::time - $since, '<', 60, 'a statement times out after it');
 ok(gives_up($process, $sockets, 1), '... which is gone');
 $session->query("SET statement_timeout = 0; SET idle_session_timeout = 1500; $select;");
 ok($short->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $process"), 'an idle session times out');
@@ -150,7 +150,7 @@ my @sessions = map { [ open_session($few) ] } 1 .. 4;
 foreach my $round (1 .. 3)
 {
 	is(join(' ', map { scalar $_->[0]->query($select) } @sessions), join(' ', (12502500) x 4), 'four sessions');
-	ok($few->wait_for_devices('sum(sessions)', 0, 5), '... are none between queries');
+	ok($few->wait_for_devices('sum(sessions)', 0), '... are none between queries');
 }
 is($few->devices('sum(failures)'), 0, '... and nothing failed');
 $_->[0]->quit foreach @sessions;
