@@ -5,7 +5,7 @@ use IO::Socket::UNIX;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time usleep);
+use Time::HiRes qw(usleep);
 
 $ENV{GPUAGG_STANDIN_IDLE} = 3;
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
@@ -283,8 +283,7 @@ is($node->device('out_of_memory'), 1, '... and it is counted');
 like($node->device('last_error'), qr/memory limit reached/, '... and told');
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_memory_limit = '1MB'");
 $node->reload;
-usleep(300_000);
-like($node->safe_psql('postgres', $engine =~ s/k, gpu/i, gpu/r =~ s/BY k/BY i/r), qr/Engine: cuda.*Rows on CPU: [1-9]/s,
+ok(wait_until(sub { $node->safe_psql('postgres', $engine =~ s/k, gpu/i, gpu/r =~ s/BY k/BY i/r) =~ /Engine: cuda.*Rows on CPU: [1-9]/s }),
 	'a limit set by a reload holds');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.device_memory_limit');
 $node->reload;
@@ -364,43 +363,29 @@ is($node->safe_psql('postgres', $query), $answer, 'and the server lives on');
 	close $_ foreach @sessions;
 	usleep(300_000);
 	cmp_ok($arenas->(), '>=', 20, 'arenas are kept for the next sessions');
-	foreach (1 .. 100)
-	{
-		last if $arenas->() <= 4;
-		usleep(100_000);
-	}
+	wait_until(sub { $arenas->() <= 4 });
 	is($arenas->(), 4, '... and given back when nobody needs them');
 }
 
 # Settings.
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server = off");
 $node->reload;
-my ($rc, $out, $err) = (0);
-foreach (1 .. 50)
-{
-	$rc = $node->psql('postgres', $query, stdout => \$out, stderr => \$err);
-	last if $rc != 0;
-	usleep(50_000);
-}
+my ($out, $err);
+wait_until(sub { $node->psql('postgres', $query, stdout => \$out, stderr => \$err) != 0 });
 like($err, qr/engine "cuda" is not available.*gpuagg.server is off/s, 'engine = cuda without a server is an error');
 is($node->safe_psql('postgres', "SET gpuagg.engine = auto; $query"), $answer, 'engine = auto goes on');
 $node->safe_psql('postgres', "ALTER SYSTEM RESET gpuagg.server; ");
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server_program = '/nonexistent/server'");
 $node->reload;
 # it is tried again, and is starting now and then
-foreach (1 .. 100)
-{
-	$out = $node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine");
-	last if $out =~ /no GPU/;
-	usleep(50_000);
-}
+wait_until(sub { ($out = $node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine")) =~ /no GPU/ });
 like($out, qr/Engine: cpu \(no GPU: could not execute/, 'a missing program means the CPU engine');
 unlike($node->safe_psql('postgres', "SET gpuagg.engine = auto; $engine; SELECT * FROM gpuagg_status(); SELECT * FROM gpuagg_devices()"),
 	qr/nonexistent/, '... whose path is not for all to read');
 like(slurp_file($node->logfile), qr/gpuagg runs without a GPU: could not execute.*No such file.*\n.*The program is "\/nonexistent\/server"/, '... but in the log');
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.server_program = '/nonexistent/other'");
 $node->reload;
-foreach (1 .. 100) { last if slurp_file($node->logfile) =~ /nonexistent\/other"\./; usleep(50_000); }
+wait_until(sub { slurp_file($node->logfile) =~ /nonexistent\/other"\./ });
 like(slurp_file($node->logfile), qr/The program is "\/nonexistent\/other"/, '... and so is the next one');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.server_program');
 $node->reload;
@@ -418,7 +403,7 @@ is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 
 $ENV{GPUAGG_STANDIN_DEVICES} = 0;
 my $none = GpuaggNode->start_new('none', server => 1);
 $none->safe_psql('postgres', 'CREATE TABLE rows AS SELECT i % 5 AS k, i::float8 AS x FROM generate_series(1, 1000) i');
-foreach (1 .. 100) { last if $none->safe_psql('postgres', $engine) !~ /is starting/; usleep(50_000); }
+wait_until(sub { $none->safe_psql('postgres', $engine) !~ /is starting/ });
 like($none->safe_psql('postgres', "SET gpuagg.require = 'require'; $engine"), qr/Engine: cpu \(no GPU: no CUDA device found\)/,
 	'without a device the cluster starts and answers');
 is($none->safe_psql('postgres', 'SELECT count(*) FROM gpuagg_devices()'), 0, 'and no device is listed');

@@ -5,7 +5,7 @@ use File::Spec;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time usleep);
+use Time::HiRes qw(time);
 
 my $dir = File::Spec->rel2abs(PostgreSQL::Test::Utils::tempdir);
 

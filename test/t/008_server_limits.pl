@@ -143,7 +143,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 	# which the server does while the plan goes on
 	$node->safe_psql('postgres', q{CREATE FUNCTION memory_after(groups bigint) RETURNS numeric LANGUAGE plpgsql AS 'DECLARE used numeric;
 		BEGIN
-			FOR i IN 1 .. 400 LOOP
+			FOR i IN 1 .. 6000 LOOP
 				SELECT sum(memory_used) INTO used FROM gpuagg_devices();
 				EXIT WHEN used = 0;
 				PERFORM pg_sleep(0.05);
@@ -184,7 +184,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 
 	$node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.pinned_memory_limit = '60MB'");
 	$node->reload;
-	foreach (1 .. 100) { last if $arenas->() == 2; usleep(50_000); }
+	wait_until(sub { $arenas->() == 2 });
 	is($arenas->(), 2, 'a limit of 60 MB is 2 sessions');
 	my @sessions = map { [ greeted() ] } 1 .. 2;
 	is(join(' ', map { $_->[1] } @sessions), '64 64', '... which it has');
@@ -212,15 +212,7 @@ is($node->safe_psql('postgres', "CREATE FUNCTION total() RETURNS text LANGUAGE p
 		is($out, $answer, 'more connections than sessions: answered by the CPU engine');
 		like($err, qr/engine "cuda" failed: too many sessions at the GPU server/, '... and said so');
 		# connections that send no greeting are closed
-		my $left = 1;
-		foreach (1 .. 200)
-		{
-			my $reply = '';
-			$left = grep { my $in = ''; vec($in, fileno($_), 1) = 1; !select($in, undef, undef, 0) } @idle;
-			last if $left == 0;
-			usleep(100_000);
-		}
-		is($left, 0, '... and who does not greet is put out');
+		ok(wait_until(sub { !grep { my $in = ''; vec($in, fileno($_), 1) = 1; !select($in, undef, undef, 0) } @idle }), '... and who does not greet is put out');
 	}
 	close $_ foreach grep { $_ } @idle;
 	usleep(200_000);

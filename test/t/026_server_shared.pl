@@ -6,7 +6,6 @@ use File::Temp;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time usleep);
 
 $ENV{GPUAGG_STANDIN_IDLE} = 1;
 $ENV{GPUAGG_STANDIN_DEVICES} = 1;
@@ -59,15 +58,9 @@ sub shared
 sub wait_for
 {
 	my ($node, $condition, $name) = @_;
-	my $until = time + 20;
-	my ($used, $limit) = shared($node);
+	my ($used, $limit);
 
-	while (!$condition->($used, $limit) && time < $until)
-	{
-		usleep(50_000);
-		($used, $limit) = shared($node);
-	}
-	ok($condition->($used, $limit), $node->name . ": $name") or diag("used $used, limit $limit");
+	ok(wait_until(sub { ($used, $limit) = shared($node); $condition->($used, $limit) }), $node->name . ": $name") or diag("used $used, limit $limit");
 }
 
 # The answer, and whether it came from the device's memory.

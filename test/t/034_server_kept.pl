@@ -5,7 +5,7 @@ use warnings;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(usleep);
+use Time::HiRes ();
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 gpuagg.require = 'require'
@@ -95,23 +95,18 @@ sub open_session
 	return ($session, $process, sockets($process));
 }
 
-# Has the process given up its connection and the memory within so many tenths of a second?
+# Has the process given up its connection and the memory?
 sub gives_up
 {
-	my ($process, $sockets, $tenths) = @_;
-	foreach (1 .. $tenths)
-	{
-		return 1 if sockets($process) == $sockets && mapped($process) == 0;
-		usleep(100_000);
-	}
-	return 0;
+	my ($process, $sockets) = @_;
+	return wait_until(sub { sockets($process) == $sockets && mapped($process) == 0 });
 }
 
 my ($session, $process, $sockets) = open_session($short);
 my $select = 'SELECT gpu_sum(v) FROM t';
 is($session->query($select), '12502500', 'a query');
 is(sockets($process) - $sockets, 1, '... whose connection is kept');
-ok(gives_up($process, $sockets, 20), '... for its time');
+ok(gives_up($process, $sockets), '... for its time');
 foreach my $lost (
 	[ 'an error', "$select; SELECT 1 / 0" ],
 	[ 'errors in a transaction', "BEGIN; $select; SELECT 1 / 0; SELECT 1; ROLLBACK" ],
@@ -122,7 +117,7 @@ foreach my $lost (
 {
 	my ($name, $queries, $end) = @$lost;
 	like($session->query("$queries;"), qr/12502500/, $name);
-	ok(gives_up($process, $sockets, 20), '... leaves the timer');
+	ok(gives_up($process, $sockets), '... leaves the timer');
 	$session->query($end) if $end;
 }
 is($session->query($select), '12502500', 'a query after them');
@@ -130,12 +125,12 @@ $session->query("SET statement_timeout = 300; SELECT pg_sleep(0)");
 my $since = Time::HiRes::time;
 $session->query("$select; SELECT pg_sleep(60)");
 cmp_ok(Time::HiRes::time - $since, '<', 60, 'a statement times out before the connection');
-ok(gives_up($process, $sockets, 20), '... which goes nevertheless');
+ok(gives_up($process, $sockets), '... which goes nevertheless');
 $session->query("SET statement_timeout = 1500");
 $since = Time::HiRes::time;
 $session->query("$select; SELECT pg_sleep(60)");
 cmp_ok(Time::HiRes::time - $since, '<', 60, 'a statement times out after it');
-ok(gives_up($process, $sockets, 1), '... which is gone');
+ok(gives_up($process, $sockets), '... which is gone');
 $session->query("SET statement_timeout = 0; SET idle_session_timeout = 1500; $select;");
 ok($short->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = $process"), 'an idle session times out');
 $short->stop;
