@@ -92,11 +92,14 @@ pg_need() {
 
 pg_install() {
 	[[ -e /dev/nvidiactl ]] || local pg_make_args="NVCC= ${pg_make_args:-}"
-	if [[ ! -x $pg_bindir/postgres ]]; then
+	# outside of the tree a copy outlives it, and may be of a release before
+	if [[ ! -x $pg_bindir/postgres || $("$PG_CONFIG" --version) != $(cat "$PREFIX/release" 2>/dev/null) ]]; then
+		[[ ! -e $PREFIX/release ]] || rm -rf "$PREFIX"
 		mkdir -p "$pg_bindir" "$pg_pkglibdir" "$pg_sharedir"
 		cp -a "$("$PG_CONFIG" --bindir)"/. "$pg_bindir"/
 		(cd "$pg_libdir" && tar cf - --exclude=bitcode --exclude=pgxs .) | tar xf - -C "$pg_pkglibdir"
 		(cd "$("$PG_CONFIG" --sharedir)" && tar cf - --exclude=man --exclude=locale .) | tar xf - -C "$pg_sharedir"
+		"$PG_CONFIG" --version >"$PREFIX/release"
 	fi
 	make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" with_llvm=no ${pg_make_args:-} all >/dev/null &&
 		make -C "$top" -s PG_CONFIG="$PG_CONFIG" ${pg_make_args:-} with_llvm=no install DESTDIR="$PREFIX" >/dev/null
