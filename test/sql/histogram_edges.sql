@@ -29,6 +29,8 @@ DECLARE
 	chosen int8;
 	shown int8;
 BEGIN
+	SET LOCAL client_min_messages = error;
+	DROP TABLE IF EXISTS points, core;
 	CREATE TEMP TABLE points AS SELECT edge * (1 + side * 1.2e-16::float8) AS x FROM (
 		SELECT lo * ((n - i) / n::float8) + hi * (i / n::float8) AS edge FROM generate_series(0, n) i
 		UNION ALL SELECT (lo::numeric + (hi::numeric - lo::numeric) * i / n)::float8 FROM generate_series(0, n) i) e, generate_series(-2, 2) side;
@@ -47,7 +49,6 @@ BEGIN
 	-- the interval of each bin has its lower end upwards, and its upper end downwards
 	SELECT count(*) INTO shown FROM core JOIN gpu_histogram_bins(lo, hi, n, counts) h USING (bin)
 	WHERE NOT CASE WHEN lo < hi THEN x >= lower AND x < upper ELSE x > lower AND x <= upper END;
-	DROP TABLE points, core;
 	RETURN nullif(shown, 0) || ' outside of what is shown';
 END $$;
 SELECT lo, hi, n, d FROM (VALUES (0, 100, 100), (100, 0, 100), (0, 100, 1000), (0, 1, 1), (-1, 1, 10), (-60, 180, 48), (180, -60, 48), (0.1, 0.7, 60), (0.024, 10.06, 5),
