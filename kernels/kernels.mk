@@ -68,7 +68,7 @@ $(eval $(call cuda_rules,build))
 $(eval $(call cuda_rules,build/emulator))
 
 # the small kernels of the server that have tests here
-GPU_TEST_SERVER_OBJS = $(patsubst %,build/server/device_kernels_%.o,resident groups sketches)
+GPU_TEST_SERVER_OBJS = build/server/device_kernels.o $(patsubst %,build/server/device_kernels_%.o,resident groups sketches)
 
 build/gpu-tests: $(GPU_TEST_OBJS) $(GPU_TEST_SERVER_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@

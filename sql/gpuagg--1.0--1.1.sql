@@ -178,7 +178,7 @@ COMMENT ON FUNCTION gpu_histogram_log_thresholds(float8, float8, int4) IS
  * Reading histograms.
  */
 COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, anyarray) IS
-'a row a bin of gpu_histogram(value, lo, hi, nbins[, weight]), of as many bins as counts has elements, less two (for a histogram over thresholds say gpu_histogram_bins(thresholds, counts)): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; no row for null';
+'a row a bin of gpu_histogram(value, lo, hi, nbins[, weight]), of as many bins as counts has elements, less two (for a histogram over thresholds say gpu_histogram_bins(thresholds, counts)): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; a bin has the values from lower up to but not at upper (above lower and up to upper if lo > hi), exactly as width_bucket rounds; no row for null';
 
 CREATE FUNCTION gpu_histogram_bins(lo float8, hi float8, nbins int4, counts anyarray,
 	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)

@@ -253,7 +253,7 @@ typedef struct WireSlot
 				hi;
 	uint16_t	part;			/* WirePart; others than WIRE_ROWS have neither filter nor bins */
 	uint16_t	set;			/* which, unless WIRE_ROWS */
-	uint32_t	pad;
+	uint32_t	formula;		/* of WIRE_BIN_UNIFORM: GpuaggBinFormula (operators/bins.h) */
 } WireSlot;
 
 #define WIRE_ORDERED 1			/* some operator does not commute */

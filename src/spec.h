@@ -66,7 +66,7 @@ typedef struct KeySpec
 typedef enum BinKind
 {
 	BIN_NONE,					/* one state a group */
-	BIN_UNIFORM,				/* width_bucket(col[0], lo, hi, n): 0 .. n + 1 */
+	BIN_UNIFORM,				/* width_bucket(col[0], lo, hi, n) by a formula: 0 .. n + 1 */
 	BIN_THRESHOLDS,				/* width_bucket(col[0], thresholds): 0 .. n */
 	BIN_HLL						/* col[0] is a 64-bit hash; register and rank */
 } BinKind;
@@ -78,6 +78,7 @@ typedef struct BinSpec
 				hi;
 	int			n;
 	const double *thresholds;	/* n of them, ascending */
+	int			formula;		/* of BIN_UNIFORM: GpuaggBinFormula (operators/bins.h) */
 } BinSpec;
 
 /*

@@ -56,24 +56,24 @@ fi
 [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install || exit 1
 
 roots=()
-program=
+shared=
 finish() {
 	for pg_root in ${roots[@]+"${roots[@]}"}; do
 		pg_stop
 	done
-	rm -rf "$program"
+	rm -rf "$shared"
 }
 trap finish EXIT
 
 settings=(gpuagg.server=off)
 if [[ -n ${SERVER:-} ]]; then
 	if [[ $SERVER == standin ]]; then
-		# where "nobody" can enter, with what the nodes' servers know of each other
 		make -C "$top" -s PG_CONFIG="$PG_CONFIG" NVCC= server-standin || exit 1
-		program=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
-		chmod 777 "$program"
-		cp "$top/build/test/gpuagg-server" "$program" && SERVER=$program/gpuagg-server
-		export GPUAGG_STANDIN_DEVICES=1 GPUAGG_STANDIN_IDLE=1 GPUAGG_STANDIN_SHARED=$program/device
+		SERVER=$(pg_server "$top/build/test/gpuagg-server") || exit 1
+		# what the nodes' servers know of each other
+		shared=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
+		chmod 777 "$shared"
+		export GPUAGG_STANDIN_DEVICES=1 GPUAGG_STANDIN_IDLE=1 GPUAGG_STANDIN_SHARED=$shared/device
 	fi
 	settings=("gpuagg.server_program='$SERVER'" gpuagg.engine=cuda gpuagg.cache=eager gpuagg.cache_memory=256MB)
 fi

@@ -53,7 +53,7 @@ part_server() {
 	ASAN_OPTIONS=allocator_may_return_null=1:log_path=$work/asan UBSAN_OPTIONS=print_stacktrace=1 \
 		"$dir/gpuagg-server" --memory-limit $((32 << 20)) --cache-limit $((4 << 20)) --socket "$work/socket" 2>"$work/log" &
 	server=$!
-	for _ in $(seq 300); do
+	for _ in $(seq 3000); do
 		[[ -S $work/socket ]] && break
 		sleep 0.1
 	done
@@ -92,7 +92,7 @@ script() {
 		(SELECT count(*) > 40 FROM pg_ls_dir('/proc/self/fd')), (SELECT count(*) > 40 FROM pg_ls_dir('/proc/self/fd') f);"
 
 	echo "\\set VERBOSITY verbose
-SET statement_timeout = '60s'; SET gpuagg.engine = 'cuda'; SET gpuagg.require = 'require'; SET gpuagg.batch_rows = 4096; $2"
+SET statement_timeout = '300s'; SET gpuagg.engine = 'cuda'; SET gpuagg.require = 'require'; SET gpuagg.batch_rows = 4096; $2"
 	queries
 	for _ in $(seq "$1"); do
 		queries | shuf --random-source=<(yes "$seed$1")
@@ -136,10 +136,7 @@ CREATE TABLE fuzzed AS SELECT i, i % 37 AS k, i * 7919 % 1000 AS v, i % 100 + 0.
 	CASE WHEN i % 5000 = 0 THEN 'NaN' ELSE (i % 100)::numeric(10,2) END AS n FROM generate_series(1, 30000) i;
 ANALYZE fuzzed;
 SQL
-	for _ in $(seq 300); do
-		[[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]] && break
-		sleep 0.1
-	done
+	pg_await_server || { echo "not ok - a GPU server"; failed=1; return; }
 	{ echo 'SET gpuagg.engine = cpu;'; queries; echo "SELECT 9;"; echo "SELECT 0, false, false, false;"; } | psql -XAtq | sort -u >"$work/expected"
 	[[ $(grep -c '' "$work/expected") == 10 ]]
 	say $? "expected answers"
@@ -162,10 +159,7 @@ SQL
 	done
 	say "$bad" "backends under mutated answers"
 	rm -f "$pg_root/data/gpuagg.fuzz"
-	for _ in $(seq 100); do
-		[[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]] && break
-		sleep 0.1
-	done
+	pg_await_server
 	session plain after "$serial" && [[ $(sort -u "$work/after.out" | grep -c '') == 10 ]]
 	say $? "answers after that"
 	! grep -E "PANIC|TRAP|AddressSanitizer|runtime error|process \(PID [0-9]*\) was terminated by signal" "$pg_root/log"

@@ -41,8 +41,7 @@ await_ready() {
 	local since
 
 	since=$(date +%s%N)
-	for _ in $(seq 400); do
-		ready && break
+	until ready || (($(date +%s%N) - since > 300000000000)); do
 		sleep 0.02
 	done
 	echo $((($(date +%s%N) - since) / 1000000))

@@ -11,6 +11,9 @@
 #	pg_start [conf...]	a new cluster with each "name=value" line of settings, and those of
 #				$PG_CONF, which has ; between them; sets PGHOST, PGPORT, ...
 #	pg_stop				stops it and removes its data
+#	pg_server PROGRAM	installs a GPU server's program where the cluster's user can run it, in a folder of the name of
+#						PROGRAM's; prints the path for gpuagg.server_program
+#	pg_await_server		waits until the GPU server of the cluster is ready; that is false after five minutes
 #	pg_core_files		lets what this shell starts leave core files, where the system has them in the working directory
 #	pg_crashes path...	what a cluster's logs at or below these say of crashes, and where its processes crashed
 #	as_pg command...	runs a command as the user who owns the cluster
@@ -19,6 +22,9 @@
 # "nobody" cannot enter the source tree, the copy lies under $TMPDIR instead.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+# What the cluster's user reads is copied by root, whose umask may keep others out.
+umask 022
 
 as_nobody() {
 	setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp "$@"
@@ -86,11 +92,14 @@ pg_need() {
 
 pg_install() {
 	[[ -e /dev/nvidiactl ]] || local pg_make_args="NVCC= ${pg_make_args:-}"
-	if [[ ! -x $pg_bindir/postgres ]]; then
+	# outside of the tree a copy outlives it, and may be of a release before
+	if [[ ! -x $pg_bindir/postgres || $("$PG_CONFIG" --version) != $(cat "$PREFIX/release" 2>/dev/null) ]]; then
+		[[ ! -e $PREFIX/release ]] || rm -rf "$PREFIX"
 		mkdir -p "$pg_bindir" "$pg_pkglibdir" "$pg_sharedir"
 		cp -a "$("$PG_CONFIG" --bindir)"/. "$pg_bindir"/
 		(cd "$pg_libdir" && tar cf - --exclude=bitcode --exclude=pgxs .) | tar xf - -C "$pg_pkglibdir"
 		(cd "$("$PG_CONFIG" --sharedir)" && tar cf - --exclude=man --exclude=locale .) | tar xf - -C "$pg_sharedir"
+		"$PG_CONFIG" --version >"$PREFIX/release"
 	fi
 	make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" with_llvm=no ${pg_make_args:-} all >/dev/null &&
 		make -C "$top" -s PG_CONFIG="$PG_CONFIG" ${pg_make_args:-} with_llvm=no install DESTDIR="$PREFIX" >/dev/null
@@ -102,6 +111,34 @@ as_pg() {
 	else
 		env PATH="$pg_bindir:$PATH" "$@"
 	fi
+}
+
+# Parts that run side by side install the same program, which servers run meanwhile: so it is renamed into its place.
+pg_server() {
+	local folder to
+
+	folder=$PREFIX/server/$(basename "$(dirname "$1")")
+	to=$folder/gpuagg-server
+	if ! cmp -s "$1" "$to"; then
+		mkdir -p "$folder" && install -m 755 "$1" "$to.$BASHPID" && mv -f "$to.$BASHPID" "$to" || return 1
+	fi
+	as_pg test -x "$to" || {
+		echo "the cluster's user cannot run $to" >&2
+		return 1
+	}
+	echo "$to"
+}
+
+pg_await_server() {
+	local end=$((SECONDS + 300))
+
+	until [[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]]; do
+		((SECONDS < end)) || {
+			echo "the GPU server is not ready: $(psql -XAtqc 'SELECT state, last_error FROM gpuagg_devices() LIMIT 1')" >&2
+			return 1
+		}
+		sleep 0.05
+	done
 }
 
 pg_core_files() {

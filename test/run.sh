@@ -197,12 +197,10 @@ part_isolation() {
 through_server() {
 	local out=$results/$1 program status
 
-	program=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
-	chmod 755 "$program"
-	cp "$2" "$program/gpuagg-server"
+	program=$(pg_server "$2") || { fail "$1 (no server)"; return; }
 	rm -rf "$out"
 	mkdir -p "$out"
-	pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program/gpuagg-server'" \
+	pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" \
 		max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off || { fail "$1 (no cluster)"; return; }
 	OUT_DIR=$out QUERIES=$3 SEED=${DIFF_SEED:-1} "$top/test/gpu_server.sh" regress diff >"$results/$1.log" 2>&1
 	status=$?
@@ -210,7 +208,6 @@ through_server() {
 	[[ $status == 0 ]] || { fail "$1"; tail -n 200 "$results/$1.log"; }
 	server_alive "$1"
 	pg_stop
-	rm -rf "$program"
 }
 
 part_server() {
@@ -248,15 +245,15 @@ tap_cause() {
 }
 
 part_tap() {
-	local work perl t status
+	local work perl t status standin
 
 	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
 	perl=$pg_libdir/pgxs/src/test/perl
 	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin >/dev/null || fail "tap/server-standin (does not build)"
 	cp -r "$top"/test/t/. "$work"
-	# what the tests run must be where "nobody" can enter
-	mkdir -p "$work/build/test" "$work/src"
-	cp "$top/build/test/gpuagg-server" "$work/build/test/"
+	standin=$(pg_server "$top/build/test/gpuagg-server") || fail "tap/server-standin (not installed)"
+	# what the tests read must be where "nobody" can enter
+	mkdir -p "$work/src"
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
@@ -272,7 +269,7 @@ part_tap() {
 			# releases before 16 take their folders from TESTDIR
 			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" \
 				PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
-				PG_TEST_TIMEOUT_DEFAULT=60 TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
+				PG_TEST_TIMEOUT_DEFAULT=300 STANDIN_SERVER="$standin" TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
 			echo $? >"$results/tap-${t%.pl}.status"
 		) &
 	done
@@ -367,7 +364,7 @@ part_gpu() {
 }
 
 part_emulator() {
-	local dir=$top/build/emulator program
+	local dir=$top/build/emulator program=
 	local -x EMULATOR_REPORT TESTS=${EMULATOR_TESTS:-aggregates histogram sketch ordered sorted top_groups distinct_values}
 
 	if [[ -z $(command -v nvcc) ]]; then
@@ -393,8 +390,7 @@ part_emulator() {
 	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
 	"$dir/gpu-resident-many" 1 >"$results/emulator-many.log" 2>&1
 	tap_lines emulator-many <"$results/emulator-many.log" || fail emulator-many
-	program=$(mktemp "$pg_tmp/gpuagg-server.XXXXXX")
-	install -m 755 "$dir/gpuagg-server" "$program"
+	program=$(pg_server "$dir/gpuagg-server") || fail "emulator (no server)"
 	if pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" max_worker_processes=32 jit=off autovacuum=off; then
 		"$top/test/emulator/tiles.sh" "$EMULATOR_REPORT" >"$results/emulator-tiles.log" 2>&1
 		tap_lines emulator-tiles <"$results/emulator-tiles.log" || fail emulator-tiles
@@ -404,7 +400,7 @@ part_emulator() {
 	fi
 	through_server emulator "$dir/gpuagg-server" "${EMULATOR_QUERIES:-300}"
 	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
-	rm -f "$EMULATOR_REPORT" "$program"
+	rm -f "$EMULATOR_REPORT"
 }
 
 finish() {

@@ -31,13 +31,11 @@ fi
 pg_install && make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin || exit 2
 rm -rf "$results"
 mkdir -p "$results"
-program=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
-trap 'pg_stop; rm -rf "$program"' EXIT
-chmod 755 "$program"
-cp "$top/build/test/gpuagg-server" "$program"
+program=$(pg_server "$top/build/test/gpuagg-server") || exit 2
+trap pg_stop EXIT
 parallel_mode=debug_parallel_query
 [[ $("$PG_CONFIG" --version) == *" 15"* ]] && parallel_mode=force_parallel_mode
-pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program/gpuagg-server'" \
+pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" \
 	gpuagg.replace_builtin=on gpuagg.startup_cost=0 gpuagg.row_cost=0 gpuagg.slot_cost=0 \
 	parallel_setup_cost=0 parallel_tuple_cost=0 min_parallel_table_scan_size=0 min_parallel_index_scan_size=0 \
 	max_parallel_workers_per_gather=2 $parallel_mode=on max_worker_processes=32 max_parallel_workers=16 \

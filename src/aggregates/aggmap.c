@@ -45,6 +45,7 @@
 #include "aggregates/ordered_set.h"
 #include "common/compat.h"
 #include "expr/expr.h"
+#include "operators/bins.h"
 #include "operators/hll.h"
 
 /*
@@ -309,7 +310,7 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 /*
  * The bins of a histogram or sketch; false if they are not known before the first row.
  * Bounds that are not valid count as such: the transition function raises the error, if
- * there is a row.
+ * there is a row; and those of a formula that only core knows.
  */
 static bool
 histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *parent,
@@ -347,7 +348,10 @@ histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *pare
 		return true;
 	}
 	bins->kind = BIN_UNIFORM;
-	return histogram_uniform_valid(bins->lo, bins->hi, bins->n);
+	if (!histogram_uniform_valid(bins->lo, bins->hi, bins->n))
+		return false;
+	bins->formula = histogram_formula(bins->lo, bins->hi, bins->n);
+	return bins->formula < GPUAGG_BIN_FORMULAS;
 }
 
 /* Do the last digits of a state depend on the order of its rows, though it commutes? */

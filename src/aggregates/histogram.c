@@ -30,6 +30,7 @@
 #include "aggregates/histogram.h"
 #include "aggregates/portable.h"
 #include "aggregates/state_forms.h"
+#include "expr/bucket.h"
 #include "operators/bins.h"
 #include "operators/log_edges.h"
 
@@ -95,6 +96,28 @@ histogram_check_uniform(const char *function, double lo, double hi, int n)
 	check_bounds(function, lo, hi, n, HISTOGRAM_MAX_BINS, false);
 	if (lo == hi)
 		bounds_error(psprintf("lo of %s cannot equal hi", function), false);
+}
+
+int
+histogram_formula(double lo, double hi, int n)
+{
+	GpuaggBinFormula formula = core_bin_formula();
+
+	/* where the product overflows, core's width_bucket has no answer that makes sense before release 16 */
+	return formula == GPUAGG_BINS_PRODUCT && !gpuagg_bins_valid(lo, hi, n, formula) ? GPUAGG_BINS_QUOTIENT : formula;
+}
+
+int
+histogram_uniform_bin(const BinSpec *bins, double x)
+{
+	int			bin;
+
+	if (likely(bins->formula < GPUAGG_BIN_FORMULAS))
+		return gpuagg_bin_uniform(x, bins->lo, bins->hi, bins->n, bins->formula);
+	if (isnan(x))
+		return bins->lo < bins->hi ? bins->n + 1 : 0;
+	bin = core_width_bucket(x, bins->lo, bins->hi, bins->n);
+	return Min(Max(bin, 0), bins->n + 1);
 }
 
 bool
@@ -203,6 +226,8 @@ histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
 		memcpy(t, bins->thresholds, bins->n * sizeof(double));
 		h->bins.thresholds = t;
 	}
+	else
+		h->bins.formula = histogram_formula(bins->lo, bins->hi, bins->n);
 	return h;
 }
 
@@ -290,7 +315,7 @@ gpuagg_histogram_accum(PG_FUNCTION_ARGS)
 		RETURN_STATE_UNCHANGED();
 	bins = uniform_arguments(fcinfo);
 	h = state_for_row(fcinfo, &bins, false);
-	h->u.counts[gpuagg_bin_uniform(PG_GETARG_FLOAT8(1), bins.lo, bins.hi, bins.n)]++;
+	h->u.counts[histogram_uniform_bin(&h->bins, PG_GETARG_FLOAT8(1))]++;
 	PG_RETURN_POINTER(h);
 }
 
@@ -306,7 +331,7 @@ gpuagg_histogram_accum_weighted(PG_FUNCTION_ARGS)
 		RETURN_STATE_UNCHANGED();
 	bins = uniform_arguments(fcinfo);
 	h = state_for_row(fcinfo, &bins, true);
-	sum = &h->u.weights[gpuagg_bin_uniform(PG_GETARG_FLOAT8(1), bins.lo, bins.hi, bins.n)];
+	sum = &h->u.weights[histogram_uniform_bin(&h->bins, PG_GETARG_FLOAT8(1))];
 	*sum = float8_pl(*sum, PG_GETARG_FLOAT8(5));
 	PG_RETURN_POINTER(h);
 }

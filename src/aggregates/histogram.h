@@ -21,6 +21,12 @@
 extern bool histogram_uniform_valid(double lo, double hi, int n);
 extern bool histogram_log_valid(double lo, double hi, int n);
 
+/* How the bins between such bounds are found: a GpuaggBinFormula (operators/bins.h). */
+extern int	histogram_formula(double lo, double hi, int n);
+
+/* The bin of a value; core's function finds it where the formula is none that we know. */
+extern int	histogram_uniform_bin(const BinSpec *bins, double x);
+
 /* The thresholds of an array, sharing its memory; NULL if they are not valid. */
 extern const double *histogram_thresholds(ArrayType *array, int *n);
 

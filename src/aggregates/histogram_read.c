@@ -19,6 +19,7 @@
 #include "utils/float.h"
 
 #include "aggregates/histogram.h"
+#include "operators/select.h"
 
 PG_FUNCTION_INFO_V1(gpu_histogram_bins);
 PG_FUNCTION_INFO_V1(gpu_histogram_bins_checked);
@@ -93,6 +94,7 @@ uniform_bins(FunctionCallInfo fcinfo, const Counts *c)
 	BinSpec		bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), c->n - 2};
 
 	histogram_check_uniform(c->function, bins.lo, bins.hi, bins.n);
+	bins.formula = histogram_formula(bins.lo, bins.hi, bins.n);
 	return bins;
 }
 
@@ -109,28 +111,85 @@ threshold_bins(FunctionCallInfo fcinfo, const Counts *c)
 
 /* ---- bounds of bins --------------------------------------------------------- */
 
-/* Boundary i of n bins between lo and hi: lo for 0, hi for n. */
+/* About where bin i + 1 of n begins: lo for 0, hi for n. */
 static double
-bin_edge(double lo, double hi, int n, int i)
+edge_estimate(double lo, double hi, int n, int i)
 {
 	double		weighted = lo * (n - i) + hi * i;
 
-	/* one rounding at the end shows -0.9, not -0.8999999999999999 */
+	/* one rounding, where nothing overflows */
 	if (isfinite(weighted))
 		return weighted / n;
 	return lo * ((double) (n - i) / n) + hi * ((double) i / n);
 }
 
-static void
-uniform_bounds(double lo, double hi, int n, int bin, double *lower, double *upper)
+/* Is the value with this code (select.h), with its sign changed where bins count downwards, in `bin` or after it? */
+static bool
+has_reached(const BinSpec *bins, int bin, uint64 code)
 {
-	bool		down = lo > hi;
-	double		outside = get_float8_infinity();
-	double		first = bin == 0 ? (down ? outside : -outside) : bin_edge(lo, hi, n, bin - 1);
-	double		second = bin == n + 1 ? (down ? -outside : outside) : bin_edge(lo, hi, n, bin);
+	double		x = select_f64_of(code);
 
-	*lower = down ? second : first;
-	*upper = down ? first : second;
+	return histogram_uniform_bin(bins, bins->lo < bins->hi ? x : -x) >= bin;
+}
+
+/*
+ * The first value of a bin from 1 on: the least one in it or in a later one; downwards, the greatest.  Bins are found
+ * with a rounding, so that this is not always the number that one would write.
+ */
+static double
+first_value(const BinSpec *bins, int bin)
+{
+	double		sign = bins->lo < bins->hi ? 1 : -1;
+	uint64		least = select_code_f64(sign * bins->lo),
+				most = select_code_f64(sign * bins->hi),
+				code = select_code_f64(sign * edge_estimate(bins->lo, bins->hi, bins->n, bin - 1));
+	uint64		step = 1;
+
+	/* `most` has reached all bins; values before `least` are in none: narrow them down around the estimate */
+	code = Min(Max(code, least), most);
+	if (code == most || has_reached(bins, bin, code))
+	{
+		most = code;
+		while (most - least >= step && has_reached(bins, bin, most - step))
+		{
+			most -= step;
+			step *= 2;
+		}
+		least = most - least >= step ? most - step + 1 : least;
+	}
+	else
+	{
+		least = code + 1;
+		while (most - least >= step && !has_reached(bins, bin, least + step - 1))
+		{
+			least += step;
+			step *= 2;
+		}
+		most = most - least >= step ? least + step - 1 : most;
+	}
+	while (least < most)
+	{
+		uint64		middle = least + (most - least) / 2;
+
+		if (has_reached(bins, bin, middle))
+			most = middle;
+		else
+			least = middle + 1;
+	}
+	/* zero has no sign here */
+	return sign * select_f64_of(most) + 0.0;
+}
+
+static void
+uniform_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
+{
+	int			n = bins->n;
+	double		before = bins->lo < bins->hi ? -get_float8_infinity() : get_float8_infinity();
+	double		first = bin == 0 ? before : exact ? first_value(bins, bin) : edge_estimate(bins->lo, bins->hi, n, bin - 1);
+	double		next = bin == n + 1 ? -before : exact ? first_value(bins, bin + 1) : edge_estimate(bins->lo, bins->hi, n, bin);
+
+	*lower = Min(first, next);
+	*upper = Max(first, next);
 }
 
 static void
@@ -141,12 +200,16 @@ threshold_bounds(const double *t, int n, int bin, double *lower, double *upper)
 	*upper = bin < n ? t[bin] : isnan(*lower) ? *lower : get_float8_infinity();
 }
 
-/* Sets the bounds of a bin so that *lower is not above *upper. */
+/*
+ * Sets the bounds of a bin so that *lower is not above *upper.  Those of uniform bins are exact: the bin has the values
+ * from *lower up to before *upper (where bins count downwards, from *upper down to before *lower); or within a rounding of
+ * that, as numbers that one would write.
+ */
 static void
-bin_bounds(const BinSpec *bins, int bin, double *lower, double *upper)
+bin_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
 {
 	if (bins->kind == BIN_UNIFORM)
-		uniform_bounds(bins->lo, bins->hi, bins->n, bin, lower, upper);
+		uniform_bounds(bins, bin, exact, lower, upper);
 	else
 		threshold_bounds(bins->thresholds, bins->n, bin, lower, upper);
 }
@@ -203,7 +266,7 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 		Datum		row[5];
 		bool		rownulls[5] = {false, false, false, c->nulls[i], false};
 
-		bin_bounds(bins, i, &lower, &upper);
+		bin_bounds(bins, i, true, &lower, &upper);
 		row[0] = Int32GetDatum(i);
 		row[1] = Float8GetDatum(lower);
 		row[2] = Float8GetDatum(upper);
@@ -236,6 +299,7 @@ gpu_histogram_bins_checked(PG_FUNCTION_ARGS)
 	BinSpec		bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), PG_GETARG_INT32(2)};
 
 	histogram_check_uniform(c.function, bins.lo, bins.hi, bins.n);
+	bins.formula = histogram_formula(bins.lo, bins.hi, bins.n);
 	check_length(&c, &bins, "nbins");
 	return bin_rows(fcinfo, &bins, &c);
 }
@@ -352,7 +416,7 @@ quantile(const Quantiles *q, double fraction)
 			left = mid + 1;
 	}
 	before = left > 0 ? q->upto[left - 1] : 0;
-	bin_bounds(q->bins, q->down ? q->n - 1 - left : left, &lower, &upper);
+	bin_bounds(q->bins, q->down ? q->n - 1 - left : left, false, &lower, &upper);
 	return interpolate(lower, upper, (target - before) / (q->upto[left] - before));
 }
 

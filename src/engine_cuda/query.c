@@ -108,6 +108,7 @@ translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
 	out->width = slot->width;
 	out->lo = bins->lo;
 	out->hi = bins->hi;
+	out->formula = bins->formula;
 	if (bins->kind == BIN_THRESHOLDS)
 	{
 		if (bins->n > WIRE_MAX_THRESHOLDS - query->wire->nthresholds)

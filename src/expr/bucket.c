@@ -1,11 +1,6 @@
 /*
  * bucket.c
- *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation.
- *
- * Minor releases of PostgreSQL differ in how they round, so a call of core's function
- * tells which formula it has.  The operation is used only if its results are core's
- * around up to MAX_PROBES boundaries of bins; otherwise core's function is called row
- * by row.
+ *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation, and the formula of core's function.
  */
 #include "postgres.h"
 
@@ -16,41 +11,95 @@
 #include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 
+#include "expr/bucket.h"
 #include "expr/internal.h"
 #include "expr/program.h"
-#include "operators/vector_functions.h"
 
-#define MAX_PROBES 500
+/* ---- core's formula ---------------------------------------------------------- */
 
-/* See vector_bucket(). */
-typedef enum BucketFormula
+int
+core_width_bucket(double x, double lo, double hi, int n)
 {
-	BUCKET_PRODUCT,
-	BUCKET_QUOTIENT
-} BucketFormula;
+	return DatumGetInt32(DirectFunctionCall4(width_bucket_float8, Float8GetDatum(x),
+											 Float8GetDatum(lo), Float8GetDatum(hi),
+											 Int32GetDatum(n)));
+}
+
+/* Is a formula core's at the edges of these bins, and just before and after each? */
+static bool
+agrees_between(double lo, double hi, int n, GpuaggBinFormula formula)
+{
+	for (int i = 0; i <= n; i++)
+	{
+		double		edge = lo * ((double) (n - i) / n) + hi * ((double) i / n);
+
+		for (int side = -1; side <= 1; side++)
+		{
+			double		x = side == 0 ? edge : nextafter(edge, side * HUGE_VAL);
+
+			if (core_width_bucket(x, lo, hi, n) != gpuagg_bin_uniform(x, lo, hi, n, formula))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Formulas round differently at some edges of most of these. */
+static bool
+agrees(GpuaggBinFormula formula)
+{
+	static const struct
+	{
+		double		lo,
+					hi;
+		int			n;
+	}			probe[] = {
+		{0, 1, 1}, {0, 1, 10}, {0, 100, 100}, {100, 0, 100}, {-60, 180, 48}, {0.024, 10.06, 5}, {-1, 1, 77}, {0.1, 0.7, 60},
+		{5, -3, 49}, {1e-300, 1, 13}, {-1e300, 1e300, 30}, {1, 1.000000000000001, 3}, {-5e-324, 5e-324, 2}, {1e15, 1e15 + 9, 9},
+		{-1.7e308, 1.7e308, 7}, {1.7e308, -1.7e308, 20}
+	};
+
+	for (int i = 0; i < lengthof(probe); i++)
+		if (gpuagg_bins_valid(probe[i].lo, probe[i].hi, probe[i].n, formula) &&
+			!agrees_between(probe[i].lo, probe[i].hi, probe[i].n, formula))
+			return false;
+	return true;
+}
+
+GpuaggBinFormula
+core_bin_formula(void)
+{
+	static int	known = -1;
+
+	if (known < 0)
+	{
+		GpuaggBinFormula formula = GPUAGG_BINS_PRODUCT;
+
+		while (formula < GPUAGG_BIN_FORMULAS && !agrees(formula))
+			formula++;
+		known = formula;
+	}
+	return (GpuaggBinFormula) known;
+}
+
+/* ---- the vector operation ------------------------------------------------------ */
 
 typedef struct BucketOp
 {
 	double		lo,
 				hi;
 	int			n;
-	BucketFormula formula;
+	GpuaggBinFormula formula;
 } BucketOp;
 
-static inline int32
-bucket(const BucketOp *b, double x, BucketFormula formula)
-{
-	return vector_bucket(x, b->lo, b->hi, b->n, formula == BUCKET_QUOTIENT);
-}
-
 static inline uint8
-bucket_rows(const BucketOp *b, const double *x, BucketFormula formula, int32 *restrict r,
+bucket_rows(const BucketOp *b, const double *x, GpuaggBinFormula formula, int32 *restrict r,
 			uint8 *restrict fallback, int n)
 {
 	uint8		any = 0;
 
 	for (int i = 0; i < n; i++)
-		r[i] = bucket(b, x[i], formula);
+		r[i] = gpuagg_bin_uniform(x[i], b->lo, b->hi, b->n, formula);
 	for (int i = 0; i < n; i++)
 	{
 		fallback[i] = !(x[i] - x[i] == 0);
@@ -66,46 +115,12 @@ run_bucket(const ExprOp *op, int n)
 	uint8		fallback[EXPR_ROWS];
 	uint8		any;
 
-	if (b->formula == BUCKET_PRODUCT)
-		any = bucket_rows(b, op->a->values, BUCKET_PRODUCT, op->r->values, fallback, n);
+	/* the compiler makes a loop without a branch of each */
+	if (b->formula == GPUAGG_BINS_PRODUCT)
+		any = bucket_rows(b, op->a->values, GPUAGG_BINS_PRODUCT, op->r->values, fallback, n);
 	else
-		any = bucket_rows(b, op->a->values, BUCKET_QUOTIENT, op->r->values, fallback, n);
+		any = bucket_rows(b, op->a->values, GPUAGG_BINS_QUOTIENT, op->r->values, fallback, n);
 	expr_strict(op, n, any ? fallback : NULL);
-}
-
-static int32
-core_bucket(double x, double lo, double hi, int n)
-{
-	return DatumGetInt32(DirectFunctionCall4(width_bucket_float8, Float8GetDatum(x),
-											 Float8GetDatum(lo), Float8GetDatum(hi),
-											 Int32GetDatum(n)));
-}
-
-/* Just below 1, adding 1 rounds up to 2. */
-static BucketFormula
-core_formula(void)
-{
-	return core_bucket(nextafter(1, 0), 0, 1, 1) == 2 ? BUCKET_PRODUCT : BUCKET_QUOTIENT;
-}
-
-/* Does the formula agree with core at the boundaries of bins and around them? */
-static bool
-agrees(const BucketOp *b)
-{
-	for (int i = 0; i <= MAX_PROBES; i++)
-	{
-		int			bin = (int) ((double) b->n * i / MAX_PROBES);
-		double		x = b->lo + (b->hi - b->lo) * bin / b->n;
-
-		for (int side = -1; side <= 1; side++)
-		{
-			double		probe = side == 0 ? x : nextafter(x, side * HUGE_VAL);
-
-			if (core_bucket(probe, b->lo, b->hi, b->n) != bucket(b, probe, b->formula))
-				return false;
-		}
-	}
-	return true;
 }
 
 Vec *
@@ -123,11 +138,8 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 	b.lo = DatumGetFloat8(((Const *) lsecond(args))->constvalue);
 	b.hi = DatumGetFloat8(((Const *) lthird(args))->constvalue);
 	b.n = DatumGetInt32(((Const *) lfourth(args))->constvalue);
-	if (b.n < 1 || b.n == PG_INT32_MAX || !(b.lo < b.hi) || !isfinite(b.lo) || !isfinite(b.hi) ||
-		!isfinite(b.hi - b.lo) || !isfinite(b.n * (b.hi - b.lo)))
-		return NULL;
-	b.formula = core_formula();
-	if (!agrees(&b))
+	b.formula = core_bin_formula();
+	if (!gpuagg_bins_valid(b.lo, b.hi, b.n, b.formula))
 		return NULL;
 	a = expr_compile_as(set, linitial(args), COLUMN_F64, stage);
 	if (a == NULL)
@@ -151,6 +163,6 @@ expr_translate_bucket(ExprProgram *p, const ExprOp *op, uint16 *r)
 	memcpy(&constants[1], &b->hi, sizeof(int64));
 	constants[2] = b->n;
 	a = expr_program_vec(p, op->a);
-	*r = expr_program_emit(p, VECTOR_BUCKET, b->formula == BUCKET_QUOTIENT, a, expr_program_constants(p, 3, constants), 0);
+	*r = expr_program_emit(p, VECTOR_BUCKET, b->formula, a, expr_program_constants(p, 3, constants), 0);
 	return true;
 }

@@ -1,7 +1,7 @@
 /*
  * vector_functions.h
- *	  What vector operations compute that is more than a C expression: the calendar, buckets,
- *	  products; for gcc and nvcc.
+ *	  What vector operations compute that is more than a C expression: the calendar, products;
+ *	  for gcc and nvcc.
  *
  * No signed integer overflows here, whatever the arguments, within what the comments say of them.
  */
@@ -185,34 +185,6 @@ vector_date_part(VectorField field, int64_t r)
 	if (field == VECTOR_SECOND)
 		return r / VECTOR_USECS + (r % VECTOR_USECS) / 1000000.0;
 	return field == VECTOR_EPOCH ? r / 1000000.0 : (double) r;
-}
-
-/* ---- buckets --------------------------------------------------------------- */
-
-/*
- * width_bucket(x, lo, hi, n) for lo < hi of a finite x, any number for others; without branches, so that loops
- * vectorize.  Older releases of PostgreSQL multiply first, add 1 and truncate; newer ones (`quotient`) divide
- * first, truncate, see to it that x < hi is not rounded up to hi, and add 1.
- */
-GPUAGG_HD int32_t
-vector_bucket(double x, double lo, double hi, int32_t n, int quotient)
-{
-	double		span = hi - lo;
-	double		bins = n;
-	double		r;
-
-	if (!quotient)
-		r = bins * (x - lo) / span + 1;
-	else
-	{
-		r = bins * ((x - lo) / span);
-		r = r < bins - 1 ? r : bins - 1;
-		r = r > 0 ? r : 0;
-		r = (double) (int32_t) r + 1;
-	}
-	r = x < lo ? 0 : r;
-	r = x < hi ? r : bins + 1;
-	return (int32_t) r;
 }
 
 #endif							/* GPUAGG_VECTOR_FUNCTIONS_H */

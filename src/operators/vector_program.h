@@ -78,7 +78,7 @@ typedef enum VectorOp
 
 	/* others; strict */
 	VECTOR_TIME,				/* a field of a: date, or timestamp of a zone b microseconds before UTC; data: VECTOR_TIME_* */
-	VECTOR_BUCKET,				/* width_bucket(a, constants b, b + 1, b + 2: float8, float8, int4); data: see vector_bucket() */
+	VECTOR_BUCKET,				/* width_bucket(a, constants b, b + 1, b + 2: float8, float8, int4); data: a GpuaggBinFormula */
 	VECTOR_TRUTH,				/* a "char" as a boolean */
 	VECTOR_UNSIGNED,			/* 32 bits without a sign as 64 bits */
 	VECTOR_F32_CODE,			/* a float4's gpuagg_f64_code(); data: 1: that of 0 for -0 */

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "operators/bins.h"
 #include "operators/vector_functions.h"
 #include "operators/vector_program.h"
 
@@ -379,13 +380,13 @@ vector_time(VectorRow x, int data)
 
 /* constants: lo, hi, n */
 GPUAGG_HD VectorCell
-vector_bucket_of(VectorRow x, const VectorConstant *constants, int quotient)
+vector_bucket_of(VectorRow x, const VectorConstant *constants, int formula)
 {
 	double		v = vector_get_F64(x.a.value);
 
 	x.b.state = VECTOR_VALUE;
-	return vector_strict(x, vector_bucket(v, vector_get_F64(constants[0].bits), vector_get_F64(constants[1].bits),
-										  vector_get_I32(constants[2].bits), quotient), !(v - v == 0));
+	return vector_strict(x, gpuagg_bin_uniform(v, vector_get_F64(constants[0].bits), vector_get_F64(constants[1].bits),
+											   vector_get_I32(constants[2].bits), formula), !(v - v == 0));
 }
 
 GPUAGG_HD VectorCell

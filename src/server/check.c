@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "operators/bins.h"
 #include "operators/hll.h"
 #include "server/limit.h"
 #include "server/server.h"
@@ -158,7 +159,8 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 			if (slot->bin_n < 1 || slot->bin_n != slot->width - 2)
 				return "number of bins";
 			/* gpuagg_bin_uniform may return a bin out of range for others */
-			return isfinite(slot->lo) && isfinite(slot->hi) && slot->lo != slot->hi ? NULL : "bounds of bins";
+			return slot->formula < GPUAGG_BIN_FORMULAS &&
+				gpuagg_bins_valid(slot->lo, slot->hi, slot->bin_n, (int) slot->formula) ? NULL : "bounds of bins";
 		case WIRE_BIN_THRESHOLDS:
 			if (slot->bin_n < 1 || slot->bin_n != slot->width - 1)
 				return "number of thresholds";

@@ -389,7 +389,7 @@ reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *er
 	SlotBins	bins = {
 		.kind = slot->bin_kind,.column = rows->cols[slot->col[0]],
 		.group = groups_of_rows(query, rows),
-		.width = slot->width,.n = slot->bin_n,.lo = slot->lo,.hi = slot->hi,
+		.width = slot->width,.n = slot->bin_n,.formula = (int) slot->formula,.lo = slot->lo,.hi = slot->hi,
 		.thresholds = (const double *) query->thresholds.at + slot->thresholds
 	};
 

@@ -185,7 +185,7 @@ slot_bins_kernel(SlotBins b, int64_t nrows, int32_t *out)
 		if (group >= 0 && is_valid(b.column, i) && (b.filter == nullptr || b.filter[i]))
 		{
 			if (b.kind == WIRE_BIN_UNIFORM)
-				bin = gpuagg_bin_uniform(load_double(b.column, i), b.lo, b.hi, b.n);
+				bin = gpuagg_bin_uniform(load_double(b.column, i), b.lo, b.hi, b.n, b.formula);
 			else
 				bin = gpuagg_bin_thresholds(load_double(b.column, i), b.thresholds, b.n);
 			bin += group * b.width;

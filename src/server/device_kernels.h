@@ -74,6 +74,7 @@ typedef struct SlotBins
 	const int32_t *group;		/* of each row; NULL: 0 */
 	int			width;
 	int			n;
+	int			formula;		/* GpuaggBinFormula, of WIRE_BIN_UNIFORM */
 	double		lo,
 				hi;
 	const double *thresholds;

@@ -91,7 +91,7 @@ my %make;
 		push @form, 'extract(' . pick(qw(day month year dow)) . " FROM $date)::int", "($date - date '2000-01-01')" if $date;
 		push @form, "position('1' in $text)", "ascii(lower($text))", "char_length(replace($text, 'a', '\xc3\xa4\xc3\xa4'))" if $text;
 		push @form, 'extract(' . pick(qw(epoch day hour)) . ' FROM ' . $make{span}->(0, @c) . ')::int8' if chance(0.2);
-		push @form, "width_bucket($float, -10, 100, 20)" if $float && chance(0.5);
+		push @form, "width_bucket($float, " . pick('-10, 100, 20', '100, -10, 33', '0, 1, 10', '0.7, 0.1, 6') . ')' if $float && chance(0.5);
 		return pick(@form);
 	},
 	num => sub {

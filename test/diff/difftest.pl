@@ -106,7 +106,7 @@ sub version_text
 sub variant_settings
 {
 	my ($variant, $query, $scan) = @_;
-	my @common = ('statement_timeout = 60000', @{ $query->{settings} // [] });
+	my @common = ('statement_timeout = 600000', @{ $query->{settings} // [] });
 
 	return [ @common, 'gpuagg.enabled = off', @{ Forms::core_settings($query) } ] if $variant eq 'core';
 	return [ @common, "gpuagg.require = 'forbid'", @{ Forms::core_settings($query) } ] if $variant eq 'plain';

@@ -41,9 +41,7 @@ if [[ -z ${PGHOST:-} ]]; then
 	pg_need && { [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install; } || exit 1
 	settings=("shared_preload_libraries='gpuagg'" max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off)
 	if [[ -n $server ]]; then
-		program=$(mktemp "$pg_tmp/gpuagg-server.XXXXXX")
-		trap 'pg_stop; rm -f "$program"' EXIT
-		install -m 755 "$server" "$program" || exit 2
+		program=$(pg_server "$server") || exit 2
 		settings+=("gpuagg.server_program='$program'")
 	fi
 	pg_start "${settings[@]}" || exit 1
@@ -53,10 +51,7 @@ elif [[ -n $server ]]; then
 fi
 if [[ -n $server ]]; then
 	psql -Xqc 'CREATE EXTENSION gpuagg'
-	for _ in $(seq 400); do
-		[[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]] && break
-		sleep 0.05
-	done
+	pg_await_server || exit 1
 	export PGOPTIONS='-c gpuagg.engine=cuda'
 fi
 mkdir -p "$results"

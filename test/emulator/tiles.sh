@@ -16,7 +16,7 @@ psql -Xq -v ON_ERROR_STOP=1 <<-'EOF' || exit 1
 		FROM generate_series(1, 20000) i;
 	VACUUM (ANALYZE) tiles;
 EOF
-for _ in $(seq 400); do
+for _ in $(seq 6000); do
 	[[ $(psql -XAtqc 'SELECT state FROM gpuagg_devices() LIMIT 1') == ready ]] && break
 	sleep 0.05
 done

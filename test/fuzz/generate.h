@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "operators/bins.h"
 #include "operators/hll.h"
 #include "protocol.h"
 #include "unit.h"
@@ -101,6 +102,7 @@ make_bins(Connection *c, WireSlot *slot)
 		slot->width = slot->bin_n + 2;
 		slot->lo = -random_unit() * 100;
 		slot->hi = random_unit() * 100 + 1;
+		slot->formula = between(0, GPUAGG_BIN_FORMULAS - 1);
 		return;
 	}
 	slot->bin_kind = WIRE_BIN_THRESHOLDS;

@@ -103,11 +103,11 @@ SELECT width_bucket(1::float8, 0, 1, 0);
 SELECT width_bucket(1::float8, 0, 'Infinity', 5);
 
 -- drawn
-SELECT * FROM gpu_histogram_bins(-5, 80, (SELECT up FROM plain WHERE k = 0));
+SELECT bin, round(lower::numeric, 12) AS lower, round(upper::numeric, 12) AS upper, count, bar FROM gpu_histogram_bins(-5, 80, (SELECT up FROM plain WHERE k = 0));
 SELECT * FROM gpu_histogram_bins(3, 0, ARRAY[1, 2, 4, 8, 0]);
-SELECT * FROM gpu_histogram_bins(0, 1, ARRAY[0, -1.5, 'NaN', 'Infinity', NULL, 2.5]::float8[]);
+SELECT bin, round(lower::numeric, 12) AS lower, round(upper::numeric, 12) AS upper, count, bar FROM gpu_histogram_bins(0, 1, ARRAY[0, -1.5, 'NaN', 'Infinity', NULL, 2.5]::float8[]);
 SELECT bin, count, length(bar) FROM gpu_histogram_bins(0, 1, ARRAY[0, 1, 1000000, 500000, 0]::int8[]);
-SELECT * FROM gpu_histogram_bins(-1.7e308, 1.7e308, ARRAY[0, 1, 1, 1, 0]::int8[]);
+SELECT bin, round((lower / 1e307)::numeric, 12) AS lower, round((upper / 1e307)::numeric, 12) AS upper, count FROM gpu_histogram_bins(-1.7e308, 1.7e308, ARRAY[0, 1, 1, 1, 0]::int8[]);
 SELECT * FROM gpu_histogram_bins(0, 1, NULL::int8[]);
 SELECT pg_typeof(count) FROM gpu_histogram_bins(0, 1, ARRAY[0, 1, 0]::float8[]) LIMIT 1;
 SELECT * FROM gpu_histogram_bins(0, 1, ARRAY[1, 2]::int8[]);

@@ -9,8 +9,8 @@ SELECT * FROM gpu_histogram_bins('{-Infinity, 3, Infinity, NaN}'::float8[], '{0,
 SELECT * FROM gpu_histogram_bins('{1}'::float8[], (SELECT gpu_histogram(x, '{1}'::float8[]) FROM generate_series(0, 3) x));
 SELECT * FROM gpu_histogram_bins('{1}'::float8[], NULL::int8[]);
 -- with the number of bins
-SELECT bin, lower, upper, count FROM gpu_histogram_bins(0, 10, 2, ARRAY[1, 2, 3, 4]::int8[]);
-SELECT bin, lower, upper, count FROM gpu_histogram_bins(10, 0, 2, ARRAY[1, 2, 3, 4]::float8[]);
+SELECT bin, round(lower::numeric, 12) AS lower, round(upper::numeric, 12) AS upper, count FROM gpu_histogram_bins(0, 10, 2, ARRAY[1, 2, 3, 4]::int8[]);
+SELECT bin, round(lower::numeric, 12) AS lower, round(upper::numeric, 12) AS upper, count FROM gpu_histogram_bins(10, 0, 2, ARRAY[1, 2, 3, 4]::float8[]);
 
 -- every value is within the bounds of its bin
 SELECT count(*), count(*) FILTER (WHERE h.count = 1 AND x >= lower AND x < upper) AS right

@@ -354,7 +354,7 @@ sub settle
 {
 	my ($self) = @_;
 
-	$self->run('SET client_min_messages = error \; SET statement_timeout = 20000 \; SET lock_timeout = 2000');
+	$self->run('SET client_min_messages = error \; SET statement_timeout = 120000 \; SET lock_timeout = 2000');
 	return;
 }
 

@@ -293,7 +293,7 @@ sub settle
 {
 	my ($self) = @_;
 
-	$self->run('SET client_min_messages = error \; SET statement_timeout = 20000 \; SET lock_timeout = 1000');
+	$self->run('SET client_min_messages = error \; SET statement_timeout = 120000 \; SET lock_timeout = 1000');
 	$self->run("SELECT gid FROM pg_prepared_xacts WHERE gid LIKE '$self->{name} %'");
 	$self->run(map { pick('COMMIT', 'ROLLBACK') . " PREPARED '$_->[0]'" } @{ $self->{rows} });
 	return;

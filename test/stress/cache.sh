@@ -8,7 +8,8 @@
 # With --server, readers ask the GPU engine, by that server program, which is killed and
 # stopped now and then and is given other limits of memory.
 #
-# The time is divided among rounds, one for each cache_memory of the list (default "256 8 2").
+# The time is divided among rounds, one for each cache_memory of the list (default "256 8 2").  There are more of them
+# while nothing was seen of what the test is about, as on a busy machine.
 # A round: tables, a standby, half of the sessions write and half read; a backend
 # is killed at 40 % of the time, the server crashes at 55 %, and at 70 % the standby is promoted
 # and gets a writer of its own.  PG_CONF has settings (test/pg.sh).  What the sessions
@@ -34,11 +35,9 @@ while [[ $# -gt 1 ]]; do
 done
 results=$top/test/results/stress
 failed=0
-[[ -z $server || -x $server ]] || { echo "no program: $server"; exit 2; }
 settings=("shared_preload_libraries='gpuagg'" jit=off max_worker_processes=16 max_parallel_workers=6 max_prepared_transactions=40
 	max_connections=80 shared_buffers=96MB wal_level=replica max_standby_streaming_delay=500ms wal_keep_size=1GB
 	restart_after_crash=on allow_in_place_tablespaces=on autovacuum_naptime=1s deadlock_timeout=200ms)
-[[ -z $server ]] || settings+=("gpuagg.server_program='$server'" gpuagg.server_timeout=1000)
 
 fail() {
 	echo "not ok $1"
@@ -119,6 +118,7 @@ round() {
 	mkdir "$pg_root/copy"
 	chmod 777 "$pg_root/copy"
 	perl "$here/cache.pl" setup --directory "$pg_root/copy" --seed "$seed" || { fail setup; return; }
+	[[ -z $server ]] || pg_await_server || { fail "no GPU server"; return; }
 	if [[ $(psql -XAtqc 'SHOW wal_level') == minimal ]]; then
 		standby=
 	else
@@ -162,6 +162,10 @@ finish() {
 trap finish EXIT
 
 pg_need && { [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install; } || exit 1
+if [[ -n $server ]]; then
+	server=$(pg_server "$server") || exit 2
+	settings+=("gpuagg.server_program='$server'" gpuagg.server_timeout=1000)
+fi
 rm -rf "$results"
 mkdir -p "$results"
 read -ra rounds <<<"$memory"
@@ -171,15 +175,28 @@ for mb in "${rounds[@]}"; do
 	round "$mb"
 done
 
-# What was counted, and was it enough to say something?
-cat "$results"/*/*.log | sed -n 's/^count //p' | awk -F': ' '{ n[$1] += $2 } END { for (what in n) print what ": " n[what] }' |
-	sort >"$results/counts"
+# What was counted, to say something?  Sets missing.
+count() {
+	local what needed=(queries 'visibility map' lsn built)
+
+	missing=()
+	cat "$results"/*/*.log | sed -n 's/^count //p' | awk -F': ' '{ n[$1] += $2 } END { for (what in n) print what ": " n[what] }' |
+		sort >"$results/counts"
+	[[ -z $server ]] || needed=(queries 'at the GPU server' 'GPU memory')
+	grep -qE '^reader queries: ([5-9][0-9]{2}|[0-9]{4,})' "$results/counts" && needed+=(changed 'old snapshots' 'own changes')
+	for what in "${needed[@]}"; do
+		grep -q "^reader $what: [1-9]" "$results/counts" || missing+=("$what")
+	done
+}
+
+count
+for ((more = 0; more < 10 && failed == 0 && ${#missing[@]} > 0; more++)); do
+	round "${rounds[more % ${#rounds[@]}]}"
+	count
+done
 sed 's/^/# /' "$results/counts"
-needed=(queries 'visibility map' lsn built)
-[[ -z $server ]] || needed=(queries 'at the GPU server' 'GPU memory')
-grep -qE '^reader queries: ([5-9][0-9]{2}|[0-9]{4,})' "$results/counts" && needed+=(changed 'old snapshots' 'own changes')
-for what in "${needed[@]}"; do
-	grep -q "^reader $what: [1-9]" "$results/counts" || fail "none of: $what"
+for what in ${missing[@]+"${missing[@]}"}; do
+	fail "none of: $what"
 done
 [[ $failed == 0 ]] && echo "ok no answer differs" || echo "not ok stress"
 exit $failed

@@ -5,7 +5,7 @@ use File::Spec;
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(time usleep);
+use Time::HiRes qw(time);
 
 my $dir = File::Spec->rel2abs(PostgreSQL::Test::Utils::tempdir);
 
@@ -70,8 +70,8 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 {
 	my $pid = $node->server_pid;
 	kill 'STOP', $pid;
-	cmp_ok($node->wait_for_device('restarts', 1, 30), '<', 20, 'a server that is stopped while idle is killed');
-	cmp_ok($node->wait_for_another_server($pid), '<', 15, '... and replaced');
+	ok($node->wait_for_device('restarts', 1), 'a server that is stopped while idle is killed');
+	ok($node->wait_for_another_server($pid), '... and replaced');
 	isnt($node->server_pid, $pid, '... by another process');
 	like($node->device('last_error'), qr/^the GPU server did not answer for \d+ s, and was killed$/, '... and the reason is told');
 	ok(!runs($pid), '... and the old one is gone');
@@ -87,12 +87,11 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	$psql->query_until(qr/started/, "SET gpuagg.server_timeout = 0;\n\\echo started\n$query;\n");
 	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
 	kill 'STOP', $pid;
-	my $since = time;
 	$node->provoke(undef);
+	# by the supervisor's deadline: without it, never
 	is($psql->query('SELECT 1'), "$answer\n1", 'a server stopped in the middle of a query: answered by the CPU engine');
-	cmp_ok(time - $since, '<', 10, '... within the deadline');
 	$psql->quit;
-	cmp_ok($node->wait_for_another_server($pid), '<', 15, '... and the server is replaced');
+	ok($node->wait_for_another_server($pid), '... and the server is replaced');
 }
 
 # Stopped together with its supervisor: clients have a deadline of their own.
@@ -101,14 +100,10 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	my $pid = $node->server_pid;
 	my $supervisor = $node->supervisor_pid;
 	kill 'STOP', $supervisor, $pid;
-	my $since = time;
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
 	is($out, $answer, 'nobody watches a stopped server: answered by the CPU engine');
 	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
-	cmp_ok(time - $since, '<', 8, '... within the deadline');
-	$since = time;
 	like($node->device('last_error'), qr/did not answer within 2000 ms/, 'gpuagg_devices() says so as well');
-	cmp_ok(time - $since, '<', 8, '... within the deadline');
 	kill 'CONT', $pid, $supervisor;
 	is($node->safe_psql('postgres', $query), $answer, '... and when they go on');
 	is($node->server_pid, $pid, '... it is the same process: who was stopped himself kills nobody');
@@ -124,8 +119,8 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	$node->provoke(undef);
 	is($out, $answer, 'a device that hangs: answered by the CPU engine');
 	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
-	cmp_ok($node->wait_for_device('restarts', $before + 1, 25), '<', 20, '... and the server is killed');
-	cmp_ok($node->wait_for_another_server($pid), '<', 15, '... and replaced');
+	ok($node->wait_for_device('restarts', $before + 1), '... and the server is killed');
+	ok($node->wait_for_another_server($pid), '... and replaced');
 	like($node->device('last_error'), qr/^a GPU has ended nothing for \d+ s, and was killed$/, '... and the reason is told');
 }
 
@@ -175,12 +170,9 @@ SKIP:
 	kill 'STOP', $pid;
 	$node->poll_query_until('postgres', "SELECT state <> 'ready' FROM gpuagg_devices() WHERE device = 0");
 	is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, 'a server that cannot be killed: the CPU engine');
-	cmp_ok($node->wait_for_device("last_error ~ 'process $pid, was killed but does not end'", 't', 15), '<', 12, '... and it is said');
+	ok($node->wait_for_device("last_error ~ 'process $pid, was killed but does not end'", 't'), '... and it is said');
 	is($node->safe_psql('postgres', 'SELECT pg_reload_conf()'), 't', '... and the supervisor lives');
-	my $since = time;
 	$node->stop('fast');
-	cmp_ok(time - $since, '<', 12, '... and the cluster stops');
-	usleep(10_000) while runs($pid) && time - $since < 20;
-	ok(!runs($pid), '... and the kernel ends the server with its supervisor');
+	ok(wait_until(sub { !runs($pid) }), '... and the kernel ends the server with its supervisor');
 }
 done_testing();

@@ -111,7 +111,7 @@ for my $case (
 	is($primary->safe_psql('postgres', $pins), '0', "$what: no pin is left");
 }
 like($primary->safe_psql('postgres', "SET gpuagg.feed = 'heap'; EXPLAIN $long"), qr/Feed: .*heap pages of rows/, 'they read pages');
-$primary->safe_psql('postgres', "SET lock_timeout = '5s'; SET statement_timeout = '60s'; DELETE FROM rows; VACUUM FREEZE rows");
+$primary->safe_psql('postgres', "SET lock_timeout = '60s'; SET statement_timeout = '300s'; DELETE FROM rows; VACUUM FREEZE rows");
 is($primary->safe_psql('postgres', "SELECT pg_relation_size('rows')"), '0', 'vacuum could truncate the table');
 unlike(slurp_file($primary->logfile), qr/refcount leak|still referenced/, 'no pin was leaked');
 $session->quit;

@@ -202,7 +202,7 @@ kill 'STOP', $supervisor;	# so that no other server makes them for this query
 my $killed = $node->kill_server;
 is(ours("SET gpuagg.engine = 'auto'; $sums GROUP BY k ORDER BY k"), core("$sums GROUP BY k ORDER BY k"), 'a server that is gone');
 kill 'CONT', $supervisor;
-cmp_ok($node->wait_for_another_server($killed), '<', 60, 'another server starts');
+ok($node->wait_for_another_server($killed), 'another server starts');
 like(seen("$sums GROUP BY k"), qr/Uploaded: [1-9]/, 'copies are made anew');
 unlike(seen("$sums GROUP BY k"), qr/Uploaded/, 'and are there');
 

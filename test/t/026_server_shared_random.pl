@@ -78,7 +78,7 @@ foreach my $node (@nodes)
 {
 	my $name = $node->name;
 	is($node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status'), 0, "$name: the server is the first one");
-	ok($node->wait_for_devices('sum(sessions)', 0, 20), "$name: no session is left");
+	ok($node->wait_for_devices('sum(sessions)', 0), "$name: no session is left");
 	cmp_ok($node->safe_psql('postgres', "SELECT sum(calls) FROM gpuagg_stats WHERE event = 'taken' AND engine = 'cuda'"), '>', 5, "$name: at the server");
 	$node->safe_psql('postgres', 'DROP TABLE rows');
 }

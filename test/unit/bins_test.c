@@ -1,7 +1,8 @@
 /*
  * bins_test.c
- *	  The bins of histograms against a formulation of their own: a value is in
- *	  bin i if it lies between edges i - 1 and i.
+ *	  The bins of histograms against formulations of their own: a value is in
+ *	  bin i if it lies between edges i - 1 and i; and where that depends on
+ *	  rounding, each step of core's formula in a wider arithmetic, rounded.
  */
 #include "unit.h"
 
@@ -38,10 +39,64 @@ uniform_by_edges(void)
 		double		hi = lo + (random_below(2) ? 1 : -1) * n * width;
 		double		x = lo + (double) (random_below(4 * n * 16) - 2 * n * 16) * width / 16;
 
-		CHECK(gpuagg_bin_uniform(x, lo, hi, n) == bin_by_edges(x, lo, hi, n),
-			  "%g in %g .. %g by %d: %d, by edges %d", x, lo, hi, n,
-			  gpuagg_bin_uniform(x, lo, hi, n), bin_by_edges(x, lo, hi, n));
+		for (int f = 0; f < GPUAGG_BIN_FORMULAS; f++)
+			CHECK(gpuagg_bin_uniform(x, lo, hi, n, f) == bin_by_edges(x, lo, hi, n),
+				  "%g in %g .. %g by %d: %d, by edges %d", x, lo, hi, n,
+				  gpuagg_bin_uniform(x, lo, hi, n, f), bin_by_edges(x, lo, hi, n));
 	}
+}
+
+/* The bin of x by steps in quadruple precision, each then rounded to a double. */
+static int
+bin_by_steps(double x, double lo, double hi, int n, int formula)
+{
+	__float128	sign = lo < hi ? 1 : -1;
+	double		from = (double) (sign * ((__float128) x - lo)),
+				width = (double) (sign * ((__float128) hi - lo));
+	int			bin;
+
+	if (from < 0)
+		return 0;
+	if (sign * x >= sign * hi)
+		return n + 1;
+	if (formula == GPUAGG_BINS_PRODUCT)
+		return (int) (double) ((__float128) (double) ((__float128) (double) ((__float128) n * from) / width) + 1);
+	bin = (int) (double) ((__float128) n * (double) ((__float128) from / width));
+	return bin == n ? n : bin + 1;
+}
+
+/* Between 0 and n bins of one unit: the bins of an edge and, if there are few, of the numbers just before and after it. */
+static void
+check_edge(int edge, int n, int units, int formula, int down)
+{
+	double		at = (double) edge / units;
+	double		x[] = {at, nextafter(at, -1), nextafter(at, 1e9)};
+	double		lo = down ? (double) n / units : 0,
+				hi = down ? 0 : (double) n / units;
+	int			before = down ? n - edge : edge;
+
+	for (int i = 0; i < (n > 300 ? 1 : 3); i++)
+	{
+		int			bin = gpuagg_bin_uniform(x[i], lo, hi, n, formula);
+		int			by_steps = bin_by_steps(x[i], lo, hi, n, formula);
+
+		CHECK(bin == by_steps, "%.17g in %g .. %g by %d, formula %d: %d, by steps %d", x[i], lo, hi, n, formula, bin, by_steps);
+		CHECK(bin == before || bin == before + 1, "%.17g in %g .. %g by %d, formula %d: %d", x[i], lo, hi, n, formula, bin);
+	}
+}
+
+/* Every integer, tenth and hundredth that is an edge of 1 to 2,000 bins. */
+static void
+decimal_edges(void)
+{
+	for (int n = 1; n <= 2000; n++)
+		for (int edge = 0; edge <= n; edge++)
+			for (int units = 1; units <= 100; units *= 10)
+				for (int f = 0; f < GPUAGG_BIN_FORMULAS; f++)
+				{
+					check_edge(edge, n, units, f, 0);
+					check_edge(edge, n, units, f, 1);
+				}
 }
 
 /* Any bounds, any value: a bin in range, and never one before that of a smaller value. */
@@ -67,16 +122,21 @@ uniform_in_range_and_monotone(void)
 		}
 		if (v[0] == v[1])
 			continue;
-		a = gpuagg_bin_uniform(v[2], v[0], v[1], n);
-		b = gpuagg_bin_uniform(v[3], v[0], v[1], n);
-		CHECK(a >= 0 && a <= n + 1, "%g in %g .. %g by %d: %d", v[2], v[0], v[1], n, a);
-		if (v[2] < v[3])
-			CHECK(v[0] < v[1] ? a <= b : a >= b, "%g and %g in %g .. %g by %d: %d and %d",
-				  v[2], v[3], v[0], v[1], n, a, b);
+		for (int f = 0; f < GPUAGG_BIN_FORMULAS; f++)
+		{
+			if (!gpuagg_bins_valid(v[0], v[1], n, f))
+				continue;
+			a = gpuagg_bin_uniform(v[2], v[0], v[1], n, f);
+			b = gpuagg_bin_uniform(v[3], v[0], v[1], n, f);
+			CHECK(a >= 0 && a <= n + 1, "%g in %g .. %g by %d: %d", v[2], v[0], v[1], n, a);
+			if (v[2] < v[3])
+				CHECK(v[0] < v[1] ? a <= b : a >= b, "%g and %g in %g .. %g by %d: %d and %d",
+					  v[2], v[3], v[0], v[1], n, a, b);
+		}
 	}
 }
 
-/* Answers of core's width_bucket(), which refuses only the NaN at the end. */
+/* Answers of core's width_bucket(), which refuses only the NaN: of release 15, and of those from 16 on. */
 static void
 uniform_examples(void)
 {
@@ -86,32 +146,48 @@ uniform_examples(void)
 					lo,
 					hi;
 		int			n,
-					bin;
+					product,	/* -1 where it overflows */
+					quotient;
 	}			example[] = {
-		{5.35, 0.024, 10.06, 5, 3},
-		{0, 0, 10, 5, 1},
-		{10, 0, 10, 5, 6},
-		{9.99999999, 0, 10, 5, 5},
-		{-1e-300, 0, 10, 5, 0},
-		{10, 10, 0, 5, 1},
-		{0, 10, 0, 5, 6},
-		{10.5, 10, 0, 5, 0},
-		{INFINITY, 0, 10, 5, 6},
-		{-INFINITY, 0, 10, 5, 0},
-		{INFINITY, 10, 0, 5, 0},
-		{0, -1e308, 1e308, 10, 6},
-		{-1e308, -1e308, 1e308, 10, 1},
-		{9.9e307, -1e308, 1e308, 10, 10},
-		{0, 1e308, -1e308, 10, 6},
-		{0.5, 0, 1, 2147483646, 1073741824},
-		{NAN, 0, 1, 4, 5},
-		{NAN, 1, 0, 4, 0},
+		{5.35, 0.024, 10.06, 5, 3, 3},
+		{0, 0, 10, 5, 1, 1},
+		{10, 0, 10, 5, 6, 6},
+		{9.99999999, 0, 10, 5, 5, 5},
+		{-1e-300, 0, 10, 5, 0, 0},
+		{10, 10, 0, 5, 1, 1},
+		{0, 10, 0, 5, 6, 6},
+		{10.5, 10, 0, 5, 0, 0},
+		{INFINITY, 0, 10, 5, 6, 6},
+		{-INFINITY, 0, 10, 5, 0, 0},
+		{INFINITY, 10, 0, 5, 0, 0},
+		{0, -1e308, 1e308, 10, -1, 6},
+		{-1e308, -1e308, 1e308, 10, -1, 1},
+		{9.9e307, -1e308, 1e308, 10, -1, 10},
+		{0, 1e308, -1e308, 10, -1, 6},
+		{0.5, 0, 1, 2147483646, 1073741824, 1073741824},
+		{NAN, 0, 1, 4, 5, 5},
+		{NAN, 1, 0, 4, 0, 0},
+		{29, 0, 100, 100, 30, 29},
+		{57, 0, 100, 100, 58, 57},
+		{0.29, 0, 1, 100, 29, 29},
+		{0.99999999999999989, 0, 1, 1, 2, 1},
+		{71, 100, 0, 100, 30, 29},
 	};
 
 	for (size_t i = 0; i < sizeof(example) / sizeof(example[0]); i++)
-		CHECK(gpuagg_bin_uniform(example[i].x, example[i].lo, example[i].hi, example[i].n) == example[i].bin,
-			  "example %zu: %d", i,
-			  gpuagg_bin_uniform(example[i].x, example[i].lo, example[i].hi, example[i].n));
+		for (int f = 0; f < GPUAGG_BIN_FORMULAS; f++)
+		{
+			int			expected = f == GPUAGG_BINS_PRODUCT ? example[i].product : example[i].quotient;
+			int			bin;
+
+			CHECK(gpuagg_bins_valid(example[i].lo, example[i].hi, example[i].n, f) == (expected >= 0), "example %zu", i);
+			if (expected < 0)
+				continue;
+			bin = gpuagg_bin_uniform(example[i].x, example[i].lo, example[i].hi, example[i].n, f);
+			CHECK(bin == expected, "example %zu, formula %d: %d", i, f, bin);
+		}
+	CHECK(!gpuagg_bins_valid(0, 1, 4, GPUAGG_BIN_FORMULAS), "a formula that we do not know");
+	CHECK(!gpuagg_bins_valid(0, 1e308, 2, GPUAGG_BINS_PRODUCT), "a product that overflows");
 }
 
 /* As many thresholds as are not above the value; NaN is above all numbers. */
@@ -143,6 +219,7 @@ int
 main(void)
 {
 	RUN("uniform bins by edges", uniform_by_edges);
+	RUN("uniform bins at decimal edges", decimal_edges);
 	RUN("uniform bins in range and monotone", uniform_in_range_and_monotone);
 	RUN("uniform bins as width_bucket", uniform_examples);
 	RUN("thresholds by counting", thresholds_by_counting);

@@ -177,6 +177,9 @@ queries(void)
 	QUERY(query.slots[2].hi = query.slots[2].lo);
 	QUERY(query.slots[2].lo = 0.0 / 0.0);
 	QUERY(query.slots[2].hi = 1.0 / 0.0);
+	QUERY(query.slots[2].lo = -1e308; query.slots[2].hi = 1e308);
+	QUERY(query.slots[2].formula = GPUAGG_BIN_FORMULAS);
+	QUERY(query.slots[2].formula = UINT32_MAX);
 	QUERY(query.slots[2].bin_n = 0; query.slots[2].width = 2);
 	QUERY(query.slots[2].monoid = MONOID_SUM_F64);
 	QUERY(query.slots[2].monoid = MONOID_REGR_F64; query.slots[2].col[1] = 1);

@@ -292,6 +292,7 @@ question_make(Question *t, const Model *m, Kind kind)
 			q->slots[1].bin_n = 6;
 			q->slots[1].width = 8;
 			q->slots[1].hi = 60;
+			q->slots[1].formula = GPUAGG_BINS_QUOTIENT;
 			break;
 		case MANY_SLOTS:
 			many_slots(t);
@@ -352,7 +353,7 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 			return 1;
 		case HISTOGRAM:
 			/* the bins below 30, weighted */
-			*sum = gpuagg_bin_uniform(model_value(m, r, COL_X, row), 0, 60, 6);
+			*sum = gpuagg_bin_uniform(model_value(m, r, COL_X, row), 0, 60, 6, GPUAGG_BINS_QUOTIENT);
 			return (int) model_value(m, r, COL_B, row);
 		case NOTHING_LEFT:
 			return 0;

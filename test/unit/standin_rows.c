@@ -80,7 +80,7 @@ reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 	{
 		x = standin_read_double(&row, 0);
 		bin = slot->bin_kind == WIRE_BIN_UNIFORM ?
-			gpuagg_bin_uniform(x, slot->lo, slot->hi, slot->bin_n) :
+			gpuagg_bin_uniform(x, slot->lo, slot->hi, slot->bin_n, (int) slot->formula) :
 			gpuagg_bin_thresholds(x, t, slot->bin_n);
 		row.col[0] = row.col[1];
 		row.col[1] = NULL;

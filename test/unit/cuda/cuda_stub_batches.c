@@ -58,7 +58,7 @@ device_slot_bins(const SlotBins *b, int64_t nrows, int32_t *out, gpuagg_stream s
 		if (group < 0 || !stub_is_valid(b->column.validity, i) || (b->filter && !b->filter[i]))
 			continue;
 		if (b->kind == WIRE_BIN_UNIFORM)
-			bin = gpuagg_bin_uniform(stub_load_double(&column, i), b->lo, b->hi, b->n);
+			bin = gpuagg_bin_uniform(stub_load_double(&column, i), b->lo, b->hi, b->n, b->formula);
 		else
 			bin = gpuagg_bin_thresholds(stub_load_double(&column, i), b->thresholds, b->n);
 		out[i] = group * b->width + bin;
