@@ -249,11 +249,13 @@ part_tap() {
 
 	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
 	perl=$pg_libdir/pgxs/src/test/perl
-	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin >/dev/null || fail "tap/server-standin (does not build)"
+	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin interrupt-probe >/dev/null ||
+		fail "tap/server-standin, tap/interrupt-probe (do not build)"
 	cp -r "$top"/test/t/. "$work"
 	standin=$(pg_server "$top/build/test/gpuagg-server") || fail "tap/server-standin (not installed)"
 	# what the tests read must be where "nobody" can enter
-	mkdir -p "$work/src"
+	mkdir -p "$work/build/test" "$work/src"
+	cp "$top/build/test/interrupt_probe.so" "$work/build/test/"
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"

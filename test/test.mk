@@ -110,6 +110,14 @@ build/test/gpuagg-server: $(STANDIN_OBJS)
 	@mkdir -p $(@D)
 	$(UNIT_LINK)
 
+# A library for TAP tests, which measures how long a backend computes without looking for interrupts.
+.PHONY: interrupt-probe
+interrupt-probe: build/test/interrupt_probe.so
+
+build/test/interrupt_probe.so: $(TOP)test/probe/interrupt_probe.c
+	@mkdir -p $(@D)
+	$(CC) -Wall -Wextra -Werror -Wno-unused-parameter $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@
+
 # Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
 .PHONY: fuzz-programs
 fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -426,6 +427,7 @@ aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	NullableDatum args[FUNC_MAX_ARGS + 1];
 	Datum		value;
 
+	CHECK_FOR_INTERRUPTS();
 	if (out->form != PARTIAL_RESULT)
 		return partial_value(out, groups, g, isnull);
 	if (direct_value(out, groups, g, &value, isnull))

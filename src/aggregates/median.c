@@ -16,6 +16,7 @@
 
 #include "aggregates/aggcall.h"
 #include "common/compat.h"
+#include "common/interruptible.h"
 #include "operators/select.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_median_transfn);
@@ -112,7 +113,7 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 	CHECK_FOR_INTERRUPTS();
 	codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
 	spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
-	for (int64 i = 0; i < state->n; i++)
+	INTERRUPTIBLE_FOR(i, 0, state->n)
 		codes[i] = select_code_f64(((double *) state->values)[i]);
 	ranks[0] = (state->n - 1) / 2;
 	ranks[1] = state->n / 2;

@@ -28,6 +28,7 @@
 #include "common/int.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/array.h"
 #include "utils/float.h"
@@ -514,6 +515,7 @@ gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
 	nulls = palloc(n * sizeof(bool));
 	for (int i = 0; i < n; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		nulls[i] = isnan(sketch->fractions[i]);
 		elements[i] = nulls[i] ? (Datum) 0 : Float8GetDatum(fraction_value(sketch, buckets, sketch->fractions[i]));
 	}

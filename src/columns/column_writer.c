@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
@@ -23,6 +24,8 @@ void
 column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec, int capacity,
 				   Arena *arena)
 {
+	/* large arrays of many columns take some time */
+	CHECK_FOR_INTERRUPTS();
 	col->type = spec->type;
 	col->scale = spec->scale;
 	col->values = alloc_column((size_t) capacity * column_width(spec->type));

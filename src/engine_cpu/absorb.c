@@ -29,10 +29,17 @@
 #define L1_BYTES (48 * 1024)
 #define MIN_SLICE 256
 
-/* Rows of a batch of fallback aggregates until the size of their states is known. */
+/* Most rows that are absorbed at a time, so that interrupts are looked for often; a multiple of 64. */
+#define MAX_SLICE 16384
+/* With fallback aggregates, until the size of their states is known. */
 #define FALLBACK_ROWS 64
-/* More rows than a batch has, a multiple of 64. */
-#define MAX_SLICE (1 << 20)
+
+/* Bins that are made for few rows, and for each row of many. */
+#define UNPROVEN_BINS (4.0 * 1024 * 1024)
+#define BINS_PER_ROW 64
+
+/* A group of more bytes stays in the table, when others no longer fit. */
+#define MOVED_BYTES ((size_t) 64 * 1024)
 
 /* Rows for the groups that are expected are reserved, in this share of the memory at most. */
 #define RESERVED_SHARE 4
@@ -99,12 +106,16 @@ extrapolate_groups(double d, double n)
 	return sqrt(lo * hi);
 }
 
-/* Bins that direct may use, now and as its range grows. */
+/*
+ * Bins that direct may use, now and as its range grows.  However much memory is allowed, and whatever was estimated, many bins
+ * must be worth it for the rows that have come.
+ */
 static int64
 most_bins(const CpuEngine *engine)
 {
 	double		bins = engine->env.mem_limit / 4.0 / sizeof(uint32);
 
+	bins = Min(bins, Max(UNPROVEN_BINS, BINS_PER_ROW * (double) engine->located));
 	if (engine->env.forced != STRATEGY_DIRECT)
 		bins = Min(bins, Max(65536.0, 16 * Max((double) engine->table->ngroups,
 											   engine->choice.bins)));
@@ -117,8 +128,10 @@ most_bins(const CpuEngine *engine)
 static uint64
 most_bits(const CpuEngine *engine, double groups)
 {
-	double		bits = Max(groups * GROUP_BITS, FEW_BITS);
+	double		bits;
 
+	groups = Min(groups, Max(GROUPS_UNPROVEN / 2, GROUPS_PER_GROUP * (double) engine->located));
+	bits = Max(groups * GROUP_BITS, FEW_BITS);
 	return (uint64) Min(Min(bits, engine->env.mem_limit * 0.75 * 8), PG_UINT32_MAX);
 }
 
@@ -135,7 +148,7 @@ static bool
 use_bits(CpuEngine *engine, const Batch *batch, double groups)
 {
 	if ((engine->env.forced != STRATEGY_AUTO && engine->env.forced != STRATEGY_DIRECT) ||
-		engine->table->nmissing > 0 || engine->rows != batch->nrows || !group_bits_possible(engine->spec))
+		engine->table->nmissing > 0 || engine->located != batch->nrows || !group_bits_possible(engine->spec))
 		return false;
 	engine->bits = group_bits_create(engine->cxt, engine->spec, engine->table->keys.ranges,
 									 most_bits(engine, groups), engine->table->batch_rows);
@@ -222,7 +235,10 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		engine->strategy = STRATEGY_HASH;	/* until memory is used up indeed */
 	table->max_bins = most_bins(engine);
 	if (engine->strategy == STRATEGY_DIRECT && !group_table_use_direct(table))
+	{
 		engine->strategy = STRATEGY_HASH;
+		snprintf(engine->choice.reason, sizeof(engine->choice.reason), "keys span too many values for few rows");
+	}
 	if (engine->strategy == STRATEGY_HASH && table->mode == TABLE_HASH)
 		group_table_use_hash(table, input.groups);
 	if (table->mode == TABLE_DIRECT || table->mode == TABLE_HASH)
@@ -254,6 +270,8 @@ cpu_budget(CpuEngine *engine)
 	size_t		used = group_table_memory(table) + fallbacks + files + bits;
 
 	engine->mem_peak = Max(engine->mem_peak, used);
+	/* states that have memory contexts of their own are measured here alone */
+	engine->reserved = reserve + (engine->fallbacks ? fallbacks - fallbacks_held(engine->fallbacks) : 0);
 	if (table->mode == TABLE_DIRECT)
 		engine->choice.bins = table->bins;
 	if (table->mode == TABLE_SINGLE || table->mode == TABLE_SEGMENTED)
@@ -262,6 +280,14 @@ cpu_budget(CpuEngine *engine)
 					   table->ngroups > 0 ? fallbacks / (double) table->ngroups : 0);
 	if (engine->chosen_from_data)
 		table->max_bins = Max(table->max_bins, most_bins(engine));
+}
+
+size_t
+cpu_states_limit(const CpuEngine *engine)
+{
+	size_t		taken = engine->reserved + group_table_memory(engine->table);
+
+	return engine->env.mem_limit > taken ? engine->env.mem_limit - taken : 0;
 }
 
 PartitionSet *
@@ -275,6 +301,7 @@ cpu_partitions(CpuEngine *engine)
 static void
 spill_row(CpuEngine *engine, const Batch *batch, int i)
 {
+	CHECK_FOR_INTERRUPTS();
 	row_record_write(&engine->record, engine->spec, batch, i);
 	partition_write_row(cpu_partitions(engine),
 						group_keys_spill_hash(&engine->table->keys, batch, i), &engine->record);
@@ -298,7 +325,6 @@ cpu_bypass(CpuEngine *engine, const Batch *batch)
 static void
 spill_batch(CpuEngine *engine, const Batch *batch)
 {
-	CHECK_FOR_INTERRUPTS();
 	cpu_bypass(engine, batch);
 	for (int i = 0; i < batch->nrows; i++)
 		spill_row(engine, batch, i);
@@ -338,13 +364,16 @@ spill_table(CpuEngine *engine)
 /*
  * Memory is used up and most rows have no group in the table, so that locating
  * them gains nothing: moves the groups to the partitions, and rows follow them
- * there without a lookup.
+ * there without a lookup.  Not where groups are so wide that to write one costs more than to look up many rows.
  */
 static void
 change_to_sort(CpuEngine *engine)
 {
-	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 ||
-		engine->table->keys.nwords == 0 || !fallbacks_spillable(engine->spec))
+	GroupTable *table = engine->table;
+	size_t		states = engine->fallbacks ? fallbacks_held(engine->fallbacks) : 0;
+
+	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 || table->keys.nwords == 0 ||
+		!fallbacks_spillable(engine->spec) || table->row_size + states / Max(table->ngroups, 1) > MOVED_BYTES)
 		return;
 	spill_table(engine);
 	engine->strategy = STRATEGY_SORT;
@@ -367,7 +396,26 @@ cpu_finish_partitions(CpuEngine *engine)
 
 /* ---- rows in ------------------------------------------------------------ */
 
-/* n rows of a batch, from a multiple of 64 rows; *cols has room for its columns. */
+/* n bits from bit `from` on. */
+static uint64 *
+slice_bits(uint64 *bits, int from, int n)
+{
+	int			shift = from % 64;
+	int			words = BITMAP_WORDS(n);
+	int			last = (from + n - 1) / 64;
+	uint64	   *slice;
+
+	if (bits == NULL || shift == 0)
+		return bits ? bits + from / 64 : NULL;
+	bits += from / 64;
+	last -= from / 64;
+	slice = palloc(words * sizeof(uint64));
+	for (int w = 0; w < words; w++)
+		slice[w] = bits[w] >> shift | (w < last ? bits[w + 1] << (64 - shift) : 0);
+	return slice;
+}
+
+/* n rows of a batch; *cols has room for its columns. */
 static Batch
 batch_slice(const Batch *batch, Column *cols, int from, int n)
 {
@@ -379,10 +427,8 @@ batch_slice(const Batch *batch, Column *cols, int from, int n)
 		cols[c].values = (char *) cols[c].values + (size_t) from * column_width(cols[c].type);
 		if (cols[c].narrow)
 			cols[c].narrow = (const char *) cols[c].narrow + (size_t) from * cols[c].narrow_width;
-		if (cols[c].validity)
-			cols[c].validity += from / 64;
-		if (cols[c].unrepresentable)
-			cols[c].unrepresentable += from / 64;
+		cols[c].validity = slice_bits(cols[c].validity, from, n);
+		cols[c].unrepresentable = slice_bits(cols[c].unrepresentable, from, n);
 		if (cols[c].unrepresentable_values)
 			cols[c].unrepresentable_values += from;
 		if (cols[c].codes)
@@ -394,30 +440,60 @@ batch_slice(const Batch *batch, Column *cols, int from, int n)
 }
 
 static void
-reduce(CpuEngine *engine, const Batch *batch)
+free_slice(const Batch *slice, int from)
 {
-	engine->base.errors |= slots_reduce(engine->slots, engine->table, batch);
-	if (engine->fallbacks)
-		fallbacks_advance(engine->fallbacks, engine->table, batch);
+	for (int c = 0; c < slice->ncols && from % 64 != 0; c++)
+	{
+		if (slice->cols[c].validity)
+			pfree(slice->cols[c].validity);
+		if (slice->cols[c].unrepresentable)
+			pfree(slice->cols[c].unrepresentable);
+	}
 }
 
+/*
+ * Reduces the rows, which are located; `known` groups were there before.  Where their states are too large to be all in memory,
+ * only the first rows: the groups of others are dropped, and the batch ends before these.
+ */
 static void
-absorb_slice(CpuEngine *engine, const Batch *batch)
+reduce(CpuEngine *engine, Batch *batch, uint32 known)
 {
 	GroupTable *table = engine->table;
 
+	if (engine->fallbacks)
+	{
+		int			n = fallbacks_advance(engine->fallbacks, table, batch, known, cpu_states_limit(engine));
+
+		if (n < batch->nrows)
+		{
+			group_table_cut(table, table->at[n] / table->row_cells, n);
+			batch->nrows = n;
+		}
+	}
+	engine->base.errors |= slots_reduce(engine->slots, table, batch);
+}
+
+/* Takes in a batch, or only its first rows, after which the table takes no new groups; returns how many. */
+static int
+absorb_slice(CpuEngine *engine, Batch *batch)
+{
+	GroupTable *table = engine->table;
+	uint32		known = table->ngroups;
+
 	CHECK_FOR_INTERRUPTS();
 	/* groups of other participants, which came before the first row, may be outside of the batch's ranges */
-	engine->chosen_from_data |= table->ngroups > 0;
+	engine->chosen_from_data |= known > 0;
 	cpu_budget(engine);
 	group_table_locate(table, batch);
+	reduce(engine, batch, known);
+	engine->located += batch->nrows;
 	for (int i = 0; i < table->nmissing; i++)
 		spill_row(engine, batch, table->missing[i]);
-	reduce(engine, batch);
 	if (!engine->chosen_from_data && (table->mode == TABLE_HASH || engine->env.forced))
 		choose_from_data(engine, batch);
 	else if (table->nmissing > batch->nrows - batch->nrows / 8)
 		change_to_sort(engine);
+	return batch->nrows;
 }
 
 int
@@ -446,6 +522,8 @@ slice_rows(const CpuEngine *engine)
 	const GroupTable *table = engine->table;
 	int			n = MAX_SLICE;
 
+	if (engine->bits || cpu_bypasses_table(engine))
+		return n;
 	if (engine->fallbacks)
 		n = cpu_fallback_rows(engine);
 	if (engine->chosen_from_data && (size_t) table->ngroups * table->row_size > L2_BYTES / 2)
@@ -456,41 +534,26 @@ slice_rows(const CpuEngine *engine)
 void
 cpu_absorb(CpuEngine *engine, const Batch *batch)
 {
-	Column	   *cols;
+	Column	   *cols = palloc(Max(batch->ncols, 1) * sizeof(Column));
 
-	if (cpu_absorb_bits(engine, batch))
-		return;
-	if (cpu_bypasses_table(engine))
-	{
-		spill_batch(engine, batch);
-		return;
-	}
-	if (engine->table->mode == TABLE_SINGLE || slice_rows(engine) >= batch->nrows)
-	{
-		absorb_slice(engine, batch);
-		return;
-	}
-	cols = palloc(Max(batch->ncols, 1) * sizeof(Column));
 	for (int from = 0; from < batch->nrows;)
 	{
 		int			n = Min(slice_rows(engine), batch->nrows - from);
 		Batch		slice = batch_slice(batch, cols, from, n);
 
-		absorb_slice(engine, &slice);
-		from += n;
-		if (cpu_bypasses_table(engine) && from < batch->nrows)
-		{
-			slice = batch_slice(batch, cols, from, batch->nrows - from);
+		if (cpu_bypasses_table(engine))
 			spill_batch(engine, &slice);
-			break;
-		}
+		else if (!cpu_absorb_bits(engine, &slice))
+			n = absorb_slice(engine, &slice);
+		free_slice(&slice, from);
+		from += n;
 	}
 	pfree(cols);
 }
 
 /*
  * Grouped input: how many rows may become groups before these are emitted?
- * Their states must fit the memory, and their offsets 32 bits; a multiple of 64.
+ * Their states must fit the memory, and their offsets 32 bits.
  */
 static int
 segment_rows(const CpuEngine *engine)
@@ -500,7 +563,7 @@ segment_rows(const CpuEngine *engine)
 
 	/* one group more is carried over from the rows before */
 	rows = Min(rows, NO_GROUP / table->row_cells - 1);
-	return Min(Max(rows, 64), MAX_SLICE) / 64 * 64;
+	return Min(Max(rows, 1), MAX_SLICE);
 }
 
 void
@@ -510,14 +573,18 @@ cpu_reduce_segments(CpuEngine *engine)
 	int			n = Min(segment_rows(engine), engine->batch.nrows - engine->batch_pos);
 	Column	   *cols = palloc(Max(engine->batch.ncols, 1) * sizeof(Column));
 	Batch		slice = batch_slice(&engine->batch, cols, engine->batch_pos, n);
+	uint32		known = table->ngroups;
 
 	CHECK_FOR_INTERRUPTS();
 	group_table_locate(table, &slice);
-	reduce(engine, &slice);
+	reduce(engine, &slice, known);
 	cpu_budget(engine);
-	engine->batch_pos += n;
+	engine->batch_pos += slice.nrows;
+	/* rows that were not taken belong to other groups */
+	engine->closed = slice.nrows < n;
 	engine->emit_pos = 0;
-	engine->emit_end = table->ngroups - 1;
+	engine->emit_end = table->ngroups - !engine->closed;
+	free_slice(&slice, engine->batch_pos - slice.nrows);
 	pfree(cols);
 }
 

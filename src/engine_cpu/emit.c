@@ -5,6 +5,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
@@ -106,6 +107,7 @@ cpu_write_group(CpuEngine *engine, int g)
 	const AggSpec *spec = engine->spec;
 	GroupBatch *groups = &engine->groups;
 
+	CHECK_FOR_INTERRUPTS();
 	for (int o = 0; o < spec->nfallbacks; o++)
 		if (spec->fallbacks[o].transtype == INTERNALOID && !groups->fallback_nulls[o][g])
 			groups->fallbacks[o][g] = fallbacks_serialize(engine->fallbacks, o,

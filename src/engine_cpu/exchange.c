@@ -22,6 +22,9 @@
 
 #define CACHE_LINE 64
 
+/* Memory that is mapped by one call. */
+#define MAPPED_BYTES ((ptrdiff_t) 64 * 1024 * 1024)
+
 bool
 cpu_exchanges_rows(const CpuEngine *engine)
 {
@@ -69,6 +72,8 @@ count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32
 	memset(counts, 0, sink->nparts * sizeof(uint32));
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
+		if (g % EXCHANGE_ROWS == 0)
+			CHECK_FOR_INTERRUPTS();
 		part[g] = group_part(sink, group_keys_row_hash(&table->keys, group_row(table, g)));
 		counts[part[g]]++;
 	}
@@ -88,14 +93,21 @@ streams_rows(size_t size)
 #endif
 }
 
-/* Has the pages of new memory mapped at once: what faults bring into the caches, page by page, is of no use for streams. */
+/*
+ * Has the pages of new memory mapped at once: what faults bring into the caches, page by page, is of no use for streams.
+ * A call cannot be interrupted, so that each maps only some of it.
+ */
 static void
 map_pages(char *start, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
 	char	   *page = (char *) TYPEALIGN_DOWN(sysconf(_SC_PAGESIZE), (uintptr_t) start);
 
-	(void) madvise(page, start + size - page, MADV_POPULATE_WRITE);
+	for (; page < start + size; page += MAPPED_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		(void) madvise(page, Min(MAPPED_BYTES, start + size - page), MADV_POPULATE_WRITE);
+	}
 #endif
 }
 
@@ -189,6 +201,7 @@ spill_row(CpuEngine *engine, char *row)
 	GroupTable *table = engine->table;
 	GroupBatch *group = &engine->spilled;
 
+	CHECK_FOR_INTERRUPTS();
 	if (group->slots == NULL)
 	{
 		MemoryContext old = MemoryContextSwitchTo(engine->cxt);

@@ -14,6 +14,7 @@
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/nodeAgg.h"
+#include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/expandeddatum.h"
 #include "utils/fmgroids.h"
@@ -39,6 +40,12 @@ typedef struct FallbackCall
 {
 	Seen		seen;
 	AggStep		step;			/* or NULL */
+
+	/* of one batch */
+	bool		skipped;		/* no row counts */
+	bool		uses_seen;
+	const Column *first;		/* argument, or NULL */
+
 	AggStatePerTransData pertrans;
 	FunctionCallInfo trans;
 	FunctionCallInfo combine;
@@ -66,8 +73,26 @@ prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collat
 	return fcinfo;
 }
 
+/*
+ * A context for states, in the current memory context.  Its blocks are small compared to the memory, as in core's, so that what
+ * has been allocated is about what states take.
+ */
+static ExprContext *
+create_states_context(size_t mem_limit)
+{
+	ExprContext *states = CreateStandaloneExprContext();
+	Size		block = ALLOCSET_DEFAULT_INITSIZE;
+
+	while (block < ALLOCSET_DEFAULT_MAXSIZE && block * 32 <= mem_limit)
+		block *= 2;
+	MemoryContextDelete(states->ecxt_per_tuple_memory);
+	states->ecxt_per_tuple_memory = AllocSetContextCreate(states->ecxt_per_query_memory, "gpuagg states",
+														  ALLOCSET_DEFAULT_MINSIZE, ALLOCSET_DEFAULT_INITSIZE, block);
+	return states;
+}
+
 FallbackWork *
-fallbacks_create(const AggSpec *spec, MemoryContext cxt)
+fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	FallbackWork *work = palloc0(sizeof(FallbackWork));
@@ -75,9 +100,9 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt)
 	work->spec = spec;
 	work->aggstate = makeNode(AggState);
 	work->temp = CreateStandaloneExprContext();
-	work->states = CreateStandaloneExprContext();
-	work->carry[0] = CreateStandaloneExprContext();
-	work->carry[1] = CreateStandaloneExprContext();
+	work->states = create_states_context(mem_limit);
+	work->carry[0] = create_states_context(mem_limit);
+	work->carry[1] = create_states_context(mem_limit);
 	work->aggstate->tmpcontext = work->temp;
 	work->aggstate->curaggcontext = work->states;
 	work->calls = palloc0(spec->nfallbacks * sizeof(FallbackCall));
@@ -267,47 +292,86 @@ was_seen(Seen *seen, uint32 at, uint32 number)
 
 StaticAssertDecl(SEEN_PLACES == 1 << (64 - 50), "places are the upper bits of a product");
 
-void
-fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch)
+static void
+begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 {
 	for (int o = 0; o < work->spec->nfallbacks; o++)
 	{
 		const FallbackAgg *fallback = &work->spec->fallbacks[o];
-		FunctionCallInfo fcinfo = work->calls[o].trans;
+		FallbackCall *call = &work->calls[o];
 
-		const Column *first = fallback->nargs > 0 ? &batch->cols[fallback->argcol[0]] : NULL;
-		bool		seen;
-
-		if (fallback->filter >= 0 && column_is_false(&batch->cols[fallback->filter]))
-			continue;
-		if (fallback->unrepresentable_only && !first->unrepresentable)
-			continue;
-		seen = first && begin_seen(work, &work->calls[o].seen, table, first);
-		for (int i = 0; i < batch->nrows; i++)
-		{
-			uint32		at = table->at[i];
-			FallbackState *state;
-
-			if (at == NO_GROUP || !row_counts(fallback, batch, i))
-				continue;
-			if (seen && !column_is_null(first, i) && was_seen(&work->calls[o].seen, at, first->codes[i]))
-				continue;
-			state = &group_fallbacks(table, group_row_at(table, at))[o];
-			if (work->calls[o].step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
-				work->calls[o].step(state->value, argument(first, i)))
-				continue;
-			for (int a = 0; a < fallback->nargs; a++)
-			{
-				const Column *col = &batch->cols[fallback->argcol[a]];
-
-				bool		isnull = column_is_null(col, i);
-
-				fcinfo->args[a + 1].isnull = isnull;
-				fcinfo->args[a + 1].value = isnull ? (Datum) 0 : argument(col, i);
-			}
-			advance(work, o, fcinfo, states_context(work, table, at), state);
-		}
+		call->first = fallback->nargs > 0 ? &batch->cols[fallback->argcol[0]] : NULL;
+		call->skipped = (fallback->filter >= 0 && column_is_false(&batch->cols[fallback->filter])) ||
+			(fallback->unrepresentable_only && !call->first->unrepresentable);
+		call->uses_seen = !call->skipped && call->first && begin_seen(work, &call->seen, table, call->first);
 	}
+}
+
+/* Row i of the batch, which begin_batch has seen, advances the state of its group. */
+static inline void
+advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall *call, const Column *first,
+			GroupTable *table, const Batch *batch, int i)
+{
+	FunctionCallInfo fcinfo = call->trans;
+	uint32		at = table->at[i];
+	FallbackState *state;
+
+	if (at == NO_GROUP || !row_counts(fallback, batch, i))
+		return;
+	if (call->uses_seen && !column_is_null(first, i) && was_seen(&call->seen, at, first->codes[i]))
+		return;
+	state = &group_fallbacks(table, group_row_at(table, at))[o];
+	if (call->step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
+		call->step(state->value, argument(first, i)))
+		return;
+	for (int a = 0; a < fallback->nargs; a++)
+	{
+		const Column *col = &batch->cols[fallback->argcol[a]];
+		bool		isnull = column_is_null(col, i);
+
+		fcinfo->args[a + 1].isnull = isnull;
+		fcinfo->args[a + 1].value = isnull ? (Datum) 0 : argument(col, i);
+	}
+	/* a call may take long, as one that compares the thresholds of a histogram */
+	CHECK_FOR_INTERRUPTS();
+	advance(work, o, fcinfo, states_context(work, table, at), state);
+}
+
+int
+fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uint32 known, size_t limit)
+{
+	uint32		next = known * table->row_cells;
+
+	begin_batch(work, table, batch);
+	if (table->ngroups == known)
+	{
+		for (int o = 0; o < work->spec->nfallbacks; o++)
+		{
+			const FallbackAgg *fallback = &work->spec->fallbacks[o];
+			FallbackCall *call = &work->calls[o];
+			const Column *first = call->first;
+
+			for (int i = 0; i < batch->nrows && !call->skipped; i++)
+				advance_row(work, o, fallback, call, first, table, batch, i);
+		}
+		return batch->nrows;
+	}
+	/* all states of a group before there are any of the next one */
+	for (int i = 0; i < batch->nrows; i++)
+	{
+		uint32		at = table->at[i];
+
+		if (at != NO_GROUP && at >= next)
+		{
+			if (at > 0 && fallbacks_held(work) > limit)
+				return i;
+			next = at + table->row_cells;
+		}
+		for (int o = 0; o < work->spec->nfallbacks; o++)
+			if (!work->calls[o].skipped)
+				advance_row(work, o, &work->spec->fallbacks[o], &work->calls[o], work->calls[o].first, table, batch, i);
+	}
+	return batch->nrows;
 }
 
 /* ---- merging ------------------------------------------------------------ */
@@ -425,6 +489,14 @@ fallbacks_end_temp(FallbackWork *work)
 }
 
 /* ---- memory ------------------------------------------------------------- */
+
+size_t
+fallbacks_held(const FallbackWork *work)
+{
+	return work->states->ecxt_per_tuple_memory->mem_allocated +
+		work->carry[0]->ecxt_per_tuple_memory->mem_allocated +
+		work->carry[1]->ecxt_per_tuple_memory->mem_allocated;
+}
 
 size_t
 fallbacks_memory(const FallbackWork *work)

@@ -135,9 +135,14 @@ extern void slots_reset(SlotWork *work);
 
 typedef struct FallbackWork FallbackWork;
 
-extern FallbackWork *fallbacks_create(const AggSpec *spec, MemoryContext cxt);
+extern FallbackWork *fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit);
 extern void fallbacks_init_row(void *arg, char *row);
-extern void fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch);
+/*
+ * Advances the states of the rows' groups, of which the first `known` were there before these rows were located.
+ * Ends before the first row of a new group, unless it is the table's first, once states hold more than `limit` bytes.
+ * Returns how many rows it has taken.
+ */
+extern int	fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uint32 known, size_t limit);
 extern void fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback,
 							  Datum value, bool isnull);
 /* Both may return temporary memory, which fallbacks_end_temp frees. */
@@ -145,6 +150,8 @@ extern Datum fallbacks_serialize(FallbackWork *work, int fallback, Datum value);
 extern Datum fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes);
 extern bool fallbacks_spillable(const AggSpec *spec);
 extern size_t fallbacks_memory(const FallbackWork *work);
+/* The same without the memory contexts that states may have: known at once. */
+extern size_t fallbacks_held(const FallbackWork *work);
 /* Segmented: frees the states of all groups but the last, which is about to become row 0. */
 extern void fallbacks_carry_last(FallbackWork *work);
 extern void fallbacks_reset(FallbackWork *work);
@@ -198,10 +205,12 @@ typedef struct CpuEngine
 	char		scanned[256];	/* the strategy by which rows were reduced, once parts are merged; else empty */
 
 	uint64		rows;
+	uint64		located;		/* of these in a table, and of rows read back */
 	uint64		batches;
 	uint64		emitted;		/* since the last reset; and moved to partitions: */
 	uint64		spilled_groups;
 	size_t		mem_peak;
+	size_t		reserved;		/* bytes of mem_limit that neither the table nor states may have, when last measured */
 	uint64		spilled_bytes;
 	int			spill_partitions;
 } CpuEngine;
@@ -228,6 +237,8 @@ extern void cpu_leave_bits(CpuEngine *engine, const char *why);
 extern void cpu_forget_groups(CpuEngine *engine);
 /* Sets how many groups the table may have now. */
 extern void cpu_budget(CpuEngine *engine);
+/* With fallback aggregates, after cpu_budget: what their states may hold (fallbacks_held) until no new group may come. */
+extern size_t cpu_states_limit(const CpuEngine *engine);
 /* The set of what has no place in the table, made when first needed. */
 extern PartitionSet *cpu_partitions(CpuEngine *engine);
 /* Moves its files to engine->pending. */

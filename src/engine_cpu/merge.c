@@ -131,6 +131,45 @@ write_group(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
 	pfree(values);
 }
 
+/* Group g of `groups` goes to the partition of its key, that of row i of engine->keys. */
+static void
+spill_group(CpuEngine *engine, const GroupBatch *groups, int g, int i, bool live)
+{
+	write_group(engine, groups, g, live);
+	partition_write_group(cpu_partitions(engine), group_keys_spill_hash(&engine->table->keys, &engine->keys, i),
+						  &engine->record);
+}
+
+/* Combines groups from `from` on, whose keys were located, of which the first `known` were there before. */
+static void
+combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 known, bool live)
+{
+	GroupTable *table = engine->table;
+	bool		bounded = engine->fallbacks && table->mode != TABLE_SEGMENTED;
+	uint32		next = known * table->row_cells;
+	uint32		cut = NO_GROUP; /* rows from here on were dropped */
+
+	for (int i = 0; i < engine->keys.nrows; i++)
+	{
+		uint32		at = table->at[i];
+
+		CHECK_FOR_INTERRUPTS();
+		if (bounded && at != NO_GROUP && at >= next && at < cut)
+		{
+			if (at > 0 && fallbacks_held(engine->fallbacks) > cpu_states_limit(engine))
+			{
+				group_table_cut(table, at / table->row_cells, i);
+				cut = at;
+			}
+			next = at + table->row_cells;
+		}
+		if (at < cut)
+			combine_group(engine, groups, from + i, at, live);
+		else
+			spill_group(engine, groups, from + i, i, live);
+	}
+}
+
 static void
 merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 {
@@ -142,6 +181,8 @@ merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 		make_key_batch(engine);
 	for (int from = 0; from < groups->ngroups; from += keys->nrows)
 	{
+		uint32		known = table->ngroups;
+
 		CHECK_FOR_INTERRUPTS();
 		load_keys(engine, groups, from);
 		if (cpu_absorb_bits(engine, keys))
@@ -157,18 +198,7 @@ merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 			cpu_bypass(engine, keys);
 		else
 			group_table_locate(table, keys);
-		for (int i = 0; i < keys->nrows; i++)
-		{
-			if (table->at[i] != NO_GROUP)
-				combine_group(engine, groups, from + i, table->at[i], live);
-			else
-			{
-				write_group(engine, groups, from + i, live);
-				partition_write_group(cpu_partitions(engine),
-									  group_keys_spill_hash(&table->keys, keys, i),
-									  &engine->record);
-			}
-		}
+		combine_located(engine, groups, from, known, live);
 	}
 }
 

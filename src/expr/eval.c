@@ -13,6 +13,7 @@
 
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "optimizer/clauses.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -582,6 +583,7 @@ expr_run_core(const ExprOp *op, int n)
 			for (int k = 0; k < nargs; k++)
 				fcinfo->args[k].value = expr_datum(call->args[k], i);
 			fcinfo->isnull = false;
+			CHECK_FOR_INTERRUPTS();
 			value = call->counted ? call_counted(fcinfo) : FunctionCallInvoke(fcinfo);
 			if (fcinfo->isnull)
 				state = VEC_NULL;
@@ -635,6 +637,7 @@ expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 	ExprContext *econtext = set->parent->ps_ExprContext;
 	MemoryContext old = MemoryContextSwitchTo(set->cxt);
 
+	CHECK_FOR_INTERRUPTS();
 	if (root->state == NULL)
 		root->state = expr_core_state(set, root->expr);
 	MemoryContextSwitchTo(old);

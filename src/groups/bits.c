@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "port/pg_bitutils.h"
 #include "utils/memutils.h"
 
@@ -349,7 +350,10 @@ group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uin
 	if (wide == NULL)
 		return NULL;
 	while ((groups = group_bits_next(bits)) != NULL)
+	{
+		CHECK_FOR_INTERRUPTS();
 		group_bits_add(wide, groups);
+	}
 	group_bits_free(bits);
 	return wide;
 }

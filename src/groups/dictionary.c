@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "common/pg_prng.h"
+#include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -149,11 +150,15 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 		struct varlena *v = (struct varlena *) DatumGetPointer(value);
 
 		if (unlikely(VARATT_IS_EXTERNAL(v) || VARATT_IS_COMPRESSED(v)))
+		{
+			CHECK_FOR_INTERRUPTS();
 			v = pg_detoast_datum_packed(v);
+		}
 		*detoasted = PointerGetDatum(v);
 		return hash_string(dict->seed, VARDATA_ANY(v), value_length(class, VARDATA_ANY(v),
 																	VARSIZE_ANY_EXHDR(v)));
 	}
+	CHECK_FOR_INTERRUPTS();
 	/* with a full header, so that neither function has to copy it again */
 	if (dict->typlen == -1)
 		value = PointerGetDatum(PG_DETOAST_DATUM(value));
@@ -175,6 +180,7 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 
 		return la == lb && equal_bytes(VARDATA_ANY(va), VARDATA_ANY(vb), la);
 	}
+	CHECK_FOR_INTERRUPTS();
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "groups/table.h"
@@ -154,14 +155,44 @@ table_insert(uint64 *slots, uint32 mask, uint64 entry)
 	slots[pos] = entry;
 }
 
+/* Interrupts are looked for after so many bytes, or groups. */
+#define FILLED_BYTES ((size_t) 16 * 1024 * 1024)
+#define MOVED_GROUPS 65536
+
+static void
+fill_empty(void *start, size_t size)
+{
+	for (size_t at = 0; at < size; at += FILLED_BYTES)
+	{
+		CHECK_FOR_INTERRUPTS();
+		memset((char *) start + at, 0xff, Min(FILLED_BYTES, size - at));
+	}
+}
+
+static inline void
+check_moved(size_t i)
+{
+	if (i % MOVED_GROUPS == 0)
+		CHECK_FOR_INTERRUPTS();
+}
+
 static uint64 *
 new_hash_table(GroupTable *table, size_t size)
 {
 	uint64	   *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
 
 	group_table_advise_huge((char *) slots, size * sizeof(uint64));
-	memset(slots, 0xff, size * sizeof(uint64));
+	fill_empty(slots, size * sizeof(uint64));
 	return slots;
+}
+
+/* The size of a table for one group more, and for those that are expected as far as there is reason to. */
+static size_t
+wanted_size(const GroupTable *table)
+{
+	double		groups = Min(table->expected, Max(GROUPS_UNPROVEN, GROUPS_PER_GROUP * (double) table->ngroups));
+
+	return group_table_hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1.0));
 }
 
 static void
@@ -169,12 +200,16 @@ grow_hash(GroupTable *table)
 {
 	size_t		old_size = (size_t) table->mask + 1;
 	uint64	   *old = table->table;
-	uint32		mask = old_size * 2 - 1;
-	uint64	   *slots = new_hash_table(table, old_size * 2);
+	size_t		size = Max(old_size * 2, wanted_size(table));
+	uint32		mask = size - 1;
+	uint64	   *slots = new_hash_table(table, size);
 
 	for (size_t i = 0; i < old_size; i++)
+	{
+		check_moved(i);
 		if ((uint32) old[i] != NO_GROUP)
 			table_insert(slots, mask, old[i]);
+	}
 	pfree(old);
 	table->table = slots;
 	table->mask = mask;
@@ -189,8 +224,11 @@ fill_hash_table(GroupTable *table, size_t size)
 	table->table = new_hash_table(table, size);
 	table->mask = size - 1;
 	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		check_moved(g);
 		table_insert(table->table, table->mask,
 					 (uint64) hash_group(table, g) << 32 | (g * table->row_cells));
+	}
 }
 
 void
@@ -201,7 +239,8 @@ group_table_use_hash(GroupTable *table, double groups)
 	table->map = NULL;
 	table->bins = 0;
 	table->mode = TABLE_HASH;
-	fill_hash_table(table, group_table_hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1)));
+	table->expected = groups;
+	fill_hash_table(table, wanted_size(table));
 }
 
 /*
@@ -368,7 +407,10 @@ group_table_use_direct(GroupTable *table)
 	int64		bins;
 
 	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		check_moved(g);
 		cover_row(table, group_row(table, g));
+	}
 	bins = range_bins(nkeys, table->keys.ranges, table->max_bins);
 	if (bins == 0)
 		return false;
@@ -380,7 +422,7 @@ group_table_use_direct(GroupTable *table)
 	table->mask = 0;
 	table->map = MemoryContextAllocHuge(table->cxt, bins * sizeof(uint32));
 	group_table_advise_huge((char *) table->map, bins * sizeof(uint32));
-	memset(table->map, 0xff, bins * sizeof(uint32));
+	fill_empty(table->map, bins * sizeof(uint32));
 	table->bins = bins;
 	table->mode = TABLE_DIRECT;
 	for (uint32 g = 0; g < table->ngroups; g++)
@@ -388,6 +430,7 @@ group_table_use_direct(GroupTable *table)
 		const char *row = group_row(table, g);
 		uint64		bin = 0;
 
+		check_moved(g);
 		for (int k = 0; k < nkeys; k++)
 		{
 			bool		isnull;
@@ -459,8 +502,10 @@ cover_ranges(GroupTable *table, const Batch *batch)
 	}
 	if (!inside)
 	{
-		memcpy(table->keys.ranges, range_bins(nkeys, wide, table->max_bins) ? wide : exact, size);
-		inside = group_table_use_direct(table);
+		/* without slack each batch might extend them, and make the array anew */
+		inside = range_bins(nkeys, wide, table->max_bins) > 0;
+		memcpy(table->keys.ranges, inside ? wide : exact, size);
+		inside = inside && group_table_use_direct(table);
 		if (!inside)
 		{
 			group_table_use_hash(table, 0);
@@ -512,6 +557,9 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 	{
 		int32		code = codes[i];
 
+		/* of a group that was dropped (group_table_cut) */
+		if (code >= (int64) table->ngroups && table->frozen)
+			code = NO_CODE;
 		if (code >= (int64) table->ngroups)
 			group_keys_store(&table->keys, group_row_at(table, group_table_add(table)), batch, i);
 		table->at[i] = code == NO_CODE ? NO_GROUP : (uint32) code * table->row_cells;
@@ -556,6 +604,26 @@ locate_segments(GroupTable *table, const Batch *batch)
 		}
 	}
 	expand_runs(table);
+}
+
+/* ---- dropping groups ---------------------------------------------------- */
+
+void
+group_table_cut(GroupTable *table, uint32 n, int rows)
+{
+	table->ngroups = n;
+	table->frozen = table->mode != TABLE_SEGMENTED;
+	if (table->mode == TABLE_HASH)
+		fill_hash_table(table, (size_t) table->mask + 1);
+	for (int64 b = 0; b < table->bins; b++)
+		if (table->map[b] >= (uint64) n * table->row_cells)
+			table->map[b] = NO_GROUP;
+	while (table->nruns > 0 && table->run_start[table->nruns - 1] >= rows)
+		table->nruns--;
+	if (table->nruns > 0)
+		table->run_start[table->nruns] = rows;
+	while (table->nmissing > 0 && table->missing[table->nmissing - 1] >= rows)
+		table->nmissing--;
 }
 
 /* ---- all ---------------------------------------------------------------- */

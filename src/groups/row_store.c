@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_writer.h"
+#include "common/interruptible.h"
 #include "groups/dictionary.h"
 #include "groups/row_store.h"
 
@@ -409,8 +410,7 @@ pack_codes(RowStore *store)
 					max = codes[0];
 		int			bits;
 
-		CHECK_FOR_INTERRUPTS();
-		for (int64 i = 1; i < store->n; i++)
+		INTERRUPTIBLE_FOR(i, 1, store->n)
 		{
 			min = Min(min, codes[i]);
 			max = Max(max, codes[i]);
@@ -424,9 +424,8 @@ pack_codes(RowStore *store)
 			left = 64;
 			empty = true;
 		}
-		CHECK_FOR_INTERRUPTS();
 		/* word <= c, so nothing is overwritten before it is read */
-		for (int64 i = 0; i < store->n; i++)
+		INTERRUPTIBLE_FOR(i, 0, store->n)
 			store->codes[word][i] = empty ? codes[i] - min :
 				store->codes[word][i] << bits | (codes[i] - min);
 		left -= bits;
@@ -437,9 +436,6 @@ pack_codes(RowStore *store)
 
 /* Fewer rows are sorted by comparing: a pass over them would take less time than its 256 counts. */
 #define RADIX_ROWS 256
-
-/* Rows between two checks for interrupts. */
-#define SORT_STRIDE (1 << 20)
 
 /* Rows in the order found so far, each with the word by which they are being sorted. */
 typedef struct SortArrays
@@ -461,18 +457,12 @@ sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, u
 		count[b] = at;
 		at += here;
 	}
-	for (int64 start = 0; start < n; start += SORT_STRIDE)
+	INTERRUPTIBLE_FOR(i, 0, n)
 	{
-		int64		end = Min(n, start + SORT_STRIDE);
+		uint32		place = count[from->words[i] >> shift & 0xFF]++;
 
-		CHECK_FOR_INTERRUPTS();
-		for (int64 i = start; i < end; i++)
-		{
-			uint32		place = count[from->words[i] >> shift & 0xFF]++;
-
-			to->words[place] = from->words[i];
-			to->rows[place] = from->rows[i];
-		}
+		to->words[place] = from->words[i];
+		to->rows[place] = from->rows[i];
 	}
 }
 
@@ -485,10 +475,8 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 {
 	uint64		all = 0;
 
-	for (int64 i = 0; i < n; i++)
+	INTERRUPTIBLE_FOR(i, 0, n)
 	{
-		if (i % SORT_STRIDE == 0)
-			CHECK_FOR_INTERRUPTS();
 		from->words[i] = words[from->rows[i]];
 		all |= from->words[i];
 	}
@@ -497,8 +485,7 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 		uint32		count[256] = {0};
 		SortArrays	sorted = *to;
 
-		CHECK_FOR_INTERRUPTS();
-		for (int64 i = 0; i < n; i++)
+		INTERRUPTIBLE_FOR(i, 0, n)
 			count[from->words[i] >> shift & 0xFF]++;
 		if (count[from->words[0] >> shift & 0xFF] == n)
 			continue;
@@ -587,7 +574,7 @@ row_store_sort(RowStore *store)
 	from.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
 	to.rows = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
 	to.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
-	for (int64 i = 0; i < n; i++)
+	INTERRUPTIBLE_FOR(i, 0, n)
 		from.rows[i] = i;
 	ties.end = pack_codes(store);
 	if (ties.end > 0)

@@ -16,6 +16,10 @@
 #define HUGE_PAGE ((size_t) 2 * 1024 * 1024)
 #define MIN_TABLE 256
 
+/* Rows that are made room for with the first one, and for an estimate that nothing has proven. */
+#define FIRST_BYTES ((size_t) 64 * 1024)
+#define RESERVED_BYTES (64.0 * 1024 * 1024)
+
 /* States of slots follow those of fallback aggregates; 16-byte integers are aligned. */
 static void
 layout_row(GroupTable *table)
@@ -111,6 +115,7 @@ group_table_reset(GroupTable *table)
 	table->ngroups = table->capacity = table->mask = 0;
 	table->bins = 0;
 	table->seed_groups = 0;
+	table->expected = 0;
 	table->frozen = false;
 	group_keys_reset(&table->keys);
 	if (table->mode == TABLE_DIRECT)
@@ -205,6 +210,7 @@ grow_rows(GroupTable *table, uint32 wanted)
 void
 group_table_reserve(GroupTable *table, double groups)
 {
+	groups = Min(groups, Max(RESERVED_BYTES / table->row_size, GROUPS_PER_GROUP * (double) table->ngroups));
 	groups = Min(groups, table->max_groups);
 	if (groups > table->capacity)
 		grow_rows(table, (uint32) groups);
@@ -216,7 +222,7 @@ group_table_add(GroupTable *table)
 	char	   *row;
 
 	if (table->ngroups == table->capacity)
-		grow_rows(table, Max((uint64) table->capacity * 2, 64));
+		grow_rows(table, Max((uint64) table->capacity * 2, Max(1, Min(64, FIRST_BYTES / table->row_size))));
 	row = group_row(table, table->ngroups);
 	memcpy(row, table->blank, table->row_size);
 	if (table->init_row)

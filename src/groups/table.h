@@ -80,6 +80,7 @@ typedef struct GroupTable
 	uint32		mask;
 	HashSeed	seed;			/* drawn anew after too long a probe sequence */
 	uint32		seed_groups;	/* groups when it was drawn last */
+	double		expected;		/* so many groups were estimated */
 
 	/* TABLE_DIRECT: row offsets */
 	uint32	   *map;
@@ -140,6 +141,13 @@ extern void group_table_reset(GroupTable *table);
  */
 extern void group_table_budget(GroupTable *table, size_t bytes, double group_bytes);
 extern size_t group_table_memory(const GroupTable *table);
+/*
+ * An estimate may be wrong by any factor, and memory may have no bound worth the name: room is made at once for so many groups
+ * that are expected, and for so many times the groups that there are.
+ */
+#define GROUPS_UNPROVEN (2.0 * 1024 * 1024)
+#define GROUPS_PER_GROUP 64
+
 /* Slots of TABLE_HASH for so many groups. */
 extern size_t group_table_hash_size(double groups);
 /*
@@ -166,7 +174,12 @@ extern void group_table_locate(GroupTable *table, const Batch *batch);
  * which are Datums.  The table is a TABLE_HASH.
  */
 extern void group_table_locate_rows(GroupTable *table, const char *rows, int n);
-/* Changes over to TABLE_HASH, sized for so many groups where memory allows. */
+/*
+ * Drops all groups but the first n, which the first `rows` of the rows that were located last belong to, and forgets the other
+ * rows.  A table that is not segmented takes no new groups any more.
+ */
+extern void group_table_cut(GroupTable *table, uint32 n, int rows);
+/* Changes over to TABLE_HASH, in which so many groups are expected. */
 extern void group_table_use_hash(GroupTable *table, double groups);
 /* Changes over to TABLE_DIRECT over keys.ranges, which are extended to the groups that are there; false if they are too wide. */
 extern bool group_table_use_direct(GroupTable *table);

@@ -9,6 +9,7 @@
 #include "utils/memutils.h"
 
 #include "common/compat.h"
+#include "common/interruptible.h"
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
@@ -51,6 +52,7 @@ order_dictionary(ValueStore *store)
 	{
 		bool		isnull;
 
+		CHECK_FOR_INTERRUPTS();
 		(void) dictionary_value(store->dict, c, &isnull);
 		if (isnull)
 			continue;
@@ -62,6 +64,7 @@ order_dictionary(ValueStore *store)
 	{
 		bool		equal = r > 0 && ApplySortComparator(order[r - 1].value, false, order[r].value, false, &store->ssup) == 0;
 
+		CHECK_FOR_INTERRUPTS();
 		store->rank_of[order[r].code] = r;
 		store->by_rank[r] = order[r].value;
 		store->class_of[r] = equal ? store->class_of[r - 1] : r;
@@ -314,6 +317,7 @@ collect_codes(ValueStore *store)
 	to = store->codes;
 	while ((n = next_chunk(&scan, &chunk)) > 0)
 	{
+		CHECK_FOR_INTERRUPTS();
 		if (store->rank_of == NULL)
 			memcpy(to, chunk, n * sizeof(uint64));
 		else

@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "common/interruptible.h"
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
@@ -98,7 +99,7 @@ take_few(LargeGroup *large, CodeFile *from)
 	if (large->runs)
 	{
 		values_sort_codes(codes, n);
-		for (int64 i = 0; i < n; i++)
+		INTERRUPTIBLE_FOR(i, 0, n)
 			values_add_run(store, large->runs, codes[i], 1);
 		for (int i = large->next; i < end; i++)
 			large->found[i] = codes[large->ranks[i] - large->before];

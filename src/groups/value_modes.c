@@ -7,6 +7,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "common/interruptible.h"
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
@@ -80,7 +81,7 @@ values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 	uint64		min = codes[0],
 				max = codes[0];
 
-	for (int64 i = 1; i < n; i++)
+	INTERRUPTIBLE_FOR(i, 1, n)
 	{
 		min = Min(min, codes[i]);
 		max = Max(max, codes[i]);
@@ -90,9 +91,9 @@ values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 		uint32	   *counts = MemoryContextAllocExtended(store->value_cxt, (max - min + 1) * sizeof(uint32),
 														MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
-		for (int64 i = 0; i < n; i++)
+		INTERRUPTIBLE_FOR(i, 0, n)
 			counts[codes[i] - min]++;
-		for (uint64 c = 0; c <= max - min; c++)
+		INTERRUPTIBLE_FOR(c, 0, (int64) (max - min) + 1)
 			if (counts[c] > 0)
 				values_add_run(store, &runs, min + c, counts[c]);
 		pfree(counts);
@@ -100,7 +101,7 @@ values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 	else
 	{
 		sort_codes(codes, n);
-		for (int64 i = 0; i < n; i++)
+		INTERRUPTIBLE_FOR(i, 0, n)
 			values_add_run(store, &runs, codes[i], 1);
 	}
 	values_end_runs(store, &runs, mode);

@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 
 #include "common/compat.h"
+#include "common/interruptible.h"
 #include "groups/table.h"
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
@@ -451,9 +452,11 @@ codes_to_sort(ValueStore *store)
 		const uint64 *chunk;
 
 		while ((n = next_chunk(&scan, &chunk)) > 0)
+		{
 			for (uint32 i = 0; i < n; i++)
 				values_sort(store, g, values_of_dictionary(store, (int32) chunk[i]));
-		CHECK_FOR_INTERRUPTS();
+			CHECK_FOR_INTERRUPTS();
+		}
 	}
 	values_clear(store);
 	for (int p = 0; p < store->nparts; p++)

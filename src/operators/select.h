@@ -25,6 +25,15 @@
 #define SELECT_PLACE_BITS 10
 #define SELECT_PROBES 8
 
+/* What is called before each so many codes, for callers that must look for interrupts. */
+#ifndef SELECT_CHECK
+#define SELECT_CHECK() ((void) 0)
+#endif
+#define SELECT_STRIDE ((int64_t) 1 << 20)
+#define SELECT_FOR(k, from, n) \
+	for (int64_t k = (from), k##_end = 0; k < (n);) \
+		for (SELECT_CHECK(), k##_end = k + SELECT_STRIDE < (n) ? k + SELECT_STRIDE : (n); k < k##_end; k++)
+
 /* Unsigned codes of integers; and of doubles in PostgreSQL's order, where NaN is the greatest: -0 before 0. */
 GPUAGG_HD uint64_t
 select_code_i64(int64_t x)
@@ -85,7 +94,7 @@ select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_
 	int			found = 0;
 
 	memset(table, 0, sizeof(SelectCount) << SELECT_PLACE_BITS);
-	for (int64_t k = 0; k < n; k++)
+	SELECT_FOR(k, 0, n)
 	{
 		uint64_t	x = codes[k];
 		uint64_t	p = (x * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SELECT_PLACE_BITS);
@@ -154,7 +163,7 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 	}
 	if (n >= SELECT_COUNTED && select_by_counts(codes, spare, n, ranks, base, m, out))
 		return;
-	for (int64_t k = 1; k < n; k++)
+	SELECT_FOR(k, 1, n)
 	{
 		min = codes[k] < min ? codes[k] : min;
 		max = codes[k] > max ? codes[k] : max;
@@ -170,7 +179,7 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 	while ((max - min) >> shift >= (uint64_t) parts)
 		shift++;
 	memset(at, 0, parts * sizeof(at[0]));
-	for (int64_t k = 0; k < n; k++)
+	SELECT_FOR(k, 0, n)
 		at[(codes[k] - min) >> shift]++;
 
 	for (int p = 0; p < parts; p++)
@@ -189,7 +198,7 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 	for (int p = 0; p < parts; p++)
 		if (!wanted[p])
 			at[p] = collected;
-	for (int64_t k = 0; k < n; k++)
+	SELECT_FOR(k, 0, n)
 	{
 		uint64_t	x = codes[k];
 		uint64_t	p = (x - min) >> shift;

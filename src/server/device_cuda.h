@@ -148,6 +148,9 @@ typedef struct HashTable
 
 typedef struct OrderedRows OrderedRows;
 
+/* Memory for rows that are kept is taken at once for so many as are estimated, but only for so many times the first ones. */
+#define ESTIMATE_PER_ROW 64
+
 /* Values of a WireSet. */
 typedef struct SetValues
 {

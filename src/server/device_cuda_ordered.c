@@ -85,6 +85,9 @@ wanted_capacity(const OrderedRows *rows, double est_rows, int64_t n)
 	int64_t		capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
 	double		estimate = est_rows * 1.1;
 
+	/* an estimate may be wrong by any factor */
+	if (estimate > ESTIMATE_PER_ROW * (double) n)
+		estimate = ESTIMATE_PER_ROW * (double) n;
 	if (rows->capacity == 0 && estimate > capacity && estimate < MOST_ROWS / 2)
 		capacity = (int64_t) estimate;
 	while (capacity < rows->n + n)

@@ -22,9 +22,13 @@ static int64_t
 wanted_capacity(const SetValues *set, double est_rows, int64_t n)
 {
 	int64_t		capacity = set->capacity > 0 ? set->capacity : LEAST_VALUES;
+	double		estimate = est_rows * 1.1;
 
-	if (set->capacity == 0 && est_rows * 1.1 > capacity && est_rows < MOST_VALUES / 2)
-		capacity = (int64_t) (est_rows * 1.1);
+	/* an estimate may be wrong by any factor */
+	if (estimate > ESTIMATE_PER_ROW * (double) n)
+		estimate = ESTIMATE_PER_ROW * (double) n;
+	if (set->capacity == 0 && estimate > capacity && estimate < MOST_VALUES / 2)
+		capacity = (int64_t) estimate;
 	while (capacity < set->most + n)
 		capacity *= 2;
 	return capacity > MOST_VALUES && set->most + n <= MOST_VALUES ? MOST_VALUES : capacity;

@@ -1,0 +1,120 @@
+# No backend computes long without looking for interrupts, whatever a row or a state costs: every aggregate in every way that
+# groups are made, and the widest states that there are.  interrupt_probe.so (test/probe/) measures the longest stretch between two
+# checks, in processor time of the backend and of its parallel workers, so that it does not matter what else the machine has to do.
+use strict;
+use warnings;
+use Calls;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $probe = "$ENV{TOP}/build/test/interrupt_probe.so";
+plan skip_all => 'build/test/interrupt_probe.so is not built' if !-e $probe;
+
+# Milliseconds.  What is meant is some 100; a slow machine may take longer for the same steps.
+my $limit = 300;
+
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+gpuagg.require = 'require'
+max_parallel_workers = 8
+gpuagg.server_timeout = '60s'
+CONF
+$node->wait_until_ready or die 'no GPU server';
+create_rows($node, 'many', 10_000);
+# few rows, each with parameters of a state as wide as there is
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE few AS SELECT i AS k, 'key ' || i AS s, i::float8 AS x, 1000000 AS bins FROM generate_series(1, 48) i;
+CREATE TABLE wide AS SELECT array_agg(i::float8 ORDER BY i) AS t, array_agg(i::bigint ORDER BY i) AS n, array_agg(i / 1e6 ORDER BY i) AS f
+FROM generate_series(1, 1000000) i;
+CREATE TABLE several AS SELECT i AS k, i::float8 AS x FROM generate_series(1, 1500) i;
+VACUUM ANALYZE;
+SQL
+
+my $file = $node->data_dir . '/interrupts';
+
+# Runs a query, and checks that no stretch was longer than the limit.
+sub check
+{
+	my ($name, $query, $settings) = @_;
+	my ($result, $out, $err) = $node->psql('postgres', <<SQL);
+LOAD '$probe';
+SET work_mem = '4MB';
+$settings;
+SET interrupt_probe.file = '$file';
+\\o /dev/null
+$query;
+\\o
+SET interrupt_probe.file = '';
+SQL
+	my $report = -e $file ? slurp_file($file) : '';
+	my ($longest) = sort { $b <=> $a } $report =~ /^(\d+) ms$/mg;
+
+	unlink $file;
+	is($result, 0, "$name: runs") or diag($err);
+	cmp_ok($longest // 0, '<', $limit, "$name: milliseconds without a check") or diag($report);
+	return;
+}
+
+my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
+	. ' SET min_parallel_table_scan_size = 0';
+my %ways = (
+	'one group' => [ '', 'SET gpuagg.batch_rows = 1048576' ],
+	'few groups' => [ 'i % 10', 'SET gpuagg.batch_rows = 1048576' ],
+	'groups that are spilled' => [ 'k', "SET work_mem = '64kB'" ],
+	'groups that are sorted' => [ 'k', "SET work_mem = '64kB'; SET gpuagg.strategy = 'sort'" ],
+	'groups of text' => [ 's', "SET work_mem = '64kB'" ],
+	'sorted input' => [ 'k', 'SET enable_hashagg = off' ],
+	'workers' => [ 'k', $parallel ],
+	'the GPU server' => [ 'k', "SET gpuagg.engine = 'cuda'" ]);
+
+# The calls are divided among some queries: one has at most so many slots.
+my @calls = map { $_->[1] } aggregate_calls($node);
+my $nqueries = 6;
+foreach my $way (sort keys %ways)
+{
+	my ($key, $settings) = @{ $ways{$way} };
+
+	foreach my $part (0 .. $nqueries - 1)
+	{
+		my @some = @calls[ grep { $_ % $nqueries == $part } 0 .. $#calls ];
+		my $engine = $settings =~ /engine/ ? '' : "; SET gpuagg.engine = 'cpu'";
+
+		check("all aggregates, $way, $part",
+			'SELECT count(s::text) FROM (SELECT ' . join(', ', @some) . ' FROM many' . ($key ? " GROUP BY $key" : '') . ' OFFSET 0) s',
+			"$settings$engine");
+	}
+}
+
+my $histogram = 'array_length(gpu_histogram(x, 0, 100, bins), 1)';
+my $thresholds = '(SELECT t FROM wide OFFSET 0)';
+my $slow = 'length(repeat(md5(x::text), 300000))';
+my @cases = (
+	[ 'wide states', "SELECT k, $histogram FROM few GROUP BY k" ],
+	[ 'wide states of text keys', "SELECT s, $histogram FROM few GROUP BY s" ],
+	[ 'wide states, sorted input', "SELECT k, $histogram FROM few GROUP BY k", 'SET enable_hashagg = off' ],
+	[ 'wide states that are partitioned', "SELECT k, $histogram FROM few GROUP BY k", "SET gpuagg.strategy = 'sort'" ],
+	[ 'wide states in much memory', "SELECT k, $histogram FROM few GROUP BY k", "SET work_mem = '1GB'" ],
+	[ 'wide states of workers', "SELECT k % 5, $histogram FROM few GROUP BY 1", $parallel ],
+	[ 'wide states of grouping sets', "SELECT k, k % 2, $histogram FROM few GROUP BY CUBE (1, 2)" ],
+	[ 'wide states of logarithmic bins', 'SELECT k, array_length(gpu_histogram_log(x, 1, 100, bins - 1), 1) FROM few GROUP BY k' ],
+	[ 'many thresholds', "SELECT array_length(gpu_histogram(x, $thresholds), 1) FROM several" ],
+	[ 'many thresholds, large batches', "SELECT array_length(gpu_histogram(x, $thresholds), 1) FROM several",
+		'SET gpuagg.batch_rows = 1048576' ],
+	[ 'many thresholds, few groups', "SELECT k % 3, array_length(gpu_histogram(x, $thresholds), 1) FROM several GROUP BY 1" ],
+	[ 'merged histograms', 'SELECT k % 2, array_length(gpu_histogram_merge(n), 1) FROM few, wide GROUP BY 1' ],
+	[ 'many fractions', 'SELECT k % 3, array_length(gpu_percentile_cont((SELECT f FROM wide OFFSET 0)) WITHIN GROUP (ORDER BY x), 1),'
+			. ' array_length(gpu_percentile_disc((SELECT f FROM wide OFFSET 0)) WITHIN GROUP (ORDER BY k), 1) FROM several GROUP BY 1' ],
+	[ 'many approximate fractions', 'SELECT k % 3, array_length(gpu_approx_percentile(x, (SELECT f[1:100000] FROM wide OFFSET 0)), 1)'
+			. ' FROM few GROUP BY 1' ],
+	[ 'slow arguments', "SELECT gpu_sum($slow) FROM several" ],
+	[ 'slow conditions', "SELECT k % 3, gpu_sum(x) FROM several WHERE $slow > 0 GROUP BY 1", 'SET gpuagg.batch_rows = 1048576' ],
+	[ 'slow keys', "SELECT $slow, gpu_sum(x) FROM several GROUP BY 1" ]);
+
+foreach my $case (@cases)
+{
+	my ($name, $query, $settings) = (@$case, '');
+
+	check($name, "SELECT count(s::text) FROM ($query OFFSET 0) s", "$settings; SET gpuagg.engine = 'cpu'");
+}
+$node->stop;
+done_testing();

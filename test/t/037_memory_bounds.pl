@@ -1,0 +1,144 @@
+# What a query takes in memory is bounded by bytes, whatever its states take, and by what it needs, whatever the settings allow.
+# Measured as the most memory that the session's process ever had (VmHWM), each query in a session of its own, and compared with
+# core, which runs the same aggregates as ordinary ones; or with the same query under other settings.
+use strict;
+use warnings;
+use Calls;
+use GpuaggNode;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+plan skip_all => 'no /proc/self/status' if !-e '/proc/self/status';
+
+# In kB: what a query may take beyond core; and the memory that the server shares with a session
+my $margin = 32 * 1024;
+my $arena = 24 * 1024;
+
+my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
+work_mem = '4MB'
+shared_buffers = '16MB'
+gpuagg.cache_memory = 0
+gpuagg.server_timeout = '60s'
+CONF
+$node->wait_until_ready or die 'no GPU server';
+create_rows($node, 'many', 30_000);
+$node->safe_psql('postgres', <<SQL);
+CREATE TABLE few AS SELECT i AS k, 'key ' || i AS s, i::float8 AS x, 1000000 AS bins FROM generate_series(1, 40) i;
+CREATE TABLE wide AS SELECT array_agg(i::float8 ORDER BY i) AS t, array_agg(i::bigint ORDER BY i) AS n FROM generate_series(1, 1000000) i;
+CREATE TABLE several AS SELECT i AS k, 500 + i % 100 AS bins, i::float8 AS x FROM generate_series(1, 5000) i;
+-- a wide range of keys, and few rows
+CREATE TABLE sparse AS SELECT i, timestamp '2020-01-01' + make_interval(secs => i * 7919 % 2043 * 1000) AS ts, i * 104729 % 1000003 AS k,
+	md5(i::text) AS s, i::float8 AS x, i::numeric AS n FROM generate_series(1, 2043) i;
+VACUUM ANALYZE;
+SQL
+
+# The answer to a query, and VmHWM of its session in kB.
+sub run_query
+{
+	my ($settings, $query) = @_;
+	my $out = $node->safe_psql('postgres', "$settings; SELECT md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM ($query) s;"
+			. " SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\\s*([0-9]+)'))[1]");
+	return split /\n/, $out;
+}
+
+sub compare_to_core
+{
+	my ($name, $query, $settings, @engines) = @_;
+	my ($expected, $core) = run_query("$settings; SET gpuagg.enabled = off", $query);
+
+	foreach my $engine (@engines)
+	{
+		my ($answer, $memory) = run_query("$settings; SET gpuagg.engine = '$engine'; SET gpuagg.require = 'require'", $query);
+
+		is($answer, $expected, "$name, $engine: answer");
+		cmp_ok($memory, '<', $core + $margin + ($engine eq 'cuda' ? $arena : 0), "$name, $engine: kB of memory, core's $core");
+	}
+	return;
+}
+
+# Every aggregate, in many groups.  Sums of floats need not have the same digits in another order of rows.
+my @calls = map { $_->[1] } aggregate_calls($node);
+foreach my $part (0 .. 5)
+{
+	my @some = map { "($_) IS NULL" } @calls[ grep { $_ % 6 == $part } 0 .. $#calls ];
+
+	compare_to_core("all aggregates, $part", 'SELECT k, ' . join(', ', @some) . ' FROM many GROUP BY k', "SET work_mem = '4MB'",
+		'cpu', 'cuda');
+}
+
+# The widest states.
+my $one = 'array_length(gpu_histogram(x, 0, 100, bins), 1)';
+my $six = join(', ', map { "array_length(gpu_histogram(x, $_, 100, bins), 1) AS h$_" } 1 .. 6);
+my @cases = (
+	[ 'wide states', "SELECT k, $one FROM few GROUP BY k" ],
+	[ 'wide states of text keys', "SELECT s, $one FROM few GROUP BY s" ],
+	[ 'wide states of two keys', "SELECT s, k, $one FROM few GROUP BY s, k" ],
+	[ 'wide states of direct bins', "SELECT k, $one FROM few GROUP BY k", "SET gpuagg.strategy = 'direct'" ],
+	[ 'wide states, sorted input', "SELECT k, $one FROM few GROUP BY k", 'SET enable_hashagg = off' ],
+	[ 'wide states that are partitioned', "SELECT k, $one FROM few GROUP BY k", "SET gpuagg.strategy = 'sort'" ],
+	[ 'six wide states', "SELECT k, $six FROM few WHERE k <= 12 GROUP BY k" ],
+	[ 'wide states of grouping sets', "SELECT k, k % 2, $one FROM few GROUP BY CUBE (1, 2)" ],
+	[ 'wide states of logarithmic bins', 'SELECT k, array_length(gpu_histogram_log(x, 1, 100, bins - 1), 1) FROM few GROUP BY k' ],
+	[ 'thresholds', 'SELECT k, array_length(gpu_histogram(x, (SELECT t[1:100000] FROM wide OFFSET 0)), 1) FROM few GROUP BY k' ],
+	[ 'merged histograms', 'SELECT k, array_length(gpu_histogram_merge(n), 1) FROM few, wide WHERE k <= 12 GROUP BY k' ],
+	[ 'states of some kB', "SELECT k, $one FROM several GROUP BY k" ],
+	[ 'states of some kB, sorted input', "SELECT k, $one FROM several GROUP BY k", 'SET enable_hashagg = off' ],
+	[ 'states that grow late', 'SELECT k, array_length(gpu_histogram(x, 0, 100, CASE WHEN k < 4000 THEN 1 ELSE 100000 END), 1)'
+			. ' FROM several WHERE k < 4100 GROUP BY k' ]);
+compare_to_core($_->[0], $_->[1], $_->[2] // "SET work_mem = '4MB'", 'cpu') foreach @cases;
+
+# hash_mem_multiplier allows more, and what it allows is used.
+sub spilled
+{
+	my ($multiplier) = @_;
+	my $plan = $node->safe_psql('postgres', "SET gpuagg.engine = 'cpu'; SET gpuagg.require = 'require'; SET hash_mem_multiplier = $multiplier;"
+			. " EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT k, $one FROM several GROUP BY k");
+	return $plan =~ /Partitions|Spill|Disk/i ? 1 : 0;
+}
+is(spilled(1), 1, 'states of 20 MB do not fit work_mem');
+is(spilled(16), 0, '... and fit 16 times as much');
+
+# As much memory as can be set: tables grow with rows and groups.
+my %families = (
+	sums => 'gpu_count(*), gpu_sum(i), gpu_avg(n), gpu_max(x)', 'own transition functions' => 'gpu_max(s), gpu_sum(make_interval(secs => i))',
+	'ordered sets' => 'gpu_median(x), gpu_percentile_disc(0.5) WITHIN GROUP (ORDER BY s)',
+	distinct => 'gpu_count(DISTINCT x), gpu_sum(DISTINCT n)', ordered => 'gpu_first(i, x), gpu_max_subarray_sum(x ORDER BY i)',
+	sketches => 'gpu_approx_count_distinct(i), gpu_approx_percentile(x, 0.5)', histograms => 'gpu_histogram(x, 0, 3000, 10)', none => '');
+my %keys = ('two ranges' => 'i * 10, k % 20000', 'two times' => "ts, date_trunc('hour', ts) + make_interval(secs => k)", integers => 'k, i * 1000003', text => 's');
+
+foreach my $family (sort keys %families)
+{
+	foreach my $strategy ('auto', 'direct', 'hash', 'sort')
+	{
+		foreach my $engine ('cpu', 'cuda')
+		{
+			my $longest = '';
+
+			foreach my $key (sort keys %keys)
+			{
+				my $query = "SELECT $keys{$key}" . ($families{$family} ? ", $families{$family}" : '')
+					. " FROM sparse GROUP BY " . join(', ', 1 .. ($key eq 'text' ? 1 : 2));
+				my $settings = "SET gpuagg.strategy = '$strategy'; SET gpuagg.engine = '$engine'; SET gpuagg.require = 'require'";
+				my ($expected, $usual) = run_query("$settings; SET work_mem = '64MB'", $query);
+				my ($answer, $memory) = run_query("$settings; SET work_mem = '2147483647kB'", $query);
+
+				$longest .= " $key: $memory, not $usual" if $memory > 2 * $usual || $answer ne $expected;
+			}
+			is($longest, '', "$family, $strategy, $engine: memory with work_mem = 2 TB");
+		}
+	}
+}
+
+# Estimates do not count either: of a join that has few rows.
+foreach my $strategy ('auto', 'direct', 'hash')
+{
+	my $query = 'SELECT a.i, b.k, gpu_count(*) FROM many a, many b WHERE a.i + b.i < 100 AND a.i < 60 AND b.i < 60 GROUP BY 1, 2';
+	my $settings = "SET gpuagg.strategy = '$strategy'; SET gpuagg.engine = 'cpu'; SET gpuagg.require = 'require'";
+	my ($expected, $usual) = run_query("$settings; SET work_mem = '64MB'", $query);
+	my ($answer, $memory) = run_query("$settings; SET work_mem = '2147483647kB'", $query);
+
+	is($answer, $expected, "a wrong estimate, $strategy: answer");
+	cmp_ok($memory, '<', 2 * $usual, "a wrong estimate, $strategy: kB of memory, $usual with 64 MB");
+}
+$node->stop;
+done_testing();
