@@ -6,7 +6,8 @@
 # Parts (default: all of them), of which as many run side by side as there are processors, each in clusters of its own:
 #	strict		all of src/ compiles under -Wall -Wextra -Werror
 #	build		a build elsewhere, by clang where there is one; install, uninstall, clean; META.json (test/build.sh)
-#	layers		folders of src/ include and call downwards only (test/layers.pl)
+#	layers		folders of src/ include and call downwards only (test/layers.pl); functions that call themselves
+#				check the stack (test/recursion.pl)
 #	unit		C tests without PostgreSQL
 #	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
 #	regress		pg_regress: test/sql/*.sql, one after the other in one database;
@@ -113,6 +114,9 @@ part_layers() {
 	"$top/test/layers.pl" >"$results/layers.log" 2>&1
 	tap_lines layers <"$results/layers.log" || fail layers
 	grep '^#' "$results/layers.log"
+	"$top/test/recursion.pl" >"$results/recursion.log" 2>&1
+	tap_lines recursion <"$results/recursion.log" || fail recursion
+	grep '^#' "$results/recursion.log"
 }
 
 part_unit() {
