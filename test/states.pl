@@ -20,9 +20,12 @@ my @fixed = (16, 17, 20, 21, 23, 25, 114, 142, 600, 700, 701, 705, 869, 1005, 10
 my @named = ('public.positive', 'public.never_null', 'public.digits', 'public.pair', 'public.positive[]', 'public.pair[]', 'public.mood',
 	'public.gpuagg_state', 'public.gpuagg_row', 'public.gpuagg_state[]', 'public.parts', 'nowhere.x', '-', '23', 'int4', '"', 'public.span', '');
 
+# One of the usual ones, or, one time in twenty, of the others.
+sub mostly { my ($usual, $others) = @_; return rand() < 0.95 ? pick(@$usual) : pick(@$others) }
+sub long { return mostly([ @longs[ 1 .. 5 ] ], \@longs) }
 sub int_ { return pack 'N', rand() < 0.7 ? pick(0 .. 5) : pick(@ints) }
 sub type { return rand() < 0.6 ? pack('N', pick(@fixed, (23, 25, 1700, 2249) x 6)) : pack('N', 0) . counted(pick(@named)) }
-sub collation { return rand() < 0.8 ? "\0" . pack('N', pick(0, 100, 950, 950, 12345, 4294967295)) : "\1" . counted(pick('pg_catalog."C"', '"C"', '9999', 'x')) }
+sub collation { return rand() < 0.95 ? "\0" . pack('N', mostly([ 0, 0, 100, 950 ], [ 12345, 4294967295 ])) : "\1" . counted(pick('pg_catalog."C"', '"C"', '9999', 'x')) }
 
 sub value
 {
@@ -60,18 +63,18 @@ sub record
 sub number
 {
 	my $digits = pick(0, 1, 1, 2, 5, 40, 3000);
-	return pack('N4', rand() < 0.9 ? $digits : pick(@ints), pick(0, 0, 1, 5, 9, 4000, 0x7FFF, 65542, 2**32 - 1, 2**31), pick(0, 0, 0x4000, 0xC000),
-		pick(0, 0, 5, 1000, 0x3FFF, 0x7FFF, 2**31)) . pack('n*', map { pick(0, 1, 9999, int rand 10000) } 1 .. $digits);
+	return pack('N4', mostly([$digits], \@ints), mostly([ 0, 1, 5, 9 ], [ 4000, 0x7FFF, 65542, 2**32 - 1, 2**31 ]), mostly([ 0, 0x4000 ], [0xC000]),
+		mostly([ 0, 5, 1000, 0x3FFF, 0x7FFF ], [2**31])) . pack('n*', map { pick(0, 1, 9999, int rand 10000) } 1 .. $digits);
 }
 
 sub histogram
 {
-	my $flags = pick(0, 0, 1, 2, 6, 7, 255);
+	my $flags = mostly([ 0, 0, 1, 2, 6 ], [ 7, 255 ]);
 	my $n = pick(1, 2, 5, 5, 50, 2000);
-	my $bytes = chr($flags) . pack('N', rand() < 0.85 ? $n : pick(@ints));
+	my $bytes = chr($flags) . pack('N', mostly([$n], \@ints));
 
-	$bytes .= $flags & 2 && !($flags & 4) ? join('', map { pack 'd>', $_ } 1 .. $n) : pick(@doubles) . pick(@doubles);
-	return $bytes . join '', map { pick(@longs) } 1 .. ($flags & 2 ? $n + 1 : $n + 2);
+	$bytes .= $flags & 2 && !($flags & 4) ? join('', map { pack 'd>', $_ } 1 .. $n) : mostly([ $doubles[3] ], \@doubles) . mostly([ @doubles[ 5, 6 ] ], \@doubles);
+	return $bytes . join '', map { rand() < 0.99 ? pick(@longs[ 0 .. 5 ]) : long() } 1 .. ($flags & 2 ? $n + 1 : $n + 2);
 }
 
 sub sketch
@@ -79,23 +82,23 @@ sub sketch
 	my $n = pick(0, 1, 3, 2048, 2049);
 	my $fractions = pick(1, 1, 3);
 
-	return pack('N', rand() < 0.9 ? $fractions : pick(@ints)) . join('', map { pick(@doubles[ 0, 2, 3 ]) } 1 .. $fractions) . pack('N', pick(0, 1, 40, 53, 54, 2**31)) .
-		join('', map { rand() < 0.8 ? pick(@longs[ 0 .. 3 ]) : pick(@longs) } 1 .. 4) . pick(@doubles) . pick(@doubles) .
-		pack('N', rand() < 0.9 ? $n : pick(@ints)) . join('', map { pick(@longs) . (rand() < 0.9 ? $longs[1] : pick(@longs)) } 1 .. $n);
+	return pack('N', mostly([$fractions], \@ints)) . join('', map { pick(@doubles[ 0, 2, 3 ]) } 1 .. $fractions) . pack('N', mostly([ 0, 1, 40, 53 ], [ 54, 2**31 ])) .
+		join('', map { long() } 1 .. 4) . ($n == 0 ? pack('d>d>', 9**9**9, -(9**9**9)) : mostly([ @doubles[ 1, 7, 4 ] ], \@doubles) . mostly([ @doubles[ 5, 6 ] ], \@doubles)) .
+		pack('N', mostly([$n], \@ints)) . join('', map { pack('Q>', int rand 2000) . (rand() < 0.999 ? $longs[1] : pick(@longs)) } 1 .. $n);
 }
 
 sub hll
 {
 	my $n = pick(0, 1, 5, 500);
-	return pick(1, 2) == 1 ? pack('N', rand() < 0.9 ? $n : pick(@ints)) . join('', map { pack 'N', int(rand 20000) << 8 | pick(0, 1, 5, 60, 255) } 1 .. $n) :
-		pack('N', 2**32 - 1) . pick("\0", "\1", "\xff", "\5") x pick(0, 100, 4096, 16384, 20000);
+	return pick(1, 2) == 1 ? pack('N', mostly([$n], \@ints)) . join('', map { pack 'N', int(rand 4096) << 8 | (rand() < 0.999 ? pick(1, 5, 20) : pick(0, 60, 255)) } 1 .. $n) :
+		pack('N', 2**32 - 1) . mostly([ "\0", "\1", "\5" ], ["\xff"]) x mostly([16384], [ 0, 100, 4096, 20000 ]);
 }
 
 sub body
 {
 	my ($kind, $depth) = @_;
 
-	return pick(@longs[ 0 .. 6 ]) . join('', map { number() } 1 .. ($kind > 2 ? 2 : 1)) . ($kind % 2 ? '' : pack('N', pick(0, 2, 0x3FFF, 2**31)) . join('', map { pick(@longs[ 0 .. 6 ]) } 1 .. 4))
+	return long() . join('', map { number() } 1 .. ($kind > 2 ? 2 : 1)) . ($kind % 2 ? '' : pack('N', mostly([ 0, 2, 0x3FFF ], [2**31])) . join('', map { long() } 1 .. 4))
 		if $kind >= 1 && $kind <= 4;
 	return histogram() if $kind == 5;
 	return hll() if $kind == 6;

@@ -130,7 +130,7 @@ SQL
 grep -v '^ok' "$files/attempted" | sed 's/^/not ok /' | head -5
 grep '^ok' "$files/attempted"
 psql -XqAt <<SQL
-SELECT CASE WHEN count(*) >= $number AND count(*) FILTER (WHERE answer IS NULL) > $number / 50 AND count(answer) > $number / 10 AND
+SELECT CASE WHEN count(*) >= $number AND count(*) FILTER (WHERE answer IS NULL) > $number / 20 AND count(answer) > $number / 10 AND
 	count(*) FILTER (WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core') = 0 THEN 'ok' ELSE 'not ok' END || ' lies: '
 	|| format('%s attempts, %s errors', count(*), count(answer)) FROM outcomes;
 SELECT DISTINCT '# ' || way || ' ' || n || ': ' || answer FROM outcomes WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core' LIMIT 8;
