@@ -6,7 +6,8 @@
 # Parts (default: all of them), of which as many run side by side as there are processors, each in clusters of its own:
 #	strict		all of src/ compiles under -Wall -Wextra -Werror
 #	build		a build elsewhere, by clang where there is one; install, uninstall, clean; META.json (test/build.sh)
-#	layers		folders of src/ include and call downwards only (test/layers.pl)
+#	layers		folders of src/ include and call downwards only (test/layers.pl); functions that call themselves
+#				check the stack (test/recursion.pl)
 #	unit		C tests without PostgreSQL
 #	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
 #	regress		pg_regress: test/sql/*.sql, one after the other in one database;
@@ -18,6 +19,8 @@
 #	tap			test/t/*.pl; TAP=name runs only that one
 #	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh), FUZZ_SECONDS each
 #				(default 5) from FUZZ_SEED on (default 1)
+#	states		states and rows of aggregates that are made by hand (test/states.sh), STATES (default 2000)
+#				from STATES_SEED on (default 1)
 #	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
 #				many of the heap feed over tables with a history
 #	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
@@ -113,6 +116,9 @@ part_layers() {
 	"$top/test/layers.pl" >"$results/layers.log" 2>&1
 	tap_lines layers <"$results/layers.log" || fail layers
 	grep '^#' "$results/layers.log"
+	"$top/test/recursion.pl" >"$results/recursion.log" 2>&1
+	tap_lines recursion <"$results/recursion.log" || fail recursion
+	grep '^#' "$results/recursion.log"
 }
 
 part_unit() {
@@ -337,6 +343,12 @@ part_fdw() {
 	grep -v '^ok ' "$results/fdw.log"
 }
 
+part_states() {
+	"$top/test/states.sh" "${STATES:-2000}" "${STATES_SEED:-1}" >"$results/states.log" 2>&1
+	tap_lines states <"$results/states.log" || fail states
+	grep -v '^ok ' "$results/states.log"
+}
+
 part_docs() {
 	pg_start "shared_preload_libraries='gpuagg'" || { fail "docs (no cluster)"; return; }
 	"$top/test/docs.sh" >"$results/docs.log" 2>&1
@@ -442,7 +454,7 @@ run_part() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz unit fdw docs citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw docs citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	rm -f "$results/part-$part.count"
@@ -452,7 +464,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | diff | stress | fdw | citus | docs | emulator)
+	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs | emulator)
 		check "build and install" pg_install
 		export GPUAGG_INSTALLED=1
 		break

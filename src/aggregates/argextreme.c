@@ -241,9 +241,11 @@ argextreme_value_type(const void *state)
 	return ((const ArgState *) state)->valuetype;
 }
 
+/* The second argument: 0, or whether the bytes have come as input (partial_state.c). */
 Datum
 gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 {
+	PortableNulls nulls = PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
 	StringInfoData buf;
 	ArgState   *state;
 
@@ -256,8 +258,8 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 	state->found = pq_getmsgbyte(&buf) != 0;
 	if (state->found)
 	{
-		state->key.value = portable_get_value(&buf, state->keytype, &state->key.isnull);
-		state->value.value = portable_get_value(&buf, state->valuetype, &state->value.isnull);
+		state->key.value = portable_get_value(&buf, state->keytype, nulls, &state->key.isnull);
+		state->value.value = portable_get_value(&buf, state->valuetype, nulls, &state->value.isnull);
 		if (state->key.isnull)
 			portable_invalid("key");
 	}

@@ -501,6 +501,9 @@ read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 		bins->hi = pq_getmsgfloat8(buf);
 		if (flags & STATE_LOG)
 		{
+			/* before the edges are made of a few bytes */
+			if (bins->n < 2 || bins->n > HISTOGRAM_MAX_BINS || buf->len - buf->cursor != (bins->n + 1) * sizeof(uint64))
+				portable_invalid("histogram");
 			bins->n--;
 			if (!histogram_log_valid(bins->lo, bins->hi, bins->n))
 				portable_invalid("histogram");

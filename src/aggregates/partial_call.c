@@ -18,6 +18,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
@@ -226,6 +227,7 @@ hashes_alike(Oid type)
 {
 	Oid			element;
 
+	check_stack_depth();
 	type = getBaseType(type);
 	element = get_element_type(type);
 	if (OidIsValid(element))
@@ -240,6 +242,7 @@ is_row_of_table(Oid type)
 	Oid			element;
 	Oid			relid;
 
+	check_stack_depth();
 	type = getBaseType(type);
 	element = get_element_type(type);
 	if (OidIsValid(element))

@@ -123,6 +123,7 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 
 	for (int i = 0; i < nargs; i++)
 	{
+		portable_check_type(types[i]);
 		stored[i] = values[i];
 		get_typlenbyval(types[i], &len[i], &byval[i]);
 		if (!values[i].isnull && !portable_keeps_form(types[i]))
@@ -168,9 +169,25 @@ read_row(RowHead *row, Oid *types, NullableDatum *values)
 			StringInfoData buf;
 
 			portable_read(&buf, DatumGetByteaPP(values[i].value));
-			values[i].value = portable_get_value(&buf, types[i], &values[i].isnull);
+			values[i].value = portable_get_value(&buf, types[i], PORTABLE_ANY_NULLS, &values[i].isnull);
 		}
 	}
+}
+
+static void
+wrong_arguments(Oid agg, const Oid *types, int n)
+{
+	StringInfoData names;
+
+	initStringInfo(&names);
+	for (int i = 0; i < n; i++)
+		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", format_type_be(types[i]));
+	ereport(ERROR,
+			(errcode(ERRCODE_DATATYPE_MISMATCH),
+			 errmsg("arguments are not those of aggregate %s", format_procedure(agg)),
+			 n == 0 ? errdetail("There are no arguments.") :
+			 errdetail_plural("The argument is of type %s.", "The arguments are of types %s.", n, names.data),
+			 errhint("Add explicit type casts to exactly the types that the aggregate is declared for.")));
 }
 
 /* (regprocedure, VARIADIC "any") */
@@ -196,9 +213,7 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 			values[i].value = PointerGetDatum(PG_DETOAST_DATUM(values[i].value));
 	}
 	if (!partial_accepts(PG_GETARG_OID(0), types, n))
-		ereport(ERROR,
-				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("arguments are not those of aggregate %s", format_procedure(PG_GETARG_OID(0)))));
+		wrong_arguments(PG_GETARG_OID(0), types, n);
 	PG_RETURN_POINTER(make_row(PG_GETARG_OID(0), PG_GET_COLLATION(), n, types, values));
 }
 
@@ -233,7 +248,7 @@ receive_row(StringInfo buf)
 	for (int i = 0; i < n; i++)
 	{
 		types[i] = portable_get_type(buf);
-		values[i].value = portable_get_value(buf, types[i], &values[i].isnull);
+		values[i].value = portable_get_value(buf, types[i], PORTABLE_CHECK_NULLS, &values[i].isnull);
 	}
 	pq_getmsgend(buf);
 	if (!partial_accepts(agg, types, n))
@@ -246,7 +261,7 @@ gpuagg_row_in(PG_FUNCTION_ARGS)
 {
 	StringInfoData buf;
 
-	portable_read(&buf, DatumGetByteaPP(DirectFunctionCall1(byteain, PG_GETARG_DATUM(0))));
+	portable_read(&buf, partial_bytes(PG_GETARG_CSTRING(0), "gpuagg_row"));
 	PG_RETURN_POINTER(receive_row(&buf));
 }
 

@@ -132,15 +132,23 @@ partial_state_kind(const bytea *state)
 	return ((const unsigned char *) VARDATA_ANY(state))[1];
 }
 
-Datum
-partial_load(const bytea *state)
+/* from_elsewhere: whether the bytes have come as input */
+static Datum
+load(const bytea *state, bool from_elsewhere)
 {
 	Size		n = VARSIZE_ANY_EXHDR(state) - HEADER;
 	bytea	   *bytes = palloc(VARHDRSZ + n);
 
 	SET_VARSIZE(bytes, VARHDRSZ + n);
 	memcpy(VARDATA(bytes), VARDATA_ANY(state) + HEADER, n);
-	return call(kinds[partial_state_kind(state)].deserialize, PointerGetDatum(bytes), (Datum) 0);
+	/* the executor gives 0 for the second argument, which serves to make the function's type safe */
+	return call(kinds[partial_state_kind(state)].deserialize, PointerGetDatum(bytes), BoolGetDatum(from_elsewhere));
+}
+
+Datum
+partial_load(const bytea *state)
+{
+	return load(state, false);
 }
 
 Datum
@@ -171,14 +179,23 @@ check_number(StringInfo buf, int most_weight)
 			portable_invalid("number");
 }
 
+/* A number of rows: some more than any server has, so that sums of some are none beyond int64. */
+static void
+check_count(StringInfo buf)
+{
+	int64		count = pq_getmsgint64(buf);
+
+	if (count < 0 || count >= INT64CONST(1) << 56)
+		portable_invalid("count");
+}
+
 static void
 check_numbers(StringInfo buf, const KindInfo *kind)
 {
-	if (pq_getmsgint64(buf) < 0)
-		portable_invalid("count");
+	check_count(buf);
 	for (int i = 0; i < kind->numbers; i++)
-		/* int128, or numeric, whose squares have twice the digits, and as many sums as there are rows */
-		check_number(buf, kind->tail ? 2 * 0x7FFF + 8 : 9);
+		/* int128, or numeric, whose squares have twice the digits; sums have some more */
+		check_number(buf, kind->tail ? (i + 1) * 0x7FFF + 8 : 9);
 	if (kind->tail)
 	{
 		int			scale = (int) pq_getmsgint(buf, 4);
@@ -186,8 +203,7 @@ check_numbers(StringInfo buf, const KindInfo *kind)
 		if (scale < 0 || scale > 0x3FFF)
 			portable_invalid("scale");
 		for (int i = 0; i < 4; i++)
-			if (pq_getmsgint64(buf) < 0)
-				portable_invalid("count");
+			check_count(buf);
 	}
 	pq_getmsgend(buf);
 }
@@ -218,7 +234,9 @@ check_state(const char *bytes, int n)
 
 	SET_VARSIZE(state, VARHDRSZ + n);
 	memcpy(VARDATA(state), bytes, n);
-	if (n < HEADER || VARDATA(state)[0] != FORMAT)
+	if (n < HEADER)
+		portable_invalid("length");
+	if (VARDATA(state)[0] != FORMAT)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
 				 errmsg("unknown format of a partial state"),
@@ -233,14 +251,24 @@ check_state(const char *bytes, int n)
 		check_numbers(&buf, &kinds[kind]);
 	}
 	else
-		partial_load(state);
+		load(state, true);
 	return PointerGetDatum(state);
+}
+
+bytea *
+partial_bytes(const char *text, const char *type)
+{
+	if (strncmp(text, "\\x", 2) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+				 errmsg("invalid input syntax for type %s: \"%s\"", type, text)));
+	return DatumGetByteaPP(DirectFunctionCall1(byteain, CStringGetDatum(text)));
 }
 
 Datum
 gpuagg_state_in(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = DatumGetByteaPP(DirectFunctionCall1(byteain, PG_GETARG_DATUM(0)));
+	bytea	   *bytes = partial_bytes(PG_GETARG_CSTRING(0), "gpuagg_state");
 
 	PG_RETURN_DATUM(check_state(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
 }
@@ -284,8 +312,17 @@ Datum
 partial_combine(const bytea *state, Datum internal)
 {
 	PartialKind kind = partial_state_kind(state);
+	Datum		combined = partial_store(kind, call(kinds[kind].combine, partial_load(state), internal));
+	StringInfoData buf;
 
-	return partial_store(kind, call(kinds[kind].combine, partial_load(state), internal));
+	if (kinds[kind].numbers > 0)
+	{
+		/* core adds the numbers of rows without a look */
+		portable_read(&buf, DatumGetByteaPP(combined));
+		buf.cursor = HEADER;
+		check_count(&buf);
+	}
+	return combined;
 }
 
 /* (gpuagg_state, gpuagg_state), neither NULL */

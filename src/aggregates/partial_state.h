@@ -51,6 +51,9 @@ extern Datum partial_combine(const bytea *state, Datum internal);
 /* Bytes as the text of a value: as bytea's, whatever bytea_output is. */
 extern char *partial_hex(const bytea *bytes);
 
+/* And back: an error, as of a type of this name, if it is no such text. */
+extern bytea *partial_bytes(const char *text, const char *type);
+
 /* Are these the types of an aggregate's arguments, none of them to be coerced? */
 extern bool partial_accepts(Oid agg, const Oid *types, int nargs);
 

@@ -10,6 +10,7 @@
 #include "access/htup_details.h"
 #include "access/transam.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
 #include "fmgr.h"
@@ -91,9 +92,99 @@ is_record(Oid type)
 	return type == RECORDOID || type == RECORDARRAYOID;
 }
 
+static HeapTuple
+type_tuple(Oid type)
+{
+	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
+
+	/* one of a stored row may have been dropped */
+	if (!HeapTupleIsValid(tuple))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("type with OID %u does not exist", type)));
+	return tuple;
+}
+
+/* Is it gpuagg_state or gpuagg_row?  Known by the input function, whatever the names are. */
+static bool
+is_part(Form_pg_type form)
+{
+	HeapTuple	tuple;
+	bool		result = false;
+
+	if (form->typtype != TYPTYPE_BASE || form->oid < FirstNormalObjectId)
+		return false;
+	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(form->typinput));
+	if (HeapTupleIsValid(tuple))
+	{
+		bool		isnull;
+		Datum		source = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &isnull);
+		char	   *symbol = isnull ? "" : TextDatumGetCString(source);
+
+		result = strcmp(symbol, "gpuagg_state_in") == 0 || strcmp(symbol, "gpuagg_row_in") == 0;
+		ReleaseSysCache(tuple);
+	}
+	return result;
+}
+
+static bool has_parts(Oid type);
+
+static bool
+has_column_of_parts(Oid type)
+{
+	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
+	bool		result = false;
+
+	for (int i = 0; i < desc->natts && !result; i++)
+		result = !TupleDescAttr(desc, i)->attisdropped && has_parts(TupleDescAttr(desc, i)->atttypid);
+	ReleaseTupleDesc(desc);
+	return result;
+}
+
+/* May a value of the type be or have a gpuagg_state or a gpuagg_row?  Not records, whose columns are looked at one by one. */
+static bool
+has_parts(Oid type)
+{
+	HeapTuple	tuple;
+	FormData_pg_type form;
+
+	if (type < FirstNormalObjectId)
+		return false;
+	check_stack_depth();
+	tuple = type_tuple(type);
+	memcpy(&form, GETSTRUCT(tuple), sizeof(form));
+	ReleaseSysCache(tuple);
+	switch (form.typtype)
+	{
+		case TYPTYPE_DOMAIN:
+			return has_parts(form.typbasetype);
+		case TYPTYPE_COMPOSITE:
+			return has_column_of_parts(form.oid);
+		case TYPTYPE_RANGE:
+			return has_parts(get_range_subtype(form.oid));
+		case TYPTYPE_MULTIRANGE:
+			return has_parts(get_range_subtype(get_multirange_range(form.oid)));
+		default:
+			return is_part(&form) || has_parts(get_element_type(form.oid));
+	}
+}
+
+void
+portable_check_type(Oid type)
+{
+	if (has_parts(type))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("values of type %s cannot be part of a partial state", format_type_be(type)),
+				 errdetail("They may have a value of type %s or %s in them.", "gpuagg_state", "gpuagg_row"),
+				 errhint("A parallel plan has partial states: set \"%s\" to 0 if the query needs none.",
+						 "max_parallel_workers_per_gather")));
+}
+
 void
 portable_put_type(StringInfo buf, Oid type)
 {
+	portable_check_type(type);
 	if (type < FirstGenbkiObjectId)
 	{
 		pq_sendint32(buf, type);
@@ -116,6 +207,7 @@ portable_get_type(StringInfo buf)
 	if (!get_typisdefined(type) ||
 		(get_typtype(type) == TYPTYPE_PSEUDO && !is_record(type) && type != UNKNOWNOID && type != CSTRINGOID && type != VOIDOID))
 		portable_invalid("type");
+	portable_check_type(type);
 	return type;
 }
 
@@ -133,37 +225,43 @@ portable_put_collation(StringInfo buf, Oid collation)
 	}
 	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
 	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for collation %u", collation);
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("collation with OID %u does not exist", collation)));
 	form = (Form_pg_collation) GETSTRUCT(tuple);
 	put_name(buf, quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname)));
 	ReleaseSysCache(tuple);
 }
 
+/* Is there such a collation, for strings of the database's encoding? */
+static bool
+is_usable_collation(Oid collation)
+{
+	HeapTuple	tuple = SearchSysCache1(COLLOID, ObjectIdGetDatum(collation));
+	int			encoding;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	encoding = ((Form_pg_collation) GETSTRUCT(tuple))->collencoding;
+	ReleaseSysCache(tuple);
+	return encoding == -1 || encoding == GetDatabaseEncoding();
+}
+
 Oid
 portable_get_collation(StringInfo buf)
 {
-	Oid			collation;
+	bool		named = pq_getmsgbyte(buf) != 0;
+	Oid			collation = named ?
+		/* which may be a number, too */
+		DatumGetObjectId(DirectFunctionCall1(regcollationin, CStringGetDatum(portable_get_name(buf)))) :
+		pq_getmsgint(buf, 4);
 
-	if (pq_getmsgbyte(buf))
-		return DatumGetObjectId(DirectFunctionCall1(regcollationin, CStringGetDatum(portable_get_name(buf))));
-	collation = pq_getmsgint(buf, 4);
-	if (OidIsValid(collation) &&
-		(collation >= FirstGenbkiObjectId || !SearchSysCacheExists1(COLLOID, ObjectIdGetDatum(collation))))
+	if (OidIsValid(collation) && ((!named && collation >= FirstGenbkiObjectId) || !is_usable_collation(collation)))
 		portable_invalid("collation");
 	return collation;
 }
 
 /* ---- values ----------------------------------------------------------------- */
-
-static HeapTuple
-type_tuple(Oid type)
-{
-	HeapTuple	tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
-
-	if (!HeapTupleIsValid(tuple))
-		elog(ERROR, "cache lookup failed for type %u", type);
-	return tuple;
-}
 
 /* Is a type made of others that users made or may alter?  Composites, and arrays and ranges that users made. */
 static bool
@@ -177,12 +275,14 @@ is_made_of_others(Form_pg_type form)
 bool
 portable_keeps_form(Oid type)
 {
-	HeapTuple	tuple = type_tuple(getBaseType(type));
+	HeapTuple	tuple = type_tuple(type);
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
+	Oid			base = form->typtype == TYPTYPE_DOMAIN ? form->typbasetype : InvalidOid;
 	bool		result = form->typtype != TYPTYPE_PSEUDO && !is_made_of_others(form);
 
 	ReleaseSysCache(tuple);
-	return result;
+	check_stack_depth();
+	return OidIsValid(base) ? portable_keeps_form(base) : result;
 }
 
 /*
@@ -198,13 +298,15 @@ has_binary_form(Oid type)
 	bool		result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) && !is_made_of_others(form);
 
 	ReleaseSysCache(tuple);
+	check_stack_depth();
 	return result && (!OidIsValid(element) || has_binary_form(element));
 }
 
-/* A value of a type, and its bytes: text, or the binary form. */
+/* A value of a type that is no domain, and its bytes: text, or the binary form. */
 typedef struct Conversion
 {
 	Oid			type;
+	int32		typmod;			/* -1, but of a domain */
 	bool		binary;
 	Datum		value;
 	char	   *bytes;			/* with a zero behind them */
@@ -245,7 +347,7 @@ bytes_to_value(Conversion *c)
 			portable_invalid("value");
 		pg_verify_mbstr(GetDatabaseEncoding(), c->bytes, c->n, false);
 		getTypeInputInfo(c->type, &fn, &ioparam);
-		c->value = OidInputFunctionCall(fn, c->bytes, ioparam, -1);
+		c->value = OidInputFunctionCall(fn, c->bytes, ioparam, c->typmod);
 		return;
 	}
 	buf.data = c->bytes;
@@ -253,7 +355,7 @@ bytes_to_value(Conversion *c)
 	buf.maxlen = c->n + 1;
 	buf.cursor = 0;
 	getTypeBinaryInputInfo(c->type, &fn, &ioparam);
-	c->value = OidReceiveFunctionCall(fn, &buf, ioparam, -1);
+	c->value = OidReceiveFunctionCall(fn, &buf, ioparam, c->typmod);
 	if (buf.cursor != buf.len)
 		portable_invalid("value");
 }
@@ -267,7 +369,8 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 	int			dates = DateStyle;
 	int			intervals = IntervalStyle;
 
-	c->type = getBaseType(c->type);
+	c->typmod = -1;
+	c->type = getBaseTypeAndTypmod(c->type, &c->typmod);
 	c->binary = has_binary_form(c->type);
 	if (client == GetDatabaseEncoding() &&
 		(c->binary || (digits > 0 && dates == USE_ISO_DATES && intervals == INTSTYLE_POSTGRES)))
@@ -330,7 +433,7 @@ put_record(StringInfo buf, Datum value)
 }
 
 static Datum
-get_record(StringInfo buf)
+get_record(StringInfo buf, PortableNulls nulls_of_domains)
 {
 	Oid			type = portable_get_type(buf);
 	TupleDesc	desc;
@@ -345,7 +448,7 @@ get_record(StringInfo buf)
 
 		if (get_typtype(type) != TYPTYPE_COMPOSITE)
 			portable_invalid("record");
-		value = portable_get_value(buf, type, &isnull);
+		value = portable_get_value(buf, type, nulls_of_domains, &isnull);
 		if (isnull)
 			portable_invalid("record");
 		return value;
@@ -365,7 +468,7 @@ get_record(StringInfo buf)
 		type = portable_get_type(buf);
 		TupleDescInitEntry(desc, i + 1, name, type, -1, 0);
 		TupleDescInitEntryCollation(desc, i + 1, portable_get_collation(buf));
-		values[i] = portable_get_value(buf, type, &nulls[i]);
+		values[i] = portable_get_value(buf, type, nulls_of_domains, &nulls[i]);
 	}
 	BlessTupleDesc(desc);
 	/* a chunk of its own, as values are that a state may free */
@@ -393,7 +496,7 @@ put_records(StringInfo buf, Datum value)
 }
 
 static Datum
-get_records(StringInfo buf)
+get_records(StringInfo buf, PortableNulls nulls_of_domains)
 {
 	int			ndims = portable_get_count(buf, 8, MAXDIM, "array");
 	int			dims[MAXDIM],
@@ -424,7 +527,7 @@ get_records(StringInfo buf)
 			values = i == 0 ? palloc(sizeof(Datum) * room) : repalloc(values, sizeof(Datum) * room);
 			nulls = i == 0 ? palloc(sizeof(bool) * room) : repalloc(nulls, sizeof(bool) * room);
 		}
-		values[i] = portable_get_value(buf, RECORDOID, &nulls[i]);
+		values[i] = portable_get_value(buf, RECORDOID, nulls_of_domains, &nulls[i]);
 	}
 	return PointerGetDatum(construct_md_array(values, nulls, ndims, dims, bounds, RECORDOID, -1, false, TYPALIGN_DOUBLE));
 }
@@ -437,9 +540,9 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 	pq_sendbyte(buf, isnull);
 	if (isnull)
 		return;
+	check_stack_depth();
 	if (is_record(type))
 	{
-		check_stack_depth();
 		(type == RECORDOID ? put_record : put_records) (buf, value);
 		return;
 	}
@@ -448,20 +551,32 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 	appendBinaryStringInfo(buf, c.bytes, c.n);
 }
 
+/* What the input function of a domain checks, beside what that of its base type does. */
+static void
+check_domain(Oid type, Datum value, bool isnull)
+{
+	if (get_typtype(type) == TYPTYPE_DOMAIN)
+		domain_check(value, isnull, type, NULL, CurrentMemoryContext);
+}
+
 Datum
-portable_get_value(StringInfo buf, Oid type, bool *isnull)
+portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains, bool *isnull)
 {
 	Conversion	c = {.type = type};
 
 	*isnull = pq_getmsgbyte(buf) != 0;
 	if (*isnull)
-		return (Datum) 0;
-	if (is_record(type))
 	{
-		check_stack_depth();
-		return type == RECORDOID ? get_record(buf) : get_records(buf);
+		if (nulls_of_domains == PORTABLE_CHECK_NULLS)
+			check_domain(type, (Datum) 0, true);
+		return (Datum) 0;
 	}
+	/* also where a domain's condition reads a state */
+	check_stack_depth();
+	if (is_record(type))
+		return type == RECORDOID ? get_record(buf, nulls_of_domains) : get_records(buf, nulls_of_domains);
 	c.bytes = get_bytes(buf, "value", &c.n);
 	convert_value(bytes_to_value, &c);
+	check_domain(type, c.value, false);
 	return c.value;
 }

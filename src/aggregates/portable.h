@@ -4,7 +4,7 @@
  *
  * Object identifiers below FirstGenbkiObjectId are the same everywhere; types and collations with others travel by name.
  * Values travel in the binary form of their type, records column by column; what a reader gets is checked by the type's own
- * input functions, so that bytes from anywhere are a value or an error.  Readers allocate in the current context.
+ * input functions, and domains' constraints, so that bytes from anywhere are a value or an error.  Readers allocate in the current context.
  */
 #ifndef GPUAGG_PORTABLE_H
 #define GPUAGG_PORTABLE_H
@@ -24,7 +24,21 @@ extern void portable_put_collation(StringInfo buf, Oid collation);
 extern Oid	portable_get_collation(StringInfo buf);
 
 extern void portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull);
-extern Datum portable_get_value(StringInfo buf, Oid type, bool *isnull);
+
+/*
+ * A null of a domain that allows none may be in a state all the same, as the executor makes such for outer joins; but not in what
+ * comes as input.
+ */
+typedef enum PortableNulls
+{
+	PORTABLE_ANY_NULLS,
+	PORTABLE_CHECK_NULLS
+} PortableNulls;
+
+extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains, bool *isnull);
+
+/* An error for a type whose values may be or have a gpuagg_state or a gpuagg_row, as those could be nested without an end. */
+extern void portable_check_type(Oid type);
 
 /*
  * Do a type's values in memory mean the same in every session, as long as the type is there?  Not composites, whose columns may be

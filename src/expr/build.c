@@ -9,6 +9,7 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
@@ -81,6 +82,7 @@ expr_last_op(ExprSet *set, int stage)
 Vec *
 expr_mask_vec(ExprSet *set, ExprMask *mask, int stage)
 {
+	check_stack_depth();
 	if (mask == NULL || mask->vec)
 		return mask ? mask->vec : NULL;
 	mask->vec = expr_new_vec(set, COLUMN_I8, 0, BOOLOID, NULL, stage);

@@ -535,6 +535,7 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 	ExprInterval any = {PG_INT64_MIN, PG_INT64_MAX};
 	const VectorInstruction *in = &p->flat.instructions[operand];
 
+	check_stack_depth();
 	if (operand >= VECTOR_CONSTANT)
 	{
 		const VectorConstant *con = &p->flat.constants[operand - VECTOR_CONSTANT];

@@ -49,6 +49,7 @@ is_unfit(Node *node, void *context)
 
 	if (node == NULL)
 		return false;
+	check_stack_depth();
 	switch (nodeTag(node))
 	{
 		case T_Param:

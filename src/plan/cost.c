@@ -15,6 +15,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeHash.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -138,6 +139,7 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	double		cached;
 	ListCell   *lc;
 
+	check_stack_depth();
 	if (IsA(child, ProjectionPath))
 		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, true, heap);
 	if (IsA(child, AppendPath))

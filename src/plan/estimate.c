@@ -14,6 +14,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_statistic.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/array.h"
@@ -157,6 +158,7 @@ values_of_any(List *choices)
 static double
 values_of(Node *expr)
 {
+	check_stack_depth();
 	if (exprType(expr) == BOOLOID)
 		return 2;
 	switch (nodeTag(expr))

@@ -12,6 +12,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
@@ -91,6 +92,7 @@ replace_mutator(Node *node, void *context)
 {
 	if (node == NULL)
 		return NULL;
+	check_stack_depth();
 	if (IsA(node, Aggref))
 	{
 		Node	   *other = travels((Aggref *) node) ? NULL : replacement((Aggref *) node);
@@ -109,6 +111,7 @@ restore_mutator(Node *node, void *context)
 
 	if (node == NULL)
 		return NULL;
+	check_stack_depth();
 	if (IsA(node, FuncExpr) && (aggref = (Node *) partial_restored(node)) != NULL)
 		return aggref;
 	if (IsA(node, SubLink))

@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/planner.h"
@@ -44,6 +45,7 @@ keep_duplicates(Node *node, const SetOperationStmt *top)
 {
 	SetOperationStmt *op = (SetOperationStmt *) node;
 
+	check_stack_depth();
 	if (!IsA(node, SetOperationStmt) || op->op != SETOP_UNION ||
 		!equal(op->colTypes, top->colTypes) || !equal(op->colCollations, top->colCollations))
 		return;
@@ -59,6 +61,7 @@ count_arms(const Node *node)
 {
 	const SetOperationStmt *op = (const SetOperationStmt *) node;
 
+	check_stack_depth();
 	return IsA(node, SetOperationStmt) ? count_arms(op->larg) + count_arms(op->rarg) : 1;
 }
 
@@ -197,6 +200,7 @@ rewrite(Query *query)
 static void
 move_arms(Node *node, const List *from, List **to)
 {
+	check_stack_depth();
 	if (IsA(node, RangeTblRef))
 	{
 		RangeTblRef *ref = (RangeTblRef *) node;
@@ -261,6 +265,7 @@ nest_unions(Query *query, Node **node, bool merged)
 {
 	SetOperationStmt *op = (SetOperationStmt *) *node;
 
+	check_stack_depth();
 	if (!IsA(op, SetOperationStmt))
 		return;
 	if (op->op == SETOP_UNION && !op->all && !merged && *node != query->setOperations)
@@ -299,6 +304,7 @@ rewrite_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
+	check_stack_depth();
 	if (IsA(node, CommonTableExpr))
 		return rewrite_cte((CommonTableExpr *) node);
 	if (!IsA(node, Query))

@@ -1,0 +1,141 @@
+#!/usr/bin/env perl
+# Valid states that lie, for test/states.sh: lines of hexadecimal text, each a gpuagg_state or a gpuagg_row.
+#
+#	test/states.pl SEED NUMBER state|row
+use strict;
+use warnings;
+
+my ($seed, $number, $what) = @ARGV;
+srand $seed;
+
+sub pick { return $_[ rand @_ ] }
+sub counted { return pack('N/a*', $_[0]) }
+
+my @ints = (0, 1, 2, 3, 255, 1000, 0xFFFF, 0x10000, 999_999, 1_000_000, 2**30, 2**31 - 1, 2**31, 2**32 - 1);
+my @longs = map { pack 'Q>', $_ } 0, 1, 2, 100, 2**31, 2**55, 2**56, 2**62, 9223372036854775807, 9223372036854775808, 18446744073709551615;
+my @doubles = map { pack 'd>', $_ } 0, -0.0, 1, 0.5, -1, 10, 1e300, -1e300, 1e-310, 9**9**9, -(9**9**9), -sin(9**9**9);
+# not multiranges: core's function that receives them asks for as much memory as they say
+my @fixed = (16, 17, 20, 21, 23, 25, 114, 142, 600, 700, 701, 705, 869, 1005, 1007, 1009, 1082, 1114, 1186, 1560, 1700, 2205, 2249, 2275, 2278, 2283, 2287,
+	2950, 3220, 3614, 3802, 3904, 4072, 0, 9999, 4294967295);
+my @named = ('public.positive', 'public.never_null', 'public.digits', 'public.pair', 'public.positive[]', 'public.pair[]', 'public.mood',
+	'public.gpuagg_state', 'public.gpuagg_row', 'public.gpuagg_state[]', 'public.parts', 'nowhere.x', '-', '23', 'int4', '"', 'public.span', '');
+
+# One of the usual ones, or, one time in twenty, of the others.
+sub mostly { my ($usual, $others) = @_; return rand() < 0.95 ? pick(@$usual) : pick(@$others) }
+sub long { return mostly([ @longs[ 1 .. 5 ] ], \@longs) }
+sub int_ { return pack 'N', rand() < 0.7 ? pick(0 .. 5) : pick(@ints) }
+sub type { return rand() < 0.6 ? pack('N', pick(@fixed, (23, 25, 1700, 2249) x 6)) : pack('N', 0) . counted(pick(@named)) }
+sub collation { return rand() < 0.95 ? "\0" . pack('N', mostly([ 0, 0, 100, 950 ], [ 12345, 4294967295 ])) : "\1" . counted(pick('pg_catalog."C"', '"C"', '9999', 'x')) }
+
+sub value
+{
+	my ($type, $depth) = @_;
+	my $oid = unpack 'N', $type;
+
+	return "\1" if rand() < 0.1;
+	return "\0" . record($depth) if $oid == 2249 && $depth < 40;
+	return "\0" . pack('NNN', 1, pick(0, 1, 2, 2**31 - 1), pick(0, 1, 2**31 - 1)) . join('', map { value(pack('N', 2249), $depth + 1) } 1 .. 2)
+		if $oid == 2287 && $depth < 40;
+	return "\0" . counted(int_()) if $oid == 23 && rand() < 0.8;
+	return "\0" . counted(pick('a', '5', '')) if $oid == 25 && rand() < 0.8;
+	return "\0" . counted(pack('n*', 1, 0, 0, 0, 5)) if $oid == 1700 && rand() < 0.8;
+	return "\0" . counted(int_()) if $type =~ /positive$|never_null$/ && rand() < 0.7;
+	return "\0" . counted(pick(int_(), pick(@longs), pick(@doubles), pack('n*', 1, 0, 0, 0, 5), pack('n*', map { int rand 65536 } 1 .. 6), '', 'a', '5',
+			'-5', '{1,-2}', '(1,x)', '(5,5)', 'glad', "\xff", "a\0b", 'x' x 3000, join('', map { int_() } 1 .. 8), ($what eq 'state' ? state($depth + 1) : '')));
+}
+
+sub record
+{
+	my ($depth) = @_;
+	my $n = pick(0, 1, 1, 2, 3);
+	my $bytes = pack 'N', 2249;
+
+	return pack('N', 0) . counted('public.pair') . "\0" . counted(pick('(1,2)', '(-1,2)', '(1,x)')) if rand() < 0.2;
+	$bytes .= pack 'N', rand() < 0.95 ? $n : pick(@ints);
+	for (1 .. $n)
+	{
+		my $type = type();
+		$bytes .= counted(pick('a', 'b', 'x' x 63, 'x' x 64, '')) . $type . collation() . value($type, $depth + 1);
+	}
+	return $bytes;
+}
+
+sub number
+{
+	my $digits = pick(0, 1, 1, 2, 5, 40, 3000);
+	return pack('N4', mostly([$digits], \@ints), mostly([ 0, 1, 5, 9 ], [ 4000, 0x7FFF, 65542, 2**32 - 1, 2**31 ]), mostly([ 0, 0x4000 ], [0xC000]),
+		mostly([ 0, 5, 1000, 0x3FFF, 0x7FFF ], [2**31])) . pack('n*', map { pick(0, 1, 9999, int rand 10000) } 1 .. $digits);
+}
+
+sub histogram
+{
+	my $flags = mostly([ 0, 0, 1, 2, 6 ], [ 7, 255 ]);
+	my $n = pick(1, 2, 5, 5, 50, 2000);
+	my $bytes = chr($flags) . pack('N', mostly([$n], \@ints));
+
+	$bytes .= $flags & 2 && !($flags & 4) ? join('', map { pack 'd>', $_ } 1 .. $n) : mostly([ $doubles[3] ], \@doubles) . mostly([ @doubles[ 5, 6 ] ], \@doubles);
+	return $bytes . join '', map { rand() < 0.99 ? pick(@longs[ 0 .. 5 ]) : long() } 1 .. ($flags & 2 ? $n + 1 : $n + 2);
+}
+
+sub sketch
+{
+	my $n = pick(0, 1, 3, 2048, 2049);
+	my $fractions = pick(1, 1, 3);
+
+	return pack('N', mostly([$fractions], \@ints)) . join('', map { pick(@doubles[ 0, 2, 3 ]) } 1 .. $fractions) . pack('N', mostly([ 0, 1, 40, 53 ], [ 54, 2**31 ])) .
+		join('', map { long() } 1 .. 4) . ($n == 0 ? pack('d>d>', 9**9**9, -(9**9**9)) : mostly([ @doubles[ 1, 7, 4 ] ], \@doubles) . mostly([ @doubles[ 5, 6 ] ], \@doubles)) .
+		pack('N', mostly([$n], \@ints)) . join('', map { pack('Q>', int rand 2000) . (rand() < 0.999 ? $longs[1] : pick(@longs)) } 1 .. $n);
+}
+
+sub hll
+{
+	my $n = pick(0, 1, 5, 500);
+	return pick(1, 2) == 1 ? pack('N', mostly([$n], \@ints)) . join('', map { pack 'N', int(rand 4096) << 8 | (rand() < 0.999 ? pick(1, 5, 20) : pick(0, 60, 255)) } 1 .. $n) :
+		pack('N', 2**32 - 1) . mostly([ "\0", "\1", "\5" ], ["\xff"]) x mostly([16384], [ 0, 100, 4096, 20000 ]);
+}
+
+sub body
+{
+	my ($kind, $depth) = @_;
+
+	return long() . join('', map { number() } 1 .. ($kind > 2 ? 2 : 1)) . ($kind % 2 ? '' : pack('N', mostly([ 0, 2, 0x3FFF ], [2**31])) . join('', map { long() } 1 .. 4))
+		if $kind >= 1 && $kind <= 4;
+	return histogram() if $kind == 5;
+	return hll() if $kind == 6;
+	return sketch() if $kind == 7;
+	my ($value, $key) = (type(), rand() < 0.85 ? pack('N', 23) : type());
+	return $value . $key . collation() . pick("\1", "\1", "\0", "\7") . value($key, $depth) . value($value, $depth);
+}
+
+sub state
+{
+	my ($depth) = @_;
+	my $kind = pick(1 .. 9, 8, 8, 9);
+	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 10, 255)) . body($kind, $depth);
+	return spoil($bytes);
+}
+
+# A field twice, an end that is missing, a byte that is another, or, most often, nothing of that.
+sub spoil
+{
+	my ($bytes) = @_;
+	my $at = int rand length $bytes;
+
+	return $bytes if rand() < 0.85;
+	return substr($bytes, 0, $at) if rand() < 0.3;
+	return substr($bytes, 0, $at) . substr($bytes, $at, 8) . substr($bytes, $at) if rand() < 0.4;
+	substr($bytes, $at, 1) = chr pick(0, 1, 8, 127, 128, 255);
+	return $bytes;
+}
+
+sub row
+{
+	my $agg = pick('gpu_argmax(anyelement,anycompatible)', 'gpu_last(anyelement,anycompatible)', 'gpu_stddev(numeric)', 'gpu_sum(bigint)',
+		'gpu_approx_count_distinct("any")', 'gpu_histogram(double precision,double precision[])', 'gpu_approx_percentile(double precision,double precision)', 'int4pl(integer,integer)', '0', '2100');
+	my @types = map { type() } 1 .. ($agg =~ /,/ ? 2 : 1);
+
+	return spoil(counted('public.' x ($agg =~ /^gpu/) . $agg) . collation() . pack('N', rand() < 0.95 ? scalar(@types) : pick(@ints)) .
+		join('', map { $_ . value($_, 0) } @types));
+}
+
+print '\\x', unpack('H*', $what eq 'row' ? row() : state(0)), "\n" for 1 .. $number;

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# States and rows that are made by hand and lie (test/states.pl): as text, by COPY in text and binary form, and as what a
+# foreign server answers.  Each is an error that somebody thought of, or a state that can be used, within bounds of memory and
+# time, and values of domains are such as the domains allow.  Prints "ok" and "not ok" lines.
+#
+#	test/states.sh [number] [seed]		default 2000, 1
+set -uo pipefail
+# shellcheck source=test/pg.sh
+source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
+pg_need && { [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install; } || exit 1
+number=${1:-2000} seed=${2:-1}
+pg_start "shared_preload_libraries='gpuagg'" jit=off autovacuum=off statement_timeout=60s || exit 1
+files=$(mktemp -d "$pg_tmp/gpuagg-states.XXXXXX")
+trap 'pg_stop; rm -rf "$files"' EXIT
+
+psql -Xq -v ON_ERROR_STOP=1 -v port="$PGPORT" -v sock="$PGHOST" <<'SQL' || { echo "not ok could not set up"; exit 1; }
+CREATE EXTENSION gpuagg;
+CREATE EXTENSION postgres_fdw;
+CREATE DOMAIN positive AS int CHECK (value > 0);
+CREATE DOMAIN never_null AS int NOT NULL;
+CREATE DOMAIN digits AS text CHECK (value ~ '^[0-9]+$');
+CREATE TYPE pair AS (a positive, b digits);
+CREATE TYPE parts AS (a int, b gpuagg_state);
+CREATE TYPE span AS RANGE (subtype = positive);
+CREATE TYPE mood AS ENUM ('sad', 'glad');
+CREATE TABLE lies (n serial, kind text, bytes text);
+CREATE TABLE outcomes (n int, way text, answer text);
+CREATE TABLE copied_state (x gpuagg_state);
+CREATE TABLE copied_row (x gpuagg_row);
+CREATE AGGREGATE together(gpuagg_state) (SFUNC = gpuagg_merge_combine, STYPE = gpuagg_state);
+CREATE SERVER self FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host :'sock', port :'port', dbname 'postgres');
+CREATE USER MAPPING FOR PUBLIC SERVER self;
+CREATE TABLE answer (bytes text);
+INSERT INTO answer VALUES (NULL);
+CREATE FOREIGN TABLE answered_state (bytes gpuagg_state) SERVER self OPTIONS (table_name 'answer');
+CREATE FOREIGN TABLE answered_row (bytes gpuagg_row) SERVER self OPTIONS (table_name 'answer');
+CREATE FUNCTION finish_all(state gpuagg_state) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+	p positive;
+	d digits;
+	r pair;
+	arg regprocedure := CASE get_byte(state::text::bytea, 1) WHEN 8 THEN 'gpu_argmax(anyelement, anycompatible)' ELSE 'gpu_argmin(anyelement, anycompatible)' END;
+BEGIN
+	IF state IS NULL THEN
+		RETURN;
+	END IF;
+	state := together(s) FROM (VALUES (state), (state)) v(s);
+	state := state::text::gpuagg_state;
+	CASE get_byte(state::text::bytea, 1)
+		WHEN 1 THEN PERFORM gpuagg_finish(state, 'gpu_avg(int8)', NULL::numeric);
+		WHEN 2 THEN PERFORM gpuagg_finish(state, 'gpu_sum(numeric)', NULL::numeric);
+		WHEN 3 THEN PERFORM gpuagg_finish(state, 'gpu_stddev(int4)', NULL::numeric);
+		WHEN 4 THEN PERFORM gpuagg_finish(state, 'gpu_var_pop(numeric)', NULL::numeric);
+		WHEN 5 THEN PERFORM gpuagg_finish(state, 'gpu_histogram(float8, float8, float8, int4)', NULL::int8[]);
+		WHEN 6 THEN PERFORM gpuagg_finish(state, 'gpu_approx_count_distinct("any")', NULL::int8);
+		WHEN 7 THEN PERFORM gpuagg_finish(state, 'gpu_approx_percentile(float8, float8)', NULL::float8);
+		ELSE
+			IF state::text ~ '^..010[89]00000000000000..7075626c69632e706f736974697665000000' THEN
+				SELECT gpuagg_finish(state, arg, NULL::positive) INTO p;
+				IF p::int <= 0 THEN RAISE internal_error USING MESSAGE = 'positive ' || p; END IF;
+			ELSIF state::text ~ '^..010[89]00000000........7075626c69632e646967697473' THEN
+				SELECT gpuagg_finish(state, arg, NULL::digits)::text INTO d;
+			ELSIF state::text ~ '^..010[89]00000000........7075626c69632e70616972' THEN
+				SELECT (gpuagg_finish(state, arg, NULL::pair)).* INTO r;
+			ELSE
+				PERFORM gpuagg_finish(state, arg, NULL::record);
+			END IF;
+	END CASE;
+END $$;
+CREATE PROCEDURE attempt(first int, last int) LANGUAGE plpgsql AS $$
+DECLARE
+	lie lies;
+	way text;
+	answer text;
+	state gpuagg_state;
+BEGIN
+	FOR lie IN SELECT * FROM lies WHERE n BETWEEN first AND last LOOP
+		FOREACH way IN ARRAY CASE WHEN lie.n % 10 = 0 THEN ARRAY['text', 'foreign'] ELSE ARRAY['text'] END LOOP
+			answer := NULL;
+			BEGIN
+				IF way = 'foreign' THEN
+					UPDATE answer SET bytes = lie.bytes;
+					COMMIT;
+				END IF;
+			END;
+			BEGIN
+				IF lie.kind = 'row' THEN
+					EXECUTE format('SELECT gpuagg_merge(s) FROM %s', CASE way WHEN 'text' THEN format('(VALUES (%L::gpuagg_row), (NULL)) v(s)', lie.bytes)
+						ELSE 'answered_row v(s)' END) INTO state;
+				ELSE
+					EXECUTE format('SELECT s FROM %s', CASE way WHEN 'text' THEN format('(VALUES (%L::gpuagg_state)) v(s)', lie.bytes)
+						ELSE 'answered_state v(s)' END) INTO state;
+				END IF;
+				PERFORM finish_all(state);
+			EXCEPTION WHEN OTHERS THEN
+				answer := SQLSTATE || ' ' || left(SQLERRM, 200);
+			END;
+			INSERT INTO outcomes VALUES (lie.n, way, answer);
+		END LOOP;
+	END LOOP;
+END $$;
+SQL
+
+for kind in state row; do
+	"$top/test/states.pl" "$seed" $((number / 2)) $kind >"$files/$kind"
+	psql -Xq -c "COPY lies (kind, bytes) FROM STDIN" < <(sed "s/^/$kind	\\\\/" "$files/$kind")
+done
+# pieces of a binary file with one row each, and of a text file
+awk -v n="$number" -v files="$files" 'FNR % 20 == 1 { print FILENAME, FNR, $0 }' "$files/state" "$files/row" |
+	perl -ne 'my ($file, $n, $hex) = split; my $kind = $file =~ m{state$} ? "state" : "row";
+		my $bytes = pack "H*", substr $hex, 2;
+		my $base = "$file.$n";
+		open my $b, ">:raw", "$base.bin"; print $b "PGCOPY\n\xff\r\n\0", pack("NN", 0, 0), pack("n N", 1, length $bytes), $bytes, pack("n", 65535); close $b;
+		open my $t, ">", "$base.txt"; print $t "\\$hex\n"; close $t;
+		print "\\copy copied_$kind FROM \x27$base.bin\x27 (FORMAT binary)\n\\copy copied_$kind FROM \x27$base.txt\x27\n"' >"$files/copies"
+psql -Xq -v VERBOSITY=verbose -f "$files/copies" >"$files/copied" 2>&1
+# what core's own functions raise as internal errors, when they receive such values in whatever way
+core='unsupported json(b|path) version number|tsvector|tsquery'
+copied=$(grep -c 'ERROR: ' "$files/copied")
+bad=$(grep -E 'ERROR: +(XX|57014)|server closed|invalid memory alloc' "$files/copied" | grep -vE "$core" | head -3)
+[[ -z $bad && $copied -gt 0 ]] && echo "ok copied in text and binary form: $copied errors" || printf 'not ok copied in text and binary form\n%s\n' "$bad"
+{
+	for ((first = 1; first <= number; first += 500)); do
+		echo "CALL attempt($first, $((first + 499)));"
+	done
+	cat <<'SQL'
+SELECT CASE WHEN (regexp_match(pg_read_file('/proc/' || pg_backend_pid() || '/status'), 'RssAnon:\s*(\d+)'))[1]::int < 300000 THEN 'ok' ELSE 'not ok' END || ' memory';
+SQL
+} | psql -XqAt >"$files/attempted" 2>&1
+grep -v '^ok' "$files/attempted" | sed 's/^/not ok /' | head -5
+grep '^ok' "$files/attempted"
+psql -XqAt <<SQL
+SELECT CASE WHEN count(*) >= $number AND count(*) FILTER (WHERE answer IS NULL) > $number / 20 AND count(answer) > $number / 10 AND
+	count(*) FILTER (WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core') = 0 THEN 'ok' ELSE 'not ok' END || ' lies: '
+	|| format('%s attempts, %s errors', count(*), count(answer)) FROM outcomes;
+SELECT DISTINCT '# ' || way || ' ' || n || ': ' || answer FROM outcomes WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core' LIMIT 8;
+SQL
+grep -qE 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && { echo "not ok the server crashed"; pg_crashes "$pg_root"; } || echo "ok no crash"
+exit 0
