@@ -105,6 +105,7 @@ sql "CREATE DATABASE evil"
 export PGDATABASE=evil
 sql "CREATE TABLE r (k int, i4 int, i8 int8, num numeric, f8 float8, txt text)" "CREATE TABLE sent (bytes bytea)" "INSERT INTO sent VALUES ('')" \
 	"INSERT INTO r SELECT i % 3, i, i, i, i, i FROM generate_series(1, 100) i"
+sql "CREATE FUNCTION gpuagg_as_type(anyelement, anyelement, int = -1, text[] = NULL) RETURNS anyelement IMMUTABLE LANGUAGE sql AS 'SELECT \$1'"
 while IFS='|' read -r name args; do
 	sql "CREATE FUNCTION f_$name(bytea, $args) RETURNS bytea LANGUAGE plpgsql AS 'BEGIN RETURN coalesce(\$1, (SELECT bytes FROM public.sent)); END'" \
 		"CREATE AGGREGATE gpuagg_${name}_state ($args) (SFUNC = f_$name, STYPE = bytea)"

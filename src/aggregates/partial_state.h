@@ -54,6 +54,9 @@ extern char *partial_hex(const bytea *bytes);
 /* Are these the types of an aggregate's arguments, none of them to be coerced? */
 extern bool partial_accepts(Oid agg, const Oid *types, int nargs);
 
+/* Do values of these types, which the aggregate accepts, mean the same in all databases where they are in its states? */
+extern bool partial_travels(PartialKind kind, const Oid *types, Oid collation);
+
 /* A context for support functions, whose results go to the current memory context. */
 typedef struct PartialContext
 {
