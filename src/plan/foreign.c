@@ -28,6 +28,7 @@
 #include "catalog/pg_type.h"
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
+#include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
@@ -130,7 +131,8 @@ as_declared(Node *node, void *function)
 
 /*
  * Has the expression a column whose values may be used here alone?  Identifiers of objects are those of a database; a domain may
- * have no null, by which gpuagg_as_type knows types.
+ * have no null, by which gpuagg_as_type knows types; and to a database without an encoding text is bytes, of which functions make
+ * something else than of characters.
  */
 static bool
 has_own_column(Node *node, void *context)
@@ -138,7 +140,12 @@ has_own_column(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Var))
-		return get_typtype(((Var *) node)->vartype) == TYPTYPE_DOMAIN || alike_identifies_objects(((Var *) node)->vartype);
+	{
+		Oid			type = ((Var *) node)->vartype;
+
+		return get_typtype(type) == TYPTYPE_DOMAIN || alike_identifies_objects(type) ||
+			(GetDatabaseEncoding() == PG_SQL_ASCII && !alike_hash(type, InvalidOid));
+	}
 	return expression_tree_walker(node, has_own_column, context);
 }
 
