@@ -10,8 +10,7 @@ CREATE TABLE pairs (far_column text, type text, tried bool, line text);
 -- How the aggregates that take the type are called, those that postgres_fdw can ship.
 CREATE FUNCTION calls(type text) RETURNS text[] LANGUAGE sql AS $$
 	SELECT array_agg(DISTINCT call) FROM (
-		SELECT unnest(ARRAY['gpu_count(x)', 'gpu_approx_count_distinct(x)', 'gpu_argmax(x, x)', 'gpu_argmin(x, n)', 'gpu_last(n, x)',
-			'gpu_count(*) FILTER (WHERE x::text > ''2'')']) AS call
+		SELECT unnest(ARRAY['gpu_count(x)', 'gpu_approx_count_distinct(x)', 'gpu_argmax(x, x)', 'gpu_argmin(x, n)', 'gpu_last(n, x)']) AS call
 		UNION ALL
 		SELECT format('shown(%s(x))', p.proname) FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND deptype = 'e'
 			JOIN pg_aggregate a ON a.aggfnoid = p.oid
@@ -19,7 +18,7 @@ CREATE FUNCTION calls(type text) RETURNS text[] LANGUAGE sql AS $$
 			AND p.proname ~ '^gpu_' AND p.proname !~ 'median|subarray|run|product|any') s $$;
 CREATE FUNCTION try(far_column text, type text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-	part text;
+	least text;
 BEGIN
 	EXECUTE format('CREATE TABLE t (part int, n int, h int, x %s) PARTITION BY LIST (part)', type);
 	CREATE FOREIGN TABLE t1 PARTITION OF t FOR VALUES IN (1) SERVER far OPTIONS (table_name 'far_rows');
@@ -31,10 +30,14 @@ BEGIN
 		CREATE TABLE flat AS SELECT * FROM t;
 		INSERT INTO t2 SELECT 2, n, h, x FROM flat WHERE n % 3 = 0;
 		INSERT INTO flat TABLE t2;
+		SELECT x::text INTO least FROM flat ORDER BY x LIMIT 1;
 		PERFORM set_config('gpuagg.enabled', 'on', true);
 		INSERT INTO pairs SELECT far_column, type, true,
 				same(format('%s over %s: %s by %s', type, far_column, call, key), format('SELECT %s, %s FROM t GROUP BY 1', key, call), 'partial')
-			FROM unnest(calls(type)) call, unnest(ARRAY['h', 'x']) key WHERE key = 'h' OR call ~ 'count|argmax';
+			FROM unnest(calls(type) || format('gpu_count(*) FILTER (WHERE x > %L::%s)', least, type)) call, unnest(ARRAY['h', 'x']) key
+			WHERE (key = 'h' OR call ~ 'count|argmax')
+				-- money has no hash, and postgres_fdw sends no constants of type name
+				AND NOT (type = 'money' AND call ~ 'distinct') AND NOT (type = 'name' AND call ~ 'FILTER');
 	EXCEPTION WHEN OTHERS THEN
 		INSERT INTO pairs VALUES (far_column, type, false, sqlerrm);
 	END;

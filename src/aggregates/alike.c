@@ -104,7 +104,6 @@ hashes_by_value(Oid type)
 		case FLOAT4OID:
 		case FLOAT8OID:
 		case NUMERICOID:
-		case CASHOID:
 		case DATEOID:
 		case TIMEOID:
 		case TIMETZOID:

@@ -38,6 +38,7 @@
 #include "optimizer/tlist.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -248,16 +249,19 @@ needs_column(Node *node, List *keys)
 	return expression_tree_walker(node, needs_column, keys);
 }
 
-/* Adds to the target keys that the planner found redundant, as all rows have one value; false: they need columns that have several. */
+/*
+ * Adds to the target keys that the planner found redundant, as all rows have one value; false: they need columns that have several.
+ * `targets` is the query's target list, of this partition's columns.
+ */
 static bool
-add_redundant_keys(PlannerInfo *root, PathTarget *remote, List *clauses, PathTarget *partial, List **keys)
+add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List *targets, List **keys)
 {
 	ListCell   *lc;
 
 	foreach(lc, clauses)
 	{
 		Index		ref = lfirst_node(SortGroupClause, lc)->tleSortGroupRef;
-		Expr	   *key = (Expr *) get_sortgroupref_tle(ref, root->processed_tlist)->expr;
+		Expr	   *key = (Expr *) get_sortgroupref_tle(ref, targets)->expr;
 		Expr	   *expr;
 		bool		found = false;
 
@@ -319,13 +323,32 @@ remote_target(PlannerInfo *root, PathTarget *partial, List *clauses, const Group
 			return NULL;
 		add_column_to_pathtarget(remote, expr, ref);
 	}
-	if (!wanted || !add_redundant_keys(root, remote, clauses, partial, &keys) ||
+	if (!wanted || !add_redundant_keys(remote, clauses, partial, extra->targetList, &keys) ||
 		(columns && (needs_column((Node *) extra->targetList, keys) || needs_column(extra->havingQual, keys))))
 		return NULL;
 	set_pathtarget_cost_width(root, remote);
 	/* where types are as declared, gpuagg_as_type costs nothing */
 	remote->cost = partial->cost;
 	return remote;
+}
+
+/*
+ * Constants are written for a server that reads them with other settings, as postgres_fdw does in conditions, and not in what
+ * aggregates take.  Ended by AtEOXact_GUC().
+ */
+static int
+begin_portable_constants(void)
+{
+	static const struct
+	{
+		const char *name,
+				   *value;
+	}			forms[] = {{"datestyle", "ISO"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "3"}, {"search_path", "pg_catalog"}};
+	int			level = NewGUCNestLevel();
+
+	for (int i = 0; i < lengthof(forms); i++)
+		(void) set_config_option(forms[i].name, forms[i].value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
 }
 
 /* ---- the wrapped callbacks ---------------------------------------------- */
@@ -339,6 +362,7 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 	GroupPathExtraData complete;
 	List	   *all = root->parse->groupClause;
 	List	   *clauses;
+	int			level;
 	ListCell   *lc;
 
 	if (stage != UPPERREL_PARTIAL_GROUP_AGG)
@@ -358,7 +382,10 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 	complete.patype = PARTITIONWISE_AGGREGATE_FULL;
 	output_rel->reltarget = remote;
 	root->parse->groupClause = clauses;
+	/* it may ask the server for its estimate */
+	level = begin_portable_constants();
 	fdw->GetForeignUpperPaths(root, UPPERREL_GROUP_AGG, input_rel, output_rel, &complete);
+	AtEOXact_GUC(true, level);
 	root->parse->groupClause = all;
 	output_rel->reltarget = partial;
 	foreach(lc, output_rel->pathlist)
@@ -436,16 +463,18 @@ foreign_plan(PlannerInfo *root, RelOptInfo *rel, Oid foreigntableid, ForeignPath
 			 List *scan_clauses, Plan *outer_plan)
 {
 	FdwRoutine *fdw = GetFdwRoutineByServerId(rel->serverid);
-	bool		partial = any_partial(best_path->path.pathtarget->exprs);
 	List	   *all = root->parse->groupClause;
 	ForeignScan *scan;
+	int			level;
 
-	if (partial)
-		root->parse->groupClause = remote_clauses(root);
+	if (!any_partial(best_path->path.pathtarget->exprs))
+		return fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
+	root->parse->groupClause = remote_clauses(root);
+	level = begin_portable_constants();
 	scan = fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
+	AtEOXact_GUC(true, level);
 	root->parse->groupClause = all;
-	if (partial)
-		name_columns(scan);
+	name_columns(scan);
 	return scan;
 }
 
