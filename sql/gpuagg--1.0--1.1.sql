@@ -572,6 +572,18 @@ COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS
 'result of an aggregate of this state; the third argument is a null of the result''s type; for a null state, the result without rows';
 
 /*
+ * Columns as the server that asks declares them, in the arguments and keys of these states.  It is immutable for postgres_fdw,
+ * which sends it: the settings that it depends on are an argument.
+ */
+CREATE FUNCTION gpuagg_as_type_support(internal) RETURNS internal
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gpuagg_as_type_support(internal) IS 'planner support function of gpuagg_as_type, which it takes away where the type is the value''s own';
+CREATE FUNCTION gpuagg_as_type(value "any", type anyelement, typmod int4 DEFAULT -1, settings text[] DEFAULT NULL) RETURNS anyelement
+	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_as_type_support;
+COMMENT ON FUNCTION gpuagg_as_type("any", anyelement, int4, text[]) IS
+'the value read from its text as one of another type, that of the second argument, a null, with a type modifier, and with settings of TimeZone, DateStyle and IntervalStyle for it; null for null; as columns arrive from another server that declares them otherwise, which sends calls of it: users have no need of it';
+
+/*
  * States for other servers: for each transition function whose aggregates have a final function, an aggregate that
  * returns the transition value, serialized if it is internal.  Where partitions of a table are foreign, their servers
  * run these, and the one that is asked merges the states (src/plan/foreign.c).

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tables with foreign partitions: three private clusters, of which one has a table with partitions at the other two.
 # Every aggregate, grouped by the partition key, by others and by none, against core on a local copy, and where the
-# aggregation runs (test/fdw.sql); and what a server sends that is no state (test/fdw_evil.sql).  Prints "ok" and "not ok" lines.
+# aggregation runs (test/fdw.sql); what a server sends that is no state (test/fdw_evil.sql); and databases of other encodings, with
+# other identifiers and with columns of other types (test/fdw_encodings.sql, test/fdw_types.sql).  Prints "ok" and "not ok" lines.
 #
 #	test/fdw.sh [rows]		default 20000
 set -uo pipefail
@@ -105,6 +106,7 @@ sql "CREATE DATABASE evil"
 export PGDATABASE=evil
 sql "CREATE TABLE r (k int, i4 int, i8 int8, num numeric, f8 float8, txt text)" "CREATE TABLE sent (bytes bytea)" "INSERT INTO sent VALUES ('')" \
 	"INSERT INTO r SELECT i % 3, i, i, i, i, i FROM generate_series(1, 100) i"
+sql "CREATE FUNCTION gpuagg_as_type(anyelement, anyelement, int = -1, text[] = NULL) RETURNS anyelement IMMUTABLE LANGUAGE sql AS 'SELECT \$1'"
 while IFS='|' read -r name args; do
 	sql "CREATE FUNCTION f_$name(bytea, $args) RETURNS bytea LANGUAGE plpgsql AS 'BEGIN RETURN coalesce(\$1, (SELECT bytes FROM public.sent)); END'" \
 		"CREATE AGGREGATE gpuagg_${name}_state ($args) (SFUNC = f_$name, STYPE = bytea)"
@@ -125,6 +127,62 @@ sql "CREATE SERVER evil FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST
 	"CREATE FOREIGN TABLE bad1 PARTITION OF bad DEFAULT SERVER evil OPTIONS (table_name 'r')" "ANALYZE bad1" \
 	"CREATE FOREIGN TABLE sent (bytes bytea) SERVER evil"
 psql -XqAt -f "$top/test/fdw_evil.sql" 2>&1
+
+# Databases of several encodings, each with words that it can have, and that have one order in all of them, as postgres_fdw expects of
+# texts of one collation; those that ask have a partition of their own and foreign ones.
+latin="'café', 'Ärger', 'weiß', 'Weiß', 'zebra', 'été', ''"
+declare -A encodings=([utf8]=UTF8 [latin]=LATIN1 [euc]=EUC_JP [cyr]=WIN1251 [ascii]=SQL_ASCII)
+declare -A words=([latin]="$latin" [euc]="'日本', '亜', 'カナ', 'zebra', ''" [cyr]="'Ёлка', 'еж', 'Москва', 'zebra', ''"
+	[utf8]="$latin, '日本', 'カナ', 'Ёлка', 'еж'" [ascii]="$latin, '日本'")
+columns="part text, k int, txt text, vc varchar(20), ch char(8), nm name, arr text[], j jsonb"
+export PGCLIENTENCODING=UTF8
+for name in utf8 latin euc cyr ascii; do
+	sql "CREATE DATABASE $name ENCODING '${encodings[$name]}' TEMPLATE template0"
+	[[ $name != ascii ]] || export PGCLIENTENCODING=SQL_ASCII
+	PGDATABASE=$name sql "CREATE EXTENSION gpuagg" "CREATE EXTENSION postgres_fdw" "CREATE TABLE w ($columns)" \
+		"INSERT INTO w SELECT '$name', i % 3, x, x, x, x, ARRAY[x, 'a'], jsonb_build_object('w', x)
+			FROM unnest(ARRAY[${words[$name]}]) WITH ORDINALITY u(x, j), generate_series(j, j + 4) i"
+	export PGCLIENTENCODING=UTF8
+done
+PGDATABASE=utf8 sql "CREATE VIEW w_latin AS SELECT * FROM w WHERE txt !~ '[日カЁе]'"
+# ask DATABASE TABLE SERVERS...: that database asks the servers for their tables or views of this name
+ask() {
+	local name=$1 table=$2 other args=()
+
+	shift 2
+	for other; do
+		args+=("CREATE SERVER $other FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname '$other',
+				extensions 'gpuagg', fdw_tuple_cost '1000')" \
+			"CREATE USER MAPPING FOR PUBLIC SERVER $other OPTIONS (user 'postgres')" \
+			"CREATE FOREIGN TABLE p_$other PARTITION OF t FOR VALUES IN ('$other') SERVER $other OPTIONS (table_name '$table')")
+	done
+	PGDATABASE=$name sql "CREATE TABLE t ($columns) PARTITION BY LIST (part)" "${args[@]}" "ALTER TABLE t ATTACH PARTITION w FOR VALUES IN ('$name')" \
+		"ALTER DATABASE $name SET enable_partitionwise_aggregate = on"
+	PGDATABASE=$name psql -XqAt -v asks="$name" -f "$top/test/fdw_encodings.sql" 2>&1
+}
+ask utf8 w latin euc cyr
+ask latin w_latin utf8
+ask ascii w latin utf8
+
+# tables with columns of other types and with other identifiers than the server that asks has
+sql "CREATE DATABASE far" "CREATE DATABASE near"
+PGDATABASE=far sql "CREATE EXTENSION gpuagg" "CREATE TYPE number AS ENUM ('10', '9', '2', '-3')" "CREATE DOMAIN small AS int" \
+	"CREATE TABLE far_rows AS SELECT 1 AS part, i AS n, i % 4 AS h, i2, i2::int AS i4, i2::int8 AS i8, i2 / 4.0 AS num, i2::numeric(4, 2) AS short,
+			i2::float4 / 10 AS f4, i2::float8 / 10 AS f8, i2::text AS txt, i2::text::varchar(9) AS vc, i2::text::char(5) AS ch,
+			i2::text::number AS en, i2::small AS dom, i2 > 2 AS b, d, to_char(d, 'DD/MM/YYYY') AS day_text,
+			d + time '12:30:15.678' AS ts, d AT TIME ZONE 'Asia/Tokyo' AS tz, time '01:02:03.5' + i2 * interval '1 min' AS tm,
+			i2 * interval '1 day 2:03' AS iv, i2::int::money AS m, ('10.0.0.' || abs(i2))::inet AS ip, i2::text::name AS nm
+		FROM (SELECT i, (ARRAY[10, 9, 2, -3, NULL])[1 + i % 5]::int2 AS i2, date '2024-03-09' + i % 7 AS d FROM generate_series(1, 40) i) s" \
+	"CREATE TABLE alpha ()" "CREATE TABLE omega ()" "CREATE TYPE feeling AS ENUM ('sad', 'glad')" \
+	"CREATE TABLE far_names AS SELECT 1 AS part, i AS n, i % 3 AS h, r AS c, ARRAY[r, 'omega'] AS cs,
+			CASE WHEN i % 2 = 0 THEN 'feeling'::regtype ELSE 'int' END AS ty, i::oid AS o
+		FROM (SELECT i, (ARRAY['alpha', 'omega', 'pg_class'])[1 + i % 3]::regclass r FROM generate_series(1, 20) i) s" \
+	"CREATE TABLE far_states AS SELECT 'one' AS agg, gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', 'alpha'::regclass, 1)) AS state
+		UNION ALL SELECT 'array', gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', ARRAY['alpha', 'omega']::regclass[], 1))"
+PGDATABASE=near sql "CREATE EXTENSION gpuagg" "CREATE EXTENSION postgres_fdw" \
+	"CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST', port '$PGPORT', dbname 'far', extensions 'gpuagg', fdw_tuple_cost '1000')" \
+	"CREATE USER MAPPING FOR PUBLIC SERVER far OPTIONS (user 'postgres')" "ALTER DATABASE near SET enable_partitionwise_aggregate = on"
+PGDATABASE=near psql -XqAt -f "$top/test/fdw_types.sql" 2>&1 | grep -v '^$'
 
 # the servers ran what they were sent by the custom scan, but for what they thought cheaper otherwise
 for i in 0 1; do

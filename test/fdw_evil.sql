@@ -47,3 +47,31 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SELECT CASE WHEN count(*) = 1 THEN 'ok' ELSE 'not ok' END || ' state of another type' FROM outcomes
 	WHERE answer = 'invalid type in a partial state';
+-- states of intervals of other releases: three finite ones and an infinite one, which releases before 17 have not; and a sum that is a
+-- finite interval there and an infinite one here
+TRUNCATE outcomes;
+DO $$
+DECLARE
+	item record;
+	answer text;
+BEGIN
+	FOR item IN SELECT * FROM (VALUES ('finite', '\x01000000000000000300000000000000070000000600000003' || repeat('00', 16)),
+			('infinite', '\x01000000000000000300000000000000070000000600000003' || '0000000000000001' || repeat('00', 8)),
+			('edge', '\x010000000000000003' || '7fffffffffffffff7fffffff7fffffff' || repeat('00', 16)),
+			('older', '\x000000000000000300000000000000070000000600000003'),
+			('negative', '\x01ffffffffffffffff00000000000000070000000600000003' || repeat('00', 16))) v(call, bytes) LOOP
+		UPDATE sent SET bytes = item.bytes::bytea;
+		BEGIN
+			SELECT min(s::text) INTO answer FROM (SELECT gpu_sum(i4 * interval '1 s') AS s FROM bad WHERE k = 1 GROUP BY k) q;
+		EXCEPTION WHEN OTHERS THEN
+			answer := sqlerrm;
+		END;
+		INSERT INTO outcomes VALUES (item.call, answer);
+	END LOOP;
+END $$;
+SELECT CASE WHEN answer = wanted THEN 'ok' ELSE 'not ok' END || format(' state of intervals, %s: %s', call, answer)
+FROM outcomes JOIN (SELECT current_setting('server_version_num')::int >= 170000) v(newer) ON true
+	JOIN LATERAL (VALUES ('finite', '3 mons 6 days 00:00:00.000007'),
+		('infinite', CASE WHEN newer THEN 'infinity' ELSE 'partial state of intervals has infinite ones' END),
+		('edge', CASE WHEN newer THEN 'interval out of range' ELSE '178956970 years 7 mons 2147483647 days 2562047788:00:54.775807' END),
+		('older', 'unknown format of a partial state'), ('negative', 'invalid count in a partial state')) w(call, wanted) USING (call);

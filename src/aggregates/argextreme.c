@@ -165,6 +165,8 @@ arg_combine(FunctionCallInfo fcinfo, int sign)
 	MemoryContext cxt = aggregate_context(fcinfo);
 	ArgState   *from = PG_ARGISNULL(1) ? NULL : (ArgState *) PG_GETARG_POINTER(1);
 	ArgState   *into = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
+	/* the query's, where there is one: as postgres_fdw does, it takes another server's column to have the same */
+	Oid			collation = OidIsValid(PG_GET_COLLATION()) ? PG_GET_COLLATION() : from ? from->collation : InvalidOid;
 
 	if (into == NULL)
 	{
@@ -173,13 +175,12 @@ arg_combine(FunctionCallInfo fcinfo, int sign)
 		into = MemoryContextAllocZero(cxt, sizeof(ArgState));
 		into->keytype = from->keytype;
 		into->valuetype = from->valuetype;
-		into->collation = from->collation;
+		into->collation = collation;
 	}
-	else if (from &&
-			 (into->keytype != from->keytype || into->valuetype != from->valuetype || into->collation != from->collation))
+	else if (from && (into->keytype != from->keytype || into->valuetype != from->valuetype || into->collation != collation))
 		portable_invalid("type");
 	if (from && from->found)
-		arg_offer(into, from->key, from->value, sign, arg_types(fcinfo, from), from->collation, cxt);
+		arg_offer(into, from->key, from->value, sign, arg_types(fcinfo, from), collation, cxt);
 	PG_RETURN_POINTER(into);
 }
 

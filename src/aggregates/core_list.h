@@ -136,7 +136,5 @@ CORE(interval_avg)
 CORE(interval_avg_accum)
 CORE(interval_avg_accum_inv)
 CORE(interval_avg_combine)
-CORE(interval_avg_deserialize)
-CORE(interval_avg_serialize)
 CORE(interval_sum)
 #endif

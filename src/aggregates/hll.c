@@ -12,11 +12,14 @@
 #include "postgres.h"
 
 #include "catalog/pg_type.h"
+#include "common/hashfn.h"
 #include "fmgr.h"
 #include "libpq/pqformat.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "aggregates/aggcall.h"
+#include "aggregates/alike.h"
 #include "aggregates/argtype.h"
 #include "aggregates/hll_value.h"
 #include "aggregates/portable.h"
@@ -229,13 +232,32 @@ hll_value(Oid type, Datum value)
 	}
 }
 
+/* The hash of a value of any type.  Of text it is the same in all encodings, as sketches travel between databases. */
+static uint64
+hll_hash(TypeCacheEntry *type, Oid collation, Datum value)
+{
+	char	   *utf8;
+	int			len;
+
+	if (hll_value_is_hash(type->type_id))
+		return hll_value(type->type_id, value);
+	utf8 = alike_utf8(type->type_id, value, &len);
+	if (utf8 != NULL && OidIsValid(collation) && get_collation_isdeterministic(collation))
+	{
+		uint64		hash = DatumGetUInt64(hash_any_extended((unsigned char *) utf8, len, 0));
+
+		pfree(utf8);
+		return hash;
+	}
+	return DatumGetUInt64(FunctionCall2Coll(&type->hash_extended_proc_finfo, collation, value, Int64GetDatum(0)));
+}
+
 Datum
 gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
 	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
 	HllState   *state;
-	uint64		hash;
 	int			reg,
 				rank;
 
@@ -248,12 +270,7 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 		type = argtype_hashable(get_fn_expr_argtype(fcinfo->flinfo, 1));
 		fcinfo->flinfo->fn_extra = type;
 	}
-	if (hll_value_is_hash(type->type_id))
-		hash = hll_value(type->type_id, PG_GETARG_DATUM(1));
-	else
-		hash = DatumGetUInt64(FunctionCall2Coll(&type->hash_extended_proc_finfo, PG_GET_COLLATION(),
-												PG_GETARG_DATUM(1), Int64GetDatum(0)));
-	gpuagg_bin_hll(hash, &reg, &rank);
+	gpuagg_bin_hll(hll_hash(type, PG_GET_COLLATION(), PG_GETARG_DATUM(1)), &reg, &rank);
 	hll_add(state, reg, rank);
 	PG_RETURN_POINTER(state);
 }

@@ -1,30 +1,104 @@
 /*
  * interval.c
- *	  Sums and averages of intervals, before PostgreSQL 17.
+ *	  Sums and averages of intervals: their states between servers, and all of it before PostgreSQL 17.
  *
  * Core's own functions changed there from a state of SQL types to an internal one,
  * which knows infinite intervals.  So that gpu_sum(interval) and gpu_avg(interval) are the
  * same objects in all releases, the library has core's newer functions where core
  * does not; they add and divide by core's operators, and so agree with sum and avg.
+ *
+ * Serialized states have one form in all releases, as they travel between servers of different ones: a byte for the version of
+ * the form, and what core has from 17 on: the number of finite intervals, their sum, and the numbers of infinite and of
+ * minus infinite ones.
  */
 #include "postgres.h"
-
-#include "common/compat.h"
-
-#if !COMPAT_INTERVAL_STATES
 
 #include "fmgr.h"
 #include "libpq/pqformat.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
 #include "aggregates/interval_steps.h"
+#include "aggregates/portable.h"
+#include "common/compat.h"
+
+#define FORM 1
+
+PG_FUNCTION_INFO_V1(gpuagg_interval_avg_serialize);
+PG_FUNCTION_INFO_V1(gpuagg_interval_avg_deserialize);
+
+typedef struct Serialized
+{
+	int64		n;
+	Interval	sum;
+	int64		infinite;
+	int64		minus_infinite;
+} Serialized;
+
+/* Of bytes that may come from anywhere. */
+static Serialized
+read_serialized(bytea *bytes)
+{
+	Serialized	s;
+	StringInfoData buf;
+
+	portable_read(&buf, bytes);
+	if (pq_getmsgbyte(&buf) != FORM)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+				 errmsg("unknown format of a partial state"),
+				 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
+	s.n = pq_getmsgint64(&buf);
+	s.sum.time = pq_getmsgint64(&buf);
+	s.sum.day = pq_getmsgint(&buf, 4);
+	s.sum.month = pq_getmsgint(&buf, 4);
+	s.infinite = pq_getmsgint64(&buf);
+	s.minus_infinite = pq_getmsgint64(&buf);
+	pq_getmsgend(&buf);
+	if (s.n < 0 || s.infinite < 0 || s.minus_infinite < 0)
+		portable_invalid("count");
+	return s;
+}
+
+#if COMPAT_INTERVAL_STATES
+
+/* Core's state is core's own; its serialized form is what the library's has behind its first byte. */
+Datum
+gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *core = DatumGetByteaPP(interval_avg_serialize(fcinfo));
+	StringInfoData buf;
+
+	pq_begintypsend(&buf);
+	pq_sendbyte(&buf, FORM);
+	pq_sendbytes(&buf, VARDATA_ANY(core), VARSIZE_ANY_EXHDR(core));
+	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+}
+
+Datum
+gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
+{
+	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	Serialized	s = read_serialized(bytes);
+	StringInfoData core;
+
+	/* an older server's finite interval may be what is an infinite one here */
+	if (INTERVAL_NOT_FINITE(&s.sum))
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("interval out of range")));
+	pq_begintypsend(&core);
+	pq_sendbytes(&core, VARDATA_ANY(bytes) + 1, VARSIZE_ANY_EXHDR(bytes) - 1);
+	fcinfo->args[0].value = PointerGetDatum(pq_endtypsend(&core));
+	return interval_avg_deserialize(fcinfo);
+}
+
+#else
 
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_accum);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_accum_inv);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_combine);
-PG_FUNCTION_INFO_V1(gpuagg_interval_avg_serialize);
-PG_FUNCTION_INFO_V1(gpuagg_interval_avg_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg);
 PG_FUNCTION_INFO_V1(gpuagg_interval_sum);
 
@@ -109,36 +183,46 @@ gpuagg_interval_avg_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+static bytea *
+write_serialized(const Serialized *s)
+{
+	StringInfoData buf;
+
+	pq_begintypsend(&buf);
+	pq_sendbyte(&buf, FORM);
+	pq_sendint64(&buf, s->n);
+	pq_sendint64(&buf, s->sum.time);
+	pq_sendint32(&buf, s->sum.day);
+	pq_sendint32(&buf, s->sum.month);
+	pq_sendint64(&buf, s->infinite);
+	pq_sendint64(&buf, s->minus_infinite);
+	return pq_endtypsend(&buf);
+}
+
 Datum
 gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
 {
 	IntervalState *state = (IntervalState *) PG_GETARG_POINTER(0);
-	StringInfoData buf;
+	Serialized	s = {.n = state->n,.sum = state->sum};
 
-	pq_begintypsend(&buf);
-	pq_sendint64(&buf, state->n);
-	pq_sendint64(&buf, state->sum.time);
-	pq_sendint32(&buf, state->sum.day);
-	pq_sendint32(&buf, state->sum.month);
-	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
+	PG_RETURN_BYTEA_P(write_serialized(&s));
 }
 
 Datum
 gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
+	Serialized	s = read_serialized(PG_GETARG_BYTEA_PP(0));
 	IntervalState *state = palloc(sizeof(IntervalState));
-	StringInfoData buf;
 
 	if (!AggCheckCallContext(fcinfo, NULL))
 		elog(ERROR, "aggregate function called in non-aggregate context");
-	initStringInfo(&buf);
-	appendBinaryStringInfo(&buf, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
-	state->n = pq_getmsgint64(&buf);
-	state->sum.time = pq_getmsgint64(&buf);
-	state->sum.day = pq_getmsgint(&buf, 4);
-	state->sum.month = pq_getmsgint(&buf, 4);
-	pq_getmsgend(&buf);
+	if (s.infinite > 0 || s.minus_infinite > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("partial state of intervals has infinite ones"),
+				 errdetail("This version of PostgreSQL has no infinite intervals.")));
+	state->n = s.n;
+	state->sum = s.sum;
 	PG_RETURN_POINTER(state);
 }
 
@@ -166,4 +250,4 @@ gpuagg_interval_sum(PG_FUNCTION_ARGS)
 	PG_RETURN_INTERVAL_P(result);
 }
 
-#endif							/* !COMPAT_INTERVAL_STATES */
+#endif							/* COMPAT_INTERVAL_STATES */

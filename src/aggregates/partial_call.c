@@ -30,6 +30,7 @@
 #include "utils/syscache.h"
 
 #include "aggregates/aggmap_internal.h"
+#include "aggregates/alike.h"
 #include "aggregates/partial_call.h"
 #include "aggregates/partial_state.h"
 
@@ -93,7 +94,8 @@ make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal
 		aggref->args = lappend(aggref->args, makeTargetEntry((Expr *) arg, n, NULL, false));
 		aggref->aggargtypes = lappend_oid(aggref->aggargtypes, exprType(arg));
 	}
-	if (!usable || !partial_accepts(agg, types, n) || (!internal && get_typtype(aggref->aggtranstype) == TYPTYPE_PSEUDO))
+	if (!usable || !partial_accepts(agg, types, n) || (internal && !partial_travels(aggmap_partial_kind(agg), types, collation)) ||
+		(!internal && get_typtype(aggref->aggtranstype) == TYPTYPE_PSEUDO))
 		return NULL;
 	aggref->aggfnoid = agg;
 	/* only the final function's, which is not called */
@@ -197,9 +199,8 @@ extension_schema(Oid extension)
 	return schema;
 }
 
-/* A function or aggregate of the extension; InvalidOid in an older version of it. */
-static Oid
-own_function(const char *name, const Oid *argtypes, int nargs)
+Oid
+partial_own_function(const char *name, const Oid *argtypes, int nargs)
 {
 	Oid			extension = get_extension_oid("gpuagg", true);
 
@@ -219,20 +220,6 @@ own_type(const char *name)
 		return InvalidOid;
 	return GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid, CStringGetDatum(name),
 						   ObjectIdGetDatum(extension_schema(extension)));
-}
-
-/* Are values of the type hashed by what they look like?  Enums are hashed by identifiers, which servers do not share. */
-static bool
-hashes_alike(Oid type)
-{
-	Oid			element;
-
-	check_stack_depth();
-	type = getBaseType(type);
-	element = get_element_type(type);
-	if (OidIsValid(element))
-		return hashes_alike(element);
-	return get_typtype(type) == TYPTYPE_BASE;
 }
 
 /* Are values rows of a table, or arrays of such?  Those of a distributed table are of the types of its shards on the workers. */
@@ -270,8 +257,20 @@ aggregate_of_states(const Aggref *aggref, int *times)
 		return InvalidOid;
 	*times = 2;
 	if (name && strcmp(name, "gpu_min") == 0)
-		return own_function("gpu_argmin", types, 2);
-	return name && strcmp(name, "gpu_max") == 0 ? own_function("gpu_argmax", types, 2) : InvalidOid;
+		return partial_own_function("gpu_argmin", types, 2);
+	return name && strcmp(name, "gpu_max") == 0 ? partial_own_function("gpu_argmax", types, 2) : InvalidOid;
+}
+
+bool
+partial_is_of_database(const Aggref *aggref)
+{
+	bool		hashes = aggmap_partial_kind(aggref->aggfnoid) == PARTIAL_HLL;
+	ListCell   *lc;
+
+	foreach(lc, aggref->aggargtypes)
+		if (hashes ? !alike_hash(lfirst_oid(lc), aggref->inputcollid) : alike_identifies_objects(lfirst_oid(lc)))
+			return true;
+	return false;
 }
 
 /* May the aggregate be computed from gpuagg_states, of an aggregate, of several servers? */
@@ -282,7 +281,7 @@ may_travel(const Aggref *aggref, Oid states)
 	ListCell   *lc;
 
 	if (kind == PARTIAL_NONE || aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic || aggref->aggdistinct != NIL ||
-		aggref->aggorder != NIL || aggref->agglevelsup != 0)
+		aggref->aggorder != NIL || aggref->agglevelsup != 0 || partial_is_of_database(aggref))
 		return false;
 	/* Citus makes no parts of an aggregate without an argument that differs between rows */
 	if (!contain_var_clause((Node *) aggref->args))
@@ -291,7 +290,7 @@ may_travel(const Aggref *aggref, Oid states)
 	{
 		Oid			type = exprType((Node *) lfirst_node(TargetEntry, lc)->expr);
 
-		if (get_typtype(type) == TYPTYPE_PSEUDO || is_row_of_table(type) || (kind == PARTIAL_HLL && !hashes_alike(type)))
+		if (get_typtype(type) == TYPTYPE_PSEUDO || is_row_of_table(type))
 			return false;
 	}
 	/* a null of a domain may not be allowed */
@@ -311,9 +310,9 @@ partial_expression(const Aggref *aggref)
 	Oid			state = own_type("gpuagg_state");
 	Oid			pack_types[] = {REGPROCEDUREOID, ANYOID};
 	Oid			finish_types[] = {state, REGPROCEDUREOID, ANYELEMENTOID};
-	Oid			pack = own_function("gpuagg_pack", pack_types, 2);
-	Oid			merge = own_function("gpuagg_merge", &row, 1);
-	Oid			finish = own_function("gpuagg_finish", finish_types, 3);
+	Oid			pack = partial_own_function("gpuagg_pack", pack_types, 2);
+	Oid			merge = partial_own_function("gpuagg_merge", &row, 1);
+	Oid			finish = partial_own_function("gpuagg_finish", finish_types, 3);
 	int			times;
 	Oid			states = aggregate_of_states(aggref, &times);
 	List	   *args;

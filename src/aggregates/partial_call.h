@@ -29,6 +29,12 @@ extern Aggref *partial_aggref(const Aggref *aggref);
  */
 extern Node *partial_expression(const Aggref *aggref);
 
+/* Would an aggregate's state be another one in another database, because of the types of its arguments?  See alike.h. */
+extern bool partial_is_of_database(const Aggref *aggref);
+
+/* A function or aggregate of the extension, in its schema; InvalidOid in an older version of it. */
+extern Oid	partial_own_function(const char *name, const Oid *argtypes, int nargs);
+
 /* The aggregate that such an expression of a query stands for; NULL if it is none. */
 extern Aggref *partial_restored(Node *node);
 

@@ -28,6 +28,7 @@
 
 #include "aggregates/aggmap.h"
 #include "aggregates/aggmap_internal.h"
+#include "aggregates/alike.h"
 #include "aggregates/argextreme.h"
 #include "aggregates/partial_state.h"
 #include "aggregates/portable.h"
@@ -106,6 +107,22 @@ partial_accepts(Oid agg, const Oid *types, int nargs)
 			 (form->proargtypes.values[i] == ANYOID || IsPolymorphicType(form->proargtypes.values[i])));
 	ReleaseSysCache(tuple);
 	return result;
+}
+
+bool
+partial_travels(PartialKind kind, const Oid *types, Oid collation)
+{
+	switch (kind)
+	{
+		case PARTIAL_HLL:
+			return alike_hash(types[0], collation);
+		case PARTIAL_ARGMAX:
+		case PARTIAL_ARGMIN:
+			/* the key; the value is kept as text */
+			return !alike_identifies_objects(types[1]);
+		default:
+			return true;
+	}
 }
 
 /* ---- rows ----------------------------------------------------------------------- */
@@ -197,6 +214,7 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 	Oid			types[FUNC_MAX_ARGS];
 	NullableDatum values[FUNC_MAX_ARGS];
 	int			n = PG_NARGS() - 1;
+	PartialKind kind;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -214,6 +232,14 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 	}
 	if (!partial_accepts(PG_GETARG_OID(0), types, n))
 		wrong_arguments(PG_GETARG_OID(0), types, n);
+	kind = aggmap_partial_kind(PG_GETARG_OID(0));
+	if (!partial_travels(kind, types, PG_GET_COLLATION()))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("partial states of aggregate %s cannot be made of values of type %s", format_procedure(PG_GETARG_OID(0)),
+						format_type_be(types[kind == PARTIAL_HLL ? 0 : 1])),
+				 errdetail(kind == PARTIAL_HLL ? "Such values have other hashes in other databases." :
+						   "Such values have another order in other databases.")));
 	PG_RETURN_POINTER(make_row(PG_GETARG_OID(0), PG_GET_COLLATION(), n, types, values));
 }
 
@@ -222,11 +248,9 @@ send_row(StringInfo buf, RowHead *row)
 {
 	Oid			types[FUNC_MAX_ARGS];
 	NullableDatum values[FUNC_MAX_ARGS];
-	char	   *name = format_procedure_qualified(row->agg);
 
 	read_row(row, types, values);
-	pq_sendint32(buf, strlen(name));
-	appendBinaryStringInfo(buf, name, strlen(name));
+	portable_put_name(buf, format_procedure_qualified(row->agg));
 	portable_put_collation(buf, row->collation);
 	pq_sendint32(buf, row->nargs);
 	for (int i = 0; i < row->nargs; i++)
@@ -251,7 +275,7 @@ receive_row(StringInfo buf)
 		values[i].value = portable_get_value(buf, types[i], PORTABLE_CHECK_NULLS, &values[i].isnull);
 	}
 	pq_getmsgend(buf);
-	if (!partial_accepts(agg, types, n))
+	if (!partial_accepts(agg, types, n) || !partial_travels(aggmap_partial_kind(agg), types, collation))
 		portable_invalid("argument");
 	return make_row(agg, collation, n, types, values);
 }

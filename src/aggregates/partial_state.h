@@ -57,6 +57,9 @@ extern bytea *partial_bytes(const char *text, const char *type);
 /* Are these the types of an aggregate's arguments, none of them to be coerced? */
 extern bool partial_accepts(Oid agg, const Oid *types, int nargs);
 
+/* Do values of these types, which the aggregate accepts, mean the same in all databases where they are in its states? */
+extern bool partial_travels(PartialKind kind, const Oid *types, Oid collation);
+
 /* A context for support functions, whose results go to the current memory context. */
 typedef struct PartialContext
 {

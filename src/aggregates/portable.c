@@ -3,7 +3,7 @@
  *	  Values of any type, types and collations as bytes that mean the same in another database.
  *
  * A type's send and receive functions convert text to and from the encoding of the session's client, which is another
- * one for each node's session: here they are called with the encoding of the database on both sides.
+ * one for each node's session: here they are called with the encoding of the database that a value comes from.
  */
 #include "postgres.h"
 
@@ -13,6 +13,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "common/int.h"
+#include "common/string.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "libpq/pqformat.h"
@@ -21,10 +22,12 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
+#include "aggregates/alike.h"
 #include "aggregates/portable.h"
 
 void
@@ -74,13 +77,16 @@ portable_get_name(StringInfo buf)
 
 	if (strlen(name) != n)
 		portable_invalid("name");
-	pg_verify_mbstr(GetDatabaseEncoding(), name, n, false);
-	return name;
+	return pg_any_to_server(name, n, PG_UTF8);
 }
 
-static void
-put_name(StringInfo buf, const char *name)
+/* Names are UTF-8 in all databases. */
+void
+portable_put_name(StringInfo buf, const char *name)
 {
+	/* an encoding without a conversion to UTF-8 may have names in ASCII */
+	if (!pg_is_ascii(name))
+		name = pg_server_to_any(name, strlen(name), PG_UTF8);
 	pq_sendint32(buf, strlen(name));
 	appendBinaryStringInfo(buf, name, strlen(name));
 }
@@ -191,7 +197,7 @@ portable_put_type(StringInfo buf, Oid type)
 		return;
 	}
 	pq_sendint32(buf, InvalidOid);
-	put_name(buf, format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
+	portable_put_name(buf, format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
 }
 
 Oid
@@ -229,7 +235,7 @@ portable_put_collation(StringInfo buf, Oid collation)
 				(errcode(ERRCODE_UNDEFINED_OBJECT),
 				 errmsg("collation with OID %u does not exist", collation)));
 	form = (Form_pg_collation) GETSTRUCT(tuple);
-	put_name(buf, quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname)));
+	portable_put_name(buf, quote_qualified_identifier(get_namespace_name(form->collnamespace), NameStr(form->collname)));
 	ReleaseSysCache(tuple);
 }
 
@@ -286,8 +292,8 @@ portable_keeps_form(Oid type)
 }
 
 /*
- * Have values of a type a binary form without identifiers of other types, which may differ between databases?  Composites,
- * arrays of types that users made, and those of types without such a form travel as text.
+ * Have values of a type a binary form without identifiers of types and other objects, which may differ between databases?
+ * Composites, arrays of types that users made, identifiers themselves, and those of types without such a form travel as text.
  */
 static bool
 has_binary_form(Oid type)
@@ -295,19 +301,21 @@ has_binary_form(Oid type)
 	HeapTuple	tuple = type_tuple(type);
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
 	Oid			element = get_element_type(type);
-	bool		result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) && !is_made_of_others(form);
+	bool		result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) && !is_made_of_others(form) &&
+		!alike_is_identifier(type);
 
 	ReleaseSysCache(tuple);
 	check_stack_depth();
 	return result && (!OidIsValid(element) || has_binary_form(element));
 }
 
-/* A value of a type that is no domain, and its bytes: text, or the binary form. */
+/* A value of a type that is no domain, and its bytes: text, or the binary form; text in them is of this encoding. */
 typedef struct Conversion
 {
 	Oid			type;
 	int32		typmod;			/* -1, but of a domain */
 	bool		binary;
+	int			encoding;
 	Datum		value;
 	char	   *bytes;			/* with a zero behind them */
 	int			n;
@@ -345,9 +353,8 @@ bytes_to_value(Conversion *c)
 	{
 		if (strlen(c->bytes) != c->n)
 			portable_invalid("value");
-		pg_verify_mbstr(GetDatabaseEncoding(), c->bytes, c->n, false);
 		getTypeInputInfo(c->type, &fn, &ioparam);
-		c->value = OidInputFunctionCall(fn, c->bytes, ioparam, c->typmod);
+		c->value = OidInputFunctionCall(fn, pg_any_to_server(c->bytes, c->n, c->encoding), ioparam, c->typmod);
 		return;
 	}
 	buf.data = c->bytes;
@@ -360,7 +367,28 @@ bytes_to_value(Conversion *c)
 		portable_invalid("value");
 }
 
-/* Converts while the encoding of the client is that of the database, and text says all of a value, whatever the session shows. */
+/* Lets binary forms have text of this encoding. */
+static void
+set_encoding(int encoding)
+{
+	if (SetClientEncoding(encoding) < 0 && (PrepareClientEncoding(encoding) < 0 || SetClientEncoding(encoding) < 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("conversion between %s and %s is not supported", pg_encoding_to_char(encoding), GetDatabaseEncodingName())));
+}
+
+/* Converts text that has names of objects in it, which has their schemas where it is made, whatever the session's path is. */
+static void
+convert_names(void (*convert) (Conversion *), Conversion *c)
+{
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("search_path", "pg_catalog", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	convert(c);
+	AtEOXact_GUC(true, level);
+}
+
+/* Converts while the encoding of the client is that of the bytes, and text says all of a value, whatever the session shows. */
 static void
 convert_value(void (*convert) (Conversion *), Conversion *c)
 {
@@ -368,23 +396,28 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 	int			digits = extra_float_digits;
 	int			dates = DateStyle;
 	int			intervals = IntervalStyle;
+	bool		names;
 
 	c->typmod = -1;
 	c->type = getBaseTypeAndTypmod(c->type, &c->typmod);
 	c->binary = has_binary_form(c->type);
-	if (client == GetDatabaseEncoding() &&
+	names = !c->binary && alike_identifies_objects(c->type);
+	if (client == c->encoding && !names &&
 		(c->binary || (digits > 0 && dates == USE_ISO_DATES && intervals == INTSTYLE_POSTGRES)))
 	{
 		convert(c);
 		return;
 	}
-	SetClientEncoding(GetDatabaseEncoding());
 	PG_TRY();
 	{
+		set_encoding(c->encoding);
 		extra_float_digits = Max(digits, 1);
 		DateStyle = USE_ISO_DATES;
 		IntervalStyle = INTSTYLE_POSTGRES;
-		convert(c);
+		if (names)
+			convert_names(convert, c);
+		else
+			convert(c);
 	}
 	PG_FINALLY();
 	{
@@ -424,7 +457,7 @@ put_record(StringInfo buf, Datum value)
 	pq_sendint32(buf, desc->natts);
 	for (int i = 0; i < desc->natts; i++)
 	{
-		put_name(buf, NameStr(TupleDescAttr(desc, i)->attname));
+		portable_put_name(buf, NameStr(TupleDescAttr(desc, i)->attname));
 		portable_put_type(buf, TupleDescAttr(desc, i)->atttypid);
 		portable_put_collation(buf, TupleDescAttr(desc, i)->attcollation);
 		portable_put_value(buf, TupleDescAttr(desc, i)->atttypid, values[i], nulls[i]);
@@ -532,12 +565,20 @@ get_records(StringInfo buf, PortableNulls nulls_of_domains)
 	return PointerGetDatum(construct_md_array(values, nulls, ndims, dims, bounds, RECORDOID, -1, false, TYPALIGN_DOUBLE));
 }
 
+/*
+ * What a value begins with.  Its bytes have text as the database has it, which is never an error, as states also go to other
+ * processes: who reads them in a database of another encoding converts it, or cannot, like a client of that encoding.
+ */
+#define VALUE_UTF8 0
+#define VALUE_NULL 1
+#define VALUE_ENCODINGS 2		/* and the number of another encoding */
+
 void
 portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 {
-	Conversion	c = {.type = type,.value = value};
+	Conversion	c = {.type = type,.encoding = GetDatabaseEncoding(),.value = value};
 
-	pq_sendbyte(buf, isnull);
+	pq_sendbyte(buf, isnull ? VALUE_NULL : c.encoding == PG_UTF8 ? VALUE_UTF8 : VALUE_ENCODINGS + c.encoding);
 	if (isnull)
 		return;
 	check_stack_depth();
@@ -562,15 +603,18 @@ check_domain(Oid type, Datum value, bool isnull)
 Datum
 portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains, bool *isnull)
 {
-	Conversion	c = {.type = type};
+	int			form = pq_getmsgbyte(buf);
+	Conversion	c = {.type = type,.encoding = form == VALUE_UTF8 ? PG_UTF8 : form - VALUE_ENCODINGS};
 
-	*isnull = pq_getmsgbyte(buf) != 0;
+	*isnull = form == VALUE_NULL;
 	if (*isnull)
 	{
 		if (nulls_of_domains == PORTABLE_CHECK_NULLS)
 			check_domain(type, (Datum) 0, true);
 		return (Datum) 0;
 	}
+	if (!PG_VALID_BE_ENCODING(c.encoding))
+		portable_invalid("encoding");
 	/* also where a domain's condition reads a state */
 	check_stack_depth();
 	if (is_record(type))

@@ -3,8 +3,9 @@
  *	  Values of any type, types and collations as bytes that mean the same in another database of the same extension.
  *
  * Object identifiers below FirstGenbkiObjectId are the same everywhere; types and collations with others travel by name.
- * Values travel in the binary form of their type, records column by column; what a reader gets is checked by the type's own
- * input functions, and domains' constraints, so that bytes from anywhere are a value or an error.  Readers allocate in the current context.
+ * Values travel with the encoding of their text, in the binary form of their type, records column by column; what a reader gets is
+ * checked by the type's own input functions, and domains' constraints, so that bytes from anywhere are a value or an error.
+ * Readers allocate in the current context.
  */
 #ifndef GPUAGG_PORTABLE_H
 #define GPUAGG_PORTABLE_H
@@ -46,7 +47,8 @@ extern void portable_check_type(Oid type);
  */
 extern bool portable_keeps_form(Oid type);
 
-/* A name, with its length before it. */
+/* A name, with its length before it; in UTF-8. */
+extern void portable_put_name(StringInfo buf, const char *name);
 extern char *portable_get_name(StringInfo buf);
 
 /* Raises the error of bytes that are not what they should be; `what` names that. */

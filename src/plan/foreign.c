@@ -14,14 +14,21 @@
  * may be shipped, what it costs, and how it is written.  When the plan is made, the columns that the remote query returns get
  * the names that the planner knows them by: what was shipped as gpuagg_int4_avg_accum_state(x) is, of the same type,
  * PARTIAL gpu_avg(x).  HAVING, expressions of the results, and merging are core's.
+ *
+ * The columns that are shipped so are those of the foreign table, whose types need not be those of the table behind it: each
+ * stands in a call of gpuagg_as_type (aggregates/as_type.c).  Keys without a column, constants say, are not shipped: they are
+ * the same for all rows, and evaluated here.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_aggregate.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "foreign/fdwapi.h"
 #include "foreign/foreign.h"
+#include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
@@ -29,10 +36,15 @@
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
 #include "optimizer/tlist.h"
+#include "utils/builtins.h"
+#include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
 #include "aggregates/aggmap.h"
+#include "aggregates/alike.h"
+#include "aggregates/partial_call.h"
 #include "plan/foreign.h"
 #include "settings.h"
 
@@ -45,6 +57,100 @@ is_partial(const Node *node)
 {
 	return IsA(node, Aggref) && ((const Aggref *) node)->aggsplit == AGGSPLIT_INITIAL_SERIAL;
 }
+
+/* ---- columns ------------------------------------------------------------ */
+
+/* In shipped expressions it stands for the settings that reading dates and times depends on: local_settings(). */
+static const Param settings = {
+	.xpr = {T_Param},.paramkind = PARAM_EXEC,.paramid = -1,.paramtype = TEXTARRAYOID,.paramtypmod = -1,.location = -1
+};
+
+/* The array of this session's settings that gpuagg_as_type takes, when the query runs. */
+static Expr *
+local_settings(void)
+{
+	static const char *const names[] = {"TimeZone", "DateStyle", "IntervalStyle"};
+	ArrayExpr  *array = makeNode(ArrayExpr);
+
+	array->array_typeid = TEXTARRAYOID;
+	array->element_typeid = TEXTOID;
+	array->location = -1;
+	for (int i = 0; i < lengthof(names); i++)
+	{
+		Const	   *name = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, CStringGetTextDatum(names[i]), false, false);
+
+		array->elements = lappend(array->elements, makeFuncExpr(F_CURRENT_SETTING_TEXT, TEXTOID, list_make1(name),
+																DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
+																COERCE_EXPLICIT_CALL));
+	}
+	return (Expr *) array;
+}
+
+/* Do values of the type depend on settings when they are read from text? */
+static bool
+needs_settings(Oid type)
+{
+	Oid			part = get_element_type(type);
+
+	if (!OidIsValid(part))
+		part = get_range_subtype(type);
+	if (!OidIsValid(part))
+		part = get_multirange_range(type);
+	if (OidIsValid(part))
+		return needs_settings(part);
+	return type == DATEOID || type == TIMEOID || type == TIMETZOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID ||
+		type == INTERVALOID;
+}
+
+/* gpuagg_as_type; InvalidOid in an older version of the extension. */
+static Oid
+as_type_function(void)
+{
+	static const Oid types[] = {ANYOID, ANYELEMENTOID, INT4OID, TEXTARRAYOID};
+
+	return partial_own_function("gpuagg_as_type", types, lengthof(types));
+}
+
+/* The expression with all columns in calls of gpuagg_as_type, without arguments at its end that are the default ones. */
+static Node *
+as_declared(Node *node, void *function)
+{
+	Var		   *var = (Var *) node;
+	List	   *args;
+
+	if (node == NULL)
+		return NULL;
+	if (!IsA(node, Var) || var->varattno <= 0)
+		return expression_tree_mutator(node, as_declared, function);
+	args = list_make2(copyObject(var), makeNullConst(var->vartype, -1, InvalidOid));
+	if (var->vartypmod >= 0 || needs_settings(var->vartype))
+		args = lappend(args, makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(var->vartypmod), false, true));
+	if (needs_settings(var->vartype))
+		args = lappend(args, copyObject(unconstify(Param *, &settings)));
+	return (Node *) makeFuncExpr(*(Oid *) function, var->vartype, args, var->varcollid, var->varcollid, COERCE_EXPLICIT_CALL);
+}
+
+/*
+ * Has the expression a column whose values may be used here alone?  Identifiers of objects are those of a database; a domain may
+ * have no null, by which gpuagg_as_type knows types; and to a database without an encoding text is bytes, of which functions make
+ * something else than of characters.
+ */
+static bool
+has_own_column(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Var))
+	{
+		Oid			type = ((Var *) node)->vartype;
+
+		return get_typtype(type) == TYPTYPE_DOMAIN || alike_identifies_objects(type) ||
+			(GetDatabaseEncoding() == PG_SQL_ASCII && !alike_hash(type, InvalidOid));
+	}
+	return expression_tree_walker(node, has_own_column, context);
+}
+
+/* ---- aggregates and keys -------------------------------------------------- */
 
 /*
  * The complete aggregate whose result is the partial one's, of the same type; NULL if there is none.  The values of types
@@ -66,6 +172,8 @@ remote_aggregate(const Aggref *partial)
 	ReleaseSysCache(tuple);
 	*remote = *partial;
 	remote->aggsplit = AGGSPLIT_SIMPLE;
+	if (partial_is_of_database(partial))
+		return NULL;
 	if (is_state)
 		return remote;
 	/* what is no state may crash core's own deserialization functions, which the extension's are not to */
@@ -76,6 +184,58 @@ remote_aggregate(const Aggref *partial)
 			return NULL;
 	remote->aggfnoid = aggmap_state_aggregate(partial->aggfnoid);
 	return OidIsValid(remote->aggfnoid) ? remote : NULL;
+}
+
+/* What is shipped for a partial aggregate or a key; NULL: nothing that would mean the same. */
+static Expr *
+remote_expression(const Expr *expr)
+{
+	Oid			function = as_type_function();
+	Node	   *node = unconstify(Node *, (const Node *) expr);
+
+	/* a column that is a key travels as text, by which identifiers are names */
+	if (!OidIsValid(function) || (!IsA(node, Var) && (alike_identifies_objects(exprType(node)) || has_own_column(node, NULL))) ||
+		get_typtype(exprType(node)) == TYPTYPE_DOMAIN)
+		return NULL;
+	if (is_partial(node))
+		node = (Node *) remote_aggregate((const Aggref *) node);
+	return (Expr *) as_declared(node, &function);
+}
+
+/* Is a key the same for all rows, and so left to this server? */
+static bool
+is_same_for_all(Node *key)
+{
+	return !contain_var_clause(key) && !contain_volatile_functions(key) && !expression_returns_set(key);
+}
+
+/* The clauses of GROUP BY that are shipped. */
+static List *
+remote_clauses(PlannerInfo *root)
+{
+	List	   *clauses = NIL;
+	ListCell   *lc;
+
+	foreach(lc, root->parse->groupClause)
+		if (!is_same_for_all(get_sortgroupclause_expr(lfirst(lc), root->processed_tlist)))
+			clauses = lappend(clauses, lfirst(lc));
+	return clauses;
+}
+
+/* count(*) > 0: without keys there is a group for no rows. */
+static Node *
+any_rows(void)
+{
+	Aggref	   *count = makeNode(Aggref);
+
+	count->aggfnoid = F_COUNT_;
+	count->aggtype = count->aggtranstype = INT8OID;
+	count->aggstar = true;
+	count->aggkind = AGGKIND_NORMAL;
+	count->aggno = count->aggtransno = count->location = -1;
+	return (Node *) make_opclause(Int8LessOperator, BOOLOID, false,
+								  (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL),
+								  (Expr *) count, InvalidOid, InvalidOid);
 }
 
 /* Has the expression a column that is neither in one of the keys nor in an aggregate? */
@@ -90,11 +250,41 @@ needs_column(Node *node, List *keys)
 }
 
 /*
- * The target with complete aggregates in place of partial ones; NULL if there is none, or if these are aggregates that
- * the settings leave alone.  Columns that the results have as a part of keys alone, which core adds for them, are left out.
+ * Adds to the target keys that the planner found redundant, as all rows have one value; false: they need columns that have several.
+ * `targets` is the query's target list, of this partition's columns.
+ */
+static bool
+add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List *targets, List **keys)
+{
+	ListCell   *lc;
+
+	foreach(lc, clauses)
+	{
+		Index		ref = lfirst_node(SortGroupClause, lc)->tleSortGroupRef;
+		Expr	   *key = (Expr *) get_sortgroupref_tle(ref, targets)->expr;
+		Expr	   *expr;
+		bool		found = false;
+
+		for (int i = 0; remote->sortgrouprefs && i < list_length(remote->exprs); i++)
+			found = found || remote->sortgrouprefs[i] == ref;
+		if (found)
+			continue;
+		expr = IsA(key, Var) && list_member(partial->exprs, key) ? remote_expression(key) : NULL;
+		if (expr == NULL)
+			return false;
+		*keys = lappend(*keys, key);
+		add_column_to_pathtarget(remote, expr, ref);
+	}
+	return true;
+}
+
+/*
+ * The target with complete aggregates in place of partial ones, and the keys of these clauses; NULL if there is none, or if these
+ * are aggregates that the settings leave alone.  Columns that the results have as a part of keys alone, which core adds for them,
+ * are left out.
  */
 static PathTarget *
-remote_target(PlannerInfo *root, PathTarget *partial, const GroupPathExtraData *extra)
+remote_target(PlannerInfo *root, PathTarget *partial, List *clauses, const GroupPathExtraData *extra)
 {
 	PathTarget *remote = create_empty_pathtarget();
 	bool		wanted = gpuagg_replace_builtin;
@@ -116,24 +306,49 @@ remote_target(PlannerInfo *root, PathTarget *partial, const GroupPathExtraData *
 				wanted = true;
 			else if (aggfnoid >= FirstNormalObjectId)
 				return NULL;
-			expr = (Expr *) remote_aggregate((Aggref *) expr);
-			if (expr == NULL)
-				return NULL;
 		}
-		else if (ref != 0 && get_sortgroupref_clause_noerr(ref, root->parse->groupClause) != NULL)
+		else if (ref != 0 && get_sortgroupref_clause_noerr(ref, clauses) != NULL)
 			keys = lappend(keys, expr);
 		else if (IsA(expr, Var))
 		{
 			columns = true;
 			continue;
 		}
+		else if (is_same_for_all((Node *) expr))
+			continue;
 		else
+			return NULL;
+		expr = remote_expression(expr);
+		if (expr == NULL)
 			return NULL;
 		add_column_to_pathtarget(remote, expr, ref);
 	}
-	if (!wanted || (columns && (needs_column((Node *) extra->targetList, keys) || needs_column(extra->havingQual, keys))))
+	if (!wanted || !add_redundant_keys(remote, clauses, partial, extra->targetList, &keys) ||
+		(columns && (needs_column((Node *) extra->targetList, keys) || needs_column(extra->havingQual, keys))))
 		return NULL;
-	return set_pathtarget_cost_width(root, remote);
+	set_pathtarget_cost_width(root, remote);
+	/* where types are as declared, gpuagg_as_type costs nothing */
+	remote->cost = partial->cost;
+	return remote;
+}
+
+/*
+ * Constants are written for a server that reads them with other settings, as postgres_fdw does in conditions, and not in what
+ * aggregates take.  Ended by AtEOXact_GUC().
+ */
+static int
+begin_portable_constants(void)
+{
+	static const struct
+	{
+		const char *name,
+				   *value;
+	}			forms[] = {{"datestyle", "ISO"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "3"}, {"search_path", "pg_catalog"}};
+	int			level = NewGUCNestLevel();
+
+	for (int i = 0; i < lengthof(forms); i++)
+		(void) set_config_option(forms[i].name, forms[i].value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
 }
 
 /* ---- the wrapped callbacks ---------------------------------------------- */
@@ -145,6 +360,9 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 	PathTarget *partial = output_rel->reltarget;
 	PathTarget *remote;
 	GroupPathExtraData complete;
+	List	   *all = root->parse->groupClause;
+	List	   *clauses;
+	int			level;
 	ListCell   *lc;
 
 	if (stage != UPPERREL_PARTIAL_GROUP_AGG)
@@ -153,14 +371,22 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 		return;
 	}
 	complete = *(GroupPathExtraData *) extra;
-	if (complete.patype != PARTITIONWISE_AGGREGATE_PARTIAL ||
-		(remote = remote_target(root, partial, &complete)) == NULL)
+	if (complete.patype != PARTITIONWISE_AGGREGATE_PARTIAL)
 		return;
-	/* HAVING is for groups of all partitions */
-	complete.havingQual = NULL;
+	clauses = remote_clauses(root);
+	remote = remote_target(root, partial, clauses, &complete);
+	if (remote == NULL)
+		return;
+	/* the query's HAVING is for groups of all partitions */
+	complete.havingQual = all != NIL && clauses == NIL ? (Node *) list_make1(any_rows()) : NULL;
 	complete.patype = PARTITIONWISE_AGGREGATE_FULL;
 	output_rel->reltarget = remote;
+	root->parse->groupClause = clauses;
+	/* it may ask the server for its estimate */
+	level = begin_portable_constants();
 	fdw->GetForeignUpperPaths(root, UPPERREL_GROUP_AGG, input_rel, output_rel, &complete);
+	AtEOXact_GUC(true, level);
+	root->parse->groupClause = all;
 	output_rel->reltarget = partial;
 	foreach(lc, output_rel->pathlist)
 	{
@@ -185,11 +411,11 @@ shipped_column(List *shipped, List *now, const void *expr)
 }
 
 /*
- * Gives the columns of complete aggregates the names of the partial ones in the plan's target list.  A column that was left
- * out is NULL: above, it is only a part of keys.
+ * Gives the columns of the remote query the names that the plan's target list has for them.  A column that was left out is NULL:
+ * above, it is only a part of keys.
  */
 static void
-name_states(ForeignScan *scan)
+name_columns(ForeignScan *scan)
 {
 	List	   *shipped = scan->fdw_scan_tlist;
 	ListCell   *lc;
@@ -199,22 +425,26 @@ name_states(ForeignScan *scan)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		TargetEntry *column;
+		Expr	   *remote;
 
-		if (is_partial((Node *) tle->expr))
-		{
-			column = shipped_column(shipped, scan->fdw_scan_tlist, remote_aggregate((Aggref *) tle->expr));
-			if (column == NULL)
-				elog(ERROR, "remote query lacks a partial aggregate");
+		if (is_same_for_all((Node *) tle->expr) && !is_partial((Node *) tle->expr))
+			continue;
+		remote = remote_expression(tle->expr);
+		column = remote ? shipped_column(shipped, scan->fdw_scan_tlist, remote) : NULL;
+		if (column && is_partial((Node *) tle->expr) && is_partial((Node *) column->expr))
 			/* a state that several aggregates have is one column, with the name of the first one */
-			if (is_partial((Node *) column->expr))
-				tle->expr = column->expr;
-			else
-				column->expr = tle->expr;
-		}
-		else if (IsA(tle->expr, Var) && shipped_column(shipped, shipped, tle->expr) == NULL)
+			tle->expr = column->expr;
+		else if (column)
+			column->expr = tle->expr;
+		else if (IsA(tle->expr, Var))
 			tle->expr = (Expr *) makeNullConst(exprType((Node *) tle->expr), exprTypmod((Node *) tle->expr),
 											   exprCollation((Node *) tle->expr));
+		else
+			elog(ERROR, "remote query lacks a key or a partial aggregate");
 	}
+	foreach(lc, scan->fdw_exprs)
+		if (equal(lfirst(lc), &settings))
+			lfirst(lc) = local_settings();
 }
 
 static bool
@@ -233,10 +463,18 @@ foreign_plan(PlannerInfo *root, RelOptInfo *rel, Oid foreigntableid, ForeignPath
 			 List *scan_clauses, Plan *outer_plan)
 {
 	FdwRoutine *fdw = GetFdwRoutineByServerId(rel->serverid);
-	ForeignScan *scan = fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
+	List	   *all = root->parse->groupClause;
+	ForeignScan *scan;
+	int			level;
 
-	if (any_partial(best_path->path.pathtarget->exprs))
-		name_states(scan);
+	if (!any_partial(best_path->path.pathtarget->exprs))
+		return fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
+	root->parse->groupClause = remote_clauses(root);
+	level = begin_portable_constants();
+	scan = fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
+	AtEOXact_GUC(true, level);
+	root->parse->groupClause = all;
+	name_columns(scan);
 	return scan;
 }
 

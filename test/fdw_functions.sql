@@ -1,0 +1,48 @@
+-- What the tests over foreign partitions share: a partitioned table "t", and "flat", a local copy.
+
+-- One row's answer as text, floats rounded: sums of floats depend on the order of rows.
+CREATE FUNCTION shown(float8) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE WHEN $1 IN ('NaN', 'Infinity', '-Infinity', 0) THEN $1::text
+	ELSE trim_scale(round($1::numeric, 9 - greatest(floor(log(abs($1)))::int, -9)))::text END $$;
+CREATE FUNCTION shown(anyelement) RETURNS text LANGUAGE sql STABLE AS $$ SELECT $1::text $$;
+
+-- All rows of a query, sorted.
+CREATE FUNCTION answer(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format('SELECT string_agg(s::text, E''\n'' ORDER BY s::text COLLATE "C") FROM (%s) s', query) INTO result;
+	RETURN result;
+END $$;
+
+-- Where a query aggregates: by the servers of its partitions whole, or in part, or here from their rows.
+CREATE FUNCTION place(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	line text;
+	plan text := '';
+BEGIN
+	FOR line IN EXECUTE 'EXPLAIN (VERBOSE, COSTS OFF) ' || query LOOP
+		plan := plan || line || E'\n';
+	END LOOP;
+	RETURN CASE WHEN plan !~ 'Foreign Scan' THEN 'local' WHEN plan !~ 'Relations: Aggregate on' THEN 'rows'
+		WHEN plan ~ 'PARTIAL' AND plan ~ 'Finalize ' THEN 'partial' ELSE 'whole' END;
+END $$;
+
+-- The answer over "t" with its partitions, and that of core over "flat"; a line of TAP.
+CREATE FUNCTION same(name text, query text, wanted_place text, reference text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	wanted text;
+	found text;
+	found_place text;
+BEGIN
+	PERFORM set_config('gpuagg.enabled', 'off', true);
+	wanted := answer(regexp_replace(coalesce(reference, query), '\mt\M', 'flat', 'g'));
+	PERFORM set_config('gpuagg.enabled', 'on', true);
+	found_place := place(query);
+	found := answer(query);
+	RETURN CASE WHEN found IS DISTINCT FROM wanted THEN format('not ok %s: another answer', name)
+		WHEN found_place !~ ('^(' || wanted_place || ')$') THEN format('not ok %s: %s, not %s', name, found_place, wanted_place)
+		ELSE format('ok %s: %s', name, found_place) END;
+EXCEPTION WHEN OTHERS THEN
+	RETURN format('not ok %s: %s', name, sqlerrm);
+END $$;
