@@ -605,6 +605,9 @@ add_parallel_paths(GroupQuery *query)
 
 	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
 		return;
+	/* each rescan would start workers and read all rows, where one process keeps its groups */
+	if (plan_outer_params(query->root) != NIL)
+		return;
 	if (!supported_parallel(query->aggs, &why))
 	{
 		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
