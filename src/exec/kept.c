@@ -103,9 +103,10 @@ kept_put(Kept *kept, TupleTableSlot *slot)
 
 		kept->store = tuplestore_begin_heap(false, false, work_mem);
 		tuplestore_set_eflags(kept->store, EXEC_FLAG_REWIND);
+		/* the reader is told that it is at the end, and stays there while groups are added */
+		tuplestore_gettupleslot(kept->store, true, false, kept->slot);
 		MemoryContextSwitchTo(old);
 	}
-	/* it is read to its end, where the reader stays */
 	tuplestore_puttupleslot(kept->store, slot);
 }
 
