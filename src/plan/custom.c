@@ -325,7 +325,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	ListCell   *lc;
 	int			nconsts;
 
-	refusal_chosen();
+	refusal_chosen(rel);
 	use_physical_targetlist(root, child, keys, inputs);
 	resnos = match_inputs(keys, inputs, child->targetlist);
 	if (resnos == NIL && inputs != NIL)
