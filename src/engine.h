@@ -247,6 +247,12 @@ typedef struct EngineStats
 	DeviceStats device;
 } EngineStats;
 
+/*
+ * Adds what another engine did, all fields of it.  The strategy becomes that of the last one that had rows.  What the engines
+ * have in common, as rows that each of them read, is the caller's to set afterwards.  In engine_stats.c.
+ */
+extern void engine_stats_add(EngineStats *total, const EngineStats *stats);
+
 typedef struct EngineOps
 {
 	const char *name;			/* as in gpuagg.engine */

@@ -652,18 +652,6 @@ reset_sorts(DistinctEngine *distinct)
 			row_sort_reset(distinct->sets[s].sort);
 }
 
-static void
-add_device_stats(DeviceStats *total, const DeviceStats *stats)
-{
-	total->bytes_to += stats->bytes_to;
-	total->bytes_from += stats->bytes_from;
-	total->copy_ms += stats->copy_ms;
-	total->kernel_ms += stats->kernel_ms;
-	total->rows_aside += stats->rows_aside;
-	total->memory += stats->memory;
-	total->retries += stats->retries;
-}
-
 /* Adds what a sort of all rows has used. */
 static void
 sort_stats(const RowSort *sort, EngineStats *stats)
@@ -689,37 +677,47 @@ reset(Engine *base)
 	base->errors = 0;
 }
 
+/* Adds to the strategy, which names the engine where it is not the default one. */
+static void
+describe_set(const EngineOps *ops, const EngineStats *set, char *strategy, size_t size)
+{
+	bool		on_default = ops == engines_default();
+
+	snprintf(strategy + strlen(strategy), size - strlen(strategy), ", distinct values: %s%s%s",
+			 on_default ? "" : ops->name, on_default ? "" : ", ", set->strategy);
+}
+
+/* Rows are those of the input, and groups those of the query, whatever the engines of the sets have. */
 static void
 stats(Engine *base, EngineStats *stats)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
+	char		strategy[sizeof(stats->strategy)];
+	uint64		groups;
 
 	distinct->inner->ops->stats(distinct->inner, stats);
-	stats->rows = distinct->rows;
-	stats->batches = distinct->batches;
+	groups = stats->groups;
+	strlcpy(strategy, stats->strategy, sizeof(strategy));
 	for (int s = 0; s < distinct->spec->ndistincts; s++)
 	{
+		Engine	   *engine = distinct->sets[s].engine;
 		EngineStats set;
-		const EngineOps *ops;
-		bool		on_default;
 
 		if (distinct->sets[s].sort)
 			sort_stats(distinct->sets[s].sort, stats);
-		if (distinct->sets[s].set->all_rows)
+		if (engine == NULL)
 		{
-			strlcat(stats->strategy, ", rows in order: sort", sizeof(stats->strategy));
+			strlcat(strategy, ", rows in order: sort", sizeof(strategy));
 			continue;
 		}
-		ops = distinct->sets[s].engine->ops;
-		on_default = ops == engines_default();
-		ops->stats(distinct->sets[s].engine, &set);
-		stats->mem_peak += set.mem_peak;
-		stats->spilled_bytes += set.spilled_bytes;
-		stats->spill_partitions += set.spill_partitions;
-		snprintf(stats->strategy + strlen(stats->strategy), sizeof(stats->strategy) - strlen(stats->strategy),
-				 ", distinct values: %s%s%s", on_default ? "" : ops->name, on_default ? "" : ", ", set.strategy);
-		add_device_stats(&stats->device, &set.device);
+		engine->ops->stats(engine, &set);
+		describe_set(engine->ops, &set, strategy, sizeof(strategy));
+		engine_stats_add(stats, &set);
 	}
+	stats->rows = distinct->rows;
+	stats->batches = distinct->batches;
+	stats->groups = groups;
+	strlcpy(stats->strategy, strategy, sizeof(stats->strategy));
 }
 
 static void

@@ -5,7 +5,8 @@
  * BeginCustomScan only initializes the child plan; what the query needs (spec,
  * engine, feed) is opened for the first tuple, so that EXPLAIN starts nothing and
  * parameters have their values.  It is allocated in one memory context, which is
- * deleted at the end, and before a rescan that changes parameters of the aggregates.
+ * deleted at the end, and before a rescan that changes parameters of the aggregates.  A rescan
+ * that changes nothing of the groups returns those that are kept (kept.c).
  *
  * An engine that fails before a group has been returned is replaced by the default
  * engine, and the input is read again, unless it is shared with other participants
@@ -16,10 +17,12 @@
 
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/memutils.h"
 
 #include "common/progress.h"
 #include "exec/exec.h"
+#include "exec/kept.h"
 #include "exec/returned.h"
 #include "exec/tuples.h"
 
@@ -87,6 +90,21 @@ init_expressions(GpuAggState *state)
 	}
 }
 
+/* Parameters of the executor in expressions; a subplan may depend on any that the scan has. */
+static bool
+collect_params(Node *node, void *context)
+{
+	GpuAggState *state = context;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, Param) && ((Param *) node)->paramkind == PARAM_EXEC)
+		state->expr_params = bms_add_member(state->expr_params, ((Param *) node)->paramid);
+	if (IsA(node, SubPlan) || IsA(node, AlternativeSubPlan))
+		state->expr_params = bms_add_members(state->expr_params, state->css.ss.ps.plan->allParam);
+	return expression_tree_walker(node, collect_params, context);
+}
+
 static void
 begin_scan(CustomScanState *node, EState *estate, int eflags)
 {
@@ -99,6 +117,8 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	state->child = ExecInitNode(linitial(cscan->custom_plans), estate, eflags);
 	node->custom_ps = list_make1(state->child);
 	init_expressions(state);
+	collect_params((Node *) cscan->custom_exprs, state);
+	state->kept = kept_create(state);
 }
 
 /* ---- opening and closing ----------------------------------------------- */
@@ -285,6 +305,13 @@ read_values(const Batch *batch, const AggSpec *spec)
 #define read_values(batch, spec) ((void) 0)
 #endif
 
+/* Are groups left out before they are tuples?  All are kept where others may pass the quals of the next scan. */
+static bool
+chooses(const GpuAggState *state)
+{
+	return state->returned != NULL && !kept_before_quals(state->kept);
+}
+
 /* Before the first batch: the engine takes the rows of which it has copies. */
 static EngineStatus
 take_resident(GpuAggState *state)
@@ -294,7 +321,7 @@ take_resident(GpuAggState *state)
 	if (state->begun || state->shared)
 		return ENGINE_OK;
 	state->begun = true;
-	if (state->returned)
+	if (chooses(state))
 		returned_offer(state->returned, state->engine);
 	return ops->take_resident == NULL ? ENGINE_OK : ops->take_resident(state->engine, state->feed);
 }
@@ -306,7 +333,7 @@ choose_groups(GpuAggState *state)
 	state->chosen = NULL;
 	state->nchosen = state->groups.ngroups;
 	tuples_restart(state->tuples);
-	if (state->returned)
+	if (chooses(state))
 	{
 		int			failed;
 
@@ -406,6 +433,61 @@ fetch_groups(GpuAggState *state)
 	return more;
 }
 
+/* May group g be returned, now that its tuple has passed the quals, or if there are none? */
+static bool
+confirm(const GpuAggState *state, int g)
+{
+	return !chooses(state) || returned_confirm(state->returned, &state->groups, g);
+}
+
+/*
+ * Puts a group that is made into the slot, if it passes the quals; keeps it where groups are kept.
+ */
+static bool
+make_tuple(GpuAggState *state, TupleTableSlot *slot)
+{
+	CustomScanState *node = &state->css;
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	int			i = state->next_group++;
+	int			g = state->chosen ? state->chosen[i] : i;
+	MemoryContext old;
+
+	if (node->ss.ps.qual == NULL && !confirm(state, g))
+		return false;
+	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
+	tuples_store(state->tuples, slot, i);
+	MemoryContextSwitchTo(old);
+	if (kept_before_quals(state->kept))
+		kept_put(state->kept, slot);
+	econtext->ecxt_scantuple = slot;
+	if (!ExecQual(node->ss.ps.qual, econtext))
+	{
+		InstrCountFiltered1(node, 1);
+		return false;
+	}
+	if (node->ss.ps.qual != NULL && !confirm(state, g))
+		return false;
+	if (kept_behind_quals(state->kept))
+		kept_put(state->kept, slot);
+	state->ntuples++;
+	return true;
+}
+
+/* Puts a group of an earlier scan into the slot, if there is one; *passed: it passes the quals. */
+static bool
+read_kept(GpuAggState *state, TupleTableSlot *slot, bool *passed)
+{
+	ExprContext *econtext = state->css.ss.ps.ps_ExprContext;
+
+	if (state->kept == NULL || !kept_next(state->kept, slot))
+		return false;
+	econtext->ecxt_scantuple = slot;
+	*passed = !kept_before_quals(state->kept) || ExecQual(state->css.ss.ps.qual, econtext);
+	if (!*passed)
+		InstrCountFiltered1(&state->css, 1);
+	return true;
+}
+
 static TupleTableSlot *
 exec_scan(CustomScanState *node)
 {
@@ -415,35 +497,26 @@ exec_scan(CustomScanState *node)
 
 	for (;;)
 	{
-		MemoryContext old;
-		int			i,
-					g;
+		bool		passed;
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
-		if (state->next_group >= state->nchosen)
+		if (!read_kept(state, slot, &passed))
 		{
-			if (!fetch_groups(state))
-				return NULL;
-			continue;
+			if (state->next_group >= state->nchosen)
+			{
+				if ((state->kept && kept_is_complete(state->kept)) || !fetch_groups(state))
+				{
+					if (state->kept)
+						kept_complete(state->kept);
+					return NULL;
+				}
+				continue;
+			}
+			passed = make_tuple(state, slot);
 		}
-		i = state->next_group++;
-		g = state->chosen ? state->chosen[i] : i;
-		if (state->returned && node->ss.ps.qual == NULL && !returned_confirm(state->returned, &state->groups, g))
-			continue;
-		old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
-		tuples_store(state->tuples, slot, i);
-		MemoryContextSwitchTo(old);
-		econtext->ecxt_scantuple = slot;
-		if (!ExecQual(node->ss.ps.qual, econtext))
-		{
-			InstrCountFiltered1(node, 1);
-			continue;
-		}
-		if (state->returned && node->ss.ps.qual != NULL && !returned_confirm(state->returned, &state->groups, g))
-			continue;
-		state->ntuples++;
-		return node->ss.ps.ps_ProjInfo ? ExecProject(node->ss.ps.ps_ProjInfo) : slot;
+		if (passed)
+			return node->ss.ps.ps_ProjInfo ? ExecProject(node->ss.ps.ps_ProjInfo) : slot;
 	}
 }
 
@@ -453,12 +526,16 @@ static void
 rescan_scan(CustomScanState *node)
 {
 	GpuAggState *state = (GpuAggState *) node;
-	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
+	Bitmapset  *changed = node->ss.ps.chgParam;
+	bool		same;
 
-	if (node->ss.ps.chgParam)
-		UpdateChangedParamSet(state->child, node->ss.ps.chgParam);
+	if (changed)
+		UpdateChangedParamSet(state->child, changed);
 	/* constants and aggregates' parameters may have changed */
-	if (state->engine && node->ss.ps.chgParam && cscan->custom_exprs != NIL)
+	same = !bms_overlap(changed, state->expr_params);
+	if (state->kept && state->engine && kept_rescan(state->kept, same && state->child->chgParam == NULL))
+		return;
+	if (state->engine && !same)
 		close_scan(state);
 	if (state->engine)
 	{
@@ -486,6 +563,8 @@ end_scan(CustomScanState *node)
 {
 	GpuAggState *state = (GpuAggState *) node;
 
+	if (state->kept)
+		kept_end(state->kept);
 	close_scan(state);
 	ExecEndNode(state->child);
 }

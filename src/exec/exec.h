@@ -7,6 +7,7 @@
  * parallel.c	participants of a parallel plan
  * returned.c	which groups become tuples
  * tuples.c		makes the tuples
+ * kept.c		keeps them for rescans
  * explain.c	what EXPLAIN prints
  * count.c		what gpuagg_stats counts
  * exec.c		the callbacks, which use all of these
@@ -38,6 +39,8 @@ typedef struct GpuAggState
 	ExprState  *limit_exprs[2];	/* LIMIT and OFFSET, with plan->nlimit or first_groups */
 	ExprState **directs;		/* [agg] the direct argument of an ordered-set aggregate, or NULL */
 	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
+	Bitmapset  *expr_params;	/* of custom_exprs */
+	struct Kept *kept;			/* groups for rescans; NULL: never */
 
 	/* Opened for the first tuple, in cxt. */
 	MemoryContext cxt;

@@ -583,12 +583,14 @@ reset(Engine *base)
 	}
 }
 
-/* Those of the first engine, with what all together have read, found and used. */
+/* Rows are those of the input, however many engines read them; the strategy is that of the first one. */
 static void
 stats(Engine *base, EngineStats *stats)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
+	EngineStats first = {0};
 
+	memset(stats, 0, sizeof(*stats));
 	for (int s = 0; s < grouping->nsets; s++)
 	{
 		SetEngine  *set = &grouping->sets[s];
@@ -599,27 +601,12 @@ stats(Engine *base, EngineStats *stats)
 		else if (set->engine)
 			set->engine->ops->stats(set->engine, &own);
 		if (s == 0)
-		{
-			*stats = own;
-			continue;
-		}
-		stats->groups += own.groups;
-		stats->mem_peak += own.mem_peak;
-		stats->spilled_bytes += own.spilled_bytes;
-		stats->spill_partitions += own.spill_partitions;
-		stats->changes += own.changes;
-		stats->device.bytes_to += own.device.bytes_to;
-		stats->device.bytes_from += own.device.bytes_from;
-		stats->device.copy_ms += own.device.copy_ms;
-		stats->device.kernel_ms += own.device.kernel_ms;
-		stats->device.memory += own.device.memory;
-		stats->device.retries += own.device.retries;
+			first = own;
+		engine_stats_add(stats, &own);
 	}
-	if (grouping->nrow_engines > 1)
-	{
-		stats->rows = grouping->rows;
-		stats->batches = grouping->batches;
-	}
+	stats->rows = grouping->nrow_engines > 1 ? grouping->rows : first.rows;
+	stats->batches = grouping->nrow_engines > 1 ? grouping->batches : first.batches;
+	strlcpy(stats->strategy, first.strategy, sizeof(stats->strategy));
 }
 
 static void

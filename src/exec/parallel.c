@@ -773,38 +773,6 @@ parallel_end_of_input(GpuAggState *state)
 /* ---- statistics -------------------------------------------------------- */
 
 static void
-add_stats(EngineStats *total, const EngineStats *stats)
-{
-	total->rows += stats->rows;
-	total->batches += stats->batches;
-	total->groups += stats->groups;
-	total->returned += stats->returned;
-	total->mem_peak += stats->mem_peak;
-	total->spilled_bytes += stats->spilled_bytes;
-	total->spill_partitions += stats->spill_partitions;
-	total->changes += stats->changes;
-	total->parts += stats->parts;
-	total->device.bytes_to += stats->device.bytes_to;
-	total->device.bytes_from += stats->device.bytes_from;
-	total->device.copy_ms += stats->device.copy_ms;
-	total->device.kernel_ms += stats->device.kernel_ms;
-	total->device.open_ms += stats->device.open_ms;
-	total->device.proof_ms += stats->device.proof_ms;
-	total->device.resident_ms += stats->device.resident_ms;
-	total->device.finish_ms += stats->device.finish_ms;
-	total->device.fetch_ms += stats->device.fetch_ms;
-	total->device.server_ms += stats->device.server_ms;
-	total->device.rows_aside += stats->device.rows_aside;
-	total->device.rows_resident += stats->device.rows_resident;
-	total->device.devices = Max(total->device.devices, stats->device.devices);
-	total->device.uploaded += stats->device.uploaded;
-	total->device.memory += stats->device.memory;
-	total->device.retries += stats->device.retries;
-	if ((stats->rows > 0 && stats->strategy[0] != '\0') || total->strategy[0] == '\0')
-		strlcpy(total->strategy, stats->strategy, sizeof(total->strategy));
-}
-
-static void
 add_feed_stats(FeedStats *total, const FeedStats *stats)
 {
 	total->blocks += stats->blocks;
@@ -836,7 +804,7 @@ parallel_shutdown(CustomScanState *node)
 	SpinLockAcquire(&shared->mutex);
 	if (ran)
 	{
-		add_stats(&shared->totals, &mine);
+		engine_stats_add(&shared->totals, &mine);
 		if (state->feed)
 			add_feed_stats(&shared->feed_totals, &state->feed->stats);
 		shared->reported++;

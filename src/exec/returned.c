@@ -7,7 +7,9 @@
  *
  * HAVING: conditions `aggregate op constant` of the scan's quals are evaluated on
  * codes first.  The quals are evaluated again, with all others, for the tuples that are
- * left, so that leaving out is all that happens here.
+ * left, so that leaving out is all that happens here.  A group meets the conditions in the
+ * order of the quals, so that it must not meet one behind a qual that might have raised an error, or called a function with
+ * effects.  The constant of a condition may be an InitPlan: it runs when a group has passed all quals before it.
  *
  * ORDER BY ... LIMIT: core's Sort and Limit stay above the scan.  A bounded heap keeps
  * the codes of the best `limit` groups so far.  A group that is worse than all of these
@@ -49,6 +51,7 @@ typedef struct Condition
 	Oid			type;			/* of the aggregate */
 	Oid			constant_type;
 	ExprState  *constant;
+	bool		given;			/* the constant has a value without any evaluation */
 	enum
 	{
 		CONDITION_NEW,			/* its constant is not evaluated yet */
@@ -82,7 +85,7 @@ struct Returned
 	MemoryContext cxt;
 	int			nconditions;
 	Condition  *conditions;
-	bool		others;			/* some qual is no condition */
+	bool		others;			/* some qual is no condition whose constant is given */
 	bool		quals_left;		/* or a condition's constant has no code */
 
 	int			nkeys;
@@ -156,35 +159,44 @@ make_condition(const GpuAggState *scan, Node *qual, Condition *condition)
 	if (condition->strategy < 0 || !codes_aggregate(scan->outputs[condition->agg], condition->type))
 		return false;
 	condition->constant = ExecInitExpr((Expr *) right, unconstify(PlanState *, &scan->css.ss.ps));
+	condition->given = IsA(right, Const) || ((Param *) right)->paramkind == PARAM_EXTERN;
 	condition->state = CONDITION_NEW;
 	return true;
 }
 
 /*
- * The conditions among the quals; ANDs are lists by now.  A volatile qual is evaluated for all groups that pass those
- * before it, so that none after it is a condition.
+ * The conditions among the quals; ANDs are lists by now.  Behind a qual that is evaluated for tuples there are only those
+ * whose constants are given, and none behind one that may fail or is volatile.
  */
 static void
 make_conditions(Returned *returned)
 {
 	GpuAggState *scan = returned->scan;
 	List	   *quals = scan->css.ss.ps.plan->qual;
-	bool		is_volatile = false;
+	bool		all = true;		/* so far */
 	ListCell   *lc;
 
 	returned->conditions = palloc0(sizeof(Condition) * Max(list_length(quals), 1));
 	foreach(lc, quals)
 	{
-		is_volatile |= contain_volatile_functions(lfirst(lc));
-		if (!is_volatile && make_condition(scan, lfirst(lc), &returned->conditions[returned->nconditions]))
+		Condition  *condition = &returned->conditions[returned->nconditions];
+		bool		possible = make_condition(scan, lfirst(lc), condition);
+
+		if (possible && (condition->given || all))
+		{
 			returned->nconditions++;
-		else
-			returned->others = true;
+			returned->quals_left |= !condition->given;
+			continue;
+		}
+		all = false;
+		returned->quals_left = true;
+		if (!expr_cannot_fail(lfirst(lc), scan->css.ss.ps.state->es_param_list_info))
+			break;
 	}
-	returned->quals_left = returned->others;
+	returned->others = returned->quals_left;
 }
 
-/* Its constant, when the first groups come: without groups core would not evaluate it either. */
+/* Its constant, when a group meets the condition: without such a group core would not evaluate it either. */
 static void
 evaluate_condition(Returned *returned, Condition *condition)
 {
@@ -202,6 +214,15 @@ evaluate_condition(Returned *returned, Condition *condition)
 		condition->state = CONDITION_LEFT;
 		returned->quals_left = true;
 	}
+}
+
+/* Those that are given, before the first group: then quals_left stays as it is. */
+static void
+evaluate_given(Returned *returned)
+{
+	for (int c = 0; c < returned->nconditions; c++)
+		if (returned->conditions[c].given && returned->conditions[c].state == CONDITION_NEW)
+			evaluate_condition(returned, &returned->conditions[c]);
 }
 
 static inline bool
@@ -224,25 +245,39 @@ compare_codes(int strategy, gpuagg_i128 a, gpuagg_i128 b)
 	}
 }
 
-/* May group g pass?  *certain becomes false if a condition is left to the quals. */
+/*
+ * May group g pass?  *certain becomes false if a condition is left to the quals.  A constant that is not given is evaluated
+ * only where the group has certainly passed all conditions before.
+ */
 static bool
-passes(const Returned *returned, const GroupBatch *groups, int g, bool *certain)
+passes(Returned *returned, const GroupBatch *groups, int g, bool *certain)
 {
+	bool		passed = true;
+
 	for (int c = 0; c < returned->nconditions; c++)
 	{
-		const Condition *condition = &returned->conditions[c];
+		Condition  *condition = &returned->conditions[c];
 		gpuagg_i128 code;
 
+		if (condition->state == CONDITION_NEW)
+		{
+			if (!passed)
+				break;
+			evaluate_condition(returned, condition);
+		}
 		if (condition->state == CONDITION_NULL)
 			return false;
 		if (condition->state == CONDITION_LEFT)
+		{
+			passed = false;
 			continue;
+		}
 		switch (codes_of_group(returned->scan->outputs[condition->agg], groups, g, &code))
 		{
 			case CODE_NULL:
 				return false;
 			case CODE_UNKNOWN:
-				*certain = false;
+				passed = false;
 				break;
 			case CODE_VALUE:
 				if (!compare_codes(condition->strategy, code, condition->code))
@@ -250,6 +285,7 @@ passes(const Returned *returned, const GroupBatch *groups, int g, bool *certain)
 				break;
 		}
 	}
+	*certain &= passed;
 	return true;
 }
 
@@ -469,22 +505,12 @@ returned_reset(Returned *returned)
 		returned->conditions[c].state = CONDITION_NEW;
 }
 
-/* Has the constant a value without any evaluation? */
-static bool
-is_given(const ExprState *constant)
-{
-	return IsA(constant->expr, Const) ||
-		(IsA(constant->expr, Param) && ((const Param *) constant->expr)->paramkind == PARAM_EXTERN);
-}
-
 /* The condition for an engine; false: it has no such form. */
 static bool
-offer_condition(Returned *returned, Condition *condition, EngineCondition *out)
+offer_condition(const Returned *returned, const Condition *condition, EngineCondition *out)
 {
 	gpuagg_i128 code;
 
-	if (condition->state == CONDITION_NEW && is_given(condition->constant))
-		evaluate_condition(returned, condition);
 	code = condition->code;
 	if (condition->state != CONDITION_CODE || condition->strategy == 0 ||
 		!codes_slots(returned->scan->outputs[condition->agg], &out->value.slot, &out->value.counted))
@@ -528,8 +554,12 @@ returned_offer(Returned *returned, Engine *engine)
 		evaluate_limit(returned);
 	if (engine->ops->limit == NULL || returned->scan->plan->nkeys == 0)
 		return;
+	evaluate_given(returned);
 	for (int c = 0; c < returned->nconditions; c++)
 	{
+		/* the first group that meets it may have it fail, before any condition behind it */
+		if (!returned->conditions[c].given)
+			break;
 		if (limit.nconditions < ENGINE_MAX_CONDITIONS &&
 			offer_condition(returned, &returned->conditions[c], &limit.conditions[limit.nconditions]))
 			limit.nconditions++;
@@ -551,9 +581,7 @@ returned_choose(Returned *returned, const GroupBatch *groups, const int **chosen
 
 	if (!returned->evaluated)
 		evaluate_limit(returned);
-	for (int c = 0; c < returned->nconditions; c++)
-		if (returned->conditions[c].state == CONDITION_NEW)
-			evaluate_condition(returned, &returned->conditions[c]);
+	evaluate_given(returned);
 	if (groups->ngroups > returned->nchosen_max)
 	{
 		returned->nchosen_max = groups->ngroups;

@@ -12,6 +12,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
 #include "optimizer/tlist.h"
@@ -50,7 +51,8 @@ enum
 	PATH_SET_GROUPS,
 	PATH_GROUPINGS,
 	PATH_LIMIT,
-	PATH_LIMIT_EXPRS
+	PATH_LIMIT_EXPRS,
+	PATH_OUTER_PARAMS
 };
 
 /* Order of the lists that a plan carries. */
@@ -67,7 +69,8 @@ enum
 	PLAN_SETS,
 	PLAN_SET_GROUPS,
 	PLAN_GROUPINGS,
-	PLAN_LIMIT
+	PLAN_LIMIT,
+	PLAN_OUTER_PARAMS
 };
 
 /*
@@ -93,6 +96,18 @@ query_is_volatile(PlannerInfo *root)
 }
 
 List *
+plan_outer_params(const PlannerInfo *root)
+{
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	while ((root = root->parent_root) != NULL)
+		foreach(lc, root->plan_params)
+			result = lappend_int(result, lfirst_node(PlannerParamItem, lc)->paramId);
+	return result;
+}
+
+List *
 plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 {
 	List	   *result;
@@ -114,7 +129,8 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	result = lappend(result, query->set_groups);
 	result = lappend(result, query->groupings);
 	result = lappend(result, query->limit);
-	return lappend(result, query->limit ? query->limit_exprs : NIL);
+	result = lappend(result, query->limit ? query->limit_exprs : NIL);
+	return lappend(result, plan_outer_params(query->root));
 }
 
 /*
@@ -268,6 +284,31 @@ custom_expressions(List *keys, List *inputs, List *limit, List *aggs, int *ncons
 	return list_concat(exprs, copyObject(params));
 }
 
+/* In the order in which core evaluates them: by cost, and then as they stand. */
+static List *
+order_quals(PlannerInfo *root, List *quals)
+{
+	Cost	   *costs = palloc(sizeof(Cost) * (list_length(quals) + 1));
+	List	   *result = NIL;
+	ListCell   *lc;
+
+	foreach(lc, quals)
+	{
+		QualCost	cost;
+		int			at = list_length(result);
+
+		cost_qual_eval_node(&cost, lfirst(lc), root);
+		while (at > 0 && costs[at - 1] > cost.per_tuple)
+		{
+			costs[at] = costs[at - 1];
+			at--;
+		}
+		costs[at] = cost.per_tuple;
+		result = list_insert_nth(result, at, lfirst(lc));
+	}
+	return result;
+}
+
 static Plan *
 plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List *tlist,
 				 List *clauses, List *custom_plans)
@@ -284,14 +325,14 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	ListCell   *lc;
 	int			nconsts;
 
-	refusal_chosen();
+	refusal_chosen(rel);
 	use_physical_targetlist(root, child, keys, inputs);
 	resnos = match_inputs(keys, inputs, child->targetlist);
 	if (resnos == NIL && inputs != NIL)
 		elog(ERROR, "input of an aggregate not found in the child plan");
 
 	cscan->scan.plan.targetlist = tlist;
-	cscan->scan.plan.qual = list_nth(private, PATH_HAVING);
+	cscan->scan.plan.qual = order_quals(root, list_nth(private, PATH_HAVING));
 	cscan->flags = best_path->flags;
 	cscan->custom_plans = custom_plans;
 	cscan->custom_scan_tlist = scan_targetlist(keys, aggs, list_nth(private, PATH_GROUPINGS));
@@ -317,6 +358,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->custom_private = lappend(cscan->custom_private, plan_grouping_keys(list_nth(private, PATH_GROUPINGS),
 																			  list_nth(private, PATH_KEY_REFS)));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_LIMIT));
+	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_OUTER_PARAMS));
 	return &cscan->scan.plan;
 }
 
@@ -368,6 +410,7 @@ plan_decode(const CustomScan *cscan)
 	List	   *estimates = list_nth(private, PLAN_ESTIMATES);
 	List	   *oids = list_nth(private, PLAN_KEY_OIDS);
 	List	   *agg_inputs = list_nth(private, PLAN_AGG_INPUTS);
+	ListCell   *lc;
 
 	plan->grouped = linitial_int(flags);
 	plan->read_once = lsecond_int(flags);
@@ -388,6 +431,8 @@ plan_decode(const CustomScan *cscan)
 		plan->nlimit = list_length(list_nth(private, PLAN_LIMIT)) / 3;
 		plan->first_groups = plan->nlimit == 0;
 	}
+	foreach(lc, (List *) list_nth(private, PLAN_OUTER_PARAMS))
+		plan->outer_params = bms_add_member(plan->outer_params, lfirst_int(lc));
 	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));
 	plan->key_eq = palloc0(sizeof(Oid) * (plan->nkeys + 1));
 	plan->key_hash = palloc0(sizeof(Oid) * (plan->nkeys + 1));

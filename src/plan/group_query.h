@@ -54,6 +54,11 @@ typedef struct GroupQuery
 extern const CustomPathMethods gpuagg_path_methods;
 /* A path's custom_private. */
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
+/*
+ * While the query is planned: parameters for columns of outer queries, or of what is beside it in FROM, that it or they use.  If
+ * there are any, it may be scanned many times.
+ */
+extern List *plan_outer_params(const PlannerInfo *root);
 /* Is the input the same for all rows, and none of the keys? */
 extern bool plan_input_is_constant(List *keys, Node *input);
 

@@ -605,6 +605,9 @@ add_parallel_paths(GroupQuery *query)
 
 	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
 		return;
+	/* each rescan would start workers and read all rows, where one process keeps its groups */
+	if (plan_outer_params(query->root) != NIL)
+		return;
 	if (!supported_parallel(query->aggs, &why))
 	{
 		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
@@ -621,7 +624,7 @@ add_paths(GroupQuery *query)
 {
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 
-	refusal_offered();
+	refusal_offered(query->root, query->grouped_rel, cheapest->rows);
 	if (is_required())
 	{
 		query->grouped_rel->pathlist = NIL;
@@ -729,8 +732,13 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 	const char *why = NULL;
 	ListCell   *lc;
 
-	if (!supported_core_too() || !gpuagg_enabled || gpuagg_require == GPUAGG_FORBID || parse->hasDistinctOn)
+	if (!supported_core_too() || !gpuagg_enabled || gpuagg_require == GPUAGG_FORBID)
 		return;
+	if (parse->hasDistinctOn)
+	{
+		refuse(root, false, "DISTINCT ON keeps the first row of each group");
+		return;
+	}
 	query.root = root;
 	query.input_rel = input_rel;
 	query.grouped_rel = distinct_rel;
@@ -760,6 +768,30 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 	add_paths(&query);
 }
 
+/* How many queries does a tree of set operations have?  *compares: one is INTERSECT or EXCEPT. */
+static int
+count_arms(const Node *node, bool *compares)
+{
+	const SetOperationStmt *op = (const SetOperationStmt *) node;
+
+	if (!IsA(node, SetOperationStmt))
+		return 1;
+	*compares |= op->op != SETOP_UNION;
+	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
+}
+
+/* Set operations that compare two queries: noted once, with the relation of the whole tree.  UNION is plan/union.c's. */
+static void
+note_set_operation(PlannerInfo *root, const RelOptInfo *rel)
+{
+	bool		compares = false;
+	int			arms = count_arms(root->parse->setOperations, &compares);
+
+	if (compares && supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
+		bms_num_members(rel->relids) == arms)
+		refuse(root, false, "INTERSECT and EXCEPT compare two queries");
+}
+
 static void
 gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 						  RelOptInfo *output_rel, void *extra)
@@ -772,6 +804,8 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 		group_paths(root, input_rel, output_rel, (GroupPathExtraData *) extra);
 	else if (stage == UPPERREL_DISTINCT)
 		distinct_paths(root, input_rel, output_rel);
+	else if (stage == UPPERREL_SETOP)
+		note_set_operation(root, output_rel);
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
 		refuse(root, true, why);
 }

@@ -26,6 +26,7 @@ typedef struct GpuAggPlan
 	int			nconsts;		/* leading expressions of custom_exprs; with nlimit or first_groups, LIMIT and OFFSET follow, then direct arguments of aggregates */
 	bool		grouped;		/* equal keys arrive together */
 	bool		read_once;		/* volatile functions: reading the input again would show */
+	Bitmapset  *outer_params;	/* the executor's, with values of outer queries or of other parts of the query's FROM */
 	double		est_rows;		/* of one participant */
 	double		est_groups;
 	int		   *key_input;		/* [key] */

@@ -2,7 +2,10 @@
  * refusal.c
  *	  Reasons why a query was not taken: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
  *
- * One reason is known when the query has been planned: there were custom paths, and others were chosen.
+ * One reason is known when the query has been planned: there were custom paths, and others were chosen.  That is no
+ * refusal where another aggregation of the query was taken that has at least as many rows, as in a count of groups.
+ *
+ * EXPLAIN and the log say which subquery a reason is of, by what it selects from.  gpuagg_stats counts reasons alone.
  *
  * Planning, where they arise, comes before EXPLAIN prints the query's plan, in a group that it
  * opens and closes.  So they are added behind it: in text format as a line, and in the others in
@@ -29,21 +32,57 @@ static StringInfo refusals = NULL;
 /* Which query that is: with ANALYZE functions of the query plan others. */
 static Query *explained = NULL;
 
-/* Of the query that is planned: aggregations with custom paths that were not chosen, yet. */
-static int	offers = 0;
+/* An aggregation that has custom paths. */
+typedef struct Offer
+{
+	const RelOptInfo *rel;
+	double		rows;
+	const char *level;
+} Offer;
+
+/* Of the query that is planned: those that were not chosen, yet; and the most rows of one that was. */
+static List *offers = NIL;
+static double taken_rows = -1;
+
+/* Most names of what a subquery selects from. */
+#define LEVEL_NAMES 3
+
+/* " (subquery of a, b)"; empty for the query itself. */
+static const char *
+describe_level(const PlannerInfo *root)
+{
+	StringInfoData text;
+	int			n = 0;
+	ListCell   *lc;
+
+	if (root->parent_root == NULL)
+		return "";
+	initStringInfo(&text);
+	foreach(lc, root->parse->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (!rte->inFromCl || rte->rtekind == RTE_JOIN || rte->eref == NULL)
+			continue;
+		if (n++ < LEVEL_NAMES)
+			appendStringInfo(&text, "%s%s", n > 1 ? ", " : "", rte->eref->aliasname);
+	}
+	return n == 0 ? " (subquery)" : psprintf(" (subquery of %s%s)", text.data, n > LEVEL_NAMES ? ", ..." : "");
+}
 
 static void
-note(int64 query_id, const char *why)
+note(int64 query_id, const char *why, const char *level)
 {
 	StatsKey	key = {.event = STATS_REFUSED,.reason = why};
 	StatsCount	count = {.calls = 1,.query_id = query_id};
+	const char *text = psprintf("%s%s", why, level);
 
-	if (refusals && strstr(refusals->data, why) == NULL)
-		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", why);
+	if (refusals && strstr(refusals->data, text) == NULL)
+		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", text);
 	stats_add(&key, &count);
 	if (gpuagg_log_refused)
 		ereport(LOG,
-				(errmsg("gpuagg: query not taken: %s", why),
+				(errmsg("gpuagg: query not taken: %s", text),
 				 query_id != 0 ? errdetail("Its query identifier is " INT64_FORMAT ".", query_id) : 0,
 				 debug_query_string ? errcontext("statement: %s", debug_query_string) : 0,
 				 errhidestmt(true)));
@@ -52,43 +91,78 @@ note(int64 query_id, const char *why)
 void
 refusal_note(PlannerInfo *root, const char *why)
 {
+	const char *level = describe_level(root);
+
 	while (root->parent_root)
 		root = root->parent_root;
-	note((int64) root->parse->queryId, why);
+	note((int64) root->parse->queryId, why, level);
 }
 
 void
-refusal_offered(void)
+refusal_offered(PlannerInfo *root, const RelOptInfo *rel, double rows)
 {
-	offers++;
+	Offer	   *offer = palloc(sizeof(Offer));
+
+	offer->rel = rel;
+	offer->rows = rows;
+	offer->level = describe_level(root);
+	offers = lappend(offers, offer);
 }
 
 void
-refusal_chosen(void)
+refusal_chosen(const RelOptInfo *rel)
 {
-	offers--;
+	ListCell   *lc;
+
+	foreach(lc, offers)
+	{
+		Offer	   *offer = lfirst(lc);
+
+		if (offer->rel != rel)
+			continue;
+		taken_rows = Max(taken_rows, offer->rows);
+		offers = foreach_delete_current(offers, lc);
+	}
+}
+
+/* The query is planned, and these were not chosen. */
+static void
+note_offers(int64 query_id)
+{
+	ListCell   *lc;
+
+	foreach(lc, offers)
+	{
+		Offer	   *offer = lfirst(lc);
+
+		if (offer->rows > taken_rows)
+			note(query_id, "another plan is estimated to be cheaper", offer->level);
+	}
 }
 
 static PlannedStmt *
 plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	int			outer = offers;
+	List	   *outer = offers;
+	double		outer_rows = taken_rows;
 	StringInfo	outer_refusals = refusals;
 	PlannedStmt *result;
 
-	offers = 0;
+	offers = NIL;
+	taken_rows = -1;
 	if (query != explained)
 		refusals = NULL;
 	PG_TRY();
 	{
 		result = (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
 		/* Citus plans a query as if its tables had the rows, for what it learns of it on the way */
-		if (offers > 0 && !citus_distributes())
-			note((int64) result->queryId, "another plan is estimated to be cheaper");
+		if (!citus_distributes())
+			note_offers((int64) result->queryId);
 	}
 	PG_FINALLY();
 	{
 		offers = outer;
+		taken_rows = outer_rows;
 		refusals = outer_refusals;
 	}
 	PG_END_TRY();

@@ -48,6 +48,19 @@ SELECT jsonb_array_length(p) AS queries, p -> 0 ->> 'GpuAgg Not Used' AS first, 
 	p -> 1 ? 'Plan' AS plan
 FROM explained('INSERT INTO two VALUES (1)') p;
 
+-- which level of the query, by what it selects from
+SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM explained('SELECT sum(c) FROM (SELECT k, gpu_sum(v) OVER () c FROM refused, pg_class, pg_type t, pg_proc OFFSET 0) x') p;
+SET gpuagg.replace_builtin = on;
+SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM unnest(ARRAY['SELECT DISTINCT ON (k) k, v FROM refused', 'SELECT k FROM refused INTERSECT SELECT v FROM refused',
+    'SELECT k FROM refused EXCEPT SELECT v FROM refused UNION ALL SELECT 1', 'SELECT * FROM (SELECT k FROM refused EXCEPT ALL SELECT v FROM refused) x']) q, explained(q) p;
+-- a count of few groups is not refused where these are taken
+SET gpuagg.row_cost = 0;
+SET gpuagg.startup_cost = 1;
+SELECT p -> 0 -> 'GpuAgg Not Used' AS not_used, p::text LIKE '%GpuAgg%' AS taken, p::text LIKE '%"Aggregate"%' AS core FROM explained('SELECT count(*), sum(s) FROM (SELECT k, sum(v) s FROM refused GROUP BY k OFFSET 0) x') p;
+RESET gpuagg.row_cost;
+RESET gpuagg.startup_cost;
+RESET gpuagg.replace_builtin;
+
 -- another plan was cheaper
 SELECT p -> 0 ->> 'GpuAgg Not Used' AS why FROM explained('SELECT gpu_sum(v) FROM refused') p;
 -- no reason, no property

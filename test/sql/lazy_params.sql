@@ -39,7 +39,15 @@ CREATE TABLE lazy_queries AS SELECT * FROM unnest(ARRAY[
     'SELECT @count(*) FROM $t WHERE a > 100 AND (a + $s) > 0', 'SELECT @count(*) FROM $t WHERE (b OR b IS NOT NULL) IS TRUE OR $s > 0', 'SELECT @sum(CASE WHEN a = 9 AND y IS NULL AND id > 5000 THEN $s END) FROM $t',
     'SELECT @sum(nullif(a, CASE WHEN a < 0 THEN $s END)) FROM $t', 'SELECT @sum(greatest(a, CASE WHEN a < 0 THEN $s END)) FROM $t', 'SELECT @sum(a::numeric(10,2) + CASE WHEN a < 0 THEN $s::numeric(10,2) ELSE 0.00 END) FROM $t',
     'SELECT @sum(CASE WHEN a IN (1, 2, 3) OR a > 3 OR a = 0 THEN 1 ELSE $s END) FROM $t',
-    'SELECT @count(*) FROM $t WHERE x LIKE ''%z%'' AND a > $s', 'SELECT @count(*) FROM $t WHERE greatest(a, $s) < 0 AND x = ''z''']) q;
+    'SELECT @count(*) FROM $t WHERE x LIKE ''%z%'' AND a > $s', 'SELECT @count(*) FROM $t WHERE greatest(a, $s) < 0 AND x = ''z''',
+    'SELECT a, @count(*) FROM $t GROUP BY a HAVING @sum(id) < 0 AND @count(*) > $s', 'SELECT a, @count(*) FROM $t GROUP BY a HAVING @count(*) > $s AND @sum(id) < 0',
+    'SELECT a, @count(*) FROM $t GROUP BY a HAVING @max(x) > ''zzz'' AND @count(*) > $s', 'SELECT a, @count(*) FROM $t GROUP BY a HAVING @max(x) > ''zzz'' AND @sum(id) > 5 AND @count(*) > $s ORDER BY 2, 1 LIMIT 2',
+    'SELECT a, @count(*) FROM $t GROUP BY a HAVING @count(*) < 0 AND @min(a) = $s AND @max(a) = $s', 'SELECT a, @count(*) FROM $t GROUP BY a HAVING @sum(a) FILTER (WHERE a > 100) > 0 AND @count(*) > $s',
+    'SELECT a, @count(*) FROM $t GROUP BY a HAVING @min(y) > 2.5 AND @count(*) > $s', 'SELECT a, @count(*) FROM $t GROUP BY a HAVING @count(*) > $s', 'SELECT a FROM $t WHERE a > 100 GROUP BY a HAVING @count(*) > $s',
+    'SELECT @count(*) FROM $t HAVING @count(*) < 0 AND @sum(a) > $s', 'SELECT a, y, @count(*) FROM $t GROUP BY ROLLUP(a, y) HAVING @count(*) < 0 AND @sum(a) > $s', 'SELECT a, @count(DISTINCT y) FROM $t GROUP BY a HAVING @count(*) < 0 AND @sum(a) > $s',
+    'SELECT a, @count(*) FROM $t GROUP BY a ORDER BY 2, 1 LIMIT $s', 'SELECT a, @count(*) FROM $t WHERE a > 100 GROUP BY a ORDER BY 2, 1 LIMIT $s OFFSET $s', 'SELECT a, @count(*) FROM $t GROUP BY a HAVING @count(*) < 0 ORDER BY 2, 1 LIMIT $s',
+    'SELECT gpu_histogram(v, 0, $s, 4) FROM none', 'SELECT gpu_histogram(id, 0, $s, 4) FROM $t WHERE a > 100', 'SELECT gpu_histogram(id, 0, $s, 4) FILTER (WHERE a > 100) FROM $t', 'SELECT gpu_histogram(id, ARRAY[0.0, $s]::float8[]) FROM $t WHERE a > 100',
+    'SELECT a, @percentile_disc(1.0 / nullif($s, 0)) WITHIN GROUP (ORDER BY id) FROM $t WHERE a > 100 GROUP BY a', 'SELECT @percentile_disc(1.0 / nullif($s, 0)) WITHIN GROUP (ORDER BY id) FROM $t WHERE a > 100']) q;
 SELECT pg_temp.differs(q) FROM (SELECT replace(replace(l.q, '$s', s), '$t', t) q FROM lazy_queries l, failing, unnest('{lazy,lazy_parts}'::text[]) t) x WHERE pg_temp.differs(q) IS NOT NULL;
 -- and where the initplan has a value, at the first row or later, or is NULL
 SELECT pg_temp.differs(q) FROM (SELECT replace(replace(l.q, '$s', s), '$t', t) q FROM lazy_queries l, unnest('{(SELECT max(v) FROM two),(SELECT v FROM none)}'::text[]) s,
@@ -54,6 +62,29 @@ SELECT gpu_sum(CASE WHEN a > 100 THEN counted(1) ELSE a END) FROM lazy;
 SELECT gpu_count(*) FROM lazy WHERE a > 100 AND id > counted(5);
 SHOW lazy.calls;
 SELECT gpu_sum(CASE WHEN a > 8 THEN (SELECT counted(1) FROM zero) ELSE a END), gpu_count(*) FILTER (WHERE id > 1500 AND a > (SELECT counted(2) FROM zero)) FROM lazy;
+SHOW lazy.calls;
+
+-- HAVING in the order of costs
+CREATE FUNCTION called(bigint) RETURNS bool LANGUAGE plpgsql STABLE COST 100 AS $$
+BEGIN
+    PERFORM set_config('lazy.calls', (current_setting('lazy.calls')::int + 1)::text, false);
+    RETURN true;
+END $$;
+SET lazy.calls = 0;
+SELECT a FROM lazy GROUP BY a HAVING called(gpu_sum(id)) AND gpu_max(x) > 'zzz';
+SELECT a FROM lazy GROUP BY a HAVING called(gpu_sum(id)) AND gpu_max(id) > 100000;
+SHOW lazy.calls;
+SELECT a FROM lazy GROUP BY a HAVING called(gpu_sum(id)) AND gpu_max(id) > 1999 AND gpu_max(x) > 'x';
+SHOW lazy.calls;
+-- one that is cheaper, and may fail, comes before one that would drop the group
+SELECT a FROM lazy GROUP BY a HAVING gpu_count(*) > (SELECT 1 / v FROM zero) AND gpu_sum(id) < 0;
+-- an initplan of HAVING is run once a group comes to it
+SET lazy.calls = 0;
+SELECT a FROM lazy GROUP BY a HAVING gpu_sum(id) < 0 AND gpu_count(*) > (SELECT counted(1) FROM zero) ORDER BY a LIMIT 3;
+SHOW lazy.calls;
+SELECT a FROM lazy GROUP BY a HAVING gpu_sum(id) > 0 AND gpu_count(*) > (SELECT counted(1) FROM zero) ORDER BY gpu_max(id) LIMIT 3;
+SHOW lazy.calls;
+SELECT a FROM lazy GROUP BY a HAVING gpu_count(*) > (SELECT counted(1) FROM zero) AND gpu_max(x) > 'x' ORDER BY gpu_count(*), a LIMIT 3;
 SHOW lazy.calls;
 
 -- rescans: with the parameter changed, and run only by some of them
@@ -82,4 +113,4 @@ BEGIN
 END $$;
 
 DROP TABLE lazy, lazy_parts, two, zero, none, failing, lazy_queries;
-DROP FUNCTION counted;
+DROP FUNCTION counted, called;

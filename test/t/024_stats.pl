@@ -69,6 +69,13 @@ reset_stats();
 run_sql($cheaper, 'SELECT * FROM t WHERE v < f() LIMIT 1');
 is(stats('calls', "reason LIKE '%cheaper'"), '1', 'a query that is planned while another one is');
 reset_stats();
+run_sql('SET gpuagg.startup_cost = 30', 'SELECT gpu_count(*), gpu_sum(s) FROM (SELECT k, gpu_sum(v) s FROM t GROUP BY k OFFSET 0) x');
+is(stats('calls, rows', "event = 'taken'") . stats('count(*)', "event = 'refused'"), '1|500000', 'a count of groups that are taken is none that is refused');
+# groups that are returned again are not a run
+reset_stats();
+run_sql($require, 'SELECT g, (SELECT count(*) FROM (SELECT k, gpu_sum(v) s FROM t GROUP BY k) x WHERE s > g) FROM generate_series(1, 50) g');
+is(stats('calls, rows', "event = 'taken'"), '1|50000', 'kept groups');
+reset_stats();
 run_sql('SELECT count(*) FROM t', 'SELECT 1');
 is(stats('count(*)', 'true'), '0', "core's aggregates without gpuagg.replace_builtin are nobody's concern");
 
