@@ -301,8 +301,9 @@ has_binary_form(Oid type)
 	HeapTuple	tuple = type_tuple(type);
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
 	Oid			element = get_element_type(type);
+	/* multirange_recv() takes memory for as many ranges as it is told, however few bytes there are */
 	bool		result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) && !is_made_of_others(form) &&
-		!alike_is_identifier(type);
+		form->typtype != TYPTYPE_MULTIRANGE && !alike_is_identifier(type);
 
 	ReleaseSysCache(tuple);
 	check_stack_depth();
