@@ -62,6 +62,8 @@ extern void plan_find_limit(GroupQuery *query, bool distinct);
 
 /* cost.c: the share of a table's blocks that the column cache serves to a scan of it */
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
+/* The cost of a bitmap or index scan if all pages of the table are in memory. */
+extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
 /* Sets rows and costs of a path over this child. */
 extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts);
 

@@ -507,6 +507,21 @@ add_ordered_paths(GroupQuery *query)
 				 (Path *) make_path(query, path_of_inputs(query, cheapest), false, true));
 }
 
+/* The bitmap or index scan of a table that core has found cheapest, or NULL. */
+static Path *
+scan_by_index(GroupQuery *query, Path *cheapest)
+{
+	RelOptInfo *rel = query->input_rel;
+
+	while (cheapest && IsA(cheapest, ProjectionPath))
+		cheapest = ((ProjectionPath *) cheapest)->subpath;
+	if (cheapest == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->relid == 0 ||
+		(cheapest->pathtype != T_IndexScan && cheapest->pathtype != T_IndexOnlyScan &&
+		 cheapest->pathtype != T_BitmapHeapScan))
+		return NULL;
+	return cheapest;
+}
+
 /*
  * Core keeps a sequential scan only where no path by an index is cheaper than reading all of the table's
  * pages.  If the column cache has most of them that may be wrong.
@@ -517,15 +532,24 @@ scan_is_missed(GroupQuery *query, Path *cheapest)
 	RelOptInfo *rel = query->input_rel;
 	RangeTblEntry *rte;
 
-	while (IsA(cheapest, ProjectionPath))
-		cheapest = ((ProjectionPath *) cheapest)->subpath;
-	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->relid == 0 ||
-		(cheapest->pathtype != T_IndexScan && cheapest->pathtype != T_IndexOnlyScan &&
-		 cheapest->pathtype != T_BitmapHeapScan) ||
-		!bms_is_empty(rel->lateral_relids))
+	if (scan_by_index(query, cheapest) == NULL || !bms_is_empty(rel->lateral_relids))
 		return false;
 	rte = planner_rt_fetch(rel->relid, query->root);
 	return !rte->inh && rte->tablesample == NULL && plan_cached_share(query->root, rel) > 0.5;
+}
+
+/*
+ * Is a path over a sequential scan of what is in memory worth a comparison with those over core's cheapest scan?
+ * Core prices a scan by an index as if its pages were on disk.  Where they are in memory as well, which is usual, an index
+ * that leads to few rows is faster by far.
+ */
+static bool
+beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
+{
+	Path	   *scan = scan_by_index(query, cheapest);
+
+	return scan == NULL ||
+		cpath->path.total_cost < plan_warm_cost(query->root, scan) + scan->rows * cpu_tuple_cost;
 }
 
 static Path *
@@ -534,17 +558,27 @@ sequential_scan(GroupQuery *query, int workers)
 	return path_of_inputs(query, create_seqscan_path(query->root, query->input_rel, NULL, workers));
 }
 
+static void
+add_missed_scan(GroupQuery *query, Path *cheapest)
+{
+	CustomPath *cpath = make_path(query, sequential_scan(query, 0), false, false);
+
+	if (beats_index(query, cpath, cheapest))
+		add_path(query->grouped_rel, (Path *) cpath);
+}
+
 /*
  * Participants share a partial input.  Where groups are few, the last of them returns all; many are merged and
- * returned side by side (exec/parallel.c), which also makes a partial path for what is above.
+ * returned side by side (exec/parallel.c), which also makes a partial path for what is above.  Where `cheapest` is a
+ * scan by an index, the path must beat it; or it is NULL.
  */
 static void
-add_parallel_path(GroupQuery *query, Path *partial)
+add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
 	CustomPath *side;
 
-	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
+	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0 || !beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
 	/* exporting and importing groups */
@@ -586,6 +620,7 @@ static void
 add_resident_path(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
+	CustomPath *cpath;
 	Path	   *input;
 
 	/* a scan has no set-returning functions in its target */
@@ -593,14 +628,18 @@ add_resident_path(GroupQuery *query)
 		rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL || (input = serial_scan(query, rel)) == NULL)
 		return;
 	input = path_of_inputs(query, input);
-	if (plan_resident_share(query, input) > 0)
-		add_path(query->grouped_rel, (Path *) make_path(query, input, false, false));
+	if (plan_resident_share(query, input) <= 0)
+		return;
+	cpath = make_path(query, input, false, false);
+	if (beats_index(query, cpath, rel->cheapest_total_path))
+		add_path(query->grouped_rel, (Path *) cpath);
 }
 
 static void
 add_parallel_paths(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
+	Path	   *cheapest;
 	const char *why;
 
 	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
@@ -610,10 +649,12 @@ add_parallel_paths(GroupQuery *query)
 		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
 		return;
 	}
-	add_parallel_path(query, path_of_inputs(query, linitial(rel->partial_pathlist)));
-	if (scan_is_missed(query, linitial(rel->partial_pathlist)))
+	cheapest = linitial(rel->partial_pathlist);
+	add_parallel_path(query, path_of_inputs(query, cheapest), NULL);
+	if (scan_is_missed(query, cheapest))
 		add_parallel_path(query, sequential_scan(query, compute_parallel_worker(rel, rel->pages, -1,
-																				max_parallel_workers_per_gather)));
+																				max_parallel_workers_per_gather)),
+						  cheapest);
 }
 
 static void
@@ -636,7 +677,7 @@ add_paths(GroupQuery *query)
 			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
 	add_resident_path(query);
 	if (scan_is_missed(query, cheapest))
-		add_path(query->grouped_rel, (Path *) make_path(query, sequential_scan(query, 0), false, false));
+		add_missed_scan(query, cheapest);
 	add_grouped_paths(query);
 	add_parallel_paths(query);
 }
