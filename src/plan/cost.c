@@ -246,6 +246,39 @@ fallback_cost(GroupQuery *query, bool *any)
 	return cost.per_tuple;
 }
 
+/*
+ * Each group's rows in order, if a Sort has that order alone, and groups are hashed: the states of all groups are in
+ * memory at once, and may have all values.  Which operators need the order of rows that are hashed, only the CPU engine knows; it runs
+ * all queries with fallback aggregates.
+ */
+bool
+plan_hashes_ordered(GroupQuery *query)
+{
+	bool		fallbacks = false;
+	Path	   *input = query->input_rel->cheapest_total_path;
+
+	(void) fallback_cost(query, &fallbacks);
+	return fallbacks && input->rows * input->pathtarget->width + query->groups * group_bytes(query) <= get_hash_memory_limit();
+}
+
+/*
+ * What core's estimate of a Sort by keys and order leaves out.  Tuplesort has the first column at hand, in abbreviated
+ * form if it is long, and compares tuples as a whole where that is equal, which is so log2(rows of a group) times for each
+ * row.  Sorts of 300,000 rows by (5 texts, timestamp, numeric), (boolean, numeric), (1,000 integers, numeric) take 2.9, 2.9 and
+ * 1.6 times as long as by what follows the key; this makes them 1.9, 1.9 and 1.5 times as dear.
+ */
+static Cost
+ties_cost(GroupQuery *query, Path *child)
+{
+	Path	   *sort = child;
+
+	while (IsA(sort, ProjectionPath))
+		sort = ((ProjectionPath *) sort)->subpath;
+	if (query->order == NIL || !IsA(sort, SortPath) || sort->rows <= query->groups)
+		return 0;
+	return 2 * cpu_operator_cost * sort->rows * log2(sort->rows / query->groups);
+}
+
 /* Can a GPU reduce the distinct values and the ordered sets among these by itself?  As far as their types tell. */
 static bool
 sets_suit(List *aggs)
@@ -339,6 +372,8 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 														  JOIN_INNER, NULL));
 	path->rows = limited_rows(query, path->rows);
 	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &resident);
+	if (grouped)
+		input += ties_cost(query, child);
 	if (resident > 0)
 	{
 		/* the GPU reads at the speed of its memory, but a session is as long as ever */

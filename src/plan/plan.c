@@ -461,28 +461,13 @@ add_grouped_paths(GroupQuery *query)
 	}
 }
 
-/*
- * Aggregates with an ORDER BY need each group's rows in that order: the input is
- * sorted by keys and order together, once for all of them, below or by the feed.
- */
+/* Paths over input in this order; rows that are `grouped` come group by group. */
 static void
-add_ordered_paths(GroupQuery *query)
+add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 {
-	List	   *pathkeys = list_copy(query->pathkeys);
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 	ListCell   *lc;
 
-	foreach(lc, query->order)
-	{
-		PathKey    *pathkey = lfirst_node(PathKey, lc);
-		bool		redundant = false;
-		ListCell   *lc2;
-
-		foreach(lc2, pathkeys)
-			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
-		if (!redundant)
-			pathkeys = lappend(pathkeys, pathkey);
-	}
 	foreach(lc, query->input_rel->pathlist)
 	{
 		Path	   *path = lfirst(lc);
@@ -498,13 +483,39 @@ add_ordered_paths(GroupQuery *query)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
 		else if (!sorted)
 			continue;
-		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL && query->sets == NIL,
-									false));
+		add_path(query->grouped_rel, (Path *) make_path(query, path_of_inputs(query, path), grouped, false));
 	}
+}
+
+/*
+ * Aggregates with an ORDER BY need each group's rows in that order: the input is
+ * sorted once for all of them, by keys and order together, below or by the feed; or by the order alone, and groups are
+ * found by hashing.
+ */
+static void
+add_ordered_paths(GroupQuery *query)
+{
+	List	   *pathkeys = list_copy(query->pathkeys);
+	bool		grouped = query->keys != NIL && query->sets == NIL;
+	ListCell   *lc;
+
+	foreach(lc, query->order)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, lc);
+		bool		redundant = false;
+		ListCell   *lc2;
+
+		foreach(lc2, pathkeys)
+			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
+		if (!redundant)
+			pathkeys = lappend(pathkeys, pathkey);
+	}
+	add_sorted_paths(query, pathkeys, grouped);
+	if (grouped && plan_hashes_ordered(query))
+		add_sorted_paths(query, query->order, false);
 	if (query->order_inputs != NIL)
 		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, cheapest), false, true));
+				 (Path *) make_path(query, path_of_inputs(query, query->input_rel->cheapest_total_path), false, true));
 }
 
 /* The bitmap or index scan of a table that core has found cheapest, or NULL. */
