@@ -31,13 +31,14 @@ write_run(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 void
 value_store_export(ValueStore *store, GroupSink *sink)
 {
-	uint32		n = store->dict && !store->sort ? dictionary_size(store->dict) : 0;
+	uint32		n = store->dict && !store->sorting ? dictionary_size(store->dict) : 0;
 	uint32		none = NO_VALUE_GROUP;
 	uint32		zero = 0;
 	uint32		group;
 	uint64		codes[LAST_CHUNK];
 	int64		count;
-	Datum		value;
+	Datum		value,
+				abbreviated;
 
 	sink->write(sink, &n, sizeof(n));
 	for (uint32 c = 0; c < n; c++)
@@ -67,24 +68,21 @@ value_store_export(ValueStore *store, GroupSink *sink)
 		CHECK_FOR_INTERRUPTS();
 	}
 	write_run(sink, NO_VALUE_GROUP, codes, 0);
-	if (store->sort)
+	if (store->sorting)
 	{
+		MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
+
 		value_store_begin(store, store->sort_groups);
 		while (value_store_next(store, &group, &count))
-			while (values_read_sorted(store, &value))
+			while (values_read_sorted(store, &value, &abbreviated))
 			{
-				char	   *wrapped = NULL;
-
 				sink->write(sink, &group, sizeof(group));
 				if (store->wraps)
-				{
-					wrapped = palloc(WRAPPER_BYTES + values_wrapped_length(store, value));
-					value = values_wrap(store, wrapped, value);
-				}
+					value = values_wrap(store, palloc(WRAPPER_BYTES + values_wrapped_length(store, value)), value);
 				write_value(sink, value);
-				if (wrapped)
-					pfree(wrapped);
+				MemoryContextReset(store->value_cxt);
 			}
+		MemoryContextSwitchTo(old);
 	}
 	sink->write(sink, &none, sizeof(none));
 }
@@ -166,7 +164,7 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 		{
 			bool		datum = !store->spec->coded;
 
-			if (to == NO_VALUE_GROUP || (datum && (store->sort || codes[from[i]] == NO_CODE)))
+			if (to == NO_VALUE_GROUP || (datum && (store->sorting || codes[from[i]] == NO_CODE)))
 				refused(arg, run[0], datum ? values_unwrap(store, values[from[i]]) : values_of_code(store, from[i]));
 			else
 			{

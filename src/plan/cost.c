@@ -15,6 +15,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type_d.h"
 #include "executor/nodeHash.h"
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -30,6 +31,7 @@
 #include "cache/store.h"
 #include "common/compat.h"
 #include "engines/engines.h"
+#include "groups/value_store.h"
 #include "plan/group_query.h"
 #include "plan/supported.h"
 #include "settings.h"
@@ -307,6 +309,45 @@ sets_suit(List *aggs)
 	return true;
 }
 
+/* Values of ordered sets that repeat less often than this are sorted by core's tuplesort (groups/value_store.c). */
+#define NEARLY_UNIQUE 0.25
+
+/*
+ * What ordered sets of values without codes cost.  Few different values are sorted once, in a dictionary; nearly unique ones by
+ * groups, as core does, where each group has a sort of its own, and otherwise in one sort, which compares tuples as a whole.
+ * Core does not count what its sorts within groups cost.
+ */
+static Cost
+ordered_sets_cost(GroupQuery *query, Path *child)
+{
+	double		rows = Max(child->rows, 2.0);
+	double		each = Max(rows / query->groups, 2.0);
+	List	   *seen = NIL;
+	Cost		cost = 0;
+	ListCell   *lc;
+
+	foreach(lc, query->aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		Node	   *value;
+		double		different;
+
+		if (!aggmap_is_ordered_set(aggref) || aggref->args == NIL)
+			continue;
+		value = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
+		if (spec_type_has_codes(exprType(value)) || list_member(seen, value))
+			continue;
+		seen = lappend(seen, value);
+		different = estimate_num_groups(query->root, list_make1(value), rows, NULL, NULL);
+		if (different < rows * NEARLY_UNIQUE)
+			cost += cpu_operator_cost * (rows + 2 * different * log2(Max(different, 2.0)));
+		else
+			cost += 2 * cpu_operator_cost * rows * log2(each) *
+				(query->groups > value_store_own_sorts(work_mem * (size_t) 1024) ? 2 : 1);
+	}
+	return cost;
+}
+
 /* What the engine adds to reading; *resident: the share of the rows of which it has copies, or can make them. */
 static Cost
 engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident)
@@ -329,6 +370,8 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 		engine.work.local = sort_cost(child);
 	else if (!grouped)
 		engine.work.local = spill_cost(query, child);
+	if (engine.ordered_sets)
+		engine.work.local += ordered_sets_cost(query, child);
 	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_take_resident(&engine) ? 0 :
 		plan_resident_share(query, child);
 	return engines_cost(&engine);
