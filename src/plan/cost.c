@@ -315,12 +315,14 @@ sets_suit(List *aggs)
 /*
  * What ordered sets of values without codes cost.  Few different values are sorted once, in a dictionary; nearly unique ones by
  * groups, as core does, where each group has a sort of its own, and otherwise in one sort, which compares tuples as a whole.
- * Core does not count what its sorts within groups cost.
+ * Core does not count what its sorts within groups cost.  Participants of a parallel plan have dictionaries, and one of
+ * them has the values of all, which takes three times as long as sorting them here: 180 to 230 ms of 300,000 values in 2 to 5 groups.
  */
 static Cost
 ordered_sets_cost(GroupQuery *query, Path *child)
 {
-	double		rows = Max(child->rows, 2.0);
+	bool		parallel = child->parallel_workers > 0;
+	double		rows = Max(parallel ? query->input_rel->cheapest_total_path->rows : child->rows, 2.0);
 	double		each = Max(rows / query->groups, 2.0);
 	List	   *seen = NIL;
 	Cost		cost = 0;
@@ -343,7 +345,7 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 			cost += cpu_operator_cost * (rows + 2 * different * log2(Max(different, 2.0)));
 		else
 			cost += 2 * cpu_operator_cost * rows * log2(each) *
-				(query->groups > value_store_own_sorts(work_mem * (size_t) 1024) ? 2 : 1);
+				(parallel ? 3 : query->groups > value_store_own_sorts(work_mem * (size_t) 1024) ? 2 : 1);
 	}
 	return cost;
 }
