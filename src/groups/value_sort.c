@@ -32,9 +32,8 @@ kilobytes(const ValueStore *store, uint32 share)
 	return (int) Min(Max(store->mem_limit / share / 1024, SORT_KILOBYTES), MAX_KILOBYTES);
 }
 
-/* From now on all values go to sorts; those of these groups, if they are few, to their own. */
-static void
-begin_sorts(ValueStore *store, uint32 ngroups)
+void
+values_begin_sorts(ValueStore *store, uint32 ngroups)
 {
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
@@ -127,40 +126,6 @@ values_sort(ValueStore *store, uint32 group, Datum value)
 	store->in->tts_isnull[0] = store->in->tts_isnull[1] = false;
 	ExecStoreVirtualTuple(store->in);
 	tuplesort_puttupleslot(store->sort, store->in);
-}
-
-void
-values_codes_to_sort(ValueStore *store)
-{
-	uint64		codes[LAST_CHUNK];
-	uint32		group,
-				n;
-
-	begin_sorts(store, store->ngroups);
-	for (uint32 g = 0; g < store->ngroups; g++)
-	{
-		ChunkScan	scan = scan_chunks(&store->groups[g]);
-		const uint64 *chunk;
-
-		while ((n = next_chunk(&scan, &chunk)) > 0)
-		{
-			for (uint32 i = 0; i < n; i++)
-				values_sort(store, g, values_of_dictionary(store, (int32) chunk[i]));
-			CHECK_FOR_INTERRUPTS();
-		}
-	}
-	values_clear(store);
-	for (int p = 0; p < store->nparts; p++)
-	{
-		values_rewind(store->parts[p].file);
-		while (values_read_run(store->parts[p].file, &group, codes, &n))
-		{
-			for (uint32 i = 0; i < n; i++)
-				values_sort(store, group, values_of_dictionary(store, (int32) codes[i]));
-			CHECK_FOR_INTERRUPTS();
-		}
-	}
-	values_close_files(store);
 }
 
 /* ---- groups out ------------------------------------------------------------------ */

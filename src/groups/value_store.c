@@ -82,8 +82,8 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 	return store;
 }
 
-void
-values_close_files(ValueStore *store)
+static void
+close_files(ValueStore *store)
 {
 	for (int p = 0; p < store->nall_parts; p++)
 		if (store->parts[p].file)
@@ -94,7 +94,7 @@ values_close_files(ValueStore *store)
 void
 value_store_reset(ValueStore *store)
 {
-	values_close_files(store);
+	close_files(store);
 	values_end_sorts(store);
 	MemoryContextDelete(store->cxt);
 	store->groups = NULL;
@@ -374,6 +374,41 @@ values_rewind(BufFile *file)
 
 /* ---- values in ------------------------------------------------------------------------ */
 
+/* Moves all codes, which are the dictionary's, to sorts, where all further values go. */
+static void
+codes_to_sort(ValueStore *store)
+{
+	uint64		codes[LAST_CHUNK];
+	uint32		group,
+				n;
+
+	values_begin_sorts(store, store->ngroups);
+	for (uint32 g = 0; g < store->ngroups; g++)
+	{
+		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		const uint64 *chunk;
+
+		while ((n = next_chunk(&scan, &chunk)) > 0)
+		{
+			for (uint32 i = 0; i < n; i++)
+				values_sort(store, g, values_of_dictionary(store, (int32) chunk[i]));
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	values_clear(store);
+	for (int p = 0; p < store->nparts; p++)
+	{
+		values_rewind(store->parts[p].file);
+		while (values_read_run(store->parts[p].file, &group, codes, &n))
+		{
+			for (uint32 i = 0; i < n; i++)
+				values_sort(store, group, values_of_dictionary(store, (int32) codes[i]));
+			CHECK_FOR_INTERRUPTS();
+		}
+	}
+	close_files(store);
+}
+
 #define APPEND_LOOP(value_t, CODE) \
 	do { \
 		const value_t *values = (const value_t *) col->values; \
@@ -481,7 +516,7 @@ static void
 append_datums(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
 	if (!store->sorting && (!look_up(store, col, nrows) || dictionary_is_useless(store, nrows)))
-		values_codes_to_sort(store);
+		codes_to_sort(store);
 	for (int i = 0; i < nrows; i++)
 	{
 		if (column_is_null(col, i) || groups[i] == NO_VALUE_GROUP)

@@ -191,8 +191,8 @@ extern Datum values_unwrap(const ValueStore *store, Datum wrapped);
 
 /* ---- sorts and files ------------------------------------------------------------ */
 
-/* Moves all codes, which are the dictionary's, to sorts, where all further values go. */
-extern void values_codes_to_sort(ValueStore *store);
+/* From now on all values go to sorts; those of groups below n, if these are few, to their own. */
+extern void values_begin_sorts(ValueStore *store, uint32 n);
 extern void values_end_sorts(ValueStore *store);
 /* Puts a value of the group into its sort, and counts it. */
 extern void values_sort(ValueStore *store, uint32 group, Datum value);
@@ -206,7 +206,6 @@ extern bool values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviat
 /* Passes over n values of the group at hand; over all that are left of it. */
 extern void values_skip_sorted(ValueStore *store, int64 n);
 extern void values_end_sorted(ValueStore *store);
-extern void values_close_files(ValueStore *store);
 /* Moves all codes to files. */
 extern void values_flush(ValueStore *store);
 /* Reads the next run of a file; false at its end. */

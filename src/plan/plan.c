@@ -588,13 +588,14 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
 	CustomPath *side;
+	Cost		exchange;
 
 	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0 || !beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
-	/* exporting and importing groups */
-	cpath->path.total_cost += query->groups * cpu_tuple_cost;
-	cpath->path.startup_cost += query->groups * cpu_tuple_cost;
+	exchange = plan_exchange_cost(query);
+	cpath->path.total_cost += exchange;
+	cpath->path.startup_cost += exchange;
 	add_path(query->grouped_rel, (Path *)
 			 create_gather_path(query->root, query->grouped_rel, &cpath->path, query->target,
 								NULL, &cpath->path.rows));
