@@ -16,14 +16,14 @@
 #include "groups/value_store_internal.h"
 
 /* Groups with sorts of their own: always as many as LEAST_OWN, and if there is memory, more.  The least that core gives a sort, in kB. */
-#define LEAST_OWN 128
+#define LEAST_OWN 16
 #define MOST_OWN 1024
 #define SORT_KILOBYTES 64
 
 uint32
-value_store_own_sorts(size_t mem_limit)
+value_store_own_sorts(size_t memory)
 {
-	return (uint32) Max(LEAST_OWN, Min(MOST_OWN, mem_limit / 1024 / SORT_KILOBYTES));
+	return (uint32) Max(LEAST_OWN, Min(MOST_OWN, memory / 1024 / SORT_KILOBYTES));
 }
 
 static int
@@ -38,7 +38,7 @@ values_begin_sorts(ValueStore *store, uint32 ngroups)
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
 	store->sorting = true;
-	store->nown = ngroups <= value_store_own_sorts(store->mem_limit) ? ngroups : 0;
+	store->nown = ngroups <= store->most_own ? ngroups : 0;
 	store->own = palloc0(sizeof(Tuplesortstate *) * (store->nown + 1));
 	for (uint32 g = 0; g < store->nown; g++)
 		store->own[g] = tuplesort_begin_datum(store->col.typid, store->spec->ltop, store->spec->collation, false,

@@ -54,7 +54,7 @@ begin_empty(ValueStore *store)
 
 ValueStore *
 value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col, int batch_rows, size_t mem_limit,
-				   double est_values, bool exported)
+				   uint32 most_own, double est_values, bool exported)
 {
 	MemoryContext old = MemoryContextSwitchTo(parent);
 	ValueStore *store = palloc0(sizeof(ValueStore));
@@ -64,6 +64,7 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 	store->col = *col;
 	store->batch_rows = batch_rows;
 	store->mem_limit = mem_limit;
+	store->most_own = most_own;
 	store->exported = exported;
 	store->first_look = Max(FIRST_LOOK, est_values / LOOK_SHARE);
 	store->ssup.ssup_cxt = parent;

@@ -27,14 +27,15 @@ typedef struct ValueStore ValueStore;
 #define VALUE_GROUP_BYTES 128
 
 /*
- * Below `parent`, for about so many values of a column that is `col`, ordered as `spec` says; may others import them?
+ * Below `parent`, for about so many values of a column that is `col`, ordered as `spec` says; if they are sorted, so many groups may
+ * have sorts of their own.  May others import the values?
  */
 extern ValueStore *value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col, int batch_rows,
-									  size_t mem_limit, double est_values, bool exported);
+									  size_t mem_limit, uint32 most_own, double est_values, bool exported);
 /* Appends those that are not NULL; groups[row] has the number of the row's group, below ngroups. */
 extern void value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows, uint32 ngroups);
-/* How many groups may have a sort of their own each, if values are sorted. */
-extern uint32 value_store_own_sorts(size_t mem_limit);
+/* How many groups may have a sort of their own each, if values are sorted in so much memory. */
+extern uint32 value_store_own_sorts(size_t memory);
 extern size_t value_store_memory(const ValueStore *store);
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */

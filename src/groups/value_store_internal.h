@@ -89,6 +89,7 @@ struct ValueStore
 	bool		sorting;		/* all values are in sorts */
 	Tuplesortstate **own;		/* [group]: its values */
 	uint32		nown;
+	uint32		most_own;
 	Tuplesortstate *sort;		/* of all other groups, by group and value; NULL: none */
 	TupleDesc	desc;
 	TupleTableSlot *in;

@@ -225,6 +225,36 @@ child_cost(GroupQuery *query, Path *child)
 	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
 }
 
+/* How many distinct values the groups of so many rows have. */
+static double
+distinct_values(GroupQuery *query, Aggref *aggref, double rows)
+{
+	return estimate_num_groups(query->root,
+							   list_concat(list_copy(query->keys), get_sortgrouplist_exprs(aggref->aggdistinct, aggref->args)),
+							   rows, NULL, NULL);
+}
+
+/* Distinct values whose order an aggregate may show are sorted when they have been found; core sorts to find them. */
+static Cost
+sorted_distinct_cost(GroupQuery *query, Path *child)
+{
+	Cost		cost = 0;
+	Oid			transfn;
+	ListCell   *lc;
+
+	foreach(lc, query->aggs)
+	{
+		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		double		different;
+
+		if (aggref->aggdistinct == NIL || !aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn))
+			continue;
+		different = distinct_values(query, aggref, child->rows);
+		cost += 2 * cpu_operator_cost * different * log2(Max(different, 2.0));
+	}
+	return cost;
+}
+
 /* What the transition functions of fallback aggregates cost for a row, as core has it. */
 static Cost
 fallback_cost(GroupQuery *query, bool *any)
@@ -315,7 +345,8 @@ sets_suit(List *aggs)
 
 /*
  * What ordered sets of values without codes cost.  Few different values are sorted once, in a dictionary; nearly unique ones by
- * groups, as core does, where each group has a sort of its own, and otherwise in one sort, which compares tuples as a whole.
+ * groups, as core does, where each group has a sort of its own, and otherwise in one sort, which compares tuples as a whole and takes 1.7 times
+ * core's time for 100 groups.
  * Core does not count what its sorts within groups cost.  Participants of a parallel plan have dictionaries, and one of
  * them has the values of all, which takes three times as long as sorting them here: 180 to 230 ms of 300,000 values in 2 to 5 groups.
  */
@@ -346,7 +377,7 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 			cost += cpu_operator_cost * (rows + 2 * different * log2(Max(different, 2.0)));
 		else
 			cost += 2 * cpu_operator_cost * rows * log2(each) *
-				(parallel ? 3 : query->groups > value_store_own_sorts(work_mem * (size_t) 1024) ? 2 : 1);
+				(parallel || query->groups > value_store_own_sorts(get_hash_memory_limit()) ? 3 : 1);
 	}
 	return cost;
 }
@@ -373,6 +404,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 		engine.work.local = sort_cost(child);
 	else if (!grouped)
 		engine.work.local = spill_cost(query, child);
+	engine.work.local += sorted_distinct_cost(query, child);
 	if (engine.ordered_sets)
 		engine.work.local += ordered_sets_cost(query, child);
 	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_take_resident(&engine) ? 0 :
@@ -392,14 +424,8 @@ plan_exchange_cost(GroupQuery *query)
 	ListCell   *lc;
 
 	foreach(lc, query->aggs)
-	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-
-		if (aggref->aggdistinct != NIL)
-			groups += estimate_num_groups(query->root,
-										  list_concat(list_copy(query->keys), get_sortgrouplist_exprs(aggref->aggdistinct, aggref->args)),
-										  rows, NULL, NULL);
-	}
+		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
+			groups += distinct_values(query, lfirst_node(Aggref, lc), rows);
 	return groups * cpu_tuple_cost;
 }
 
