@@ -17,7 +17,7 @@ BEGIN
         line := regexp_replace(line, '^ *(->  )?', '');
         ours := ours OR line ~ 'Custom Scan';
         IF line ~ '^(Custom Scan|Gather|Parallel|Seq Scan|Index.* Scan|Bitmap Heap Scan)' OR ours AND line ~ '^Sort Key' THEN
-            shape := concat_ws(' > ', shape, regexp_replace(line, ' on \w+( \w+)?| using \w+|Custom Scan \((\w+)\)', '\1', 'g'));
+            shape := concat_ws(' > ', shape, regexp_replace(line, ' on \w+(?: \w+)?| using \w+|Custom Scan \((\w+)\)', '\1', 'g'));
         END IF;
     END LOOP;
     RETURN CASE WHEN ours THEN '' ELSE 'core > ' END || shape;
