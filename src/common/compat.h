@@ -47,6 +47,18 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/tuplesort.h"
+
+/* The next value of a sort, in the current memory context, and what it is abbreviated to. */
+static inline bool
+compat_tuplesort_getdatum(Tuplesortstate *sort, Datum *value, bool *isnull, Datum *abbreviated)
+{
+#if PG_VERSION_NUM >= 160000
+	return tuplesort_getdatum(sort, true, true, value, isnull, abbreviated);
+#else
+	return tuplesort_getdatum(sort, true, value, isnull, abbreviated);
+#endif
+}
 
 /* In the postmaster: is a background worker with this function registered, and so has a slot? */
 static inline bool

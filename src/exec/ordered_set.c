@@ -506,7 +506,9 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	engine->stores = palloc0(sizeof(ValueStore *) * (spec->nvalues + 1));
 	for (int v = 0; v < spec->nvalues; v++)
 		engine->stores[v] = value_store_create(env->cxt, &spec->values[v], &spec->cols[spec->values[v].col],
-											   engine->own_batch.capacity, engine->env.mem_limit);
+											   engine->own_batch.capacity, engine->env.mem_limit,
+											   value_store_own_sorts(Max(env->mem_limit / spec->nvalues, engine->env.mem_limit)),
+											   env->est_rows, env->input.parallel);
 	MemoryContextSwitchTo(old);
 	return &engine->base;
 }

@@ -361,20 +361,31 @@ start_fetching(HeapScan *scan, const HeapPage *page)
 	scan->fetched = all ? BLCKSZ : 0;
 }
 
-/* The page is not locked: its line pointers may be wrong, which does not matter here. */
+/*
+ * Of a bitmap or an index, only the tuples that it names.  The page is not locked: its line pointers may be wrong,
+ * which does not matter here.
+ */
 void
 heap_fetch_tuples(HeapScan *scan, int bytes)
 {
 	Page		page;
-	int			lines;
+	bool		named = has_named_tuples(scan) && scan->nahead >= 0;
+	int			lines,
+				n;
 
 	if (bytes <= scan->fetched || !BufferIsValid(scan->ahead))
 		return;
 	page = BufferGetPage(scan->ahead);
-	lines = Min((int) PageGetMaxOffsetNumber(page), BLCKSZ / NARROW_TUPLE);
-	for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
+	lines = PageGetMaxOffsetNumber(page);
+	n = Min(named ? scan->nahead : lines, BLCKSZ / NARROW_TUPLE);
+	for (int i = 0; i < n; i++)
 	{
-		uintptr_t	tuple = (uintptr_t) page + ItemIdGetOffset(PageGetItemId(page, line));
+		OffsetNumber line = named ? scan->wanted_ahead[i] : FirstOffsetNumber + i;
+		uintptr_t	tuple;
+
+		if (line > lines)
+			continue;
+		tuple = (uintptr_t) page + ItemIdGetOffset(PageGetItemId(page, line));
 
 		for (uintptr_t at = TYPEALIGN_DOWN(HEAP_FETCH_BYTES, tuple + scan->fetched); at < tuple + bytes;
 			 at += HEAP_FETCH_BYTES)

@@ -27,17 +27,49 @@ write_run(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 	sink->write(sink, codes, n * sizeof(uint64));
 }
 
+/* The next value of the group in its sort, as it travels, in value_cxt; false at its end. */
+static bool
+next_to_export(ValueStore *store, Datum *value)
+{
+	MemoryContext old;
+	Datum		abbreviated;
+	bool		found;
+
+	CHECK_FOR_INTERRUPTS();
+	MemoryContextReset(store->value_cxt);
+	old = MemoryContextSwitchTo(store->value_cxt);
+	found = values_read_sorted(store, value, &abbreviated);
+	if (found && store->wraps)
+		*value = values_wrap(store, palloc(WRAPPER_BYTES + values_wrapped_length(store, *value)), *value);
+	MemoryContextSwitchTo(old);
+	return found;
+}
+
+static void
+export_sorted(ValueStore *store, GroupSink *sink)
+{
+	uint32		group;
+	int64		n;
+	Datum		value;
+
+	value_store_begin(store, store->sort_groups);
+	while (value_store_next(store, &group, &n))
+		while (next_to_export(store, &value))
+		{
+			sink->write(sink, &group, sizeof(group));
+			write_value(sink, value);
+		}
+}
+
 /* The dictionary's values, runs of codes, and at last what is in a sort, by group. */
 void
 value_store_export(ValueStore *store, GroupSink *sink)
 {
-	uint32		n = store->dict && !store->sort ? dictionary_size(store->dict) : 0;
+	uint32		n = store->dict && !store->sorting ? dictionary_size(store->dict) : 0;
 	uint32		none = NO_VALUE_GROUP;
 	uint32		zero = 0;
 	uint32		group;
 	uint64		codes[LAST_CHUNK];
-	int64		count;
-	Datum		value;
 
 	sink->write(sink, &n, sizeof(n));
 	for (uint32 c = 0; c < n; c++)
@@ -67,25 +99,8 @@ value_store_export(ValueStore *store, GroupSink *sink)
 		CHECK_FOR_INTERRUPTS();
 	}
 	write_run(sink, NO_VALUE_GROUP, codes, 0);
-	if (store->sort)
-	{
-		value_store_begin(store, store->sort_groups);
-		while (value_store_next(store, &group, &count))
-			while (values_read_sorted(store, &value))
-			{
-				char	   *wrapped = NULL;
-
-				sink->write(sink, &group, sizeof(group));
-				if (store->wraps)
-				{
-					wrapped = palloc(WRAPPER_BYTES + values_wrapped_length(store, value));
-					value = values_wrap(store, wrapped, value);
-				}
-				write_value(sink, value);
-				if (wrapped)
-					pfree(wrapped);
-			}
-	}
+	if (store->sorting)
+		export_sorted(store, sink);
 	sink->write(sink, &none, sizeof(none));
 }
 
@@ -166,7 +181,7 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 		{
 			bool		datum = !store->spec->coded;
 
-			if (to == NO_VALUE_GROUP || (datum && (store->sort || codes[from[i]] == NO_CODE)))
+			if (to == NO_VALUE_GROUP || (datum && (store->sorting || codes[from[i]] == NO_CODE)))
 				refused(arg, run[0], datum ? values_unwrap(store, values[from[i]]) : values_of_code(store, from[i]));
 			else
 			{

@@ -147,7 +147,7 @@ next_part(ValueStore *store)
 	ValuePart  *part = &whole;
 
 	if (store->streams)
-		values_end_sort(store);
+		values_end_sorts(store);
 	if (store->large)
 		close_part(&store->parts[store->part]);
 	store->streams = store->large = false;
@@ -187,11 +187,10 @@ value_store_begin(ValueStore *store, uint32 ngroups)
 	store->group_n = store->group_read = 0;
 	store->stride = 1;
 	store->first = 0;
-	if (store->sort)
+	if (store->sorting)
 	{
-		/* all in one */
-		values_reserve_counts(store, ngroups);
-		tuplesort_performsort(store->sort);
+		/* all in one part */
+		values_finish_sorts(store, ngroups);
 		store->streams = true;
 		store->part = 0;
 		store->nlocal = ngroups;
@@ -204,31 +203,13 @@ value_store_begin(ValueStore *store, uint32 ngroups)
 		values_flush(store);
 }
 
-/* The next value of the group in the sort, valid until the one after; false at its end. */
-bool
-values_read_sorted(ValueStore *store, Datum *value)
-{
-	bool		isnull;
-
-	if (store->group_read == store->group_n)
-		return false;
-	if (!tuplesort_gettupleslot(store->sort, true, false, store->out, NULL))
-		elog(ERROR, "sorted values end early");
-	store->group_read++;
-	*value = slot_getattr(store->out, 2, &isnull);
-	return true;
-}
-
 bool
 value_store_next(ValueStore *store, uint32 *group, int64 *n)
 {
-	Datum		value;
-
 	MemoryContextReset(store->value_cxt);
 	/* what was not asked for */
-	while (store->streams && values_read_sorted(store, &value))
-		if (store->group_read % 65536 == 0)
-			CHECK_FOR_INTERRUPTS();
+	if (store->streams)
+		values_end_sorted(store);
 	while (store->next_local >= store->nlocal)
 		if (!next_part(store))
 			return false;
@@ -254,53 +235,67 @@ copy_value(ValueStore *store, Datum value)
 	return value;
 }
 
-/* The same from the sort. */
+/* Values of ranks, from the sort. */
+static void
+fetch_sorted_ranks(ValueStore *store, const int64 *ranks, int m, Datum *values)
+{
+	Datum		value,
+				abbreviated;
+
+	for (int i = 0; i < m; i++)
+	{
+		values_skip_sorted(store, ranks[i] - store->group_read);
+		if (values_read_sorted(store, &value, &abbreviated))
+			values[i] = copy_value(store, value);
+	}
+}
+
+/* Values of ranks and the most frequent ones, from the sort. */
 static void
 fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum *mode)
 {
 	MemoryContext scratch = AllocSetContextCreate(store->value_cxt, "gpuagg comparison", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(scratch);
 	Datum		value,
-				first = (Datum) 0;
+				abbreviated,
+				first = (Datum) 0,
+				first_abbreviated = (Datum) 0;
 	int64		run = 0,
 				best[2] = {0, 0};
 	int			i = 0;
 
-	while ((mode || i < m) && values_read_sorted(store, &value))
+	while (values_read_sorted(store, &value, &abbreviated))
 	{
 		if (i < m && ranks[i] == store->group_read - 1)
 			values[i++] = copy_value(store, value);
-		if (store->group_read % 1024 == 0)
+		if (run == 0 || abbreviated != first_abbreviated ||
+			ApplySortComparator(first, false, value, false, &store->ssup) != 0)
+		{
+			/* the value before is no longer needed, unless it is a mode */
+			if (run > 0 && !store->col.typbyval && mode[0] != first && mode[1] != first)
+				pfree(DatumGetPointer(first));
+			first = copy_value(store, value);
+			first_abbreviated = abbreviated;
+			run = 0;
+		}
+		run++;
+		if (run > best[0])
+		{
+			best[0] = run;
+			mode[0] = first;
+		}
+		if (run >= best[1])
+		{
+			best[1] = run;
+			mode[1] = first;
+		}
+		if (store->group_read % 256 == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
 			MemoryContextReset(scratch);
 		}
-		if (mode)
-		{
-			MemoryContext old = MemoryContextSwitchTo(scratch);
-			bool		same = run > 0 && ApplySortComparator(first, false, value, false, &store->ssup) == 0;
-
-			MemoryContextSwitchTo(old);
-			if (!same)
-			{
-				/* the value before is no longer needed, unless it is a mode */
-				if (run > 0 && !store->col.typbyval && mode[0] != first && mode[1] != first)
-					pfree(DatumGetPointer(first));
-				first = copy_value(store, value);
-				run = 0;
-			}
-			run++;
-			if (run > best[0])
-			{
-				best[0] = run;
-				mode[0] = first;
-			}
-			if (run >= best[1])
-			{
-				best[1] = run;
-				mode[1] = first;
-			}
-		}
 	}
+	MemoryContextSwitchTo(old);
 	MemoryContextDelete(scratch);
 }
 
@@ -338,7 +333,10 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 		return;
 	if (store->streams)
 	{
-		fetch_sorted(store, ranks, m, values, mode);
+		if (mode)
+			fetch_sorted(store, ranks, m, values, mode);
+		else
+			fetch_sorted_ranks(store, ranks, m, values);
 		return;
 	}
 	if (m == 0 && mode == NULL)

@@ -5,7 +5,7 @@
  * Groups are numbered from 0; the store knows nothing of keys.  Values are kept as 64-bit codes; those of types without codes are numbers in a dictionary of their images, which takes its order
  * when all are there.  Beyond the memory limit codes go to files by their group's number, and come back one
  * partition at a time; one that is still too large is divided by group, and a group by ranges of codes, as far as they are wanted.
- * If the dictionary has no more room, core's tuplesort sorts all values.
+ * If the dictionary has no more room, or the values are nearly unique, core's tuplesort sorts all values.
  *
  * Files belong to the current resource owner.
  */
@@ -26,11 +26,16 @@ typedef struct ValueStore ValueStore;
 /* Bytes that a group with few values takes in a store. */
 #define VALUE_GROUP_BYTES 128
 
-/* Below `parent`, for values of a column that is `col`, ordered as `spec` says. */
+/*
+ * Below `parent`, for about so many values of a column that is `col`, ordered as `spec` says; if they are sorted, so many groups may
+ * have sorts of their own.  May others import the values?
+ */
 extern ValueStore *value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col, int batch_rows,
-									  size_t mem_limit);
+									  size_t mem_limit, uint32 most_own, double est_values, bool exported);
 /* Appends those that are not NULL; groups[row] has the number of the row's group, below ngroups. */
 extern void value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows, uint32 ngroups);
+/* How many groups may have a sort of their own each, if values are sorted in so much memory. */
+extern uint32 value_store_own_sorts(size_t memory);
 extern size_t value_store_memory(const ValueStore *store);
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */

@@ -2,7 +2,7 @@
  * value_store_internal.h
  *	  The store of values: what its files share.
  *
- * value_store.c takes values in, in chains, files and a sort; value_groups.c hands out groups, with value_modes.c, and value_large.c for those
+ * value_store.c takes values in, in chains and files; value_sort.c has them in sorts; value_groups.c hands out groups, with value_modes.c, and value_large.c for those
  * that are more than the memory; value_exchange.c writes values for other stores and reads theirs.
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
@@ -80,8 +80,17 @@ struct ValueStore
 	int			nparts;			/* 0: none; group g is in part g % nparts */
 	int			nall_parts;		/* with those that others were divided into, on their way out */
 	ValuePart  *parts;
-	/* the dictionary is full: all values by group and value */
-	Tuplesortstate *sort;
+	/* the dictionary is full, or of no use */
+	bool		exported;		/* others import its values */
+	double		first_look;		/* after so many values: do they repeat? */
+	int64		looked_up;
+	int64		next_look;		/* 0: not begun */
+	int			look_from;		/* values of the dictionary at the last look */
+	bool		sorting;		/* all values are in sorts */
+	Tuplesortstate **own;		/* [group]: its values */
+	uint32		nown;
+	uint32		most_own;
+	Tuplesortstate *sort;		/* of all other groups, by group and value; NULL: none */
 	TupleDesc	desc;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
@@ -99,10 +108,10 @@ struct ValueStore
 	uint64	   *codes;			/* of the group, in one place, and as many more */
 	uint64	   *spare;
 	int64		codes_size;
-	bool		streams;		/* the part is in `sort` */
+	bool		streams;		/* the part is in sorts */
 	bool		large;			/* the part is one group, too large for the memory, and in its file */
 	int64		group_n;		/* of the group at hand, */
-	int64		group_read;		/* and how many were read from `sort` */
+	int64		group_read;		/* and how many were read from its sort */
 	uint32		local;
 	SortSupportData ssup;
 	MemoryContext value_cxt;	/* values of the group, and what comparisons leave */
@@ -181,21 +190,28 @@ extern size_t values_wrapped_length(const ValueStore *store, Datum value);
 extern Datum values_wrap(const ValueStore *store, char *to, Datum value);
 extern Datum values_unwrap(const ValueStore *store, Datum wrapped);
 
-/* ---- the sort, and files -------------------------------------------------------- */
+/* ---- sorts and files ------------------------------------------------------------ */
 
-extern void values_begin_sort(ValueStore *store);
-extern void values_end_sort(ValueStore *store);
-/* Makes room for the numbers of values of groups below n. */
-extern void values_reserve_counts(ValueStore *store, uint32 n);
-/* Puts a value of the group into the sort, and counts it. */
+/* From now on all values go to sorts; those of groups below n, if these are few, to their own. */
+extern void values_begin_sorts(ValueStore *store, uint32 n);
+extern void values_end_sorts(ValueStore *store);
+/* Puts a value of the group into its sort, and counts it. */
 extern void values_sort(ValueStore *store, uint32 group, Datum value);
+/* No more values come, of groups below n. */
+extern void values_finish_sorts(ValueStore *store, uint32 n);
+/*
+ * The next value of the group at hand, valid until the one after or, of groups with sorts of their own, allocated in the current context; and
+ * what it is abbreviated to, or 0.  False at its end.
+ */
+extern bool values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated);
+/* Passes over n values of the group at hand; over all that are left of it. */
+extern void values_skip_sorted(ValueStore *store, int64 n);
+extern void values_end_sorted(ValueStore *store);
 /* Moves all codes to files. */
 extern void values_flush(ValueStore *store);
 /* Reads the next run of a file; false at its end. */
 extern bool values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n);
 extern void values_rewind(BufFile *file);
-/* The next value of the group in the sort, valid until the one after; false at its end. */
-extern bool values_read_sorted(ValueStore *store, Datum *value);
 /* Before some values: moves those that are there to files if memory is used up. */
 extern void values_make_room(ValueStore *store, uint32 n);
 

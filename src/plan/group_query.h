@@ -67,6 +67,12 @@ extern void plan_find_limit(GroupQuery *query, bool distinct);
 
 /* cost.c: the share of a table's blocks that the column cache serves to a scan of it */
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
+/* The cost of a bitmap or index scan if all pages of the table are in memory. */
+extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
+/* What a parallel path adds. */
+extern Cost plan_exchange_cost(GroupQuery *query);
+/* May rows that are sorted by the aggregates' order alone be grouped by hashing? */
+extern bool plan_hashes_ordered(GroupQuery *query);
 /* Sets rows and costs of a path over this child. */
 extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts);
 

@@ -461,28 +461,13 @@ add_grouped_paths(GroupQuery *query)
 	}
 }
 
-/*
- * Aggregates with an ORDER BY need each group's rows in that order: the input is
- * sorted by keys and order together, once for all of them, below or by the feed.
- */
+/* Paths over input in this order; rows that are `grouped` come group by group. */
 static void
-add_ordered_paths(GroupQuery *query)
+add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 {
-	List	   *pathkeys = list_copy(query->pathkeys);
 	Path	   *cheapest = query->input_rel->cheapest_total_path;
 	ListCell   *lc;
 
-	foreach(lc, query->order)
-	{
-		PathKey    *pathkey = lfirst_node(PathKey, lc);
-		bool		redundant = false;
-		ListCell   *lc2;
-
-		foreach(lc2, pathkeys)
-			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
-		if (!redundant)
-			pathkeys = lappend(pathkeys, pathkey);
-	}
 	foreach(lc, query->input_rel->pathlist)
 	{
 		Path	   *path = lfirst(lc);
@@ -498,13 +483,54 @@ add_ordered_paths(GroupQuery *query)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
 		else if (!sorted)
 			continue;
-		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, path), query->keys != NIL && query->sets == NIL,
-									false));
+		add_path(query->grouped_rel, (Path *) make_path(query, path_of_inputs(query, path), grouped, false));
 	}
+}
+
+/*
+ * Aggregates with an ORDER BY need each group's rows in that order: the input is
+ * sorted once for all of them, by keys and order together, below or by the feed; or by the order alone, and groups are
+ * found by hashing.
+ */
+static void
+add_ordered_paths(GroupQuery *query)
+{
+	List	   *pathkeys = list_copy(query->pathkeys);
+	bool		grouped = query->keys != NIL && query->sets == NIL;
+	ListCell   *lc;
+
+	foreach(lc, query->order)
+	{
+		PathKey    *pathkey = lfirst_node(PathKey, lc);
+		bool		redundant = false;
+		ListCell   *lc2;
+
+		foreach(lc2, pathkeys)
+			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
+		if (!redundant)
+			pathkeys = lappend(pathkeys, pathkey);
+	}
+	add_sorted_paths(query, pathkeys, grouped);
+	if (grouped && plan_hashes_ordered(query))
+		add_sorted_paths(query, query->order, false);
 	if (query->order_inputs != NIL)
 		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, cheapest), false, true));
+				 (Path *) make_path(query, path_of_inputs(query, query->input_rel->cheapest_total_path), false, true));
+}
+
+/* The bitmap or index scan of a table that core has found cheapest, or NULL. */
+static Path *
+scan_by_index(GroupQuery *query, Path *cheapest)
+{
+	RelOptInfo *rel = query->input_rel;
+
+	while (cheapest && IsA(cheapest, ProjectionPath))
+		cheapest = ((ProjectionPath *) cheapest)->subpath;
+	if (cheapest == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->relid == 0 ||
+		(cheapest->pathtype != T_IndexScan && cheapest->pathtype != T_IndexOnlyScan &&
+		 cheapest->pathtype != T_BitmapHeapScan))
+		return NULL;
+	return cheapest;
 }
 
 /*
@@ -517,15 +543,24 @@ scan_is_missed(GroupQuery *query, Path *cheapest)
 	RelOptInfo *rel = query->input_rel;
 	RangeTblEntry *rte;
 
-	while (IsA(cheapest, ProjectionPath))
-		cheapest = ((ProjectionPath *) cheapest)->subpath;
-	if (rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->relid == 0 ||
-		(cheapest->pathtype != T_IndexScan && cheapest->pathtype != T_IndexOnlyScan &&
-		 cheapest->pathtype != T_BitmapHeapScan) ||
-		!bms_is_empty(rel->lateral_relids))
+	if (scan_by_index(query, cheapest) == NULL || !bms_is_empty(rel->lateral_relids))
 		return false;
 	rte = planner_rt_fetch(rel->relid, query->root);
 	return !rte->inh && rte->tablesample == NULL && plan_cached_share(query->root, rel) > 0.5;
+}
+
+/*
+ * Is a path over a sequential scan of what is in memory worth a comparison with those over core's cheapest scan?
+ * Core prices a scan by an index as if its pages were on disk.  Where they are in memory as well, which is usual, an index
+ * that leads to few rows is faster by far.
+ */
+static bool
+beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
+{
+	Path	   *scan = scan_by_index(query, cheapest);
+
+	return scan == NULL ||
+		cpath->path.total_cost < plan_warm_cost(query->root, scan) + scan->rows * cpu_tuple_cost;
 }
 
 static Path *
@@ -534,22 +569,33 @@ sequential_scan(GroupQuery *query, int workers)
 	return path_of_inputs(query, create_seqscan_path(query->root, query->input_rel, NULL, workers));
 }
 
+static void
+add_missed_scan(GroupQuery *query, Path *cheapest)
+{
+	CustomPath *cpath = make_path(query, sequential_scan(query, 0), false, false);
+
+	if (beats_index(query, cpath, cheapest))
+		add_path(query->grouped_rel, (Path *) cpath);
+}
+
 /*
  * Participants share a partial input.  Where groups are few, the last of them returns all; many are merged and
- * returned side by side (exec/parallel.c), which also makes a partial path for what is above.
+ * returned side by side (exec/parallel.c), which also makes a partial path for what is above.  Where `cheapest` is a
+ * scan by an index, the path must beat it; or it is NULL.
  */
 static void
-add_parallel_path(GroupQuery *query, Path *partial)
+add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
 	CustomPath *side;
+	Cost		exchange;
 
-	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0)
+	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0 || !beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
-	/* exporting and importing groups */
-	cpath->path.total_cost += query->groups * cpu_tuple_cost;
-	cpath->path.startup_cost += query->groups * cpu_tuple_cost;
+	exchange = plan_exchange_cost(query);
+	cpath->path.total_cost += exchange;
+	cpath->path.startup_cost += exchange;
 	add_path(query->grouped_rel, (Path *)
 			 create_gather_path(query->root, query->grouped_rel, &cpath->path, query->target,
 								NULL, &cpath->path.rows));
@@ -586,6 +632,7 @@ static void
 add_resident_path(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
+	CustomPath *cpath;
 	Path	   *input;
 
 	/* a scan has no set-returning functions in its target */
@@ -593,14 +640,18 @@ add_resident_path(GroupQuery *query)
 		rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL || (input = serial_scan(query, rel)) == NULL)
 		return;
 	input = path_of_inputs(query, input);
-	if (plan_resident_share(query, input) > 0)
-		add_path(query->grouped_rel, (Path *) make_path(query, input, false, false));
+	if (plan_resident_share(query, input) <= 0)
+		return;
+	cpath = make_path(query, input, false, false);
+	if (beats_index(query, cpath, rel->cheapest_total_path))
+		add_path(query->grouped_rel, (Path *) cpath);
 }
 
 static void
 add_parallel_paths(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
+	Path	   *cheapest;
 	const char *why;
 
 	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
@@ -613,10 +664,12 @@ add_parallel_paths(GroupQuery *query)
 		ereport(DEBUG1, (errmsg_internal("gpuagg: not in parallel: %s", why)));
 		return;
 	}
-	add_parallel_path(query, path_of_inputs(query, linitial(rel->partial_pathlist)));
-	if (scan_is_missed(query, linitial(rel->partial_pathlist)))
+	cheapest = linitial(rel->partial_pathlist);
+	add_parallel_path(query, path_of_inputs(query, cheapest), NULL);
+	if (scan_is_missed(query, cheapest))
 		add_parallel_path(query, sequential_scan(query, compute_parallel_worker(rel, rel->pages, -1,
-																				max_parallel_workers_per_gather)));
+																				max_parallel_workers_per_gather)),
+						  cheapest);
 }
 
 static void
@@ -639,7 +692,7 @@ add_paths(GroupQuery *query)
 			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
 	add_resident_path(query);
 	if (scan_is_missed(query, cheapest))
-		add_path(query->grouped_rel, (Path *) make_path(query, sequential_scan(query, 0), false, false));
+		add_missed_scan(query, cheapest);
 	add_grouped_paths(query);
 	add_parallel_paths(query);
 }
