@@ -30,6 +30,12 @@ add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 	StatsKey	key = {.event = STATS_TAKEN,.engine = ops->name,.feed = tuples ? "tuples" : "heap",
 		.strategy = strategy};
 
+	/* which way it went, and how many rows it read, may depend on rows that the user does not see */
+	if (state->plan->guarded)
+	{
+		key.strategy = NULL;
+		count.rows = 0;
+	}
 	stats_add(&key, &count);
 	/* a query may rescan a scan many times */
 	pfree(strategy);

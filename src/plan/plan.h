@@ -26,6 +26,7 @@ typedef struct GpuAggPlan
 	int			nconsts;		/* leading expressions of custom_exprs; with nlimit or first_groups, LIMIT and OFFSET follow, then direct arguments of aggregates */
 	bool		grouped;		/* equal keys arrive together */
 	bool		read_once;		/* volatile functions: reading the input again would show */
+	bool		guarded;		/* a policy or a security_barrier view may hide rows from the user */
 	double		est_rows;		/* of one participant */
 	double		est_groups;
 	int		   *key_input;		/* [key] */
