@@ -60,6 +60,7 @@ struct Feed
 	uint64		batches;
 	FeedStats	stats;			/* since it was opened */
 	struct ExprSubplans *subplans;	/* set by the owner after opening; outlives the feed */
+	bool		guarded;		/* set by the owner too: some rows may be hidden from the user */
 };
 
 /*

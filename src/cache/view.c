@@ -14,6 +14,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rls.h"
 #include "utils/timestamp.h"
 
 #include "cache/store.h"
@@ -74,7 +75,7 @@ collect(Rows *rows)
 
 /*
  * May the user know?  Who may read the column, or of descriptors any, or all statistics.  Of other
- * databases' tables the privileges are not here.
+ * databases' tables the privileges are not here.  How well values compress tells of rows that row security hides.
  */
 bool
 cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
@@ -83,7 +84,7 @@ cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
 
 	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS))
 		return true;
-	if (key->database != MyDatabaseId)
+	if (key->database != MyDatabaseId || check_enable_rls(relid, InvalidOid, true) == RLS_ENABLED)
 		return false;
 	if (pg_class_aclcheck_ext(relid, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK)
 		return true;

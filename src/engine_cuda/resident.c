@@ -66,8 +66,14 @@ constant_operand(Resident *r, int col)
 static uint16
 key_numbers(Resident *r, int c, const ExprRoot *root)
 {
-	uint16		operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
+	const KeySpec *key = &r->cuda->spec->keys[r->cuda->query->cols[c].key];
+	uint16		operand;
 
+	/* all values of the dictionary are hashed and compared */
+	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
+		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
+		return expr_program_refuse(r->program, "keys whose equality might tell of values that the query does not see");
+	operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
 	return operand != VECTOR_NONE ? operand :
 		expr_program_refuse(r->program, "keys that are sent as numbers in a dictionary, and are not made of one column");
 }

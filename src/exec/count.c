@@ -30,11 +30,17 @@ add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 	StatsKey	key = {.event = STATS_TAKEN,.engine = ops->name,.feed = tuples ? "tuples" : "heap",
 		.strategy = strategy};
 
+	/* which way it went and why, and how many rows it read, may depend on rows that the user does not see */
+	if (state->plan->guarded)
+	{
+		key.strategy = NULL;
+		count.rows = 0;
+	}
 	stats_add(&key, &count);
 	/* a query may rescan a scan many times */
 	pfree(strategy);
 	key.strategy = NULL;
-	if (ops == engines_default() && state->engine_reason[0] != '\0')
+	if (ops == engines_default() && state->engine_reason[0] != '\0' && !state->plan->guarded)
 	{
 		key.event = STATS_ENGINE;
 		key.reason = state->engine_reason;

@@ -3,7 +3,8 @@
  *	  What EXPLAIN prints of a custom scan.
  *
  * Before execution the engine and strategy are those that would be used; after
- * it (ANALYZE) they are those that were, with what they did.
+ * it (ANALYZE) they are those that were, with what they did.  Where rows may be hidden from the user, only what is
+ * planned is printed, as all else may depend on these rows: what is skipped, kept or refused, and the strategy.
  */
 #include "postgres.h"
 
@@ -38,7 +39,7 @@ explain_sets(GpuAggState *state, List *keys, ExplainState *es)
 	for (int s = plan->nsets - 1; s >= 0; s--)
 	{
 		char	   *text = set_text(&plan->sets[s], keys);
-		int			source = state->engine ? grouping_sets_source(state->engine, s) : -1;
+		int			source = state->engine && !plan->guarded ? grouping_sets_source(state->engine, s) : -1;
 
 		if (source >= 0)
 			text = psprintf("%s from %s", text, set_text(&plan->sets[source], keys));
@@ -118,7 +119,7 @@ explain_engine(GpuAggState *state, ExplainState *es)
 	char		reason[sizeof(state->engine_reason)];
 	const EngineOps *ops;
 
-	if (state->engine)
+	if (state->engine && !state->plan->guarded)
 	{
 		ops = state->engine->ops;
 		strlcpy(reason, state->engine_reason, sizeof(reason));
@@ -207,8 +208,9 @@ static void
 explain_feed(GpuAggState *state, ExplainState *es)
 {
 	const char *why = exec_tuples_reason(state);
-	const FeedStats *stats = state->have_stats ? &state->feed_stats :
+	const FeedStats *stats = state->plan->guarded ? NULL : state->have_stats ? &state->feed_stats :
 		state->feed ? &state->feed->stats : NULL;
+	bool		ran = state->feed && !state->plan->guarded;
 
 	if (state->feed)
 		state->feed->ops->explain(state->feed, stats, es);
@@ -216,12 +218,33 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		feed_heap_describe(state->child, stats, es);
 	else
 		ExplainPropertyText("Feed", "tuples from the child plan", es);
-	if (state->feed == NULL && state->plan->norder > 0)
+	if (!ran && state->plan->norder > 0)
 		ExplainPropertyText("Sort", "by keys and order", es);
-	else if (state->feed && state->plan->norder > 0 && state->engine->ops->sorts)
+	else if (ran && state->plan->norder > 0 && state->engine->ops->sorts)
 		ExplainPropertyText("Sort", psprintf("on %s", state->engine->ops->place), es);
 	if (why != NULL && es->verbose)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
+}
+
+/* Forgets what was counted for a node and those below. */
+static bool
+forget_counts(PlanState *node, void *context)
+{
+	if (node->instrument)
+		InstrInit(node->instrument, node->instrument->need_timer ? INSTRUMENT_TIMER : 0);
+	return planstate_tree_walker(node, forget_counts, context);
+}
+
+/* After a run with rows that may be hidden.  Which of them an engine took by name, the nodes below do not count. */
+static void
+explain_guarded(GpuAggState *state, ExplainState *es)
+{
+	char		reason[sizeof(state->engine_reason)];
+
+	explain_planned_strategy(state, es);
+	ExplainPropertyText("Counts", "not told, as rows may be hidden", es);
+	if (exec_planned_engine(state, reason, sizeof(reason))->take_resident)
+		forget_counts(state->child, NULL);
 }
 
 void
@@ -234,7 +257,9 @@ explain_scan(CustomScanState *node, List *ancestors, ExplainState *es)
 	explain_limit(state, ancestors, es);
 	explain_engine(state, es);
 	explain_feed(state, es);
-	if (es->analyze && state->have_stats)
+	if (es->analyze && state->plan->guarded)
+		explain_guarded(state, es);
+	else if (es->analyze && state->have_stats)
 		explain_stats(state, &state->stats, es);
 	else if (es->analyze && exec_stats(state, &stats))
 		explain_stats(state, &stats, es);

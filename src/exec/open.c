@@ -334,6 +334,7 @@ exec_open_feed(GpuAggState *state)
 		feed = feed_heap_open(state->child, plan->read_once, state->spec, plan->input_resno, constants,
 							  state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 	feed->subplans = &state->subplans;
+	feed->guarded = plan->guarded;
 	if (plan->norder > 0 && !state->engine->ops->sorts)
 	{
 		AggSpec    *sorted = state->spec;

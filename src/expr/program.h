@@ -53,6 +53,7 @@ typedef struct ExprProgram
 	ExprSet    *set;
 	uint16		(*translate) (struct ExprProgram *p, Vec *vec);	/* see expr_program_vec */
 	const char *refusal;		/* NULL: none so far */
+	const char *harm;			/* why a lookup was not made: the reason, if there is no other way; or NULL */
 	int			nstored;
 	ExprStored	stored[WIRE_MAX_STORED_COLS];
 
@@ -91,10 +92,16 @@ extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType
 
 /*
  * The operand with the values of an expression over one column, by lookup.  VECTOR_NONE, and nothing is refused, if it
- * cannot be had that way: the column is one that is not coded unless it is a key (`column` at least 0), or core's
- * functions alone may not evaluate it.
+ * cannot be had that way: the column is one that is not coded unless it is a key (`column` at least 0), or the
+ * expression may not be evaluated for values of rows that the query does not see.
  */
 extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column);
+
+/* May it be? */
+extern bool expr_is_harmless(Node *expr);
+/* Is this function of core's leakproof, or silent and calls nothing of a user's, where all types are plain? */
+extern bool expr_function_is_harmless(Oid function);
+extern bool expr_type_is_plain(Oid type);
 
 /* Evaluates a lookup for n entries of the column's dictionary and for NULL, in the current memory context. */
 extern void expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries, uint32 n,

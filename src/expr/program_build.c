@@ -10,7 +10,7 @@ uint16
 expr_program_refuse(ExprProgram *p, const char *why)
 {
 	if (p->refusal == NULL)
-		p->refusal = why;
+		p->refusal = p->harm ? p->harm : why;
 	return VECTOR_NONE;
 }
 

@@ -2,10 +2,10 @@
  * program_lookup.c
  *	  Expressions of one column by tables with a value for each number of its dictionary.
  *
- * Whatever core's functions make of one column can be had on the GPU that way: its condition or value is
+ * What harmless functions make of one column can be had on the GPU that way: its condition or value is
  * computed once for each value of the column's dictionary, here, and the GPU looks it up.  The dictionary may have values of
- * rows that the query does not see, or that fail its conditions: so an expression that might fail is evaluated in a subtransaction,
- * and what fails is untold; functions that are not core's, which might do anything with such values, are refused.
+ * rows that the query does not see, or that fail its conditions: so an expression that might tell of them (harmless.c) is
+ * refused; one that might fail is evaluated in a subtransaction, and what fails is untold.
  */
 #include "postgres.h"
 
@@ -13,7 +13,6 @@
 
 #include "access/parallel.h"
 #include "access/sysattr.h"
-#include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -35,13 +34,7 @@
 
 /* ---- which expressions ---------------------------------------------------------- */
 
-static bool
-is_foreign(Oid funcid, void *context)
-{
-	return funcid >= FirstNormalObjectId;
-}
-
-/* Is there something that cannot be evaluated for a value that no row of the query has, or not at this time? */
+/* Is there something that cannot be evaluated by itself, or not at this time? */
 static bool
 is_unfit(Node *node, void *context)
 {
@@ -64,11 +57,13 @@ is_unfit(Node *node, void *context)
 					break;
 				/* the CaseTestExprs of its conditions are its own */
 				foreach(lc, expr->args)
-					if (is_unfit((Node *) lfirst_node(CaseWhen, lc)->result, context) ||
-						check_functions_in_node((Node *) lfirst_node(CaseWhen, lc)->expr, is_foreign, NULL))
+					if (is_unfit((Node *) lfirst_node(CaseWhen, lc)->result, context))
 						return true;
 				return is_unfit((Node *) expr->arg, context) || is_unfit((Node *) expr->defresult, context);
 			}
+		case T_ArrayCoerceExpr:
+			/* so is that of its elements */
+			return is_unfit((Node *) ((ArrayCoerceExpr *) node)->arg, context);
 		case T_CaseTestExpr:
 		case T_CoerceToDomain:
 		case T_CoerceToDomainValue:
@@ -78,7 +73,7 @@ is_unfit(Node *node, void *context)
 		default:
 			break;
 	}
-	return check_functions_in_node(node, is_foreign, NULL) || expression_tree_walker(node, is_unfit, context);
+	return expression_tree_walker(node, is_unfit, context);
 }
 
 /* The column that the expression reads, and nothing else of the row; 0: there is none. */
@@ -127,6 +122,11 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 		is_unfit((Node *) expr, p->set) || contain_volatile_functions((Node *) expr) ||
 		(IsInParallelMode() && !expr_cannot_fail((Node *) expr, p->set->parent->state->es_param_list_info)))
 		return VECTOR_NONE;
+	if (!expr_is_harmless((Node *) expr))
+	{
+		p->harm = "a function that might tell of values that the query does not see";
+		return VECTOR_NONE;
+	}
 	while (t < p->nlookups && (p->lookups[t].type != type || p->lookups[t].scale != scale ||
 							   p->lookups[t].column != column || !equal(p->lookups[t].expr, expr)))
 		t++;
@@ -202,7 +202,7 @@ evaluate_guarded(Evaluator *e)
 		MemoryContextSwitchTo(cxt);
 		error = CopyErrorData();
 		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
-			error->sqlerrcode == ERRCODE_CRASH_SHUTDOWN || error->sqlerrcode == ERRCODE_OUT_OF_MEMORY)
+			error->sqlerrcode == ERRCODE_CRASH_SHUTDOWN)
 			PG_RE_THROW();
 		FlushErrorState();
 		FreeErrorData(error);

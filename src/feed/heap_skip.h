@@ -19,7 +19,7 @@ typedef struct HeapSkip HeapSkip;
  * What chunks' bounds can say of nquals quals, which are evaluated in this order, of a scan of a
  * table; NULL: nothing.  In the current memory context.
  */
-extern HeapSkip *heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals);
+extern HeapSkip *heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals, bool guarded);
 
 /* Forgets the values that columns are compared with, for a rescan. */
 extern void heap_skip_reset(HeapSkip *skip);

@@ -239,7 +239,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	if (table->cached)
 	{
 		table->cached->skip = heap_skip_create(&table->scan->node->ps, table->nquals,
-											   table->quals);
+											   table->quals, feed->base.guarded);
 		table->cached->nquals = table->nquals;
 		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
 	}

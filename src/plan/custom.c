@@ -95,6 +95,32 @@ query_is_volatile(PlannerInfo *root)
 	return false;
 }
 
+/* Is the node a table or view of which the query does not show all rows, or does it hold one? */
+static bool
+hides_rows(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+		return ((RangeTblEntry *) node)->security_barrier || ((RangeTblEntry *) node)->securityQuals != NIL;
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, hides_rows, context, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, hides_rows, context);
+}
+
+/*
+ * May there be rows below that only a policy or a security_barrier view keeps from the user?  Conditions from
+ * outside of such a view may have got into this query.
+ */
+static bool
+query_is_guarded(PlannerInfo *root)
+{
+	for (; root; root = root->parent_root)
+		if (hides_rows((Node *) root->parse, NULL))
+			return true;
+	return false;
+}
+
 List *
 plan_outer_params(const PlannerInfo *root)
 {
@@ -113,7 +139,7 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 	List	   *result;
 
 	/* with a decimal point: a Float that looks like an integer is read back as one */
-	result = list_make2(list_make2_int(grouped, query_is_volatile(query->root)),
+	result = list_make2(list_make3_int(grouped, query_is_volatile(query->root), query_is_guarded(query->root)),
 						list_make2(makeFloat(psprintf("%.1f", rows)),
 								   makeFloat(psprintf("%.1f", query->groups))));
 	result = lappend(result, query->keys);
@@ -414,9 +440,10 @@ plan_decode(const CustomScan *cscan)
 
 	plan->grouped = linitial_int(flags);
 	plan->read_once = lsecond_int(flags);
-	plan->nkeys = lthird_int(flags);
-	plan->naggs = lfourth_int(flags);
-	plan->nconsts = list_nth_int(flags, 4);
+	plan->guarded = lthird_int(flags);
+	plan->nkeys = lfourth_int(flags);
+	plan->naggs = list_nth_int(flags, 4);
+	plan->nconsts = list_nth_int(flags, 5);
 	plan->est_rows = floatVal(linitial(estimates));
 	plan->est_groups = floatVal(lsecond(estimates));
 	plan->key_input = ints_of_list(list_nth(private, PLAN_KEY_INPUTS), 0);

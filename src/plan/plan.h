@@ -27,6 +27,7 @@ typedef struct GpuAggPlan
 	bool		grouped;		/* equal keys arrive together */
 	bool		read_once;		/* volatile functions: reading the input again would show */
 	Bitmapset  *outer_params;	/* the executor's, with values of outer queries or of other parts of the query's FROM */
+	bool		guarded;		/* a policy or a security_barrier view may hide rows from the user */
 	double		est_rows;		/* of one participant */
 	double		est_groups;
 	int		   *key_input;		/* [key] */

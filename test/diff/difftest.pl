@@ -62,7 +62,7 @@ STDOUT->autoflush(1);
 my @history;
 
 my $session = Session->new(log => "$option{scripts}/diff-psql-$option{seed}" . ($option{pages} ? '-pages' : '') . '.log');
-my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant changes mismatches);
+my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant changes hidden told mismatches);
 my @builtin = (
 	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
@@ -363,6 +363,63 @@ sub change_tables
 	return;
 }
 
+# ---- hidden rows --------------------------------------------------------------
+
+# A role that a policy keeps from most rows of t, and a function that tells of its argument.
+my @hidden = (
+	'DO $$ BEGIN CREATE ROLE gpuagg_diff_reader; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$',
+	'GRANT SELECT ON ALL TABLES IN SCHEMA public TO gpuagg_diff_reader',
+	'ALTER TABLE t ENABLE ROW LEVEL SECURITY',
+	'CREATE POLICY some_rows ON t TO gpuagg_diff_reader USING (id % 3 = 0)',
+	q{CREATE OR REPLACE FUNCTION told(text) RETURNS bool LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS 'BEGIN RAISE NOTICE ''told %'', $1; RETURN true; END'});
+
+# The answer to a query by that role, and all that it is told meanwhile.
+sub run_told
+{
+	my ($variant, $query, $scan) = @_;
+	my @settings = (@{ variant_settings($variant, $query, $scan) }, 'client_min_messages = notice', 'ROLE gpuagg_diff_reader');
+	my ($result, %told);
+
+	must(join(' \\; ', 'RESET ALL', map { "SET $_" } @settings));
+	$session->messages;
+	$result = $session->run(version_text($query->{sql}, $variant));
+	die "LOST\n" if $result->{state} eq 'LOST';
+	$told{$_} = 1 foreach $session->messages =~ /NOTICE:\s+(.*)/g;
+	must('RESET ROLE');
+	return ($result, \%told);
+}
+
+# Asks a query over t again as that role, with a condition that tells of a column, before others or after them.  The custom
+# scan has to tell of no more than core, and to answer alike.
+sub run_hidden
+{
+	my ($set, $number, $tables, $query, $scan) = @_;
+	my $column = Types::pick(map { $_->{name} } @{ $tables->{t}{columns} });
+	my $inner = "(SELECT * FROM t WHERE told($column\::text)" . Types::pick('', ' AND id < 40', ' AND id % 2 = 0') . ') t';
+	my %asked = (%$query, sql => $query->{sql} =~ s/ FROM t\b/ FROM $inner/r);
+	my ($expected, $allowed) = run_told('core', \%asked, $scan);
+	my ($result, $told) = run_told('scan', \%asked, $scan);
+	my @more = grep { !$allowed->{$_} } sort keys %$told;
+
+	return if $expected->{state} ne '00000' || $result->{state} eq '0A000';
+	$count{hidden}++;
+	$count{told} += keys %$told;
+	report_difference('tells of ' . join(', ', @more), 'scan', $set, $number, $tables, \%asked, $scan) if @more;
+	my $what = difference(\%asked, $expected, $result, $scan);
+	report_difference("as a role with hidden rows: $what", 'scan', $set, $number, $tables, \%asked, $scan) if $what;
+	return;
+}
+
+# One table, all rows, nothing that has to be made before.
+sub may_hide
+{
+	my ($query) = @_;
+	my @from = $query->{sql} =~ /\bFROM\b/g;
+
+	return $query->{form} eq 'plain' && @from == 1 && $query->{sql} =~ / FROM t\b/ && $query->{sql} !~ /LIMIT|JOIN|TABLESAMPLE|ctid|xmin|bump|random|, ?[dwomp] |wholerow/i &&
+	  !@{ $query->{setup} // [] } && !$query->{within} && !$query->{view} && !grep { /^search_path|^ROLE/i } @{ $query->{settings} // [] };
+}
+
 sub run_query
 {
 	my ($set, $number, $tables) = @_;
@@ -407,6 +464,7 @@ sub run_query
 		}
 		report_difference($what, $variant, $set, $number, $tables, $query, $scan) if $what;
 	}
+	run_hidden($set, $number, $tables, $query, $scan) if $reference->{state} eq '00000' && may_hide($query) && Types::chance(0.5);
 	surely(sub { must($_) foreach @{ $query->{teardown} } });
 	return;
 }
@@ -431,7 +489,7 @@ sub load
 	my ($tables) = @_;
 
 	must('SET client_min_messages = warning');
-	build($tables->{statements}, $tables->{checks});
+	build([ @{ $tables->{statements} }, @hidden ], $tables->{checks});
 	return;
 }
 
@@ -474,7 +532,8 @@ foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 }
 print "# $count{core} queries ($count{errors} raise errors): $count{scan} by the custom scan, $count{plain} plain,",
   " $count{builtin} with replace_builtin; $count{refused} times refused;",
-  " $count{unlimited} compared again without LIMIT; tables changed $count{changes} times; $count{avoided} avoided",
+  " $count{unlimited} compared again without LIMIT; tables changed $count{changes} times; $count{avoided} avoided;",
+  " $count{hidden} asked with hidden rows, which told of $count{told} values",
   ($option{gpu} ? "; $count{constant} asked for constant columns" : ''), "\n";
 if (!defined $option{query})
 {
