@@ -230,6 +230,7 @@ explain_feed(GpuAggState *state, ExplainState *es)
 static bool
 forget_counts(PlanState *node, void *context)
 {
+	check_stack_depth();
 	if (node->instrument)
 		InstrInit(node->instrument, node->instrument->need_timer ? INSTRUMENT_TIMER : 0);
 	return planstate_tree_walker(node, forget_counts, context);

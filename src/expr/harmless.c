@@ -196,6 +196,7 @@ expr_type_is_plain(Oid type)
 {
 	Oid			element;
 
+	check_stack_depth();
 	type = getBaseType(type);
 	if (type < FirstNormalObjectId)
 		return type != RECORDOID && type != RECORDARRAYOID;

@@ -92,6 +92,7 @@ needs_settings(Oid type)
 {
 	Oid			part = get_element_type(type);
 
+	check_stack_depth();
 	if (!OidIsValid(part))
 		part = get_range_subtype(type);
 	if (!OidIsValid(part))

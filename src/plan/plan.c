@@ -829,6 +829,7 @@ count_arms(const Node *node, bool *compares)
 
 	if (!IsA(node, SetOperationStmt))
 		return 1;
+	check_stack_depth();
 	*compares |= op->op != SETOP_UNION;
 	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
 }

@@ -397,9 +397,9 @@ keep_dictionary(Store *store, StoreTable *table, StoreColumn *column)
 	return true;
 }
 
-/* With the lock held. */
+/* With the lock held.  *again: the column was forgotten for a new dictionary, in which there is room. */
 static DeviceStatus
-put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
+put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, bool *again, DeviceError *error)
 {
 	StoreTable *table = store_make_table(store, in->table.id, use);
 	int			c = table ? store_make_column(store, table, &in->column, use) : -1;
@@ -431,9 +431,10 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, Dev
 		return DEVICE_OK;
 	if (!has_dictionary && column->replaced > 0 && column->holds == 0)
 	{
-		/* values of rows that are gone may fill it: once more with a new one */
+		/* values of rows that are gone may fill it */
 		store_retry_column(store, table, column);
-		return put(store, lane, in, use, kept, error);
+		*again = true;
+		return DEVICE_OK;
 	}
 	if (!has_dictionary)
 	{
@@ -455,6 +456,7 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 {
 	Store	   *store = store_of(device);
 	DeviceStatus status;
+	bool		again = false;
 
 	*kept = false;
 	status = store_ops->ready && in->validity != WIRE_NO_ARRAY ? store_ops->ready(lane, error) : DEVICE_OK;
@@ -462,7 +464,9 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 		return status == DEVICE_NO_MEMORY ? DEVICE_OK : status;
 	pthread_mutex_lock(&store->lock);
 	store_drop_retired(store);
-	status = put(store, lane, in, use, kept, error);
+	status = put(store, lane, in, use, kept, &again, error);
+	if (again)
+		status = put(store, lane, in, use, kept, &again, error);
 	pthread_mutex_unlock(&store->lock);
 	return status;
 }
