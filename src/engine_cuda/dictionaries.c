@@ -3,6 +3,10 @@
  *	  What this process knows of the server's dictionaries; see dictionaries.h.
  *
  * A dictionary with an id only grows, so that what is known of it stays true, from query to query.
+ *
+ * A query calls functions with the values, and such a function may run a query that comes here, too.  So a query holds
+ * what it reads: a dictionary that is held is neither changed nor freed.  Another one takes its place in the list, and
+ * the last one that holds it frees it.  A hold is a memory context, so that an error ends it.
  */
 #include "postgres.h"
 
@@ -22,43 +26,98 @@ typedef struct Entry
 	WireTableKey table;
 	WireColumnKey column;
 	MemoryContext cxt;			/* of this all */
+	int			holds;			/* how many queries read it */
+	bool		listed;			/* in `entries`; if not, the last hold frees it */
 	MemoryContext values;		/* of what is known of the dictionary */
 } Entry;
 
+/* What a query reads of an entry. */
+typedef struct Hold
+{
+	CudaDictionary dict;		/* first, as callers have a pointer to it */
+	Entry	   *entry;
+	MemoryContextCallback end;
+} Hold;
+
 static dlist_head entries = DLIST_STATIC_INIT(entries);
+
+static Entry *
+make_entry(WireTableKey table, const WireColumnKey *column)
+{
+	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "GPU dictionary", ALLOCSET_SMALL_SIZES);
+	Entry	   *e = MemoryContextAllocZero(cxt, sizeof(Entry));
+
+	e->cxt = cxt;
+	e->values = AllocSetContextCreate(cxt, "GPU dictionary values", ALLOCSET_DEFAULT_SIZES);
+	e->table = table;
+	e->column = *column;
+	e->listed = true;
+	dlist_push_head(&entries, &e->node);
+	return e;
+}
 
 /* The entry of a column, made if need be. */
 static Entry *
 get_entry(WireTableKey table, const WireColumnKey *column)
 {
-	MemoryContext cxt;
-	Entry	   *e;
 	dlist_iter	iter;
 
 	dlist_foreach(iter, &entries)
 	{
-		e = dlist_container(Entry, node, iter.cur);
+		Entry	   *e = dlist_container(Entry, node, iter.cur);
+
 		if (e->table.id == table.id && memcmp(&e->column, column, sizeof(*column)) == 0)
 		{
 			dlist_move_head(&entries, &e->node);
 			return e;
 		}
 	}
-	cxt = AllocSetContextCreate(TopMemoryContext, "GPU dictionary", ALLOCSET_SMALL_SIZES);
-	e = MemoryContextAllocZero(cxt, sizeof(Entry));
-	e->cxt = cxt;
-	e->values = AllocSetContextCreate(cxt, "GPU dictionary values", ALLOCSET_DEFAULT_SIZES);
-	e->table = table;
-	e->column = *column;
-	dlist_push_head(&entries, &e->node);
-	return e;
+	return make_entry(table, column);
+}
+
+static void
+free_if_unused(Entry *e)
+{
+	if (!e->listed && e->holds == 0)
+		MemoryContextDelete(e->cxt);
 }
 
 static void
 forget(Entry *e)
 {
 	dlist_delete(&e->node);
-	MemoryContextDelete(e->cxt);
+	e->listed = false;
+	free_if_unused(e);
+}
+
+static void
+end_hold(void *arg)
+{
+	Entry	   *e = ((Hold *) arg)->entry;
+
+	e->holds--;
+	free_if_unused(e);
+}
+
+static const CudaDictionary *
+hold(Entry *e)
+{
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary hold", ALLOCSET_SMALL_SIZES);
+	Hold	   *held = MemoryContextAllocZero(cxt, sizeof(Hold));
+
+	held->dict = e->dict;
+	held->entry = e;
+	held->end.func = end_hold;
+	held->end.arg = held;
+	e->holds++;
+	MemoryContextRegisterResetCallback(cxt, &held->end);
+	return &held->dict;
+}
+
+void
+cuda_dictionary_release(const CudaDictionary *dict)
+{
+	MemoryContextDelete(GetMemoryChunkContext(unconstify(CudaDictionary *, dict)));
 }
 
 void
@@ -166,10 +225,15 @@ cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
 {
 	Entry	   *e = get_entry(table, column);
 
+	if (again && e->holds > 0)
+	{
+		forget(e);
+		e = make_entry(table, column);
+	}
 	if ((again || e->dict.known.id == 0) && !ask(client, e, att))
 	{
 		forget(e);
 		return NULL;
 	}
-	return &e->dict;
+	return hold(e);
 }

@@ -21,10 +21,13 @@ typedef struct CudaDictionary
 
 /*
  * What is known of a column's dictionary, asked of the server if that is nothing, or `again`; NULL: the session is lost.
- * Valid until cuda_dictionaries_trim().
+ * It stays as it is until cuda_dictionary_release(), or the end of the current memory context, whatever other queries of
+ * this process do meanwhile.
  */
 extern const CudaDictionary *cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
 											 Form_pg_attribute att, bool again);
+
+extern void cuda_dictionary_release(const CudaDictionary *dict);
 
 /* Forgets dictionaries, the least recently used ones first, until they take an acceptable amount of memory. */
 extern void cuda_dictionaries_trim(void);

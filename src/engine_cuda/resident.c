@@ -374,6 +374,7 @@ fill_lookups(Resident *r)
 			r->wire.tables[t] = (VectorTable) {0, r->wire.ncells, dict->known.nentries};
 			r->wire.ncells += dict->known.nentries + 1;
 		}
+		cuda_dictionary_release(dict);
 	}
 	r->outdated = false;
 	return true;
