@@ -265,7 +265,9 @@ cpu_budget(CpuEngine *engine)
 	GroupTable *table = engine->table;
 	size_t		files = engine->out ? engine->out->nfiles * FILE_BYTES : 0;
 	size_t		bits = engine->left_bits ? group_bits_memory(engine->left_bits) : 0;
-	size_t		reserve = Max(files, (partition_count(engine) + 1) * FILE_BYTES) + bits;
+	/* grouped input needs no files */
+	size_t		spill = table->mode == TABLE_SEGMENTED ? 0 : (partition_count(engine) + 1) * FILE_BYTES;
+	size_t		reserve = Max(files, spill) + bits;
 	size_t		fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
 	size_t		used = group_table_memory(table) + fallbacks + files + bits;
 
@@ -561,6 +563,9 @@ segment_rows(const CpuEngine *engine)
 	const GroupTable *table = engine->table;
 	size_t		rows = engine->env.mem_limit / table->row_size;
 
+	/* as much is left for their states as for the table; and rows that are not taken would be located again */
+	if (engine->fallbacks)
+		rows = Min(rows / 2, engine->segment_most > 0 ? engine->segment_most : MAX_SLICE);
 	/* one group more is carried over from the rows before */
 	rows = Min(rows, NO_GROUP / table->row_cells - 1);
 	return Min(Max(rows, 1), MAX_SLICE);
@@ -582,6 +587,10 @@ cpu_reduce_segments(CpuEngine *engine)
 	engine->batch_pos += slice.nrows;
 	/* rows that were not taken belong to other groups */
 	engine->closed = slice.nrows < n;
+	if (engine->closed)
+		engine->segment_most = Max(slice.nrows, 1);
+	else
+		engine->segment_most = Min(engine->segment_most * 2, MAX_SLICE);
 	engine->emit_pos = 0;
 	engine->emit_end = table->ngroups - !engine->closed;
 	free_slice(&slice, engine->batch_pos - slice.nrows);

@@ -210,6 +210,7 @@ typedef struct CpuEngine
 	uint64		emitted;		/* since the last reset; and moved to partitions: */
 	uint64		spilled_groups;
 	size_t		mem_peak;
+	int			segment_most;	/* segmented: rows that are located at a time, as states have filled the memory; 0: any */
 	size_t		reserved;		/* bytes of mem_limit that neither the table nor states may have, when last measured */
 	uint64		spilled_bytes;
 	int			spill_partitions;

@@ -140,5 +140,18 @@ foreach my $strategy ('auto', 'direct', 'hash')
 	is($answer, $expected, "a wrong estimate, $strategy: answer");
 	cmp_ok($memory, '<', 2 * $usual, "a wrong estimate, $strategy: kB of memory, $usual with 64 MB");
 }
+
+# Little memory for sorted input: a step that ends early must not cost as much as one that takes all rows.  In ticks of processor time.
+sub ticks
+{
+	my ($work_mem) = @_;
+	my $ticks = "SELECT (regexp_match(pg_read_file('/proc/self/stat'), '\\) . (?:\\S+ ){10}(\\d+)'))[1]";
+	my @lines = split /\n/, $node->safe_psql('postgres', "SET gpuagg.engine = 'cpu'; SET gpuagg.require = 'require'; SET work_mem = '$work_mem';"
+			. " SET max_parallel_workers_per_gather = 0; $ticks;"
+			. " SELECT count(a) FROM (SELECT i, gpu_sum(i), array_agg(i ORDER BY i) AS a FROM many GROUP BY i OFFSET 0) s; $ticks");
+	return $lines[-1] - $lines[0];
+}
+my $usual = ticks('4MB');
+cmp_ok(ticks('64kB'), '<', 8 * $usual + 40, "sorted input with 64 kB: ticks, $usual with 4 MB");
 $node->stop;
 done_testing();
