@@ -142,7 +142,7 @@ SELECT try(format('SELECT %L::gpuagg_state', '\x0105' || flags || n || '3ff00000
 FROM unnest(ARRAY['00', '06']) flags, unnest(ARRAY['000f423f', '7fffffff', '80000000', '00000000']) n;
 -- Collations by number
 SELECT try(format('SELECT %L::gpuagg_state', '\x0108' || type_hex('text') || type_hex('int4') || '01' || counted(hex(name)) || '00'))
-FROM unnest(ARRAY['4294967295', '123456789', '-', '"pg_catalog"."C"', 'nowhere."C"']) name;
+FROM unnest(ARRAY['4294967295', '123456789', '-', '"pg_catalog"."C"', 'pg_catalog.nowhere']) name;
 -- Words
 SELECT 'abc'::gpuagg_state;
 SELECT 'abc'::gpuagg_row;

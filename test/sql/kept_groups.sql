@@ -73,7 +73,7 @@ SELECT shape('SELECT x, z.* FROM o LEFT JOIN LATERAL (SELECT t, @count(*) c FROM
 SELECT shape('SELECT x FROM o WHERE EXISTS (SELECT FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE z.k = o.x + 14 AND s > 0)');
 SELECT shape('SELECT x FROM o WHERE NOT EXISTS (SELECT FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE z.k = o.x + 14 AND s > 0 OFFSET 0)');
 SELECT shape('SELECT x, (SELECT s FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE k >= o.x AND k % 7 = 3 ORDER BY k LIMIT 1) FROM o');
-SELECT shape('SELECT x FROM o WHERE x = ANY (SELECT k + o.x - o.x FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE s > 0)');
+SELECT shape('SELECT x FROM o WHERE (x = ANY (SELECT k + o.x - o.x FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE s > 0)) IS TRUE');
 -- grouping sets, DISTINCT, ordered sets, aggregates with an order, those that only their own functions compute
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, b, @sum(v) s, GROUPING(k, b) g FROM f GROUP BY ROLLUP (k, b)) z WHERE z.s > o.y) FROM o');
 SELECT shape('SELECT x, (SELECT sum(g) FROM (SELECT k, b, @count(DISTINCT v) s, GROUPING(k, b) g FROM f GROUP BY GROUPING SETS (k, b, ())) z WHERE z.s > o.x * 20) FROM o');

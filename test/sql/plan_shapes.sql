@@ -60,8 +60,12 @@ SET gpuagg.cache = off;
 CREATE TABLE uncached AS SELECT n, query, shape(query) FROM queries;
 SET gpuagg.cache = on;
 SELECT gpuagg_cache_prewarm('shapes') > 0 AS cached;
-SELECT n, shape AS uncached FROM uncached ORDER BY n;
-SELECT n, shape(query) AS cached FROM queries ORDER BY n;
+SELECT n, shape AS uncached FROM uncached WHERE n <> 7 ORDER BY n;
+SELECT n, shape(query) AS cached FROM queries WHERE n <> 7 ORDER BY n;
+-- since 16 core sorts values of DISTINCT below the aggregate, and that is in its price
+SELECT u.shape = x AS uncached, shape(q.query) = x AS cached
+FROM uncached u JOIN queries q USING (n), (SELECT CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'core > Seq Scan' ELSE 'Seq Scan > GpuAgg' END || ' > Bitmap Heap Scan' AS x) v
+WHERE n = 7;
 -- with workers as well
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;

@@ -105,8 +105,9 @@ sub as_core
 as_core("SELECT gpu_count(*) FROM names WHERE length(table_to_xml(nm::regclass, false, false, '')::text) > 5");
 {
 	my $outer = "SELECT gpu_count(*) FROM names WHERE length(table_to_xml(nm::regclass, false, false, '')::text) > 5";
-	like(seen($outer), qr/Resident Rows: 40/, 'conditions are evaluated for the values of a dictionary');
-	like(seen('SELECT n FROM v_1'), qr/Resident Rows: 2400/, '... by queries with more dictionaries than are kept');
+	# a query may tell of any row, also of one that its caller does not see
+	like(seen($outer), qr/Resident Rows: none: a function that might tell of values/, 'functions that run queries are not called for the values of a dictionary');
+	like(seen('SELECT n FROM v_1'), qr/Resident Rows: 2400/, '... but these queries have more dictionaries than are kept');
 }
 as_core("SELECT query_to_xml('SELECT gpu_count(*) AS n FROM part WHERE txt LIKE ''%' || length(nm) || '%''', false, false, '')::text, gpu_count(*) FROM names GROUP BY 1 ORDER BY 1");
 like(seen("SELECT gpu_count(*) FROM t WHERE txt LIKE '%1%'"), qr/Resident Rows: [1-9]/, 'rows are on the GPU');
