@@ -177,8 +177,8 @@ CREATE TYPE slashed_pair AS (a slashed, b of_latin_client, c interval);
 SET datestyle = 'SQL, DMY';
 SET intervalstyle = 'sql_standard';
 SET client_encoding = 'LATIN1';
-SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', p, 1)), 'gpu_argmax(anyelement, anycompatible)', NULL::slashed_pair) = p
-FROM (SELECT ROW('31/01/2020', 2, '-1 day 02:00')::slashed_pair AS p) s;
+SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', p, 1)), 'gpu_argmax(anyelement, anycompatible)', NULL::slashed_pair)
+FROM (SELECT ROW('31/01/2020', 2, '-1 02:00')::slashed_pair AS p) s;
 RESET client_encoding;
 RESET intervalstyle;
 RESET datestyle;
