@@ -135,5 +135,14 @@ SELECT CASE WHEN count(*) >= $number AND count(*) FILTER (WHERE answer IS NULL) 
 	|| format('%s attempts, %s errors', count(*), count(answer)) FROM outcomes;
 SELECT DISTINCT '# ' || way || ' ' || n || ': ' || answer FROM outcomes WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core' LIMIT 8;
 SQL
+# a state of some MB takes some times as much, also where its values are of a domain
+psql -XqAt <<'SQL'
+CREATE TABLE many AS SELECT gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement,anycompatible)', records, 1)) AS state
+FROM (SELECT array_agg(ROW(i::positive, NULL::positive)) AS records FROM generate_series(1, 50000) i) s;
+\c
+SELECT 'not ok many records' FROM many WHERE gpuagg_finish(state, 'gpu_argmax(anyelement,anycompatible)', NULL::record[]) IS NULL;
+SELECT CASE WHEN (regexp_match(pg_read_file('/proc/' || pg_backend_pid() || '/status'), 'VmHWM:\s*(\d+)'))[1]::int < 200000 THEN 'ok' ELSE 'not ok' END ||
+	' memory for many records with domains';
+SQL
 grep -qE 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && { echo "not ok the server crashed"; pg_crashes "$pg_root"; } || echo "ok no crash"
 exit 0

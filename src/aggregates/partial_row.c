@@ -369,6 +369,9 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partial states of different aggregates cannot be combined")));
 	read_row(row, types, values);
+	/* pg_upgrade keeps rows in tables, and the OIDs of types, but not those of functions */
+	if (!partial_accepts(row->agg, types, row->nargs))
+		wrong_arguments(row->agg, types, row->nargs);
 	/* a state that was read is one to combine: core's transition functions would not add squares to it */
 	internal = call_with_state(parts.transfn, row->collation, INTERNALOID, NULL, row->nargs, types, values, &isnull);
 	if (isnull && state == NULL)

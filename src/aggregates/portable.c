@@ -24,6 +24,7 @@
 #include "utils/float.h"
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
@@ -200,13 +201,33 @@ portable_put_type(StringInfo buf, Oid type)
 	portable_put_name(buf, format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
 }
 
+/* Memory that reading a small part of a state takes: a state may have millions of such parts, each of some ten bytes. */
+static MemoryContext
+scratch_context(void)
+{
+	return AllocSetContextCreate(CurrentMemoryContext, "gpuagg value of a state", ALLOCSET_SMALL_SIZES);
+}
+
+/* The object with the next name, by the input function of its kind, such as regtypein(), which parses it. */
+static Oid
+get_named(StringInfo buf, PGFunction input)
+{
+	MemoryContext scratch = scratch_context();
+	MemoryContext old = MemoryContextSwitchTo(scratch);
+	Oid			object = DatumGetObjectId(DirectFunctionCall1(input, CStringGetDatum(portable_get_name(buf))));
+
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(scratch);
+	return object;
+}
+
 Oid
 portable_get_type(StringInfo buf)
 {
 	Oid			type = pq_getmsgint(buf, 4);
 
 	if (!OidIsValid(type))
-		type = DatumGetObjectId(DirectFunctionCall1(regtypein, CStringGetDatum(portable_get_name(buf))));
+		type = get_named(buf, regtypein);
 	else if (type >= FirstGenbkiObjectId || !SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		portable_invalid("type");
 	/* shell types have no values, nor have most pseudotypes; those of domains and composites may have no input here */
@@ -259,7 +280,7 @@ portable_get_collation(StringInfo buf)
 	bool		named = pq_getmsgbyte(buf) != 0;
 	Oid			collation = named ?
 		/* which may be a number, too */
-		DatumGetObjectId(DirectFunctionCall1(regcollationin, CStringGetDatum(portable_get_name(buf)))) :
+		get_named(buf, regcollationin) :
 		pq_getmsgint(buf, 4);
 
 	if (OidIsValid(collation) && ((!named && collation >= FirstGenbkiObjectId) || !is_usable_collation(collation)))
@@ -389,7 +410,11 @@ convert_names(void (*convert) (Conversion *), Conversion *c)
 	AtEOXact_GUC(true, level);
 }
 
-/* Converts while the encoding of the client is that of the bytes, and text says all of a value, whatever the session shows. */
+/*
+ * Converts while text says all of a value, whatever the session shows, and, for a binary form, while the encoding of the client is
+ * that of the bytes.  What is read as text may have domains in it, whose conditions are functions of users: these see the session
+ * as it is, and what they report to the client is in its encoding.  Only the style of intervals is one that text is read by.
+ */
 static void
 convert_value(void (*convert) (Conversion *), Conversion *c)
 {
@@ -397,24 +422,33 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 	int			digits = extra_float_digits;
 	int			dates = DateStyle;
 	int			intervals = IntervalStyle;
+	bool		writes = convert == value_to_bytes;
+	bool		encodes;
+	bool		styles;
 	bool		names;
 
 	c->typmod = -1;
 	c->type = getBaseTypeAndTypmod(c->type, &c->typmod);
 	c->binary = has_binary_form(c->type);
+	encodes = c->binary && client != c->encoding;
+	styles = !c->binary && (intervals != INTSTYLE_POSTGRES || (writes && (digits <= 0 || dates != USE_ISO_DATES)));
 	names = !c->binary && alike_identifies_objects(c->type);
-	if (client == c->encoding && !names &&
-		(c->binary || (digits > 0 && dates == USE_ISO_DATES && intervals == INTSTYLE_POSTGRES)))
+	if (!encodes && !styles && !names)
 	{
 		convert(c);
 		return;
 	}
 	PG_TRY();
 	{
-		set_encoding(c->encoding);
-		extra_float_digits = Max(digits, 1);
-		DateStyle = USE_ISO_DATES;
-		IntervalStyle = INTSTYLE_POSTGRES;
+		if (encodes)
+			set_encoding(c->encoding);
+		if (styles)
+			IntervalStyle = INTSTYLE_POSTGRES;
+		if (styles && writes)
+		{
+			extra_float_digits = Max(digits, 1);
+			DateStyle = USE_ISO_DATES;
+		}
 		if (names)
 			convert_names(convert, c);
 		else
@@ -422,10 +456,15 @@ convert_value(void (*convert) (Conversion *), Conversion *c)
 	}
 	PG_FINALLY();
 	{
-		extra_float_digits = digits;
-		DateStyle = dates;
-		IntervalStyle = intervals;
-		SetClientEncoding(client);
+		if (styles)
+			IntervalStyle = intervals;
+		if (styles && writes)
+		{
+			extra_float_digits = digits;
+			DateStyle = dates;
+		}
+		if (encodes)
+			SetClientEncoding(client);
 	}
 	PG_END_TRY();
 }
@@ -471,6 +510,8 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 {
 	Oid			type = portable_get_type(buf);
 	TupleDesc	desc;
+	HeapTuple	tuple;
+	Datum		value;
 	Datum	   *values;
 	bool	   *nulls;
 	int			n;
@@ -478,7 +519,6 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 	if (type != RECORDOID)
 	{
 		bool		isnull;
-		Datum		value;
 
 		if (get_typtype(type) != TYPTYPE_COMPOSITE)
 			portable_invalid("record");
@@ -501,12 +541,19 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 			portable_invalid("name");
 		type = portable_get_type(buf);
 		TupleDescInitEntry(desc, i + 1, name, type, -1, 0);
+		pfree(name);
 		TupleDescInitEntryCollation(desc, i + 1, portable_get_collation(buf));
 		values[i] = portable_get_value(buf, type, nulls_of_domains, &nulls[i]);
 	}
 	BlessTupleDesc(desc);
+	tuple = heap_form_tuple(desc, values, nulls);
 	/* a chunk of its own, as values are that a state may free */
-	return heap_copy_tuple_as_datum(heap_form_tuple(desc, values, nulls), desc);
+	value = heap_copy_tuple_as_datum(tuple, desc);
+	heap_freetuple(tuple);
+	FreeTupleDesc(desc);
+	pfree(values);
+	pfree(nulls);
+	return value;
 }
 
 /* An array of records: the number of its dimensions, their lengths and lower bounds, and the elements. */
@@ -557,7 +604,7 @@ get_records(StringInfo buf, PortableNulls nulls_of_domains)
 		/* as they are read: arrays within arrays may say that each has all of the bytes */
 		if (i == room)
 		{
-			room = i == 0 ? 16 : 2 * i;
+			room = Min(i == 0 ? 16 : 2 * i, n);
 			values = i == 0 ? palloc(sizeof(Datum) * room) : repalloc(values, sizeof(Datum) * room);
 			nulls = i == 0 ? palloc(sizeof(bool) * room) : repalloc(nulls, sizeof(bool) * room);
 		}
@@ -582,6 +629,8 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 	pq_sendbyte(buf, isnull ? VALUE_NULL : c.encoding == PG_UTF8 ? VALUE_UTF8 : VALUE_ENCODINGS + c.encoding);
 	if (isnull)
 		return;
+	/* arrays of records have many */
+	CHECK_FOR_INTERRUPTS();
 	check_stack_depth();
 	if (is_record(type))
 	{
@@ -597,8 +646,14 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 static void
 check_domain(Oid type, Datum value, bool isnull)
 {
-	if (get_typtype(type) == TYPTYPE_DOMAIN)
-		domain_check(value, isnull, type, NULL, CurrentMemoryContext);
+	MemoryContext check;
+
+	if (get_typtype(type) != TYPTYPE_DOMAIN)
+		return;
+	/* domain_check() keeps the conditions there, and a context to evaluate them: some 10 kB */
+	check = scratch_context();
+	domain_check(value, isnull, type, NULL, check);
+	MemoryContextDelete(check);
 }
 
 Datum
@@ -607,6 +662,8 @@ portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains, boo
 	int			form = pq_getmsgbyte(buf);
 	Conversion	c = {.type = type,.encoding = form == VALUE_UTF8 ? PG_UTF8 : form - VALUE_ENCODINGS};
 
+	/* arrays of records have many */
+	CHECK_FOR_INTERRUPTS();
 	*isnull = form == VALUE_NULL;
 	if (*isnull)
 	{

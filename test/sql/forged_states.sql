@@ -161,3 +161,24 @@ DROP TABLE trials, kept, kept_rows, stated, outer_rows, inner_rows;
 DROP DOMAIN positive, never_null, short_text, tenth, digits, good_pair, state_domain, state_text CASCADE;
 DROP TYPE pair, state_pair CASCADE;
 DROP FUNCTION try, forged, forged_row, forged_record, type_hex, hex, counted, is_state;
+
+-- A row in a table whose aggregate has another OID, as after pg_upgrade
+CREATE CAST (gpuagg_row AS bytea) WITHOUT FUNCTION;
+CREATE CAST (bytea AS gpuagg_row) WITHOUT FUNCTION;
+SELECT gpuagg_merge(overlay(gpuagg_pack('gpu_sum(int8)', 7::int8)::bytea PLACING substr(gpuagg_pack('gpu_sum(numeric)', 7::numeric)::bytea, 1, 4)
+	FROM 1 FOR 4)::gpuagg_row);
+DROP CAST (gpuagg_row AS bytea);
+DROP CAST (bytea AS gpuagg_row);
+
+-- Conditions of domains within a value see the session as it is.
+CREATE DOMAIN slashed AS date CHECK (value::text ~ '/');
+CREATE DOMAIN of_latin_client AS int CHECK (pg_client_encoding() = 'LATIN1');
+CREATE TYPE slashed_pair AS (a slashed, b of_latin_client, c interval);
+SET datestyle = 'SQL, DMY';
+SET intervalstyle = 'sql_standard';
+SET client_encoding = 'LATIN1';
+SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', p, 1)), 'gpu_argmax(anyelement, anycompatible)', NULL::slashed_pair)
+FROM (SELECT ROW('31/01/2020', 2, '-1 02:00')::slashed_pair AS p) s;
+RESET client_encoding;
+RESET intervalstyle;
+RESET datestyle;
