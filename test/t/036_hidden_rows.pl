@@ -193,6 +193,30 @@ foreach my $table (qw(one two))
 }
 is($subtransactions{two}, $subtransactions{one}, 'messages for debugging do not count values that fail');
 
+# Where a visible key equals one of a hidden row, and looks different, the GPU gives up; in the other table none does.
+foreach my $hidden ([ 'equal', 'hours => 24 * (n % 5)' ], [ 'unequal', 'years => 1 + n % 5' ])
+{
+	my ($table, $interval) = @$hidden;
+	my ($out, $err);
+
+	$node->safe_psql('postgres', <<KEYS);
+SET gpuagg.engine = 'cuda'; SET gpuagg.require = allow;
+CREATE TABLE $table AS SELECT 'another' AS owner, make_interval($interval) AS t FROM generate_series(1, 40000) n;
+ALTER TABLE $table ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON $table USING (owner = current_user);
+GRANT SELECT ON $table TO mallory;
+VACUUM (FREEZE, ANALYZE) $table;
+SELECT gpuagg_cache_prewarm('$table');
+SELECT owner, t, gpu_count(*) FROM $table GROUP BY 1, 2;
+INSERT INTO $table SELECT 'mallory', make_interval(days => n % 5) FROM generate_series(1, 20000) n;
+SELECT gpuagg_stats_reset();
+KEYS
+	($out, $err) = run_as_mallory("SET gpuagg.engine = 'cuda'; SET client_min_messages = debug1;", "SELECT t, gpu_count(*) FROM $table GROUP BY t ORDER BY t");
+	is($out, join("\n", '00:00:00|4000', '1 day|4000', map { "$_ days|4000" } 2 .. 4), "$table keys: as the visible rows have them");
+	unlike($err, qr/failed/, '... and no message of a failure');
+	is($node->safe_psql('postgres', "SELECT engine FROM gpuagg_stats WHERE event = 'taken'"), 'cuda', '... and gpuagg_stats has the engine that was chosen');
+}
+
 # The views.
 is((run_as_mallory('', "SELECT count(*) FROM gpuagg_cache WHERE relation IN ('one'::regclass, 'two')"))[0], '0', 'gpuagg_cache does not tell of a table with hidden rows');
 isnt((run_as_mallory('', "SELECT count(*) FROM gpuagg_cache WHERE relation = 'dead'::regclass"))[0], '0', '... but of others');
