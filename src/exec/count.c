@@ -33,6 +33,8 @@ add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 	/* which way it went and why, and how many rows it read, may depend on rows that the user does not see */
 	if (state->plan->guarded)
 	{
+		if (state->preferred)
+			key.engine = state->preferred->name;
 		key.strategy = NULL;
 		count.rows = 0;
 	}

@@ -123,14 +123,18 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 
 /* ---- opening and closing ----------------------------------------------- */
 
-/* The engine failed, and another one takes its place: the reason, for EXPLAIN. */
+/*
+ * The engine failed, and another one takes its place: the reason, for EXPLAIN.  Keys of hidden rows may be the cause, so that
+ * a message would tell of them.
+ */
 static void
 note_failure(GpuAggState *state)
 {
 	Engine	   *failed = state->engine;
 
-	ereport(DEBUG1, (errmsg_internal("gpuagg: engine \"%s\" failed: %s", failed->ops->name,
-									 failed->failure)));
+	if (!state->plan->guarded)
+		ereport(DEBUG1, (errmsg_internal("gpuagg: engine \"%s\" failed: %s", failed->ops->name,
+										 failed->failure)));
 	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
 			 failed->ops->name, failed->failure);
 }

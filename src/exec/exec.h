@@ -51,6 +51,7 @@ typedef struct GpuAggState
 	Engine	   *engine;
 	struct Returned *returned;	/* which groups may be returned; NULL: all */
 	struct Tuples *tuples;
+	const EngineOps *preferred;	/* the engine that was chosen, which may have failed since */
 	char		engine_reason[160];
 
 	/* Progress. */

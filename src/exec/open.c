@@ -259,7 +259,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	bool		choose = ops == NULL;
 
 	if (ops == NULL)
-		ops = choose_engine(state, state->agreed);
+		state->preferred = ops = choose_engine(state, state->agreed);
 	else
 		build_spec(state, state->agreed ? state->agreed : &ops->support);
 	env.cxt = AllocSetContextCreate(state->cxt, "gpuagg engine", ALLOCSET_DEFAULT_SIZES);

@@ -5,7 +5,8 @@
  * What harmless functions make of one column can be had on the GPU that way: its condition or value is
  * computed once for each value of the column's dictionary, here, and the GPU looks it up.  The dictionary may have values of
  * rows that the query does not see, or that fail its conditions: so an expression that might tell of them (harmless.c) is
- * refused; one that might fail is evaluated in a subtransaction, and what fails is untold.
+ * refused; one that might fail is evaluated in a subtransaction, and what fails is untold.  Core's own messages may also
+ * depend on a value, as that of a time zone's file which cannot be read: none is sent to the client meanwhile.
  */
 #include "postgres.h"
 
@@ -21,6 +22,7 @@
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -219,6 +221,16 @@ evaluate_guarded(Evaluator *e)
 	return e->at > e->n;
 }
 
+/* Until the level of settings that it returns ends, the client is sent no message but errors. */
+static int
+silence_client(void)
+{
+	int			level = NewGUCNestLevel();
+
+	(void) set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	return level;
+}
+
 void
 expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries, uint32 n, Datum *values,
 					 uint8 *states)
@@ -226,6 +238,7 @@ expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entr
 	EState	   *estate = p->set->parent->state;
 	Evaluator	e = {.entries = entries,.n = n,.cxt = CurrentMemoryContext,.values = values,.states = states};
 	int			failures = 0;
+	int			level = silence_client();
 
 	get_typlenbyval(exprType((Node *) lookup->expr), &e.typlen, &e.typbyval);
 	e.attribute = p->stored[lookup->stored].attno - 1;
@@ -242,6 +255,7 @@ expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entr
 		while (p->refusal == NULL && !evaluate_guarded(&e))
 			if (++failures == MOST_FAILURES)
 				expr_program_refuse(p, "an expression of a text that fails for many values");
+	AtEOXact_GUC(true, level);
 	FreeExprContext(e.econtext, true);
 	ExecDropSingleTupleTableSlot(e.slot);
 }
