@@ -368,18 +368,25 @@ store_retry_column(Store *store, StoreTable *table, StoreColumn *column)
 	if (column->dictionary)
 		dictionary_retire(column->dictionary);
 	store_free_column(store, table, column);
-	column->full = false;
 }
 
-/* Notes that the dictionary is full by the values of the present rows. */
-static void
-note_full(const StoreTable *table, StoreColumn *column, uint64_t stamp)
+void
+store_note_stamp(StoreTable *table, uint64_t stamp)
 {
+	if (table->latest == 0 || (int64_t) (stamp - table->latest) > 0)
+		table->latest = stamp;
+}
+
+/*
+ * Notes that the dictionary is full by the values of the present rows: those of all ranges that queries have named, as those behind
+ * this one are not even sent.
+ */
+static void
+note_full(StoreTable *table, StoreColumn *column, uint64_t stamp)
+{
+	store_note_stamp(table, stamp);
 	column->full = true;
-	column->full_stamp = stamp;
-	for (int r = 0; r < table->nranges; r++)
-		if ((int64_t) (table->ranges[r].stamp - column->full_stamp) > 0)
-			column->full_stamp = table->ranges[r].stamp;
+	column->full_stamp = table->latest;
 }
 
 /* Keeps host memory within its limit: other columns' dictionaries go, or this one with what there is of the column (false). */

@@ -292,6 +292,7 @@ find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const 
 	{
 		const StoreRange *range = next_range(table, runs[r].range, &place);
 
+		store_note_stamp(table, runs[r].stamp);
 		lacking[r] = lacks(range, &runs[r], in, columns);
 		all = all && lacking[r] == 0;
 		if (!all)

@@ -58,7 +58,7 @@ typedef struct StoreColumn
 	bool		disordered;		/* rows were seen whose values are neither ascending nor descending */
 	uint64_t	refused;		/* bytes of the device that it was last refused; 0: none */
 	uint64_t	refused_host;	/* the same, of host memory for its dictionary */
-	bool		full;			/* its dictionary had no room for a range; the table's latest stamp then: */
+	bool		full;			/* its dictionary had no room for a range; the table's `latest` then: */
 	uint64_t	full_stamp;
 	uint32_t	replaced;		/* ranges whose values the dictionary may have though they are gone */
 	int			nsegments;		/* entries of the array */
@@ -96,6 +96,7 @@ struct StoreTable
 	int			ranges_room;
 	StoreRange *ranges;			/* by number */
 	uint64_t	version;		/* counts changes of ranges and of what columns they have */
+	uint64_t	latest;			/* stamp that a query has named, whether the range is there or not; 0: none */
 	int			nlists;
 	int			lists_room;
 	StoreList  *lists;			/* by first range */
@@ -163,6 +164,8 @@ extern int	store_find_column(const StoreTable *table, const WireColumnKey *key);
 /* Made in place of the one used longest ago if there are too many; -1: all others are held or of this use, or there is no memory. */
 extern int	store_make_column(Store *store, StoreTable *table, const WireColumnKey *key, uint64_t use);
 extern void store_note_use(StoreTable *table, StoreColumn *column, uint64_t use);
+/* Notes a stamp that a query has named. */
+extern void store_note_stamp(StoreTable *table, uint64_t stamp);
 /* Frees what nobody holds of columns whose dictionaries were retired. */
 extern void store_drop_retired(Store *store);
 /* Is what there is of the column by a dictionary that was retired?  Somebody holds it then. */

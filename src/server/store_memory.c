@@ -133,7 +133,7 @@ store_free_retired(Store *store, StoreColumn *column)
 	}
 }
 
-/* Forgets arrays that are freed, and the dictionary. */
+/* Forgets arrays that are freed, and the dictionary: another one may have room. */
 static void
 forget_arrays(StoreColumn *column)
 {
@@ -142,6 +142,7 @@ forget_arrays(StoreColumn *column)
 	column->nsegments = 0;
 	dictionary_give(column->dictionary);
 	column->dictionary = NULL;
+	column->full = false;
 	column->replaced = 0;
 }
 

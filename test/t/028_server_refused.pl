@@ -19,9 +19,10 @@ CONF
 # more texts than a dictionary may have, in several ranges
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE texts AS SELECT i AS v, 'text ' || i AS t, repeat('x', 60) AS pad FROM generate_series(1, 80000) i;
+CREATE TABLE more AS SELECT i AS v, 'text ' || i AS t, repeat('x', 60) AS pad FROM generate_series(1, 300000) i;
 CREATE TABLE wide AS SELECT i AS a, i AS b, i AS c, i AS d, repeat('x', 100) AS pad FROM generate_series(1, 400000) i;
 VACUUM FREEZE ANALYZE;
-SELECT gpuagg_cache_prewarm('texts'), gpuagg_cache_prewarm('wide');
+SELECT gpuagg_cache_prewarm('texts'), gpuagg_cache_prewarm('more'), gpuagg_cache_prewarm('wide');
 SQL
 ok($node->wait_until_ready, 'the server starts');
 
@@ -32,7 +33,7 @@ sub uploaded
 	return $kb // 0;
 }
 
-for my $query ("SELECT gpu_count(*), gpu_sum(v) FROM texts WHERE t < 'text 5'", 'SELECT gpu_sum(a), gpu_sum(b), gpu_sum(c), gpu_sum(d) FROM wide')
+for my $query ("SELECT gpu_count(*), gpu_sum(v) FROM texts WHERE t < 'text 5'", "SELECT gpu_count(*) FROM more WHERE t < 'text 5'", 'SELECT gpu_sum(a), gpu_sum(b), gpu_sum(c), gpu_sum(d) FROM wide')
 {
 	my $right = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query");
 

@@ -231,6 +231,46 @@ too_many_texts(void)
 	forget_all();
 }
 
+/* A query names all ranges, and sends none behind the first that was refused: the next query does not try again. */
+static void
+not_all_sent(void)
+{
+	WireRun		runs[2 * BLOCKS];
+
+	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
+		runs[r] = (WireRun) {++stamps, r, 0, TEXTS, 0};
+	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()), "there from the start");
+	for (uint32_t r = 0; r <= BLOCKS; r++)
+		store(0, 1, 1, true, r, runs[r].stamp, TEXTS, r * TEXTS, store_use());
+	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true), "not refused");
+	CHECK(is_there(0, 1, 1, true, runs, BLOCKS, store_use()), "what was kept is gone");
+	/* what is freed is not refused */
+	CHECK(store_yield(0, 1) && !is_refused(0, 1, 1, true), "refused where there is nothing");
+	forget_all();
+}
+
+/* A dictionary that is full on two devices, and is replaced for one of them. */
+static void
+full_on_two(void)
+{
+	WireRun		runs[2][2 * BLOCKS];
+
+	for (int d = 0; d < DEVICES; d++)
+	{
+		for (uint32_t r = 0; r < 2 * BLOCKS; r++)
+		{
+			runs[d][r] = (WireRun) {++stamps, r, 0, TEXTS, 0};
+			store(d, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
+		}
+		CHECK(is_refused(d, 1, 1, true), "device %d has room", d);
+	}
+	for (int r = 0; r < BLOCKS; r++)
+		runs[0][r].stamp = ++stamps;
+	CHECK(!is_there(0, 1, 1, true, runs[0], 2 * BLOCKS, store_use()) && !is_refused(0, 1, 1, true), "not tried again");
+	CHECK(!is_there(1, 1, 1, true, runs[1], 2 * BLOCKS, store_use()) && !is_refused(1, 1, 1, true), "not tried again on the other device");
+	forget_all();
+}
+
 /* A column that a query holds keeps its dictionary; then it is stored anew. */
 static void
 held(void)
@@ -332,6 +372,8 @@ main(void)
 	RUN("more columns of one query than entries", columns_of_a_query);
 	RUN("texts that change", churn);
 	RUN("more texts than a dictionary holds", too_many_texts);
+	RUN("ranges that are not sent to a full dictionary", not_all_sent);
+	RUN("a dictionary that is full on two devices", full_on_two);
 	RUN("a dictionary that is replaced while a query reads", held);
 	RUN("host memory of dictionaries", host_memory);
 	RUN("memory that cannot be had", impossible);
