@@ -148,7 +148,8 @@ like(seen("SELECT k, gpu_count(*) FROM one WHERE $spelt IS NOT NULL GROUP BY k")
 like(seen("SELECT s, gpu_count(*) FROM one GROUP BY s"),
 	qr/Resident Rows: none: keys whose equality might tell of values that the query does not see/, 'keys of a type that is not plain');
 
-# Twins: the same visible rows, other hidden ones.  Buffers, which EXPLAIN ANALYZE shows by default since 18, are those of the tables, of different sizes.
+# Twins: the same visible rows, other hidden ones.  Their tables have different numbers of pages, so buffers, which EXPLAIN ANALYZE
+# shows by default since 18, are left out.
 sub explained
 {
 	my ($settings, $query, $table, $form) = @_;
