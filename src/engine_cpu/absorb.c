@@ -85,6 +85,7 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 /*
  * How many groups are there if d of n rows were distinct?  Solves
  * d = g (1 - exp(-n / g)), assuming that all groups are equally frequent.
+ * Some ten steps are enough for an estimate.  Each rescan takes them, perhaps for few rows.
  */
 static double
 extrapolate_groups(double d, double n)
@@ -94,7 +95,7 @@ extrapolate_groups(double d, double n)
 
 	if (d >= n)
 		return hi;
-	for (int i = 0; i < 60; i++)
+	while (hi > lo * 1.001)
 	{
 		double		g = sqrt(lo * hi);
 

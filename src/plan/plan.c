@@ -647,6 +647,41 @@ add_resident_path(GroupQuery *query)
 		add_path(query->grouped_rel, (Path *) cpath);
 }
 
+/* Is the best path so far one of core's that starts workers? */
+static bool
+core_is_parallel(const RelOptInfo *rel)
+{
+	Path	   *best = NULL;
+	ListCell   *lc;
+
+	foreach(lc, rel->pathlist)
+		if (best == NULL || ((Path *) lfirst(lc))->total_cost < best->total_cost)
+			best = lfirst(lc);
+	while (best)
+		switch (nodeTag(best))
+		{
+			case T_AggPath:
+				best = ((AggPath *) best)->subpath;
+				break;
+			case T_GroupPath:
+				best = ((GroupPath *) best)->subpath;
+				break;
+			case T_SortPath:
+			case T_IncrementalSortPath:
+				best = ((SortPath *) best)->subpath;
+				break;
+			case T_UpperUniquePath:
+				best = ((UpperUniquePath *) best)->subpath;
+				break;
+			case T_ProjectionPath:
+				best = ((ProjectionPath *) best)->subpath;
+				break;
+			default:
+				return IsA(best, GatherPath) || IsA(best, GatherMergePath);
+		}
+	return false;
+}
+
 static void
 add_parallel_paths(GroupQuery *query)
 {
@@ -656,8 +691,8 @@ add_parallel_paths(GroupQuery *query)
 
 	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
 		return;
-	/* each rescan would start workers and read all rows, where one process keeps its groups */
-	if (plan_outer_params(query->root) != NIL)
+	/* each rescan would start workers and read all rows, where one process keeps its groups; but so would core's */
+	if (plan_outer_params(query->root) != NIL && !core_is_parallel(query->grouped_rel))
 		return;
 	if (!supported_parallel(query->aggs, &why))
 	{

@@ -73,6 +73,10 @@ SET parallel_tuple_cost = 0;
 SELECT n, shape(query) AS parallel FROM queries WHERE n IN (1, 4, 10) ORDER BY n;
 -- values that are nearly unique have no parallel plan
 SELECT shape('SELECT flag, percentile_disc(0.9) WITHIN GROUP (ORDER BY price) FROM shapes GROUP BY flag') !~ 'Parallel GpuAgg' AS serial;
+-- beside an outer query's column, where core's plan is parallel: there a rescan starts workers anyway
+SET gpuagg.cache = off;
+SELECT shape('SELECT d.k, (SELECT count(*) FROM shapes f WHERE f.k = d.k AND f.id IN (SELECT max(id) FROM shapes WHERE h % 3 = 1 GROUP BY k)) FROM dim d') ~
+    'Gather > Parallel GpuAgg' AS as_core;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 SET max_parallel_workers_per_gather = 0;
