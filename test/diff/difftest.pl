@@ -401,6 +401,12 @@ sub run_hidden
 	my ($result, $told) = run_told('scan', \%asked, $scan);
 	my @more = grep { !$allowed->{$_} } sort keys %$told;
 
+	# core's plan may stop early, at the first row for min() of a constant: all that its conditions let through may be told
+	if (@more)
+	{
+		my (undef, $all) = run_told('core', { %asked, sql => "SELECT agg:count(*) FROM $inner" }, $scan);
+		@more = grep { !$all->{$_} } @more;
+	}
 	return if $expected->{state} ne '00000' || $result->{state} eq '0A000';
 	$count{hidden}++;
 	$count{told} += keys %$told;
