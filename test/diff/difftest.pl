@@ -64,7 +64,7 @@ STDOUT->autoflush(1);
 my @history;
 
 my $session = Session->new(log => "$option{scripts}/diff-psql-$option{seed}" . ($option{pages} ? '-pages' : '') . '.log');
-my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant changes hidden forbidden told mismatches);
+my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant changes hidden forbidden told resident mismatches);
 my @builtin = (
 	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
@@ -294,14 +294,15 @@ sub unlimited_difference
 sub write_script
 {
 	my ($file, $tables, $query, $scan, @variants) = @_;
+	my @options = ($ENV{PGOPTIONS} // '') =~ /-c\s*([\w.]+=\S+)/g;
 
 	open(my $out, '>:utf8', $file) or die "$file: $!";
 	print $out map { "CREATE EXTENSION IF NOT EXISTS $_;\n" } "gpuagg", $Types::types{citext} ? "citext" : ();
 	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach Tables::fixtures(), @{ $tables->{statements} }, Hidden::statements(), @history, @{ $query->{setup} // [] };
 	foreach my $variant (@variants)
 	{
-		print $out "\n\\echo $variant\nRESET ROLE;\nRESET ALL;\n", map({ "SET $_;\n" } @{ variant_settings($variant, $query, $scan) }),
-		  map { "$_->[1];\n" } variant_script($variant, $query, $scan);
+		print $out "\n\\echo $variant\nRESET ROLE;\nRESET ALL;\n", map({ "SET $_;\n" } @options, @{ variant_settings($variant, $query, $scan) }),
+		  map { "$_->[1];\n" } (variant_script($variant, $query, $scan)) x ($query->{last} ? 3 : 1);
 	}
 	close($out);
 	return;
@@ -378,7 +379,7 @@ sub run_told
 	$session->messages;
 	$result = $session->run(version_text($query->{sql}, $variant));
 	die "LOST\n" if $result->{state} eq 'LOST';
-	$told{$_} = 1 foreach $session->messages =~ /NOTICE:\s+(.*)/g;
+	$told{$_} = 1 foreach $session->messages =~ /(?:NOTICE|INFO):\s+(.*)/g;
 	must('RESET ROLE');
 	return ($result, \%told);
 }
@@ -403,11 +404,21 @@ sub run_hidden
 		$count{forbidden}++ if $result->{state} eq '42501';
 		$count{told} += keys %$told;
 		next if !$what;
-		report_difference("as a role with hidden rows, asked $time times: $what", $variant, $set, $number, $tables, $query, $scan);
+		report_difference("as a role with hidden rows, at question $time: $what", $variant, $set, $number, $tables, $query, $scan);
 		last;
 	}
 	must($_) foreach @{ $query->{teardown} // [] };
 	return;
+}
+
+# Whether such queries can reach rows in the GPU's memory: the second of two does.
+sub reaches_gpu
+{
+	my $plan;
+
+	must(join(' \\; ', 'RESET ALL', map { "SET $_" } @{ Hidden::scan_settings() }));
+	$plan = must("EXPLAIN (ANALYZE, COSTS OFF) $Hidden::reading") foreach 1 .. 2;
+	return scalar grep { $_->[0] =~ /Resident Rows: \d/ } @{ $plan->{rows} };
 }
 
 # One table, all rows, nothing that has to be made before.
@@ -530,6 +541,7 @@ foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 		change_tables($set, $number, $tables);
 		run_query($set, $number, $tables) if !defined $option{query} || $number == $option{query};
 	}
+	surely(sub { $count{resident} += reaches_gpu() }) if $option{gpu} && !defined $option{query};
 }
 print "# $count{core} queries ($count{errors} raise errors): $count{scan} by the custom scan, $count{plain} plain,",
   " $count{builtin} with replace_builtin; $count{refused} times refused;",
@@ -544,6 +556,11 @@ if (!defined $option{query})
 	Tally::expect($option{pages}) if !defined $option{avoid};
 	@low = Tally::report();
 	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries, and few raise errors\n";
+	if ($option{gpu})
+	{
+		print $count{resident} ? 'ok ' : 'not ok ', "queries with hidden rows reach the GPU's memory\n";
+		$count{mismatches} += !$count{resident};
+	}
 	print @low ? 'not ok ' : 'ok ', 'queries are what they should be' . (@low ? ': too few of ' . join(', ', @low) : '') . "\n";
 	$count{mismatches} += !$enough + @low;
 }
