@@ -42,13 +42,13 @@ sub statements
 # What reads the columns of h that have dictionaries.
 our $reading = 'SELECT word, gpu_count(name), gpu_count(s) FROM h GROUP BY word';
 
-# Deletes all rows of a word and a range, mostly none, after they were cached.
+# Deletes all rows of a word and a range, mostly none, after they were cached, and then copied to the GPU's memory.
 sub changes
 {
 	return () if !chance(0.1);
 	return (
 		'SET gpuagg.cache = eager',
-		$reading,
+		$reading, $reading,
 		'DELETE FROM h WHERE id % 99 = ' . int_between(0, 98),
 		chance(0.5) ? 'VACUUM h' : ());
 }

@@ -298,6 +298,7 @@ sub write_script
 
 	open(my $out, '>:utf8', $file) or die "$file: $!";
 	print $out map { "CREATE EXTENSION IF NOT EXISTS $_;\n" } "gpuagg", $Types::types{citext} ? "citext" : ();
+	print $out map { "SET $_;\n" } @options;
 	print $out "$_", (/\\\.\n\z/ ? '' : ';'), "\n" foreach Tables::fixtures(), @{ $tables->{statements} }, Hidden::statements(), @history, @{ $query->{setup} // [] };
 	foreach my $variant (@variants)
 	{
