@@ -94,11 +94,11 @@ databases() {
 	local j status=0
 
 	for ((j = seed; j < seed + jobs; j++)); do
-		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j" -c "CREATE DATABASE gpuagg_diff_$j" || return 1
+		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j" -c "DROP ROLE IF EXISTS gpuagg_diff_reader_$j" -c "CREATE DATABASE gpuagg_diff_$j" || return 1
 	done
 	"$@" || status=1
 	for ((j = seed; j < seed + jobs; j++)); do
-		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j"
+		sql -c "DROP DATABASE IF EXISTS gpuagg_diff_$j" -c "DROP ROLE IF EXISTS gpuagg_diff_reader_$j"
 	done
 	return $status
 }
