@@ -483,8 +483,8 @@ sub run_query
 		}
 		report_difference($what, $variant, $set, $number, $tables, $query, $scan) if $what;
 	}
-	run_hidden($set, $number, $tables, Hidden::over_t($query, @{ $tables->{t}{columns} }), $scan) if $reference->{state} eq '00000' && may_hide($query) && Types::chance(0.5);
-	run_hidden($set, $number, $tables, Hidden::over_h(), Hidden::scan_settings()) if Types::chance(0.4);
+	run_hidden($set, $number, $tables, Hidden::over_t($query, @{ $tables->{t}{columns} }), $scan) if $reference->{state} eq '00000' && may_hide($query) && Types::chance(0.3);
+	run_hidden($set, $number, $tables, Hidden::over_h(), Hidden::scan_settings()) if Types::chance(0.2);
 	surely(sub { must($_) foreach @{ $query->{teardown} } });
 	return;
 }
