@@ -13,7 +13,7 @@ my %argument = (
 	money => 'i::int::money', interval => 'iv', boolean => 'b', text => 's', character => 's::bpchar', date => 'ts::date',
 	'time without time zone' => 'ts::time', 'time with time zone' => 'ts::time::timetz', 'timestamp without time zone' => 'ts',
 	'timestamp with time zone' => 'ts::timestamptz', inet => "'10.0.0.0'::inet + i", oid => 'i::oid', xid8 => 'i::text::xid8',
-	pg_lsn => "'0/0'::pg_lsn + i", tid => "format('(%s,1)', i)::tid", anyenum => "(ARRAY['a', 'b'])[1 + i % 2]::letter",
+	bytea => "convert_to(s, 'UTF8')", pg_lsn => "'0/0'::pg_lsn + i", tid => "format('(%s,1)', i)::tid", anyenum => "(ARRAY['a', 'b'])[1 + i % 2]::letter",
 	anyarray => 'ARRAY[i, small]', anyelement => 'n', anycompatible => 'i', '"any"' => 's', 'bigint[]' => 'ARRAY[i, 1]::bigint[]',
 	'numeric[]' => 'ARRAY[i, 1]::numeric[]', 'double precision[]' => 'ARRAY[0.25, 0.5]::float8[]');
 
