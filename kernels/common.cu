@@ -27,8 +27,8 @@ GpuaggCudaStatus
 gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
 {
 	last_code = err;
-	snprintf(last_error, sizeof(last_error), "%s (%s) in %s at %s:%d",
-			 cudaGetErrorString(err), cudaGetErrorName(err), call, file, line);
+	snprintf(last_error, sizeof(last_error), "%s (%s) in %s at %s:%d", cudaGetErrorString(err),
+			 cudaGetErrorName(err), call, file, line);
 	/* the next launch's check is not to find this one's error */
 	cudaGetLastError();
 	return GPUAGG_CUDA_ERROR;
@@ -40,8 +40,8 @@ pair_kernel()
 }
 
 /*
- * What the code that runs was compiled for: __CUDA_ARCH__ is its PTX version, whether the device took
- * machine code made of that or makes its own.  Then pairs of blocks, where there are clusters.
+ * What the code that runs was compiled for: __CUDA_ARCH__ is its PTX version, whether the device
+ * took machine code made of that or makes its own.  Then pairs of blocks, where there are clusters.
  */
 static GpuaggCudaStatus
 read_code(DeviceFacts *f)
@@ -55,7 +55,8 @@ read_code(DeviceFacts *f)
 	f->pairs = 0;
 	if (!f->built_for_90)
 		return GPUAGG_CUDA_OK;
-	CUDA_TRY(cudaFuncSetAttribute(pair_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int) f->smem_per_block));
+	CUDA_TRY(cudaFuncSetAttribute(pair_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+								  (int) f->smem_per_block));
 	config.gridDim = dim3(2);
 	config.blockDim = dim3(1024);
 	config.dynamicSmemBytes = f->smem_per_block;
@@ -71,17 +72,15 @@ read_code(DeviceFacts *f)
 static GpuaggCudaStatus
 read_facts(int device, DeviceFacts *f)
 {
-	int			l2,
-				smem_sm,
-				smem_block;
+	int l2, smem_sm, smem_block;
 
 	CUDA_TRY(cudaDeviceGetAttribute(&f->sms, cudaDevAttrMultiProcessorCount, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&f->major, cudaDevAttrComputeCapabilityMajor, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&smem_sm, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device));
 	CUDA_TRY(cudaDeviceGetAttribute(&smem_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-	CUDA_TRY(cudaDeviceGetAttribute(&f->threads_per_sm,
-									cudaDevAttrMaxThreadsPerMultiProcessor, device));
+	CUDA_TRY(
+		cudaDeviceGetAttribute(&f->threads_per_sm, cudaDevAttrMaxThreadsPerMultiProcessor, device));
 	f->l2_bytes = l2;
 	f->smem_per_sm = smem_sm;
 	f->smem_per_block = smem_block;
@@ -94,7 +93,7 @@ gpuagg_device_facts(const DeviceFacts **facts)
 	static std::mutex lock;
 	static DeviceFacts known[GPUAGG_MAX_DEVICES];
 	static bool have[GPUAGG_MAX_DEVICES];
-	int			device;
+	int device;
 
 	CUDA_TRY(cudaGetDevice(&device));
 	if (device >= GPUAGG_MAX_DEVICES)

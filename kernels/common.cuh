@@ -19,7 +19,8 @@
 
 /* Returns GPUAGG_CUDA_ERROR from the calling function if the call failed. */
 #define CUDA_TRY(call) \
-	do { \
+	do \
+	{ \
 		cudaError_t cuda_try_err = (call); \
 		if (cuda_try_err != cudaSuccess) \
 			return gpuagg_cuda_fail(cuda_try_err, #call, __FILE__, __LINE__); \
@@ -27,14 +28,16 @@
 
 /* The same for a kernel launch just made. */
 #define CUDA_TRY_LAUNCH(name) \
-	do { \
+	do \
+	{ \
 		cudaError_t cuda_try_err = cudaGetLastError(); \
 		if (cuda_try_err != cudaSuccess) \
 			return gpuagg_cuda_fail(cuda_try_err, "launch of " name, __FILE__, __LINE__); \
 	} while (0)
 
 #define STATUS_TRY(call) \
-	do { \
+	do \
+	{ \
 		GpuaggCudaStatus status_try = (call); \
 		if (status_try != GPUAGG_CUDA_OK) \
 			return status_try; \
@@ -49,14 +52,15 @@ GpuaggCudaStatus gpuagg_cuda_fail(cudaError_t err, const char *call, const char 
 /* What the choice of a launch depends on, read once per device. */
 struct DeviceFacts
 {
-	int			sms;
-	int			major;			/* of the compute capability */
-	size_t		l2_bytes;
-	size_t		smem_per_sm;
-	size_t		smem_per_block;	/* with the opt-in above 48 KB */
-	int			threads_per_sm;
-	bool		built_for_90;	/* and so is the code that runs: it waits for predecessors, and has 128-bit atomics */
-	int			pairs;			/* clusters of two blocks, each with a multiprocessor of its own, that run at once */
+	int sms;
+	int major; /* of the compute capability */
+	size_t l2_bytes;
+	size_t smem_per_sm;
+	size_t smem_per_block; /* with the opt-in above 48 KB */
+	int threads_per_sm;
+	bool built_for_90; /* and so is the code that runs: it waits for predecessors, and has 128-bit
+						  atomics */
+	int pairs; /* clusters of two blocks, each with a multiprocessor of its own, that run at once */
 };
 
 /* Facts of the current device. */
@@ -86,7 +90,7 @@ static __device__ __forceinline__ T
 shuffle_words(T value, const Take &take)
 {
 	static_assert(sizeof(T) % 4 == 0, "states are whole words");
-	uint32_t	words[sizeof(T) / 4];
+	uint32_t words[sizeof(T) / 4];
 
 	memcpy(words, &value, sizeof(T));
 #pragma unroll
@@ -121,8 +125,9 @@ load_integer(const void *values, GpuaggValueType type, size_t row)
  */
 template <class... Params, class... Args>
 static inline cudaError_t
-launch_clusters(void (*kernel) (Params...), int cluster, int blocks, int threads, size_t shared_bytes,
-				const DeviceFacts &facts, cudaStream_t stream, const Args &... args)
+launch_clusters(void (*kernel)(Params...), int cluster, int blocks, int threads,
+				size_t shared_bytes, const DeviceFacts &facts, cudaStream_t stream,
+				const Args &...args)
 {
 	cudaLaunchConfig_t config = {};
 	cudaLaunchAttribute attribute[2] = {};
@@ -143,8 +148,8 @@ launch_clusters(void (*kernel) (Params...), int cluster, int blocks, int threads
 
 template <class... Params, class... Args>
 static inline cudaError_t
-launch_early(void (*kernel) (Params...), int blocks, int threads, size_t shared_bytes, const DeviceFacts &facts,
-			 cudaStream_t stream, const Args &... args)
+launch_early(void (*kernel)(Params...), int blocks, int threads, size_t shared_bytes,
+			 const DeviceFacts &facts, cudaStream_t stream, const Args &...args)
 {
 	return launch_clusters(kernel, 1, blocks, threads, shared_bytes, facts, stream, args...);
 }
@@ -152,8 +157,8 @@ launch_early(void (*kernel) (Params...), int blocks, int threads, size_t shared_
 /* Launches blocks that wait for each other, so that all of them run at once or none does. */
 template <class... Params, class... Args>
 static inline cudaError_t
-launch_together(void (*kernel) (Params...), int blocks, int threads, size_t shared_bytes, cudaStream_t stream,
-				const Args &... args)
+launch_together(void (*kernel)(Params...), int blocks, int threads, size_t shared_bytes,
+				cudaStream_t stream, const Args &...args)
 {
 	cudaLaunchConfig_t config = {};
 	cudaLaunchAttribute attribute = {};
@@ -176,16 +181,18 @@ launch_together(void (*kernel) (Params...), int blocks, int threads, size_t shar
  */
 struct Workspace
 {
-	char	   *base;
-	size_t		used;
+	char *base;
+	size_t used;
 
-	explicit Workspace(void *memory) : base(static_cast<char *>(memory)), used(0) {}
+	explicit Workspace(void *memory) : base(static_cast<char *>(memory)), used(0)
+	{
+	}
 
 	template <typename T>
 	T *
 	take(size_t count)
 	{
-		size_t		at = (used + 255) & ~(size_t) 255;
+		size_t at = (used + 255) & ~(size_t) 255;
 
 		used = at + count * sizeof(T);
 		return base ? reinterpret_cast<T *>(base + at) : nullptr;
@@ -197,7 +204,8 @@ struct Workspace
  * size question, or refuses a workspace that is too small.
  */
 #define WORKSPACE_TRY(ws, workspace, workspace_bytes) \
-	do { \
+	do \
+	{ \
 		if ((workspace) == nullptr) \
 		{ \
 			*(workspace_bytes) = (ws).used > 0 ? (ws).used : 1; \
@@ -210,8 +218,8 @@ struct Workspace
 /*
  * Each operator of the list as a type, for templates:
  *	 Input, State, id, commutative
- *	 reduces_rows: histograms and runs have it; registers of sketches are raised by a kernel of the server's own
- *	 identity(), lift(x), combine(a, b), step(a, x) and error(a, b, r)
+ *	 reduces_rows: histograms and runs have it; registers of sketches are raised by a kernel of the
+ * server's own identity(), lift(x), combine(a, b), step(a, x) and error(a, b, r)
  */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 	struct Op_##name \
@@ -221,13 +229,33 @@ struct Workspace
 		static constexpr MonoidId id = MONOID_##NAME; \
 		static constexpr bool commutative = (comm) != 0; \
 		static constexpr bool reduces_rows = (comm) && MONOID_##NAME != MONOID_HLL_MAX; \
-		static __host__ __device__ __forceinline__ State identity() { return name##_identity(); } \
-		static __host__ __device__ __forceinline__ State lift(Input x) { return name##_lift(x); } \
-		static __host__ __device__ __forceinline__ State combine(State a, State b) { return name##_combine(a, b); } \
-		static __host__ __device__ __forceinline__ State step(State a, Input x) { return name##_step(a, x); } \
-		static __host__ __device__ __forceinline__ int error(State a, State b, State r) { return name##_error(a, b, r); } \
+		static __host__ __device__ __forceinline__ State \
+		identity() \
+		{ \
+			return name##_identity(); \
+		} \
+		static __host__ __device__ __forceinline__ State \
+		lift(Input x) \
+		{ \
+			return name##_lift(x); \
+		} \
+		static __host__ __device__ __forceinline__ State \
+		combine(State a, State b) \
+		{ \
+			return name##_combine(a, b); \
+		} \
+		static __host__ __device__ __forceinline__ State \
+		step(State a, Input x) \
+		{ \
+			return name##_step(a, x); \
+		} \
+		static __host__ __device__ __forceinline__ int \
+		error(State a, State b, State r) \
+		{ \
+			return name##_error(a, b, r); \
+		} \
 	};
 #include "operators/monoid_list.h"
 #undef MONOID
 
-#endif							/* GPUAGG_COMMON_CUH */
+#endif /* GPUAGG_COMMON_CUH */

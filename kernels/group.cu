@@ -29,7 +29,7 @@
  */
 struct Cache
 {
-	u32			buckets;
+	u32 buckets;
 
 	__device__ __forceinline__ u64 *
 	keys() const
@@ -38,9 +38,21 @@ struct Cache
 
 		return (u64 *) part_memory;
 	}
-	__device__ __forceinline__ uint16_t *bins() const { return (uint16_t *) (keys() + 2 * buckets); }
-	__device__ __forceinline__ u32 first(u64 hash) const { return __umulhi((u32) hash, buckets); }
-	__device__ __forceinline__ u32 next(u32 b) const { return b + 1 < buckets ? b + 1 : 0; }
+	__device__ __forceinline__ uint16_t *
+	bins() const
+	{
+		return (uint16_t *) (keys() + 2 * buckets);
+	}
+	__device__ __forceinline__ u32
+	first(u64 hash) const
+	{
+		return __umulhi((u32) hash, buckets);
+	}
+	__device__ __forceinline__ u32
+	next(u32 b) const
+	{
+		return b + 1 < buckets ? b + 1 : 0;
+	}
 	__device__ __forceinline__ void
 	clear() const
 	{
@@ -48,7 +60,9 @@ struct Cache
 			((u32 *) bins())[i] = ENTRY_EMPTY << 16 | ENTRY_EMPTY;
 		__syncthreads();
 	}
-	/* Both entries of bucket b, if `on`; bins first: one that is there was written after its key. */
+	/*
+	 * Both entries of bucket b, if `on`; bins first: one that is there was written after its key.
+	 */
 	__device__ __forceinline__ void
 	read(u32 b, bool on, u32 &both, u64 (&k)[2]) const
 	{
@@ -57,18 +71,18 @@ struct Cache
 					 "@p ld.volatile.shared.v2.u64 {%1, %2}, [%4]; }"
 					 : "+r"(both), "+l"(k[0]), "+l"(k[1])
 					 : "r"((u32) __cvta_generic_to_shared(bins() + 2 * b)),
-					 "r"((u32) __cvta_generic_to_shared(keys() + 2 * b)), "r"((u32) on));
+					   "r"((u32) __cvta_generic_to_shared(keys() + 2 * b)), "r"((u32) on));
 	}
 	/* If there is room, and no other thread is writing there. */
 	__device__ __noinline__ void
 	add(const GpuaggHashKey &hash, u64 key, int32_t bin) const
 	{
-		u32			b = first(gpuagg_hash64(&hash, key));
+		u32 b = first(gpuagg_hash64(&hash, key));
 
 		for (int i = 0; i < 2 * CACHE_STEPS; i++)
 		{
-			uint16_t   *e = bins() + 2 * b + i % 2;
-			u32			seen = *(volatile uint16_t *) e;
+			uint16_t *e = bins() + 2 * b + i % 2;
+			u32 seen = *(volatile uint16_t *) e;
 
 			if (seen == ENTRY_EMPTY)
 				seen = atomicCAS(e, (uint16_t) ENTRY_EMPTY, (uint16_t) ENTRY_CLAIMED);
@@ -93,23 +107,25 @@ struct Cache
 /* A thread's rows of a tile, one bit an item each. */
 struct TileRows
 {
-	u32			rows;			/* that take part */
-	u32			open;			/* without a bin yet */
-	u32			claims;			/* that claimed the slot where they stand */
-	u32			deferred;		/* that met another's claim there */
+	u32 rows;     /* that take part */
+	u32 open;     /* without a bin yet */
+	u32 claims;   /* that claimed the slot where they stand */
+	u32 deferred; /* that met another's claim there */
 };
 
-template <int BYTES, int WORDS> static __device__ __forceinline__ void
+template <int BYTES, int WORDS>
+static __device__ __forceinline__ void
 load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t)
 {
 	t.rows = t.claims = t.deferred = 0;
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		u64			r = base + j * blockDim.x + threadIdx.x;
+		u64 r = base + j * blockDim.x + threadIdx.x;
 
 		key[j] = Key<WORDS>();
-		if (r < args.nrows && !(args.retry && args.bins[r] != -1) && !(args.filter && !args.filter[r]))
+		if (r < args.nrows && !(args.retry && args.bins[r] != -1) &&
+			!(args.filter && !args.filter[r]))
 		{
 			t.rows |= 1u << j;
 			key[j] = load_key<BYTES>(args.input, (u32) r);
@@ -119,13 +135,14 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t
 }
 
 /* Keys of a tile of which all rows take part; they are read once. */
-template <int BYTES, int WORDS> static __device__ __forceinline__ void
+template <int BYTES, int WORDS>
+static __device__ __forceinline__ void
 load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
 {
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		u64			r = base + j * blockDim.x + threadIdx.x;
+		u64 r = base + j * blockDim.x + threadIdx.x;
 
 		if constexpr (BYTES == 4)
 			key[j].w[0] = __ldcs((const u32 *) args.input + r);
@@ -136,18 +153,18 @@ load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
 }
 
 static __device__ __forceinline__ void
-find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[ITEMS], int32_t (&bin)[ITEMS],
-			TileRows &t)
+find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[ITEMS],
+			int32_t (&bin)[ITEMS], TileRows &t)
 {
-	u32			bucket[ITEMS];
+	u32 bucket[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		bucket[j] = cache.first(hash_key(hash, key[j]));
 	for (int step = 0; step < CACHE_STEPS && __any_sync(~0u, t.open); step++)
 	{
-		u32			both[ITEMS];
-		u64			k[ITEMS][2];
+		u32 both[ITEMS];
+		u64 k[ITEMS][2];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -159,7 +176,7 @@ find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[I
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			b = k[j][0] == key[j].w[0] ? both[j] & 0xffff : ENTRY_EMPTY;
+			u32 b = k[j][0] == key[j].w[0] ? both[j] & 0xffff : ENTRY_EMPTY;
 
 			if (b >= ENTRY_CLAIMED && k[j][1] == key[j].w[0])
 				b = both[j] >> 16;
@@ -174,20 +191,22 @@ find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[I
 }
 
 /* Claims for rows that met an empty slot.  A table that was seen full takes none. */
-template <int WORDS> static __device__ __forceinline__ void
+template <int WORDS>
+static __device__ __forceinline__ void
 claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
-	u32			seen[ITEMS];
-	u64			groups;
+	u32 seen[ITEMS];
+	u64 groups;
 
 	/* from the cache: whether there is room is for reserve_bins to say */
 	asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(groups) : "l"(&args.counters->groups));
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		if (t.open >> j & 1)
-			seen[j] = groups < args.capacity ? atomicCAS(&slots[at[j]].state, SLOT_EMPTY, SLOT_CLAIMED)
-				: SLOT_CLAIMED;
+			seen[j] = groups < args.capacity ?
+				atomicCAS(&slots[at[j]].state, SLOT_EMPTY, SLOT_CLAIMED) :
+				SLOT_CLAIMED;
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		if (t.open >> j & 1)
@@ -200,12 +219,13 @@ claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
 }
 
 /* Bins for the warp's claims. */
-template <int BYTES, int WORDS> static __device__ __forceinline__ void
+template <int BYTES, int WORDS>
+static __device__ __forceinline__ void
 fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u32 (&at)[ITEMS],
 			int32_t (&bin)[ITEMS], u32 claims)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
-	u64			id = reserve_bins(args.counters, __popc(claims));
+	u64 id = reserve_bins(args.counters, __popc(claims));
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -224,11 +244,13 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u32 (&a
 }
 
 /* The rows that the cache does not know.  Returns the warp's claims. */
-template <int BYTES, int WORDS> static __device__ __forceinline__ u32
-look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32_t (&bin)[ITEMS], TileRows &t)
+template <int BYTES, int WORDS>
+static __device__ __forceinline__ u32
+look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32_t (&bin)[ITEMS],
+		TileRows &t)
 {
-	u32			at[ITEMS];
-	u32			claims;
+	u32 at[ITEMS];
+	u32 claims;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -256,12 +278,12 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 static __device__ __forceinline__ u32
 store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[ITEMS], const TileRows &t)
 {
-	u32			pending = 0;
+	u32 pending = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		u64			r = base + j * blockDim.x + threadIdx.x;
+		u64 r = base + j * blockDim.x + threadIdx.x;
 
 		if (t.rows >> j & 1)
 		{
@@ -275,16 +297,16 @@ store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[ITEMS], const T
 	return pending;
 }
 
-template <int BYTES, bool CACHED> static __global__ void __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
-lookup_kernel(const __grid_constant__ GroupArgs args)
+template <int BYTES, bool CACHED>
+static __global__ void
+__launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
+	lookup_kernel(const __grid_constant__ GroupArgs args)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
-	u64			tile = blockDim.x * ITEMS,
-				base = blockIdx.x * tile;
-	Cache		cache = {args.buckets};
-	Key<WORDS>	next[ITEMS];
-	u32			pending = 0,
-				claims = 0;
+	u64 tile = blockDim.x * ITEMS, base = blockIdx.x * tile;
+	Cache cache = {args.buckets};
+	Key<WORDS> next[ITEMS];
+	u32 pending = 0, claims = 0;
 
 	if (args.plain && base + tile <= args.nrows)
 		load_tile<BYTES, WORDS>(args, base, next);
@@ -292,9 +314,9 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 		cache.clear();
 	for (u64 ahead; base < args.nrows; base = ahead)
 	{
-		Key<WORDS>	key[ITEMS];
-		int32_t		bin[ITEMS];
-		TileRows	t = {(1u << ITEMS) - 1, (1u << ITEMS) - 1, 0, 0};
+		Key<WORDS> key[ITEMS];
+		int32_t bin[ITEMS];
+		TileRows t = {(1u << ITEMS) - 1, (1u << ITEMS) - 1, 0, 0};
 
 		if (args.plain && base + tile <= args.nrows)
 #pragma unroll
@@ -310,7 +332,7 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 			bin[j] = -1;
 		if constexpr (CACHED)
 			find_cached(cache, args.hash, key, bin, t);
-		u32			missed = t.open;
+		u32 missed = t.open;
 
 		if (__any_sync(~0u, missed))
 		{
@@ -328,21 +350,21 @@ lookup_kernel(const __grid_constant__ GroupArgs args)
 		atomicAdd(&args.counters->pending, (u64) pending);
 }
 
-template <int BYTES> static __global__ void
+template <int BYTES>
+static __global__ void
 grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ GroupArgs to)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
 	const Slot<WORDS> *old = (const Slot<WORDS> *) from.slots;
 	Slot<WORDS> *slots = (Slot<WORDS> *) to.slots;
-	u64			groups = min(from.counters->groups, from.capacity);
-	u64			stride = (u64) gridDim.x * blockDim.x,
-				first = blockIdx.x * (u64) blockDim.x + threadIdx.x;
+	u64 groups = min(from.counters->groups, from.capacity);
+	u64 stride = (u64) gridDim.x * blockDim.x, first = blockIdx.x * (u64) blockDim.x + threadIdx.x;
 
 	for (u64 i = first; i < from.nslots; i += stride)
 	{
 		Slot<WORDS> s = old[i];
-		Key<WORDS>	k;
-		u32			at;
+		Key<WORDS> k;
+		u32 at;
 
 		if (s.state < SLOT_BIN)
 			continue;
@@ -383,8 +405,8 @@ gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
 {
 	if (!table_valid(table))
 		return GPUAGG_CUDA_INVALID;
-	CUDA_TRY(cudaMemsetAsync(table->slots, 0, gpuagg_group_slot_bytes(table->key_bytes, table->capacity),
-							 stream));
+	CUDA_TRY(cudaMemsetAsync(table->slots, 0,
+							 gpuagg_group_slot_bytes(table->key_bytes, table->capacity), stream));
 	init_counters_kernel<<<1, 1, 0, stream>>>(table->counters);
 	CUDA_TRY_LAUNCH("init_counters_kernel");
 	return GPUAGG_CUDA_OK;
@@ -400,37 +422,41 @@ cache_bytes(u32 buckets)
 static u32
 cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 {
-	u32			buckets = (u32) ((facts.smem_per_block - 1024) / cache_bytes(1));
+	u32 buckets = (u32) ((facts.smem_per_block - 1024) / cache_bytes(1));
 
 	return table.key_bytes <= 8 && table.capacity <= CACHE_GROUPS * 2 * (int64_t) buckets &&
-		table.capacity <= ENTRY_CLAIMED ? buckets : 0;
+			table.capacity <= ENTRY_CLAIMED ?
+		buckets :
+		0;
 }
 
 /*
  * As many blocks as run at once: those that would come later would walk the
  * rows, and so the parts of the table, once more.
  */
-template <int BYTES, bool CACHED> static GpuaggCudaStatus
+template <int BYTES, bool CACHED>
+static GpuaggCudaStatus
 launch_lookup(const GroupArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	int			threads = CACHED ? CACHE_THREADS : THREADS;
-	size_t		bytes = CACHED ? cache_bytes(args.buckets) : 0;
-	int			blocks;
+	int threads = CACHED ? CACHE_THREADS : THREADS;
+	size_t bytes = CACHED ? cache_bytes(args.buckets) : 0;
+	int blocks;
 
 	if (CACHED)
 		CUDA_TRY(allow_shared(lookup_kernel<BYTES, CACHED>, facts));
-	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, lookup_kernel<BYTES, CACHED>, threads, bytes));
+	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, lookup_kernel<BYTES, CACHED>,
+														   threads, bytes));
 	lookup_kernel<BYTES, CACHED><<<blocks * facts.sms, threads, bytes, stream>>>(args);
 	CUDA_TRY_LAUNCH("lookup_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter, int64_t nrows, int retry,
-					int32_t *bins, gpuagg_stream stream)
+gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter,
+					int64_t nrows, int retry, int32_t *bins, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	GroupArgs	args = group_args(table);
+	GroupArgs args = group_args(table);
 
 	if (!table_valid(table) || nrows < 0 || nrows > UINT32_MAX)
 		return GPUAGG_CUDA_INVALID;
@@ -442,31 +468,32 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 	args.retry = retry != 0;
 	args.plain = !args.retry && !filter;
 	args.bins = bins;
-	CUDA_TRY(cudaMemsetAsync(&table->counters->pending, 0, sizeof(table->counters->pending), stream));
+	CUDA_TRY(
+		cudaMemsetAsync(&table->counters->pending, 0, sizeof(table->counters->pending), stream));
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	args.buckets = cache_buckets(*table, *facts);
 	if (table->key_bytes == 16)
 		return launch_lookup<16, false>(args, *facts, stream);
 	if (table->key_bytes == 4)
-		return args.buckets ? launch_lookup<4, true>(args, *facts, stream)
-			: launch_lookup<4, false>(args, *facts, stream);
-	return args.buckets ? launch_lookup<8, true>(args, *facts, stream)
-		: launch_lookup<8, false>(args, *facts, stream);
+		return args.buckets ? launch_lookup<4, true>(args, *facts, stream) :
+							  launch_lookup<4, false>(args, *facts, stream);
+	return args.buckets ? launch_lookup<8, true>(args, *facts, stream) :
+						  launch_lookup<8, false>(args, *facts, stream);
 }
 
 GPUAGG_API GpuaggCudaStatus
 gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	GroupArgs	old = group_args(from),
-				made = group_args(to);
+	GroupArgs old = group_args(from), made = group_args(to);
 
 	if (!table_valid(from) || !table_valid(to) || from->key_bytes != to->key_bytes ||
 		to->capacity < from->capacity)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	CUDA_TRY(cudaMemsetAsync(to->slots, 0, gpuagg_group_slot_bytes(to->key_bytes, to->capacity), stream));
+	CUDA_TRY(cudaMemsetAsync(to->slots, 0, gpuagg_group_slot_bytes(to->key_bytes, to->capacity),
+							 stream));
 	if (from->key_bytes == 4)
 		grow_kernel<4><<<8 * facts->sms, 256, 0, stream>>>(old, made);
 	else if (from->key_bytes == 8)

@@ -29,41 +29,42 @@
 template <int WORDS> struct Slot;
 template <> struct __align__(16) Slot<1>
 {
-	u64			key[1];
-	u32			state;
-	u32			pad;
+	u64 key[1];
+	u32 state;
+	u32 pad;
 };
 template <> struct __align__(32) Slot<2>
 {
-	u64			key[2];
-	u32			state;
-	u32			pad[3];
+	u64 key[2];
+	u32 state;
+	u32 pad[3];
 };
 
 template <int WORDS> struct Key
 {
-	u64			w[WORDS];
+	u64 w[WORDS];
 };
 
 struct GroupArgs
 {
-	void	   *slots;
-	u32			nslots;
-	u64			capacity;
+	void *slots;
+	u32 nslots;
+	u64 capacity;
 	GpuaggHashKey hash;
-	int32_t		most_probes;	/* of one search */
-	void	   *keys;
+	int32_t most_probes; /* of one search */
+	void *keys;
 	GpuaggGroupCounters *counters;
 	const void *input;
 	const uint8_t *filter;
-	u32			nrows;
-	bool		retry;
-	bool		plain;			/* neither a retry nor a filter */
-	int32_t    *bins;
-	u32			buckets;		/* of the cache, or 0 */
+	u32 nrows;
+	bool retry;
+	bool plain; /* neither a retry nor a filter */
+	int32_t *bins;
+	u32 buckets; /* of the cache, or 0 */
 };
 
-template <int BYTES> static __device__ __forceinline__ Key<BYTES == 16 ? 2 : 1>
+template <int BYTES>
+static __device__ __forceinline__ Key<BYTES == 16 ? 2 : 1>
 load_key(const void *keys, u32 row)
 {
 	Key<BYTES == 16 ? 2 : 1> k;
@@ -80,7 +81,8 @@ load_key(const void *keys, u32 row)
 	return k;
 }
 
-template <int BYTES, int WORDS> static __device__ __forceinline__ void
+template <int BYTES, int WORDS>
+static __device__ __forceinline__ void
 store_key(void *keys, u64 at, const Key<WORDS> &k)
 {
 	if constexpr (BYTES == 4)
@@ -90,7 +92,8 @@ store_key(void *keys, u64 at, const Key<WORDS> &k)
 			((u64 *) keys)[WORDS * at + i] = k.w[i];
 }
 
-template <int WORDS> static __device__ __forceinline__ u64
+template <int WORDS>
+static __device__ __forceinline__ u64
 hash_key(const GpuaggHashKey &hash, const Key<WORDS> &k)
 {
 	if constexpr (WORDS == 2)
@@ -99,10 +102,11 @@ hash_key(const GpuaggHashKey &hash, const Key<WORDS> &k)
 		return gpuagg_hash64(&hash, k.w[0]);
 }
 
-template <int WORDS> static __device__ __forceinline__ bool
+template <int WORDS>
+static __device__ __forceinline__ bool
 same_key(const Slot<WORDS> &s, const Key<WORDS> &k)
 {
-	bool		same = s.key[0] == k.w[0];
+	bool same = s.key[0] == k.w[0];
 
 	if constexpr (WORDS == 2)
 		same = same && s.key[1] == k.w[1];
@@ -117,27 +121,32 @@ same_key(const Slot<WORDS> &s, const Key<WORDS> &k)
 static __device__ __forceinline__ Slot<1>
 read_slot_cached(const Slot<1> *p)
 {
-	u64			hi;
-	Slot<1>		s;
+	u64 hi;
+	Slot<1> s;
 
 	/* one access of 16 bytes, of which the words of a vector need not be */
-	asm("{ .reg .b128 t; ld.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }" : "=l"(s.key[0]), "=l"(hi) : "l"(p));
+	asm("{ .reg .b128 t; ld.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
+		: "=l"(s.key[0]), "=l"(hi)
+		: "l"(p));
 	s.state = (u32) hi;
 	return s;
 }
 
 /* The same as all see it; a slot of 16 bytes is read and written as one. */
-template <int WORDS> static __device__ __forceinline__ Slot<WORDS>
+template <int WORDS>
+static __device__ __forceinline__ Slot<WORDS>
 read_slot(const Slot<WORDS> *p)
 {
 	Slot<WORDS> s;
 
 	if constexpr (WORDS == 1)
 	{
-		u64			hi;
+		u64 hi;
 
 		asm volatile("{ .reg .b128 t; ld.relaxed.gpu.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
-					 : "=l"(s.key[0]), "=l"(hi) : "l"(p) : "memory");
+					 : "=l"(s.key[0]), "=l"(hi)
+					 : "l"(p)
+					 : "memory");
 		s.state = (u32) hi;
 	}
 	else
@@ -150,7 +159,8 @@ read_slot(const Slot<WORDS> *p)
 	return s;
 }
 
-template <bool FRESH, int WORDS> static __device__ __forceinline__ Slot<WORDS>
+template <bool FRESH, int WORDS>
+static __device__ __forceinline__ Slot<WORDS>
 see_slot(const Slot<WORDS> *slot)
 {
 	if constexpr (FRESH)
@@ -159,14 +169,17 @@ see_slot(const Slot<WORDS> *slot)
 		return read_slot_cached(slot);
 }
 
-template <int BYTES, int WORDS> static __device__ __forceinline__ void
+template <int BYTES, int WORDS>
+static __device__ __forceinline__ void
 publish(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
 {
 	store_key<BYTES, WORDS>(args.keys, bin, k);
 	if constexpr (WORDS == 1)
 	{
 		asm volatile("{ .reg .b128 t; mov.b128 t, {%0, %1}; st.relaxed.gpu.global.b128 [%2], t; }"
-					 : : "l"(k.w[0]), "l"((u64) bin + SLOT_BIN), "l"(p) : "memory");
+					 :
+					 : "l"(k.w[0]), "l"((u64) bin + SLOT_BIN), "l"(p)
+					 : "memory");
 	}
 	else
 	{
@@ -206,12 +219,14 @@ lose_rows(GpuaggGroupCounters *counters, u32 rows)
  * FRESH: past the multiprocessor's cache, where slots that were empty stay so.  MOST: slots that an
  * item passes at most, or 0: all that are full.
  */
-template <bool FRESH, u32 MOST, int WORDS, int ITEMS> static __device__ __forceinline__ void
-find_known(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS], u32 &open, int32_t (&bin)[ITEMS])
+template <bool FRESH, u32 MOST, int WORDS, int ITEMS>
+static __device__ __forceinline__ void
+find_known(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS], u32 &open,
+		   int32_t (&bin)[ITEMS])
 {
 	const Slot<WORDS> *slots = (const Slot<WORDS> *) args.slots;
 	Slot<WORDS> seen[ITEMS];
-	u32			going = open;
+	u32 going = open;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -225,9 +240,8 @@ find_known(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEM
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			bool		full = seen[j].state >= SLOT_BIN && (going >> j & 1),
-						hit = full && same_key(seen[j], key[j]),
-						on = full && !hit;
+			bool full = seen[j].state >= SLOT_BIN && (going >> j & 1),
+				 hit = full && same_key(seen[j], key[j]), on = full && !hit;
 
 			bin[j] = hit ? (int32_t) (seen[j].state - SLOT_BIN) : bin[j];
 			open &= ~((u32) hit << j);
@@ -243,18 +257,19 @@ find_known(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEM
 
 enum Found
 {
-	FOUND,						/* its bin is known */
-	CLAIMED,					/* this row claimed slot `at` for its key */
-	DEFERRED,					/* met a claimed slot at `at` */
+	FOUND,    /* its bin is known */
+	CLAIMED,  /* this row claimed slot `at` for its key */
+	DEFERRED, /* met a claimed slot at `at` */
 	NO_ROOM,
-	LOST						/* passed args.most_probes slots */
+	LOST /* passed args.most_probes slots */
 };
 
 /*
  * Probes without waiting for other threads.  bin: -1 at first, and less by one with each slot
  * that is passed, which takes no register more; the bin if it is FOUND.
  */
-template <int WORDS> static __device__ __forceinline__ Found
+template <int WORDS>
+static __device__ __forceinline__ Found
 probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
@@ -264,7 +279,7 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 	{
 		if (s.state < SLOT_BIN)
 		{
-			u32			seen;
+			u32 seen;
 
 			/* a full table takes no claims; most readers do not come here */
 			if (__ldcg(&args.counters->groups) >= args.capacity &&
@@ -289,22 +304,23 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 }
 
 /*
- * One row to its end, waiting for claims of others; -1: it gets no bin.  The key by value: a pointer
- * would keep it in memory.
+ * One row to its end, waiting for claims of others; -1: it gets no bin.  The key by value: a
+ * pointer would keep it in memory.
  */
-template <int BYTES, int WORDS> static __device__ __noinline__ int32_t
+template <int BYTES, int WORDS>
+static __device__ __noinline__ int32_t
 settle(const GroupArgs &args, Key<WORDS> k, u32 at)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
-	int32_t		bin = -1;
+	int32_t bin = -1;
 
 	for (;;)
 	{
-		Found		f = probe(args, k, at, bin);
+		Found f = probe(args, k, at, bin);
 
 		if (f == CLAIMED)
 		{
-			u64			id = atomicAdd(&args.counters->groups, 1ULL);
+			u64 id = atomicAdd(&args.counters->groups, 1ULL);
 
 			if (id < args.capacity)
 			{
@@ -327,8 +343,8 @@ settle(const GroupArgs &args, Key<WORDS> k, u32 at)
 static __device__ __forceinline__ u64
 reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 {
-	u32			sum = warp_scan(claims);
-	u64			base = 0;
+	u32 sum = warp_scan(claims);
+	u64 base = 0;
 
 	if (threadIdx.x % 32 == 31)
 		base = atomicAdd(&counters->groups, (u64) sum);
@@ -355,7 +371,7 @@ table_valid(const GpuaggGroupTable *t)
 static inline GroupArgs
 group_args(const GpuaggGroupTable *t)
 {
-	GroupArgs	args = GroupArgs();
+	GroupArgs args = GroupArgs();
 
 	args.slots = t->slots;
 	args.nslots = slots_of(t->capacity);
@@ -367,4 +383,4 @@ group_args(const GpuaggGroupTable *t)
 	return args;
 }
 
-#endif							/* GPUAGG_GROUP_CUH */
+#endif /* GPUAGG_GROUP_CUH */

@@ -9,34 +9,42 @@
 #include "hist_tiles_args.h"
 #include "partition.cuh"
 
-/* Entries of a warp for hot bins: at least so many where rows may be outside a window, more where there is room. */
+/*
+ * Entries of a warp for hot bins: at least so many where rows may be outside a window, more where
+ * there is room.
+ */
 #define HOT_LEAST 4
 #define HOT_MOST 64
 #define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotEntry))
 /* The same of states in the L2 cache, which have copies, too. */
 #define HOT_GLOBAL 8
 
-/* Of so many bins that these bytes a bin fit shared memory, extremes of decimals are faster there. */
+/*
+ * Of so many bins that these bytes a bin fit shared memory, extremes of decimals are faster there.
+ */
 #define DECIMAL_BYTES 16
 
-/* Operators with a form in one way, argmax and argmin in theirs, the others in the L2 cache: each reads the bins by itself. */
+/*
+ * Operators with a form in one way, argmax and argmin in theirs, the others in the L2 cache: each
+ * reads the bins by itself.
+ */
 struct HistPlan
 {
-	HistArgs	args;
-	HistModel	model;
-	PartPlan	part;
-	PartPlan	groups;			/* of partitions; no parts: none */
-	HistExchange exchange;		/* instead of the partition, if rows are even */
-	HistArgs	argmax;			/* slots of argmax and argmin */
-	HistModel	argmax_model;
-	HistArgs	rest;			/* other slots without a form */
-	HistModel	rest_model;
+	HistArgs args;
+	HistModel model;
+	PartPlan part;
+	PartPlan groups;       /* of partitions; no parts: none */
+	HistExchange exchange; /* instead of the partition, if rows are even */
+	HistArgs argmax;       /* slots of argmax and argmin */
+	HistModel argmax_model;
+	HistArgs rest; /* other slots without a form */
+	HistModel rest_model;
 };
 
 static int
 widest_column(const HistArgs &args)
 {
-	int			widest = 4;
+	int widest = 4;
 
 	for (int s = 0; s < args.nslots; s++)
 		for (int k = 0; k < 2; k++)
@@ -57,16 +65,18 @@ kind_of_bins(const HistArgs &args)
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].form != HIST_COUNT)
 			return HIST_BINS_ANY;
-	return args.nslots == 1 && !first.filter && !first.x.validity && !first.y.validity && hist_simple_bins(args.bins)
-		? HIST_BINS_ONE_COUNT : HIST_BINS_COUNTS;
+	return args.nslots == 1 && !first.filter && !first.x.validity && !first.y.validity &&
+			hist_simple_bins(args.bins) ?
+		HIST_BINS_ONE_COUNT :
+		HIST_BINS_COUNTS;
 }
 
 static HistDevice
 hist_device(const DeviceFacts &facts, const HistArgs &args)
 {
-	HistDevice	dev = {facts.sms, facts.threads_per_sm,
-		(int) facts.smem_per_block - SHARED_RESERVE - (args.locks ? HOT_RESERVE : 0),
-		(int64_t) facts.l2_bytes};
+	HistDevice dev = {facts.sms, facts.threads_per_sm,
+					  (int) facts.smem_per_block - SHARED_RESERVE - (args.locks ? HOT_RESERVE : 0),
+					  (int64_t) facts.l2_bytes};
 
 	return dev;
 }
@@ -77,7 +87,10 @@ has_column_of_bins(const GpuaggBins &b)
 	return hist_simple_bins(b) && b.column[0].values;
 }
 
-/* Bins as partitions and exchanges take them: if they are not simple, a column of indexes that is made before. */
+/*
+ * Bins as partitions and exchanges take them: if they are not simple, a column of indexes that is
+ * made before.
+ */
 static GpuaggBins
 column_of_bins(const GpuaggBins &b)
 {
@@ -88,8 +101,8 @@ column_of_bins(const GpuaggBins &b)
 static void
 choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, int block_bits)
 {
-	bool		always = hist->strategy == GPUAGG_HIST_EXCHANGE;
-	HistArgs	trial = plan.args;
+	bool always = hist->strategy == GPUAGG_HIST_EXCHANGE;
+	HistArgs trial = plan.args;
 
 	trial.bins = column_of_bins(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
@@ -103,27 +116,28 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 }
 
 /*
- * The layout and the strategy of slots with a form.  Float sums take four digits where that costs no
- * further pass, else three; they, deviations and narrow integer sums keep their carries in
+ * The layout and the strategy of slots with a form.  Float sums take four digits where that costs
+ * no further pass, else three; they, deviations and narrow integer sums keep their carries in
  * shared memory likewise, and counts beside deviations a word.
  */
 static void
 choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	HistArgs   &args = plan.args;
-	HistDevice	dev = hist_device(facts, args);
-	int			bits = hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2);
-	int64_t		best = INT64_MAX;
-	HistModel	m;
+	HistArgs &args = plan.args;
+	HistDevice dev = hist_device(facts, args);
+	int bits = hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2);
+	int64_t best = INT64_MAX;
+	HistModel m;
 
 	for (int i = 0; i < HIST_WIDTHS; i++)
 	{
-		HistArgs	trial = args;
+		HistArgs trial = args;
 
 		hist_size_slots(trial, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
 		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, kind_of_bins(args));
 		/* spilled carries need limbs that the whole device shares */
-		if (hist_widths[i].spill && (m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
+		if (hist_widths[i].spill &&
+			(m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
 		if (hist_widths[i].in_moments && !hist_fast_takes(trial))
 			break;
@@ -144,12 +158,13 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		args.bins = column_of_bins(hist->bins);
 		hist_model_partition(&dev, hist->bins.nbins, args.words, &plan.model);
 		/* on a device with less shared memory a tile may have no room for them */
-		if (part_tile_bytes(sizeof(u32), widest_column(args), plan.model.partitions) > (size_t) dev.shared_bytes)
+		if (part_tile_bytes(sizeof(u32), widest_column(args), plan.model.partitions) >
+			(size_t) dev.shared_bytes)
 			plan.model.form = HIST_FORM_GLOBAL;
 	}
 	else if (plan.model.form == HIST_FORM_SHARED && plan.model.passes > 1)
 	{
-		int64_t		fit = dev.shared_bytes / 4 / args.words & ~1;
+		int64_t fit = dev.shared_bytes / 4 / args.words & ~1;
 
 		plan.model.pass_bins = fit;
 		plan.model.passes = (int) ((hist->bins.nbins + fit - 1) / fit);
@@ -184,7 +199,7 @@ static void
 plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartColumns &cols = plan.part.columns;
-	bool		all = true;
+	bool all = true;
 
 	plan.part.stage_bytes = 4;
 	cols.n = 0;
@@ -199,7 +214,8 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 		cols.n = 0;
 	plan.part.narrow = true;
 	/* an exchange puts bins of rows there, too */
-	plan.part.bin = plan.exchange.owners ? (void *) ws.take<int32_t>(hist->nrows) : ws.take<uint16_t>(hist->nrows);
+	plan.part.bin = plan.exchange.owners ? (void *) ws.take<int32_t>(hist->nrows) :
+										   ws.take<uint16_t>(hist->nrows);
 	if (!all)
 		plan.part.row = ws.take<u32>(hist->nrows);
 	for (int i = 0; i < cols.n; i++)
@@ -214,7 +230,7 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 static void
 plan_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
-	PartPlan   &groups = plan.groups;
+	PartPlan &groups = plan.groups;
 
 	groups = plan.part;
 	if (plan.part.parts <= PART_MANY)
@@ -259,9 +275,9 @@ redirect_columns(HistPlan &plan)
 static void
 plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
 {
-	PartPlan   &part = plan.part;
-	HistArgs   &args = plan.args;
-	size_t		exchange_zeros;
+	PartPlan &part = plan.part;
+	HistArgs &args = plan.args;
+	size_t exchange_zeros;
 
 	if (!has_column_of_bins(hist->bins))
 		args.bins.column[0].values = ws.take<int32_t>(hist->nrows);
@@ -285,7 +301,8 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	plan_columns(hist, plan, ws);
 	if (plan.exchange.owners)
 	{
-		hist_exchange_plan(args, facts, hist->strategy == GPUAGG_HIST_EXCHANGE, args.zero, part, plan.exchange, ws);
+		hist_exchange_plan(args, facts, hist->strategy == GPUAGG_HIST_EXCHANGE, args.zero, part,
+						   plan.exchange, ws);
 		args.part.exchanged = plan.exchange.taken;
 	}
 	plan_groups(hist, plan, ws);
@@ -312,9 +329,9 @@ set_model(const HistModel &m, HistArgs &args)
 static void
 choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	HistDevice	dev = hist_device(facts, plan.rest);
-	int			bytes = 0;
-	bool		reads = true;
+	HistDevice dev = hist_device(facts, plan.rest);
+	int bytes = 0;
+	bool reads = true;
 
 	for (int s = 0; s < plan.rest.nslots; s++)
 	{
@@ -331,12 +348,13 @@ choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 static void
 choose_argmax(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	HistDevice	dev = hist_device(facts, plan.argmax);
+	HistDevice dev = hist_device(facts, plan.argmax);
 
 	plan.argmax_model = HistModel();
 	plan.argmax_model.form = HIST_FORM_GLOBAL;
 	if (hist->strategy != GPUAGG_HIST_GLOBAL)
-		plan.argmax_model = hist_model_argmax(&dev, hist->bins.nbins, hist->nrows, hist->strategy == GPUAGG_HIST_SHARED);
+		plan.argmax_model = hist_model_argmax(&dev, hist->bins.nbins, hist->nrows,
+											  hist->strategy == GPUAGG_HIST_SHARED);
 	plan.argmax.locks = true;
 }
 
@@ -371,8 +389,8 @@ tile_of(const HistSlot &slot)
 static bool
 same_column(const GpuaggColumn &a, const GpuaggColumn &b)
 {
-	return a.values == b.values && a.validity == b.validity && a.type == b.type && a.computed == b.computed &&
-		a.operand == b.operand;
+	return a.values == b.values && a.validity == b.validity && a.type == b.type &&
+		a.computed == b.computed && a.operand == b.operand;
 }
 
 /* Slots of a column behind each other, so that it is read once. */
@@ -381,13 +399,13 @@ order_slots(HistArgs &args)
 {
 	for (int s = 1; s < args.nslots; s++)
 	{
-		int			like = s;
+		int like = s;
 
 		while (like > 0 && !same_column(args.slot[like - 1].x, args.slot[s].x))
 			like--;
 		for (int i = s; like > 0 && i > like; i--)
 		{
-			HistSlot	other = args.slot[i];
+			HistSlot other = args.slot[i];
 
 			args.slot[i] = args.slot[i - 1];
 			args.slot[i - 1] = other;
@@ -417,8 +435,8 @@ bins_beside_tiles(const HistArgs &args, const HistDevice &dev)
 static GpuaggCudaStatus
 plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	HistArgs   &args = plan.args;
-	int			bits = hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2);
+	HistArgs &args = plan.args;
+	int bits = hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2);
 
 	STATUS_TRY(hist_check_bins(hist->bins, 0));
 	if (hist->bins.kind != GPUAGG_BIN_RANGE || hist->program == nullptr)
@@ -432,7 +450,7 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	args.nslots = hist->nslots;
 	for (int s = 0; s < args.nslots; s++)
 	{
-		HistSlot   &slot = args.slot[s];
+		HistSlot &slot = args.slot[s];
 
 		STATUS_TRY(hist_set_slot(hist, s, slot));
 		hist_set_extreme(slot);
@@ -441,8 +459,8 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	order_slots(args);
 	for (int i = 0; i < HIST_WIDTHS; i++)
 	{
-		HistDevice	dev = hist_device(facts, args);
-		bool		all = true;
+		HistDevice dev = hist_device(facts, args);
+		bool all = true;
 
 		if (hist_widths[i].in_moments)
 			break;
@@ -492,7 +510,7 @@ begin_args(const GpuaggHist *hist, HistArgs &args)
 static GpuaggCudaStatus
 make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	HistArgs   &args = plan.args;
+	HistArgs &args = plan.args;
 
 	plan = HistPlan();
 	STATUS_TRY(begin_args(hist, args));
@@ -504,7 +522,7 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	plan.rest = plan.argmax = args;
 	for (int s = 0; s < hist->nslots; s++)
 	{
-		HistSlot	slot;
+		HistSlot slot;
 
 		STATUS_TRY(hist_set_slot(hist, s, slot));
 		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / DECIMAL_BYTES)
@@ -546,7 +564,9 @@ hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArg
 	args.nslots = hist->nslots;
 	for (int s = 0; s < hist->nslots; s++)
 		STATUS_TRY(hist_set_slot(hist, s, args.slot[s]));
-	hist_size_slots(args, {digits, 28, false, false}, hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2), hist_log2_ceil(hist->nrows + 1));
+	hist_size_slots(args, {digits, 28, false, false},
+					hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2),
+					hist_log2_ceil(hist->nrows + 1));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -554,13 +574,13 @@ GPUAGG_API GpuaggCudaStatus
 gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 {
 	const DeviceFacts *facts;
-	HistPlan	plan;
+	HistPlan plan;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
 	if (plan.args.nslots == 0 && plan.rest.nslots == 0)
 	{
-		bool		shared = plan.argmax_model.form == HIST_FORM_SHARED;
+		bool shared = plan.argmax_model.form == HIST_FORM_SHARED;
 
 		choice->strategy = shared ? GPUAGG_HIST_SHARED : GPUAGG_HIST_GLOBAL;
 		choice->copies = 1 << plan.argmax_model.log2_copies;
@@ -578,23 +598,26 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 		choice->together = false;
 		return GPUAGG_CUDA_OK;
 	}
-	choice->strategy = hist->strategy == GPUAGG_HIST_TILES ? GPUAGG_HIST_TILES : plan.exchange.owners ? GPUAGG_HIST_EXCHANGE
-		: plan.model.form == HIST_FORM_PARTITION ? GPUAGG_HIST_PARTITION : GPUAGG_HIST_SHARED;
+	choice->strategy = hist->strategy == GPUAGG_HIST_TILES ? GPUAGG_HIST_TILES :
+		plan.exchange.owners                               ? GPUAGG_HIST_EXCHANGE :
+		plan.model.form == HIST_FORM_PARTITION             ? GPUAGG_HIST_PARTITION :
+															 GPUAGG_HIST_SHARED;
 	choice->copies = 1 << plan.model.log2_copies;
-	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions
-		: plan.exchange.owners ? 1 : plan.model.passes;
+	choice->passes = choice->strategy == GPUAGG_HIST_PARTITION ? (int) plan.model.partitions :
+		plan.exchange.owners                                   ? 1 :
+																 plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
-	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 && plan.rest.nslots == 0 &&
-		plan.argmax.nslots == 0 &&
-		hist_fast_takes(plan.args);
+	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 &&
+		plan.rest.nslots == 0 && plan.argmax.nslots == 0 && hist_fast_takes(plan.args);
 	return GPUAGG_CUDA_OK;
 }
 
 /* What slots with a form need in the workspace; `bytes` is of counts in bytes alone. */
 static void
-plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws, u32 **bytes)
+plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws,
+			   u32 **bytes)
 {
-	HistArgs   &args = plan.args;
+	HistArgs &args = plan.args;
 
 	*bytes = nullptr;
 	if (plan.model.form == HIST_FORM_PARTITION)
@@ -617,7 +640,10 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	}
 }
 
-/* Entries for hot bins (hist_change.cuh) of a warp: `most`, or fewer where a block's shared memory is too small. */
+/*
+ * Entries for hot bins (hist_change.cuh) of a warp: `most`, or fewer where a block's shared memory
+ * is too small.
+ */
 static void
 plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 {
@@ -625,7 +651,8 @@ plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 		return;
 	args.hot_entries = most;
 	while (args.hot_entries > HOT_LEAST &&
-		   bytes_with_hot(args, HIST_THREADS) + hist_tile_bytes(args) > facts.smem_per_block - SHARED_RESERVE)
+		   bytes_with_hot(args, HIST_THREADS) + hist_tile_bytes(args) >
+			   facts.smem_per_block - SHARED_RESERVE)
 		args.hot_entries /= 2;
 }
 
@@ -633,7 +660,7 @@ plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 static void
 plan_copies(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 {
-	size_t		more = (size_t) ((args.bins.nbins << most) - args.bins.nbins);
+	size_t more = (size_t) ((args.bins.nbins << most) - args.bins.nbins);
 
 	args.extra[s].states = ws.take<char>(more * gpuagg_monoids[args.slot[s].op].state_size);
 	args.extra[s].log2 = log2;
@@ -644,12 +671,11 @@ plan_copies(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 static void
 plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
 {
-	HistArgs   &args = plan.args;
-	HistDevice	dev = hist_device(facts, args);
-	int			blocks = (plan.model.form == HIST_FORM_PARTITION ? HIST_PARTITION_BLOCKS : 1) * facts.sms,
-				bytes = 0,
-				most;
-	int		   *log2;
+	HistArgs &args = plan.args;
+	HistDevice dev = hist_device(facts, args);
+	int blocks = (plan.model.form == HIST_FORM_PARTITION ? HIST_PARTITION_BLOCKS : 1) * facts.sms,
+		bytes = 0, most;
+	int *log2;
 
 	if (!args.locks)
 		return;
@@ -675,7 +701,7 @@ plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &p
 static void
 plan_rest(HistPlan &plan, Workspace &ws)
 {
-	HistArgs   &rest = plan.rest;
+	HistArgs &rest = plan.rest;
 
 	if (plan.rest_model.log2_most == 0)
 		return;
@@ -686,13 +712,14 @@ plan_rest(HistPlan &plan, Workspace &ws)
 }
 
 static GpuaggCudaStatus
-launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
+launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFacts &facts,
+			 cudaStream_t stream)
 {
-	HistArgs   &args = plan.args;
+	HistArgs &args = plan.args;
 
 	if (plan.model.form == HIST_FORM_PARTITION && !has_column_of_bins(hist->bins))
-		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows, (int32_t *) args.bins.column[0].values, hist->status,
-									stream));
+		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows,
+									(int32_t *) args.bins.column[0].values, hist->status, stream));
 	if (plan.model.form == HIST_FORM_BYTES)
 		return hist_launch_counts(args, bytes, facts, stream);
 	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
@@ -719,9 +746,9 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 				   gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	HistPlan	plan;
-	Workspace	ws(workspace);
-	u32		   *bytes = nullptr;
+	HistPlan plan;
+	Workspace ws(workspace);
+	u32 *bytes = nullptr;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	STATUS_TRY(make_plan(hist, *facts, plan));
@@ -730,7 +757,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (plan.args.nslots > 0)
 	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
-		plan_hot_entries(*facts, plan.args, plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
+		plan_hot_entries(*facts, plan.args,
+						 plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
 		plan_out_of_window(hist, *facts, plan, ws);
 	}
 	if (plan.rest.nslots > 0)

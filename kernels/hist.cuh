@@ -11,14 +11,13 @@
  *	INT		two's complement sum; the carry goes to the next word, past the last
  *			one ("spill", FIX too) to the limb in device memory
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
- *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by signed digits of 24 or 28 bits
- *			(hist_moments.cuh); what leaves the top word of either goes to that word's limb in device memory
- *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y
- *			(a wide sum is a two's complement sum in fixed point; a value spans three words)
- *	MAX32/64 order-preserving codes, complemented for minima
- *	OR64, XOR64	two words; AND is OR of complements
- *	CAS		the state itself, exclusive-or the identity's bits, changed by compare-and-swap
- *			of 64 bits with what the operator's combine function makes of it
+ *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by signed
+ * digits of 24 or 28 bits (hist_moments.cuh); what leaves the top word of either goes to that
+ * word's limb in device memory REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y (a wide
+ *sum is a two's complement sum in fixed point; a value spans three words) MAX32/64 order-preserving
+ * codes, complemented for minima OR64, XOR64	two words; AND is OR of complements CAS		the
+ * state itself, exclusive-or the identity's bits, changed by compare-and-swap of 64 bits with what
+ * the operator's combine function makes of it
  *
  * Blocks flush words into 64-bit limbs in device memory, where addition, max,
  * or and xor are native and, being exact, independent of order (those of CAS are
@@ -58,7 +57,7 @@ enum HistSlotForm
 /* What hist_tiles.cu does of a slot. */
 enum HistTile
 {
-	TILE_NONE,					/* it cannot */
+	TILE_NONE, /* it cannot */
 	TILE_COUNT,
 	TILE_INT_I32,
 	TILE_INT_I64,
@@ -72,97 +71,97 @@ enum HistTile
 /* A slot as kernels see it. */
 struct HistSlot
 {
-	int			op;
-	int			form;
-	GpuaggColumn x,
-				y;
+	int op;
+	int form;
+	GpuaggColumn x, y;
 	const uint8_t *filter;
-	void	   *states;
-	int			number;			/* among the caller's slots */
-	int			word;			/* first word plane in shared memory */
-	int			limb;			/* first limb plane in device memory */
-	int			nlimbs;
-	int			input_words;	/* INT: 1, 2 or 4 words of input */
-	int			words;			/* words of INT, FIX and wide sums, and of ACCUM's x */
-	int			words2;			/* words of wide sums of products, and of ACCUM's x * x */
-	int			digits;			/* FIX: digits of a value */
-	int			digit_bits;		/* ACCUM */
-	int			tile;			/* HistTile, */
-	int			filter_operand;	/* of a program, or -1, */
-	int			again;			/* x is that of the slot before: see hist_tiles.cu */
-	int			extend;			/* a narrow column for a 128-bit input */
-	int			wide_state;		/* INT: a 128-bit state */
-	int			spill;			/* the limb past the words takes carries */
-	int			in_moments;		/* COUNT: its word is ACCUM's, which counts the rows in its window, and hist_deviations.cu the others */
-	int			max_shift;		/* FIX, wide sums: window above 2^e0 */
+	void *states;
+	int number; /* among the caller's slots */
+	int word;   /* first word plane in shared memory */
+	int limb;   /* first limb plane in device memory */
+	int nlimbs;
+	int input_words;    /* INT: 1, 2 or 4 words of input */
+	int words;          /* words of INT, FIX and wide sums, and of ACCUM's x */
+	int words2;         /* words of wide sums of products, and of ACCUM's x * x */
+	int digits;         /* FIX: digits of a value */
+	int digit_bits;     /* ACCUM */
+	int tile;           /* HistTile, */
+	int filter_operand; /* of a program, or -1, */
+	int again;          /* x is that of the slot before: see hist_tiles.cu */
+	int extend;         /* a narrow column for a 128-bit input */
+	int wide_state;     /* INT: a 128-bit state */
+	int spill;          /* the limb past the words takes carries */
+	int in_moments;     /* COUNT: its word is ACCUM's, which counts the rows in its window, and
+						   hist_deviations.cu the others */
+	int max_shift;      /* FIX, wide sums: window above 2^e0 */
 };
 
 /* Copies of a slot's states, for changes by rows; see state_at. */
 struct HistCopies
 {
-	void	   *states;			/* NULL: none */
-	int		   *log2;			/* of how many are used, the slot's own states counted, */
-	int			log2_most;		/* and of how many there are */
+	void *states;  /* NULL: none */
+	int *log2;     /* of how many are used, the slot's own states counted, */
+	int log2_most; /* and of how many there are */
 };
 
 struct HistItem
 {
-	u32			row0,
-				row1;
-	u32			part;
-	int			split;			/* index of a partition of several items, or -1 */
+	u32 row0, row1;
+	u32 part;
+	int split; /* index of a partition of several items, or -1 */
 };
 
 /* Rows that were moved to partitions by bin range. */
 struct HistPartitioned
 {
-	const HistItem *item;		/* NULL: they were not */
-	const uint16_t *bin;		/* within the partition */
-	const u32  *row;			/* row numbers where columns were not moved */
-	u32		   *counter;		/* HistCounter */
-	u32		   *split_done;		/* items finished of each split */
-	const u32  *split_items;
-	const u32  *exchanged;		/* not 0: rows went by an exchange; or NULL */
+	const HistItem *item; /* NULL: they were not */
+	const uint16_t *bin;  /* within the partition */
+	const u32 *row;       /* row numbers where columns were not moved */
+	u32 *counter;         /* HistCounter */
+	u32 *split_done;      /* items finished of each split */
+	const u32 *split_items;
+	const u32 *exchanged; /* not 0: rows went by an exchange; or NULL */
 };
 
 /* Everything a histogram kernel needs; passed by value. */
 struct HistArgs
 {
 	/* the call */
-	GpuaggBins	bins;
-	HistSlot	slot[GPUAGG_MAX_SLOTS];
-	int			nslots;
-	u32			nrows;
+	GpuaggBins bins;
+	HistSlot slot[GPUAGG_MAX_SLOTS];
+	int nslots;
+	u32 nrows;
 	GpuaggHistStatus *status;
-	bool		report;			/* rows out of range */
+	bool report; /* rows out of range */
 	/* the layout of bins, and passes over the rows */
-	int			words;			/* word planes in all */
-	int			limbs;			/* limb planes in all */
-	int			log2_copies;	/* M, unless it is sampled: */
-	int			log2_most;		/* what there is memory for */
-	int		   *copies;			/* log2 of M, by the sampled race factor; NULL: log2_copies */
-	int64_t		spread;			/* what hist_model_copies then takes */
-	int			passes;
-	u32			pass_bins;		/* even, if in shared memory */
+	int words;       /* word planes in all */
+	int limbs;       /* limb planes in all */
+	int log2_copies; /* M, unless it is sampled: */
+	int log2_most;   /* what there is memory for */
+	int *copies;     /* log2 of M, by the sampled race factor; NULL: log2_copies */
+	int64_t spread;  /* what hist_model_copies then takes */
+	int passes;
+	u32 pass_bins; /* even, if in shared memory */
 	/* memory of the device */
-	u32			limb_bins;		/* bins of a limb plane */
-	u64		   *limb;			/* limb planes; in partitions: one set a split; NULL: none */
-	int		   *window;			/* e0 of x and y, two a slot */
-	u32		   *zero;			/* words that the preparation clears */
-	u32			zeros;
+	u32 limb_bins; /* bins of a limb plane */
+	u64 *limb;     /* limb planes; in partitions: one set a split; NULL: none */
+	int *window;   /* e0 of x and y, two a slot */
+	u32 *zero;     /* words that the preparation clears */
+	u32 zeros;
 	/* rows that change states themselves */
-	HistCopies	extra[GPUAGG_MAX_SLOTS];
-	u32		   *lock;			/* HIST_LOCKS of them */
-	bool		locks;			/* some row may need one */
-	int64_t		out_of_window_threads;	/* how many may change copies at a time, if out-of-window rows do; or 0 */
-	u32		   *out_of_window;	/* hist_deviations.cu: a bit for each row */
-	int			hot_entries;	/* of a warp, a power of two, or 0; see hist_change.cuh */
+	HistCopies extra[GPUAGG_MAX_SLOTS];
+	u32 *lock;                     /* HIST_LOCKS of them */
+	bool locks;                    /* some row may need one */
+	int64_t out_of_window_threads; /* how many may change copies at a time, if out-of-window rows
+									  do; or 0 */
+	u32 *out_of_window;            /* hist_deviations.cu: a bit for each row */
+	int hot_entries;               /* of a warp, a power of two, or 0; see hist_change.cuh */
 	/* hist_tiles.cu */
 	const GpuaggProgram *program;
-	int			tiles;			/* TileKernel */
-	int			temporaries;
-	int			input_bytes;
-	u32			input_row;
+	int tiles; /* TileKernel */
+	int temporaries;
+	int input_bytes;
+	u32 input_row;
 	HistPartitioned part;
 };
 
@@ -170,7 +169,7 @@ enum HistCounter
 {
 	HIST_NITEMS,
 	HIST_NSPLITS,
-	HIST_NROWS,					/* rows that have a bin */
+	HIST_NROWS, /* rows that have a bin */
 	HIST_NEXT,
 	HIST_NCOUNTERS
 };
@@ -194,15 +193,16 @@ hist_is_float(GpuaggValueType type)
 
 /* body(Op()) with the operator's type. */
 #pragma nv_exec_check_disable
-template <typename Body> static __host__ __device__ __forceinline__ void
+template <typename Body>
+static __host__ __device__ __forceinline__ void
 with_operator(int op, const Body &body)
 {
 	switch (op)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			body(Op_##name()); \
-			break;
+	case MONOID_##NAME: \
+		body(Op_##name()); \
+		break;
 #include "operators/monoid_list.h"
 #undef MONOID
 	}
@@ -247,12 +247,12 @@ bit_set(const uint8_t *bits, u32 row)
 static __device__ __forceinline__ u32
 warp_scan(u32 v)
 {
-	u32			lane = threadIdx.x % 32;
+	u32 lane = threadIdx.x % 32;
 
 #pragma unroll
 	for (int d = 1; d < 32; d *= 2)
 	{
-		u32			t = __shfl_up_sync(~0u, v, d);
+		u32 t = __shfl_up_sync(~0u, v, d);
 
 		if (lane >= (u32) d)
 			v += t;
@@ -264,7 +264,8 @@ warp_scan(u32 v)
  * ITEMS values of one column into 64-bit words: integers sign-extended, floats
  * as the bits of a double.  hi takes the second word of 16-byte values.
  */
-template <int ITEMS> static __device__ __forceinline__ void
+template <int ITEMS>
+static __device__ __forceinline__ void
 load_items(const GpuaggColumn &c, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
 		   u64 (&hi)[ITEMS])
 {
@@ -289,7 +290,7 @@ load_items(const GpuaggColumn &c, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
 			for (int j = 0; j < ITEMS; j++)
 				if (ok >> j & 1)
 				{
-					const u64  *p = (const u64 *) c.values + 2 * (size_t) row[j];
+					const u64 *p = (const u64 *) c.values + 2 * (size_t) row[j];
 
 					lo[j] = p[0];
 					hi[j] = p[1];
@@ -300,12 +301,16 @@ load_items(const GpuaggColumn &c, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
 
 /* ---- bins --------------------------------------------------------------- */
 
-/* The bin of each row in ok; rows without one leave ok.  status: where those out of range count, or NULL. */
-template <int ITEMS> static __device__ __forceinline__ u32
+/*
+ * The bin of each row in ok; rows without one leave ok.  status: where those out of range count, or
+ * NULL.
+ */
+template <int ITEMS>
+static __device__ __forceinline__ u32
 find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[ITEMS],
 		  GpuaggHistStatus *status)
 {
-	u32			outside = 0;
+	u32 outside = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -318,7 +323,9 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			bin[j] = !(ok >> j & 1) ? -1 : b.column[0].values ? ((const int32_t *) b.column[0].values)[row[j]] : 0;
+			bin[j] = !(ok >> j & 1) ? -1 :
+				b.column[0].values  ? ((const int32_t *) b.column[0].values)[row[j]] :
+									  0;
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
@@ -332,16 +339,15 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 	{
 		for (int c = 0; c < b.ncolumns; c++)
 		{
-			u64			v[ITEMS],
-						unused[ITEMS];
+			u64 v[ITEMS], unused[ITEMS];
 			const GpuaggColumn &col = b.column[c];
-			u64			values = b.extent[c] - (b.null_bin[c] != 0);
+			u64 values = b.extent[c] - (b.null_bin[c] != 0);
 
 			load_items<ITEMS>(col, row, ok, v, unused);
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 			{
-				u64			k = v[j] - (u64) b.min[c];
+				u64 k = v[j] - (u64) b.min[c];
 
 				if (!(ok >> j & 1))
 					continue;
@@ -388,7 +394,7 @@ shared_count(u32 at)
 static __device__ __forceinline__ u32
 shared_add(u32 at, u32 v)
 {
-	u32			old;
+	u32 old;
 
 	asm volatile("atom.shared.add.u32 %0, [%1], %2;" : "=r"(old) : "r"(at), "r"(v) : "memory");
 	return old;
@@ -405,24 +411,25 @@ shared_or(u32 at, u32 v)
  * at p, p + plane, …, of `words` words, starting with word w0.  Returns what
  * is carried out of the last word.  CHECK: w0 + CNT may be above words.
  */
-template <int CNT, bool CHECK = true> static __device__ __forceinline__ int
+template <int CNT, bool CHECK = true>
+static __device__ __forceinline__ int
 add_words(u32 *p, u32 plane, int words, const u32 (&a)[CNT], u32 fill, int w0)
 {
-	u32			carry = 0;
-	int			w = w0;
+	u32 carry = 0;
+	int w = w0;
 
 	p += (size_t) w0 * plane;
 #pragma unroll
 	for (int i = 0; i < CNT; i++)
 	{
-		u32			s = a[i] + carry;
-		u32			c = s < carry;
+		u32 s = a[i] + carry;
+		u32 c = s < carry;
 
 		if (CHECK && w == words)
 			return (int) (fill + carry);
 		if (s)
 		{
-			u32			old = atomicAdd(p, s);
+			u32 old = atomicAdd(p, s);
 
 			c += (u32) (old + s) < s;
 		}
@@ -432,8 +439,8 @@ add_words(u32 *p, u32 plane, int words, const u32 (&a)[CNT], u32 fill, int w0)
 	}
 	while (w < words)
 	{
-		u32			s = fill + carry;
-		u32			old;
+		u32 s = fill + carry;
+		u32 old;
 
 		if (s == 0)
 			return 0;
@@ -448,16 +455,16 @@ add_words(u32 *p, u32 plane, int words, const u32 (&a)[CNT], u32 fill, int w0)
 /* Wide sums: where a double lies in a window. */
 struct FixPart
 {
-	u64			m;				/* 53 bits, 0 for zero */
-	int			shift;
-	bool		negative;
+	u64 m; /* 53 bits, 0 for zero */
+	int shift;
+	bool negative;
 };
 
 /* False if the value has no exact place in the window. */
 static __device__ __forceinline__ bool
 fix_split(u64 bits, int e0, int max_shift, FixPart &f)
 {
-	int			e = (int) (bits >> 52) & 0x7ff;
+	int e = (int) (bits >> 52) & 0x7ff;
 
 	f.m = (bits & 0xfffffffffffffULL) | (u64) (e != 0) << 52;
 	f.negative = bits >> 63;
@@ -465,17 +472,19 @@ fix_split(u64 bits, int e0, int max_shift, FixPart &f)
 	if ((u32) f.shift <= (u32) max_shift)
 		return e != 0x7ff;
 	/* seldom: zero, low bits that are all zero, or none of the window's */
-	if (f.m != 0 && (e == 0x7ff || f.shift > 0 || f.shift < -52 || (f.m & ((1ULL << -f.shift) - 1))))
+	if (f.m != 0 &&
+		(e == 0x7ff || f.shift > 0 || f.shift < -52 || (f.m & ((1ULL << -f.shift) - 1))))
 		return false;
 	f.m = f.m ? f.m >> -f.shift : 0;
 	f.shift = 0;
 	return true;
 }
 
-template <int CNT> static __device__ __forceinline__ void
+template <int CNT>
+static __device__ __forceinline__ void
 negate_words(u32 (&a)[CNT])
 {
-	u32			c = 1;
+	u32 c = 1;
 
 #pragma unroll
 	for (int i = 0; i < CNT; i++)
@@ -488,9 +497,9 @@ negate_words(u32 (&a)[CNT])
 static __device__ __forceinline__ void
 add_fix(u32 *p, u32 plane, int words, const FixPart &f)
 {
-	int			s = f.shift & 31;
-	u64			lo = f.m << s;
-	u32			a[3] = {(u32) lo, (u32) (lo >> 32), (u32) ((f.m >> 1) >> (63 - s))};
+	int s = f.shift & 31;
+	u64 lo = f.m << s;
+	u32 a[3] = {(u32) lo, (u32) (lo >> 32), (u32) ((f.m >> 1) >> (63 - s))};
 
 	if (f.m == 0)
 		return;
@@ -503,14 +512,13 @@ add_fix(u32 *p, u32 plane, int words, const FixPart &f)
 static __device__ __forceinline__ void
 add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
 {
-	int			shift = f.shift + g.shift;
-	int			s = shift & 31;
-	u64			lo = f.m * g.m,
-				hi = __umul64hi(f.m, g.m);
-	bool		negative = f.negative != g.negative;
-	u64			mid = (hi << s) | ((lo >> 1) >> (63 - s));
-	u32			a[5] = {(u32) (lo << s), (u32) ((lo << s) >> 32), (u32) mid, (u32) (mid >> 32),
-		(u32) ((hi >> 1) >> (63 - s))};
+	int shift = f.shift + g.shift;
+	int s = shift & 31;
+	u64 lo = f.m * g.m, hi = __umul64hi(f.m, g.m);
+	bool negative = f.negative != g.negative;
+	u64 mid = (hi << s) | ((lo >> 1) >> (63 - s));
+	u32 a[5] = {(u32) (lo << s), (u32) ((lo << s) >> 32), (u32) mid, (u32) (mid >> 32),
+				(u32) ((hi >> 1) >> (63 - s))};
 
 	if (f.m == 0 || g.m == 0)
 		return;
@@ -558,7 +566,7 @@ fix_carry(int digits, int word)
 static __device__ __forceinline__ double
 fix_magic(int e0, int digits, int digit)
 {
-	u64			bits = (u64) (1075 + e0 + fix_weight(digits, digit)) << 52 | 1ULL << 51;
+	u64 bits = (u64) (1075 + e0 + fix_weight(digits, digit)) << 52 | 1ULL << 51;
 
 	if (digit == 0)
 		bits += 1 << FIX_LOW_BITS;
@@ -578,20 +586,24 @@ fix_limit(int e0, int max_shift)
 static __device__ __forceinline__ u32
 fix_digit(double &r, double magic)
 {
-	double		t = r + magic;
+	double t = r + magic;
 
 	r -= t - magic;
 	return (u32) __double2loint(t);
 }
 
-/* The window of a slot's float sum: the numbers that cut off digits, and where values are too large. */
+/*
+ * The window of a slot's float sum: the numbers that cut off digits, and where values are too
+ * large.
+ */
 template <int DIGITS> struct FixWindow
 {
-	double		magic[DIGITS + 1];
-	u32			limit;
+	double magic[DIGITS + 1];
+	u32 limit;
 
 	__device__ __forceinline__
-	FixWindow(const HistArgs &args, int s) : FixWindow(DIGITS > 0 ? args.window[2 * s] : 0, DIGITS > 0 ? args.slot[s].max_shift : 0)
+	FixWindow(const HistArgs &args, int s)
+		: FixWindow(DIGITS > 0 ? args.window[2 * s] : 0, DIGITS > 0 ? args.slot[s].max_shift : 0)
 	{
 	}
 	__device__ __forceinline__
@@ -607,10 +619,11 @@ template <int DIGITS> struct FixWindow
 		}
 	}
 	/* Digits of a double; whether it has them all. */
-	template <int ROOM> __device__ __forceinline__ bool
+	template <int ROOM>
+	__device__ __forceinline__ bool
 	cut(double v, u32 (&d)[ROOM]) const
 	{
-		double		r = v;
+		double r = v;
 
 #pragma unroll
 		for (int k = DIGITS - 1; k >= 0; k--)
@@ -627,10 +640,11 @@ fix_overflows(int word, u32 old, u32 d, u32 s)
 }
 
 /* Whether any of the additions of d to old did, by the top bits of what they would carry. */
-template <int DIGITS, int ITEMS, int ROOM> static __device__ __forceinline__ bool
+template <int DIGITS, int ITEMS, int ROOM>
+static __device__ __forceinline__ bool
 digits_overflow(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
 {
-	u32			over = 0;
+	u32 over = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -639,7 +653,7 @@ digits_overflow(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
 #pragma unroll
 		for (int k = 1; k < DIGITS; k++)
 		{
-			u32			s = old[j][k] + d[j][k];
+			u32 s = old[j][k] + d[j][k];
 
 			over |= (old[j][k] ^ s) & (d[j][k] ^ s);
 		}
@@ -658,11 +672,11 @@ max_u32(u32 *p, u32 v)
 static __device__ __forceinline__ void
 max_u64(u64 *p, u64 v)
 {
-	u64			old = *(volatile u64 *) p;
+	u64 old = *(volatile u64 *) p;
 
 	while (old < v)
 	{
-		u64			seen = atomicCAS(p, old, v);
+		u64 seen = atomicCAS(p, old, v);
 
 		if (seen == old)
 			break;
@@ -690,7 +704,7 @@ unorder_f64(u64 code)
 static __device__ __forceinline__ u32
 order_f32(u64 v)
 {
-	u32			bits = __float_as_uint((float) __longlong_as_double(v));
+	u32 bits = __float_as_uint((float) __longlong_as_double(v));
 
 	if ((bits & 0x7fffffffu) > 0x7f800000u)
 		bits = 0x7fc00000u;
@@ -725,7 +739,7 @@ max_code(int op, u64 v)
 			return (u32) v ^ 0x80000000u;
 		case MONOID_MIN_F32:
 			return (u32) ~order_f32(v);
-		default:				/* MAX_F32 */
+		default: /* MAX_F32 */
 			return order_f32(v);
 	}
 }
@@ -737,7 +751,7 @@ max_code(int op, u64 v)
  */
 template <class... Params>
 static inline cudaError_t
-allow_shared(void (*kernel) (Params...), const DeviceFacts &facts)
+allow_shared(void (*kernel)(Params...), const DeviceFacts &facts)
 {
 	cudaFuncAttributes own;
 	cudaError_t err = cudaFuncGetAttributes(&own, kernel);
@@ -748,4 +762,4 @@ allow_shared(void (*kernel) (Params...), const DeviceFacts &facts)
 								(int) (facts.smem_per_block - own.sharedSizeBytes));
 }
 
-#endif							/* GPUAGG_HIST_CUH */
+#endif /* GPUAGG_HIST_CUH */

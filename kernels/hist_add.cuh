@@ -21,30 +21,31 @@
  */
 template <int DIGITS> struct HotBin
 {
-	u32			bin;			/* or NO_BIN */
-	u32			rows;
-	int64_t		digit[DIGITS + 1];
+	u32 bin; /* or NO_BIN */
+	u32 rows;
+	int64_t digit[DIGITS + 1];
 };
 
 /* Carries of the digits that overflowed when d was added to old. */
-template <int DIGITS, int ITEMS> static __device__ __forceinline__ void
-add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place, const u32 (&at)[ITEMS],
-			const u32 (&d)[ITEMS][DIGITS], const u32 (&old)[ITEMS][DIGITS])
+template <int DIGITS, int ITEMS>
+static __device__ __forceinline__ void
+add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
+			const u32 (&at)[ITEMS], const u32 (&d)[ITEMS][DIGITS], const u32 (&old)[ITEMS][DIGITS])
 {
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 		{
-			int			carry = (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k);
-			int			to = k + 1;
+			int carry = (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k);
+			int to = k + 1;
 
 			if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
 				continue;
 			/* the usual case without a call: a middle digit, and its neighbor has room */
 			if (k > 0 && to < DIGITS)
 			{
-				u32			was = atomicAdd(place.words + to * place.plane + at[j], (u32) carry);
+				u32 was = atomicAdd(place.words + to * place.plane + at[j], (u32) carry);
 
 				if (!fix_overflows(to, was, (u32) carry, was + carry))
 					continue;
@@ -57,37 +58,42 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 }
 
 /* Floats that have no digits in the window, straight to their states; -0 is the identity. */
-template <int ITEMS, typename T> static __device__ __forceinline__ void
-change_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
-			  const T (&v)[ITEMS], u32 out_of_window)
+template <int ITEMS, typename T>
+static __device__ __forceinline__ void
+change_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place,
+			  const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 out_of_window)
 {
 	if (__any_sync(~0u, out_of_window))
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			bits = __double_as_longlong((double) v[j]);
+			u64 bits = __double_as_longlong((double) v[j]);
 
 			change_rows<CHANGE_SUMS>(args, fast.slot, place.bin_at(at[j]),
 									 (out_of_window >> j & 1) && bits != 1ULL << 63, bits, 0);
 		}
 }
 
-template <int DIGITS, int ITEMS, bool PARTITIONED, typename T> static __device__ __forceinline__ void
-add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, const FixWindow<DIGITS> &window,
-		  const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in, u32 in_hot, HotBin<DIGITS> &hot)
+template <int DIGITS, int ITEMS, bool PARTITIONED, typename T>
+static __device__ __forceinline__ void
+add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
+		  const FixWindow<DIGITS> &window, const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 in,
+		  u32 in_hot, HotBin<DIGITS> &hot)
 {
-	u32			d[ITEMS][DIGITS],
-				old[ITEMS][DIGITS];
-	u32			out_of_window = 0;
-	bool		same = true;
-	auto		cut = [&](int j) {
-		bool		fits = window.cut((double) v[j], d[j]);
+	u32 d[ITEMS][DIGITS], old[ITEMS][DIGITS];
+	u32 out_of_window = 0;
+	bool same = true;
+	auto cut = [&](int j)
+	{
+		bool fits = window.cut((double) v[j], d[j]);
 
 		/* the identity, -0, is left out there */
-		if (((in | in_hot) >> j & 1) && !(fits && (u32) __double2hiint((double) v[j]) != 0x80000000))
+		if (((in | in_hot) >> j & 1) &&
+			!(fits && (u32) __double2hiint((double) v[j]) != 0x80000000))
 			out_of_window |= 1u << j;
 	};
-	auto		add = [&](int j) {
+	auto add = [&](int j)
+	{
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 			old[j][k] = 0;
@@ -123,7 +129,10 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, c
 			cut(j);
 			same = same && at[j] == at[0];
 		}
-		/* rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with ease */
+		/*
+		 * rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with
+		 * ease
+		 */
 		if (same && out_of_window == 0 && in == (1u << ITEMS) - 1)
 		{
 #pragma unroll
@@ -156,14 +165,14 @@ add_rest(const HistArgs &args, const HistSlot &slot, const FastShared &place, u3
 }
 
 /* Narrow integers: one word, and seldom a carry. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
-			 const int32_t (&v)[ITEMS], u32 in)
+template <int ITEMS>
+static __device__ __forceinline__ void
+add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place,
+			 const u32 (&at)[ITEMS], const int32_t (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[fast.slot];
-	u32			w[ITEMS],
-				old[ITEMS];
-	u32			over = 0;
+	u32 w[ITEMS], old[ITEMS];
+	u32 over = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -179,7 +188,7 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		u32			s = old[j] + w[j];
+		u32 s = old[j] + w[j];
 
 		over |= ((old[j] & w[j]) | ((old[j] | w[j]) & ~s)) ^ w[j];
 	}
@@ -187,19 +196,23 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			carry = (u32) (old[j] + w[j]) < w[j];
+			u32 carry = (u32) (old[j] + w[j]) < w[j];
 
 			add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
 		}
 	__syncwarp();
 }
 
-/* Maxima of codes of 32 or 64 bits; most rows only read.  Shared memory has no native maximum of 64 bits. */
-template <typename W, int ITEMS> static __device__ __forceinline__ void
+/*
+ * Maxima of codes of 32 or 64 bits; most rows only read.  Shared memory has no native maximum of 64
+ * bits.
+ */
+template <typename W, int ITEMS>
+static __device__ __forceinline__ void
 add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEMS], u32 in)
 {
-	W		   *p = (W *) place.words;
-	W			seen[ITEMS];
+	W *p = (W *) place.words;
+	W seen[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -218,7 +231,7 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 		else
 			while (seen[j] < code[j])
 			{
-				W			now = atomicCAS(p + at[j], seen[j], code[j]);
+				W now = atomicCAS(p + at[j], seen[j], code[j]);
 
 				seen[j] = now == seen[j] ? code[j] : now;
 			}
@@ -226,11 +239,13 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 }
 
 /* Extremes of 64-bit integers, or of floats as they are. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+template <int ITEMS>
+static __device__ __forceinline__ void
+add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS],
+			 const u64 (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[s];
-	u64			code[ITEMS];
+	u64 code[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -247,11 +262,12 @@ add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&a
 }
 
 /* The same of 32-bit integers. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS], const int32_t (&v)[ITEMS], u32 in)
+template <int ITEMS>
+static __device__ __forceinline__ void
+add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS],
+			 const int32_t (&v)[ITEMS], u32 in)
 {
-	u32			flip = args.slot[s].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u,
-				code[ITEMS];
+	u32 flip = args.slot[s].op == MONOID_MIN_I32 ? 0x7fffffffu : 0x80000000u, code[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -259,4 +275,4 @@ add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&a
 	add_maxima(place, at, code, in);
 }
 
-#endif							/* GPUAGG_HIST_ADD_CUH */
+#endif /* GPUAGG_HIST_ADD_CUH */

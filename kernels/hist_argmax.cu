@@ -2,16 +2,17 @@
  * hist_argmax.cu
  *	  Histograms of ARGMAX and ARGMIN, whose states are pairs of a key and a value.
  *
- * Nearly all rows lose by their keys, so that path is short: the bin, the key, and the key of the best row so far.  Values
- * are read of rows that do not.  Where the bins fit shared memory, a block has the best of its own rows there, and of
- * those before the call ("entries": keys, then values), so that a row that wins changes no memory that others see; after
- * its last row the block combines them with the states.  Else the states themselves are what rows are compared with, by way of
- * the L1 cache.  Either way rows of a thread, then of a warp, that have one bin are put together before they change
- * anything: in order of time, each row wins.
+ * Nearly all rows lose by their keys, so that path is short: the bin, the key, and the key of the
+ * best row so far.  Values are read of rows that do not.  Where the bins fit shared memory, a block
+ * has the best of its own rows there, and of those before the call ("entries": keys, then values),
+ * so that a row that wins changes no memory that others see; after its last row the block combines
+ * them with the states.  Else the states themselves are what rows are compared with, by way of the
+ * L1 cache.  Either way rows of a thread, then of a warp, that have one bin are put together before
+ * they change anything: in order of time, each row wins.
  *
- * A block has an equal share of neighbouring rows, and begins with some of the last of them, the last first: where keys
- * ascend, as in order of time, those win, and nearly all others lose to them.  Then it goes on from the first, so that few
- * rows win where keys descend, too.
+ * A block has an equal share of neighbouring rows, and begins with some of the last of them, the
+ * last first: where keys ascend, as in order of time, those win, and nearly all others lose to
+ * them. Then it goes on from the first, so that few rows win where keys descend, too.
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
@@ -25,7 +26,8 @@ struct AnyKeys
 };
 
 /* Threads of a block, as registers allow. */
-template <typename K> static constexpr __host__ __device__ int
+template <typename K>
+static constexpr __host__ __device__ int
 threads_for()
 {
 	return sizeof(K) < 4 ? 512 : 1024;
@@ -35,18 +37,18 @@ static_assert(sizeof(gpuagg_kv) == HIST_ARGMAX_BYTES, "the model's entries");
 
 struct ArgmaxArgs
 {
-	SimpleBins	bins;			/* of kernels with vectors */
-	int			slot;
-	int			log2_copies;	/* of entries, each for some of the block's warps */
-	u32			last_rows;		/* of a block's share, that are its first */
+	SimpleBins bins; /* of kernels with vectors */
+	int slot;
+	int log2_copies; /* of entries, each for some of the block's warps */
+	u32 last_rows;   /* of a block's share, that are its first */
 };
 
 /* Whether a row of this key wins, or ties, so that its value decides. */
-template <typename Op> static __device__ __forceinline__ bool
+template <typename Op>
+static __device__ __forceinline__ bool
 may_win(int64_t best, int64_t key)
 {
-	gpuagg_kv	a = {best, 0},
-				b = {key, 0};
+	gpuagg_kv a = {best, 0}, b = {key, 0};
 
 	return Op::combine(a, b).key == key;
 }
@@ -85,19 +87,20 @@ value_code(GpuaggValueType type, u64 bits)
 /* ---- where the best rows are ----------------------------------------------------- */
 
 /*
- * The block's entries.  A lock guards changes; who reads without one reads the key before the value, and who
- * changes them writes the value before the key, each with a fence between.  So a reader that finds a row's own key has a
- * value that is at least as good as the one that was kept with it, or the key is about to be beaten.
+ * The block's entries.  A lock guards changes; who reads without one reads the key before the
+ * value, and who changes them writes the value before the key, each with a fence between.  So a
+ * reader that finds a row's own key has a value that is at least as good as the one that was kept
+ * with it, or the key is about to be beaten.
  *
- * Such reads race with changes, and are meant to: keys and values are words of 8 bytes that are read and written whole
- * (volatile: relaxed accesses, in the words of the PTX ISA's memory model).  compute-sanitizer's racecheck reports them, as it
- * does all accesses without a barrier between, so test/gpu.sh has it leave this kernel out.
+ * Such reads race with changes, and are meant to: keys and values are words of 8 bytes that are
+ * read and written whole (volatile: relaxed accesses, in the words of the PTX ISA's memory model).
+ * compute-sanitizer's racecheck reports them, as it does all accesses without a barrier between, so
+ * test/gpu.sh has it leave this kernel out.
  */
 struct Entries
 {
-	volatile int64_t *keys,
-			   *values;
-	u32		   *locks;
+	volatile int64_t *keys, *values;
+	u32 *locks;
 
 	__device__ __forceinline__
 	Entries(u32 n)
@@ -109,13 +112,17 @@ struct Entries
 		locks = (u32 *) (keys + 2 * n);
 	}
 
-	__device__ __forceinline__ int64_t key(u32 at) const { return keys[at]; }
+	__device__ __forceinline__ int64_t
+	key(u32 at) const
+	{
+		return keys[at];
+	}
 
 	/* By the holder of its lock, or when nobody changes it. */
 	__device__ __forceinline__ gpuagg_kv
 	pair(u32 at) const
 	{
-		gpuagg_kv	v;
+		gpuagg_kv v;
 
 		v.key = keys[at];
 		v.value = values[at];
@@ -133,22 +140,22 @@ struct Entries
 	__device__ __forceinline__ gpuagg_kv
 	pair_of(int64_t key, u32 at) const
 	{
-		gpuagg_kv	v = {key, values[at]};
+		gpuagg_kv v = {key, values[at]};
 
 		return v;
 	}
 
 	/* Of each lane that has one: a row into its entry. */
-	template <typename Op> __device__ __forceinline__ void
+	template <typename Op>
+	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
 	{
-		u32		   *lock = locks + at % HIST_ARGMAX_LOCKS;
+		u32 *lock = locks + at % HIST_ARGMAX_LOCKS;
 
 		while (has)
 			if (atomicCAS(lock, 0, 1) == 0)
 			{
-				gpuagg_kv	a,
-							r;
+				gpuagg_kv a, r;
 
 				fence();
 				a = pair(at);
@@ -168,38 +175,54 @@ struct Entries
 };
 
 /*
- * The states themselves, which are read as they were at some time: where the device has no accesses of 16 bytes that cannot
- * be torn, their keys alone.
+ * The states themselves, which are read as they were at some time: where the device has no accesses
+ * of 16 bytes that cannot be torn, their keys alone.
  */
 struct States
 {
-	gpuagg_kv  *states;
+	gpuagg_kv *states;
 	const HistArgs &args;
 
-	__device__ __forceinline__ States(const HistArgs &a, int s) : states((gpuagg_kv *) a.slot[s].states), args(a) {}
+	__device__ __forceinline__
+	States(const HistArgs &a, int s)
+		: states((gpuagg_kv *) a.slot[s].states), args(a)
+	{
+	}
 
-	__device__ __forceinline__ int64_t key(u32 at) const { return states[at].key; }
+	__device__ __forceinline__ int64_t
+	key(u32 at) const
+	{
+		return states[at].key;
+	}
 
 	/* No better than the state. */
 	__device__ __forceinline__ gpuagg_kv
 	pair(u32 at) const
 	{
 #if __CUDA_ARCH__ >= 900
-		ulonglong2	bits = load_whole(states + at);
-		gpuagg_kv	v = {(int64_t) bits.x, (int64_t) bits.y};
+		ulonglong2 bits = load_whole(states + at);
+		gpuagg_kv v = {(int64_t) bits.x, (int64_t) bits.y};
 #else
-		gpuagg_kv	v = {key(at), INT64_MAX};
+		gpuagg_kv v = {key(at), INT64_MAX};
 #endif
 		return v;
 	}
 
 	/* Both at once, so they need no order. */
-	static __device__ __forceinline__ void fence() {}
+	static __device__ __forceinline__ void
+	fence()
+	{
+	}
 
-	__device__ __forceinline__ gpuagg_kv pair_of(int64_t key, u32 at) const { return pair(at); }
+	__device__ __forceinline__ gpuagg_kv
+	pair_of(int64_t key, u32 at) const
+	{
+		return pair(at);
+	}
 
 	/* A state that was, to start from; other blocks may be at their end. */
-	template <typename Op> __device__ __forceinline__ gpuagg_kv
+	template <typename Op>
+	__device__ __forceinline__ gpuagg_kv
 	known(u32 at) const
 	{
 #if __CUDA_ARCH__ >= 900
@@ -209,7 +232,8 @@ struct States
 #endif
 	}
 
-	template <typename Op> __device__ __forceinline__ void
+	template <typename Op>
+	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
 	{
 		if (has)
@@ -221,17 +245,17 @@ struct States
 /* ---- rows ------------------------------------------------------------------------ */
 
 /*
- * A thread's rows of those `in`, whose keys and places are known, into the best ones; places of the others are some that
- * there are.  The whole warp must come here.
+ * A thread's rows of those `in`, whose keys and places are known, into the best ones; places of the
+ * others are some that there are.  The whole warp must come here.
  */
-template <typename Op, typename Best> static __device__ __forceinline__ void
-add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (&at)[ITEMS], const int64_t (&key)[ITEMS],
-		  u32 in)
+template <typename Op, typename Best>
+static __device__ __forceinline__ void
+add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (&at)[ITEMS],
+		  const int64_t (&key)[ITEMS], u32 in)
 {
-	gpuagg_kv	v[ITEMS];
-	int64_t		found[ITEMS];
-	u64			value[ITEMS],
-				unused[ITEMS];
+	gpuagg_kv v[ITEMS];
+	int64_t found[ITEMS];
+	u64 value[ITEMS], unused[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -255,7 +279,7 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (
 		v[j].value = value_code(slot.y.type, value[j]);
 		if (in >> j & 1)
 		{
-			gpuagg_kv	a = best.pair_of(found[j], at[j]);
+			gpuagg_kv a = best.pair_of(found[j], at[j]);
 
 			if (same_bits(a, Op::combine(a, v[j])))
 				in &= ~(1u << j);
@@ -270,10 +294,10 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (
 #pragma unroll 1
 	while (__any_sync(~0u, in))
 	{
-		gpuagg_kv	one = v[0];
-		u32			place = at[0];
-		bool		has = in != 0;
-		u32			peers;
+		gpuagg_kv one = v[0];
+		u32 place = at[0];
+		bool has = in != 0;
+		u32 peers;
 
 #pragma unroll
 		for (int j = ITEMS - 1; j >= 0; j--)
@@ -296,35 +320,34 @@ tile_place(u32 t, u32 tiles, u32 last)
 	return t < last ? tiles - 1 - t : t - last;
 }
 
-/* A block's rows, in vectors: simple bins and keys K, without filter or NULLs, from multiples of 16 bytes on. */
-template <typename Op, typename K, typename Best> static __device__ __forceinline__ void
+/*
+ * A block's rows, in vectors: simple bins and keys K, without filter or NULLs, from multiples of 16
+ * bytes on.
+ */
+template <typename Op, typename K, typename Best>
+static __device__ __forceinline__ void
 add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 {
 	const HistSlot &slot = args.slot[argmax.slot];
 	const int32_t *bins = argmax.bins.column;
-	const K    *keys = (const K *) slot.x.values;
-	u32			bias = argmax.bins.skip_negative ? 0x80000000u : 0,
-				most = args.report ? argmax.bins.n - 1 + bias : ~0u,
-				outside = 0;
-	u64			vectors = ((u64) args.nrows + ITEMS - 1) / ITEMS,
-				lines = (vectors + 31) / 32,
-				begin = lines * blockIdx.x / gridDim.x * 32,
-				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, vectors);
-	u32			tiles = (u32) ((end - begin + threads_for<K>() - 1) / threads_for<K>()),
-				last = min((tiles + 1) / 2, argmax.last_rows / (ITEMS * threads_for<K>()) + 1);
+	const K *keys = (const K *) slot.x.values;
+	u32 bias = argmax.bins.skip_negative ? 0x80000000u : 0,
+		most = args.report ? argmax.bins.n - 1 + bias : ~0u, outside = 0;
+	u64 vectors = ((u64) args.nrows + ITEMS - 1) / ITEMS, lines = (vectors + 31) / 32,
+		begin = lines * blockIdx.x / gridDim.x * 32,
+		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, vectors);
+	u32 tiles = (u32) ((end - begin + threads_for<K>() - 1) / threads_for<K>()),
+		last = min((tiles + 1) / 2, argmax.last_rows / (ITEMS * threads_for<K>()) + 1);
 
 	for (u32 t = 0; t < tiles; t++)
 	{
-		u64			base = begin + (u64) tile_place(t, tiles, last) * threads_for<K>();
-		u32			first = (u32) (base + threadIdx.x) * ITEMS,
-					n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ITEMS) : 0,
-					row[ITEMS],
-					at[ITEMS],
-					in = (1u << ITEMS) - 1,
-					greatest = 0;
-		int32_t		bin[ITEMS] = {0};
-		K			k[ITEMS] = {0};
-		int64_t		key[ITEMS];
+		u64 base = begin + (u64) tile_place(t, tiles, last) * threads_for<K>();
+		u32 first = (u32) (base + threadIdx.x) * ITEMS,
+			n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ITEMS) : 0, row[ITEMS],
+			at[ITEMS], in = (1u << ITEMS) - 1, greatest = 0;
+		int32_t bin[ITEMS] = {0};
+		K k[ITEMS] = {0};
+		int64_t key[ITEMS];
 
 		if (n == ITEMS)
 		{
@@ -344,7 +367,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			b = (u32) bin[j] - argmax.bins.min;
+			u32 b = (u32) bin[j] - argmax.bins.min;
 
 			greatest = max(greatest, b);
 			row[j] = first + j;
@@ -356,7 +379,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 			{
-				u32			b = (u32) bin[j] - argmax.bins.min;
+				u32 b = (u32) bin[j] - argmax.bins.min;
 
 				if (j < (int) n && b < argmax.bins.n)
 					continue;
@@ -371,32 +394,29 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 }
 
 /* A block's rows of any bins and columns. */
-template <typename Op, typename Best> static __device__ __forceinline__ void
+template <typename Op, typename Best>
+static __device__ __forceinline__ void
 add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 {
 	constexpr u32 TILE = ITEMS * threads_for<AnyKeys>();
 	const HistSlot &slot = args.slot[argmax.slot];
-	u64			lines = ((u64) args.nrows + 31) / 32,
-				begin = lines * blockIdx.x / gridDim.x * 32,
-				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
-	u32			tiles = (u32) ((end - begin + TILE - 1) / TILE),
-				last = min((tiles + 1) / 2, argmax.last_rows / TILE + 1);
+	u64 lines = ((u64) args.nrows + 31) / 32, begin = lines * blockIdx.x / gridDim.x * 32,
+		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
+	u32 tiles = (u32) ((end - begin + TILE - 1) / TILE),
+		last = min((tiles + 1) / 2, argmax.last_rows / TILE + 1);
 
 	for (u32 t = 0; t < tiles; t++)
 	{
-		u64			base = begin + (u64) tile_place(t, tiles, last) * TILE;
-		u32			row[ITEMS],
-					at[ITEMS],
-					in = 0;
-		int32_t		bin[ITEMS];
-		int64_t		key[ITEMS];
-		u64			read[ITEMS],
-					unused[ITEMS];
+		u64 base = begin + (u64) tile_place(t, tiles, last) * TILE;
+		u32 row[ITEMS], at[ITEMS], in = 0;
+		int32_t bin[ITEMS];
+		int64_t key[ITEMS];
+		u64 read[ITEMS], unused[ITEMS];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			r = base + (u64) j * threads_for<AnyKeys>() + threadIdx.x;
+			u64 r = base + (u64) j * threads_for<AnyKeys>() + threadIdx.x;
 
 			row[j] = (u32) r;
 			if (r < end)
@@ -409,7 +429,8 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 		for (int j = 0; j < ITEMS; j++)
 		{
 			at[j] = in >> j & 1 ? ((u32) bin[j] << argmax.log2_copies) | copy : 0;
-			key[j] = hist_is_float(slot.x.type) ? code_of(__longlong_as_double(read[j])) : code_of((int64_t) read[j]);
+			key[j] = hist_is_float(slot.x.type) ? code_of(__longlong_as_double(read[j])) :
+												  code_of((int64_t) read[j]);
 		}
 		add_pairs<Op>(slot, best, row, at, key, in);
 	}
@@ -417,7 +438,8 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 
 /* ---- the kernels ----------------------------------------------------------------- */
 
-template <typename Op, typename K, typename Best> static __device__ __forceinline__ void
+template <typename Op, typename K, typename Best>
+static __device__ __forceinline__ void
 add_share(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 {
 	if constexpr (sizeof(K) < 4)
@@ -426,20 +448,22 @@ add_share(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 		add_vectors<Op, K>(args, argmax, best, copy);
 }
 
-template <typename Op, typename K> static __global__ void __launch_bounds__(threads_for<K>(), 1)
-argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ ArgmaxArgs argmax)
+template <typename Op, typename K>
+static __global__ void
+__launch_bounds__(threads_for<K>(), 1)
+	argmax_shared_kernel(const __grid_constant__ HistArgs args,
+						 const __grid_constant__ ArgmaxArgs argmax)
 {
-	u32			nbins = (u32) args.bins.nbins,
-				n = nbins << argmax.log2_copies,
-				mask = (1u << argmax.log2_copies) - 1;
-	States		states(args, argmax.slot);
-	Entries		entries(n);
+	u32 nbins = (u32) args.bins.nbins, n = nbins << argmax.log2_copies,
+		mask = (1u << argmax.log2_copies) - 1;
+	States states(args, argmax.slot);
+	Entries entries(n);
 
 	wait_for_predecessor();
 	let_successor_start();
 	for (u32 i = threadIdx.x; i < n; i += threads_for<K>())
 	{
-		gpuagg_kv	v = states.template known<Op>(i >> argmax.log2_copies);
+		gpuagg_kv v = states.template known<Op>(i >> argmax.log2_copies);
 
 		entries.keys[i] = v.key;
 		entries.values[i] = v.value;
@@ -451,8 +475,8 @@ argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 	__syncthreads();
 	for (u32 i = threadIdx.x; i < nbins; i += threads_for<K>())
 	{
-		u32			b = rotated(i, nbins);
-		gpuagg_kv	v = Op::identity();
+		u32 b = rotated(i, nbins);
+		gpuagg_kv v = Op::identity();
 
 		for (u32 m = 0; m <= mask; m++)
 			v = Op::combine(v, entries.pair((b << argmax.log2_copies) | ((m + b) & mask)));
@@ -460,10 +484,13 @@ argmax_shared_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 	}
 }
 
-template <typename Op, typename K> static __global__ void __launch_bounds__(threads_for<K>(), 1)
-argmax_global_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ ArgmaxArgs argmax)
+template <typename Op, typename K>
+static __global__ void
+__launch_bounds__(threads_for<K>(), 1)
+	argmax_global_kernel(const __grid_constant__ HistArgs args,
+						 const __grid_constant__ ArgmaxArgs argmax)
 {
-	States		states(args, argmax.slot);
+	States states(args, argmax.slot);
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -472,12 +499,15 @@ argmax_global_kernel(const __grid_constant__ HistArgs args, const __grid_constan
 
 /* ---- launches -------------------------------------------------------------------- */
 
-template <typename Op, typename K> static cudaError_t
-launch(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax, const DeviceFacts &facts, cudaStream_t stream)
+template <typename Op, typename K>
+static cudaError_t
+launch(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
+	   const DeviceFacts &facts, cudaStream_t stream)
 {
-	bool		shared = model.form == HIST_FORM_SHARED;
-	void	  (*kernel) (HistArgs, ArgmaxArgs) = shared ? argmax_shared_kernel<Op, K> : argmax_global_kernel<Op, K>;
-	size_t		bytes = shared ? hist_argmax_shared_bytes(args.bins.nbins << argmax.log2_copies) : 0;
+	bool shared = model.form == HIST_FORM_SHARED;
+	void (*kernel)(HistArgs, ArgmaxArgs) =
+		shared ? argmax_shared_kernel<Op, K> : argmax_global_kernel<Op, K>;
+	size_t bytes = shared ? hist_argmax_shared_bytes(args.bins.nbins << argmax.log2_copies) : 0;
 	cudaError_t err = allow_shared(kernel, facts);
 
 	if (err != cudaSuccess)
@@ -493,9 +523,10 @@ takes_vectors(const HistArgs &args, const HistSlot &slot)
 		(uintptr_t) args.bins.column[0].values % 16 == 0 && (uintptr_t) slot.x.values % 16 == 0;
 }
 
-template <typename Op> static cudaError_t
-launch_keys(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax, const DeviceFacts &facts,
-			cudaStream_t stream)
+template <typename Op>
+static cudaError_t
+launch_keys(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
+			const DeviceFacts &facts, cudaStream_t stream)
 {
 	const HistSlot &slot = args.slot[argmax.slot];
 
@@ -511,20 +542,23 @@ launch_keys(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argm
 }
 
 GpuaggCudaStatus
-hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFacts &facts,
+				   cudaStream_t stream)
 {
-	HistArgs	one = args;
+	HistArgs one = args;
 
 	/* locks of states, where the device has no atomics of 16 bytes */
 	if (!facts.built_for_90)
 		STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	for (int s = 0; s < args.nslots; s++)
 	{
-		ArgmaxArgs	argmax = {simple_bins(args.bins), s, model.log2_copies,
-			(u32) min(HIST_ARGMAX_LAST * (args.bins.nbins << model.log2_copies), (int64_t) args.nrows)};
+		ArgmaxArgs argmax = {simple_bins(args.bins), s, model.log2_copies,
+							 (u32) min(HIST_ARGMAX_LAST * (args.bins.nbins << model.log2_copies),
+									   (int64_t) args.nrows)};
 
-		CUDA_TRY(args.slot[s].op == MONOID_ARGMAX ? launch_keys<Op_argmax>(one, model, argmax, facts, stream)
-				 : launch_keys<Op_argmin>(one, model, argmax, facts, stream));
+		CUDA_TRY(args.slot[s].op == MONOID_ARGMAX ?
+					 launch_keys<Op_argmax>(one, model, argmax, facts, stream) :
+					 launch_keys<Op_argmin>(one, model, argmax, facts, stream));
 		one.report = false;
 	}
 	return GPUAGG_CUDA_OK;

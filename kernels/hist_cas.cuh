@@ -16,18 +16,20 @@
 #define CAS_TRIES 3
 
 /* What bits of a state are kept exclusive-or, so that none of them is set in an empty bin. */
-template <typename Op> static __device__ __forceinline__ u64
+template <typename Op>
+static __device__ __forceinline__ u64
 identity_bits()
 {
 	typename Op::State id = Op::identity();
-	u64			bits = 0;
+	u64 bits = 0;
 
 	static_assert(sizeof(id) <= sizeof(bits) && Op::commutative, "has no form CAS");
 	memcpy(&bits, &id, sizeof(id));
 	return bits;
 }
 
-template <typename Op> static __device__ __forceinline__ typename Op::State
+template <typename Op>
+static __device__ __forceinline__ typename Op::State
 kept_state(u64 kept)
 {
 	typename Op::State v;
@@ -41,11 +43,12 @@ kept_state(u64 kept)
  * A value of each lane that has one into its word.  A lane that loses its turn tries again with
  * what it finds there; crowded: put together first.  The whole warp must come here.
  */
-template <typename Op> static __device__ __forceinline__ int
+template <typename Op>
+static __device__ __forceinline__ int
 change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 {
-	u64			old = has ? *(volatile u64 *) place : 0;
-	int			err = 0;
+	u64 old = has ? *(volatile u64 *) place : 0;
+	int err = 0;
 
 	for (int tries = crowded ? CAS_TRIES : 0; __any_sync(~0u, has); tries++)
 	{
@@ -62,13 +65,14 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
  * than copies keep apart have the same bin, as where rows are sorted or of a hot bin, a thread
  * takes its later rows of that bin along.
  */
-template <typename Op, int ITEMS> static __device__ __forceinline__ int
-change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
+template <typename Op, int ITEMS>
+static __device__ __forceinline__ int
+change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&lo)[ITEMS],
+			 const u64 (&hi)[ITEMS])
 {
-	u32			copy = threadIdx.x & ((1u << lc) - 1),
-				bin[ITEMS];
+	u32 copy = threadIdx.x & ((1u << lc) - 1), bin[ITEMS];
 	typename Op::State v[ITEMS];
-	int			err = 0;
+	int err = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -79,9 +83,9 @@ change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&l
 #pragma unroll 1
 	for (; __any_sync(~0u, ok); ok >>= 1)
 	{
-		bool		has = ok & 1;
-		u32			neighbor = __shfl_xor_sync(~0u, has ? bin[0] : ~0u, 1);
-		bool		crowded = __popc(__ballot_sync(~0u, has && bin[0] == neighbor)) > 1 << lc >> 2;
+		bool has = ok & 1;
+		u32 neighbor = __shfl_xor_sync(~0u, has ? bin[0] : ~0u, 1);
+		bool crowded = __popc(__ballot_sync(~0u, has && bin[0] == neighbor)) > 1 << lc >> 2;
 
 		if (crowded && has)
 #pragma unroll
@@ -104,18 +108,21 @@ change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&l
 }
 
 /* The same of a slot's operator. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok, const int32_t (&bin)[ITEMS],
-		 const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
+template <int ITEMS>
+static __device__ __forceinline__ void
+add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok,
+		 const int32_t (&bin)[ITEMS], const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
 {
-	int			err = 0;
+	int err = 0;
 
-	with_operator(slot.op, [&](auto op) {
-		if constexpr (form_of(op.id) == HIST_CAS)
-			err = change_words<decltype(op), ITEMS>(p, lc, ok, bin, lo, hi);
-	});
+	with_operator(slot.op,
+				  [&](auto op)
+				  {
+					  if constexpr (form_of(op.id) == HIST_CAS)
+						  err = change_words<decltype(op), ITEMS>(p, lc, ok, bin, lo, hi);
+				  });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
-#endif							/* GPUAGG_HIST_CAS_CUH */
+#endif /* GPUAGG_HIST_CAS_CUH */

@@ -15,7 +15,8 @@
 /* ---- one state ------------------------------------------------------------ */
 
 /* A monoid's input from the two words that load_items made. */
-template <typename T> static __device__ __forceinline__ void
+template <typename T>
+static __device__ __forceinline__ void
 to_input(u64 lo, u64 hi, T &x)
 {
 	x = (T) (int64_t) lo;
@@ -48,12 +49,12 @@ to_input(u64 lo, u64 hi, gpuagg_kv &x)
 	x.value = hi;
 }
 
-template <typename T> static __device__ __forceinline__ bool
+template <typename T>
+static __device__ __forceinline__ bool
 same_bits(const T &a, const T &b)
 {
-	const u32  *p = (const u32 *) &a,
-			   *q = (const u32 *) &b;
-	bool		same = true;
+	const u32 *p = (const u32 *) &a, *q = (const u32 *) &b;
+	bool same = true;
 
 #pragma unroll
 	for (int i = 0; i < (int) (sizeof(T) / 4); i++)
@@ -72,11 +73,12 @@ template <> struct CasWord<8>
 };
 
 /* One state into another; returns error bits. */
-template <typename Op> static __device__ __forceinline__ int
+template <typename Op>
+static __device__ __forceinline__ int
 combine_into(typename Op::State &a, const typename Op::State &b)
 {
 	typename Op::State r = Op::combine(a, b);
-	int			err = Op::error(a, b, r);
+	int err = Op::error(a, b, r);
 
 	a = r;
 	return err;
@@ -86,15 +88,13 @@ combine_into(typename Op::State &a, const typename Op::State &b)
  * One compare-and-swap of a state, whose bits are in *p, exclusive-or `empty`, where they
  * were `old`.  False: they are others by now, which old then has.
  */
-template <typename Op, typename W> static __device__ __forceinline__ bool
+template <typename Op, typename W>
+static __device__ __forceinline__ bool
 try_change(W *p, W &old, W empty, const typename Op::State &b, int &err)
 {
 	typedef typename Op::State S;
-	W			bits = old ^ empty,
-				next = 0,
-				seen = old;
-	S			a,
-				r;
+	W bits = old ^ empty, next = 0, seen = old;
+	S a, r;
 
 	memcpy(&a, &bits, sizeof(S));
 	r = Op::combine(a, b);
@@ -112,12 +112,13 @@ try_change(W *p, W &old, W empty, const typename Op::State &b, int &err)
 }
 
 /* By compare-and-swap; a stale first guess only costs a turn of the loop. */
-template <typename Op> static __device__ int
+template <typename Op>
+static __device__ int
 change_cas(typename Op::State *p, const typename Op::State &b)
 {
 	typedef typename CasWord<sizeof(typename Op::State)>::type W;
-	W			old = *(const W *) p;
-	int			err = 0;
+	W old = *(const W *) p;
+	int err = 0;
 
 	while (!try_change<Op>((W *) p, old, (W) 0, b, err))
 		;
@@ -135,19 +136,19 @@ fence_lock()
 }
 
 /* Under a lock of the bin; states wider than 8 bytes. */
-template <typename Op> static __device__ int
+template <typename Op>
+static __device__ int
 change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
 {
 	typedef typename Op::State S;
-	int			err = 0;
-	bool		done = false;
+	int err = 0;
+	bool done = false;
 
 	while (!done)
 	{
 		if (atomicCAS(lock, 0, 1) == 0)
 		{
-			S			a,
-						r;
+			S a, r;
 
 			fence_lock();
 			for (int i = 0; i < (int) (sizeof(S) / 8); i++)
@@ -166,38 +167,39 @@ change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
 }
 
 /*
- * 16 bytes as one access to memory, which cannot be torn; of a vector of two words, the words might be
- * of two times.  A multiprocessor's cache may answer, so what is read may be old.
+ * 16 bytes as one access to memory, which cannot be torn; of a vector of two words, the words might
+ * be of two times.  A multiprocessor's cache may answer, so what is read may be old.
  */
 static __device__ __forceinline__ ulonglong2
 load_whole(const void *p)
 {
-	ulonglong2	v;
+	ulonglong2 v;
 
 	asm volatile("{ .reg .b128 t; ld.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
-				 : "=l"(v.x), "=l"(v.y) : "l"(p) : "memory");
+				 : "=l"(v.x), "=l"(v.y)
+				 : "l"(p)
+				 : "memory");
 	return v;
 }
 
 /*
- * 16-byte states: 128-bit compare-and-swap where the device has it.  A state that b does not change is
- * not written, so the first read must be of a state that was: an old one will do, as combining
+ * 16-byte states: 128-bit compare-and-swap where the device has it.  A state that b does not change
+ * is not written, so the first read must be of a state that was: an old one will do, as combining
  * with it then, too, would not have changed it, and where it comes among all changes is free.
  */
-template <typename Op> static __device__ int
+template <typename Op>
+static __device__ int
 change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 {
 #if __CUDA_ARCH__ >= 900
 	typedef typename Op::State S;
-	ulonglong2	old = load_whole(p);
+	ulonglong2 old = load_whole(p);
 
 	for (;;)
 	{
-		S			a,
-					r;
-		ulonglong2	next;
-		gpuagg_u128 seen,
-					expect;
+		S a, r;
+		ulonglong2 next;
+		gpuagg_u128 seen, expect;
 
 		memcpy(&a, &old, 16);
 		r = Op::combine(a, b);
@@ -216,7 +218,8 @@ change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 }
 
 /* A value that is a state, or rows put together, into the state at p. */
-template <typename Op> static __device__ int
+template <typename Op>
+static __device__ int
 change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 {
 	typedef typename Op::State S;
@@ -226,7 +229,7 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 	else if constexpr (Op::id == MONOID_SUM_F64)
 	{
 		/* most out-of-window values are small, and often lost in a sum that they do not change */
-		double		old = *p;
+		double old = *p;
 
 		if (__double_as_longlong(Op::combine(old, v)) != __double_as_longlong(old))
 			old = atomicAdd(p, v);
@@ -249,24 +252,26 @@ bin_lock(const HistArgs &args, u32 bin)
 }
 
 /*
- * The state that rows of this block change instead of the bin's, counted on over the bins' states and
- * their copies.  The preparation must have ended.
+ * The state that rows of this block change instead of the bin's, counted on over the bins' states
+ * and their copies.  The preparation must have ended.
  */
 static __device__ __forceinline__ u32
 bin_of_block(const HistArgs &args, int s, u32 bin)
 {
 	const HistCopies &extra = args.extra[s];
 
-	return extra.states ? bin + (blockIdx.x & ((1u << *extra.log2) - 1)) * (u32) args.bins.nbins : bin;
+	return extra.states ? bin + (blockIdx.x & ((1u << *extra.log2) - 1)) * (u32) args.bins.nbins :
+						  bin;
 }
 
 /* Where it is.  The first copy are the states themselves. */
-template <typename Op> static __device__ __forceinline__ typename Op::State *
+template <typename Op>
+static __device__ __forceinline__ typename Op::State *
 state_at(const HistArgs &args, int s, u32 bin)
 {
 	typedef typename Op::State S;
-	u32			nbins = (u32) args.bins.nbins;
-	S		   *p = (S *) args.slot[s].states;
+	u32 nbins = (u32) args.bins.nbins;
+	S *p = (S *) args.slot[s].states;
 
 	if (bin >= nbins)
 	{
@@ -277,7 +282,8 @@ state_at(const HistArgs &args, int s, u32 bin)
 }
 
 /* A value into that state. */
-template <typename Op> static __device__ __forceinline__ int
+template <typename Op>
+static __device__ __forceinline__ int
 change_bin(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
 {
 	return change_state<Op>(state_at<Op>(args, s, bin), v, bin_lock(args, bin));
@@ -291,7 +297,9 @@ form_of(int op)
 {
 	switch (op)
 	{
-#define HIST(NAME, form) case MONOID_##NAME: return HIST_##form;
+#define HIST(NAME, form) \
+	case MONOID_##NAME: \
+		return HIST_##form;
 #include "hist_list.h"
 #undef HIST
 		default:
@@ -321,14 +329,20 @@ locks_out_of_window(int op)
 	return form_of(op) == HIST_ACCUM || form_of(op) == HIST_REGR;
 }
 
-/* Whether changes need no entries: native additions, and those of float4, which are seldom outside the window. */
+/*
+ * Whether changes need no entries: native additions, and those of float4, which are seldom outside
+ * the window.
+ */
 static constexpr __host__ __device__ bool
 adds_natively(int op)
 {
-	return op == MONOID_COUNT || op == MONOID_SUM_I64 || op == MONOID_SUM_F64 || op == MONOID_SUM_F32;
+	return op == MONOID_COUNT || op == MONOID_SUM_I64 || op == MONOID_SUM_F64 ||
+		op == MONOID_SUM_F32;
 }
 
-/* Whether changes of hot bins go through entries: those that neither mostly read nor add natively. */
+/*
+ * Whether changes of hot bins go through entries: those that neither mostly read nor add natively.
+ */
 static constexpr __host__ __device__ bool
 uses_hot_entries(int op)
 {
@@ -342,14 +356,14 @@ uses_hot_entries(int op)
  * A warp has args.hot_entries of them to itself, behind the bins' words.
  */
 #define HOT_MOST_HITS 64
-#define HOT_TRIES 16			/* one in so many */
+#define HOT_TRIES 16 /* one in so many */
 
 struct HotEntry
 {
-	u32			bin;			/* of the state or of the copy that the block changes */
-	int			slot;			/* -1: free */
-	int			hits;
-	ulonglong2	state[3];		/* 48 bytes hold every state of a commutative operator */
+	u32 bin;  /* of the state or of the copy that the block changes */
+	int slot; /* -1: free */
+	int hits;
+	ulonglong2 state[3]; /* 48 bytes hold every state of a commutative operator */
 };
 
 /* Words of shared memory before them. */
@@ -363,7 +377,8 @@ words_before_hot(const HistArgs &args)
 static inline size_t
 bytes_with_hot(const HistArgs &args, int threads)
 {
-	return words_before_hot(args) * sizeof(u32) + (size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry);
+	return words_before_hot(args) * sizeof(u32) +
+		(size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry);
 }
 
 static __device__ __forceinline__ HotEntry *
@@ -378,7 +393,7 @@ hot_entries(const HistArgs &args, u32 warp)
 static __device__ __forceinline__ void
 hot_begin(const HistArgs &args)
 {
-	HotEntry   *entry = hot_entries(args, threadIdx.x / 32);
+	HotEntry *entry = hot_entries(args, threadIdx.x / 32);
 
 	for (int i = threadIdx.x % 32; i < args.hot_entries; i += 32)
 	{
@@ -388,14 +403,15 @@ hot_begin(const HistArgs &args)
 	__syncwarp();
 }
 
-template <typename Op> static __device__ __forceinline__ int
-put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
+template <typename Op>
+static __device__ __forceinline__ int
+put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
+			   ulonglong2 (*into)[3])
 {
 	if constexpr (Op::reduces_rows && uses_hot_entries(Op::id))
 	{
-		typename Op::State a,
-					v;
-		int			err;
+		typename Op::State a, v;
+		int err;
 
 		memcpy(&v, kept, sizeof(v));
 		if (!into)
@@ -413,9 +429,10 @@ static __device__ __noinline__ void
 put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
 {
 	const HistSlot &slot = args.slot[s];
-	int			err = 0;
+	int err = 0;
 
-	with_operator(slot.op, [&](auto op) { err = put_kept_state<decltype(op)>(args, s, bin, kept, into); });
+	with_operator(slot.op,
+				  [&](auto op) { err = put_kept_state<decltype(op)>(args, s, bin, kept, into); });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
@@ -432,13 +449,13 @@ hot_end(const HistArgs &args)
 	__syncthreads();
 	if ((int) threadIdx.x < args.hot_entries)
 	{
-		HotEntry	all;
+		HotEntry all;
 
 		all.slot = -1;
 		for (u32 warp = 0; warp < blockDim.x / 32; warp++)
 		{
-			HotEntry   &entry = hot_entries(args, warp)[threadIdx.x];
-			HotEntry	one = entry;
+			HotEntry &entry = hot_entries(args, warp)[threadIdx.x];
+			HotEntry one = entry;
 
 			if (one.slot < 0)
 				continue;
@@ -464,24 +481,25 @@ hot_end(const HistArgs &args)
  * The whole warp must come here; of bins that share an entry, one may take it, at once if several
  * rows of the warp have that bin.
  */
-template <typename Op> static __device__ int
-change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const typename Op::State &v)
+template <typename Op>
+static __device__ int
+change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several,
+		   const typename Op::State &v)
 {
 	typedef typename Op::State S;
-	u32			lane = threadIdx.x % 32,
-				at = (bin + s) & (args.hot_entries - 1),
-				same = __match_any_sync(~0u, has ? at : ~lane),
-				hot = __ballot_sync(~0u, has && several) & same;
-	bool		past = has;
-	int			err = 0;
+	u32 lane = threadIdx.x % 32, at = (bin + s) & (args.hot_entries - 1),
+		same = __match_any_sync(~0u, has ? at : ~lane),
+		hot = __ballot_sync(~0u, has && several) & same;
+	bool past = has;
+	int err = 0;
 
 	if (has && args.hot_entries > 0 && lane == (u32) __ffs(hot ? hot : same) - 1)
 	{
-		HotEntry   *entry = hot_entries(args, threadIdx.x / 32) + at;
+		HotEntry *entry = hot_entries(args, threadIdx.x / 32) + at;
 
 		if (entry->slot == s && entry->bin == bin)
 		{
-			S			a;
+			S a;
 
 			memcpy(&a, entry->state, sizeof(S));
 			err = combine_into<Op>(a, v);
@@ -513,7 +531,8 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several, const t
 /* ---- rows --------------------------------------------------------------------- */
 
 /* One of a single row. */
-template <typename Op> static __device__ __forceinline__ typename Op::State
+template <typename Op>
+static __device__ __forceinline__ typename Op::State
 lift_row(u64 lo, u64 hi)
 {
 	typename Op::Input x;
@@ -523,30 +542,31 @@ lift_row(u64 lo, u64 hi)
 }
 
 /* A state from another lane. */
-template <typename S> static __device__ __forceinline__ S
+template <typename S>
+static __device__ __forceinline__ S
 shuffle_state(const S &v, int lane)
 {
 	return shuffle_words(v, [=](u32 word) { return __shfl_sync(~0u, word, lane); });
 }
 
 /*
- * Combines the values of lanes that are each other's peers into that of the first of them, the only one
- * that has one afterwards; lane by lane with the next, in five steps at most (Demouth, "Voting and Shuffling to
- * Optimize Atomic Operations", NVIDIA 2014).  The whole warp must come here.
+ * Combines the values of lanes that are each other's peers into that of the first of them, the only
+ * one that has one afterwards; lane by lane with the next, in five steps at most (Demouth, "Voting
+ * and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  The whole warp must come here.
  */
-template <typename Op> static __device__ __forceinline__ int
+template <typename Op>
+static __device__ __forceinline__ int
 put_together(u32 peers, bool &has, typename Op::State &v)
 {
-	u32			lane = threadIdx.x % 32,
-				rank = __popc(peers & ((1u << lane) - 1)),
-				later = has ? peers & ~1u << lane : 0;
-	int			err = 0;
+	u32 lane = threadIdx.x % 32, rank = __popc(peers & ((1u << lane) - 1)),
+		later = has ? peers & ~1u << lane : 0;
+	int err = 0;
 
 	has = has && rank == 0;
 	while (__any_sync(~0u, later))
 	{
-		u32			odd = __ballot_sync(~0u, rank % 2);
-		int			next = later ? __ffs(later) - 1 : (int) lane;
+		u32 odd = __ballot_sync(~0u, rank % 2);
+		int next = later ? __ffs(later) - 1 : (int) lane;
 		typename Op::State other = shuffle_state(v, next);
 
 		if (later && rank % 2 == 0)
@@ -562,13 +582,14 @@ put_together(u32 peers, bool &has, typename Op::State &v)
  * A row of each lane that has one, into its state.  Rows of one bin are put together first, so
  * that a hot key's state is changed once a warp.  The whole warp must come here.
  */
-template <typename Op> static __device__ int
+template <typename Op>
+static __device__ int
 change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 {
 	typedef typename Op::State S;
-	u32			peers = __match_any_sync(~0u, has ? bin : ~0u);
-	int			err;
-	S			v = has ? lift_row<Op>(lo, hi) : Op::identity();
+	u32 peers = __match_any_sync(~0u, has ? bin : ~0u);
+	int err;
+	S v = has ? lift_row<Op>(lo, hi) : Op::identity();
 
 	err = put_together<Op>(peers, has, v);
 	if constexpr (uses_hot_entries(Op::id))
@@ -581,9 +602,9 @@ change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 /* Which operators there may be. */
 enum HistChange
 {
-	CHANGE_ANY,					/* but those that have a kernel of their own */
-	CHANGE_OUT_OF_WINDOW,				/* those that have out-of-window rows */
-	CHANGE_SUMS					/* float sums without deviations, which need no entries */
+	CHANGE_ANY,           /* but those that have a kernel of their own */
+	CHANGE_OUT_OF_WINDOW, /* those that have out-of-window rows */
+	CHANGE_SUMS           /* float sums without deviations, which need no entries */
 };
 
 static constexpr __host__ __device__ bool
@@ -595,22 +616,26 @@ changes(HistChange which, int op)
 }
 
 /* The same of any operator. */
-template <HistChange WHICH> static __device__ __noinline__ void
+template <HistChange WHICH>
+static __device__ __noinline__ void
 change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 {
 	const HistSlot &slot = args.slot[s];
-	int			err = 0;
+	int err = 0;
 
-	with_operator(slot.op, [&](auto op) {
-		typedef decltype(op) Op;
+	with_operator(slot.op,
+				  [&](auto op)
+				  {
+					  typedef decltype(op) Op;
 
-		if constexpr (Op::reduces_rows && changes(WHICH, Op::id) && mostly_reads(Op::id))
-			err = has ? change_bin<Op>(args, s, bin, lift_row<Op>(lo, hi)) : 0;
-		else if constexpr (Op::reduces_rows && changes(WHICH, Op::id))
-			err = change_together<Op>(args, s, bin, has, lo, hi);
-	});
+					  if constexpr (Op::reduces_rows && changes(WHICH, Op::id) &&
+									mostly_reads(Op::id))
+						  err = has ? change_bin<Op>(args, s, bin, lift_row<Op>(lo, hi)) : 0;
+					  else if constexpr (Op::reduces_rows && changes(WHICH, Op::id))
+						  err = change_together<Op>(args, s, bin, has, lo, hi);
+				  });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
-#endif							/* GPUAGG_HIST_CHANGE_CUH */
+#endif /* GPUAGG_HIST_CHANGE_CUH */

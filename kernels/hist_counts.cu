@@ -24,13 +24,13 @@
 
 struct CountArgs
 {
-	SimpleBins	bins;
-	u32			nrows;
-	u32			bin0;			/* first one of the pass */
-	u32			pass_bins;		/* a multiple of 16 */
-	bool		report;			/* rows out of range */
-	u64		   *states;
-	u32		   *bytes;			/* pass_bins of each block */
+	SimpleBins bins;
+	u32 nrows;
+	u32 bin0;      /* first one of the pass */
+	u32 pass_bins; /* a multiple of 16 */
+	bool report;   /* rows out of range */
+	u64 *states;
+	u32 *bytes; /* pass_bins of each block */
 	GpuaggHistStatus *status;
 };
 
@@ -39,15 +39,14 @@ static __device__ __noinline__ void
 settle_carries(const CountArgs &args, u32 word, u32 old, u32 d)
 {
 	extern __shared__ __align__(16) u32 counts[];
-	u64		   *states = args.states + args.bin0 + 4 * word;
-	u32			now = old + d,
-				carries = (old ^ d ^ now) & EDGES;
-	bool		top = now < old,	/* the last byte's carry leaves the word */
-				add = true;
+	u64 *states = args.states + args.bin0 + 4 * word;
+	u32 now = old + d, carries = (old ^ d ^ now) & EDGES;
+	bool top = now < old, /* the last byte's carry leaves the word */
+		add = true;
 
 	for (;;)
 	{
-		u64			rows = add ? 256 : -(u64) 256;
+		u64 rows = add ? 256 : -(u64) 256;
 
 #pragma unroll
 		for (int k = 0; k < 3; k++)
@@ -69,27 +68,27 @@ settle_carries(const CountArgs &args, u32 word, u32 old, u32 d)
 /* What a block needs for every row. */
 struct CountRange
 {
-	u32			origin;			/* the value of the pass's first bin */
-	u32			nbins;			/* of the pass */
+	u32 origin; /* the value of the pass's first bin */
+	u32 nbins;  /* of the pass */
 	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
-	u32			bias;
-	u32			most;
-	u32			bytes;			/* address of the bins in shared memory */
+	u32 bias;
+	u32 most;
+	u32 bytes; /* address of the bins in shared memory */
 };
 
 /* N rows, by fours those that are there. */
-template <int N> static __device__ __forceinline__ void
-count_rows(const CountArgs &args, const CountRange &range, const int32_t (&value)[N], const bool (&there)[(N + 3) / 4],
-		   u32 &outside)
+template <int N>
+static __device__ __forceinline__ void
+count_rows(const CountArgs &args, const CountRange &range, const int32_t (&value)[N],
+		   const bool (&there)[(N + 3) / 4], u32 &outside)
 {
-	u32			old[N],
-				d[N];
-	bool		full = false;
+	u32 old[N], d[N];
+	bool full = false;
 
 #pragma unroll
 	for (int j = 0; j < N; j++)
 	{
-		u32			b = (u32) value[j] - range.origin;
+		u32 b = (u32) value[j] - range.origin;
 
 		d[j] = __funnelshift_l(0, 1, 8 * b);
 		old[j] = 0;
@@ -113,23 +112,23 @@ count_rows(const CountArgs &args, const CountRange &range, const int32_t (&value
 	__syncwarp();
 }
 
-static __global__ void __launch_bounds__(THREADS, 1)
-count_bytes_kernel(const __grid_constant__ CountArgs args)
+static __global__ void
+__launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountArgs args)
 {
 	extern __shared__ __align__(16) u32 counts[];
-	uint4	   *words = (uint4 *) counts;
-	uint4	   *out = (uint4 *) (args.bytes + (size_t) blockIdx.x * (args.pass_bins / 4));
-	u32			lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
-				vectors = (args.nrows - lead) / 4,
-				lines = (vectors + 31) / 32,
-				begin = (u32) ((u64) lines * blockIdx.x / gridDim.x) * 32,
-				end = min((u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x) * 32, vectors);
+	uint4 *words = (uint4 *) counts;
+	uint4 *out = (uint4 *) (args.bytes + (size_t) blockIdx.x * (args.pass_bins / 4));
+	u32 lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
+		vectors = (args.nrows - lead) / 4, lines = (vectors + 31) / 32,
+		begin = (u32) ((u64) lines * blockIdx.x / gridDim.x) * 32,
+		end = min((u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x) * 32, vectors);
 	const int4 *vector = (const int4 *) (args.bins.column + lead);
-	CountRange	range = {args.bins.min + args.bin0, min(args.pass_bins, args.bins.n - args.bin0),
-		args.bins.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
-	u32			outside = 0;
-	int4		next[VECTORS];
-	auto		load = [&](u32 at) {
+	CountRange range = {args.bins.min + args.bin0, min(args.pass_bins, args.bins.n - args.bin0),
+						args.bins.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
+	u32 outside = 0;
+	int4 next[VECTORS];
+	auto load = [&](u32 at)
+	{
 #pragma unroll
 		for (int k = 0; k < VECTORS; k++)
 			if (at + k * THREADS < end)
@@ -146,8 +145,8 @@ count_bytes_kernel(const __grid_constant__ CountArgs args)
 	__syncthreads();
 	for (u32 base = begin; base < end; base += VECTORS * THREADS)
 	{
-		u32			at = base + threadIdx.x;
-		int4		v[VECTORS];
+		u32 at = base + threadIdx.x;
+		int4 v[VECTORS];
 
 #pragma unroll
 		for (int k = 0; k < VECTORS; k++)
@@ -156,8 +155,9 @@ count_bytes_kernel(const __grid_constant__ CountArgs args)
 #pragma unroll
 		for (int k = 0; k < VECTORS; k += 2)
 		{
-			const int32_t value[8] = {v[k].x, v[k].y, v[k].z, v[k].w, v[k + 1].x, v[k + 1].y, v[k + 1].z, v[k + 1].w};
-			const bool	there[2] = {at + k * THREADS < end, at + (k + 1) * THREADS < end};
+			const int32_t value[8] = {v[k].x,     v[k].y,     v[k].z,     v[k].w,
+									  v[k + 1].x, v[k + 1].y, v[k + 1].z, v[k + 1].w};
+			const bool there[2] = {at + k * THREADS < end, at + (k + 1) * THREADS < end};
 
 			count_rows<8>(args, range, value, there, outside);
 		}
@@ -165,8 +165,9 @@ count_bytes_kernel(const __grid_constant__ CountArgs args)
 	/* what is left at both ends of the column */
 	if (blockIdx.x == 0 && threadIdx.x < 32)
 	{
-		const bool	there[1] = {threadIdx.x < args.nrows - 4 * vectors};
-		const int32_t value[1] = {there[0] ? args.bins.column[threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors)] : 0};
+		const bool there[1] = {threadIdx.x < args.nrows - 4 * vectors};
+		const int32_t value[1] = {
+			there[0] ? args.bins.column[threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors)] : 0};
 
 		count_rows<1>(args, range, value, there, outside);
 	}
@@ -181,16 +182,14 @@ count_bytes_kernel(const __grid_constant__ CountArgs args)
 #define FOLD_THREADS 256
 #define FOLD_BINS 512
 
-static __global__ void __launch_bounds__(FOLD_THREADS)
-fold_bytes_kernel(const __grid_constant__ CountArgs args, int blocks)
+static __global__ void
+__launch_bounds__(FOLD_THREADS)
+	fold_bytes_kernel(const __grid_constant__ CountArgs args, int blocks)
 {
 	/* of each warp and lane sixteen bins, two to a word: even bytes, odd bytes */
 	__shared__ u32 sums[8][8][33];
-	u32			lane = threadIdx.x % 32,
-				warp = threadIdx.x / 32,
-				vectors = args.pass_bins / 16,
-				column = blockIdx.x * 32 + lane,
-				sum[8] = {0};
+	u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, vectors = args.pass_bins / 16,
+		column = blockIdx.x * 32 + lane, sum[8] = {0};
 
 	let_successor_start();
 	wait_for_predecessor();
@@ -201,8 +200,8 @@ fold_bytes_kernel(const __grid_constant__ CountArgs args, int blocks)
 #pragma unroll 8
 		for (int b = warp; b < blocks; b += 8)
 		{
-			uint4		v = __ldcg(in + (size_t) b * vectors);
-			const u32	word[4] = {v.x, v.y, v.z, v.w};
+			uint4 v = __ldcg(in + (size_t) b * vectors);
+			const u32 word[4] = {v.x, v.y, v.z, v.w};
 
 #pragma unroll
 			for (int k = 0; k < 4; k++)
@@ -218,10 +217,9 @@ fold_bytes_kernel(const __grid_constant__ CountArgs args, int blocks)
 	__syncthreads();
 	for (u32 i = threadIdx.x; i < FOLD_BINS; i += FOLD_THREADS)
 	{
-		u32			bin = blockIdx.x * FOLD_BINS + i,
-				   	place = i % 16 / 4 * 2 + i % 2,
-					shift = i % 4 / 2 * 16;
-		u64			rows = 0;
+		u32 bin = blockIdx.x * FOLD_BINS + i, place = i % 16 / 4 * 2 + i % 2,
+			shift = i % 4 / 2 * 16;
+		u64 rows = 0;
 
 #pragma unroll
 		for (int w = 0; w < 8; w++)
@@ -243,8 +241,8 @@ hist_count_blocks(u32 nrows, const DeviceFacts &facts)
 GpuaggCudaStatus
 hist_launch_counts(const HistArgs &hist, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CountArgs	args = CountArgs();
-	int			blocks = hist_count_blocks(hist.nrows, facts);
+	CountArgs args = CountArgs();
+	int blocks = hist_count_blocks(hist.nrows, facts);
 
 	args.bins = simple_bins(hist.bins);
 	args.nrows = hist.nrows;
@@ -257,8 +255,10 @@ hist_launch_counts(const HistArgs &hist, u32 *bytes, const DeviceFacts &facts, c
 	{
 		args.bin0 = pass * args.pass_bins;
 		args.report = pass == 0;
-		CUDA_TRY(launch_early(count_bytes_kernel, blocks, THREADS, args.pass_bins, facts, stream, args));
-		CUDA_TRY(launch_early(fold_bytes_kernel, (int) ((args.pass_bins + FOLD_BINS - 1) / FOLD_BINS), FOLD_THREADS, 0,
+		CUDA_TRY(
+			launch_early(count_bytes_kernel, blocks, THREADS, args.pass_bins, facts, stream, args));
+		CUDA_TRY(launch_early(fold_bytes_kernel,
+							  (int) ((args.pass_bins + FOLD_BINS - 1) / FOLD_BINS), FOLD_THREADS, 0,
 							  facts, stream, args, blocks));
 	}
 	return GPUAGG_CUDA_OK;

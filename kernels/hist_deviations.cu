@@ -1,43 +1,50 @@
 /*
  * hist_deviations.cu
- *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column of bins, or of keys with one range,
- *	  or two of these, no NULLs or filter, with or without a count of the rows and extremes of the column.
+ *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column
+ * of bins, or of keys with one range, or two of these, no NULLs or filter, with or without a count
+ * of the rows and extremes of the column.
  *
- * A block has 1024 threads with a row each and so 64 registers, which suffices as its loop has no calls: what is
- * alive across a call is in local memory all along, which the L2 cache has where bins take the L1's room.  Rows out
- * of the window, which need calls, are marked by bits and changed by a kernel after it.
+ * A block has 1024 threads with a row each and so 64 registers, which suffices as its loop has no
+ * calls: what is alive across a call is in local memory all along, which the L2 cache has where
+ * bins take the L1's room.  Rows out of the window, which need calls, are marked by bits and
+ *changed by a kernel after it.
  */
 #include "hist_fast.cuh"
 
 #define THREADS 1024
 
 /*
- * Least and greatest doubles in words of 64 bits, of which shared memory has no native maximum.  A bin that a block
- * has met n times is changed about ln n times by each of them, so that nearly every warp has a row that changes one.
+ * Least and greatest doubles in words of 64 bits, of which shared memory has no native maximum.  A
+ * bin that a block has met n times is changed about ln n times by each of them, so that nearly
+ * every warp has a row that changes one.
  */
 struct FloatExtremes
 {
-	u32			word_at[FAST_MORE];		/* in shared memory */
-	u64			code[FAST_MORE];
-	u64			seen[FAST_MORE];
+	u32 word_at[FAST_MORE]; /* in shared memory */
+	u64 code[FAST_MORE];
+	u64 seen[FAST_MORE];
 
 	/* The row's codes, and what its bin has; nothing of that is below the codes if not in. */
 	__device__ __forceinline__ void
-	look(const HistArgs &args, const FastArgs &fast, u32 shared_at, u32 plane, u32 at, double v, bool in)
+	look(const HistArgs &args, const FastArgs &fast, u32 shared_at, u32 plane, u32 at, double v,
+		 bool in)
 	{
-		u64			order = order_f64((u64) __double_as_longlong(v));
+		u64 order = order_f64((u64) __double_as_longlong(v));
 
 #pragma unroll
 		for (int k = 0; k < FAST_MORE; k++)
 		{
-			bool		there = fast.more[k] >= 0;
+			bool there = fast.more[k] >= 0;
 			const HistSlot &slot = args.slot[there ? fast.more[k] : 0];
 
 			word_at[k] = shared_at + (slot.word * plane + 2 * at) * (u32) sizeof(u32);
 			code[k] = slot.op == MONOID_MIN_F64 ? ~order : order;
 			seen[k] = ~0ULL;
 			if (there && in)
-				asm volatile("ld.volatile.shared.u64 %0, [%1];" : "=l"(seen[k]) : "r"(word_at[k]) : "memory");
+				asm volatile("ld.volatile.shared.u64 %0, [%1];"
+							 : "=l"(seen[k])
+							 : "r"(word_at[k])
+							 : "memory");
 		}
 	}
 
@@ -48,10 +55,12 @@ struct FloatExtremes
 		for (int k = 0; k < FAST_MORE; k++)
 			while (seen[k] < code[k])
 			{
-				u64			now;
+				u64 now;
 
 				asm volatile("atom.shared.cas.b64 %0, [%1], %2, %3;"
-							 : "=l"(now) : "r"(word_at[k]), "l"(seen[k]), "l"(code[k]) : "memory");
+							 : "=l"(now)
+							 : "r"(word_at[k]), "l"(seen[k]), "l"(code[k])
+							 : "memory");
 				seen[k] = now == seen[k] ? ~0ULL : now;
 			}
 		__syncwarp();
@@ -61,19 +70,18 @@ struct FloatExtremes
 /* Where a block's bins are. */
 struct DeviationPlaces
 {
-	FastShared	place;
-	u32			shared_at;
-	u32			plane_bytes;
-	u32			origin;			/* of bins, and */
-	u32			most;			/* what is above it is outside, plus */
-	u32			bias;
+	FastShared place;
+	u32 shared_at;
+	u32 plane_bytes;
+	u32 origin; /* of bins, and */
+	u32 most;   /* what is above it is outside, plus */
+	u32 bias;
 };
 
 /* What a row has of its bin, loaded ahead of its turn: the bin, or two keys. */
 template <bool PAIRED> struct DeviationKeys
 {
-	u32			key,
-				inner;			/* of two */
+	u32 key, inner; /* of two */
 
 	__device__ __forceinline__ void
 	load(const FastArgs &fast, u64 row)
@@ -92,16 +100,18 @@ template <bool PAIRED> struct DeviationKeys
 };
 
 /* A row to its bin, if it is in; returns whether it is out of the window. */
-template <int BITS, bool EXTREMES> static __device__ __forceinline__ bool
-add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces &p, int e0, u32 b, double v, bool in)
+template <int BITS, bool EXTREMES>
+static __device__ __forceinline__ bool
+add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces &p, int e0, u32 b,
+			  double v, bool in)
 {
 	const HistSlot &slot = args.slot[fast.slot];
-	u32			at = in ? (b << p.place.log2_copies) | p.place.copy : 0,
-				words_at = p.place.words_at + at * (u32) sizeof(u32);
-	FixPart		f;
+	u32 at = in ? (b << p.place.log2_copies) | p.place.copy : 0,
+		words_at = p.place.words_at + at * (u32) sizeof(u32);
+	FixPart f;
 	MomentDigits<BITS> m;
 	FloatExtremes extremes;
-	bool		fits = fix_split((u64) __double_as_longlong(v), e0, slot.max_shift, f);
+	bool fits = fix_split((u64) __double_as_longlong(v), e0, slot.max_shift, f);
 
 	if (EXTREMES)
 		extremes.look(args, fast, p.shared_at, p.place.plane, at, v, in);
@@ -125,17 +135,18 @@ add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces 
 }
 
 /* A block's rows [begin, end) of bins [bin0, bin0 + nbins); begin is a multiple of 32. */
-template <int BITS, bool EXTREMES, bool PAIRED> static __device__ __forceinline__ void
-add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins, u64 begin, u64 end, bool first)
+template <int BITS, bool EXTREMES, bool PAIRED>
+static __device__ __forceinline__ void
+add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
+			   u64 begin, u64 end, bool first)
 {
 	const double *values = (const double *) args.slot[fast.slot].x.values;
-	DeviationPlaces p = {place_of<FAST_ACCUM_F64>(args, fast, fast.count >= 0, shared, log2_copies(args), bin0, nbins)};
-	int			e0 = args.window[2 * fast.slot];
-	u32			outside = 0;
-	DeviationKeys<PAIRED> keys,
-				next_keys = {};
-	double		v,
-				next = 0;
+	DeviationPlaces p = {place_of<FAST_ACCUM_F64>(args, fast, fast.count >= 0, shared,
+												  log2_copies(args), bin0, nbins)};
+	int e0 = args.window[2 * fast.slot];
+	u32 outside = 0;
+	DeviationKeys<PAIRED> keys, next_keys = {};
+	double v, next = 0;
 
 	p.shared_at = shared_address(shared);
 	p.plane_bytes = p.place.plane * (u32) sizeof(u32);
@@ -150,9 +161,8 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 	}
 	for (u64 row = begin + threadIdx.x; row - threadIdx.x < end; row += THREADS)
 	{
-		bool		there = row < end;
-		u32			b,
-					out;
+		bool there = row < end;
+		u32 b, out;
 
 		keys = next_keys;
 		v = next;
@@ -162,7 +172,8 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 			next = __ldcs(values + row + THREADS);
 		}
 		b = keys.bin(fast) - p.origin;
-		out = __ballot_sync(~0u, add_deviation<BITS, EXTREMES>(args, fast, p, e0, b, v, there && b < nbins));
+		out = __ballot_sync(
+			~0u, add_deviation<BITS, EXTREMES>(args, fast, p, e0, b, v, there && b < nbins));
 		if (there && b >= nbins && b + bin0 + p.bias > p.most)
 			outside++;
 		if (threadIdx.x % 32 == 0 && there && (first || out))
@@ -172,24 +183,27 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 		atomicAdd(&args.status->outside, (u64) outside);
 }
 
-template <int BITS, bool EXTREMES, bool PAIRED> static __global__ void __launch_bounds__(THREADS, 1)
-deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+template <int BITS, bool EXTREMES, bool PAIRED>
+static __global__ void
+__launch_bounds__(THREADS, 1)
+	deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	BlockRows	rows(args.nrows);
+	BlockRows rows(args.nrows);
 
 	let_successor_start();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
-		u32			bin0 = pass * args.pass_bins;
-		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
+		u32 bin0 = pass * args.pass_bins;
+		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
 		__syncthreads();
 		clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
 		if (pass == 0)
 			wait_for_predecessor();
 		__syncthreads();
-		add_deviations<BITS, EXTREMES, PAIRED>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0);
+		add_deviations<BITS, EXTREMES, PAIRED>(args, fast, shared, bin0, n, rows.begin, rows.end,
+											   pass == 0);
 		__syncthreads();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}
@@ -199,7 +213,8 @@ deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__
 static __device__ __forceinline__ void
 count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
 {
-	atomicAdd(args.limb + (size_t) slot.limb * args.limb_bins + bin / 2, bin % 2 ? 1ULL << 32 : 1ULL);
+	atomicAdd(args.limb + (size_t) slot.limb * args.limb_bins + bin / 2,
+			  bin % 2 ? 1ULL << 32 : 1ULL);
 }
 
 /* The bin of a row that has one. */
@@ -212,70 +227,82 @@ bin_of_row(const FastArgs &fast, u32 row)
 }
 
 /* The rows that are marked, to their states or copies of these. */
-static __global__ void __launch_bounds__(HIST_THREADS, 1)
-out_of_window_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+static __global__ void
+__launch_bounds__(HIST_THREADS, 1) out_of_window_kernel(const __grid_constant__ HistArgs args,
+														const __grid_constant__ FastArgs fast)
 {
 	const double *values = (const double *) args.slot[fast.slot].x.values;
-	u32			words = (u32) (((u64) args.nrows + 31) / 32),
-				warps = gridDim.x * (HIST_THREADS / 32),
-				lane = threadIdx.x % 32;
+	u32 words = (u32) (((u64) args.nrows + 31) / 32), warps = gridDim.x * (HIST_THREADS / 32),
+		lane = threadIdx.x % 32;
 
 	wait_for_predecessor();
 	let_successor_start();
 	hot_begin(args);
 	/* 32 words at a time, so that those without a mark cost little */
-	for (u32 first = (blockIdx.x * (HIST_THREADS / 32) + threadIdx.x / 32) * 32; first < words; first += warps * 32)
+	for (u32 first = (blockIdx.x * (HIST_THREADS / 32) + threadIdx.x / 32) * 32; first < words;
+		 first += warps * 32)
 	{
-		u32			mine = first + lane < words ? args.out_of_window[first + lane] : 0;
+		u32 mine = first + lane < words ? args.out_of_window[first + lane] : 0;
 
 		for (u32 some = __ballot_sync(~0u, mine); some; some &= some - 1)
 		{
-			u32			w = __ffs(some) - 1,
-						row = (first + w) * 32 + lane;
-			bool		has = __shfl_sync(~0u, mine, w) >> lane & 1;
-			u32			bin = has ? bin_of_row(fast, row) : 0;
-			u64			bits = has ? (u64) __double_as_longlong(values[row]) : 0;
+			u32 w = __ffs(some) - 1, row = (first + w) * 32 + lane;
+			bool has = __shfl_sync(~0u, mine, w) >> lane & 1;
+			u32 bin = has ? bin_of_row(fast, row) : 0;
+			u64 bits = has ? (u64) __double_as_longlong(values[row]) : 0;
 
 			if (has && fast.in_moments >= 0)
 				count_in_limb(args, args.slot[fast.in_moments], bin);
-			change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, bin), has, bits, 0);
+			change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, bin),
+											  has, bits, 0);
 		}
 	}
 	hot_end(args);
 }
 
-template <bool EXTREMES, bool PAIRED> static cudaError_t
-launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
+template <bool EXTREMES, bool PAIRED>
+static cudaError_t
+launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
+				  cudaStream_t stream)
 {
-	void	  (*kernel) (HistArgs, FastArgs) = args.slot[fast.slot].digit_bits == 24 ? deviations_kernel<24, EXTREMES, PAIRED>
-		: deviations_kernel<28, EXTREMES, PAIRED>;
+	void (*kernel)(HistArgs, FastArgs) = args.slot[fast.slot].digit_bits == 24 ?
+		deviations_kernel<24, EXTREMES, PAIRED> :
+		deviations_kernel<28, EXTREMES, PAIRED>;
 	cudaError_t err = allow_shared(kernel, facts);
 
 	if (err != cudaSuccess)
 		return err;
-	return launch_early(kernel, facts.sms, THREADS, (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32), facts,
-						stream, args, fast);
+	return launch_early(kernel, facts.sms, THREADS,
+						(size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32),
+						facts, stream, args, fast);
 }
 
 cudaError_t
-hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
+					   cudaStream_t stream)
 {
-	bool		extremes = fast.more[0] >= 0;
-	cudaError_t err = fast.paired ? (extremes ? launch_deviations<true, true> : launch_deviations<false, true>) (args, fast, facts, stream)
-		: (extremes ? launch_deviations<true, false> : launch_deviations<false, false>) (args, fast, facts, stream);
+	bool extremes = fast.more[0] >= 0;
+	cudaError_t err = fast.paired ?
+		(extremes ? launch_deviations<true, true> :
+					launch_deviations<false, true>) (args, fast, facts, stream) :
+		(extremes ? launch_deviations<true, false> :
+					launch_deviations<false, false>) (args, fast, facts, stream);
 
 	if (err == cudaSuccess)
 		err = allow_shared(out_of_window_kernel, facts);
 	if (err == cudaSuccess)
-		err = launch_early(out_of_window_kernel, facts.sms, HIST_THREADS, bytes_with_hot(args, HIST_THREADS), facts, stream, args, fast);
+		err = launch_early(out_of_window_kernel, facts.sms, HIST_THREADS,
+						   bytes_with_hot(args, HIST_THREADS), facts, stream, args, fast);
 	return err;
 }
 
 size_t
 hist_deviation_marks(const HistArgs &args)
 {
-	FastArgs	fast = FastArgs();
-	int			kind;
+	FastArgs fast = FastArgs();
+	int kind;
 
-	return fast_shape(args, fast, kind) && kind == FAST_ACCUM_F64 ? ((size_t) args.nrows + 31) / 32 : 0;
+	return fast_shape(args, fast, kind) && kind == FAST_ACCUM_F64 ?
+		((size_t) args.nrows + 31) / 32 :
+		0;
 }

@@ -22,23 +22,23 @@
 #define UNCOUNTED 0x80000000u
 
 /*
- * Named barriers; 0 is the block's.  What a thread did before it arrived at one, by bar.arrive as by bar.sync, is done for
- * all that take part when the barrier completes (PTX ISA, "bar").  compute-sanitizer's racecheck does not know that of
- * bar.arrive, so test/gpu.sh has it leave the kernel out.  For a round and the next of the same parity, whose parts of a tile
- * are the same:
+ * Named barriers; 0 is the block's.  What a thread did before it arrived at one, by bar.arrive as
+ * by bar.sync, is done for all that take part when the barrier completes (PTX ISA, "bar").
+ * compute-sanitizer's racecheck does not know that of bar.arrive, so test/gpu.sh has it leave the
+ * kernel out.  For a round and the next of the same parity, whose parts of a tile are the same:
  *
- *	counts		added up before COUNTED, read and cleared before RESERVED; the next are added up after a later RESERVED
- *	base, delta	written before RESERVED, read after it and before WRITTEN, which the reserving warp waits for before it
- *				writes the next
- *	rows		written before SORTED, read after it and before the next RESERVED, which waits for all producers
+ *	counts		added up before COUNTED, read and cleared before RESERVED; the next are added up
+ * after a later RESERVED base, delta	written before RESERVED, read after it and before WRITTEN,
+ * which the reserving warp waits for before it writes the next rows		written before SORTED,
+ * read after it and before the next RESERVED, which waits for all producers
  */
 enum Barrier
 {
-	COUNTED = 1,				/* a tile's rows; the reserving warp waits */
-	RESERVED,					/* the producers do */
+	COUNTED = 1, /* a tile's rows; the reserving warp waits */
+	RESERVED,    /* the producers do */
 	SORTED,
-	WRITTEN,					/* and the next, by turns, as producers do not wait */
-	QUEUED = 6					/* and the next, one a group of consumers */
+	WRITTEN,   /* and the next, by turns, as producers do not wait */
+	QUEUED = 6 /* and the next, one a group of consumers */
 };
 
 static __device__ __forceinline__ void
@@ -53,7 +53,10 @@ barrier_arrive(int barrier, int threads)
 	asm volatile("bar.arrive %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
 
-/* After a barrier, by one thread: what all of them wrote is to be seen by threads that wait for the count. */
+/*
+ * After a barrier, by one thread: what all of them wrote is to be seen by threads that wait for the
+ * count.
+ */
 static __device__ __forceinline__ void
 announce(u32 *count)
 {
@@ -64,7 +67,7 @@ announce(u32 *count)
 static __device__ __forceinline__ void
 wait_for(const u32 *count, u32 least)
 {
-	u32			v;
+	u32 v;
 
 	do
 		asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(count) : "memory");
@@ -77,7 +80,7 @@ wait_for(const u32 *count, u32 least)
 struct ExchangeShared : FastShared
 {
 	const HistExchange *x;
-	const u32  *hot;
+	const u32 *hot;
 
 	__device__ __forceinline__ u32
 	bin_at(u32 at) const
@@ -86,16 +89,18 @@ struct ExchangeShared : FastShared
 	}
 };
 
-/* Behind the bins' words, for two tiles at a time where one is counted while the other is written. */
+/*
+ * Behind the bins' words, for two tiles at a time where one is counted while the other is written.
+ */
 struct ExchangeTile
 {
-	u64			value[TILE];
-	u32			count[2][MOST_OWNERS];	/* rows of each owner */
-	u32			base[2][MOST_OWNERS];	/* their first place in the tile */
-	u32			delta[2][MOST_OWNERS];	/* from there to the queue */
-	u32			hot[HOT_BINS];
-	uint16_t	key[TILE];		/* where in the owner's plane */
-	uint8_t		owner[TILE];
+	u64 value[TILE];
+	u32 count[2][MOST_OWNERS]; /* rows of each owner */
+	u32 base[2][MOST_OWNERS];  /* their first place in the tile */
+	u32 delta[2][MOST_OWNERS]; /* from there to the queue */
+	u32 hot[HOT_BINS];
+	uint16_t key[TILE]; /* where in the owner's plane */
+	uint8_t owner[TILE];
 };
 
 static __host__ __device__ __forceinline__ size_t
@@ -118,12 +123,11 @@ exchange_tile(const HistArgs &args, const HistExchange &x)
  * Rows for the kernel that comes after: item(j) is the bin and the value of each that `mask` has a
  * bit for.  The whole warp must come here.
  */
-template <typename Item> static __device__ __forceinline__ void
+template <typename Item>
+static __device__ __forceinline__ void
 defer(const HistExchange &x, u32 mask, u32 flags, const Item &item)
 {
-	u32			rows = __popc(mask),
-				end = warp_scan(rows),
-				first = 0;
+	u32 rows = __popc(mask), end = warp_scan(rows), first = 0;
 
 	if (threadIdx.x % 32 == 31)
 		first = atomicAdd(x.ndeferred, end);
@@ -131,7 +135,7 @@ defer(const HistExchange &x, u32 mask, u32 flags, const Item &item)
 #pragma unroll 1
 	for (; mask; mask &= mask - 1)
 	{
-		int			j = __ffs(mask) - 1;
+		int j = __ffs(mask) - 1;
 
 		item(j, x.deferred_bin[first], x.deferred_value[first]);
 		x.deferred_bin[first++] |= flags;
@@ -145,36 +149,43 @@ struct Producer
 	const FastArgs &fast;
 	const HistExchange &x;
 	ExchangeTile &tile;
-	const bool	any_hot;
-	u32			t = threadIdx.x;
-	u32			outside = 0;
-	u32			in = 0;			/* of bin[]: rows there are */
-	u32			has = 0;		/* of the others: rows that have a bin */
-	u32			bin[ITEMS];
-	u32			local[ITEMS];
-	u32			place[ITEMS];	/* the owner above the rank among its rows */
-	u64			value[ITEMS];
+	const bool any_hot;
+	u32 t = threadIdx.x;
+	u32 outside = 0;
+	u32 in = 0;  /* of bin[]: rows there are */
+	u32 has = 0; /* of the others: rows that have a bin */
+	u32 bin[ITEMS];
+	u32 local[ITEMS];
+	u32 place[ITEMS]; /* the owner above the rank among its rows */
+	u64 value[ITEMS];
 
 	__device__ __forceinline__
-	Producer(const HistArgs &a, const FastArgs &f, const HistExchange &e, ExchangeTile &shared_tile, bool hot)
-		: args(a), fast(f), x(e), tile(shared_tile), any_hot(hot) {}
+	Producer(const HistArgs &a, const FastArgs &f, const HistExchange &e, ExchangeTile &shared_tile,
+			 bool hot)
+		: args(a), fast(f), x(e), tile(shared_tile), any_hot(hot)
+	{
+	}
 
 	/* The block's first row of a round. */
-	__device__ __forceinline__ u64 first(u32 round) const { return ((u64) round * x.owners + blockIdx.x) * TILE; }
+	__device__ __forceinline__ u64
+	first(u32 round) const
+	{
+		return ((u64) round * x.owners + blockIdx.x) * TILE;
+	}
 
 	__device__ __forceinline__ u32
 	rows(u32 round) const
 	{
-		u64			row = first(round);
+		u64 row = first(round);
 
 		return row >= args.nrows ? 0 : (u32) min((u64) TILE, args.nrows - row);
 	}
 	/* load(j) for each of the thread's rows of a tile that there are; those as bits. */
-	template <typename Load> __device__ __forceinline__ u32
+	template <typename Load>
+	__device__ __forceinline__ u32
 	each_row(u32 round, const Load &load) const
 	{
-		u32			n = rows(round),
-					there = (1u << ITEMS) - 1;
+		u32 n = rows(round), there = (1u << ITEMS) - 1;
 
 		if (n == TILE)
 #pragma unroll
@@ -196,14 +207,14 @@ struct Producer
 	__device__ __forceinline__ void
 	load_bins(u32 round)
 	{
-		const u32  *from = (const u32 *) fast.bins.column + first(round) + t;
+		const u32 *from = (const u32 *) fast.bins.column + first(round) + t;
 
 		in = each_row(round, [&](int j) { bin[j] = __ldcs(from + j * PRODUCERS); });
 	}
 	__device__ __forceinline__ void
 	load_values(u32 round)
 	{
-		const u64  *from = (const u64 *) args.slot[fast.slot].x.values + first(round) + t;
+		const u64 *from = (const u64 *) args.slot[fast.slot].x.values + first(round) + t;
 
 		each_row(round, [&](int j) { value[j] = __ldcs(from + j * PRODUCERS); });
 	}
@@ -211,26 +222,26 @@ struct Producer
 	__device__ __forceinline__ void
 	count(u32 round)
 	{
-		u32		   *counts = tile.count[round % 2],
-					bias = fast.bins.skip_negative ? 0x80000000u : 0,
-					most = fast.bins.n - 1;
+		u32 *counts = tile.count[round % 2], bias = fast.bins.skip_negative ? 0x80000000u : 0,
+			most = fast.bins.n - 1;
 
 		has = 0;
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			b = bin[j] - fast.bins.min;
+			u32 b = bin[j] - fast.bins.min;
 
 			if ((in >> j & 1) && b <= most)
 			{
-				Owned		to = owner_of(x, b);
+				Owned to = owner_of(x, b);
 
 				if (any_hot)
 				{
-					u32			hot = hot_entry(tile.hot, b);
+					u32 hot = hot_entry(tile.hot, b);
 
 					if (hot < HOT_BINS)
-						to = {blockIdx.x, x.local + (hot << HOT_LOG2_COPIES | t % (1 << HOT_LOG2_COPIES))};
+						to = {blockIdx.x,
+							  x.local + (hot << HOT_LOG2_COPIES | t % (1 << HOT_LOG2_COPIES))};
 				}
 				local[j] = to.local;
 				place[j] = to.owner << 16 | atomicAdd(&counts[to.owner], 1u);
@@ -244,14 +255,13 @@ struct Producer
 	__device__ __forceinline__ void
 	sort(u32 round)
 	{
-		const u32  *base = tile.base[round % 2];
+		const u32 *base = tile.base[round % 2];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			if (has >> j & 1)
 			{
-				u32			owner = place[j] >> 16,
-							at = base[owner] + (place[j] & 0xffff);
+				u32 owner = place[j] >> 16, at = base[owner] + (place[j] & 0xffff);
 
 				tile.key[at] = (uint16_t) local[j];
 				tile.owner[at] = (uint8_t) owner;
@@ -262,20 +272,17 @@ struct Producer
 	__device__ __forceinline__ void
 	write(u32 round, u32 total)
 	{
-		const u32  *delta = tile.delta[round % 2];
-		u32			queues = round % EXCHANGE_ROUNDS * x.owners,
-					over = 0;
+		const u32 *delta = tile.delta[round % 2];
+		u32 queues = round % EXCHANGE_ROUNDS * x.owners, over = 0;
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			i = j * PRODUCERS + t;
+			u32 i = j * PRODUCERS + t;
 
 			if (i < total)
 			{
-				u32			owner = tile.owner[i],
-							to = delta[owner] + i,
-							at = (queues + owner) * ROOM + to;
+				u32 owner = tile.owner[i], to = delta[owner] + i, at = (queues + owner) * ROOM + to;
 
 				if (to < ROOM)
 				{
@@ -287,12 +294,14 @@ struct Producer
 			}
 		}
 		if (__any_sync(~0u, over != 0))
-			defer(x, over, UNCOUNTED, [&](int j, u32 &bin, u64 &value) {
-				u32			i = j * PRODUCERS + t;
+			defer(x, over, UNCOUNTED,
+				  [&](int j, u32 &bin, u64 &value)
+				  {
+					  u32 i = j * PRODUCERS + t;
 
-				bin = bin_of_place(x, tile.hot, tile.owner[i], tile.key[i]);
-				value = tile.value[i];
-			});
+					  bin = bin_of_place(x, tile.hot, tile.owner[i], tile.key[i]);
+					  value = tile.value[i];
+				  });
 	}
 };
 
@@ -300,7 +309,7 @@ static __device__ __forceinline__ void
 produce(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds, bool any_hot)
 {
 	ExchangeTile &tile = exchange_tile(args, x);
-	Producer	p(args, fast, x, tile, any_hot);
+	Producer p(args, fast, x, tile, any_hot);
 
 	p.load_bins(0);
 	p.load_values(0);
@@ -330,13 +339,8 @@ produce(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 static __device__ __forceinline__ void
 reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 {
-	u32			lane = threadIdx.x % 32,
-				queues = round % EXCHANGE_ROUNDS,
-			   *count = tile.count[round % 2],
-				rows[OWNERS_A_LANE],
-				got[OWNERS_A_LANE],
-				sum = 0,
-				before;
+	u32 lane = threadIdx.x % 32, queues = round % EXCHANGE_ROUNDS, *count = tile.count[round % 2],
+		rows[OWNERS_A_LANE], got[OWNERS_A_LANE], sum = 0, before;
 
 	barrier_wait(COUNTED, PRODUCERS + RESERVERS);
 	if (lane == 0 && round >= EXCHANGE_ROUNDS)
@@ -352,7 +356,9 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 	/* a line of memory at a time, which is one transaction */
 #pragma unroll
 	for (int k = 0; k < OWNERS_A_LANE; k++)
-		got[k] = k * 32 + lane < x.owners ? atomicAdd(x.cursor + queues * MOST_OWNERS + k * 32 + lane, rows[k]) : 0;
+		got[k] = k * 32 + lane < x.owners ?
+			atomicAdd(x.cursor + queues * MOST_OWNERS + k * 32 + lane, rows[k]) :
+			0;
 	before = warp_scan(sum) - sum;
 #pragma unroll
 	for (int k = 0; k < OWNERS_A_LANE; k++)
@@ -383,18 +389,19 @@ reserve(const HistArgs &args, const HistExchange &x, u32 rounds)
 /* ---- consumers ------------------------------------------------------------------------- */
 
 /* Four neighbouring rows of a queue; neighbours in it often have one bin. */
-template <int KIND> static __device__ __forceinline__ u32
+template <int KIND>
+static __device__ __forceinline__ u32
 load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4],
 		   typename FastInput<KIND>::type (&out)[4])
 {
-	u64			v[4];
-	u32			in = 0;
+	u64 v[4];
+	u32 in = 0;
 
 	if (row + 4 <= n)
 	{
-		uint2		k = *(const uint2 *) (key + row);
-		ulonglong2	a = *(const ulonglong2 *) (value + row),
-					b = *(const ulonglong2 *) (value + row + 2);
+		uint2 k = *(const uint2 *) (key + row);
+		ulonglong2 a = *(const ulonglong2 *) (value + row),
+				   b = *(const ulonglong2 *) (value + row + 2);
 
 		at[0] = k.x & 0xffff, at[1] = k.x >> 16, at[2] = k.y & 0xffff, at[3] = k.y >> 16;
 		v[0] = a.x, v[1] = a.y, v[2] = b.x, v[3] = b.y;
@@ -423,28 +430,32 @@ load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4],
  * Carries of digits d that were added to old.  The word past the digits has room for any number
  * of rows of a call.  Returns whose lowest word overflowed, which is seldom.
  */
-template <int DIGITS> static __device__ __forceinline__ u32
-carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4][DIGITS], const u32 (&old)[4][DIGITS])
+template <int DIGITS>
+static __device__ __forceinline__ u32
+carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4][DIGITS],
+			  const u32 (&old)[4][DIGITS])
 {
-	u32			lowest = 0;
+	u32 lowest = 0;
 
 #pragma unroll
 	for (int j = 0; j < 4; j++)
 	{
-		u32		   *top = place.words + DIGITS * place.plane + at[j];
+		u32 *top = place.words + DIGITS * place.plane + at[j];
 
 		if (fix_overflows(0, old[j][0], d[j][0], old[j][0] + d[j][0]))
 			lowest |= 1u << j;
 		if (fix_overflows(1, old[j][1], d[j][1], old[j][1] + d[j][1]))
 		{
-			u32			carry = (u32) ((int) d[j][1] < 0 ? -fix_carry(DIGITS, 1) : fix_carry(DIGITS, 1)),
-						was = atomicAdd(top - place.plane, carry);
+			u32 carry = (u32) ((int) d[j][1] < 0 ? -fix_carry(DIGITS, 1) : fix_carry(DIGITS, 1)),
+				was = atomicAdd(top - place.plane, carry);
 
 			if (fix_overflows(2, was, carry, was + carry))
-				atomicAdd(top, (u32) ((int) carry < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
+				atomicAdd(top,
+						  (u32) ((int) carry < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
 		}
 		if (fix_overflows(2, old[j][2], d[j][2], old[j][2] + d[j][2]))
-			atomicAdd(top, (u32) ((int) d[j][2] < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
+			atomicAdd(top,
+					  (u32) ((int) d[j][2] < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
 	}
 	return lowest;
 }
@@ -454,14 +465,13 @@ carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4]
  * carries are added here, and rows without a place in the window deferred.
  */
 static __device__ __forceinline__ void
-add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const ExchangeShared &place,
-			const FixWindow<3> &window, const u32 (&at)[4], const double (&v)[4], u32 in)
+add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
+			const ExchangeShared &place, const FixWindow<3> &window, const u32 (&at)[4],
+			const double (&v)[4], u32 in)
 {
 	constexpr int DIGITS = digits_of(FAST_FIX3_F64);
-	u32			d[4][DIGITS],
-				old[4][DIGITS];
-	u32			out_of_window = 0,
-				lowest = 0;
+	u32 d[4][DIGITS], old[4][DIGITS];
+	u32 out_of_window = 0, lowest = 0;
 
 #pragma unroll
 	for (int j = 0; j < 4; j++)
@@ -495,10 +505,12 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 #pragma unroll 1
 	for (; lowest; lowest &= lowest - 1)
 	{
-		int			j = __ffs(lowest) - 1;
-		u32			a = j == 0 ? at[0] : j == 1 ? at[1] : j == 2 ? at[2] : at[3],
-					carry = (u32) fix_carry(DIGITS, 0),
-					was;
+		int j = __ffs(lowest) - 1;
+		u32 a = j == 0 ? at[0] :
+			j == 1     ? at[1] :
+			j == 2     ? at[2] :
+						 at[3],
+			carry = (u32) fix_carry(DIGITS, 0), was;
 
 		/* the word that says whether there are rows may be zero */
 		leave_negative_zero(args.slot[fast.slot], place.bin_at(a));
@@ -511,32 +523,38 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x, c
 		}
 	}
 	if (__any_sync(~0u, out_of_window != 0))
-		defer(x, out_of_window, 0, [&](int j, u32 &bin, u64 &value) {
-			bin = place.bin_at(j == 0 ? at[0] : j == 1 ? at[1] : j == 2 ? at[2] : at[3]);
-			value = (u64) __double_as_longlong(j == 0 ? v[0] : j == 1 ? v[1] : j == 2 ? v[2] : v[3]);
-		});
+		defer(x, out_of_window, 0,
+			  [&](int j, u32 &bin, u64 &value)
+			  {
+				  bin = place.bin_at(j == 0 ? at[0] : j == 1 ? at[1] : j == 2 ? at[2] : at[3]);
+				  value = (u64) __double_as_longlong(j == 0     ? v[0] :
+														 j == 1 ? v[1] :
+														 j == 2 ? v[2] :
+																  v[3]);
+			  });
 }
 
-template <int KIND> static __device__ __forceinline__ void
+template <int KIND>
+static __device__ __forceinline__ void
 consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	constexpr int DIGITS = digits_of(KIND);
-	static_assert(tile_items(KIND, false) == 4 && sizeof(typename FastInput<KIND>::type) == 8, "rows of a queue");
-	u32			thread = threadIdx.x - PRODUCERS - RESERVERS,
-				group = thread / CONSUMERS,
-				t = thread % CONSUMERS;
+	static_assert(tile_items(KIND, false) == 4 && sizeof(typename FastInput<KIND>::type) == 8,
+				  "rows of a queue");
+	u32 thread = threadIdx.x - PRODUCERS - RESERVERS, group = thread / CONSUMERS,
+		t = thread % CONSUMERS;
 	ExchangeShared place;
 	FixWindow<DIGITS> window(args, fast.slot);
 
-	(FastShared &) place = place_of<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
+	(FastShared &) place =
+		place_of<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
 	place.x = &x;
 	place.hot = exchange_tile(args, x).hot;
 	for (u32 round = group; round < rounds; round += CONSUMER_GROUPS)
 	{
-		u32			queues = round % EXCHANGE_ROUNDS,
-					n;
-		size_t		queue = ((size_t) queues * x.owners + blockIdx.x) * ROOM;
+		u32 queues = round % EXCHANGE_ROUNDS, n;
+		size_t queue = ((size_t) queues * x.owners + blockIdx.x) * ROOM;
 
 		if (t == 0)
 			wait_for(x.produced + queues, x.owners * (round / EXCHANGE_ROUNDS + 1));
@@ -545,8 +563,8 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 		for (u32 base = 0; base < n; base += 4 * CONSUMERS)
 		{
 			typename FastInput<KIND>::type v[4];
-			u32			at[4],
-						in = load_queue<KIND>(x.key + queue, x.value + queue, base + 4 * t, n, at, v);
+			u32 at[4],
+				in = load_queue<KIND>(x.key + queue, x.value + queue, base + 4 * t, n, at, v);
 
 			if (fast.count >= 0)
 #pragma unroll
@@ -569,15 +587,17 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 
 /* ---- the kernels ------------------------------------------------------------------------ */
 
-template <int KIND> static __global__ void __launch_bounds__(THREADS, 1)
-exchange_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
-				const __grid_constant__ HistExchange x)
+template <int KIND>
+static __global__ void
+__launch_bounds__(THREADS, 1)
+	exchange_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
+					const __grid_constant__ HistExchange x)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	ExchangeTile &tile = exchange_tile(args, x);
-	u64			step = (u64) x.owners * TILE;
-	u32			rounds = (u32) ((args.nrows + step - 1) / step);
-	bool		any_hot = false;
+	u64 step = (u64) x.owners * TILE;
+	u32 rounds = (u32) ((args.nrows + step - 1) / step);
+	bool any_hot = false;
 
 	if (!*x.taken)
 		return;
@@ -599,34 +619,36 @@ exchange_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ F
 	__syncthreads();
 	if (any_hot)
 		flush_to_limbs(args, shared + x.local, HOT_LOG2_COPIES, HOT_BINS, x.limb, 0);
-	flush_fast<KIND>(args, fast, shared, x.plane, x.local, [&](u32 b) { return bin_of(x, blockIdx.x, b); });
+	flush_fast<KIND>(args, fast, shared, x.plane, x.local,
+					 [&](u32 b) { return bin_of(x, blockIdx.x, b); });
 }
 
 /* Deferred rows, into states. */
 static __global__ void __launch_bounds__(256)
-deferred_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
-			const __grid_constant__ HistExchange x)
+	deferred_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
+					const __grid_constant__ HistExchange x)
 {
-	u32			n;
+	u32 n;
 
 	wait_for_predecessor();
 	let_successor_start();
 	n = *x.taken ? __ldcg(x.ndeferred) : 0;
 	for (u64 base = blockIdx.x * (u64) blockDim.x; base < n; base += gridDim.x * (u64) blockDim.x)
 	{
-		bool		has = base + threadIdx.x < n;
-		u32			bin = has ? x.deferred_bin[base + threadIdx.x] : 0;
-		u64			value = has ? x.deferred_value[base + threadIdx.x] : 0;
+		bool has = base + threadIdx.x < n;
+		u32 bin = has ? x.deferred_bin[base + threadIdx.x] : 0;
+		u64 value = has ? x.deferred_value[base + threadIdx.x] : 0;
 
 		if (fast.count >= 0)
 			change_rows<CHANGE_ANY>(args, fast.count, bin & ~UNCOUNTED, bin & UNCOUNTED, 0, 0);
-		change_rows<CHANGE_ANY>(args, fast.slot, bin & ~UNCOUNTED, has, value, (u64) ((int64_t) value >> 63));
+		change_rows<CHANGE_ANY>(args, fast.slot, bin & ~UNCOUNTED, has, value,
+								(u64) ((int64_t) value >> 63));
 	}
 }
 
 /* What blocks have of hot bins, into states. */
 static __global__ void __launch_bounds__(2 * HOT_BINS)
-fold_hot_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ HistExchange x)
+	fold_hot_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ HistExchange x)
 {
 	wait_for_predecessor();
 	let_successor_start();
@@ -635,9 +657,8 @@ fold_hot_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ H
 	for (u32 i = threadIdx.x; i < HOT_BINS * args.nslots; i += blockDim.x)
 	{
 		const HistSlot &slot = args.slot[i / HOT_BINS];
-		u32			place = i % HOT_BINS,
-					bin = x.hot[place];
-		u64			limb[HIST_MAX_LIMBS];
+		u32 place = i % HOT_BINS, bin = x.hot[place];
+		u64 limb[HIST_MAX_LIMBS];
 
 		if (bin == NO_BIN)
 			continue;
@@ -655,7 +676,8 @@ fold_hot_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ H
 static bool
 exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
-	return args.nslots <= 2 && fast_shape(args, fast, kind) && (kind == FAST_FIX3_F64 || kind == FAST_INT_I64);
+	return args.nslots <= 2 && fast_shape(args, fast, kind) &&
+		(kind == FAST_FIX3_F64 || kind == FAST_INT_I64);
 }
 
 static void
@@ -679,8 +701,8 @@ bool
 hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always)
 {
 	HistExchange x = HistExchange();
-	FastArgs	fast;
-	int			kind;
+	FastArgs fast;
+	int kind;
 
 	if (!exchange_shape(args, fast, kind) || facts.sms < 2 || facts.sms >= MOST_OWNERS ||
 		(!always && args.nrows < LEAST_ROWS))
@@ -705,8 +727,8 @@ hist_exchange_zeros(const HistArgs &args)
 }
 
 void
-hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros, const PartPlan &part,
-				   HistExchange &x, Workspace &ws)
+hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros,
+				   const PartPlan &part, HistExchange &x, Workspace &ws)
 {
 	set_owners(args, facts, x);
 	x.always = always;
@@ -726,13 +748,15 @@ hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, 
 	x.ndeferred = x.consumed + EXCHANGE_ROUNDS;
 }
 
-template <int KIND> static GpuaggCudaStatus
-launch_exchange(const HistArgs &args, const FastArgs &fast, const HistExchange &x, const DeviceFacts &facts,
-				cudaStream_t stream)
+template <int KIND>
+static GpuaggCudaStatus
+launch_exchange(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
+				const DeviceFacts &facts, cudaStream_t stream)
 {
 	CUDA_TRY(allow_shared(exchange_kernel<KIND>, facts));
 	STATUS_TRY(hist_launch_exchange_sample(args, fast, x, facts, stream));
-	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, THREADS, exchange_bytes(args, x), stream, args, fast, x));
+	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, THREADS, exchange_bytes(args, x),
+							 stream, args, fast, x));
 	CUDA_TRY(launch_early(deferred_kernel, 4 * facts.sms, 256, 0, facts, stream, args, fast, x));
 	CUDA_TRY(launch_early(fold_hot_kernel, 1, 2 * HOT_BINS, 0, facts, stream, args, x));
 	return GPUAGG_CUDA_OK;
@@ -742,9 +766,9 @@ GpuaggCudaStatus
 hist_launch_exchange(const HistArgs &partitioned, const HistExchange &x, const DeviceFacts &facts,
 					 cudaStream_t stream)
 {
-	HistArgs	args = partitioned;
-	FastArgs	fast;
-	int			kind;
+	HistArgs args = partitioned;
+	FastArgs fast;
+	int kind;
 
 	/* hot bins' planes have copies, and limbs */
 	args.part.item = nullptr;
@@ -753,6 +777,6 @@ hist_launch_exchange(const HistArgs &partitioned, const HistExchange &x, const D
 	args.limb_bins = HOT_BINS;
 	if (!exchange_shape(args, fast, kind))
 		return GPUAGG_CUDA_INVALID;
-	return kind == FAST_FIX3_F64 ? launch_exchange<FAST_FIX3_F64>(args, fast, x, facts, stream)
-		: launch_exchange<FAST_INT_I64>(args, fast, x, facts, stream);
+	return kind == FAST_FIX3_F64 ? launch_exchange<FAST_FIX3_F64>(args, fast, x, facts, stream) :
+								   launch_exchange<FAST_INT_I64>(args, fast, x, facts, stream);
 }

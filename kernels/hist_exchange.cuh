@@ -10,9 +10,9 @@
 
 /* Of a block: 28 warps, which leaves 72 registers a thread. */
 #define PRODUCERS 416
-#define RESERVERS 32			/* one warp: queues' rows for a tile, and announcements */
+#define RESERVERS 32 /* one warp: queues' rows for a tile, and announcements */
 #define CONSUMERS 224
-#define CONSUMER_GROUPS 2		/* every other round each, as adding waits for rows */
+#define CONSUMER_GROUPS 2 /* every other round each, as adding waits for rows */
 #define THREADS (PRODUCERS + RESERVERS + CONSUMER_GROUPS * CONSUMERS)
 
 #define ITEMS 8
@@ -50,15 +50,14 @@ first_owner(const HistExchange &x, u32 local)
 
 struct Owned
 {
-	u32			owner;
-	u32			local;			/* among its bins */
+	u32 owner;
+	u32 local; /* among its bins */
 };
 
 static __device__ __forceinline__ Owned
 owner_of(const HistExchange &x, u32 bin)
 {
-	u32			local = by_owners(x, bin),
-				owner = bin - local * x.owners + first_owner(x, local);
+	u32 local = by_owners(x, bin), owner = bin - local * x.owners + first_owner(x, local);
 
 	return {owner < x.owners ? owner : owner - x.owners, local};
 }
@@ -66,7 +65,7 @@ owner_of(const HistExchange &x, u32 bin)
 static __device__ __forceinline__ u32
 bin_of(const HistExchange &x, u32 owner, u32 local)
 {
-	u32			first = first_owner(x, local);
+	u32 first = first_owner(x, local);
 
 	return local * x.owners + owner - first + (owner < first ? x.owners : 0);
 }
@@ -81,8 +80,8 @@ hot_bucket(u32 bin)
 static __device__ __forceinline__ u32
 hot_entry(const u32 *hot, u32 bin)
 {
-	u32			bucket = hot_bucket(bin);
-	uint2		two = ((const uint2 *) hot)[bucket];
+	u32 bucket = hot_bucket(bin);
+	uint2 two = ((const uint2 *) hot)[bucket];
 
 	return two.x == bin ? 2 * bucket : two.y == bin ? 2 * bucket + 1 : HOT_BINS;
 }
@@ -94,7 +93,8 @@ bin_of_place(const HistExchange &x, const u32 *hot, u32 owner, u32 at)
 }
 
 /* Hot bins, and whether rows are exchanged at all. */
-GpuaggCudaStatus hist_launch_exchange_sample(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
-											 const DeviceFacts &facts, cudaStream_t stream);
+GpuaggCudaStatus hist_launch_exchange_sample(const HistArgs &args, const FastArgs &fast,
+											 const HistExchange &x, const DeviceFacts &facts,
+											 cudaStream_t stream);
 
-#endif							/* GPUAGG_HIST_EXCHANGE_CUH */
+#endif /* GPUAGG_HIST_EXCHANGE_CUH */

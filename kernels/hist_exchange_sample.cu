@@ -14,9 +14,9 @@
 #define SAMPLES_A_WINDOW (SAMPLE_THREADS * SAMPLE_ITEMS / SAMPLE_WINDOWS)
 #define SAMPLE_LOG2_CELLS 12
 #define SAMPLE_CELLS (1 << SAMPLE_LOG2_CELLS)
-#define HOT_SAMPLES 32			/* of all samples: a hot bin */
-#define CROWD_SAMPLES 16		/* of a window's, for one owner: a crowd */
-#define OUT_OF_WINDOW_SAMPLES 128		/* of all samples: too many to defer */
+#define HOT_SAMPLES 32            /* of all samples: a hot bin */
+#define CROWD_SAMPLES 16          /* of a window's, for one owner: a crowd */
+#define OUT_OF_WINDOW_SAMPLES 128 /* of all samples: too many to defer */
 
 static __device__ __forceinline__ u32
 sample_cell(u32 bin)
@@ -24,7 +24,10 @@ sample_cell(u32 bin)
 	return bin * 0x85ebca6bu >> (32 - SAMPLE_LOG2_CELLS);
 }
 
-/* Bins that many samples have, those of most first.  Cells may be shared, so some may be hot by mistake. */
+/*
+ * Bins that many samples have, those of most first.  Cells may be shared, so some may be hot by
+ * mistake.
+ */
 static __device__ __forceinline__ void
 find_hot(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
 {
@@ -39,8 +42,7 @@ find_hot(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
 		for (int j = 0; j < SAMPLE_ITEMS; j++)
 			if (bin[j] < nbins && cell[sample_cell(bin[j])] >= least)
 			{
-				u32		   *bucket = hot + 2 * hot_bucket(bin[j]),
-							old = atomicCAS(bucket, NO_BIN, bin[j]);
+				u32 *bucket = hot + 2 * hot_bucket(bin[j]), old = atomicCAS(bucket, NO_BIN, bin[j]);
 
 				if (old != NO_BIN && old != bin[j])
 					atomicCAS(bucket + 1, NO_BIN, bin[j]);
@@ -54,13 +56,13 @@ static __device__ __forceinline__ u32
 out_of_window_samples(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMPLE_ITEMS])
 {
 	const HistSlot &slot = args.slot[fast.slot];
-	int			e0 = args.window[2 * fast.slot];
-	u32			out_of_window = 0;
+	int e0 = args.window[2 * fast.slot];
+	u32 out_of_window = 0;
 
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		FixPart		unused;
+		FixPart unused;
 
 		out_of_window += !fix_split(value[j], e0, slot.max_shift, unused);
 	}
@@ -71,20 +73,19 @@ out_of_window_samples(const HistArgs &args, const FastArgs &fast, const u64 (&va
  * One block: hot bins, whether owners get alike, and whether values are near each other.  Its
  * predecessor has waited for the kernels that wrote the rows.
  */
-static __global__ void __launch_bounds__(SAMPLE_THREADS)
-sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
-			  const __grid_constant__ HistExchange x)
+static __global__ void
+__launch_bounds__(SAMPLE_THREADS)
+	sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
+				  const __grid_constant__ HistExchange x)
 {
 	constexpr int WINDOWS_AT_ONCE = SAMPLE_THREADS / SAMPLES_A_WINDOW;
-	__shared__ u32 cell[SAMPLE_CELLS],
-				load[WINDOWS_AT_ONCE * MOST_OWNERS];
+	__shared__ u32 cell[SAMPLE_CELLS], load[WINDOWS_AT_ONCE * MOST_OWNERS];
 	__shared__ __align__(8) u32 hot[HOT_BINS];
-	const u64  *values = (const u64 *) args.slot[fast.slot].x.values;
-	u32			nbins = fast.bins.n,
-				bin[SAMPLE_ITEMS];
-	u64			value[SAMPLE_ITEMS];
-	u64			window = min((u64) args.nrows, (u64) x.owners * TILE);
-	bool		crowd = false;
+	const u64 *values = (const u64 *) args.slot[fast.slot].x.values;
+	u32 nbins = fast.bins.n, bin[SAMPLE_ITEMS];
+	u64 value[SAMPLE_ITEMS];
+	u64 window = min((u64) args.nrows, (u64) x.owners * TILE);
+	bool crowd = false;
 
 	for (u32 i = threadIdx.x; i < SAMPLE_CELLS; i += SAMPLE_THREADS)
 		cell[i] = 0;
@@ -93,9 +94,9 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		u32			i = j * SAMPLE_THREADS + threadIdx.x;
-		u64			from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
-					row = from + __umul64hi(gpuagg_mix64(i), window);
+		u32 i = j * SAMPLE_THREADS + threadIdx.x;
+		u64 from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
+			row = from + __umul64hi(gpuagg_mix64(i), window);
 
 		bin[j] = (u32) fast.bins.column[row] - fast.bins.min;
 		value[j] = values[row];
@@ -109,11 +110,13 @@ sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Fas
 			load[i] = 0;
 		__syncthreads();
 		if (bin[0] < nbins && hot_entry(hot, bin[0]) == HOT_BINS)
-			atomicAdd(&load[threadIdx.x / SAMPLES_A_WINDOW * MOST_OWNERS + owner_of(x, bin[0]).owner], 1u);
+			atomicAdd(
+				&load[threadIdx.x / SAMPLES_A_WINDOW * MOST_OWNERS + owner_of(x, bin[0]).owner],
+				1u);
 		__syncthreads();
 		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
 			crowd = crowd || load[i] >= CROWD_SAMPLES;
-		/* so that they stay in registers */
+			/* so that they stay in registers */
 #pragma unroll
 		for (int k = 0; k + 1 < SAMPLE_ITEMS; k++)
 			bin[k] = bin[k + 1];

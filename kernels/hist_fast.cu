@@ -14,8 +14,7 @@
 static __device__ __forceinline__ u32
 hot_bin(const uint16_t *bin, const HistItem &item)
 {
-	u32			third = (item.row1 - item.row0) / 3,
-				b[3];
+	u32 third = (item.row1 - item.row0) / 3, b[3];
 
 	for (int i = 0; i < 3; i++)
 		b[i] = bin[item.row0 + i * third];
@@ -23,7 +22,8 @@ hot_bin(const uint16_t *bin, const HistItem &item)
 }
 
 /* What a warp has of the hot bin, to the limbs of the split partition. */
-template <int DIGITS> static __device__ __forceinline__ void
+template <int DIGITS>
+static __device__ __forceinline__ void
 flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *limbs)
 {
 	for (int d = 16; d > 0; d /= 2)
@@ -35,25 +35,32 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 	if (threadIdx.x % 32 != 0 || hot.rows == 0)
 		return;
 	if (fast.count >= 0)
-		atomicAdd((u32 *) (limbs + (size_t) args.slot[fast.count].limb * args.limb_bins) + hot.bin, hot.rows);
+		atomicAdd((u32 *) (limbs + (size_t) args.slot[fast.count].limb * args.limb_bins) + hot.bin,
+				  hot.rows);
 	for (int k = 0; k < DIGITS; k++)
-		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin, (u64) hot.digit[k]);
+		atomicAdd(limbs + (size_t) (args.slot[fast.slot].limb + k) * args.limb_bins + hot.bin,
+				  (u64) hot.digit[k]);
 }
 
-/* A thread's rows of one tile, loaded ahead of their turn; where PAIRED, `bin` and `inner` are two keys. */
+/*
+ * A thread's rows of one tile, loaded ahead of their turn; where PAIRED, `bin` and `inner` are two
+ * keys.
+ */
 template <int KIND, bool PAIRED> struct FastTile
 {
 	typedef typename FastInput<KIND>::type T;
 	static constexpr int ITEMS = tile_items(KIND, PAIRED);
-	u32			bin[ITEMS];
-	u32			inner[PAIRED ? ITEMS : 1];
-	T			v[ITEMS];
+	u32 bin[ITEMS];
+	u32 inner[PAIRED ? ITEMS : 1];
+	T v[ITEMS];
 
 	/* Rows past the end get a bin that is none; without bins the others' is 0. */
-	template <typename B> __device__ __forceinline__ void
-	load(const B *bins, const int32_t *inners, const T *values, u64 base, u64 end, int threads, u32 none)
+	template <typename B>
+	__device__ __forceinline__ void
+	load(const B *bins, const int32_t *inners, const T *values, u64 base, u64 end, int threads,
+		 u32 none)
 	{
-		u64			left = base < end ? end - base : 0;
+		u64 left = base < end ? end - base : 0;
 
 		base += threadIdx.x;
 		values += base;
@@ -92,8 +99,12 @@ template <int KIND, bool PAIRED> struct FastTile
 	}
 };
 
-/* Bins as rows have them: those of partitions are relative to the partition; or the outer of two keys. */
-template <bool PARTITIONED, bool PAIRED> static __device__ __forceinline__ auto
+/*
+ * Bins as rows have them: those of partitions are relative to the partition; or the outer of two
+ * keys.
+ */
+template <bool PARTITIONED, bool PAIRED>
+static __device__ __forceinline__ auto
 bins_of(const HistArgs &args, const FastArgs &fast)
 {
 	if constexpr (PARTITIONED)
@@ -107,31 +118,38 @@ bins_of(const HistArgs &args, const FastArgs &fast)
 /* ---- extremes of few bins --------------------------------------------------------- */
 
 /*
- * Of few bins hardly a row raises an extreme.  So a block keeps bounds in shared memory: the first values, as integers or as
- * the bits of doubles, that may be a minimum and a maximum of some bin.  All slots of extremes read one column.  Extremes
- * only come nearer to the ends, so old bounds hold, and only make more rows look.  Of a bin without rows any value may be one.
+ * Of few bins hardly a row raises an extreme.  So a block keeps bounds in shared memory: the first
+ * values, as integers or as the bits of doubles, that may be a minimum and a maximum of some bin.
+ * All slots of extremes read one column.  Extremes only come nearer to the ends, so old bounds
+ * hold, and only make more rows look.  Of a bin without rows any value may be one.
  */
 #define BOUNDED_BINS 64
-/* Tiles between two looks for a better bound, but for the first ones; the block's warps take turns. */
+/*
+ * Tiles between two looks for a better bound, but for the first ones; the block's warps take turns.
+ */
 #define BOUND_TILES 8
 
 static __device__ __forceinline__ bool
 is_minimum(int op)
 {
-	return op == MONOID_MIN_I32 || op == MONOID_MIN_I64 || op == MONOID_MIN_DEC || op == MONOID_MIN_F64;
+	return op == MONOID_MIN_I32 || op == MONOID_MIN_I64 || op == MONOID_MIN_DEC ||
+		op == MONOID_MIN_F64;
 }
 
 /* The bound where all bins have extremes of at least this code (max_code). */
 static __device__ __forceinline__ u64
 bound_of_code(int op, u64 code, u64 greatest)
 {
-	bool		least = is_minimum(op);
+	bool least = is_minimum(op);
 
 	if (op == MONOID_MIN_F64 || op == MONOID_MAX_F64)
 	{
-		u64			bits = unorder_f64(least ? ~code : code);
+		u64 bits = unorder_f64(least ? ~code : code);
 
-		/* no number: all are beyond it; zeros, which compare as equal and have two codes, are beyond the number before */
+		/*
+		 * no number: all are beyond it; zeros, which compare as equal and have two codes, are
+		 * beyond the number before
+		 */
 		if (code == 0)
 			return 0x7ff8000000000000ULL;
 		return bits << 1 ? bits : least ? 1 : 1ULL << 63 | 1;
@@ -140,22 +158,24 @@ bound_of_code(int op, u64 code, u64 greatest)
 	if (code != 0 && code != greatest)
 		code++;
 	code = least ? greatest - code : code;
-	return op == MONOID_MIN_I32 || op == MONOID_MAX_I32 ? (u64) (int64_t) (int32_t) ((u32) code ^ 0x80000000u) : code ^ 1ULL << 63;
+	return op == MONOID_MIN_I32 || op == MONOID_MAX_I32 ?
+		(u64) (int64_t) (int32_t) ((u32) code ^ 0x80000000u) :
+		code ^ 1ULL << 63;
 }
 
 /* By a warp: the bound of a slot by the codes that the block's bins have at p. */
 static __device__ __noinline__ u64
 find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)
 {
-	u32			copy = threadIdx.x % 32 & ((1u << lc) - 1);
-	u64			least = ~0ULL;
+	u32 copy = threadIdx.x % 32 & ((1u << lc) - 1);
+	u64 least = ~0ULL;
 
 	for (u32 b = 0; b < nbins; b++)
 	{
-		u32			at = (b << lc) | copy;
-		u64			code = wide ? ((const volatile u64 *) p)[at] : p[at];
-		u32			high = __reduce_max_sync(~0u, (u32) (code >> 32)),
-					low = __reduce_max_sync(~0u, (u32) (code >> 32) == high ? (u32) code : 0);
+		u32 at = (b << lc) | copy;
+		u64 code = wide ? ((const volatile u64 *) p)[at] : p[at];
+		u32 high = __reduce_max_sync(~0u, (u32) (code >> 32)),
+			low = __reduce_max_sync(~0u, (u32) (code >> 32) == high ? (u32) code : 0);
 
 		least = min(least, (u64) high << 32 | low);
 	}
@@ -164,32 +184,36 @@ find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)
 
 struct Bounds
 {
-	u64			low,
-				high;
+	u64 low, high;
 };
 
 /* Are the slot's column's values doubles? */
-template <int KIND> static __device__ __forceinline__ bool
+template <int KIND>
+static __device__ __forceinline__ bool
 has_doubles(const HistArgs &args, const FastArgs &fast)
 {
-	return digits_of(KIND) > 0 || (KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
+	return digits_of(KIND) > 0 ||
+		(KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
 }
 
 /* By a warp: finds the bounds. */
-template <int KIND> static __device__ __forceinline__ void
-set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, int lc, u32 nbins, Bounds &bounds)
+template <int KIND>
+static __device__ __forceinline__ void
+set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, int lc,
+		   u32 nbins, Bounds &bounds)
 {
-	bool		doubles = has_doubles<KIND>(args, fast),
-				narrow = sizeof(typename FastInput<KIND>::type) == sizeof(int32_t);
+	bool doubles = has_doubles<KIND>(args, fast),
+		 narrow = sizeof(typename FastInput<KIND>::type) == sizeof(int32_t);
 	/* where no slot is of an end, nothing is beyond it but the last value itself */
-	u64			low = doubles ? 0xfff0000000000000ULL : (u64) (narrow ? INT32_MIN : INT64_MIN),
-				high = doubles ? 0x7ff0000000000000ULL : (u64) (narrow ? INT32_MAX : INT64_MAX);
+	u64 low = doubles ? 0xfff0000000000000ULL : (u64) (narrow ? INT32_MIN : INT64_MIN),
+		high = doubles ? 0x7ff0000000000000ULL : (u64) (narrow ? INT32_MAX : INT64_MAX);
 
 #pragma unroll 1
 	for (int k = is_extreme(KIND) ? -1 : 0; k < FAST_MORE && (k < 0 || fast.more[k] >= 0); k++)
 	{
 		const HistSlot &slot = args.slot[k < 0 ? fast.slot : fast.more[k]];
-		u64			bound = find_bound(slot.op, slot.form == HIST_MAX64, shared + (size_t) slot.word * plane, lc, nbins);
+		u64 bound = find_bound(slot.op, slot.form == HIST_MAX64,
+							   shared + (size_t) slot.word * plane, lc, nbins);
 
 		if (is_minimum(slot.op))
 			low = bound;
@@ -204,47 +228,54 @@ set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 }
 
 /* Whether any value of the warp's may be an extreme of some bin; what are no numbers always may. */
-template <int KIND, bool PAIRED> static __device__ __forceinline__ bool
-some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds, const FastTile<KIND, PAIRED> &tile)
+template <int KIND, bool PAIRED>
+static __device__ __forceinline__ bool
+some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds,
+			const FastTile<KIND, PAIRED> &tile)
 {
-	u64			low = *(const volatile u64 *) &bounds.low,
-				high = *(const volatile u64 *) &bounds.high;
-	bool		some = false;
+	u64 low = *(const volatile u64 *) &bounds.low, high = *(const volatile u64 *) &bounds.high;
+	bool some = false;
 
 	if (has_doubles<KIND>(args, fast))
 #pragma unroll
 		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
 		{
-			double		x;
+			double x;
 
 			if constexpr (KIND == FAST_MAX_64)
 				x = __longlong_as_double((long long) tile.v[j]);
 			else
 				x = (double) tile.v[j];
-			some = some || !(x >= __longlong_as_double((long long) low) && x <= __longlong_as_double((long long) high));
+			some = some ||
+				!(x >= __longlong_as_double((long long) low) &&
+				  x <= __longlong_as_double((long long) high));
 		}
 	else if constexpr (sizeof(tile.v[0]) == sizeof(int32_t))
 #pragma unroll
 		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
-			some = some || (int32_t) tile.v[j] <= (int32_t) low || (int32_t) tile.v[j] >= (int32_t) high;
+			some = some || (int32_t) tile.v[j] <= (int32_t) low ||
+				(int32_t) tile.v[j] >= (int32_t) high;
 	else
 #pragma unroll
 		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
-			some = some || (int64_t) tile.v[j] <= (int64_t) low || (int64_t) tile.v[j] >= (int64_t) high;
+			some = some || (int64_t) tile.v[j] <= (int64_t) low ||
+				(int64_t) tile.v[j] >= (int64_t) high;
 	return __any_sync(~0u, some);
 }
 
 /* Adds a tile whose bins are below place.nbins where `in` says so. */
-template <int KIND, bool PARTITIONED, bool PAIRED> static __device__ __forceinline__ void
+template <int KIND, bool PARTITIONED, bool PAIRED>
+static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
-		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND, PAIRED)], const FastTile<KIND, PAIRED> &tile,
-		 u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
+		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND, PAIRED)],
+		 const FastTile<KIND, PAIRED> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
 {
 	constexpr int ITEMS = tile_items(KIND, PAIRED);
 	constexpr int DIGITS = digits_of(KIND);
 
 	if constexpr (DIGITS > 0)
-		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot, hot);
+		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot,
+											  hot);
 	else if constexpr (KIND == FAST_INT_I32)
 		add_integers<ITEMS>(args, fast, place, at, tile.v, in);
 	else if constexpr (KIND == FAST_INT_I64)
@@ -254,9 +285,10 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 }
 
 /* The extremes that go along. */
-template <int KIND, bool PAIRED> static __device__ __forceinline__ void
-add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place, const u32 (&at)[tile_items(KIND, PAIRED)],
-		 const FastTile<KIND, PAIRED> &tile, u32 in)
+template <int KIND, bool PAIRED>
+static __device__ __forceinline__ void
+add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place,
+		 const u32 (&at)[tile_items(KIND, PAIRED)], const FastTile<KIND, PAIRED> &tile, u32 in)
 {
 	constexpr int ITEMS = tile_items(KIND, PAIRED);
 
@@ -265,11 +297,12 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
 	{
 		place.word = args.slot[fast.more[k]].word;
 		place.words = shared + place.word * place.plane;
-		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 || KIND == FAST_MAX_64)
+		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 ||
+					  KIND == FAST_MAX_64)
 			add_extremes<ITEMS>(args, fast.more[k], place, at, tile.v, in);
 		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64)
 		{
-			u64			bits[ITEMS];
+			u64 bits[ITEMS];
 
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
@@ -286,38 +319,42 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
  * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
  * of a hot bin are not added, but summed up in `hot`.  bounds: room for them in shared memory.
  */
-template <int KIND, int THREADS, bool PARTITIONED, bool PAIRED> static __device__ __forceinline__ void
-add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
-		  u64 begin, u64 end, bool report, HotBin<digits_of(KIND)> &hot, Bounds *bounds)
+template <int KIND, int THREADS, bool PARTITIONED, bool PAIRED>
+static __device__ __forceinline__ void
+add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins, u64 begin,
+		  u64 end, bool report, HotBin<digits_of(KIND)> &hot, Bounds *bounds)
 {
 	typedef typename FastInput<KIND>::type T;
 	constexpr int ITEMS = tile_items(KIND, PAIRED);
 	constexpr int DIGITS = digits_of(KIND);
-	const int	threads = THREADS ? THREADS : blockDim.x;
-	const u32	step = ITEMS * threads;
+	const int threads = THREADS ? THREADS : blockDim.x;
+	const u32 step = ITEMS * threads;
 	const auto *bins = bins_of<PARTITIONED, PAIRED>(args, fast);
 	const int32_t *inners = PAIRED ? fast.keys.column[1] : nullptr;
-	const T    *values = KIND == FAST_NONE ? nullptr : (const T *) args.slot[fast.slot].x.values;
-	bool		counting = KIND == FAST_NONE || fast.count >= 0;
-	u32			origin = PARTITIONED ? 0 : fast.bins.min + bin0;
+	const T *values = KIND == FAST_NONE ? nullptr : (const T *) args.slot[fast.slot].x.values;
+	bool counting = KIND == FAST_NONE || fast.count >= 0;
+	u32 origin = PARTITIONED ? 0 : fast.bins.min + bin0;
 	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
-	u32			bias = fast.bins.skip_negative ? 0x80000000u : 0;
-	u32			most = report ? fast.bins.n - 1 + bias : ~0u;
-	u32			outside = 0;
+	u32 bias = fast.bins.skip_negative ? 0x80000000u : 0;
+	u32 most = report ? fast.bins.n - 1 + bias : ~0u;
+	u32 outside = 0;
 	/* what rows past the end have instead of a bin, or of an outer key */
-	u32			none = PAIRED ? fast.keys.min[0] - 1 : origin - 1;
+	u32 none = PAIRED ? fast.keys.min[0] - 1 : origin - 1;
 	FastTile<KIND, PAIRED> next;
 
 	next.load(bins, inners, values, begin, end, threads, none);
-	clear_shared(shared, (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_most)));
+	clear_shared(shared,
+				 (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_most)));
 	/* windows are needed at once, cleared limbs at the end or for a carry */
 	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
 		wait_for_predecessor();
 
-	FastShared	place = place_of<KIND>(args, fast, counting, shared, PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
+	FastShared place = place_of<KIND>(args, fast, counting, shared,
+									  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	FixWindow<DIGITS> window(args, fast.slot);
-	const bool	bounded = !PARTITIONED && nbins <= BOUNDED_BINS && (is_extreme(KIND) || fast.more[0] >= 0);
-	u32			turn = 0;
+	const bool bounded =
+		!PARTITIONED && nbins <= BOUNDED_BINS && (is_extreme(KIND) || fast.more[0] >= 0);
+	u32 turn = 0;
 
 	__syncthreads();
 	if (bounded)
@@ -330,15 +367,14 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	for (u64 base = begin; base < end; base += step)
 	{
 		FastTile<KIND, PAIRED> tile = next;
-		u32			at[ITEMS];
-		u32			in = 0,
-					in_hot = 0;
+		u32 at[ITEMS];
+		u32 in = 0, in_hot = 0;
 
 		next.load(bins, inners, values, base + step, end, threads, none);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u32			b = (PAIRED ? fast.keys.bin(tile.bin[j], tile.inner[j]) : tile.bin[j]) - origin;
+			u32 b = (PAIRED ? fast.keys.bin(tile.bin[j], tile.inner[j]) : tile.bin[j]) - origin;
 
 			at[j] = (b << place.log2_copies) | place.copy;
 			if (PARTITIONED && DIGITS > 0 && b == hot.bin)
@@ -355,10 +391,11 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 				outside++;
 		}
 
-		bool		look = !bounded || some_beyond<KIND, PAIRED>(args, fast, *bounds, tile);
+		bool look = !bounded || some_beyond<KIND, PAIRED>(args, fast, *bounds, tile);
 
 		if (look || !is_extreme(KIND))
-			add_tile<KIND, PARTITIONED, PAIRED>(args, fast, place, window, at, tile, in, in_hot, hot);
+			add_tile<KIND, PARTITIONED, PAIRED>(args, fast, place, window, at, tile, in, in_hot,
+												hot);
 		if constexpr (!PARTITIONED)
 			if (look)
 				add_more<KIND, PAIRED>(args, fast, shared, place, at, tile, in);
@@ -367,7 +404,8 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 			turn++;
 			if ((turn % BOUND_TILES == 0 || (turn & (turn - 1)) == 0) &&
 				turn / BOUND_TILES % (threads / 32) == threadIdx.x / 32)
-				set_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins, *bounds);
+				set_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins,
+								 *bounds);
 		}
 		hot.rows += __popc(in_hot);
 	}
@@ -377,39 +415,46 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 
 /* ---- the kernels --------------------------------------------------------------- */
 
-template <int KIND, bool PAIRED> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
-fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+template <int KIND, bool PAIRED>
+static __global__ void
+__launch_bounds__(sm_threads(KIND), 1)
+	fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ Bounds bounds;
 	HotBin<digits_of(KIND)> none = {NO_BIN, 0, {}};
-	BlockRows	rows(args.nrows);
+	BlockRows rows(args.nrows);
 
 	let_successor_start();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
-		u32			bin0 = pass * args.pass_bins;
-		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
+		u32 bin0 = pass * args.pass_bins;
+		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false, PAIRED>(args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0 && args.report, none,
-												 &bounds);
+		add_range<KIND, sm_threads(KIND), false, PAIRED>(args, fast, shared, bin0, n, rows.begin,
+														 rows.end, pass == 0 && args.report, none,
+														 &bounds);
 		__syncthreads();
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}
 }
 
-/* Two blocks a multiprocessor, or one of twice the threads where bins take more than half of its memory. */
-template <int KIND> static __global__ void __launch_bounds__(sm_threads(KIND), 1)
-fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+/*
+ * Two blocks a multiprocessor, or one of twice the threads where bins take more than half of its
+ * memory.
+ */
+template <int KIND>
+static __global__ void
+__launch_bounds__(sm_threads(KIND), 1) fast_partition_kernel(const __grid_constant__ HistArgs args,
+															 const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	__shared__ u32 next,
-				last;
-	u32			plane = args.pass_bins;
-	u32			nitems;
+	__shared__ u32 next, last;
+	u32 plane = args.pass_bins;
+	u32 nitems;
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -424,17 +469,19 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 		if (next >= nitems)
 			return;
 
-		HistItem	item = args.part.item[next];
-		u32			bin0 = item.part * args.pass_bins;
-		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
+		HistItem item = args.part.item[next];
+		u32 bin0 = item.part * args.pass_bins;
+		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
 		HotBin<digits_of(KIND)> hot = {NO_BIN, 0, {}};
 
 		if (digits_of(KIND) > 0 && item.split >= 0)
 			hot.bin = hot_bin(args.part.bin, item);
-		add_range<KIND, 0, true, false>(args, fast, shared, bin0, n, item.row0, item.row1, false, hot, nullptr);
+		add_range<KIND, 0, true, false>(args, fast, shared, bin0, n, item.row0, item.row1, false,
+										hot, nullptr);
 		if (hot.bin != NO_BIN)
-			flush_hot(args, fast, hot, args.limb + (size_t) item.split * args.limbs * args.limb_bins);
+			flush_hot(args, fast, hot,
+					  args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();
 		if (item.split < 0)
 			flush_fast<KIND>(args, fast, shared, plane, n, [=](u32 b) { return bin0 + b; });
@@ -446,14 +493,16 @@ fast_partition_kernel(const __grid_constant__ HistArgs args, const __grid_consta
 /* Shared memory that kernels declare. */
 #define STATIC_BYTES 64
 
-template <int KIND> static cudaError_t
-launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream)
+template <int KIND>
+static cudaError_t
+launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
+			cudaStream_t stream)
 {
 
-	void	  (*kernel) (HistArgs, FastArgs) = fast_partition_kernel<KIND>;
-	size_t		bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
+	void (*kernel)(HistArgs, FastArgs) = fast_partition_kernel<KIND>;
+	size_t bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
-	int			blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
+	int blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
 
 	/* counts alone come here partitioned only */
@@ -463,7 +512,8 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;
-	return launch_early(kernel, blocks * facts.sms, sm_threads(KIND) / blocks, bytes, facts, stream, args, fast);
+	return launch_early(kernel, blocks * facts.sms, sm_threads(KIND) / blocks, bytes, facts, stream,
+						args, fast);
 }
 
 static cudaError_t
@@ -472,7 +522,9 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 {
 	switch (kind)
 	{
-#define CASE(k) case k: return launch_fast<k>(args, fast, facts, stream)
+#define CASE(k) \
+	case k: \
+		return launch_fast<k>(args, fast, facts, stream)
 		CASE(FAST_FIX3_F64);
 		CASE(FAST_FIX4_F64);
 		CASE(FAST_FIX3_F32);
@@ -491,8 +543,8 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 bool
 hist_fast_takes(const HistArgs &args)
 {
-	FastArgs	fast = FastArgs();
-	int			kind;
+	FastArgs fast = FastArgs();
+	int kind;
 
 	return fast_shape(args, fast, kind);
 }
@@ -500,8 +552,8 @@ hist_fast_takes(const HistArgs &args)
 GpuaggCudaStatus
 hist_launch_fast(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream, bool *taken)
 {
-	FastArgs	fast = FastArgs();
-	int			kind;
+	FastArgs fast = FastArgs();
+	int kind;
 
 	*taken = fast_shape(args, fast, kind);
 	if (!*taken)

@@ -1,7 +1,7 @@
 /*
  * hist_fast.cuh
- *	  The common shapes: int32 bins, or two int32 keys of ranges, without NULLs or filter, and one operator, with or without a
- *	  count.  What hist_fast.cu and hist_exchange.cu share.
+ *	  The common shapes: int32 bins, or two int32 keys of ranges, without NULLs or filter, and one
+ * operator, with or without a count.  What hist_fast.cu and hist_exchange.cu share.
  */
 #ifndef GPUAGG_HIST_FAST_CUH
 #define GPUAGG_HIST_FAST_CUH
@@ -13,14 +13,14 @@
 enum FastKind
 {
 	FAST_NONE,
-	FAST_FIX3_F64,				/* by digits of a value */
+	FAST_FIX3_F64, /* by digits of a value */
 	FAST_FIX4_F64,
 	FAST_FIX3_F32,
 	FAST_INT_I32,
 	FAST_INT_I64,
 	FAST_MAX_I32,
-	FAST_MAX_64,				/* 64-bit integers or float8 */
-	FAST_ACCUM_F64,				/* by hist_deviations.cu; not of partitions */
+	FAST_MAX_64,    /* 64-bit integers or float8 */
+	FAST_ACCUM_F64, /* by hist_deviations.cu; not of partitions */
 	FAST_KINDS
 };
 
@@ -48,11 +48,16 @@ sm_threads(int kind)
 	return digits_of(kind) ? 512 : 1024;
 }
 
-/* Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile.  paired: of two keys. */
+/*
+ * Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile.  paired: of
+ * two keys.
+ */
 static constexpr __host__ __device__ int
 tile_items(int kind, bool paired)
 {
-	return kind == FAST_NONE ? 8 : (kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && digits_of(kind) == 0);
+	return kind == FAST_NONE ?
+		8 :
+		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && digits_of(kind) == 0);
 }
 
 template <int KIND> struct FastInput
@@ -84,43 +89,45 @@ template <> struct FastInput<FAST_FIX3_F32>
 
 struct FastArgs
 {
-	SimpleBins	bins;			/* of rows that were not partitioned */
-	int			count;			/* slot numbers, or -1 */
-	int			in_moments;		/* instead of count, where ACCUM's word has it */
-	int			slot;
-	int			more[FAST_MORE];	/* extremes of the slot's column */
-	bool		paired;			/* bins are made of two keys, and `bins` has their number alone */
-	PairedKeys	keys;
+	SimpleBins bins; /* of rows that were not partitioned */
+	int count;       /* slot numbers, or -1 */
+	int in_moments;  /* instead of count, where ACCUM's word has it */
+	int slot;
+	int more[FAST_MORE]; /* extremes of the slot's column */
+	bool paired;         /* bins are made of two keys, and `bins` has their number alone */
+	PairedKeys keys;
 };
 
 /* Where a block adds: planes of its bins in shared memory. */
 struct FastShared
 {
-	u32		   *count;
-	u32		   *words;
-	u32			count_at;		/* their addresses within shared memory */
-	u32			words_at;
-	u32			word;			/* words begin with this plane */
-	u32			plane;
-	u32			bin0;
-	u32			nbins;
-	int			log2_copies;
-	u32			copy;
+	u32 *count;
+	u32 *words;
+	u32 count_at; /* their addresses within shared memory */
+	u32 words_at;
+	u32 word; /* words begin with this plane */
+	u32 plane;
+	u32 bin0;
+	u32 nbins;
+	int log2_copies;
+	u32 copy;
 
 	/* The bin of a place in a plane. */
-	__device__ __forceinline__ u32 bin_at(u32 at) const { return bin0 + (at >> log2_copies); }
+	__device__ __forceinline__ u32
+	bin_at(u32 at) const
+	{
+		return bin0 + (at >> log2_copies);
+	}
 };
 
 /* A block's rows [begin, end): equal shares, each from a line of memory on. */
 struct BlockRows
 {
-	u64			begin,
-				end;
+	u64 begin, end;
 
-	__device__ __forceinline__ explicit
-	BlockRows(u32 nrows)
+	__device__ __forceinline__ explicit BlockRows(u32 nrows)
 	{
-		u64			lines = ((u64) nrows + 31) / 32;
+		u64 lines = ((u64) nrows + 31) / 32;
 
 		begin = lines * blockIdx.x / gridDim.x * 32;
 		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) nrows);
@@ -131,15 +138,16 @@ struct BlockRows
 #define NO_BIN (~1u)
 
 /* 64-bit integers, by words with carries. */
-template <int ITEMS> static __device__ __forceinline__ void
-add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place, const u32 (&at)[ITEMS],
-				  const u64 (&v)[ITEMS], u32 in)
+template <int ITEMS>
+static __device__ __forceinline__ void
+add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place,
+				  const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		if (in >> j & 1)
 		{
-			u32			a[2] = {(u32) v[j], (u32) (v[j] >> 32)};
+			u32 a[2] = {(u32) v[j], (u32) (v[j] >> 32)};
 
 			add_words<2>(place.words + at[j], place.plane, args.slot[fast.slot].words, a,
 						 (int64_t) v[j] < 0 ? ~0u : 0, 0);
@@ -147,11 +155,13 @@ add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &
 }
 
 /* Where the block's bins are. */
-template <int KIND> static __device__ __forceinline__ FastShared
-place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc, u32 bin0, u32 nbins)
+template <int KIND>
+static __device__ __forceinline__ FastShared
+place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc, u32 bin0,
+		 u32 nbins)
 {
-	u32			plane = args.pass_bins << lc;
-	FastShared	place;
+	u32 plane = args.pass_bins << lc;
+	FastShared place;
 
 	place.count = shared + (counting ? (size_t) args.slot[fast.count].word * plane : 0);
 	place.word = KIND != FAST_NONE ? args.slot[fast.slot].word : 0;
@@ -172,8 +182,10 @@ place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared,
  * A block's own bins into states, without the detour over limbs in memory; bin_of(place) is the
  * number of one.
  */
-template <int KIND, typename BinOf> static __device__ void
-flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, u32 n, const BinOf &bin_of)
+template <int KIND, typename BinOf>
+static __device__ void
+flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, u32 n,
+		   const BinOf &bin_of)
 {
 	if constexpr (KIND == FAST_NONE || digits_of(KIND) > 0)
 	{
@@ -181,19 +193,20 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 		{
 			if (fast.count >= 0)
 			{
-				u32			c = shared[(size_t) args.slot[fast.count].word * plane + b];
+				u32 c = shared[(size_t) args.slot[fast.count].word * plane + b];
 
 				if (c)
 					((int64_t *) args.slot[fast.count].states)[bin_of(b)] += c;
 			}
 			if (KIND != FAST_NONE)
 			{
-				const u32  *p = shared + (size_t) args.slot[fast.slot].word * plane + b;
+				const u32 *p = shared + (size_t) args.slot[fast.slot].word * plane + b;
 				gpuagg_u128 sum = p[0];
 
 #pragma unroll
 				for (int w = 1; w <= digits_of(KIND); w++)
-					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane] << fix_weight(digits_of(KIND), w);
+					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
+						<< fix_weight(digits_of(KIND), w);
 				if (p[0] != 0 || sum != 0)
 					fold_fix(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
 			}
@@ -216,10 +229,13 @@ fast_kind(const HistSlot &slot)
 	switch (slot.form)
 	{
 		case HIST_FIX:
-			return t == GPUAGG_VALUE_F32 ? FAST_FIX3_F32 : slot.digits == 3 ? FAST_FIX3_F64 : FAST_FIX4_F64;
+			return t == GPUAGG_VALUE_F32 ? FAST_FIX3_F32 :
+				slot.digits == 3         ? FAST_FIX3_F64 :
+										   FAST_FIX4_F64;
 		case HIST_INT:
-			return t == GPUAGG_VALUE_I32 && slot.words <= 2 ? FAST_INT_I32
-				: t == GPUAGG_VALUE_I64 ? FAST_INT_I64 : FAST_KINDS;
+			return t == GPUAGG_VALUE_I32 && slot.words <= 2 ? FAST_INT_I32 :
+				t == GPUAGG_VALUE_I64                       ? FAST_INT_I64 :
+															  FAST_KINDS;
 		case HIST_MAX32:
 			return t == GPUAGG_VALUE_I32 ? FAST_MAX_I32 : FAST_KINDS;
 		case HIST_MAX64:
@@ -241,27 +257,28 @@ plain_count(const HistSlot &slot)
 static inline bool
 fast_joins(const HistArgs &args, int first, int s)
 {
-	const GpuaggColumn &a = args.slot[first].x,
-			   &b = args.slot[s].x;
+	const GpuaggColumn &a = args.slot[first].x, &b = args.slot[s].x;
 
-	return is_extreme(fast_kind(args.slot[s])) && a.values == b.values && a.type == b.type && !args.part.item;
+	return is_extreme(fast_kind(args.slot[s])) && a.values == b.values && a.type == b.type &&
+		!args.part.item;
 }
 
 /* Whether fast kernels take the histogram; fills in how. */
 static inline bool
 fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
-	int			n = 0;
+	int n = 0;
 
 	fast.paired = !args.part.item && hist_paired_bins(args.bins);
-	if (args.nslots > 2 + FAST_MORE || args.part.row || (!args.part.item && !fast.paired && !hist_simple_bins(args.bins)))
+	if (args.nslots > 2 + FAST_MORE || args.part.row ||
+		(!args.part.item && !fast.paired && !hist_simple_bins(args.bins)))
 		return false;
 	fast.count = fast.in_moments = fast.slot = -1;
 	for (int k = 0; k < FAST_MORE; k++)
 		fast.more[k] = -1;
 	for (int s = 0; s < args.nslots; s++)
 	{
-		int			other = s;
+		int other = s;
 
 		if (plain_count(args.slot[s]) && fast.count < 0)
 		{
@@ -269,7 +286,8 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 			continue;
 		}
 		/* what is no extreme comes first */
-		if (fast.slot < 0 || (is_extreme(fast_kind(args.slot[fast.slot])) && !is_extreme(fast_kind(args.slot[s]))))
+		if (fast.slot < 0 ||
+			(is_extreme(fast_kind(args.slot[fast.slot])) && !is_extreme(fast_kind(args.slot[s]))))
 		{
 			other = fast.slot;
 			fast.slot = s;
@@ -298,6 +316,7 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 }
 
 /* FAST_ACCUM_F64 */
-cudaError_t hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts, cudaStream_t stream);
+cudaError_t hist_launch_deviations(const HistArgs &args, const FastArgs &fast,
+								   const DeviceFacts &facts, cudaStream_t stream);
 
-#endif							/* GPUAGG_HIST_FAST_CUH */
+#endif /* GPUAGG_HIST_FAST_CUH */

@@ -16,11 +16,11 @@
 #define BLOCKS 8
 
 /* Rows into the states of this block's copy. */
-static __global__ void __launch_bounds__(THREADS)
-global_kernel(const __grid_constant__ HistArgs args)
+static __global__ void
+__launch_bounds__(THREADS) global_kernel(const __grid_constant__ HistArgs args)
 {
-	u64			tile = (u64) ITEMS * THREADS;
-	u32			copy;
+	u64 tile = (u64) ITEMS * THREADS;
+	u32 copy;
 
 	hot_begin(args);
 	__syncthreads();
@@ -29,14 +29,14 @@ global_kernel(const __grid_constant__ HistArgs args)
 	copy = blockIdx.x & ((1u << log2_copies(args)) - 1);
 	for (u64 base = blockIdx.x * tile; base < args.nrows; base += gridDim.x * tile)
 	{
-		u32			row[ITEMS];
-		int32_t		bin[ITEMS];
-		u32			ok = 0;
+		u32 row[ITEMS];
+		int32_t bin[ITEMS];
+		u32 ok = 0;
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			r = base + (u64) j * THREADS + threadIdx.x;
+			u64 r = base + (u64) j * THREADS + threadIdx.x;
 
 			row[j] = (u32) r;
 			if (r < args.nrows)
@@ -46,21 +46,22 @@ global_kernel(const __grid_constant__ HistArgs args)
 		for (int s = 0; s < args.nslots; s++)
 		{
 			const HistSlot &slot = args.slot[s];
-			u32			in = slot_rows<ITEMS>(slot, row, ok);
-			u64			lo[ITEMS],
-						hi[ITEMS];
+			u32 in = slot_rows<ITEMS>(slot, row, ok);
+			u64 lo[ITEMS], hi[ITEMS];
 
 			slot_values<ITEMS>(slot, row, in, lo, hi);
-			row_after_row<ITEMS>(in, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) {
-				change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h);
-			});
+			row_after_row<ITEMS>(
+				in, bin, lo, hi,
+				[&](bool has, int32_t b, u64 l, u64 h)
+				{ change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h); });
 		}
 	}
 	hot_end(args);
 }
 
 /* n states: of each of 1 << *copies but the first, or at all. */
-template <typename Op> static __global__ void
+template <typename Op>
+static __global__ void
 init_kernel(typename Op::State *states, int64_t n, const int *copies)
 {
 	typename Op::State id = Op::identity();
@@ -75,15 +76,15 @@ init_kernel(typename Op::State *states, int64_t n, const int *copies)
 }
 
 /* As many lanes a bin as there are copies, the states counted, up to a warp. */
-template <typename Op> static __global__ void
-merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins, const int *log2_copies,
-			 uint32_t *errors)
+template <typename Op>
+static __global__ void
+merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins,
+			 const int *log2_copies, uint32_t *errors)
 {
 	typedef typename Op::State S;
-	u32			lane = threadIdx.x % 32;
-	int			err = 0;
-	int			log2,
-				lanes;
+	u32 lane = threadIdx.x % 32;
+	int err = 0;
+	int log2, lanes;
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -95,8 +96,8 @@ merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 n
 	for (u64 first = (blockIdx.x * (u64) blockDim.x + threadIdx.x - lane) / lanes; first < nbins;
 		 first += (u64) gridDim.x * blockDim.x / lanes)
 	{
-		u64			bin = first + lane / lanes;
-		S			v = Op::identity();
+		u64 bin = first + lane / lanes;
+		S v = Op::identity();
 
 #pragma unroll 4
 		for (u32 c = lane % lanes; bin < nbins && c < (1u << log2) - 1; c += lanes)
@@ -113,7 +114,7 @@ merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 n
 static int
 blocks_for(int64_t threads)
 {
-	int64_t		blocks = threads / THREADS + 1;
+	int64_t blocks = threads / THREADS + 1;
 
 	return (int) (blocks < 4096 ? blocks : 4096);
 }
@@ -121,16 +122,19 @@ blocks_for(int64_t threads)
 /* ---- launches ------------------------------------------------------------------- */
 
 static GpuaggCudaStatus
-launch_init(int op, void *states, int64_t n, const int *copies, int blocks, const DeviceFacts &facts,
-			cudaStream_t stream)
+launch_init(int op, void *states, int64_t n, const int *copies, int blocks,
+			const DeviceFacts &facts, cudaStream_t stream)
 {
 	cudaError_t err = cudaSuccess;
 
-	with_operator(op, [&](auto o) {
-		typedef typename decltype(o)::State S;
+	with_operator(op,
+				  [&](auto o)
+				  {
+					  typedef typename decltype(o)::State S;
 
-		err = launch_early(init_kernel<decltype(o)>, blocks, THREADS, 0, facts, stream, (S *) states, n, copies);
-	});
+					  err = launch_early(init_kernel<decltype(o)>, blocks, THREADS, 0, facts,
+										 stream, (S *) states, n, copies);
+				  });
 	CUDA_TRY(err);
 	return GPUAGG_CUDA_OK;
 }
@@ -140,14 +144,18 @@ launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, 
 {
 	cudaError_t err = cudaSuccess;
 
-	with_operator(args.slot[s].op, [&](auto op) {
-		typedef typename decltype(op)::State S;
+	with_operator(args.slot[s].op,
+				  [&](auto op)
+				  {
+					  typedef typename decltype(op)::State S;
 
-		if constexpr (op.reduces_rows)
-			err = launch_early(merge_kernel<decltype(op)>, blocks, THREADS, 0, facts, stream, (S *) args.slot[s].states,
-							   (const S *) args.extra[s].states, (u32) args.bins.nbins,
-							   (const int *) args.extra[s].log2, &args.status->errors[args.slot[s].number]);
-	});
+					  if constexpr (op.reduces_rows)
+						  err = launch_early(
+							  merge_kernel<decltype(op)>, blocks, THREADS, 0, facts, stream,
+							  (S *) args.slot[s].states, (const S *) args.extra[s].states,
+							  (u32) args.bins.nbins, (const int *) args.extra[s].log2,
+							  &args.status->errors[args.slot[s].number]);
+				  });
 	CUDA_TRY(err);
 	return GPUAGG_CUDA_OK;
 }
@@ -181,7 +189,8 @@ hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStr
 		const HistCopies &extra = args.extra[s];
 
 		if (extra.states)
-			STATUS_TRY(launch_merge(args, s, blocks_for_copies(args, min(extra.log2_most, 5), facts), facts, stream));
+			STATUS_TRY(launch_merge(
+				args, s, blocks_for_copies(args, min(extra.log2_most, 5), facts), facts, stream));
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -191,8 +200,8 @@ hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 {
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
-	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS), facts, stream,
-						  args));
+	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS),
+						  facts, stream, args));
 	return hist_launch_merge_copies(args, facts, stream);
 }
 

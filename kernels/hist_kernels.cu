@@ -3,9 +3,9 @@
  *	  The kernels of generalized histograms in shared memory.
  *
  * An update is prepare (clear limbs, place the windows of floats) → accumulate
- * → fold.  States that out-of-window rows change under locks have copies (hist_global.cu), made after the
- * preparation, which samples how many, and merged after the fold.  On devices that can, each
- * starts while its predecessor drains and waits where it needs the predecessor's results.
+ * → fold.  States that out-of-window rows change under locks have copies (hist_global.cu), made
+ * after the preparation, which samples how many, and merged after the fold.  On devices that can,
+ * each starts while its predecessor drains and waits where it needs the predecessor's results.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
@@ -28,15 +28,10 @@
 static __device__ int64_t
 sample_race(const HistArgs &args)
 {
-	__shared__ u32 total,
-				equal;
-	u32			lane = threadIdx.x % 32,
-				warp = threadIdx.x / 32,
-				lines = (args.nrows + 31) / 32,
-				samples = min(lines, (u32) RACE_LINES),
-				row[RACE_ITEMS],
-				ok = 0;
-	int32_t		bin[RACE_ITEMS];
+	__shared__ u32 total, equal;
+	u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, lines = (args.nrows + 31) / 32,
+		samples = min(lines, (u32) RACE_LINES), row[RACE_ITEMS], ok = 0;
+	int32_t bin[RACE_ITEMS];
 
 	if (threadIdx.x == 0)
 		total = equal = 0;
@@ -44,10 +39,9 @@ sample_race(const HistArgs &args)
 #pragma unroll
 	for (int j = 0; j < RACE_ITEMS; j++)
 	{
-		u32			i = warp * RACE_ITEMS + j;
-		u64			from = (u64) lines * i / RACE_LINES,
-					to = (u64) lines * (i + 1) / RACE_LINES;
-		u64			line = samples < RACE_LINES ? i : from + __umul64hi(gpuagg_mix64(i), to - from);
+		u32 i = warp * RACE_ITEMS + j;
+		u64 from = (u64) lines * i / RACE_LINES, to = (u64) lines * (i + 1) / RACE_LINES;
+		u64 line = samples < RACE_LINES ? i : from + __umul64hi(gpuagg_mix64(i), to - from);
 
 		row[j] = (u32) line * 32 + lane;
 		if (i < samples && line * 32 + lane < args.nrows)
@@ -57,9 +51,9 @@ sample_race(const HistArgs &args)
 #pragma unroll
 	for (int j = 0; j < RACE_ITEMS; j++)
 	{
-		bool		has = ok >> j & 1;
-		u32			rows = __popc(__ballot_sync(~0u, has)),
-					same = __popc(__match_any_sync(~0u, has ? (u32) bin[j] : ~lane)) - 1;
+		bool has = ok >> j & 1;
+		u32 rows = __popc(__ballot_sync(~0u, has)),
+			same = __popc(__match_any_sync(~0u, has ? (u32) bin[j] : ~lane)) - 1;
 
 		same = __reduce_add_sync(~0u, same);
 		if (lane == 0 && rows > 1)
@@ -79,15 +73,13 @@ sample_race(const HistArgs &args)
 static __device__ __forceinline__ u32
 sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 {
-	u32			samples = min(nrows, (u32) HIST_SAMPLE),
-				ok = 0;
+	u32 samples = min(nrows, (u32) HIST_SAMPLE), ok = 0;
 
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		u32			i = j * RACE_WARPS * 32 + threadIdx.x;
-		u64			from = (u64) nrows * i / HIST_SAMPLE,
-					to = (u64) nrows * (i + 1) / HIST_SAMPLE;
+		u32 i = j * RACE_WARPS * 32 + threadIdx.x;
+		u64 from = (u64) nrows * i / HIST_SAMPLE, to = (u64) nrows * (i + 1) / HIST_SAMPLE;
 
 		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(gpuagg_mix64(i), to - from));
 		if (i < samples)
@@ -100,7 +92,7 @@ sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 static __device__ __forceinline__ void
 sample_values(const GpuaggColumn &c, const u32 (&row)[SAMPLE_ITEMS], u32 ok, u64 (&v)[SAMPLE_ITEMS])
 {
-	u64			unused[SAMPLE_ITEMS];
+	u64 unused[SAMPLE_ITEMS];
 
 	if (c.validity)
 #pragma unroll
@@ -115,14 +107,13 @@ static __device__ int
 place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 {
 	__shared__ u32 best;
-	u32			own = 0;
-	int			least,
-				most = 2046 - slot.max_shift;
+	u32 own = 0;
+	int least, most = 2046 - slot.max_shift;
 
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		u32			e = (u32) (v[j] >> 52) & 0x7ff;
+		u32 e = (u32) (v[j] >> 52) & 0x7ff;
 
 		if (e != 0x7ff)
 			own = max(own, e);
@@ -149,15 +140,11 @@ sample_floats(const HistArgs &args, int s)
 	__shared__ u32 out_of_window;
 	const HistSlot &slot = args.slot[s];
 	const HistCopies &extra = args.extra[s];
-	u32			row[SAMPLE_ITEMS],
-				ok = sample_rows(args.nrows, row),
-				own = 0;
-	u64			x[SAMPLE_ITEMS],
-				y[SAMPLE_ITEMS];
-	bool		pairs = slot.form == HIST_REGR;
-	int			ex,
-				ey = 0;
-	FixPart		unused;
+	u32 row[SAMPLE_ITEMS], ok = sample_rows(args.nrows, row), own = 0;
+	u64 x[SAMPLE_ITEMS], y[SAMPLE_ITEMS];
+	bool pairs = slot.form == HIST_REGR;
+	int ex, ey = 0;
+	FixPart unused;
 
 	sample_values(slot.x, row, ok, x);
 	if (pairs)
@@ -177,8 +164,9 @@ sample_floats(const HistArgs &args, int s)
 	ok = slot_rows<SAMPLE_ITEMS>(slot, row, ok);
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
-		if ((ok >> j & 1) && !(fix_split(x[j], ex, slot.max_shift, unused) &&
-							   (!pairs || fix_split(y[j], ey, slot.max_shift, unused))))
+		if ((ok >> j & 1) &&
+			!(fix_split(x[j], ex, slot.max_shift, unused) &&
+			  (!pairs || fix_split(y[j], ey, slot.max_shift, unused))))
 			own++;
 	own = __reduce_add_sync(~0u, own);
 	if (threadIdx.x % 32 == 0 && own)
@@ -191,30 +179,32 @@ sample_floats(const HistArgs &args, int s)
 		return;
 	}
 
-	int64_t		distinct = sample_race(args);
+	int64_t distinct = sample_race(args);
 
 	if (threadIdx.x == 0)
-		*extra.log2 = hist_model_out_of_window(distinct, out_of_window, min(args.nrows, (u32) HIST_SAMPLE),
-											   args.out_of_window_threads, extra.log2_most);
+		*extra.log2 =
+			hist_model_out_of_window(distinct, out_of_window, min(args.nrows, (u32) HIST_SAMPLE),
+									 args.out_of_window_threads, extra.log2_most);
 }
 
-static __global__ void __launch_bounds__(RACE_WARPS * 32)
-prepare_kernel(const __grid_constant__ HistArgs args)
+static __global__ void
+__launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistArgs args)
 {
-	size_t		total = args.part.item ? 0 : (size_t) args.limbs * args.limb_bins;
+	size_t total = args.part.item ? 0 : (size_t) args.limbs * args.limb_bins;
 
 	wait_for_predecessor();
 	let_successor_start();
 	for (size_t i = blockIdx.x * (size_t) blockDim.x + threadIdx.x; i < total;
 		 i += (size_t) gridDim.x * blockDim.x)
 		args.limb[i] = 0;
-	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; args.locks && i < HIST_LOCKS; i += gridDim.x * blockDim.x)
+	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; args.locks && i < HIST_LOCKS;
+		 i += gridDim.x * blockDim.x)
 		args.lock[i] = 0;
 	for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < args.zeros; i += gridDim.x * blockDim.x)
 		args.zero[i] = 0;
 	if (args.copies && blockIdx.x == gridDim.x - 1)
 	{
-		int64_t		distinct = sample_race(args);
+		int64_t distinct = sample_race(args);
 
 		if (threadIdx.x == 0)
 			*args.copies = hist_model_copies(distinct, args.spread, args.log2_most);
@@ -231,19 +221,20 @@ prepare_kernel(const __grid_constant__ HistArgs args)
 /* ---- accumulate ------------------------------------------------------------ */
 
 #define EACH_ROW(body) \
-	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) \
-		if (ok >> j & 1) \
-		{ \
-			u32 at = ((u32) bin[j] << lc) | copy; \
-			body \
-		} \
+	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) if (ok >> j & 1) \
+	{ \
+		u32 at = ((u32) bin[j] << lc) | copy; \
+		body \
+	} \
 	break
 
 #define ROW_AFTER_ROW(body) \
-	row_after_row<ITEMS>(ok, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) { \
-		u32 at = ((u32) b << lc) | copy; \
-		body \
-	}); \
+	row_after_row<ITEMS>(ok, bin, lo, hi, \
+						 [&](bool has, int32_t b, u64 l, u64 h) \
+						 { \
+							 u32 at = ((u32) b << lc) | copy; \
+							 body \
+						 }); \
 	break
 
 /* One slot's rows into shared memory; bins are relative to bin0. */
@@ -251,12 +242,10 @@ static __device__ __forceinline__ void
 add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (&row)[ITEMS],
 		 const int32_t (&bin)[ITEMS], u32 ok)
 {
-	u32			plane = args.pass_bins << lc,
-				copy = threadIdx.x & ((1u << lc) - 1);
+	u32 plane = args.pass_bins << lc, copy = threadIdx.x & ((1u << lc) - 1);
 	const HistSlot &slot = args.slot[s];
-	u32		   *p = shared + (size_t) slot.word * plane;
-	u64			lo[ITEMS],
-				hi[ITEMS];
+	u32 *p = shared + (size_t) slot.word * plane;
+	u64 lo[ITEMS], hi[ITEMS];
 
 	ok = slot_rows<ITEMS>(slot, row, ok);
 	if (slot.form == HIST_COUNT)
@@ -277,26 +266,23 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 		case HIST_FIX:
 		case HIST_ACCUM:
 		case HIST_REGR:
-			ROW_AFTER_ROW(bool out_of_window = has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
-						  if (__any_sync(~0u, out_of_window))
-							  change_rows<CHANGE_OUT_OF_WINDOW>(args, s, bin_of_block(args, s, bin0 + b),
-																out_of_window, l, h););
+			ROW_AFTER_ROW(bool out_of_window =
+							  has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
+						  if (__any_sync(~0u, out_of_window)) change_rows<CHANGE_OUT_OF_WINDOW>(
+							  args, s, bin_of_block(args, s, bin0 + b), out_of_window, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
-			ROW_AFTER_ROW(u64 code = max_code(slot.op, l);
-						  if (has && code == 0 && slot.wide_state)
+			ROW_AFTER_ROW(u64 code = max_code(slot.op, l); if (has && code == 0 && slot.wide_state)
 							  change_decimal(args, s, bin0 + b, (int64_t) l);
-						  else if (has)
-							  max_u64((u64 *) p + at, code););
+						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
 			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
-		default:				/* OR64, XOR64 */
+		default: /* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
-						  for (int k = 0; has && k < 2; k++)
-						  {
-							  u32 * q = p + at + k * plane;
+						  for (int k = 0; has && k < 2; k++) {
+							  u32 *q = p + at + k * plane;
 							  u32 w = (u32) (v >> (32 * k));
 
 							  if (slot.form == HIST_XOR64)
@@ -309,20 +295,21 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 
 /* Rows [begin, end) in steps of stride tiles, into bins [bin0, bin0 + nbins). */
 static __device__ void
-add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end, bool report)
+add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end,
+		 bool report)
 {
-	u64			stride = (u64) ITEMS * blockDim.x;
+	u64 stride = (u64) ITEMS * blockDim.x;
 
 	for (u64 base = begin; base < end; base += stride)
 	{
-		u32			row[ITEMS];
-		int32_t		bin[ITEMS];
-		u32			ok = 0;
+		u32 row[ITEMS];
+		int32_t bin[ITEMS];
+		u32 ok = 0;
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			r = base + (u64) j * blockDim.x + threadIdx.x;
+			u64 r = base + (u64) j * blockDim.x + threadIdx.x;
 
 			row[j] = (u32) r;
 			if (r < end)
@@ -355,17 +342,18 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 /* ---- the kernels --------------------------------------------------------------- */
 
 /* M sub-histograms, S passes over the rows. */
-static __global__ void __launch_bounds__(THREADS, 1)
-shared_kernel(const __grid_constant__ HistArgs args)
+static __global__ void
+__launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	u32			nbins = (u32) args.bins.nbins;
-	size_t		words = (size_t) args.words * (args.pass_bins << args.log2_most);
-	int			lc;
-	/* an even share, in whole lines of a warp: small batches have fewer tiles than there are blocks */
-	u64			lines = ((u64) args.nrows + 31) / 32,
-				begin = lines * blockIdx.x / gridDim.x * 32,
-				end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
+	u32 nbins = (u32) args.bins.nbins;
+	size_t words = (size_t) args.words * (args.pass_bins << args.log2_most);
+	int lc;
+	/*
+	 * an even share, in whole lines of a warp: small batches have fewer tiles than there are blocks
+	 */
+	u64 lines = ((u64) args.nrows + 31) / 32, begin = lines * blockIdx.x / gridDim.x * 32,
+		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
 	hot_begin(args);
@@ -375,8 +363,8 @@ shared_kernel(const __grid_constant__ HistArgs args)
 	lc = log2_copies(args);
 	for (int pass = 0; pass < args.passes; pass++)
 	{
-		u32			bin0 = pass * args.pass_bins;
-		u32			n = min(args.pass_bins, nbins - bin0);
+		u32 bin0 = pass * args.pass_bins;
+		u32 n = min(args.pass_bins, nbins - bin0);
 
 		add_rows(args, shared, lc, bin0, n, begin, end, pass == 0 && args.report);
 		__syncthreads();
@@ -394,7 +382,7 @@ shared_kernel(const __grid_constant__ HistArgs args)
 static __global__ void
 fold_kernel(const __grid_constant__ HistArgs args)
 {
-	u64			work = (u64) args.bins.nbins * args.nslots;
+	u64 work = (u64) args.bins.nbins * args.nslots;
 
 	let_successor_start();
 	wait_for_predecessor();
@@ -404,13 +392,12 @@ fold_kernel(const __grid_constant__ HistArgs args)
 }
 
 /* Work items, each a partition's rows or a part of them, taken in order. */
-static __global__ void __launch_bounds__(THREADS, 1)
-partition_kernel(const __grid_constant__ HistArgs args)
+static __global__ void
+__launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	__shared__ u32 next,
-				last;
-	u32			nitems;
+	__shared__ u32 next, last;
+	u32 nitems;
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -427,9 +414,9 @@ partition_kernel(const __grid_constant__ HistArgs args)
 		if (next >= nitems)
 			return;
 
-		HistItem	item = args.part.item[next];
-		u32			bin0 = item.part * args.pass_bins;
-		u32			n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
+		HistItem item = args.part.item[next];
+		u32 bin0 = item.part * args.pass_bins;
+		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
 		add_rows(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
@@ -446,22 +433,21 @@ partition_kernel(const __grid_constant__ HistArgs args)
 #define BINS_THREADS 256
 #define BINS_ITEMS 8
 
-static __global__ void __launch_bounds__(BINS_THREADS)
-bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows, int32_t *out, GpuaggHistStatus *status)
+static __global__ void
+__launch_bounds__(BINS_THREADS) bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
+											int32_t *out, GpuaggHistStatus *status)
 {
 	constexpr u64 TILE = BINS_THREADS * BINS_ITEMS;
 
 	for (u64 first = blockIdx.x * TILE; first < nrows; first += gridDim.x * TILE)
 	{
-		u32			row[BINS_ITEMS],
-					there = 0,
-					ok;
-		int32_t		bin[BINS_ITEMS];
+		u32 row[BINS_ITEMS], there = 0, ok;
+		int32_t bin[BINS_ITEMS];
 
 #pragma unroll
 		for (int j = 0; j < BINS_ITEMS; j++)
 		{
-			u64			r = first + j * BINS_THREADS + threadIdx.x;
+			u64 r = first + j * BINS_THREADS + threadIdx.x;
 
 			row[j] = (u32) r;
 			there |= r < nrows ? 1u << j : 0;
@@ -486,18 +472,18 @@ hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t
 GpuaggCudaStatus
 hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	u64			work = (u64) args.bins.nbins * args.nslots;
+	u64 work = (u64) args.bins.nbins * args.nslots;
 
-	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128, 0, facts, stream,
-						  args));
+	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128,
+						  0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = bytes_with_hot(args, THREADS);
-	bool		taken;
+	size_t bytes = bytes_with_hot(args, THREADS);
+	bool taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
@@ -511,15 +497,15 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 GpuaggCudaStatus
 hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = bytes_with_hot(args, THREADS);
-	bool		taken;
+	size_t bytes = bytes_with_hot(args, THREADS);
+	bool taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (taken)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(allow_shared(partition_kernel, facts));
-	CUDA_TRY(launch_early(partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes, facts,
-						  stream, args));
+	CUDA_TRY(launch_early(partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes,
+						  facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -552,14 +538,14 @@ range_init_kernel(int64_t *range)
 }
 
 static __global__ void __launch_bounds__(256)
-range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
+	range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 {
-	int64_t		lo = INT64_MAX,
-				hi = INT64_MIN;
+	int64_t lo = INT64_MAX, hi = INT64_MIN;
 
-	for (u64 r = blockIdx.x * (u64) blockDim.x + threadIdx.x; r < nrows; r += (u64) gridDim.x * blockDim.x)
+	for (u64 r = blockIdx.x * (u64) blockDim.x + threadIdx.x; r < nrows;
+		 r += (u64) gridDim.x * blockDim.x)
 	{
-		int64_t		v;
+		int64_t v;
 
 		if (column.validity && !bit_set(column.validity, (u32) r))
 			continue;
@@ -569,8 +555,7 @@ range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 	}
 	for (int d = 16; d > 0; d /= 2)
 	{
-		int64_t		l = __shfl_xor_sync(~0u, lo, d),
-					h = __shfl_xor_sync(~0u, hi, d);
+		int64_t l = __shfl_xor_sync(~0u, lo, d), h = __shfl_xor_sync(~0u, hi, d);
 
 		lo = l < lo ? l : lo;
 		hi = h > hi ? h : hi;

@@ -26,28 +26,28 @@
 
 typedef struct HistDevice
 {
-	int			sms;
-	int			sm_threads;
-	int			shared_bytes;	/* most dynamic shared memory of one block */
-	int64_t		l2_bytes;
+	int sms;
+	int sm_threads;
+	int shared_bytes; /* most dynamic shared memory of one block */
+	int64_t l2_bytes;
 } HistDevice;
 
 typedef enum HistForm
 {
 	HIST_FORM_SHARED,
-	HIST_FORM_BYTES,			/* in shared memory, a byte a bin */
+	HIST_FORM_BYTES, /* in shared memory, a byte a bin */
 	HIST_FORM_PARTITION,
 	HIST_FORM_GLOBAL
 } HistForm;
 
 typedef struct HistModel
 {
-	HistForm	form;
-	int			log2_copies;	/* M = 1 << log2_copies */
-	int			log2_most;		/* M if all rows met */
-	int			passes;			/* S */
-	int64_t		pass_bins;		/* bins of one pass or partition */
-	int64_t		partitions;
+	HistForm form;
+	int log2_copies;   /* M = 1 << log2_copies */
+	int log2_most;     /* M if all rows met */
+	int passes;        /* S */
+	int64_t pass_bins; /* bins of one pass or partition */
+	int64_t partitions;
 } HistModel;
 
 /* Copies of a bin in shared memory beyond a warp's lanes win nothing. */
@@ -57,7 +57,10 @@ typedef struct HistModel
 /* In the L2 cache: copies for blocks, and threads that may change a state at a time. */
 #define HIST_MAX_LOG2_GLOBAL 10
 #define HIST_GLOBAL_THREADS 32
-/* The change of a state under a lock by an out-of-window row takes as long as so many rows inside the window. */
+/*
+ * The change of a state under a lock by an out-of-window row takes as long as so many rows inside
+ * the window.
+ */
 #define HIST_OUT_OF_WINDOW_ROWS 4
 /* What a partition costs in passes, of counts and of anything else; see TUNING.md. */
 #define HIST_PASSES_OF_COUNTS 4
@@ -67,8 +70,8 @@ typedef struct HistModel
 typedef enum HistBins
 {
 	HIST_BINS_ANY,
-	HIST_BINS_COUNTS,			/* rows are counted, nothing else */
-	HIST_BINS_ONE_COUNT			/* once, all of them, which bytes can do */
+	HIST_BINS_COUNTS,   /* rows are counted, nothing else */
+	HIST_BINS_ONE_COUNT /* once, all of them, which bytes can do */
 } HistBins;
 
 #define HIST_MAX_PARTITIONS 16384
@@ -82,9 +85,8 @@ typedef enum HistBins
 static inline void
 hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistModel *m)
 {
-	int64_t		two = (dev->shared_bytes / 2 - 1024) / 4 / bin_words,
-				one = dev->shared_bytes / 4 / bin_words,
-				part = 2;
+	int64_t two = (dev->shared_bytes / 2 - 1024) / 4 / bin_words,
+			one = dev->shared_bytes / 4 / bin_words, part = 2;
 
 	while (part * 2 <= two && part * HIST_GOOD_PARTITIONS < nbins)
 		part *= 2;
@@ -100,7 +102,7 @@ hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistMo
 static inline void
 hist_model_passes(int64_t nbins, int64_t fit, int64_t unit, HistModel *m)
 {
-	int64_t		passes = (nbins + fit - 1) / fit;
+	int64_t passes = (nbins + fit - 1) / fit;
 
 	m->passes = (int) (passes < 1000000 ? passes : 1000000);
 	m->pass_bins = ((nbins + m->passes - 1) / m->passes + unit - 1) / unit * unit;
@@ -110,7 +112,7 @@ hist_model_passes(int64_t nbins, int64_t fit, int64_t unit, HistModel *m)
 GPUAGG_HD int
 hist_model_copies(int64_t distinct, int64_t spread, int most)
 {
-	int			log2 = 0;
+	int log2 = 0;
 
 	while (log2 < most && distinct << log2 < spread)
 		log2++;
@@ -125,32 +127,32 @@ hist_model_spread(const HistDevice *dev)
 }
 
 /*
- * log2 of the copies of states that out-of-window rows change under locks, at most `most`, if `out` of
- * `sampled` rows are: `distinct` states are spread so that each of `threads` has one for itself, or each
- * of those that change one at a time.
+ * log2 of the copies of states that out-of-window rows change under locks, at most `most`, if `out`
+ * of `sampled` rows are: `distinct` states are spread so that each of `threads` has one for itself,
+ * or each of those that change one at a time.
  */
 GPUAGG_HD int
 hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t threads, int most)
 {
-	int64_t		busy = threads * HIST_OUT_OF_WINDOW_ROWS * out / sampled;
+	int64_t busy = threads * HIST_OUT_OF_WINDOW_ROWS * out / sampled;
 
 	return hist_model_copies(distinct, busy < threads ? busy : threads, most);
 }
 
 /*
- * The words of a sum, over 2^block_bits rows, of numbers of `bits` bits that are cut into digits of digit_bits (28 at
- * most), a word for each, which carry into the next.  There are as many as digits, and as many that the top one, which
- * does not carry, has room for all rows: the sum is below 2^(bits + block_bits), so in the top word's units, of
- * 2^(digit_bits * (words - 1)), below 2^30.  All words are signed, and those below the top one are worth up to
- * 2^(31 - digit_bits) of its units and a little, as carries on their way are one a thread: so the top word may leave 2^30
+ * The words of a sum, over 2^block_bits rows, of numbers of `bits` bits that are cut into digits of
+ * digit_bits (28 at most), a word for each, which carry into the next.  There are as many as
+ * digits, and as many that the top one, which does not carry, has room for all rows: the sum is
+ * below 2^(bits + block_bits), so in the top word's units, of 2^(digit_bits * (words - 1)), below
+ * 2^30.  All words are signed, and those below the top one are worth up to 2^(31 - digit_bits) of
+ * its units and a little, as carries on their way are one a thread: so the top word may leave 2^30
  * by some thousands, for which it has a bit.
  */
 static inline int
 hist_model_digit_words(int bits, int digit_bits, int block_bits)
 {
-	int			digits = (bits - 1) / digit_bits + 1,
-				above = bits + block_bits - 30,
-				words = above > 0 ? 1 + (above + digit_bits - 1) / digit_bits : 1;
+	int digits = (bits - 1) / digit_bits + 1, above = bits + block_bits - 30,
+		words = above > 0 ? 1 + (above + digit_bits - 1) / digit_bits : 1;
 
 	return words > digits ? words : digits;
 }
@@ -159,11 +161,11 @@ hist_model_digit_words(int bits, int digit_bits, int block_bits)
 static inline HistModel
 hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, HistBins kind)
 {
-	HistModel	m = {HIST_FORM_SHARED, 0, 0, 1, nbins, 1};
-	int64_t		fit = dev->shared_bytes / 4 / bin_words;
-	int64_t		block_rows = nrows / dev->sms + 1;
+	HistModel m = {HIST_FORM_SHARED, 0, 0, 1, nbins, 1};
+	int64_t fit = dev->shared_bytes / 4 / bin_words;
+	int64_t block_rows = nrows / dev->sms + 1;
 	/* bins of a pass are even in number, each with all its copies */
-	int64_t		even = nbins + (nbins & 1);
+	int64_t even = nbins + (nbins & 1);
 
 	fit &= ~(int64_t) 1;
 	if (nbins > fit)
@@ -179,8 +181,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 		return m;
 	}
 	/* as many as fit, while the copies' words stay below an eighth of the block's rows */
-	while (m.log2_most < HIST_MAX_LOG2_COPIES &&
-		   even << (m.log2_most + 1) <= fit &&
+	while (m.log2_most < HIST_MAX_LOG2_COPIES && even << (m.log2_most + 1) <= fit &&
 		   (nbins * bin_words) << (m.log2_most + 1) <= block_rows / 8 + 4096)
 		m.log2_most++;
 	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_most);
@@ -195,7 +196,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 static inline HistModel
 hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t nrows, bool reads)
 {
-	HistModel	m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
+	HistModel m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
 
 	while (!reads && m.log2_most < HIST_MAX_LOG2_GLOBAL &&
 		   nbins << (m.log2_most + 1) <= dev->l2_bytes / 4 / bin_bytes &&
@@ -206,8 +207,8 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 }
 
 /*
- * ARGMAX and ARGMIN: a pair a bin in shared memory, and locks; see hist_argmax.cu.  More entries than these would win
- * nothing as copies: an entry that few rows have met is beaten often.
+ * ARGMAX and ARGMIN: a pair a bin in shared memory, and locks; see hist_argmax.cu.  More entries
+ * than these would win nothing as copies: an entry that few rows have met is beaten often.
  */
 #define HIST_ARGMAX_BYTES 16
 #define HIST_ARGMAX_LOCKS 1024
@@ -227,16 +228,18 @@ hist_argmax_shared_bytes(int64_t entries)
 static inline HistModel
 hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shared)
 {
-	HistModel	m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
-	int64_t		block_rows = nrows / dev->sms + 1;
+	HistModel m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
+	int64_t block_rows = nrows / dev->sms + 1;
 
-	if (hist_argmax_shared_bytes(nbins) > dev->shared_bytes || (!shared && nbins > HIST_ARGMAX_STATES * block_rows))
+	if (hist_argmax_shared_bytes(nbins) > dev->shared_bytes ||
+		(!shared && nbins > HIST_ARGMAX_STATES * block_rows))
 		return m;
 	m.form = HIST_FORM_SHARED;
-	while (m.log2_copies < HIST_MAX_LOG2_COPIES && nbins << (m.log2_copies + 1) <= HIST_ARGMAX_SPREAD)
+	while (m.log2_copies < HIST_MAX_LOG2_COPIES &&
+		   nbins << (m.log2_copies + 1) <= HIST_ARGMAX_SPREAD)
 		m.log2_copies++;
 	m.log2_most = m.log2_copies;
 	return m;
 }
 
-#endif							/* GPUAGG_HIST_MODEL_H */
+#endif /* GPUAGG_HIST_MODEL_H */

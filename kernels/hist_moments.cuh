@@ -2,12 +2,13 @@
  * hist_moments.cuh
  *	  ACCUM: exact sums of doubles and of their squares, by digits in words of shared memory.
  *
- * A value and its square have their places in a window of fixed point and are cut into digits of BITS bits, each added to a
- * word of its own.  A digit that has others above it is between -2^(BITS - 1) and 2^(BITS - 1) ("balanced"), so that
- * sums of such digits hardly grow: a word that adds up n of them, of any bits, is around 2^(BITS - 2) * sqrt(n), where without
- * that it would overflow every 2^(33 - BITS) rows.  The highest digit takes what is left, with the sign.  All words
- * are signed; the thread that sees one overflow carries on.  Where top words have no room for all rows of a
- * block (HistWidth.spill), what leaves them, which is 2^32 of theirs, goes to their limbs.
+ * A value and its square have their places in a window of fixed point and are cut into digits of
+ * BITS bits, each added to a word of its own.  A digit that has others above it is between -2^(BITS
+ * - 1) and 2^(BITS - 1) ("balanced"), so that sums of such digits hardly grow: a word that adds up
+ * n of them, of any bits, is around 2^(BITS - 2) * sqrt(n), where without that it would overflow
+ * every 2^(33 - BITS) rows.  The highest digit takes what is left, with the sign.  All words are
+ * signed; the thread that sees one overflow carries on.  Where top words have no room for all rows
+ * of a block (HistWidth.spill), what leaves them, which is 2^32 of theirs, goes to their limbs.
  */
 #ifndef GPUAGG_HIST_MOMENTS_CUH
 #define GPUAGG_HIST_MOMENTS_CUH
@@ -18,20 +19,23 @@
 static __device__ __forceinline__ u32
 moment_overflow(u32 old, u32 d)
 {
-	u32			sum = old + d;
+	u32 sum = old + d;
 
 	return (old ^ sum) & (d ^ sum);
 }
 
 /* Bits at .. at + 31 of a number of N words, continued by its sign. */
-template <int N> static __device__ __forceinline__ u32
+template <int N>
+static __device__ __forceinline__ u32
 bits_of_words(const u32 (&w)[N], int at)
 {
-	return __funnelshift_r(w[at / 32], at / 32 + 1 < N ? w[at / 32 + 1] : (u32) ((int) w[N - 1] >> 31), at % 32);
+	return __funnelshift_r(
+		w[at / 32], at / 32 + 1 < N ? w[at / 32 + 1] : (u32) ((int) w[N - 1] >> 31), at % 32);
 }
 
 /* w << s, for s below 32, in a word more. */
-template <int N> static __device__ __forceinline__ void
+template <int N>
+static __device__ __forceinline__ void
 shift_words(const u32 (&w)[N], u32 s, u32 (&r)[N + 1])
 {
 	r[0] = w[0] << s;
@@ -42,21 +46,22 @@ shift_words(const u32 (&w)[N], u32 s, u32 (&r)[N + 1])
 }
 
 /*
- * Balanced digits of w, a two's complement number: the highest is number N - 1 if that is `full`, else N - 2, and there is none
- * above.  Half a unit of the next digit is added at each that is not the highest, and subtracted from it.
+ * Balanced digits of w, a two's complement number: the highest is number N - 1 if that is `full`,
+ * else N - 2, and there is none above.  Half a unit of the next digit is added at each that is not
+ * the highest, and subtracted from it.
  */
-template <int BITS, int N, int WORDS> static __device__ __forceinline__ void
+template <int BITS, int N, int WORDS>
+static __device__ __forceinline__ void
 cut_digits(u32 (&w)[WORDS], bool full, u32 *d)
 {
-	constexpr u32 HALF = 1u << (BITS - 1),
-				MASK = (1u << BITS) - 1;
-	u32			carry = 0;
+	constexpr u32 HALF = 1u << (BITS - 1), MASK = (1u << BITS) - 1;
+	u32 carry = 0;
 
 #pragma unroll
 	for (int i = 0; i < WORDS; i++)
 	{
-		u32			half = 0;
-		u64			sum;
+		u32 half = 0;
+		u64 sum;
 
 #pragma unroll
 		for (int k = 0; k < N - 1; k++)
@@ -84,32 +89,23 @@ template <int BITS> struct MomentDigits
 	static constexpr int X = (53 + BITS - 1 + BITS - 1) / BITS;
 	static constexpr int XX = (106 + BITS - 1 + BITS - 1) / BITS;
 	static constexpr int N = X + XX;
-	u32			d[N],
-				old[N];
-	u32			at[2];			/* of the lowest digits' words */
+	u32 d[N], old[N];
+	u32 at[2]; /* of the lowest digits' words */
 
 	/* words: of x */
 	__device__ __forceinline__ void
 	cut(const FixPart &f, u32 words_at, u32 plane_bytes, int words)
 	{
-		u32			lo = (u32) f.m,
-					hi = (u32) (f.m >> 32),
-					sign = f.negative ? ~0u : 0,
-					s = (u32) f.shift % BITS,
-					t = 2 * (u32) f.shift % BITS;
-		u64			low = (u64) lo * lo,
-					mid = (u64) lo * hi,	/* below 2^53, times 2^33 */
-					high = (u64) hi * hi + (mid >> 31),
-					sum = low + (mid << 33),
-					value;
-		u32			m[2] = {lo, hi},
-					square[4],
-					x[3],
-					xx[5];
+		u32 lo = (u32) f.m, hi = (u32) (f.m >> 32), sign = f.negative ? ~0u : 0,
+			s = (u32) f.shift % BITS, t = 2 * (u32) f.shift % BITS;
+		u64 low = (u64) lo * lo, mid = (u64) lo * hi, /* below 2^53, times 2^33 */
+			high = (u64) hi * hi + (mid >> 31), sum = low + (mid << 33), value;
+		u32 m[2] = {lo, hi}, square[4], x[3], xx[5];
 
 		shift_words(m, s, x);
 		/* two's complement */
-		value = (((u64) x[1] << 32 | x[0]) ^ (u64) (int64_t) (int) sign) - (u64) (int64_t) (int) sign;
+		value =
+			(((u64) x[1] << 32 | x[0]) ^ (u64) (int64_t) (int) sign) - (u64) (int64_t) (int) sign;
 		x[2] = (x[2] ^ sign) + (value == 0 ? sign & 1 : 0);
 		x[0] = (u32) value;
 		x[1] = (u32) (value >> 32);
@@ -130,19 +126,19 @@ template <int BITS> struct MomentDigits
 	{
 #pragma unroll
 		for (int k = 0; k < N; k++)
-			old[k] = d[k] ? shared_add(k < X ? at[0] + k * plane_bytes : at[1] + (k - X) * plane_bytes, d[k]) : 0;
+			old[k] = d[k] ?
+				shared_add(k < X ? at[0] + k * plane_bytes : at[1] + (k - X) * plane_bytes, d[k]) :
+				0;
 	}
 
 	/*
-	 * Carries of the words that overflowed; `bin` is the limbs'.  Without calls and arrays that are indexed, lest what is
-	 * alive here be in local memory.
+	 * Carries of the words that overflowed; `bin` is the limbs'.  Without calls and arrays that are
+	 * indexed, lest what is alive here be in local memory.
 	 */
 	__device__ __forceinline__ void
 	carry(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes) const
 	{
-		u32			some = 0,
-					over = 0,
-					negative = 0;
+		u32 some = 0, over = 0, negative = 0;
 
 #pragma unroll
 		for (int k = 0; k < N; k++)
@@ -158,13 +154,12 @@ template <int BITS> struct MomentDigits
 #pragma unroll 1
 		for (; over; over &= over - 1)
 		{
-			int			k = __ffs(over) - 1;
-			u32			top = (u32) (k < X ? slot.words : slot.words + slot.words2),
-						end = words_at + top * plane_bytes,
-						word = k < X ? at[0] + k * plane_bytes : at[1] + (k - X) * plane_bytes,
-						unit = 1u << (32 - BITS),
-						carry = negative >> k & 1 ? -unit : unit;
-			bool		overflow = true;
+			int k = __ffs(over) - 1;
+			u32 top = (u32) (k < X ? slot.words : slot.words + slot.words2),
+				end = words_at + top * plane_bytes,
+				word = k < X ? at[0] + k * plane_bytes : at[1] + (k - X) * plane_bytes,
+				unit = 1u << (32 - BITS), carry = negative >> k & 1 ? -unit : unit;
+			bool overflow = true;
 
 			while (overflow && word != end)
 			{
@@ -172,14 +167,17 @@ template <int BITS> struct MomentDigits
 				overflow = (int) moment_overflow(shared_add(word, carry), carry) < 0;
 			}
 			if (overflow)
-				atomicAdd(&args.limb[(size_t) (slot.limb + top) * args.limb_bins + bin], negative >> k & 1 ? -(1ULL << 32) : 1ULL << 32);
+				atomicAdd(&args.limb[(size_t) (slot.limb + top) * args.limb_bins + bin],
+						  negative >> k & 1 ? -(1ULL << 32) : 1ULL << 32);
 		}
 	}
 };
 
 /* Adds a value to the words at shared address words_at, in planes; `bin` is the limbs'. */
-template <int BITS> static __device__ __forceinline__ void
-add_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes, const FixPart &f)
+template <int BITS>
+static __device__ __forceinline__ void
+add_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes,
+			const FixPart &f)
 {
 	MomentDigits<BITS> m;
 
@@ -189,4 +187,4 @@ add_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u
 	m.carry(args, slot, bin, words_at, plane_bytes);
 }
 
-#endif							/* GPUAGG_HIST_MOMENTS_CUH */
+#endif /* GPUAGG_HIST_MOMENTS_CUH */

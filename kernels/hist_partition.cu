@@ -32,11 +32,14 @@ first_value(const GpuaggBins &b)
 	return b.kind == GPUAGG_BIN_INDEX ? 0 : (u32) (int32_t) b.min[0];
 }
 
-/* Bins of a tile from values that were loaded before; those of rows there are that have one, as bits. */
+/*
+ * Bins of a tile from values that were loaded before; those of rows there are that have one, as
+ * bits.
+ */
 static __device__ __forceinline__ u32
 tile_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
 {
-	u32			ok = 0;
+	u32 ok = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -53,29 +56,26 @@ static __device__ __forceinline__ void
 count_rows(const HistArgs &args, int shift, u32 *count)
 {
 	const int32_t *column = (const int32_t *) args.bins.column[0].values;
-	bool		index = args.bins.kind == GPUAGG_BIN_INDEX;
-	u32			min = first_value(args.bins),
-				nbins = (u32) args.bins.nbins,
-				lead = ::min((u32) (-(uintptr_t) column % 16 / 4), args.nrows),
-				vectors = (args.nrows - lead) / 4,
-				stride = gridDim.x * THREADS,
-				i = blockIdx.x * THREADS + threadIdx.x,
-				outside = 0;
+	bool index = args.bins.kind == GPUAGG_BIN_INDEX;
+	u32 min = first_value(args.bins), nbins = (u32) args.bins.nbins,
+		lead = ::min((u32) (-(uintptr_t) column % 16 / 4), args.nrows),
+		vectors = (args.nrows - lead) / 4, stride = gridDim.x * THREADS,
+		i = blockIdx.x * THREADS + threadIdx.x, outside = 0;
 	const int4 *vector = (const int4 *) (column + lead);
-	auto		add = [&](int32_t v) {
-		u32			b = (u32) v - min;
+	auto add = [&](int32_t v)
+	{
+		u32 b = (u32) v - min;
 
 		if (b < nbins)
 			atomicAdd(&count[b >> shift], 1u);
 		else
 			outside += !index || (int32_t) b >= 0;
 	};
-	auto		add_four = [&](const int4 &v) { add(v.x), add(v.y), add(v.z), add(v.w); };
+	auto add_four = [&](const int4 &v) { add(v.x), add(v.y), add(v.z), add(v.w); };
 
 	for (; (u64) i + stride < vectors; i += 2 * stride)
 	{
-		int4		a = __ldcs(vector + i),
-					b = __ldcs(vector + i + stride);
+		int4 a = __ldcs(vector + i), b = __ldcs(vector + i + stride);
 
 		add_four(a);
 		add_four(b);
@@ -97,11 +97,12 @@ exchanged(const HistArgs &args)
 }
 
 /* Rows of each partition, into plan.start. */
-static __global__ void __launch_bounds__(THREADS, 2)
-count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
+static __global__ void
+__launch_bounds__(THREADS, 2)
+	count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	extern __shared__ __align__(16) char part_memory[];
-	u32		   *count = (u32 *) part_memory;
+	u32 *count = (u32 *) part_memory;
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -122,15 +123,12 @@ count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Part
  * more rows than an item may have are cut into smaller items than that, which
  * come first: they take the longest, as their rows share few bins.
  */
-static __global__ void __launch_bounds__(1024)
-plan_kernel(const __grid_constant__ PartPlan plan)
+static __global__ void __launch_bounds__(1024) plan_kernel(const __grid_constant__ PartPlan plan)
 {
 	__shared__ u32 scan[4][32];
-	u32			rows_before = 0,
-				splits_before = 0,
-				items_before[2] = {0, 0},	/* of whole partitions, of split ones */
-				all[4],
-				pieces = 0;
+	u32 rows_before = 0, splits_before = 0,
+		items_before[2] = {0, 0}, /* of whole partitions, of split ones */
+		all[4], pieces = 0;
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -140,15 +138,15 @@ plan_kernel(const __grid_constant__ PartPlan plan)
 	block_scan(pieces, scan[3], &items_before[0]);
 	for (u32 base = 0; base < plan.parts; base += 1024)
 	{
-		u32			p = base + threadIdx.x;
-		u32			rows = p < plan.parts ? plan.start[p] : 0;
-		bool		split = rows > plan.max_item_rows;
-		u32			items = split ? (rows - 1) / plan.piece_rows + 1 : rows > 0;
-		u32			first = rows_before + block_scan(rows, scan[0], &all[0]) - rows,
-					whole = items_before[0] + block_scan(split ? 0 : items, scan[1], &all[1]) - items,
-					piece = items_before[1] + block_scan(split ? items : 0, scan[2], &all[2]) - items,
-					number = splits_before + block_scan(split, scan[3], &all[3]) - split;
-		u32			item = split ? piece : whole;
+		u32 p = base + threadIdx.x;
+		u32 rows = p < plan.parts ? plan.start[p] : 0;
+		bool split = rows > plan.max_item_rows;
+		u32 items = split ? (rows - 1) / plan.piece_rows + 1 : rows > 0;
+		u32 first = rows_before + block_scan(rows, scan[0], &all[0]) - rows,
+			whole = items_before[0] + block_scan(split ? 0 : items, scan[1], &all[1]) - items,
+			piece = items_before[1] + block_scan(split ? items : 0, scan[2], &all[2]) - items,
+			number = splits_before + block_scan(split, scan[3], &all[3]) - split;
+		u32 item = split ? piece : whole;
 
 		rows_before += all[0];
 		items_before[0] += all[1];
@@ -160,8 +158,7 @@ plan_kernel(const __grid_constant__ PartPlan plan)
 			for (u32 i = 0; i < items; i++)
 			{
 				/* equal parts, so that no item is a small rest */
-				u32			each = rows / items,
-							more = rows % items;
+				u32 each = rows / items, more = rows % items;
 
 				plan.item[item + i].row0 = first + i * each + min(i, more);
 				plan.item[item + i].row1 = first + (i + 1) * each + min(i + 1, more);
@@ -189,21 +186,22 @@ plan_kernel(const __grid_constant__ PartPlan plan)
 static __global__ void
 clear_splits_kernel(const __grid_constant__ HistArgs args)
 {
-	u64			n;
+	u64 n;
 
 	wait_for_predecessor();
 	let_successor_start();
 	n = (u64) args.part.counter[HIST_NSPLITS] * args.limbs * args.limb_bins;
-	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n; i += (u64) gridDim.x * blockDim.x)
+	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < n;
+		 i += (u64) gridDim.x * blockDim.x)
 		args.limb[i] = 0;
 }
 
 /* Where a bin goes: its number in the partition, if a histogram needs no more. */
 struct PutBin
 {
-	void	   *out;
-	bool		narrow;
-	u32			mask;
+	void *out;
+	bool narrow;
+	u32 mask;
 
 	__device__ __forceinline__ void
 	operator()(u32 row, u32 bin) const
@@ -230,18 +228,19 @@ template <> struct PartColumn<8>
  * numbers of rows.  MORE columns than that take
  * registers even where there are none.
  */
-template <int BYTES, bool MORE> static __global__ void __launch_bounds__(THREADS, 1)
-scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
+template <int BYTES, bool MORE>
+static __global__ void
+__launch_bounds__(THREADS, 1)
+	scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	typedef typename PartColumn<BYTES>::type T;
-	PartTile	t = {plan.parts, sizeof(u32), (u32) plan.stage_bytes};
-	PutBin		put = {plan.bin, plan.narrow, plan.part_bins - 1};
-	bool		numbers = BYTES == 4 && plan.row,
-				column = BYTES != 0 && !numbers && plan.columns.n > 0;
-	T		   *out = numbers ? (T *) plan.row : column ? (T *) plan.columns.to[0] : nullptr;
-	u64			base = blockIdx.x * (u64) PART_TILE;
-	u32			nrows;
-	int32_t		bin[ITEMS];
+	PartTile t = {plan.parts, sizeof(u32), (u32) plan.stage_bytes};
+	PutBin put = {plan.bin, plan.narrow, plan.part_bins - 1};
+	bool numbers = BYTES == 4 && plan.row, column = BYTES != 0 && !numbers && plan.columns.n > 0;
+	T *out = numbers ? (T *) plan.row : column ? (T *) plan.columns.to[0] : nullptr;
+	u64 base = blockIdx.x * (u64) PART_TILE;
+	u32 nrows;
+	int32_t bin[ITEMS];
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -252,12 +251,11 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 	load_bins(args, base, nrows, bin);
 	for (; base < nrows; base += gridDim.x * (u64) PART_TILE)
 	{
-		u32			place[ITEMS];
-		T			v[ITEMS];
-		u32			ok = tile_bins(args, base, nrows, bin);
-		u32			least = ~0u,
-					most = 0;
-		PartRuns	runs;
+		u32 place[ITEMS];
+		T v[ITEMS];
+		u32 ok = tile_bins(args, base, nrows, bin);
+		u32 least = ~0u, most = 0;
+		PartRuns runs;
 
 		if (column)
 			part_load<T>(ok, plan.columns.from[0], base, v);
@@ -269,7 +267,7 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 		for (int j = 0; j < ITEMS; j++)
 			if (ok >> j & 1)
 			{
-				u32			p = (u32) bin[j] >> plan.shift;
+				u32 p = (u32) bin[j] >> plan.shift;
 
 				place[j] = atomicAdd(&t.count()[p], 1u);
 				least = min(least, p);
@@ -280,7 +278,7 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 		for (int j = 0; j < ITEMS; j++)
 			if (ok >> j & 1)
 			{
-				u32			p = (u32) bin[j] >> plan.shift;
+				u32 p = (u32) bin[j] >> plan.shift;
 
 				place[j] += t.count()[p];
 				t.part()[place[j]] = (uint16_t) p;
@@ -291,8 +289,8 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 		load_bins(args, base + gridDim.x * (u64) PART_TILE, nrows, bin);
 		part_write<u32, T>(t, runs, put, out);
 		for (int c = column; MORE && c < plan.columns.n; c++)
-			part_move_column<BYTES>(t, runs.total, ok, place, plan.columns.from[c], base, plan.columns.to[c],
-									plan.columns.bytes[c]);
+			part_move_column<BYTES>(t, runs.total, ok, place, plan.columns.from[c], base,
+									plan.columns.to[c], plan.columns.bytes[c]);
 	}
 }
 
@@ -300,7 +298,7 @@ scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ Pa
 static int
 columns_width(const PartColumns &columns)
 {
-	int			width = columns.n ? columns.bytes[0] : 4;
+	int width = columns.n ? columns.bytes[0] : 4;
 
 	for (int c = 1; c < columns.n; c++)
 		if (columns.bytes[c] != width)
@@ -309,13 +307,16 @@ columns_width(const PartColumns &columns)
 }
 
 static GpuaggCudaStatus
-launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts, cudaStream_t stream)
+launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
+			   cudaStream_t stream)
 {
-	size_t		bytes = part_tile_bytes(sizeof(u32), plan.stage_bytes, plan.parts);
-	int			width = columns_width(plan.columns);
-	bool		one = plan.columns.n + (plan.row != nullptr) <= 1;
-	void	  (*scatter) (HistArgs, PartPlan) = width == 4 ? (one ? scatter_kernel<4, false> : scatter_kernel<4, true>)
-		: width == 8 ? (one ? scatter_kernel<8, false> : scatter_kernel<8, true>) : scatter_kernel<0, true>;
+	size_t bytes = part_tile_bytes(sizeof(u32), plan.stage_bytes, plan.parts);
+	int width = columns_width(plan.columns);
+	bool one = plan.columns.n + (plan.row != nullptr) <= 1;
+	void (*scatter)(HistArgs, PartPlan) = width == 4 ?
+		(one ? scatter_kernel<4, false> : scatter_kernel<4, true>) :
+		width == 8 ? (one ? scatter_kernel<8, false> : scatter_kernel<8, true>) :
+					 scatter_kernel<0, true>;
 
 	CUDA_TRY(allow_shared(scatter, facts));
 	CUDA_TRY(launch_early(scatter, facts.sms, THREADS, bytes, facts, stream, args, plan));
@@ -327,12 +328,13 @@ static GpuaggCudaStatus
 launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 					const DeviceFacts &facts, cudaStream_t stream)
 {
-	HistArgs	grouped = args;
-	PartPlan	second = plan;
+	HistArgs grouped = args;
+	PartPlan second = plan;
 
 	/* a group starts where its first partition does */
-	CUDA_TRY(cudaMemcpy2DAsync(groups.cursor, sizeof(u32), plan.start, sizeof(u32) << (groups.shift - plan.shift),
-							   sizeof(u32), groups.parts, cudaMemcpyDeviceToDevice, stream));
+	CUDA_TRY(cudaMemcpy2DAsync(groups.cursor, sizeof(u32), plan.start,
+							   sizeof(u32) << (groups.shift - plan.shift), sizeof(u32),
+							   groups.parts, cudaMemcpyDeviceToDevice, stream));
 	STATUS_TRY(launch_scatter(args, groups, facts, stream));
 	grouped.bins = index_bins((const int32_t *) groups.bin, args.bins.nbins);
 	second.rows = plan.counter + HIST_NROWS;
@@ -350,15 +352,15 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 }
 
 GpuaggCudaStatus
-hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups, const DeviceFacts &facts,
-				  cudaStream_t stream)
+hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
+				  const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t		bytes = plan.parts * sizeof(u32);
+	size_t bytes = plan.parts * sizeof(u32);
 
 	CUDA_TRY(allow_shared(count_kernel, facts));
 	CUDA_TRY(launch_early(count_kernel, 2 * facts.sms, THREADS, bytes, facts, stream, args, plan));
 	CUDA_TRY(launch_early(plan_kernel, 1, 1024, 0, facts, stream, plan));
 	CUDA_TRY(launch_early(clear_splits_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
-	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream)
-		: launch_scatter(args, plan, facts, stream);
+	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream) :
+						  launch_scatter(args, plan, facts, stream);
 }

@@ -13,7 +13,8 @@
 /* ---- rows of a slot --------------------------------------------------------- */
 
 /* Those of ok that its filter and its inputs' NULLs leave. */
-template <int ITEMS> static __device__ __forceinline__ u32
+template <int ITEMS>
+static __device__ __forceinline__ u32
 slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 {
 	const uint8_t *bits[2] = {slot.x.validity, slot.y.validity};
@@ -33,8 +34,10 @@ slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 }
 
 /* Their inputs, in the two words that to_input reads. */
-template <int ITEMS> static __device__ __forceinline__ void
-slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS], u64 (&hi)[ITEMS])
+template <int ITEMS>
+static __device__ __forceinline__ void
+slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
+			u64 (&hi)[ITEMS])
 {
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -47,7 +50,7 @@ slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
 			hi[j] = (u64) ((int64_t) lo[j] >> 63);
 	if (slot.y.values)
 	{
-		u64			unused[ITEMS];
+		u64 unused[ITEMS];
 
 		load_items<ITEMS>(slot.y, row, ok, hi, unused);
 	}
@@ -58,10 +61,12 @@ slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
  * for each operator of a call do not fit the instruction cache, which made calls with
  * several nine times slower.  Rows move up, so that they stay in registers.
  */
-template <int ITEMS, typename Body> static __device__ __forceinline__ void
-row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[ITEMS], const Body &body)
+template <int ITEMS, typename Body>
+static __device__ __forceinline__ void
+row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[ITEMS],
+			  const Body &body)
 {
-	int32_t		bin[ITEMS];
+	int32_t bin[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -87,9 +92,8 @@ row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[
 static __device__ __forceinline__ void
 add_carry(u64 *sums, u32 bin, bool borrow, u64 unit)
 {
-	u32			active = __activemask(),
-				peers = __match_any_sync(active, bin),
-				borrows = __ballot_sync(active, borrow) & peers;
+	u32 active = __activemask(), peers = __match_any_sync(active, bin),
+		borrows = __ballot_sync(active, borrow) & peers;
 
 	if (threadIdx.x % 32 == (u32) __ffs(peers) - 1)
 		atomicAdd(sums + bin, (u64) (int64_t) (__popc(peers) - 2 * __popc(borrows)) * unit);
@@ -100,12 +104,12 @@ add_carry(u64 *sums, u32 bin, bool borrow, u64 unit)
 static __device__ __forceinline__ void
 add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 bin, u64 lo, u64 hi)
 {
-	u32			fill = (slot.input_words == 4 ? (int64_t) hi : (int64_t) lo) < 0 ? ~0u : 0;
-	int			carry;
+	u32 fill = (slot.input_words == 4 ? (int64_t) hi : (int64_t) lo) < 0 ? ~0u : 0;
+	int carry;
 
 	if (slot.input_words == 1)
 	{
-		u32			a[1] = {(u32) lo};
+		u32 a[1] = {(u32) lo};
 
 		carry = add_words<1>(p, plane, slot.words, a, fill, 0);
 		if (slot.spill && carry)
@@ -114,13 +118,13 @@ add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 b
 	}
 	else if (slot.input_words == 2)
 	{
-		u32			a[2] = {(u32) lo, (u32) (lo >> 32)};
+		u32 a[2] = {(u32) lo, (u32) (lo >> 32)};
 
 		add_words<2>(p, plane, slot.words, a, fill, 0);
 	}
 	else
 	{
-		u32			a[4] = {(u32) lo, (u32) (lo >> 32), (u32) hi, (u32) (hi >> 32)};
+		u32 a[4] = {(u32) lo, (u32) (lo >> 32), (u32) hi, (u32) (hi >> 32)};
 
 		add_words<4>(p, plane, slot.words, a, fill, 0);
 	}
@@ -129,19 +133,18 @@ add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 b
 static __device__ __forceinline__ void
 add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 {
-	u64			m = (int64_t) v < 0 ? -v : v;
-	u64			lo = m * m,
-				hi = __umul64hi(m, m);
+	u64 m = (int64_t) v < 0 ? -v : v;
+	u64 lo = m * m, hi = __umul64hi(m, m);
 
 	if (slot.input_words == 4)
 	{
-		u32			a[4] = {(u32) lo, (u32) (lo >> 32), (u32) hi, (u32) (hi >> 32)};
+		u32 a[4] = {(u32) lo, (u32) (lo >> 32), (u32) hi, (u32) (hi >> 32)};
 
 		add_words<4>(p, plane, slot.words, a, 0, 0);
 	}
 	else
 	{
-		u32			a[2] = {(u32) lo, (u32) (lo >> 32)};
+		u32 a[2] = {(u32) lo, (u32) (lo >> 32)};
 
 		add_words<2>(p, plane, slot.words, a, 0, 0);
 	}
@@ -162,14 +165,15 @@ carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 b
 		leave_negative_zero(slot, bin);
 	for (; w < slot.words; w++)
 	{
-		u32			old = atomicAdd(&shared[at + w * plane], (u32) v);
+		u32 old = atomicAdd(&shared[at + w * plane], (u32) v);
 
 		if (!fix_overflows(w, old, (u32) v, old + v))
 			return;
 		v = v < 0 ? -fix_carry(slot.digits, w) : fix_carry(slot.digits, w);
 	}
 	if (slot.spill)
-		atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin], (u64) (int64_t) v);
+		atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin],
+				  (u64) (int64_t) v);
 }
 
 /* One double to a FIX sum; false if it has no exact place in the window. */
@@ -177,10 +181,10 @@ static __device__ __forceinline__ bool
 add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane, u32 bin, u64 bits)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	double		r = __longlong_as_double(bits);
-	u32			d[FIX_MAX_DIGITS];
+	double r = __longlong_as_double(bits);
+	u32 d[FIX_MAX_DIGITS];
 
-	if (bits == 1ULL << 63)		/* the identity */
+	if (bits == 1ULL << 63) /* the identity */
 		return true;
 	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_limit(e0, slot.max_shift))
 		return false;
@@ -194,11 +198,12 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 	for (int k = 0; k < FIX_MAX_DIGITS; k++)
 		if (k < slot.digits)
 		{
-			u32			old = atomicAdd(p + (size_t) k * plane, d[k]);
+			u32 old = atomicAdd(p + (size_t) k * plane, d[k]);
 
 			if (fix_overflows(k, old, d[k], old + d[k]))
 				carry_digit(args, slot, (u32) (p - shared), plane, bin, k + 1,
-							(int) d[k] < 0 ? -fix_carry(slot.digits, k) : fix_carry(slot.digits, k));
+							(int) d[k] < 0 ? -fix_carry(slot.digits, k) :
+											 fix_carry(slot.digits, k));
 		}
 	return true;
 }
@@ -208,10 +213,8 @@ static __device__ __forceinline__ bool
 add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane, u32 bin, u64 lo,
 		   u64 hi)
 {
-	int			w = slot.words,
-				w2 = slot.words2;
-	FixPart		f,
-				g;
+	int w = slot.words, w2 = slot.words2;
+	FixPart f, g;
 
 	if (slot.form == HIST_FIX)
 		return add_digits(args, slot, args.window[2 * s], p, plane, bin, lo);
@@ -252,8 +255,7 @@ change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
 static __device__ __forceinline__ u32
 copies_sum(const u32 *p, u32 bin, int lc)
 {
-	u32			mask = (1u << lc) - 1,
-				sum = 0;
+	u32 mask = (1u << lc) - 1, sum = 0;
 
 #pragma unroll 8
 	for (u32 m = 0; m <= mask; m++)
@@ -276,17 +278,17 @@ rotated(u32 i, u32 n)
 static __device__ __forceinline__ u64
 limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
 {
-	u32			mask = (1u << lc) - 1;
-	u64			r = 0;
+	u32 mask = (1u << lc) - 1;
+	u64 r = 0;
 
 	switch (slot.form)
 	{
-		case HIST_CAS:			/* flush_kept puts copies together */
+		case HIST_CAS: /* flush_kept puts copies together */
 			return ((const u64 *) p)[bin];
 		case HIST_MAX64:
 			for (u32 m = 0; m <= mask; m++)
 			{
-				u64			v = ((const u64 *) p)[(bin << lc) | m];
+				u64 v = ((const u64 *) p)[(bin << lc) | m];
 
 				r = v > r ? v : r;
 			}
@@ -294,7 +296,7 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 		case HIST_MAX32:
 			for (u32 m = 0; m <= mask; m++)
 			{
-				u32			v = p[(bin << lc) | m];
+				u32 v = p[(bin << lc) | m];
 
 				r = v > r ? v : r;
 			}
@@ -303,8 +305,8 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 		case HIST_XOR64:
 			for (u32 m = 0; m <= mask; m++)
 			{
-				u32			at = (bin << lc) | m;
-				u64			v = (u64) p[at + plane] << 32 | p[at];
+				u32 at = (bin << lc) | m;
+				u64 v = (u64) p[at + plane] << 32 | p[at];
 
 				r = slot.form == HIST_OR64 ? r | v : r ^ v;
 			}
@@ -316,12 +318,13 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 		return 0;
 	for (u32 m = 0; m <= mask; m++)
 	{
-		u32			v = p[(size_t) k * plane + ((bin << lc) | ((m + bin) & mask))];
-		bool		top = slot.form == HIST_INT ? k == slot.words - 1 && !slot.spill
-			: slot.form == HIST_FIX ? k > 0
-			: slot.form == HIST_ACCUM ? k > 0
-			: slot.form == HIST_REGR && k > 0 && (k <= 2 * slot.words ? k % slot.words == 0
-												  : (k - 2 * slot.words) % slot.words2 == 0);
+		u32 v = p[(size_t) k * plane + ((bin << lc) | ((m + bin) & mask))];
+		bool top = slot.form == HIST_INT ? k == slot.words - 1 && !slot.spill :
+			slot.form == HIST_FIX        ? k > 0 :
+			slot.form == HIST_ACCUM      ? k > 0 :
+										   slot.form == HIST_REGR && k > 0 &&
+				(k <= 2 * slot.words ? k % slot.words == 0 :
+									   (k - 2 * slot.words) % slot.words2 == 0);
 
 		r += top ? (u64) (int64_t) (int32_t) v : (u64) v;
 	}
@@ -353,22 +356,22 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 }
 
 /* Form CAS: each bin's copies together, and into its limb. */
-template <typename Op> static __device__ __forceinline__ int
+template <typename Op>
+static __device__ __forceinline__ int
 flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
 {
-	u32			mask = (1u << lc) - 1;
-	int			err = 0;
+	u32 mask = (1u << lc) - 1;
+	int err = 0;
 
 	for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
 	{
-		u32			b = rotated(i, nbins);
-		u64			old,
-					any = 0;
+		u32 b = rotated(i, nbins);
+		u64 old, any = 0;
 		typename Op::State v = Op::identity();
 
 		for (u32 m = 0; m <= mask; m++)
 		{
-			u64			bits = p[(b << lc) | ((m + b) & mask)];
+			u64 bits = p[(b << lc) | ((m + b) & mask)];
 
 			any |= bits;
 			if (bits)
@@ -387,23 +390,23 @@ flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
 static __device__ __noinline__ void
 flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *limbs, u32 first)
 {
-	u32			plane = args.pass_bins << lc;
+	u32 plane = args.pass_bins << lc;
 
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
-		const u32  *p = shared + (size_t) slot.word * plane;
+		const u32 *p = shared + (size_t) slot.word * plane;
 
 		/* counts stay below 2^32 in a call: two to a word, half the atomics */
 		if (slot.form == HIST_COUNT)
 		{
-			u64		   *limb = limbs + (size_t) slot.limb * args.limb_bins + first / 2;
-			u32			pairs = (nbins + 1) / 2;
+			u64 *limb = limbs + (size_t) slot.limb * args.limb_bins + first / 2;
+			u32 pairs = (nbins + 1) / 2;
 
 			for (u32 i = threadIdx.x; i < pairs; i += blockDim.x)
 			{
-				u32			b = 2 * rotated(i, pairs);
-				u64			v = copies_sum(p, b, lc);
+				u32 b = 2 * rotated(i, pairs);
+				u64 v = copies_sum(p, b, lc);
 
 				v |= (u64) copies_sum(p, b + 1, lc) << 32;
 				if (v)
@@ -413,24 +416,27 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 		}
 		if (slot.form == HIST_CAS)
 		{
-			int			err = 0;
+			int err = 0;
 
-			with_operator(slot.op, [&](auto op) {
-				if constexpr (form_of(op.id) == HIST_CAS)
-					err = flush_kept<decltype(op)>((const u64 *) p, lc, nbins,
-												   limbs + (size_t) slot.limb * args.limb_bins + first);
-			});
+			with_operator(slot.op,
+						  [&](auto op)
+						  {
+							  if constexpr (form_of(op.id) == HIST_CAS)
+								  err = flush_kept<decltype(op)>(
+									  (const u64 *) p, lc, nbins,
+									  limbs + (size_t) slot.limb * args.limb_bins + first);
+						  });
 			if (err)
 				atomicOr(&args.status->errors[slot.number], (u32) err);
 			continue;
 		}
 		for (int k = 0; k < slot.nlimbs; k++)
 		{
-			u64		   *limb = limbs + (size_t) (slot.limb + k) * args.limb_bins + first;
+			u64 *limb = limbs + (size_t) (slot.limb + k) * args.limb_bins + first;
 
 			for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
 			{
-				u32			b = rotated(i, nbins);
+				u32 b = rotated(i, nbins);
 
 				flush_limb(slot, limb + b, limb_of_words(slot, p, plane, lc, b, k));
 			}
@@ -439,17 +445,18 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 }
 
 /* Shared memory straight into states: this block owns the bins, whose numbers are bin_of(place). */
-template <typename BinOf> static __device__ __noinline__ void
+template <typename BinOf>
+static __device__ __noinline__ void
 flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, const BinOf &bin_of)
 {
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
-		const u32  *p = shared + (size_t) slot.word * plane;
+		const u32 *p = shared + (size_t) slot.word * plane;
 
 		for (u32 b = threadIdx.x; b < nbins; b += blockDim.x)
 		{
-			u64			limb[HIST_MAX_LIMBS];
+			u64 limb[HIST_MAX_LIMBS];
 
 			for (int k = 0; k < slot.nlimbs; k++)
 				limb[k] = limb_of_words(slot, p, plane, 0, b, k);
@@ -470,7 +477,7 @@ static __device__ __noinline__ void
 fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 {
 	const HistSlot &slot = args.slot[s];
-	u64			limb[HIST_MAX_LIMBS];
+	u64 limb[HIST_MAX_LIMBS];
 
 	for (int k = 0; k < slot.nlimbs; k++)
 		limb[k] = read_limb(args, slot, limbs, b, k);
@@ -481,7 +488,7 @@ fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 static __device__ __noinline__ void
 flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split, u32 *last)
 {
-	u64		   *limbs = args.limb + (size_t) split * args.limbs * args.limb_bins;
+	u64 *limbs = args.limb + (size_t) split * args.limbs * args.limb_bins;
 
 	flush_to_limbs(args, shared, 0, n, limbs, 0);
 	__threadfence();
@@ -499,7 +506,7 @@ flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
 static __device__ __forceinline__ void
 clear_shared(u32 *shared, size_t words)
 {
-	uint4	   *vector = (uint4 *) shared;
+	uint4 *vector = (uint4 *) shared;
 
 	for (size_t i = threadIdx.x; i < words / 4; i += blockDim.x)
 		vector[i] = make_uint4(0, 0, 0, 0);
@@ -507,4 +514,4 @@ clear_shared(u32 *shared, size_t words)
 		shared[i] = 0;
 }
 
-#endif							/* GPUAGG_HIST_SHARED_CUH */
+#endif /* GPUAGG_HIST_SHARED_CUH */

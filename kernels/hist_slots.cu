@@ -33,7 +33,7 @@ native_type(MonoidId op)
 static bool
 type_feeds(GpuaggValueType type, GpuaggValueType native)
 {
-	bool		integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
+	bool integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
 
 	switch (native)
 	{
@@ -51,13 +51,15 @@ type_feeds(GpuaggValueType type, GpuaggValueType native)
 GpuaggCudaStatus
 hist_check_bins(const GpuaggBins &b, int least_columns)
 {
-	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < least_columns || b.ncolumns > GPUAGG_MAX_KEYS)
+	if (b.nbins < 1 || b.nbins >= INT32_MAX || b.ncolumns < least_columns ||
+		b.ncolumns > GPUAGG_MAX_KEYS)
 		return GPUAGG_CUDA_INVALID;
 	for (int c = 0; c < b.ncolumns; c++)
 	{
 		GpuaggValueType t = b.column[c].type;
 
-		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32 : t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
+		if (b.kind == GPUAGG_BIN_INDEX ? t != GPUAGG_VALUE_I32 :
+										 t < GPUAGG_VALUE_I8 || t > GPUAGG_VALUE_I64)
 			return GPUAGG_CUDA_UNSUPPORTED;
 		if (b.kind == GPUAGG_BIN_INDEX && b.column[c].validity)
 			return GPUAGG_CUDA_UNSUPPORTED;
@@ -66,7 +68,7 @@ hist_check_bins(const GpuaggBins &b, int least_columns)
 	}
 	if (b.kind == GPUAGG_BIN_RANGE)
 	{
-		int64_t		product = 1;
+		int64_t product = 1;
 
 		/* no product of what has passed can overflow */
 		for (int c = 0; c < b.ncolumns; c++)
@@ -80,7 +82,7 @@ hist_check_bins(const GpuaggBins &b, int least_columns)
 static size_t
 state_alignment(MonoidId op)
 {
-	size_t		size = gpuagg_monoids[op].state_size;
+	size_t size = gpuagg_monoids[op].state_size;
 
 	return size % 16 == 0 ? 16 : size % 8 == 0 ? 8 : size;
 }
@@ -90,7 +92,7 @@ hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 {
 	const GpuaggSlot &in = hist->slot[s];
 	GpuaggValueType native;
-	bool		pairs = in.op == MONOID_REGR_F64 || in.op == MONOID_ARGMAX || in.op == MONOID_ARGMIN;
+	bool pairs = in.op == MONOID_REGR_F64 || in.op == MONOID_ARGMAX || in.op == MONOID_ARGMIN;
 
 	slot = HistSlot();
 	if (in.op < 0 || in.op >= MONOID_COUNT_OF_IDS)
@@ -146,17 +148,17 @@ hist_takes_locks(const HistSlot &slot)
 }
 
 /*
- * Words and limbs of a slot.  block_bits bounds the rows of one block, which may all fall into one bin;
- * total_bits those of the call, whose float sums must fit 128 bits.
+ * Words and limbs of a slot.  block_bits bounds the rows of one block, which may all fall into one
+ * bin; total_bits those of the call, whose float sums must fit 128 bits.
  */
 static void
-size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words, int &limbs)
+size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words,
+		  int &limbs)
 {
-	int			fix_words = width.fix_words;
-	bool		spill = width.spill;
-	int			bytes = hist_type_bytes(slot.x.type);
-	int			w = 0,
-				l = 1;
+	int fix_words = width.fix_words;
+	bool spill = width.spill;
+	int bytes = hist_type_bytes(slot.x.type);
+	int w = 0, l = 1;
 
 	switch (slot.form)
 	{
@@ -175,8 +177,10 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 		case HIST_INT:
 			slot.input_words = bytes <= 4 ? 1 : bytes == 8 ? 2 : 4;
 			slot.spill = spill && slot.input_words == 1;
-			slot.words = slot.spill ? 1 : slot.input_words == 1 ? 2
-				: slot.input_words == 2 ? (slot.wide_state ? 3 : 2) : 4;
+			slot.words = slot.spill   ? 1 :
+				slot.input_words == 1 ? 2 :
+				slot.input_words == 2 ? (slot.wide_state ? 3 : 2) :
+										4;
 			w = slot.words;
 			l = w + slot.spill;
 			break;
@@ -201,8 +205,10 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 				break;
 			slot.digit_bits = width.digit_bits;
 			/* limbs take what leaves the top words: these need room for digits alone */
-			slot.words = hist_model_digit_words(53 + slot.max_shift, slot.digit_bits, spill ? 0 : block_bits);
-			slot.words2 = hist_model_digit_words(106 + 2 * slot.max_shift, slot.digit_bits, spill ? 0 : block_bits);
+			slot.words = hist_model_digit_words(53 + slot.max_shift, slot.digit_bits,
+												spill ? 0 : block_bits);
+			slot.words2 = hist_model_digit_words(106 + 2 * slot.max_shift, slot.digit_bits,
+												 spill ? 0 : block_bits);
 			w = l = 1 + slot.words + slot.words2;
 	}
 	slot.word = words;
@@ -215,23 +221,25 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 int
 hist_log2_ceil(int64_t n)
 {
-	int			bits = 0;
+	int bits = 0;
 
 	while ((int64_t) 1 << bits < n)
 		bits++;
 	return bits;
 }
 
-/* Lets a count of all rows do without a word if there are moments of all rows, which it returns; or NULL. */
+/*
+ * Lets a count of all rows do without a word if there are moments of all rows, which it returns; or
+ * NULL.
+ */
 static const HistSlot *
 join_count(HistArgs &args)
 {
-	HistSlot   *count = nullptr,
-			   *moments = nullptr;
+	HistSlot *count = nullptr, *moments = nullptr;
 
 	for (int s = 0; s < args.nslots; s++)
 	{
-		HistSlot   &slot = args.slot[s];
+		HistSlot &slot = args.slot[s];
 
 		if (slot.filter || slot.filter_operand >= 0 || slot.x.validity || slot.y.validity)
 			continue;
@@ -258,8 +266,8 @@ hist_size_slots(HistArgs &args, const HistWidth &width, int block_bits, int tota
 	for (int wide = 1; wide >= 0; wide--)
 		for (int s = 0; s < args.nslots; s++)
 		{
-			int			form = args.slot[s].form;
-			bool		is_wide = form == HIST_MAX64 || form == HIST_CAS;
+			int form = args.slot[s].form;
+			bool is_wide = form == HIST_MAX64 || form == HIST_CAS;
 
 			if (is_wide == (wide == 1))
 				size_slot(args.slot[s], width, block_bits, total_bits, args.words, args.limbs);

@@ -10,7 +10,7 @@
 /* ---- limbs to states ------------------------------------------------------ */
 
 #define HIST_MAX_LIMBS 40
-#define HIST_BIG 20				/* words of a big integer */
+#define HIST_BIG 20 /* words of a big integer */
 
 /* Two's complement words from limbs of weight 2^32; fills n words. */
 static __device__ void
@@ -32,8 +32,8 @@ limbs_to_words(const u64 *limb, int nlimbs, u32 *w, int n)
 static __device__ bool
 words_absolute(u32 *w, int n)
 {
-	bool		negative = w[n - 1] >> 31;
-	u32			c = 1;
+	bool negative = w[n - 1] >> 31;
+	u32 c = 1;
 
 	if (negative)
 		for (int i = 0; i < n; i++)
@@ -48,10 +48,10 @@ words_absolute(u32 *w, int n)
 static __device__ double
 magnitude_to_double(const u32 *w, int n, int e)
 {
-	int			top = n - 1;
-	int			lead;
-	u64			m;
-	u32			below = 0;
+	int top = n - 1;
+	int lead;
+	u64 m;
+	u32 below = 0;
 
 	while (top >= 0 && w[top] == 0)
 		top--;
@@ -79,9 +79,9 @@ magnitude_to_double(const u32 *w, int n, int e)
 static __device__ double
 words_to_double(const u32 *words, int n, int e)
 {
-	u32			w[HIST_BIG];
-	bool		negative;
-	double		d;
+	u32 w[HIST_BIG];
+	bool negative;
+	double d;
 
 	for (int i = 0; i < n; i++)
 		w[i] = words[i];
@@ -94,14 +94,14 @@ words_to_double(const u32 *words, int n, int e)
 static __device__ void
 multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool subtract)
 {
-	u32			p[HIST_BIG];
-	u32			c = subtract;
+	u32 p[HIST_BIG];
+	u32 c = subtract;
 
 	for (int i = 0; i < n; i++)
 		p[i] = 0;
 	for (int i = 0; i < na; i++)
 	{
-		u64			carry = 0;
+		u64 carry = 0;
 
 		for (int j = 0; i + j < n; j++)
 		{
@@ -112,7 +112,7 @@ multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool sub
 	}
 	for (int i = 0; i < n; i++)
 	{
-		u64			t = (u64) r[i] + (subtract ? ~p[i] : p[i]) + c;
+		u64 t = (u64) r[i] + (subtract ? ~p[i] : p[i]) + c;
 
 		r[i] = (u32) t;
 		c = (u32) (t >> 32);
@@ -124,7 +124,7 @@ static __device__ void
 digits_to_words(const u64 *limb, int nlimbs, int bits, u32 *w, int n)
 {
 	gpuagg_i128 carry = 0;
-	int			k = 0;
+	int k = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -142,12 +142,10 @@ digits_to_words(const u64 *limb, int nlimbs, int bits, u32 *w, int n)
 static __device__ double
 deviation_of_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 {
-	u32			r[HIST_BIG];
-	u32			count[2] = {(u32) n, (u32) (n >> 32)};
-	bool		nx,
-				ny,
-				nxy;
-	int			big = HIST_BIG;
+	u32 r[HIST_BIG];
+	u32 count[2] = {(u32) n, (u32) (n >> 32)};
+	bool nx, ny, nxy;
+	int big = HIST_BIG;
 
 	nx = words_absolute(x, w);
 	ny = words_absolute(y, w);
@@ -163,9 +161,7 @@ deviation_of_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 static __device__ double
 deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2, int e)
 {
-	u32			x[HIST_BIG],
-				y[HIST_BIG],
-				xy[HIST_BIG];
+	u32 x[HIST_BIG], y[HIST_BIG], xy[HIST_BIG];
 
 	limbs_to_words(lx, words, x, words + 2);
 	limbs_to_words(ly, words, y, words + 2);
@@ -181,20 +177,20 @@ static __device__ __forceinline__ double
 i128_to_double(gpuagg_i128 s, int e0)
 {
 	gpuagg_u128 m = s < 0 ? -(gpuagg_u128) s : (gpuagg_u128) s;
-	u64			hi = (u64) (m >> 64),
-				lo = (u64) m;
-	double		d = __ull2double_rn(lo);
+	u64 hi = (u64) (m >> 64), lo = (u64) m;
+	double d = __ull2double_rn(lo);
 
 	if (hi)
 	{
-		int			lead = __clzll(hi);
+		int lead = __clzll(hi);
 
 		/* the top 64 bits, with a sticky lowest bit */
 		hi = hi << lead | (lo >> 1) >> (63 - lead);
 		lo <<= lead;
 		d = __ull2double_rn(hi | (lo != 0)) * __longlong_as_double((long long) (1087 - lead) << 52);
 	}
-	d *= e0 >= -1022 ? __longlong_as_double((long long) (1023 + e0) << 52) : __longlong_as_double(1LL << (e0 + 1074));
+	d *= e0 >= -1022 ? __longlong_as_double((long long) (1023 + e0) << 52) :
+					   __longlong_as_double(1LL << (e0 + 1074));
 	return s < 0 ? -d : d;
 }
 
@@ -247,8 +243,8 @@ static __device__ __forceinline__ void
 fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 {
 	const HistSlot &slot = args.slot[s];
-	int			err;
-	double		sum;
+	int err;
+	double sum;
 
 	if (total == 0)
 	{
@@ -258,19 +254,15 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 	sum = i128_to_double(total, args.window[2 * s]);
 	if (slot.op == MONOID_SUM_F32)
 	{
-		float	   *p = (float *) slot.states + bin,
-					a = __ldcg(p),
-					b = (float) sum,
-					r = sum_f32_combine(a, b);
+		float *p = (float *) slot.states + bin, a = __ldcg(p), b = (float) sum,
+			  r = sum_f32_combine(a, b);
 
 		*p = r;
 		err = sum_f32_error(a, b, r) | (isinf(b) ? MONOID_ERR_OVERFLOW : 0);
 	}
 	else
 	{
-		double	   *p = (double *) slot.states + bin,
-					a = __ldcg(p),
-					r = sum_f64_combine(a, sum);
+		double *p = (double *) slot.states + bin, a = __ldcg(p), r = sum_f64_combine(a, sum);
 
 		*p = r;
 		err = sum_f64_error(a, sum, r) | (isinf(sum) ? MONOID_ERR_OVERFLOW : 0);
@@ -282,12 +274,12 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 /* A batch's part of one state; 48 bytes hold every state that has a form. */
 union HistPart
 {
-	int32_t		i32;
-	int64_t		i64;
+	int32_t i32;
+	int64_t i64;
 	gpuagg_i128 i128;
 	gpuagg_i192 i192;
-	float		f32;
-	double		f64;
+	float f32;
+	double f64;
 	gpuagg_accum accum;
 	gpuagg_regr regr;
 };
@@ -330,7 +322,7 @@ part_of_code(int op, u64 code, HistPart &p)
 		case MONOID_MAX_DEC:
 			p.i128 = (int64_t) (code ^ 1ULL << 63);
 			break;
-		default:				/* BIT_OR, BIT_XOR; of form CAS, as it is kept */
+		default: /* BIT_OR, BIT_XOR; of form CAS, as it is kept */
 			p.i64 = (int64_t) code;
 	}
 }
@@ -339,19 +331,15 @@ part_of_code(int op, u64 code, HistPart &p)
 static __device__ int
 part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &p)
 {
-	int			w = slot.words,
-				w2 = slot.words2;
-	const u64  *x = limb + 1;
+	int w = slot.words, w2 = slot.words2;
+	const u64 *x = limb + 1;
 
 	if (slot.form == HIST_ACCUM)
 	{
 		/* below 2^128 and 2^256 */
-		u32			xs[5],
-					ys[5],
-					xx[9];
+		u32 xs[5], ys[5], xx[9];
 		gpuagg_u128 sum = 0;
-		double		n = (double) limb[0],
-					sx;
+		double n = (double) limb[0], sx;
 
 		for (int k = 0; k < w; k++)
 			sum += (gpuagg_u128) (gpuagg_i128) (int64_t) x[k] << (slot.digit_bits * k);
@@ -364,10 +352,7 @@ part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &
 		p.accum.sxx = deviation_of_words(limb[0], xs, ys, 5, xx, 9, 2 * ex);
 		return isinf(sx) || isinf(p.accum.sxx) ? MONOID_ERR_OVERFLOW : 0;
 	}
-	const u64  *y = x + w,
-			   *xx = y + w,
-			   *yy = xx + w2,
-			   *xy = yy + w2;
+	const u64 *y = x + w, *xx = y + w, *yy = xx + w2, *xy = yy + w2;
 
 	p.regr.n = (double) limb[0];
 	p.regr.sx = fix_sum(x, w, ex);
@@ -376,7 +361,9 @@ part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &
 	p.regr.syy = deviation(limb[0], y, y, w, yy, w2, 2 * ey);
 	p.regr.sxy = deviation(limb[0], x, y, w, xy, w2, ex + ey);
 	return isinf(p.regr.sx) || isinf(p.regr.sxx) || isinf(p.regr.sy) || isinf(p.regr.syy) ||
-		isinf(p.regr.sxy) ? MONOID_ERR_OVERFLOW : 0;
+			isinf(p.regr.sxy) ?
+		MONOID_ERR_OVERFLOW :
+		0;
 }
 
 static __device__ void
@@ -384,7 +371,7 @@ part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
 {
 	if (slot.op == MONOID_SUMSQ_I192)
 	{
-		u32			w[8];
+		u32 w[8];
 
 		limbs_to_words(limb, slot.nlimbs, w, 8);
 		p.i192.lo = (gpuagg_u128) ((u64) w[3] << 32 | w[2]) << 64 | ((u64) w[1] << 32 | w[0]);
@@ -402,14 +389,13 @@ part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
 		p.i64 = (int64_t) sum;
 }
 
-template <typename Op> static __device__ __forceinline__ int
+template <typename Op>
+static __device__ __forceinline__ int
 combine_part(void *states, u32 bin, const HistPart &part)
 {
 	typedef typename Op::State S;
-	S		   *p = (S *) states + bin;
-	S			a,
-				b,
-				r;
+	S *p = (S *) states + bin;
+	S a, b, r;
 
 #pragma unroll
 	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
@@ -428,9 +414,9 @@ static __device__ __noinline__ void
 fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 {
 	const HistSlot &slot = args.slot[s];
-	HistPart	part;
-	int			err = 0;
-	u64			any = 0;
+	HistPart part;
+	int err = 0;
+	u64 any = 0;
 
 	for (int i = 0; i < slot.nlimbs; i++)
 		any |= limb[i];
@@ -455,12 +441,15 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 		default:
 			part_of_code(slot.op, limb[0], part);
 	}
-	with_operator(slot.op, [&](auto op) {
-		if constexpr (form_of(op.id) != HIST_GENERIC || op.id == MONOID_MIN_DEC || op.id == MONOID_MAX_DEC)
-			err |= combine_part<decltype(op)>(slot.states, bin, part);
-	});
+	with_operator(slot.op,
+				  [&](auto op)
+				  {
+					  if constexpr (form_of(op.id) != HIST_GENERIC || op.id == MONOID_MIN_DEC ||
+									op.id == MONOID_MAX_DEC)
+						  err |= combine_part<decltype(op)>(slot.states, bin, part);
+				  });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
-#endif							/* GPUAGG_HIST_STATE_CUH */
+#endif /* GPUAGG_HIST_STATE_CUH */

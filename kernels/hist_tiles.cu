@@ -1,10 +1,12 @@
 /*
  * hist_tiles.cu
- *	  Histograms by tiles, host side: which of the kernels (hist_tiles.cuh) a program and its operators need, and its launch.
+ *	  Histograms by tiles, host side: which of the kernels (hist_tiles.cuh) a program and its
+ * operators need, and its launch.
  */
 #include "hist_tiles_args.h"
 
-static const TileInstance *const instances[TILE_KERNELS] = {&hist_tiles_part0, &hist_tiles_part1, &hist_tiles_part2};
+static const TileInstance *const instances[TILE_KERNELS] = {&hist_tiles_part0, &hist_tiles_part1,
+															&hist_tiles_part2};
 
 static bool
 is_light_operation(int op)
@@ -12,8 +14,8 @@ is_light_operation(int op)
 	switch (op)
 	{
 #define LIGHT(OP) \
-		case OP: \
-			return true;
+	case OP: \
+		return true;
 		TILES_LIGHT_OPERATIONS
 #undef LIGHT
 		default:
@@ -42,14 +44,14 @@ is_light(const VectorProgram *steps)
 static bool
 is_light_slot(const HistSlot &slot)
 {
-	return (TILES_LIGHT_SLOTS >> slot.tile & 1) && (slot.tile == TILE_COUNT || slot.x.type != GPUAGG_VALUE_F32);
+	return (TILES_LIGHT_SLOTS >> slot.tile & 1) &&
+		(slot.tile == TILE_COUNT || slot.x.type != GPUAGG_VALUE_F32);
 }
 
 int
 hist_choose_tiles(const HistArgs &args, const VectorProgram *steps)
 {
-	bool		light = is_light(steps),
-				squares = false;
+	bool light = is_light(steps), squares = false;
 
 	for (int s = 0; s < args.nslots; s++)
 	{
@@ -70,7 +72,7 @@ hist_tile_bytes(const HistArgs &args)
 static u32
 columns_bytes(const HistArgs &args)
 {
-	u32			bytes = (u32) args.input_bytes;
+	u32 bytes = (u32) args.input_bytes;
 
 	for (int c = 0; c < args.bins.ncolumns; c++)
 		if (args.bins.column[c].values)
@@ -85,9 +87,9 @@ GpuaggCudaStatus
 hist_launch_tiles(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	const TileInstance &instance = *instances[args.tiles];
-	size_t		bytes = instance.stages_at(args),
-				most = facts.smem_per_block - SHARED_RESERVE,
-				stage = min((size_t) columns_bytes(args), most > bytes ? (most - bytes) / 2 : 0) & ~(size_t) 127;
+	size_t bytes = instance.stages_at(args), most = facts.smem_per_block - SHARED_RESERVE,
+		   stage = min((size_t) columns_bytes(args), most > bytes ? (most - bytes) / 2 : 0) &
+		~(size_t) 127;
 
 	STATUS_TRY(instance.launch(args, facts, bytes + 2 * stage, (u32) stage, stream));
 	return hist_launch_fold(args, facts, stream);

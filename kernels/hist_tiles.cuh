@@ -3,14 +3,15 @@
  *	  Histograms of several operators at once: what a program computes of columns goes to bins
  *	  and sums without a way through memory, tile by tile.
  *
- * A thread has four rows in a row of a tile for itself, a warp 128, so that nothing waits for another warp; each step, of the
- * program or of an operator, is chosen once for all rows of a tile.  The words, limbs and states are
- * those of the other kernels in shared memory.  A result that only the next instruction reads stays in
- * registers; others are temporaries in shared memory, behind the bins.  Behind these are the columns of two tiles,
- * as far as there is room: of the one that is computed, and of the next, on their way meanwhile.
+ * A thread has four rows in a row of a tile for itself, a warp 128, so that nothing waits for
+ * another warp; each step, of the program or of an operator, is chosen once for all rows of a tile.
+ * The words, limbs and states are those of the other kernels in shared memory.  A result that only
+ * the next instruction reads stays in registers; others are temporaries in shared memory, behind
+ * the bins.  Behind these are the columns of two tiles, as far as there is room: of the one that is
+ * computed, and of the next, on their way meanwhile.
  *
- * The fewer operations a kernel knows, the fewer registers it needs, and the more warps run: there are several (TileKernel),
- * of which hist_tiles.cu chooses.
+ * The fewer operations a kernel knows, the fewer registers it needs, and the more warps run: there
+ * are several (TileKernel), of which hist_tiles.cu chooses.
  */
 #ifndef GPUAGG_HIST_TILES_CUH
 #define GPUAGG_HIST_TILES_CUH
@@ -31,8 +32,8 @@
 /* Values and states of a thread's rows, these two bits each: a state of all rows is one number. */
 struct Lanes
 {
-	int64_t		v[ITEMS];
-	u32			s;
+	int64_t v[ITEMS];
+	u32 s;
 };
 
 #define LANE_BITS 2
@@ -49,7 +50,7 @@ lane_state(u32 states, int j)
 static __device__ __forceinline__ u32
 rows_of_state(u32 states, u32 state)
 {
-	u32			bits = 0;
+	u32 bits = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -61,14 +62,15 @@ rows_of_state(u32 states, u32 state)
 static __device__ __forceinline__ u32
 rows_of_values(u32 states)
 {
-	return states == 0 ? ALL_ITEMS : ALL_ITEMS & ~rows_of_state(states, VECTOR_NULL | VECTOR_UNTOLD);
+	return states == 0 ? ALL_ITEMS :
+						 ALL_ITEMS & ~rows_of_state(states, VECTOR_NULL | VECTOR_UNTOLD);
 }
 
 /* The rows whose value is not 0. */
 static __device__ __forceinline__ u32
 rows_of_truth(const int64_t (&v)[ITEMS])
 {
-	u32			bits = 0;
+	u32 bits = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -80,14 +82,14 @@ rows_of_truth(const int64_t (&v)[ITEMS])
 template <int THREADS> struct Tile
 {
 	const GpuaggProgram *program;
-	const TileTable *table;		/* these are in shared memory */
-	const char *stage;			/* of this tile */
-	u32			thread;			/* of the block */
+	const TileTable *table; /* these are in shared memory */
+	const char *stage;      /* of this tile */
+	u32 thread;             /* of the block */
 	ulonglong2 *values;
-	uint8_t    *states;
-	u32			row;			/* the first one */
-	u32			there;			/* a bit for each row that there is */
-	bool		more;			/* there are as many rows in the next tile */
+	uint8_t *states;
+	u32 row;   /* the first one */
+	u32 there; /* a bit for each row that there is */
+	bool more; /* there are as many rows in the next tile */
 };
 
 /* ---- columns ------------------------------------------------------------------- */
@@ -101,9 +103,9 @@ copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
 #pragma unroll 1
 		for (u32 k = threadIdx.x % 32; k < LINE_ROWS; k += 32)
 		{
-			Piece		p = t.piece[i];
-			char	   *to = stage + p.offset + (threadIdx.x / 32 * LINE_ROWS + k) * p.width;
-			bool		is = row + k < end;
+			Piece p = t.piece[i];
+			char *to = stage + p.offset + (threadIdx.x / 32 * LINE_ROWS + k) * p.width;
+			bool is = row + k < end;
 
 			if (p.width == 8)
 				*(u64 *) to = is ? ((const u64 *) p.values)[row + k] : 0;
@@ -117,70 +119,84 @@ copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
 }
 
 /*
- * Has a warp's line of rows on its way to a stage, as one group of copies.  In the stage rows lie as in the column, since copies
- * to places in another order come one by one.
+ * Has a warp's line of rows on its way to a stage, as one group of copies.  In the stage rows lie
+ * as in the column, since copies to places in another order come one by one.
  */
-template <int THREADS> static __device__ __forceinline__ void
+template <int THREADS>
+static __device__ __forceinline__ void
 copy_ahead(const Tile<THREADS> &tile, char *stage, u32 line, u32 end_line, u32 nrows)
 {
 	const TileTable &t = *tile.table;
-	u32			row = line * LINE_ROWS;
+	u32 row = line * LINE_ROWS;
 
 	if (line < end_line && nrows - row < LINE_ROWS)
 		copy_rest(t, stage, row, nrows);
 	else if (line < end_line)
 	{
-		u32			n = t.npieces,
-					lane = tile.thread % 32,
-					warp_row = tile.thread / 32 * LINE_ROWS,
-					stage_at = shared_address(stage);
+		u32 n = t.npieces, lane = tile.thread % 32, warp_row = tile.thread / 32 * LINE_ROWS,
+			stage_at = shared_address(stage);
 
 #pragma unroll 1
 		for (u32 i = 0; i < n; i++)
 		{
-			Piece		p = t.piece[i];
+			Piece p = t.piece[i];
 			const char *from = p.values + (u64) row * p.width;
-			u32			to = stage_at + p.offset + warp_row * p.width;
+			u32 to = stage_at + p.offset + warp_row * p.width;
 
 			if (p.width >= 4)
 			{
 				from += lane * 16;
 				to += lane * 16;
-				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
+				asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+							 :
+							 : "r"(to), "l"(from)
+							 : "memory");
 				if (p.width == 8)
-					asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to + 512), "l"(from + 512) : "memory");
+					asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+								 :
+								 : "r"(to + 512), "l"(from + 512)
+								 : "memory");
 			}
 			else if (p.width == 2)
-				asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(to + lane * 8), "l"(from + lane * 8) : "memory");
+				asm volatile("cp.async.ca.shared.global [%0], [%1], 8;"
+							 :
+							 : "r"(to + lane * 8), "l"(from + lane * 8)
+							 : "memory");
 			else
-				asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to + lane * 4), "l"(from + lane * 4) : "memory");
+				asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+							 :
+							 : "r"(to + lane * 4), "l"(from + lane * 4)
+							 : "memory");
 		}
 	}
 	asm volatile("cp.async.commit_group;" : : : "memory");
 }
 
 /* Of a stage, a thread's rows of a column of 4 bytes; */
-template <typename Tile> static __device__ __forceinline__ int4
+template <typename Tile>
+static __device__ __forceinline__ int4
 staged_int4(const Tile &tile, u32 offset)
 {
 	return *(const int4 *) (tile.stage + (offset + tile.thread * 16));
 }
 
 /* half of those of one of 8. */
-template <typename Tile> static __device__ __forceinline__ ulonglong2
+template <typename Tile>
+static __device__ __forceinline__ ulonglong2
 staged_int8(const Tile &tile, u32 offset, u32 half)
 {
 	return *(const ulonglong2 *) (tile.stage + (offset + tile.thread * 32 + half * 16));
 }
 
 /*
- * A thread's rows of a column as it is stored.  It has the next tile's line under way; one lane does for each, as an
- * instruction takes its lanes one by one.
+ * A thread's rows of a column as it is stored.  It has the next tile's line under way; one lane
+ * does for each, as an instruction takes its lanes one by one.
  */
-template <typename T, typename Tile> static __device__ __forceinline__ T
+template <typename T, typename Tile>
+static __device__ __forceinline__ T
 fetch(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
 {
-	const T    *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
+	const T *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
 
 	if (tile.more && piece == 0 && tile.thread % (32 / width) == 0)
 		asm volatile("prefetch.global.L2 [%0];" : : "l"((const char *) p + tile_rows * width));
@@ -188,10 +204,11 @@ fetch(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
 }
 
 /* Values as registers of programs have them. */
-template <int THREADS> static __device__ __forceinline__ void
+template <int THREADS>
+static __device__ __forceinline__ void
 load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 {
-	bool		staged = c.staged != NOT_STAGED;
+	bool staged = c.staged != NOT_STAGED;
 
 	if (!staged && tile.there != ALL_ITEMS)
 	{
@@ -200,78 +217,83 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 		{
 			v[j] = 0;
 			if (tile.there >> j & 1)
-				v[j] = c.type == GPUAGG_VALUE_F32 ? (int64_t) ((const u32 *) c.values)[tile.row + j]
-					: load_integer(c.values, (GpuaggValueType) c.type, tile.row + j);
+				v[j] = c.type == GPUAGG_VALUE_F32 ?
+					(int64_t) ((const u32 *) c.values)[tile.row + j] :
+					load_integer(c.values, (GpuaggValueType) c.type, tile.row + j);
 		}
 		return;
 	}
 	switch (c.type)
 	{
 		case GPUAGG_VALUE_I8:
-			{
-				u32			w = staged ? *(const u32 *) (tile.stage + (c.staged + tile.thread * 4))
-					: fetch<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
+		{
+			u32 w = staged ? *(const u32 *) (tile.stage + (c.staged + tile.thread * 4)) :
+							 fetch<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
 
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
-					v[j] = (int8_t) (w >> 8 * j);
-				break;
-			}
+			for (int j = 0; j < ITEMS; j++)
+				v[j] = (int8_t) (w >> 8 * j);
+			break;
+		}
 		case GPUAGG_VALUE_I16:
-			{
-				uint2		w = staged ? *(const uint2 *) (tile.stage + (c.staged + tile.thread * 8))
-					: fetch<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
+		{
+			uint2 w = staged ? *(const uint2 *) (tile.stage + (c.staged + tile.thread * 8)) :
+							   fetch<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
 
-				v[0] = (int16_t) w.x;
-				v[1] = (int16_t) (w.x >> 16);
-				v[2] = (int16_t) w.y;
-				v[3] = (int16_t) (w.y >> 16);
-				break;
-			}
+			v[0] = (int16_t) w.x;
+			v[1] = (int16_t) (w.x >> 16);
+			v[2] = (int16_t) w.y;
+			v[3] = (int16_t) (w.y >> 16);
+			break;
+		}
 		case GPUAGG_VALUE_I32:
 		case GPUAGG_VALUE_F32:
-			{
-				int4		w = staged ? staged_int4(tile, c.staged) : fetch<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
-				int64_t		mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
+		{
+			int4 w = staged ? staged_int4(tile, c.staged) :
+							  fetch<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
+			int64_t mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
 
-				v[0] = w.x & mask;
-				v[1] = w.y & mask;
-				v[2] = w.z & mask;
-				v[3] = w.w & mask;
-				break;
-			}
+			v[0] = w.x & mask;
+			v[1] = w.y & mask;
+			v[2] = w.z & mask;
+			v[3] = w.w & mask;
+			break;
+		}
 		default:
-			{
-				ulonglong2	w[2];
+		{
+			ulonglong2 w[2];
 
 #pragma unroll
-				for (int half = 0; half < 2; half++)
-					w[half] = staged ? staged_int8(tile, c.staged, half)
-						: fetch<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
-				v[0] = w[0].x;
-				v[1] = w[0].y;
-				v[2] = w[1].x;
-				v[3] = w[1].y;
-			}
+			for (int half = 0; half < 2; half++)
+				w[half] = staged ? staged_int8(tile, c.staged, half) :
+								   fetch<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
+			v[0] = w[0].x;
+			v[1] = w[0].y;
+			v[2] = w[1].x;
+			v[3] = w[1].y;
+		}
 	}
 }
 
 /* The rows that are not NULL. */
-template <typename Tile> static __device__ __forceinline__ u32
+template <typename Tile>
+static __device__ __forceinline__ u32
 load_validity(const Tile &tile, const uint8_t *validity)
 {
-	return validity && tile.there ? validity[tile.row / 8] >> (tile.row & 7) & ALL_ITEMS : ALL_ITEMS;
+	return validity && tile.there ? validity[tile.row / 8] >> (tile.row & 7) & ALL_ITEMS :
+									ALL_ITEMS;
 }
 
 /* The rows of those there whose byte is not 0. */
-template <int THREADS> static __device__ __forceinline__ u32
+template <int THREADS>
+static __device__ __forceinline__ u32
 load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 {
-	u32			bits = 0;
+	u32 bits = 0;
 
 	if (tile.there == ALL_ITEMS)
 	{
-		u32			w = fetch<u32>(tile, filter, 1, 0, THREADS * ITEMS);
+		u32 w = fetch<u32>(tile, filter, 1, 0, THREADS * ITEMS);
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -287,7 +309,8 @@ load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 
 /* ---- the program ----------------------------------------------------------------- */
 
-template <int THREADS> static __device__ __forceinline__ void
+template <int THREADS>
+static __device__ __forceinline__ void
 put_temporary(const Tile<THREADS> &tile, u32 r, const Lanes &from)
 {
 	tile.values[2 * r * THREADS + tile.thread] = make_ulonglong2(from.v[0], from.v[1]);
@@ -295,13 +318,14 @@ put_temporary(const Tile<THREADS> &tile, u32 r, const Lanes &from)
 	tile.states[r * THREADS + tile.thread] = (uint8_t) from.s;
 }
 
-template <int THREADS> static __device__ __forceinline__ void
+template <int THREADS>
+static __device__ __forceinline__ void
 get_column(const Tile<THREADS> &tile, const Source &c, Lanes &to)
 {
 	to.s = 0;
 	if (c.validity)
 	{
-		u32			valid = load_validity(tile, c.validity);
+		u32 valid = load_validity(tile, c.validity);
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -310,10 +334,11 @@ get_column(const Tile<THREADS> &tile, const Source &c, Lanes &to)
 	load_values(tile, c, to.v);
 }
 
-template <int THREADS> static __device__ __forceinline__ void
+template <int THREADS>
+static __device__ __forceinline__ void
 get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
 {
-	u32			number = word >> OPERAND_BITS;
+	u32 number = word >> OPERAND_BITS;
 
 	to.s = 0;
 	switch (word & ((1u << OPERAND_BITS) - 1))
@@ -322,59 +347,59 @@ get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
 			to = last;
 			break;
 		case OPERAND_CONSTANT:
-			{
-				const VectorConstant &c = tile.table->constant[number];
+		{
+			const VectorConstant &c = tile.table->constant[number];
 
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
-					to.v[j] = c.bits;
-				to.s = c.state * ALL_STATES;
-				break;
-			}
+			for (int j = 0; j < ITEMS; j++)
+				to.v[j] = c.bits;
+			to.s = c.state * ALL_STATES;
+			break;
+		}
 		case OPERAND_TEMPORARY:
-			{
-				ulonglong2	low = tile.values[2 * number * THREADS + tile.thread],
-							high = tile.values[(2 * number + 1) * THREADS + tile.thread];
+		{
+			ulonglong2 low = tile.values[2 * number * THREADS + tile.thread],
+					   high = tile.values[(2 * number + 1) * THREADS + tile.thread];
 
-				to.v[0] = low.x;
-				to.v[1] = low.y;
-				to.v[2] = high.x;
-				to.v[3] = high.y;
-				to.s = tile.states[number * THREADS + tile.thread];
-				break;
-			}
+			to.v[0] = low.x;
+			to.v[1] = low.y;
+			to.v[2] = high.x;
+			to.v[3] = high.y;
+			to.s = tile.states[number * THREADS + tile.thread];
+			break;
+		}
 		case OPERAND_INT4:
-			{
-				int4		w = staged_int4(tile, number);
+		{
+			int4 w = staged_int4(tile, number);
 
-				to.v[0] = w.x;
-				to.v[1] = w.y;
-				to.v[2] = w.z;
-				to.v[3] = w.w;
-				break;
-			}
+			to.v[0] = w.x;
+			to.v[1] = w.y;
+			to.v[2] = w.z;
+			to.v[3] = w.w;
+			break;
+		}
 		case OPERAND_INT8:
-			{
-				ulonglong2	low = staged_int8(tile, number, 0),
-							high = staged_int8(tile, number, 1);
+		{
+			ulonglong2 low = staged_int8(tile, number, 0), high = staged_int8(tile, number, 1);
 
-				to.v[0] = low.x;
-				to.v[1] = low.y;
-				to.v[2] = high.x;
-				to.v[3] = high.y;
-				break;
-			}
+			to.v[0] = low.x;
+			to.v[1] = low.y;
+			to.v[2] = high.x;
+			to.v[3] = high.y;
+			break;
+		}
 		case OPERAND_COLUMN:
 			get_column(tile, tile.table->source[number], to);
 			break;
-		default:				/* there is none */
+		default: /* there is none */
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				to.v[j] = 0;
 	}
 }
 
-template <int THREADS> static __device__ __forceinline__ void
+template <int THREADS>
+static __device__ __forceinline__ void
 look_up(const Tile<THREADS> &tile, u32 table, const Lanes &a, Lanes &to)
 {
 	const GpuaggProgram *p = tile.program;
@@ -384,7 +409,8 @@ look_up(const Tile<THREADS> &tile, u32 table, const Lanes &a, Lanes &to)
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		VectorCell	cell = vector_table_cell(t, p->cells, p->cell_states, a.v[j], (uint8_t) lane_state(a.s, j));
+		VectorCell cell =
+			vector_table_cell(t, p->cells, p->cell_states, a.v[j], (uint8_t) lane_state(a.s, j));
 
 		to.v[j] = cell.value;
 		to.s |= (u32) cell.state << LANE_BITS * j;
@@ -392,16 +418,13 @@ look_up(const Tile<THREADS> &tile, u32 table, const Lanes &a, Lanes &to)
 }
 
 /* An instruction over operands that, if not STATES, all have values. */
-template <bool STATES> static __device__ __forceinline__ void
-apply_any(const VectorInstruction &in, const VectorConstant *list, const Lanes &a, const Lanes &b, const Lanes &c, Lanes &r)
+template <bool STATES>
+static __device__ __forceinline__ void
+apply_any(const VectorInstruction &in, const VectorConstant *list, const Lanes &a, const Lanes &b,
+		  const Lanes &c, Lanes &r)
 {
-	uint8_t		sa[ITEMS],
-				sb[ITEMS],
-				sc[ITEMS],
-				sr[ITEMS];
-	VectorOperand oa = {a.v, sa, 0, 0},
-				ob = {b.v, sb, 0, 0},
-				oc = {c.v, sc, 0, 0};
+	uint8_t sa[ITEMS], sb[ITEMS], sc[ITEMS], sr[ITEMS];
+	VectorOperand oa = {a.v, sa, 0, 0}, ob = {b.v, sb, 0, 0}, oc = {c.v, sc, 0, 0};
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -418,17 +441,19 @@ apply_any(const VectorInstruction &in, const VectorConstant *list, const Lanes &
 }
 
 /* The same by a kernel that knows some operations only. */
-template <int KERNEL, bool STATES> static __device__ __forceinline__ void
-apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const Lanes &b, const Lanes &c, Lanes &r)
+template <int KERNEL, bool STATES>
+static __device__ __forceinline__ void
+apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const Lanes &b,
+	  const Lanes &c, Lanes &r)
 {
 	if constexpr (KERNEL == TILES_LIGHT)
 		switch (in.op)
 		{
 #define LIGHT(OP) \
-			case OP: \
-				in.op = OP; \
-				apply_any<STATES>(in, list, a, b, c, r); \
-				break;
+	case OP: \
+		in.op = OP; \
+		apply_any<STATES>(in, list, a, b, c, r); \
+		break;
 			TILES_LIGHT_OPERATIONS
 #undef LIGHT
 		}
@@ -439,8 +464,8 @@ apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const La
 /* Which rows count, so far. */
 struct Conditions
 {
-	u32			hold;			/* those where all conditions were true */
-	u32			unclear;		/* where all were true before one that was untold */
+	u32 hold;    /* those where all conditions were true */
+	u32 unclear; /* where all were true before one that was untold */
 };
 
 static __device__ __forceinline__ void
@@ -455,7 +480,8 @@ meet_condition(const Lanes &x, Conditions &c)
 }
 
 /* Runs all instructions; `last` has the result of the last one. */
-template <int KERNEL, int THREADS> static __device__ __forceinline__ void
+template <int KERNEL, int THREADS>
+static __device__ __forceinline__ void
 run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 {
 	const TileTable *t = tile.table;
@@ -463,13 +489,9 @@ run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 #pragma unroll 1
 	for (u32 p = 0; p < t->nsteps; p++)
 	{
-		uint4		step = t->step[p];
-		u32			op = step.x & (GPUAGG_CONDITION - 1),
-					result = step.y >> RESULT_SHIFT;
-		Lanes		a,
-					b,
-					c,
-					r;
+		uint4 step = t->step[p];
+		u32 op = step.x & (GPUAGG_CONDITION - 1), result = step.y >> RESULT_SHIFT;
+		Lanes a, b, c, r;
 
 		get_operand(tile, step.y & ((1u << RESULT_SHIFT) - 1), last, a);
 		b.s = c.s = a.s;
@@ -477,12 +499,14 @@ run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 			look_up(tile, step.x >> 16, a, r);
 		else
 		{
-			VectorInstruction in = {(uint16_t) op, 0, 0, 0, (uint16_t) step.w, (uint16_t) (step.x >> 16)};
+			VectorInstruction in = {
+				(uint16_t) op, 0, 0, 0, (uint16_t) step.w, (uint16_t) (step.x >> 16)};
 			const VectorConstant *list = t->constant + (step.z >> OPERAND_BITS);
 
 			if ((step.z & OPERAND_LIST) != OPERAND_LIST)
 				get_operand(tile, step.z, last, b);
-			if (KERNEL != TILES_LIGHT && (op == VECTOR_SELECT || op == VECTOR_DISTINCT || op == VECTOR_GREATEST))
+			if (KERNEL != TILES_LIGHT &&
+				(op == VECTOR_SELECT || op == VECTOR_DISTINCT || op == VECTOR_GREATEST))
 				get_operand(tile, step.w, last, c);
 			if (__any_sync(~0u, a.s | b.s | c.s))
 				apply<KERNEL, true>(in, list, a, b, c, r);
@@ -502,13 +526,16 @@ run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 	}
 }
 
-/* The rows of `wanted` that count, after the program; untold: how many of them only core can tell. */
-template <int THREADS> static __device__ __forceinline__ u32
+/*
+ * The rows of `wanted` that count, after the program; untold: how many of them only core can tell.
+ */
+template <int THREADS>
+static __device__ __forceinline__ u32
 rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &conditions, u32 &untold)
 {
 	const TileTable *t = tile.table;
-	u32			unclear = 0;
-	Lanes		x;
+	u32 unclear = 0;
+	Lanes x;
 
 	if (t->filter != OPERAND_NONE)
 	{
@@ -528,10 +555,12 @@ rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &condit
 /* ---- bins and inputs ---------------------------------------------------------------- */
 
 /* As find_bins. */
-template <int THREADS> static __device__ __forceinline__ u32
-tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS], u32 &outside)
+template <int THREADS>
+static __device__ __forceinline__ u32
+tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS],
+		  u32 &outside)
 {
-	u32			out = 0;
+	u32 out = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -539,11 +568,9 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 #pragma unroll 1
 	for (int c = 0; c < nkeys; c++)
 	{
-		TileKey		key = tile.table->key[c];
-		u32			null_bin = key.word >> 31,
-					values = key.extent - null_bin,
-					valid;
-		Lanes		x;
+		TileKey key = tile.table->key[c];
+		u32 null_bin = key.word >> 31, values = key.extent - null_bin, valid;
+		Lanes x;
 
 		get_operand(tile, key.word & ~NULL_HAS_BIN, last, x);
 		valid = rows_of_values(x.s);
@@ -552,8 +579,8 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
-			u64			k = (u64) x.v[j] - (u64) key.min;
-			bool		is_value = valid >> j & 1;
+			u64 k = (u64) x.v[j] - (u64) key.min;
+			bool is_value = valid >> j & 1;
 
 			if (is_value && k >= values)
 				out |= 1u << j;
@@ -570,7 +597,7 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 static __device__ __forceinline__ void
 tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
-	u32			code[ITEMS];
+	u32 code[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -578,13 +605,14 @@ tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (
 	add_maxima(place, at, code, in);
 }
 
-template <int DIGITS> static __device__ __forceinline__ void
-tile_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0, const u32 (&at)[ITEMS],
-		   const u64 (&v)[ITEMS], u32 in)
+template <int DIGITS>
+static __device__ __forceinline__ void
+tile_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0,
+		   const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
 	FixWindow<DIGITS> window(e0, args.slot[fast.slot].max_shift);
 	HotBin<DIGITS> none = {NO_BIN, 0, {}};
-	double		x[ITEMS];
+	double x[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -594,12 +622,11 @@ tile_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, 
 
 /* Deviations and squares, whose code is long: row after row. */
 static __device__ __forceinline__ void
-tile_squares(const HistArgs &args, int s, const FastShared &place, int e0, const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS],
-			 u32 in)
+tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
+			 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[s];
-	u64			lo[ITEMS],
-				hi[ITEMS];
+	u64 lo[ITEMS], hi[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -607,39 +634,43 @@ tile_squares(const HistArgs &args, int s, const FastShared &place, int e0, const
 		lo[j] = v[j];
 		hi[j] = 0;
 	}
-	row_after_row<ITEMS>(in, bin, lo, hi, [&](bool has, int32_t b, u64 l, u64 h) {
-		u32			at = ((u32) b << place.log2_copies) | place.copy;
-		bool		out_of_window = false;
+	row_after_row<ITEMS>(in, bin, lo, hi,
+						 [&](bool has, int32_t b, u64 l, u64 h)
+						 {
+							 u32 at = ((u32) b << place.log2_copies) | place.copy;
+							 bool out_of_window = false;
 
-		if (slot.form == HIST_INTSQ)
-		{
-			if (has)
-				add_square(slot, place.words + at, place.plane, l);
-		}
-		else
-		{
-			FixPart		f;
-			bool		fits = fix_split(l, e0, slot.max_shift, f);
-			u32			address = place.words_at + at * (u32) sizeof(u32),
-						plane = place.plane * (u32) sizeof(u32);
+							 if (slot.form == HIST_INTSQ)
+							 {
+								 if (has)
+									 add_square(slot, place.words + at, place.plane, l);
+							 }
+							 else
+							 {
+								 FixPart f;
+								 bool fits = fix_split(l, e0, slot.max_shift, f);
+								 u32 address = place.words_at + at * (u32) sizeof(u32),
+									 plane = place.plane * (u32) sizeof(u32);
 
-			if (has && fits && slot.digit_bits == 24)
-				add_moments<24>(args, slot, (u32) b, address, plane, f);
-			else if (has && fits)
-				add_moments<28>(args, slot, (u32) b, address, plane, f);
-			out_of_window = has && !fits;
-			__syncwarp();
-		}
-		if (__any_sync(~0u, out_of_window))
-			change_rows<CHANGE_OUT_OF_WINDOW>(args, s, bin_of_block(args, s, b), out_of_window, l, h);
-	});
+								 if (has && fits && slot.digit_bits == 24)
+									 add_moments<24>(args, slot, (u32) b, address, plane, f);
+								 else if (has && fits)
+									 add_moments<28>(args, slot, (u32) b, address, plane, f);
+								 out_of_window = has && !fits;
+								 __syncwarp();
+							 }
+							 if (__any_sync(~0u, out_of_window))
+								 change_rows<CHANGE_OUT_OF_WINDOW>(
+									 args, s, bin_of_block(args, s, b), out_of_window, l, h);
+						 });
 }
 
-template <int KERNEL> static __device__ __forceinline__ void
-add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0, const u32 (&at)[ITEMS],
-		 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+template <int KERNEL>
+static __device__ __forceinline__ void
+add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
+		 const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
-	FastArgs	fast = {{}, -1, -1, s};
+	FastArgs fast = {{}, -1, -1, s};
 
 	if (tile == TILE_COUNT)
 	{
@@ -650,7 +681,7 @@ add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
 	}
 	else if (tile == TILE_INT_I32)
 	{
-		int32_t		w[ITEMS];
+		int32_t w[ITEMS];
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -680,15 +711,14 @@ add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
 }
 
 /* All slots. */
-template <int KERNEL, int THREADS> static __device__ __forceinline__ void
-add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const int *window, int lc, const Lanes &last,
-		  const int32_t (&bin)[ITEMS], u32 ok)
+template <int KERNEL, int THREADS>
+static __device__ __forceinline__ void
+add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const int *window, int lc,
+		  const Lanes &last, const int32_t (&bin)[ITEMS], u32 ok)
 {
-	u32			plane = args.pass_bins << lc,
-				copy = tile.thread & ((1u << lc) - 1),
-				valid = ALL_ITEMS;
-	u32			at[ITEMS];
-	u64			v[ITEMS];
+	u32 plane = args.pass_bins << lc, copy = tile.thread & ((1u << lc) - 1), valid = ALL_ITEMS;
+	u32 at[ITEMS];
+	u64 v[ITEMS];
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -699,15 +729,16 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 #pragma unroll 1
 	for (int s = 0; s < args.nslots; s++)
 	{
-		TileSlot	slot = tile.table->slot[s];
-		u32			in = ok;
-		FastShared	place = {};
+		TileSlot slot = tile.table->slot[s];
+		u32 in = ok;
+		FastShared place = {};
 
 		if (slot.what & SLOT_NO_VALUES)
-			valid = slot.what & SLOT_VALIDITY ? load_validity(tile, args.slot[s].x.validity) : ALL_ITEMS;
+			valid = slot.what & SLOT_VALIDITY ? load_validity(tile, args.slot[s].x.validity) :
+												ALL_ITEMS;
 		else if (!(slot.what & SLOT_AGAIN))
 		{
-			Lanes		x;
+			Lanes x;
 
 			get_operand(tile, slot.word, last, x);
 			valid = rows_of_values(x.s);
@@ -724,7 +755,7 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 			in &= load_filter(tile, args.slot[s].filter);
 		else if (slot.filter != OPERAND_NONE)
 		{
-			Lanes		x;
+			Lanes x;
 
 			get_operand(tile, slot.filter, last, x);
 			in &= rows_of_truth(x.v) & rows_of_values(x.s);
@@ -749,21 +780,21 @@ end_hot(const HistArgs &args)
 
 /* ---- the kernel ---------------------------------------------------------------------- */
 
-template <int KERNEL, int THREADS> __global__ void __launch_bounds__(THREADS, 1)
-tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
+template <int KERNEL, int THREADS>
+__global__ void
+__launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ int window[2 * GPUAGG_MAX_SLOTS];
-	TileTable  *table = (TileTable *) ((char *) shared + program_at(args, THREADS));
-	char	   *stages = (char *) shared + stages_at(args, THREADS);
-	u32			stage = 0;
+	TileTable *table = (TileTable *) ((char *) shared + program_at(args, THREADS));
+	char *stages = (char *) shared + stages_at(args, THREADS);
+	u32 stage = 0;
 	/* equal shares of lines, one of a warp each */
-	u32			lines = (u32) (((u64) args.nrows + LINE_ROWS - 1) / LINE_ROWS),
-				line = (u32) ((u64) lines * blockIdx.x / gridDim.x) + threadIdx.x / 32,
-				end = (u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x);
-	u32			outside = 0,
-				untold = 0;
-	int			lc;
+	u32 lines = (u32) (((u64) args.nrows + LINE_ROWS - 1) / LINE_ROWS),
+		line = (u32) ((u64) lines * blockIdx.x / gridDim.x) + threadIdx.x / 32,
+		end = (u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x);
+	u32 outside = 0, untold = 0;
+	int lc;
 	Tile<THREADS> tile = Tile<THREADS>();
 
 	let_successor_start();
@@ -784,10 +815,10 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 	copy_ahead(tile, stages, line, end, args.nrows);
 	for (; line < end; line += THREADS / 32)
 	{
-		Lanes		last = Lanes();
-		int32_t		bin[ITEMS];
-		Conditions	conditions;
-		u32			ok;
+		Lanes last = Lanes();
+		int32_t bin[ITEMS];
+		Conditions conditions;
+		u32 ok;
 
 		/* a warp reads only what it copied itself, so no other has to be waited for */
 		tile.stage = stages + stage;
@@ -797,7 +828,9 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 		asm volatile("cp.async.wait_group 1;" : : : "memory");
 		__syncwarp();
 		tile.row = line * LINE_ROWS + tile.thread % 32 * ITEMS;
-		tile.there = tile.row >= args.nrows ? 0 : args.nrows - tile.row >= ITEMS ? ALL_ITEMS : (1u << (args.nrows - tile.row)) - 1;
+		tile.there = tile.row >= args.nrows ? 0 :
+			args.nrows - tile.row >= ITEMS  ? ALL_ITEMS :
+											  (1u << (args.nrows - tile.row)) - 1;
 		tile.more = line + THREADS / 32 < end;
 		ok = tile.there;
 		if (args.bins.filter)
@@ -820,4 +853,4 @@ tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
 		end_hot(args);
 }
 
-#endif							/* GPUAGG_HIST_TILES_CUH */
+#endif /* GPUAGG_HIST_TILES_CUH */

@@ -9,8 +9,8 @@
 
 enum TileKernel
 {
-	TILES_LIGHT,				/* the operations and operators below */
-	TILES_MIDDLE,				/* all but squares and deviations */
+	TILES_LIGHT,  /* the operations and operators below */
+	TILES_MIDDLE, /* all but squares and deviations */
 	TILES_FULL,
 	TILE_KERNELS
 };
@@ -28,16 +28,20 @@ tile_threads(int kernel)
 /* A kernel. */
 struct TileInstance
 {
-	size_t		(*program_bytes) (const HistArgs &args);	/* of a block, behind its bins and the entries of hot ones */
-	size_t		(*stages_at) (const HistArgs &args);	/* behind these, where columns go ahead of their tile's turn */
-	GpuaggCudaStatus (*launch) (const HistArgs &args, const DeviceFacts &facts, size_t bytes, u32 stage_bytes, cudaStream_t stream);
+	size_t (*program_bytes)(
+		const HistArgs &args); /* of a block, behind its bins and the entries of hot ones */
+	size_t (*stages_at)(
+		const HistArgs &args); /* behind these, where columns go ahead of their tile's turn */
+	GpuaggCudaStatus (*launch)(const HistArgs &args, const DeviceFacts &facts, size_t bytes,
+							   u32 stage_bytes, cudaStream_t stream);
 };
 
-extern const TileInstance hist_tiles_part0,
-			hist_tiles_part1,
-			hist_tiles_part2;
+extern const TileInstance hist_tiles_part0, hist_tiles_part1, hist_tiles_part2;
 
-/* What the light kernel knows.  LIGHT(OP) for each operation; vector_simplify() makes comparisons of integers VECTOR_DEC_COMPARE. */
+/*
+ * What the light kernel knows.  LIGHT(OP) for each operation; vector_simplify() makes comparisons
+ * of integers VECTOR_DEC_COMPARE.
+ */
 #define TILES_LIGHT_OPERATIONS \
 	LIGHT(VECTOR_AND) \
 	LIGHT(VECTOR_OR) \
@@ -61,6 +65,7 @@ extern const TileInstance hist_tiles_part0,
 	LIGHT(VECTOR_DEC_MUL)
 
 /* Operators of columns that are no float4, which is made a double before. */
-#define TILES_LIGHT_SLOTS (1u << TILE_COUNT | 1u << TILE_INT_I32 | 1u << TILE_INT_I64 | 1u << TILE_MAX32)
+#define TILES_LIGHT_SLOTS \
+	(1u << TILE_COUNT | 1u << TILE_INT_I32 | 1u << TILE_INT_I64 | 1u << TILE_MAX32)
 
-#endif							/* GPUAGG_HIST_TILES_ARGS_H */
+#endif /* GPUAGG_HIST_TILES_ARGS_H */

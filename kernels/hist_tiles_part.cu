@@ -1,6 +1,7 @@
 /*
  * hist_tiles_part.cu
- *	  One kernel of histograms by tiles, TILES_PART of TileKernel; kernels.mk compiles this once for each.
+ *	  One kernel of histograms by tiles, TILES_PART of TileKernel; kernels.mk compiles this once for
+ * each.
  */
 #include "hist_tiles.cuh"
 
@@ -17,12 +18,14 @@ part_program_bytes(const HistArgs &args)
 }
 
 static GpuaggCudaStatus
-part_launch(const HistArgs &args, const DeviceFacts &facts, size_t bytes, u32 stage_bytes, cudaStream_t stream)
+part_launch(const HistArgs &args, const DeviceFacts &facts, size_t bytes, u32 stage_bytes,
+			cudaStream_t stream)
 {
 	constexpr int threads = tile_threads(TILES_PART);
 
 	CUDA_TRY(allow_shared(tiles_kernel<TILES_PART, threads>, facts));
-	CUDA_TRY(launch_early(tiles_kernel<TILES_PART, threads>, facts.sms, threads, bytes, facts, stream, args, stage_bytes));
+	CUDA_TRY(launch_early(tiles_kernel<TILES_PART, threads>, facts.sms, threads, bytes, facts,
+						  stream, args, stage_bytes));
 	return GPUAGG_CUDA_OK;
 }
 

@@ -1,7 +1,7 @@
 /*
  * hist_tiles_table.cuh
- *	  What a block of histograms by tiles finds before its first tile: where operands, keys and slots are, and
- *	  which columns go to shared memory ahead of their tile's turn.
+ *	  What a block of histograms by tiles finds before its first tile: where operands, keys and
+ * slots are, and which columns go to shared memory ahead of their tile's turn.
  */
 #ifndef GPUAGG_HIST_TILES_TABLE_CUH
 #define GPUAGG_HIST_TILES_TABLE_CUH
@@ -20,8 +20,8 @@ struct Source
 {
 	const char *values;
 	const uint8_t *validity;
-	u32			type;			/* GpuaggValueType */
-	u32			staged;			/* offset in a stage, or NOT_STAGED */
+	u32 type;   /* GpuaggValueType */
+	u32 staged; /* offset in a stage, or NOT_STAGED */
 };
 
 #define INPUT_SOURCES 0
@@ -32,13 +32,13 @@ struct Source
 /* Where an operand is: a number, and in the lowest bits, which it is. */
 enum OperandKind
 {
-	OPERAND_LAST,				/* the last result */
-	OPERAND_CONSTANT,			/* a constant's number */
-	OPERAND_TEMPORARY,			/* a temporary's */
-	OPERAND_INT4,				/* int32 without NULLs at this offset in a stage */
-	OPERAND_INT8,				/* 8 bytes without NULLs */
-	OPERAND_COLUMN,				/* any column: a source's number */
-	OPERAND_LIST,				/* constants from a number on, which the operation reads by itself */
+	OPERAND_LAST,      /* the last result */
+	OPERAND_CONSTANT,  /* a constant's number */
+	OPERAND_TEMPORARY, /* a temporary's */
+	OPERAND_INT4,      /* int32 without NULLs at this offset in a stage */
+	OPERAND_INT8,      /* 8 bytes without NULLs */
+	OPERAND_COLUMN,    /* any column: a source's number */
+	OPERAND_LIST,      /* constants from a number on, which the operation reads by itself */
 	OPERAND_NONE
 };
 
@@ -51,51 +51,51 @@ enum OperandKind
 struct alignas(16) Piece
 {
 	const char *values;
-	u32			width;
-	u32			offset;			/* in a stage */
+	u32 width;
+	u32 offset; /* in a stage */
 };
 
 /* A key's column, and what of it are bins. */
 struct alignas(16) TileKey
 {
-	int64_t		min;
-	u32			extent;
-	u32			word;			/* the operand, and NULL_HAS_BIN */
+	int64_t min;
+	u32 extent;
+	u32 word; /* the operand, and NULL_HAS_BIN */
 };
 
 #define NULL_HAS_BIN (1u << 31)
 
 struct alignas(16) TileSlot
 {
-	u32			word;			/* the operand */
-	u32			filter;			/* that of a filter, or OPERAND_NONE */
-	u32			words;			/* bytes to its words in shared memory */
-	u32			what;			/* HistTile, and these: */
+	u32 word;   /* the operand */
+	u32 filter; /* that of a filter, or OPERAND_NONE */
+	u32 words;  /* bytes to its words in shared memory */
+	u32 what;   /* HistTile, and these: */
 };
 
-#define SLOT_AGAIN 0x100		/* of the slot before, values are */
-#define SLOT_NO_VALUES 0x200	/* a count, which needs none: */
-#define SLOT_VALIDITY 0x400		/* but whether they are NULL */
-#define SLOT_FILTER 0x800		/* a column of bytes */
+#define SLOT_AGAIN 0x100     /* of the slot before, values are */
+#define SLOT_NO_VALUES 0x200 /* a count, which needs none: */
+#define SLOT_VALIDITY 0x400  /* but whether they are NULL */
+#define SLOT_FILTER 0x800    /* a column of bytes */
 #define SLOT_F32 0x1000
 
 /* What a block knows of a program, in shared memory. */
 struct alignas(16) TileTable
 {
-	uint4		step[VECTOR_MAX_INSTRUCTIONS];	/* operation and data, operands a, b, c */
+	uint4 step[VECTOR_MAX_INSTRUCTIONS]; /* operation and data, operands a, b, c */
 	VectorConstant constant[VECTOR_MAX_CONSTANTS];
 	VectorTable table[GPUAGG_MAX_TABLES];
-	Piece		piece[MOST_STAGED];
-	Source		source[SOURCES];
-	u32			npieces;
-	u32			stage_bytes;	/* of a stage, so far */
-	u32			nsteps;
-	u32			nchecks;
-	u32			filter;
-	u32			check[GPUAGG_MAX_CHECKS];
-	TileKey		key[GPUAGG_MAX_KEYS];
-	TileSlot	slot[GPUAGG_MAX_SLOTS];
-	bool		nullable[GPUAGG_MAX_CHECKS];
+	Piece piece[MOST_STAGED];
+	Source source[SOURCES];
+	u32 npieces;
+	u32 stage_bytes; /* of a stage, so far */
+	u32 nsteps;
+	u32 nchecks;
+	u32 filter;
+	u32 check[GPUAGG_MAX_CHECKS];
+	TileKey key[GPUAGG_MAX_KEYS];
+	TileSlot slot[GPUAGG_MAX_SLOTS];
+	bool nullable[GPUAGG_MAX_CHECKS];
 };
 
 /* Bytes behind the bins and the entries of hot ones. */
@@ -108,7 +108,9 @@ program_bytes(const HistArgs &args, int threads)
 static __host__ __device__ __forceinline__ size_t
 program_at(const HistArgs &args, int threads)
 {
-	return (words_before_hot(args) * sizeof(u32) + (size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry) + 15) & ~(size_t) 15;
+	return (words_before_hot(args) * sizeof(u32) +
+			(size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry) + 15) &
+		~(size_t) 15;
 }
 
 /* Two stages behind all that. */
@@ -129,15 +131,15 @@ make_source(const GpuaggColumn &c, u64 first)
 {
 	const char *values = (const char *) c.values;
 
-	return {values ? values + first * hist_type_bytes(c.type) : nullptr, c.validity ? c.validity + first / 8 : nullptr,
-		(u32) c.type, NOT_STAGED};
+	return {values ? values + first * hist_type_bytes(c.type) : nullptr,
+			c.validity ? c.validity + first / 8 : nullptr, (u32) c.type, NOT_STAGED};
 }
 
 /* A place in the stages for a column, which may have one already. */
 static __device__ __forceinline__ void
 stage_column(TileTable &t, Source &s, u32 rows, u32 room)
 {
-	u32			width = hist_type_bytes((GpuaggValueType) s.type);
+	u32 width = hist_type_bytes((GpuaggValueType) s.type);
 
 	if (s.values == nullptr)
 		return;
@@ -164,7 +166,7 @@ input_bit(u32 operand)
 static __device__ __noinline__ void
 stage_columns(const HistArgs &args, const GpuaggProgram &p, u32 rows, u32 room, TileTable &t)
 {
-	u32			inputs = 0;
+	u32 inputs = 0;
 
 	for (u32 i = threadIdx.x % 32; i < p.steps.ninstructions; i += 32)
 	{
@@ -207,7 +209,8 @@ source_word(const TileTable &t, int i)
 		return OPERAND_NONE;
 	if (s.staged != NOT_STAGED && s.validity == nullptr && s.type == GPUAGG_VALUE_I32)
 		return operand_word(OPERAND_INT4, s.staged);
-	if (s.staged != NOT_STAGED && s.validity == nullptr && (s.type == GPUAGG_VALUE_I64 || s.type == GPUAGG_VALUE_F64))
+	if (s.staged != NOT_STAGED && s.validity == nullptr &&
+		(s.type == GPUAGG_VALUE_I64 || s.type == GPUAGG_VALUE_F64))
 		return operand_word(OPERAND_INT8, s.staged);
 	return operand_word(OPERAND_COLUMN, i);
 }
@@ -221,8 +224,9 @@ word_of(const TileTable &t, u32 operand)
 		return OPERAND_LAST;
 	if (operand >= VECTOR_CONSTANT)
 		return operand_word(OPERAND_CONSTANT, operand - VECTOR_CONSTANT);
-	return operand >= GPUAGG_INPUT ? source_word(t, INPUT_SOURCES + (int) (operand - GPUAGG_INPUT))
-		: operand_word(OPERAND_TEMPORARY, operand);
+	return operand >= GPUAGG_INPUT ?
+		source_word(t, INPUT_SOURCES + (int) (operand - GPUAGG_INPUT)) :
+		operand_word(OPERAND_TEMPORARY, operand);
 }
 
 /* A column of bins or slots. */
@@ -235,9 +239,7 @@ column_word(const TileTable &t, const GpuaggColumn &c, int source)
 static __device__ __forceinline__ uint4
 make_step(const TileTable &t, VectorInstruction in)
 {
-	u32			condition = in.op & GPUAGG_CONDITION,
-				b = word_of(t, in.b),
-				c = OPERAND_NONE;
+	u32 condition = in.op & GPUAGG_CONDITION, b = word_of(t, in.b), c = OPERAND_NONE;
 
 	in.op &= ~GPUAGG_CONDITION;
 	in = vector_simplify(in);
@@ -249,14 +251,15 @@ make_step(const TileTable &t, VectorInstruction in)
 	else if (in.op == VECTOR_SELECT || in.op == VECTOR_DISTINCT || in.op == VECTOR_GREATEST)
 		c = word_of(t, in.c);
 	return make_uint4(in.op | condition | (u32) in.data << 16,
-					  word_of(t, in.a) | (in.r == VECTOR_NONE ? NO_RESULT : in.r) << RESULT_SHIFT, b, c);
+					  word_of(t, in.a) | (in.r == VECTOR_NONE ? NO_RESULT : in.r) << RESULT_SHIFT,
+					  b, c);
 }
 
 static __device__ __forceinline__ TileSlot
 make_slot(const TileTable &t, const HistArgs &args, int s, int lc)
 {
 	const HistSlot &slot = args.slot[s];
-	u32			what = (u32) slot.tile;
+	u32 what = (u32) slot.tile;
 
 	if (slot.tile == TILE_COUNT && !slot.x.computed)
 		what |= SLOT_NO_VALUES | (slot.x.validity ? SLOT_VALIDITY : 0);
@@ -267,8 +270,8 @@ make_slot(const TileTable &t, const HistArgs &args, int s, int lc)
 	if (slot.x.type == GPUAGG_VALUE_F32)
 		what |= SLOT_F32;
 	return {column_word(t, slot.x, SLOT_SOURCES + s),
-		slot.filter_operand < 0 ? (u32) OPERAND_NONE : word_of(t, (u32) slot.filter_operand),
-		slot.word * (args.pass_bins << lc) * (u32) sizeof(u32), what};
+			slot.filter_operand < 0 ? (u32) OPERAND_NONE : word_of(t, (u32) slot.filter_operand),
+			slot.word * (args.pass_bins << lc) * (u32) sizeof(u32), what};
 }
 
 /* By the block: fills in the table; room: of a stage. */
@@ -276,7 +279,7 @@ static __device__ __noinline__ void
 make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 {
 	const GpuaggProgram &p = *args.program;
-	u32			i = threadIdx.x;
+	u32 i = threadIdx.x;
 
 	for (u32 k = i; k < VECTOR_MAX_CONSTANTS; k += blockDim.x)
 		t.constant[k] = p.steps.constants[k];
@@ -301,7 +304,8 @@ make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 	}
 	if (i < (u32) args.bins.ncolumns)
 		t.key[i] = {args.bins.min[i], (u32) args.bins.extent[i],
-			column_word(t, args.bins.column[i], BIN_SOURCES + (int) i) | (args.bins.null_bin[i] ? NULL_HAS_BIN : 0)};
+					column_word(t, args.bins.column[i], BIN_SOURCES + (int) i) |
+						(args.bins.null_bin[i] ? NULL_HAS_BIN : 0)};
 	if (i < (u32) args.nslots)
 		t.slot[i] = make_slot(t, args, (int) i, lc);
 	if (i == 0)
@@ -313,4 +317,4 @@ make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 	__syncthreads();
 }
 
-#endif							/* GPUAGG_HIST_TILES_TABLE_CUH */
+#endif /* GPUAGG_HIST_TILES_TABLE_CUH */

@@ -26,8 +26,7 @@
 /* 16 bytes aligned to 8. */
 struct Pair
 {
-	u64			lo,
-				hi;
+	u64 lo, hi;
 };
 
 /*
@@ -37,9 +36,9 @@ struct Pair
  */
 struct PartTile
 {
-	u32			parts;
-	u32			key_bytes;		/* of what decides the partition */
-	u32			stage_bytes;	/* of the widest other column */
+	u32 parts;
+	u32 key_bytes;   /* of what decides the partition */
+	u32 stage_bytes; /* of the widest other column */
 
 	/* the keys in the order of partitions */
 	__device__ __forceinline__ char *
@@ -50,22 +49,43 @@ struct PartTile
 		return part_memory;
 	}
 	/* another column in that order */
-	__device__ __forceinline__ char *stage() const { return keys() + PART_TILE * key_bytes; }
+	__device__ __forceinline__ char *
+	stage() const
+	{
+		return keys() + PART_TILE * key_bytes;
+	}
 	/* rows, then first place of a partition */
-	__device__ __forceinline__ u32 *count() const { return (u32 *) (stage() + PART_TILE * stage_bytes); }
+	__device__ __forceinline__ u32 *
+	count() const
+	{
+		return (u32 *) (stage() + PART_TILE * stage_bytes);
+	}
 	/* from places to rows in device memory */
-	__device__ __forceinline__ u32 *delta() const { return count() + parts; }
+	__device__ __forceinline__ u32 *
+	delta() const
+	{
+		return count() + parts;
+	}
 	/* first and last partition that got a row, where a walk over all would take long */
-	__device__ __forceinline__ u32 *range() const { return delta() + parts; }
+	__device__ __forceinline__ u32 *
+	range() const
+	{
+		return delta() + parts;
+	}
 	/* the partition of each place */
-	__device__ __forceinline__ uint16_t *part() const { return (uint16_t *) (range() + 2); }
+	__device__ __forceinline__ uint16_t *
+	part() const
+	{
+		return (uint16_t *) (range() + 2);
+	}
 };
 
 /* Shared memory of a tile. */
 static inline __host__ __device__ size_t
 part_tile_bytes(int key_bytes, int stage_bytes, size_t parts)
 {
-	return (size_t) PART_TILE * (key_bytes + stage_bytes + sizeof(uint16_t)) + 2 * (parts + 1) * sizeof(u32);
+	return (size_t) PART_TILE * (key_bytes + stage_bytes + sizeof(uint16_t)) +
+		2 * (parts + 1) * sizeof(u32);
 }
 
 /*
@@ -75,10 +95,7 @@ part_tile_bytes(int key_bytes, int stage_bytes, size_t parts)
 static __device__ __forceinline__ u32
 block_scan(u32 v, u32 *shared, u32 *total)
 {
-	u32			lane = threadIdx.x % 32,
-				warp = threadIdx.x / 32,
-				warps = blockDim.x / 32,
-				sums;
+	u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32, sums;
 
 	v = warp_scan(v);
 	if (lane == 31)
@@ -95,7 +112,7 @@ block_scan(u32 v, u32 *shared, u32 *total)
 static __device__ __forceinline__ void
 part_clear(const PartTile &t)
 {
-	u32		   *count = t.count();
+	u32 *count = t.count();
 
 	for (u32 p = threadIdx.x; p < t.parts; p += PART_THREADS)
 		count[p] = 0;
@@ -107,9 +124,8 @@ part_clear(const PartTile &t)
 /* What a tile's rows got: partitions [from, to) have some of `total` rows. */
 struct PartRuns
 {
-	u32			total;
-	u32			from,
-				to;
+	u32 total;
+	u32 from, to;
 };
 
 /*
@@ -121,9 +137,8 @@ static __device__ __forceinline__ PartRuns
 part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 {
 	__shared__ u32 scan[32];
-	u32		   *count = t.count(),
-			   *delta = t.delta();
-	PartRuns	runs = {0, 0, t.parts};
+	u32 *count = t.count(), *delta = t.delta();
+	PartRuns runs = {0, 0, t.parts};
 
 	if (t.parts > PART_THREADS)
 	{
@@ -142,19 +157,16 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 		runs.to = t.range()[1] + 1;
 	}
 
-	u32			n = runs.to > runs.from ? runs.to - runs.from : 0,
-				each = (n + PART_THREADS - 1) / PART_THREADS,
-				from = runs.from + min(threadIdx.x * each, n),
-				to = runs.from + min((threadIdx.x + 1) * each, n),
-				sum = 0,
-				before;
+	u32 n = runs.to > runs.from ? runs.to - runs.from : 0,
+		each = (n + PART_THREADS - 1) / PART_THREADS, from = runs.from + min(threadIdx.x * each, n),
+		to = runs.from + min((threadIdx.x + 1) * each, n), sum = 0, before;
 
 	for (u32 p = from; p < to; p++)
 		sum += count[p];
 	before = block_scan(sum, scan, &runs.total) - sum;
 	for (u32 p = from; p < to; p++)
 	{
-		u32			c = count[p];
+		u32 c = count[p];
 
 		count[p] = before;
 		if (c)
@@ -166,10 +178,11 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 }
 
 /* Values of a column for the tile's rows that take part: a bit of `ok` an item. */
-template <typename T> static __device__ __forceinline__ void
+template <typename T>
+static __device__ __forceinline__ void
 part_load(u32 ok, const void *from, u64 base, T (&v)[PART_ITEMS])
 {
-	const T    *in = (const T *) from + base + threadIdx.x;
+	const T *in = (const T *) from + base + threadIdx.x;
 
 #pragma unroll
 	for (int j = 0; j < PART_ITEMS; j++)
@@ -185,17 +198,18 @@ part_places(const PartTile &t, u32 ok, u32 (&place)[PART_ITEMS])
 	for (int j = 0; j < PART_ITEMS; j++)
 		if (ok >> j & 1)
 		{
-			u32			p = place[j] >> 16;
+			u32 p = place[j] >> 16;
 
 			place[j] = (place[j] & 0xffff) + t.count()[p];
 			t.part()[place[j]] = (uint16_t) p;
 		}
 }
 
-template <typename T> static __device__ __forceinline__ void
+template <typename T>
+static __device__ __forceinline__ void
 part_stage(char *stage, u32 ok, const u32 (&place)[PART_ITEMS], const T (&v)[PART_ITEMS])
 {
-	T		   *staged = (T *) stage;
+	T *staged = (T *) stage;
 
 #pragma unroll
 	for (int j = 0; j < PART_ITEMS; j++)
@@ -206,9 +220,13 @@ part_stage(char *stage, u32 ok, const u32 (&place)[PART_ITEMS], const T (&v)[PAR
 /* A put for part_write: keys in a column of their own. */
 template <typename K> struct PutKey
 {
-	K		   *out;
+	K *out;
 
-	__device__ __forceinline__ void operator()(u32 row, const K &key) const { out[row] = key; }
+	__device__ __forceinline__ void
+	operator()(u32 row, const K &key) const
+	{
+		out[row] = key;
+	}
 };
 
 /*
@@ -216,28 +234,29 @@ template <typename K> struct PutKey
  * column, unless out is NULL.  Rows past `last` go there.  Leaves all but the
  * partitions of places free.
  */
-template <typename K, typename T, typename Put> static __device__ __forceinline__ void
+template <typename K, typename T, typename Put>
+static __device__ __forceinline__ void
 part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 last = ~0u)
 {
 	/* as many at a time as registers allow */
 	constexpr int GROUP = sizeof(K) + sizeof(T) <= 8 ? 8 : sizeof(K) + sizeof(T) <= 12 ? 4 : 2;
-	const K    *keys = (const K *) t.keys();
-	const T    *staged = (const T *) t.stage();
+	const K *keys = (const K *) t.keys();
+	const T *staged = (const T *) t.stage();
 	const uint16_t *part = t.part();
-	const u32  *delta = t.delta();
+	const u32 *delta = t.delta();
 
 	__syncthreads();
 #pragma unroll
 	for (int h = 0; h < PART_ITEMS; h += GROUP)
 	{
-		K			k[GROUP];
-		T			v[GROUP];
-		u32			to[GROUP];
+		K k[GROUP];
+		T v[GROUP];
+		u32 to[GROUP];
 
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
 		{
-			u32			i = (h + j) * PART_THREADS + threadIdx.x;
+			u32 i = (h + j) * PART_THREADS + threadIdx.x;
 
 			if (i < runs.total)
 			{
@@ -265,19 +284,19 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 }
 
 /* A further column through the stage. */
-template <typename T> static __device__ __forceinline__ void
-part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], const void *from, u64 base,
-		  void *to)
+template <typename T>
+static __device__ __forceinline__ void
+part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], const void *from,
+		  u64 base, void *to)
 {
 	constexpr int GROUP = sizeof(T) <= 8 ? 8 : 4;
-	const T    *in = (const T *) from + base + threadIdx.x;
-	T		   *staged = (T *) t.stage(),
-			   *out = (T *) to;
+	const T *in = (const T *) from + base + threadIdx.x;
+	T *staged = (T *) t.stage(), *out = (T *) to;
 
 #pragma unroll
 	for (int h = 0; h < PART_ITEMS; h += GROUP)
 	{
-		T			v[GROUP];
+		T v[GROUP];
 
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
@@ -292,13 +311,13 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], 
 #pragma unroll
 	for (int h = 0; h < PART_ITEMS; h += GROUP)
 	{
-		T			w[GROUP];
-		u32			at[GROUP];
+		T w[GROUP];
+		u32 at[GROUP];
 
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
 		{
-			u32			i = (h + j) * PART_THREADS + threadIdx.x;
+			u32 i = (h + j) * PART_THREADS + threadIdx.x;
 
 			if (i < total)
 			{
@@ -318,9 +337,10 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], 
  * BYTES: the width of all columns, or 0 for any.  Code for every width at a
  * time has too few registers, so the widths that matter have their own.
  */
-template <int BYTES> static __device__ __forceinline__ void
-part_move_column(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], const void *from,
-				 u64 base, void *out, int bytes)
+template <int BYTES>
+static __device__ __forceinline__ void
+part_move_column(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS],
+				 const void *from, u64 base, void *out, int bytes)
 {
 	if constexpr (BYTES == 4)
 		part_move<u32>(t, total, ok, place, from, base, out);
@@ -346,4 +366,4 @@ part_move_column(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_I
 		}
 }
 
-#endif							/* GPUAGG_PARTITION_CUH */
+#endif /* GPUAGG_PARTITION_CUH */

@@ -1,11 +1,12 @@
 /*
  * runs.cu
- *	  Runs of rows that lie together: boundaries to numbers, and the reduction of whole columns by run.
+ *	  Runs of rows that lie together: boundaries to numbers, and the reduction of whole columns by
+ * run.
  *
- * Rows are cut into as many chunks as warps run at once.  A warp walks its chunk 256 rows at a time, eight a lane:
- * each lane folds its rows, and a segmented scan joins what is open between lanes.  Runs that end in a
- * chunk that they do not begin in are joined by a second kernel.  No atomics touch states: the same rows give the same
- * bits on each run on the same device.
+ * Rows are cut into as many chunks as warps run at once.  A warp walks its chunk 256 rows at a
+ * time, eight a lane: each lane folds its rows, and a segmented scan joins what is open between
+ * lanes.  Runs that end in a chunk that they do not begin in are joined by a second kernel.  No
+ * atomics touch states: the same rows give the same bits on each run on the same device.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -26,7 +27,7 @@
 struct Heads
 {
 	const uint32_t *heads;
-	int64_t		words;
+	int64_t words;
 
 	__device__ __forceinline__ int32_t
 	operator()(int64_t w) const
@@ -36,17 +37,19 @@ struct Heads
 };
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *workspace, size_t *workspace_bytes,
-				   gpuagg_stream stream)
+gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *workspace,
+				   size_t *workspace_bytes, gpuagg_stream stream)
 {
-	auto		counts = thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0), Heads{heads, words});
-	Workspace	ws(workspace);
-	size_t		bytes = 0;
-	char	   *temp;
+	auto counts =
+		thrust::make_transform_iterator(thrust::counting_iterator<int64_t>(0), Heads{heads, words});
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	char *temp;
 
 	if (words < 0 || words >= INT32_MAX)
 		return GPUAGG_CUDA_INVALID;
-	CUDA_TRY(cub::DeviceScan::ExclusiveSum(nullptr, bytes, counts, before, (int) words + 1, stream));
+	CUDA_TRY(
+		cub::DeviceScan::ExclusiveSum(nullptr, bytes, counts, before, (int) words + 1, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(cub::DeviceScan::ExclusiveSum(temp, bytes, counts, before, (int) words + 1, stream));
@@ -58,38 +61,44 @@ gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *
 static __global__ void
 number_rows(int64_t n, uint32_t *rows)
 {
-	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 		rows[i] = (uint32_t) i;
 }
 
-template <typename T> static GpuaggCudaStatus
-sort_rows(const T *keys, int64_t n, int bits, T *sorted, uint32_t *order, void *workspace, size_t *workspace_bytes,
-		  cudaStream_t stream)
+template <typename T>
+static GpuaggCudaStatus
+sort_rows(const T *keys, int64_t n, int bits, T *sorted, uint32_t *order, void *workspace,
+		  size_t *workspace_bytes, cudaStream_t stream)
 {
-	Workspace	ws(workspace);
-	size_t		bytes = 0;
-	uint32_t   *rows = ws.take<uint32_t>(n);
-	char	   *temp;
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	uint32_t *rows = ws.take<uint32_t>(n);
+	char *temp;
 
-	CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted, rows, order, (int) n, 0, bits, stream));
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, keys, sorted, rows, order, (int) n, 0,
+											 bits, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	number_rows<<<2048, THREADS, 0, stream>>>(n, rows);
 	CUDA_TRY_LAUNCH("number_rows");
-	CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, sorted, rows, order, (int) n, 0, bits, stream));
+	CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, sorted, rows, order, (int) n, 0,
+											 bits, stream));
 	return GPUAGG_CUDA_OK;
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted, uint32_t *order,
-				 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted,
+				 uint32_t *order, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	if (nrows < 1 || nrows > INT32_MAX || bits < 1 || bits > 8 * key_bytes)
 		return GPUAGG_CUDA_INVALID;
 	if (key_bytes == 4)
-		return sort_rows((const int32_t *) keys, nrows, bits, (int32_t *) sorted, order, workspace, workspace_bytes, stream);
+		return sort_rows((const int32_t *) keys, nrows, bits, (int32_t *) sorted, order, workspace,
+						 workspace_bytes, stream);
 	if (key_bytes == 8)
-		return sort_rows((const int64_t *) keys, nrows, bits, (int64_t *) sorted, order, workspace, workspace_bytes, stream);
+		return sort_rows((const int64_t *) keys, nrows, bits, (int64_t *) sorted, order, workspace,
+						 workspace_bytes, stream);
 	return GPUAGG_CUDA_UNSUPPORTED;
 }
 
@@ -98,18 +107,19 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 /* Eight rows of a column: integers extended, floats as their bits. */
 struct Eight
 {
-	int64_t		lo[ROWS];
-	int64_t		hi[ROWS];
+	int64_t lo[ROWS];
+	int64_t hi[ROWS];
 };
 
-template <typename T> static __device__ __forceinline__ void
+template <typename T>
+static __device__ __forceinline__ void
 load_together(const void *values, int64_t row, Eight &e)
 {
 	union
 	{
-		T			value[ROWS];
-		uint2		piece[sizeof(T)];
-	}			u;
+		T value[ROWS];
+		uint2 piece[sizeof(T)];
+	} u;
 
 #pragma unroll
 	for (unsigned i = 0; i < sizeof(T); i++)
@@ -125,7 +135,8 @@ load_together(const void *values, int64_t row, Eight &e)
 static __device__ __forceinline__ int64_t
 load_one(const GpuaggColumn &c, int64_t row)
 {
-	return c.type == GPUAGG_VALUE_F32 ? ((const uint32_t *) c.values)[row] :
+	return c.type == GPUAGG_VALUE_F32 ?
+		((const uint32_t *) c.values)[row] :
 		load_integer(c.values, c.type == GPUAGG_VALUE_F64 ? GPUAGG_VALUE_I64 : c.type, row);
 }
 
@@ -180,25 +191,53 @@ is_float(GpuaggValueType type)
 static __device__ __forceinline__ double
 as_double(GpuaggValueType type, int64_t bits)
 {
-	return type == GPUAGG_VALUE_F32 ? (double) __uint_as_float((uint32_t) bits) : __longlong_as_double(bits);
+	return type == GPUAGG_VALUE_F32 ? (double) __uint_as_float((uint32_t) bits) :
+									  __longlong_as_double(bits);
 }
 
 /* What a row has for the operator, in its input type. */
 struct RowInput
 {
-	GpuaggValueType x,
-				y;
-	int64_t		lo,
-				hi,				/* the second input of pairs, or the upper half of wide integers */
-				second;
+	GpuaggValueType x, y;
+	int64_t lo, hi, /* the second input of pairs, or the upper half of wide integers */
+		second;
 
-	__device__ __forceinline__ void get(int8_t &v) const { v = 1; }
-	__device__ __forceinline__ void get(int32_t &v) const { v = (int32_t) lo; }
-	__device__ __forceinline__ void get(int64_t &v) const { v = lo; }
-	__device__ __forceinline__ void get(gpuagg_i128 &v) const { v = (gpuagg_i128) ((gpuagg_u128) (uint64_t) hi << 64 | (uint64_t) lo); }
-	__device__ __forceinline__ void get(float &v) const { v = __uint_as_float((uint32_t) lo); }
-	__device__ __forceinline__ void get(double &v) const { v = as_double(x, lo); }
-	__device__ __forceinline__ void get(gpuagg_f64x2 &v) const { v.x = as_double(x, lo); v.y = as_double(y, second); }
+	__device__ __forceinline__ void
+	get(int8_t &v) const
+	{
+		v = 1;
+	}
+	__device__ __forceinline__ void
+	get(int32_t &v) const
+	{
+		v = (int32_t) lo;
+	}
+	__device__ __forceinline__ void
+	get(int64_t &v) const
+	{
+		v = lo;
+	}
+	__device__ __forceinline__ void
+	get(gpuagg_i128 &v) const
+	{
+		v = (gpuagg_i128) ((gpuagg_u128) (uint64_t) hi << 64 | (uint64_t) lo);
+	}
+	__device__ __forceinline__ void
+	get(float &v) const
+	{
+		v = __uint_as_float((uint32_t) lo);
+	}
+	__device__ __forceinline__ void
+	get(double &v) const
+	{
+		v = as_double(x, lo);
+	}
+	__device__ __forceinline__ void
+	get(gpuagg_f64x2 &v) const
+	{
+		v.x = as_double(x, lo);
+		v.y = as_double(y, second);
+	}
 	/* floats have their order's codes, a key of -0 that of 0 */
 	__device__ __forceinline__ void
 	get(gpuagg_kv &v) const
@@ -212,17 +251,17 @@ struct RowInput
 
 struct RunsArgs
 {
-	GpuaggRuns	runs;
-	GpuaggSlot	slot;
-	int64_t		chunk_rows;
-	int			chunks;
-	bool		pairs;			/* reads slot.y */
-	uint32_t   *errors;
+	GpuaggRuns runs;
+	GpuaggSlot slot;
+	int64_t chunk_rows;
+	int chunks;
+	bool pairs; /* reads slot.y */
+	uint32_t *errors;
 	/* of each chunk */
-	void	   *head;			/* state of the run that was open at its start */
-	void	   *tail;			/* and of the last that begins in it */
-	int32_t    *head_run;
-	int32_t    *tail_run;		/* -1: none begins in it */
+	void *head; /* state of the run that was open at its start */
+	void *tail; /* and of the last that begins in it */
+	int32_t *head_run;
+	int32_t *tail_run; /* -1: none begins in it */
 };
 
 static __device__ __forceinline__ bool
@@ -254,29 +293,33 @@ rows_that_count(const RunsArgs &a, const int64_t *row, uint32_t ok)
 	return ok;
 }
 
-template <class Op> static __device__ __forceinline__ int
+template <class Op>
+static __device__ __forceinline__ int
 join(typename Op::State &a, const typename Op::State &b)
 {
 	typename Op::State r = Op::combine(a, b);
-	int			error = Op::error(a, b, r);
+	int error = Op::error(a, b, r);
 
 	a = r;
 	return error;
 }
 
 /* Joins a run's part to its state; no other thread has that run. */
-template <class Op> static __device__ __forceinline__ int
+template <class Op>
+static __device__ __forceinline__ int
 emit(const RunsArgs &a, int64_t run, const typename Op::State &part)
 {
-	typename Op::State *to = (typename Op::State *) a.slot.states + (a.runs.bins ? a.runs.bins[run] : run);
+	typename Op::State *to =
+		(typename Op::State *) a.slot.states + (a.runs.bins ? a.runs.bins[run] : run);
 	typename Op::State state = *to;
-	int			error = join<Op>(state, part);
+	int error = join<Op>(state, part);
 
 	*to = state;
 	return error;
 }
 
-template <class T> static __device__ __forceinline__ T
+template <class T>
+static __device__ __forceinline__ T
 from_lane(T value, int lane)
 {
 	return shuffle_words(value, [&](uint32_t w) { return __shfl_sync(~0u, w, lane); });
@@ -285,15 +328,17 @@ from_lane(T value, int lane)
 /* What a lane's rows come to. */
 template <class Op> struct Fold
 {
-	typename Op::State first;	/* before the first head: of the run that was open */
-	typename Op::State open;	/* from the last head on */
-	bool		seen;			/* there is a head */
+	typename Op::State first; /* before the first head: of the run that was open */
+	typename Op::State open;  /* from the last head on */
+	bool seen;                /* there is a head */
 };
 
-template <class Op> static __device__ __forceinline__ int
-fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32_t heads, int64_t run, Fold<Op> &f)
+template <class Op>
+static __device__ __forceinline__ int
+fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32_t heads,
+		  int64_t run, Fold<Op> &f)
 {
-	int			error = 0;
+	int error = 0;
 
 	f.seen = false;
 	f.first = f.open = Op::identity();
@@ -312,7 +357,7 @@ fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32
 		}
 		if (ok >> j & 1)
 		{
-			RowInput	in = {a.slot.x.type, a.slot.y.type, x.lo[j], x.hi[j], y.lo[j]};
+			RowInput in = {a.slot.x.type, a.slot.y.type, x.lo[j], x.hi[j], y.lo[j]};
 			typename Op::Input input;
 			typename Op::State next;
 
@@ -328,26 +373,26 @@ fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32
 /* A warp's place in its chunk. */
 template <class Op> struct Walk
 {
-	typename Op::State carry;	/* of the run that is open */
-	bool		headed;			/* it began in the chunk */
+	typename Op::State carry; /* of the run that is open */
+	bool headed;              /* it began in the chunk */
 };
 
 /* Joins the lanes' folds; run: open before the lane's rows. */
-template <class Op> static __device__ __forceinline__ int
+template <class Op>
+static __device__ __forceinline__ int
 join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op> &walk)
 {
 	typedef typename Op::State State;
-	int			lane = threadIdx.x % 32;
-	State		open = f.open,
-				incoming;
-	uint32_t	seen = __ballot_sync(~0u, f.seen);
-	int			error = 0;
+	int lane = threadIdx.x % 32;
+	State open = f.open, incoming;
+	uint32_t seen = __ballot_sync(~0u, f.seen);
+	int error = 0;
 
 	/* inclusive; a lane takes in those back to the last head */
 	for (int d = 1; d < 32; d *= 2)
 	{
-		State		left = shuffle_words(open, [&](uint32_t w) { return __shfl_up_sync(~0u, w, d); });
-		uint32_t	between = lane >= d ? seen >> (lane - d + 1) & ((1u << d) - 1) : 1;
+		State left = shuffle_words(open, [&](uint32_t w) { return __shfl_up_sync(~0u, w, d); });
+		uint32_t between = lane >= d ? seen >> (lane - d + 1) & ((1u << d) - 1) : 1;
 
 		if (between == 0)
 		{
@@ -361,7 +406,7 @@ join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op
 	/* no head in the lanes before: what was open goes on */
 	if ((seen & ((1u << lane) - 1)) == 0)
 	{
-		State		all = walk.carry;
+		State all = walk.carry;
 
 		error |= join<Op>(all, incoming);
 		incoming = all;
@@ -383,33 +428,33 @@ join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op
 	return error;
 }
 
-template <class Op> static __global__ void __launch_bounds__(THREADS)
-runs_kernel(const __grid_constant__ RunsArgs a)
+template <class Op>
+static __global__ void
+__launch_bounds__(THREADS) runs_kernel(const __grid_constant__ RunsArgs a)
 {
 	const GpuaggRuns &g = a.runs;
-	int			lane = threadIdx.x % 32;
-	int			chunk = blockIdx.x * WARPS + threadIdx.x / 32;
-	int64_t		begin = chunk * a.chunk_rows;
-	int64_t		end = begin + a.chunk_rows < g.nrows ? begin + a.chunk_rows : g.nrows;
-	Walk<Op>	walk = {Op::identity(), false};
-	int			error = 0;
+	int lane = threadIdx.x % 32;
+	int chunk = blockIdx.x * WARPS + threadIdx.x / 32;
+	int64_t begin = chunk * a.chunk_rows;
+	int64_t end = begin + a.chunk_rows < g.nrows ? begin + a.chunk_rows : g.nrows;
+	Walk<Op> walk = {Op::identity(), false};
+	int error = 0;
 
 	if (chunk >= a.chunks)
 		return;
 	for (int64_t base = begin; base < end; base += STEP)
 	{
-		int64_t		r0 = base + lane * ROWS;
-		bool		there = r0 < g.nrows;
-		uint32_t	word = there ? g.heads[r0 / 32] : 0;
-		uint32_t	low = word & ((1u << (r0 % 32)) - 1);
-		int64_t		run = there ? g.before[r0 / 32] + __popc(low) - 1 : 0;
-		uint32_t	heads = word >> (r0 % 32) & 0xff;
-		uint32_t	ok = !there ? 0 : g.nrows - r0 >= ROWS ? 0xff : (1u << (g.nrows - r0)) - 1;
-		int64_t		row[ROWS];
-		bool		together = ok == 0xff && g.order == nullptr;
-		Eight		x,
-					y;
-		Fold<Op>	f;
+		int64_t r0 = base + lane * ROWS;
+		bool there = r0 < g.nrows;
+		uint32_t word = there ? g.heads[r0 / 32] : 0;
+		uint32_t low = word & ((1u << (r0 % 32)) - 1);
+		int64_t run = there ? g.before[r0 / 32] + __popc(low) - 1 : 0;
+		uint32_t heads = word >> (r0 % 32) & 0xff;
+		uint32_t ok = !there ? 0 : g.nrows - r0 >= ROWS ? 0xff : (1u << (g.nrows - r0)) - 1;
+		int64_t row[ROWS];
+		bool together = ok == 0xff && g.order == nullptr;
+		Eight x, y;
+		Fold<Op> f;
 
 		if (base == begin && lane == 0)
 			a.head_run[chunk] = (int32_t) run;
@@ -426,7 +471,7 @@ runs_kernel(const __grid_constant__ RunsArgs a)
 	}
 	if (lane == 0)
 	{
-		int64_t		word = (end - 1) / 32;
+		int64_t word = (end - 1) / 32;
 
 		((typename Op::State *) (walk.headed ? a.tail : a.head))[chunk] = walk.carry;
 		a.tail_run[chunk] = walk.headed ? g.before[word + 1] - 1 : -1;
@@ -435,17 +480,21 @@ runs_kernel(const __grid_constant__ RunsArgs a)
 		atomicOr(a.errors, (uint32_t) error);
 }
 
-/* A warp for each chunk, and one for the run that is open before the first: joins the parts in the chunks behind it. */
-template <class Op> static __global__ void __launch_bounds__(THREADS)
-join_chunks_kernel(const __grid_constant__ RunsArgs a)
+/*
+ * A warp for each chunk, and one for the run that is open before the first: joins the parts in the
+ * chunks behind it.
+ */
+template <class Op>
+static __global__ void
+__launch_bounds__(THREADS) join_chunks_kernel(const __grid_constant__ RunsArgs a)
 {
 	typedef typename Op::State State;
-	int			lane = threadIdx.x % 32;
-	int			owner = (int) (blockIdx.x * WARPS + threadIdx.x / 32) - 1;
-	State		all = Op::identity();
-	int32_t		run;
-	int			error = 0;
-	bool		more = true;
+	int lane = threadIdx.x % 32;
+	int owner = (int) (blockIdx.x * WARPS + threadIdx.x / 32) - 1;
+	State all = Op::identity();
+	int32_t run;
+	int error = 0;
+	bool more = true;
 
 	if (owner >= a.chunks)
 		return;
@@ -456,14 +505,15 @@ join_chunks_kernel(const __grid_constant__ RunsArgs a)
 		all = ((const State *) a.tail)[owner];
 	for (int c = owner + 1 + lane; more; c += 32)
 	{
-		bool		mine = c < a.chunks && a.head_run[c] == run;
-		uint32_t	stops = __ballot_sync(~0u, !mine || a.tail_run[c] >= 0);
-		int			last = stops ? __ffs(stops) - 1 : 31;
-		State		part = mine && lane <= last ? ((const State *) a.head)[c] : Op::identity();
+		bool mine = c < a.chunks && a.head_run[c] == run;
+		uint32_t stops = __ballot_sync(~0u, !mine || a.tail_run[c] >= 0);
+		int last = stops ? __ffs(stops) - 1 : 31;
+		State part = mine && lane <= last ? ((const State *) a.head)[c] : Op::identity();
 
 		for (int d = 1; d < 32; d *= 2)
 		{
-			State		right = shuffle_words(part, [&](uint32_t w) { return __shfl_down_sync(~0u, w, d); });
+			State right =
+				shuffle_words(part, [&](uint32_t w) { return __shfl_down_sync(~0u, w, d); });
 
 			if (lane + d < 32)
 				error |= join<Op>(part, right);
@@ -477,7 +527,8 @@ join_chunks_kernel(const __grid_constant__ RunsArgs a)
 		atomicOr(a.errors, (uint32_t) error);
 }
 
-template <class Op> static GpuaggCudaStatus
+template <class Op>
+static GpuaggCudaStatus
 launch(const RunsArgs &a, cudaStream_t stream)
 {
 	runs_kernel<Op><<<(a.chunks + WARPS - 1) / WARPS, THREADS, 0, stream>>>(a);
@@ -488,7 +539,8 @@ launch(const RunsArgs &a, cudaStream_t stream)
 }
 
 /* An operator that does not commute has no instance: its rows come in an order of their own. */
-template <class Op> static GpuaggCudaStatus
+template <class Op>
+static GpuaggCudaStatus
 launch_instance(const RunsArgs &a, cudaStream_t stream)
 {
 	if constexpr (Op::reduces_rows)
@@ -498,10 +550,11 @@ launch_instance(const RunsArgs &a, cudaStream_t stream)
 }
 
 /* Does the operator read values of this type?  The types are those of histograms. */
-template <class Input> static bool
+template <class Input>
+static bool
 reads(GpuaggValueType type)
 {
-	bool		integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
+	bool integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
 
 	if (std::is_same<Input, float>::value)
 		return type == GPUAGG_VALUE_F32;
@@ -518,9 +571,11 @@ slot_is_read(const GpuaggSlot &slot, bool pairs)
 	switch (slot.op)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			return Op_##name::reduces_rows && (MONOID_##NAME == MONOID_COUNT || (slot.x.values && reads<input_t>(slot.x.type) && \
-				(!pairs || (slot.y.values && reads<input_t>(slot.y.type)))));
+	case MONOID_##NAME: \
+		return Op_##name::reduces_rows && \
+			(MONOID_##NAME == MONOID_COUNT || \
+			 (slot.x.values && reads<input_t>(slot.x.type) && \
+			  (!pairs || (slot.y.values && reads<input_t>(slot.y.type)))));
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:
@@ -529,14 +584,14 @@ slot_is_read(const GpuaggSlot &slot, bool pairs)
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors, void *workspace,
-				   size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors,
+				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	Workspace	ws(workspace);
-	RunsArgs	a = {};
-	size_t		state_bytes;
-	int64_t		most;
+	Workspace ws(workspace);
+	RunsArgs a = {};
+	size_t state_bytes;
+	int64_t most;
 
 	if ((unsigned) slot->op >= MONOID_COUNT_OF_IDS || runs->nrows < 0 || runs->nrows > INT32_MAX)
 		return GPUAGG_CUDA_INVALID;
@@ -561,8 +616,8 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	switch (slot->op)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			return launch_instance<Op_##name>(a, stream);
+	case MONOID_##NAME: \
+		return launch_instance<Op_##name>(a, stream);
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:

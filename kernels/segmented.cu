@@ -10,10 +10,11 @@ extern const SegmentedPart segmented_part0, segmented_part1, segmented_part2, se
 static const SegmentedInstance *
 find_instance(MonoidId op)
 {
-	const SegmentedPart parts[SEGMENTED_PARTS] = {segmented_part0, segmented_part1, segmented_part2,
-	segmented_part3, segmented_part4, segmented_part5};
-	int			count;
-	const SegmentedInstance *table = parts[op % SEGMENTED_PARTS] (&count);
+	const SegmentedPart parts[SEGMENTED_PARTS] = {segmented_part0, segmented_part1,
+												  segmented_part2, segmented_part3,
+												  segmented_part4, segmented_part5};
+	int count;
+	const SegmentedInstance *table = parts[op % SEGMENTED_PARTS](&count);
 
 	for (int i = 0; i < count; i++)
 		if (table[i].id == op)
@@ -36,9 +37,9 @@ static GpuaggCudaStatus
 choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int blocks, int *chunks)
 {
 	const DeviceFacts *facts;
-	int64_t		work = g->nvalues + instance->weight * g->nsegments;
-	int64_t		least = work / (instance->tile / 2) + 1;
-	int64_t		most;
+	int64_t work = g->nvalues + instance->weight * g->nsegments;
+	int64_t least = work / (instance->tile / 2) + 1;
+	int64_t most;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	most = (int64_t) facts->sms * blocks * instance->warps;
@@ -52,8 +53,8 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, const void *v
 {
 	const SegmentedInstance *instance;
 	SegmentedArgs args = {};
-	Workspace	ws(workspace);
-	int			blocks;
+	Workspace ws(workspace);
+	int blocks;
 
 	if ((unsigned) op >= MONOID_COUNT_OF_IDS || !segments_valid(g))
 		return GPUAGG_CUDA_INVALID;

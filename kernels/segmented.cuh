@@ -36,17 +36,16 @@
 /* What a walk over a tile's segment ends finds; the same in all lanes. */
 struct SegFound
 {
-	int			count;			/* segment ends */
-	int			filled;			/* those of segments that are not empty here */
-	int			last;			/* the last end */
-	int			after;			/* the end after the tile, if known, or -1 */
-	bool		first_empty;	/* the first end is where the tile starts */
-	bool		tiny;			/* all segments are, and what is after the last: nothing is marked */
+	int count;        /* segment ends */
+	int filled;       /* those of segments that are not empty here */
+	int last;         /* the last end */
+	int after;        /* the end after the tile, if known, or -1 */
+	bool first_empty; /* the first end is where the tile starts */
+	bool tiny;        /* all segments are, and what is after the last: nothing is marked */
 };
 
 /* Where the elements of a tile are in shared memory, row by row. */
-template <class Op>
-struct SegRows
+template <class Op> struct SegRows
 {
 	typedef SegShape<Op> Shape;
 
@@ -57,7 +56,7 @@ struct SegRows
 	static __device__ __forceinline__ int
 	misfit(const char *p)
 	{
-		int			bytes = (int) (reinterpret_cast<uintptr_t>(p) & 127);
+		int bytes = (int) (reinterpret_cast<uintptr_t>(p) & 127);
 
 		return Shape::in_size > 16 || bytes % Shape::in_size != 0 ? 0 : bytes / Shape::in_size;
 	}
@@ -85,8 +84,7 @@ struct SegRows
  * One tile is at work while the next one's elements and segment ends are on
  * their way to shared memory.
  */
-template <class Op>
-struct SegWarp
+template <class Op> struct SegWarp
 {
 	typedef SegShape<Op> Shape;
 	typedef typename Op::State State;
@@ -95,28 +93,27 @@ struct SegWarp
 
 	const SegmentedArgs &a;
 	SegShared<Op> &s;
-	int			lane;
-	int64_t		seg0,			/* the chunk's start */
-				elem0;
-	int			seg,			/* the segment open where the tile starts */
-				elem,			/* the tile's first element */
-				seg_end,		/* of the chunk */
-				elem_end;
-	int			open;			/* the open segment surely has this many elements left */
-	int			want_elems,		/* size of the next mixed tile, from the last one's */
-				want_ends;
+	int lane;
+	int64_t seg0, /* the chunk's start */
+		elem0;
+	int seg,     /* the segment open where the tile starts */
+		elem,    /* the tile's first element */
+		seg_end, /* of the chunk */
+		elem_end;
+	int open;       /* the open segment surely has this many elements left */
+	int want_elems, /* size of the next mixed tile, from the last one's */
+		want_ends;
 	/* the tile on its way */
-	int			buffer,
-				lead,			/* unused elements before the first */
-				n,				/* elements */
-				ends;			/* segment ends fetched; -1: an inner tile */
+	int buffer, lead, /* unused elements before the first */
+		n,            /* elements */
+		ends;         /* segment ends fetched; -1: an inner tile */
 
 	/* Takes the chunk's cut, guesses the first tile from its mean length. */
 	__device__ __forceinline__
 	SegWarp(const SegmentedArgs &args, SegShared<Op> &shared, const int64_t *cut)
 		: a(args), s(shared), lane(threadIdx.x & 31), seg0(cut[0]), elem0(cut[1]), seg(0), elem(0),
-		  seg_end((int) (cut[2] - cut[0])), elem_end((int) (cut[3] - cut[1])), want_elems(Shape::tile),
-		  want_ends(Shape::ends), buffer(0)
+		  seg_end((int) (cut[2] - cut[0])), elem_end((int) (cut[3] - cut[1])),
+		  want_elems(Shape::tile), want_ends(Shape::ends), buffer(0)
 	{
 		open = seg_end == 0 ? elem_end : 0;
 		if ((int64_t) elem_end * Shape::ends < (int64_t) seg_end * Shape::tile)
@@ -138,24 +135,29 @@ struct SegWarp
 	__device__ __forceinline__ void
 	copy_rows(const char *p)
 	{
-		char	   *to = s.rows[buffer];
+		char *to = s.rows[buffer];
 		const char *from = p - lead * Shape::in_size;
-		int			bytes = (lead + n) * Shape::in_size;
+		int bytes = (lead + n) * Shape::in_size;
 
 		/* what is shorter than a unit starts with a line; see Rows::misfit */
-		if (Shape::unit == 16 && (Shape::in_size < 16 || reinterpret_cast<uintptr_t>(from) % 16 == 0))
+		if (Shape::unit == 16 &&
+			(Shape::in_size < 16 || reinterpret_cast<uintptr_t>(from) % 16 == 0))
 		{
 			if (bytes == 32 * Shape::row)
 			{
 #pragma unroll
 				for (int r = 0; r < Shape::units; r++)
-					seg_copy16(to + Rows::offset((r * 32 + lane) * 16), from + (r * 32 + lane) * 16);
+					seg_copy16(to + Rows::offset((r * 32 + lane) * 16),
+							   from + (r * 32 + lane) * 16);
 			}
 			else
 			{
-				/* elements behind the tile come along up to the chunk's end, which may be the array's */
-				int			after = elem_end - elem - n;
-				int			there = bytes + (after < 16 ? after : 16) * Shape::in_size;
+				/*
+				 * elements behind the tile come along up to the chunk's end, which may be the
+				 * array's
+				 */
+				int after = elem_end - elem - n;
+				int there = bytes + (after < 16 ? after : 16) * Shape::in_size;
 
 #pragma unroll 1
 				for (int at = lane * 16; at < bytes; at += 32 * 16)
@@ -175,9 +177,9 @@ struct SegWarp
 	__device__ __forceinline__ void
 	fetch()
 	{
-		bool		inner = open >= Shape::tile;
+		bool inner = open >= Shape::tile;
 		const char *p = static_cast<const char *>(a.values) + (elem0 + elem) * Shape::in_size;
-		int			limit = inner ? Shape::tile : want_elems;
+		int limit = inner ? Shape::tile : want_elems;
 
 		lead = Rows::misfit(p);
 		limit = limit < Shape::tile - lead ? limit : Shape::tile - lead;
@@ -201,7 +203,7 @@ struct SegWarp
 	read_row(Input *x)
 	{
 		typedef typename SegUnit<Shape::unit>::type Unit;
-		Unit		raw[Shape::units];
+		Unit raw[Shape::units];
 
 #pragma unroll
 		for (int q = 0; q < Shape::units; q++)
@@ -215,10 +217,10 @@ struct SegWarp
 	{
 		typedef typename SegUnit<(Shape::mark_row < 16 ? Shape::mark_row : 16)>::type Unit;
 		constexpr int units = Shape::mark_row / sizeof(Unit);
-		Unit	   *from = reinterpret_cast<Unit *>(s.marks) + lane * units;
-		Unit		raw[units];
-		uint32_t	word[Shape::mark_row / 4];
-		uint32_t	bits = 0;
+		Unit *from = reinterpret_cast<Unit *>(s.marks) + lane * units;
+		Unit raw[units];
+		uint32_t word[Shape::mark_row / 4];
+		uint32_t bits = 0;
 
 #pragma unroll
 		for (int q = 0; q < units; q++)
@@ -258,19 +260,18 @@ struct SegWarp
 	__device__ __forceinline__ SegFound
 	mark_ends()
 	{
-		SegFound	f = {0, 0, elem, -1, false, false};
-		int			limit = elem + n;
+		SegFound f = {0, 0, elem, -1, false, false};
+		int limit = elem + n;
 
 #pragma unroll 1
 		for (int base = 0; base < ends; base += 32)
 		{
-			int			k = base + lane;
-			int			e = k < ends ? end(k) : INT_MAX;
-			int			before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
-			bool		in = e <= limit;
-			int			rank;
-			unsigned	ins,
-						filled;
+			int k = base + lane;
+			int e = k < ends ? end(k) : INT_MAX;
+			int before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
+			bool in = e <= limit;
+			int rank;
+			unsigned ins, filled;
 
 			before = lane == 0 ? f.last : before;
 			ins = __ballot_sync(0xFFFFFFFFu, in);
@@ -278,15 +279,15 @@ struct SegWarp
 			rank = f.filled + __popc(filled & ((1u << lane) - 1));
 			if (in && e != before)
 			{
-				int			at = lead + e - elem - 1;
-				int			r = at / Shape::items;
+				int at = lead + e - elem - 1;
+				int r = at / Shape::items;
 
 				s.marks[r * Shape::mark_row + at % Shape::items] = 1;
 				if (before == elem || (lead + before - elem - 1) / Shape::items != r)
 					s.first[r] = (uint16_t) rank;
 				s.from[k] = (uint16_t) (rank * Shape::state_size + r * Shape::pad);
 			}
-			else if (in)		/* of a tile's first segment, the carry is all */
+			else if (in) /* of a tile's first segment, the carry is all */
 				s.from[k] = k > 0 ? Shape::identity_at : Shape::carry_at;
 			if (base == 0)
 				f.first_empty = (ins & 1) != 0 && (filled & 1) == 0;
@@ -346,8 +347,8 @@ struct SegWarp
 	 */
 	template <bool bounded>
 	__device__ __forceinline__ State
-	fold_row(State v, const Input *x, uint32_t valid, uint32_t marks, uint32_t marked, uint32_t partial,
-			 char *stage)
+	fold_row(State v, const Input *x, uint32_t valid, uint32_t marks, uint32_t marked,
+			 uint32_t partial, char *stage)
 	{
 		constexpr int group = Shape::group;
 		constexpr uint32_t bits = (1u << group) - 1;
@@ -374,19 +375,19 @@ struct SegWarp
 	work()
 	{
 		constexpr uint32_t all = Shape::items == 32 ? 0xFFFFFFFFu : (1u << Shape::items % 32) - 1;
-		SegFound	found = {0, 0, elem, -1, false, false};
-		int			first_seg = seg;
-		int			here = n;
-		int			from = lane * Shape::items - lead;
-		int			to;
-		uint32_t	marks = 0;
-		uint32_t	valid = all;
-		uint32_t	marked = 0;
-		uint32_t	partial = 0;
-		char	   *results = s.rows[buffer];
-		char	   *stage = results;
-		Input		x[Shape::items];
-		State		v = Op::identity();
+		SegFound found = {0, 0, elem, -1, false, false};
+		int first_seg = seg;
+		int here = n;
+		int from = lane * Shape::items - lead;
+		int to;
+		uint32_t marks = 0;
+		uint32_t valid = all;
+		uint32_t marked = 0;
+		uint32_t partial = 0;
+		char *results = s.rows[buffer];
+		char *stage = results;
+		Input x[Shape::items];
+		State v = Op::identity();
 
 		if (ends < 0)
 			open -= n;
@@ -407,7 +408,7 @@ struct SegWarp
 				stage += s.first[lane] * Shape::state_size + lane * Shape::pad;
 			marked = __reduce_or_sync(0xFFFFFFFFu, marks);
 		}
-		to = here - from;		/* elements of the row up to the tile's end */
+		to = here - from; /* elements of the row up to the tile's end */
 		if (lead > 0 || here < Shape::tile)
 		{
 			valid = to >= Shape::items ? all : to > 0 ? (1u << to) - 1 : 0;
@@ -445,18 +446,18 @@ struct SegWarp
 	__device__ __forceinline__ SegFound
 	tiny_ends()
 	{
-		SegFound	f = {0, 0, elem, -1, false, false};
-		int			limit = elem + n;
-		int			longest = 0;
+		SegFound f = {0, 0, elem, -1, false, false};
+		int limit = elem + n;
+		int longest = 0;
 
 #pragma unroll 1
 		for (int base = 0; base < ends; base += 32)
 		{
-			int			k = base + lane;
-			int			e = k < ends ? end(k) : INT_MAX;
-			int			before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
-			bool		in = e <= limit;
-			unsigned	ins = __ballot_sync(0xFFFFFFFFu, in);
+			int k = base + lane;
+			int e = k < ends ? end(k) : INT_MAX;
+			int before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
+			bool in = e <= limit;
+			unsigned ins = __ballot_sync(0xFFFFFFFFu, in);
 
 			before = lane == 0 ? f.last : before;
 			if (in)
@@ -477,19 +478,22 @@ struct SegWarp
 	__device__ __forceinline__ Input
 	element(const char *rows, int i)
 	{
-		Input		x;
+		Input x;
 
 		memcpy(&x, rows + Rows::offset(i * Shape::in_size), sizeof(Input));
 		return x;
 	}
 
-	/* Writes the states of `count` lanes, by way of the tile's end so that neighbours write neighbours. */
+	/*
+	 * Writes the states of `count` lanes, by way of the tile's end so that neighbours write
+	 * neighbours.
+	 */
 	__device__ __forceinline__ void
 	store_staged(const State &v, State *to, int count, char *rows)
 	{
 		constexpr int words = Shape::state_size / 8;
-		uint64_t   *staged = reinterpret_cast<uint64_t *>(rows + Shape::stage_at);
-		uint64_t	word[words];
+		uint64_t *staged = reinterpret_cast<uint64_t *>(rows + Shape::stage_at);
+		uint64_t word[words];
 
 		memcpy(word, &v, sizeof(State));
 		__syncwarp();
@@ -505,10 +509,10 @@ struct SegWarp
 	__device__ __forceinline__ void
 	work_tiny(const SegFound &found, int here)
 	{
-		char	   *rows = s.rows[buffer];
-		State	   *to = static_cast<State *>(a.states) + seg0 + seg;
-		int			shift = lead;
-		int			last = found.last - elem;
+		char *rows = s.rows[buffer];
+		State *to = static_cast<State *>(a.states) + seg0 + seg;
+		int shift = lead;
+		int last = found.last - elem;
 
 		seg += found.count;
 		elem += here;
@@ -517,12 +521,12 @@ struct SegWarp
 			fetch();
 		for (int base = 0; base < found.count; base += 32)
 		{
-			int			k = base + lane;
-			State		v = k > 0 ? Op::identity() : s.carry;
+			int k = base + lane;
+			State v = k > 0 ? Op::identity() : s.carry;
 
 			if (k < found.count)
 			{
-				int			end = shift + s.from[k];
+				int end = shift + s.from[k];
 
 				for (int i = shift + (k > 0 ? s.from[k - 1] : 0); i < end; i++)
 					v = Op::step(v, element(rows, i));
@@ -543,7 +547,7 @@ struct SegWarp
 		__syncwarp();
 		if (lane == 0)
 		{
-			State		v = Op::identity();
+			State v = Op::identity();
 
 			for (int i = last; i < here; i++)
 				v = Op::step(v, element(rows, shift + i));
@@ -555,11 +559,12 @@ struct SegWarp
 	__device__ __forceinline__ int
 	take_ends(SegFound *found)
 	{
-		SegFound	f = {};
-		bool		out_of_ends;
-		int			here;
+		SegFound f = {};
+		bool out_of_ends;
+		int here;
 
-		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 && lead + n <= Shape::tiny_most)
+		if (Shape::tiny > 0 && ends >= 32 && n < ends * Shape::tiny / 2 &&
+			lead + n <= Shape::tiny_most)
 			f = tiny_ends();
 		if (!f.tiny)
 			f = mark_ends();
@@ -590,18 +595,19 @@ struct SegWarp
 	 * marks, writes the results, sets the carry.
 	 */
 	__device__ __forceinline__ void
-	finish(State v, uint32_t marks, char *results, char *stage, int first_seg, const SegFound &found)
+	finish(State v, uint32_t marks, char *results, char *stage, int first_seg,
+		   const SegFound &found)
 	{
 		typedef typename SegUnit<(Shape::state_size % 8 == 0 ? 8 : 4)>::type Word;
 		constexpr int words = Shape::state_size / sizeof(Word);
-		unsigned	heads = __ballot_sync(0xFFFFFFFFu, marks != 0);
-		State	   *first = reinterpret_cast<State *>(stage);
-		State		left;
-		Word	   *to = reinterpret_cast<Word *>(static_cast<State *>(a.states) + seg0 + first_seg);
+		unsigned heads = __ballot_sync(0xFFFFFFFFu, marks != 0);
+		State *first = reinterpret_cast<State *>(stage);
+		State left;
+		Word *to = reinterpret_cast<Word *>(static_cast<State *>(a.states) + seg0 + first_seg);
 
 		if (lane == 0)
 		{
-			State		c = s.carry;
+			State c = s.carry;
 
 			if (found.first_empty)
 			{
@@ -662,9 +668,9 @@ static __device__ __forceinline__ void
 seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 {
 	typedef typename Op::State State;
-	State	   *states = static_cast<State *>(a.states);
-	int64_t		head = -1;
-	State		v = Op::identity();
+	State *states = static_cast<State *>(a.states);
+	int64_t head = -1;
+	State v = Op::identity();
 
 #pragma unroll 1
 	for (int w = 0; w < SegShape<Op>::warps; w++)
@@ -694,15 +700,14 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 }
 
 template <class Op>
-__global__ void __launch_bounds__((SegShape<Op>::warps * 32))
-segmented_tiles(SegmentedArgs a)
+__global__ void __launch_bounds__((SegShape<Op>::warps * 32)) segmented_tiles(SegmentedArgs a)
 {
 	typedef SegShape<Op> Shape;
 	extern __shared__ __align__(16) char seg_memory[];
 	SegShared<Op> *shared = reinterpret_cast<SegShared<Op> *>(seg_memory);
-	int			warp = threadIdx.x >> 5;
-	int			chunk = blockIdx.x * Shape::warps + warp;
-	int64_t		cut[4] = {0, 0, 0, 0};
+	int warp = threadIdx.x >> 5;
+	int chunk = blockIdx.x * Shape::warps + warp;
+	int64_t cut[4] = {0, 0, 0, 0};
 
 	seg_launch_order();
 	if (chunk < a.chunks)
@@ -716,7 +721,9 @@ segmented_tiles(SegmentedArgs a)
 		seg_close_block<Op>(a, shared);
 }
 
-/* The state before a warp: the totals of the warps before it back to the nearest that had an end. */
+/*
+ * The state before a warp: the totals of the warps before it back to the nearest that had an end.
+ */
 template <class Op>
 static __device__ __forceinline__ typename Op::State
 seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps)
@@ -733,37 +740,36 @@ seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps)
  * One block: puts what the blocks left open before the first results after, in order.
  */
 template <class Op>
-__global__ void __launch_bounds__(SegFixup<Op>::threads)
-segmented_fixup(SegmentedArgs a)
+__global__ void
+__launch_bounds__(SegFixup<Op>::threads) segmented_fixup(SegmentedArgs a)
 {
 	typedef typename Op::State State;
 	constexpr int threads = SegFixup<Op>::threads;
 	constexpr int batch = sizeof(State) <= 16 ? 4 : 1;
 	__shared__ alignas(16) State totals[threads / 32];
 	__shared__ int has_end[threads / 32];
-	State	   *states = static_cast<State *>(a.states);
-	int			each = (a.blocks + threads - 1) / threads;
-	int			begin = threadIdx.x * each;
-	int			end = begin + each < a.blocks ? begin + each : a.blocks;
-	int			lane = threadIdx.x & 31;
-	int			warp = threadIdx.x >> 5;
-	int64_t		first = -1;		/* the first segment that ends in this thread's blocks */
-	State		first_state = Op::identity();
-	State		v = Op::identity();
-	State		left;
-	unsigned	heads;
+	State *states = static_cast<State *>(a.states);
+	int each = (a.blocks + threads - 1) / threads;
+	int begin = threadIdx.x * each;
+	int end = begin + each < a.blocks ? begin + each : a.blocks;
+	int lane = threadIdx.x & 31;
+	int warp = threadIdx.x >> 5;
+	int64_t first = -1; /* the first segment that ends in this thread's blocks */
+	State first_state = Op::identity();
+	State v = Op::identity();
+	State left;
+	unsigned heads;
 
 	seg_launch_order();
 	for (int c = begin; c < end; c += batch)
 	{
-		int64_t		segments[batch];
-		State		head[batch],
-					open[batch];
+		int64_t segments[batch];
+		State head[batch], open[batch];
 
 #pragma unroll
 		for (int u = 0; u < batch; u++)
 		{
-			int			b = c + u < end ? c + u : end - 1;
+			int b = c + u < end ? c + u : end - 1;
 
 			segments[u] = a.head_segments[b];
 			head[u] = static_cast<const State *>(a.heads)[b];
@@ -800,7 +806,7 @@ segmented_fixup(SegmentedArgs a)
 	{
 		if ((heads & ((1u << lane) - 1)) == 0)
 		{
-			State		before = seg_fold_warps<Op>(totals, has_end, warp);
+			State before = seg_fold_warps<Op>(totals, has_end, warp);
 
 			left = lane > 0 ? Op::combine(before, left) : before;
 		}
@@ -808,4 +814,4 @@ segmented_fixup(SegmentedArgs a)
 	}
 }
 
-#endif							/* GPUAGG_SEGMENTED_CUH */
+#endif /* GPUAGG_SEGMENTED_CUH */

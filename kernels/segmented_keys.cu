@@ -24,7 +24,10 @@ struct RunHead
 	}
 };
 
-/* Before CUDA 12.9, CUB's selection silently cuts counts off at 32 bits (NVIDIA/cccl pull request 2400). */
+/*
+ * Before CUDA 12.9, CUB's selection silently cuts counts off at 32 bits (NVIDIA/cccl pull request
+ * 2400).
+ */
 static const int64_t most_selected = CUB_VERSION >= 200800 ? INT64_MAX : INT32_MAX;
 
 static __global__ void
@@ -34,20 +37,22 @@ close_offsets(int64_t *offsets, const int64_t *nsegments, int64_t n)
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets, int64_t *nsegments_device,
-							   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets,
+							   int64_t *nsegments_device, void *workspace, size_t *workspace_bytes,
+							   gpuagg_stream stream)
 {
-	Workspace	ws(workspace);
-	size_t		bytes = 0;
-	RunHead		head = {bins};
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	RunHead head = {bins};
 	thrust::counting_iterator<int64_t> rows(0);
-	char	   *temp;
+	char *temp;
 
 	if (n < 1)
 		return GPUAGG_CUDA_INVALID;
 	if (n > most_selected)
 		return GPUAGG_CUDA_UNSUPPORTED;
-	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, rows, offsets, nsegments_device, n, head, stream));
+	CUDA_TRY(
+		cub::DeviceSelect::If(nullptr, bytes, rows, offsets, nsegments_device, n, head, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, rows, offsets, nsegments_device, n, head, stream));
@@ -70,19 +75,21 @@ gather_words(int words, const Word *in, const int64_t *index, int64_t n, Word *o
 
 template <typename Word>
 static GpuaggCudaStatus
-gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out, cudaStream_t stream)
+gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out,
+	   cudaStream_t stream)
 {
-	int			words = row_size / sizeof(Word);
-	int64_t		blocks = (n * words + 255) / 256;
+	int words = row_size / sizeof(Word);
+	int64_t blocks = (n * words + 255) / 256;
 
-	gather_words<Word><<<(unsigned) (blocks < 65536 ? blocks : 65536), 256, 0, stream>>>
-		(words, static_cast<const Word *>(in), index, n, static_cast<Word *>(out));
+	gather_words<Word><<<(unsigned) (blocks < 65536 ? blocks : 65536), 256, 0, stream>>>(
+		words, static_cast<const Word *>(in), index, n, static_cast<Word *>(out));
 	CUDA_TRY_LAUNCH("gather_words");
 	return GPUAGG_CUDA_OK;
 }
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out, gpuagg_stream stream)
+gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out,
+				   gpuagg_stream stream)
 {
 	if (row_size < 1 || n < 0)
 		return GPUAGG_CUDA_INVALID;
@@ -120,8 +127,8 @@ number_rows(int64_t n, uint32_t *rows)
 /* The words that one pass sorts by, the first in the highest bits. */
 struct SortPass
 {
-	int			nwords;
-	int			bits;
+	int nwords;
+	int bits;
 	GpuaggSortWord word[GPUAGG_MAX_SORT_WORDS];
 };
 
@@ -131,17 +138,18 @@ make_keys(const __grid_constant__ SortPass pass, int64_t n, const uint32_t *rows
 	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		uint64_t	key = 0;
+		uint64_t key = 0;
 
 		for (int w = 0; w < pass.nwords; w++)
 		{
 			const GpuaggSortWord &word = pass.word[w];
-			int64_t		value = load_integer(word.values, word.type, rows[i]);
-			uint64_t	digit = word.bits == 64 ? (uint64_t) value ^ (uint64_t) 1 << 63 :
-				(uint64_t) value - (uint64_t) word.min;
+			int64_t value = load_integer(word.values, word.type, rows[i]);
+			uint64_t digit = word.bits == 64 ? (uint64_t) value ^ (uint64_t) 1 << 63 :
+											   (uint64_t) value - (uint64_t) word.min;
 
 			if (word.descending)
-				digit = ~digit & (word.bits == 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << word.bits) - 1);
+				digit =
+					~digit & (word.bits == 64 ? ~(uint64_t) 0 : ((uint64_t) 1 << word.bits) - 1);
 			key = word.bits == 64 ? digit : key << word.bits | digit;
 		}
 		keys[i] = key;
@@ -160,8 +168,8 @@ write_rows(int64_t n, const uint32_t *rows, int64_t *permutation)
 static SortPass
 last_pass(const GpuaggSortWord *words, int end)
 {
-	SortPass	pass = SortPass();
-	int			from = end;
+	SortPass pass = SortPass();
+	int from = end;
 
 	while (from > 0 && pass.bits + words[from - 1].bits <= 64)
 		pass.bits += words[--from].bits;
@@ -175,9 +183,9 @@ GPUAGG_API GpuaggCudaStatus
 gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_t *permutation,
 					  void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
-	Workspace	ws(workspace);
-	size_t		bytes = 0;
-	char	   *temp;
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	char *temp;
 
 	if (n < 0 || n > UINT32_MAX || nwords < 0 || nwords > GPUAGG_MAX_SORT_WORDS)
 		return GPUAGG_CUDA_INVALID;
@@ -198,7 +206,7 @@ gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_
 	CUDA_TRY_LAUNCH("number_rows");
 	for (int end = nwords; end > 0;)
 	{
-		SortPass	pass = last_pass(words, end);
+		SortPass pass = last_pass(words, end);
 
 		end -= pass.nwords;
 		if (pass.bits == 0)
@@ -224,21 +232,21 @@ struct KeepRow
 };
 
 GPUAGG_API GpuaggCudaStatus
-gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *keep, int64_t *selected,
-						int64_t *nselected_device, void *workspace, size_t *workspace_bytes,
-						gpuagg_stream stream)
+gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *keep,
+						int64_t *selected, int64_t *nselected_device, void *workspace,
+						size_t *workspace_bytes, gpuagg_stream stream)
 {
-	Workspace	ws(workspace);
-	size_t		bytes = 0;
-	KeepRow		keeps = {keep};
-	char	   *temp;
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	KeepRow keeps = {keep};
+	char *temp;
 
 	if (n < 0)
 		return GPUAGG_CUDA_INVALID;
 	if (n > most_selected)
 		return GPUAGG_CUDA_UNSUPPORTED;
-	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, permutation, selected, nselected_device, n, keeps,
-								   stream));
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, permutation, selected, nselected_device, n,
+								   keeps, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, permutation, selected, nselected_device, n, keeps,

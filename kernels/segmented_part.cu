@@ -1,7 +1,8 @@
 /*
  * segmented_part.cu
- *	  The instances of the segmented reduction, of the operators that do not commute: those whose place in the
- *	  monoid list is SEGMENTED_PART modulo SEGMENTED_PARTS; kernels.mk compiles this once for each.
+ *	  The instances of the segmented reduction, of the operators that do not commute: those whose
+ * place in the monoid list is SEGMENTED_PART modulo SEGMENTED_PARTS; kernels.mk compiles this once
+ * for each.
  */
 #include <atomic>
 
@@ -14,7 +15,7 @@ instance_occupancy(int *blocks)
 {
 	static std::atomic<int> known[GPUAGG_MAX_DEVICES];
 	constexpr int bytes = sizeof(SegShared<Op>) * SegShape<Op>::warps;
-	int			device;
+	int device;
 
 	CUDA_TRY(cudaGetDevice(&device));
 	if (device >= GPUAGG_MAX_DEVICES)
@@ -22,8 +23,10 @@ instance_occupancy(int *blocks)
 	*blocks = known[device];
 	if (*blocks > 0)
 		return GPUAGG_CUDA_OK;
-	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op>), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op>), cudaFuncAttributePreferredSharedMemoryCarveout,
+	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op>),
+								  cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op>),
+								  cudaFuncAttributePreferredSharedMemoryCarveout,
 								  cudaSharedmemCarveoutMaxShared));
 	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (segmented_tiles<Op>),
 														   (SegShape<Op>::warps * 32), bytes));
@@ -35,7 +38,8 @@ instance_occupancy(int *blocks)
 /* Launches a kernel that begins with seg_launch_order(). */
 template <class... Params, class... Args>
 static GpuaggCudaStatus
-launch(void (*kernel) (Params...), unsigned blocks, int threads, int shared, cudaStream_t stream, Args... args)
+launch(void (*kernel)(Params...), unsigned blocks, int threads, int shared, cudaStream_t stream,
+	   Args... args)
 {
 	const DeviceFacts *facts;
 
@@ -57,30 +61,37 @@ instance_run(const SegmentedArgs *args, cudaStream_t stream)
 	return GPUAGG_CUDA_OK;
 }
 
-/* Adds an instance if it is this part's; the others are reduced in any order, as histograms or runs. */
+/*
+ * Adds an instance if it is this part's; the others are reduced in any order, as histograms or
+ * runs.
+ */
 template <class Op>
 static void
 add_instance(SegmentedInstance *table, int *count)
 {
 	if constexpr (!Op::commutative && Op::id % SEGMENTED_PARTS == SEGMENTED_PART)
-		table[(*count)++] = {Op::id, sizeof(typename Op::State), instance_occupancy<Op>,
-			SegShape<Op>::warps, SegShape<Op>::tile, SegShape<Op>::weight,
-			instance_run<Op>};
+		table[(*count)++] = {Op::id,
+							 sizeof(typename Op::State),
+							 instance_occupancy<Op>,
+							 SegShape<Op>::warps,
+							 SegShape<Op>::tile,
+							 SegShape<Op>::weight,
+							 instance_run<Op>};
 }
 
 static const SegmentedInstance *
 part_table(int *count)
 {
 	static SegmentedInstance table[MONOID_COUNT_OF_IDS];
-	static const int filled = [] {
-		int			n = 0;
+	static const int filled = []
+	{
+		int n = 0;
 
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-		add_instance<Op_##name>(table, &n);
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) add_instance<Op_##name>(table, &n);
 #include "operators/monoid_list.h"
 #undef MONOID
 		return n;
-	} ();
+	}();
 
 	*count = filled;
 	return table;

@@ -13,8 +13,7 @@
 /* ---- shapes ------------------------------------------------------------ */
 
 /* Tuning as data; measurements in kernels/TUNING.md. */
-template <class Op>
-struct SegShape
+template <class Op> struct SegShape
 {
 	typedef typename Op::State State;
 	static constexpr int in_size = sizeof(typename Op::Input);
@@ -22,13 +21,20 @@ struct SegShape
 	/* warps of a block; each works on its own, so they are few */
 	static constexpr int warps = 2;
 	/* consecutive elements of a thread, its row: a power of two, at most 32 */
-	static constexpr int items = in_size <= 8 ? 32 : in_size == 16 ? 8 : in_size <= 72 ? 4 : in_size <= 128 ? 2 : 1;
+	static constexpr int items = in_size <= 8 ? 32 :
+		in_size == 16                         ? 8 :
+		in_size <= 72                         ? 4 :
+		in_size <= 128                        ? 2 :
+												1;
 	static constexpr int tile = 32 * items;
 	/* elements between two tests for marks */
 	static constexpr int group = items < 4 ? items : 4;
 	/* the longest segments that one lane folds each */
 	static constexpr int tiny = state_size <= 48 ? 8 : 0;
-	/* 64-bit words from one lane's state to the next where they are staged, odd for the banks; 0: they are not */
+	/*
+	 * 64-bit words from one lane's state to the next where they are staged, odd for the banks; 0:
+	 * they are not
+	 */
 	static constexpr int staged = tiny == 0 || state_size <= 8 ? 0 : state_size / 8 | 1;
 	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
 	static constexpr int unit = in_size <= 16 ? 16 : 8;
@@ -54,7 +60,10 @@ struct SegShape
 	static constexpr int carry_at = identity_at + state_size;
 	static constexpr int results = (carry_at + state_size + 15) / 16 * 16;
 	static constexpr int buffer = results > 32 * stride ? results : 32 * stride;
-	/* where states of tiny segments are staged, behind their elements, of which there are at most so many */
+	/*
+	 * where states of tiny segments are staged, behind their elements, of which there are at most
+	 * so many
+	 */
 	static constexpr int stage_at = buffer - 32 * staged * 8;
 	static constexpr int tiny_most = stage_at / stride * items;
 	/* bytes of marks of a row */
@@ -68,8 +77,7 @@ struct SegShape
 };
 
 /* A warp's shared memory. */
-template <class Op>
-struct SegShared
+template <class Op> struct SegShared
 {
 	typedef SegShape<Op> Shape;
 
@@ -77,12 +85,13 @@ struct SegShared
 	alignas(16) char rows[2][Shape::buffer];
 	/* 1 at each element right before a segment's end; all 0 between tiles */
 	alignas(16) uint8_t marks[32 * Shape::mark_row];
-	alignas(16) typename Op::State carry;	/* of the segment that is open */
-	alignas(16) typename Op::State head;	/* the chunk's first result, without what came before the chunk */
-	int64_t		ends[Shape::ends];	/* offsets, from the end of the tile's first segment on */
-	int64_t		head_segment;	/* the segment of head, or -1: no segment ends in the chunk */
-	uint16_t	from[Shape::ends];	/* place in the results of each segment of the tile */
-	uint16_t	first[32];		/* number of the first result of each row that has one */
+	alignas(16) typename Op::State carry; /* of the segment that is open */
+	alignas(16)
+		typename Op::State head; /* the chunk's first result, without what came before the chunk */
+	int64_t ends[Shape::ends];   /* offsets, from the end of the tile's first segment on */
+	int64_t head_segment;        /* the segment of head, or -1: no segment ends in the chunk */
+	uint16_t from[Shape::ends];  /* place in the results of each segment of the tile */
+	uint16_t first[32];          /* number of the first result of each row that has one */
 };
 
 /* ---- pieces ------------------------------------------------------------ */
@@ -103,12 +112,15 @@ seg_launch_order()
  * One more element.  Some operators have a shorter step, "bounded", for rows
  * of elements that cannot lead far from the identity.
  */
-template <class Op, bool bounded>
-struct SegStep
+template <class Op, bool bounded> struct SegStep
 {
 	static constexpr bool exists = !bounded;
 
-	static __device__ __forceinline__ bool covers(const typename Op::Input *) { return false; }
+	static __device__ __forceinline__ bool
+	covers(const typename Op::Input *)
+	{
+		return false;
+	}
 
 	static __device__ __forceinline__ typename Op::State
 	step(typename Op::State a, typename Op::Input x)
@@ -118,17 +130,15 @@ struct SegStep
 };
 
 #define SEG_BOUNDED_STEP(name, input_t, items) \
-	template <> \
-	struct SegStep<Op_##name, true> \
+	template <> struct SegStep<Op_##name, true> \
 	{ \
 		static constexpr bool exists = true; \
 		static __device__ __forceinline__ bool \
 		covers(const input_t *x) \
 		{ \
-			uint32_t	most = 0; \
-			_Pragma("unroll") \
-			for (int k = 0; k < (items); k++) \
-				most = max(most, name##_magnitude(x[k])); \
+			uint32_t most = 0; \
+			_Pragma("unroll") for (int k = 0; k < (items); k++) most = \
+				max(most, name##_magnitude(x[k])); \
 			return most <= name##_bound; \
 		} \
 		static __device__ __forceinline__ Op_##name::State \
@@ -146,9 +156,12 @@ template <bool up, class T>
 static __device__ __forceinline__ T
 seg_shfl(T value, int delta)
 {
-	return shuffle_words(value, [=](uint32_t word) {
-		return up ? __shfl_up_sync(0xFFFFFFFFu, word, delta) : __shfl_down_sync(0xFFFFFFFFu, word, delta);
-	});
+	return shuffle_words(value,
+						 [=](uint32_t word)
+						 {
+							 return up ? __shfl_up_sync(0xFFFFFFFFu, word, delta) :
+										 __shfl_down_sync(0xFFFFFFFFu, word, delta);
+						 });
 }
 
 /*
@@ -160,10 +173,10 @@ template <class Op>
 static __device__ __forceinline__ typename Op::State
 seg_warp_scan(typename Op::State v, unsigned heads, int lane)
 {
-	unsigned	below = heads & (0xFFFFFFFFu >> (31 - lane));
-	int			start = below ? 31 - __clz(below) : 0;
+	unsigned below = heads & (0xFFFFFFFFu >> (31 - lane));
+	int start = below ? 31 - __clz(below) : 0;
 
-#pragma unroll (sizeof(v) <= 16 ? 5 : 1)
+#pragma unroll(sizeof(v) <= 16 ? 5 : 1)
 	for (int d = 1; d < 32; d <<= 1)
 	{
 		typename Op::State left = seg_shfl<true>(v, d);
@@ -179,7 +192,7 @@ template <class Op>
 static __device__ __forceinline__ typename Op::State
 seg_warp_reduce(typename Op::State v, int lanes)
 {
-	int			lane = threadIdx.x & (lanes - 1);
+	int lane = threadIdx.x & (lanes - 1);
 
 #pragma unroll 1
 	for (int d = 1; d < lanes; d <<= 1)
@@ -195,22 +208,25 @@ seg_warp_reduce(typename Op::State v, int lanes)
 static __device__ __forceinline__ void
 seg_copy16(void *to_shared, const void *from)
 {
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::
-				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
+					 (unsigned) __cvta_generic_to_shared(to_shared)),
+				 "l"(from));
 }
 
 static __device__ __forceinline__ void
 seg_copy8(void *to_shared, const void *from)
 {
-	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::
-				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(
+					 (unsigned) __cvta_generic_to_shared(to_shared)),
+				 "l"(from));
 }
 
 static __device__ __forceinline__ void
 seg_copy4(void *to_shared, const void *from)
 {
-	asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::
-				 "r"((unsigned) __cvta_generic_to_shared(to_shared)), "l"(from));
+	asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
+					 (unsigned) __cvta_generic_to_shared(to_shared)),
+				 "l"(from));
 }
 
 /* Fewer than 16 bytes, whole elements of `size` bytes each: nothing behind them is read. */
@@ -249,25 +265,26 @@ seg_probe_distance(int lane)
 static __device__ __forceinline__ void
 seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *diagonal, int64_t *cut)
 {
-	int64_t		nsegments = a.nsegments;
-	int			lane = threadIdx.x & 31;
-	int64_t		base = a.offsets[0];
-	double		density = (double) nsegments / (double) (total > 0 ? total : 1);
-	int64_t		low[2],
-				high[2],
-				at_high[2];		/* offsets[high] */
+	int64_t nsegments = a.nsegments;
+	int lane = threadIdx.x & 31;
+	int64_t base = a.offsets[0];
+	double density = (double) nsegments / (double) (total > 0 ? total : 1);
+	int64_t low[2], high[2], at_high[2]; /* offsets[high] */
 
 #pragma unroll
 	for (int d = 0; d < 2; d++)
 	{
-		int64_t		guess = (int64_t) ((double) diagonal[d] * density);
-		int64_t		probe = guess + seg_probe_distance(lane);
-		int64_t		offset = probe > 0 && probe <= nsegments ? a.offsets[probe] : base;
-		bool		before = probe <= 0 || (probe <= nsegments && offset - base + weight * probe <= diagonal[d]);
-		int			found = __popc(__ballot_sync(0xFFFFFFFFu, before));
+		int64_t guess = (int64_t) ((double) diagonal[d] * density);
+		int64_t probe = guess + seg_probe_distance(lane);
+		int64_t offset = probe > 0 && probe <= nsegments ? a.offsets[probe] : base;
+		bool before =
+			probe <= 0 || (probe <= nsegments && offset - base + weight * probe <= diagonal[d]);
+		int found = __popc(__ballot_sync(0xFFFFFFFFu, before));
 
 		offset = __shfl_sync(0xFFFFFFFFu, offset, found & 31);
-		low[d] = found > 0 && guess + seg_probe_distance(found - 1) > 0 ? guess + seg_probe_distance(found - 1) : 0;
+		low[d] = found > 0 && guess + seg_probe_distance(found - 1) > 0 ?
+			guess + seg_probe_distance(found - 1) :
+			0;
 		high[d] = nsegments + 1;
 		at_high[d] = base + a.nvalues;
 		if (found < 32 && guess + seg_probe_distance(found) <= nsegments)
@@ -281,11 +298,11 @@ seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *dia
 #pragma unroll
 		for (int d = 0; d < 2; d++)
 		{
-			int64_t		step = (high[d] - low[d] + 32) / 33;
-			int64_t		probe = low[d] + (lane + 1) * step;
-			int64_t		offset = probe < high[d] ? a.offsets[probe] : base;
-			bool		before = probe < high[d] && offset - base + weight * probe <= diagonal[d];
-			int			found = __popc(__ballot_sync(0xFFFFFFFFu, before));
+			int64_t step = (high[d] - low[d] + 32) / 33;
+			int64_t probe = low[d] + (lane + 1) * step;
+			int64_t offset = probe < high[d] ? a.offsets[probe] : base;
+			bool before = probe < high[d] && offset - base + weight * probe <= diagonal[d];
+			int found = __popc(__ballot_sync(0xFFFFFFFFu, before));
 
 			offset = __shfl_sync(0xFFFFFFFFu, offset, found & 31);
 			low[d] += found * step;
@@ -299,7 +316,7 @@ seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *dia
 #pragma unroll
 	for (int d = 0; d < 2; d++)
 	{
-		int64_t		e = base + diagonal[d] - weight * low[d];
+		int64_t e = base + diagonal[d] - weight * low[d];
 
 		/* inside the weight of a segment's end its elements are all taken */
 		cut[2 * d] = low[d];
@@ -311,13 +328,13 @@ seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *dia
 static __device__ __forceinline__ void
 seg_cut_chunk(const SegmentedArgs &a, int weight, int chunk, int64_t *cut)
 {
-	int64_t		total = a.nvalues + weight * a.nsegments;
-	int64_t		each = (total + a.chunks - 1) / a.chunks;
-	int64_t		diagonal[2];
+	int64_t total = a.nvalues + weight * a.nsegments;
+	int64_t each = (total + a.chunks - 1) / a.chunks;
+	int64_t diagonal[2];
 
 	diagonal[0] = each * chunk < total ? each * chunk : total;
 	diagonal[1] = each * (chunk + 1) < total ? each * (chunk + 1) : total;
 	seg_search(a, weight, total, diagonal, cut);
 }
 
-#endif							/* GPUAGG_SEGMENTED_PIECES_CUH */
+#endif /* GPUAGG_SEGMENTED_PIECES_CUH */

@@ -27,37 +27,37 @@
 /* A bound of integers and decimals (times 10^scale) or of floats. */
 typedef union ColumnBound
 {
-	int64		integer;
-	double		number;
+	int64 integer;
+	double number;
 } ColumnBound;
 
 typedef struct Column
 {
-	ColumnType	type;
-	int16		scale;			/* COLUMN_DEC: digits right of the point */
-	void	   *values;			/* nrows values; undefined where NULL or unrepresentable */
-	void	   *memory;			/* the feed's array for them; NULL: EngineOps.bind_buffers may not
-								 * point `values` elsewhere */
-	uint64	   *validity;		/* or NULL: no NULLs in this batch */
+	ColumnType type;
+	int16 scale;      /* COLUMN_DEC: digits right of the point */
+	void *values;     /* nrows values; undefined where NULL or unrepresentable */
+	void *memory;     /* the feed's array for them; NULL: EngineOps.bind_buffers may not
+					   * point `values` elsewhere */
+	uint64 *validity; /* or NULL: no NULLs in this batch */
 
 	/*
-	 * Integers and decimals, where the engine has set takes_narrow (EngineOps.bind_buffers): not NULL
-	 * says that `values` is undefined, and a value is base plus an unsigned integer of narrow_width
-	 * bytes: 1, 2 or 4.
+	 * Integers and decimals, where the engine has set takes_narrow (EngineOps.bind_buffers): not
+	 * NULL says that `values` is undefined, and a value is base plus an unsigned integer of
+	 * narrow_width bytes: 1, 2 or 4.
 	 */
 	const void *narrow;
-	int64		base;			/* 0 where the column is not narrow */
-	uint8		narrow_width;
-	bool		takes_narrow;
+	int64 base; /* 0 where the column is not narrow */
+	uint8 narrow_width;
+	bool takes_narrow;
 
 	/*
 	 * COLUMN_DEC: numerics that a decimal of this scale cannot represent (NaN,
-	 * infinities, too large ones, another display scale, but see NumericForm).  A bitmap like validity, or
-	 * NULL for none.  Such rows are not NULL, but have no value in `values`;
+	 * infinities, too large ones, another display scale, but see NumericForm).  A bitmap like
+	 * validity, or NULL for none.  Such rows are not NULL, but have no value in `values`;
 	 * unrepresentable_values[row] is their Datum.
 	 */
-	uint64	   *unrepresentable;
-	Datum	   *unrepresentable_values;
+	uint64 *unrepresentable;
+	Datum *unrepresentable_values;
 
 	/*
 	 * If has_bounds: all values are within these, numbers of floats as PostgreSQL orders them, NaN
@@ -65,7 +65,7 @@ typedef struct Column
 	 */
 	ColumnBound least;
 	ColumnBound greatest;
-	bool		has_bounds;
+	bool has_bounds;
 
 	/*
 	 * COLUMN_DATUM: numbers, below ncodes, of the values in a dictionary that the feed
@@ -74,16 +74,16 @@ typedef struct Column
 	 * numbers.  NULL: the feed has none for this batch.
 	 */
 	const uint32 *codes;
-	uint32		ncodes;
-	uint64		dictionary;
+	uint32 ncodes;
+	uint64 dictionary;
 } Column;
 
 typedef struct Batch
 {
-	int			nrows;
-	int			capacity;
-	int			ncols;
-	Column	   *cols;			/* in AggSpec.cols order */
+	int nrows;
+	int capacity;
+	int ncols;
+	Column *cols; /* in AggSpec.cols order */
 } Batch;
 
 static inline bool
@@ -119,8 +119,8 @@ column_is_unrepresentable(const Column *col, int i)
 }
 
 /*
- * The array of a column, and which form its values have: a ColumnType, or FORM_NARROW plus the width, for
- * which a loop has a case for each row of COLUMN_NARROWS.
+ * The array of a column, and which form its values have: a ColumnType, or FORM_NARROW plus the
+ * width, for which a loop has a case for each row of COLUMN_NARROWS.
  */
 #define COLUMN_NARROWS(X) X(1, uint8) X(2, uint16) X(4, uint32)
 #define FORM_NARROW 100
@@ -172,4 +172,4 @@ datum_bytes(Datum value, int16 typlen)
 	return typlen == -2 ? strlen(pointer) + 1 : (size_t) typlen;
 }
 
-#endif							/* GPUAGG_BATCH_H */
+#endif /* GPUAGG_BATCH_H */

@@ -44,7 +44,8 @@
  * DEC: numeric as an integer times 10^-scale.  DATUM: any type, as its Datum; by-reference
  * values may be toasted.
  */
-#define COLUMN_TYPES(X) COLUMN_SCALARS(X) \
+#define COLUMN_TYPES(X) \
+	COLUMN_SCALARS(X) \
 	X(DEC, gpuagg_i128, , WIRE_I128, , ) \
 	X(DATUM, Datum, , -1, , )
 
@@ -74,7 +75,7 @@ column_is_integer(ColumnType type)
 #define X(NAME, ...) case COLUMN_##NAME:
 		COLUMN_INTEGERS(X)
 #undef X
-			return true;
+		return true;
 		default:
 			return false;
 	}
@@ -88,10 +89,10 @@ column_is_float(ColumnType type)
 #define X(NAME, ...) case COLUMN_##NAME:
 		COLUMN_FLOATS(X)
 #undef X
-			return true;
+		return true;
 		default:
 			return false;
 	}
 }
 
-#endif							/* GPUAGG_COLUMN_TYPES_H */
+#endif /* GPUAGG_COLUMN_TYPES_H */

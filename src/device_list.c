@@ -18,10 +18,11 @@
 static size_t
 uuid_length(const char *text)
 {
-	size_t		n = 0;
+	size_t n = 0;
 
 	while (n < UUID_LENGTH &&
-		   (n == 8 || n == 13 || n == 18 || n == 23 ? text[n] == '-' : isxdigit((unsigned char) text[n]) != 0))
+		   (n == 8 || n == 13 || n == 18 || n == 23 ? text[n] == '-' :
+													  isxdigit((unsigned char) text[n]) != 0))
 		n++;
 	return n;
 }
@@ -30,7 +31,7 @@ uuid_length(const char *text)
 static size_t
 instance_length(const char *text)
 {
-	size_t		n = text[0] == '/' ? strspn(text + 1, "0123456789") : 0;
+	size_t n = text[0] == '/' ? strspn(text + 1, "0123456789") : 0;
 
 	return n > 0 ? n + 1 : 0;
 }
@@ -42,10 +43,10 @@ instance_length(const char *text)
 static bool
 is_id(const char *id)
 {
-	bool		mig = strncmp(id, "MIG-", 4) == 0;
-	bool		gpu = strncmp(id + (mig ? 4 : 0), "GPU-", 4) == 0;
+	bool mig = strncmp(id, "MIG-", 4) == 0;
+	bool gpu = strncmp(id + (mig ? 4 : 0), "GPU-", 4) == 0;
 	const char *at = id + (mig ? 4 : 0) + (gpu ? 4 : 0);
-	size_t		n = uuid_length(at);
+	size_t n = uuid_length(at);
 
 	if (n == 0 || (!mig && !gpu))
 		return false;
@@ -63,7 +64,7 @@ is_id(const char *id)
 static bool
 add_number(DeviceList *list, const char *item, char *wrong, size_t size)
 {
-	int			number;
+	int number;
 
 	if (strlen(item) > NUMBER_DIGITS)
 	{
@@ -84,10 +85,11 @@ add_number(DeviceList *list, const char *item, char *wrong, size_t size)
 static bool
 add_id(DeviceList *list, const char *item, char *wrong, size_t size)
 {
-	size_t		length = strlen(item);
-	size_t		used = strlen(list->ids);
+	size_t length = strlen(item);
+	size_t used = strlen(list->ids);
 
-	for (const char *at = list->ids; *at != '\0'; at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
+	for (const char *at = list->ids; *at != '\0';
+		 at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
 		if (strcspn(at, ",") == length && strncmp(at, item, length) == 0)
 		{
 			snprintf(wrong, size, "\"%.100s\" is named twice.", item);
@@ -101,8 +103,8 @@ add_id(DeviceList *list, const char *item, char *wrong, size_t size)
 static bool
 add_item(DeviceList *list, const char *item, char *wrong, size_t size)
 {
-	bool		number = item[0] != '\0' && item[strspn(item, "0123456789")] == '\0';
-	bool		first = list->n == 0;
+	bool number = item[0] != '\0' && item[strspn(item, "0123456789")] == '\0';
+	bool first = list->n == 0;
 
 	if (!number && !is_id(item))
 	{
@@ -111,7 +113,8 @@ add_item(DeviceList *list, const char *item, char *wrong, size_t size)
 		else if (strcasecmp(item, "all") == 0 || strcasecmp(item, "none") == 0)
 			snprintf(wrong, size, "\"%s\" stands alone.", item);
 		else
-			snprintf(wrong, size, "\"%.100s\" is neither the number of a GPU nor the UUID of one.", item);
+			snprintf(wrong, size, "\"%.100s\" is neither the number of a GPU nor the UUID of one.",
+					 item);
 		return false;
 	}
 	if (!first && (list->kind == DEVICES_NUMBERS) != number)
@@ -146,7 +149,7 @@ trim(char *to, const char *text, size_t length)
 bool
 device_list_read(const char *text, DeviceList *list, char *wrong, size_t size)
 {
-	char		item[DEVICE_LIST_BYTES];
+	char item[DEVICE_LIST_BYTES];
 
 	memset(list, 0, sizeof(*list));
 	if (strlen(text) >= DEVICE_LIST_BYTES)
@@ -164,7 +167,7 @@ device_list_read(const char *text, DeviceList *list, char *wrong, size_t size)
 	}
 	for (const char *at = text;; at++)
 	{
-		size_t		length = strcspn(at, ",");
+		size_t length = strcspn(at, ",");
 
 		trim(item, at, length);
 		if (!add_item(list, item, wrong, size))

@@ -18,49 +18,51 @@
 
 typedef struct Feed Feed;
 
-/* What a feed has read of heap tables by way of the column cache, for EXPLAIN ANALYZE; in blocks. */
+/*
+ * What a feed has read of heap tables by way of the column cache, for EXPLAIN ANALYZE; in blocks.
+ */
 typedef struct FeedStats
 {
-	uint64		blocks;			/* of tables that were read so */
-	uint64		cached;			/* whose rows came from the cache; proved by: */
-	uint64		by_map;			/* the visibility map */
-	uint64		by_lsn;			/* the page's LSN */
-	uint64		skipped;		/* of the cached ones: the bounds of a column refute a condition */
-	uint64		stale;			/* are in the cache, but have changed since */
-	uint64		built;			/* were put into the cache */
-	uint64		resident;		/* of the cached ones: whose rows the engine took by name */
-	uint64		resident_tables;	/* of which there were such rows */
+	uint64 blocks;          /* of tables that were read so */
+	uint64 cached;          /* whose rows came from the cache; proved by: */
+	uint64 by_map;          /* the visibility map */
+	uint64 by_lsn;          /* the page's LSN */
+	uint64 skipped;         /* of the cached ones: the bounds of a column refute a condition */
+	uint64 stale;           /* are in the cache, but have changed since */
+	uint64 built;           /* were put into the cache */
+	uint64 resident;        /* of the cached ones: whose rows the engine took by name */
+	uint64 resident_tables; /* of which there were such rows */
 } FeedStats;
 
 typedef struct FeedOps
 {
-	const char *name;			/* as in gpuagg.feed */
+	const char *name; /* as in gpuagg.feed */
 
 	/* Fills *batch (owned by the feed) and returns it; NULL at the end. */
-	Batch	   *(*next) (Feed *feed);
+	Batch *(*next)(Feed *feed);
 	/*
-	 * May be NULL.  Before the first batch, table by table: what an engine needs to take rows of the column cache by name
-	 * (feed/heap_resident.h), which the feed does not deliver then; NULL if there are no more, with the last reason against
-	 * a table, if there was one.
+	 * May be NULL.  Before the first batch, table by table: what an engine needs to take rows of
+	 * the column cache by name (feed/heap_resident.h), which the feed does not deliver then; NULL
+	 * if there are no more, with the last reason against a table, if there was one.
 	 */
-	struct FeedResident *(*resident) (Feed *feed, const char **why);
+	struct FeedResident *(*resident)(Feed *feed, const char **why);
 	/* Starts over. */
-	void		(*rescan) (Feed *feed);
+	void (*rescan)(Feed *feed);
 	/* Releases pins, slots and memory; errors skip it, so nothing may depend on it alone. */
-	void		(*end) (Feed *feed);
+	void (*end)(Feed *feed);
 	/* Adds the "Feed" line(s); stats are those of all participants, or NULL. */
-	void		(*explain) (Feed *feed, const FeedStats *stats, ExplainState *es);
+	void (*explain)(Feed *feed, const FeedStats *stats, ExplainState *es);
 } FeedOps;
 
 struct Feed
 {
 	const FeedOps *ops;
-	Batch	   *batch;			/* that next() fills, for EngineOps.bind_buffers; or NULL */
-	uint64		rows;			/* delivered since the last rescan */
-	uint64		batches;
-	FeedStats	stats;			/* since it was opened */
-	struct ExprSubplans *subplans;	/* set by the owner after opening; outlives the feed */
-	bool		guarded;		/* set by the owner too: some rows may be hidden from the user */
+	Batch *batch; /* that next() fills, for EngineOps.bind_buffers; or NULL */
+	uint64 rows;  /* delivered since the last rescan */
+	uint64 batches;
+	FeedStats stats;               /* since it was opened */
+	struct ExprSubplans *subplans; /* set by the owner after opening; outlives the feed */
+	bool guarded;                  /* set by the owner too: some rows may be hidden from the user */
 };
 
 /*
@@ -76,10 +78,11 @@ extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *
  * caller has checked that feed_heap_refusal returns NULL, not a reason against it;
  * volatile_query: something in the query is volatile, maybe in a subplan.
  */
-extern Feed *feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const int *resnos,
-							ExprState **constants, ExprContext *econtext, int batch_rows);
+extern Feed *feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec,
+							const int *resnos, ExprState **constants, ExprContext *econtext,
+							int batch_rows);
 extern const char *feed_heap_refusal(PlanState *child, bool volatile_query);
 /* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */
 extern void feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es);
 
-#endif							/* GPUAGG_FEED_H */
+#endif /* GPUAGG_FEED_H */

@@ -15,42 +15,40 @@
 #include "strategy.h"
 
 /* Defining them sets them. */
-bool		gpuagg_enabled;
-int			gpuagg_engine;
-int			gpuagg_require;
-int			gpuagg_strategy;
-int			gpuagg_feed;
-int			gpuagg_batch_rows;
-bool		gpuagg_replace_builtin;
-bool		gpuagg_foreign_partial;
-bool		gpuagg_log_refused;
+bool gpuagg_enabled;
+int gpuagg_engine;
+int gpuagg_require;
+int gpuagg_strategy;
+int gpuagg_feed;
+int gpuagg_batch_rows;
+bool gpuagg_replace_builtin;
+bool gpuagg_foreign_partial;
+bool gpuagg_log_refused;
 
-double		gpuagg_startup_cost;
-double		gpuagg_row_cost;
-double		gpuagg_slot_cost;
-double		gpuagg_page_row_cost;
-double		gpuagg_cache_row_cost;
-double		gpuagg_gpu_startup_cost;
-double		gpuagg_gpu_column_cost;
+double gpuagg_startup_cost;
+double gpuagg_row_cost;
+double gpuagg_slot_cost;
+double gpuagg_page_row_cost;
+double gpuagg_cache_row_cost;
+double gpuagg_gpu_startup_cost;
+double gpuagg_gpu_column_cost;
 
-bool		gpuagg_server;
-char	   *gpuagg_server_program;
-char	   *gpuagg_devices_list;
-int			gpuagg_device_memory_limit;
-int			gpuagg_device_cache_memory;
-int			gpuagg_pinned_memory_limit;
-int			gpuagg_server_timeout;
+bool gpuagg_server;
+char *gpuagg_server_program;
+char *gpuagg_devices_list;
+int gpuagg_device_memory_limit;
+int gpuagg_device_cache_memory;
+int gpuagg_pinned_memory_limit;
+int gpuagg_server_timeout;
 
-int			gpuagg_cache;
-int			gpuagg_cache_memory;
-double		gpuagg_cache_renew;
+int gpuagg_cache;
+int gpuagg_cache_memory;
+double gpuagg_cache_renew;
 
-static const struct config_enum_entry require_options[] = {
-	{"allow", GPUAGG_ALLOW, false},
-	{"require", GPUAGG_REQUIRE, false},
-	{"forbid", GPUAGG_FORBID, false},
-	{NULL, 0, false}
-};
+static const struct config_enum_entry require_options[] = {{"allow", GPUAGG_ALLOW, false},
+														   {"require", GPUAGG_REQUIRE, false},
+														   {"forbid", GPUAGG_FORBID, false},
+														   {NULL, 0, false}};
 
 static const struct config_enum_entry strategy_options[] = {
 	{"auto", STRATEGY_AUTO, false},
@@ -59,39 +57,31 @@ static const struct config_enum_entry strategy_options[] = {
 	{"direct", STRATEGY_DIRECT, false},
 	{"hash", STRATEGY_HASH, false},
 	{"sort", STRATEGY_SORT, false},
-	{NULL, 0, false}
-};
+	{NULL, 0, false}};
 
-static const struct config_enum_entry feed_options[] = {
-	{"auto", GPUAGG_FEED_AUTO, false},
-	{"tuples", GPUAGG_FEED_TUPLES, false},
-	{"heap", GPUAGG_FEED_HEAP, false},
-	{NULL, 0, false}
-};
+static const struct config_enum_entry feed_options[] = {{"auto", GPUAGG_FEED_AUTO, false},
+														{"tuples", GPUAGG_FEED_TUPLES, false},
+														{"heap", GPUAGG_FEED_HEAP, false},
+														{NULL, 0, false}};
 
 static const struct config_enum_entry cache_options[] = {
-	{"off", GPUAGG_CACHE_OFF, false},
-	{"on", GPUAGG_CACHE_ON, false},
-	{"eager", GPUAGG_CACHE_EAGER, false},
-	{"false", GPUAGG_CACHE_OFF, true},
-	{"true", GPUAGG_CACHE_ON, true},
-	{"no", GPUAGG_CACHE_OFF, true},
-	{"yes", GPUAGG_CACHE_ON, true},
-	{"0", GPUAGG_CACHE_OFF, true},
-	{"1", GPUAGG_CACHE_ON, true},
-	{NULL, 0, false}
-};
+	{"off", GPUAGG_CACHE_OFF, false},     {"on", GPUAGG_CACHE_ON, false},
+	{"eager", GPUAGG_CACHE_EAGER, false}, {"false", GPUAGG_CACHE_OFF, true},
+	{"true", GPUAGG_CACHE_ON, true},      {"no", GPUAGG_CACHE_OFF, true},
+	{"yes", GPUAGG_CACHE_ON, true},       {"0", GPUAGG_CACHE_OFF, true},
+	{"1", GPUAGG_CACHE_ON, true},         {NULL, 0, false}};
 
 static bool
 check_devices(char **newval, void **extra, GucSource source)
 {
-	DeviceList	list;
-	char		wrong[200];
+	DeviceList list;
+	char wrong[200];
 
 	if (device_list_read(*newval, &list, wrong, sizeof(wrong)))
 		return true;
 	GUC_check_errdetail("%s", wrong);
-	GUC_check_errhint("Valid values are \"all\", \"none\", numbers of GPUs as in \"0,2\", and UUIDs as in CUDA_VISIBLE_DEVICES, such as \"GPU-8932f937\".");
+	GUC_check_errhint("Valid values are \"all\", \"none\", numbers of GPUs as in \"0,2\", and "
+					  "UUIDs as in CUDA_VISIBLE_DEVICES, such as \"GPU-8932f937\".");
 	return false;
 }
 
@@ -100,122 +90,108 @@ static void
 define_choices(const struct config_enum_entry *engines)
 {
 	DefineCustomBoolVariable("gpuagg.enabled",
-							 "Lets queries be planned with the GpuAgg custom scan.",
-							 NULL, &gpuagg_enabled, true,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomEnumVariable("gpuagg.engine",
-							 "Chooses the engine that computes aggregates.",
-							 "\"auto\" takes the GPU where there is one.",
-							 &gpuagg_engine, GPUAGG_ENGINE_AUTO, engines,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomEnumVariable("gpuagg.require",
-							 "Requires or forbids the custom scan for queries with gpu_* aggregates.",
-							 "\"require\" raises an error with the reason where it cannot be used.",
-							 &gpuagg_require, GPUAGG_ALLOW, require_options,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomEnumVariable("gpuagg.strategy",
-							 "Forces the way groups are reduced.",
+							 "Lets queries be planned with the GpuAgg custom scan.", NULL,
+							 &gpuagg_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomEnumVariable("gpuagg.engine", "Chooses the engine that computes aggregates.",
+							 "\"auto\" takes the GPU where there is one.", &gpuagg_engine,
+							 GPUAGG_ENGINE_AUTO, engines, PGC_USERSET, GUC_EXPLAIN, NULL, NULL,
+							 NULL);
+	DefineCustomEnumVariable(
+		"gpuagg.require", "Requires or forbids the custom scan for queries with gpu_* aggregates.",
+		"\"require\" raises an error with the reason where it cannot be used.", &gpuagg_require,
+		GPUAGG_ALLOW, require_options, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomEnumVariable("gpuagg.strategy", "Forces the way groups are reduced.",
 							 "A strategy that cannot run a query is ignored for it.",
-							 &gpuagg_strategy, STRATEGY_AUTO, strategy_options,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomEnumVariable("gpuagg.feed",
-							 "Chooses where the custom scan takes its rows from.",
-							 "\"heap\", and \"auto\" as well, reads tables without the executor where it can.",
-							 &gpuagg_feed, GPUAGG_FEED_AUTO, feed_options,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.batch_rows",
-							"Sets the number of rows in a batch.",
+							 &gpuagg_strategy, STRATEGY_AUTO, strategy_options, PGC_USERSET,
+							 GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomEnumVariable(
+		"gpuagg.feed", "Chooses where the custom scan takes its rows from.",
+		"\"heap\", and \"auto\" as well, reads tables without the executor where it can.",
+		&gpuagg_feed, GPUAGG_FEED_AUTO, feed_options, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable("gpuagg.batch_rows", "Sets the number of rows in a batch.",
 							"Batches should fit into the processor's second-level cache.",
-							&gpuagg_batch_rows, 4096, 64, 1048576,
-							PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomBoolVariable("gpuagg.replace_builtin",
-							 "Plans PostgreSQL's own aggregates with the custom scan as well.",
-							 NULL, &gpuagg_replace_builtin, false,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomBoolVariable("gpuagg.foreign_partial",
-							 "Lets the servers of foreign partitions aggregate their rows, and merges the states.",
-							 "It takes enable_partitionwise_aggregate, and servers whose \"extensions\" have gpuagg.",
-							 &gpuagg_foreign_partial, true,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							&gpuagg_batch_rows, 4096, 64, 1048576, PGC_USERSET, GUC_EXPLAIN, NULL,
+							NULL, NULL);
+	DefineCustomBoolVariable(
+		"gpuagg.replace_builtin", "Plans PostgreSQL's own aggregates with the custom scan as well.",
+		NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomBoolVariable(
+		"gpuagg.foreign_partial",
+		"Lets the servers of foreign partitions aggregate their rows, and merges the states.",
+		"It takes enable_partitionwise_aggregate, and servers whose \"extensions\" have gpuagg.",
+		&gpuagg_foreign_partial, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpuagg.log_refused",
-							 "Logs why queries were planned without the custom scan.",
-							 NULL, &gpuagg_log_refused, false,
-							 PGC_SUSET, 0, NULL, NULL, NULL);
+							 "Logs why queries were planned without the custom scan.", NULL,
+							 &gpuagg_log_refused, false, PGC_SUSET, 0, NULL, NULL, NULL);
 }
 
 /* Settings of the cost model. */
 static void
 define_costs(void)
 {
-	DefineCustomRealVariable("gpuagg.startup_cost",
-							 "Sets the planner's estimate of the cost of starting a custom scan.",
-							 NULL, &gpuagg_startup_cost, 30.0, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpuagg.row_cost",
-							 "Sets the planner's estimate of the cost of putting one row into a batch.",
-							 NULL, &gpuagg_row_cost, 0.001, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpuagg.slot_cost",
-							 "Sets the planner's estimate of the cost of one key or aggregate for one row.",
-							 NULL, &gpuagg_slot_cost, 0.0005, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpuagg.page_row_cost",
-							 "Sets the planner's estimate of the cost of reading one row from a table's pages.",
-							 "Takes the place of cpu_tuple_cost where the custom scan reads the pages itself.",
-							 &gpuagg_page_row_cost, 0.0025, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpuagg.cache_row_cost",
-							 "Sets the planner's estimate of the cost of reading one row from the column cache.",
-							 NULL, &gpuagg_cache_row_cost, 0.0005, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"gpuagg.startup_cost", "Sets the planner's estimate of the cost of starting a custom scan.",
+		NULL, &gpuagg_startup_cost, 30.0, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"gpuagg.row_cost",
+		"Sets the planner's estimate of the cost of putting one row into a batch.", NULL,
+		&gpuagg_row_cost, 0.001, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"gpuagg.slot_cost",
+		"Sets the planner's estimate of the cost of one key or aggregate for one row.", NULL,
+		&gpuagg_slot_cost, 0.0005, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"gpuagg.page_row_cost",
+		"Sets the planner's estimate of the cost of reading one row from a table's pages.",
+		"Takes the place of cpu_tuple_cost where the custom scan reads the pages itself.",
+		&gpuagg_page_row_cost, 0.0025, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"gpuagg.cache_row_cost",
+		"Sets the planner's estimate of the cost of reading one row from the column cache.", NULL,
+		&gpuagg_cache_row_cost, 0.0005, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable("gpuagg.gpu_startup_cost",
 							 "Sets the estimate of the cost of a session with the GPU server.",
-							 NULL, &gpuagg_gpu_startup_cost, 100.0, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpuagg.gpu_column_cost",
-							 "Sets the estimate of the cost of bringing one value to the GPU and reducing it there.",
-							 NULL, &gpuagg_gpu_column_cost, 0.0001, 0, DBL_MAX,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+							 NULL, &gpuagg_gpu_startup_cost, 100.0, 0, DBL_MAX, PGC_USERSET,
+							 GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable(
+		"gpuagg.gpu_column_cost",
+		"Sets the estimate of the cost of bringing one value to the GPU and reducing it there.",
+		NULL, &gpuagg_gpu_column_cost, 0.0001, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL,
+		NULL);
 }
 
 /* Settings of the GPU server. */
 static void
 define_server_settings(void)
 {
-	DefineCustomBoolVariable("gpuagg.server",
-							 "Runs the GPU server.",
-							 NULL, &gpuagg_server, true,
+	DefineCustomBoolVariable("gpuagg.server", "Runs the GPU server.", NULL, &gpuagg_server, true,
 							 PGC_SIGHUP, 0, NULL, NULL, NULL);
-	DefineCustomStringVariable("gpuagg.server_program",
-							   "Sets the program that is run as the GPU server.",
-							   "Empty: gpuagg-server in the directory of the extension's library.",
-							   &gpuagg_server_program, "",
-							   PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
-	DefineCustomStringVariable("gpuagg.devices",
-							   "Selects the GPUs to be used.",
-							   "\"all\", \"none\", or numbers or UUIDs of GPUs separated by commas.",
-							   &gpuagg_devices_list, "all",
-							   PGC_SIGHUP, 0, check_devices, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.device_memory_limit",
-							"Sets the most memory that queries may use on each GPU.",
-							"Zero: four fifths of what other processes leave.",
-							&gpuagg_device_memory_limit, 0, 0, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"gpuagg.server_program", "Sets the program that is run as the GPU server.",
+		"Empty: gpuagg-server in the directory of the extension's library.", &gpuagg_server_program,
+		"", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"gpuagg.devices", "Selects the GPUs to be used.",
+		"\"all\", \"none\", or numbers or UUIDs of GPUs separated by commas.", &gpuagg_devices_list,
+		"all", PGC_SIGHUP, 0, check_devices, NULL, NULL);
+	DefineCustomIntVariable(
+		"gpuagg.device_memory_limit", "Sets the most memory that queries may use on each GPU.",
+		"Zero: four fifths of what other processes leave.", &gpuagg_device_memory_limit, 0, 0,
+		INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.device_cache_memory",
 							"Sets the most memory for copies of cached columns on each GPU.",
 							"-1: half of what other processes leave.  Zero: no copies.",
-							&gpuagg_device_cache_memory, -1, -1, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.pinned_memory_limit",
-							"Sets the most memory that the GPU server pins for what sessions send.",
-							"A session takes 24 MB; one for which there is no room uses the CPU engine.",
-							&gpuagg_pinned_memory_limit, 4096, 24, INT_MAX,
-							PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.server_timeout",
-							"Sets how long a query waits for one answer of the GPU server.",
-							"After that it goes on with the CPU engine.  Zero: for ever.",
-							&gpuagg_server_timeout, 60000, 0, INT_MAX,
-							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+							&gpuagg_device_cache_memory, -1, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB,
+							NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"gpuagg.pinned_memory_limit",
+		"Sets the most memory that the GPU server pins for what sessions send.",
+		"A session takes 24 MB; one for which there is no room uses the CPU engine.",
+		&gpuagg_pinned_memory_limit, 4096, 24, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"gpuagg.server_timeout", "Sets how long a query waits for one answer of the GPU server.",
+		"After that it goes on with the CPU engine.  Zero: for ever.", &gpuagg_server_timeout,
+		60000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
 /*
@@ -233,22 +209,21 @@ define_server_settings(void)
 static void
 define_cache_settings(void)
 {
-	DefineCustomEnumVariable("gpuagg.cache",
-							 "Lets queries use and fill the column cache.",
-							 "With \"on\" the second query that reads a column fills it, with \"eager\" the first.",
-							 &gpuagg_cache, GPUAGG_CACHE_ON, cache_options,
-							 PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomIntVariable("gpuagg.cache_memory",
-							"Sets the shared memory for cached columns.",
-							"-1: one eighth of the machine's memory, at most 1 GB.  Zero: no cache.",
-							&gpuagg_cache_memory, -1, -1, 1000000,
-							process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP,
-							GUC_UNIT_MB, NULL, NULL, NULL);
+	DefineCustomEnumVariable(
+		"gpuagg.cache", "Lets queries use and fill the column cache.",
+		"With \"on\" the second query that reads a column fills it, with \"eager\" the first.",
+		&gpuagg_cache, GPUAGG_CACHE_ON, cache_options, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomIntVariable(
+		"gpuagg.cache_memory", "Sets the shared memory for cached columns.",
+		"-1: one eighth of the machine's memory, at most 1 GB.  Zero: no cache.",
+		&gpuagg_cache_memory, -1, -1, 1000000,
+		process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, GUC_UNIT_MB,
+		NULL, NULL, NULL);
 	DefineCustomRealVariable("gpuagg.cache_renew",
-							 "Sets the share of a table's cached blocks that must have changed for them to be read anew.",
-							 "A background worker does it.  Zero: never.",
-							 &gpuagg_cache_renew, 0.1, 0, 1,
-							 PGC_SIGHUP, 0, NULL, NULL, NULL);
+							 "Sets the share of a table's cached blocks that must have changed for "
+							 "them to be read anew.",
+							 "A background worker does it.  Zero: never.", &gpuagg_cache_renew, 0.1,
+							 0, 1, PGC_SIGHUP, 0, NULL, NULL, NULL);
 }
 
 void

@@ -38,7 +38,7 @@ spec_find_column(const AggSpec *spec, const ColumnSpec *col)
 int
 spec_add_column(AggSpec *spec, const ColumnSpec *col)
 {
-	int			found = spec_find_column(spec, col);
+	int found = spec_find_column(spec, col);
 
 	if (found >= 0)
 		return found;
@@ -59,8 +59,7 @@ bins_equal(const BinSpec *a, const BinSpec *b)
 		case BIN_UNIFORM:
 			return a->lo == b->lo && a->hi == b->hi && a->n == b->n;
 		case BIN_THRESHOLDS:
-			return a->n == b->n &&
-				memcmp(a->thresholds, b->thresholds, a->n * sizeof(double)) == 0;
+			return a->n == b->n && memcmp(a->thresholds, b->thresholds, a->n * sizeof(double)) == 0;
 		case BIN_HLL:
 			return a->n == b->n;
 	}
@@ -85,11 +84,11 @@ spec_bins_width(const BinSpec *bins)
 }
 
 int
-spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter,
-			  int set, const BinSpec *bins)
+spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter, int set,
+			  const BinSpec *bins)
 {
 	static const BinSpec none = {BIN_NONE};
-	SlotSpec   *slot;
+	SlotSpec *slot;
 
 	if (bins == NULL)
 		bins = &none;
@@ -120,8 +119,8 @@ fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 {
 	/* two aggregates with one transition function may differ in their initial states */
 	return a->aggfnoid == b->aggfnoid && a->transfn.fn_oid == b->transfn.fn_oid &&
-		a->collation == b->collation && a->transtype == b->transtype &&
-		a->nargs == b->nargs && a->filter == b->filter && a->set == b->set &&
+		a->collation == b->collation && a->transtype == b->transtype && a->nargs == b->nargs &&
+		a->filter == b->filter && a->set == b->set &&
 		a->unrepresentable_only == b->unrepresentable_only &&
 		memcmp(a->argcol, b->argcol, a->nargs * sizeof(int)) == 0;
 }
@@ -129,7 +128,7 @@ fallback_equal(const FallbackAgg *a, const FallbackAgg *b)
 uint32
 spec_layout(const AggSpec *spec)
 {
-	uint32		hash = murmurhash32(spec->nkeys);
+	uint32 hash = murmurhash32(spec->nkeys);
 
 	for (int s = 0; s < spec->nslots; s++)
 	{
@@ -159,8 +158,8 @@ distinct_equal(const DistinctSpec *a, const DistinctSpec *b)
 		return false;
 	for (int v = 0; v < a->nvalues; v++)
 		if (a->values[v].col != b->values[v].col || a->values[v].eqfunc != b->values[v].eqfunc ||
-			a->values[v].collation != b->values[v].collation ||
-			a->sortops[v] != b->sortops[v] || a->nulls_first[v] != b->nulls_first[v])
+			a->values[v].collation != b->values[v].collation || a->sortops[v] != b->sortops[v] ||
+			a->nulls_first[v] != b->nulls_first[v])
 			return false;
 	return true;
 }
@@ -181,7 +180,8 @@ spec_add_values(AggSpec *spec, const ValuesSpec *values)
 {
 	for (int i = 0; i < spec->nvalues; i++)
 		if (spec->values[i].col == values->col && spec->values[i].ltop == values->ltop &&
-			spec->values[i].collation == values->collation && spec->values[i].filter == values->filter)
+			spec->values[i].collation == values->collation &&
+			spec->values[i].filter == values->filter)
 			return i;
 	spec->values = spec_grow(spec->values, spec->nvalues, sizeof(ValuesSpec));
 	spec->values[spec->nvalues] = *values;
@@ -204,7 +204,7 @@ spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set)
 static bool
 numeric_scale(int32 typmod, int16 *scale)
 {
-	int			declared;
+	int declared;
 
 	if (typmod < (int32) VARHDRSZ)
 		return false;
@@ -213,25 +213,21 @@ numeric_scale(int32 typmod, int16 *scale)
 	return *scale <= SPEC_MAX_SCALE;
 }
 
-/* SQL types whose columns are of integers or floats; enums, of which there are any number, as U32. */
+/*
+ * SQL types whose columns are of integers or floats; enums, of which there are any number, as U32.
+ */
 static const struct
 {
-	Oid			typid;
-	ColumnType	type;
-	bool		ordered;		/* by value, in the type's default order */
-}			scalar_types[] = {
-	{BOOLOID, COLUMN_I8, true},
-	{CHAROID, COLUMN_I8, false},	/* compares as unsigned */
-	{INT2OID, COLUMN_I16, true},
-	{INT4OID, COLUMN_I32, true},
-	{DATEOID, COLUMN_I32, true},
-	{OIDOID, COLUMN_U32, true},
-	{INT8OID, COLUMN_I64, true},
-	{TIMEOID, COLUMN_I64, true},
-	{TIMESTAMPOID, COLUMN_I64, true},
-	{TIMESTAMPTZOID, COLUMN_I64, true},
-	{CASHOID, COLUMN_I64, true},
-	{FLOAT4OID, COLUMN_F32, true},
+	Oid typid;
+	ColumnType type;
+	bool ordered; /* by value, in the type's default order */
+} scalar_types[] = {
+	{BOOLOID, COLUMN_I8, true},       {CHAROID, COLUMN_I8, false}, /* compares as unsigned */
+	{INT2OID, COLUMN_I16, true},      {INT4OID, COLUMN_I32, true},
+	{DATEOID, COLUMN_I32, true},      {OIDOID, COLUMN_U32, true},
+	{INT8OID, COLUMN_I64, true},      {TIMEOID, COLUMN_I64, true},
+	{TIMESTAMPOID, COLUMN_I64, true}, {TIMESTAMPTZOID, COLUMN_I64, true},
+	{CASHOID, COLUMN_I64, true},      {FLOAT4OID, COLUMN_F32, true},
 	{FLOAT8OID, COLUMN_F64, true},
 };
 
@@ -261,7 +257,7 @@ spec_type_has_codes(Oid typid)
 bool
 spec_ignores_repeats(const FallbackAgg *fallback)
 {
-	Oid			func = fallback->transfn.fn_oid;
+	Oid func = fallback->transfn.fn_oid;
 
 	return (func == F_TEXT_SMALLER || func == F_TEXT_LARGER) && OidIsValid(fallback->collation) &&
 		get_collation_isdeterministic(fallback->collation);

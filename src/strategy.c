@@ -21,9 +21,7 @@
 const char *
 strategy_name(GpuaggStrategy strategy)
 {
-	static const char *const names[] = {
-		"auto", "single", "segmented", "direct", "hash", "sort"
-	};
+	static const char *const names[] = {"auto", "single", "segmented", "direct", "hash", "sort"};
 
 	return names[strategy];
 }
@@ -105,8 +103,8 @@ choose_forced(const StrategyDevice *device, const StrategyInput *input, Strategy
 static void
 choose_keyed(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {
-	double		bytes = input->groups * hash_group_bytes(input);
-	char		reason[128];
+	double bytes = input->groups * hash_group_bytes(input);
+	char reason[128];
 
 	if (direct_good(device, input))
 	{
@@ -130,7 +128,7 @@ choose_keyed(const StrategyDevice *device, const StrategyInput *input, StrategyC
 static void
 choose_grouped(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {
-	char		reason[128] = "rows arrive grouped";
+	char reason[128] = "rows arrive grouped";
 
 	if (device->gpu && (input->forced == STRATEGY_DIRECT || input->forced == STRATEGY_HASH) &&
 		choose_forced(device, input, choice))
@@ -154,6 +152,8 @@ strategy_choose(const StrategyDevice *device, const StrategyInput *input, Strate
 
 	if (choice->strategy == STRATEGY_SORT)
 		choice->passes = (int) at_most(at_least(input->groups * hash_group_bytes(input) * 1.25 /
-												at_least(device->memory_bytes, 1) + 1, 4),
+														at_least(device->memory_bytes, 1) +
+													1,
+												4),
 									   MAX_PARTITIONS);
 }

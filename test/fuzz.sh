@@ -151,7 +151,7 @@ SQL
 		mode=$([[ $((n % 2)) == 0 ]] && echo plain || echo any)
 		share=$([[ $((n / 2 % 2)) == 0 ]] && echo 0.05 || echo 0.3)
 		echo "$mode $((seed + n)) $share" >"$pg_root/data/gpuagg.fuzz"
-		session "$mode" "s$n" "$serial" & 
+		session "$mode" "s$n" "$serial" &
 		local first=$!
 		session "$mode" "p$n" "$parallel" || bad=1
 		wait "$first" || bad=1

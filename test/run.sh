@@ -4,7 +4,7 @@
 #	test/run.sh [part...]
 #
 # Parts (default: all of them), of which as many run side by side as there are processors, each in clusters of its own:
-#	strict		all of src/ compiles under -Wall -Wextra -Werror
+#	strict		all of src/ compiles under -Wall -Wextra -Werror; the layout of the sources (test/format.pl)
 #	build		a build elsewhere, by clang where there is one; install, uninstall, clean; META.json (test/build.sh)
 #	layers		folders of src/ include and call downwards only (test/layers.pl); functions that call themselves
 #				check the stack (test/recursion.pl)
@@ -103,6 +103,9 @@ tap_lines() {
 
 part_strict() {
 	check "strict build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict
+	"$top/test/format.pl" >"$results/format.log" 2>&1
+	tap_lines format <"$results/format.log" || fail format
+	grep '^#' "$results/format.log"
 }
 
 part_build() {

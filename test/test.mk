@@ -5,10 +5,11 @@
 #	make bench			core against gpuagg; ROWS=8000000
 #	make difftest		the differential test alone; N=20000 SEED=1; PAGES=1 of the heap feed; JOBS=16 side by side
 #	make installcheck	the regression tests in the running server, which has shared_preload_libraries = 'gpuagg'
-#	make strict			all of src/ under -Wall -Wextra -Werror
+#	make strict			all of src/ under -Wall -Wextra -Werror, and the layout of all sources (test/format.pl)
+#	make format			lays out the C and CUDA sources, with clang-format 14
 #	make layers-objects	what test/layers.pl reads
 #	make unit-tests		build/unit/*, each a C test that needs no PostgreSQL; SANITIZE=1 under sanitizers
-.PHONY: test demo bench difftest strict unit-tests
+.PHONY: test demo bench difftest strict format check-format unit-tests
 
 test:
 	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) $(TOP)test/run.sh $(PARTS)
@@ -35,7 +36,13 @@ difftest:
 # these: what is tested is compiled once.
 STRICT_OBJS = $(SRCS:$(TOP)src/%.c=build/strict/%.o)
 
-strict: $(STRICT_OBJS)
+strict: $(STRICT_OBJS) check-format
+
+check-format:
+	@$(TOP)test/format.pl
+
+format:
+	@$(TOP)test/format.pl --fix
 
 build/strict/%.o: src/%.c
 	@mkdir -p $(@D)

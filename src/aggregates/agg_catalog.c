@@ -27,9 +27,27 @@
 #include "aggregates/ordered_set.h"
 #include "common/compat.h"
 
-#define S0(m) {true, MONOID_##m, {-1, -1}}
-#define S1(m, a) {true, MONOID_##m, {a, -1}}
-#define S2(m, a, b) {true, MONOID_##m, {a, b}}
+#define S0(m) \
+	{ \
+		true, MONOID_##m, \
+		{ \
+			-1, -1 \
+		} \
+	}
+#define S1(m, a) \
+	{ \
+		true, MONOID_##m, \
+		{ \
+			a, -1 \
+		} \
+	}
+#define S2(m, a, b) \
+	{ \
+		true, MONOID_##m, \
+		{ \
+			a, b \
+		} \
+	}
 #define AGG(fn, kind, ...) {F_##fn, NULL, FINALIZE_##kind, {__VA_ARGS__}},
 #define AGG_OURS(symbol, kind, ...) {InvalidOid, symbol, FINALIZE_##kind, {__VA_ARGS__}},
 #define AGG_FALLBACK(fn) {F_##fn, NULL, FINALIZE_FALLBACK, {{false}}},
@@ -47,10 +65,13 @@ const AggRow aggmap_fallback_row = {InvalidOid, NULL, FINALIZE_FALLBACK, {{false
 
 static HTAB *agg_cache = NULL;
 static bool agg_cache_valid = false;
-static uint64 agg_changes = 0;	/* how often it became invalid */
-/* The extensions whose aggregates are known, or InvalidOid.  They change with functions, as the cache does. */
-static Oid	own_extension;
-static Oid	citus_extension;
+static uint64 agg_changes = 0; /* how often it became invalid */
+/*
+ * The extensions whose aggregates are known, or InvalidOid.  They change with functions, as the
+ * cache does.
+ */
+static Oid own_extension;
+static Oid citus_extension;
 
 static void
 forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
@@ -63,9 +84,9 @@ forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
 static void
 reset_cache(void)
 {
-	HASHCTL		ctl = {.keysize = sizeof(Oid), .entrysize = sizeof(AggEntry)};
-	HTAB	   *empty = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
-	uint64		changes;
+	HASHCTL ctl = {.keysize = sizeof(Oid), .entrysize = sizeof(AggEntry)};
+	HTAB *empty = hash_create("gpuagg aggregates", 128, &ctl, HASH_ELEM | HASH_BLOBS);
+	uint64 changes;
 
 	if (agg_cache == NULL)
 		CacheRegisterSyscacheCallback(PROCOID, forget_aggregates, (Datum) 0);
@@ -82,7 +103,7 @@ reset_cache(void)
 static bool
 aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
 	Form_pg_aggregate form;
 
 	*transfn = *finalfn = *combinefn = InvalidOid;
@@ -102,9 +123,9 @@ aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
 static bool
 returns_state(Oid aggfnoid)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggfnoid));
 	Form_pg_aggregate form;
-	bool		result;
+	bool result;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for aggregate %u", aggfnoid);
@@ -118,9 +139,9 @@ returns_state(Oid aggfnoid)
 static char *
 function_symbol(Oid fn)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
-	bool		isnull;
-	char	   *symbol;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
+	bool isnull;
+	char *symbol;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", fn);
@@ -133,7 +154,7 @@ function_symbol(Oid fn)
 Oid
 aggmap_core_function(Oid fn, char **symbol)
 {
-	Oid			core;
+	Oid core;
 
 	*symbol = NULL;
 	if (fn < FirstNormalObjectId)
@@ -149,15 +170,15 @@ aggmap_core_function(Oid fn, char **symbol)
 static const AggRow *
 find_row(Oid transfn)
 {
-	char	   *symbol;
-	Oid			core = aggmap_core_function(transfn, &symbol);
+	char *symbol;
+	Oid core = aggmap_core_function(transfn, &symbol);
 
 	for (int i = 0; i < lengthof(agg_rows); i++)
 	{
 		const AggRow *row = &agg_rows[i];
 
 		if (OidIsValid(core) ? row->transfn == core :
-			row->symbol && symbol && strcmp(symbol, row->symbol) == 0)
+							   row->symbol && symbol && strcmp(symbol, row->symbol) == 0)
 			return row;
 	}
 	return NULL;
@@ -167,7 +188,7 @@ find_row(Oid transfn)
 static AggRole
 citus_role(Oid aggfnoid, Oid extension)
 {
-	char	   *name = get_func_name(aggfnoid);
+	char *name = get_func_name(aggfnoid);
 
 	if (!OidIsValid(citus_extension) || extension != citus_extension || name == NULL ||
 		get_func_namespace(aggfnoid) != PG_CATALOG_NAMESPACE)
@@ -180,14 +201,15 @@ citus_role(Oid aggfnoid, Oid extension)
 AggEntry
 aggmap_look_up(Oid aggfnoid)
 {
-	AggEntry   *entry;
-	AggEntry	made = {aggfnoid, false, InvalidOid, AGG_ROLE_NONE, PARTIAL_NONE, &aggmap_fallback_row};
+	AggEntry *entry;
+	AggEntry made = {aggfnoid,      false,        InvalidOid,
+					 AGG_ROLE_NONE, PARTIAL_NONE, &aggmap_fallback_row};
 	const AggRow *row;
-	Oid			extension;
-	Oid			transfn;
-	Oid			finalfn;
-	Oid			combinefn;
-	char	   *symbol;
+	Oid extension;
+	Oid transfn;
+	Oid finalfn;
+	Oid combinefn;
+	char *symbol;
 
 	if (!agg_cache_valid)
 		reset_cache();
@@ -208,7 +230,7 @@ aggmap_look_up(Oid aggfnoid)
 	{
 		if (OidIsValid(combinefn))
 		{
-			Oid			core = aggmap_core_function(combinefn, &symbol);
+			Oid core = aggmap_core_function(combinefn, &symbol);
 
 			made.partial = partial_kind_of(core, symbol);
 		}
@@ -221,7 +243,8 @@ aggmap_look_up(Oid aggfnoid)
 		if (finalize_is_direct(made.row->kind) && returns_state(aggfnoid))
 			made.row = &aggmap_fallback_row;
 		/* others with core's transition function, and hypothetical sets, are left to core */
-		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL && !ordered_set_is_final(made.finalfn))
+		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL &&
+			!ordered_set_is_final(made.finalfn))
 			made.row = &aggmap_fallback_row;
 	}
 
@@ -258,18 +281,19 @@ aggmap_is_listed(Oid aggfnoid)
 Oid
 aggmap_state_aggregate(Oid aggfnoid)
 {
-	Oid			transfn;
-	Oid			finalfn;
-	Oid			combinefn;
-	Oid			found = InvalidOid;
-	Oid		   *types;
-	int			ntypes;
-	char	   *name;
-	CatCList   *list;
+	Oid transfn;
+	Oid finalfn;
+	Oid combinefn;
+	Oid found = InvalidOid;
+	Oid *types;
+	int ntypes;
+	char *name;
+	CatCList *list;
 
 	if (!aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
 		return InvalidOid;
-	name = psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "", get_func_name(transfn));
+	name = psprintf("%s%s_state", transfn < FirstNormalObjectId ? "gpuagg_" : "",
+					get_func_name(transfn));
 	get_func_signature(aggfnoid, &types, &ntypes);
 	list = SearchSysCacheList1(PROCNAMEARGSNSP, CStringGetDatum(name));
 	for (int i = 0; i < list->n_members && !OidIsValid(found); i++)
@@ -277,7 +301,8 @@ aggmap_state_aggregate(Oid aggfnoid)
 		Form_pg_proc proc = (Form_pg_proc) GETSTRUCT(&list->members[i]->tuple);
 
 		if (proc->prokind == PROKIND_AGGREGATE && proc->pronargs == ntypes &&
-			memcmp(proc->proargtypes.values, types, ntypes * sizeof(Oid)) == 0 && aggmap_is_ours(proc->oid))
+			memcmp(proc->proargtypes.values, types, ntypes * sizeof(Oid)) == 0 &&
+			aggmap_is_ours(proc->oid))
 			found = proc->oid;
 	}
 	ReleaseSysCacheList(list);
@@ -287,8 +312,8 @@ aggmap_state_aggregate(Oid aggfnoid)
 bool
 aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 {
-	Oid			finalfn;
-	Oid			combinefn;
+	Oid finalfn;
+	Oid combinefn;
 
 	aggregate_functions(aggfnoid, transfn, &finalfn, &combinefn);
 	switch (aggmap_look_up(aggfnoid).row->kind)
@@ -305,7 +330,8 @@ bool
 aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref)
 {
 	return row->kind == FINALIZE_ORDERED_SET &&
-		(aggref->aggkind == AGGKIND_ORDERED_SET || (aggref->aggdistinct == NIL && aggref->aggorder == NIL));
+		(aggref->aggkind == AGGKIND_ORDERED_SET ||
+		 (aggref->aggdistinct == NIL && aggref->aggorder == NIL));
 }
 
 bool
@@ -318,9 +344,9 @@ aggmap_is_ordered_set(const Aggref *aggref)
 static bool
 mergeable(const Aggref *aggref)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Form_pg_aggregate form;
-	bool		result;
+	bool result;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
@@ -345,7 +371,7 @@ aggmap_row_needs_order(const AggRow *row)
 bool
 aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 {
-	AggEntry	entry = aggmap_look_up(aggref->aggfnoid);
+	AggEntry entry = aggmap_look_up(aggref->aggfnoid);
 	const char *name = get_func_name(aggref->aggfnoid);
 
 	if (aggref->aggkind == AGGKIND_HYPOTHETICAL)
@@ -353,11 +379,13 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 	else if (aggref->aggkind != AGGKIND_NORMAL && !aggmap_row_is_ordered_set(entry.row, aggref))
 		*why = psprintf("ordered-set aggregate %s", name);
 	/* distinct values are sorted by themselves */
-	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL && aggref->aggdistinct == NIL && parallel)
+	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL &&
+			 aggref->aggdistinct == NIL && parallel)
 		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
 		*why = psprintf("%s belongs to another query level", name);
-	else if (parallel && (entry.row->kind == FINALIZE_FALLBACK || aggmap_row_needs_order(entry.row)) &&
+	else if (parallel &&
+			 (entry.row->kind == FINALIZE_FALLBACK || aggmap_row_needs_order(entry.row)) &&
 			 !mergeable(aggref))
 		*why = psprintf("states of %s cannot be merged", name);
 	else

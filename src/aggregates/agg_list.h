@@ -121,7 +121,10 @@ AGG(ORDERED_SET_TRANSITION, ORDERED_SET)
 AGG_OURS("gpuagg_median_transfn", ORDERED_SET)
 AGG_OURS("gpuagg_median_interval_transfn", ORDERED_SET)
 
-/* histograms: (value, lo, hi, nbins[, weight]), (value, thresholds), and log-spaced (value, lo, hi, nbins) */
+/*
+ * histograms: (value, lo, hi, nbins[, weight]), (value, thresholds), and log-spaced (value, lo, hi,
+ * nbins)
+ */
 AGG_OURS("gpuagg_histogram_accum", HIST_UNIFORM, S1(COUNT, 0), S1(COUNT, 0))
 AGG_OURS("gpuagg_histogram_accum_weighted", HIST_WEIGHTED, S2(COUNT, 0, 4), S2(SUM_F64, 0, 4))
 AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(COUNT, 0))

@@ -22,10 +22,11 @@ aggregate_context(FunctionCallInfo fcinfo)
 
 /* Returns the state in argument 0 unchanged, for rows that do not count. */
 #define RETURN_STATE_UNCHANGED() \
-	do { \
+	do \
+	{ \
 		if (PG_ARGISNULL(0)) \
 			PG_RETURN_NULL(); \
 		PG_RETURN_DATUM(PG_GETARG_DATUM(0)); \
 	} while (0)
 
-#endif							/* GPUAGG_AGGCALL_H */
+#endif /* GPUAGG_AGGCALL_H */

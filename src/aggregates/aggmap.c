@@ -10,8 +10,9 @@
  * A numeric column of a declared scale is a column of decimals; for sums and averages, so is
  * one whose values mostly have one scale.  The few values that such a decimal cannot
  * represent go to a FallbackAgg in addition, whose transition value is merged with that of
- * the slots by the aggregate's combine function.  Sums and averages of expressions whose values have display scales that
- * are known but for a largest one are of decimals of that, and one more slot has the largest that a group's values display.
+ * the slots by the aggregate's combine function.  Sums and averages of expressions whose values
+ * have display scales that are known but for a largest one are of decimals of that, and one more
+ * slot has the largest that a group's values display.
  *
  * An AggOutput is allocated in the memory context in which aggmap_build is
  * called.
@@ -61,7 +62,7 @@
 static void
 check_execute(Oid fn, Oid role, ObjectType kind)
 {
-	AclResult	result;
+	AclResult result;
 
 	if (!OidIsValid(fn))
 		return;
@@ -74,8 +75,8 @@ check_execute(Oid fn, Oid role, ObjectType kind)
 static Oid
 function_owner(Oid fn)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
-	Oid			owner;
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(fn));
+	Oid owner;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for function %u", fn);
@@ -88,7 +89,7 @@ function_owner(Oid fn)
 static void
 check_permissions(const Aggref *aggref, Form_pg_aggregate form)
 {
-	Oid			owner = function_owner(aggref->aggfnoid);
+	Oid owner = function_owner(aggref->aggfnoid);
 
 	check_execute(aggref->aggfnoid, GetUserId(), OBJECT_AGGREGATE);
 	check_execute(form->aggtransfn, owner, OBJECT_FUNCTION);
@@ -101,14 +102,14 @@ check_permissions(const Aggref *aggref, Form_pg_aggregate form)
 void
 aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types, Oid collation)
 {
-	List	   *args = NIL;
+	List *args = NIL;
 
 	info->fn_oid = InvalidOid;
 	if (!OidIsValid(fn))
 		return;
 	for (int i = 0; i < nargs; i++)
 	{
-		Param	   *arg = makeNode(Param);
+		Param *arg = makeNode(Param);
 
 		arg->paramkind = PARAM_EXEC;
 		arg->paramid = -1;
@@ -119,17 +120,17 @@ aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *t
 		args = lappend(args, arg);
 	}
 	fmgr_info(fn, info);
-	fmgr_info_set_expr((Node *) makeFuncExpr(fn, result, args, InvalidOid, collation,
-											 COERCE_EXPLICIT_CALL), info);
+	fmgr_info_set_expr(
+		(Node *) makeFuncExpr(fn, result, args, InvalidOid, collation, COERCE_EXPLICIT_CALL), info);
 }
 
 /* The initial transition value, in the current context. */
 static Datum
 initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 {
-	Datum		literal = SysCacheGetAttr(AGGFNOID, tuple, Anum_pg_aggregate_agginitval, isnull);
-	Oid			input;
-	Oid			ioparam;
+	Datum literal = SysCacheGetAttr(AGGFNOID, tuple, Anum_pg_aggregate_agginitval, isnull);
+	Oid input;
+	Oid ioparam;
 
 	if (*isnull)
 		return (Datum) 0;
@@ -141,16 +142,16 @@ initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 static void
 load_aggregate(AggOutput *out, const PartialCall *call)
 {
-	Aggref	   *aggref = call->aggref;
+	Aggref *aggref = call->aggref;
 	FallbackAgg *agg = &out->agg;
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Form_pg_aggregate form;
-	Oid			types[FUNC_MAX_ARGS + 1];
-	Oid			trans = aggref->aggtranstype;
-	Oid			two[2] = {trans, trans};
-	Oid			stored[2] = {BYTEAOID, INTERNALOID};
-	Oid			coll = aggref->inputcollid;
-	int			nargs;
+	Oid types[FUNC_MAX_ARGS + 1];
+	Oid trans = aggref->aggtranstype;
+	Oid two[2] = {trans, trans};
+	Oid stored[2] = {BYTEAOID, INTERNALOID};
+	Oid coll = aggref->inputcollid;
+	int nargs;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for aggregate %u", aggref->aggfnoid);
@@ -162,8 +163,9 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 	types[0] = trans;
 	nargs = get_aggregate_argtypes(aggref, types + 1);
 	out->nfinalargs = form->aggfinalextra ? nargs + 1 : 1;
-	aggmap_init_function(&out->finalfn, call->form == PARTIAL_RESULT ? form->aggfinalfn : InvalidOid, aggref->aggtype,
-						 out->nfinalargs, types, coll);
+	aggmap_init_function(&out->finalfn,
+						 call->form == PARTIAL_RESULT ? form->aggfinalfn : InvalidOid,
+						 aggref->aggtype, out->nfinalargs, types, coll);
 
 	agg->aggfnoid = aggref->aggfnoid;
 	agg->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
@@ -187,10 +189,11 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 typedef enum ArgumentForm
 {
 	ARGUMENT_DATUM,
-	ARGUMENT_VALUE,				/* a value of the type that expr_column_type() gives */
-	ARGUMENT_DECIMAL,			/* the same, and numerics of several scales at the largest, or at their usual one */
-	ARGUMENT_SCALE,				/* the display scale of these */
-	ARGUMENT_PRESENCE			/* whether it is NULL */
+	ARGUMENT_VALUE,   /* a value of the type that expr_column_type() gives */
+	ARGUMENT_DECIMAL, /* the same, and numerics of several scales at the largest, or at their usual
+						 one */
+	ARGUMENT_SCALE,   /* the display scale of these */
+	ARGUMENT_PRESENCE /* whether it is NULL */
 } ArgumentForm;
 
 static ArgumentForm
@@ -203,7 +206,10 @@ argument_form(FinalizeKind kind)
 		case FINALIZE_DEC_AVG:
 			return ARGUMENT_DECIMAL;
 		default:
-			/* among extremes it is the order of rows that says which of equal values of two scales is shown */
+			/*
+			 * among extremes it is the order of rows that says which of equal values of two scales
+			 * is shown
+			 */
 			return ARGUMENT_VALUE;
 	}
 }
@@ -212,7 +218,7 @@ argument_form(FinalizeKind kind)
 static void
 argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *col)
 {
-	int16		least;
+	int16 least;
 
 	col->type = expr_column_type(expr, &col->scale);
 	if (form == ARGUMENT_SCALE)
@@ -244,8 +250,8 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 static int
 add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
-	Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
-	ColumnSpec	col = {.input = args[i]};
+	Node *expr = (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
+	ColumnSpec col = {.input = args[i]};
 
 	col.typid = exprType(expr);
 	col.typmod = exprTypmod(expr);
@@ -273,22 +279,28 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 static int
 add_filter(AggSpec *spec, int filter)
 {
-	ColumnSpec	col = {.input = filter, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1,
-	.typlen = 1, .typbyval = true};
+	ColumnSpec col = {.input = filter,
+					  .type = COLUMN_I8,
+					  .typid = BOOLOID,
+					  .typmod = -1,
+					  .typlen = 1,
+					  .typbyval = true};
 
 	return filter < 0 ? -1 : spec_add_column(spec, &col);
 }
 
 /*
- * The parameters, for expr_cannot_fail.  Workers have nothing but their values, as all were evaluated when the plan was sent; what
- * fails or not is then the same in the leader, whose states are to be those of the workers.
+ * The parameters, for expr_cannot_fail.  Workers have nothing but their values, as all were
+ * evaluated when the plan was sent; what fails or not is then the same in the leader, whose states
+ * are to be those of the workers.
  */
 static ParamListInfo
 known_parameters(const PlanState *parent)
 {
 	static ParamListInfoData values;
 
-	return parent->plan->parallel_aware && IsInParallelMode() ? &values : parent->state->es_param_list_info;
+	return parent->plan->parallel_aware && IsInParallelMode() ? &values :
+																parent->state->es_param_list_info;
 }
 
 /*
@@ -298,10 +310,11 @@ known_parameters(const PlanState *parent)
 static bool
 fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, Datum *value)
 {
-	Expr	   *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
-	bool		isnull;
+	Expr *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
+	bool isnull;
 
-	if (contain_var_clause((Node *) expr) || !expr_cannot_fail((Node *) expr, known_parameters(parent)))
+	if (contain_var_clause((Node *) expr) ||
+		!expr_cannot_fail((Node *) expr, known_parameters(parent)))
 		return false;
 	*value = ExecEvalExpr(ExecInitExpr(expr, parent), econtext, &isnull);
 	return !isnull;
@@ -316,8 +329,8 @@ static bool
 histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *parent,
 			   ExprContext *econtext)
 {
-	Datum		arg[3];
-	int			nfixed = kind == FINALIZE_HIST_THRESHOLDS ? 1 : 3;
+	Datum arg[3];
+	int nfixed = kind == FINALIZE_HIST_THRESHOLDS ? 1 : 3;
 
 	memset(bins, 0, sizeof(*bins));
 	if (kind == FINALIZE_HLL)
@@ -367,8 +380,8 @@ static bool
 add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
 		  int filter, int set, PlanState *parent, ExprContext *econtext)
 {
-	BinSpec		bins;
-	bool		binned = finalize_has_bins(row->kind);
+	BinSpec bins;
+	bool binned = finalize_has_bins(row->kind);
 	ArgumentForm form = argument_form(row->kind);
 
 	if (row->kind == FINALIZE_FALLBACK)
@@ -385,17 +398,17 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		return false;
 	if (row->kind == FINALIZE_ARG || row->kind == FINALIZE_ASCENDING)
 	{
-		ListCell   *lc;
+		ListCell *lc;
 
-		foreach(lc, aggref->args)
+		foreach (lc, aggref->args)
 			if (!spec_type_has_codes(exprType((Node *) lfirst_node(TargetEntry, lc)->expr)))
 				return false;
 	}
 	if (row->kind == FINALIZE_DEC || row->kind == FINALIZE_DEC_AVG)
 	{
-		Node	   *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
-		ColumnSpec	col = {.input = args[0]};
-		int16		scale;
+		Node *expr = (Node *) list_nth_node(TargetEntry, aggref->args, 0)->expr;
+		ColumnSpec col = {.input = args[0]};
+		int16 scale;
 
 		argument_type(spec, expr, form, &col);
 		/* which one of equal values is distinct shows in its scale */
@@ -410,9 +423,9 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
 	{
 		const SlotUse *use = &row->slots[i];
-		SlotSpec   *slot;
-		int			col[2];
-		int			nslots;
+		SlotSpec *slot;
+		int col[2];
+		int nslots;
 
 		for (int j = 0; j < 2; j++)
 		{
@@ -430,12 +443,12 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter, set,
 									  binned && i > 0 ? &bins : NULL);
 		slot = &spec->slots[out->slots[i]];
-		slot->mean_only = (slot->mean_only || spec->nslots > nslots) &&
-			out->float8_mean;
+		slot->mean_only = (slot->mean_only || spec->nslots > nslots) && out->float8_mean;
 	}
 	if (out->shows_scales)
-		out->slots[SCALE_SLOT] = spec_add_slot(spec, MONOID_MAX_I32, add_argument(spec, aggref, args, 0, ARGUMENT_SCALE),
-											   -1, filter, set, NULL);
+		out->slots[SCALE_SLOT] =
+			spec_add_slot(spec, MONOID_MAX_I32, add_argument(spec, aggref, args, 0, ARGUMENT_SCALE),
+						  -1, filter, set, NULL);
 	if (binned)
 		out->bins = bins;
 	out->kind = row->kind;
@@ -447,7 +460,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 static AggState *
 stand_in(Aggref *aggref)
 {
-	AggState   *aggstate = makeNode(AggState);
+	AggState *aggstate = makeNode(AggState);
 
 	aggstate->curaggcontext = aggstate->tmpcontext = makeNode(ExprContext);
 	aggstate->curaggcontext->ecxt_per_query_memory = CurrentMemoryContext;
@@ -460,11 +473,11 @@ stand_in(Aggref *aggref)
 static bool
 is_extreme(const AggRow *row, const Aggref *aggref)
 {
-	bool		extreme = aggref->args == NIL;
+	bool extreme = aggref->args == NIL;
 
 	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
 	{
-		MonoidId	monoid = row->slots[i].monoid;
+		MonoidId monoid = row->slots[i].monoid;
 
 		if (monoid >= MONOID_MIN_I32 && monoid <= MONOID_MAX_F64)
 			extreme = true;
@@ -478,8 +491,8 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 static void
 init_form(AggOutput *out, const PartialCall *call)
 {
-	Oid			fn;
-	bool		varlena;
+	Oid fn;
+	bool varlena;
 
 	out->form = call->form;
 	if (call->merged)
@@ -498,14 +511,15 @@ AggOutput *
 aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter, int set,
 			 PlanState *parent, ExprContext *econtext)
 {
-	AggOutput  *out = palloc0(sizeof(AggOutput));
-	Aggref	   *aggref = call->aggref;
+	AggOutput *out = palloc0(sizeof(AggOutput));
+	Aggref *aggref = call->aggref;
 	FallbackAgg fallback;
-	AggEntry	entry = aggmap_look_up(aggref->aggfnoid);
+	AggEntry entry = aggmap_look_up(aggref->aggfnoid);
 	const AggRow *row = entry.row;
-	bool		by_slots;
+	bool by_slots;
 
-	out->float8_mean = row->kind == FINALIZE_ACCUM && entry.finalfn == F_FLOAT8_AVG && call->form == PARTIAL_RESULT;
+	out->float8_mean = row->kind == FINALIZE_ACCUM && entry.finalfn == F_FLOAT8_AVG &&
+		call->form == PARTIAL_RESULT;
 	load_aggregate(out, call);
 	init_form(out, call);
 	fallback = out->agg;
@@ -516,7 +530,8 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 	if (aggmap_row_is_ordered_set(row, aggref))
 	{
 		out->kind = FINALIZE_ORDERED_SET;
-		out->fallback = ordered_set_add(spec, aggref, entry.finalfn, args[0], fallback.filter, &fallback);
+		out->fallback =
+			ordered_set_add(spec, aggref, entry.finalfn, args[0], fallback.filter, &fallback);
 		spec->others = true;
 		return out;
 	}

@@ -23,9 +23,9 @@
 typedef enum AggRole
 {
 	AGG_ROLE_NONE,
-	AGG_ROLE_MERGE,					/* gpuagg_merge */
-	AGG_ROLE_CITUS_TEXT,				/* Citus's worker_partial_agg */
-	AGG_ROLE_CITUS_BINARY			/* and worker_binary_partial_agg */
+	AGG_ROLE_MERGE,       /* gpuagg_merge */
+	AGG_ROLE_CITUS_TEXT,  /* Citus's worker_partial_agg */
+	AGG_ROLE_CITUS_BINARY /* and worker_binary_partial_agg */
 } AggRole;
 
 extern AggRole aggmap_role(Oid aggfnoid);
@@ -33,18 +33,18 @@ extern AggRole aggmap_role(Oid aggfnoid);
 /* What an aggregate of a query returns. */
 typedef enum PartialForm
 {
-	PARTIAL_RESULT,				/* its result */
-	PARTIAL_STATE,				/* of gpuagg_merge: a gpuagg_state */
-	PARTIAL_TEXT,				/* of Citus's partial aggregates: the transition value's text, as cstring, */
-	PARTIAL_BINARY				/* or its binary form, as bytea */
+	PARTIAL_RESULT, /* its result */
+	PARTIAL_STATE,  /* of gpuagg_merge: a gpuagg_state */
+	PARTIAL_TEXT,   /* of Citus's partial aggregates: the transition value's text, as cstring, */
+	PARTIAL_BINARY  /* or its binary form, as bytea */
 } PartialForm;
 
 typedef struct PartialCall
 {
-	Aggref	   *aggref;			/* the aggregate that rows are grouped with */
-	Oid			called;			/* what the query calls: it, or what it stands in */
+	Aggref *aggref; /* the aggregate that rows are grouped with */
+	Oid called;     /* what the query calls: it, or what it stands in */
 	PartialForm form;
-	bool		merged;			/* the transition value of that is the argument of gpuagg_merge, as gpuagg_state */
+	bool merged; /* the transition value of that is the argument of gpuagg_merge, as gpuagg_state */
 } PartialCall;
 
 /* Is this one of the extension's aggregates (gpu_*)? */
@@ -54,10 +54,10 @@ extern bool aggmap_is_ours(Oid aggfnoid);
 extern bool aggmap_is_listed(Oid aggfnoid);
 
 /*
- * The extension's aggregate that returns the transition value that this one has for the same arguments, serialized if it
- * is internal; InvalidOid if there is none.
+ * The extension's aggregate that returns the transition value that this one has for the same
+ * arguments, serialized if it is internal; InvalidOid if there is none.
  */
-extern Oid	aggmap_state_aggregate(Oid aggfnoid);
+extern Oid aggmap_state_aggregate(Oid aggfnoid);
 
 /* Is it an ordered-set aggregate that is found by exec/ordered_set.c? */
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
@@ -79,16 +79,18 @@ typedef struct AggOutput AggOutput;
 /*
  * Adds what the aggregate needs to *spec.  args[i] and filter are input
  * expression numbers (filter -1: none); argument i of the call's Aggref is input
- * args[i].  `set` is SlotSpec.set: which rows it takes.  Constant parameters (histogram bounds) whose evaluation cannot
- * fail are evaluated here.  The result is allocated in the current context.
+ * args[i].  `set` is SlotSpec.set: which rows it takes.  Constant parameters (histogram bounds)
+ * whose evaluation cannot fail are evaluated here.  The result is allocated in the current context.
  */
-extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter, int set,
-							   PlanState *parent, ExprContext *econtext);
+extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter,
+							   int set, PlanState *parent, ExprContext *econtext);
 
 /* May the order of its rows show in the aggregate's value? */
 extern bool aggmap_shows_order(const AggOutput *out, const AggSpec *spec);
 
-/* Does it return a state that has the registers of a sketch, so that GroupBatch.ranks does not do? */
+/*
+ * Does it return a state that has the registers of a sketch, so that GroupBatch.ranks does not do?
+ */
 extern bool aggmap_reads_registers(const AggOutput *out);
 
 /*
@@ -98,8 +100,8 @@ extern bool aggmap_reads_registers(const AggOutput *out);
 extern Datum aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull);
 
 /*
- * The same for the n groups of these numbers, the i-th at values[i * stride] and nulls[i * stride]; false: that is not for
- * this aggregate, or not for these groups.
+ * The same for the n groups of these numbers, the i-th at values[i * stride] and nulls[i * stride];
+ * false: that is not for this aggregate, or not for these groups.
  */
 extern bool aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which, int n,
 								 Datum *values, bool *nulls, int stride);
@@ -107,4 +109,4 @@ extern bool aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const
 /* Raises the errors that MonoidError bits stand for, worded like core's. */
 extern void aggmap_raise(int errors);
 
-#endif							/* GPUAGG_AGGMAP_H */
+#endif /* GPUAGG_AGGMAP_H */

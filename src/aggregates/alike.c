@@ -43,7 +43,7 @@ alike_is_identifier(Oid type)
 static Oid
 part_of(Oid type)
 {
-	Oid			part = get_element_type(type);
+	Oid part = get_element_type(type);
 
 	if (!OidIsValid(part))
 		part = get_range_subtype(type);
@@ -53,9 +53,9 @@ part_of(Oid type)
 bool
 alike_identifies_objects(Oid type)
 {
-	Oid			part;
-	TupleDesc	desc;
-	bool		found = false;
+	Oid part;
+	TupleDesc desc;
+	bool found = false;
 
 	check_stack_depth();
 	type = getBaseType(type);
@@ -66,7 +66,8 @@ alike_identifies_objects(Oid type)
 		return alike_is_identifier(type);
 	desc = lookup_rowtype_tupdesc(type, -1);
 	for (int i = 0; i < desc->natts && !found; i++)
-		found = !TupleDescAttr(desc, i)->attisdropped && alike_identifies_objects(TupleDescAttr(desc, i)->atttypid);
+		found = !TupleDescAttr(desc, i)->attisdropped &&
+			alike_identifies_objects(TupleDescAttr(desc, i)->atttypid);
 	ReleaseTupleDesc(desc);
 	return found;
 }
@@ -83,7 +84,7 @@ is_text(Oid type)
 static bool
 hashes_by_value(Oid type)
 {
-	Oid			part;
+	Oid part;
 
 	check_stack_depth();
 	type = getBaseType(type);
@@ -130,21 +131,22 @@ alike_hash(Oid type, Oid collation)
 	if (!is_text(type))
 		return hashes_by_value(type);
 	/*
-	 * A database without an encoding shows other servers' bytes as they are there.  What a collation that is not deterministic
-	 * hashes depends on the version of ICU.
+	 * A database without an encoding shows other servers' bytes as they are there.  What a
+	 * collation that is not deterministic hashes depends on the version of ICU.
 	 */
-	return GetDatabaseEncoding() != PG_SQL_ASCII && (!OidIsValid(collation) || get_collation_isdeterministic(collation));
+	return GetDatabaseEncoding() != PG_SQL_ASCII &&
+		(!OidIsValid(collation) || get_collation_isdeterministic(collation));
 }
 
 char *
 alike_utf8(Oid type, Datum value, int *len)
 {
-	int			encoding = GetDatabaseEncoding();
-	Oid			conversion;
+	int encoding = GetDatabaseEncoding();
+	Oid conversion;
 	const char *bytes;
-	char	   *utf8;
-	Size		room;
-	int			n;
+	char *utf8;
+	Size room;
+	int n;
 
 	if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII)
 		return NULL;
@@ -173,8 +175,9 @@ alike_utf8(Oid type, Datum value, int *len)
 		return NULL;
 	room = (Size) n * MAX_CONVERSION_GROWTH + 1;
 	utf8 = palloc_extended(room, MCXT_ALLOC_HUGE);
-	if (pg_do_encoding_conversion_buf(conversion, encoding, PG_UTF8, (unsigned char *) unconstify(char *, bytes), n,
-									  (unsigned char *) utf8, room > INT_MAX ? INT_MAX : (int) room, true) != n)
+	if (pg_do_encoding_conversion_buf(
+			conversion, encoding, PG_UTF8, (unsigned char *) unconstify(char *, bytes), n,
+			(unsigned char *) utf8, room > INT_MAX ? INT_MAX : (int) room, true) != n)
 	{
 		pfree(utf8);
 		return NULL;

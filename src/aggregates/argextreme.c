@@ -23,19 +23,22 @@
 
 typedef struct ArgDatum
 {
-	Datum		value;
-	bool		isnull;
+	Datum value;
+	bool isnull;
 } ArgDatum;
 
-/* The types are in the state because combine and serialize do not get them as arguments; nor need they get a collation. */
+/*
+ * The types are in the state because combine and serialize do not get them as arguments; nor need
+ * they get a collation.
+ */
 typedef struct ArgState
 {
-	bool		found;
-	Oid			keytype;
-	Oid			valuetype;
-	Oid			collation;
-	ArgDatum	key;
-	ArgDatum	value;
+	bool found;
+	Oid keytype;
+	Oid valuetype;
+	Oid collation;
+	ArgDatum key;
+	ArgDatum value;
 } ArgState;
 
 /* The two types, cached in fn_extra; states from elsewhere may each have their own. */
@@ -56,10 +59,11 @@ PG_FUNCTION_INFO_V1(gpuagg_arg_final);
 static ArgTypes *
 arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 {
-	ArgTypes   *types = fcinfo->flinfo->fn_extra;
+	ArgTypes *types = fcinfo->flinfo->fn_extra;
 
 	if (types == NULL)
-		types = fcinfo->flinfo->fn_extra = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ArgTypes));
+		types = fcinfo->flinfo->fn_extra =
+			MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(ArgTypes));
 	if (types->value == NULL || types->value->type_id != state->valuetype)
 		types->value = argtype_comparable(state->valuetype);
 	if (types->key == NULL || types->key->type_id != state->keytype)
@@ -83,7 +87,7 @@ arg_compare(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
 static bool
 arg_before(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
 {
-	int			c = arg_compare(type, collation, a, b);
+	int c = arg_compare(type, collation, a, b);
 
 	return c != 0 ? c < 0 : type->typbyval && !a.isnull && (int64) a.value < (int64) b.value;
 }
@@ -106,7 +110,7 @@ static void
 arg_offer(ArgState *state, ArgDatum key, ArgDatum value, int sign, ArgTypes *types, Oid collation,
 		  MemoryContext cxt)
 {
-	int			c;
+	int c;
 
 	if (state->found)
 	{
@@ -129,9 +133,9 @@ static Datum
 arg_transition(FunctionCallInfo fcinfo, int sign)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	ArgState   *state;
-	ArgDatum	value = {PG_GETARG_DATUM(1), PG_ARGISNULL(1)};
-	ArgDatum	key = {PG_GETARG_DATUM(2), PG_ARGISNULL(2)};
+	ArgState *state;
+	ArgDatum value = {PG_GETARG_DATUM(1), PG_ARGISNULL(1)};
+	ArgDatum key = {PG_GETARG_DATUM(2), PG_ARGISNULL(2)};
 
 	if (PG_ARGISNULL(0))
 	{
@@ -163,10 +167,15 @@ static Datum
 arg_combine(FunctionCallInfo fcinfo, int sign)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	ArgState   *from = PG_ARGISNULL(1) ? NULL : (ArgState *) PG_GETARG_POINTER(1);
-	ArgState   *into = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
-	/* the query's, where there is one: as postgres_fdw does, it takes another server's column to have the same */
-	Oid			collation = OidIsValid(PG_GET_COLLATION()) ? PG_GET_COLLATION() : from ? from->collation : InvalidOid;
+	ArgState *from = PG_ARGISNULL(1) ? NULL : (ArgState *) PG_GETARG_POINTER(1);
+	ArgState *into = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
+	/*
+	 * the query's, where there is one: as postgres_fdw does, it takes another server's column to
+	 * have the same
+	 */
+	Oid collation = OidIsValid(PG_GET_COLLATION()) ? PG_GET_COLLATION() :
+		from                                       ? from->collation :
+													 InvalidOid;
 
 	if (into == NULL)
 	{
@@ -177,7 +186,9 @@ arg_combine(FunctionCallInfo fcinfo, int sign)
 		into->valuetype = from->valuetype;
 		into->collation = collation;
 	}
-	else if (from && (into->keytype != from->keytype || into->valuetype != from->valuetype || into->collation != collation))
+	else if (from &&
+			 (into->keytype != from->keytype || into->valuetype != from->valuetype ||
+			  into->collation != collation))
 		portable_invalid("type");
 	if (from && from->found)
 		arg_offer(into, from->key, from->value, sign, arg_types(fcinfo, from), collation, cxt);
@@ -197,8 +208,8 @@ gpuagg_argmin_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * Serialized: the types and the collation, whether there is a key, and key and value.  States travel in it to other
- * processes, and to other servers (partial_state.c): what is read is checked.
+ * Serialized: the types and the collation, whether there is a key, and key and value.  States
+ * travel in it to other processes, and to other servers (partial_state.c): what is read is checked.
  */
 static void
 send_state(StringInfo buf, const ArgState *state)
@@ -228,7 +239,7 @@ gpuagg_arg_serialize(PG_FUNCTION_ARGS)
 bytea *
 argextreme_state(Oid valuetype, Oid keytype, Oid collation, Datum value, bool isnull, Datum key)
 {
-	ArgState	state = {true, keytype, valuetype, collation, {key, false}, {value, isnull}};
+	ArgState state = {true, keytype, valuetype, collation, {key, false}, {value, isnull}};
 	StringInfoData buf;
 
 	pq_begintypsend(&buf);
@@ -246,9 +257,10 @@ argextreme_value_type(const void *state)
 Datum
 gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 {
-	PortableNulls nulls = PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
+	PortableNulls nulls =
+		PG_GETARG_DATUM(1) == (Datum) 0 ? PORTABLE_ANY_NULLS : PORTABLE_CHECK_NULLS;
 	StringInfoData buf;
-	ArgState   *state;
+	ArgState *state;
 
 	aggregate_context(fcinfo);
 	state = palloc0(sizeof(ArgState));
@@ -260,7 +272,8 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 	if (state->found)
 	{
 		state->key.value = portable_get_value(&buf, state->keytype, nulls, &state->key.isnull);
-		state->value.value = portable_get_value(&buf, state->valuetype, nulls, &state->value.isnull);
+		state->value.value =
+			portable_get_value(&buf, state->valuetype, nulls, &state->value.isnull);
 		if (state->key.isnull)
 			portable_invalid("key");
 	}
@@ -268,11 +281,14 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
-/* The extra arguments only carry the types.  The columns of another server's table may be of others. */
+/*
+ * The extra arguments only carry the types.  The columns of another server's table may be of
+ * others.
+ */
 Datum
 gpuagg_arg_final(PG_FUNCTION_ARGS)
 {
-	ArgState   *state = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
+	ArgState *state = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
 
 	if (state == NULL || !state->found || state->value.isnull)
 		PG_RETURN_NULL();

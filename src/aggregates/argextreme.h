@@ -8,9 +8,10 @@
 #include "postgres.h"
 
 /* The serialized state of rows whose best key is this one, and of those with it, the value. */
-extern bytea *argextreme_state(Oid valuetype, Oid keytype, Oid collation, Datum value, bool isnull, Datum key);
+extern bytea *argextreme_state(Oid valuetype, Oid keytype, Oid collation, Datum value, bool isnull,
+							   Datum key);
 
 /* The type of the result of a state. */
-extern Oid	argextreme_value_type(const void *state);
+extern Oid argextreme_value_type(const void *state);
 
-#endif							/* GPUAGG_ARGEXTREME_H */
+#endif /* GPUAGG_ARGEXTREME_H */

@@ -15,4 +15,4 @@ extern TypeCacheEntry *argtype_comparable(Oid typid);
 /* The type with its 64-bit hash function; likewise. */
 extern TypeCacheEntry *argtype_hashable(Oid typid);
 
-#endif							/* GPUAGG_ARGTYPE_H */
+#endif /* GPUAGG_ARGTYPE_H */

@@ -1,10 +1,12 @@
 /*
  * as_type.c
- *	  gpuagg_as_type: a column of another server's table as the value that the asking server would get of it.
+ *	  gpuagg_as_type: a column of another server's table as the value that the asking server would
+ * get of it.
  *
- * A foreign table's column may be declared of another type than that of the table behind it.  The rows that postgres_fdw
- * fetches are text, made by the output function of the one type and read by the input function of the other.  An aggregate that
- * is shipped instead of the rows (plan/foreign.c) must see the same values, and so each of its columns stands in this function.
+ * A foreign table's column may be declared of another type than that of the table behind it.  The
+ * rows that postgres_fdw fetches are text, made by the output function of the one type and read by
+ * the input function of the other.  An aggregate that is shipped instead of the rows
+ * (plan/foreign.c) must see the same values, and so each of its columns stands in this function.
  * Where the types are equal, the planner takes the function away.
  */
 #include "postgres.h"
@@ -27,19 +29,19 @@ PG_FUNCTION_INFO_V1(gpuagg_as_type_support);
 
 typedef struct Functions
 {
-	FmgrInfo	output;
-	FmgrInfo	input;
-	Oid			ioparam;
+	FmgrInfo output;
+	FmgrInfo input;
+	Oid ioparam;
 } Functions;
 
 static Functions *
 io_functions(FmgrInfo *flinfo)
 {
-	Functions  *functions = flinfo->fn_extra;
-	Oid			from = get_fn_expr_argtype(flinfo, 0);
-	Oid			to = get_fn_expr_argtype(flinfo, 1);
-	Oid			fn;
-	bool		varlena;
+	Functions *functions = flinfo->fn_extra;
+	Oid from = get_fn_expr_argtype(flinfo, 0);
+	Oid to = get_fn_expr_argtype(flinfo, 1);
+	Oid fn;
+	bool varlena;
 
 	if (functions)
 		return functions;
@@ -60,9 +62,9 @@ static void
 apply_settings(ArrayType *settings)
 {
 	static const char *const names[] = {"TimeZone", "DateStyle", "IntervalStyle"};
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
+	Datum *values;
+	bool *nulls;
+	int n;
 
 	deconstruct_array(settings, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &n);
 	if (n != lengthof(names))
@@ -71,19 +73,20 @@ apply_settings(ArrayType *settings)
 				 errmsg("settings must be those of TimeZone, DateStyle and IntervalStyle")));
 	for (int i = 0; i < n; i++)
 		if (!nulls[i])
-			(void) set_config_option(names[i], TextDatumGetCString(values[i]), PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE,
-									 true, 0, false);
+			(void) set_config_option(names[i], TextDatumGetCString(values[i]), PGC_USERSET,
+									 PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
 /* (value "any", type anyelement, typmod int4, settings text[]) */
 Datum
 gpuagg_as_type(PG_FUNCTION_ARGS)
 {
-	Functions  *functions = io_functions(fcinfo->flinfo);
-	char	   *text = PG_ARGISNULL(0) ? NULL : OutputFunctionCall(&functions->output, PG_GETARG_DATUM(0));
-	int32		typmod = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT32(2);
-	Datum		result;
-	int			level;
+	Functions *functions = io_functions(fcinfo->flinfo);
+	char *text =
+		PG_ARGISNULL(0) ? NULL : OutputFunctionCall(&functions->output, PG_GETARG_DATUM(0));
+	int32 typmod = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT32(2);
+	Datum result;
+	int level;
 
 	if (PG_ARGISNULL(3) || text == NULL)
 		result = InputFunctionCall(&functions->input, text, functions->ioparam, typmod);
@@ -105,12 +108,15 @@ integer_width(Oid type)
 	return type == INT2OID ? 2 : type == INT4OID ? 4 : type == INT8OID ? 8 : 0;
 }
 
-/* The same value by a cast of core's, or as it is, for which engines have vectors; NULL: only by text. */
+/*
+ * The same value by a cast of core's, or as it is, for which engines have vectors; NULL: only by
+ * text.
+ */
 static Node *
 without_text(Node *value, Oid type, int32 typmod, Oid collation)
 {
-	Oid			from = exprType(value);
-	int			width = integer_width(from);
+	Oid from = exprType(value);
+	int width = integer_width(from);
 
 	if (from == type && (typmod < 0 || typmod == exprTypmod(value)))
 		return value;
@@ -119,7 +125,8 @@ without_text(Node *value, Oid type, int32 typmod, Oid collation)
 	if ((from == VARCHAROID && type == TEXTOID) || (from == TEXTOID && type == VARCHAROID))
 		return (Node *) makeRelabelType((Expr *) value, type, -1, collation, COERCE_EXPLICIT_CAST);
 	if (width > 0 && (width < integer_width(type) || type == NUMERICOID))
-		return coerce_type(NULL, value, from, type, -1, COERCION_EXPLICIT, COERCE_EXPLICIT_CAST, -1);
+		return coerce_type(NULL, value, from, type, -1, COERCION_EXPLICIT, COERCE_EXPLICIT_CAST,
+						   -1);
 	return NULL;
 }
 
@@ -127,8 +134,8 @@ Datum
 gpuagg_as_type_support(PG_FUNCTION_ARGS)
 {
 	SupportRequestSimplify *request = (SupportRequestSimplify *) PG_GETARG_POINTER(0);
-	FuncExpr   *call;
-	Const	   *typmod;
+	FuncExpr *call;
+	Const *typmod;
 
 	if (!IsA(request, SupportRequestSimplify))
 		PG_RETURN_POINTER(NULL);
@@ -136,5 +143,6 @@ gpuagg_as_type_support(PG_FUNCTION_ARGS)
 	typmod = lthird(call->args);
 	if (!IsA(typmod, Const) || typmod->constisnull)
 		PG_RETURN_POINTER(NULL);
-	PG_RETURN_POINTER(without_text(linitial(call->args), call->funcresulttype, DatumGetInt32(typmod->constvalue), call->funccollid));
+	PG_RETURN_POINTER(without_text(linitial(call->args), call->funcresulttype,
+								   DatumGetInt32(typmod->constvalue), call->funccollid));
 }

@@ -63,9 +63,10 @@ float_code(double value)
 static bool
 is_sum(const AggOutput *out)
 {
-	char	   *symbol;
-	Oid			core = OidIsValid(out->finalfn.fn_oid) ?
-		aggmap_core_function(out->finalfn.fn_oid, &symbol) : InvalidOid;
+	char *symbol;
+	Oid core = OidIsValid(out->finalfn.fn_oid) ?
+		aggmap_core_function(out->finalfn.fn_oid, &symbol) :
+		InvalidOid;
 
 	return core == F_NUMERIC_SUM || core == F_NUMERIC_POLY_SUM;
 }
@@ -138,7 +139,7 @@ codes_of_group(const AggOutput *out, const GroupBatch *groups, int g, gpuagg_i12
 bool
 codes_slots(const AggOutput *out, int *slot, int *counted)
 {
-	bool		single = out->kind == FINALIZE_INT || out->kind == FINALIZE_ACCUM;
+	bool single = out->kind == FINALIZE_INT || out->kind == FINALIZE_ACCUM;
 
 	/* a count of no rows is its own value */
 	if ((out->fallback >= 0 || (out->counted && out->kind != FINALIZE_INT)) && !out->agg.initnull)
@@ -173,11 +174,11 @@ decimal_code(int scale, Datum value, gpuagg_i128 *code)
 {
 	struct varlena *numeric = PG_DETOAST_DATUM_PACKED(value);
 	const uint8_t *data = (const uint8_t *) VARDATA_ANY(numeric);
-	int			len = VARSIZE_ANY_EXHDR(numeric);
+	int len = VARSIZE_ANY_EXHDR(numeric);
 	DecodeHeader header;
 
-	return decode_header(data, len, &header) && header.dscale <= scale && scale - header.dscale <= 38 &&
-		decode_numeric(data, len, header.dscale, code) &&
+	return decode_header(data, len, &header) && header.dscale <= scale &&
+		scale - header.dscale <= 38 && decode_numeric(data, len, header.dscale, code) &&
 		!__builtin_mul_overflow(*code, decimal_power10(scale - header.dscale), code);
 }
 
@@ -187,7 +188,8 @@ codes_of_constant(const AggOutput *out, Oid with, Oid type, Datum value, gpuagg_
 	if (with == NUMERICOID && type == NUMERICOID)
 		return decimal_code(out->kind == FINALIZE_INT8_AVG ? 0 : out->scale, value, code);
 	if (with == NUMERICOID || type == NUMERICOID ||
-		!((is_integer(with) && is_integer(type)) || (is_float(with) && is_float(type)) || with == type))
+		!((is_integer(with) && is_integer(type)) || (is_float(with) && is_float(type)) ||
+		  with == type))
 		return false;
 	*code = codes_of_value(type, value);
 	return true;

@@ -16,6 +16,9 @@
 
 #define CORE(name) \
 	PG_FUNCTION_INFO_V1(gpuagg_##name); \
-	Datum gpuagg_##name(PG_FUNCTION_ARGS) { return name(fcinfo); }
+	Datum gpuagg_##name(PG_FUNCTION_ARGS) \
+	{ \
+		return name(fcinfo); \
+	}
 #include "aggregates/core_list.h"
 #undef CORE

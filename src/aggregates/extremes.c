@@ -16,8 +16,7 @@
 #define EXTREMES(smaller, larger) EXTREME(smaller) EXTREME(larger)
 #define EXTREME(name) \
 	PG_FUNCTION_INFO_V1(gpuagg_##name); \
-	Datum \
-	gpuagg_##name(PG_FUNCTION_ARGS) \
+	Datum gpuagg_##name(PG_FUNCTION_ARGS) \
 	{ \
 		return name(fcinfo); \
 	}
@@ -39,8 +38,7 @@ EXTREMES(bytea_smaller, bytea_larger)
  */
 #define EXTREME_OF_ENUMS(name) \
 	PG_FUNCTION_INFO_V1(gpuagg_##name); \
-	Datum \
-	gpuagg_##name(PG_FUNCTION_ARGS) \
+	Datum gpuagg_##name(PG_FUNCTION_ARGS) \
 	{ \
 		check_enum(fcinfo); \
 		return name(fcinfo); \
@@ -49,7 +47,7 @@ EXTREMES(bytea_smaller, bytea_larger)
 static void
 check_enum(FunctionCallInfo fcinfo)
 {
-	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 0);
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, 0);
 
 	if (!type_is_enum(type))
 		ereport(ERROR,

@@ -2,9 +2,10 @@
  * final_values.c
  *	  Values of many groups at once, of the aggregates that most queries have.
  *
- * These need no call for each group: sums, means and spreads of numbers are made of states here, digit by digit as
- * core's functions make them (columns/decimal.c).  Only the final functions of regression are called, with an array that
- * is made once.  None of them raises errors or has side effects, so that groups that nobody will read may have values.
+ * These need no call for each group: sums, means and spreads of numbers are made of states here,
+ * digit by digit as core's functions make them (columns/decimal.c).  Only the final functions of
+ * regression are called, with an array that is made once.  None of them raises errors or has side
+ * effects, so that groups that nobody will read may have values.
  */
 #include "postgres.h"
 
@@ -22,38 +23,36 @@
 static const struct
 {
 	FinalizeKind kind;
-	Oid			finalfn;
-	ValuesForm	form;
-}			forms[] = {
-	{FINALIZE_INT_AVG, F_INT8_AVG, VALUES_MEAN},
-	{FINALIZE_INT8_AVG, F_NUMERIC_POLY_SUM, VALUES_SUM},
-	{FINALIZE_INT8_AVG, F_NUMERIC_POLY_AVG, VALUES_MEAN},
-	{FINALIZE_DEC_AVG, F_NUMERIC_SUM, VALUES_SUM},
-	{FINALIZE_DEC_AVG, F_NUMERIC_AVG, VALUES_MEAN},
-	{FINALIZE_ACCUM, F_FLOAT8_VAR_POP, VALUES_VAR_POP},
-	{FINALIZE_ACCUM, F_FLOAT8_VAR_SAMP, VALUES_VAR_SAMP},
-	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_POP, VALUES_STDDEV_POP},
-	{FINALIZE_ACCUM, F_FLOAT8_STDDEV_SAMP, VALUES_STDDEV_SAMP},
-	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_POP, VALUES_VAR_POP},
-	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_SAMP, VALUES_VAR_SAMP},
-	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_POP, VALUES_STDDEV_POP},
-	{FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_SAMP, VALUES_STDDEV_SAMP},
-	{FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_POP, VALUES_VAR_POP},
-	{FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_SAMP, VALUES_VAR_SAMP},
-	{FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_POP, VALUES_STDDEV_POP},
-	{FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_SAMP, VALUES_STDDEV_SAMP},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SXX, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SYY, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SXY, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_REGR_AVGX, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_REGR_AVGY, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_REGR_R2, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_REGR_SLOPE, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_REGR_INTERCEPT, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_COVAR_POP, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_COVAR_SAMP, VALUES_REGRESSION},
-	{FINALIZE_REGR, F_FLOAT8_CORR, VALUES_REGRESSION}
-};
+	Oid finalfn;
+	ValuesForm form;
+} forms[] = {{FINALIZE_INT_AVG, F_INT8_AVG, VALUES_MEAN},
+			 {FINALIZE_INT8_AVG, F_NUMERIC_POLY_SUM, VALUES_SUM},
+			 {FINALIZE_INT8_AVG, F_NUMERIC_POLY_AVG, VALUES_MEAN},
+			 {FINALIZE_DEC_AVG, F_NUMERIC_SUM, VALUES_SUM},
+			 {FINALIZE_DEC_AVG, F_NUMERIC_AVG, VALUES_MEAN},
+			 {FINALIZE_ACCUM, F_FLOAT8_VAR_POP, VALUES_VAR_POP},
+			 {FINALIZE_ACCUM, F_FLOAT8_VAR_SAMP, VALUES_VAR_SAMP},
+			 {FINALIZE_ACCUM, F_FLOAT8_STDDEV_POP, VALUES_STDDEV_POP},
+			 {FINALIZE_ACCUM, F_FLOAT8_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+			 {FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_POP, VALUES_VAR_POP},
+			 {FINALIZE_POLY_VAR, F_NUMERIC_POLY_VAR_SAMP, VALUES_VAR_SAMP},
+			 {FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_POP, VALUES_STDDEV_POP},
+			 {FINALIZE_POLY_VAR, F_NUMERIC_POLY_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+			 {FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_POP, VALUES_VAR_POP},
+			 {FINALIZE_NUMERIC_VAR, F_NUMERIC_VAR_SAMP, VALUES_VAR_SAMP},
+			 {FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_POP, VALUES_STDDEV_POP},
+			 {FINALIZE_NUMERIC_VAR, F_NUMERIC_STDDEV_SAMP, VALUES_STDDEV_SAMP},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_SXX, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_SYY, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_SXY, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_AVGX, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_AVGY, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_R2, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_SLOPE, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_REGR_INTERCEPT, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_COVAR_POP, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_COVAR_SAMP, VALUES_REGRESSION},
+			 {FINALIZE_REGR, F_FLOAT8_CORR, VALUES_REGRESSION}};
 
 /* Of states that are values already. */
 static ValuesForm
@@ -63,8 +62,9 @@ form_of_states(const AggOutput *out)
 	{
 		case FINALIZE_INT:
 		case FINALIZE_COUNTED_INT:
-			return out->agg.translen == sizeof(int64) ? VALUES_I64 : out->agg.translen == sizeof(int32) ? VALUES_LOW32 :
-				VALUES_NONE;
+			return out->agg.translen == sizeof(int64) ? VALUES_I64 :
+				out->agg.translen == sizeof(int32)    ? VALUES_LOW32 :
+														VALUES_NONE;
 		case FINALIZE_COUNTED_I32:
 			return VALUES_I32;
 		case FINALIZE_COUNTED_F32:
@@ -91,8 +91,12 @@ final_values_init(AggOutput *out, Oid finalfn)
 	for (int i = 0; i < lengthof(forms) && out->values == VALUES_NONE && OidIsValid(finalfn); i++)
 		if (forms[i].kind == out->kind && forms[i].finalfn == finalfn)
 			out->values = forms[i].form;
-	/* the value of an empty group is made of the initial one, which is NULL, or 0 for counts and means */
-	if (out->counted && out->kind != FINALIZE_INT && out->values != VALUES_MEAN && !out->agg.initnull)
+	/*
+	 * the value of an empty group is made of the initial one, which is NULL, or 0 for counts and
+	 * means
+	 */
+	if (out->counted && out->kind != FINALIZE_INT && out->values != VALUES_MEAN &&
+		!out->agg.initnull)
 		out->values = VALUES_NONE;
 	if (out->values == VALUES_REGRESSION)
 	{
@@ -118,37 +122,38 @@ values_root(ValuesForm form)
 
 /* What float8_var_samp() and the like compute. */
 static void
-float_variances(const AggOutput *out, const gpuagg_accum *states, const int *which, int n, Datum *values, bool *nulls,
-				int stride)
+float_variances(const AggOutput *out, const gpuagg_accum *states, const int *which, int n,
+				Datum *values, bool *nulls, int stride)
 {
-	double		fewer = values_sample(out->values) ? 1.0 : 0.0;
-	bool		root = values_root(out->values);
+	double fewer = values_sample(out->values) ? 1.0 : 0.0;
+	bool root = values_root(out->values);
 
 	for (int i = 0; i < n; i++)
 	{
 		const gpuagg_accum *state = &states[which[i]];
-		double		variance = state->sxx / (state->n - fewer);
+		double variance = state->sxx / (state->n - fewer);
 
 		nulls[(Size) i * stride] = state->n <= fewer;
-		values[(Size) i * stride] = state->n <= fewer ? (Datum) 0 : Float8GetDatum(root ? sqrt(variance) : variance);
+		values[(Size) i * stride] =
+			state->n <= fewer ? (Datum) 0 : Float8GetDatum(root ? sqrt(variance) : variance);
 	}
 }
 
 /* The same of integers; the aggregate's functions compute what takes too many digits. */
 static void
-integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, int n, Datum *values, bool *nulls,
-				  int stride)
+integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, int n, Datum *values,
+				  bool *nulls, int stride)
 {
 	const int64 *counts = groups->slots[out->slots[0]];
 	const gpuagg_i128 *sums = groups->slots[out->slots[1]];
-	bool		sample = values_sample(out->values);
+	bool sample = values_sample(out->values);
 
 	for (int i = 0; i < n; i++)
 	{
-		int			g = which[i];
+		int g = which[i];
 		gpuagg_i192 sumsq = {0};
-		Datum	   *value = &values[(Size) i * stride];
-		bool	   *isnull = &nulls[(Size) i * stride];
+		Datum *value = &values[(Size) i * stride];
+		bool *isnull = &nulls[(Size) i * stride];
 
 		*value = (Datum) 0;
 		*isnull = counts[g] <= (sample ? 1 : 0);
@@ -159,20 +164,22 @@ integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, in
 		else
 			sumsq.lo = ((const gpuagg_i128 *) groups->slots[out->slots[2]])[g];
 		if (sumsq.hi != 0 ||
-			!decimal_variance(counts[g], sums[g], sumsq.lo, sample, values_root(out->values), value))
+			!decimal_variance(counts[g], sums[g], sumsq.lo, sample, values_root(out->values),
+							  value))
 			*value = aggmap_finalize(out, groups, g, isnull);
 	}
 }
 
 /* A group's states with the result of the final function; the array is the same each time. */
 static void
-regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, int n, Datum *values, bool *nulls,
-				  int stride)
+regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, int n, Datum *values,
+				  bool *nulls, int stride)
 {
 	LOCAL_FCINFO(fcinfo, 1);
-	ArrayType  *array = out->floats;
+	ArrayType *array = out->floats;
 
-	InitFunctionCallInfoData(*fcinfo, &out->finalfn, 1, out->agg.collation, (Node *) out->aggstate, NULL);
+	InitFunctionCallInfoData(*fcinfo, &out->finalfn, 1, out->agg.collation, (Node *) out->aggstate,
+							 NULL);
 	fcinfo->args[0].isnull = false;
 	out->aggstate->curaggcontext->ecxt_per_tuple_memory = CurrentMemoryContext;
 	for (int i = 0; i < n; i++)
@@ -204,8 +211,8 @@ has_fallbacks(const AggOutput *out, const GroupBatch *groups, const int *which, 
 #define FOR_GROUPS(value) \
 	for (int i = 0; i < n; i++) \
 	{ \
-		int			g = which[i]; \
-		bool		empty = counts && counts[g] == 0; \
+		int g = which[i]; \
+		bool empty = counts && counts[g] == 0; \
 \
 		nulls[(Size) i * stride] = empty; \
 		values[(Size) i * stride] = empty ? (Datum) 0 : (value); \
@@ -248,7 +255,8 @@ aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which,
 				const gpuagg_accum *state = (const gpuagg_accum *) states + which[i];
 
 				nulls[(Size) i * stride] = state->n == 0;
-				values[(Size) i * stride] = state->n == 0 ? (Datum) 0 : Float8GetDatum(state->sx / state->n);
+				values[(Size) i * stride] =
+					state->n == 0 ? (Datum) 0 : Float8GetDatum(state->sx / state->n);
 			}
 			return true;
 		case VALUES_REGRESSION:

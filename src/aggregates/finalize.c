@@ -44,7 +44,7 @@ integer_datum(const AggOutput *out, int64 value)
 			return Int16GetDatum((int16) value);
 		case 4:
 			return out->agg.transtype == OIDOID ? ObjectIdGetDatum((Oid) value) :
-				Int32GetDatum((int32) value);
+												  Int32GetDatum((int32) value);
 		default:
 			return Int64GetDatum(value);
 	}
@@ -55,7 +55,7 @@ static Datum
 call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args, bool *isnull)
 {
 	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS + 1);
-	Datum		result;
+	Datum result;
 
 	*isnull = true;
 	InitFunctionCallInfoData(*fcinfo, fn, nargs, out->agg.collation, (Node *) out->aggstate, NULL);
@@ -76,7 +76,7 @@ static Datum
 internal_state(AggOutput *out, Datum serialised)
 {
 	NullableDatum args[2] = {{serialised, false}, {(Datum) 0, false}};
-	bool		isnull;
+	bool isnull;
 
 	return call_support(out, &out->agg.deserialfn, 2, args, &isnull);
 }
@@ -84,7 +84,7 @@ internal_state(AggOutput *out, Datum serialised)
 int
 aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int most)
 {
-	int32		scale = out->shows_scales ? STATE(int32, SCALE_SLOT) : out->scale;
+	int32 scale = out->shows_scales ? STATE(int32, SCALE_SLOT) : out->scale;
 
 	if (unlikely(scale < 0 || scale > most))
 		ereport(ERROR,
@@ -108,7 +108,7 @@ slots_form(AggOutput *out, const GroupBatch *groups, int g)
 		default:
 			Assert(out->kind == FINALIZE_DEC_AVG);
 			return form_numeric_avg(STATE(int64, 0), STATE(gpuagg_i128, 1), out->scale,
-									 aggmap_shown_scale(out, groups, g, MAX_SHOWN_SCALE));
+									aggmap_shown_scale(out, groups, g, MAX_SHOWN_SCALE));
 	}
 }
 
@@ -129,11 +129,11 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_COUNTED_F64:
 			return Float8GetDatum(STATE(double, 1));
 		case FINALIZE_INT_AVG:
-			{
-				int64		state[2] = {STATE(int64, 0), STATE(int64, 1)};
+		{
+			int64 state[2] = {STATE(int64, 0), STATE(int64, 1)};
 
-				return form_array(INT8OID, state, 2);
-			}
+			return form_array(INT8OID, state, 2);
+		}
 		case FINALIZE_INT8_AVG:
 		case FINALIZE_POLY_VAR:
 		case FINALIZE_NUMERIC_VAR:
@@ -211,13 +211,13 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 static Datum
 sketch_value(const int32 *states, bool ranks)
 {
-	int32		counts[GPUAGG_HLL_RANKS];
-	int64		registers = 0;
+	int32 counts[GPUAGG_HLL_RANKS];
+	int64 registers = 0;
 
 	/* they may come from the GPU server */
 	if (!ranks)
 	{
-		uint32		most = gpuagg_hll_count_ranks(states, counts);
+		uint32 most = gpuagg_hll_count_ranks(states, counts);
 
 		if (unlikely(most > GPUAGG_HLL_MAX_RANK))
 			ereport(ERROR,
@@ -230,7 +230,8 @@ sketch_value(const int32 *states, bool ranks)
 	if (unlikely(registers != GPUAGG_HLL_REGISTERS))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATA_CORRUPTED),
-				 errmsg("number of registers of a sketch is out of range: %lld", (long long) registers)));
+				 errmsg("number of registers of a sketch is out of range: %lld",
+						(long long) registers)));
 	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(states)));
 }
 
@@ -238,12 +239,14 @@ sketch_value(const int32 *states, bool ranks)
 static Datum
 binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
-	const char *bins = (const char *) groups->slots[out->slots[1]] + (Size) g * out->width * sizeof(int64);
+	const char *bins =
+		(const char *) groups->slots[out->slots[1]] + (Size) g * out->width * sizeof(int64);
 
 	*isnull = false;
 	if (out->kind == FINALIZE_HLL)
 		return sketch_value((const int32 *) groups->slots[out->slots[1]] +
-							(Size) g * (groups->ranks ? GPUAGG_HLL_RANKS : out->width), groups->ranks);
+								(Size) g * (groups->ranks ? GPUAGG_HLL_RANKS : out->width),
+							groups->ranks);
 	*isnull = STATE(int64, 0) == 0;
 	if (*isnull)
 		return (Datum) 0;
@@ -259,13 +262,13 @@ code_datum(ColumnType type, int64 code)
 	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return to_datum((value_t) code);
+	case COLUMN_##NAME: \
+		return to_datum((value_t) code);
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return to_datum((value_t) gpuagg_code_f64(code));
+	case COLUMN_##NAME: \
+		return to_datum((value_t) gpuagg_code_f64(code));
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -280,7 +283,7 @@ code_datum(ColumnType type, int64 code)
 static Datum
 arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
-	gpuagg_kv	kv = STATE(gpuagg_kv, 1);
+	gpuagg_kv kv = STATE(gpuagg_kv, 1);
 
 	*isnull = STATE(int64, 0) == 0 || kv.key != STATE(int64, 2);
 	return *isnull ? (Datum) 0 : code_datum(out->value, kv.value);
@@ -301,11 +304,11 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 		*value = arg_value(out, groups, g, isnull);
 	else if (out->kind == FINALIZE_MATRIX)
 	{
-		int			size = groups->matrix_size;
+		int size = groups->matrix_size;
 
 		*isnull = STATE(int64, 0) == 0;
 		*value = *isnull ? (Datum) 0 :
-			matrix_datum(&STATE(double, 1) + (Size) g * (size * size - 1), size);
+						   matrix_datum(&STATE(double, 1) + (Size) g * (size * size - 1), size);
 	}
 	else if (out->kind == FINALIZE_RUN)
 	{
@@ -335,20 +338,25 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 static bytea *
 arg_state(AggOutput *out, const GroupBatch *groups, int g)
 {
-	gpuagg_kv	kv = STATE(gpuagg_kv, 1);
-	int64		key = STATE(int64, 2);
-	bool		no_value = STATE(int64, 0) == 0 || kv.key != key;
+	gpuagg_kv kv = STATE(gpuagg_kv, 1);
+	int64 key = STATE(int64, 2);
+	bool no_value = STATE(int64, 0) == 0 || kv.key != key;
 	const List *args = out->agg.aggref->args;
 
 	/* what no key leaves there is as bad as any key, and no row has a value */
 	if (STATE(int64, 0) == 0 && (key == PG_INT64_MIN || key == PG_INT64_MAX))
 		return NULL;
 	return argextreme_state(exprType((Node *) linitial_node(TargetEntry, args)->expr),
-							exprType((Node *) lsecond_node(TargetEntry, args)->expr), out->agg.collation,
-							no_value ? (Datum) 0 : code_datum(out->value, kv.value), no_value, code_datum(out->key, key));
+							exprType((Node *) lsecond_node(TargetEntry, args)->expr),
+							out->agg.collation,
+							no_value ? (Datum) 0 : code_datum(out->value, kv.value), no_value,
+							code_datum(out->key, key));
 }
 
-/* The state that slots stand for as its serialization function would have it; NULL if it has no rows. */
+/*
+ * The state that slots stand for as its serialization function would have it; NULL if it has no
+ * rows.
+ */
 static bytea *
 slots_serialized(AggOutput *out, const GroupBatch *groups, int g)
 {
@@ -365,8 +373,9 @@ slots_serialized(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
 		case FINALIZE_HIST_LOG:
-			return histogram_state(&out->bins, out->kind == FINALIZE_HIST_WEIGHTED, out->kind == FINALIZE_HIST_LOG,
-								   (const int64 *) groups->slots[out->slots[1]] + (Size) g * out->width);
+			return histogram_state(
+				&out->bins, out->kind == FINALIZE_HIST_WEIGHTED, out->kind == FINALIZE_HIST_LOG,
+				(const int64 *) groups->slots[out->slots[1]] + (Size) g * out->width);
 		case FINALIZE_HLL:
 			return hll_state((const int32 *) groups->slots[out->slots[1]] + (Size) g * out->width);
 		case FINALIZE_ARG:
@@ -380,9 +389,9 @@ slots_serialized(AggOutput *out, const GroupBatch *groups, int g)
 static Datum
 group_state(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
-	bool		no_rest = out->fallback < 0 || groups->fallback_nulls[out->fallback][g];
+	bool no_rest = out->fallback < 0 || groups->fallback_nulls[out->fallback][g];
 	NullableDatum internal;
-	bytea	   *state;
+	bytea *state;
 
 	*isnull = true;
 	if (out->kind != FINALIZE_FALLBACK && no_rest)
@@ -402,14 +411,16 @@ group_state(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 static Datum
 partial_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
-	Datum		value = out->partial != PARTIAL_NONE ? group_state(out, groups, g, isnull) :
-		transition_value(out, groups, g, isnull);
+	Datum value = out->partial != PARTIAL_NONE ? group_state(out, groups, g, isnull) :
+												 transition_value(out, groups, g, isnull);
 
 	if (*isnull)
 		return (Datum) 0;
 	/* the binary form of a gpuagg_state is the bytes that it has */
 	if (out->partial != PARTIAL_NONE)
-		return out->form == PARTIAL_TEXT ? CStringGetDatum(partial_hex((bytea *) DatumGetPointer(value))) : value;
+		return out->form == PARTIAL_TEXT ?
+			CStringGetDatum(partial_hex((bytea *) DatumGetPointer(value))) :
+			value;
 	if (out->form == PARTIAL_TEXT)
 		return CStringGetDatum(OutputFunctionCall(&out->output, value));
 	return PointerGetDatum(SendFunctionCall(&out->output, value));
@@ -425,7 +436,7 @@ Datum
 aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
 	NullableDatum args[FUNC_MAX_ARGS + 1];
-	Datum		value;
+	Datum value;
 
 	CHECK_FOR_INTERRUPTS();
 	if (out->form != PARTIAL_RESULT)
@@ -451,16 +462,15 @@ void
 aggmap_raise(int errors)
 {
 	if (errors & MONOID_ERR_OVERFLOW)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("value out of range: overflow")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("value out of range: overflow")));
 	if (errors & MONOID_ERR_UNDERFLOW)
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("value out of range: underflow")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("value out of range: underflow")));
 	if (errors & MONOID_ERR_INT_OVERFLOW)
 		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("sum out of range"),
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("sum out of range"),
 				 errhint("Set \"%s\" to off for this query.", "gpuagg.enabled")));
 }

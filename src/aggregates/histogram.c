@@ -47,15 +47,15 @@ PG_FUNCTION_INFO_V1(gpu_histogram_log_thresholds);
 
 typedef struct Histogram
 {
-	BinSpec		bins;			/* its thresholds, if any, are in the state's context */
-	bool		weighted;
-	bool		log;			/* of gpu_histogram_log */
-	int			width;
+	BinSpec bins; /* its thresholds, if any, are in the state's context */
+	bool weighted;
+	bool log; /* of gpu_histogram_log */
+	int width;
 	union
 	{
-		int64	   *counts;
-		double	   *weights;
-	}			u;
+		int64 *counts;
+		double *weights;
+	} u;
 } Histogram;
 
 /* ---- parameters --------------------------------------------------------- */
@@ -70,10 +70,10 @@ static void
 bounds_error(char *message, bool log)
 {
 	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
-			 errmsg("%s", message),
-			 log ? errhint("There are nbins bins from lo up to hi, each as many times as wide as the one before.") :
-			 errhint("There are nbins equal bins from lo to hi, upwards or downwards.")));
+			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION), errmsg("%s", message),
+			 log ? errhint("There are nbins bins from lo up to hi, each as many times as wide as "
+						   "the one before.") :
+				   errhint("There are nbins equal bins from lo to hi, upwards or downwards.")));
 }
 
 /* What both kinds of bins ask of their parameters. */
@@ -103,14 +103,19 @@ histogram_formula(double lo, double hi, int n)
 {
 	GpuaggBinFormula formula = core_bin_formula();
 
-	/* where the product overflows, core's width_bucket has no answer that makes sense before release 16 */
-	return formula == GPUAGG_BINS_PRODUCT && !gpuagg_bins_valid(lo, hi, n, formula) ? GPUAGG_BINS_QUOTIENT : formula;
+	/*
+	 * where the product overflows, core's width_bucket has no answer that makes sense before
+	 * release 16
+	 */
+	return formula == GPUAGG_BINS_PRODUCT && !gpuagg_bins_valid(lo, hi, n, formula) ?
+		GPUAGG_BINS_QUOTIENT :
+		formula;
 }
 
 int
 histogram_uniform_bin(const BinSpec *bins, double x)
 {
-	int			bin;
+	int bin;
 
 	if (likely(bins->formula < GPUAGG_BIN_FORMULAS))
 		return gpuagg_bin_uniform(x, bins->lo, bins->hi, bins->n, bins->formula);
@@ -123,7 +128,8 @@ histogram_uniform_bin(const BinSpec *bins, double x)
 bool
 histogram_log_valid(double lo, double hi, int n)
 {
-	return isfinite(lo) && isfinite(hi) && lo > 0 && lo < hi && n >= 1 && n <= HISTOGRAM_MAX_LOG_BINS;
+	return isfinite(lo) && isfinite(hi) && lo > 0 && lo < hi && n >= 1 &&
+		n <= HISTOGRAM_MAX_LOG_BINS;
 }
 
 void
@@ -139,7 +145,7 @@ histogram_check_log(const char *function, double lo, double hi, int n)
 double *
 histogram_log_thresholds(double lo, double hi, int n)
 {
-	double	   *t = palloc((n + 1) * sizeof(double));
+	double *t = palloc((n + 1) * sizeof(double));
 	gpuagg_log_range range = gpuagg_log_range_of(lo, hi, n);
 
 	for (int i = 0; i <= n; i++)
@@ -213,7 +219,7 @@ histogram_check_thresholds(const char *function, ArrayType *array, int *n)
 static Histogram *
 histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
 {
-	Histogram  *h = MemoryContextAllocZero(cxt, sizeof(Histogram));
+	Histogram *h = MemoryContextAllocZero(cxt, sizeof(Histogram));
 
 	h->bins = *bins;
 	h->weighted = weighted;
@@ -221,7 +227,7 @@ histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
 	h->u.counts = MemoryContextAllocZero(cxt, h->width * sizeof(int64));
 	if (bins->kind == BIN_THRESHOLDS)
 	{
-		double	   *t = MemoryContextAlloc(cxt, bins->n * sizeof(double));
+		double *t = MemoryContextAlloc(cxt, bins->n * sizeof(double));
 
 		memcpy(t, bins->thresholds, bins->n * sizeof(double));
 		h->bins.thresholds = t;
@@ -254,9 +260,9 @@ changed_parameters(const char *names)
 static const char *
 parameter_names(const Histogram *h)
 {
-	return h->log ? "lo, hi, and nbins of gpu_histogram_log" :
+	return h->log                   ? "lo, hi, and nbins of gpu_histogram_log" :
 		h->bins.kind == BIN_UNIFORM ? "lo, hi, and nbins of gpu_histogram" :
-		"thresholds of gpu_histogram";
+									  "thresholds of gpu_histogram";
 }
 
 static Histogram *
@@ -270,7 +276,7 @@ static Histogram *
 state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, bool weighted)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Histogram  *h = state_argument(fcinfo, 0);
+	Histogram *h = state_argument(fcinfo, 0);
 
 	if (h == NULL)
 		return histogram_create(cxt, bins, weighted);
@@ -283,7 +289,7 @@ state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, bool weighted)
 static BinSpec
 bounds_arguments(FunctionCallInfo fcinfo, const char *function)
 {
-	BinSpec		bins = {BIN_UNIFORM};
+	BinSpec bins = {BIN_UNIFORM};
 
 	if (PG_ARGISNULL(2) || PG_ARGISNULL(3) || PG_ARGISNULL(4))
 		ereport(ERROR,
@@ -298,7 +304,7 @@ bounds_arguments(FunctionCallInfo fcinfo, const char *function)
 static BinSpec
 uniform_arguments(FunctionCallInfo fcinfo)
 {
-	BinSpec		bins = bounds_arguments(fcinfo, "gpu_histogram");
+	BinSpec bins = bounds_arguments(fcinfo, "gpu_histogram");
 
 	histogram_check_uniform("gpu_histogram", bins.lo, bins.hi, bins.n);
 	return bins;
@@ -308,8 +314,8 @@ uniform_arguments(FunctionCallInfo fcinfo)
 Datum
 gpuagg_histogram_accum(PG_FUNCTION_ARGS)
 {
-	BinSpec		bins;
-	Histogram  *h;
+	BinSpec bins;
+	Histogram *h;
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -323,9 +329,9 @@ gpuagg_histogram_accum(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram_accum_weighted(PG_FUNCTION_ARGS)
 {
-	BinSpec		bins;
-	Histogram  *h;
-	double	   *sum;
+	BinSpec bins;
+	Histogram *h;
+	double *sum;
 
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(5))
 		RETURN_STATE_UNCHANGED();
@@ -340,9 +346,9 @@ gpuagg_histogram_accum_weighted(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram_accum_thresholds(PG_FUNCTION_ARGS)
 {
-	BinSpec		bins = {BIN_THRESHOLDS};
-	ArrayType  *array;
-	Histogram  *h;
+	BinSpec bins = {BIN_THRESHOLDS};
+	ArrayType *array;
+	Histogram *h;
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -362,7 +368,7 @@ gpuagg_histogram_accum_thresholds(PG_FUNCTION_ARGS)
 static const BinSpec *
 log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
 {
-	BinSpec    *kept = flinfo->fn_extra;
+	BinSpec *kept = flinfo->fn_extra;
 	MemoryContext old;
 
 	if (kept && kept->lo == parameters->lo && kept->hi == parameters->hi &&
@@ -389,8 +395,8 @@ log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
 Datum
 gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 {
-	Histogram  *h = state_argument(fcinfo, 0);
-	BinSpec		bins;
+	Histogram *h = state_argument(fcinfo, 0);
+	BinSpec bins;
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -415,8 +421,8 @@ Datum
 gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Histogram  *a = state_argument(fcinfo, 0);
-	Histogram  *b = state_argument(fcinfo, 1);
+	Histogram *a = state_argument(fcinfo, 0);
+	Histogram *b = state_argument(fcinfo, 1);
 
 	if (b == NULL)
 		RETURN_STATE_UNCHANGED();
@@ -434,9 +440,9 @@ gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 		else
 		{
 			if (pg_add_s64_overflow(a->u.counts[i], b->u.counts[i], &a->u.counts[i]))
-				ereport(ERROR,
-						(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-						 errmsg("bigint out of range")));
+				ereport(
+					ERROR,
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
 		}
 	}
 	PG_RETURN_POINTER(a);
@@ -451,17 +457,21 @@ enum
 	STATE_LOG = 4
 };
 
-/* Parameters, and then the bins, in network order; those of a log-spaced histogram without its edges. */
+/*
+ * Parameters, and then the bins, in network order; those of a log-spaced histogram without its
+ * edges.
+ */
 bytea *
 histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values)
 {
-	int			width = spec_bins_width(bins);
+	int width = spec_bins_width(bins);
 	const uint64 *words = values;
 	StringInfoData buf;
 
 	pq_begintypsend(&buf);
-	pq_sendbyte(&buf, (weighted ? STATE_WEIGHTED : 0) | (bins->kind == BIN_THRESHOLDS ? STATE_THRESHOLDS : 0) |
-				(log ? STATE_LOG : 0));
+	pq_sendbyte(&buf,
+				(weighted ? STATE_WEIGHTED : 0) |
+					(bins->kind == BIN_THRESHOLDS ? STATE_THRESHOLDS : 0) | (log ? STATE_LOG : 0));
 	pq_sendint32(&buf, bins->n);
 	if (bins->kind == BIN_UNIFORM || log)
 	{
@@ -480,7 +490,7 @@ histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values
 Datum
 gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 {
-	Histogram  *h = (Histogram *) PG_GETARG_POINTER(0);
+	Histogram *h = (Histogram *) PG_GETARG_POINTER(0);
 
 	aggregate_context(fcinfo);
 	PG_RETURN_BYTEA_P(histogram_state(&h->bins, h->weighted, h->log, h->u.counts));
@@ -490,8 +500,8 @@ gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 static const BinSpec *
 read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 {
-	BinSpec    *bins = palloc0(sizeof(BinSpec));
-	double	   *t;
+	BinSpec *bins = palloc0(sizeof(BinSpec));
+	double *t;
 
 	bins->n = (int) pq_getmsgint(buf, 4);
 	if (!(flags & STATE_THRESHOLDS) || (flags & STATE_LOG))
@@ -502,7 +512,8 @@ read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 		if (flags & STATE_LOG)
 		{
 			/* before the edges are made of a few bytes */
-			if (bins->n < 2 || bins->n > HISTOGRAM_MAX_BINS || buf->len - buf->cursor != (bins->n + 1) * sizeof(uint64))
+			if (bins->n < 2 || bins->n > HISTOGRAM_MAX_BINS ||
+				buf->len - buf->cursor != (bins->n + 1) * sizeof(uint64))
 				portable_invalid("histogram");
 			bins->n--;
 			if (!histogram_log_valid(bins->lo, bins->hi, bins->n))
@@ -513,7 +524,8 @@ read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 			portable_invalid("histogram");
 		return bins;
 	}
-	if (bins->n < 1 || bins->n > HISTOGRAM_MAX_BINS || bins->n > (buf->len - buf->cursor) / (int) sizeof(float8))
+	if (bins->n < 1 || bins->n > HISTOGRAM_MAX_BINS ||
+		bins->n > (buf->len - buf->cursor) / (int) sizeof(float8))
 		portable_invalid("histogram");
 	bins->kind = BIN_THRESHOLDS;
 	bins->thresholds = t = palloc(bins->n * sizeof(double));
@@ -528,14 +540,15 @@ Datum
 gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 {
 	StringInfoData buf;
-	Histogram  *h;
-	int			flags;
+	Histogram *h;
+	int flags;
 	const BinSpec *bins;
 
 	aggregate_context(fcinfo);
 	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
 	flags = pq_getmsgbyte(&buf);
-	if (flags & ~(STATE_WEIGHTED | STATE_THRESHOLDS | STATE_LOG) || ((flags & STATE_LOG) && flags != (STATE_LOG | STATE_THRESHOLDS)))
+	if (flags & ~(STATE_WEIGHTED | STATE_THRESHOLDS | STATE_LOG) ||
+		((flags & STATE_LOG) && flags != (STATE_LOG | STATE_THRESHOLDS)))
 		portable_invalid("histogram");
 	bins = read_bins(fcinfo, &buf, flags);
 	if (buf.len - buf.cursor != spec_bins_width(bins) * sizeof(uint64))
@@ -562,8 +575,8 @@ histogram_count_array(const int64 *counts, int width)
 Datum
 histogram_weight_array(const double *weights, int width)
 {
-	Datum		array = form_array(FLOAT8OID, weights, width);
-	double	   *w = (double *) ARR_DATA_PTR((ArrayType *) DatumGetPointer(array));
+	Datum array = form_array(FLOAT8OID, weights, width);
+	double *w = (double *) ARR_DATA_PTR((ArrayType *) DatumGetPointer(array));
 
 	/* an empty bin shows 0, also where sums start at -0 */
 	for (int i = 0; i < width; i++)
@@ -574,7 +587,7 @@ histogram_weight_array(const double *weights, int width)
 Datum
 gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 {
-	Histogram  *h = state_argument(fcinfo, 0);
+	Histogram *h = state_argument(fcinfo, 0);
 
 	if (h == NULL)
 		PG_RETURN_NULL();
@@ -587,7 +600,7 @@ gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 {
-	Histogram  *h = state_argument(fcinfo, 0);
+	Histogram *h = state_argument(fcinfo, 0);
 
 	if (h == NULL)
 		PG_RETURN_NULL();
@@ -600,9 +613,9 @@ gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_log_thresholds(PG_FUNCTION_ARGS)
 {
-	double		lo = PG_GETARG_FLOAT8(0);
-	double		hi = PG_GETARG_FLOAT8(1);
-	int			n = PG_GETARG_INT32(2);
+	double lo = PG_GETARG_FLOAT8(0);
+	double hi = PG_GETARG_FLOAT8(1);
+	int n = PG_GETARG_INT32(2);
 
 	histogram_check_log("gpu_histogram_log_thresholds", lo, hi, n);
 	PG_RETURN_DATUM(form_array(FLOAT8OID, histogram_log_thresholds(lo, hi, n), n + 1));

@@ -22,10 +22,10 @@ extern bool histogram_uniform_valid(double lo, double hi, int n);
 extern bool histogram_log_valid(double lo, double hi, int n);
 
 /* How the bins between such bounds are found: a GpuaggBinFormula (operators/bins.h). */
-extern int	histogram_formula(double lo, double hi, int n);
+extern int histogram_formula(double lo, double hi, int n);
 
 /* The bin of a value; core's function finds it where the formula is none that we know. */
-extern int	histogram_uniform_bin(const BinSpec *bins, double x);
+extern int histogram_uniform_bin(const BinSpec *bins, double x);
 
 /* The thresholds of an array, sharing its memory; NULL if they are not valid. */
 extern const double *histogram_thresholds(ArrayType *array, int *n);
@@ -45,4 +45,4 @@ extern bytea *histogram_state(const BinSpec *bins, bool weighted, bool log, cons
 extern Datum histogram_count_array(const int64 *counts, int width);
 extern Datum histogram_weight_array(const double *weights, int width);
 
-#endif							/* GPUAGG_HISTOGRAM_H */
+#endif /* GPUAGG_HISTOGRAM_H */

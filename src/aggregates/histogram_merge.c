@@ -31,8 +31,9 @@ check_array(ArrayType *array)
 	if (ARR_NDIM(array) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 ARR_NDIM(array) == 0 ? errmsg("counts of gpu_histogram_merge must not be empty") :
-				 errmsg("counts of gpu_histogram_merge must be a one-dimensional array")));
+				 ARR_NDIM(array) == 0 ?
+					 errmsg("counts of gpu_histogram_merge must not be empty") :
+					 errmsg("counts of gpu_histogram_merge must be a one-dimensional array")));
 	if (array_contains_nulls(array))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -53,8 +54,8 @@ check_input(ArrayType *array, ArrayType *sum)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("gpu_histogram_merge cannot merge histograms of different lengths"),
-				 errdetail("An array of %d elements meets one of %d.",
-						   ARR_DIMS(array)[0], ARR_DIMS(sum)[0]),
+				 errdetail("An array of %d elements meets one of %d.", ARR_DIMS(array)[0],
+						   ARR_DIMS(sum)[0]),
 				 errhint("Only histograms that were made with the same arguments can be merged.")));
 }
 
@@ -79,10 +80,8 @@ merge_arguments(FunctionCallInfo fcinfo, ArrayType **sum, ArrayType **array)
 Datum
 gpuagg_histogram_merge_int8(PG_FUNCTION_ARGS)
 {
-	ArrayType  *sum,
-			   *array;
-	int64	   *a,
-			   *b;
+	ArrayType *sum, *array;
+	int64 *a, *b;
 
 	if (!merge_arguments(fcinfo, &sum, &array))
 		RETURN_STATE_UNCHANGED();
@@ -93,8 +92,7 @@ gpuagg_histogram_merge_int8(PG_FUNCTION_ARGS)
 	for (int i = 0; i < ARR_DIMS(sum)[0]; i++)
 		if (unlikely(pg_add_s64_overflow(a[i], b[i], &a[i])))
 			ereport(ERROR,
-					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-					 errmsg("bigint out of range")));
+					(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
 	PG_FREE_IF_COPY(array, 1);
 	PG_RETURN_ARRAYTYPE_P(sum);
 }
@@ -103,10 +101,8 @@ gpuagg_histogram_merge_int8(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram_merge_float8(PG_FUNCTION_ARGS)
 {
-	ArrayType  *sum,
-			   *array;
-	double	   *a,
-			   *b;
+	ArrayType *sum, *array;
+	double *a, *b;
 
 	if (!merge_arguments(fcinfo, &sum, &array))
 		RETURN_STATE_UNCHANGED();
@@ -124,11 +120,9 @@ gpuagg_histogram_merge_float8(PG_FUNCTION_ARGS)
 Datum
 gpuagg_histogram_merge_numeric(PG_FUNCTION_ARGS)
 {
-	ArrayType  *sum,
-			   *array;
-	Datum	   *a,
-			   *b;
-	int			n;
+	ArrayType *sum, *array;
+	Datum *a, *b;
+	int n;
 
 	if (!merge_arguments(fcinfo, &sum, &array))
 		RETURN_STATE_UNCHANGED();

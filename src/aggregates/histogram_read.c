@@ -33,12 +33,12 @@ PG_FUNCTION_INFO_V1(gpu_histogram_quantiles_thresholds);
 /* An array of a histogram, of bigint or double precision. */
 typedef struct Counts
 {
-	const char *function;		/* for errors */
-	Oid			elemtype;
-	int			n;
-	Datum	   *values;
-	bool	   *nulls;
-	double	   *numbers;		/* the values; NULLs as 0 */
+	const char *function; /* for errors */
+	Oid elemtype;
+	int n;
+	Datum *values;
+	bool *nulls;
+	double *numbers; /* the values; NULLs as 0 */
 } Counts;
 
 /* ---- arguments ------------------------------------------------------------ */
@@ -46,8 +46,8 @@ typedef struct Counts
 static Counts
 read_counts(FunctionCallInfo fcinfo, int arg, const char *function, int least)
 {
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
-	Counts		c = {function, ARR_ELEMTYPE(array)};
+	ArrayType *array = PG_GETARG_ARRAYTYPE_P(arg);
+	Counts c = {function, ARR_ELEMTYPE(array)};
 
 	if (c.elemtype != INT8OID && c.elemtype != FLOAT8OID)
 		ereport(ERROR,
@@ -56,19 +56,22 @@ read_counts(FunctionCallInfo fcinfo, int arg, const char *function, int least)
 	if (ARR_NDIM(array) != 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 ARR_NDIM(array) == 0 ? errmsg("counts of %s must not be empty", function) :
-				 errmsg("counts of %s must be a one-dimensional array", function)));
+				 ARR_NDIM(array) == 0 ?
+					 errmsg("counts of %s must not be empty", function) :
+					 errmsg("counts of %s must be a one-dimensional array", function)));
 	deconstruct_array(array, c.elemtype, 8, true, TYPALIGN_DOUBLE, &c.values, &c.nulls, &c.n);
 	if (c.n < least)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("counts of %s must have at least %d elements", function, least),
 				 errdetail("There are %d.", c.n),
-				 errhint("The first element is of values before the bins, the last of values after them.")));
+				 errhint("The first element is of values before the bins, the last of values after "
+						 "them.")));
 	c.numbers = palloc(c.n * sizeof(double));
 	for (int i = 0; i < c.n; i++)
-		c.numbers[i] = c.nulls[i] ? 0 : c.elemtype == INT8OID ?
-			(double) DatumGetInt64(c.values[i]) : DatumGetFloat8(c.values[i]);
+		c.numbers[i] = c.nulls[i] ? 0 :
+			c.elemtype == INT8OID ? (double) DatumGetInt64(c.values[i]) :
+									DatumGetFloat8(c.values[i]);
 	return c;
 }
 
@@ -76,7 +79,7 @@ read_counts(FunctionCallInfo fcinfo, int arg, const char *function, int least)
 static void
 check_length(const Counts *c, const BinSpec *bins, const char *parameters)
 {
-	int			width = spec_bins_width(bins);
+	int width = spec_bins_width(bins);
 
 	if (c->n != width)
 		ereport(ERROR,
@@ -91,7 +94,7 @@ check_length(const Counts *c, const BinSpec *bins, const char *parameters)
 static BinSpec
 uniform_bins(FunctionCallInfo fcinfo, const Counts *c)
 {
-	BinSpec		bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), c->n - 2};
+	BinSpec bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), c->n - 2};
 
 	histogram_check_uniform(c->function, bins.lo, bins.hi, bins.n);
 	bins.formula = histogram_formula(bins.lo, bins.hi, bins.n);
@@ -102,7 +105,7 @@ uniform_bins(FunctionCallInfo fcinfo, const Counts *c)
 static BinSpec
 threshold_bins(FunctionCallInfo fcinfo, const Counts *c)
 {
-	BinSpec		bins = {BIN_THRESHOLDS};
+	BinSpec bins = {BIN_THRESHOLDS};
 
 	bins.thresholds = histogram_check_thresholds(c->function, PG_GETARG_ARRAYTYPE_P(0), &bins.n);
 	check_length(c, &bins, "thresholds");
@@ -115,7 +118,7 @@ threshold_bins(FunctionCallInfo fcinfo, const Counts *c)
 static double
 edge_estimate(double lo, double hi, int n, int i)
 {
-	double		weighted = lo * (n - i) + hi * i;
+	double weighted = lo * (n - i) + hi * i;
 
 	/* one rounding, where nothing overflows */
 	if (isfinite(weighted))
@@ -123,29 +126,35 @@ edge_estimate(double lo, double hi, int n, int i)
 	return lo * ((double) (n - i) / n) + hi * ((double) i / n);
 }
 
-/* Is the value with this code (select.h), with its sign changed where bins count downwards, in `bin` or after it? */
+/*
+ * Is the value with this code (select.h), with its sign changed where bins count downwards, in
+ * `bin` or after it?
+ */
 static bool
 has_reached(const BinSpec *bins, int bin, uint64 code)
 {
-	double		x = select_f64_of(code);
+	double x = select_f64_of(code);
 
 	return histogram_uniform_bin(bins, bins->lo < bins->hi ? x : -x) >= bin;
 }
 
 /*
- * The first value of a bin from 1 on: the least one in it or in a later one; downwards, the greatest.  Bins are found
- * with a rounding, so that this is not always the number that one would write.
+ * The first value of a bin from 1 on: the least one in it or in a later one; downwards, the
+ * greatest.  Bins are found with a rounding, so that this is not always the number that one would
+ * write.
  */
 static double
 first_value(const BinSpec *bins, int bin)
 {
-	double		sign = bins->lo < bins->hi ? 1 : -1;
-	uint64		least = select_code_f64(sign * bins->lo),
-				most = select_code_f64(sign * bins->hi),
-				code = select_code_f64(sign * edge_estimate(bins->lo, bins->hi, bins->n, bin - 1));
-	uint64		step = 1;
+	double sign = bins->lo < bins->hi ? 1 : -1;
+	uint64 least = select_code_f64(sign * bins->lo), most = select_code_f64(sign * bins->hi),
+		   code = select_code_f64(sign * edge_estimate(bins->lo, bins->hi, bins->n, bin - 1));
+	uint64 step = 1;
 
-	/* `most` has reached all bins; values before `least` are in none: narrow them down around the estimate */
+	/*
+	 * `most` has reached all bins; values before `least` are in none: narrow them down around the
+	 * estimate
+	 */
 	code = Min(Max(code, least), most);
 	if (code == most || has_reached(bins, bin, code))
 	{
@@ -169,7 +178,7 @@ first_value(const BinSpec *bins, int bin)
 	}
 	while (least < most)
 	{
-		uint64		middle = least + (most - least) / 2;
+		uint64 middle = least + (most - least) / 2;
 
 		if (has_reached(bins, bin, middle))
 			most = middle;
@@ -183,10 +192,14 @@ first_value(const BinSpec *bins, int bin)
 static void
 uniform_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
 {
-	int			n = bins->n;
-	double		before = bins->lo < bins->hi ? -get_float8_infinity() : get_float8_infinity();
-	double		first = bin == 0 ? before : exact ? first_value(bins, bin) : edge_estimate(bins->lo, bins->hi, n, bin - 1);
-	double		next = bin == n + 1 ? -before : exact ? first_value(bins, bin + 1) : edge_estimate(bins->lo, bins->hi, n, bin);
+	int n = bins->n;
+	double before = bins->lo < bins->hi ? -get_float8_infinity() : get_float8_infinity();
+	double first = bin == 0 ? before :
+		exact               ? first_value(bins, bin) :
+							  edge_estimate(bins->lo, bins->hi, n, bin - 1);
+	double next = bin == n + 1 ? -before :
+		exact                  ? first_value(bins, bin + 1) :
+								 edge_estimate(bins->lo, bins->hi, n, bin);
 
 	*lower = Min(first, next);
 	*upper = Max(first, next);
@@ -201,9 +214,9 @@ threshold_bounds(const double *t, int n, int bin, double *lower, double *upper)
 }
 
 /*
- * Sets the bounds of a bin so that *lower is not above *upper.  Those of uniform bins are exact: the bin has the values
- * from *lower up to before *upper (where bins count downwards, from *upper down to before *lower); or within a rounding of
- * that, as numbers that one would write.
+ * Sets the bounds of a bin so that *lower is not above *upper.  Those of uniform bins are exact:
+ * the bin has the values from *lower up to before *upper (where bins count downwards, from *upper
+ * down to before *lower); or within a rounding of that, as numbers that one would write.
  */
 static void
 bin_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
@@ -226,10 +239,10 @@ static text *
 make_bar(double share)
 {
 	StringInfoData buf;
-	text	   *bar;
-	bool		blocks = GetDatabaseEncoding() == PG_UTF8;
-	int			parts = blocks ? 8 : 1;
-	int			length;
+	text *bar;
+	bool blocks = GetDatabaseEncoding() == PG_UTF8;
+	int parts = blocks ? 8 : 1;
+	int length;
 
 	initStringInfo(&buf);
 	length = share > 0 ? Max((int) rint(share * BAR_CHARS * parts), 1) : 0;
@@ -251,7 +264,7 @@ static Datum
 bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	double		longest = 0;
+	double longest = 0;
 
 	for (int i = 0; i < c->n; i++)
 		if (c->numbers[i] > longest)
@@ -260,11 +273,10 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 	InitMaterializedSRF(fcinfo, 0);
 	for (int i = 0; i < c->n; i++)
 	{
-		double		length = c->numbers[i];
-		double		lower,
-					upper;
-		Datum		row[5];
-		bool		rownulls[5] = {false, false, false, c->nulls[i], false};
+		double length = c->numbers[i];
+		double lower, upper;
+		Datum row[5];
+		bool rownulls[5] = {false, false, false, c->nulls[i], false};
 
 		bin_bounds(bins, i, true, &lower, &upper);
 		row[0] = Int32GetDatum(i);
@@ -273,7 +285,8 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 		row[3] = c->values[i];
 		/* infinity over infinity is a full bar */
 		row[4] = PointerGetDatum(make_bar(length == longest && longest > 0 ? 1.0 :
-										  length > 0 ? length / longest : 0.0));
+											  length > 0                   ? length / longest :
+																			 0.0));
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, row, rownulls);
 		pfree(DatumGetPointer(row[4]));
 		CHECK_FOR_INTERRUPTS();
@@ -285,8 +298,8 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 Datum
 gpu_histogram_bins(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_bins", 3);
-	BinSpec		bins = uniform_bins(fcinfo, &c);
+	Counts c = read_counts(fcinfo, 2, "gpu_histogram_bins", 3);
+	BinSpec bins = uniform_bins(fcinfo, &c);
 
 	return bin_rows(fcinfo, &bins, &c);
 }
@@ -295,8 +308,8 @@ gpu_histogram_bins(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_bins_checked(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 3, "gpu_histogram_bins", 1);
-	BinSpec		bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), PG_GETARG_INT32(2)};
+	Counts c = read_counts(fcinfo, 3, "gpu_histogram_bins", 1);
+	BinSpec bins = {BIN_UNIFORM, PG_GETARG_FLOAT8(0), PG_GETARG_FLOAT8(1), PG_GETARG_INT32(2)};
 
 	histogram_check_uniform(c.function, bins.lo, bins.hi, bins.n);
 	bins.formula = histogram_formula(bins.lo, bins.hi, bins.n);
@@ -308,8 +321,8 @@ gpu_histogram_bins_checked(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_bins_thresholds(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 1, "gpu_histogram_bins", 1);
-	BinSpec		bins = threshold_bins(fcinfo, &c);
+	Counts c = read_counts(fcinfo, 1, "gpu_histogram_bins", 1);
+	BinSpec bins = threshold_bins(fcinfo, &c);
 
 	return bin_rows(fcinfo, &bins, &c);
 }
@@ -318,10 +331,10 @@ gpu_histogram_bins_thresholds(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_log_bins(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_log_bins", 3);
-	double		lo = PG_GETARG_FLOAT8(0);
-	double		hi = PG_GETARG_FLOAT8(1);
-	BinSpec		bins = {BIN_THRESHOLDS};
+	Counts c = read_counts(fcinfo, 2, "gpu_histogram_log_bins", 3);
+	double lo = PG_GETARG_FLOAT8(0);
+	double hi = PG_GETARG_FLOAT8(1);
+	BinSpec bins = {BIN_THRESHOLDS};
 
 	histogram_check_log(c.function, lo, hi, c.n - 2);
 	bins.n = c.n - 1;
@@ -336,21 +349,21 @@ typedef struct Quantiles
 {
 	const BinSpec *bins;
 	const char *function;
-	bool		down;			/* that is, from the last to the first */
-	int			n;
-	double	   *upto;			/* the counts of a bin and of all below it */
+	bool down; /* that is, from the last to the first */
+	int n;
+	double *upto; /* the counts of a bin and of all below it */
 } Quantiles;
 
 static Quantiles
 quantiles_of(const BinSpec *bins, const Counts *c)
 {
-	Quantiles	q = {bins, c->function, bins->kind == BIN_UNIFORM && bins->lo > bins->hi, c->n};
-	double		sum = 0;
+	Quantiles q = {bins, c->function, bins->kind == BIN_UNIFORM && bins->lo > bins->hi, c->n};
+	double sum = 0;
 
 	q.upto = palloc(c->n * sizeof(double));
 	for (int i = 0; i < c->n; i++)
 	{
-		int			bin = q.down ? c->n - 1 - i : i;
+		int bin = q.down ? c->n - 1 - i : i;
 
 		if (c->nulls[bin])
 			ereport(ERROR,
@@ -371,7 +384,7 @@ quantiles_of(const BinSpec *bins, const Counts *c)
 static double
 interpolate(double lower, double upper, double share)
 {
-	double		value;
+	double value;
 
 	if (share <= 0)
 		return lower;
@@ -391,24 +404,21 @@ interpolate(double lower, double upper, double share)
 static double
 quantile(const Quantiles *q, double fraction)
 {
-	double		target;
-	double		before;
-	double		lower,
-				upper;
-	int			left = 0,
-				right = q->n - 1;
+	double target;
+	double before;
+	double lower, upper;
+	int left = 0, right = q->n - 1;
 
 	if (!(fraction >= 0 && fraction <= 1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("fraction of %s must be between 0 and 1", q->function),
-				 errdetail("It is %g.", fraction),
-				 errhint("0.5 is the median.")));
+				 errdetail("It is %g.", fraction), errhint("0.5 is the median.")));
 	/* the first bin with counts at or below which there are enough */
 	target = fraction * q->upto[q->n - 1];
 	while (left < right)
 	{
-		int			mid = (left + right) / 2;
+		int mid = (left + right) / 2;
 
 		if (q->upto[mid] > 0 && q->upto[mid] >= target)
 			right = mid;
@@ -424,7 +434,7 @@ quantile(const Quantiles *q, double fraction)
 static Datum
 one_quantile(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, int arg)
 {
-	Quantiles	q = quantiles_of(bins, c);
+	Quantiles q = quantiles_of(bins, c);
 
 	if (q.upto[q.n - 1] == 0)
 		PG_RETURN_NULL();
@@ -435,33 +445,35 @@ one_quantile(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, int 
 static Datum
 many_quantiles(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, int arg)
 {
-	Quantiles	q = quantiles_of(bins, c);
-	ArrayType  *fractions = PG_GETARG_ARRAYTYPE_P(arg);
-	Datum	   *values;
-	bool	   *nulls;
-	int			n;
+	Quantiles q = quantiles_of(bins, c);
+	ArrayType *fractions = PG_GETARG_ARRAYTYPE_P(arg);
+	Datum *values;
+	bool *nulls;
+	int n;
 
 	if (q.upto[q.n - 1] == 0)
 		PG_RETURN_NULL();
 	if (ARR_NDIM(fractions) == 0)
 		PG_RETURN_ARRAYTYPE_P(construct_empty_array(FLOAT8OID));
-	deconstruct_array(fractions, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &values, &nulls, &n);
+	deconstruct_array(fractions, FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &values, &nulls,
+					  &n);
 	for (int i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!nulls[i])
 			values[i] = Float8GetDatum(quantile(&q, DatumGetFloat8(values[i])));
 	}
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(values, nulls, ARR_NDIM(fractions), ARR_DIMS(fractions),
-											 ARR_LBOUND(fractions), FLOAT8OID, 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(values, nulls, ARR_NDIM(fractions),
+											 ARR_DIMS(fractions), ARR_LBOUND(fractions), FLOAT8OID,
+											 8, FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
 /* (lo, hi, counts, fraction) */
 Datum
 gpu_histogram_quantile(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_quantile", 3);
-	BinSpec		bins = uniform_bins(fcinfo, &c);
+	Counts c = read_counts(fcinfo, 2, "gpu_histogram_quantile", 3);
+	BinSpec bins = uniform_bins(fcinfo, &c);
 
 	return one_quantile(fcinfo, &bins, &c, 3);
 }
@@ -470,8 +482,8 @@ gpu_histogram_quantile(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_quantiles(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 2, "gpu_histogram_quantile", 3);
-	BinSpec		bins = uniform_bins(fcinfo, &c);
+	Counts c = read_counts(fcinfo, 2, "gpu_histogram_quantile", 3);
+	BinSpec bins = uniform_bins(fcinfo, &c);
 
 	return many_quantiles(fcinfo, &bins, &c, 3);
 }
@@ -480,8 +492,8 @@ gpu_histogram_quantiles(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_quantile_thresholds(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 1, "gpu_histogram_quantile", 1);
-	BinSpec		bins = threshold_bins(fcinfo, &c);
+	Counts c = read_counts(fcinfo, 1, "gpu_histogram_quantile", 1);
+	BinSpec bins = threshold_bins(fcinfo, &c);
 
 	return one_quantile(fcinfo, &bins, &c, 2);
 }
@@ -490,8 +502,8 @@ gpu_histogram_quantile_thresholds(PG_FUNCTION_ARGS)
 Datum
 gpu_histogram_quantiles_thresholds(PG_FUNCTION_ARGS)
 {
-	Counts		c = read_counts(fcinfo, 1, "gpu_histogram_quantile", 1);
-	BinSpec		bins = threshold_bins(fcinfo, &c);
+	Counts c = read_counts(fcinfo, 1, "gpu_histogram_quantile", 1);
+	BinSpec bins = threshold_bins(fcinfo, &c);
 
 	return many_quantiles(fcinfo, &bins, &c, 2);
 }

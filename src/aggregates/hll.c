@@ -29,16 +29,16 @@
 #define HLL_SPARSE_START 8
 #define HLL_SPARSE_MAX (GPUAGG_HLL_REGISTERS / (int) sizeof(uint32))
 
-#define HLL_PENDING 26			/* the state is two cache lines with it */
+#define HLL_PENDING 26 /* the state is two cache lines with it */
 
 typedef struct HllState
 {
-	int			npending;
-	uint32		pending[HLL_PENDING];	/* new pairs, in the form of sparse */
-	int			nsparse;		/* entries in use, or -1: dense */
-	int			capacity;		/* of sparse: a power of two, a quarter of it free */
-	uint32	   *sparse;			/* register << 8 | rank, found by register; 0: free */
-	uint8	   *dense;			/* GPUAGG_HLL_REGISTERS ranks */
+	int npending;
+	uint32 pending[HLL_PENDING]; /* new pairs, in the form of sparse */
+	int nsparse;                 /* entries in use, or -1: dense */
+	int capacity;                /* of sparse: a power of two, a quarter of it free */
+	uint32 *sparse;              /* register << 8 | rank, found by register; 0: free */
+	uint8 *dense;                /* GPUAGG_HLL_REGISTERS ranks */
 } HllState;
 
 PG_FUNCTION_INFO_V1(gpuagg_hll_transfn);
@@ -50,7 +50,7 @@ PG_FUNCTION_INFO_V1(gpuagg_hll_final);
 static HllState *
 hll_new(MemoryContext cxt)
 {
-	HllState   *state = MemoryContextAlloc(cxt, sizeof(HllState));
+	HllState *state = MemoryContextAlloc(cxt, sizeof(HllState));
 
 	state->npending = 0;
 	state->nsparse = 0;
@@ -76,8 +76,8 @@ hll_make_dense(HllState *state)
 static uint32 *
 hll_entry(HllState *state, uint32 reg)
 {
-	uint32		mask = state->capacity - 1;
-	uint32		at = reg & mask;
+	uint32 mask = state->capacity - 1;
+	uint32 at = reg & mask;
 
 	while (state->sparse[at] && state->sparse[at] >> 8 != reg)
 		at = (at + 1) & mask;
@@ -87,12 +87,12 @@ hll_entry(HllState *state, uint32 reg)
 static void
 hll_grow(HllState *state)
 {
-	uint32	   *old = state->sparse;
-	int			n = state->capacity;
+	uint32 *old = state->sparse;
+	int n = state->capacity;
 
 	state->capacity *= 2;
-	state->sparse = MemoryContextAllocZero(GetMemoryChunkContext(state),
-										   sizeof(uint32) * state->capacity);
+	state->sparse =
+		MemoryContextAllocZero(GetMemoryChunkContext(state), sizeof(uint32) * state->capacity);
 	for (int i = 0; i < n; i++)
 		if (old[i])
 			*hll_entry(state, old[i] >> 8) = old[i];
@@ -103,7 +103,7 @@ hll_grow(HllState *state)
 static void
 hll_reserve(HllState *state, int n)
 {
-	int			capacity = state->capacity;
+	int capacity = state->capacity;
 
 	while (n * 4 > capacity * 3 && capacity * 2 < HLL_SPARSE_MAX)
 		capacity *= 2;
@@ -120,7 +120,7 @@ hll_raise(HllState *state, int reg, int rank)
 {
 	if (state->nsparse >= 0)
 	{
-		uint32	   *entry = hll_entry(state, reg);
+		uint32 *entry = hll_entry(state, reg);
 
 		if (*entry || (state->nsparse + 1) * 4 <= state->capacity * 3)
 		{
@@ -145,14 +145,14 @@ hll_raise(HllState *state, int reg, int rank)
 static void
 hll_flush(HllState *state)
 {
-	int			i = 0;
+	int i = 0;
 
 	for (; i < state->npending && state->nsparse >= 0; i++)
 		hll_raise(state, state->pending[i] >> 8, state->pending[i] & 0xFF);
 	for (; i < state->npending; i++)
 	{
-		uint8	   *reg = &state->dense[state->pending[i] >> 8];
-		uint8		rank = state->pending[i] & 0xFF;
+		uint8 *reg = &state->dense[state->pending[i] >> 8];
+		uint8 rank = state->pending[i] & 0xFF;
 
 		*reg = Max(*reg, rank);
 	}
@@ -171,7 +171,7 @@ hll_add(HllState *state, int reg, int rank)
 static void
 hll_count_ranks(HllState *state, int *counts)
 {
-	int			part[4][GPUAGG_HLL_MAX_RANK + 1] = {{0}};
+	int part[4][GPUAGG_HLL_MAX_RANK + 1] = {{0}};
 
 	hll_flush(state);
 	if (state->nsparse >= 0)
@@ -232,24 +232,28 @@ hll_value(Oid type, Datum value)
 	}
 }
 
-/* The hash of a value of any type.  Of text it is the same in all encodings, as sketches travel between databases. */
+/*
+ * The hash of a value of any type.  Of text it is the same in all encodings, as sketches travel
+ * between databases.
+ */
 static uint64
 hll_hash(TypeCacheEntry *type, Oid collation, Datum value)
 {
-	char	   *utf8;
-	int			len;
+	char *utf8;
+	int len;
 
 	if (hll_value_is_hash(type->type_id))
 		return hll_value(type->type_id, value);
 	utf8 = alike_utf8(type->type_id, value, &len);
 	if (utf8 != NULL && OidIsValid(collation) && get_collation_isdeterministic(collation))
 	{
-		uint64		hash = DatumGetUInt64(hash_any_extended((unsigned char *) utf8, len, 0));
+		uint64 hash = DatumGetUInt64(hash_any_extended((unsigned char *) utf8, len, 0));
 
 		pfree(utf8);
 		return hash;
 	}
-	return DatumGetUInt64(FunctionCall2Coll(&type->hash_extended_proc_finfo, collation, value, Int64GetDatum(0)));
+	return DatumGetUInt64(
+		FunctionCall2Coll(&type->hash_extended_proc_finfo, collation, value, Int64GetDatum(0)));
 }
 
 Datum
@@ -257,9 +261,8 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
 	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
-	HllState   *state;
-	int			reg,
-				rank;
+	HllState *state;
+	int reg, rank;
 
 	state = PG_ARGISNULL(0) ? hll_new(cxt) : (HllState *) PG_GETARG_POINTER(0);
 	if (PG_ARGISNULL(1))
@@ -299,7 +302,7 @@ Datum
 gpuagg_hll_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	HllState   *into;
+	HllState *into;
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -309,11 +312,13 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 }
 
 /* Wire form: nsparse, then that many pairs, or all registers if it is -1. */
-/* The pairs in the order of registers, so that equal sketches have equal bytes, or all registers. */
+/*
+ * The pairs in the order of registers, so that equal sketches have equal bytes, or all registers.
+ */
 Datum
 gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 {
-	HllState   *state = (HllState *) PG_GETARG_POINTER(0);
+	HllState *state = (HllState *) PG_GETARG_POINTER(0);
 	StringInfoData buf;
 
 	aggregate_context(fcinfo);
@@ -322,14 +327,14 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	pq_sendint32(&buf, state->nsparse);
 	if (state->nsparse >= 0)
 	{
-		uint8		ranks[GPUAGG_HLL_REGISTERS] = {0};
+		uint8 ranks[GPUAGG_HLL_REGISTERS] = {0};
 
 		for (int i = 0; i < state->capacity; i++)
 			if (state->sparse[i])
 				ranks[state->sparse[i] >> 8] = state->sparse[i] & 0xFF;
 		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += sizeof(uint64))
 		{
-			uint64		some;
+			uint64 some;
 
 			memcpy(&some, ranks + i, sizeof(some));
 			for (int j = i; some != 0 && j < i + (int) sizeof(uint64); j++)
@@ -347,7 +352,7 @@ bytea *
 hll_state(const int32 *registers)
 {
 	StringInfoData buf;
-	int			n = 0;
+	int n = 0;
 
 	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
 		n += registers[i] != 0;
@@ -370,9 +375,9 @@ hll_state(const int32 *registers)
 Datum
 gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 {
-	HllState   *state;
+	HllState *state;
 	StringInfoData buf;
-	int			n;
+	int n;
 
 	aggregate_context(fcinfo);
 	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
@@ -383,9 +388,10 @@ gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 	hll_reserve(state, n);
 	for (int i = 0; i < n; i++)
 	{
-		uint32		entry = pq_getmsgint(&buf, 4);
+		uint32 entry = pq_getmsgint(&buf, 4);
 
-		if (entry >> 8 >= GPUAGG_HLL_REGISTERS || (entry & 0xFF) == 0 || (entry & 0xFF) > GPUAGG_HLL_MAX_RANK)
+		if (entry >> 8 >= GPUAGG_HLL_REGISTERS || (entry & 0xFF) == 0 ||
+			(entry & 0xFF) > GPUAGG_HLL_MAX_RANK)
 			portable_invalid("sketch");
 		hll_raise(state, entry >> 8, entry & 0xFF);
 	}
@@ -404,8 +410,8 @@ gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 Datum
 gpuagg_hll_final(PG_FUNCTION_ARGS)
 {
-	HllState   *state = PG_ARGISNULL(0) ? NULL : (HllState *) PG_GETARG_POINTER(0);
-	int			counts[GPUAGG_HLL_MAX_RANK + 1];
+	HllState *state = PG_ARGISNULL(0) ? NULL : (HllState *) PG_GETARG_POINTER(0);
+	int counts[GPUAGG_HLL_MAX_RANK + 1];
 
 	if (state == NULL)
 		PG_RETURN_INT64(0);

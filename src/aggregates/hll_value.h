@@ -16,4 +16,4 @@ extern bool hll_value_is_hash(Oid type);
 /* The serialized state of an array of registers. */
 extern bytea *hll_state(const int32 *registers);
 
-#endif							/* GPUAGG_HLL_VALUE_H */
+#endif /* GPUAGG_HLL_VALUE_H */

@@ -1,15 +1,16 @@
 /*
  * interval.c
- *	  Sums and averages of intervals: their states between servers, and all of it before PostgreSQL 17.
+ *	  Sums and averages of intervals: their states between servers, and all of it before
+ * PostgreSQL 17.
  *
  * Core's own functions changed there from a state of SQL types to an internal one,
  * which knows infinite intervals.  So that gpu_sum(interval) and gpu_avg(interval) are the
  * same objects in all releases, the library has core's newer functions where core
  * does not; they add and divide by core's operators, and so agree with sum and avg.
  *
- * Serialized states have one form in all releases, as they travel between servers of different ones: a byte for the version of
- * the form, and what core has from 17 on: the number of finite intervals, their sum, and the numbers of infinite and of
- * minus infinite ones.
+ * Serialized states have one form in all releases, as they travel between servers of different
+ * ones: a byte for the version of the form, and what core has from 17 on: the number of finite
+ * intervals, their sum, and the numbers of infinite and of minus infinite ones.
  */
 #include "postgres.h"
 
@@ -30,25 +31,26 @@ PG_FUNCTION_INFO_V1(gpuagg_interval_avg_deserialize);
 
 typedef struct Serialized
 {
-	int64		n;
-	Interval	sum;
-	int64		infinite;
-	int64		minus_infinite;
+	int64 n;
+	Interval sum;
+	int64 infinite;
+	int64 minus_infinite;
 } Serialized;
 
 /* Of bytes that may come from anywhere. */
 static Serialized
 read_serialized(bytea *bytes)
 {
-	Serialized	s;
+	Serialized s;
 	StringInfoData buf;
 
 	portable_read(&buf, bytes);
 	if (pq_getmsgbyte(&buf) != FORM)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("unknown format of a partial state"),
-				 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+			 errmsg("unknown format of a partial state"),
+			 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
 	s.n = pq_getmsgint64(&buf);
 	s.sum.time = pq_getmsgint64(&buf);
 	s.sum.day = pq_getmsgint(&buf, 4);
@@ -63,11 +65,13 @@ read_serialized(bytea *bytes)
 
 #if COMPAT_INTERVAL_STATES
 
-/* Core's state is core's own; its serialized form is what the library's has behind its first byte. */
+/*
+ * Core's state is core's own; its serialized form is what the library's has behind its first byte.
+ */
 Datum
 gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *core = DatumGetByteaPP(interval_avg_serialize(fcinfo));
+	bytea *core = DatumGetByteaPP(interval_avg_serialize(fcinfo));
 	StringInfoData buf;
 
 	pq_begintypsend(&buf);
@@ -79,15 +83,14 @@ gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
 Datum
 gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = PG_GETARG_BYTEA_PP(0);
-	Serialized	s = read_serialized(bytes);
+	bytea *bytes = PG_GETARG_BYTEA_PP(0);
+	Serialized s = read_serialized(bytes);
 	StringInfoData core;
 
 	/* an older server's finite interval may be what is an infinite one here */
 	if (INTERVAL_NOT_FINITE(&s.sum))
 		ereport(ERROR,
-				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
-				 errmsg("interval out of range")));
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("interval out of range")));
 	pq_begintypsend(&core);
 	pq_sendbytes(&core, VARDATA_ANY(bytes) + 1, VARSIZE_ANY_EXHDR(bytes) - 1);
 	fcinfo->args[0].value = PointerGetDatum(pq_endtypsend(&core));
@@ -104,8 +107,8 @@ PG_FUNCTION_INFO_V1(gpuagg_interval_sum);
 
 typedef struct IntervalState
 {
-	int64		n;
-	Interval	sum;
+	int64 n;
+	Interval sum;
 } IntervalState;
 
 /* Argument i as a state; NULL for none. */
@@ -123,10 +126,10 @@ new_state(FunctionCallInfo fcinfo)
 
 /* Adds n intervals of a sum, or takes them away, by interval_pl or interval_mi. */
 static void
-change_state(IntervalState *state, PGFunction operator, Interval *sum, int64 n)
+change_state(IntervalState *state, PGFunction operator, Interval * sum, int64 n)
 {
-	state->sum = *DatumGetIntervalP(DirectFunctionCall2(operator, IntervalPGetDatum(&state->sum),
-														 IntervalPGetDatum(sum)));
+	state->sum = *DatumGetIntervalP(
+		DirectFunctionCall2(operator, IntervalPGetDatum(&state->sum), IntervalPGetDatum(sum)));
 	state->n += n;
 }
 
@@ -203,7 +206,7 @@ Datum
 gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
 {
 	IntervalState *state = (IntervalState *) PG_GETARG_POINTER(0);
-	Serialized	s = {.n = state->n,.sum = state->sum};
+	Serialized s = {.n = state->n, .sum = state->sum};
 
 	PG_RETURN_BYTEA_P(write_serialized(&s));
 }
@@ -211,7 +214,7 @@ gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
 Datum
 gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 {
-	Serialized	s = read_serialized(PG_GETARG_BYTEA_PP(0));
+	Serialized s = read_serialized(PG_GETARG_BYTEA_PP(0));
 	IntervalState *state = palloc(sizeof(IntervalState));
 
 	if (!AggCheckCallContext(fcinfo, NULL))
@@ -241,7 +244,7 @@ Datum
 gpuagg_interval_sum(PG_FUNCTION_ARGS)
 {
 	IntervalState *state = STATE_ARG(0);
-	Interval   *result;
+	Interval *result;
 
 	if (state == NULL || state->n == 0)
 		PG_RETURN_NULL();
@@ -250,4 +253,4 @@ gpuagg_interval_sum(PG_FUNCTION_ARGS)
 	PG_RETURN_INTERVAL_P(result);
 }
 
-#endif							/* COMPAT_INTERVAL_STATES */
+#endif /* COMPAT_INTERVAL_STATES */

@@ -2,9 +2,9 @@
  * interval_steps.c
  *	  Transitions of interval aggregates without a call: sums, and extremes.
  *
- * A sum is added to in place, where core's functions make a new interval or array for each row.  Sums that overflow
- * and infinities are left to core.  Averages have an array of their sum and count before PostgreSQL 17,
- * and an internal state of core's since.
+ * A sum is added to in place, where core's functions make a new interval or array for each row.
+ * Sums that overflow and infinities are left to core.  Averages have an array of their sum and
+ * count before PostgreSQL 17, and an internal state of core's since.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@ compared_value(const Interval *x)
 static bool
 step_smaller(Datum state, Datum value)
 {
-	Interval   *least = DatumGetIntervalP(state);
+	Interval *least = DatumGetIntervalP(state);
 	const Interval *x = DatumGetIntervalP(value);
 
 	if (compared_value(least) >= compared_value(x))
@@ -37,7 +37,7 @@ step_smaller(Datum state, Datum value)
 static bool
 step_larger(Datum state, Datum value)
 {
-	Interval   *greatest = DatumGetIntervalP(state);
+	Interval *greatest = DatumGetIntervalP(state);
 	const Interval *x = DatumGetIntervalP(value);
 
 	if (compared_value(greatest) <= compared_value(x))
@@ -56,11 +56,11 @@ step_sum(Datum state, Datum value)
 static bool
 step_average(Datum state, Datum value)
 {
-	ArrayType  *array = (ArrayType *) DatumGetPointer(state);
-	Interval   *sums = (Interval *) ARR_DATA_PTR(array);
+	ArrayType *array = (ArrayType *) DatumGetPointer(state);
+	Interval *sums = (Interval *) ARR_DATA_PTR(array);
 
-	if (VARATT_IS_EXTENDED(array) || ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] != 2 || ARR_HASNULL(array) ||
-		!interval_add(&sums[0], DatumGetIntervalP(value)))
+	if (VARATT_IS_EXTENDED(array) || ARR_NDIM(array) != 1 || ARR_DIMS(array)[0] != 2 ||
+		ARR_HASNULL(array) || !interval_add(&sums[0], DatumGetIntervalP(value)))
 		return false;
 	sums[1].time++;
 	return true;

@@ -2,8 +2,9 @@
  * median.c
  *	  gpu_median as an ordinary aggregate, of double precision and interval.
  *
- * The state is an array of all values, in the aggregate's context; the final function selects the middle of a copy.
- * In the custom scan exec/ordered_set.c finds the median instead.  The result is that of percentile_cont(0.5).
+ * The state is an array of all values, in the aggregate's context; the final function selects the
+ * middle of a copy. In the custom scan exec/ordered_set.c finds the median instead.  The result is
+ * that of percentile_cont(0.5).
  */
 #include "postgres.h"
 
@@ -31,10 +32,10 @@ PG_FUNCTION_INFO_V1(gpuagg_median_deserialize);
 
 typedef struct MedianState
 {
-	int64		n;
-	int64		capacity;
-	int			width;			/* of a value */
-	char	   *values;
+	int64 n;
+	int64 capacity;
+	int width; /* of a value */
+	char *values;
 } MedianState;
 
 static MedianState *
@@ -72,7 +73,7 @@ gpuagg_median_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
 	MedianState *state = state_argument(fcinfo, 0);
-	float8		x;
+	float8 x;
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -101,12 +102,10 @@ Datum
 gpuagg_median_final(PG_FUNCTION_ARGS)
 {
 	MedianState *state = state_argument(fcinfo, 0);
-	uint64	   *codes,
-			   *spare;
-	uint64		found[2];
-	int64		ranks[2];
-	double		low,
-				high;
+	uint64 *codes, *spare;
+	uint64 found[2];
+	int64 ranks[2];
+	double low, high;
 
 	if (state == NULL)
 		PG_RETURN_NULL();
@@ -114,7 +113,7 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 	codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
 	spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
 	INTERRUPTIBLE_FOR(i, 0, state->n)
-		codes[i] = select_code_f64(((double *) state->values)[i]);
+	codes[i] = select_code_f64(((double *) state->values)[i]);
 	ranks[0] = (state->n - 1) / 2;
 	ranks[1] = state->n / 2;
 	select_ranks(codes, spare, state->n, ranks, 0, 2, found);
@@ -135,10 +134,8 @@ Datum
 gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 {
 	MedianState *state = state_argument(fcinfo, 0);
-	Interval   *values;
-	Datum		low,
-				high,
-				half;
+	Interval *values;
+	Datum low, high, half;
 
 	if (state == NULL)
 		PG_RETURN_NULL();
@@ -149,7 +146,8 @@ gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 	high = PointerGetDatum(&values[state->n / 2]);
 	if (state->n % 2 == 1)
 		PG_RETURN_DATUM(low);
-	half = DirectFunctionCall2(interval_mul, DirectFunctionCall2(interval_mi, high, low), Float8GetDatum(0.5));
+	half = DirectFunctionCall2(interval_mul, DirectFunctionCall2(interval_mi, high, low),
+							   Float8GetDatum(0.5));
 	PG_RETURN_DATUM(DirectFunctionCall2(interval_pl, half, low));
 }
 
@@ -172,8 +170,8 @@ Datum
 gpuagg_median_serialize(PG_FUNCTION_ARGS)
 {
 	MedianState *state = (MedianState *) PG_GETARG_POINTER(0);
-	Size		size = VARHDRSZ + sizeof(MedianState) + state->n * state->width;
-	bytea	   *result;
+	Size size = VARHDRSZ + sizeof(MedianState) + state->n * state->width;
+	bytea *result;
 
 	aggregate_context(fcinfo);
 	if (!AllocSizeIsValid(size))
@@ -191,7 +189,7 @@ gpuagg_median_serialize(PG_FUNCTION_ARGS)
 Datum
 gpuagg_median_deserialize(PG_FUNCTION_ARGS)
 {
-	bytea	   *data = PG_GETARG_BYTEA_PP(0);
+	bytea *data = PG_GETARG_BYTEA_PP(0);
 	MedianState head;
 	MedianState *state;
 

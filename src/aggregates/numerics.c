@@ -33,11 +33,11 @@ gpuagg_numeric_mul(PG_FUNCTION_ARGS)
  */
 typedef struct MaxSubarray
 {
-	Numeric		suffix;			/* largest sum of rows up to the last one, or 0 */
-	Numeric		best;
-	bool		nan;
-	bool		infinite;
-	bool		minus_infinite;
+	Numeric suffix; /* largest sum of rows up to the last one, or 0 */
+	Numeric best;
+	bool nan;
+	bool infinite;
+	bool minus_infinite;
 } MaxSubarray;
 
 static bool
@@ -60,15 +60,15 @@ replace(Numeric *to, Numeric value, MemoryContext cxt)
 static void
 add_row(MaxSubarray *s, Numeric x, MemoryContext cxt)
 {
-	Numeric		zero = int64_to_numeric(0);
-	Numeric		sum;
+	Numeric zero = int64_to_numeric(0);
+	Numeric sum;
 
 	if (numeric_is_nan(x))
 		s->nan = true;
 	else if (!numeric_is_inf(x))
 	{
-		sum = DatumGetNumeric(DirectFunctionCall2(numeric_add, NumericGetDatum(s->suffix),
-												  NumericGetDatum(x)));
+		sum = DatumGetNumeric(
+			DirectFunctionCall2(numeric_add, NumericGetDatum(s->suffix), NumericGetDatum(x)));
 		replace(&s->suffix, above(sum, zero) ? sum : zero, cxt);
 		if (above(s->suffix, s->best))
 			replace(&s->best, s->suffix, cxt);

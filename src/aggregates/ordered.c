@@ -75,8 +75,7 @@ gpuagg_maxsub_int8_final(PG_FUNCTION_ARGS)
 	state = (gpuagg_maxsub_i64 *) PG_GETARG_POINTER(0);
 	if (state->best < 0)
 		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("bigint out of range")));
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
 	PG_RETURN_INT64(state->best);
 }
 
@@ -95,7 +94,7 @@ gpuagg_maxsub_float8_transfn(PG_FUNCTION_ARGS)
 Datum
 gpuagg_maxsub_float8_final(PG_FUNCTION_ARGS)
 {
-	double		best;
+	double best;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
@@ -112,7 +111,7 @@ Datum
 gpuagg_longest_run_transfn(PG_FUNCTION_ARGS)
 {
 	gpuagg_run *state = ordered_state(fcinfo, sizeof(gpuagg_run));
-	bool		holds = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
+	bool holds = !PG_ARGISNULL(1) && PG_GETARG_BOOL(1);
 
 	*state = longest_run_step(*state, holds);
 	PG_RETURN_POINTER(state);
@@ -132,9 +131,9 @@ gpuagg_longest_run_final(PG_FUNCTION_ARGS)
  */
 typedef struct AscendingState
 {
-	int64		current;
-	int64		best;
-	Datum		last;			/* if current > 0 */
+	int64 current;
+	int64 best;
+	Datum last; /* if current > 0 */
 } AscendingState;
 
 Datum
@@ -142,8 +141,8 @@ gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
 {
 	AscendingState *state = ordered_state(fcinfo, sizeof(AscendingState));
 	TypeCacheEntry *type = fcinfo->flinfo->fn_extra;
-	Datum		x = PG_GETARG_DATUM(1);
-	bool		ascends;
+	Datum x = PG_GETARG_DATUM(1);
+	bool ascends;
 
 	if (type == NULL)
 	{
@@ -151,8 +150,8 @@ gpuagg_longest_ascending_transfn(PG_FUNCTION_ARGS)
 		fcinfo->flinfo->fn_extra = type;
 	}
 	ascends = state->current > 0 && !PG_ARGISNULL(1) &&
-		DatumGetInt32(FunctionCall2Coll(&type->cmp_proc_finfo, PG_GET_COLLATION(),
-										state->last, x)) < 0;
+		DatumGetInt32(
+			FunctionCall2Coll(&type->cmp_proc_finfo, PG_GET_COLLATION(), state->last, x)) < 0;
 	if (!type->typbyval && state->current > 0)
 		pfree(DatumGetPointer(state->last));
 	if (PG_ARGISNULL(1))
@@ -205,22 +204,22 @@ gpuagg_compose_linear_final(PG_FUNCTION_ARGS)
 
 typedef struct MatrixState
 {
-	int			k;
+	int k;
 	union
 	{
-		double		m[MATRIX_MAX * MATRIX_MAX];
+		double m[MATRIX_MAX * MATRIX_MAX];
 		gpuagg_mat2 m2;
 		gpuagg_mat3 m3;
 		gpuagg_mat4 m4;
 		gpuagg_mat5 m5;
-	}			u;
+	} u;
 } MatrixState;
 
 /* Checks the shape and returns k. */
 static int
 matrix_size(ArrayType *array)
 {
-	int			k;
+	int k;
 
 	if (ARR_NDIM(array) != 2 || ARR_DIMS(array)[0] != ARR_DIMS(array)[1])
 		ereport(ERROR,
@@ -228,23 +227,21 @@ matrix_size(ArrayType *array)
 				 errmsg("matrix must be a square two-dimensional array")));
 	k = ARR_DIMS(array)[0];
 	if (k > MATRIX_MAX)
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("matrix has %d rows", k),
-				 errdetail("gpu_matrix_product multiplies matrices of at most %d rows.",
-						   MATRIX_MAX)));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("matrix has %d rows", k),
+			 errdetail("gpu_matrix_product multiplies matrices of at most %d rows.", MATRIX_MAX)));
 	if (array_contains_nulls(array))
 		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("matrix must not contain nulls")));
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("matrix must not contain nulls")));
 	return k;
 }
 
 int
 matrix_read(Datum value, double *m)
 {
-	ArrayType  *array = DatumGetArrayTypeP(value);
-	int			k = matrix_size(array);
+	ArrayType *array = DatumGetArrayTypeP(value);
+	int k = matrix_size(array);
 
 	memcpy(m, ARR_DATA_PTR(array), sizeof(double) * k * k);
 	if ((Pointer) array != DatumGetPointer(value))
@@ -255,9 +252,9 @@ matrix_read(Datum value, double *m)
 Datum
 matrix_datum(const double *m, int size)
 {
-	int			dims[2] = {size, size};
-	int			lbs[2] = {1, 1};
-	Datum		elems[MATRIX_MAX * MATRIX_MAX];
+	int dims[2] = {size, size};
+	int lbs[2] = {1, 1};
+	Datum elems[MATRIX_MAX * MATRIX_MAX];
 
 	for (int i = 0; i < size * size; i++)
 		elems[i] = Float8GetDatum(m[i]);
@@ -282,8 +279,8 @@ gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("cannot multiply matrices of different sizes"),
-				 errdetail("A %d by %d matrix follows one of %d by %d.",
-						   in.k, in.k, state->k, state->k)));
+				 errdetail("A %d by %d matrix follows one of %d by %d.", in.k, in.k, state->k,
+						   state->k)));
 	else
 	{
 		switch (in.k)

@@ -26,10 +26,10 @@
 
 static const struct
 {
-	Oid			finalfn;
+	Oid finalfn;
 	OrderedSetKind kind;
-	bool		array;
-}			forms[] = {
+	bool array;
+} forms[] = {
 	{F_PERCENTILE_DISC_FINAL, ORDERED_SET_DISC, false},
 	{F_PERCENTILE_CONT_FLOAT8_FINAL, ORDERED_SET_CONT, false},
 	{F_PERCENTILE_CONT_INTERVAL_FINAL, ORDERED_SET_CONT_INTERVAL, false},
@@ -48,7 +48,10 @@ ordered_set_is_final(Oid finalfn)
 	return false;
 }
 
-/* The transition function for answers: it is called where there is one already, and each group has one row with it. */
+/*
+ * The transition function for answers: it is called where there is one already, and each group has
+ * one row with it.
+ */
 static Datum
 keep_answer(PG_FUNCTION_ARGS)
 {
@@ -59,8 +62,11 @@ keep_answer(PG_FUNCTION_ARGS)
 static void
 answers_of(FallbackAgg *fallback, const Aggref *aggref, int set)
 {
-	FmgrInfo	keep = {.fn_addr = keep_answer, .fn_oid = aggref->aggfnoid, .fn_nargs = 2, .fn_strict = true,
-	.fn_mcxt = CurrentMemoryContext};
+	FmgrInfo keep = {.fn_addr = keep_answer,
+					 .fn_oid = aggref->aggfnoid,
+					 .fn_nargs = 2,
+					 .fn_strict = true,
+					 .fn_mcxt = CurrentMemoryContext};
 
 	fallback->transfn = fallback->combinefn = keep;
 	fallback->transtype = aggref->aggtype;
@@ -81,24 +87,27 @@ ascending_operator(const Aggref *aggref, Oid typid, bool *desc)
 	/* gpu_median */
 	if (aggref->aggorder == NIL)
 		return lookup_type_cache(typid, TYPECACHE_LT_OPR)->lt_opr;
-	return compat_ascending_operator(linitial_node(SortGroupClause, aggref->aggorder)->sortop, desc);
+	return compat_ascending_operator(linitial_node(SortGroupClause, aggref->aggorder)->sortop,
+									 desc);
 }
 
 int
-ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int input, int filter, FallbackAgg *fallback)
+ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int input, int filter,
+				FallbackAgg *fallback)
 {
-	Node	   *expr = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
+	Node *expr = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 	OrderedSetSpec set = {.kind = ORDERED_SET_CONT};
-	ValuesSpec	values = {.filter = filter, .collation = exprCollation(expr)};
-	ColumnSpec	col = {.input = input};
-	Oid			base = getBaseType(exprType(expr));
+	ValuesSpec values = {.filter = filter, .collation = exprCollation(expr)};
+	ColumnSpec col = {.input = input};
+	Oid base = getBaseType(exprType(expr));
 
 	col.typid = exprType(expr);
 	col.typmod = exprTypmod(expr);
 	col.collation = exprCollation(expr);
 	get_typlenbyval(col.typid, &col.typlen, &col.typbyval);
 	values.ltop = ascending_operator(aggref, base, &set.desc);
-	values.coded = spec_type_has_codes(base) && values.ltop == lookup_type_cache(base, TYPECACHE_LT_OPR)->lt_opr;
+	values.coded = spec_type_has_codes(base) &&
+		values.ltop == lookup_type_cache(base, TYPECACHE_LT_OPR)->lt_opr;
 	col.type = values.coded ? spec_column_type(col.typid, col.typmod, &col.scale) : COLUMN_DATUM;
 	values.col = spec_add_column(spec, &col);
 	set.values = spec_add_values(spec, &values);
@@ -128,7 +137,10 @@ check_fraction(double fraction)
 				 errmsg("percentile value %g is not between 0 and 1", fraction)));
 }
 
-/* The two ranks of a fraction of n values in the aggregate's order, equal ones where there is one value. */
+/*
+ * The two ranks of a fraction of n values in the aggregate's order, equal ones where there is one
+ * value.
+ */
 static void
 fraction_ranks(OrderedSetKind kind, double fraction, int64 n, int64 *ranks)
 {
@@ -145,11 +157,11 @@ fraction_ranks(OrderedSetKind kind, double fraction, int64 n, int64 *ranks)
 static void
 read_array(OrderedSetCall *call, Datum fraction)
 {
-	Datum	   *elements;
+	Datum *elements;
 
 	call->shape = DatumGetArrayTypeP(fraction);
-	deconstruct_array(call->shape, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, &call->nulls,
-					  &call->nfractions);
+	deconstruct_array(call->shape, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE,
+					  &elements, &call->nulls, &call->nfractions);
 	call->fractions = palloc(sizeof(double) * (call->nfractions + 1));
 	for (int i = 0; i < call->nfractions; i++)
 		if (!call->nulls[i])
@@ -160,7 +172,8 @@ read_array(OrderedSetCall *call, Datum fraction)
 }
 
 void
-ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fraction, bool isnull, int64 n)
+ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fraction, bool isnull,
+				  int64 n)
 {
 	memset(call, 0, sizeof(*call));
 	call->set = set;
@@ -186,7 +199,7 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 	call->ranks = palloc0(sizeof(int64) * (2 * call->nfractions + 1));
 	for (int i = 0; i < call->nfractions && n > 0; i++)
 	{
-		int64	   *ranks = &call->ranks[2 * i];
+		int64 *ranks = &call->ranks[2 * i];
 
 		if (call->nulls[i])
 			continue;
@@ -199,8 +212,8 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 static int
 compare_ranks(const void *a, const void *b)
 {
-	int64		x = *(const int64 *) a;
-	int64		y = *(const int64 *) b;
+	int64 x = *(const int64 *) a;
+	int64 y = *(const int64 *) b;
 
 	return (x > y) - (x < y);
 }
@@ -208,9 +221,7 @@ compare_ranks(const void *a, const void *b)
 int
 ordered_set_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks)
 {
-	int			most = 0,
-				n = 0,
-				unique = 0;
+	int most = 0, n = 0, unique = 0;
 
 	for (int c = 0; c < ncalls; c++)
 		most += 2 * calls[c].nfractions;
@@ -231,12 +242,11 @@ ordered_set_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks)
 static Datum
 value_of_rank(const int64 *ranks, const Datum *values, int nranks, int64 rank)
 {
-	int			left = 0,
-				right = nranks - 1;
+	int left = 0, right = nranks - 1;
 
 	while (left < right)
 	{
-		int			mid = (left + right) / 2;
+		int mid = (left + right) / 2;
 
 		if (ranks[mid] < rank)
 			left = mid + 1;
@@ -251,35 +261,39 @@ value_of_rank(const int64 *ranks, const Datum *values, int nranks, int64 rank)
 static Datum
 between(OrderedSetKind kind, Datum lo, Datum hi, double part)
 {
-	Datum		difference;
+	Datum difference;
 
 	if (kind == ORDERED_SET_CONT)
-		return Float8GetDatum(DatumGetFloat8(lo) + (part * (DatumGetFloat8(hi) - DatumGetFloat8(lo))));
+		return Float8GetDatum(DatumGetFloat8(lo) +
+							  (part * (DatumGetFloat8(hi) - DatumGetFloat8(lo))));
 	difference = DirectFunctionCall2(interval_mi, hi, lo);
-	return DirectFunctionCall2(interval_pl, DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part)), lo);
+	return DirectFunctionCall2(
+		interval_pl, DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part)), lo);
 }
 
 static Datum
-fraction_value(const OrderedSetCall *call, int i, int64 n, const int64 *ranks, const Datum *values, int nranks)
+fraction_value(const OrderedSetCall *call, int i, int64 n, const int64 *ranks, const Datum *values,
+			   int nranks)
 {
 	const int64 *wanted = &call->ranks[2 * i];
-	Datum		first = value_of_rank(ranks, values, nranks, wanted[0]);
-	double		place;
+	Datum first = value_of_rank(ranks, values, nranks, wanted[0]);
+	double place;
 
 	if (wanted[0] == wanted[1])
 		return first;
 	place = call->fractions[i] * (n - 1);
-	return between(call->set->kind, first, value_of_rank(ranks, values, nranks, wanted[1]), place - floor(place));
+	return between(call->set->kind, first, value_of_rank(ranks, values, nranks, wanted[1]),
+				   place - floor(place));
 }
 
 Datum
-ordered_set_result(const OrderedSetCall *call, int64 n, const int64 *ranks, const Datum *values, int nranks,
-				   Datum mode, Oid typid, bool *isnull)
+ordered_set_result(const OrderedSetCall *call, int64 n, const int64 *ranks, const Datum *values,
+				   int nranks, Datum mode, Oid typid, bool *isnull)
 {
-	Datum	   *elements;
-	int16		typlen;
-	bool		typbyval;
-	char		typalign;
+	Datum *elements;
+	int16 typlen;
+	bool typbyval;
+	char typalign;
 
 	*isnull = call->isnull;
 	if (call->isnull)
@@ -295,6 +309,7 @@ ordered_set_result(const OrderedSetCall *call, int64 n, const int64 *ranks, cons
 		if (!call->nulls[i])
 			elements[i] = fraction_value(call, i, n, ranks, values, nranks);
 	get_typlenbyvalalign(typid, &typlen, &typbyval, &typalign);
-	return PointerGetDatum(construct_md_array(elements, call->nulls, ARR_NDIM(call->shape), ARR_DIMS(call->shape),
-											  ARR_LBOUND(call->shape), typid, typlen, typbyval, typalign));
+	return PointerGetDatum(construct_md_array(elements, call->nulls, ARR_NDIM(call->shape),
+											  ARR_DIMS(call->shape), ARR_LBOUND(call->shape), typid,
+											  typlen, typbyval, typalign));
 }

@@ -2,9 +2,9 @@
  * partial_call.c
  *	  What calls of partial aggregates stand for, and an aggregate as a call of gpuagg_merge.
  *
- * Citus computes a part of an aggregate on each worker by worker_partial_agg(oid, anyelement), or in binary form by
- * worker_binary_partial_agg, whose second argument is that of the aggregate, or ROW() of several.  The result is the
- * transition value's text or binary form.
+ * Citus computes a part of an aggregate on each worker by worker_partial_agg(oid, anyelement), or
+ * in binary form by worker_binary_partial_agg, whose second argument is that of the aggregate, or
+ * ROW() of several.  The result is the transition value's text or binary form.
  */
 #include "postgres.h"
 
@@ -38,21 +38,22 @@
 static bool
 is_own_function(Node *node, const char *name)
 {
-	FuncExpr   *func = (FuncExpr *) node;
-	Oid			extension = get_extension_oid("gpuagg", true);
-	char	   *actual;
+	FuncExpr *func = (FuncExpr *) node;
+	Oid extension = get_extension_oid("gpuagg", true);
+	char *actual;
 
 	if (!IsA(node, FuncExpr) || !OidIsValid(extension))
 		return false;
 	actual = get_func_name(func->funcid);
-	return actual && strcmp(actual, name) == 0 && getExtensionOfObject(ProcedureRelationId, func->funcid) == extension;
+	return actual && strcmp(actual, name) == 0 &&
+		getExtensionOfObject(ProcedureRelationId, func->funcid) == extension;
 }
 
 /* The OID of an aggregate in an argument: oid or regprocedure. */
 static Oid
 constant_oid(Node *node)
 {
-	Const	   *value = (Const *) node;
+	Const *value = (Const *) node;
 
 	while (node && IsA(node, RelabelType))
 		node = (Node *) ((RelabelType *) node)->arg;
@@ -67,13 +68,13 @@ constant_oid(Node *node)
 static Aggref *
 make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
-	Aggref	   *aggref = makeNode(Aggref);
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
+	Aggref *aggref = makeNode(Aggref);
 	Form_pg_aggregate form;
-	Oid			types[FUNC_MAX_ARGS];
-	int			n = 0;
-	bool		usable;
-	ListCell   *lc;
+	Oid types[FUNC_MAX_ARGS];
+	int n = 0;
+	bool usable;
+	ListCell *lc;
 
 	if (!HeapTupleIsValid(tuple) || list_length(args) > FUNC_MAX_ARGS)
 	{
@@ -86,15 +87,16 @@ make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal
 		(form->aggtranstype == INTERNALOID) == internal;
 	aggref->aggtranstype = form->aggtranstype;
 	ReleaseSysCache(tuple);
-	foreach(lc, args)
+	foreach (lc, args)
 	{
-		Node	   *arg = lfirst(lc);
+		Node *arg = lfirst(lc);
 
 		types[n++] = exprType(arg);
 		aggref->args = lappend(aggref->args, makeTargetEntry((Expr *) arg, n, NULL, false));
 		aggref->aggargtypes = lappend_oid(aggref->aggargtypes, exprType(arg));
 	}
-	if (!usable || !partial_accepts(agg, types, n) || (internal && !partial_travels(aggmap_partial_kind(agg), types, collation)) ||
+	if (!usable || !partial_accepts(agg, types, n) ||
+		(internal && !partial_travels(aggmap_partial_kind(agg), types, collation)) ||
 		(!internal && get_typtype(aggref->aggtranstype) == TYPTYPE_PSEUDO))
 		return NULL;
 	aggref->aggfnoid = agg;
@@ -120,8 +122,8 @@ argument(const Aggref *aggref, int i)
 static Aggref *
 merge_call(const Aggref *outer, Node *arg)
 {
-	FuncExpr   *pack = (FuncExpr *) arg;
-	Oid			agg;
+	FuncExpr *pack = (FuncExpr *) arg;
+	Oid agg;
 
 	if (!is_own_function(arg, "gpuagg_pack") || pack->funcvariadic)
 		return NULL;
@@ -134,9 +136,10 @@ merge_call(const Aggref *outer, Node *arg)
 static PartialCall
 citus_call(const Aggref *aggref, AggRole role)
 {
-	PartialCall call = {NULL, aggref->aggfnoid, role == AGG_ROLE_CITUS_TEXT ? PARTIAL_TEXT : PARTIAL_BINARY, false};
-	Oid			agg = constant_oid(argument(aggref, 0));
-	Node	   *arg = argument(aggref, 1);
+	PartialCall call = {NULL, aggref->aggfnoid,
+						role == AGG_ROLE_CITUS_TEXT ? PARTIAL_TEXT : PARTIAL_BINARY, false};
+	Oid agg = constant_oid(argument(aggref, 0));
+	Node *arg = argument(aggref, 1);
 
 	if (!OidIsValid(agg))
 		return call;
@@ -146,8 +149,9 @@ citus_call(const Aggref *aggref, AggRole role)
 		call.aggref = merge_call(aggref, arg);
 	}
 	else if (aggmap_role(agg) == AGG_ROLE_NONE)
-		call.aggref = make_call(aggref, agg, IsA(arg, RowExpr) ? ((RowExpr *) arg)->args : list_make1(arg),
-								aggref->inputcollid, false);
+		call.aggref =
+			make_call(aggref, agg, IsA(arg, RowExpr) ? ((RowExpr *) arg)->args : list_make1(arg),
+					  aggref->inputcollid, false);
 	return call;
 }
 
@@ -156,7 +160,7 @@ partial_call(const Aggref *aggref)
 {
 	PartialCall whole = {unconstify(Aggref *, aggref), aggref->aggfnoid, PARTIAL_RESULT, false};
 	PartialCall call = whole;
-	AggRole		role = aggmap_role(aggref->aggfnoid);
+	AggRole role = aggmap_role(aggref->aggfnoid);
 
 	if (role == AGG_ROLE_NONE || aggref->aggdistinct != NIL || aggref->aggorder != NIL)
 		return whole;
@@ -183,13 +187,14 @@ partial_aggref(const Aggref *aggref)
 static Oid
 extension_schema(Oid extension)
 {
-	Relation	rel = table_open(ExtensionRelationId, AccessShareLock);
+	Relation rel = table_open(ExtensionRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
-	HeapTuple	tuple;
-	Oid			schema = InvalidOid;
+	HeapTuple tuple;
+	Oid schema = InvalidOid;
 
-	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(extension));
+	ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(extension));
 	scan = systable_beginscan(rel, ExtensionOidIndexId, true, NULL, 1, &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
@@ -202,7 +207,7 @@ extension_schema(Oid extension)
 Oid
 partial_own_function(const char *name, const Oid *argtypes, int nargs)
 {
-	Oid			extension = get_extension_oid("gpuagg", true);
+	Oid extension = get_extension_oid("gpuagg", true);
 
 	if (!OidIsValid(extension))
 		return InvalidOid;
@@ -214,7 +219,7 @@ partial_own_function(const char *name, const Oid *argtypes, int nargs)
 static Oid
 own_type(const char *name)
 {
-	Oid			extension = get_extension_oid("gpuagg", true);
+	Oid extension = get_extension_oid("gpuagg", true);
 
 	if (!OidIsValid(extension))
 		return InvalidOid;
@@ -222,12 +227,15 @@ own_type(const char *name)
 						   ObjectIdGetDatum(extension_schema(extension)));
 }
 
-/* Are values rows of a table, or arrays of such?  Those of a distributed table are of the types of its shards on the workers. */
+/*
+ * Are values rows of a table, or arrays of such?  Those of a distributed table are of the types of
+ * its shards on the workers.
+ */
 static bool
 is_row_of_table(Oid type)
 {
-	Oid			element;
-	Oid			relid;
+	Oid element;
+	Oid relid;
 
 	check_stack_depth();
 	type = getBaseType(type);
@@ -239,36 +247,39 @@ is_row_of_table(Oid type)
 }
 
 /*
- * The aggregate with whose gpuagg_states one is computed, and how many times it takes the same argument.  min and max of
- * any array or enum, whose state is of that type, are the value in the row with the least or greatest one, if both are
- * the same.
+ * The aggregate with whose gpuagg_states one is computed, and how many times it takes the same
+ * argument.  min and max of any array or enum, whose state is of that type, are the value in the
+ * row with the least or greatest one, if both are the same.
  */
 static Oid
 aggregate_of_states(const Aggref *aggref, int *times)
 {
-	char	   *name = get_func_name(aggref->aggfnoid);
-	Oid			types[] = {ANYELEMENTOID, ANYCOMPATIBLEOID};
+	char *name = get_func_name(aggref->aggfnoid);
+	Oid types[] = {ANYELEMENTOID, ANYCOMPATIBLEOID};
 
 	*times = 1;
 	if (aggmap_partial_kind(aggref->aggfnoid) != PARTIAL_NONE)
 		return aggref->aggfnoid;
 	if (!aggmap_is_ours(aggref->aggfnoid) || list_length(aggref->args) != 1 ||
-		!IsPolymorphicType(get_func_rettype(aggref->aggfnoid)) || contain_volatile_functions((Node *) aggref->args))
+		!IsPolymorphicType(get_func_rettype(aggref->aggfnoid)) ||
+		contain_volatile_functions((Node *) aggref->args))
 		return InvalidOid;
 	*times = 2;
 	if (name && strcmp(name, "gpu_min") == 0)
 		return partial_own_function("gpu_argmin", types, 2);
-	return name && strcmp(name, "gpu_max") == 0 ? partial_own_function("gpu_argmax", types, 2) : InvalidOid;
+	return name && strcmp(name, "gpu_max") == 0 ? partial_own_function("gpu_argmax", types, 2) :
+												  InvalidOid;
 }
 
 bool
 partial_is_of_database(const Aggref *aggref)
 {
-	bool		hashes = aggmap_partial_kind(aggref->aggfnoid) == PARTIAL_HLL;
-	ListCell   *lc;
+	bool hashes = aggmap_partial_kind(aggref->aggfnoid) == PARTIAL_HLL;
+	ListCell *lc;
 
-	foreach(lc, aggref->aggargtypes)
-		if (hashes ? !alike_hash(lfirst_oid(lc), aggref->inputcollid) : alike_identifies_objects(lfirst_oid(lc)))
+	foreach (lc, aggref->aggargtypes)
+		if (hashes ? !alike_hash(lfirst_oid(lc), aggref->inputcollid) :
+					 alike_identifies_objects(lfirst_oid(lc)))
 			return true;
 	return false;
 }
@@ -278,17 +289,18 @@ static bool
 may_travel(const Aggref *aggref, Oid states)
 {
 	PartialKind kind = aggmap_partial_kind(states);
-	ListCell   *lc;
+	ListCell *lc;
 
-	if (kind == PARTIAL_NONE || aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic || aggref->aggdistinct != NIL ||
-		aggref->aggorder != NIL || aggref->agglevelsup != 0 || partial_is_of_database(aggref))
+	if (kind == PARTIAL_NONE || aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic ||
+		aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->agglevelsup != 0 ||
+		partial_is_of_database(aggref))
 		return false;
 	/* Citus makes no parts of an aggregate without an argument that differs between rows */
 	if (!contain_var_clause((Node *) aggref->args))
 		return false;
-	foreach(lc, aggref->args)
+	foreach (lc, aggref->args)
 	{
-		Oid			type = exprType((Node *) lfirst_node(TargetEntry, lc)->expr);
+		Oid type = exprType((Node *) lfirst_node(TargetEntry, lc)->expr);
 
 		if (get_typtype(type) == TYPTYPE_PSEUDO || is_row_of_table(type))
 			return false;
@@ -300,34 +312,36 @@ may_travel(const Aggref *aggref, Oid states)
 static Const *
 aggregate_constant(Oid aggfnoid)
 {
-	return makeConst(REGPROCEDUREOID, -1, InvalidOid, sizeof(Oid), ObjectIdGetDatum(aggfnoid), false, true);
+	return makeConst(REGPROCEDUREOID, -1, InvalidOid, sizeof(Oid), ObjectIdGetDatum(aggfnoid),
+					 false, true);
 }
 
 Node *
 partial_expression(const Aggref *aggref)
 {
-	Oid			row = own_type("gpuagg_row");
-	Oid			state = own_type("gpuagg_state");
-	Oid			pack_types[] = {REGPROCEDUREOID, ANYOID};
-	Oid			finish_types[] = {state, REGPROCEDUREOID, ANYELEMENTOID};
-	Oid			pack = partial_own_function("gpuagg_pack", pack_types, 2);
-	Oid			merge = partial_own_function("gpuagg_merge", &row, 1);
-	Oid			finish = partial_own_function("gpuagg_finish", finish_types, 3);
-	int			times;
-	Oid			states = aggregate_of_states(aggref, &times);
-	List	   *args;
-	Oid			types[FUNC_MAX_ARGS];
-	int			n = 0;
-	Aggref	   *merged;
-	ListCell   *lc;
+	Oid row = own_type("gpuagg_row");
+	Oid state = own_type("gpuagg_state");
+	Oid pack_types[] = {REGPROCEDUREOID, ANYOID};
+	Oid finish_types[] = {state, REGPROCEDUREOID, ANYELEMENTOID};
+	Oid pack = partial_own_function("gpuagg_pack", pack_types, 2);
+	Oid merge = partial_own_function("gpuagg_merge", &row, 1);
+	Oid finish = partial_own_function("gpuagg_finish", finish_types, 3);
+	int times;
+	Oid states = aggregate_of_states(aggref, &times);
+	List *args;
+	Oid types[FUNC_MAX_ARGS];
+	int n = 0;
+	Aggref *merged;
+	ListCell *lc;
 
-	if (!OidIsValid(pack) || !OidIsValid(merge) || !OidIsValid(finish) || !OidIsValid(states) || !may_travel(aggref, states))
+	if (!OidIsValid(pack) || !OidIsValid(merge) || !OidIsValid(finish) || !OidIsValid(states) ||
+		!may_travel(aggref, states))
 		return NULL;
 	args = list_make1(aggregate_constant(states));
-	foreach(lc, aggref->args)
+	foreach (lc, aggref->args)
 		for (int i = 0; i < times; i++)
 		{
-			Expr	   *arg = lfirst_node(TargetEntry, lc)->expr;
+			Expr *arg = lfirst_node(TargetEntry, lc)->expr;
 
 			types[n++] = exprType((Node *) arg);
 			args = lappend(args, copyObject(arg));
@@ -338,8 +352,10 @@ partial_expression(const Aggref *aggref)
 	merged->aggfnoid = merge;
 	merged->aggtype = state;
 	merged->aggargtypes = list_make1_oid(row);
-	merged->args = list_make1(makeTargetEntry((Expr *) makeFuncExpr(pack, row, args, InvalidOid, aggref->inputcollid,
-																	COERCE_EXPLICIT_CALL), 1, NULL, false));
+	merged->args =
+		list_make1(makeTargetEntry((Expr *) makeFuncExpr(pack, row, args, InvalidOid,
+														 aggref->inputcollid, COERCE_EXPLICIT_CALL),
+								   1, NULL, false));
 	merged->aggfilter = aggref->aggfilter;
 	merged->aggkind = AGGKIND_NORMAL;
 	merged->aggsplit = AGGSPLIT_SIMPLE;
@@ -355,16 +371,16 @@ partial_expression(const Aggref *aggref)
 static Oid
 result_type(const Aggref *aggref)
 {
-	Oid			types[FUNC_MAX_ARGS];
-	Oid			result = get_func_rettype(aggref->aggfnoid);
-	Oid		   *declared;
-	int			nargs;
-	ListCell   *lc;
+	Oid types[FUNC_MAX_ARGS];
+	Oid result = get_func_rettype(aggref->aggfnoid);
+	Oid *declared;
+	int nargs;
+	ListCell *lc;
 
 	if (!IsPolymorphicType(result))
 		return result;
 	(void) get_func_signature(aggref->aggfnoid, &declared, &nargs);
-	foreach(lc, aggref->aggargtypes)
+	foreach (lc, aggref->aggargtypes)
 		types[foreach_current_index(lc)] = lfirst_oid(lc);
 	return enforce_generic_type_consistency(types, declared, nargs, result, false);
 }
@@ -372,14 +388,16 @@ result_type(const Aggref *aggref)
 Aggref *
 partial_restored(Node *node)
 {
-	FuncExpr   *finish = (FuncExpr *) node;
+	FuncExpr *finish = (FuncExpr *) node;
 	PartialCall call;
 
-	if (!is_own_function(node, "gpuagg_finish") || list_length(finish->args) != 3 || !IsA(linitial(finish->args), Aggref))
+	if (!is_own_function(node, "gpuagg_finish") || list_length(finish->args) != 3 ||
+		!IsA(linitial(finish->args), Aggref))
 		return NULL;
 	call = partial_call(linitial_node(Aggref, finish->args));
 	/* with another type gpuagg_finish() raises its error */
-	if (call.form != PARTIAL_STATE || constant_oid(lsecond(finish->args)) != call.aggref->aggfnoid ||
+	if (call.form != PARTIAL_STATE ||
+		constant_oid(lsecond(finish->args)) != call.aggref->aggfnoid ||
 		finish->funcresulttype != result_type(call.aggref))
 		return NULL;
 	/* as the parser would have it */

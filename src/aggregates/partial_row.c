@@ -2,10 +2,11 @@
  * partial_row.c
  *	  gpuagg_pack, gpuagg_merge and gpuagg_finish: any aggregate that has a gpuagg_state, in parts.
  *
- * gpuagg_pack makes a value of type gpuagg_row of an aggregate and its arguments; gpuagg_merge takes such values, and its
- * state is a gpuagg_state; gpuagg_finish makes the result of that.  In the custom scan none of this runs for a row: it groups
- * with the aggregate that is meant (partial_call.c).  Elsewhere each row takes the state apart and puts it together again,
- * which is right, and slow.
+ * gpuagg_pack makes a value of type gpuagg_row of an aggregate and its arguments; gpuagg_merge
+ * takes such values, and its state is a gpuagg_state; gpuagg_finish makes the result of that.  In
+ * the custom scan none of this runs for a row: it groups with the aggregate that is meant
+ * (partial_call.c).  Elsewhere each row takes the state apart and puts it together again, which is
+ * right, and slow.
  */
 #include "postgres.h"
 
@@ -43,40 +44,41 @@ PG_FUNCTION_INFO_V1(gpuagg_merge_accum);
 PG_FUNCTION_INFO_V1(gpuagg_finish);
 
 /*
- * In memory, and in tables: this, and for each argument its type and what datumSerialize makes of it, or, where the type does
- * not keep its form, of its portable bytes.
+ * In memory, and in tables: this, and for each argument its type and what datumSerialize makes of
+ * it, or, where the type does not keep its form, of its portable bytes.
  */
 typedef struct RowHead
 {
-	int32		vl_len_;
-	Oid			agg;
-	Oid			collation;
-	int32		nargs;
+	int32 vl_len_;
+	Oid agg;
+	Oid collation;
+	int32 nargs;
 } RowHead;
 
 /* What the catalog says of an aggregate. */
 typedef struct Parts
 {
 	PartialKind kind;
-	Oid			transfn;
-	Oid			finalfn;
-	int			nargs;
-	bool		finalextra;
+	Oid transfn;
+	Oid finalfn;
+	int nargs;
+	bool finalextra;
 } Parts;
 
 /* The user may call the aggregate, and it is one with states of a kind. */
 static Parts
 find_parts(Oid agg)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
-	Parts		parts = {aggmap_partial_kind(agg)};
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
+	Parts parts = {aggmap_partial_kind(agg)};
 	Form_pg_aggregate form;
-	AclResult	allowed;
+	AclResult allowed;
 
 	if (!HeapTupleIsValid(tuple) || parts.kind == PARTIAL_NONE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("function %s is no aggregate with partial states of type %s", format_procedure(agg), "gpuagg_state")));
+				 errmsg("function %s is no aggregate with partial states of type %s",
+						format_procedure(agg), "gpuagg_state")));
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	parts.transfn = form->aggtransfn;
 	parts.finalfn = form->aggfinalfn;
@@ -92,9 +94,9 @@ find_parts(Oid agg)
 bool
 partial_accepts(Oid agg, const Oid *types, int nargs)
 {
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(agg));
+	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(agg));
 	Form_pg_proc form;
-	bool		result;
+	bool result;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
@@ -104,7 +106,8 @@ partial_accepts(Oid agg, const Oid *types, int nargs)
 	for (int i = 0; i < nargs && result; i++)
 		result = form->proargtypes.values[i] == types[i] ||
 			(types[i] != UNKNOWNOID &&
-			 (form->proargtypes.values[i] == ANYOID || IsPolymorphicType(form->proargtypes.values[i])));
+			 (form->proargtypes.values[i] == ANYOID ||
+			  IsPolymorphicType(form->proargtypes.values[i])));
 	ReleaseSysCache(tuple);
 	return result;
 }
@@ -131,12 +134,12 @@ partial_travels(PartialKind kind, const Oid *types, Oid collation)
 static RowHead *
 make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatum *values)
 {
-	Size		size = sizeof(RowHead);
-	RowHead    *row;
-	char	   *p;
+	Size size = sizeof(RowHead);
+	RowHead *row;
+	char *p;
 	NullableDatum stored[FUNC_MAX_ARGS];
-	int16		len[FUNC_MAX_ARGS];
-	bool		byval[FUNC_MAX_ARGS];
+	int16 len[FUNC_MAX_ARGS];
+	bool byval[FUNC_MAX_ARGS];
 
 	for (int i = 0; i < nargs; i++)
 	{
@@ -153,7 +156,8 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 			len[i] = -1;
 			byval[i] = false;
 		}
-		size += sizeof(Oid) + datumEstimateSpace(stored[i].value, stored[i].isnull, byval[i], len[i]);
+		size +=
+			sizeof(Oid) + datumEstimateSpace(stored[i].value, stored[i].isnull, byval[i], len[i]);
 	}
 	row = palloc0(size);
 	SET_VARSIZE(row, size);
@@ -174,7 +178,7 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 static void
 read_row(RowHead *row, Oid *types, NullableDatum *values)
 {
-	char	   *p = (char *) (row + 1);
+	char *p = (char *) (row + 1);
 
 	for (int i = 0; i < row->nargs; i++)
 	{
@@ -186,7 +190,8 @@ read_row(RowHead *row, Oid *types, NullableDatum *values)
 			StringInfoData buf;
 
 			portable_read(&buf, DatumGetByteaPP(values[i].value));
-			values[i].value = portable_get_value(&buf, types[i], PORTABLE_ANY_NULLS, &values[i].isnull);
+			values[i].value =
+				portable_get_value(&buf, types[i], PORTABLE_ANY_NULLS, &values[i].isnull);
 		}
 	}
 }
@@ -199,21 +204,24 @@ wrong_arguments(Oid agg, const Oid *types, int n)
 	initStringInfo(&names);
 	for (int i = 0; i < n; i++)
 		appendStringInfo(&names, "%s%s", i > 0 ? ", " : "", format_type_be(types[i]));
-	ereport(ERROR,
-			(errcode(ERRCODE_DATATYPE_MISMATCH),
-			 errmsg("arguments are not those of aggregate %s", format_procedure(agg)),
-			 n == 0 ? errdetail("There are no arguments.") :
-			 errdetail_plural("The argument is of type %s.", "The arguments are of types %s.", n, names.data),
-			 errhint("Add explicit type casts to exactly the types that the aggregate is declared for.")));
+	ereport(
+		ERROR,
+		(errcode(ERRCODE_DATATYPE_MISMATCH),
+		 errmsg("arguments are not those of aggregate %s", format_procedure(agg)),
+		 n == 0 ? errdetail("There are no arguments.") :
+				  errdetail_plural("The argument is of type %s.", "The arguments are of types %s.",
+								   n, names.data),
+		 errhint(
+			 "Add explicit type casts to exactly the types that the aggregate is declared for.")));
 }
 
 /* (regprocedure, VARIADIC "any") */
 Datum
 gpuagg_pack(PG_FUNCTION_ARGS)
 {
-	Oid			types[FUNC_MAX_ARGS];
+	Oid types[FUNC_MAX_ARGS];
 	NullableDatum values[FUNC_MAX_ARGS];
-	int			n = PG_NARGS() - 1;
+	int n = PG_NARGS() - 1;
 	PartialKind kind;
 
 	if (PG_ARGISNULL(0))
@@ -236,17 +244,19 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 	if (!partial_travels(kind, types, PG_GET_COLLATION()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("partial states of aggregate %s cannot be made of values of type %s", format_procedure(PG_GETARG_OID(0)),
+				 errmsg("partial states of aggregate %s cannot be made of values of type %s",
+						format_procedure(PG_GETARG_OID(0)),
 						format_type_be(types[kind == PARTIAL_HLL ? 0 : 1])),
-				 errdetail(kind == PARTIAL_HLL ? "Such values have other hashes in other databases." :
-						   "Such values have another order in other databases.")));
+				 errdetail(kind == PARTIAL_HLL ?
+							   "Such values have other hashes in other databases." :
+							   "Such values have another order in other databases.")));
 	PG_RETURN_POINTER(make_row(PG_GETARG_OID(0), PG_GET_COLLATION(), n, types, values));
 }
 
 static void
 send_row(StringInfo buf, RowHead *row)
 {
-	Oid			types[FUNC_MAX_ARGS];
+	Oid types[FUNC_MAX_ARGS];
 	NullableDatum values[FUNC_MAX_ARGS];
 
 	read_row(row, types, values);
@@ -263,19 +273,22 @@ send_row(StringInfo buf, RowHead *row)
 static RowHead *
 receive_row(StringInfo buf)
 {
-	Oid			types[FUNC_MAX_ARGS];
+	Oid types[FUNC_MAX_ARGS];
 	NullableDatum values[FUNC_MAX_ARGS];
-	Oid			agg = DatumGetObjectId(DirectFunctionCall1(regprocedurein, CStringGetDatum(portable_get_name(buf))));
-	Oid			collation = portable_get_collation(buf);
-	int			n = portable_get_count(buf, 1, FUNC_MAX_ARGS, "number of arguments");
+	Oid agg = DatumGetObjectId(
+		DirectFunctionCall1(regprocedurein, CStringGetDatum(portable_get_name(buf))));
+	Oid collation = portable_get_collation(buf);
+	int n = portable_get_count(buf, 1, FUNC_MAX_ARGS, "number of arguments");
 
 	for (int i = 0; i < n; i++)
 	{
 		types[i] = portable_get_type(buf);
-		values[i].value = portable_get_value(buf, types[i], PORTABLE_CHECK_NULLS, &values[i].isnull);
+		values[i].value =
+			portable_get_value(buf, types[i], PORTABLE_CHECK_NULLS, &values[i].isnull);
 	}
 	pq_getmsgend(buf);
-	if (!partial_accepts(agg, types, n) || !partial_travels(aggmap_partial_kind(agg), types, collation))
+	if (!partial_accepts(agg, types, n) ||
+		!partial_travels(aggmap_partial_kind(agg), types, collation))
 		portable_invalid("argument");
 	return make_row(agg, collation, n, types, values);
 }
@@ -317,21 +330,25 @@ gpuagg_row_out(PG_FUNCTION_ARGS)
 
 /* ---- the aggregate ----------------------------------------------------------------- */
 
-/* Calls a function with a state in memory (NULL without `state`) and further arguments, with the context of an aggregate. */
+/*
+ * Calls a function with a state in memory (NULL without `state`) and further arguments, with the
+ * context of an aggregate.
+ */
 static Datum
-call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs, const Oid *types, const NullableDatum *args,
-				bool *isnull)
+call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs, const Oid *types,
+				const NullableDatum *args, bool *isnull)
 {
 	LOCAL_FCINFO(fcinfo, FUNC_MAX_ARGS + 1);
-	Oid			all[FUNC_MAX_ARGS + 1] = {INTERNALOID};
-	FmgrInfo	flinfo;
+	Oid all[FUNC_MAX_ARGS + 1] = {INTERNALOID};
+	FmgrInfo flinfo;
 	PartialContext context;
-	Datum		value;
+	Datum value;
 
 	*isnull = true;
 	memcpy(all + 1, types, nargs * sizeof(Oid));
 	aggmap_init_function(&flinfo, fn, result, nargs + 1, all, collation);
-	InitFunctionCallInfoData(*fcinfo, &flinfo, nargs + 1, collation, partial_context(&context), NULL);
+	InitFunctionCallInfoData(*fcinfo, &flinfo, nargs + 1, collation, partial_context(&context),
+							 NULL);
 	fcinfo->args[0].isnull = state == NULL;
 	fcinfo->args[0].value = state ? partial_load(state) : (Datum) 0;
 	for (int i = 0; i < nargs; i++)
@@ -348,13 +365,13 @@ call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs
 Datum
 gpuagg_merge_accum(PG_FUNCTION_ARGS)
 {
-	bytea	   *state = PG_ARGISNULL(0) ? NULL : PG_GETARG_BYTEA_PP(0);
-	Oid			types[FUNC_MAX_ARGS];
+	bytea *state = PG_ARGISNULL(0) ? NULL : PG_GETARG_BYTEA_PP(0);
+	Oid types[FUNC_MAX_ARGS];
 	NullableDatum values[FUNC_MAX_ARGS];
-	RowHead    *row;
-	Parts		parts;
-	Datum		internal;
-	bool		isnull;
+	RowHead *row;
+	Parts parts;
+	Datum internal;
+	bool isnull;
 
 	if (!AggCheckCallContext(fcinfo, NULL))
 		elog(ERROR, "aggregate function called in non-aggregate context");
@@ -372,8 +389,12 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 	/* pg_upgrade keeps rows in tables, and the OIDs of types, but not those of functions */
 	if (!partial_accepts(row->agg, types, row->nargs))
 		wrong_arguments(row->agg, types, row->nargs);
-	/* a state that was read is one to combine: core's transition functions would not add squares to it */
-	internal = call_with_state(parts.transfn, row->collation, INTERNALOID, NULL, row->nargs, types, values, &isnull);
+	/*
+	 * a state that was read is one to combine: core's transition functions would not add squares to
+	 * it
+	 */
+	internal = call_with_state(parts.transfn, row->collation, INTERNALOID, NULL, row->nargs, types,
+							   values, &isnull);
 	if (isnull && state == NULL)
 		PG_RETURN_NULL();
 	if (isnull)
@@ -385,27 +406,28 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 static void
 check_result(const Parts *parts, const bytea *state, Oid type)
 {
-	Oid			result = get_func_rettype(parts->finalfn);
+	Oid result = get_func_rettype(parts->finalfn);
 
 	if (result == ANYELEMENTOID)
 		result = state ? argextreme_value_type(DatumGetPointer(partial_load(state))) : type;
 	if (result != type)
 		ereport(ERROR,
 				(errcode(ERRCODE_DATATYPE_MISMATCH),
-				 errmsg("result of the aggregate is of type %s, not %s", format_type_be(result), format_type_be(type))));
+				 errmsg("result of the aggregate is of type %s, not %s", format_type_be(result),
+						format_type_be(type))));
 }
 
 /* (gpuagg_state, regprocedure, anyelement) */
 Datum
 gpuagg_finish(PG_FUNCTION_ARGS)
 {
-	bytea	   *state = PG_ARGISNULL(0) ? NULL : PG_GETARG_BYTEA_PP(0);
-	Oid			type = get_fn_expr_argtype(fcinfo->flinfo, 2);
-	Oid			types[FUNC_MAX_ARGS] = {InvalidOid};
+	bytea *state = PG_ARGISNULL(0) ? NULL : PG_GETARG_BYTEA_PP(0);
+	Oid type = get_fn_expr_argtype(fcinfo->flinfo, 2);
+	Oid types[FUNC_MAX_ARGS] = {InvalidOid};
 	NullableDatum args[FUNC_MAX_ARGS];
-	Parts		parts;
-	Datum		result;
-	bool		isnull;
+	Parts parts;
+	Datum result;
+	bool isnull;
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();
@@ -413,7 +435,8 @@ gpuagg_finish(PG_FUNCTION_ARGS)
 	if (state && partial_state_kind(state) != parts.kind)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partial state is not one of aggregate %s", format_procedure(PG_GETARG_OID(1)))));
+				 errmsg("partial state is not one of aggregate %s",
+						format_procedure(PG_GETARG_OID(1)))));
 	check_result(&parts, state, type);
 	for (int i = 0; i < FUNC_MAX_ARGS; i++)
 	{
@@ -421,8 +444,8 @@ gpuagg_finish(PG_FUNCTION_ARGS)
 		args[i].isnull = true;
 		types[i] = type;
 	}
-	result = call_with_state(parts.finalfn, PG_GET_COLLATION(), type, state, parts.finalextra ? parts.nargs : 0, types, args,
-							 &isnull);
+	result = call_with_state(parts.finalfn, PG_GET_COLLATION(), type, state,
+							 parts.finalextra ? parts.nargs : 0, types, args, &isnull);
 	if (isnull)
 		PG_RETURN_NULL();
 	PG_RETURN_DATUM(result);

@@ -2,8 +2,9 @@
  * partial_state.c
  *	  The type gpuagg_state, and how two of its values are combined.
  *
- * Core's serialization functions write numbers as counts and digits and do not check what they read, as it is their
- * own.  Here it may come from anywhere, so that check_numbers() reads it first.
+ * Core's serialization functions write numbers as counts and digits and do not check what they
+ * read, as it is their own.  Here it may come from anywhere, so that check_numbers() reads it
+ * first.
  */
 #include "postgres.h"
 
@@ -43,39 +44,39 @@ PG_FUNCTION_INFO_V1(gpuagg_merge_combine);
 /* numbers: how many a state of core's has; 0: the deserialization function checks what it reads */
 typedef struct KindInfo
 {
-	Oid			core;
+	Oid core;
 	const char *symbol;
-	PGFunction	combine,
-				serialize,
-				deserialize;
-	int			numbers;
-	bool		tail;			/* scales, and counts of what is no number */
+	PGFunction combine, serialize, deserialize;
+	int numbers;
+	bool tail; /* scales, and counts of what is no number */
 } KindInfo;
 
 static const KindInfo kinds[PARTIAL_KINDS] = {
-	[PARTIAL_INT8_AVG] = {F_INT8_AVG_COMBINE, NULL, int8_avg_combine, int8_avg_serialize, int8_avg_deserialize, 1, false},
-	[PARTIAL_NUMERIC_AVG] = {F_NUMERIC_AVG_COMBINE, NULL, numeric_avg_combine, numeric_avg_serialize,
-	numeric_avg_deserialize, 1, true},
-	[PARTIAL_POLY_VAR] = {F_NUMERIC_POLY_COMBINE, NULL, numeric_poly_combine, numeric_poly_serialize,
-	numeric_poly_deserialize, 2, false},
-	[PARTIAL_NUMERIC_VAR] = {F_NUMERIC_COMBINE, NULL, numeric_combine, numeric_serialize, numeric_deserialize, 2, true},
-	[PARTIAL_HISTOGRAM] = {InvalidOid, "gpuagg_histogram_combine", gpuagg_histogram_combine, gpuagg_histogram_serialize,
-	gpuagg_histogram_deserialize},
-	[PARTIAL_HLL] = {InvalidOid, "gpuagg_hll_combine", gpuagg_hll_combine, gpuagg_hll_serialize, gpuagg_hll_deserialize},
-	[PARTIAL_SKETCH] = {InvalidOid, "gpuagg_sketch_combine", gpuagg_sketch_combine, gpuagg_sketch_serialize,
-	gpuagg_sketch_deserialize},
-	[PARTIAL_ARGMAX] = {InvalidOid, "gpuagg_argmax_combine", gpuagg_argmax_combine, gpuagg_arg_serialize,
-	gpuagg_arg_deserialize},
-	[PARTIAL_ARGMIN] = {InvalidOid, "gpuagg_argmin_combine", gpuagg_argmin_combine, gpuagg_arg_serialize,
-	gpuagg_arg_deserialize}
-};
+	[PARTIAL_INT8_AVG] = {F_INT8_AVG_COMBINE, NULL, int8_avg_combine, int8_avg_serialize,
+						  int8_avg_deserialize, 1, false},
+	[PARTIAL_NUMERIC_AVG] = {F_NUMERIC_AVG_COMBINE, NULL, numeric_avg_combine,
+							 numeric_avg_serialize, numeric_avg_deserialize, 1, true},
+	[PARTIAL_POLY_VAR] = {F_NUMERIC_POLY_COMBINE, NULL, numeric_poly_combine,
+						  numeric_poly_serialize, numeric_poly_deserialize, 2, false},
+	[PARTIAL_NUMERIC_VAR] = {F_NUMERIC_COMBINE, NULL, numeric_combine, numeric_serialize,
+							 numeric_deserialize, 2, true},
+	[PARTIAL_HISTOGRAM] = {InvalidOid, "gpuagg_histogram_combine", gpuagg_histogram_combine,
+						   gpuagg_histogram_serialize, gpuagg_histogram_deserialize},
+	[PARTIAL_HLL] = {InvalidOid, "gpuagg_hll_combine", gpuagg_hll_combine, gpuagg_hll_serialize,
+					 gpuagg_hll_deserialize},
+	[PARTIAL_SKETCH] = {InvalidOid, "gpuagg_sketch_combine", gpuagg_sketch_combine,
+						gpuagg_sketch_serialize, gpuagg_sketch_deserialize},
+	[PARTIAL_ARGMAX] = {InvalidOid, "gpuagg_argmax_combine", gpuagg_argmax_combine,
+						gpuagg_arg_serialize, gpuagg_arg_deserialize},
+	[PARTIAL_ARGMIN] = {InvalidOid, "gpuagg_argmin_combine", gpuagg_argmin_combine,
+						gpuagg_arg_serialize, gpuagg_arg_deserialize}};
 
 PartialKind
 partial_kind_of(Oid core, const char *symbol)
 {
 	for (int k = 1; k < PARTIAL_KINDS; k++)
 		if (OidIsValid(core) ? kinds[k].core == core :
-			symbol && kinds[k].symbol && strcmp(kinds[k].symbol, symbol) == 0)
+							   symbol && kinds[k].symbol && strcmp(kinds[k].symbol, symbol) == 0)
 			return k;
 	return PARTIAL_NONE;
 }
@@ -83,8 +84,8 @@ partial_kind_of(Oid core, const char *symbol)
 Datum
 partial_make(PartialKind kind, const bytea *serialized)
 {
-	Size		n = VARSIZE_ANY_EXHDR(serialized);
-	bytea	   *state = palloc(VARHDRSZ + HEADER + n);
+	Size n = VARSIZE_ANY_EXHDR(serialized);
+	bytea *state = palloc(VARHDRSZ + HEADER + n);
 
 	SET_VARSIZE(state, VARHDRSZ + HEADER + n);
 	VARDATA(state)[0] = FORMAT;
@@ -102,18 +103,22 @@ partial_context(PartialContext *context)
 	NodeSetTag(&context->aggstate, T_AggState);
 	NodeSetTag(&context->econtext, T_ExprContext);
 	context->aggstate.curaggcontext = context->aggstate.tmpcontext = &context->econtext;
-	context->econtext.ecxt_per_tuple_memory = context->econtext.ecxt_per_query_memory = CurrentMemoryContext;
+	context->econtext.ecxt_per_tuple_memory = context->econtext.ecxt_per_query_memory =
+		CurrentMemoryContext;
 	return (Node *) &context->aggstate;
 }
 
-/* Calls a function of the library's or core's with one or two arguments that are not NULL, for a result that is not. */
+/*
+ * Calls a function of the library's or core's with one or two arguments that are not NULL, for a
+ * result that is not.
+ */
 static Datum
 call(PGFunction function, Datum a, Datum b)
 {
 	LOCAL_FCINFO(fcinfo, 2);
-	FmgrInfo	flinfo = {.fn_addr = function,.fn_nargs = 2,.fn_mcxt = CurrentMemoryContext};
+	FmgrInfo flinfo = {.fn_addr = function, .fn_nargs = 2, .fn_mcxt = CurrentMemoryContext};
 	PartialContext context;
-	Datum		result;
+	Datum result;
 
 	InitFunctionCallInfoData(*fcinfo, &flinfo, 2, InvalidOid, partial_context(&context), NULL);
 	fcinfo->args[0].value = a;
@@ -136,13 +141,16 @@ partial_state_kind(const bytea *state)
 static Datum
 load(const bytea *state, bool from_elsewhere)
 {
-	Size		n = VARSIZE_ANY_EXHDR(state) - HEADER;
-	bytea	   *bytes = palloc(VARHDRSZ + n);
+	Size n = VARSIZE_ANY_EXHDR(state) - HEADER;
+	bytea *bytes = palloc(VARHDRSZ + n);
 
 	SET_VARSIZE(bytes, VARHDRSZ + n);
 	memcpy(VARDATA(bytes), VARDATA_ANY(state) + HEADER, n);
-	/* the executor gives 0 for the second argument, which serves to make the function's type safe */
-	return call(kinds[partial_state_kind(state)].deserialize, PointerGetDatum(bytes), BoolGetDatum(from_elsewhere));
+	/*
+	 * the executor gives 0 for the second argument, which serves to make the function's type safe
+	 */
+	return call(kinds[partial_state_kind(state)].deserialize, PointerGetDatum(bytes),
+				BoolGetDatum(from_elsewhere));
 }
 
 Datum
@@ -159,17 +167,21 @@ partial_store(PartialKind kind, Datum internal)
 
 /* ---- what comes from elsewhere ---------------------------------------------- */
 
-/* A number as numeric.c sends its variables; as many digits before the point as an aggregate can come to. */
+/*
+ * A number as numeric.c sends its variables; as many digits before the point as an aggregate can
+ * come to.
+ */
 static void
 check_number(StringInfo buf, int most_weight)
 {
-	int			ndigits = portable_get_count(buf, 1, buf->len, "number");
-	int			weight = (int) pq_getmsgint(buf, 4);
-	int			sign = (int) pq_getmsgint(buf, 4);
-	int			dscale = (int) pq_getmsgint(buf, 4);
+	int ndigits = portable_get_count(buf, 1, buf->len, "number");
+	int weight = (int) pq_getmsgint(buf, 4);
+	int sign = (int) pq_getmsgint(buf, 4);
+	int dscale = (int) pq_getmsgint(buf, 4);
 
 	/* NUMERIC_POS and NUMERIC_NEG */
-	if (weight < -most_weight || weight > most_weight || (sign != 0 && sign != 0x4000) || dscale < 0 || dscale > 0x7FFF)
+	if (weight < -most_weight || weight > most_weight || (sign != 0 && sign != 0x4000) ||
+		dscale < 0 || dscale > 0x7FFF)
 		portable_invalid("number");
 	/* no more digits than there are from the highest weight to the lowest scale */
 	if (ndigits > most_weight + 0x7FFF / 4 + 2)
@@ -183,7 +195,7 @@ check_number(StringInfo buf, int most_weight)
 static void
 check_count(StringInfo buf)
 {
-	int64		count = pq_getmsgint64(buf);
+	int64 count = pq_getmsgint64(buf);
 
 	if (count < 0 || count >= INT64CONST(1) << 56)
 		portable_invalid("count");
@@ -198,7 +210,7 @@ check_numbers(StringInfo buf, const KindInfo *kind)
 		check_number(buf, kind->tail ? (i + 1) * 0x7FFF + 8 : 9);
 	if (kind->tail)
 	{
-		int			scale = (int) pq_getmsgint(buf, 4);
+		int scale = (int) pq_getmsgint(buf, 4);
 
 		if (scale < 0 || scale > 0x3FFF)
 			portable_invalid("scale");
@@ -208,7 +220,10 @@ check_numbers(StringInfo buf, const KindInfo *kind)
 	pq_getmsgend(buf);
 }
 
-/* In place of core's, as core_functions.c has the others: other servers send serialized states too (plan/foreign.c). */
+/*
+ * In place of core's, as core_functions.c has the others: other servers send serialized states too
+ * (plan/foreign.c).
+ */
 #define CHECKED(name, kind) \
 	PG_FUNCTION_INFO_V1(gpuagg_##name); \
 	Datum gpuagg_##name(PG_FUNCTION_ARGS) \
@@ -228,7 +243,7 @@ CHECKED(numeric_deserialize, PARTIAL_NUMERIC_VAR)
 static Datum
 check_state(const char *bytes, int n)
 {
-	bytea	   *state = palloc(VARHDRSZ + n);
+	bytea *state = palloc(VARHDRSZ + n);
 	StringInfoData buf;
 	PartialKind kind;
 
@@ -237,10 +252,11 @@ check_state(const char *bytes, int n)
 	if (n < HEADER)
 		portable_invalid("length");
 	if (VARDATA(state)[0] != FORMAT)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-				 errmsg("unknown format of a partial state"),
-				 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+			 errmsg("unknown format of a partial state"),
+			 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
 	kind = partial_state_kind(state);
 	if (kind == PARTIAL_NONE || kind >= PARTIAL_KINDS)
 		portable_invalid("kind");
@@ -268,7 +284,7 @@ partial_bytes(const char *text, const char *type)
 Datum
 gpuagg_state_in(PG_FUNCTION_ARGS)
 {
-	bytea	   *bytes = partial_bytes(PG_GETARG_CSTRING(0), "gpuagg_state");
+	bytea *bytes = partial_bytes(PG_GETARG_CSTRING(0), "gpuagg_state");
 
 	PG_RETURN_DATUM(check_state(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
 }
@@ -276,8 +292,8 @@ gpuagg_state_in(PG_FUNCTION_ARGS)
 Datum
 gpuagg_state_recv(PG_FUNCTION_ARGS)
 {
-	StringInfo	buf = (StringInfo) PG_GETARG_POINTER(0);
-	int			n = buf->len - buf->cursor;
+	StringInfo buf = (StringInfo) PG_GETARG_POINTER(0);
+	int n = buf->len - buf->cursor;
 
 	PG_RETURN_DATUM(check_state(pq_getmsgbytes(buf, n), n));
 }
@@ -285,8 +301,8 @@ gpuagg_state_recv(PG_FUNCTION_ARGS)
 char *
 partial_hex(const bytea *bytes)
 {
-	int			n = VARSIZE_ANY_EXHDR(bytes);
-	char	   *text = palloc_extended((Size) n * 2 + 3, MCXT_ALLOC_HUGE);
+	int n = VARSIZE_ANY_EXHDR(bytes);
+	char *text = palloc_extended((Size) n * 2 + 3, MCXT_ALLOC_HUGE);
 
 	text[0] = '\\';
 	text[1] = 'x';
@@ -312,7 +328,7 @@ Datum
 partial_combine(const bytea *state, Datum internal)
 {
 	PartialKind kind = partial_state_kind(state);
-	Datum		combined = partial_store(kind, call(kinds[kind].combine, partial_load(state), internal));
+	Datum combined = partial_store(kind, call(kinds[kind].combine, partial_load(state), internal));
 	StringInfoData buf;
 
 	if (kinds[kind].numbers > 0)
@@ -329,8 +345,8 @@ partial_combine(const bytea *state, Datum internal)
 Datum
 gpuagg_merge_combine(PG_FUNCTION_ARGS)
 {
-	bytea	   *a = PG_GETARG_BYTEA_PP(0);
-	bytea	   *b = PG_GETARG_BYTEA_PP(1);
+	bytea *a = PG_GETARG_BYTEA_PP(0);
+	bytea *b = PG_GETARG_BYTEA_PP(1);
 
 	if (partial_state_kind(a) != partial_state_kind(b))
 		ereport(ERROR,

@@ -1,9 +1,11 @@
 /*
  * partial_state.h
- *	  The type gpuagg_state: states of aggregates with internal ones, as values that travel between servers.
+ *	  The type gpuagg_state: states of aggregates with internal ones, as values that travel between
+ * servers.
  *
- * A value is a byte for the format, one for the kind, and the state as the aggregate's own serialization function has
- * it, whose form all servers share (numbers in network order, types by name).  Input functions check all of it.
+ * A value is a byte for the format, one for the kind, and the state as the aggregate's own
+ * serialization function has it, whose form all servers share (numbers in network order, types by
+ * name).  Input functions check all of it.
  */
 #ifndef GPUAGG_PARTIAL_STATE_H
 #define GPUAGG_PARTIAL_STATE_H
@@ -31,8 +33,8 @@ typedef enum PartialKind
 #define PARTIAL_KINDS 10
 
 /*
- * The kind of an aggregate's states, by its combine function: core's, or ours by its link symbol (core InvalidOid).
- * PARTIAL_NONE if it has none of them.
+ * The kind of an aggregate's states, by its combine function: core's, or ours by its link symbol
+ * (core InvalidOid). PARTIAL_NONE if it has none of them.
  */
 extern PartialKind partial_kind_of(Oid core, const char *symbol);
 
@@ -57,16 +59,19 @@ extern bytea *partial_bytes(const char *text, const char *type);
 /* Are these the types of an aggregate's arguments, none of them to be coerced? */
 extern bool partial_accepts(Oid agg, const Oid *types, int nargs);
 
-/* Do values of these types, which the aggregate accepts, mean the same in all databases where they are in its states? */
+/*
+ * Do values of these types, which the aggregate accepts, mean the same in all databases where they
+ * are in its states?
+ */
 extern bool partial_travels(PartialKind kind, const Oid *types, Oid collation);
 
 /* A context for support functions, whose results go to the current memory context. */
 typedef struct PartialContext
 {
-	AggState	aggstate;
+	AggState aggstate;
 	ExprContext econtext;
 } PartialContext;
 
 extern Node *partial_context(PartialContext *context);
 
-#endif							/* GPUAGG_PARTIAL_STATE_H */
+#endif /* GPUAGG_PARTIAL_STATE_H */

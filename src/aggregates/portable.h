@@ -1,11 +1,13 @@
 /*
  * portable.h
- *	  Values of any type, types and collations as bytes that mean the same in another database of the same extension.
+ *	  Values of any type, types and collations as bytes that mean the same in another database of
+ * the same extension.
  *
- * Object identifiers below FirstGenbkiObjectId are the same everywhere; types and collations with others travel by name.
- * Values travel with the encoding of their text, in the binary form of their type, records column by column; what a reader gets is
- * checked by the type's own input functions, and domains' constraints, so that bytes from anywhere are a value or an error.
- * Readers allocate in the current context.
+ * Object identifiers below FirstGenbkiObjectId are the same everywhere; types and collations with
+ * others travel by name. Values travel with the encoding of their text, in the binary form of their
+ * type, records column by column; what a reader gets is checked by the type's own input functions,
+ * and domains' constraints, so that bytes from anywhere are a value or an error. Readers allocate
+ * in the current context.
  */
 #ifndef GPUAGG_PORTABLE_H
 #define GPUAGG_PORTABLE_H
@@ -18,17 +20,17 @@
 extern void portable_read(StringInfo buf, bytea *bytes);
 
 extern void portable_put_type(StringInfo buf, Oid type);
-extern Oid	portable_get_type(StringInfo buf);
+extern Oid portable_get_type(StringInfo buf);
 
 /* InvalidOid: none */
 extern void portable_put_collation(StringInfo buf, Oid collation);
-extern Oid	portable_get_collation(StringInfo buf);
+extern Oid portable_get_collation(StringInfo buf);
 
 extern void portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull);
 
 /*
- * A null of a domain that allows none may be in a state all the same, as the executor makes such for outer joins; but not in what
- * comes as input.
+ * A null of a domain that allows none may be in a state all the same, as the executor makes such
+ * for outer joins; but not in what comes as input.
  */
 typedef enum PortableNulls
 {
@@ -36,14 +38,19 @@ typedef enum PortableNulls
 	PORTABLE_CHECK_NULLS
 } PortableNulls;
 
-extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains, bool *isnull);
+extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains,
+								bool *isnull);
 
-/* An error for a type whose values may be or have a gpuagg_state or a gpuagg_row, as those could be nested without an end. */
+/*
+ * An error for a type whose values may be or have a gpuagg_state or a gpuagg_row, as those could be
+ * nested without an end.
+ */
 extern void portable_check_type(Oid type);
 
 /*
- * Do a type's values in memory mean the same in every session, as long as the type is there?  Not composites, whose columns may be
- * altered, records, whose columns are known to the session alone, and what may be made of these.
+ * Do a type's values in memory mean the same in every session, as long as the type is there?  Not
+ * composites, whose columns may be altered, records, whose columns are known to the session alone,
+ * and what may be made of these.
  */
 extern bool portable_keeps_form(Oid type);
 
@@ -55,6 +62,6 @@ extern char *portable_get_name(StringInfo buf);
 extern void portable_invalid(const char *what);
 
 /* A number of `bytes` each, which must be there to be read. */
-extern int	portable_get_count(StringInfo buf, int bytes, int most, const char *what);
+extern int portable_get_count(StringInfo buf, int bytes, int most, const char *what);
 
-#endif							/* GPUAGG_PORTABLE_H */
+#endif /* GPUAGG_PORTABLE_H */

@@ -2,23 +2,28 @@
  * sketch.c
  *	  gpu_approx_percentile: a sketch whose resolution follows the values.
  *
- * A sketch counts values in buckets of a level (operators/quantiles.h).  It begins with level 0, where each value has
- * a bucket of its own, and goes to the next level whenever more than 2048 buckets are in use.  Zero, infinities and
- * NaN are counted for themselves, and the least and the greatest value are known.  So:
+ * A sketch counts values in buckets of a level (operators/quantiles.h).  It begins with level 0,
+ * where each value has a bucket of its own, and goes to the next level whenever more than 2048
+ * buckets are in use.  Zero, infinities and NaN are counted for themselves, and the least and the
+ * greatest value are known.  So:
  *
  * - The state is bounded: 64 kB, and as much as there are values before.
- * - It is a function of the values alone, as multiset: the level is the least one at which they take no more than
- *	 2048 buckets, whichever of them came first, or were combined in other sketches.  Results do not depend on the order
- *	 of rows, the plan, the number of workers or the machine.  A t-digest or KLL sketch promises none of that.
- * - The bound: the result is in the bucket of the exact answer, percentile_disc's.  Let the values be of n powers of two,
- *	 each sign for itself.  At the level before the last they took more than 2048 buckets, of 2^(53 - level) to each
- *	 power.  So half of a bucket's width is less than n / 2048 of any of its values: 0.5 % for values between 1 and 1000,
- *	 less than 1 % between 1 and a million.  Values that lie close together, as times of one day do, have buckets as
- *	 narrow as 2048 of them allow; at most 2048 different values have their own, and results are exact.  The bound of
- *	 DDSketch, whose buckets are the same for all data, would be a part of such values' size, not of their range.
- *	 (Nearer to 0 than 2.2e-308 doubles have fewer digits, and the bound is n / 2048 of that number.)
+ * - It is a function of the values alone, as multiset: the level is the least one at which they
+ * take no more than 2048 buckets, whichever of them came first, or were combined in other sketches.
+ * Results do not depend on the order of rows, the plan, the number of workers or the machine.  A
+ * t-digest or KLL sketch promises none of that.
+ * - The bound: the result is in the bucket of the exact answer, percentile_disc's.  Let the values
+ * be of n powers of two, each sign for itself.  At the level before the last they took more than
+ * 2048 buckets, of 2^(53 - level) to each power.  So half of a bucket's width is less than n / 2048
+ * of any of its values: 0.5 % for values between 1 and 1000, less than 1 % between 1 and a million.
+ * Values that lie close together, as times of one day do, have buckets as narrow as 2048 of them
+ * allow; at most 2048 different values have their own, and results are exact.  The bound of
+ *	 DDSketch, whose buckets are the same for all data, would be a part of such values' size, not of
+ * their range. (Nearer to 0 than 2.2e-308 doubles have fewer digits, and the bound is n / 2048 of
+ * that number.)
  *
- * A sketch is no operator of the engines, as its states are no fixed number of bins: it is a fallback aggregate there.
+ * A sketch is no operator of the engines, as its states are no fixed number of bins: it is a
+ * fallback aggregate there.
  */
 #include "postgres.h"
 
@@ -49,32 +54,32 @@ PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_final);
 
 typedef struct Bucket
 {
-	uint64		number;
-	int64		count;			/* 0: none */
+	uint64 number;
+	int64 count; /* 0: none */
 } Bucket;
 
 /* What is serialized, but for nbuckets before the buckets, and n, which is their sum. */
 typedef struct SketchHead
 {
-	int			level;
-	int			nfractions;
-	int			nbuckets;		/* in use */
-	int64		n;
-	int64		zeros;
-	int64		infinite[2];	/* negative, positive */
-	int64		nans;
-	double		min,			/* of those in buckets */
-				max;
+	int level;
+	int nfractions;
+	int nbuckets; /* in use */
+	int64 n;
+	int64 zeros;
+	int64 infinite[2]; /* negative, positive */
+	int64 nans;
+	double min, /* of those in buckets */
+		max;
 } SketchHead;
 
 typedef struct Sketch
 {
-	SketchHead	head;
-	double	   *fractions;		/* NaN: NULL */
+	SketchHead head;
+	double *fractions; /* NaN: NULL */
 	MemoryContext cxt;
-	Bucket	   *slots;			/* open addressing, at most half of them used */
-	int			nslots;			/* a power of two */
-	bytea	   *array;			/* the argument that the fractions were read from, or NULL */
+	Bucket *slots; /* open addressing, at most half of them used */
+	int nslots;    /* a power of two */
+	bytea *array;  /* the argument that the fractions were read from, or NULL */
 } Sketch;
 
 /* ---- buckets ---------------------------------------------------------------- */
@@ -82,8 +87,8 @@ typedef struct Sketch
 static void
 add_bucket(Sketch *sketch, uint64 number, int64 count)
 {
-	uint32		mask = sketch->nslots - 1;
-	uint32		pos = (uint32) (number * UINT64CONST(0x9e3779b97f4a7c15) >> 32) & mask;
+	uint32 mask = sketch->nslots - 1;
+	uint32 pos = (uint32) (number * UINT64CONST(0x9e3779b97f4a7c15) >> 32) & mask;
 
 	while (sketch->slots[pos].count != 0 && sketch->slots[pos].number != number)
 		pos = (pos + 1) & mask;
@@ -99,8 +104,8 @@ add_bucket(Sketch *sketch, uint64 number, int64 count)
 static void
 rebuild(Sketch *sketch, int nslots, int shift)
 {
-	Bucket	   *old = sketch->slots;
-	int			n = sketch->nslots;
+	Bucket *old = sketch->slots;
+	int n = sketch->nslots;
 
 	sketch->slots = MemoryContextAllocZero(sketch->cxt, nslots * sizeof(Bucket));
 	sketch->nslots = nslots;
@@ -153,7 +158,7 @@ add_value(Sketch *sketch, double x)
 static Sketch *
 create_sketch(MemoryContext cxt, const double *fractions, int n)
 {
-	Sketch	   *sketch = MemoryContextAllocZero(cxt, sizeof(Sketch));
+	Sketch *sketch = MemoryContextAllocZero(cxt, sizeof(Sketch));
 
 	sketch->cxt = cxt;
 	sketch->head.nfractions = n;
@@ -171,13 +176,13 @@ merge(Sketch *to, const Sketch *from)
 {
 	if (pg_add_s64_overflow(to->head.n, from->head.n, &to->head.n))
 		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("bigint out of range")));
+				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
 	while (to->head.level < from->head.level)
 		coarsen(to);
 	for (int i = 0; i < from->nslots; i++)
 		if (from->slots[i].count != 0)
-			count_bucket(to, from->slots[i].number >> (to->head.level - from->head.level), from->slots[i].count);
+			count_bucket(to, from->slots[i].number >> (to->head.level - from->head.level),
+						 from->slots[i].count);
 	to->head.zeros += from->head.zeros;
 	to->head.infinite[0] += from->head.infinite[0];
 	to->head.infinite[1] += from->head.infinite[1];
@@ -203,7 +208,8 @@ changed_fraction(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("fraction of %s must be the same in all rows of a group", "gpu_approx_percentile")));
+			 errmsg("fraction of %s must be the same in all rows of a group",
+					"gpu_approx_percentile")));
 }
 
 /* NaN, which is no fraction, stands for NULL. */
@@ -226,8 +232,8 @@ Datum
 gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Sketch	   *sketch = state_argument(fcinfo, 0);
-	double		fraction;
+	Sketch *sketch = state_argument(fcinfo, 0);
+	double fraction;
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -244,15 +250,17 @@ gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 static double *
 read_fractions(ArrayType *array, int *n)
 {
-	Datum	   *elements;
-	bool	   *nulls;
-	double	   *fractions;
+	Datum *elements;
+	bool *nulls;
+	double *fractions;
 
 	if (ARR_NDIM(array) > 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("fractions of %s must be a one-dimensional array", "gpu_approx_percentile")));
-	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements, &nulls, n);
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+			 errmsg("fractions of %s must be a one-dimensional array", "gpu_approx_percentile")));
+	deconstruct_array(array, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &elements,
+					  &nulls, n);
 	fractions = palloc((*n + 1) * sizeof(double));
 	for (int i = 0; i < *n; i++)
 		fractions[i] = nulls[i] ? get_float8_nan() : check_fraction(DatumGetFloat8(elements[i]));
@@ -263,8 +271,8 @@ Datum
 gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Sketch	   *sketch = state_argument(fcinfo, 0);
-	bytea	   *array;
+	Sketch *sketch = state_argument(fcinfo, 0);
+	bytea *array;
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
@@ -282,8 +290,8 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 	if (sketch == NULL || sketch->array == NULL || VARSIZE(array) != VARSIZE(sketch->array) ||
 		memcmp(array, sketch->array, VARSIZE(array)) != 0)
 	{
-		int			n;
-		double	   *fractions = read_fractions((ArrayType *) array, &n);
+		int n;
+		double *fractions = read_fractions((ArrayType *) array, &n);
 
 		if (sketch == NULL)
 			sketch = create_sketch(cxt, fractions, n);
@@ -305,14 +313,15 @@ Datum
 gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 {
 	MemoryContext cxt = aggregate_context(fcinfo);
-	Sketch	   *a = state_argument(fcinfo, 0);
-	Sketch	   *b = state_argument(fcinfo, 1);
+	Sketch *a = state_argument(fcinfo, 0);
+	Sketch *b = state_argument(fcinfo, 1);
 
 	if (b == NULL)
 		RETURN_STATE_UNCHANGED();
 	if (a == NULL)
 		a = create_sketch(cxt, b->fractions, b->head.nfractions);
-	else if (a->head.nfractions != b->head.nfractions || !same_fractions(a->fractions, b->fractions, a->head.nfractions))
+	else if (a->head.nfractions != b->head.nfractions ||
+			 !same_fractions(a->fractions, b->fractions, a->head.nfractions))
 		changed_fraction();
 	merge(a, b);
 	PG_RETURN_POINTER(a);
@@ -321,8 +330,8 @@ gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 static int
 compare_buckets(const void *a, const void *b)
 {
-	uint64		x = ((const Bucket *) a)->number;
-	uint64		y = ((const Bucket *) b)->number;
+	uint64 x = ((const Bucket *) a)->number;
+	uint64 y = ((const Bucket *) b)->number;
 
 	return (x > y) - (x < y);
 }
@@ -331,8 +340,8 @@ compare_buckets(const void *a, const void *b)
 static Bucket *
 ordered_buckets(const Sketch *sketch)
 {
-	Bucket	   *buckets = palloc((sketch->head.nbuckets + 1) * sizeof(Bucket));
-	int			n = 0;
+	Bucket *buckets = palloc((sketch->head.nbuckets + 1) * sizeof(Bucket));
+	int n = 0;
 
 	for (int i = 0; i < sketch->nslots; i++)
 		if (sketch->slots[i].count != 0)
@@ -341,11 +350,14 @@ ordered_buckets(const Sketch *sketch)
 	return buckets;
 }
 
-/* States also go to other servers (partial_state.c): every number in network order, and what is read is checked. */
+/*
+ * States also go to other servers (partial_state.c): every number in network order, and what is
+ * read is checked.
+ */
 Datum
 gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 {
-	Sketch	   *sketch = (Sketch *) PG_GETARG_POINTER(0);
+	Sketch *sketch = (Sketch *) PG_GETARG_POINTER(0);
 	const SketchHead *head = &sketch->head;
 	StringInfoData buf;
 
@@ -375,7 +387,7 @@ gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 static int64
 get_values(StringInfo buf, int64 *n)
 {
-	int64		count = pq_getmsgint64(buf);
+	int64 count = pq_getmsgint64(buf);
 
 	if (count < 0 || pg_add_s64_overflow(*n, count, n))
 		portable_invalid("count");
@@ -385,8 +397,8 @@ get_values(StringInfo buf, int64 *n)
 static Sketch *
 get_fractions(StringInfo buf)
 {
-	int			n = (int) pq_getmsgint(buf, 4);
-	double	   *fractions;
+	int n = (int) pq_getmsgint(buf, 4);
+	double *fractions;
 
 	if (n < -1 || n > (buf->len - buf->cursor) / (int) sizeof(float8))
 		portable_invalid("number of fractions");
@@ -405,8 +417,8 @@ gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 {
 	StringInfoData buf;
 	SketchHead *head;
-	Sketch	   *sketch;
-	int			nbuckets;
+	Sketch *sketch;
+	int nbuckets;
 
 	aggregate_context(fcinfo);
 	portable_read(&buf, PG_GETARG_BYTEA_PP(0));
@@ -424,14 +436,14 @@ gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 	nbuckets = portable_get_count(&buf, sizeof(int64) * 2, QUANTILES_BUCKETS, "number of buckets");
 	/* without a bucket they are infinities that any value replaces */
 	if (nbuckets > 0 ? !isfinite(head->min) || !isfinite(head->max) || head->min > head->max :
-		head->min != get_float8_infinity() || head->max != -get_float8_infinity())
+					   head->min != get_float8_infinity() || head->max != -get_float8_infinity())
 		portable_invalid("range");
 	if (nbuckets * 2 >= FIRST_SLOTS)
 		rebuild(sketch, pg_nextpower2_32(nbuckets * 2 + 1), 0);
 	for (int i = 0; i < nbuckets; i++)
 	{
-		uint64		number = pq_getmsgint64(&buf);
-		int64		count = get_values(&buf, &head->n);
+		uint64 number = pq_getmsgint64(&buf);
+		int64 count = get_values(&buf, &head->n);
 
 		if (count == 0 || (head->level > 0 && number >> (64 - head->level) != 0))
 			portable_invalid("bucket");
@@ -450,9 +462,9 @@ static double
 value_of_rank(const Sketch *sketch, const Bucket *buckets, int64 rank)
 {
 	const SketchHead *head = &sketch->head;
-	uint64		zero = select_code_f64(0.0) >> head->level;
-	int64		left = rank - head->infinite[0];
-	bool		zeros = false;
+	uint64 zero = select_code_f64(0.0) >> head->level;
+	int64 left = rank - head->infinite[0];
+	bool zeros = false;
 
 	if (left < 0)
 		return -get_float8_infinity();
@@ -477,7 +489,7 @@ value_of_rank(const Sketch *sketch, const Bucket *buckets, int64 rank)
 static double
 fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 {
-	int64		n = sketch->head.n;
+	int64 n = sketch->head.n;
 
 	return value_of_rank(sketch, buckets, Min(Max((int64) ceil(fraction * n), 1), n) - 1);
 }
@@ -485,7 +497,7 @@ fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 Datum
 gpuagg_sketch_final(PG_FUNCTION_ARGS)
 {
-	Sketch	   *sketch = state_argument(fcinfo, 0);
+	Sketch *sketch = state_argument(fcinfo, 0);
 
 	/* gpuagg_finish() may be given a state of the other aggregate */
 	if (sketch && sketch->head.nfractions != 1)
@@ -498,12 +510,12 @@ gpuagg_sketch_final(PG_FUNCTION_ARGS)
 Datum
 gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
 {
-	Sketch	   *sketch = state_argument(fcinfo, 0);
-	Bucket	   *buckets;
-	Datum	   *elements;
-	bool	   *nulls;
-	int			n;
-	int			lower = 1;
+	Sketch *sketch = state_argument(fcinfo, 0);
+	Bucket *buckets;
+	Datum *elements;
+	bool *nulls;
+	int n;
+	int lower = 1;
 
 	if (sketch == NULL || sketch->head.nfractions < 0)
 		PG_RETURN_NULL();
@@ -517,8 +529,10 @@ gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
 	{
 		CHECK_FOR_INTERRUPTS();
 		nulls[i] = isnan(sketch->fractions[i]);
-		elements[i] = nulls[i] ? (Datum) 0 : Float8GetDatum(fraction_value(sketch, buckets, sketch->fractions[i]));
+		elements[i] = nulls[i] ?
+			(Datum) 0 :
+			Float8GetDatum(fraction_value(sketch, buckets, sketch->fractions[i]));
 	}
-	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &n, &lower, FLOAT8OID, sizeof(float8), FLOAT8PASSBYVAL,
-											 TYPALIGN_DOUBLE));
+	PG_RETURN_ARRAYTYPE_P(construct_md_array(elements, nulls, 1, &n, &lower, FLOAT8OID,
+											 sizeof(float8), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }

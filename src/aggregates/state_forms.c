@@ -22,8 +22,8 @@
 Datum
 form_array(Oid elemtype, const void *values, int n)
 {
-	Size		size = ARR_OVERHEAD_NONULLS(1) + (Size) n * sizeof(int64);
-	ArrayType  *array = palloc0(size);
+	Size size = ARR_OVERHEAD_NONULLS(1) + (Size) n * sizeof(int64);
+	ArrayType *array = palloc0(size);
 
 	SET_VARSIZE(array, size);
 	array->ndim = 1;
@@ -50,7 +50,7 @@ send_decimal(StringInfo buf, const Decimal *dec)
 static void
 send_i128(StringInfo buf, gpuagg_i128 value, int scale, int dscale)
 {
-	Decimal		dec;
+	Decimal dec;
 
 	decimal_from_i128(&dec, value, scale);
 	dec.dscale = dscale;
@@ -62,10 +62,10 @@ static void
 send_numeric_tail(StringInfo buf, int64 n, int scale)
 {
 	pq_sendint32(buf, scale);
-	pq_sendint64(buf, n);		/* inputs of that scale */
-	pq_sendint64(buf, 0);		/* NaN */
-	pq_sendint64(buf, 0);		/* infinity */
-	pq_sendint64(buf, 0);		/* -infinity */
+	pq_sendint64(buf, n); /* inputs of that scale */
+	pq_sendint64(buf, 0); /* NaN */
+	pq_sendint64(buf, 0); /* infinity */
+	pq_sendint64(buf, 0); /* -infinity */
 }
 
 Datum
@@ -95,7 +95,7 @@ Datum
 form_numeric_var(int64 n, gpuagg_i128 sum, gpuagg_i192 sumsq)
 {
 	StringInfoData buf;
-	Decimal		dec;
+	Decimal dec;
 
 	pq_begintypsend(&buf);
 	pq_sendint64(&buf, n);

@@ -15,12 +15,12 @@ extern Datum form_array(Oid elemtype, const void *values, int n);
 /*
  * Serialized forms of core's internal transition states, of `n` inputs: those of
  * sum and avg over bigint, of variance over smallint and integer, of variance
- * over bigint, and of sum and avg over numerics, whose sum is an integer times 10^-scale and which display up to
- * `dscale` digits.
+ * over bigint, and of sum and avg over numerics, whose sum is an integer times 10^-scale and which
+ * display up to `dscale` digits.
  */
 extern Datum form_int8_avg(int64 n, gpuagg_i128 sum);
 extern Datum form_poly_var(int64 n, gpuagg_i128 sum, gpuagg_i128 sumsq);
 extern Datum form_numeric_var(int64 n, gpuagg_i128 sum, gpuagg_i192 sumsq);
 extern Datum form_numeric_avg(int64 n, gpuagg_i128 sum, int scale, int dscale);
 
-#endif							/* GPUAGG_STATE_FORMS_H */
+#endif /* GPUAGG_STATE_FORMS_H */

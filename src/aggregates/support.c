@@ -55,9 +55,9 @@ gpuagg_operators(PG_FUNCTION_ARGS)
 	for (int i = 0; i < MONOID_COUNT_OF_IDS; i++)
 	{
 		const MonoidInfo *info = &gpuagg_monoids[i];
-		bool		nulls[6] = {false};
-		char	   *name = pstrdup(info->name);
-		Datum		row[6];
+		bool nulls[6] = {false};
+		char *name = pstrdup(info->name);
+		Datum row[6];
 
 		for (char *c = name; *c; c++)
 			*c = pg_tolower((unsigned char) *c);

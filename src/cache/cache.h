@@ -24,9 +24,9 @@
 /* A table's main fork.  The tablespace is the one it lies in: never 0. */
 typedef struct CacheTableKey
 {
-	Oid			tablespace;
-	Oid			database;
-	Oid			relnumber;
+	Oid tablespace;
+	Oid database;
+	Oid relnumber;
 } CacheTableKey;
 
 /*
@@ -35,11 +35,11 @@ typedef struct CacheTableKey
  */
 typedef struct CacheColumnKey
 {
-	AttrNumber	attno;
-	Oid			typid;
-	int32		typmod;
-	int16		scale;			/* of a numeric without a declared scale that is kept as decimals; else -1 */
-	uint32		missing;		/* hash of the value that rows older than the attribute have; 0: NULL */
+	AttrNumber attno;
+	Oid typid;
+	int32 typmod;
+	int16 scale;    /* of a numeric without a declared scale that is kept as decimals; else -1 */
+	uint32 missing; /* hash of the value that rows older than the attribute have; 0: NULL */
 } CacheColumnKey;
 
 /* Have chunks of the two the same contents? */
@@ -51,11 +51,11 @@ cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 }
 
 /* A set of a range's blocks. */
-#define CACHE_BLOCK_WORDS (CACHE_RANGE_BLOCKS / 64)	/* 4, see cache_blocks_any() */
+#define CACHE_BLOCK_WORDS (CACHE_RANGE_BLOCKS / 64) /* 4, see cache_blocks_any() */
 
 typedef struct CacheBlocks
 {
-	uint64		word[CACHE_BLOCK_WORDS];
+	uint64 word[CACHE_BLOCK_WORDS];
 } CacheBlocks;
 
 static inline bool
@@ -95,23 +95,24 @@ cache_blocks_add(CacheBlocks *blocks, int i)
 
 typedef struct CacheRange
 {
-	uint64		stamp;			/* set by publication: no other descriptor has had it, or will */
+	uint64 stamp; /* set by publication: no other descriptor has had it, or will */
 	BlockNumber first;
-	int			nblocks;		/* blocks first .. first + nblocks - 1 are in it */
-	uint32		nrows;
+	int nblocks; /* blocks first .. first + nblocks - 1 are in it */
+	uint32 nrows;
 
 	/*
 	 * Every transaction on these pages has ended and is not newer than this; a snapshot may
 	 * use the range whose xmin is newer.
 	 */
 	FullTransactionId newest;
-	uint32		rows[CACHE_RANGE_BLOCKS + 1];	/* first row of each block; rows[nblocks] = nrows */
-	XLogRecPtr	lsn[CACHE_RANGE_BLOCKS];	/* of each page when it was read */
+	uint32 rows[CACHE_RANGE_BLOCKS + 1]; /* first row of each block; rows[nblocks] = nrows */
+	XLogRecPtr lsn[CACHE_RANGE_BLOCKS];  /* of each page when it was read */
 
 	/* What follows changes. */
-	pg_atomic_uint64 map_lsn[2];	/* of the visibility map's pages over it, when last proved; 0: unknown */
-	pg_atomic_uint64 visible[CACHE_BLOCK_WORDS];	/* blocks whose bit was set then */
-	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS];	/* hints: where a page was last found */
+	pg_atomic_uint64
+		map_lsn[2]; /* of the visibility map's pages over it, when last proved; 0: unknown */
+	pg_atomic_uint64 visible[CACHE_BLOCK_WORDS]; /* blocks whose bit was set then */
+	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS]; /* hints: where a page was last found */
 
 	/*
 	 * Blocks that are not to be used: not settled when it was built, or changed since.  Set before
@@ -128,4 +129,4 @@ cache_block_dead(CacheRange *range, int i)
 	return (pg_atomic_read_u64(&range->dead[i / 64]) >> (i % 64)) & 1;
 }
 
-#endif							/* GPUAGG_CACHE_H */
+#endif /* GPUAGG_CACHE_H */

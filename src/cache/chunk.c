@@ -19,9 +19,9 @@
 /* Which rows: [from, from + n), or from + list[0 .. n-1]. */
 typedef struct ChunkRows
 {
-	uint32		from;
+	uint32 from;
 	const uint16 *list;
-	int			n;
+	int n;
 } ChunkRows;
 
 /* Consecutive: the compiler knows that rows.list is NULL. */
@@ -37,23 +37,26 @@ stored_values(const CacheChunk *chunk)
 
 /* to[i] = expr for all rows */
 #define EACH_ROW(to_t, expr) \
-	do { \
-		to_t	   *restrict to = values; \
-		const int	n = rows.n; \
+	do \
+	{ \
+		to_t *restrict to = values; \
+		const int n = rows.n; \
 		for (int i = 0; i < n; i++) \
 			to[i] = (expr); \
 	} while (0)
 
 /* base plus a stored integer, added as bits_t, which value_t is as wide as */
 #define EACH_NARROW(to_t, value_t, bits_t, from_t) \
-	do { \
+	do \
+	{ \
 		const from_t *restrict stored = (const from_t *) stored_values(chunk) + rows.from; \
 		const bits_t base = (bits_t) chunk->base; \
 		EACH_ROW(to_t, (value_t) (base + stored[ROW(i)])); \
 	} while (0)
 
 #define EACH_RAW(bits_t) \
-	do { \
+	do \
+	{ \
 		const bits_t *restrict stored = (const bits_t *) stored_values(chunk) + rows.from; \
 		if (consecutive) \
 			memcpy(values, stored, sizeof(bits_t) * rows.n); \
@@ -71,17 +74,17 @@ unpack_bits(const uint64 *bits, size_t from, int n, uint8 zero, uint8 one, uint8
 	const uint64 each = UINT64CONST(0x0101010101010101);
 	const uint64 zeros = each * zero;
 	const uint64 change = zero ^ one;
-	const int	shift = from & 63;
+	const int shift = from & 63;
 
 	bits += from >> 6;
 	for (int i = 0; i < n; i += 64, bits++)
 	{
-		uint64		word = bits[0] >> shift | bits[1] << 1 << (63 - shift);
-		uint64		bytes[8];
+		uint64 word = bits[0] >> shift | bits[1] << 1 << (63 - shift);
+		uint64 bytes[8];
 
 		for (int k = 0; k < 8; k++)
 		{
-			uint64		spread = (word >> 8 * k & 0xff) * each & UINT64CONST(0x8040201008040201);
+			uint64 spread = (word >> 8 * k & 0xff) * each & UINT64CONST(0x8040201008040201);
 
 			spread = (spread + UINT64CONST(0x7f7f7f7f7f7f7f7f)) >> 7 & each;
 			bytes[k] = zeros ^ spread * change;
@@ -94,8 +97,8 @@ static pg_attribute_always_inline void
 read_bits(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *values)
 {
 	const uint64 *bits = stored_values(chunk);
-	uint8		least = (uint8) chunk->least.integer;
-	uint8		change = least ^ (uint8) chunk->greatest.integer;
+	uint8 least = (uint8) chunk->least.integer;
+	uint8 change = least ^ (uint8) chunk->greatest.integer;
 
 	if (consecutive)
 		unpack_bits(bits, rows.from, rows.n, least, least ^ change, values);
@@ -108,54 +111,38 @@ static pg_attribute_always_inline void
 read_scalars(const CacheChunk *chunk, int width, ChunkRows rows, bool consecutive, void *values)
 {
 	/* what is stored in 0, 1, 2, 4 or 8 bytes, and wanted in others */
-#define CASE(to_width, from_width) case (to_width) * 16 + (from_width)
+#define CASE(to_width, from_width) case (to_width) *16 + (from_width)
 	switch (width * 16 + chunk->width)
 	{
-		CASE(1, 0):
-			if (chunk->form == CHUNK_BITS)
-				read_bits(chunk, rows, consecutive, values);
-			else
-				EACH_ROW(uint8, (uint8) chunk->base);
-			break;
-		CASE(1, 1):
-			EACH_RAW(uint8);
-			break;
-		CASE(2, 0):
-			EACH_ROW(uint16, (uint16) chunk->base);
-			break;
-		CASE(2, 1):
-			EACH_NARROW(uint16, uint16, uint16, uint8);
-			break;
-		CASE(2, 2):
-			EACH_RAW(uint16);
-			break;
-		CASE(4, 0):
-			EACH_ROW(uint32, (uint32) chunk->base);
-			break;
-		CASE(4, 1):
-			EACH_NARROW(uint32, uint32, uint32, uint8);
-			break;
-		CASE(4, 2):
-			EACH_NARROW(uint32, uint32, uint32, uint16);
-			break;
-		CASE(4, 4):
-			EACH_RAW(uint32);
-			break;
-		CASE(8, 0):
-			EACH_ROW(uint64, (uint64) chunk->base);
-			break;
-		CASE(8, 1):
-			EACH_NARROW(uint64, uint64, uint64, uint8);
-			break;
-		CASE(8, 2):
-			EACH_NARROW(uint64, uint64, uint64, uint16);
-			break;
-		CASE(8, 4):
-			EACH_NARROW(uint64, uint64, uint64, uint32);
-			break;
-		CASE(8, 8):
-			EACH_RAW(uint64);
-			break;
+		CASE(1, 0) : if (chunk->form == CHUNK_BITS) read_bits(chunk, rows, consecutive, values);
+		else EACH_ROW(uint8, (uint8) chunk->base);
+		break;
+		CASE(1, 1) : EACH_RAW(uint8);
+		break;
+		CASE(2, 0) : EACH_ROW(uint16, (uint16) chunk->base);
+		break;
+		CASE(2, 1) : EACH_NARROW(uint16, uint16, uint16, uint8);
+		break;
+		CASE(2, 2) : EACH_RAW(uint16);
+		break;
+		CASE(4, 0) : EACH_ROW(uint32, (uint32) chunk->base);
+		break;
+		CASE(4, 1) : EACH_NARROW(uint32, uint32, uint32, uint8);
+		break;
+		CASE(4, 2) : EACH_NARROW(uint32, uint32, uint32, uint16);
+		break;
+		CASE(4, 4) : EACH_RAW(uint32);
+		break;
+		CASE(8, 0) : EACH_ROW(uint64, (uint64) chunk->base);
+		break;
+		CASE(8, 1) : EACH_NARROW(uint64, uint64, uint64, uint8);
+		break;
+		CASE(8, 2) : EACH_NARROW(uint64, uint64, uint64, uint16);
+		break;
+		CASE(8, 4) : EACH_NARROW(uint64, uint64, uint64, uint32);
+		break;
+		CASE(8, 8) : EACH_RAW(uint64);
+		break;
 		default:
 			elog(ERROR, "gpuagg: chunk of width %d, read as %d", chunk->width, width);
 	}
@@ -164,7 +151,8 @@ read_scalars(const CacheChunk *chunk, int width, ChunkRows rows, bool consecutiv
 
 /* Decimals whose base and values fit 64 bits: one addition, and a sign if one may be negative. */
 #define EACH_DECIMAL(from_t) \
-	do { \
+	do \
+	{ \
 		if (chunk->has_bounds && chunk->least.integer >= 0) \
 			EACH_NARROW(gpuagg_i128, uint64, uint64, from_t); \
 		else if (chunk->has_bounds) \
@@ -179,12 +167,12 @@ read_decimals(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *v
 	switch (chunk->width)
 	{
 		case 0:
-			{
-				const gpuagg_i128 base = chunk->base;
+		{
+			const gpuagg_i128 base = chunk->base;
 
-				EACH_ROW(gpuagg_i128, base);
-				break;
-			}
+			EACH_ROW(gpuagg_i128, base);
+			break;
+		}
 		case 1:
 			EACH_DECIMAL(uint8);
 			break;
@@ -205,12 +193,13 @@ read_decimals(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *v
 
 /* Pointers to the entries of a dictionary. */
 #define EACH_ENTRY(code) \
-	do { \
+	do \
+	{ \
 		const char *images = (const char *) chunk + chunk->images; \
 		if (chunk->stride) \
 		{ \
 			const size_t stride = chunk->stride; \
-			EACH_ROW(Datum, PointerGetDatum(images + (code) * stride)); \
+			EACH_ROW(Datum, PointerGetDatum(images + (code) *stride)); \
 		} \
 		else \
 		{ \
@@ -220,7 +209,8 @@ read_decimals(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *v
 	} while (0)
 
 #define EACH_CODE(code_t) \
-	do { \
+	do \
+	{ \
 		const code_t *restrict stored = (const code_t *) stored_values(chunk) + rows.from; \
 		EACH_ENTRY(stored[ROW(i)]); \
 	} while (0)
@@ -234,7 +224,7 @@ read_references(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void 
 		EACH_ENTRY(rows.from + ROW(i));
 	else if (chunk->width == 0)
 	{
-		Datum		entry = chunk_entry(chunk, 0);
+		Datum entry = chunk_entry(chunk, 0);
 
 		EACH_ROW(Datum, entry);
 	}
@@ -286,8 +276,8 @@ read_own(const CacheChunk *chunk, ChunkRows rows, void *values)
 static bool
 all_bits_set(const uint64 *bits, size_t from, int n)
 {
-	size_t		last;
-	uint64		unset;
+	size_t last;
+	uint64 unset;
 
 	if (n == 0)
 		return true;
@@ -307,7 +297,7 @@ static bool
 read_nulls(const CacheChunk *chunk, ChunkRows rows, uint8 *state)
 {
 	const uint64 *validity = chunk_validity(chunk);
-	uint8		any = 0;
+	uint8 any = 0;
 
 	if (validity == NULL)
 		return true;
@@ -337,12 +327,12 @@ static uint32
 find_exception(const CacheChunk *chunk, uint32 row)
 {
 	const ChunkException *exceptions = chunk_exceptions(chunk);
-	uint32		low = 0;
-	uint32		high = chunk->nexceptions;
+	uint32 low = 0;
+	uint32 high = chunk->nexceptions;
 
 	while (low < high)
 	{
-		uint32		middle = low + (high - low) / 2;
+		uint32 middle = low + (high - low) / 2;
 
 		if (exceptions[middle].row < row)
 			low = middle + 1;
@@ -367,11 +357,11 @@ read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *s
 				bool all_values)
 {
 	const ChunkException *exceptions = chunk_exceptions(chunk);
-	int			i = 0;
+	int i = 0;
 
 	for (uint32 k = find_exception(chunk, rows.from); k < chunk->nexceptions; k++)
 	{
-		uint32		row = exceptions[k].row - rows.from;
+		uint32 row = exceptions[k].row - rows.from;
 
 		if (rows.list)
 			while (i < rows.n && rows.list[i] < row)
@@ -404,16 +394,17 @@ block_datums(const CacheChunk *chunk, const void *block, const uint8 *state, int
 	switch ((ColumnType) chunk->type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			for (int i = 0; i < n; i++) \
-				datums[i] = to_datum(((const value_t *) block)[i]); \
-			break;
+	case COLUMN_##NAME: \
+		for (int i = 0; i < n; i++) \
+			datums[i] = to_datum(((const value_t *) block)[i]); \
+		break;
 		COLUMN_SCALARS(X)
 #undef X
 		case COLUMN_DEC:
 			for (int i = 0; i < n; i++)
 				datums[i] = state[i] == VEC_VALUE ?
-					decimal_to_numeric(((const gpuagg_i128 *) block)[i], chunk->scale) : (Datum) 0;
+					decimal_to_numeric(((const gpuagg_i128 *) block)[i], chunk->scale) :
+					(Datum) 0;
 			break;
 		case COLUMN_DATUM:
 			break;
@@ -425,11 +416,11 @@ static void
 read_datums(const CacheChunk *chunk, ChunkRows rows, Datum *datums)
 {
 	gpuagg_i128 block[BLOCK_ROWS];
-	uint8		state[BLOCK_ROWS];
+	uint8 state[BLOCK_ROWS];
 
 	for (int done = 0; done < rows.n; done += BLOCK_ROWS)
 	{
-		ChunkRows	part = rows;
+		ChunkRows part = rows;
 
 		part.n = Min(rows.n - done, BLOCK_ROWS);
 		if (rows.list)
@@ -439,7 +430,7 @@ read_datums(const CacheChunk *chunk, ChunkRows rows, Datum *datums)
 		read_own(chunk, part, block);
 		if (chunk->type == COLUMN_DEC)
 		{
-			bool		all_values = read_nulls(chunk, part, state);
+			bool all_values = read_nulls(chunk, part, state);
 
 			if (all_values)
 				memset(state, VEC_VALUE, part.n);
@@ -464,7 +455,7 @@ static bool
 read_rows(const CacheChunk *chunk, ChunkRows rows, ColumnType type, int16 scale, void *values,
 		  uint8 *state)
 {
-	bool		all_values;
+	bool all_values;
 
 	if (is_own(chunk, type, scale))
 		read_own(chunk, rows, values);
@@ -479,20 +470,20 @@ read_rows(const CacheChunk *chunk, ChunkRows rows, ColumnType type, int16 scale,
 }
 
 bool
-chunk_read(const CacheChunk *chunk, uint32 from, int n, ColumnType type, int16 scale,
-		   void *values, uint8 *state)
+chunk_read(const CacheChunk *chunk, uint32 from, int n, ColumnType type, int16 scale, void *values,
+		   uint8 *state)
 {
-	ChunkRows	rows = {.from = from, .n = n};
+	ChunkRows rows = {.from = from, .n = n};
 
 	Assert(n >= 0 && from <= chunk->nrows && n <= chunk->nrows - from);
 	return read_rows(chunk, rows, type, scale, values, state);
 }
 
 bool
-chunk_gather(const CacheChunk *chunk, const uint16 *list, uint32 from, int n,
-			 ColumnType type, int16 scale, void *values, uint8 *state)
+chunk_gather(const CacheChunk *chunk, const uint16 *list, uint32 from, int n, ColumnType type,
+			 int16 scale, void *values, uint8 *state)
 {
-	ChunkRows	rows = {.from = from, .list = list, .n = n};
+	ChunkRows rows = {.from = from, .list = list, .n = n};
 
 	Assert(n == 0 || from + list[n - 1] < chunk->nrows);
 	return read_rows(chunk, rows, type, scale, values, state);
@@ -519,7 +510,7 @@ Datum
 chunk_datum(const CacheChunk *chunk, uint32 row, bool *isnull)
 {
 	const uint64 *validity = chunk_validity(chunk);
-	ChunkRows	rows = {.from = row, .n = 1};
+	ChunkRows rows = {.from = row, .n = 1};
 	gpuagg_i128 value;
 
 	Assert(row < chunk->nrows);
@@ -528,7 +519,7 @@ chunk_datum(const CacheChunk *chunk, uint32 row, bool *isnull)
 		return (Datum) 0;
 	if (chunk->nexceptions > 0)
 	{
-		uint32		k = find_exception(chunk, row);
+		uint32 k = find_exception(chunk, row);
 
 		if (k < chunk->nexceptions && chunk_exceptions(chunk)[k].row == row)
 			return exception_datum(chunk, &chunk_exceptions(chunk)[k]);
@@ -540,8 +531,8 @@ chunk_datum(const CacheChunk *chunk, uint32 row, bool *isnull)
 void
 chunk_codes(const CacheChunk *chunk, uint32 from, int n, uint32 *values)
 {
-	const bool	consecutive = true;
-	ChunkRows	rows = {.from = from, .n = n};
+	const bool consecutive = true;
+	ChunkRows rows = {.from = from, .n = n};
 
 	Assert(chunk->nentries > 0 && from <= chunk->nrows && n <= chunk->nrows - from);
 	if (chunk->form == CHUNK_IDENTITY)

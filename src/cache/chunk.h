@@ -10,8 +10,9 @@
  * value, or is NULL, or is an exception: a numeric that a decimal of the chunk's
  * scale cannot represent (see column_store_decimal), which is kept as it was in its
  * tuple.  In the chunk's own type a row without a value reads as that of another row,
- * within the bounds, or as zero if no row has one.  Every form is exact: floats come back bit for bit, by-reference values with the
- * header that they had in their tuples, be they short, compressed or toast pointers.
+ * within the bounds, or as zero if no row has one.  Every form is exact: floats come back bit for
+ * bit, by-reference values with the header that they had in their tuples, be they short, compressed
+ * or toast pointers.
  */
 #ifndef GPUAGG_CHUNK_H
 #define GPUAGG_CHUNK_H
@@ -22,29 +23,30 @@
 
 typedef enum ChunkForm
 {
-	CHUNK_CONSTANT,				/* all rows have `base`; nothing is stored for each row */
-	CHUNK_RAW,					/* the layout of the column type */
-	CHUNK_NARROW,				/* `base` and an unsigned integer of `width` bytes */
-	CHUNK_BITS,					/* COLUMN_I8: least, or, where a bit is set, greatest */
-	CHUNK_DICTIONARY,			/* by-reference values: codes of `width` bytes; 0: one entry */
-	CHUNK_IDENTITY				/* by-reference values: a row's code is its number */
+	CHUNK_CONSTANT,   /* all rows have `base`; nothing is stored for each row */
+	CHUNK_RAW,        /* the layout of the column type */
+	CHUNK_NARROW,     /* `base` and an unsigned integer of `width` bytes */
+	CHUNK_BITS,       /* COLUMN_I8: least, or, where a bit is set, greatest */
+	CHUNK_DICTIONARY, /* by-reference values: codes of `width` bytes; 0: one entry */
+	CHUNK_IDENTITY    /* by-reference values: a row's code is its number */
 } ChunkForm;
 
 /* Readers may look at any field up to `base`; what is behind are offsets from the start. */
 typedef struct CacheChunk
 {
-	size_t		size;			/* of all of it, a multiple of 8 */
-	uint32		nrows;
-	uint32		nnulls;
-	uint32		nexceptions;
-	uint32		nentries;		/* of the dictionary */
-	uint8		type;			/* ColumnType */
-	uint8		form;			/* ChunkForm */
-	uint8		width;			/* bytes stored for each row; 0 with CHUNK_BITS, too */
-	bool		has_bounds;
-	int16		scale;			/* COLUMN_DEC */
-	int16		typlen;			/* COLUMN_DATUM by reference; else 0 */
-	volatile bool no_numbers;	/* hint: its values were found to have no form that a GPU can keep; set by any reader */
+	size_t size; /* of all of it, a multiple of 8 */
+	uint32 nrows;
+	uint32 nnulls;
+	uint32 nexceptions;
+	uint32 nentries; /* of the dictionary */
+	uint8 type;      /* ColumnType */
+	uint8 form;      /* ChunkForm */
+	uint8 width;     /* bytes stored for each row; 0 with CHUNK_BITS, too */
+	bool has_bounds;
+	int16 scale;              /* COLUMN_DEC */
+	int16 typlen;             /* COLUMN_DATUM by reference; else 0 */
+	volatile bool no_numbers; /* hint: its values were found to have no form that a GPU can keep;
+								 set by any reader */
 
 	/*
 	 * The least and greatest value of the rows that have one: NULLs and exceptions
@@ -56,18 +58,18 @@ typedef struct CacheChunk
 	ColumnBound greatest;
 
 	gpuagg_i128 base;
-	size_t		values;			/* an array by form; codes of a dictionary */
-	size_t		validity;		/* bitmap, bit set = not NULL; 0: no NULLs */
-	size_t		exceptions;		/* ChunkException[nexceptions], by row */
-	size_t		entries;		/* if stride is 0: uint32[nentries], offsets in images */
-	size_t		images;			/* of dictionary entries and exceptions */
-	uint32		stride;			/* entry i begins at i * stride; 0: see entries */
+	size_t values;     /* an array by form; codes of a dictionary */
+	size_t validity;   /* bitmap, bit set = not NULL; 0: no NULLs */
+	size_t exceptions; /* ChunkException[nexceptions], by row */
+	size_t entries;    /* if stride is 0: uint32[nentries], offsets in images */
+	size_t images;     /* of dictionary entries and exceptions */
+	uint32 stride;     /* entry i begins at i * stride; 0: see entries */
 } CacheChunk;
 
 typedef struct ChunkException
 {
-	uint32		row;
-	uint32		image;			/* offset in images */
+	uint32 row;
+	uint32 image; /* offset in images */
 } ChunkException;
 
 /* ---- reading ------------------------------------------------------------------- */
@@ -95,8 +97,8 @@ extern bool chunk_gather(const CacheChunk *chunk, const uint16 *rows, uint32 fro
 extern const void *chunk_in_place(const CacheChunk *chunk, ColumnType type, int16 scale);
 
 /*
- * The array of unsigned integers of chunk->width bytes, 1, 2 or 4, to which `base`, of 64 bits, is to be
- * added for values of this type, or NULL where that is not the form.
+ * The array of unsigned integers of chunk->width bytes, 1, 2 or 4, to which `base`, of 64 bits, is
+ * to be added for values of this type, or NULL where that is not the form.
  */
 extern const void *chunk_narrow(const CacheChunk *chunk, ColumnType type, int16 scale);
 
@@ -121,7 +123,10 @@ chunk_dictionary_size(const CacheChunk *chunk)
 	return chunk->nentries;
 }
 
-/* Does each value of the dictionary occur often enough, on average, for work that is done once a value to pay? */
+/*
+ * Does each value of the dictionary occur often enough, on average, for work that is done once a
+ * value to pay?
+ */
 static inline bool
 chunk_repeats(const CacheChunk *chunk)
 {
@@ -136,8 +141,8 @@ static inline Datum
 chunk_entry(const CacheChunk *chunk, uint32 code)
 {
 	const char *start = (const char *) chunk;
-	size_t		at = chunk->stride ? (size_t) code * chunk->stride :
-		((const uint32 *) (start + chunk->entries))[code];
+	size_t at = chunk->stride ? (size_t) code * chunk->stride :
+								((const uint32 *) (start + chunk->entries))[code];
 
 	return PointerGetDatum(start + chunk->images + at);
 }
@@ -174,4 +179,4 @@ extern size_t chunk_builder_size(ChunkBuilder *builder);
 /* Writes the chunk, after chunk_builder_size; dst is aligned as palloc aligns. */
 extern void chunk_builder_write(ChunkBuilder *builder, CacheChunk *dst);
 
-#endif							/* GPUAGG_CHUNK_H */
+#endif /* GPUAGG_CHUNK_H */

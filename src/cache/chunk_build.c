@@ -28,58 +28,58 @@
 
 typedef struct ImageEntry
 {
-	uint32		hash;
-	uint32		code:31;
-	uint32		status:1;		/* of simplehash.h */
+	uint32 hash;
+	uint32 code : 31;
+	uint32 status : 1; /* of simplehash.h */
 } ImageEntry;
 
 struct ChunkBuilder
 {
 	MemoryContext cxt;
-	ColumnType	type;
-	int16		scale;
-	int16		typlen;			/* by reference; else 0 */
-	int			align;			/* of images with a full header */
-	uint32		stride;			/* of images of fixed length, or 0 */
+	ColumnType type;
+	int16 scale;
+	int16 typlen;  /* by reference; else 0 */
+	int align;     /* of images with a full header */
+	uint32 stride; /* of images of fixed length, or 0 */
 
-	uint32		nrows;
-	uint32		capacity;		/* of values and validity */
-	int			width;			/* of values */
-	void	   *values;			/* decimals as int64 or gpuagg_i128; codes as uint32 */
-	uint64	   *validity;		/* a word more than the rows need; bits of later rows are set */
-	size_t		nwords;
-	uint32		nnulls;
+	uint32 nrows;
+	uint32 capacity;  /* of values and validity */
+	int width;        /* of values */
+	void *values;     /* decimals as int64 or gpuagg_i128; codes as uint32 */
+	uint64 *validity; /* a word more than the rows need; bits of later rows are set */
+	size_t nwords;
+	uint32 nnulls;
 
 	/* values of any row; not for by-reference values */
-	bool		filled;			/* some row has a value */
-	gpuagg_i128 fill;			/* the first one: an integer or the bits of a float */
-	gpuagg_i128 least;			/* integers, decimals */
+	bool filled;       /* some row has a value */
+	gpuagg_i128 fill;  /* the first one: an integer or the bits of a float */
+	gpuagg_i128 least; /* integers, decimals */
 	gpuagg_i128 greatest;
-	bool		differ;			/* floats: not all have the same bits */
-	bool		nan;			/* there is one */
-	double		least_number;	/* of others; above greatest_number if there are none */
-	double		greatest_number;
+	bool differ;         /* floats: not all have the same bits */
+	bool nan;            /* there is one */
+	double least_number; /* of others; above greatest_number if there are none */
+	double greatest_number;
 
 	/* images of by-reference values, or of exceptions */
-	char	   *images;
-	size_t		image_bytes;
-	size_t		image_capacity;
-	HashSeed	seed;
-	struct image_hash *codes;	/* codes by image */
-	uint32	   *entries;		/* where images begin; not if they have a stride */
-	uint32		nentries;
-	uint32		entry_capacity;
-	uint32		last_code;
-	const char *sought;			/* image that is looked up */
-	size_t		sought_size;
+	char *images;
+	size_t image_bytes;
+	size_t image_capacity;
+	HashSeed seed;
+	struct image_hash *codes; /* codes by image */
+	uint32 *entries;          /* where images begin; not if they have a stride */
+	uint32 nentries;
+	uint32 entry_capacity;
+	uint32 last_code;
+	const char *sought; /* image that is looked up */
+	size_t sought_size;
 
-	uint32		nfallbacks;		/* rows added as VEC_FALLBACK */
-	uint32		nexceptions;
-	uint32		exception_capacity;
+	uint32 nfallbacks; /* rows added as VEC_FALLBACK */
+	uint32 nexceptions;
+	uint32 exception_capacity;
 	ChunkException *exceptions;
 
-	bool		sized;			/* head is complete */
-	CacheChunk	head;
+	bool sized; /* head is complete */
+	CacheChunk head;
 };
 
 /* ---- images -------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ image_size(const ChunkBuilder *builder, const char *image)
 static inline const char *
 entry_image(const ChunkBuilder *builder, uint32 code)
 {
-	size_t		start = builder->stride ? (size_t) code * builder->stride : builder->entries[code];
+	size_t start = builder->stride ? (size_t) code * builder->stride : builder->entries[code];
 
 	return builder->images + start;
 }
@@ -129,7 +129,7 @@ entry_equals(const ChunkBuilder *builder, uint32 code)
 #define SH_ELEMENT_TYPE ImageEntry
 #define SH_KEY_TYPE uint32
 #define SH_KEY code
-#define SH_HASH_KEY(codes, code) 0	/* lookups bring their hash */
+#define SH_HASH_KEY(codes, code) 0 /* lookups bring their hash */
 #define SH_EQUAL(codes, code, key) entry_equals((codes)->private_data, code)
 #define SH_FILLFACTOR 0.5
 #define SH_STORE_HASH
@@ -144,20 +144,20 @@ static void *
 reserve(ChunkBuilder *builder, void *array, size_t used, size_t n, size_t first, size_t width,
 		size_t *capacity)
 {
-	size_t		wanted = used + n;
+	size_t wanted = used + n;
 
 	if (array && wanted <= *capacity)
 		return array;
 	*capacity = Max(wanted, array ? *capacity * 2 : first);
 	return array ? repalloc(array, *capacity * width) :
-		MemoryContextAlloc(builder->cxt, *capacity * width);
+				   MemoryContextAlloc(builder->cxt, *capacity * width);
 }
 
 /* Copies an image; returns where it begins in builder->images. */
 static uint32
 append_image(ChunkBuilder *builder, const char *image, size_t size)
 {
-	size_t		start = builder->image_bytes;
+	size_t start = builder->image_bytes;
 
 	if (builder->stride)
 		start = TYPEALIGN(builder->align, start);
@@ -165,9 +165,9 @@ append_image(ChunkBuilder *builder, const char *image, size_t size)
 		start = TYPEALIGN(Max(builder->align, sizeof(int32)), start);
 	if (start + size > PG_UINT32_MAX)
 		elog(ERROR, "gpuagg: values of a chunk take too many bytes");
-	builder->images = reserve(builder, builder->images, builder->image_bytes,
-							  start + size - builder->image_bytes, FIRST_BYTES, 1,
-							  &builder->image_capacity);
+	builder->images =
+		reserve(builder, builder->images, builder->image_bytes, start + size - builder->image_bytes,
+				FIRST_BYTES, 1, &builder->image_capacity);
 	memset(builder->images + builder->image_bytes, 0, start - builder->image_bytes);
 	memcpy(builder->images + start, image, size);
 	builder->image_bytes = start + size;
@@ -177,8 +177,8 @@ append_image(ChunkBuilder *builder, const char *image, size_t size)
 static void
 append_entry(ChunkBuilder *builder)
 {
-	size_t		capacity = builder->entry_capacity;
-	uint32		start = append_image(builder, builder->sought, builder->sought_size);
+	size_t capacity = builder->entry_capacity;
+	uint32 start = append_image(builder, builder->sought, builder->sought_size);
 
 	if (!builder->stride)
 	{
@@ -193,12 +193,12 @@ append_entry(ChunkBuilder *builder)
 static void
 add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, int n)
 {
-	uint32	   *codes = (uint32 *) builder->values + builder->nrows;
+	uint32 *codes = (uint32 *) builder->values + builder->nrows;
 
 	for (int i = 0; i < n; i++)
 	{
-		bool		found;
-		uint32		hash;
+		bool found;
+		uint32 hash;
 
 		if (state == NULL || state[i] == VEC_VALUE)
 		{
@@ -207,8 +207,8 @@ add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, i
 			if (builder->nentries == 0 || !entry_equals(builder, builder->last_code))
 			{
 				hash = hash_string(builder->seed, builder->sought, builder->sought_size);
-				builder->last_code = image_insert_hash(builder->codes, builder->nentries, hash,
-													   &found)->code;
+				builder->last_code =
+					image_insert_hash(builder->codes, builder->nentries, hash, &found)->code;
 				if (!found)
 					append_entry(builder);
 			}
@@ -221,21 +221,22 @@ add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, i
 
 /* to[i] = from[i], or `fill` where a row has no value */
 #define COPY(to_t, from_t, expr) \
-	do { \
-		to_t	   *restrict to = (to_t *) builder->values + builder->nrows; \
+	do \
+	{ \
+		to_t *restrict to = (to_t *) builder->values + builder->nrows; \
 		const from_t *restrict from = values; \
 		const from_t fill = (from_t) builder->fill; \
 		if (state == NULL) \
 			for (int i = 0; i < n; i++) \
 			{ \
-				from_t		value = from[i]; \
+				from_t value = from[i]; \
 				to[i] = (expr); \
 			} \
 		else \
 			for (int i = 0; i < n; i++) \
 			{ \
-				from_t		mask = -(from_t) (state[i] == VEC_VALUE); \
-				from_t		value = (from[i] & mask) | (fill & ~mask); \
+				from_t mask = -(from_t) (state[i] == VEC_VALUE); \
+				from_t value = (from[i] & mask) | (fill & ~mask); \
 				to[i] = (expr); \
 			} \
 	} while (0)
@@ -264,7 +265,7 @@ add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, i
 static void
 widen_decimals(ChunkBuilder *builder)
 {
-	int64	   *narrow = builder->values;
+	int64 *narrow = builder->values;
 	gpuagg_i128 *wide = MemoryContextAlloc(builder->cxt, sizeof(gpuagg_i128) * builder->capacity);
 
 	for (uint32 i = 0; i < builder->nrows; i++)
@@ -279,7 +280,7 @@ add_decimals(ChunkBuilder *builder, const gpuagg_i128 *values, const uint8 *stat
 {
 	if (builder->width == sizeof(int64))
 	{
-		bool		beyond = false;
+		bool beyond = false;
 
 		COPY(int64, gpuagg_i128, (beyond |= (value != (int64) value), (int64) value));
 		if (!beyond)
@@ -293,8 +294,8 @@ add_decimals(ChunkBuilder *builder, const gpuagg_i128 *values, const uint8 *stat
 static bool
 find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 {
-	int			width = column_width(builder->type);
-	int			first = 0;
+	int width = column_width(builder->type);
+	int first = 0;
 
 	if (builder->filled)
 		return true;
@@ -309,9 +310,9 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 	switch (builder->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			builder->least = (value_t) builder->fill; \
-			break;
+	case COLUMN_##NAME: \
+		builder->least = (value_t) builder->fill; \
+		break;
 		COLUMN_INTEGERS(X)
 		X(DATUM, int64)
 		X(DEC, gpuagg_i128)
@@ -324,7 +325,7 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 		widen_decimals(builder);
 #define FILL(bits_t) \
 	for (uint32 i = 0; i < builder->nrows; i++) \
-		((bits_t *) builder->values)[i] = (bits_t) builder->fill
+	((bits_t *) builder->values)[i] = (bits_t) builder->fill
 	BY_WIDTH(builder->width, FILL);
 #undef FILL
 	return true;
@@ -334,10 +335,11 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 
 /* Of the last n rows, which are not counted yet. */
 #define BOUND(value_t) \
-	do { \
+	do \
+	{ \
 		const value_t *restrict from = (const value_t *) builder->values + builder->nrows; \
-		value_t		least = (value_t) builder->least; \
-		value_t		greatest = (value_t) builder->greatest; \
+		value_t least = (value_t) builder->least; \
+		value_t greatest = (value_t) builder->greatest; \
 		for (int i = 0; i < n; i++) \
 		{ \
 			least = from[i] < least ? from[i] : least; \
@@ -349,15 +351,16 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 
 /* Comparisons with NaN are false, so that it changes no bound. */
 #define BOUND_FLOAT(value_t, bits_t) \
-	do { \
+	do \
+	{ \
 		const value_t *restrict from = (const value_t *) builder->values + builder->nrows; \
 		const bits_t *restrict bits = (const bits_t *) from; \
 		const bits_t fill = (bits_t) builder->fill; \
-		bits_t		differ = 0; \
-		bits_t		nan = 0; \
-		value_t		least[LANES]; \
-		value_t		greatest[LANES]; \
-		int			i = 0; \
+		bits_t differ = 0; \
+		bits_t nan = 0; \
+		value_t least[LANES]; \
+		value_t greatest[LANES]; \
+		int i = 0; \
 		for (int k = 0; k < LANES; k++) \
 		{ \
 			least[k] = (value_t) builder->least_number; \
@@ -371,7 +374,7 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 		for (; i + LANES <= n; i += LANES) \
 			for (int k = 0; k < LANES; k++) \
 			{ \
-				value_t		value = from[i + k]; \
+				value_t value = from[i + k]; \
 				least[k] = value < least[k] ? value : least[k]; \
 				greatest[k] = value > greatest[k] ? value : greatest[k]; \
 			} \
@@ -395,16 +398,16 @@ update_bounds(ChunkBuilder *builder, int n)
 	switch (builder->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			BOUND(value_t); \
-			break;
+	case COLUMN_##NAME: \
+		BOUND(value_t); \
+		break;
 		COLUMN_INTEGERS(X)
 		X(DATUM, int64)
 #undef X
 #define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			BOUND_FLOAT(value_t, bits_t); \
-			break;
+	case COLUMN_##NAME: \
+		BOUND_FLOAT(value_t, bits_t); \
+		break;
 		COLUMN_FLOATS(X)
 #undef X
 		case COLUMN_DEC:
@@ -421,13 +424,13 @@ update_bounds(ChunkBuilder *builder, int n)
 static void
 reserve_rows(ChunkBuilder *builder, int n)
 {
-	size_t		capacity = builder->capacity;
-	size_t		words;
+	size_t capacity = builder->capacity;
+	size_t words;
 
 	if (builder->nrows + n <= capacity)
 		return;
-	builder->values = reserve(builder, builder->values, builder->nrows, n, FIRST_ROWS,
-							  builder->width, &capacity);
+	builder->values =
+		reserve(builder, builder->values, builder->nrows, n, FIRST_ROWS, builder->width, &capacity);
 	words = BITMAP_WORDS(capacity) + 1;
 	if (builder->validity)
 		builder->validity = repalloc(builder->validity, sizeof(uint64) * words);
@@ -448,8 +451,8 @@ pack_bytes(uint64 bytes)
 static void
 add_states(ChunkBuilder *builder, const uint8 *state, int n)
 {
-	uint32		nnulls = 0;
-	uint32		nfallbacks = 0;
+	uint32 nnulls = 0;
+	uint32 nfallbacks = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -462,9 +465,9 @@ add_states(ChunkBuilder *builder, const uint8 *state, int n)
 		return;
 	for (int i = 0; i < n; i += 8)
 	{
-		uint32		row = builder->nrows + i;
-		uint64		bytes = 0;
-		uint64		nulls;
+		uint32 row = builder->nrows + i;
+		uint64 bytes = 0;
+		uint64 nulls;
 
 		memcpy(&bytes, state + i, Min(n - i, 8));
 		nulls = pack_bytes(bytes);
@@ -504,7 +507,7 @@ static bool
 is_image_at(const ChunkBuilder *builder, uint32 start, const char *image)
 {
 	const char *there = builder->images + start;
-	size_t		size = VARSIZE_ANY(image);
+	size_t size = VARSIZE_ANY(image);
 
 	return VARSIZE_ANY(there) == size && memcmp(there, image, size) == 0;
 }
@@ -512,7 +515,7 @@ is_image_at(const ChunkBuilder *builder, uint32 start, const char *image)
 void
 chunk_builder_exception(ChunkBuilder *builder, uint32 row, Datum numeric)
 {
-	size_t		capacity = builder->exception_capacity;
+	size_t capacity = builder->exception_capacity;
 	const char *image = DatumGetPointer(numeric);
 	ChunkException *exception;
 
@@ -537,7 +540,7 @@ chunk_builder_create(ColumnType type, int16 scale, int16 typlen, bool typbyval, 
 					 MemoryContext cxt)
 {
 	ChunkBuilder *builder;
-	bool		by_reference = type == COLUMN_DATUM && !typbyval;
+	bool by_reference = type == COLUMN_DATUM && !typbyval;
 
 	if (by_reference && typlen != -1 && typlen <= 0)
 		return NULL;
@@ -546,9 +549,11 @@ chunk_builder_create(ColumnType type, int16 scale, int16 typlen, bool typbyval, 
 	builder->type = type;
 	builder->scale = type == COLUMN_DEC ? scale : 0;
 	builder->typlen = by_reference ? typlen : 0;
-	builder->align = !by_reference ? 1 :
-		typalign == TYPALIGN_DOUBLE ? ALIGNOF_DOUBLE : typalign == TYPALIGN_INT ? ALIGNOF_INT :
-		typalign == TYPALIGN_SHORT ? ALIGNOF_SHORT : 1;
+	builder->align = !by_reference  ? 1 :
+		typalign == TYPALIGN_DOUBLE ? ALIGNOF_DOUBLE :
+		typalign == TYPALIGN_INT    ? ALIGNOF_INT :
+		typalign == TYPALIGN_SHORT  ? ALIGNOF_SHORT :
+									  1;
 	if (builder->typlen > 0)
 		builder->stride = TYPEALIGN(builder->align, typlen);
 	if (by_reference)
@@ -563,12 +568,13 @@ chunk_builder_create(ColumnType type, int16 scale, int16 typlen, bool typbyval, 
 void
 chunk_builder_reset(ChunkBuilder *builder)
 {
-	int			width = builder->typlen != 0 ? sizeof(uint32) :
-		builder->type == COLUMN_DEC ? sizeof(int64) : column_width(builder->type);
+	int width = builder->typlen != 0 ? sizeof(uint32) :
+		builder->type == COLUMN_DEC  ? sizeof(int64) :
+									   column_width(builder->type);
 
 	if (builder->nnulls > 0)
 		memset(builder->validity, 0xff, sizeof(uint64) * builder->nwords);
-	builder->width = width;		/* wide memory has room for more rows than it is said to */
+	builder->width = width; /* wide memory has room for more rows than it is said to */
 	builder->nrows = 0;
 	builder->nnulls = 0;
 	builder->filled = false;
@@ -595,8 +601,12 @@ chunk_builder_reset(ChunkBuilder *builder)
 static int
 width_for(gpuagg_u128 range)
 {
-	return range == 0 ? 0 : range <= PG_UINT8_MAX ? 1 : range <= PG_UINT16_MAX ? 2 :
-		range <= PG_UINT32_MAX ? 4 : range <= PG_UINT64_MAX ? 8 : 16;
+	return range == 0          ? 0 :
+		range <= PG_UINT8_MAX  ? 1 :
+		range <= PG_UINT16_MAX ? 2 :
+		range <= PG_UINT32_MAX ? 4 :
+		range <= PG_UINT64_MAX ? 8 :
+								 16;
 }
 
 static void
@@ -616,7 +626,7 @@ choose_references(ChunkBuilder *builder, CacheChunk *head)
 static void
 choose_floats(ChunkBuilder *builder, CacheChunk *head)
 {
-	bool		numbers = builder->least_number <= builder->greatest_number;
+	bool numbers = builder->least_number <= builder->greatest_number;
 
 	head->form = builder->differ ? CHUNK_RAW : CHUNK_CONSTANT;
 	head->width = builder->differ ? builder->width : 0;
@@ -630,8 +640,8 @@ static void
 choose_integers(ChunkBuilder *builder, CacheChunk *head)
 {
 	gpuagg_u128 range = (gpuagg_u128) builder->greatest - (gpuagg_u128) builder->least;
-	int			width = width_for(range);
-	int			own = column_width(builder->type);
+	int width = width_for(range);
+	int own = column_width(builder->type);
 
 	head->base = builder->least;
 	head->width = Min(width, own);
@@ -654,7 +664,7 @@ choose_integers(ChunkBuilder *builder, CacheChunk *head)
 static size_t
 place(CacheChunk *head, size_t bytes)
 {
-	size_t		start = head->size;
+	size_t start = head->size;
 
 	head->size += MAXALIGN(bytes);
 	return start;
@@ -664,7 +674,7 @@ size_t
 chunk_builder_size(ChunkBuilder *builder)
 {
 	CacheChunk *head = &builder->head;
-	size_t		bitmap = sizeof(uint64) * (BITMAP_WORDS(builder->nrows) + 1);
+	size_t bitmap = sizeof(uint64) * (BITMAP_WORDS(builder->nrows) + 1);
 
 	if (builder->sized)
 		return head->size;
@@ -685,8 +695,8 @@ chunk_builder_size(ChunkBuilder *builder)
 		choose_floats(builder, head);
 	else
 		choose_integers(builder, head);
-	head->values = place(head, head->form == CHUNK_BITS ? bitmap :
-						 (size_t) head->width * head->nrows);
+	head->values =
+		place(head, head->form == CHUNK_BITS ? bitmap : (size_t) head->width * head->nrows);
 	if (head->nnulls > 0)
 		head->validity = place(head, bitmap);
 	head->exceptions = place(head, sizeof(ChunkException) * head->nexceptions);
@@ -699,8 +709,9 @@ chunk_builder_size(ChunkBuilder *builder)
 
 /* to[i] = from[i] - base */
 #define NARROW(to_t, from_t) \
-	do { \
-		to_t	   *restrict to = values; \
+	do \
+	{ \
+		to_t *restrict to = values; \
 		const from_t *restrict from = builder->values; \
 		const from_t base = (from_t) builder->head.base; \
 		for (uint32 i = 0; i < n; i++) \
@@ -708,7 +719,8 @@ chunk_builder_size(ChunkBuilder *builder)
 	} while (0)
 
 #define NARROW_FROM(from_t) \
-	do { \
+	do \
+	{ \
 		if (width == 1) \
 			NARROW(uint8, from_t); \
 		else if (width == 2) \
@@ -722,7 +734,7 @@ chunk_builder_size(ChunkBuilder *builder)
 static void
 write_narrow(const ChunkBuilder *builder, int width, void *values)
 {
-	uint32		n = builder->nrows;
+	uint32 n = builder->nrows;
 
 	BY_WIDTH(builder->width, NARROW_FROM);
 }
@@ -733,13 +745,13 @@ write_bits(const ChunkBuilder *builder, uint64 *bits)
 {
 	const uint8 *values = builder->values;
 	const uint64 least = UINT64CONST(0x0101010101010101) * (uint8) builder->least;
-	const int	bit = pg_rightmost_one_pos32((uint8) builder->least ^ (uint8) builder->greatest);
-	uint32		n = builder->nrows;
+	const int bit = pg_rightmost_one_pos32((uint8) builder->least ^ (uint8) builder->greatest);
+	uint32 n = builder->nrows;
 
 	memset(bits, 0, sizeof(uint64) * (BITMAP_WORDS(n) + 1));
 	for (uint32 i = 0; i < n; i += 8)
 	{
-		uint64		bytes = least;
+		uint64 bytes = least;
 
 		memcpy(&bytes, values + i, Min(n - i, 8));
 		bits[i >> 6] |= pack_bytes((bytes ^ least) >> bit) << (i & 63);

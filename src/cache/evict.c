@@ -18,14 +18,14 @@
  * Descriptors without chunks are evicted as if they were a column, which every query of the table
  * uses; those with chunks are kept.
  *
- * Entries may be short before memory is, where there are many small tables.  Then a whole column, or
- * a whole table, goes in the same order.
+ * Entries may be short before memory is, where there are many small tables.  Then a whole column,
+ * or a whole table, goes in the same order.
  *
  * Databases share: one with more than its part (the memory, by the number of databases that
  * have anything) gives first, and gives to one with less whatever the columns are worth.
  *
- * gpuagg_cache_prewarm() evicts only from tables of the same owner: one call by anyone who may read a table must
- * not evict the columns that the queries of others use.
+ * gpuagg_cache_prewarm() evicts only from tables of the same owner: one call by anyone who may read
+ * a table must not evict the columns that the queries of others use.
  */
 #include "postgres.h"
 
@@ -40,20 +40,20 @@
 
 typedef struct Share
 {
-	Oid			database;
-	uint64		bytes;
+	Oid database;
+	uint64 bytes;
 } Share;
 
 typedef struct Shares
 {
-	int			n;
-	uint64		part;			/* of the memory, for each */
-	Share		of[MOST_DATABASES];
+	int n;
+	uint64 part; /* of the memory, for each */
+	Share of[MOST_DATABASES];
 } Shares;
 
 typedef struct Victim
 {
-	StoredTable *table;			/* if set, its bare ranges, or all */
+	StoredTable *table; /* if set, its bare ranges, or all */
 	StoredColumn *column;
 } Victim;
 
@@ -61,8 +61,8 @@ typedef struct Victim
 typedef enum Need
 {
 	NEED_MEMORY,
-	NEED_COLUMN,				/* one without chunks */
-	NEED_TABLE					/* one without ranges */
+	NEED_COLUMN, /* one without chunks */
+	NEED_TABLE   /* one without ranges */
 } Need;
 
 /* ---- who has how much ----------------------------------------------------------- */
@@ -75,14 +75,14 @@ share_of(Shares *shares, Oid database, bool make)
 			return &shares->of[i];
 	if (!make || shares->n == MOST_DATABASES)
 		return NULL;
-	shares->of[shares->n] = (Share) {database, 0};
+	shares->of[shares->n] = (Share){database, 0};
 	return &shares->of[shares->n++];
 }
 
 static void
 count_share(Shares *shares, Oid database, uint64 bytes)
 {
-	Share	   *share = bytes > 0 ? share_of(shares, database, true) : NULL;
+	Share *share = bytes > 0 ? share_of(shares, database, true) : NULL;
 
 	if (share)
 		share->bytes += bytes;
@@ -109,7 +109,7 @@ count_shares(Shares *shares, Oid database)
 static bool
 has_more(Shares *shares, Oid database)
 {
-	Share	   *share = share_of(shares, database, false);
+	Share *share = share_of(shares, database, false);
 
 	return share && share->bytes > shares->part;
 }
@@ -127,7 +127,7 @@ goes_before(const StoredUse *a, const StoredUse *b)
 static bool
 worth_less(const StoredUse *use, const StoredUse *than)
 {
-	uint64		clock = cache_shared->clock;
+	uint64 clock = cache_shared->clock;
 
 	if (than->before == 0)
 		return use->before == 0 && clock - use->last > 2 * (clock - than->last);
@@ -137,23 +137,23 @@ worth_less(const StoredUse *use, const StoredUse *than)
 /* What is looked for, and the best found. */
 typedef struct Search
 {
-	Shares		shares;
-	Need		what;
+	Shares shares;
+	Need what;
 	const StoredDemand *demand;
-	bool		needy;			/* the database that needs it has less than its part */
-	int			ntried;
-	Victim		tried[MOST_VICTIMS];
-	Victim		best;
+	bool needy; /* the database that needs it has less than its part */
+	int ntried;
+	Victim tried[MOST_VICTIMS];
+	Victim best;
 	const StoredUse *best_use;
-	bool		best_more;		/* its database has more than its part */
+	bool best_more; /* its database has more than its part */
 } Search;
 
 static void
 consider(Search *search, Victim victim, const StoredTable *table, const StoredUse *use)
 {
 	const StoredDemand *demand = search->demand;
-	Oid			database = table->key.database;
-	bool		more = has_more(&search->shares, database);
+	Oid database = table->key.database;
+	bool more = has_more(&search->shares, database);
 
 	if (OidIsValid(demand->owner) && table->owner != demand->owner)
 		return;
@@ -191,11 +191,11 @@ choose(Search *search)
 	hash_seq_init(&scan, cache_columns);
 	while ((column = hash_seq_search(&scan)) != NULL)
 		if (search->what != NEED_TABLE && !dlist_is_empty(&column->chunks))
-			consider(search, (Victim) {NULL, column}, column->table, &column->use);
+			consider(search, (Victim){NULL, column}, column->table, &column->use);
 	hash_seq_init(&scan, cache_tables);
 	while ((table = hash_seq_search(&scan)) != NULL)
 		if (is_victim(search, table))
-			consider(search, (Victim) {table, NULL}, table, &table->use);
+			consider(search, (Victim){table, NULL}, table, &table->use);
 	if (search->best_use == NULL)
 		return false;
 	search->tried[search->ntried++] = search->best;
@@ -208,13 +208,13 @@ static Size
 evict_chunks(StoredColumn *column, Size need)
 {
 	dlist_mutable_iter iter;
-	Size		freed = 0;
-	int			seen = 0;
+	Size freed = 0;
+	int seen = 0;
 
 	dlist_foreach_modify(iter, &column->chunks)
 	{
 		StoredChunk *chunk = dlist_container(StoredChunk, in_column, iter.cur);
-		Size		bytes = chunk->bytes;
+		Size bytes = chunk->bytes;
 
 		if (cache_chunk_evict(chunk))
 			freed += bytes;
@@ -228,8 +228,8 @@ static Size
 evict_bare_ranges(StoredTable *table, Size need)
 {
 	dlist_mutable_iter iter;
-	Size		freed = 0;
-	int			seen = 0;
+	Size freed = 0;
+	int seen = 0;
 
 	dlist_foreach_modify(iter, &table->bare)
 	{
@@ -247,7 +247,7 @@ evict_bare_ranges(StoredTable *table, Size need)
 static Size
 evict_ranges(StoredTable *table)
 {
-	Size		freed = 0;
+	Size freed = 0;
 
 	for (int i = 0; i < MOST_ITEMS && !dlist_is_empty(&table->ranges); i++)
 	{
@@ -260,8 +260,8 @@ evict_ranges(StoredTable *table)
 static Size
 evict(const StoredDemand *demand, Need what, Size need)
 {
-	Search		search;
-	Size		freed = 0;
+	Search search;
+	Size freed = 0;
 
 	search.what = what;
 	search.demand = demand;

@@ -25,7 +25,7 @@
 
 /* What the transaction deletes, in its memory context. */
 static CompatLocator *deleted;
-static int	ndeleted;
+static int ndeleted;
 
 /* ---- one table ----------------------------------------------------------------- */
 
@@ -45,9 +45,8 @@ forget_batch(StoredTable *table)
 uint64
 cache_forget_table(const CacheTableKey *key)
 {
-	uint64		bytes = 0;
-	bool		first = true,
-				more = true;
+	uint64 bytes = 0;
+	bool first = true, more = true;
 
 	if (cache_shared == NULL)
 		return 0;
@@ -79,12 +78,12 @@ cache_forget_table(const CacheTableKey *key)
 static bool
 file_is_there(const CacheTableKey *key)
 {
-	char		path[MAXPGPATH];
+	char path[MAXPGPATH];
 	struct stat st;
 
 	compat_main_fork_path(key->database, key->tablespace, key->relnumber, path, sizeof(path));
 	if (stat(path, &st) == 0)
-		return st.st_size > 0;	/* dropped files stay, empty, until the next checkpoint */
+		return st.st_size > 0; /* dropped files stay, empty, until the next checkpoint */
 	return errno != ENOENT && errno != ENOTDIR;
 }
 
@@ -92,7 +91,7 @@ file_is_there(const CacheTableKey *key)
 static CacheTableKey *
 all_keys(int *n)
 {
-	long		room;
+	long room;
 	CacheTableKey *keys;
 	HASH_SEQ_STATUS scan;
 	StoredTable *table;
@@ -115,7 +114,7 @@ void
 cache_sweep(void)
 {
 	CacheTableKey *keys;
-	int			n;
+	int n;
 
 	if (cache_shared == NULL)
 		return;
@@ -133,7 +132,7 @@ void
 forget_sweep_if_due(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	uint64		last = pg_atomic_read_u64(&cache_shared->swept);
+	uint64 last = pg_atomic_read_u64(&cache_shared->swept);
 
 	if (TimestampDifferenceExceeds((TimestampTz) last, now, SWEEP_INTERVAL_MS) &&
 		pg_atomic_compare_exchange_u64(&cache_shared->swept, &last, (uint64) now))
@@ -161,8 +160,8 @@ static void
 note_deleted(void)
 {
 	CompatLocator *all;
-	int			n = smgrGetPendingDeletes(true, &all);
-	int			kept = 0;
+	int n = smgrGetPendingDeletes(true, &all);
+	int kept = 0;
 
 	if (n == 0)
 		return;

@@ -14,4 +14,4 @@ extern void forget_init(void);
 /* cache_sweep(), unless some process did it a short time ago. */
 extern void forget_sweep_if_due(void);
 
-#endif							/* GPUAGG_CACHE_FORGET_H */
+#endif /* GPUAGG_CACHE_FORGET_H */

@@ -18,9 +18,9 @@
 static uint64
 number_in(const char *path)
 {
-	FILE	   *file = AllocateFile(path, "r");
+	FILE *file = AllocateFile(path, "r");
 	unsigned long long number = 0;
-	bool		found = file && fscanf(file, "%llu", &number) == 1;
+	bool found = file && fscanf(file, "%llu", &number) == 1;
 
 	if (file)
 		FreeFile(file);
@@ -31,14 +31,14 @@ number_in(const char *path)
 static uint64
 group_limit(const char *root, const char *group, const char *name)
 {
-	char		path[MAXPGPATH];
-	char		part[MAXPGPATH];
-	uint64		least = UINT64_MAX;
+	char path[MAXPGPATH];
+	char part[MAXPGPATH];
+	uint64 least = UINT64_MAX;
 
 	strlcpy(part, group, sizeof(part));
 	for (;;)
 	{
-		char	   *slash = strrchr(part, '/');
+		char *slash = strrchr(part, '/');
 
 		snprintf(path, sizeof(path), "%s%s/%s", root, part, name);
 		least = Min(least, number_in(path));
@@ -51,11 +51,11 @@ group_limit(const char *root, const char *group, const char *name)
 uint64
 machine_memory(void)
 {
-	uint64		least = UINT64_MAX;
-	char		line[MAXPGPATH];
-	FILE	   *file;
+	uint64 least = UINT64_MAX;
+	char line[MAXPGPATH];
+	FILE *file;
 #ifdef _SC_PHYS_PAGES
-	long		pages = sysconf(_SC_PHYS_PAGES);
+	long pages = sysconf(_SC_PHYS_PAGES);
 
 	if (pages > 0)
 		least = (uint64) pages * sysconf(_SC_PAGESIZE);
@@ -65,8 +65,8 @@ machine_memory(void)
 	file = AllocateFile("/proc/self/cgroup", "r");
 	while (file && fgets(line, sizeof(line), file))
 	{
-		char	   *controllers = strchr(line, ':');
-		char	   *group = controllers ? strchr(controllers + 1, ':') : NULL;
+		char *controllers = strchr(line, ':');
+		char *group = controllers ? strchr(controllers + 1, ':') : NULL;
 
 		if (group == NULL)
 			continue;
@@ -76,8 +76,8 @@ machine_memory(void)
 		if (*controllers == '\0')
 			least = Min(least, group_limit("/sys/fs/cgroup", group, "memory.max"));
 		else if (strstr(controllers, "memory"))
-			least = Min(least, group_limit("/sys/fs/cgroup/memory", group,
-										   "memory.limit_in_bytes"));
+			least =
+				Min(least, group_limit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"));
 	}
 	if (file)
 		FreeFile(file);

@@ -10,4 +10,4 @@
 /* Bytes of memory that the machine has, or the control groups that this process is in allow. */
 extern uint64 machine_memory(void);
 
-#endif							/* GPUAGG_MACHINE_MEMORY_H */
+#endif /* GPUAGG_MACHINE_MEMORY_H */

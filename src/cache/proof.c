@@ -43,11 +43,12 @@
  *	  so that the next query may use the map.
  * 3. Neither: the block is marked as changed, for good, and read from the heap.
  *
- * For a span of ranges (span.h) the noted LSNs of all of them are one note.  It is made of ranges none of whose
- * blocks is marked as changed, as what is noted of such a one is not proved.  The marks are read after the note: if
- * there are none, all blocks had been proved when it was made.  Nothing that happens to the descriptors later
- * makes it wrong: it says that blocks were as the ranges of these stamps have them when the map's pages had these
- * LSNs, and by 1. that is how they are, if the pages have them still and all bits are set.
+ * For a span of ranges (span.h) the noted LSNs of all of them are one note.  It is made of ranges
+ * none of whose blocks is marked as changed, as what is noted of such a one is not proved.  The
+ * marks are read after the note: if there are none, all blocks had been proved when it was made.
+ * Nothing that happens to the descriptors later makes it wrong: it says that blocks were as the
+ * ranges of these stamps have them when the map's pages had these LSNs, and by 1. that is how they
+ * are, if the pages have them still and all bits are set.
  *
  * An LSN of zero proves nothing, of a page or of the map: it is that of pages that were written
  * without WAL (wal_level = minimal, in the transaction that creates or rewrites the
@@ -131,7 +132,7 @@ proof_refusal(Relation rel)
 static FullTransactionId
 full_xid(FullTransactionId next, TransactionId xid)
 {
-	uint32		epoch = EpochFromFullTransactionId(next);
+	uint32 epoch = EpochFromFullTransactionId(next);
 
 	if (xid > XidFromFullTransactionId(next))
 		epoch--;
@@ -141,8 +142,8 @@ full_xid(FullTransactionId next, TransactionId xid)
 void
 proof_begin(Proof *proof, HeapScanDesc scan)
 {
-	Relation	rel = scan->rs_base.rs_rd;
-	Snapshot	snapshot = scan->rs_base.rs_snapshot;
+	Relation rel = scan->rs_base.rs_rd;
+	Snapshot snapshot = scan->rs_base.rs_snapshot;
 
 	memset(proof, 0, sizeof(*proof));
 	proof->rel = rel;
@@ -163,13 +164,16 @@ proof_end(Proof *proof)
 
 /* ---- the visibility map --------------------------------------------------- */
 
-/* Copies the bits of blocks [from, to) of a range from one page of the map; returns that page's LSN. */
+/*
+ * Copies the bits of blocks [from, to) of a range from one page of the map; returns that page's
+ * LSN.
+ */
 static XLogRecPtr
 read_map_page(Proof *proof, BlockNumber first, int from, int to, CacheBlocks *visible)
 {
 	const uint8 *bits;
-	XLogRecPtr	lsn;
-	uint32		at = (first + from) % MAP_BLOCKS;
+	XLogRecPtr lsn;
+	uint32 at = (first + from) % MAP_BLOCKS;
 
 	/* pins the map's page, if there is one */
 	visibilitymap_get_status(proof->rel, first + from, &proof->map);
@@ -179,10 +183,11 @@ read_map_page(Proof *proof, BlockNumber first, int from, int to, CacheBlocks *vi
 	lsn = PageGetLSN(BufferGetPage(proof->map));
 	bits = (const uint8 *) PageGetContents(BufferGetPage(proof->map));
 	/* four blocks at a time: a range begins with a byte, and so does a page of the map */
-	StaticAssertStmt(MAP_BLOCKS_PER_BYTE == 4 && VISIBILITYMAP_ALL_VISIBLE == 1, "two bits a block, the lower one counts");
+	StaticAssertStmt(MAP_BLOCKS_PER_BYTE == 4 && VISIBILITYMAP_ALL_VISIBLE == 1,
+					 "two bits a block, the lower one counts");
 	for (; from + MAP_BLOCKS_PER_BYTE <= to; from += MAP_BLOCKS_PER_BYTE, at += MAP_BLOCKS_PER_BYTE)
 	{
-		uint64		b = bits[at / MAP_BLOCKS_PER_BYTE];
+		uint64 b = bits[at / MAP_BLOCKS_PER_BYTE];
 
 		b = (b & 1) | (b >> 1 & 2) | (b >> 2 & 4) | (b >> 3 & 8);
 		visible->word[from / 64] |= b << (from % 64);
@@ -223,7 +228,7 @@ is_settled(const Proof *proof, TransactionId xid, TransactionId *newest)
 static bool
 tuple_is_settled(const Proof *proof, HeapTupleHeader tuple, TransactionId *newest)
 {
-	uint16		mask = tuple->t_infomask;
+	uint16 mask = tuple->t_infomask;
 
 	if (mask & HEAP_MOVED)
 		return false;
@@ -240,7 +245,7 @@ bool
 proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest)
 {
 	TransactionId xid = InvalidTransactionId;
-	int			lines = PageGetMaxOffsetNumber(page);
+	int lines = PageGetMaxOffsetNumber(page);
 
 	if (XLogRecPtrIsInvalid(PageGetLSN(page)))
 		return false;
@@ -248,7 +253,7 @@ proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest)
 		return true;
 	for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
 	{
-		ItemId		item = PageGetItemId(page, line);
+		ItemId item = PageGetItemId(page, line);
 
 		if (ItemIdIsNormal(item) &&
 			!tuple_is_settled(proof, (HeapTupleHeader) PageGetItem(page, item), &xid))
@@ -271,9 +276,9 @@ proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest)
 static bool
 page_is_unchanged(Proof *proof, CacheRange *range, int i)
 {
-	Buffer		buffer = (Buffer) pg_atomic_read_u32(&range->buffer[i]);
+	Buffer buffer = (Buffer) pg_atomic_read_u32(&range->buffer[i]);
 	BlockNumber block = range->first + i;
-	XLogRecPtr	lsn;
+	XLogRecPtr lsn;
 
 	if (!proof->serializable && buffer > 0 && buffer <= NBuffers &&
 		compat_buffer_lsn(proof->rel, block, buffer, &lsn))
@@ -292,9 +297,10 @@ page_is_unchanged(Proof *proof, CacheRange *range, int i)
  * when the LSN that the map's page still has was noted.
  */
 static void
-read_noted(const Proof *proof, CacheRange *range, const MapView *view, int part, CacheBlocks *by_map)
+read_noted(const Proof *proof, CacheRange *range, const MapView *view, int part,
+		   CacheBlocks *by_map)
 {
-	XLogRecPtr	lsn = view->lsn[part];
+	XLogRecPtr lsn = view->lsn[part];
 
 	memset(by_map, 0, sizeof(*by_map));
 	if (proof->serializable || XLogRecPtrIsInvalid(lsn) ||
@@ -327,15 +333,15 @@ note_map(CacheRange *range, const MapView *view)
 }
 
 /*
- * Descriptors and pages of buffers that are looked at one after the other are seldom in the processor's cache,
- * nor does the hardware foresee them.
+ * Descriptors and pages of buffers that are looked at one after the other are seldom in the
+ * processor's cache, nor does the hardware foresee them.
  */
 #define PREFETCH_BLOCKS 16
 
 static inline void
 prefetch_page(CacheRange *range, int i)
 {
-	Buffer		buffer = (Buffer) pg_atomic_read_u32(&range->buffer[i]);
+	Buffer buffer = (Buffer) pg_atomic_read_u32(&range->buffer[i]);
 
 	if (buffer <= 0 || buffer > NBuffers)
 		return;
@@ -344,23 +350,23 @@ prefetch_page(CacheRange *range, int i)
 }
 
 /*
- * Proves blocks [from, to), which lie on one page of the map, as it was read before; sets those that have
- * changed.
+ * Proves blocks [from, to), which lie on one page of the map, as it was read before; sets those
+ * that have changed.
  */
 static void
 prove_part(Proof *proof, CacheRange *range, int from, int to, const MapView *view, int part,
 		   CacheBlocks *proved, CacheBlocks *changed)
 {
 	CacheBlocks by_map;
-	int			look[CACHE_RANGE_BLOCKS];	/* blocks whose pages are looked at */
-	int			n = 0;
+	int look[CACHE_RANGE_BLOCKS]; /* blocks whose pages are looked at */
+	int n = 0;
 
 	read_noted(proof, range, view, part, &by_map);
 	for (int w = from / 64; w * 64 < to; w++)
 	{
-		uint64		part_of = cache_blocks_below(to - w * 64) & ~cache_blocks_below(from - w * 64);
-		uint64		dead = pg_atomic_read_u64(&range->dead[w]) & part_of;
-		uint64		mapped = by_map.word[w] & part_of & ~dead;
+		uint64 part_of = cache_blocks_below(to - w * 64) & ~cache_blocks_below(from - w * 64);
+		uint64 dead = pg_atomic_read_u64(&range->dead[w]) & part_of;
+		uint64 mapped = by_map.word[w] & part_of & ~dead;
 
 		proof->counts.changed += pg_popcount64(dead);
 		proof->counts.by_map += pg_popcount64(mapped);
@@ -372,7 +378,7 @@ prove_part(Proof *proof, CacheRange *range, int from, int to, const MapView *vie
 		prefetch_page(range, look[k]);
 	for (int k = 0; k < n; k++)
 	{
-		int			i = look[k];
+		int i = look[k];
 
 		if (k + PREFETCH_BLOCKS < n)
 			prefetch_page(range, look[k + PREFETCH_BLOCKS]);
@@ -393,9 +399,9 @@ void
 proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved)
 {
 	CacheRange *range = pin->range;
-	MapView		view;
+	MapView view;
 	CacheBlocks changed = {0};
-	int			n = Min(to, range->nblocks);
+	int n = Min(to, range->nblocks);
 
 	memset(proved, 0, sizeof(*proved));
 	if (!FullTransactionIdPrecedes(range->newest, proof->xmin))
@@ -419,9 +425,9 @@ proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved)
 bool
 proof_note_span(CacheSpan *span, CacheRange *range)
 {
-	int			split = Min(range->nblocks, (int) (MAP_BLOCKS - range->first % MAP_BLOCKS));
-	int			page = range->first / MAP_BLOCKS - span->first / MAP_BLOCKS;
-	XLogRecPtr	lsn[2];
+	int split = Min(range->nblocks, (int) (MAP_BLOCKS - range->first % MAP_BLOCKS));
+	int page = range->first / MAP_BLOCKS - span->first / MAP_BLOCKS;
+	XLogRecPtr lsn[2];
 
 	for (int i = 0; i < 2; i++)
 		lsn[i] = pg_atomic_read_u64(&range->map_lsn[i]);
@@ -448,13 +454,16 @@ proof_note_span(CacheSpan *span, CacheRange *range)
 	return true;
 }
 
-/* Are the bits of all n blocks set, from that of block number `at` of the page on, which begins a byte? */
+/*
+ * Are the bits of all n blocks set, from that of block number `at` of the page on, which begins a
+ * byte?
+ */
 static bool
 all_visible(const uint8 *bits, uint32 at, uint32 n)
 {
 	const uint8 *b = bits + at / MAP_BLOCKS_PER_BYTE;
-	uint32		whole = n / MAP_BLOCKS_PER_BYTE;
-	uint8		all = 0x55;
+	uint32 whole = n / MAP_BLOCKS_PER_BYTE;
+	uint8 all = 0x55;
 
 	for (uint32 i = 0; i < whole; i++)
 		all &= b[i];
@@ -468,7 +477,7 @@ all_visible(const uint8 *bits, uint32 at, uint32 n)
 static bool
 map_page_proves(Proof *proof, BlockNumber block, uint32 n, XLogRecPtr lsn)
 {
-	bool		proves;
+	bool proves;
 
 	/* pins the map's page, if there is one */
 	visibilitymap_get_status(proof->rel, block, &proof->map);
@@ -476,7 +485,8 @@ map_page_proves(Proof *proof, BlockNumber block, uint32 n, XLogRecPtr lsn)
 		return false;
 	LockBuffer(proof->map, BUFFER_LOCK_SHARE);
 	proves = PageGetLSN(BufferGetPage(proof->map)) == lsn &&
-		all_visible((const uint8 *) PageGetContents(BufferGetPage(proof->map)), block % MAP_BLOCKS, n);
+		all_visible((const uint8 *) PageGetContents(BufferGetPage(proof->map)), block % MAP_BLOCKS,
+					n);
 	LockBuffer(proof->map, BUFFER_LOCK_UNLOCK);
 	return proves;
 }
@@ -485,13 +495,13 @@ bool
 proof_span(Proof *proof, const CacheSpan *span)
 {
 	BlockNumber end = span->first + span->nblocks;
-	int			page = 0;
+	int page = 0;
 
 	if (proof->serializable || !FullTransactionIdPrecedes(span->newest, proof->xmin))
 		return false;
 	for (BlockNumber block = span->first; block < end; page++)
 	{
-		uint32		n = Min(end - block, MAP_BLOCKS - block % MAP_BLOCKS);
+		uint32 n = Min(end - block, MAP_BLOCKS - block % MAP_BLOCKS);
 
 		if (!map_page_proves(proof, block, n, span->map_lsn[page]))
 			return false;

@@ -20,29 +20,29 @@
 /* What a scan of one table proves, for EXPLAIN. */
 typedef struct ProofCounts
 {
-	uint64		by_map;			/* blocks proved by the visibility map */
-	uint64		by_lsn;			/* by the page's LSN */
-	uint64		changed;		/* found changed, now or before */
+	uint64 by_map;  /* blocks proved by the visibility map */
+	uint64 by_lsn;  /* by the page's LSN */
+	uint64 changed; /* found changed, now or before */
 } ProofCounts;
 
 /* One scan of one table. */
 typedef struct Proof
 {
-	Relation	rel;
-	Snapshot	snapshot;
-	FullTransactionId xmin;		/* of the snapshot */
-	BufferAccessStrategy strategy;	/* the scan's, for pages that are not in memory */
-	bool		serializable;	/* each page is looked at, under its lock */
-	Buffer		map;			/* page of the visibility map, pinned, or InvalidBuffer */
+	Relation rel;
+	Snapshot snapshot;
+	FullTransactionId xmin;        /* of the snapshot */
+	BufferAccessStrategy strategy; /* the scan's, for pages that are not in memory */
+	bool serializable;             /* each page is looked at, under its lock */
+	Buffer map;                    /* page of the visibility map, pinned, or InvalidBuffer */
 	ProofCounts counts;
 } Proof;
 
 /* The parts of a range that lie on different pages of the visibility map: at most two. */
 typedef struct MapView
 {
-	XLogRecPtr	lsn[2];			/* of the map's page; InvalidXLogRecPtr: proves nothing */
-	int			split;			/* first block of the range on the second page */
-	CacheBlocks visible;		/* blocks whose bit is set */
+	XLogRecPtr lsn[2];   /* of the map's page; InvalidXLogRecPtr: proves nothing */
+	int split;           /* first block of the range on the second page */
+	CacheBlocks visible; /* blocks whose bit is set */
 } MapView;
 
 /* Why the table's pages may not be cached in this transaction; NULL: they may. */
@@ -68,12 +68,15 @@ extern bool proof_page_is_settled(const Proof *proof, Page page, FullTransaction
 extern void proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved);
 
 /*
- * For a summary: notes the LSNs as of which the map proves all blocks of a pinned range; false: it does not, or
- * not as of those that were noted for the span's ranges before it.
+ * For a summary: notes the LSNs as of which the map proves all blocks of a pinned range; false: it
+ * does not, or not as of those that were noted for the span's ranges before it.
  */
 extern bool proof_note_span(CacheSpan *span, CacheRange *range);
 
-/* Are all blocks of the span what they were, and show the snapshot what they showed?  By the map alone. */
+/*
+ * Are all blocks of the span what they were, and show the snapshot what they showed?  By the map
+ * alone.
+ */
 extern bool proof_span(Proof *proof, const CacheSpan *span);
 
-#endif							/* GPUAGG_CACHE_PROOF_H */
+#endif /* GPUAGG_CACHE_PROOF_H */

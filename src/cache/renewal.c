@@ -11,9 +11,9 @@
  *   are not so few that nobody notices them), or when it has grown by some part of a range
  *   since its last range was read;
  * - when no more blocks were found changed for some seconds, or that has gone on for long;
- * - not soon after the last time: the pause is many times as long as the work was, and doubles each time
- *   that few queries have used the table since.  So a table that is written more often than read is
- *   renewed less and less often;
+ * - not soon after the last time: the pause is many times as long as the work was, and doubles each
+ * time that few queries have used the table since.  So a table that is written more often than read
+ * is renewed less and less often;
  * - and of it the ranges with at least half of that share.
  *
  * Requests are kept with the table's entry, under change_lock.  A database has one worker at
@@ -35,7 +35,10 @@
 /* A range lacks so many blocks of a table that has grown. */
 #define MANY_MISSING (CACHE_RANGE_BLOCKS / 8)
 
-/* No more blocks were found changed for so long; or in spite of that so long after it was first asked. */
+/*
+ * No more blocks were found changed for so long; or in spite of that so long after it was first
+ * asked.
+ */
 #define QUIET_MS 2000
 #define RESTLESS_MS 10000
 /* The pause after a renewal: at least, at most, and by how many times the work. */
@@ -81,7 +84,7 @@ free_place(TimestampTz now)
 	for (int i = 0; i < CACHE_WORKERS; i++)
 	{
 		StoredWorker *worker = &cache_shared->workers[i];
-		bool		gone = worker->pid == 0 && TimestampDifferenceExceeds(worker->since, now, START_MS);
+		bool gone = worker->pid == 0 && TimestampDifferenceExceeds(worker->since, now, START_MS);
 
 		if (worker->database == MyDatabaseId && !gone)
 			return NULL;
@@ -113,8 +116,8 @@ cache_ask_renewal(CacheTable *table, int missing)
 	TimestampTz now = GetCurrentTimestamp();
 	StoredTable *stored;
 	StoredWorker *place = NULL;
-	uint64		stale = 0;
-	bool		enough;
+	uint64 stale = 0;
+	bool enough;
 
 	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
 	stored = cache_table_find(&table->key, table->serial);
@@ -140,7 +143,7 @@ cache_ask_renewal(CacheTable *table, int missing)
 		if (due_in(renewal, now) < SOON_MS)
 			place = free_place(now);
 		if (place)
-			*place = (StoredWorker) {MyDatabaseId, 0, now};
+			*place = (StoredWorker){MyDatabaseId, 0, now};
 	}
 	LWLockRelease(cache_shared->change_lock);
 	if (place == NULL || start_worker())
@@ -159,14 +162,14 @@ leave_place(int code, Datum arg)
 	StoredWorker *place = &cache_shared->workers[DatumGetInt32(arg)];
 
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
-	*place = (StoredWorker) {InvalidOid, 0, 0};
+	*place = (StoredWorker){InvalidOid, 0, 0};
 	LWLockRelease(cache_shared->change_lock);
 }
 
 bool
 cache_worker_begin(void)
 {
-	int			mine = -1;
+	int mine = -1;
 
 	if (cache_shared == NULL)
 		return false;
@@ -189,13 +192,13 @@ cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms)
 	HASH_SEQ_STATUS scan;
 	StoredTable *stored;
 	StoredTable *first = NULL;
-	int64		first_in = SOON_MS;
+	int64 first_in = SOON_MS;
 
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 	hash_seq_init(&scan, cache_tables);
 	while ((stored = hash_seq_search(&scan)) != NULL)
 	{
-		int64		in;
+		int64 in;
 
 		if (stored->key.database != MyDatabaseId || stored->serial == 0 || !stored->renewal.asked)
 			continue;
@@ -227,7 +230,7 @@ cache_end_renewal(const CacheTableKey *key, CacheRenewed how, int64 work_ms)
 	if (stored && stored->serial != 0)
 	{
 		StoredRenewal *renewal = &stored->renewal;
-		int64		pause = Max(renewal->pause_ms, SHORTEST_PAUSE_MS);
+		int64 pause = Max(renewal->pause_ms, SHORTEST_PAUSE_MS);
 
 		if (how == CACHE_RENEWED && stored->use.uses - renewal->uses >= WORTH_USES)
 			pause /= 2;
@@ -258,8 +261,8 @@ int
 cache_table_columns(CacheTable *table, CacheColumnKey **cols)
 {
 	StoredTable *stored;
-	int			room = 0;
-	int			n = 0;
+	int room = 0;
+	int n = 0;
 
 	for (int pass = 0; pass < 2; pass++)
 	{
@@ -276,9 +279,11 @@ cache_table_columns(CacheTable *table, CacheColumnKey **cols)
 			if (pass == 0)
 				room++;
 			else if (n < room)
-				(*cols)[n++] = (CacheColumnKey) {
-					.attno = key->attno, .typid = key->typid, .typmod = key->typmod,
-					.scale = key->scale, .missing = key->missing};
+				(*cols)[n++] = (CacheColumnKey){.attno = key->attno,
+												.typid = key->typid,
+												.typmod = key->typmod,
+												.scale = key->scale,
+												.missing = key->missing};
 		}
 		LWLockRelease(cache_shared->change_lock);
 	}
@@ -296,10 +301,10 @@ cache_next_stale(CacheTable *table, BlockNumber nblocks, uint32 *range_no)
 {
 	for (; (uint64) *range_no * CACHE_RANGE_BLOCKS < nblocks; (*range_no)++)
 	{
-		int			n = Min(CACHE_RANGE_BLOCKS, nblocks - *range_no * CACHE_RANGE_BLOCKS);
-		LWLock	   *lock = cache_range_lock(table->serial, *range_no);
+		int n = Min(CACHE_RANGE_BLOCKS, nblocks - *range_no * CACHE_RANGE_BLOCKS);
+		LWLock *lock = cache_range_lock(table->serial, *range_no);
 		StoredRange *range;
-		int			stale = 0;
+		int stale = 0;
 
 		LWLockAcquire(lock, LW_SHARED);
 		range = cache_range_find(table->serial, *range_no);

@@ -34,9 +34,9 @@ extern bool cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms);
 typedef enum CacheRenewed
 {
 	CACHE_RENEWED,
-	CACHE_RENEWED_IN_VAIN,		/* the stale blocks would be as stale again: nothing was replaced */
-	CACHE_RENEW_LATER,			/* somebody else wants the table */
-	CACHE_RENEWAL_FAILED		/* by an error */
+	CACHE_RENEWED_IN_VAIN, /* the stale blocks would be as stale again: nothing was replaced */
+	CACHE_RENEW_LATER,     /* somebody else wants the table */
+	CACHE_RENEWAL_FAILED   /* by an error */
 } CacheRenewed;
 
 /* Ends what cache_take_renewal began; it took so many ms of work. */
@@ -45,10 +45,12 @@ extern void cache_end_renewal(const CacheTableKey *key, CacheRenewed how, int64 
 /* ---- what is stale ------------------------------------------------------------------ */
 
 /* The columns of which there are chunks, in the current memory context; returns how many. */
-extern int	cache_table_columns(CacheTable *table, CacheColumnKey **cols);
+extern int cache_table_columns(CacheTable *table, CacheColumnKey **cols);
 
-/* Blocks of a range, nblocks in the table, that the descriptor does not serve any more, or not yet. */
-extern int	cache_range_stale(CacheRange *range, int nblocks);
+/*
+ * Blocks of a range, nblocks in the table, that the descriptor does not serve any more, or not yet.
+ */
+extern int cache_range_stale(CacheRange *range, int nblocks);
 
 /*
  * Finds the next range from *range_no on, of a table of so many blocks, of which enough is
@@ -56,4 +58,4 @@ extern int	cache_range_stale(CacheRange *range, int nblocks);
  */
 extern bool cache_next_stale(CacheTable *table, BlockNumber nblocks, uint32 *range_no);
 
-#endif							/* GPUAGG_CACHE_RENEWAL_H */
+#endif /* GPUAGG_CACHE_RENEWAL_H */

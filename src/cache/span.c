@@ -14,7 +14,8 @@
 static StoredSpan *
 find_place(CacheTable *table, uint32 number, LWLock **lock)
 {
-	uint32		i = (uint32) ((table->serial * UINT64CONST(0x9E3779B97F4A7C15) >> 32) + number) % cache_shared->nspans;
+	uint32 i = (uint32) ((table->serial * UINT64CONST(0x9E3779B97F4A7C15) >> 32) + number) %
+		cache_shared->nspans;
 
 	*lock = &cache_shared->range_locks[i % CACHE_RANGE_LOCKS].lock;
 	return &cache_shared->spans[i];
@@ -23,14 +24,16 @@ find_place(CacheTable *table, uint32 number, LWLock **lock)
 bool
 cache_span_read(CacheTable *table, uint32 number, CacheSpan *span)
 {
-	LWLock	   *lock;
+	LWLock *lock;
 	StoredSpan *place = find_place(table, number, &lock);
-	bool		found;
+	bool found;
 
 	LWLockAcquire(lock, LW_SHARED);
-	found = place->serial == table->serial && place->span.first == number * (BlockNumber) CACHE_SPAN_BLOCKS;
+	found = place->serial == table->serial &&
+		place->span.first == number * (BlockNumber) CACHE_SPAN_BLOCKS;
 	if (found)
-		memcpy(span, &place->span, offsetof(CacheSpan, cols) + place->span.ncols * sizeof(CacheSpanColumn));
+		memcpy(span, &place->span,
+			   offsetof(CacheSpan, cols) + place->span.ncols * sizeof(CacheSpanColumn));
 	LWLockRelease(lock);
 	return found;
 }
@@ -88,7 +91,8 @@ add_chunk(CacheSpanColumn *col, const CacheChunk *chunk, bool first)
 		col->type = chunk->type;
 		col->scale = chunk->scale;
 	}
-	col->exceptions |= chunk->nexceptions > 0 || chunk->type != col->type || chunk->scale != col->scale;
+	col->exceptions |=
+		chunk->nexceptions > 0 || chunk->type != col->type || chunk->scale != col->scale;
 	col->nulls |= chunk->nnulls > 0;
 	if (chunk->nnulls == chunk->nrows)
 		return;
@@ -127,7 +131,7 @@ keep_columns(CacheSpan *span, const CacheSpan *before)
 {
 	for (int b = 0; b < before->ncols && span->ncols < CACHE_SPAN_COLUMNS; b++)
 	{
-		bool		there = false;
+		bool there = false;
 
 		for (int c = 0; c < span->ncols; c++)
 			there |= cache_column_equal(&span->cols[c].key, &before->cols[b].key);
@@ -139,7 +143,7 @@ keep_columns(CacheSpan *span, const CacheSpan *before)
 void
 cache_span_publish(CacheTable *table, CacheSpan *span)
 {
-	LWLock	   *lock;
+	LWLock *lock;
 	StoredSpan *place = find_place(table, span->first / CACHE_SPAN_BLOCKS, &lock);
 
 	span->id = pg_atomic_fetch_add_u64(&cache_shared->next_stamp, 1);

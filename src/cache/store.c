@@ -68,7 +68,7 @@ table_callback(void *arg)
 
 	while (table->pins)
 	{
-		CachePin   *pin = table->pins;
+		CachePin *pin = table->pins;
 
 		table->pins = pin->next;
 		release_pin(pin);
@@ -78,11 +78,11 @@ table_callback(void *arg)
 CacheTable *
 cache_table_open(const CacheTableKey *key, Relation rel)
 {
-	Oid			owner = rel ? rel->rd_rel->relowner : InvalidOid;
+	Oid owner = rel ? rel->rd_rel->relowner : InvalidOid;
 	StoredTable *stored;
 	CacheTable *table;
-	bool		change;
-	uint64		serial = 0;
+	bool change;
+	uint64 serial = 0;
 
 	if (cache_shared == NULL)
 		return NULL;
@@ -152,7 +152,7 @@ cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols)
 	stored = cache_table_find(&table->key, table->serial);
 	if (stored)
 	{
-		uint64		clock = ++cache_shared->clock;
+		uint64 clock = ++cache_shared->clock;
 
 		count_use(&stored->use, clock, now);
 		for (int i = 0; i < ncols; i++)
@@ -171,13 +171,14 @@ cache_column_wanted(CacheTable *table, const CacheColumnKey *col)
 {
 	StoredTable *stored;
 	StoredColumn *column = NULL;
-	bool		wanted;
+	bool wanted;
 
 	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
 	stored = cache_table_find(&table->key, table->serial);
 	if (stored)
 		column = cache_column_find(stored, col);
-	wanted = column && (column->use.uses > 1 || column->sum.items > 0 || gpuagg_cache == GPUAGG_CACHE_EAGER);
+	wanted = column &&
+		(column->use.uses > 1 || column->sum.items > 0 || gpuagg_cache == GPUAGG_CACHE_EAGER);
 	LWLockRelease(cache_shared->change_lock);
 	return wanted;
 }
@@ -186,7 +187,7 @@ bool
 cache_table_filled(CacheTable *table)
 {
 	StoredTable *stored;
-	bool		filled;
+	bool filled;
 
 	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
 	stored = cache_table_find(&table->key, table->serial);
@@ -209,7 +210,7 @@ count_columns(const StoredTable *table, TupleDesc desc, uint64 *blocks)
 {
 	for (const StoredColumn *column = table->columns; column; column = column->next)
 	{
-		int			a = column->key.attno - 1;
+		int a = column->key.attno - 1;
 
 		if (a < desc->natts && column->key.typid == TupleDescAttr(desc, a)->atttypid &&
 			column->key.typmod == TupleDescAttr(desc, a)->atttypmod)
@@ -222,9 +223,9 @@ cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos)
 {
 	CacheTableKey key;
 	StoredTable *table;
-	uint64	   *blocks;
-	uint64		cached = 0;
-	int			member = -1;
+	uint64 *blocks;
+	uint64 cached = 0;
+	int member = -1;
 
 	if (cache_shared == NULL || nblocks == 0)
 		return 0;
@@ -240,7 +241,7 @@ cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos)
 	LWLockRelease(cache_shared->change_lock);
 	while ((member = bms_next_member(attnos, member)) >= 0)
 	{
-		int			attno = member + FirstLowInvalidHeapAttributeNumber;
+		int attno = member + FirstLowInvalidHeapAttributeNumber;
 
 		cached = Min(cached, attno > 0 ? blocks[attno - 1] : 0);
 	}
@@ -273,8 +274,8 @@ find_chunk(StoredRange *range, const CacheColumnKey *col)
 static CachePin *
 spare_pin(CacheTable *table, int ncols)
 {
-	CachePin  **link = &table->spare;
-	CachePin   *pin;
+	CachePin **link = &table->spare;
+	CachePin *pin;
 
 	while (*link && (*link)->room < ncols)
 		link = &(*link)->next;
@@ -312,8 +313,8 @@ pin_chunks(CachePin *pin, StoredRange *range, const CacheColumnKey *cols)
 CachePin *
 cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *cols)
 {
-	LWLock	   *lock = cache_range_lock(table->serial, range_no);
-	CachePin   *pin = spare_pin(table, ncols);
+	LWLock *lock = cache_range_lock(table->serial, range_no);
+	CachePin *pin = spare_pin(table, ncols);
 	StoredRange *range;
 
 	LWLockAcquire(lock, LW_SHARED);
@@ -394,8 +395,8 @@ static void
 release_pin(CachePin *pin)
 {
 	StoredRange *range = StoredRangeOf(pin->range);
-	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
-	bool		last;
+	LWLock *lock = cache_range_lock(range->serial, range->range_no);
+	bool last;
 
 	while (pin->unpublished)
 		cache_free_chunk(pin, StoredChunkData(pin->unpublished));
@@ -425,7 +426,7 @@ void
 cache_unpin(CachePin *pin)
 {
 	CacheTable *table = pin->table;
-	CachePin  **link = &table->pins;
+	CachePin **link = &table->pins;
 
 	while (*link != pin)
 		link = &(*link)->next;
@@ -441,13 +442,13 @@ void
 cache_mark_dead(CachePin *pin, const CacheBlocks *blocks)
 {
 	StoredRange *range = StoredRangeOf(pin->range);
-	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
-	int			n = 0;
+	LWLock *lock = cache_range_lock(range->serial, range->range_no);
+	int n = 0;
 
 	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
 		if (blocks->word[w])
 		{
-			uint64		before = pg_atomic_fetch_or_u64(&range->range.dead[w], blocks->word[w]);
+			uint64 before = pg_atomic_fetch_or_u64(&range->range.dead[w], blocks->word[w]);
 
 			n += pg_popcount64(blocks->word[w] & ~before);
 		}
@@ -471,7 +472,8 @@ static bool
 may_fill(const StoredTable *table, const StoredColumn *column)
 {
 	if (column)
-		return column->sum.items > 0 || cache_shared->filled_columns < cache_shared->most_filled_columns;
+		return column->sum.items > 0 ||
+			cache_shared->filled_columns < cache_shared->most_filled_columns;
 	return table->sum.items > 0 || cache_shared->filled_tables < cache_shared->most_filled_tables;
 }
 
@@ -479,7 +481,8 @@ may_fill(const StoredTable *table, const StoredColumn *column)
 static Size
 evict_for(const StoredTable *table, const StoredColumn *column, bool own, Size need)
 {
-	StoredDemand demand = {.database = table->key.database,.owner = own ? table->owner : InvalidOid};
+	StoredDemand demand = {.database = table->key.database,
+						   .owner = own ? table->owner : InvalidOid};
 
 	demand.use = column ? &column->use : &table->use;
 	if (!may_fill(table, column))
@@ -495,16 +498,16 @@ evict_for(const StoredTable *table, const StoredColumn *column, bool own, Size n
 static void *
 get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer *self)
 {
-	Size		need = Max(cache_memory_used(size), cache_shared->memory / EVICTED_PART);
+	Size need = Max(cache_memory_used(size), cache_shared->memory / EVICTED_PART);
 
-	bool		evict = table->short_until == 0 || GetCurrentTimestamp() > table->short_until;
+	bool evict = table->short_until == 0 || GetCurrentTimestamp() > table->short_until;
 
 	for (int round = 0; round <= (evict ? ALLOCATION_ROUNDS : 0); round++)
 	{
 		StoredTable *stored;
 		StoredColumn *column = NULL;
-		void	   *memory = NULL;
-		Size		freed = 0;
+		void *memory = NULL;
+		Size freed = 0;
 
 		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 		stored = cache_table_find(&table->key, table->serial);
@@ -546,7 +549,7 @@ cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *conten
 	StoredRange *present = NULL;
 	dsa_pointer self;
 	StoredRange *range = get_memory(table, NULL, sizeof(StoredRange), &self);
-	bool		expect;
+	bool expect;
 
 	if (range == NULL)
 		return false;

@@ -16,7 +16,7 @@
 
 #include "cache/cache.h"
 
-struct CacheChunk;				/* chunk.h */
+struct CacheChunk; /* chunk.h */
 
 /* From _PG_init: asks for the shared memory, where the library is preloaded. */
 extern void cache_store_init(void);
@@ -41,18 +41,25 @@ extern CacheTableKey cache_table_key(Relation rel);
 typedef struct CacheTable CacheTable;
 
 /*
- * Opens a handle of the table's entry.  With the open relation the entry is made if there is none, and learns
- * the table's present owner; without one (NULL) an entry must be there.  Returns NULL if there is no entry, or no room for one.
+ * Opens a handle of the table's entry.  With the open relation the entry is made if there is none,
+ * and learns the table's present owner; without one (NULL) an entry must be there.  Returns NULL if
+ * there is no entry, or no room for one.
  */
 extern CacheTable *cache_table_open(const CacheTableKey *key, Relation rel);
 
-/* From now on what this handle fills takes free memory, and memory of tables of the same owner; it evicts nothing of others. */
+/*
+ * From now on what this handle fills takes free memory, and memory of tables of the same owner; it
+ * evicts nothing of others.
+ */
 extern void cache_table_evict_own(CacheTable *table);
 
 /* A number that no other table's entry has had, or will. */
 extern uint64 cache_table_id(const CacheTable *table);
 
-/* Counts a use of these columns (there may be none) by a query: once, by whichever participant reads the table first. */
+/*
+ * Counts a use of these columns (there may be none) by a query: once, by whichever participant
+ * reads the table first.
+ */
 extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols);
 
 /*
@@ -72,21 +79,21 @@ extern bool cache_table_filled(CacheTable *table);
 
 /*
  * The share of a table's blocks, of nblocks, of which the cache has all of these columns (as
- * pull_varattnos makes them), as far as it is known that they have not changed.  For the planner: it
- * is an estimate, and pins nothing.
+ * pull_varattnos makes them), as far as it is known that they have not changed.  For the planner:
+ * it is an estimate, and pins nothing.
  */
 extern double cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos);
 
 typedef struct CachePin
 {
 	CacheRange *range;
-	int			ncols;
-	const struct CacheChunk **chunks;	/* of each column asked for; NULL: not there */
+	int ncols;
+	const struct CacheChunk **chunks; /* of each column asked for; NULL: not there */
 	/* the rest is the store's */
 	CacheTable *table;
 	struct CachePin *next;
-	int			room;			/* in chunks[] */
-	bool		failed;			/* there was no memory for a chunk */
+	int room;    /* in chunks[] */
+	bool failed; /* there was no memory for a chunk */
 	struct StoredChunk *unpublished;
 } CachePin;
 
@@ -98,7 +105,8 @@ extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
 						   const CacheColumnKey *cols);
 
 /* Counts hits of so many ranges and these columns of theirs, which were not pinned. */
-extern void cache_count_hits(CacheTable *table, uint32 nranges, int ncols, const CacheColumnKey *cols);
+extern void cache_count_hits(CacheTable *table, uint32 nranges, int ncols,
+							 const CacheColumnKey *cols);
 
 /* A descriptor that has no chunk, because there was no memory for one, is dropped. */
 extern void cache_unpin(CachePin *pin);
@@ -142,4 +150,4 @@ extern uint64 cache_forget_table(const CacheTableKey *key);
  */
 extern void cache_sweep(void);
 
-#endif							/* GPUAGG_CACHE_STORE_H */
+#endif /* GPUAGG_CACHE_STORE_H */

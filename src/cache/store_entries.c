@@ -80,7 +80,7 @@ cache_table_remove(StoredTable *table)
 uint64
 cache_table_bytes(const StoredTable *table)
 {
-	uint64		bytes = table->sum.bytes;
+	uint64 bytes = table->sum.bytes;
 
 	for (StoredColumn *column = table->columns; column; column = column->next)
 		bytes += column->sum.bytes;
@@ -94,22 +94,21 @@ cache_table_bytes(const StoredTable *table)
 static void
 forget_history(HTAB *entries)
 {
-	uint64		oldest = UINT64_MAX,
-				newest = 0;
+	uint64 oldest = UINT64_MAX, newest = 0;
 
 	for (int pass = 0; pass < 2; pass++)
 	{
-		uint64		limit = oldest + (newest - oldest) / 2;
+		uint64 limit = oldest + (newest - oldest) / 2;
 		HASH_SEQ_STATUS scan;
-		void	   *entry;
+		void *entry;
 
 		hash_seq_init(&scan, entries);
 		while ((entry = hash_seq_search(&scan)) != NULL)
 		{
-			bool		of_tables = entries == cache_tables;
+			bool of_tables = entries == cache_tables;
 			StoredTable *table = entry;
 			StoredColumn *column = entry;
-			uint64		last = of_tables ? table->use.last : column->use.last;
+			uint64 last = of_tables ? table->use.last : column->use.last;
 
 			if (of_tables ? !table_is_history(table) : !column_is_history(column))
 				continue;
@@ -134,7 +133,7 @@ forget_history(HTAB *entries)
 static void *
 enter(HTAB *entries, const void *key, bool *found)
 {
-	void	   *entry = hash_search(entries, key, HASH_ENTER_NULL, found);
+	void *entry = hash_search(entries, key, HASH_ENTER_NULL, found);
 
 	if (entry == NULL)
 	{
@@ -155,7 +154,7 @@ init_sum(StoredSum *sum)
 StoredTable *
 cache_table_make(const CacheTableKey *key, Oid relid, Oid owner)
 {
-	bool		found;
+	bool found;
 	StoredTable *table = enter(cache_tables, key, &found);
 
 	if (table && !found)
@@ -176,7 +175,7 @@ cache_table_make(const CacheTableKey *key, Oid relid, Oid owner)
 StoredColumn *
 cache_column_make(StoredTable *table, const CacheColumnKey *col)
 {
-	bool		found;
+	bool found;
 	StoredColumnKey key = column_key(table, col);
 	StoredColumn *column = enter(cache_columns, &key, &found);
 
@@ -227,7 +226,7 @@ void
 cache_range_attach(StoredTable *table, StoredRange *range)
 {
 	StoredRange **bucket = &cache_shared->buckets[cache_bucket(range->serial, range->range_no)];
-	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
+	LWLock *lock = cache_range_lock(range->serial, range->range_no);
 
 	range->table = table;
 	dlist_push_tail(&table->ranges, &range->in_table);
@@ -257,8 +256,8 @@ void
 cache_range_detach(StoredRange *range)
 {
 	StoredRange **link = &cache_shared->buckets[cache_bucket(range->serial, range->range_no)];
-	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
-	bool		pinned;
+	LWLock *lock = cache_range_lock(range->serial, range->range_no);
+	bool pinned;
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	while (*link != range)
@@ -286,7 +285,7 @@ cache_range_detach(StoredRange *range)
 void
 cache_chunk_attach(StoredColumn *column, StoredRange *range, StoredChunk *chunk)
 {
-	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
+	LWLock *lock = cache_range_lock(range->serial, range->range_no);
 
 	if (range->chunks == NULL)
 		dlist_delete(&range->in_bare);
@@ -304,7 +303,7 @@ cache_chunk_evict(StoredChunk *chunk)
 {
 	StoredRange *range = chunk->range;
 	StoredChunk **link = &range->chunks;
-	LWLock	   *lock = cache_range_lock(range->serial, range->range_no);
+	LWLock *lock = cache_range_lock(range->serial, range->range_no);
 
 	LWLockAcquire(lock, LW_EXCLUSIVE);
 	if (pg_atomic_read_u32(&range->pins) > 0)

@@ -35,98 +35,98 @@
 /* When something was used, by the count of uses (CacheShared.clock). */
 typedef struct StoredUse
 {
-	uint64		uses;
-	uint64		last;			/* 0: never */
-	uint64		before;			/* the use before that; 0: none */
+	uint64 uses;
+	uint64 last;   /* 0: never */
+	uint64 before; /* the use before that; 0: none */
 	TimestampTz when;
 } StoredUse;
 
 /* What there is of a column, or of a table's descriptors. */
 typedef struct StoredSum
 {
-	uint64		items;
-	uint64		blocks;
-	uint64		rows;
-	uint64		bytes;
-	pg_atomic_uint64 dead;		/* of the blocks */
+	uint64 items;
+	uint64 blocks;
+	uint64 rows;
+	uint64 bytes;
+	pg_atomic_uint64 dead; /* of the blocks */
 	pg_atomic_uint64 hits;
 } StoredSum;
 
 /* What renewal.c knows of a table. */
 typedef struct StoredRenewal
 {
-	bool		asked;			/* a query met enough stale blocks */
-	uint64		stale;			/* how many, when last asked */
-	TimestampTz first;			/* when it was asked first, */
-	TimestampTz changed;		/* and when it was asked with another number of stale blocks */
+	bool asked;          /* a query met enough stale blocks */
+	uint64 stale;        /* how many, when last asked */
+	TimestampTz first;   /* when it was asked first, */
+	TimestampTz changed; /* and when it was asked with another number of stale blocks */
 	TimestampTz not_before;
-	int64		pause_ms;		/* after a renewal; 0: there was none */
-	uint64		uses;			/* of the table, at the last one */
+	int64 pause_ms; /* after a renewal; 0: there was none */
+	uint64 uses;    /* of the table, at the last one */
 } StoredRenewal;
 
 typedef struct StoredTable
 {
-	CacheTableKey key;			/* hash key */
-	Oid			relid;			/* for the views */
-	Oid			owner;			/* when a handle was last opened with the relation */
-	uint64		serial;			/* unique; 0: being forgotten */
-	StoredUse	use;
-	StoredSum	sum;			/* of descriptors */
+	CacheTableKey key; /* hash key */
+	Oid relid;         /* for the views */
+	Oid owner;         /* when a handle was last opened with the relation */
+	uint64 serial;     /* unique; 0: being forgotten */
+	StoredUse use;
+	StoredSum sum; /* of descriptors */
 	struct StoredColumn *columns;
-	dlist_head	ranges;
-	dlist_head	bare;			/* those without chunks: may be evicted */
+	dlist_head ranges;
+	dlist_head bare; /* those without chunks: may be evicted */
 	StoredRenewal renewal;
 } StoredTable;
 
 typedef struct StoredColumnKey
 {
-	uint64		serial;			/* of the table */
-	Oid			typid;
-	int32		typmod;
-	uint32		missing;
-	int16		attno;
-	int16		scale;
+	uint64 serial; /* of the table */
+	Oid typid;
+	int32 typmod;
+	uint32 missing;
+	int16 attno;
+	int16 scale;
 } StoredColumnKey;
 
 typedef struct StoredColumn
 {
-	StoredColumnKey key;		/* hash key */
+	StoredColumnKey key; /* hash key */
 	StoredTable *table;
-	struct StoredColumn *next;	/* of the table */
-	StoredUse	use;
-	StoredSum	sum;			/* of chunks */
-	uint32		unpublished;	/* allocated for it */
-	dlist_head	chunks;
+	struct StoredColumn *next; /* of the table */
+	StoredUse use;
+	StoredSum sum;      /* of chunks */
+	uint32 unpublished; /* allocated for it */
+	dlist_head chunks;
 } StoredColumn;
 
 #define CACHE_ATTNO_LISTS 16
 
 typedef struct StoredRange
 {
-	StoredTable *table;			/* not for detached ones */
-	uint64		serial;
-	uint32		range_no;
-	bool		detached;		/* replaced or forgotten: freed by the last unpin */
+	StoredTable *table; /* not for detached ones */
+	uint64 serial;
+	uint32 range_no;
+	bool detached; /* replaced or forgotten: freed by the last unpin */
 	pg_atomic_uint32 pins;
-	struct StoredRange *next;	/* of the bucket */
+	struct StoredRange *next; /* of the bucket */
 	struct StoredChunk *chunks;
-	struct StoredChunk *by_attno[CACHE_ATTNO_LISTS];	/* the same by attribute, in lists */
-	dlist_node	in_table;
-	dlist_node	in_bare;
+	struct StoredChunk *by_attno[CACHE_ATTNO_LISTS]; /* the same by attribute, in lists */
+	dlist_node in_table;
+	dlist_node in_bare;
 	dsa_pointer self;
-	CacheRange	range;
+	CacheRange range;
 } StoredRange;
 
 /* The chunk itself follows. */
 typedef struct StoredChunk
 {
 	StoredRange *range;
-	StoredColumn *column;		/* not if the range is detached, or it is not published */
-	struct StoredChunk *next;	/* of the range, or of the pin's unpublished ones */
+	StoredColumn *column;     /* not if the range is detached, or it is not published */
+	struct StoredChunk *next; /* of the range, or of the pin's unpublished ones */
 	struct StoredChunk *next_by_attno;
-	dlist_node	in_column;
+	dlist_node in_column;
 	CacheColumnKey key;
-	uint32		bytes;			/* with this */
+	uint32 bytes; /* with this */
 	dsa_pointer self;
 } StoredChunk;
 
@@ -135,62 +135,66 @@ typedef struct StoredChunk
 #define StoredChunkOf(data) ((StoredChunk *) ((char *) (data) -MAXALIGN(sizeof(StoredChunk))))
 #define StoredRangeOf(r) ((StoredRange *) ((char *) (r) -offsetof(StoredRange, range)))
 
-/* A worker that renews ranges of tables of a database (renewal.c); as many at once, in all databases. */
+/*
+ * A worker that renews ranges of tables of a database (renewal.c); as many at once, in all
+ * databases.
+ */
 #define CACHE_WORKERS 3
 
 typedef struct StoredWorker
 {
-	Oid			database;		/* InvalidOid: none */
-	int			pid;			/* 0: it was asked for, and has not begun */
-	TimestampTz since;			/* when it was asked for */
+	Oid database;      /* InvalidOid: none */
+	int pid;           /* 0: it was asked for, and has not begun */
+	TimestampTz since; /* when it was asked for */
 } StoredWorker;
 
 /* A place for a summary. */
 typedef struct StoredSpan
 {
-	uint64		serial;			/* of the table; 0: empty */
-	CacheSpan	span;
+	uint64 serial; /* of the table; 0: empty */
+	CacheSpan span;
 } StoredSpan;
 
 typedef struct CacheShared
 {
-	LWLock	   *change_lock;
+	LWLock *change_lock;
 	LWLockPadded *range_locks;
-	Size		memory;			/* of the area */
-	char	   *place;			/* of the area */
-	uint32		nbuckets;		/* a power of 2 */
+	Size memory;     /* of the area */
+	char *place;     /* of the area */
+	uint32 nbuckets; /* a power of 2 */
 	StoredRange **buckets;
 	/* under change_lock */
-	uint64		clock;			/* uses so far */
-	uint64		next_serial;	/* begins at random, as next_stamp does: copies on a GPU may be older than this */
-	uint64		filled_tables;	/* tables that have descriptors, */
-	uint64		most_filled_tables; /* and how many may have: the other entries are for history */
-	uint64		filled_columns; /* columns that have chunks */
-	uint64		most_filled_columns;
+	uint64 clock;         /* uses so far */
+	uint64 next_serial;   /* begins at random, as next_stamp does: copies on a GPU may be older than
+							 this */
+	uint64 filled_tables; /* tables that have descriptors, */
+	uint64 most_filled_tables; /* and how many may have: the other entries are for history */
+	uint64 filled_columns;     /* columns that have chunks */
+	uint64 most_filled_columns;
 	StoredWorker workers[CACHE_WORKERS];
-	pg_atomic_uint64 next_stamp;	/* of descriptors */
-	pg_atomic_uint64 swept;		/* time of the last sweep */
-	StoredSpan *spans;			/* span.c: each place has the range lock of its number */
-	uint32		nspans;
+	pg_atomic_uint64 next_stamp; /* of descriptors */
+	pg_atomic_uint64 swept;      /* time of the last sweep */
+	StoredSpan *spans;           /* span.c: each place has the range lock of its number */
+	uint32 nspans;
 } CacheShared;
 
 /* A handle. */
 struct CacheTable
 {
 	CacheTableKey key;
-	uint64		serial;
+	uint64 serial;
 	MemoryContext context;
 	MemoryContextCallback callback;
-	CachePin   *pins;
-	CachePin   *spare;
-	bool		evicts_own;		/* only chunks and ranges of tables with this table's owner */
-	TimestampTz short_until;	/* until then it evicts nothing: there was nothing to evict */
+	CachePin *pins;
+	CachePin *spare;
+	bool evicts_own;         /* only chunks and ranges of tables with this table's owner */
+	TimestampTz short_until; /* until then it evicts nothing: there was nothing to evict */
 };
 
 /* store_memory.c */
-extern CacheShared *cache_shared;	/* NULL: no store */
-extern HTAB *cache_tables;		/* StoredTable */
-extern HTAB *cache_columns;		/* StoredColumn */
+extern CacheShared *cache_shared; /* NULL: no store */
+extern HTAB *cache_tables;        /* StoredTable */
+extern HTAB *cache_columns;       /* StoredColumn */
 
 extern void cache_memory_init(void);
 /* Before this process first allocates or frees; may raise an error. */
@@ -256,20 +260,22 @@ extern bool cache_chunk_evict(StoredChunk *chunk);
 extern bool cache_bare_range_evict(StoredRange *range);
 
 /*
- * evict.c: what is evicted, and for what.  Only chunks and ranges that are worth less than `use` are evicted, and those of
- * databases with more than their share.
+ * evict.c: what is evicted, and for what.  Only chunks and ranges that are worth less than `use`
+ * are evicted, and those of databases with more than their share.
  */
 typedef struct StoredDemand
 {
-	Oid			database;		/* of the table that needs memory */
-	Oid			owner;			/* evict from tables of this owner only; InvalidOid: from any */
-	const StoredUse *use;		/* of the column or table that needs memory */
+	Oid database;         /* of the table that needs memory */
+	Oid owner;            /* evict from tables of this owner only; InvalidOid: from any */
+	const StoredUse *use; /* of the column or table that needs memory */
 } StoredDemand;
 
 /* Frees at least `need` bytes, if it can; returns how many. */
 extern Size cache_evict(const StoredDemand *demand, Size need);
 
-/* The same for an entry: of the tables that have descriptors, or of the columns that have chunks. */
+/*
+ * The same for an entry: of the tables that have descriptors, or of the columns that have chunks.
+ */
 extern Size cache_evict_entry(const StoredDemand *demand, bool of_tables);
 
-#endif							/* GPUAGG_CACHE_STORE_INTERNAL_H */
+#endif /* GPUAGG_CACHE_STORE_INTERNAL_H */

@@ -38,8 +38,8 @@
 #include "settings.h"
 
 #define MEGABYTE ((Size) 1024 * 1024)
-#define DSA_PAGE 4096			/* FPM_PAGE_SIZE */
-#define DSA_LARGEST_SMALL 8192	/* greater requests are made in pages */
+#define DSA_PAGE 4096          /* FPM_PAGE_SIZE */
+#define DSA_LARGEST_SMALL 8192 /* greater requests are made in pages */
 #define DSA_SUPERBLOCK (16 * DSA_PAGE)
 /* In areas below this, every request is made in pages. */
 #define SMALL_AREA (16 * MEGABYTE)
@@ -58,10 +58,10 @@
 #define DEFAULT_PART 8
 
 CacheShared *cache_shared;
-HTAB	   *cache_tables;
-HTAB	   *cache_columns;
+HTAB *cache_tables;
+HTAB *cache_columns;
 
-static dsa_area *area;			/* of this process; NULL: not attached */
+static dsa_area *area; /* of this process; NULL: not attached */
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -82,7 +82,7 @@ column_limit(void)
 static Size
 area_size(void)
 {
-	Size		size = gpuagg_cache_memory * MEGABYTE;
+	Size size = gpuagg_cache_memory * MEGABYTE;
 
 #if SIZEOF_DSA_POINTER == 4
 	size = Min(size, 127 * MEGABYTE);
@@ -107,10 +107,10 @@ span_count(void)
 static Size
 shared_size(void)
 {
-	Size		size = MAXALIGN(sizeof(CacheShared));
+	Size size = MAXALIGN(sizeof(CacheShared));
 
 	size = add_size(size, mul_size(bucket_count(), sizeof(StoredRange *)));
-	size = add_size(size, DSA_PAGE);	/* to begin the area at a page */
+	size = add_size(size, DSA_PAGE); /* to begin the area at a page */
 	return add_size(size, area_size());
 }
 
@@ -118,14 +118,14 @@ shared_size(void)
 static void
 resolve_default(void)
 {
-	char		value[32];
+	char value[32];
 
 	if (gpuagg_cache_memory >= 0)
 		return;
 	snprintf(value, sizeof(value), "%d",
 			 (int) Min(machine_memory() / DEFAULT_PART / MEGABYTE, DEFAULT_MOST_MB));
 	SetConfigOption("gpuagg.cache_memory", value, PGC_POSTMASTER, PGC_S_DYNAMIC_DEFAULT);
-	if (gpuagg_cache_memory < 0)	/* -1 was set explicitly */
+	if (gpuagg_cache_memory < 0) /* -1 was set explicitly */
 		SetConfigOption("gpuagg.cache_memory", value, PGC_POSTMASTER, PGC_S_OVERRIDE);
 }
 
@@ -149,7 +149,7 @@ request_memory(void)
 static HTAB *
 start_hash(const char *name, long limit, Size key, Size entry)
 {
-	HASHCTL		control = {0};
+	HASHCTL control = {0};
 
 	control.keysize = key;
 	control.entrysize = entry;
@@ -159,7 +159,7 @@ start_hash(const char *name, long limit, Size key, Size entry)
 static void
 start_area(CacheShared *shared, int tranche)
 {
-	dsa_area   *created = dsa_create_in_place(shared->place, shared->memory, tranche, NULL);
+	dsa_area *created = dsa_create_in_place(shared->place, shared->memory, tranche, NULL);
 
 	dsa_pin(created);
 	dsa_set_size_limit(created, shared->memory);
@@ -170,7 +170,7 @@ start_area(CacheShared *shared, int tranche)
 static uint64
 random_number(void)
 {
-	uint64		number;
+	uint64 number;
 
 	if (!pg_strong_random(&number, sizeof(number)))
 		number = (uint64) GetCurrentTimestamp() * UINT64CONST(0x9E3779B97F4A7C15);
@@ -180,9 +180,9 @@ random_number(void)
 static void
 start_memory(void)
 {
-	bool		found;
+	bool found;
 	CacheShared *shared;
-	void	   *spans;
+	void *spans;
 
 	if (previous_startup)
 		previous_startup();
@@ -212,7 +212,8 @@ start_memory(void)
 		start_area(shared, shared->change_lock->tranche);
 	}
 	cache_shared = shared;
-	spans = ShmemInitStruct("gpuagg cache spans", mul_size(span_count(), sizeof(StoredSpan)), &found);
+	spans =
+		ShmemInitStruct("gpuagg cache spans", mul_size(span_count(), sizeof(StoredSpan)), &found);
 	if (!found)
 	{
 		memset(spans, 0, mul_size(span_count(), sizeof(StoredSpan)));

@@ -29,24 +29,24 @@ PG_FUNCTION_INFO_V1(gpuagg_cache_evict);
 typedef struct Row
 {
 	CacheTableKey key;
-	Oid			relid;
-	int			attno;			/* 0: the descriptors */
-	StoredSum	sum;
+	Oid relid;
+	int attno; /* 0: the descriptors */
+	StoredSum sum;
 	TimestampTz when;
 } Row;
 
 typedef struct Rows
 {
-	int			n;
-	int			room;
-	Row		   *of;
+	int n;
+	int room;
+	Row *of;
 } Rows;
 
 static void
 add_row(Rows *rows, const StoredTable *table, int attno, const StoredSum *sum, const StoredUse *use)
 {
 	if (sum->items > 0 && rows->n < rows->room)
-		rows->of[rows->n++] = (Row) {table->key, table->relid, attno, *sum, use->when};
+		rows->of[rows->n++] = (Row){table->key, table->relid, attno, *sum, use->when};
 }
 
 /* Copies what there is; no room for more than there was a moment ago. */
@@ -75,12 +75,13 @@ collect(Rows *rows)
 
 /*
  * May the user know?  Who may read the column, or of descriptors any, or all statistics.  Of other
- * databases' tables the privileges are not here.  How well values compress tells of rows that row security hides.
+ * databases' tables the privileges are not here.  How well values compress tells of rows that row
+ * security hides.
  */
 bool
 cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
 {
-	bool		missing = false;
+	bool missing = false;
 
 	if (has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS))
 		return true;
@@ -91,8 +92,10 @@ cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
 	if (missing)
 		return false;
 	if (attno == 0)
-		return pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
-	return pg_attribute_aclcheck_ext(relid, attno, GetUserId(), ACL_SELECT, &missing) == ACLCHECK_OK;
+		return pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ANY) ==
+			ACLCHECK_OK;
+	return pg_attribute_aclcheck_ext(relid, attno, GetUserId(), ACL_SELECT, &missing) ==
+		ACLCHECK_OK;
 }
 
 bool
@@ -100,7 +103,7 @@ cache_table_named(uint64 id, CacheTableKey *key, Oid *relid)
 {
 	HASH_SEQ_STATUS scan;
 	StoredTable *table;
-	bool		found = false;
+	bool found = false;
 
 	if (cache_shared == NULL)
 		return false;
@@ -121,7 +124,7 @@ Datum
 gpuagg_cache_columns(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
-	Rows		rows;
+	Rows rows;
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (cache_shared == NULL)
@@ -129,10 +132,10 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 	collect(&rows);
 	for (int i = 0; i < rows.n; i++)
 	{
-		Row		   *row = &rows.of[i];
-		uint64		dead = Min(pg_atomic_read_u64(&row->sum.dead), row->sum.blocks);
-		Datum		values[12];
-		bool		nulls[12] = {0};
+		Row *row = &rows.of[i];
+		uint64 dead = Min(pg_atomic_read_u64(&row->sum.dead), row->sum.blocks);
+		Datum values[12];
+		bool nulls[12] = {0};
 
 		if (!cache_may_see(&row->key, row->relid, row->attno))
 			continue;
@@ -146,8 +149,8 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 		values[7] = Int64GetDatum(row->sum.rows);
 		values[8] = Int64GetDatum(row->sum.bytes);
 		values[9] = Int64GetDatum(pg_atomic_read_u64(&row->sum.hits));
-		values[10] = Float8GetDatum(row->sum.blocks == 0 ? 1.0
-									: 1.0 - (double) dead / row->sum.blocks);
+		values[10] =
+			Float8GetDatum(row->sum.blocks == 0 ? 1.0 : 1.0 - (double) dead / row->sum.blocks);
 		values[11] = TimestampTzGetDatum(row->when);
 		nulls[11] = row->when == 0;
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
@@ -161,10 +164,10 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 static uint64
 evict_relation(Oid relid)
 {
-	Relation	rel = try_relation_open(relid, AccessShareLock);
-	uint64		bytes = 0;
+	Relation rel = try_relation_open(relid, AccessShareLock);
+	uint64 bytes = 0;
 
-	if (rel == NULL)			/* dropped meanwhile */
+	if (rel == NULL) /* dropped meanwhile */
 		return 0;
 	if (RELKIND_HAS_STORAGE(rel->rd_rel->relkind))
 	{
@@ -180,11 +183,11 @@ evict_relation(Oid relid)
 Datum
 gpuagg_cache_evict(PG_FUNCTION_ARGS)
 {
-	Oid			relid = PG_GETARG_OID(0);
-	char		relkind = get_rel_relkind(relid);
-	uint64		bytes = 0;
-	List	   *partitions;
-	ListCell   *cell;
+	Oid relid = PG_GETARG_OID(0);
+	char relkind = get_rel_relkind(relid);
+	uint64 bytes = 0;
+	List *partitions;
+	ListCell *cell;
 
 	if (relkind == '\0')
 		ereport(ERROR,
@@ -200,7 +203,7 @@ gpuagg_cache_evict(PG_FUNCTION_ARGS)
 	if (relkind != RELKIND_PARTITIONED_TABLE)
 		PG_RETURN_INT64(evict_relation(relid));
 	partitions = find_all_inheritors(relid, AccessShareLock, NULL);
-	foreach(cell, partitions)
+	foreach (cell, partitions)
 	{
 		CHECK_FOR_INTERRUPTS();
 		bytes += evict_relation(lfirst_oid(cell));

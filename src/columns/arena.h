@@ -25,12 +25,12 @@
 
 typedef struct Arena
 {
-	char	   *chunk;			/* NULL before the first value */
-	size_t		used;
+	char *chunk; /* NULL before the first value */
+	size_t used;
 	MemoryContext parent;
 	MemoryContext overflow;
-	bool		overflowed;
-	size_t		bytes;			/* of the values, once they are detoasted */
+	bool overflowed;
+	size_t bytes; /* of the values, once they are detoasted */
 } Arena;
 
 static inline void
@@ -54,7 +54,7 @@ arena_reset(Arena *arena)
 static inline void *
 arena_alloc(Arena *arena, size_t size)
 {
-	char	   *result;
+	char *result;
 
 	if (unlikely(arena->chunk == NULL))
 		arena->chunk = MemoryContextAlloc(arena->parent, ARENA_CHUNK);
@@ -69,11 +69,11 @@ arena_alloc(Arena *arena, size_t size)
 }
 
 /* A copy of a varlena that is out of line, compressed or expanded. */
-static pg_noinline pg_attribute_unused() Datum
-arena_copy_toasted(Arena *arena, Datum value)
+static pg_noinline
+pg_attribute_unused() Datum arena_copy_toasted(Arena *arena, Datum value)
 {
-	char	   *pointer = DatumGetPointer(value);
-	char	   *copy;
+	char *pointer = DatumGetPointer(value);
+	char *copy;
 
 	arena->bytes += datum_bytes(value, -1);
 	if (VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer))
@@ -82,7 +82,8 @@ arena_copy_toasted(Arena *arena, Datum value)
 		MemoryContext old = MemoryContextSwitchTo(arena->overflow);
 
 		arena->overflowed = true;
-		value = VARATT_IS_EXTERNAL_EXPANDED(pointer) ? datumCopy(value, false, -1) :
+		value = VARATT_IS_EXTERNAL_EXPANDED(pointer) ?
+			datumCopy(value, false, -1) :
 			PointerGetDatum(PG_DETOAST_DATUM_COPY(value));
 		MemoryContextSwitchTo(old);
 		return value;
@@ -100,9 +101,9 @@ arena_copy_toasted(Arena *arena, Datum value)
 static inline Datum
 arena_copy(Arena *arena, Datum value, int16 typlen)
 {
-	char	   *pointer = DatumGetPointer(value);
-	char	   *copy;
-	size_t		size;
+	char *pointer = DatumGetPointer(value);
+	char *copy;
+	size_t size;
 
 	if (typlen == -1)
 	{
@@ -120,8 +121,7 @@ arena_copy(Arena *arena, Datum value, int16 typlen)
 	/* short strings are common: two loads, which may overlap, and no call */
 	if (size - 4 <= 4)
 	{
-		uint32		first,
-					last;
+		uint32 first, last;
 
 		memcpy(&first, pointer, 4);
 		memcpy(&last, pointer + size - 4, 4);
@@ -133,4 +133,4 @@ arena_copy(Arena *arena, Datum value, int16 typlen)
 	return PointerGetDatum(copy);
 }
 
-#endif							/* GPUAGG_ARENA_H */
+#endif /* GPUAGG_ARENA_H */

@@ -18,12 +18,12 @@ column_store_decimal(int16 scale, gpuagg_i128 *to, Datum value)
 {
 	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
 	struct varlena *numeric = stored;
-	bool		fits;
+	bool fits;
 
 	if (unlikely(VARATT_IS_EXTERNAL(stored) || VARATT_IS_COMPRESSED(stored)))
 		numeric = pg_detoast_datum_packed(stored);
-	fits = decode_numeric((const uint8_t *) VARDATA_ANY(numeric), VARSIZE_ANY_EXHDR(numeric),
-						  scale, to);
+	fits = decode_numeric((const uint8_t *) VARDATA_ANY(numeric), VARSIZE_ANY_EXHDR(numeric), scale,
+						  to);
 	if (unlikely(numeric != stored))
 		pfree(numeric);
 	return fits;
@@ -39,9 +39,9 @@ column_store(ColumnType type, int16 scale, void *values, int row, Datum value)
 	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			((value_t *) values)[row] = from_datum(value); \
-			break;
+	case COLUMN_##NAME: \
+		((value_t *) values)[row] = from_datum(value); \
+		break;
 		COLUMN_SCALARS(X)
 #undef X
 		case COLUMN_DEC:
@@ -60,8 +60,8 @@ column_datum(ColumnType type, int16 scale, const void *values, int row)
 	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return to_datum(((const value_t *) values)[row]);
+	case COLUMN_##NAME: \
+		return to_datum(((const value_t *) values)[row]);
 		COLUMN_SCALARS(X)
 #undef X
 		case COLUMN_DEC:
@@ -79,14 +79,14 @@ column_bits_datum(ColumnType type, uint64 word)
 	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			{ \
-				bits_t		bits = (bits_t) word; \
-				value_t		value; \
+	case COLUMN_##NAME: \
+	{ \
+		bits_t bits = (bits_t) word; \
+		value_t value; \
 \
-				memcpy(&value, &bits, sizeof(value)); \
-				return to_datum(value); \
-			}
+		memcpy(&value, &bits, sizeof(value)); \
+		return to_datum(value); \
+	}
 		COLUMN_SCALARS(X)
 #undef X
 		default:
@@ -94,4 +94,4 @@ column_bits_datum(ColumnType type, uint64 word)
 	}
 }
 
-#endif							/* GPUAGG_COLUMN_VALUE_H */
+#endif /* GPUAGG_COLUMN_VALUE_H */

@@ -42,16 +42,16 @@ column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec, in
 void
 column_mark_unrepresentable(ColumnWriter *writer, int row, Datum value)
 {
-	Column	   *col = writer->col;
-	size_t		bytes = BITMAP_WORDS(writer->capacity) * sizeof(uint64);
+	Column *col = writer->col;
+	size_t bytes = BITMAP_WORDS(writer->capacity) * sizeof(uint64);
 
 	if (col->unrepresentable == NULL)
 	{
 		if (writer->unrepresentable == NULL)
 		{
 			writer->unrepresentable = MemoryContextAlloc(writer->cxt, bytes);
-			col->unrepresentable_values = MemoryContextAllocZero(writer->cxt,
-																 writer->capacity * sizeof(Datum));
+			col->unrepresentable_values =
+				MemoryContextAllocZero(writer->cxt, writer->capacity * sizeof(Datum));
 		}
 		memset(writer->unrepresentable, 0, bytes);
 		col->unrepresentable = writer->unrepresentable;
@@ -70,20 +70,21 @@ column_write_unrepresentable(ColumnWriter *writer, int row, Datum value)
 static bool
 store_numeric(ColumnWriter *writer, int row, Datum value)
 {
-	Column	   *col = writer->col;
+	Column *col = writer->col;
 	struct varlena *stored = (struct varlena *) DatumGetPointer(value);
 	struct varlena *numeric = pg_detoast_datum_packed(stored);
 	const uint8_t *data = (const uint8_t *) VARDATA_ANY(numeric);
-	int			len = VARSIZE_ANY_EXHDR(numeric);
+	int len = VARSIZE_ANY_EXHDR(numeric);
 	gpuagg_i128 *to = (gpuagg_i128 *) col->values + row;
 	DecodeHeader header;
-	bool		number = decode_header(data, len, &header);
-	bool		fits = true;
+	bool number = decode_header(data, len, &header);
+	bool fits = true;
 
 	if (writer->form == NUMERIC_ANY_SCALE)
-		fits = number && header.dscale <= col->scale && decode_numeric(data, len, header.dscale, to) &&
+		fits = number && header.dscale <= col->scale &&
+			decode_numeric(data, len, header.dscale, to) &&
 			!__builtin_mul_overflow(*to, decimal_power10(col->scale - header.dscale), to) &&
-			*to < DECODE_NUMERIC_LIMIT && *to > -DECODE_NUMERIC_LIMIT;
+			*to<DECODE_NUMERIC_LIMIT && * to> - DECODE_NUMERIC_LIMIT;
 	else if (number)
 		((int32 *) col->values)[row] = header.dscale;
 	else
@@ -103,15 +104,16 @@ column_write_numeric(ColumnWriter *writer, int row, Datum value)
 void
 column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *econtext)
 {
-	Column	   *col = writer->col;
-	bool		isnull;
-	Datum		value = ExecEvalExprSwitchContext(constant, econtext, &isnull);
+	Column *col = writer->col;
+	bool isnull;
+	Datum value = ExecEvalExprSwitchContext(constant, econtext, &isnull);
 
 	if (!isnull && (!writer->typbyval || writer->form == NUMERIC_SHOWN_SCALE))
 	{
 		MemoryContext old = MemoryContextSwitchTo(writer->cxt);
 
-		value = writer->typlen == -1 || writer->form == NUMERIC_SHOWN_SCALE ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
+		value = writer->typlen == -1 || writer->form == NUMERIC_SHOWN_SCALE ?
+			PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
 			datumCopy(value, false, writer->typlen);
 		MemoryContextSwitchTo(old);
 	}
@@ -119,8 +121,9 @@ column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *ec
 	{
 		if (isnull)
 			column_write_null(writer, row);
-		else if (writer->form != NUMERIC_ONE_SCALE ? !store_numeric(writer, row, value) :
-				 !column_store(col->type, col->scale, col->values, row, value))
+		else if (writer->form != NUMERIC_ONE_SCALE ?
+					 !store_numeric(writer, row, value) :
+					 !column_store(col->type, col->scale, col->values, row, value))
 			column_mark_unrepresentable(writer, row, value);
 	}
 }

@@ -20,15 +20,15 @@
 
 typedef struct ColumnWriter
 {
-	Column	   *col;
-	int			capacity;		/* rows of a batch */
-	int16		typlen;
-	bool		typbyval;
+	Column *col;
+	int capacity; /* rows of a batch */
+	int16 typlen;
+	bool typbyval;
 	NumericForm form;
-	Arena	   *arena;			/* of the batch's by-reference values */
-	MemoryContext cxt;			/* of the writer */
-	uint64	   *validity;		/* buffers behind the column's bitmaps */
-	uint64	   *unrepresentable;
+	Arena *arena;      /* of the batch's by-reference values */
+	MemoryContext cxt; /* of the writer */
+	uint64 *validity;  /* buffers behind the column's bitmaps */
+	uint64 *unrepresentable;
 } ColumnWriter;
 
 /* Prepares *col and its writer, in the current memory context. */
@@ -38,8 +38,7 @@ extern void column_writer_init(ColumnWriter *writer, Column *col, const ColumnSp
  * Fills all rows with the value of an expression, for all batches: column_begin must
  * not be called afterwards.
  */
-extern void column_write_constant(ColumnWriter *writer, ExprState *constant,
-								  ExprContext *econtext);
+extern void column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *econtext);
 /* Marks a row as unrepresentable; its value, a numeric, is not copied. */
 extern void column_mark_unrepresentable(ColumnWriter *writer, int row, Datum value);
 /* The same with a copy of the value. */
@@ -59,7 +58,7 @@ column_begin(ColumnWriter *writer)
 static inline void
 column_write_null(ColumnWriter *writer, int row)
 {
-	Column	   *col = writer->col;
+	Column *col = writer->col;
 
 	if (col->validity == NULL)
 	{
@@ -73,7 +72,7 @@ column_write_null(ColumnWriter *writer, int row)
 static inline void
 column_write(ColumnWriter *writer, int row, Datum value)
 {
-	Column	   *col = writer->col;
+	Column *col = writer->col;
 
 	if (unlikely(writer->form != NUMERIC_ONE_SCALE))
 	{
@@ -86,4 +85,4 @@ column_write(ColumnWriter *writer, int row, Datum value)
 		column_write_unrepresentable(writer, row, value);
 }
 
-#endif							/* GPUAGG_COLUMN_WRITER_H */
+#endif /* GPUAGG_COLUMN_WRITER_H */

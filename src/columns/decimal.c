@@ -13,8 +13,8 @@
 #include "columns/decimal.h"
 #include "operators/decode_numeric.h"
 
-#define DIGIT_BASE 10000		/* of a numeric's digit */
-#define DIGIT_WIDTH 4			/* decimal digits in it */
+#define DIGIT_BASE 10000 /* of a numeric's digit */
+#define DIGIT_WIDTH 4    /* decimal digits in it */
 
 /*
  * Writes the digits of limb[2..0] (64 bits each, the least significant first) so
@@ -23,12 +23,12 @@
 static int
 put_digits(uint64 limb[3], int16 *end)
 {
-	const uint64 chunk = UINT64CONST(10000000000000000);	/* four digits */
-	int16	   *p = end;
+	const uint64 chunk = UINT64CONST(10000000000000000); /* four digits */
+	int16 *p = end;
 
 	while (limb[0] | limb[1] | limb[2])
 	{
-		uint64		rest = 0;
+		uint64 rest = 0;
 
 		for (int i = 2; i >= 0; i--)
 		{
@@ -51,9 +51,9 @@ put_digits(uint64 limb[3], int16 *end)
 void
 decimal_from_u192(Decimal *dec, uint64 hi, gpuagg_u128 lo)
 {
-	uint64		limb[3] = {(uint64) lo, (uint64) (lo >> 64), hi};
-	int16		digit[DECIMAL_MAX_DIGITS];
-	int			n = put_digits(limb, digit + DECIMAL_MAX_DIGITS);
+	uint64 limb[3] = {(uint64) lo, (uint64) (lo >> 64), hi};
+	int16 digit[DECIMAL_MAX_DIGITS];
+	int n = put_digits(limb, digit + DECIMAL_MAX_DIGITS);
 
 	dec->negative = false;
 	dec->dscale = 0;
@@ -75,9 +75,9 @@ decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale)
 {
 	gpuagg_u128 magnitude = value < 0 ? -(gpuagg_u128) value : (gpuagg_u128) value;
 	gpuagg_u128 unit = decimal_power10(scale);
-	int			nfrac = (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
+	int nfrac = (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH;
 	gpuagg_u128 frac = magnitude % unit * decimal_power10(nfrac * DIGIT_WIDTH - scale);
-	int			skip = 0;
+	int skip = 0;
 
 	/* digits before the point, then those after it */
 	decimal_from_u192(dec, 0, magnitude / unit);
@@ -101,13 +101,16 @@ decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale)
 	memmove(dec->digit, dec->digit + skip, dec->ndigits * sizeof(int16));
 }
 
-/* A numeric in its stored form, with the short header: for scales up to 63 and weights from -64 to 63. */
+/*
+ * A numeric in its stored form, with the short header: for scales up to 63 and weights from -64
+ * to 63.
+ */
 static Datum
 make_numeric(bool negative, int weight, int dscale, const int16 *digit, int ndigits)
 {
-	Size		size = VARHDRSZ + sizeof(uint16) + ndigits * sizeof(int16);
-	char	   *numeric = palloc(size);
-	uint16		header = 0x8000 | (uint16) dscale << 7;
+	Size size = VARHDRSZ + sizeof(uint16) + ndigits * sizeof(int16);
+	char *numeric = palloc(size);
+	uint16 header = 0x8000 | (uint16) dscale << 7;
 
 	if (ndigits > 0)
 		header |= (negative ? 0x2000 : 0) | (weight & 0x007F);
@@ -127,17 +130,17 @@ Datum
 decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale)
 {
 	gpuagg_u128 magnitude = value < 0 ? -(gpuagg_u128) value : (gpuagg_u128) value;
-	const uint64 chunk = UINT64CONST(10000000000000000);	/* four digits */
-	int16		digit[DECIMAL_MAX_DIGITS];
-	int16	   *p = digit + DECIMAL_MAX_DIGITS;
-	int			weight;
-	int			ndigits;
-	uint64		low;
+	const uint64 chunk = UINT64CONST(10000000000000000); /* four digits */
+	int16 digit[DECIMAL_MAX_DIGITS];
+	int16 *p = digit + DECIMAL_MAX_DIGITS;
+	int weight;
+	int ndigits;
+	uint64 low;
 
 	Assert(dscale >= 0 && dscale <= DECIMAL_MAX_SHOWN);
 	if (unlikely(magnitude > MOST_ALIGNED))
 	{
-		Decimal		dec;
+		Decimal dec;
 
 		decimal_from_i128(&dec, value, scale);
 		return make_numeric(dec.negative, dec.weight, dscale, dec.digit, dec.ndigits);
@@ -175,23 +178,21 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
 #define MOST_PLACES 60
 
 /*
- * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false: it has more digits
- * than are made here.
+ * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false:
+ * it has more digits than are made here.
  */
 static bool
 divide(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
 {
 	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
 	const gpuagg_u128 most = ~(gpuagg_u128) 0 >> 1;
-	gpuagg_u128 factor,
-				whole = 0;
-	int			weight[2],
-				first[2];
+	gpuagg_u128 factor, whole = 0;
+	int weight[2], first[2];
 
 	if (magnitude > MOST_ALIGNED)
 		return false;
-	first[0] = decimal_first_digit(magnitude * alignment[scale % DIGIT_WIDTH], (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH,
-								   &weight[0]);
+	first[0] = decimal_first_digit(magnitude * alignment[scale % DIGIT_WIDTH],
+								   (scale + DIGIT_WIDTH - 1) / DIGIT_WIDTH, &weight[0]);
 	first[1] = decimal_first_digit(n, 0, &weight[1]);
 	*places = decimal_quotient_scale(first[0], weight[0], first[1], weight[1], scale);
 	if (*places > MOST_PLACES || *places - scale > 36)
@@ -215,7 +216,7 @@ Datum
 decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale)
 {
 	gpuagg_i128 mean;
-	int			places;
+	int places;
 
 	/* where the sum displays fewer digits than it has places, so may the mean */
 	if (dscale == scale && divide(sum, n, scale, &mean, &places))
@@ -228,7 +229,7 @@ decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale)
 static uint64
 rounded_root(gpuagg_u128 x)
 {
-	uint64		root = (uint64) sqrt((double) x);
+	uint64 root = (uint64) sqrt((double) x);
 
 	if (x == 0)
 		return 0;
@@ -245,28 +246,29 @@ bool
 decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool root, Datum *result)
 {
 	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
-	gpuagg_u128 square,
-				product,
-				radicand;
+	gpuagg_u128 square, product, radicand;
 	gpuagg_i128 variance;
-	int			places;
+	int places;
 
 	Assert(n > (sample ? 1 : 0));
 	/* as numeric_stddev_internal() of numeric.c has it */
 	if (n > PG_INT32_MAX || __builtin_mul_overflow(magnitude, magnitude, &square) ||
-		__builtin_mul_overflow(sumsq, (gpuagg_u128) n, &product) ||
-		product >> 127 != 0)
+		__builtin_mul_overflow(sumsq, (gpuagg_u128) n, &product) || product >> 127 != 0)
 		return false;
 	if (product <= square)
 	{
 		*result = decimal_to_numeric(0, 0);
 		return true;
 	}
-	if (!divide((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0, &variance, &places))
+	if (!divide((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0, &variance,
+				&places))
 		return false;
 	if (root)
 	{
-		if (places > 36 || __builtin_mul_overflow((gpuagg_u128) variance, (gpuagg_u128) decimal_power10(places), &radicand) || radicand >> 126 != 0)
+		if (places > 36 ||
+			__builtin_mul_overflow((gpuagg_u128) variance, (gpuagg_u128) decimal_power10(places),
+								   &radicand) ||
+			radicand >> 126 != 0)
 			return false;
 		variance = rounded_root(radicand);
 	}

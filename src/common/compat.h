@@ -65,13 +65,13 @@ static inline bool
 compat_worker_is_registered(const char *function)
 {
 #if PG_VERSION_NUM >= 180000
-	dlist_iter	iter;
+	dlist_iter iter;
 
 	dlist_foreach(iter, &BackgroundWorkerList)
 	{
 		RegisteredBgWorker *rw = dlist_container(RegisteredBgWorker, rw_lnode, iter.cur);
 #else
-	slist_iter	iter;
+	slist_iter iter;
 
 	slist_foreach(iter, &BackgroundWorkerList)
 	{
@@ -89,10 +89,10 @@ compat_worker_is_registered(const char *function)
  * before 17, where shared memory is to be asked for when the server starts.
  */
 static inline void *
-compat_named_segment(const char *name, size_t size, void (*init) (void *memory))
+compat_named_segment(const char *name, size_t size, void (*init)(void *memory))
 {
 #if PG_VERSION_NUM >= 170000
-	bool		found;
+	bool found;
 
 	return GetNamedDSMSegment(name, size, init, &found);
 #else
@@ -137,27 +137,30 @@ typedef RelFileNode CompatLocator;
 #define compat_relation_locator(rel) ((rel)->rd_node)
 #endif
 
-/* The ascending operator of an ordering operator's family and types; *desc: the operator given is the descending one. */
+/*
+ * The ascending operator of an ordering operator's family and types; *desc: the operator given is
+ * the descending one.
+ */
 static inline Oid
 compat_ascending_operator(Oid sortop, bool *desc)
 {
-	Oid			opfamily,
-				opcintype,
-				ltop;
+	Oid opfamily, opcintype, ltop;
 #if PG_VERSION_NUM >= 180000
 	CompareType order;
 #else
-	int16		order;
+	int16 order;
 #endif
 
 	if (!get_ordering_op_properties(sortop, &opfamily, &opcintype, &order))
 		elog(ERROR, "operator %u is not a valid ordering operator", sortop);
 #if PG_VERSION_NUM >= 180000
 	*desc = order == COMPARE_GT;
-	ltop = *desc ? get_opfamily_member_for_cmptype(opfamily, opcintype, opcintype, COMPARE_LT) : sortop;
+	ltop = *desc ? get_opfamily_member_for_cmptype(opfamily, opcintype, opcintype, COMPARE_LT) :
+				   sortop;
 #else
 	*desc = order == BTGreaterStrategyNumber;
-	ltop = *desc ? get_opfamily_member(opfamily, opcintype, opcintype, BTLessStrategyNumber) : sortop;
+	ltop =
+		*desc ? get_opfamily_member(opfamily, opcintype, opcintype, BTLessStrategyNumber) : sortop;
 #endif
 	if (!OidIsValid(ltop))
 		elog(ERROR, "missing operator of family %u", opfamily);
@@ -169,12 +172,12 @@ static inline void
 compat_main_fork_path(Oid database, Oid tablespace, Oid number, char *path, size_t size)
 {
 #if PG_VERSION_NUM >= 180000
-	RelPathStr	found = GetRelationPath(database, tablespace, number, INVALID_PROC_NUMBER,
-										MAIN_FORKNUM);
+	RelPathStr found =
+		GetRelationPath(database, tablespace, number, INVALID_PROC_NUMBER, MAIN_FORKNUM);
 
 	strlcpy(path, found.str, size);
 #else
-	char	   *found = GetRelationPath(database, tablespace, number, -1, MAIN_FORKNUM);
+	char *found = GetRelationPath(database, tablespace, number, -1, MAIN_FORKNUM);
 
 	strlcpy(path, found, size);
 	pfree(found);
@@ -210,8 +213,8 @@ compat_group_clause(PlannerInfo *root)
 }
 
 /*
- * A key as it is below the grouping: from 18 on columns that sets of GROUPING SETS may leave out are marked
- * above it.
+ * A key as it is below the grouping: from 18 on columns that sets of GROUPING SETS may leave out
+ * are marked above it.
  */
 static inline Node *
 compat_below_grouping(PlannerInfo *root, Node *key)
@@ -284,9 +287,9 @@ static inline bool
 compat_buffer_lsn(Relation rel, BlockNumber block, Buffer buffer, XLogRecPtr *lsn)
 {
 	BufferDesc *desc = GetBufferDescriptor(buffer - 1);
-	BufferTag	tag;
-	uint32		state;
-	bool		found;
+	BufferTag tag;
+	uint32 state;
+	bool found;
 
 #if PG_VERSION_NUM >= 160000
 	InitBufferTag(&tag, &rel->rd_locator, MAIN_FORKNUM, block);
@@ -376,7 +379,9 @@ compat_read_stream_next(HeapScanDesc scan)
 #endif
 }
 
-/* A scan of a table for a bitmap; on 18 its iterator is the executor's, which must find it unset. */
+/*
+ * A scan of a table for a bitmap; on 18 its iterator is the executor's, which must find it unset.
+ */
 static inline TableScanDesc
 compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
 {
@@ -396,7 +401,8 @@ compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
 static inline struct IndexScanDescData *
 compat_begin_index_scan(IndexScanState *node)
 {
-	return index_beginscan(node->ss.ss_currentRelation, node->iss_RelationDesc, node->ss.ps.state->es_snapshot,
+	return index_beginscan(node->ss.ss_currentRelation, node->iss_RelationDesc,
+						   node->ss.ps.state->es_snapshot,
 #if PG_VERSION_NUM >= 180000
 						   &node->iss_Instrument,
 #endif
@@ -448,22 +454,25 @@ compat_bitmap_end(CompatBitmapIterator *iterator)
 }
 
 /*
- * The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page alone.  *recheck: its
- * tuples need not pass the indexes' conditions.
+ * The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page
+ * alone.  *recheck: its tuples need not pass the indexes' conditions.
  */
 static inline bool
-compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNumber *offsets, int *n, bool *recheck)
+compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNumber *offsets,
+				   int *n, bool *recheck)
 {
 #if PG_VERSION_NUM >= 180000
 	TBMIterateResult page;
 
-	if (!(iterator->shared ? tbm_shared_iterate(iterator->shared, &page) : tbm_private_iterate(iterator->own, &page)))
+	if (!(iterator->shared ? tbm_shared_iterate(iterator->shared, &page) :
+							 tbm_private_iterate(iterator->own, &page)))
 		return false;
 	*block = page.blockno;
 	*recheck = page.recheck;
 	*n = page.lossy ? -1 : tbm_extract_page_tuple(&page, offsets, MaxHeapTuplesPerPage);
 #else
-	TBMIterateResult *page = iterator->shared ? tbm_shared_iterate(iterator->shared) : tbm_iterate(iterator->own);
+	TBMIterateResult *page =
+		iterator->shared ? tbm_shared_iterate(iterator->shared) : tbm_iterate(iterator->own);
 
 	if (page == NULL)
 		return false;
@@ -480,7 +489,7 @@ static inline int
 compat_explain_rtable_size(ExplainState *es)
 {
 #if PG_VERSION_NUM >= 180000
-	return es->rtable_size;		/* without the entry that stands for GROUP BY */
+	return es->rtable_size; /* without the entry that stands for GROUP BY */
 #else
 	return list_length(es->rtable);
 #endif
@@ -496,8 +505,7 @@ compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, Exp
 #else
 	BufferUsage before = pgBufferUsage;
 	BufferUsage used = {0};
-	instr_time	start,
-				duration;
+	instr_time start, duration;
 	PlannedStmt *plan;
 
 	INSTR_TIME_SET_CURRENT(start);
@@ -516,17 +524,21 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 #if PG_VERSION_NUM >= 160000
 	return BufFileReadMaybeEOF(file, data, size, eof_ok) == size;
 #else
-	size_t		n = BufFileRead(file, data, size);
+	size_t n = BufFileRead(file, data, size);
 
 	if (n != size && !(eof_ok && n == 0))
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not read from temporary file: read only %zu of %zu bytes", n, size)));
+		ereport(
+			ERROR,
+			(errcode_for_file_access(),
+			 errmsg("could not read from temporary file: read only %zu of %zu bytes", n, size)));
 	return n == size;
 #endif
 }
 
-/* Of this process, and no resource owner's.  The header that declares it is the caller's to include. */
+/*
+ * Of this process, and no resource owner's.  The header that declares it is the caller's to
+ * include.
+ */
 #if PG_VERSION_NUM >= 170000
 #define compat_create_wait_event_set(n) CreateWaitEventSet(NULL, n)
 #else
@@ -541,8 +553,9 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 #define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count
 #define COMPAT_EXECUTOR_RUN_ARGS query, direction, count
 #else
-#define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count, bool once
+#define COMPAT_EXECUTOR_RUN_PARAMS \
+	QueryDesc *query, ScanDirection direction, uint64 count, bool once
 #define COMPAT_EXECUTOR_RUN_ARGS query, direction, count, once
 #endif
 
-#endif							/* GPUAGG_COMPAT_H */
+#endif /* GPUAGG_COMPAT_H */

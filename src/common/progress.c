@@ -43,25 +43,25 @@ typedef enum ProgressCounter
 
 typedef struct ProgressSlot
 {
-	pg_atomic_uint32 pid;		/* 0: no scan */
-	Oid			database;
-	Oid			role;
-	Oid			relation;
+	pg_atomic_uint32 pid; /* 0: no scan */
+	Oid database;
+	Oid role;
+	Oid relation;
 	pg_atomic_uint64 counters[PROGRESS_COUNTERS];
 } ProgressSlot;
 
 struct Progress
 {
-	Progress   *outer;			/* the scan that was entered before it */
-	Oid			role;
-	Oid			relation;
-	uint64		counters[PROGRESS_COUNTERS];
+	Progress *outer; /* the scan that was entered before it */
+	Oid role;
+	Oid relation;
+	uint64 counters[PROGRESS_COUNTERS];
 	MemoryContextCallback callback;
 };
 
-static ProgressSlot *slots;		/* NULL: no shared memory */
-static Progress *current;		/* the scan that was entered last, and not left */
-static Progress *shown;			/* the one in this process's slot */
+static ProgressSlot *slots; /* NULL: no shared memory */
+static Progress *current;   /* the scan that was entered last, and not left */
+static Progress *shown;     /* the one in this process's slot */
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -104,7 +104,7 @@ request_memory(void)
 static void
 start_memory(void)
 {
-	bool		found;
+	bool found;
 
 	if (previous_startup)
 		previous_startup();
@@ -133,7 +133,10 @@ static bool
 find_slots(void)
 {
 	if (slots == NULL && IsUnderPostmaster)
-		/* of this version: an upgraded library, whose slots may differ, meets sessions with the old one */
+		/*
+		 * of this version: an upgraded library, whose slots may differ, meets sessions with the old
+		 * one
+		 */
 		slots = compat_named_segment("gpuagg progress " GPUAGG_VERSION, slots_size(), init_slots);
 	return slots != NULL;
 }
@@ -142,7 +145,7 @@ find_slots(void)
 static void
 publish(Progress *progress)
 {
-	int			number = MyProc - ProcGlobal->allProcs;
+	int number = MyProc - ProcGlobal->allProcs;
 	ProgressSlot *slot;
 
 	shown = progress;
@@ -164,7 +167,7 @@ publish(Progress *progress)
 static void
 end_callback(void *arg)
 {
-	Progress   *progress = arg;
+	Progress *progress = arg;
 
 	/* of nested scans that an error has ended, the outer one's context may go first */
 	for (Progress *p = current; p; p = p->outer)
@@ -177,7 +180,7 @@ end_callback(void *arg)
 Progress *
 progress_create(MemoryContext cxt)
 {
-	Progress   *progress = MemoryContextAllocZero(cxt, sizeof(Progress));
+	Progress *progress = MemoryContextAllocZero(cxt, sizeof(Progress));
 
 	(void) find_slots();
 	progress->role = GetUserId();
@@ -207,7 +210,7 @@ progress_leave(Progress *progress)
 static void
 report(ProgressCounter c, uint64 value)
 {
-	int			number = MyProc - ProcGlobal->allProcs;
+	int number = MyProc - ProcGlobal->allProcs;
 
 	if (current == NULL)
 		return;
@@ -247,14 +250,12 @@ progress_groups(uint64 groups)
 
 /* ---- the view's rows ---------------------------------------------------------- */
 
-static const char *const phases[] = {
-	[PROGRESS_INITIALIZING] = "initializing",
-	[PROGRESS_SCANNING] = "scanning",
-	[PROGRESS_SORTING] = "sorting",
-	[PROGRESS_MERGING] = "merging groups",
-	[PROGRESS_RETURNING] = "returning groups",
-	[PROGRESS_CACHING] = "caching columns"
-};
+static const char *const phases[] = {[PROGRESS_INITIALIZING] = "initializing",
+									 [PROGRESS_SCANNING] = "scanning",
+									 [PROGRESS_SORTING] = "sorting",
+									 [PROGRESS_MERGING] = "merging groups",
+									 [PROGRESS_RETURNING] = "returning groups",
+									 [PROGRESS_CACHING] = "caching columns"};
 
 /* Objects of version 1.0 have no column for the phase. */
 Datum
@@ -264,16 +265,17 @@ gpuagg_progress(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (!find_slots())
-		ereport(NOTICE,
-				(errmsg("progress is not reported, as gpuagg was not loaded when the server started"),
-				 errhint("Add gpuagg to shared_preload_libraries and restart the server.")));
+		ereport(
+			NOTICE,
+			(errmsg("progress is not reported, as gpuagg was not loaded when the server started"),
+			 errhint("Add gpuagg to shared_preload_libraries and restart the server.")));
 	for (int i = 0; slots && i < slot_count(); i++)
 	{
 		ProgressSlot *slot = &slots[i];
-		uint32		pid = pg_atomic_read_u32(&slot->pid);
-		Datum		values[8];
-		bool		nulls[8] = {0};
-		int			n = 0;
+		uint32 pid = pg_atomic_read_u32(&slot->pid);
+		Datum values[8];
+		bool nulls[8] = {0};
+		int n = 0;
 
 		if (pid == 0)
 			continue;
@@ -288,7 +290,8 @@ gpuagg_progress(PG_FUNCTION_ARGS)
 		for (int c = 0; c < PROGRESS_PHASE; c++)
 			values[n++] = Int64GetDatum(pg_atomic_read_u64(&slot->counters[c]));
 		if (rsinfo->setDesc->natts > n)
-			values[n] = CStringGetTextDatum(phases[pg_atomic_read_u64(&slot->counters[PROGRESS_PHASE])]);
+			values[n] =
+				CStringGetTextDatum(phases[pg_atomic_read_u64(&slot->counters[PROGRESS_PHASE])]);
 		tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, values, nulls);
 	}
 	return (Datum) 0;

@@ -16,11 +16,11 @@ extern void progress_init(void);
 typedef enum ProgressPhase
 {
 	PROGRESS_INITIALIZING,
-	PROGRESS_SCANNING,			/* rows are read and reduced */
-	PROGRESS_SORTING,			/* rows are sorted, and reduced in order */
-	PROGRESS_MERGING,			/* groups of participants, of files or of the GPU become one set */
-	PROGRESS_RETURNING,			/* groups are returned; those in files are merged meanwhile */
-	PROGRESS_CACHING			/* gpuagg_cache_prewarm() */
+	PROGRESS_SCANNING,  /* rows are read and reduced */
+	PROGRESS_SORTING,   /* rows are sorted, and reduced in order */
+	PROGRESS_MERGING,   /* groups of participants, of files or of the GPU become one set */
+	PROGRESS_RETURNING, /* groups are returned; those in files are merged meanwhile */
+	PROGRESS_CACHING    /* gpuagg_cache_prewarm() */
 } ProgressPhase;
 
 typedef struct Progress Progress;
@@ -38,4 +38,4 @@ extern void progress_table(Oid relation, uint64 blocks);
 extern void progress_update(uint64 blocks_done, uint64 rows);
 extern void progress_groups(uint64 groups);
 
-#endif							/* GPUAGG_PROGRESS_H */
+#endif /* GPUAGG_PROGRESS_H */

@@ -1,21 +1,25 @@
 /*
  * stats.c
- *	  Counters of the whole server, for the view gpuagg_stats: what was taken and how, and what was not and why.
+ *	  Counters of the whole server, for the view gpuagg_stats: what was taken and how, and what was
+ * not and why.
  *
- * A table in shared memory has a row for each combination of database, role, event, engine, feed, strategy and reason
- * that was met since the start of the server or the last reset.  Reasons may name types, functions and errors of devices,
- * so there may be any number of them.  When the table is full, a role in a database that has fewer rows than others (an
- * equal share) replaces the row that the one with the most rows has not used for longest; what has no row of its own is
- * counted in one row for each event, "other reasons", of no database and role.  So nobody can fill the table for others.
+ * A table in shared memory has a row for each combination of database, role, event, engine, feed,
+ * strategy and reason that was met since the start of the server or the last reset.  Reasons may
+ * name types, functions and errors of devices, so there may be any number of them.  When the table
+ * is full, a role in a database that has fewer rows than others (an equal share) replaces the row
+ * that the one with the most rows has not used for longest; what has no row of its own is counted
+ * in one row for each event, "other reasons", of no database and role.  So nobody can fill the
+ *table for others.
  *
- * Reasons may name objects of a database: they are shown to the role whose queries met them, to roles that have its
- * privileges, and to members of pg_read_all_stats.
+ * Reasons may name objects of a database: they are shown to the role whose queries met them, to
+ * roles that have its privileges, and to members of pg_read_all_stats.
  *
- * Rows are added and removed under the exclusive lock; counters are atomic and change under the shared one.
- * They are for people who compare workloads: a crash loses them, as it does those of pg_stat_statements.
+ * Rows are added and removed under the exclusive lock; counters are atomic and change under the
+ * shared one. They are for people who compare workloads: a crash loses them, as it does those of
+ * pg_stat_statements.
  *
- * From PostgreSQL 17 on the table is there however the library was loaded; before, only where it is in
- * shared_preload_libraries.
+ * From PostgreSQL 17 on the table is there however the library was loaded; before, only where it is
+ * in shared_preload_libraries.
  */
 #include "postgres.h"
 
@@ -47,39 +51,39 @@ PG_FUNCTION_INFO_V1(gpuagg_stats_reset);
 /* The bytes of a key: what two rows do not share. */
 typedef struct RowKey
 {
-	StatsEvent	event;
-	Oid			database;		/* InvalidOid: "other reasons" */
-	Oid			role;
-	char		engine[16];
-	char		feed[16];
-	char		strategy[16];
-	char		reason[192];
-	int			encoding;		/* of the reason, which other databases see too; ASCII: of none */
+	StatsEvent event;
+	Oid database; /* InvalidOid: "other reasons" */
+	Oid role;
+	char engine[16];
+	char feed[16];
+	char strategy[16];
+	char reason[192];
+	int encoding; /* of the reason, which other databases see too; ASCII: of none */
 } RowKey;
 
 #define ASCII (-1)
 
 typedef struct StatsRow
 {
-	RowKey		key;
-	uint32		hash;
+	RowKey key;
+	uint32 hash;
 	pg_atomic_uint64 calls;
 	pg_atomic_uint64 rows;
 	pg_atomic_uint64 groups;
 	pg_atomic_uint64 microseconds;
-	pg_atomic_uint64 last;		/* TimestampTz */
+	pg_atomic_uint64 last; /* TimestampTz */
 	pg_atomic_uint64 query_id;
 } StatsRow;
 
 typedef struct SharedStats
 {
-	LWLock		lock;
+	LWLock lock;
 	TimestampTz since;
-	int			nrows;
-	StatsRow	rows[ROWS];
+	int nrows;
+	StatsRow rows[ROWS];
 } SharedStats;
 
-static SharedStats *shared;		/* NULL: no shared memory */
+static SharedStats *shared; /* NULL: no shared memory */
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -106,7 +110,7 @@ request_memory(void)
 static void
 start_memory(void)
 {
-	bool		found;
+	bool found;
 
 	if (previous_startup)
 		previous_startup();
@@ -135,8 +139,12 @@ find_table(void)
 {
 	if (shared == NULL && IsUnderPostmaster)
 	{
-		/* of this version: an upgraded library, whose rows may differ, meets sessions with the old one */
-		shared = compat_named_segment("gpuagg stats " GPUAGG_VERSION, sizeof(SharedStats), init_table);
+		/*
+		 * of this version: an upgraded library, whose rows may differ, meets sessions with the old
+		 * one
+		 */
+		shared =
+			compat_named_segment("gpuagg stats " GPUAGG_VERSION, sizeof(SharedStats), init_table);
 		if (shared)
 			LWLockRegisterTranche(shared->lock.tranche, "gpuagg stats");
 	}
@@ -201,11 +209,11 @@ hash_key(const RowKey *key)
 static StatsRow *
 other_reasons(StatsEvent event)
 {
-	RowKey		key;
-	uint32		hash;
-	StatsRow   *row;
+	RowKey key;
+	uint32 hash;
+	StatsRow *row;
 
-	make_key(&key, &(StatsKey) {.event = event,.reason = "other reasons"}, InvalidOid, InvalidOid);
+	make_key(&key, &(StatsKey){.event = event, .reason = "other reasons"}, InvalidOid, InvalidOid);
 	hash = hash_key(&key);
 	row = find_row(&key, hash);
 	return row ? row : set_row(&shared->rows[shared->nrows++], &key, hash);
@@ -214,9 +222,9 @@ other_reasons(StatsEvent event)
 /* The rows of a role in a database. */
 typedef struct Share
 {
-	Oid			database;
-	Oid			role;
-	int			rows;
+	Oid database;
+	Oid role;
+	int rows;
 } Share;
 
 static Share *
@@ -225,21 +233,21 @@ find_share(Share *shares, int *n, Oid database, Oid role)
 	for (int i = 0; i < *n; i++)
 		if (shares[i].database == database && shares[i].role == role)
 			return &shares[i];
-	shares[*n] = (Share) {database, role, 0};
+	shares[*n] = (Share){database, role, 0};
 	return &shares[(*n)++];
 }
 
 /*
- * Under the lock of a full table: the row that one of this database and role may replace, the least recently used one of
- * whoever has the most; NULL if they have an equal share already.
+ * Under the lock of a full table: the row that one of this database and role may replace, the least
+ * recently used one of whoever has the most; NULL if they have an equal share already.
  */
 static StatsRow *
 find_replaceable(Oid database, Oid role)
 {
-	Share		shares[ROWS + 1];
-	Share	   *most;
-	StatsRow   *oldest = NULL;
-	int			n = 0;
+	Share shares[ROWS + 1];
+	Share *most;
+	StatsRow *oldest = NULL;
+	int n = 0;
 
 	find_share(shares, &n, database, role);
 	for (int i = 0; i < shared->nrows; i++)
@@ -253,7 +261,7 @@ find_replaceable(Oid database, Oid role)
 		return NULL;
 	for (int i = 0; i < shared->nrows; i++)
 	{
-		StatsRow   *row = &shared->rows[i];
+		StatsRow *row = &shared->rows[i];
 
 		if (row->key.database == most->database && row->key.role == most->role &&
 			(oldest == NULL || pg_atomic_read_u64(&row->last) < pg_atomic_read_u64(&oldest->last)))
@@ -275,8 +283,8 @@ add_counts(StatsRow *row, uint64 calls, uint64 rows, uint64 groups, uint64 micro
 static StatsRow *
 find_or_add_row(const RowKey *key, uint32 hash)
 {
-	StatsRow   *row = find_row(key, hash);
-	StatsRow   *others;
+	StatsRow *row = find_row(key, hash);
+	StatsRow *others;
 
 	if (row)
 		return row;
@@ -286,18 +294,19 @@ find_or_add_row(const RowKey *key, uint32 hash)
 	if (row == NULL)
 		return other_reasons(key->event);
 	others = other_reasons(row->key.event);
-	add_counts(others, pg_atomic_read_u64(&row->calls), pg_atomic_read_u64(&row->rows), pg_atomic_read_u64(&row->groups),
-			   pg_atomic_read_u64(&row->microseconds));
-	pg_atomic_write_u64(&others->last, Max(pg_atomic_read_u64(&others->last), pg_atomic_read_u64(&row->last)));
+	add_counts(others, pg_atomic_read_u64(&row->calls), pg_atomic_read_u64(&row->rows),
+			   pg_atomic_read_u64(&row->groups), pg_atomic_read_u64(&row->microseconds));
+	pg_atomic_write_u64(&others->last,
+						Max(pg_atomic_read_u64(&others->last), pg_atomic_read_u64(&row->last)));
 	return set_row(row, key, hash);
 }
 
 void
 stats_add(const StatsKey *key, const StatsCount *count)
 {
-	RowKey		wanted;
-	StatsRow   *row;
-	uint32		hash;
+	RowKey wanted;
+	StatsRow *row;
+	uint32 hash;
 
 	if (!find_table())
 		return;
@@ -320,12 +329,10 @@ stats_add(const StatsKey *key, const StatsCount *count)
 
 /* ---- the view's rows ---------------------------------------------------------- */
 
-static const char *const events[EVENTS] = {
-	[STATS_TAKEN] = "taken",
-	[STATS_ENGINE] = "engine",
-	[STATS_FEED] = "feed",
-	[STATS_REFUSED] = "refused"
-};
+static const char *const events[EVENTS] = {[STATS_TAKEN] = "taken",
+										   [STATS_ENGINE] = "engine",
+										   [STATS_FEED] = "feed",
+										   [STATS_REFUSED] = "refused"};
 
 static void
 put_text(Datum *values, bool *nulls, int n, const char *text)
@@ -335,7 +342,10 @@ put_text(Datum *values, bool *nulls, int n, const char *text)
 		values[n] = CStringGetTextDatum(text);
 }
 
-/* A reason with names in another database's encoding, of which a conversion may fail: their other letters become '?'. */
+/*
+ * A reason with names in another database's encoding, of which a conversion may fail: their other
+ * letters become '?'.
+ */
 static void
 make_readable(RowKey *key)
 {
@@ -350,24 +360,27 @@ make_readable(RowKey *key)
 static bool
 may_see_reason(const RowKey *key, bool may_see_all)
 {
-	return may_see_all || key->reason[0] == '\0' || !OidIsValid(key->database) || has_privs_of_role(GetUserId(), key->role);
+	return may_see_all || key->reason[0] == '\0' || !OidIsValid(key->database) ||
+		has_privs_of_role(GetUserId(), key->role);
 }
 
 /* Counters of runs mean nothing for what was not run. */
 static void
 put_row(ReturnSetInfo *rsinfo, StatsRow *row, TimestampTz since, bool may_see_queries)
 {
-	bool		ran = row->key.event != STATS_REFUSED;
-	int64		query_id = pg_atomic_read_u64(&row->query_id);
-	Datum		values[14] = {0};
-	bool		nulls[14] = {0};
-	int			n = 5;
+	bool ran = row->key.event != STATS_REFUSED;
+	int64 query_id = pg_atomic_read_u64(&row->query_id);
+	Datum values[14] = {0};
+	bool nulls[14] = {0};
+	int n = 5;
 
 	put_text(values, nulls, 0, events[row->key.event]);
 	put_text(values, nulls, 1, row->key.engine);
 	put_text(values, nulls, 2, row->key.feed);
 	put_text(values, nulls, 3, row->key.strategy);
-	put_text(values, nulls, 4, may_see_reason(&row->key, may_see_queries) ? row->key.reason : "<insufficient privilege>");
+	put_text(values, nulls, 4,
+			 may_see_reason(&row->key, may_see_queries) ? row->key.reason :
+														  "<insufficient privilege>");
 	values[n++] = Int64GetDatum(pg_atomic_read_u64(&row->calls));
 	for (int i = n; i < n + 3; i++)
 		nulls[i] = !ran;
@@ -389,7 +402,7 @@ gpuagg_stats(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	SharedStats *copy;
-	bool		may_see_queries = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+	bool may_see_queries = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (!find_table())

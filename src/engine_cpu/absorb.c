@@ -23,13 +23,15 @@
 #define L2_BYTES (1024 * 1024)
 
 /*
- * Where the groups do not fit that cache, so many rows are absorbed at a time that their groups' rows,
- * once fetched, stay in the first-level cache until the last slot is done.
+ * Where the groups do not fit that cache, so many rows are absorbed at a time that their groups'
+ * rows, once fetched, stay in the first-level cache until the last slot is done.
  */
 #define L1_BYTES (48 * 1024)
 #define MIN_SLICE 256
 
-/* Most rows that are absorbed at a time, so that interrupts are looked for often; a multiple of 64. */
+/*
+ * Most rows that are absorbed at a time, so that interrupts are looked for often; a multiple of 64.
+ */
 #define MAX_SLICE 16384
 /* With fallback aggregates, until the size of their states is known. */
 #define FALLBACK_ROWS 64
@@ -44,7 +46,9 @@
 /* Rows for the groups that are expected are reserved, in this share of the memory at most. */
 #define RESERVED_SHARE 4
 
-/* Bits that a group of the table takes, with its entry; and how many bits are no waste in any case. */
+/*
+ * Bits that a group of the table takes, with its entry; and how many bits are no waste in any case.
+ */
 #define GROUP_BITS 256
 #define FEW_BITS (512 * 1024)
 
@@ -67,7 +71,7 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 {
 	StrategyDevice device = {
 		.l2_bytes = L2_BYTES,
-		.memory_bytes = engine->env.mem_limit
+		.memory_bytes = engine->env.mem_limit,
 	};
 
 	input->forced = engine->env.forced;
@@ -90,14 +94,13 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 static double
 extrapolate_groups(double d, double n)
 {
-	double		lo = d,
-				hi = d * n;
+	double lo = d, hi = d * n;
 
 	if (d >= n)
 		return hi;
 	while (hi > lo * 1.001)
 	{
-		double		g = sqrt(lo * hi);
+		double g = sqrt(lo * hi);
 
 		if (g * -expm1(-n / g) < d)
 			lo = g;
@@ -108,28 +111,31 @@ extrapolate_groups(double d, double n)
 }
 
 /*
- * Bins that direct may use, now and as its range grows.  However much memory is allowed, and whatever was estimated, many bins
- * must be worth it for the rows that have come.
+ * Bins that direct may use, now and as its range grows.  However much memory is allowed, and
+ * whatever was estimated, many bins must be worth it for the rows that have come.
  */
 static int64
 most_bins(const CpuEngine *engine)
 {
-	double		bins = engine->env.mem_limit / 4.0 / sizeof(uint32);
+	double bins = engine->env.mem_limit / 4.0 / sizeof(uint32);
 
 	bins = Min(bins, Max(UNPROVEN_BINS, BINS_PER_ROW * (double) engine->located));
 	if (engine->env.forced != STRATEGY_DIRECT)
-		bins = Min(bins, Max(65536.0, 16 * Max((double) engine->table->ngroups,
-											   engine->choice.bins)));
+		bins =
+			Min(bins, Max(65536.0, 16 * Max((double) engine->table->ngroups, engine->choice.bins)));
 	return (int64) Min(bins, 1 << 30);
 }
 
 /* ---- groups as bits ------------------------------------------------------ */
 
-/* Bits that take as much memory as so many groups in the table, and three quarters of the memory at most. */
+/*
+ * Bits that take as much memory as so many groups in the table, and three quarters of the memory at
+ * most.
+ */
 static uint64
 most_bits(const CpuEngine *engine, double groups)
 {
-	double		bits;
+	double bits;
 
 	groups = Min(groups, Max(GROUPS_UNPROVEN / 2, GROUPS_PER_GROUP * (double) engine->located));
 	bits = Max(groups * GROUP_BITS, FEW_BITS);
@@ -149,7 +155,8 @@ static bool
 use_bits(CpuEngine *engine, const Batch *batch, double groups)
 {
 	if ((engine->env.forced != STRATEGY_AUTO && engine->env.forced != STRATEGY_DIRECT) ||
-		engine->table->nmissing > 0 || engine->located != batch->nrows || !group_bits_possible(engine->spec))
+		engine->table->nmissing > 0 || engine->located != batch->nrows ||
+		!group_bits_possible(engine->spec))
 		return false;
 	engine->bits = group_bits_create(engine->cxt, engine->spec, engine->table->keys.ranges,
 									 most_bits(engine, groups), engine->table->batch_rows);
@@ -167,7 +174,7 @@ use_bits(CpuEngine *engine, const Batch *batch, double groups)
 void
 cpu_leave_bits(CpuEngine *engine, const char *why)
 {
-	GroupBits  *bits = engine->bits;
+	GroupBits *bits = engine->bits;
 	const Batch *groups;
 
 	engine->bits = NULL;
@@ -185,7 +192,7 @@ cpu_leave_bits(CpuEngine *engine, const char *why)
 bool
 cpu_absorb_bits(CpuEngine *engine, const Batch *batch)
 {
-	GroupBits  *wide;
+	GroupBits *wide;
 
 	if (engine->bits == NULL)
 		return false;
@@ -220,12 +227,13 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 	input.mean_run = table->mean_run;
 	if (keys_integer(engine->spec))
 	{
-		double		range = 1;
+		double range = 1;
 
 		group_keys_ranges(&table->keys, batch, table->keys.ranges);
 		for (int k = 0; k < engine->spec->nkeys; k++)
 			if (table->keys.ranges[k].any)
-				range *= (double) table->keys.ranges[k].max - (double) table->keys.ranges[k].min + 2;
+				range *=
+					(double) table->keys.ranges[k].max - (double) table->keys.ranges[k].min + 2;
 		input.range_known = true;
 		input.key_range = range;
 	}
@@ -233,18 +241,20 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		return;
 	cpu_choose_strategy(engine, &input);
 	if (engine->strategy == STRATEGY_SORT && engine->env.forced != STRATEGY_SORT)
-		engine->strategy = STRATEGY_HASH;	/* until memory is used up indeed */
+		engine->strategy = STRATEGY_HASH; /* until memory is used up indeed */
 	table->max_bins = most_bins(engine);
 	if (engine->strategy == STRATEGY_DIRECT && !group_table_use_direct(table))
 	{
 		engine->strategy = STRATEGY_HASH;
-		snprintf(engine->choice.reason, sizeof(engine->choice.reason), "keys span too many values for few rows");
+		snprintf(engine->choice.reason, sizeof(engine->choice.reason),
+				 "keys span too many values for few rows");
 	}
 	if (engine->strategy == STRATEGY_HASH && table->mode == TABLE_HASH)
 		group_table_use_hash(table, input.groups);
 	if (table->mode == TABLE_DIRECT || table->mode == TABLE_HASH)
-		group_table_reserve(table, Min(input.groups * 1.125,
-									   engine->env.mem_limit / (double) RESERVED_SHARE / table->row_size));
+		group_table_reserve(table,
+							Min(input.groups * 1.125,
+								engine->env.mem_limit / (double) RESERVED_SHARE / table->row_size));
 	if (engine->strategy != before && before != STRATEGY_AUTO)
 		engine->changes++;
 }
@@ -255,7 +265,7 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 static int
 partition_count(const CpuEngine *engine)
 {
-	size_t		most = Min(engine->env.mem_limit / 4 / FILE_BYTES, 256);
+	size_t most = Min(engine->env.mem_limit / 4 / FILE_BYTES, 256);
 
 	return Min(Max(engine->choice.passes, 32), Max((int) most, 4));
 }
@@ -264,17 +274,18 @@ void
 cpu_budget(CpuEngine *engine)
 {
 	GroupTable *table = engine->table;
-	size_t		files = engine->out ? engine->out->nfiles * FILE_BYTES : 0;
-	size_t		bits = engine->left_bits ? group_bits_memory(engine->left_bits) : 0;
+	size_t files = engine->out ? engine->out->nfiles * FILE_BYTES : 0;
+	size_t bits = engine->left_bits ? group_bits_memory(engine->left_bits) : 0;
 	/* grouped input needs no files */
-	size_t		spill = table->mode == TABLE_SEGMENTED ? 0 : (partition_count(engine) + 1) * FILE_BYTES;
-	size_t		reserve = Max(files, spill) + bits;
-	size_t		fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
-	size_t		used = group_table_memory(table) + fallbacks + files + bits;
+	size_t spill = table->mode == TABLE_SEGMENTED ? 0 : (partition_count(engine) + 1) * FILE_BYTES;
+	size_t reserve = Max(files, spill) + bits;
+	size_t fallbacks = engine->fallbacks ? fallbacks_memory(engine->fallbacks) : 0;
+	size_t used = group_table_memory(table) + fallbacks + files + bits;
 
 	engine->mem_peak = Max(engine->mem_peak, used);
 	/* states that have memory contexts of their own are measured here alone */
-	engine->reserved = reserve + (engine->fallbacks ? fallbacks - fallbacks_held(engine->fallbacks) : 0);
+	engine->reserved =
+		reserve + (engine->fallbacks ? fallbacks - fallbacks_held(engine->fallbacks) : 0);
 	if (table->mode == TABLE_DIRECT)
 		engine->choice.bins = table->bins;
 	if (table->mode == TABLE_SINGLE || table->mode == TABLE_SEGMENTED)
@@ -288,7 +299,7 @@ cpu_budget(CpuEngine *engine)
 size_t
 cpu_states_limit(const CpuEngine *engine)
 {
-	size_t		taken = engine->reserved + group_table_memory(engine->table);
+	size_t taken = engine->reserved + group_table_memory(engine->table);
 
 	return engine->env.mem_limit > taken ? engine->env.mem_limit - taken : 0;
 }
@@ -367,16 +378,18 @@ spill_table(CpuEngine *engine)
 /*
  * Memory is used up and most rows have no group in the table, so that locating
  * them gains nothing: moves the groups to the partitions, and rows follow them
- * there without a lookup.  Not where groups are so wide that to write one costs more than to look up many rows.
+ * there without a lookup.  Not where groups are so wide that to write one costs more than to look
+ * up many rows.
  */
 static void
 change_to_sort(CpuEngine *engine)
 {
 	GroupTable *table = engine->table;
-	size_t		states = engine->fallbacks ? fallbacks_held(engine->fallbacks) : 0;
+	size_t states = engine->fallbacks ? fallbacks_held(engine->fallbacks) : 0;
 
 	if (engine->env.forced != STRATEGY_AUTO || engine->level > 0 || table->keys.nwords == 0 ||
-		!fallbacks_spillable(engine->spec) || table->row_size + states / Max(table->ngroups, 1) > MOVED_BYTES)
+		!fallbacks_spillable(engine->spec) ||
+		table->row_size + states / Max(table->ngroups, 1) > MOVED_BYTES)
 		return;
 	spill_table(engine);
 	engine->strategy = STRATEGY_SORT;
@@ -403,10 +416,10 @@ cpu_finish_partitions(CpuEngine *engine)
 static uint64 *
 slice_bits(uint64 *bits, int from, int n)
 {
-	int			shift = from % 64;
-	int			words = BITMAP_WORDS(n);
-	int			last = (from + n - 1) / 64;
-	uint64	   *slice;
+	int shift = from % 64;
+	int words = BITMAP_WORDS(n);
+	int last = (from + n - 1) / 64;
+	uint64 *slice;
 
 	if (bits == NULL || shift == 0)
 		return bits ? bits + from / 64 : NULL;
@@ -422,7 +435,7 @@ slice_bits(uint64 *bits, int from, int n)
 static Batch
 batch_slice(const Batch *batch, Column *cols, int from, int n)
 {
-	Batch		slice = *batch;
+	Batch slice = *batch;
 
 	for (int c = 0; c < batch->ncols; c++)
 	{
@@ -455,8 +468,9 @@ free_slice(const Batch *slice, int from)
 }
 
 /*
- * Reduces the rows, which are located; `known` groups were there before.  Where their states are too large to be all in memory,
- * only the first rows: the groups of others are dropped, and the batch ends before these.
+ * Reduces the rows, which are located; `known` groups were there before.  Where their states are
+ * too large to be all in memory, only the first rows: the groups of others are dropped, and the
+ * batch ends before these.
  */
 static void
 reduce(CpuEngine *engine, Batch *batch, uint32 known)
@@ -465,7 +479,7 @@ reduce(CpuEngine *engine, Batch *batch, uint32 known)
 
 	if (engine->fallbacks)
 	{
-		int			n = fallbacks_advance(engine->fallbacks, table, batch, known, cpu_states_limit(engine));
+		int n = fallbacks_advance(engine->fallbacks, table, batch, known, cpu_states_limit(engine));
 
 		if (n < batch->nrows)
 		{
@@ -476,15 +490,21 @@ reduce(CpuEngine *engine, Batch *batch, uint32 known)
 	engine->base.errors |= slots_reduce(engine->slots, table, batch);
 }
 
-/* Takes in a batch, or only its first rows, after which the table takes no new groups; returns how many. */
+/*
+ * Takes in a batch, or only its first rows, after which the table takes no new groups; returns how
+ * many.
+ */
 static int
 absorb_slice(CpuEngine *engine, Batch *batch)
 {
 	GroupTable *table = engine->table;
-	uint32		known = table->ngroups;
+	uint32 known = table->ngroups;
 
 	CHECK_FOR_INTERRUPTS();
-	/* groups of other participants, which came before the first row, may be outside of the batch's ranges */
+	/*
+	 * groups of other participants, which came before the first row, may be outside of the batch's
+	 * ranges
+	 */
 	engine->chosen_from_data |= known > 0;
 	cpu_budget(engine);
 	group_table_locate(table, batch);
@@ -503,9 +523,7 @@ int
 cpu_fallback_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
-	double		fallbacks,
-				left,
-				rows;
+	double fallbacks, left, rows;
 
 	/* no row becomes a group any more */
 	if (table->frozen)
@@ -523,7 +541,7 @@ static int
 slice_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
-	int			n = MAX_SLICE;
+	int n = MAX_SLICE;
 
 	if (engine->bits || cpu_bypasses_table(engine))
 		return n;
@@ -537,12 +555,12 @@ slice_rows(const CpuEngine *engine)
 void
 cpu_absorb(CpuEngine *engine, const Batch *batch)
 {
-	Column	   *cols = palloc(Max(batch->ncols, 1) * sizeof(Column));
+	Column *cols = palloc(Max(batch->ncols, 1) * sizeof(Column));
 
 	for (int from = 0; from < batch->nrows;)
 	{
-		int			n = Min(slice_rows(engine), batch->nrows - from);
-		Batch		slice = batch_slice(batch, cols, from, n);
+		int n = Min(slice_rows(engine), batch->nrows - from);
+		Batch slice = batch_slice(batch, cols, from, n);
 
 		if (cpu_bypasses_table(engine))
 			spill_batch(engine, &slice);
@@ -562,9 +580,12 @@ static int
 segment_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
-	size_t		rows = engine->env.mem_limit / table->row_size;
+	size_t rows = engine->env.mem_limit / table->row_size;
 
-	/* as much is left for their states as for the table; and rows that are not taken would be located again */
+	/*
+	 * as much is left for their states as for the table; and rows that are not taken would be
+	 * located again
+	 */
 	if (engine->fallbacks)
 		rows = Min(rows / 2, engine->segment_most > 0 ? engine->segment_most : MAX_SLICE);
 	/* one group more is carried over from the rows before */
@@ -576,10 +597,10 @@ void
 cpu_reduce_segments(CpuEngine *engine)
 {
 	GroupTable *table = engine->table;
-	int			n = Min(segment_rows(engine), engine->batch.nrows - engine->batch_pos);
-	Column	   *cols = palloc(Max(engine->batch.ncols, 1) * sizeof(Column));
-	Batch		slice = batch_slice(&engine->batch, cols, engine->batch_pos, n);
-	uint32		known = table->ngroups;
+	int n = Min(segment_rows(engine), engine->batch.nrows - engine->batch_pos);
+	Column *cols = palloc(Max(engine->batch.ncols, 1) * sizeof(Column));
+	Batch slice = batch_slice(&engine->batch, cols, engine->batch_pos, n);
+	uint32 known = table->ngroups;
 
 	CHECK_FOR_INTERRUPTS();
 	group_table_locate(table, &slice);
@@ -614,4 +635,3 @@ cpu_carry_segment(CpuEngine *engine)
 	}
 	engine->emit_pos = engine->emit_end = 0;
 }
-

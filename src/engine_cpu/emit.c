@@ -24,8 +24,7 @@ make_output(CpuEngine *engine)
 	if (group_bits_possible(engine->spec))
 		engine->out_capacity = engine->table->batch_rows;
 	/* the states of a single group are read where they are */
-	group_batch_init(&engine->groups, engine->spec, engine->out_capacity,
-					 engine->out_capacity > 1);
+	group_batch_init(&engine->groups, engine->spec, engine->out_capacity, engine->out_capacity > 1);
 	MemoryContextSwitchTo(old);
 }
 
@@ -33,9 +32,9 @@ static void
 copy_states(CpuEngine *engine, int s, uint32 from, int n)
 {
 	const GroupTable *table = engine->table;
-	size_t		size = slot_bytes(&engine->spec->slots[s]);
+	size_t size = slot_bytes(&engine->spec->slots[s]);
 	const char *row = group_row(table, from) + table->slot_off[s];
-	char	   *to = engine->groups.slots[s];
+	char *to = engine->groups.slots[s];
 
 	if (size == 8)
 		for (int g = 0; g < n; g++, row += table->row_size)
@@ -51,7 +50,7 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	const AggSpec *spec = engine->spec;
 	GroupTable *table = engine->table;
 	GroupBatch *out = &engine->groups;
-	int			n;
+	int n;
 
 	if (engine->out_capacity == 0)
 		make_output(engine);
@@ -59,7 +58,8 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	out->ngroups = n;
 	slots_complete(engine->slots, table, from, from + n);
 	for (int k = 0; k < spec->nkeys; k++)
-		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k], out->keynulls[k]);
+		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k],
+						 out->keynulls[k]);
 	for (int o = 0; o < spec->nfallbacks; o++)
 		for (int g = 0; g < n; g++)
 		{
@@ -110,8 +110,8 @@ cpu_write_group(CpuEngine *engine, int g)
 	CHECK_FOR_INTERRUPTS();
 	for (int o = 0; o < spec->nfallbacks; o++)
 		if (spec->fallbacks[o].transtype == INTERNALOID && !groups->fallback_nulls[o][g])
-			groups->fallbacks[o][g] = fallbacks_serialize(engine->fallbacks, o,
-														  groups->fallbacks[o][g]);
+			groups->fallbacks[o][g] =
+				fallbacks_serialize(engine->fallbacks, o, groups->fallbacks[o][g]);
 	group_record_write(&engine->record, spec, groups, g);
 	if (engine->fallbacks)
 		fallbacks_end_temp(engine->fallbacks);

@@ -31,7 +31,7 @@ cpu_bind_buffers(Engine *base, Batch *batch)
 static EngineStatus
 cpu_add_batch(Engine *base, const Batch *batch)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 
 	engine->rows += batch->nrows;
 	engine->batches++;
@@ -64,7 +64,7 @@ start_emitting(CpuEngine *engine)
 static EngineStatus
 cpu_finish(Engine *base)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 
 	engine->finished = true;
 	if (engine->spec->nkeys == 0 && engine->table->ngroups == 0)
@@ -89,7 +89,7 @@ static bool
 next_table(CpuEngine *engine)
 {
 	const Batch *batch;
-	RowReader  *reader;
+	RowReader *reader;
 
 	cpu_finish_partitions(engine);
 	if (!partition_list_pop(&engine->pending, &engine->in))
@@ -119,8 +119,8 @@ next_table(CpuEngine *engine)
 static bool
 cpu_next_groups(Engine *base, GroupBatch *out)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
-	int			n;
+	CpuEngine *engine = (CpuEngine *) base;
+	int n;
 
 	while (engine->emit_pos >= engine->emit_end)
 	{
@@ -161,12 +161,14 @@ write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
 {
 	for (int g = 0; g < engine->groups.ngroups; g++)
 	{
-		uint32		len;
+		uint32 len;
 
 		cpu_write_group(engine, g);
 		len = engine->record.len;
 		if (sink->group)
-			sink->group(sink, group_keys_row_hash(&engine->table->keys, group_row(engine->table, from + g)));
+			sink->group(
+				sink,
+				group_keys_row_hash(&engine->table->keys, group_row(engine->table, from + g)));
 		sink->write(sink, &len, sizeof(len));
 		sink->write(sink, engine->record.data, len);
 	}
@@ -189,7 +191,7 @@ export_records(CpuEngine *engine, GroupSink *sink)
 static EngineStatus
 cpu_export_groups(Engine *base, GroupSink *sink)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 	GroupTable *table = engine->table;
 
 	/* a group's part is that of its hash, which rows of the table have */
@@ -209,7 +211,8 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 		if (sink->group && cpu_exchanges_rows(engine))
 		{
 			/* all of them, not the groups of one of several tables */
-			if (engine->out || engine->pending.n > 0 || engine->level > 0 || !cpu_share_rows(engine, sink))
+			if (engine->out || engine->pending.n > 0 || engine->level > 0 ||
+				!cpu_share_rows(engine, sink))
 				cpu_write_rows(engine, sink);
 		}
 		else
@@ -233,14 +236,14 @@ close_files(CpuEngine *engine)
 static Engine *
 cpu_open(const AggSpec *spec, const EngineEnv *env)
 {
-	MemoryContext cxt = AllocSetContextCreate(env->cxt, "gpuagg CPU engine",
-											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(env->cxt, "gpuagg CPU engine", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	CpuEngine  *engine = palloc0(sizeof(CpuEngine));
-	int			batch_rows = Max(env->batch_rows, 256);
-	bool		segmented = engine_keeps_groups(spec, &env->input);
+	CpuEngine *engine = palloc0(sizeof(CpuEngine));
+	int batch_rows = Max(env->batch_rows, 256);
+	bool segmented = engine_keeps_groups(spec, &env->input);
 	StrategyInput input = {.groups = env->est_groups, .rows = env->est_rows};
-	TableMode	mode = TABLE_HASH;
+	TableMode mode = TABLE_HASH;
 
 	if (spec->nkeys == 0)
 		mode = TABLE_SINGLE;
@@ -272,7 +275,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 static void
 cpu_reset(Engine *base)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 	StrategyInput input = {.groups = engine->env.est_groups, .rows = engine->env.est_rows};
 
 	close_files(engine);
@@ -308,17 +311,18 @@ static void
 describe_strategy(const CpuEngine *engine, char *text, size_t size)
 {
 	GpuaggStrategy strategy = engine->strategy;
-	int			n;
+	int n;
 
-	if (strategy == STRATEGY_DIRECT && engine->table->mode == TABLE_HASH && engine->level == 0 && !engine->as_bits)
+	if (strategy == STRATEGY_DIRECT && engine->table->mode == TABLE_HASH && engine->level == 0 &&
+		!engine->as_bits)
 		strategy = STRATEGY_HASH;
 	n = snprintf(text, size, "%s", strategy_name(strategy));
 	if (strategy == STRATEGY_DIRECT)
-		n += snprintf(text + n, size - n, ", " INT64_FORMAT " bins",
-					  engine->choice.bins);
+		n += snprintf(text + n, size - n, ", " INT64_FORMAT " bins", engine->choice.bins);
 	if (strategy == STRATEGY_DIRECT && engine->choice.bins != engine->chosen_bins)
 		snprintf(text + n, size - n,
-				 " (keys span more than the " INT64_FORMAT " values of the first batch)", engine->chosen_bins);
+				 " (keys span more than the " INT64_FORMAT " values of the first batch)",
+				 engine->chosen_bins);
 	else
 		snprintf(text + n, size - n, " (%s)",
 				 strategy == engine->strategy ? engine->choice.reason : "keys outgrew direct bins");
@@ -327,7 +331,7 @@ describe_strategy(const CpuEngine *engine, char *text, size_t size)
 static void
 cpu_stats(Engine *base, EngineStats *stats)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 	const GroupTable *table = engine->table;
 
 	memset(stats, 0, sizeof(*stats));
@@ -347,9 +351,9 @@ cpu_stats(Engine *base, EngineStats *stats)
 static void
 cpu_begin_part(Engine *base, uint32 groups)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
-	int			errors = base->errors;
-	uint64		emitted = engine->emitted;
+	CpuEngine *engine = (CpuEngine *) base;
+	int errors = base->errors;
+	uint64 emitted = engine->emitted;
 	EngineStats stats;
 
 	/* what is to be shown is how the rows were reduced */
@@ -371,7 +375,7 @@ cpu_begin_part(Engine *base, uint32 groups)
 static void
 cpu_close(Engine *base)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 
 	close_files(engine);
 	if (engine->fallbacks)
@@ -404,5 +408,5 @@ const EngineOps engine_cpu_ops = {
 	.begin_part = cpu_begin_part,
 	.reset = cpu_reset,
 	.stats = cpu_stats,
-	.close = cpu_close
+	.close = cpu_close,
 };

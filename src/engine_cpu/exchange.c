@@ -2,9 +2,9 @@
  * exchange.c
  *	  Rows of the table of groups, between participants of a parallel plan.
  *
- * Participants have the same spec, and so the same layout of rows.  Where a row holds neither references nor codes
- * of a dictionary, it is exchanged as it is: found by its packed keys in the other table, and its states combined
- * with those there, without values or records in between.
+ * Participants have the same spec, and so the same layout of rows.  Where a row holds neither
+ * references nor codes of a dictionary, it is exchanged as it is: found by its packed keys in the
+ * other table, and its states combined with those there, without values or records in between.
  */
 #include "postgres.h"
 
@@ -41,8 +41,8 @@ void
 cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 {
 	GroupTable *table = engine->table;
-	StringInfo	record = &engine->record;
-	uint32		len = table->row_size | EXCHANGED_ROW;
+	StringInfo record = &engine->record;
+	uint32 len = table->row_size | EXCHANGED_ROW;
 
 	resetStringInfo(record);
 	enlargeStringInfo(record, sizeof(len) + table->row_size);
@@ -80,8 +80,8 @@ count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32
 }
 
 /*
- * Are rows of this size to be written past the caches?  Others will read them much later; and whole cache lines need not be read
- * before they are written.
+ * Are rows of this size to be written past the caches?  Others will read them much later; and whole
+ * cache lines need not be read before they are written.
  */
 static inline bool
 streams_rows(size_t size)
@@ -94,14 +94,14 @@ streams_rows(size_t size)
 }
 
 /*
- * Has the pages of new memory mapped at once: what faults bring into the caches, page by page, is of no use for streams.
- * A call cannot be interrupted, so that each maps only some of it.
+ * Has the pages of new memory mapped at once: what faults bring into the caches, page by page, is
+ * of no use for streams. A call cannot be interrupted, so that each maps only some of it.
  */
 static void
 map_pages(char *start, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
-	char	   *page = (char *) TYPEALIGN_DOWN(sysconf(_SC_PAGESIZE), (uintptr_t) start);
+	char *page = (char *) TYPEALIGN_DOWN(sysconf(_SC_PAGESIZE), (uintptr_t) start);
 
 	for (; page < start + size; page += MAPPED_BYTES)
 	{
@@ -134,13 +134,13 @@ static void
 scatter_rows(CpuEngine *engine, const uint16 *part, char **ends)
 {
 	GroupTable *table = engine->table;
-	size_t		size = table->row_size;
-	bool		streams = streams_rows(size);
+	size_t size = table->row_size;
+	bool streams = streams_rows(size);
 
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
 		const char *row = group_row(table, g);
-		char	   *to = ends[part[g]];
+		char *to = ends[part[g]];
 
 		/* states are completed while caches have them */
 		if (g % EXCHANGE_ROWS == 0)
@@ -161,14 +161,15 @@ bool
 cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 {
 	GroupTable *table = engine->table;
-	uint32		n = table->ngroups;
-	size_t		size = table->row_size;
-	uint16	   *part;
-	uint32	   *counts;
-	char	  **ends;
-	char	   *to;
+	uint32 n = table->ngroups;
+	size_t size = table->row_size;
+	uint16 *part;
+	uint32 *counts;
+	char **ends;
+	char *to;
 
-	if (sink->rows == NULL || n == 0 || group_table_memory(table) + n * (size + sizeof(*part)) > engine->env.mem_limit)
+	if (sink->rows == NULL || n == 0 ||
+		group_table_memory(table) + n * (size + sizeof(*part)) > engine->env.mem_limit)
 		return false;
 	part = MemoryContextAllocHuge(engine->cxt, n * sizeof(*part));
 	counts = palloc(sink->nparts * sizeof(*counts));
@@ -215,7 +216,8 @@ spill_row(CpuEngine *engine, char *row)
 	for (int s = 0; s < spec->nslots; s++)
 		group->slots[s] = row + table->slot_off[s];
 	group_record_write(&engine->record, spec, group, 0);
-	partition_write_group(cpu_partitions(engine), group_keys_row_hash(&table->keys, row), &engine->record);
+	partition_write_group(cpu_partitions(engine), group_keys_row_hash(&table->keys, row),
+						  &engine->record);
 }
 
 void
@@ -238,14 +240,14 @@ cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
 	for (int s = 0; s < spec->nslots; s++)
 	{
 		const SlotSpec *slot = &spec->slots[s];
-		size_t		size = gpuagg_monoids[slot->monoid].state_size;
+		size_t size = gpuagg_monoids[slot->monoid].state_size;
 
 		for (int w = 0; w < slot->width; w++)
 		{
-			size_t		off = table->slot_off[s] + w * size;
+			size_t off = table->slot_off[s] + w * size;
 
-			engine->base.errors |= loop_combine_rows(slot->monoid, table->rows + off, table->at, rows + off,
-													 table->row_size, n);
+			engine->base.errors |= loop_combine_rows(slot->monoid, table->rows + off, table->at,
+													 rows + off, table->row_size, n);
 		}
 	}
 	for (int i = 0; i < table->nmissing; i++)

@@ -24,27 +24,28 @@
 #include "engine_cpu/internal.h"
 
 /*
- * Values that groups have had, of an aggregate that ignores repeats (spec_ignores_repeats), by their numbers in
- * the feed's dictionary: the last one for each place that a group and a number hash to.
+ * Values that groups have had, of an aggregate that ignores repeats (spec_ignores_repeats), by
+ * their numbers in the feed's dictionary: the last one for each place that a group and a number
+ * hash to.
  */
 #define SEEN_PLACES 16384
 
 typedef struct Seen
 {
-	bool		possible;
-	uint64		dictionary;		/* that the numbers are of; 0: none */
-	uint64	   *values;			/* [place] group and number; NULL before there are any */
+	bool possible;
+	uint64 dictionary; /* that the numbers are of; 0: none */
+	uint64 *values;    /* [place] group and number; NULL before there are any */
 } Seen;
 
 typedef struct FallbackCall
 {
-	Seen		seen;
-	AggStep		step;			/* or NULL */
+	Seen seen;
+	AggStep step; /* or NULL */
 
 	/* of one batch */
-	bool		skipped;		/* no row counts */
-	bool		uses_seen;
-	const Column *first;		/* argument, or NULL */
+	bool skipped; /* no row counts */
+	bool uses_seen;
+	const Column *first; /* argument, or NULL */
 
 	AggStatePerTransData pertrans;
 	FunctionCallInfo trans;
@@ -56,10 +57,10 @@ typedef struct FallbackCall
 struct FallbackWork
 {
 	const AggSpec *spec;
-	AggState   *aggstate;
-	ExprContext *temp;			/* per input row */
+	AggState *aggstate;
+	ExprContext *temp; /* per input row */
 	ExprContext *states;
-	ExprContext *carry[2];		/* segmented: states of row 0, of the last row */
+	ExprContext *carry[2]; /* segmented: states of row 0, of the last row */
 	FallbackCall *calls;
 };
 
@@ -74,20 +75,21 @@ prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collat
 }
 
 /*
- * A context for states, in the current memory context.  Its blocks are small compared to the memory, as in core's, so that what
- * has been allocated is about what states take.
+ * A context for states, in the current memory context.  Its blocks are small compared to the
+ * memory, as in core's, so that what has been allocated is about what states take.
  */
 static ExprContext *
 create_states_context(size_t mem_limit)
 {
 	ExprContext *states = CreateStandaloneExprContext();
-	Size		block = ALLOCSET_DEFAULT_INITSIZE;
+	Size block = ALLOCSET_DEFAULT_INITSIZE;
 
 	while (block < ALLOCSET_DEFAULT_MAXSIZE && block * 32 <= mem_limit)
 		block *= 2;
 	MemoryContextDelete(states->ecxt_per_tuple_memory);
-	states->ecxt_per_tuple_memory = AllocSetContextCreate(states->ecxt_per_query_memory, "gpuagg states",
-														  ALLOCSET_DEFAULT_MINSIZE, ALLOCSET_DEFAULT_INITSIZE, block);
+	states->ecxt_per_tuple_memory =
+		AllocSetContextCreate(states->ecxt_per_query_memory, "gpuagg states",
+							  ALLOCSET_DEFAULT_MINSIZE, ALLOCSET_DEFAULT_INITSIZE, block);
 	return states;
 }
 
@@ -115,8 +117,8 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit)
 		call->seen.possible = spec_ignores_repeats(fallback);
 		if (fallback->nargs == 1 && !fallback->unrepresentable_only)
 			call->step = interval_step(&fallback->transfn);
-		call->trans = prepare_call(work, &fallback->transfn, fallback->nargs + 1,
-								   fallback->collation);
+		call->trans =
+			prepare_call(work, &fallback->transfn, fallback->nargs + 1, fallback->collation);
 		call->combine = prepare_call(work, &fallback->combinefn, 2, fallback->collation);
 		call->serial = prepare_call(work, &fallback->serialfn, 1, InvalidOid);
 		call->deserial = prepare_call(work, &fallback->deserialfn, 2, InvalidOid);
@@ -187,12 +189,13 @@ keep_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isn
 
 /* One transition (or combination): arguments after the first are set. */
 static void
-advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states, FallbackState *state)
+advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
+		FallbackState *state)
 {
 	const FallbackAgg *fallback = &work->spec->fallbacks[o];
 	MemoryContext cxt = states->ecxt_per_tuple_memory;
 	MemoryContext old;
-	Datum		value;
+	Datum value;
 
 	if (state->fresh)
 	{
@@ -210,8 +213,8 @@ advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
 		if (state->notrans)
 		{
 			old = MemoryContextSwitchTo(cxt);
-			state->value = datumCopy(fcinfo->args[1].value, fallback->transbyval,
-									 fallback->translen);
+			state->value =
+				datumCopy(fcinfo->args[1].value, fallback->transbyval, fallback->translen);
 			MemoryContextSwitchTo(old);
 			state->isnull = false;
 			state->notrans = false;
@@ -235,7 +238,9 @@ advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
 	ResetExprContext(work->temp);
 }
 
-/* An argument of a row that counts: a Datum, or an unrepresentable numeric (unrepresentable_only). */
+/*
+ * An argument of a row that counts: a Datum, or an unrepresentable numeric (unrepresentable_only).
+ */
 static Datum
 argument(const Column *col, int i)
 {
@@ -271,7 +276,8 @@ begin_seen(FallbackWork *work, Seen *seen, const GroupTable *table, const Column
 	if (seen->dictionary == col->dictionary)
 		return true;
 	if (seen->values == NULL)
-		seen->values = MemoryContextAlloc(GetMemoryChunkContext(work->calls), SEEN_PLACES * sizeof(uint64));
+		seen->values =
+			MemoryContextAlloc(GetMemoryChunkContext(work->calls), SEEN_PLACES * sizeof(uint64));
 	memset(seen->values, 0xff, SEEN_PLACES * sizeof(uint64));
 	seen->dictionary = col->dictionary;
 	return true;
@@ -281,8 +287,8 @@ begin_seen(FallbackWork *work, Seen *seen, const GroupTable *table, const Column
 static inline bool
 was_seen(Seen *seen, uint32 at, uint32 number)
 {
-	uint64		value = (uint64) at << 32 | number;
-	uint64	   *place = &seen->values[(value * UINT64CONST(0x9e3779b97f4a7c15)) >> 50];
+	uint64 value = (uint64) at << 32 | number;
+	uint64 *place = &seen->values[(value * UINT64CONST(0x9e3779b97f4a7c15)) >> 50];
 
 	if (*place == value)
 		return true;
@@ -301,19 +307,21 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 		FallbackCall *call = &work->calls[o];
 
 		call->first = fallback->nargs > 0 ? &batch->cols[fallback->argcol[0]] : NULL;
-		call->skipped = (fallback->filter >= 0 && column_is_false(&batch->cols[fallback->filter])) ||
+		call->skipped =
+			(fallback->filter >= 0 && column_is_false(&batch->cols[fallback->filter])) ||
 			(fallback->unrepresentable_only && !call->first->unrepresentable);
-		call->uses_seen = !call->skipped && call->first && begin_seen(work, &call->seen, table, call->first);
+		call->uses_seen =
+			!call->skipped && call->first && begin_seen(work, &call->seen, table, call->first);
 	}
 }
 
 /* Row i of the batch, which begin_batch has seen, advances the state of its group. */
 static inline void
-advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall *call, const Column *first,
-			GroupTable *table, const Batch *batch, int i)
+advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall *call,
+			const Column *first, GroupTable *table, const Batch *batch, int i)
 {
 	FunctionCallInfo fcinfo = call->trans;
-	uint32		at = table->at[i];
+	uint32 at = table->at[i];
 	FallbackState *state;
 
 	if (at == NO_GROUP || !row_counts(fallback, batch, i))
@@ -327,7 +335,7 @@ advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall
 	for (int a = 0; a < fallback->nargs; a++)
 	{
 		const Column *col = &batch->cols[fallback->argcol[a]];
-		bool		isnull = column_is_null(col, i);
+		bool isnull = column_is_null(col, i);
 
 		fcinfo->args[a + 1].isnull = isnull;
 		fcinfo->args[a + 1].value = isnull ? (Datum) 0 : argument(col, i);
@@ -338,9 +346,10 @@ advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall
 }
 
 int
-fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uint32 known, size_t limit)
+fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uint32 known,
+				  size_t limit)
 {
-	uint32		next = known * table->row_cells;
+	uint32 next = known * table->row_cells;
 
 	begin_batch(work, table, batch);
 	if (table->ngroups == known)
@@ -359,7 +368,7 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 	/* all states of a group before there are any of the next one */
 	for (int i = 0; i < batch->nrows; i++)
 	{
-		uint32		at = table->at[i];
+		uint32 at = table->at[i];
 
 		if (at != NO_GROUP && at >= next)
 		{
@@ -369,7 +378,8 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 		}
 		for (int o = 0; o < work->spec->nfallbacks; o++)
 			if (!work->calls[o].skipped)
-				advance_row(work, o, &work->spec->fallbacks[o], &work->calls[o], work->calls[o].first, table, batch, i);
+				advance_row(work, o, &work->spec->fallbacks[o], &work->calls[o],
+							work->calls[o].first, table, batch, i);
 	}
 	return batch->nrows;
 }
@@ -395,8 +405,8 @@ fallbacks_spillable(const AggSpec *spec)
 		if (fallback->transfn.fn_oid == F_ARRAY_AGG_TRANSFN ||
 			fallback->transfn.fn_oid == F_ARRAY_AGG_ARRAY_TRANSFN)
 			return false;
-		if (fallback->transtype == INTERNALOID && (!OidIsValid(fallback->serialfn.fn_oid) ||
-												   !OidIsValid(fallback->deserialfn.fn_oid)))
+		if (fallback->transtype == INTERNALOID &&
+			(!OidIsValid(fallback->serialfn.fn_oid) || !OidIsValid(fallback->deserialfn.fn_oid)))
 			return false;
 	}
 	return true;
@@ -426,9 +436,12 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback
 	fcinfo->args[1].value = value;
 	fcinfo->args[1].isnull = isnull;
 	advance(work, fallback, fcinfo, work->states, state);
-	/* older releases of core, of two that are NULL: no state, but not NULL either, which nothing could serialize */
-	if (work->spec->fallbacks[fallback].builtin && work->spec->fallbacks[fallback].transtype == INTERNALOID &&
-		state->value == (Datum) 0)
+	/*
+	 * older releases of core, of two that are NULL: no state, but not NULL either, which nothing
+	 * could serialize
+	 */
+	if (work->spec->fallbacks[fallback].builtin &&
+		work->spec->fallbacks[fallback].transtype == INTERNALOID && state->value == (Datum) 0)
 		state->isnull = true;
 }
 
@@ -437,7 +450,7 @@ static Datum
 call_in_temp(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)
 {
 	MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
-	Datum		result;
+	Datum result;
 
 	work->aggstate->curaggcontext = work->states;
 	work->aggstate->curpertrans = &work->calls[fallback].pertrans;
@@ -453,7 +466,7 @@ fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
 {
 	FunctionCallInfo fcinfo = work->calls[fallback].serial;
 	MemoryContext old;
-	Datum		result;
+	Datum result;
 
 	fcinfo->args[0].value = value;
 	fcinfo->args[0].isnull = false;

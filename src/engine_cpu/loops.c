@@ -18,90 +18,87 @@ const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
 };
 
 /* MONOID_COUNT's steps do not depend on the input, which may be NULL. */
-#define INPUT_AT(NAME, input_t, i) (MONOID_##NAME == MONOID_COUNT ? (input_t) {0} : x[i])
+#define INPUT_AT(NAME, input_t, i) (MONOID_##NAME == MONOID_COUNT ? (input_t){0} : x[i])
 
 /* Error bits of monoids without errors fold away. */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-static int \
-name##_rows(char *base, const uint32 *at, const void *input, int n) \
-{ \
-	const input_t *x = (const input_t *) input; \
-	int			errors = 0; \
-	for (int i = 0; i < n; i++) \
+	static int name##_rows(char *base, const uint32 *at, const void *input, int n) \
 	{ \
-		state_t    *state = (state_t *) (base + (size_t) at[i] * 4); \
-		state_t		a = *state; \
-		state_t		r = name##_step(a, INPUT_AT(NAME, input_t, i)); \
-		errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), r); \
-		*state = r; \
-	} \
-	return errors; \
-} \
-static int \
-name##_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const void *input) \
-{ \
-	const input_t *x = (const input_t *) input; \
-	int			errors = 0; \
-	for (int r = 0; r < nruns; r++) \
-	{ \
-		state_t    *state; \
-		state_t		a; \
-		uint32		end = start[r + 1]; \
-		if (at[r] == NO_GROUP) \
-			continue; \
-		state = (state_t *) (base + (size_t) at[r] * 4); \
-		a = *state; \
-		for (uint32 i = start[r]; i < end; i++) \
+		const input_t *x = (const input_t *) input; \
+		int errors = 0; \
+		for (int i = 0; i < n; i++) \
 		{ \
-			state_t		b = name##_step(a, INPUT_AT(NAME, input_t, i)); \
-			errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), b); \
-			a = b; \
+			state_t *state = (state_t *) (base + (size_t) at[i] * 4); \
+			state_t a = *state; \
+			state_t r = name##_step(a, INPUT_AT(NAME, input_t, i)); \
+			errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), r); \
+			*state = r; \
 		} \
-		*state = a; \
+		return errors; \
 	} \
-	return errors; \
-} \
-static int \
-name##_combine_all(char *to, const char *from, int n) \
-{ \
-	state_t    *a = (state_t *) to; \
-	const state_t *b = (const state_t *) from; \
-	int			errors = 0; \
-	for (int i = 0; i < n; i++) \
+	static int name##_runs(char *base, const uint32 *at, const uint32 *start, int nruns, \
+						   const void *input) \
 	{ \
-		state_t		r = name##_combine(a[i], b[i]); \
-		errors |= name##_error(a[i], b[i], r); \
-		a[i] = r; \
+		const input_t *x = (const input_t *) input; \
+		int errors = 0; \
+		for (int r = 0; r < nruns; r++) \
+		{ \
+			state_t *state; \
+			state_t a; \
+			uint32 end = start[r + 1]; \
+			if (at[r] == NO_GROUP) \
+				continue; \
+			state = (state_t *) (base + (size_t) at[r] * 4); \
+			a = *state; \
+			for (uint32 i = start[r]; i < end; i++) \
+			{ \
+				state_t b = name##_step(a, INPUT_AT(NAME, input_t, i)); \
+				errors |= name##_error(a, name##_lift(INPUT_AT(NAME, input_t, i)), b); \
+				a = b; \
+			} \
+			*state = a; \
+		} \
+		return errors; \
 	} \
-	return errors; \
-} \
-static int \
-name##_combine_rows(char *base, const uint32 *at, const char *from, size_t stride, int n) \
-{ \
-	int			errors = 0; \
-	for (int i = 0; i < n; i++, from += stride) \
+	static int name##_combine_all(char *to, const char *from, int n) \
 	{ \
-		state_t    *a = (state_t *) (base + (size_t) at[i] * 4); \
+		state_t *a = (state_t *) to; \
 		const state_t *b = (const state_t *) from; \
-		state_t		r; \
-		if (at[i] == NO_GROUP) \
-			continue; \
-		r = name##_combine(*a, *b); \
-		errors |= name##_error(*a, *b, r); \
-		*a = r; \
+		int errors = 0; \
+		for (int i = 0; i < n; i++) \
+		{ \
+			state_t r = name##_combine(a[i], b[i]); \
+			errors |= name##_error(a[i], b[i], r); \
+			a[i] = r; \
+		} \
+		return errors; \
 	} \
-	return errors; \
-}
+	static int name##_combine_rows(char *base, const uint32 *at, const char *from, size_t stride, \
+								   int n) \
+	{ \
+		int errors = 0; \
+		for (int i = 0; i < n; i++, from += stride) \
+		{ \
+			state_t *a = (state_t *) (base + (size_t) at[i] * 4); \
+			const state_t *b = (const state_t *) from; \
+			state_t r; \
+			if (at[i] == NO_GROUP) \
+				continue; \
+			r = name##_combine(*a, *b); \
+			errors |= name##_error(*a, *b, r); \
+			*a = r; \
+		} \
+		return errors; \
+	}
 #include "operators/monoid_list.h"
 #undef MONOID
 
 typedef struct Loops
 {
-	int			(*rows) (char *base, const uint32 *at, const void *input, int n);
-	int			(*runs) (char *base, const uint32 *at, const uint32 *start, int nruns,
-						 const void *input);
-	int			(*combine) (char *to, const char *from, int n);
-	int			(*combine_rows) (char *base, const uint32 *at, const char *from, size_t stride, int n);
+	int (*rows)(char *base, const uint32 *at, const void *input, int n);
+	int (*runs)(char *base, const uint32 *at, const uint32 *start, int nruns, const void *input);
+	int (*combine)(char *to, const char *from, int n);
+	int (*combine_rows)(char *base, const uint32 *at, const char *from, size_t stride, int n);
 } Loops;
 
 static const Loops loops[MONOID_COUNT_OF_IDS] = {
@@ -130,54 +127,52 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
 #define PREFETCH_BYTES 4096
 
 /*
- * The integers of a run are added up first, which 64 bits hold: there are fewer than 2^31, of 32 bits.
- * Sums of a run that wrap are those of its rows.
+ * The integers of a run are added up first, which 64 bits hold: there are fewer than 2^31, of 32
+ * bits. Sums of a run that wrap are those of its rows.
  */
 #define NARROW_LOOPS(name, input_t, state_t, value_t) \
-static int \
-name##_rows_##value_t(char *base, const uint32 *at, const void *values, int64 least, int n, \
-					  char *counts) \
-{ \
-	const value_t *x = (const value_t *) values; \
-	int			errors = 0; \
-	for (int i = 0; i < n; i++) \
+	static int name##_rows_##value_t(char *base, const uint32 *at, const void *values, \
+									 int64 least, int n, char *counts) \
 	{ \
-		state_t    *state = (state_t *) (base + (size_t) at[i] * 4); \
-		state_t		a = *state; \
-		input_t		in = least + x[i]; \
-		state_t		r = name##_step(a, in); \
-		__builtin_prefetch((const char *) &x[i] + PREFETCH_BYTES); \
-		errors |= name##_error(a, name##_lift(in), r); \
-		*state = r; \
-		if (counts) \
-			++*(int64 *) (counts + (size_t) at[i] * 4); \
+		const value_t *x = (const value_t *) values; \
+		int errors = 0; \
+		for (int i = 0; i < n; i++) \
+		{ \
+			state_t *state = (state_t *) (base + (size_t) at[i] * 4); \
+			state_t a = *state; \
+			input_t in = least + x[i]; \
+			state_t r = name##_step(a, in); \
+			__builtin_prefetch((const char *) &x[i] + PREFETCH_BYTES); \
+			errors |= name##_error(a, name##_lift(in), r); \
+			*state = r; \
+			if (counts) \
+				++*(int64 *) (counts + (size_t) at[i] * 4); \
+		} \
+		return errors; \
 	} \
-	return errors; \
-} \
-static int \
-name##_runs_##value_t(char *base, const uint32 *at, const uint32 *start, int nruns, \
-					  const void *values, int64 least) \
-{ \
-	const value_t *x = (const value_t *) values; \
-	int			errors = 0; \
-	for (int r = 0; r < nruns; r++) \
+	static int name##_runs_##value_t(char *base, const uint32 *at, const uint32 *start, int nruns, \
+									 const void *values, int64 least) \
 	{ \
-		state_t    *state; \
-		state_t		run; \
-		state_t		sum; \
-		int64		offsets = 0; \
-		if (at[r] == NO_GROUP) \
-			continue; \
-		state = (state_t *) (base + (size_t) at[r] * 4); \
-		for (uint32 i = start[r]; i < start[r + 1]; i++) \
-			offsets += x[i]; \
-		run = (state_t) ((gpuagg_i128) least * (start[r + 1] - start[r]) + offsets); \
-		sum = name##_combine(*state, run); \
-		errors |= name##_error(*state, run, sum); \
-		*state = sum; \
-	} \
-	return errors; \
-}
+		const value_t *x = (const value_t *) values; \
+		int errors = 0; \
+		for (int r = 0; r < nruns; r++) \
+		{ \
+			state_t *state; \
+			state_t run; \
+			state_t sum; \
+			int64 offsets = 0; \
+			if (at[r] == NO_GROUP) \
+				continue; \
+			state = (state_t *) (base + (size_t) at[r] * 4); \
+			for (uint32 i = start[r]; i < start[r + 1]; i++) \
+				offsets += x[i]; \
+			run = (state_t) ((gpuagg_i128) least * (start[r + 1] - start[r]) + offsets); \
+			sum = name##_combine(*state, run); \
+			errors |= name##_error(*state, run, sum); \
+			*state = sum; \
+		} \
+		return errors; \
+	}
 #define X(value_t) \
 	NARROW_LOOPS(sum_i64, int64, int64, value_t) \
 	NARROW_LOOPS(sum_i128, int64, gpuagg_i128, value_t) \
@@ -187,10 +182,9 @@ NARROW_TYPES(X)
 
 typedef struct NarrowLoops
 {
-	int			(*rows) (char *base, const uint32 *at, const void *values, int64 least, int n,
-						 char *counts);
-	int			(*runs) (char *base, const uint32 *at, const uint32 *start, int nruns,
-						 const void *values, int64 least);
+	int (*rows)(char *base, const uint32 *at, const void *values, int64 least, int n, char *counts);
+	int (*runs)(char *base, const uint32 *at, const uint32 *start, int nruns, const void *values,
+				int64 least);
 } NarrowLoops;
 
 static const NarrowLoops narrow_loops[MONOID_COUNT_OF_IDS][NARROW_COUNT] = {
@@ -224,13 +218,13 @@ loop_narrow_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start,
 
 /* ---- floats --------------------------------------------------------------- */
 
-#define LINE_DOUBLES 8			/* of a line of the processor's cache */
+#define LINE_DOUBLES 8 /* of a line of the processor's cache */
 #define PREFETCH_DOUBLES (PREFETCH_BYTES / sizeof(double))
 
 bool
 loop_all_moderate(const double *x, int n)
 {
-	uint64		any = 0;
+	uint64 any = 0;
 
 	for (int from = 0; from < n; from += LINE_DOUBLES)
 	{
@@ -238,7 +232,7 @@ loop_all_moderate(const double *x, int n)
 		/* exponents from 0x500 on have bit 62 set, and bit 61 or 60 */
 		for (int i = from; i < Min(from + LINE_DOUBLES, n); i++)
 		{
-			uint64		bits;
+			uint64 bits;
 
 			memcpy(&bits, &x[i], sizeof(bits));
 			any |= bits & (bits << 1 | bits << 2);
@@ -251,7 +245,7 @@ loop_all_moderate(const double *x, int n)
 static double
 add_doubles(double sum, const double *x, int n)
 {
-	int			i = 0;
+	int i = 0;
 
 	for (; i + LINE_DOUBLES <= n; i += LINE_DOUBLES)
 	{
@@ -267,12 +261,12 @@ add_doubles(double sum, const double *x, int n)
 int
 loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns, const double *x)
 {
-	int			errors = 0;
+	int errors = 0;
 
 	for (int r = 0; r < nruns; r++)
 	{
-		double	   *state;
-		double		sum;
+		double *state;
+		double sum;
 
 		if (at[r] == NO_GROUP)
 			continue;

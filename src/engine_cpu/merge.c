@@ -21,7 +21,7 @@ static void
 make_key_batch(CpuEngine *engine)
 {
 	const AggSpec *spec = engine->spec;
-	Batch	   *keys = &engine->keys;
+	Batch *keys = &engine->keys;
 	MemoryContext old = MemoryContextSwitchTo(engine->cxt);
 
 	keys->capacity = Max(1, Min(MERGE_GROUPS, MERGE_BYTES / engine->table->row_size));
@@ -30,7 +30,7 @@ make_key_batch(CpuEngine *engine)
 	keys->cols = palloc0(Max(spec->ncols, 1) * sizeof(Column));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
-		Column	   *col = &keys->cols[spec->keys[k].col];
+		Column *col = &keys->cols[spec->keys[k].col];
 
 		col->type = spec->cols[spec->keys[k].col].type;
 		col->values = palloc(keys->capacity * sizeof(uint64));
@@ -64,12 +64,12 @@ static void
 load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
 {
 	const AggSpec *spec = engine->spec;
-	Batch	   *keys = &engine->keys;
+	Batch *keys = &engine->keys;
 
 	keys->nrows = Min(keys->capacity, groups->ngroups - from);
 	for (int k = 0; k < spec->nkeys; k++)
 	{
-		Column	   *col = &keys->cols[spec->keys[k].col];
+		Column *col = &keys->cols[spec->keys[k].col];
 
 		for (int i = 0; i < keys->nrows; i++)
 		{
@@ -82,18 +82,21 @@ load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
 	}
 }
 
-/* Combines group g with the row at `at`; `live`: transition values of type internal are not serialized. */
+/*
+ * Combines group g with the row at `at`; `live`: transition values of type internal are not
+ * serialized.
+ */
 static void
 combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, bool live)
 {
 	const AggSpec *spec = engine->spec;
 	GroupTable *table = engine->table;
-	char	   *row = group_row_at(table, at);
+	char *row = group_row_at(table, at);
 
 	for (int o = 0; o < spec->nfallbacks; o++)
 	{
-		bool		isnull = groups->fallback_nulls[o][g];
-		Datum		value = groups->fallbacks[o][g];
+		bool isnull = groups->fallback_nulls[o][g];
+		Datum value = groups->fallbacks[o][g];
 
 		if (spec->fallbacks[o].transtype == INTERNALOID && !isnull && !live)
 			value = fallbacks_deserialize(engine->fallbacks, o, value);
@@ -104,9 +107,9 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, boo
 	{
 		const SlotSpec *slot = &spec->slots[s];
 
-		engine->base.errors |= loop_combine(slot->monoid, row + table->slot_off[s],
-											(const char *) groups->slots[s] + g * slot_bytes(slot),
-											slot->width);
+		engine->base.errors |=
+			loop_combine(slot->monoid, row + table->slot_off[s],
+						 (const char *) groups->slots[s] + g * slot_bytes(slot), slot->width);
 	}
 }
 
@@ -115,7 +118,7 @@ static void
 write_group(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
 {
 	const AggSpec *spec = engine->spec;
-	Datum	   *values = palloc(sizeof(Datum) * (spec->nfallbacks + 1));
+	Datum *values = palloc(sizeof(Datum) * (spec->nfallbacks + 1));
 
 	for (int o = 0; o < spec->nfallbacks; o++)
 	{
@@ -136,22 +139,26 @@ static void
 spill_group(CpuEngine *engine, const GroupBatch *groups, int g, int i, bool live)
 {
 	write_group(engine, groups, g, live);
-	partition_write_group(cpu_partitions(engine), group_keys_spill_hash(&engine->table->keys, &engine->keys, i),
+	partition_write_group(cpu_partitions(engine),
+						  group_keys_spill_hash(&engine->table->keys, &engine->keys, i),
 						  &engine->record);
 }
 
-/* Combines groups from `from` on, whose keys were located, of which the first `known` were there before. */
+/*
+ * Combines groups from `from` on, whose keys were located, of which the first `known` were there
+ * before.
+ */
 static void
 combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 known, bool live)
 {
 	GroupTable *table = engine->table;
-	bool		bounded = engine->fallbacks && table->mode != TABLE_SEGMENTED;
-	uint32		next = known * table->row_cells;
-	uint32		cut = NO_GROUP; /* rows from here on were dropped */
+	bool bounded = engine->fallbacks && table->mode != TABLE_SEGMENTED;
+	uint32 next = known * table->row_cells;
+	uint32 cut = NO_GROUP; /* rows from here on were dropped */
 
 	for (int i = 0; i < engine->keys.nrows; i++)
 	{
-		uint32		at = table->at[i];
+		uint32 at = table->at[i];
 
 		CHECK_FOR_INTERRUPTS();
 		if (bounded && at != NO_GROUP && at >= next && at < cut)
@@ -174,14 +181,14 @@ static void
 merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 {
 	GroupTable *table = engine->table;
-	Batch	   *keys = &engine->keys;
+	Batch *keys = &engine->keys;
 
 	slots_combine(engine->slots, table);
 	if (!keys->cols)
 		make_key_batch(engine);
 	for (int from = 0; from < groups->ngroups; from += keys->nrows)
 	{
-		uint32		known = table->ngroups;
+		uint32 known = table->ngroups;
 
 		CHECK_FOR_INTERRUPTS();
 		load_keys(engine, groups, from);
@@ -217,7 +224,7 @@ cpu_combine_groups(Engine *cpu, const GroupBatch *groups)
 void
 cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed)
 {
-	CpuEngine  *engine = (CpuEngine *) cpu;
+	CpuEngine *engine = (CpuEngine *) cpu;
 
 	Assert(engine->table->mode == TABLE_SEGMENTED);
 	cpu_carry_segment(engine);
@@ -239,11 +246,12 @@ merge_read(CpuEngine *engine, GroupReader *reader)
 static void
 take_row(CpuEngine *engine, GroupSource *source, int *nrows)
 {
-	size_t		size = engine->table->row_size;
+	size_t size = engine->table->row_size;
 
 	if (engine->imported == NULL)
-		engine->imported = (char *) TYPEALIGN(STATE_ALIGN, (uintptr_t)
-											  MemoryContextAlloc(engine->cxt, EXCHANGE_ROWS * size + STATE_ALIGN));
+		engine->imported = (char *) TYPEALIGN(
+			STATE_ALIGN,
+			(uintptr_t) MemoryContextAlloc(engine->cxt, EXCHANGE_ROWS * size + STATE_ALIGN));
 	if (!source->read(source, engine->imported + *nrows * size, size))
 		elog(ERROR, "groups of another participant end within a row");
 	if (++*nrows == EXCHANGE_ROWS)
@@ -256,11 +264,11 @@ take_row(CpuEngine *engine, GroupSource *source, int *nrows)
 EngineStatus
 cpu_import_groups(Engine *base, GroupSource *source)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 	GroupReader *reader = group_reader_create(engine->spec, engine->cxt);
-	StringInfo	record = &reader->record;
-	uint32		len;
-	int			nrows = 0;
+	StringInfo record = &reader->record;
+	uint32 len;
+	int nrows = 0;
 
 	while (source->read(source, &len, sizeof(len)))
 	{
@@ -288,7 +296,7 @@ cpu_import_groups(Engine *base, GroupSource *source)
 EngineStatus
 cpu_import_rows(Engine *base, const char *rows, uint32 n)
 {
-	CpuEngine  *engine = (CpuEngine *) base;
+	CpuEngine *engine = (CpuEngine *) base;
 
 	for (uint32 from = 0; from < n; from += EXCHANGE_ROWS)
 		cpu_merge_rows(engine, rows + from * engine->table->row_size, Min(n - from, EXCHANGE_ROWS));

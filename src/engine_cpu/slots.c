@@ -22,55 +22,58 @@
 /* A column widened to a monoid's input, kept for the slots that follow. */
 typedef struct Widened
 {
-	InputKind	kind;
-	bool		valid;
-	void	   *values;
+	InputKind kind;
+	bool valid;
+	void *values;
 } Widened;
 
 struct SlotWork
 {
 	const AggSpec *spec;
 	MemoryContext cxt;
-	int			batch_rows;
-	Widened    *widened;		/* [column] */
-	uint64	   *mask;
-	void	   *input;			/* gathered or paired inputs */
-	uint32	   *at;				/* gathered states, or states by bin */
-	double	   *binned;			/* gathered values to find bins of */
+	int batch_rows;
+	Widened *widened; /* [column] */
+	uint64 *mask;
+	void *input;    /* gathered or paired inputs */
+	uint32 *at;     /* gathered states, or states by bin */
+	double *binned; /* gathered values to find bins of */
 
 	/* the rows selected last, and for what */
-	uint32	   *selected;
-	int			nselected;
-	int			col[2];
-	int			filter;
-	bool		selection_valid;
+	uint32 *selected;
+	int nselected;
+	int col[2];
+	int filter;
+	bool selection_valid;
 
 	/*
 	 * All values of slots with mean_only have been moderate, and no state came from elsewhere.  The
 	 * squares matter to an error alone: core's avg() says so where they overflow.
 	 */
-	bool		moderate;
+	bool moderate;
 
 	/*
 	 * As long as every row has counted for them, slots that follow have the count of the leader,
 	 * which alone counts: their own is set when that ends, or a group leaves.  -1: none leads.
 	 */
-	int			leader;
-	bool	   *follows;
-	char	   *uncounted;		/* the leader's state of row 0 until it has counted the batch, or NULL */
+	int leader;
+	bool *follows;
+	char *uncounted; /* the leader's state of row 0 until it has counted the batch, or NULL */
 
 	/*
 	 * Sums of 128 bits whose states are sums of 64 bits so far, in their lower half: their values
 	 * together are not beyond `reach`.
 	 */
-	bool	   *half;
-	double	   *reach;
+	bool *half;
+	double *reach;
 };
 
 /* Sums up to this are kept in 64 bits. */
 #define MAX_REACH 4e18
 
-/* Of slots that count rows, the one with the highest rank leads; 0: it does not count, or not all rows. */
+/*
+ * Of slots that count rows, the one with the highest rank leads; 0: it does not count, or not all
+ * rows.
+ */
 static int
 leader_rank(const SlotSpec *slot)
 {
@@ -107,8 +110,8 @@ slots_reset(SlotWork *work)
 SlotWork *
 slots_create(const AggSpec *spec, int batch_rows)
 {
-	SlotWork   *work = palloc0(sizeof(SlotWork));
-	size_t		input_size = sizeof(gpuagg_f64x2);
+	SlotWork *work = palloc0(sizeof(SlotWork));
+	size_t input_size = sizeof(gpuagg_f64x2);
 
 	work->spec = spec;
 	work->follows = palloc0(Max(spec->nslots, 1) * sizeof(bool));
@@ -130,9 +133,10 @@ slots_create(const AggSpec *spec, int batch_rows)
 /* ---- inputs ------------------------------------------------------------- */
 
 #define CONVERT(FROM, TO) \
-	do { \
+	do \
+	{ \
 		const FROM *v = (const FROM *) col->values; \
-		TO		   *x = (TO *) out; \
+		TO *x = (TO *) out; \
 		if (rows) \
 			for (int i = 0; i < n; i++) \
 				x[i] = (TO) v[rows[i]]; \
@@ -143,12 +147,12 @@ slots_create(const AggSpec *spec, int batch_rows)
 	} while (0)
 
 #define CONVERT_CASE(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			CONVERT(value_t, to_t);
+	case COLUMN_##NAME: \
+		CONVERT(value_t, to_t);
 
 #define CONVERT_COLUMNS(COLUMNS, TO) \
 	{ \
-		typedef TO	to_t; \
+		typedef TO to_t; \
 \
 		switch (col->type) \
 		{ \
@@ -160,17 +164,18 @@ slots_create(const AggSpec *spec, int batch_rows)
 
 /* Floats for an operator on integers: codes that compare as floats do. */
 #define CODES_OF(FROM) \
-	do { \
+	do \
+	{ \
 		const FROM *v = (const FROM *) col->values; \
-		int64	   *x = (int64 *) out; \
+		int64 *x = (int64 *) out; \
 		for (int i = 0; i < n; i++) \
 			x[i] = gpuagg_f64_code((double) v[rows ? rows[i] : i] + 0.0); \
 		return; \
 	} while (0)
 
 #define CODES_CASE(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			CODES_OF(value_t);
+	case COLUMN_##NAME: \
+		CODES_OF(value_t);
 
 /* Converts a column to a scalar input type; rows NULL means the first n. */
 static void
@@ -250,7 +255,7 @@ static const void *
 dense_input(SlotWork *work, const Batch *batch, int c, InputKind kind)
 {
 	const Column *col = &batch->cols[c];
-	Widened    *w = &work->widened[c];
+	Widened *w = &work->widened[c];
 
 	if (column_has_kind(col->type, kind))
 		return col->values;
@@ -274,7 +279,7 @@ pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *
 
 	for (int i = 0; i < n; i++)
 	{
-		uint32		row = rows ? rows[i] : i;
+		uint32 row = rows ? rows[i] : i;
 
 		out[i].x = a[row];
 		out[i].y = b[row];
@@ -285,7 +290,7 @@ pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *
 #define PAIR_CODES(VALUE_T, CODE) \
 	for (int i = 0; i < n; i++) \
 	{ \
-		uint32		row = rows ? rows[i] : i; \
+		uint32 row = rows ? rows[i] : i; \
 		out[i].key = keys[row]; \
 		out[i].value = CODE(((const VALUE_T *) values)[row]); \
 	}
@@ -295,14 +300,14 @@ pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *ro
 {
 	const int64 *keys = dense_input(work, batch, cols[0], INPUT_int64_t);
 	const void *values = batch->cols[cols[1]].values;
-	gpuagg_kv  *out = work->input;
+	gpuagg_kv *out = work->input;
 
 	switch (batch->cols[cols[1]].type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			PAIR_CODES(value_t, gpuagg_f64_code) \
-			break;
+	case COLUMN_##NAME: \
+		PAIR_CODES(value_t, gpuagg_f64_code) \
+		break;
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -317,11 +322,11 @@ present_codes(SlotWork *work, const Batch *batch, int c, const uint32 *rows, int
 {
 	const Column *col = &batch->cols[c];
 	const int64 *codes = dense_input(work, batch, c, INPUT_int64_t);
-	gpuagg_kv  *out = work->input;
+	gpuagg_kv *out = work->input;
 
 	for (int i = 0; i < n; i++)
 	{
-		uint32		row = rows ? rows[i] : i;
+		uint32 row = rows ? rows[i] : i;
 
 		out[i].value = !column_is_null(col, row);
 		out[i].key = out[i].value ? codes[row] : 0;
@@ -333,11 +338,11 @@ static void
 present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
 {
 	const int8 *v = col->values;
-	int8	   *out = work->input;
+	int8 *out = work->input;
 
 	for (int i = 0; i < n; i++)
 	{
-		uint32		row = rows ? rows[i] : i;
+		uint32 row = rows ? rows[i] : i;
 
 		out[i] = !column_is_null(col, row) && v[row] != 0;
 	}
@@ -347,8 +352,8 @@ present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
 static const void *
 slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
 {
-	InputKind	kind = monoid_input_kind[slot->monoid];
-	int			c = slot->bins.kind == BIN_NONE ? slot->col[0] : slot->col[1];
+	InputKind kind = monoid_input_kind[slot->monoid];
+	int c = slot->bins.kind == BIN_NONE ? slot->col[0] : slot->col[1];
 
 	if (slot->monoid == MONOID_COUNT || c < 0)
 		return NULL;
@@ -387,8 +392,8 @@ mask_filter(uint64 *mask, const Column *col, int nrows)
 
 	for (int w = 0; w < BITMAP_WORDS(nrows); w++)
 	{
-		int			n = Min(64, nrows - w * 64);
-		uint64		bits = 0;
+		int n = Min(64, nrows - w * 64);
+		uint64 bits = 0;
 
 		for (int i = 0; i < n; i++)
 			bits |= (uint64) (v[w * 64 + i] != 0) << i;
@@ -403,11 +408,11 @@ mask_filter(uint64 *mask, const Column *col, int nrows)
 static int
 mask_rows(const uint64 *mask, int nrows, uint32 *rows)
 {
-	int			n = 0;
+	int n = 0;
 
 	for (int w = 0; w < BITMAP_WORDS(nrows); w++)
 	{
-		uint64		bits = mask[w];
+		uint64 bits = mask[w];
 
 		if (w == nrows / 64)
 			bits &= (UINT64CONST(1) << (nrows % 64)) - 1;
@@ -437,14 +442,14 @@ takes_all(const SlotSpec *slot, const GroupTable *table, const Batch *batch)
 static void
 select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const Batch *batch)
 {
-	int			words = BITMAP_WORDS(batch->nrows);
+	int words = BITMAP_WORDS(batch->nrows);
 
-	int			col[2] = {-1, -1};	/* whose NULLs do not count */
+	int col[2] = {-1, -1}; /* whose NULLs do not count */
 
 	for (int c = 0; c < 2 && !slot_takes_nulls(slot); c++)
 		col[c] = slot->col[c];
-	if (work->selection_valid && work->filter == slot->filter &&
-		work->col[0] == col[0] && work->col[1] == col[1])
+	if (work->selection_valid && work->filter == slot->filter && work->col[0] == col[0] &&
+		work->col[1] == col[1])
 		return;
 	memset(work->mask, 0xff, words * sizeof(uint64));
 	for (int c = 0; c < 2; c++)
@@ -468,12 +473,11 @@ static void
 find_registers(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
 {
 	const uint64 *hashes = dense_input(work, batch, slot->col[0], INPUT_int64_t);
-	int32	   *ranks = work->input;
+	int32 *ranks = work->input;
 
 	for (int i = 0; i < n; i++)
 	{
-		int			reg,
-					rank;
+		int reg, rank;
 
 		gpuagg_bin_hll(hashes[rows ? rows[i] : i], &reg, &rank);
 		work->at[i] = reg * (sizeof(int32) / 4);
@@ -483,7 +487,8 @@ find_registers(SlotWork *work, const Batch *batch, const SlotSpec *slot, const u
 
 /* Bins by a formula that the compiler knows, so that the loop has no branch. */
 static inline void
-uniform_bins(const BinSpec *bins, const double *restrict x, int n, uint32 cells, int formula, uint32 *restrict at)
+uniform_bins(const BinSpec *bins, const double *restrict x, int n, uint32 cells, int formula,
+			 uint32 *restrict at)
 {
 	for (int i = 0; i < n; i++)
 		at[i] = gpuagg_bin_uniform(x[i], bins->lo, bins->hi, bins->n, formula) * cells;
@@ -496,8 +501,8 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 {
 	const BinSpec *bins = &slot->bins;
 	const double *x = NULL;
-	uint32		cells = gpuagg_monoids[slot->monoid].state_size / 4;
-	uint32	   *at = work->at;
+	uint32 cells = gpuagg_monoids[slot->monoid].state_size / 4;
+	uint32 *at = work->at;
 
 	if (bins->kind == BIN_HLL)
 	{
@@ -537,15 +542,16 @@ complete_slot(const SlotWork *work, const GroupTable *table, int s, uint32 from,
 		return;
 	for (uint32 g = from; g < end; g++)
 	{
-		char	   *row = group_row(table, g);
-		char	   *state = row + table->slot_off[s];
+		char *row = group_row(table, g);
+		char *state = row + table->slot_off[s];
 
 		if (work->half[s])
-			*(gpuagg_i128 *) state = *(int64 *) state;	/* little-endian */
+			*(gpuagg_i128 *) state = *(int64 *) state; /* little-endian */
 		else
 		{
 			const char *leader = row + table->slot_off[work->leader];
-			int64		n = slots[work->leader].monoid == MONOID_COUNT ? *(const int64 *) leader :
+			int64 n = slots[work->leader].monoid == MONOID_COUNT ?
+				*(const int64 *) leader :
 				(int64) ((const gpuagg_accum *) leader)->n;
 
 			if (slots[s].monoid == MONOID_COUNT)
@@ -567,7 +573,7 @@ slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint3
 static char *
 take_count(SlotWork *work)
 {
-	char	   *uncounted = work->uncounted;
+	char *uncounted = work->uncounted;
 
 	work->uncounted = NULL;
 	return uncounted;
@@ -637,7 +643,8 @@ narrow_input(const SlotSpec *slot, const Batch *batch, NarrowInput *input)
 		input->values = col->narrow;
 		input->base = col->base;
 		input->type = col->narrow_width == 1 ? NARROW_uint8 :
-			col->narrow_width == 2 ? NARROW_uint16 : NARROW_uint32;
+			col->narrow_width == 2           ? NARROW_uint16 :
+											   NARROW_uint32;
 	}
 	else if (col->type == COLUMN_I16)
 		input->type = NARROW_int16;
@@ -659,7 +666,8 @@ slots_take_narrow(const AggSpec *spec, int c)
 		const SlotSpec *slot = &spec->slots[s];
 
 		if (slot->filter == c || slot->col[1] == c ||
-			(slot->col[0] == c && slot->monoid != MONOID_COUNT && !loop_takes_narrow(slot->monoid)) ||
+			(slot->col[0] == c && slot->monoid != MONOID_COUNT &&
+			 !loop_takes_narrow(slot->monoid)) ||
 			(slot->col[0] == c && slot->bins.kind != BIN_NONE))
 			return false;
 	}
@@ -681,13 +689,13 @@ static int
 reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 {
 	const SlotSpec *slot = &work->spec->slots[s];
-	char	   *base = table->rows + table->slot_off[s];
+	char *base = table->rows + table->slot_off[s];
 	const uint32 *rows = NULL;
-	int			n = batch->nrows;
+	int n = batch->nrows;
 	NarrowInput narrow;
 	const void *input;
-	bool		runs = table->mode == TABLE_SINGLE ||
-		(table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN);
+	bool runs =
+		table->mode == TABLE_SINGLE || (table->nruns > 0 && table->mean_run >= MIN_MEAN_RUN);
 
 	if (slot->filter >= 0 && column_is_false(&batch->cols[slot->filter]))
 		return 0;
@@ -699,10 +707,11 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	}
 	else if (narrow_input(slot, batch, &narrow))
 	{
-		MonoidId	sum = stays_half(work, table, s, &narrow, n) ? MONOID_SUM_I64 : slot->monoid;
+		MonoidId sum = stays_half(work, table, s, &narrow, n) ? MONOID_SUM_I64 : slot->monoid;
 
 		if (runs)
-			return loop_narrow_runs(sum, base, table->run_at, table->run_start, table->nruns, &narrow);
+			return loop_narrow_runs(sum, base, table->run_at, table->run_start, table->nruns,
+									&narrow);
 		return loop_narrow_rows(sum, base, table->at, &narrow, n, take_count(work));
 	}
 	if (work->half[s])
@@ -717,7 +726,7 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	}
 	if (table->mode == TABLE_SINGLE)
 	{
-		uint32		start[2] = {0, n};
+		uint32 start[2] = {0, n};
 
 		return reduce_runs(work, s, base, table->run_at, start, 1, input);
 	}
@@ -747,7 +756,7 @@ static bool
 column_is_moderate(SlotWork *work, const Batch *batch, int c)
 {
 	const Column *col = &batch->cols[c];
-	double		bounds[2] = {col->least.number, col->greatest.number};
+	double bounds[2] = {col->least.number, col->greatest.number};
 
 	if (col->has_bounds && column_is_float(col->type) && loop_all_moderate(bounds, 2))
 		return true;
@@ -798,7 +807,7 @@ slots_combine(SlotWork *work, GroupTable *table)
 int
 slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 {
-	int			errors = 0;
+	int errors = 0;
 
 	work->selection_valid = false;
 	for (int c = 0; c < work->spec->ncols; c++)
@@ -809,7 +818,8 @@ slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 	for (int s = 0; s < work->spec->nslots; s++)
 		if (s != work->leader && (!work->follows[s] || work->spec->slots[s].mean_only))
 			errors |= reduce_slot(work, table, batch, s);
-	if (work->leader >= 0 && (work->uncounted || work->spec->slots[work->leader].monoid != MONOID_COUNT))
+	if (work->leader >= 0 &&
+		(work->uncounted || work->spec->slots[work->leader].monoid != MONOID_COUNT))
 		errors |= reduce_slot(work, table, batch, work->leader);
 	work->uncounted = NULL;
 	return errors;

@@ -40,7 +40,7 @@
 /* No device is called for the server's status. */
 #define STATUS_PATIENCE_MS 5000
 
-static int	nsessions;
+static int nsessions;
 
 bool
 client_fail(Client *client, const char *failure)
@@ -97,7 +97,7 @@ close_callback(void *arg)
 static long
 time_left(Client *client)
 {
-	instr_time	now;
+	instr_time now;
 
 	if (client->patience == 0)
 		return -1;
@@ -126,9 +126,9 @@ make_waits(Client *client)
 static bool
 wait_for(Client *client, int event)
 {
-	long		left = time_left(client);
-	WaitEvent	occurred;
-	char		failure[64];
+	long left = time_left(client);
+	WaitEvent occurred;
+	char failure[64];
 
 	if (left == 0)
 	{
@@ -158,12 +158,12 @@ would_block(void)
 static bool
 take_rest(Client *client, void *data, size_t length)
 {
-	char	   *at = data;
+	char *at = data;
 
 	while (length > 0)
 	{
-		size_t		n = Min(client->to - client->from, length);
-		ssize_t		got;
+		size_t n = Min(client->to - client->from, length);
+		ssize_t got;
 
 		memcpy(at, client->in + client->from, n);
 		client->from += n;
@@ -180,20 +180,24 @@ take_rest(Client *client, void *data, size_t length)
 	return true;
 }
 
-/* The server closed the connection: reports its last message, behind answers that were not waited for, if that is FAILED. */
+/*
+ * The server closed the connection: reports its last message, behind answers that were not waited
+ * for, if that is FAILED.
+ */
 static bool
 hung_up(Client *client)
 {
 	MessageHeader header;
 	union
 	{
-		WireFailed	failed;
-		char		bytes[4096];
-	}			body;
+		WireFailed failed;
+		char bytes[4096];
+	} body;
 
 	while (take_rest(client, &header, sizeof(header)) && header.magic == GPUAGG_PROTOCOL_MAGIC &&
 		   header.length <= sizeof(body) && take_rest(client, &body, header.length))
-		if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed) && body.failed.text[0] != '\0')
+		if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed) &&
+			body.failed.text[0] != '\0')
 		{
 			body.failed.text[sizeof(body.failed.text) - 1] = '\0';
 			return client_fail(client, body.failed.text);
@@ -204,8 +208,8 @@ hung_up(Client *client)
 static bool redial(Client *client);
 
 /*
- * The connection is lost.  One that was kept may have been lost for long; then another one takes its place, to which all
- * is sent again, as the server had nothing of this query.
+ * The connection is lost.  One that was kept may have been lost for long; then another one takes
+ * its place, to which all is sent again, as the server had nothing of this query.
  */
 static bool
 lost(Client *client)
@@ -218,7 +222,7 @@ send_all(Client *client, const char *data, size_t length, size_t *sent)
 {
 	while (*sent < length)
 	{
-		ssize_t		n = send(client->sock, data + *sent, length - *sent, MSG_NOSIGNAL);
+		ssize_t n = send(client->sock, data + *sent, length - *sent, MSG_NOSIGNAL);
 
 		if (n >= 0)
 			*sent += n;
@@ -289,14 +293,17 @@ receive_some(Client *client, void *to, size_t size)
 	struct iovec iov = {to, size};
 	union
 	{
-		char		space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
-	}			control;
+	} control;
 	/* no padding, in which a second descriptor would fit */
-	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = control.space,
-		.msg_controllen = CMSG_LEN(sizeof(int))
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = CMSG_LEN(sizeof(int)),
 	};
-	ssize_t		n = recvmsg(client->sock, &msg, MSG_CMSG_CLOEXEC);
+	ssize_t n = recvmsg(client->sock, &msg, MSG_CMSG_CLOEXEC);
 
 	if (n > 0)
 		take_fd(client, &msg);
@@ -307,12 +314,12 @@ receive_some(Client *client, void *to, size_t size)
 static bool
 receive_all(Client *client, void *data, size_t length)
 {
-	char	   *at = data;
+	char *at = data;
 
 	while (length > 0)
 	{
-		size_t		n = Min(client->to - client->from, length);
-		ssize_t		got;
+		size_t n = Min(client->to - client->from, length);
+		ssize_t got;
 
 		if (n > 0)
 		{
@@ -342,8 +349,8 @@ receive_all(Client *client, void *data, size_t length)
 static bool
 receive_failed(Client *client, size_t length)
 {
-	WireFailed	failed;
-	char		text[256];
+	WireFailed failed;
+	char text[256];
 
 	if (length != sizeof(failed))
 		return client_fail(client, "the GPU server sent what makes no sense");
@@ -351,7 +358,8 @@ receive_failed(Client *client, size_t length)
 		return false;
 	failed.text[sizeof(failed.text) - 1] = '\0';
 	/* an empty text would mean that nothing failed */
-	strlcpy(text, failed.text[0] != '\0' ? failed.text : "the GPU server failed without a reason", sizeof(text));
+	strlcpy(text, failed.text[0] != '\0' ? failed.text : "the GPU server failed without a reason",
+			sizeof(text));
 	return client_fail(client, text);
 }
 
@@ -393,7 +401,8 @@ dial_socket(Client *client, const struct sockaddr_un *address)
 		if (!would_block())
 			return client_fail(client, "could not connect to the GPU server");
 		if (WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, DIAL_MS,
-					  PG_WAIT_EXTENSION) & WL_LATCH_SET)
+					  PG_WAIT_EXTENSION) &
+			WL_LATCH_SET)
 			ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
@@ -421,14 +430,15 @@ dial(Client *client)
 /* ---- a connection that is kept between queries ---- */
 
 /*
- * One for the next query of this process, for as long as the server has said: to connect takes longer than many a query.  It holds
- * neither device memory nor an arena at the server, but has one mapped, whose memory a server that has ended could not give back.
+ * One for the next query of this process, for as long as the server has said: to connect takes
+ * longer than many a query.  It holds neither device memory nor an arena at the server, but has one
+ * mapped, whose memory a server that has ended could not give back.
  */
 #define MOST_KEEP_MS 30000
 
 static Client kept = {.sock = -1};
-static volatile sig_atomic_t has_kept;	/* expire() may close it */
-static bool keeps_fd;			/* it is counted as an external descriptor */
+static volatile sig_atomic_t has_kept; /* expire() may close it */
+static bool keeps_fd;                  /* it is counted as an external descriptor */
 
 /* In a signal handler. */
 static void
@@ -462,8 +472,9 @@ set_alarm_again(void *arg)
 }
 
 /*
- * After an error core has disabled all timeouts; and it does so again for each statement in a transaction, or subtransaction, that has
- * failed, so that the alarm is set anew also when that ends.
+ * After an error core has disabled all timeouts; and it does so again for each statement in a
+ * transaction, or subtransaction, that has failed, so that the alarm is set anew also when that
+ * ends.
  */
 static void
 after_error(void)
@@ -473,7 +484,8 @@ after_error(void)
 	if (!has_kept)
 		return;
 	set_alarm_again(NULL);
-	at_end = MemoryContextAllocExtended(CurTransactionContext, sizeof(MemoryContextCallback), MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
+	at_end = MemoryContextAllocExtended(CurTransactionContext, sizeof(MemoryContextCallback),
+										MCXT_ALLOC_NO_OOM | MCXT_ALLOC_ZERO);
 	if (at_end == NULL)
 		return;
 	at_end->func = set_alarm_again;
@@ -524,7 +536,7 @@ tidy_kept(void)
 static bool
 take_kept(Client *client)
 {
-	bool		found = has_kept;
+	bool found = has_kept;
 
 	/* from here on it does not expire */
 	has_kept = false;
@@ -547,8 +559,9 @@ client_end(Client *client)
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_CLOSE, 0, 0};
 
 	tidy_kept();
-	if (client->sock < 0 || client->midway || client->opening || client->from < client->to || client->arena_fd >= 0 ||
-		keeps_fd || send(client->sock, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header))
+	if (client->sock < 0 || client->midway || client->opening || client->from < client->to ||
+		client->arena_fd >= 0 || keeps_fd ||
+		send(client->sock, &header, sizeof(header), MSG_NOSIGNAL) != sizeof(header))
 	{
 		client_close(client);
 		return;
@@ -573,19 +586,23 @@ client_end(Client *client)
 static bool
 welcome_is_sound(const WireWelcome *welcome)
 {
-	return welcome->buffers > 0 && welcome->buffers <= WIRE_BUFFERS && welcome->buffer_bytes >= WIRE_BUFFER_BYTES &&
-		welcome->buffer_bytes % WIRE_ALIGN == 0 &&
-		welcome->ndevices > 0 && welcome->ndevices <= WIRE_MAX_DEVICES && welcome->place_ranges > 0 &&
+	return welcome->buffers > 0 && welcome->buffers <= WIRE_BUFFERS &&
+		welcome->buffer_bytes >= WIRE_BUFFER_BYTES && welcome->buffer_bytes % WIRE_ALIGN == 0 &&
+		welcome->ndevices > 0 && welcome->ndevices <= WIRE_MAX_DEVICES &&
+		welcome->place_ranges > 0 &&
 		welcome->buffers <= welcome->arena_bytes / welcome->buffer_bytes;
 }
 
-/* Maps the memory that has come, if it is as large as the server has said, and sealed against shrinking. */
+/*
+ * Maps the memory that has come, if it is as large as the server has said, and sealed against
+ * shrinking.
+ */
 static bool
 map_arena(Client *client)
 {
 	struct stat st;
-	int			seals = fcntl(client->arena_fd, F_GET_SEALS);
-	void	   *arena;
+	int seals = fcntl(client->arena_fd, F_GET_SEALS);
+	void *arena;
 
 	if (client->mapped)
 		munmap(client->mapped, client->welcome.arena_bytes);
@@ -593,7 +610,8 @@ map_arena(Client *client)
 	if (fstat(client->arena_fd, &st) != 0 || seals < 0 || (seals & F_SEAL_SHRINK) == 0 ||
 		client->welcome.arena_bytes > (uint64) st.st_size)
 		return client_fail(client, "the GPU server sent what makes no sense");
-	arena = mmap(NULL, client->welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, client->arena_fd, 0);
+	arena = mmap(NULL, client->welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+				 client->arena_fd, 0);
 	if (arena == MAP_FAILED)
 		return client_fail(client, "could not map the GPU server's memory");
 	client->mapped = arena;
@@ -625,14 +643,15 @@ receive_welcome(Client *client)
 static bool
 redial(Client *client)
 {
-	uint32		buffers = client->welcome.buffers;
-	uint32		buffer_bytes = client->welcome.buffer_bytes;
+	uint32 buffers = client->welcome.buffers;
+	uint32 buffer_bytes = client->welcome.buffer_bytes;
 	struct
 	{
 		MessageHeader header;
-		WireHello	hello;
-	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_HELLO, sizeof(WireHello), 0}, {GPUAGG_PROTOCOL_VERSION, MyProcPid}};
-	size_t		sent = 0;
+		WireHello hello;
+	} message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_HELLO, sizeof(WireHello), 0},
+				 {GPUAGG_PROTOCOL_VERSION, MyProcPid}};
+	size_t sent = 0;
 
 	hang_up(client);
 	client->reused = false;
@@ -651,7 +670,7 @@ Client *
 client_create(MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	Client	   *client = palloc0(sizeof(Client));
+	Client *client = palloc0(sizeof(Client));
 
 	client->sock = client->arena_fd = -1;
 	initStringInfo(&client->out);
@@ -665,7 +684,7 @@ client_create(MemoryContext cxt)
 void
 client_connect(Client *client, const void *open, size_t length)
 {
-	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, MyProcPid};
+	WireHello hello = {GPUAGG_PROTOCOL_VERSION, MyProcPid};
 
 	Assert(client->sock < 0);
 	client->patience = gpuagg_server_timeout;
@@ -693,7 +712,8 @@ client_opened(Client *client)
 {
 	if (!client->opening)
 		return true;
-	if ((client->greeting && !receive_welcome(client)) || !receive(client, MESSAGE_OPENED, NULL, 0) || (client->arena_fd >= 0 && !map_arena(client)))
+	if ((client->greeting && !receive_welcome(client)) ||
+		!receive(client, MESSAGE_OPENED, NULL, 0) || (client->arena_fd >= 0 && !map_arena(client)))
 		return false;
 	client->opening = client->reused = false;
 	client->arena = client->mapped;
@@ -731,20 +751,21 @@ end_texts(WireDevice *device)
 static Client *
 create_for_status(void)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU server status", ALLOCSET_SMALL_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "GPU server status", ALLOCSET_SMALL_SIZES);
 
-	Client	   *client = client_create(cxt);
+	Client *client = client_create(cxt);
 
-	client->patience = gpuagg_server_timeout > 0 ?
-		Min(gpuagg_server_timeout, STATUS_PATIENCE_MS) : STATUS_PATIENCE_MS;
+	client->patience = gpuagg_server_timeout > 0 ? Min(gpuagg_server_timeout, STATUS_PATIENCE_MS) :
+												   STATUS_PATIENCE_MS;
 	return client;
 }
 
 bool
 client_status(WireStatus *status)
 {
-	Client	   *client = create_for_status();
-	bool		ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
+	Client *client = create_for_status();
+	bool ok = dial(client) && client_send(client, MESSAGE_STATUS, NULL, 0) &&
 		client_receive(client, MESSAGE_STATUS_REPLY, status, sizeof(*status)) &&
 		status->ndevices <= WIRE_MAX_DEVICES && status->nskipped <= WIRE_MAX_DEVICES;
 	status->last_error[sizeof(status->last_error) - 1] = '\0';
@@ -760,25 +781,27 @@ client_status(WireStatus *status)
 WireListedColumn *
 client_list(int *n)
 {
-	Client	   *client = create_for_status();
+	Client *client = create_for_status();
 	WireListed *listed = palloc(sizeof(WireListed));
 	WireListedColumn *columns = palloc(sizeof(WireListedColumn));
-	WireList	next = {0};
-	bool		ok = dial(client);
+	WireList next = {0};
+	bool ok = dial(client);
 
 	*n = 0;
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		ok = ok && client_send(client, MESSAGE_LIST, &next, sizeof(next)) &&
-			client_receive(client, MESSAGE_LISTED, listed, sizeof(*listed)) && listed->n <= WIRE_MAX_LISTED;
+			client_receive(client, MESSAGE_LISTED, listed, sizeof(*listed)) &&
+			listed->n <= WIRE_MAX_LISTED;
 		if (!ok || listed->n == 0)
 			break;
 		columns = repalloc_huge(columns, (*n + listed->n) * sizeof(WireListedColumn));
 		memcpy(columns + *n, listed->columns, listed->n * sizeof(WireListedColumn));
 		*n += listed->n;
 		/* tables come in the order of their numbers */
-		ok = listed->next.device > next.device || (listed->next.device == next.device && listed->next.after > next.after);
+		ok = listed->next.device > next.device ||
+			(listed->next.device == next.device && listed->next.after > next.after);
 		next = listed->next;
 	} while (ok);
 	pfree(listed);

@@ -30,7 +30,7 @@ compare_columns(const void *a, const void *b)
 static int
 join_devices(WireListedColumn *columns, int n)
 {
-	int			joined = 0;
+	int joined = 0;
 
 	qsort(columns, n, sizeof(WireListedColumn), compare_columns);
 	for (int i = 0; i < n; i++)
@@ -49,14 +49,17 @@ join_devices(WireListedColumn *columns, int n)
 	return joined;
 }
 
-/* No rows without a server that is ready; copies of tables that the cache has forgotten are left out, as nothing finds them. */
+/*
+ * No rows without a server that is ready; copies of tables that the cache has forgotten are left
+ * out, as nothing finds them.
+ */
 Datum
 gpuagg_device_columns(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ServerSnapshot server;
 	WireListedColumn *columns;
-	int			n;
+	int n;
 
 	InitMaterializedSRF(fcinfo, 0);
 	supervisor_ensure();
@@ -68,11 +71,12 @@ gpuagg_device_columns(PG_FUNCTION_ARGS)
 	{
 		const WireListedColumn *c = &columns[i];
 		CacheTableKey key;
-		Oid			relid;
-		Datum		values[12];
-		bool		nulls[12] = {0};
+		Oid relid;
+		Datum values[12];
+		bool nulls[12] = {0};
 
-		if (!cache_table_named(c->table.id, &key, &relid) || !cache_may_see(&key, relid, c->column.attno))
+		if (!cache_table_named(c->table.id, &key, &relid) ||
+			!cache_may_see(&key, relid, c->column.attno))
 			continue;
 		values[0] = ObjectIdGetDatum(key.database);
 		values[1] = ObjectIdGetDatum(key.tablespace);

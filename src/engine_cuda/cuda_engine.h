@@ -37,54 +37,54 @@ typedef struct CudaSorted CudaSorted;
 
 typedef struct CudaEngine
 {
-	Engine		base;
+	Engine base;
 	const AggSpec *spec;
-	EngineEnv	env;
-	CudaQuery  *query;			/* NULL: failed before it began */
-	Client	   *client;			/* NULL: not connected yet, or not any more */
-	Client	   *spare;			/* a closed one, for the next session */
-	dlist_node	node;			/* of all engines of this process */
+	EngineEnv env;
+	CudaQuery *query; /* NULL: failed before it began */
+	Client *client;   /* NULL: not connected yet, or not any more */
+	Client *spare;    /* a closed one, for the next session */
+	dlist_node node;  /* of all engines of this process */
 	MemoryContextCallback callback;
 
 	/* the buffers of the session's arena */
-	int			buffer;			/* being filled */
-	uint32		rows;			/* in it */
-	bool		busy[MAX_BUFFERS];	/* sent, and not answered */
-	WireBatch	sent[MAX_BUFFERS];	/* what is in those */
-	bool		full;			/* the server takes no more batches */
+	int buffer;                  /* being filled */
+	uint32 rows;                 /* in it */
+	bool busy[MAX_BUFFERS];      /* sent, and not answered */
+	WireBatch sent[MAX_BUFFERS]; /* what is in those */
+	bool full;                   /* the server takes no more batches */
 
-	bool		joined;			/* the server's query is shared */
-	bool		owner;			/* ... and its groups are this engine's to fetch */
-	bool		ending;			/* FINISH was sent with RESIDENT, whose rows are all */
-	bool		finished;
-	bool		variants;		/* equal keys that look different were met */
+	bool joined; /* the server's query is shared */
+	bool owner;  /* ... and its groups are this engine's to fetch */
+	bool ending; /* FINISH was sent with RESIDENT, whose rows are all */
+	bool finished;
+	bool variants; /* equal keys that look different were met */
 	WireFinished result;
-	EngineLimit limit;			/* count 0, and no conditions: all groups are wanted */
-	WireLimit	asked;			/* of the server, by the last FINISH */
+	EngineLimit limit; /* count 0, and no conditions: all groups are wanted */
+	WireLimit asked;   /* of the server, by the last FINISH */
 
 	/* groups */
-	MemoryContext group_cxt;	/* of the chunk that was returned last */
-	WireGroups	returned;		/* that chunk, if its states are in the arena: */
-	void	  **returned_slots; /* the pointers to them that the caller has; else NULL */
-	uint32		ranks;			/* groups come with counts of ranks: WireFetch */
-	uint64		next_group;
-	WireGroups	ahead;			/* came with FINISHED and was not returned yet; n 0: none */
-	CudaSpool  *spool;			/* chunks of a session that was given back; or NULL */
-	CudaSorted *sorted;			/* of rows that arrive grouped; or NULL */
+	MemoryContext group_cxt; /* of the chunk that was returned last */
+	WireGroups returned;     /* that chunk, if its states are in the arena: */
+	void **returned_slots;   /* the pointers to them that the caller has; else NULL */
+	uint32 ranks;            /* groups come with counts of ranks: WireFetch */
+	uint64 next_group;
+	WireGroups ahead;   /* came with FINISHED and was not returned yet; n 0: none */
+	CudaSpool *spool;   /* chunks of a session that was given back; or NULL */
+	CudaSorted *sorted; /* of rows that arrive grouped; or NULL */
 
-	Engine	   *merger;			/* or NULL */
-	Engine	   *idle_merger;	/* of an earlier scan, empty; or NULL */
+	Engine *merger;      /* or NULL */
+	Engine *idle_merger; /* of an earlier scan, empty; or NULL */
 
-	uint64		rows_given;		/* to the server */
-	uint64		batches;
-	uint64		bytes_from_device;
-	uint64		rows_aside;		/* to the merger, as rows */
-	uint64		rows_resident;	/* of which the server had copies; counted in rows_given, too */
-	uint64		uploaded;		/* bytes of those that were made */
-	const char *not_resident;	/* why there were none, or NULL */
-	DeviceStats times;			/* ..._ms of what this process did, or waited for */
-	bool		prepared;		/* the buffers' pages are there */
-	EngineStats past;			/* of what reset has forgotten */
+	uint64 rows_given; /* to the server */
+	uint64 batches;
+	uint64 bytes_from_device;
+	uint64 rows_aside;        /* to the merger, as rows */
+	uint64 rows_resident;     /* of which the server had copies; counted in rows_given, too */
+	uint64 uploaded;          /* bytes of those that were made */
+	const char *not_resident; /* why there were none, or NULL */
+	DeviceStats times;        /* ..._ms of what this process did, or waited for */
+	bool prepared;            /* the buffers' pages are there */
+	EngineStats past;         /* of what reset has forgotten */
 } CudaEngine;
 
 /*
@@ -100,7 +100,7 @@ cuda_can_start_over(const CudaEngine *cuda)
 static inline instr_time
 cuda_clock(void)
 {
-	instr_time	now;
+	instr_time now;
 
 	INSTR_TIME_SET_CURRENT(now);
 	return now;
@@ -110,7 +110,7 @@ cuda_clock(void)
 static inline void
 cuda_add_time(double *ms, instr_time since)
 {
-	instr_time	now = cuda_clock();
+	instr_time now = cuda_clock();
 
 	INSTR_TIME_SUBTRACT(now, since);
 	*ms += INSTR_TIME_GET_MILLISEC(now);
@@ -120,7 +120,10 @@ cuda_add_time(double *ms, instr_time since)
 extern dlist_head cuda_engines; /* of this process */
 /* Closes the session and returns ENGINE_FAILED, for the reason why. */
 extern EngineStatus cuda_fail(CudaEngine *cuda, const char *why);
-/* The same after a function of client.h returned false, for the reason that it left in client->failure. */
+/*
+ * The same after a function of client.h returned false, for the reason that it left in
+ * client->failure.
+ */
 extern EngineStatus cuda_fail_client(CudaEngine *cuda);
 extern void cuda_register(CudaEngine *cuda);
 extern bool cuda_has_session(const CudaEngine *cuda);
@@ -132,13 +135,23 @@ extern void cuda_keep_returned(CudaEngine *cuda);
 extern EngineStatus cuda_begin_open(CudaEngine *cuda, const Batch *first);
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 
-/* ordered_sets.c: raises core's error if a fraction of a query without keys, which has met no row, is out of range. */
+/*
+ * ordered_sets.c: raises core's error if a fraction of a query without keys, which has met no row,
+ * is out of range.
+ */
 extern void cuda_check_fractions(CudaEngine *cuda);
-/* Fills in out->fallbacks; false: the session is lost.  Results are allocated in the current context. */
-extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out);
+/*
+ * Fills in out->fallbacks; false: the session is lost.  Results are allocated in the current
+ * context.
+ */
+extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
+								   GroupBatch *out);
 
 /* groups.c */
-/* FINISH, and its answer.  final: no states are combined any more, so groups beyond the limit are not needed. */
+/*
+ * FINISH, and its answer.  final: no states are combined any more, so groups beyond the limit are
+ * not needed.
+ */
 extern bool cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken);
 extern bool cuda_receive_finished(CudaEngine *cuda);
 extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);
@@ -153,8 +166,12 @@ extern EngineStatus cuda_send_all(CudaEngine *cuda);
 
 /* Are the arrays of these groups aligned, and within their buffer? */
 extern bool cuda_groups_fit(const CudaEngine *cuda, const WireGroups *groups);
-/* Sets the states of out->ngroups groups from this one on; what is made of them is allocated in the current context. */
-extern void cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, GroupBatch *out);
+/*
+ * Sets the states of out->ngroups groups from this one on; what is made of them is allocated in the
+ * current context.
+ */
+extern void cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
+							uint32 from, GroupBatch *out);
 
 /* sorted.c */
 extern CudaSorted *cuda_sorted_create(const CudaEngine *cuda);
@@ -171,4 +188,4 @@ extern size_t cuda_sorted_memory(const CudaEngine *cuda);
 /* resident.c */
 extern EngineStatus cuda_take_resident(Engine *engine, Feed *feed);
 
-#endif							/* GPUAGG_CUDA_ENGINE_H */
+#endif /* GPUAGG_CUDA_ENGINE_H */

@@ -19,15 +19,15 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 		   const WireDevice *device, bool skipped)
 {
 	const char *error = skipped ? "" : status->last_error[0] ? status->last_error : server->reason;
-	Datum		values[14];
-	bool		nulls[14] = {0};
+	Datum values[14];
+	bool nulls[14] = {0};
 
 	values[0] = Int32GetDatum(device->ordinal);
 	values[1] = CStringGetTextDatum(device->name);
 	values[2] = Int64GetDatum(device->memory);
 	values[3] = Int64GetDatum(device->used);
-	values[4] = CStringGetTextDatum(psprintf("%d.%d", status->driver / 1000,
-											 status->driver % 1000 / 10));
+	values[4] =
+		CStringGetTextDatum(psprintf("%d.%d", status->driver / 1000, status->driver % 1000 / 10));
 	values[5] = Int32GetDatum(device->sessions);
 	values[6] = Int64GetDatum(status->queries);
 	values[7] = Int64GetDatum(status->failures);
@@ -52,7 +52,7 @@ gpuagg_devices(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	ServerSnapshot server;
-	WireStatus	now;
+	WireStatus now;
 	const WireStatus *status = &server.status;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -63,7 +63,7 @@ gpuagg_devices(PG_FUNCTION_ARGS)
 		if (client_status(&now))
 			status = &now;
 		else
-			server_snapshot(&server);	/* with the reason */
+			server_snapshot(&server); /* with the reason */
 	}
 	for (uint32 d = 0; d < Min(status->ndevices, WIRE_MAX_DEVICES); d++)
 		put_device(rsinfo, &server, status, &status->devices[d], false);

@@ -4,9 +4,10 @@
  *
  * A dictionary with an id only grows, so that what is known of it stays true, from query to query.
  *
- * A query calls functions with the values, and such a function may run a query that comes here, too.  So a query holds
- * what it reads: a dictionary that is held is neither changed nor freed.  Another one takes its place in the list, and
- * the last one that holds it frees it.  A hold is a memory context, so that an error ends it.
+ * A query calls functions with the values, and such a function may run a query that comes here,
+ * too.  So a query holds what it reads: a dictionary that is held is neither changed nor freed.
+ * Another one takes its place in the list, and the last one that holds it frees it.  A hold is a
+ * memory context, so that an error ends it.
  */
 #include "postgres.h"
 
@@ -22,20 +23,20 @@
 typedef struct Entry
 {
 	CudaDictionary dict;
-	dlist_node	node;			/* the most recently used one first */
+	dlist_node node; /* the most recently used one first */
 	WireTableKey table;
 	WireColumnKey column;
-	MemoryContext cxt;			/* of this all */
-	int			holds;			/* how many queries read it */
-	bool		listed;			/* in `entries`; if not, the last hold frees it */
-	MemoryContext values;		/* of what is known of the dictionary */
+	MemoryContext cxt;    /* of this all */
+	int holds;            /* how many queries read it */
+	bool listed;          /* in `entries`; if not, the last hold frees it */
+	MemoryContext values; /* of what is known of the dictionary */
 } Entry;
 
 /* What a query reads of an entry. */
 typedef struct Hold
 {
-	CudaDictionary dict;		/* first, as callers have a pointer to it */
-	Entry	   *entry;
+	CudaDictionary dict; /* first, as callers have a pointer to it */
+	Entry *entry;
 	MemoryContextCallback end;
 } Hold;
 
@@ -44,8 +45,9 @@ static dlist_head entries = DLIST_STATIC_INIT(entries);
 static Entry *
 make_entry(WireTableKey table, const WireColumnKey *column)
 {
-	MemoryContext cxt = AllocSetContextCreate(TopMemoryContext, "GPU dictionary", ALLOCSET_SMALL_SIZES);
-	Entry	   *e = MemoryContextAllocZero(cxt, sizeof(Entry));
+	MemoryContext cxt =
+		AllocSetContextCreate(TopMemoryContext, "GPU dictionary", ALLOCSET_SMALL_SIZES);
+	Entry *e = MemoryContextAllocZero(cxt, sizeof(Entry));
 
 	e->cxt = cxt;
 	e->values = AllocSetContextCreate(cxt, "GPU dictionary values", ALLOCSET_DEFAULT_SIZES);
@@ -60,11 +62,11 @@ make_entry(WireTableKey table, const WireColumnKey *column)
 static Entry *
 get_entry(WireTableKey table, const WireColumnKey *column)
 {
-	dlist_iter	iter;
+	dlist_iter iter;
 
 	dlist_foreach(iter, &entries)
 	{
-		Entry	   *e = dlist_container(Entry, node, iter.cur);
+		Entry *e = dlist_container(Entry, node, iter.cur);
 
 		if (e->table.id == table.id && memcmp(&e->column, column, sizeof(*column)) == 0)
 		{
@@ -93,7 +95,7 @@ forget(Entry *e)
 static void
 end_hold(void *arg)
 {
-	Entry	   *e = ((Hold *) arg)->entry;
+	Entry *e = ((Hold *) arg)->entry;
 
 	e->holds--;
 	free_if_unused(e);
@@ -102,8 +104,9 @@ end_hold(void *arg)
 static const CudaDictionary *
 hold(Entry *e)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary hold", ALLOCSET_SMALL_SIZES);
-	Hold	   *held = MemoryContextAllocZero(cxt, sizeof(Hold));
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary hold", ALLOCSET_SMALL_SIZES);
+	Hold *held = MemoryContextAllocZero(cxt, sizeof(Hold));
 
 	held->dict = e->dict;
 	held->entry = e;
@@ -123,13 +126,13 @@ cuda_dictionary_release(const CudaDictionary *dict)
 void
 cuda_dictionaries_trim(void)
 {
-	Size		bytes = 0;
-	int			n = 0;
+	Size bytes = 0;
+	int n = 0;
 	dlist_mutable_iter iter;
 
 	dlist_foreach_modify(iter, &entries)
 	{
-		Entry	   *e = dlist_container(Entry, node, iter.cur);
+		Entry *e = dlist_container(Entry, node, iter.cur);
 
 		bytes += MemoryContextMemAllocated(e->cxt, true);
 		if (++n > 1 && (bytes > MOST_BYTES || n > MOST_DICTIONARIES))
@@ -137,11 +140,14 @@ cuda_dictionaries_trim(void)
 	}
 }
 
-/* An entry of a dictionary as a Datum in the current memory context; false: its length makes no sense. */
+/*
+ * An entry of a dictionary as a Datum in the current memory context; false: its length makes no
+ * sense.
+ */
 static bool
 make_datum(Form_pg_attribute att, const char *image, uint32 length, Datum *out)
 {
-	char	   *copy;
+	char *copy;
 
 	if (att->attbyval)
 	{
@@ -169,12 +175,13 @@ make_datum(Form_pg_attribute att, const char *image, uint32 length, Datum *out)
 
 /* Adds what the answer has to what is known; false: it makes no sense. */
 static bool
-add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *buffer, size_t buffer_bytes)
+add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *buffer,
+			size_t buffer_bytes)
 {
-	uint64		n = in->nentries;
+	uint64 n = in->nentries;
 	const uint32 *lengths = (const uint32 *) buffer;
 	const char *image = buffer + (n - in->first) * sizeof(uint32);
-	size_t		left = in->bytes;
+	size_t left = in->bytes;
 
 	if (n > WIRE_MAX_ENTRIES || in->first > n || in->bytes > WIRE_MAX_ENTRY_BYTES ||
 		(n - in->first) * sizeof(uint32) + left > buffer_bytes ||
@@ -183,21 +190,21 @@ add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *
 	if (in->first == 0)
 	{
 		/* another dictionary than before, perhaps */
-		e->dict = (CudaDictionary) {0};
+		e->dict = (CudaDictionary){0};
 		MemoryContextReset(e->values);
 	}
 	e->dict.values = e->dict.values ? repalloc(e->dict.values, Max(n, 1) * sizeof(Datum)) :
-		palloc(Max(n, 1) * sizeof(Datum));
+									  palloc(Max(n, 1) * sizeof(Datum));
 	for (uint64 i = in->first; i < n; i++)
 	{
-		uint32		length = lengths[i - in->first];
+		uint32 length = lengths[i - in->first];
 
 		if (length > left || !make_datum(att, image, length, &e->dict.values[i]))
 			return false;
 		image += length;
 		left -= length;
 	}
-	e->dict.known = (WireKnown) {in->id, n};
+	e->dict.known = (WireKnown){in->id, n};
 	return true;
 }
 
@@ -207,7 +214,7 @@ ask(Client *client, Entry *e, Form_pg_attribute att)
 	WireDictionary message = {e->table, e->column, e->dict.known.id, e->dict.known.nentries, 0};
 	MemoryContext old;
 	WireEntries in;
-	bool		ok;
+	bool ok;
 
 	if (!client_send(client, MESSAGE_DICTIONARY, &message, sizeof(message)) ||
 		!client_receive(client, MESSAGE_ENTRIES, &in, sizeof(in)))
@@ -221,9 +228,10 @@ ask(Client *client, Entry *e, Form_pg_attribute att)
 }
 
 const CudaDictionary *
-cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column, Form_pg_attribute att, bool again)
+cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
+				Form_pg_attribute att, bool again)
 {
-	Entry	   *e = get_entry(table, column);
+	Entry *e = get_entry(table, column);
 
 	if (again && e->holds > 0)
 	{

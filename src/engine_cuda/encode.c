@@ -2,8 +2,9 @@
  * encode.c
  *	  Chunks of the column cache as numbers and entries, for STORE; see dictionaries.h.
  *
- * An entry is the value without what its header says of its form: the bytes of a varlena, detoasted; those of a value of fixed
- * width; the Datum of one that is passed by value.  So a value has one image, and what has different ones looks different.
+ * An entry is the value without what its header says of its form: the bytes of a varlena,
+ * detoasted; those of a value of fixed width; the Datum of one that is passed by value.  So a value
+ * has one image, and what has different ones looks different.
  */
 #include "postgres.h"
 
@@ -19,27 +20,28 @@
 
 typedef struct Image
 {
-	uint32		code;			/* the key: those of private_data's sought one are compared */
-	uint32		hash;
-	uint32		status;			/* of simplehash.h */
+	uint32 code; /* the key: those of private_data's sought one are compared */
+	uint32 hash;
+	uint32 status; /* of simplehash.h */
 } Image;
 
 typedef struct Encoder
 {
 	Form_pg_attribute att;
-	uint32		n;				/* entries so far */
-	size_t		bytes;
-	const char **images;		/* [entry] */
-	uint32	   *lengths;
+	uint32 n; /* entries so far */
+	size_t bytes;
+	const char **images; /* [entry] */
+	uint32 *lengths;
 	const char *sought;
-	uint32		length;
+	uint32 length;
 	struct image_hash *table;
 } Encoder;
 
 static inline bool
 equals_sought(const Encoder *enc, uint32 code)
 {
-	return enc->lengths[code] == enc->length && memcmp(enc->images[code], enc->sought, enc->length) == 0;
+	return enc->lengths[code] == enc->length &&
+		memcmp(enc->images[code], enc->sought, enc->length) == 0;
 }
 
 static inline uint32
@@ -62,7 +64,10 @@ hash_sought(const Encoder *enc)
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* Sets the image of a value that is not NULL; by-value ones stay where the pointer is to.  false: it is out of line. */
+/*
+ * Sets the image of a value that is not NULL; by-value ones stay where the pointer is to.  false:
+ * it is out of line.
+ */
 static bool
 set_image(Encoder *enc, const Datum *value)
 {
@@ -98,7 +103,7 @@ add_image(Encoder *enc, bool copy)
 		return false;
 	if (copy)
 	{
-		char	   *at = palloc(enc->length + 1);
+		char *at = palloc(enc->length + 1);
 
 		memcpy(at, enc->sought, enc->length);
 		enc->sought = at;
@@ -115,7 +120,7 @@ encode_dictionary(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 {
 	for (uint32 i = 0; i < chunk->nentries; i++)
 	{
-		Datum		value = chunk_entry(chunk, i);
+		Datum value = chunk_entry(chunk, i);
 
 		if (!set_image(enc, &value) || !add_image(enc, false))
 			return false;
@@ -132,8 +137,8 @@ encode_dictionary(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 static bool
 number(Encoder *enc, const Datum *value, uint32 *code)
 {
-	Image	   *found;
-	bool		there;
+	Image *found;
+	bool there;
 
 	if (!set_image(enc, value))
 		return false;
@@ -152,17 +157,17 @@ number(Encoder *enc, const Datum *value, uint32 *code)
 static bool
 encode_values(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 {
-	Datum	   *values = palloc(PIECE * sizeof(Datum));
-	uint8	   *state = palloc(PIECE);
+	Datum *values = palloc(PIECE * sizeof(Datum));
+	uint8 *state = palloc(PIECE);
 	MemoryContext own = CurrentMemoryContext;
 	MemoryContext piece = AllocSetContextCreate(own, "values of a chunk", ALLOCSET_DEFAULT_SIZES);
-	bool		ok = true;
+	bool ok = true;
 
 	enc->table = image_create(own, 1024, enc);
 	for (uint32 at = 0; at < chunk->nrows && ok; at += PIECE)
 	{
-		int			n = Min(PIECE, chunk->nrows - at);
-		bool		all;
+		int n = Min(PIECE, chunk->nrows - at);
+		bool all;
 
 		CHECK_FOR_INTERRUPTS();
 		MemoryContextSwitchTo(piece);
@@ -183,7 +188,7 @@ encode_values(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 static bool
 write_entries(const Encoder *enc, char *buffer, size_t buffer_bytes, size_t at, WireStore *out)
 {
-	size_t		lengths = enc->n * sizeof(uint32);
+	size_t lengths = enc->n * sizeof(uint32);
 
 	if (at + lengths + enc->bytes > buffer_bytes)
 		return false;
@@ -201,18 +206,20 @@ write_entries(const Encoder *enc, char *buffer, size_t buffer_bytes, size_t at, 
 }
 
 bool
-cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att, char *buffer, size_t buffer_bytes, WireStore *out)
+cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att, char *buffer, size_t buffer_bytes,
+				  WireStore *out)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "chunk to numbers", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "chunk to numbers", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	size_t		bits = wire_bitmap_bytes(chunk->nrows);
-	size_t		at = wire_align((size_t) chunk->nrows * sizeof(uint32));
-	Encoder		enc = {.att = att};
-	bool		ok = wire_align(at + bits) <= buffer_bytes;
+	size_t bits = wire_bitmap_bytes(chunk->nrows);
+	size_t at = wire_align((size_t) chunk->nrows * sizeof(uint32));
+	Encoder enc = {.att = att};
+	bool ok = wire_align(at + bits) <= buffer_bytes;
 
 	if (ok)
 	{
-		uint32		most = Min(Max(chunk->nentries, chunk->nrows), WIRE_MAX_ENTRIES);
+		uint32 most = Min(Max(chunk->nentries, chunk->nrows), WIRE_MAX_ENTRIES);
 
 		enc.images = palloc((most + 1) * sizeof(char *));
 		enc.lengths = palloc((most + 1) * sizeof(uint32));
@@ -220,7 +227,8 @@ cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att, char *buffer, 
 		out->validity = chunk_validity(chunk) ? at : WIRE_NO_ARRAY;
 		if (chunk_validity(chunk))
 			memcpy(buffer + at, chunk_validity(chunk), bits);
-		ok = (chunk->nentries > 0 ? encode_dictionary : encode_values) (&enc, chunk, (uint32 *) buffer) &&
+		ok = (chunk->nentries > 0 ? encode_dictionary : encode_values)(&enc, chunk,
+																	   (uint32 *) buffer) &&
 			write_entries(&enc, buffer, buffer_bytes, wire_align(at + bits), out);
 	}
 	MemoryContextSwitchTo(old);

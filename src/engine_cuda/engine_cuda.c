@@ -9,7 +9,8 @@
  * a parallel scan, the merger takes such batches; its sums are then combined with
  * others as core combines those of its workers.
  *
- * Rows that arrive grouped, and whose groups leave in their order, have ways of their own: sorted.c.
+ * Rows that arrive grouped, and whose groups leave in their order, have ways of their own:
+ * sorted.c.
  *
  * Whatever goes wrong at the server (it ends, a sum leaves its range) is
  * ENGINE_FAILED with the reason: the executor then starts over with the CPU engine,
@@ -99,14 +100,14 @@ refusal_of_single_pass(const AggSpec *spec, const CudaQuery *query, const Engine
 static CudaQuery *
 build_query(const AggSpec *spec, const EngineInput *input, const char **why)
 {
-	CudaQuery  *query = cuda_query_build(spec, engine_keeps_groups(spec, input), why);
+	CudaQuery *query = cuda_query_build(spec, engine_keeps_groups(spec, input), why);
 
 	return query && (*why = refusal_of_single_pass(spec, query, input)) != NULL ? NULL : query;
 }
 
 /*
- * Before the first row: the server has time for OPEN then.  Where the executor cannot start over, whether there is
- * a session must be known before there are rows.
+ * Before the first row: the server has time for OPEN then.  Where the executor cannot start over,
+ * whether there is a session must be known before there are rows.
  */
 static void
 open_early(CudaEngine *cuda)
@@ -115,7 +116,8 @@ open_early(CudaEngine *cuda)
 
 	if (!cuda->sorted && cuda_can_start_over(cuda))
 		cuda_begin_open(cuda, NULL);
-	else if (cuda_ensure_open(cuda, NULL) == ENGINE_OK && cuda->sorted && (why = cuda_sorted_begin(cuda)) != NULL)
+	else if (cuda_ensure_open(cuda, NULL) == ENGINE_OK && cuda->sorted &&
+			 (why = cuda_sorted_begin(cuda)) != NULL)
 		cuda_fail(cuda, why);
 }
 
@@ -138,7 +140,8 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	forget_rows(cuda);
 	if (cuda->query && cuda->env.input.grouped)
 		cuda->sorted = cuda_sorted_create(cuda);
-	if (cuda->query && !cuda_query_needs_batch(cuda->query) && !(env->input.parallel && cuda_query_shareable(cuda->query)))
+	if (cuda->query && !cuda_query_needs_batch(cuda->query) &&
+		!(env->input.parallel && cuda_query_shareable(cuda->query)))
 		open_early(cuda);
 	MemoryContextSwitchTo(old);
 	return &cuda->base;
@@ -161,11 +164,14 @@ cuda_limit(Engine *engine, const EngineLimit *limit)
 	((CudaEngine *) engine)->limit = *limit;
 }
 
-/* Has the server finish its groups, which can be fetched after this; `final` as of cuda_send_finish(). */
+/*
+ * Has the server finish its groups, which can be fetched after this; `final` as of
+ * cuda_send_finish().
+ */
 static EngineStatus
 finish_device(CudaEngine *cuda, bool final)
 {
-	instr_time	since;
+	instr_time since;
 
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
@@ -175,7 +181,8 @@ finish_device(CudaEngine *cuda, bool final)
 	cuda_add_time(&cuda->times.finish_ms, since);
 	cuda->result.strategy[sizeof(cuda->result.strategy) - 1] = '\0';
 	cuda->next_group = 0;
-	cuda->base.left_out = cuda->result.allgroups - Min(cuda->result.ngroups, cuda->result.allgroups);
+	cuda->base.left_out =
+		cuda->result.allgroups - Min(cuda->result.ngroups, cuda->result.allgroups);
 	cuda->base.failed = Min(cuda->result.failed, cuda->base.left_out);
 	if (cuda->result.untold > 0)
 		return cuda_fail(cuda, "rows that only the CPU can tell: an error, or a rare value");
@@ -198,8 +205,8 @@ has_device_groups(const CudaEngine *cuda)
 static EngineStatus
 merge_device_groups(CudaEngine *cuda)
 {
-	Engine	   *merger = cuda_get_merger(cuda);
-	GroupBatch	groups;
+	Engine *merger = cuda_get_merger(cuda);
+	GroupBatch groups;
 
 	if (!has_device_groups(cuda))
 		return ENGINE_OK;
@@ -227,11 +234,15 @@ finish(CudaEngine *cuda)
 		return ENGINE_FAILED;
 	if (cuda->merger == NULL && has_device_groups(cuda))
 	{
-		bool		maybe_none = cuda->owner || cuda->rows_resident > 0;
+		bool maybe_none = cuda->owner || cuda->rows_resident > 0;
 
 		status = finish_device(cuda, true);
-		/* no rows at all, shared or after a condition: the group of a query without keys is made by the merger */
-		if (status != ENGINE_OK || cuda->result.ngroups > 0 || cuda->result.allgroups > 0 || !maybe_none)
+		/*
+		 * no rows at all, shared or after a condition: the group of a query without keys is made by
+		 * the merger
+		 */
+		if (status != ENGINE_OK || cuda->result.ngroups > 0 || cuda->result.allgroups > 0 ||
+			!maybe_none)
 			return status;
 		cuda->owner = false;
 		cuda->rows_given = 0;
@@ -244,7 +255,8 @@ finish(CudaEngine *cuda)
 	if (status != ENGINE_OK)
 		return status;
 	status = cuda->merger->ops->finish(cuda->merger);
-	return status == ENGINE_OK ? cuda_note_merger_errors(cuda) : cuda_fail(cuda, cuda->merger->failure);
+	return status == ENGINE_OK ? cuda_note_merger_errors(cuda) :
+								 cuda_fail(cuda, cuda->merger->failure);
 }
 
 static EngineStatus
@@ -279,7 +291,7 @@ cuda_next_groups(Engine *engine, GroupBatch *out)
 		return false;
 	if (cuda->merger)
 	{
-		bool		more = cuda->merger->ops->next_groups(cuda->merger, out);
+		bool more = cuda->merger->ops->next_groups(cuda->merger, out);
 
 		/* rows that were spilled are combined only now */
 		cuda->base.errors |= cuda->merger->errors;
@@ -304,7 +316,7 @@ cuda_export_groups(Engine *engine, GroupSink *sink)
 static EngineStatus
 cuda_import_groups(Engine *engine, GroupSource *source)
 {
-	Engine	   *merger = cuda_get_merger((CudaEngine *) engine);
+	Engine *merger = cuda_get_merger((CudaEngine *) engine);
 
 	return merger->ops->import_groups(merger, source);
 }
@@ -359,7 +371,7 @@ cuda_detach(Engine *engine, bool owner)
 static size_t
 own_memory(const CudaEngine *cuda)
 {
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
 	if (cuda->sorted)
 		return cuda_sorted_memory(cuda);
@@ -374,7 +386,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	const WireFinished *r = &cuda->result;
-	size_t		memory = own_memory(cuda);
+	size_t memory = own_memory(cuda);
 
 	*stats = cuda->past;
 	stats->rows += cuda->rows_given + cuda->rows_aside;
@@ -428,7 +440,8 @@ static void
 cuda_reset(Engine *engine)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	bool		in_flight = cuda->joined || (cuda->ending && !cuda->finished);	/* the next scan joins another query */
+	bool in_flight =
+		cuda->joined || (cuda->ending && !cuda->finished); /* the next scan joins another query */
 
 	for (int b = 0; b < MAX_BUFFERS; b++)
 		in_flight |= cuda->busy[b];
@@ -445,11 +458,13 @@ cuda_reset(Engine *engine)
 	if (cuda->client == NULL)
 		return;
 
-	/* a session in the middle of something is given up; of rows that arrive grouped, RESET goes with the first of them */
+	/*
+	 * a session in the middle of something is given up; of rows that arrive grouped, RESET goes
+	 * with the first of them
+	 */
 	if (cuda->sorted && !in_flight && cuda->client->sock >= 0)
 		return;
-	if (in_flight || cuda->client->sock < 0 ||
-		!client_send(cuda->client, MESSAGE_RESET, NULL, 0) ||
+	if (in_flight || cuda->client->sock < 0 || !client_send(cuda->client, MESSAGE_RESET, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_OPENED, NULL, 0))
 		cuda_end_session(cuda);
 	else
@@ -486,8 +501,11 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 	if (device->uploaded > 0)
 		ExplainPropertyUInteger("Uploaded", "kB", (device->uploaded + 1023) / 1024, es);
 	if (device->limit > 0)
-		ExplainPropertyText("Device Limit", psprintf(INT64_FORMAT " by %d key%s%s", device->limit, device->limit_keys,
-													 device->limit_keys == 1 ? "" : "s", device->limit_ties ? ", with ties" : ""), es);
+		ExplainPropertyText("Device Limit",
+							psprintf(INT64_FORMAT " by %d key%s%s", device->limit,
+									 device->limit_keys, device->limit_keys == 1 ? "" : "s",
+									 device->limit_ties ? ", with ties" : ""),
+							es);
 	if (device->memory == 0)
 		return;
 	if (device->devices > 1)
@@ -534,8 +552,8 @@ cuda_refusal(const AggSpec *spec, const EngineInput *input)
 }
 
 /*
- * Of rows that arrive grouped, beside their boundaries: numbers of runs and the groups of each buffer, in slots.  The
- * engines are about equal then with three aggregates.
+ * Of rows that arrive grouped, beside their boundaries: numbers of runs and the groups of each
+ * buffer, in slots.  The engines are about equal then with three aggregates.
  */
 #define GROUPED_SLOTS 2
 
@@ -543,9 +561,10 @@ cuda_refusal(const AggSpec *spec, const EngineInput *input)
 static Cost
 cuda_cost(const EngineWork *work)
 {
-	int			slots = work->boundaries > 0 ? work->boundaries + GROUPED_SLOTS : 0;
+	int slots = work->boundaries > 0 ? work->boundaries + GROUPED_SLOTS : 0;
 
-	return gpuagg_gpu_startup_cost + work->rows * (work->columns * gpuagg_gpu_column_cost + slots * gpuagg_slot_cost);
+	return gpuagg_gpu_startup_cost +
+		work->rows * (work->columns * gpuagg_gpu_column_cost + slots * gpuagg_slot_cost);
 }
 
 const EngineOps engine_cuda_ops = {
@@ -574,5 +593,5 @@ const EngineOps engine_cuda_ops = {
 	.flush = cuda_flush,
 	.detach = cuda_detach,
 	.explain = cuda_explain,
-	.release = cuda_release
+	.release = cuda_release,
 };

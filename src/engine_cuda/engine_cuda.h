@@ -11,4 +11,4 @@
 
 extern const EngineOps engine_cuda_ops;
 
-#endif							/* GPUAGG_ENGINE_CUDA_H */
+#endif /* GPUAGG_ENGINE_CUDA_H */

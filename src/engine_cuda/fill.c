@@ -15,11 +15,11 @@ append_bits(uint64 *dst, uint32 at, const uint64 *src, int from, int n)
 {
 	for (int done = 0; done < n;)
 	{
-		int			d = (at + done) % 64;
-		int			s = (from + done) % 64;
-		int			take = Min(Min(64 - d, 64 - s), n - done);
-		uint64		mask = take == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << take) - 1;
-		uint64	   *word = &dst[(at + done) / 64];
+		int d = (at + done) % 64;
+		int s = (from + done) % 64;
+		int take = Min(Min(64 - d, 64 - s), n - done);
+		uint64 mask = take == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << take) - 1;
+		uint64 *word = &dst[(at + done) / 64];
 
 		*word = (*word & ~(mask << d)) | ((src[(from + done) / 64] >> s & mask) << d);
 		done += take;
@@ -29,13 +29,13 @@ append_bits(uint64 *dst, uint32 at, const uint64 *src, int from, int n)
 static bool
 has_null(const Column *in, int from, int n)
 {
-	uint64		word;
+	uint64 word;
 
 	if (in->validity == NULL)
 		return false;
 	for (int i = 0; i < n; i += 64)
 	{
-		int			take = Min(64, n - i);
+		int take = Min(64, n - i);
 
 		word = 0;
 		append_bits(&word, 0, in->validity, from + i, take);
@@ -62,7 +62,7 @@ cuda_query_null_keys(const CudaQuery *query, const Batch *batch)
 static void
 fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
-	uint64	   *bits = (uint64 *) (buffer + col->validity);
+	uint64 *bits = (uint64 *) (buffer + col->validity);
 
 	if (!has_null(in, from, n))
 	{
@@ -85,7 +85,8 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 /* ---- values ---- */
 
 #define RANGE(ctype) \
-	do { \
+	do \
+	{ \
 		const ctype *v = (const ctype *) in->values + from; \
 		ctype lo = v[0], hi = v[0]; \
 		for (int i = 1; i < n; i++) \
@@ -98,7 +99,8 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 	} while (0)
 
 #define RANGE_VALID(ctype) \
-	do { \
+	do \
+	{ \
 		const ctype *v = (const ctype *) in->values; \
 		for (int i = from; i < from + n; i++) \
 			if (bitmap_get(in->validity, i)) \
@@ -136,7 +138,8 @@ note_range(CudaColumn *col, const Column *in, int from, int n)
 }
 
 #define CONVERT(from_t, to_t) \
-	do { \
+	do \
+	{ \
 		const from_t *v = (const from_t *) in->values + from; \
 		to_t *out = (to_t *) (buffer + col->values) + rows; \
 		for (int i = 0; i < n; i++) \
@@ -144,7 +147,9 @@ note_range(CudaColumn *col, const Column *in, int from, int n)
 	} while (0)
 
 #define CONVERT_CASE(NAME, value_t, ...) \
-		case COLUMN_##NAME: CONVERT(value_t, target_t); break;
+	case COLUMN_##NAME: \
+		CONVERT(value_t, target_t); \
+		break;
 
 #define CONVERT_TO(to_t) \
 	{ \
@@ -153,7 +158,8 @@ note_range(CudaColumn *col, const Column *in, int from, int n)
 		switch (in->type) \
 		{ \
 			COLUMN_INTEGERS(CONVERT_CASE) \
-			default: elog(ERROR, "unexpected column type %d", (int) in->type); \
+			default: \
+				elog(ERROR, "unexpected column type %d", (int) in->type); \
 		} \
 	}
 
@@ -164,7 +170,7 @@ static bool
 narrow_decimals(int64 *out, const Column *in, int from, int n)
 {
 	const int128 *v = (const int128 *) in->values + from;
-	int64		lost = 0;	/* not 0: some high half is not the sign of the low one */
+	int64 lost = 0; /* not 0: some high half is not the sign of the low one */
 
 	if (in->validity == NULL)
 		for (int i = 0; i < n; i++)
@@ -186,8 +192,8 @@ narrow_decimals(int64 *out, const Column *in, int from, int n)
 static void
 fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
-	int64	   *narrow = (int64 *) (buffer + col->values);
-	int128	   *wide = (int128 *) (buffer + col->values);
+	int64 *narrow = (int64 *) (buffer + col->values);
+	int128 *wide = (int128 *) (buffer + col->values);
 
 	if (!col->wide)
 	{
@@ -204,15 +210,16 @@ fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 static bool
 has_negative_zero(const Column *in, int from, int n)
 {
-	bool		any = false;
+	bool any = false;
 
 	switch (in->type)
 	{
 #define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			for (int i = 0; i < n; i++) \
-				any |= ((const bits_t *) in->values)[from + i] == (bits_t) 1 << (sizeof(bits_t) * 8 - 1); \
-			break;
+	case COLUMN_##NAME: \
+		for (int i = 0; i < n; i++) \
+			any |= \
+				((const bits_t *) in->values)[from + i] == (bits_t) 1 << (sizeof(bits_t) * 8 - 1); \
+		break;
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -246,9 +253,9 @@ is_sent_unchanged(const CudaColumn *col, const Column *in)
 static void
 fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
-	int			width = wire_width(col->type);
-	char	   *to = buffer + col->values + (size_t) rows * width;
-	char	   *values = (char *) in->values + (size_t) from * width;
+	int width = wire_width(col->type);
+	char *to = buffer + col->values + (size_t) rows * width;
+	char *values = (char *) in->values + (size_t) from * width;
 
 	if (in->type == COLUMN_DEC)
 		fill_decimals(col, buffer, rows, in, from, n);
@@ -267,11 +274,12 @@ fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fr
 }
 
 #define CODES_OF(from_t, expr) \
-	do { \
+	do \
+	{ \
 		const from_t *v = (const from_t *) in->values + from; \
 		for (int i = 0; i < n; i++) \
 		{ \
-			double		x = v[i]; \
+			double x = v[i]; \
 			out[i] = gpuagg_f64_code(expr); \
 		} \
 	} while (0)
@@ -279,15 +287,15 @@ fill_values(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fr
 static void
 fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
-	int64	   *out = (int64 *) (buffer + col->values) + rows;
-	double		zero = col->travel == TRAVEL_KEY_CODES ? 0.0 : -0.0;	/* only 0.0 changes -0 */
+	int64 *out = (int64 *) (buffer + col->values) + rows;
+	double zero = col->travel == TRAVEL_KEY_CODES ? 0.0 : -0.0; /* only 0.0 changes -0 */
 
 	switch (in->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			CODES_OF(value_t, x + zero); \
-			break;
+	case COLUMN_##NAME: \
+		CODES_OF(value_t, x + zero); \
+		break;
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -301,9 +309,9 @@ static bool
 fill_matrices(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
 	const Datum *v = (const Datum *) in->values + from;
-	int			width = wire_width(col->type);
-	double		m[MATRIX_MAX * MATRIX_MAX];
-	bool		same = true;
+	int width = wire_width(col->type);
+	double m[MATRIX_MAX * MATRIX_MAX];
+	bool same = true;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -322,7 +330,7 @@ static void
 fill_filter(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
 	const int8 *v = (const int8 *) in->values + from;
-	int8	   *out = (int8 *) buffer + col->values + rows;
+	int8 *out = (int8 *) buffer + col->values + rows;
 
 	if (in->validity == NULL)
 		memcpy(out, v, n);
@@ -340,7 +348,7 @@ cuda_query_bind_buffers(const CudaQuery *query, char *buffer, uint32 rows, Batch
 	for (int c = 0; c < query->ncols && buffer; c++)
 	{
 		const CudaColumn *col = &query->cols[c];
-		Column	   *out = &batch->cols[col->col];
+		Column *out = &batch->cols[col->col];
 
 		if (out->memory && is_sent_unchanged(col, out))
 			out->values = buffer + col->values + (size_t) rows * wire_width(col->type);

@@ -16,21 +16,24 @@
 /* Bytes of a chunk for the spool. */
 #define SPOOL_BYTES (1 << 20)
 
-/* A query that holds so much device memory is ended when all its groups were fetched, and not kept for a rescan. */
+/*
+ * A query that holds so much device memory is ended when all its groups were fetched, and not kept
+ * for a rescan.
+ */
 #define LARGE_QUERY (16 << 20)
 
 bool
 cuda_groups_fit(const CudaEngine *cuda, const WireGroups *groups)
 {
 	const WireQuery *wire = cuda->query->wire;
-	size_t		room = cuda->client->welcome.buffer_bytes;
+	size_t room = cuda->client->welcome.buffer_bytes;
 
 	if (groups->ranks != cuda->ranks || groups->keys % WIRE_ALIGN != 0 || groups->keys > room ||
 		(size_t) groups->n * wire->key_bytes > room - groups->keys)
 		return false;
 	for (int s = 0; s < wire->nslots; s++)
 	{
-		size_t		bytes = (size_t) groups->n * wire_slot_bytes(&wire->slots[s], groups->ranks);
+		size_t bytes = (size_t) groups->n * wire_slot_bytes(&wire->slots[s], groups->ranks);
 
 		if (groups->slots[s] % WIRE_ALIGN != 0 || groups->slots[s] > room ||
 			bytes > room - groups->slots[s])
@@ -39,7 +42,10 @@ cuda_groups_fit(const CudaEngine *cuda, const WireGroups *groups)
 	return true;
 }
 
-/* The server may be wrong: are keys and states within the buffer, aligned, and the keys of this query? */
+/*
+ * The server may be wrong: are keys and states within the buffer, aligned, and the keys of this
+ * query?
+ */
 static bool
 groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
 {
@@ -54,7 +60,7 @@ describe_value(const CudaEngine *cuda, const EngineValue *value, WireValue *out)
 	const CudaQuery *query = cuda->query;
 	const WireSlot *slot;
 
-	*out = (WireValue) {.slot = -1,.counted = -1};
+	*out = (WireValue){.slot = -1, .counted = -1};
 	if (value->slot < 0)
 	{
 		const CudaColumn *col = &query->cols[query->keycol[value->key]];
@@ -81,8 +87,11 @@ describe_value(const CudaEngine *cuda, const EngineValue *value, WireValue *out)
 static bool
 describe_bound(gpuagg_i128 bound, int64 *out)
 {
-	*out = bound == ENGINE_NO_MIN ? PG_INT64_MIN : bound == ENGINE_NO_MAX ? PG_INT64_MAX : (int64) bound;
-	return bound == ENGINE_NO_MIN || bound == ENGINE_NO_MAX || (bound > PG_INT64_MIN && bound < PG_INT64_MAX);
+	*out = bound == ENGINE_NO_MIN ? PG_INT64_MIN :
+		bound == ENGINE_NO_MAX    ? PG_INT64_MAX :
+									(int64) bound;
+	return bound == ENGINE_NO_MIN || bound == ENGINE_NO_MAX ||
+		(bound > PG_INT64_MIN && bound < PG_INT64_MAX);
 }
 
 /* The limit in the server's terms, or what can be said so; all zeros: nothing. */
@@ -119,7 +128,7 @@ describe_limit(const CudaEngine *cuda, WireLimit *out)
 bool
 cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken)
 {
-	WireFinish	finish = {.if_taken = if_taken,.first = FETCH_GROUPS};
+	WireFinish finish = {.if_taken = if_taken, .first = FETCH_GROUPS};
 
 	cuda->ranks = finish.ranks = final && cuda->env.ranks;
 	if (final)
@@ -144,13 +153,15 @@ cuda_receive_finished(CudaEngine *cuda)
 	ahead->n = 0;
 	if (!client_receive(cuda->client, MESSAGE_FINISHED, &cuda->result, sizeof(cuda->result)))
 		return false;
-	if (cuda->result.ngroups > 0 && !client_receive(cuda->client, MESSAGE_GROUPS, ahead, sizeof(*ahead)))
+	if (cuda->result.ngroups > 0 &&
+		!client_receive(cuda->client, MESSAGE_GROUPS, ahead, sizeof(*ahead)))
 		return false;
 	client_settle(cuda->client);
 	if (cuda->result.ngroups == 0)
 		return true;
-	return (ahead->first == 0 && ahead->n >= 1 && ahead->n <= FETCH_GROUPS && ahead->n <= cuda->result.ngroups &&
-			groups_are_sound(cuda, ahead)) || makes_no_sense(cuda);
+	return (ahead->first == 0 && ahead->n >= 1 && ahead->n <= FETCH_GROUPS &&
+			ahead->n <= cuda->result.ngroups && groups_are_sound(cuda, ahead)) ||
+		makes_no_sense(cuda);
 }
 
 /*
@@ -160,9 +171,10 @@ cuda_receive_finished(CudaEngine *cuda)
 static bool
 fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 {
-	uint64		left = cuda->result.ngroups - cuda->next_group;
-	WireFetch	fetch = {.first = cuda->next_group,.max = Min(left, Min(most, FETCH_GROUPS)),.ranks = cuda->ranks};
-	instr_time	since = cuda_clock();
+	uint64 left = cuda->result.ngroups - cuda->next_group;
+	WireFetch fetch = {
+		.first = cuda->next_group, .max = Min(left, Min(most, FETCH_GROUPS)), .ranks = cuda->ranks};
+	instr_time since = cuda_clock();
 
 	if (cuda->ahead.n > 0)
 	{
@@ -185,13 +197,13 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 static bool
 spool_groups(CudaEngine *cuda)
 {
-	uint64		next = cuda->next_group;
-	uint32		most = Max(SPOOL_BYTES / Max(wire_fetched_bytes(cuda->query->wire, cuda->ranks), 1), 1);
-	CudaSpool  *spool = cuda_spool_create(cuda->env.cxt, cuda->env.mem_limit / 2);
+	uint64 next = cuda->next_group;
+	uint32 most = Max(SPOOL_BYTES / Max(wire_fetched_bytes(cuda->query->wire, cuda->ranks), 1), 1);
+	CudaSpool *spool = cuda_spool_create(cuda->env.cxt, cuda->env.mem_limit / 2);
 
 	while (cuda->next_group < cuda->result.ngroups)
 	{
-		WireGroups	groups;
+		WireGroups groups;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!fetch_groups(cuda, &groups, most))
@@ -231,23 +243,25 @@ copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
 }
 
 /*
- * Means as the engines have them, of counts and sums; their squared deviations are nobody's concern.  Sums of
- * negative zeros are -0, and 0 in a mean.
+ * Means as the engines have them, of counts and sums; their squared deviations are nobody's
+ * concern.  Sums of negative zeros are -0, and 0 in a mean.
  */
 static char *
-make_means(const CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, int n, int s)
+make_means(const CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, int n,
+		   int s)
 {
 	const int64 *count = (const int64 *) (buffer + groups->slots[cuda->query->slot[s]]) + from;
 	const double *sum = (const double *) (buffer + groups->slots[cuda->query->sum[s]]) + from;
 	gpuagg_accum *means = palloc(n * sizeof(gpuagg_accum));
 
 	for (int g = 0; g < n; g++)
-		means[g] = (gpuagg_accum) {(double) count[g], count[g] > 0 ? sum[g] + 0.0 : 0, 0};
+		means[g] = (gpuagg_accum){(double) count[g], count[g] > 0 ? sum[g] + 0.0 : 0, 0};
 	return (char *) means;
 }
 
 void
-cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, GroupBatch *out)
+cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from,
+				GroupBatch *out)
 {
 	const CudaQuery *query = cuda->query;
 
@@ -255,9 +269,10 @@ cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, 
 	{
 		const WireSlot *slot = &query->wire->slots[query->slot[s]];
 
-		out->slots[s] = query->sum[s] >= 0 ? make_means(cuda, groups, buffer, from, out->ngroups, s) :
+		out->slots[s] = query->sum[s] >= 0 ?
+			make_means(cuda, groups, buffer, from, out->ngroups, s) :
 			unconstify(char *, buffer) + groups->slots[query->slot[s]] +
-			(size_t) from * slot->width * gpuagg_monoids[slot->monoid].state_size;
+				(size_t) from * slot->width * gpuagg_monoids[slot->monoid].state_size;
 	}
 	copy_fallbacks(cuda, out);
 }
@@ -266,7 +281,7 @@ cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, 
 bool
 cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 {
-	WireGroups	groups;
+	WireGroups groups;
 	const char *buffer;
 	MemoryContext old;
 
@@ -315,12 +330,12 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 void
 cuda_release(EState *estate, bool in_steps)
 {
-	dlist_iter	iter;
+	dlist_iter iter;
 
 	dlist_foreach(iter, &cuda_engines)
 	{
 		CudaEngine *cuda = dlist_container(CudaEngine, node, iter.cur);
-		bool		empty = !cuda->finished && !cuda->joined && cuda->batches == 0 && cuda->rows == 0;
+		bool empty = !cuda->finished && !cuda->joined && cuda->batches == 0 && cuda->rows == 0;
 
 		if (cuda->env.estate != estate || !cuda_has_session(cuda))
 			continue;

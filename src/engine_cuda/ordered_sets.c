@@ -1,9 +1,10 @@
 /*
  * ordered_sets.c
- *	  Results of ordered sets, for groups that were fetched: values of the ranks that they want are picked at the server.
+ *	  Results of ordered sets, for groups that were fetched: values of the ranks that they want are
+ * picked at the server.
  *
- * Ranks and results are those of aggregates/ordered_set.c.  Groups are taken so many at a time that their places fit a
- * buffer of the arena.
+ * Ranks and results are those of aggregates/ordered_set.c.  Groups are taken so many at a time that
+ * their places fit a buffer of the arena.
  */
 #include "postgres.h"
 
@@ -26,19 +27,19 @@
 typedef struct GroupCalls
 {
 	OrderedSetCall *calls;
-	int64		n;				/* values that the group has */
-	int64	   *ranks;
-	int			m;
+	int64 n; /* values that the group has */
+	int64 *ranks;
+	int m;
 } GroupCalls;
 
 /* The places begin .. begin + n - 1 of a list; false: the session is lost. */
 static bool
 pick(CudaEngine *cuda, int set, const int32 *places, uint32 n, int64 *values)
 {
-	Client	   *client = cuda->client;
-	char	   *buffer = client->arena + (size_t) PICK_BUFFER * client->welcome.buffer_bytes;
-	WirePick	message = {.set = set,.n = n,.buffer = PICK_BUFFER};
-	WirePicked	picked;
+	Client *client = cuda->client;
+	char *buffer = client->arena + (size_t) PICK_BUFFER * client->welcome.buffer_bytes;
+	WirePick message = {.set = set, .n = n, .buffer = PICK_BUFFER};
+	WirePicked picked;
 
 	memcpy(buffer, places, n * sizeof(int32));
 	if (!client_send(client, MESSAGE_PICK, &message, sizeof(message)) ||
@@ -66,9 +67,9 @@ static void
 begin_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, GroupCalls *group)
 {
 	const AggSpec *spec = cuda->spec;
-	Datum	   *keys = palloc(sizeof(Datum) * (spec->nkeys + 1));
-	bool	   *nulls = palloc(sizeof(bool) * (spec->nkeys + 1));
-	int			ncalls = 0;
+	Datum *keys = palloc(sizeof(Datum) * (spec->nkeys + 1));
+	bool *nulls = palloc(sizeof(bool) * (spec->nkeys + 1));
+	int ncalls = 0;
 
 	group->calls = palloc(sizeof(OrderedSetCall) * spec->nordered_sets);
 	for (int k = 0; k < spec->nkeys; k++)
@@ -79,8 +80,8 @@ begin_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, GroupCalls *g
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
 		const OrderedSetSpec *set = &spec->ordered_sets[o];
-		Datum		fraction = Float8GetDatum(0.5);
-		bool		isnull = false;
+		Datum fraction = Float8GetDatum(0.5);
+		bool isnull = false;
 
 		if (set->values != v || set->kind == ORDERED_SET_MODE)
 			continue;
@@ -93,13 +94,13 @@ begin_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, GroupCalls *g
 
 /* Results go to the caller's context. */
 static void
-end_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, const GroupCalls *group, const int64 *picked,
-		  MemoryContext results)
+end_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, const GroupCalls *group,
+		  const int64 *picked, MemoryContext results)
 {
 	const AggSpec *spec = cuda->spec;
 	const ColumnSpec *col = &spec->cols[spec->values[v].col];
-	Datum	   *values = palloc(sizeof(Datum) * (group->m + 1));
-	int			ncalls = 0;
+	Datum *values = palloc(sizeof(Datum) * (group->m + 1));
+	int ncalls = 0;
 
 	for (int i = 0; i < group->m; i++)
 		values[i] = value_of_code(col->type, select_code_i64(picked[i]));
@@ -107,33 +108,31 @@ end_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, const GroupCall
 	{
 		const OrderedSetSpec *set = &spec->ordered_sets[o];
 		const FallbackAgg *fallback = &spec->fallbacks[set->fallback];
-		bool	   *isnull = &out->fallback_nulls[set->fallback][g];
-		Datum		result;
+		bool *isnull = &out->fallback_nulls[set->fallback][g];
+		Datum result;
 		MemoryContext old;
 
 		if (set->values != v || set->kind == ORDERED_SET_MODE)
 			continue;
-		result = ordered_set_result(&group->calls[ncalls++], group->n, group->ranks, values, group->m, (Datum) 0, col->typid,
-									isnull);
+		result = ordered_set_result(&group->calls[ncalls++], group->n, group->ranks, values,
+									group->m, (Datum) 0, col->typid, isnull);
 		old = MemoryContextSwitchTo(results);
-		out->fallbacks[set->fallback][g] = *isnull ? (Datum) 0 :
-			datumCopy(result, fallback->transbyval, fallback->translen);
+		out->fallbacks[set->fallback][g] =
+			*isnull ? (Datum) 0 : datumCopy(result, fallback->transbyval, fallback->translen);
 		MemoryContextSwitchTo(old);
 	}
 }
 
 /* Groups from `from` on, as many as one list of places holds; *next: the first one that is left. */
 static bool
-pick_some(CudaEngine *cuda, int v, const int64 *numbers, const int64 *firsts, const GroupBatch *out, int from, int *next,
-		  MemoryContext results)
+pick_some(CudaEngine *cuda, int v, const int64 *numbers, const int64 *firsts, const GroupBatch *out,
+		  int from, int *next, MemoryContext results)
 {
 	GroupCalls *groups = palloc(sizeof(GroupCalls) * (out->ngroups - from));
-	Size		room = PICK_PLACES,
-				n = 0,
-				at = 0;
-	int32	   *places = palloc(sizeof(int32) * room);
-	int64	   *values;
-	int			g = from;
+	Size room = PICK_PLACES, n = 0, at = 0;
+	int32 *places = palloc(sizeof(int32) * room);
+	int64 *values;
+	int g = from;
 
 	for (; g < out->ngroups && n < PICK_PLACES; g++)
 	{
@@ -165,14 +164,14 @@ void
 cuda_check_fractions(CudaEngine *cuda)
 {
 	const AggSpec *spec = cuda->spec;
-	bool		none = false;
+	bool none = false;
 
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
 		const OrderedSetSpec *set = &spec->ordered_sets[o];
 		OrderedSetCall call;
-		bool		isnull = false;
-		Datum		fraction;
+		bool isnull = false;
+		Datum fraction;
 
 		if (set->kind == ORDERED_SET_MODE || set->median)
 			continue;
@@ -183,11 +182,12 @@ cuda_check_fractions(CudaEngine *cuda)
 
 /* The percentiles of these values. */
 static bool
-pick_percentiles(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer, GroupBatch *out, MemoryContext cxt)
+pick_percentiles(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer,
+				 GroupBatch *out, MemoryContext cxt)
 {
 	const int64 *numbers = (const int64 *) (buffer + groups->slots[cuda->query->number[v]]);
 	const int64 *firsts = (const int64 *) (buffer + groups->slots[cuda->query->first[v]]);
-	bool		ok = true;
+	bool ok = true;
 
 	for (int g = 0; g < out->ngroups && ok;)
 	{
@@ -205,10 +205,10 @@ static bool
 pick_modes(CudaEngine *cuda, int v, const int64 *modes, bool desc, GroupBatch *out)
 {
 	const AggSpec *spec = cuda->spec;
-	int32	   *places = palloc(sizeof(int32) * (out->ngroups + 1));
-	int64	   *values = palloc(sizeof(int64) * (out->ngroups + 1));
-	ColumnType	type = spec->cols[spec->values[v].col].type;
-	int			n = 0;
+	int32 *places = palloc(sizeof(int32) * (out->ngroups + 1));
+	int64 *values = palloc(sizeof(int64) * (out->ngroups + 1));
+	ColumnType type = spec->cols[spec->values[v].col].type;
+	int n = 0;
 
 	for (int g = 0; g < out->ngroups; g++)
 		if (modes[g] > 0)
@@ -224,10 +224,11 @@ pick_modes(CudaEngine *cuda, int v, const int64 *modes, bool desc, GroupBatch *o
 		n = 0;
 		for (int g = 0; g < out->ngroups; g++)
 		{
-			bool		isnull = modes[g] <= 0;
+			bool isnull = modes[g] <= 0;
 
 			out->fallback_nulls[set->fallback][g] = isnull;
-			out->fallbacks[set->fallback][g] = isnull ? (Datum) 0 : value_of_code(type, select_code_i64(values[n++]));
+			out->fallbacks[set->fallback][g] =
+				isnull ? (Datum) 0 : value_of_code(type, select_code_i64(values[n++]));
 		}
 	}
 	pfree(places);
@@ -236,7 +237,8 @@ pick_modes(CudaEngine *cuda, int v, const int64 *modes, bool desc, GroupBatch *o
 }
 
 static bool
-pick_values(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer, GroupBatch *out, MemoryContext cxt)
+pick_values(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer, GroupBatch *out,
+			MemoryContext cxt)
 {
 	const CudaQuery *query = cuda->query;
 
@@ -244,21 +246,26 @@ pick_values(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffe
 		return false;
 	for (int desc = 0; desc < 2; desc++)
 		if (query->mode[desc][v] >= 0 &&
-			!pick_modes(cuda, v, (const int64 *) (buffer + groups->slots[query->mode[desc][v]]), desc, out))
+			!pick_modes(cuda, v, (const int64 *) (buffer + groups->slots[query->mode[desc][v]]),
+						desc, out))
 			return false;
 	return true;
 }
 
 bool
-cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer, GroupBatch *out)
+cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
+					   GroupBatch *out)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU ordered sets", ALLOCSET_DEFAULT_SIZES);
-	instr_time	since = cuda_clock();
-	bool		ok = cuda->client->welcome.buffers > PICK_BUFFER &&
-		wire_picked_at(PICK_PLACES) + PICK_PLACES * sizeof(int64) <= cuda->client->welcome.buffer_bytes;
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "GPU ordered sets", ALLOCSET_DEFAULT_SIZES);
+	instr_time since = cuda_clock();
+	bool ok = cuda->client->welcome.buffers > PICK_BUFFER &&
+		wire_picked_at(PICK_PLACES) + PICK_PLACES * sizeof(int64) <=
+			cuda->client->welcome.buffer_bytes;
 
 	if (!ok)
-		strlcpy(cuda->client->failure, "the GPU server sent what makes no sense", sizeof(cuda->client->failure));
+		strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
+				sizeof(cuda->client->failure));
 	for (int v = 0; v < cuda->spec->nvalues && ok; v++)
 		ok = pick_values(cuda, v, groups, buffer, out, cxt);
 	MemoryContextDelete(cxt);

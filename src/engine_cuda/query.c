@@ -32,7 +32,10 @@
 #define FILL_BYTES (2 << 20)
 #define FILL_BYTES_PARALLEL (4 << 20)
 
-/* With more groups buffers are used whole, as each batch costs a pass over the groups, but of rows that arrive grouped. */
+/*
+ * With more groups buffers are used whole, as each batch costs a pass over the groups, but of rows
+ * that arrive grouped.
+ */
 #define MANY_GROUPS 65536
 
 /* The kind of values that an operator reads. */
@@ -71,9 +74,9 @@ static const WantKind want_kind[] = {
 static int
 add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
 {
-	ColumnType	type = query->spec->cols[col].type;
-	int			native = cuda_native_type(type);
-	bool		isfloat = column_is_float(type);
+	ColumnType type = query->spec->cols[col].type;
+	int native = cuda_native_type(type);
+	bool isfloat = column_is_float(type);
 
 	switch (kind)
 	{
@@ -82,15 +85,21 @@ add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
 			if (native < 0 || (type == COLUMN_DEC && kind != WANT_WIDE))
 				return -1;
 			if (isfloat)
-				return kind == WANT_INTEGER ? cuda_query_add_column(query, col, codes, WIRE_I64, -1) : -1;
+				return kind == WANT_INTEGER ?
+					cuda_query_add_column(query, col, codes, WIRE_I64, -1) :
+					-1;
 			/* unsigned values need a wider signed type */
-			return cuda_query_add_column(query, col, TRAVEL_VALUES, type == COLUMN_U32 ? WIRE_I64 : native, -1);
+			return cuda_query_add_column(query, col, TRAVEL_VALUES,
+										 type == COLUMN_U32 ? WIRE_I64 : native, -1);
 		case WANT_SINGLE:
-			return type == COLUMN_F32 ? cuda_query_add_column(query, col, TRAVEL_VALUES, WIRE_F32, -1) : -1;
+			return type == COLUMN_F32 ?
+				cuda_query_add_column(query, col, TRAVEL_VALUES, WIRE_F32, -1) :
+				-1;
 		case WANT_DOUBLE:
 			if (native < 0 || type == COLUMN_DEC)
 				return -1;
-			return cuda_query_add_column(query, col, TRAVEL_VALUES, isfloat ? native : WIRE_F64, -1);
+			return cuda_query_add_column(query, col, TRAVEL_VALUES, isfloat ? native : WIRE_F64,
+										 -1);
 		default:
 			return -1;
 	}
@@ -100,7 +109,7 @@ static bool
 translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
 {
 	static const WireBinKind kinds[] = {WIRE_BIN_NONE, WIRE_BIN_UNIFORM, WIRE_BIN_THRESHOLDS,
-	WIRE_BIN_HLL};
+										WIRE_BIN_HLL};
 	const BinSpec *bins = &slot->bins;
 
 	out->bin_kind = kinds[bins->kind];
@@ -114,8 +123,8 @@ translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
 		if (bins->n > WIRE_MAX_THRESHOLDS - query->wire->nthresholds)
 			return false;
 		out->thresholds = query->wire->nthresholds;
-		query->wire = repalloc(query->wire, sizeof(WireQuery) +
-							   (query->wire->nthresholds + bins->n) * sizeof(double));
+		query->wire = repalloc(
+			query->wire, sizeof(WireQuery) + (query->wire->nthresholds + bins->n) * sizeof(double));
 		memcpy((double *) (query->wire + 1) + query->wire->nthresholds, bins->thresholds,
 			   bins->n * sizeof(double));
 		query->wire->nthresholds += bins->n;
@@ -126,8 +135,8 @@ translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
 /*
  * Below which magnitude no partial result of an operator's n inputs overflows, in whatever order,
  * for n up to 2^40.  A sum stays below n times the magnitude.  Youngs and
- * Cramer's sums (monoid.h) have the square of x * n - sum(x), which is below 2^511 in magnitude, and
- * add no more than 8 x * x at a time; combining adds up to n * x * x.
+ * Cramer's sums (monoid.h) have the square of x * n - sum(x), which is below 2^511 in magnitude,
+ * and add no more than 8 x * x at a time; combining adds up to n * x * x.
  */
 static double
 safe_magnitude(MonoidId monoid)
@@ -150,7 +159,7 @@ safe_magnitude(MonoidId monoid)
 static void
 note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 {
-	double		safe = safe_magnitude(slot->monoid);
+	double safe = safe_magnitude(slot->monoid);
 
 	if (safe == 0)
 		return;
@@ -164,16 +173,17 @@ note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 }
 
 /*
- * A mean, of which nobody asks for squared deviations: a count and a sum, which the GPU is faster at, and which
- * other aggregates may have as well.
+ * A mean, of which nobody asks for squared deviations: a count and a sum, which the GPU is faster
+ * at, and which other aggregates may have as well.
  */
 static bool
 translate_mean(CudaQuery *query, int s, const WireSlot *accum)
 {
-	WireSlot	out = *accum;
+	WireSlot out = *accum;
 
 	out.monoid = MONOID_COUNT;
-	out.col[0] = cuda_query_add_column(query, query->spec->slots[s].col[0], TRAVEL_PRESENCE, WIRE_I8, -1);
+	out.col[0] =
+		cuda_query_add_column(query, query->spec->slots[s].col[0], TRAVEL_PRESENCE, WIRE_I8, -1);
 	if (out.col[0] < 0)
 		return false;
 	query->slot[s] = cuda_query_add_slot(query, &out);
@@ -187,8 +197,8 @@ static bool
 translate_slot(CudaQuery *query, int s, const char **why)
 {
 	const SlotSpec *slot = &query->spec->slots[s];
-	WantKind	kind = want_kind[slot->monoid];
-	WireSlot	out;
+	WantKind kind = want_kind[slot->monoid];
+	WireSlot out;
 
 	query->sum[s] = -1;
 	if (slot->set > 0)
@@ -200,7 +210,7 @@ translate_slot(CudaQuery *query, int s, const char **why)
 	out.col[0] = out.col[1] = out.filter = -1;
 	for (int c = 0; c < 2; c++)
 	{
-		WantKind	input = kind;
+		WantKind input = kind;
 
 		if (slot->col[c] < 0)
 			continue;
@@ -259,13 +269,13 @@ choose_raw(const AggSpec *spec, bool *raw, bool *nulls)
 	}
 	for (;;)
 	{
-		int			bytes = 0;
-		int			widest = -1;
+		int bytes = 0;
+		int widest = -1;
 
 		*nulls = false;
 		for (int k = 0; k < spec->nkeys; k++)
 		{
-			int			width = column_width(spec->cols[spec->keys[k].col].type);
+			int width = column_width(spec->cols[spec->keys[k].col].type);
 
 			bytes += raw[k] ? width : sizeof(int32);
 			*nulls |= raw[k];
@@ -286,10 +296,10 @@ static bool
 translate_keys(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
-	WireQuery  *wire = query->wire;
-	bool		raw[WIRE_MAX_KEYS];
-	bool		nulls;
-	int			bytes = 0;
+	WireQuery *wire = query->wire;
+	bool raw[WIRE_MAX_KEYS];
+	bool nulls;
+	int bytes = 0;
 
 	*why = "group keys too wide for the GPU";
 	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw, &nulls))
@@ -297,10 +307,11 @@ translate_keys(CudaQuery *query, const char **why)
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeySpec *key = &spec->keys[k];
-		int			type = raw[k] ? cuda_native_type(spec->cols[key->col].type) : WIRE_I32;
-		int			col;
+		int type = raw[k] ? cuda_native_type(spec->cols[key->col].type) : WIRE_I32;
+		int col;
 
-		col = cuda_query_add_column(query, key->col, raw[k] ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
+		col =
+			cuda_query_add_column(query, key->col, raw[k] ? TRAVEL_VALUES : TRAVEL_CODES, type, k);
 		query->keycol[k] = col;
 		wire->keys[k].col = col;
 		wire->keys[k].width = wire_width(type);
@@ -321,8 +332,8 @@ static bool
 translate_runs(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
-	WireQuery  *wire = query->wire;
-	int			col = cuda_query_add_column(query, spec->keys[0].col, TRAVEL_RUNS, WIRE_I32, 0);
+	WireQuery *wire = query->wire;
+	int col = cuda_query_add_column(query, spec->keys[0].col, TRAVEL_RUNS, WIRE_I32, 0);
 
 	*why = "an operator that depends on the order of rows";
 	if (spec->ordered)
@@ -337,7 +348,10 @@ translate_runs(CudaQuery *query, const char **why)
 	for (int s = 0; s < spec->nslots; s++)
 		if (spec->slots[s].bins.kind != BIN_NONE)
 			return false;
-	/* may overflow in one order of rows and not in another, and groups that have left cannot be taken back */
+	/*
+	 * may overflow in one order of rows and not in another, and groups that have left cannot be
+	 * taken back
+	 */
 	*why = "products of groups that leave in order";
 	for (int s = 0; s < spec->nslots; s++)
 		if (spec->slots[s].monoid == MONOID_PRODUCT_F64)
@@ -354,14 +368,14 @@ static bool
 translate_order(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
-	WireQuery  *wire = query->wire;
+	WireQuery *wire = query->wire;
 
 	*why = "too long an ORDER BY for the GPU";
 	if (spec->norder > WIRE_MAX_ORDER)
 		return false;
 	for (int o = 0; o < spec->norder; o++)
 	{
-		int			col = add_input(query, spec->order[o].col, WANT_INTEGER, TRAVEL_KEY_CODES);
+		int col = add_input(query, spec->order[o].col, WANT_INTEGER, TRAVEL_KEY_CODES);
 
 		if (col < 0)
 			return false;
@@ -376,7 +390,7 @@ translate_order(CudaQuery *query, const char **why)
 CudaQuery *
 cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 {
-	CudaQuery  *query = palloc0(sizeof(CudaQuery));
+	CudaQuery *query = palloc0(sizeof(CudaQuery));
 
 	query->spec = spec;
 	query->wire = palloc0(sizeof(WireQuery));
@@ -424,13 +438,14 @@ void
 cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes, int batch_rows,
 				  bool parallel)
 {
-	size_t		bits = 1;
-	size_t		at = 0;
-	size_t		rows;
+	size_t bits = 1;
+	size_t at = 0;
+	size_t rows;
 
 	for (int c = 0; c < query->ncols; c++)
-		bits += 8 * (query->cols[c].travel == TRAVEL_PRESENCE ? 0 :
-					 wire_width(query->cols[c].type)) + 1;
+		bits +=
+			8 * (query->cols[c].travel == TRAVEL_PRESENCE ? 0 : wire_width(query->cols[c].type)) +
+			1;
 	if (query->wire->est_groups <= MANY_GROUPS || (query->wire->flags & WIRE_GROUPED))
 		buffer_bytes = Min(buffer_bytes, parallel ? FILL_BYTES_PARALLEL : FILL_BYTES);
 	rows = (buffer_bytes - 2 * query->ncols * WIRE_ALIGN) / bits * 8;
@@ -474,7 +489,7 @@ cuda_query_reset(CudaQuery *query)
 
 #define TO_DATUMS(ctype, to_datum) \
 	for (int i = 0; i < nrows; i++) \
-		out[i] = to_datum(((const ctype *) in->values)[i])
+	out[i] = to_datum(((const ctype *) in->values)[i])
 
 /* Datums of a key column that has none, for its dictionary; those of NULL rows may be anything. */
 static void
@@ -483,9 +498,9 @@ make_datums(const Column *in, int nrows, Datum *out)
 	switch (in->type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			TO_DATUMS(value_t, to_datum); \
-			break;
+	case COLUMN_##NAME: \
+		TO_DATUMS(value_t, to_datum); \
+		break;
 		COLUMN_SCALARS(X)
 #undef X
 		default:
@@ -496,13 +511,13 @@ make_datums(const Column *in, int nrows, Datum *out)
 bool
 cuda_query_encode(CudaQuery *query, const Batch *batch, size_t mem_limit, bool *variants)
 {
-	bool		known = true;
+	bool known = true;
 
 	*variants = false;
 	for (int c = 0; c < query->ncols; c++)
 	{
 		CudaColumn *col = &query->cols[c];
-		Column		in;
+		Column in;
 
 		if (col->travel != TRAVEL_CODES)
 			continue;
@@ -528,11 +543,12 @@ cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch)
 	{
 		const Column *col = &batch->cols[query->cols[c].col];
 
-		if (query->cols[c].travel != TRAVEL_VALUES || col->type != COLUMN_DEC || !col->unrepresentable)
+		if (query->cols[c].travel != TRAVEL_VALUES || col->type != COLUMN_DEC ||
+			!col->unrepresentable)
 			continue;
 		for (int w = 0; w < BITMAP_WORDS(batch->nrows); w++)
 		{
-			uint64		bits = col->unrepresentable[w];
+			uint64 bits = col->unrepresentable[w];
 
 			if (w == batch->nrows / 64)
 				bits &= (UINT64CONST(1) << (batch->nrows % 64)) - 1;
@@ -544,11 +560,12 @@ cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch)
 }
 
 #define LARGE_FLOATS(bits_t, float_t, bits_of_limit) \
-	do { \
+	do \
+	{ \
 		const bits_t *v = (const bits_t *) in->values; \
 		const bits_t top = (bits_t) 1 << (8 * sizeof(bits_t) - 1); \
 		const bits_t carry = top - (bits_of_limit); \
-		bits_t		any = 0; \
+		bits_t any = 0; \
 		/* adding carry sets the top bit where the magnitude reaches the limit */ \
 		for (int i = 0; i < n; i++) \
 			any |= (v[i] & (bits_t) ~top) + carry; \
@@ -557,7 +574,7 @@ cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch)
 		/* infinities and NaN never overflow, and what a NULL row holds is undefined */ \
 		for (int i = 0; i < n; i++) \
 		{ \
-			float_t		x = ((const float_t *) in->values)[i]; \
+			float_t x = ((const float_t *) in->values)[i]; \
 			if (!isinf(x) && fabs(x) >= safe && !column_is_null(in, i)) \
 				return true; \
 		} \
@@ -570,14 +587,14 @@ has_large(const Column *in, int n, double safe)
 {
 	union
 	{
-		double		f;
-		uint64		bits;
-	}			wide = {safe};
+		double f;
+		uint64 bits;
+	} wide = {safe};
 	union
 	{
-		float		f;
-		uint32		bits;
-	}			single;
+		float f;
+		uint32 bits;
+	} single;
 
 	if (in->type == COLUMN_F64)
 		LARGE_FLOATS(uint64, double, wide.bits);
@@ -623,8 +640,8 @@ sends_any_as(const CudaQuery *query, Travel travel)
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
-	return !query->spec->ordered && !spec_has_sets(query->spec) && !sends_any_as(query, TRAVEL_CODES) &&
-		!cuda_query_needs_batch(query);
+	return !query->spec->ordered && !spec_has_sets(query->spec) &&
+		!sends_any_as(query, TRAVEL_CODES) && !cuda_query_needs_batch(query);
 }
 
 bool
@@ -636,8 +653,8 @@ cuda_query_needs_batch(const CudaQuery *query)
 bool
 cuda_query_settle(CudaQuery *query, const Batch *batch)
 {
-	int		   *size = &query->matrix_size;
-	double		m[MATRIX_MAX * MATRIX_MAX];
+	int *size = &query->matrix_size;
+	double m[MATRIX_MAX * MATRIX_MAX];
 
 	for (int c = 0; c < query->ncols; c++)
 	{
@@ -670,9 +687,10 @@ cuda_query_describe(CudaQuery *query, uint32 rows, WireBatch *out)
 	for (int c = 0; c < query->ncols; c++)
 	{
 		CudaColumn *col = &query->cols[c];
-		bool		dec = query->spec->cols[col->col].type == COLUMN_DEC;
+		bool dec = query->spec->cols[col->col].type == COLUMN_DEC;
 
-		out->cols[c].type = dec && col->travel == TRAVEL_VALUES && !col->wide ? WIRE_I64 : col->type;
+		out->cols[c].type =
+			dec && col->travel == TRAVEL_VALUES && !col->wide ? WIRE_I64 : col->type;
 		out->cols[c].values = col->travel == TRAVEL_PRESENCE ? WIRE_NO_ARRAY : col->values;
 		out->cols[c].validity = col->has_nulls ? col->validity : WIRE_NO_ARRAY;
 	}
@@ -696,9 +714,10 @@ cuda_query_keys_known(const CudaQuery *query, const char *packed, int n)
 
 		for (int g = 0; g < n && col->travel == TRAVEL_CODES; g++)
 		{
-			int32		code;
+			int32 code;
 
-			memcpy(&code, packed + (size_t) g * query->wire->key_bytes + query->wire->keys[k].offset,
+			memcpy(&code,
+				   packed + (size_t) g * query->wire->key_bytes + query->wire->keys[k].offset,
 				   sizeof(code));
 			if (code < 0 || code >= dictionary_size(col->dict))
 				return false;
@@ -708,17 +727,18 @@ cuda_query_keys_known(const CudaQuery *query, const char *packed, int n)
 }
 
 void
-cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum *values, bool *nulls)
+cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum *values,
+				bool *nulls)
 {
 	const WireKey *key = &query->wire->keys[k];
 	const CudaColumn *col = &query->cols[query->keycol[k]];
-	size_t		stride = query->wire->key_bytes;
+	size_t stride = query->wire->key_bytes;
 
 	if (col->travel == TRAVEL_CODES)
 	{
 		for (int g = 0; g < n; g++)
 		{
-			int32		code;
+			int32 code;
 
 			memcpy(&code, packed + g * stride + key->offset, sizeof(code));
 			values[g] = dictionary_value(col->dict, code, &nulls[g]);
@@ -731,16 +751,16 @@ cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum 
 	{
 		/* bits are little-endian, as the server's */
 #define X(NAME, ...) \
-		case COLUMN_##NAME: \
-			for (int g = 0; g < n; g++) \
-			{ \
-				uint64		bits = 0; \
+	case COLUMN_##NAME: \
+		for (int g = 0; g < n; g++) \
+		{ \
+			uint64 bits = 0; \
 \
-				if (!nulls[g]) \
-					memcpy(&bits, packed + g * stride + key->offset, key->width); \
-				values[g] = nulls[g] ? (Datum) 0 : column_bits_datum(COLUMN_##NAME, bits); \
-			} \
-			break;
+			if (!nulls[g]) \
+				memcpy(&bits, packed + g * stride + key->offset, key->width); \
+			values[g] = nulls[g] ? (Datum) 0 : column_bits_datum(COLUMN_##NAME, bits); \
+		} \
+		break;
 		COLUMN_SCALARS(X)
 #undef X
 		default:

@@ -22,85 +22,95 @@
 /* The form in which a column is sent. */
 typedef enum Travel
 {
-	TRAVEL_VALUES,				/* the values, perhaps widened to `type` */
-	TRAVEL_CODES,				/* dictionary codes of a group key */
-	TRAVEL_FILTER,				/* 1 where true, 0 where false or NULL */
-	TRAVEL_PRESENCE,			/* the validity bitmap only */
-	TRAVEL_KEY_CODES,			/* gpuagg_f64_code of floats, with -0 as 0 */
-	TRAVEL_VALUE_CODES,			/* the same, with -0 and 0 distinct */
-	TRAVEL_MATRIX,				/* square matrices, read from arrays */
-	TRAVEL_RUNS					/* of grouped rows: the number of the run of equal keys, which sorted.c writes */
+	TRAVEL_VALUES,      /* the values, perhaps widened to `type` */
+	TRAVEL_CODES,       /* dictionary codes of a group key */
+	TRAVEL_FILTER,      /* 1 where true, 0 where false or NULL */
+	TRAVEL_PRESENCE,    /* the validity bitmap only */
+	TRAVEL_KEY_CODES,   /* gpuagg_f64_code of floats, with -0 as 0 */
+	TRAVEL_VALUE_CODES, /* the same, with -0 and 0 distinct */
+	TRAVEL_MATRIX,      /* square matrices, read from arrays */
+	TRAVEL_RUNS /* of grouped rows: the number of the run of equal keys, which sorted.c writes */
 } Travel;
 
 typedef struct CudaColumn
 {
-	int			col;			/* in AggSpec.cols */
-	Travel		travel;
-	WireType	type;			/* of a COLUMN_DEC I128, but see `wide` */
-	int			key;			/* which key, or -1 */
-	bool		extreme;		/* floats whose minimum or maximum is computed */
-	double		safe;			/* floats of smaller magnitude never make a sum overflow; 0: no sum reads them */
-	uint32		values;			/* offsets in a buffer */
-	uint32		validity;
-	Dictionary *dict;			/* TRAVEL_CODES */
-	Datum	   *datums;			/* space for its input, if the column is not of Datums */
-	int32	   *codes;			/* of the current batch */
-	uint32	   *hashes;
+	int col; /* in AggSpec.cols */
+	Travel travel;
+	WireType type; /* of a COLUMN_DEC I128, but see `wide` */
+	int key;       /* which key, or -1 */
+	bool extreme;  /* floats whose minimum or maximum is computed */
+	double safe;   /* floats of smaller magnitude never make a sum overflow; 0: no sum reads them */
+	uint32 values; /* offsets in a buffer */
+	uint32 validity;
+	Dictionary *dict; /* TRAVEL_CODES */
+	Datum *datums;    /* space for its input, if the column is not of Datums */
+	int32 *codes;     /* of the current batch */
+	uint32 *hashes;
 
 	/* of the buffer being filled */
-	bool		has_nulls;
-	bool		wide;			/* COLUMN_DEC: some value needs 128 bits; else it is sent as I64 */
-	int64		min,			/* of a key */
-				max;
+	bool has_nulls;
+	bool wide; /* COLUMN_DEC: some value needs 128 bits; else it is sent as I64 */
+	int64 min, /* of a key */
+		max;
 } CudaColumn;
 
 typedef struct CudaQuery
 {
 	const AggSpec *spec;
-	WireQuery  *wire;			/* thresholds follow */
-	size_t		wire_bytes;
-	int			ncols;
-	CudaColumn	cols[WIRE_MAX_COLS];
-	int			keycol[WIRE_MAX_KEYS];	/* of cols */
-	int			slot[WIRE_MAX_SLOTS];	/* [slot of the spec] in wire->slots */
-	int			sum[WIRE_MAX_SLOTS];	/* means travel as a count, in `slot`, and a sum; else -1 */
-	int			values[WIRE_MAX_SETS];	/* [values of the spec] set at the server, for ordered sets; in wire->slots: */
-	int			number[WIRE_MAX_SETS];	/* how many of them a group has */
-	int			first[WIRE_MAX_SETS];	/* where they begin */
-	int			mode_set[WIRE_MAX_SETS];	/* the set in which the most frequent one is looked for */
-	int			mode[2][WIRE_MAX_SETS]; /* [descending] that one */
-	int			matrix_size;	/* of all matrices; 0 until there was one */
-	bool		sizes_differ;	/* there were matrices of another size since the start */
+	WireQuery *wire; /* thresholds follow */
+	size_t wire_bytes;
+	int ncols;
+	CudaColumn cols[WIRE_MAX_COLS];
+	int keycol[WIRE_MAX_KEYS];   /* of cols */
+	int slot[WIRE_MAX_SLOTS];    /* [slot of the spec] in wire->slots */
+	int sum[WIRE_MAX_SLOTS];     /* means travel as a count, in `slot`, and a sum; else -1 */
+	int values[WIRE_MAX_SETS];   /* [values of the spec] set at the server, for ordered sets; in
+									wire->slots: */
+	int number[WIRE_MAX_SETS];   /* how many of them a group has */
+	int first[WIRE_MAX_SETS];    /* where they begin */
+	int mode_set[WIRE_MAX_SETS]; /* the set in which the most frequent one is looked for */
+	int mode[2][WIRE_MAX_SETS];  /* [descending] that one */
+	int matrix_size;             /* of all matrices; 0 until there was one */
+	bool sizes_differ;           /* there were matrices of another size since the start */
 
 	/*
 	 * A minimum or maximum has read -0 since the start.  Of -0 and 0, which are equal, core
 	 * returns the one that came last; the GPU keeps no order of rows.
 	 */
-	bool		negative_zero;
-	uint32		buffer_rows;	/* that fit a buffer */
-	uint32		buffer_bytes;	/* that they take */
+	bool negative_zero;
+	uint32 buffer_rows;  /* that fit a buffer */
+	uint32 buffer_bytes; /* that they take */
 } CudaQuery;
 
 /*
- * Translates the query; NULL if the GPU cannot run it, for the reason in *why.  grouped: rows arrive grouped, and
- * groups leave in their order; keys do not travel then.  Calls no server, so that EXPLAIN may use it.
+ * Translates the query; NULL if the GPU cannot run it, for the reason in *why.  grouped: rows
+ * arrive grouped, and groups leave in their order; keys do not travel then.  Calls no server, so
+ * that EXPLAIN may use it.
  */
 extern CudaQuery *cuda_query_build(const AggSpec *spec, bool grouped, const char **why);
 
-/* Of query_parts.c: the number of the message's column, which may be there already; -1: there are too many. */
-extern int	cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key);
+/*
+ * Of query_parts.c: the number of the message's column, which may be there already; -1: there are
+ * too many.
+ */
+extern int cuda_query_add_column(CudaQuery *query, int col, Travel travel, WireType type, int key);
 /* The same of a slot, of which there may be one too many. */
-extern int	cuda_query_add_slot(CudaQuery *query, const WireSlot *slot);
-/* Of query_sets.c: a slot of distinct values, and all ordered sets; false: the GPU cannot, for the reason in *why. */
+extern int cuda_query_add_slot(CudaQuery *query, const WireSlot *slot);
+/*
+ * Of query_sets.c: a slot of distinct values, and all ordered sets; false: the GPU cannot, for the
+ * reason in *why.
+ */
 extern bool cuda_query_distinct_slot(CudaQuery *query, int s, const char **why);
 extern bool cuda_query_ordered_sets(CudaQuery *query, const char **why);
 
-/* Lays out buffers of this size, by the estimates in query->wire; dictionaries are made in `cxt`. */
+/*
+ * Lays out buffers of this size, by the estimates in query->wire; dictionaries are made in `cxt`.
+ */
 extern void cuda_query_layout(CudaQuery *query, MemoryContext cxt, uint32 buffer_bytes,
 							  int batch_rows, bool parallel);
 
 /* The type in which values of a column are sent unchanged, or -1. */
-extern int	cuda_native_type(ColumnType type);
+extern int cuda_native_type(ColumnType type);
 
 /*
  * Encodes the batch's dictionary keys; false if they need more than `mem_limit`.
@@ -124,7 +134,8 @@ extern bool cuda_query_multiplies(const CudaQuery *query);
  * Points the batch's columns that are sent unchanged to their arrays in the buffer, behind
  * `rows` rows, and all others to their own memory.  buffer NULL: all to their own memory.
  */
-extern void cuda_query_bind_buffers(const CudaQuery *query, char *buffer, uint32 rows, Batch *batch);
+extern void cuda_query_bind_buffers(const CudaQuery *query, char *buffer, uint32 rows,
+									Batch *batch);
 /* Appends rows from .. from + n - 1 of the batch behind `rows` rows of the buffer. */
 extern void cuda_query_fill(CudaQuery *query, char *buffer, uint32 rows, const Batch *batch,
 							int from, int n);
@@ -153,6 +164,7 @@ extern void cuda_query_reset(CudaQuery *query);
 /* Are all dictionary codes in n packed keys valid?  To be called before cuda_query_keys. */
 extern bool cuda_query_keys_known(const CudaQuery *query, const char *packed, int n);
 /* Key `k` of n packed group keys. */
-extern void cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum *values, bool *nulls);
+extern void cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum *values,
+							bool *nulls);
 
-#endif							/* GPUAGG_CUDA_QUERY_H */
+#endif /* GPUAGG_CUDA_QUERY_H */

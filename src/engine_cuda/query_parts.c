@@ -45,7 +45,7 @@ cuda_native_type(ColumnType type)
 int
 cuda_query_add_slot(CudaQuery *query, const WireSlot *slot)
 {
-	WireQuery  *wire = query->wire;
+	WireQuery *wire = query->wire;
 
 	for (int s = 0; s < wire->nslots; s++)
 		if (memcmp(&wire->slots[s], slot, sizeof(*slot)) == 0)

@@ -1,21 +1,25 @@
 /*
  * query_sets.c
- *	  Distinct values and ordered sets as the GPU server sees them: sets of values that have integer codes.
+ *	  Distinct values and ordered sets as the GPU server sees them: sets of values that have integer
+ * codes.
  *
- * An ordered set is slots with the number of a group's values and places, of the first one or the most frequent one, by which
- * ordered_sets.c asks for those that it wants.
+ * An ordered set is slots with the number of a group's values and places, of the first one or the
+ * most frequent one, by which ordered_sets.c asks for those that it wants.
  */
 #include "postgres.h"
 
 #include "columns/column_value.h"
 #include "engine_cuda/query.h"
 
-/* The set of this column of the message, of rows for which a column of the spec is true; -1: there are too many. */
+/*
+ * The set of this column of the message, of rows for which a column of the spec is true; -1: there
+ * are too many.
+ */
 static int
 add_set(CudaQuery *query, int col, int filter)
 {
-	WireQuery  *wire = query->wire;
-	WireSet		set = {.col = col,.filter = -1};
+	WireQuery *wire = query->wire;
+	WireSet set = {.col = col, .filter = -1};
 
 	if (filter >= 0)
 		set.filter = cuda_query_add_column(query, filter, TRAVEL_FILTER, WIRE_I8, -1);
@@ -30,22 +34,26 @@ add_set(CudaQuery *query, int col, int filter)
 	return wire->nsets++;
 }
 
-/* The column of a value's integers: floats as these codes.  -1: there are too many columns, or it has no such thing. */
+/*
+ * The column of a value's integers: floats as these codes.  -1: there are too many columns, or it
+ * has no such thing.
+ */
 static int
 add_values(CudaQuery *query, int col, Travel codes)
 {
-	ColumnType	type = query->spec->cols[col].type;
+	ColumnType type = query->spec->cols[col].type;
 
 	if (column_is_float(type))
 		return cuda_query_add_column(query, col, codes, WIRE_I64, -1);
 	if (cuda_native_type(type) < 0)
 		return -1;
-	return cuda_query_add_column(query, col, TRAVEL_VALUES, type == COLUMN_U32 ? WIRE_I64 : cuda_native_type(type), -1);
+	return cuda_query_add_column(query, col, TRAVEL_VALUES,
+								 type == COLUMN_U32 ? WIRE_I64 : cuda_native_type(type), -1);
 }
 
 /*
- * The column of the spec whose integers are equal where the values of a set are, or -1: their own, or, of numerics that
- * are compared by core's functions, the decimals that the slot reads.
+ * The column of the spec whose integers are equal where the values of a set are, or -1: their own,
+ * or, of numerics that are compared by core's functions, the decimals that the slot reads.
  */
 static int
 comparable_column(const AggSpec *spec, const KeySpec *value, const SlotSpec *slot)
@@ -54,14 +62,17 @@ comparable_column(const AggSpec *spec, const KeySpec *value, const SlotSpec *slo
 
 	if (value->kind != KEY_DATUM)
 		return value->col;
-	return read && read->type == COLUMN_DEC && read->input == spec->cols[value->col].input ? slot->col[0] : -1;
+	return read && read->type == COLUMN_DEC && read->input == spec->cols[value->col].input ?
+		slot->col[0] :
+		-1;
 }
 
 /* Does an equal row more change nothing?  Then distinct values are as good as all. */
 static bool
 is_idempotent(MonoidId monoid)
 {
-	return (monoid >= MONOID_MIN_I32 && monoid <= MONOID_MAX_DEC) || monoid == MONOID_BIT_AND || monoid == MONOID_BIT_OR;
+	return (monoid >= MONOID_MIN_I32 && monoid <= MONOID_MAX_DEC) || monoid == MONOID_BIT_AND ||
+		monoid == MONOID_BIT_OR;
 }
 
 /* Can the operator read distinct values, which the server has in 64 bits? */
@@ -73,8 +84,9 @@ reads_values(const CudaQuery *query, const SlotSpec *slot, int col)
 	if (slot->monoid == MONOID_COUNT)
 		return true;
 	return slot->col[0] == col && !column_is_float(query->spec->cols[col].type) &&
-		(is_idempotent(slot->monoid) || slot->monoid == MONOID_BIT_XOR || slot->monoid == MONOID_SUM_I64 ||
-		 slot->monoid == MONOID_SUM_I128 || slot->monoid == MONOID_SUM_DEC || slot->monoid == MONOID_SUMSQ_I192);
+		(is_idempotent(slot->monoid) || slot->monoid == MONOID_BIT_XOR ||
+		 slot->monoid == MONOID_SUM_I64 || slot->monoid == MONOID_SUM_I128 ||
+		 slot->monoid == MONOID_SUM_DEC || slot->monoid == MONOID_SUMSQ_I192);
 }
 
 bool
@@ -83,13 +95,14 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 	const AggSpec *spec = query->spec;
 	const SlotSpec *slot = &spec->slots[s];
 	const DistinctSpec *distinct = &spec->distincts[slot->set - 1];
-	WireSlot	out = {.monoid = slot->monoid,.col = {-1, -1},.filter = -1,.width = 1,.part = WIRE_DISTINCT};
-	int			col = comparable_column(spec, &distinct->values[0], slot),
-				set;
+	WireSlot out = {
+		.monoid = slot->monoid, .col = {-1, -1}, .filter = -1, .width = 1, .part = WIRE_DISTINCT};
+	int col = comparable_column(spec, &distinct->values[0], slot), set;
 
 	*why = distinct->all_rows ? "an aggregate with an ORDER BY of its own" :
 		distinct->nvalues > 1 ? "distinct combinations of values" :
-		col < 0 ? "distinct values of a type that the GPU does not have" : "an aggregate of distinct values";
+		col < 0               ? "distinct values of a type that the GPU does not have" :
+								"an aggregate of distinct values";
 	if (distinct->all_rows || distinct->nvalues > 1 || col < 0 || !reads_values(query, slot, col))
 		return false;
 	*why = "too many distinct values for the GPU";
@@ -119,19 +132,22 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 static int
 add_place(CudaQuery *query, int set, WirePart part)
 {
-	WireSlot	slot = {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1,.part = part};
+	WireSlot slot = {
+		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .part = part};
 
 	slot.set = set;
 	return cuda_query_add_slot(query, &slot);
 }
 
-/* What is asked of a group's values: their number, where they begin, and the most frequent of them. */
+/*
+ * What is asked of a group's values: their number, where they begin, and the most frequent of them.
+ */
 static bool
 add_value_slots(CudaQuery *query, int v)
 {
 	const AggSpec *spec = query->spec;
 	const ValuesSpec *values = &spec->values[v];
-	WireSlot	number = {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1};
+	WireSlot number = {.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1};
 
 	number.col[0] = cuda_query_add_column(query, values->col, TRAVEL_PRESENCE, WIRE_I8, -1);
 	if (number.col[0] < 0)
@@ -140,16 +156,19 @@ add_value_slots(CudaQuery *query, int v)
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
 		const OrderedSetSpec *ordered = &spec->ordered_sets[o];
-		bool		mode = ordered->kind == ORDERED_SET_MODE;
-		int		   *set = mode ? &query->mode_set[v] : &query->values[v];
+		bool mode = ordered->kind == ORDERED_SET_MODE;
+		int *set = mode ? &query->mode_set[v] : &query->values[v];
 
 		if (ordered->values != v)
 			continue;
-		*set = add_set(query, add_values(query, values->col, mode ? TRAVEL_KEY_CODES : TRAVEL_VALUE_CODES), values->filter);
+		*set = add_set(query,
+					   add_values(query, values->col, mode ? TRAVEL_KEY_CODES : TRAVEL_VALUE_CODES),
+					   values->filter);
 		if (*set < 0)
 			return false;
 		if (mode)
-			query->mode[ordered->desc][v] = add_place(query, *set, ordered->desc ? WIRE_MODE_LAST : WIRE_MODE);
+			query->mode[ordered->desc][v] =
+				add_place(query, *set, ordered->desc ? WIRE_MODE_LAST : WIRE_MODE);
 		else
 			query->first[v] = add_place(query, *set, WIRE_FIRST);
 		number.filter = query->wire->sets[*set].filter;

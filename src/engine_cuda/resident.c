@@ -2,14 +2,14 @@
  * resident.c
  *	  Rows of which the GPU server has copies: a query reduces them by name.
  *
- * Before the first batch the quals, keys and arguments are translated to a program (expr/program.h); the feed
- * proves and collects the rows of ranges whose chunks the GPU can have; the server is told which rows (RESIDENT).
- * Columns that it lacks are uploaded once from the column cache (STORE), and what it does not keep is left to the
- * feed, like all other rows.
+ * Before the first batch the quals, keys and arguments are translated to a program
+ * (expr/program.h); the feed proves and collects the rows of ranges whose chunks the GPU can have;
+ * the server is told which rows (RESIDENT). Columns that it lacks are uploaded once from the column
+ * cache (STORE), and what it does not keep is left to the feed, like all other rows.
  *
- * The GPU gives the answer that batches would give.  What it could not know to be right (floats that may
- * overflow a sum, -0 in an extreme, what only core can tell) is VECTOR_UNTOLD, and then the executor starts over
- * with the CPU engine; so this is done only where it can.
+ * The GPU gives the answer that batches would give.  What it could not know to be right (floats
+ * that may overflow a sum, -0 in an extreme, what only core can tell) is VECTOR_UNTOLD, and then
+ * the executor starts over with the CPU engine; so this is done only where it can.
  */
 #include "postgres.h"
 
@@ -24,9 +24,9 @@
 #include "settings.h"
 
 /*
- * How often the rows are asked for: first, after an upload, and once more for those that are all there then, as
- * columns may be evicted while others are uploaded; when spans have to be listed, and when other sessions add to
- * dictionaries meanwhile.
+ * How often the rows are asked for: first, after an upload, and once more for those that are all
+ * there then, as columns may be evicted while others are uploaded; when spans have to be listed,
+ * and when other sessions add to dictionaries meanwhile.
  */
 #define ATTEMPTS 8
 
@@ -51,13 +51,14 @@ static uint16
 constant_operand(Resident *r, int col)
 {
 	const ColumnSpec *spec = &r->cuda->spec->cols[col];
-	int64		bits;
+	int64 bits;
 
 	if (r->rows->constant_nulls[col])
 		return expr_program_constant(r->program, 0, true);
 	if (spec->type == COLUMN_DATUM)
 		return expr_program_refuse(r->program, "values of a type that the GPU does not have");
-	if (spec->form != NUMERIC_ONE_SCALE || !expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
+	if (spec->form != NUMERIC_ONE_SCALE ||
+		!expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
 		return expr_program_refuse(r->program, "a constant that the GPU does not have");
 	return expr_program_constant(r->program, bits, false);
 }
@@ -67,32 +68,36 @@ static uint16
 key_numbers(Resident *r, int c, const ExprRoot *root)
 {
 	const KeySpec *key = &r->cuda->spec->keys[r->cuda->query->cols[c].key];
-	uint16		operand;
+	uint16 operand;
 
 	/* all values of the dictionary are hashed and compared */
 	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
 		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
-		return expr_program_refuse(r->program, "keys whose equality might tell of values that the query does not see");
+		return expr_program_refuse(
+			r->program, "keys whose equality might tell of values that the query does not see");
 	operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
-	return operand != VECTOR_NONE ? operand :
-		expr_program_refuse(r->program, "keys that are sent as numbers in a dictionary, and are not made of one column");
+	return operand != VECTOR_NONE ?
+		operand :
+		expr_program_refuse(
+			r->program,
+			"keys that are sent as numbers in a dictionary, and are not made of one column");
 }
 
 /* Translates conditions and what the query reads. */
 static void
 translate(Resident *r)
 {
-	CudaQuery  *query = r->cuda->query;
+	CudaQuery *query = r->cuda->query;
 	FeedResident *rows = r->rows;
-	ListCell   *lc;
+	ListCell *lc;
 
 	for (int q = 0; q < rows->nquals; q++)
 		expr_program_filter(r->program, rows->quals[q]);
-	foreach(lc, rows->checks)
+	foreach (lc, rows->checks)
 		expr_program_check(r->program, lfirst(lc));
 	for (int c = 0; c < query->ncols; c++)
 	{
-		int			col = query->cols[c].col;
+		int col = query->cols[c].col;
 		const ColumnSpec *spec = &r->cuda->spec->cols[col];
 		const ExprRoot *root = rows->outputs[col];
 
@@ -100,7 +105,8 @@ translate(Resident *r)
 			r->inputs[c] = key_numbers(r, c, root);
 		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
-		else if (query->cols[c].travel == TRAVEL_PRESENCE && (root->vec == NULL || root->vec->type == COLUMN_DATUM))
+		else if (query->cols[c].travel == TRAVEL_PRESENCE &&
+				 (root->vec == NULL || root->vec->type == COLUMN_DATUM))
 			r->inputs[c] = expr_program_presence(r->program, root);
 		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
 			expr_program_refuse(r->program, "values in another form than the aggregate reads");
@@ -136,24 +142,24 @@ chunk_suits(const CacheChunk *chunk, const ExprStored *stored)
 static ExprInterval
 chunk_interval(const CacheChunk *chunk)
 {
-	int64		min = chunk->least.integer;
-	int64		max = chunk->greatest.integer;
+	int64 min = chunk->least.integer;
+	int64 max = chunk->greatest.integer;
 
 	/* without a sign: those that are below zero with one are above the others */
 	if (chunk->type == COLUMN_U32 && max > PG_INT32_MAX)
 	{
 		if (min <= PG_INT32_MAX)
-			return (ExprInterval) {PG_INT32_MIN, PG_INT32_MAX};
+			return (ExprInterval){PG_INT32_MIN, PG_INT32_MAX};
 		min = (int32) min;
 		max = (int32) max;
 	}
-	return (ExprInterval) {min, max};
+	return (ExprInterval){min, max};
 }
 
 static void
 learn(Known *known, const CacheChunk *chunk, const ExprStored *stored)
 {
-	bool		isfloat = column_is_float(chunk->type);
+	bool isfloat = column_is_float(chunk->type);
 
 	known->nulls |= chunk->nnulls > 0;
 	if (!chunk->has_bounds || stored->coded || stored->presence)
@@ -161,7 +167,8 @@ learn(Known *known, const CacheChunk *chunk, const ExprStored *stored)
 	if (isfloat)
 	{
 		known->least = known->any ? Min(known->least, chunk->least.number) : chunk->least.number;
-		known->greatest = known->any ? Max(known->greatest, chunk->greatest.number) : chunk->greatest.number;
+		known->greatest =
+			known->any ? Max(known->greatest, chunk->greatest.number) : chunk->greatest.number;
 	}
 	else
 	{
@@ -177,7 +184,7 @@ learn(Known *known, const CacheChunk *chunk, const ExprStored *stored)
 static bool
 accept_chunks(void *arg, const CacheChunk *const *chunks)
 {
-	Resident   *r = arg;
+	Resident *r = arg;
 
 	for (int s = 0; s < r->program->nstored; s++)
 		if (!chunk_suits(chunks[r->chunk[s]], &r->program->stored[s]))
@@ -192,7 +199,7 @@ accept_chunks(void *arg, const CacheChunk *const *chunks)
 static void
 find_nulls(const Resident *r, bool *nulls)
 {
-	uint32		stored = 0;
+	uint32 stored = 0;
 
 	for (int s = 0; s < r->program->nstored; s++)
 		stored |= (uint32) r->known[s].nulls << s;
@@ -203,18 +210,22 @@ static bool
 may_be_null(const Resident *r, const bool *nulls, uint16 operand)
 {
 	return operand >= VECTOR_CONSTANT ?
-		r->program->flat.constants[operand - VECTOR_CONSTANT].state == VECTOR_NULL : nulls[operand];
+		r->program->flat.constants[operand - VECTOR_CONSTANT].state == VECTOR_NULL :
+		nulls[operand];
 }
 
-/* Floats: those that might overflow a sum, or a -0 in an extreme, are untold, unless the column has none. */
+/*
+ * Floats: those that might overflow a sum, or a -0 in an extreme, are untold, unless the column has
+ * none.
+ */
 static uint16
 check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 {
-	int			s = expr_program_stored(r->program, a);
-	double		safe = col->safe > 0 ? col->safe : HUGE_VAL;
-	bool		zeros = col->extreme;
-	bool		large = col->safe > 0;
-	int64		bits;
+	int s = expr_program_stored(r->program, a);
+	double safe = col->safe > 0 ? col->safe : HUGE_VAL;
+	bool zeros = col->extreme;
+	bool large = col->safe > 0;
+	int64 bits;
 
 	if (s >= 0)
 	{
@@ -226,8 +237,8 @@ check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 	if (!zeros && !large)
 		return a;
 	memcpy(&bits, &safe, sizeof(bits));
-	return expr_program_emit(r->program, type == COLUMN_F32 ? VECTOR_F32_BELOW : VECTOR_F64_BELOW, zeros, a,
-							 expr_program_constant(r->program, bits, false), 0);
+	return expr_program_emit(r->program, type == COLUMN_F32 ? VECTOR_F32_BELOW : VECTOR_F64_BELOW,
+							 zeros, a, expr_program_constant(r->program, bits, false), 0);
 }
 
 /* A column's values in the form of its travel; *wire: their type. */
@@ -235,9 +246,10 @@ static uint16
 convert(Resident *r, int c, bool maybe_null, WireType *wire)
 {
 	const CudaColumn *col = &r->cuda->query->cols[c];
-	ColumnType	type = r->cuda->spec->cols[col->col].type;
-	uint16		a = r->inputs[c];
-	bool		as_double = col->travel == TRAVEL_VALUES && col->type == WIRE_F64 && column_is_integer(type);
+	ColumnType type = r->cuda->spec->cols[col->col].type;
+	uint16 a = r->inputs[c];
+	bool as_double =
+		col->travel == TRAVEL_VALUES && col->type == WIRE_F64 && column_is_integer(type);
 
 	*wire = col->type;
 	switch (col->travel)
@@ -251,7 +263,8 @@ convert(Resident *r, int c, bool maybe_null, WireType *wire)
 			return expr_program_emit(r->program, VECTOR_IS_TRUE, 0, a, 0, 0);
 		case TRAVEL_KEY_CODES:
 		case TRAVEL_VALUE_CODES:
-			return expr_program_emit(r->program, type == COLUMN_F32 ? VECTOR_F32_CODE : VECTOR_F64_CODE,
+			return expr_program_emit(r->program,
+									 type == COLUMN_F32 ? VECTOR_F32_CODE : VECTOR_F64_CODE,
 									 col->travel == TRAVEL_KEY_CODES, a, 0, 0);
 		case TRAVEL_CODES:
 			return a;
@@ -280,7 +293,8 @@ describe_stored(Resident *r)
 		out->missing = key->missing;
 		out->attno = key->attno;
 		out->scale = key->scale;
-		out->type = r->program->stored[s].type == COLUMN_DEC ? WIRE_I64 :
+		out->type = r->program->stored[s].type == COLUMN_DEC ?
+			WIRE_I64 :
 			cuda_native_type(r->program->stored[s].type);
 		out->coded = r->program->stored[s].coded;
 	}
@@ -289,19 +303,23 @@ describe_stored(Resident *r)
 
 /* ---- tables of values -------------------------------------------------------- */
 
-/* Values of a key as numbers of its own dictionary; false: there is no room for that, or equal ones look different. */
+/*
+ * Values of a key as numbers of its own dictionary; false: there is no room for that, or equal ones
+ * look different.
+ */
 static bool
 number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 {
 	CudaEngine *cuda = r->cuda;
 	const CudaColumn *col = &cuda->query->cols[lookup->column];
-	uint64	   *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
-	bool		ok = true;
+	uint64 *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
+	bool ok = true;
 
 	for (uint32 at = 0; at < n && ok; at += cuda->env.batch_rows)
 	{
-		int			nrows = Min(cuda->env.batch_rows, n - at);
-		Column		in = {.type = COLUMN_DATUM,.values = unconstify(Datum *, values + at),.validity = validity};
+		int nrows = Min(cuda->env.batch_rows, n - at);
+		Column in = {
+			.type = COLUMN_DATUM, .values = unconstify(Datum *, values + at), .validity = validity};
 
 		CHECK_FOR_INTERRUPTS();
 		for (int i = 0; i < nrows; i++)
@@ -309,7 +327,8 @@ number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 				bitmap_set(validity, i);
 			else
 				bitmap_clear(validity, i);
-		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes, col->hashes);
+		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes,
+						  col->hashes);
 		if (dictionary_met_variant(col->dict))
 		{
 			expr_program_refuse(r->program, "equal keys that look different");
@@ -331,8 +350,8 @@ number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 static void
 fill_key_lookup(Resident *r, ExprLookup *lookup, const CudaDictionary *dict)
 {
-	uint32		n = dict->known.nentries;
-	Datum	   *values = palloc((n + 1) * sizeof(Datum));
+	uint32 n = dict->known.nentries;
+	Datum *values = palloc((n + 1) * sizeof(Datum));
 
 	lookup->n = n;
 	lookup->values = palloc0((n + 1) * sizeof(int64));
@@ -357,7 +376,8 @@ fill_lookups(Resident *r)
 
 		if (!p->stored[s].coded)
 			continue;
-		dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s], resident_attribute(r, s), r->outdated);
+		dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s],
+							   resident_attribute(r, s), r->outdated);
 		if (dict == NULL)
 			return false;
 		r->wire.known[s] = dict->known;
@@ -371,7 +391,7 @@ fill_lookups(Resident *r)
 				fill_key_lookup(r, lookup, dict);
 			else
 				expr_lookup_fill(p, lookup, dict->values, dict->known.nentries);
-			r->wire.tables[t] = (VectorTable) {0, r->wire.ncells, dict->known.nentries};
+			r->wire.tables[t] = (VectorTable){0, r->wire.ncells, dict->known.nentries};
 			r->wire.ncells += dict->known.nentries + 1;
 		}
 		cuda_dictionary_release(dict);
@@ -384,8 +404,8 @@ fill_lookups(Resident *r)
 static bool
 write_cells(const Resident *r, char *buffer)
 {
-	int64	   *values;
-	uint8	   *states;
+	int64 *values;
+	uint8 *states;
 
 	if (r->wire.ncells == 0)
 		return true;
@@ -409,17 +429,17 @@ write_cells(const Resident *r, char *buffer)
 static void
 describe_columns(Resident *r)
 {
-	CudaQuery  *query = r->cuda->query;
+	CudaQuery *query = r->cuda->query;
 	ExprInterval intervals[WIRE_MAX_STORED_COLS];
-	bool		nulls[VECTOR_MAX_INSTRUCTIONS];
-	bool		input_null[WIRE_MAX_COLS];
+	bool nulls[VECTOR_MAX_INSTRUCTIONS];
+	bool input_null[WIRE_MAX_COLS];
 
 	find_nulls(r, nulls);
 	for (int c = 0; c < query->ncols; c++)
 		input_null[c] = may_be_null(r, nulls, r->inputs[c]);
 	for (int c = 0; c < query->ncols; c++)
 	{
-		WireType	type;
+		WireType type;
 
 		r->outputs[c] = convert(r, c, input_null[c], &type);
 		r->wire.types[c] = type;
@@ -427,10 +447,10 @@ describe_columns(Resident *r)
 	if (r->program->refusal)
 		return;
 	for (int s = 0; s < r->program->nstored; s++)
-		intervals[s] = r->known[s].any ? r->known[s].integers : (ExprInterval) {1, 0};
+		intervals[s] = r->known[s].any ? r->known[s].integers : (ExprInterval){1, 0};
 	for (int k = 0; k < r->cuda->spec->nkeys; k++)
 	{
-		int			c = query->keycol[k];
+		int c = query->keycol[k];
 		ExprInterval i = expr_program_interval(r->program, intervals, r->outputs[c],
 											   r->cuda->spec->cols[query->cols[c].col].type);
 
@@ -447,13 +467,13 @@ describe_columns(Resident *r)
 }
 
 /*
- * Describes the query over the collected rows, by the dictionaries as they are known; *refused: it cannot be told.
- * false: the session is lost.
+ * Describes the query over the collected rows, by the dictionaries as they are known; *refused: it
+ * cannot be told. false: the session is lost.
  */
 static bool
 describe(Resident *r, bool *refused)
 {
-	CudaQuery  *query = r->cuda->query;
+	CudaQuery *query = r->cuda->query;
 
 	*r->program = *r->translated;
 	r->wire.table.id = r->rows->table;
@@ -462,7 +482,8 @@ describe(Resident *r, bool *refused)
 		return false;
 	if (r->program->refusal == NULL)
 		describe_columns(r);
-	*refused = r->program->refusal || !expr_program_finish(r->program, &r->wire.program, r->outputs, query->ncols);
+	*refused = r->program->refusal ||
+		!expr_program_finish(r->program, &r->wire.program, r->outputs, query->ncols);
 	for (int c = 0; c < query->ncols; c++)
 		r->wire.cols[c] = r->outputs[c];
 	r->wire.ncols = query->ncols;
@@ -474,24 +495,24 @@ describe(Resident *r, bool *refused)
 /* What the server says to rows that it has not taken. */
 typedef struct Lacking
 {
-	uint64		flags;			/* WIRE_OUTDATED, WIRE_UNSORTED, WIRE_SPREAD */
-	uint64		any;			/* of all of these: */
-	uint64	   *runs;			/* stored columns that are lacking, a bit each */
-	uint64	   *spans;			/* the same; all of them: the server may not know the span's list */
+	uint64 flags;  /* WIRE_OUTDATED, WIRE_UNSORTED, WIRE_SPREAD */
+	uint64 any;    /* of all of these: */
+	uint64 *runs;  /* stored columns that are lacking, a bit each */
+	uint64 *spans; /* the same; all of them: the server may not know the span's list */
 } Lacking;
 
 /* Sends RESIDENT, or lets it wait for the message that follows; the spans are its end. */
 static bool
 send_resident(Resident *r, bool more)
 {
-	Size		bytes = sizeof(WireResident) + r->rows->nspans * sizeof(WireSpan);
-	char	   *message = palloc(bytes);
-	bool		sent;
+	Size bytes = sizeof(WireResident) + r->rows->nspans * sizeof(WireSpan);
+	char *message = palloc(bytes);
+	bool sent;
 
 	memcpy(message, &r->wire, sizeof(WireResident));
 	if (r->rows->nspans > 0)
 		memcpy(message + sizeof(WireResident), r->rows->spans, r->rows->nspans * sizeof(WireSpan));
-	sent = (more ? client_queue : client_send) (r->cuda->client, MESSAGE_RESIDENT, message, bytes);
+	sent = (more ? client_queue : client_send)(r->cuda->client, MESSAGE_RESIDENT, message, bytes);
 	pfree(message);
 	return sent;
 }
@@ -502,7 +523,8 @@ are_all(const Resident *r)
 {
 	const CudaEngine *cuda = r->cuda;
 
-	return r->rows->alone && cuda->rows_given == 0 && cuda->merger == NULL && !cuda->joined && feed_resident_complete(r->rows);
+	return r->rows->alone && cuda->rows_given == 0 && cuda->merger == NULL && !cuda->joined &&
+		feed_resident_complete(r->rows);
 }
 
 /* What is lacking, by what is in the buffer: a copy, as that is used for uploads. */
@@ -510,7 +532,7 @@ static void
 note_lacking(const Resident *r, Lacking *lacking)
 {
 	const FeedResident *rows = r->rows;
-	Size		n = (Size) rows->nruns + rows->nspans;
+	Size n = (Size) rows->nruns + rows->nspans;
 
 	lacking->runs = palloc(n * sizeof(uint64));
 	lacking->spans = lacking->runs + rows->nruns;
@@ -525,13 +547,13 @@ note_lacking(const Resident *r, Lacking *lacking)
 static bool
 ask(Resident *r, bool *taken, Lacking *lacking)
 {
-	Client	   *client = r->cuda->client;
+	Client *client = r->cuda->client;
 	FeedResident *rows = r->rows;
 	WireResided resided;
-	bool		ending = are_all(r);
+	bool ending = are_all(r);
 
 	*taken = false;
-	*lacking = (Lacking) {0};
+	*lacking = (Lacking){0};
 	/* else the answer to OPEN may come with that to RESIDENT */
 	if ((rows->nruns > 0 || r->wire.ncells > 0) && !client_opened(client))
 		return false;
@@ -543,7 +565,8 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	/* no room for the tables: as if the device had none */
 	if (!write_cells(r, client->arena))
 		return true;
-	if (!send_resident(r, ending) || (ending && !cuda_send_finish(r->cuda, true, true)) || !client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
+	if (!send_resident(r, ending) || (ending && !cuda_send_finish(r->cuda, true, true)) ||
+		!client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
 	*taken = resided.taken != 0;
 	r->cuda->ending = *taken && ending;
@@ -562,8 +585,8 @@ static bool
 expand(Resident *r, const Lacking *lacking)
 {
 	FeedResident *rows = r->rows;
-	bool	   *of = palloc0(rows->nspans + 1);
-	bool		any = false;
+	bool *of = palloc0(rows->nspans + 1);
+	bool any = false;
 
 	for (uint32 i = 0; i < rows->nspans; i++)
 		any |= of[i] = lacking->spans[i] != 0;
@@ -574,21 +597,23 @@ expand(Resident *r, const Lacking *lacking)
 }
 
 /*
- * After rows that were not taken: uploads what is lacking, the first time, or gives back the ranges that it is of.
- * *again: something is left to ask for.  false: the session is lost.
+ * After rows that were not taken: uploads what is lacking, the first time, or gives back the ranges
+ * that it is of. *again: something is left to ask for.  false: the session is lost.
  */
 static bool
 make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 {
 	FeedResident *rows = r->rows;
-	bool		first = !*uploaded;
-	bool	   *keep;
+	bool first = !*uploaded;
+	bool *keep;
 
 	r->outdated = lacking->flags != 0 || lacking->any != 0;
 	*again = r->outdated && (lacking->flags & (WIRE_UNSORTED | WIRE_SPREAD)) == 0;
-	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ? "copies that are not in the order of the table" :
+	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ?
+		"copies that are not in the order of the table" :
 		lacking->flags & WIRE_SPREAD ? "rows in order, and copies on several devices" :
-		r->outdated ? "no room for copies" : "no room on the device";
+		r->outdated                  ? "no room for copies" :
+									   "no room on the device";
 	/* spans become runs, of which more can be said */
 	if (!*again || lacking->any == 0 || expand(r, lacking))
 		return true;
@@ -617,20 +642,23 @@ give_up(Resident *r)
 			dictionary_reset(r->cuda->query->cols[r->program->lookups[t].column].dict);
 }
 
-/* Asks for the collected rows until the server has taken them, all or those that it can have, or there is no hope. */
+/*
+ * Asks for the collected rows until the server has taken them, all or those that it can have, or
+ * there is no hope.
+ */
 static bool
 negotiate(Resident *r, bool *taken)
 {
 	CudaEngine *cuda = r->cuda;
 	FeedResident *rows = r->rows;
-	bool		uploaded = false;
-	bool		again = true;
-	bool		refused = false;
+	bool uploaded = false;
+	bool again = true;
+	bool refused = false;
 
 	*taken = false;
 	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0 && again; attempt++)
 	{
-		Lacking		lacking;
+		Lacking lacking;
 
 		CHECK_FOR_INTERRUPTS();
 		if (cuda->spec->ordered && !feed_resident_complete(rows))
@@ -652,15 +680,18 @@ negotiate(Resident *r, bool *taken)
 	return true;
 }
 
-/* Has the server reduce the collected rows, all or those that it can have; the others are given back. */
+/*
+ * Has the server reduce the collected rows, all or those that it can have; the others are given
+ * back.
+ */
 static EngineStatus
 reduce(Resident *r)
 {
 	CudaEngine *cuda = r->cuda;
 	FeedResident *rows = r->rows;
-	instr_time	since = cuda_clock();
-	bool		taken;
-	bool		ok = negotiate(r, &taken);
+	instr_time since = cuda_clock();
+	bool taken;
+	bool ok = negotiate(r, &taken);
 
 	cuda_add_time(&cuda->times.resident_ms, since);
 	if (!ok)
@@ -682,10 +713,11 @@ static EngineStatus
 take_table(CudaEngine *cuda, FeedResident *rows)
 {
 	EngineStatus status = ENGINE_OK;
-	instr_time	since;
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GPU resident rows", ALLOCSET_DEFAULT_SIZES);
+	instr_time since;
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "GPU resident rows", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	Resident   *r = palloc0(sizeof(Resident));
+	Resident *r = palloc0(sizeof(Resident));
 
 	r->cuda = cuda;
 	r->rows = rows;
@@ -720,7 +752,8 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	CudaEngine *cuda = (CudaEngine *) engine;
 	EngineStatus status = ENGINE_OK;
 
-	if (cuda->query == NULL || cuda->sorted || feed->ops->resident == NULL || (cuda->not_resident = refusal(cuda)) != NULL)
+	if (cuda->query == NULL || cuda->sorted || feed->ops->resident == NULL ||
+		(cuda->not_resident = refusal(cuda)) != NULL)
 		return ENGINE_OK;
 	if (cuda_begin_open(cuda, NULL) != ENGINE_OK)
 		return ENGINE_FAILED;

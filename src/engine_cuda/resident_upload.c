@@ -15,11 +15,11 @@
 
 typedef struct Upload
 {
-	Resident   *r;
-	int			buffer;			/* to be filled next */
-	int			npending;
-	int			pending[MAX_BUFFERS];	/* stored column that is in each buffer, */
-	uint32		place[MAX_BUFFERS]; /* and the device that it is for */
+	Resident *r;
+	int buffer; /* to be filled next */
+	int npending;
+	int pending[MAX_BUFFERS];  /* stored column that is in each buffer, */
+	uint32 place[MAX_BUFFERS]; /* and the device that it is for */
 } Upload;
 
 static uint32
@@ -35,9 +35,9 @@ static bool
 await_stored(Upload *up)
 {
 	CudaEngine *cuda = up->r->cuda;
-	int			buffers = cuda->client->welcome.buffers;
-	int			oldest = (up->buffer + buffers - up->npending) % buffers;
-	WireStored	stored;
+	int buffers = cuda->client->welcome.buffers;
+	int oldest = (up->buffer + buffers - up->npending) % buffers;
+	WireStored stored;
 
 	if (!client_receive(cuda->client, MESSAGE_STORED, &stored, sizeof(stored)))
 		return false;
@@ -51,11 +51,11 @@ await_stored(Upload *up)
 static void
 decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
 {
-	int			width = stored->type == COLUMN_DEC ? sizeof(int64) : column_width(stored->type);
-	uint64	   *bits;
+	int width = stored->type == COLUMN_DEC ? sizeof(int64) : column_width(stored->type);
+	uint64 *bits;
 	gpuagg_i128 wide[PIECE];
-	uint8		state[PIECE];
-	bool		nulls = false;
+	uint8 state[PIECE];
+	bool nulls = false;
 
 	out->values = 0;
 	out->validity = wire_align((size_t) chunk->nrows * width);
@@ -72,13 +72,13 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
 	}
 	for (uint32 at = 0; at < chunk->nrows; at += PIECE)
 	{
-		int			n = Min(PIECE, chunk->nrows - at);
-		char	   *to = buffer + (size_t) at * width;
-		bool		all;
+		int n = Min(PIECE, chunk->nrows - at);
+		char *to = buffer + (size_t) at * width;
+		bool all;
 
 		CHECK_FOR_INTERRUPTS();
-		all = chunk_read(chunk, at, n, stored->type, stored->scale, stored->type == COLUMN_DEC ? (void *) wide : to,
-						 state);
+		all = chunk_read(chunk, at, n, stored->type, stored->scale,
+						 stored->type == COLUMN_DEC ? (void *) wide : to, state);
 		for (int i = 0; stored->type == COLUMN_DEC && i < n; i++)
 			((int64 *) to)[i] = (int64) wide[i];
 		for (int i = 0; !all && i < n; i++)
@@ -92,16 +92,19 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
 		out->validity = WIRE_NO_ARRAY;
 }
 
-/* Sends one column of the range of a run; false: the session is lost.  *there: it is still in the cache, and has a form for a GPU. */
+/*
+ * Sends one column of the range of a run; false: the session is lost.  *there: it is still in the
+ * cache, and has a form for a GPU.
+ */
 static bool
 send_column(Upload *up, const WireRun *run, int s, bool *there)
 {
-	Resident   *r = up->r;
+	Resident *r = up->r;
 	CudaEngine *cuda = r->cuda;
-	CachePin   *pin = feed_resident_pin(r->rows, run);
-	WireStore	store = {0};
+	CachePin *pin = feed_resident_pin(r->rows, run);
+	WireStore store = {0};
 	const CacheChunk *chunk;
-	char	   *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
+	char *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
 
 	*there = pin != NULL;
 	if (pin == NULL)
@@ -116,7 +119,8 @@ send_column(Upload *up, const WireRun *run, int s, bool *there)
 	if (!store.column.coded)
 		decode(chunk, &r->program->stored[s], buffer, &store);
 	else if (chunk->no_numbers ||
-			 !cuda_encode_chunk(chunk, resident_attribute(r, s), buffer, cuda->client->welcome.buffer_bytes, &store))
+			 !cuda_encode_chunk(chunk, resident_attribute(r, s), buffer,
+								cuda->client->welcome.buffer_bytes, &store))
 	{
 		/* the chunk stays as it is: the next query need not try */
 		((CacheChunk *) chunk)->no_numbers = true;
@@ -139,13 +143,13 @@ send_column(Upload *up, const WireRun *run, int s, bool *there)
 bool
 resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 {
-	Upload		up = {r};
-	bool		there = true;
+	Upload up = {r};
+	bool there = true;
 
 	for (uint32 i = 0; i < r->rows->nruns; i++)
 	{
 		const WireRun *run = &r->rows->runs[i];
-		bool		again = i > 0 && run->range == run[-1].range;
+		bool again = i > 0 && run->range == run[-1].range;
 
 		CHECK_FOR_INTERRUPTS();
 		if (again)

@@ -20,11 +20,12 @@
 Engine *
 cuda_get_merger(CudaEngine *cuda)
 {
-	EngineEnv	env = cuda->env;
+	EngineEnv env = cuda->env;
 
 	env.input.grouped = cuda->sorted != NULL;
 	if (cuda->merger == NULL)
-		cuda->merger = cuda->idle_merger ? cuda->idle_merger : engine_cpu_ops.open(cuda->spec, &env);
+		cuda->merger =
+			cuda->idle_merger ? cuda->idle_merger : engine_cpu_ops.open(cuda->spec, &env);
 	cuda->idle_merger = NULL;
 	return cuda->merger;
 }
@@ -47,7 +48,7 @@ cuda_note_merger_errors(CudaEngine *cuda)
 static EngineStatus
 set_aside(CudaEngine *cuda, const Batch *batch)
 {
-	Engine	   *merger;
+	Engine *merger;
 
 	if (cuda->spec->ordered)
 		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
@@ -72,10 +73,9 @@ read_back(CudaEngine *cuda, int buffer)
 {
 	const WireBatch *wire = &cuda->sent[buffer];
 	const char *from = cuda->client->arena + (size_t) buffer * cuda->client->welcome.buffer_bytes;
-	int			rows = cuda->env.batch_rows / 64 * 64;
+	int rows = cuda->env.batch_rows / 64 * 64;
 	EngineStatus status = ENGINE_OK;
-	MemoryContext cxt,
-				old;
+	MemoryContext cxt, old;
 
 	if (cuda->spec->ordered)
 		return cuda_fail(cuda, "the GPU has no room for all rows in order");
@@ -89,7 +89,7 @@ read_back(CudaEngine *cuda, int buffer)
 	cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
 	for (uint32 r = 0; r < wire->nrows && status == ENGINE_OK; r += rows)
 	{
-		Batch		batch;
+		Batch batch;
 
 		CHECK_FOR_INTERRUPTS();
 		old = MemoryContextSwitchTo(cxt);
@@ -106,7 +106,7 @@ read_back(CudaEngine *cuda, int buffer)
 static EngineStatus
 await_done(CudaEngine *cuda)
 {
-	WireDone	done;
+	WireDone done;
 
 	if (!client_receive(cuda->client, MESSAGE_DONE, &done, sizeof(done)))
 		return cuda_fail_client(cuda);
@@ -133,7 +133,7 @@ await_all(CudaEngine *cuda)
 static EngineStatus
 send_buffer(CudaEngine *cuda)
 {
-	WireBatch  *batch = &cuda->sent[cuda->buffer];
+	WireBatch *batch = &cuda->sent[cuda->buffer];
 
 	if (cuda->rows == 0)
 		return ENGINE_OK;
@@ -156,14 +156,13 @@ void
 cuda_bind_buffers(Engine *engine, Batch *batch)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	char	   *buffer = NULL;
+	char *buffer = NULL;
 
 	if (cuda->query == NULL)
 		return;
 	if (cuda_has_session(cuda) && cuda->client->arena && !cuda->full &&
 		batch->capacity <= cuda->query->buffer_rows - cuda->rows)
-		buffer = cuda->client->arena +
-			(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
+		buffer = cuda->client->arena + (size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
 	cuda_query_bind_buffers(cuda->query, buffer, cuda->rows, batch);
 }
 
@@ -181,12 +180,14 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
 static EngineStatus
 encode(CudaEngine *cuda, const Batch *batch, bool *aside)
 {
-	bool		variants;
-	bool		known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
+	bool variants;
+	bool known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
 
-	*aside = !known || cuda_query_null_keys(cuda->query, batch) || cuda_query_unrepresentable(cuda->query, batch);
+	*aside = !known || cuda_query_null_keys(cuda->query, batch) ||
+		cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;
-	if (cuda->variants && (*aside || cuda->merger || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
+	if (cuda->variants &&
+		(*aside || cuda->merger || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
 		cuda_can_start_over(cuda))
 		return cuda_fail(cuda, "equal keys that look different");
 	*aside |= variants && cuda->spec->nkeys > 1;
@@ -197,9 +198,8 @@ EngineStatus
 cuda_add_batch(Engine *engine, const Batch *batch)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	CudaQuery  *query = cuda->query;
-	bool		aside,
-				large;
+	CudaQuery *query = cuda->query;
+	bool aside, large;
 
 	if (cuda->ending)
 		return cuda_fail(cuda, "rows behind the last ones");
@@ -223,15 +223,16 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		return set_aside(cuda, batch);
 	/* not before there are rows: most queries over rows that the server has send none */
 	if (!cuda->prepared)
-		client_prepare(cuda->client, query->buffer_bytes, floor(query->wire->est_rows / query->buffer_rows));
+		client_prepare(cuda->client, query->buffer_bytes,
+					   floor(query->wire->est_rows / query->buffer_rows));
 	cuda->prepared = true;
 	for (int from = 0; from < batch->nrows;)
 	{
-		int			n = Min(batch->nrows - from, (int) (query->buffer_rows - cuda->rows));
+		int n = Min(batch->nrows - from, (int) (query->buffer_rows - cuda->rows));
 
-		cuda_query_fill(query, cuda->client->arena +
-						(size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
-						cuda->rows, batch, from, n);
+		cuda_query_fill(
+			query, cuda->client->arena + (size_t) cuda->buffer * cuda->client->welcome.buffer_bytes,
+			cuda->rows, batch, from, n);
 		if (cuda_can_start_over(cuda) && query->negative_zero)
 			return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 		if (query->sizes_differ)

@@ -11,7 +11,7 @@
 
 #include "engine_cuda/cuda_engine.h"
 
-dlist_head	cuda_engines = DLIST_STATIC_INIT(cuda_engines);
+dlist_head cuda_engines = DLIST_STATIC_INIT(cuda_engines);
 
 EngineStatus
 cuda_fail(CudaEngine *cuda, const char *why)
@@ -42,10 +42,11 @@ size_t
 cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups)
 {
 	const WireQuery *wire = cuda->query->wire;
-	size_t		end = groups->keys + (size_t) groups->n * wire->key_bytes;
+	size_t end = groups->keys + (size_t) groups->n * wire->key_bytes;
 
 	for (int s = 0; s < wire->nslots; s++)
-		end = Max(end, groups->slots[s] + groups->n * wire_slot_bytes(&wire->slots[s], groups->ranks));
+		end = Max(end,
+				  groups->slots[s] + groups->n * wire_slot_bytes(&wire->slots[s], groups->ranks));
 	return end;
 }
 
@@ -53,7 +54,7 @@ cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups)
 void
 cuda_keep_returned(CudaEngine *cuda)
 {
-	char	   *copy;
+	char *copy;
 
 	if (cuda->returned_slots == NULL)
 		return;
@@ -78,11 +79,14 @@ cuda_is_exhausted(const CudaEngine *cuda)
 	return cuda->finished && (cuda->merger || cuda->next_group == cuda->result.ngroups);
 }
 
-/* Ends the sessions of engines that have all they need, of whatever query, to make room for another. */
+/*
+ * Ends the sessions of engines that have all they need, of whatever query, to make room for
+ * another.
+ */
 static void
 end_exhausted_sessions(void)
 {
-	dlist_iter	iter;
+	dlist_iter iter;
 
 	dlist_foreach(iter, &cuda_engines)
 	{
@@ -129,15 +133,16 @@ connect_to_server(CudaEngine *cuda)
 EngineStatus
 cuda_begin_open(CudaEngine *cuda, const Batch *first)
 {
-	CudaQuery  *query = cuda->query;
-	instr_time	since;
+	CudaQuery *query = cuda->query;
+	instr_time since;
 
 	if (query == NULL || (cuda->client && cuda->client->sock < 0))
 		return ENGINE_FAILED;
 	if (cuda->client)
 		return ENGINE_OK;
 	if (first && !cuda_query_settle(query, first))
-		return cuda_fail(cuda, "matrices of a size that the GPU does not have, or none to begin with");
+		return cuda_fail(cuda,
+						 "matrices of a size that the GPU does not have, or none to begin with");
 	since = cuda_clock();
 	query->wire->est_rows = Max(cuda->env.est_rows, 0);
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
@@ -150,7 +155,8 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 	if (cuda->client->sock < 0)
 		return cuda_fail_client(cuda);
 	/* the server's buffers are as large at least */
-	cuda_query_layout(query, cuda->env.cxt, WIRE_BUFFER_BYTES, cuda->env.batch_rows, cuda->env.input.parallel);
+	cuda_query_layout(query, cuda->env.cxt, WIRE_BUFFER_BYTES, cuda->env.batch_rows,
+					  cuda->env.input.parallel);
 	cuda->prepared = false;
 	cuda_add_time(&cuda->times.open_ms, since);
 	return ENGINE_OK;
@@ -159,7 +165,7 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 EngineStatus
 cuda_ensure_open(CudaEngine *cuda, const Batch *first)
 {
-	instr_time	since;
+	instr_time since;
 
 	if (cuda_begin_open(cuda, first) != ENGINE_OK)
 		return ENGINE_FAILED;

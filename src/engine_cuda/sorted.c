@@ -1,17 +1,20 @@
 /*
  * sorted.c
- *	  Rows of the CUDA engine that arrive grouped: groups leave in their order, each when it is complete.
+ *	  Rows of the CUDA engine that arrive grouped: groups leave in their order, each when it is
+ * complete.
  *
- * Equal keys lie together, so that boundaries between them are all that the server needs to know of keys: they are found
- * here, as the CPU engine finds them, and rows travel with the numbers of their runs.  A buffer of the arena is a query of
- * the server's, which reduces the runs as segments and returns their states by number; their keys stay here.  While it does, the
- * next buffer is filled.
+ * Equal keys lie together, so that boundaries between them are all that the server needs to know of
+ * keys: they are found here, as the CPU engine finds them, and rows travel with the numbers of
+ * their runs.  A buffer of the arena is a query of the server's, which reduces the runs as segments
+ * and returns their states by number; their keys stay here.  While it does, the next buffer is
+ * filled.
  *
- * The first and the last group of a buffer may go on in its neighbours.  They go to the merger, a CPU engine for
- * grouped input, which combines them.  It also takes the rows that the server cannot take, or has reduced with an error that
- * may depend on the order of rows, in their place among the others.  If the server is lost or has no room, it takes the
- * rows that are not answered, which are saved before the arena goes, and all that follow.  So nothing fails once there
- * were rows: groups that have left cannot be taken back.
+ * The first and the last group of a buffer may go on in its neighbours.  They go to the merger, a
+ * CPU engine for grouped input, which combines them.  It also takes the rows that the server cannot
+ * take, or has reduced with an error that may depend on the order of rows, in their place among the
+ * others.  If the server is lost or has no room, it takes the rows that are not answered, which are
+ * saved before the arena goes, and all that follow.  So nothing fails once there were rows: groups
+ * that have left cannot be taken back.
  */
 #include "postgres.h"
 
@@ -29,7 +32,10 @@
 #define ROW_BUFFERS 2
 #define GROUP_BUFFER ROW_BUFFERS
 
-/* The first buffer is sent with so many rows, and each with twice as many as the one before: a LIMIT may want few groups. */
+/*
+ * The first buffer is sent with so many rows, and each with twice as many as the one before: a
+ * LIMIT may want few groups.
+ */
 #define FIRST_ROWS 4096
 
 /* Most groups that leave at a time. */
@@ -37,34 +43,34 @@
 
 struct CudaSorted
 {
-	AggSpec		keys;			/* the query's keys alone */
+	AggSpec keys;                   /* the query's keys alone */
 	GroupTable *table[ROW_BUFFERS]; /* the runs of a buffer: their keys */
-	bool		begun;			/* with the session that there is */
-	uint32		least_room;		/* rows of a batch */
-	uint32		most_rows;		/* of the buffer being filled */
-	uint32		most_groups;	/* of any */
-	bool		used;			/* the server has had a batch since OPENED */
-	bool		reset;			/* RESET was sent with the last one */
-	int			sent;			/* buffer that is not answered, or -1 */
-	bool		filled;			/* that of cuda->buffer is to be sent */
-	bool		lost;			/* the merger takes all rows that follow */
-	bool		ending;			/* there are none */
-	int			leaving;		/* buffer whose groups leave, or -1 */
-	WireGroups	groups;			/* of it */
-	uint32		next;			/* the next of them */
-	int			back[ROW_BUFFERS];	/* buffers whose rows go to the merger, */
-	int			nback;
-	uint32		back_row;		/* from this row of the first one on */
-	char	   *saved[ROW_BUFFERS]; /* their content, if the arena is gone */
-	MemoryContext back_cxt;		/* rows read back */
-	MemoryContext aside_cxt;	/* of: */
-	Batch		aside;			/* for the merger, behind those of cuda->buffer */
-	bool		has_aside;
-	GroupBatch	out;			/* LEAVING_GROUPS */
-	uint64		runs;			/* that were reduced */
-	uint64		run_rows;
-	size_t		mem_peak;
-	char		why[128];		/* it is lost */
+	bool begun;                     /* with the session that there is */
+	uint32 least_room;              /* rows of a batch */
+	uint32 most_rows;               /* of the buffer being filled */
+	uint32 most_groups;             /* of any */
+	bool used;                      /* the server has had a batch since OPENED */
+	bool reset;                     /* RESET was sent with the last one */
+	int sent;                       /* buffer that is not answered, or -1 */
+	bool filled;                    /* that of cuda->buffer is to be sent */
+	bool lost;                      /* the merger takes all rows that follow */
+	bool ending;                    /* there are none */
+	int leaving;                    /* buffer whose groups leave, or -1 */
+	WireGroups groups;              /* of it */
+	uint32 next;                    /* the next of them */
+	int back[ROW_BUFFERS];          /* buffers whose rows go to the merger, */
+	int nback;
+	uint32 back_row;          /* from this row of the first one on */
+	char *saved[ROW_BUFFERS]; /* their content, if the arena is gone */
+	MemoryContext back_cxt;   /* rows read back */
+	MemoryContext aside_cxt;  /* of: */
+	Batch aside;              /* for the merger, behind those of cuda->buffer */
+	bool has_aside;
+	GroupBatch out; /* LEAVING_GROUPS */
+	uint64 runs;    /* that were reduced */
+	uint64 run_rows;
+	size_t mem_peak;
+	char why[128]; /* it is lost */
 };
 
 /* ---- opening ---- */
@@ -77,10 +83,13 @@ cuda_sorted_create(const CudaEngine *cuda)
 	sorted->keys = *cuda->spec;
 	sorted->keys.nslots = sorted->keys.nfallbacks = 0;
 	for (int b = 0; b < ROW_BUFFERS; b++)
-		sorted->table[b] = group_table_create(cuda->env.cxt, &sorted->keys, TABLE_SEGMENTED, Max(cuda->env.batch_rows, 256));
+		sorted->table[b] = group_table_create(cuda->env.cxt, &sorted->keys, TABLE_SEGMENTED,
+											  Max(cuda->env.batch_rows, 256));
 	group_batch_init(&sorted->out, cuda->spec, LEAVING_GROUPS, false);
-	sorted->back_cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
-	sorted->aside_cxt = AllocSetContextCreate(cuda->env.cxt, "rows beside the GPU", ALLOCSET_DEFAULT_SIZES);
+	sorted->back_cxt =
+		AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
+	sorted->aside_cxt =
+		AllocSetContextCreate(cuda->env.cxt, "rows beside the GPU", ALLOCSET_DEFAULT_SIZES);
 	sorted->sent = sorted->leaving = -1;
 	return sorted;
 }
@@ -100,7 +109,8 @@ save_rows(void *arg)
 	{
 		if (sorted->saved[b] == NULL)
 			sorted->saved[b] = MemoryContextAlloc(cuda->env.cxt, cuda->query->buffer_bytes + 1);
-		memcpy(sorted->saved[b], client->arena + (size_t) b * client->welcome.buffer_bytes, cuda->query->buffer_bytes);
+		memcpy(sorted->saved[b], client->arena + (size_t) b * client->welcome.buffer_bytes,
+			   cuda->query->buffer_bytes);
 	}
 }
 
@@ -114,11 +124,13 @@ cuda_sorted_begin(CudaEngine *cuda)
 	sorted->begun = true;
 	sorted->used = false;
 	sorted->least_room = cuda->env.batch_rows;
-	sorted->most_groups = (welcome->buffer_bytes - (query->wire->nslots + 1) * WIRE_ALIGN) / wire_group_bytes(query->wire);
+	sorted->most_groups = (welcome->buffer_bytes - (query->wire->nslots + 1) * WIRE_ALIGN) /
+		wire_group_bytes(query->wire);
 	sorted->most_rows = Min(Max(FIRST_ROWS, sorted->least_room), query->buffer_rows);
 	cuda->client->failing = save_rows;
 	cuda->client->failing_arg = cuda;
-	if (welcome->buffers <= GROUP_BUFFER || sorted->least_room > query->buffer_rows || sorted->least_room > sorted->most_groups)
+	if (welcome->buffers <= GROUP_BUFFER || sorted->least_room > query->buffer_rows ||
+		sorted->least_room > sorted->most_groups)
 		return "rows too wide for groups that leave in order";
 	return NULL;
 }
@@ -131,14 +143,16 @@ make_groups(CudaEngine *cuda, uint32 from, int n, GroupBatch *out)
 {
 	CudaSorted *sorted = cuda->sorted;
 	const GroupTable *table = sorted->table[sorted->leaving];
-	const char *buffer = cuda->client->arena + (size_t) sorted->groups.buffer * cuda->client->welcome.buffer_bytes;
+	const char *buffer =
+		cuda->client->arena + (size_t) sorted->groups.buffer * cuda->client->welcome.buffer_bytes;
 	MemoryContext old;
 
 	MemoryContextReset(cuda->group_cxt);
 	old = MemoryContextSwitchTo(cuda->group_cxt);
 	out->ngroups = n;
 	for (int k = 0; k < cuda->spec->nkeys; k++)
-		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k], out->keynulls[k]);
+		group_key_datums(&table->keys, group_row(table, from), table->row_size, n, k, out->keys[k],
+						 out->keynulls[k]);
 	cuda_set_states(cuda, &sorted->groups, buffer, from, out);
 	MemoryContextSwitchTo(old);
 }
@@ -151,12 +165,15 @@ append_group(CudaEngine *cuda, uint32 group, bool closed)
 	cpu_append_groups(cuda_get_merger(cuda), &cuda->sorted->out, closed);
 }
 
-/* The groups between the first and the last one, where they lie; false: they have left, and the last one is the merger's. */
+/*
+ * The groups between the first and the last one, where they lie; false: they have left, and the
+ * last one is the merger's.
+ */
 static bool
 leave(CudaEngine *cuda, GroupBatch *out)
 {
 	CudaSorted *sorted = cuda->sorted;
-	uint32		last = sorted->groups.n - 1;
+	uint32 last = sorted->groups.n - 1;
 
 	if (sorted->next < last)
 	{
@@ -178,15 +195,19 @@ static void
 note_strategy(CudaEngine *cuda)
 {
 	const CudaSorted *sorted = cuda->sorted;
-	char	   *text = cuda->result.strategy;
-	size_t		size = sizeof(cuda->result.strategy);
+	char *text = cuda->result.strategy;
+	size_t size = sizeof(cuda->result.strategy);
 
-	snprintf(text, size, "segmented (rows arrive grouped, %.1f in a run)", sorted->run_rows / (double) Max(sorted->runs, 1));
+	snprintf(text, size, "segmented (rows arrive grouped, %.1f in a run)",
+			 sorted->run_rows / (double) Max(sorted->runs, 1));
 	if (sorted->why[0] != '\0')
 		snprintf(text + strlen(text), size - strlen(text), ", then on the CPU: %s", sorted->why);
 }
 
-/* The server takes no more rows: those of its buffers, of which there may be none, go to the merger. */
+/*
+ * The server takes no more rows: those of its buffers, of which there may be none, go to the
+ * merger.
+ */
 static void
 lose(CudaEngine *cuda, const char *why)
 {
@@ -215,7 +236,10 @@ give_up(CudaEngine *cuda, const char *why)
 	lose(cuda, why);
 }
 
-/* Was the column sent as it is, as aggregates read it?  Then each row has its own value: 0 and -0 are equal keys. */
+/*
+ * Was the column sent as it is, as aggregates read it?  Then each row has its own value: 0 and -0
+ * are equal keys.
+ */
 static bool
 was_sent(const CudaQuery *query, int c)
 {
@@ -232,7 +256,7 @@ restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs,
 {
 	for (int k = 0; k < cuda->spec->nkeys; k++)
 	{
-		Column	   *col = &batch->cols[cuda->spec->keys[k].col];
+		Column *col = &batch->cols[cuda->spec->keys[k].col];
 
 		if (was_sent(cuda->query, cuda->spec->keys[k].col))
 			continue;
@@ -240,8 +264,8 @@ restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs,
 		col->validity = palloc0(BITMAP_WORDS(batch->nrows) * sizeof(uint64));
 		for (int i = 0; i < batch->nrows; i++)
 		{
-			bool		isnull;
-			Datum		value = group_key_datum(&table->keys, group_row(table, runs[i]), k, &isnull);
+			bool isnull;
+			Datum value = group_key_datum(&table->keys, group_row(table, runs[i]), k, &isnull);
 
 			if (isnull)
 				continue;
@@ -254,7 +278,7 @@ restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs,
 static void
 merge_rows(CudaEngine *cuda, const Batch *batch)
 {
-	Engine	   *merger = cuda_get_merger(cuda);
+	Engine *merger = cuda_get_merger(cuda);
 
 	cuda->rows_aside += batch->nrows;
 	merger->ops->add_batch(merger, batch);
@@ -265,15 +289,17 @@ static void
 take_back(CudaEngine *cuda)
 {
 	CudaSorted *sorted = cuda->sorted;
-	int			b = sorted->back[0];
+	int b = sorted->back[0];
 	const WireBatch *wire = &cuda->sent[b];
-	int			most = Max(cuda->env.batch_rows / 64 * 64, 64);
-	int			n = Min(wire->nrows - sorted->back_row, most);
-	const char *buffer = sorted->saved[b] ? sorted->saved[b] :
+	int most = Max(cuda->env.batch_rows / 64 * 64, 64);
+	int n = Min(wire->nrows - sorted->back_row, most);
+	const char *buffer = sorted->saved[b] ?
+		sorted->saved[b] :
 		cuda->client->arena + (size_t) b * cuda->client->welcome.buffer_bytes;
-	const int32 *runs = (const int32 *) (buffer + wire->cols[cuda->query->keycol[0]].values) + sorted->back_row;
+	const int32 *runs =
+		(const int32 *) (buffer + wire->cols[cuda->query->keycol[0]].values) + sorted->back_row;
 	MemoryContext old;
-	Batch		batch = {0};
+	Batch batch = {0};
 
 	MemoryContextReset(sorted->back_cxt);
 	old = MemoryContextSwitchTo(sorted->back_cxt);
@@ -291,8 +317,8 @@ take_back(CudaEngine *cuda)
 }
 
 /*
- * Keeps a batch for the merger until the rows before it have left.  It lasts until the feed's next one, but for what the feed
- * has written into the arena.
+ * Keeps a batch for the merger until the rows before it have left.  It lasts until the feed's next
+ * one, but for what the feed has written into the arena.
  */
 static void
 keep_aside(CudaEngine *cuda, const Batch *batch)
@@ -308,8 +334,8 @@ keep_aside(CudaEngine *cuda, const Batch *batch)
 	memcpy(sorted->aside.cols, batch->cols, batch->ncols * sizeof(Column));
 	for (int c = 0; c < batch->ncols && arena; c++)
 	{
-		Column	   *col = &sorted->aside.cols[c];
-		size_t		bytes = (size_t) batch->nrows * column_width(col->type);
+		Column *col = &sorted->aside.cols[c];
+		size_t bytes = (size_t) batch->nrows * column_width(col->type);
 		const char *values = col->values;
 
 		if (values < arena || values >= arena + cuda->client->welcome.arena_bytes)
@@ -329,7 +355,7 @@ end_buffer(CudaEngine *cuda)
 {
 	CudaSorted *sorted = cuda->sorted;
 	CudaColumn *run = &cuda->query->cols[cuda->query->keycol[0]];
-	WireBatch  *batch = &cuda->sent[cuda->buffer];
+	WireBatch *batch = &cuda->sent[cuda->buffer];
 
 	run->min = 0;
 	run->max = (int64) sorted->table[cuda->buffer]->ngroups - 1;
@@ -343,9 +369,9 @@ static void
 send_buffer(CudaEngine *cuda)
 {
 	CudaSorted *sorted = cuda->sorted;
-	Client	   *client = cuda->client;
+	Client *client = cuda->client;
 	const WireBatch *batch = &cuda->sent[cuda->buffer];
-	WireFinish	finish = {.first = batch->key_max[0] + 1,.buffer = GROUP_BUFFER};
+	WireFinish finish = {.first = batch->key_max[0] + 1, .buffer = GROUP_BUFFER};
 
 	sorted->reset = sorted->used;
 	if ((sorted->reset && !client_send(client, MESSAGE_RESET, NULL, 0)) ||
@@ -369,10 +395,12 @@ send_buffer(CudaEngine *cuda)
 static bool
 groups_are_sound(const CudaEngine *cuda, const WireGroups *groups, uint32 n)
 {
-	const int32 *numbers = (const int32 *) (cuda->client->arena +
-											(size_t) GROUP_BUFFER * cuda->client->welcome.buffer_bytes + groups->keys);
+	const int32 *numbers =
+		(const int32 *) (cuda->client->arena +
+						 (size_t) GROUP_BUFFER * cuda->client->welcome.buffer_bytes + groups->keys);
 
-	if (groups->first != 0 || groups->n != n || groups->buffer != GROUP_BUFFER || !cuda_groups_fit(cuda, groups))
+	if (groups->first != 0 || groups->n != n || groups->buffer != GROUP_BUFFER ||
+		!cuda_groups_fit(cuda, groups))
 		return false;
 	for (uint32 g = 0; g < n; g++)
 		if (numbers[g] != (int32) g)
@@ -380,13 +408,16 @@ groups_are_sound(const CudaEngine *cuda, const WireGroups *groups, uint32 n)
 	return true;
 }
 
-/* The answer to a batch of n groups; *full: there was no room for it.  False: the connection is lost. */
+/*
+ * The answer to a batch of n groups; *full: there was no room for it.  False: the connection is
+ * lost.
+ */
 static bool
 receive_answer(CudaEngine *cuda, uint32 n, WireFinished *result, bool *full)
 {
 	CudaSorted *sorted = cuda->sorted;
-	Client	   *client = cuda->client;
-	WireDone	done;
+	Client *client = cuda->client;
+	WireDone done;
 
 	if ((sorted->reset && !client_receive(client, MESSAGE_OPENED, NULL, 0)) ||
 		!client_receive(client, MESSAGE_DONE, &done, sizeof(done)) ||
@@ -400,7 +431,8 @@ receive_answer(CudaEngine *cuda, uint32 n, WireFinished *result, bool *full)
 	client_settle(client);
 	if (*full)
 		return true;
-	return groups_are_sound(cuda, &sorted->groups, n) || client_fail(client, "the GPU server sent what makes no sense");
+	return groups_are_sound(cuda, &sorted->groups, n) ||
+		client_fail(client, "the GPU server sent what makes no sense");
 }
 
 static void
@@ -417,16 +449,18 @@ add_result(CudaEngine *cuda, const WireFinished *from)
 	to->ngroups += from->ngroups;
 }
 
-/* Waits for the answer to the buffer that was sent: its groups leave, or its rows go to the merger. */
+/*
+ * Waits for the answer to the buffer that was sent: its groups leave, or its rows go to the merger.
+ */
 static void
 receive_buffer(CudaEngine *cuda)
 {
 	CudaSorted *sorted = cuda->sorted;
-	int			b = sorted->sent;
+	int b = sorted->sent;
 	WireFinished result;
-	bool		full;
-	instr_time	since = cuda_clock();
-	bool		ok = receive_answer(cuda, (uint32) cuda->sent[b].key_max[0] + 1, &result, &full);
+	bool full;
+	instr_time since = cuda_clock();
+	bool ok = receive_answer(cuda, (uint32) cuda->sent[b].key_max[0] + 1, &result, &full);
 
 	cuda_add_time(&cuda->times.finish_ms, since);
 	if (!ok)
@@ -462,10 +496,11 @@ receive_buffer(CudaEngine *cuda)
 static bool
 needs_cpu(CudaEngine *cuda, const Batch *batch)
 {
-	CudaQuery  *query = cuda->query;
-	bool		negative;
+	CudaQuery *query = cuda->query;
+	bool negative;
 
-	if ((uint32) batch->nrows > query->buffer_rows - cuda->rows || cuda_query_unrepresentable(query, batch))
+	if ((uint32) batch->nrows > query->buffer_rows - cuda->rows ||
+		cuda_query_unrepresentable(query, batch))
 		return true;
 	/* of -0 and 0 the one that came last is the minimum or maximum */
 	cuda_query_note_negative_zero(query, batch);
@@ -479,15 +514,15 @@ static void
 fill(CudaEngine *cuda, const Batch *batch)
 {
 	CudaSorted *sorted = cuda->sorted;
-	CudaQuery  *query = cuda->query;
+	CudaQuery *query = cuda->query;
 	GroupTable *table = sorted->table[cuda->buffer];
-	char	   *buffer = cuda->client->arena + (size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
-	int32	   *out = (int32 *) (buffer + query->cols[query->keycol[0]].values) + cuda->rows;
+	char *buffer = cuda->client->arena + (size_t) cuda->buffer * cuda->client->welcome.buffer_bytes;
+	int32 *out = (int32 *) (buffer + query->cols[query->keycol[0]].values) + cuda->rows;
 
 	group_table_locate(table, batch);
 	for (int r = 0; r < table->nruns; r++)
 	{
-		int32		number = table->run_at[r] / table->row_cells;
+		int32 number = table->run_at[r] / table->row_cells;
 
 		for (uint32 i = table->run_start[r]; i < table->run_start[r + 1]; i++)
 			out[i] = number;
@@ -505,7 +540,8 @@ is_full(const CudaEngine *cuda, size_t memory)
 	const CudaSorted *sorted = cuda->sorted;
 
 	return cuda->rows + sorted->least_room > sorted->most_rows ||
-		sorted->table[cuda->buffer]->ngroups + sorted->least_room > sorted->most_groups || memory > cuda->env.mem_limit;
+		sorted->table[cuda->buffer]->ngroups + sorted->least_room > sorted->most_groups ||
+		memory > cuda->env.mem_limit;
 }
 
 /* Connects, if that has not been done. */
@@ -529,8 +565,9 @@ open_session(CudaEngine *cuda)
 		return;
 	}
 	if (!cuda->prepared)
-		client_prepare(cuda->client, cuda->query->buffer_bytes,
-					   Min(floor(cuda->query->wire->est_rows / cuda->query->buffer_rows), ROW_BUFFERS));
+		client_prepare(
+			cuda->client, cuda->query->buffer_bytes,
+			Min(floor(cuda->query->wire->est_rows / cuda->query->buffer_rows), ROW_BUFFERS));
 	cuda->prepared = true;
 }
 
@@ -538,7 +575,7 @@ EngineStatus
 cuda_sorted_add(CudaEngine *cuda, const Batch *batch)
 {
 	CudaSorted *sorted = cuda->sorted;
-	bool		large;
+	bool large;
 
 	if (batch->nrows == 0)
 		return ENGINE_OK;
@@ -550,13 +587,16 @@ cuda_sorted_add(CudaEngine *cuda, const Batch *batch)
 		if (cuda->rows > 0 && !sorted->lost)
 			end_buffer(cuda);
 		keep_aside(cuda, batch);
-		/* combining states that the server makes of rows behind these might overflow, where adding the rows does not */
+		/*
+		 * combining states that the server makes of rows behind these might overflow, where adding
+		 * the rows does not
+		 */
 		if (large)
 			give_up(cuda, "large floats");
 	}
 	else
 	{
-		size_t		memory;
+		size_t memory;
 
 		fill(cuda, batch);
 		memory = group_table_memory(sorted->table[0]) + group_table_memory(sorted->table[1]);
@@ -620,7 +660,7 @@ cuda_sorted_next(CudaEngine *cuda, GroupBatch *out)
 		CHECK_FOR_INTERRUPTS();
 		if (cuda->merger)
 		{
-			bool		more = cuda->merger->ops->next_groups(cuda->merger, out);
+			bool more = cuda->merger->ops->next_groups(cuda->merger, out);
 
 			cuda->base.errors |= cuda->merger->errors;
 			if (more)
@@ -640,7 +680,7 @@ bool
 cuda_sorted_reset(CudaEngine *cuda)
 {
 	CudaSorted *sorted = cuda->sorted;
-	bool		in_flight = sorted->sent >= 0;
+	bool in_flight = sorted->sent >= 0;
 
 	for (int b = 0; b < ROW_BUFFERS; b++)
 	{

@@ -16,8 +16,8 @@
 
 typedef struct Chunk
 {
-	WireGroups	groups;
-	size_t		bytes;			/* that follow */
+	WireGroups groups;
+	size_t bytes; /* that follow */
 } Chunk;
 
 /* Arrays are aligned as in the arena. */
@@ -26,20 +26,20 @@ typedef struct Chunk
 
 struct CudaSpool
 {
-	MemoryContext cxt;			/* of the chunks */
-	size_t		mem_limit;
-	size_t		mem_used;
-	List	   *chunks;
-	int			next;			/* of the list */
-	BufFile    *file;			/* of what came when memory was full, or NULL */
-	bool		rewound;
-	Chunk	   *current;		/* the one returned last */
+	MemoryContext cxt; /* of the chunks */
+	size_t mem_limit;
+	size_t mem_used;
+	List *chunks;
+	int next;      /* of the list */
+	BufFile *file; /* of what came when memory was full, or NULL */
+	bool rewound;
+	Chunk *current; /* the one returned last */
 };
 
 CudaSpool *
 cuda_spool_create(MemoryContext cxt, size_t mem_limit)
 {
-	CudaSpool  *spool = MemoryContextAllocZero(cxt, sizeof(CudaSpool));
+	CudaSpool *spool = MemoryContextAllocZero(cxt, sizeof(CudaSpool));
 
 	spool->cxt = AllocSetContextCreate(cxt, "GPU groups kept", ALLOCSET_DEFAULT_SIZES);
 	spool->mem_limit = mem_limit;
@@ -59,11 +59,11 @@ void
 cuda_spool_put(CudaSpool *spool, const WireGroups *groups, const char *buffer, size_t bytes)
 {
 	MemoryContext old = MemoryContextSwitchTo(spool->cxt);
-	Chunk		head = {*groups, bytes};
+	Chunk head = {*groups, bytes};
 
 	if (spool->file == NULL && spool->mem_used + bytes <= spool->mem_limit)
 	{
-		Chunk	   *chunk = palloc(CHUNK_BYTES(bytes));
+		Chunk *chunk = palloc(CHUNK_BYTES(bytes));
 
 		*chunk = head;
 		memcpy(CHUNK_BUFFER(chunk), buffer, bytes);
@@ -85,15 +85,13 @@ cuda_spool_put(CudaSpool *spool, const WireGroups *groups, const char *buffer, s
 static Chunk *
 next_of_file(CudaSpool *spool)
 {
-	Chunk		head;
-	Chunk	   *chunk;
+	Chunk head;
+	Chunk *chunk;
 
 	if (spool->file == NULL)
 		return NULL;
 	if (!spool->rewound && BufFileSeek(spool->file, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rewind a temporary file")));
+		ereport(ERROR, (errcode_for_file_access(), errmsg("could not rewind a temporary file")));
 	spool->rewound = true;
 	if (!compat_read_file(spool->file, &head, sizeof(head), true))
 		return NULL;

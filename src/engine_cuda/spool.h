@@ -27,4 +27,4 @@ extern void cuda_spool_put(CudaSpool *spool, const WireGroups *groups, const cha
  */
 extern bool cuda_spool_get(CudaSpool *spool, WireGroups *groups, const char **buffer);
 
-#endif							/* GPUAGG_CUDA_SPOOL_H */
+#endif /* GPUAGG_CUDA_SPOOL_H */

@@ -41,8 +41,8 @@ form_rank(const CudaColumn *col, ColumnType type)
 static int
 best_form(const CudaQuery *query, int c)
 {
-	ColumnType	type = query->spec->cols[c].type;
-	int			best = -1;
+	ColumnType type = query->spec->cols[c].type;
+	int best = -1;
 
 	for (int i = 0; i < query->ncols; i++)
 		if (query->cols[i].col == c &&
@@ -53,15 +53,17 @@ best_form(const CudaQuery *query, int c)
 
 /* The validity bitmap of spec column c, from any form that has one; NULL if there is none. */
 static uint64 *
-read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch *wire, int from, int n)
+read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch *wire, int from,
+			  int n)
 {
 	for (int i = 0; i < query->ncols; i++)
 		if (query->cols[i].col == c && wire->cols[i].validity != WIRE_NO_ARRAY)
 		{
-			uint64	   *bits = palloc(BITMAP_WORDS(n) * sizeof(uint64));
+			uint64 *bits = palloc(BITMAP_WORDS(n) * sizeof(uint64));
 
 			Assert(from % 64 == 0);
-			memcpy(bits, buffer + wire->cols[i].validity + from / 8, BITMAP_WORDS(n) * sizeof(uint64));
+			memcpy(bits, buffer + wire->cols[i].validity + from / 8,
+				   BITMAP_WORDS(n) * sizeof(uint64));
 			if (n % 64 != 0)
 				bits[n / 64] &= (UINT64CONST(1) << n % 64) - 1;
 			return bits;
@@ -70,11 +72,12 @@ read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch
 }
 
 #define CONVERT(to_t, from_t, expr) \
-	do { \
+	do \
+	{ \
 		const from_t *v = (const from_t *) values; \
 		for (int i = 0; i < n; i++) \
 		{ \
-			from_t		x = v[i]; \
+			from_t x = v[i]; \
 			((to_t *) out->values)[i] = (to_t) (expr); \
 		} \
 	} while (0)
@@ -92,12 +95,12 @@ narrow(Column *out, const char *values, WireType type, int n)
 	switch (out->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			if (type == WIRE_I64) \
-				CONVERT(value_t, int64, x); \
-			else \
-				CONVERT(value_t, double, integer_of(x)); \
-			break;
+	case COLUMN_##NAME: \
+		if (type == WIRE_I64) \
+			CONVERT(value_t, int64, x); \
+		else \
+			CONVERT(value_t, double, integer_of(x)); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
@@ -109,12 +112,12 @@ narrow(Column *out, const char *values, WireType type, int n)
 static void
 read_codes(const Dictionary *dict, const int32 *codes, int n, Column *out)
 {
-	uint64	   *bits = palloc0(BITMAP_WORDS(n) * sizeof(uint64));
+	uint64 *bits = palloc0(BITMAP_WORDS(n) * sizeof(uint64));
 
 	for (int i = 0; i < n; i++)
 	{
-		bool		isnull;
-		Datum		value = dictionary_value(dict, codes[i], &isnull);
+		bool isnull;
+		Datum value = dictionary_value(dict, codes[i], &isnull);
 
 		if (isnull)
 			continue;
@@ -145,9 +148,9 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 			switch (out->type)
 			{
 #define X(NAME, value_t, ...) \
-				case COLUMN_##NAME: \
-					CONVERT(value_t, int64, gpuagg_code_f64(x)); \
-					break;
+	case COLUMN_##NAME: \
+		CONVERT(value_t, int64, gpuagg_code_f64(x)); \
+		break;
 				COLUMN_FLOATS(X)
 #undef X
 				default:
@@ -166,8 +169,8 @@ read_values(const CudaColumn *col, const char *values, WireType type, int n, Col
 }
 
 void
-cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *wire, int from, int n,
-				  Batch *out)
+cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *wire, int from,
+				  int n, Batch *out)
 {
 	const AggSpec *spec = query->spec;
 
@@ -176,8 +179,8 @@ cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *w
 	out->cols = palloc0(spec->ncols * sizeof(Column));
 	for (int c = 0; c < spec->ncols; c++)
 	{
-		Column	   *col = &out->cols[c];
-		int			i = best_form(query, c);
+		Column *col = &out->cols[c];
+		int i = best_form(query, c);
 
 		col->type = spec->cols[c].type;
 		col->scale = spec->cols[c].scale;
@@ -187,7 +190,8 @@ cuda_query_unfill(const CudaQuery *query, const char *buffer, const WireBatch *w
 			col->validity = palloc0(BITMAP_WORDS(n) * sizeof(uint64));
 		else if (wire->cols[i].values != WIRE_NO_ARRAY)
 			read_values(&query->cols[i],
-						buffer + wire->cols[i].values + (size_t) from * wire_width(wire->cols[i].type),
+						buffer + wire->cols[i].values +
+							(size_t) from * wire_width(wire->cols[i].type),
 						wire->cols[i].type, n, col);
 	}
 }

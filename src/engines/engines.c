@@ -16,14 +16,14 @@
 #include "settings.h"
 
 /* The last one is the default: it is always available, and runs every query. */
-static const EngineOps *const engines[] = {
-	&engine_cuda_ops,
-	&engine_cpu_ops
-};
+static const EngineOps *const engines[] = {&engine_cuda_ops, &engine_cpu_ops};
 
 #define OTHERS (lengthof(engines) - 1)
 
-/* Most engines of a query that get rows, of another kind than the default one: each may have a session. */
+/*
+ * Most engines of a query that get rows, of another kind than the default one: each may have a
+ * session.
+ */
 #define MOST_ENGINES 4
 
 const EngineOps *
@@ -60,17 +60,21 @@ is_available(const EngineOps *ops, char *note, size_t note_size)
 	return ops->available == NULL || ops->available(note, note_size);
 }
 
-/* Why the engine does not reduce distinct values and ordered sets by itself, or NULL; the default one never does. */
+/*
+ * Why the engine does not reduce distinct values and ordered sets by itself, or NULL; the default
+ * one never does.
+ */
 static const char *
 refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
 {
 	const AggSpec *spec = query->spec;
-	bool		sets = spec ? spec_has_sets(spec) : query->ordered_sets;
+	bool sets = spec ? spec_has_sets(spec) : query->ordered_sets;
 
 	if (!sets)
 		return NULL;
 	if (!ops->sets)
-		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" : "an aggregate of ordered values";
+		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" :
+											  "an aggregate of ordered values";
 	if (engine_input_once(&query->input))
 		return "distinct or ordered values must all have room, and rows come once";
 	return NULL;
@@ -99,7 +103,7 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 const EngineOps *
 engines_candidate(void)
 {
-	char		note[256];
+	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
 		if (is_wanted(e) && is_available(engines[e], note, sizeof(note)))
@@ -142,12 +146,12 @@ const EngineOps *
 engines_choose(const EngineQuery *query, char *reason, size_t reason_size)
 {
 	const EngineOps *best = engines_default();
-	char		note[256];
+	char note[256];
 
 	strlcpy(reason, "", reason_size);
 	for (int e = 0; e < OTHERS; e++)
 	{
-		bool		better = is_wanted(e) &&
+		bool better = is_wanted(e) &&
 			is_better(engines[e], query, best->cost(&query->work), note, sizeof(note));
 
 		if (better || (is_wanted(e) && best == engines_default()))
@@ -161,8 +165,8 @@ engines_choose(const EngineQuery *query, char *reason, size_t reason_size)
 bool
 engines_take_resident(const EngineQuery *query)
 {
-	Cost		cost = engines_default()->cost(&query->work);
-	char		note[256];
+	Cost cost = engines_default()->cost(&query->work);
+	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
 		if (is_wanted(e) && engines[e]->take_resident && refusal(engines[e], query) == NULL &&
@@ -175,8 +179,8 @@ engines_take_resident(const EngineQuery *query)
 Cost
 engines_cost(const EngineQuery *query)
 {
-	Cost		cost = engines_default()->cost(&query->work);
-	char		note[256];
+	Cost cost = engines_default()->cost(&query->work);
+	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
 		if (is_wanted(e) && refusal(engines[e], query) == NULL &&

@@ -14,12 +14,12 @@ struct config_enum_entry;
 /* What the choice of an engine depends on. */
 typedef struct EngineQuery
 {
-	const AggSpec *spec;		/* NULL before execution */
+	const AggSpec *spec; /* NULL before execution */
 	EngineInput input;
-	bool		fallbacks;		/* there are fallback aggregates, whose transition functions are called */
-	bool		ordered_sets;	/* there are aggregates of ordered sets */
-	int			engines;		/* that get all rows, one for each of several sets of keys */
-	EngineWork	work;
+	bool fallbacks;    /* there are fallback aggregates, whose transition functions are called */
+	bool ordered_sets; /* there are aggregates of ordered sets */
+	int engines;       /* that get all rows, one for each of several sets of keys */
+	EngineWork work;
 } EngineQuery;
 
 /* The options of gpuagg.engine. */
@@ -28,7 +28,10 @@ extern const struct config_enum_entry *engines_options(void);
 /* The engine that runs every query, and that any query can start over with. */
 extern const EngineOps *engines_default(void);
 
-/* The engine that a spec is to be built for: the first one that may and can be used, if only for some queries. */
+/*
+ * The engine that a spec is to be built for: the first one that may and can be used, if only for
+ * some queries.
+ */
 extern const EngineOps *engines_candidate(void);
 
 /*
@@ -49,4 +52,4 @@ extern bool engines_take_resident(const EngineQuery *query);
 extern void engines_explain(const EngineStats *stats, ExplainState *es);
 extern void engines_release(EState *estate, bool in_steps);
 
-#endif							/* GPUAGG_ENGINES_H */
+#endif /* GPUAGG_ENGINES_H */

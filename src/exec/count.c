@@ -2,8 +2,9 @@
  * count.c
  *	  What gpuagg_stats counts of custom scans.
  *
- * A run is counted when what it was opened with is closed, at its end or before a rescan with other parameters; a
- * query that fails is not counted.  Of a parallel plan the leader counts, for all participants, and adds its own time.
+ * A run is counted when what it was opened with is closed, at its end or before a rescan with other
+ * parameters; a query that fails is not counted.  Of a parallel plan the leader counts, for all
+ * participants, and adds its own time.
  */
 #include "postgres.h"
 
@@ -24,13 +25,21 @@ add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 {
 	const char *tuples = exec_tuples_reason(state);
 	const EState *estate = state->css.ss.ps.state;
-	StatsCount	count = {.calls = 1 + state->rescans,.rows = stats->rows,.groups = state->counted + stats->groups,
-		.ms = INSTR_TIME_GET_MILLISEC(state->elapsed),.query_id = (int64) estate->es_plannedstmt->queryId};
-	char	   *strategy = bare_strategy(stats->strategy);
-	StatsKey	key = {.event = STATS_TAKEN,.engine = ops->name,.feed = tuples ? "tuples" : "heap",
-		.strategy = strategy};
+	StatsCount count = {.calls = 1 + state->rescans,
+						.rows = stats->rows,
+						.groups = state->counted + stats->groups,
+						.ms = INSTR_TIME_GET_MILLISEC(state->elapsed),
+						.query_id = (int64) estate->es_plannedstmt->queryId};
+	char *strategy = bare_strategy(stats->strategy);
+	StatsKey key = {.event = STATS_TAKEN,
+					.engine = ops->name,
+					.feed = tuples ? "tuples" : "heap",
+					.strategy = strategy};
 
-	/* which way it went and why, and how many rows it read, may depend on rows that the user does not see */
+	/*
+	 * which way it went and why, and how many rows it read, may depend on rows that the user does
+	 * not see
+	 */
 	if (state->plan->guarded)
 	{
 		if (state->preferred)
@@ -62,8 +71,11 @@ count_run(GpuAggState *state)
 	EngineStats stats;
 
 	if (!IsParallelWorker() && state->uncounted)
-		add(state, state->engine ? state->engine->ops :
-			exec_choose_engine(state, state->engine_reason, sizeof(state->engine_reason)), &state->stats);
+		add(state,
+			state->engine ?
+				state->engine->ops :
+				exec_choose_engine(state, state->engine_reason, sizeof(state->engine_reason)),
+			&state->stats);
 	else if (!IsParallelWorker() && exec_stats(state, &stats) && state->engine->failure[0] == '\0')
 		add(state, state->engine->ops, &stats);
 	state->uncounted = false;

@@ -31,8 +31,8 @@ run_and_release(COMPAT_EXECUTOR_RUN_PARAMS)
 	 * scroll.  Otherwise none does, and groups that a LIMIT left unread are forgotten.
 	 */
 	if (ActivePortal && ActivePortal->queryDesc == query && query->estate)
-		engines_release(query->estate, count > 0 ||
-						(ActivePortal->cursorOptions & CURSOR_OPT_SCROLL) != 0);
+		engines_release(query->estate,
+						count > 0 || (ActivePortal->cursorOptions & CURSOR_OPT_SCROLL) != 0);
 }
 
 void

@@ -7,4 +7,4 @@
 
 extern void cursor_install_hooks(void);
 
-#endif							/* GPUAGG_CURSOR_H */
+#endif /* GPUAGG_CURSOR_H */

@@ -2,26 +2,26 @@
  * distinct.c
  *	  Aggregates of DISTINCT values: an engine made of engines.
  *
- * For each set of values (DistinctSpec) there is an engine that groups by the query's keys, the values
- * and the filter, and has no aggregates: its groups are the distinct values.  One more, the inner engine,
- * has the query's keys and all of its aggregates.  It gets all rows for aggregates of other
- * kinds; and when the input has ended, the groups of the sets as rows, in which columns that belong to no
- * key and no value of the set are NULL.  A column for each set, and one for all rows, says which
- * aggregates a row is for: they are the filters of these aggregates.
+ * For each set of values (DistinctSpec) there is an engine that groups by the query's keys, the
+ * values and the filter, and has no aggregates: its groups are the distinct values.  One more, the
+ * inner engine, has the query's keys and all of its aggregates.  It gets all rows for aggregates of
+ * other kinds; and when the input has ended, the groups of the sets as rows, in which columns that
+ * belong to no key and no value of the set are NULL.  A column for each set, and one for all rows,
+ * says which aggregates a row is for: they are the filters of these aggregates.
  *
- * Where an aggregate shows the order of its rows (array_agg, a sum of floats) the groups of its set are
- * sorted by the values first: core sorts to find what is distinct, and so its aggregates see
+ * Where an aggregate shows the order of its rows (array_agg, a sum of floats) the groups of its set
+ * are sorted by the values first: core sorts to find what is distinct, and so its aggregates see
  * values in that order.
  *
  * Aggregates with an ORDER BY of their own have a set without an engine: all rows, sorted by it.
  *
  * The inner engine is the default one; sets may have another, as each is a grouping like any other.
  *
- * Participants of a parallel plan export what all of their engines have, one after the other; the one that
- * imports it has the distinct values of all.
+ * Participants of a parallel plan export what all of their engines have, one after the other; the
+ * one that imports it has the distinct values of all.
  *
- * Memory: each engine and sort has its share of EngineEnv.mem_limit, but no less than work_mem, as each of core's
- * sorts of distinct values has, and spills beyond.
+ * Memory: each engine and sort has its share of EngineEnv.mem_limit, but no less than work_mem, as
+ * each of core's sorts of distinct values has, and spills beyond.
  */
 #include "postgres.h"
 
@@ -47,44 +47,45 @@
 typedef struct DistinctSet
 {
 	const DistinctSpec *set;
-	int			nvalues;		/* that a row of the set has: the query's keys, its own values, the filter, others */
-	int		   *value_col;		/* [value] column of the query's spec */
-	int			filter;			/* value that is the filter, or -1 */
-	int		   *value_of;		/* [column of the query's spec] value that it is written from, or -1 */
+	int nvalues; /* that a row of the set has: the query's keys, its own values, the filter, others
+				  */
+	int *value_col; /* [value] column of the query's spec */
+	int filter;     /* value that is the filter, or -1 */
+	int *value_of;  /* [column of the query's spec] value that it is written from, or -1 */
 
 	/* the engine; NULL for all rows in an order */
-	Engine	   *engine;
-	AggSpec		spec;			/* keys: the query's, the values, the filter */
-	int		   *cols;			/* [column of it] of the query's spec */
-	Batch		batch;
-	uint64	  **masked;			/* [column of it] validity, where the filter is true */
-	RowSort    *sort;			/* or NULL */
+	Engine *engine;
+	AggSpec spec; /* keys: the query's, the values, the filter */
+	int *cols;    /* [column of it] of the query's spec */
+	Batch batch;
+	uint64 **masked; /* [column of it] validity, where the filter is true */
+	RowSort *sort;   /* or NULL */
 } DistinctSet;
 
 typedef struct DistinctEngine
 {
-	Engine		base;
-	EngineOps	ops;
+	Engine base;
+	EngineOps ops;
 	const AggSpec *spec;
-	EngineEnv	env;
-	AggSpec		inner_spec;		/* its last columns: the mark of all rows, one of each set, and filters */
-	int			nfilters;
-	int		   *filters;		/* [filter] column of the query, whose rows of all it is of */
-	Engine	   *inner;
-	bool		choose;			/* sets have the engine that is best for them */
-	bool		all_rows;		/* some aggregate is of all rows */
-	uint64		rows;
-	uint64		batches;
+	EngineEnv env;
+	AggSpec inner_spec; /* its last columns: the mark of all rows, one of each set, and filters */
+	int nfilters;
+	int *filters; /* [filter] column of the query, whose rows of all it is of */
+	Engine *inner;
+	bool choose;   /* sets have the engine that is best for them */
+	bool all_rows; /* some aggregate is of all rows */
+	uint64 rows;
+	uint64 batches;
 	DistinctSet *sets;
-	Batch		batch;			/* for the inner engine */
-	int8	   *ones;
-	int8	   *zeros;
-	int8	   *marks;			/* of the rows of `unique` */
-	uint64	   *nulls;
+	Batch batch; /* for the inner engine */
+	int8 *ones;
+	int8 *zeros;
+	int8 *marks; /* of the rows of `unique` */
+	uint64 *nulls;
 
 	/* groups as rows */
-	Arena		arena;
-	Batch		unique;
+	Arena arena;
+	Batch unique;
 	ColumnWriter *writers;
 } DistinctEngine;
 
@@ -93,10 +94,10 @@ typedef struct DistinctEngine
 int
 distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sorts)
 {
-	DistinctSpec set = {.all_rows = sorts,.sorted = sorts};
-	List	   *clauses = sorts ? aggref->aggorder : aggref->aggdistinct;
-	int			n = list_length(clauses);
-	ListCell   *lc;
+	DistinctSpec set = {.all_rows = sorts, .sorted = sorts};
+	List *clauses = sorts ? aggref->aggorder : aggref->aggdistinct;
+	int n = list_length(clauses);
+	ListCell *lc;
 
 	if (n == 0)
 		return 0;
@@ -104,13 +105,12 @@ distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool so
 	set.sortops = palloc0(sizeof(Oid) * n);
 	set.nulls_first = palloc0(sizeof(bool) * n);
 	set.filter = -1;
-	foreach(lc, clauses)
+	foreach (lc, clauses)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 		TargetEntry *tle = get_sortgroupclause_tle(clause, aggref->args);
-		Node	   *expr = (Node *) tle->expr;
-		Oid			eqfunc = InvalidOid,
-					hashfunc = InvalidOid;
+		Node *expr = (Node *) tle->expr;
+		Oid eqfunc = InvalidOid, hashfunc = InvalidOid;
 
 		/* a sort needs neither */
 		if (!sorts && !supported_key_functions(clause->eqop, exprType(expr), &eqfunc, &hashfunc))
@@ -122,8 +122,12 @@ distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool so
 	}
 	if (filter >= 0)
 	{
-		ColumnSpec	col = {.input = filter, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1,
-		.typlen = 1, .typbyval = true};
+		ColumnSpec col = {.input = filter,
+						  .type = COLUMN_I8,
+						  .typid = BOOLOID,
+						  .typmod = -1,
+						  .typlen = 1,
+						  .typbyval = true};
 
 		set.filter = spec_add_column(spec, &col);
 	}
@@ -148,8 +152,8 @@ note(DistinctEngine *distinct, Engine *engine, EngineStatus status)
 static void
 add_set_key(DistinctEngine *distinct, DistinctSet *set, KeySpec key)
 {
-	AggSpec    *spec = &set->spec;
-	int			col = key.col;
+	AggSpec *spec = &set->spec;
+	int col = key.col;
 
 	key.col = spec_add_column(spec, &distinct->spec->cols[col]);
 	set->cols[key.col] = col;
@@ -164,7 +168,10 @@ add_value(DistinctSet *set, int col)
 	set->value_col[set->nvalues++] = col;
 }
 
-/* Can column `to` be written from values of column `from`?  Not from mere presence.  (Nor from decimals of any scale: sets have none.) */
+/*
+ * Can column `to` be written from values of column `from`?  Not from mere presence.  (Nor from
+ * decimals of any scale: sets have none.)
+ */
 static bool
 has_values_of(const ColumnSpec *from, const ColumnSpec *to)
 {
@@ -190,7 +197,7 @@ static void
 add_arguments(DistinctEngine *distinct, DistinctSet *set)
 {
 	const AggSpec *spec = distinct->spec;
-	int			number = set - distinct->sets + 1;
+	int number = set - distinct->sets + 1;
 
 	for (int s = 0; s < spec->nslots; s++)
 		for (int i = 0; i < 2 && spec->slots[s].set == number; i++)
@@ -225,9 +232,9 @@ choose_set_engine(const DistinctEngine *distinct, const EngineOps *ops, const Di
 		.input.read_once = distinct->env.input.read_once,
 		.work.rows = distinct->env.est_rows,
 		.work.values = set->spec.nkeys,
-		.work.columns = set->spec.ncols
+		.work.columns = set->spec.ncols,
 	};
-	char		reason[256];
+	char reason[256];
 
 	return distinct->choose ? engines_choose(&query, reason, sizeof(reason)) : ops;
 }
@@ -237,7 +244,7 @@ open_set_engine(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set
 {
 	const AggSpec *spec = distinct->spec;
 	const DistinctSpec *values = set->set;
-	EngineEnv	env = distinct->env;
+	EngineEnv env = distinct->env;
 
 	set->spec.support = spec->support;
 	set->spec.usual_scale = spec->usual_scale;
@@ -249,7 +256,8 @@ open_set_engine(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set
 		add_set_key(distinct, set, values->values[v]);
 	if (values->filter >= 0)
 	{
-		KeySpec		filter = {.col = values->filter, .kind = KEY_RAW, .eqfunc = F_BOOLEQ, .hashfunc = F_HASHCHAR};
+		KeySpec filter = {
+			.col = values->filter, .kind = KEY_RAW, .eqfunc = F_BOOLEQ, .hashfunc = F_HASHCHAR};
 
 		add_set_key(distinct, set, filter);
 	}
@@ -264,7 +272,8 @@ open_set_engine(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set
 }
 
 static void
-open_set(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set, const DistinctSpec *values)
+open_set(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set,
+		 const DistinctSpec *values)
 {
 	const AggSpec *spec = distinct->spec;
 
@@ -284,7 +293,8 @@ open_set(DistinctEngine *distinct, const EngineOps *ops, DistinctSet *set, const
 		add_arguments(distinct, set);
 	find_sources(distinct, set);
 	if (values->sorted)
-		set->sort = row_sort_open(spec, values, set->value_col, set->nvalues, spec->nkeys, distinct->env.mem_limit);
+		set->sort = row_sort_open(spec, values, set->value_col, set->nvalues, spec->nkeys,
+								  distinct->env.mem_limit);
 	if (!values->all_rows)
 		open_set_engine(distinct, ops, set);
 }
@@ -299,13 +309,13 @@ mark_column(const DistinctEngine *distinct, int set)
 }
 
 /*
- * The inner engine's column for the filter of an aggregate of all rows.  It is not the query's, which may be
- * a key too, or a value or the filter of a set, and true in a row of that set.
+ * The inner engine's column for the filter of an aggregate of all rows.  It is not the query's,
+ * which may be a key too, or a value or the filter of a set, and true in a row of that set.
  */
 static int
 filter_column(DistinctEngine *distinct, int filter)
 {
-	int			f = 0;
+	int f = 0;
 
 	while (f < distinct->nfilters && distinct->filters[f] != filter)
 		f++;
@@ -326,7 +336,7 @@ inner_filter(DistinctEngine *distinct, int set, int filter)
 static void *
 copy_entries(const void *from, int n, int more, size_t size)
 {
-	void	   *copy = palloc(size * (n + more + 1));
+	void *copy = palloc(size * (n + more + 1));
 
 	if (n > 0)
 		memcpy(copy, from, size * n);
@@ -338,9 +348,13 @@ static void
 make_inner_spec(DistinctEngine *distinct)
 {
 	const AggSpec *spec = distinct->spec;
-	AggSpec    *inner = &distinct->inner_spec;
-	ColumnSpec	mark = {.input = -1, .type = COLUMN_I8, .typid = BOOLOID, .typmod = -1, .typlen = 1,
-	.typbyval = true};
+	AggSpec *inner = &distinct->inner_spec;
+	ColumnSpec mark = {.input = -1,
+					   .type = COLUMN_I8,
+					   .typid = BOOLOID,
+					   .typmod = -1,
+					   .typlen = 1,
+					   .typbyval = true};
 
 	*inner = *spec;
 	inner->ndistincts = 0;
@@ -348,7 +362,7 @@ make_inner_spec(DistinctEngine *distinct)
 	inner->slots = copy_entries(spec->slots, spec->nslots, 0, sizeof(SlotSpec));
 	for (int s = 0; s < spec->nslots; s++)
 	{
-		SlotSpec   *slot = &inner->slots[s];
+		SlotSpec *slot = &inner->slots[s];
 
 		slot->filter = inner_filter(distinct, slot->set, slot->filter);
 	}
@@ -359,18 +373,22 @@ make_inner_spec(DistinctEngine *distinct)
 
 		fallback->filter = inner_filter(distinct, fallback->set, fallback->filter);
 	}
-	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + spec->ndistincts + distinct->nfilters, sizeof(ColumnSpec));
+	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + spec->ndistincts + distinct->nfilters,
+							   sizeof(ColumnSpec));
 	for (int c = 0; c < 1 + spec->ndistincts + distinct->nfilters; c++)
 		inner->cols[inner->ncols++] = mark;
 }
 
-/* Sets the marks of a batch for the inner engine: this set's to `marks`, the others and their filters to false. */
+/*
+ * Sets the marks of a batch for the inner engine: this set's to `marks`, the others and their
+ * filters to false.
+ */
 static void
 set_marks(DistinctEngine *distinct, Batch *batch, int set, int8 *marks)
 {
 	for (int s = 0; s <= distinct->spec->ndistincts + distinct->nfilters; s++)
 	{
-		Column	   *col = &batch->cols[mark_column(distinct, s)];
+		Column *col = &batch->cols[mark_column(distinct, s)];
 
 		memset(col, 0, sizeof(*col));
 		col->type = COLUMN_I8;
@@ -381,32 +399,33 @@ set_marks(DistinctEngine *distinct, Batch *batch, int set, int8 *marks)
 }
 
 /*
- * Rows for which the filter is not true only make a group: their values, which need not be told apart, are NULL to
- * the set's engine, unless the query groups by them.
+ * Rows for which the filter is not true only make a group: their values, which need not be told
+ * apart, are NULL to the set's engine, unless the query groups by them.
  */
 static void
 mask_values(DistinctEngine *distinct, DistinctSet *set)
 {
 	const AggSpec *spec = distinct->spec;
 	const Column *filter = &set->batch.cols[set->spec.keys[set->spec.nkeys - 1].col];
-	int			words = BITMAP_WORDS(set->batch.nrows);
+	int words = BITMAP_WORDS(set->batch.nrows);
 
 	for (int v = spec->nkeys; v < set->spec.nkeys - 1; v++)
 	{
-		int			c = set->spec.keys[v].col;
-		Column	   *col = &set->batch.cols[c];
-		bool		shared = col == filter;
+		int c = set->spec.keys[v].col;
+		Column *col = &set->batch.cols[c];
+		bool shared = col == filter;
 
 		for (int k = 0; k < spec->nkeys; k++)
 			shared |= set->spec.keys[k].col == c;
 		if (shared)
 			continue;
 		if (set->masked[c] == NULL)
-			set->masked[c] = MemoryContextAlloc(distinct->env.cxt, BITMAP_WORDS(set->batch.capacity) * sizeof(uint64));
+			set->masked[c] = MemoryContextAlloc(distinct->env.cxt,
+												BITMAP_WORDS(set->batch.capacity) * sizeof(uint64));
 		for (int w = 0; w < words; w++)
 		{
-			uint64		passed = filter->validity ? filter->validity[w] : ~UINT64CONST(0);
-			int			end = Min(set->batch.nrows - w * 64, 64);
+			uint64 passed = filter->validity ? filter->validity[w] : ~UINT64CONST(0);
+			int end = Min(set->batch.nrows - w * 64, 64);
 
 			for (int i = 0; i < end; i++)
 				passed &= ~((uint64) (((const int8 *) filter->values)[w * 64 + i] == 0) << i);
@@ -420,7 +439,7 @@ static EngineStatus
 add_batch(Engine *base, const Batch *batch)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
-	int			ncols = distinct->spec->ncols;
+	int ncols = distinct->spec->ncols;
 
 	distinct->rows += batch->nrows;
 	distinct->batches++;
@@ -450,7 +469,8 @@ add_batch(Engine *base, const Batch *batch)
 			set->batch.cols[c] = batch->cols[set->cols[c]];
 		if (set->filter >= 0)
 			mask_values(distinct, set);
-		if (note(distinct, set->engine, set->engine->ops->add_batch(set->engine, &set->batch)) != ENGINE_OK)
+		if (note(distinct, set->engine, set->engine->ops->add_batch(set->engine, &set->batch)) !=
+			ENGINE_OK)
 			return ENGINE_FAILED;
 	}
 	return ENGINE_OK;
@@ -489,13 +509,13 @@ flush_unique(DistinctEngine *distinct, DistinctSet *set)
 static EngineStatus
 add_unique(DistinctEngine *distinct, DistinctSet *set, const Datum *values, const bool *nulls)
 {
-	Batch	   *batch = &distinct->unique;
-	int			row = batch->nrows++;
-	int			filter = set->filter;
+	Batch *batch = &distinct->unique;
+	int row = batch->nrows++;
+	int filter = set->filter;
 
 	for (int c = 0; c < distinct->spec->ncols; c++)
 	{
-		int			v = set->value_of[c];
+		int v = set->value_of[c];
 
 		if (v < 0)
 			continue;
@@ -514,8 +534,8 @@ add_unique(DistinctEngine *distinct, DistinctSet *set, const Datum *values, cons
 static EngineStatus
 move_sorted(DistinctEngine *distinct, DistinctSet *set)
 {
-	Datum	   *values;
-	bool	   *nulls;
+	Datum *values;
+	bool *nulls;
 	EngineStatus status = ENGINE_OK;
 
 	while (status == ENGINE_OK && row_sort_next(set->sort, &values, &nulls))
@@ -527,10 +547,10 @@ move_sorted(DistinctEngine *distinct, DistinctSet *set)
 static EngineStatus
 move_groups(DistinctEngine *distinct, DistinctSet *set)
 {
-	int			nkeys = set->spec.nkeys;
-	Datum	   *keys = palloc(sizeof(Datum) * nkeys);
-	bool	   *nulls = palloc(sizeof(bool) * nkeys);
-	GroupBatch	groups;
+	int nkeys = set->spec.nkeys;
+	Datum *keys = palloc(sizeof(Datum) * nkeys);
+	bool *nulls = palloc(sizeof(bool) * nkeys);
+	GroupBatch groups;
 	EngineStatus status = ENGINE_OK;
 
 	while (status == ENGINE_OK && set->engine->ops->next_groups(set->engine, &groups))
@@ -554,15 +574,15 @@ move_groups(DistinctEngine *distinct, DistinctSet *set)
 static EngineStatus
 finish_set(DistinctEngine *distinct, DistinctSet *set)
 {
-	Engine	   *engine = set->engine;
-	MemoryContext cxt,
-				old;
+	Engine *engine = set->engine;
+	MemoryContext cxt, old;
 	EngineStatus status = ENGINE_OK;
 
 	if (engine && note(distinct, engine, engine->ops->finish(engine)) != ENGINE_OK)
 		return ENGINE_FAILED;
 	begin_unique(distinct, set);
-	cxt = AllocSetContextCreate(distinct->env.cxt, "gpuagg distinct values", ALLOCSET_DEFAULT_SIZES);
+	cxt =
+		AllocSetContextCreate(distinct->env.cxt, "gpuagg distinct values", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	if (engine)
 		status = move_groups(distinct, set);
@@ -598,15 +618,18 @@ static bool
 next_groups(Engine *base, GroupBatch *out)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
-	bool		more = distinct->inner->ops->next_groups(distinct->inner, out);
+	bool more = distinct->inner->ops->next_groups(distinct->inner, out);
 
-	note(distinct, distinct->inner, distinct->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
+	note(distinct, distinct->inner,
+		 distinct->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
 	return more;
 }
 
 /* ---- participants -------------------------------------------------------------------- */
 
-/* Engine i of all: those of the sets, and then the inner one; NULL for rows that are only sorted. */
+/*
+ * Engine i of all: those of the sets, and then the inner one; NULL for rows that are only sorted.
+ */
 static Engine *
 engine_at(DistinctEngine *distinct, int i)
 {
@@ -619,7 +642,7 @@ export_groups(Engine *base, GroupSink *sink)
 	DistinctEngine *distinct = (DistinctEngine *) base;
 	for (int i = 0; i <= distinct->spec->ndistincts; i++)
 	{
-		Engine	   *engine = engine_at(distinct, i);
+		Engine *engine = engine_at(distinct, i);
 
 		if (note(distinct, engine, pieces_export(engine, sink)) != ENGINE_OK)
 			return ENGINE_FAILED;
@@ -634,7 +657,7 @@ import_groups(Engine *base, GroupSource *source)
 
 	for (int i = 0; i <= distinct->spec->ndistincts; i++)
 	{
-		Engine	   *engine = engine_at(distinct, i);
+		Engine *engine = engine_at(distinct, i);
 
 		if (note(distinct, engine, pieces_import(engine, source)) != ENGINE_OK)
 			return ENGINE_FAILED;
@@ -656,8 +679,8 @@ reset_sorts(DistinctEngine *distinct)
 static void
 sort_stats(const RowSort *sort, EngineStats *stats)
 {
-	bool		disk;
-	int64		bytes = row_sort_space(sort, &disk);
+	bool disk;
+	int64 bytes = row_sort_space(sort, &disk);
 
 	if (disk)
 		stats->spilled_bytes += bytes;
@@ -681,26 +704,29 @@ reset(Engine *base)
 static void
 describe_set(const EngineOps *ops, const EngineStats *set, char *strategy, size_t size)
 {
-	bool		on_default = ops == engines_default();
+	bool on_default = ops == engines_default();
 
 	snprintf(strategy + strlen(strategy), size - strlen(strategy), ", distinct values: %s%s%s",
 			 on_default ? "" : ops->name, on_default ? "" : ", ", set->strategy);
 }
 
-/* Rows are those of the input, and groups those of the query, whatever the engines of the sets have. */
+/*
+ * Rows are those of the input, and groups those of the query, whatever the engines of the sets
+ * have.
+ */
 static void
 stats(Engine *base, EngineStats *stats)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
-	char		strategy[sizeof(stats->strategy)];
-	uint64		groups;
+	char strategy[sizeof(stats->strategy)];
+	uint64 groups;
 
 	distinct->inner->ops->stats(distinct->inner, stats);
 	groups = stats->groups;
 	strlcpy(strategy, stats->strategy, sizeof(strategy));
 	for (int s = 0; s < distinct->spec->ndistincts; s++)
 	{
-		Engine	   *engine = distinct->sets[s].engine;
+		Engine *engine = distinct->sets[s].engine;
 		EngineStats set;
 
 		if (distinct->sets[s].sort)
@@ -735,8 +761,8 @@ close_engines(Engine *base)
 static void
 make_batches(DistinctEngine *distinct)
 {
-	int			capacity = distinct->env.batch_rows;
-	int			ncols = distinct->inner_spec.ncols;
+	int capacity = distinct->env.batch_rows;
+	int ncols = distinct->inner_spec.ncols;
 
 	distinct->ones = palloc(capacity);
 	memset(distinct->ones, 1, capacity);
@@ -750,8 +776,8 @@ make_batches(DistinctEngine *distinct)
 	distinct->writers = palloc0(sizeof(ColumnWriter) * ncols);
 	arena_init(&distinct->arena, distinct->env.cxt);
 	for (int c = 0; c < distinct->spec->ncols; c++)
-		column_writer_init(&distinct->writers[c], &distinct->unique.cols[c], &distinct->spec->cols[c], capacity,
-						   &distinct->arena);
+		column_writer_init(&distinct->writers[c], &distinct->unique.cols[c],
+						   &distinct->spec->cols[c], capacity, &distinct->arena);
 }
 
 Engine *
@@ -784,7 +810,8 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 	make_inner_spec(distinct);
 	make_batches(distinct);
 	distinct->inner = ops->open(&distinct->inner_spec, &distinct->env);
-	note(distinct, distinct->inner, distinct->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
+	note(distinct, distinct->inner,
+		 distinct->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
 	distinct->sets = palloc0(sizeof(DistinctSet) * spec->ndistincts);
 	for (int s = 0; s < spec->ndistincts; s++)
 		open_set(distinct, ops, &distinct->sets[s], &spec->distincts[s]);

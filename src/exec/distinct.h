@@ -12,12 +12,17 @@
 #include "engine.h"
 
 /*
- * For an aggregate of distinct values, or one whose rows are sorted for it: adds the set of its rows to the spec,
- * and returns its number, as in SlotSpec.set; 0 for any other one.  args and filter are inputs as for aggmap_build().
+ * For an aggregate of distinct values, or one whose rows are sorted for it: adds the set of its
+ * rows to the spec, and returns its number, as in SlotSpec.set; 0 for any other one.  args and
+ * filter are inputs as for aggmap_build().
  */
-extern int	distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sorts);
+extern int distinct_add(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sorts);
 
-/* An engine for a spec with sets, made of engines of these ops; choose: those of sets may be others, that suit them better. */
-extern Engine *distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, bool choose);
+/*
+ * An engine for a spec with sets, made of engines of these ops; choose: those of sets may be
+ * others, that suit them better.
+ */
+extern Engine *distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env,
+							 bool choose);
 
-#endif							/* GPUAGG_DISTINCT_H */
+#endif /* GPUAGG_DISTINCT_H */

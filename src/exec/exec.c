@@ -36,7 +36,7 @@ static void rescan_scan(CustomScanState *node);
 
 static const CustomScanMethods scan_methods = {
 	.CustomName = "GpuAgg",
-	.CreateCustomScanState = create_state
+	.CreateCustomScanState = create_state,
 };
 
 static const CustomExecMethods exec_methods = {
@@ -50,7 +50,7 @@ static const CustomExecMethods exec_methods = {
 	.ReInitializeDSMCustomScan = parallel_reinitialize,
 	.InitializeWorkerCustomScan = parallel_initialize_worker,
 	.ShutdownCustomScan = parallel_shutdown,
-	.ExplainCustomScan = explain_scan
+	.ExplainCustomScan = explain_scan,
 };
 
 void
@@ -76,17 +76,19 @@ init_expressions(GpuAggState *state)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	GpuAggPlan *plan = state->plan;
-	int			next = plan->nconsts;
+	int next = plan->nconsts;
 
 	for (int i = 0; (plan->nlimit > 0 || plan->first_groups) && i < 2; i++)
-		state->limit_exprs[i] = ExecInitExpr(list_nth(cscan->custom_exprs, next++), &state->css.ss.ps);
+		state->limit_exprs[i] =
+			ExecInitExpr(list_nth(cscan->custom_exprs, next++), &state->css.ss.ps);
 	state->directs = palloc0(sizeof(ExprState *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
 	{
 		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a);
 
 		if (castNode(Aggref, tle->expr)->aggdirectargs != NIL)
-			state->directs[a] = ExecInitExpr(list_nth(cscan->custom_exprs, next++), &state->css.ss.ps);
+			state->directs[a] =
+				ExecInitExpr(list_nth(cscan->custom_exprs, next++), &state->css.ss.ps);
 	}
 }
 
@@ -124,27 +126,30 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 /* ---- opening and closing ----------------------------------------------- */
 
 /*
- * The engine failed, and another one takes its place: the reason, for EXPLAIN.  Keys of hidden rows may be the cause, so that
- * a message would tell of them.
+ * The engine failed, and another one takes its place: the reason, for EXPLAIN.  Keys of hidden rows
+ * may be the cause, so that a message would tell of them.
  */
 static void
 note_failure(GpuAggState *state)
 {
-	Engine	   *failed = state->engine;
+	Engine *failed = state->engine;
 
 	if (!state->plan->guarded)
-		ereport(DEBUG1, (errmsg_internal("gpuagg: engine \"%s\" failed: %s", failed->ops->name,
-										 failed->failure)));
-	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s",
-			 failed->ops->name, failed->failure);
+		ereport(DEBUG1,
+				(errmsg_internal("gpuagg: engine \"%s\" failed: %s", failed->ops->name,
+								 failed->failure)));
+	snprintf(state->engine_reason, sizeof(state->engine_reason), "%s failed: %s", failed->ops->name,
+			 failed->failure);
 }
 
-/* Joins the other participants of a parallel plan, if any, before the first row; false if the engine failed. */
+/*
+ * Joins the other participants of a parallel plan, if any, before the first row; false if the
+ * engine failed.
+ */
 static bool
 attach(GpuAggState *state)
 {
-	return state->engine->failure[0] == '\0' &&
-		(state->shared == NULL || parallel_attach(state));
+	return state->engine->failure[0] == '\0' && (state->shared == NULL || parallel_attach(state));
 }
 
 /*
@@ -206,17 +211,20 @@ raise_errors(GpuAggState *state)
 static void
 fall_back(GpuAggState *state)
 {
-	Engine	   *failed = state->engine;
+	Engine *failed = state->engine;
 
-	if (state->emitted > 0 || state->shared || state->plan->read_once || failed->ops == engines_default())
-		ereport(ERROR,
-				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
-				 state->emitted > 0 ? errdetail("Some groups were returned already.") :
-				 state->shared ? errdetail("The rows of a parallel scan cannot be read again.") :
-				 state->plan->read_once ? errdetail("Volatile functions cannot be called again.") : 0,
-				 errhint("Run the query again, or set \"%s\" to \"%s\".", "gpuagg.engine",
-						 engines_default()->name)));
+	if (state->emitted > 0 || state->shared || state->plan->read_once ||
+		failed->ops == engines_default())
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+			 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
+			 state->emitted > 0 ? errdetail("Some groups were returned already.") :
+				 state->shared  ? errdetail("The rows of a parallel scan cannot be read again.") :
+				 state->plan->read_once ? errdetail("Volatile functions cannot be called again.") :
+										  0,
+			 errhint("Run the query again, or set \"%s\" to \"%s\".", "gpuagg.engine",
+					 engines_default()->name)));
 	note_failure(state);
 	close_scan(state);
 	ExecReScan(state->child);
@@ -255,15 +263,15 @@ report_groups(GpuAggState *state)
 }
 
 /*
- * After a batch, now and then: has the LIMIT above the groups that it wants?  Rows of a parallel scan that one participant does
- * not read would be others' groups.
+ * After a batch, now and then: has the LIMIT above the groups that it wants?  Rows of a parallel
+ * scan that one participant does not read would be others' groups.
  */
 static bool
 has_enough(GpuAggState *state)
 {
-	uint64		batches = state->feed->batches;
+	uint64 batches = state->feed->batches;
 	EngineStats stats;
-	int64		wanted;
+	int64 wanted;
 
 	if (!state->plan->first_groups || state->plan->read_once || state->shared)
 		return false;
@@ -291,15 +299,18 @@ read_values(const Batch *batch, const AggSpec *spec)
 			continue;
 		for (int row = 0; row < batch->nrows; row++)
 		{
-			bool		unrepresentable = column_is_unrepresentable(col, row);
+			bool unrepresentable = column_is_unrepresentable(col, row);
 			const char *value;
-			size_t		size;
+			size_t size;
 
-			if (column_is_null(col, row) || (col->type == COLUMN_DATUM ? column->typbyval : !unrepresentable))
+			if (column_is_null(col, row) ||
+				(col->type == COLUMN_DATUM ? column->typbyval : !unrepresentable))
 				continue;
-			value = DatumGetPointer(unrepresentable ? col->unrepresentable_values[row] : ((Datum *) col->values)[row]);
+			value = DatumGetPointer(unrepresentable ? col->unrepresentable_values[row] :
+													  ((Datum *) col->values)[row]);
 			size = unrepresentable || column->typlen == -1 ? VARSIZE_ANY(value) :
-				column->typlen == -2 ? strlen(value) + 1 : column->typlen;
+				column->typlen == -2                       ? strlen(value) + 1 :
+															 column->typlen;
 			for (size_t i = 0; i < size; i++)
 				read = value[i];
 		}
@@ -309,7 +320,10 @@ read_values(const Batch *batch, const AggSpec *spec)
 #define read_values(batch, spec) ((void) 0)
 #endif
 
-/* Are groups left out before they are tuples?  All are kept where others may pass the quals of the next scan. */
+/*
+ * Are groups left out before they are tuples?  All are kept where others may pass the quals of the
+ * next scan.
+ */
 static bool
 chooses(const GpuAggState *state)
 {
@@ -339,7 +353,7 @@ choose_groups(GpuAggState *state)
 	tuples_restart(state->tuples);
 	if (chooses(state))
 	{
-		int			failed;
+		int failed;
 
 		state->nchosen = returned_choose(state->returned, &state->groups, &state->chosen, &failed);
 		InstrCountFiltered1(&state->css, failed);
@@ -362,7 +376,7 @@ run_until_groups(GpuAggState *state)
 	{
 		const EngineOps *ops = state->engine->ops;
 		EngineStatus status;
-		Batch	   *batch;
+		Batch *batch;
 
 		CHECK_FOR_INTERRUPTS();
 		if (ops->next_groups(state->engine, &state->groups))
@@ -384,7 +398,7 @@ run_until_groups(GpuAggState *state)
 		}
 		if (state->merging)
 		{
-			bool		more;
+			bool more;
 
 			if (parallel_next_part(state, &more) == ENGINE_FAILED)
 				fall_back(state);
@@ -422,9 +436,8 @@ run_until_groups(GpuAggState *state)
 static bool
 fetch_groups(GpuAggState *state)
 {
-	instr_time	start,
-				end;
-	bool		more;
+	instr_time start, end;
+	bool more;
 
 	if (state->progress == NULL)
 		state->progress = progress_create(state->css.ss.ps.state->es_query_cxt);
@@ -452,8 +465,8 @@ make_tuple(GpuAggState *state, TupleTableSlot *slot)
 {
 	CustomScanState *node = &state->css;
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	int			i = state->next_group++;
-	int			g = state->chosen ? state->chosen[i] : i;
+	int i = state->next_group++;
+	int g = state->chosen ? state->chosen[i] : i;
 	MemoryContext old;
 
 	if (node->ss.ps.qual == NULL && !confirm(state, g))
@@ -501,7 +514,7 @@ exec_scan(CustomScanState *node)
 
 	for (;;)
 	{
-		bool		passed;
+		bool passed;
 
 		CHECK_FOR_INTERRUPTS();
 		ResetExprContext(econtext);
@@ -530,14 +543,15 @@ static void
 rescan_scan(CustomScanState *node)
 {
 	GpuAggState *state = (GpuAggState *) node;
-	Bitmapset  *changed = node->ss.ps.chgParam;
-	bool		same;
+	Bitmapset *changed = node->ss.ps.chgParam;
+	bool same;
 
 	if (changed)
 		UpdateChangedParamSet(state->child, changed);
 	/* constants and aggregates' parameters may have changed */
 	same = !bms_overlap(changed, state->expr_params);
-	if (state->kept && state->engine && kept_rescan(state->kept, same && state->child->chgParam == NULL))
+	if (state->kept && state->engine &&
+		kept_rescan(state->kept, same && state->child->chgParam == NULL))
 		return;
 	if (state->engine && !same)
 		close_scan(state);

@@ -33,59 +33,59 @@ typedef struct GpuAggShared GpuAggShared;
 
 typedef struct GpuAggState
 {
-	CustomScanState css;		/* must be first */
+	CustomScanState css; /* must be first */
 	GpuAggPlan *plan;
-	PlanState  *child;
-	ExprState  *limit_exprs[2];	/* LIMIT and OFFSET, with plan->nlimit or first_groups */
-	ExprState **directs;		/* [agg] the direct argument of an ordered-set aggregate, or NULL */
-	ExprSubplans subplans;		/* of the child's expressions, for all rescans */
-	Bitmapset  *expr_params;	/* of custom_exprs */
-	struct Kept *kept;			/* groups for rescans; NULL: never */
+	PlanState *child;
+	ExprState *limit_exprs[2]; /* LIMIT and OFFSET, with plan->nlimit or first_groups */
+	ExprState **directs;       /* [agg] the direct argument of an ordered-set aggregate, or NULL */
+	ExprSubplans subplans;     /* of the child's expressions, for all rescans */
+	Bitmapset *expr_params;    /* of custom_exprs */
+	struct Kept *kept;         /* groups for rescans; NULL: never */
 
 	/* Opened for the first tuple, in cxt. */
 	MemoryContext cxt;
-	AggSpec    *spec;
-	AggOutput **outputs;		/* [agg] */
-	ExprState **fractions;		/* [ordered set of the spec]: its direct argument, or NULL */
-	Feed	   *feed;
-	Engine	   *engine;
-	struct Returned *returned;	/* which groups may be returned; NULL: all */
+	AggSpec *spec;
+	AggOutput **outputs;   /* [agg] */
+	ExprState **fractions; /* [ordered set of the spec]: its direct argument, or NULL */
+	Feed *feed;
+	Engine *engine;
+	struct Returned *returned; /* which groups may be returned; NULL: all */
 	struct Tuples *tuples;
-	const EngineOps *preferred;	/* the engine that was chosen, which may have failed since */
-	char		engine_reason[160];
+	const EngineOps *preferred; /* the engine that was chosen, which may have failed since */
+	char engine_reason[160];
 
 	/* Progress. */
-	struct Progress *progress;	/* for gpuagg_progress; of the whole query */
-	GroupBatch	groups;			/* groups being emitted */
-	const int  *chosen;			/* of these; NULL: all */
-	int			nchosen;
-	int			next_group;
-	bool		begun;			/* the engine has been offered resident rows */
-	bool		finished;		/* all input is reduced */
-	bool		silent;			/* another participant returns the groups */
-	uint64		ntuples;		/* groups of which tuples were made */
-	uint64		emitted;		/* groups returned: if any, no engine can start over */
+	struct Progress *progress; /* for gpuagg_progress; of the whole query */
+	GroupBatch groups;         /* groups being emitted */
+	const int *chosen;         /* of these; NULL: all */
+	int nchosen;
+	int next_group;
+	bool begun;     /* the engine has been offered resident rows */
+	bool finished;  /* all input is reduced */
+	bool silent;    /* another participant returns the groups */
+	uint64 ntuples; /* groups of which tuples were made */
+	uint64 emitted; /* groups returned: if any, no engine can start over */
 
 	/* For gpuagg_stats. */
-	uint64		rescans;
-	uint64		counted;		/* groups returned before rescans */
-	instr_time	elapsed;		/* until groups were there */
+	uint64 rescans;
+	uint64 counted;     /* groups returned before rescans */
+	instr_time elapsed; /* until groups were there */
 
 	/* In a parallel plan. */
-	GpuAggShared *shared;		/* or NULL: there are no participants */
-	const SlotSupport *agreed;	/* what the specs of all participants are built for; or NULL */
-	uint64		seed[2];		/* random, and the same in all participants */
-	int			participant;	/* number, or -1: not attached */
-	bool		joined;			/* the engine shares a query with others */
-	bool		late;			/* attached when others were merging parts already */
-	bool		merging;		/* parts of the groups: see parallel_next_part() */
-	struct MappedRows *mapped;	/* groups of participants in shared memory */
-	int			parts;			/* that this process has merged */
-	bool		have_stats;
-	bool		uncounted;		/* with have_stats: gpuagg_stats does not have them yet */
-	FeedStats	feed_stats;		/* with have_stats: of all participants */
-	EngineStats stats;			/* of all participants, once they have shut down */
-	int			participants;
+	GpuAggShared *shared;      /* or NULL: there are no participants */
+	const SlotSupport *agreed; /* what the specs of all participants are built for; or NULL */
+	uint64 seed[2];            /* random, and the same in all participants */
+	int participant;           /* number, or -1: not attached */
+	bool joined;               /* the engine shares a query with others */
+	bool late;                 /* attached when others were merging parts already */
+	bool merging;              /* parts of the groups: see parallel_next_part() */
+	struct MappedRows *mapped; /* groups of participants in shared memory */
+	int parts;                 /* that this process has merged */
+	bool have_stats;
+	bool uncounted;       /* with have_stats: gpuagg_stats does not have them yet */
+	FeedStats feed_stats; /* with have_stats: of all participants */
+	EngineStats stats;    /* of all participants, once they have shut down */
+	int participants;
 } GpuAggState;
 
 /* exec.c */
@@ -97,7 +97,8 @@ extern void exec_register(void);
  * The engine for state->spec, or without one that a common query would get; `reason` as in
  * engines_choose().
  */
-extern const EngineOps *exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size);
+extern const EngineOps *exec_choose_engine(const GpuAggState *state, char *reason,
+										   size_t reason_size);
 /* Before the engine is open: the one that the query will get, for EXPLAIN. */
 extern const EngineOps *exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size);
 /* The support of the engine that is open, or that this process would choose now. */
@@ -124,8 +125,8 @@ extern bool parallel_attach(GpuAggState *state);
  */
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
 /*
- * With state->merging, when the engine has returned all of its groups: gives it those of the next part.
- * *more becomes false if there is no part left.
+ * With state->merging, when the engine has returned all of its groups: gives it those of the next
+ * part. *more becomes false if there is no part left.
  */
 extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
 
@@ -135,4 +136,4 @@ extern void count_run(GpuAggState *state);
 /* explain.c */
 extern void explain_scan(CustomScanState *node, List *ancestors, ExplainState *es);
 
-#endif							/* GPUAGG_EXEC_H */
+#endif /* GPUAGG_EXEC_H */

@@ -3,8 +3,9 @@
  *	  What EXPLAIN prints of a custom scan.
  *
  * Before execution the engine and strategy are those that would be used; after
- * it (ANALYZE) they are those that were, with what they did.  Where rows may be hidden from the user, only what is
- * planned is printed, as all else may depend on these rows: what is skipped, kept or refused, and the strategy.
+ * it (ANALYZE) they are those that were, with what they did.  Where rows may be hidden from the
+ * user, only what is planned is printed, as all else may depend on these rows: what is skipped,
+ * kept or refused, and the strategy.
  */
 #include "postgres.h"
 
@@ -21,7 +22,7 @@ static char *
 set_text(const KeySet *set, List *keys)
 {
 	StringInfoData text;
-	int			k = -1;
+	int k = -1;
 
 	initStringInfo(&text);
 	while ((k = bms_next_member(set->keys, k)) >= 0)
@@ -34,12 +35,12 @@ static void
 explain_sets(GpuAggState *state, List *keys, ExplainState *es)
 {
 	GpuAggPlan *plan = state->plan;
-	List	   *sets = NIL;
+	List *sets = NIL;
 
 	for (int s = plan->nsets - 1; s >= 0; s--)
 	{
-		char	   *text = set_text(&plan->sets[s], keys);
-		int			source = state->engine && !plan->guarded ? grouping_sets_source(state->engine, s) : -1;
+		char *text = set_text(&plan->sets[s], keys);
+		int source = state->engine && !plan->guarded ? grouping_sets_source(state->engine, s) : -1;
 
 		if (source >= 0)
 			text = psprintf("%s from %s", text, set_text(&plan->sets[source], keys));
@@ -52,9 +53,9 @@ static void
 explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	List	   *context;
-	List	   *keys = NIL;
-	bool		prefix = compat_explain_rtable_size(es) > 1 || es->verbose;
+	List *context;
+	List *keys = NIL;
+	bool prefix = compat_explain_rtable_size(es) > 1 || es->verbose;
 
 	if (state->plan->nkeys == 0 && state->plan->nsets == 0)
 		return;
@@ -77,8 +78,8 @@ explain_limit(GpuAggState *state, List *ancestors, ExplainState *es)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	GpuAggPlan *plan = state->plan;
-	bool		prefix = compat_explain_rtable_size(es) > 1 || es->verbose;
-	List	   *context;
+	bool prefix = compat_explain_rtable_size(es) > 1 || es->verbose;
+	List *context;
 	StringInfoData text;
 
 	if (plan->nlimit == 0)
@@ -87,24 +88,26 @@ explain_limit(GpuAggState *state, List *ancestors, ExplainState *es)
 	initStringInfo(&text);
 	for (int i = 0; i < 2; i++)
 	{
-		Const	   *expr = list_nth(cscan->custom_exprs, plan->nconsts + i);
-		bool		zero = IsA(expr, Const) && (expr->constisnull || DatumGetInt64(expr->constvalue) == 0);
+		Const *expr = list_nth(cscan->custom_exprs, plan->nconsts + i);
+		bool zero = IsA(expr, Const) && (expr->constisnull || DatumGetInt64(expr->constvalue) == 0);
 
 		if (i == 0 && IsA(expr, Const) && !expr->constisnull)
 			appendStringInfo(&text, INT64_FORMAT, DatumGetInt64(expr->constvalue));
 		else if (i == 0 || !zero)
 			appendStringInfo(&text, "%s%s", i > 0 ? " + " : "",
-							 IsA(expr, Const) ? psprintf(INT64_FORMAT, DatumGetInt64(expr->constvalue)) :
-							 deparse_expression((Node *) expr, context, prefix, true));
+							 IsA(expr, Const) ?
+								 psprintf(INT64_FORMAT, DatumGetInt64(expr->constvalue)) :
+								 deparse_expression((Node *) expr, context, prefix, true));
 	}
 	appendStringInfoString(&text, " by ");
 	for (int i = 0; i < plan->nlimit; i++)
 	{
-		const int  *key = plan->limit + 3 * i;
+		const int *key = plan->limit + 3 * i;
 		TargetEntry *tle = list_nth_node(TargetEntry, cscan->custom_scan_tlist, key[0]);
 
 		appendStringInfo(&text, "%s%s%s", i > 0 ? ", " : "",
-						 deparse_expression((Node *) tle->expr, context, prefix, true), key[1] ? " DESC" : "");
+						 deparse_expression((Node *) tle->expr, context, prefix, true),
+						 key[1] ? " DESC" : "");
 		if (key[1] != key[2])
 			appendStringInfoString(&text, key[2] ? " NULLS FIRST" : " NULLS LAST");
 	}
@@ -116,7 +119,7 @@ explain_limit(GpuAggState *state, List *ancestors, ExplainState *es)
 static void
 explain_engine(GpuAggState *state, ExplainState *es)
 {
-	char		reason[sizeof(state->engine_reason)];
+	char reason[sizeof(state->engine_reason)];
 	const EngineOps *ops;
 
 	if (state->engine && !state->plan->guarded)
@@ -133,8 +136,8 @@ explain_engine(GpuAggState *state, ExplainState *es)
 			ExplainPropertyText("Engine Reason", reason, es);
 	}
 	else
-		ExplainPropertyText("Engine", reason[0] ? psprintf("%s (%s)", ops->name, reason) :
-							ops->name, es);
+		ExplainPropertyText("Engine",
+							reason[0] ? psprintf("%s (%s)", ops->name, reason) : ops->name, es);
 }
 
 /* Will every key be compared by its bits?  From the types alone; build_key() knows more. */
@@ -142,7 +145,7 @@ static bool
 keys_integer(GpuAggState *state)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	int16		scale;
+	int16 scale;
 
 	for (int k = 0; k < state->plan->nkeys; k++)
 	{
@@ -181,7 +184,7 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 static void
 explain_stats(GpuAggState *state, const EngineStats *stats, ExplainState *es)
 {
-	bool		text = es->format == EXPLAIN_FORMAT_TEXT;
+	bool text = es->format == EXPLAIN_FORMAT_TEXT;
 
 	ExplainPropertyText("Strategy", stats->strategy, es);
 	if (stats->changes > 0 || !text)
@@ -208,9 +211,11 @@ static void
 explain_feed(GpuAggState *state, ExplainState *es)
 {
 	const char *why = exec_tuples_reason(state);
-	const FeedStats *stats = state->plan->guarded ? NULL : state->have_stats ? &state->feed_stats :
-		state->feed ? &state->feed->stats : NULL;
-	bool		ran = state->feed && !state->plan->guarded;
+	const FeedStats *stats = state->plan->guarded ? NULL :
+		state->have_stats                         ? &state->feed_stats :
+		state->feed                               ? &state->feed->stats :
+													NULL;
+	bool ran = state->feed && !state->plan->guarded;
 
 	if (state->feed)
 		state->feed->ops->explain(state->feed, stats, es);
@@ -236,11 +241,14 @@ forget_counts(PlanState *node, void *context)
 	return planstate_tree_walker(node, forget_counts, context);
 }
 
-/* After a run with rows that may be hidden.  Which of them an engine took by name, the nodes below do not count. */
+/*
+ * After a run with rows that may be hidden.  Which of them an engine took by name, the nodes below
+ * do not count.
+ */
 static void
 explain_guarded(GpuAggState *state, ExplainState *es)
 {
-	char		reason[sizeof(state->engine_reason)];
+	char reason[sizeof(state->engine_reason)];
 
 	explain_planned_strategy(state, es);
 	ExplainPropertyText("Counts", "not told, as rows may be hidden", es);

@@ -2,22 +2,24 @@
  * grouping_sets.c
  *	  GROUPING SETS, ROLLUP and CUBE: an engine made of engines.
  *
- * Each set has an engine that groups by the keys of the set.  Those of sets that are part of no other one
- * get all rows.  When the input has ended their groups are returned, and combined on the way into the
- * groups of the sets that are made from them, in engines of the default kind; these are returned next, and so on.  A
- * set is made from the one with the fewest groups, as the planner expects them, of those that have all of its keys.
+ * Each set has an engine that groups by the keys of the set.  Those of sets that are part of no
+ * other one get all rows.  When the input has ended their groups are returned, and combined on the
+ * way into the groups of the sets that are made from them, in engines of the default kind; these
+ * are returned next, and so on.  A set is made from the one with the fewest groups, as the planner
+ * expects them, of those that have all of its keys.
  *
  * Every set gets all rows where groups cannot be combined, or not to the same answer: DISTINCT,
- * ordered and ordered-set aggregates, those that only their own functions compute, unless they are exact sums, and, where one
- * process adds rows up in their order, sums of floats, whose last digits that order decides, and their extremes, as
- * that of 0 and -0 which came last is shown.
+ * ordered and ordered-set aggregates, those that only their own functions compute, unless they are
+ * exact sums, and, where one process adds rows up in their order, sums of floats, whose last digits
+ * that order decides, and their extremes, as that of 0 and -0 which came last is shown.
  *
- * Participants of a parallel plan export the groups of the engines that have had rows; the one that imports them
- * makes the other sets.  Where there is one such engine, it may share a query with those of other participants, and
- * take rows of which it has copies.
+ * Participants of a parallel plan export the groups of the engines that have had rows; the one that
+ * imports them makes the other sets.  Where there is one such engine, it may share a query with
+ * those of other participants, and take rows of which it has copies.
  *
- * Memory: each engine has its share of EngineEnv.mem_limit, but no less than the least work_mem, and spills beyond.  Those
- * that keep values (DISTINCT, ordered sets, orders) may use work_mem for each kind of these, as core's sorts do for each set.
+ * Memory: each engine has its share of EngineEnv.mem_limit, but no less than the least work_mem,
+ * and spills beyond.  Those that keep values (DISTINCT, ordered sets, orders) may use work_mem for
+ * each kind of these, as core's sorts do for each set.
  */
 #include "postgres.h"
 
@@ -34,49 +36,55 @@
 
 /* Least memory of an engine: that of the least work_mem. */
 #define MIN_MEMORY (64 * 1024)
-/* So many sets may keep values in work_mem each, as many as a ROLLUP mostly has; of more they share that. */
+/*
+ * So many sets may keep values in work_mem each, as many as a ROLLUP mostly has; of more they share
+ * that.
+ */
 #define FULL_SETS 4
 
 typedef struct SetEngine
 {
 	struct GroupingEngine *grouping;
-	int			number;			/* of AggSpec.sets, the first that is equal */
-	int			times;			/* how often its groups are returned */
-	int			parent;			/* which of the engines it is made from, or -1: from rows */
-	AggSpec		spec;
-	int		   *key_of;			/* [key of the query] key of this engine, or -1 */
-	Engine	   *engine;			/* made from others: NULL until these have groups, and when its own were returned */
-	EngineStats stats;			/* once its groups were returned */
-	bool		done;
+	int number; /* of AggSpec.sets, the first that is equal */
+	int times;  /* how often its groups are returned */
+	int parent; /* which of the engines it is made from, or -1: from rows */
+	AggSpec spec;
+	int *key_of; /* [key of the query] key of this engine, or -1 */
+	Engine *
+		engine; /* made from others: NULL until these have groups, and when its own were returned */
+	EngineStats stats; /* once its groups were returned */
+	bool done;
 } SetEngine;
 
 typedef struct GroupingEngine
 {
-	Engine		base;
-	EngineOps	ops;
+	Engine base;
+	EngineOps ops;
 	const AggSpec *spec;
-	EngineEnv	env;
-	int			nsets;
-	SetEngine  *sets;			/* each after the one that it is made from */
-	int			nrow_engines;	/* that get rows */
-	SetEngine  *row_engine;		/* one of these */
-	uint64		rows;
-	uint64		batches;
+	EngineEnv env;
+	int nsets;
+	SetEngine *sets;       /* each after the one that it is made from */
+	int nrow_engines;      /* that get rows */
+	SetEngine *row_engine; /* one of these */
+	uint64 rows;
+	uint64 batches;
 
-	bool		finished;		/* there are no more rows */
-	int			current;		/* set whose groups are returned */
-	bool		begun;			/* its engine has been finished */
-	int			again;			/* how often the groups at hand are to be returned once more */
-	GroupBatch	groups;			/* those at hand */
-	GroupBatch	part;			/* the same with the keys of another set */
-	Datum	   *no_values;		/* of keys that are not in the set */
-	bool	   *no_nulls;
-	int			no_capacity;
+	bool finished;     /* there are no more rows */
+	int current;       /* set whose groups are returned */
+	bool begun;        /* its engine has been finished */
+	int again;         /* how often the groups at hand are to be returned once more */
+	GroupBatch groups; /* those at hand */
+	GroupBatch part;   /* the same with the keys of another set */
+	Datum *no_values;  /* of keys that are not in the set */
+	bool *no_nulls;
+	int no_capacity;
 } GroupingEngine;
 
 /* ---- which sets are made from which -------------------------------------------------- */
 
-/* Is combine() of states that were made of rows in turns the state of all rows, to the last digit? */
+/*
+ * Is combine() of states that were made of rows in turns the state of all rows, to the last digit?
+ */
 static bool
 slot_is_exact(MonoidId monoid)
 {
@@ -119,7 +127,7 @@ fallback_is_exact(const FallbackAgg *fallback)
 static bool
 can_combine(const EngineOps *ops, const AggSpec *spec, bool parallel)
 {
-	bool		in_order = ops->adds_in_order && !parallel;
+	bool in_order = ops->adds_in_order && !parallel;
 
 	if (spec->ordered || spec->norder > 0 || spec->ordered_floats || spec_has_sets(spec))
 		return false;
@@ -132,7 +140,10 @@ can_combine(const EngineOps *ops, const AggSpec *spec, bool parallel)
 	return true;
 }
 
-/* Must the groups of a set that occurs twice be made twice?  A final function may change a state; ordered sets have none. */
+/*
+ * Must the groups of a set that occurs twice be made twice?  A final function may change a state;
+ * ordered sets have none.
+ */
 static bool
 returns_once(const AggSpec *spec)
 {
@@ -147,9 +158,9 @@ static int
 compare_sets(const void *a, const void *b, void *arg)
 {
 	const KeySet *sets = arg;
-	int			m = *(const int *) a;
-	int			n = *(const int *) b;
-	int			more = bms_num_members(sets[n].keys) - bms_num_members(sets[m].keys);
+	int m = *(const int *) a;
+	int n = *(const int *) b;
+	int more = bms_num_members(sets[n].keys) - bms_num_members(sets[m].keys);
 
 	return more != 0 ? more : m - n;
 }
@@ -158,7 +169,7 @@ compare_sets(const void *a, const void *b, void *arg)
 static int
 find_parent(const AggSpec *spec, const SetEngine *engines, int n, const KeySet *set)
 {
-	int			best = -1;
+	int best = -1;
 
 	for (int e = 0; e < n; e++)
 	{
@@ -172,14 +183,17 @@ find_parent(const AggSpec *spec, const SetEngine *engines, int n, const KeySet *
 	return best;
 }
 
-/* Numbers and sources of the engines in *engines, which has room for one for each set; returns how many. */
+/*
+ * Numbers and sources of the engines in *engines, which has room for one for each set; returns how
+ * many.
+ */
 static int
 arrange_sets(const EngineOps *ops, const AggSpec *spec, bool parallel, SetEngine *engines)
 {
-	bool		combine = can_combine(ops, spec, parallel);
-	bool		once = returns_once(spec);
-	int		   *order = palloc(sizeof(int) * spec->nsets);
-	int			n = 0;
+	bool combine = can_combine(ops, spec, parallel);
+	bool once = returns_once(spec);
+	int *order = palloc(sizeof(int) * spec->nsets);
+	int n = 0;
 
 	for (int s = 0; s < spec->nsets; s++)
 		order[s] = s;
@@ -187,7 +201,7 @@ arrange_sets(const EngineOps *ops, const AggSpec *spec, bool parallel, SetEngine
 	for (int s = 0; s < spec->nsets; s++)
 	{
 		const KeySet *set = &spec->sets[order[s]];
-		int			equal = 0;
+		int equal = 0;
 
 		while (equal < n && (once || !bms_equal(spec->sets[engines[equal].number].keys, set->keys)))
 			equal++;
@@ -205,9 +219,9 @@ arrange_sets(const EngineOps *ops, const AggSpec *spec, bool parallel, SetEngine
 int
 grouping_sets_engines(const EngineOps *ops, const AggSpec *spec, bool parallel)
 {
-	SetEngine  *engines;
-	int			result = 0;
-	int			n;
+	SetEngine *engines;
+	int result = 0;
+	int n;
 
 	if (spec->nsets == 0)
 		return 1;
@@ -234,11 +248,13 @@ note(GroupingEngine *grouping, const SetEngine *set, EngineStatus status)
 	return ENGINE_OK;
 }
 
-/* The memory of an engine for so many groups: half of all is shared by their number, half evenly. */
+/*
+ * The memory of an engine for so many groups: half of all is shared by their number, half evenly.
+ */
 static size_t
 engine_memory(const GroupingEngine *grouping, double groups)
 {
-	double		all = 0;
+	double all = 0;
 
 	for (int s = 0; s < grouping->nsets; s++)
 		all += grouping->spec->sets[grouping->sets[s].number].groups;
@@ -270,12 +286,12 @@ set_fraction(void *arg, int ordered_set, const Datum *keys, const bool *nulls, b
 {
 	const SetEngine *set = arg;
 	const GroupingEngine *grouping = set->grouping;
-	Datum	   *all = palloc0(sizeof(Datum) * (grouping->spec->nkeys + 1));
-	bool	   *all_nulls = palloc(sizeof(bool) * (grouping->spec->nkeys + 1));
+	Datum *all = palloc0(sizeof(Datum) * (grouping->spec->nkeys + 1));
+	bool *all_nulls = palloc(sizeof(bool) * (grouping->spec->nkeys + 1));
 
 	for (int k = 0; k < grouping->spec->nkeys; k++)
 	{
-		int			key = set->key_of[k];
+		int key = set->key_of[k];
 
 		all_nulls[k] = key < 0 || nulls[key];
 		if (!all_nulls[k])
@@ -284,12 +300,15 @@ set_fraction(void *arg, int ordered_set, const Datum *keys, const bool *nulls, b
 	return grouping->env.fraction(grouping->env.fraction_arg, ordered_set, all, all_nulls, isnull);
 }
 
-/* Opens the engine of a set: of these ops where it gets rows, and of the default ones where it gets groups. */
+/*
+ * Opens the engine of a set: of these ops where it gets rows, and of the default ones where it gets
+ * groups.
+ */
 static void
 open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 {
 	const AggSpec *spec = grouping->spec;
-	EngineEnv	env = grouping->env;
+	EngineEnv env = grouping->env;
 
 	env.est_groups = spec->sets[set->number].groups;
 	env.mem_limit = engine_memory(grouping, env.est_groups);
@@ -301,9 +320,10 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 		env.input.parallel = false;
 		env.est_rows = spec->sets[grouping->sets[set->parent].number].groups;
 	}
-	set->engine = ops->sets ? ops->open(&set->spec, &env) :
+	set->engine = ops->sets         ? ops->open(&set->spec, &env) :
 		set->spec.nordered_sets > 0 ? ordered_set_open(ops, &set->spec, &env) :
-		set->spec.ndistincts > 0 ? distinct_open(ops, &set->spec, &env, false) : ops->open(&set->spec, &env);
+		set->spec.ndistincts > 0    ? distinct_open(ops, &set->spec, &env, false) :
+									  ops->open(&set->spec, &env);
 	note(grouping, set, ENGINE_OK);
 }
 
@@ -313,7 +333,7 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 static void
 bind_buffers(Engine *base, Batch *batch)
 {
-	Engine	   *engine = ((GroupingEngine *) base)->row_engine->engine;
+	Engine *engine = ((GroupingEngine *) base)->row_engine->engine;
 
 	engine->ops->bind_buffers(engine, batch);
 }
@@ -322,7 +342,7 @@ static EngineStatus
 take_resident(Engine *base, struct Feed *feed)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
-	Engine	   *engine = grouping->row_engine->engine;
+	Engine *engine = grouping->row_engine->engine;
 
 	return note(grouping, grouping->row_engine, engine->ops->take_resident(engine, feed));
 }
@@ -336,9 +356,10 @@ add_batch(Engine *base, const Batch *batch)
 	grouping->batches++;
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		SetEngine  *set = &grouping->sets[s];
+		SetEngine *set = &grouping->sets[s];
 
-		if (set->parent < 0 && note(grouping, set, set->engine->ops->add_batch(set->engine, batch)) != ENGINE_OK)
+		if (set->parent < 0 &&
+			note(grouping, set, set->engine->ops->add_batch(set->engine, batch)) != ENGINE_OK)
 			return ENGINE_FAILED;
 	}
 	return ENGINE_OK;
@@ -354,9 +375,10 @@ finish(Engine *base)
 	grouping->finished = true;
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		SetEngine  *set = &grouping->sets[s];
+		SetEngine *set = &grouping->sets[s];
 
-		if (set->parent < 0 && note(grouping, set, set->engine->ops->finish(set->engine)) != ENGINE_OK)
+		if (set->parent < 0 &&
+			note(grouping, set, set->engine->ops->finish(set->engine)) != ENGINE_OK)
 			return ENGINE_FAILED;
 	}
 	return ENGINE_OK;
@@ -371,7 +393,7 @@ combine_groups(GroupingEngine *grouping, const GroupBatch *groups)
 
 	for (int s = grouping->current + 1; s < grouping->nsets; s++)
 	{
-		SetEngine  *to = &grouping->sets[s];
+		SetEngine *to = &grouping->sets[s];
 
 		if (to->parent != grouping->current)
 			continue;
@@ -403,7 +425,8 @@ enlarge_absent(GroupingEngine *grouping, int n)
 	grouping->no_capacity = n;
 	grouping->no_values = MemoryContextAllocExtended(grouping->env.cxt, sizeof(Datum) * n,
 													 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	grouping->no_nulls = MemoryContextAllocExtended(grouping->env.cxt, sizeof(bool) * n, MCXT_ALLOC_HUGE);
+	grouping->no_nulls =
+		MemoryContextAllocExtended(grouping->env.cxt, sizeof(bool) * n, MCXT_ALLOC_HUGE);
 	memset(grouping->no_nulls, true, n);
 }
 
@@ -412,8 +435,8 @@ static void
 show_groups(GroupingEngine *grouping, const GroupBatch *groups)
 {
 	const SetEngine *set = &grouping->sets[grouping->current];
-	Datum	  **keys = grouping->groups.keys;
-	bool	  **keynulls = grouping->groups.keynulls;
+	Datum **keys = grouping->groups.keys;
+	bool **keynulls = grouping->groups.keynulls;
 
 	enlarge_absent(grouping, groups->ngroups);
 	grouping->groups = *groups;
@@ -422,7 +445,7 @@ show_groups(GroupingEngine *grouping, const GroupBatch *groups)
 	grouping->groups.set = set->number;
 	for (int k = 0; k < grouping->spec->nkeys; k++)
 	{
-		int			key = set->key_of[k];
+		int key = set->key_of[k];
 
 		keys[k] = key < 0 ? grouping->no_values : groups->keys[key];
 		keynulls[k] = key < 0 ? grouping->no_nulls : groups->keynulls[key];
@@ -434,7 +457,7 @@ show_groups(GroupingEngine *grouping, const GroupBatch *groups)
 static EngineStatus
 begin_set(GroupingEngine *grouping)
 {
-	SetEngine  *set = &grouping->sets[grouping->current];
+	SetEngine *set = &grouping->sets[grouping->current];
 
 	grouping->begun = true;
 	for (int s = grouping->current + 1; s < grouping->nsets; s++)
@@ -456,7 +479,7 @@ close_set(SetEngine *set)
 static void
 end_set(GroupingEngine *grouping)
 {
-	SetEngine  *set = &grouping->sets[grouping->current++];
+	SetEngine *set = &grouping->sets[grouping->current++];
 
 	grouping->begun = false;
 	set->engine->ops->stats(set->engine, &set->stats);
@@ -480,8 +503,8 @@ next_groups(Engine *base, GroupBatch *out)
 	}
 	while (grouping->finished && grouping->current < grouping->nsets)
 	{
-		SetEngine  *set = &grouping->sets[grouping->current];
-		GroupBatch	groups;
+		SetEngine *set = &grouping->sets[grouping->current];
+		GroupBatch groups;
 
 		CHECK_FOR_INTERRUPTS();
 		if (!grouping->begun && begin_set(grouping) != ENGINE_OK)
@@ -510,7 +533,7 @@ export_groups(Engine *base, GroupSink *sink)
 
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		SetEngine  *set = &grouping->sets[s];
+		SetEngine *set = &grouping->sets[s];
 
 		if (set->parent < 0 && note(grouping, set, pieces_export(set->engine, sink)) != ENGINE_OK)
 			return ENGINE_FAILED;
@@ -525,7 +548,7 @@ import_groups(Engine *base, GroupSource *source)
 
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		SetEngine  *set = &grouping->sets[s];
+		SetEngine *set = &grouping->sets[s];
 
 		if (set->parent < 0 && note(grouping, set, pieces_import(set->engine, source)) != ENGINE_OK)
 			return ENGINE_FAILED;
@@ -537,8 +560,8 @@ static bool
 join(Engine *base, uint64 share)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
-	Engine	   *engine = grouping->row_engine->engine;
-	bool		joined = engine->ops->join(engine, share);
+	Engine *engine = grouping->row_engine->engine;
+	bool joined = engine->ops->join(engine, share);
 
 	note(grouping, grouping->row_engine, ENGINE_OK);
 	return joined;
@@ -548,7 +571,7 @@ static EngineStatus
 flush(Engine *base, bool *complete)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
-	Engine	   *engine = grouping->row_engine->engine;
+	Engine *engine = grouping->row_engine->engine;
 
 	return note(grouping, grouping->row_engine, engine->ops->flush(engine, complete));
 }
@@ -556,7 +579,7 @@ flush(Engine *base, bool *complete)
 static void
 detach(Engine *base, bool owner)
 {
-	Engine	   *engine = ((GroupingEngine *) base)->row_engine->engine;
+	Engine *engine = ((GroupingEngine *) base)->row_engine->engine;
 
 	engine->ops->detach(engine, owner);
 }
@@ -573,7 +596,7 @@ reset(Engine *base)
 	grouping->current = grouping->again = 0;
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		SetEngine  *set = &grouping->sets[s];
+		SetEngine *set = &grouping->sets[s];
 
 		if (set->parent < 0)
 			set->engine->ops->reset(set->engine);
@@ -583,7 +606,10 @@ reset(Engine *base)
 	}
 }
 
-/* Rows are those of the input, however many engines read them; the strategy is that of the first one. */
+/*
+ * Rows are those of the input, however many engines read them; the strategy is that of the first
+ * one.
+ */
 static void
 stats(Engine *base, EngineStats *stats)
 {
@@ -593,7 +619,7 @@ stats(Engine *base, EngineStats *stats)
 	memset(stats, 0, sizeof(*stats));
 	for (int s = 0; s < grouping->nsets; s++)
 	{
-		SetEngine  *set = &grouping->sets[s];
+		SetEngine *set = &grouping->sets[s];
 		EngineStats own = {0};
 
 		if (set->done)
@@ -625,12 +651,15 @@ grouping_sets_source(const Engine *engine, int set)
 	const KeySet *sets = grouping->spec->sets;
 
 	for (int s = 0; s < grouping->nsets; s++)
-		if (grouping->sets[s].parent >= 0 && bms_equal(sets[grouping->sets[s].number].keys, sets[set].keys))
+		if (grouping->sets[s].parent >= 0 &&
+			bms_equal(sets[grouping->sets[s].number].keys, sets[set].keys))
 			return grouping->sets[grouping->sets[s].parent].number;
 	return -1;
 }
 
-/* The callbacks: those that only a single engine with rows can serve are there where it has them. */
+/*
+ * The callbacks: those that only a single engine with rows can serve are there where it has them.
+ */
 static void
 set_callbacks(EngineOps *ops, bool single)
 {

@@ -2,15 +2,18 @@
  * kept.c
  *	  Groups that are kept for rescans.
  *
- * Core's hashed aggregation returns the groups of its hash table again if a rescan has changed nothing below, as where HAVING
- * or the targets have a column of an outer query.  This scan does the same for every engine: the tuples of its groups go to a
- * tuplestore (work_mem, and files beyond) as they are returned first, and a rescan reads them there.  A scan that was left
- * early is read on behind what is kept, as nodeMaterial does.
+ * Core's hashed aggregation returns the groups of its hash table again if a rescan has changed
+ * nothing below, as where HAVING or the targets have a column of an outer query.  This scan does
+ * the same for every engine: the tuples of its groups go to a tuplestore (work_mem, and files
+ * beyond) as they are returned first, and a rescan reads them there.  A scan that was left early is
+ * read on behind what is kept, as nodeMaterial does.
  *
- * Quals that may give other answers in the next scan are evaluated for kept groups; others only once.
+ * Quals that may give other answers in the next scan are evaluated for kept groups; others only
+ * once.
  *
- * Keeping costs a copy of each group.  So the first scan keeps its groups only if the planner knows of outer queries, on whose
- * columns nothing depends that makes the groups.  Elsewhere the first rescan without a change begins to keep.
+ * Keeping costs a copy of each group.  So the first scan keeps its groups only if the planner knows
+ * of outer queries, on whose columns nothing depends that makes the groups.  Elsewhere the first
+ * rescan without a change begins to keep.
  */
 #include "postgres.h"
 
@@ -27,14 +30,17 @@
 struct Kept
 {
 	MemoryContext cxt;
-	bool		unfiltered;		/* groups are kept before the quals */
-	bool		keeping;		/* in this run */
-	bool		complete;
-	Tuplestorestate *store;		/* NULL: no group yet */
+	bool unfiltered; /* groups are kept before the quals */
+	bool keeping;    /* in this run */
+	bool complete;
+	Tuplestorestate *store; /* NULL: no group yet */
 	TupleTableSlot *slot;
 };
 
-/* Do quals depend on what may be different in the next scan?  Of an expression with a subplan only this is known. */
+/*
+ * Do quals depend on what may be different in the next scan?  Of an expression with a subplan only
+ * this is known.
+ */
 static bool
 may_differ(Node *node, void *context)
 {
@@ -50,19 +56,25 @@ Kept *
 kept_create(GpuAggState *state)
 {
 	GpuAggPlan *plan = state->plan;
-	Plan	   *scan = state->css.ss.ps.plan;
-	Kept	   *kept;
+	Plan *scan = state->css.ss.ps.plan;
+	Kept *kept;
 
-	/* each run of a parallel plan has processes of its own; and core may call volatile functions again, but for a hash table */
-	if (scan->parallel_aware || (plan->read_once && (plan->nkeys == 0 || plan->grouped || plan->nsets > 0)))
+	/*
+	 * each run of a parallel plan has processes of its own; and core may call volatile functions
+	 * again, but for a hash table
+	 */
+	if (scan->parallel_aware ||
+		(plan->read_once && (plan->nkeys == 0 || plan->grouped || plan->nsets > 0)))
 		return NULL;
 	kept = palloc0(sizeof(Kept));
 	kept->cxt = CurrentMemoryContext;
-	kept->unfiltered = may_differ((Node *) scan->qual, NULL) || contain_volatile_functions((Node *) scan->qual);
+	kept->unfiltered =
+		may_differ((Node *) scan->qual, NULL) || contain_volatile_functions((Node *) scan->qual);
 	kept->keeping = plan->outer_params != NULL &&
 		!bms_overlap(plan->outer_params, state->child->plan->allParam) &&
 		!bms_overlap(plan->outer_params, state->expr_params);
-	kept->slot = ExecInitExtraTupleSlot(state->css.ss.ps.state, state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor,
+	kept->slot = ExecInitExtraTupleSlot(state->css.ss.ps.state,
+										state->css.ss.ss_ScanTupleSlot->tts_tupleDescriptor,
 										&TTSOpsMinimalTuple);
 	return kept;
 }
@@ -82,7 +94,7 @@ kept_behind_quals(const Kept *kept)
 bool
 kept_next(Kept *kept, TupleTableSlot *slot)
 {
-	int			n = slot->tts_tupleDescriptor->natts;
+	int n = slot->tts_tupleDescriptor->natts;
 
 	if (kept->store == NULL || !tuplestore_gettupleslot(kept->store, true, false, kept->slot))
 		return false;

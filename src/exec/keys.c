@@ -45,8 +45,7 @@ static bool
 key_varies(Oid type, Oid eqfunc, Oid collation)
 {
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
-	Oid			eqop,
-				proc;
+	Oid eqop, proc;
 
 	/* its operator class relies on values that are all padded to the same length */
 	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
@@ -61,13 +60,15 @@ key_varies(Oid type, Oid eqfunc, Oid collation)
 	proc = get_opfamily_proc(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
 							 BTEQUALIMAGE_PROC);
 	return !OidIsValid(proc) ||
-		!DatumGetBool(OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
+		!DatumGetBool(
+			OidFunctionCall1Coll(proc, collation, ObjectIdGetDatum(entry->btree_opintype)));
 }
 
 void
-keys_init(AggSpec *spec, KeySpec *key, Node *expr, int input, Oid eqfunc, Oid hashfunc, Oid collation)
+keys_init(AggSpec *spec, KeySpec *key, Node *expr, int input, Oid eqfunc, Oid hashfunc,
+		  Oid collation)
 {
-	ColumnSpec	col = {0};
+	ColumnSpec col = {0};
 
 	col.input = input;
 	col.typid = exprType(expr);

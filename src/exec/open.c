@@ -33,13 +33,13 @@ static void
 build_order(GpuAggState *state, AggSpec *spec)
 {
 	GpuAggPlan *plan = state->plan;
-	TupleDesc	child = ExecGetResultType(state->child);
+	TupleDesc child = ExecGetResultType(state->child);
 
 	spec->norder = plan->norder;
 	spec->order = palloc0(sizeof(OrderSpec) * (plan->norder + 1));
 	for (int o = 0; o < plan->norder; o++)
 	{
-		ColumnSpec	col = {.input = plan->order[3 * o]};
+		ColumnSpec col = {.input = plan->order[3 * o]};
 
 		col.typid = TupleDescAttr(child, plan->input_resno[col.input] - 1)->atttypid;
 		col.typid = getBaseType(col.typid);
@@ -58,7 +58,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 {
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
-	AggSpec    *spec = palloc0(sizeof(AggSpec));
+	AggSpec *spec = palloc0(sizeof(AggSpec));
 
 	spec->support = *support;
 	spec->usual_scale = plan->input_scale;
@@ -67,23 +67,24 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	spec->nkeys = plan->nkeys;
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)
-		keys_init(spec, &spec->keys[k], (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr,
+		keys_init(spec, &spec->keys[k],
+				  (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr,
 				  plan->key_input[k], plan->key_eq[k], plan->key_hash[k], plan->key_collation[k]);
 	build_order(state, spec);
 	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
 	state->fractions = palloc0(sizeof(ExprState *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
 	{
-		Aggref	   *aggref = castNode(Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist,
-															 plan->nkeys + a)->expr);
+		Aggref *aggref = castNode(
+			Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a)->expr);
 		PartialCall call = partial_call(aggref);
-		int			set = distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a],
-										   plan->agg_sorts[a]);
+		int set =
+			distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a], plan->agg_sorts[a]);
 
 		/* the set has the filter's rows alone */
-		state->outputs[a] = aggmap_build(spec, &call, plan->agg_args[a],
-										 set > 0 ? -1 : plan->agg_filter[a], set,
-										 &state->css.ss.ps, state->css.ss.ps.ps_ExprContext);
+		state->outputs[a] =
+			aggmap_build(spec, &call, plan->agg_args[a], set > 0 ? -1 : plan->agg_filter[a], set,
+						 &state->css.ss.ps, state->css.ss.ps.ps_ExprContext);
 		if (set > 0 && aggmap_shows_order(state->outputs[a], spec))
 			spec->distincts[set - 1].sorted = true;
 		if (aggref->aggdirectargs != NIL)
@@ -100,7 +101,7 @@ has_fallbacks(const GpuAggState *state)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	const AggSpec *spec = state->spec;
-	Oid			transfn;
+	Oid transfn;
 
 	for (int o = 0; spec && o < spec->nfallbacks; o++)
 		if (!spec->fallbacks[o].unrepresentable_only && spec_set_of_fallback(spec, o) < 0)
@@ -135,10 +136,11 @@ const EngineOps *
 exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 {
 	const AggSpec *spec = state->spec;
-	double		rows = state->plan->est_rows;
+	double rows = state->plan->est_rows;
 	/* EXPLAIN has the plan alone */
-	bool		parallel = state->shared != NULL ||
-		(state->css.ss.ps.plan->parallel_aware && (state->css.ss.ps.state->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY));
+	bool parallel = state->shared != NULL ||
+		(state->css.ss.ps.plan->parallel_aware &&
+		 (state->css.ss.ps.state->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY));
 	EngineQuery query = {
 		.spec = spec,
 		.input.grouped = state->plan->grouped,
@@ -151,7 +153,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		/* before execution as for a common query */
 		.work.values = spec ? spec->nslots + spec->nkeys : 3,
 		.work.columns = spec ? spec->ncols : 2,
-		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0
+		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
 	};
 
 	if (spec && spec->nsets > 0)
@@ -183,10 +185,11 @@ static const EngineOps *
 would_choose(GpuAggState *state)
 {
 	const EngineOps *ops;
-	AggSpec    *spec = state->spec;
+	AggSpec *spec = state->spec;
 	AggOutput **outputs = state->outputs;
 	ExprState **fractions = state->fractions;
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "GpuAgg choice", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 
 	ops = choose_engine(state, NULL);
@@ -234,7 +237,10 @@ exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size)
 	return ops;
 }
 
-/* The direct argument of an ordered-set aggregate in a group, in the current context: an OrderedSetFraction. */
+/*
+ * The direct argument of an ordered-set aggregate in a group, in the current context: an
+ * OrderedSetFraction.
+ */
 static Datum
 eval_fraction(void *arg, int set, const Datum *keys, const bool *nulls, bool *isnull)
 {
@@ -255,8 +261,8 @@ eval_fraction(void *arg, int set, const Datum *keys, const bool *nulls, bool *is
 void
 exec_open_engine(GpuAggState *state, const EngineOps *ops)
 {
-	EngineEnv	env = {0};
-	bool		choose = ops == NULL;
+	EngineEnv env = {0};
+	bool choose = ops == NULL;
 
 	if (ops == NULL)
 		state->preferred = ops = choose_engine(state, state->agreed);
@@ -271,7 +277,8 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.est_groups = state->plan->est_groups;
 	/* a feed that sorts does so by keys first */
 	env.input.grouped = state->plan->grouped ||
-		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0 && state->plan->nsets == 0);
+		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0 &&
+		 state->plan->nsets == 0);
 	env.input.parallel = state->shared != NULL;
 	memcpy(env.seed, state->seed, sizeof(env.seed));
 	env.input.read_once = state->plan->read_once;
@@ -283,10 +290,10 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.fraction = eval_fraction;
 	env.fraction_arg = state;
 	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :
-		ops->sets ? ops->open(state->spec, &env) :
-		state->spec->nordered_sets > 0 ? ordered_set_open(ops, state->spec, &env) :
-		state->spec->ndistincts > 0 ? distinct_open(ops, state->spec, &env, choose) :
-		ops->open(state->spec, &env);
+		ops->sets                          ? ops->open(state->spec, &env) :
+		state->spec->nordered_sets > 0     ? ordered_set_open(ops, state->spec, &env) :
+		state->spec->ndistincts > 0        ? distinct_open(ops, state->spec, &env, choose) :
+											 ops->open(state->spec, &env);
 }
 
 bool
@@ -319,8 +326,8 @@ exec_open_feed(GpuAggState *state)
 	GpuAggPlan *plan = state->plan;
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	ExprState **constants = palloc0(sizeof(ExprState *) * (plan->ninputs + 1));
-	Feed	   *feed;
-	int			n = 0;
+	Feed *feed;
+	int n = 0;
 
 	for (int i = 0; i < plan->ninputs; i++)
 	{
@@ -331,13 +338,13 @@ exec_open_feed(GpuAggState *state)
 		feed = feed_tuples_open(state->child, state->spec, plan->input_resno, constants,
 								state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 	else
-		feed = feed_heap_open(state->child, plan->read_once, state->spec, plan->input_resno, constants,
-							  state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+		feed = feed_heap_open(state->child, plan->read_once, state->spec, plan->input_resno,
+							  constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 	feed->subplans = &state->subplans;
 	feed->guarded = plan->guarded;
 	if (plan->norder > 0 && !state->engine->ops->sorts)
 	{
-		AggSpec    *sorted = state->spec;
+		AggSpec *sorted = state->spec;
 
 		/* rows that are in order are so in the groups of each set */
 		if (plan->nsets > 0)

@@ -14,7 +14,7 @@
 static void
 write_record(GroupSink *sink, const StringInfo record)
 {
-	uint32		len = record->len;
+	uint32 len = record->len;
 
 	sink->write(sink, &len, sizeof(len));
 	sink->write(sink, record->data, len);
@@ -23,7 +23,7 @@ write_record(GroupSink *sink, const StringInfo record)
 static bool
 read_record(GroupSource *source, StringInfo record)
 {
-	uint32		len;
+	uint32 len;
 
 	if (!source->read(source, &len, sizeof(len)))
 		elog(ERROR, "groups of another participant end early");
@@ -50,8 +50,8 @@ static void
 build_row(OrderedSetEngine *engine, const Datum *keys, const bool *nulls, int v, Datum value)
 {
 	RowBuilder *builder = &engine->builder;
-	int			row = builder->batch.nrows++;
-	int			nkeys = engine->own.nkeys;
+	int row = builder->batch.nrows++;
+	int nkeys = engine->own.nkeys;
 
 	for (int k = 0; k < nkeys; k++)
 		ordered_builder_write(builder, k, row, keys[k], nulls[k]);
@@ -63,11 +63,11 @@ build_row(OrderedSetEngine *engine, const Datum *keys, const bool *nulls, int v,
 typedef struct Foreign
 {
 	OrderedSetEngine *engine;
-	int			store;
-	uint32		ngroups;
-	uint32	   *numbers;		/* [its group] here, or NO_VALUE_GROUP */
-	Datum	   *keys;			/* [its group * keys + key] */
-	bool	   *nulls;
+	int store;
+	uint32 ngroups;
+	uint32 *numbers; /* [its group] here, or NO_VALUE_GROUP */
+	Datum *keys;     /* [its group * keys + key] */
+	bool *nulls;
 } Foreign;
 
 EngineStatus
@@ -75,13 +75,14 @@ ordered_export_groups(Engine *base, GroupSink *sink)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 	GroupTable *table = engine->table;
-	PieceSink	pieces;
-	uint32		end = 0;
+	PieceSink pieces;
+	uint32 end = 0;
 	RowBuilder *builder = &engine->builder;
-	int			nkeys = engine->own.nkeys;
+	int nkeys = engine->own.nkeys;
 
 	pieces_write(&pieces, sink);
-	if (ordered_note(engine, engine->inner->ops->export_groups(engine->inner, &pieces.base)) != ENGINE_OK)
+	if (ordered_note(engine, engine->inner->ops->export_groups(engine->inner, &pieces.base)) !=
+		ENGINE_OK)
 		return ENGINE_FAILED;
 	pieces_end(&pieces);
 
@@ -93,8 +94,8 @@ ordered_export_groups(Engine *base, GroupSink *sink)
 		ordered_builder_begin(builder);
 		for (int c = 0; c < engine->own.ncols; c++)
 		{
-			bool		isnull = true;
-			Datum		key = (Datum) 0;
+			bool isnull = true;
+			Datum key = (Datum) 0;
 
 			if (c < nkeys)
 				key = group_key_datum(&table->keys, group_row(table, g), c, &isnull);
@@ -125,7 +126,8 @@ own_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
 	*isnull = column_is_null(col, row);
 	if (*isnull)
 		return (Datum) 0;
-	return datumCopy(column_datum(col->type, col->scale, col->values, row), own->cols[k].typbyval, own->cols[k].typlen);
+	return datumCopy(column_datum(col->type, col->scale, col->values, row), own->cols[k].typbyval,
+					 own->cols[k].typlen);
 }
 
 /* Reads groups, and makes them here. */
@@ -133,14 +135,16 @@ static void
 import_keys(Foreign *foreign, GroupSource *source)
 {
 	OrderedSetEngine *engine = foreign->engine;
-	RowReader  *reader = engine->reader;
-	int			nkeys = engine->own.nkeys;
+	RowReader *reader = engine->reader;
+	int nkeys = engine->own.nkeys;
 
 	if (!source->read(source, &foreign->ngroups, sizeof(foreign->ngroups)))
 		elog(ERROR, "groups of another participant end early");
 	foreign->numbers = palloc_extended((foreign->ngroups + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
-	foreign->keys = palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
-	foreign->nulls = palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(bool), MCXT_ALLOC_HUGE);
+	foreign->keys =
+		palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
+	foreign->nulls =
+		palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(bool), MCXT_ALLOC_HUGE);
 	for (uint32 from = 0; from < foreign->ngroups; from += reader->batch.nrows)
 	{
 		row_reader_begin(reader);
@@ -157,7 +161,8 @@ import_keys(Foreign *foreign, GroupSource *source)
 			/* keys are needed where there is no room for the group, or in a sort */
 			for (int k = 0; k < nkeys; k++)
 				foreign->keys[(Size) (from + i) * nkeys + k] =
-					own_key(&engine->own, &reader->batch, k, i, &foreign->nulls[(Size) (from + i) * nkeys + k]);
+					own_key(&engine->own, &reader->batch, k, i,
+							&foreign->nulls[(Size) (from + i) * nkeys + k]);
 		}
 	}
 }
@@ -166,9 +171,9 @@ import_keys(Foreign *foreign, GroupSource *source)
 static void
 import_value(void *arg, uint32 group, Datum value)
 {
-	Foreign    *foreign = arg;
+	Foreign *foreign = arg;
 	OrderedSetEngine *engine = foreign->engine;
-	Size		at = (Size) group * engine->own.nkeys;
+	Size at = (Size) group * engine->own.nkeys;
 
 	build_row(engine, foreign->keys + at, foreign->nulls + at, foreign->store, value);
 	if (ordered_builder_full(&engine->builder))
@@ -179,15 +184,17 @@ EngineStatus
 ordered_import_groups(Engine *base, GroupSource *source)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	MemoryContext cxt = AllocSetContextCreate(engine->env.cxt, "gpuagg imported groups", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(engine->env.cxt, "gpuagg imported groups", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	RowReader  *reader = engine->reader;
-	Foreign		foreign = {engine};
+	RowReader *reader = engine->reader;
+	Foreign foreign = {engine};
 	PieceSource pieces;
-	bool		more;
+	bool more;
 
 	pieces_read(&pieces, source);
-	if (ordered_note(engine, engine->inner->ops->import_groups(engine->inner, &pieces.base)) != ENGINE_OK)
+	if (ordered_note(engine, engine->inner->ops->import_groups(engine->inner, &pieces.base)) !=
+		ENGINE_OK)
 		return ENGINE_FAILED;
 	pieces_skip(&pieces);
 	import_keys(&foreign, source);
@@ -195,7 +202,8 @@ ordered_import_groups(Engine *base, GroupSource *source)
 	for (int v = 0; v < engine->spec->nvalues; v++)
 	{
 		foreign.store = v;
-		value_store_import(engine->stores[v], source, foreign.numbers, foreign.ngroups, import_value, &foreign);
+		value_store_import(engine->stores[v], source, foreign.numbers, foreign.ngroups,
+						   import_value, &foreign);
 	}
 	flush_builder(engine);
 	do

@@ -2,17 +2,19 @@
  * ordered_set.c
  *	  Ordered-set aggregates: an engine around another one.
  *
- * Values are gathered by group: a table numbers the groups (groups/table.h), and a store for each input keeps
- * numbers and values (groups/value_store.h), of which all aggregates of that input find theirs.  The inner
- * engine has the query's keys and all of its aggregates.  It gets all rows for those of other kinds; and when the
- * input has ended, a row for each group and store with the results of the ordered sets, which are fallback aggregates
- * there that keep the value they are given.  Columns of the inner spec say which rows are which, as in
- * distinct.c: the filters of other aggregates are false where results come.
+ * Values are gathered by group: a table numbers the groups (groups/table.h), and a store for each
+ * input keeps numbers and values (groups/value_store.h), of which all aggregates of that input find
+ * theirs.  The inner engine has the query's keys and all of its aggregates.  It gets all rows for
+ * those of other kinds; and when the input has ended, a row for each group and store with the
+ * results of the ordered sets, which are fallback aggregates there that keep the value they are
+ * given.  Columns of the inner spec say which rows are which, as in distinct.c: the filters of
+ * other aggregates are false where results come.
  *
- * Rows of groups for which the table has no memory go to partitions by their keys, and are gathered in an emptied table
- * when those before are done, as in the CPU engine.
+ * Rows of groups for which the table has no memory go to partitions by their keys, and are gathered
+ * in an emptied table when those before are done, as in the CPU engine.
  *
- * Participants of a parallel plan export what the inner engine has, and then groups, stores and rows of partitions.
+ * Participants of a parallel plan export what the inner engine has, and then groups, stores and
+ * rows of partitions.
  *
  * A GPU sorts (group, code) and looks at places of the sorted codes (EngineOps.sets).
  */
@@ -30,11 +32,14 @@
 
 /* ---- the inner engine -------------------------------------------------------------- */
 
-/* The column of the inner spec for a filter of other aggregates, -1 for none: false where results come. */
+/*
+ * The column of the inner spec for a filter of other aggregates, -1 for none: false where results
+ * come.
+ */
 static int
 inner_filter(OrderedSetEngine *engine, int filter)
 {
-	int			f = 0;
+	int f = 0;
 
 	engine->all_rows = true;
 	if (filter < 0)
@@ -50,7 +55,7 @@ inner_filter(OrderedSetEngine *engine, int filter)
 static void *
 copy_entries(const void *from, int n, int more, size_t size)
 {
-	void	   *copy = palloc0(size * (n + more + 1));
+	void *copy = palloc0(size * (n + more + 1));
 
 	if (n > 0)
 		memcpy(copy, from, size * n);
@@ -61,12 +66,14 @@ static void
 make_inner_spec(OrderedSetEngine *engine)
 {
 	const AggSpec *spec = engine->spec;
-	AggSpec    *inner = &engine->inner_spec;
-	ColumnSpec	mark = {.type = COLUMN_I8, .typid = BOOLOID, .typmod = -1, .typlen = 1, .typbyval = true};
+	AggSpec *inner = &engine->inner_spec;
+	ColumnSpec mark = {
+		.type = COLUMN_I8, .typid = BOOLOID, .typmod = -1, .typlen = 1, .typbyval = true};
 
 	*inner = *spec;
 	inner->nordered_sets = inner->nvalues = 0;
-	engine->filters = palloc(sizeof(int) * (spec->nslots + spec->nfallbacks + spec->ndistincts + 1));
+	engine->filters =
+		palloc(sizeof(int) * (spec->nslots + spec->nfallbacks + spec->ndistincts + 1));
 	inner->slots = copy_entries(spec->slots, spec->nslots, 0, sizeof(SlotSpec));
 	for (int s = 0; s < spec->nslots; s++)
 		if (inner->slots[s].set == 0)
@@ -78,7 +85,8 @@ make_inner_spec(OrderedSetEngine *engine)
 	for (int f = 0; f < spec->nfallbacks; f++)
 		if (spec_set_of_fallback(spec, f) < 0 && inner->fallbacks[f].set == 0)
 			inner->fallbacks[f].filter = inner_filter(engine, inner->fallbacks[f].filter);
-	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + engine->nfilters + spec->nordered_sets, sizeof(ColumnSpec));
+	inner->cols = copy_entries(spec->cols, spec->ncols, 1 + engine->nfilters + spec->nordered_sets,
+							   sizeof(ColumnSpec));
 	/* no two are of one input */
 	for (int c = 0; c < 1 + engine->nfilters; c++)
 	{
@@ -88,8 +96,12 @@ make_inner_spec(OrderedSetEngine *engine)
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
 		FallbackAgg *result = &inner->fallbacks[spec->ordered_sets[o].fallback];
-		ColumnSpec	col = {.input = -2 - inner->ncols, .type = COLUMN_DATUM, .typid = result->transtype, .typmod = -1,
-		.typlen = result->translen, .typbyval = result->transbyval};
+		ColumnSpec col = {.input = -2 - inner->ncols,
+						  .type = COLUMN_DATUM,
+						  .typid = result->transtype,
+						  .typmod = -1,
+						  .typlen = result->translen,
+						  .typbyval = result->transbyval};
 
 		result->argcol[0] = inner->ncols;
 		inner->cols[inner->ncols++] = col;
@@ -101,7 +113,7 @@ static EngineStatus
 pass_on(OrderedSetEngine *engine, const Batch *batch)
 {
 	const AggSpec *spec = engine->spec;
-	Column	   *cols = engine->batch.cols;
+	Column *cols = engine->batch.cols;
 
 	engine->batch.nrows = batch->nrows;
 	memcpy(cols, batch->cols, sizeof(Column) * spec->ncols);
@@ -110,15 +122,21 @@ pass_on(OrderedSetEngine *engine, const Batch *batch)
 	return ordered_note(engine, engine->inner->ops->add_batch(engine->inner, &engine->batch));
 }
 
-/* ---- rows in --------------------------------------------------------------------------------------- */
+/*
+ * ---- rows in
+ * ---------------------------------------------------------------------------------------
+ */
 
-/* The spec of the table: the query's keys, and the values as columns of their own, though inputs may be shared. */
+/*
+ * The spec of the table: the query's keys, and the values as columns of their own, though inputs
+ * may be shared.
+ */
 static void
 make_own_spec(OrderedSetEngine *engine)
 {
 	const AggSpec *spec = engine->spec;
-	AggSpec    *own = &engine->own;
-	int			most = spec->nkeys + spec->nvalues + 1;
+	AggSpec *own = &engine->own;
+	int most = spec->nkeys + spec->nvalues + 1;
 
 	own->support = spec->support;
 	own->usual_scale = spec->usual_scale;
@@ -140,19 +158,22 @@ make_own_spec(OrderedSetEngine *engine)
 	}
 }
 
-/* Points the batch of `own` to columns of the query's; rows for which a filter is not true have no value. */
+/*
+ * Points the batch of `own` to columns of the query's; rows for which a filter is not true have no
+ * value.
+ */
 static void
 own_columns(OrderedSetEngine *engine, const Batch *batch)
 {
 	const AggSpec *spec = engine->spec;
-	int			words = BITMAP_WORDS(batch->nrows);
+	int words = BITMAP_WORDS(batch->nrows);
 
 	engine->own_batch.nrows = batch->nrows;
 	for (int c = 0; c < engine->own.ncols; c++)
 		engine->own_batch.cols[c] = batch->cols[engine->own_cols[c]];
 	for (int v = 0; v < spec->nvalues; v++)
 	{
-		Column	   *col = &engine->own_batch.cols[spec->nkeys + v];
+		Column *col = &engine->own_batch.cols[spec->nkeys + v];
 		const Column *filter;
 
 		if (spec->values[v].filter < 0)
@@ -160,7 +181,8 @@ own_columns(OrderedSetEngine *engine, const Batch *batch)
 		filter = &batch->cols[spec->values[v].filter];
 		memset(engine->validity[v], 0, words * sizeof(uint64));
 		for (int i = 0; i < batch->nrows; i++)
-			if (!column_is_null(col, i) && !column_is_null(filter, i) && ((int8 *) filter->values)[i] != 0)
+			if (!column_is_null(col, i) && !column_is_null(filter, i) &&
+				((int8 *) filter->values)[i] != 0)
 				bitmap_set(engine->validity[v], i);
 		col->validity = engine->validity[v];
 	}
@@ -189,12 +211,13 @@ flush_results(OrderedSetEngine *engine)
 
 	CHECK_FOR_INTERRUPTS();
 	if (results->batch.nrows > 0)
-		status = ordered_note(engine, engine->inner->ops->add_batch(engine->inner, &results->batch));
+		status =
+			ordered_note(engine, engine->inner->ops->add_batch(engine->inner, &results->batch));
 	ordered_builder_begin(results);
 	/* in these rows nothing has a value but keys and results */
 	for (int c = 0; c < engine->inner_spec.ncols; c++)
 	{
-		Column	   *col = &results->batch.cols[c];
+		Column *col = &results->batch.cols[c];
 
 		col->validity = engine->nulls;
 	}
@@ -205,21 +228,22 @@ flush_results(OrderedSetEngine *engine)
 	return status;
 }
 
-/* Adds the row with the results of a group in the store, which is about to be asked for its values. */
+/*
+ * Adds the row with the results of a group in the store, which is about to be asked for its values.
+ */
 static void
-add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCall *calls, Datum *keys, bool *nulls)
+add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCall *calls,
+		   Datum *keys, bool *nulls)
 {
 	const AggSpec *spec = engine->spec;
 	RowBuilder *results = &engine->results;
 	const char *table_row = group_row(engine->table, group);
-	int			row = results->batch.nrows++;
-	int			results_col = engine->inner_spec.ncols - spec->nordered_sets;
-	bool		modes = false;
-	int			ncalls = 0,
-				m;
-	int64	   *ranks;
-	Datum	   *values,
-				mode[2];
+	int row = results->batch.nrows++;
+	int results_col = engine->inner_spec.ncols - spec->nordered_sets;
+	bool modes = false;
+	int ncalls = 0, m;
+	int64 *ranks;
+	Datum *values, mode[2];
 
 	for (int k = 0; k < spec->nkeys; k++)
 	{
@@ -229,8 +253,8 @@ add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCal
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
 		const OrderedSetSpec *set = &spec->ordered_sets[o];
-		Datum		fraction = Float8GetDatum(0.5);
-		bool		isnull = false;
+		Datum fraction = Float8GetDatum(0.5);
+		bool isnull = false;
 
 		if (set->values != v)
 			continue;
@@ -246,11 +270,12 @@ add_result(OrderedSetEngine *engine, int v, uint32 group, int64 n, OrderedSetCal
 	for (int o = 0; o < spec->nordered_sets; o++)
 	{
 		const OrderedSetSpec *set = &spec->ordered_sets[o];
-		Datum		result = (Datum) 0;
-		bool		isnull = true;
+		Datum result = (Datum) 0;
+		bool isnull = true;
 
 		if (set->values == v)
-			result = ordered_set_result(&calls[ncalls++], n, ranks, values, m, modes ? mode[set->desc] : (Datum) 0,
+			result = ordered_set_result(&calls[ncalls++], n, ranks, values, m,
+										modes ? mode[set->desc] : (Datum) 0,
 										spec->cols[spec->values[v].col].typid, &isnull);
 		ordered_builder_write(results, results_col + o, row, result, isnull);
 	}
@@ -263,9 +288,10 @@ move_results(OrderedSetEngine *engine)
 	const AggSpec *spec = engine->spec;
 	GroupTable *table = engine->table;
 	OrderedSetCall *calls = palloc(sizeof(OrderedSetCall) * (spec->nordered_sets + 1));
-	Datum	   *keys = palloc(sizeof(Datum) * (spec->nkeys + 1));
-	bool	   *nulls = palloc(sizeof(bool) * (spec->nkeys + 1));
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg results of a group", ALLOCSET_DEFAULT_SIZES);
+	Datum *keys = palloc(sizeof(Datum) * (spec->nkeys + 1));
+	bool *nulls = palloc(sizeof(bool) * (spec->nkeys + 1));
+	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg results of a group",
+											  ALLOCSET_DEFAULT_SIZES);
 	EngineStatus status = ENGINE_OK;
 
 	if (spec->nkeys == 0 && table->ngroups == 0)
@@ -273,8 +299,8 @@ move_results(OrderedSetEngine *engine)
 	engine->groups += table->ngroups;
 	for (int v = 0; v < spec->nvalues && status == ENGINE_OK; v++)
 	{
-		uint32		group;
-		int64		n;
+		uint32 group;
+		int64 n;
 
 		value_store_begin(engine->stores[v], table->ngroups);
 		while (status == ENGINE_OK && value_store_next(engine->stores[v], &group, &n))
@@ -324,7 +350,8 @@ static EngineStatus
 finish(Engine *base)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	MemoryContext cxt = AllocSetContextCreate(engine->env.cxt, "gpuagg ordered sets", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(engine->env.cxt, "gpuagg ordered sets", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	EngineStatus status;
 
@@ -348,13 +375,16 @@ static bool
 next_groups(Engine *base, GroupBatch *out)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	bool		more = engine->inner->ops->next_groups(engine->inner, out);
+	bool more = engine->inner->ops->next_groups(engine->inner, out);
 
 	ordered_note(engine, engine->inner->failure[0] == '\0' ? ENGINE_OK : ENGINE_FAILED);
 	return more;
 }
 
-/* ---- the rest ------------------------------------------------------------------------------------------ */
+/*
+ * ---- the rest
+ * ------------------------------------------------------------------------------------------
+ */
 
 static void
 close_files(OrderedSetEngine *engine)
@@ -381,8 +411,8 @@ static void
 stats(Engine *base, EngineStats *stats)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	uint64		spilled = engine->spilled_bytes;
-	size_t		len;
+	uint64 spilled = engine->spilled_bytes;
+	size_t len;
 
 	engine->inner->ops->stats(engine->inner, stats);
 	for (int v = 0; v < engine->spec->nvalues; v++)
@@ -418,16 +448,17 @@ builder_init(RowBuilder *builder, const AggSpec *spec, int capacity, MemoryConte
 	builder->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
 	builder->writers = palloc0(sizeof(ColumnWriter) * (spec->ncols + 1));
 	for (int c = 0; c < spec->ncols; c++)
-		column_writer_init(&builder->writers[c], &builder->batch.cols[c], &spec->cols[c], capacity, &builder->arena);
+		column_writer_init(&builder->writers[c], &builder->batch.cols[c], &spec->cols[c], capacity,
+						   &builder->arena);
 }
 
 /* What batches consist of. */
 static void
 make_batches(OrderedSetEngine *engine)
 {
-	int			capacity = engine->env.batch_rows;
-	int			ncols = engine->inner_spec.ncols;
-	int			nquery = engine->spec->ncols;
+	int capacity = engine->env.batch_rows;
+	int ncols = engine->inner_spec.ncols;
+	int nquery = engine->spec->ncols;
 
 	engine->ones = palloc(capacity);
 	memset(engine->ones, 1, capacity);
@@ -439,7 +470,7 @@ make_batches(OrderedSetEngine *engine)
 	builder_init(&engine->results, &engine->inner_spec, capacity, engine->env.cxt);
 	for (int c = nquery; c < ncols; c++)
 	{
-		Column	   *col = &engine->batch.cols[c];
+		Column *col = &engine->batch.cols[c];
 
 		if (c < ncols - engine->spec->nordered_sets)
 		{
@@ -468,7 +499,7 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 {
 	MemoryContext old = MemoryContextSwitchTo(env->cxt);
 	OrderedSetEngine *engine = palloc0(sizeof(OrderedSetEngine));
-	TableMode	mode = TABLE_HASH;
+	TableMode mode = TABLE_HASH;
 
 	engine->ops = *ops;
 	engine->ops.bind_buffers = NULL;
@@ -496,7 +527,8 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	make_inner_spec(engine);
 	make_own_spec(engine);
 	make_batches(engine);
-	engine->inner = engine->inner_spec.ndistincts > 0 ? distinct_open(ops, &engine->inner_spec, &engine->env, false) :
+	engine->inner = engine->inner_spec.ndistincts > 0 ?
+		distinct_open(ops, &engine->inner_spec, &engine->env, false) :
 		ops->open(&engine->inner_spec, &engine->env);
 	if (spec->nkeys == 0)
 		mode = TABLE_SINGLE;
@@ -505,10 +537,11 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 	engine->table = group_table_create(env->cxt, &engine->own, mode, engine->own_batch.capacity);
 	engine->stores = palloc0(sizeof(ValueStore *) * (spec->nvalues + 1));
 	for (int v = 0; v < spec->nvalues; v++)
-		engine->stores[v] = value_store_create(env->cxt, &spec->values[v], &spec->cols[spec->values[v].col],
-											   engine->own_batch.capacity, engine->env.mem_limit,
-											   value_store_own_sorts(Max(env->mem_limit / spec->nvalues, engine->env.mem_limit)),
-											   env->est_rows, env->input.parallel);
+		engine->stores[v] = value_store_create(
+			env->cxt, &spec->values[v], &spec->cols[spec->values[v].col],
+			engine->own_batch.capacity, engine->env.mem_limit,
+			value_store_own_sorts(Max(env->mem_limit / spec->nvalues, engine->env.mem_limit)),
+			env->est_rows, env->input.parallel);
 	MemoryContextSwitchTo(old);
 	return &engine->base;
 }

@@ -10,9 +10,9 @@
 #include "engine.h"
 
 /*
- * An engine for a spec with ordered sets, made around one of these ops for its other aggregates; env->fraction is called for
- * each group when all rows are there.
+ * An engine for a spec with ordered sets, made around one of these ops for its other aggregates;
+ * env->fraction is called for each group when all rows are there.
  */
 extern Engine *ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env);
 
-#endif							/* GPUAGG_ORDERED_SET_H */
+#endif /* GPUAGG_ORDERED_SET_H */

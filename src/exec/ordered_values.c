@@ -58,10 +58,10 @@ static void
 number_groups(OrderedSetEngine *engine, int nrows)
 {
 	const GroupTable *table = engine->table;
-	uint32		cells = table->row_cells;
+	uint32 cells = table->row_cells;
 	const uint32 *at = table->at;
-	uint32	   *numbers = engine->numbers;
-	int			shift = 0;
+	uint32 *numbers = engine->numbers;
+	int shift = 0;
 
 	while ((UINT32_C(1) << shift) < cells)
 		shift++;
@@ -83,12 +83,15 @@ spill_missing(OrderedSetEngine *engine, const Batch *batch)
 	GroupTable *table = engine->table;
 
 	if (table->nmissing > 0 && engine->out == NULL)
-		engine->out = partition_set_create(engine->env.cxt, (int) Max(4, Min(32, engine->env.mem_limit / 4 / BLCKSZ)),
-										   engine->level);
+		engine->out = partition_set_create(
+			engine->env.cxt, (int) Max(4, Min(32, engine->env.mem_limit / 4 / BLCKSZ)),
+			engine->level);
 	for (int m = 0; m < table->nmissing; m++)
 	{
 		row_record_write(&engine->record, &engine->own, batch, table->missing[m]);
-		partition_write_row(engine->out, group_keys_spill_hash(&table->keys, batch, table->missing[m]), &engine->record);
+		partition_write_row(engine->out,
+							group_keys_spill_hash(&table->keys, batch, table->missing[m]),
+							&engine->record);
 	}
 }
 
@@ -97,7 +100,7 @@ EngineStatus
 ordered_absorb(OrderedSetEngine *engine, const Batch *batch)
 {
 	GroupTable *table = engine->table;
-	size_t		used = group_table_memory(table);
+	size_t used = group_table_memory(table);
 
 	CHECK_FOR_INTERRUPTS();
 	if (batch->nrows == 0)
@@ -110,8 +113,8 @@ ordered_absorb(OrderedSetEngine *engine, const Batch *batch)
 	spill_missing(engine, batch);
 	for (int v = 0; v < engine->spec->nvalues; v++)
 	{
-		value_store_append(engine->stores[v], &batch->cols[engine->own.nkeys + v], engine->numbers, batch->nrows,
-						   table->ngroups);
+		value_store_append(engine->stores[v], &batch->cols[engine->own.nkeys + v], engine->numbers,
+						   batch->nrows, table->ngroups);
 		used += value_store_memory(engine->stores[v]);
 	}
 	engine->mem_peak = Max(engine->mem_peak, used);

@@ -20,12 +20,12 @@
  *
  * Many groups, while others are active: a participant decides at the end of its input
  * that the groups are merged in parts (GpuAggShared.partitioned), and those that end after it
- * do the same.  Each leaves its groups by part, which a hash of the keys decides: rows of its table in
- * shared memory (shared_rows.c), where they and the table fit the memory of one participant, and otherwise records in a shared temporary
- * file for each part.  It waits at a barrier until no participant is active.  Then
- * each takes a part after the other, merges what all have written of it, and returns
- * its groups.  What participants had exported by then, when groups seemed few, the one that decides
- * imports before it writes its own.
+ * do the same.  Each leaves its groups by part, which a hash of the keys decides: rows of its table
+ * in shared memory (shared_rows.c), where they and the table fit the memory of one participant, and
+ * otherwise records in a shared temporary file for each part.  It waits at a barrier until no
+ * participant is active.  Then each takes a part after the other, merges what all have written of
+ * it, and returns its groups.  What participants had exported by then, when groups seemed few, the
+ * one that decides imports before it writes its own.
  *
  * Why waiting at the barrier cannot deadlock:
  *
@@ -63,7 +63,8 @@
  * and writes its groups again.
  *
  * GpuAggShared.mutex protects the counters and totals.  Exports are written before
- * they are counted, and only the last active participant, or the one that decides for parts, reads them.
+ * they are counted, and only the last active participant, or the one that decides for parts, reads
+ * them.
  */
 #include "postgres.h"
 
@@ -85,43 +86,49 @@
 /* Groups larger than this go to a file. */
 #define EXPORT_MEMORY (1024 * 1024)
 
-/* With so many groups of all participants together, if others have as many, merging in parts is faster. */
+/*
+ * With so many groups of all participants together, if others have as many, merging in parts is
+ * faster.
+ */
 #define MANY_GROUPS 65536
 
-/* Parts for each participant, so that they end at about the same time; groups of a part, which caches hold; most parts. */
+/*
+ * Parts for each participant, so that they end at about the same time; groups of a part, which
+ * caches hold; most parts.
+ */
 #define PARTS_EACH 4
 #define PART_GROUPS 8192
 #define MAX_PARTS 256
 
 typedef struct GroupExport
 {
-	dsa_pointer data;			/* or InvalidDsaPointer: a file */
-	size_t		len;			/* in memory */
-	int			file;			/* number of the file, if one */
+	dsa_pointer data; /* or InvalidDsaPointer: a file */
+	size_t len;       /* in memory */
+	int file;         /* number of the file, if one */
 } GroupExport;
 
 struct GpuAggShared
 {
-	slock_t		mutex;
-	int			attached;		/* participants so far */
-	int			active;			/* those whose input has not ended */
-	bool		emitting;		/* the input of all has ended, and one returns the groups */
-	bool		partitioned;	/* groups are merged in parts */
-	int			nparts;			/* a power of 2 */
+	slock_t mutex;
+	int attached;     /* participants so far */
+	int active;       /* those whose input has not ended */
+	bool emitting;    /* the input of all has ended, and one returns the groups */
+	bool partitioned; /* groups are merged in parts */
+	int nparts;       /* a power of 2 */
 	pg_atomic_uint32 next_part;
-	Barrier		barrier;		/* phase 0 until no participant is active, if partitioned */
-	uint64		seed[2];		/* of the hash that decides which part a group is in */
-	SlotSupport support;		/* of the specs of all participants */
-	uint32		layout;			/* spec_layout of the first to attach */
-	int			nexports;
-	uint64		share;			/* number of the query that engines can join now */
-	int			joined;			/* participants that are active and have joined it */
-	dsm_handle	segment;
+	Barrier barrier;     /* phase 0 until no participant is active, if partitioned */
+	uint64 seed[2];      /* of the hash that decides which part a group is in */
+	SlotSupport support; /* of the specs of all participants */
+	uint32 layout;       /* spec_layout of the first to attach */
+	int nexports;
+	uint64 share; /* number of the query that engines can join now */
+	int joined;   /* participants that are active and have joined it */
+	dsm_handle segment;
 	SharedFileSet fileset;
-	int			reported;		/* participants in totals */
+	int reported; /* participants in totals */
 	EngineStats totals;
-	FeedStats	feed_totals;
-	int			most;			/* participants; their SharedRows follow the exports */
+	FeedStats feed_totals;
+	int most; /* participants; their SharedRows follow the exports */
 	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -166,8 +173,8 @@ reset_counters(GpuAggShared *shared)
 static int
 part_count(int participants, double groups)
 {
-	size_t		most = Min(get_hash_memory_limit() / 4 / BLCKSZ, MAX_PARTS);
-	int			n = 4;
+	size_t most = Min(get_hash_memory_limit() / 4 / BLCKSZ, MAX_PARTS);
+	int n = 4;
 
 	while (n < Max(participants * PARTS_EACH, groups / PART_GROUPS) && n * 2 <= most)
 		n *= 2;
@@ -185,8 +192,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	if (!pg_strong_random(&shared->share, sizeof(shared->share)) ||
 		!pg_strong_random(shared->seed, sizeof(shared->seed)))
 		ereport(ERROR,
-				(errcode(ERRCODE_INTERNAL_ERROR),
-				 errmsg("could not generate random values")));
+				(errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random values")));
 	shared->share = shared->share | UINT64CONST(1) << 63;
 	pg_atomic_init_u32(&shared->next_part, 0);
 	shared->most = pcxt->nworkers + 1;
@@ -207,7 +213,7 @@ void
 parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
 	GpuAggShared *shared = coordinate;
-	dsa_area   *area = node->ss.ps.state->es_query_dsa;
+	dsa_area *area = node->ss.ps.state->es_query_dsa;
 
 	for (int i = 0; i < shared->nexports; i++)
 	{
@@ -239,7 +245,7 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 static uint64
 current_share(GpuAggShared *shared)
 {
-	uint64		share;
+	uint64 share;
 
 	SpinLockAcquire(&shared->mutex);
 	share = shared->share;
@@ -251,14 +257,14 @@ bool
 parallel_attach(GpuAggState *state)
 {
 	GpuAggShared *shared = state->shared;
-	Engine	   *engine = state->engine;
-	uint32		layout = spec_layout(state->spec);
-	bool		agree = true;
-	int			phase = BarrierAttach(&shared->barrier);
+	Engine *engine = state->engine;
+	uint32 layout = spec_layout(state->spec);
+	bool agree = true;
+	int phase = BarrierAttach(&shared->barrier);
 
 	while (state->participant < 0)
 	{
-		uint64		share = current_share(shared);
+		uint64 share = current_share(shared);
 
 		state->joined = engine->ops->join && engine->ops->join(engine, share);
 		if (engine->failure[0] != '\0')
@@ -289,11 +295,11 @@ parallel_attach(GpuAggState *state)
 
 typedef struct ExportSink
 {
-	GroupSink	base;
+	GroupSink base;
 	GpuAggState *state;
-	char	   *buffer;
-	size_t		used;
-	BufFile    *file;			/* once there is too much for the buffer */
+	char *buffer;
+	size_t used;
+	BufFile *file; /* once there is too much for the buffer */
 } ExportSink;
 
 static void
@@ -306,7 +312,7 @@ static void
 export_write(GroupSink *base, const void *data, size_t len)
 {
 	ExportSink *sink = (ExportSink *) base;
-	bool		memory = sink->state->css.ss.ps.state->es_query_dsa != NULL;
+	bool memory = sink->state->css.ss.ps.state->es_query_dsa != NULL;
 
 	if (sink->file == NULL && memory && sink->used + len <= EXPORT_MEMORY)
 	{
@@ -316,7 +322,7 @@ export_write(GroupSink *base, const void *data, size_t len)
 	}
 	if (sink->file == NULL)
 	{
-		char		name[MAXPGPATH];
+		char name[MAXPGPATH];
 
 		export_file_name(name, sink->state->participant);
 		sink->file = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
@@ -330,7 +336,7 @@ export_write(GroupSink *base, const void *data, size_t len)
 static EngineStatus
 export_groups(GpuAggState *state, GroupExport *export)
 {
-	ExportSink	sink = {{NULL, export_write}, state};
+	ExportSink sink = {{NULL, export_write}, state};
 	EngineStatus status;
 
 	sink.buffer = palloc(EXPORT_MEMORY);
@@ -342,7 +348,7 @@ export_groups(GpuAggState *state, GroupExport *export)
 		BufFileExportFileSet(sink.file);
 	else if (sink.used > 0)
 	{
-		dsa_area   *area = state->css.ss.ps.state->es_query_dsa;
+		dsa_area *area = state->css.ss.ps.state->es_query_dsa;
 
 		export->len = sink.used;
 		export->data = dsa_allocate(area, sink.used);
@@ -359,10 +365,10 @@ export_groups(GpuAggState *state, GroupExport *export)
 /* The parts of a participant's groups, where they are in files. */
 typedef struct PartSink
 {
-	GroupSink	base;
+	GroupSink base;
 	GpuAggState *state;
-	BufFile   **files;			/* [part]; NULL: nothing yet */
-	BufFile   **current;
+	BufFile **files; /* [part]; NULL: nothing yet */
+	BufFile **current;
 } PartSink;
 
 static void
@@ -374,7 +380,7 @@ part_file_name(char *name, int participant, int part)
 static void
 part_group(GroupSink *base, uint64 hash)
 {
-	PartSink   *sink = (PartSink *) base;
+	PartSink *sink = (PartSink *) base;
 
 	sink->current = &sink->files[group_part(base, hash)];
 }
@@ -382,11 +388,11 @@ part_group(GroupSink *base, uint64 hash)
 static void
 part_write(GroupSink *base, const void *data, size_t len)
 {
-	PartSink   *sink = (PartSink *) base;
+	PartSink *sink = (PartSink *) base;
 
 	if (*sink->current == NULL)
 	{
-		char		name[MAXPGPATH];
+		char name[MAXPGPATH];
 
 		part_file_name(name, sink->state->participant, sink->current - sink->files);
 		*sink->current = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
@@ -399,8 +405,8 @@ part_rows(GroupSink *base, const uint32 *counts, size_t row_size)
 {
 	GpuAggState *state = ((PartSink *) base)->state;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	char	   *rows = shared_rows_create(shared_rows(state->shared), &state->mapped, state->participant, counts,
-										  base->nparts, row_size);
+	char *rows = shared_rows_create(shared_rows(state->shared), &state->mapped, state->participant,
+									counts, base->nparts, row_size);
 
 	MemoryContextSwitchTo(old);
 	return rows;
@@ -410,8 +416,9 @@ part_rows(GroupSink *base, const uint32 *counts, size_t row_size)
 static EngineStatus
 export_parts(GpuAggState *state)
 {
-	int			nparts = state->shared->nparts;
-	PartSink	sink = {{part_group, part_write, part_rows, nparts, 64 - pg_leftmost_one_pos32(nparts)}, state};
+	int nparts = state->shared->nparts;
+	PartSink sink = {
+		{part_group, part_write, part_rows, nparts, 64 - pg_leftmost_one_pos32(nparts)}, state};
 	EngineStatus status;
 
 	sink.files = palloc0(sizeof(BufFile *) * nparts);
@@ -433,8 +440,8 @@ typedef struct ImportSource
 {
 	GroupSource base;
 	const char *data;
-	size_t		left;
-	BufFile    *file;
+	size_t left;
+	BufFile *file;
 } ImportSource;
 
 static bool
@@ -468,7 +475,7 @@ import_groups(GpuAggState *state, const GroupExport *export)
 	}
 	else if (export->file >= 0)
 	{
-		char		name[MAXPGPATH];
+		char name[MAXPGPATH];
 
 		export_file_name(name, export->file);
 		source.file = BufFileOpenFileSet(&shared->fileset.fs, name, O_RDONLY, false);
@@ -502,7 +509,8 @@ find_rows(GpuAggState *state, int participant, int part, uint32 *n)
 {
 	GpuAggShared *shared = state->shared;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	const char *rows = shared_rows_find(shared_rows(shared), &state->mapped, participant, part, shared->nparts, n);
+	const char *rows =
+		shared_rows_find(shared_rows(shared), &state->mapped, participant, part, shared->nparts, n);
 
 	MemoryContextSwitchTo(old);
 	return rows;
@@ -514,7 +522,7 @@ import_file(GpuAggState *state, int participant, int part)
 {
 	GpuAggShared *shared = state->shared;
 	ImportSource source = {{import_read}};
-	char		name[MAXPGPATH];
+	char name[MAXPGPATH];
 	EngineStatus status;
 
 	part_file_name(name, participant, part);
@@ -532,9 +540,8 @@ parallel_next_part(GpuAggState *state, bool *more)
 {
 	GpuAggShared *shared = state->shared;
 	const EngineOps *ops = state->engine->ops;
-	uint32		n,
-				most = 0;
-	int			part;
+	uint32 n, most = 0;
+	int part;
 
 	*more = false;
 	/* the scan is shut down before its last tuples are fetched only if nobody wants them */
@@ -554,7 +561,8 @@ parallel_next_part(GpuAggState *state, bool *more)
 	for (int p = 0; p < shared->attached; p++)
 	{
 		const char *rows = find_rows(state, p, part, &n);
-		EngineStatus status = rows ? ops->import_rows(state->engine, rows, n) : import_file(state, p, part);
+		EngineStatus status =
+			rows ? ops->import_rows(state->engine, rows, n) : import_file(state, p, part);
 
 		if (status != ENGINE_OK)
 			return status;
@@ -569,22 +577,22 @@ parallel_next_part(GpuAggState *state, bool *more)
 /* What a participant does with its groups. */
 typedef enum InputEnd
 {
-	END_SILENT,					/* it has none, and others return theirs */
-	END_LAST,					/* it merges and returns those of all */
-	END_EXPORT,					/* exports them all */
-	END_PARTS,					/* exports them in parts, and waits */
-	END_PARTS_FIRST				/* the same, after it has taken over exports of others */
+	END_SILENT,     /* it has none, and others return theirs */
+	END_LAST,       /* it merges and returns those of all */
+	END_EXPORT,     /* exports them all */
+	END_PARTS,      /* exports them in parts, and waits */
+	END_PARTS_FIRST /* the same, after it has taken over exports of others */
 } InputEnd;
 
 /*
- * How does this participant end?  No longer active with END_SILENT and END_LAST.  Groups of rows that an engine has
- * spilled are not known yet: they are many.
+ * How does this participant end?  No longer active with END_SILENT and END_LAST.  Groups of rows
+ * that an engine has spilled are not known yet: they are many.
  */
 static InputEnd
 choose_end(GpuAggState *state, const EngineStats *stats)
 {
 	GpuAggShared *shared = state->shared;
-	InputEnd	end = END_EXPORT;
+	InputEnd end = END_EXPORT;
 
 	SpinLockAcquire(&shared->mutex);
 	if (shared->partitioned)
@@ -605,12 +613,15 @@ choose_end(GpuAggState *state, const EngineStats *stats)
 	return end;
 }
 
-/* Counts the export: END_EXPORT; or END_LAST if all others have ended meanwhile, END_PARTS if groups are many. */
+/*
+ * Counts the export: END_EXPORT; or END_LAST if all others have ended meanwhile, END_PARTS if
+ * groups are many.
+ */
 static InputEnd
 end_after_export(GpuAggState *state, const GroupExport *export)
 {
 	GpuAggShared *shared = state->shared;
-	InputEnd	end = END_EXPORT;
+	InputEnd end = END_EXPORT;
 
 	SpinLockAcquire(&shared->mutex);
 	if (shared->partitioned)
@@ -661,8 +672,8 @@ end_shared_query(GpuAggState *state)
 	GpuAggShared *shared = state->shared;
 	const EngineOps *ops = state->engine->ops;
 	EngineStatus status;
-	bool		complete;
-	bool		owner;
+	bool complete;
+	bool owner;
 
 	status = ops->flush(state->engine, &complete);
 	if (status != ENGINE_OK)
@@ -687,7 +698,7 @@ end_shared_query(GpuAggState *state)
 static void
 reset_exported(Engine *engine)
 {
-	int			errors = engine->errors;
+	int errors = engine->errors;
 
 	engine->ops->reset(engine);
 	engine->errors = errors;
@@ -708,7 +719,7 @@ end_input(GpuAggState *state)
 	GroupExport export;
 	EngineStats stats;
 	EngineStatus status;
-	InputEnd	end;
+	InputEnd end;
 
 	state->engine->ops->stats(state->engine, &stats);
 	end = choose_end(state, &stats);
@@ -796,7 +807,7 @@ parallel_shutdown(CustomScanState *node)
 	GpuAggState *state = (GpuAggState *) node;
 	GpuAggShared *shared = state->shared;
 	EngineStats mine;
-	bool		ran = state->participant >= 0 && exec_stats(state, &mine);
+	bool ran = state->participant >= 0 && exec_stats(state, &mine);
 
 	shared_rows_unmap(&state->mapped);
 	if (shared == NULL)

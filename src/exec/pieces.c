@@ -9,8 +9,8 @@
 static void
 write_piece(GroupSink *base, const void *data, size_t len)
 {
-	PieceSink  *pieces = (PieceSink *) base;
-	uint64		length = len;
+	PieceSink *pieces = (PieceSink *) base;
+	uint64 length = len;
 
 	if (len == 0)
 		return;
@@ -22,14 +22,14 @@ void
 pieces_write(PieceSink *pieces, GroupSink *sink)
 {
 	/* an export in pieces is not partitioned */
-	pieces->base = (GroupSink) {.write = write_piece};
+	pieces->base = (GroupSink){.write = write_piece};
 	pieces->sink = sink;
 }
 
 void
 pieces_end(PieceSink *pieces)
 {
-	uint64		end = 0;
+	uint64 end = 0;
 
 	pieces->sink->write(pieces->sink, &end, sizeof(end));
 }
@@ -38,15 +38,16 @@ static bool
 read_pieces(GroupSource *base, void *data, size_t len)
 {
 	PieceSource *pieces = (PieceSource *) base;
-	char	   *to = data;
+	char *to = data;
 
 	while (len > 0)
 	{
-		size_t		n;
+		size_t n;
 
 		if (pieces->left == 0)
 		{
-			if (pieces->ended || !pieces->source->read(pieces->source, &pieces->left, sizeof(pieces->left)))
+			if (pieces->ended ||
+				!pieces->source->read(pieces->source, &pieces->left, sizeof(pieces->left)))
 				return false;
 			pieces->ended = pieces->left == 0;
 			continue;
@@ -64,7 +65,7 @@ read_pieces(GroupSource *base, void *data, size_t len)
 EngineStatus
 pieces_export(Engine *engine, GroupSink *sink)
 {
-	PieceSink	pieces;
+	PieceSink pieces;
 	EngineStatus status;
 
 	pieces_write(&pieces, sink);
@@ -86,7 +87,7 @@ pieces_read(PieceSource *pieces, GroupSource *source)
 void
 pieces_skip(PieceSource *pieces)
 {
-	char		rest;
+	char rest;
 
 	while (!pieces->ended && read_pieces(&pieces->base, &rest, 1))
 		;

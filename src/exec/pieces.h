@@ -1,6 +1,7 @@
 /*
  * pieces.h
- *	  Several exports one after the other in one stream, each in pieces: a length and so many bytes, and at its end 0.
+ *	  Several exports one after the other in one stream, each in pieces: a length and so many bytes,
+ * and at its end 0.
  */
 #ifndef GPUAGG_PIECES_H
 #define GPUAGG_PIECES_H
@@ -11,16 +12,16 @@
 
 typedef struct PieceSink
 {
-	GroupSink	base;
-	GroupSink  *sink;
+	GroupSink base;
+	GroupSink *sink;
 } PieceSink;
 
 typedef struct PieceSource
 {
 	GroupSource base;
 	GroupSource *source;
-	uint64		left;			/* of the piece at hand */
-	bool		ended;
+	uint64 left; /* of the piece at hand */
+	bool ended;
 } PieceSource;
 
 /* What is written to pieces->base is the next export, until its end. */
@@ -35,4 +36,4 @@ extern void pieces_skip(PieceSource *pieces);
 extern EngineStatus pieces_export(Engine *engine, GroupSink *sink);
 extern EngineStatus pieces_import(Engine *engine, GroupSource *source);
 
-#endif							/* GPUAGG_PIECES_H */
+#endif /* GPUAGG_PIECES_H */

@@ -8,8 +8,9 @@
  * HAVING: conditions `aggregate op constant` of the scan's quals are evaluated on
  * codes first.  The quals are evaluated again, with all others, for the tuples that are
  * left, so that leaving out is all that happens here.  A group meets the conditions in the
- * order of the quals, so that it must not meet one behind a qual that might have raised an error, or called a function with
- * effects.  The constant of a condition may be an InitPlan: it runs when a group has passed all quals before it.
+ * order of the quals, so that it must not meet one behind a qual that might have raised an error,
+ * or called a function with effects.  The constant of a condition may be an InitPlan: it runs when
+ * a group has passed all quals before it.
  *
  * ORDER BY ... LIMIT: core's Sort and Limit stay above the scan.  A bounded heap keeps
  * the codes of the best `limit` groups so far.  A group that is worse than all of these
@@ -46,36 +47,36 @@
 /* A condition `aggregate op constant`; with several keys a group may fail any. */
 typedef struct Condition
 {
-	int			agg;
-	int			strategy;		/* of btree; 0: not equal */
-	Oid			type;			/* of the aggregate */
-	Oid			constant_type;
-	ExprState  *constant;
-	bool		given;			/* the constant has a value without any evaluation */
+	int agg;
+	int strategy; /* of btree; 0: not equal */
+	Oid type;     /* of the aggregate */
+	Oid constant_type;
+	ExprState *constant;
+	bool given; /* the constant has a value without any evaluation */
 	enum
 	{
-		CONDITION_NEW,			/* its constant is not evaluated yet */
+		CONDITION_NEW, /* its constant is not evaluated yet */
 		CONDITION_CODE,
-		CONDITION_NULL,			/* the constant is NULL: no group passes */
-		CONDITION_LEFT			/* to the quals */
-	}			state;
+		CONDITION_NULL, /* the constant is NULL: no group passes */
+		CONDITION_LEFT  /* to the quals */
+	} state;
 	gpuagg_i128 code;
 } Condition;
 
 /* What groups are sorted by: a key or an aggregate. */
 typedef struct SortKey
 {
-	int			key;			/* or -1 */
-	int			agg;
-	Oid			type;
-	bool		descending;
-	bool		nulls_first;
+	int key; /* or -1 */
+	int agg;
+	Oid type;
+	bool descending;
+	bool nulls_first;
 } SortKey;
 
 /* One value of a sort key: a smaller one comes first. */
 typedef struct SortCode
 {
-	int			rank;			/* -1, 1: NULL */
+	int rank; /* -1, 1: NULL */
 	gpuagg_i128 code;
 } SortCode;
 
@@ -83,23 +84,23 @@ struct Returned
 {
 	GpuAggState *scan;
 	MemoryContext cxt;
-	int			nconditions;
-	Condition  *conditions;
-	bool		others;			/* some qual is no condition whose constant is given */
-	bool		quals_left;		/* or a condition's constant has no code */
+	int nconditions;
+	Condition *conditions;
+	bool others;     /* some qual is no condition whose constant is given */
+	bool quals_left; /* or a condition's constant has no code */
 
-	int			nkeys;
-	SortKey    *keys;
-	bool		ties;			/* those that tie with the worst are wanted */
-	bool		evaluated;		/* limit is set */
-	int64		limit;			/* -1: none */
-	int64		n;				/* groups in the heap, the worst at its root */
-	int64		capacity;
-	SortCode   *heap;			/* [n][nkeys] */
-	SortCode   *codes;			/* [nkeys] of one group */
+	int nkeys;
+	SortKey *keys;
+	bool ties;      /* those that tie with the worst are wanted */
+	bool evaluated; /* limit is set */
+	int64 limit;    /* -1: none */
+	int64 n;        /* groups in the heap, the worst at its root */
+	int64 capacity;
+	SortCode *heap;  /* [n][nkeys] */
+	SortCode *codes; /* [nkeys] of one group */
 
-	int			nchosen_max;
-	int		   *chosen;
+	int nchosen_max;
+	int *chosen;
 };
 
 /* ---- HAVING --------------------------------------------------------------- */
@@ -108,7 +109,7 @@ struct Returned
 static int
 aggregate_of(const GpuAggState *scan, Node *node)
 {
-	Var		   *var = (Var *) node;
+	Var *var = (Var *) node;
 
 	if (!IsA(node, Var) || var->varno != INDEX_VAR || var->varattno <= scan->plan->nkeys ||
 		var->varattno > scan->plan->nkeys + scan->plan->naggs)
@@ -120,22 +121,22 @@ aggregate_of(const GpuAggState *scan, Node *node)
 static int
 strategy_of(Oid opno, Oid type)
 {
-	Oid			family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	int			strategy = get_op_opfamily_strategy(opno, family);
+	Oid family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	int strategy = get_op_opfamily_strategy(opno, family);
 
 	if (strategy != 0)
 		return strategy;
 	opno = get_negator(opno);
-	return OidIsValid(opno) && get_op_opfamily_strategy(opno, family) == BTEqualStrategyNumber ? 0 : -1;
+	return OidIsValid(opno) && get_op_opfamily_strategy(opno, family) == BTEqualStrategyNumber ? 0 :
+																								 -1;
 }
 
 static bool
 make_condition(const GpuAggState *scan, Node *qual, Condition *condition)
 {
-	OpExpr	   *op = (OpExpr *) qual;
-	Node	   *left,
-			   *right;
-	Oid			opno;
+	OpExpr *op = (OpExpr *) qual;
+	Node *left, *right;
+	Oid opno;
 
 	if (!IsA(qual, OpExpr) || list_length(op->args) != 2)
 		return false;
@@ -144,7 +145,7 @@ make_condition(const GpuAggState *scan, Node *qual, Condition *condition)
 	opno = op->opno;
 	if (IsA(right, Var))
 	{
-		Node	   *swap = left;
+		Node *swap = left;
 
 		left = right;
 		right = swap;
@@ -165,22 +166,23 @@ make_condition(const GpuAggState *scan, Node *qual, Condition *condition)
 }
 
 /*
- * The conditions among the quals; ANDs are lists by now.  Behind a qual that is evaluated for tuples there are only those
- * whose constants are given, and none behind one that may fail or is volatile.
+ * The conditions among the quals; ANDs are lists by now.  Behind a qual that is evaluated for
+ * tuples there are only those whose constants are given, and none behind one that may fail or is
+ * volatile.
  */
 static void
 make_conditions(Returned *returned)
 {
 	GpuAggState *scan = returned->scan;
-	List	   *quals = scan->css.ss.ps.plan->qual;
-	bool		all = true;		/* so far */
-	ListCell   *lc;
+	List *quals = scan->css.ss.ps.plan->qual;
+	bool all = true; /* so far */
+	ListCell *lc;
 
 	returned->conditions = palloc0(sizeof(Condition) * Max(list_length(quals), 1));
-	foreach(lc, quals)
+	foreach (lc, quals)
 	{
-		Condition  *condition = &returned->conditions[returned->nconditions];
-		bool		possible = make_condition(scan, lfirst(lc), condition);
+		Condition *condition = &returned->conditions[returned->nconditions];
+		bool possible = make_condition(scan, lfirst(lc), condition);
 
 		if (possible && (condition->given || all))
 		{
@@ -196,13 +198,16 @@ make_conditions(Returned *returned)
 	returned->others = returned->quals_left;
 }
 
-/* Its constant, when a group meets the condition: without such a group core would not evaluate it either. */
+/*
+ * Its constant, when a group meets the condition: without such a group core would not evaluate it
+ * either.
+ */
 static void
 evaluate_condition(Returned *returned, Condition *condition)
 {
 	ExprContext *econtext = returned->scan->css.ss.ps.ps_ExprContext;
-	bool		isnull;
-	Datum		value = ExecEvalExprSwitchContext(condition->constant, econtext, &isnull);
+	bool isnull;
+	Datum value = ExecEvalExprSwitchContext(condition->constant, econtext, &isnull);
 
 	if (isnull)
 		condition->state = CONDITION_NULL;
@@ -246,17 +251,17 @@ compare_codes(int strategy, gpuagg_i128 a, gpuagg_i128 b)
 }
 
 /*
- * May group g pass?  *certain becomes false if a condition is left to the quals.  A constant that is not given is evaluated
- * only where the group has certainly passed all conditions before.
+ * May group g pass?  *certain becomes false if a condition is left to the quals.  A constant that
+ * is not given is evaluated only where the group has certainly passed all conditions before.
  */
 static bool
 passes(Returned *returned, const GroupBatch *groups, int g, bool *certain)
 {
-	bool		passed = true;
+	bool passed = true;
 
 	for (int c = 0; c < returned->nconditions; c++)
 	{
-		Condition  *condition = &returned->conditions[c];
+		Condition *condition = &returned->conditions[c];
 		gpuagg_i128 code;
 
 		if (condition->state == CONDITION_NEW)
@@ -302,13 +307,13 @@ make_keys(Returned *returned)
 	returned->keys = palloc0(sizeof(SortKey) * (plan->nlimit + 1));
 	for (int i = 0; i < plan->nlimit; i++)
 	{
-		SortKey    *key = &returned->keys[i];
-		int			column = plan->limit[3 * i];
+		SortKey *key = &returned->keys[i];
+		int column = plan->limit[3 * i];
 
 		key->key = column < plan->nkeys ? column : -1;
 		key->agg = column - plan->nkeys;
-		key->type = getBaseType(exprType((Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist,
-																column)->expr));
+		key->type = getBaseType(
+			exprType((Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, column)->expr));
 		key->descending = plan->limit[3 * i + 1];
 		key->nulls_first = plan->limit[3 * i + 2];
 		if (key->key < 0 && !codes_aggregate(scan->outputs[key->agg], key->type))
@@ -324,13 +329,13 @@ make_keys(Returned *returned)
 int64
 returned_limit(GpuAggState *state)
 {
-	int64		count = 0;
+	int64 count = 0;
 
 	for (int i = 0; i < 2; i++)
 	{
-		bool		isnull;
-		int64		value = DatumGetInt64(ExecEvalExprSwitchContext(state->limit_exprs[i], state->css.ss.ps.ps_ExprContext,
-																	&isnull));
+		bool isnull;
+		int64 value = DatumGetInt64(ExecEvalExprSwitchContext(
+			state->limit_exprs[i], state->css.ss.ps.ps_ExprContext, &isnull));
 
 		if (isnull && i == 0)
 			return -1;
@@ -344,7 +349,7 @@ returned_limit(GpuAggState *state)
 static void
 evaluate_limit(Returned *returned)
 {
-	int64		count;
+	int64 count;
 
 	returned->evaluated = true;
 	returned->limit = -1;
@@ -363,8 +368,8 @@ load_codes(const Returned *returned, const GroupBatch *groups, int g)
 	for (int k = 0; k < returned->nkeys; k++)
 	{
 		const SortKey *key = &returned->keys[k];
-		SortCode   *to = &returned->codes[k];
-		CodeKind	kind = CODE_VALUE;
+		SortCode *to = &returned->codes[k];
+		CodeKind kind = CODE_VALUE;
 		gpuagg_i128 code = 0;
 
 		if (key->key < 0)
@@ -411,16 +416,17 @@ heap_set(Returned *returned, int64 i, const SortCode *codes)
 static void
 sift_down(Returned *returned, const SortCode *codes)
 {
-	int64		hole = 0;
+	int64 hole = 0;
 
 	for (;;)
 	{
-		int64		child = 2 * hole + 1;
+		int64 child = 2 * hole + 1;
 
 		if (child >= returned->n)
 			break;
 		if (child + 1 < returned->n &&
-			compare_sort_codes(heap_entry(returned, child + 1), heap_entry(returned, child), returned->nkeys) > 0)
+			compare_sort_codes(heap_entry(returned, child + 1), heap_entry(returned, child),
+							   returned->nkeys) > 0)
 			child++;
 		if (compare_sort_codes(heap_entry(returned, child), codes, returned->nkeys) <= 0)
 			break;
@@ -433,7 +439,7 @@ sift_down(Returned *returned, const SortCode *codes)
 static void
 sift_up(Returned *returned, const SortCode *codes)
 {
-	int64		hole;
+	int64 hole;
 
 	if (returned->n == returned->capacity)
 	{
@@ -442,11 +448,12 @@ sift_up(Returned *returned, const SortCode *codes)
 			returned->heap = repalloc_huge(returned->heap,
 										   returned->capacity * returned->nkeys * sizeof(SortCode));
 		else
-			returned->heap = MemoryContextAllocHuge(returned->cxt,
-													returned->capacity * returned->nkeys * sizeof(SortCode));
+			returned->heap = MemoryContextAllocHuge(
+				returned->cxt, returned->capacity * returned->nkeys * sizeof(SortCode));
 	}
 	hole = returned->n++;
-	while (hole > 0 && compare_sort_codes(heap_entry(returned, (hole - 1) / 2), codes, returned->nkeys) < 0)
+	while (hole > 0 &&
+		   compare_sort_codes(heap_entry(returned, (hole - 1) / 2), codes, returned->nkeys) < 0)
 	{
 		heap_set(returned, hole, heap_entry(returned, (hole - 1) / 2));
 		hole = (hole - 1) / 2;
@@ -454,11 +461,13 @@ sift_up(Returned *returned, const SortCode *codes)
 	heap_set(returned, hole, codes);
 }
 
-/* Are the best groups so far better than the codes at hand, or, unless those are wanted, as good? */
+/*
+ * Are the best groups so far better than the codes at hand, or, unless those are wanted, as good?
+ */
 static bool
 is_beaten(const Returned *returned)
 {
-	int			order;
+	int order;
 
 	if (returned->n < returned->limit)
 		return false;
@@ -481,7 +490,7 @@ enter(Returned *returned)
 Returned *
 returned_open(GpuAggState *state)
 {
-	Returned   *returned = palloc0(sizeof(Returned));
+	Returned *returned = palloc0(sizeof(Returned));
 
 	returned->scan = state;
 	returned->cxt = CurrentMemoryContext;
@@ -513,7 +522,8 @@ offer_condition(const Returned *returned, const Condition *condition, EngineCond
 
 	code = condition->code;
 	if (condition->state != CONDITION_CODE || condition->strategy == 0 ||
-		!codes_slots(returned->scan->outputs[condition->agg], &out->value.slot, &out->value.counted))
+		!codes_slots(returned->scan->outputs[condition->agg], &out->value.slot,
+					 &out->value.counted))
 		return false;
 	out->value.key = -1;
 	out->min = ENGINE_NO_MIN;
@@ -534,8 +544,9 @@ offer_keys(const Returned *returned, EngineLimit *limit)
 		const SortKey *key = &returned->keys[k];
 		EngineSort *by = &limit->by[k];
 
-		*by = (EngineSort) {{-1, key->key, -1}, key->descending, key->nulls_first};
-		if (key->key < 0 && !codes_slots(returned->scan->outputs[key->agg], &by->value.slot, &by->value.counted))
+		*by = (EngineSort){{-1, key->key, -1}, key->descending, key->nulls_first};
+		if (key->key < 0 &&
+			!codes_slots(returned->scan->outputs[key->agg], &by->value.slot, &by->value.counted))
 			break;
 		limit->nsort++;
 	}
@@ -548,7 +559,7 @@ void
 returned_offer(Returned *returned, Engine *engine)
 {
 	EngineLimit limit = {0};
-	bool		all = true;
+	bool all = true;
 
 	if (!returned->evaluated)
 		evaluate_limit(returned);
@@ -561,7 +572,8 @@ returned_offer(Returned *returned, Engine *engine)
 		if (!returned->conditions[c].given)
 			break;
 		if (limit.nconditions < ENGINE_MAX_CONDITIONS &&
-			offer_condition(returned, &returned->conditions[c], &limit.conditions[limit.nconditions]))
+			offer_condition(returned, &returned->conditions[c],
+							&limit.conditions[limit.nconditions]))
 			limit.nconditions++;
 		else
 			all = false;
@@ -576,8 +588,8 @@ returned_offer(Returned *returned, Engine *engine)
 int
 returned_choose(Returned *returned, const GroupBatch *groups, const int **chosen, int *failed)
 {
-	int			n = 0;
-	bool		limited;
+	int n = 0;
+	bool limited;
 
 	if (!returned->evaluated)
 		evaluate_limit(returned);
@@ -587,13 +599,14 @@ returned_choose(Returned *returned, const GroupBatch *groups, const int **chosen
 		returned->nchosen_max = groups->ngroups;
 		if (returned->chosen)
 			pfree(returned->chosen);
-		returned->chosen = MemoryContextAllocHuge(returned->cxt, sizeof(int) * returned->nchosen_max);
+		returned->chosen =
+			MemoryContextAllocHuge(returned->cxt, sizeof(int) * returned->nchosen_max);
 	}
 	*failed = 0;
 	limited = returned->limit >= 0;
 	for (int g = 0; g < groups->ngroups; g++)
 	{
-		bool		certain = !returned->quals_left;
+		bool certain = !returned->quals_left;
 
 		if (returned->nconditions > 0 && !passes(returned, groups, g, &certain))
 		{
@@ -617,7 +630,7 @@ returned_choose(Returned *returned, const GroupBatch *groups, const int **chosen
 bool
 returned_confirm(Returned *returned, const GroupBatch *groups, int g)
 {
-	int			order;
+	int order;
 
 	if (returned->limit < 0 || !load_codes(returned, groups, g))
 		return true;

@@ -15,27 +15,28 @@
 struct RowSort
 {
 	MemoryContext cxt;
-	MemoryContext temp;			/* values that are made of columns */
+	MemoryContext temp; /* values that are made of columns */
 	const AggSpec *spec;
 	const DistinctSpec *set;
-	int			ncols;
-	int		   *cols;
-	AttrNumber *atts;			/* [value] */
-	Oid		   *collations;
-	int			kilobytes;
-	TupleDesc	desc;
+	int ncols;
+	int *cols;
+	AttrNumber *atts; /* [value] */
+	Oid *collations;
+	int kilobytes;
+	TupleDesc desc;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
-	Tuplesortstate *sort;		/* NULL: no rows yet */
-	bool		sorted;
-	int64		space;			/* of the last sort */
-	bool		disk;
+	Tuplesortstate *sort; /* NULL: no rows yet */
+	bool sorted;
+	int64 space; /* of the last sort */
+	bool disk;
 };
 
 RowSort *
-row_sort_open(const AggSpec *spec, const DistinctSpec *set, const int *cols, int ncols, int first, size_t bytes)
+row_sort_open(const AggSpec *spec, const DistinctSpec *set, const int *cols, int ncols, int first,
+			  size_t bytes)
 {
-	RowSort    *sort = palloc0(sizeof(RowSort));
+	RowSort *sort = palloc0(sizeof(RowSort));
 
 	sort->cxt = CurrentMemoryContext;
 	sort->temp = AllocSetContextCreate(sort->cxt, "gpuagg sorted rows", ALLOCSET_DEFAULT_SIZES);
@@ -48,7 +49,7 @@ row_sort_open(const AggSpec *spec, const DistinctSpec *set, const int *cols, int
 	sort->collations = palloc(sizeof(Oid) * set->nvalues);
 	for (int v = 0; v < set->nvalues; v++)
 	{
-		int			at = first;
+		int at = first;
 
 		/* equal values share a column */
 		while (cols[at] != set->values[v].col)
@@ -59,7 +60,8 @@ row_sort_open(const AggSpec *spec, const DistinctSpec *set, const int *cols, int
 	sort->kilobytes = (int) Min(bytes / 1024, MAX_KILOBYTES);
 	sort->desc = CreateTemplateTupleDesc(ncols);
 	for (int c = 0; c < ncols; c++)
-		TupleDescInitEntry(sort->desc, c + 1, "value", spec->cols[cols[c]].typid, spec->cols[cols[c]].typmod, 0);
+		TupleDescInitEntry(sort->desc, c + 1, "value", spec->cols[cols[c]].typid,
+						   spec->cols[cols[c]].typmod, 0);
 	sort->in = MakeSingleTupleTableSlot(sort->desc, &TTSOpsVirtual);
 	sort->out = MakeSingleTupleTableSlot(sort->desc, &TTSOpsMinimalTuple);
 	return sort;
@@ -73,9 +75,9 @@ begin(RowSort *sort)
 	if (sort->sort)
 		return;
 	old = MemoryContextSwitchTo(sort->cxt);
-	sort->sort = tuplesort_begin_heap(sort->desc, sort->set->nvalues, sort->atts, sort->set->sortops,
-									  sort->collations, sort->set->nulls_first, sort->kilobytes, NULL,
-									  TUPLESORT_NONE);
+	sort->sort = tuplesort_begin_heap(sort->desc, sort->set->nvalues, sort->atts,
+									  sort->set->sortops, sort->collations, sort->set->nulls_first,
+									  sort->kilobytes, NULL, TUPLESORT_NONE);
 	sort->sorted = false;
 	MemoryContextSwitchTo(old);
 }
@@ -107,8 +109,10 @@ row_sort_batch(RowSort *sort, const Batch *batch)
 			const Column *col = &batch->cols[sort->cols[c]];
 
 			in->tts_isnull[c] = column_is_null(col, row);
-			in->tts_values[c] = in->tts_isnull[c] ? (Datum) 0 :
-				column_is_unrepresentable(col, row) ? col->unrepresentable_values[row] :
+			in->tts_values[c] = in->tts_isnull[c] ?
+				(Datum) 0 :
+				column_is_unrepresentable(col, row) ?
+				col->unrepresentable_values[row] :
 				column_datum(col->type, col->scale, col->values, row);
 		}
 		MemoryContextSwitchTo(old);

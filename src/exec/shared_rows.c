@@ -2,11 +2,13 @@
  * shared_rows.c
  *	  Rows of groups in segments of dynamic shared memory, one for each participant.
  *
- * A participant knows how many rows it leaves of each part, so that one segment of just that size takes them; and participants make
- * theirs side by side, which the plan's dsa area would not let them.
+ * A participant knows how many rows it leaves of each part, so that one segment of just that size
+ * takes them; and participants make theirs side by side, which the plan's dsa area would not let
+ * them.
  *
- * Whoever merges a part may find that the participant that left it has ended.  So segments are pinned, and
- * unpinned when the last process lets go of the plan's own segment, as a SharedFileSet's files are deleted: after errors, too.
+ * Whoever merges a part may find that the participant that left it has ended.  So segments are
+ * pinned, and unpinned when the last process lets go of the plan's own segment, as a
+ * SharedFileSet's files are deleted: after errors, too.
  */
 #include "postgres.h"
 
@@ -21,20 +23,21 @@
 /* Before the rows in a segment. */
 typedef struct RowsHeader
 {
-	size_t		row_size;
-	uint64		starts[FLEXIBLE_ARRAY_MEMBER];	/* [part]: its first row; and the number of all */
+	size_t row_size;
+	uint64 starts[FLEXIBLE_ARRAY_MEMBER]; /* [part]: its first row; and the number of all */
 } RowsHeader;
 
 struct MappedRows
 {
-	int			n;
-	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER];	/* [participant], or NULL */
+	int n;
+	dsm_segment *segments[FLEXIBLE_ARRAY_MEMBER]; /* [participant], or NULL */
 };
 
 static size_t
 header_size(int nparts)
 {
-	return TYPEALIGN(PG_CACHE_LINE_SIZE, offsetof(RowsHeader, starts) + (nparts + 1) * sizeof(uint64));
+	return TYPEALIGN(PG_CACHE_LINE_SIZE,
+					 offsetof(RowsHeader, starts) + (nparts + 1) * sizeof(uint64));
 }
 
 Size
@@ -48,7 +51,7 @@ shared_rows_clear(SharedRows *shared)
 {
 	for (int p = 0; p < shared->n; p++)
 	{
-		dsm_handle	handle = shared->handles[p];
+		dsm_handle handle = shared->handles[p];
 
 		shared->handles[p] = DSM_HANDLE_INVALID;
 		if (handle != DSM_HANDLE_INVALID)
@@ -107,10 +110,11 @@ mapping(SharedRows *shared, MappedRows **mapped, int participant)
 }
 
 char *
-shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, const uint32 *counts, int nparts, size_t row_size)
+shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, const uint32 *counts,
+				   int nparts, size_t row_size)
 {
-	uint64		nrows = 0;
-	size_t		size;
+	uint64 nrows = 0;
+	size_t size;
 	dsm_segment **segment;
 	RowsHeader *header;
 
@@ -136,7 +140,8 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, con
 }
 
 const char *
-shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant, int part, int nparts, uint32 *n)
+shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant, int part, int nparts,
+				 uint32 *n)
 {
 	dsm_segment **segment;
 	const RowsHeader *header;
@@ -157,7 +162,7 @@ void
 shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts)
 {
 #ifdef MADV_REMOVE
-	uintptr_t	page = sysconf(_SC_PAGESIZE);
+	uintptr_t page = sysconf(_SC_PAGESIZE);
 
 	if (dynamic_shared_memory_type != DSM_IMPL_POSIX)
 		return;
@@ -165,17 +170,17 @@ shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts
 	{
 		dsm_segment *segment = mapped->segments[p];
 		const RowsHeader *header;
-		char	   *rows,
-				   *start,
-				   *end;
+		char *rows, *start, *end;
 
 		/* an odd handle: in the main shared memory, which stays */
 		if (segment == NULL || dsm_segment_handle(segment) % 2 != 0)
 			continue;
 		header = dsm_segment_address(segment);
 		rows = (char *) header + header_size(nparts);
-		start = (char *) TYPEALIGN(page, (uintptr_t) rows + header->starts[part] * header->row_size);
-		end = (char *) TYPEALIGN_DOWN(page, (uintptr_t) rows + header->starts[part + 1] * header->row_size);
+		start =
+			(char *) TYPEALIGN(page, (uintptr_t) rows + header->starts[part] * header->row_size);
+		end = (char *) TYPEALIGN_DOWN(
+			page, (uintptr_t) rows + header->starts[part + 1] * header->row_size);
 		if (start < end)
 			(void) madvise(start, end - start, MADV_REMOVE);
 	}

@@ -1,9 +1,10 @@
 /*
  * tuples.c
- *	  Groups as tuples: keys and results of many groups are made column by column, and copied to the slot row by row.
+ *	  Groups as tuples: keys and results of many groups are made column by column, and copied to the
+ * slot row by row.
  *
- * Only what raises no errors, has no side effects and is small is made ahead, as a LIMIT above may leave groups unread.
- * Other aggregates get their values group by group (aggmap_finalize).
+ * Only what raises no errors, has no side effects and is small is made ahead, as a LIMIT above may
+ * leave groups unread. Other aggregates get their values group by group (aggmap_finalize).
  */
 #include "postgres.h"
 
@@ -16,35 +17,36 @@
 /* Groups that are made at a time: few at first, as they may be all that is read. */
 #define FIRST_GROUPS 16
 #define MOST_GROUPS 256
-#define MOST_VALUES 16384		/* of theirs */
+#define MOST_VALUES 16384 /* of theirs */
 
 struct Tuples
 {
 	GpuAggState *state;
-	MemoryContext cxt;			/* numerics of the groups that are made */
-	int			ncols;			/* keys, aggregates, GROUPING()s */
-	Datum	   *values;			/* [group][column] */
-	bool	   *nulls;
-	int			first;			/* group that is made */
-	int			n;				/* how many are */
-	int			next_n;			/* and will be */
-	int			capacity;
-	int			nlater;
-	int		   *later;			/* aggregates that are not among them */
-	int			which[MOST_GROUPS];
+	MemoryContext cxt; /* numerics of the groups that are made */
+	int ncols;         /* keys, aggregates, GROUPING()s */
+	Datum *values;     /* [group][column] */
+	bool *nulls;
+	int first;  /* group that is made */
+	int n;      /* how many are */
+	int next_n; /* and will be */
+	int capacity;
+	int nlater;
+	int *later; /* aggregates that are not among them */
+	int which[MOST_GROUPS];
 };
 
 Tuples *
 tuples_open(GpuAggState *state)
 {
 	GpuAggPlan *plan = state->plan;
-	Tuples	   *tuples = palloc0(sizeof(Tuples));
+	Tuples *tuples = palloc0(sizeof(Tuples));
 
 	tuples->state = state;
 	tuples->ncols = plan->nkeys + plan->naggs + plan->ngroupings;
 	tuples->later = palloc(sizeof(int) * (plan->naggs + 1));
 	tuples->next_n = FIRST_GROUPS;
-	tuples->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of groups", ALLOCSET_DEFAULT_SIZES);
+	tuples->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of groups",
+										ALLOCSET_DEFAULT_SIZES);
 	return tuples;
 }
 
@@ -58,7 +60,7 @@ tuples_restart(Tuples *tuples)
 static Datum
 grouping_value(const GpuAggPlan *plan, int grouping, int set)
 {
-	int32		value = 0;
+	int32 value = 0;
 
 	for (int k = 0; k < plan->grouping_nkeys[grouping]; k++)
 		value = (value << 1) |
@@ -104,7 +106,7 @@ copy_keys(Tuples *tuples)
 	}
 	for (int f = 0; f < plan->ngroupings; f++)
 	{
-		Datum		value = grouping_value(plan, f, groups->set);
+		Datum value = grouping_value(plan, f, groups->set);
 
 		for (int i = 0, at = plan->nkeys + plan->naggs + f; i < tuples->n; i++, at += tuples->ncols)
 		{
@@ -125,7 +127,8 @@ make_groups(Tuples *tuples, int i)
 	MemoryContextReset(tuples->cxt);
 	tuples->first = i;
 	tuples->n = Min(tuples->next_n, state->nchosen - i);
-	tuples->next_n = Min(2 * tuples->next_n, Max(FIRST_GROUPS, Min(MOST_GROUPS, MOST_VALUES / Max(tuples->ncols, 1))));
+	tuples->next_n = Min(2 * tuples->next_n,
+						 Max(FIRST_GROUPS, Min(MOST_GROUPS, MOST_VALUES / Max(tuples->ncols, 1))));
 	make_room(tuples, tuples->n);
 	for (int j = 0; j < tuples->n; j++)
 		tuples->which[j] = state->chosen ? state->chosen[i + j] : i + j;
@@ -134,7 +137,8 @@ make_groups(Tuples *tuples, int i)
 	tuples->nlater = 0;
 	for (int a = 0; a < plan->naggs; a++)
 		if (!aggmap_finalize_many(state->outputs[a], &state->groups, tuples->which, tuples->n,
-								  tuples->values + plan->nkeys + a, tuples->nulls + plan->nkeys + a, tuples->ncols))
+								  tuples->values + plan->nkeys + a, tuples->nulls + plan->nkeys + a,
+								  tuples->ncols))
 			tuples->later[tuples->nlater++] = a;
 	MemoryContextSwitchTo(old);
 }
@@ -143,7 +147,7 @@ void
 tuples_store(Tuples *tuples, TupleTableSlot *slot, int i)
 {
 	GpuAggState *state = tuples->state;
-	Size		at;
+	Size at;
 
 	ExecClearTuple(slot);
 	if (i >= tuples->first + tuples->n || i < tuples->first)
@@ -156,11 +160,12 @@ tuples_store(Tuples *tuples, TupleTableSlot *slot, int i)
 	}
 	for (int l = 0; l < tuples->nlater; l++)
 	{
-		int			a = tuples->later[l];
-		int			column = state->plan->nkeys + a;
+		int a = tuples->later[l];
+		int column = state->plan->nkeys + a;
 
-		slot->tts_values[column] = aggmap_finalize(state->outputs[a], &state->groups, tuples->which[i - tuples->first],
-												   &slot->tts_isnull[column]);
+		slot->tts_values[column] =
+			aggmap_finalize(state->outputs[a], &state->groups, tuples->which[i - tuples->first],
+							&slot->tts_isnull[column]);
 	}
 	ExecStoreVirtualTuple(slot);
 }

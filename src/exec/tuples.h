@@ -19,9 +19,9 @@ extern Tuples *tuples_open(struct GpuAggState *state);
 extern void tuples_restart(Tuples *tuples);
 
 /*
- * Puts the i-th of the chosen groups into the slot; i grows from call to call.  Values by reference are in the
- * current context, or last until the next call.
+ * Puts the i-th of the chosen groups into the slot; i grows from call to call.  Values by reference
+ * are in the current context, or last until the next call.
  */
 extern void tuples_store(Tuples *tuples, TupleTableSlot *slot, int i);
 
-#endif							/* GPUAGG_TUPLES_H */
+#endif /* GPUAGG_TUPLES_H */

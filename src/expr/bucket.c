@@ -1,6 +1,7 @@
 /*
  * bucket.c
- *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation, and the formula of core's function.
+ *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation, and the formula of
+ * core's function.
  */
 #include "postgres.h"
 
@@ -31,11 +32,11 @@ agrees_between(double lo, double hi, int n, GpuaggBinFormula formula)
 {
 	for (int i = 0; i <= n; i++)
 	{
-		double		edge = lo * ((double) (n - i) / n) + hi * ((double) i / n);
+		double edge = lo * ((double) (n - i) / n) + hi * ((double) i / n);
 
 		for (int side = -1; side <= 1; side++)
 		{
-			double		x = side == 0 ? edge : nextafter(edge, side * HUGE_VAL);
+			double x = side == 0 ? edge : nextafter(edge, side * HUGE_VAL);
 
 			if (core_width_bucket(x, lo, hi, n) != gpuagg_bin_uniform(x, lo, hi, n, formula))
 				return false;
@@ -50,14 +51,24 @@ agrees(GpuaggBinFormula formula)
 {
 	static const struct
 	{
-		double		lo,
-					hi;
-		int			n;
-	}			probe[] = {
-		{0, 1, 1}, {0, 1, 10}, {0, 100, 100}, {100, 0, 100}, {-60, 180, 48}, {0.024, 10.06, 5}, {-1, 1, 77}, {0.1, 0.7, 60},
-		{5, -3, 49}, {1e-300, 1, 13}, {-1e300, 1e300, 30}, {1, 1.000000000000001, 3}, {-5e-324, 5e-324, 2}, {1e15, 1e15 + 9, 9},
-		{-1.7e308, 1.7e308, 7}, {1.7e308, -1.7e308, 20}
-	};
+		double lo, hi;
+		int n;
+	} probe[] = {{0, 1, 1},
+				 {0, 1, 10},
+				 {0, 100, 100},
+				 {100, 0, 100},
+				 {-60, 180, 48},
+				 {0.024, 10.06, 5},
+				 {-1, 1, 77},
+				 {0.1, 0.7, 60},
+				 {5, -3, 49},
+				 {1e-300, 1, 13},
+				 {-1e300, 1e300, 30},
+				 {1, 1.000000000000001, 3},
+				 {-5e-324, 5e-324, 2},
+				 {1e15, 1e15 + 9, 9},
+				 {-1.7e308, 1.7e308, 7},
+				 {1.7e308, -1.7e308, 20}};
 
 	for (int i = 0; i < lengthof(probe); i++)
 		if (gpuagg_bins_valid(probe[i].lo, probe[i].hi, probe[i].n, formula) &&
@@ -69,7 +80,7 @@ agrees(GpuaggBinFormula formula)
 GpuaggBinFormula
 core_bin_formula(void)
 {
-	static int	known = -1;
+	static int known = -1;
 
 	if (known < 0)
 	{
@@ -86,9 +97,8 @@ core_bin_formula(void)
 
 typedef struct BucketOp
 {
-	double		lo,
-				hi;
-	int			n;
+	double lo, hi;
+	int n;
 	GpuaggBinFormula formula;
 } BucketOp;
 
@@ -96,7 +106,7 @@ static inline uint8
 bucket_rows(const BucketOp *b, const double *x, GpuaggBinFormula formula, int32 *restrict r,
 			uint8 *restrict fallback, int n)
 {
-	uint8		any = 0;
+	uint8 any = 0;
 
 	for (int i = 0; i < n; i++)
 		r[i] = gpuagg_bin_uniform(x[i], b->lo, b->hi, b->n, formula);
@@ -112,8 +122,8 @@ static void
 run_bucket(const ExprOp *op, int n)
 {
 	const BucketOp *b = op->data;
-	uint8		fallback[EXPR_ROWS];
-	uint8		any;
+	uint8 fallback[EXPR_ROWS];
+	uint8 any;
 
 	/* the compiler makes a loop without a branch of each */
 	if (b->formula == GPUAGG_BINS_PRODUCT)
@@ -126,9 +136,9 @@ run_bucket(const ExprOp *op, int n)
 Vec *
 expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
-	BucketOp	b;
-	BucketOp   *data;
-	Vec		   *a;
+	BucketOp b;
+	BucketOp *data;
+	Vec *a;
 
 	if (funcid != F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4)
 		return NULL;
@@ -146,16 +156,16 @@ expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		return NULL;
 	data = palloc(sizeof(BucketOp));
 	*data = b;
-	return expr_emit(set, stage, run_bucket, expr_new_vec(set, COLUMN_I32, 0, INT4OID, expr, stage), a,
-					 NULL, NULL, data);
+	return expr_emit(set, stage, run_bucket, expr_new_vec(set, COLUMN_I32, 0, INT4OID, expr, stage),
+					 a, NULL, NULL, data);
 }
 
 bool
 expr_translate_bucket(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
 	const BucketOp *b = op->data;
-	int64		constants[3];
-	uint16		a;
+	int64 constants[3];
+	uint16 a;
 
 	if (op->run != run_bucket)
 		return false;
@@ -163,6 +173,7 @@ expr_translate_bucket(ExprProgram *p, const ExprOp *op, uint16 *r)
 	memcpy(&constants[1], &b->hi, sizeof(int64));
 	constants[2] = b->n;
 	a = expr_program_vec(p, op->a);
-	*r = expr_program_emit(p, VECTOR_BUCKET, b->formula, a, expr_program_constants(p, 3, constants), 0);
+	*r = expr_program_emit(p, VECTOR_BUCKET, b->formula, a, expr_program_constants(p, 3, constants),
+						   0);
 	return true;
 }

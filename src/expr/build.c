@@ -24,7 +24,7 @@ expr_alloc(size_t size)
 Vec *
 expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr, int stage)
 {
-	Vec		   *vec = palloc0(sizeof(Vec));
+	Vec *vec = palloc0(sizeof(Vec));
 
 	vec->type = type;
 	vec->scale = vec->least_scale = scale;
@@ -52,10 +52,10 @@ expr_use(Vec *vec, int stage)
 }
 
 Vec *
-expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Vec *a, Vec *b,
-		  Vec *c, void *data)
+expr_emit(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Vec *r, Vec *a, Vec *b, Vec *c,
+		  void *data)
 {
-	ExprOp	   *op = palloc0(sizeof(ExprOp));
+	ExprOp *op = palloc0(sizeof(ExprOp));
 
 	op->run = run;
 	op->r = r;
@@ -93,18 +93,18 @@ expr_mask_vec(ExprSet *set, ExprMask *mask, int stage)
 }
 
 Vec *
-expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr, Vec *a,
+expr_emit_bool(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Expr *expr, Vec *a,
 			   Vec *b, Vec *c, void *data)
 {
-	return expr_emit(set, stage, run, expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage), a, b, c,
-					 data);
+	return expr_emit(set, stage, run, expr_new_vec(set, COLUMN_I8, 0, BOOLOID, expr, stage), a, b,
+					 c, data);
 }
 
 Vec *
 expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage)
 {
 	Form_pg_attribute att = TupleDescAttr(set->desc, attno - 1);
-	Vec		   *vec = expr_find_column(set, attno, type, scale);
+	Vec *vec = expr_find_column(set, attno, type, scale);
 
 	if (vec == NULL)
 	{
@@ -121,7 +121,7 @@ expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int st
 Vec *
 expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage)
 {
-	Vec		   *vec = expr_compile(set, expr, stage);
+	Vec *vec = expr_compile(set, expr, stage);
 
 	return vec && vec->type == type ? vec : NULL;
 }

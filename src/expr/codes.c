@@ -1,12 +1,14 @@
 /*
  * codes.c
- *	  Numbers of the by-reference values of a vector, or of its decimals as numerics, in a dictionary.
+ *	  Numbers of the by-reference values of a vector, or of its decimals as numerics, in a
+ * dictionary.
  *
- * Equal numbers mean equal bytes.  Values that are long, out of line or compressed have no number, nor have decimals
- * beyond 64 bits, or any value once the dictionary is full.  Where many rows have values that were not there yet,
- * none are looked up for a while (ExprWindow).
+ * Equal numbers mean equal bytes.  Values that are long, out of line or compressed have no number,
+ * nor have decimals beyond 64 bits, or any value once the dictionary is full.  Where many rows have
+ * values that were not there yet, none are looked up for a while (ExprWindow).
  *
- * Memory: the dictionary lives as long as the root that it was made for; its values stay where they are.
+ * Memory: the dictionary lives as long as the root that it was made for; its values stay where they
+ * are.
  */
 #include "postgres.h"
 
@@ -26,7 +28,10 @@
 #define LONGEST_VALUE 64
 /* Codes of decimals from 0 up to here, fields of times among them, are found without a hash. */
 #define SMALL_DECIMALS 4096
-/* More than this share of a window's rows that were not there begins a pause of so many rows or more. */
+/*
+ * More than this share of a window's rows that were not there begins a pause of so many rows or
+ * more.
+ */
 #define MOST_MISSED(rows) ((rows) / 4)
 #define FIRST_PAUSE (4 * EXPR_WINDOW)
 #define LONGEST_PAUSE (1024 * EXPR_WINDOW)
@@ -35,23 +40,23 @@
 
 typedef struct CodeEntry
 {
-	uint64		word;			/* all bytes of up to 8, or a decimal; else a hash of the bytes */
-	uint32		len;			/* of the bytes; 0 of a decimal */
-	uint32		code;			/* NO_ENTRY: none */
+	uint64 word; /* all bytes of up to 8, or a decimal; else a hash of the bytes */
+	uint32 len;  /* of the bytes; 0 of a decimal */
+	uint32 code; /* NO_ENTRY: none */
 } CodeEntry;
 
 typedef struct Codes
 {
 	ExprDictionary dictionary;
 	MemoryContext cxt;
-	HashSeed	seed;
-	uint32		mask;
-	CodeEntry  *table;
-	uint32		capacity;		/* of dictionary.values */
-	int16		typlen;
-	int16		scale;			/* of decimals */
-	uint32	   *small;			/* [decimal]: its code, or NO_ENTRY: not looked up yet; NULL: of other values */
-	ExprWindow	window;
+	HashSeed seed;
+	uint32 mask;
+	CodeEntry *table;
+	uint32 capacity; /* of dictionary.values */
+	int16 typlen;
+	int16 scale;   /* of decimals */
+	uint32 *small; /* [decimal]: its code, or NO_ENTRY: not looked up yet; NULL: of other values */
+	ExprWindow window;
 } Codes;
 
 /* ---- whether it pays ---------------------------------------------------------- */
@@ -99,8 +104,8 @@ place(const Codes *codes, uint64 word, uint32 len)
 static void
 make_table(Codes *codes, uint32 size)
 {
-	CodeEntry  *old = codes->table;
-	uint32		old_size = old ? codes->mask + 1 : 0;
+	CodeEntry *old = codes->table;
+	uint32 old_size = old ? codes->mask + 1 : 0;
 
 	codes->table = MemoryContextAlloc(codes->cxt, size * sizeof(CodeEntry));
 	codes->mask = size - 1;
@@ -109,7 +114,7 @@ make_table(Codes *codes, uint32 size)
 	for (uint32 i = 0; i < old_size; i++)
 		if (old[i].code != NO_ENTRY)
 		{
-			uint32		at = place(codes, old[i].word, old[i].len);
+			uint32 at = place(codes, old[i].word, old[i].len);
 
 			while (codes->table[at].code != NO_ENTRY)
 				at = (at + 1) & codes->mask;
@@ -125,7 +130,7 @@ make_value(Codes *codes, const char *data, uint32 len, uint64 word)
 {
 	ExprDictionary *dict = &codes->dictionary;
 	MemoryContext old = MemoryContextSwitchTo(codes->cxt);
-	char	   *value;
+	char *value;
 
 	if (data == NULL)
 	{
@@ -154,7 +159,7 @@ static pg_noinline uint32
 add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 {
 	ExprDictionary *dict = &codes->dictionary;
-	uint32		code = dict->n;
+	uint32 code = dict->n;
 
 	if (dict->n >= MOST_CODES ||
 		(dict->n > 0 && MemoryContextMemAllocated(codes->cxt, false) > work_mem * (Size) 1024 / 4))
@@ -165,7 +170,7 @@ add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 		dict->values = repalloc(dict->values, codes->capacity * sizeof(Datum));
 	}
 	dict->values[code] = make_value(codes, data, len, word);
-	codes->table[at] = (CodeEntry) {word, len, code};
+	codes->table[at] = (CodeEntry){word, len, code};
 	dict->n++;
 	if (dict->n * 2 > codes->mask)
 		make_table(codes, (codes->mask + 1) * 2);
@@ -180,11 +185,13 @@ is_value(const Codes *codes, uint32 code, const char *data, uint32 len)
 	return memcmp(codes->typlen == -1 ? VARDATA(value) : value, data, len) == 0;
 }
 
-/* The number of a value, which may be a new one; NO_ENTRY: it has none.  data NULL: of a decimal. */
+/*
+ * The number of a value, which may be a new one; NO_ENTRY: it has none.  data NULL: of a decimal.
+ */
 static inline uint32
 find_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
 {
-	uint32		at = place(codes, word, len);
+	uint32 at = place(codes, word, len);
 
 	for (;; at = (at + 1) & codes->mask)
 	{
@@ -192,7 +199,8 @@ find_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
 
 		if (entry->code == NO_ENTRY)
 			break;
-		if (entry->word == word && entry->len == len && (len <= 8 || is_value(codes, entry->code, data, len)))
+		if (entry->word == word && entry->len == len &&
+			(len <= 8 || is_value(codes, entry->code, data, len)))
 			return entry->code;
 	}
 	(*missed)++;
@@ -203,18 +211,21 @@ static inline uint32
 code_of_bytes(Codes *codes, Datum value, int *missed)
 {
 	const char *data = DatumGetPointer(value);
-	uint32		len = codes->typlen;
+	uint32 len = codes->typlen;
 
 	if (codes->typlen == -1)
 	{
-		bool		flat = expr_text_inline(value);
+		bool flat = expr_text_inline(value);
 
 		len = flat ? VARSIZE_ANY_EXHDR(data) : LONGEST_VALUE + 1;
 		data = flat ? VARDATA_ANY(data) : data;
 	}
 	if (len <= LONGEST_VALUE)
-		return find_code(codes, data, len, len < 8 ? hash_load_short(data, len) : len == 8 ? hash_load(data, 8) :
-						 hash_string(codes->seed, data, len), missed);
+		return find_code(codes, data, len,
+						 len < 8      ? hash_load_short(data, len) :
+							 len == 8 ? hash_load(data, 8) :
+										hash_string(codes->seed, data, len),
+						 missed);
 	(*missed)++;
 	return NO_ENTRY;
 }
@@ -224,7 +235,7 @@ code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 {
 	if ((gpuagg_u128) value < SMALL_DECIMALS)
 	{
-		uint32	   *code = &codes->small[value];
+		uint32 *code = &codes->small[value];
 
 		if (unlikely(*code == NO_ENTRY))
 			*code = find_code(codes, NULL, 0, (uint64) value, missed);
@@ -240,12 +251,12 @@ code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 static bool
 small_codes(const Codes *codes, const gpuagg_i128 *values, int n, int32 *r)
 {
-	bool		all = true;
+	bool all = true;
 
 	for (int i = 0; i < n; i++)
 	{
-		bool		small = (gpuagg_u128) values[i] < SMALL_DECIMALS;
-		uint32		code = codes->small[small ? (int) values[i] : 0];
+		bool small = (gpuagg_u128) values[i] < SMALL_DECIMALS;
+		uint32 code = codes->small[small ? (int) values[i] : 0];
 
 		r[i] = code;
 		all &= small && code != NO_ENTRY;
@@ -257,12 +268,12 @@ small_codes(const Codes *codes, const gpuagg_i128 *values, int n, int32 *r)
 static void
 run_codes(const ExprOp *op, int n)
 {
-	Codes	   *codes = op->data;
-	bool		decimals = op->a->type == COLUMN_DEC;
-	int32	   *r = op->r->values;
-	uint8	   *state = op->r->state;
-	uint8		all = VEC_VALUE;
-	int			missed = 0;
+	Codes *codes = op->data;
+	bool decimals = op->a->type == COLUMN_DEC;
+	int32 *r = op->r->values;
+	uint8 *state = op->r->state;
+	uint8 all = VEC_VALUE;
+	int missed = 0;
 
 	op->r->all_values = false;
 	if (!expr_window_open(&codes->window, n))
@@ -279,11 +290,12 @@ run_codes(const ExprOp *op, int n)
 	}
 	for (int i = 0; i < n; i++)
 	{
-		uint32		code = 0;
+		uint32 code = 0;
 
 		state[i] = expr_state(op->a, i);
 		if (state[i] == VEC_VALUE)
-			code = decimals ? code_of_decimal(codes, ((const gpuagg_i128 *) op->a->values)[i], &missed) :
+			code = decimals ?
+				code_of_decimal(codes, ((const gpuagg_i128 *) op->a->values)[i], &missed) :
 				code_of_bytes(codes, ((const Datum *) op->a->values)[i], &missed);
 		if (code == NO_ENTRY)
 			state[i] = VEC_FALLBACK;
@@ -297,10 +309,10 @@ run_codes(const ExprOp *op, int n)
 Vec *
 expr_codes(ExprSet *set, Vec *vec, int stage)
 {
-	int16		typlen;
-	bool		typbyval;
-	Codes	   *codes;
-	Vec		   *r;
+	int16 typlen;
+	bool typbyval;
+	Codes *codes;
+	Vec *r;
 
 	if (vec->codes)
 	{
@@ -308,14 +320,17 @@ expr_codes(ExprSet *set, Vec *vec, int stage)
 		return vec->codes;
 	}
 	/* numbers are of integers, which do not tell display scales apart */
-	if (vec->constant || vec->scales || (vec->type == COLUMN_DATUM ? vec->attno == 0 : vec->type != COLUMN_DEC))
+	if (vec->constant || vec->scales ||
+		(vec->type == COLUMN_DATUM ? vec->attno == 0 : vec->type != COLUMN_DEC))
 		return NULL;
 	get_typlenbyval(vec->type == COLUMN_DEC ? NUMERICOID : vec->typid, &typlen, &typbyval);
 	if (typbyval || typlen < -1 || typlen > LONGEST_VALUE)
 		return NULL;
 	codes = palloc0(sizeof(Codes));
-	codes->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of a column", ALLOCSET_DEFAULT_SIZES);
-	codes->seed = hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
+	codes->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of a column",
+									   ALLOCSET_DEFAULT_SIZES);
+	codes->seed =
+		hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
 	codes->typlen = typlen;
 	codes->scale = vec->scale;
 	codes->capacity = FIRST_CODES;

@@ -44,8 +44,8 @@
 static ExprMask *
 push_mask(ExprSet *set, const Vec *cond, int accept)
 {
-	ExprMask   *outer = set->mask;
-	ExprMask   *mask = palloc0(sizeof(ExprMask));
+	ExprMask *outer = set->mask;
+	ExprMask *mask = palloc0(sizeof(ExprMask));
 
 	mask->outer = outer;
 	mask->cond = cond;
@@ -72,10 +72,10 @@ end_masks(ExprSet *set, ExprMask *outer, Vec *result)
 static Vec *
 compile_constant(ExprSet *set, Expr *expr, int stage)
 {
-	Oid			typid = exprType((Node *) expr);
-	int16		scale;
-	ColumnType	type = expr_value_type(expr, &scale);
-	Vec		   *vec;
+	Oid typid = exprType((Node *) expr);
+	int16 scale;
+	ColumnType type = expr_value_type(expr, &scale);
+	Vec *vec;
 
 	vec = expr_new_vec(set, type, scale, typid, expr, stage);
 	vec->constant = true;
@@ -119,11 +119,11 @@ static Vec *
 compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
 				  int stage)
 {
-	Oid			typid = exprType((Node *) expr);
-	int16		scale;
-	ColumnType	type = expr_value_type(expr, &scale);
+	Oid typid = exprType((Node *) expr);
+	int16 scale;
+	ColumnType type = expr_value_type(expr, &scale);
 	ExprCoreCall *call;
-	Vec		   *r;
+	Vec *r;
 
 	if (expression_returns_set((Node *) expr) || !func_strict(funcid) ||
 		func_volatile(funcid) == PROVOLATILE_VOLATILE || get_typtype(typid) == TYPTYPE_PSEUDO)
@@ -142,7 +142,8 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 	for (int i = 0; i < nargs; i++)
 		r->masked |= args[i]->masked;
 	r->masked |= set->mask != NULL;
-	return expr_emit(set, stage, expr_run_core, r, NULL, NULL, expr_mask_vec(set, set->mask, stage), call);
+	return expr_emit(set, stage, expr_run_core, r, NULL, NULL, expr_mask_vec(set, set->mask, stage),
+					 call);
 }
 
 /* A call of an operation over compiled arguments; its result is shared by expr, if not NULL. */
@@ -153,12 +154,13 @@ compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, 
 	const ExprFunction *f;
 
 	if ((f = find_operation(funcid, nargs, args)) != NULL)
-		return expr_emit(set, stage, f->run, expr_new_vec(set, f->result, 0, InvalidOid, expr, stage),
-						 args[0], nargs > 1 ? args[1] : NULL, NULL, NULL);
+		return expr_emit(set, stage, f->run,
+						 expr_new_vec(set, f->result, 0, InvalidOid, expr, stage), args[0],
+						 nargs > 1 ? args[1] : NULL, NULL, NULL);
 	if (expr_is_text_equality(funcid) && expr_deterministic(collation) &&
 		args[0]->type == COLUMN_DATUM && args[1]->type == COLUMN_DATUM)
 	{
-		Oid		   *func = palloc(sizeof(Oid));
+		Oid *func = palloc(sizeof(Oid));
 
 		*func = funcid;
 		return expr_emit_bool(set, stage, expr_run_text_equal, expr, args[0], args[1], NULL, func);
@@ -169,11 +171,11 @@ compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, 
 static Vec *
 compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
 {
-	int			nargs = list_length(args);
-	Vec		   *vecs[FUNC_MAX_ARGS];
-	Vec		   *r;
-	int			i = 0;
-	ListCell   *lc;
+	int nargs = list_length(args);
+	Vec *vecs[FUNC_MAX_ARGS];
+	Vec *r;
+	int i = 0;
+	ListCell *lc;
 
 	if (nargs == 0 || nargs > FUNC_MAX_ARGS)
 		return NULL;
@@ -192,7 +194,7 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 		r = expr_compile_like(set, funcid, collation, expr, args, stage);
 	if (r != NULL)
 		return r;
-	foreach(lc, args)
+	foreach (lc, args)
 	{
 		vecs[i] = expr_compile(set, lfirst(lc), stage);
 		if (vecs[i++] == NULL)
@@ -209,14 +211,14 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 static Vec *
 compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 {
-	ExprMask   *outer = set->mask;
-	int			accept = (expr->boolop == AND_EXPR ? MASK_TRUE : MASK_FALSE) | MASK_NULL;
-	Vec		   *acc = NULL;
-	ListCell   *lc;
+	ExprMask *outer = set->mask;
+	int accept = (expr->boolop == AND_EXPR ? MASK_TRUE : MASK_FALSE) | MASK_NULL;
+	Vec *acc = NULL;
+	ListCell *lc;
 
-	foreach(lc, expr->args)
+	foreach (lc, expr->args)
 	{
-		Vec		   *vec;
+		Vec *vec;
 
 		if (acc)
 			push_mask(set, acc, accept);
@@ -229,8 +231,9 @@ compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 		if (acc == NULL)
 			acc = vec;
 		else
-			acc = expr_emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
-								 lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
+			acc =
+				expr_emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
+							   lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
 	}
 	return end_masks(set, outer, acc);
 }
@@ -252,11 +255,11 @@ new_like(ExprSet *set, const Vec *a, Expr *expr, int stage)
 static Vec *
 null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 {
-	Vec		   *vec = new_like(set, a, NULL, stage);
+	Vec *vec = new_like(set, a, NULL, stage);
 
 	vec->constant = true;
-	vec->source = expr_core_state(set, (Expr *) makeNullConst(expr->casetype, -1,
-															  expr->casecollid));
+	vec->source =
+		expr_core_state(set, (Expr *) makeNullConst(expr->casetype, -1, expr->casecollid));
 	return vec;
 }
 
@@ -264,7 +267,7 @@ null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 static void
 align_scales(ExprSet *set, Vec **vecs, int n, int stage)
 {
-	int16		scale = 0;
+	int16 scale = 0;
 
 	for (int i = 0; i < n; i++)
 		if (vecs[i])
@@ -283,13 +286,13 @@ is_null(Expr *expr)
 static Vec *
 compile_case(ExprSet *set, CaseExpr *expr, int stage)
 {
-	Vec		   *saved = set->case_value;
-	ExprMask   *outer = set->mask;
-	int			n = list_length(expr->args);
-	Vec		  **whens = palloc(n * sizeof(Vec *));
-	Vec		  **thens = palloc0((n + 1) * sizeof(Vec *));	/* and ELSE */
-	Vec		   *like = NULL;	/* a branch that is not NULL */
-	Vec		   *result = NULL;
+	Vec *saved = set->case_value;
+	ExprMask *outer = set->mask;
+	int n = list_length(expr->args);
+	Vec **whens = palloc(n * sizeof(Vec *));
+	Vec **thens = palloc0((n + 1) * sizeof(Vec *)); /* and ELSE */
+	Vec *like = NULL;                               /* a branch that is not NULL */
+	Vec *result = NULL;
 
 	if (expr->arg && (set->case_value = expr_compile(set, expr->arg, stage)) == NULL)
 	{
@@ -298,8 +301,8 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 	}
 	for (int i = 0; i < n; i++)
 	{
-		CaseWhen   *when = list_nth(expr->args, i);
-		ExprMask   *before;
+		CaseWhen *when = list_nth(expr->args, i);
+		ExprMask *before;
 
 		whens[i] = expr_compile(set, when->expr, stage);
 		if (whens[i] == NULL || whens[i]->type != COLUMN_I8)
@@ -325,7 +328,7 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 		result = thens[n] ? thens[n] : null_like(set, like, expr, stage);
 	for (int i = n - 1; result && i >= 0; i--)
 	{
-		Vec		   *otherwise = result;
+		Vec *otherwise = result;
 
 		if (thens[i] == NULL)
 			thens[i] = null_like(set, like, expr, stage);
@@ -334,10 +337,12 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 			result = NULL;
 			break;
 		}
-		result = expr_emit(set, stage, expr_run_select,
-						   new_like(set, thens[i],
-									i == 0 && !expr_facts(set, (Expr *) expr).case_value ?
-									(Expr *) expr : NULL, stage), whens[i], thens[i], otherwise, NULL);
+		result = expr_emit(
+			set, stage, expr_run_select,
+			new_like(set, thens[i],
+					 i == 0 && !expr_facts(set, (Expr *) expr).case_value ? (Expr *) expr : NULL,
+					 stage),
+			whens[i], thens[i], otherwise, NULL);
 		expr_scales_of_choice(set, result, expr_run_select, whens[i], thens[i], otherwise, stage);
 	}
 done:
@@ -350,13 +355,14 @@ static Vec *
 compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage)
 {
 	TypeCacheEntry *type = lookup_type_cache(typid, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-	Oid			opr = op == IS_GREATEST ? type->lt_opr : type->gt_opr;
-	Vec		   *args[2] = {a, b};
+	Oid opr = op == IS_GREATEST ? type->lt_opr : type->gt_opr;
+	Vec *args[2] = {a, b};
 
 	if (a->type == COLUMN_DEC && OidIsValid(opr))
 		return expr_decimal_call(set, get_opcode(opr), NULL, a, b, stage);
 	return OidIsValid(opr) ?
-		compile_call_of(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) : NULL;
+		compile_call_of(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) :
+		NULL;
 }
 
 /* COALESCE, GREATEST or LEAST: of each argument and what those before it come to. */
@@ -364,15 +370,15 @@ static Vec *
 compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 {
 	MinMaxExpr *minmax = IsA(expr, MinMaxExpr) ? (MinMaxExpr *) expr : NULL;
-	ExprMask   *outer = set->mask;
-	Vec		   *acc = NULL;
-	ListCell   *lc;
+	ExprMask *outer = set->mask;
+	Vec *acc = NULL;
+	ListCell *lc;
 
-	foreach(lc, args)
+	foreach (lc, args)
 	{
-		Vec		   *replaces = NULL;
-		Vec		   *vec;
-		Vec		   *both[2];
+		Vec *replaces = NULL;
+		Vec *vec;
+		Vec *both[2];
 
 		if (acc && !minmax)
 			push_mask(set, acc, MASK_NULL);
@@ -391,14 +397,15 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 			align_scales(set, both, 2, stage);
 		if (!same_shape(both[0], both[1]))
 			return NULL;
-		if (minmax && (replaces = compile_replaces(set, minmax->op, both[0], both[1], minmax->minmaxtype,
-												   stage)) == NULL)
+		if (minmax &&
+			(replaces = compile_replaces(set, minmax->op, both[0], both[1], minmax->minmaxtype,
+										 stage)) == NULL)
 			return NULL;
 		acc = expr_emit(set, stage, minmax ? expr_run_greatest : expr_run_coalesce,
-						new_like(set, both[0], lnext(args, lc) ? NULL : expr, stage), both[0], both[1],
-						replaces, NULL);
-		expr_scales_of_choice(set, acc, minmax ? expr_run_greatest : expr_run_coalesce, both[0], both[1],
-							  replaces, stage);
+						new_like(set, both[0], lnext(args, lc) ? NULL : expr, stage), both[0],
+						both[1], replaces, NULL);
+		expr_scales_of_choice(set, acc, minmax ? expr_run_greatest : expr_run_coalesce, both[0],
+							  both[1], replaces, stage);
 	}
 	return minmax ? acc : end_masks(set, outer, acc);
 }
@@ -407,10 +414,8 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 static Vec *
 compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 {
-	OpExpr	   *equals;
-	Vec		   *a,
-			   *b,
-			   *equal;
+	OpExpr *equals;
+	Vec *a, *b, *equal;
 
 	if (list_length(op->args) != 2 || op->opresulttype == InvalidOid)
 		return NULL;
@@ -428,8 +433,11 @@ compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 		return NULL;
 	if (IsA(op, DistinctExpr))
 		return expr_emit_bool(set, stage, expr_run_distinct, (Expr *) op, a, b, equal, NULL);
-	return expr_scales_of_choice(set, expr_emit(set, stage, expr_run_nullif, new_like(set, a, (Expr *) op, stage),
-												a, equal, NULL, NULL), expr_run_nullif, a, equal, NULL, stage);
+	return expr_scales_of_choice(set,
+								 expr_emit(set, stage, expr_run_nullif,
+										   new_like(set, a, (Expr *) op, stage), a, equal, NULL,
+										   NULL),
+								 expr_run_nullif, a, equal, NULL, stage);
 }
 
 /* ---- all expressions ------------------------------------------------------- */
@@ -438,14 +446,14 @@ static Vec *
 compile_var(ExprSet *set, Var *var, int stage)
 {
 	Form_pg_attribute att;
-	ColumnType	type;
-	int16		scale;
+	ColumnType type;
+	int16 scale;
 
 	if (var->varattno <= 0)
-		return NULL;			/* system columns and whole rows */
+		return NULL; /* system columns and whole rows */
 	att = TupleDescAttr(set->desc, var->varattno - 1);
 	if (att->attisdropped || att->atttypid != var->vartype)
-		return NULL;			/* core raises the error */
+		return NULL; /* core raises the error */
 	type = spec_column_type(att->atttypid, att->atttypmod, &scale);
 	return expr_column(set, var->varattno, type, scale, stage);
 }
@@ -453,7 +461,7 @@ compile_var(ExprSet *set, Var *var, int stage)
 static Vec *
 compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 {
-	Vec		   *a = expr_compile(set, arg, stage);
+	Vec *a = expr_compile(set, arg, stage);
 
 	if (a == NULL)
 		return NULL;
@@ -467,7 +475,7 @@ compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 static bool
 has_column_type_of(const Vec *vec, Oid typid)
 {
-	int16		scale;
+	int16 scale;
 
 	if (vec->type == COLUMN_DEC)
 		return getBaseType(typid) == NUMERICOID;
@@ -478,19 +486,21 @@ has_column_type_of(const Vec *vec, Oid typid)
 static Vec *
 compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 {
-	Vec		   *a = expr_compile(set, relabel->arg, stage);
-	Oid			to = getBaseType(relabel->resulttype);
-	int16		scale;
+	Vec *a = expr_compile(set, relabel->arg, stage);
+	Oid to = getBaseType(relabel->resulttype);
+	int16 scale;
 
 	/* "char" and bool share a column type, but bools are 0 or 1 */
 	if (a == NULL ||
-		(has_column_type_of(a, to) && (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
+		(has_column_type_of(a, to) &&
+		 (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
 		return a;
 	if (a->type == COLUMN_DEC)
 		return NULL;
-	return expr_emit(set, stage, expr_run_relabel,
-					 expr_new_vec(set, spec_column_type(to, -1, &scale), 0, to, (Expr *) relabel, stage),
-					 a, NULL, NULL, NULL);
+	return expr_emit(
+		set, stage, expr_run_relabel,
+		expr_new_vec(set, spec_column_type(to, -1, &scale), 0, to, (Expr *) relabel, stage), a,
+		NULL, NULL, NULL);
 }
 
 static Vec *
@@ -506,19 +516,19 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 		case T_RelabelType:
 			return compile_relabel(set, (RelabelType *) expr, stage);
 		case T_FuncExpr:
-			{
-				FuncExpr   *f = (FuncExpr *) expr;
+		{
+			FuncExpr *f = (FuncExpr *) expr;
 
-				if (f->funcretset || f->funcvariadic)
-					return NULL;
-				return compile_call(set, f->funcid, f->inputcollid, expr, f->args, stage);
-			}
+			if (f->funcretset || f->funcvariadic)
+				return NULL;
+			return compile_call(set, f->funcid, f->inputcollid, expr, f->args, stage);
+		}
 		case T_OpExpr:
-			{
-				OpExpr	   *op = (OpExpr *) expr;
+		{
+			OpExpr *op = (OpExpr *) expr;
 
-				return compile_call(set, op->opfuncid, op->inputcollid, expr, op->args, stage);
-			}
+			return compile_call(set, op->opfuncid, op->inputcollid, expr, op->args, stage);
+		}
 		case T_ScalarArrayOpExpr:
 			return expr_compile_in(set, (ScalarArrayOpExpr *) expr, stage);
 		case T_BoolExpr:
@@ -549,8 +559,8 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 static Vec *
 compile(ExprSet *set, Expr *expr, int stage)
 {
-	NodeFacts	facts;
-	Vec		   *vec = NULL;
+	NodeFacts facts;
+	Vec *vec = NULL;
 
 	CHECK_FOR_INTERRUPTS();
 	if (set->failed || stack_is_too_deep())
@@ -575,7 +585,8 @@ compile(ExprSet *set, Expr *expr, int stage)
 	if (vec == NULL && !set->failed)
 		vec = compile_node(set, expr, stage);
 	/* a root that needs this one has no vector, so the rest of it needs none */
-	if (vec == NULL || !has_column_type_of(vec, exprType((Node *) expr)) || set->bytes > EXPR_MEMORY)
+	if (vec == NULL || !has_column_type_of(vec, exprType((Node *) expr)) ||
+		set->bytes > EXPR_MEMORY)
 		set->failed = true;
 	return set->failed ? NULL : vec;
 }
@@ -585,7 +596,7 @@ compile(ExprSet *set, Expr *expr, int stage)
 ExprSet *
 expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *subplans)
 {
-	ExprSet    *set = palloc0(sizeof(ExprSet));
+	ExprSet *set = palloc0(sizeof(ExprSet));
 
 	set->parent = parent;
 	set->desc = desc;
@@ -607,7 +618,7 @@ ExprRoot *
 expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale, int stage)
 {
 	Form_pg_attribute att = TupleDescAttr(set->desc, var->varattno - 1);
-	ExprRoot   *root = palloc0(sizeof(ExprRoot));
+	ExprRoot *root = palloc0(sizeof(ExprRoot));
 
 	root->expr = (Expr *) var;
 	root->stage = stage;
@@ -621,11 +632,10 @@ expr_add_column_root(ExprSet *set, Var *var, ColumnType type, int16 scale, int s
 ExprRoot *
 expr_add_root(ExprSet *set, Expr *expr, int stage)
 {
-	ExprRoot   *root = palloc0(sizeof(ExprRoot));
-	ExprOp	  **tail = set->stages[stage].tail;
-	Vec		   *vecs = set->vecs;
-	MemoryContext cxt,
-				old;
+	ExprRoot *root = palloc0(sizeof(ExprRoot));
+	ExprOp **tail = set->stages[stage].tail;
+	Vec *vecs = set->vecs;
+	MemoryContext cxt, old;
 
 	root->expr = expr;
 	root->stage = stage;
@@ -656,7 +666,7 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 ExprRoot *
 expr_add_scales_root(ExprSet *set, Expr *expr, int stage)
 {
-	ExprRoot   *root = expr_add_root(set, expr, stage);
+	ExprRoot *root = expr_add_root(set, expr, stage);
 
 	if (root->vec && root->vec->type == COLUMN_DEC)
 	{

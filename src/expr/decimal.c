@@ -2,8 +2,8 @@
  * decimal.c
  *	  Exact numeric arithmetic on 128-bit integers of a scale known beforehand.
  *
- * The scale is the largest that a value may display, which scales.c knows.  Rows whose result exceeds 128 bits, and
- * values that a decimal cannot represent, take the scalar fallback.
+ * The scale is the largest that a value may display, which scales.c knows.  Rows whose result
+ * exceeds 128 bits, and values that a decimal cannot represent, take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -33,22 +33,22 @@ mul_i128(i128 a, i128 b, i128 *r)
 /* Factors that bring the arguments of an operation to one scale. */
 typedef struct DecimalArgs
 {
-	i128		fa,
-				fb;
-	int			compare;		/* comparisons: bit 0 "<", bit 1 "=", bit 2 ">" */
+	i128 fa, fb;
+	int compare; /* comparisons: bit 0 "<", bit 1 "=", bit 2 ">" */
 } DecimalArgs;
 
 #define DECIMAL_LOOP(...) \
 	const DecimalArgs *d = op->data; \
 	const i128 *as = op->a->values; \
 	const i128 *bs = op->b ? op->b->values : NULL; \
-	uint8		fallback[EXPR_ROWS]; \
-	uint8		any = 0; \
+	uint8 fallback[EXPR_ROWS]; \
+	uint8 any = 0; \
 \
-	(void) d; (void) bs; \
+	(void) d; \
+	(void) bs; \
 	for (int i = 0; i < n; i++) \
 	{ \
-		uint8		over = 0; \
+		uint8 over = 0; \
 		__VA_ARGS__ \
 		fallback[i] = over; \
 		any |= over; \
@@ -57,17 +57,16 @@ typedef struct DecimalArgs
 
 /* An operation on row i of two arguments, a and b, brought to one scale. */
 #define RUN_ALIGNED(name, ...) \
-static void \
-run_##name(const ExprOp *op, int n) \
-{ \
-	DECIMAL_LOOP({ \
-		i128		a, b; \
+	static void run_##name(const ExprOp *op, int n) \
+	{ \
+		DECIMAL_LOOP({ \
+			i128 a, b; \
 \
-		over |= mul_i128(as[i], d->fa, &a); \
-		over |= mul_i128(bs[i], d->fb, &b); \
-		__VA_ARGS__; \
-	}); \
-}
+			over |= mul_i128(as[i], d->fa, &a); \
+			over |= mul_i128(bs[i], d->fb, &b); \
+			__VA_ARGS__; \
+		}); \
+	}
 
 RUN_ALIGNED(add, over |= __builtin_add_overflow(a, b, &((i128 *) op->r->values)[i]))
 RUN_ALIGNED(sub, over |= __builtin_sub_overflow(a, b, &((i128 *) op->r->values)[i]))
@@ -76,24 +75,21 @@ RUN_ALIGNED(compare, ((int8 *) op->r->values)[i] = (d->compare >> (a < b ? 0 : a
 static void
 run_mul(const ExprOp *op, int n)
 {
-	DECIMAL_LOOP({
-		over |= mul_i128(as[i], bs[i], &((i128 *) op->r->values)[i]);
-	});
+	DECIMAL_LOOP({ over |= mul_i128(as[i], bs[i], &((i128 *) op->r->values)[i]); });
 }
 
 static void
 run_negate(const ExprOp *op, int n)
 {
-	DECIMAL_LOOP({
-		over |= __builtin_sub_overflow((i128) 0, as[i], &((i128 *) op->r->values)[i]);
-	});
+	DECIMAL_LOOP(
+		{ over |= __builtin_sub_overflow((i128) 0, as[i], &((i128 *) op->r->values)[i]); });
 }
 
 static void
 run_abs(const ExprOp *op, int n)
 {
 	DECIMAL_LOOP({
-		i128		a = as[i];
+		i128 a = as[i];
 
 		over |= __builtin_sub_overflow((i128) 0, a, &((i128 *) op->r->values)[i]);
 		if (a >= 0)
@@ -104,15 +100,15 @@ run_abs(const ExprOp *op, int n)
 static void
 run_from_int(const ExprOp *op, int n)
 {
-	i128	   *r = op->r->values;
+	i128 *r = op->r->values;
 
 	switch (op->a->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			for (int i = 0; i < n; i++) \
-				r[i] = ((const value_t *) op->a->values)[i]; \
-			break;
+	case COLUMN_##NAME: \
+		for (int i = 0; i < n; i++) \
+			r[i] = ((const value_t *) op->a->values)[i]; \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
@@ -128,10 +124,10 @@ run_from_int(const ExprOp *op, int n)
 static void
 run_to_float8(const ExprOp *op, int n)
 {
-	double		divisor = (double) decimal_power10(op->a->scale);
+	double divisor = (double) decimal_power10(op->a->scale);
 
 	DECIMAL_LOOP({
-		i128		a = as[i];
+		i128 a = as[i];
 
 		over = a > (INT64CONST(1) << 53) || a < -(INT64CONST(1) << 53);
 		((double *) op->r->values)[i] = (double) (int64) a / divisor;
@@ -166,23 +162,19 @@ expr_is_decimal(Oid funcid)
 /* Operators of two decimals. */
 typedef struct DecimalOperator
 {
-	Oid			funcid;
-	void		(*run) (const ExprOp *op, int n);
-	int			compare;
+	Oid funcid;
+	void (*run)(const ExprOp *op, int n);
+	int compare;
 } DecimalOperator;
 
 static const DecimalOperator *
 find_operator(Oid funcid)
 {
 	static const DecimalOperator operators[] = {
-		{F_NUMERIC_ADD, run_add},
-		{F_NUMERIC_SUB, run_sub},
-		{F_NUMERIC_MUL, run_mul},
-		{F_NUMERIC_LT, run_compare, 1},
-		{F_NUMERIC_EQ, run_compare, 2},
-		{F_NUMERIC_LE, run_compare, 3},
-		{F_NUMERIC_GT, run_compare, 4},
-		{F_NUMERIC_NE, run_compare, 5},
+		{F_NUMERIC_ADD, run_add},       {F_NUMERIC_SUB, run_sub},
+		{F_NUMERIC_MUL, run_mul},       {F_NUMERIC_LT, run_compare, 1},
+		{F_NUMERIC_EQ, run_compare, 2}, {F_NUMERIC_LE, run_compare, 3},
+		{F_NUMERIC_GT, run_compare, 4}, {F_NUMERIC_NE, run_compare, 5},
 		{F_NUMERIC_GE, run_compare, 6},
 	};
 
@@ -197,8 +189,8 @@ expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stag
 {
 	const DecimalOperator *found = find_operator(funcid);
 	DecimalArgs *d;
-	int16		scale = 0;
-	Vec		   *r;
+	int16 scale = 0;
+	Vec *r;
 
 	if (found == NULL || a->type != COLUMN_DEC || b->type != COLUMN_DEC)
 		return NULL;
@@ -210,16 +202,18 @@ expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stag
 	d->fa = decimal_power10(Max(b->scale - a->scale, 0));
 	d->fb = decimal_power10(Max(a->scale - b->scale, 0));
 	d->compare = found->compare;
-	r = expr_emit(set, stage, found->run,
-				  expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr, stage), a, b, NULL, d);
+	r = expr_emit(
+		set, stage, found->run,
+		expr_new_vec(set, d->compare ? COLUMN_I8 : COLUMN_DEC, scale, NUMERICOID, expr, stage), a,
+		b, NULL, d);
 	return d->compare ? r : expr_scales_of_two(set, r, a, b, funcid == F_NUMERIC_MUL, stage);
 }
 
 static Vec *
 compile_two(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
-	Vec		   *a;
-	Vec		   *b;
+	Vec *a;
+	Vec *b;
 
 	if (find_operator(funcid) == NULL)
 		return NULL;
@@ -233,24 +227,20 @@ expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage
 {
 	static const struct
 	{
-		Oid			funcid;
-		ColumnType	arg;
-		void		(*run) (const ExprOp *op, int n);
-	}			ops[] = {
-		{F_NUMERIC_INT2, COLUMN_I16, run_from_int},
-		{F_NUMERIC_INT4, COLUMN_I32, run_from_int},
-		{F_NUMERIC_INT8, COLUMN_I64, run_from_int},
-		{F_NUMERIC_UMINUS, COLUMN_DEC, run_negate},
-		{F_NUMERIC_ABS, COLUMN_DEC, run_abs},
-		{F_ABS_NUMERIC, COLUMN_DEC, run_abs},
+		Oid funcid;
+		ColumnType arg;
+		void (*run)(const ExprOp *op, int n);
+	} ops[] = {
+		{F_NUMERIC_INT2, COLUMN_I16, run_from_int},    {F_NUMERIC_INT4, COLUMN_I32, run_from_int},
+		{F_NUMERIC_INT8, COLUMN_I64, run_from_int},    {F_NUMERIC_UMINUS, COLUMN_DEC, run_negate},
+		{F_NUMERIC_ABS, COLUMN_DEC, run_abs},          {F_ABS_NUMERIC, COLUMN_DEC, run_abs},
 		{F_FLOAT8_NUMERIC, COLUMN_DEC, run_to_float8},
 	};
 
 	for (int i = 0; i < lengthof(ops); i++)
 	{
-		bool		to_float8 = ops[i].run == run_to_float8;
-		Vec		   *a,
-				   *r;
+		bool to_float8 = ops[i].run == run_to_float8;
+		Vec *a, *r;
 
 		if (ops[i].funcid != funcid)
 			continue;
@@ -259,7 +249,7 @@ expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage
 		if (a == NULL || (to_float8 && (a->scale > 22 || a->scales)))
 			return NULL;
 		r = to_float8 ? expr_new_vec(set, COLUMN_F64, 0, FLOAT8OID, expr, stage) :
-			expr_new_vec(set, COLUMN_DEC, a->scale, NUMERICOID, expr, stage);
+						expr_new_vec(set, COLUMN_DEC, a->scale, NUMERICOID, expr, stage);
 		r->least_scale = a->least_scale;
 		r->scales = a->scales;
 		return expr_emit(set, stage, ops[i].run, r, a, NULL, NULL, NULL);
@@ -274,16 +264,13 @@ expr_translate_decimal(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
 	static const struct
 	{
-		void		(*run) (const ExprOp *op, int n);
-		VectorOp	code;
-		bool		aligned;
-	}			ops[] = {
-		{run_add, VECTOR_DEC_ADD, true},
-		{run_sub, VECTOR_DEC_SUB, true},
-		{run_compare, VECTOR_DEC_COMPARE, true},
-		{run_mul, VECTOR_DEC_MUL},
-		{run_negate, VECTOR_DEC_NEGATE},
-		{run_abs, VECTOR_DEC_ABS},
+		void (*run)(const ExprOp *op, int n);
+		VectorOp code;
+		bool aligned;
+	} ops[] = {
+		{run_add, VECTOR_DEC_ADD, true},         {run_sub, VECTOR_DEC_SUB, true},
+		{run_compare, VECTOR_DEC_COMPARE, true}, {run_mul, VECTOR_DEC_MUL},
+		{run_negate, VECTOR_DEC_NEGATE},         {run_abs, VECTOR_DEC_ABS},
 		{run_to_float8, VECTOR_DEC_FLOAT8},
 	};
 
@@ -295,16 +282,16 @@ expr_translate_decimal(ExprProgram *p, const ExprOp *op, uint16 *r)
 	}
 	for (int i = 0; i < lengthof(ops); i++)
 	{
-		int16		scale = op->b ? Max(op->a->scale, op->b->scale) : 0;
-		int			data = 0;
-		uint16		a,
-					b = 0;
+		int16 scale = op->b ? Max(op->a->scale, op->b->scale) : 0;
+		int data = 0;
+		uint16 a, b = 0;
 
 		if (ops[i].run != op->run)
 			continue;
 		a = ops[i].aligned ? expr_translate_rescaled(p, op->a, scale) : expr_program_vec(p, op->a);
 		if (op->b)
-			b = ops[i].aligned ? expr_translate_rescaled(p, op->b, scale) : expr_program_vec(p, op->b);
+			b = ops[i].aligned ? expr_translate_rescaled(p, op->b, scale) :
+								 expr_program_vec(p, op->b);
 		if (op->run == run_compare)
 			data = ((DecimalArgs *) op->data)->compare;
 		if (op->run == run_to_float8)

@@ -33,9 +33,9 @@
 static void
 strict_states(const ExprOp *op, int n)
 {
-	Vec		   *r = op->r;
-	const Vec  *a = op->a;
-	const Vec  *b = op->b;
+	Vec *r = op->r;
+	const Vec *a = op->a;
+	const Vec *b = op->b;
 
 	if (b != NULL && b->all_values)
 		b = NULL;
@@ -57,7 +57,7 @@ strict_states(const ExprOp *op, int n)
 void
 expr_strict(const ExprOp *op, int n, const uint8 *fallback)
 {
-	Vec		   *r = op->r;
+	Vec *r = op->r;
 
 	strict_states(op, n);
 	if (fallback == NULL)
@@ -79,13 +79,12 @@ COLUMN_SCALARS(X)
 /* The loop of a row of vector_ops.h; `load` declares the arguments of row i. */
 #define SCALAR_LOOP(R, condition, value, load) \
 	value_##R *restrict rs = op->r->values; \
-	uint8		fallback[EXPR_ROWS]; \
-	uint8		any = 0; \
+	uint8 fallback[EXPR_ROWS]; \
+	uint8 any = 0; \
 \
 	for (int i = 0; i < n; i++) \
 	{ \
-		load \
-		value_##R r = (value); \
+		load value_##R r = (value); \
 \
 		rs[i] = r; \
 		fallback[i] = (condition); \
@@ -94,43 +93,40 @@ COLUMN_SCALARS(X)
 	expr_strict(op, n, any ? fallback : NULL)
 
 #define OP1(FUNC, R, A, condition, value) \
-static void \
-run_##FUNC(const ExprOp *op, int n) \
-{ \
-	const value_##A *restrict as = op->a->values; \
+	static void run_##FUNC(const ExprOp *op, int n) \
+	{ \
+		const value_##A *restrict as = op->a->values; \
 \
-	SCALAR_LOOP(R, condition, value, value_##A a = as[i];); \
-}
+		SCALAR_LOOP(R, condition, value, value_##A a = as[i];); \
+	}
 
 #define OP2(FUNC, R, A, B, condition, value) \
-static void \
-run_##FUNC(const ExprOp *op, int n) \
-{ \
-	const value_##A *as = op->a->values; \
-	const value_##B *bs = op->b->values; \
+	static void run_##FUNC(const ExprOp *op, int n) \
+	{ \
+		const value_##A *as = op->a->values; \
+		const value_##B *bs = op->b->values; \
 \
-	SCALAR_LOOP(R, condition, value, value_##A a = as[i]; value_##B b = bs[i];); \
-}
+		SCALAR_LOOP(R, condition, value, value_##A a = as[i]; value_##B b = bs[i];); \
+	}
 
 /* Mostly the second argument is a constant, which is a number. */
 #define OP2_FLOAT(FUNC, A, B, simple, value) \
-static void \
-run_##FUNC(const ExprOp *op, int n) \
-{ \
-	const value_##A *as = op->a->values; \
-	const value_##B *bs = op->b->values; \
-\
-	if (op->b->constant && !isnan(bs[0])) \
+	static void run_##FUNC(const ExprOp *op, int n) \
 	{ \
-		const value_##B b = bs[0]; \
+		const value_##A *as = op->a->values; \
+		const value_##B *bs = op->b->values; \
 \
-		SCALAR_LOOP(I8, 0, simple, value_##A a = as[i];); \
-	} \
-	else \
-	{ \
-		SCALAR_LOOP(I8, 0, value, value_##A a = as[i]; value_##B b = bs[i];); \
-	} \
-}
+		if (op->b->constant && !isnan(bs[0])) \
+		{ \
+			const value_##B b = bs[0]; \
+\
+			SCALAR_LOOP(I8, 0, simple, value_##A a = as[i];); \
+		} \
+		else \
+		{ \
+			SCALAR_LOOP(I8, 0, value, value_##A a = as[i]; value_##B b = bs[i];); \
+		} \
+	}
 
 #define HOST1 OP1
 #define HOST2 OP2
@@ -190,7 +186,7 @@ run_junction(const ExprOp *op, int n, int8 stop)
 {
 	const int8 *a = op->a->values;
 	const int8 *b = op->b->values;
-	int8	   *r = op->r->values;
+	int8 *r = op->r->values;
 
 	op->r->all_values = op->a->all_values && op->b->all_values;
 	if (op->r->all_values)
@@ -201,9 +197,9 @@ run_junction(const ExprOp *op, int n, int8 stop)
 	}
 	for (int i = 0; i < n; i++)
 	{
-		uint8		sa = expr_state(op->a, i);
-		uint8		sb = expr_state(op->b, i);
-		uint8		state;
+		uint8 sa = expr_state(op->a, i);
+		uint8 sb = expr_state(op->b, i);
+		uint8 state;
 
 		if (sa == VEC_VALUE && a[i] == stop)
 			state = VEC_VALUE, r[i] = stop;
@@ -236,7 +232,7 @@ void
 expr_run_not(const ExprOp *op, int n)
 {
 	const int8 *a = op->a->values;
-	int8	   *r = op->r->values;
+	int8 *r = op->r->values;
 
 	for (int i = 0; i < n; i++)
 		r[i] = !a[i];
@@ -260,8 +256,8 @@ set_known(Vec *r, const Vec *a, int n)
 void
 expr_run_isnull(const ExprOp *op, int n)
 {
-	int8	   *r = op->r->values;
-	bool		negate = op->data != NULL;
+	int8 *r = op->r->values;
+	bool negate = op->data != NULL;
 
 	for (int i = 0; i < n; i++)
 		r[i] = (expr_state(op->a, i) == VEC_NULL) != negate;
@@ -273,14 +269,14 @@ void
 expr_run_istrue(const ExprOp *op, int n)
 {
 	const int8 *a = op->a->values;
-	int8	   *r = op->r->values;
+	int8 *r = op->r->values;
 	BoolTestType test = ((BooleanTest *) op->data)->booltesttype;
 
 	for (int i = 0; i < n; i++)
 	{
-		bool		null = expr_state(op->a, i) == VEC_NULL;
-		bool		yes = !null && a[i];
-		bool		no = !null && !a[i];
+		bool null = expr_state(op->a, i) == VEC_NULL;
+		bool yes = !null && a[i];
+		bool no = !null && !a[i];
 
 		switch (test)
 		{
@@ -313,11 +309,12 @@ expr_run_istrue(const ExprOp *op, int n)
 static void
 choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 {
-	uint8		all_from = 0;
+	uint8 all_from = 0;
 
 #define CHOOSE(type) \
 	for (int i = 0; i < n; i++) \
-		((type *) r->values)[i] = (from[i] == 1 ? (const type *) b->values : (const type *) a->values)[i]
+	((type *) r->values)[i] = \
+		(from[i] == 1 ? (const type *) b->values : (const type *) a->values)[i]
 	BY_WIDTH(r->type, CHOOSE);
 #undef CHOOSE
 	for (int i = 0; i < n; i++)
@@ -327,8 +324,9 @@ choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 		return;
 	for (int i = 0; i < n; i++)
 		r->state[i] = from[i] == 0 ? expr_state(a, i) :
-			from[i] == 1 ? expr_state(b, i) :
-			from[i] == 2 ? VEC_FALLBACK : VEC_NULL;
+			from[i] == 1           ? expr_state(b, i) :
+			from[i] == 2           ? VEC_FALLBACK :
+									 VEC_NULL;
 }
 
 /* CASE WHEN a THEN b ELSE c */
@@ -336,11 +334,11 @@ void
 expr_run_select(const ExprOp *op, int n)
 {
 	const int8 *cond = op->a->values;
-	uint8		from[EXPR_ROWS];
+	uint8 from[EXPR_ROWS];
 
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = expr_state(op->a, i);
+		uint8 state = expr_state(op->a, i);
 
 		from[i] = state == VEC_FALLBACK ? 2 : !(state == VEC_VALUE && cond[i]);
 	}
@@ -350,7 +348,7 @@ expr_run_select(const ExprOp *op, int n)
 void
 expr_run_coalesce(const ExprOp *op, int n)
 {
-	uint8		from[EXPR_ROWS];
+	uint8 from[EXPR_ROWS];
 
 	for (int i = 0; i < n; i++)
 		from[i] = expr_state(op->a, i) == VEC_NULL;
@@ -362,11 +360,11 @@ void
 expr_run_nullif(const ExprOp *op, int n)
 {
 	const int8 *equal = op->b->values;
-	uint8		from[EXPR_ROWS];
+	uint8 from[EXPR_ROWS];
 
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = expr_state(op->b, i);
+		uint8 state = expr_state(op->b, i);
 
 		from[i] = state == VEC_FALLBACK ? 2 : (state == VEC_VALUE && equal[i]) ? 3 : 0;
 	}
@@ -378,14 +376,14 @@ void
 expr_run_distinct(const ExprOp *op, int n)
 {
 	const int8 *equal = op->c->values;
-	int8	   *r = op->r->values;
+	int8 *r = op->r->values;
 
 	op->r->all_values = false;
 	for (int i = 0; i < n; i++)
 	{
-		uint8		sa = expr_state(op->a, i);
-		uint8		sb = expr_state(op->b, i);
-		bool		fallback = sa == VEC_FALLBACK || sb == VEC_FALLBACK;
+		uint8 sa = expr_state(op->a, i);
+		uint8 sb = expr_state(op->b, i);
+		bool fallback = sa == VEC_FALLBACK || sb == VEC_FALLBACK;
 
 		if (!fallback && sa == VEC_VALUE && sb == VEC_VALUE)
 		{
@@ -403,12 +401,12 @@ void
 expr_run_greatest(const ExprOp *op, int n)
 {
 	const int8 *replaces = op->c->values;
-	uint8		from[EXPR_ROWS];
+	uint8 from[EXPR_ROWS];
 
 	for (int i = 0; i < n; i++)
 	{
-		uint8		sa = expr_state(op->a, i);
-		uint8		sb = expr_state(op->b, i);
+		uint8 sa = expr_state(op->a, i);
+		uint8 sb = expr_state(op->b, i);
 
 		if (sa == VEC_FALLBACK || sb == VEC_FALLBACK)
 			from[i] = 2;
@@ -428,12 +426,12 @@ expr_run_text_equal(const ExprOp *op, int n)
 {
 	const Datum *a = op->a->values;
 	const Datum *b = op->b->values;
-	int8	   *r = op->r->values;
-	Oid			func = *(Oid *) op->data;
-	bool		blanks = func == F_TEXTEQ || func == F_TEXTNE;
-	bool		negate = func == F_TEXTNE || func == F_BPCHARNE;
-	uint8		fallback[EXPR_ROWS];
-	bool		any = false;
+	int8 *r = op->r->values;
+	Oid func = *(Oid *) op->data;
+	bool blanks = func == F_TEXTEQ || func == F_TEXTNE;
+	bool negate = func == F_TEXTNE || func == F_BPCHARNE;
+	uint8 fallback[EXPR_ROWS];
+	bool any = false;
 
 	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
@@ -456,14 +454,14 @@ expr_run_like(const ExprOp *op, int n)
 {
 	const ExprPattern *pattern = op->data;
 	const Datum *a = op->a->values;
-	int8	   *r = op->r->values;
-	uint8		fallback[EXPR_ROWS];
-	bool		any = false;
+	int8 *r = op->r->values;
+	uint8 fallback[EXPR_ROWS];
+	bool any = false;
 
 	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
 	{
-		int			len;
+		int len;
 
 		fallback[i] = 0;
 		if (expr_state(op->r, i) != VEC_VALUE)
@@ -504,7 +502,7 @@ store(const Vec *vec, int row, Datum value)
 void
 expr_run_relabel(const ExprOp *op, int n)
 {
-	bool		truth = op->r->typid == BOOLOID;
+	bool truth = op->r->typid == BOOLOID;
 
 	expr_strict(op, n, NULL);
 	if (!truth && op->a->type != COLUMN_DATUM && op->r->type != COLUMN_DATUM)
@@ -513,7 +511,7 @@ expr_run_relabel(const ExprOp *op, int n)
 		for (int i = 0; i < n; i++)
 			if (expr_state(op->r, i) == VEC_VALUE)
 			{
-				Datum		value = expr_datum(op->a, i);
+				Datum value = expr_datum(op->a, i);
 
 				store(op->r, i, truth ? BoolGetDatum(DatumGetBool(value)) : value);
 			}
@@ -523,20 +521,20 @@ expr_run_relabel(const ExprOp *op, int n)
 void
 expr_run_mask(const ExprOp *op, int n)
 {
-	int			accept = ((ExprMask *) op->data)->accept;
+	int accept = ((ExprMask *) op->data)->accept;
 	const int8 *outer = op->a ? op->a->values : NULL;
 	const int8 *cond = op->b->values;
-	int8	   *r = op->r->values;
+	int8 *r = op->r->values;
 
 	op->r->all_values = true;
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = expr_state(op->b, i);
+		uint8 state = expr_state(op->b, i);
 
 		r[i] = (outer == NULL || outer[i]) &&
 			(state == VEC_NULL ? (accept & MASK_NULL) != 0 :
-			 state == VEC_VALUE && (accept & (MASK_FALSE | MASK_TRUE)) != 0 &&
-			 (accept & (cond[i] ? MASK_TRUE : MASK_FALSE)) != 0);
+								 state == VEC_VALUE && (accept & (MASK_FALSE | MASK_TRUE)) != 0 &&
+					 (accept & (cond[i] ? MASK_TRUE : MASK_FALSE)) != 0);
 	}
 }
 
@@ -545,7 +543,7 @@ static Datum
 call_counted(FunctionCallInfo fcinfo)
 {
 	PgStat_FunctionCallUsage usage;
-	Datum		value;
+	Datum value;
 
 	pgstat_init_function_usage(fcinfo, &usage);
 	value = FunctionCallInvoke(fcinfo);
@@ -565,14 +563,14 @@ expr_run_core(const ExprOp *op, int n)
 	ExprCoreCall *call = op->data;
 	const int8 *mask = op->c ? op->c->values : NULL;
 	FunctionCallInfo fcinfo = call->fcinfo;
-	int			nargs = fcinfo->nargs;
+	int nargs = fcinfo->nargs;
 	MemoryContext old = MemoryContextSwitchTo(op->set->page_cxt);
 
 	op->r->all_values = false;
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = mask && !mask[i] ? VEC_FALLBACK : VEC_VALUE;
-		Datum		value;
+		uint8 state = mask && !mask[i] ? VEC_FALLBACK : VEC_VALUE;
+		Datum value;
 
 		if (unlikely(MemoryContextMemAllocated(op->set->page_cxt, false) > EXPR_PAGE_BYTES))
 			state = VEC_FALLBACK;
@@ -601,13 +599,11 @@ subplan_state(ExprSet *set, Expr *expr)
 {
 	ExprSubplans *known = set->subplans;
 	MemoryContext old;
-	ListCell   *node,
-			   *other,
-			   *state;
+	ListCell *node, *other, *state;
 
-	forthree(node, known->nodes, other, known->exprs, state, known->states)
-		if (lfirst(node) == set->parent && equal(lfirst(other), expr))
-			return lfirst(state);
+	forthree(node, known->nodes, other, known->exprs, state,
+			 known->states) if (lfirst(node) == set->parent &&
+								equal(lfirst(other), expr)) return lfirst(state);
 	old = MemoryContextSwitchTo(set->parent->state->es_query_cxt);
 	known->nodes = lappend(known->nodes, set->parent);
 	known->exprs = lappend(known->exprs, copyObject(expr));
@@ -620,13 +616,13 @@ subplan_state(ExprSet *set, Expr *expr)
 ExprState *
 expr_core_state(ExprSet *set, Expr *expr)
 {
-	EState	   *estate = set->parent->state;
-	int			jit_flags = estate->es_jit_flags;
-	ExprState  *state;
+	EState *estate = set->parent->state;
+	int jit_flags = estate->es_jit_flags;
+	ExprState *state;
 
 	estate->es_jit_flags = 0;
 	state = contain_subplans((Node *) expr) ? subplan_state(set, expr) :
-		ExecInitExpr(expr, set->parent);
+											  ExecInitExpr(expr, set->parent);
 	estate->es_jit_flags = jit_flags;
 	return state;
 }
@@ -652,8 +648,8 @@ expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 static void
 fill_constant(ExprSet *set, Vec *vec)
 {
-	bool		isnull;
-	Datum		value;
+	bool isnull;
+	Datum value;
 	MemoryContext old = MemoryContextSwitchTo(set->const_cxt);
 
 	value = ExecEvalExpr(vec->source, set->parent->ps_ExprContext, &isnull);
@@ -662,12 +658,12 @@ fill_constant(ExprSet *set, Vec *vec)
 	memset(vec->values, 0, EXPR_ROWS * column_width(vec->type));
 	if (!isnull && vec->type == COLUMN_DATUM)
 	{
-		int16		typlen;
-		bool		typbyval;
+		int16 typlen;
+		bool typbyval;
 
 		get_typlenbyval(vec->typid, &typlen, &typbyval);
 		value = typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_COPY(value)) :
-			datumCopy(value, typbyval, typlen);
+							   datumCopy(value, typbyval, typlen);
 	}
 	MemoryContextSwitchTo(old);
 	for (int i = 0; i < EXPR_ROWS && !isnull; i++)
@@ -708,7 +704,7 @@ expr_run_lazy(const ExprOp *op, int n)
 void
 expr_run_param(const ExprOp *op, int n)
 {
-	Param	   *param = op->data;
+	Param *param = op->data;
 	ExprContext *econtext = op->set->parent->ps_ExprContext;
 
 	if (op->r->filled || econtext->ecxt_param_exec_vals[param->paramid].execPlan != NULL)
@@ -747,7 +743,7 @@ expr_stage_is_closed(const ExprSet *set, int stage)
 void
 expr_run(ExprSet *set, int stage, int n)
 {
-	ExprStage  *st = &set->stages[stage];
+	ExprStage *st = &set->stages[stage];
 
 	if (!st->constants_ready)
 	{
@@ -772,8 +768,8 @@ expr_compact(ExprSet *set, int stage, const uint16 *sel, int n)
 		if (vec->constant || vec->stage > stage || vec->last_stage <= stage)
 			continue;
 #define COMPACT(type) \
-		for (int i = 0; i < n; i++) \
-			((type *) vec->values)[i] = ((type *) vec->values)[sel[i]]
+	for (int i = 0; i < n; i++) \
+	((type *) vec->values)[i] = ((type *) vec->values)[sel[i]]
 		BY_WIDTH(vec->type, COMPACT);
 #undef COMPACT
 		if (!vec->all_values)

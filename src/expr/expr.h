@@ -58,65 +58,68 @@ typedef enum VecState
 
 typedef struct Vec
 {
-	ColumnType	type;
-	int16		scale;			/* COLUMN_DEC: display scale of every value, or the largest */
-	int16		least_scale;	/* COLUMN_DEC: no value has a smaller one */
-	struct Vec *scales;			/* COLUMN_I32: the display scale of each value; NULL: `scale` */
-	bool		all_values;		/* every row is VEC_VALUE; `state` is undefined */
-	void	   *values;			/* initialized for every row, whatever its state */
-	void	   *memory;			/* the vector's own array for them */
-	uint8	   *state;			/* VecState of each row */
+	ColumnType type;
+	int16 scale;        /* COLUMN_DEC: display scale of every value, or the largest */
+	int16 least_scale;  /* COLUMN_DEC: no value has a smaller one */
+	struct Vec *scales; /* COLUMN_I32: the display scale of each value; NULL: `scale` */
+	bool all_values;    /* every row is VEC_VALUE; `state` is undefined */
+	void *values;       /* initialized for every row, whatever its state */
+	void *memory;       /* the vector's own array for them */
+	uint8 *state;       /* VecState of each row */
 
-	AttrNumber	attno;			/* of a table column: the feed fills the vector */
-	bool		constant;		/* one value for all rows: expr_compact leaves it alone */
-	bool		lazy;			/* a constant that an operation fills; VEC_FALLBACK before */
-	bool		filled;			/* that has been done */
-	bool		masked;			/* rows outside `mask` may be VEC_FALLBACK for that alone */
-	const struct ExprMask *mask;	/* that it was compiled under; NULL: all rows */
-	int			stage;			/* that computes it */
-	int			last_stage;		/* that reads it last */
-	struct Vec *next;			/* in ExprSet.vecs */
+	AttrNumber attno;            /* of a table column: the feed fills the vector */
+	bool constant;               /* one value for all rows: expr_compact leaves it alone */
+	bool lazy;                   /* a constant that an operation fills; VEC_FALLBACK before */
+	bool filled;                 /* that has been done */
+	bool masked;                 /* rows outside `mask` may be VEC_FALLBACK for that alone */
+	const struct ExprMask *mask; /* that it was compiled under; NULL: all rows */
+	int stage;                   /* that computes it */
+	int last_stage;              /* that reads it last */
+	struct Vec *next;            /* in ExprSet.vecs */
 
 	/*
-	 * Numbers of the values (COLUMN_I32; VEC_FALLBACK: it has none) in a dictionary that lasts as long
-	 * as the set; or NULL.  Of a NULL any number, or none.
+	 * Numbers of the values (COLUMN_I32; VEC_FALLBACK: it has none) in a dictionary that lasts as
+	 * long as the set; or NULL.  Of a NULL any number, or none.
 	 */
 	struct Vec *codes;
-	struct Vec *codes_of;		/* the vector whose numbers these are */
+	struct Vec *codes_of; /* the vector whose numbers these are */
 	struct ExprDictionary *dictionary;
 
 	/* common subexpressions; see share.c */
-	Expr	   *expr;			/* what it computes, or NULL */
-	uint32		hash;			/* of expr or attno */
-	struct Vec *same_bucket;	/* in ExprSet.shared */
+	Expr *expr;              /* what it computes, or NULL */
+	uint32 hash;             /* of expr or attno */
+	struct Vec *same_bucket; /* in ExprSet.shared */
 
 	/* constants: evaluated by core once in a scan */
-	ExprState  *source;
-	Oid			typid;
+	ExprState *source;
+	Oid typid;
 } Vec;
 
-/* By-reference values with numbers (numerics of decimals), which stay where they are; see codes.c and memo.c. */
+/*
+ * By-reference values with numbers (numerics of decimals), which stay where they are; see codes.c
+ * and memo.c.
+ */
 typedef struct ExprDictionary
 {
-	uint64		id;				/* not that of any other dictionary of the process: Column.dictionary */
-	uint32		n;				/* values so far */
-	Datum	   *values;			/* [number]; NULL's is undefined */
-	size_t		longest;		/* bytes of the longest value */
+	uint64 id;      /* not that of any other dictionary of the process: Column.dictionary */
+	uint32 n;       /* values so far */
+	Datum *values;  /* [number]; NULL's is undefined */
+	size_t longest; /* bytes of the longest value */
 } ExprDictionary;
 
 typedef struct ExprRoot
 {
-	Expr	   *expr;
-	Vec		   *vec;			/* NULL: all rows take the scalar fallback */
-	ExprState  *state;			/* for the scalar fallback; NULL before its first row */
-	int			stage;
+	Expr *expr;
+	Vec *vec;         /* NULL: all rows take the scalar fallback */
+	ExprState *state; /* for the scalar fallback; NULL before its first row */
+	int stage;
 } ExprRoot;
 
 typedef struct ExprStage
 {
 	struct ExprOp *ops;
 	struct ExprOp **tail;
-	bool		constants_ready;
+	bool constants_ready;
 } ExprStage;
 
 /*
@@ -125,40 +128,40 @@ typedef struct ExprStage
  */
 typedef struct ExprSubplans
 {
-	List	   *nodes;			/* PlanState that the expression belongs to */
-	List	   *exprs;
-	List	   *states;
+	List *nodes; /* PlanState that the expression belongs to */
+	List *exprs;
+	List *states;
 } ExprSubplans;
 
 struct NodeFacts;
 
 typedef struct ExprSet
 {
-	PlanState  *parent;			/* the scan: its expression context, its parameters */
-	TupleDesc	desc;
+	PlanState *parent; /* the scan: its expression context, its parameters */
+	TupleDesc desc;
 	MemoryContext cxt;
 	MemoryContext page_cxt;
-	MemoryContext const_cxt;	/* values of constants, until expr_reset */
-	uint32		resets;			/* how often that was called */
-	int			nstages;
-	ExprStage  *stages;
-	Vec		   *vecs;
-	Vec		   *shared[EXPR_BUCKETS];
-	size_t		bytes;			/* of all vectors */
+	MemoryContext const_cxt; /* values of constants, until expr_reset */
+	uint32 resets;           /* how often that was called */
+	int nstages;
+	ExprStage *stages;
+	Vec *vecs;
+	Vec *shared[EXPR_BUCKETS];
+	size_t bytes; /* of all vectors */
 	ExprSubplans *subplans;
 
 	/* while a root is compiled */
-	Vec		   *(*compile) (struct ExprSet *set, Expr *expr, int stage);	/* see expr_compile */
-	void		(*describe) (Node *node, struct NodeFacts *facts);	/* see memo.c */
-	struct ExprMask *mask;		/* rows for which core evaluates what is compiled; NULL: all */
-	int			memo_columns;	/* of the memo around what is compiled; see memo.c */
-	Vec		   *case_value;		/* of CaseTestExpr */
-	struct facts_hash *facts;	/* NodeFacts of the root's nodes */
-	bool		failed;			/* the root cannot be compiled */
+	Vec *(*compile)(struct ExprSet *set, Expr *expr, int stage); /* see expr_compile */
+	void (*describe)(Node *node, struct NodeFacts *facts);       /* see memo.c */
+	struct ExprMask *mask;    /* rows for which core evaluates what is compiled; NULL: all */
+	int memo_columns;         /* of the memo around what is compiled; see memo.c */
+	Vec *case_value;          /* of CaseTestExpr */
+	struct facts_hash *facts; /* NodeFacts of the root's nodes */
+	bool failed;              /* the root cannot be compiled */
 
 	/* Makes row i of the page the scan tuple of the parent's expression context. */
-	void		(*load_row) (void *owner, int row);
-	void	   *owner;
+	void (*load_row)(void *owner, int row);
+	void *owner;
 } ExprSet;
 
 /* An empty set of nstages stages; subplans must outlive it. */
@@ -167,7 +170,8 @@ extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages,
 
 /*
  * Can the expression be evaluated for any row, needed or not, without an error and without
- * a side effect?  Takes expressions of the planner and of plans; params: those of the query, or NULL.
+ * a side effect?  Takes expressions of the planner and of plans; params: those of the query, or
+ * NULL.
  */
 extern bool expr_cannot_fail(Node *expr, ParamListInfo params);
 
@@ -182,12 +186,14 @@ extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, i
 									  int stage);
 
 /*
- * The same, but the vector has the display scales of a numeric expression; it may be one of COLUMN_DATUM, of the values.
- * The scalar fallback evaluates the expression.
+ * The same, but the vector has the display scales of a numeric expression; it may be one of
+ * COLUMN_DATUM, of the values. The scalar fallback evaluates the expression.
  */
 extern ExprRoot *expr_add_scales_root(ExprSet *set, Expr *expr, int stage);
 
-/* Numbers the values of a root, a by-reference column or decimals (Vec.codes), if that can be done. */
+/*
+ * Numbers the values of a root, a by-reference column or decimals (Vec.codes), if that can be done.
+ */
 extern void expr_add_codes(ExprSet *set, ExprRoot *root);
 
 /* A number for a dictionary, ours or a feed's. */
@@ -196,7 +202,10 @@ extern uint64 expr_new_dictionary(void);
 /* Forgets the values of constants, for a rescan with other parameters. */
 extern void expr_reset(ExprSet *set);
 
-/* Is what the stage computes, but for its columns, read by no later stage?  After all roots were added. */
+/*
+ * Is what the stage computes, but for its columns, read by no later stage?  After all roots were
+ * added.
+ */
 extern bool expr_stage_is_closed(const ExprSet *set, int stage);
 
 /* Runs a stage over n > 0 rows; the feed has filled its columns. */
@@ -232,4 +241,4 @@ extern bool expr_decimal_scales(Node *expr, int16 *least, int16 *most);
  */
 extern ColumnType expr_column_type(Node *expr, int16 *scale);
 
-#endif							/* GPUAGG_EXPR_H */
+#endif /* GPUAGG_EXPR_H */

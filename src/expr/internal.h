@@ -3,10 +3,11 @@
  *	  What the files of expr/ share.
  *
  * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
- * vectors and operations), codes.c (numbers of values), scales.c (display scales), then one file for each kind of function that has an
- * operation of its own (bucket.c, decimal.c, quotient.c, rounding.c, intervals.c, match.c, time_fields.c over zones.c), memo.c
- * (results that are kept), and compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for the GPU likewise:
- * program_build.c, the translations beside the operations, and program.c.
+ * vectors and operations), codes.c (numbers of values), scales.c (display scales), then one file
+ * for each kind of function that has an operation of its own (bucket.c, decimal.c, quotient.c,
+ * rounding.c, intervals.c, match.c, time_fields.c over zones.c), memo.c (results that are kept),
+ * and compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for
+ * the GPU likewise: program_build.c, the translations beside the operations, and program.c.
  */
 #ifndef GPUAGG_EXPR_INTERNAL_H
 #define GPUAGG_EXPR_INTERNAL_H
@@ -21,27 +22,37 @@
  */
 typedef struct ExprOp
 {
-	void		(*run) (const struct ExprOp *op, int n);
-	Vec		   *r;
-	Vec		   *a;
-	Vec		   *b;
-	Vec		   *c;
-	void	   *data;			/* of the operation */
-	ExprSet    *set;
+	void (*run)(const struct ExprOp *op, int n);
+	Vec *r;
+	Vec *a;
+	Vec *b;
+	Vec *c;
+	void *data; /* of the operation */
+	ExprSet *set;
 	struct ExprOp *next;
-	const bool *skip;			/* or NULL: where to is true once this has run, the operations up to */
-	struct ExprOp *last;		/* this one are left out */
+	const bool *skip;    /* or NULL: where to is true once this has run, the operations up to */
+	struct ExprOp *last; /* this one are left out */
 } ExprOp;
 
 /* Expands LOOP for a C type as wide as values of the column type. */
 #define BY_WIDTH(type, LOOP) \
 	switch (column_width(type)) \
 	{ \
-		case 1: LOOP(int8); break; \
-		case 2: LOOP(int16); break; \
-		case 4: LOOP(int32); break; \
-		case 8: LOOP(int64); break; \
-		case 16: LOOP(gpuagg_i128); break; \
+		case 1: \
+			LOOP(int8); \
+			break; \
+		case 2: \
+			LOOP(int16); \
+			break; \
+		case 4: \
+			LOOP(int32); \
+			break; \
+		case 8: \
+			LOOP(int64); \
+			break; \
+		case 16: \
+			LOOP(gpuagg_i128); \
+			break; \
 	}
 
 /* ---- eval.c ---------------------------------------------------------------- */
@@ -49,12 +60,12 @@ typedef struct ExprOp
 /* A row of vector_ops.h. */
 typedef struct ExprFunction
 {
-	Oid			funcid;
-	uint16		code;			/* VectorOp (vector_program.h), or VECTOR_NONE */
-	void		(*run) (const ExprOp *op, int n);
-	ColumnType	result;
-	int			nargs;
-	ColumnType	args[2];
+	Oid funcid;
+	uint16 code; /* VectorOp (vector_program.h), or VECTOR_NONE */
+	void (*run)(const ExprOp *op, int n);
+	ColumnType result;
+	int nargs;
+	ColumnType args[2];
 } ExprFunction;
 
 /* The row of vector_ops.h for a function, or NULL. */
@@ -69,10 +80,10 @@ extern void expr_constant_fill(ExprSet *set, Vec *vec);
 /* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
 typedef struct ExprPattern
 {
-	bool		negate;			/* NOT LIKE */
-	bool		open;			/* there is that % */
-	int			length;
-	const char *bytes;			/* before it */
+	bool negate; /* NOT LIKE */
+	bool open;   /* there is that % */
+	int length;
+	const char *bytes; /* before it */
 } ExprPattern;
 
 /*
@@ -85,19 +96,19 @@ typedef struct ExprPattern
 
 typedef struct ExprMask
 {
-	const struct ExprMask *outer;	/* NULL: all rows */
-	const Vec  *cond;
-	int			accept;
-	Vec		   *vec;			/* the rows as booleans, once an operation needs them */
+	const struct ExprMask *outer; /* NULL: all rows */
+	const Vec *cond;
+	int accept;
+	Vec *vec; /* the rows as booleans, once an operation needs them */
 } ExprMask;
 
 /* What expr_run_core needs. */
 typedef struct ExprCoreCall
 {
-	Vec		  **args;
+	Vec **args;
 	FunctionCallInfo fcinfo;
-	FmgrInfo	flinfo;
-	bool		counted;		/* in pg_stat_user_functions */
+	FmgrInfo flinfo;
+	bool counted; /* in pg_stat_user_functions */
 } ExprCoreCall;
 
 extern void expr_run_and(const ExprOp *op, int n);
@@ -149,7 +160,7 @@ static inline int
 expr_text_length(Datum d, bool blanks)
 {
 	const char *s = VARDATA_ANY(DatumGetPointer(d));
-	int			len = VARSIZE_ANY_EXHDR(DatumGetPointer(d));
+	int len = VARSIZE_ANY_EXHDR(DatumGetPointer(d));
 
 	if (!blanks)
 		while (len > 0 && s[len - 1] == ' ')
@@ -161,7 +172,7 @@ expr_text_length(Datum d, bool blanks)
 static inline bool
 expr_text_equal(Datum a, Datum b, bool blanks)
 {
-	int			len = expr_text_length(a, blanks);
+	int len = expr_text_length(a, blanks);
 
 	return len == expr_text_length(b, blanks) &&
 		memcmp(VARDATA_ANY(DatumGetPointer(a)), VARDATA_ANY(DatumGetPointer(b)), len) == 0;
@@ -174,17 +185,17 @@ expr_text_equal(Datum a, Datum b, bool blanks)
 
 typedef struct NodeFacts
 {
-	Node	   *node;			/* hash key */
-	uint32		hash;			/* equal() nodes have equal hashes */
-	bool		varying;		/* may differ between rows */
-	bool		pure;			/* the same for the same values of columns, in one query */
-	bool		slow;			/* the node itself calls a function row by row, */
-	bool		has_slow;		/* or a node below does */
-	bool		narrows;		/* the node itself, a vector operation, has far fewer values than its argument */
-	uint8		nvars;			/* columns below; more than fit: EXPR_MEMO_COLUMNS + 1 */
-	Expr	   *vars[EXPR_MEMO_COLUMNS];	/* Vars, or nodes that narrow, in place of what they read */
-	bool		case_value;		/* holds a CaseTestExpr */
-	char		status;			/* of simplehash.h */
+	Node *node;    /* hash key */
+	uint32 hash;   /* equal() nodes have equal hashes */
+	bool varying;  /* may differ between rows */
+	bool pure;     /* the same for the same values of columns, in one query */
+	bool slow;     /* the node itself calls a function row by row, */
+	bool has_slow; /* or a node below does */
+	bool narrows;  /* the node itself, a vector operation, has far fewer values than its argument */
+	uint8 nvars;   /* columns below; more than fit: EXPR_MEMO_COLUMNS + 1 */
+	Expr *vars[EXPR_MEMO_COLUMNS]; /* Vars, or nodes that narrow, in place of what they read */
+	bool case_value;               /* holds a CaseTestExpr */
+	char status;                   /* of simplehash.h */
 } NodeFacts;
 
 /*
@@ -218,11 +229,11 @@ extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, 
 extern void expr_use(Vec *vec, int stage);
 
 /* Appends an operation to a stage; returns its result r. */
-extern Vec *expr_emit(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *r, Vec *a,
+extern Vec *expr_emit(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Vec *r, Vec *a,
 					  Vec *b, Vec *c, void *data);
 
 /* Appends an operation whose result is a new vector of booleans, which it returns. */
-extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Expr *expr,
+extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Expr *expr,
 						   Vec *a, Vec *b, Vec *c, void *data);
 
 /* The operation that was appended last. */
@@ -248,7 +259,10 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 /* The same for an operation that takes vectors of this type only: NULL for another. */
 extern Vec *expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage);
 
-/* Are strings of this collation equal only if their bytes are?  No without one: core may raise an error. */
+/*
+ * Are strings of this collation equal only if their bytes are?  No without one: core may raise an
+ * error.
+ */
 extern bool expr_deterministic(Oid collation);
 
 /* Is this = or <> of text or bpchar, which are operations under a deterministic collation? */
@@ -259,8 +273,9 @@ extern bool expr_is_text_equality(Oid funcid);
 /* Scales beyond this leave too few digits to the left of the point. */
 #define EXPR_MAX_SCALE 24
 /*
- * That of quotients: core's is 16 or 20 for most, and 24 below about 10^-4.  With fewer digits these would take the scalar fallback;
- * with as many as these, it is sums of quotients beyond 10^4 that are made of numerics.
+ * That of quotients: core's is 16 or 20 for most, and 24 below about 10^-4.  With fewer digits
+ * these would take the scalar fallback; with as many as these, it is sums of quotients beyond 10^4
+ * that are made of numerics.
  */
 #define EXPR_QUOTIENT_SCALE 24
 
@@ -273,15 +288,18 @@ extern Vec *expr_scales(ExprSet *set, Vec *vec, int stage);
 /* Decimals as those of a scale that is not below their own. */
 extern Vec *expr_rescale(ExprSet *set, Vec *vec, int16 scale, int stage);
 
-/* Sets the display scales of r, decimals, which are the sum of those of a and b, or the larger ones; returns r. */
+/*
+ * Sets the display scales of r, decimals, which are the sum of those of a and b, or the larger
+ * ones; returns r.
+ */
 extern Vec *expr_scales_of_two(ExprSet *set, Vec *r, Vec *a, Vec *b, bool product, int stage);
 
 /*
- * Sets those of r, which an operation chooses row by row from arguments; if these are decimals, they are of one scale.
- * Returns r, which may be of any type.
+ * Sets those of r, which an operation chooses row by row from arguments; if these are decimals,
+ * they are of one scale. Returns r, which may be of any type.
  */
-extern Vec *expr_scales_of_choice(ExprSet *set, Vec *r, void (*run) (const ExprOp *, int), Vec *a, Vec *b, Vec *c,
-								  int stage);
+extern Vec *expr_scales_of_choice(ExprSet *set, Vec *r, void (*run)(const ExprOp *, int), Vec *a,
+								  Vec *b, Vec *c, int stage);
 
 /* ---- codes.c, memo.c ---------------------------------------------------------- */
 
@@ -290,20 +308,24 @@ extern Vec *expr_codes(ExprSet *set, Vec *vec, int stage);
 
 /* ExprSet.describe: fills `pure` and `slow` of a node without its children. */
 extern void expr_memo_describe(Node *node, NodeFacts *facts);
-/* Has the result of this expression better be kept for each combination of the columns that it reads? */
+/*
+ * Has the result of this expression better be kept for each combination of the columns that it
+ * reads?
+ */
 extern bool expr_memo_serves(const ExprSet *set, const NodeFacts *facts);
 /* Its vector; NULL: not kept, but compiled as any other one. */
 extern Vec *expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage);
 
 /*
- * Whether it pays to look rows up: counts those that were not there, and pauses where these are many, longer each time.
+ * Whether it pays to look rows up: counts those that were not there, and pauses where these are
+ * many, longer each time.
  */
 typedef struct ExprWindow
 {
-	int			rows;
-	int			missed;
-	int			pause;			/* rows to come before the next window */
-	int			pauses;			/* the last pause */
+	int rows;
+	int missed;
+	int pause;  /* rows to come before the next window */
+	int pauses; /* the last pause */
 } ExprWindow;
 
 /* May n rows be looked up? */
@@ -326,7 +348,10 @@ extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *exp
 							  int stage);
 extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
 
-/* To operations of the GPU (program.h): false if the operation is none of its functions, else its result *r. */
+/*
+ * To operations of the GPU (program.h): false if the operation is none of its functions, else its
+ * result *r.
+ */
 struct ExprProgram;
 extern bool expr_translate_bucket(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_decimal(struct ExprProgram *p, const ExprOp *op, uint16 *r);
@@ -358,4 +383,4 @@ extern bool expr_extract_scale(Oid funcid, List *args, int16 *scale);
 /* The same of an interval. */
 extern bool expr_interval_scale(Oid funcid, List *args, int16 *scale);
 
-#endif							/* GPUAGG_EXPR_INTERNAL_H */
+#endif /* GPUAGG_EXPR_INTERNAL_H */

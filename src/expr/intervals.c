@@ -1,10 +1,11 @@
 /*
  * intervals.c
- *	  Arithmetic with intervals, their comparisons and extract(epoch FROM interval) as vector operations.
+ *	  Arithmetic with intervals, their comparisons and extract(epoch FROM interval) as vector
+ * operations.
  *
- * An interval is three integers.  Results are in an array of the operation (by-reference values of a page).
- * Infinities, sums that overflow, and days added to a timestamp with time zone or months to any, which are
- * the calendar's, take the scalar fallback.
+ * An interval is three integers.  Results are in an array of the operation (by-reference values of
+ * a page). Infinities, sums that overflow, and days added to a timestamp with time zone or months
+ * to any, which are the calendar's, take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -17,30 +18,32 @@
 #include "operators/vector_functions.h"
 
 /* Beyond these core checks ranges, or has infinities. */
-#define TIME_SAFE(t) ((t) > 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS && (t) < VECTOR_DAY_MAX * VECTOR_DAY_USECS)
+#define TIME_SAFE(t) \
+	((t) > 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS && (t) < VECTOR_DAY_MAX * VECTOR_DAY_USECS)
 
 /* The values that are infinite in newer releases. */
 static inline bool
 is_edge(const Interval *i)
 {
-	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) && (i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
+	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
+		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
 }
 
 /* Row i of a vector of intervals. */
 #define INTERVAL(vec, i) ((const Interval *) DatumGetPointer(((const Datum *) (vec)->values)[i]))
 
 /*
- * The loop of an operation: `rare` and the assignments hold for rows whose arguments are values; x, y: its arguments
- * that are intervals.
+ * The loop of an operation: `rare` and the assignments hold for rows whose arguments are values; x,
+ * y: its arguments that are intervals.
  */
 #define INTERVAL_LOOP(...) \
-	uint8		fallback[EXPR_ROWS]; \
-	uint8		any = 0; \
+	uint8 fallback[EXPR_ROWS]; \
+	uint8 any = 0; \
 \
 	expr_strict(op, n, NULL); \
 	for (int i = 0; i < n; i++) \
 	{ \
-		bool		rare = false; \
+		bool rare = false; \
 \
 		fallback[i] = 0; \
 		if (expr_state(op->r, i) != VEC_VALUE) \
@@ -50,10 +53,12 @@ is_edge(const Interval *i)
 		any |= rare; \
 	} \
 	if (any) \
-		expr_strict(op, n, fallback)
+	expr_strict(op, n, fallback)
 
 /* data: the array that results are in */
-#define INTERVAL_RESULT(i) Interval *z = &((Interval *) op->data)[i]; ((Datum *) op->r->values)[i] = PointerGetDatum(z)
+#define INTERVAL_RESULT(i) \
+	Interval *z = &((Interval *) op->data)[i]; \
+	((Datum *) op->r->values)[i] = PointerGetDatum(z)
 
 /* timestamp - timestamp: whole days and the rest */
 static void
@@ -63,7 +68,7 @@ run_between(const ExprOp *op, int n)
 	const int64 *b = op->b->values;
 
 	INTERVAL_LOOP({
-		int64		time;
+		int64 time;
 		INTERVAL_RESULT(i);
 
 		rare = !TIME_SAFE(a[i]) || !TIME_SAFE(b[i]);
@@ -83,8 +88,8 @@ run_plus(const ExprOp *op, int n)
 		INTERVAL_RESULT(i);
 
 		rare = is_edge(x) || is_edge(y) || __builtin_add_overflow(x->month, y->month, &z->month) ||
-			__builtin_add_overflow(x->day, y->day, &z->day) || __builtin_add_overflow(x->time, y->time, &z->time) ||
-			is_edge(z);
+			__builtin_add_overflow(x->day, y->day, &z->day) ||
+			__builtin_add_overflow(x->time, y->time, &z->time) || is_edge(z);
 	});
 }
 
@@ -97,21 +102,24 @@ run_minus(const ExprOp *op, int n)
 		INTERVAL_RESULT(i);
 
 		rare = is_edge(x) || is_edge(y) || __builtin_sub_overflow(x->month, y->month, &z->month) ||
-			__builtin_sub_overflow(x->day, y->day, &z->day) || __builtin_sub_overflow(x->time, y->time, &z->time) ||
-			is_edge(z);
+			__builtin_sub_overflow(x->day, y->day, &z->day) ||
+			__builtin_sub_overflow(x->time, y->time, &z->time) || is_edge(z);
 	});
 }
 
-/* A time and an interval, added or taken away, without months; days: the zone has none of 23 or 25 hours. */
+/*
+ * A time and an interval, added or taken away, without months; days: the zone has none of 23 or 25
+ * hours.
+ */
 static inline void
 shift_time(const ExprOp *op, int n, const Vec *times, const Vec *spans, int sign)
 {
-	bool		zoned = op->data != NULL;
+	bool zoned = op->data != NULL;
 
 	INTERVAL_LOOP({
-		int64		t = ((const int64 *) times->values)[i];
+		int64 t = ((const int64 *) times->values)[i];
 		const Interval *x = INTERVAL(spans, i);
-		int64		r = 0;
+		int64 r = 0;
 
 		rare = !TIME_SAFE(t) || x->month != 0 || (zoned && x->day != 0) ||
 			x->day < -VECTOR_DAY_MAX || x->day > VECTOR_DAY_MAX || !TIME_SAFE(x->time);
@@ -144,13 +152,13 @@ interval_value(const Interval *x)
 }
 
 #define RUN_COMPARE(name, sym) \
-static void \
-run_##name(const ExprOp *op, int n) \
-{ \
-	INTERVAL_LOOP({ \
-		((int8 *) op->r->values)[i] = interval_value(INTERVAL(op->a, i)) sym interval_value(INTERVAL(op->b, i)); \
-	}); \
-}
+	static void run_##name(const ExprOp *op, int n) \
+	{ \
+		INTERVAL_LOOP({ \
+			((int8 *) op->r->values)[i] = \
+				interval_value(INTERVAL(op->a, i)) sym interval_value(INTERVAL(op->b, i)); \
+		}); \
+	}
 
 RUN_COMPARE(eq, ==)
 RUN_COMPARE(ne, !=)
@@ -165,9 +173,9 @@ run_epoch(const ExprOp *op, int n)
 {
 	INTERVAL_LOOP({
 		const Interval *x = INTERVAL(op->a, i);
-		int64		quarters = (int64) 1461 * (x->month / MONTHS_PER_YEAR) +
+		int64 quarters = (int64) 1461 * (x->month / MONTHS_PER_YEAR) +
 			(int64) 4 * DAYS_PER_MONTH * (x->month % MONTHS_PER_YEAR) + (int64) 4 * x->day;
-		int64		r = 0;
+		int64 r = 0;
 
 		rare = is_edge(x) || __builtin_mul_overflow(quarters, (int64) (USECS_PER_DAY / 4), &r) ||
 			__builtin_add_overflow(r, x->time, &r);
@@ -179,13 +187,12 @@ run_epoch(const ExprOp *op, int n)
 
 static const struct
 {
-	Oid			funcid;
-	void		(*run) (const ExprOp *op, int n);
-	ColumnType	result;
-	Oid			type;			/* of the result */
-	ColumnType	a,
-				b;
-}			interval_functions[] = {
+	Oid funcid;
+	void (*run)(const ExprOp *op, int n);
+	ColumnType result;
+	Oid type; /* of the result */
+	ColumnType a, b;
+} interval_functions[] = {
 	{F_TIMESTAMP_MI, run_between, COLUMN_DATUM, INTERVALOID, COLUMN_I64, COLUMN_I64},
 	{F_TIMESTAMPTZ_MI, run_between, COLUMN_DATUM, INTERVALOID, COLUMN_I64, COLUMN_I64},
 	{F_INTERVAL_PL, run_plus, COLUMN_DATUM, INTERVALOID, COLUMN_DATUM, COLUMN_DATUM},
@@ -206,7 +213,7 @@ static const struct
 static bool
 is_epoch(Oid funcid, List *args)
 {
-	Const	   *field;
+	Const *field;
 
 	if (funcid != F_EXTRACT_TEXT_INTERVAL)
 		return false;
@@ -236,18 +243,19 @@ expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stag
 {
 	if (is_epoch(funcid, args))
 	{
-		Vec		   *a = expr_compile_as(set, lsecond(args), COLUMN_DATUM, stage);
+		Vec *a = expr_compile_as(set, lsecond(args), COLUMN_DATUM, stage);
 
 		return a == NULL ? NULL :
-			expr_emit(set, stage, run_epoch, expr_new_vec(set, COLUMN_DEC, 6, NUMERICOID, expr, stage), a, NULL,
-					  NULL, NULL);
+						   expr_emit(set, stage, run_epoch,
+									 expr_new_vec(set, COLUMN_DEC, 6, NUMERICOID, expr, stage), a,
+									 NULL, NULL, NULL);
 	}
 	for (int f = 0; f < lengthof(interval_functions); f++)
 	{
-		Vec		   *a;
-		Vec		   *b;
-		void	   *data = NULL;
-		Oid			type = interval_functions[f].type;
+		Vec *a;
+		Vec *b;
+		void *data = NULL;
+		Oid type = interval_functions[f].type;
 
 		if (interval_functions[f].funcid != funcid)
 			continue;
@@ -261,9 +269,10 @@ expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stag
 			set->bytes += EXPR_ROWS * sizeof(Interval);
 		}
 		else if (type == TIMESTAMPTZOID)
-			data = set;			/* any but NULL */
+			data = set; /* any but NULL */
 		return expr_emit(set, stage, interval_functions[f].run,
-						 expr_new_vec(set, interval_functions[f].result, 0, type, expr, stage), a, b, NULL, data);
+						 expr_new_vec(set, interval_functions[f].result, 0, type, expr, stage), a,
+						 b, NULL, data);
 	}
 	return NULL;
 }

@@ -29,8 +29,8 @@ expr_is_like(Oid funcid)
 bool
 expr_is_simple_like(List *args)
 {
-	Const	   *right = lsecond(args);
-	char	   *pattern;
+	Const *right = lsecond(args);
+	char *pattern;
 
 	if (!IsA(right, Const) || right->constisnull)
 		return false;
@@ -43,11 +43,11 @@ expr_is_simple_like(List *args)
 Vec *
 expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
 {
-	bool		negate = funcid == F_TEXTNLIKE || funcid == F_BPCHARNLIKE;
+	bool negate = funcid == F_TEXTNLIKE || funcid == F_BPCHARNLIKE;
 	ExprPattern *pattern;
-	Const	   *right;
-	Vec		   *left;
-	int			literal;
+	Const *right;
+	Vec *left;
+	int literal;
 
 	if (!expr_is_like(funcid))
 		return NULL;
@@ -71,12 +71,12 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 /* The elements of a constant list. */
 typedef struct Elements
 {
-	Oid			type;
-	int16		len;
-	bool		byval;
-	int			n;
-	Datum	   *values;
-	bool	   *nulls;
+	Oid type;
+	int16 len;
+	bool byval;
+	int n;
+	Datum *values;
+	bool *nulls;
 } Elements;
 
 /* A list of more elements takes the scalar fallback; core hashes long ones. */
@@ -87,9 +87,9 @@ typedef struct Elements
 static bool
 elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
 {
-	Const	   *con = lsecond(saop->args);
-	ArrayType  *array;
-	char		align;
+	Const *con = lsecond(saop->args);
+	ArrayType *array;
+	char align;
 
 	if (!IsA(con, Const) || con->constisnull)
 		return false;
@@ -107,8 +107,8 @@ elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
 static Vec *
 compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
-	List	   *comparisons = NIL;
-	Elements	e;
+	List *comparisons = NIL;
+	Elements e;
 
 	/* pg_stat_user_functions would count calls of a user's function, but not those of a list */
 	if (saop->opfuncid >= FirstNormalObjectId || !elements_of(saop, MOST_COMPARISONS, &e) ||
@@ -116,20 +116,21 @@ compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 		return NULL;
 	for (int i = 0; i < e.n; i++)
 	{
-		OpExpr	   *compare = makeNode(OpExpr);
+		OpExpr *compare = makeNode(OpExpr);
 
 		compare->opno = saop->opno;
 		compare->opfuncid = saop->opfuncid;
 		compare->opresulttype = BOOLOID;
 		compare->inputcollid = saop->inputcollid;
-		compare->args = list_make2(linitial(saop->args),
-								   makeConst(e.type, -1, ((Const *) lsecond(saop->args))->constcollid,
-											 e.len, e.nulls[i] ? (Datum) 0 : e.values[i], e.nulls[i],
-											 e.byval));
+		compare->args =
+			list_make2(linitial(saop->args),
+					   makeConst(e.type, -1, ((Const *) lsecond(saop->args))->constcollid, e.len,
+								 e.nulls[i] ? (Datum) 0 : e.values[i], e.nulls[i], e.byval));
 		compare->location = -1;
 		comparisons = lappend(comparisons, compare);
 	}
-	return expr_compile(set, makeBoolExpr(saop->useOr ? OR_EXPR : AND_EXPR, comparisons, -1), stage);
+	return expr_compile(set, makeBoolExpr(saop->useOr ? OR_EXPR : AND_EXPR, comparisons, -1),
+						stage);
 }
 
 /* ---- lists of integers and of texts ----------------------------------------- */
@@ -144,21 +145,21 @@ hash_text(Datum text, bool blanks)
 
 typedef struct ListText
 {
-	Datum		text;
-	uint32		hash;
-	char		status;			/* of simplehash.h */
+	Datum text;
+	uint32 hash;
+	char status; /* of simplehash.h */
 } ListText;
 
 /* The elements that are not NULL, as the operator compares them. */
 typedef struct InList
 {
-	bool		negate;			/* NOT IN */
-	bool		has_null;
-	bool		blanks;			/* those at the end of a text count */
-	int			count;
-	int64	   *ints;			/* ascending */
-	Datum	   *texts;
-	struct texts_hash *hashed;	/* instead of texts, if they are many */
+	bool negate; /* NOT IN */
+	bool has_null;
+	bool blanks; /* those at the end of a text count */
+	int count;
+	int64 *ints; /* ascending */
+	Datum *texts;
+	struct texts_hash *hashed; /* instead of texts, if they are many */
 } InList;
 
 /* private_data: InList */
@@ -181,12 +182,11 @@ typedef struct InList
 static inline bool
 in_ints(const InList *list, int64 v)
 {
-	int			lo = 0,
-				hi = list->count;
+	int lo = 0, hi = list->count;
 
 	while (lo < hi)
 	{
-		int			mid = lo + (hi - lo) / 2;
+		int mid = lo + (hi - lo) / 2;
 
 		if (list->ints[mid] < v)
 			lo = mid + 1;
@@ -212,27 +212,27 @@ static void
 run_in(const ExprOp *op, int n)
 {
 	const InList *list = op->data;
-	int8	   *r = op->r->values;
-	uint8		fallback[EXPR_ROWS];
-	bool		any = false;
+	int8 *r = op->r->values;
+	uint8 fallback[EXPR_ROWS];
+	bool any = false;
 
 #define FIND(condition) \
 	for (int i = 0; i < n; i++) \
 		if (expr_state(op->a, i) == VEC_VALUE) \
-			r[i] = (condition) != list->negate
+	r[i] = (condition) != list->negate
 	switch (op->a->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			FIND(in_ints(list, ((const value_t *) op->a->values)[i])); \
-			break;
+	case COLUMN_##NAME: \
+		FIND(in_ints(list, ((const value_t *) op->a->values)[i])); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
 			memset(fallback, 0, n);
 			for (int i = 0; i < n; i++)
 			{
-				Datum		text = ((Datum *) op->a->values)[i];
+				Datum text = ((Datum *) op->a->values)[i];
 
 				if (expr_state(op->a, i) != VEC_VALUE)
 					continue;
@@ -259,8 +259,8 @@ run_in(const ExprOp *op, int n)
 static int
 compare_int64(const void *a, const void *b)
 {
-	int64		x = *(const int64 *) a;
-	int64		y = *(const int64 *) b;
+	int64 x = *(const int64 *) a;
+	int64 y = *(const int64 *) b;
 
 	return (x > y) - (x < y);
 }
@@ -271,8 +271,8 @@ integer_of(ColumnType type, Datum value)
 	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return from_datum(value);
+	case COLUMN_##NAME: \
+		return from_datum(value);
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
@@ -296,7 +296,7 @@ collect_ints(InList *list, const Elements *e, ColumnType type)
 static void
 collect_texts(InList *list, const Elements *e)
 {
-	bool		found;
+	bool found;
 
 	list->texts = palloc(e->n * sizeof(Datum));
 	for (int i = 0; i < e->n; i++)
@@ -323,15 +323,43 @@ is_membership(const ScalarArrayOpExpr *saop)
 {
 	switch (saop->opfuncid)
 	{
-		case F_INT2EQ: case F_INT4EQ: case F_INT8EQ: case F_INT24EQ: case F_INT42EQ:
-		case F_INT28EQ: case F_INT82EQ: case F_INT48EQ: case F_INT84EQ: case F_OIDEQ:
-		case F_DATE_EQ: case F_TIME_EQ: case F_TIMESTAMP_EQ: case F_TIMESTAMPTZ_EQ:
-		case F_CASH_EQ: case F_ENUM_EQ: case F_TEXTEQ: case F_BPCHAREQ:
+		case F_INT2EQ:
+		case F_INT4EQ:
+		case F_INT8EQ:
+		case F_INT24EQ:
+		case F_INT42EQ:
+		case F_INT28EQ:
+		case F_INT82EQ:
+		case F_INT48EQ:
+		case F_INT84EQ:
+		case F_OIDEQ:
+		case F_DATE_EQ:
+		case F_TIME_EQ:
+		case F_TIMESTAMP_EQ:
+		case F_TIMESTAMPTZ_EQ:
+		case F_CASH_EQ:
+		case F_ENUM_EQ:
+		case F_TEXTEQ:
+		case F_BPCHAREQ:
 			return saop->useOr;
-		case F_INT2NE: case F_INT4NE: case F_INT8NE: case F_INT24NE: case F_INT42NE:
-		case F_INT28NE: case F_INT82NE: case F_INT48NE: case F_INT84NE: case F_OIDNE:
-		case F_DATE_NE: case F_TIME_NE: case F_TIMESTAMP_NE: case F_TIMESTAMPTZ_NE:
-		case F_CASH_NE: case F_ENUM_NE: case F_TEXTNE: case F_BPCHARNE:
+		case F_INT2NE:
+		case F_INT4NE:
+		case F_INT8NE:
+		case F_INT24NE:
+		case F_INT42NE:
+		case F_INT28NE:
+		case F_INT82NE:
+		case F_INT48NE:
+		case F_INT84NE:
+		case F_OIDNE:
+		case F_DATE_NE:
+		case F_TIME_NE:
+		case F_TIMESTAMP_NE:
+		case F_TIMESTAMPTZ_NE:
+		case F_CASH_NE:
+		case F_ENUM_NE:
+		case F_TEXTNE:
+		case F_BPCHARNE:
 			return !saop->useOr;
 		default:
 			return false;
@@ -342,13 +370,13 @@ is_membership(const ScalarArrayOpExpr *saop)
 Vec *
 expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
-	Oid			func = saop->opfuncid;
-	bool		text = expr_is_text_equality(func);
-	ColumnType	types[2] = {COLUMN_DATUM, COLUMN_DATUM};
-	int16		scale;
-	Elements	e;
-	Vec		   *left;
-	InList	   *list;
+	Oid func = saop->opfuncid;
+	bool text = expr_is_text_equality(func);
+	ColumnType types[2] = {COLUMN_DATUM, COLUMN_DATUM};
+	int16 scale;
+	Elements e;
+	Vec *left;
+	InList *list;
 
 	if (!is_membership(saop))
 		return compile_comparisons(set, saop, stage);
@@ -377,9 +405,9 @@ bool
 expr_translate_in(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
 	const InList *list = op->data;
-	int64		constants[VECTOR_MAX_CONSTANTS];
-	int			data;
-	uint16		a;
+	int64 constants[VECTOR_MAX_CONSTANTS];
+	int data;
+	uint16 a;
 
 	if (op->run != run_in)
 		return false;
@@ -394,7 +422,9 @@ expr_translate_in(ExprProgram *p, const ExprOp *op, uint16 *r)
 	data = (list->negate ? VECTOR_IN_NEGATE : 0) | (list->has_null ? VECTOR_IN_NULL : 0);
 	a = expr_program_vec(p, op->a);
 	/* a list of NULLs alone has none, but the operand must be a constant */
-	*r = expr_program_emit(p, VECTOR_IN, data, a, list->count > 0 ? expr_program_constants(p, list->count, constants) :
-						   expr_program_constant(p, 0, false), list->count);
+	*r = expr_program_emit(p, VECTOR_IN, data, a,
+						   list->count > 0 ? expr_program_constants(p, list->count, constants) :
+											 expr_program_constant(p, 0, false),
+						   list->count);
 	return true;
 }

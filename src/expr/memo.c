@@ -2,22 +2,22 @@
  * memo.c
  *	  Expressions over columns of few values, computed once for each combination of these.
  *
- * A memo keeps the results of an expression that calls functions row by row.  Its first operation finds
- * the entry of each row by the values of the columns that the expression reads: a by-reference value by its
- * number in a dictionary (codes.c), others by their bits; what date_trunc and extract give takes the place of the
- * column that they read.  Rows without a result are `missing`, and the expression's own operations run for these alone,
- * with `missing` as their mask, so that errors are
- * raised for rows that core would evaluate.  If there are none, these operations are left out.  The last
- * operation takes results from the entries, and keeps new ones.
+ * A memo keeps the results of an expression that calls functions row by row.  Its first operation
+ * finds the entry of each row by the values of the columns that the expression reads: a
+ * by-reference value by its number in a dictionary (codes.c), others by their bits; what date_trunc
+ * and extract give takes the place of the column that they read.  Rows without a result are
+ * `missing`, and the expression's own operations run for these alone, with `missing` as their mask,
+ * so that errors are raised for rows that core would evaluate.  If there are none, these operations
+ * are left out.  The last operation takes results from the entries, and keeps new ones.
  *
- * Where most rows are missing, as the columns have many values, none are looked up for a while; then all rows
- * that core would evaluate are missing, and the expression is computed as without a memo.  An expression inside
- * that reads fewer columns has a memo of its own.
+ * Where most rows are missing, as the columns have many values, none are looked up for a while;
+ * then all rows that core would evaluate are missing, and the expression is computed as without a
+ * memo.  An expression inside that reads fewer columns has a memo of its own.
  *
  * An expression that cannot be compiled is evaluated by core for the rows that are missing.
  *
- * Memory: entries live as long as the root that the memo was made for, or with stable functions, whose settings may
- * change between them, until the next scan; by-reference results are a
+ * Memory: entries live as long as the root that the memo was made for, or with stable functions,
+ * whose settings may change between them, until the next scan; by-reference results are a
  * dictionary (Vec.dictionary).
  */
 #include "postgres.h"
@@ -52,36 +52,36 @@
 enum
 {
 	MEMO_UNKNOWN = VEC_FALLBACK + 1,
-	MEMO_PENDING				/* a row at hand is about to tell */
+	MEMO_PENDING /* a row at hand is about to tell */
 };
 
 typedef struct Memo
 {
-	ExprDictionary dictionary;	/* of the entries */
+	ExprDictionary dictionary; /* of the entries */
 	MemoryContext cxt;
-	int			ncols;
-	Vec		   *cols[EXPR_MEMO_COLUMNS];	/* numbers, or values */
-	bool		by_number;		/* there is one column, and its numbers plus one are the entries; 0: NULL */
-	int			nwords;
-	uint64	   *words;			/* [entry][word] */
-	HashSeed	seed;
-	uint32		mask;
-	int32	   *table;			/* entries by hash of their words */
-	uint32		capacity;
-	uint8	   *outcome;		/* [entry] */
-	char	   *values;			/* [entry] of the result's type */
-	bool		nulls;			/* some results are NULL */
-	bool		complete;		/* no row is missing */
-	bool		found;			/* each row has an entry */
-	bool		passing;		/* results are those of one scan: stable functions may read settings */
-	uint32		resets;			/* of the set, when the entries were made */
-	int16		typlen;
-	bool		typbyval;
-	Vec		   *inner;			/* result of the expression's own operations */
-	Vec		   *at;				/* entry of each row */
-	Vec		   *missing;
-	ExprRoot	root;			/* where core evaluates it */
-	ExprWindow	window;
+	int ncols;
+	Vec *cols[EXPR_MEMO_COLUMNS]; /* numbers, or values */
+	bool by_number; /* there is one column, and its numbers plus one are the entries; 0: NULL */
+	int nwords;
+	uint64 *words; /* [entry][word] */
+	HashSeed seed;
+	uint32 mask;
+	int32 *table; /* entries by hash of their words */
+	uint32 capacity;
+	uint8 *outcome; /* [entry] */
+	char *values;   /* [entry] of the result's type */
+	bool nulls;     /* some results are NULL */
+	bool complete;  /* no row is missing */
+	bool found;     /* each row has an entry */
+	bool passing;   /* results are those of one scan: stable functions may read settings */
+	uint32 resets;  /* of the set, when the entries were made */
+	int16 typlen;
+	bool typbyval;
+	Vec *inner; /* result of the expression's own operations */
+	Vec *at;    /* entry of each row */
+	Vec *missing;
+	ExprRoot root; /* where core evaluates it */
+	ExprWindow window;
 } Memo;
 
 /* ---- entries ------------------------------------------------------------------ */
@@ -102,7 +102,8 @@ grow_entries(Memo *memo, uint32 capacity, int width)
 		memo->words = repalloc(memo->words, capacity * memo->nwords * sizeof(uint64) + 1);
 	}
 	memset(memo->outcome + memo->capacity, MEMO_UNKNOWN, capacity - memo->capacity);
-	memset(memo->values + (Size) memo->capacity * width, 0, (Size) (capacity - memo->capacity) * width);
+	memset(memo->values + (Size) memo->capacity * width, 0,
+		   (Size) (capacity - memo->capacity) * width);
 	memo->capacity = capacity;
 	memo->dictionary.values = (Datum *) memo->values;
 }
@@ -110,7 +111,7 @@ grow_entries(Memo *memo, uint32 capacity, int width)
 static inline uint32
 place(const Memo *memo, const uint64 *words)
 {
-	uint64		h = hash_fold(memo->seed, words[0]);
+	uint64 h = hash_fold(memo->seed, words[0]);
 
 	for (int w = 1; w < memo->nwords; w++)
 		h = hash_fold(memo->seed, h ^ words[w]);
@@ -127,7 +128,7 @@ make_table(Memo *memo, uint32 size)
 	memo->mask = size - 1;
 	for (uint32 e = 0; e < memo->dictionary.n; e++)
 	{
-		uint32		p = place(memo, memo->words + (Size) e * memo->nwords);
+		uint32 p = place(memo, memo->words + (Size) e * memo->nwords);
 
 		while (memo->table[p] != NO_ENTRY)
 			p = (p + 1) & memo->mask;
@@ -144,7 +145,7 @@ make_empty(Memo *memo, uint32 resets)
 	memo->capacity = 0;
 	memo->nulls = false;
 	memo->resets = resets;
-	memo->dictionary = (ExprDictionary) {.id = expr_new_dictionary()};
+	memo->dictionary = (ExprDictionary){.id = expr_new_dictionary()};
 	grow_entries(memo, FIRST_ENTRIES, column_width(memo->inner->type));
 	if (!memo->by_number)
 		make_table(memo, 4 * FIRST_ENTRIES);
@@ -163,13 +164,13 @@ has_room(const Memo *memo)
 static inline int32
 find_entry(Memo *memo, const uint64 *words, int width)
 {
-	uint32		p = place(memo, words);
-	int32		e;
+	uint32 p = place(memo, words);
+	int32 e;
 
 	for (; (e = memo->table[p]) != NO_ENTRY; p = (p + 1) & memo->mask)
 	{
 		const uint64 *other = memo->words + (Size) e * memo->nwords;
-		int			w = 0;
+		int w = 0;
 
 		while (w < memo->nwords && other[w] == words[w])
 			w++;
@@ -193,16 +194,18 @@ find_entry(Memo *memo, const uint64 *words, int width)
 static void
 entries_by_number(Memo *memo, int32 *at, int n, int width)
 {
-	const Vec  *col = memo->cols[0];
+	const Vec *col = memo->cols[0];
 	const int32 *numbers = col->values;
-	int32		last = 0;
+	int32 last = 0;
 
 	if (col->all_values)
 		for (int i = 0; i < n; i++)
 			at[i] = numbers[i] + 1;
 	else
 		for (int i = 0; i < n; i++)
-			at[i] = col->state[i] == VEC_VALUE ? numbers[i] + 1 : col->state[i] == VEC_NULL ? 0 : NO_ENTRY;
+			at[i] = col->state[i] == VEC_VALUE ? numbers[i] + 1 :
+				col->state[i] == VEC_NULL      ? 0 :
+												 NO_ENTRY;
 	for (int i = 0; i < n; i++)
 		last = Max(last, at[i]);
 	memo->dictionary.n = Max(memo->dictionary.n, last + 1);
@@ -216,13 +219,21 @@ add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
 {
 #define BITS(type) \
 	for (int i = 0; i < n; i++) \
-		keys[i][w] = (uint64) ((const type *) col->values)[i]
+	keys[i][w] = (uint64) ((const type *) col->values)[i]
 	switch (column_width(col->type))
 	{
-		case 1: BITS(uint8); break;
-		case 2: BITS(uint16); break;
-		case 4: BITS(uint32); break;
-		case 8: BITS(uint64); break;
+		case 1:
+			BITS(uint8);
+			break;
+		case 2:
+			BITS(uint16);
+			break;
+		case 4:
+			BITS(uint32);
+			break;
+		case 8:
+			BITS(uint64);
+			break;
 		case 16:
 			for (int i = 0; i < n; i++)
 			{
@@ -241,16 +252,16 @@ add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
 static void
 entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
 {
-	uint64		keys[EXPR_ROWS][MOST_WORDS];
-	uint8		none[EXPR_ROWS] = {0};
-	int			w = 1;
+	uint64 keys[EXPR_ROWS][MOST_WORDS];
+	uint8 none[EXPR_ROWS] = {0};
+	int w = 1;
 
 	for (int i = 0; i < n; i++)
 		keys[i][0] = 0;
 	for (int c = 0; c < memo->ncols; c++)
 	{
-		const Vec  *col = memo->cols[c];
-		int			first = w;
+		const Vec *col = memo->cols[c];
+		int first = w;
 
 		w = add_words(col, keys, first, n);
 		if (col->all_values)
@@ -268,17 +279,19 @@ entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
 		at[i] = none[i] || (mask && !mask[i]) ? NO_ENTRY : find_entry(memo, keys[i], width);
 }
 
-/* Finds the rows' entries, and which of the rows of mask c (NULL: all) are missing: r.  data: Memo */
+/*
+ * Finds the rows' entries, and which of the rows of mask c (NULL: all) are missing: r.  data: Memo
+ */
 static void
 run_lookup(const ExprOp *op, int n)
 {
-	Memo	   *memo = op->data;
+	Memo *memo = op->data;
 	const int8 *mask = op->c ? op->c->values : NULL;
-	int8	   *missing = op->r->values;
-	int32	   *at = memo->at->values;
-	int			width = column_width(memo->inner->type);
-	int			nmissing = 0;
-	int			nfound = 0;
+	int8 *missing = op->r->values;
+	int32 *at = memo->at->values;
+	int width = column_width(memo->inner->type);
+	int nmissing = 0;
+	int nfound = 0;
 
 	op->r->all_values = true;
 	memo->complete = memo->found = false;
@@ -298,7 +311,7 @@ run_lookup(const ExprOp *op, int n)
 		entries_by_words(memo, mask, at, n, width);
 	for (int i = 0; i < n; i++)
 	{
-		uint8	   *outcome = &memo->outcome[Max(at[i], 0)];
+		uint8 *outcome = &memo->outcome[Max(at[i], 0)];
 
 		if (mask && !mask[i])
 			at[i] = NO_ENTRY;
@@ -319,18 +332,18 @@ run_lookup(const ExprOp *op, int n)
 static void
 keep(Memo *memo, int32 e, int row)
 {
-	const Vec  *inner = memo->inner;
-	int			width = column_width(inner->type);
-	uint8		state = expr_state(inner, row);
-	char	   *to = memo->values + (Size) e * width;
+	const Vec *inner = memo->inner;
+	int width = column_width(inner->type);
+	uint8 state = expr_state(inner, row);
+	char *to = memo->values + (Size) e * width;
 
 	memo->outcome[e] = MEMO_UNKNOWN;
 	if (state == VEC_FALLBACK)
 		return;
 	if (state == VEC_VALUE && !memo->typbyval && inner->type == COLUMN_DATUM)
 	{
-		Datum		value = ((const Datum *) inner->values)[row];
-		Size		size = datumGetSize(value, false, memo->typlen);
+		Datum value = ((const Datum *) inner->values)[row];
+		Size size = datumGetSize(value, false, memo->typlen);
 		MemoryContext old;
 
 		if (size > LONGEST_RESULT || !has_room(memo))
@@ -350,12 +363,12 @@ keep(Memo *memo, int32 e, int row)
 static void
 run_result(const ExprOp *op, int n)
 {
-	Memo	   *memo = op->data;
+	Memo *memo = op->data;
 	const int8 *missing = memo->missing->values;
 	const int32 *at = memo->at->values;
-	const Vec  *inner = memo->inner;
-	Vec		   *r = op->r;
-	int			width = column_width(r->type);
+	const Vec *inner = memo->inner;
+	Vec *r = op->r;
+	int width = column_width(r->type);
 
 	if (!memo->complete)
 		for (int i = 0; i < n; i++)
@@ -365,8 +378,8 @@ run_result(const ExprOp *op, int n)
 	if (memo->complete && memo->found)
 	{
 #define GATHER(type) \
-		for (int i = 0; i < n; i++) \
-			((type *) r->values)[i] = ((const type *) memo->values)[at[i]]
+	for (int i = 0; i < n; i++) \
+	((type *) r->values)[i] = ((const type *) memo->values)[at[i]]
 		BY_WIDTH(r->type, GATHER);
 #undef GATHER
 		r->all_values = !memo->nulls;
@@ -378,12 +391,16 @@ run_result(const ExprOp *op, int n)
 	r->all_values = false;
 	for (int i = 0; i < n; i++)
 	{
-		bool		kept = at[i] >= 0 && memo->outcome[at[i]] <= VEC_NULL;
+		bool kept = at[i] >= 0 && memo->outcome[at[i]] <= VEC_NULL;
 
 		memo->at->state[i] = kept ? VEC_VALUE : VEC_FALLBACK;
-		r->state[i] = kept ? memo->outcome[at[i]] : missing[i] ? expr_state(inner, i) : VEC_FALLBACK;
+		r->state[i] = kept ? memo->outcome[at[i]] :
+			missing[i]     ? expr_state(inner, i) :
+							 VEC_FALLBACK;
 		memcpy((char *) r->values + (Size) i * width,
-			   kept ? memo->values + (Size) at[i] * width : (const char *) inner->values + (Size) i * width, width);
+			   kept ? memo->values + (Size) at[i] * width :
+					  (const char *) inner->values + (Size) i * width,
+			   width);
 	}
 }
 
@@ -391,15 +408,15 @@ run_result(const ExprOp *op, int n)
 static void
 run_evaluate(const ExprOp *op, int n)
 {
-	Memo	   *memo = op->data;
+	Memo *memo = op->data;
 	const int8 *mask = op->a->values;
 	MemoryContext old;
 
 	op->r->all_values = false;
 	for (int i = 0; i < n; i++)
 	{
-		bool		isnull;
-		Datum		value;
+		bool isnull;
+		Datum value;
 
 		op->r->state[i] = VEC_FALLBACK;
 		if (!mask[i] || MemoryContextMemAllocated(op->set->page_cxt, false) > EXPR_PAGE_BYTES)
@@ -409,7 +426,9 @@ run_evaluate(const ExprOp *op, int n)
 		if (isnull)
 			op->r->state[i] = VEC_NULL;
 		else if (column_store(op->r->type, op->r->scale, op->r->values, i,
-							  op->r->type == COLUMN_DATUM ? datumCopy(value, memo->typbyval, memo->typlen) : value))
+							  op->r->type == COLUMN_DATUM ?
+								  datumCopy(value, memo->typbyval, memo->typlen) :
+								  value))
 			op->r->state[i] = VEC_VALUE;
 		MemoryContextSwitchTo(old);
 	}
@@ -422,7 +441,8 @@ static bool
 is_impure(Oid funcid, void *context)
 {
 	if (funcid >= FirstNormalObjectId)
-		return func_volatile(funcid) != PROVOLATILE_IMMUTABLE || pgstat_track_functions != TRACK_FUNC_OFF;
+		return func_volatile(funcid) != PROVOLATILE_IMMUTABLE ||
+			pgstat_track_functions != TRACK_FUNC_OFF;
 	/* these see how a value is stored */
 	return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION ||
 		func_volatile(funcid) == PROVOLATILE_VOLATILE;
@@ -438,7 +458,8 @@ is_pure(Node *node)
 		case T_Param:
 			return ((Param *) node)->paramkind == PARAM_EXTERN;
 		case T_FuncExpr:
-			return !((FuncExpr *) node)->funcretset && !check_functions_in_node(node, is_impure, NULL);
+			return !((FuncExpr *) node)->funcretset &&
+				!check_functions_in_node(node, is_impure, NULL);
 		case T_OpExpr:
 			return !((OpExpr *) node)->opretset && !check_functions_in_node(node, is_impure, NULL);
 		case T_DistinctExpr:
@@ -517,15 +538,18 @@ expr_memo_serves(const ExprSet *set, const NodeFacts *facts)
 	return facts->nvars == 1 || facts->slow;
 }
 
-/* Compiles the columns of the key, and what stands for columns; false: one of them cannot be part of it. */
+/*
+ * Compiles the columns of the key, and what stands for columns; false: one of them cannot be part
+ * of it.
+ */
 static bool
 compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 {
 	memo->ncols = facts->nvars;
 	for (int c = 0; c < memo->ncols; c++)
 	{
-		Vec		   *vec = expr_compile(set, facts->vars[c], stage);
-		bool		by_reference = vec && vec->type == COLUMN_DATUM && !get_typbyval(vec->typid);
+		Vec *vec = expr_compile(set, facts->vars[c], stage);
+		bool by_reference = vec && vec->type == COLUMN_DATUM && !get_typbyval(vec->typid);
 
 		if (vec == NULL || (vec->attno == 0 && IsA(facts->vars[c], Var)))
 			return false;
@@ -543,13 +567,13 @@ compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 static Vec *
 compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 {
-	ExprMask   *outer = set->mask;
-	int			columns = set->memo_columns;
-	Vec		   *before = set->vecs;
-	ExprOp	  **tail = set->stages[stage].tail;
-	Vec		   *inner;
-	ColumnType	type;
-	int16		scale;
+	ExprMask *outer = set->mask;
+	int columns = set->memo_columns;
+	Vec *before = set->vecs;
+	ExprOp **tail = set->stages[stage].tail;
+	Vec *inner;
+	ColumnType type;
+	int16 scale;
 
 	set->mask = mask;
 	set->memo_columns = memo->ncols;
@@ -577,11 +601,11 @@ compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 Vec *
 expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 {
-	Memo	   *memo = palloc0(sizeof(Memo));
-	Oid			typid = exprType((Node *) expr);
-	ExprMask   *mask = palloc0(sizeof(ExprMask));
-	ExprOp	   *lookup;
-	Vec		   *r;
+	Memo *memo = palloc0(sizeof(Memo));
+	Oid typid = exprType((Node *) expr);
+	ExprMask *mask = palloc0(sizeof(ExprMask));
+	ExprOp *lookup;
+	Vec *r;
 
 	if (get_typtype(typid) == TYPTYPE_PSEUDO || !compile_key(set, memo, facts, stage))
 		return NULL;
@@ -589,8 +613,10 @@ expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 	if (memo->typlen == -2)
 		return NULL;
 	memo->root.expr = expr;
-	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg results of expressions", ALLOCSET_DEFAULT_SIZES);
-	memo->seed = hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
+	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg results of expressions",
+									  ALLOCSET_DEFAULT_SIZES);
+	memo->seed =
+		hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
 	memo->passing = contain_mutable_functions((Node *) expr);
 	memo->at = expr_new_vec(set, COLUMN_I32, 0, InvalidOid, NULL, stage);
 	memo->missing = expr_emit_bool(set, stage, run_lookup, NULL, NULL, NULL,

@@ -27,20 +27,22 @@ is_leaky(Oid funcid, void *context)
 
 /*
  * Has it arguments with collations, but no deterministic one to call its function with?  Leakproof
- * functions of strings fail where conflicting collations leave none, and starts_with() under others.
+ * functions of strings fail where conflicting collations leave none, and starts_with() under
+ * others.
  */
 static bool
 lacks_collation(Node *node)
 {
-	Oid			collation = exprInputCollation(node);
-	List	   *args = IsA(node, FuncExpr) ? ((FuncExpr *) node)->args :
-		IsA(node, MinMaxExpr) ? ((MinMaxExpr *) node)->args :
-		IsA(node, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) node)->args : ((OpExpr *) node)->args;
-	ListCell   *lc;
+	Oid collation = exprInputCollation(node);
+	List *args = IsA(node, FuncExpr) ? ((FuncExpr *) node)->args :
+		IsA(node, MinMaxExpr)        ? ((MinMaxExpr *) node)->args :
+		IsA(node, ScalarArrayOpExpr) ? ((ScalarArrayOpExpr *) node)->args :
+									   ((OpExpr *) node)->args;
+	ListCell *lc;
 
 	if (expr_deterministic(collation))
 		return false;
-	foreach(lc, args)
+	foreach (lc, args)
 		if (OidIsValid(collation) || type_is_collatable(exprType(lfirst(lc))))
 			return true;
 	return false;
@@ -48,8 +50,9 @@ lacks_collation(Node *node)
 
 /*
  * Leakproof functions raise no errors; see CREATE FUNCTION.  Others may, over
- * constants as well, and a parameter may stand for a subquery to be run, or in a PL/pgSQL function for the field of
- * a record that has none yet.  context: the parameters; NULL where they are not known.
+ * constants as well, and a parameter may stand for a subquery to be run, or in a PL/pgSQL function
+ * for the field of a record that has none yet.  context: the parameters; NULL where they are not
+ * known.
  */
 static bool
 can_fail(Node *node, void *context)
@@ -61,12 +64,14 @@ can_fail(Node *node, void *context)
 	switch (nodeTag(node))
 	{
 		case T_Param:
-			return ((Param *) node)->paramkind == PARAM_EXEC || params == NULL || params->paramCompile;
+			return ((Param *) node)->paramkind == PARAM_EXEC || params == NULL ||
+				params->paramCompile;
 		case T_MinMaxExpr:
 			return contain_leaked_vars(node) || lacks_collation(node) ||
 				expression_tree_walker(node, can_fail, context);
 		case T_ArrayExpr:
-			return ((ArrayExpr *) node)->multidims || expression_tree_walker(node, can_fail, context);
+			return ((ArrayExpr *) node)->multidims ||
+				expression_tree_walker(node, can_fail, context);
 		case T_FuncExpr:
 		case T_OpExpr:
 		case T_DistinctExpr:
@@ -94,7 +99,7 @@ can_fail(Node *node, void *context)
 static bool
 like_cannot_fail(OpExpr *op, ParamListInfo params)
 {
-	Const	   *pattern = lsecond(op->args);
+	Const *pattern = lsecond(op->args);
 
 	return IsA(pattern, Const) && !pattern->constisnull && expr_deterministic(op->inputcollid) &&
 		strchr(text_to_cstring(DatumGetTextPP(pattern->constvalue)), '\\') == NULL &&
@@ -146,13 +151,13 @@ row_by_row_walker(Node *node, void *context)
 List *
 expr_order_quals(List *quals, ParamListInfo params)
 {
-	List	   *result = NIL;
-	List	   *slow = NIL;		/* of the run of quals that cannot fail */
-	ListCell   *lc;
+	List *result = NIL;
+	List *slow = NIL; /* of the run of quals that cannot fail */
+	ListCell *lc;
 
-	foreach(lc, quals)
+	foreach (lc, quals)
 	{
-		Node	   *qual = lfirst(lc);
+		Node *qual = lfirst(lc);
 
 		if (!expr_cannot_fail(qual, params))
 		{

@@ -2,12 +2,12 @@
  * program.c
  *	  Translates compiled expressions to programs of vector operations.
  *
- * Vectors are translated from the roots down, so that only what a root needs gets into the program: masks and
- * what is computed under them are needed by calls of core's functions alone, which are refused.  Each file of
- * operations has a function that translates its own.
+ * Vectors are translated from the roots down, so that only what a root needs gets into the program:
+ * masks and what is computed under them are needed by calls of core's functions alone, which are
+ * refused.  Each file of operations has a function that translates its own.
  *
- * First every instruction has a register of its own; in the end registers are given anew, so that those whose
- * values are not needed any more are used again.
+ * First every instruction has a register of its own; in the end registers are given anew, so that
+ * those whose values are not needed any more are used again.
  */
 #include "postgres.h"
 
@@ -42,7 +42,7 @@ constant_bits(const Vec *vec, int64 *bits)
 			*bits = *(int64 *) vec->values;
 			return isfinite(*(double *) vec->values);
 		case COLUMN_DEC:
-			*bits = (int64) *(gpuagg_i128 *) vec->values;
+			*bits = (int64) * (gpuagg_i128 *) vec->values;
 			return *bits == *(gpuagg_i128 *) vec->values;
 		case COLUMN_I8:
 			*bits = *(int8 *) vec->values;
@@ -62,11 +62,14 @@ constant_bits(const Vec *vec, int64 *bits)
 	return false;
 }
 
-/* May a constant be evaluated before the first row of its stage, which core may not evaluate it for? */
+/*
+ * May a constant be evaluated before the first row of its stage, which core may not evaluate it
+ * for?
+ */
 typedef enum ExprReady
 {
 	EXPR_NOT_READY,
-	EXPR_READY_FOR_ROWS,		/* if there is a row: core evaluates it for the first one */
+	EXPR_READY_FOR_ROWS, /* if there is a row: core evaluates it for the first one */
 	EXPR_READY
 } ExprReady;
 
@@ -83,14 +86,16 @@ has_exec_param(Node *node, void *context)
 static ExprReady
 constant_ready(const ExprSet *set, const Vec *vec)
 {
-	Expr	   *source = vec->source->expr;
-	bool		param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
-	bool		pending = param &&
-		set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan != NULL;
+	Expr *source = vec->source->expr;
+	bool param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
+	bool pending = param &&
+		set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) source)->paramid].execPlan !=
+			NULL;
 
 	if (param ? !pending :
-		!vec->lazy && expr_cannot_fail((Node *) source, set->parent->state->es_param_list_info) &&
-		!has_exec_param((Node *) source, NULL))
+				!vec->lazy &&
+				expr_cannot_fail((Node *) source, set->parent->state->es_param_list_info) &&
+				!has_exec_param((Node *) source, NULL))
 		return EXPR_READY;
 	if (vec->stage == 0 && vec->mask == NULL)
 		return EXPR_READY_FOR_ROWS;
@@ -104,8 +109,11 @@ read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 	expr_constant_fill(p->set, vec);
 	con->bits = 0;
 	con->state = expr_state(vec, 0);
-	/* what the type cannot represent, or a float that is not finite: the bits of a NaN may differ */
-	if (con->state == VECTOR_UNTOLD || (con->state == VECTOR_VALUE && !constant_bits(vec, &con->bits)))
+	/*
+	 * what the type cannot represent, or a float that is not finite: the bits of a NaN may differ
+	 */
+	if (con->state == VECTOR_UNTOLD ||
+		(con->state == VECTOR_VALUE && !constant_bits(vec, &con->bits)))
 	{
 		expr_program_refuse(p, "a constant that the GPU does not have");
 		return false;
@@ -125,18 +133,18 @@ translate_constant(ExprProgram *p, Vec *vec)
 		case EXPR_NOT_READY:
 			return expr_program_refuse(p, "a value that is computed only if a row needs it");
 		case EXPR_READY_FOR_ROWS:
-			{
-				uint16		operand = expr_program_constants(p, 1, &con.bits);
+		{
+			uint16 operand = expr_program_constants(p, 1, &con.bits);
 
-				if (operand != VECTOR_NONE)
-				{
-					p->waiting[p->nwaiting] = vec;
-					p->places[p->nwaiting++] = operand - VECTOR_CONSTANT;
-					/* until it is known, no constant is equal to it */
-					p->flat.constants[operand - VECTOR_CONSTANT].pad = 1;
-				}
-				return operand;
+			if (operand != VECTOR_NONE)
+			{
+				p->waiting[p->nwaiting] = vec;
+				p->places[p->nwaiting++] = operand - VECTOR_CONSTANT;
+				/* until it is known, no constant is equal to it */
+				p->flat.constants[operand - VECTOR_CONSTANT].pad = 1;
 			}
+			return operand;
+		}
 		default:
 			break;
 	}
@@ -175,19 +183,21 @@ static bool
 is_presence(TupleDesc desc, const Vec *vec)
 {
 	Form_pg_attribute att = TupleDescAttr(desc, vec->attno - 1);
-	int16		scale;
+	int16 scale;
 
-	return vec->type == COLUMN_I8 && spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_I8;
+	return vec->type == COLUMN_I8 &&
+		spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_I8;
 }
 
 /* A load of a stored column. */
 static uint16
 load_column(ExprProgram *p, ExprStored column)
 {
-	int			s = 0;
+	int s = 0;
 
-	while (s < p->nstored && (p->stored[s].attno != column.attno || p->stored[s].type != column.type ||
-							  p->stored[s].scale != column.scale || p->stored[s].coded))
+	while (s < p->nstored &&
+		   (p->stored[s].attno != column.attno || p->stored[s].type != column.type ||
+			p->stored[s].scale != column.scale || p->stored[s].coded))
 		s++;
 	if (s == WIRE_MAX_STORED_COLS)
 		return expr_program_refuse(p, "too many columns for the GPU");
@@ -201,18 +211,18 @@ translate_column(ExprProgram *p, const Vec *vec)
 {
 	if (vec->type == COLUMN_DATUM)
 		return expr_program_refuse(p, "values of a type that the GPU does not have");
-	return load_column(p, (ExprStored) {
-		vec->attno, vec->type, vec->scale,.presence = is_presence(p->set->desc, vec)
-	});
+	return load_column(p,
+					   (ExprStored){vec->attno, vec->type, vec->scale,
+									.presence = is_presence(p->set->desc, vec)});
 }
 
 /* True where the expression is not NULL, else NULL. */
 static Expr *
 presence_of(Expr *expr)
 {
-	NullTest   *test = makeNode(NullTest);
-	CaseWhen   *when = makeNode(CaseWhen);
-	CaseExpr   *choice = makeNode(CaseExpr);
+	NullTest *test = makeNode(NullTest);
+	CaseWhen *when = makeNode(CaseWhen);
+	CaseExpr *choice = makeNode(CaseExpr);
 
 	test->arg = expr;
 	test->nulltesttype = IS_NOT_NULL;
@@ -228,23 +238,25 @@ presence_of(Expr *expr)
 uint16
 expr_program_presence(ExprProgram *p, const ExprRoot *root)
 {
-	uint16		operand = VECTOR_NONE;
+	uint16 operand = VECTOR_NONE;
 
 	if (p->refusal)
 		return VECTOR_NONE;
 	if (root->vec && root->vec->type != COLUMN_DATUM)
 		return expr_program_vec(p, root->vec);
 	if (root->vec && root->vec->attno)
-		return load_column(p, (ExprStored) {root->vec->attno, COLUMN_I8, 0,.presence = true});
+		return load_column(p, (ExprStored){root->vec->attno, COLUMN_I8, 0, .presence = true});
 	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1);
-	return operand == VECTOR_NONE ? expr_program_refuse(p, "a count of values that are computed row by row") : operand;
+	return operand == VECTOR_NONE ?
+		expr_program_refuse(p, "a count of values that are computed row by row") :
+		operand;
 }
 
 /* Binary-coercible casts: registers have integers of 32 bits alike, with or without a sign. */
 static uint16
 translate_relabel(ExprProgram *p, const ExprOp *op)
 {
-	uint16		a = expr_program_vec(p, op->a);
+	uint16 a = expr_program_vec(p, op->a);
 
 	if (op->r->typid == BOOLOID && op->a->type == COLUMN_I8)
 		return expr_program_emit(p, VECTOR_TRUTH, 0, a, 0, 0);
@@ -260,27 +272,20 @@ translate_choice(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
 	static const struct
 	{
-		void		(*run) (const ExprOp *op, int n);
-		VectorOp	code;
-	}			ops[] = {
-		{expr_run_and, VECTOR_AND},
-		{expr_run_or, VECTOR_OR},
-		{expr_run_not, VECTOR_NOT},
-		{expr_run_isnull, VECTOR_ISNULL},
-		{expr_run_istrue, VECTOR_IS_TRUE},
-		{expr_run_select, VECTOR_SELECT},
-		{expr_run_coalesce, VECTOR_COALESCE},
-		{expr_run_nullif, VECTOR_NULLIF},
-		{expr_run_distinct, VECTOR_DISTINCT},
-		{expr_run_greatest, VECTOR_GREATEST},
+		void (*run)(const ExprOp *op, int n);
+		VectorOp code;
+	} ops[] = {
+		{expr_run_and, VECTOR_AND},           {expr_run_or, VECTOR_OR},
+		{expr_run_not, VECTOR_NOT},           {expr_run_isnull, VECTOR_ISNULL},
+		{expr_run_istrue, VECTOR_IS_TRUE},    {expr_run_select, VECTOR_SELECT},
+		{expr_run_coalesce, VECTOR_COALESCE}, {expr_run_nullif, VECTOR_NULLIF},
+		{expr_run_distinct, VECTOR_DISTINCT}, {expr_run_greatest, VECTOR_GREATEST},
 	};
 
 	for (int i = 0; i < lengthof(ops); i++)
 	{
-		VectorOp	code = ops[i].code;
-		uint16		a,
-					b,
-					c;
+		VectorOp code = ops[i].code;
+		uint16 a, b, c;
 
 		if (ops[i].run != op->run)
 			continue;
@@ -301,7 +306,7 @@ static uint16
 translate_op(ExprProgram *p, const ExprOp *op)
 {
 	const ExprFunction *f = expr_function_of(op);
-	uint16		r;
+	uint16 r;
 
 	if (op->run == expr_run_relabel)
 		return translate_relabel(p, op);
@@ -309,13 +314,15 @@ translate_op(ExprProgram *p, const ExprOp *op)
 		return expr_program_refuse(p, "a function whose last digit the C library decides");
 	if (f)
 	{
-		uint16		a = expr_program_vec(p, op->a);
-		uint16		b = op->b ? expr_program_vec(p, op->b) : 0;
+		uint16 a = expr_program_vec(p, op->a);
+		uint16 b = op->b ? expr_program_vec(p, op->b) : 0;
 
 		return expr_program_emit(p, f->code, 0, a, b, 0);
 	}
-	if (translate_choice(p, op, &r) || expr_translate_decimal(p, op, &r) || expr_translate_scales(p, op, &r) ||
-		expr_translate_rounding(p, op, &r) || expr_translate_time(p, op, &r) || expr_translate_bucket(p, op, &r) || expr_translate_in(p, op, &r))
+	if (translate_choice(p, op, &r) || expr_translate_decimal(p, op, &r) ||
+		expr_translate_scales(p, op, &r) || expr_translate_rounding(p, op, &r) ||
+		expr_translate_time(p, op, &r) || expr_translate_bucket(p, op, &r) ||
+		expr_translate_in(p, op, &r))
 		return r;
 	return expr_program_refuse(p, "a function that the GPU does not have");
 }
@@ -335,7 +342,7 @@ static uint16
 translate(ExprProgram *p, Vec *vec)
 {
 	const ExprOp *op;
-	uint16		operand;
+	uint16 operand;
 
 	if (p->refusal || vec == NULL)
 		return expr_program_refuse(p, "a value that is computed row by row");
@@ -348,10 +355,12 @@ translate(ExprProgram *p, Vec *vec)
 	else if (vec->attno != 0)
 		operand = translate_column(p, vec);
 	else if (vec->expr == NULL || vec->type == COLUMN_DATUM || vec->scales ||
-			 (operand = expr_program_lookup(p, vec->expr, vec->type, vec->scale, -1)) == VECTOR_NONE)
+			 (operand = expr_program_lookup(p, vec->expr, vec->type, vec->scale, -1)) ==
+				 VECTOR_NONE)
 	{
 		op = find_op(p->set, vec);
-		operand = op ? translate_op(p, op) : expr_program_refuse(p, "a value that no operation computes");
+		operand =
+			op ? translate_op(p, op) : expr_program_refuse(p, "a value that no operation computes");
 	}
 	if (p->refusal)
 		return VECTOR_NONE;
@@ -377,7 +386,7 @@ expr_program_create(ExprSet *set)
 uint16
 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale)
 {
-	uint16		operand = VECTOR_NONE;
+	uint16 operand = VECTOR_NONE;
 
 	if (root->vec == NULL && type != COLUMN_DATUM && p->refusal == NULL)
 		operand = expr_program_lookup(p, root->expr, type, scale, -1);
@@ -385,8 +394,8 @@ expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 s
 }
 
 /*
- * Core evaluates `then` for rows that pass the filter so far.  Each condition is a result, not a column or a constant, so that a
- * server can take rows out where it is computed (GPUAGG_CONDITION).
+ * Core evaluates `then` for rows that pass the filter so far.  Each condition is a result, not a
+ * column or a constant, so that a server can take rows out where it is computed (GPUAGG_CONDITION).
  */
 static void
 filter_by(ExprProgram *p, uint16 then)
@@ -394,7 +403,8 @@ filter_by(ExprProgram *p, uint16 then)
 	if (then >= VECTOR_CONSTANT || expr_program_stored(p, then) >= 0)
 		then = expr_program_emit(p, VECTOR_IS_TRUE, 0, then, 0, 0);
 	if (p->flat.filter != VECTOR_NONE)
-		then = expr_program_emit(p, VECTOR_SELECT, 0, p->flat.filter, then, expr_program_constant(p, 0, false));
+		then = expr_program_emit(p, VECTOR_SELECT, 0, p->flat.filter, then,
+								 expr_program_constant(p, 0, false));
 	p->flat.filter = then;
 }
 
@@ -407,7 +417,7 @@ expr_program_filter(ExprProgram *p, const ExprRoot *root)
 void
 expr_program_check(ExprProgram *p, const ExprRoot *root)
 {
-	ColumnType	type = root->vec ? root->vec->type : COLUMN_DATUM;
+	ColumnType type = root->vec ? root->vec->type : COLUMN_DATUM;
 
 	filter_by(p, expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root, type, 0), 0, 0));
 }
@@ -425,7 +435,8 @@ expr_program_stored(const ExprProgram *p, uint16 operand)
 static bool
 operand_null(const ExprProgram *p, const bool *nulls, uint16 operand)
 {
-	return operand >= VECTOR_CONSTANT ? p->flat.constants[operand - VECTOR_CONSTANT].state == VECTOR_NULL :
+	return operand >= VECTOR_CONSTANT ?
+		p->flat.constants[operand - VECTOR_CONSTANT].state == VECTOR_NULL :
 		nulls[operand];
 }
 
@@ -435,10 +446,10 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 	for (int i = 0; i < p->flat.ninstructions; i++)
 	{
 		const VectorInstruction *in = &p->flat.instructions[i];
-		int			n = vector_operands(in->op);
-		bool		a = in->op != VECTOR_LOAD && operand_null(p, nulls, in->a);
-		bool		b = n > 1 && operand_null(p, nulls, in->b);
-		bool		c = n > 2 && operand_null(p, nulls, in->c);
+		int n = vector_operands(in->op);
+		bool a = in->op != VECTOR_LOAD && operand_null(p, nulls, in->a);
+		bool b = n > 1 && operand_null(p, nulls, in->b);
+		bool c = n > 2 && operand_null(p, nulls, in->c);
 
 		switch (in->op)
 		{
@@ -487,14 +498,14 @@ type_interval(ColumnType type)
 	switch (type)
 	{
 		case COLUMN_I8:
-			return (ExprInterval) {PG_INT8_MIN, PG_INT8_MAX};
+			return (ExprInterval){PG_INT8_MIN, PG_INT8_MAX};
 		case COLUMN_I16:
-			return (ExprInterval) {PG_INT16_MIN, PG_INT16_MAX};
+			return (ExprInterval){PG_INT16_MIN, PG_INT16_MAX};
 		case COLUMN_I32:
 		case COLUMN_U32:
-			return (ExprInterval) {PG_INT32_MIN, PG_INT32_MAX};
+			return (ExprInterval){PG_INT32_MIN, PG_INT32_MAX};
 		default:
-			return (ExprInterval) {PG_INT64_MIN, PG_INT64_MAX};
+			return (ExprInterval){PG_INT64_MIN, PG_INT64_MAX};
 	}
 }
 
@@ -505,7 +516,7 @@ unite(ExprInterval a, ExprInterval b)
 		return b;
 	if (b.min > b.max)
 		return a;
-	return (ExprInterval) {Min(a.min, b.min), Max(a.max, b.max)};
+	return (ExprInterval){Min(a.min, b.min), Max(a.max, b.max)};
 }
 
 /* The first instants of the units that hold the ends: units begin in order. */
@@ -513,9 +524,8 @@ static ExprInterval
 truncated(ExprInterval a, const VectorInstruction *in, const ExprProgram *p)
 {
 	ExprInterval none = {PG_INT64_MIN, PG_INT64_MAX};
-	VectorRow	row;
-	VectorCell	min,
-				max;
+	VectorRow row;
+	VectorCell min, max;
 
 	if (a.min > a.max || in->b < VECTOR_CONSTANT)
 		return none;
@@ -525,7 +535,9 @@ truncated(ExprInterval a, const VectorInstruction *in, const ExprProgram *p)
 	min = vector_time(row, in->data);
 	row.a.value = a.max;
 	max = vector_time(row, in->data);
-	return min.state == VECTOR_VALUE && max.state == VECTOR_VALUE ? (ExprInterval) {min.value, max.value} : none;
+	return min.state == VECTOR_VALUE && max.state == VECTOR_VALUE ?
+		(ExprInterval){min.value, max.value} :
+		none;
 }
 
 /* What it may be beyond its type. */
@@ -540,7 +552,8 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 	{
 		const VectorConstant *con = &p->flat.constants[operand - VECTOR_CONSTANT];
 
-		return con->state == VECTOR_VALUE ? (ExprInterval) {con->bits, con->bits} : (ExprInterval) {1, 0};
+		return con->state == VECTOR_VALUE ? (ExprInterval){con->bits, con->bits} :
+											(ExprInterval){1, 0};
 	}
 	switch (in->op)
 	{
@@ -549,10 +562,12 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 		case VECTOR_LOOKUP:
 			return p->lookups[in->data].interval;
 		case VECTOR_SELECT:
-			return unite(instruction_interval(p, stored, in->b), instruction_interval(p, stored, in->c));
+			return unite(instruction_interval(p, stored, in->b),
+						 instruction_interval(p, stored, in->c));
 		case VECTOR_COALESCE:
 		case VECTOR_GREATEST:
-			return unite(instruction_interval(p, stored, in->a), instruction_interval(p, stored, in->b));
+			return unite(instruction_interval(p, stored, in->a),
+						 instruction_interval(p, stored, in->b));
 		case VECTOR_NULLIF:
 		case VECTOR_F_INT4_INT2:
 		case VECTOR_F_INT8_INT2:
@@ -566,47 +581,48 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 				return any;
 			return truncated(instruction_interval(p, stored, in->a), in, p);
 		case VECTOR_BUCKET:
-			return (ExprInterval) {0, p->flat.constants[in->b - VECTOR_CONSTANT + 2].bits + 1};
+			return (ExprInterval){0, p->flat.constants[in->b - VECTOR_CONSTANT + 2].bits + 1};
 		case VECTOR_F_INT2MOD:
 		case VECTOR_F_MOD_INT2_INT2:
 		case VECTOR_F_INT4MOD:
 		case VECTOR_F_MOD_INT4_INT4:
 		case VECTOR_F_INT8MOD:
 		case VECTOR_F_MOD_INT8_INT8:
-			{
-				ExprInterval a = instruction_interval(p, stored, in->a);
-				ExprInterval b = instruction_interval(p, stored, in->b);
-				int64		most;
+		{
+			ExprInterval a = instruction_interval(p, stored, in->a);
+			ExprInterval b = instruction_interval(p, stored, in->b);
+			int64 most;
 
-				if (b.min > b.max || b.min <= PG_INT64_MIN + 1)
-					return any;
-				/* the remainder has the sign of a */
-				most = Max(Max(b.max, -b.min), 1) - 1;
-				return (ExprInterval) {a.min >= 0 ? 0 : -most, a.max <= 0 ? 0 : most};
-			}
+			if (b.min > b.max || b.min <= PG_INT64_MIN + 1)
+				return any;
+			/* the remainder has the sign of a */
+			most = Max(Max(b.max, -b.min), 1) - 1;
+			return (ExprInterval){a.min >= 0 ? 0 : -most, a.max <= 0 ? 0 : most};
+		}
 		default:
 			return any;
 	}
 }
 
 ExprInterval
-expr_program_interval(const ExprProgram *p, const ExprInterval *stored, uint16 operand, ColumnType type)
+expr_program_interval(const ExprProgram *p, const ExprInterval *stored, uint16 operand,
+					  ColumnType type)
 {
 	ExprInterval all = type_interval(type);
 	ExprInterval i = instruction_interval(p, stored, operand);
 
 	if (i.min > i.max)
-		return (ExprInterval) {0, 0};
-	return (ExprInterval) {Max(i.min, all.min), Min(i.max, all.max)};
+		return (ExprInterval){0, 0};
+	return (ExprInterval){Max(i.min, all.min), Min(i.max, all.max)};
 }
 
 /* ---- registers -------------------------------------------------------------- */
 
 typedef struct Allocation
 {
-	int			last[VECTOR_MAX_INSTRUCTIONS];	/* instruction that reads it last */
-	int			given[VECTOR_MAX_INSTRUCTIONS]; /* register */
-	bool		used[VECTOR_MAX_REGISTERS];
+	int last[VECTOR_MAX_INSTRUCTIONS];  /* instruction that reads it last */
+	int given[VECTOR_MAX_INSTRUCTIONS]; /* register */
+	bool used[VECTOR_MAX_REGISTERS];
 } Allocation;
 
 static void
@@ -630,8 +646,8 @@ give(Allocation *all, uint16 operand, int at)
 bool
 expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 {
-	Allocation	all = {0};
-	int			end = p->flat.ninstructions;
+	Allocation all = {0};
+	int end = p->flat.ninstructions;
 
 	if (p->refusal)
 		return false;
@@ -652,8 +668,8 @@ expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 	for (int i = 0; i < end; i++)
 	{
 		VectorInstruction *in = &out->instructions[i];
-		uint16	   *operands[3] = {&in->a, &in->b, &in->c};
-		int			r = 0;
+		uint16 *operands[3] = {&in->a, &in->b, &in->c};
+		int r = 0;
 
 		for (int k = 0; k < vector_operands(in->op) && in->op != VECTOR_LOAD; k++)
 			*operands[k] = give(&all, *operands[k], i);

@@ -18,7 +18,7 @@ uint16
 expr_program_constants(ExprProgram *p, int n, const int64 *bits)
 {
 	VectorProgram *flat = &p->flat;
-	uint16		first = VECTOR_CONSTANT + flat->nconstants;
+	uint16 first = VECTOR_CONSTANT + flat->nconstants;
 
 	if (p->refusal || n > VECTOR_MAX_CONSTANTS - (int) flat->nconstants)
 		return expr_program_refuse(p, "too many constants for the GPU");
@@ -31,10 +31,11 @@ static uint16
 add_constant(ExprProgram *p, int64 bits, uint8 state)
 {
 	VectorProgram *flat = &p->flat;
-	uint16		operand;
+	uint16 operand;
 
 	for (int i = 0; i < flat->nconstants; i++)
-		if (flat->constants[i].bits == bits && flat->constants[i].state == state && flat->constants[i].pad == 0)
+		if (flat->constants[i].bits == bits && flat->constants[i].state == state &&
+			flat->constants[i].pad == 0)
 			return VECTOR_CONSTANT + i;
 	operand = expr_program_constants(p, 1, &bits);
 	if (operand != VECTOR_NONE)

@@ -2,11 +2,12 @@
  * program_lookup.c
  *	  Expressions of one column by tables with a value for each number of its dictionary.
  *
- * What harmless functions make of one column can be had on the GPU that way: its condition or value is
- * computed once for each value of the column's dictionary, here, and the GPU looks it up.  The dictionary may have values of
- * rows that the query does not see, or that fail its conditions: so an expression that might tell of them (harmless.c) is
- * refused; one that might fail is evaluated in a subtransaction, and what fails is untold.  Core's own messages may also
- * depend on a value, as that of a time zone's file which cannot be read: none is sent to the client meanwhile.
+ * What harmless functions make of one column can be had on the GPU that way: its condition or value
+ * is computed once for each value of the column's dictionary, here, and the GPU looks it up.  The
+ * dictionary may have values of rows that the query does not see, or that fail its conditions: so
+ * an expression that might tell of them (harmless.c) is refused; one that might fail is evaluated
+ *in a subtransaction, and what fails is untold.  Core's own messages may also depend on a value, as
+ * that of a time zone's file which cannot be read: none is sent to the client meanwhile.
  */
 #include "postgres.h"
 
@@ -40,7 +41,7 @@
 static bool
 is_unfit(Node *node, void *context)
 {
-	ExprSet    *set = context;
+	ExprSet *set = context;
 
 	if (node == NULL)
 		return false;
@@ -49,20 +50,22 @@ is_unfit(Node *node, void *context)
 	{
 		case T_Param:
 			return ((Param *) node)->paramkind == PARAM_EXEC &&
-				set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) node)->paramid].execPlan != NULL;
+				set->parent->ps_ExprContext->ecxt_param_exec_vals[((Param *) node)->paramid]
+					.execPlan != NULL;
 		case T_CaseExpr:
-			{
-				CaseExpr   *expr = (CaseExpr *) node;
-				ListCell   *lc;
+		{
+			CaseExpr *expr = (CaseExpr *) node;
+			ListCell *lc;
 
-				if (expr->arg == NULL)
-					break;
-				/* the CaseTestExprs of its conditions are its own */
-				foreach(lc, expr->args)
-					if (is_unfit((Node *) lfirst_node(CaseWhen, lc)->result, context))
-						return true;
-				return is_unfit((Node *) expr->arg, context) || is_unfit((Node *) expr->defresult, context);
-			}
+			if (expr->arg == NULL)
+				break;
+			/* the CaseTestExprs of its conditions are its own */
+			foreach (lc, expr->args)
+				if (is_unfit((Node *) lfirst_node(CaseWhen, lc)->result, context))
+					return true;
+			return is_unfit((Node *) expr->arg, context) ||
+				is_unfit((Node *) expr->defresult, context);
+		}
 		case T_ArrayCoerceExpr:
 			/* so is that of its elements */
 			return is_unfit((Node *) ((ArrayCoerceExpr *) node)->arg, context);
@@ -82,8 +85,8 @@ is_unfit(Node *node, void *context)
 static AttrNumber
 single_column(const ExprSet *set, Expr *expr)
 {
-	Bitmapset  *attnos = NULL;
-	int			attno;
+	Bitmapset *attnos = NULL;
+	int attno;
 
 	pull_varattnos((Node *) expr, ((Scan *) set->parent->plan)->scanrelid, &attnos);
 	if (!bms_get_singleton_member(attnos, &attno))
@@ -108,61 +111,67 @@ coded_column(ExprProgram *p, AttrNumber attno)
 			return s;
 	if (p->nstored == WIRE_MAX_STORED_COLS)
 		return -1;
-	p->stored[p->nstored] = (ExprStored) {attno, COLUMN_I32, 0,.coded = true};
+	p->stored[p->nstored] = (ExprStored){attno, COLUMN_I32, 0, .coded = true};
 	return p->nstored++;
 }
 
 uint16
 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column)
 {
-	AttrNumber	attno = single_column(p->set, expr);
+	AttrNumber attno = single_column(p->set, expr);
 	Form_pg_attribute att = attno ? TupleDescAttr(p->set->desc, attno - 1) : NULL;
-	int			t = 0;
-	int			s;
+	int t = 0;
+	int s;
 
 	if (p->refusal || att == NULL || att->attisdropped || (column < 0 && !has_dictionary(att)) ||
 		is_unfit((Node *) expr, p->set) || contain_volatile_functions((Node *) expr) ||
-		(IsInParallelMode() && !expr_cannot_fail((Node *) expr, p->set->parent->state->es_param_list_info)))
+		(IsInParallelMode() &&
+		 !expr_cannot_fail((Node *) expr, p->set->parent->state->es_param_list_info)))
 		return VECTOR_NONE;
 	if (!expr_is_harmless((Node *) expr))
 	{
 		p->harm = "a function that might tell of values that the query does not see";
 		return VECTOR_NONE;
 	}
-	while (t < p->nlookups && (p->lookups[t].type != type || p->lookups[t].scale != scale ||
-							   p->lookups[t].column != column || !equal(p->lookups[t].expr, expr)))
+	while (t < p->nlookups &&
+		   (p->lookups[t].type != type || p->lookups[t].scale != scale ||
+			p->lookups[t].column != column || !equal(p->lookups[t].expr, expr)))
 		t++;
 	s = coded_column(p, attno);
 	if (t == WIRE_MAX_TABLES || s < 0)
-		return expr_program_refuse(p, s < 0 ? "too many columns for the GPU" : "too many expressions of texts for the GPU");
+		return expr_program_refuse(p,
+								   s < 0 ? "too many columns for the GPU" :
+										   "too many expressions of texts for the GPU");
 	if (t == p->nlookups)
-		p->lookups[p->nlookups++] = (ExprLookup) {.expr = expr,.stored = s,.type = type,.scale = scale,.column = column};
-	return expr_program_emit(p, VECTOR_LOOKUP, t, expr_program_emit(p, VECTOR_LOAD, WIRE_I32, s, 0, 0), 0, 0);
+		p->lookups[p->nlookups++] =
+			(ExprLookup){.expr = expr, .stored = s, .type = type, .scale = scale, .column = column};
+	return expr_program_emit(p, VECTOR_LOOKUP, t,
+							 expr_program_emit(p, VECTOR_LOAD, WIRE_I32, s, 0, 0), 0, 0);
 }
 
 /* ---- values ------------------------------------------------------------------------- */
 
 typedef struct Evaluator
 {
-	ExprState  *state;
+	ExprState *state;
 	ExprContext *econtext;
 	TupleTableSlot *slot;
-	int			attribute;
+	int attribute;
 	const Datum *entries;
-	uint32		n;				/* entry n is NULL */
-	int16		typlen;			/* of the results */
-	bool		typbyval;
-	MemoryContext cxt;			/* of theirs */
-	uint32		at;				/* to be evaluated next */
-	Datum	   *values;
-	uint8	   *states;
+	uint32 n;     /* entry n is NULL */
+	int16 typlen; /* of the results */
+	bool typbyval;
+	MemoryContext cxt; /* of theirs */
+	uint32 at;         /* to be evaluated next */
+	Datum *values;
+	uint8 *states;
 } Evaluator;
 
 static void
 evaluate_next(Evaluator *e)
 {
-	bool		isnull;
-	Datum		value;
+	bool isnull;
+	Datum value;
 	MemoryContext old;
 
 	CHECK_FOR_INTERRUPTS();
@@ -199,11 +208,12 @@ evaluate_guarded(Evaluator *e)
 	}
 	PG_CATCH();
 	{
-		ErrorData  *error;
+		ErrorData *error;
 
 		MemoryContextSwitchTo(cxt);
 		error = CopyErrorData();
-		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED || error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
+		if (error->sqlerrcode == ERRCODE_QUERY_CANCELED ||
+			error->sqlerrcode == ERRCODE_ADMIN_SHUTDOWN ||
 			error->sqlerrcode == ERRCODE_CRASH_SHUTDOWN)
 			PG_RE_THROW();
 		FlushErrorState();
@@ -225,20 +235,25 @@ evaluate_guarded(Evaluator *e)
 static int
 silence_client(void)
 {
-	int			level = NewGUCNestLevel();
+	int level = NewGUCNestLevel();
 
-	(void) set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	(void) set_config_option("client_min_messages", "error", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_SAVE, true, 0, false);
 	return level;
 }
 
 void
-expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries, uint32 n, Datum *values,
-					 uint8 *states)
+expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries, uint32 n,
+					 Datum *values, uint8 *states)
 {
-	EState	   *estate = p->set->parent->state;
-	Evaluator	e = {.entries = entries,.n = n,.cxt = CurrentMemoryContext,.values = values,.states = states};
-	int			failures = 0;
-	int			level = silence_client();
+	EState *estate = p->set->parent->state;
+	Evaluator e = {.entries = entries,
+				   .n = n,
+				   .cxt = CurrentMemoryContext,
+				   .values = values,
+				   .states = states};
+	int failures = 0;
+	int level = silence_client();
 
 	get_typlenbyval(exprType((Node *) lookup->expr), &e.typlen, &e.typbyval);
 	e.attribute = p->stored[lookup->stored].attno - 1;
@@ -265,15 +280,15 @@ expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits)
 {
 	union
 	{
-		int8		i8;
-		int16		i16;
-		int32		i32;
-		int64		i64;
-		uint32		bits32;
-		float		f32;
-		double		f64;
+		int8 i8;
+		int16 i16;
+		int32 i32;
+		int64 i64;
+		uint32 bits32;
+		float f32;
+		double f64;
 		gpuagg_i128 dec;
-	}			u = {0};
+	} u = {0};
 
 	if (type == COLUMN_DATUM || !column_store(type, scale, &u, 0, value))
 		return false;
@@ -307,7 +322,7 @@ expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits)
 void
 expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint32 n)
 {
-	Datum	   *values = palloc((n + 1) * sizeof(Datum));
+	Datum *values = palloc((n + 1) * sizeof(Datum));
 
 	lookup->n = n;
 	lookup->values = palloc0((n + 1) * sizeof(int64));
@@ -324,18 +339,18 @@ expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint3
 void
 expr_lookup_finish(ExprLookup *lookup)
 {
-	lookup->interval = (ExprInterval) {1, 0};
+	lookup->interval = (ExprInterval){1, 0};
 	lookup->nulls = false;
 	for (uint32 i = 0; i <= lookup->n; i++)
 	{
-		int64		value = lookup->values[i];
+		int64 value = lookup->values[i];
 
 		if (lookup->states[i] == VECTOR_NULL && i < lookup->n)
 			lookup->nulls = true;
 		if (lookup->states[i] != VECTOR_VALUE)
 			continue;
 		if (lookup->interval.min > lookup->interval.max)
-			lookup->interval = (ExprInterval) {value, value};
+			lookup->interval = (ExprInterval){value, value};
 		lookup->interval.min = Min(lookup->interval.min, value);
 		lookup->interval.max = Max(lookup->interval.max, value);
 	}

@@ -3,9 +3,9 @@
  *	  Quotients of numerics whose scales are known beforehand.
  *
  * The display scale of a quotient depends on both values: core wants at least 16 significant digits
- * (select_div_scale).  Results are decimals of a scale that most quotients do not exceed, and their display scales are a
- * vector.  Divisions by zero, quotients that display more digits, and those of which a step leaves 128 bits, take the
- * scalar fallback.
+ * (select_div_scale).  Results are decimals of a scale that most quotients do not exceed, and their
+ * display scales are a vector.  Divisions by zero, quotients that display more digits, and those of
+ * which a step leaves 128 bits, take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -22,17 +22,20 @@
 
 typedef struct Magnitude
 {
-	int			weight;			/* of the first digit of base 10000, which is not 0; 0 of zero */
-	int			first;			/* that digit */
+	int weight; /* of the first digit of base 10000, which is not 0; 0 of zero */
+	int first;  /* that digit */
 } Magnitude;
 
-/* Of value times 10^-scale; `shift` is 10^n that makes the scale, `groups` times 4, a multiple of 4.  False: beyond 128 bits. */
+/*
+ * Of value times 10^-scale; `shift` is 10^n that makes the scale, `groups` times 4, a multiple
+ * of 4.  False: beyond 128 bits.
+ */
 static inline bool
 get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
 {
 	gpuagg_u128 wide;
 
-	*m = (Magnitude) {0, 0};
+	*m = (Magnitude){0, 0};
 	if (value == 0)
 		return true;
 	if (value >> 64 == 0)
@@ -45,31 +48,38 @@ get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
 
 typedef struct QuotientOp
 {
-	int			scale;			/* of results */
-	Vec		   *scales;			/* their display scales */
-	int			groups[2];		/* see get_magnitude */
-	uint64		shift[2];
-	gpuagg_u128 power[MOST_POWER + 1];	/* of ten */
+	int scale;     /* of results */
+	Vec *scales;   /* their display scales */
+	int groups[2]; /* see get_magnitude */
+	uint64 shift[2];
+	gpuagg_u128 power[MOST_POWER + 1]; /* of ten */
 } QuotientOp;
 
-/* a * 10^digits / b, rounded, with halves away from zero, for b that is less than 2^60; false: beyond 127 bits. */
+/*
+ * a * 10^digits / b, rounded, with halves away from zero, for b that is less than 2^60; false:
+ * beyond 127 bits.
+ */
 static inline bool
 divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128 *q)
 {
-	/* as many digits at a time as the product of a remainder with a power of ten leaves 64 bits: log10(2) is above 1233 / 4096 */
-	int			most = (63 - pg_leftmost_one_pos64(b)) * 1233 >> 12;
+	/*
+	 * as many digits at a time as the product of a remainder with a power of ten leaves 64 bits:
+	 * log10(2) is above 1233 / 4096
+	 */
+	int most = (63 - pg_leftmost_one_pos64(b)) * 1233 >> 12;
 	gpuagg_u128 quotient = a / b;
-	uint64		rest = a % b;
+	uint64 rest = a % b;
 
 	while (digits > 0)
 	{
-		int			n = Min(digits, most);
-		uint64		power = (uint64) data->power[n];
+		int n = Min(digits, most);
+		uint64 power = (uint64) data->power[n];
 
 		rest *= power;
 		if (quotient >> 64 == 0)
 			quotient = (gpuagg_u128) (uint64) quotient * power;
-		else if (__builtin_mul_overflow(quotient, (gpuagg_u128) power, &quotient) || quotient >> 127 != 0)
+		else if (__builtin_mul_overflow(quotient, (gpuagg_u128) power, &quotient) ||
+				 quotient >> 127 != 0)
 			return false;
 		quotient += rest / b;
 		rest %= b;
@@ -88,7 +98,7 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
 
 	if (digits > MOST_POWER || digits < -MOST_POWER ||
 		(digits >= 0 ? __builtin_mul_overflow(a, data->power[digits], &a) :
-		 __builtin_mul_overflow(b, data->power[-digits], &b)))
+					   __builtin_mul_overflow(b, data->power[-digits], &b)))
 		return false;
 	quotient = a / b;
 	rest = a - quotient * b;
@@ -96,16 +106,19 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
 	return true;
 }
 
-/* A quotient of two numbers of these scales, which display these, as a decimal; false: core must tell. */
+/*
+ * A quotient of two numbers of these scales, which display these, as a decimal; false: core must
+ * tell.
+ */
 static inline bool
-divide(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb, int db, gpuagg_i128 *r, int32 *scale)
+divide(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb, int db,
+	   gpuagg_i128 *r, int32 *scale)
 {
 	gpuagg_u128 ua = a < 0 ? -(gpuagg_u128) a : (gpuagg_u128) a;
 	gpuagg_u128 ub = b < 0 ? -(gpuagg_u128) b : (gpuagg_u128) b;
 	gpuagg_u128 quotient;
-	Magnitude	ma,
-				mb;
-	int			digits;
+	Magnitude ma, mb;
+	int digits;
 
 	if (b == 0 || !get_magnitude(ua, data->groups[0], data->shift[0], &ma) ||
 		!get_magnitude(ub, data->groups[1], data->shift[1], &mb))
@@ -138,9 +151,9 @@ run_quotient(const ExprOp *op, int n)
 	const int32 *bs_scales = op->b->scales ? op->b->scales->values : NULL;
 	QuotientOp *data = op->data;
 	gpuagg_i128 *r = op->r->values;
-	int32	   *scales = data->scales->values;
-	uint8		fallback[EXPR_ROWS];
-	uint8		any = 0;
+	int32 *scales = data->scales->values;
+	uint8 fallback[EXPR_ROWS];
+	uint8 any = 0;
 
 	expr_strict(op, n, NULL);
 	for (int i = 0; i < n; i++)
@@ -148,8 +161,8 @@ run_quotient(const ExprOp *op, int n)
 		fallback[i] = 0;
 		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
-		if (!divide(data, as[i], op->a->scale, as_scales ? as_scales[i] : op->a->scale,
-					bs[i], op->b->scale, bs_scales ? bs_scales[i] : op->b->scale, &r[i], &scales[i]))
+		if (!divide(data, as[i], op->a->scale, as_scales ? as_scales[i] : op->a->scale, bs[i],
+					op->b->scale, bs_scales ? bs_scales[i] : op->b->scale, &r[i], &scales[i]))
 			fallback[i] = any = 1;
 	}
 	if (any)
@@ -163,11 +176,10 @@ Vec *
 expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
 	QuotientOp *data;
-	int16		least,
-				scale;
-	Vec		   *a;
-	Vec		   *b;
-	Vec		   *r;
+	int16 least, scale;
+	Vec *a;
+	Vec *b;
+	Vec *r;
 
 	/* other numerics are divided by core, row by row */
 	if (funcid != F_NUMERIC_DIV || !expr_decimal_scales(linitial(args), &least, &scale) ||
@@ -183,7 +195,7 @@ expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stag
 		data->power[n] = decimal_power10(n);
 	for (int i = 0; i < 2; i++)
 	{
-		int			s = i == 0 ? a->scale : b->scale;
+		int s = i == 0 ? a->scale : b->scale;
 
 		data->groups[i] = (s + BASE_DIGITS - 1) / BASE_DIGITS;
 		data->shift[i] = (uint64) data->power[data->groups[i] * BASE_DIGITS - s];

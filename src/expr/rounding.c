@@ -2,8 +2,8 @@
  * rounding.c
  *	  Decimals with fewer digits behind the point, remainders and signs, as core computes them.
  *
- * What is rounded has one display scale, whatever those of the values are.  A number of digits that is no constant is
- * core's to read, row by row.
+ * What is rounded has one display scale, whatever those of the values are.  A number of digits that
+ * is no constant is core's to read, row by row.
  */
 #include "postgres.h"
 
@@ -25,19 +25,19 @@ typedef gpuagg_u128 u128;
 typedef struct RoundOp
 {
 	VectorRounding mode;
-	int			digits;			/* to be removed from the integer, */
-	int			zeros;			/* and then to be appended to it */
-	u128		unit;			/* 10^digits; 0: more than twice any value */
-	i128		factor;			/* 10^zeros */
+	int digits;  /* to be removed from the integer, */
+	int zeros;   /* and then to be appended to it */
+	u128 unit;   /* 10^digits; 0: more than twice any value */
+	i128 factor; /* 10^zeros */
 } RoundOp;
 
 /* a without its last digits; halves go away from zero. */
 static inline i128
 remove_digits(const RoundOp *d, i128 a)
 {
-	u128		magnitude = a < 0 ? -(u128) a : (u128) a;
-	u128		quotient;
-	u128		rest;
+	u128 magnitude = a < 0 ? -(u128) a : (u128) a;
+	u128 quotient;
+	u128 rest;
 
 	if (d->digits == 0)
 		return a;
@@ -62,9 +62,9 @@ run_round(const ExprOp *op, int n)
 {
 	const RoundOp *d = op->data;
 	const i128 *a = op->a->values;
-	i128	   *r = op->r->values;
-	uint8		fallback[EXPR_ROWS];
-	uint8		any = 0;
+	i128 *r = op->r->values;
+	uint8 fallback[EXPR_ROWS];
+	uint8 any = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -80,9 +80,9 @@ run_mod(const ExprOp *op, int n)
 {
 	const i128 *a = op->a->values;
 	const i128 *b = op->b->values;
-	i128	   *r = op->r->values;
-	uint8		fallback[EXPR_ROWS];
-	uint8		any = 0;
+	i128 *r = op->r->values;
+	uint8 fallback[EXPR_ROWS];
+	uint8 any = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -100,7 +100,7 @@ static void
 run_sign(const ExprOp *op, int n)
 {
 	const i128 *a = op->a->values;
-	i128	   *r = op->r->values;
+	i128 *r = op->r->values;
 
 	for (int i = 0; i < n; i++)
 		r[i] = (a[i] > 0) - (a[i] < 0);
@@ -129,12 +129,12 @@ is_rounding(Oid funcid)
 bool
 expr_is_rounding(Oid funcid, List *args)
 {
-	int16		least,
-				most;
-	int32		n = 0;
+	int16 least, most;
+	int32 n = 0;
 
 	return is_rounding(funcid) && expr_decimal_scales(linitial(args), &least, &most) &&
-		(list_length(args) == 1 || expr_const_int4(lsecond(args), &n) || expr_decimal_scales(lsecond(args), &least, &most)) &&
+		(list_length(args) == 1 || expr_const_int4(lsecond(args), &n) ||
+		 expr_decimal_scales(lsecond(args), &least, &most)) &&
 		n <= EXPR_MAX_SCALE && n >= -NUMERIC_MAX_PRECISION;
 }
 
@@ -142,7 +142,7 @@ expr_is_rounding(Oid funcid, List *args)
 static Vec *
 compile_round(ExprSet *set, Expr *expr, Vec *a, int n, VectorRounding mode, int stage)
 {
-	RoundOp    *d;
+	RoundOp *d;
 
 	if (n == a->scale && a->scales == NULL)
 		return a;
@@ -152,24 +152,26 @@ compile_round(ExprSet *set, Expr *expr, Vec *a, int n, VectorRounding mode, int 
 	d->zeros = n < 0 ? -n : Max(n - a->scale, 0);
 	d->unit = d->digits <= MOST_POWER ? (u128) decimal_power10(d->digits) : 0;
 	d->factor = d->digits <= MOST_POWER ? decimal_power10(d->zeros) : 1;
-	return expr_emit(set, stage, run_round, expr_new_vec(set, COLUMN_DEC, Max(n, 0), NUMERICOID, expr, stage), a, NULL,
+	return expr_emit(set, stage, run_round,
+					 expr_new_vec(set, COLUMN_DEC, Max(n, 0), NUMERICOID, expr, stage), a, NULL,
 					 NULL, d);
 }
 
 static Vec *
 compile_mod(ExprSet *set, Expr *expr, List *args, int stage)
 {
-	Vec		   *a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
-	Vec		   *b = a ? expr_compile_as(set, lsecond(args), COLUMN_DEC, stage) : NULL;
-	int16		scale;
-	Vec		   *r;
+	Vec *a = expr_compile_as(set, linitial(args), COLUMN_DEC, stage);
+	Vec *b = a ? expr_compile_as(set, lsecond(args), COLUMN_DEC, stage) : NULL;
+	int16 scale;
+	Vec *r;
 
 	if (b == NULL)
 		return NULL;
 	scale = Max(a->scale, b->scale);
 	a = expr_rescale(set, a, scale, stage);
 	b = expr_rescale(set, b, scale, stage);
-	r = expr_emit(set, stage, run_mod, expr_new_vec(set, COLUMN_DEC, scale, NUMERICOID, expr, stage), a, b, NULL, NULL);
+	r = expr_emit(set, stage, run_mod,
+				  expr_new_vec(set, COLUMN_DEC, scale, NUMERICOID, expr, stage), a, b, NULL, NULL);
 	return expr_scales_of_two(set, r, a, b, false, stage);
 }
 
@@ -177,8 +179,8 @@ Vec *
 expr_compile_rounding(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
 	VectorRounding mode = VECTOR_ROUND_HALF;
-	int32		n = 0;
-	Vec		   *a;
+	int32 n = 0;
+	Vec *a;
 
 	if (!expr_is_rounding(funcid, args))
 		return NULL;
@@ -207,7 +209,8 @@ expr_compile_rounding(ExprSet *set, Oid funcid, Expr *expr, List *args, int stag
 		return NULL;
 	if (funcid != F_SIGN_NUMERIC)
 		return compile_round(set, expr, a, n, mode, stage);
-	return expr_emit(set, stage, run_sign, expr_new_vec(set, COLUMN_DEC, 0, NUMERICOID, expr, stage), a, NULL, NULL,
+	return expr_emit(set, stage, run_sign,
+					 expr_new_vec(set, COLUMN_DEC, 0, NUMERICOID, expr, stage), a, NULL, NULL,
 					 NULL);
 }
 
@@ -217,7 +220,7 @@ bool
 expr_translate_rounding(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
 	const RoundOp *d = op->data;
-	uint16		a;
+	uint16 a;
 
 	if (op->run == run_round)
 	{
@@ -226,8 +229,10 @@ expr_translate_rounding(ExprProgram *p, const ExprOp *op, uint16 *r)
 			*r = expr_program_refuse(p, "digits too far apart for the GPU");
 		else
 		{
-			*r = d->digits == 0 ? a :
-				expr_program_emit(p, VECTOR_DEC_ROUND, d->digits | d->mode << VECTOR_ROUND_SHIFT, a, 0, 0);
+			*r = d->digits == 0 ?
+				a :
+				expr_program_emit(p, VECTOR_DEC_ROUND, d->digits | d->mode << VECTOR_ROUND_SHIFT, a,
+								  0, 0);
 			if (d->zeros > 0)
 				*r = expr_program_emit(p, VECTOR_DEC_RESCALE, d->zeros, *r, 0, 0);
 		}

@@ -2,10 +2,11 @@
  * scales.c
  *	  Which display scales the values of a numeric expression have, and vectors of them.
  *
- * In core, a sum has the larger display scale of its arguments, a product the sum of theirs, and CASE that of the
- * branch which is taken; a quotient has at least 16 significant digits.  So where columns have a declared scale, that
- * of an expression is known without any value, or at least the largest that it may have is.  Decimals are integers of
- * that scale; where values may display fewer digits, a vector of integers (Vec.scales) says how many each one has.
+ * In core, a sum has the larger display scale of its arguments, a product the sum of theirs, and
+ * CASE that of the branch which is taken; a quotient has at least 16 significant digits.  So where
+ * columns have a declared scale, that of an expression is known without any value, or at least the
+ * largest that it may have is.  Decimals are integers of that scale; where values may display fewer
+ * digits, a vector of integers (Vec.scales) says how many each one has.
  */
 #include "postgres.h"
 
@@ -24,8 +25,8 @@
 
 typedef struct Scales
 {
-	int16		least;
-	int16		most;
+	int16 least;
+	int16 most;
 } Scales;
 
 static bool find_scales(Node *expr, Scales *scales);
@@ -52,7 +53,8 @@ const_scale(Const *con, int16 *scale)
 bool
 expr_const_int4(Node *node, int32 *value)
 {
-	if (!IsA(node, Const) || ((Const *) node)->consttype != INT4OID || ((Const *) node)->constisnull)
+	if (!IsA(node, Const) || ((Const *) node)->consttype != INT4OID ||
+		((Const *) node)->constisnull)
 		return false;
 	*value = DatumGetInt32(((Const *) node)->constvalue);
 	return true;
@@ -62,7 +64,7 @@ expr_const_int4(Node *node, int32 *value)
 static bool
 function_scale(Oid funcid, List *args, int16 *scale)
 {
-	int32		n;
+	int32 n;
 
 	switch (funcid)
 	{
@@ -87,15 +89,15 @@ function_scale(Oid funcid, List *args, int16 *scale)
 			return expr_const_int4(lsecond(args), &n) &&
 				spec_column_type(NUMERICOID, n, scale) == COLUMN_DEC;
 		default:
-			return expr_interval_scale(funcid, args, scale) || expr_extract_scale(funcid, args, scale);
+			return expr_interval_scale(funcid, args, scale) ||
+				expr_extract_scale(funcid, args, scale);
 	}
 }
 
 static bool
 function_scales(Oid funcid, List *args, Scales *scales)
 {
-	Scales		a,
-				b;
+	Scales a, b;
 
 	switch (funcid)
 	{
@@ -108,9 +110,9 @@ function_scales(Oid funcid, List *args, Scales *scales)
 			if (!find_scales(linitial(args), &a) || !find_scales(lsecond(args), &b))
 				return false;
 			if (funcid == F_NUMERIC_MUL)
-				*scales = (Scales) {a.least + b.least, a.most + b.most};
+				*scales = (Scales){a.least + b.least, a.most + b.most};
 			else
-				*scales = (Scales) {Max(a.least, b.least), Max(a.most, b.most)};
+				*scales = (Scales){Max(a.least, b.least), Max(a.most, b.most)};
 			if (funcid == F_NUMERIC_DIV)
 				scales->most = Max(scales->most, EXPR_QUOTIENT_SCALE);
 			return scales->most <= EXPR_MAX_SCALE;
@@ -131,18 +133,17 @@ function_scales(Oid funcid, List *args, Scales *scales)
 static bool
 choice_scales(List *exprs, Scales *scales)
 {
-	Scales		s;
-	ListCell   *lc;
+	Scales s;
+	ListCell *lc;
 
-	*scales = (Scales) {EXPR_MAX_SCALE + 1, -1};
-	foreach(lc, exprs)
+	*scales = (Scales){EXPR_MAX_SCALE + 1, -1};
+	foreach (lc, exprs)
 	{
-		if (lfirst(lc) == NULL ||
-			(IsA(lfirst(lc), Const) && ((Const *) lfirst(lc))->constisnull))
+		if (lfirst(lc) == NULL || (IsA(lfirst(lc), Const) && ((Const *) lfirst(lc))->constisnull))
 			continue;
 		if (!find_scales(lfirst(lc), &s))
 			return false;
-		*scales = (Scales) {Min(scales->least, s.least), Max(scales->most, s.most)};
+		*scales = (Scales){Min(scales->least, s.least), Max(scales->most, s.most)};
 	}
 	return scales->most >= 0;
 }
@@ -163,9 +164,12 @@ find_scales(Node *expr, Scales *scales)
 	switch (nodeTag(expr))
 	{
 		case T_Var:
-			return one_scale(spec_column_type(exprType(expr), exprTypmod(expr), &scales->least) == COLUMN_DEC, scales);
+			return one_scale(spec_column_type(exprType(expr), exprTypmod(expr), &scales->least) ==
+								 COLUMN_DEC,
+							 scales);
 		case T_Const:
-			return one_scale(((Const *) expr)->consttype == NUMERICOID && const_scale((Const *) expr, &scales->least),
+			return one_scale(((Const *) expr)->consttype == NUMERICOID &&
+								 const_scale((Const *) expr, &scales->least),
 							 scales);
 		case T_RelabelType:
 			return find_scales((Node *) ((RelabelType *) expr)->arg, scales);
@@ -175,14 +179,14 @@ find_scales(Node *expr, Scales *scales)
 			set_opfuncid((OpExpr *) expr);
 			return function_scales(((OpExpr *) expr)->opfuncid, ((OpExpr *) expr)->args, scales);
 		case T_CaseExpr:
-			{
-				List	   *results = list_make1(((CaseExpr *) expr)->defresult);
-				ListCell   *lc;
+		{
+			List *results = list_make1(((CaseExpr *) expr)->defresult);
+			ListCell *lc;
 
-				foreach(lc, ((CaseExpr *) expr)->args)
-					results = lappend(results, ((CaseWhen *) lfirst(lc))->result);
-				return choice_scales(results, scales);
-			}
+			foreach (lc, ((CaseExpr *) expr)->args)
+				results = lappend(results, ((CaseWhen *) lfirst(lc))->result);
+			return choice_scales(results, scales);
+		}
 		case T_CoalesceExpr:
 			return choice_scales(((CoalesceExpr *) expr)->args, scales);
 		case T_MinMaxExpr:
@@ -197,7 +201,7 @@ find_scales(Node *expr, Scales *scales)
 bool
 expr_decimal_scales(Node *expr, int16 *least, int16 *most)
 {
-	Scales		scales;
+	Scales scales;
 
 	if (!find_scales(expr, &scales))
 		return false;
@@ -209,7 +213,7 @@ expr_decimal_scales(Node *expr, int16 *least, int16 *most)
 bool
 expr_decimal_shape(Node *expr, int16 *scale)
 {
-	int16		least;
+	int16 least;
 
 	return expr_decimal_scales(expr, &least, scale) && least == *scale;
 }
@@ -225,7 +229,8 @@ expr_column_type(Node *expr, int16 *scale)
 ColumnType
 expr_value_type(Expr *expr, int16 *scale)
 {
-	return expr_decimal_shape((Node *) expr, scale) ? COLUMN_DEC :
+	return expr_decimal_shape((Node *) expr, scale) ?
+		COLUMN_DEC :
 		spec_column_type(exprType((Node *) expr), -1, scale);
 }
 
@@ -238,8 +243,8 @@ run_rescale(const ExprOp *op, int n)
 	const gpuagg_i128 *a = op->a->values;
 	gpuagg_i128 *r = op->r->values;
 	gpuagg_i128 factor = *(gpuagg_i128 *) op->data;
-	uint8		fallback[EXPR_ROWS];
-	uint8		any = 0;
+	uint8 fallback[EXPR_ROWS];
+	uint8 any = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -256,7 +261,7 @@ run_rescale(const ExprOp *op, int n)
 static void
 run_one_scale(const ExprOp *op, int n)
 {
-	int32	   *r = op->r->values;
+	int32 *r = op->r->values;
 
 	for (int i = 0; i < n; i++)
 		r[i] = op->a->scale;
@@ -268,7 +273,7 @@ run_scale_sum(const ExprOp *op, int n)
 {
 	const int32 *a = op->a->values;
 	const int32 *b = op->b->values;
-	int32	   *r = op->r->values;
+	int32 *r = op->r->values;
 
 	for (int i = 0; i < n; i++)
 		r[i] = (uint32) a[i] + (uint32) b[i];
@@ -280,7 +285,7 @@ run_scale_max(const ExprOp *op, int n)
 {
 	const int32 *a = op->a->values;
 	const int32 *b = op->b->values;
-	int32	   *r = op->r->values;
+	int32 *r = op->r->values;
 
 	for (int i = 0; i < n; i++)
 		r[i] = Max(a[i], b[i]);
@@ -288,9 +293,10 @@ run_scale_max(const ExprOp *op, int n)
 }
 
 static Vec *
-emit_scales(ExprSet *set, int stage, void (*run) (const ExprOp *, int), Vec *a, Vec *b, Vec *c)
+emit_scales(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Vec *a, Vec *b, Vec *c)
 {
-	return expr_emit(set, stage, run, expr_new_vec(set, COLUMN_I32, 0, INT4OID, NULL, stage), a, b, c, NULL);
+	return expr_emit(set, stage, run, expr_new_vec(set, COLUMN_I32, 0, INT4OID, NULL, stage), a, b,
+					 c, NULL);
 }
 
 Vec *
@@ -303,7 +309,7 @@ Vec *
 expr_rescale(ExprSet *set, Vec *vec, int16 scale, int stage)
 {
 	gpuagg_i128 *factor;
-	Vec		   *r;
+	Vec *r;
 
 	if (vec->scale == scale)
 		return vec;
@@ -319,17 +325,19 @@ expr_rescale(ExprSet *set, Vec *vec, int16 scale, int stage)
 Vec *
 expr_scales_of_two(ExprSet *set, Vec *r, Vec *a, Vec *b, bool product, int stage)
 {
-	r->least_scale = product ? a->least_scale + b->least_scale : Max(a->least_scale, b->least_scale);
+	r->least_scale =
+		product ? a->least_scale + b->least_scale : Max(a->least_scale, b->least_scale);
 	if (r->least_scale < r->scale)
-		r->scales = emit_scales(set, stage, product ? run_scale_sum : run_scale_max, expr_scales(set, a, stage),
-								expr_scales(set, b, stage), NULL);
+		r->scales = emit_scales(set, stage, product ? run_scale_sum : run_scale_max,
+								expr_scales(set, a, stage), expr_scales(set, b, stage), NULL);
 	return r;
 }
 
 Vec *
-expr_scales_of_choice(ExprSet *set, Vec *r, void (*run) (const ExprOp *, int), Vec *a, Vec *b, Vec *c, int stage)
+expr_scales_of_choice(ExprSet *set, Vec *r, void (*run)(const ExprOp *, int), Vec *a, Vec *b,
+					  Vec *c, int stage)
 {
-	Vec		   *args[] = {a, b, c};
+	Vec *args[] = {a, b, c};
 
 	if (r->type != COLUMN_DEC)
 		return r;
@@ -350,26 +358,28 @@ expr_scales_of_choice(ExprSet *set, Vec *r, void (*run) (const ExprOp *, int), V
 uint16
 expr_translate_rescaled(ExprProgram *p, Vec *vec, int16 scale)
 {
-	uint16		a = expr_program_vec(p, vec);
+	uint16 a = expr_program_vec(p, vec);
 
 	if (scale - vec->scale > 18)
 		return expr_program_refuse(p, "decimals of scales too far apart for the GPU");
-	return scale == vec->scale ? a : expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);
+	return scale == vec->scale ?
+		a :
+		expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);
 }
 
 /* Scales are integers, which registers have as they have decimals. */
 bool
 expr_translate_scales(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
-	uint16		a,
-				b;
+	uint16 a, b;
 
 	if (op->run == run_rescale)
 		*r = expr_translate_rescaled(p, op->a, op->r->scale);
 	else if (op->run == run_one_scale)
 	{
 		a = expr_program_vec(p, op->a);
-		*r = expr_program_emit(p, VECTOR_DEC_MUL, 0, expr_program_emit(p, VECTOR_PRESENCE, 0, a, 0, 0),
+		*r = expr_program_emit(p, VECTOR_DEC_MUL, 0,
+							   expr_program_emit(p, VECTOR_PRESENCE, 0, a, 0, 0),
 							   expr_program_constant(p, op->a->scale, false), 0);
 	}
 	else if (op->run == run_scale_sum || op->run == run_scale_max)
@@ -378,10 +388,11 @@ expr_translate_scales(ExprProgram *p, const ExprOp *op, uint16 *r)
 		b = expr_program_vec(p, op->b);
 		if (op->run == run_scale_max)
 		{
-			uint16		more = expr_program_emit(p, VECTOR_DEC_COMPARE, 4, a, b, 0);
+			uint16 more = expr_program_emit(p, VECTOR_DEC_COMPARE, 4, a, b, 0);
 
 			/* b, and what a is larger */
-			a = expr_program_emit(p, VECTOR_DEC_MUL, 0, expr_program_emit(p, VECTOR_DEC_SUB, 0, a, b, 0), more, 0);
+			a = expr_program_emit(p, VECTOR_DEC_MUL, 0,
+								  expr_program_emit(p, VECTOR_DEC_SUB, 0, a, b, 0), more, 0);
 		}
 		*r = expr_program_emit(p, VECTOR_DEC_ADD, 0, a, b, 0);
 	}

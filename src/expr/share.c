@@ -30,8 +30,8 @@
 
 typedef struct FactsContext
 {
-	ExprSet    *set;
-	NodeFacts	sum;			/* of the children so far */
+	ExprSet *set;
+	NodeFacts sum; /* of the children so far */
 } FactsContext;
 
 static uint32
@@ -49,7 +49,7 @@ hash_const(const Const *con)
 static uint32
 hash_node(Node *node)
 {
-	uint32		field = 0;
+	uint32 field = 0;
 
 	switch (nodeTag(node))
 	{
@@ -117,7 +117,8 @@ add_var(NodeFacts *facts, Expr *var)
 {
 	for (int i = 0; i < Min(facts->nvars, EXPR_MEMO_COLUMNS); i++)
 		if (IsA(var, Var) && IsA(facts->vars[i], Var) ?
-			((Var *) facts->vars[i])->varattno == ((Var *) var)->varattno : equal(facts->vars[i], var))
+				((Var *) facts->vars[i])->varattno == ((Var *) var)->varattno :
+				equal(facts->vars[i], var))
 			return;
 	if (facts->nvars < EXPR_MEMO_COLUMNS)
 		facts->vars[facts->nvars] = var;
@@ -141,8 +142,8 @@ static bool
 facts_walker(Node *node, FactsContext *up)
 {
 	FactsContext mine = {.set = up->set};
-	NodeFacts  *entry;
-	bool		found;
+	NodeFacts *entry;
+	bool found;
 
 	if (node == NULL)
 		return false;
@@ -160,7 +161,8 @@ facts_walker(Node *node, FactsContext *up)
 		return true;
 	/* what is the same for all rows is computed once, however long that takes */
 	mine.sum.has_slow &= mine.sum.varying;
-	if (mine.sum.narrows && mine.sum.pure && !mine.sum.has_slow && !mine.sum.case_value && mine.sum.nvars > 0)
+	if (mine.sum.narrows && mine.sum.pure && !mine.sum.has_slow && !mine.sum.case_value &&
+		mine.sum.nvars > 0)
 	{
 		mine.sum.nvars = 0;
 		add_var(&mine.sum, (Expr *) node);
@@ -179,7 +181,7 @@ facts_walker(Node *node, FactsContext *up)
 NodeFacts
 expr_facts(ExprSet *set, Expr *expr)
 {
-	NodeFacts  *entry = facts_lookup(set->facts, (Node *) expr);
+	NodeFacts *entry = facts_lookup(set->facts, (Node *) expr);
 	FactsContext context = {.set = set};
 
 	/* a node that the compiler made is not there yet */
@@ -215,7 +217,7 @@ expr_share_undo(ExprSet *set, Vec *vecs)
 {
 	while (set->vecs != vecs)
 	{
-		Vec		   *vec = set->vecs;
+		Vec *vec = set->vecs;
 
 		if (vec->expr || vec->attno)
 			set->shared[vec->hash % EXPR_BUCKETS] = vec->same_bucket;
@@ -230,7 +232,7 @@ expr_share_undo(ExprSet *set, Vec *vecs)
 void
 expr_share(ExprSet *set, Vec *vec)
 {
-	Vec		  **bucket;
+	Vec **bucket;
 
 	vec->hash = vec->attno ? murmurhash32(vec->attno) : expr_facts(set, vec->expr).hash;
 	bucket = &set->shared[vec->hash % EXPR_BUCKETS];
@@ -254,7 +256,7 @@ may_share(const ExprSet *set, const Vec *vec)
 Vec *
 expr_find(ExprSet *set, Expr *expr)
 {
-	uint32		hash = expr_facts(set, expr).hash;
+	uint32 hash = expr_facts(set, expr).hash;
 
 	for (Vec *vec = set->shared[hash % EXPR_BUCKETS]; vec; vec = vec->same_bucket)
 		if (vec->hash == hash && vec->expr && may_share(set, vec) && equal(vec->expr, expr))

@@ -5,8 +5,9 @@
  *
  * Fields of the time of day are divisions.  Those of the calendar (vector_functions.h)
  * take more; a small direct-mapped cache keeps them for recent days.  Timestamps with
- * time zone have the offset of the session's time zone (zones.c), the first moment of a day that which
- * core gives to it.  Infinities, local years before 1 and the ends of the range take the scalar fallback.
+ * time zone have the offset of the session's time zone (zones.c), the first moment of a day that
+ * which core gives to it.  Infinities, local years before 1 and the ends of the range take the
+ * scalar fallback.
  */
 #include "postgres.h"
 
@@ -28,30 +29,27 @@
 typedef struct TimeOp
 {
 	VectorField field;
-	bool		trunc;			/* date_trunc; else extract or date_part */
-	bool		zoned;			/* timestamptz */
+	bool trunc; /* date_trunc; else extract or date_part */
+	bool zoned; /* timestamptz */
 	struct
 	{
-		int32		day;		/* days since 2000-01-01 */
-		bool		used;
-		int64		value;		/* trunc: first day of the unit; else the field */
-		int64		offset;		/* trunc of timestamptz: that this day begins with */
-	}			cache[DAY_CACHE];
-	ZoneSpans  *zone;			/* timestamptz */
-	pg_tz	   *cached_zone;	/* that the cache is for */
+		int32 day; /* days since 2000-01-01 */
+		bool used;
+		int64 value;  /* trunc: first day of the unit; else the field */
+		int64 offset; /* trunc of timestamptz: that this day begins with */
+	} cache[DAY_CACHE];
+	ZoneSpans *zone;    /* timestamptz */
+	pg_tz *cached_zone; /* that the cache is for */
 } TimeOp;
 
 static bool
 field_of(Node *arg, VectorField *field)
 {
-	static const char *const names[] = {
-		"second", "minute", "hour", "epoch", "day", "week", "month", "quarter", "year", "dow",
-		"isodow", "doy"
-	};
-	char	   *name;
+	static const char *const names[] = {"second", "minute",  "hour", "epoch", "day",    "week",
+										"month",  "quarter", "year", "dow",   "isodow", "doy"};
+	char *name;
 
-	if (!IsA(arg, Const) || ((Const *) arg)->constisnull ||
-		((Const *) arg)->consttype != TEXTOID)
+	if (!IsA(arg, Const) || ((Const *) arg)->constisnull || ((Const *) arg)->consttype != TEXTOID)
 		return false;
 	name = TextDatumGetCString(((Const *) arg)->constvalue);
 	for (int i = 0; i < lengthof(names); i++)
@@ -83,7 +81,7 @@ expr_extract_scale(Oid funcid, List *args, int16 *scale)
 static inline int64
 calendar_cached(TimeOp *t, int32 day, int64 *offset)
 {
-	uint32		at = (uint32) day % DAY_CACHE;
+	uint32 at = (uint32) day % DAY_CACHE;
 
 	if (!t->cache[at].used || t->cache[at].day != day)
 	{
@@ -102,7 +100,7 @@ calendar_cached(TimeOp *t, int32 day, int64 *offset)
 static inline int64
 time_answer(TimeOp *t, int64 ts, int64 *offset)
 {
-	int64		value;
+	int64 value;
 
 	if (t->field < VECTOR_DAY)
 		return vector_time_of_day(t->field, t->trunc, ts);
@@ -114,7 +112,7 @@ time_answer(TimeOp *t, int64 ts, int64 *offset)
 static bool
 fixed_offset(int64 *usecs)
 {
-	long		gmtoff;
+	long gmtoff;
 
 	if (!pg_get_timezone_offset(session_timezone, &gmtoff))
 		return false;
@@ -123,20 +121,21 @@ fixed_offset(int64 *usecs)
 }
 
 /*
- * The commonest case: a field that is a small number, of timestamps without time zone, to decimals; false: some time is
- * core's to tell, or it is another case.
+ * The commonest case: a field that is a small number, of timestamps without time zone, to decimals;
+ * false: some time is core's to tell, or it is another case.
  */
 static bool
 run_plain_field(const ExprOp *op, int n)
 {
-	TimeOp	   *t = op->data;
+	TimeOp *t = op->data;
 	const int64 *ts = op->a->values;
 	gpuagg_i128 *r = op->r->values;
 	const uint64 first = (uint64) (-VECTOR_DAY_MIN * VECTOR_DAY_USECS);
 	const uint64 span = (uint64) ((VECTOR_DAY_MAX - VECTOR_DAY_MIN) * VECTOR_DAY_USECS);
-	bool		bad = false;
+	bool bad = false;
 
-	if (t->zoned || t->trunc || t->field == VECTOR_EPOCH || op->a->type != COLUMN_I64 || op->r->type != COLUMN_DEC)
+	if (t->zoned || t->trunc || t->field == VECTOR_EPOCH || op->a->type != COLUMN_I64 ||
+		op->r->type != COLUMN_DEC)
 		return false;
 	/* from the first day on, so that nothing is negative */
 	for (int i = 0; i < n; i++)
@@ -159,7 +158,9 @@ run_plain_field(const ExprOp *op, int n)
 			break;
 		default:
 			for (int i = 0; i < n; i++)
-				r[i] = calendar_cached(t, (int32) (((uint64) ts[i] + first) / VECTOR_DAY_USECS + VECTOR_DAY_MIN), NULL);
+				r[i] = calendar_cached(
+					t, (int32) (((uint64) ts[i] + first) / VECTOR_DAY_USECS + VECTOR_DAY_MIN),
+					NULL);
 			break;
 	}
 	expr_strict(op, n, NULL);
@@ -169,10 +170,10 @@ run_plain_field(const ExprOp *op, int n)
 static void
 run_time(const ExprOp *op, int n)
 {
-	TimeOp	   *t = op->data;
-	bool		unknown = t->zoned && !zone_begin(t->zone);
-	uint8		fallback[EXPR_ROWS];
-	uint8		any = 0;
+	TimeOp *t = op->data;
+	bool unknown = t->zoned && !zone_begin(t->zone);
+	uint8 fallback[EXPR_ROWS];
+	uint8 any = 0;
 
 	if (run_plain_field(op, n))
 		return;
@@ -184,16 +185,16 @@ run_time(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		int64		offset = 0;
-		int64		ts,
-					local;
-		int64		r = 0;
+		int64 offset = 0;
+		int64 ts, local;
+		int64 r = 0;
 
 		ts = op->a->type == COLUMN_I32 ? vector_day_time(((int32 *) op->a->values)[i]) :
-			((int64 *) op->a->values)[i];
+										 ((int64 *) op->a->values)[i];
 		/* without the offset first, which is looked up for times that can be told alone */
 		fallback[i] = unknown || !vector_local_time(ts, 0, &local) ||
-			(t->zoned && (!zone_offset(t->zone, ts, &offset) || !vector_local_time(ts, offset, &local)));
+			(t->zoned &&
+			 (!zone_offset(t->zone, ts, &offset) || !vector_local_time(ts, offset, &local)));
 		any |= fallback[i];
 		if (!fallback[i])
 			r = time_answer(t, t->field == VECTOR_EPOCH ? ts : local, &offset);
@@ -216,10 +217,10 @@ run_time(const ExprOp *op, int n)
 /* Types of arguments and results. */
 static const struct
 {
-	Oid			funcid;
-	Oid			argtype;
-	ColumnType	result;
-}			time_functions[] = {
+	Oid funcid;
+	Oid argtype;
+	ColumnType result;
+} time_functions[] = {
 	{F_DATE_TRUNC_TEXT_TIMESTAMP, TIMESTAMPOID, COLUMN_I64},
 	{F_DATE_TRUNC_TEXT_TIMESTAMPTZ, TIMESTAMPTZOID, COLUMN_I64},
 	{F_EXTRACT_TEXT_TIMESTAMP, TIMESTAMPOID, COLUMN_DEC},
@@ -243,20 +244,20 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
 	for (int i = 0; i < lengthof(time_functions); i++)
 	{
-		TimeOp	   *t;
+		TimeOp *t;
 		VectorField field;
-		int16		scale = 0;
-		Vec		   *a;
+		int16 scale = 0;
+		Vec *a;
 
 		if (time_functions[i].funcid != funcid)
 			continue;
 		if (!field_of(linitial(args), &field))
 			return NULL;
 		if (time_functions[i].argtype == DATEOID && field < VECTOR_DAY)
-			return NULL;		/* an error, or in other units */
+			return NULL; /* an error, or in other units */
 		if (time_functions[i].result == COLUMN_I64 &&
 			(field == VECTOR_EPOCH || field > VECTOR_YEAR))
-			return NULL;		/* an error of core's */
+			return NULL; /* an error of core's */
 		a = expr_compile_as(set, lsecond(args),
 							time_functions[i].argtype == DATEOID ? COLUMN_I32 : COLUMN_I64, stage);
 		if (a == NULL)
@@ -271,7 +272,8 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 			t->zone = palloc0(sizeof(ZoneSpans));
 		return expr_emit(set, stage, run_time,
 						 expr_new_vec(set, time_functions[i].result, scale, exprType((Node *) expr),
-									  expr, stage), a, NULL, NULL, t);
+									  expr, stage),
+						 a, NULL, NULL, t);
 	}
 	return NULL;
 }
@@ -280,9 +282,9 @@ bool
 expr_translate_time(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
 	const TimeOp *t = op->data;
-	int64		offset = 0;
-	int			data;
-	uint16		a;
+	int64 offset = 0;
+	int data;
+	uint16 a;
 
 	if (op->run != run_time)
 		return false;
@@ -291,7 +293,8 @@ expr_translate_time(ExprProgram *p, const ExprOp *op, uint16 *r)
 		*r = expr_program_refuse(p, "a time zone without a fixed offset");
 		return true;
 	}
-	data = t->field | (t->trunc ? VECTOR_TIME_TRUNC : 0) | (op->a->type == COLUMN_I32 ? VECTOR_TIME_DATE : 0) |
+	data = t->field | (t->trunc ? VECTOR_TIME_TRUNC : 0) |
+		(op->a->type == COLUMN_I32 ? VECTOR_TIME_DATE : 0) |
 		(op->r->type == COLUMN_F64 ? VECTOR_TIME_FLOAT : 0);
 	a = expr_program_vec(p, op->a);
 	*r = expr_program_emit(p, VECTOR_TIME, data, a, expr_program_constant(p, offset, false), 0);

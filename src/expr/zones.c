@@ -2,8 +2,8 @@
  * zones.c
  *	  Offsets of a time zone from UTC, remembered for the spans of time between its transitions.
  *
- * Offsets are those of pg_localtime(), so that local times are core's.  A span begins with the earliest time that
- * was asked for, and ends with the next transition.
+ * Offsets are those of pg_localtime(), so that local times are core's.  A span begins with the
+ * earliest time that was asked for, and ends with the next transition.
  */
 #include "postgres.h"
 
@@ -18,12 +18,11 @@
 static int
 find_span(const ZoneSpans *zone, pg_time_t t)
 {
-	int			lo = 0,
-				hi = zone->n;
+	int lo = 0, hi = zone->n;
 
 	while (lo < hi)
 	{
-		int			mid = lo + (hi - lo) / 2;
+		int mid = lo + (hi - lo) / 2;
 
 		if (zone->spans[mid].end <= t)
 			lo = mid + 1;
@@ -38,12 +37,11 @@ static bool
 add_span(ZoneSpans *zone, int i, pg_time_t t)
 {
 	struct pg_tm *local = pg_localtime(&t, zone->tz);
-	long int	before,
-				after;
-	int			before_isdst,
-				after_isdst;
-	pg_time_t	boundary;
-	int			found = pg_next_dst_boundary(&t, &before, &before_isdst, &boundary, &after, &after_isdst, zone->tz);
+	long int before, after;
+	int before_isdst, after_isdst;
+	pg_time_t boundary;
+	int found =
+		pg_next_dst_boundary(&t, &before, &before_isdst, &boundary, &after, &after_isdst, zone->tz);
 
 	if (local == NULL || found < 0)
 		return false;
@@ -58,7 +56,7 @@ add_span(ZoneSpans *zone, int i, pg_time_t t)
 	if (zone->n == lengthof(zone->spans))
 		zone->n = i = 0;
 	memmove(&zone->spans[i + 1], &zone->spans[i], (zone->n - i) * sizeof(ZoneSpan));
-	zone->spans[i] = (ZoneSpan) {t, boundary, local->tm_gmtoff * USECS_PER_SEC};
+	zone->spans[i] = (ZoneSpan){t, boundary, local->tm_gmtoff * USECS_PER_SEC};
 	zone->n++;
 	zone->last = i;
 	return true;
@@ -76,8 +74,8 @@ zone_begin(ZoneSpans *zone)
 bool
 zone_find(ZoneSpans *zone, int64 ts, int64 *offset)
 {
-	pg_time_t	t = VECTOR_FLOORDIV(ts + VECTOR_EPOCH_USECS, USECS_PER_SEC);
-	int			i = find_span(zone, t);
+	pg_time_t t = VECTOR_FLOORDIV(ts + VECTOR_EPOCH_USECS, USECS_PER_SEC);
+	int i = find_span(zone, t);
 
 	if ((i >= zone->n || zone->spans[i].begin > t) && !add_span(zone, i, t))
 		return false;

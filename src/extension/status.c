@@ -21,12 +21,12 @@ PG_FUNCTION_INFO_V1(gpuagg_status);
 static bool
 is_named(const char *libraries)
 {
-	List	   *names = NIL;
-	ListCell   *lc;
+	List *names = NIL;
+	ListCell *lc;
 
 	if (libraries == NULL || !SplitDirectoriesString(pstrdup(libraries), ',', &names))
 		return false;
-	foreach(lc, names)
+	foreach (lc, names)
 	{
 		const char *name = lfirst(lc);
 		const char *slash = strrchr(name, '/');
@@ -62,16 +62,16 @@ how_built(const ServerSnapshot *server)
 static const char *
 driver_version(const ServerSnapshot *server)
 {
-	int			version = server->status.driver;
+	int version = server->status.driver;
 
 	return version == 0 ? NULL : psprintf("%d.%d", version / 1000, version % 1000 / 10);
 }
 
 typedef struct Row
 {
-	Datum		values[12];
-	bool		nulls[12];
-	int			n;
+	Datum values[12];
+	bool nulls[12];
+	int n;
 } Row;
 
 static void
@@ -95,9 +95,9 @@ Datum
 gpuagg_status(PG_FUNCTION_ARGS)
 {
 	ServerSnapshot server;
-	Row			row = {.n = 0};
-	TupleDesc	desc;
-	char		reason[300];
+	Row row = {.n = 0};
+	TupleDesc desc;
+	char reason[300];
 
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type must be a row type");
@@ -107,7 +107,9 @@ gpuagg_status(PG_FUNCTION_ARGS)
 	put_text(&row, how_loaded(&server));
 	put_text(&row, server_state_name(server.state));
 	put_text(&row, server_ready(reason, sizeof(reason)) ? NULL : reason);
-	put_text(&row, server.state == SERVER_READY || server.state == SERVER_RESTARTING ? server.reason : NULL);
+	put_text(&row,
+			 server.state == SERVER_READY || server.state == SERVER_RESTARTING ? server.reason :
+																				 NULL);
 	put_pid(&row, server.state == SERVER_READY ? server.status.pid : 0);
 	put_pid(&row, server.supervisor);
 	row.values[row.n++] = Int32GetDatum(server.restarts);

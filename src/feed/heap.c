@@ -3,15 +3,14 @@
  *	  The feed that reads heap pages itself, instead of the executor.
  *
  * Used where the child plan is a sequential, bitmap or index scan of a heap table, or an Append
- * of such scans, perhaps with a projection on top; without one, an Append's other subplans are executed, and of index scans what
- * is scattered over many pages.  The plan nodes below stay
- * what the planner made them: they open the tables, hold the quals, target lists
- * and scan descriptors, share blocks among parallel participants and prune
- * partitions; but ExecProcNode is not called for them.
- * Quals and target lists run as vector expressions (expr.h), a page at a time:
- * the columns that a qual reads are decoded, the qual is computed, rows that fail
- * it are dropped, then the next qual, and so on; last the output columns, which
- * are computed in place in the batch where they can be.
+ * of such scans, perhaps with a projection on top; without one, an Append's other subplans are
+ * executed, and of index scans what is scattered over many pages.  The plan nodes below stay what
+ * the planner made them: they open the tables, hold the quals, target lists and scan descriptors,
+ * share blocks among parallel participants and prune partitions; but ExecProcNode is not called for
+ * them. Quals and target lists run as vector expressions (expr.h), a page at a time: the columns
+ * that a qual reads are decoded, the qual is computed, rows that fail it are dropped, then the next
+ * qual, and so on; last the output columns, which are computed in place in the batch where they can
+ * be.
  *
  * Memory: the feed lives in the context it was opened in; by-reference values
  * of a batch in its arena, whose bytes end a batch; values of one page in the
@@ -30,7 +29,10 @@
 #include "common/progress.h"
 #include "feed/heap.h"
 
-/* The compiled expressions of so many tables are kept for rescans; those of others only while they are read. */
+/*
+ * The compiled expressions of so many tables are kept for rescans; those of others only while they
+ * are read.
+ */
 #define KEPT_TABLES 64
 
 /* ---- rows ------------------------------------------------------------------- */
@@ -39,11 +41,11 @@
 static int
 select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
-	HeapRows   *rows = &feed->rows;
-	Vec		   *vec = table->quals[q]->vec;
-	int			n = 0;
+	HeapRows *rows = &feed->rows;
+	Vec *vec = table->quals[q]->vec;
+	int n = 0;
 
-	sel[0] = 0;					/* for the compiler, which does not know that there are rows */
+	sel[0] = 0; /* for the compiler, which does not know that there are rows */
 	if (vec && vec->all_values)
 	{
 		const int8 *values = vec->values;
@@ -58,14 +60,15 @@ select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 	{
 		for (int i = 0; i < rows->n; i++)
 		{
-			uint8		state = vec ? vec->state[i] : VEC_FALLBACK;
-			bool		isnull = false;
+			uint8 state = vec ? vec->state[i] : VEC_FALLBACK;
+			bool isnull = false;
 
 			sel[n] = i;
 			if (state == VEC_VALUE)
 				n += ((int8 *) vec->values)[i] != 0;
 			else if (state == VEC_FALLBACK)
-				n += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) && !isnull;
+				n += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) &&
+					!isnull;
 		}
 	}
 	return n;
@@ -75,9 +78,9 @@ select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 static void
 apply_qual(HeapFeed *feed, HeapTable *table, int q)
 {
-	HeapRows   *rows = &feed->rows;
-	uint16		sel[EXPR_ROWS];
-	int			n = -1;
+	HeapRows *rows = &feed->rows;
+	uint16 sel[EXPR_ROWS];
+	int n = -1;
 
 	if (feed->page.cached && table->memos[q])
 		n = heap_memo_select(table->memos[q], feed, table, q, sel);
@@ -101,13 +104,13 @@ apply_qual(HeapFeed *feed, HeapTable *table, int q)
 static void
 add_rows(HeapFeed *feed, HeapTable *table, int room)
 {
-	HeapRows   *rows = &feed->rows;
-	HeapPage   *page = &feed->page;
-	int			first = feed->next_tuple;
-	int			n = Min(Min(room, feed->slice), page->ntuples - first);
-	int			added = 0;
-	int			rechecked = 0;	/* rows that failed conditions of indexes */
-	bool		implied;
+	HeapRows *rows = &feed->rows;
+	HeapPage *page = &feed->page;
+	int first = feed->next_tuple;
+	int n = Min(Min(room, feed->slice), page->ntuples - first);
+	int added = 0;
+	int rechecked = 0; /* rows that failed conditions of indexes */
+	bool implied;
 
 	if (table->scan->counts_only)
 	{
@@ -138,8 +141,9 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 				if (table->outputs[c].in_place)
 					table->outputs[c].root->vec->values = (char *) feed->batch.cols[c].values +
 						(size_t) feed->batch.nrows * column_width(feed->batch.cols[c].type);
-		implied = s < table->nquals && (page->cached ? table->cached->implied[s] && table->closed[s] :
-										table->indexed[s] && !page->recheck);
+		implied = s < table->nquals &&
+			(page->cached ? table->cached->implied[s] && table->closed[s] :
+							table->indexed[s] && !page->recheck);
 		if (page->cached)
 			heap_cached_fill(table->cached, &table->columns[s], page, rows, implied ? s : -1,
 							 s < table->nquals && !implied, table->set->page_cxt);
@@ -149,7 +153,7 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 			continue;
 		if (s < table->nquals)
 		{
-			int			before = rows->n;
+			int before = rows->n;
 
 			apply_qual(feed, table, s);
 			if (table->rechecks[s])
@@ -181,9 +185,9 @@ add_rows(HeapFeed *feed, HeapTable *table, int room)
 static void
 add_page(HeapFeed *feed)
 {
-	Batch	   *batch = &feed->batch;
+	Batch *batch = &feed->batch;
 	Instrumentation *instrument = feed->append ? feed->table->scan->node->ps.instrument : NULL;
-	int			before = batch->nrows;
+	int before = batch->nrows;
 
 	if (instrument)
 		InstrStartNode(instrument);
@@ -213,11 +217,14 @@ leave_table(HeapFeed *feed)
 		heap_scan_stop(feed->table->scan);
 }
 
-/* No table is current any more; frees the last one's compiled expressions unless they are kept for rescans. */
+/*
+ * No table is current any more; frees the last one's compiled expressions unless they are kept for
+ * rescans.
+ */
 static void
 unset_table(HeapFeed *feed)
 {
-	HeapTable  *table = feed->table;
+	HeapTable *table = feed->table;
 
 	feed->table = NULL;
 	if (table && table->cached)
@@ -233,11 +240,11 @@ unset_table(HeapFeed *feed)
 static HeapTable *
 open_table(HeapFeed *feed, PlanState *node, int which)
 {
-	bool		keep = feed->nkept < KEPT_TABLES;
-	MemoryContext cxt = keep ? feed->cxt :
-		AllocSetContextCreate(feed->cxt, "gpuagg table", ALLOCSET_DEFAULT_SIZES);
+	bool keep = feed->nkept < KEPT_TABLES;
+	MemoryContext cxt =
+		keep ? feed->cxt : AllocSetContextCreate(feed->cxt, "gpuagg table", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	HeapTable  *table;
+	HeapTable *table;
 
 	if (feed->append && heap_refuse_subplan(node, feed->volatile_query))
 	{
@@ -258,9 +265,9 @@ static bool
 next_table(HeapFeed *feed)
 {
 	AppendState *append = feed->append;
-	PlanState  *node = feed->child;
+	PlanState *node = feed->child;
 	BlockNumber nblocks;
-	int			which = 0;
+	int which = 0;
 
 	if (append == NULL && feed->begun)
 		return false;
@@ -292,11 +299,13 @@ next_table(HeapFeed *feed)
 		return true;
 	}
 	nblocks = heap_scan_begin(feed->table->scan);
-	progress_table(RelationGetRelid(feed->table->scan->rel), heap_scan_counts_blocks(feed->table->scan) ? nblocks : 0);
+	progress_table(RelationGetRelid(feed->table->scan->rel),
+				   heap_scan_counts_blocks(feed->table->scan) ? nblocks : 0);
 	heap_scan_restart(feed->table->scan);
 	if (feed->table->cached)
 		feed->table->cached->shared_out = append && append->as_pstate;
-	feed->table->by_cache = feed->table->cached && heap_cached_begin(feed->table->cached, feed->second);
+	feed->table->by_cache =
+		feed->table->cached && heap_cached_begin(feed->table->cached, feed->second);
 	/* the node has run, even if all of its rows are skipped */
 	if (append && node->instrument)
 	{
@@ -310,7 +319,7 @@ next_table(HeapFeed *feed)
 static bool
 next_page(HeapFeed *feed)
 {
-	HeapTable  *table = feed->table;
+	HeapTable *table = feed->table;
 
 	if (table->by_cache)
 		return heap_cached_next(table->cached, &feed->page);
@@ -324,7 +333,9 @@ next_page(HeapFeed *feed)
 	return false;
 }
 
-/* Does the batch end here, as columns cannot grow, or what they refer to goes with the next page? */
+/*
+ * Does the batch end here, as columns cannot grow, or what they refer to goes with the next page?
+ */
 static bool
 batch_ends(const HeapFeed *feed)
 {
@@ -337,7 +348,7 @@ batch_ends(const HeapFeed *feed)
 static void
 begin_batch(HeapFeed *feed)
 {
-	Batch	   *batch = &feed->batch;
+	Batch *batch = &feed->batch;
 
 	arena_reset(&feed->arena);
 	batch->nrows = 0;
@@ -345,7 +356,7 @@ begin_batch(HeapFeed *feed)
 	for (int c = 0; c < batch->ncols; c++)
 	{
 		HeapOutput *output = &feed->outputs[c];
-		Column	   *col = &batch->cols[c];
+		Column *col = &batch->cols[c];
 
 		if (output->constant)
 			continue;
@@ -368,7 +379,7 @@ end_batch(HeapFeed *feed)
 	for (int c = 0; c < feed->batch.ncols; c++)
 	{
 		HeapOutput *output = &feed->outputs[c];
-		Column	   *col = &feed->batch.cols[c];
+		Column *col = &feed->batch.cols[c];
 
 		if (output->constant || output->dictionary == 0)
 			continue;
@@ -383,8 +394,8 @@ end_batch(HeapFeed *feed)
 static void
 add_tuples(HeapFeed *feed, HeapTable *table)
 {
-	Batch	   *batch = &feed->batch;
-	int			natts = 0;
+	Batch *batch = &feed->batch;
+	int natts = 0;
 
 	for (int c = 0; c < batch->ncols; c++)
 		if (feed->outputs[c].constant == NULL)
@@ -397,7 +408,8 @@ add_tuples(HeapFeed *feed, HeapTable *table)
 	while (batch->nrows < batch->capacity && !heap_batch_is_full(feed))
 	{
 		/* the feed's child is counted by the feed */
-		TupleTableSlot *slot = feed->append ? ExecProcNode(table->tuples) : table->tuples->ExecProcNodeReal(table->tuples);
+		TupleTableSlot *slot = feed->append ? ExecProcNode(table->tuples) :
+											  table->tuples->ExecProcNodeReal(table->tuples);
 
 		table->ended = TupIsNull(slot);
 		if (table->ended)
@@ -425,7 +437,10 @@ has_tuples(const HeapFeed *feed)
 	return feed->table && feed->table->tuples && !feed->table->ended;
 }
 
-/* Goes on to the next page unless this one has tuples left or the batch ends; false at the end of all tables. */
+/*
+ * Goes on to the next page unless this one has tuples left or the batch ends; false at the end of
+ * all tables.
+ */
 static bool
 next_tuples(HeapFeed *feed)
 {
@@ -448,7 +463,8 @@ next_tuples(HeapFeed *feed)
 static bool
 is_given(const Expr *expr)
 {
-	return IsA(expr, Const) || (IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN);
+	return IsA(expr, Const) ||
+		(IsA(expr, Param) && ((const Param *) expr)->paramkind == PARAM_EXTERN);
 }
 
 /* Why no rows of the table at hand can be named; or NULL. */
@@ -461,7 +477,8 @@ table_refusal(const HeapFeed *feed)
 		return "a subplan that is executed";
 	if (!table->by_cache)
 		return "the column cache has no columns of the table";
-	if (table->scan->scan->rs_base.rs_parallel || IsParallelWorker() || (feed->append && feed->append->as_pstate))
+	if (table->scan->scan->rs_base.rs_parallel || IsParallelWorker() ||
+		(feed->append && feed->append->as_pstate))
 		return "rows of a parallel scan";
 	return NULL;
 }
@@ -470,11 +487,12 @@ table_refusal(const HeapFeed *feed)
 static void
 note_taken(HeapFeed *feed)
 {
-	HeapTable  *table = feed->table;
+	HeapTable *table = feed->table;
 	const HeapCached *cached = table->cached;
 	MemoryContext old;
 
-	if (table->tuples || !table->by_cache || cached->taken == NULL || !heap_resident_complete(cached))
+	if (table->tuples || !table->by_cache || cached->taken == NULL ||
+		!heap_resident_complete(cached))
 	{
 		table->partly = !table->tuples && table->by_cache && cached->taken;
 		feed->passed = true;
@@ -487,7 +505,10 @@ note_taken(HeapFeed *feed)
 	feed->base.stats.cached += cached->nblocks;
 }
 
-/* The tables have been visited for rows that are named: those that come by the feed are next, from the first table on. */
+/*
+ * The tables have been visited for rows that are named: those that come by the feed are next, from
+ * the first table on.
+ */
 static void
 end_offers(HeapFeed *feed)
 {
@@ -504,7 +525,7 @@ end_offers(HeapFeed *feed)
 static bool
 next_offer(HeapFeed *feed, const char **why)
 {
-	bool		found = false;
+	bool found = false;
 
 	feed->offering = true;
 	for (;;)
@@ -530,7 +551,7 @@ next_offer(HeapFeed *feed, const char **why)
 static struct FeedResident *
 feed_resident(Feed *base, const char **why)
 {
-	HeapFeed   *feed = (HeapFeed *) base;
+	HeapFeed *feed = (HeapFeed *) base;
 
 	if (feed->limit)
 	{
@@ -560,11 +581,12 @@ feed_resident(Feed *base, const char **why)
 static uint64
 limit_count(LimitState *node)
 {
-	bool		isnull = true;
-	int64		count = 0;
+	bool isnull = true;
+	int64 count = 0;
 
 	if (node->limitCount)
-		count = DatumGetInt64(ExecEvalExprSwitchContext(node->limitCount, node->ps.ps_ExprContext, &isnull));
+		count = DatumGetInt64(
+			ExecEvalExprSwitchContext(node->limitCount, node->ps.ps_ExprContext, &isnull));
 	if (isnull)
 		return PG_UINT64_MAX;
 	if (count < 0)
@@ -578,11 +600,14 @@ limit_count(LimitState *node)
 static bool
 fill_batch(HeapFeed *feed)
 {
-	Batch	   *batch = &feed->batch;
+	Batch *batch = &feed->batch;
 	Instrumentation *instrument = feed->child->instrument;
-	uint64		most = Min((uint64) batch->capacity, feed->left);
+	uint64 most = Min((uint64) batch->capacity, feed->left);
 
-	/* before InstrStartNode, as in ExecProcNode: rescanning a node ends its cycle of instrumentation */
+	/*
+	 * before InstrStartNode, as in ExecProcNode: rescanning a node ends its cycle of
+	 * instrumentation
+	 */
 	if (feed->child->chgParam != NULL)
 		ExecReScan(feed->child);
 	if (feed->offering)
@@ -620,7 +645,7 @@ fill_limited(HeapFeed *feed)
 {
 	LimitState *limit = feed->limit;
 	Instrumentation *instrument = limit->ps.instrument;
-	bool		any;
+	bool any;
 
 	if (limit->ps.chgParam != NULL)
 		ExecReScan(&limit->ps);
@@ -646,15 +671,17 @@ fill_limited(HeapFeed *feed)
 static Batch *
 feed_next(Feed *base)
 {
-	HeapFeed   *feed = (HeapFeed *) base;
-	Batch	   *batch = &feed->batch;
+	HeapFeed *feed = (HeapFeed *) base;
+	Batch *batch = &feed->batch;
 
 	if (feed->done || !(feed->limit ? fill_limited(feed) : fill_batch(feed)))
 		return NULL;
 	base->rows += batch->nrows;
 	base->batches++;
 	progress_update(feed->table && feed->table->scan && heap_scan_counts_blocks(feed->table->scan) ?
-					feed->table->scan->blocks_done : 0, base->rows);
+						feed->table->scan->blocks_done :
+						0,
+					base->rows);
 	return batch;
 }
 
@@ -663,8 +690,8 @@ feed_next(Feed *base)
 static void
 feed_rescan(Feed *base)
 {
-	HeapFeed   *feed = (HeapFeed *) base;
-	int			ntables = feed->append ? feed->append->as_nplans : 1;
+	HeapFeed *feed = (HeapFeed *) base;
+	int ntables = feed->append ? feed->append->as_nplans : 1;
 
 	leave_table(feed);
 	if (feed->limit && feed->limit->ps.chgParam == NULL)
@@ -696,11 +723,12 @@ static void
 explain_proofs(const FeedStats *stats, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
-		ExplainPropertyText("Cached Blocks",
-							psprintf("visibility map=" UINT64_FORMAT " lsn=" UINT64_FORMAT
-									 " skipped=" UINT64_FORMAT " changed=" UINT64_FORMAT
-									 " built=" UINT64_FORMAT, stats->by_map, stats->by_lsn,
-									 stats->skipped, stats->stale, stats->built), es);
+		ExplainPropertyText(
+			"Cached Blocks",
+			psprintf("visibility map=" UINT64_FORMAT " lsn=" UINT64_FORMAT " skipped=" UINT64_FORMAT
+					 " changed=" UINT64_FORMAT " built=" UINT64_FORMAT,
+					 stats->by_map, stats->by_lsn, stats->skipped, stats->stale, stats->built),
+			es);
 	else
 	{
 		ExplainPropertyUInteger("Cached Blocks", NULL, stats->cached, es);
@@ -716,16 +744,18 @@ void
 feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 {
 	AppendState *append = heap_find_append(child);
-	int			nexecuted = 0;
+	int nexecuted = 0;
 	StringInfoData buf;
 
 	child = heap_below_limit(child);
 	initStringInfo(&buf);
 	if (stats && stats->resident > 0)
 	{
-		appendStringInfo(&buf, "GPU memory (" UINT64_FORMAT " of " UINT64_FORMAT " blocks", stats->resident, stats->blocks);
+		appendStringInfo(&buf, "GPU memory (" UINT64_FORMAT " of " UINT64_FORMAT " blocks",
+						 stats->resident, stats->blocks);
 		if (append)
-			appendStringInfo(&buf, ", " UINT64_FORMAT " of %d tables", stats->resident_tables, append->as_nplans);
+			appendStringInfo(&buf, ", " UINT64_FORMAT " of %d tables", stats->resident_tables,
+							 append->as_nplans);
 		appendStringInfoString(&buf, "), ");
 	}
 	if (stats && stats->blocks > 0 && (stats->cached > stats->resident || stats->resident == 0))
@@ -741,13 +771,17 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 			appendStringInfo(&buf, ", tuples of %d subplans", nexecuted);
 	}
 	else
-		appendStringInfoString(&buf, RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
+		appendStringInfoString(&buf,
+							   RelationGetRelationName(((ScanState *) child)->ss_currentRelation));
 	ExplainPropertyText("Feed", buf.data, es);
 	if (stats && stats->blocks > 0)
 		explain_proofs(stats, es);
 }
 
-/* Adds the expression to the list if it has no vector form, so that core evaluates it for every row. */
+/*
+ * Adds the expression to the list if it has no vector form, so that core evaluates it for every
+ * row.
+ */
 static List *
 add_row_by_row(List *list, const ExprRoot *root, List *context)
 {
@@ -760,10 +794,10 @@ add_row_by_row(List *list, const ExprRoot *root, List *context)
 static void
 explain_row_by_row(HeapFeed *feed, ExplainState *es)
 {
-	int			ntables = feed->append ? feed->append->as_nplans : 1;
-	HeapTable  *table = NULL;
-	List	   *context;
-	List	   *list = NIL;
+	int ntables = feed->append ? feed->append->as_nplans : 1;
+	HeapTable *table = NULL;
+	List *context;
+	List *list = NIL;
 
 	for (int p = 0; p < ntables && table == NULL; p++)
 		if (feed->tables[p] && feed->tables[p]->set)
@@ -782,7 +816,7 @@ explain_row_by_row(HeapFeed *feed, ExplainState *es)
 static void
 feed_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 {
-	HeapFeed   *feed = (HeapFeed *) base;
+	HeapFeed *feed = (HeapFeed *) base;
 
 	feed_heap_describe(feed->child, stats, es);
 	if (es->verbose)
@@ -795,7 +829,7 @@ static const FeedOps heap_ops = {
 	.resident = feed_resident,
 	.rescan = feed_rescan,
 	.end = feed_end,
-	.explain = feed_explain
+	.explain = feed_explain,
 };
 
 static void
@@ -807,15 +841,16 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		HeapOutput *output = &feed->outputs[c];
-		Column	   *col = &feed->batch.cols[c];
-		int			input = spec->cols[c].input;
+		Column *col = &feed->batch.cols[c];
+		int input = spec->cols[c].input;
 
 		column_writer_init(&output->writer, col, &spec->cols[c], feed->batch.capacity,
 						   &feed->arena);
 		output->resno = resnos[input];
 		output->previous = -1;
 		for (int o = 0; o < spec->nfallbacks; o++)
-			output->wants_codes |= spec_ignores_repeats(&spec->fallbacks[o]) && spec->fallbacks[o].argcol[0] == c;
+			output->wants_codes |=
+				spec_ignores_repeats(&spec->fallbacks[o]) && spec->fallbacks[o].argcol[0] == c;
 		if (output->resno == 0)
 		{
 			output->constant = constants[input];
@@ -832,8 +867,8 @@ Feed *
 feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const int *resnos,
 			   ExprState **constants, ExprContext *econtext, int batch_rows)
 {
-	HeapFeed   *feed = palloc0(sizeof(HeapFeed));
-	int			ntables = 1;
+	HeapFeed *feed = palloc0(sizeof(HeapFeed));
+	int ntables = 1;
 
 	feed->base.ops = &heap_ops;
 	feed->base.batch = &feed->batch;
@@ -848,7 +883,8 @@ feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const
 	feed->page.buffer = InvalidBuffer;
 	arena_init(&feed->arena, feed->cxt);
 	/* a LIMIT counts rows for which others cannot stand */
-	feed->extremes = feed->limit == NULL && spec->nkeys == 0 && spec->ndistincts == 0 && !spec->others;
+	feed->extremes =
+		feed->limit == NULL && spec->nkeys == 0 && spec->ndistincts == 0 && !spec->others;
 	init_outputs(feed, spec, resnos, constants);
 	feed->append = heap_find_append(child);
 	if (feed->append)

@@ -2,13 +2,14 @@
  * heap_bitmap.c
  *	  Which tuples a bitmap heap scan wants.
  *
- * The nodes below the bitmap heap scan, of core's executor, read the indexes and make the bitmap; here its pages are
- * taken in order, some ahead of the scan, so that they can be prefetched (effective_io_concurrency).  As in core, tuples
- * are held against the indexes' conditions again only where the bitmap asks for that, unless another expression wants the
- * result of such a condition as well; heap_refusal.c says why that changes nothing.
+ * The nodes below the bitmap heap scan, of core's executor, read the indexes and make the bitmap;
+ * here its pages are taken in order, some ahead of the scan, so that they can be prefetched
+ * (effective_io_concurrency).  As in core, tuples are held against the indexes' conditions again
+ * only where the bitmap asks for that, unless another expression wants the result of such a
+ * condition as well; heap_refusal.c says why that changes nothing.
  *
- * Participants of a parallel scan share a bitmap as they do in core: the first one reads the indexes, while the
- * others wait, and each takes one of its pages after another.
+ * Participants of a parallel scan share a bitmap as they do in core: the first one reads the
+ * indexes, while the others wait, and each takes one of its pages after another.
  */
 #include "postgres.h"
 
@@ -31,22 +32,22 @@
 typedef struct BitmapPage
 {
 	BlockNumber block;
-	int			n;				/* -1: the bitmap does not name tuples */
-	bool		recheck;
+	int n; /* -1: the bitmap does not name tuples */
+	bool recheck;
 	OffsetNumber wanted[MaxHeapTuplesPerPage];
 } BitmapPage;
 
 struct HeapBitmap
 {
 	BitmapHeapScanState *node;
-	int			ahead;			/* pages to prefetch */
-	bool		begun;			/* the indexes have been read */
-	TIDBitmap  *tbm;			/* NULL: another participant has */
+	int ahead;      /* pages to prefetch */
+	bool begun;     /* the indexes have been read */
+	TIDBitmap *tbm; /* NULL: another participant has */
 	CompatBitmapIterator iterator;
-	bool		ended;			/* the iterator has */
-	int			first;			/* pages[first] is next, */
-	int			npages;			/* and there are so many */
-	BitmapPage	pages[MOST_AHEAD + 1];
+	bool ended; /* the iterator has */
+	int first;  /* pages[first] is next, */
+	int npages; /* and there are so many */
+	BitmapPage pages[MOST_AHEAD + 1];
 };
 
 List *
@@ -73,7 +74,7 @@ HeapBitmap *
 heap_bitmap_create(BitmapHeapScanState *node)
 {
 	HeapBitmap *bitmap = palloc0(sizeof(HeapBitmap));
-	int			most = get_tablespace_io_concurrency(node->ss.ss_currentRelation->rd_rel->reltablespace);
+	int most = get_tablespace_io_concurrency(node->ss.ss_currentRelation->rd_rel->reltablespace);
 
 	bitmap->node = node;
 	bitmap->ahead = Min(most, MOST_AHEAD);
@@ -123,7 +124,8 @@ begin_shared(HeapBitmap *bitmap, ParallelBitmapHeapState *shared)
 		SpinLockRelease(&shared->mutex);
 		ConditionVariableBroadcast(&shared->cv);
 	}
-	bitmap->iterator.shared = tbm_attach_shared_iterate(bitmap->node->ss.ps.state->es_query_dsa, shared->tbmiterator);
+	bitmap->iterator.shared =
+		tbm_attach_shared_iterate(bitmap->node->ss.ps.state->es_query_dsa, shared->tbmiterator);
 }
 
 static void
@@ -154,7 +156,8 @@ queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 	/* pages that came after the scan's begin have nothing that the snapshot sees */
 	do
 	{
-		if (!compat_bitmap_next(&bitmap->iterator, &page->block, page->wanted, &page->n, &page->recheck))
+		if (!compat_bitmap_next(&bitmap->iterator, &page->block, page->wanted, &page->n,
+								&page->recheck))
 		{
 			bitmap->ended = true;
 			return;
@@ -170,7 +173,8 @@ queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 }
 
 BlockNumber
-heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted, int *n, bool *recheck)
+heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted, int *n,
+				 bool *recheck)
 {
 	BitmapPage *page = &bitmap->pages[bitmap->first];
 

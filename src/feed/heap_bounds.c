@@ -3,9 +3,10 @@
  *	  Rows of the column cache for queries that ask for no more than minima, maxima and
  *	  their number.
  *
- * Where a query has no keys, and its aggregates are min(), max() and count(*), any rows will do among which
- * are the least and the greatest value of each column, as long as they are as many.  If all rows of a range
- * are read, and all pass the conditions, its chunks' bounds say those two, and all other rows are NULL.
+ * Where a query has no keys, and its aggregates are min(), max() and count(*), any rows will do
+ * among which are the least and the greatest value of each column, as long as they are as many.  If
+ * all rows of a range are read, and all pass the conditions, its chunks' bounds say those two, and
+ * all other rows are NULL.
  */
 #include "postgres.h"
 
@@ -16,7 +17,7 @@
 bool
 heap_bounds_possible(const HeapFeed *feed, const HeapTable *table)
 {
-	bool		any = false;
+	bool any = false;
 
 	if (!feed->extremes || !table->direct)
 		return false;
@@ -37,7 +38,8 @@ has_extremes(const CacheChunk *chunk, const Column *col)
 {
 	if (chunk->nnulls == chunk->nrows)
 		return true;
-	if (!chunk->has_bounds || chunk->nexceptions > 0 || chunk->type != col->type || chunk->scale != col->scale)
+	if (!chunk->has_bounds || chunk->nexceptions > 0 || chunk->type != col->type ||
+		chunk->scale != col->scale)
 		return false;
 	return (col->type != COLUMN_F32 && col->type != COLUMN_F64) ||
 		(chunk->least.number != 0 && chunk->greatest.number != 0);
@@ -50,7 +52,8 @@ heap_bounds_serve(const HeapFeed *feed, const HeapTable *table)
 		return false;
 	for (int c = 0; c < table->noutputs; c++)
 		if (table->outputs[c].root &&
-			!has_extremes(heap_cached_chunk(table->cached, table->outputs[c].root->vec->attno), &feed->batch.cols[c]))
+			!has_extremes(heap_cached_chunk(table->cached, table->outputs[c].root->vec->attno),
+						  &feed->batch.cols[c]))
 			return false;
 	return true;
 }
@@ -59,7 +62,7 @@ heap_bounds_serve(const HeapFeed *feed, const HeapTable *table)
 static void
 write_nulls(ColumnWriter *writer, int at, int n)
 {
-	int			end = at + n;
+	int end = at + n;
 
 	for (; at < end && at % 64 != 0; at++)
 		column_write_null(writer, at);
@@ -75,17 +78,17 @@ write_nulls(ColumnWriter *writer, int at, int n)
 void
 heap_bounds_add(HeapFeed *feed, HeapTable *table, int room)
 {
-	HeapPage   *page = &feed->page;
-	int			at = feed->batch.nrows;
-	uint32		from = page->first_row + feed->next_tuple;	/* of the range */
-	int			n = Min(room, page->ntuples - feed->next_tuple);
+	HeapPage *page = &feed->page;
+	int at = feed->batch.nrows;
+	uint32 from = page->first_row + feed->next_tuple; /* of the range */
+	int n = Min(room, page->ntuples - feed->next_tuple);
 	MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
 
 	for (int c = 0; c < table->noutputs; c++)
 	{
 		ColumnWriter *writer = &feed->outputs[c].writer;
 		const CacheChunk *chunk;
-		int			i = 0;
+		int i = 0;
 
 		if (table->outputs[c].root == NULL)
 			continue;

@@ -40,21 +40,21 @@
 struct HeapBuilder
 {
 	CacheTable *table;
-	int			ncols;
+	int ncols;
 	CacheColumnKey *cols;
-	HeapScan	scan;
+	HeapScan scan;
 	HeapDecoder *decoder;
 	HeapColumns columns;
-	ExprSet    *set;
-	Vec		  **vecs;			/* [column] */
-	ChunkBuilder **chunks;		/* [column] */
-	bool	   *asked;			/* [column] see heap_builder_ask */
-	bool	   *wanted;			/* [column] that the range at hand lacks */
-	bool		full;			/* there was no memory */
-	HeapPage	page;
-	HeapRows	rows;
+	ExprSet *set;
+	Vec **vecs;            /* [column] */
+	ChunkBuilder **chunks; /* [column] */
+	bool *asked;           /* [column] see heap_builder_ask */
+	bool *wanted;          /* [column] that the range at hand lacks */
+	bool full;             /* there was no memory */
+	HeapPage page;
+	HeapRows rows;
 	BlockNumber blocks[CACHE_RANGE_BLOCKS];
-	CacheRange	range;			/* a new descriptor */
+	CacheRange range; /* a new descriptor */
 };
 
 /* A hash of the value that rows have which are older than the attribute; 0: they have NULL. */
@@ -70,15 +70,15 @@ hash_missing(TupleDesc desc, int a)
 }
 
 /*
- * Was the attribute added in the current transaction?  If that aborts, its number goes to another one, whose value
- * for older rows may have the same hash.
+ * Was the attribute added in the current transaction?  If that aborts, its number goes to another
+ * one, whose value for older rows may have the same hash.
  */
 static bool
 is_new_attribute(Form_pg_attribute att)
 {
-	HeapTuple	tuple = SearchSysCache2(ATTNUM, ObjectIdGetDatum(att->attrelid),
-										Int16GetDatum(att->attnum));
-	bool		new;
+	HeapTuple tuple =
+		SearchSysCache2(ATTNUM, ObjectIdGetDatum(att->attrelid), Int16GetDatum(att->attnum));
+	bool new;
 
 	if (!HeapTupleIsValid(tuple))
 		return true;
@@ -91,7 +91,7 @@ bool
 heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *key)
 {
 	Form_pg_attribute att = TupleDescAttr(desc, attno - 1);
-	int16		declared;
+	int16 declared;
 
 	if (att->attisdropped || att->attlen == -2)
 		return false;
@@ -121,7 +121,7 @@ HeapBuilder *
 heap_builder_create(Relation rel, CacheTable *table, int ncols, const CacheColumnKey *cols)
 {
 	HeapBuilder *builder = palloc0(sizeof(HeapBuilder));
-	TupleDesc	desc = RelationGetDescr(rel);
+	TupleDesc desc = RelationGetDescr(rel);
 
 	builder->scan.rel = rel;
 	builder->scan.whole_tuples = true;
@@ -139,9 +139,9 @@ heap_builder_create(Relation rel, CacheTable *table, int ncols, const CacheColum
 	for (int c = 0; c < ncols; c++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, cols[c].attno - 1);
-		int16		scale = 0;
-		ColumnType	type = heap_build_type(desc, &cols[c], &scale);
-		Var		   *var = makeVar(1, cols[c].attno, att->atttypid, att->atttypmod, att->attcollation, 0);
+		int16 scale = 0;
+		ColumnType type = heap_build_type(desc, &cols[c], &scale);
+		Var *var = makeVar(1, cols[c].attno, att->atttypid, att->atttypmod, att->attcollation, 0);
 
 		builder->vecs[c] = expr_add_column_root(builder->set, var, type, scale, 0)->vec;
 		builder->chunks[c] = chunk_builder_create(type, scale, att->attlen, att->attbyval,
@@ -173,11 +173,14 @@ heap_builder_full(const HeapBuilder *builder)
 
 /* ---- reading pages ------------------------------------------------------------ */
 
-/* The numerics of rows of the page that decimals cannot represent, which are in place of their values. */
+/*
+ * The numerics of rows of the page that decimals cannot represent, which are in place of their
+ * values.
+ */
 static void
 add_exceptions(HeapBuilder *builder, int c, uint32 first_row)
 {
-	const Vec  *vec = builder->vecs[c];
+	const Vec *vec = builder->vecs[c];
 
 	for (int i = 0; i < builder->rows.n; i++)
 		if (vec->state[i] == VEC_FALLBACK)
@@ -189,8 +192,8 @@ add_exceptions(HeapBuilder *builder, int c, uint32 first_row)
 static void
 add_page(HeapBuilder *builder, uint32 first_row)
 {
-	HeapPage   *page = &builder->page;
-	HeapRows   *rows = &builder->rows;
+	HeapPage *page = &builder->page;
+	HeapRows *rows = &builder->rows;
 
 	rows->n = page->ntuples;
 	for (int i = 0; i < rows->n; i++)
@@ -200,11 +203,12 @@ add_page(HeapBuilder *builder, uint32 first_row)
 	heap_columns_fill(builder->decoder, &builder->columns, &builder->scan, page, rows);
 	for (int c = 0; c < builder->ncols; c++)
 	{
-		Vec		   *vec = builder->vecs[c];
+		Vec *vec = builder->vecs[c];
 
 		if (!builder->wanted[c])
 			continue;
-		chunk_builder_add(builder->chunks[c], vec->values, vec->all_values ? NULL : vec->state, rows->n);
+		chunk_builder_add(builder->chunks[c], vec->values, vec->all_values ? NULL : vec->state,
+						  rows->n);
 		if (vec->type == COLUMN_DEC && !vec->all_values)
 			add_exceptions(builder, c, first_row);
 	}
@@ -215,7 +219,7 @@ static void
 add_unused(HeapBuilder *builder, int n)
 {
 	static const uint64 zero[EXPR_ROWS * 2];
-	uint8		state[EXPR_ROWS];
+	uint8 state[EXPR_ROWS];
 
 	memset(state, VEC_NULL, sizeof(state));
 	for (; n > 0; n -= Min(n, EXPR_ROWS))
@@ -244,17 +248,17 @@ read_block(HeapBuilder *builder)
 }
 
 /*
- * Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not worth it, which
- * is known as soon as too many blocks are not settled.
+ * Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not
+ * worth it, which is known as soon as too many blocks are not settled.
  */
 static bool
 read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 {
 	CacheRange *range = &builder->range;
-	MapView		view;
+	MapView view;
 	CacheBlocks dead = {0};
-	int			ndead = 0;
-	int			most_dead = nblocks / MIN_SETTLED_SHARE;
+	int ndead = 0;
+	int most_dead = nblocks / MIN_SETTLED_SHARE;
 
 	memset(range, 0, sizeof(*range));
 	range->first = number * CACHE_RANGE_BLOCKS;
@@ -267,7 +271,7 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 	start_range(builder, proof, number, nblocks);
 	for (int i = 0; i < nblocks && ndead <= most_dead && read_block(builder); i++)
 	{
-		HeapPage   *page = &builder->page;
+		HeapPage *page = &builder->page;
 
 		range->rows[i] = range->nrows;
 		range->lsn[i] = page->lsn;
@@ -302,8 +306,8 @@ read_known_range(HeapBuilder *builder, Proof *proof, CachePin *pin)
 	start_range(builder, proof, range->first / CACHE_RANGE_BLOCKS, range->nblocks);
 	for (int i = 0; i < range->nblocks && read_block(builder); i++)
 	{
-		HeapPage   *page = &builder->page;
-		int			n = range->rows[i + 1] - range->rows[i];
+		HeapPage *page = &builder->page;
+		int n = range->rows[i + 1] - range->rows[i];
 
 		if (n == 0)
 			continue;
@@ -334,7 +338,7 @@ publish_chunks(HeapBuilder *builder, CachePin *pin)
 {
 	for (int c = 0; c < builder->ncols; c++)
 	{
-		size_t		size;
+		size_t size;
 		CacheChunk *chunk;
 
 		if (!builder->wanted[c])
@@ -364,7 +368,7 @@ is_ours(HeapBuilder *builder, const CacheRange *range)
 static bool
 find_wanted(HeapBuilder *builder, const CachePin *pin)
 {
-	bool		any = false;
+	bool any = false;
 
 	for (int c = 0; c < builder->ncols; c++)
 	{
@@ -375,7 +379,8 @@ find_wanted(HeapBuilder *builder, const CachePin *pin)
 }
 
 CachePin *
-heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 number, int nblocks, uint64 *built)
+heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 number, int nblocks,
+				 uint64 *built)
 {
 	if (!find_wanted(builder, pin) || builder->full)
 		return pin;
@@ -388,7 +393,7 @@ heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 numbe
 	}
 	else
 	{
-		bool		ours;
+		bool ours;
 
 		if (!read_new_range(builder, proof, number, nblocks))
 			return NULL;
@@ -408,9 +413,9 @@ bool
 heap_build_anew(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks)
 {
 	CacheRange *range = old->range;
-	uint32		number = range->first / CACHE_RANGE_BLOCKS;
-	CachePin   *pin = NULL;
-	bool		replaced = false;
+	uint32 number = range->first / CACHE_RANGE_BLOCKS;
+	CachePin *pin = NULL;
+	bool replaced = false;
 
 	memcpy(builder->wanted, builder->asked, sizeof(bool) * builder->ncols);
 	if (!builder->full && read_new_range(builder, proof, number, nblocks) &&

@@ -17,7 +17,8 @@ typedef struct HeapBuilder HeapBuilder;
 
 /*
  * The key of a table's column in the cache; false if the cache cannot hold the column.
- * scale: -1, or that of the decimals which are wanted of a numeric without a declared scale; others ignore it.
+ * scale: -1, or that of the decimals which are wanted of a numeric without a declared scale; others
+ * ignore it.
  */
 extern bool heap_build_key(TupleDesc desc, AttrNumber attno, int16 scale, CacheColumnKey *key);
 
@@ -34,8 +35,8 @@ extern void heap_builder_start(HeapBuilder *builder, HeapScanDesc scan);
 /*
  * Puts the columns that a range lacks into the cache, if there is memory, and returns the range
  * pinned, or NULL if it is not in the cache.  pin: the range as the caller has pinned it for the
- * builder's columns, which is taken over; or NULL: it was not there.  nblocks: as many of its blocks as the table
- * has.  Adds the blocks that were read to *built.
+ * builder's columns, which is taken over; or NULL: it was not there.  nblocks: as many of its
+ * blocks as the table has.  Adds the blocks that were read to *built.
  */
 extern CachePin *heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 number,
 								  int nblocks, uint64 *built);
@@ -47,12 +48,12 @@ extern void heap_builder_ask(HeapBuilder *builder, const bool *asked);
 extern bool heap_builder_full(const HeapBuilder *builder);
 
 /*
- * Reads a range anew and replaces its descriptor, which is pinned by the table's handle and unpinned
- * here, with all its chunks, if fewer blocks are stale then; returns whether it did.
+ * Reads a range anew and replaces its descriptor, which is pinned by the table's handle and
+ * unpinned here, with all its chunks, if fewer blocks are stale then; returns whether it did.
  */
 extern bool heap_build_anew(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks);
 
 /* Releases the pages that it has pinned. */
 extern void heap_builder_stop(HeapBuilder *builder);
 
-#endif							/* GPUAGG_FEED_HEAP_BUILD_H */
+#endif /* GPUAGG_FEED_HEAP_BUILD_H */

@@ -51,14 +51,17 @@ decimal_scale(const ExprSet *set, AttrNumber attno)
 	return -1;
 }
 
-/* Can chunks be read as the vectors want them: as the type that they have, as Datums, or for their NULLs? */
+/*
+ * Can chunks be read as the vectors want them: as the type that they have, as Datums, or for their
+ * NULLs?
+ */
 static bool
 suits(const HeapCached *cached, const ExprSet *set)
 {
 	for (const Vec *vec = set->vecs; vec; vec = vec->next)
 	{
-		ColumnType	type;
-		int16		scale;
+		ColumnType type;
+		int16 scale;
 
 		if (vec->attno == 0 || vec->type == COLUMN_DATUM)
 			continue;
@@ -73,8 +76,8 @@ suits(const HeapCached *cached, const ExprSet *set)
 static bool
 collect_columns(HeapCached *cached, const Bitmapset *attnos, const ExprSet *set)
 {
-	TupleDesc	desc = RelationGetDescr(cached->scan->rel);
-	int			member = -1;
+	TupleDesc desc = RelationGetDescr(cached->scan->rel);
+	int member = -1;
 
 	cached->natts = desc->natts;
 	cached->cols = palloc0(sizeof(CacheColumnKey) * (bms_num_members(attnos) + 1));
@@ -84,7 +87,7 @@ collect_columns(HeapCached *cached, const Bitmapset *attnos, const ExprSet *set)
 		cached->slots[a] = -1;
 	while ((member = bms_next_member(attnos, member)) >= 0)
 	{
-		AttrNumber	attno = member + FirstLowInvalidHeapAttributeNumber;
+		AttrNumber attno = member + FirstLowInvalidHeapAttributeNumber;
 
 		if (attno <= 0 ||
 			!heap_build_key(desc, attno, decimal_scale(set, attno), &cached->cols[cached->ncols]))
@@ -132,14 +135,15 @@ shared_scan(const HeapCached *cached)
 }
 
 /*
- * A parallel scan that has not begun begins with the first block, so that what is claimed are ranges.
- * Returns whether it had not, or whether no other participant reads the table for this scan.
+ * A parallel scan that has not begun begins with the first block, so that what is claimed are
+ * ranges. Returns whether it had not, or whether no other participant reads the table for this
+ * scan.
  */
 static bool
 set_start(HeapCached *cached)
 {
 	ParallelBlockTableScanDesc shared = shared_scan(cached);
-	bool		first;
+	bool first;
 
 	if (shared == NULL)
 		return !IsParallelWorker() || cached->shared_out;
@@ -154,8 +158,8 @@ set_start(HeapCached *cached)
 bool
 heap_cached_begin(HeapCached *cached, bool second)
 {
-	HeapScan   *scan = cached->scan;
-	bool		again;
+	HeapScan *scan = cached->scan;
+	bool again;
 
 	heap_cached_stop(cached);
 	/* a scan that is repeated is the same query's, but reads what one before it has read */
@@ -224,7 +228,7 @@ static bool
 claim(HeapCached *cached)
 {
 	ParallelBlockTableScanDesc shared = shared_scan(cached);
-	uint64		at;
+	uint64 at;
 	BlockNumber n;
 
 	if (shared == NULL)
@@ -253,7 +257,8 @@ claim(HeapCached *cached)
 static bool
 is_taken(const HeapCached *cached, BlockNumber block)
 {
-	return cached->taken && cache_blocks_has(&cached->taken[block / CACHE_RANGE_BLOCKS], block % CACHE_RANGE_BLOCKS);
+	return cached->taken &&
+		cache_blocks_has(&cached->taken[block / CACHE_RANGE_BLOCKS], block % CACHE_RANGE_BLOCKS);
 }
 
 /* Passes n blocks by, which an engine took. */
@@ -272,7 +277,7 @@ pass_taken_ranges(HeapCached *cached)
 {
 	while (cached->taken && cached->block < cached->end && cached->block % CACHE_RANGE_BLOCKS == 0)
 	{
-		int			n = Min(CACHE_RANGE_BLOCKS, cached->end - cached->block);
+		int n = Min(CACHE_RANGE_BLOCKS, cached->end - cached->block);
 
 		if (!cache_blocks_all(&cached->taken[cached->block / CACHE_RANGE_BLOCKS], n))
 			break;
@@ -287,7 +292,7 @@ static void
 list_stale(HeapCached *cached)
 {
 	BlockNumber first = cached->first;
-	int			n = 0;
+	int n = 0;
 
 	for (BlockNumber block = cached->block; block < cached->last; block++)
 		if (!cache_blocks_has(&cached->proved, block - first) && !is_taken(cached, block))
@@ -303,11 +308,11 @@ build_range(HeapCached *cached, uint32 number, int nblocks)
 	{
 		MemoryContext old;
 
-		cached->builder_cxt = AllocSetContextCreate(cached->cxt, "gpuagg column builder",
-													ALLOCSET_DEFAULT_SIZES);
+		cached->builder_cxt =
+			AllocSetContextCreate(cached->cxt, "gpuagg column builder", ALLOCSET_DEFAULT_SIZES);
 		old = MemoryContextSwitchTo(cached->builder_cxt);
-		cached->builder = heap_builder_create(cached->scan->rel, cached->table, cached->ncols,
-											  cached->cols);
+		cached->builder =
+			heap_builder_create(cached->scan->rel, cached->table, cached->ncols, cached->cols);
 		heap_builder_start(cached->builder, cached->scan->scan);
 		MemoryContextSwitchTo(old);
 	}
@@ -320,8 +325,8 @@ build_range(HeapCached *cached, uint32 number, int nblocks)
 
 /*
  * Is the range to be tried?  While an old transaction is running, nothing that was written since is
- * settled, and trying takes a quarter of the range's pages each time.  By chance, so that another query tries
- * other ranges.
+ * settled, and trying takes a quarter of the range's pages each time.  By chance, so that another
+ * query tries other ranges.
  */
 static bool
 try_range(HeapCached *cached)
@@ -358,7 +363,7 @@ has_cached_rows(const HeapCached *cached)
 {
 	for (BlockNumber block = cached->block; block < cached->last; block++)
 	{
-		int			i = block - cached->first;
+		int i = block - cached->first;
 
 		if (cache_blocks_has(&cached->proved, i) &&
 			cached->pin->range->rows[i + 1] > cached->pin->range->rows[i])
@@ -400,7 +405,8 @@ test_bounds(HeapCached *cached)
 		return;
 	cached->skipped = heap_skip_refutes(cached->skip, chunks, cached->slots);
 	if (!cached->skipped)
-		cached->all_implied = heap_skip_implies(cached->skip, chunks, cached->slots, cached->implied) == cached->nquals;
+		cached->all_implied = heap_skip_implies(cached->skip, chunks, cached->slots,
+												cached->implied) == cached->nquals;
 }
 
 /* Begins the range of the next block. */
@@ -408,9 +414,9 @@ static void
 enter_range(HeapCached *cached)
 {
 	BlockNumber first = cached->block - cached->block % CACHE_RANGE_BLOCKS;
-	uint32		number = first / CACHE_RANGE_BLOCKS;
-	int			nblocks = Min(CACHE_RANGE_BLOCKS, cached->nblocks - first);
-	bool		whole = cached->block == first && cached->end >= first + nblocks;
+	uint32 number = first / CACHE_RANGE_BLOCKS;
+	int nblocks = Min(CACHE_RANGE_BLOCKS, cached->nblocks - first);
+	bool whole = cached->block == first && cached->end >= first + nblocks;
 
 	heap_cached_unpin(cached);
 	cached->dictionary = expr_new_dictionary();
@@ -425,7 +431,8 @@ enter_range(HeapCached *cached)
 		return;
 	}
 	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
-	if (cached->fill && whole && (cached->pin ? heap_cached_lacks_chunks(cached) : try_range(cached)))
+	if (cached->fill && whole &&
+		(cached->pin ? heap_cached_lacks_chunks(cached) : try_range(cached)))
 	{
 		build_range(cached, number, nblocks);
 		note_try(cached);
@@ -434,7 +441,8 @@ enter_range(HeapCached *cached)
 		heap_cached_unpin(cached);
 	if (cached->pin)
 	{
-		proof_range(&cached->proof, cached->pin, cached->block - first, cached->last - first, &cached->proved);
+		proof_range(&cached->proof, cached->pin, cached->block - first, cached->last - first,
+					&cached->proved);
 		cached->missing = Max(cached->missing, nblocks - cached->pin->range->nblocks);
 		cached->whole = is_whole(cached);
 		test_bounds(cached);
@@ -442,16 +450,20 @@ enter_range(HeapCached *cached)
 	list_stale(cached);
 }
 
-/* Blocks from the next one on that are one run of cached rows; their rows are *nrows from *first_row on. */
+/*
+ * Blocks from the next one on that are one run of cached rows; their rows are *nrows from
+ * *first_row on.
+ */
 static int
 next_run(HeapCached *cached, uint32 *first_row, int *nrows)
 {
 	const uint32 *rows = cached->pin->range->rows;
-	int			from = cached->block - cached->first;
-	int			to = from;
-	int			end = cached->last - cached->first;
+	int from = cached->block - cached->first;
+	int to = from;
+	int end = cached->last - cached->first;
 
-	while (to < end && cache_blocks_has(&cached->proved, to) && rows[to + 1] - rows[from] <= MAX_RUN)
+	while (to < end && cache_blocks_has(&cached->proved, to) &&
+		   rows[to + 1] - rows[from] <= MAX_RUN)
 		to++;
 	*first_row = rows[from];
 	*nrows = rows[to] - rows[from];
@@ -481,7 +493,7 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 		}
 		if (cached->pin && cache_blocks_has(&cached->proved, cached->block - cached->first))
 		{
-			int			nblocks = next_run(cached, &page->first_row, &page->ntuples);
+			int nblocks = next_run(cached, &page->first_row, &page->ntuples);
 
 			page->cached = true;
 			cached->block += nblocks;
@@ -522,15 +534,19 @@ heap_cached_leaves_range(const HeapCached *cached)
 
 /* ---- the rows ------------------------------------------------------------------- */
 
-/* As heap_columns_fill does, puts the numerics that decimals cannot represent in place of their values. */
+/*
+ * As heap_columns_fill does, puts the numerics that decimals cannot represent in place of their
+ * values.
+ */
 static void
 fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
 {
-	bool		isnull;
+	bool isnull;
 
 	for (int i = 0; i < rows->n; i++)
 		if (vec->state[i] == VEC_FALLBACK)
-			((gpuagg_i128 *) vec->values)[i] = chunk_datum(chunk, first_row + rows->tuple[i], &isnull);
+			((gpuagg_i128 *) vec->values)[i] =
+				chunk_datum(chunk, first_row + rows->tuple[i], &isnull);
 }
 
 /* The cache's arrays are fetched so many bytes before they are read, line by line. */
@@ -542,7 +558,7 @@ static bool
 borrow_values(Vec *vec, const CacheChunk *chunk, uint32 from, int n)
 {
 	const char *values = chunk_in_place(chunk, vec->type, vec->scale);
-	int			bytes = n * column_width(vec->type);
+	int bytes = n * column_width(vec->type);
 
 	if (values == NULL || chunk_validity(chunk) != NULL || chunk->nexceptions > 0)
 		return false;
@@ -580,12 +596,12 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 				 const HeapRows *rows, int after, bool condition, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	int			n = rows->n;
-	bool		dense = rows->tuple[n - 1] - rows->tuple[0] == n - 1;
+	int n = rows->n;
+	bool dense = rows->tuple[n - 1] - rows->tuple[0] == n - 1;
 
 	for (int v = 0; v < columns->nvecs; v++)
 	{
-		Vec		   *vec = columns->vecs[v];
+		Vec *vec = columns->vecs[v];
 		const CacheChunk *chunk = cached->pin->chunks[cached->slots[vec->attno - 1]];
 
 		if (vec->last_stage <= after)
@@ -610,7 +626,7 @@ heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 size_t
 heap_cached_longest(HeapCached *cached, const CacheChunk *chunk)
 {
-	size_t	   *longest = NULL;
+	size_t *longest = NULL;
 
 	if (chunk->nentries == 0)
 		return SIZE_MAX;

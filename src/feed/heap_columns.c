@@ -27,12 +27,12 @@
  */
 typedef struct HeapStep
 {
-	int			first;			/* attribute */
-	int			nrun;
-	int			stop;			/* attribute behind the run, or -1 */
-	bool		pair;			/* the step is also over the attribute behind that */
-	int			slot;			/* index into HeapColumns.attrs, if stop is a column; else -1 */
-	HeapRun		run;			/* if none is NULL */
+	int first; /* attribute */
+	int nrun;
+	int stop;    /* attribute behind the run, or -1 */
+	bool pair;   /* the step is also over the attribute behind that */
+	int slot;    /* index into HeapColumns.attrs, if stop is a column; else -1 */
+	HeapRun run; /* if none is NULL */
 } HeapStep;
 
 /* ---- the table's layout ------------------------------------------------------ */
@@ -43,7 +43,7 @@ missing_value(TupleDesc desc, int a)
 {
 	Form_pg_attribute att = TupleDescAttr(desc, a);
 	struct AttrMissing *missing = desc->constr ? desc->constr->missing : NULL;
-	Datum	   *copy;
+	Datum *copy;
 
 	if (!att->atthasmissing || missing == NULL || !missing[a].am_present)
 		return NULL;
@@ -58,7 +58,7 @@ HeapDecoder *
 heap_decoder_create(TupleDesc desc)
 {
 	HeapDecoder *decoder = palloc0(sizeof(HeapDecoder));
-	int32		start = 0;
+	int32 start = 0;
 
 	decoder->desc = desc;
 	decoder->attrs = palloc0(sizeof(DecodeAttr) * (desc->natts + 1));
@@ -70,8 +70,10 @@ heap_decoder_create(TupleDesc desc)
 		DecodeAttr *attr = &decoder->attrs[a];
 
 		attr->len = att->attlen;
-		attr->align = att->attalign == TYPALIGN_CHAR ? 1 : att->attalign == TYPALIGN_SHORT ? 2 :
-			att->attalign == TYPALIGN_INT ? 4 : 8;
+		attr->align = att->attalign == TYPALIGN_CHAR ? 1 :
+			att->attalign == TYPALIGN_SHORT          ? 2 :
+			att->attalign == TYPALIGN_INT            ? 4 :
+													   8;
 		attr->missing = missing_value(desc, a);
 		attr->start = start;
 		attr->offset = start < 0 ? -1 : decode_align(start, attr->align);
@@ -99,16 +101,16 @@ static void
 make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 {
 	const DecodeAttr *attrs = decoder->attrs;
-	HeapStep   *steps;
-	int			a = 0;
+	HeapStep *steps;
+	int a = 0;
 
 	if (columns->nattrs == 0)
 		return;
 	steps = palloc(sizeof(HeapStep) * (columns->attrs[columns->nattrs - 1] + 1));
 	for (int k = 0; k < columns->nattrs;)
 	{
-		HeapStep   *step = &steps[columns->nsteps++];
-		int			end = (a / WORD_ATTRS + 1) * WORD_ATTRS;
+		HeapStep *step = &steps[columns->nsteps++];
+		int end = (a / WORD_ATTRS + 1) * WORD_ATTRS;
 
 		if (decoder->border > a)
 			end = Min(end, decoder->border);
@@ -119,8 +121,8 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 		step->stop = a < end ? a : -1;
 		step->slot = step->stop == columns->attrs[k] ? k++ : -1;
 		a += step->stop >= 0;
-		step->pair = step->stop >= 0 && step->slot < 0 && attrs[step->stop].len == -1 &&
-			a < end && a < columns->attrs[k] && attrs[a].len == -1;
+		step->pair = step->stop >= 0 && step->slot < 0 && attrs[step->stop].len == -1 && a < end &&
+			a < columns->attrs[k] && attrs[a].len == -1;
 		a += step->pair;
 		for (int i = 0; i < 8; i++)
 			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
@@ -138,7 +140,7 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 static const HeapRun *
 chunk_runs(HeapDecoder *decoder, int first, int n)
 {
-	HeapRun    *runs = decoder->chunks[first][n];
+	HeapRun *runs = decoder->chunks[first][n];
 
 	if (likely(runs != NULL))
 		return runs;
@@ -153,7 +155,7 @@ chunk_runs(HeapDecoder *decoder, int first, int n)
 void
 heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int stage)
 {
-	int			n = 0;
+	int n = 0;
 
 	for (Vec *vec = set->vecs; vec; vec = vec->next)
 		n += (vec->attno != 0 && vec->stage == stage);
@@ -176,7 +178,8 @@ heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int 
 		const int16 attr = columns->vecs[i]->attno - 1;
 
 		columns->slot[i] = (int16 *) bsearch(&attr, columns->attrs, columns->nattrs, sizeof(int16),
-											 compare_int16) - columns->attrs;
+											 compare_int16) -
+			columns->attrs;
 	}
 	columns->located = palloc(sizeof(uint8 *) * EXPR_ROWS * (columns->nattrs + 1));
 	columns->complete = palloc(sizeof(bool) * (columns->nattrs + 1));
@@ -190,7 +193,7 @@ heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int 
 static void
 read_present(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, int word)
 {
-	uint64		in_all = ~UINT64CONST(0);
+	uint64 in_all = ~UINT64CONST(0);
 
 	if (decoder->word == word)
 		return;
@@ -198,15 +201,19 @@ read_present(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, i
 	{
 		HeapTupleHeader tuple = heap_page_tuple(page, rows->tuple[i]);
 
-		decoder->present[i] = decode_present((tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL,
-											 HeapTupleHeaderGetNatts(tuple), word);
+		decoder->present[i] =
+			decode_present((tuple->t_infomask & HEAP_HASNULL) ? tuple->t_bits : NULL,
+						   HeapTupleHeaderGetNatts(tuple), word);
 		in_all &= decoder->present[i];
 	}
 	decoder->present_in_all = in_all;
 	decoder->word = word;
 }
 
-/* The first attribute that some row does not have or has NULL, up to `last`; last + 1 if there is none. */
+/*
+ * The first attribute that some row does not have or has NULL, up to `last`; last + 1 if there is
+ * none.
+ */
 static int
 find_first_null(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, int last)
 {
@@ -216,33 +223,40 @@ find_first_null(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows
 	{
 		read_present(decoder, page, rows, word);
 		if (~decoder->present_in_all != 0)
-			return Min(word * WORD_ATTRS + pg_rightmost_one_pos64(~decoder->present_in_all), last + 1);
+			return Min(word * WORD_ATTRS + pg_rightmost_one_pos64(~decoder->present_in_all),
+					   last + 1);
 	}
 	return last + 1;
 }
 
-/* How to step over the run before an attribute, or over the last attributes of it, and at that attribute. */
+/*
+ * How to step over the run before an attribute, or over the last attributes of it, and at that
+ * attribute.
+ */
 typedef struct StepOver
 {
-	const HeapRun *runs;		/* [those present] */
-	int			shift;			/* of the run in `present` */
-	uint32		mask;			/* with the attribute behind */
+	const HeapRun *runs; /* [those present] */
+	int shift;           /* of the run in `present` */
+	uint32 mask;         /* with the attribute behind */
 } StepOver;
 
-/* Where a row is after attributes at `position`, and all bits set if it has a value there, else none. */
+/*
+ * Where a row is after attributes at `position`, and all bits set if it has a value there, else
+ * none.
+ */
 typedef struct Behind
 {
-	uint32		at;
-	uint32		mask;
+	uint32 at;
+	uint32 mask;
 } Behind;
 
 /* Steps over chunks of a run in which some attributes are NULL, up to the last one. */
 static StepOver
 step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 {
-	StepOver	over;
-	int			first = step->first;
-	int			left = step->nrun;
+	StepOver over;
+	int first = step->first;
+	int left = step->nrun;
 
 	over.shift = first % WORD_ATTRS;
 	over.mask = (1 << HEAP_CHUNK) - 1;
@@ -250,8 +264,8 @@ step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 	{
 		over.runs = chunk_runs(decoder, first, HEAP_CHUNK);
 		for (int i = 0; i < n; i++)
-			decoder->position[i] += over.runs[decoder->present[i] >> over.shift & over.mask]
-				[decoder->position[i] & 7];
+			decoder->position[i] +=
+				over.runs[decoder->present[i] >> over.shift & over.mask][decoder->position[i] & 7];
 		first += HEAP_CHUNK;
 		over.shift += HEAP_CHUNK;
 	}
@@ -264,13 +278,13 @@ step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 static pg_attribute_always_inline Behind
 behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
 {
-	uint32		position = decoder->position[i];
-	int32		run;
+	uint32 position = decoder->position[i];
+	int32 run;
 
 	if (complete)
-		return (Behind) {position + over->runs[0][position & 7], ~(uint32) 0};
+		return (Behind){position + over->runs[0][position & 7], ~(uint32) 0};
 	run = over->runs[decoder->present[i] >> over->shift & over->mask][position & 7];
-	return (Behind) {position + (run & HEAP_RUN_BYTES), (uint32) (run >> 15)};
+	return (Behind){position + (run & HEAP_RUN_BYTES), (uint32) (run >> 15)};
 }
 
 static pg_attribute_always_inline void
@@ -285,14 +299,14 @@ static pg_attribute_always_inline void
 step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 		   const uint8 *page, int n, const uint8 **located)
 {
-	uint32		len = attr->len;
-	uint32		pad = attr->align - 1;
+	uint32 len = attr->len;
+	uint32 pad = attr->align - 1;
 
 	for (int i = 0; i < n; i++)
 	{
-		Behind		behind = behind_run(decoder, over, complete, i);
-		uint32		mask = behind.mask;
-		uint32		at = behind.at;
+		Behind behind = behind_run(decoder, over, complete, i);
+		uint32 mask = behind.mask;
+		uint32 at = behind.at;
 
 		at = (at + (pad & mask)) & ~(pad & mask);
 		located[i] = mask ? page + at : NULL;
@@ -305,7 +319,7 @@ static pg_attribute_always_inline uint32
 varlena_end(const uint8 *page, const DecodeAttr *attr, Behind *behind)
 {
 	/* a NULL may be at the end of the page, and is taken for a short header */
-	uint32		header = page[behind->at & behind->mask] | (~behind->mask & 3);
+	uint32 header = page[behind->at & behind->mask] | (~behind->mask & 3);
 
 	if (unlikely(!(header & 1) || header == 1))
 		return decode_varlena(page, attr, &behind->at);
@@ -319,7 +333,7 @@ step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 {
 	for (int i = 0; i < n; i++)
 	{
-		Behind		behind = behind_run(decoder, over, complete, i);
+		Behind behind = behind_run(decoder, over, complete, i);
 
 		decoder->position[i] = varlena_end(page, attr, &behind);
 		if (located)
@@ -334,7 +348,7 @@ step_pair(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bo
 {
 	for (int i = 0; i < n; i++)
 	{
-		Behind		behind = behind_run(decoder, over, complete, i);
+		Behind behind = behind_run(decoder, over, complete, i);
 
 		behind.at = varlena_end(page, attr, &behind);
 		if (!complete)
@@ -349,9 +363,9 @@ step_cstring(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 {
 	for (int i = 0; i < n; i++)
 	{
-		Behind		behind = behind_run(decoder, over, complete, i);
-		uint32		mask = behind.mask;
-		uint32		at = behind.at;
+		Behind behind = behind_run(decoder, over, complete, i);
+		uint32 mask = behind.mask;
+		uint32 at = behind.at;
 
 		decoder->position[i] = mask ? decode_cstring(page, attr, &at) : at;
 		if (located)
@@ -404,15 +418,16 @@ finish_column(const HeapDecoder *decoder, HeapColumns *columns, const HeapStep *
 
 /* Do all rows have a value in all attributes of a step? */
 static inline bool
-has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page,
-			 const HeapRows *rows, int first_null)
+has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page, const HeapRows *rows,
+			 int first_null)
 {
-	int			n = step->nrun + (step->stop >= 0) + step->pair;
+	int n = step->nrun + (step->stop >= 0) + step->pair;
 
 	if (step->first + n <= first_null)
 		return true;
 	read_present(decoder, page, rows, step->first / WORD_ATTRS);
-	return (~decoder->present_in_all >> step->first % WORD_ATTRS & ~UINT64CONST(0) >> (WORD_ATTRS - n)) == 0;
+	return (~decoder->present_in_all >> step->first % WORD_ATTRS &
+			~UINT64CONST(0) >> (WORD_ATTRS - n)) == 0;
 }
 
 /*
@@ -424,8 +439,8 @@ static int
 begin_walk(HeapDecoder *decoder, const HeapColumns *columns, const HeapRows *rows, int first_null)
 {
 	const HeapStep *steps = columns->steps;
-	int			s = columns->nsteps - 1;
-	int			r;
+	int s = columns->nsteps - 1;
+	int r;
 
 	while (steps[s].first > first_null || decoder->attrs[steps[s].first].start < 0)
 		s--;
@@ -449,19 +464,19 @@ locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const
 	for (int s = begin_walk(decoder, columns, rows, first_null); s < columns->nsteps; s++)
 	{
 		const HeapStep *step = &columns->steps[s];
-		const uint8 **located = step->slot < 0 ? NULL :
-			columns->located + (size_t) step->slot * EXPR_ROWS;
-		bool		complete = has_no_nulls(decoder, step, page, rows, first_null);
+		const uint8 **located =
+			step->slot < 0 ? NULL : columns->located + (size_t) step->slot * EXPR_ROWS;
+		bool complete = has_no_nulls(decoder, step, page, rows, first_null);
 
 		if (complete)
 		{
-			StepOver	over = {.runs = (const HeapRun *) &step->run};
+			StepOver over = {.runs = (const HeapRun *) &step->run};
 
 			take_step(decoder, step, &over, true, page->start, rows->n, located);
 		}
 		else
 		{
-			StepOver	over = step_chunks(decoder, step, rows->n);
+			StepOver over = step_chunks(decoder, step, rows->n);
 
 			take_step(decoder, step, &over, false, page->start, rows->n, located);
 		}
@@ -493,9 +508,10 @@ heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
  * without that, at `offset` of each tuple's data.
  */
 #define FILL(type, fetch) \
-	do { \
+	do \
+	{ \
 		static const uint64 zero[1]; \
-		type	   *restrict values = vec->values; \
+		type *restrict values = vec->values; \
 		if (located == NULL) \
 			for (int i = 0; i < n; i++) \
 			{ \
@@ -520,7 +536,7 @@ fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **
 	{
 		const uint8 *ptr = located ? located[i] : start + rows->data[i];
 		const uint8 *payload;
-		int			len;
+		int len;
 
 		values[i] = 0;
 		if (ptr == NULL)
@@ -541,7 +557,7 @@ fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **
 static void
 fill_references(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
 {
-	Datum	   *values = vec->values;
+	Datum *values = vec->values;
 
 	for (int i = 0; i < rows->n; i++)
 		values[i] = PointerGetDatum(located ? located[i] : start + rows->data[i]);
@@ -552,7 +568,7 @@ static void
 fill_vec(Vec *vec, Form_pg_attribute att, const HeapRows *rows, const uint8 *start,
 		 const uint8 **located, bool complete)
 {
-	int			n = rows->n;
+	int n = rows->n;
 
 	vec->all_values = true;
 	if (!complete)
@@ -564,9 +580,9 @@ fill_vec(Vec *vec, Form_pg_attribute att, const HeapRows *rows, const uint8 *sta
 	switch (vec->type)
 	{
 #define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			FILL(bits_t, *(const bits_t *) ptr); \
-			break;
+	case COLUMN_##NAME: \
+		FILL(bits_t, *(const bits_t *) ptr); \
+		break;
 		COLUMN_SCALARS(X)
 #undef X
 		case COLUMN_DEC:
@@ -582,11 +598,11 @@ fill_vec(Vec *vec, Form_pg_attribute att, const HeapRows *rows, const uint8 *sta
 }
 
 void
-heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
-				  const HeapPage *page, const HeapRows *rows)
+heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const HeapPage *page,
+				  const HeapRows *rows)
 {
-	int			last;
-	int			first_null;
+	int last;
+	int first_null;
 
 	if (columns->nvecs == 0)
 		return;
@@ -597,17 +613,20 @@ heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
 		locate_columns(decoder, columns, scan, page, rows, first_null);
 	for (int v = 0; v < columns->nvecs; v++)
 	{
-		Vec		   *vec = columns->vecs[v];
-		int			slot = columns->slot[v];
-		int			attr = vec->attno - 1;
-		bool		fixed = decoder->attrs[attr].offset >= 0 && attr < first_null;
+		Vec *vec = columns->vecs[v];
+		int slot = columns->slot[v];
+		int attr = vec->attno - 1;
+		bool fixed = decoder->attrs[attr].offset >= 0 && attr < first_null;
 
 		heap_fetch_some(scan, HEAP_COLUMN_FETCHES);
-		fill_vec(vec, TupleDescAttr(decoder->desc, attr), rows, page->start + decoder->attrs[attr].offset,
+		fill_vec(vec, TupleDescAttr(decoder->desc, attr), rows,
+				 page->start + decoder->attrs[attr].offset,
 				 fixed ? NULL : columns->located + (size_t) slot * EXPR_ROWS,
 				 fixed || columns->complete[slot]);
 	}
 	/* the tuples of the next page are about as long up to there */
-	heap_fetch_tuples(scan, (decoder->reached > last ? decoder->position[0] :
-							 rows->data[0] + decoder->attrs[last].offset) - page->tuples[rows->tuple[0]] + 1);
+	heap_fetch_tuples(scan,
+					  (decoder->reached > last ? decoder->position[0] :
+												 rows->data[0] + decoder->attrs[last].offset) -
+						  page->tuples[rows->tuple[0]] + 1);
 }

@@ -16,9 +16,9 @@
 /* Some tuples of a page: the rows of all vectors. */
 typedef struct HeapRows
 {
-	int			n;
-	uint16		tuple[EXPR_ROWS];	/* index into the page's tuples */
-	uint16		data[EXPR_ROWS];	/* bytes from the page's start to the first attribute */
+	int n;
+	uint16 tuple[EXPR_ROWS]; /* index into the page's tuples */
+	uint16 data[EXPR_ROWS];  /* bytes from the page's start to the first attribute */
 } HeapRows;
 
 /*
@@ -35,25 +35,25 @@ typedef int16 HeapRun[8];
 /* What decoding the tuples of one table needs. */
 typedef struct HeapDecoder
 {
-	TupleDesc	desc;
+	TupleDesc desc;
 	DecodeAttr *attrs;
 	/* [attribute][number of attributes] the runs that begin there, if made yet; see chunk_runs */
-	HeapRun   *(*chunks)[HEAP_CHUNK + 1];
+	HeapRun *(*chunks)[HEAP_CHUNK + 1];
 	MemoryContext cxt;
-	int			border;			/* behind the last attribute of the stage that was prepared last */
+	int border; /* behind the last attribute of the stage that was prepared last */
 
 	/*
 	 * Where the walks through the tuples of these rows have come to; the next
 	 * stage may go on from there.  reached: the attribute that begins there, or is
 	 * padded there; 0: no walk yet, to be set with each new set of rows.
 	 */
-	int			reached;
-	uint32		position[EXPR_ROWS];	/* of each row, in the page */
+	int reached;
+	uint32 position[EXPR_ROWS]; /* of each row, in the page */
 
 	/* while the columns of a stage are filled: */
-	uint64		present[EXPR_ROWS]; /* decode_present of each row, and of all rows: */
-	uint64		present_in_all;
-	int			word;			/* of the null bitmaps, which that is of; or -1 */
+	uint64 present[EXPR_ROWS]; /* decode_present of each row, and of all rows: */
+	uint64 present_in_all;
+	int word; /* of the null bitmaps, which that is of; or -1 */
 } HeapDecoder;
 
 struct HeapStep;
@@ -61,16 +61,16 @@ struct HeapStep;
 /* The columns that a stage of expressions reads first. */
 typedef struct HeapColumns
 {
-	int			nvecs;
-	Vec		  **vecs;
-	int		   *slot;			/* [vec] index into the attributes below */
-	int			nattrs;			/* distinct attributes, ascending */
-	int16	   *attrs;
-	int			nsteps;			/* from the first attribute of a tuple to the last of these */
+	int nvecs;
+	Vec **vecs;
+	int *slot;  /* [vec] index into the attributes below */
+	int nattrs; /* distinct attributes, ascending */
+	int16 *attrs;
+	int nsteps; /* from the first attribute of a tuple to the last of these */
 	struct HeapStep *steps;
-	int			fetches;		/* heap_fetch_some at each */
-	const uint8 **located;		/* [attribute][EXPR_ROWS] the value, or NULL */
-	bool	   *complete;		/* [attribute] no row has NULL there */
+	int fetches;           /* heap_fetch_some at each */
+	const uint8 **located; /* [attribute][EXPR_ROWS] the value, or NULL */
+	bool *complete;        /* [attribute] no row has NULL there */
 } HeapColumns;
 
 /* All this lives in the current memory context. */
@@ -83,4 +83,4 @@ extern void heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapSc
 /* Keeps n rows, sel[0 .. n - 1], ascending, of those whose columns were filled last. */
 extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
 
-#endif							/* GPUAGG_FEED_HEAP_COLUMNS_H */
+#endif /* GPUAGG_FEED_HEAP_COLUMNS_H */

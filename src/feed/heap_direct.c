@@ -2,11 +2,11 @@
  * heap_direct.c
  *	  Batches of columns as the cache has them.
  *
- * Where the query has no conditions, or all rows of the range pass them, and the batch's columns are columns of the
- * table, cached rows need no vectors: a chunk's own array is a column's values where its layout
- * is the column's, else it is read into the column.
- * By-reference values of the cache need no copies, as the range is pinned: a batch that refers to
- * one ends before the next one is read.  They come with their numbers in the chunk's dictionary.
+ * Where the query has no conditions, or all rows of the range pass them, and the batch's columns
+ * are columns of the table, cached rows need no vectors: a chunk's own array is a column's values
+ * where its layout is the column's, else it is read into the column. By-reference values of the
+ * cache need no copies, as the range is pinned: a batch that refers to one ends before the next one
+ * is read.  They come with their numbers in the chunk's dictionary.
  */
 #include "postgres.h"
 
@@ -26,8 +26,9 @@ heap_direct_possible(const HeapFeed *feed, const HeapTable *table)
 		const ExprRoot *root = table->outputs[c].root;
 		const Column *col = &feed->batch.cols[c];
 
-		if (root && (root->vec == NULL || root->vec->attno == 0 || root->vec->type != col->type ||
-					 root->vec->scale != col->scale))
+		if (root &&
+			(root->vec == NULL || root->vec->attno == 0 || root->vec->type != col->type ||
+			 root->vec->scale != col->scale))
 			return false;
 	}
 	return true;
@@ -44,11 +45,12 @@ copy_validity(ColumnWriter *writer, int at, const uint64 *validity, uint32 from,
 
 /* Stores what chunk_read has said of n rows. */
 static void
-store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from, int n, const uint8 *state)
+store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from, int n,
+			 const uint8 *state)
 {
 	for (int i = 0; i < n; i++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		if (state[i] == VEC_NULL)
 			column_write_null(writer, at + i);
@@ -57,11 +59,14 @@ store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from,
 	}
 }
 
-/* Points the batch's column to rows of the chunk, which are all rows of the batch; false if it cannot be. */
+/*
+ * Points the batch's column to rows of the chunk, which are all rows of the batch; false if it
+ * cannot be.
+ */
 static bool
 borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32 from, int n)
 {
-	Column	   *col = output->writer.col;
+	Column *col = output->writer.col;
 	const char *array;
 
 	col->has_bounds = chunk->has_bounds && chunk->nexceptions == 0 && chunk->type == col->type;
@@ -76,7 +81,8 @@ borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32
 		output->borrowed = col->values = (void *) (array + (size_t) from * column_width(col->type));
 	else if (col->takes_narrow && chunk_narrow(chunk, col->type, col->scale))
 	{
-		col->narrow = (const char *) chunk_narrow(chunk, col->type, col->scale) + (size_t) from * chunk->width;
+		col->narrow = (const char *) chunk_narrow(chunk, col->type, col->scale) +
+			(size_t) from * chunk->width;
 		col->narrow_width = chunk->width;
 		col->base = (int64) chunk->base;
 	}
@@ -92,11 +98,11 @@ borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32
 void
 heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 {
-	HeapPage   *page = &feed->page;
-	int			at = feed->batch.nrows;
-	int			n = Min(room, page->ntuples - feed->next_tuple);
-	uint32		from = page->first_row + feed->next_tuple;
-	bool		whole = at == 0 && n >= MIN_BORROWED_ROWS(feed->batch.capacity);
+	HeapPage *page = &feed->page;
+	int at = feed->batch.nrows;
+	int n = Min(room, page->ntuples - feed->next_tuple);
+	uint32 from = page->first_row + feed->next_tuple;
+	bool whole = at == 0 && n >= MIN_BORROWED_ROWS(feed->batch.capacity);
 	MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
 
 	if (feed->state == NULL)
@@ -104,9 +110,9 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 	for (int c = 0; c < feed->batch.ncols; c++)
 	{
 		HeapOutput *output = &feed->outputs[c];
-		Column	   *col = output->writer.col;
+		Column *col = output->writer.col;
 		const CacheChunk *chunk;
-		bool		all_values;
+		bool all_values;
 
 		if (table->outputs[c].root == NULL)
 			continue;
@@ -119,9 +125,9 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 		}
 		if (whole && borrow_array(feed, output, chunk, from, n))
 			continue;
-		all_values = chunk_read(chunk, from, n, col->type, col->scale,
-								(char *) col->values + (size_t) at * column_width(col->type),
-								feed->state);
+		all_values =
+			chunk_read(chunk, from, n, col->type, col->scale,
+					   (char *) col->values + (size_t) at * column_width(col->type), feed->state);
 		if (!all_values)
 			store_states(&output->writer, at, chunk, from, n, feed->state);
 		if (col->type == COLUMN_DATUM && !output->writer.typbyval)

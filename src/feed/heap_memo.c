@@ -3,15 +3,16 @@
  *	  Expressions over one column of few distinct values, evaluated once for each value.
  *
  * The cache has by-reference values as numbers in a dictionary for each range of
- * blocks.  A condition that reads one such column, or an output of the query, is evaluated for the first row with
- * a number that comes to it, by core, and remembered for the others of the range; so
+ * blocks.  A condition that reads one such column, or an output of the query, is evaluated for the
+ * first row with a number that comes to it, by core, and remembered for the others of the range; so
  * it raises an error where core would.
  *
- * Rows with one number have one value of such an output too, which the batch's column says (Column.codes).  NULLs,
- * of which there may be a value as well, have the number after the last one.
+ * Rows with one number have one value of such an output too, which the batch's column says
+ * (Column.codes).  NULLs, of which there may be a value as well, have the number after the last
+ * one.
  *
- * Memory: values of outputs last until the memo is made for another range, or the table is left.  The batch refers to
- * them, and ends before that.
+ * Memory: values of outputs last until the memo is made for another range, or the table is left.
+ * The batch refers to them, and ends before that.
  */
 #include "postgres.h"
 
@@ -31,32 +32,34 @@
 enum
 {
 	MEMO_UNKNOWN = 0,
-	MEMO_FAILED,				/* of an output: NULL */
-	MEMO_PASSED					/* of an output: a value */
+	MEMO_FAILED, /* of an output: NULL */
+	MEMO_PASSED  /* of an output: a value */
 };
 
 struct HeapMemo
 {
-	AttrNumber	attno;
-	uint64		dictionary;		/* that the outcomes are for; 0: none */
-	uint8	   *outcome;		/* [number]; last that of NULL */
-	MemoryContext cxt;			/* outcomes and values, of one range */
+	AttrNumber attno;
+	uint64 dictionary; /* that the outcomes are for; 0: none */
+	uint8 *outcome;    /* [number]; last that of NULL */
+	MemoryContext cxt; /* outcomes and values, of one range */
 
 	/* of outputs */
-	ExprRoot   *root;
-	int16		typlen;
-	bool		typbyval;
-	Datum	   *values;			/* [number] */
-	size_t		bytes;			/* of values; see may_keep */
+	ExprRoot *root;
+	int16 typlen;
+	bool typbyval;
+	Datum *values; /* [number] */
+	size_t bytes;  /* of values; see may_keep */
 };
 
-/* The by-reference column that an expression reads, and nothing else of the row; 0: there is none. */
+/*
+ * The by-reference column that an expression reads, and nothing else of the row; 0: there is none.
+ */
 static AttrNumber
 single_column(const HeapTable *table, Node *expr)
 {
-	TupleDesc	desc = RelationGetDescr(table->scan->rel);
-	Bitmapset  *attnos = NULL;
-	int			attno;
+	TupleDesc desc = RelationGetDescr(table->scan->rel);
+	Bitmapset *attnos = NULL;
+	int attno;
 
 	pull_varattnos(expr, ((Scan *) table->scan->node->ps.plan)->scanrelid, &attnos);
 	if (!bms_get_singleton_member(attnos, &attno) || contain_subplans(expr))
@@ -68,7 +71,7 @@ single_column(const HeapTable *table, Node *expr)
 static HeapMemo *
 create(AttrNumber attno)
 {
-	HeapMemo   *memo = palloc0(sizeof(HeapMemo));
+	HeapMemo *memo = palloc0(sizeof(HeapMemo));
 
 	memo->attno = attno;
 	memo->cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg values of expressions",
@@ -79,7 +82,7 @@ create(AttrNumber attno)
 HeapMemo *
 heap_memo_create(const HeapTable *table, int q)
 {
-	AttrNumber	attno = single_column(table, (Node *) table->quals[q]->expr);
+	AttrNumber attno = single_column(table, (Node *) table->quals[q]->expr);
 
 	return attno && table->closed[q] ? create(attno) : NULL;
 }
@@ -87,17 +90,18 @@ heap_memo_create(const HeapTable *table, int q)
 bool
 heap_memo_serves(const HeapTable *table, Expr *expr)
 {
-	AttrNumber	attno = single_column(table, (Node *) expr);
+	AttrNumber attno = single_column(table, (Node *) expr);
 
 	/* numerics are decimals in the cache, if they can be */
 	return attno && cache_available() &&
-		getBaseType(TupleDescAttr(RelationGetDescr(table->scan->rel), attno - 1)->atttypid) != NUMERICOID;
+		getBaseType(TupleDescAttr(RelationGetDescr(table->scan->rel), attno - 1)->atttypid) !=
+		NUMERICOID;
 }
 
 HeapMemo *
 heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 {
-	HeapMemo   *memo = create(single_column(table, (Node *) root->expr));
+	HeapMemo *memo = create(single_column(table, (Node *) root->expr));
 
 	memo->root = root;
 	get_typlenbyval(exprType((Node *) root->expr), &memo->typlen, &memo->typbyval);
@@ -128,29 +132,31 @@ heap_memo_forget(HeapTable *table)
 static bool
 prepare(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 {
-	uint64		dictionary = heap_cached_dictionary(table->cached);
-	uint32		n = chunk->nentries + 1;
+	uint64 dictionary = heap_cached_dictionary(table->cached);
+	uint32 n = chunk->nentries + 1;
 
 	if (!chunk_repeats(chunk))
 		return false;
 	if (memo->dictionary == dictionary)
 		return true;
 	forget(memo, table);
-	memo->outcome = MemoryContextAllocZero(memo->cxt, n);	/* MEMO_UNKNOWN */
+	memo->outcome = MemoryContextAllocZero(memo->cxt, n); /* MEMO_UNKNOWN */
 	if (memo->root)
 		memo->values = MemoryContextAlloc(memo->cxt, n * sizeof(Datum));
 	memo->dictionary = dictionary;
 	return true;
 }
 
-/* The numbers of the feed's rows, all cached, which are some of a slice; NULLs have the last one. */
+/*
+ * The numbers of the feed's rows, all cached, which are some of a slice; NULLs have the last one.
+ */
 static void
 read_codes(const CacheChunk *chunk, const HeapFeed *feed, uint32 *codes)
 {
 	const HeapRows *rows = &feed->rows;
 	const uint64 *validity = chunk_validity(chunk);
-	uint32		from = feed->page.first_row + rows->tuple[0];
-	int			span = rows->tuple[rows->n - 1] - rows->tuple[0] + 1;
+	uint32 from = feed->page.first_row + rows->tuple[0];
+	int span = rows->tuple[rows->n - 1] - rows->tuple[0] + 1;
 
 	chunk_codes(chunk, from, span, codes);
 	for (int i = 0; span > rows->n && i < rows->n; i++)
@@ -166,20 +172,20 @@ int
 heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
 {
 	const CacheChunk *chunk = heap_cached_chunk(table->cached, memo->attno);
-	uint32		codes[EXPR_ROWS];
-	int			n = 0;
+	uint32 codes[EXPR_ROWS];
+	int n = 0;
 
 	if (!prepare(memo, table, chunk))
 		return -1;
 	read_codes(chunk, feed, codes);
 	for (int i = 0; i < feed->rows.n; i++)
 	{
-		uint8	   *outcome = &memo->outcome[codes[i]];
+		uint8 *outcome = &memo->outcome[codes[i]];
 
 		if (unlikely(*outcome == MEMO_UNKNOWN))
 		{
-			bool		isnull;
-			Datum		value = expr_evaluate_scalar(table->set, table->quals[q], i, &isnull);
+			bool isnull;
+			Datum value = expr_evaluate_scalar(table->set, table->quals[q], i, &isnull);
 
 			*outcome = !isnull && DatumGetBool(value) ? MEMO_PASSED : MEMO_FAILED;
 		}
@@ -196,7 +202,7 @@ heap_memo_prepare(HeapTable *table)
 {
 	for (int c = 0; c < table->noutputs; c++)
 	{
-		HeapMemo   *memo = table->outputs[c].memo;
+		HeapMemo *memo = table->outputs[c].memo;
 
 		if (memo && !prepare(memo, table, heap_cached_chunk(table->cached, memo->attno)))
 			return false;
@@ -216,7 +222,7 @@ may_keep(const HeapMemo *memo, const HeapTable *table, Size size)
 static Datum
 get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool *kept)
 {
-	Datum		value;
+	Datum value;
 	MemoryContext old;
 
 	*kept = true;
@@ -233,7 +239,7 @@ get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool 
 	}
 	if (!memo->typbyval)
 	{
-		Size		size = datumGetSize(value, false, memo->typlen);
+		Size size = datumGetSize(value, false, memo->typlen);
 
 		*kept = may_keep(memo, table, size);
 		if (!*kept)
@@ -254,7 +260,7 @@ static void
 store_value(HeapFeed *feed, HeapOutput *output, int row, Datum value, bool isnull, bool borrow)
 {
 	ColumnWriter *writer = &output->writer;
-	Column	   *col = writer->col;
+	Column *col = writer->col;
 
 	if (isnull)
 		column_write_null(writer, row);
@@ -272,7 +278,7 @@ store_value(HeapFeed *feed, HeapOutput *output, int row, Datum value, bool isnul
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes)
 {
-	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
+	uint64 dictionary = heap_cached_dictionary(feed->table->cached);
 
 	if (at > 0 && output->dictionary != dictionary)
 	{
@@ -289,16 +295,15 @@ store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *cod
 int
 heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n)
 {
-	HeapMemo   *memo = table->outputs[c].memo;
+	HeapMemo *memo = table->outputs[c].memo;
 	const CacheChunk *chunk = heap_cached_chunk(table->cached, memo->attno);
-	uint32		codes[EXPR_ROWS];
+	uint32 codes[EXPR_ROWS];
 
 	read_codes(chunk, feed, codes);
 	for (int i = 0; i < n; i++)
 	{
-		bool		isnull,
-					kept;
-		Datum		value = get_value(memo, table, i, codes[i], &isnull, &kept);
+		bool isnull, kept;
+		Datum value = get_value(memo, table, i, codes[i], &isnull, &kept);
 
 		for (int o = c; o >= 0; o = table->outputs[o].next)
 			store_value(feed, &feed->outputs[o], at + i, value, isnull, kept);

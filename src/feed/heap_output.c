@@ -14,8 +14,8 @@ static void
 store_scalar(HeapFeed *feed, int c, int i, int row)
 {
 	const HeapRoot *roots = feed->table->outputs;
-	bool		isnull;
-	Datum		value = expr_evaluate_scalar(feed->table->set, roots[c].root, i, &isnull);
+	bool isnull;
+	Datum value = expr_evaluate_scalar(feed->table->set, roots[c].root, i, &isnull);
 
 	for (; c >= 0; c = roots[c].next)
 	{
@@ -30,8 +30,8 @@ store_scalar(HeapFeed *feed, int c, int i, int row)
 static int
 copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const uint8 *state)
 {
-	Datum	   *values = (Datum *) output->writer.col->values + at;
-	int16		typlen = output->writer.typlen;
+	Datum *values = (Datum *) output->writer.col->values + at;
+	int16 typlen = output->writer.typlen;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -49,7 +49,7 @@ static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk *chunk, uint32 from,
 			const uint16 *rows)
 {
-	uint64		dictionary = heap_cached_dictionary(feed->table->cached);
+	uint64 dictionary = heap_cached_dictionary(feed->table->cached);
 
 	if (!chunk_repeats(chunk) || (at > 0 && output->dictionary != dictionary))
 	{
@@ -64,8 +64,8 @@ store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk 
 		chunk_codes(chunk, from + (rows ? rows[0] : 0), n, output->codes + at);
 	else
 	{
-		uint32		span[EXPR_ROWS];
-		int			first = rows[0];
+		uint32 span[EXPR_ROWS];
+		int first = rows[0];
 
 		/* rows are some of a slice */
 		chunk_codes(chunk, from + first, rows[n - 1] - first + 1, span);
@@ -80,7 +80,8 @@ heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 {
 	HeapOutput *output = &feed->outputs[c];
 
-	if (n > 0 && chunk && heap_cached_longest(feed->table->cached, chunk) <= BATCH_BYTES / feed->batch.capacity)
+	if (n > 0 && chunk &&
+		heap_cached_longest(feed->table->cached, chunk) <= BATCH_BYTES / feed->batch.capacity)
 	{
 		feed->borrows = true;
 		store_codes(feed, output, at, n, chunk, from, rows);
@@ -91,21 +92,22 @@ heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 }
 
 /*
- * Stores the dictionary's copies of n by-reference values and their numbers (Vec.codes); false if some have no
- * number, or the batch may last longer than the dictionary.
+ * Stores the dictionary's copies of n by-reference values and their numbers (Vec.codes); false if
+ * some have no number, or the batch may last longer than the dictionary.
  */
 static bool
 store_numbered(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
 {
 	const ExprDictionary *dict = vec->dictionary;
-	const Vec  *codes = vec->codes;
+	const Vec *codes = vec->codes;
 	const int32 *numbers = codes->values;
-	Datum	   *values = (Datum *) output->writer.col->values + at;
-	uint8		all = VEC_VALUE;
+	Datum *values = (Datum *) output->writer.col->values + at;
+	uint8 all = VEC_VALUE;
 
 	for (int i = 0; !codes->all_values && i < n; i++)
 		all |= codes->state[i];
-	if (all & VEC_FALLBACK || dict->longest > BATCH_BYTES / feed->batch.capacity || feed->table->cxt)
+	if (all & VEC_FALLBACK || dict->longest > BATCH_BYTES / feed->batch.capacity ||
+		feed->table->cxt)
 		return false;
 	for (int i = 0; i < n; i++)
 		if (vec->all_values || vec->state[i] == VEC_VALUE)
@@ -131,13 +133,13 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 	const gpuagg_i128 *values = (gpuagg_i128 *) output->writer.col->values + at;
 
 	if (vec->attno != 0)
-		return;					/* decode_numeric has checked those of a column */
+		return; /* decode_numeric has checked those of a column */
 	for (int i = 0; i < n; i++)
 		if ((values[i] >= limit || values[i] <= -limit) &&
 			(vec->all_values || vec->state[i] == VEC_VALUE))
 		{
 			MemoryContext old = MemoryContextSwitchTo(feed->table->set->page_cxt);
-			Datum		value = expr_datum(vec, i);
+			Datum value = expr_datum(vec, i);
 
 			MemoryContextSwitchTo(old);
 			column_write_unrepresentable(&output->writer, at + i, value);
@@ -153,11 +155,11 @@ store_output(HeapFeed *feed, int c, int at, int n)
 {
 	HeapOutput *output = &feed->outputs[c];
 	const HeapRoot *hroot = &feed->table->outputs[c];
-	Column	   *col = output->writer.col;
-	Vec		   *vec = hroot->root->vec;
-	int			width = column_width(col->type);
+	Column *col = output->writer.col;
+	Vec *vec = hroot->root->vec;
+	int width = column_width(col->type);
 	/* nothing is to be converted */
-	bool		same = vec && vec->type == col->type && vec->scale == col->scale &&
+	bool same = vec && vec->type == col->type && vec->scale == col->scale &&
 		(vec->scales == NULL || output->writer.form == NUMERIC_ANY_SCALE);
 
 	if (same)
@@ -166,12 +168,13 @@ store_output(HeapFeed *feed, int c, int at, int n)
 			memcpy((char *) col->values + (size_t) at * width, vec->values, (size_t) n * width);
 		if (col->type == COLUMN_DATUM && !output->writer.typbyval)
 		{
-			bool		cached = feed->page.cached && vec->attno != 0;
+			bool cached = feed->page.cached && vec->attno != 0;
 
 			if (cached || !vec->codes || !store_numbered(feed, output, vec, at, n))
-				n = heap_store_references(feed, c, at, n, vec->all_values ? NULL : vec->state,
-										  cached ? heap_cached_chunk(feed->table->cached, vec->attno) : NULL,
-										  feed->page.first_row, feed->rows.tuple);
+				n = heap_store_references(
+					feed, c, at, n, vec->all_values ? NULL : vec->state,
+					cached ? heap_cached_chunk(feed->table->cached, vec->attno) : NULL,
+					feed->page.first_row, feed->rows.tuple);
 		}
 		else if (col->type == COLUMN_DEC)
 			check_decimals(feed, output, vec, at, n);
@@ -192,7 +195,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	same |= vec && vec->type == COLUMN_DEC && col->type == COLUMN_I8;
 	for (int i = 0; i < n; i++)
 	{
-		uint8		state = vec == NULL ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];
+		uint8 state = vec == NULL ? VEC_FALLBACK : vec->all_values ? VEC_VALUE : vec->state[i];
 
 		if (state == VEC_NULL)
 			column_write_null(&output->writer, at + i);
@@ -204,7 +207,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 		else if (!same)
 		{
 			MemoryContext old = MemoryContextSwitchTo(feed->table->set->page_cxt);
-			Datum		value = expr_datum(vec, i);
+			Datum value = expr_datum(vec, i);
 
 			MemoryContextSwitchTo(old);
 			column_write(&output->writer, at + i, value);
@@ -232,25 +235,29 @@ heap_store_constants(HeapFeed *feed)
 static void
 run_checks(HeapFeed *feed, HeapTable *table)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, table->checks)
+	foreach (lc, table->checks)
 	{
-		ExprRoot   *root = lfirst(lc);
-		bool		isnull;
+		ExprRoot *root = lfirst(lc);
+		bool isnull;
 
 		for (int i = 0; i < feed->rows.n; i++)
-			if (root->vec == NULL || (!root->vec->all_values && root->vec->state[i] == VEC_FALLBACK))
+			if (root->vec == NULL ||
+				(!root->vec->all_values && root->vec->state[i] == VEC_FALLBACK))
 				expr_evaluate_scalar(table->set, root, i, &isnull);
 	}
 }
 
-/* Stores all outputs of the rows that passed the quals; returns for how many rows the batch had room. */
+/*
+ * Stores all outputs of the rows that passed the quals; returns for how many rows the batch had
+ * room.
+ */
 int
 heap_store_outputs(HeapFeed *feed, HeapTable *table)
 {
-	int			at = feed->batch.nrows;
-	int			n = feed->rows.n;
+	int at = feed->batch.nrows;
+	int n = feed->rows.n;
 
 	run_checks(feed, table);
 	for (int c = 0; c < feed->batch.ncols; c++)

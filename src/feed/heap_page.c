@@ -47,7 +47,7 @@ describe_scan(HeapScan *scan)
 HeapScan *
 heap_scan_create(ScanState *node, bool may_end_early)
 {
-	HeapScan   *scan = palloc0(sizeof(HeapScan));
+	HeapScan *scan = palloc0(sizeof(HeapScan));
 
 	scan->node = node;
 	scan->rel = node->ss_currentRelation;
@@ -74,16 +74,17 @@ has_named_tuples(const HeapScan *scan)
 BlockNumber
 heap_scan_begin(HeapScan *scan)
 {
-	ScanState  *node = scan->node;
+	ScanState *node = scan->node;
 
 	if (scan->index)
 		return scan->scan->rs_nblocks;
 	if (node->ss_currentScanDesc == NULL)
 	{
-		EState	   *estate = node->ps.state;
+		EState *estate = node->ps.state;
 		MemoryContext old = MemoryContextSwitchTo(estate->es_query_cxt);
 
-		node->ss_currentScanDesc = scan->bitmap ? compat_begin_bitmap_scan(scan->rel, estate->es_snapshot) :
+		node->ss_currentScanDesc = scan->bitmap ?
+			compat_begin_bitmap_scan(scan->rel, estate->es_snapshot) :
 			table_beginscan(scan->rel, estate->es_snapshot, 0, NULL);
 		MemoryContextSwitchTo(old);
 	}
@@ -123,8 +124,7 @@ next_block(HeapScan *scan)
 		return scan->nlist-- > 0 ? *scan->list++ : InvalidBlockNumber;
 	if (desc->rs_base.rs_parallel != NULL)
 	{
-		ParallelBlockTableScanDesc shared =
-			(ParallelBlockTableScanDesc) desc->rs_base.rs_parallel;
+		ParallelBlockTableScanDesc shared = (ParallelBlockTableScanDesc) desc->rs_base.rs_parallel;
 
 		if (!scan->started)
 			table_block_parallelscan_startblock_init(scan->rel, desc->rs_parallelworkerdata,
@@ -155,7 +155,7 @@ next_block(HeapScan *scan)
 static bool
 is_most_used(Buffer buffer)
 {
-	uint32		state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
+	uint32 state = pg_atomic_read_u32(&GetBufferDescriptor(buffer - 1)->state);
 
 	return BUF_STATE_GET_USAGECOUNT(state) == BM_MAX_USAGE_COUNT;
 }
@@ -171,7 +171,7 @@ static Buffer
 pin_block(HeapScan *scan, BlockNumber block)
 {
 	BufferAccessStrategy strategy = scan->scan->rs_strategy;
-	Buffer		guess = scan->last + 1;
+	Buffer guess = scan->last + 1;
 
 	scan->misses++;
 	if (scan->last > 0 && guess <= NBuffers && (strategy != NULL || is_most_used(guess)) &&
@@ -185,7 +185,9 @@ pin_block(HeapScan *scan, BlockNumber block)
 	return scan->last;
 }
 
-/* After so many blocks that were not where they were expected, the scan's read stream takes over. */
+/*
+ * After so many blocks that were not where they were expected, the scan's read stream takes over.
+ */
 #define MAX_MISSES 4
 
 /* Pins the page after the one at hand, if there is one. */
@@ -205,8 +207,10 @@ open_ahead(HeapScan *scan)
 		return;
 	scan->ahead = pin_block(scan, block);
 	if (scan->index)
-		heap_index_take(scan->index, scan->ahead, scan->wanted_ahead, &scan->nahead, &scan->recheck_ahead);
-	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL && !has_named_tuples(scan))
+		heap_index_take(scan->index, scan->ahead, scan->wanted_ahead, &scan->nahead,
+						&scan->recheck_ahead);
+	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL &&
+		!has_named_tuples(scan))
 	{
 		compat_read_stream_start(scan->scan, block);
 		scan->streaming = true;
@@ -235,7 +239,7 @@ heap_scan_set_list(HeapScan *scan, const BlockNumber *list, int n)
 
 /* ---- the tuples of a page ------------------------------------------------------ */
 
-#define ITEM_OFFSET(item) ((item) & 0x7fff)
+#define ITEM_OFFSET(item) ((item) &0x7fff)
 #define ITEM_IS_NORMAL(item) (((item) >> 15 & 3) == LP_NORMAL)
 
 /* Tuples of a page on which all are visible. */
@@ -243,8 +247,8 @@ static int
 collect_all(HeapPage *page, int lines, bool counts_only)
 {
 	const uint32 *items = (const uint32 *) PageGetItemId((Page) page->start, FirstOffsetNumber);
-	int			normal = 0;
-	int			n = 0;
+	int normal = 0;
+	int n = 0;
 
 	StaticAssertStmt(sizeof(ItemIdData) == sizeof(uint32), "a line pointer is one word");
 	for (int i = 0; i < lines; i++)
@@ -271,15 +275,15 @@ collect_all(HeapPage *page, int lines, bool counts_only)
 static int
 collect_visible(HeapScan *scan, HeapPage *page, int lines, bool all_visible, bool serializable)
 {
-	Snapshot	snapshot = scan->scan->rs_base.rs_snapshot;
-	Page		p = (Page) page->start;
-	int			n = 0;
+	Snapshot snapshot = scan->scan->rs_base.rs_snapshot;
+	Page p = (Page) page->start;
+	int n = 0;
 
 	for (OffsetNumber line = FirstOffsetNumber; line <= lines; line++)
 	{
-		ItemId		item = PageGetItemId(p, line);
+		ItemId item = PageGetItemId(p, line);
 		HeapTupleData tuple;
-		bool		valid;
+		bool valid;
 
 		if (!ItemIdIsNormal(item))
 			continue;
@@ -305,8 +309,8 @@ collect_visible(HeapScan *scan, HeapPage *page, int lines, bool all_visible, boo
 static int
 collect_wanted(HeapScan *scan, HeapPage *page)
 {
-	Snapshot	snapshot = scan->scan->rs_base.rs_snapshot;
-	int			n = 0;
+	Snapshot snapshot = scan->scan->rs_base.rs_snapshot;
+	int n = 0;
 
 	for (int i = 0; i < page->nwanted; i++)
 	{
@@ -326,10 +330,10 @@ collect_wanted(HeapScan *scan, HeapPage *page)
 static void
 collect_tuples(HeapScan *scan, HeapPage *page)
 {
-	Snapshot	snapshot = scan->scan->rs_base.rs_snapshot;
-	int			lines = PageGetMaxOffsetNumber((Page) page->start);
-	bool		all_visible = PageIsAllVisible((Page) page->start) && !snapshot->takenDuringRecovery;
-	bool		serializable = CheckForSerializableConflictOutNeeded(scan->rel, snapshot);
+	Snapshot snapshot = scan->scan->rs_base.rs_snapshot;
+	int lines = PageGetMaxOffsetNumber((Page) page->start);
+	bool all_visible = PageIsAllVisible((Page) page->start) && !snapshot->takenDuringRecovery;
+	bool serializable = CheckForSerializableConflictOutNeeded(scan->rel, snapshot);
 
 	if (has_named_tuples(scan) && page->nwanted >= 0)
 		page->ntuples = collect_wanted(scan, page);
@@ -350,8 +354,7 @@ collect_tuples(HeapScan *scan, HeapPage *page)
 static void
 start_fetching(HeapScan *scan, const HeapPage *page)
 {
-	bool		all = !scan->counts_only &&
-		(scan->whole_tuples || page->ntuples >= BLCKSZ / NARROW_TUPLE);
+	bool all = !scan->counts_only && (scan->whole_tuples || page->ntuples >= BLCKSZ / NARROW_TUPLE);
 
 	scan->fetch = scan->fetch_end = NULL;
 	if (!BufferIsValid(scan->ahead))
@@ -362,16 +365,15 @@ start_fetching(HeapScan *scan, const HeapPage *page)
 }
 
 /*
- * Of a bitmap or an index, only the tuples that it names.  The page is not locked: its line pointers may be wrong,
- * which does not matter here.
+ * Of a bitmap or an index, only the tuples that it names.  The page is not locked: its line
+ * pointers may be wrong, which does not matter here.
  */
 void
 heap_fetch_tuples(HeapScan *scan, int bytes)
 {
-	Page		page;
-	bool		named = has_named_tuples(scan) && scan->nahead >= 0;
-	int			lines,
-				n;
+	Page page;
+	bool named = has_named_tuples(scan) && scan->nahead >= 0;
+	int lines, n;
 
 	if (bytes <= scan->fetched || !BufferIsValid(scan->ahead))
 		return;
@@ -381,14 +383,14 @@ heap_fetch_tuples(HeapScan *scan, int bytes)
 	for (int i = 0; i < n; i++)
 	{
 		OffsetNumber line = named ? scan->wanted_ahead[i] : FirstOffsetNumber + i;
-		uintptr_t	tuple;
+		uintptr_t tuple;
 
 		if (line > lines)
 			continue;
 		tuple = (uintptr_t) page + ItemIdGetOffset(PageGetItemId(page, line));
 
-		for (uintptr_t at = TYPEALIGN_DOWN(HEAP_FETCH_BYTES, tuple + scan->fetched); at < tuple + bytes;
-			 at += HEAP_FETCH_BYTES)
+		for (uintptr_t at = TYPEALIGN_DOWN(HEAP_FETCH_BYTES, tuple + scan->fetched);
+			 at < tuple + bytes; at += HEAP_FETCH_BYTES)
 			__builtin_prefetch((const void *) at);
 	}
 	scan->fetched = bytes;
@@ -408,14 +410,14 @@ static void
 examine_headers(HeapScan *scan, HeapPage *page)
 {
 	const uint8 *words = page->start + HEADER_WORD;
-	uint64		first = *(const uint64 *) (words + page->tuples[0]);
-	uint64		differ = 0;
-	int			natts = (first & WORD_NATTS) >> 16;
-	int			hoff = (first & WORD_HOFF) >> 48;
-	int			n = page->ntuples;
-	int			here = scan->whole_tuples ? 0 :
-		BLCKSZ / HEAP_FETCH_BYTES - scan->ncolumns * HEAP_COLUMN_FETCHES;
-	int			each = (here + n - 1) / n;
+	uint64 first = *(const uint64 *) (words + page->tuples[0]);
+	uint64 differ = 0;
+	int natts = (first & WORD_NATTS) >> 16;
+	int hoff = (first & WORD_HOFF) >> 48;
+	int n = page->ntuples;
+	int here =
+		scan->whole_tuples ? 0 : BLCKSZ / HEAP_FETCH_BYTES - scan->ncolumns * HEAP_COLUMN_FETCHES;
+	int each = (here + n - 1) / n;
 
 	for (int i = 0; i < n; i++)
 	{

@@ -25,8 +25,8 @@ static const char *
 refuse_expressions(PlanState *node, bool volatile_query)
 {
 	/* no list is made of these, as a query may have many rescans */
-	Node	   *exprs[] = {(Node *) node->plan->targetlist, (Node *) node->plan->qual,
-	(Node *) heap_index_quals((ScanState *) node)};
+	Node *exprs[] = {(Node *) node->plan->targetlist, (Node *) node->plan->qual,
+					 (Node *) heap_index_quals((ScanState *) node)};
 
 	for (int i = 0; i < lengthof(exprs); i++)
 	{
@@ -47,14 +47,15 @@ has_or(Node *node, void *context)
 }
 
 /*
- * What is particular to scans that read an index.  The feed may hold all rows against the conditions of the indexes, core
- * only those for which bitmap or index ask for it.  A tuple that these name passes its index's condition,
- * so that cannot fail for it, but for that of another index under an OR it may.
+ * What is particular to scans that read an index.  The feed may hold all rows against the
+ * conditions of the indexes, core only those for which bitmap or index ask for it.  A tuple that
+ * these name passes its index's condition, so that cannot fail for it, but for that of another
+ * index under an OR it may.
  */
 static const char *
 refuse_indexed(PlanState *node)
 {
-	Node	   *quals = (Node *) heap_index_quals((ScanState *) node);
+	Node *quals = (Node *) heap_index_quals((ScanState *) node);
 
 	if (IsolationIsSerializable())
 		return "the input is a bitmap or index scan in a serializable transaction";
@@ -104,7 +105,8 @@ static const char *
 refuse_projected(PlanState *node)
 {
 	return repeats_walker((Node *) node->plan->targetlist, NULL) ?
-		"a projection above the tables would repeat calls or subplans of their target lists" : NULL;
+		"a projection above the tables would repeat calls or subplans of their target lists" :
+		NULL;
 }
 
 /* The Append, under the projection if there is one; or NULL. */
@@ -120,32 +122,34 @@ heap_find_append(PlanState *child)
 static bool
 any_can_fail(List *exprs, ParamListInfo params)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, exprs)
+	foreach (lc, exprs)
 	{
-		Node	   *expr = lfirst(lc);
+		Node *expr = lfirst(lc);
 
-		if (!expr_cannot_fail(IsA(expr, TargetEntry) ? (Node *) ((TargetEntry *) expr)->expr : expr, params))
+		if (!expr_cannot_fail(IsA(expr, TargetEntry) ? (Node *) ((TargetEntry *) expr)->expr : expr,
+							  params))
 			return true;
 	}
 	return false;
 }
 
 /*
- * A LIMIT above a scan: rows come in the scan's order, so that the first ones are core's.  But expressions are
- * evaluated for some rows beyond them.
+ * A LIMIT above a scan: rows come in the scan's order, so that the first ones are core's.  But
+ * expressions are evaluated for some rows beyond them.
  */
 static const char *
 refuse_limit(LimitState *node)
 {
-	Limit	   *limit = (Limit *) node->ps.plan;
-	PlanState  *scan = outerPlanState(node);
-	Const	   *offset = (Const *) limit->limitOffset;
+	Limit *limit = (Limit *) node->ps.plan;
+	PlanState *scan = outerPlanState(node);
+	Const *offset = (Const *) limit->limitOffset;
 
 	if (limit->limitOption != LIMIT_OPTION_COUNT)
 		return "the input has a LIMIT with ties";
-	if (offset && (!IsA(offset, Const) || (!offset->constisnull && DatumGetInt64(offset->constvalue) != 0)))
+	if (offset &&
+		(!IsA(offset, Const) || (!offset->constisnull && DatumGetInt64(offset->constvalue) != 0)))
 		return "the input has an OFFSET";
 	if (limit->limitCount && !IsA(limit->limitCount, Const) && !IsA(limit->limitCount, Param))
 		return "the input has a LIMIT that is computed";
@@ -161,9 +165,9 @@ const char *
 feed_heap_refusal(PlanState *child, bool volatile_query)
 {
 	const char *why = NULL;
-	EState	   *estate = child->state;
+	EState *estate = child->state;
 	AppendState *append = heap_find_append(child);
-	int			nheap = 0;
+	int nheap = 0;
 
 	if (estate->es_epq_active)
 		return "rows are being rechecked";

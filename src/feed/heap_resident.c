@@ -2,10 +2,10 @@
  * heap_resident.c
  *	  Rows of the column cache that an engine takes by name.
  *
- * Blocks are proved for the query's snapshot when their rows are collected, before the first row is read.  Whatever
- * happens to them after that, these rows are what the snapshot sees; so the blocks are remembered as taken, and the
- * feed passes them by.  All other blocks come as they would without: those of a range of which some are taken from
- * the heap.
+ * Blocks are proved for the query's snapshot when their rows are collected, before the first row is
+ * read.  Whatever happens to them after that, these rows are what the snapshot sees; so the blocks
+ * are remembered as taken, and the feed passes them by.  All other blocks come as they would
+ * without: those of a range of which some are taken from the heap.
  */
 #include "postgres.h"
 
@@ -27,7 +27,7 @@ typedef struct Collector
 	FeedResident *resident;
 	HeapCached *cached;
 	ResidentAccept accept;
-	void	   *arg;
+	void *arg;
 } Collector;
 
 static HeapCached *
@@ -37,14 +37,16 @@ cached_of(const FeedResident *resident)
 }
 
 static void
-add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first, uint32 nrows)
+add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first,
+		uint32 nrows)
 {
-	WireRun    *run;
+	WireRun *run;
 
 	if (resident->nruns == resident->runs_room)
 	{
 		resident->runs_room = Max(resident->runs_room * 2, 64);
-		resident->runs = resident->runs ? repalloc(resident->runs, resident->runs_room * sizeof(WireRun)) :
+		resident->runs = resident->runs ?
+			repalloc(resident->runs, resident->runs_room * sizeof(WireRun)) :
 			MemoryContextAlloc(resident->cxt, resident->runs_room * sizeof(WireRun));
 	}
 	run = &resident->runs[resident->nruns++];
@@ -60,15 +62,17 @@ add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32
 static void
 add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
 {
-	WireSpan   *out;
+	WireSpan *out;
 
 	if (resident->nspans == resident->spans_room)
 	{
-		uint32		room = Max(resident->spans_room * 2, 16);
+		uint32 room = Max(resident->spans_room * 2, 16);
 
-		resident->spans = resident->spans ? repalloc(resident->spans, room * sizeof(WireSpan)) :
+		resident->spans = resident->spans ?
+			repalloc(resident->spans, room * sizeof(WireSpan)) :
 			MemoryContextAlloc(resident->cxt, room * sizeof(WireSpan));
-		resident->digests = resident->digests ? repalloc(resident->digests, room * sizeof(uint64)) :
+		resident->digests = resident->digests ?
+			repalloc(resident->digests, room * sizeof(uint64)) :
 			MemoryContextAlloc(resident->cxt, room * sizeof(uint64));
 		resident->spans_room = room;
 	}
@@ -88,8 +92,8 @@ static void
 add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 {
 	const CacheRange *contents = c->cached->pin->range;
-	uint32		first = 0;
-	uint32		n = 0;
+	uint32 first = 0;
+	uint32 n = 0;
 
 	if (cache_blocks_all(proved, contents->nblocks))
 	{
@@ -114,7 +118,7 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 static uint32
 proved_rows(const CacheRange *contents, const CacheBlocks *proved)
 {
-	uint32		n = 0;
+	uint32 n = 0;
 
 	if (cache_blocks_all(proved, contents->nblocks))
 		return contents->nrows;
@@ -130,7 +134,7 @@ collect_range(Collector *c, uint32 range, int nblocks)
 {
 	HeapCached *cached = c->cached;
 	CacheBlocks proved;
-	uint32		nrows;
+	uint32 nrows;
 
 	proof_range(&cached->proof, cached->pin, 0, nblocks, &proved);
 	nrows = proved_rows(cached->pin->range, &proved);
@@ -159,12 +163,14 @@ mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 
 	for (uint32 r = 0; r < nranges; r++, left -= Min(left, CACHE_RANGE_BLOCKS))
 		for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
-			cached->taken[first + r].word[w] = taken ? cache_blocks_below(Min(left, CACHE_RANGE_BLOCKS) - w * 64) : 0;
+			cached->taken[first + r].word[w] =
+				taken ? cache_blocks_below(Min(left, CACHE_RANGE_BLOCKS) - w * 64) : 0;
 }
 
 /* What is known of each column in the span, as chunks; false: of one it is not. */
 static bool
-span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks, const CacheChunk **out)
+span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks,
+			const CacheChunk **out)
 {
 	for (int i = 0; i < cached->ncols; i++)
 	{
@@ -176,15 +182,16 @@ span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks,
 }
 
 /*
- * Collects all rows of a span by its summary; false: not so.  Conditions may refute it as a whole.  Single ranges are
- * not looked at: a GPU that has their columns reads them in less time (feed_resident_refute).
+ * Collects all rows of a span by its summary; false: not so.  Conditions may refute it as a whole.
+ * Single ranges are not looked at: a GPU that has their columns reads them in less time
+ * (feed_resident_refute).
  */
 static bool
 collect_span(Collector *c, uint32 number)
 {
 	HeapCached *cached = c->cached;
-	CacheSpan	span;
-	CacheChunk	chunks[CACHE_SPAN_COLUMNS];
+	CacheSpan span;
+	CacheChunk chunks[CACHE_SPAN_COLUMNS];
 	const CacheChunk *of[CACHE_SPAN_COLUMNS];
 
 	if (cached->ncols > CACHE_SPAN_COLUMNS || c->resident->nspans == WIRE_MAX_SPANS ||
@@ -222,21 +229,24 @@ collect_ranges(Collector *c, uint32 number, uint32 nranges)
 {
 	HeapCached *cached = c->cached;
 	FeedResident *resident = c->resident;
-	uint32		first = number * CACHE_SPAN_RANGES;
-	uint32		run = resident->nruns;
-	bool		whole = true;
-	CacheSpan	span;
+	uint32 first = number * CACHE_SPAN_RANGES;
+	uint32 run = resident->nruns;
+	bool whole = true;
+	CacheSpan span;
 
 	cache_span_begin(&span, number, cached->ncols, cached->cols);
-	for (uint32 range = first; range < Min(first + CACHE_SPAN_RANGES, nranges) && resident->nruns < MOST_RUNS; range++)
+	for (uint32 range = first;
+		 range < Min(first + CACHE_SPAN_RANGES, nranges) && resident->nruns < MOST_RUNS; range++)
 	{
-		bool		accepted = false;
+		bool accepted = false;
 
 		CHECK_FOR_INTERRUPTS();
 		cached->pin = cache_pin(cached->table, range, cached->ncols, cached->cols);
-		if (cached->pin && !heap_cached_lacks_chunks(cached) && c->accept(c->arg, cached->pin->chunks))
+		if (cached->pin && !heap_cached_lacks_chunks(cached) &&
+			c->accept(c->arg, cached->pin->chunks))
 		{
-			collect_range(c, range, Min(CACHE_RANGE_BLOCKS, cached->nblocks - range * CACHE_RANGE_BLOCKS));
+			collect_range(c, range,
+						  Min(CACHE_RANGE_BLOCKS, cached->nblocks - range * CACHE_RANGE_BLOCKS));
 			accepted = true;
 		}
 		whole = whole && accepted && cache_span_add(&span, cached->pin);
@@ -253,8 +263,8 @@ void
 feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 {
 	HeapCached *cached = cached_of(resident);
-	uint32		nranges = (cached->nblocks + CACHE_RANGE_BLOCKS - 1) / CACHE_RANGE_BLOCKS;
-	Collector	c = {resident, cached, accept, arg};
+	uint32 nranges = (cached->nblocks + CACHE_RANGE_BLOCKS - 1) / CACHE_RANGE_BLOCKS;
+	Collector c = {resident, cached, accept, arg};
 
 	cached->taken = MemoryContextAllocExtended(cached->cxt, Max(nranges, 1) * sizeof(CacheBlocks),
 											   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
@@ -270,7 +280,7 @@ static bool
 list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
 {
 	HeapCached *cached = cached_of(resident);
-	uint64		digest = 0;
+	uint64 digest = 0;
 
 	for (uint32 range = span->first; range < span->first + span->nranges; range++)
 	{
@@ -301,12 +311,11 @@ compare_runs(const void *a, const void *b)
 static uint32
 find_run(const FeedResident *resident, uint32 range)
 {
-	uint32		left = 0,
-				right = resident->nruns;
+	uint32 left = 0, right = resident->nruns;
 
 	while (left < right)
 	{
-		uint32		mid = left + (right - left) / 2;
+		uint32 mid = left + (right - left) / 2;
 
 		if (resident->runs[mid].range < range)
 			left = mid + 1;
@@ -320,7 +329,8 @@ bool
 heap_resident_complete(const HeapCached *cached)
 {
 	for (uint32 first = 0; first < cached->nblocks; first += CACHE_RANGE_BLOCKS)
-		if (!cache_blocks_all(&cached->taken[first / CACHE_RANGE_BLOCKS], Min(CACHE_RANGE_BLOCKS, cached->nblocks - first)))
+		if (!cache_blocks_all(&cached->taken[first / CACHE_RANGE_BLOCKS],
+							  Min(CACHE_RANGE_BLOCKS, cached->nblocks - first)))
 			return false;
 	return true;
 }
@@ -334,12 +344,12 @@ feed_resident_complete(const FeedResident *resident)
 void
 feed_resident_expand(FeedResident *resident, const bool *expand)
 {
-	uint32		n = 0;
+	uint32 n = 0;
 
 	for (uint32 i = 0; i < resident->nspans; i++)
 	{
-		WireSpan	span = resident->spans[i];
-		uint32		before = resident->nruns;
+		WireSpan span = resident->spans[i];
+		uint32 before = resident->nruns;
 
 		if (expand[i] && span.run == WIRE_NO_ARRAY)
 		{
@@ -369,12 +379,12 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 static uint64
 keep_spans(FeedResident *resident, bool keep)
 {
-	uint64		nrows = 0;
-	uint32		n = 0;
+	uint64 nrows = 0;
+	uint32 n = 0;
 
 	for (uint32 i = 0; i < resident->nspans; i++)
 	{
-		WireSpan	span = resident->spans[i];
+		WireSpan span = resident->spans[i];
 
 		if (span.run != WIRE_NO_ARRAY)
 			continue;
@@ -391,17 +401,19 @@ keep_spans(FeedResident *resident, bool keep)
 	return nrows;
 }
 
-/* Of runs of whole ranges for which lacking[] is not 0: which do the conditions refute?  False: no more than half of them. */
+/*
+ * Of runs of whole ranges for which lacking[] is not 0: which do the conditions refute?  False: no
+ * more than half of them.
+ */
 static bool
 refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
 {
 	HeapCached *cached = cached_of(resident);
-	uint32		nlacking = 0,
-				nrefuted = 0;
+	uint32 nlacking = 0, nrefuted = 0;
 
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
-		CachePin   *pin = lacking[i] != 0 ? feed_resident_pin(resident, &resident->runs[i]) : NULL;
+		CachePin *pin = lacking[i] != 0 ? feed_resident_pin(resident, &resident->runs[i]) : NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		refuted[i] = false;
@@ -420,8 +432,8 @@ void
 feed_resident_refute(FeedResident *resident, uint64 *lacking)
 {
 	HeapCached *cached = cached_of(resident);
-	bool	   *refuted = palloc(resident->nruns + 1);
-	uint32		n = 0;
+	bool *refuted = palloc(resident->nruns + 1);
+	uint32 n = 0;
 
 	if (cached->skip == NULL || !refute_runs(resident, lacking, refuted))
 		return;
@@ -429,7 +441,7 @@ feed_resident_refute(FeedResident *resident, uint64 *lacking)
 	keep_spans(resident, true);
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
-		WireRun		run = resident->runs[i];
+		WireRun run = resident->runs[i];
 
 		if (refuted[i])
 		{
@@ -450,7 +462,7 @@ void
 feed_resident_keep(FeedResident *resident, const bool *keep, bool spans)
 {
 	HeapCached *cached = cached_of(resident);
-	uint32		n = 0;
+	uint32 n = 0;
 
 	for (uint32 i = 0; i < resident->nruns; i++)
 		if (!keep[i])
@@ -471,7 +483,7 @@ static uint64
 count_blocks(const FeedResident *resident)
 {
 	const HeapCached *cached = cached_of(resident);
-	uint64		n = 0;
+	uint64 n = 0;
 
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
@@ -485,7 +497,8 @@ count_blocks(const FeedResident *resident)
 		const WireSpan *span = &resident->spans[i];
 
 		if (span->run == WIRE_NO_ARRAY)
-			n += Min(span->nranges * CACHE_RANGE_BLOCKS, cached->nblocks - span->first * CACHE_RANGE_BLOCKS);
+			n += Min(span->nranges * CACHE_RANGE_BLOCKS,
+					 cached->nblocks - span->first * CACHE_RANGE_BLOCKS);
 	}
 	return n;
 }
@@ -503,7 +516,7 @@ count_rows(Instrumentation *instrument, uint64 nrows)
 void
 feed_resident_taken(FeedResident *resident)
 {
-	HeapFeed   *feed = (HeapFeed *) resident->feed;
+	HeapFeed *feed = (HeapFeed *) resident->feed;
 
 	feed->table->cached->stats->resident += count_blocks(resident);
 	feed->table->cached->stats->resident_tables++;
@@ -520,8 +533,8 @@ CachePin *
 feed_resident_pin(FeedResident *resident, const WireRun *run)
 {
 	HeapCached *cached = cached_of(resident);
-	CachePin   *pin = cache_pin(cached->table, run->range, cached->ncols, cached->cols);
-	bool		lacks = false;
+	CachePin *pin = cache_pin(cached->table, run->range, cached->ncols, cached->cols);
+	bool lacks = false;
 
 	if (pin == NULL)
 		return NULL;
@@ -552,20 +565,20 @@ feed_resident_free(FeedResident *resident)
 static void
 set_constants(HeapFeed *feed, FeedResident *resident)
 {
-	int			n = feed->batch.ncols;
+	int n = feed->batch.ncols;
 
 	resident->constants = MemoryContextAllocZero(feed->cxt, (n + 1) * sizeof(Datum));
 	resident->constant_nulls = MemoryContextAllocZero(feed->cxt, n + 1);
 	for (int c = 0; c < n; c++)
 		if (feed->outputs[c].constant)
-			resident->constants[c] = ExecEvalExprSwitchContext(feed->outputs[c].constant, feed->econtext,
-															   &resident->constant_nulls[c]);
+			resident->constants[c] = ExecEvalExprSwitchContext(
+				feed->outputs[c].constant, feed->econtext, &resident->constant_nulls[c]);
 }
 
 FeedResident *
 heap_resident_create(HeapFeed *feed)
 {
-	HeapTable  *table = feed->table;
+	HeapTable *table = feed->table;
 	FeedResident *resident = MemoryContextAllocZero(feed->cxt, sizeof(FeedResident));
 
 	resident->feed = &feed->base;
@@ -579,7 +592,8 @@ heap_resident_create(HeapFeed *feed)
 	resident->nquals = table->nquals;
 	resident->quals = table->quals;
 	resident->checks = table->checks;
-	resident->outputs = MemoryContextAllocZero(feed->cxt, (feed->batch.ncols + 1) * sizeof(ExprRoot *));
+	resident->outputs =
+		MemoryContextAllocZero(feed->cxt, (feed->batch.ncols + 1) * sizeof(ExprRoot *));
 	for (int c = 0; c < feed->batch.ncols; c++)
 		resident->outputs[c] = table->outputs[c].root;
 	set_constants(feed, resident);

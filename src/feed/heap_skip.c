@@ -5,14 +5,14 @@
  *
  * Conditions "column operator value" with a btree operator, and "column IS [NOT]
  * NULL", are held against the bounds and the number of NULLs of the column's chunk.
- * A range is skipped only for those before which no condition stands that may raise an error for rows which are
- * skipped.  A value that has to be computed is so only if core would do it for the range's
- * first row, where it belongs to the first condition, or if that cannot raise an error.
+ * A range is skipped only for those before which no condition stands that may raise an error for
+ * rows which are skipped.  A value that has to be computed is so only if core would do it for the
+ * range's first row, where it belongs to the first condition, or if that cannot raise an error.
  *
- * Dates and times may be compared across types, and be cast to each other.  Where that depends on the time zone
- * it is not in order: when clocks are put forward, or an hour's difference becomes a day's,
- * a later local time may be an earlier instant.  By how much is bounded, though, and bounds are moved
- * outwards by more than that.
+ * Dates and times may be compared across types, and be cast to each other.  Where that depends on
+ * the time zone it is not in order: when clocks are put forward, or an hour's difference becomes a
+ * day's, a later local time may be an earlier instant.  By how much is bounded, though, and bounds
+ * are moved outwards by more than that.
  */
 #include "postgres.h"
 
@@ -37,33 +37,33 @@
 
 typedef struct SkipTest
 {
-	int			qual;			/* number */
-	bool		skips;			/* may skip ranges */
-	AttrNumber	attno;
-	Oid			column_type;
-	bool		nulls;			/* IS NULL, or, with `negate`, IS NOT NULL */
-	bool		negate;
-	int			strategy;		/* column operator value */
-	Oid			collation;
-	FmgrInfo	cast;			/* of the column; fn_oid InvalidOid: none */
-	int			zones;			/* conversions by the time zone on the way from column to comparison */
-	FmgrInfo	op;				/* the operator's function */
-	FmgrInfo	less;			/* with equality: column < value, */
-	FmgrInfo	greater;		/* column > value */
-	Param	   *param;			/* that the value is, of those from outside, or NULL */
-	ExprState  *value_state;
-	bool		known;			/* the fields below are set */
-	bool		value_null;
-	Datum		value;
+	int qual;   /* number */
+	bool skips; /* may skip ranges */
+	AttrNumber attno;
+	Oid column_type;
+	bool nulls; /* IS NULL, or, with `negate`, IS NOT NULL */
+	bool negate;
+	int strategy; /* column operator value */
+	Oid collation;
+	FmgrInfo cast;    /* of the column; fn_oid InvalidOid: none */
+	int zones;        /* conversions by the time zone on the way from column to comparison */
+	FmgrInfo op;      /* the operator's function */
+	FmgrInfo less;    /* with equality: column < value, */
+	FmgrInfo greater; /* column > value */
+	Param *param;     /* that the value is, of those from outside, or NULL */
+	ExprState *value_state;
+	bool known; /* the fields below are set */
+	bool value_null;
+	Datum value;
 } SkipTest;
 
 struct HeapSkip
 {
-	PlanState  *scan;
-	MemoryContext temp_cxt;		/* bounds, of one range */
-	MemoryContext value_cxt;	/* what columns are compared with, until heap_skip_reset */
-	int			ntests;
-	SkipTest   *tests;
+	PlanState *scan;
+	MemoryContext temp_cxt;  /* bounds, of one range */
+	MemoryContext value_cxt; /* what columns are compared with, until heap_skip_reset */
+	int ntests;
+	SkipTest *tests;
 };
 
 /*
@@ -96,18 +96,15 @@ is_time_cast(Oid function)
 }
 
 /*
- * Finds what decides "left operator right", where left is of this type; false: the operator is none of the type's
- * btree order.  Nor is one whose answer depends on a setting, but for the time zone.
+ * Finds what decides "left operator right", where left is of this type; false: the operator is none
+ * of the type's btree order.  Nor is one whose answer depends on a setting, but for the time zone.
  */
 static bool
 set_operator(SkipTest *test, Oid opno, Oid type)
 {
-	Oid			family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	Oid			times = lookup_type_cache(TIMESTAMPTZOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-	Oid			left,
-				right,
-				less,
-				greater;
+	Oid family = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	Oid times = lookup_type_cache(TIMESTAMPTZOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
+	Oid left, right, less, greater;
 
 	if (!OidIsValid(family) || !op_in_opfamily(opno, family) || !bounds_are_ordered(type))
 		return false;
@@ -133,9 +130,10 @@ static bool
 is_clock(Node *node)
 {
 	return IsA(node, SQLValueFunction) ||
-		(IsA(node, FuncExpr) && (((FuncExpr *) node)->funcid == F_NOW ||
-								 ((FuncExpr *) node)->funcid == F_TRANSACTION_TIMESTAMP ||
-								 ((FuncExpr *) node)->funcid == F_STATEMENT_TIMESTAMP));
+		(IsA(node, FuncExpr) &&
+		 (((FuncExpr *) node)->funcid == F_NOW ||
+		  ((FuncExpr *) node)->funcid == F_TRANSACTION_TIMESTAMP ||
+		  ((FuncExpr *) node)->funcid == F_STATEMENT_TIMESTAMP));
 }
 
 static inline bool
@@ -149,7 +147,7 @@ static bool
 is_moderate(Node *node)
 {
 	const int64 years = 1000;
-	Const	   *constant = (Const *) node;
+	Const *constant = (Const *) node;
 	const Interval *interval;
 
 	if (!IsA(node, Const) || constant->constisnull)
@@ -167,7 +165,7 @@ is_moderate(Node *node)
 static bool
 is_safe_value(Node *node)
 {
-	OpExpr	   *op = (OpExpr *) node;
+	OpExpr *op = (OpExpr *) node;
 
 	if (IsA(node, Const) || is_clock(node))
 		return true;
@@ -196,14 +194,15 @@ static bool
 is_value(Node *node, bool first)
 {
 	return is_safe_value(node) ||
-		(first && !contain_var_clause(node) && !contain_volatile_functions(node) && !contain_subplans(node));
+		(first && !contain_var_clause(node) && !contain_volatile_functions(node) &&
+		 !contain_subplans(node));
 }
 
 /* Sets the column that a side of a comparison is, perhaps after a cast; false: it is none. */
 static bool
 set_column(SkipTest *test, Node *side)
 {
-	Oid			cast = InvalidOid;
+	Oid cast = InvalidOid;
 
 	if (IsA(side, FuncExpr) && is_time_cast(((FuncExpr *) side)->funcid))
 	{
@@ -225,10 +224,9 @@ set_column(SkipTest *test, Node *side)
 static bool
 make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 {
-	OpExpr	   *op = (OpExpr *) qual;
-	Node	   *column,
-			   *value;
-	Oid			opno;
+	OpExpr *op = (OpExpr *) qual;
+	Node *column, *value;
+	Oid opno;
 
 	if (IsA(qual, NullTest) && IsA(((NullTest *) qual)->arg, Var) && !((NullTest *) qual)->argisrow)
 	{
@@ -253,22 +251,23 @@ make_test(SkipTest *test, PlanState *scan, Node *qual, bool first)
 		return false;
 	test->collation = op->inputcollid;
 	test->value_state = ExecInitExpr((Expr *) value, scan);
-	test->param = IsA(value, Param) && ((Param *) value)->paramkind == PARAM_EXTERN ? (Param *) value : NULL;
+	test->param =
+		IsA(value, Param) && ((Param *) value)->paramkind == PARAM_EXTERN ? (Param *) value : NULL;
 	return true;
 }
 
 HeapSkip *
 heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals, bool guarded)
 {
-	HeapSkip   *skip = palloc0(sizeof(HeapSkip));
-	bool		may_fail = false;
+	HeapSkip *skip = palloc0(sizeof(HeapSkip));
+	bool may_fail = false;
 
 	skip->scan = scan;
 	skip->tests = palloc0(sizeof(SkipTest) * (nquals + 1));
 	for (int q = 0; q < nquals; q++)
 	{
-		SkipTest   *test = &skip->tests[skip->ntests];
-		Node	   *qual = (Node *) quals[q]->expr;
+		SkipTest *test = &skip->tests[skip->ntests];
+		Node *qual = (Node *) quals[q]->expr;
 
 		if (make_test(test, scan, qual, q == 0))
 		{
@@ -283,8 +282,10 @@ heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals, bool guard
 	}
 	if (skip->ntests == 0)
 		return NULL;
-	skip->temp_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg bounds", ALLOCSET_SMALL_SIZES);
-	skip->value_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg bounds values", ALLOCSET_SMALL_SIZES);
+	skip->temp_cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "gpuagg bounds", ALLOCSET_SMALL_SIZES);
+	skip->value_cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "gpuagg bounds values", ALLOCSET_SMALL_SIZES);
 	return skip;
 }
 
@@ -303,13 +304,13 @@ bound_datum(const CacheChunk *chunk, ColumnBound bound)
 	switch ((ColumnType) chunk->type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return to_datum((value_t) bound.integer);
+	case COLUMN_##NAME: \
+		return to_datum((value_t) bound.integer);
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return to_datum((value_t) bound.number);
+	case COLUMN_##NAME: \
+		return to_datum((value_t) bound.number);
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -318,9 +319,9 @@ bound_datum(const CacheChunk *chunk, ColumnBound bound)
 }
 
 /*
- * By how many days a bound is moved for each conversion by the time zone.  Zones differ from UTC by less
- * than a day, and so two days make a local time the later instant as well; those that are rules instead of
- * names may differ by a week.
+ * By how many days a bound is moved for each conversion by the time zone.  Zones differ from UTC by
+ * less than a day, and so two days make a local time the later instant as well; those that are
+ * rules instead of names may differ by a week.
  */
 static int
 zone_days(void)
@@ -335,32 +336,36 @@ zone_days(void)
 static bool
 is_finite(const SkipTest *test, ColumnBound bound)
 {
-	return test->column_type == DATEOID ? !DATE_NOT_FINITE(bound.integer) : !TIMESTAMP_NOT_FINITE(bound.integer);
+	return test->column_type == DATEOID ? !DATE_NOT_FINITE(bound.integer) :
+										  !TIMESTAMP_NOT_FINITE(bound.integer);
 }
 
 /* Can a finite bound of dates or times be cast for certain? */
 static bool
 is_near(const SkipTest *test, ColumnBound bound)
 {
-	int64		day = bound.integer / (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
+	int64 day = bound.integer / (test->column_type == DATEOID ? 1 : USECS_PER_DAY);
 
 	return day >= FIRST_DAY && day <= LAST_DAY;
 }
 
 /*
- * May the cast raise an error for some row of the chunk?  Then each row is to be looked at.  Of what
- * lies before infinity nothing is known.
+ * May the cast raise an error for some row of the chunk?  Then each row is to be looked at.  Of
+ * what lies before infinity nothing is known.
  */
 static bool
 cast_may_fail(const SkipTest *test, const CacheChunk *chunk)
 {
-	if (!OidIsValid(test->cast.fn_oid) || test->cast.fn_oid == F_DATE_TIMESTAMP || !chunk->has_bounds)
+	if (!OidIsValid(test->cast.fn_oid) || test->cast.fn_oid == F_DATE_TIMESTAMP ||
+		!chunk->has_bounds)
 		return false;
 	return !is_finite(test, chunk->least) || !is_finite(test, chunk->greatest) ||
 		!is_near(test, chunk->least) || !is_near(test, chunk->greatest);
 }
 
-/* Moves a bound of dates or times outwards by some days; false: it may be too far out to be cast. */
+/*
+ * Moves a bound of dates or times outwards by some days; false: it may be too far out to be cast.
+ */
 static bool
 move_bound(const SkipTest *test, ColumnBound *bound, int days)
 {
@@ -373,15 +378,15 @@ move_bound(const SkipTest *test, ColumnBound *bound, int days)
 }
 
 /*
- * Does the operator say so of the chunk's greatest or least value, or one beyond it?  If that cannot be
- * told, `unknown`.
+ * Does the operator say so of the chunk's greatest or least value, or one beyond it?  If that
+ * cannot be told, `unknown`.
  */
 static bool
 holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, bool greatest, bool unknown)
 {
-	ColumnBound	bound = greatest ? chunk->greatest : chunk->least;
-	int			days = test->zones > 0 ? test->zones * zone_days() : 0;
-	Datum		value;
+	ColumnBound bound = greatest ? chunk->greatest : chunk->least;
+	int days = test->zones > 0 ? test->zones * zone_days() : 0;
+	Datum value;
 
 	if ((test->zones > 0 || OidIsValid(test->cast.fn_oid)) &&
 		!move_bound(test, &bound, greatest ? days : -days))
@@ -410,8 +415,8 @@ know_value(HeapSkip *skip, SkipTest *test)
 }
 
 /*
- * Can the value be had without an error?  Of a parameter that is a field of a record, which may be of another
- * type than when the query was planned, this is not known before.
+ * Can the value be had without an error?  Of a parameter that is a field of a record, which may be
+ * of another type than when the query was planned, this is not known before.
  */
 static bool
 can_fetch(HeapSkip *skip, const SkipTest *test)
@@ -426,7 +431,7 @@ can_fetch(HeapSkip *skip, const SkipTest *test)
 	if (params == NULL || param->paramid <= 0 || param->paramid > params->numParams)
 		return false;
 	found = params->paramFetch ? params->paramFetch(params, param->paramid, true, &space) :
-		&params->params[param->paramid - 1];
+								 &params->params[param->paramid - 1];
 	return found->ptype == param->paramtype;
 }
 
@@ -484,7 +489,8 @@ implies(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 		case BTGreaterEqualStrategyNumber:
 			return holds(test, &test->op, chunk, false, false);
 		default:
-			return holds(test, &test->op, chunk, true, false) && holds(test, &test->op, chunk, false, false);
+			return holds(test, &test->op, chunk, true, false) &&
+				holds(test, &test->op, chunk, false, false);
 	}
 }
 
@@ -492,7 +498,7 @@ bool
 heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots)
 {
 	MemoryContext old = MemoryContextSwitchTo(skip->temp_cxt);
-	bool		refuted = false;
+	bool refuted = false;
 
 	for (int t = 0; t < skip->ntests && !refuted; t++)
 		refuted = skip->tests[t].skips &&
@@ -506,11 +512,11 @@ int
 heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots, bool *implied)
 {
 	MemoryContext old = MemoryContextSwitchTo(skip->temp_cxt);
-	int			n = 0;
+	int n = 0;
 
 	for (int t = 0; t < skip->ntests; t++)
 	{
-		SkipTest   *test = &skip->tests[t];
+		SkipTest *test = &skip->tests[t];
 
 		implied[test->qual] = implies(skip, test, chunks[slots[test->attno - 1]]);
 		n += implied[test->qual];

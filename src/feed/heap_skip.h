@@ -19,7 +19,8 @@ typedef struct HeapSkip HeapSkip;
  * What chunks' bounds can say of nquals quals, which are evaluated in this order, of a scan of a
  * table; NULL: nothing.  In the current memory context.
  */
-extern HeapSkip *heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals, bool guarded);
+extern HeapSkip *heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals,
+								  bool guarded);
 
 /* Forgets the values that columns are compared with, for a rescan. */
 extern void heap_skip_reset(HeapSkip *skip);
@@ -37,6 +38,7 @@ extern Datum heap_skip_bound(const CacheChunk *chunk, bool greatest);
  * Notes of such chunks, for each qual, whether every row passes, so that it need not be evaluated;
  * returns of how many.  implied[] is false before.
  */
-extern int	heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots, bool *implied);
+extern int heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots,
+							 bool *implied);
 
-#endif							/* GPUAGG_FEED_HEAP_SKIP_H */
+#endif /* GPUAGG_FEED_HEAP_SKIP_H */

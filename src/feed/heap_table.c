@@ -16,11 +16,11 @@
 static void
 load_row(void *owner, int row)
 {
-	HeapFeed   *feed = owner;
-	HeapPage   *page = &feed->page;
-	ScanState  *node = feed->table->scan->node;
+	HeapFeed *feed = owner;
+	HeapPage *page = &feed->page;
+	ScanState *node = feed->table->scan->node;
 	ExprContext *econtext = node->ps.ps_ExprContext;
-	int			t = feed->rows.tuple[row];
+	int t = feed->rows.tuple[row];
 
 	econtext->ecxt_scantuple = node->ss_ScanTupleSlot;
 	if (page->cached)
@@ -36,17 +36,20 @@ load_row(void *owner, int row)
 	ExecStoreBufferHeapTuple(&feed->tuple, node->ss_ScanTupleSlot, page->buffer);
 }
 
-/* Replaces Vars of a projection's child, an Append, by the targets of the table's scan, to which they are by number. */
+/*
+ * Replaces Vars of a projection's child, an Append, by the targets of the table's scan, to which
+ * they are by number.
+ */
 static Node *
 resolve_outer(Node *node, void *context)
 {
-	List	   *targetlist = context;
+	List *targetlist = context;
 
 	if (node == NULL)
 		return NULL;
 	if (IsA(node, Var) && ((Var *) node)->varno == OUTER_VAR)
-		return copyObject((Node *) list_nth_node(TargetEntry, targetlist,
-												 ((Var *) node)->varattno - 1)->expr);
+		return copyObject(
+			(Node *) list_nth_node(TargetEntry, targetlist, ((Var *) node)->varattno - 1)->expr);
 	return expression_tree_mutator(node, resolve_outer, context);
 }
 
@@ -54,8 +57,8 @@ resolve_outer(Node *node, void *context)
 static Expr *
 output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 {
-	List	   *targetlist = table->scan->node->ps.plan->targetlist;
-	Expr	   *expr;
+	List *targetlist = table->scan->node->ps.plan->targetlist;
+	Expr *expr;
 
 	if (feed->result == NULL)
 		return list_nth_node(TargetEntry, targetlist, resno - 1)->expr;
@@ -63,7 +66,10 @@ output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 	return (Expr *) resolve_outer((Node *) expr, targetlist);
 }
 
-/* Strips relabels, but those that make a boolean of another type's bits, which only the compiler handles. */
+/*
+ * Strips relabels, but those that make a boolean of another type's bits, which only the compiler
+ * handles.
+ */
 static Expr *
 strip_relabels(Expr *expr)
 {
@@ -76,7 +82,7 @@ strip_relabels(Expr *expr)
 static void
 add_check(HeapTable *table, Expr *expr)
 {
-	Expr	   *bare = strip_relabels(expr);
+	Expr *bare = strip_relabels(expr);
 
 	if (!IsA(bare, Var) && !IsA(bare, Const))
 		table->checks = lappend(table->checks, expr_add_root(table->set, expr, table->nquals));
@@ -89,19 +95,19 @@ add_check(HeapTable *table, Expr *expr)
 static void
 add_checks(HeapFeed *feed, HeapTable *table)
 {
-	List	   *top = feed->child->plan->targetlist;
-	Bitmapset  *shown = NULL;
-	ListCell   *lc;
+	List *top = feed->child->plan->targetlist;
+	Bitmapset *shown = NULL;
+	ListCell *lc;
 
 	for (int c = 0; c < feed->batch.ncols; c++)
 		if (feed->outputs[c].constant == NULL)
 			shown = bms_add_member(shown, feed->outputs[c].resno);
 	if (feed->append)
-		foreach(lc, table->scan->node->ps.plan->targetlist)
+		foreach (lc, table->scan->node->ps.plan->targetlist)
 			if (feed->result || !bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
 				add_check(table, lfirst_node(TargetEntry, lc)->expr);
 	if (feed->append == NULL || feed->result)
-		foreach(lc, top)
+		foreach (lc, top)
 			if (!bms_is_member(lfirst_node(TargetEntry, lc)->resno, shown))
 				add_check(table, output_expr(feed, table, lfirst_node(TargetEntry, lc)->resno));
 	bms_free(shown);
@@ -110,8 +116,8 @@ add_checks(HeapFeed *feed, HeapTable *table)
 static ExprRoot *
 output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stage)
 {
-	Expr	   *whole = output_expr(feed, table, output->resno);
-	Expr	   *expr = strip_relabels(whole);
+	Expr *whole = output_expr(feed, table, output->resno);
+	Expr *expr = strip_relabels(whole);
 
 	if (output->writer.form == NUMERIC_SHOWN_SCALE)
 		return expr_add_scales_root(table->set, whole, stage);
@@ -122,7 +128,10 @@ output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stag
 	return expr_add_root(table->set, whole, stage);
 }
 
-/* Are the values better numbered?  So need numerics not be made of decimals again and again, for keys above all. */
+/*
+ * Are the values better numbered?  So need numerics not be made of decimals again and again, for
+ * keys above all.
+ */
 static bool
 wants_codes(const HeapOutput *output, const ExprRoot *root)
 {
@@ -131,8 +140,8 @@ wants_codes(const HeapOutput *output, const ExprRoot *root)
 }
 
 /*
- * Compiles the outputs.  What may be computed once for each value of a column of the cache comes last, in a
- * stage of its own, which can be left out.
+ * Compiles the outputs.  What may be computed once for each value of a column of the cache comes
+ * last, in a stage of its own, which can be left out.
  */
 static void
 add_outputs(HeapFeed *feed, HeapTable *table)
@@ -142,29 +151,33 @@ add_outputs(HeapFeed *feed, HeapTable *table)
 	for (int last = 0; last < 2; last++)
 		for (int c = 0; c < table->noutputs; c++)
 		{
-			Expr	   *expr;
+			Expr *expr;
 
 			if (feed->outputs[c].constant)
 				continue;
 			expr = strip_relabels(output_expr(feed, table, feed->outputs[c].resno));
 			if (last == (!IsA(expr, Var) && heap_memo_serves(table, expr)))
-				table->outputs[c].root = output_root(feed, table, &feed->outputs[c], table->nquals + last);
+				table->outputs[c].root =
+					output_root(feed, table, &feed->outputs[c], table->nquals + last);
 			if (table->outputs[c].root && wants_codes(&feed->outputs[c], table->outputs[c].root))
 				expr_add_codes(table->set, table->outputs[c].root);
 		}
 }
 
-/* Marks the outputs that are computed in place in the batch: for each vector the first output of its type. */
+/*
+ * Marks the outputs that are computed in place in the batch: for each vector the first output of
+ * its type.
+ */
 static void
 redirect_outputs(HeapFeed *feed, HeapTable *table)
 {
 	for (int c = 0; c < feed->batch.ncols; c++)
 	{
-		Vec		   *vec = table->outputs[c].root ? table->outputs[c].root->vec : NULL;
-		Column	   *col = &feed->batch.cols[c];
+		Vec *vec = table->outputs[c].root ? table->outputs[c].root->vec : NULL;
+		Column *col = &feed->batch.cols[c];
 
-		if (vec == NULL || vec->constant || vec->stage < table->nquals ||
-			vec->type != col->type || vec->scale != col->scale)
+		if (vec == NULL || vec->constant || vec->stage < table->nquals || vec->type != col->type ||
+			vec->scale != col->scale)
 			continue;
 		table->outputs[c].in_place = true;
 		for (int other = 0; other < c; other++)
@@ -173,14 +186,16 @@ redirect_outputs(HeapFeed *feed, HeapTable *table)
 	}
 }
 
-/* Joins outputs of one column that core evaluates for every row, such as a key that is summed too. */
+/*
+ * Joins outputs of one column that core evaluates for every row, such as a key that is summed too.
+ */
 static void
 join_outputs(HeapFeed *feed, HeapTable *table)
 {
 	for (int c = 0; c < feed->batch.ncols; c++)
 	{
-		HeapRoot   *hroot = &table->outputs[c];
-		int			previous = feed->outputs[c].previous;
+		HeapRoot *hroot = &table->outputs[c];
+		int previous = feed->outputs[c].previous;
 
 		hroot->next = -1;
 		if (previous < 0 || hroot->root->vec || table->outputs[previous].root->vec)
@@ -194,9 +209,9 @@ join_outputs(HeapFeed *feed, HeapTable *table)
 static void
 init_columns(HeapFeed *feed, HeapTable *table)
 {
-	TupleDesc	desc = RelationGetDescr(table->scan->rel);
+	TupleDesc desc = RelationGetDescr(table->scan->rel);
 	const HeapColumns *first;
-	int			last;
+	int last;
 
 	table->decoder = heap_decoder_create(desc);
 	table->columns = palloc0(sizeof(HeapColumns) * table->nstages);
@@ -205,8 +220,8 @@ init_columns(HeapFeed *feed, HeapTable *table)
 	first = &table->columns[0];
 	last = first->nattrs > 0 ? first->attrs[first->nattrs - 1] : -1;
 	table->scan->ncolumns = first->nvecs;
-	table->scan->whole_tuples = last >= 0 && last >= desc->natts / 2 &&
-		table->decoder->attrs[last].offset < 0;
+	table->scan->whole_tuples =
+		last >= 0 && last >= desc->natts / 2 && table->decoder->attrs[last].offset < 0;
 	table->scan->counts_only = table->nquals == 0 && table->checks == NIL;
 	for (int c = 0; c < feed->batch.ncols; c++)
 		table->scan->counts_only &= table->outputs[c].root == NULL;
@@ -217,29 +232,30 @@ static void
 add_attnos(const HeapTable *table, const ExprRoot *root, Bitmapset **attnos)
 {
 	if (root)
-		pull_varattnos((Node *) root->expr, ((Scan *) table->scan->node->ps.plan)->scanrelid, attnos);
+		pull_varattnos((Node *) root->expr, ((Scan *) table->scan->node->ps.plan)->scanrelid,
+					   attnos);
 }
 
 /* Prepares to read the table from the column cache. */
 static void
 init_cached(HeapFeed *feed, HeapTable *table)
 {
-	Bitmapset  *attnos = NULL;
-	ListCell   *lc;
+	Bitmapset *attnos = NULL;
+	ListCell *lc;
 
 	for (int q = 0; q < table->nquals; q++)
 		add_attnos(table, table->quals[q], &attnos);
 	for (int c = 0; c < feed->batch.ncols; c++)
 		add_attnos(table, table->outputs[c].root, &attnos);
-	foreach(lc, table->checks)
+	foreach (lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
 	/* an index has chosen the tuples */
 	if (table->scan->bitmap == NULL && table->scan->index == NULL)
 		table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
 	{
-		table->cached->skip = heap_skip_create(&table->scan->node->ps, table->nquals,
-											   table->quals, feed->base.guarded);
+		table->cached->skip = heap_skip_create(&table->scan->node->ps, table->nquals, table->quals,
+											   feed->base.guarded);
 		table->cached->nquals = table->nquals;
 		table->cached->implied = palloc0(sizeof(bool) * (table->nquals + 1));
 	}
@@ -259,7 +275,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		table->memos[q] = heap_memo_create(table, q);
 	for (int c = 0; table->cached && c < table->noutputs; c++)
 	{
-		HeapRoot   *hroot = &table->outputs[c];
+		HeapRoot *hroot = &table->outputs[c];
 
 		if (hroot->root == NULL || hroot->follows || hroot->root->stage <= table->nquals)
 			continue;
@@ -272,20 +288,20 @@ init_cached(HeapFeed *feed, HeapTable *table)
 HeapTable *
 heap_table_create(HeapFeed *feed, ScanState *node)
 {
-	HeapTable  *table = palloc0(sizeof(HeapTable));
-	List	   *quals = expr_order_quals(heap_scan_quals(node), node->ps.state->es_param_list_info);
-	int			q = 0;
-	ListCell   *lc;
+	HeapTable *table = palloc0(sizeof(HeapTable));
+	List *quals = expr_order_quals(heap_scan_quals(node), node->ps.state->es_param_list_info);
+	int q = 0;
+	ListCell *lc;
 
 	table->scan = heap_scan_create(node, feed->result == NULL);
 	table->nquals = list_length(quals);
 	table->nstages = table->nquals + 2;
-	table->set = expr_set_create(&node->ps, RelationGetDescr(table->scan->rel),
-								table->nstages, feed->base.subplans);
+	table->set = expr_set_create(&node->ps, RelationGetDescr(table->scan->rel), table->nstages,
+								 feed->base.subplans);
 	table->set->load_row = load_row;
 	table->set->owner = feed;
 	table->quals = palloc0(sizeof(ExprRoot *) * (table->nquals + 1));
-	foreach(lc, quals)
+	foreach (lc, quals)
 	{
 		table->quals[q] = expr_add_root(table->set, lfirst(lc), q);
 		q++;

@@ -39,30 +39,30 @@
 
 typedef struct OrderedFeed
 {
-	Feed		base;
-	Feed	   *inner;
+	Feed base;
+	Feed *inner;
 	const AggSpec *spec;
-	size_t		mem_limit;
-	int			batch_rows;
+	size_t mem_limit;
+	int batch_rows;
 	MemoryContext cxt;
-	RowStore   *store;
-	bool		loaded;			/* the inner feed has been read to its end */
-	int64		next;			/* row of the sorted store that is due */
+	RowStore *store;
+	bool loaded; /* the inner feed has been read to its end */
+	int64 next;  /* row of the sorted store that is due */
 
-	int			level;			/* of the rows being loaded */
+	int level; /* of the rows being loaded */
 	PartitionSet *out;
 	PartitionList pending;
-	Partition	in;
-	RowReader  *reader;
+	Partition in;
+	RowReader *reader;
 	StringInfoData record;
 
-	Tuplesortstate *sort;		/* or NULL */
-	TupleDesc	desc;			/* the codes, and the row as bytes */
-	TupleTableSlot *slot;		/* to write */
-	TupleTableSlot *sorted;		/* to read */
+	Tuplesortstate *sort;   /* or NULL */
+	TupleDesc desc;         /* the codes, and the row as bytes */
+	TupleTableSlot *slot;   /* to write */
+	TupleTableSlot *sorted; /* to read */
 
-	uint64		spilled_bytes;
-	bool		tuplesorted;
+	uint64 spilled_bytes;
+	bool tuplesorted;
 } OrderedFeed;
 
 /* ---- partitions --------------------------------------------------------- */
@@ -95,11 +95,11 @@ finish_partitions(OrderedFeed *feed)
 static void
 begin_tuplesort(OrderedFeed *feed)
 {
-	int			ncodes = row_store_ncodes(feed->store);
+	int ncodes = row_store_ncodes(feed->store);
 	AttrNumber *atts = palloc(ncodes * sizeof(AttrNumber));
-	Oid		   *ops = palloc(ncodes * sizeof(Oid));
-	Oid		   *collations = palloc0(ncodes * sizeof(Oid));
-	bool	   *nulls_first = palloc0(ncodes * sizeof(bool));
+	Oid *ops = palloc(ncodes * sizeof(Oid));
+	Oid *collations = palloc0(ncodes * sizeof(Oid));
+	bool *nulls_first = palloc0(ncodes * sizeof(bool));
 
 	if (!feed->desc)
 	{
@@ -124,8 +124,8 @@ begin_tuplesort(OrderedFeed *feed)
 static void
 tuplesort_batch(OrderedFeed *feed, const Batch *batch)
 {
-	uint64	  **codes = row_store_codes(feed->store, batch);
-	int			ncodes = row_store_ncodes(feed->store);
+	uint64 **codes = row_store_codes(feed->store, batch);
+	int ncodes = row_store_ncodes(feed->store);
 	TupleTableSlot *slot = feed->slot;
 
 	for (int i = 0; i < batch->nrows; i++)
@@ -135,8 +135,8 @@ tuplesort_batch(OrderedFeed *feed, const Batch *batch)
 		for (int c = 0; c < ncodes; c++)
 			slot->tts_values[c] = Int64GetDatum((int64) (codes[c][i] ^ UINT64CONST(1) << 63));
 		row_record_write(&feed->record, feed->spec, batch, i);
-		slot->tts_values[ncodes] = PointerGetDatum(cstring_to_text_with_len(feed->record.data,
-																			feed->record.len));
+		slot->tts_values[ncodes] =
+			PointerGetDatum(cstring_to_text_with_len(feed->record.data, feed->record.len));
 		ExecStoreVirtualTuple(slot);
 		tuplesort_puttupleslot(feed->sort, slot);
 		pfree(DatumGetPointer(slot->tts_values[ncodes]));
@@ -146,15 +146,15 @@ tuplesort_batch(OrderedFeed *feed, const Batch *batch)
 static Batch *
 next_tuplesorted(OrderedFeed *feed)
 {
-	RowReader  *reader = feed->reader;
-	int			att = row_store_ncodes(feed->store) + 1;
+	RowReader *reader = feed->reader;
+	int att = row_store_ncodes(feed->store) + 1;
 
 	row_reader_begin(reader);
 	while (!row_reader_full(reader) &&
 		   tuplesort_gettupleslot(feed->sort, true, false, feed->sorted, NULL))
 	{
-		bool		isnull;
-		Datum		row = slot_getattr(feed->sorted, att, &isnull);
+		bool isnull;
+		Datum row = slot_getattr(feed->sorted, att, &isnull);
 
 		row_reader_add(reader, VARDATA_ANY(DatumGetPointer(row)));
 	}
@@ -174,18 +174,17 @@ next_tuplesorted(OrderedFeed *feed)
 static void
 overflow(OrderedFeed *feed)
 {
-	Batch	   *batch;
+	Batch *batch;
 
 	if (feed->spec->nkeys == 0 || feed->level >= MAX_LEVEL)
 		begin_tuplesort(feed);
 	else
 	{
-		size_t		n = Min(feed->mem_limit / 8 / BLCKSZ, MAX_PARTITIONS);
+		size_t n = Min(feed->mem_limit / 8 / BLCKSZ, MAX_PARTITIONS);
 
 		feed->out = partition_set_create(feed->cxt, Max((int) n, MIN_PARTITIONS), feed->level);
 	}
-	for (int64 from = 0; (batch = row_store_batch(feed->store, from)) != NULL;
-		 from += batch->nrows)
+	for (int64 from = 0; (batch = row_store_batch(feed->store, from)) != NULL; from += batch->nrows)
 	{
 		if (feed->sort)
 			tuplesort_batch(feed, batch);
@@ -248,7 +247,7 @@ static void
 load_inner(OrderedFeed *feed)
 {
 	MemoryContext old;
-	Batch	   *batch;
+	Batch *batch;
 
 	while ((batch = feed->inner->ops->next(feed->inner)) != NULL)
 	{
@@ -267,7 +266,7 @@ ordered_next(Feed *base)
 {
 	OrderedFeed *feed = (OrderedFeed *) base;
 	MemoryContext old;
-	Batch	   *batch;
+	Batch *batch;
 
 	if (!feed->loaded)
 		load_inner(feed);
@@ -343,7 +342,8 @@ ordered_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 		ExplainPropertyText("Sort",
 							psprintf("%s of partitions, " UINT64_FORMAT " kB in files",
 									 feed->tuplesorted ? "tuplesort" : "in memory",
-									 (feed->spilled_bytes + 1023) / 1024), es);
+									 (feed->spilled_bytes + 1023) / 1024),
+							es);
 }
 
 static const FeedOps ordered_ops = {
@@ -351,14 +351,14 @@ static const FeedOps ordered_ops = {
 	.next = ordered_next,
 	.rescan = ordered_rescan,
 	.end = ordered_end,
-	.explain = ordered_explain
+	.explain = ordered_explain,
 };
 
 Feed *
 feed_ordered_open(Feed *inner, const AggSpec *spec, size_t mem_limit, int batch_rows)
 {
-	MemoryContext cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg ordered feed",
-											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "gpuagg ordered feed", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	OrderedFeed *feed = palloc0(sizeof(OrderedFeed));
 

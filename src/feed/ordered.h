@@ -11,7 +11,6 @@
  * Equal keys arrive together, and within them rows in the order of spec->order.
  * Uses mem_limit bytes of memory and temporary files beyond.
  */
-extern Feed *feed_ordered_open(Feed *inner, const AggSpec *spec, size_t mem_limit,
-							   int batch_rows);
+extern Feed *feed_ordered_open(Feed *inner, const AggSpec *spec, size_t mem_limit, int batch_rows);
 
-#endif							/* GPUAGG_FEED_ORDERED_H */
+#endif /* GPUAGG_FEED_ORDERED_H */

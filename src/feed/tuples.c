@@ -24,25 +24,25 @@
 /* One step of the copy program. */
 typedef struct CopyStep
 {
-	int			att;			/* index into the slot's values, or -1: a constant */
+	int att; /* index into the slot's values, or -1: a constant */
 	ColumnWriter writer;
-	ExprState  *constant;
+	ExprState *constant;
 } CopyStep;
 
 typedef struct TupleFeed
 {
-	Feed		base;
-	PlanState  *child;
+	Feed base;
+	PlanState *child;
 	ExprContext *econtext;
-	Batch		batch;
-	int			natts;			/* attributes to deform */
-	int			nsteps;			/* one for each column that is not constant */
-	CopyStep   *steps;
-	int			nconstants;
-	CopyStep   *constants;
-	bool		constants_done;
-	bool		done;
-	Arena		arena;
+	Batch batch;
+	int natts;  /* attributes to deform */
+	int nsteps; /* one for each column that is not constant */
+	CopyStep *steps;
+	int nconstants;
+	CopyStep *constants;
+	bool constants_done;
+	bool done;
+	Arena arena;
 } TupleFeed;
 
 /* ---- the copy program -------------------------------------------------- */
@@ -92,8 +92,8 @@ scanned_table(PlanState *child)
 static Batch *
 tuples_next(Feed *base)
 {
-	TupleFeed  *feed = (TupleFeed *) base;
-	int			row = 0;
+	TupleFeed *feed = (TupleFeed *) base;
+	int row = 0;
 
 	if (feed->done)
 		return NULL;
@@ -132,7 +132,7 @@ tuples_next(Feed *base)
 static void
 tuples_rescan(Feed *base)
 {
-	TupleFeed  *feed = (TupleFeed *) base;
+	TupleFeed *feed = (TupleFeed *) base;
 
 	if (feed->child->chgParam == NULL)
 		ExecReScan(feed->child);
@@ -144,7 +144,7 @@ tuples_rescan(Feed *base)
 static void
 tuples_end(Feed *base)
 {
-	TupleFeed  *feed = (TupleFeed *) base;
+	TupleFeed *feed = (TupleFeed *) base;
 
 	MemoryContextDelete(feed->arena.overflow);
 }
@@ -160,14 +160,14 @@ static const FeedOps tuples_ops = {
 	.next = tuples_next,
 	.rescan = tuples_rescan,
 	.end = tuples_end,
-	.explain = tuples_explain
+	.explain = tuples_explain,
 };
 
 Feed *
-feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
-				 ExprState **constants, ExprContext *econtext, int batch_rows)
+feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos, ExprState **constants,
+				 ExprContext *econtext, int batch_rows)
 {
-	TupleFeed  *feed = palloc0(sizeof(TupleFeed));
+	TupleFeed *feed = palloc0(sizeof(TupleFeed));
 
 	feed->base.ops = &tuples_ops;
 	feed->base.batch = &feed->batch;
@@ -182,10 +182,10 @@ feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		const ColumnSpec *colspec = &spec->cols[c];
-		Column	   *col = &feed->batch.cols[c];
-		int			resno = resnos[colspec->input];
-		CopyStep   *step = resno > 0 ? &feed->steps[feed->nsteps++] :
-			&feed->constants[feed->nconstants++];
+		Column *col = &feed->batch.cols[c];
+		int resno = resnos[colspec->input];
+		CopyStep *step =
+			resno > 0 ? &feed->steps[feed->nsteps++] : &feed->constants[feed->nconstants++];
 
 		column_writer_init(&step->writer, col, colspec, batch_rows, &feed->arena);
 		step->att = resno - 1;

@@ -24,24 +24,24 @@
 /* Where a key's values are: 0 is NULL, value v is v - min + 1; times factor. */
 typedef struct KeyBits
 {
-	int64		min;
-	uint64		span;			/* of the largest value from min */
-	uint32		factor;
+	int64 min;
+	uint64 span; /* of the largest value from min */
+	uint32 factor;
 } KeyBits;
 
 struct GroupBits
 {
 	MemoryContext cxt;
 	const AggSpec *spec;
-	KeyBits    *keys;
-	uint64		nbits;
-	uint64	   *words;
-	uint64		count;
-	uint32	   *at;				/* [row of a batch] */
-	uint32	   *digits;
-	uint64		next;			/* bit to go on with */
-	Batch		batch;			/* of the next groups */
-	uint64	  **validity;		/* [key] */
+	KeyBits *keys;
+	uint64 nbits;
+	uint64 *words;
+	uint64 count;
+	uint32 *at; /* [row of a batch] */
+	uint32 *digits;
+	uint64 next;       /* bit to go on with */
+	Batch batch;       /* of the next groups */
+	uint64 **validity; /* [key] */
 };
 
 bool
@@ -54,7 +54,7 @@ group_bits_possible(const AggSpec *spec)
 			return false;
 	for (int c = 0; c < spec->ncols; c++)
 	{
-		int			k = 0;
+		int k = 0;
 
 		while (k < spec->nkeys && spec->keys[k].col != c)
 			k++;
@@ -66,29 +66,32 @@ group_bits_possible(const AggSpec *spec)
 
 /* ---- ranges ------------------------------------------------------------- */
 
-/* Sets keys for these ranges, rounded outwards if `round`; how many bits they need, or 0 if more than max_bits. */
+/*
+ * Sets keys for these ranges, rounded outwards if `round`; how many bits they need, or 0 if more
+ * than max_bits.
+ */
 static uint64
 lay_out(KeyBits *keys, int nkeys, const KeyRange *ranges, bool round, uint64 max_bits)
 {
-	uint64		nbits = 1;
+	uint64 nbits = 1;
 
 	for (int k = nkeys - 1; k >= 0; k--)
 	{
-		KeyBits    *key = &keys[k];
-		uint64		values = 1;
+		KeyBits *key = &keys[k];
+		uint64 values = 1;
 
-		*key = (KeyBits) {.factor = (uint32) nbits};
+		*key = (KeyBits){.factor = (uint32) nbits};
 		if (ranges[k].any)
 		{
-			int64		min = ranges[k].min;
-			int64		max = ranges[k].max;
-			uint64		span = (uint64) max - (uint64) min;
+			int64 min = ranges[k].min;
+			int64 max = ranges[k].max;
+			uint64 span = (uint64) max - (uint64) min;
 
 			if (span >= MAX_BITS)
 				return 0;
 			if (round && span >= ROUND_PART && min > PG_INT64_MIN / 2 && max < PG_INT64_MAX / 2)
 			{
-				int64		step = (int64) 1 << pg_leftmost_one_pos64(span / ROUND_PART);
+				int64 step = (int64) 1 << pg_leftmost_one_pos64(span / ROUND_PART);
 
 				min &= ~(step - 1);
 				max |= step - 1;
@@ -109,15 +112,14 @@ lay_out(KeyBits *keys, int nkeys, const KeyRange *ranges, bool round, uint64 max
 }
 
 GroupBits *
-group_bits_create(MemoryContext parent, const AggSpec *spec, const KeyRange *ranges, uint64 max_bits,
-				  int batch_rows)
+group_bits_create(MemoryContext parent, const AggSpec *spec, const KeyRange *ranges,
+				  uint64 max_bits, int batch_rows)
 {
-	KeyBits    *keys = palloc0(sizeof(KeyBits) * spec->nkeys);
-	uint64		nbits = lay_out(keys, spec->nkeys, ranges, true, max_bits);
-	size_t		bytes;
-	MemoryContext cxt,
-				old;
-	GroupBits  *bits;
+	KeyBits *keys = palloc0(sizeof(KeyBits) * spec->nkeys);
+	uint64 nbits = lay_out(keys, spec->nkeys, ranges, true, max_bits);
+	size_t bytes;
+	MemoryContext cxt, old;
+	GroupBits *bits;
 
 	if (nbits == 0)
 		nbits = lay_out(keys, spec->nkeys, ranges, false, max_bits);
@@ -182,40 +184,43 @@ group_bits_span(const GroupBits *bits)
 
 /* U: unsigned, and wide enough for the difference of two values. */
 #define ADD_LOOP(T, U) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
-		const U		from = (U) min; \
-		const U		most = (U) span; \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
+		const U from = (U) min; \
+		const U most = (U) span; \
 		if (first) \
 			for (int i = 0; i < n; i++) \
 			{ \
-				U			value = (U) v[i] - from; \
+				U value = (U) v[i] - from; \
 				bad |= value > most; \
 				at[i] = ((uint32) value + 1) * factor; \
 			} \
 		else \
 			for (int i = 0; i < n; i++) \
 			{ \
-				U			value = (U) v[i] - from; \
+				U value = (U) v[i] - from; \
 				bad |= value > most; \
 				at[i] += ((uint32) value + 1) * factor; \
 			} \
 	} while (0)
 
 #define ADD_LOOP_NULLS(T) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
 		for (int i = 0; i < n; i++) \
 		{ \
-			uint64		value = (uint64) (int64) v[i] - min; \
-			bool		valid = bitmap_get(col->validity, i); \
+			uint64 value = (uint64) (int64) v[i] - min; \
+			bool valid = bitmap_get(col->validity, i); \
 			bad |= valid && value > span; \
 			at[i] = (first ? 0 : at[i]) + (valid ? ((uint32) value + 1) * factor : 0); \
 		} \
 	} while (0)
 
 #define ADD_CASE(T, U) \
-	do { \
+	do \
+	{ \
 		if (col->validity) \
 			ADD_LOOP_NULLS(T); \
 		else if (sizeof(T) < sizeof(uint64) && sizeof(U) < sizeof(uint64)) \
@@ -228,23 +233,23 @@ group_bits_span(const GroupBits *bits)
 static bool
 add_key(const KeyBits *key, const Column *col, int n, uint32 *at, bool first)
 {
-	uint64		min = (uint64) key->min - (uint64) col->base;
-	uint64		span = key->span;
-	uint32		factor = key->factor;
-	uint32		bad = 0;
+	uint64 min = (uint64) key->min - (uint64) col->base;
+	uint64 span = key->span;
+	uint32 factor = key->factor;
+	uint32 bad = 0;
 
 	switch (column_form(col))
 	{
 #define X(width, from_t) \
-		case FORM_NARROW + width: \
-			ADD_CASE(from_t, uint64); \
-			break;
+	case FORM_NARROW + width: \
+		ADD_CASE(from_t, uint64); \
+		break;
 		COLUMN_NARROWS(X)
 #undef X
 #define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			ADD_CASE(value_t, bits_t); \
-			break;
+	case COLUMN_##NAME: \
+		ADD_CASE(value_t, bits_t); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
@@ -256,13 +261,13 @@ add_key(const KeyBits *key, const Column *col, int n, uint32 *at, bool first)
 static void
 set_bits(GroupBits *bits, const uint32 *at, int n)
 {
-	uint64	   *words = bits->words;
-	uint64		added = 0;
+	uint64 *words = bits->words;
+	uint64 added = 0;
 
 	for (int i = 0; i < n; i++)
 	{
-		uint64		bit = UINT64CONST(1) << (at[i] % 64);
-		uint64		word = words[at[i] / 64];
+		uint64 bit = UINT64CONST(1) << (at[i] % 64);
+		uint64 word = words[at[i] / 64];
 
 		added += (word & bit) == 0;
 		words[at[i] / 64] = word | bit;
@@ -274,7 +279,7 @@ set_bits(GroupBits *bits, const uint32 *at, int n)
 static bool
 all_set(const GroupBits *bits, const uint32 *at, int n)
 {
-	uint64		set = 1;
+	uint64 set = 1;
 
 	for (int i = 0; i < n; i++)
 		set &= bits->words[at[i] / 64] >> (at[i] % 64);
@@ -285,8 +290,8 @@ bool
 group_bits_add(GroupBits *bits, const Batch *batch)
 {
 	const AggSpec *spec = bits->spec;
-	uint32	   *at = bits->at;
-	int			n = batch->nrows;
+	uint32 *at = bits->at;
+	int n = batch->nrows;
 
 	for (int k = 0; k < spec->nkeys; k++)
 		if (!add_key(&bits->keys[k], &batch->cols[spec->keys[k].col], n, at, k == 0))
@@ -299,7 +304,7 @@ group_bits_add(GroupBits *bits, const Batch *batch)
 	}
 	for (int from = 0; from < n; from += FETCH_ROWS)
 	{
-		int			end = Min(from + FETCH_ROWS, n);
+		int end = Min(from + FETCH_ROWS, n);
 
 		for (int i = from; i < end; i++)
 			__builtin_prefetch(&bits->words[at[i] / 64], 1);
@@ -308,12 +313,14 @@ group_bits_add(GroupBits *bits, const Batch *batch)
 	return true;
 }
 
-/* The union of two ranges, and on the sides where `more` exceeds `old` half as many values again. */
+/*
+ * The union of two ranges, and on the sides where `more` exceeds `old` half as many values again.
+ */
 static KeyRange
 wider(const KeyRange *old, const KeyRange *more)
 {
-	KeyRange	range = *old;
-	uint64		slack;
+	KeyRange range = *old;
+	uint64 slack;
 
 	if (!old->any || !more->any)
 		return old->any ? *old : *more;
@@ -321,9 +328,11 @@ wider(const KeyRange *old, const KeyRange *more)
 	range.max = Max(old->max, more->max);
 	slack = ((uint64) range.max - (uint64) range.min) / 2;
 	if (range.max > old->max)
-		range.max = range.max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX : range.max + (int64) slack;
+		range.max =
+			range.max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX : range.max + (int64) slack;
 	if (range.min < old->min)
-		range.min = range.min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN : range.min - (int64) slack;
+		range.min =
+			range.min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN : range.min - (int64) slack;
 	return range;
 }
 
@@ -331,9 +340,9 @@ GroupBits *
 group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uint64 max_bits)
 {
 	const AggSpec *spec = bits->spec;
-	KeyRange   *old = palloc0(sizeof(KeyRange) * spec->nkeys);
-	KeyRange   *more = palloc0(sizeof(KeyRange) * spec->nkeys);
-	GroupBits  *wide;
+	KeyRange *old = palloc0(sizeof(KeyRange) * spec->nkeys);
+	KeyRange *more = palloc0(sizeof(KeyRange) * spec->nkeys);
+	GroupBits *wide;
 	const Batch *groups;
 
 	group_keys_ranges(keys, batch, more);
@@ -344,7 +353,8 @@ group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uin
 		old[k].any = true;
 		more[k] = wider(&old[k], &more[k]);
 	}
-	wide = group_bits_create(MemoryContextGetParent(bits->cxt), spec, more, max_bits, bits->batch.capacity);
+	wide = group_bits_create(MemoryContextGetParent(bits->cxt), spec, more, max_bits,
+							 bits->batch.capacity);
 	pfree(old);
 	pfree(more);
 	if (wide == NULL)
@@ -361,8 +371,9 @@ group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uin
 /* ---- groups out ---------------------------------------------------------- */
 
 #define GET_LOOP(T) \
-	do { \
-		T		   *v = (T *) col->values; \
+	do \
+	{ \
+		T *v = (T *) col->values; \
 		for (int i = 0; i < n; i++) \
 			v[i] = (T) (min + digits[i] - 1); \
 	} while (0)
@@ -371,14 +382,14 @@ group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uin
 static void
 get_key(GroupBits *bits, int k, int n)
 {
-	uint32	   *at = bits->at;
-	uint32	   *digits = bits->digits;
-	Column	   *col = &bits->batch.cols[bits->spec->keys[k].col];
-	uint64		min = (uint64) bits->keys[k].min;
-	uint32		base = (uint32) (bits->keys[k].span + 2);
-	uint32		rest = at[0] / base;
-	uint32		start = rest * base;
-	bool		nulls = false;
+	uint32 *at = bits->at;
+	uint32 *digits = bits->digits;
+	Column *col = &bits->batch.cols[bits->spec->keys[k].col];
+	uint64 min = (uint64) bits->keys[k].min;
+	uint32 base = (uint32) (bits->keys[k].span + 2);
+	uint32 rest = at[0] / base;
+	uint32 start = rest * base;
+	bool nulls = false;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -395,9 +406,9 @@ get_key(GroupBits *bits, int k, int n)
 	switch (col->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			GET_LOOP(value_t); \
-			break;
+	case COLUMN_##NAME: \
+		GET_LOOP(value_t); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
@@ -407,7 +418,8 @@ get_key(GroupBits *bits, int k, int n)
 	if (!nulls)
 		return;
 	if (bits->validity[k] == NULL)
-		bits->validity[k] = MemoryContextAlloc(bits->cxt, BITMAP_WORDS(bits->batch.capacity) * sizeof(uint64));
+		bits->validity[k] =
+			MemoryContextAlloc(bits->cxt, BITMAP_WORDS(bits->batch.capacity) * sizeof(uint64));
 	col->validity = bits->validity[k];
 	memset(col->validity, 0xff, BITMAP_WORDS(bits->batch.capacity) * sizeof(uint64));
 	for (int i = 0; i < n; i++)
@@ -419,10 +431,10 @@ get_key(GroupBits *bits, int k, int n)
 static int
 next_bits(GroupBits *bits)
 {
-	int			n = 0;
-	uint64		w = bits->next / 64;
-	uint64		end = BITMAP_WORDS(bits->nbits);
-	uint64		word = w < end ? bits->words[w] & (~UINT64CONST(0) << (bits->next % 64)) : 0;
+	int n = 0;
+	uint64 w = bits->next / 64;
+	uint64 end = BITMAP_WORDS(bits->nbits);
+	uint64 word = w < end ? bits->words[w] & (~UINT64CONST(0) << (bits->next % 64)) : 0;
 
 	while (w < end && n < bits->batch.capacity)
 	{
@@ -441,7 +453,7 @@ next_bits(GroupBits *bits)
 const Batch *
 group_bits_next(GroupBits *bits)
 {
-	int			n = next_bits(bits);
+	int n = next_bits(bits);
 
 	if (n == 0)
 		return NULL;

@@ -26,30 +26,31 @@
 typedef enum ValueClass
 {
 	VALUES_BY_FUNCTION,
-	VALUES_TEXT,				/* varlena, all bytes count */
-	VALUES_BPCHAR				/* varlena, trailing spaces do not count */
+	VALUES_TEXT,  /* varlena, all bytes count */
+	VALUES_BPCHAR /* varlena, trailing spaces do not count */
 } ValueClass;
 
 /* An entry of the hash table: small, as lookups miss the cache where there are many values. */
 typedef struct DictEntry
 {
-	uint32		hash;
-	uint32		code:31;
-	uint32		status:1;		/* of simplehash.h */
+	uint32 hash;
+	uint32 code : 31;
+	uint32 status : 1; /* of simplehash.h */
 } DictEntry;
 
 /*
- * Short strings that were looked up lately: a varlena of at most 8 bytes, header and all, as a number, in a place
- * that a hash of it says.  No value is compared for these, as the number is all of it.
+ * Short strings that were looked up lately: a varlena of at most 8 bytes, header and all, as a
+ * number, in a place that a hash of it says.  No value is compared for these, as the number is all
+ * of it.
  */
 #define SHORT_BYTES 8
 #define SHORT_BITS 10
 
 typedef struct ShortValue
 {
-	uint64		image;			/* 0: none, as headers are not 0 */
-	int32		code;
-	uint32		hash;
+	uint64 image; /* 0: none, as headers are not 0 */
+	int32 code;
+	uint32 hash;
 } ShortValue;
 
 #define SHORTS_SIZE (sizeof(ShortValue) << SHORT_BITS)
@@ -59,9 +60,9 @@ typedef struct ShortValue
 /* What is known of a value that the feed has a number for. */
 typedef struct Known
 {
-	int32		code;			/* NO_CODE: nothing */
-	uint32		hash;
-	bool		variant;		/* it looks different from the value of its code */
+	int32 code; /* NO_CODE: nothing */
+	uint32 hash;
+	bool variant; /* it looks different from the value of its code */
 } Known;
 
 struct Dictionary
@@ -69,34 +70,34 @@ struct Dictionary
 	MemoryContext cxt;
 	MemoryContext values_cxt;
 	MemoryContext temp_cxt;
-	ValueClass	class;
-	FmgrInfo	hashfn;
-	FmgrInfo	eqfn;
-	Oid			collation;
-	int16		typlen;
-	bool		typbyval;
-	bool		watches;		/* for variants */
-	bool		variant;		/* the last lookup met one */
-	HashSeed	seed;			/* stays: partitions of spilled rows depend on it */
-	int			n;
-	int			capacity;
-	Datum	   *values;			/* [code] */
+	ValueClass class;
+	FmgrInfo hashfn;
+	FmgrInfo eqfn;
+	Oid collation;
+	int16 typlen;
+	bool typbyval;
+	bool watches;  /* for variants */
+	bool variant;  /* the last lookup met one */
+	HashSeed seed; /* stays: partitions of spilled rows depend on it */
+	int n;
+	int capacity;
+	Datum *values;              /* [code] */
 	struct value_hash *entries; /* codes by value; NULL's is not among them */
-	int32		null_code;
-	size_t		value_bytes;
-	Datum	   *detoasted;		/* [row] of a batch */
-	Known	   *known;			/* [number] of the feed's dictionary (Column.codes) */
-	uint32		known_size;		/* there is room for */
-	uint32		known_n;
-	uint64		known_of;		/* Column.dictionary that these are for; 0: none */
-	ShortValue *shorts;			/* [hash of the image]; NULL: not in use yet */
-	int			short_misses;	/* batches of which most rows were not among them */
+	int32 null_code;
+	size_t value_bytes;
+	Datum *detoasted;  /* [row] of a batch */
+	Known *known;      /* [number] of the feed's dictionary (Column.codes) */
+	uint32 known_size; /* there is room for */
+	uint32 known_n;
+	uint64 known_of;    /* Column.dictionary that these are for; 0: none */
+	ShortValue *shorts; /* [hash of the image]; NULL: not in use yet */
+	int short_misses;   /* batches of which most rows were not among them */
 };
 
 HashSeed
 hash_seed_random(void)
 {
-	uint64		mask = pg_prng_uint64(&pg_global_prng_state);
+	uint64 mask = pg_prng_uint64(&pg_global_prng_state);
 
 	return hash_seed(mask, pg_prng_uint64(&pg_global_prng_state));
 }
@@ -155,16 +156,16 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 			v = pg_detoast_datum_packed(v);
 		}
 		*detoasted = PointerGetDatum(v);
-		return hash_string(dict->seed, VARDATA_ANY(v), value_length(class, VARDATA_ANY(v),
-																	VARSIZE_ANY_EXHDR(v)));
+		return hash_string(dict->seed, VARDATA_ANY(v),
+						   value_length(class, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v)));
 	}
 	CHECK_FOR_INTERRUPTS();
 	/* with a full header, so that neither function has to copy it again */
 	if (dict->typlen == -1)
 		value = PointerGetDatum(PG_DETOAST_DATUM(value));
 	*detoasted = value;
-	return hash_finish(hash_fold(dict->seed, DatumGetUInt32(FunctionCall1Coll(&dict->hashfn,
-																			  dict->collation, value))));
+	return hash_finish(hash_fold(
+		dict->seed, DatumGetUInt32(FunctionCall1Coll(&dict->hashfn, dict->collation, value))));
 }
 
 /* Both are as hash_value leaves them. */
@@ -175,8 +176,8 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 	{
 		const char *va = DatumGetPointer(a);
 		const char *vb = DatumGetPointer(b);
-		int			la = value_length(class, VARDATA_ANY(va), VARSIZE_ANY_EXHDR(va));
-		int			lb = value_length(class, VARDATA_ANY(vb), VARSIZE_ANY_EXHDR(vb));
+		int la = value_length(class, VARDATA_ANY(va), VARSIZE_ANY_EXHDR(va));
+		int lb = value_length(class, VARDATA_ANY(vb), VARSIZE_ANY_EXHDR(vb));
 
 		return la == lb && equal_bytes(VARDATA_ANY(va), VARDATA_ANY(vb), la);
 	}
@@ -188,7 +189,7 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 static uint32
 code_hash(Dictionary *dict, uint32 code)
 {
-	Datum		detoasted;
+	Datum detoasted;
 
 	return hash_value(dict, dict->class, dict->values[code], &detoasted);
 }
@@ -197,8 +198,8 @@ code_hash(Dictionary *dict, uint32 code)
 typedef struct Sought
 {
 	Dictionary *dict;
-	ValueClass	class;
-	Datum		value;
+	ValueClass class;
+	Datum value;
 } Sought;
 
 static inline bool
@@ -232,10 +233,10 @@ dictionary_create(MemoryContext parent, const KeySpec *key, const ColumnSpec *co
 	Dictionary *dict = MemoryContextAllocZero(cxt, sizeof(Dictionary));
 
 	dict->cxt = cxt;
-	dict->values_cxt = AllocSetContextCreate(cxt, "gpuagg dictionary values",
-											 ALLOCSET_DEFAULT_SIZES);
-	dict->temp_cxt = AllocSetContextCreate(cxt, "gpuagg dictionary temporary",
-										   ALLOCSET_DEFAULT_SIZES);
+	dict->values_cxt =
+		AllocSetContextCreate(cxt, "gpuagg dictionary values", ALLOCSET_DEFAULT_SIZES);
+	dict->temp_cxt =
+		AllocSetContextCreate(cxt, "gpuagg dictionary temporary", ALLOCSET_DEFAULT_SIZES);
 	dict->class = value_class(key);
 	dict->collation = key->collation;
 	dict->typlen = col->typlen;
@@ -281,7 +282,7 @@ bool
 dictionary_equal(Dictionary *dict, Datum a, Datum b)
 {
 	MemoryContext old = MemoryContextSwitchTo(dict->temp_cxt);
-	bool		equal;
+	bool equal;
 
 	if (dict->class != VALUES_BY_FUNCTION)
 	{
@@ -337,7 +338,7 @@ add_code(Dictionary *dict, Datum value, bool isnull)
 {
 	if (dict->n == dict->capacity)
 	{
-		int			capacity = (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX);
+		int capacity = (int) Min(Max((int64) dict->capacity * 2, 64), PG_INT32_MAX);
 
 		if (dict->values)
 			dict->values = repalloc_huge(dict->values, capacity * sizeof(Datum));
@@ -369,8 +370,8 @@ static pg_noinline int32
 add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 {
 	Dictionary *dict = sought.dict;
-	bool		found;
-	int32		code;
+	bool found;
+	int32 code;
 
 	if (!room(dict, max_codes, max_bytes))
 		return NO_CODE;
@@ -388,13 +389,13 @@ static inline void
 find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int64 max_codes,
 		  size_t max_bytes, int32 *codes, const uint32 *hashes)
 {
-	Sought		sought = {dict, class};
-	value_hash	entries = *dict->entries;
+	Sought sought = {dict, class};
+	value_hash entries = *dict->entries;
 
 	entries.private_data = &sought;
 	for (int i = 0; i < nrows; i++)
 	{
-		DictEntry  *entry;
+		DictEntry *entry;
 
 		if (unlikely(column_is_null(col, i)))
 		{
@@ -424,7 +425,7 @@ static inline void
 hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint32 *hashes)
 {
 	const Datum *values = col->values;
-	Datum	   *detoasted = dict->detoasted;
+	Datum *detoasted = dict->detoasted;
 	const value_hash *entries = dict->entries;
 
 	for (int i = 0; i < nrows; i++)
@@ -466,7 +467,7 @@ static inline uint64
 short_image(Datum value)
 {
 	const char *v = DatumGetPointer(value);
-	int			size;
+	int size;
 
 	if (!VARATT_IS_1B(v) || VARATT_IS_1B_E(v))
 		return 0;
@@ -478,33 +479,33 @@ short_image(Datum value)
 
 /* Looks up a value that is not among the short ones there, and puts it there if it is short. */
 static pg_noinline void
-find_value(Sought sought, uint64 image, ShortValue *shown, int64 max_codes, size_t max_bytes, int32 *code,
-		   uint32 *hash)
+find_value(Sought sought, uint64 image, ShortValue *shown, int64 max_codes, size_t max_bytes,
+		   int32 *code, uint32 *hash)
 {
 	Dictionary *dict = sought.dict;
-	DictEntry  *entry;
+	DictEntry *entry;
 
 	*hash = hash_value(dict, VALUES_TEXT, sought.value, &sought.value);
 	dict->entries->private_data = &sought;
 	entry = value_lookup_hash(dict->entries, 0, *hash);
 	*code = entry ? entry->code : add_value(sought, *hash, max_codes, max_bytes);
 	if (image != 0 && *code != NO_CODE)
-		*shown = (ShortValue) {image, *code, *hash};
+		*shown = (ShortValue){image, *code, *hash};
 }
 
 static void
-lookup_short(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes, int32 *codes,
-			 uint32 *hashes)
+lookup_short(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
+			 int32 *codes, uint32 *hashes)
 {
 	const Datum *values = col->values;
 	ShortValue *shorts = dict->shorts;
-	HashSeed	seed = dict->seed;
-	Sought		sought = {dict, VALUES_TEXT};
-	int			others = 0;
+	HashSeed seed = dict->seed;
+	Sought sought = {dict, VALUES_TEXT};
+	int others = 0;
 
 	for (int i = 0; i < nrows; i++)
 	{
-		uint64		image;
+		uint64 image;
 		ShortValue *shown;
 
 		if (unlikely(column_is_null(col, i)))
@@ -530,11 +531,15 @@ lookup_short(Dictionary *dict, const Column *col, int nrows, int64 max_codes, si
 	dict->short_misses += others > nrows / 2;
 }
 
-/* May the short values be of use?  They are made when a second batch comes, where they are a small part of the memory. */
+/*
+ * May the short values be of use?  They are made when a second batch comes, where they are a small
+ * part of the memory.
+ */
 static bool
 uses_shorts(Dictionary *dict, const Column *col, size_t max_bytes)
 {
-	if (dict->class != VALUES_TEXT || col->codes || dict->short_misses >= SHORT_MISSES || dict->n == 0)
+	if (dict->class != VALUES_TEXT || col->codes || dict->short_misses >= SHORT_MISSES ||
+		dict->n == 0)
 		return false;
 	if (dict->shorts == NULL && max_bytes / 16 > SHORTS_SIZE)
 		dict->shorts = MemoryContextAllocZero(dict->cxt, SHORTS_SIZE);
@@ -554,13 +559,14 @@ prepare_known(Dictionary *dict, const Column *col)
 		return;
 	if (dict->known_size < col->ncodes)
 	{
-		dict->known_size = Max(col->ncodes, (uint32) Min((uint64) dict->known_n * 2, PG_UINT32_MAX));
+		dict->known_size =
+			Max(col->ncodes, (uint32) Min((uint64) dict->known_n * 2, PG_UINT32_MAX));
 		dict->known = dict->known ?
 			repalloc_huge(dict->known, dict->known_size * sizeof(Known)) :
 			MemoryContextAllocHuge(dict->cxt, dict->known_size * sizeof(Known));
 	}
 	for (uint32 i = dict->known_n; i < col->ncodes; i++)
-		dict->known[i] = (Known) {.code = NO_CODE};
+		dict->known[i] = (Known){.code = NO_CODE};
 	dict->known_n = col->ncodes;
 }
 
@@ -568,8 +574,8 @@ prepare_known(Dictionary *dict, const Column *col)
 static pg_noinline void
 learn_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, Known *known)
 {
-	Sought		sought = {dict, dict->class};
-	DictEntry  *entry;
+	Sought sought = {dict, dict->class};
+	DictEntry *entry;
 
 	known->hash = hash_value(dict, dict->class, value, &sought.value);
 	dict->entries->private_data = &sought;
@@ -592,12 +598,12 @@ lookup_coded(Dictionary *dict, const Column *col, int nrows, int64 max_codes, si
 	const Datum *values = col->values;
 	const uint64 *validity = col->validity;
 	const uint32 *numbers = col->codes;
-	bool		variant = false;
+	bool variant = false;
 
 	prepare_known(dict, col);
 	for (int i = 0; i < nrows; i++)
 	{
-		Known	   *known;
+		Known *known;
 
 		if (unlikely(validity && !bitmap_get(validity, i)))
 		{
@@ -618,11 +624,11 @@ lookup_coded(Dictionary *dict, const Column *col, int nrows, int64 max_codes, si
 }
 
 void
-dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_codes,
-				  size_t max_bytes, int32 *codes, uint32 *hashes)
+dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
+				  int32 *codes, uint32 *hashes)
 {
 	MemoryContext old;
-	bool		shorts = uses_shorts(dict, col, max_bytes);
+	bool shorts = uses_shorts(dict, col, max_bytes);
 
 	if (!dict->entries)
 		dict->entries = value_create(dict->cxt, FIRST_VALUES, NULL);
@@ -653,7 +659,7 @@ uint32
 dictionary_hash(Dictionary *dict, int32 code)
 {
 	MemoryContext old;
-	uint32		hash;
+	uint32 hash;
 
 	if (code == dict->null_code)
 		return NULL_VALUE_HASH;
@@ -673,7 +679,7 @@ dictionary_size(const Dictionary *dict)
 size_t
 dictionary_memory(const Dictionary *dict)
 {
-	size_t		bytes = dict->value_bytes + dict->capacity * sizeof(Datum);
+	size_t bytes = dict->value_bytes + dict->capacity * sizeof(Datum);
 
 	return bytes + (dict->entries ? dict->entries->size * sizeof(DictEntry) : 0);
 }

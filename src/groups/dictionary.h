@@ -44,12 +44,14 @@ extern uint32 dictionary_hash(Dictionary *dict, int32 code);
  * 1.0 and 1.00 do.  Either may be compressed or out of line.
  */
 extern bool dictionary_shows(const Dictionary *dict, int32 code, Datum value);
-/* From now on each lookup says whether it met a value that differs from the one kept for its code. */
+/*
+ * From now on each lookup says whether it met a value that differs from the one kept for its code.
+ */
 extern void dictionary_watch_variants(Dictionary *dict);
 extern bool dictionary_met_variant(const Dictionary *dict);
 extern bool dictionary_equal(Dictionary *dict, Datum a, Datum b);
-extern int	dictionary_size(const Dictionary *dict);
+extern int dictionary_size(const Dictionary *dict);
 extern size_t dictionary_memory(const Dictionary *dict);
 extern void dictionary_reset(Dictionary *dict);
 
-#endif							/* GPUAGG_DICTIONARY_H */
+#endif /* GPUAGG_DICTIONARY_H */

@@ -20,7 +20,7 @@
 static inline uint32
 float_bits(float v)
 {
-	uint32		bits;
+	uint32 bits;
 
 	if (isnan(v))
 		return 0x7fc00000;
@@ -33,7 +33,7 @@ float_bits(float v)
 static inline uint64
 double_bits(double v)
 {
-	uint64		bits;
+	uint64 bits;
 
 	if (isnan(v))
 		return UINT64CONST(0x7ff8000000000000);
@@ -50,8 +50,9 @@ column_raw_bits(const Column *col, int i)
 	switch (col->type)
 	{
 #define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			return col->narrow ? (bits_t) column_narrow_value(col, i) : ((const bits_t *) col->values)[i];
+	case COLUMN_##NAME: \
+		return col->narrow ? (bits_t) column_narrow_value(col, i) : \
+							 ((const bits_t *) col->values)[i];
 		COLUMN_SCALARS(X)
 #undef X
 		default:
@@ -66,8 +67,8 @@ column_key_bits(const Column *col, int i)
 	switch (col->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			return value_t##_bits(((const value_t *) col->values)[i]);
+	case COLUMN_##NAME: \
+		return value_t##_bits(((const value_t *) col->values)[i]);
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -79,7 +80,7 @@ column_key_bits(const Column *col, int i)
 static int
 take_bits(int *used, int *nwords, int bits, int *shift)
 {
-	int			w = 0;
+	int w = 0;
 
 	while (w < *nwords && used[w] + bits > 64)
 		w++;
@@ -105,15 +106,15 @@ static void
 layout_keys(GroupKeys *keys, bool segmented)
 {
 	const AggSpec *spec = keys->spec;
-	int		   *used = palloc0((spec->nkeys * 2 + 1) * sizeof(int));
-	int			shift;
+	int *used = palloc0((spec->nkeys * 2 + 1) * sizeof(int));
+	int shift;
 
 	keys->layout = palloc0(Max(spec->nkeys, 1) * sizeof(KeyLayout));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeySpec *key = &spec->keys[k];
-		KeyLayout  *layout = &keys->layout[k];
-		int			bits = column_width(spec->cols[key->col].type) * 8;
+		KeyLayout *layout = &keys->layout[k];
+		int bits = column_width(spec->cols[key->col].type) * 8;
 
 		layout->word = layout->null_word = layout->shown = -1;
 		if (key->kind == KEY_DATUM)
@@ -144,10 +145,10 @@ group_keys_init(GroupKeys *keys, const AggSpec *spec, bool segmented, int batch_
 {
 	keys->spec = spec;
 	keys->spill_seed = hash_seed_random();
-	keys->value_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg keys",
-											ALLOCSET_SMALL_SIZES);
-	keys->spare_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg keys",
-											ALLOCSET_SMALL_SIZES);
+	keys->value_cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "gpuagg keys", ALLOCSET_SMALL_SIZES);
+	keys->spare_cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "gpuagg keys", ALLOCSET_SMALL_SIZES);
 	layout_keys(keys, segmented);
 	keys->ranges = palloc0(Max(spec->nkeys, 1) * sizeof(KeyRange));
 	keys->dicts = palloc0(Max(spec->nkeys, 1) * sizeof(Dictionary *));
@@ -194,7 +195,7 @@ group_keys_reset(GroupKeys *keys)
 size_t
 group_keys_memory(const GroupKeys *keys)
 {
-	size_t		bytes = keys->shown_bytes;
+	size_t bytes = keys->shown_bytes;
 
 	for (int k = 0; k < keys->spec->nkeys; k++)
 		if (keys->dicts[k])
@@ -205,8 +206,9 @@ group_keys_memory(const GroupKeys *keys)
 /* ---- a batch ------------------------------------------------------------ */
 
 #define PACK_LOOP(T, EXPR) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
 		if (first) \
 			for (int i = 0; i < n; i++) \
 				out[i] = (uint64) (EXPR) << shift; \
@@ -218,27 +220,27 @@ group_keys_memory(const GroupKeys *keys)
 static void
 pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 {
-	int			bits = column_width(col->type) * 8;
-	uint64		mask = PG_UINT64_MAX >> (64 - bits);
+	int bits = column_width(col->type) * 8;
+	uint64 mask = PG_UINT64_MAX >> (64 - bits);
 
 	switch (column_form(col))
 	{
 #define X(width, from_t) \
-		case FORM_NARROW + width: \
-			PACK_LOOP(from_t, (uint64) (col->base + v[i]) & mask); \
-			break;
+	case FORM_NARROW + width: \
+		PACK_LOOP(from_t, (uint64) (col->base + v[i]) & mask); \
+		break;
 		COLUMN_NARROWS(X)
 #undef X
 #define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			PACK_LOOP(bits_t, v[i]); \
-			break;
+	case COLUMN_##NAME: \
+		PACK_LOOP(bits_t, v[i]); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			PACK_LOOP(value_t, value_t##_bits(v[i])); \
-			break;
+	case COLUMN_##NAME: \
+		PACK_LOOP(value_t, value_t##_bits(v[i])); \
+		break;
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -249,8 +251,8 @@ pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 static void
 pack_nulls(GroupKeys *keys, const KeyLayout *key, const Column *col, int n)
 {
-	uint64	   *out = key->word >= 0 ? keys->words[key->word] : NULL;
-	uint64	   *nulls = keys->words[key->null_word];
+	uint64 *out = key->word >= 0 ? keys->words[key->word] : NULL;
+	uint64 *nulls = keys->words[key->null_word];
 
 	for (int i = 0; i < n; i++)
 	{
@@ -266,15 +268,15 @@ void
 group_keys_pack(GroupKeys *keys, const Batch *batch, int64 max_codes, size_t max_bytes)
 {
 	const AggSpec *spec = keys->spec;
-	int			n = batch->nrows;
-	bool	   *started = keys->started;
+	int n = batch->nrows;
+	bool *started = keys->started;
 
 	memset(started, 0, keys->nwords * sizeof(bool));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeyLayout *key = &keys->layout[k];
 		const Column *col = &batch->cols[spec->keys[k].col];
-		Column		codes = {COLUMN_I32};
+		Column codes = {COLUMN_I32};
 
 		if (key->word < 0)
 			continue;
@@ -310,10 +312,11 @@ group_keys_lack_code(const GroupKeys *keys, int i)
 }
 
 #define RANGE_LOOP(T) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
-		T			lo, hi; \
-		int			i = 0; \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
+		T lo, hi; \
+		int i = 0; \
 		while (col->validity && i < n && !bitmap_get(col->validity, i)) \
 			i++; \
 		if (i == n) \
@@ -322,7 +325,7 @@ group_keys_lack_code(const GroupKeys *keys, int i)
 		if (col->validity) \
 			for (; i < n; i++) \
 			{ \
-				T			x = bitmap_get(col->validity, i) ? v[i] : lo; \
+				T x = bitmap_get(col->validity, i) ? v[i] : lo; \
 				lo = Min(lo, x); \
 				hi = Max(hi, x); \
 			} \
@@ -340,21 +343,20 @@ group_keys_lack_code(const GroupKeys *keys, int i)
 static void
 column_range(const Column *col, int n, KeyRange *range)
 {
-	int64		min,
-				max;
+	int64 min, max;
 
 	switch (column_form(col))
 	{
 #define X(width, from_t) \
-		case FORM_NARROW + width: \
-			RANGE_LOOP(from_t); \
-			break;
+	case FORM_NARROW + width: \
+		RANGE_LOOP(from_t); \
+		break;
 		COLUMN_NARROWS(X)
 #undef X
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			RANGE_LOOP(value_t); \
-			break;
+	case COLUMN_##NAME: \
+		RANGE_LOOP(value_t); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
@@ -373,8 +375,9 @@ group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges)
 }
 
 #define BIN_LOOP(T) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
 		if (first) \
 			for (int i = 0; i < n; i++) \
 				out[i] = ((uint64) (int64) v[i] - base) * factor; \
@@ -384,15 +387,17 @@ group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges)
 	} while (0)
 
 #define BIN_LOOP_NULLS(T) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
 		for (int i = 0; i < n; i++) \
 			out[i] = (first ? 0 : out[i]) + \
 				(bitmap_get(col->validity, i) ? ((uint64) (int64) v[i] - base) * factor : 0); \
 	} while (0)
 
 #define BIN_CASE(T) \
-	do { \
+	do \
+	{ \
 		if (col->validity) \
 			BIN_LOOP_NULLS(T); \
 		else \
@@ -402,29 +407,29 @@ group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges)
 void
 group_keys_bins(GroupKeys *keys, const Batch *batch)
 {
-	uint64	   *out = keys->words[0];
-	int			n = batch->nrows;
+	uint64 *out = keys->words[0];
+	int n = batch->nrows;
 
 	for (int k = 0; k < keys->spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[keys->spec->keys[k].col];
 		/* bin 0 is NULL's */
-		uint64		base = (uint64) keys->ranges[k].min - 1 - (uint64) col->base;
-		uint64		factor = keys->ranges[k].factor;
-		bool		first = k == 0;
+		uint64 base = (uint64) keys->ranges[k].min - 1 - (uint64) col->base;
+		uint64 factor = keys->ranges[k].factor;
+		bool first = k == 0;
 
 		switch (column_form(col))
 		{
 #define X(width, from_t) \
-			case FORM_NARROW + width: \
-				BIN_CASE(from_t); \
-				break;
+	case FORM_NARROW + width: \
+		BIN_CASE(from_t); \
+		break;
 			COLUMN_NARROWS(X)
 #undef X
 #define X(NAME, value_t, ...) \
-			case COLUMN_##NAME: \
-				BIN_CASE(value_t); \
-				break;
+	case COLUMN_##NAME: \
+		BIN_CASE(value_t); \
+		break;
 			COLUMN_INTEGERS(X)
 #undef X
 			default:
@@ -446,12 +451,12 @@ uint64
 group_keys_spill_hash(const GroupKeys *keys, const Batch *batch, int i)
 {
 	const AggSpec *spec = keys->spec;
-	uint64		hash = 0;
+	uint64 hash = 0;
 
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[spec->keys[k].col];
-		uint64		h;
+		uint64 h;
 
 		if (column_is_null(col, i))
 			h = NULL_HASH;
@@ -484,13 +489,15 @@ group_keys_same_datums(const GroupKeys *keys, const Batch *batch, int i, int j)
 
 /* ---- a row of the table ------------------------------------------------- */
 
-/* The value to keep for a row with this code: the dictionary's where it is the same byte by byte. */
+/*
+ * The value to keep for a row with this code: the dictionary's where it is the same byte by byte.
+ */
 static Datum
 shown_value(GroupKeys *keys, int k, int32 code, Datum value)
 {
 	const ColumnSpec *col = &keys->spec->cols[keys->spec->keys[k].col];
 	MemoryContext old;
-	bool		isnull;
+	bool isnull;
 
 	if (dictionary_shows(keys->dicts[k], code, value))
 		return dictionary_value(keys->dicts[k], code, &isnull);
@@ -509,7 +516,7 @@ void
 group_keys_store(GroupKeys *keys, char *row, const Batch *batch, int i)
 {
 	const AggSpec *spec = keys->spec;
-	uint64	   *words = (uint64 *) row;
+	uint64 *words = (uint64 *) row;
 
 	for (int k = 0; k < spec->nkeys; k++)
 	{
@@ -520,8 +527,8 @@ group_keys_store(GroupKeys *keys, char *row, const Batch *batch, int i)
 		{
 			words[key->word] |= (uint64) (uint32) keys->codes[k][i] << key->shift;
 			if (key->shown >= 0 && !column_is_null(col, i))
-				words[key->shown] = shown_value(keys, k, keys->codes[k][i],
-												((Datum *) col->values)[i]);
+				words[key->shown] =
+					shown_value(keys, k, keys->codes[k][i], ((Datum *) col->values)[i]);
 			continue;
 		}
 		if (column_is_null(col, i))
@@ -534,8 +541,8 @@ group_keys_store(GroupKeys *keys, char *row, const Batch *batch, int i)
 			const ColumnSpec *colspec = &spec->cols[spec->keys[k].col];
 			MemoryContext old = MemoryContextSwitchTo(keys->value_cxt);
 
-			words[key->shown] = datumCopy(((Datum *) col->values)[i], colspec->typbyval,
-										  colspec->typlen);
+			words[key->shown] =
+				datumCopy(((Datum *) col->values)[i], colspec->typbyval, colspec->typlen);
 			MemoryContextSwitchTo(old);
 			continue;
 		}
@@ -572,7 +579,7 @@ group_keys_carry(GroupKeys *keys, char *row)
 {
 	MemoryContext emitted = keys->value_cxt;
 	MemoryContext old = MemoryContextSwitchTo(keys->spare_cxt);
-	uint64	   *words = (uint64 *) row;
+	uint64 *words = (uint64 *) row;
 
 	for (int k = 0; k < keys->spec->nkeys; k++)
 	{
@@ -588,7 +595,9 @@ group_keys_carry(GroupKeys *keys, char *row)
 	keys->spare_cxt = emitted;
 }
 
-/* The bits of a key's value in the first row, or the Datum kept for it; not for dictionary codes. */
+/*
+ * The bits of a key's value in the first row, or the Datum kept for it; not for dictionary codes.
+ */
 static uint64
 key_bits(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {
@@ -608,12 +617,12 @@ group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {
 	const KeySpec *spec = &keys->spec->keys[key];
 	const KeyLayout *layout = &keys->layout[key];
-	uint64		bits;
+	uint64 bits;
 
 	if (spec->kind == KEY_DATUM && layout->word >= 0)
 	{
 		const uint64 *words = (const uint64 *) row;
-		Datum		value;
+		Datum value;
 
 		bits = (words[layout->word] >> layout->shift) & layout->mask;
 		value = dictionary_value(keys->dicts[key], (int32) bits, isnull);
@@ -626,7 +635,8 @@ group_key_datum(const GroupKeys *keys, const char *row, int key, bool *isnull)
 }
 
 void
-group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key, Datum *values, bool *nulls)
+group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, int key,
+				 Datum *values, bool *nulls)
 {
 	const KeySpec *spec = &keys->spec->keys[key];
 
@@ -639,14 +649,14 @@ group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, i
 	switch (keys->spec->cols[spec->col].type)
 	{
 #define X(NAME, ...) \
-		case COLUMN_##NAME: \
-			for (int i = 0; i < n; i++, row += row_size) \
-			{ \
-				uint64		bits = key_bits(keys, row, key, &nulls[i]); \
+	case COLUMN_##NAME: \
+		for (int i = 0; i < n; i++, row += row_size) \
+		{ \
+			uint64 bits = key_bits(keys, row, key, &nulls[i]); \
 \
-				values[i] = nulls[i] ? (Datum) 0 : column_bits_datum(COLUMN_##NAME, bits); \
-			} \
-			break;
+			values[i] = nulls[i] ? (Datum) 0 : column_bits_datum(COLUMN_##NAME, bits); \
+		} \
+		break;
 		COLUMN_SCALARS(X)
 #undef X
 		default:
@@ -658,13 +668,13 @@ group_key_datums(const GroupKeys *keys, const char *row, Size row_size, int n, i
 int64
 group_key_integer(const GroupKeys *keys, const char *row, int key, bool *isnull)
 {
-	uint64		bits = key_bits(keys, row, key, isnull);
+	uint64 bits = key_bits(keys, row, key, isnull);
 
 	switch (keys->spec->cols[keys->spec->keys[key].col].type)
 	{
 #define X(NAME, value_t, bits_t, ...) \
-		case COLUMN_##NAME: \
-			return (value_t) (bits_t) bits;
+	case COLUMN_##NAME: \
+		return (value_t) (bits_t) bits;
 		COLUMN_INTEGERS(X)
 #undef X
 		default:
@@ -677,17 +687,17 @@ group_keys_row_hash(const GroupKeys *keys, const char *row)
 {
 	const AggSpec *spec = keys->spec;
 	const uint64 *words = (const uint64 *) row;
-	uint64		hash = 0;
+	uint64 hash = 0;
 
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const KeyLayout *key = &keys->layout[k];
-		uint64		bits = (words[key->word] >> key->shift) & key->mask;
-		uint64		h = bits;
+		uint64 bits = (words[key->word] >> key->shift) & key->mask;
+		uint64 h = bits;
 
 		if (spec->keys[k].kind == KEY_DATUM)
 		{
-			bool		isnull;
+			bool isnull;
 
 			dictionary_value(keys->dicts[k], (int32) bits, &isnull);
 			h = isnull ? NULL_HASH : dictionary_hash(keys->dicts[k], (int32) bits);

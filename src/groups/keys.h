@@ -19,41 +19,40 @@
 /* Where a key is in a row. */
 typedef struct KeyLayout
 {
-	int			word;			/* -1: only word `shown` has it */
-	int			shift;
-	uint64		mask;			/* unshifted */
-	int			null_word;		/* -1: the dictionary has a code for NULL */
-	uint64		null_bit;
-	int			shown;			/* word with the value of the first row, or -1 */
+	int word; /* -1: only word `shown` has it */
+	int shift;
+	uint64 mask;   /* unshifted */
+	int null_word; /* -1: the dictionary has a code for NULL */
+	uint64 null_bit;
+	int shown; /* word with the value of the first row, or -1 */
 } KeyLayout;
 
 /* Values of an integer key. */
 typedef struct KeyRange
 {
-	int64		min,
-				max;
-	int64		factor;			/* in the mixed-radix bin number */
-	bool		any;			/* min and max are set */
+	int64 min, max;
+	int64 factor; /* in the mixed-radix bin number */
+	bool any;     /* min and max are set */
 } KeyRange;
 
 typedef struct GroupKeys
 {
 	const AggSpec *spec;
-	MemoryContext value_cxt;	/* Datums in words `shown` */
-	MemoryContext spare_cxt;	/* empty; see group_keys_carry */
-	int			nwords;			/* packed words, which are hashed and compared */
-	int			nhead;			/* these and the shown ones */
-	KeyLayout  *layout;			/* [key] */
-	KeyRange   *ranges;			/* [key]: of all batches seen; of integer keys */
-	Dictionary **dicts;			/* [key]; NULL where not KEY_DATUM */
-	size_t		shown_bytes;	/* of Datums in value_cxt that the dictionaries do not have */
-	HashSeed	spill_seed;		/* stays, as partitions of spilled rows depend on it */
+	MemoryContext value_cxt; /* Datums in words `shown` */
+	MemoryContext spare_cxt; /* empty; see group_keys_carry */
+	int nwords;              /* packed words, which are hashed and compared */
+	int nhead;               /* these and the shown ones */
+	KeyLayout *layout;       /* [key] */
+	KeyRange *ranges;        /* [key]: of all batches seen; of integer keys */
+	Dictionary **dicts;      /* [key]; NULL where not KEY_DATUM */
+	size_t shown_bytes;      /* of Datums in value_cxt that the dictionaries do not have */
+	HashSeed spill_seed;     /* stays, as partitions of spilled rows depend on it */
 
 	/* of one batch */
-	uint64	  **words;			/* [word][row] */
-	bool	   *started;		/* [word]: group_keys_pack has written it */
-	int32	  **codes;			/* [key][row], KEY_DATUM */
-	uint32	  **hashes;			/* [key][row], KEY_DATUM */
+	uint64 **words;  /* [word][row] */
+	bool *started;   /* [word]: group_keys_pack has written it */
+	int32 **codes;   /* [key][row], KEY_DATUM */
+	uint32 **hashes; /* [key][row], KEY_DATUM */
 } GroupKeys;
 
 /*
@@ -96,7 +95,8 @@ extern bool group_keys_same_datums(const GroupKeys *keys, const Batch *batch, in
 /* Writes the keys of batch row i to a blank row; the batch is packed. */
 extern void group_keys_store(GroupKeys *keys, char *row, const Batch *batch, int i);
 /* Is a row's key that of batch row i, which is packed? */
-extern bool group_keys_row_matches(const GroupKeys *keys, const char *row, const Batch *batch, int i);
+extern bool group_keys_row_matches(const GroupKeys *keys, const char *row, const Batch *batch,
+								   int i);
 /* Frees the Datums of all rows but this one. */
 extern void group_keys_carry(GroupKeys *keys, char *row);
 /* A key's SQL value.  By-reference values stay the table's. */
@@ -109,4 +109,4 @@ extern int64 group_key_integer(const GroupKeys *keys, const char *row, int key, 
 /* What group_keys_spill_hash gives for this row's keys. */
 extern uint64 group_keys_row_hash(const GroupKeys *keys, const char *row);
 
-#endif							/* GPUAGG_GROUP_KEYS_H */
+#endif /* GPUAGG_GROUP_KEYS_H */

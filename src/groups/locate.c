@@ -27,7 +27,7 @@
 static uint32
 insert_row(GroupTable *table, const Batch *batch, int i)
 {
-	uint32		at;
+	uint32 at;
 
 	if (table->frozen || (table->ngroups > 0 && table->ngroups >= table->max_groups) ||
 		(table->mode == TABLE_HASH && !table->foreign && group_keys_lack_code(&table->keys, i)))
@@ -64,8 +64,8 @@ same_words(const GroupTable *table, int nwords, int i, int j)
 static void
 split_runs(GroupTable *table, int nwords, int n)
 {
-	uint32	   *start = table->run_start;
-	int			r = 0;
+	uint32 *start = table->run_start;
+	int r = 0;
 
 	start[r++] = 0;
 	if (nwords == 1)
@@ -93,8 +93,8 @@ split_runs(GroupTable *table, int nwords, int n)
 static bool
 find_runs(GroupTable *table, int nwords, int n)
 {
-	int			same = 0;
-	int			sample = Min(n, RUN_SAMPLE);
+	int same = 0;
+	int sample = Min(n, RUN_SAMPLE);
 
 	for (int i = 1; i < sample; i++)
 		same += same_words(table, nwords, i, i - 1);
@@ -114,7 +114,7 @@ expand_runs(GroupTable *table)
 {
 	for (int r = 0; r < table->nruns; r++)
 	{
-		uint32		at = table->run_at[r];
+		uint32 at = table->run_at[r];
 
 		for (uint32 i = table->run_start[r]; i < table->run_start[r + 1]; i++)
 			table->at[i] = at;
@@ -126,7 +126,7 @@ expand_runs(GroupTable *table)
 static inline uint32
 hash_words(const GroupTable *table, HashSeed seed, int nwords, int i)
 {
-	uint64		h = hash_fold(seed, table->keys.words[0][i]);
+	uint64 h = hash_fold(seed, table->keys.words[0][i]);
 
 	for (int w = 1; w < nwords; w++)
 		h = hash_fold(seed, h ^ table->keys.words[w][i]);
@@ -138,7 +138,7 @@ static uint32
 hash_group(const GroupTable *table, uint32 group)
 {
 	const uint64 *words = (const uint64 *) group_row(table, group);
-	uint64		h = hash_fold(table->seed, words[0]);
+	uint64 h = hash_fold(table->seed, words[0]);
 
 	for (int w = 1; w < table->keys.nwords; w++)
 		h = hash_fold(table->seed, h ^ words[w]);
@@ -148,7 +148,7 @@ hash_group(const GroupTable *table, uint32 group)
 static void
 table_insert(uint64 *slots, uint32 mask, uint64 entry)
 {
-	uint32		pos = (uint32) (entry >> 32) & mask;
+	uint32 pos = (uint32) (entry >> 32) & mask;
 
 	while ((uint32) slots[pos] != NO_GROUP)
 		pos = (pos + 1) & mask;
@@ -179,18 +179,22 @@ check_moved(size_t i)
 static uint64 *
 new_hash_table(GroupTable *table, size_t size)
 {
-	uint64	   *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
+	uint64 *slots = MemoryContextAllocHuge(table->cxt, size * sizeof(uint64));
 
 	group_table_advise_huge((char *) slots, size * sizeof(uint64));
 	fill_empty(slots, size * sizeof(uint64));
 	return slots;
 }
 
-/* The size of a table for one group more, and for those that are expected as far as there is reason to. */
+/*
+ * The size of a table for one group more, and for those that are expected as far as there is reason
+ * to.
+ */
 static size_t
 wanted_size(const GroupTable *table)
 {
-	double		groups = Min(table->expected, Max(GROUPS_UNPROVEN, GROUPS_PER_GROUP * (double) table->ngroups));
+	double groups =
+		Min(table->expected, Max(GROUPS_UNPROVEN, GROUPS_PER_GROUP * (double) table->ngroups));
 
 	return group_table_hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1.0));
 }
@@ -198,11 +202,11 @@ wanted_size(const GroupTable *table)
 static void
 grow_hash(GroupTable *table)
 {
-	size_t		old_size = (size_t) table->mask + 1;
-	uint64	   *old = table->table;
-	size_t		size = Max(old_size * 2, wanted_size(table));
-	uint32		mask = size - 1;
-	uint64	   *slots = new_hash_table(table, size);
+	size_t old_size = (size_t) table->mask + 1;
+	uint64 *old = table->table;
+	size_t size = Max(old_size * 2, wanted_size(table));
+	uint32 mask = size - 1;
+	uint64 *slots = new_hash_table(table, size);
 
 	for (size_t i = 0; i < old_size; i++)
 	{
@@ -264,20 +268,20 @@ change_seed(GroupTable *table, int nwords, int from, int n)
 static inline uint32
 probe(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
 {
-	uint32		hash = table->hash[i];
-	uint32		pos = hash & table->mask;
+	uint32 hash = table->hash[i];
+	uint32 pos = hash & table->mask;
 
 	for (;;)
 	{
-		uint64		entry = table->table[pos];
-		uint32		at = (uint32) entry;
+		uint64 entry = table->table[pos];
+		uint32 at = (uint32) entry;
 
 		if (at == NO_GROUP)
 			break;
 		if ((uint32) (entry >> 32) == hash)
 		{
 			const uint64 *words = (const uint64 *) group_row_at(table, at);
-			int			w = 0;
+			int w = 0;
 
 			while (w < nwords && words[w] == table->keys.words[w][i])
 				w++;
@@ -287,8 +291,8 @@ probe(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
 		pos = (pos + 1) & table->mask;
 	}
 	{
-		uint32		probes = (pos - hash) & table->mask;
-		uint32		at = insert_row(table, batch, row);
+		uint32 probes = (pos - hash) & table->mask;
+		uint32 at = insert_row(table, batch, row);
 
 		if (at == NO_GROUP)
 			return at;
@@ -319,7 +323,7 @@ static inline void
 locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, const uint32 *rows,
 				  uint32 *out)
 {
-	HashSeed	seed = table->seed;
+	HashSeed seed = table->seed;
 
 	for (int i = 0; i < n; i++)
 		table->hash[i] = hash_words(table, seed, nwords, i);
@@ -329,7 +333,7 @@ locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, cons
 			__builtin_prefetch(&table->table[table->hash[i] & table->mask]);
 		for (int i = 0; i < n; i++)
 		{
-			uint32		at = (uint32) table->table[table->hash[i] & table->mask];
+			uint32 at = (uint32) table->table[table->hash[i] & table->mask];
 
 			if (at != NO_GROUP)
 				prefetch_row(table, at);
@@ -358,11 +362,11 @@ locate_hash(GroupTable *table, const Batch *batch, int n, const uint32 *rows, ui
 static int64
 range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
 {
-	int64		bins = 1;
+	int64 bins = 1;
 
 	for (int k = 0; k < nkeys; k++)
 	{
-		uint64		values = 1;
+		uint64 values = 1;
 
 		/* keys without a value yet have NULL's bin alone */
 		if (ranges[k].any)
@@ -388,9 +392,9 @@ cover_row(GroupTable *table, const char *row)
 {
 	for (int k = 0; k < table->spec->nkeys; k++)
 	{
-		KeyRange   *range = &table->keys.ranges[k];
-		bool		isnull;
-		int64		v = group_key_integer(&table->keys, row, k, &isnull);
+		KeyRange *range = &table->keys.ranges[k];
+		bool isnull;
+		int64 v = group_key_integer(&table->keys, row, k, &isnull);
 
 		if (isnull)
 			continue;
@@ -403,8 +407,8 @@ cover_row(GroupTable *table, const char *row)
 bool
 group_table_use_direct(GroupTable *table)
 {
-	int			nkeys = table->spec->nkeys;
-	int64		bins;
+	int nkeys = table->spec->nkeys;
+	int64 bins;
 
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
@@ -428,16 +432,17 @@ group_table_use_direct(GroupTable *table)
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
 		const char *row = group_row(table, g);
-		uint64		bin = 0;
+		uint64 bin = 0;
 
 		check_moved(g);
 		for (int k = 0; k < nkeys; k++)
 		{
-			bool		isnull;
-			int64		v = group_key_integer(&table->keys, row, k, &isnull);
+			bool isnull;
+			int64 v = group_key_integer(&table->keys, row, k, &isnull);
 
 			if (!isnull)
-				bin += ((uint64) v - (uint64) table->keys.ranges[k].min + 1) * table->keys.ranges[k].factor;
+				bin += ((uint64) v - (uint64) table->keys.ranges[k].min + 1) *
+					table->keys.ranges[k].factor;
 		}
 		table->map[bin] = g * table->row_cells;
 	}
@@ -448,16 +453,16 @@ group_table_use_direct(GroupTable *table)
 static void
 widen_range(const KeyRange *old, KeyRange *range)
 {
-	uint64		slack = ((uint64) old->max - (uint64) old->min) / 4 + 64;
+	uint64 slack = ((uint64) old->max - (uint64) old->min) / 4 + 64;
 
 	if (!old->any)
 		return;
 	if (range->max > old->max)
-		range->max = range->max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX
-			: range->max + (int64) slack;
+		range->max =
+			range->max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX : range->max + (int64) slack;
 	if (range->min < old->min)
-		range->min = range->min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN
-			: range->min - (int64) slack;
+		range->min =
+			range->min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN : range->min - (int64) slack;
 }
 
 /* Do the bounds that the feed has noted tell that the batch's keys are within the ranges? */
@@ -480,11 +485,11 @@ bounds_inside(const GroupTable *table, const Batch *batch)
 static bool
 cover_ranges(GroupTable *table, const Batch *batch)
 {
-	int			nkeys = table->spec->nkeys;
-	size_t		size = nkeys * sizeof(KeyRange);
-	KeyRange   *exact;
-	KeyRange   *wide;
-	bool		inside = true;
+	int nkeys = table->spec->nkeys;
+	size_t size = nkeys * sizeof(KeyRange);
+	KeyRange *exact;
+	KeyRange *wide;
+	bool inside = true;
 
 	if (bounds_inside(table, batch))
 		return true;
@@ -495,8 +500,8 @@ cover_ranges(GroupTable *table, const Batch *batch)
 	memcpy(wide, exact, size);
 	for (int k = 0; k < nkeys; k++)
 	{
-		if (exact[k].any != table->keys.ranges[k].any || exact[k].min != table->keys.ranges[k].min ||
-			exact[k].max != table->keys.ranges[k].max)
+		if (exact[k].any != table->keys.ranges[k].any ||
+			exact[k].min != table->keys.ranges[k].min || exact[k].max != table->keys.ranges[k].max)
 			inside = false;
 		widen_range(&table->keys.ranges[k], &wide[k]);
 	}
@@ -521,7 +526,7 @@ static void
 locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
 {
 	const uint64 *bins = table->keys.words[0];
-	uint32	   *map = table->map;
+	uint32 *map = table->map;
 
 	if (table->bins > SMALL_BINS)
 	{
@@ -534,7 +539,7 @@ locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, 
 	}
 	for (int i = 0; i < n; i++)
 	{
-		uint32		at = map[bins[i]];
+		uint32 at = map[bins[i]];
 
 		if (unlikely(at == NO_GROUP))
 			map[bins[i]] = at = insert_row(table, batch, rows ? rows[i] : i);
@@ -555,7 +560,7 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 					  table->keys.codes[0], table->keys.hashes[0]);
 	for (int i = 0; i < batch->nrows; i++)
 	{
-		int32		code = codes[i];
+		int32 code = codes[i];
 
 		/* of a group that was dropped (group_table_cut) */
 		if (code >= (int64) table->ngroups && table->frozen)
@@ -572,8 +577,8 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 static void
 locate_segments(GroupTable *table, const Batch *batch)
 {
-	bool		datums = false;
-	int			r = 0;
+	bool datums = false;
+	int r = 0;
 
 	pack_keys(table, batch);
 	for (int k = 0; k < table->spec->nkeys; k++)
@@ -592,7 +597,7 @@ locate_segments(GroupTable *table, const Batch *batch)
 	}
 	for (r = 0; r < table->nruns; r++)
 	{
-		int			i = table->run_start[r];
+		int i = table->run_start[r];
 
 		if (r == 0 && table->ngroups > 0 &&
 			group_keys_row_matches(&table->keys, group_row(table, table->ngroups - 1), batch, i))
@@ -628,14 +633,18 @@ group_table_cut(GroupTable *table, uint32 n, int rows)
 
 /* ---- all ---------------------------------------------------------------- */
 
-/* Fills at; bad is set if a key is out of range, found has the sign bit of NO_GROUP if one has no group. */
+/*
+ * Fills at; bad is set if a key is out of range, found has the sign bit of NO_GROUP if one has no
+ * group.
+ */
 #define KNOWN_LOOP(T) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
 		for (int i = 0; i < n; i++) \
 		{ \
-			uint64		key = (uint64) (int64) v[i] - min; \
-			uint32		row = map[key <= span ? key : 0]; \
+			uint64 key = (uint64) (int64) v[i] - min; \
+			uint32 row = map[key <= span ? key : 0]; \
 			bad |= key > span; \
 			found |= row; \
 			at[i] = row; \
@@ -643,32 +652,32 @@ group_table_cut(GroupTable *table, uint32 n, int rows)
 	} while (0)
 
 /*
- * One key and few bins, all of whose values have a group by now: its bins need not be written.  False if that
- * is not so.
+ * One key and few bins, all of whose values have a group by now: its bins need not be written.
+ * False if that is not so.
  */
 static bool
 locate_known_key(GroupTable *table, const Column *col, int n)
 {
 	const KeyRange *range = table->keys.ranges;
-	uint64		min = (uint64) range->min - (uint64) col->base;
-	uint64		span = (uint64) range->max - (uint64) range->min;
-	const uint32 *map = table->map + 1;	/* bin 0 is NULL's */
-	uint32	   *at = table->at;
-	uint32		found = 0;
-	bool		bad = false;
+	uint64 min = (uint64) range->min - (uint64) col->base;
+	uint64 span = (uint64) range->max - (uint64) range->min;
+	const uint32 *map = table->map + 1; /* bin 0 is NULL's */
+	uint32 *at = table->at;
+	uint32 found = 0;
+	bool bad = false;
 
 	switch (column_form(col))
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			KNOWN_LOOP(value_t); \
-			break;
+	case COLUMN_##NAME: \
+		KNOWN_LOOP(value_t); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(width, from_t) \
-		case FORM_NARROW + width: \
-			KNOWN_LOOP(from_t); \
-			break;
+	case FORM_NARROW + width: \
+		KNOWN_LOOP(from_t); \
+		break;
 		COLUMN_NARROWS(X)
 #undef X
 		default:
@@ -679,8 +688,9 @@ locate_known_key(GroupTable *table, const Column *col, int n)
 
 /* A key's part of the bins, modulo 2^32, which all bins are below. */
 #define PART_LOOP(T) \
-	do { \
-		const T    *v = (const T *) column_array(col); \
+	do \
+	{ \
+		const T *v = (const T *) column_array(col); \
 		if (first) \
 			for (int i = 0; i < n; i++) \
 				bins[i] = base + (uint32) v[i] * factor; \
@@ -692,21 +702,21 @@ locate_known_key(GroupTable *table, const Column *col, int n)
 static bool
 add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool first)
 {
-	uint32		factor = (uint32) range->factor;
-	uint32		base = ((uint32) col->base - (uint32) range->min + 1) * factor;
+	uint32 factor = (uint32) range->factor;
+	uint32 base = ((uint32) col->base - (uint32) range->min + 1) * factor;
 
 	switch (column_form(col))
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			PART_LOOP(value_t); \
-			break;
+	case COLUMN_##NAME: \
+		PART_LOOP(value_t); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(width, from_t) \
-		case FORM_NARROW + width: \
-			PART_LOOP(from_t); \
-			break;
+	case FORM_NARROW + width: \
+		PART_LOOP(from_t); \
+		break;
 		COLUMN_NARROWS(X)
 #undef X
 		default:
@@ -721,14 +731,15 @@ locate_known_keys(GroupTable *table, const Batch *batch)
 {
 	const AggSpec *spec = table->spec;
 	const uint32 *map = table->map;
-	uint32	   *at = table->at;
-	uint32		found = 0;
-	int			n = batch->nrows;
+	uint32 *at = table->at;
+	uint32 found = 0;
+	int n = batch->nrows;
 
 	if (!bounds_inside(table, batch))
 		return false;
 	for (int k = 0; k < spec->nkeys; k++)
-		if (!add_bins(table->hash, &batch->cols[spec->keys[k].col], &table->keys.ranges[k], n, k == 0))
+		if (!add_bins(table->hash, &batch->cols[spec->keys[k].col], &table->keys.ranges[k], n,
+					  k == 0))
 			return false;
 	for (int i = 0; i < n; i++)
 	{
@@ -743,8 +754,8 @@ static bool
 locate_known(GroupTable *table, const Batch *batch)
 {
 	const AggSpec *spec = table->spec;
-	int			n = batch->nrows;
-	int			same = 0;
+	int n = batch->nrows;
+	int same = 0;
 
 	if (table->bins > SMALL_BINS || table->ngroups * (uint64) table->row_cells > PG_INT32_MAX)
 		return false;
@@ -756,7 +767,7 @@ locate_known(GroupTable *table, const Batch *batch)
 			return false;
 	}
 	if (!(spec->nkeys == 1 ? locate_known_key(table, &batch->cols[spec->keys[0].col], n) :
-		  locate_known_keys(table, batch)))
+							 locate_known_keys(table, batch)))
 		return false;
 	for (int i = 1; i < Min(n, RUN_SAMPLE); i++)
 		same += table->at[i] == table->at[i - 1];
@@ -767,9 +778,9 @@ locate_known(GroupTable *table, const Batch *batch)
 static void
 locate_words(GroupTable *table, const Batch *batch)
 {
-	bool		direct;
-	int			n = batch->nrows;
-	bool		runs;
+	bool direct;
+	int n = batch->nrows;
+	bool runs;
 
 	if (table->mode == TABLE_DIRECT && locate_known(table, batch))
 		return;
@@ -831,7 +842,7 @@ group_table_locate(GroupTable *table, const Batch *batch)
 void
 group_table_locate_rows(GroupTable *table, const char *rows, int n)
 {
-	int			nwords = table->keys.nwords;
+	int nwords = table->keys.nwords;
 	MemoryContext old = MemoryContextSwitchTo(table->cxt);
 
 	Assert(table->mode == TABLE_HASH && n <= table->batch_rows);

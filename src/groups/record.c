@@ -23,7 +23,7 @@
 static void
 put_datum(StringInfo record, Datum value, bool typbyval, int16 typlen)
 {
-	uint32		len;
+	uint32 len;
 	const char *data = DatumGetPointer(value);
 
 	if (typbyval)
@@ -40,7 +40,7 @@ put_datum(StringInfo record, Datum value, bool typbyval, int16 typlen)
 		enlargeStringInfo(record, len);
 		/* EOH_flatten_into needs aligned memory */
 		{
-			void	   *flat = palloc(len);
+			void *flat = palloc(len);
 
 			EOH_flatten_into(object, flat, len);
 			appendBinaryStringInfo(record, flat, len);
@@ -57,9 +57,9 @@ put_datum(StringInfo record, Datum value, bool typbyval, int16 typlen)
 static Datum
 get_datum(const char **pos, bool typbyval, int16 typlen)
 {
-	Datum		value;
-	uint32		len;
-	char	   *copy;
+	Datum value;
+	uint32 len;
+	char *copy;
 
 	if (typbyval)
 	{
@@ -115,7 +115,7 @@ copy_value(char *to, const char *from, int width)
 void
 row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int i)
 {
-	int			bytes = (spec->ncols + 7) / 8;
+	int bytes = (spec->ncols + 7) / 8;
 
 	/* room for all fixed-width values, so that those need no checks */
 	resetStringInfo(record);
@@ -125,7 +125,7 @@ row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		const Column *col = &batch->cols[c];
-		int			width = column_width(col->type);
+		int width = column_width(col->type);
 
 		if (column_is_null(col, i))
 			byte_set(record->data, c);
@@ -149,7 +149,7 @@ row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int
 			if (col->narrow)
 			{
 				value = column_narrow_value(col, i);
-				from = (const char *) &value;	/* little-endian */
+				from = (const char *) &value; /* little-endian */
 			}
 			copy_value(record->data + record->len, from, width);
 			record->len += width;
@@ -160,7 +160,7 @@ row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int
 RowReader *
 row_reader_create(const AggSpec *spec, int batch_rows)
 {
-	RowReader  *reader = palloc0(sizeof(RowReader));
+	RowReader *reader = palloc0(sizeof(RowReader));
 
 	reader->spec = spec;
 	reader->datum_cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg spilled values",
@@ -171,7 +171,8 @@ row_reader_create(const AggSpec *spec, int batch_rows)
 	reader->batch.cols = palloc0(Max(spec->ncols, 1) * sizeof(Column));
 	reader->writers = palloc0(Max(spec->ncols, 1) * sizeof(ColumnWriter));
 	for (int c = 0; c < spec->ncols; c++)
-		column_writer_init(&reader->writers[c], &reader->batch.cols[c], &spec->cols[c], batch_rows, NULL);
+		column_writer_init(&reader->writers[c], &reader->batch.cols[c], &spec->cols[c], batch_rows,
+						   NULL);
 	return reader;
 }
 
@@ -179,7 +180,7 @@ row_reader_create(const AggSpec *spec, int batch_rows)
 static Datum
 read_reference(RowReader *reader, const char **pos, int16 typlen)
 {
-	Datum		value = get_datum(pos, false, typlen);
+	Datum value = get_datum(pos, false, typlen);
 
 	reader->bytes += datum_bytes(value, typlen);
 	return value;
@@ -189,13 +190,13 @@ static void
 decode_row(RowReader *reader, int i, const char *nulls)
 {
 	const AggSpec *spec = reader->spec;
-	int			bytes = (spec->ncols + 7) / 8;
+	int bytes = (spec->ncols + 7) / 8;
 	const char *pos = nulls + 2 * bytes;
 
 	for (int c = 0; c < spec->ncols; c++)
 	{
-		Column	   *col = &reader->batch.cols[c];
-		int			width = column_width(col->type);
+		Column *col = &reader->batch.cols[c];
+		int width = column_width(col->type);
 
 		if (byte_get(nulls, c))
 			column_write_null(&reader->writers[c], i);
@@ -235,7 +236,7 @@ row_reader_add(RowReader *reader, const char *data)
 const Batch *
 row_reader_next(RowReader *reader, BufFile *file)
 {
-	Batch	   *batch = &reader->batch;
+	Batch *batch = &reader->batch;
 
 	row_reader_begin(reader);
 	while (!row_reader_full(reader) && partition_read(file, &reader->record))
@@ -253,7 +254,7 @@ row_reader_next(RowReader *reader, BufFile *file)
 static size_t
 states_bytes(const AggSpec *spec)
 {
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
 	for (int s = 0; s < spec->nslots; s++)
 		bytes += slot_bytes(&spec->slots[s]);
@@ -302,7 +303,7 @@ group_record_write(StringInfo record, const AggSpec *spec, const GroupBatch *gro
 	enlargeStringInfo(record, states_bytes(spec));
 	for (int s = 0; s < spec->nslots; s++)
 	{
-		size_t		size = slot_bytes(&spec->slots[s]);
+		size_t size = slot_bytes(&spec->slots[s]);
 
 		appendBinaryStringInfo(record, (const char *) groups->slots[s] + g * size, size);
 	}
@@ -330,8 +331,8 @@ group_batch_init(GroupBatch *groups, const AggSpec *spec, int n, bool states)
 	groups->slots = palloc0(Max(spec->nslots, 1) * sizeof(void *));
 	for (int s = 0; states && s < spec->nslots; s++)
 	{
-		void	   *chunk = MemoryContextAllocHuge(CurrentMemoryContext,
-												   n * slot_bytes(&spec->slots[s]) + STATE_ALIGN);
+		void *chunk = MemoryContextAllocHuge(CurrentMemoryContext,
+											 n * slot_bytes(&spec->slots[s]) + STATE_ALIGN);
 
 		groups->slots[s] = (void *) TYPEALIGN(STATE_ALIGN, (uintptr_t) chunk);
 	}
@@ -343,7 +344,7 @@ group_reader_create(const AggSpec *spec, MemoryContext parent)
 	MemoryContext cxt = AllocSetContextCreate(parent, "gpuagg groups read", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	GroupReader *reader = palloc0(sizeof(GroupReader));
-	size_t		bytes = states_bytes(spec);
+	size_t bytes = states_bytes(spec);
 
 	reader->spec = spec;
 	reader->capacity = Max(1, Min(READ_GROUPS, READ_BYTES / Max(bytes, 1)));
@@ -373,7 +374,7 @@ group_reader_add(GroupReader *reader)
 {
 	const AggSpec *spec = reader->spec;
 	GroupBatch *groups = &reader->groups;
-	int			g = groups->ngroups++;
+	int g = groups->ngroups++;
 	const char *pos = reader->record.data;
 	MemoryContext old = MemoryContextSwitchTo(reader->datum_cxt);
 
@@ -383,20 +384,21 @@ group_reader_add(GroupReader *reader)
 		const ColumnSpec *col = &spec->cols[spec->keys[k].col];
 
 		groups->keynulls[k][g] = *pos++;
-		groups->keys[k][g] = groups->keynulls[k][g] ? (Datum) 0 :
-			get_datum(&pos, col->typbyval, col->typlen);
+		groups->keys[k][g] =
+			groups->keynulls[k][g] ? (Datum) 0 : get_datum(&pos, col->typbyval, col->typlen);
 	}
 	for (int o = 0; o < spec->nfallbacks; o++)
 	{
 		const FallbackAgg *fallback = &spec->fallbacks[o];
 
 		groups->fallback_nulls[o][g] = *pos++;
-		groups->fallbacks[o][g] = groups->fallback_nulls[o][g] ? (Datum) 0 :
+		groups->fallbacks[o][g] = groups->fallback_nulls[o][g] ?
+			(Datum) 0 :
 			get_datum(&pos, transition_byval(fallback), transition_length(fallback));
 	}
 	for (int s = 0; s < spec->nslots; s++)
 	{
-		size_t		size = slot_bytes(&spec->slots[s]);
+		size_t size = slot_bytes(&spec->slots[s]);
 
 		memcpy((char *) groups->slots[s] + g * size, pos, size);
 		pos += size;

@@ -24,11 +24,11 @@ extern void row_record_write(StringInfo record, const AggSpec *spec, const Batch
 typedef struct RowReader
 {
 	const AggSpec *spec;
-	Batch		batch;
-	MemoryContext datum_cxt;	/* by-reference values of the batch */
-	ColumnWriter *writers;		/* of its columns */
+	Batch batch;
+	MemoryContext datum_cxt; /* by-reference values of the batch */
+	ColumnWriter *writers;   /* of its columns */
 	StringInfoData record;
-	size_t		bytes;			/* of the batch's by-reference values, detoasted */
+	size_t bytes; /* of the batch's by-reference values, detoasted */
 } RowReader;
 
 /* In the current context. */
@@ -69,11 +69,11 @@ extern void group_record_write(StringInfo record, const AggSpec *spec, const Gro
 typedef struct GroupReader
 {
 	const AggSpec *spec;
-	GroupBatch	groups;			/* transition values of type internal are serialized */
-	int			capacity;
-	MemoryContext datum_cxt;	/* by-reference values of the groups */
+	GroupBatch groups; /* transition values of type internal are serialized */
+	int capacity;
+	MemoryContext datum_cxt; /* by-reference values of the groups */
 	StringInfoData record;
-	size_t		bytes;			/* of the records */
+	size_t bytes; /* of the records */
 } GroupReader;
 
 /* Below `parent`; group_reader_free gives the memory back. */
@@ -91,4 +91,4 @@ group_reader_full(const GroupReader *reader)
 /* None yet. */
 extern void group_reader_clear(GroupReader *reader);
 
-#endif							/* GPUAGG_RECORD_H */
+#endif /* GPUAGG_RECORD_H */

@@ -26,7 +26,7 @@ enum
 {
 	ROW_VALUE,
 	ROW_NULL,
-	ROW_UNREPRESENTABLE			/* the Datum is where the value would be */
+	ROW_UNREPRESENTABLE /* the Datum is where the value would be */
 };
 
 /* What sorting needs for a row: twice its word and number. */
@@ -37,34 +37,34 @@ enum
 
 typedef struct StoredColumn
 {
-	char	   *values;
-	uint8	   *kinds;
+	char *values;
+	uint8 *kinds;
 } StoredColumn;
 
 struct RowStore
 {
 	const AggSpec *spec;
 	MemoryContext cxt;
-	MemoryContext datum_cxt;	/* by-reference values */
-	int			batch_rows;
-	int64		n;
-	int64		capacity;
+	MemoryContext datum_cxt; /* by-reference values */
+	int batch_rows;
+	int64 n;
+	int64 capacity;
 	StoredColumn *cols;
-	int			nmasks;
-	int			ncodes;
-	uint64	  **codes;			/* [code][row] */
-	Dictionary **dicts;			/* [key]; NULL where not KEY_DATUM */
-	HashSeed	seed;			/* of row_store_key_hashes */
-	uint32	   *sorted;			/* row numbers in order, or NULL */
-	bool		toasted;		/* some values would grow by detoasting */
+	int nmasks;
+	int ncodes;
+	uint64 **codes;     /* [code][row] */
+	Dictionary **dicts; /* [key]; NULL where not KEY_DATUM */
+	HashSeed seed;      /* of row_store_key_hashes */
+	uint32 *sorted;     /* row numbers in order, or NULL */
+	bool toasted;       /* some values would grow by detoasting */
 
 	/* one batch */
-	uint64	  **batch_codes;
-	int32	   *dict_codes;
-	uint32	   *dict_hashes;
-	uint64	   *hashes;
-	Batch		batch;
-	ColumnWriter *writers;		/* of its columns */
+	uint64 **batch_codes;
+	int32 *dict_codes;
+	uint32 *dict_hashes;
+	uint64 *hashes;
+	Batch batch;
+	ColumnWriter *writers; /* of its columns */
 };
 
 /* ---- life --------------------------------------------------------------- */
@@ -74,14 +74,14 @@ row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
 {
 	MemoryContext cxt = AllocSetContextCreate(parent, "gpuagg row store", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	RowStore   *store = palloc0(sizeof(RowStore));
+	RowStore *store = palloc0(sizeof(RowStore));
 
 	store->spec = spec;
 	store->cxt = cxt;
 	store->batch_rows = batch_rows;
 	store->seed = hash_seed_random();
-	store->datum_cxt = AllocSetContextCreate(cxt, "gpuagg row store values",
-											 ALLOCSET_DEFAULT_SIZES);
+	store->datum_cxt =
+		AllocSetContextCreate(cxt, "gpuagg row store values", ALLOCSET_DEFAULT_SIZES);
 	store->cols = palloc0((spec->ncols + 1) * sizeof(StoredColumn));
 	store->nmasks = BITMAP_WORDS(spec->nkeys);
 	store->ncodes = store->nmasks + spec->nkeys + 2 * spec->norder;
@@ -95,14 +95,15 @@ row_store_create(MemoryContext parent, const AggSpec *spec, int batch_rows)
 	store->dicts = palloc0((spec->nkeys + 1) * sizeof(Dictionary *));
 	for (int k = 0; k < spec->nkeys; k++)
 		if (spec->keys[k].kind == KEY_DATUM)
-			store->dicts[k] = dictionary_create(cxt, &spec->keys[k], &spec->cols[spec->keys[k].col],
-												batch_rows);
+			store->dicts[k] =
+				dictionary_create(cxt, &spec->keys[k], &spec->cols[spec->keys[k].col], batch_rows);
 	store->batch.capacity = batch_rows;
 	store->batch.ncols = spec->ncols;
 	store->batch.cols = palloc0((spec->ncols + 1) * sizeof(Column));
 	store->writers = palloc0((spec->ncols + 1) * sizeof(ColumnWriter));
 	for (int c = 0; c < spec->ncols; c++)
-		column_writer_init(&store->writers[c], &store->batch.cols[c], &spec->cols[c], batch_rows, NULL);
+		column_writer_init(&store->writers[c], &store->batch.cols[c], &spec->cols[c], batch_rows,
+						   NULL);
 	MemoryContextSwitchTo(old);
 	return store;
 }
@@ -142,7 +143,7 @@ row_store_clear(RowStore *store)
 static size_t
 row_bytes(const RowStore *store)
 {
-	size_t		bytes = store->ncodes * sizeof(uint64);
+	size_t bytes = store->ncodes * sizeof(uint64);
 
 	for (int c = 0; c < store->spec->ncols; c++)
 		bytes += column_width(store->spec->cols[c].type) + 1;
@@ -152,7 +153,7 @@ row_bytes(const RowStore *store)
 size_t
 row_store_memory(const RowStore *store)
 {
-	size_t		bytes = store->n * (row_bytes(store) + SORT_BYTES);
+	size_t bytes = store->n * (row_bytes(store) + SORT_BYTES);
 
 	bytes += MemoryContextMemAllocated(store->datum_cxt, false);
 	for (int k = 0; k < store->spec->nkeys; k++)
@@ -173,7 +174,7 @@ row_store_has_room(const RowStore *store, int rows)
 static inline uint64
 float_code(double x)
 {
-	uint64		bits;
+	uint64 bits;
 
 	if (isnan(x))
 		return PG_UINT64_MAX;
@@ -191,21 +192,21 @@ column_codes(const Column *col, int n, uint64 *codes)
 	switch (col->type)
 	{
 #define CODES(type, expr) \
-		for (int i = 0; i < n; i++) \
-		{ \
-			type		x = ((const type *) col->values)[i]; \
-			codes[i] = (expr); \
-		} \
-		break
+	for (int i = 0; i < n; i++) \
+	{ \
+		type x = ((const type *) col->values)[i]; \
+		codes[i] = (expr); \
+	} \
+	break
 
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			CODES(value_t, (uint64) (int64) x ^ SIGN_BIT);
+	case COLUMN_##NAME: \
+		CODES(value_t, (uint64) (int64) x ^ SIGN_BIT);
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			CODES(value_t, float_code(x));
+	case COLUMN_##NAME: \
+		CODES(value_t, float_code(x));
 		COLUMN_FLOATS(X)
 #undef X
 #undef CODES
@@ -224,27 +225,28 @@ uint64 **
 row_store_codes(RowStore *store, const Batch *batch)
 {
 	const AggSpec *spec = store->spec;
-	uint64	  **codes = store->batch_codes;
-	int			n = batch->nrows;
+	uint64 **codes = store->batch_codes;
+	int n = batch->nrows;
 
 	for (int m = 0; m < store->nmasks; m++)
 		memset(codes[m], 0, n * sizeof(uint64));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[spec->keys[k].col];
-		uint64	   *out = codes[store->nmasks + k];
+		uint64 *out = codes[store->nmasks + k];
 
 		if (store->dicts[k])
 		{
 			/* NULL has a code of its own */
-			dictionary_lookup(store->dicts[k], col, n, PG_INT32_MAX, SIZE_MAX,
-							  store->dict_codes, store->dict_hashes);
+			dictionary_lookup(store->dicts[k], col, n, PG_INT32_MAX, SIZE_MAX, store->dict_codes,
+							  store->dict_hashes);
 			for (int i = 0; i < n; i++)
 			{
 				if (store->dict_codes[i] == NO_CODE)
-					ereport(ERROR,
-							(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-							 errmsg("too many distinct GROUP BY keys for an aggregate with ORDER BY")));
+					ereport(
+						ERROR,
+						(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+						 errmsg("too many distinct GROUP BY keys for an aggregate with ORDER BY")));
 				out[i] = (uint32) store->dict_codes[i];
 			}
 			continue;
@@ -261,13 +263,13 @@ row_store_codes(RowStore *store, const Batch *batch)
 	{
 		const OrderSpec *order = &spec->order[o];
 		const Column *col = &batch->cols[order->col];
-		uint64	   *nulls = codes[store->nmasks + spec->nkeys + 2 * o];
-		uint64	   *out = codes[store->nmasks + spec->nkeys + 2 * o + 1];
+		uint64 *nulls = codes[store->nmasks + spec->nkeys + 2 * o];
+		uint64 *out = codes[store->nmasks + spec->nkeys + 2 * o + 1];
 
 		column_codes(col, n, out);
 		for (int i = 0; i < n; i++)
 		{
-			bool		isnull = column_is_null(col, i);
+			bool isnull = column_is_null(col, i);
 
 			nulls[i] = isnull != order->nulls_first;
 			out[i] = isnull ? 0 : order->desc ? ~out[i] : out[i];
@@ -280,13 +282,13 @@ const uint64 *
 row_store_key_hashes(RowStore *store, const Batch *batch)
 {
 	const AggSpec *spec = store->spec;
-	int			n = batch->nrows;
+	int n = batch->nrows;
 
 	memset(store->hashes, 0, n * sizeof(uint64));
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[spec->keys[k].col];
-		uint64	   *codes = store->batch_codes[0];
+		uint64 *codes = store->batch_codes[0];
 
 		if (store->dicts[k])
 		{
@@ -297,8 +299,8 @@ row_store_key_hashes(RowStore *store, const Batch *batch)
 		else
 			column_codes(col, n, codes);
 		for (int i = 0; i < n; i++)
-			store->hashes[i] = hash_fold(store->seed, store->hashes[i] ^
-										 (column_is_null(col, i) ? 0 : codes[i] + k + 1));
+			store->hashes[i] = hash_fold(
+				store->seed, store->hashes[i] ^ (column_is_null(col, i) ? 0 : codes[i] + k + 1));
 	}
 	return store->hashes;
 }
@@ -316,7 +318,7 @@ grow_array(RowStore *store, void *array, size_t bytes)
 static void
 grow(RowStore *store, int64 rows)
 {
-	int64		capacity = Max(store->capacity, FIRST_ROWS);
+	int64 capacity = Max(store->capacity, FIRST_ROWS);
 
 	if (rows <= store->capacity)
 		return;
@@ -326,8 +328,8 @@ grow(RowStore *store, int64 rows)
 	{
 		StoredColumn *col = &store->cols[c];
 
-		col->values = grow_array(store, col->values,
-								 capacity * column_width(store->spec->cols[c].type));
+		col->values =
+			grow_array(store, col->values, capacity * column_width(store->spec->cols[c].type));
 		col->kinds = grow_array(store, col->kinds, capacity);
 	}
 	for (int c = 0; c < store->ncodes; c++)
@@ -341,10 +343,10 @@ append_column(RowStore *store, int c, const Column *col, int n)
 {
 	const ColumnSpec *spec = &store->spec->cols[c];
 	StoredColumn *to = &store->cols[c];
-	int			width = column_width(col->type);
-	char	   *values = to->values + store->n * width;
-	uint8	   *kinds = to->kinds + store->n;
-	bool		copies = col->type == COLUMN_DATUM && !spec->typbyval;
+	int width = column_width(col->type);
+	char *values = to->values + store->n * width;
+	uint8 *kinds = to->kinds + store->n;
+	bool copies = col->type == COLUMN_DATUM && !spec->typbyval;
 
 	memcpy(values, col->values, (size_t) n * width);
 	memset(kinds, ROW_VALUE, n);
@@ -352,7 +354,7 @@ append_column(RowStore *store, int c, const Column *col, int n)
 		return;
 	for (int i = 0; i < n; i++)
 	{
-		Datum		copy;
+		Datum copy;
 
 		if (column_is_null(col, i))
 			kinds[i] = ROW_NULL;
@@ -366,8 +368,9 @@ append_column(RowStore *store, int c, const Column *col, int n)
 		{
 			copy = datumCopy(((Datum *) col->values)[i], false, spec->typlen);
 			((Datum *) values)[i] = copy;
-			if (spec->typlen == -1 && (VARATT_IS_EXTERNAL(DatumGetPointer(copy)) ||
-									   VARATT_IS_COMPRESSED(DatumGetPointer(copy))))
+			if (spec->typlen == -1 &&
+				(VARATT_IS_EXTERNAL(DatumGetPointer(copy)) ||
+				 VARATT_IS_COMPRESSED(DatumGetPointer(copy))))
 				store->toasted = true;
 		}
 	}
@@ -377,7 +380,7 @@ void
 row_store_append(RowStore *store, const Batch *batch)
 {
 	MemoryContext old;
-	uint64	  **codes;
+	uint64 **codes;
 
 	grow(store, store->n + batch->nrows);
 	codes = row_store_codes(store, batch);
@@ -399,16 +402,15 @@ row_store_append(RowStore *store, const Batch *batch)
 static int
 pack_codes(RowStore *store)
 {
-	int			word = 0;
-	int			left = 64;
-	bool		empty = true;
+	int word = 0;
+	int left = 64;
+	bool empty = true;
 
 	for (int c = 0; c < store->ncodes; c++)
 	{
-		uint64	   *codes = store->codes[c];
-		uint64		min = codes[0],
-					max = codes[0];
-		int			bits;
+		uint64 *codes = store->codes[c];
+		uint64 min = codes[0], max = codes[0];
+		int bits;
 
 		INTERRUPTIBLE_FOR(i, 1, store->n)
 		{
@@ -426,8 +428,8 @@ pack_codes(RowStore *store)
 		}
 		/* word <= c, so nothing is overwritten before it is read */
 		INTERRUPTIBLE_FOR(i, 0, store->n)
-			store->codes[word][i] = empty ? codes[i] - min :
-				store->codes[word][i] << bits | (codes[i] - min);
+		store->codes[word][i] =
+			empty ? codes[i] - min : store->codes[word][i] << bits | (codes[i] - min);
 		left -= bits;
 		empty = false;
 	}
@@ -440,26 +442,26 @@ pack_codes(RowStore *store)
 /* Rows in the order found so far, each with the word by which they are being sorted. */
 typedef struct SortArrays
 {
-	uint64	   *words;
-	uint32	   *rows;
+	uint64 *words;
+	uint32 *rows;
 } SortArrays;
 
 /* Moves all n rows to *to, stably in the order of one byte of their words. */
 static void
 sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, uint32 *count)
 {
-	uint32		at = 0;
+	uint32 at = 0;
 
 	for (int b = 0; b < 256; b++)
 	{
-		uint32		here = count[b];
+		uint32 here = count[b];
 
 		count[b] = at;
 		at += here;
 	}
 	INTERRUPTIBLE_FOR(i, 0, n)
 	{
-		uint32		place = count[from->words[i] >> shift & 0xFF]++;
+		uint32 place = count[from->words[i] >> shift & 0xFF]++;
 
 		to->words[place] = from->words[i];
 		to->rows[place] = from->rows[i];
@@ -473,7 +475,7 @@ sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, u
 static void
 sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 {
-	uint64		all = 0;
+	uint64 all = 0;
 
 	INTERRUPTIBLE_FOR(i, 0, n)
 	{
@@ -482,11 +484,11 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 	}
 	for (int shift = 0; shift < 64 && all >> shift; shift += 8)
 	{
-		uint32		count[256] = {0};
-		SortArrays	sorted = *to;
+		uint32 count[256] = {0};
+		SortArrays sorted = *to;
 
 		INTERRUPTIBLE_FOR(i, 0, n)
-			count[from->words[i] >> shift & 0xFF]++;
+		count[from->words[i] >> shift & 0xFF]++;
 		if (count[from->words[0] >> shift & 0xFF] == n)
 			continue;
 		sort_by_byte(from, to, n, shift, count);
@@ -498,9 +500,9 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 /* Packed codes from some word on. */
 typedef struct WordRange
 {
-	uint64	  **codes;
-	int			first;
-	int			end;
+	uint64 **codes;
+	int first;
+	int end;
 } WordRange;
 
 static inline int
@@ -508,8 +510,8 @@ compare_rows(const uint32 *a, const uint32 *b, const WordRange *range)
 {
 	for (int w = range->first; w < range->end; w++)
 	{
-		uint64		x = range->codes[w][*a];
-		uint64		y = range->codes[w][*b];
+		uint64 x = range->codes[w][*a];
+		uint64 y = range->codes[w][*b];
 
 		if (x != y)
 			return x < y ? -1 : 1;
@@ -532,15 +534,15 @@ compare_rows(const uint32 *a, const uint32 *b, const WordRange *range)
 static void
 sort_ties(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange range)
 {
-	int64		end;
+	int64 end;
 
 	for (int64 start = 0; start < n; start = end)
 	{
-		SortArrays	run = {rows->words + start, rows->rows + start};
-		SortArrays	from = run;
-		SortArrays	to = {spare->words + start, spare->rows + start};
-		WordRange	rest = {range.codes, range.first + 1, range.end};
-		int64		count;
+		SortArrays run = {rows->words + start, rows->rows + start};
+		SortArrays from = run;
+		SortArrays to = {spare->words + start, spare->rows + start};
+		WordRange rest = {range.codes, range.first + 1, range.end};
+		int64 count;
 
 		CHECK_FOR_INTERRUPTS();
 		for (end = start + 1; end < n && rows->words[end] == rows->words[start];)
@@ -563,10 +565,9 @@ sort_ties(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange ra
 void
 row_store_sort(RowStore *store)
 {
-	int64		n = store->n;
-	WordRange	ties = {store->codes, 1};
-	SortArrays	from,
-				to;
+	int64 n = store->n;
+	WordRange ties = {store->codes, 1};
+	SortArrays from, to;
 
 	if (n == 0)
 		return;
@@ -575,7 +576,7 @@ row_store_sort(RowStore *store)
 	to.rows = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
 	to.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
 	INTERRUPTIBLE_FOR(i, 0, n)
-		from.rows[i] = i;
+	from.rows[i] = i;
 	ties.end = pack_codes(store);
 	if (ties.end > 0)
 		sort_by_word(&from, &to, n, store->codes[0]);
@@ -595,9 +596,9 @@ gather_values(const char *values, char *to, const uint32 *rows, int n, int width
 	switch (width)
 	{
 #define GATHER(type) \
-		for (int i = 0; i < n; i++) \
-			((type *) to)[i] = ((const type *) values)[rows[i]]; \
-		break
+	for (int i = 0; i < n; i++) \
+		((type *) to)[i] = ((const type *) values)[rows[i]]; \
+	break
 
 		case 1:
 			GATHER(uint8);
@@ -619,21 +620,21 @@ static void
 gather_column(RowStore *store, int c, const uint32 *rows, int n)
 {
 	ColumnWriter *writer = &store->writers[c];
-	Column	   *col = writer->col;
+	Column *col = writer->col;
 	const StoredColumn *from = &store->cols[c];
-	int			width = column_width(col->type);
+	int width = column_width(col->type);
 
 	gather_values(from->values, col->values, rows, n, width);
 	column_begin(writer);
 	for (int i = 0; i < n; i++)
 	{
-		uint8		kind = from->kinds[rows[i]];
+		uint8 kind = from->kinds[rows[i]];
 
 		if (kind == ROW_NULL)
 			column_write_null(writer, i);
 		else if (kind == ROW_UNREPRESENTABLE)
 		{
-			Datum		value;
+			Datum value;
 
 			memcpy(&value, (char *) col->values + (size_t) i * width, sizeof(Datum));
 			column_mark_unrepresentable(writer, i, value);
@@ -645,7 +646,7 @@ gather_column(RowStore *store, int c, const uint32 *rows, int n)
 static int
 rows_of_bytes(const RowStore *store, const uint32 *rows, int n)
 {
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
 	for (int i = 0; i < n; i++)
 	{
@@ -666,7 +667,7 @@ rows_of_bytes(const RowStore *store, const uint32 *rows, int n)
 static Batch *
 gather(RowStore *store, const uint32 *rows, int64 from)
 {
-	Batch	   *batch = &store->batch;
+	Batch *batch = &store->batch;
 
 	batch->nrows = Min(store->batch_rows, store->n - from);
 	if (store->toasted)
@@ -685,8 +686,8 @@ row_store_gather(RowStore *store, int64 from)
 Batch *
 row_store_batch(RowStore *store, int64 from)
 {
-	uint32	   *rows;
-	Batch	   *batch;
+	uint32 *rows;
+	Batch *batch;
 
 	if (from >= store->n)
 		return NULL;

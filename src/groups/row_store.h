@@ -36,9 +36,9 @@ extern void row_store_clear_rows(RowStore *store);
 extern void row_store_clear(RowStore *store);
 
 /* Codes of the rows of a batch: row_store_ncodes arrays, valid until the next call. */
-extern int	row_store_ncodes(const RowStore *store);
+extern int row_store_ncodes(const RowStore *store);
 extern uint64 **row_store_codes(RowStore *store, const Batch *batch);
 /* 64-bit hashes of the keys of a batch: equal for equal keys. */
 extern const uint64 *row_store_key_hashes(RowStore *store, const Batch *batch);
 
-#endif							/* GPUAGG_ROW_STORE_H */
+#endif /* GPUAGG_ROW_STORE_H */

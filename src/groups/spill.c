@@ -28,7 +28,7 @@ partition_set_create(MemoryContext cxt, int n, int level)
 static void
 write_record(PartitionSet *set, BufFile **file, const StringInfo record)
 {
-	uint32		len = record->len;
+	uint32 len = record->len;
 
 	if (*file == NULL)
 	{
@@ -67,9 +67,9 @@ static void
 rewind_file(BufFile *file)
 {
 	if (file && BufFileSeek(file, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rewind temporary file of aggregation")));
+		ereport(
+			ERROR,
+			(errcode_for_file_access(), errmsg("could not rewind temporary file of aggregation")));
 }
 
 void
@@ -77,13 +77,13 @@ partition_set_finish(PartitionSet *set, PartitionList *list)
 {
 	if (list->n + set->n > list->capacity)
 	{
-		int			capacity = list->n + set->n * 2;
+		int capacity = list->n + set->n * 2;
 
 		if (list->parts)
 			list->parts = repalloc(list->parts, capacity * sizeof(Partition));
 		else
-			list->parts = MemoryContextAlloc(GetMemoryChunkContext(set),
-											 capacity * sizeof(Partition));
+			list->parts =
+				MemoryContextAlloc(GetMemoryChunkContext(set), capacity * sizeof(Partition));
 		list->capacity = capacity;
 	}
 	for (int p = 0; p < set->n; p++)
@@ -127,7 +127,7 @@ partition_list_clear(PartitionList *list)
 bool
 partition_read(BufFile *file, StringInfo record)
 {
-	uint32		len;
+	uint32 len;
 
 	if (!compat_read_file(file, &len, sizeof(len), true))
 		return false;

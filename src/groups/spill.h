@@ -19,26 +19,26 @@
 
 typedef struct Partition
 {
-	BufFile    *rows;			/* NULL: none */
-	BufFile    *groups;
-	int			level;			/* how often its rows have been partitioned */
+	BufFile *rows; /* NULL: none */
+	BufFile *groups;
+	int level; /* how often its rows have been partitioned */
 } Partition;
 
 typedef struct PartitionSet
 {
-	int			n;
-	int			level;
-	int			nfiles;
-	uint64		bytes;
-	Partition  *parts;
+	int n;
+	int level;
+	int nfiles;
+	uint64 bytes;
+	Partition *parts;
 } PartitionSet;
 
 /* Partitions yet to be read; the last one is next. */
 typedef struct PartitionList
 {
-	int			n;
-	int			capacity;
-	Partition  *parts;
+	int n;
+	int capacity;
+	Partition *parts;
 } PartitionList;
 
 extern PartitionSet *partition_set_create(MemoryContext cxt, int n, int level);
@@ -52,4 +52,4 @@ extern void partition_close(Partition *part);
 /* The next record of a file; false at its end. */
 extern bool partition_read(BufFile *file, StringInfo record);
 
-#endif							/* GPUAGG_SPILL_H */
+#endif /* GPUAGG_SPILL_H */

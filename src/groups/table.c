@@ -25,7 +25,7 @@ static void
 layout_row(GroupTable *table)
 {
 	const AggSpec *spec = table->spec;
-	size_t		off;
+	size_t off;
 
 	table->fallback_off = MAXALIGN(table->keys.nhead * sizeof(uint64));
 	off = table->fallback_off + spec->nfallbacks * sizeof(FallbackState);
@@ -33,7 +33,7 @@ layout_row(GroupTable *table)
 	table->state_off = off;
 	for (int s = 0; s < spec->nslots; s++)
 	{
-		size_t		size = gpuagg_monoids[spec->slots[s].monoid].state_size;
+		size_t size = gpuagg_monoids[spec->slots[s].monoid].state_size;
 
 		off = TYPEALIGN(size % 16 == 0 ? 16 : size % 8 == 0 ? 8 : 4, off);
 		table->slot_off[s] = off;
@@ -51,12 +51,12 @@ layout_row(GroupTable *table)
 
 #define FILL_IDENTITY(NAME, name, state_t) \
 	case MONOID_##NAME: \
-		{ \
-			state_t		identity = name##_identity(); \
-			for (int i = 0; i < width; i++) \
-				memcpy(to + i * sizeof(state_t), &identity, sizeof(state_t)); \
-			break; \
-		}
+	{ \
+		state_t identity = name##_identity(); \
+		for (int i = 0; i < width; i++) \
+			memcpy(to + i * sizeof(state_t), &identity, sizeof(state_t)); \
+		break; \
+	}
 
 static void
 fill_identity(MonoidId id, char *to, int width)
@@ -86,8 +86,8 @@ group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode, in
 	table->seed = hash_seed_random();
 	group_keys_init(&table->keys, spec, mode == TABLE_SEGMENTED, batch_rows);
 	layout_row(table);
-	table->blank = MemoryContextAllocExtended(cxt, table->row_size,
-											  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	table->blank =
+		MemoryContextAllocExtended(cxt, table->row_size, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 	for (int s = 0; s < spec->nslots; s++)
 		fill_identity(spec->slots[s].monoid, table->blank + table->slot_off[s],
 					  spec->slots[s].width);
@@ -127,7 +127,7 @@ group_table_reset(GroupTable *table)
 size_t
 group_table_hash_size(double groups)
 {
-	size_t		size = MIN_TABLE;
+	size_t size = MIN_TABLE;
 
 	while (size * 0.75 < groups && size < (size_t) 1 << 31)
 		size *= 2;
@@ -137,7 +137,7 @@ group_table_hash_size(double groups)
 size_t
 group_table_memory(const GroupTable *table)
 {
-	size_t		bytes = table->capacity * table->row_size + group_keys_memory(&table->keys);
+	size_t bytes = table->capacity * table->row_size + group_keys_memory(&table->keys);
 
 	if (table->table)
 		bytes += ((size_t) table->mask + 1) * sizeof(uint64);
@@ -147,25 +147,25 @@ group_table_memory(const GroupTable *table)
 void
 group_table_budget(GroupTable *table, size_t bytes, double group_bytes)
 {
-	size_t		dict = group_keys_memory(&table->keys);
-	size_t		fixed = dict + table->bins * sizeof(uint32);
-	double		avail = bytes > fixed ? bytes - fixed : 0;
-	double		row = table->row_size + group_bytes;
-	double		groups = avail / row;
+	size_t dict = group_keys_memory(&table->keys);
+	size_t fixed = dict + table->bins * sizeof(uint32);
+	double avail = bytes > fixed ? bytes - fixed : 0;
+	double row = table->row_size + group_bytes;
+	double groups = avail / row;
 
 	table->max_dict_bytes = bytes;
 	if (table->mode == TABLE_HASH)
 	{
-		size_t		size = group_table_hash_size(avail / (row + sizeof(uint64)));
-		double		more = (avail - size * (double) sizeof(uint64)) / row;
-		double		less = Min(avail - size * (double) sizeof(uint64) / 2, 0.375 * size * row) / row;
+		size_t size = group_table_hash_size(avail / (row + sizeof(uint64)));
+		double more = (avail - size * (double) sizeof(uint64)) / row;
+		double less = Min(avail - size * (double) sizeof(uint64) / 2, 0.375 * size * row) / row;
 
 		groups = Max(more, Min(less, 0.375 * size));
 	}
 	if (dict > 0 && table->ngroups > 0 && groups > table->ngroups)
 	{
 		/* new groups bring values to the dictionaries as well */
-		double		each = dict / (double) table->ngroups;
+		double each = dict / (double) table->ngroups;
 
 		groups = table->ngroups + (groups - table->ngroups) * row / (row + each);
 		table->max_dict_bytes = dict + (groups - table->ngroups) * each;
@@ -178,7 +178,7 @@ void
 group_table_advise_huge(char *start, size_t size)
 {
 #ifdef MADV_HUGEPAGE
-	char	   *from = (char *) TYPEALIGN(HUGE_PAGE, (uintptr_t) start);
+	char *from = (char *) TYPEALIGN(HUGE_PAGE, (uintptr_t) start);
 
 	if (size >= 2 * HUGE_PAGE)
 		(void) madvise(from, (start + size - from) & ~(HUGE_PAGE - 1), MADV_HUGEPAGE);
@@ -188,10 +188,10 @@ group_table_advise_huge(char *start, size_t size)
 static void
 grow_rows(GroupTable *table, uint32 wanted)
 {
-	uint32		capacity = wanted;
-	size_t		shift = table->rows - table->chunk;
-	size_t		size;
-	char	   *start;
+	uint32 capacity = wanted;
+	size_t shift = table->rows - table->chunk;
+	size_t size;
+	char *start;
 
 	capacity = Max(Min(capacity, table->max_groups), table->ngroups + 1);
 	size = (size_t) capacity * table->row_size + CACHE_LINE;
@@ -210,7 +210,8 @@ grow_rows(GroupTable *table, uint32 wanted)
 void
 group_table_reserve(GroupTable *table, double groups)
 {
-	groups = Min(groups, Max(RESERVED_BYTES / table->row_size, GROUPS_PER_GROUP * (double) table->ngroups));
+	groups = Min(groups,
+				 Max(RESERVED_BYTES / table->row_size, GROUPS_PER_GROUP * (double) table->ngroups));
 	groups = Min(groups, table->max_groups);
 	if (groups > table->capacity)
 		grow_rows(table, (uint32) groups);
@@ -219,10 +220,12 @@ group_table_reserve(GroupTable *table, double groups)
 uint32
 group_table_add(GroupTable *table)
 {
-	char	   *row;
+	char *row;
 
 	if (table->ngroups == table->capacity)
-		grow_rows(table, Max((uint64) table->capacity * 2, Max(1, Min(64, FIRST_BYTES / table->row_size))));
+		grow_rows(
+			table,
+			Max((uint64) table->capacity * 2, Max(1, Min(64, FIRST_BYTES / table->row_size))));
 	row = group_row(table, table->ngroups);
 	memcpy(row, table->blank, table->row_size);
 	if (table->init_row)

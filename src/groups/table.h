@@ -33,11 +33,11 @@
 /* State of a fallback aggregate; see AggStatePerGroupData in nodeAgg.h. */
 typedef struct FallbackState
 {
-	Datum		value;
-	bool		isnull;
-	bool		notrans;		/* strict, and no input yet */
-	bool		fresh;			/* value is the aggregate's initial one, not a copy */
-	bool		combined;		/* with another one */
+	Datum value;
+	bool isnull;
+	bool notrans;  /* strict, and no input yet */
+	bool fresh;    /* value is the aggregate's initial one, not a copy */
+	bool combined; /* with another one */
 } FallbackState;
 
 typedef enum TableMode
@@ -53,58 +53,58 @@ typedef struct GroupTable
 {
 	const AggSpec *spec;
 	MemoryContext cxt;
-	TableMode	mode;
-	int			batch_rows;
-	GroupKeys	keys;
+	TableMode mode;
+	int batch_rows;
+	GroupKeys keys;
 
 	/* layout of a row, after its keys */
-	size_t		fallback_off;
-	size_t	   *slot_off;
-	size_t		state_off;		/* of the first slot */
-	size_t		row_size;
-	uint32		row_cells;
-	char	   *blank;			/* a new row */
+	size_t fallback_off;
+	size_t *slot_off;
+	size_t state_off; /* of the first slot */
+	size_t row_size;
+	uint32 row_cells;
+	char *blank; /* a new row */
 
 	/* rows */
-	char	   *chunk;			/* what was allocated */
-	char	   *rows;			/* aligned to a cache line */
-	uint32		ngroups;
-	uint32		capacity;
-	uint32		max_groups;		/* memory allows no more; at least 1 */
-	size_t		max_dict_bytes; /* nor dictionaries with more bytes */
-	bool		frozen;			/* a new group was refused, so all later ones must be:
-								 * rows of one group may not be in two places */
+	char *chunk; /* what was allocated */
+	char *rows;  /* aligned to a cache line */
+	uint32 ngroups;
+	uint32 capacity;
+	uint32 max_groups;     /* memory allows no more; at least 1 */
+	size_t max_dict_bytes; /* nor dictionaries with more bytes */
+	bool frozen;           /* a new group was refused, so all later ones must be:
+							* rows of one group may not be in two places */
 
 	/* TABLE_HASH: hash << 32 | row offset */
-	uint64	   *table;
-	uint32		mask;
-	HashSeed	seed;			/* drawn anew after too long a probe sequence */
-	uint32		seed_groups;	/* groups when it was drawn last */
-	double		expected;		/* so many groups were estimated */
+	uint64 *table;
+	uint32 mask;
+	HashSeed seed;      /* drawn anew after too long a probe sequence */
+	uint32 seed_groups; /* groups when it was drawn last */
+	double expected;    /* so many groups were estimated */
 
 	/* TABLE_DIRECT: row offsets */
-	uint32	   *map;
-	int64		bins;
-	int64		max_bins;
+	uint32 *map;
+	int64 bins;
+	int64 max_bins;
 
 	/* of one batch */
-	uint32	   *hash;			/* [row] */
-	uint32	   *at;				/* [row]: offset in cells, or NO_GROUP */
-	uint32	   *missing;		/* rows without a group: memory is used up */
-	int			nmissing;
-	bool		denied;			/* there are some */
-	uint32	   *run_start;		/* rows where runs of equal keys start, and the end */
-	int			nruns;			/* 0: runs were not determined */
-	uint32	   *run_at;			/* [run]: as at */
-	double		mean_run;
+	uint32 *hash;    /* [row] */
+	uint32 *at;      /* [row]: offset in cells, or NO_GROUP */
+	uint32 *missing; /* rows without a group: memory is used up */
+	int nmissing;
+	bool denied;       /* there are some */
+	uint32 *run_start; /* rows where runs of equal keys start, and the end */
+	int nruns;         /* 0: runs were not determined */
+	uint32 *run_at;    /* [run]: as at */
+	double mean_run;
 
-	int			changes;		/* of mode, beyond the first choice */
+	int changes; /* of mode, beyond the first choice */
 
-	const char *foreign;		/* rows being located, of another table; or NULL: those of a batch */
+	const char *foreign; /* rows being located, of another table; or NULL: those of a batch */
 
 	/* called with each new row; may be NULL */
-	void		(*init_row) (void *arg, char *row);
-	void	   *init_arg;
+	void (*init_row)(void *arg, char *row);
+	void *init_arg;
 } GroupTable;
 
 static inline char *
@@ -142,8 +142,8 @@ extern void group_table_reset(GroupTable *table);
 extern void group_table_budget(GroupTable *table, size_t bytes, double group_bytes);
 extern size_t group_table_memory(const GroupTable *table);
 /*
- * An estimate may be wrong by any factor, and memory may have no bound worth the name: room is made at once for so many groups
- * that are expected, and for so many times the groups that there are.
+ * An estimate may be wrong by any factor, and memory may have no bound worth the name: room is made
+ * at once for so many groups that are expected, and for so many times the groups that there are.
  */
 #define GROUPS_UNPROVEN (2.0 * 1024 * 1024)
 #define GROUPS_PER_GROUP 64
@@ -170,18 +170,22 @@ extern void group_table_advise_huge(char *start, size_t size);
  */
 extern void group_table_locate(GroupTable *table, const Batch *batch);
 /*
- * The same for n rows, at most batch_rows, of a table with the same spec in another process: of their keys, none of
- * which are Datums.  The table is a TABLE_HASH.
+ * The same for n rows, at most batch_rows, of a table with the same spec in another process: of
+ * their keys, none of which are Datums.  The table is a TABLE_HASH.
  */
 extern void group_table_locate_rows(GroupTable *table, const char *rows, int n);
 /*
- * Drops all groups but the first n, which the first `rows` of the rows that were located last belong to, and forgets the other
- * rows.  A table that is not segmented takes no new groups any more.
+ * Drops all groups but the first n, which the first `rows` of the rows that were located last
+ * belong to, and forgets the other rows.  A table that is not segmented takes no new groups any
+ * more.
  */
 extern void group_table_cut(GroupTable *table, uint32 n, int rows);
 /* Changes over to TABLE_HASH, in which so many groups are expected. */
 extern void group_table_use_hash(GroupTable *table, double groups);
-/* Changes over to TABLE_DIRECT over keys.ranges, which are extended to the groups that are there; false if they are too wide. */
+/*
+ * Changes over to TABLE_DIRECT over keys.ranges, which are extended to the groups that are there;
+ * false if they are too wide.
+ */
 extern bool group_table_use_direct(GroupTable *table);
 
-#endif							/* GPUAGG_GROUP_TABLE_H */
+#endif /* GPUAGG_GROUP_TABLE_H */

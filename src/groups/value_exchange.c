@@ -12,7 +12,7 @@
 static void
 write_value(GroupSink *sink, Datum varlena)
 {
-	uint32		len = VARSIZE_ANY(DatumGetPointer(varlena));
+	uint32 len = VARSIZE_ANY(DatumGetPointer(varlena));
 
 	sink->write(sink, &len, sizeof(len));
 	sink->write(sink, DatumGetPointer(varlena), len);
@@ -21,7 +21,7 @@ write_value(GroupSink *sink, Datum varlena)
 static void
 write_run(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 {
-	uint32		run[2] = {group, n};
+	uint32 run[2] = {group, n};
 
 	sink->write(sink, run, sizeof(run));
 	sink->write(sink, codes, n * sizeof(uint64));
@@ -32,15 +32,16 @@ static bool
 next_to_export(ValueStore *store, Datum *value)
 {
 	MemoryContext old;
-	Datum		abbreviated;
-	bool		found;
+	Datum abbreviated;
+	bool found;
 
 	CHECK_FOR_INTERRUPTS();
 	MemoryContextReset(store->value_cxt);
 	old = MemoryContextSwitchTo(store->value_cxt);
 	found = values_read_sorted(store, value, &abbreviated);
 	if (found && store->wraps)
-		*value = values_wrap(store, palloc(WRAPPER_BYTES + values_wrapped_length(store, *value)), *value);
+		*value = values_wrap(store, palloc(WRAPPER_BYTES + values_wrapped_length(store, *value)),
+							 *value);
 	MemoryContextSwitchTo(old);
 	return found;
 }
@@ -48,9 +49,9 @@ next_to_export(ValueStore *store, Datum *value)
 static void
 export_sorted(ValueStore *store, GroupSink *sink)
 {
-	uint32		group;
-	int64		n;
-	Datum		value;
+	uint32 group;
+	int64 n;
+	Datum value;
 
 	value_store_begin(store, store->sort_groups);
 	while (value_store_next(store, &group, &n))
@@ -65,17 +66,17 @@ export_sorted(ValueStore *store, GroupSink *sink)
 void
 value_store_export(ValueStore *store, GroupSink *sink)
 {
-	uint32		n = store->dict && !store->sorting ? dictionary_size(store->dict) : 0;
-	uint32		none = NO_VALUE_GROUP;
-	uint32		zero = 0;
-	uint32		group;
-	uint64		codes[LAST_CHUNK];
+	uint32 n = store->dict && !store->sorting ? dictionary_size(store->dict) : 0;
+	uint32 none = NO_VALUE_GROUP;
+	uint32 zero = 0;
+	uint32 group;
+	uint64 codes[LAST_CHUNK];
 
 	sink->write(sink, &n, sizeof(n));
 	for (uint32 c = 0; c < n; c++)
 	{
-		bool		isnull;
-		Datum		stored = dictionary_value(store->dict, c, &isnull);
+		bool isnull;
+		Datum stored = dictionary_value(store->dict, c, &isnull);
 
 		if (isnull)
 			sink->write(sink, &zero, sizeof(zero));
@@ -84,7 +85,7 @@ value_store_export(ValueStore *store, GroupSink *sink)
 	}
 	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		ChunkScan scan = scan_chunks(&store->groups[g]);
 		const uint64 *chunk;
 
 		while ((n = next_chunk(&scan, &chunk)) > 0)
@@ -115,8 +116,8 @@ read_bytes(GroupSource *source, void *data, size_t len)
 static Datum
 read_value(GroupSource *source)
 {
-	uint32		len;
-	char	   *value;
+	uint32 len;
+	char *value;
 
 	read_bytes(source, &len, sizeof(len));
 	if (len == 0)
@@ -130,7 +131,7 @@ read_value(GroupSource *source)
 static Datum *
 import_dictionary(ValueStore *store, GroupSource *source, uint32 *n, int32 **codes)
 {
-	Datum	   *values;
+	Datum *values;
 
 	read_bytes(source, n, sizeof(*n));
 	values = palloc_extended((*n + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
@@ -139,35 +140,37 @@ import_dictionary(ValueStore *store, GroupSource *source, uint32 *n, int32 **cod
 		values[c] = read_value(source);
 	for (uint32 c = 0; c < *n; c += store->batch_rows)
 	{
-		int			rows = (int) Min((uint32) store->batch_rows, *n - c);
-		Column		col = {.type = COLUMN_DATUM, .values = values + c};
+		int rows = (int) Min((uint32) store->batch_rows, *n - c);
+		Column col = {.type = COLUMN_DATUM, .values = values + c};
 
 		CHECK_FOR_INTERRUPTS();
 		col.validity = palloc0(BITMAP_WORDS(rows) * sizeof(uint64));
 		for (int i = 0; i < rows; i++)
 			if (DatumGetPointer(values[c + i]) != NULL)
 				bitmap_set(col.validity, i);
-		dictionary_lookup(store->dict, &col, rows, PG_INT32_MAX, store->mem_limit / 2, *codes + c, store->dict_hashes);
+		dictionary_lookup(store->dict, &col, rows, PG_INT32_MAX, store->mem_limit / 2, *codes + c,
+						  store->dict_hashes);
 	}
 	return values;
 }
 
 void
-value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups, uint32 ngroups, ValueRefused refused,
-				   void *arg)
+value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups, uint32 ngroups,
+				   ValueRefused refused, void *arg)
 {
-	MemoryContext cxt = AllocSetContextCreate(store->parent, "gpuagg imported values", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext cxt =
+		AllocSetContextCreate(store->parent, "gpuagg imported values", ALLOCSET_DEFAULT_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(cxt);
-	int32	   *codes = NULL;
-	uint32		ndict;
-	Datum	   *values = import_dictionary(store, source, &ndict, &codes);
-	uint64		from[LAST_CHUNK];
-	uint32		run[2];
-	uint32		group;
+	int32 *codes = NULL;
+	uint32 ndict;
+	Datum *values = import_dictionary(store, source, &ndict, &codes);
+	uint64 from[LAST_CHUNK];
+	uint32 run[2];
+	uint32 group;
 
 	for (;;)
 	{
-		uint32		to;
+		uint32 to;
 
 		CHECK_FOR_INTERRUPTS();
 		read_bytes(source, run, sizeof(run));
@@ -179,10 +182,12 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 			values_make_room(store, to + 1);
 		for (uint32 i = 0; i < run[1]; i++)
 		{
-			bool		datum = !store->spec->coded;
+			bool datum = !store->spec->coded;
 
 			if (to == NO_VALUE_GROUP || (datum && (store->sorting || codes[from[i]] == NO_CODE)))
-				refused(arg, run[0], datum ? values_unwrap(store, values[from[i]]) : values_of_code(store, from[i]));
+				refused(arg, run[0],
+						datum ? values_unwrap(store, values[from[i]]) :
+								values_of_code(store, from[i]));
 			else
 			{
 				/* what was refused may have gone to files */
@@ -193,7 +198,7 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 	}
 	for (;;)
 	{
-		Datum		value;
+		Datum value;
 
 		read_bytes(source, &group, sizeof(group));
 		if (group == NO_VALUE_GROUP)

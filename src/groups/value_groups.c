@@ -20,8 +20,8 @@
 
 typedef struct OrderedCode
 {
-	int32		code;
-	Datum		value;
+	int32 code;
+	Datum value;
 } OrderedCode;
 
 static int
@@ -30,7 +30,7 @@ compare_codes(const void *a, const void *b, void *arg)
 	const OrderedCode *x = a;
 	const OrderedCode *y = b;
 	ValueStore *store = arg;
-	int			order = ApplySortComparator(x->value, false, y->value, false, &store->ssup);
+	int order = ApplySortComparator(x->value, false, y->value, false, &store->ssup);
 
 	/* equal values that look different in the order in which they came */
 	return order != 0 ? order : x->code - y->code;
@@ -40,17 +40,17 @@ compare_codes(const void *a, const void *b, void *arg)
 static void
 order_dictionary(ValueStore *store)
 {
-	int			n = dictionary_size(store->dict);
+	int n = dictionary_size(store->dict);
 	OrderedCode *order = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(OrderedCode));
 	MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
-	int			ranks = 0;
+	int ranks = 0;
 
 	store->rank_of = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(uint32));
 	store->by_rank = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(Datum));
 	store->class_of = MemoryContextAllocHuge(store->cxt, (n + 1) * sizeof(uint32));
 	for (int32 c = 0; c < n; c++)
 	{
-		bool		isnull;
+		bool isnull;
 
 		CHECK_FOR_INTERRUPTS();
 		(void) dictionary_value(store->dict, c, &isnull);
@@ -62,7 +62,9 @@ order_dictionary(ValueStore *store)
 	qsort_interruptible(order, ranks, sizeof(OrderedCode), compare_codes, store);
 	for (int r = 0; r < ranks; r++)
 	{
-		bool		equal = r > 0 && ApplySortComparator(order[r - 1].value, false, order[r].value, false, &store->ssup) == 0;
+		bool equal = r > 0 &&
+			ApplySortComparator(order[r - 1].value, false, order[r].value, false, &store->ssup) ==
+				0;
 
 		CHECK_FOR_INTERRUPTS();
 		store->rank_of[order[r].code] = r;
@@ -89,24 +91,29 @@ close_part(ValuePart *part)
 	part->file = NULL;
 }
 
-/* Divides a part of several groups, that is too large, into others by group, which come after all that there are. */
+/*
+ * Divides a part of several groups, that is too large, into others by group, which come after all
+ * that there are.
+ */
 static void
 divide_part(ValueStore *store, int p)
 {
-	uint64		codes[LAST_CHUNK];
-	uint32		run[2];
-	int			n = (int) Min(store->nlocal, SUBPARTS);
-	int			at = store->nall_parts;
+	uint64 codes[LAST_CHUNK];
+	uint32 run[2];
+	int n = (int) Min(store->nlocal, SUBPARTS);
+	int at = store->nall_parts;
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
 	store->parts = repalloc_huge(store->parts, (at + n) * sizeof(ValuePart));
 	for (int i = 0; i < n; i++)
-		store->parts[at + i] = (ValuePart) {.stride = store->parts[p].stride * n,
-			.first = store->parts[p].first + store->parts[p].stride * i};
+		store->parts[at + i] =
+			(ValuePart){.stride = store->parts[p].stride * n,
+						.first = store->parts[p].first + store->parts[p].stride * i};
 	store->nall_parts += n;
 	while (values_read_run(store->parts[p].file, &run[0], codes, &run[1]))
 	{
-		ValuePart  *to = &store->parts[at + (run[0] - store->parts[p].first) / store->parts[p].stride % n];
+		ValuePart *to =
+			&store->parts[at + (run[0] - store->parts[p].first) / store->parts[p].stride % n];
 
 		CHECK_FOR_INTERRUPTS();
 		if (to->file == NULL)
@@ -124,9 +131,8 @@ divide_part(ValueStore *store, int p)
 static void
 load_part(ValueStore *store, ValuePart *part)
 {
-	uint64		codes[LAST_CHUNK];
-	uint32		group,
-				n;
+	uint64 codes[LAST_CHUNK];
+	uint32 group, n;
 
 	values_clear(store);
 	values_reserve_groups(store, store->nlocal);
@@ -143,8 +149,8 @@ load_part(ValueStore *store, ValuePart *part)
 static bool
 next_part(ValueStore *store)
 {
-	ValuePart	whole = {.stride = 1};
-	ValuePart  *part = &whole;
+	ValuePart whole = {.stride = 1};
+	ValuePart *part = &whole;
 
 	if (store->streams)
 		values_end_sorts(store);
@@ -216,14 +222,17 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 	store->local = store->next_local++;
 	*group = (uint32) (store->first + store->local * store->stride);
 	store->group_n = store->streams ? store->sort_counts[store->local] :
-		store->large ? store->parts[store->part].codes :
-		count_codes(&store->groups[store->local]);
+		store->large                ? store->parts[store->part].codes :
+									  count_codes(&store->groups[store->local]);
 	store->group_read = 0;
 	*n = store->group_n;
 	return true;
 }
 
-/* ---- values of ranks -------------------------------------------------------------------------------- */
+/*
+ * ---- values of ranks
+ * --------------------------------------------------------------------------------
+ */
 
 static Datum
 copy_value(ValueStore *store, Datum value)
@@ -239,8 +248,7 @@ copy_value(ValueStore *store, Datum value)
 static void
 fetch_sorted_ranks(ValueStore *store, const int64 *ranks, int m, Datum *values)
 {
-	Datum		value,
-				abbreviated;
+	Datum value, abbreviated;
 
 	for (int i = 0; i < m; i++)
 	{
@@ -254,15 +262,12 @@ fetch_sorted_ranks(ValueStore *store, const int64 *ranks, int m, Datum *values)
 static void
 fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum *mode)
 {
-	MemoryContext scratch = AllocSetContextCreate(store->value_cxt, "gpuagg comparison", ALLOCSET_SMALL_SIZES);
+	MemoryContext scratch =
+		AllocSetContextCreate(store->value_cxt, "gpuagg comparison", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(scratch);
-	Datum		value,
-				abbreviated,
-				first = (Datum) 0,
-				first_abbreviated = (Datum) 0;
-	int64		run = 0,
-				best[2] = {0, 0};
-	int			i = 0;
+	Datum value, abbreviated, first = (Datum) 0, first_abbreviated = (Datum) 0;
+	int64 run = 0, best[2] = {0, 0};
+	int i = 0;
 
 	while (values_read_sorted(store, &value, &abbreviated))
 	{
@@ -303,10 +308,10 @@ fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum 
 static void
 collect_codes(ValueStore *store)
 {
-	ChunkScan	scan = scan_chunks(&store->groups[store->local]);
+	ChunkScan scan = scan_chunks(&store->groups[store->local]);
 	const uint64 *chunk;
-	uint64	   *to;
-	uint32		n;
+	uint64 *to;
+	uint32 n;
 
 	values_reserve_codes(store, scan.left);
 	to = store->codes;
@@ -325,7 +330,7 @@ collect_codes(ValueStore *store)
 void
 value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum *mode)
 {
-	uint64	   *found;
+	uint64 *found;
 
 	if (mode)
 		mode[0] = mode[1] = (Datum) 0;
@@ -345,9 +350,10 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 	found = MemoryContextAlloc(store->value_cxt, (m + 1) * sizeof(uint64));
 	if (store->large)
 	{
-		ValueRuns	runs = {0};
+		ValueRuns runs = {0};
 
-		values_fetch_large(store, store->parts[store->part].file, store->group_n, ranks, m, found, mode ? &runs : NULL);
+		values_fetch_large(store, store->parts[store->part].file, store->group_n, ranks, m, found,
+						   mode ? &runs : NULL);
 		if (mode)
 			values_end_runs(store, &runs, mode);
 	}

@@ -2,9 +2,10 @@
  * value_large.c
  *	  A group whose values are more than the memory: those of given ranks, and modes.
  *
- * Its codes are in a file.  They are divided into files by the range that they are in, of which only those are written that
- * have a wanted rank, or all for a mode, and so on with each of these until it fits into memory, or has one code.
- * What is read and written in vain is little: for a rank, most codes are read three times.
+ * Its codes are in a file.  They are divided into files by the range that they are in, of which
+ * only those are written that have a wanted rank, or all for a mode, and so on with each of these
+ * until it fits into memory, or has one code. What is read and written in vain is little: for a
+ * rank, most codes are read three times.
  */
 #include "postgres.h"
 
@@ -24,33 +25,32 @@ typedef struct LargeGroup
 {
 	ValueStore *store;
 	const int64 *ranks;
-	int			m;
-	int			next;			/* rank */
-	int64		before;			/* codes that are less than those at hand */
-	uint64	   *found;
-	ValueRuns  *runs;			/* for a mode; or NULL */
-	int64		capacity;		/* codes that fit into memory */
-	int			max_ranges;
+	int m;
+	int next;     /* rank */
+	int64 before; /* codes that are less than those at hand */
+	uint64 *found;
+	ValueRuns *runs; /* for a mode; or NULL */
+	int64 capacity;  /* codes that fit into memory */
+	int max_ranges;
 } LargeGroup;
 
 /* Codes of one file; `raw`: of a dictionary, not their places in its order yet. */
 typedef struct CodeFile
 {
-	BufFile    *file;
-	bool		raw;
-	int64		n;
-	uint64		min,
-				max;
+	BufFile *file;
+	bool raw;
+	int64 n;
+	uint64 min, max;
 } CodeFile;
 
 /* Some parts of a range, one after the other. */
 typedef struct CodeRange
 {
-	CodeFile	to;
-	bool		wanted;
-	bool		single;			/* all codes are to.min */
-	uint64	   *buffer;
-	uint32		buffered;
+	CodeFile to;
+	bool wanted;
+	bool single; /* all codes are to.min */
+	uint64 *buffer;
+	uint32 buffered;
 } CodeRange;
 
 /* The next codes of a file, at most LAST_CHUNK; 0 at its end. */
@@ -58,8 +58,7 @@ static uint32
 read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
 {
 	const uint32 *rank_of = large->store->rank_of;
-	uint32		group,
-				n;
+	uint32 group, n;
 
 	CHECK_FOR_INTERRUPTS();
 	if (!values_read_run(from->file, &group, codes, &n))
@@ -85,9 +84,9 @@ static void
 take_few(LargeGroup *large, CodeFile *from)
 {
 	ValueStore *store = large->store;
-	uint64	   *codes;
-	int64		n = 0;
-	int			end = large->next;
+	uint64 *codes;
+	int64 n = 0;
+	int end = large->next;
 
 	values_reserve_codes(store, from->n + LAST_CHUNK);
 	codes = store->codes;
@@ -100,30 +99,31 @@ take_few(LargeGroup *large, CodeFile *from)
 	{
 		values_sort_codes(codes, n);
 		INTERRUPTIBLE_FOR(i, 0, n)
-			values_add_run(store, large->runs, codes[i], 1);
+		values_add_run(store, large->runs, codes[i], 1);
 		for (int i = large->next; i < end; i++)
 			large->found[i] = codes[large->ranks[i] - large->before];
 	}
 	else
-		select_ranks(codes, store->spare, n, large->ranks + large->next, large->before, end - large->next,
-					 large->found + large->next);
+		select_ranks(codes, store->spare, n, large->ranks + large->next, large->before,
+					 end - large->next, large->found + large->next);
 	large->next = end;
 	large->before += n;
 }
 
 /* Divides PARTS parts of 1 << shift codes each, from `min` on, into ranges; returns how many. */
 static int
-make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int shift, CodeRange *ranges, uint8 *range_of)
+make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int shift,
+			CodeRange *ranges, uint8 *range_of)
 {
-	int64		target = Max(large->capacity, from->n / (large->max_ranges / 2));
-	int64		before = large->before;
-	int			next = large->next;
-	int			n = 0;
+	int64 target = Max(large->capacity, from->n / (large->max_ranges / 2));
+	int64 before = large->before;
+	int next = large->next;
+	int n = 0;
 
 	for (int p = 0; p < PARTS; n++)
 	{
-		CodeRange  *range = &ranges[n];
-		int			first = p;
+		CodeRange *range = &ranges[n];
+		int first = p;
 
 		memset(range, 0, sizeof(*range));
 		while (p < PARTS && (p == first || range->to.n + counts[p] <= target))
@@ -145,7 +145,7 @@ make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int sh
 static void
 write_range(LargeGroup *large, CodeRange *range)
 {
-	uint32		run[2] = {0, range->buffered};
+	uint32 run[2] = {0, range->buffered};
 
 	if (range->buffered == 0)
 		return;
@@ -159,10 +159,11 @@ write_range(LargeGroup *large, CodeRange *range)
 
 /* Writes the codes of ranges that are wanted to files of their own. */
 static void
-scatter(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, int nranges, const uint8 *range_of)
+scatter(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, int nranges,
+		const uint8 *range_of)
 {
-	uint64		codes[LAST_CHUNK];
-	uint32		n;
+	uint64 codes[LAST_CHUNK];
+	uint32 n;
 
 	for (int r = 0; r < nranges; r++)
 		if (ranges[r].wanted && !ranges[r].single)
@@ -171,7 +172,7 @@ scatter(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, int nra
 	while ((n = read_codes(large, from, codes)) > 0)
 		for (uint32 i = 0; i < n; i++)
 		{
-			CodeRange  *range = &ranges[range_of[(codes[i] - from->min) >> shift]];
+			CodeRange *range = &ranges[range_of[(codes[i] - from->min) >> shift]];
 
 			if (range->buffer == NULL)
 				continue;
@@ -193,13 +194,12 @@ static void
 divide(LargeGroup *large, CodeFile *from)
 {
 	/* of any two that are neighbours, one has more codes than the target, or both together */
-	CodeRange  *ranges = palloc((2 * large->max_ranges + 2) * sizeof(CodeRange));
-	uint8	   *range_of = palloc(PARTS);
-	int64	   *counts = palloc0(PARTS * sizeof(int64));
-	uint64		codes[LAST_CHUNK];
-	uint32		n;
-	int			nranges,
-				shift = 0;
+	CodeRange *ranges = palloc((2 * large->max_ranges + 2) * sizeof(CodeRange));
+	uint8 *range_of = palloc(PARTS);
+	int64 *counts = palloc0(PARTS * sizeof(int64));
+	uint64 codes[LAST_CHUNK];
+	uint32 n;
+	int nranges, shift = 0;
 
 	while ((from->max - from->min) >> shift >= PARTS)
 		shift++;
@@ -213,7 +213,7 @@ divide(LargeGroup *large, CodeFile *from)
 	pfree(range_of);
 	for (int r = 0; r < nranges; r++)
 	{
-		CodeFile   *to = &ranges[r].to;
+		CodeFile *to = &ranges[r].to;
 
 		if (!ranges[r].wanted)
 			large->before += to->n;
@@ -230,16 +230,18 @@ divide(LargeGroup *large, CodeFile *from)
 }
 
 void
-values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m, uint64 *found, ValueRuns *runs)
+values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m,
+				   uint64 *found, ValueRuns *runs)
 {
 	MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
-	LargeGroup	large = {.store = store,.ranks = ranks,.m = m,.found = found,.runs = runs};
-	CodeFile	from = {.file = file,.raw = true,.n = n,.min = PG_UINT64_MAX};
-	uint64		codes[LAST_CHUNK];
-	uint32		some;
+	LargeGroup large = {.store = store, .ranks = ranks, .m = m, .found = found, .runs = runs};
+	CodeFile from = {.file = file, .raw = true, .n = n, .min = PG_UINT64_MAX};
+	uint64 codes[LAST_CHUNK];
+	uint32 some;
 
 	large.capacity = Max(store->mem_limit / (2 * sizeof(uint64)), 2 * LAST_CHUNK);
-	large.max_ranges = (int) Max(4, Min(MAX_RANGES, store->mem_limit / 4 / (BLCKSZ + LAST_CHUNK * sizeof(uint64))));
+	large.max_ranges = (int) Max(
+		4, Min(MAX_RANGES, store->mem_limit / 4 / (BLCKSZ + LAST_CHUNK * sizeof(uint64))));
 	values_rewind(file);
 	while ((some = read_codes(&large, &from, codes)) > 0)
 		for (uint32 i = 0; i < some; i++)

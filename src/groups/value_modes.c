@@ -11,7 +11,9 @@
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
-/* Of values whose range is no larger, in relation to their number, the mode is found by counting. */
+/*
+ * Of values whose range is no larger, in relation to their number, the mode is found by counting.
+ */
 #define COUNTED_RANGE 4
 
 /* The code of a value that is equal to this one's, and the same for all that are equal. */
@@ -21,7 +23,9 @@ code_class(const ValueStore *store, uint64 code)
 	if (!store->spec->coded)
 		return store->class_of[code];
 	/* -0 = 0 */
-	return column_is_float(store->col.type) && code == select_code_f64(-0.0) ? select_code_f64(0.0) : code;
+	return column_is_float(store->col.type) && code == select_code_f64(-0.0) ?
+		select_code_f64(0.0) :
+		code;
 }
 
 #define ST_SORT sort_codes
@@ -77,9 +81,8 @@ values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mode)
 void
 values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 {
-	ValueRuns	runs = {0};
-	uint64		min = codes[0],
-				max = codes[0];
+	ValueRuns runs = {0};
+	uint64 min = codes[0], max = codes[0];
 
 	INTERRUPTIBLE_FOR(i, 1, n)
 	{
@@ -88,21 +91,21 @@ values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 	}
 	if (n < PG_UINT32_MAX && max - min < (uint64) n * COUNTED_RANGE)
 	{
-		uint32	   *counts = MemoryContextAllocExtended(store->value_cxt, (max - min + 1) * sizeof(uint32),
-														MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+		uint32 *counts = MemoryContextAllocExtended(
+			store->value_cxt, (max - min + 1) * sizeof(uint32), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
 		INTERRUPTIBLE_FOR(i, 0, n)
-			counts[codes[i] - min]++;
+		counts[codes[i] - min]++;
 		INTERRUPTIBLE_FOR(c, 0, (int64) (max - min) + 1)
-			if (counts[c] > 0)
-				values_add_run(store, &runs, min + c, counts[c]);
+		if (counts[c] > 0)
+			values_add_run(store, &runs, min + c, counts[c]);
 		pfree(counts);
 	}
 	else
 	{
 		sort_codes(codes, n);
 		INTERRUPTIBLE_FOR(i, 0, n)
-			values_add_run(store, &runs, codes[i], 1);
+		values_add_run(store, &runs, codes[i], 1);
 	}
 	values_end_runs(store, &runs, mode);
 }

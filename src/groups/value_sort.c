@@ -1,9 +1,11 @@
 /*
  * value_sort.c
- *	  Values of groups in core's tuplesort: too many different ones for a dictionary, or so nearly unique that it is no use.
+ *	  Values of groups in core's tuplesort: too many different ones for a dictionary, or so nearly
+ * unique that it is no use.
  *
- * Where groups are few, each has a sort of its own, as in core, which compares abbreviated values.  One sort by group and
- * value takes those of all others: it compares whole tuples where the groups are equal, as often as each is large.
+ * Where groups are few, each has a sort of its own, as in core, which compares abbreviated values.
+ * One sort by group and value takes those of all others: it compares whole tuples where the groups
+ * are equal, as often as each is large.
  */
 #include "postgres.h"
 
@@ -15,7 +17,10 @@
 #include "common/compat.h"
 #include "groups/value_store_internal.h"
 
-/* Groups with sorts of their own: always as many as LEAST_OWN, and if there is memory, more.  The least that core gives a sort, in kB. */
+/*
+ * Groups with sorts of their own: always as many as LEAST_OWN, and if there is memory, more.  The
+ * least that core gives a sort, in kB.
+ */
 #define LEAST_OWN 16
 #define MOST_OWN 1024
 #define SORT_KILOBYTES 64
@@ -41,18 +46,19 @@ values_begin_sorts(ValueStore *store, uint32 ngroups)
 	store->nown = ngroups <= store->most_own ? ngroups : 0;
 	store->own = palloc0(sizeof(Tuplesortstate *) * (store->nown + 1));
 	for (uint32 g = 0; g < store->nown; g++)
-		store->own[g] = tuplesort_begin_datum(store->col.typid, store->spec->ltop, store->spec->collation, false,
-											  kilobytes(store, store->nown), NULL, TUPLESORT_NONE);
+		store->own[g] =
+			tuplesort_begin_datum(store->col.typid, store->spec->ltop, store->spec->collation,
+								  false, kilobytes(store, store->nown), NULL, TUPLESORT_NONE);
 	MemoryContextSwitchTo(old);
 }
 
 static void
 begin_common(ValueStore *store)
 {
-	AttrNumber	atts[2] = {1, 2};
-	Oid			ops[2] = {Int8LessOperator, store->spec->ltop};
-	Oid			collations[2] = {InvalidOid, store->spec->collation};
-	bool		nulls_first[2] = {false, false};
+	AttrNumber atts[2] = {1, 2};
+	Oid ops[2] = {Int8LessOperator, store->spec->ltop};
+	Oid collations[2] = {InvalidOid, store->spec->collation};
+	bool nulls_first[2] = {false, false};
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
 	store->desc = CreateTemplateTupleDesc(2);
@@ -60,8 +66,9 @@ begin_common(ValueStore *store)
 	TupleDescInitEntry(store->desc, 2, "value", store->col.typid, store->col.typmod, 0);
 	store->in = MakeSingleTupleTableSlot(store->desc, &TTSOpsVirtual);
 	store->out = MakeSingleTupleTableSlot(store->desc, &TTSOpsMinimalTuple);
-	store->sort = tuplesort_begin_heap(store->desc, 2, atts, ops, collations, nulls_first,
-									   kilobytes(store, store->nown > 0 ? 8 : 1), NULL, TUPLESORT_NONE);
+	store->sort =
+		tuplesort_begin_heap(store->desc, 2, atts, ops, collations, nulls_first,
+							 kilobytes(store, store->nown > 0 ? 8 : 1), NULL, TUPLESORT_NONE);
 	MemoryContextSwitchTo(old);
 }
 
@@ -94,7 +101,7 @@ values_end_sorts(ValueStore *store)
 static void
 reserve_counts(ValueStore *store, uint32 n)
 {
-	uint32		size = Max(store->sort_groups, 1024);
+	uint32 size = Max(store->sort_groups, 1024);
 
 	if (n <= store->sort_groups)
 		return;
@@ -156,8 +163,8 @@ values_end_sorted(ValueStore *store)
 bool
 values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated)
 {
-	bool		isnull;
-	bool		found;
+	bool isnull;
+	bool found;
 
 	if (store->group_read == store->group_n)
 		return false;

@@ -2,9 +2,10 @@
  * value_store.c
  *	  Values of groups: in arrays and in files; see value_store.h.
  *
- * A group's codes are in a chain of chunks, each twice as long as the one before, so that a value is written once where
- * it stays, and memory is touched once.  To hand out a group they are copied to one place, and the wanted ranks are
- * selected there (select.h).  Codes in files are runs of one group each; value_large.c selects among those of a group that stay there.
+ * A group's codes are in a chain of chunks, each twice as long as the one before, so that a value
+ * is written once where it stays, and memory is touched once.  To hand out a group they are copied
+ * to one place, and the wanted ranks are selected there (select.h).  Codes in files are runs of one
+ * group each; value_large.c selects among those of a group that stay there.
  */
 #include "postgres.h"
 
@@ -25,8 +26,9 @@
 #define FIRST_SLAB 1024
 #define LAST_SLAB (2 * 1024 * 1024)
 /*
- * After so many values, and at least this share of those that are expected, it is time to look whether they repeat.
- * 300,000 numerics take as long with a dictionary of 40,000 as they take to sort, and then half of the values in this place are new.
+ * After so many values, and at least this share of those that are expected, it is time to look
+ * whether they repeat. 300,000 numerics take as long with a dictionary of 40,000 as they take to
+ * sort, and then half of the values in this place are new.
  */
 #define FIRST_LOOK 16384
 #define LOOK_SHARE 8
@@ -42,11 +44,12 @@ begin_empty(ValueStore *store)
 
 	store->cxt = AllocSetContextCreate(store->parent, "gpuagg values", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(store->cxt);
-	store->value_cxt = AllocSetContextCreate(store->cxt, "gpuagg values of a group", ALLOCSET_DEFAULT_SIZES);
+	store->value_cxt =
+		AllocSetContextCreate(store->cxt, "gpuagg values of a group", ALLOCSET_DEFAULT_SIZES);
 	if (!store->spec->coded)
 	{
-		KeySpec		image = {.kind = KEY_DATUM, .eqfunc = F_BYTEAEQ};
-		ColumnSpec	col = {.type = COLUMN_DATUM, .typid = BYTEAOID, .typlen = -1};
+		KeySpec image = {.kind = KEY_DATUM, .eqfunc = F_BYTEAEQ};
+		ColumnSpec col = {.type = COLUMN_DATUM, .typid = BYTEAOID, .typlen = -1};
 
 		store->dict = dictionary_create(store->cxt, &image, &col, store->batch_rows);
 	}
@@ -54,8 +57,9 @@ begin_empty(ValueStore *store)
 }
 
 ValueStore *
-value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col, int batch_rows, size_t mem_limit,
-				   uint32 most_own, double est_values, bool exported)
+value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col,
+				   int batch_rows, size_t mem_limit, uint32 most_own, double est_values,
+				   bool exported)
 {
 	MemoryContext old = MemoryContextSwitchTo(parent);
 	ValueStore *store = palloc0(sizeof(ValueStore));
@@ -119,8 +123,8 @@ value_store_reset(ValueStore *store)
 size_t
 value_store_memory(const ValueStore *store)
 {
-	return store->used * sizeof(uint64) + store->max_groups * sizeof(GroupCodes) + (store->dict ? dictionary_memory(store->dict) : 0) +
-		store->sort_groups * sizeof(int64);
+	return store->used * sizeof(uint64) + store->max_groups * sizeof(GroupCodes) +
+		(store->dict ? dictionary_memory(store->dict) : 0) + store->sort_groups * sizeof(int64);
 }
 
 uint64
@@ -137,7 +141,7 @@ values_reserve_groups(ValueStore *store, uint32 n)
 {
 	if (n > store->max_groups)
 	{
-		uint32		size = Max(store->max_groups, 256);
+		uint32 size = Max(store->max_groups, 256);
 
 		while (size < n)
 			size = (uint32) Min((uint64) size * 2, PG_UINT32_MAX);
@@ -159,7 +163,7 @@ values_reserve_groups(ValueStore *store, uint32 n)
 static uint64 *
 take_words(ValueStore *store, uint32 words)
 {
-	uint64	   *result;
+	uint64 *result;
 
 	while (store->slab < store->nslabs && store->slab_used + words > store->slabs[store->slab].size)
 	{
@@ -168,11 +172,13 @@ take_words(ValueStore *store, uint32 words)
 	}
 	if (store->slab == store->nslabs)
 	{
-		size_t		size = Max(FIRST_SLAB, Min(LAST_SLAB, Min(store->used, store->mem_limit / 8 / sizeof(uint64))));
-		size_t		bytes = size * sizeof(uint64);
+		size_t size = Max(FIRST_SLAB,
+						  Min(LAST_SLAB, Min(store->used, store->mem_limit / 8 / sizeof(uint64))));
+		size_t bytes = size * sizeof(uint64);
 
 		if ((store->nslabs & (store->nslabs - 1)) == 0)
-			store->slabs = store->nslabs > 0 ? repalloc(store->slabs, 2 * store->nslabs * sizeof(Slab)) :
+			store->slabs = store->nslabs > 0 ?
+				repalloc(store->slabs, 2 * store->nslabs * sizeof(Slab)) :
 				MemoryContextAlloc(store->cxt, sizeof(Slab));
 		store->slabs[store->nslabs].words = MemoryContextAllocHuge(store->cxt, bytes);
 		store->slabs[store->nslabs++].size = size;
@@ -189,8 +195,8 @@ take_words(ValueStore *store, uint32 words)
 void
 values_extend_chain(ValueStore *store, GroupCodes *group)
 {
-	uint32		words = group->words == 0 ? FIRST_CHUNK : Min(group->words * 2, LAST_CHUNK);
-	uint64	   *chunk = take_words(store, words);
+	uint32 words = group->words == 0 ? FIRST_CHUNK : Min(group->words * 2, LAST_CHUNK);
+	uint64 *chunk = take_words(store, words);
 
 	if (group->words == 0)
 		group->first = chunk;
@@ -250,13 +256,13 @@ value_of_code(ColumnType type, uint64 code)
 	switch (type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return to_datum((value_t) select_i64_of(code));
+	case COLUMN_##NAME: \
+		return to_datum((value_t) select_i64_of(code));
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			return to_datum((value_t) select_f64_of(code));
+	case COLUMN_##NAME: \
+		return to_datum((value_t) select_f64_of(code));
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -279,7 +285,7 @@ values_wrapped_length(const ValueStore *store, Datum value)
 Datum
 values_wrap(const ValueStore *store, char *to, Datum value)
 {
-	size_t		len = values_wrapped_length(store, value);
+	size_t len = values_wrapped_length(store, value);
 
 	memset(to, 0, WRAPPER_BYTES);
 	SET_VARSIZE(to, WRAPPER_BYTES + len);
@@ -291,7 +297,7 @@ Datum
 values_unwrap(const ValueStore *store, Datum wrapped)
 {
 	const char *data = DatumGetPointer(wrapped) + WRAPPER_BYTES;
-	Datum		value;
+	Datum value;
 
 	if (!store->wraps)
 		return wrapped;
@@ -305,7 +311,7 @@ values_unwrap(const ValueStore *store, Datum wrapped)
 Datum
 values_of_dictionary(const ValueStore *store, int32 code)
 {
-	bool		isnull;
+	bool isnull;
 
 	return values_unwrap(store, dictionary_value(store->dict, code, &isnull));
 }
@@ -330,10 +336,10 @@ values_flush(ValueStore *store)
 	}
 	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		ValuePart  *part = &store->parts[g % store->nparts];
-		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		ValuePart *part = &store->parts[g % store->nparts];
+		ChunkScan scan = scan_chunks(&store->groups[g]);
 		const uint64 *codes;
-		uint32		run[2] = {g};
+		uint32 run[2] = {g};
 
 		if (scan.left > 0 && part->file == NULL)
 			part->file = BufFileCreateTemp(false);
@@ -355,7 +361,7 @@ values_flush(ValueStore *store)
 bool
 values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n)
 {
-	uint32		run[2];
+	uint32 run[2];
 
 	if (file == NULL || !compat_read_file(file, run, sizeof(run), true))
 		return false;
@@ -369,9 +375,9 @@ void
 values_rewind(BufFile *file)
 {
 	if (file && BufFileSeek(file, 0, 0, SEEK_SET) != 0)
-		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not rewind temporary file of aggregation")));
+		ereport(
+			ERROR,
+			(errcode_for_file_access(), errmsg("could not rewind temporary file of aggregation")));
 }
 
 /* ---- values in ------------------------------------------------------------------------ */
@@ -380,14 +386,13 @@ values_rewind(BufFile *file)
 static void
 codes_to_sort(ValueStore *store)
 {
-	uint64		codes[LAST_CHUNK];
-	uint32		group,
-				n;
+	uint64 codes[LAST_CHUNK];
+	uint32 group, n;
 
 	values_begin_sorts(store, store->ngroups);
 	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		ChunkScan	scan = scan_chunks(&store->groups[g]);
+		ChunkScan scan = scan_chunks(&store->groups[g]);
 		const uint64 *chunk;
 
 		while ((n = next_chunk(&scan, &chunk)) > 0)
@@ -412,16 +417,18 @@ codes_to_sort(ValueStore *store)
 }
 
 #define APPEND_LOOP(value_t, CODE) \
-	do { \
+	do \
+	{ \
 		const value_t *values = (const value_t *) col->values; \
 		for (int i = 0; i < nrows; i++) \
 		{ \
 			if (ahead && i + AHEAD < nrows && groups[i + AHEAD] != NO_VALUE_GROUP) \
 				__builtin_prefetch(&store->groups[groups[i + AHEAD]], 1); \
-			if (unlikely(groups[i] == NO_VALUE_GROUP) || (col->validity && !bitmap_get(col->validity, i))) \
+			if (unlikely(groups[i] == NO_VALUE_GROUP) || \
+				(col->validity && !bitmap_get(col->validity, i))) \
 				continue; \
 			{ \
-				value_t		x = values[i]; \
+				value_t x = values[i]; \
 				append_code(store, groups[i], (CODE)); \
 			} \
 		} \
@@ -431,20 +438,20 @@ static void
 append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
 	/* their chains are not in the cache */
-	bool		ahead = store->ngroups > 4096;
+	bool ahead = store->ngroups > 4096;
 
 	switch (col->type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			APPEND_LOOP(value_t, select_code_i64(x)); \
-			break;
+	case COLUMN_##NAME: \
+		APPEND_LOOP(value_t, select_code_i64(x)); \
+		break;
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			APPEND_LOOP(value_t, select_code_f64(x)); \
-			break;
+	case COLUMN_##NAME: \
+		APPEND_LOOP(value_t, select_code_f64(x)); \
+		break;
 		COLUMN_FLOATS(X)
 #undef X
 		default:
@@ -456,13 +463,14 @@ append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nro
 static const Column *
 wrap_column(ValueStore *store, const Column *col, int nrows)
 {
-	Datum	   *to = store->wrapped.values;
-	size_t		bytes = 0;
-	char	   *at;
+	Datum *to = store->wrapped.values;
+	size_t bytes = 0;
+	char *at;
 
 	for (int i = 0; i < nrows; i++)
 		if (!column_is_null(col, i))
-			bytes += MAXALIGN(WRAPPER_BYTES + values_wrapped_length(store, ((Datum *) col->values)[i]));
+			bytes +=
+				MAXALIGN(WRAPPER_BYTES + values_wrapped_length(store, ((Datum *) col->values)[i]));
 	if (store->wrappers)
 		pfree(store->wrappers);
 	at = store->wrappers = MemoryContextAllocHuge(store->parent, bytes + 1);
@@ -480,23 +488,24 @@ wrap_column(ValueStore *store, const Column *col, int nrows)
 static bool
 look_up(ValueStore *store, const Column *col, int nrows)
 {
-	bool		complete = true;
+	bool complete = true;
 
-	dictionary_lookup(store->dict, store->wraps ? wrap_column(store, col, nrows) : col, nrows, PG_INT32_MAX,
-					  store->mem_limit / 2, store->dict_codes, store->dict_hashes);
+	dictionary_lookup(store->dict, store->wraps ? wrap_column(store, col, nrows) : col, nrows,
+					  PG_INT32_MAX, store->mem_limit / 2, store->dict_codes, store->dict_hashes);
 	for (int i = 0; i < nrows; i++)
 		complete &= store->dict_codes[i] != NO_CODE || column_is_null(col, i);
 	return complete;
 }
 
 /*
- * Are the values nearly unique, as far as they have come?  Then each costs an entry of the dictionary, which is sorted
- * without abbreviated values, and core's sort is faster.  Other participants take dictionaries only.
+ * Are the values nearly unique, as far as they have come?  Then each costs an entry of the
+ * dictionary, which is sorted without abbreviated values, and core's sort is faster.  Other
+ * participants take dictionaries only.
  */
 static bool
 dictionary_is_useless(ValueStore *store, int nrows)
 {
-	bool		useless;
+	bool useless;
 
 	store->looked_up += nrows;
 	if (store->exported || store->looked_up < store->first_look / 2)
@@ -540,7 +549,8 @@ values_make_room(ValueStore *store, uint32 ngroups)
 }
 
 void
-value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows, uint32 ngroups)
+value_store_append(ValueStore *store, const Column *col, const uint32 *groups, int nrows,
+				   uint32 ngroups)
 {
 	values_make_room(store, ngroups);
 	if (store->spec->coded)

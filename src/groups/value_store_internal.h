@@ -2,8 +2,9 @@
  * value_store_internal.h
  *	  The store of values: what its files share.
  *
- * value_store.c takes values in, in chains and files; value_sort.c has them in sorts; value_groups.c hands out groups, with value_modes.c, and value_large.c for those
- * that are more than the memory; value_exchange.c writes values for other stores and reads theirs.
+ * value_store.c takes values in, in chains and files; value_sort.c has them in sorts;
+ * value_groups.c hands out groups, with value_modes.c, and value_large.c for those that are more
+ * than the memory; value_exchange.c writes values for other stores and reads theirs.
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
 #define GPUAGG_VALUE_STORE_INTERNAL_H
@@ -18,103 +19,106 @@
 #include "groups/dictionary.h"
 #include "groups/value_store.h"
 
-/* Words of a group's first chunk and of its largest ones; the first word is the address of the next chunk. */
+/*
+ * Words of a group's first chunk and of its largest ones; the first word is the address of the next
+ * chunk.
+ */
 #define FIRST_CHUNK 8
 #define LAST_CHUNK 512
 
 /* The codes of a group. */
 typedef struct GroupCodes
 {
-	uint64	   *at;				/* where the next one goes */
-	uint64	   *end;			/* of the last chunk */
-	uint64	   *first;			/* chunk */
-	int64		before;			/* codes in chunks before the last */
-	uint32		words;			/* of the last chunk; 0: none */
+	uint64 *at;    /* where the next one goes */
+	uint64 *end;   /* of the last chunk */
+	uint64 *first; /* chunk */
+	int64 before;  /* codes in chunks before the last */
+	uint32 words;  /* of the last chunk; 0: none */
 } GroupCodes;
 
 /* Memory of chunks. */
 typedef struct Slab
 {
-	uint64	   *words;
-	size_t		size;
+	uint64 *words;
+	size_t size;
 } Slab;
 
 /* A file of codes: of the groups first, first + stride, ... */
 typedef struct ValuePart
 {
-	BufFile    *file;			/* NULL: no codes */
-	int64		codes;
-	uint64		stride;
-	uint64		first;
+	BufFile *file; /* NULL: no codes */
+	int64 codes;
+	uint64 stride;
+	uint64 first;
 } ValuePart;
 
 struct ValueStore
 {
 	const ValuesSpec *spec;
-	ColumnSpec	col;
+	ColumnSpec col;
 	MemoryContext parent;
-	MemoryContext cxt;			/* all that value_store_reset frees */
-	size_t		mem_limit;
-	int			batch_rows;
+	MemoryContext cxt; /* all that value_store_reset frees */
+	size_t mem_limit;
+	int batch_rows;
 	GroupCodes *groups;
-	uint32		ngroups;		/* that there are chains for */
-	uint32		max_groups;		/* that there is room for */
-	Slab	   *slabs;
-	int			nslabs;
-	int			slab;			/* from which chunks are taken */
-	size_t		slab_used;		/* words of it */
-	size_t		used;			/* words of all */
+	uint32 ngroups;    /* that there are chains for */
+	uint32 max_groups; /* that there is room for */
+	Slab *slabs;
+	int nslabs;
+	int slab;         /* from which chunks are taken */
+	size_t slab_used; /* words of it */
+	size_t used;      /* words of all */
 
 	/* values without codes; those that are not varlenas are wrapped into one (wrap_value) */
 	Dictionary *dict;
-	bool		wraps;
-	int32	   *dict_codes;		/* of a batch */
-	uint32	   *dict_hashes;
-	Column		wrapped;
-	char	   *wrappers;
-	uint32	   *rank_of;		/* [code]: place in the order */
-	Datum	   *by_rank;
-	uint32	   *class_of;		/* [rank]: the first rank of an equal value */
+	bool wraps;
+	int32 *dict_codes; /* of a batch */
+	uint32 *dict_hashes;
+	Column wrapped;
+	char *wrappers;
+	uint32 *rank_of; /* [code]: place in the order */
+	Datum *by_rank;
+	uint32 *class_of; /* [rank]: the first rank of an equal value */
 
 	/* beyond memory: codes by group */
-	int			nparts;			/* 0: none; group g is in part g % nparts */
-	int			nall_parts;		/* with those that others were divided into, on their way out */
-	ValuePart  *parts;
+	int nparts;     /* 0: none; group g is in part g % nparts */
+	int nall_parts; /* with those that others were divided into, on their way out */
+	ValuePart *parts;
 	/* the dictionary is full, or of no use */
-	bool		exported;		/* others import its values */
-	double		first_look;		/* after so many values: do they repeat? */
-	int64		looked_up;
-	int64		next_look;		/* 0: not begun */
-	int			look_from;		/* values of the dictionary at the last look */
-	bool		sorting;		/* all values are in sorts */
-	Tuplesortstate **own;		/* [group]: its values */
-	uint32		nown;
-	uint32		most_own;
-	Tuplesortstate *sort;		/* of all other groups, by group and value; NULL: none */
-	TupleDesc	desc;
+	bool exported;     /* others import its values */
+	double first_look; /* after so many values: do they repeat? */
+	int64 looked_up;
+	int64 next_look;      /* 0: not begun */
+	int look_from;        /* values of the dictionary at the last look */
+	bool sorting;         /* all values are in sorts */
+	Tuplesortstate **own; /* [group]: its values */
+	uint32 nown;
+	uint32 most_own;
+	Tuplesortstate *sort; /* of all other groups, by group and value; NULL: none */
+	TupleDesc desc;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
-	int64	   *sort_counts;	/* [group] */
-	uint32		sort_groups;	/* it has room for */
-	uint64		spilled;
+	int64 *sort_counts; /* [group] */
+	uint32 sort_groups; /* it has room for */
+	uint64 spilled;
 
 	/* groups out */
-	uint32		nall;
-	int			part;			/* that is being read */
-	uint64		stride;			/* its groups: first, first + stride, ... */
-	uint64		first;
-	uint32		next_local;		/* its next one of these */
-	uint32		nlocal;
-	uint64	   *codes;			/* of the group, in one place, and as many more */
-	uint64	   *spare;
-	int64		codes_size;
-	bool		streams;		/* the part is in sorts */
-	bool		large;			/* the part is one group, too large for the memory, and in its file */
-	int64		group_n;		/* of the group at hand, */
-	int64		group_read;		/* and how many were read from its sort */
-	uint32		local;
+	uint32 nall;
+	int part;      /* that is being read */
+	uint64 stride; /* its groups: first, first + stride, ... */
+	uint64 first;
+	uint32 next_local; /* its next one of these */
+	uint32 nlocal;
+	uint64 *codes; /* of the group, in one place, and as many more */
+	uint64 *spare;
+	int64 codes_size;
+	bool streams;     /* the part is in sorts */
+	bool large;       /* the part is one group, too large for the memory, and in its file */
+	int64 group_n;    /* of the group at hand, */
+	int64 group_read; /* and how many were read from its sort */
+	uint32 local;
 	SortSupportData ssup;
-	MemoryContext value_cxt;	/* values of the group, and what comparisons leave */
+	MemoryContext value_cxt; /* values of the group, and what comparisons leave */
 };
 
 /* A value that is no varlena, as one whose data are aligned. */
@@ -153,14 +157,14 @@ count_codes(const GroupCodes *group)
 typedef struct ChunkScan
 {
 	const uint64 *chunk;
-	uint32		words;
-	int64		left;			/* codes */
+	uint32 words;
+	int64 left; /* codes */
 } ChunkScan;
 
 static inline ChunkScan
 scan_chunks(const GroupCodes *group)
 {
-	ChunkScan	scan = {group->first, FIRST_CHUNK, count_codes(group)};
+	ChunkScan scan = {group->first, FIRST_CHUNK, count_codes(group)};
 
 	return scan;
 }
@@ -169,7 +173,7 @@ scan_chunks(const GroupCodes *group)
 static inline uint32
 next_chunk(ChunkScan *scan, const uint64 **codes)
 {
-	uint32		n = (uint32) Min(scan->left, scan->words - 1);
+	uint32 n = (uint32) Min(scan->left, scan->words - 1);
 
 	if (n == 0)
 		return 0;
@@ -200,8 +204,8 @@ extern void values_sort(ValueStore *store, uint32 group, Datum value);
 /* No more values come, of groups below n. */
 extern void values_finish_sorts(ValueStore *store, uint32 n);
 /*
- * The next value of the group at hand, valid until the one after or, of groups with sorts of their own, allocated in the current context; and
- * what it is abbreviated to, or 0.  False at its end.
+ * The next value of the group at hand, valid until the one after or, of groups with sorts of their
+ * own, allocated in the current context; and what it is abbreviated to, or 0.  False at its end.
  */
 extern bool values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated);
 /* Passes over n values of the group at hand; over all that are left of it. */
@@ -220,10 +224,10 @@ extern void values_make_room(ValueStore *store, uint32 n);
 /* Runs of equal values, in their order. */
 typedef struct ValueRuns
 {
-	uint64		code;			/* the first of the run */
-	int64		n;
-	int64		best[2];		/* the longest; of several the first and the last one */
-	uint64		mode[2];
+	uint64 code; /* the first of the run */
+	int64 n;
+	int64 best[2]; /* the longest; of several the first and the last one */
+	uint64 mode[2];
 } ValueRuns;
 
 /* Adds n equal codes, no less than those before. */
@@ -233,8 +237,11 @@ extern void values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mod
 /* The same of codes in one place, which may be sorted by it. */
 extern void values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode);
 extern void values_sort_codes(uint64 *codes, int64 n);
-/* found[i] = the code of rank ranks[i] among the n of one group in a file; adds all of them to runs, unless that is NULL. */
-extern void values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m, uint64 *found,
-							   ValueRuns *runs);
+/*
+ * found[i] = the code of rank ranks[i] among the n of one group in a file; adds all of them to
+ * runs, unless that is NULL.
+ */
+extern void values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m,
+							   uint64 *found, ValueRuns *runs);
 
-#endif							/* GPUAGG_VALUE_STORE_INTERNAL_H */
+#endif /* GPUAGG_VALUE_STORE_INTERNAL_H */

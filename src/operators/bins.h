@@ -19,9 +19,10 @@
 
 typedef enum GpuaggBinFormula
 {
-	GPUAGG_BINS_PRODUCT,		/* PostgreSQL 15: n * (x - lo) / (hi - lo) + 1, truncated */
-	GPUAGG_BINS_QUOTIENT,		/* from 16 on: n * ((x - lo) / (hi - lo)), truncated, at most n - 1; plus 1 */
-	GPUAGG_BIN_FORMULAS			/* none of these */
+	GPUAGG_BINS_PRODUCT,  /* PostgreSQL 15: n * (x - lo) / (hi - lo) + 1, truncated */
+	GPUAGG_BINS_QUOTIENT, /* from 16 on: n * ((x - lo) / (hi - lo)), truncated, at most n - 1; plus
+							 1 */
+	GPUAGG_BIN_FORMULAS   /* none of these */
 } GpuaggBinFormula;
 
 /* Can gpuagg_bin_uniform() compute bins between these bounds?  The product must not overflow. */
@@ -30,24 +31,26 @@ gpuagg_bins_valid(double lo, double hi, int n, int formula)
 {
 	if (!(isfinite(lo) && isfinite(hi) && lo != hi && n > 0 && n < INT32_MAX))
 		return 0;
-	return formula == GPUAGG_BINS_QUOTIENT || (formula == GPUAGG_BINS_PRODUCT && isfinite(n * (hi - lo)));
+	return formula == GPUAGG_BINS_QUOTIENT ||
+		(formula == GPUAGG_BINS_PRODUCT && isfinite(n * (hi - lo)));
 }
 
 /*
- * width_bucket(x, lo, hi, n): bins 1 .. n between the bounds, 0 before lo, n + 1 at or past hi; lo > hi counts
- * downwards.  The product may round to n + 1 just before hi.  For parameters that are not valid it is any number.
- * There are no branches on x, so that loops vectorize.
+ * width_bucket(x, lo, hi, n): bins 1 .. n between the bounds, 0 before lo, n + 1 at or past hi; lo
+ * > hi counts downwards.  The product may round to n + 1 just before hi.  For parameters that are
+ * not valid it is any number. There are no branches on x, so that loops vectorize.
  */
 GPUAGG_HD int
 gpuagg_bin_uniform(double x, double lo, double hi, int n, int formula)
 {
-	/* downwards is upwards with all signs changed; halves where the width is beyond the greatest double: both are exact */
-	double		factor = (lo < hi ? 1.0 : -1.0) * (isinf(hi - lo) ? 0.5 : 1.0);
-	double		from = lo * factor,
-				to = hi * factor,
-				bins = n;
-	double		at = x * factor;
-	double		bin;
+	/*
+	 * downwards is upwards with all signs changed; halves where the width is beyond the greatest
+	 * double: both are exact
+	 */
+	double factor = (lo < hi ? 1.0 : -1.0) * (isinf(hi - lo) ? 0.5 : 1.0);
+	double from = lo * factor, to = hi * factor, bins = n;
+	double at = x * factor;
+	double bin;
 
 	if (formula == GPUAGG_BINS_PRODUCT)
 		bin = bins * (at - from) / (to - from) + 1;
@@ -73,14 +76,13 @@ gpuagg_bin_uniform(double x, double lo, double hi, int n, int formula)
 GPUAGG_HD int
 gpuagg_bin_thresholds(double x, const double *t, int n)
 {
-	int			left = 0,
-				right = n;
+	int left = 0, right = n;
 
 	if (isnan(x))
 		return n;
 	while (left < right)
 	{
-		int			mid = left + (right - left) / 2;
+		int mid = left + (right - left) / 2;
 
 		if (isnan(t[mid]) || x < t[mid])
 			right = mid;
@@ -90,4 +92,4 @@ gpuagg_bin_thresholds(double x, const double *t, int n)
 	return left;
 }
 
-#endif							/* GPUAGG_BINS_H */
+#endif /* GPUAGG_BINS_H */

@@ -21,15 +21,15 @@
 
 typedef struct HashSeed
 {
-	uint64_t	mask;			/* hides the value */
-	uint64_t	multiplier;		/* odd */
+	uint64_t mask;       /* hides the value */
+	uint64_t multiplier; /* odd */
 } HashSeed;
 
 /* A seed of 128 random bits. */
 static inline HashSeed
 hash_seed(uint64_t a, uint64_t b)
 {
-	HashSeed	seed = {a, b | 1};
+	HashSeed seed = {a, b | 1};
 
 	return seed;
 }
@@ -53,7 +53,7 @@ hash_finish(uint64_t h)
 static inline uint64_t
 hash_load(const char *data, int len)
 {
-	uint64_t	x = 0;
+	uint64_t x = 0;
 
 	memcpy(&x, data, len);
 	return x;
@@ -75,13 +75,13 @@ hash_load_short(const char *data, int len)
 static inline uint32_t
 hash_string(HashSeed seed, const char *data, int len)
 {
-	uint64_t	h = (uint64_t) len * UINT64_C(0x9e3779b97f4a7c15);
-	int			i = 0;
+	uint64_t h = (uint64_t) len * UINT64_C(0x9e3779b97f4a7c15);
+	int i = 0;
 
 	for (; i + 8 < len; i += 8)
 		h = hash_fold(seed, h ^ hash_load(data + i, 8));
-	return hash_finish(hash_fold(seed, h ^ (len >= 8 ? hash_load(data + len - 8, 8) :
-											hash_load_short(data, len))));
+	return hash_finish(hash_fold(
+		seed, h ^ (len >= 8 ? hash_load(data + len - 8, 8) : hash_load_short(data, len))));
 }
 
-#endif							/* GPUAGG_CPU_HASH_H */
+#endif /* GPUAGG_CPU_HASH_H */

@@ -23,11 +23,11 @@
 typedef struct DecodeAttr
 {
 	/* in the data of tuples where no attribute before it is NULL: */
-	int32_t		start;			/* where the attribute before it ends, or -1: varies */
-	int32_t		offset;			/* where its own value lies, or -1: varies */
-	int16_t		len;			/* bytes; -1: a varlena, -2: a C string */
-	uint8_t		align;			/* 1, 2, 4 or 8 */
-	const uint8_t *missing;		/* value in tuples older than the attribute; NULL for NULL */
+	int32_t start;          /* where the attribute before it ends, or -1: varies */
+	int32_t offset;         /* where its own value lies, or -1: varies */
+	int16_t len;            /* bytes; -1: a varlena, -2: a C string */
+	uint8_t align;          /* 1, 2, 4 or 8 */
+	const uint8_t *missing; /* value in tuples older than the attribute; NULL for NULL */
 } DecodeAttr;
 
 GPUAGG_HD uint32_t
@@ -40,7 +40,7 @@ decode_align(uint32_t offset, uint32_t align)
 GPUAGG_HD uint32_t
 decode_varsize(const uint8_t *p)
 {
-	uint32_t	header;
+	uint32_t header;
 
 	if (p[0] == 1)
 		return 18;
@@ -54,7 +54,7 @@ decode_varsize(const uint8_t *p)
 GPUAGG_HD const uint8_t *
 decode_payload(const uint8_t *p, int *len)
 {
-	uint32_t	header;
+	uint32_t header;
 
 	if (p[0] & 1)
 	{
@@ -75,9 +75,9 @@ decode_payload(const uint8_t *p, int *len)
 GPUAGG_HD uint64_t
 decode_present(const uint8_t *nulls, int natts, int word)
 {
-	int			left = natts - 64 * word;
-	int			unused = left >= 64 ? 0 : 64 - left;
-	uint64_t	bits = ~(uint64_t) 0;
+	int left = natts - 64 * word;
+	int unused = left >= 64 ? 0 : 64 - left;
+	uint64_t bits = ~(uint64_t) 0;
 
 	if (left <= 0)
 		return 0;
@@ -98,7 +98,7 @@ decode_present(const uint8_t *nulls, int natts, int word)
 GPUAGG_HD uint32_t
 decode_run(const DecodeAttr *attrs, int n, uint64_t present, uint32_t position)
 {
-	uint32_t	end = position;
+	uint32_t end = position;
 
 	for (int i = 0; i < n; i++)
 		if (present >> i & 1)
@@ -106,7 +106,9 @@ decode_run(const DecodeAttr *attrs, int n, uint64_t present, uint32_t position)
 	return end - position;
 }
 
-/* Steps over a varlena, which begins at *position or, padded, after it: sets that, returns its end. */
+/*
+ * Steps over a varlena, which begins at *position or, padded, after it: sets that, returns its end.
+ */
 GPUAGG_HD uint32_t
 decode_varlena(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
 {
@@ -120,7 +122,7 @@ decode_varlena(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
 GPUAGG_HD uint32_t
 decode_cstring(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
 {
-	uint32_t	end;
+	uint32_t end;
 
 	*position = decode_align(*position, attr->align);
 	for (end = *position; page[end] != 0; end++)
@@ -128,4 +130,4 @@ decode_cstring(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
 	return end + 1;
 }
 
-#endif							/* GPUAGG_DECODE_H */
+#endif /* GPUAGG_DECODE_H */

@@ -25,7 +25,7 @@ decode_u16(const uint8_t *p)
 GPUAGG_HD uint64_t
 decode_pow10(int n)
 {
-	uint64_t	r = n & 1 ? 10 : 1;
+	uint64_t r = n & 1 ? 10 : 1;
 
 	r *= n & 2 ? 100 : 1;
 	r *= n & 4 ? 10000 : 1;
@@ -41,8 +41,8 @@ decode_pow10(int n)
 GPUAGG_HD int64_t
 decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *fits)
 {
-	uint64_t	v = decode_u16(digits);
-	uint64_t	q;
+	uint64_t v = decode_u16(digits);
+	uint64_t q;
 
 	if (ndigits > 1)
 		v = v * 10000 + decode_u16(digits + 2);
@@ -90,18 +90,18 @@ decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *f
 
 typedef struct DecodeHeader
 {
-	int			negative;
-	int			dscale;
-	int			weight;			/* of the first digit */
+	int negative;
+	int dscale;
+	int weight; /* of the first digit */
 	const uint8_t *digits;
-	int			ndigits;
+	int ndigits;
 } DecodeHeader;
 
 /* Returns 0 for NaN and infinities. */
 GPUAGG_HD int
 decode_header(const uint8_t *data, int len, DecodeHeader *h)
 {
-	unsigned	header;
+	unsigned header;
 
 	if (len < 2)
 		return 0;
@@ -138,7 +138,7 @@ decode_shift(gpuagg_u128 value, int shift, gpuagg_u128 *out)
 		/* constant divisors: no division instruction in the common case */
 		if (value >> 64 == 0)
 		{
-			uint64_t	v = (uint64_t) value;
+			uint64_t v = (uint64_t) value;
 
 			*out = shift == -2 ? v / 100 : shift == -1 ? v / 10 : v / 1000;
 		}
@@ -165,8 +165,7 @@ GPUAGG_HD int
 decode_numeric(const uint8_t *data, int len, int scale, gpuagg_i128 *out)
 {
 	DecodeHeader h;
-	int			shift,
-				fits;
+	int shift, fits;
 	gpuagg_u128 value;
 
 	if (!decode_header(data, len, &h) || h.dscale != scale)
@@ -192,7 +191,7 @@ decode_numeric(const uint8_t *data, int len, int scale, gpuagg_i128 *out)
 	}
 	if (h.ndigits <= 4)
 	{
-		uint64_t	small = 0;
+		uint64_t small = 0;
 
 		for (int i = 0; i < h.ndigits; i++)
 			small = small * 10000 + decode_u16(h.digits + 2 * i);
@@ -210,4 +209,4 @@ decode_numeric(const uint8_t *data, int len, int scale, gpuagg_i128 *out)
 	return 1;
 }
 
-#endif							/* GPUAGG_DECODE_NUMERIC_H */
+#endif /* GPUAGG_DECODE_NUMERIC_H */

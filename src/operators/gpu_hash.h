@@ -15,7 +15,8 @@
  * It is no cryptographic function: the seed can be computed from some hashes.  They
  * never leave the process, and each query draws a seed of its own.
  *
- * A bijection, so that tests can make keys of hashes.  The CPU engine's tables hash by cpu_hash.h, in fewer steps.
+ * A bijection, so that tests can make keys of hashes.  The CPU engine's tables hash by cpu_hash.h,
+ * in fewer steps.
  */
 #ifndef GPUAGG_GPU_HASH_H
 #define GPUAGG_GPU_HASH_H
@@ -25,9 +26,9 @@
 /* What a seed comes to; the same seed always gives the same. */
 typedef struct GpuaggHashKey
 {
-	uint64_t	mul[3];			/* odd; the last one for second words */
-	uint64_t	add;
-	uint64_t	inverse[2];		/* of mul[0] and mul[1], modulo 2^64 */
+	uint64_t mul[3]; /* odd; the last one for second words */
+	uint64_t add;
+	uint64_t inverse[2]; /* of mul[0] and mul[1], modulo 2^64 */
 } GpuaggHashKey;
 
 /*
@@ -53,7 +54,7 @@ gpuagg_hash_key_word(uint64_t *state)
 GPUAGG_HD uint64_t
 gpuagg_odd_inverse(uint64_t a)
 {
-	uint64_t	x = a;
+	uint64_t x = a;
 
 	for (int i = 0; i < 5; i++)
 		x *= 2 - a * x;
@@ -112,4 +113,4 @@ gpuagg_hash_slot(uint64_t hash, uint32_t nslots)
 	return (uint32_t) ((hash >> 32) * nslots >> 32);
 }
 
-#endif							/* GPUAGG_GPU_HASH_H */
+#endif /* GPUAGG_GPU_HASH_H */

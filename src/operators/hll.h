@@ -22,7 +22,7 @@
 #define GPUAGG_HLL_BITS 14
 #define GPUAGG_HLL_REGISTERS (1 << GPUAGG_HLL_BITS)
 #define GPUAGG_HLL_MAX_RANK (64 - GPUAGG_HLL_BITS + 1)
-#define GPUAGG_HLL_RANKS (GPUAGG_HLL_MAX_RANK + 1)	/* 0: no hash has come to the register */
+#define GPUAGG_HLL_RANKS (GPUAGG_HLL_MAX_RANK + 1) /* 0: no hash has come to the register */
 
 /*
  * The register of a hash, and its rank.  The hash is mixed first, as a type's hash
@@ -31,9 +31,9 @@
 GPUAGG_HD void
 gpuagg_bin_hll(uint64_t hash, int *reg, int *rank)
 {
-	uint64_t	h = gpuagg_mix64(hash);
-	uint64_t	rest = h << GPUAGG_HLL_BITS;
-	int			r = 1;
+	uint64_t h = gpuagg_mix64(hash);
+	uint64_t rest = h << GPUAGG_HLL_BITS;
+	int r = 1;
 
 	*reg = (int) (h >> (64 - GPUAGG_HLL_BITS));
 #ifdef __CUDA_ARCH__
@@ -45,15 +45,15 @@ gpuagg_bin_hll(uint64_t hash, int *reg, int *rank)
 }
 
 /*
- * counts[r] = how many of a sketch's registers have rank r, and the greatest of these ranks.  If that is above
- * GPUAGG_HLL_MAX_RANK, which no hash has, there are no counts.  Few ranks are frequent: four counters of each, as
- * additions to one wait for each other.
+ * counts[r] = how many of a sketch's registers have rank r, and the greatest of these ranks.  If
+ * that is above GPUAGG_HLL_MAX_RANK, which no hash has, there are no counts.  Few ranks are
+ * frequent: four counters of each, as additions to one wait for each other.
  */
 static inline uint32_t
 gpuagg_hll_count_ranks(const int32_t *registers, int32_t *counts)
 {
-	int32_t		part[4][GPUAGG_HLL_RANKS] = {{0}};
-	uint32_t	most = 0;
+	int32_t part[4][GPUAGG_HLL_RANKS] = {{0}};
+	uint32_t most = 0;
 
 	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
 		most = (uint32_t) registers[i] > most ? (uint32_t) registers[i] : most;
@@ -71,9 +71,7 @@ gpuagg_hll_count_ranks(const int32_t *registers, int32_t *counts)
 GPUAGG_HD double
 gpuagg_hll_sigma(double x)
 {
-	double		y = 1.0,
-				z = x,
-				last;
+	double y = 1.0, z = x, last;
 
 	if (x == 1.0)
 		return INFINITY;
@@ -91,9 +89,7 @@ gpuagg_hll_sigma(double x)
 GPUAGG_HD double
 gpuagg_hll_tau(double x)
 {
-	double		y = 1.0,
-				z = 1.0 - x,
-				last;
+	double y = 1.0, z = 1.0 - x, last;
 
 	if (x == 0.0 || x == 1.0)
 		return 0.0;
@@ -107,13 +103,16 @@ gpuagg_hll_tau(double x)
 	return z / 3.0;
 }
 
-/* Estimated number of distinct hashes, from how many registers hold each rank: GPUAGG_HLL_RANKS counts. */
+/*
+ * Estimated number of distinct hashes, from how many registers hold each rank: GPUAGG_HLL_RANKS
+ * counts.
+ */
 GPUAGG_HD double
 gpuagg_hll_estimate(const int32_t *counts)
 {
 	const double m = GPUAGG_HLL_REGISTERS;
-	const double alpha = 0.72134752044448170368;	/* 1 / (2 ln 2) */
-	double		z;
+	const double alpha = 0.72134752044448170368; /* 1 / (2 ln 2) */
+	double z;
 
 	if (counts[0] == GPUAGG_HLL_REGISTERS)
 		return 0.0;
@@ -124,4 +123,4 @@ gpuagg_hll_estimate(const int32_t *counts)
 	return alpha * m * m / z;
 }
 
-#endif							/* GPUAGG_HLL_H */
+#endif /* GPUAGG_HLL_H */

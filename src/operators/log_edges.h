@@ -17,8 +17,7 @@
 /* A number as the sum of two doubles, the second below half a last digit of the first. */
 typedef struct gpuagg_pair
 {
-	double		hi,
-				lo;
+	double hi, lo;
 } gpuagg_pair;
 
 static inline gpuagg_pair
@@ -43,7 +42,7 @@ static inline gpuagg_pair
 pair_sum(double a, double b)
 {
 	gpuagg_pair r = {a + b, 0};
-	double		part = r.hi - a;
+	double part = r.hi - a;
 
 	r.lo = (a - (r.hi - part)) + (b - part);
 	return r;
@@ -54,12 +53,8 @@ static inline gpuagg_pair
 pair_product(double a, double b)
 {
 	gpuagg_pair r = {a * b, 0};
-	double		t = 134217729.0 * a,
-				u = 134217729.0 * b;
-	double		a1 = t - (t - a),
-				a2 = a - a1,
-				b1 = u - (u - b),
-				b2 = b - b1;
+	double t = 134217729.0 * a, u = 134217729.0 * b;
+	double a1 = t - (t - a), a2 = a - a1, b1 = u - (u - b), b2 = b - b1;
 
 	r.lo = ((a1 * b1 - r.hi) + a1 * b2 + a2 * b1) + a2 * b2;
 	return r;
@@ -94,9 +89,7 @@ pair_scale(gpuagg_pair a, double b)
 static inline gpuagg_pair
 pair_div(gpuagg_pair a, gpuagg_pair b)
 {
-	double		q1 = a.hi / b.hi,
-				q2,
-				q3;
+	double q1 = a.hi / b.hi, q2, q3;
 
 	a = pair_add(a, pair_scale(b, -q1));
 	q2 = a.hi / b.hi;
@@ -111,11 +104,9 @@ static const gpuagg_pair pair_ln2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56
 static inline gpuagg_pair
 pair_log(double x)
 {
-	int			e;
-	double		m = frexp(x, &e);
-	gpuagg_pair s,
-				square,
-				sum = {0, 0};
+	int e;
+	double m = frexp(x, &e);
+	gpuagg_pair s, square, sum = {0, 0};
 
 	if (m < 0.70710678118654752)
 	{
@@ -136,7 +127,7 @@ static inline gpuagg_pair
 pair_exp(gpuagg_pair y, int *exponent)
 {
 	/* not of a NaN, which comes of edges that no double holds */
-	int			k = y.hi < 2000 ? (int) (y.hi / pair_ln2.hi + 0.5) : 0;
+	int k = y.hi < 2000 ? (int) (y.hi / pair_ln2.hi + 0.5) : 0;
 	gpuagg_pair r = pair_add(y, pair_scale(pair_ln2, -k));
 	gpuagg_pair p = pair_of(0);
 
@@ -152,12 +143,11 @@ pair_exp(gpuagg_pair y, int *exponent)
 
 typedef struct gpuagg_log_range
 {
-	double		lo,
-				hi;
-	int			n;
-	double		mantissa;		/* of lo */
-	int			exponent;
-	gpuagg_pair span;			/* log(hi / lo) */
+	double lo, hi;
+	int n;
+	double mantissa; /* of lo */
+	int exponent;
+	gpuagg_pair span; /* log(hi / lo) */
 } gpuagg_log_range;
 
 /* 0 < lo < hi, finite; n > 0 */
@@ -175,9 +165,9 @@ gpuagg_log_range_of(double lo, double hi, int n)
 static inline double
 gpuagg_log_edge(const gpuagg_log_range *r, int i)
 {
-	int			exponent;
+	int exponent;
 	gpuagg_pair part;
-	double		edge;
+	double edge;
 
 	if (i <= 0)
 		return r->lo;
@@ -189,4 +179,4 @@ gpuagg_log_edge(const gpuagg_log_range *r, int i)
 	return edge < r->lo ? r->lo : edge > r->hi ? r->hi : edge;
 }
 
-#endif							/* GPUAGG_LOG_EDGES_H */
+#endif /* GPUAGG_LOG_EDGES_H */

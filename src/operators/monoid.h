@@ -50,8 +50,8 @@ typedef unsigned __int128 gpuagg_u128 __attribute__((aligned(8)));
 typedef enum MonoidError
 {
 	MONOID_ERR_NONE = 0,
-	MONOID_ERR_OVERFLOW = 1,	/* finite inputs gave an infinite float */
-	MONOID_ERR_UNDERFLOW = 2,	/* non-zero factors gave a zero product */
+	MONOID_ERR_OVERFLOW = 1,    /* finite inputs gave an infinite float */
+	MONOID_ERR_UNDERFLOW = 2,   /* non-zero factors gave a zero product */
 	MONOID_ERR_INT_OVERFLOW = 4 /* an integer or decimal sum left its range */
 } MonoidError;
 
@@ -65,94 +65,71 @@ typedef enum MonoidAtomic
 /* Composite inputs and states. */
 typedef struct gpuagg_f64x2
 {
-	double		x,
-				y;
+	double x, y;
 } gpuagg_f64x2;
 
 /* Unsigned 192-bit sum of squares: lo is the low 128 bits, hi the carries. */
 typedef struct gpuagg_i192
 {
 	gpuagg_u128 lo;
-	uint64_t	hi;
-	uint64_t	pad;
+	uint64_t hi;
+	uint64_t pad;
 } gpuagg_i192;
 
 /* Layout of core's float8_accum transition array: {N, Sx, Sxx}. */
 typedef struct gpuagg_accum
 {
-	double		n,
-				sx,
-				sxx;
+	double n, sx, sxx;
 } gpuagg_accum;
 
 /* Layout of core's float8_regr_accum array: {N, Sx, Sxx, Sy, Syy, Sxy}. */
 typedef struct gpuagg_regr
 {
-	double		n,
-				sx,
-				sxx,
-				sy,
-				syy,
-				sxy;
+	double n, sx, sxx, sy, syy, sxy;
 } gpuagg_regr;
 
 /* An order-preserving key code and a payload code; see argmax below. */
 typedef struct gpuagg_kv
 {
-	int64_t		key,
-				value;
+	int64_t key, value;
 } gpuagg_kv;
 
 typedef struct gpuagg_maxsub_i64
 {
-	int64_t		total,
-				prefix,
-				suffix,
-				best;
+	int64_t total, prefix, suffix, best;
 } gpuagg_maxsub_i64;
 
 typedef struct gpuagg_maxsub_f64
 {
-	double		total,
-				prefix,
-				suffix,
-				best;
-	int64_t		flags;			/* GPUAGG_MAXSUB_NAN, _PINF, _NINF seen */
+	double total, prefix, suffix, best;
+	int64_t flags; /* GPUAGG_MAXSUB_NAN, _PINF, _NINF seen */
 } gpuagg_maxsub_f64;
 
 typedef struct gpuagg_run
 {
-	int64_t		len,
-				prefix,
-				suffix,
-				best;
+	int64_t len, prefix, suffix, best;
 } gpuagg_run;
 
 typedef struct gpuagg_asc
 {
-	int64_t		len,
-				prefix,
-				suffix,
-				best,
-				first,
-				last;
+	int64_t len, prefix, suffix, best, first, last;
 } gpuagg_asc;
 
 typedef struct gpuagg_mat2
 {
-	double		m[4];
+	double m[4];
 } gpuagg_mat2;
 typedef struct gpuagg_mat3
 {
-	double		m[9];
+	double m[9];
 } gpuagg_mat3;
 typedef struct gpuagg_mat4
 {
-	double		m[16];
+	double m[16];
 } gpuagg_mat4;
 typedef struct gpuagg_mat5
 {
-	double		m[25];
+	double m[25];
 } gpuagg_mat5;
 
 typedef enum MonoidId
@@ -167,9 +144,9 @@ typedef enum MonoidId
 typedef struct MonoidInfo
 {
 	const char *name;
-	int			input_size;
-	int			state_size;
-	int			commutative;
+	int input_size;
+	int state_size;
+	int commutative;
 	MonoidAtomic atomic;
 	const char *text;
 } MonoidInfo;
@@ -198,9 +175,9 @@ gpuagg_f64_code(double x)
 {
 	union
 	{
-		double		f;
-		int64_t		i;
-	}			u;
+		double f;
+		int64_t i;
+	} u;
 
 	u.f = x;
 	if (isnan(x))
@@ -213,9 +190,9 @@ gpuagg_code_f64(int64_t code)
 {
 	union
 	{
-		double		f;
-		int64_t		i;
-	}			u;
+		double f;
+		int64_t i;
+	} u;
 
 	u.i = code >= 0 ? code : code ^ INT64_MAX;
 	return u.f;
@@ -224,23 +201,43 @@ gpuagg_code_f64(int64_t code)
 /* Errors of most monoids: none. */
 #define MONOID_NO_ERROR(name, state_t) \
 	GPUAGG_HD int name##_error(state_t a, state_t b, state_t r) \
-	{ (void) a; (void) b; (void) r; return MONOID_ERR_NONE; }
+	{ \
+		(void) a; \
+		(void) b; \
+		(void) r; \
+		return MONOID_ERR_NONE; \
+	}
 
 /* Step of most monoids: combine with the lifted input. */
 #define MONOID_PLAIN_STEP(name, input_t, state_t) \
 	GPUAGG_HD state_t name##_step(state_t a, input_t x) \
-	{ return name##_combine(a, name##_lift(x)); }
+	{ \
+		return name##_combine(a, name##_lift(x)); \
+	}
 
 /* The neutral state of a struct, by its members. */
 #define MONOID_IDENTITY(name, state_t, ...) \
 	GPUAGG_HD state_t name##_identity(void) \
-	{ state_t r = {__VA_ARGS__}; return r; }
+	{ \
+		state_t r = {__VA_ARGS__}; \
+		return r; \
+	}
 
 /* A monoid whose state is a scalar, from an identity and two expressions. */
 #define MONOID_SCALAR(name, input_t, state_t, ident, liftexpr, combexpr) \
-	GPUAGG_HD state_t name##_identity(void) { return (ident); } \
-	GPUAGG_HD state_t name##_lift(input_t x) { (void) x; return (liftexpr); } \
-	GPUAGG_HD state_t name##_combine(state_t a, state_t b) { return (combexpr); } \
+	GPUAGG_HD state_t name##_identity(void) \
+	{ \
+		return (ident); \
+	} \
+	GPUAGG_HD state_t name##_lift(input_t x) \
+	{ \
+		(void) x; \
+		return (liftexpr); \
+	} \
+	GPUAGG_HD state_t name##_combine(state_t a, state_t b) \
+	{ \
+		return (combexpr); \
+	} \
 	MONOID_PLAIN_STEP(name, input_t, state_t)
 
 #define MONOID_SIMPLE(name, input_t, state_t, ident, liftexpr, combexpr) \
@@ -250,10 +247,9 @@ gpuagg_code_f64(int64_t code)
 /* ---- counts, sums ----------------------------------------------------- */
 
 MONOID_SIMPLE(count, int8_t, int64_t, 0, 1, a + b)
-MONOID_SIMPLE(sum_i64, int64_t, int64_t, 0, x,
-			  (int64_t) ((uint64_t) a + (uint64_t) b))
+MONOID_SIMPLE(sum_i64, int64_t, int64_t, 0, x, (int64_t) ((uint64_t) a + (uint64_t) b))
 MONOID_SIMPLE(sum_i128, int64_t, gpuagg_i128, 0, x, a + b)
-MONOID_SIMPLE(sumsq_i128, int32_t, gpuagg_i128, 0, (int64_t) x * (int64_t) x, a + b)
+MONOID_SIMPLE(sumsq_i128, int32_t, gpuagg_i128, 0, (int64_t) x *(int64_t) x, a + b)
 
 MONOID_IDENTITY(sumsq_i192, gpuagg_i192, 0, 0, 0)
 
@@ -327,7 +323,7 @@ GPUAGG_HD gpuagg_accum
 accum_f64_combine(gpuagg_accum a, gpuagg_accum b)
 {
 	gpuagg_accum r;
-	double		t;
+	double t;
 
 	if (a.n == 0.0)
 		return b;
@@ -353,7 +349,7 @@ accum_f64_step(gpuagg_accum a, double x)
 	r.sx = a.sx + x;
 	if (a.n > 0.0)
 	{
-		double		t = x * r.n - r.sx;
+		double t = x * r.n - r.sx;
 
 		r.sxx = a.sxx + t * t / (r.n * a.n);
 		if (isinf(r.sx) || isinf(r.sxx))
@@ -367,8 +363,8 @@ accum_f64_step(gpuagg_accum a, double x)
 GPUAGG_HD int
 accum_f64_error(gpuagg_accum a, gpuagg_accum b, gpuagg_accum r)
 {
-	if ((isinf(r.sx) || isinf(r.sxx)) && !isinf(a.sx) && !isinf(b.sx) &&
-		!isinf(a.sxx) && !isinf(b.sxx))
+	if ((isinf(r.sx) || isinf(r.sxx)) && !isinf(a.sx) && !isinf(b.sx) && !isinf(a.sxx) &&
+		!isinf(b.sxx))
 		return MONOID_ERR_OVERFLOW;
 	return MONOID_ERR_NONE;
 }
@@ -392,8 +388,7 @@ GPUAGG_HD gpuagg_regr
 regr_f64_combine(gpuagg_regr a, gpuagg_regr b)
 {
 	gpuagg_regr r;
-	double		tx,
-				ty;
+	double tx, ty;
 
 	if (a.n == 0.0)
 		return b;
@@ -423,9 +418,9 @@ regr_f64_step(gpuagg_regr a, gpuagg_f64x2 in)
 	r.sxy = a.sxy;
 	if (a.n > 0.0)
 	{
-		double		tx = in.x * r.n - r.sx;
-		double		ty = in.y * r.n - r.sy;
-		double		scale = 1.0 / (r.n * a.n);
+		double tx = in.x * r.n - r.sx;
+		double ty = in.y * r.n - r.sy;
+		double scale = 1.0 / (r.n * a.n);
 
 		r.sxx += tx * tx * scale;
 		r.syy += ty * ty * scale;
@@ -454,11 +449,10 @@ regr_f64_step(gpuagg_regr a, gpuagg_f64x2 in)
 GPUAGG_HD int
 regr_f64_error(gpuagg_regr a, gpuagg_regr b, gpuagg_regr r)
 {
-	int			xinf = isinf(a.sx) || isinf(b.sx);
-	int			yinf = isinf(a.sy) || isinf(b.sy);
+	int xinf = isinf(a.sx) || isinf(b.sx);
+	int yinf = isinf(a.sy) || isinf(b.sy);
 
-	if (((isinf(r.sx) || isinf(r.sxx)) && !xinf) ||
-		((isinf(r.sy) || isinf(r.syy)) && !yinf) ||
+	if (((isinf(r.sx) || isinf(r.sxx)) && !xinf) || ((isinf(r.sy) || isinf(r.syy)) && !yinf) ||
 		(isinf(r.sxy) && !xinf && !yinf))
 		return MONOID_ERR_OVERFLOW;
 	return MONOID_ERR_NONE;
@@ -491,33 +485,31 @@ MONOID_SIMPLE(max_f64, double, double, -INFINITY, x, gpuagg_f64_gt(a, b) ? a : b
  * largest value code, so that any input wins or ties.
  */
 #define MONOID_ARG(name, worst, wins) \
-MONOID_IDENTITY(name, gpuagg_kv, worst, INT64_MAX) \
-GPUAGG_HD gpuagg_kv \
-name##_lift(gpuagg_kv in) \
-{ \
-	return in; \
-} \
+	MONOID_IDENTITY(name, gpuagg_kv, worst, INT64_MAX) \
+	GPUAGG_HD gpuagg_kv name##_lift(gpuagg_kv in) \
+	{ \
+		return in; \
+	} \
 \
-GPUAGG_HD gpuagg_kv \
-name##_combine(gpuagg_kv a, gpuagg_kv b) \
-{ \
-	if (a.key != b.key) \
-		return (wins) ? a : b; \
-	return a.value <= b.value ? a : b; \
-} \
-MONOID_PLAIN_STEP(name, gpuagg_kv, gpuagg_kv) \
-MONOID_NO_ERROR(name, gpuagg_kv)
+	GPUAGG_HD gpuagg_kv name##_combine(gpuagg_kv a, gpuagg_kv b) \
+	{ \
+		if (a.key != b.key) \
+			return (wins) ? a : b; \
+		return a.value <= b.value ? a : b; \
+	} \
+	MONOID_PLAIN_STEP(name, gpuagg_kv, gpuagg_kv) \
+	MONOID_NO_ERROR(name, gpuagg_kv)
 
 MONOID_ARG(argmax, INT64_MIN, a.key > b.key)
 MONOID_ARG(argmin, INT64_MAX, a.key < b.key)
 
 /* ---- bits, products, small integers ------------------------------------ */
 
-MONOID_SIMPLE(bit_and, int64_t, int64_t, -1, x, a & b)
+MONOID_SIMPLE(bit_and, int64_t, int64_t, -1, x, a &b)
 MONOID_SIMPLE(bit_or, int64_t, int64_t, 0, x, a | b)
 MONOID_SIMPLE(bit_xor, int64_t, int64_t, 0, x, a ^ b)
 
-MONOID_SCALAR(product_f64, double, double, 1.0, x, a * b)
+MONOID_SCALAR(product_f64, double, double, 1.0, x, a *b)
 GPUAGG_HD int
 product_f64_error(double a, double b, double r)
 {
@@ -537,9 +529,9 @@ MONOID_SIMPLE(hll_max, int32_t, int32_t, 0, x, a > b ? a : b)
 extern "C"
 {
 #endif
-extern const MonoidInfo gpuagg_monoids[MONOID_COUNT_OF_IDS];
+	extern const MonoidInfo gpuagg_monoids[MONOID_COUNT_OF_IDS];
 #ifdef __cplusplus
 }
 #endif
 
-#endif							/* GPUAGG_MONOID_H */
+#endif /* GPUAGG_MONOID_H */

@@ -22,13 +22,18 @@
 MONOID(COUNT, count, int8_t, int64_t, 1, HDW, "number of rows")
 MONOID(SUM_I64, sum_i64, int64_t, int64_t, 1, HDW, "sum of 64-bit integers, wrapping")
 MONOID(SUM_I128, sum_i128, int64_t, gpuagg_i128, 1, CAS, "sum of 64-bit integers in 128 bits")
-MONOID(SUMSQ_I128, sumsq_i128, int32_t, gpuagg_i128, 1, CAS, "sum of squares of 32-bit integers in 128 bits")
-MONOID(SUMSQ_I192, sumsq_i192, int64_t, gpuagg_i192, 1, XCG, "sum of squares of 64-bit integers in 192 bits")
-MONOID(SUM_DEC, sum_dec, gpuagg_i128, gpuagg_i128, 1, CAS, "sum of decimals of one scale in 128 bits")
+MONOID(SUMSQ_I128, sumsq_i128, int32_t, gpuagg_i128, 1, CAS,
+	   "sum of squares of 32-bit integers in 128 bits")
+MONOID(SUMSQ_I192, sumsq_i192, int64_t, gpuagg_i192, 1, XCG,
+	   "sum of squares of 64-bit integers in 192 bits")
+MONOID(SUM_DEC, sum_dec, gpuagg_i128, gpuagg_i128, 1, CAS,
+	   "sum of decimals of one scale in 128 bits")
 MONOID(SUM_F32, sum_f32, float, float, 1, HDW, "sum in single precision")
 MONOID(SUM_F64, sum_f64, double, double, 1, HDW, "sum in double precision")
-MONOID(ACCUM_F64, accum_f64, double, gpuagg_accum, 1, XCG, "count, sum and sum of squared deviations (Youngs and Cramer)")
-MONOID(REGR_F64, regr_f64, gpuagg_f64x2, gpuagg_regr, 1, XCG, "count, sums, squared and cross deviations of pairs")
+MONOID(ACCUM_F64, accum_f64, double, gpuagg_accum, 1, XCG,
+	   "count, sum and sum of squared deviations (Youngs and Cramer)")
+MONOID(REGR_F64, regr_f64, gpuagg_f64x2, gpuagg_regr, 1, XCG,
+	   "count, sums, squared and cross deviations of pairs")
 MONOID(MIN_I32, min_i32, int32_t, int32_t, 1, HDW, "smallest 32-bit integer")
 MONOID(MAX_I32, max_i32, int32_t, int32_t, 1, HDW, "largest 32-bit integer")
 MONOID(MIN_I64, min_i64, int64_t, int64_t, 1, HDW, "smallest 64-bit integer")
@@ -43,12 +48,15 @@ MONOID(BIT_AND, bit_and, int64_t, int64_t, 1, HDW, "bitwise and")
 MONOID(BIT_OR, bit_or, int64_t, int64_t, 1, HDW, "bitwise or")
 MONOID(BIT_XOR, bit_xor, int64_t, int64_t, 1, HDW, "bitwise exclusive or")
 MONOID(PRODUCT_F64, product_f64, double, double, 1, CAS, "product in double precision")
-MONOID(ARGMAX, argmax, gpuagg_kv, gpuagg_kv, 1, CAS, "largest key with its value, ties to the smallest value")
-MONOID(ARGMIN, argmin, gpuagg_kv, gpuagg_kv, 1, CAS, "smallest key with its value, ties to the smallest value")
+MONOID(ARGMAX, argmax, gpuagg_kv, gpuagg_kv, 1, CAS,
+	   "largest key with its value, ties to the smallest value")
+MONOID(ARGMIN, argmin, gpuagg_kv, gpuagg_kv, 1, CAS,
+	   "smallest key with its value, ties to the smallest value")
 MONOID(MAXSUB_I64, maxsub_i64, int64_t, gpuagg_maxsub_i64, 0, XCG, "maximum subarray sum, integer")
 MONOID(MAXSUB_F64, maxsub_f64, double, gpuagg_maxsub_f64, 0, XCG, "maximum subarray sum, double")
 MONOID(LONGEST_RUN, longest_run, int8_t, gpuagg_run, 0, XCG, "longest run of true")
-MONOID(LONGEST_ASC, longest_asc, gpuagg_kv, gpuagg_asc, 0, XCG, "longest strictly ascending run of 64-bit codes")
+MONOID(LONGEST_ASC, longest_asc, gpuagg_kv, gpuagg_asc, 0, XCG,
+	   "longest strictly ascending run of 64-bit codes")
 MONOID(LINEAR, linear, gpuagg_f64x2, gpuagg_f64x2, 0, CAS, "composition of x -> a x + b")
 MONOID(MAT2, mat2, gpuagg_mat2, gpuagg_mat2, 0, XCG, "product of 2 by 2 matrices")
 MONOID(MAT3, mat3, gpuagg_mat3, gpuagg_mat3, 0, XCG, "product of 3 by 3 matrices")

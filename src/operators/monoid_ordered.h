@@ -18,7 +18,7 @@
 GPUAGG_HD int64_t
 gpuagg_add_sat(int64_t a, int64_t b)
 {
-	int64_t		r = (int64_t) ((uint64_t) a + (uint64_t) b);
+	int64_t r = (int64_t) ((uint64_t) a + (uint64_t) b);
 
 	if (((a ^ r) & (b ^ r)) < 0)
 		return a < 0 ? INT64_MIN : INT64_MAX;
@@ -30,7 +30,7 @@ MONOID_IDENTITY(maxsub_i64, gpuagg_maxsub_i64, 0, 0, 0, 0)
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_lift(int64_t x)
 {
-	int64_t		p = x > 0 ? x : 0;
+	int64_t p = x > 0 ? x : 0;
 	gpuagg_maxsub_i64 r = {x, p, p, p};
 
 	return r;
@@ -40,9 +40,9 @@ GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
 {
 	gpuagg_maxsub_i64 r;
-	int64_t		pre = gpuagg_add_sat(a.total, b.prefix);
-	int64_t		suf = gpuagg_add_sat(a.suffix, b.total);
-	int64_t		cross = (int64_t) ((uint64_t) a.suffix + (uint64_t) b.prefix);
+	int64_t pre = gpuagg_add_sat(a.total, b.prefix);
+	int64_t suf = gpuagg_add_sat(a.suffix, b.total);
+	int64_t cross = (int64_t) ((uint64_t) a.suffix + (uint64_t) b.prefix);
 
 	r.total = gpuagg_add_sat(a.total, b.total);
 	r.prefix = a.prefix > pre ? a.prefix : pre;
@@ -62,8 +62,8 @@ GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
 {
 	gpuagg_maxsub_i64 r;
-	int64_t		suf = (int64_t) ((uint64_t) a.suffix + (uint64_t) x);
-	int			over = x > 0 && suf < 0;
+	int64_t suf = (int64_t) ((uint64_t) a.suffix + (uint64_t) x);
+	int over = x > 0 && suf < 0;
 
 	r.total = gpuagg_add_sat(a.total, x);
 	r.prefix = a.prefix > r.total ? a.prefix : r.total;
@@ -135,9 +135,9 @@ GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 {
 	gpuagg_maxsub_f64 r;
-	double		pre = a.total + b.prefix;
-	double		suf = a.suffix + b.total;
-	double		cross = a.suffix + b.prefix;
+	double pre = a.total + b.prefix;
+	double suf = a.suffix + b.total;
+	double cross = a.suffix + b.prefix;
 
 	r.total = a.total + b.total;
 	r.prefix = a.prefix > pre ? a.prefix : pre;
@@ -153,7 +153,7 @@ GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 {
 	gpuagg_maxsub_f64 r;
-	double		suf;
+	double suf;
 
 	r.flags = a.flags;
 	if (isnan(x) || isinf(x))
@@ -178,7 +178,7 @@ maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 GPUAGG_HD uint32_t
 maxsub_f64_magnitude(double x)
 {
-	uint64_t	bits;
+	uint64_t bits;
 
 	memcpy(&bits, &x, sizeof(bits));
 	return (uint32_t) (bits >> 32) & 0x7FFFFFFFu;
@@ -188,7 +188,7 @@ GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
 {
 	gpuagg_maxsub_f64 r;
-	double		suf = a.suffix + x;
+	double suf = a.suffix + x;
 
 	r.flags = a.flags;
 	r.total = a.total + x;
@@ -215,8 +215,8 @@ MONOID_IDENTITY(longest_run, gpuagg_run, 0, 0, 0, 0)
 GPUAGG_HD gpuagg_run
 longest_run_lift(int8_t x)
 {
-	int64_t		p = x != 0;
-	gpuagg_run	r = {1, p, p, p};
+	int64_t p = x != 0;
+	gpuagg_run r = {1, p, p, p};
 
 	return r;
 }
@@ -224,8 +224,8 @@ longest_run_lift(int8_t x)
 GPUAGG_HD gpuagg_run
 longest_run_combine(gpuagg_run a, gpuagg_run b)
 {
-	gpuagg_run	r;
-	int64_t		cross = a.suffix + b.prefix;
+	gpuagg_run r;
+	int64_t cross = a.suffix + b.prefix;
 
 	r.len = a.len + b.len;
 	r.prefix = a.prefix == a.len ? a.len + b.prefix : a.prefix;
@@ -246,8 +246,8 @@ MONOID_IDENTITY(longest_asc, gpuagg_asc, 0, 0, 0, 0, 0, 0)
 GPUAGG_HD gpuagg_asc
 longest_asc_lift(gpuagg_kv x)
 {
-	int64_t		p = x.value != 0;
-	gpuagg_asc	r = {1, p, p, p, x.key, x.key};
+	int64_t p = x.value != 0;
+	gpuagg_asc r = {1, p, p, p, x.key, x.key};
 
 	return r;
 }
@@ -255,8 +255,8 @@ longest_asc_lift(gpuagg_kv x)
 GPUAGG_HD gpuagg_asc
 longest_asc_combine(gpuagg_asc a, gpuagg_asc b)
 {
-	gpuagg_asc	r;
-	int			joins;
+	gpuagg_asc r;
+	int joins;
 
 	if (a.len == 0)
 		return b;
@@ -319,7 +319,10 @@ MONOID_NO_ERROR(linear, gpuagg_f64x2)
 				return 0; \
 		return 1; \
 	} \
-	GPUAGG_HD state_t name##_lift(state_t x) { return x; } \
+	GPUAGG_HD state_t name##_lift(state_t x) \
+	{ \
+		return x; \
+	} \
 	GPUAGG_HD state_t name##_combine(state_t a, state_t b) \
 	{ \
 		state_t r; \
@@ -345,4 +348,4 @@ MONOID_MATRIX(mat3, 3, gpuagg_mat3)
 MONOID_MATRIX(mat4, 4, gpuagg_mat4)
 MONOID_MATRIX(mat5, 5, gpuagg_mat5)
 
-#endif							/* GPUAGG_MONOID_ORDERED_H */
+#endif /* GPUAGG_MONOID_ORDERED_H */

@@ -2,9 +2,9 @@
  * quantiles.h
  *	  Buckets of doubles, for sketches of quantiles.
  *
- * At level L a bucket has the doubles whose codes (select_code_f64) are equal but for the last L bits.  Up to level 52
- * the values of a bucket are of one sign and one power of two, 2^(52 - L) buckets to each; buckets of a level are
- * made of two of the level before.
+ * At level L a bucket has the doubles whose codes (select_code_f64) are equal but for the last L
+ * bits.  Up to level 52 the values of a bucket are of one sign and one power of two, 2^(52 - L)
+ * buckets to each; buckets of a level are made of two of the level before.
  */
 #ifndef GPUAGG_QUANTILES_H
 #define GPUAGG_QUANTILES_H
@@ -26,9 +26,9 @@ quantiles_bucket(double x, int level)
 GPUAGG_HD double
 quantiles_value(uint64_t bucket, int level)
 {
-	uint64_t	half = level == 0 ? 0 : UINT64_C(1) << (level - 1);
+	uint64_t half = level == 0 ? 0 : UINT64_C(1) << (level - 1);
 
 	return select_f64_of((bucket << level) + half);
 }
 
-#endif							/* GPUAGG_QUANTILES_H */
+#endif /* GPUAGG_QUANTILES_H */

@@ -2,10 +2,11 @@
  * select.h
  *	  Values of given ranks among many, without sorting them: for percentiles.
  *
- * Values are 64-bit codes that compare as they do (select_code_i64, select_code_f64).  A pass counts codes
- * by the part of their range that they are in, and only the parts with a wanted rank are looked at again: most
- * values are read three times, whatever their order was.  Codes of a part differ in ten bits less than
- * before, so that no data make it take more than seven rounds.  Where many codes are equal, a single pass counts each of them instead.
+ * Values are 64-bit codes that compare as they do (select_code_i64, select_code_f64).  A pass
+ * counts codes by the part of their range that they are in, and only the parts with a wanted rank
+ * are looked at again: most values are read three times, whatever their order was.  Codes of a part
+ * differ in ten bits less than before, so that no data make it take more than seven rounds.  Where
+ * many codes are equal, a single pass counts each of them instead.
  *
  * Plain C for gcc and nvcc; needs nothing of PostgreSQL.
  */
@@ -20,7 +21,10 @@
 /* Parts that a range is divided into, and the number of values that are sorted instead. */
 #define SELECT_PARTS 1024
 #define SELECT_SORTED 24
-/* Codes that are worth a try to count each different one; places for these, with a code and its number; how far a code may be from its own. */
+/*
+ * Codes that are worth a try to count each different one; places for these, with a code and its
+ * number; how far a code may be from its own.
+ */
 #define SELECT_COUNTED 4096
 #define SELECT_PLACE_BITS 10
 #define SELECT_PROBES 8
@@ -32,9 +36,13 @@
 #define SELECT_STRIDE ((int64_t) 1 << 20)
 #define SELECT_FOR(k, from, n) \
 	for (int64_t k = (from), k##_end = 0; k < (n);) \
-		for (SELECT_CHECK(), k##_end = k + SELECT_STRIDE < (n) ? k + SELECT_STRIDE : (n); k < k##_end; k++)
+		for (SELECT_CHECK(), k##_end = k + SELECT_STRIDE < (n) ? k + SELECT_STRIDE : (n); \
+			 k < k##_end; k++)
 
-/* Unsigned codes of integers; and of doubles in PostgreSQL's order, where NaN is the greatest: -0 before 0. */
+/*
+ * Unsigned codes of integers; and of doubles in PostgreSQL's order, where NaN is the greatest: -0
+ * before 0.
+ */
 GPUAGG_HD uint64_t
 select_code_i64(int64_t x)
 {
@@ -65,8 +73,8 @@ select_sort_few(uint64_t *codes, int64_t n)
 {
 	for (int64_t i = 1; i < n; i++)
 	{
-		uint64_t	x = codes[i];
-		int64_t		j = i;
+		uint64_t x = codes[i];
+		int64_t j = i;
 
 		for (; j > 0 && codes[j - 1] > x; j--)
 			codes[j] = codes[j - 1];
@@ -77,28 +85,30 @@ select_sort_few(uint64_t *codes, int64_t n)
 /* A code, and how often it is there. */
 typedef struct SelectCount
 {
-	uint64_t	code;
-	int64_t		count;
+	uint64_t code;
+	int64_t count;
 } SelectCount;
 
 /*
- * As select_ranks, of at least SELECT_COUNTED codes, which are left as they are.  Returns 0, soon as a rule, if more than a few are different,
- * or do not fit into the table: as places are near, no data make it slow.
+ * As select_ranks, of at least SELECT_COUNTED codes, which are left as they are.  Returns 0, soon
+ * as a rule, if more than a few are different, or do not fit into the table: as places are near, no
+ * data make it slow.
  */
 static inline int
-select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, int64_t base, int m, uint64_t *out)
+select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks,
+				 int64_t base, int m, uint64_t *out)
 {
 	SelectCount *table = (SelectCount *) spare;
-	int64_t		most = n / 64 < 256 ? n / 64 : 256;
-	int64_t		rank = base;
-	int			found = 0;
+	int64_t most = n / 64 < 256 ? n / 64 : 256;
+	int64_t rank = base;
+	int found = 0;
 
 	memset(table, 0, sizeof(SelectCount) << SELECT_PLACE_BITS);
 	SELECT_FOR(k, 0, n)
 	{
-		uint64_t	x = codes[k];
-		uint64_t	p = (x * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SELECT_PLACE_BITS);
-		int			probes = 0;
+		uint64_t x = codes[k];
+		uint64_t p = (x * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SELECT_PLACE_BITS);
+		int probes = 0;
 
 		while (table[p].count != 0 && table[p].code != x)
 		{
@@ -118,7 +128,7 @@ select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_
 	for (int p = 0; p < 1 << SELECT_PLACE_BITS; p++)
 	{
 		SelectCount one = table[p];
-		int			to = found;
+		int to = found;
 
 		if (one.count == 0)
 			continue;
@@ -137,22 +147,19 @@ select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_
 }
 
 /*
- * out[i] = the code of rank ranks[i] - base, counted from 0, among n codes, for m ranks in ascending order, each
- * less than n.  `codes` and `spare`, which has room for n, are overwritten.
+ * out[i] = the code of rank ranks[i] - base, counted from 0, among n codes, for m ranks in
+ * ascending order, each less than n.  `codes` and `spare`, which has room for n, are overwritten.
  */
 static inline void
-select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, int64_t base, int m, uint64_t *out)
+select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, int64_t base, int m,
+			 uint64_t *out)
 {
-	int64_t		at[SELECT_PARTS];	/* numbers of codes; then where they are collected */
-	int64_t		first[SELECT_PARTS];	/* rank of the first one */
-	uint8_t		wanted[SELECT_PARTS];
-	uint64_t	min = codes[0],
-				max = codes[0];
-	int64_t		sum = base,
-				collected = 0;
-	int			parts = 16,
-				shift = 0,
-				i = 0;
+	int64_t at[SELECT_PARTS];    /* numbers of codes; then where they are collected */
+	int64_t first[SELECT_PARTS]; /* rank of the first one */
+	uint8_t wanted[SELECT_PARTS];
+	uint64_t min = codes[0], max = codes[0];
+	int64_t sum = base, collected = 0;
+	int parts = 16, shift = 0, i = 0;
 
 	if (n <= SELECT_SORTED)
 	{
@@ -180,11 +187,11 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 		shift++;
 	memset(at, 0, parts * sizeof(at[0]));
 	SELECT_FOR(k, 0, n)
-		at[(codes[k] - min) >> shift]++;
+	at[(codes[k] - min) >> shift]++;
 
 	for (int p = 0; p < parts; p++)
 	{
-		int64_t		count = at[p];
+		int64_t count = at[p];
 
 		first[p] = sum;
 		sum += count;
@@ -194,14 +201,17 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 		while (i < m && ranks[i] < sum)
 			i++;
 	}
-	/* codes that are not collected go to the place behind, one over the other: there are some, if it is used */
+	/*
+	 * codes that are not collected go to the place behind, one over the other: there are some, if
+	 * it is used
+	 */
 	for (int p = 0; p < parts; p++)
 		if (!wanted[p])
 			at[p] = collected;
 	SELECT_FOR(k, 0, n)
 	{
-		uint64_t	x = codes[k];
-		uint64_t	p = (x - min) >> shift;
+		uint64_t x = codes[k];
+		uint64_t p = (x - min) >> shift;
 
 		spare[at[p]] = x;
 		at[p] += wanted[p];
@@ -211,17 +221,18 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 	i = 0;
 	for (int p = 0; p < parts; p++)
 	{
-		int			from = i;
-		int64_t		count;
+		int from = i;
+		int64_t count;
 
 		if (!wanted[p])
 			continue;
 		count = at[p] - collected;
 		while (i < m && ranks[i] < first[p] + count)
 			i++;
-		select_ranks(spare + collected, codes + collected, count, ranks + from, first[p], i - from, out + from);
+		select_ranks(spare + collected, codes + collected, count, ranks + from, first[p], i - from,
+					 out + from);
 		collected += count;
 	}
 }
 
-#endif							/* GPUAGG_SELECT_H */
+#endif /* GPUAGG_SELECT_H */

@@ -15,11 +15,11 @@ GPUAGG_HD int
 vector_mul_overflows(int64_t a, int64_t b)
 {
 #ifdef __CUDA_ARCH__
-	__int128	r = (__int128) a * b;
+	__int128 r = (__int128) a * b;
 
 	return r != (int64_t) r;
 #else
-	int64_t		r;
+	int64_t r;
 
 	return __builtin_mul_overflow(a, b, &r);
 #endif
@@ -33,7 +33,7 @@ typedef enum VectorField
 	VECTOR_MINUTE,
 	VECTOR_HOUR,
 	VECTOR_EPOCH,
-	VECTOR_DAY,					/* from here on fields of the calendar */
+	VECTOR_DAY, /* from here on fields of the calendar */
 	VECTOR_WEEK,
 	VECTOR_MONTH,
 	VECTOR_QUARTER,
@@ -46,7 +46,7 @@ typedef enum VectorField
 
 #define VECTOR_USECS INT64_C(1000000)
 #define VECTOR_DAY_USECS INT64_C(86400000000)
-#define VECTOR_EPOCH_USECS (INT64_C(946684800) * VECTOR_USECS)	/* from 1970-01-01 to 2000-01-01 */
+#define VECTOR_EPOCH_USECS (INT64_C(946684800) * VECTOR_USECS) /* from 1970-01-01 to 2000-01-01 */
 
 /* Days since 2000-01-01 of the years 1 to 199000, well inside what core converts without error. */
 #define VECTOR_DAY_MIN INT64_C(-730119)
@@ -67,9 +67,10 @@ typedef enum VectorField
 GPUAGG_HD int32_t
 vector_month_first(int32_t year, int32_t month)
 {
-	int32_t		y = month > 2 ? year : year - 1;
+	int32_t y = month > 2 ? year : year - 1;
 
-	return 365 * y + y / 4 - y / 100 + y / 400 + VECTOR_MONTH_START((month + 9) % 12) - VECTOR_MARCH_0;
+	return 365 * y + y / 4 - y / 100 + y / 400 + VECTOR_MONTH_START((month + 9) % 12) -
+		VECTOR_MARCH_0;
 }
 
 /* 0: Sunday */
@@ -83,26 +84,27 @@ vector_day_of_week(int32_t day)
 GPUAGG_HD void
 vector_split_day(int32_t day, int32_t *year, int32_t *month, int32_t *mday)
 {
-	int32_t		n = day + VECTOR_MARCH_0;	/* from 0 on */
-	int32_t		centuries = (4 * (int64_t) n + 3) / 146097;
-	int32_t		rest = n - (int32_t) ((int64_t) centuries * 146097 / 4);
-	int32_t		y = (4 * rest + 3) / 1461;
-	int32_t		yday = rest - 1461 * y / 4;
-	int32_t		m = (5 * yday + 2) / 153;
+	int32_t n = day + VECTOR_MARCH_0; /* from 0 on */
+	int32_t centuries = (4 * (int64_t) n + 3) / 146097;
+	int32_t rest = n - (int32_t) ((int64_t) centuries * 146097 / 4);
+	int32_t y = (4 * rest + 3) / 1461;
+	int32_t yday = rest - 1461 * y / 4;
+	int32_t m = (5 * yday + 2) / 153;
 
 	*mday = yday - VECTOR_MONTH_START(m) + 1;
 	*month = m < 10 ? m + 3 : m - 9;
 	*year = 100 * centuries + y + (m >= 10);
 }
 
-/* The calendar field of a day within the above bounds, or (trunc) the first day of the unit that holds it. */
+/*
+ * The calendar field of a day within the above bounds, or (trunc) the first day of the unit that
+ * holds it.
+ */
 GPUAGG_HD int64_t
 vector_calendar(VectorField field, int trunc, int32_t day)
 {
-	int32_t		monday = day - (vector_day_of_week(day) + 6) % 7;
-	int32_t		y,
-				m,
-				d;
+	int32_t monday = day - (vector_day_of_week(day) + 6) % 7;
+	int32_t y, m, d;
 
 	vector_split_day(day, &y, &m, &d);
 	switch (field)
@@ -134,8 +136,8 @@ vector_calendar(VectorField field, int trunc, int32_t day)
 }
 
 /*
- * A field before those of the calendar, of a time in microseconds since 2000-01-01: with trunc the first
- * microsecond of the unit, else the field times 10^scale.
+ * A field before those of the calendar, of a time in microseconds since 2000-01-01: with trunc the
+ * first microsecond of the unit, else the field times 10^scale.
  */
 GPUAGG_HD int64_t
 vector_time_of_day(VectorField field, int trunc, int64_t ts)
@@ -144,21 +146,23 @@ vector_time_of_day(VectorField field, int trunc, int64_t ts)
 	{
 		case VECTOR_SECOND:
 			return trunc ? VECTOR_FLOORDIV(ts, VECTOR_USECS) * VECTOR_USECS :
-				ts - VECTOR_FLOORDIV(ts, 60 * VECTOR_USECS) * (60 * VECTOR_USECS);
+						   ts - VECTOR_FLOORDIV(ts, 60 * VECTOR_USECS) * (60 * VECTOR_USECS);
 		case VECTOR_MINUTE:
 			return trunc ? VECTOR_FLOORDIV(ts, 60 * VECTOR_USECS) * (60 * VECTOR_USECS) :
-				(ts - VECTOR_FLOORDIV(ts, 3600 * VECTOR_USECS) * (3600 * VECTOR_USECS)) / (60 * VECTOR_USECS);
+						   (ts - VECTOR_FLOORDIV(ts, 3600 * VECTOR_USECS) * (3600 * VECTOR_USECS)) /
+					(60 * VECTOR_USECS);
 		case VECTOR_HOUR:
 			return trunc ? VECTOR_FLOORDIV(ts, 3600 * VECTOR_USECS) * (3600 * VECTOR_USECS) :
-				(ts - VECTOR_FLOORDIV(ts, VECTOR_DAY_USECS) * VECTOR_DAY_USECS) / (3600 * VECTOR_USECS);
+						   (ts - VECTOR_FLOORDIV(ts, VECTOR_DAY_USECS) * VECTOR_DAY_USECS) /
+					(3600 * VECTOR_USECS);
 		default:
 			return ts + VECTOR_EPOCH_USECS;
 	}
 }
 
 /*
- * The local time of a time (in UTC if `offset`, below a week, is that of a zone); false: its field is core's
- * to tell.
+ * The local time of a time (in UTC if `offset`, below a week, is that of a zone); false: its field
+ * is core's to tell.
  */
 GPUAGG_HD int
 vector_local_time(int64_t ts, int64_t offset, int64_t *local)
@@ -167,14 +171,17 @@ vector_local_time(int64_t ts, int64_t offset, int64_t *local)
 	if (ts < 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS || ts > VECTOR_DAY_MAX * VECTOR_DAY_USECS)
 		return 0;
 	*local = (int64_t) ((uint64_t) ts + (uint64_t) offset);
-	return *local >= VECTOR_DAY_MIN * VECTOR_DAY_USECS && *local <= VECTOR_DAY_MAX * VECTOR_DAY_USECS;
+	return *local >= VECTOR_DAY_MIN * VECTOR_DAY_USECS &&
+		*local <= VECTOR_DAY_MAX * VECTOR_DAY_USECS;
 }
 
 /* A day as a time; far days as one that vector_local_time() refuses. */
 GPUAGG_HD int64_t
 vector_day_time(int32_t day)
 {
-	return (day < VECTOR_DAY_MIN - 1 ? VECTOR_DAY_MIN - 1 : day > VECTOR_DAY_MAX + 1 ? VECTOR_DAY_MAX + 1 : day) *
+	return (day < VECTOR_DAY_MIN - 1     ? VECTOR_DAY_MIN - 1 :
+				day > VECTOR_DAY_MAX + 1 ? VECTOR_DAY_MAX + 1 :
+										   day) *
 		VECTOR_DAY_USECS;
 }
 
@@ -187,4 +194,4 @@ vector_date_part(VectorField field, int64_t r)
 	return field == VECTOR_EPOCH ? r / 1000000.0 : (double) r;
 }
 
-#endif							/* GPUAGG_VECTOR_FUNCTIONS_H */
+#endif /* GPUAGG_VECTOR_FUNCTIONS_H */

@@ -4,9 +4,9 @@
  *
  * OP1(FUNC, R, A, rare, value)		a function of one argument
  * OP2(FUNC, R, A, B, rare, value)	a function of two arguments
- * HOST1, HOST2						the same, where the C library decides the last digit: not for the GPU
- * OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats, where the includer defines it, else an OP2; simple: its value
- *									where b is not NaN
+ * HOST1, HOST2						the same, where the C library decides the last digit: not for
+ * the GPU OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats, where the includer defines
+ * it, else an OP2; simple: its value where b is not NaN
  *
  *	FUNC		the SQL function, as in utils/fmgroids.h (an operator is its function)
  *	R, A, B		ColumnTypes (column_types.h) without the prefix COLUMN_
@@ -80,7 +80,7 @@ OPS_COMPARE_FLOAT(F_FLOAT84, F64, F32)
 
 /* A date against a timestamp; infinities and dates beyond the range of timestamps are rare. */
 #define EXPR_DATE_RARE(d) ((d) < -2451545 || (d) > 106751982)
-#define EXPR_DATE_USEC(d) ((int64_t) ((uint64_t) (int64_t) (d) * 86400000000u))
+#define EXPR_DATE_USEC(d) ((int64_t) ((uint64_t) (int64_t) (d) *86400000000u))
 #define OPS_COMPARE_DATE(op, sym) \
 	OP2(F_DATE_##op##_TIMESTAMP, I8, I32, I64, EXPR_DATE_RARE(a), EXPR_DATE_USEC(a) sym b) \
 	OP2(F_TIMESTAMP_##op##_DATE, I8, I64, I32, EXPR_DATE_RARE(b), a sym EXPR_DATE_USEC(b))
@@ -99,7 +99,7 @@ OPS_COMPARE_DATE(GE, >=)
 #define OPS_ARITH_NARROW(P, R, A, B, wide) \
 	OP2(P##PL, R, A, B, (wide) a + (wide) b != r, (wide) a + (wide) b) \
 	OP2(P##MI, R, A, B, (wide) a - (wide) b != r, (wide) a - (wide) b) \
-	OP2(P##MUL, R, A, B, (wide) a * (wide) b != r, (wide) a * (wide) b)
+	OP2(P##MUL, R, A, B, (wide) a *(wide) b != r, (wide) a * (wide) b)
 #define OPS_ARITH_I64(P, A, B) \
 	OP2(P##PL, I64, A, B, (((int64_t) a ^ r) & ((int64_t) b ^ r)) < 0, \
 		(int64_t) ((uint64_t) (int64_t) a + (uint64_t) (int64_t) b)) \
@@ -139,7 +139,7 @@ OPS_DIVIDE(F_INT84, I64, I64, I32)
 	OP1(ABS, R, R, a == min, a < 0 && a != min ? -a : a) \
 	OP1(ABSNAME, R, R, a == min, a < 0 && a != min ? -a : a) \
 	OP1(P##UP, R, R, 0, a) \
-	OP2(P##AND, R, R, R, 0, a & b) \
+	OP2(P##AND, R, R, R, 0, a &b) \
 	OP2(P##OR, R, R, R, 0, a | b) \
 	OP2(P##XOR, R, R, R, 0, a ^ b) \
 	OP1(P##NOT, R, R, 0, ~a)
@@ -155,10 +155,12 @@ OPS_INT(F_INT8, I64, F_INT8UM, F_INT8ABS, F_ABS_INT8, F_INT8MOD, F_MOD_INT8_INT8
 #define OPS_ARITH_FLOAT(P, R, A, B, type) \
 	OP2(P##PL, R, A, B, EXPR_INF(r) && !EXPR_INF(a) && !EXPR_INF(b), (type) a + (type) b) \
 	OP2(P##MI, R, A, B, EXPR_INF(r) && !EXPR_INF(a) && !EXPR_INF(b), (type) a - (type) b) \
-	OP2(P##MUL, R, A, B, (EXPR_INF(r) && !EXPR_INF(a) && !EXPR_INF(b)) || \
-		(r == 0 && a != 0 && b != 0), (type) a * (type) b) \
-	OP2(P##DIV, R, A, B, b == 0 || (EXPR_INF(r) && !EXPR_INF(a)) || \
-		(r == 0 && a != 0 && !EXPR_INF(b)), (type) a / (type) b)
+	OP2(P##MUL, R, A, B, \
+		(EXPR_INF(r) && !EXPR_INF(a) && !EXPR_INF(b)) || (r == 0 && a != 0 && b != 0), \
+		(type) a * (type) b) \
+	OP2(P##DIV, R, A, B, \
+		b == 0 || (EXPR_INF(r) && !EXPR_INF(a)) || (r == 0 && a != 0 && !EXPR_INF(b)), \
+		(type) a / (type) b)
 
 OPS_ARITH_FLOAT(F_FLOAT4, F32, F32, F32, float)
 OPS_ARITH_FLOAT(F_FLOAT8, F64, F64, F64, double)
@@ -242,5 +244,4 @@ OP2(F_DATE_MII, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE((int64_t) a -
 OP2(F_DATE_MI, I32, I32, I32, EXPR_DATE_EDGE(a) || EXPR_DATE_EDGE(b),
 	(int32_t) ((uint32_t) a - (uint32_t) b))
 OP1(F_TIMESTAMP_DATE, I64, I32, EXPR_DATE_RARE(a), EXPR_DATE_RARE(a) ? 0 : EXPR_DATE_USEC(a))
-OP1(F_DATE_TIMESTAMP, I32, I64, EXPR_TIMESTAMP_EDGE(a),
-	EXPR_FLOORDIV(a, INT64_C(86400000000)))
+OP1(F_DATE_TIMESTAMP, I32, I64, EXPR_TIMESTAMP_EDGE(a), EXPR_FLOORDIV(a, INT64_C(86400000000)))

@@ -3,11 +3,12 @@
  *	  Programs of vector operations, which the GPU and the CPU run alike.
  *
  * A program computes registers for each row of a tile: first loads, which copy stored columns
- * to registers, then operations over registers and constants.  A register has a value of 64 bits and a state
- * (VectorState) for each row.  The operations are those of expr/eval.c, with the same values and states:
- * the scalar ones are the rows of vector_ops.h, and three-valued logic follows.  Decimals
- * are integers of 64 bits here; what exceeds them is VECTOR_UNTOLD.  Signed integers are sign-extended
- * in a register, those of 32 bits without a sign as if they had one; a float4's 32 bits are zero-extended.
+ * to registers, then operations over registers and constants.  A register has a value of 64 bits
+ * and a state (VectorState) for each row.  The operations are those of expr/eval.c, with the same
+ * values and states: the scalar ones are the rows of vector_ops.h, and three-valued logic follows.
+ * Decimals are integers of 64 bits here; what exceeds them is VECTOR_UNTOLD.  Signed integers are
+ * sign-extended in a register, those of 32 bits without a sign as if they had one; a float4's 32
+ * bits are zero-extended.
  *
  * vector_run.h runs instructions.  Plain C for gcc and nvcc.
  */
@@ -30,25 +31,26 @@ typedef enum VectorState
 {
 	VECTOR_VALUE = 0,
 	VECTOR_NULL = 1,
-	VECTOR_UNTOLD = 2			/* the outcome is core's to tell: an error, or a rare case */
+	VECTOR_UNTOLD = 2 /* the outcome is core's to tell: an error, or a rare case */
 } VectorState;
 
 /*
- * r, a, b and c are those of the instruction; a strict operation is NULL or VECTOR_UNTOLD where an argument
- * is (the latter if both occur).  Others say in vector_run.h what they are.
+ * r, a, b and c are those of the instruction; a strict operation is NULL or VECTOR_UNTOLD where an
+ * argument is (the latter if both occur).  Others say in vector_run.h what they are.
  */
 typedef enum VectorOp
 {
-	VECTOR_LOAD,				/* stored column a into r; data: its WireType.  Not done by vector_run() */
-	VECTOR_LOOKUP,				/* the cell of table `data` for integer a, or for NULL; vector_lookup() does it */
+	VECTOR_LOAD,   /* stored column a into r; data: its WireType.  Not done by vector_run() */
+	VECTOR_LOOKUP, /* the cell of table `data` for integer a, or for NULL; vector_lookup() does it
+					*/
 
 	/* logic, as core evaluates it; booleans are 0 or 1 */
-	VECTOR_AND,					/* a AND b */
+	VECTOR_AND, /* a AND b */
 	VECTOR_OR,
-	VECTOR_NOT,					/* strict */
+	VECTOR_NOT, /* strict */
 	VECTOR_ISNULL,
 	VECTOR_ISNOTNULL,
-	VECTOR_IS_TRUE,				/* the six in the order of core's BoolTestType */
+	VECTOR_IS_TRUE, /* the six in the order of core's BoolTestType */
 	VECTOR_IS_NOT_TRUE,
 	VECTOR_IS_FALSE,
 	VECTOR_IS_NOT_FALSE,
@@ -56,39 +58,44 @@ typedef enum VectorOp
 	VECTOR_IS_NOT_UNKNOWN,
 
 	/* choices, of values of any type */
-	VECTOR_SELECT,				/* CASE WHEN a THEN b ELSE c */
-	VECTOR_COALESCE,			/* of a and b */
-	VECTOR_NULLIF,				/* a, but NULL where b (a and the other are equal) is true */
-	VECTOR_DISTINCT,			/* a IS DISTINCT FROM b; c: whether they are equal */
-	VECTOR_GREATEST,			/* of a and b, or the least; c: whether b replaces a */
-	VECTOR_IN,					/* a integer: is it one of constants b ... b + c - 1, ascending?  data: VECTOR_IN_* */
+	VECTOR_SELECT,   /* CASE WHEN a THEN b ELSE c */
+	VECTOR_COALESCE, /* of a and b */
+	VECTOR_NULLIF,   /* a, but NULL where b (a and the other are equal) is true */
+	VECTOR_DISTINCT, /* a IS DISTINCT FROM b; c: whether they are equal */
+	VECTOR_GREATEST, /* of a and b, or the least; c: whether b replaces a */
+	VECTOR_IN, /* a integer: is it one of constants b ... b + c - 1, ascending?  data: VECTOR_IN_*
+				*/
 
 	/* decimals; strict */
-	VECTOR_DEC_RESCALE,			/* a * 10^data, data up to VECTOR_MOST_POWER */
+	VECTOR_DEC_RESCALE, /* a * 10^data, data up to VECTOR_MOST_POWER */
 	VECTOR_DEC_ADD,
 	VECTOR_DEC_SUB,
 	VECTOR_DEC_MUL,
 	VECTOR_DEC_NEGATE,
 	VECTOR_DEC_ABS,
-	VECTOR_DEC_SIGN,			/* -1, 0 or 1 */
-	VECTOR_DEC_MOD,				/* a % b, with the sign of a; untold if b is 0 */
-	VECTOR_DEC_ROUND,			/* a / 10^n as an integer; data: n up to VECTOR_MOST_POWER, and VectorRounding << VECTOR_ROUND_SHIFT */
-	VECTOR_DEC_COMPARE,			/* data: bit 0 "<", bit 1 "=", bit 2 ">" */
-	VECTOR_DEC_FLOAT8,			/* a, of scale data up to 22, as a float8 */
+	VECTOR_DEC_SIGN,  /* -1, 0 or 1 */
+	VECTOR_DEC_MOD,   /* a % b, with the sign of a; untold if b is 0 */
+	VECTOR_DEC_ROUND, /* a / 10^n as an integer; data: n up to VECTOR_MOST_POWER, and VectorRounding
+						 << VECTOR_ROUND_SHIFT */
+	VECTOR_DEC_COMPARE, /* data: bit 0 "<", bit 1 "=", bit 2 ">" */
+	VECTOR_DEC_FLOAT8,  /* a, of scale data up to 22, as a float8 */
 
 	/* others; strict */
-	VECTOR_TIME,				/* a field of a: date, or timestamp of a zone b microseconds before UTC; data: VECTOR_TIME_* */
-	VECTOR_BUCKET,				/* width_bucket(a, constants b, b + 1, b + 2: float8, float8, int4); data: a GpuaggBinFormula */
-	VECTOR_TRUTH,				/* a "char" as a boolean */
-	VECTOR_UNSIGNED,			/* 32 bits without a sign as 64 bits */
-	VECTOR_F32_CODE,			/* a float4's gpuagg_f64_code(); data: 1: that of 0 for -0 */
+	VECTOR_TIME,     /* a field of a: date, or timestamp of a zone b microseconds before UTC; data:
+						VECTOR_TIME_* */
+	VECTOR_BUCKET,   /* width_bucket(a, constants b, b + 1, b + 2: float8, float8, int4); data: a
+						GpuaggBinFormula */
+	VECTOR_TRUTH,    /* a "char" as a boolean */
+	VECTOR_UNSIGNED, /* 32 bits without a sign as 64 bits */
+	VECTOR_F32_CODE, /* a float4's gpuagg_f64_code(); data: 1: that of 0 for -0 */
 	VECTOR_F64_CODE,
-	VECTOR_F32_BELOW,			/* a, if its magnitude is below b (float8), and data is 0 or it is not -0; else untold */
+	VECTOR_F32_BELOW, /* a, if its magnitude is below b (float8), and data is 0 or it is not -0;
+						 else untold */
 	VECTOR_F64_BELOW,
 
 	/* states as values */
-	VECTOR_PRESENCE,			/* strict: 1 */
-	VECTOR_TOLD,				/* true; untold where a is */
+	VECTOR_PRESENCE, /* strict: 1 */
+	VECTOR_TOLD,     /* true; untold where a is */
 
 #define OP1(FUNC, ...) VECTOR_##FUNC,
 #define OP2(FUNC, ...) VECTOR_##FUNC,
@@ -108,7 +115,7 @@ typedef enum VectorOp
 /* VECTOR_DEC_ROUND */
 typedef enum VectorRounding
 {
-	VECTOR_ROUND_HALF,			/* to the nearest integer, halves away from zero */
+	VECTOR_ROUND_HALF, /* to the nearest integer, halves away from zero */
 	VECTOR_ROUND_TRUNC,
 	VECTOR_ROUND_FLOOR,
 	VECTOR_ROUND_CEIL
@@ -117,13 +124,13 @@ typedef enum VectorRounding
 #define VECTOR_ROUND_SHIFT 5
 #define VECTOR_ROUND_DIGITS 0x1f
 
-#define VECTOR_IN_NEGATE 1		/* NOT IN */
-#define VECTOR_IN_NULL 2		/* there is a NULL in the list, too */
+#define VECTOR_IN_NEGATE 1 /* NOT IN */
+#define VECTOR_IN_NULL 2   /* there is a NULL in the list, too */
 
-#define VECTOR_TIME_FIELD 0x0f	/* VectorField */
-#define VECTOR_TIME_TRUNC 0x10	/* date_trunc: a time; else an integer, times 10^6 for fractions */
-#define VECTOR_TIME_DATE 0x20	/* a is a date */
-#define VECTOR_TIME_FLOAT 0x40	/* date_part: float8 */
+#define VECTOR_TIME_FIELD 0x0f /* VectorField */
+#define VECTOR_TIME_TRUNC 0x10 /* date_trunc: a time; else an integer, times 10^6 for fractions */
+#define VECTOR_TIME_DATE 0x20  /* a is a date */
+#define VECTOR_TIME_FLOAT 0x40 /* date_part: float8 */
 
 /* Operands from this one on are constants: operand - VECTOR_CONSTANT is the number. */
 #define VECTOR_CONSTANT 0x8000
@@ -131,36 +138,38 @@ typedef enum VectorRounding
 
 typedef struct VectorInstruction
 {
-	uint16_t	op;
-	uint16_t	r;				/* register */
-	uint16_t	a,				/* operands */
-				b,
-				c;
-	uint16_t	data;			/* of the operation */
+	uint16_t op;
+	uint16_t r; /* register */
+	uint16_t a, /* operands */
+		b, c;
+	uint16_t data; /* of the operation */
 } VectorInstruction;
 
 typedef struct VectorConstant
 {
-	int64_t		bits;			/* as a register has them */
-	uint32_t	state;
-	uint32_t	pad;
+	int64_t bits; /* as a register has them */
+	uint32_t state;
+	uint32_t pad;
 } VectorConstant;
 
-/* Cells first .. first + n - 1 are those of integers base .. base + n - 1, the one behind them is that of NULL. */
+/*
+ * Cells first .. first + n - 1 are those of integers base .. base + n - 1, the one behind them is
+ * that of NULL.
+ */
 typedef struct VectorTable
 {
-	int64_t		base;
-	uint32_t	first;
-	uint32_t	n;
+	int64_t base;
+	uint32_t first;
+	uint32_t n;
 } VectorTable;
 
 typedef struct VectorProgram
 {
-	uint32_t	ninstructions;
-	uint32_t	nregisters;
-	uint32_t	nconstants;
-	uint16_t	filter;			/* a boolean: rows that are not true are left out; or VECTOR_NONE */
-	uint16_t	pad;
+	uint32_t ninstructions;
+	uint32_t nregisters;
+	uint32_t nconstants;
+	uint16_t filter; /* a boolean: rows that are not true are left out; or VECTOR_NONE */
+	uint16_t pad;
 	VectorInstruction instructions[VECTOR_MAX_INSTRUCTIONS];
 	VectorConstant constants[VECTOR_MAX_CONSTANTS];
 } VectorProgram;
@@ -179,7 +188,7 @@ vector_operands(int op)
 		case VECTOR_OR:
 		case VECTOR_COALESCE:
 		case VECTOR_NULLIF:
-		case VECTOR_IN:			/* c is a number */
+		case VECTOR_IN: /* c is a number */
 		case VECTOR_DEC_ADD:
 		case VECTOR_DEC_SUB:
 		case VECTOR_DEC_MUL:
@@ -205,55 +214,55 @@ vector_operands(int op)
 }
 
 /*
- * The same operation by fewer names: comparisons of signed integers of any width are VECTOR_DEC_COMPARE, as registers have
- * these extended to 64 bits.
+ * The same operation by fewer names: comparisons of signed integers of any width are
+ * VECTOR_DEC_COMPARE, as registers have these extended to 64 bits.
  */
 VECTOR_SHARED VectorInstruction
 vector_simplify(VectorInstruction in)
 {
-	int			data = 0;
+	int data = 0;
 
 	switch (in.op)
 	{
 #define VECTOR_EQUALITY(P) \
-		case VECTOR_##P##EQ: \
-			data = 2; \
-			break; \
-		case VECTOR_##P##NE: \
-			data = 5; \
-			break;
+	case VECTOR_##P##EQ: \
+		data = 2; \
+		break; \
+	case VECTOR_##P##NE: \
+		data = 5; \
+		break;
 #define VECTOR_COMPARISON(P) \
-		VECTOR_EQUALITY(P) \
-		case VECTOR_##P##LT: \
-			data = 1; \
-			break; \
-		case VECTOR_##P##LE: \
-			data = 3; \
-			break; \
-		case VECTOR_##P##GT: \
-			data = 4; \
-			break; \
-		case VECTOR_##P##GE: \
-			data = 6; \
-			break;
-			VECTOR_COMPARISON(F_INT2)
-			VECTOR_COMPARISON(F_INT4)
-			VECTOR_COMPARISON(F_INT8)
-			VECTOR_COMPARISON(F_INT24)
-			VECTOR_COMPARISON(F_INT42)
-			VECTOR_COMPARISON(F_INT28)
-			VECTOR_COMPARISON(F_INT82)
-			VECTOR_COMPARISON(F_INT48)
-			VECTOR_COMPARISON(F_INT84)
-			VECTOR_COMPARISON(F_BOOL)
-			VECTOR_COMPARISON(F_DATE_)
-			VECTOR_COMPARISON(F_TIME_)
-			VECTOR_COMPARISON(F_TIMESTAMP_)
-			VECTOR_COMPARISON(F_TIMESTAMPTZ_)
-			VECTOR_COMPARISON(F_CASH_)
-			VECTOR_EQUALITY(F_CHAR)
-			VECTOR_EQUALITY(F_OID)
-			VECTOR_EQUALITY(F_ENUM_)
+	VECTOR_EQUALITY(P) \
+	case VECTOR_##P##LT: \
+		data = 1; \
+		break; \
+	case VECTOR_##P##LE: \
+		data = 3; \
+		break; \
+	case VECTOR_##P##GT: \
+		data = 4; \
+		break; \
+	case VECTOR_##P##GE: \
+		data = 6; \
+		break;
+		VECTOR_COMPARISON(F_INT2)
+		VECTOR_COMPARISON(F_INT4)
+		VECTOR_COMPARISON(F_INT8)
+		VECTOR_COMPARISON(F_INT24)
+		VECTOR_COMPARISON(F_INT42)
+		VECTOR_COMPARISON(F_INT28)
+		VECTOR_COMPARISON(F_INT82)
+		VECTOR_COMPARISON(F_INT48)
+		VECTOR_COMPARISON(F_INT84)
+		VECTOR_COMPARISON(F_BOOL)
+		VECTOR_COMPARISON(F_DATE_)
+		VECTOR_COMPARISON(F_TIME_)
+		VECTOR_COMPARISON(F_TIMESTAMP_)
+		VECTOR_COMPARISON(F_TIMESTAMPTZ_)
+		VECTOR_COMPARISON(F_CASH_)
+		VECTOR_EQUALITY(F_CHAR)
+		VECTOR_EQUALITY(F_OID)
+		VECTOR_EQUALITY(F_ENUM_)
 #undef VECTOR_EQUALITY
 #undef VECTOR_COMPARISON
 		default:
@@ -269,13 +278,14 @@ static inline int
 vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)
 {
 	return operand >= VECTOR_CONSTANT ? operand - VECTOR_CONSTANT < (int) p->nconstants :
-		operand < VECTOR_MAX_REGISTERS && (set >> operand & 1);
+										operand < VECTOR_MAX_REGISTERS && (set >> operand & 1);
 }
 
 static inline int
-vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstruction *in, int nstored, int ntypes)
+vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstruction *in,
+						 int nstored, int ntypes)
 {
-	int			n = vector_operands(in->op);
+	int n = vector_operands(in->op);
 
 	if (in->op >= VECTOR_OPS || in->r >= p->nregisters)
 		return 0;
@@ -293,7 +303,8 @@ vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstr
 		case VECTOR_DEC_RESCALE:
 			return in->data <= VECTOR_MOST_POWER;
 		case VECTOR_DEC_ROUND:
-			return (in->data & VECTOR_ROUND_DIGITS) <= VECTOR_MOST_POWER && in->data >> VECTOR_ROUND_SHIFT <= VECTOR_ROUND_CEIL;
+			return (in->data & VECTOR_ROUND_DIGITS) <= VECTOR_MOST_POWER &&
+				in->data >> VECTOR_ROUND_SHIFT <= VECTOR_ROUND_CEIL;
 		case VECTOR_DEC_FLOAT8:
 			return in->data <= 22;
 		default:
@@ -302,8 +313,8 @@ vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstr
 }
 
 /*
- * May the program be run over nstored columns, of types below ntypes?  *set: the registers that have a
- * value then, one bit each.
+ * May the program be run over nstored columns, of types below ntypes?  *set: the registers that
+ * have a value then, one bit each.
  */
 static inline int
 vector_program_valid(const VectorProgram *p, int nstored, int ntypes, uint64_t *set)
@@ -324,4 +335,4 @@ vector_program_valid(const VectorProgram *p, int nstored, int ntypes, uint64_t *
 	return p->filter == VECTOR_NONE || vector_operand_valid(p, *set, p->filter);
 }
 
-#endif							/* GPUAGG_VECTOR_PROGRAM_H */
+#endif /* GPUAGG_VECTOR_PROGRAM_H */

@@ -2,8 +2,8 @@
  * vector_run.h
  *	  Runs an instruction of a vector program (vector_program.h) over the rows of a tile.
  *
- * The values and states are those that expr/eval.c has, but for decimals beyond 64 bits.  Values of rows
- * that are NULL or untold may be anything.  Compile with contraction of floats off.
+ * The values and states are those that expr/eval.c has, but for decimals beyond 64 bits.  Values of
+ * rows that are NULL or untold may be anything.  Compile with contraction of floats off.
  */
 #ifndef GPUAGG_VECTOR_RUN_H
 #define GPUAGG_VECTOR_RUN_H
@@ -38,8 +38,14 @@ typedef float vector_F32;
 typedef double vector_F64;
 
 #define VECTOR_INTEGER(NAME) \
-GPUAGG_HD vector_##NAME vector_get_##NAME(int64_t bits) { return (vector_##NAME) bits; } \
-GPUAGG_HD int64_t vector_bits_##NAME(vector_##NAME value) { return value; }
+	GPUAGG_HD vector_##NAME vector_get_##NAME(int64_t bits) \
+	{ \
+		return (vector_##NAME) bits; \
+	} \
+	GPUAGG_HD int64_t vector_bits_##NAME(vector_##NAME value) \
+	{ \
+		return value; \
+	}
 VECTOR_INTEGER(I8)
 VECTOR_INTEGER(I16)
 VECTOR_INTEGER(I32)
@@ -61,8 +67,8 @@ vector_bits_U32(vector_U32 value)
 GPUAGG_HD float
 vector_get_F32(int64_t bits)
 {
-	uint32_t	low = (uint32_t) bits;
-	float		value;
+	uint32_t low = (uint32_t) bits;
+	float value;
 
 	memcpy(&value, &low, sizeof(value));
 	return value;
@@ -71,7 +77,7 @@ vector_get_F32(int64_t bits)
 GPUAGG_HD int64_t
 vector_bits_F32(float value)
 {
-	uint32_t	low;
+	uint32_t low;
 
 	memcpy(&low, &value, sizeof(low));
 	return low;
@@ -80,7 +86,7 @@ vector_bits_F32(float value)
 GPUAGG_HD double
 vector_get_F64(int64_t bits)
 {
-	double		value;
+	double value;
 
 	memcpy(&value, &bits, sizeof(value));
 	return value;
@@ -89,7 +95,7 @@ vector_get_F64(int64_t bits)
 GPUAGG_HD int64_t
 vector_bits_F64(double value)
 {
-	int64_t		bits;
+	int64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
 	return bits;
@@ -99,14 +105,15 @@ vector_bits_F64(double value)
 
 typedef struct VectorOperand
 {
-	const int64_t *values;		/* of the tile's rows; NULL: a constant */
+	const int64_t *values; /* of the tile's rows; NULL: a constant */
 	const uint8_t *states;
-	int64_t		value;
-	uint8_t		state;
+	int64_t value;
+	uint8_t state;
 } VectorOperand;
 
 GPUAGG_HD VectorOperand
-vector_operand(int operand, const VectorConstant *constants, const int64_t *values, const uint8_t *states, int tile)
+vector_operand(int operand, const VectorConstant *constants, const int64_t *values,
+			   const uint8_t *states, int tile)
 {
 	VectorOperand o = {0, 0, 0, 0};
 
@@ -139,14 +146,14 @@ vector_state(const VectorOperand *o, int row)
 
 typedef struct VectorCell
 {
-	int64_t		value;
-	uint8_t		state;
+	int64_t value;
+	uint8_t state;
 } VectorCell;
 
 GPUAGG_HD VectorCell
 vector_cell(int64_t value, int state)
 {
-	VectorCell	r;
+	VectorCell r;
 
 	r.value = value;
 	r.state = (uint8_t) state;
@@ -156,24 +163,25 @@ vector_cell(int64_t value, int state)
 /* The operands of one row. */
 typedef struct VectorRow
 {
-	VectorCell	a,
-				b,
-				c;
+	VectorCell a, b, c;
 } VectorRow;
 
 GPUAGG_HD VectorCell
 vector_strict(VectorRow x, int64_t value, int untold)
 {
-	int			state = x.a.state > x.b.state ? x.a.state : x.b.state;
+	int state = x.a.state > x.b.state ? x.a.state : x.b.state;
 
 	return vector_cell(value, state == VECTOR_VALUE && untold ? VECTOR_UNTOLD : state);
 }
 
-/* AND (stop 0) and OR (stop 1) stop at an argument that is `stop`: an error to its right does not occur. */
+/*
+ * AND (stop 0) and OR (stop 1) stop at an argument that is `stop`: an error to its right does not
+ * occur.
+ */
 GPUAGG_HD VectorCell
 vector_junction(VectorRow x, int stop)
 {
-	int			higher = x.a.state > x.b.state ? x.a.state : x.b.state;
+	int higher = x.a.state > x.b.state ? x.a.state : x.b.state;
 
 	if (x.a.state == VECTOR_VALUE && (x.a.value != 0) == stop)
 		return vector_cell(stop, VECTOR_VALUE);
@@ -194,9 +202,9 @@ vector_test(VectorRow x, int value)
 GPUAGG_HD VectorCell
 vector_boolean_test(VectorRow x, int op)
 {
-	int			unknown = x.a.state == VECTOR_NULL;
-	int			yes = !unknown && x.a.value != 0;
-	int			no = !unknown && x.a.value == 0;
+	int unknown = x.a.state == VECTOR_NULL;
+	int yes = !unknown && x.a.value != 0;
+	int no = !unknown && x.a.value == 0;
 
 	switch (op)
 	{
@@ -218,8 +226,8 @@ vector_boolean_test(VectorRow x, int op)
 GPUAGG_HD VectorCell
 vector_distinct(VectorRow x)
 {
-	int			untold = x.a.state == VECTOR_UNTOLD || x.b.state == VECTOR_UNTOLD;
-	int			differ = x.a.state != x.b.state;
+	int untold = x.a.state == VECTOR_UNTOLD || x.b.state == VECTOR_UNTOLD;
+	int differ = x.a.state != x.b.state;
 
 	if (x.a.state == VECTOR_VALUE && x.b.state == VECTOR_VALUE)
 	{
@@ -247,12 +255,15 @@ vector_choice(VectorRow x, int op)
 	switch (op)
 	{
 		case VECTOR_SELECT:
-			return x.a.state == VECTOR_UNTOLD ? x.a : x.a.state == VECTOR_VALUE && x.a.value ? x.b : x.c;
+			return x.a.state == VECTOR_UNTOLD          ? x.a :
+				x.a.state == VECTOR_VALUE && x.a.value ? x.b :
+														 x.c;
 		case VECTOR_COALESCE:
 			return x.a.state == VECTOR_NULL ? x.b : x.a;
 		case VECTOR_NULLIF:
-			return x.b.state == VECTOR_UNTOLD ? x.b :
-				x.b.state == VECTOR_VALUE && x.b.value ? vector_cell(0, VECTOR_NULL) : x.a;
+			return x.b.state == VECTOR_UNTOLD          ? x.b :
+				x.b.state == VECTOR_VALUE && x.b.value ? vector_cell(0, VECTOR_NULL) :
+														 x.a;
 		case VECTOR_DISTINCT:
 			return vector_distinct(x);
 		default:
@@ -263,20 +274,21 @@ vector_choice(VectorRow x, int op)
 GPUAGG_HD VectorCell
 vector_in(VectorCell a, const VectorConstant *list, int n, int data)
 {
-	int			negate = (data & VECTOR_IN_NEGATE) != 0;
-	int			found = 0;
+	int negate = (data & VECTOR_IN_NEGATE) != 0;
+	int found = 0;
 
 	for (int i = 0; i < n; i++)
 		found |= list[i].bits == a.value;
 	if (a.state != VECTOR_VALUE)
 		return a;
-	return vector_cell(found != negate, !found && (data & VECTOR_IN_NULL) ? VECTOR_NULL : VECTOR_VALUE);
+	return vector_cell(found != negate,
+					   !found && (data & VECTOR_IN_NULL) ? VECTOR_NULL : VECTOR_VALUE);
 }
 
 GPUAGG_HD int64_t
 vector_power10(int n)
 {
-	int64_t		r = 1;
+	int64_t r = 1;
 
 	while (n-- > 0)
 		r *= 10;
@@ -287,15 +299,16 @@ vector_power10(int n)
 GPUAGG_HD VectorCell
 vector_decimal(VectorRow x, int op, int data)
 {
-	int64_t		a = x.a.value;
-	int64_t		b = op == VECTOR_DEC_RESCALE ? vector_power10(data) : x.b.value;
-	int64_t		r;
+	int64_t a = x.a.value;
+	int64_t b = op == VECTOR_DEC_RESCALE ? vector_power10(data) : x.b.value;
+	int64_t r;
 
 	switch (op)
 	{
 		case VECTOR_DEC_RESCALE:
 		case VECTOR_DEC_MUL:
-			return vector_strict(x, (int64_t) ((uint64_t) a * (uint64_t) b), vector_mul_overflows(a, b));
+			return vector_strict(x, (int64_t) ((uint64_t) a * (uint64_t) b),
+								 vector_mul_overflows(a, b));
 		case VECTOR_DEC_ADD:
 			r = (int64_t) ((uint64_t) a + (uint64_t) b);
 			return vector_strict(x, r, ((a ^ r) & (b ^ r)) < 0);
@@ -315,37 +328,43 @@ vector_decimal(VectorRow x, int op, int data)
 	}
 }
 
-/* Does a quotient go away from zero by one, of a number that is `negative`, with a rest (`inexact`), of half or more? */
+/*
+ * Does a quotient go away from zero by one, of a number that is `negative`, with a rest
+ * (`inexact`), of half or more?
+ */
 GPUAGG_HD int
 vector_rounds_away(int mode, int negative, int inexact, int half)
 {
-	return mode == VECTOR_ROUND_HALF ? half : inexact && mode == (negative ? VECTOR_ROUND_FLOOR : VECTOR_ROUND_CEIL);
+	return mode == VECTOR_ROUND_HALF ?
+		half :
+		inexact && mode == (negative ? VECTOR_ROUND_FLOOR : VECTOR_ROUND_CEIL);
 }
 
 /* a / 10^(data's power), see VECTOR_DEC_ROUND. */
 GPUAGG_HD VectorCell
 vector_decimal_round(VectorRow x, int data)
 {
-	int64_t		unit = vector_power10(data & VECTOR_ROUND_DIGITS);
-	int64_t		a = x.a.value;
-	int64_t		r = a / unit;
-	int64_t		rest = a - r * unit;	/* with the sign of a */
-	uint64_t	far = rest < 0 ? -(uint64_t) rest : (uint64_t) rest;
+	int64_t unit = vector_power10(data & VECTOR_ROUND_DIGITS);
+	int64_t a = x.a.value;
+	int64_t r = a / unit;
+	int64_t rest = a - r * unit; /* with the sign of a */
+	uint64_t far = rest < 0 ? -(uint64_t) rest : (uint64_t) rest;
 
-	if (vector_rounds_away(data >> VECTOR_ROUND_SHIFT, a < 0, rest != 0, far >= (uint64_t) unit - far))
+	if (vector_rounds_away(data >> VECTOR_ROUND_SHIFT, a < 0, rest != 0,
+						   far >= (uint64_t) unit - far))
 		r += a < 0 ? -1 : 1;
 	return vector_strict(x, r, 0);
 }
 
 /*
- * A numeric as a float8: correctly rounded where both the integer and the power of ten are exact in a
- * double, as then one division rounds once.
+ * A numeric as a float8: correctly rounded where both the integer and the power of ten are exact in
+ * a double, as then one division rounds once.
  */
 GPUAGG_HD VectorCell
 vector_decimal_float8(VectorRow x, int scale)
 {
-	int64_t		a = x.a.value;
-	double		divisor = (double) vector_power10(scale > 18 ? 18 : scale);
+	int64_t a = x.a.value;
+	double divisor = (double) vector_power10(scale > 18 ? 18 : scale);
 
 	/* exact, as 10^22 is */
 	for (int s = 18; s < scale; s++)
@@ -359,10 +378,10 @@ GPUAGG_HD VectorCell
 vector_time(VectorRow x, int data)
 {
 	VectorField field = (VectorField) (data & VECTOR_TIME_FIELD);
-	int			trunc = (data & VECTOR_TIME_TRUNC) != 0;
-	int64_t		ts = data & VECTOR_TIME_DATE ? vector_day_time(vector_get_I32(x.a.value)) : x.a.value;
-	int64_t		local;
-	int64_t		r;
+	int trunc = (data & VECTOR_TIME_TRUNC) != 0;
+	int64_t ts = data & VECTOR_TIME_DATE ? vector_day_time(vector_get_I32(x.a.value)) : x.a.value;
+	int64_t local;
+	int64_t r;
 
 	if (!vector_local_time(ts, x.b.value, &local))
 		return vector_strict(x, 0, 1);
@@ -382,11 +401,14 @@ vector_time(VectorRow x, int data)
 GPUAGG_HD VectorCell
 vector_bucket_of(VectorRow x, const VectorConstant *constants, int formula)
 {
-	double		v = vector_get_F64(x.a.value);
+	double v = vector_get_F64(x.a.value);
 
 	x.b.state = VECTOR_VALUE;
-	return vector_strict(x, gpuagg_bin_uniform(v, vector_get_F64(constants[0].bits), vector_get_F64(constants[1].bits),
-											   vector_get_I32(constants[2].bits), formula), !(v - v == 0));
+	return vector_strict(x,
+						 gpuagg_bin_uniform(v, vector_get_F64(constants[0].bits),
+											vector_get_F64(constants[1].bits),
+											vector_get_I32(constants[2].bits), formula),
+						 !(v - v == 0));
 }
 
 GPUAGG_HD VectorCell
@@ -399,8 +421,9 @@ vector_code(VectorRow x, double value, int data)
 GPUAGG_HD VectorCell
 vector_below(VectorRow x, double value, int data)
 {
-	return vector_strict(x, x.a.value, !(fabs(value) < vector_get_F64(x.b.value)) ||
-						 (data && value == 0 && vector_bits_F64(value) != 0));
+	return vector_strict(x, x.a.value,
+						 !(fabs(value) < vector_get_F64(x.b.value)) ||
+							 (data && value == 0 && vector_bits_F64(value) != 0));
 }
 
 GPUAGG_HD VectorCell
@@ -442,18 +465,19 @@ vector_other(VectorRow x, int op, int data)
 /* ---- instructions ---------------------------------------------------------- */
 
 /*
- * The operation of an instruction for rows first, first + step, ... below n of its operands, of which ob is
- * oa where there is only one; list: the constants from operand b on.
+ * The operation of an instruction for rows first, first + step, ... below n of its operands, of
+ * which ob is oa where there is only one; list: the constants from operand b on.
  */
 VECTOR_FUNCTION void
-vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOperand oa, VectorOperand ob, VectorOperand oc,
-			 int64_t *to, uint8_t *told, int first, int step, int n)
+vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOperand oa,
+			 VectorOperand ob, VectorOperand oc, int64_t *to, uint8_t *told, int first, int step,
+			 int n)
 {
 #define VECTOR_ROWS(...) \
 	VECTOR_UNROLL for (int i = first; i < n; i += step) \
 	{ \
-		VectorRow	x; \
-		VectorCell	r; \
+		VectorRow x; \
+		VectorCell r; \
 \
 		x.a = vector_cell(vector_value(&oa, i), vector_state(&oa, i)); \
 		x.b = vector_cell(vector_value(&ob, i), vector_state(&ob, i)); \
@@ -467,10 +491,10 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 #define VECTOR_SCALAR(R, condition, formula, ...) \
 	VECTOR_UNROLL for (int i = first; i < n; i += step) \
 	{ \
-		uint8_t		sa = vector_state(&oa, i); \
-		uint8_t		sb = vector_state(&ob, i); \
+		uint8_t sa = vector_state(&oa, i); \
+		uint8_t sb = vector_state(&ob, i); \
 		__VA_ARGS__ \
-		vector_##R	r = (vector_##R) (formula); \
+		vector_##R r = (vector_##R)(formula); \
 \
 		sa = sa > sb ? sa : sb; \
 		told[i] = sa == VECTOR_VALUE && (condition) ? VECTOR_UNTOLD : sa; \
@@ -517,12 +541,12 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 		case VECTOR_BUCKET:
 			VECTOR_ROWS(vector_bucket_of(x, list, in->data));
 #define OP1(FUNC, R, A, condition, formula) \
-		case VECTOR_##FUNC: \
-			VECTOR_SCALAR(R, condition, formula, vector_##A a = vector_get_##A(vector_value(&oa, i));)
+	case VECTOR_##FUNC: \
+		VECTOR_SCALAR(R, condition, formula, vector_##A a = vector_get_##A(vector_value(&oa, i));)
 #define OP2(FUNC, R, A, B, condition, formula) \
-		case VECTOR_##FUNC: \
-			VECTOR_SCALAR(R, condition, formula, vector_##A a = vector_get_##A(vector_value(&oa, i)); \
-						  vector_##B b = vector_get_##B(vector_value(&ob, i));)
+	case VECTOR_##FUNC: \
+		VECTOR_SCALAR(R, condition, formula, vector_##A a = vector_get_##A(vector_value(&oa, i)); \
+					  vector_##B b = vector_get_##B(vector_value(&ob, i));)
 #define HOST1(...)
 #define HOST2(...)
 #include "operators/vector_ops.h"
@@ -542,23 +566,27 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
  * register x are at values[x * tile + row], states alike.
  */
 VECTOR_FUNCTION void
-vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t *values, uint8_t *states, int tile,
-		   int first, int step, int n)
+vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t *values,
+		   uint8_t *states, int tile, int first, int step, int n)
 {
-	int			operands = vector_operands(in->op);
+	int operands = vector_operands(in->op);
 	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
-	VectorOperand ob = vector_operand(operands > 1 ? in->b : in->a, constants, values, states, tile);
-	VectorOperand oc = vector_operand(operands > 2 ? in->c : in->a, constants, values, states, tile);
+	VectorOperand ob =
+		vector_operand(operands > 1 ? in->b : in->a, constants, values, states, tile);
+	VectorOperand oc =
+		vector_operand(operands > 2 ? in->c : in->a, constants, values, states, tile);
 
-	vector_apply(in, constants + (in->b >= VECTOR_CONSTANT ? in->b - VECTOR_CONSTANT : 0), oa, ob, oc,
-				 values + (size_t) in->r * tile, states + (size_t) in->r * tile, first, step, n);
+	vector_apply(in, constants + (in->b >= VECTOR_CONSTANT ? in->b - VECTOR_CONSTANT : 0), oa, ob,
+				 oc, values + (size_t) in->r * tile, states + (size_t) in->r * tile, first, step,
+				 n);
 }
 
 /* The cell of a table for an integer, or for NULL. */
 GPUAGG_HD VectorCell
-vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_states, int64_t value, uint8_t state)
+vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_states, int64_t value,
+				  uint8_t state)
 {
-	uint64_t	at = state == VECTOR_NULL ? t.n : (uint64_t) value - (uint64_t) t.base;
+	uint64_t at = state == VECTOR_NULL ? t.n : (uint64_t) value - (uint64_t) t.base;
 
 	if (state == VECTOR_UNTOLD || (state == VECTOR_VALUE && at >= t.n))
 		return vector_cell(0, VECTOR_UNTOLD);
@@ -567,21 +595,23 @@ vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_state
 
 /* The same for VECTOR_LOOKUP; the cells are those of all tables. */
 VECTOR_FUNCTION void
-vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int64_t *cells, const uint8_t *cell_states,
-			  const VectorConstant *constants, int64_t *values, uint8_t *states, int tile, int first, int step, int n)
+vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int64_t *cells,
+			  const uint8_t *cell_states, const VectorConstant *constants, int64_t *values,
+			  uint8_t *states, int tile, int first, int step, int n)
 {
 	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
 	VectorTable t = tables[in->data];
-	int64_t    *to = values + (size_t) in->r * tile;
-	uint8_t    *told = states + (size_t) in->r * tile;
+	int64_t *to = values + (size_t) in->r * tile;
+	uint8_t *told = states + (size_t) in->r * tile;
 
 	for (int i = first; i < n; i += step)
 	{
-		VectorCell	cell = vector_table_cell(t, cells, cell_states, vector_value(&oa, i), vector_state(&oa, i));
+		VectorCell cell =
+			vector_table_cell(t, cells, cell_states, vector_value(&oa, i), vector_state(&oa, i));
 
 		to[i] = cell.value;
 		told[i] = cell.state;
 	}
 }
 
-#endif							/* GPUAGG_VECTOR_RUN_H */
+#endif /* GPUAGG_VECTOR_RUN_H */

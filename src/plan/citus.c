@@ -2,26 +2,30 @@
  * citus.c
  *	  Aggregates over tables that Citus distributes.
  *
- * Citus plans a query over its tables by the names of aggregates and by what the catalog says of them: avg, count, sum and
- * others of these names become partial aggregates on the workers, and so do aggregates with a combine function whose
- * state is of a type that can travel; for any other one all rows travel to the coordinator.  So, before Citus's planner
- * sees the query (it insists on being the first library, and the hook that is installed last is called first), an
- * aggregate of the extension that is core's under another name becomes core's where Citus can distribute that one, and
- * others that can be merged become calls of gpuagg_merge (merge.c).
+ * Citus plans a query over its tables by the names of aggregates and by what the catalog says of
+ * them: avg, count, sum and others of these names become partial aggregates on the workers, and so
+ * do aggregates with a combine function whose state is of a type that can travel; for any other one
+ * all rows travel to the coordinator.  So, before Citus's planner sees the query (it insists on
+ * being the first library, and the hook that is installed last is called first), an aggregate of
+ * the extension that is core's under another name becomes core's where Citus can distribute that
+ * one, and others that can be merged become calls of gpuagg_merge (merge.c).
  *
- * A worker is to compute these with the custom scan though they have core's names.  It gets nothing from the coordinator
- * but the text of its task: Citus propagates no session's settings, connections are shared by all statements of a session,
- * and tasks on shards of the coordinator's own have no connection at all.  So the text itself says so, by a condition
- * that is always true, in the FILTER of each aggregate:
+ * A worker is to compute these with the custom scan though they have core's names.  It gets nothing
+ * from the coordinator but the text of its task: Citus propagates no session's settings,
+ * connections are shared by all statements of a session, and tasks on shards of the coordinator's
+ * own have no connection at all.  So the text itself says so, by a condition that is always true,
+ *in the FILTER of each aggregate:
  *
  *		count(*) FILTER (WHERE concat('gpuagg.require=allow') IS NOT NULL)
  *
- * Citus leaves a FILTER where it is, whether it pushes down the query or a part of the aggregate.  It simplifies what is
- * immutable, which concat() is not, and evaluates functions on their own for some tasks, but not the test around them.
- * The hook takes these marks away from queries without a Citus table, shards among them, and plans
- * the statement as if gpuagg.replace_builtin was on; the value of gpuagg.require comes along.
+ * Citus leaves a FILTER where it is, whether it pushes down the query or a part of the aggregate.
+ * It simplifies what is immutable, which concat() is not, and evaluates functions on their own for
+ * some tasks, but not the test around them. The hook takes these marks away from queries without a
+ * Citus table, shards among them, and plans the statement as if gpuagg.replace_builtin was on; the
+ * value of gpuagg.require comes along.
  *
- * Whether a table is Citus's is looked up in its catalog, for statements with such aggregates alone.
+ * Whether a table is Citus's is looked up in its catalog, for statements with such aggregates
+ * alone.
  */
 #include "postgres.h"
 
@@ -57,9 +61,9 @@
 /* What is being planned. */
 typedef struct Statement
 {
-	bool		distributed;	/* over a Citus table */
-	bool		task;			/* with a mark, and not over a Citus table */
-	bool		required;		/* by one of the marks */
+	bool distributed; /* over a Citus table */
+	bool task;        /* with a mark, and not over a Citus table */
+	bool required;    /* by one of the marks */
 } Statement;
 
 static Statement statement;
@@ -88,11 +92,12 @@ citus_task_is_required(void)
 static Node *
 make_mark(const char *value)
 {
-	NullTest   *mark = makeNode(NullTest);
-	Oid			collation = get_typcollation(TEXTOID);
-	Const	   *text = makeConst(TEXTOID, -1, collation, -1, CStringGetTextDatum(value), false, false);
+	NullTest *mark = makeNode(NullTest);
+	Oid collation = get_typcollation(TEXTOID);
+	Const *text = makeConst(TEXTOID, -1, collation, -1, CStringGetTextDatum(value), false, false);
 
-	mark->arg = (Expr *) makeFuncExpr(F_CONCAT, TEXTOID, list_make1(text), collation, collation, COERCE_EXPLICIT_CALL);
+	mark->arg = (Expr *) makeFuncExpr(F_CONCAT, TEXTOID, list_make1(text), collation, collation,
+									  COERCE_EXPLICIT_CALL);
 	mark->nulltesttype = IS_NOT_NULL;
 	mark->location = -1;
 	return (Node *) mark;
@@ -102,15 +107,16 @@ make_mark(const char *value)
 static char *
 mark_text(Node *node)
 {
-	NullTest   *mark = (NullTest *) node;
-	Node	   *arg;
-	Const	   *value;
-	char	   *result;
+	NullTest *mark = (NullTest *) node;
+	Node *arg;
+	Const *value;
+	char *result;
 
 	if (node == NULL || !IsA(node, NullTest) || mark->nulltesttype != IS_NOT_NULL)
 		return NULL;
 	arg = (Node *) mark->arg;
-	if (IsA(arg, FuncExpr) && ((FuncExpr *) arg)->funcid == F_CONCAT && list_length(((FuncExpr *) arg)->args) == 1)
+	if (IsA(arg, FuncExpr) && ((FuncExpr *) arg)->funcid == F_CONCAT &&
+		list_length(((FuncExpr *) arg)->args) == 1)
 		arg = linitial(((FuncExpr *) arg)->args);
 	if (!IsA(arg, Const))
 		return NULL;
@@ -124,13 +130,13 @@ mark_text(Node *node)
 static char *
 mark_of_filter(Expr *filter)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (filter == NULL || !IsA(filter, BoolExpr) || ((BoolExpr *) filter)->boolop != AND_EXPR)
 		return mark_text((Node *) filter);
-	foreach(lc, ((BoolExpr *) filter)->args)
+	foreach (lc, ((BoolExpr *) filter)->args)
 	{
-		char	   *text = mark_text(lfirst(lc));
+		char *text = mark_text(lfirst(lc));
 
 		if (text)
 			return text;
@@ -142,12 +148,12 @@ mark_of_filter(Expr *filter)
 static Expr *
 filter_without_mark(Expr *filter)
 {
-	List	   *others = NIL;
-	ListCell   *lc;
+	List *others = NIL;
+	ListCell *lc;
 
 	if (!IsA(filter, BoolExpr))
 		return NULL;
-	foreach(lc, ((BoolExpr *) filter)->args)
+	foreach (lc, ((BoolExpr *) filter)->args)
 		if (mark_text(lfirst(lc)) == NULL)
 			others = lappend(others, lfirst(lc));
 	if (others == NIL)
@@ -158,12 +164,13 @@ filter_without_mark(Expr *filter)
 static void
 set_mark(Aggref *aggref, const char *text)
 {
-	Node	   *mark;
+	Node *mark;
 
 	if (mark_of_filter(aggref->aggfilter))
 		return;
 	mark = make_mark(text);
-	aggref->aggfilter = aggref->aggfilter == NULL ? (Expr *) mark :
+	aggref->aggfilter = aggref->aggfilter == NULL ?
+		(Expr *) mark :
 		makeBoolExpr(AND_EXPR, list_make2(aggref->aggfilter, mark), -1);
 }
 
@@ -173,10 +180,10 @@ set_mark(Aggref *aggref, const char *text)
 static Oid
 find_core(const char *name, const Oid *argtypes, int nargs, Oid result)
 {
-	HeapTuple	tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
-										PointerGetDatum(buildoidvector(argtypes, nargs)),
-										ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
-	Oid			found = InvalidOid;
+	HeapTuple tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name),
+									  PointerGetDatum(buildoidvector(argtypes, nargs)),
+									  ObjectIdGetDatum(PG_CATALOG_NAMESPACE));
+	Oid found = InvalidOid;
 	Form_pg_proc form;
 
 	if (!HeapTupleIsValid(tuple))
@@ -189,22 +196,22 @@ find_core(const char *name, const Oid *argtypes, int nargs, Oid result)
 }
 
 /*
- * gpu_NAME(types) is core's NAME(types).  Citus finds what it puts in place of min and others by the very types of arguments,
- * and fails for core's polymorphic ones; but not for count("any").
+ * gpu_NAME(types) is core's NAME(types).  Citus finds what it puts in place of min and others by
+ * the very types of arguments, and fails for core's polymorphic ones; but not for count("any").
  */
 static Oid
 core_of(const Aggref *aggref)
 {
-	char	   *name = get_func_name(aggref->aggfnoid);
-	Oid			argtypes[FUNC_MAX_ARGS];
-	Oid			any = ANYOID;
-	int			nargs = 0;
-	Oid			core;
-	ListCell   *lc;
+	char *name = get_func_name(aggref->aggfnoid);
+	Oid argtypes[FUNC_MAX_ARGS];
+	Oid any = ANYOID;
+	int nargs = 0;
+	Oid core;
+	ListCell *lc;
 
 	if (name == NULL || strncmp(name, "gpu_", 4) != 0)
 		return InvalidOid;
-	foreach(lc, aggref->aggargtypes)
+	foreach (lc, aggref->aggargtypes)
 		argtypes[nargs++] = lfirst_oid(lc);
 	core = find_core(name + 4, argtypes, nargs, aggref->aggtype);
 	if (!OidIsValid(core) && nargs == 1)
@@ -217,7 +224,8 @@ static bool
 is_replaced(const Aggref *aggref)
 {
 	return gpuagg_replace_builtin &&
-		(aggmap_is_listed(aggref->aggfnoid) || aggref->aggdistinct != NIL || aggref->aggorder != NIL);
+		(aggmap_is_listed(aggref->aggfnoid) || aggref->aggdistinct != NIL ||
+		 aggref->aggorder != NIL);
 }
 
 /* The worker is told, or with `marks` false is not: an error if it had to be. */
@@ -227,32 +235,33 @@ tell_worker(Aggref *aggref, bool required, bool marks)
 	if (marks)
 		set_mark(aggref, required ? MARK_REQUIRE : MARK_ALLOW);
 	else if (required)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
-				 errdetail("The reason is: %s.", "INSERT ... RETURNING of a query over a Citus table"),
-				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
+			 errdetail("The reason is: %s.", "INSERT ... RETURNING of a query over a Citus table"),
+			 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
 }
 
 /*
- * With an order of its rows an aggregate is left as it is: Citus adds up parts of core's whatever their order, and gathers
- * rows for ours.
+ * With an order of its rows an aggregate is left as it is: Citus adds up parts of core's whatever
+ * their order, and gathers rows for ours.
  */
 static void
 rewrite_aggregate(Aggref *aggref, bool marks)
 {
-	bool		ours = aggmap_is_ours(aggref->aggfnoid);
-	bool		taken = gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
-	bool		marked = taken && (ours ? gpuagg_require == GPUAGG_REQUIRE : is_replaced(aggref));
+	bool ours = aggmap_is_ours(aggref->aggfnoid);
+	bool taken = gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
+	bool marked = taken && (ours ? gpuagg_require == GPUAGG_REQUIRE : is_replaced(aggref));
 
 	if (ours && aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder == NIL)
 	{
-		Oid			core = core_of(aggref);
+		Oid core = core_of(aggref);
 
 		if (OidIsValid(core) && merge_has_parts(core))
 		{
 			/* of which the executor hears no more */
-			AclResult	allowed = compat_proc_aclcheck(aggref->aggfnoid, GetUserId());
+			AclResult allowed = compat_proc_aclcheck(aggref->aggfnoid, GetUserId());
 
 			if (allowed != ACLCHECK_OK)
 				aclcheck_error(allowed, OBJECT_AGGREGATE, get_func_name(aggref->aggfnoid));
@@ -271,7 +280,7 @@ is_in_catalog(Relation catalog, Oid index, Oid relid)
 {
 	ScanKeyData key;
 	SysScanDesc scan;
-	bool		found;
+	bool found;
 
 	/* its first column is logicalrelid, in all releases */
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
@@ -283,8 +292,8 @@ is_in_catalog(Relation catalog, Oid index, Oid relid)
 
 typedef struct TableContext
 {
-	Relation	catalog;
-	Oid			index;
+	Relation catalog;
+	Oid index;
 } TableContext;
 
 static bool
@@ -306,18 +315,22 @@ table_walker(Node *node, void *context)
 	return expression_tree_walker(node, table_walker, context);
 }
 
-/* Has the query, at any depth, a table that Citus distributes?  Views have become their queries by now. */
+/*
+ * Has the query, at any depth, a table that Citus distributes?  Views have become their queries by
+ * now.
+ */
 static bool
 has_citus_table(Query *query)
 {
-	Oid			catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
+	Oid catalog = get_relname_relid("pg_dist_partition", PG_CATALOG_NAMESPACE);
 	TableContext context;
-	bool		result;
+	bool result;
 
 	if (!OidIsValid(catalog))
 		return false;
 	context.catalog = table_open(catalog, AccessShareLock);
-	context.index = get_relname_relid("pg_dist_partition_logical_relid_index", PG_CATALOG_NAMESPACE);
+	context.index =
+		get_relname_relid("pg_dist_partition_logical_relid_index", PG_CATALOG_NAMESPACE);
 	result = table_walker((Node *) query, &context);
 	table_close(context.catalog, AccessShareLock);
 	return result;
@@ -333,9 +346,10 @@ interest_walker(Node *node, void *context)
 		return false;
 	if (IsA(node, Aggref))
 	{
-		Aggref	   *aggref = (Aggref *) node;
+		Aggref *aggref = (Aggref *) node;
 
-		if (aggmap_is_ours(aggref->aggfnoid) || is_replaced(aggref) || mark_of_filter(aggref->aggfilter))
+		if (aggmap_is_ours(aggref->aggfnoid) || is_replaced(aggref) ||
+			mark_of_filter(aggref->aggfilter))
 			return true;
 	}
 	if (IsA(node, Query))
@@ -344,13 +358,14 @@ interest_walker(Node *node, void *context)
 }
 
 /*
- * The context is a bool: may there be marks?  Not in an INSERT with RETURNING: where such a query has a function that is not
- * immutable, whatever it is, Citus writes tasks that fail ("missing FROM-clause entry").
+ * The context is a bool: may there be marks?  Not in an INSERT with RETURNING: where such a query
+ * has a function that is not immutable, whatever it is, Citus writes tasks that fail ("missing
+ * FROM-clause entry").
  */
 static bool
 rewrite_walker(Node *node, void *context)
 {
-	bool		marks = *(bool *) context;
+	bool marks = *(bool *) context;
 
 	if (node == NULL)
 		return false;
@@ -358,7 +373,7 @@ rewrite_walker(Node *node, void *context)
 		rewrite_aggregate((Aggref *) node, marks);
 	if (IsA(node, Query))
 	{
-		Query	   *query = (Query *) node;
+		Query *query = (Query *) node;
 
 		marks = marks && (query->commandType != CMD_INSERT || query->returningList == NIL);
 		return query_tree_walker(query, rewrite_walker, &marks, 0);
@@ -370,14 +385,14 @@ rewrite_walker(Node *node, void *context)
 static bool
 unmark_walker(Node *node, void *context)
 {
-	Statement  *found = context;
+	Statement *found = context;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, Aggref))
 	{
-		Aggref	   *aggref = (Aggref *) node;
-		char	   *text = mark_of_filter(aggref->aggfilter);
+		Aggref *aggref = (Aggref *) node;
+		char *text = mark_of_filter(aggref->aggfilter);
 
 		if (text)
 		{
@@ -394,8 +409,8 @@ unmark_walker(Node *node, void *context)
 static PlannedStmt *
 plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	Statement	outer = statement;
-	Statement	inner = {false, false, false};
+	Statement outer = statement;
+	Statement inner = {false, false, false};
 	PlannedStmt *result;
 
 	if (interest_walker((Node *) query, NULL))
@@ -403,7 +418,7 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 		inner.distributed = has_citus_table(query);
 		if (inner.distributed)
 		{
-			bool		marks = true;
+			bool marks = true;
 
 			rewrite_walker((Node *) query, &marks);
 			merge_rewrite(query);
@@ -419,7 +434,8 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 	statement = inner;
 	PG_TRY();
 	{
-		result = (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
+		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
+																			cursor_options, params);
 	}
 	PG_FINALLY();
 	{
@@ -432,7 +448,10 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 void
 citus_install_hook(void)
 {
-	/* a setting of any release; its library is there from the start, and before this one, or not at all */
+	/*
+	 * a setting of any release; its library is there from the start, and before this one, or not at
+	 * all
+	 */
 	if (GetConfigOption("citus.shard_count", true, false) == NULL)
 		return;
 	prev_planner_hook = planner_hook;

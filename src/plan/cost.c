@@ -37,20 +37,26 @@
 #include "plan/supported.h"
 #include "settings.h"
 
-/* Values of which the GPU has copies: 3 TB/s or more, against some GB/s of those that are brought there. */
+/*
+ * Values of which the GPU has copies: 3 TB/s or more, against some GB/s of those that are brought
+ * there.
+ */
 #define RESIDENT_PART 0.01
 
-/* What a scan starts for each rescan, of what it starts for the first one: 3 to 10 microseconds, as core takes for 100 rows. */
+/*
+ * What a scan starts for each rescan, of what it starts for the first one: 3 to 10 microseconds, as
+ * core takes for 100 rows.
+ */
 #define RESCAN_PART 0.1
 
 /* Bytes that a group takes in an engine, roughly. */
 static double
 group_bytes(GroupQuery *query)
 {
-	double		bytes = 32 + 24 * list_length(query->aggs);
-	ListCell   *lc;
+	double bytes = 32 + 24 * list_length(query->aggs);
+	ListCell *lc;
 
-	foreach(lc, query->keys)
+	foreach (lc, query->keys)
 		bytes += get_typavgwidth(exprType(lfirst(lc)), exprTypmod(lfirst(lc)));
 	return bytes;
 }
@@ -59,10 +65,9 @@ group_bytes(GroupQuery *query)
 static Cost
 spill_cost(GroupQuery *query, Path *child)
 {
-	double		memory = get_hash_memory_limit();
-	double		needed = query->groups * group_bytes(query);
-	double		share,
-				pages;
+	double memory = get_hash_memory_limit();
+	double needed = query->groups * group_bytes(query);
+	double share, pages;
 
 	if (needed <= memory)
 		return 0;
@@ -75,9 +80,9 @@ spill_cost(GroupQuery *query, Path *child)
 static Cost
 sort_cost(Path *child)
 {
-	double		rows = Max(child->rows, 2.0);
-	double		bytes = rows * (child->pathtarget->width + 40);
-	Cost		cost = 0.25 * cpu_operator_cost * rows * log2(rows);
+	double rows = Max(child->rows, 2.0);
+	double bytes = rows * (child->pathtarget->width + 40);
+	Cost cost = 0.25 * cpu_operator_cost * rows * log2(rows);
 
 	if (bytes > get_hash_memory_limit())
 		cost += 2 * bytes / BLCKSZ * seq_page_cost * 0.5;
@@ -88,8 +93,8 @@ sort_cost(Path *child)
 static bool
 is_heap_table(Oid relid)
 {
-	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
-	bool		result;
+	HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool result;
 
 	if (!HeapTupleIsValid(tuple))
 		return false;
@@ -101,16 +106,16 @@ is_heap_table(Oid relid)
 double
 plan_cached_share(PlannerInfo *root, RelOptInfo *rel)
 {
-	Oid			relid = planner_rt_fetch(rel->relid, root)->relid;
-	Bitmapset  *attnos = NULL;
-	Relation	relation;
-	double		share;
-	ListCell   *lc;
+	Oid relid = planner_rt_fetch(rel->relid, root)->relid;
+	Bitmapset *attnos = NULL;
+	Relation relation;
+	double share;
+	ListCell *lc;
 
 	if (!cache_available() || gpuagg_feed == GPUAGG_FEED_TUPLES || !is_heap_table(relid))
 		return 0;
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
-	foreach(lc, rel->baserestrictinfo)
+	foreach (lc, rel->baserestrictinfo)
 		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &attnos);
 	/* the planner has locked it */
 	relation = table_open(relid, NoLock);
@@ -124,19 +129,20 @@ plan_cached_share(PlannerInfo *root, RelOptInfo *rel)
 static Cost
 page_cost(RelOptInfo *rel)
 {
-	double		cost;
+	double cost;
 
 	get_tablespace_page_costs(rel->reltablespace, NULL, &cost);
 	return cost;
 }
 
 /*
- * The cost of a page that a scan by an index finds in memory, where core expects to read it in random order
- * (random_page_cost, 4).  Measured with 300,000 rows of 130 bytes: bitmap scans of 300, 3,000 and 5,000 rows, one to
- * three a page, take 0.35 us for a row and its page, and core 45 ns for a row of a sequential scan, which is priced
- * at 0.0125: 0.1 for a row with its page.  A scan of the cached column, priced at 0.003 a row, takes
- * 3 ns, which is a third of its price by the same measure.  So 0.3 would make both equally wrong.  It is somewhat
- * more, because pages may be on disk as well, and cached columns never are.
+ * The cost of a page that a scan by an index finds in memory, where core expects to read it in
+ * random order (random_page_cost, 4).  Measured with 300,000 rows of 130 bytes: bitmap scans of
+ * 300, 3,000 and 5,000 rows, one to three a page, take 0.35 us for a row and its page, and core 45
+ * ns for a row of a sequential scan, which is priced at 0.0125: 0.1 for a row with its page.  A
+ * scan of the cached column, priced at 0.003 a row, takes 3 ns, which is a third of its price by
+ * the same measure.  So 0.3 would make both equally wrong.  It is somewhat more, because pages may
+ * be on disk as well, and cached columns never are.
  */
 #define WARM_PAGE_COST 0.5
 
@@ -144,18 +150,17 @@ Cost
 plan_warm_cost(PlannerInfo *root, Path *path)
 {
 	RelOptInfo *rel = path->parent;
-	double		tuples,
-				pages;
-	Cost		index,
-				run;
-	QualCost	quals;
+	double tuples, pages;
+	Cost index, run;
+	QualCost quals;
 
 	cost_qual_eval(&quals, rel->baserestrictinfo, root);
 	if (IsA(path, BitmapHeapPath))
-		pages = compute_bitmap_pages(root, rel, ((BitmapHeapPath *) path)->bitmapqual, 1, &index, &tuples);
+		pages = compute_bitmap_pages(root, rel, ((BitmapHeapPath *) path)->bitmapqual, 1, &index,
+									 &tuples);
 	else
 	{
-		IndexPath  *scan = castNode(IndexPath, path);
+		IndexPath *scan = castNode(IndexPath, path);
 
 		tuples = clamp_row_est(scan->indexselectivity * rel->tuples);
 		pages = path->pathtype == T_IndexOnlyScan ? 0 : Min(tuples, rel->pages);
@@ -169,26 +174,27 @@ plan_warm_cost(PlannerInfo *root, Path *path)
 
 /*
  * What the heap feed saves of the cost of a child that it reads in the
- * executor's place: sequential, bitmap and index scans, perhaps under an Append, by itself or projected.  What the column cache has is neither
- * read from pages nor row by row.  *heap becomes false for any other child.
+ * executor's place: sequential, bitmap and index scans, perhaps under an Append, by itself or
+ * projected.  What the column cache has is neither read from pages nor row by row.  *heap becomes
+ * false for any other child.
  */
 static Cost
 heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 {
 	RelOptInfo *rel = child->parent;
-	Cost		saving = 0;
-	double		rows = 0;
-	double		cached;
-	ListCell   *lc;
+	Cost saving = 0;
+	double rows = 0;
+	double cached;
+	ListCell *lc;
 
 	check_stack_depth();
 	if (IsA(child, ProjectionPath))
 		return heap_feed_saving(root, ((ProjectionPath *) child)->subpath, true, heap);
 	if (IsA(child, AppendPath))
 	{
-		foreach(lc, ((AppendPath *) child)->subpaths)
+		foreach (lc, ((AppendPath *) child)->subpaths)
 		{
-			bool		subpath_heap = true;
+			bool subpath_heap = true;
 
 			rows += ((Path *) lfirst(lc))->rows;
 			saving += heap_feed_saving(root, lfirst(lc), projected, &subpath_heap);
@@ -199,7 +205,8 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 		/* participants may share whole tables among them */
 		return saving * (rows > child->rows ? child->rows / rows : 1);
 	}
-	if ((child->pathtype != T_SeqScan && child->pathtype != T_BitmapHeapScan && child->pathtype != T_IndexScan) ||
+	if ((child->pathtype != T_SeqScan && child->pathtype != T_BitmapHeapScan &&
+		 child->pathtype != T_IndexScan) ||
 		!is_heap_table(planner_rt_fetch(rel->relid, root)->relid) ||
 		contain_volatile_functions((Node *) child->pathtarget) ||
 		contain_volatile_functions((Node *) rel->baserestrictinfo))
@@ -210,9 +217,12 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 	if (child->pathtype != T_SeqScan)
 		return child->rows * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0);
 	cached = plan_cached_share(root, rel);
-	saving = rel->tuples * ((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +
-							cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
-	/* a participant of a parallel scan reads its share, but core has all of them wait for all pages */
+	saving = rel->tuples *
+		((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +
+		 cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
+	/*
+	 * a participant of a parallel scan reads its share, but core has all of them wait for all pages
+	 */
 	saving *= rel->rows > child->rows ? child->rows / rel->rows : 1;
 	return saving + cached * rel->pages * page_cost(rel);
 }
@@ -220,8 +230,8 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 static Cost
 child_cost(GroupQuery *query, Path *child)
 {
-	bool		heap = gpuagg_feed != GPUAGG_FEED_TUPLES;
-	Cost		saving;
+	bool heap = gpuagg_feed != GPUAGG_FEED_TUPLES;
+	Cost saving;
 
 	if (!heap)
 		return child->total_cost;
@@ -233,25 +243,31 @@ child_cost(GroupQuery *query, Path *child)
 static double
 distinct_values(GroupQuery *query, Aggref *aggref, double rows)
 {
-	return estimate_num_groups(query->root,
-							   list_concat(list_copy(query->keys), get_sortgrouplist_exprs(aggref->aggdistinct, aggref->args)),
-							   rows, NULL, NULL);
+	return estimate_num_groups(
+		query->root,
+		list_concat(list_copy(query->keys),
+					get_sortgrouplist_exprs(aggref->aggdistinct, aggref->args)),
+		rows, NULL, NULL);
 }
 
-/* Distinct values whose order an aggregate may show are sorted when they have been found; core sorts to find them. */
+/*
+ * Distinct values whose order an aggregate may show are sorted when they have been found; core
+ * sorts to find them.
+ */
 static Cost
 sorted_distinct_cost(GroupQuery *query, Path *child)
 {
-	Cost		cost = 0;
-	Oid			transfn;
-	ListCell   *lc;
+	Cost cost = 0;
+	Oid transfn;
+	ListCell *lc;
 
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		double		different;
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		double different;
 
-		if (aggref->aggdistinct == NIL || !aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn))
+		if (aggref->aggdistinct == NIL ||
+			!aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn))
 			continue;
 		different = distinct_values(query, aggref, child->rows);
 		cost += 2 * cpu_operator_cost * different * log2(Max(different, 2.0));
@@ -263,13 +279,13 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 static Cost
 fallback_cost(GroupQuery *query, bool *any)
 {
-	QualCost	cost = {0};
-	ListCell   *lc;
-	Oid			transfn;
+	QualCost cost = {0};
+	ListCell *lc;
+	Oid transfn;
 
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 	{
-		Aggref	   *aggref = partial_aggref(lfirst_node(Aggref, lc));
+		Aggref *aggref = partial_aggref(lfirst_node(Aggref, lc));
 
 		/* values of ordered sets are kept without a call, once for all aggregates of them */
 		if (aggmap_is_ordered_set(aggref))
@@ -284,30 +300,33 @@ fallback_cost(GroupQuery *query, bool *any)
 }
 
 /*
- * Each group's rows in order, if a Sort has that order alone, and groups are hashed: the states of all groups are in
- * memory at once, and may have all values.  Which operators need the order of rows that are hashed, only the CPU engine knows; it runs
- * all queries with fallback aggregates.
+ * Each group's rows in order, if a Sort has that order alone, and groups are hashed: the states of
+ * all groups are in memory at once, and may have all values.  Which operators need the order of
+ * rows that are hashed, only the CPU engine knows; it runs all queries with fallback aggregates.
  */
 bool
 plan_hashes_ordered(GroupQuery *query)
 {
-	bool		fallbacks = false;
-	Path	   *input = query->input_rel->cheapest_total_path;
+	bool fallbacks = false;
+	Path *input = query->input_rel->cheapest_total_path;
 
 	(void) fallback_cost(query, &fallbacks);
-	return fallbacks && input->rows * input->pathtarget->width + query->groups * group_bytes(query) <= get_hash_memory_limit();
+	return fallbacks &&
+		input->rows * input->pathtarget->width + query->groups * group_bytes(query) <=
+		get_hash_memory_limit();
 }
 
 /*
- * What core's estimate of a Sort by keys and order leaves out.  Tuplesort has the first column at hand, in abbreviated
- * form if it is long, and compares tuples as a whole where that is equal, which is so log2(rows of a group) times for each
- * row.  Sorts of 300,000 rows by (5 texts, timestamp, numeric), (boolean, numeric), (1,000 integers, numeric) take 2.9, 2.9 and
- * 1.6 times as long as by what follows the key; this makes them 1.9, 1.9 and 1.5 times as dear.
+ * What core's estimate of a Sort by keys and order leaves out.  Tuplesort has the first column at
+ * hand, in abbreviated form if it is long, and compares tuples as a whole where that is equal,
+ * which is so log2(rows of a group) times for each row.  Sorts of 300,000 rows by (5 texts,
+ * timestamp, numeric), (boolean, numeric), (1,000 integers, numeric) take 2.9, 2.9 and 1.6 times as
+ * long as by what follows the key; this makes them 1.9, 1.9 and 1.5 times as dear.
  */
 static Cost
 ties_cost(GroupQuery *query, Path *child)
 {
-	Path	   *sort = child;
+	Path *sort = child;
 
 	while (IsA(sort, ProjectionPath))
 		sort = ((ProjectionPath *) sort)->subpath;
@@ -316,19 +335,22 @@ ties_cost(GroupQuery *query, Path *child)
 	return 2 * cpu_operator_cost * sort->rows * log2(sort->rows / query->groups);
 }
 
-/* Can a GPU reduce the distinct values and the ordered sets among these by itself?  As far as their types tell. */
+/*
+ * Can a GPU reduce the distinct values and the ordered sets among these by itself?  As far as their
+ * types tell.
+ */
 static bool
 sets_suit(List *aggs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggs)
+	foreach (lc, aggs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		bool		ordered = aggmap_is_ordered_set(aggref);
-		Node	   *arg;
-		ColumnType	type;
-		int16		scale;
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		bool ordered = aggmap_is_ordered_set(aggref);
+		Node *arg;
+		ColumnType type;
+		int16 scale;
 
 		if (aggref->aggdistinct == NIL && !ordered)
 			continue;
@@ -338,37 +360,41 @@ sets_suit(List *aggs)
 		type = spec_column_type(exprType(arg), exprTypmod(arg), &scale);
 		/* sums of floats show the order of the values */
 		if (ordered ? !spec_type_has_codes(exprType(arg)) :
-			type == COLUMN_DATUM || (column_is_float(type) && aggref->aggtype != INT8OID))
+					  type == COLUMN_DATUM || (column_is_float(type) && aggref->aggtype != INT8OID))
 			return false;
 	}
 	return true;
 }
 
-/* Values of ordered sets that repeat less often than this are sorted by core's tuplesort (groups/value_store.c). */
+/*
+ * Values of ordered sets that repeat less often than this are sorted by core's tuplesort
+ * (groups/value_store.c).
+ */
 #define NEARLY_UNIQUE 0.25
 
 /*
- * What ordered sets of values without codes cost.  Few different values are sorted once, in a dictionary; nearly unique ones by
- * groups, as core does, where each group has a sort of its own, and otherwise in one sort, which compares tuples as a whole and takes 1.7 times
- * core's time for 100 groups.
- * Core does not count what its sorts within groups cost.  Participants of a parallel plan have dictionaries, and one of
- * them has the values of all, which takes three times as long as sorting them here: 180 to 230 ms of 300,000 values in 2 to 5 groups.
+ * What ordered sets of values without codes cost.  Few different values are sorted once, in a
+ * dictionary; nearly unique ones by groups, as core does, where each group has a sort of its own,
+ * and otherwise in one sort, which compares tuples as a whole and takes 1.7 times core's time for
+ * 100 groups. Core does not count what its sorts within groups cost.  Participants of a parallel
+ * plan have dictionaries, and one of them has the values of all, which takes three times as long as
+ * sorting them here: 180 to 230 ms of 300,000 values in 2 to 5 groups.
  */
 static Cost
 ordered_sets_cost(GroupQuery *query, Path *child)
 {
-	bool		parallel = child->parallel_workers > 0;
-	double		rows = Max(parallel ? query->input_rel->cheapest_total_path->rows : child->rows, 2.0);
-	double		each = Max(rows / query->groups, 2.0);
-	List	   *seen = NIL;
-	Cost		cost = 0;
-	ListCell   *lc;
+	bool parallel = child->parallel_workers > 0;
+	double rows = Max(parallel ? query->input_rel->cheapest_total_path->rows : child->rows, 2.0);
+	double each = Max(rows / query->groups, 2.0);
+	List *seen = NIL;
+	Cost cost = 0;
+	ListCell *lc;
 
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		Node	   *value;
-		double		different;
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		Node *value;
+		double different;
 
 		if (!aggmap_is_ordered_set(aggref) || aggref->args == NIL)
 			continue;
@@ -381,24 +407,29 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 			cost += cpu_operator_cost * (rows + 2 * different * log2(Max(different, 2.0)));
 		else
 			cost += 2 * cpu_operator_cost * rows * log2(each) *
-				(parallel || query->groups > value_store_own_sorts(get_hash_memory_limit()) ? 3 : 1);
+				(parallel || query->groups > value_store_own_sorts(get_hash_memory_limit()) ? 3 :
+																							  1);
 	}
 	return cost;
 }
 
-/* What the engine adds to reading; *resident: the share of the rows of which it has copies, or can make them. */
+/*
+ * What the engine adds to reading; *resident: the share of the rows of which it has copies, or can
+ * make them.
+ */
 static Cost
 engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident)
 {
 	EngineQuery engine = {.input.grouped = grouped};
-	ListCell   *lc;
+	ListCell *lc;
 
 	engine.work.rows = child->rows;
-	engine.work.values = plan_finest_sets(query) * (list_length(query->keys) + list_length(query->aggs));
+	engine.work.values =
+		plan_finest_sets(query) * (list_length(query->keys) + list_length(query->aggs));
 	engine.work.columns = list_length(query->inputs);
 	engine.work.boundaries = grouped ? list_length(query->keys) : 0;
 	/* each set of distinct values is grouped by keys and values */
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
 			engine.work.values += 4 * (list_length(query->keys) + 1);
 	engine.work.fallbacks = fallback_cost(query, &engine.fallbacks);
@@ -411,36 +442,38 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.local += sorted_distinct_cost(query, child);
 	if (engine.ordered_sets)
 		engine.work.local += ordered_sets_cost(query, child);
-	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_take_resident(&engine) ? 0 :
+	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_take_resident(&engine) ?
+		0 :
 		plan_resident_share(query, child);
 	return engines_cost(&engine);
 }
 
 /*
- * What exporting and importing the groups of participants costs, and the distinct values in them: 300,000 numerics that are nearly unique took 1.3
- * times core's serial time in parallel, and 0.6 in one process.
+ * What exporting and importing the groups of participants costs, and the distinct values in them:
+ * 300,000 numerics that are nearly unique took 1.3 times core's serial time in parallel, and 0.6 in
+ * one process.
  */
 Cost
 plan_exchange_cost(GroupQuery *query)
 {
-	double		rows = query->input_rel->cheapest_total_path->rows;
-	double		groups = query->groups;
-	ListCell   *lc;
+	double rows = query->input_rel->cheapest_total_path->rows;
+	double groups = query->groups;
+	ListCell *lc;
 
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
 			groups += distinct_values(query, lfirst_node(Aggref, lc), rows);
 	return groups * cpu_tuple_cost;
 }
 
 /*
- * How many groups are returned for the LIMIT above: of n groups in random order that many are among the best
- * so far when they come.
+ * How many groups are returned for the LIMIT above: of n groups in random order that many are among
+ * the best so far when they come.
  */
 static double
 limited_rows(const GroupQuery *query, double rows)
 {
-	double		k = query->limit_groups;
+	double k = query->limit_groups;
 
 	if (query->limit == NIL || k < 1 || k >= rows)
 		return rows;
@@ -454,7 +487,10 @@ group_cost(const GroupQuery *query)
 	return query->limit != NIL && query->limit_groups >= 1 ? cpu_operator_cost : cpu_tuple_cost;
 }
 
-/* The planner knows no costs of rescans for custom scans: where there will be many, that of one is all that counts. */
+/*
+ * The planner knows no costs of rescans for custom scans: where there will be many, that of one is
+ * all that counts.
+ */
 static Cost
 startup_cost(const GroupQuery *query)
 {
@@ -464,18 +500,17 @@ startup_cost(const GroupQuery *query)
 void
 plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts)
 {
-	Path	   *path = &cpath->path;
-	QualCost	having;
-	Cost		input = child_cost(query, child);
-	double		resident;
-	Cost		run;
+	Path *path = &cpath->path;
+	QualCost having;
+	Cost input = child_cost(query, child);
+	double resident;
+	Cost run;
 
 	cost_qual_eval(&having, query->having, query->root);
 	path->rows = query->groups;
 	if (query->having != NIL)
-		path->rows = clamp_row_est(path->rows *
-								   clauselist_selectivity(query->root, query->having, 0,
-														  JOIN_INNER, NULL));
+		path->rows = clamp_row_est(
+			path->rows * clauselist_selectivity(query->root, query->having, 0, JOIN_INNER, NULL));
 	path->rows = limited_rows(query, path->rows);
 	run = child->rows * gpuagg_row_cost + engine_cost(query, child, grouped, sorts, &resident);
 	if (grouped)
@@ -483,9 +518,10 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	if (resident > 0)
 	{
 		/* the GPU reads at the speed of its memory, but a session is as long as ever */
-		Cost		rest = Max(input * (1 - resident), child->startup_cost);
-		Cost		work = run * (1 - resident) + gpuagg_gpu_startup_cost +
-			resident * child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost * RESIDENT_PART;
+		Cost rest = Max(input * (1 - resident), child->startup_cost);
+		Cost work = run * (1 - resident) + gpuagg_gpu_startup_cost +
+			resident * child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost *
+				RESIDENT_PART;
 
 		if (rest + work < input + run)
 		{
@@ -497,8 +533,7 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 	path->startup_cost = startup_cost(query) + having.startup + path->pathtarget->cost.startup;
 	path->startup_cost += grouped ? child->startup_cost : input + run;
 	path->total_cost = startup_cost(query) + having.startup + path->pathtarget->cost.startup +
-		input + run +
-		query->groups * (group_cost(query) + having.per_tuple) +
+		input + run + query->groups * (group_cost(query) + having.per_tuple) +
 		path->rows * path->pathtarget->cost.per_tuple;
 	compat_copy_disabled_nodes(path, child);
 }

@@ -30,7 +30,7 @@ static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *be
 
 const CustomPathMethods gpuagg_path_methods = {
 	.CustomName = "GpuAgg",
-	.PlanCustomPath = plan_custom_path
+	.PlanCustomPath = plan_custom_path,
 };
 
 /* Order of the lists that a path carries. */
@@ -81,15 +81,15 @@ enum
 static bool
 query_is_volatile(PlannerInfo *root)
 {
-	Query	   *parse = root->parse;
-	ListCell   *lc;
+	Query *parse = root->parse;
+	ListCell *lc;
 
 	if (contain_volatile_functions((Node *) parse))
 		return true;
-	if (!contain_subplans((Node *) parse->targetList) && !contain_subplans((Node *) parse->jointree) &&
-		!contain_subplans(parse->havingQual))
+	if (!contain_subplans((Node *) parse->targetList) &&
+		!contain_subplans((Node *) parse->jointree) && !contain_subplans(parse->havingQual))
 		return false;
-	foreach(lc, root->glob->subroots)
+	foreach (lc, root->glob->subroots)
 		if (contain_volatile_functions((Node *) lfirst_node(PlannerInfo, lc)->parse))
 			return true;
 	return false;
@@ -102,15 +102,16 @@ hides_rows(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, RangeTblEntry))
-		return ((RangeTblEntry *) node)->security_barrier || ((RangeTblEntry *) node)->securityQuals != NIL;
+		return ((RangeTblEntry *) node)->security_barrier ||
+			((RangeTblEntry *) node)->securityQuals != NIL;
 	if (IsA(node, Query))
 		return query_tree_walker((Query *) node, hides_rows, context, QTW_EXAMINE_RTES_BEFORE);
 	return expression_tree_walker(node, hides_rows, context);
 }
 
 /*
- * May there be rows below that only a policy or a security_barrier view keeps from the user?  Conditions from
- * outside of such a view may have got into this query.
+ * May there be rows below that only a policy or a security_barrier view keeps from the user?
+ * Conditions from outside of such a view may have got into this query.
  */
 static bool
 query_is_guarded(PlannerInfo *root)
@@ -124,11 +125,11 @@ query_is_guarded(PlannerInfo *root)
 List *
 plan_outer_params(const PlannerInfo *root)
 {
-	List	   *result = NIL;
-	ListCell   *lc;
+	List *result = NIL;
+	ListCell *lc;
 
 	while ((root = root->parent_root) != NULL)
-		foreach(lc, root->plan_params)
+		foreach (lc, root->plan_params)
 			result = lappend_int(result, lfirst_node(PlannerParamItem, lc)->paramId);
 	return result;
 }
@@ -136,12 +137,12 @@ plan_outer_params(const PlannerInfo *root)
 List *
 plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 {
-	List	   *result;
+	List *result;
 
 	/* with a decimal point: a Float that looks like an integer is read back as one */
-	result = list_make2(list_make3_int(grouped, query_is_volatile(query->root), query_is_guarded(query->root)),
-						list_make2(makeFloat(psprintf("%.1f", rows)),
-								   makeFloat(psprintf("%.1f", query->groups))));
+	result = list_make2(
+		list_make3_int(grouped, query_is_volatile(query->root), query_is_guarded(query->root)),
+		list_make2(makeFloat(psprintf("%.1f", rows)), makeFloat(psprintf("%.1f", query->groups))));
 	result = lappend(result, query->keys);
 	result = lappend(result, query->key_eqops);
 	result = lappend(result, query->key_inputs);
@@ -176,10 +177,10 @@ plan_input_is_constant(List *keys, Node *input)
 static List *
 match_inputs(List *keys, List *inputs, List *targetlist)
 {
-	List	   *resnos = NIL;
-	ListCell   *lc;
+	List *resnos = NIL;
+	ListCell *lc;
 
-	foreach(lc, inputs)
+	foreach (lc, inputs)
 	{
 		TargetEntry *tle;
 
@@ -205,8 +206,8 @@ static void
 use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs)
 {
 	RelOptInfo *rel;
-	List	   *physical;
-	Index		relid;
+	List *physical;
+	Index relid;
 
 	switch (nodeTag(child))
 	{
@@ -237,13 +238,13 @@ use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs
 static List *
 scan_targetlist(List *keys, List *aggs, List *groupings)
 {
-	List	   *tlist = NIL;
-	List	   *exprs = list_concat(list_concat_copy(keys, aggs), groupings);
-	ListCell   *lc;
+	List *tlist = NIL;
+	List *exprs = list_concat(list_concat_copy(keys, aggs), groupings);
+	ListCell *lc;
 
-	foreach(lc, exprs)
-		tlist = lappend(tlist, makeTargetEntry(copyObject(lfirst(lc)), list_length(tlist) + 1,
-											   NULL, false));
+	foreach (lc, exprs)
+		tlist = lappend(
+			tlist, makeTargetEntry(copyObject(lfirst(lc)), list_length(tlist) + 1, NULL, false));
 	return tlist;
 }
 
@@ -251,14 +252,12 @@ scan_targetlist(List *keys, List *aggs, List *groupings)
 static List *
 key_oids(List *keys, List *eqops)
 {
-	List	   *oids = NIL;
-	ListCell   *lc,
-			   *lc2;
+	List *oids = NIL;
+	ListCell *lc, *lc2;
 
 	forboth(lc, keys, lc2, eqops)
 	{
-		Oid			eqfunc,
-					hashfunc;
+		Oid eqfunc, hashfunc;
 
 		if (!supported_key_functions(lfirst_oid(lc2), exprType(lfirst(lc)), &eqfunc, &hashfunc))
 			elog(ERROR, "grouping operator %u is not hashable", lfirst_oid(lc2));
@@ -286,25 +285,25 @@ collect_params(Node *node, List **params)
 }
 
 /*
- * Constant inputs, LIMIT and OFFSET, the direct arguments of ordered-set aggregates, and the aggregates' Params: aggregates evaluate parameters
- * of their own (the bounds of a histogram), and the planner and executor must
- * know that this node depends on them.
+ * Constant inputs, LIMIT and OFFSET, the direct arguments of ordered-set aggregates, and the
+ * aggregates' Params: aggregates evaluate parameters of their own (the bounds of a histogram), and
+ * the planner and executor must know that this node depends on them.
  */
 static List *
 custom_expressions(List *keys, List *inputs, List *limit, List *aggs, int *nconsts)
 {
-	List	   *exprs = NIL;
-	List	   *params = NIL;
-	ListCell   *lc;
+	List *exprs = NIL;
+	List *params = NIL;
+	ListCell *lc;
 
-	foreach(lc, inputs)
+	foreach (lc, inputs)
 	{
 		if (plan_input_is_constant(keys, lfirst(lc)))
 			exprs = lappend(exprs, copyObject(lfirst(lc)));
 	}
 	*nconsts = list_length(exprs);
 	exprs = list_concat(exprs, copyObject(limit));
-	foreach(lc, aggs)
+	foreach (lc, aggs)
 		exprs = list_concat(exprs, copyObject(lfirst_node(Aggref, lc)->aggdirectargs));
 	collect_params((Node *) aggs, &params);
 	return list_concat(exprs, copyObject(params));
@@ -314,14 +313,14 @@ custom_expressions(List *keys, List *inputs, List *limit, List *aggs, int *ncons
 static List *
 order_quals(PlannerInfo *root, List *quals)
 {
-	Cost	   *costs = palloc(sizeof(Cost) * (list_length(quals) + 1));
-	List	   *result = NIL;
-	ListCell   *lc;
+	Cost *costs = palloc(sizeof(Cost) * (list_length(quals) + 1));
+	List *result = NIL;
+	ListCell *lc;
 
-	foreach(lc, quals)
+	foreach (lc, quals)
 	{
-		QualCost	cost;
-		int			at = list_length(result);
+		QualCost cost;
+		int at = list_length(result);
 
 		cost_qual_eval_node(&cost, lfirst(lc), root);
 		while (at > 0 && costs[at - 1] > cost.per_tuple)
@@ -340,16 +339,16 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 				 List *clauses, List *custom_plans)
 {
 	CustomScan *cscan = makeNode(CustomScan);
-	List	   *private = best_path->custom_private;
-	List	   *keys = list_nth(private, PATH_KEYS);
-	List	   *aggs = list_nth(private, PATH_AGGS);
-	List	   *inputs = list_nth(private, PATH_INPUTS);
-	Plan	   *child = linitial(custom_plans);
-	List	   *resnos;
-	List	   *scales = NIL;
-	List	   *flags;
-	ListCell   *lc;
-	int			nconsts;
+	List *private = best_path->custom_private;
+	List *keys = list_nth(private, PATH_KEYS);
+	List *aggs = list_nth(private, PATH_AGGS);
+	List *inputs = list_nth(private, PATH_INPUTS);
+	Plan *child = linitial(custom_plans);
+	List *resnos;
+	List *scales = NIL;
+	List *flags;
+	ListCell *lc;
+	int nconsts;
 
 	refusal_chosen(rel);
 	use_physical_targetlist(root, child, keys, inputs);
@@ -362,7 +361,8 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	cscan->flags = best_path->flags;
 	cscan->custom_plans = custom_plans;
 	cscan->custom_scan_tlist = scan_targetlist(keys, aggs, list_nth(private, PATH_GROUPINGS));
-	cscan->custom_exprs = custom_expressions(keys, inputs, list_nth(private, PATH_LIMIT_EXPRS), aggs, &nconsts);
+	cscan->custom_exprs =
+		custom_expressions(keys, inputs, list_nth(private, PATH_LIMIT_EXPRS), aggs, &nconsts);
 	cscan->methods = GetCustomScanMethods("GpuAgg", false);
 
 	flags = list_copy(list_nth(private, PATH_FLAGS));
@@ -371,18 +371,19 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	flags = lappend_int(flags, nconsts);
 	cscan->custom_private = list_make2(flags, list_nth(private, PATH_ESTIMATES));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_KEY_INPUTS));
-	cscan->custom_private = lappend(cscan->custom_private,
-									key_oids(keys, list_nth(private, PATH_KEY_EQOPS)));
+	cscan->custom_private =
+		lappend(cscan->custom_private, key_oids(keys, list_nth(private, PATH_KEY_EQOPS)));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_AGG_INPUTS));
 	cscan->custom_private = lappend(cscan->custom_private, resnos);
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_ORDER));
-	foreach(lc, inputs)
+	foreach (lc, inputs)
 		scales = lappend_int(scales, estimate_scale(root, lfirst(lc)));
 	cscan->custom_private = lappend(cscan->custom_private, scales);
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_SETS));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_SET_GROUPS));
-	cscan->custom_private = lappend(cscan->custom_private, plan_grouping_keys(list_nth(private, PATH_GROUPINGS),
-																			  list_nth(private, PATH_KEY_REFS)));
+	cscan->custom_private = lappend(
+		cscan->custom_private,
+		plan_grouping_keys(list_nth(private, PATH_GROUPINGS), list_nth(private, PATH_KEY_REFS)));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_LIMIT));
 	cscan->custom_private = lappend(cscan->custom_private, list_nth(private, PATH_OUTER_PARAMS));
 	return &cscan->scan.plan;
@@ -391,12 +392,11 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 static int *
 ints_of_list(List *list, int skip)
 {
-	int		   *array = palloc0(sizeof(int) * Max(list_length(list), 1));
-	ListCell   *lc;
-	int			n = 0;
+	int *array = palloc0(sizeof(int) * Max(list_length(list), 1));
+	ListCell *lc;
+	int n = 0;
 
-	for_each_from(lc, list, skip)
-		array[n++] = lfirst_int(lc);
+	for_each_from(lc, list, skip) array[n++] = lfirst_int(lc);
 	return array;
 }
 
@@ -404,23 +404,22 @@ ints_of_list(List *list, int skip)
 static void
 decode_sets(GpuAggPlan *plan, List *private)
 {
-	List	   *groups = list_nth(private, PLAN_SET_GROUPS);
-	List	   *groupings = list_nth(private, PLAN_GROUPINGS);
-	ListCell   *lc,
-			   *lc2;
+	List *groups = list_nth(private, PLAN_SET_GROUPS);
+	List *groupings = list_nth(private, PLAN_GROUPINGS);
+	ListCell *lc, *lc2;
 
 	plan->sets = palloc0(sizeof(KeySet) * (list_length(groups) + 1));
-	foreach(lc, (List *) list_nth(private, PLAN_SETS))
+	foreach (lc, (List *) list_nth(private, PLAN_SETS))
 	{
 		KeySet *set = &plan->sets[plan->nsets];
 
 		set->groups = floatVal(list_nth(groups, plan->nsets++));
-		foreach(lc2, (List *) lfirst(lc))
+		foreach (lc2, (List *) lfirst(lc))
 			set->keys = bms_add_member(set->keys, lfirst_int(lc2));
 	}
 	plan->groupings = palloc0(sizeof(int *) * (list_length(groupings) + 1));
 	plan->grouping_nkeys = palloc0(sizeof(int) * (list_length(groupings) + 1));
-	foreach(lc, groupings)
+	foreach (lc, groupings)
 	{
 		plan->grouping_nkeys[plan->ngroupings] = list_length(lfirst(lc));
 		plan->groupings[plan->ngroupings++] = ints_of_list(lfirst(lc), 0);
@@ -430,13 +429,13 @@ decode_sets(GpuAggPlan *plan, List *private)
 GpuAggPlan *
 plan_decode(const CustomScan *cscan)
 {
-	List	   *private = cscan->custom_private;
+	List *private = cscan->custom_private;
 	GpuAggPlan *plan = palloc0(sizeof(GpuAggPlan));
-	List	   *flags = list_nth(private, PLAN_FLAGS);
-	List	   *estimates = list_nth(private, PLAN_ESTIMATES);
-	List	   *oids = list_nth(private, PLAN_KEY_OIDS);
-	List	   *agg_inputs = list_nth(private, PLAN_AGG_INPUTS);
-	ListCell   *lc;
+	List *flags = list_nth(private, PLAN_FLAGS);
+	List *estimates = list_nth(private, PLAN_ESTIMATES);
+	List *oids = list_nth(private, PLAN_KEY_OIDS);
+	List *agg_inputs = list_nth(private, PLAN_AGG_INPUTS);
+	ListCell *lc;
 
 	plan->grouped = linitial_int(flags);
 	plan->read_once = lsecond_int(flags);
@@ -458,7 +457,7 @@ plan_decode(const CustomScan *cscan)
 		plan->nlimit = list_length(list_nth(private, PLAN_LIMIT)) / 3;
 		plan->first_groups = plan->nlimit == 0;
 	}
-	foreach(lc, (List *) list_nth(private, PLAN_OUTER_PARAMS))
+	foreach (lc, (List *) list_nth(private, PLAN_OUTER_PARAMS))
 		plan->outer_params = bms_add_member(plan->outer_params, lfirst_int(lc));
 	plan->ninputs = list_length(list_nth(private, PLAN_INPUT_RESNOS));
 	plan->key_eq = palloc0(sizeof(Oid) * (plan->nkeys + 1));

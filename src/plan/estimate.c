@@ -49,12 +49,10 @@ values_of_field(Node *arg)
 	static const struct
 	{
 		const char *name;
-		int			values;
-	}			fields[] = {
-		{"month", 12}, {"day", 31}, {"hour", 24}, {"minute", 60}, {"quarter", 4},
-		{"dow", 7}, {"isodow", 7}, {"doy", 366}, {"week", 53}
-	};
-	Const	   *name = constant(arg);
+		int values;
+	} fields[] = {{"month", 12}, {"day", 31},   {"hour", 24}, {"minute", 60}, {"quarter", 4},
+				  {"dow", 7},    {"isodow", 7}, {"doy", 366}, {"week", 53}};
+	Const *name = constant(arg);
 
 	for (int i = 0; name && i < lengthof(fields); i++)
 		if (pg_strcasecmp(TextDatumGetCString(name->constvalue), fields[i].name) == 0)
@@ -66,21 +64,22 @@ values_of_field(Node *arg)
 static double
 values_of_modulus(Node *arg)
 {
-	Const	   *c = constant(arg);
-	int64		modulus;
+	Const *c = constant(arg);
+	int64 modulus;
 
 	if (c == NULL)
 		return 0;
 	modulus = c->consttype == INT8OID ? DatumGetInt64(c->constvalue) :
-		c->consttype == INT4OID ? DatumGetInt32(c->constvalue) : DatumGetInt16(c->constvalue);
+		c->consttype == INT4OID       ? DatumGetInt32(c->constvalue) :
+										DatumGetInt16(c->constvalue);
 	return Max(2 * fabs((double) modulus) - 1, 1);
 }
 
 static double
 values_of_array_buckets(Node *arg)
 {
-	Const	   *thresholds = constant(arg);
-	ArrayType  *array;
+	Const *thresholds = constant(arg);
+	ArrayType *array;
 
 	if (thresholds == NULL)
 		return 0;
@@ -92,10 +91,10 @@ values_of_array_buckets(Node *arg)
 static double
 values_of_all(List *args)
 {
-	double		values = 1;
-	ListCell   *lc;
+	double values = 1;
+	ListCell *lc;
 
-	foreach(lc, args)
+	foreach (lc, args)
 		values *= values_of(lfirst(lc));
 	return values;
 }
@@ -108,7 +107,8 @@ values_of_call(Oid funcid, List *args)
 		case F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4:
 		case F_WIDTH_BUCKET_NUMERIC_NUMERIC_NUMERIC_INT4:
 			return constant(lfourth(args)) ?
-				Max(DatumGetInt32(constant(lfourth(args))->constvalue), 0) + 2.0 : 0;
+				Max(DatumGetInt32(constant(lfourth(args))->constvalue), 0) + 2.0 :
+				0;
 		case F_WIDTH_BUCKET_ANYCOMPATIBLE_ANYCOMPATIBLEARRAY:
 			return values_of_array_buckets(lsecond(args));
 		case F_DATE_PART_TEXT_DATE:
@@ -135,14 +135,14 @@ values_of_call(Oid funcid, List *args)
 static double
 values_of_any(List *choices)
 {
-	double		values = 0;
-	ListCell   *lc;
+	double values = 0;
+	ListCell *lc;
 
-	foreach(lc, choices)
+	foreach (lc, choices)
 	{
-		Node	   *choice = lfirst(lc);
-		double		more = values_of(IsA(choice, CaseWhen) ?
-									 (Node *) ((CaseWhen *) choice)->result : choice);
+		Node *choice = lfirst(lc);
+		double more =
+			values_of(IsA(choice, CaseWhen) ? (Node *) ((CaseWhen *) choice)->result : choice);
 
 		if (more == 0)
 			return 0;
@@ -170,14 +170,15 @@ values_of(Node *expr)
 		case T_CoerceViaIO:
 			return values_of((Node *) ((CoerceViaIO *) expr)->arg);
 		case T_FuncExpr:
-			return ((FuncExpr *) expr)->funcretset ? 0 :
+			return ((FuncExpr *) expr)->funcretset ?
+				0 :
 				values_of_call(((FuncExpr *) expr)->funcid, ((FuncExpr *) expr)->args);
 		case T_OpExpr:
 			set_opfuncid((OpExpr *) expr);
 			return values_of_call(((OpExpr *) expr)->opfuncid, ((OpExpr *) expr)->args);
 		case T_CaseExpr:
-			return values_of_any(lappend(list_copy(((CaseExpr *) expr)->args),
-										 ((CaseExpr *) expr)->defresult));
+			return values_of_any(
+				lappend(list_copy(((CaseExpr *) expr)->args), ((CaseExpr *) expr)->defresult));
 		case T_CoalesceExpr:
 			return values_of_any(((CoalesceExpr *) expr)->args);
 		default:
@@ -188,19 +189,19 @@ values_of(Node *expr)
 double
 estimate_groups(PlannerInfo *root, List *keys, double rows)
 {
-	double		groups = estimate_num_groups(root, keys, rows, NULL, NULL);
-	double		bound = 1;
-	List	   *others = NIL;
-	ListCell   *lc;
+	double groups = estimate_num_groups(root, keys, rows, NULL, NULL);
+	double bound = 1;
+	List *others = NIL;
+	ListCell *lc;
 
-	foreach(lc, keys)
+	foreach (lc, keys)
 	{
 		/* as it is: evaluating what is stable in it might fail, where no row would */
-		Node	   *key = lfirst(lc);
-		double		values = contain_volatile_functions(key) ? 0 : values_of(key);
+		Node *key = lfirst(lc);
+		double values = contain_volatile_functions(key) ? 0 : values_of(key);
 
 		if (values > 0)
-			bound = Min(bound * (values + 1), MOST_VALUES);	/* and NULL */
+			bound = Min(bound * (values + 1), MOST_VALUES); /* and NULL */
 		else
 			others = lappend(others, lfirst(lc));
 	}
@@ -211,13 +212,16 @@ estimate_groups(PlannerInfo *root, List *keys, double rows)
 	return clamp_row_est(Min(groups, bound));
 }
 
-/* Adds a numeric's share of a column's values to that of its display scale, unless COLUMN_DEC cannot represent it. */
+/*
+ * Adds a numeric's share of a column's values to that of its display scale, unless COLUMN_DEC
+ * cannot represent it.
+ */
 static void
 add_share(double *shares, Datum value, double share)
 {
 	struct varlena *numeric = PG_DETOAST_DATUM(value);
 	const uint8_t *data = (const uint8_t *) VARDATA_ANY(numeric);
-	int			len = VARSIZE_ANY_EXHDR(numeric);
+	int len = VARSIZE_ANY_EXHDR(numeric);
 	gpuagg_i128 decimal;
 	DecodeHeader header;
 
@@ -229,9 +233,9 @@ add_share(double *shares, Datum value, double share)
 int
 estimate_scale(PlannerInfo *root, Node *expr)
 {
-	double		shares[SPEC_MAX_SCALE + 1] = {0};
-	double		values = 0;
-	int			most = 0;
+	double shares[SPEC_MAX_SCALE + 1] = {0};
+	double values = 0;
+	int most = 0;
 	VariableStatData column;
 	AttStatsSlot slot;
 
@@ -241,7 +245,7 @@ estimate_scale(PlannerInfo *root, Node *expr)
 	examine_variable(root, expr, 0, &column);
 	if (HeapTupleIsValid(column.statsTuple) && column.vartype == NUMERICOID)
 	{
-		double		rest;
+		double rest;
 
 		values = rest = 1 - ((Form_pg_statistic) GETSTRUCT(column.statsTuple))->stanullfrac;
 		if (get_attstatsslot(&slot, column.statsTuple, STATISTIC_KIND_MCV, InvalidOid,

@@ -2,22 +2,26 @@
  * foreign.c
  *	  Partial aggregation by the servers of foreign partitions.
  *
- * With enable_partitionwise_aggregate, the planner asks the foreign-data wrapper of each partition for paths that aggregate
- * its rows (GetForeignUpperPaths): whole groups where the partition key is among the keys of GROUP BY, and partial ones, of
- * stage UPPERREL_PARTIAL_GROUP_AGG, otherwise.  It puts the Append of these under a Finalize Aggregate, which merges the
- * states.  postgres_fdw answers the first question and not the second one, as there is no SQL for a partial aggregate.
+ * With enable_partitionwise_aggregate, the planner asks the foreign-data wrapper of each partition
+ * for paths that aggregate its rows (GetForeignUpperPaths): whole groups where the partition key is
+ * among the keys of GROUP BY, and partial ones, of stage UPPERREL_PARTIAL_GROUP_AGG, otherwise.  It
+ * puts the Append of these under a Finalize Aggregate, which merges the states.  postgres_fdw
+ * answers the first question and not the second one, as there is no SQL for a partial aggregate.
  *
- * Here there is: an aggregate whose transition value is its result is its own partial aggregate, and for others the
- * extension has one, X_state for transition function X, that returns the transition value, serialized if that is
- * internal.  So the callbacks of postgres_fdw are wrapped.  Asked for a partial path, ours asks the original for a
- * complete one, of a target with these aggregates in place of the partial ones; postgres_fdw decides whether all of it
- * may be shipped, what it costs, and how it is written.  When the plan is made, the columns that the remote query returns get
- * the names that the planner knows them by: what was shipped as gpuagg_int4_avg_accum_state(x) is, of the same type,
- * PARTIAL gpu_avg(x).  HAVING, expressions of the results, and merging are core's.
+ * Here there is: an aggregate whose transition value is its result is its own partial aggregate,
+ * and for others the extension has one, X_state for transition function X, that returns the
+ * transition value, serialized if that is internal.  So the callbacks of postgres_fdw are wrapped.
+ * Asked for a partial path, ours asks the original for a complete one, of a target with these
+ * aggregates in place of the partial ones; postgres_fdw decides whether all of it may be shipped,
+ * what it costs, and how it is written.  When the plan is made, the columns that the remote query
+ * returns get the names that the planner knows them by: what was shipped as
+ * gpuagg_int4_avg_accum_state(x) is, of the same type, PARTIAL gpu_avg(x).  HAVING, expressions of
+ * the results, and merging are core's.
  *
- * The columns that are shipped so are those of the foreign table, whose types need not be those of the table behind it: each
- * stands in a call of gpuagg_as_type (aggregates/as_type.c).  Keys without a column, constants say, are not shipped: they are
- * the same for all rows, and evaluated here.
+ * The columns that are shipped so are those of the foreign table, whose types need not be those of
+ * the table behind it: each stands in a call of gpuagg_as_type (aggregates/as_type.c).  Keys
+ * without a column, constants say, are not shipped: they are the same for all rows, and evaluated
+ * here.
  */
 #include "postgres.h"
 
@@ -60,28 +64,36 @@ is_partial(const Node *node)
 
 /* ---- columns ------------------------------------------------------------ */
 
-/* In shipped expressions it stands for the settings that reading dates and times depends on: local_settings(). */
-static const Param settings = {
-	.xpr = {T_Param},.paramkind = PARAM_EXEC,.paramid = -1,.paramtype = TEXTARRAYOID,.paramtypmod = -1,.location = -1
-};
+/*
+ * In shipped expressions it stands for the settings that reading dates and times depends on:
+ * local_settings().
+ */
+static const Param settings = {.xpr = {T_Param},
+							   .paramkind = PARAM_EXEC,
+							   .paramid = -1,
+							   .paramtype = TEXTARRAYOID,
+							   .paramtypmod = -1,
+							   .location = -1};
 
 /* The array of this session's settings that gpuagg_as_type takes, when the query runs. */
 static Expr *
 local_settings(void)
 {
 	static const char *const names[] = {"TimeZone", "DateStyle", "IntervalStyle"};
-	ArrayExpr  *array = makeNode(ArrayExpr);
+	ArrayExpr *array = makeNode(ArrayExpr);
 
 	array->array_typeid = TEXTARRAYOID;
 	array->element_typeid = TEXTOID;
 	array->location = -1;
 	for (int i = 0; i < lengthof(names); i++)
 	{
-		Const	   *name = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, CStringGetTextDatum(names[i]), false, false);
+		Const *name = makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+								CStringGetTextDatum(names[i]), false, false);
 
-		array->elements = lappend(array->elements, makeFuncExpr(F_CURRENT_SETTING_TEXT, TEXTOID, list_make1(name),
-																DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
-																COERCE_EXPLICIT_CALL));
+		array->elements = lappend(array->elements,
+								  makeFuncExpr(F_CURRENT_SETTING_TEXT, TEXTOID, list_make1(name),
+											   DEFAULT_COLLATION_OID, DEFAULT_COLLATION_OID,
+											   COERCE_EXPLICIT_CALL));
 	}
 	return (Expr *) array;
 }
@@ -90,7 +102,7 @@ local_settings(void)
 static bool
 needs_settings(Oid type)
 {
-	Oid			part = get_element_type(type);
+	Oid part = get_element_type(type);
 
 	check_stack_depth();
 	if (!OidIsValid(part))
@@ -99,8 +111,8 @@ needs_settings(Oid type)
 		part = get_multirange_range(type);
 	if (OidIsValid(part))
 		return needs_settings(part);
-	return type == DATEOID || type == TIMEOID || type == TIMETZOID || type == TIMESTAMPOID || type == TIMESTAMPTZOID ||
-		type == INTERVALOID;
+	return type == DATEOID || type == TIMEOID || type == TIMETZOID || type == TIMESTAMPOID ||
+		type == TIMESTAMPTZOID || type == INTERVALOID;
 }
 
 /* gpuagg_as_type; InvalidOid in an older version of the extension. */
@@ -112,12 +124,15 @@ as_type_function(void)
 	return partial_own_function("gpuagg_as_type", types, lengthof(types));
 }
 
-/* The expression with all columns in calls of gpuagg_as_type, without arguments at its end that are the default ones. */
+/*
+ * The expression with all columns in calls of gpuagg_as_type, without arguments at its end that are
+ * the default ones.
+ */
 static Node *
 as_declared(Node *node, void *function)
 {
-	Var		   *var = (Var *) node;
-	List	   *args;
+	Var *var = (Var *) node;
+	List *args;
 
 	if (node == NULL)
 		return NULL;
@@ -125,16 +140,20 @@ as_declared(Node *node, void *function)
 		return expression_tree_mutator(node, as_declared, function);
 	args = list_make2(copyObject(var), makeNullConst(var->vartype, -1, InvalidOid));
 	if (var->vartypmod >= 0 || needs_settings(var->vartype))
-		args = lappend(args, makeConst(INT4OID, -1, InvalidOid, sizeof(int32), Int32GetDatum(var->vartypmod), false, true));
+		args = lappend(args,
+					   makeConst(INT4OID, -1, InvalidOid, sizeof(int32),
+								 Int32GetDatum(var->vartypmod), false, true));
 	if (needs_settings(var->vartype))
 		args = lappend(args, copyObject(unconstify(Param *, &settings)));
-	return (Node *) makeFuncExpr(*(Oid *) function, var->vartype, args, var->varcollid, var->varcollid, COERCE_EXPLICIT_CALL);
+	return (Node *) makeFuncExpr(*(Oid *) function, var->vartype, args, var->varcollid,
+								 var->varcollid, COERCE_EXPLICIT_CALL);
 }
 
 /*
- * Has the expression a column whose values may be used here alone?  Identifiers of objects are those of a database; a domain may
- * have no null, by which gpuagg_as_type knows types; and to a database without an encoding text is bytes, of which functions make
- * something else than of characters.
+ * Has the expression a column whose values may be used here alone?  Identifiers of objects are
+ * those of a database; a domain may have no null, by which gpuagg_as_type knows types; and to a
+ * database without an encoding text is bytes, of which functions make something else than of
+ * characters.
  */
 static bool
 has_own_column(Node *node, void *context)
@@ -143,7 +162,7 @@ has_own_column(Node *node, void *context)
 		return false;
 	if (IsA(node, Var))
 	{
-		Oid			type = ((Var *) node)->vartype;
+		Oid type = ((Var *) node)->vartype;
 
 		return get_typtype(type) == TYPTYPE_DOMAIN || alike_identifies_objects(type) ||
 			(GetDatabaseEncoding() == PG_SQL_ASCII && !alike_hash(type, InvalidOid));
@@ -154,17 +173,18 @@ has_own_column(Node *node, void *context)
 /* ---- aggregates and keys -------------------------------------------------- */
 
 /*
- * The complete aggregate whose result is the partial one's, of the same type; NULL if there is none.  The values of types
- * that are not core's, enums say, are not the same on all servers, and so neither is what a state keeps of them.
+ * The complete aggregate whose result is the partial one's, of the same type; NULL if there is
+ * none.  The values of types that are not core's, enums say, are not the same on all servers, and
+ * so neither is what a state keeps of them.
  */
 static Aggref *
 remote_aggregate(const Aggref *partial)
 {
-	HeapTuple	tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(partial->aggfnoid));
+	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(partial->aggfnoid));
 	Form_pg_aggregate form;
-	Aggref	   *remote = makeNode(Aggref);
-	bool		is_state;
-	ListCell   *lc;
+	Aggref *remote = makeNode(Aggref);
+	bool is_state;
+	ListCell *lc;
 
 	if (!HeapTupleIsValid(tuple))
 		elog(ERROR, "cache lookup failed for aggregate %u", partial->aggfnoid);
@@ -177,10 +197,13 @@ remote_aggregate(const Aggref *partial)
 		return NULL;
 	if (is_state)
 		return remote;
-	/* what is no state may crash core's own deserialization functions, which the extension's are not to */
+	/*
+	 * what is no state may crash core's own deserialization functions, which the extension's are
+	 * not to
+	 */
 	if (partial->aggtranstype == INTERNALOID && !aggmap_is_ours(partial->aggfnoid))
 		return NULL;
-	foreach(lc, partial->aggargtypes)
+	foreach (lc, partial->aggargtypes)
 		if (lfirst_oid(lc) >= FirstNormalObjectId)
 			return NULL;
 	remote->aggfnoid = aggmap_state_aggregate(partial->aggfnoid);
@@ -191,11 +214,13 @@ remote_aggregate(const Aggref *partial)
 static Expr *
 remote_expression(const Expr *expr)
 {
-	Oid			function = as_type_function();
-	Node	   *node = unconstify(Node *, (const Node *) expr);
+	Oid function = as_type_function();
+	Node *node = unconstify(Node *, (const Node *) expr);
 
 	/* a column that is a key travels as text, by which identifiers are names */
-	if (!OidIsValid(function) || (!IsA(node, Var) && (alike_identifies_objects(exprType(node)) || has_own_column(node, NULL))) ||
+	if (!OidIsValid(function) ||
+		(!IsA(node, Var) &&
+		 (alike_identifies_objects(exprType(node)) || has_own_column(node, NULL))) ||
 		get_typtype(exprType(node)) == TYPTYPE_DOMAIN)
 		return NULL;
 	if (is_partial(node))
@@ -207,17 +232,18 @@ remote_expression(const Expr *expr)
 static bool
 is_same_for_all(Node *key)
 {
-	return !contain_var_clause(key) && !contain_volatile_functions(key) && !expression_returns_set(key);
+	return !contain_var_clause(key) && !contain_volatile_functions(key) &&
+		!expression_returns_set(key);
 }
 
 /* The clauses of GROUP BY that are shipped. */
 static List *
 remote_clauses(PlannerInfo *root)
 {
-	List	   *clauses = NIL;
-	ListCell   *lc;
+	List *clauses = NIL;
+	ListCell *lc;
 
-	foreach(lc, root->parse->groupClause)
+	foreach (lc, root->parse->groupClause)
 		if (!is_same_for_all(get_sortgroupclause_expr(lfirst(lc), root->processed_tlist)))
 			clauses = lappend(clauses, lfirst(lc));
 	return clauses;
@@ -227,7 +253,7 @@ remote_clauses(PlannerInfo *root)
 static Node *
 any_rows(void)
 {
-	Aggref	   *count = makeNode(Aggref);
+	Aggref *count = makeNode(Aggref);
 
 	count->aggfnoid = F_COUNT_;
 	count->aggtype = count->aggtranstype = INT8OID;
@@ -235,7 +261,8 @@ any_rows(void)
 	count->aggkind = AGGKIND_NORMAL;
 	count->aggno = count->aggtransno = count->location = -1;
 	return (Node *) make_opclause(Int8LessOperator, BOOLOID, false,
-								  (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false, FLOAT8PASSBYVAL),
+								  (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
+													 Int64GetDatum(0), false, FLOAT8PASSBYVAL),
 								  (Expr *) count, InvalidOid, InvalidOid);
 }
 
@@ -251,20 +278,22 @@ needs_column(Node *node, List *keys)
 }
 
 /*
- * Adds to the target keys that the planner found redundant, as all rows have one value; false: they need columns that have several.
- * `targets` is the query's target list, of this partition's columns.
+ * Adds to the target keys that the planner found redundant, as all rows have one value; false: they
+ * need columns that have several. `targets` is the query's target list, of this partition's
+ * columns.
  */
 static bool
-add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List *targets, List **keys)
+add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List *targets,
+				   List **keys)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, clauses)
+	foreach (lc, clauses)
 	{
-		Index		ref = lfirst_node(SortGroupClause, lc)->tleSortGroupRef;
-		Expr	   *key = (Expr *) get_sortgroupref_tle(ref, targets)->expr;
-		Expr	   *expr;
-		bool		found = false;
+		Index ref = lfirst_node(SortGroupClause, lc)->tleSortGroupRef;
+		Expr *key = (Expr *) get_sortgroupref_tle(ref, targets)->expr;
+		Expr *expr;
+		bool found = false;
 
 		for (int i = 0; remote->sortgrouprefs && i < list_length(remote->exprs); i++)
 			found = found || remote->sortgrouprefs[i] == ref;
@@ -280,28 +309,29 @@ add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List 
 }
 
 /*
- * The target with complete aggregates in place of partial ones, and the keys of these clauses; NULL if there is none, or if these
- * are aggregates that the settings leave alone.  Columns that the results have as a part of keys alone, which core adds for them,
- * are left out.
+ * The target with complete aggregates in place of partial ones, and the keys of these clauses; NULL
+ * if there is none, or if these are aggregates that the settings leave alone.  Columns that the
+ * results have as a part of keys alone, which core adds for them, are left out.
  */
 static PathTarget *
-remote_target(PlannerInfo *root, PathTarget *partial, List *clauses, const GroupPathExtraData *extra)
+remote_target(PlannerInfo *root, PathTarget *partial, List *clauses,
+			  const GroupPathExtraData *extra)
 {
 	PathTarget *remote = create_empty_pathtarget();
-	bool		wanted = gpuagg_replace_builtin;
-	bool		columns = false;
-	List	   *keys = NIL;
-	int			i = 0;
-	ListCell   *lc;
+	bool wanted = gpuagg_replace_builtin;
+	bool columns = false;
+	List *keys = NIL;
+	int i = 0;
+	ListCell *lc;
 
-	foreach(lc, partial->exprs)
+	foreach (lc, partial->exprs)
 	{
-		Expr	   *expr = lfirst(lc);
-		Index		ref = get_pathtarget_sortgroupref(partial, i++);
+		Expr *expr = lfirst(lc);
+		Index ref = get_pathtarget_sortgroupref(partial, i++);
 
 		if (is_partial((Node *) expr))
 		{
-			Oid			aggfnoid = ((Aggref *) expr)->aggfnoid;
+			Oid aggfnoid = ((Aggref *) expr)->aggfnoid;
 
 			if (aggmap_is_ours(aggfnoid))
 				wanted = true;
@@ -325,7 +355,8 @@ remote_target(PlannerInfo *root, PathTarget *partial, List *clauses, const Group
 		add_column_to_pathtarget(remote, expr, ref);
 	}
 	if (!wanted || !add_redundant_keys(remote, clauses, partial, extra->targetList, &keys) ||
-		(columns && (needs_column((Node *) extra->targetList, keys) || needs_column(extra->havingQual, keys))))
+		(columns &&
+		 (needs_column((Node *) extra->targetList, keys) || needs_column(extra->havingQual, keys))))
 		return NULL;
 	set_pathtarget_cost_width(root, remote);
 	/* where types are as declared, gpuagg_as_type costs nothing */
@@ -334,37 +365,41 @@ remote_target(PlannerInfo *root, PathTarget *partial, List *clauses, const Group
 }
 
 /*
- * Constants are written for a server that reads them with other settings, as postgres_fdw does in conditions, and not in what
- * aggregates take.  Ended by AtEOXact_GUC().
+ * Constants are written for a server that reads them with other settings, as postgres_fdw does in
+ * conditions, and not in what aggregates take.  Ended by AtEOXact_GUC().
  */
 static int
 begin_portable_constants(void)
 {
 	static const struct
 	{
-		const char *name,
-				   *value;
-	}			forms[] = {{"datestyle", "ISO"}, {"intervalstyle", "postgres"}, {"extra_float_digits", "3"}, {"search_path", "pg_catalog"}};
-	int			level = NewGUCNestLevel();
+		const char *name, *value;
+	} forms[] = {{"datestyle", "ISO"},
+				 {"intervalstyle", "postgres"},
+				 {"extra_float_digits", "3"},
+				 {"search_path", "pg_catalog"}};
+	int level = NewGUCNestLevel();
 
 	for (int i = 0; i < lengthof(forms); i++)
-		(void) set_config_option(forms[i].name, forms[i].value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		(void) set_config_option(forms[i].name, forms[i].value, PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_SAVE, true, 0, false);
 	return level;
 }
 
 /* ---- the wrapped callbacks ---------------------------------------------- */
 
 static void
-upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, RelOptInfo *output_rel, void *extra)
+upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
+			RelOptInfo *output_rel, void *extra)
 {
 	FdwRoutine *fdw = GetFdwRoutineByServerId(output_rel->serverid);
 	PathTarget *partial = output_rel->reltarget;
 	PathTarget *remote;
 	GroupPathExtraData complete;
-	List	   *all = root->parse->groupClause;
-	List	   *clauses;
-	int			level;
-	ListCell   *lc;
+	List *all = root->parse->groupClause;
+	List *clauses;
+	int level;
+	ListCell *lc;
 
 	if (stage != UPPERREL_PARTIAL_GROUP_AGG)
 	{
@@ -389,44 +424,45 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel, R
 	AtEOXact_GUC(true, level);
 	root->parse->groupClause = all;
 	output_rel->reltarget = partial;
-	foreach(lc, output_rel->pathlist)
+	foreach (lc, output_rel->pathlist)
 	{
-		Path	   *path = lfirst(lc);
+		Path *path = lfirst(lc);
 
 		if (path->pathtarget == remote)
 			path->pathtarget = partial;
 	}
 }
 
-/* The column of the remote query that has the expression, by its list when it was shipped; its entry in the list now. */
+/*
+ * The column of the remote query that has the expression, by its list when it was shipped; its
+ * entry in the list now.
+ */
 static TargetEntry *
 shipped_column(List *shipped, List *now, const void *expr)
 {
-	ListCell   *lc,
-			   *lc2;
+	ListCell *lc, *lc2;
 
-	forboth(lc, shipped, lc2, now)
-		if (equal(lfirst_node(TargetEntry, lc)->expr, expr))
-			return lfirst_node(TargetEntry, lc2);
+	forboth(lc, shipped, lc2, now) if (equal(lfirst_node(TargetEntry, lc)->expr,
+											 expr)) return lfirst_node(TargetEntry, lc2);
 	return NULL;
 }
 
 /*
- * Gives the columns of the remote query the names that the plan's target list has for them.  A column that was left out is NULL:
- * above, it is only a part of keys.
+ * Gives the columns of the remote query the names that the plan's target list has for them.  A
+ * column that was left out is NULL: above, it is only a part of keys.
  */
 static void
 name_columns(ForeignScan *scan)
 {
-	List	   *shipped = scan->fdw_scan_tlist;
-	ListCell   *lc;
+	List *shipped = scan->fdw_scan_tlist;
+	ListCell *lc;
 
 	scan->fdw_scan_tlist = copyObject(shipped);
-	foreach(lc, scan->scan.plan.targetlist)
+	foreach (lc, scan->scan.plan.targetlist)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		TargetEntry *column;
-		Expr	   *remote;
+		Expr *remote;
 
 		if (is_same_for_all((Node *) tle->expr) && !is_partial((Node *) tle->expr))
 			continue;
@@ -438,12 +474,13 @@ name_columns(ForeignScan *scan)
 		else if (column)
 			column->expr = tle->expr;
 		else if (IsA(tle->expr, Var))
-			tle->expr = (Expr *) makeNullConst(exprType((Node *) tle->expr), exprTypmod((Node *) tle->expr),
-											   exprCollation((Node *) tle->expr));
+			tle->expr =
+				(Expr *) makeNullConst(exprType((Node *) tle->expr), exprTypmod((Node *) tle->expr),
+									   exprCollation((Node *) tle->expr));
 		else
 			elog(ERROR, "remote query lacks a key or a partial aggregate");
 	}
-	foreach(lc, scan->fdw_exprs)
+	foreach (lc, scan->fdw_exprs)
 		if (equal(lfirst(lc), &settings))
 			lfirst(lc) = local_settings();
 }
@@ -451,28 +488,30 @@ name_columns(ForeignScan *scan)
 static bool
 any_partial(List *exprs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, exprs)
+	foreach (lc, exprs)
 		if (is_partial(lfirst(lc)))
 			return true;
 	return false;
 }
 
 static ForeignScan *
-foreign_plan(PlannerInfo *root, RelOptInfo *rel, Oid foreigntableid, ForeignPath *best_path, List *tlist,
-			 List *scan_clauses, Plan *outer_plan)
+foreign_plan(PlannerInfo *root, RelOptInfo *rel, Oid foreigntableid, ForeignPath *best_path,
+			 List *tlist, List *scan_clauses, Plan *outer_plan)
 {
 	FdwRoutine *fdw = GetFdwRoutineByServerId(rel->serverid);
-	List	   *all = root->parse->groupClause;
+	List *all = root->parse->groupClause;
 	ForeignScan *scan;
-	int			level;
+	int level;
 
 	if (!any_partial(best_path->path.pathtarget->exprs))
-		return fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
+		return fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses,
+								   outer_plan);
 	root->parse->groupClause = remote_clauses(root);
 	level = begin_portable_constants();
-	scan = fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
+	scan =
+		fdw->GetForeignPlan(root, rel, foreigntableid, best_path, tlist, scan_clauses, outer_plan);
 	AtEOXact_GUC(true, level);
 	root->parse->groupClause = all;
 	name_columns(scan);
@@ -485,19 +524,23 @@ static bool
 is_postgres_fdw(Oid serverid)
 {
 	ForeignServer *server = GetForeignServer(serverid);
-	char	   *handler = get_func_name(GetForeignDataWrapper(server->fdwid)->fdwhandler);
+	char *handler = get_func_name(GetForeignDataWrapper(server->fdwid)->fdwhandler);
 
 	return handler && strcmp(handler, "postgres_fdw_handler") == 0;
 }
 
-/* The callbacks here are the planner's copy, of this relation, which joins and groupings of it share. */
+/*
+ * The callbacks here are the planner's copy, of this relation, which joins and groupings of it
+ * share.
+ */
 static void
 relation_info(PlannerInfo *root, Oid relation, bool inhparent, RelOptInfo *rel)
 {
 	if (prev_get_relation_info_hook)
 		prev_get_relation_info_hook(root, relation, inhparent, rel);
-	if (!gpuagg_enabled || !gpuagg_foreign_partial || gpuagg_require == GPUAGG_FORBID || !enable_partitionwise_aggregate ||
-		!root->parse->hasAggs || rel->reloptkind != RELOPT_OTHER_MEMBER_REL || rel->fdwroutine == NULL ||
+	if (!gpuagg_enabled || !gpuagg_foreign_partial || gpuagg_require == GPUAGG_FORBID ||
+		!enable_partitionwise_aggregate || !root->parse->hasAggs ||
+		rel->reloptkind != RELOPT_OTHER_MEMBER_REL || rel->fdwroutine == NULL ||
 		rel->fdwroutine->GetForeignUpperPaths == NULL || !is_postgres_fdw(rel->serverid))
 		return;
 	rel->fdwroutine->GetForeignUpperPaths = upper_paths;

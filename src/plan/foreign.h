@@ -7,4 +7,4 @@
 
 extern void foreign_install_hook(void);
 
-#endif							/* GPUAGG_FOREIGN_H */
+#endif /* GPUAGG_FOREIGN_H */

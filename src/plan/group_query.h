@@ -25,29 +25,29 @@ typedef struct GroupQuery
 	RelOptInfo *input_rel;
 	RelOptInfo *grouped_rel;
 	PathTarget *target;
-	List	   *having;
-	double		groups;			/* estimate */
-	List	   *pathkeys;		/* order of sorted input whose equal keys lie together; NIL: there is none */
-	List	   *keys;			/* grouping expressions, then columns that depend on them */
-	List	   *key_refs;		/* their sortgrouprefs, or 0 */
-	List	   *key_eqops;
-	List	   *key_inputs;
-	List	   *aggs;			/* distinct Aggrefs of target list and HAVING */
-	List	   *agg_inputs;		/* a list each: filter or -1, arguments */
-	List	   *inputs;
-	List	   *input_refs;
-	List	   *order;			/* pathkeys of ORDER BY inside the aggregates, or NIL */
-	Aggref	   *order_agg;		/* the aggregate whose order it is, */
-	List	   *order_targets;	/* and its arguments, NULL where all filters exclude a row */
-	bool		orders_apart;	/* aggregates with an ORDER BY sort their rows themselves */
-	List	   *order_inputs;	/* three a column, see GpuAggPlan; NIL if it has no codes */
-	List	   *sets;			/* GROUPING SETS: lists of numbers of keys; NIL: there are none */
-	List	   *set_groups;		/* estimates, as Floats */
-	List	   *common_keys;	/* those of the keys that are in all sets */
-	List	   *groupings;		/* distinct GROUPING() of target list and HAVING */
-	List	   *limit;			/* limit_ties, then three a sort key, see GpuAggPlan; NIL: no LIMIT */
-	List	   *limit_exprs;	/* LIMIT and OFFSET, neither NULL */
-	double		limit_groups;	/* their sum, if it is known; or -1 */
+	List *having;
+	double groups;  /* estimate */
+	List *pathkeys; /* order of sorted input whose equal keys lie together; NIL: there is none */
+	List *keys;     /* grouping expressions, then columns that depend on them */
+	List *key_refs; /* their sortgrouprefs, or 0 */
+	List *key_eqops;
+	List *key_inputs;
+	List *aggs;       /* distinct Aggrefs of target list and HAVING */
+	List *agg_inputs; /* a list each: filter or -1, arguments */
+	List *inputs;
+	List *input_refs;
+	List *order;         /* pathkeys of ORDER BY inside the aggregates, or NIL */
+	Aggref *order_agg;   /* the aggregate whose order it is, */
+	List *order_targets; /* and its arguments, NULL where all filters exclude a row */
+	bool orders_apart;   /* aggregates with an ORDER BY sort their rows themselves */
+	List *order_inputs;  /* three a column, see GpuAggPlan; NIL if it has no codes */
+	List *sets;          /* GROUPING SETS: lists of numbers of keys; NIL: there are none */
+	List *set_groups;    /* estimates, as Floats */
+	List *common_keys;   /* those of the keys that are in all sets */
+	List *groupings;     /* distinct GROUPING() of target list and HAVING */
+	List *limit;         /* limit_ties, then three a sort key, see GpuAggPlan; NIL: no LIMIT */
+	List *limit_exprs;   /* LIMIT and OFFSET, neither NULL */
+	double limit_groups; /* their sum, if it is known; or -1 */
 } GroupQuery;
 
 /* custom.c */
@@ -55,8 +55,8 @@ extern const CustomPathMethods gpuagg_path_methods;
 /* A path's custom_private. */
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /*
- * While the query is planned: parameters for columns of outer queries, or of what is beside it in FROM, that it or they use.  If
- * there are any, it may be scanned many times.
+ * While the query is planned: parameters for columns of outer queries, or of what is beside it in
+ * FROM, that it or they use.  If there are any, it may be scanned many times.
  */
 extern List *plan_outer_params(const PlannerInfo *root);
 /* Is the input the same for all rows, and none of the keys? */
@@ -74,11 +74,12 @@ extern Cost plan_exchange_cost(GroupQuery *query);
 /* May rows that are sorted by the aggregates' order alone be grouped by hashing? */
 extern bool plan_hashes_ordered(GroupQuery *query);
 /* Sets rows and costs of a path over this child. */
-extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, bool sorts);
+extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped,
+						   bool sorts);
 
 /*
- * resident.c: the share of the rows of a child, read by this process alone, of which the GPU can keep copies, as the
- * column cache has their columns.
+ * resident.c: the share of the rows of a child, read by this process alone, of which the GPU can
+ * keep copies, as the column cache has their columns.
  */
 extern double plan_resident_share(GroupQuery *query, Path *child);
 
@@ -89,10 +90,10 @@ extern void plan_collect_sets(GroupQuery *query);
 /* Adds the columns that depend on keys, once they are there, to all sets. */
 extern void plan_complete_sets(GroupQuery *query);
 /* How many are made from rows: those that are not part of others, or all? */
-extern int	plan_finest_sets(GroupQuery *query);
+extern int plan_finest_sets(GroupQuery *query);
 /* Estimates the groups of each set, and of all together. */
 extern double plan_estimate_sets(GroupQuery *query, double rows);
 /* For each GROUPING() the numbers of its keys. */
 extern List *plan_grouping_keys(List *groupings, List *key_refs);
 
-#endif							/* GPUAGG_GROUP_QUERY_H */
+#endif /* GPUAGG_GROUP_QUERY_H */

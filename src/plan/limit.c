@@ -8,12 +8,12 @@
  * nothing between the two adds, removes or joins rows: no window function,
  * DISTINCT, set-returning function or row lock.  Core's Sort and Limit stay above.
  *
- * Without ORDER BY, and where groups have nothing but keys, the first groups will do, and a scan by one process reads no more
- * rows once it has them.
+ * Without ORDER BY, and where groups have nothing but keys, the first groups will do, and a scan by
+ * one process reads no more rows once it has them.
  *
  * An expression of the targets is not evaluated for groups that are not returned.
- * Core postpones volatile ones until after the sort for the same reason, and where there are such, there or in HAVING,
- * the scan returns all groups.
+ * Core postpones volatile ones until after the sort for the same reason, and where there are such,
+ * there or in HAVING, the scan returns all groups.
  */
 #include "postgres.h"
 
@@ -30,26 +30,29 @@
 #include "aggregates/codes.h"
 #include "plan/group_query.h"
 
-/* Is the sort key a column of the scan whose values have codes that sort as it asks for?  The column, or -1. */
+/*
+ * Is the sort key a column of the scan whose values have codes that sort as it asks for?  The
+ * column, or -1.
+ */
 static int
 sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, bool *descending)
 {
-	Oid			type = getBaseType(exprType(expr));
+	Oid type = getBaseType(exprType(expr));
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_LT_OPR | TYPECACHE_GT_OPR);
-	int			column = 0;
-	ListCell   *lc;
+	int column = 0;
+	ListCell *lc;
 
 	*descending = clause->sortop == entry->gt_opr;
 	if (!codes_type(type) || (!*descending && clause->sortop != entry->lt_opr))
 		return -1;
-	foreach(lc, query->keys)
+	foreach (lc, query->keys)
 	{
 		/* keys of numerics are no integers */
 		if (equal(lfirst(lc), expr))
 			return type == NUMERICOID ? -1 : column;
 		column++;
 	}
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 	{
 		if (equal(lfirst(lc), expr))
 			return column;
@@ -61,19 +64,19 @@ sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, 
 static bool
 may_limit(const GroupQuery *query, bool distinct)
 {
-	Query	   *parse = query->root->parse;
+	Query *parse = query->root->parse;
 
 	if (parse->limitCount == NULL ||
 		(IsA(parse->limitCount, Const) && ((Const *) parse->limitCount)->constisnull))
 		return false;
-	return query->keys != NIL && parse->commandType == CMD_SELECT &&
-		!parse->hasTargetSRFs && parse->rowMarks == NIL &&
-		parse->groupingSets == NIL && parse->setOperations == NULL &&
+	return query->keys != NIL && parse->commandType == CMD_SELECT && !parse->hasTargetSRFs &&
+		parse->rowMarks == NIL && parse->groupingSets == NIL && parse->setOperations == NULL &&
 		(distinct || (parse->distinctClause == NIL && !parse->hasWindowFuncs)) &&
 		!contain_volatile_functions((Node *) query->root->processed_tlist) &&
 		!contain_volatile_functions(parse->havingQual) &&
-		!contain_volatile_functions(parse->limitCount) && !contain_volatile_functions(parse->limitOffset) &&
-		!contain_subplans(parse->limitCount) && !contain_subplans(parse->limitOffset);
+		!contain_volatile_functions(parse->limitCount) &&
+		!contain_volatile_functions(parse->limitOffset) && !contain_subplans(parse->limitCount) &&
+		!contain_subplans(parse->limitOffset);
 }
 
 /* Does a subquery lock its rows?  Then all are to be read. */
@@ -83,27 +86,29 @@ locks_rows(Node *node, void *context)
 	if (node == NULL)
 		return false;
 	if (IsA(node, Query))
-		return ((Query *) node)->rowMarks != NIL || query_tree_walker((Query *) node, locks_rows, context, 0);
+		return ((Query *) node)->rowMarks != NIL ||
+			query_tree_walker((Query *) node, locks_rows, context, 0);
 	return expression_tree_walker(node, locks_rows, context);
 }
 
 static Expr *
 limit_expr(Node *expr)
 {
-	return expr ? (Expr *) expr : (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0), false,
-													 FLOAT8PASSBYVAL);
+	return expr ? (Expr *) expr :
+				  (Expr *) makeConst(INT8OID, -1, InvalidOid, sizeof(int64), Int64GetDatum(0),
+									 false, FLOAT8PASSBYVAL);
 }
 
 /* LIMIT plus OFFSET; -1: not known now. */
 static double
 limit_groups(List *exprs)
 {
-	double		groups = 0;
-	ListCell   *lc;
+	double groups = 0;
+	ListCell *lc;
 
-	foreach(lc, exprs)
+	foreach (lc, exprs)
 	{
-		Const	   *expr = lfirst(lc);
+		Const *expr = lfirst(lc);
 
 		if (!IsA(expr, Const))
 			return -1;
@@ -118,24 +123,26 @@ limit_groups(List *exprs)
 void
 plan_find_limit(GroupQuery *query, bool distinct)
 {
-	Query	   *parse = query->root->parse;
-	List	   *limit = NIL;
-	bool		ties = parse->limitOption == LIMIT_OPTION_WITH_TIES;
-	ListCell   *lc;
+	Query *parse = query->root->parse;
+	List *limit = NIL;
+	bool ties = parse->limitOption == LIMIT_OPTION_WITH_TIES;
+	ListCell *lc;
 
 	query->limit_groups = -1;
 	if (!may_limit(query, distinct))
 		return;
 	/* any groups will do, if nothing of them is known later than their keys */
 	if (parse->sortClause == NIL &&
-		(query->aggs != NIL || query->having != NIL || query_tree_walker(parse, locks_rows, NULL, 0)))
+		(query->aggs != NIL || query->having != NIL ||
+		 query_tree_walker(parse, locks_rows, NULL, 0)))
 		return;
-	foreach(lc, parse->sortClause)
+	foreach (lc, parse->sortClause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		bool		descending;
-		int			column = sort_column(query, clause, get_sortgroupclause_expr(clause, query->root->processed_tlist),
-										 &descending);
+		bool descending;
+		int column = sort_column(query, clause,
+								 get_sortgroupclause_expr(clause, query->root->processed_tlist),
+								 &descending);
 
 		if (column < 0)
 		{

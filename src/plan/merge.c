@@ -2,10 +2,11 @@
  * merge.c
  *	  Aggregates of distributed tables as calls of gpuagg_merge.
  *
- * Citus computes an aggregate in parts if it has a combine function and a state that is no pseudotype, and all its
- * arguments have their declared types; or if it has one of some names.  One other aggregate in a query, and all rows travel
- * to the coordinator.  So either all aggregates of a query are such, with those that partial_expression() can
- * replace, or none is replaced: gathered rows are for the aggregates themselves.
+ * Citus computes an aggregate in parts if it has a combine function and a state that is no
+ * pseudotype, and all its arguments have their declared types; or if it has one of some names.  One
+ * other aggregate in a query, and all rows travel to the coordinator.  So either all aggregates of
+ * a query are such, with those that partial_expression() can replace, or none is replaced: gathered
+ * rows are for the aggregates themselves.
  */
 #include "postgres.h"
 
@@ -24,18 +25,22 @@
 #include "settings.h"
 
 /* Aggregates that Citus knows by name, whatever their state. */
-static const char *const known_names[] = {
-	"avg", "min", "max", "sum", "count", "array_agg", "jsonb_agg", "jsonb_object_agg", "json_agg", "json_object_agg",
-	"bit_and", "bit_or", "bool_and", "bool_or", "every", "any_value"
-};
+static const char *const known_names[] = {"avg",       "min",
+										  "max",       "sum",
+										  "count",     "array_agg",
+										  "jsonb_agg", "jsonb_object_agg",
+										  "json_agg",  "json_object_agg",
+										  "bit_and",   "bit_or",
+										  "bool_and",  "bool_or",
+										  "every",     "any_value"};
 
 bool
 merge_has_parts(Oid agg)
 {
-	char	   *name = get_func_name(agg);
-	HeapTuple	tuple;
+	char *name = get_func_name(agg);
+	HeapTuple tuple;
 	Form_pg_aggregate form;
-	bool		result;
+	bool result;
 
 	for (int i = 0; name && i < lengthof(known_names); i++)
 		if (strcmp(name, known_names[i]) == 0)
@@ -53,14 +58,16 @@ merge_has_parts(Oid agg)
 static bool
 travels(const Aggref *aggref)
 {
-	return aggref->aggdistinct == NIL && aggref->aggorder == NIL && merge_has_parts(aggref->aggfnoid);
+	return aggref->aggdistinct == NIL && aggref->aggorder == NIL &&
+		merge_has_parts(aggref->aggfnoid);
 }
 
 /* What stands for the aggregate; NULL: it stays. */
 static Node *
 replacement(const Aggref *aggref)
 {
-	if (!aggmap_is_ours(aggref->aggfnoid) && !(gpuagg_replace_builtin && aggmap_is_listed(aggref->aggfnoid)))
+	if (!aggmap_is_ours(aggref->aggfnoid) &&
+		!(gpuagg_replace_builtin && aggmap_is_listed(aggref->aggfnoid)))
 		return NULL;
 	return travels(aggref) ? NULL : partial_expression(aggref);
 }
@@ -78,9 +85,9 @@ gathers_walker(Node *node, void *context)
 
 /* A copy with another test: the subquery is a query of its own. */
 static Node *
-without_subquery(const SubLink *from, Node *(*mutator) (Node *, void *))
+without_subquery(const SubLink *from, Node *(*mutator)(Node *, void *) )
 {
-	SubLink    *link = makeNode(SubLink);
+	SubLink *link = makeNode(SubLink);
 
 	*link = *from;
 	link->testexpr = mutator(link->testexpr, NULL);
@@ -95,7 +102,7 @@ replace_mutator(Node *node, void *context)
 	check_stack_depth();
 	if (IsA(node, Aggref))
 	{
-		Node	   *other = travels((Aggref *) node) ? NULL : replacement((Aggref *) node);
+		Node *other = travels((Aggref *) node) ? NULL : replacement((Aggref *) node);
 
 		return other ? other : node;
 	}
@@ -107,7 +114,7 @@ replace_mutator(Node *node, void *context)
 static Node *
 restore_mutator(Node *node, void *context)
 {
-	Node	   *aggref;
+	Node *aggref;
 
 	if (node == NULL)
 		return NULL;
@@ -122,7 +129,7 @@ restore_mutator(Node *node, void *context)
 static bool
 restore_walker(Node *node, void *context)
 {
-	Query	   *query = (Query *) node;
+	Query *query = (Query *) node;
 
 	if (node == NULL)
 		return false;
@@ -145,13 +152,14 @@ merge_restore(Query *query)
 static bool
 query_walker(Node *node, void *context)
 {
-	Query	   *query = (Query *) node;
+	Query *query = (Query *) node;
 
 	if (node == NULL)
 		return false;
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, query_walker, context);
-	if (query->hasAggs && query->groupingSets == NIL && !gathers_walker((Node *) query->targetList, NULL) &&
+	if (query->hasAggs && query->groupingSets == NIL &&
+		!gathers_walker((Node *) query->targetList, NULL) &&
 		!gathers_walker(query->havingQual, NULL))
 	{
 		query->targetList = (List *) replace_mutator((Node *) query->targetList, NULL);

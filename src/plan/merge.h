@@ -13,13 +13,13 @@
 extern bool merge_has_parts(Oid agg);
 
 /*
- * Replaces the aggregates of a query that is to be distributed, and of its subqueries, whose states cannot travel, by
- * expressions with gpuagg_merge, where all aggregates of the same level can then be computed in parts.  Returns the
- * query, changed in place.
+ * Replaces the aggregates of a query that is to be distributed, and of its subqueries, whose states
+ * cannot travel, by expressions with gpuagg_merge, where all aggregates of the same level can then
+ * be computed in parts.  Returns the query, changed in place.
  */
 extern void merge_rewrite(Query *query);
 
 /* The reverse, for the tasks of such a query that have whole groups: they need no state. */
 extern void merge_restore(Query *query);
 
-#endif							/* GPUAGG_MERGE_H */
+#endif /* GPUAGG_MERGE_H */

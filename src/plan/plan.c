@@ -44,7 +44,10 @@
 /* So many groups are returned by all participants of a parallel plan, and fewer by one of them. */
 #define MANY_GROUPS 100000
 
-/* Rows that are sorted for aggregates with orders of their own have at most two columns for an input, and a filter. */
+/*
+ * Rows that are sorted for aggregates with orders of their own have at most two columns for an
+ * input, and a filter.
+ */
 #define MAX_SORTED_INPUTS ((MaxTupleAttributeNumber - 1) / 2)
 
 static create_upper_paths_hook_type prev_create_upper_paths_hook;
@@ -54,8 +57,8 @@ static create_upper_paths_hook_type prev_create_upper_paths_hook;
 typedef struct CollectContext
 {
 	GroupQuery *query;
-	bool		aggregates;		/* collect Aggrefs, or else bare columns */
-	bool		undetermined;	/* a bare column may differ within a group */
+	bool aggregates;   /* collect Aggrefs, or else bare columns */
+	bool undetermined; /* a bare column may differ within a group */
 } CollectContext;
 
 /*
@@ -68,10 +71,10 @@ is_determined(GroupQuery *query, Node *node)
 {
 	PlannerInfo *root = query->root;
 	RangeTblEntry *rte;
-	List	   *constraints = NIL;
-	ListCell   *lc;
+	List *constraints = NIL;
+	ListCell *lc;
 
-	foreach(lc, root->parse->groupClause)
+	foreach (lc, root->parse->groupClause)
 	{
 		if (equal(get_sortgroupclause_expr(lfirst(lc), root->processed_tlist), node))
 			return true;
@@ -81,7 +84,8 @@ is_determined(GroupQuery *query, Node *node)
 	rte = planner_rt_fetch(((Var *) node)->varno, root);
 	return rte->rtekind == RTE_RELATION &&
 		check_functional_grouping(rte->relid, ((Var *) node)->varno, 0,
-								  query->sets != NIL ? query->common_keys : query->keys, &constraints);
+								  query->sets != NIL ? query->common_keys : query->keys,
+								  &constraints);
 }
 
 /*
@@ -117,9 +121,8 @@ collect_walker(Node *node, CollectContext *context)
 				context->undetermined = true;
 			query->keys = lappend(query->keys, node);
 			query->key_refs = lappend_int(query->key_refs, 0);
-			query->key_eqops = lappend_oid(query->key_eqops,
-										   lookup_type_cache(exprType(node),
-															 TYPECACHE_EQ_OPR)->eq_opr);
+			query->key_eqops = lappend_oid(
+				query->key_eqops, lookup_type_cache(exprType(node), TYPECACHE_EQ_OPR)->eq_opr);
 			return false;
 		}
 	}
@@ -146,16 +149,17 @@ static bool
 collect_keys(GroupQuery *query)
 {
 	CollectContext context = {query, false, false};
-	ListCell   *lc;
-	int			nkeys;
+	ListCell *lc;
+	int nkeys;
 
-	foreach(lc, query->root->parse->groupingSets != NIL ? query->root->parse->groupClause :
-			compat_group_clause(query->root))
+	foreach (lc,
+			 query->root->parse->groupingSets != NIL ? query->root->parse->groupClause :
+													   compat_group_clause(query->root))
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
-		query->keys = lappend(query->keys,
-							  get_sortgroupclause_expr(clause, query->root->processed_tlist));
+		query->keys =
+			lappend(query->keys, get_sortgroupclause_expr(clause, query->root->processed_tlist));
 		query->key_refs = lappend_int(query->key_refs, clause->tleSortGroupRef);
 		query->key_eqops = lappend_oid(query->key_eqops, clause->eqop);
 	}
@@ -163,7 +167,7 @@ collect_keys(GroupQuery *query)
 	collect_walker((Node *) query->root->processed_tlist, &context);
 	collect_walker((Node *) query->having, &context);
 	/* direct arguments of ordered-set aggregates */
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 		collect_walker((Node *) lfirst_node(Aggref, lc)->aggdirectargs, &context);
 	plan_complete_sets(query);
 	nkeys = list_length(query->keys);
@@ -176,9 +180,9 @@ collect_keys(GroupQuery *query)
 static int
 add_input(GroupQuery *query, Node *expr, Index sortgroupref)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, query->inputs)
+	foreach (lc, query->inputs)
 	{
 		if (equal(lfirst(lc), expr))
 			return foreach_current_index(lc);
@@ -195,8 +199,8 @@ add_input(GroupQuery *query, Node *expr, Index sortgroupref)
 static Node *
 guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 {
-	CaseExpr   *guard;
-	CaseWhen   *when;
+	CaseExpr *guard;
+	CaseWhen *when;
 
 	if (filter == NULL || expr_cannot_fail((Node *) arg, root->glob->boundParams))
 		return (Node *) arg;
@@ -208,8 +212,8 @@ guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 	guard->casetype = exprType((Node *) arg);
 	guard->casecollid = exprCollation((Node *) arg);
 	guard->args = list_make1(when);
-	guard->defresult = (Expr *) makeNullConst(guard->casetype, exprTypmod((Node *) arg),
-											  guard->casecollid);
+	guard->defresult =
+		(Expr *) makeNullConst(guard->casetype, exprTypmod((Node *) arg), guard->casecollid);
 	guard->location = -1;
 	return (Node *) guard;
 }
@@ -221,33 +225,34 @@ guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
 static void
 collect_inputs(GroupQuery *query)
 {
-	ListCell   *lc,
-			   *lc2;
+	ListCell *lc, *lc2;
 
 	forboth(lc, query->keys, lc2, query->key_refs)
 	{
-		Node	   *key = query->sets == NIL ? lfirst(lc) : compat_below_grouping(query->root, lfirst(lc));
+		Node *key =
+			query->sets == NIL ? lfirst(lc) : compat_below_grouping(query->root, lfirst(lc));
 
 		query->key_inputs = lappend_int(query->key_inputs, add_input(query, key, lfirst_int(lc2)));
 	}
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		List	   *inputs;
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		List *inputs;
 
-		bool		sorts = query->orders_apart && supported_orders_rows(aggref);
+		bool sorts = query->orders_apart && supported_orders_rows(aggref);
 
-		inputs = list_make2_int(aggref->aggfilter ?
-								add_input(query, (Node *) aggref->aggfilter, 0) : -1, sorts);
-		foreach(lc2, partial_aggref(aggref)->args)
+		inputs = list_make2_int(
+			aggref->aggfilter ? add_input(query, (Node *) aggref->aggfilter, 0) : -1, sorts);
+		foreach (lc2, partial_aggref(aggref)->args)
 		{
 			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
 
 			/* what only ORDER BY inside the aggregate needs, where the input comes sorted */
 			if (tle->resjunk && !sorts)
 				continue;
-			inputs = lappend_int(inputs,
-								 add_input(query, guard_argument(query->root, tle->expr, aggref->aggfilter), 0));
+			inputs = lappend_int(
+				inputs,
+				add_input(query, guard_argument(query->root, tle->expr, aggref->aggfilter), 0));
 		}
 		query->agg_inputs = lappend(query->agg_inputs, inputs);
 	}
@@ -257,9 +262,9 @@ collect_inputs(GroupQuery *query)
 static bool
 orders_by(const Aggref *aggref, Node *expr)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggref->aggorder)
+	foreach (lc, aggref->aggorder)
 		if (equal(get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), aggref->args), expr))
 			return true;
 	return false;
@@ -272,12 +277,12 @@ orders_by(const Aggref *aggref, Node *expr)
 static Expr *
 order_filter(List *aggs, Node *expr)
 {
-	List	   *filters = NIL;
-	ListCell   *lc;
+	List *filters = NIL;
+	ListCell *lc;
 
-	foreach(lc, aggs)
+	foreach (lc, aggs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		Aggref *aggref = lfirst_node(Aggref, lc);
 
 		if (!orders_by(aggref, expr))
 			continue;
@@ -298,21 +303,20 @@ order_filter(List *aggs, Node *expr)
 static void
 guard_order(GroupQuery *query)
 {
-	Aggref	   *agg = query->order_agg;
-	bool		guarded = false;
-	ListCell   *lc,
-			   *lc2;
+	Aggref *agg = query->order_agg;
+	bool guarded = false;
+	ListCell *lc, *lc2;
 
 	if (query->order == NIL)
 		return;
-	foreach(lc, agg->args)
+	foreach (lc, agg->args)
 	{
 		TargetEntry *tle = copyObject(lfirst_node(TargetEntry, lc));
 
 		if (get_sortgroupref_clause_noerr(tle->ressortgroupref, agg->aggorder) != NULL)
 		{
-			Expr	   *filter = order_filter(query->aggs, (Node *) tle->expr);
-			Node	   *guard = guard_argument(query->root, tle->expr, filter);
+			Expr *filter = order_filter(query->aggs, (Node *) tle->expr);
+			Node *guard = guard_argument(query->root, tle->expr, filter);
 
 			guarded |= guard != (Node *) tle->expr;
 			tle->expr = (Expr *) guard;
@@ -321,11 +325,11 @@ guard_order(GroupQuery *query)
 	}
 	if (!guarded)
 		return;
-	foreach(lc, query->aggs)
+	foreach (lc, query->aggs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		Aggref *aggref = lfirst_node(Aggref, lc);
 
-		foreach(lc2, aggref->aggorder)
+		foreach (lc2, aggref->aggorder)
 			if (!orders_by(agg, get_sortgroupclause_expr(lfirst(lc2), aggref->args)))
 			{
 				query->order = NIL;
@@ -340,16 +344,16 @@ guard_order(GroupQuery *query)
 static void
 collect_order_inputs(GroupQuery *query)
 {
-	List	   *inputs = NIL;
-	ListCell   *lc;
+	List *inputs = NIL;
+	ListCell *lc;
 
 	if (query->order == NIL)
 		return;
-	foreach(lc, query->order_agg->aggorder)
+	foreach (lc, query->order_agg->aggorder)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node	   *expr = get_sortgroupclause_expr(clause, query->order_targets);
-		bool		desc;
+		Node *expr = get_sortgroupclause_expr(clause, query->order_targets);
+		bool desc;
 
 		if (plan_input_is_constant(query->keys, expr))
 			continue;
@@ -370,13 +374,12 @@ static Path *
 path_of_inputs(GroupQuery *query, Path *path)
 {
 	PathTarget *target = create_empty_pathtarget();
-	bool		project = false;
-	ListCell   *lc,
-			   *lc2;
+	bool project = false;
+	ListCell *lc, *lc2;
 
 	forboth(lc, query->inputs, lc2, query->input_refs)
 	{
-		Node	   *input = lfirst(lc);
+		Node *input = lfirst(lc);
 
 		if (plan_input_is_constant(query->keys, input))
 			continue;
@@ -403,7 +406,7 @@ is_required(void)
 static List *
 group_order(GroupQuery *query, Path *child)
 {
-	int			nkeys = list_length(query->pathkeys);
+	int nkeys = list_length(query->pathkeys);
 
 	if (query->order == NIL || list_length(child->pathkeys) <= nkeys)
 		return child->pathkeys;
@@ -414,7 +417,7 @@ static CustomPath *
 make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 {
 	CustomPath *cpath = makeNode(CustomPath);
-	List	   *limit = query->limit;
+	List *limit = query->limit;
 
 	cpath->path.pathtype = T_CustomScan;
 	cpath->path.parent = query->grouped_rel;
@@ -439,18 +442,22 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 static void
 add_grouped_paths(GroupQuery *query)
 {
-	List	   *pathkeys = query->pathkeys;
-	Path	   *cheapest = query->input_rel->cheapest_total_path;
-	ListCell   *lc;
+	List *pathkeys = query->pathkeys;
+	Path *cheapest = query->input_rel->cheapest_total_path;
+	ListCell *lc;
 
-	/* distinct values are known when all rows are, and so are their order and the groups of several sets */
-	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL || supported_any_distinct(query->aggs) ||
-		supported_any_ordered_set(query->aggs) || query->orders_apart)
+	/*
+	 * distinct values are known when all rows are, and so are their order and the groups of several
+	 * sets
+	 */
+	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL ||
+		supported_any_distinct(query->aggs) || supported_any_ordered_set(query->aggs) ||
+		query->orders_apart)
 		return;
-	foreach(lc, query->input_rel->pathlist)
+	foreach (lc, query->input_rel->pathlist)
 	{
-		Path	   *path = lfirst(lc);
-		bool		sorted = pathkeys_contained_in(pathkeys, path->pathkeys);
+		Path *path = lfirst(lc);
+		bool sorted = pathkeys_contained_in(pathkeys, path->pathkeys);
 
 		if (path->param_info != NULL || (!sorted && path != cheapest))
 			continue;
@@ -465,14 +472,14 @@ add_grouped_paths(GroupQuery *query)
 static void
 add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 {
-	Path	   *cheapest = query->input_rel->cheapest_total_path;
-	ListCell   *lc;
+	Path *cheapest = query->input_rel->cheapest_total_path;
+	ListCell *lc;
 
-	foreach(lc, query->input_rel->pathlist)
+	foreach (lc, query->input_rel->pathlist)
 	{
-		Path	   *path = lfirst(lc);
-		int			presorted;
-		bool		sorted = pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted);
+		Path *path = lfirst(lc);
+		int presorted;
+		bool sorted = pathkeys_count_contained_in(pathkeys, path->pathkeys, &presorted);
 
 		if (path->param_info != NULL)
 			continue;
@@ -483,29 +490,30 @@ add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
 		else if (!sorted)
 			continue;
-		add_path(query->grouped_rel, (Path *) make_path(query, path_of_inputs(query, path), grouped, false));
+		add_path(query->grouped_rel,
+				 (Path *) make_path(query, path_of_inputs(query, path), grouped, false));
 	}
 }
 
 /*
  * Aggregates with an ORDER BY need each group's rows in that order: the input is
- * sorted once for all of them, by keys and order together, below or by the feed; or by the order alone, and groups are
- * found by hashing.
+ * sorted once for all of them, by keys and order together, below or by the feed; or by the order
+ * alone, and groups are found by hashing.
  */
 static void
 add_ordered_paths(GroupQuery *query)
 {
-	List	   *pathkeys = list_copy(query->pathkeys);
-	bool		grouped = query->keys != NIL && query->sets == NIL;
-	ListCell   *lc;
+	List *pathkeys = list_copy(query->pathkeys);
+	bool grouped = query->keys != NIL && query->sets == NIL;
+	ListCell *lc;
 
-	foreach(lc, query->order)
+	foreach (lc, query->order)
 	{
-		PathKey    *pathkey = lfirst_node(PathKey, lc);
-		bool		redundant = false;
-		ListCell   *lc2;
+		PathKey *pathkey = lfirst_node(PathKey, lc);
+		bool redundant = false;
+		ListCell *lc2;
 
-		foreach(lc2, pathkeys)
+		foreach (lc2, pathkeys)
 			redundant |= lfirst_node(PathKey, lc2)->pk_eclass == pathkey->pk_eclass;
 		if (!redundant)
 			pathkeys = lappend(pathkeys, pathkey);
@@ -515,7 +523,9 @@ add_ordered_paths(GroupQuery *query)
 		add_sorted_paths(query, query->order, false);
 	if (query->order_inputs != NIL)
 		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, query->input_rel->cheapest_total_path), false, true));
+				 (Path *) make_path(query,
+									path_of_inputs(query, query->input_rel->cheapest_total_path),
+									false, true));
 }
 
 /* The bitmap or index scan of a table that core has found cheapest, or NULL. */
@@ -526,7 +536,8 @@ scan_by_index(GroupQuery *query, Path *cheapest)
 
 	while (cheapest && IsA(cheapest, ProjectionPath))
 		cheapest = ((ProjectionPath *) cheapest)->subpath;
-	if (cheapest == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION || rel->relid == 0 ||
+	if (cheapest == NULL || rel->reloptkind != RELOPT_BASEREL || rel->rtekind != RTE_RELATION ||
+		rel->relid == 0 ||
 		(cheapest->pathtype != T_IndexScan && cheapest->pathtype != T_IndexOnlyScan &&
 		 cheapest->pathtype != T_BitmapHeapScan))
 		return NULL;
@@ -534,8 +545,8 @@ scan_by_index(GroupQuery *query, Path *cheapest)
 }
 
 /*
- * Core keeps a sequential scan only where no path by an index is cheaper than reading all of the table's
- * pages.  If the column cache has most of them that may be wrong.
+ * Core keeps a sequential scan only where no path by an index is cheaper than reading all of the
+ * table's pages.  If the column cache has most of them that may be wrong.
  */
 static bool
 scan_is_missed(GroupQuery *query, Path *cheapest)
@@ -550,14 +561,14 @@ scan_is_missed(GroupQuery *query, Path *cheapest)
 }
 
 /*
- * Is a path over a sequential scan of what is in memory worth a comparison with those over core's cheapest scan?
- * Core prices a scan by an index as if its pages were on disk.  Where they are in memory as well, which is usual, an index
- * that leads to few rows is faster by far.
+ * Is a path over a sequential scan of what is in memory worth a comparison with those over core's
+ * cheapest scan? Core prices a scan by an index as if its pages were on disk.  Where they are in
+ * memory as well, which is usual, an index that leads to few rows is faster by far.
  */
 static bool
 beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
 {
-	Path	   *scan = scan_by_index(query, cheapest);
+	Path *scan = scan_by_index(query, cheapest);
 
 	return scan == NULL ||
 		cpath->path.total_cost < plan_warm_cost(query->root, scan) + scan->rows * cpu_tuple_cost;
@@ -579,26 +590,27 @@ add_missed_scan(GroupQuery *query, Path *cheapest)
 }
 
 /*
- * Participants share a partial input.  Where groups are few, the last of them returns all; many are merged and
- * returned side by side (exec/parallel.c), which also makes a partial path for what is above.  Where `cheapest` is a
- * scan by an index, the path must beat it; or it is NULL.
+ * Participants share a partial input.  Where groups are few, the last of them returns all; many are
+ * merged and returned side by side (exec/parallel.c), which also makes a partial path for what is
+ * above.  Where `cheapest` is a scan by an index, the path must beat it; or it is NULL.
  */
 static void
 add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 {
 	CustomPath *cpath = make_path(query, partial, false, false);
 	CustomPath *side;
-	Cost		exchange;
+	Cost exchange;
 
-	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0 || !beats_index(query, cpath, cheapest))
+	if (!cpath->path.parallel_safe || cpath->path.parallel_workers <= 0 ||
+		!beats_index(query, cpath, cheapest))
 		return;
 	cpath->path.parallel_aware = true;
 	exchange = plan_exchange_cost(query);
 	cpath->path.total_cost += exchange;
 	cpath->path.startup_cost += exchange;
-	add_path(query->grouped_rel, (Path *)
-			 create_gather_path(query->root, query->grouped_rel, &cpath->path, query->target,
-								NULL, &cpath->path.rows));
+	add_path(query->grouped_rel,
+			 (Path *) create_gather_path(query->root, query->grouped_rel, &cpath->path,
+										 query->target, NULL, &cpath->path.rows));
 	if (query->groups < MANY_GROUPS || query->grouped_rel->reloptkind != RELOPT_UPPER_REL)
 		return;
 	side = makeNode(CustomPath);
@@ -607,19 +619,23 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 	add_partial_path(query->grouped_rel, &side->path);
 }
 
-/* A scan of the table by this process alone, or of several tables one after the other; NULL: there is none. */
+/*
+ * A scan of the table by this process alone, or of several tables one after the other; NULL: there
+ * is none.
+ */
 static Path *
 serial_scan(GroupQuery *query, RelOptInfo *rel)
 {
 	RangeTblEntry *rte = planner_rt_fetch(rel->relid, query->root);
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (rte->rtekind == RTE_RELATION && !rte->inh)
 		return rte->relkind == RELKIND_RELATION && rte->tablesample == NULL ?
-			create_seqscan_path(query->root, rel, NULL, 0) : NULL;
-	foreach(lc, rel->pathlist)
+			create_seqscan_path(query->root, rel, NULL, 0) :
+			NULL;
+	foreach (lc, rel->pathlist)
 	{
-		Path	   *path = lfirst(lc);
+		Path *path = lfirst(lc);
 
 		if (IsA(path, AppendPath) && !path->parallel_aware && path->param_info == NULL)
 			return path;
@@ -627,17 +643,21 @@ serial_scan(GroupQuery *query, RelOptInfo *rel)
 	return NULL;
 }
 
-/* A scan by this process alone, which may not be the cheapest input, where the GPU has copies of what it reads. */
+/*
+ * A scan by this process alone, which may not be the cheapest input, where the GPU has copies of
+ * what it reads.
+ */
 static void
 add_resident_path(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
 	CustomPath *cpath;
-	Path	   *input;
+	Path *input;
 
 	/* a scan has no set-returning functions in its target */
 	if (engines_candidate()->take_resident == NULL || query->root->parse->hasTargetSRFs ||
-		rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL || (input = serial_scan(query, rel)) == NULL)
+		rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL ||
+		(input = serial_scan(query, rel)) == NULL)
 		return;
 	input = path_of_inputs(query, input);
 	if (plan_resident_share(query, input) <= 0)
@@ -651,10 +671,10 @@ add_resident_path(GroupQuery *query)
 static bool
 core_is_parallel(const RelOptInfo *rel)
 {
-	Path	   *best = NULL;
-	ListCell   *lc;
+	Path *best = NULL;
+	ListCell *lc;
 
-	foreach(lc, rel->pathlist)
+	foreach (lc, rel->pathlist)
 		if (best == NULL || ((Path *) lfirst(lc))->total_cost < best->total_cost)
 			best = lfirst(lc);
 	while (best)
@@ -686,12 +706,15 @@ static void
 add_parallel_paths(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
-	Path	   *cheapest;
+	Path *cheapest;
 	const char *why;
 
 	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
 		return;
-	/* each rescan would start workers and read all rows, where one process keeps its groups; but so would core's */
+	/*
+	 * each rescan would start workers and read all rows, where one process keeps its groups; but so
+	 * would core's
+	 */
 	if (plan_outer_params(query->root) != NIL && !core_is_parallel(query->grouped_rel))
 		return;
 	if (!supported_parallel(query->aggs, &why))
@@ -702,15 +725,17 @@ add_parallel_paths(GroupQuery *query)
 	cheapest = linitial(rel->partial_pathlist);
 	add_parallel_path(query, path_of_inputs(query, cheapest), NULL);
 	if (scan_is_missed(query, cheapest))
-		add_parallel_path(query, sequential_scan(query, compute_parallel_worker(rel, rel->pages, -1,
-																				max_parallel_workers_per_gather)),
+		add_parallel_path(query,
+						  sequential_scan(query,
+										  compute_parallel_worker(rel, rel->pages, -1,
+																  max_parallel_workers_per_gather)),
 						  cheapest);
 }
 
 static void
 add_paths(GroupQuery *query)
 {
-	Path	   *cheapest = query->input_rel->cheapest_total_path;
+	Path *cheapest = query->input_rel->cheapest_total_path;
 
 	refusal_offered(query->root, query->grouped_rel, cheapest->rows);
 	if (is_required())
@@ -752,9 +777,9 @@ static void
 group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 			GroupPathExtraData *extra)
 {
-	GroupQuery	query = {0};
+	GroupQuery query = {0};
 	const char *why = NULL;
-	bool		ours;
+	bool ours;
 
 	/* the children of partitionwise grouping: taken as a whole by the parent */
 	if (IS_OTHER_REL(input_rel))
@@ -802,8 +827,10 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	}
 	collect_order_inputs(&query);
 	plan_find_limit(&query, false);
-	query.groups = query.sets != NIL ? plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :
-		query.keys == NIL ? 1 : estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
+	query.groups = query.sets != NIL ?
+		plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :
+		query.keys == NIL ? 1 :
+							estimate_groups(root, query.keys, input_rel->cheapest_total_path->rows);
 	add_paths(&query);
 }
 
@@ -814,11 +841,11 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 static void
 distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
 {
-	Query	   *parse = root->parse;
-	Path	   *cheapest = input_rel->cheapest_total_path;
-	GroupQuery	query = {0};
+	Query *parse = root->parse;
+	Path *cheapest = input_rel->cheapest_total_path;
+	GroupQuery query = {0};
 	const char *why = NULL;
-	ListCell   *lc;
+	ListCell *lc;
 
 	if (!supported_core_too() || !gpuagg_enabled || gpuagg_require == GPUAGG_FORBID)
 		return;
@@ -832,7 +859,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 	query.grouped_rel = distinct_rel;
 	query.target = cheapest->pathtarget;
 	query.pathkeys = root->distinct_pathkeys;
-	foreach(lc, parse->distinctClause)
+	foreach (lc, parse->distinctClause)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
 
@@ -840,7 +867,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 		query.key_refs = lappend_int(query.key_refs, clause->tleSortGroupRef);
 		query.key_eqops = lappend_oid(query.key_eqops, clause->eqop);
 	}
-	foreach(lc, query.target->exprs)
+	foreach (lc, query.target->exprs)
 		if (!list_member(query.keys, lfirst(lc)))
 			return;
 	if (!supported_keys(query.keys, query.key_eqops, &why))
@@ -851,8 +878,10 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 	collect_inputs(&query);
 	plan_find_limit(&query, true);
 	/* as core does: groups are thought to differ */
-	query.groups = parse->groupClause || parse->groupingSets || parse->hasAggs || root->hasHavingQual ?
-		cheapest->rows : estimate_groups(root, query.keys, cheapest->rows);
+	query.groups =
+		parse->groupClause || parse->groupingSets || parse->hasAggs || root->hasHavingQual ?
+		cheapest->rows :
+		estimate_groups(root, query.keys, cheapest->rows);
 	add_paths(&query);
 }
 
@@ -869,12 +898,15 @@ count_arms(const Node *node, bool *compares)
 	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
 }
 
-/* Set operations that compare two queries: noted once, with the relation of the whole tree.  UNION is plan/union.c's. */
+/*
+ * Set operations that compare two queries: noted once, with the relation of the whole tree.  UNION
+ * is plan/union.c's.
+ */
 static void
 note_set_operation(PlannerInfo *root, const RelOptInfo *rel)
 {
-	bool		compares = false;
-	int			arms = count_arms(root->parse->setOperations, &compares);
+	bool compares = false;
+	int arms = count_arms(root->parse->setOperations, &compares);
 
 	if (compares && supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
 		bms_num_members(rel->relids) == arms)

@@ -2,10 +2,12 @@
  * refusal.c
  *	  Reasons why a query was not taken: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
  *
- * One reason is known when the query has been planned: there were custom paths, and others were chosen.  That is no
- * refusal where another aggregation of the query was taken that has at least as many rows, as in a count of groups.
+ * One reason is known when the query has been planned: there were custom paths, and others were
+ * chosen.  That is no refusal where another aggregation of the query was taken that has at least as
+ * many rows, as in a count of groups.
  *
- * EXPLAIN and the log say which subquery a reason is of, by what it selects from.  gpuagg_stats counts reasons alone.
+ * EXPLAIN and the log say which subquery a reason is of, by what it selects from.  gpuagg_stats
+ * counts reasons alone.
  *
  * Planning, where they arise, comes before EXPLAIN prints the query's plan, in a group that it
  * opens and closes.  So they are added behind it: in text format as a line, and in the others in
@@ -36,11 +38,13 @@ static Query *explained = NULL;
 typedef struct Offer
 {
 	const RelOptInfo *rel;
-	double		rows;
+	double rows;
 	const char *level;
 } Offer;
 
-/* Of the query that is planned: those that were not chosen, yet; and the most rows of one that was. */
+/*
+ * Of the query that is planned: those that were not chosen, yet; and the most rows of one that was.
+ */
 static List *offers = NIL;
 static double taken_rows = -1;
 
@@ -52,13 +56,13 @@ static const char *
 describe_level(const PlannerInfo *root)
 {
 	StringInfoData text;
-	int			n = 0;
-	ListCell   *lc;
+	int n = 0;
+	ListCell *lc;
 
 	if (root->parent_root == NULL)
 		return "";
 	initStringInfo(&text);
-	foreach(lc, root->parse->rtable)
+	foreach (lc, root->parse->rtable)
 	{
 		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
 
@@ -67,25 +71,27 @@ describe_level(const PlannerInfo *root)
 		if (n++ < LEVEL_NAMES)
 			appendStringInfo(&text, "%s%s", n > 1 ? ", " : "", rte->eref->aliasname);
 	}
-	return n == 0 ? " (subquery)" : psprintf(" (subquery of %s%s)", text.data, n > LEVEL_NAMES ? ", ..." : "");
+	return n == 0 ? " (subquery)" :
+					psprintf(" (subquery of %s%s)", text.data, n > LEVEL_NAMES ? ", ..." : "");
 }
 
 static void
 note(int64 query_id, const char *why, const char *level)
 {
-	StatsKey	key = {.event = STATS_REFUSED,.reason = why};
-	StatsCount	count = {.calls = 1,.query_id = query_id};
+	StatsKey key = {.event = STATS_REFUSED, .reason = why};
+	StatsCount count = {.calls = 1, .query_id = query_id};
 	const char *text = psprintf("%s%s", why, level);
 
 	if (refusals && strstr(refusals->data, text) == NULL)
 		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", text);
 	stats_add(&key, &count);
 	if (gpuagg_log_refused)
-		ereport(LOG,
-				(errmsg("gpuagg: query not taken: %s", text),
-				 query_id != 0 ? errdetail("Its query identifier is " INT64_FORMAT ".", query_id) : 0,
-				 debug_query_string ? errcontext("statement: %s", debug_query_string) : 0,
-				 errhidestmt(true)));
+		ereport(
+			LOG,
+			(errmsg("gpuagg: query not taken: %s", text),
+			 query_id != 0 ? errdetail("Its query identifier is " INT64_FORMAT ".", query_id) : 0,
+			 debug_query_string ? errcontext("statement: %s", debug_query_string) : 0,
+			 errhidestmt(true)));
 }
 
 void
@@ -101,7 +107,7 @@ refusal_note(PlannerInfo *root, const char *why)
 void
 refusal_offered(PlannerInfo *root, const RelOptInfo *rel, double rows)
 {
-	Offer	   *offer = palloc(sizeof(Offer));
+	Offer *offer = palloc(sizeof(Offer));
 
 	offer->rel = rel;
 	offer->rows = rows;
@@ -112,11 +118,11 @@ refusal_offered(PlannerInfo *root, const RelOptInfo *rel, double rows)
 void
 refusal_chosen(const RelOptInfo *rel)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, offers)
+	foreach (lc, offers)
 	{
-		Offer	   *offer = lfirst(lc);
+		Offer *offer = lfirst(lc);
 
 		if (offer->rel != rel)
 			continue;
@@ -129,11 +135,11 @@ refusal_chosen(const RelOptInfo *rel)
 static void
 note_offers(int64 query_id)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, offers)
+	foreach (lc, offers)
 	{
-		Offer	   *offer = lfirst(lc);
+		Offer *offer = lfirst(lc);
 
 		if (offer->rows > taken_rows)
 			note(query_id, "another plan is estimated to be cheaper", offer->level);
@@ -143,9 +149,9 @@ note_offers(int64 query_id)
 static PlannedStmt *
 plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	List	   *outer = offers;
-	double		outer_rows = taken_rows;
-	StringInfo	outer_refusals = refusals;
+	List *outer = offers;
+	double outer_rows = taken_rows;
+	StringInfo outer_refusals = refusals;
 	PlannedStmt *result;
 
 	offers = NIL;
@@ -154,7 +160,8 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 		refusals = NULL;
 	PG_TRY();
 	{
-		result = (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
+		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
+																			cursor_options, params);
 		/* Citus plans a query as if its tables had the rows, for what it learns of it on the way */
 		if (!citus_distributes())
 			note_offers((int64) result->queryId);
@@ -184,8 +191,8 @@ group_end(const ExplainState *es)
 static bool
 reopen_group(ExplainState *es)
 {
-	char	   *end = group_end(es);
-	int			length = strlen(end);
+	char *end = group_end(es);
+	int length = strlen(end);
 
 	if (es->str->len < length || strcmp(es->str->data + es->str->len - length, end) != 0)
 		return false;
@@ -214,9 +221,9 @@ static void
 explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainState *es,
 				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)
 {
-	StringInfo	outer = refusals;
-	Query	   *outer_query = explained;
-	StringInfo	mine = es->verbose ? makeStringInfo() : NULL;
+	StringInfo outer = refusals;
+	Query *outer_query = explained;
+	StringInfo mine = es->verbose ? makeStringInfo() : NULL;
 
 	refusals = mine;
 	explained = query;
@@ -226,8 +233,7 @@ explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainStat
 			prev_explain_one_query_hook(query, cursorOptions, into, es, queryString, params,
 										queryEnv);
 		else
-			compat_explain_one_query(query, cursorOptions, into, es, queryString, params,
-									 queryEnv);
+			compat_explain_one_query(query, cursorOptions, into, es, queryString, params, queryEnv);
 	}
 	PG_FINALLY();
 	{

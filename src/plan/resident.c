@@ -1,6 +1,7 @@
 /*
  * resident.c
- *	  Rows of which the GPU can keep copies, for the planner: a rough look at what the column cache has.
+ *	  Rows of which the GPU can keep copies, for the planner: a rough look at what the column cache
+ * has.
  *
  * Whether all of a query can be translated for the GPU is known when it runs.
  */
@@ -26,19 +27,19 @@
 static bool
 columns_suit(Relation rel, const Bitmapset *attnos)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
-	int			member = -1;
+	TupleDesc desc = RelationGetDescr(rel);
+	int member = -1;
 
 	if (bms_num_members(attnos) > MOST_COLUMNS)
 		return false;
 	while ((member = bms_next_member(attnos, member)) >= 0)
 	{
-		AttrNumber	attno = member + FirstLowInvalidHeapAttributeNumber;
-		int16		scale;
+		AttrNumber attno = member + FirstLowInvalidHeapAttributeNumber;
+		int16 scale;
 
 		if (attno <= 0 ||
-			spec_column_type(TupleDescAttr(desc, attno - 1)->atttypid, TupleDescAttr(desc, attno - 1)->atttypmod,
-							 &scale) == COLUMN_DATUM)
+			spec_column_type(TupleDescAttr(desc, attno - 1)->atttypid,
+							 TupleDescAttr(desc, attno - 1)->atttypmod, &scale) == COLUMN_DATUM)
 			return false;
 	}
 	return true;
@@ -47,10 +48,11 @@ columns_suit(Relation rel, const Bitmapset *attnos)
 static double
 table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 {
-	Relation	rel = table_open(relid, NoLock);	/* the planner has locked it */
-	double		share = 0;
+	Relation rel = table_open(relid, NoLock); /* the planner has locked it */
+	double share = 0;
 
-	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_refusal(rel) == NULL && columns_suit(rel, attnos))
+	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_refusal(rel) == NULL &&
+		columns_suit(rel, attnos))
 		share = cache_table_share(rel, nblocks, attnos);
 	table_close(rel, NoLock);
 	return share;
@@ -62,8 +64,8 @@ scan_share(GroupQuery *query, Path *child)
 {
 	PathTarget *target = child->pathtarget;
 	RelOptInfo *rel;
-	Bitmapset  *attnos = NULL;
-	ListCell   *lc;
+	Bitmapset *attnos = NULL;
+	ListCell *lc;
 
 	while (IsA(child, ProjectionPath))
 		child = ((ProjectionPath *) child)->subpath;
@@ -71,9 +73,9 @@ scan_share(GroupQuery *query, Path *child)
 		child->param_info != NULL)
 		return 0;
 	rel = child->parent;
-	foreach(lc, target->exprs)
+	foreach (lc, target->exprs)
 		pull_varattnos(lfirst(lc), rel->relid, &attnos);
-	foreach(lc, rel->baserestrictinfo)
+	foreach (lc, rel->baserestrictinfo)
 		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &attnos);
 	return table_share(planner_rt_fetch(rel->relid, query->root)->relid, attnos, rel->pages);
 }
@@ -81,10 +83,9 @@ scan_share(GroupQuery *query, Path *child)
 double
 plan_resident_share(GroupQuery *query, Path *child)
 {
-	Path	   *scan = child;
-	double		share = 0,
-				rows = 0;
-	ListCell   *lc;
+	Path *scan = child;
+	double share = 0, rows = 0;
+	ListCell *lc;
 
 	if (gpuagg_device_cache_memory == 0 || gpuagg_feed == GPUAGG_FEED_TUPLES || !cache_available())
 		return 0;
@@ -94,9 +95,9 @@ plan_resident_share(GroupQuery *query, Path *child)
 		return scan_share(query, child);
 	if (scan->parallel_aware)
 		return 0;
-	foreach(lc, ((AppendPath *) scan)->subpaths)
+	foreach (lc, ((AppendPath *) scan)->subpaths)
 	{
-		Path	   *subpath = lfirst(lc);
+		Path *subpath = lfirst(lc);
 
 		share += scan_share(query, subpath) * subpath->rows;
 		rows += subpath->rows;

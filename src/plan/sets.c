@@ -21,9 +21,9 @@
 static int
 key_number(GroupQuery *query, int ref)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, query->key_refs)
+	foreach (lc, query->key_refs)
 		if (lfirst_int(lc) == ref)
 			return foreach_current_index(lc);
 	elog(ERROR, "grouping key with reference %d not found", ref);
@@ -32,9 +32,9 @@ key_number(GroupQuery *query, int ref)
 static bool
 is_in_all(List *sets, int key)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, sets)
+	foreach (lc, sets)
 		if (!list_member_int(lfirst(lc), key))
 			return false;
 	return true;
@@ -43,22 +43,21 @@ is_in_all(List *sets, int key)
 void
 plan_collect_sets(GroupQuery *query)
 {
-	Query	   *parse = query->root->parse;
-	List	   *sets = parse->groupingSets;
-	ListCell   *lc,
-			   *lc2;
+	Query *parse = query->root->parse;
+	List *sets = parse->groupingSets;
+	ListCell *lc, *lc2;
 
 	if (sets != NIL && linitial(sets) != NULL && IsA(linitial(sets), GroupingSet))
 		sets = expand_grouping_sets(sets, parse->groupDistinct, -1);
-	foreach(lc, sets)
+	foreach (lc, sets)
 	{
-		List	   *set = NIL;
+		List *set = NIL;
 
-		foreach(lc2, (List *) lfirst(lc))
+		foreach (lc2, (List *) lfirst(lc))
 			set = lappend_int(set, key_number(query, lfirst_int(lc2)));
 		query->sets = lappend(query->sets, set);
 	}
-	foreach(lc, query->keys)
+	foreach (lc, query->keys)
 		if (is_in_all(query->sets, foreach_current_index(lc)))
 			query->common_keys = lappend(query->common_keys, lfirst(lc));
 }
@@ -66,11 +65,11 @@ plan_collect_sets(GroupQuery *query)
 void
 plan_complete_sets(GroupQuery *query)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
 	for (int k = 0; query->sets != NIL && k < list_length(query->keys); k++)
 		if (list_nth_int(query->key_refs, k) == 0)
-			foreach(lc, query->sets)
+			foreach (lc, query->sets)
 				lfirst(lc) = lappend_int(lfirst(lc), k);
 }
 
@@ -78,11 +77,11 @@ plan_complete_sets(GroupQuery *query)
 static bool
 is_made_of_another(List *sets, List *set, int number)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, sets)
+	foreach (lc, sets)
 	{
-		List	   *other = lfirst(lc);
+		List *other = lfirst(lc);
 
 		if (foreach_current_index(lc) != number && list_difference_int(set, other) == NIL &&
 			(list_length(other) > list_length(set) || foreach_current_index(lc) < number))
@@ -94,13 +93,14 @@ is_made_of_another(List *sets, List *set, int number)
 int
 plan_finest_sets(GroupQuery *query)
 {
-	int			n = 0;
-	ListCell   *lc;
+	int n = 0;
+	ListCell *lc;
 
 	/* those are made from rows in each set */
-	if (supported_any_distinct(query->aggs) || supported_any_ordered_set(query->aggs) || query->orders_apart)
+	if (supported_any_distinct(query->aggs) || supported_any_ordered_set(query->aggs) ||
+		query->orders_apart)
 		return Max(list_length(query->sets), 1);
-	foreach(lc, query->sets)
+	foreach (lc, query->sets)
 		n += !is_made_of_another(query->sets, lfirst(lc), foreach_current_index(lc));
 	return Max(n, 1);
 }
@@ -108,17 +108,17 @@ plan_finest_sets(GroupQuery *query)
 double
 plan_estimate_sets(GroupQuery *query, double rows)
 {
-	double		all = 0;
-	ListCell   *lc,
-			   *lc2;
+	double all = 0;
+	ListCell *lc, *lc2;
 
-	foreach(lc, query->sets)
+	foreach (lc, query->sets)
 	{
-		List	   *keys = NIL;
-		double		groups = 1;
+		List *keys = NIL;
+		double groups = 1;
 
-		foreach(lc2, (List *) lfirst(lc))
-			keys = lappend(keys, compat_below_grouping(query->root, list_nth(query->keys, lfirst_int(lc2))));
+		foreach (lc2, (List *) lfirst(lc))
+			keys = lappend(
+				keys, compat_below_grouping(query->root, list_nth(query->keys, lfirst_int(lc2))));
 		if (keys != NIL)
 			groups = estimate_groups(query->root, keys, rows);
 		query->set_groups = lappend(query->set_groups, makeFloat(psprintf("%.1f", groups)));
@@ -130,17 +130,15 @@ plan_estimate_sets(GroupQuery *query, double rows)
 List *
 plan_grouping_keys(List *groupings, List *key_refs)
 {
-	List	   *result = NIL;
-	ListCell   *lc,
-			   *lc2,
-			   *lc3;
+	List *result = NIL;
+	ListCell *lc, *lc2, *lc3;
 
-	foreach(lc, groupings)
+	foreach (lc, groupings)
 	{
-		List	   *keys = NIL;
+		List *keys = NIL;
 
-		foreach(lc2, lfirst_node(GroupingFunc, lc)->refs)
-			foreach(lc3, key_refs)
+		foreach (lc2, lfirst_node(GroupingFunc, lc)->refs)
+			foreach (lc3, key_refs)
 				if (lfirst_int(lc2) == lfirst_int(lc3))
 					keys = lappend_int(keys, foreach_current_index(lc3));
 		result = lappend(result, keys);

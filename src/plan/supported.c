@@ -39,9 +39,9 @@ is_ours(const Aggref *aggref)
 bool
 supported_any_ours(List *aggrefs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggrefs)
+	foreach (lc, aggrefs)
 	{
 		if (is_ours(lfirst_node(Aggref, lc)))
 			return true;
@@ -64,12 +64,12 @@ supported_core_too(void)
 static bool
 supported_interest(List *aggrefs, const char **why)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggrefs)
+	foreach (lc, aggrefs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		Oid			agg = partial_aggref(aggref)->aggfnoid;
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		Oid agg = partial_aggref(aggref)->aggfnoid;
 
 		if (is_ours(aggref) ||
 			(supported_core_too() &&
@@ -84,8 +84,7 @@ supported_interest(List *aggrefs, const char **why)
 bool
 supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 {
-	RegProcedure left,
-				right;
+	RegProcedure left, right;
 
 	if (!OidIsValid(eqop) || !op_hashjoinable(eqop, type) ||
 		!get_op_hash_functions(eqop, &left, &right))
@@ -95,19 +94,23 @@ supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
 	return OidIsValid(*eqfunc);
 }
 
-/* Must rows be in the order of the aggregate's own ORDER BY?  Distinct values are sorted by themselves. */
+/*
+ * Must rows be in the order of the aggregate's own ORDER BY?  Distinct values are sorted by
+ * themselves.
+ */
 bool
 supported_orders_rows(const Aggref *aggref)
 {
-	return aggref->aggorder != NIL && aggref->aggdistinct == NIL && aggref->aggkind == AGGKIND_NORMAL;
+	return aggref->aggorder != NIL && aggref->aggdistinct == NIL &&
+		aggref->aggkind == AGGKIND_NORMAL;
 }
 
 bool
 supported_any_ordered_set(List *aggrefs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggrefs)
+	foreach (lc, aggrefs)
 		if (aggmap_is_ordered_set(lfirst_node(Aggref, lc)))
 			return true;
 	return false;
@@ -116,9 +119,9 @@ supported_any_ordered_set(List *aggrefs)
 bool
 supported_any_distinct(List *aggrefs)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggrefs)
+	foreach (lc, aggrefs)
 		if (lfirst_node(Aggref, lc)->aggdistinct != NIL)
 			return true;
 	return false;
@@ -128,14 +131,13 @@ supported_any_distinct(List *aggrefs)
 static bool
 supported_distinct(const Aggref *aggref, const char **why)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggref->aggdistinct)
+	foreach (lc, aggref->aggdistinct)
 	{
 		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Oid			type = exprType((Node *) get_sortgroupclause_expr(clause, aggref->args));
-		Oid			eqfunc,
-					hashfunc;
+		Oid type = exprType((Node *) get_sortgroupclause_expr(clause, aggref->args));
+		Oid eqfunc, hashfunc;
 
 		if (!supported_key_functions(clause->eqop, type, &eqfunc, &hashfunc))
 		{
@@ -150,13 +152,14 @@ supported_distinct(const Aggref *aggref, const char **why)
 static bool
 supported_aggregates(List *aggrefs, bool parallel, const char **why)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, aggrefs)
+	foreach (lc, aggrefs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
+		Aggref *aggref = lfirst_node(Aggref, lc);
 
-		if (!aggmap_supported(partial_aggref(aggref), parallel, why) || !supported_distinct(aggref, why))
+		if (!aggmap_supported(partial_aggref(aggref), parallel, why) ||
+			!supported_distinct(aggref, why))
 			return false;
 		/* equal expressions are evaluated once, which volatile ones must not be */
 		if (contain_volatile_functions((Node *) aggref))
@@ -172,10 +175,9 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 static bool
 volatile_twice(List *keys)
 {
-	ListCell   *key,
-			   *other;
+	ListCell *key, *other;
 
-	foreach(key, keys)
+	foreach (key, keys)
 	{
 		for_each_cell(other, keys, lnext(keys, key))
 		{
@@ -189,8 +191,7 @@ volatile_twice(List *keys)
 bool
 supported_keys(List *keys, List *eqops, const char **why)
 {
-	ListCell   *key,
-			   *op;
+	ListCell *key, *op;
 
 	if (volatile_twice(keys))
 	{
@@ -199,14 +200,13 @@ supported_keys(List *keys, List *eqops, const char **why)
 	}
 	forboth(key, keys, op, eqops)
 	{
-		Oid			type = exprType(lfirst(key));
-		Oid			eqfunc,
-					hashfunc;
+		Oid type = exprType(lfirst(key));
+		Oid eqfunc, hashfunc;
 
 		if (!supported_key_functions(lfirst_oid(op), type, &eqfunc, &hashfunc))
 		{
-			*why = psprintf("GROUP BY needs a hashable type, and %s is not one",
-							format_type_be(type));
+			*why =
+				psprintf("GROUP BY needs a hashable type, and %s is not one", format_type_be(type));
 			return false;
 		}
 	}
@@ -217,17 +217,17 @@ bool
 supported_query(List *keys, List *eqops, List *aggrefs, const char **why)
 {
 	/* a query without aggregates is one for gpuagg.replace_builtin */
-	return (aggrefs == NIL || supported_interest(aggrefs, why)) && supported_aggregates(aggrefs, false, why) &&
-		supported_keys(keys, eqops, why);
+	return (aggrefs == NIL || supported_interest(aggrefs, why)) &&
+		supported_aggregates(aggrefs, false, why) && supported_keys(keys, eqops, why);
 }
 
 /* Is the key in all sets? */
 static bool
 in_all_sets(List *sets, int key)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, sets)
+	foreach (lc, sets)
 		if (!list_member_int(lfirst(lc), key))
 			return false;
 	return true;
@@ -237,32 +237,31 @@ in_all_sets(List *sets, int key)
 static bool
 together_in_sets(List *sets, int key, int other)
 {
-	ListCell   *lc;
+	ListCell *lc;
 
-	foreach(lc, sets)
+	foreach (lc, sets)
 		if (list_member_int(lfirst(lc), key) != list_member_int(lfirst(lc), other))
 			return false;
 	return true;
 }
 
 /*
- * Above the custom scan a key is found by what it is: of two equal ones the first, and a constant not at
- * all.  In a set without them that would show.
+ * Above the custom scan a key is found by what it is: of two equal ones the first, and a constant
+ * not at all.  In a set without them that would show.
  */
 bool
 supported_sets(List *sets, List *keys, const char **why)
 {
-	ListCell   *key,
-			   *other;
+	ListCell *key, *other;
 
 	if (list_length(sets) > MOST_SETS)
 	{
 		*why = psprintf("more than %d grouping sets", MOST_SETS);
 		return false;
 	}
-	foreach(key, sets == NIL ? NIL : keys)
+	foreach (key, sets == NIL ? NIL : keys)
 	{
-		Node	   *expr = lfirst(key);
+		Node *expr = lfirst(key);
 
 		/* from 18 on a constant is marked as what sets may leave out */
 		if (IsA(expr, PlaceHolderVar))
@@ -272,13 +271,14 @@ supported_sets(List *sets, List *keys, const char **why)
 			*why = "GROUPING SETS with a constant as a key";
 			return false;
 		}
-		for_each_cell(other, keys, lnext(keys, key))
-			if (equal(lfirst(key), lfirst(other)) &&
-				!together_in_sets(sets, foreach_current_index(key), foreach_current_index(other)))
-			{
-				*why = "GROUPING SETS with the same key under two names";
-				return false;
-			}
+		for_each_cell(other, keys,
+					  lnext(keys, key)) if (equal(lfirst(key), lfirst(other)) &&
+											!together_in_sets(sets, foreach_current_index(key),
+															  foreach_current_index(other)))
+		{
+			*why = "GROUPING SETS with the same key under two names";
+			return false;
+		}
 	}
 	return true;
 }
@@ -287,32 +287,35 @@ supported_sets(List *sets, List *keys, const char **why)
 static bool
 shows_input_order(const Aggref *aggref)
 {
-	Oid			transfn;
+	Oid transfn;
 
-	return !supported_orders_rows(aggref) && aggref->aggdistinct == NIL && !aggmap_is_ours(aggref->aggfnoid) &&
+	return !supported_orders_rows(aggref) && aggref->aggdistinct == NIL &&
+		!aggmap_is_ours(aggref->aggfnoid) &&
 		(aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn) ||
 		 aggref->aggtype == FLOAT4OID || aggref->aggtype == FLOAT8OID);
 }
 
 /*
- * Can one sort of the input serve all aggregates with an ORDER BY?  Then *order is the longest of theirs, and the
- * others are leading parts of it.  Otherwise *order is NIL, and *apart says that the rows of each order are sorted
- * apart, as they are where distinct values or ordered sets are found as well, or others must see the rows in the order of the input.
+ * Can one sort of the input serve all aggregates with an ORDER BY?  Then *order is the longest of
+ * theirs, and the others are leading parts of it.  Otherwise *order is NIL, and *apart says that
+ * the rows of each order are sorted apart, as they are where distinct values or ordered sets are
+ * found as well, or others must see the rows in the order of the input.
  */
 void
 supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bool *apart)
 {
-	bool		others = false;
-	ListCell   *lc;
+	bool others = false;
+	ListCell *lc;
 
 	*order = NIL;
 	*apart = false;
-	foreach(lc, aggrefs)
+	foreach (lc, aggrefs)
 	{
-		Aggref	   *aggref = lfirst_node(Aggref, lc);
-		List	   *pathkeys;
+		Aggref *aggref = lfirst_node(Aggref, lc);
+		List *pathkeys;
 
-		others |= aggref->aggdistinct != NIL || aggmap_is_ordered_set(aggref) || shows_input_order(aggref);
+		others |= aggref->aggdistinct != NIL || aggmap_is_ordered_set(aggref) ||
+			shows_input_order(aggref);
 		if (!supported_orders_rows(aggref))
 			continue;
 		pathkeys = make_pathkeys_for_sortclauses(root, aggref->aggorder, aggref->args);
@@ -336,7 +339,7 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bo
 bool
 supported_codes(Node *expr, Oid sortop, bool *desc)
 {
-	Oid			type = getBaseType(exprType(expr));
+	Oid type = getBaseType(exprType(expr));
 	TypeCacheEntry *entry;
 
 	if (!spec_type_has_codes(type))
@@ -369,7 +372,7 @@ ours_in_window(Node *node, void *context)
 bool
 supported_window(PlannerInfo *root, const char **why)
 {
-	Oid			func;
+	Oid func;
 
 	if (!ours_in_window((Node *) root->processed_tlist, &func))
 		return true;

@@ -37,11 +37,12 @@ extern bool supported_keys(List *keys, List *eqops, const char **why);
 extern bool supported_orders_rows(const Aggref *aggref);
 
 /*
- * May the aggregates' own ORDER BYs be served by one sort of the input?  *order is then its pathkeys after those of
- * the grouping keys, or NIL, and *agg the aggregate they are of.  Otherwise *apart: each of these aggregates has its
- * rows sorted.
+ * May the aggregates' own ORDER BYs be served by one sort of the input?  *order is then its
+ * pathkeys after those of the grouping keys, or NIL, and *agg the aggregate they are of.  Otherwise
+ * *apart: each of these aggregates has its rows sorted.
  */
-extern void supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bool *apart);
+extern void supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg,
+							bool *apart);
 
 /* May a feed sort by 64-bit codes of the expression?  *desc is set. */
 extern bool supported_codes(Node *expr, Oid sortop, bool *desc);
@@ -55,4 +56,4 @@ extern bool supported_window(PlannerInfo *root, const char **why);
 /* Equality and hash function behind an equality operator; false if it cannot be hashed. */
 extern bool supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc);
 
-#endif							/* GPUAGG_SUPPORTED_H */
+#endif /* GPUAGG_SUPPORTED_H */

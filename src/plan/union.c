@@ -2,8 +2,9 @@
  * union.c
  *	  UNION as SELECT DISTINCT over UNION ALL.
  *
- * The planner offers extensions no place for the DISTINCT of a UNION: it forms groups of columns that
- * belong to no table.  With gpuagg.replace_builtin, such a query is rewritten before it is planned:
+ * The planner offers extensions no place for the DISTINCT of a UNION: it forms groups of columns
+ * that belong to no table.  With gpuagg.replace_builtin, such a query is rewritten before it is
+ * planned:
  *
  *		A UNION B ORDER BY x LIMIT n
  *
@@ -11,9 +12,10 @@
  *
  *		SELECT DISTINCT * FROM (A UNION ALL B) ORDER BY x LIMIT n
  *
- * which has the same rows, with the planner's usual choices for the DISTINCT and for the ALL, and those
- * of this extension besides.  A UNION below another set operation, as in A UNION ALL (B UNION C), becomes a subquery of
- * that kind first.  WITH RECURSIVE's own UNION is left alone, as it is no set operation of complete inputs.
+ * which has the same rows, with the planner's usual choices for the DISTINCT and for the ALL, and
+ * those of this extension besides.  A UNION below another set operation, as in A UNION ALL (B UNION
+ * C), becomes a subquery of that kind first.  WITH RECURSIVE's own UNION is left alone, as it is no
+ * set operation of complete inputs.
  */
 #include "postgres.h"
 
@@ -29,16 +31,17 @@
 #include "settings.h"
 
 /*
- * Most arms.  Where these read no table, the planner's time for the UNION ALL grows with the cube of their
- * number: more than a second for 1,000.
+ * Most arms.  Where these read no table, the planner's time for the UNION ALL grows with the cube
+ * of their number: more than a second for 1,000.
  */
 #define MAX_ARMS 300
 
 static planner_hook_type prev_planner_hook;
 
 /*
- * Makes a tree of UNIONs one of UNION ALLs; DISTINCT follows above.  Other set operations stay as they are,
- * and so do UNIONs of other types or collations than the whole: what is equal in those may differ in these.
+ * Makes a tree of UNIONs one of UNION ALLs; DISTINCT follows above.  Other set operations stay as
+ * they are, and so do UNIONs of other types or collations than the whole: what is equal in those
+ * may differ in these.
  */
 static void
 keep_duplicates(Node *node, const SetOperationStmt *top)
@@ -65,17 +68,20 @@ count_arms(const Node *node)
 	return IsA(node, SetOperationStmt) ? count_arms(op->larg) + count_arms(op->rarg) : 1;
 }
 
-/* The columns of the inner query as results of the outer one, with the references that ORDER BY has to them. */
+/*
+ * The columns of the inner query as results of the outer one, with the references that ORDER BY has
+ * to them.
+ */
 static List *
 outer_targetlist(const Query *inner)
 {
-	List	   *targets = NIL;
-	Index		most = 0;
-	ListCell   *lc;
+	List *targets = NIL;
+	Index most = 0;
+	ListCell *lc;
 
-	foreach(lc, inner->targetList)
+	foreach (lc, inner->targetList)
 		most = Max(most, lfirst_node(TargetEntry, lc)->ressortgroupref);
-	foreach(lc, inner->targetList)
+	foreach (lc, inner->targetList)
 	{
 		TargetEntry *tle = lfirst_node(TargetEntry, lc);
 		TargetEntry *target = makeTargetEntry((Expr *) makeVarFromTargetEntry(1, tle), tle->resno,
@@ -91,9 +97,8 @@ outer_targetlist(const Query *inner)
 static List *
 distinct_clause(const List *clauses, const List *targets)
 {
-	List	   *distinct = NIL;
-	ListCell   *lc,
-			   *lc2;
+	List *distinct = NIL;
+	ListCell *lc, *lc2;
 
 	forboth(lc, clauses, lc2, targets)
 	{
@@ -109,10 +114,10 @@ static RangeTblEntry *
 subquery_entry(Query *subquery)
 {
 	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	List	   *names = NIL;
-	ListCell   *lc;
+	List *names = NIL;
+	ListCell *lc;
 
-	foreach(lc, subquery->targetList)
+	foreach (lc, subquery->targetList)
 	{
 		const char *name = lfirst_node(TargetEntry, lc)->resname;
 
@@ -130,22 +135,21 @@ static bool
 may_rewrite(const Query *query)
 {
 	SetOperationStmt *op = (SetOperationStmt *) query->setOperations;
-	List	   *eqops = NIL;
-	List	   *columns = NIL;
+	List *eqops = NIL;
+	List *columns = NIL;
 	const char *why;
-	ListCell   *lc,
-			   *lc2;
+	ListCell *lc, *lc2;
 
 	if (op == NULL || !IsA(op, SetOperationStmt) || op->op != SETOP_UNION || op->all ||
 		query->commandType != CMD_SELECT || query->hasModifyingCTE || query->rowMarks != NIL ||
-		list_length(op->groupClauses) != list_length(query->targetList) || op->groupClauses == NIL ||
-		count_arms((Node *) op) > MAX_ARMS)
+		list_length(op->groupClauses) != list_length(query->targetList) ||
+		op->groupClauses == NIL || count_arms((Node *) op) > MAX_ARMS)
 		return false;
 	/* LIMIT moves to where the query's WITH is not known */
 	if (query->cteList != NIL &&
 		(checkExprHasSubLink(query->limitOffset) || checkExprHasSubLink(query->limitCount)))
 		return false;
-	foreach(lc, query->targetList)
+	foreach (lc, query->targetList)
 		if (lfirst_node(TargetEntry, lc)->resjunk)
 			return false;
 	forboth(lc, op->groupClauses, lc2, op->colTypes)
@@ -159,10 +163,10 @@ may_rewrite(const Query *query)
 static void
 rewrite(Query *query)
 {
-	Query	   *inner = makeNode(Query);
-	Query	   *outer = makeNode(Query);
+	Query *inner = makeNode(Query);
+	Query *outer = makeNode(Query);
 	SetOperationStmt *op = (SetOperationStmt *) query->setOperations;
-	List	   *clauses = op->groupClauses;
+	List *clauses = op->groupClauses;
 	RangeTblRef *ref = makeNode(RangeTblRef);
 
 	*inner = *query;
@@ -226,11 +230,9 @@ first_arm(const Node *node)
 static Query *
 query_of_tree(const Query *query, const SetOperationStmt *op)
 {
-	Query	   *result = makeNode(Query);
-	Query	   *arm;
-	ListCell   *type,
-			   *typmod,
-			   *collation;
+	Query *result = makeNode(Query);
+	Query *arm;
+	ListCell *type, *typmod, *collation;
 
 	result->commandType = CMD_SELECT;
 	result->querySource = query->querySource;
@@ -240,25 +242,30 @@ query_of_tree(const Query *query, const SetOperationStmt *op)
 	result->jointree = makeFromExpr(NIL, NULL);
 	result->setOperations = copyObject((Node *) op);
 	move_arms(result->setOperations, query->rtable, &result->rtable);
-	/* also what they refer to in the query, which is its WITH; there are no columns of this level yet */
+	/*
+	 * also what they refer to in the query, which is its WITH; there are no columns of this level
+	 * yet
+	 */
 	IncrementVarSublevelsUp((Node *) result, 1, 0);
 	arm = linitial_node(RangeTblEntry, result->rtable)->subquery;
 	forthree(type, op->colTypes, typmod, op->colTypmods, collation, op->colCollations)
 	{
-		int			n = list_length(result->targetList) + 1;
+		int n = list_length(result->targetList) + 1;
 		TargetEntry *tle = list_nth_node(TargetEntry, arm->targetList, n - 1);
 
-		result->targetList = lappend(result->targetList,
-									 makeTargetEntry((Expr *) makeVar(1, n, lfirst_oid(type), lfirst_int(typmod),
-																	  lfirst_oid(collation), 0),
-													 n, tle->resname ? pstrdup(tle->resname) : NULL, false));
+		result->targetList =
+			lappend(result->targetList,
+					makeTargetEntry((Expr *) makeVar(1, n, lfirst_oid(type), lfirst_int(typmod),
+													 lfirst_oid(collation), 0),
+									n, tle->resname ? pstrdup(tle->resname) : NULL, false));
 	}
 	return result;
 }
 
 /*
- * Makes subqueries of the UNIONs below `node`, whose place is that of their first query: what refers to the columns of
- * that one means the columns of the whole.  merged: a UNION above finds what is distinct among these rows and others.
+ * Makes subqueries of the UNIONs below `node`, whose place is that of their first query: what
+ * refers to the columns of that one means the columns of the whole.  merged: a UNION above finds
+ * what is distinct among these rows and others.
  */
 static void
 nest_unions(Query *query, Node **node, bool merged)
@@ -270,7 +277,7 @@ nest_unions(Query *query, Node **node, bool merged)
 		return;
 	if (op->op == SETOP_UNION && !op->all && !merged && *node != query->setOperations)
 	{
-		Query	   *nested = query_of_tree(query, op);
+		Query *nested = query_of_tree(query, op);
 
 		if (may_rewrite(nested))
 		{
@@ -321,9 +328,11 @@ static PlannedStmt *
 plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	/* Citus has ways of its own with a UNION of its tables */
-	if (supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID && !citus_distributes())
+	if (supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
+		!citus_distributes())
 		rewrite_walker((Node *) query, NULL);
-	return (prev_planner_hook ? prev_planner_hook : standard_planner) (query, query_string, cursor_options, params);
+	return (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
+																	  cursor_options, params);
 }
 
 void

@@ -7,4 +7,4 @@
 
 extern void union_install_hook(void);
 
-#endif							/* GPUAGG_UNION_H */
+#endif /* GPUAGG_UNION_H */

@@ -5,8 +5,9 @@
  * An arena is a memfd, which is mapped and pinned here once and serves one connection at a
  * time.  Pinning takes milliseconds and blocks other threads' calls of the driver, so
  * arenas are kept when a connection ends, and a few are made in advance.  The one used
- * last is reused first; those that were idle for a minute are freed.  A connection that is kept between queries gives its
- * arena back as well, but has it mapped: it gets the same one again if nobody has had it meanwhile.
+ * last is reused first; those that were idle for a minute are freed.  A connection that is kept
+ * between queries gives its arena back as well, but has it mapped: it gets the same one again if
+ * nobody has had it meanwhile.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,15 +22,17 @@
 
 #include "server/server.h"
 
-/* More idle arenas than this are freed at once: 1.5 GB, those of a query with 63 parallel workers. */
+/*
+ * More idle arenas than this are freed at once: 1.5 GB, those of a query with 63 parallel workers.
+ */
 #define MOST_IDLE 64
 
-int			arena_idle_seconds = 60;
+int arena_idle_seconds = 60;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Arena *idle;
-static int	nidle;
-static uint64_t made;			/* bytes of all arenas, idle or not */
+static int nidle;
+static uint64_t made; /* bytes of all arenas, idle or not */
 static uint64_t limit = UINT64_MAX;
 
 /* The memory must not be pinned any more. */
@@ -51,8 +54,8 @@ arena_map(Arena *arena)
 	if (arena->fd < 0 || ftruncate(arena->fd, ARENA_BYTES) < 0 ||
 		fcntl(arena->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return false;
-	arena->memory = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-						 arena->fd, 0);
+	arena->memory =
+		mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, arena->fd, 0);
 	if (arena->memory == MAP_FAILED)
 	{
 		arena->memory = NULL;
@@ -66,7 +69,7 @@ arena_map(Arena *arena)
 static bool
 take_room(DeviceError *error)
 {
-	bool		ok;
+	bool ok;
 
 	pthread_mutex_lock(&lock);
 	ok = made + ARENA_BYTES <= limit;
@@ -88,7 +91,7 @@ give_room(void)
 static Arena *
 map_and_pin(DeviceError *error)
 {
-	Arena	   *arena = calloc(1, sizeof(*arena));
+	Arena *arena = calloc(1, sizeof(*arena));
 
 	if (arena == NULL)
 	{
@@ -116,7 +119,7 @@ arena_prepare(int count, DeviceError *error)
 {
 	for (int i = 0; i < count; i++)
 	{
-		Arena	   *arena;
+		Arena *arena;
 
 		/* fewer, if the limit says so */
 		if (!take_room(error))
@@ -132,12 +135,15 @@ arena_prepare(int count, DeviceError *error)
 	return true;
 }
 
-/* Where in the list the arena is that this connection had last; else the first one that no connection has mapped; else the last. */
+/*
+ * Where in the list the arena is that this connection had last; else the first one that no
+ * connection has mapped; else the last.
+ */
 static Arena **
 find_idle(uint64_t owner)
 {
-	Arena	  **at = &idle;
-	Arena	  **unowned = NULL;
+	Arena **at = &idle;
+	Arena **unowned = NULL;
 
 	for (; *at; at = &(*at)->next)
 	{
@@ -154,8 +160,8 @@ find_idle(uint64_t owner)
 Arena *
 arena_take(uint64_t owner, DeviceError *error)
 {
-	Arena	  **at;
-	Arena	   *arena;
+	Arena **at;
+	Arena *arena;
 
 	pthread_mutex_lock(&lock);
 	at = find_idle(owner);
@@ -193,7 +199,7 @@ arena_set_limit(uint64_t bytes)
 uint64_t
 arena_bytes(void)
 {
-	uint64_t	bytes;
+	uint64_t bytes;
 
 	pthread_mutex_lock(&lock);
 	bytes = made;
@@ -205,16 +211,15 @@ arena_bytes(void)
 static Arena *
 take_surplus(time_t now)
 {
-	Arena	  **last = &idle;
-	Arena	   *oldest = NULL;
+	Arena **last = &idle;
+	Arena *oldest = NULL;
 
 	pthread_mutex_lock(&lock);
 	if (nidle > ARENAS_AHEAD || (nidle > 0 && made > limit))
 	{
 		while ((*last)->next)
 			last = &(*last)->next;
-		if (nidle > MOST_IDLE || made > limit ||
-			now - (*last)->idle_since >= arena_idle_seconds)
+		if (nidle > MOST_IDLE || made > limit || now - (*last)->idle_since >= arena_idle_seconds)
 		{
 			oldest = *last;
 			*last = NULL;
@@ -237,8 +242,8 @@ seconds_now(void)
 void
 arena_trim(void)
 {
-	time_t		now = seconds_now();
-	Arena	   *arena;
+	time_t now = seconds_now();
+	Arena *arena;
 
 	/* the memory goes now, even if clients that are idle have it mapped */
 	while ((arena = take_surplus(now)) != NULL)

@@ -13,7 +13,10 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static WireStatus state;
 
-/* Limits of the devices: four fifths of the memory that was free at their start, or that no other process has now. */
+/*
+ * Limits of the devices: four fifths of the memory that was free at their start, or that no other
+ * process has now.
+ */
 static uint64_t default_limit[WIRE_MAX_DEVICES];
 
 /* gpuagg.device_memory_limit, which may be set before the devices are opened; 0: none. */
@@ -25,7 +28,8 @@ apply_limit(void)
 {
 	for (uint32_t d = 0; d < state.ndevices; d++)
 		state.devices[d].limit = limit_setting > 0 && limit_setting < default_limit[d] ?
-			limit_setting : default_limit[d];
+			limit_setting :
+			default_limit[d];
 }
 
 void
@@ -88,7 +92,7 @@ bool
 budget_take(int device, uint64_t bytes)
 {
 	WireDevice *d = &state.devices[device];
-	bool		ok;
+	bool ok;
 
 	pthread_mutex_lock(&lock);
 	ok = d->used <= d->limit && bytes <= d->limit - d->used;
@@ -128,7 +132,7 @@ uint64_t
 budget_room(int device)
 {
 	const WireDevice *d = &state.devices[device];
-	uint64_t	room;
+	uint64_t room;
 
 	pthread_mutex_lock(&lock);
 	room = d->limit > d->used ? d->limit - d->used : 0;

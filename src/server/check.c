@@ -17,7 +17,7 @@
 static const char *
 check_keys(const WireQuery *q)
 {
-	int			end = 0;
+	int end = 0;
 
 	if (q->nkeys == 0)
 		return q->key_bytes == 0 ? NULL : "a key size without keys";
@@ -64,11 +64,14 @@ static const int columns_of[] = {
 #undef MONOID
 };
 
-/* Does the slot name the columns that its operator reads?  With bins, the first one determines the bin. */
+/*
+ * Does the slot name the columns that its operator reads?  With bins, the first one determines the
+ * bin.
+ */
 static bool
 has_columns(const WireSlot *slot)
 {
-	int			n = slot->monoid == MONOID_COUNT ? 0 : columns_of[slot->monoid];
+	int n = slot->monoid == MONOID_COUNT ? 0 : columns_of[slot->monoid];
 
 	switch (slot->bin_kind)
 	{
@@ -96,7 +99,9 @@ check_part(const WireQuery *q, const WireSlot *slot)
 		return "operator over a set";
 	if (slot->part != WIRE_DISTINCT && slot->monoid != MONOID_COUNT)
 		return "place of a set";
-	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ? NULL : "operator over another column than its set";
+	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ?
+		NULL :
+		"operator over another column than its set";
 }
 
 /* Rows that arrive grouped: numbers of groups are all that there is of keys. */
@@ -122,7 +127,8 @@ check_sets(const WireQuery *q)
 	if (q->nsets > WIRE_MAX_SETS)
 		return "too many sets";
 	for (uint32_t s = 0; s < q->nsets; s++)
-		if (q->sets[s].col < 0 || q->sets[s].col >= q->ncols || q->sets[s].filter < -1 || q->sets[s].filter >= q->ncols)
+		if (q->sets[s].col < 0 || q->sets[s].col >= q->ncols || q->sets[s].filter < -1 ||
+			q->sets[s].filter >= q->ncols)
 			return "set names no column";
 	return NULL;
 }
@@ -160,14 +166,19 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 				return "number of bins";
 			/* gpuagg_bin_uniform may return a bin out of range for others */
 			return slot->formula < GPUAGG_BIN_FORMULAS &&
-				gpuagg_bins_valid(slot->lo, slot->hi, slot->bin_n, (int) slot->formula) ? NULL : "bounds of bins";
+					gpuagg_bins_valid(slot->lo, slot->hi, slot->bin_n, (int) slot->formula) ?
+				NULL :
+				"bounds of bins";
 		case WIRE_BIN_THRESHOLDS:
 			if (slot->bin_n < 1 || slot->bin_n != slot->width - 1)
 				return "number of thresholds";
 			return slot->thresholds <= q->nthresholds &&
-				(uint32_t) slot->bin_n <= q->nthresholds - slot->thresholds ? NULL : "thresholds";
+					(uint32_t) slot->bin_n <= q->nthresholds - slot->thresholds ?
+				NULL :
+				"thresholds";
 		default:
-			return slot->monoid == MONOID_HLL_MAX && slot->width == GPUAGG_HLL_REGISTERS ? NULL :
+			return slot->monoid == MONOID_HLL_MAX && slot->width == GPUAGG_HLL_REGISTERS ?
+				NULL :
 				"registers of another kind";
 	}
 }
@@ -184,7 +195,8 @@ check_query(const WireQuery *q, size_t length)
 	if (q->nthresholds > WIRE_MAX_THRESHOLDS ||
 		length != sizeof(*q) + q->nthresholds * sizeof(double))
 		return "query length";
-	if ((q->flags & ~(WIRE_ORDERED | WIRE_GROUPED | WIRE_LATE)) || ((q->flags & WIRE_LATE) && q->share != 0))
+	if ((q->flags & ~(WIRE_ORDERED | WIRE_GROUPED | WIRE_LATE)) ||
+		((q->flags & WIRE_LATE) && q->share != 0))
 		return "flags";
 	if (!(q->est_rows >= 0) || !(q->est_groups >= 0))
 		return "estimates";
@@ -245,7 +257,7 @@ is_filter(const WireColumn *col)
 static const char *
 check_slot_columns(const WireColumn *cols, const WireSlot *slot)
 {
-	int			f = slot->filter;
+	int f = slot->filter;
 
 	if (slot->bin_kind == WIRE_BIN_HLL && cols[slot->col[0]].type > WIRE_I64)
 		return "hashes are no integers";
@@ -254,7 +266,7 @@ check_slot_columns(const WireColumn *cols, const WireSlot *slot)
 	for (int c = 0; c < 2; c++)
 	{
 		const WireColumn *col = slot->col[c] >= 0 ? &cols[slot->col[c]] : NULL;
-		bool		reads = slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE;
+		bool reads = slot->monoid != MONOID_COUNT || slot->bin_kind != WIRE_BIN_NONE;
 
 		if (col && reads && col->values == WIRE_NO_ARRAY)
 			return "column without values";
@@ -271,7 +283,8 @@ check_set_columns(const WireColumn *cols, const WireSet *set)
 
 	if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I128)
 		return "set of what is no integer";
-	return set->filter < 0 || is_filter(&cols[set->filter]) ? NULL : "filter is no boolean without NULLs";
+	return set->filter < 0 || is_filter(&cols[set->filter]) ? NULL :
+															  "filter is no boolean without NULLs";
 }
 
 /* Do columns of these types, with these arrays, suit the query? */
@@ -309,8 +322,7 @@ check_columns(const WireColumn *cols, const WireQuery *q)
 }
 
 const char *
-check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer_bytes,
-			int buffers)
+check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers)
 {
 	if (length != sizeof(*b))
 		return "batch length";
@@ -356,7 +368,9 @@ buffer_fits(uint32_t at, size_t need, size_t buffer_bytes)
 static const char *
 check_coded(const WireColumnKey *column)
 {
-	return column->coded > 1 || (column->coded && column->type != WIRE_I32) ? "type of a coded column" : NULL;
+	return column->coded > 1 || (column->coded && column->type != WIRE_I32) ?
+		"type of a coded column" :
+		NULL;
 }
 
 static const char *
@@ -392,7 +406,8 @@ check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers
 		return check_coded(&in->column);
 	if (!buffer_fits(in->values, (size_t) in->nrows * wire_width(in->column.type), buffer_bytes))
 		return "values outside the buffer";
-	if (in->validity != WIRE_NO_ARRAY && !buffer_fits(in->validity, wire_bitmap_bytes(in->nrows), buffer_bytes))
+	if (in->validity != WIRE_NO_ARRAY &&
+		!buffer_fits(in->validity, wire_bitmap_bytes(in->nrows), buffer_bytes))
 		return "validity outside the buffer";
 	return in->column.coded ? check_entries(in, buffer_bytes) : NULL;
 }
@@ -408,7 +423,8 @@ check_program(const WireResident *in, uint64_t *set)
 	for (uint32_t i = 0; i < p->ninstructions; i++)
 		if (p->instructions[i].op == VECTOR_LOOKUP && p->instructions[i].data >= in->ntables)
 			return "no such table";
-		else if (p->instructions[i].op == VECTOR_LOAD && p->instructions[i].data != in->stored[p->instructions[i].a].type)
+		else if (p->instructions[i].op == VECTOR_LOAD &&
+				 p->instructions[i].data != in->stored[p->instructions[i].a].type)
 			return "load of another type";
 	return NULL;
 }
@@ -421,7 +437,8 @@ check_tables(const WireResident *in, size_t buffer_bytes)
 		wire_cell_states_at(in) + in->ncells > buffer_bytes)
 		return "tables outside the buffer";
 	for (uint32_t t = 0; t < in->ntables; t++)
-		if (in->tables[t].first >= in->ncells || in->tables[t].n >= in->ncells - in->tables[t].first)
+		if (in->tables[t].first >= in->ncells ||
+			in->tables[t].n >= in->ncells - in->tables[t].first)
 			return "cells of a table";
 	return NULL;
 }
@@ -441,7 +458,7 @@ check_cells(const WireResident *in, const char *buffer)
 static const char *
 check_outputs(const WireResident *in, const WireQuery *q, uint64_t set)
 {
-	WireColumn	cols[WIRE_MAX_COLS];
+	WireColumn cols[WIRE_MAX_COLS];
 
 	for (uint32_t c = 0; c < in->ncols; c++)
 	{
@@ -449,25 +466,29 @@ check_outputs(const WireResident *in, const WireQuery *q, uint64_t set)
 			return "type that is not computed";
 		if (!vector_operand_valid(&in->program, set, in->cols[c]))
 			return "column that the program does not set";
-		cols[c] = (WireColumn) {in->types[c], 0, in->nullable >> c & 1 ? 0 : WIRE_NO_ARRAY};
+		cols[c] = (WireColumn){in->types[c], 0, in->nullable >> c & 1 ? 0 : WIRE_NO_ARRAY};
 	}
 	return check_columns(cols, q);
 }
 
 const char *
-check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers)
+check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t buffer_bytes,
+			   int buffers)
 {
 	const char *wrong;
-	uint64_t	set;
+	uint64_t set;
 
-	if (length < sizeof(*in) || in->nspans > WIRE_MAX_SPANS || length != sizeof(*in) + in->nspans * sizeof(WireSpan))
+	if (length < sizeof(*in) || in->nspans > WIRE_MAX_SPANS ||
+		length != sizeof(*in) + in->nspans * sizeof(WireSpan))
 		return "resident length";
 	if (in->buffer >= (uint32_t) buffers)
 		return "no such buffer";
 	if (q->flags & WIRE_GROUPED)
 		return "stored rows that arrive grouped";
 	if (in->nruns + in->nspans < 1 || in->nruns > buffer_bytes / sizeof(WireRun) ||
-		wire_align(in->nruns * sizeof(WireRun)) + ((size_t) in->nruns + in->nspans) * sizeof(uint64_t) > buffer_bytes)
+		wire_align(in->nruns * sizeof(WireRun)) +
+				((size_t) in->nruns + in->nspans) * sizeof(uint64_t) >
+			buffer_bytes)
 		return "number of runs";
 	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
 		return "number of columns";
@@ -491,9 +512,10 @@ check_order(const WireRun *runs, uint32_t n, uint64_t *rows)
 
 		if (runs[r].nrows < 1 || runs[r].nrows > UINT32_MAX - runs[r].first)
 			return "rows of a run";
-		if (last && (runs[r].range < last->range ||
-					 (runs[r].range == last->range &&
-					  (runs[r].stamp != last->stamp || runs[r].first < last->first + last->nrows))))
+		if (last &&
+			(runs[r].range < last->range ||
+			 (runs[r].range == last->range &&
+			  (runs[r].stamp != last->stamp || runs[r].first < last->first + last->nrows))))
 			return "order of runs";
 		*rows += runs[r].nrows;
 	}
@@ -504,13 +526,14 @@ check_order(const WireRun *runs, uint32_t n, uint64_t *rows)
 static const char *
 check_list(const WireSpan *span, const WireRun *runs, uint32_t n)
 {
-	uint64_t	rows = 0;
+	uint64_t rows = 0;
 
 	if (span->nruns < 1 || span->run > n || span->nruns > n - span->run)
 		return "list of a span";
 	for (uint32_t r = span->run; r < span->run + span->nruns; r++)
 	{
-		if (runs[r].first != 0 || runs[r].range < span->first || runs[r].range - span->first >= span->nranges ||
+		if (runs[r].first != 0 || runs[r].range < span->first ||
+			runs[r].range - span->first >= span->nranges ||
 			(r > span->run && runs[r].range == runs[r - 1].range))
 			return "range of a span";
 		rows += runs[r].nrows;
@@ -522,16 +545,17 @@ check_list(const WireSpan *span, const WireRun *runs, uint32_t n)
 const char *
 check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans)
 {
-	uint64_t	rows = 0;
-	uint64_t	end = 0;
-	uint32_t	r = 0;
+	uint64_t rows = 0;
+	uint64_t end = 0;
+	uint32_t r = 0;
 	const char *wrong = check_order(runs, n, &rows);
 
 	for (uint32_t s = 0; s < nspans && wrong == NULL; s++)
 	{
 		const WireSpan *span = &spans[s];
 
-		if (span->nranges < 1 || span->first < end || span->nrows < 1 || span->nrows > STORE_MAX_ROWS)
+		if (span->nranges < 1 || span->first < end || span->nrows < 1 ||
+			span->nrows > STORE_MAX_ROWS)
 			return "order of spans";
 		end = (uint64_t) span->first + span->nranges;
 		if (span->run != WIRE_NO_ARRAY)
@@ -551,11 +575,11 @@ check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspa
 static const char *
 check_value(const WireValue *value, const WireQuery *q)
 {
-	const WireSlot *slot,
-			   *counted;
+	const WireSlot *slot, *counted;
 
 	if (value->slot < 0)
-		return value->key >= 0 && value->key < q->nkeys && value->counted < 0 && value->mean == 0 ? NULL :
+		return value->key >= 0 && value->key < q->nkeys && value->counted < 0 && value->mean == 0 ?
+			NULL :
 			"limit by a key that there is not";
 	if (value->slot >= q->nslots || value->counted >= q->nslots)
 		return "limit by a slot that there is not";
@@ -563,9 +587,12 @@ check_value(const WireValue *value, const WireQuery *q)
 	counted = &q->slots[value->counted >= 0 ? value->counted : 0];
 	if (!wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
 		return "limit by a slot that is no number";
-	if (value->counted >= 0 && (counted->monoid != MONOID_COUNT || counted->bin_kind != WIRE_BIN_NONE))
+	if (value->counted >= 0 &&
+		(counted->monoid != MONOID_COUNT || counted->bin_kind != WIRE_BIN_NONE))
 		return "limit by what is no count";
-	return value->mean == 0 || (value->mean == 1 && value->counted >= 0 && slot->monoid == MONOID_SUM_F64) ? NULL :
+	return value->mean == 0 ||
+			(value->mean == 1 && value->counted >= 0 && slot->monoid == MONOID_SUM_F64) ?
+		NULL :
 		"limit by what is no mean";
 }
 

@@ -16,7 +16,7 @@
 #include "server/server.h"
 #include "server/store.h"
 
-static int	control = -1;
+static int control = -1;
 static const char *socket_path;
 static pthread_mutex_t send_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -33,10 +33,10 @@ control_tell(MessageType type, const void *body, size_t length)
 }
 
 void
-server_log(const char *format,...)
+server_log(const char *format, ...)
 {
-	char		text[512];
-	va_list		args;
+	char text[512];
+	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
@@ -62,7 +62,7 @@ server_abandon(const char *reason)
 static void
 on_control(const MessageHeader *header, const WireSettings *settings)
 {
-	WirePong	pong;
+	WirePong pong;
 
 	if (header->type == MESSAGE_PING)
 	{
@@ -82,7 +82,7 @@ control_main(void *arg)
 {
 	MessageHeader header;
 	WireSettings settings;
-	bool		garbage;
+	bool garbage;
 
 	while (wire_receive(control, &header, &settings, sizeof(settings), -1, &garbage))
 		on_control(&header, &settings);

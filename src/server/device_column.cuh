@@ -31,4 +31,4 @@ load_integer(const DeviceColumn &c, int64_t i)
 	}
 }
 
-#endif							/* GPUAGG_DEVICE_COLUMN_CUH */
+#endif /* GPUAGG_DEVICE_COLUMN_CUH */

@@ -38,9 +38,8 @@ describe_device(int ordinal, WireDevice *device, DeviceError *error)
 static DeviceStatus
 probe_kernels(WireDevice *device, DeviceError *error)
 {
-	int			capability = 10 * device->major + device->minor;
-	int			binary,
-				ptx;
+	int capability = 10 * device->major + device->minor;
+	int binary, ptx;
 	DeviceStatus status = DEVICE_OK;
 	GpuaggCudaStatus found = device_kernel_versions(&binary, &ptx);
 
@@ -48,7 +47,8 @@ probe_kernels(WireDevice *device, DeviceError *error)
 		status = kernel_status(found, "device_kernel_versions", error);
 	if (status == DEVICE_OK && binary > ptx)
 		snprintf(device->note, sizeof(device->note),
-				 "kernels for compute capability %d.%d are compiled at each start; build with CUDA_ARCHS=\"... %d\"",
+				 "kernels for compute capability %d.%d are compiled at each start; build with "
+				 "CUDA_ARCHS=\"... %d\"",
 				 device->major, device->minor, capability);
 	return status;
 }
@@ -58,9 +58,8 @@ static DeviceStatus
 open_device(WireDevice *device, DeviceError *error)
 {
 	cudaMemPool_t pool;
-	uint64_t	keep = UINT64_MAX;
-	size_t		free_bytes,
-				total;
+	uint64_t keep = UINT64_MAX;
+	size_t free_bytes, total;
 
 	CUDA_CHECK(cudaSetDevice(device->ordinal));
 	CUDA_CHECK(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync));
@@ -82,7 +81,7 @@ open_device(WireDevice *device, DeviceError *error)
 static DeviceStatus
 try_device(int ordinal, WireStatus *status)
 {
-	WireDevice	device = {0};
+	WireDevice device = {0};
 	DeviceError error = {""};
 	DeviceStatus opened;
 
@@ -128,14 +127,16 @@ note_missing(WireStatus *status, int ordinal, const char *text)
 static void
 note_all_missing(const DeviceList *list, int count, WireStatus *status)
 {
-	char		text[128];
+	char text[128];
 
 	for (int i = 0; list->kind == DEVICES_NUMBERS && i < list->n; i++)
 		if (list->numbers[i] >= count)
-			note_missing(status, list->numbers[i], "gpuagg.devices names it, but there is no GPU of this number");
+			note_missing(status, list->numbers[i],
+						 "gpuagg.devices names it, but there is no GPU of this number");
 	if (list->kind == DEVICES_IDS && count < list->n)
 	{
-		snprintf(text, sizeof(text), "gpuagg.devices names %d GPUs, of which CUDA finds the first %d", list->n, count);
+		snprintf(text, sizeof(text),
+				 "gpuagg.devices names %d GPUs, of which CUDA finds the first %d", list->n, count);
 		note_missing(status, count, text);
 	}
 }
@@ -143,19 +144,18 @@ note_all_missing(const DeviceList *list, int count, WireStatus *status)
 static void
 cuda_build(char *text, size_t size)
 {
-	snprintf(text, size, "CUDA %d.%d, compute capabilities %s", CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10,
-			 GPUAGG_CUDA_ARCHS);
+	snprintf(text, size, "CUDA %d.%d, compute capabilities %s", CUDART_VERSION / 1000,
+			 CUDART_VERSION % 1000 / 10, GPUAGG_CUDA_ARCHS);
 }
 
 static DeviceStatus
 cuda_start(const char *names, WireStatus *status, DeviceError *error)
 {
-	void	   *driver = dlopen("libcuda.so.1", RTLD_NOW);
-	DeviceList	list;
-	int			count = 0;
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	DeviceList list;
+	int count = 0;
 	cudaError_t err;
-	DeviceStatus opened,
-				worst = DEVICE_OK;
+	DeviceStatus opened, worst = DEVICE_OK;
 
 	if (driver == NULL)
 		return device_say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
@@ -168,8 +168,10 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	err = cudaGetDeviceCount(&count);
 	if (err == cudaErrorNoDevice || (err == cudaSuccess && count == 0))
-		return device_say(error, DEVICE_UNSUPPORTED, list.kind == DEVICES_IDS ?
-						  "no CUDA device found that gpuagg.devices names" : "no CUDA device found");
+		return device_say(error, DEVICE_UNSUPPORTED,
+						  list.kind == DEVICES_IDS ?
+							  "no CUDA device found that gpuagg.devices names" :
+							  "no CUDA device found");
 	if (err != cudaSuccess)
 	{
 		cuda_status(err, "cudaGetDeviceCount", error);
@@ -200,26 +202,28 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 /* ---- memory that other processes may have ---- */
 
 /*
- * The pool keeps what queries have freed, as taking it anew and giving it back synchronize the device.  Where no query runs,
- * or the pool has more than the limit, which other processes have lowered, a sixty-fourth of the memory stays.
+ * The pool keeps what queries have freed, as taking it anew and giving it back synchronize the
+ * device.  Where no query runs, or the pool has more than the limit, which other processes have
+ * lowered, a sixty-fourth of the memory stays.
  *
- * The pool's memory is read after the free one: what it takes in between must not seem to be another process's.
+ * The pool's memory is read after the free one: what it takes in between must not seem to be
+ * another process's.
  */
 static bool
 cuda_available(int device, bool idle, uint64_t *bytes)
 {
 	const WireDevice *d = budget_device(device);
 	cudaMemPool_t pool;
-	uint64_t	used,
-				reserved;
-	size_t		free_bytes,
-				total;
+	uint64_t used, reserved;
+	size_t free_bytes, total;
 
 	if (cuda_select(device) != cudaSuccess ||
 		cudaDeviceGetDefaultMemPool(&pool, cuda_ordinals[device]) != cudaSuccess ||
 		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess ||
-		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess ||
-		((idle || reserved > d->limit) && cudaMemPoolTrimTo(pool, used + d->memory / 64) != cudaSuccess) ||
+		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) !=
+			cudaSuccess ||
+		((idle || reserved > d->limit) &&
+		 cudaMemPoolTrimTo(pool, used + d->memory / 64) != cudaSuccess) ||
 		cudaMemGetInfo(&free_bytes, &total) != cudaSuccess ||
 		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess)
 	{

@@ -69,7 +69,7 @@ kernel_status(GpuaggCudaStatus status, const char *call, DeviceError *error)
 
 /* ---- devices ---- */
 
-int			cuda_ordinals[WIRE_MAX_DEVICES];
+int cuda_ordinals[WIRE_MAX_DEVICES];
 
 cudaError_t
 cuda_select(int device)
@@ -82,7 +82,7 @@ cuda_select(int device)
 DeviceStatus
 device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, DeviceError *error)
 {
-	bool		yielded = false;
+	bool yielded = false;
 
 	*at = NULL;
 	while (!budget_take(device, bytes))
@@ -114,7 +114,8 @@ take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error
 {
 	memory->at = NULL;
 	memory->bytes = 0;
-	DEVICE_CHECK(device_allocate(query->device, bytes > 0 ? bytes : 1, query->stream, &memory->at, error));
+	DEVICE_CHECK(
+		device_allocate(query->device, bytes > 0 ? bytes : 1, query->stream, &memory->at, error));
 	memory->bytes = bytes > 0 ? bytes : 1;
 	query->memory += memory->bytes;
 	if (query->memory > query->memory_peak)
@@ -153,8 +154,8 @@ query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes, Devi
 	DEVICE_CHECK(take_memory(query, bytes, &larger, error));
 	if (used > 0)
 	{
-		cudaError_t err = cudaMemcpyAsync(larger.at, memory->at, used, cudaMemcpyDeviceToDevice,
-										  query->stream);
+		cudaError_t err =
+			cudaMemcpyAsync(larger.at, memory->at, used, cudaMemcpyDeviceToDevice, query->stream);
 
 		if (err != cudaSuccess)
 		{
@@ -178,7 +179,8 @@ slot_is_sketch(const WireQuery *q, int s)
 size_t
 slot_state_bytes(const WireQuery *q, int s)
 {
-	return (size_t) q->slots[s].width * (slot_is_sketch(q, s) ? 1 : gpuagg_monoids[q->slots[s].monoid].state_size);
+	return (size_t) q->slots[s].width *
+		(slot_is_sketch(q, s) ? 1 : gpuagg_monoids[q->slots[s].monoid].state_size);
 }
 
 void
@@ -193,7 +195,8 @@ batch_rows(const char *base, const WireBatch *batch, Rows *rows)
 		const WireColumn *col = &batch->cols[c];
 
 		rows->cols[c].values = col->values == WIRE_NO_ARRAY ? NULL : base + col->values;
-		rows->cols[c].validity = col->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + col->validity;
+		rows->cols[c].validity =
+			col->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + col->validity;
 		rows->cols[c].type = col->type;
 	}
 }
@@ -208,12 +211,11 @@ GpuaggColumn
 kernel_column(const DeviceColumn *c)
 {
 	static const GpuaggValueType types[WIRE_TYPES] = {
-		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
-		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64,
-		GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE
-	};
+		GPUAGG_VALUE_I8,     GPUAGG_VALUE_I16,    GPUAGG_VALUE_I32,   GPUAGG_VALUE_I64,
+		GPUAGG_VALUE_I128,   GPUAGG_VALUE_F32,    GPUAGG_VALUE_F64,   GPUAGG_VALUE_NATIVE,
+		GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE, GPUAGG_VALUE_NATIVE};
 
-	return (GpuaggColumn) {c->values, c->validity, types[c->type], c->computed, c->operand};
+	return (GpuaggColumn){c->values, c->validity, types[c->type], c->computed, c->operand};
 }
 
 bool

@@ -2,8 +2,9 @@
  * device_cuda_counts.c
  *	  Slots whose states those of others tell: only the others are computed.
  *
- * Slots that count all rows of a group, as those of columns without NULLs do, are one.  The greatest key is in the states
- * of ARGMAX if each row with a key has a value, too; so is the smallest one in those of ARGMIN.
+ * Slots that count all rows of a group, as those of columns without NULLs do, are one.  The
+ * greatest key is in the states of ARGMAX if each row with a key has a value, too; so is the
+ * smallest one in those of ARGMIN.
  */
 #include "server/device_cuda.h"
 
@@ -32,8 +33,8 @@ is_key_of(const WireQuery *q, const Rows *rows, int s, int t)
 	return ((key->monoid == MONOID_MAX_I64 && pair->monoid == MONOID_ARGMAX) ||
 			(key->monoid == MONOID_MIN_I64 && pair->monoid == MONOID_ARGMIN)) &&
 		key->bin_kind == WIRE_BIN_NONE && pair->bin_kind == WIRE_BIN_NONE &&
-		key->part == WIRE_ROWS && pair->part == WIRE_ROWS &&
-		key->col[0] == pair->col[0] && key->filter == pair->filter && !may_have_nulls(&rows->cols[pair->col[1]]);
+		key->part == WIRE_ROWS && pair->part == WIRE_ROWS && key->col[0] == pair->col[0] &&
+		key->filter == pair->filter && !may_have_nulls(&rows->cols[pair->col[1]]);
 }
 
 /* A slot whose states have those of slot s as keys; or ALIAS_NONE. */
@@ -58,7 +59,7 @@ alias_holds(const WireQuery *q, const Rows *rows, int s, int alias)
 void
 counts_find(Query *query, const Rows *rows)
 {
-	int			leader = query->groups.present.at ? ALIAS_PRESENT : query->count_slot;
+	int leader = query->groups.present.at ? ALIAS_PRESENT : query->count_slot;
 
 	for (int s = 0; s < query->q->nslots; s++)
 	{
@@ -75,13 +76,14 @@ counts_find(Query *query, const Rows *rows)
 uint64_t
 counts_told(const Query *query, const Rows *rows)
 {
-	uint64_t	told = 0;
+	uint64_t told = 0;
 
 	for (int s = 0; s < query->q->nslots; s++)
 	{
-		int			alias = query->rows > 0 ? query->alias[s] : find_pair(query->q, rows, s);
+		int alias = query->rows > 0 ? query->alias[s] : find_pair(query->q, rows, s);
 
-		if (alias != ALIAS_NONE && query->q->slots[s].monoid != MONOID_COUNT && is_key_of(query->q, rows, s, alias))
+		if (alias != ALIAS_NONE && query->q->slots[s].monoid != MONOID_COUNT &&
+			is_key_of(query->q, rows, s, alias))
 			told |= UINT64_C(1) << s;
 	}
 	return told;
@@ -92,15 +94,18 @@ static DeviceStatus
 settle(Query *query, int s, DeviceError *error)
 {
 	GroupStates *states = &query->groups;
-	int			alias = query->alias[s];
+	int alias = query->alias[s];
 
 	if (alias != ALIAS_NONE && states->capacity > 0)
 	{
 		if (query->q->slots[s].monoid != MONOID_COUNT)
-			KERNEL_CHECK(device_take_keys(states->slot[alias].at, states->capacity, states->slot[s].at, query->stream));
+			KERNEL_CHECK(device_take_keys(states->slot[alias].at, states->capacity,
+										  states->slot[s].at, query->stream));
 		else
-			CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, alias == ALIAS_PRESENT ? states->present.at : states->slot[alias].at,
-									   states->capacity * sizeof(int64_t), cudaMemcpyDeviceToDevice, query->stream));
+			CUDA_CHECK(cudaMemcpyAsync(
+				states->slot[s].at,
+				alias == ALIAS_PRESENT ? states->present.at : states->slot[alias].at,
+				states->capacity * sizeof(int64_t), cudaMemcpyDeviceToDevice, query->stream));
 	}
 	query->alias[s] = ALIAS_NONE;
 	return DEVICE_OK;
@@ -120,7 +125,7 @@ counts_check(Query *query, const Rows *rows, DeviceError *error)
 {
 	for (int s = 0; s < query->q->nslots; s++)
 	{
-		int			alias = query->alias[s];
+		int alias = query->alias[s];
 
 		if (alias != ALIAS_NONE && !alias_holds(query->q, rows, s, alias))
 			DEVICE_CHECK(settle(query, s, error));

@@ -15,7 +15,8 @@
  * A change allocates and fills the new table and states first, and replaces the old ones
  * as its last step: if it fails, the groups of earlier batches are as they were.
  * strategy.c chooses between direct and hash; its third choice, sort, is a hash table, but
- * where gpuagg.strategy asks for it: then of the keys of sorted rows, which was never faster (kernels/TUNING.md).
+ * where gpuagg.strategy asks for it: then of the keys of sorted rows, which was never faster
+ * (kernels/TUNING.md).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -23,7 +24,10 @@
 
 #include "server/device_cuda.h"
 
-/* The first hash table has room for at least so many groups, and for no more because of an estimate. */
+/*
+ * The first hash table has room for at least so many groups, and for no more because of an
+ * estimate.
+ */
 #ifndef LEAST_CAPACITY
 #define LEAST_CAPACITY 4096
 #endif
@@ -47,12 +51,13 @@ out_of_memory(DeviceError *error)
 static double
 count_bins(const WireQuery *q, KeyRanges *ranges)
 {
-	double		product = 1;
+	double product = 1;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		/* subtract as integers, since large keys are not exact as doubles */
-		double		span = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 + ranges->has_null[k];
+		double span = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 +
+			ranges->has_null[k];
 
 		product *= span;
 		ranges->extent[k] = product < 1e15 ? (int64_t) span : 0;
@@ -71,12 +76,12 @@ key_has_nulls(const WireQuery *q, const Rows *rows, int k)
 static bool
 widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 {
-	bool		wider = false;
+	bool wider = false;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		int64_t		min = rows->key_min[k];
-		int64_t		max = rows->key_max[k];
+		int64_t min = rows->key_min[k];
+		int64_t max = rows->key_max[k];
 
 		if (key_has_nulls(q, rows, k) && !ranges->has_null[k])
 			ranges->has_null[k] = wider = true;
@@ -95,12 +100,20 @@ choose_strategy(const Query *query, double bins)
 	const WireQuery *q = query->q;
 	const WireDevice *d = budget_device(query->device);
 	StrategyDevice device = {
-		.gpu = true,.l2_bytes = d->l2_bytes,.memory_bytes = d->limit
+		.gpu = true,
+		.l2_bytes = d->l2_bytes,
+		.memory_bytes = d->limit,
 	};
 	StrategyInput input = {
-		.forced = q->forced,.nkeys = q->nkeys,.keys_integer = true,.rows = q->est_rows,
-		.groups = q->est_groups,.range_known = true,.key_range = bins,
-		.state_bytes = (int) wire_group_bytes(q),.key_bytes = q->key_bytes
+		.forced = q->forced,
+		.nkeys = q->nkeys,
+		.keys_integer = true,
+		.rows = q->est_rows,
+		.groups = q->est_groups,
+		.range_known = true,
+		.key_range = bins,
+		.state_bytes = (int) wire_group_bytes(q),
+		.key_bytes = q->key_bytes,
 	};
 	StrategyChoice choice;
 
@@ -115,7 +128,10 @@ GpuaggBins
 groups_bins(const Query *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
-	GpuaggBins	bins = {.kind = GPUAGG_BIN_RANGE,.ncolumns = q->nkeys,.nbins = query->groups.capacity,.filter = rows->filter};
+	GpuaggBins bins = {.kind = GPUAGG_BIN_RANGE,
+					   .ncolumns = q->nkeys,
+					   .nbins = query->groups.capacity,
+					   .filter = rows->filter};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
@@ -136,8 +152,8 @@ groups_direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
 	memset(key, 0, key_bytes);
 	for (int k = q->nkeys - 1; k >= 0; k--)
 	{
-		int64_t		digit = bin % ranges->extent[k];
-		int64_t		value = ranges->min[k] + digit;
+		int64_t digit = bin % ranges->extent[k];
+		int64_t value = ranges->min[k] + digit;
 
 		bin /= ranges->extent[k];
 		if (ranges->has_null[k] && digit == ranges->extent[k] - 1)
@@ -155,13 +171,16 @@ groups_row_counts(const Query *query)
 	return query->count_slot < 0 ? &states->present : &states->slot[query->count_slot];
 }
 
-/* The groups that have rows, ascending, in malloc'ed memory: of FORM_DIRECT, and of runs that may have none. */
+/*
+ * The groups that have rows, ascending, in malloc'ed memory: of FORM_DIRECT, and of runs that may
+ * have none.
+ */
 static DeviceStatus
 list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 {
-	int64_t		capacity = query->groups.capacity;
-	size_t		bytes = capacity * sizeof(int64_t);
-	int64_t    *counts = malloc(bytes);
+	int64_t capacity = query->groups.capacity;
+	size_t bytes = capacity * sizeof(int64_t);
+	int64_t *counts = malloc(bytes);
 	cudaError_t err;
 
 	*list = malloc(capacity * sizeof(int32_t));
@@ -171,7 +190,8 @@ list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 		free(counts);
 		return out_of_memory(error);
 	}
-	err = cudaMemcpyAsync(counts, groups_row_counts(query)->at, bytes, cudaMemcpyDeviceToHost, query->stream);
+	err = cudaMemcpyAsync(counts, groups_row_counts(query)->at, bytes, cudaMemcpyDeviceToHost,
+						  query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int64_t b = 0; err == cudaSuccess && b < capacity; b++)
@@ -209,12 +229,15 @@ release_hash(Query *query, HashTable *hash)
 	memset(hash, 0, sizeof(*hash));
 }
 
-/* Bytes of a packed key while no key has been NULL: the byte for NULLs may be one too many for 4 or 8. */
+/*
+ * Bytes of a packed key while no key has been NULL: the byte for NULLs may be one too many for 4
+ * or 8.
+ */
 static int
 narrow_key_bytes(const WireQuery *q)
 {
 	const WireKey *last = &q->keys[q->nkeys - 1];
-	int			end = last->offset + last->width;
+	int end = last->offset + last->width;
 
 	return end <= 4 ? 4 : end <= 8 ? 8 : 16;
 }
@@ -236,7 +259,7 @@ lengthen_keys(char *keys, size_t n, int from, int to)
 	if (from == 4 && to == 8)
 		for (size_t i = n; i-- > 0;)
 		{
-			uint64_t	key = 0;
+			uint64_t key = 0;
 
 			memcpy(&key, keys + i * 4, 4);
 			memcpy(keys + i * 8, &key, 8);
@@ -258,16 +281,20 @@ abandon(Query *query, HashTable *hash, GroupStates *states, DeviceStatus status)
 	return status;
 }
 
-/* One allocation, cut in three, for keys of hash->table.key_bytes; init of the table is the caller's. */
+/*
+ * One allocation, cut in three, for keys of hash->table.key_bytes; init of the table is the
+ * caller's.
+ */
 static DeviceStatus
 make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 {
-	int			key_bytes = hash->table.key_bytes;
-	size_t		slots = table_align(gpuagg_group_slot_bytes(key_bytes, capacity));
-	size_t		keys = table_align(capacity * key_bytes);
-	char	   *at;
+	int key_bytes = hash->table.key_bytes;
+	size_t slots = table_align(gpuagg_group_slot_bytes(key_bytes, capacity));
+	size_t keys = table_align(capacity * key_bytes);
+	char *at;
 
-	DEVICE_CHECK(query_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
+	DEVICE_CHECK(
+		query_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
 	at = hash->memory.at;
 	hash->table.capacity = capacity;
 	hash->table.seed = query->seed;
@@ -297,7 +324,7 @@ static DeviceStatus
 make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupStates *states,
 		  DeviceError *error)
 {
-	int64_t		most = states_most_groups(query->q);
+	int64_t most = states_most_groups(query->q);
 	DeviceStatus status;
 
 	if (least > most)
@@ -310,19 +337,23 @@ make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupS
 	return status;
 }
 
-/* A first table, with room for n groups and one more, and for the estimated number if there is memory. */
+/*
+ * A first table, with room for n groups and one more, and for the estimated number if there is
+ * memory.
+ */
 static DeviceStatus
 start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, DeviceError *error)
 {
-	double		groups = query->q->est_groups * 1.25;
-	int64_t		capacity = LEAST_CAPACITY;
+	double groups = query->q->est_groups * 1.25;
+	int64_t capacity = LEAST_CAPACITY;
 	GpuaggCudaStatus status;
 
 	while (capacity < 2 * n || (capacity < groups && capacity < MOST_FIRST_CAPACITY))
 		capacity *= 2;
 	DEVICE_CHECK(make_room(query, capacity, n + 1, hash, states, error));
 	status = gpuagg_group_init(&hash->table, query->stream);
-	return status == GPUAGG_CUDA_OK ? DEVICE_OK :
+	return status == GPUAGG_CUDA_OK ?
+		DEVICE_OK :
 		abandon(query, hash, states, kernel_status(status, "gpuagg_group_init", error));
 }
 
@@ -354,14 +385,14 @@ replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *state
 static DeviceStatus
 grow_hash(Query *query, DeviceError *error)
 {
-	int64_t		old = query->hash.table.capacity;
-	HashTable	hash = {.table = {.key_bytes = query->hash.table.key_bytes}};
+	int64_t old = query->hash.table.capacity;
+	HashTable hash = {.table = {.key_bytes = query->hash.table.key_bytes}};
 	GroupStates states;
 	DeviceStatus status;
 
 	DEVICE_CHECK(counts_settle(query, false, error));
-	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states,
-						   error));
+	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash,
+						   &states, error));
 	status = move_groups(query, &hash, &states, error);
 	if (status != DEVICE_OK)
 		return abandon(query, &hash, &states, status);
@@ -372,7 +403,8 @@ grow_hash(Query *query, DeviceError *error)
 
 /* How the last lookup in the table went; waits for it. */
 static DeviceStatus
-read_outcome(Query *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status, int64_t *groups, DeviceError *error)
+read_outcome(Query *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status, int64_t *groups,
+			 DeviceError *error)
 {
 	GpuaggGroupCounters counters;
 
@@ -386,14 +418,16 @@ read_outcome(Query *query, const GpuaggGroupTable *table, GpuaggCudaStatus *stat
  * table has new keys whose rows are not counted; their bins are query->ngroups and above.
  */
 static DeviceStatus
-look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_t *bins, DeviceError *error)
+look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_t *bins,
+		DeviceError *error)
 {
 	for (int retry = 0;; retry = 1)
 	{
 		GpuaggCudaStatus status;
-		int64_t		groups;
+		int64_t groups;
 
-		KERNEL_CHECK(gpuagg_group_lookup(&query->hash.table, keys, filter, n, retry, bins, query->stream));
+		KERNEL_CHECK(
+			gpuagg_group_lookup(&query->hash.table, keys, filter, n, retry, bins, query->stream));
 		DEVICE_CHECK(read_outcome(query, &query->hash.table, &status, &groups, error));
 		if (status == GPUAGG_CUDA_OK)
 		{
@@ -411,10 +445,10 @@ look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_
 /* The groups that there are when the form changes: their bins, and those that they get. */
 typedef struct OldBins
 {
-	int64_t		n;
-	int32_t    *list;			/* bins, on the host */
-	DeviceMemory from;			/* the same, on the device */
-	DeviceMemory to;			/* new bins */
+	int64_t n;
+	int32_t *list;     /* bins, on the host */
+	DeviceMemory from; /* the same, on the device */
+	DeviceMemory to;   /* new bins */
 } OldBins;
 
 /* The number that a direct bin of the query has in bins of other ranges, which contain its own. */
@@ -423,12 +457,12 @@ moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 {
 	const WireQuery *q = query->q;
 	const KeyRanges *old = &query->ranges;
-	int64_t		moved = 0;
-	int64_t		factor = 1;
+	int64_t moved = 0;
+	int64_t factor = 1;
 
 	for (int k = q->nkeys - 1; k >= 0; k--)
 	{
-		int64_t		digit = bin % old->extent[k];
+		int64_t digit = bin % old->extent[k];
 
 		bin /= old->extent[k];
 		if (old->has_null[k] && digit == old->extent[k] - 1)
@@ -482,7 +516,7 @@ fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int6
 static DeviceStatus
 read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceError *error)
 {
-	int			had = query->hash.table.key_bytes;
+	int had = query->hash.table.key_bytes;
 
 	*keys = malloc(old->n * key_bytes + 1);
 	if (*keys == NULL)
@@ -496,12 +530,15 @@ read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceEr
 	if (query->form == FORM_RUNS)
 	{
 		DEVICE_CHECK(query_reserve(query, &query->keys, old->n * key_bytes, error));
-		KERNEL_CHECK(device_gather(query->groups.keys.at, key_bytes, old->from.at, old->n, query->keys.at, query->stream));
-		CUDA_CHECK(cudaMemcpyAsync(*keys, query->keys.at, old->n * key_bytes, cudaMemcpyDeviceToHost, query->stream));
+		KERNEL_CHECK(device_gather(query->groups.keys.at, key_bytes, old->from.at, old->n,
+								   query->keys.at, query->stream));
+		CUDA_CHECK(cudaMemcpyAsync(*keys, query->keys.at, old->n * key_bytes,
+								   cudaMemcpyDeviceToHost, query->stream));
 		CUDA_CHECK(cudaStreamSynchronize(query->stream));
 		return DEVICE_OK;
 	}
-	CUDA_CHECK(cudaMemcpyAsync(*keys, query->hash.table.keys, old->n * had, cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(*keys, query->hash.table.keys, old->n * had, cudaMemcpyDeviceToHost,
+							   query->stream));
 	CUDA_CHECK(cudaStreamSynchronize(query->stream));
 	lengthen_keys(*keys, old->n, had, key_bytes);
 	return DEVICE_OK;
@@ -511,10 +548,10 @@ read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceEr
 static DeviceStatus
 move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
 {
-	HashTable	hash = {.table = {.key_bytes = table_key_bytes(query->q, null_keys)}};
-	char	   *keys;
+	HashTable hash = {.table = {.key_bytes = table_key_bytes(query->q, null_keys)}};
+	char *keys;
 	GroupStates states;
-	int64_t		ngroups = 0;
+	int64_t ngroups = 0;
 	DeviceStatus status = read_keys(query, old, hash.table.key_bytes, &keys, error);
 
 	if (status == DEVICE_OK)
@@ -540,15 +577,18 @@ has_null_keys(const WireQuery *q, const Rows *rows)
 	return false;
 }
 
-/* A key is out of its range, or the first NULL: changes to a larger direct table, or to a hash table. */
+/*
+ * A key is out of its range, or the first NULL: changes to a larger direct table, or to a hash
+ * table.
+ */
 static DeviceStatus
 leave_direct(Query *query, const Rows *rows, OldBins *old, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	const KeyRanges *had = &query->ranges;
-	KeyRanges	ranges = *had;
-	bool		null_keys = false;
-	double		bins;
+	KeyRanges ranges = *had;
+	bool null_keys = false;
+	double bins;
 
 	DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
 	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
@@ -556,7 +596,10 @@ leave_direct(Query *query, const Rows *rows, OldBins *old, DeviceError *error)
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		null_keys |= ranges.has_null[k];
-		/* twice as wide as needed, so that changes are few; upwards, as times and codes of dictionaries grow */
+		/*
+		 * twice as wide as needed, so that changes are few; upwards, as times and codes of
+		 * dictionaries grow
+		 */
 		if ((ranges.min[k] < had->min[k] || ranges.max[k] > had->max[k]) &&
 			ranges.max[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
 			ranges.max[k] += ranges.max[k] - ranges.min[k];
@@ -613,13 +656,13 @@ static DeviceStatus
 fit_form(Query *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	KeyRanges	ranges = query->ranges;
-	OldBins		old = {.list = NULL};
+	KeyRanges ranges = query->ranges;
+	OldBins old = {.list = NULL};
 	DeviceStatus status = DEVICE_OK;
 
-	bool		runs = query->form == FORM_RUNS && rows->heads == NULL;
-	bool		outside = query->form == FORM_DIRECT && widen_ranges(q, rows, &ranges);
-	bool		narrow = query->form == FORM_HASH && has_null_keys(q, rows) &&
+	bool runs = query->form == FORM_RUNS && rows->heads == NULL;
+	bool outside = query->form == FORM_DIRECT && widen_ranges(q, rows, &ranges);
+	bool narrow = query->form == FORM_HASH && has_null_keys(q, rows) &&
 		query->hash.table.key_bytes < table_key_bytes(q, true);
 
 	if (!runs && !outside && !narrow)
@@ -642,11 +685,11 @@ static DeviceStatus
 choose_form(Query *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	GroupForm	form = FORM_SINGLE;
-	KeyRanges	ranges = {.extent = {0}};
-	HashTable	hash = {.memory = {0}};
+	GroupForm form = FORM_SINGLE;
+	KeyRanges ranges = {.extent = {0}};
+	HashTable hash = {.memory = {0}};
 	GroupStates states;
-	double		bins = 1;
+	double bins = 1;
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
@@ -678,7 +721,7 @@ choose_form(Query *query, const Rows *rows, DeviceError *error)
 DeviceStatus
 groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error)
 {
-	HashTable	none = {.memory = {0}};
+	HashTable none = {.memory = {0}};
 	GroupStates states;
 
 	query->sparse = sparse;
@@ -693,7 +736,7 @@ groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error)
 static DeviceStatus
 reserve_bins(Query *query, const Rows *rows, DeviceError *error)
 {
-	size_t		bytes = (size_t) rows->nrows * sizeof(int32_t);
+	size_t bytes = (size_t) rows->nrows * sizeof(int32_t);
 
 	if (query->bins.at == NULL || query->bins.bytes < bytes)
 		query->zeros = 0;
@@ -706,16 +749,18 @@ keys_in_place(const Query *query, const Rows *rows)
 {
 	const WireKey *key = &query->q->keys[0];
 
-	return query->q->nkeys == 1 && key->width == query->hash.table.key_bytes && !key_has_nulls(query->q, rows, 0)
-		? rows->cols[key->col].values : NULL;
+	return query->q->nkeys == 1 && key->width == query->hash.table.key_bytes &&
+			!key_has_nulls(query->q, rows, 0) ?
+		rows->cols[key->col].values :
+		NULL;
 }
 
 static DeviceStatus
 pack_keys(Query *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = query->hash.table.key_bytes,
-	.null_offset = q->null_offset};
+	PackKeys pack = {
+		.nkeys = q->nkeys, .key_bytes = query->hash.table.key_bytes, .null_offset = q->null_offset};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
@@ -732,16 +777,22 @@ pack_keys(Query *query, const Rows *rows, DeviceError *error)
 static DeviceStatus
 locate_sorted(Query *query, const Rows *rows, int64_t n, DeviceError *error)
 {
-	int			key_bytes = query->hash.table.key_bytes;
-	PackKeys	pack = {.nkeys = 1,.key_bytes = key_bytes,.null_offset = key_bytes,.width = {key_bytes}};
+	int key_bytes = query->hash.table.key_bytes;
+	PackKeys pack = {
+		.nkeys = 1, .key_bytes = key_bytes, .null_offset = key_bytes, .width = {key_bytes}};
 
-	pack.column[0] = (DeviceColumn) {.values = query->sorted.at,.type = key_bytes == 4 ? WIRE_I32 : WIRE_I64};
+	pack.column[0] =
+		(DeviceColumn){.values = query->sorted.at, .type = key_bytes == 4 ? WIRE_I32 : WIRE_I64};
 	/* the rows' own packed keys are in order now, and not needed any more */
 	DEVICE_CHECK(query_reserve(query, &query->keys, n * key_bytes, error));
-	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->keys.at, query->stream));
+	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows,
+								  query->keys.at, query->stream));
 	DEVICE_CHECK(look_up(query, query->keys.at, NULL, n, query->bins.at, error));
-	query->runs = (GpuaggRuns) {
-		.heads = query->heads.at,.before = query->before.at,.order = query->order.at,.bins = query->bins.at
+	query->runs = (GpuaggRuns){
+		.heads = query->heads.at,
+		.before = query->before.at,
+		.order = query->order.at,
+		.bins = query->bins.at,
 	};
 	return DEVICE_OK;
 }
@@ -750,7 +801,7 @@ static DeviceStatus
 locate_hash(Query *query, const Rows *rows, DeviceError *error)
 {
 	const void *keys = keys_in_place(query, rows);
-	int64_t		n = 0;
+	int64_t n = 0;
 
 	DEVICE_CHECK(reserve_bins(query, rows, error));
 	if (keys == NULL)
@@ -765,7 +816,10 @@ locate_hash(Query *query, const Rows *rows, DeviceError *error)
 	return look_up(query, keys, rows->filter, rows->nrows, query->bins.at, error);
 }
 
-/* Does something need the bins themselves?  Rows of sketches find their group as those of histograms do. */
+/*
+ * Does something need the bins themselves?  Rows of sketches find their group as those of
+ * histograms do.
+ */
 static bool
 needs_bins(const WireQuery *q)
 {
@@ -776,8 +830,9 @@ needs_bins(const WireQuery *q)
 }
 
 /*
- * May keys take the place of bins?  Histograms read a lone int32 key as fast as a column of bins, and some read two.  Of
- * other keys, NULLs and filters the column is made, as several calls may read it.
+ * May keys take the place of bins?  Histograms read a lone int32 key as fast as a column of bins,
+ * and some read two.  Of other keys, NULLs and filters the column is made, as several calls may
+ * read it.
  */
 static bool
 may_stay_keys(const Query *query, const GpuaggBins *bins)
@@ -794,9 +849,11 @@ DeviceStatus
 groups_make_bins(Query *query, const Rows *rows, DeviceError *error)
 {
 	DEVICE_CHECK(reserve_bins(query, rows, error));
-	KERNEL_CHECK(gpuagg_hist_bins(&query->located, rows->nrows, query->bins.at, query->status.at, query->stream));
-	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1,.nbins = query->located.nbins};
-	query->located.column[0] = (GpuaggColumn) {.values = query->bins.at,.type = GPUAGG_VALUE_I32};
+	KERNEL_CHECK(gpuagg_hist_bins(&query->located, rows->nrows, query->bins.at, query->status.at,
+								  query->stream));
+	query->located =
+		(GpuaggBins){.kind = GPUAGG_BIN_INDEX, .ncolumns = 1, .nbins = query->located.nbins};
+	query->located.column[0] = (GpuaggColumn){.values = query->bins.at, .type = GPUAGG_VALUE_I32};
 	return DEVICE_OK;
 }
 
@@ -807,7 +864,10 @@ locate_direct(Query *query, const Rows *rows, DeviceError *error)
 	return may_stay_keys(query, &query->located) ? DEVICE_OK : groups_make_bins(query, rows, error);
 }
 
-/* All rows are in bin 0, but those that the filter leaves out.  Bins are written only if something reads them. */
+/*
+ * All rows are in bin 0, but those that the filter leaves out.  Bins are written only if something
+ * reads them.
+ */
 static DeviceStatus
 locate_single(Query *query, const Rows *rows, DeviceError *error)
 {
@@ -821,7 +881,8 @@ locate_single(Query *query, const Rows *rows, DeviceError *error)
 	}
 	else if (query->zeros < rows->nrows)
 	{
-		CUDA_CHECK(cudaMemsetAsync(query->bins.at, 0, (size_t) rows->nrows * sizeof(int32_t), query->stream));
+		CUDA_CHECK(cudaMemsetAsync(query->bins.at, 0, (size_t) rows->nrows * sizeof(int32_t),
+								   query->stream));
 		query->zeros = rows->nrows;
 	}
 	return DEVICE_OK;
@@ -853,8 +914,8 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 	DeviceStatus status;
 
 	DEVICE_CHECK(groups_fit(query, rows, error));
-	query->runs = (GpuaggRuns) {.heads = rows->heads,.before = rows->before};
-	query->located = (GpuaggBins) {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1};
+	query->runs = (GpuaggRuns){.heads = rows->heads, .before = rows->before};
+	query->located = (GpuaggBins){.kind = GPUAGG_BIN_INDEX, .ncolumns = 1};
 	if (query->form == FORM_DIRECT)
 		status = locate_direct(query, rows, error);
 	else if (query->form == FORM_HASH)
@@ -864,7 +925,8 @@ groups_locate(Query *query, const Rows *rows, DeviceError *error)
 	else
 		status = locate_single(query, rows, error);
 	if (query->located.kind == GPUAGG_BIN_INDEX)
-		query->located.column[0] = (GpuaggColumn) {.values = groups_of_rows(query, rows),.type = GPUAGG_VALUE_I32};
+		query->located.column[0] =
+			(GpuaggColumn){.values = groups_of_rows(query, rows), .type = GPUAGG_VALUE_I32};
 	query->located.nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
 	return status;
 }

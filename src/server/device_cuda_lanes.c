@@ -14,7 +14,7 @@
 
 static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static Lane *idle_lanes;
-static int	nidle;
+static int nidle;
 
 static void
 destroy_event(cudaEvent_t event)
@@ -56,8 +56,8 @@ make_lane(Lane *lane, DeviceError *error)
 static Lane *
 take_idle(int device)
 {
-	Lane	  **at = &idle_lanes;
-	Lane	   *lane;
+	Lane **at = &idle_lanes;
+	Lane *lane;
 
 	pthread_mutex_lock(&idle_lock);
 	while (*at && (*at)->device != device)
@@ -76,7 +76,7 @@ take_idle(int device)
 static bool
 keep_idle(Lane *lane)
 {
-	bool		room;
+	bool room;
 
 	pthread_mutex_lock(&idle_lock);
 	room = nidle < IDLE_LANES;
@@ -93,7 +93,7 @@ keep_idle(Lane *lane)
 void
 cuda_lane_close(Lane *lane)
 {
-	bool		whole = lane->stream != NULL;
+	bool whole = lane->stream != NULL;
 
 	cuda_select(lane->device);
 	/* wait for copies out of the arena; the buffers are freed behind the kernels that read them */
@@ -119,11 +119,12 @@ cuda_lane_close(Lane *lane)
 DeviceStatus
 lane_reserve(Lane *lane, DeviceError *error)
 {
-	void	   *memory;
+	void *memory;
 
 	if (lane->memory)
 		return DEVICE_OK;
-	DEVICE_CHECK(device_allocate(lane->device, lane->buffers * lane->buffer_bytes, lane->stream, &memory, error));
+	DEVICE_CHECK(device_allocate(lane->device, lane->buffers * lane->buffer_bytes, lane->stream,
+								 &memory, error));
 	lane->memory = memory;
 	return DEVICE_OK;
 }
@@ -132,7 +133,7 @@ DeviceStatus
 cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int buffers,
 			   DeviceError *error)
 {
-	Lane	   *l;
+	Lane *l;
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(device));
@@ -159,8 +160,8 @@ cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int bu
 static DeviceStatus
 copy_array(Lane *lane, size_t at, size_t bytes, DeviceError *error)
 {
-	CUDA_CHECK(cudaMemcpyAsync(lane->memory + at, lane->arena + at, bytes,
-							   cudaMemcpyHostToDevice, lane->stream));
+	CUDA_CHECK(cudaMemcpyAsync(lane->memory + at, lane->arena + at, bytes, cudaMemcpyHostToDevice,
+							   lane->stream));
 	return DEVICE_OK;
 }
 
@@ -168,8 +169,8 @@ copy_array(Lane *lane, size_t at, size_t bytes, DeviceError *error)
 DeviceStatus
 cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 {
-	int			b = batch->buffer;
-	size_t		base = b * lane->buffer_bytes;
+	int b = batch->buffer;
+	size_t base = b * lane->buffer_bytes;
 
 	CUDA_CHECK(cuda_select(lane->device));
 	DEVICE_CHECK(lane_reserve(lane, error));
@@ -179,8 +180,8 @@ cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 	for (uint32_t c = 0; c < batch->ncols; c++)
 	{
 		const WireColumn *col = &batch->cols[c];
-		size_t		values = (size_t) batch->nrows * wire_width(col->type);
-		size_t		validity = wire_bitmap_bytes(batch->nrows);
+		size_t values = (size_t) batch->nrows * wire_width(col->type);
+		size_t validity = wire_bitmap_bytes(batch->nrows);
 
 		if (col->values != WIRE_NO_ARRAY)
 		{
@@ -200,7 +201,7 @@ cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 DeviceStatus
 cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error)
 {
-	float		elapsed;
+	float elapsed;
 
 	CUDA_CHECK(cudaEventSynchronize(lane->copied[buffer]));
 	CUDA_CHECK(cudaEventElapsedTime(&elapsed, lane->copy_began[buffer], lane->copied[buffer]));
@@ -211,7 +212,7 @@ cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error)
 DeviceStatus
 lane_add_timing(Lane *lane, int buffer, DeviceError *error)
 {
-	float		ms;
+	float ms;
 
 	if (!lane->timing[buffer])
 		return DEVICE_OK;

@@ -22,25 +22,25 @@
 
 typedef struct KeptSlot
 {
-	int			slot;			/* of the query */
-	int			input;			/* array of inputs */
-	int			keep;			/* array of marks */
-	bool		all;			/* all rows count so far */
+	int slot;  /* of the query */
+	int input; /* array of inputs */
+	int keep;  /* array of marks */
+	bool all;  /* all rows count so far */
 } KeptSlot;
 
 struct OrderedRows
 {
-	int64_t		n;
-	int64_t		capacity;		/* that every array has room for */
-	int			narrays;
-	size_t		width[MOST_ARRAYS];
+	int64_t n;
+	int64_t capacity; /* that every array has room for */
+	int narrays;
+	size_t width[MOST_ARRAYS];
 	DeviceMemory array[MOST_ARRAYS];
-	int			bins;
-	int			code[WIRE_MAX_ORDER];
-	int			rank[WIRE_MAX_ORDER];	/* sorts NULLs before or behind the values: 0 or 1 */
-	bool		has_nulls[WIRE_MAX_ORDER];
-	int			nslots;
-	KeptSlot	slots[WIRE_MAX_SLOTS];
+	int bins;
+	int code[WIRE_MAX_ORDER];
+	int rank[WIRE_MAX_ORDER]; /* sorts NULLs before or behind the values: 0 or 1 */
+	bool has_nulls[WIRE_MAX_ORDER];
+	int nslots;
+	KeptSlot slots[WIRE_MAX_SLOTS];
 };
 
 /* ---- keeping rows ---- */
@@ -68,7 +68,7 @@ make_rows(const WireQuery *q)
 	for (int s = 0; s < q->nslots; s++)
 		if (slot_is_ordered(q, s))
 		{
-			KeptSlot   *slot = &rows->slots[rows->nslots++];
+			KeptSlot *slot = &rows->slots[rows->nslots++];
 
 			slot->slot = s;
 			slot->input = add_array(rows, gpuagg_monoids[q->slots[s].monoid].input_size);
@@ -82,8 +82,8 @@ make_rows(const WireQuery *q)
 static int64_t
 wanted_capacity(const OrderedRows *rows, double est_rows, int64_t n)
 {
-	int64_t		capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
-	double		estimate = est_rows * 1.1;
+	int64_t capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
+	double estimate = est_rows * 1.1;
 
 	/* an estimate may be wrong by any factor */
 	if (estimate > ESTIMATE_PER_ROW * (double) n)
@@ -100,7 +100,7 @@ DeviceStatus
 ordered_make_room(Query *query, int64_t nrows, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
-	int64_t		capacity;
+	int64_t capacity;
 
 	if (rows == NULL && (rows = query->rows_kept = make_rows(query->q)) == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
@@ -126,7 +126,7 @@ keep_inputs(Query *query, const Rows *in, KeptSlot *kept, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[kept->slot];
 	OrderedRows *rows = query->rows_kept;
-	PackInput	pack = {.monoid = slot->monoid};
+	PackInput pack = {.monoid = slot->monoid};
 
 	for (int c = 0; c < 2; c++)
 		if (slot->col[c] >= 0)
@@ -189,8 +189,9 @@ ordered_forget(Query *query)
  * only says how many bytes it needs.
  */
 #define CALL_WITH_WORKSPACE(function, ...) \
-	do { \
-		size_t		bytes = 0; \
+	do \
+	{ \
+		size_t bytes = 0; \
 		KERNEL_CHECK(function(__VA_ARGS__, NULL, &bytes, query->stream)); \
 		DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error)); \
 		bytes = query->workspace.bytes; \
@@ -202,12 +203,12 @@ typedef struct Scratch
 {
 	DeviceMemory permutation;
 	DeviceMemory selected;
-	DeviceMemory bins;			/* of the rows in their order */
+	DeviceMemory bins; /* of the rows in their order */
 	DeviceMemory offsets;
-	DeviceMemory counts;		/* two int64 that kernels return: a range, or a number */
+	DeviceMemory counts; /* two int64 that kernels return: a range, or a number */
 	DeviceMemory inputs;
 	DeviceMemory states;
-	DeviceMemory heads;			/* the bin of each segment */
+	DeviceMemory heads; /* the bin of each segment */
 } Scratch;
 
 static DeviceStatus
@@ -222,9 +223,9 @@ describe_word(Query *query, Scratch *scratch, int array, GpuaggValueType type, i
 			  GpuaggSortWord *word, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
-	GpuaggColumn column = {.values = rows->array[array].at,.type = type};
-	int64_t		range[2];
-	uint64_t	span;
+	GpuaggColumn column = {.values = rows->array[array].at, .type = type};
+	int64_t range[2];
+	uint64_t span;
 
 	KERNEL_CHECK(gpuagg_key_range(&column, rows->n, scratch->counts.at, query->stream));
 	DEVICE_CHECK(read_counts(query, scratch, range, error));
@@ -245,10 +246,10 @@ sort_rows(Query *query, Scratch *scratch, DeviceError *error)
 	const WireQuery *q = query->q;
 	OrderedRows *rows = query->rows_kept;
 	GpuaggSortWord words[1 + 2 * WIRE_MAX_ORDER];
-	int			nwords = 0;
+	int nwords = 0;
 
-	DEVICE_CHECK(describe_word(query, scratch, rows->bins, GPUAGG_VALUE_I32, 0, &words[nwords++],
-							   error));
+	DEVICE_CHECK(
+		describe_word(query, scratch, rows->bins, GPUAGG_VALUE_I32, 0, &words[nwords++], error));
 	for (uint32_t o = 0; o < q->norder; o++)
 	{
 		if (rows->has_nulls[o])
@@ -270,15 +271,15 @@ select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t 
 			int64_t *n, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
-	int64_t		counts[2];
+	int64_t counts[2];
 
 	*rows_in_order = scratch->permutation.at;
 	*n = rows->n;
 	if (slot->all)
 		return DEVICE_OK;
 	DEVICE_CHECK(query_reserve(query, &scratch->selected, rows->n * sizeof(int64_t), error));
-	CALL_WITH_WORKSPACE(gpuagg_cuda_select_rows, rows->n, *rows_in_order, rows->array[slot->keep].at,
-						scratch->selected.at, scratch->counts.at);
+	CALL_WITH_WORKSPACE(gpuagg_cuda_select_rows, rows->n, *rows_in_order,
+						rows->array[slot->keep].at, scratch->selected.at, scratch->counts.at);
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
 	*rows_in_order = scratch->selected.at;
 	*n = counts[0];
@@ -291,15 +292,17 @@ cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64
 			 GpuaggSegments *segments, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
-	int64_t		counts[2];
+	int64_t counts[2];
 
 	DEVICE_CHECK(query_reserve(query, &scratch->bins, n * sizeof(int32_t), error));
 	DEVICE_CHECK(query_reserve(query, &scratch->offsets, (n + 1) * sizeof(int64_t), error));
 	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins].at, rows_in_order, n,
 									scratch->bins.at, query->stream));
-	CALL_WITH_WORKSPACE(gpuagg_cuda_segments_from_bins, scratch->bins.at, n, scratch->offsets.at, scratch->counts.at);
+	CALL_WITH_WORKSPACE(gpuagg_cuda_segments_from_bins, scratch->bins.at, n, scratch->offsets.at,
+						scratch->counts.at);
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
-	*segments = (GpuaggSegments) {.nvalues = n,.nsegments = counts[0],.offsets = scratch->offsets.at};
+	*segments =
+		(GpuaggSegments){.nvalues = n, .nsegments = counts[0], .offsets = scratch->offsets.at};
 	DEVICE_CHECK(query_reserve(query, &scratch->heads, counts[0] * sizeof(int32_t), error));
 	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), scratch->bins.at, scratch->offsets.at,
 									counts[0], scratch->heads.at, query->stream));
@@ -310,11 +313,11 @@ static DeviceStatus
 reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
-	MonoidId	monoid = query->q->slots[slot->slot].monoid;
+	MonoidId monoid = query->q->slots[slot->slot].monoid;
 	const MonoidInfo *info = &gpuagg_monoids[monoid];
 	const int64_t *rows_in_order;
 	GpuaggSegments segments;
-	int64_t		n;
+	int64_t n;
 
 	DEVICE_CHECK(select_rows(query, scratch, slot, &rows_in_order, &n, error));
 	if (n == 0)
@@ -323,11 +326,13 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 	DEVICE_CHECK(query_reserve(query, &scratch->inputs, n * info->input_size, error));
 	KERNEL_CHECK(gpuagg_cuda_gather(info->input_size, rows->array[slot->input].at, rows_in_order, n,
 									scratch->inputs.at, query->stream));
-	DEVICE_CHECK(query_reserve(query, &scratch->states, segments.nsegments * info->state_size,
-							   error));
-	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, scratch->inputs.at, scratch->states.at);
+	DEVICE_CHECK(
+		query_reserve(query, &scratch->states, segments.nsegments * info->state_size, error));
+	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, scratch->inputs.at,
+						scratch->states.at);
 	KERNEL_CHECK(device_scatter(scratch->states.at, info->state_size, scratch->heads.at,
-								segments.nsegments, query->groups.slot[slot->slot].at, query->stream));
+								segments.nsegments, query->groups.slot[slot->slot].at,
+								query->stream));
 	return DEVICE_OK;
 }
 
@@ -335,7 +340,7 @@ static DeviceStatus
 reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
 {
 	OrderedRows *rows = query->rows_kept;
-	float		ms;
+	float ms;
 
 	DEVICE_CHECK(query_reserve(query, &scratch->counts, 2 * sizeof(int64_t), error));
 	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
@@ -352,7 +357,7 @@ reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
 DeviceStatus
 ordered_finish(Query *query, DeviceError *error)
 {
-	Scratch		scratch;
+	Scratch scratch;
 	DeviceStatus status = DEVICE_OK;
 
 	if (query->rows_kept == NULL)

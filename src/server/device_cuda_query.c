@@ -39,7 +39,7 @@ query_release_holds(Query *query)
 {
 	while (query->holds)
 	{
-		StoreHold  *hold = query->holds;
+		StoreHold *hold = query->holds;
 
 		query->holds = hold->next;
 		store_release(hold);
@@ -78,7 +78,7 @@ clear_status(Query *query, DeviceError *error)
 static DeviceStatus
 fill_query(Query *query, const double *thresholds, DeviceError *error)
 {
-	size_t		bytes = query->q->nthresholds * sizeof(double);
+	size_t bytes = query->q->nthresholds * sizeof(double);
 
 	CUDA_CHECK(stream_take(query->device, &query->stream, &query->page));
 	if (wire_keeps_rows(query->q))
@@ -116,7 +116,7 @@ DeviceStatus
 cuda_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
 				DeviceError *error)
 {
-	Query	   *made;
+	Query *made;
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(device));
@@ -126,7 +126,10 @@ cuda_query_open(Query **query, int device, const WireQuery *q, const double *thr
 	made->device = device;
 	made->q = q;
 	made->count_slot = find_count(q);
-	/* so that no client can choose keys that collide; before the system has random values, not at all */
+	/*
+	 * so that no client can choose keys that collide; before the system has random values, not at
+	 * all
+	 */
 	if (getrandom(&made->seed, sizeof(made->seed), GRND_NONBLOCK) != sizeof(made->seed))
 	{
 		free(made);
@@ -165,14 +168,15 @@ query_has_slot(const Query *query, int s)
 
 	if (s < 0)
 		return query->groups.present.at != NULL;
-	return q->slots[s].bin_kind == WIRE_BIN_NONE && !slot_is_late(q, s) && query->alias[s] == ALIAS_NONE;
+	return q->slots[s].bin_kind == WIRE_BIN_NONE && !slot_is_late(q, s) &&
+		query->alias[s] == ALIAS_NONE;
 }
 
 GpuaggSlot
 query_slot(const Query *query, const Rows *rows, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	GpuaggSlot	out = {.op = MONOID_COUNT,.states = query->groups.present.at};
+	GpuaggSlot out = {.op = MONOID_COUNT, .states = query->groups.present.at};
 
 	if (s < 0)
 		return out;
@@ -199,9 +203,9 @@ query_slot(const Query *query, const Rows *rows, int s)
  */
 typedef struct Pass
 {
-	bool		sizing;
-	size_t		workspace;		/* bytes that the largest call needs */
-	int			call;			/* number of the next call, for its status */
+	bool sizing;
+	size_t workspace; /* bytes that the largest call needs */
+	int call;         /* number of the next call, for its status */
 } Pass;
 
 /* One histogram call of a pass. */
@@ -209,7 +213,7 @@ static DeviceStatus
 update(Query *query, Pass *pass, GpuaggHist *hist, const GpuaggBins *bins, const Rows *rows,
 	   DeviceError *error)
 {
-	size_t		bytes = query->workspace.bytes;
+	size_t bytes = query->workspace.bytes;
 
 	for (int s = 0; s < hist->nslots; s++)
 		if (hist->slot[s].states == NULL)
@@ -233,8 +237,8 @@ static DeviceStatus
 update_run(Query *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows, DeviceError *error)
 {
 	GpuaggHistStatus *status = ((QueryStatus *) query->status.at)->call + pass->call++;
-	GpuaggRuns	runs = query->runs;
-	size_t		bytes = query->workspace.bytes;
+	GpuaggRuns runs = query->runs;
+	size_t bytes = query->workspace.bytes;
 
 	runs.nrows = rows->nrows;
 	runs.filter = rows->filter;
@@ -244,11 +248,15 @@ update_run(Query *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows, D
 		pass->workspace = bytes > pass->workspace ? bytes : pass->workspace;
 		return DEVICE_OK;
 	}
-	KERNEL_CHECK(gpuagg_runs_update(&runs, slot, status->errors, query->workspace.at, &bytes, query->stream));
+	KERNEL_CHECK(gpuagg_runs_update(&runs, slot, status->errors, query->workspace.at, &bytes,
+									query->stream));
 	return DEVICE_OK;
 }
 
-/* Is the call full?  Of many rows one operator, beside a count, is what the library has its fastest kernels for. */
+/*
+ * Is the call full?  Of many rows one operator, beside a count, is what the library has its fastest
+ * kernels for.
+ */
 static bool
 call_is_full(const GpuaggHist *hist, const Rows *rows)
 {
@@ -261,10 +269,8 @@ call_is_full(const GpuaggHist *hist, const Rows *rows)
 static bool
 read_alike(const Query *query, const Rows *rows, int s, int t)
 {
-	const WireSlot *a = &query->q->slots[s],
-			   *b = &query->q->slots[t];
-	const DeviceColumn *x,
-			   *y;
+	const WireSlot *a = &query->q->slots[s], *b = &query->q->slots[t];
+	const DeviceColumn *x, *y;
 
 	if (a->filter >= 0 || b->filter >= 0 || a->col[0] < 0 || b->col[0] < 0)
 		return false;
@@ -273,7 +279,10 @@ read_alike(const Query *query, const Rows *rows, int s, int t)
 	return x->values && x->values == y->values && x->type == y->type;
 }
 
-/* Adds those slots after s of the same column to the call, which has its bins, that are faster with it; *done gets a bit for each. */
+/*
+ * Adds those slots after s of the same column to the call, which has its bins, that are faster with
+ * it; *done gets a bit for each.
+ */
 static void
 add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_t *done)
 {
@@ -285,7 +294,8 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 	{
 		GpuaggHistChoice choice;
 
-		if (!query_has_slot(query, t) || slots[t].monoid == MONOID_COUNT || !read_alike(query, rows, s, t))
+		if (!query_has_slot(query, t) || slots[t].monoid == MONOID_COUNT ||
+			!read_alike(query, rows, s, t))
 			continue;
 		hist->slot[hist->nslots++] = query_slot(query, rows, t);
 		if (gpuagg_hist_choose(hist, &choice) == GPUAGG_CUDA_OK && choice.together)
@@ -295,7 +305,10 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 	}
 }
 
-/* The next call for slots with one state a group, of those from *s on that are not in *done; false: there are no more. */
+/*
+ * The next call for slots with one state a group, of those from *s on that are not in *done; false:
+ * there are no more.
+ */
 static bool
 fill_call(const Query *query, const Rows *rows, int *s, uint64_t *done, GpuaggHist *hist)
 {
@@ -316,24 +329,25 @@ fill_call(const Query *query, const Rows *rows, int *s, uint64_t *done, GpuaggHi
 static bool
 is_one_call(const Query *query, const Rows *rows)
 {
-	GpuaggHist	hist;
+	GpuaggHist hist;
 	GpuaggHistChoice choice;
-	uint64_t	done = 0;
-	int			s = -1;
+	uint64_t done = 0;
+	int s = -1;
 
 	for (int i = 0; i < query->q->nslots; i++)
 		if (query->q->slots[i].bin_kind != WIRE_BIN_NONE)
 			return false;
-	return fill_call(query, rows, &s, &done, &hist) && gpuagg_hist_choose(&hist, &choice) == GPUAGG_CUDA_OK &&
-		choice.together && !fill_call(query, rows, &s, &done, &hist);
+	return fill_call(query, rows, &s, &done, &hist) &&
+		gpuagg_hist_choose(&hist, &choice) == GPUAGG_CUDA_OK && choice.together &&
+		!fill_call(query, rows, &s, &done, &hist);
 }
 
 /* All slots with one state a group. */
 static DeviceStatus
 reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
-	GpuaggHist	hist;
-	uint64_t	done = 0;
+	GpuaggHist hist;
+	uint64_t done = 0;
 
 	for (int s = -1; fill_call(query, rows, &s, &done, &hist);)
 		DEVICE_CHECK(update(query, pass, &hist, &query->located, rows, error));
@@ -347,7 +361,7 @@ reduce_runs(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 	for (int s = -1; s < query->q->nslots; s++)
 		if (query_has_slot(query, s))
 		{
-			GpuaggSlot	slot = query_slot(query, rows, s);
+			GpuaggSlot slot = query_slot(query, rows, s);
 
 			DEVICE_CHECK(update_run(query, pass, &slot, rows, error));
 		}
@@ -359,7 +373,7 @@ static DeviceStatus
 reduce_sketch(Query *query, const Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	SketchRows	in = {.column = rows->cols[slot->col[0]],.ngroups = query->located.nbins};
+	SketchRows in = {.column = rows->cols[slot->col[0]], .ngroups = query->located.nbins};
 
 	if (query->located.kind == GPUAGG_BIN_RANGE)
 	{
@@ -374,7 +388,8 @@ reduce_sketch(Query *query, const Pass *pass, const Rows *rows, int s, DeviceErr
 	if (slot->filter >= 0)
 		in.filter = rows->cols[slot->filter].values;
 	if (!pass->sizing)
-		KERNEL_CHECK(device_update_sketches(&in, rows->nrows, query->groups.slot[s].at, query->stream));
+		KERNEL_CHECK(
+			device_update_sketches(&in, rows->nrows, query->groups.slot[s].at, query->stream));
 	return DEVICE_OK;
 }
 
@@ -383,18 +398,24 @@ static DeviceStatus
 reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	size_t		bytes = (size_t) rows->nrows * sizeof(int32_t);
-	GpuaggBins	index = {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1,.nbins = query->located.nbins * slot->width};
-	GpuaggHist	hist = {.nslots = 1};
-	SlotBins	bins = {
-		.kind = slot->bin_kind,.column = rows->cols[slot->col[0]],
+	size_t bytes = (size_t) rows->nrows * sizeof(int32_t);
+	GpuaggBins index = {
+		.kind = GPUAGG_BIN_INDEX, .ncolumns = 1, .nbins = query->located.nbins * slot->width};
+	GpuaggHist hist = {.nslots = 1};
+	SlotBins bins = {
+		.kind = slot->bin_kind,
+		.column = rows->cols[slot->col[0]],
 		.group = groups_of_rows(query, rows),
-		.width = slot->width,.n = slot->bin_n,.formula = (int) slot->formula,.lo = slot->lo,.hi = slot->hi,
-		.thresholds = (const double *) query->thresholds.at + slot->thresholds
+		.width = slot->width,
+		.n = slot->bin_n,
+		.formula = (int) slot->formula,
+		.lo = slot->lo,
+		.hi = slot->hi,
+		.thresholds = (const double *) query->thresholds.at + slot->thresholds,
 	};
 
 	DEVICE_CHECK(query_reserve(query, &query->slot_bins, bytes, error));
-	index.column[0] = (GpuaggColumn) {.values = query->slot_bins.at,.type = GPUAGG_VALUE_I32};
+	index.column[0] = (GpuaggColumn){.values = query->slot_bins.at, .type = GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
 	hist.slot[0].states = query->groups.slot[s].at;
 	if (slot->filter >= 0)
@@ -411,7 +432,8 @@ reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
-	DEVICE_CHECK(query->runs.heads ? reduce_runs(query, pass, rows, error) : reduce_plain(query, pass, rows, error));
+	DEVICE_CHECK(query->runs.heads ? reduce_runs(query, pass, rows, error) :
+									 reduce_plain(query, pass, rows, error));
 	for (int s = 0; s < q->nslots; s++)
 	{
 		if (slot_is_sketch(q, s))
@@ -426,7 +448,7 @@ reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 static DeviceStatus
 prepare(Query *query, const Rows *rows, DeviceError *error)
 {
-	Pass		pass = {.sizing = true};
+	Pass pass = {.sizing = true};
 
 	DEVICE_CHECK(groups_locate(query, rows, error));
 	if (query->located.nbins == 0)
@@ -445,7 +467,7 @@ prepare(Query *query, const Rows *rows, DeviceError *error)
 static DeviceStatus
 apply(Query *query, const Rows *rows, DeviceError *error)
 {
-	Pass		pass = {.sizing = false};
+	Pass pass = {.sizing = false};
 
 	if (query->located.nbins == 0)
 		return DEVICE_OK;
@@ -473,22 +495,25 @@ static DeviceStatus
 make_run_keys(Query *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	PackKeys	pack = {.nkeys = 1,.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset,.width = {q->keys[0].width}};
+	PackKeys pack = {.nkeys = 1,
+					 .key_bytes = q->key_bytes,
+					 .null_offset = (int) q->null_offset,
+					 .width = {q->keys[0].width}};
 
 	pack.column[0] = rows->cols[q->keys[0].col];
-	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows, query->groups.keys.at,
-								  query->stream));
+	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows,
+								  query->groups.keys.at, query->stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
 number_grouped(Query *query, const Rows *rows, int64_t *n, DeviceError *error)
 {
-	int64_t		words = (rows->nrows + 31) / 32;
-	uint32_t   *order = &((QueryStatus *) query->status.at)->order;
-	HeadRows	in = {.nkeys = 1,.last_before = -1};
-	uint32_t	seen;
-	bool		is;
+	int64_t words = (rows->nrows + 31) / 32;
+	uint32_t *order = &((QueryStatus *) query->status.at)->order;
+	HeadRows in = {.nkeys = 1, .last_before = -1};
+	uint32_t seen;
+	bool is;
 
 	in.column[0] = rows->cols[query->q->keys[0].col];
 	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
@@ -503,13 +528,13 @@ number_grouped(Query *query, const Rows *rows, int64_t *n, DeviceError *error)
 }
 
 /*
- * Makes the runs of a batch the groups, and says in *rows which they are.  DEVICE_UNSUPPORTED: its rows are not as
- * WIRE_GROUPED says.  If it fails, the query has no groups.  Waits.
+ * Makes the runs of a batch the groups, and says in *rows which they are.  DEVICE_UNSUPPORTED: its
+ * rows are not as WIRE_GROUPED says.  If it fails, the query has no groups.  Waits.
  */
 static DeviceStatus
 start_grouped(Query *query, Rows *rows, DeviceError *error)
 {
-	int64_t		n;
+	int64_t n;
 
 	if (query->form != FORM_UNKNOWN)
 		return device_say(error, DEVICE_UNSUPPORTED, "a second batch of grouped rows");
@@ -532,9 +557,9 @@ give_up_batch(Query *query, DeviceStatus status, DeviceError *error)
 DeviceStatus
 cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
-	int			b = batch->buffer;
-	bool		applied = false;
-	Rows		rows;
+	int b = batch->buffer;
+	bool applied = false;
+	Rows rows;
 	DeviceStatus status;
 
 	batch_rows(lane->memory + b * lane->buffer_bytes, batch, &rows);
@@ -545,8 +570,12 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	status = query->q->flags & WIRE_GROUPED ? start_grouped(query, &rows, error) : DEVICE_OK;
 	if (status == DEVICE_OK)
 		status = query_reduce_rows(query, &rows, &applied, error);
-	/* runs are groups before their rows are; of other queries those that there are came before this batch */
-	if (status != DEVICE_OK && !applied && (query->q->flags & WIRE_GROUPED) && query->form == FORM_RUNS)
+	/*
+	 * runs are groups before their rows are; of other queries those that there are came before this
+	 * batch
+	 */
+	if (status != DEVICE_OK && !applied && (query->q->flags & WIRE_GROUPED) &&
+		query->form == FORM_RUNS)
 		groups_forget(query);
 	if (!applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED))
 		return give_up_batch(query, DEVICE_FULL, error);
@@ -556,4 +585,3 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 	lane->timing[b] = true;
 	return DEVICE_OK;
 }
-

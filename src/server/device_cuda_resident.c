@@ -18,16 +18,17 @@ typedef struct Resident
 	const WireResident *in;
 	const StoreHold *hold;
 	ResidentPlan plan;
-	bool		tiles;			/* reduced in tiles, by: */
+	bool tiles; /* reduced in tiles, by: */
 	TileProgram program;
-	int64_t		most;			/* rows of a slice */
-	size_t		runs_at;		/* offset in query->plan: a GpuaggProgram of each segment for tiles, or a ProgramRun; spans are before them */
-	const char *cells;			/* of the program's tables, and their states */
-	size_t		cells_at;		/* offset in query->plan */
-	int64_t		word;			/* of query->heads, the next slice's first */
-	uint64_t	payload_nulls;	/* values of pairs that may be NULL in some slice, a bit each column */
-	size_t		output_at[WIRE_MAX_COLS];	/* offsets in query->computed: values, */
-	size_t		validity_at[WIRE_MAX_COLS]; /* and bits */
+	int64_t most;      /* rows of a slice */
+	size_t runs_at;    /* offset in query->plan: a GpuaggProgram of each segment for tiles, or a
+						  ProgramRun; spans are before them */
+	const char *cells; /* of the program's tables, and their states */
+	size_t cells_at;   /* offset in query->plan */
+	int64_t word;      /* of query->heads, the next slice's first */
+	uint64_t payload_nulls; /* values of pairs that may be NULL in some slice, a bit each column */
+	size_t output_at[WIRE_MAX_COLS];   /* offsets in query->computed: values, */
+	size_t validity_at[WIRE_MAX_COLS]; /* and bits */
 } Resident;
 
 static size_t
@@ -40,7 +41,7 @@ align256(size_t n)
 static size_t
 lay_out(Resident *r)
 {
-	size_t		at = 0;
+	size_t at = 0;
 
 	for (int c = 0; c < r->plan.ncols; c++)
 	{
@@ -60,8 +61,8 @@ static bool
 is_masked(const StoreHold *hold, int64_t most)
 {
 	ResidentSlice slice;
-	int64_t		position = 0;
-	int			span = 0;
+	int64_t position = 0;
+	int span = 0;
 
 	while (resident_slice(hold, most, &position, &span, &slice))
 		if (slice.masked)
@@ -73,18 +74,21 @@ is_masked(const StoreHold *hold, int64_t most)
 static int64_t
 first_size(const Query *query, const Resident *r)
 {
-	uint64_t	share = budget_device(query->device)->limit / 4;
+	uint64_t share = budget_device(query->device)->limit / 4;
 	const StoreHold *hold = r->hold;
 	const StoreSpan *last = &hold->spans[hold->nspans - 1];
-	int64_t		all = (last->first + last->nrows - hold->spans[0].first / 64 * 64 + 63) / 64 * 64;
-	int64_t		most = STORE_SEGMENT_ROWS;
+	int64_t all = (last->first + last->nrows - hold->spans[0].first / 64 * 64 + 63) / 64 * 64;
+	int64_t most = STORE_SEGMENT_ROWS;
 
-	while (most > RESIDENT_LEAST_SLICE && most * (r->plan.row_bits / 8 + query->q->key_bytes + 2 * sizeof(int32_t) + 2) > share)
+	while (most > RESIDENT_LEAST_SLICE &&
+		   most * (r->plan.row_bits / 8 + query->q->key_bytes + 2 * sizeof(int32_t) + 2) > share)
 		most /= 2;
 	return all < most ? all : most;
 }
 
-/* Memory for a slice: its mask or filter, and its computed columns; less rows, if there is no room. */
+/*
+ * Memory for a slice: its mask or filter, and its computed columns; less rows, if there is no room.
+ */
 static DeviceStatus
 reserve_slice(Query *query, Resident *r, DeviceError *error)
 {
@@ -92,7 +96,7 @@ reserve_slice(Query *query, Resident *r, DeviceError *error)
 
 	for (r->most = first_size(query, r);; r->most = r->most / 128 * 64)
 	{
-		size_t		computed = r->tiles ? 0 : lay_out(r);
+		size_t computed = r->tiles ? 0 : lay_out(r);
 
 		status = DEVICE_OK;
 		if ((r->plan.computes && !r->tiles) || is_masked(r->hold, r->most))
@@ -110,7 +114,7 @@ static void
 describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 {
 	const ResidentPlan *plan = &r->plan;
-	char	   *computed = query->computed.at;
+	char *computed = query->computed.at;
 
 	memset(run, 0, sizeof(*run));
 	run->program = plan->program;
@@ -122,19 +126,24 @@ describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 	{
 		const StoreSegment *s = &r->hold->segments[(size_t) i * r->hold->nsegments + segment];
 
-		run->input[i] = (DeviceColumn) {.values = s->values,.validity = s->validity,.type = (int) r->in->stored[i].type};
+		run->input[i] = (DeviceColumn){
+			.values = s->values, .validity = s->validity, .type = (int) r->in->stored[i].type};
 	}
 	for (int c = 0; c < plan->ncols; c++)
 	{
 		const ResidentColumn *col = &plan->cols[c];
 
-		bool		written = resident_is_written(plan, c);
+		bool written = resident_is_written(plan, c);
 
 		if (written || col->checked)
-			run->output[run->noutputs++] = (ProgramOutput) {
+			run->output[run->noutputs++] = (ProgramOutput){
 				.values = written ? computed + r->output_at[c] : NULL,
-				.validity = written && col->nullable ? (uint32_t *) (computed + r->validity_at[c]) : NULL,
-				.operand = col->operand,.width = wire_width(col->type),.filter = col->filter,.nullable = col->nullable
+				.validity =
+					written && col->nullable ? (uint32_t *) (computed + r->validity_at[c]) : NULL,
+				.operand = col->operand,
+				.width = wire_width(col->type),
+				.filter = col->filter,
+				.nullable = col->nullable,
 			};
 	}
 }
@@ -151,7 +160,8 @@ describe_tiles(Query *query, const Resident *r, int segment, GpuaggProgram *prog
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
 	{
 		const StoreSegment *s = &r->hold->segments[(size_t) i * r->hold->nsegments + segment];
-		DeviceColumn column = {.values = s->values,.validity = s->validity,.type = (int) r->in->stored[i].type};
+		DeviceColumn column = {
+			.values = s->values, .validity = s->validity, .type = (int) r->in->stored[i].type};
 
 		program->input[i] = kernel_column(&column);
 	}
@@ -164,16 +174,19 @@ count_segments(const StoreHold *hold)
 	return (int) (hold->spans[hold->nspans - 1].first / STORE_SEGMENT_ROWS) + 1;
 }
 
-/* Copies the spans, if some rows are masked, and the program for each segment to the device, in one piece. */
+/*
+ * Copies the spans, if some rows are masked, and the program for each segment to the device, in one
+ * piece.
+ */
 static DeviceStatus
 upload_plan(Query *query, Resident *r, DeviceError *error)
 {
-	size_t		spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
-	int			nruns = r->plan.computes ? count_segments(r->hold) : 0;
-	size_t		cells = nruns > 0 ? (size_t) r->in->ncells * (sizeof(int64_t) + 1) : 0;
-	size_t		width = r->tiles ? sizeof(GpuaggProgram) : sizeof(ProgramRun);
-	size_t		bytes = align256(align256(spans) + nruns * width) + cells;
-	char	   *host;
+	size_t spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
+	int nruns = r->plan.computes ? count_segments(r->hold) : 0;
+	size_t cells = nruns > 0 ? (size_t) r->in->ncells * (sizeof(int64_t) + 1) : 0;
+	size_t width = r->tiles ? sizeof(GpuaggProgram) : sizeof(ProgramRun);
+	size_t bytes = align256(align256(spans) + nruns * width) + cells;
+	char *host;
 	cudaError_t err;
 
 	r->runs_at = align256(spans);
@@ -208,13 +221,14 @@ static void
 slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c, DeviceColumn *out)
 {
 	const ResidentColumn *col = &r->plan.cols[c];
-	int64_t		segment = slice->first / STORE_SEGMENT_ROWS;
-	int64_t		first = slice->first % STORE_SEGMENT_ROWS;
+	int64_t segment = slice->first / STORE_SEGMENT_ROWS;
+	int64_t first = slice->first % STORE_SEGMENT_ROWS;
 
 	out->type = (int) col->type;
 	if (col->stored >= 0)
 	{
-		const StoreSegment *s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments + segment];
+		const StoreSegment *s =
+			&r->hold->segments[(size_t) col->stored * r->hold->nsegments + segment];
 
 		/* who reads codes makes them of floats */
 		if (col->codes)
@@ -256,23 +270,28 @@ add_check(FloatCheck *check, const ResidentColumn *col, const ResidentColumn *ot
 	check->no_zeros |= other->no_zeros;
 }
 
-/* Counts the rows of a slice that only core can tell the outcome of; mask: those that there are, or NULL. */
+/*
+ * Counts the rows of a slice that only core can tell the outcome of; mask: those that there are, or
+ * NULL.
+ */
 static DeviceStatus
-check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const uint8_t *mask, DeviceError *error)
+check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const uint8_t *mask,
+			  DeviceError *error)
 {
-	int64_t		first = slice->first % STORE_SEGMENT_ROWS;
+	int64_t first = slice->first % STORE_SEGMENT_ROWS;
 
 	for (int c = 0; c < r->plan.ncols; c++)
 	{
 		const ResidentColumn *col = &r->plan.cols[c];
-		FloatCheck	check = {.mask = mask,.below = col->below,.no_zeros = col->no_zeros};
+		FloatCheck check = {.mask = mask, .below = col->below, .no_zeros = col->no_zeros};
 		const StoreSegment *s;
 
 		if (!col->checked || checked_before(&r->plan, c))
 			continue;
 		for (int d = c + 1; d < r->plan.ncols; d++)
 			add_check(&check, col, &r->plan.cols[d]);
-		s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments + slice->first / STORE_SEGMENT_ROWS];
+		s = &r->hold->segments[(size_t) col->stored * r->hold->nsegments +
+							   slice->first / STORE_SEGMENT_ROWS];
 		check.column.type = (int) r->in->stored[col->stored].type;
 		check.column.values = s->values + first * wire_width(r->in->stored[col->stored].type);
 		check.column.validity = s->validity ? s->validity + first / 8 : NULL;
@@ -284,9 +303,10 @@ check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const
 
 /* Runs the program, and describes the slice's rows. */
 static DeviceStatus
-make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *rows, DeviceError *error)
+make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *rows,
+		  DeviceError *error)
 {
-	uint8_t    *filter = query->filter.at;
+	uint8_t *filter = query->filter.at;
 	const StoreSpan *spans = query->plan.at;
 
 	memset(rows, 0, sizeof(*rows));
@@ -294,12 +314,14 @@ make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *row
 	rows->key_min = r->in->key_min;
 	rows->key_max = r->in->key_max;
 	if (slice->masked)
-		KERNEL_CHECK(device_mask(spans + slice->span, slice->nspans, slice->first, slice->nrows, filter, query->stream));
+		KERNEL_CHECK(device_mask(spans + slice->span, slice->nspans, slice->first, slice->nrows,
+								 filter, query->stream));
 	if (r->plan.computes && !r->tiles)
 	{
 		const ProgramRun *runs = (const ProgramRun *) ((char *) query->plan.at + r->runs_at);
 
-		KERNEL_CHECK(device_run_program(runs + slice->first / STORE_SEGMENT_ROWS, (int) r->plan.program.nregisters,
+		KERNEL_CHECK(device_run_program(runs + slice->first / STORE_SEGMENT_ROWS,
+										(int) r->plan.program.nregisters,
 										slice->first % STORE_SEGMENT_ROWS, slice->nrows,
 										slice->masked ? filter : NULL, filter, query->stream));
 	}
@@ -318,9 +340,8 @@ static int64_t
 count_words(const Resident *r, double *rows)
 {
 	ResidentSlice slice;
-	int64_t		position = 0,
-				words = 0;
-	int			span = 0;
+	int64_t position = 0, words = 0;
+	int span = 0;
 
 	*rows = 0;
 	while (resident_slice(r->hold, r->most, &position, &span, &slice))
@@ -336,12 +357,11 @@ static DeviceStatus
 find_heads(Query *query, const Resident *r, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	uint32_t   *order = &((QueryStatus *) query->status.at)->order;
-	HeadRows	rows = {.nkeys = q->nkeys,.last_before = -1};
+	uint32_t *order = &((QueryStatus *) query->status.at)->order;
+	HeadRows rows = {.nkeys = q->nkeys, .last_before = -1};
 	ResidentSlice slice;
-	int64_t		position = 0,
-				word = 0;
-	int			span = 0;
+	int64_t position = 0, word = 0;
+	int span = 0;
 
 	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
 	while (resident_slice(r->hold, r->most, &position, &span, &slice))
@@ -353,8 +373,10 @@ find_heads(Query *query, const Resident *r, DeviceError *error)
 		for (int k = 0; k < q->nkeys; k++)
 			slice_column(query, r, &slice, q->keys[k].col, &rows.column[k]);
 		if (slice.masked)
-			KERNEL_CHECK(device_mask(rows.spans, slice.nspans, slice.first, slice.nrows, query->filter.at, query->stream));
-		KERNEL_CHECK(device_find_heads(&rows, slice.nrows, (uint32_t *) query->heads.at + word, order, query->stream));
+			KERNEL_CHECK(device_mask(rows.spans, slice.nspans, slice.first, slice.nrows,
+									 query->filter.at, query->stream));
+		KERNEL_CHECK(device_find_heads(&rows, slice.nrows, (uint32_t *) query->heads.at + word,
+									   order, query->stream));
 		word += (slice.nrows + 31) / 32;
 		/* a slice ends with a wanted row */
 		rows.last_before = slice.nrows - 1;
@@ -368,11 +390,11 @@ static DeviceStatus
 make_run_keys(Query *query, const Resident *r, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	PackKeys	pack = {.nkeys = q->nkeys,.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset};
+	PackKeys pack = {
+		.nkeys = q->nkeys, .key_bytes = q->key_bytes, .null_offset = (int) q->null_offset};
 	ResidentSlice slice;
-	int64_t		position = 0,
-				word = 0;
-	int			span = 0;
+	int64_t position = 0, word = 0;
+	int span = 0;
 
 	while (resident_slice(r->hold, r->most, &position, &span, &slice))
 	{
@@ -382,8 +404,9 @@ make_run_keys(Query *query, const Resident *r, DeviceError *error)
 			pack.offset[k] = q->keys[k].offset;
 			slice_column(query, r, &slice, q->keys[k].col, &pack.column[k]);
 		}
-		KERNEL_CHECK(device_head_keys(&pack, (uint32_t *) query->heads.at + word, (int32_t *) query->before.at + word,
-									  slice.nrows, query->groups.keys.at, query->stream));
+		KERNEL_CHECK(device_head_keys(&pack, (uint32_t *) query->heads.at + word,
+									  (int32_t *) query->before.at + word, slice.nrows,
+									  query->groups.keys.at, query->stream));
 		word += (slice.nrows + 31) / 32;
 	}
 	return DEVICE_OK;
@@ -406,10 +429,10 @@ may_be_runs(const Query *query, const Resident *r)
 static DeviceStatus
 try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 {
-	double		rows;
-	int64_t		words = count_words(r, &rows);
-	int64_t		n;
-	uint32_t	order;
+	double rows;
+	int64_t words = count_words(r, &rows);
+	int64_t n;
+	uint32_t order;
 
 	/* the number of runs has 32 bits, in which more may look like few */
 	if (rows > UINT32_MAX)
@@ -418,7 +441,8 @@ try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
 	DEVICE_CHECK(find_heads(query, r, error));
 	DEVICE_CHECK(runs_number(query, words, rows, &n, &order, are, error));
-	if ((order & (HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS)) == (HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS))
+	if ((order & (HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS)) ==
+		(HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS))
 		store_note_disorder(r->hold, r->plan.cols[query->q->keys[0].col].stored);
 	if (!*are)
 		return DEVICE_OK;
@@ -429,8 +453,9 @@ try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
 }
 
 /*
- * Makes the runs the query's groups, if the rows are in the order of its keys, and there is memory.  More runs than there are
- * bins are too many groups, unless the program may leave none of some runs' rows.
+ * Makes the runs the query's groups, if the rows are in the order of its keys, and there is memory.
+ * More runs than there are bins are too many groups, unless the program may leave none of some
+ * runs' rows.
  */
 static DeviceStatus
 start_runs(Query *query, Resident *r, bool *are, DeviceError *error)
@@ -461,19 +486,22 @@ leave_tiles(Query *query, Resident *r, DeviceError *error)
 
 /* Reduces slices in tiles, from *position on, until one of them is not taken. */
 static DeviceStatus
-reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *applied, DeviceError *error)
+reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *applied,
+			 DeviceError *error)
 {
 	ResidentSlice slice;
-	int64_t		next = *position;
+	int64_t next = *position;
 
 	while (resident_slice(r->hold, r->most, &next, span, &slice))
 	{
-		const GpuaggProgram *programs = (const GpuaggProgram *) ((char *) query->plan.at + r->runs_at);
-		bool		taken;
-		Rows		rows;
+		const GpuaggProgram *programs =
+			(const GpuaggProgram *) ((char *) query->plan.at + r->runs_at);
+		bool taken;
+		Rows rows;
 
 		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
-		DEVICE_CHECK(tiles_reduce(query, &rows, &r->program, programs + slice.first / STORE_SEGMENT_ROWS,
+		DEVICE_CHECK(tiles_reduce(query, &rows, &r->program,
+								  programs + slice.first / STORE_SEGMENT_ROWS,
 								  slice.first % STORE_SEGMENT_ROWS, &taken, applied, error));
 		if (!taken)
 			return leave_tiles(query, r, error);
@@ -487,14 +515,14 @@ static DeviceStatus
 reduce_prepared(Query *query, Resident *r, bool runs, bool *applied, DeviceError *error)
 {
 	ResidentSlice slice;
-	int64_t		position = 0;
-	int			span = 0;
+	int64_t position = 0;
+	int span = 0;
 
 	if (r->tiles)
 		DEVICE_CHECK(reduce_tiles(query, r, &position, &span, applied, error));
 	while (resident_slice(r->hold, r->most, &position, &span, &slice))
 	{
-		Rows		rows;
+		Rows rows;
 
 		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
 		if (runs)
@@ -511,8 +539,8 @@ reduce_prepared(Query *query, Resident *r, bool runs, bool *applied, DeviceError
 static DeviceStatus
 reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
 {
-	bool		runs = false;
-	int64_t		most;
+	bool runs = false;
+	int64_t most;
 	DeviceStatus status;
 
 	r->tiles = tiles_wanted(query, r->in, &r->plan, &r->program);
@@ -533,7 +561,9 @@ reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
 	return status;
 }
 
-/* Notes how many rows were untold before this RESIDENT, of which none may count if it is not taken. */
+/*
+ * Notes how many rows were untold before this RESIDENT, of which none may count if it is not taken.
+ */
 static DeviceStatus
 save_untold(Query *query, DeviceError *error)
 {
@@ -562,12 +592,16 @@ static bool
 is_payload(const WireQuery *q, int c)
 {
 	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].col[1] == c && (q->slots[s].monoid == MONOID_ARGMAX || q->slots[s].monoid == MONOID_ARGMIN))
+		if (q->slots[s].col[1] == c &&
+			(q->slots[s].monoid == MONOID_ARGMAX || q->slots[s].monoid == MONOID_ARGMIN))
 			return true;
 	return false;
 }
 
-/* Finds the values of pairs that may be NULL, so that what of them is told by others is the same for all slices. */
+/*
+ * Finds the values of pairs that may be NULL, so that what of them is told by others is the same
+ * for all slices.
+ */
 static void
 find_payload_nulls(const Query *query, Resident *r)
 {
@@ -590,8 +624,8 @@ find_payload_nulls(const Query *query, Resident *r)
 static void
 make_plan(Query *query, Resident *r)
 {
-	Rows		rows = {.nrows = 0};
-	uint64_t	told;
+	Rows rows = {.nrows = 0};
+	uint64_t told;
 
 	resident_plan(query->q, r->in, r->hold, 0, &r->plan);
 	find_payload_nulls(query, r);
@@ -605,12 +639,12 @@ make_plan(Query *query, Resident *r)
 }
 
 static DeviceStatus
-reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, const StoreHold *hold,
-			DeviceError *error)
+reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+			const StoreHold *hold, DeviceError *error)
 {
-	int			b = (int) in->buffer;
-	Resident	r = {.in = in,.hold = hold,.cells = (const char *) runs + wire_cells_at(in)};
-	bool		applied = false;
+	int b = (int) in->buffer;
+	Resident r = {.in = in, .hold = hold, .cells = (const char *) runs + wire_cells_at(in)};
+	bool applied = false;
 	DeviceStatus status;
 
 	make_plan(query, &r);
@@ -621,7 +655,9 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 	if (status != DEVICE_OK)
 	{
 		DEVICE_CHECK(restore_untold(query, error));
-		return !applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED) ? DEVICE_FULL : status;
+		return !applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED) ?
+			DEVICE_FULL :
+			status;
 	}
 	CUDA_CHECK(cudaEventRecord(lane->reduced[b], query->stream));
 	lane->timing[b] = true;
@@ -629,7 +665,8 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 }
 
 DeviceStatus
-cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, StoreHold *hold, DeviceError *error)
+cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+			  StoreHold *hold, DeviceError *error)
 {
 	hold->next = query->holds;
 	query->holds = hold;

@@ -2,8 +2,8 @@
  * device_cuda_results.c
  *	  A query on the device: returns groups.
  *
- * Groups are numbered as they are fetched.  Where some of the bins have no rows, a list made on the device
- * says which have; else a group's number is its bin.
+ * Groups are numbered as they are fetched.  Where some of the bins have no rows, a list made on the
+ * device says which have; else a group's number is its bin.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,14 @@
 static void
 describe(const Query *query, char *text, size_t size)
 {
-	static const char *const places[] = {"", "shared memory", "partitions in shared memory",
-	"global memory", "shared memory of all multiprocessors", "shared memory"};
+	static const char *const places[] = {"",
+										 "shared memory",
+										 "partitions in shared memory",
+										 "global memory",
+										 "shared memory of all multiprocessors",
+										 "shared memory"};
 	const GpuaggHistChoice *c = &query->choice;
-	char		how[96] = "";
+	char how[96] = "";
 
 	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_TILES)
 		snprintf(how, sizeof(how), ", histogram in %s", places[c->strategy]);
@@ -30,10 +34,11 @@ describe(const Query *query, char *text, size_t size)
 	if (query->form == FORM_DIRECT)
 		snprintf(text, size, "direct (%lld bins%s)", (long long) query->groups.capacity, how);
 	else if (query->form == FORM_RUNS)
-		snprintf(text, size, "segmented (%lld runs in the order of the keys)", (long long) query->groups.capacity);
+		snprintf(text, size, "segmented (%lld runs in the order of the keys)",
+				 (long long) query->groups.capacity);
 	else if (query->form == FORM_HASH)
-		snprintf(text, size, "%s (%lld groups%s)", query->sorts ? "sort" : "hash", (long long) query->ngroups,
-				 query->sorts ? ", segments of sorted rows" : how);
+		snprintf(text, size, "%s (%lld groups%s)", query->sorts ? "sort" : "hash",
+				 (long long) query->ngroups, query->sorts ? ", segments of sorted rows" : how);
 	else
 		snprintf(text, size, "single (one group%s)", how);
 	if (query->q->flags & WIRE_ORDERED)
@@ -42,7 +47,10 @@ describe(const Query *query, char *text, size_t size)
 		snprintf(text + strlen(text), size - strlen(text), ", values sorted by group");
 }
 
-/* What the kernels noted of all rows: errors of values, rows without a bin, rows without an outcome, groups with rows. */
+/*
+ * What the kernels noted of all rows: errors of values, rows without a bin, rows without an
+ * outcome, groups with rows.
+ */
 static DeviceStatus
 read_status(Query *query, WireFinished *result, DeviceError *error)
 {
@@ -80,9 +88,9 @@ static DeviceStatus
 list_groups(Query *query, DeviceError *error)
 {
 	GroupStates *states = &query->groups;
-	int32_t    *nlisted = &((QueryStatus *) query->status.at)->listed;
-	size_t		at = groups_list_bytes(states->capacity);
-	size_t		work = states->list.bytes - at;
+	int32_t *nlisted = &((QueryStatus *) query->status.at)->listed;
+	size_t at = groups_list_bytes(states->capacity);
+	size_t work = states->list.bytes - at;
 
 	query->listed = NULL;
 	if (query->form == FORM_SINGLE)
@@ -91,8 +99,8 @@ list_groups(Query *query, DeviceError *error)
 		query->ngroups = states->capacity;
 	if (states->list.at == NULL)
 		return DEVICE_OK;
-	KERNEL_CHECK(device_list_groups(groups_row_counts(query)->at, states->capacity, states->list.at, nlisted,
-									(char *) states->list.at + at, &work, query->stream));
+	KERNEL_CHECK(device_list_groups(groups_row_counts(query)->at, states->capacity, states->list.at,
+									nlisted, (char *) states->list.at + at, &work, query->stream));
 	query->listed = states->list.at;
 	return DEVICE_OK;
 }
@@ -101,7 +109,8 @@ GroupKeys
 group_keys(const Query *query)
 {
 	const WireQuery *q = query->q;
-	GroupKeys	keys = {.key_bytes = q->key_bytes,.null_offset = (int) q->null_offset,.nkeys = q->nkeys};
+	GroupKeys keys = {
+		.key_bytes = q->key_bytes, .null_offset = (int) q->null_offset, .nkeys = q->nkeys};
 
 	if (query->form == FORM_RUNS)
 		keys.table = query->groups.keys.at, keys.table_bytes = q->key_bytes;
@@ -125,8 +134,8 @@ list_top(Query *query, const WireLimit *limit, int64_t n, DeviceError *error)
 	QueryStatus *status = query->status.at;
 	const DeviceMemory *counts = query->listed ? groups_row_counts(query) : NULL;
 	const void *slots[WIRE_MAX_SLOTS];
-	TopGroups	top = {.counts = counts ? counts->at : NULL,.keys = group_keys(query)};
-	size_t		bytes = 0;
+	TopGroups top = {.counts = counts ? counts->at : NULL, .keys = group_keys(query)};
+	size_t bytes = 0;
 
 	for (int s = 0; s < query->q->nslots; s++)
 		slots[s] = query->groups.slot[s].at;
@@ -135,17 +144,20 @@ list_top(Query *query, const WireLimit *limit, int64_t n, DeviceError *error)
 	KERNEL_CHECK(device_top_groups(&top, n, NULL, NULL, NULL, NULL, &bytes, query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
 	DEVICE_CHECK(query_reserve(query, &query->top, n * sizeof(int32_t), error));
-	KERNEL_CHECK(device_top_groups(&top, n, query->top.at, &status->listed, &status->top, query->workspace.at, &bytes,
-								   query->stream));
+	KERNEL_CHECK(device_top_groups(&top, n, query->top.at, &status->listed, &status->top,
+								   query->workspace.at, &bytes, query->stream));
 	query->listed = query->top.at;
 	return DEVICE_OK;
 }
 
-/* Leaves out groups that a limit or its conditions leave out; all of them stay where there is no memory to find out which. */
+/*
+ * Leaves out groups that a limit or its conditions leave out; all of them stay where there is no
+ * memory to find out which.
+ */
 static DeviceStatus
 apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
 {
-	int64_t		n = query->listed ? query->groups.capacity : query->ngroups;
+	int64_t n = query->listed ? query->groups.capacity : query->ngroups;
 	DeviceStatus status;
 
 	if (limit == NULL || query->form == FORM_SINGLE || query->form == FORM_UNKNOWN || n == 0 ||
@@ -160,7 +172,8 @@ apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
 }
 
 DeviceStatus
-cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error)
+cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result,
+			DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
@@ -196,7 +209,8 @@ staged_bytes(const WireQuery *q, int s, const WireGroups *out, bool kept)
 
 /* Sketches of n groups of the list, or of the first n from `first` on, as a client wants them. */
 static DeviceStatus
-read_sketches(Query *query, int s, const int32_t *list, const WireGroups *out, void *to, DeviceError *error)
+read_sketches(Query *query, int s, const int32_t *list, const WireGroups *out, void *to,
+			  DeviceError *error)
 {
 	const char *registers = query->groups.slot[s].at;
 
@@ -214,10 +228,11 @@ results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes, Dev
 {
 	const WireQuery *q = query->q;
 	const int32_t *bins = query->listed + out->first;
-	GroupKeys	keys = group_keys(query);
-	char	   *staging;
+	GroupKeys keys = group_keys(query);
+	char *staging;
 
-	*bytes = q->nslots == 0 ? (size_t) out->n * q->key_bytes :
+	*bytes = q->nslots == 0 ?
+		(size_t) out->n * q->key_bytes :
 		out->slots[q->nslots - 1] + out->n * staged_bytes(q, q->nslots - 1, out, kept);
 	DEVICE_CHECK(query_reserve(query, &query->staging, *bytes, error));
 	staging = query->staging.at;
@@ -228,8 +243,8 @@ results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes, Dev
 		if (slot_is_sketch(q, s) && !kept)
 			DEVICE_CHECK(read_sketches(query, s, bins, out, staging + out->slots[s], error));
 		else
-			KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins, out->n,
-									   staging + out->slots[s], query->stream));
+			KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins,
+									   out->n, staging + out->slots[s], query->stream));
 	}
 	return DEVICE_OK;
 }
@@ -238,10 +253,11 @@ results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes, Dev
 static DeviceStatus
 fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error)
 {
-	size_t		bytes;
+	size_t bytes;
 
 	DEVICE_CHECK(results_stage(query, out, false, &bytes, error));
-	CUDA_CHECK(cudaMemcpyAsync(base, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(
+		cudaMemcpyAsync(base, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 
@@ -249,14 +265,15 @@ fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error
 static DeviceStatus
 fetch_sketch(Query *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceError *error)
 {
-	uint8_t		kept[GPUAGG_HLL_REGISTERS];
-	int32_t    *registers = ranks ? malloc(GPUAGG_HLL_REGISTERS * sizeof(int32_t)) : to;
+	uint8_t kept[GPUAGG_HLL_REGISTERS];
+	int32_t *registers = ranks ? malloc(GPUAGG_HLL_REGISTERS * sizeof(int32_t)) : to;
 	cudaError_t err;
 
 	if (registers == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(kept, (const char *) query->groups.slot[s].at + (size_t) bin * sizeof(kept), sizeof(kept),
-						  cudaMemcpyDeviceToHost, query->stream);
+	err =
+		cudaMemcpyAsync(kept, (const char *) query->groups.slot[s].at + (size_t) bin * sizeof(kept),
+						sizeof(kept), cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int r = 0; r < GPUAGG_HLL_REGISTERS && err == cudaSuccess; r++)
@@ -270,31 +287,34 @@ fetch_sketch(Query *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceE
 
 /* The same one by one, without memory on the device: what was reduced must not be lost. */
 static DeviceStatus
-fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char *base, DeviceError *error)
+fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char *base,
+				 DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	GroupKeys	keys = group_keys(query);
+	GroupKeys keys = group_keys(query);
 
 	memset(base + out->keys, 0, (size_t) out->n * q->key_bytes);
 	for (uint32_t g = 0; g < out->n; g++)
 	{
-		char	   *key = base + out->keys + (size_t) g * q->key_bytes;
+		char *key = base + out->keys + (size_t) g * q->key_bytes;
 
 		if (keys.table)
-			CUDA_CHECK(cudaMemcpyAsync(key, (const char *) keys.table + (size_t) bins[g] * keys.table_bytes,
-									   keys.table_bytes, cudaMemcpyDeviceToHost, query->stream));
+			CUDA_CHECK(cudaMemcpyAsync(
+				key, (const char *) keys.table + (size_t) bins[g] * keys.table_bytes,
+				keys.table_bytes, cudaMemcpyDeviceToHost, query->stream));
 		else if (q->key_bytes > 0)
 			groups_direct_key(query, bins[g], key, q->key_bytes);
 		for (int s = 0; s < q->nslots; s++)
 		{
-			size_t		row = slot_state_bytes(q, s);
-			char	   *to = base + out->slots[s] + g * wire_slot_bytes(&q->slots[s], out->ranks);
+			size_t row = slot_state_bytes(q, s);
+			char *to = base + out->slots[s] + g * wire_slot_bytes(&q->slots[s], out->ranks);
 
 			if (slot_is_sketch(q, s))
 				DEVICE_CHECK(fetch_sketch(query, s, bins[g], out->ranks, to, error));
 			else
-				CUDA_CHECK(cudaMemcpyAsync(to, (const char *) query->groups.slot[s].at + bins[g] * row, row,
-										   cudaMemcpyDeviceToHost, query->stream));
+				CUDA_CHECK(cudaMemcpyAsync(to,
+										   (const char *) query->groups.slot[s].at + bins[g] * row,
+										   row, cudaMemcpyDeviceToHost, query->stream));
 		}
 	}
 	return DEVICE_OK;
@@ -303,18 +323,18 @@ fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char 
 static DeviceStatus
 fetch_without_memory(Query *query, const WireGroups *out, char *base, DeviceError *error)
 {
-	int32_t    *bins = malloc(out->n * sizeof(int32_t) + 1);
+	int32_t *bins = malloc(out->n * sizeof(int32_t) + 1);
 	cudaError_t err;
 	DeviceStatus status;
 
 	if (bins == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(bins, query->listed + out->first, out->n * sizeof(int32_t), cudaMemcpyDeviceToHost,
-						  query->stream);
+	err = cudaMemcpyAsync(bins, query->listed + out->first, out->n * sizeof(int32_t),
+						  cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	status = err != cudaSuccess ? cuda_status(err, "copy of the groups' numbers", error) :
-		fetch_one_by_one(query, out, bins, base, error);
+								  fetch_one_by_one(query, out, bins, base, error);
 	free(bins);
 	return status;
 }
@@ -323,19 +343,21 @@ fetch_without_memory(Query *query, const WireGroups *out, char *base, DeviceErro
 static DeviceStatus
 fetch_sketches(Query *query, int s, const WireGroups *out, char *base, DeviceError *error)
 {
-	size_t		row = wire_slot_bytes(&query->q->slots[s], out->ranks);
+	size_t row = wire_slot_bytes(&query->q->slots[s], out->ranks);
 	DeviceStatus status = query_reserve(query, &query->staging, out->n * row, error);
 
 	if (status == DEVICE_NO_MEMORY)
 	{
 		status = DEVICE_OK;
 		for (uint32_t g = 0; g < out->n && status == DEVICE_OK; g++)
-			status = fetch_sketch(query, s, (int64_t) out->first + g, out->ranks, base + out->slots[s] + g * row, error);
+			status = fetch_sketch(query, s, (int64_t) out->first + g, out->ranks,
+								  base + out->slots[s] + g * row, error);
 		return status;
 	}
 	DEVICE_CHECK(status);
 	DEVICE_CHECK(read_sketches(query, s, NULL, out, query->staging.at, error));
-	CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], query->staging.at, out->n * row, cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], query->staging.at, out->n * row,
+							   cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 
@@ -344,19 +366,21 @@ static DeviceStatus
 fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	GroupKeys	keys = group_keys(query);
+	GroupKeys keys = group_keys(query);
 
 	if (keys.table)
-		CUDA_CHECK(cudaMemcpyAsync(base + out->keys, (const char *) keys.table + out->first * keys.table_bytes,
-								   (size_t) out->n * keys.table_bytes, cudaMemcpyDeviceToHost, query->stream));
+		CUDA_CHECK(cudaMemcpyAsync(
+			base + out->keys, (const char *) keys.table + out->first * keys.table_bytes,
+			(size_t) out->n * keys.table_bytes, cudaMemcpyDeviceToHost, query->stream));
 	for (int s = 0; s < q->nslots; s++)
 	{
-		size_t		row = slot_state_bytes(q, s);
+		size_t row = slot_state_bytes(q, s);
 
 		if (slot_is_sketch(q, s))
 			DEVICE_CHECK(fetch_sketches(query, s, out, base, error));
 		else
-			CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], (const char *) query->groups.slot[s].at + out->first * row,
+			CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s],
+									   (const char *) query->groups.slot[s].at + out->first * row,
 									   out->n * row, cudaMemcpyDeviceToHost, query->stream));
 	}
 	return DEVICE_OK;
@@ -365,7 +389,7 @@ fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *err
 DeviceStatus
 cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
-	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
+	char *base = lane->arena + out->buffer * lane->buffer_bytes;
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(query->device));

@@ -18,7 +18,8 @@ runs_wanted(const Query *query)
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			return false;
-	return q->forced == STRATEGY_AUTO || q->forced == STRATEGY_SEGMENTED || q->forced == STRATEGY_SORT;
+	return q->forced == STRATEGY_AUTO || q->forced == STRATEGY_SEGMENTED ||
+		q->forced == STRATEGY_SORT;
 }
 
 /* Is a state for each run, in the order of the rows, what they are reduced to? */
@@ -27,10 +28,17 @@ runs_are_good(const Query *query, double rows, double runs)
 {
 	const WireQuery *q = query->q;
 	const WireDevice *d = budget_device(query->device);
-	StrategyDevice device = {.gpu = true,.l2_bytes = d->l2_bytes,.memory_bytes = d->limit};
+	StrategyDevice device = {.gpu = true, .l2_bytes = d->l2_bytes, .memory_bytes = d->limit};
 	StrategyInput input = {
-		.forced = q->forced,.nkeys = q->nkeys,.keys_integer = true,.grouped = true,.rows = rows,.groups = runs,
-		.mean_run = rows / runs,.state_bytes = (int) wire_group_bytes(q),.key_bytes = q->key_bytes
+		.forced = q->forced,
+		.nkeys = q->nkeys,
+		.keys_integer = true,
+		.grouped = true,
+		.rows = rows,
+		.groups = runs,
+		.mean_run = rows / runs,
+		.state_bytes = (int) wire_group_bytes(q),
+		.key_bytes = q->key_bytes,
 	};
 	StrategyChoice choice;
 
@@ -39,16 +47,20 @@ runs_are_good(const Query *query, double rows, double runs)
 }
 
 DeviceStatus
-runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is, DeviceError *error)
+runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is,
+			DeviceError *error)
 {
 	QueryStatus *status = query->status.at;
-	size_t		bytes = 0;
-	int32_t		runs = 0;
+	size_t bytes = 0;
+	int32_t runs = 0;
 
-	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &bytes, query->stream));
+	KERNEL_CHECK(
+		gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &bytes, query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at, &bytes, query->stream));
-	DEVICE_CHECK(query_copy_out(query, (int32_t *) query->before.at + words, sizeof(runs), 0, error));
+	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at,
+									&bytes, query->stream));
+	DEVICE_CHECK(
+		query_copy_out(query, (int32_t *) query->before.at + words, sizeof(runs), 0, error));
 	DEVICE_CHECK(query_copy_out(query, &status->order, sizeof(*order), sizeof(runs), error));
 	DEVICE_CHECK(query_wait(query, error));
 	memcpy(&runs, query->page, sizeof(runs));
@@ -81,8 +93,8 @@ sorts_rows(const Query *query, const Rows *rows)
 static int
 key_bits(const Query *query, const Rows *rows)
 {
-	int			all = 8 * query->hash.table.key_bytes;
-	int			bits;
+	int all = 8 * query->hash.table.key_bytes;
+	int bits;
 
 	if (query->q->nkeys > 1 || rows->cols[query->q->keys[0].col].validity || rows->key_min[0] < 0 ||
 		rows->key_max[0] < rows->key_min[0])
@@ -95,30 +107,34 @@ key_bits(const Query *query, const Rows *rows)
 static DeviceStatus
 sort_rows(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error)
 {
-	int			key_bytes = query->hash.table.key_bytes;
-	int64_t		words = (rows->nrows + 31) / 32;
-	uint32_t   *order = &((QueryStatus *) query->status.at)->order;
-	HeadRows	sorted = {.nkeys = 1,.last_before = -1,.column = {{NULL, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64}}};
-	int			bits = key_bits(query, rows);
-	size_t		sort_bytes = 0,
-				number_bytes = 0;
-	int32_t		n = 0;
+	int key_bytes = query->hash.table.key_bytes;
+	int64_t words = (rows->nrows + 31) / 32;
+	uint32_t *order = &((QueryStatus *) query->status.at)->order;
+	HeadRows sorted = {.nkeys = 1,
+					   .last_before = -1,
+					   .column = {{NULL, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64}}};
+	int bits = key_bits(query, rows);
+	size_t sort_bytes = 0, number_bytes = 0;
+	int32_t n = 0;
 
 	DEVICE_CHECK(query_reserve(query, &query->sorted, rows->nrows * key_bytes, error));
 	DEVICE_CHECK(query_reserve(query, &query->order, rows->nrows * sizeof(uint32_t), error));
 	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
 	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
-	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at, query->order.at, NULL,
-								  &sort_bytes, query->stream));
-	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &number_bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, sort_bytes > number_bytes ? sort_bytes : number_bytes, error));
-	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at, query->order.at,
-								  query->workspace.at, &sort_bytes, query->stream));
+	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at,
+								  query->order.at, NULL, &sort_bytes, query->stream));
+	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &number_bytes,
+									query->stream));
+	DEVICE_CHECK(query_reserve(query, &query->workspace,
+							   sort_bytes > number_bytes ? sort_bytes : number_bytes, error));
+	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at,
+								  query->order.at, query->workspace.at, &sort_bytes,
+								  query->stream));
 	sorted.column[0].values = query->sorted.at;
 	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
 	KERNEL_CHECK(device_find_heads(&sorted, rows->nrows, query->heads.at, order, query->stream));
-	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at, &number_bytes,
-									query->stream));
+	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at,
+									&number_bytes, query->stream));
 	DEVICE_CHECK(query_read(query, &n, (int32_t *) query->before.at + words, sizeof(n), error));
 	*nruns = n;
 	return DEVICE_OK;

@@ -1,11 +1,13 @@
 /*
  * device_cuda_sets.c
- *	  Values of sets: kept with the bins of their rows until the last row, sorted by bin and value, and reduced.
+ *	  Values of sets: kept with the bins of their rows until the last row, sorted by bin and value,
+ * and reduced.
  *
- * Of equal neighbours the first is the distinct value: slots of distinct values are histograms of these.  Values of
- * percentiles stay, as the client asks for those of some places.
+ * Of equal neighbours the first is the distinct value: slots of distinct values are histograms of
+ * these.  Values of percentiles stay, as the client asks for those of some places.
  *
- * Two sorts, by value and then by bin, of pairs of the two: as many bits as tell the values apart, and the bins.
+ * Two sorts, by value and then by bin, of pairs of the two: as many bits as tell the values apart,
+ * and the bins.
  */
 #include <limits.h>
 #include <string.h>
@@ -21,8 +23,8 @@
 static int64_t
 wanted_capacity(const SetValues *set, double est_rows, int64_t n)
 {
-	int64_t		capacity = set->capacity > 0 ? set->capacity : LEAST_VALUES;
-	double		estimate = est_rows * 1.1;
+	int64_t capacity = set->capacity > 0 ? set->capacity : LEAST_VALUES;
+	double estimate = est_rows * 1.1;
 
 	/* an estimate may be wrong by any factor */
 	if (estimate > ESTIMATE_PER_ROW * (double) n)
@@ -53,13 +55,15 @@ start_set(Query *query, SetValues *set, DeviceError *error)
 static DeviceStatus
 make_room(Query *query, SetValues *set, int64_t n, DeviceError *error)
 {
-	int64_t		capacity = wanted_capacity(set, query->q->est_rows, n);
+	int64_t capacity = wanted_capacity(set, query->q->est_rows, n);
 
 	if (capacity > MOST_VALUES)
 		return device_say(error, DEVICE_UNSUPPORTED, "too many values to sort");
 	DEVICE_CHECK(start_set(query, set, error));
-	DEVICE_CHECK(query_extend(query, &set->bins, set->most * sizeof(int32_t), capacity * sizeof(int32_t), error));
-	DEVICE_CHECK(query_extend(query, &set->values, set->most * sizeof(int64_t), capacity * sizeof(int64_t), error));
+	DEVICE_CHECK(query_extend(query, &set->bins, set->most * sizeof(int32_t),
+							  capacity * sizeof(int32_t), error));
+	DEVICE_CHECK(query_extend(query, &set->values, set->most * sizeof(int64_t),
+							  capacity * sizeof(int64_t), error));
 	set->capacity = capacity;
 	return DEVICE_OK;
 }
@@ -82,26 +86,30 @@ sets_keep(Query *query, const Rows *rows, DeviceError *error)
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
 		const WireSet *wire = &query->q->sets[s];
-		SetValues  *set = &query->sets[s];
-		SetRows		in = {
-			.column = rows->cols[wire->col],.filter = wire->filter < 0 ? NULL : rows->cols[wire->filter].values,
-			.bins = query->bins.at
+		SetValues *set = &query->sets[s];
+		SetRows in = {
+			.column = rows->cols[wire->col],
+			.filter = wire->filter < 0 ? NULL : rows->cols[wire->filter].values,
+			.bins = query->bins.at,
 		};
 
-		KERNEL_CHECK(device_keep_values(&in, rows->nrows, set->bins.at, set->values.at, set->counts.at, query->stream));
+		KERNEL_CHECK(device_keep_values(&in, rows->nrows, set->bins.at, set->values.at,
+										set->counts.at, query->stream));
 		set->most += rows->nrows;
 	}
 	return DEVICE_OK;
 }
 
 DeviceStatus
-sets_add(Query *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n, DeviceError *error)
+sets_add(Query *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n,
+		 DeviceError *error)
 {
-	SetValues  *set = &query->sets[number];
-	SetRows		in = {.column = {.values = values,.type = WIRE_I64},.bins = bins};
+	SetValues *set = &query->sets[number];
+	SetRows in = {.column = {.values = values, .type = WIRE_I64}, .bins = bins};
 
 	DEVICE_CHECK(make_room(query, set, n, error));
-	KERNEL_CHECK(device_keep_values(&in, n, set->bins.at, set->values.at, set->counts.at, query->stream));
+	KERNEL_CHECK(
+		device_keep_values(&in, n, set->bins.at, set->values.at, set->counts.at, query->stream));
 	set->most += n;
 	return DEVICE_OK;
 }
@@ -128,23 +136,25 @@ sets_forget(Query *query)
 static int
 bits_that_differ(int64_t min, int64_t max)
 {
-	uint64_t	differ = (uint64_t) min ^ (uint64_t) max;
+	uint64_t differ = (uint64_t) min ^ (uint64_t) max;
 
 	return differ == 0 ? 0 : 64 - __builtin_clzll(differ);
 }
 
 /* One sort of the pairs, by value or by bin. */
 static DeviceStatus
-sort_values(Query *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits, DeviceError *error)
+sort_values(Query *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits,
+			DeviceError *error)
 {
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
 	if (bits == 0)
 		return DEVICE_OK;
 	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, NULL, &bytes, query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
 	bytes = query->workspace.bytes;
-	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, query->workspace.at, &bytes, query->stream));
+	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, query->workspace.at, &bytes,
+									query->stream));
 	return DEVICE_OK;
 }
 
@@ -160,9 +170,9 @@ swap_memory(DeviceMemory *a, DeviceMemory *b)
 static DeviceStatus
 sort_set(Query *query, SetValues *set, int64_t nbins, DeviceMemory spare[2], DeviceError *error)
 {
-	SetCounts	counts;
-	int64_t    *values[2];
-	int32_t    *bins[2];
+	SetCounts counts;
+	int64_t *values[2];
+	int32_t *bins[2];
 
 	DEVICE_CHECK(query_read(query, &counts, set->counts.at, sizeof(counts), error));
 	set->n = counts.n;
@@ -172,8 +182,10 @@ sort_set(Query *query, SetValues *set, int64_t nbins, DeviceMemory spare[2], Dev
 	DEVICE_CHECK(query_reserve(query, &spare[1], set->n * sizeof(int32_t), error));
 	values[0] = set->values.at, values[1] = spare[0].at;
 	bins[0] = set->bins.at, bins[1] = spare[1].at;
-	DEVICE_CHECK(sort_values(query, false, bins, values, set->n, bits_that_differ(counts.min, counts.max), error));
-	DEVICE_CHECK(sort_values(query, true, bins, values, set->n, bits_that_differ(0, nbins - 1), error));
+	DEVICE_CHECK(sort_values(query, false, bins, values, set->n,
+							 bits_that_differ(counts.min, counts.max), error));
+	DEVICE_CHECK(
+		sort_values(query, true, bins, values, set->n, bits_that_differ(0, nbins - 1), error));
 	if (values[0] != set->values.at)
 		swap_memory(&set->values, &spare[0]);
 	if (bins[0] != set->bins.at)
@@ -185,20 +197,23 @@ sort_set(Query *query, SetValues *set, int64_t nbins, DeviceMemory spare[2], Dev
 
 /* A slot of the distinct values: a histogram over the first of equal ones. */
 static DeviceStatus
-reduce_distinct(Query *query, const SetValues *set, int s, int64_t nbins, const DeviceMemory *distinct, DeviceError *error)
+reduce_distinct(Query *query, const SetValues *set, int s, int64_t nbins,
+				const DeviceMemory *distinct, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	GpuaggHist	hist = {
-		.bins = {.kind = GPUAGG_BIN_INDEX,.ncolumns = 1,.nbins = nbins,.filter = distinct->at},.nslots = 1,.nrows = set->n,
-		.status = ((QueryStatus *) query->status.at)->call + SET_CALL
+	GpuaggHist hist = {
+		.bins = {.kind = GPUAGG_BIN_INDEX, .ncolumns = 1, .nbins = nbins, .filter = distinct->at},
+		.nslots = 1,
+		.nrows = set->n,
+		.status = ((QueryStatus *) query->status.at)->call + SET_CALL,
 	};
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
-	hist.bins.column[0] = (GpuaggColumn) {.values = set->bins.at,.type = GPUAGG_VALUE_I32};
+	hist.bins.column[0] = (GpuaggColumn){.values = set->bins.at, .type = GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
 	hist.slot[0].states = query->groups.slot[s].at;
 	if (slot->col[0] >= 0 && slot->monoid != MONOID_COUNT)
-		hist.slot[0].x = (GpuaggColumn) {.values = set->values.at,.type = GPUAGG_VALUE_I64};
+		hist.slot[0].x = (GpuaggColumn){.values = set->values.at, .type = GPUAGG_VALUE_I64};
 	KERNEL_CHECK(gpuagg_hist_update(&hist, NULL, &bytes, query->stream));
 	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
 	bytes = query->workspace.bytes;
@@ -208,11 +223,12 @@ reduce_distinct(Query *query, const SetValues *set, int s, int64_t nbins, const 
 
 /* The slots of a set; *picked: its values will be asked for. */
 static DeviceStatus
-reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct, bool *picked, DeviceError *error)
+reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct, bool *picked,
+		   DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	SetValues  *set = &query->sets[number];
-	bool		marked = false;
+	SetValues *set = &query->sets[number];
+	bool marked = false;
 
 	for (int s = 0; s < q->nslots; s++)
 	{
@@ -221,20 +237,23 @@ reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct,
 		if (q->slots[s].part == WIRE_FIRST)
 		{
 			*picked = true;
-			KERNEL_CHECK(device_first_values(set->bins.at, set->n, query->groups.slot[s].at, query->stream));
+			KERNEL_CHECK(
+				device_first_values(set->bins.at, set->n, query->groups.slot[s].at, query->stream));
 			continue;
 		}
 		if (q->slots[s].part != WIRE_DISTINCT)
 		{
 			*picked = true;
-			KERNEL_CHECK(device_modes(set->bins.at, set->values.at, set->n, q->slots[s].part == WIRE_MODE_LAST,
-									  query->groups.slot[s].at, query->stream));
+			KERNEL_CHECK(device_modes(set->bins.at, set->values.at, set->n,
+									  q->slots[s].part == WIRE_MODE_LAST, query->groups.slot[s].at,
+									  query->stream));
 			continue;
 		}
 		if (!marked)
 		{
 			DEVICE_CHECK(query_reserve(query, distinct, set->n, error));
-			KERNEL_CHECK(device_distinct_values(set->bins.at, set->values.at, set->n, distinct->at, query->stream));
+			KERNEL_CHECK(device_distinct_values(set->bins.at, set->values.at, set->n, distinct->at,
+												query->stream));
 			marked = true;
 		}
 		DEVICE_CHECK(reduce_distinct(query, set, s, nbins, distinct, error));
@@ -246,14 +265,14 @@ static DeviceStatus
 finish_sets(Query *query, DeviceMemory spare[3], DeviceError *error)
 {
 	/* bins do not change any more */
-	int64_t		nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
-	float		ms;
+	int64_t nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
+	float ms;
 
 	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
-		SetValues  *set = &query->sets[s];
-		bool		picked = false;
+		SetValues *set = &query->sets[s];
+		bool picked = false;
 
 		if (set->counts.at)
 			DEVICE_CHECK(sort_set(query, set, nbins, spare, error));
@@ -290,19 +309,21 @@ DeviceStatus
 cuda_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error)
 {
 	const SetValues *set = &query->sets[in->set];
-	char	   *buffer = lane->arena + in->buffer * lane->buffer_bytes;
-	char	   *staging;
+	char *buffer = lane->arena + in->buffer * lane->buffer_bytes;
+	char *staging;
 
 	CUDA_CHECK(cuda_select(query->device));
 	for (uint32_t i = 0; i < in->n; i++)
 		if (places[i] < 0 || places[i] >= set->n)
 			return device_say(error, DEVICE_UNSUPPORTED, "no such value");
-	DEVICE_CHECK(query_reserve(query, &query->staging, wire_picked_at(in->n) + in->n * sizeof(int64_t), error));
+	DEVICE_CHECK(query_reserve(query, &query->staging,
+							   wire_picked_at(in->n) + in->n * sizeof(int64_t), error));
 	staging = query->staging.at;
-	CUDA_CHECK(cudaMemcpyAsync(staging, places, in->n * sizeof(int32_t), cudaMemcpyHostToDevice, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(staging, places, in->n * sizeof(int32_t), cudaMemcpyHostToDevice,
+							   query->stream));
 	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), (const int32_t *) staging, in->n,
 							   staging + wire_picked_at(in->n), query->stream));
-	CUDA_CHECK(cudaMemcpyAsync(buffer + wire_picked_at(in->n), staging + wire_picked_at(in->n), in->n * sizeof(int64_t),
-							   cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(buffer + wire_picked_at(in->n), staging + wire_picked_at(in->n),
+							   in->n * sizeof(int64_t), cudaMemcpyDeviceToHost, query->stream));
 	return query_wait(query, error);
 }

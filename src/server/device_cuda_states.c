@@ -7,12 +7,12 @@
 #include "server/device_cuda.h"
 
 /* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
-int64_t		cuda_most_bins = INT32_MAX - 64;
+int64_t cuda_most_bins = INT32_MAX - 64;
 
 int64_t
 states_most_groups(const WireQuery *q)
 {
-	int32_t		widest = 1;
+	int32_t widest = 1;
 
 	for (int s = 0; s < q->nslots; s++)
 		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
@@ -30,12 +30,15 @@ states_release(Query *query, GroupStates *states)
 	states->capacity = 0;
 }
 
-/* Of groups that may have no rows: how many each has, and room for the list of those that have some. */
+/*
+ * Of groups that may have no rows: how many each has, and room for the list of those that have
+ * some.
+ */
 static DeviceStatus
 init_counts(Query *query, int64_t capacity, GroupStates *states, DeviceError *error)
 {
-	size_t		bytes = capacity * sizeof(int64_t);
-	size_t		work = 0;
+	size_t bytes = capacity * sizeof(int64_t);
+	size_t work = 0;
 
 	if (query->count_slot < 0)
 	{
@@ -48,8 +51,7 @@ init_counts(Query *query, int64_t capacity, GroupStates *states, DeviceError *er
 
 /* The same as states_make; if it fails, some stay allocated. */
 static DeviceStatus
-init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
-			DeviceError *error)
+init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
@@ -57,9 +59,11 @@ init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
 	for (int s = 0; s < q->nslots; s++)
 	{
-		DEVICE_CHECK(query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
+		DEVICE_CHECK(
+			query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
 		if (slot_is_sketch(q, s))
-			CUDA_CHECK(cudaMemsetAsync(states->slot[s].at, 0, capacity * slot_state_bytes(q, s), query->stream));
+			CUDA_CHECK(cudaMemsetAsync(states->slot[s].at, 0, capacity * slot_state_bytes(q, s),
+									   query->stream));
 		else
 			KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
 										  capacity * q->slots[s].width, query->stream));
@@ -73,8 +77,7 @@ init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 }
 
 DeviceStatus
-states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
-			DeviceError *error)
+states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states, DeviceError *error)
 {
 	DeviceStatus status;
 

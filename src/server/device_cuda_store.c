@@ -45,7 +45,8 @@ release(int device, void *at)
 }
 
 static DeviceStatus
-fill_larger(int device, char *to, size_t bytes, const void *from, size_t used, int rest, DeviceError *error)
+fill_larger(int device, char *to, size_t bytes, const void *from, size_t used, int rest,
+			DeviceError *error)
 {
 	if (used > 0)
 		CUDA_CHECK(cudaMemcpyAsync(to, from, used, cudaMemcpyDeviceToDevice, streams[device]));
@@ -54,7 +55,8 @@ fill_larger(int device, char *to, size_t bytes, const void *from, size_t used, i
 }
 
 static DeviceStatus
-enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int rest, DeviceError *error)
+enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int rest,
+		DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(device));
 	return end_call(device, fill_larger(device, to, bytes, from, used, rest, error), error);
@@ -71,30 +73,38 @@ static DeviceStatus
 put(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(lane->device));
-	return end_call(lane->device,
-					copy_in(lane->device, lane->arena + buffer * lane->buffer_bytes + from, to, bytes, error), error);
+	return end_call(
+		lane->device,
+		copy_in(lane->device, lane->arena + buffer * lane->buffer_bytes + from, to, bytes, error),
+		error);
 }
 
-/* Through the lane's buffer on the device, which no batch has: the client does not name it twice at once. */
+/*
+ * Through the lane's buffer on the device, which no batch has: the client does not name it twice at
+ * once.
+ */
 static DeviceStatus
-shift_bits(Lane *lane, size_t at, bool given, void *bits, int64_t first, int64_t nrows, DeviceError *error)
+shift_bits(Lane *lane, size_t at, bool given, void *bits, int64_t first, int64_t nrows,
+		   DeviceError *error)
 {
 	cudaStream_t stream = streams[lane->device];
 
 	if (given)
 	{
 		CUDA_CHECK(cudaStreamSynchronize(lane->stream));
-		DEVICE_CHECK(copy_in(lane->device, lane->arena + at, lane->memory + at, wire_bitmap_bytes(nrows), error));
+		DEVICE_CHECK(copy_in(lane->device, lane->arena + at, lane->memory + at,
+							 wire_bitmap_bytes(nrows), error));
 	}
 	KERNEL_CHECK(device_put_bits(given ? lane->memory + at : NULL, bits, first, nrows, stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows, DeviceError *error)
+put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows,
+		 DeviceError *error)
 {
-	bool		given = from != WIRE_NO_ARRAY;
-	size_t		at = buffer * lane->buffer_bytes + (given ? from : 0);
+	bool given = from != WIRE_NO_ARRAY;
+	size_t at = buffer * lane->buffer_bytes + (given ? from : 0);
 
 	CUDA_CHECK(cuda_select(lane->device));
 	/* the kernels of the batch that was there last may still read it */

@@ -2,7 +2,8 @@
  * device_cuda_streams.c
  *	  Streams of queries, each with a little pinned memory, and waiting for them.
  *
- * Making and destroying one takes longer than many a query's kernels, so those that are idle are kept for the next.
+ * Making and destroying one takes longer than many a query's kernels, so those that are idle are
+ * kept for the next.
  */
 #include <pthread.h>
 #include <string.h>
@@ -14,11 +15,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct
 {
-	int			device;
+	int device;
 	cudaStream_t stream;
-	char	   *page;
-}			idle[IDLE_STREAMS];
-static int	nidle;
+	char *page;
+} idle[IDLE_STREAMS];
+static int nidle;
 
 /* ---- streams ---- */
 
@@ -33,7 +34,7 @@ destroy_stream(cudaStream_t stream, char *page)
 cudaError_t
 stream_take(int device, cudaStream_t *stream, char **page)
 {
-	void	   *memory = NULL;
+	void *memory = NULL;
 	cudaError_t err;
 
 	*stream = NULL;
@@ -65,7 +66,7 @@ stream_take(int device, cudaStream_t *stream, char **page)
 void
 stream_give(int device, cudaStream_t stream, char *page)
 {
-	bool		room;
+	bool room;
 
 	pthread_mutex_lock(&lock);
 	room = nidle < IDLE_STREAMS;
@@ -93,7 +94,7 @@ typedef struct Look
 static bool
 has_ended(void *arg)
 {
-	Look	   *look = arg;
+	Look *look = arg;
 
 	look->err = look->event ? cudaEventQuery(look->event) : cudaStreamQuery(look->stream);
 	return look->err != cudaErrorNotReady;
@@ -103,7 +104,7 @@ has_ended(void *arg)
 static bool
 look_for_end(Look *look)
 {
-	bool		ended;
+	bool ended;
 
 	ended = spin_until(has_ended, look);
 	/* the run time may take "not ready" for an error, which the next launch would report */
@@ -114,7 +115,7 @@ look_for_end(Look *look)
 cudaError_t
 stream_wait(cudaStream_t stream)
 {
-	Look		look = {.stream = stream};
+	Look look = {.stream = stream};
 
 	return look_for_end(&look) ? look.err : cudaStreamSynchronize(stream);
 }
@@ -122,7 +123,7 @@ stream_wait(cudaStream_t stream)
 cudaError_t
 event_wait(cudaEvent_t event)
 {
-	Look		look = {.event = event};
+	Look look = {.event = event};
 
 	return look_for_end(&look) ? look.err : cudaEventSynchronize(event);
 }
@@ -132,7 +133,8 @@ query_copy_out(Query *query, const void *from, size_t bytes, size_t at, DeviceEr
 {
 	if (at + bytes > STREAM_PAGE_BYTES)
 		return device_say(error, DEVICE_UNSUPPORTED, "too much for the stream's memory");
-	CUDA_CHECK(cudaMemcpyAsync(query->page + at, from, bytes, cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(
+		cudaMemcpyAsync(query->page + at, from, bytes, cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 

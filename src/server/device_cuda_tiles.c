@@ -1,7 +1,7 @@
 /*
  * device_cuda_tiles.c
- *	  Rows of a program over stored columns in one pass: where the bins of slots fit the shared memory of a
- *	  multiprocessor, one kernel runs the program, finds the bins and reduces the slots.
+ *	  Rows of a program over stored columns in one pass: where the bins of slots fit the shared
+ * memory of a multiprocessor, one kernel runs the program, finds the bins and reduces the slots.
  */
 #include <string.h>
 
@@ -12,11 +12,12 @@
 /* Results of a program by their instructions, for their way to what reads them. */
 typedef struct Results
 {
-	VectorProgram *to;			/* each result is an operand, of its instruction's number, until these are placed */
-	uint16_t	value[VECTOR_MAX_REGISTERS];	/* what a register has: a result or an input */
-	int			uses[VECTOR_MAX_INSTRUCTIONS];
-	int			last_use[VECTOR_MAX_INSTRUCTIONS];
-	uint16_t	place[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
+	VectorProgram
+		*to; /* each result is an operand, of its instruction's number, until these are placed */
+	uint16_t value[VECTOR_MAX_REGISTERS]; /* what a register has: a result or an input */
+	int uses[VECTOR_MAX_INSTRUCTIONS];
+	int last_use[VECTOR_MAX_INSTRUCTIONS];
+	uint16_t place[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
 } Results;
 
 static bool
@@ -53,8 +54,8 @@ copy_steps(const VectorProgram *from, Results *results)
 	for (uint32_t i = 0; i < from->ninstructions; i++)
 	{
 		VectorInstruction in = from->instructions[i];
-		uint16_t   *operand[3];
-		int			n = operands_of(&in, operand);
+		uint16_t *operand[3];
+		int n = operands_of(&in, operand);
 
 		if (in.op == VECTOR_LOAD)
 		{
@@ -85,14 +86,14 @@ static void
 find_uses(const ResidentPlan *plan, Results *results)
 {
 	VectorProgram *p = results->to;
-	int			end = (int) p->ninstructions;
+	int end = (int) p->ninstructions;
 
 	memset(results->uses, 0, sizeof(results->uses));
 	memset(results->last_use, 0, sizeof(results->last_use));
 	for (int i = 0; i < end; i++)
 	{
-		uint16_t   *operand[3];
-		int			n = operands_of(&p->instructions[i], operand);
+		uint16_t *operand[3];
+		int n = operands_of(&p->instructions[i], operand);
 
 		for (int k = 0; k < n; k++)
 			note_use(results, *operand[k], i);
@@ -106,14 +107,16 @@ find_uses(const ResidentPlan *plan, Results *results)
 static bool
 is_false(const VectorProgram *p, uint16_t operand)
 {
-	int			constant = operand - VECTOR_CONSTANT;
+	int constant = operand - VECTOR_CONSTANT;
 
-	return constant >= 0 && p->constants[constant].state == VECTOR_VALUE && p->constants[constant].bits == 0;
+	return constant >= 0 && p->constants[constant].state == VECTOR_VALUE &&
+		p->constants[constant].bits == 0;
 }
 
 /*
- * The conditions of a filter, in their order, of which one is evaluated where those before it are true: a choice between it
- * and false.  Each must be a result that comes after the one before; false: some is not.
+ * The conditions of a filter, in their order, of which one is evaluated where those before it are
+ * true: a choice between it and false.  Each must be a result that comes after the one before;
+ * false: some is not.
  */
 static bool
 find_conditions(const Results *results, uint16_t operand, uint16_t *condition, int *n)
@@ -142,11 +145,12 @@ remove_step(Results *results, int step)
 	VectorProgram *p = results->to;
 
 	p->ninstructions--;
-	memmove(p->instructions + step, p->instructions + step + 1, (p->ninstructions - step) * sizeof(VectorInstruction));
+	memmove(p->instructions + step, p->instructions + step + 1,
+			(p->ninstructions - step) * sizeof(VectorInstruction));
 	for (uint32_t i = 0; i < p->ninstructions; i++)
 	{
-		uint16_t   *operand[3];
-		int			n = operands_of(&p->instructions[i], operand);
+		uint16_t *operand[3];
+		int n = operands_of(&p->instructions[i], operand);
 
 		for (int k = 0; k < n; k++)
 			if (is_result(*operand[k]) && *operand[k] > step)
@@ -162,8 +166,8 @@ static void
 make_conditions(const ResidentPlan *plan, Results *results)
 {
 	VectorProgram *p = results->to;
-	uint16_t	condition[VECTOR_MAX_INSTRUCTIONS];
-	int			n = 0;
+	uint16_t condition[VECTOR_MAX_INSTRUCTIONS];
+	int n = 0;
 
 	if (p->filter == VECTOR_NONE || !find_conditions(results, p->filter, condition, &n))
 		return;
@@ -193,20 +197,21 @@ static void
 place_results(Results *results, int *temporaries)
 {
 	VectorProgram *p = results->to;
-	uint32_t	used = 0;
+	uint32_t used = 0;
 
 	*temporaries = 0;
 	for (int i = 0; i < (int) p->ninstructions; i++)
 	{
 		VectorInstruction *in = &p->instructions[i];
-		uint16_t   *operand[3];
-		int			n = operands_of(in, operand);
+		uint16_t *operand[3];
+		int n = operands_of(in, operand);
 
 		for (int k = 0; k < n; k++)
 		{
-			uint16_t	from = *operand[k];
+			uint16_t from = *operand[k];
 
-			if (is_result(from) && results->last_use[from] == i && results->place[from] != VECTOR_NONE)
+			if (is_result(from) && results->last_use[from] == i &&
+				results->place[from] != VECTOR_NONE)
 				used &= ~(UINT32_C(1) << results->place[from]);
 			*operand[k] = place_of(results, from, i);
 		}
@@ -225,8 +230,8 @@ static void
 make_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 {
 	GpuaggProgram *g = &out->program;
-	Results		results = {.to = &g->steps};
-	int			end;
+	Results results = {.to = &g->steps};
+	int end;
 
 	memset(out, 0, sizeof(*out));
 	for (uint32_t i = 0; i < in->nstored; i++)
@@ -245,7 +250,7 @@ make_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 		if (!resident_is_written(plan, c) && !col->checked)
 			continue;
 		out->operand[c] = place_of(&results, value_of(&results, col->operand), end);
-		g->check[g->nchecks++] = (GpuaggCheck) {out->operand[c], col->nullable || col->filter};
+		g->check[g->nchecks++] = (GpuaggCheck){out->operand[c], col->nullable || col->filter};
 	}
 }
 
@@ -269,21 +274,22 @@ tiles_wanted(const Query *query, const WireResident *in, const ResidentPlan *pla
 /* Slots of rows, in as few calls as have room for their bins. */
 typedef struct Calls
 {
-	GpuaggHist	hist;			/* the next call, with the slots so far */
-	bool		sizing;
-	bool		refused;		/* some slot has no call */
-	size_t		workspace;		/* bytes that the largest call needs */
-	int			n;
+	GpuaggHist hist; /* the next call, with the slots so far */
+	bool sizing;
+	bool refused;     /* some slot has no call */
+	size_t workspace; /* bytes that the largest call needs */
+	int n;
 } Calls;
 
 static DeviceStatus
 end_call(Query *query, Calls *calls, DeviceError *error)
 {
 	GpuaggHist *hist = &calls->hist;
-	size_t		bytes = query->workspace.bytes;
+	size_t bytes = query->workspace.bytes;
 
 	hist->status = ((QueryStatus *) query->status.at)->call + calls->n++;
-	KERNEL_CHECK(gpuagg_hist_update(hist, calls->sizing ? NULL : query->workspace.at, &bytes, query->stream));
+	KERNEL_CHECK(gpuagg_hist_update(hist, calls->sizing ? NULL : query->workspace.at, &bytes,
+									query->stream));
 	if (calls->sizing && bytes > calls->workspace)
 		calls->workspace = bytes;
 	if (!calls->sizing)
@@ -324,7 +330,7 @@ make_calls(Query *query, const Rows *rows, Calls *calls, DeviceError *error)
 	for (int s = -1; s < query->q->nslots && !calls->refused; s++)
 		if (query_has_slot(query, s))
 		{
-			GpuaggSlot	slot = query_slot(query, rows, s);
+			GpuaggSlot slot = query_slot(query, rows, s);
 
 			if (slot.states == NULL)
 				return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
@@ -336,10 +342,10 @@ make_calls(Query *query, const Rows *rows, Calls *calls, DeviceError *error)
 }
 
 DeviceStatus
-tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const GpuaggProgram *program, int64_t first,
-			 bool *taken, bool *applied, DeviceError *error)
+tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const GpuaggProgram *program,
+			 int64_t first, bool *taken, bool *applied, DeviceError *error)
 {
-	Calls		calls = {.sizing = true};
+	Calls calls = {.sizing = true};
 	GpuaggHist *hist = &calls.hist;
 
 	*taken = false;

@@ -14,7 +14,7 @@
 static int
 grid_for(int64_t n)
 {
-	int64_t		blocks = (n + THREADS - 1) / THREADS;
+	int64_t blocks = (n + THREADS - 1) / THREADS;
 
 	return (int) (blocks < 4096 ? (blocks > 0 ? blocks : 1) : 4096);
 }
@@ -39,7 +39,7 @@ load_bits(const DeviceColumn &c, int width, int64_t i)
 __device__ static void
 place(uint64_t key[2], uint64_t bits, int offset)
 {
-	int			shift = 8 * (offset & 7);
+	int shift = 8 * (offset & 7);
 
 	if (offset >= 8)
 		key[1] |= bits << shift;
@@ -57,8 +57,8 @@ pack_kernel(PackKeys pack, int64_t nrows, void *out)
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		uint64_t	key[2] = {0, 0};
-		uint64_t	nulls = 0;
+		uint64_t key[2] = {0, 0};
+		uint64_t nulls = 0;
 
 		for (int k = 0; k < pack.nkeys; k++)
 		{
@@ -102,13 +102,13 @@ template <bool SCATTER>
 __global__ static void
 move_kernel(const uint32_t *from, size_t words, const int32_t *map, int64_t n, uint32_t *to)
 {
-	int64_t		total = n * (int64_t) words;
+	int64_t total = n * (int64_t) words;
 
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < total;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		int64_t		row = i / words;
-		int64_t		other = map[row] * (int64_t) words + i % words;
+		int64_t row = i / words;
+		int64_t other = map[row] * (int64_t) words + i % words;
 
 		if (!SCATTER)
 			to[i] = from[other];
@@ -124,8 +124,8 @@ move_rows(const void *from, size_t row_bytes, const int32_t *map, int64_t n, voi
 {
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
-	move_kernel<SCATTER><<<grid_for(n * (int64_t) row_bytes / 4), THREADS, 0, stream>>>
-		((const uint32_t *) from, row_bytes / 4, map, n, (uint32_t *) to);
+	move_kernel<SCATTER><<<grid_for(n * (int64_t) row_bytes / 4), THREADS, 0, stream>>>(
+		(const uint32_t *) from, row_bytes / 4, map, n, (uint32_t *) to);
 	CUDA_TRY_LAUNCH("move_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -147,7 +147,8 @@ device_gather(const void *from, size_t row_bytes, const int32_t *map, int64_t n,
 __global__ static void
 keys_kernel(const gpuagg_kv *states, int64_t n, int64_t *to)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 		to[i] = states[i].key;
 }
 
@@ -179,8 +180,8 @@ slot_bins_kernel(SlotBins b, int64_t nrows, int32_t *out)
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		int			group = b.group ? b.group[i] : 0;
-		int			bin = -1;
+		int group = b.group ? b.group[i] : 0;
+		int bin = -1;
 
 		if (group >= 0 && is_valid(b.column, i) && (b.filter == nullptr || b.filter[i]))
 		{
@@ -251,7 +252,7 @@ inputs_kernel(PackInput pack, int64_t nrows, Input *inputs, uint8_t *keep)
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		bool		counts = pack.filter == nullptr || pack.filter[i];
+		bool counts = pack.filter == nullptr || pack.filter[i];
 
 		for (int c = 0; c < 2; c++)
 			if (pack.column[c].values && pack.monoid != MONOID_LONGEST_ASC)
@@ -305,7 +306,7 @@ order_kernel(DeviceColumn column, int64_t nrows, int nulls_first, int64_t *codes
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		bool		valid = is_valid(column, i);
+		bool valid = is_valid(column, i);
 
 		codes[i] = valid ? load_integer(column, i) : 0;
 		ranks[i] = valid == (nulls_first != 0);
@@ -316,7 +317,8 @@ GpuaggCudaStatus
 device_pack_order(const DeviceColumn *column, int64_t nrows, int nulls_first, int64_t *codes,
 				  int8_t *ranks, gpuagg_stream stream)
 {
-	order_kernel<<<grid_for(nrows), THREADS, 0, stream>>>(*column, nrows, nulls_first, codes, ranks);
+	order_kernel<<<grid_for(nrows), THREADS, 0, stream>>>(*column, nrows, nulls_first, codes,
+														  ranks);
 	CUDA_TRY_LAUNCH("order_kernel");
 	return GPUAGG_CUDA_OK;
 }

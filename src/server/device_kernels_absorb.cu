@@ -12,7 +12,7 @@
 static int
 grid_for(int64_t n, int most)
 {
-	int64_t		blocks = (n + THREADS - 1) / THREADS;
+	int64_t blocks = (n + THREADS - 1) / THREADS;
 
 	return (int) (blocks < most ? (blocks > 0 ? blocks : 1) : most);
 }
@@ -22,16 +22,19 @@ grid_for(int64_t n, int most)
 __global__ static void
 unpack_keys_kernel(const __grid_constant__ UnpackKeys unpack, const char *keys, int64_t n)
 {
-	int64_t		end = (n + 31) / 32 * 32;
+	int64_t end = (n + 31) / 32 * 32;
 
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < end; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < end;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
 		const char *key = keys + i * unpack.key_bytes;
-		unsigned	nulls = i < n && unpack.null_offset < unpack.key_bytes ? (unsigned char) key[unpack.null_offset] : 0;
+		unsigned nulls = i < n && unpack.null_offset < unpack.key_bytes ?
+			(unsigned char) key[unpack.null_offset] :
+			0;
 
 		for (int k = 0; k < unpack.nkeys; k++)
 		{
-			uint32_t	word = __ballot_sync(~0u, i < n && !(nulls >> k & 1));
+			uint32_t word = __ballot_sync(~0u, i < n && !(nulls >> k & 1));
 
 			if (unpack.validity[k] && threadIdx.x % 32 == 0)
 				unpack.validity[k][i / 32] = word;
@@ -55,27 +58,37 @@ device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n, gpuagg
 	struct Combine_##name \
 	{ \
 		typedef state_t State; \
-		static __device__ __forceinline__ State combine(const State &a, const State &b) { return name##_combine(a, b); } \
-		static __device__ __forceinline__ int error(const State &a, const State &b, const State &r) \
-		{ return name##_error(a, b, r); } \
+		static __device__ __forceinline__ State \
+		combine(const State &a, const State &b) \
+		{ \
+			return name##_combine(a, b); \
+		} \
+		static __device__ __forceinline__ int \
+		error(const State &a, const State &b, const State &r) \
+		{ \
+			return name##_error(a, b, r); \
+		} \
 	};
 #include "operators/monoid_list.h"
 #undef MONOID
 
-template <class Op> __global__ static void
+template <class Op>
+__global__ static void
 combine_kernel(const __grid_constant__ CombineStates in)
 {
 	typedef typename Op::State State;
-	int64_t		n = in.n * in.width;
-	int			errors = 0;
+	int64_t n = in.n * in.width;
+	int errors = 0;
 
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		int64_t		group = i / in.width;
-		State	   *to = (State *) in.states + (in.bins ? in.bins[group] * (int64_t) in.width + i % in.width : i);
-		State		a = *to;
-		State		b = ((const State *) in.from)[i];
-		State		r = Op::combine(a, b);
+		int64_t group = i / in.width;
+		State *to = (State *) in.states +
+			(in.bins ? in.bins[group] * (int64_t) in.width + i % in.width : i);
+		State a = *to;
+		State b = ((const State *) in.from)[i];
+		State r = Op::combine(a, b);
 
 		errors |= Op::error(a, b, r);
 		*to = r;
@@ -87,14 +100,15 @@ combine_kernel(const __grid_constant__ CombineStates in)
 __global__ static void
 count_kernel(const __grid_constant__ CombineStates in)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < in.n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < in.n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 		((int64_t *) in.states)[in.bins[i]]++;
 }
 
 GpuaggCudaStatus
 device_combine_states(const CombineStates *in, gpuagg_stream stream)
 {
-	int			grid = grid_for(in->n * in->width, 8192);
+	int grid = grid_for(in->n * in->width, 8192);
 
 	if (in->from == nullptr)
 	{
@@ -105,11 +119,11 @@ device_combine_states(const CombineStates *in, gpuagg_stream stream)
 	switch (in->monoid)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-		case MONOID_##NAME: \
-			if (!(comm)) \
-				return GPUAGG_CUDA_UNSUPPORTED; \
-			combine_kernel<Combine_##name><<<grid, THREADS, 0, stream>>>(*in); \
-			break;
+	case MONOID_##NAME: \
+		if (!(comm)) \
+			return GPUAGG_CUDA_UNSUPPORTED; \
+		combine_kernel<Combine_##name><<<grid, THREADS, 0, stream>>>(*in); \
+		break;
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:

@@ -1,6 +1,7 @@
 /*
  * device_kernels_groups.cu
- *	  Kernels for groups: boundaries of runs of equal keys, lists of groups and their keys; see device_kernels.h.
+ *	  Kernels for groups: boundaries of runs of equal keys, lists of groups and their keys; see
+ * device_kernels.h.
  */
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
@@ -16,7 +17,7 @@
 static int
 grid_for(int64_t n, int most)
 {
-	int64_t		blocks = (n + THREADS - 1) / THREADS;
+	int64_t blocks = (n + THREADS - 1) / THREADS;
 
 	return (int) (blocks < most ? (blocks > 0 ? blocks : 1) : most);
 }
@@ -27,10 +28,8 @@ grid_for(int64_t n, int most)
 __device__ static int
 compare_keys(const DeviceColumn &a, int64_t i, const DeviceColumn &b, int64_t j)
 {
-	bool		there = is_valid(a, i),
-				other = is_valid(b, j);
-	int64_t		x,
-				y;
+	bool there = is_valid(a, i), other = is_valid(b, j);
+	int64_t x, y;
 
 	if (!there || !other)
 		return (int) other - (int) there;
@@ -43,31 +42,30 @@ compare_keys(const DeviceColumn &a, int64_t i, const DeviceColumn &b, int64_t j)
 __device__ static int64_t
 row_before(const HeadRows &rows, int64_t i)
 {
-	int			left = 0,
-				right = rows.nspans;
+	int left = 0, right = rows.nspans;
 
 	if (rows.mask == nullptr || (i > 0 && rows.mask[i - 1]))
 		return i - 1;
 	/* the first span that ends behind the row */
 	while (left < right)
 	{
-		int			mid = left + (right - left) / 2;
+		int mid = left + (right - left) / 2;
 
 		if (rows.spans[mid].first + rows.spans[mid].nrows > rows.first + i)
 			right = mid;
 		else
 			left = mid + 1;
 	}
-	return left == 0 ? -1 : rows.spans[left - 1].first + rows.spans[left - 1].nrows - 1 - rows.first;
+	return left == 0 ? -1 :
+					   rows.spans[left - 1].first + rows.spans[left - 1].nrows - 1 - rows.first;
 }
 
 /* Whether row i begins a run; *order: the flags of device_find_heads. */
 __device__ static bool
 begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 {
-	int64_t		before = row_before(rows, i);
-	int			first = 0,
-				all = 0;
+	int64_t before = row_before(rows, i);
+	int first = 0, all = 0;
 
 	if (before < 0 && rows.last_before < 0)
 		return true;
@@ -79,8 +77,12 @@ begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 		if (k == 0)
 			first = all;
 	}
-	*order |= (all > 0 ? HEADS_ASCEND : all < 0 ? HEADS_DESCEND : 0) |
-		(first > 0 ? HEADS_FIRST_ASCENDS : first < 0 ? HEADS_FIRST_DESCENDS : 0);
+	*order |= (all > 0     ? HEADS_ASCEND :
+				   all < 0 ? HEADS_DESCEND :
+							 0) |
+		(first > 0     ? HEADS_FIRST_ASCENDS :
+			 first < 0 ? HEADS_FIRST_DESCENDS :
+						 0);
 	return all != 0;
 }
 
@@ -88,7 +90,7 @@ begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 __device__ static bool
 is_disordered(const uint32_t *order)
 {
-	uint32_t	seen = threadIdx.x % 32 == 0 ? __ldcg(order) : 0;
+	uint32_t seen = threadIdx.x % 32 == 0 ? __ldcg(order) : 0;
 
 	seen = __shfl_sync(~0u, seen, 0);
 	return (seen & HEADS_FIRST_ASCENDS) && (seen & HEADS_FIRST_DESCENDS);
@@ -103,24 +105,26 @@ note_order(uint32_t seen, uint32_t *order)
 }
 
 /* The same of one key of one slice without NULLs or a mask: eight rows a thread. */
-template <typename T> __global__ static void
+template <typename T>
+__global__ static void
 plain_heads_kernel(const T *keys, const T *before, int64_t nrows, uint8_t *heads, uint32_t *order)
 {
-	int64_t		bytes = (nrows + 31) / 32 * 4;
-	uint32_t	seen = 0;
+	int64_t bytes = (nrows + 31) / 32 * 4;
+	uint32_t seen = 0;
 
 	if (is_disordered(order))
 		return;
-	for (int64_t b = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; b < bytes; b += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t b = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; b < bytes;
+		 b += (int64_t) gridDim.x * blockDim.x)
 	{
-		int64_t		at = 8 * b;
+		int64_t at = 8 * b;
 		union
 		{
-			T			key[8];
-			uint2		piece[sizeof(T)];
-		}			u;
-		T			last;
-		uint32_t	bits = 0;
+			T key[8];
+			uint2 piece[sizeof(T)];
+		} u;
+		T last;
+		uint32_t bits = 0;
 
 		if (at + 8 <= nrows)
 #pragma unroll
@@ -137,11 +141,12 @@ plain_heads_kernel(const T *keys, const T *before, int64_t nrows, uint8_t *heads
 		for (int i = 0; i < 8; i++)
 			if (at + i < nrows)
 			{
-				bool		first = at + i == 0 && before == nullptr;
+				bool first = at + i == 0 && before == nullptr;
 
 				bits |= (uint32_t) (first || u.key[i] != last) << i;
 				seen |= u.key[i] > last ? HEADS_ASCEND | HEADS_FIRST_ASCENDS :
-					u.key[i] < last ? HEADS_DESCEND | HEADS_FIRST_DESCENDS : 0;
+					u.key[i] < last     ? HEADS_DESCEND | HEADS_FIRST_DESCENDS :
+										  0;
 				last = u.key[i];
 			}
 		heads[b] = (uint8_t) bits;
@@ -149,27 +154,32 @@ plain_heads_kernel(const T *keys, const T *before, int64_t nrows, uint8_t *heads
 	note_order(seen, order);
 }
 
-template <typename T> static void
-find_plain(const HeadRows &rows, int64_t nrows, uint32_t *heads, uint32_t *order, cudaStream_t stream)
+template <typename T>
+static void
+find_plain(const HeadRows &rows, int64_t nrows, uint32_t *heads, uint32_t *order,
+		   cudaStream_t stream)
 {
-	const T    *before = rows.last_before < 0 ? nullptr : (const T *) rows.column_before[0].values + rows.last_before;
+	const T *before = rows.last_before < 0 ?
+		nullptr :
+		(const T *) rows.column_before[0].values + rows.last_before;
 
-	plain_heads_kernel<T><<<grid_for((nrows + 7) / 8, 132 * 16), THREADS, 0, stream>>>
-		((const T *) rows.column[0].values, before, nrows, (uint8_t *) heads, order);
+	plain_heads_kernel<T><<<grid_for((nrows + 7) / 8, 132 * 16), THREADS, 0, stream>>>(
+		(const T *) rows.column[0].values, before, nrows, (uint8_t *) heads, order);
 }
 
 __global__ static void
 heads_kernel(const __grid_constant__ HeadRows rows, int64_t nrows, uint32_t *heads, uint32_t *order)
 {
-	uint32_t	seen = 0;
+	uint32_t seen = 0;
 
 	if (is_disordered(order))
 		return;
 	for (int64_t at = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; at < (nrows + 31) / 32 * 32;
 		 at += (int64_t) gridDim.x * blockDim.x)
 	{
-		bool		head = at < nrows && (rows.mask == nullptr || rows.mask[at]) && begins_run(rows, at, &seen);
-		uint32_t	word = __ballot_sync(~0u, head);
+		bool head =
+			at < nrows && (rows.mask == nullptr || rows.mask[at]) && begins_run(rows, at, &seen);
+		uint32_t word = __ballot_sync(~0u, head);
 
 		if (threadIdx.x % 32 == 0)
 			heads[at / 32] = word;
@@ -178,13 +188,15 @@ heads_kernel(const __grid_constant__ HeadRows rows, int64_t nrows, uint32_t *hea
 }
 
 GpuaggCudaStatus
-device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t *order, gpuagg_stream stream)
+device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t *order,
+				  gpuagg_stream stream)
 {
 	const DeviceColumn *key = &rows->column[0];
 	const DeviceColumn *before = &rows->column_before[0];
 
 	if (rows->nkeys == 1 && rows->mask == nullptr && key->validity == nullptr &&
-		(rows->last_before < 0 || before->validity == nullptr) && (key->type == WIRE_I32 || key->type == WIRE_I64))
+		(rows->last_before < 0 || before->validity == nullptr) &&
+		(key->type == WIRE_I32 || key->type == WIRE_I64))
 	{
 		if (key->type == WIRE_I32)
 			find_plain<int32_t>(*rows, nrows, heads, order, stream);
@@ -217,16 +229,17 @@ write_key(const char *key, int bytes, void *out, int64_t i)
 
 /* A thread for each word: there are far fewer runs than rows. */
 __global__ static void
-head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads, const int32_t *before, int64_t words,
-				 void *out)
+head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads,
+				 const int32_t *before, int64_t words, void *out)
 {
-	for (int64_t w = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < words; w += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t w = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < words;
+		 w += (int64_t) gridDim.x * blockDim.x)
 	{
-		int64_t		run = before[w];
+		int64_t run = before[w];
 
 		for (uint32_t word = heads[w]; word != 0; word &= word - 1)
 		{
-			int64_t		i = 32 * w + __ffs(word) - 1;
+			int64_t i = 32 * w + __ffs(word) - 1;
 			alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
 
 			for (int k = 0; k < pack.nkeys; k++)
@@ -240,12 +253,13 @@ head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads, c
 }
 
 GpuaggCudaStatus
-device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *before, int64_t nrows, void *out,
-				 gpuagg_stream stream)
+device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *before, int64_t nrows,
+				 void *out, gpuagg_stream stream)
 {
-	int64_t		words = (nrows + 31) / 32;
+	int64_t words = (nrows + 31) / 32;
 
-	head_keys_kernel<<<grid_for(words, 132 * 16), THREADS, 0, stream>>>(*pack, heads, before, words, out);
+	head_keys_kernel<<<grid_for(words, 132 * 16), THREADS, 0, stream>>>(*pack, heads, before, words,
+																		out);
 	CUDA_TRY_LAUNCH("head_keys_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -256,11 +270,12 @@ make_key(const GroupKeys &keys, int64_t bin, char *key)
 {
 	if (keys.table)
 		for (int w = 0; w < keys.table_bytes / 4; w++)
-			((uint32_t *) key)[w] = ((const uint32_t *) keys.table)[bin * (keys.table_bytes / 4) + w];
+			((uint32_t *) key)[w] =
+				((const uint32_t *) keys.table)[bin * (keys.table_bytes / 4) + w];
 	else
 		for (int k = keys.nkeys - 1; k >= 0; k--)
 		{
-			int64_t		digit = bin % keys.extent[k];
+			int64_t digit = bin % keys.extent[k];
 
 			bin /= keys.extent[k];
 			if (keys.has_null[k] && digit == keys.extent[k] - 1)
@@ -273,7 +288,8 @@ make_key(const GroupKeys &keys, int64_t bin, char *key)
 __global__ static void
 group_keys_kernel(const __grid_constant__ GroupKeys keys, const int32_t *list, int64_t n, void *out)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
 		alignas(16) char key[WIRE_MAX_KEY_BYTES] = {0};
 
@@ -283,7 +299,8 @@ group_keys_kernel(const __grid_constant__ GroupKeys keys, const int32_t *list, i
 }
 
 GpuaggCudaStatus
-device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out, gpuagg_stream stream)
+device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out,
+				  gpuagg_stream stream)
 {
 	group_keys_kernel<<<grid_for(n, 4096), THREADS, 0, stream>>>(*keys, list, n, out);
 	CUDA_TRY_LAUNCH("group_keys_kernel");
@@ -304,14 +321,14 @@ struct HasRows
 };
 
 GpuaggCudaStatus
-device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted, void *workspace,
-				   size_t *workspace_bytes, gpuagg_stream stream)
+device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted,
+				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	thrust::counting_iterator<int32_t> bins(0);
-	HasRows		has_rows = {counts};
-	Workspace	ws(workspace);
-	size_t		bytes = 0;
-	char	   *temp;
+	HasRows has_rows = {counts};
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	char *temp;
 
 	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, bins, list, nlisted, (int) n, has_rows, stream));
 	temp = ws.take<char>(bytes);
@@ -326,11 +343,12 @@ device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nli
 struct TopKey
 {
 	alignas(16) char bytes[WIRE_MAX_KEY_BYTES];
-	bool		is;
-	bool		passes;
+	bool is;
+	bool passes;
 
 	__device__ __forceinline__
-	TopKey(const TopGroups &top, int64_t bin) : bytes{}, is(top.counts == nullptr || top.counts[bin] != 0), passes(false)
+	TopKey(const TopGroups &top, int64_t bin)
+		: bytes{}, is(top.counts == nullptr || top.counts[bin] != 0), passes(false)
 	{
 		if (!is)
 			return;
@@ -359,15 +377,17 @@ is_last_block(LimitSearch *search)
 	return last;
 }
 
-/* The pass for the range of the present word; the first one counts groups as well.  Where nothing is sought it only counts. */
+/*
+ * The pass for the range of the present word; the first one counts groups as well.  Where nothing
+ * is sought it only counts.
+ */
 __global__ static void
-top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitSearch *search, TopCounts *counts)
+top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitSearch *search,
+				 TopCounts *counts)
 {
-	__shared__ uint64_t least,
-				greatest;
-	bool		seeks = search != nullptr;
-	int			groups = 0,
-				failed = 0;
+	__shared__ uint64_t least, greatest;
+	bool seeks = search != nullptr;
+	int groups = 0, failed = 0;
 
 	if (w > 0 && (search->ended || search->word != w || search->ranged))
 		return;
@@ -377,13 +397,12 @@ top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 		greatest = 0;
 	}
 	__syncthreads();
-	uint64_t	low = UINT64_MAX,
-				high = 0,
-				word;
+	uint64_t low = UINT64_MAX, high = 0, word;
 
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		TopKey		key(top, i);
+		TopKey key(top, i);
 
 		groups += key.is;
 		failed += key.is && !key.passes;
@@ -425,13 +444,16 @@ top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 	}
 }
 
-/* The digit with which `wanted` groups are reached from the greatest on: a block finds it in sums of sums. */
+/*
+ * The digit with which `wanted` groups are reached from the greatest on: a block finds it in sums
+ * of sums.
+ */
 __device__ static void
 find_digit(const TopGroups &top, LimitSearch *search)
 {
 	constexpr int EACH = LIMIT_DIGITS / THREADS;
 	__shared__ uint32_t sums[THREADS];
-	uint32_t	mine = 0;
+	uint32_t mine = 0;
 
 	/* thread t has the t-th greatest ones */
 	for (int i = 0; i < EACH; i++)
@@ -440,20 +462,20 @@ find_digit(const TopGroups &top, LimitSearch *search)
 	__syncthreads();
 	for (int step = 1; step < THREADS; step *= 2)
 	{
-		uint32_t	other = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
+		uint32_t other = threadIdx.x >= step ? sums[threadIdx.x - step] : 0;
 
 		__syncthreads();
 		sums[threadIdx.x] += other;
 		__syncthreads();
 	}
-	int64_t		before = (int64_t) sums[threadIdx.x] - mine;
-	bool		here = before < search->wanted && search->wanted <= (int64_t) sums[threadIdx.x];
+	int64_t before = (int64_t) sums[threadIdx.x] - mine;
+	bool here = before < search->wanted && search->wanted <= (int64_t) sums[threadIdx.x];
 
 	__syncthreads();
 	if (here)
 	{
-		int			digit = LIMIT_DIGITS - 1 - threadIdx.x * EACH;
-		uint32_t	tie;
+		int digit = LIMIT_DIGITS - 1 - threadIdx.x * EACH;
+		uint32_t tie;
 
 		for (; before + (tie = __ldcg(&search->digits[digit])) < search->wanted; digit--)
 			before += tie;
@@ -475,10 +497,11 @@ top_digit_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 	for (int i = threadIdx.x; i < LIMIT_DIGITS; i += THREADS)
 		digits[i] = 0;
 	__syncthreads();
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		TopKey		key(top, i);
-		uint64_t	word;
+		TopKey key(top, i);
+		uint64_t word;
 
 		if (key.passes && limit_compare(&top.plan, search, i, key.bytes, &word) == 0)
 			atomicAdd(&digits[limit_digit(search, word)], 1u);
@@ -506,23 +529,25 @@ top_begin_kernel(const __grid_constant__ TopGroups top, TopGroups *copy, LimitSe
 struct InTop
 {
 	const TopGroups *top;
-	const LimitSearch *search;	/* or NULL: all that meet the conditions */
+	const LimitSearch *search; /* or NULL: all that meet the conditions */
 
 	__device__ __forceinline__ bool
 	operator()(int32_t bin) const
 	{
-		TopKey		key(*top, bin);
-		uint64_t	word;
+		TopKey key(*top, bin);
+		uint64_t word;
 
-		return key.passes && (search == nullptr || limit_compare(&top->plan, search, bin, key.bytes, &word) >= 0);
+		return key.passes &&
+			(search == nullptr || limit_compare(&top->plan, search, bin, key.bytes, &word) >= 0);
 	}
 };
 
 /* All passes that there may be; those behind the end do nothing. */
 static GpuaggCudaStatus
-search_bound(const TopGroups *top, int64_t n, TopGroups *copy, LimitSearch *search, TopCounts *counts, cudaStream_t stream)
+search_bound(const TopGroups *top, int64_t n, TopGroups *copy, LimitSearch *search,
+			 TopCounts *counts, cudaStream_t stream)
 {
-	int			grid = grid_for(n, 1024);
+	int grid = grid_for(n, 1024);
 
 	if (search)
 		CUDA_TRY(cudaMemsetAsync(search, 0, sizeof(*search), stream));
@@ -543,22 +568,24 @@ search_bound(const TopGroups *top, int64_t n, TopGroups *copy, LimitSearch *sear
 }
 
 GpuaggCudaStatus
-device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts, void *workspace,
-				  size_t *workspace_bytes, gpuagg_stream stream)
+device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted,
+				  TopCounts *counts, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	thrust::counting_iterator<int32_t> bins(0);
-	bool		seeks = top->plan.count > 0 && top->plan.count < n;
-	Workspace	ws(workspace);
-	TopGroups  *copy = ws.take<TopGroups>(1);
+	bool seeks = top->plan.count > 0 && top->plan.count < n;
+	Workspace ws(workspace);
+	TopGroups *copy = ws.take<TopGroups>(1);
 	LimitSearch *search = seeks ? ws.take<LimitSearch>(1) : nullptr;
-	size_t		bytes = 0;
-	char	   *temp;
+	size_t bytes = 0;
+	char *temp;
 
-	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, bins, list, nlisted, (int) n, InTop{copy, search}, stream));
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, bins, list, nlisted, (int) n,
+								   InTop{copy, search}, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	CUDA_TRY(cudaMemsetAsync(counts, 0, sizeof(*counts), stream));
 	STATUS_TRY(search_bound(top, n, copy, search, counts, stream));
-	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, bins, list, nlisted, (int) n, InTop{copy, search}, stream));
+	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, bins, list, nlisted, (int) n, InTop{copy, search},
+								   stream));
 	return GPUAGG_CUDA_OK;
 }

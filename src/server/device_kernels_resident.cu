@@ -1,6 +1,7 @@
 /*
  * device_kernels_resident.cu
- *	  Kernels for rows of stored columns: masks, bitmaps, and the interpreter of programs; see device_kernels.h.
+ *	  Kernels for rows of stored columns: masks, bitmaps, and the interpreter of programs; see
+ * device_kernels.h.
  */
 #include "common.cuh"
 
@@ -13,7 +14,7 @@
 static int
 grid_for(int64_t n, int most)
 {
-	int64_t		blocks = (n + THREADS - 1) / THREADS;
+	int64_t blocks = (n + THREADS - 1) / THREADS;
 
 	return (int) (blocks < most ? (blocks > 0 ? blocks : 1) : most);
 }
@@ -23,7 +24,8 @@ grid_for(int64_t n, int most)
 __global__ static void
 filter_bins_kernel(const uint8_t *filter, int64_t nrows, int32_t *bins)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < nrows;
+		 i += (int64_t) gridDim.x * blockDim.x)
 		bins[i] = filter[i] ? 0 : -1;
 }
 
@@ -42,12 +44,11 @@ device_filter_bins(const uint8_t *filter, int64_t nrows, int32_t *bins, gpuagg_s
 __device__ static int
 span_at(const StoreSpan *spans, int nspans, int64_t position)
 {
-	int			left = 0,
-				right = nspans;
+	int left = 0, right = nspans;
 
 	while (left < right)
 	{
-		int			mid = left + (right - left) / 2;
+		int mid = left + (right - left) / 2;
 
 		if (spans[mid].first + spans[mid].nrows > position)
 			right = mid;
@@ -60,13 +61,14 @@ span_at(const StoreSpan *spans, int nspans, int64_t position)
 __global__ static void
 mask_kernel(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, uint8_t *mask)
 {
-	int64_t		words = (nrows + MASK_ROWS - 1) / MASK_ROWS;
+	int64_t words = (nrows + MASK_ROWS - 1) / MASK_ROWS;
 
-	for (int64_t w = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < words; w += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t w = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < words;
+		 w += (int64_t) gridDim.x * blockDim.x)
 	{
-		int64_t		at = first + w * MASK_ROWS;
-		int			s = span_at(spans, nspans, at);
-		uint64_t	bytes = 0;
+		int64_t at = first + w * MASK_ROWS;
+		int s = span_at(spans, nspans, at);
+		uint64_t bytes = 0;
 
 		for (int i = 0; i < MASK_ROWS && s < nspans; i++)
 		{
@@ -84,10 +86,11 @@ mask_kernel(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, ui
 }
 
 GpuaggCudaStatus
-device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, uint8_t *mask, gpuagg_stream stream)
+device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, uint8_t *mask,
+			gpuagg_stream stream)
 {
-	mask_kernel<<<grid_for((nrows + MASK_ROWS - 1) / MASK_ROWS, 8192), THREADS, 0, stream>>>
-		(spans, nspans, first, nrows, mask);
+	mask_kernel<<<grid_for((nrows + MASK_ROWS - 1) / MASK_ROWS, 8192), THREADS, 0, stream>>>(
+		spans, nspans, first, nrows, mask);
 	CUDA_TRY_LAUNCH("mask_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -98,11 +101,11 @@ device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, ui
 __device__ static uint64_t
 bits_at(const uint64_t *from, int64_t at, int64_t n)
 {
-	int64_t		word = at >> 6;
-	int			shift = (int) (at & 63);
-	int64_t		words = (n + 63) / 64;
-	uint64_t	low = word >= 0 && word < words ? from[word] : 0;
-	uint64_t	high = word + 1 >= 0 && word + 1 < words ? from[word + 1] : 0;
+	int64_t word = at >> 6;
+	int shift = (int) (at & 63);
+	int64_t words = (n + 63) / 64;
+	uint64_t low = word >= 0 && word < words ? from[word] : 0;
+	uint64_t high = word + 1 >= 0 && word + 1 < words ? from[word + 1] : 0;
 
 	return shift ? low >> shift | high << (64 - shift) : low;
 }
@@ -110,14 +113,14 @@ bits_at(const uint64_t *from, int64_t at, int64_t n)
 __global__ static void
 put_bits_kernel(const uint64_t *from, uint64_t *bits, int64_t first, int64_t nrows)
 {
-	int64_t		begin = first / 64;
-	int64_t		end = (first + nrows + 63) / 64;
+	int64_t begin = first / 64;
+	int64_t end = (first + nrows + 63) / 64;
 
 	for (int64_t w = begin + blockIdx.x * (int64_t) blockDim.x + threadIdx.x; w < end;
 		 w += (int64_t) gridDim.x * blockDim.x)
 	{
-		uint64_t	ours = ~(uint64_t) 0;
-		uint64_t	value = from ? bits_at(from, w * 64 - first, nrows) : ~(uint64_t) 0;
+		uint64_t ours = ~(uint64_t) 0;
+		uint64_t value = from ? bits_at(from, w * 64 - first, nrows) : ~(uint64_t) 0;
 
 		if (w * 64 < first)
 			ours &= ~(uint64_t) 0 << (first - w * 64);
@@ -131,8 +134,8 @@ put_bits_kernel(const uint64_t *from, uint64_t *bits, int64_t first, int64_t nro
 GpuaggCudaStatus
 device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpuagg_stream stream)
 {
-	put_bits_kernel<<<grid_for(nrows / 64 + 2, 1024), THREADS, 0, stream>>>
-		((const uint64_t *) from, (uint64_t *) bits, first, nrows);
+	put_bits_kernel<<<grid_for(nrows / 64 + 2, 1024), THREADS, 0, stream>>>(
+		(const uint64_t *) from, (uint64_t *) bits, first, nrows);
 	CUDA_TRY_LAUNCH("put_bits_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -142,29 +145,32 @@ device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpua
 /* Rows that a thread has on their way at a time. */
 #define CHECK_ROWS 4
 
-template <typename T, typename V> __device__ static bool
+template <typename T, typename V>
+__device__ static bool
 is_untold(const FloatCheck &check, int64_t i, V bits)
 {
-	VectorRow	x = {};
-	T			value;
+	VectorRow x = {};
+	T value;
 
 	memcpy(&value, &bits, sizeof(value));
 	x.b.value = __double_as_longlong(check.below);
-	return vector_below(x, value, check.no_zeros).state == VECTOR_UNTOLD && is_valid(check.column, i) &&
-		(!check.mask || check.mask[i]);
+	return vector_below(x, value, check.no_zeros).state == VECTOR_UNTOLD &&
+		is_valid(check.column, i) && (!check.mask || check.mask[i]);
 }
 
 /* V: an integer of T's width */
-template <typename T, typename V> __global__ static void
+template <typename T, typename V>
+__global__ static void
 check_kernel(const FloatCheck check, int64_t nrows)
 {
-	const V    *values = (const V *) check.column.values;
-	int64_t		step = (int64_t) gridDim.x * THREADS;
-	unsigned	untold = 0;
+	const V *values = (const V *) check.column.values;
+	int64_t step = (int64_t) gridDim.x * THREADS;
+	unsigned untold = 0;
 
-	for (int64_t at = blockIdx.x * (int64_t) THREADS + threadIdx.x; at < nrows; at += CHECK_ROWS * step)
+	for (int64_t at = blockIdx.x * (int64_t) THREADS + threadIdx.x; at < nrows;
+		 at += CHECK_ROWS * step)
 	{
-		V			v[CHECK_ROWS];
+		V v[CHECK_ROWS];
 
 #pragma unroll
 		for (int j = 0; j < CHECK_ROWS; j++)
@@ -180,7 +186,7 @@ check_kernel(const FloatCheck check, int64_t nrows)
 GpuaggCudaStatus
 device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream)
 {
-	int			blocks = grid_for((nrows + CHECK_ROWS - 1) / CHECK_ROWS, 132 * 8 * 4);
+	int blocks = grid_for((nrows + CHECK_ROWS - 1) / CHECK_ROWS, 132 * 8 * 4);
 
 	if (check->column.type == WIRE_F32)
 		check_kernel<float, uint32_t><<<blocks, THREADS, 0, stream>>>(*check, nrows);
@@ -192,7 +198,10 @@ device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream
 
 /* ---- programs ---- */
 
-/* Rows of a tile are a thread's for all instructions, so that no instruction waits for another thread. */
+/*
+ * Rows of a tile are a thread's for all instructions, so that no instruction waits for another
+ * thread.
+ */
 #define MOST_TILE 1024
 /* Shared memory that lets at least two blocks run at once. */
 #define TILE_BYTES (100 << 10)
@@ -201,11 +210,12 @@ device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream
 #define TILE_ROWS (MOST_TILE / THREADS)
 
 /* All of a thread's loads are under way before the first is waited for. */
-template <typename T> __device__ static void
+template <typename T>
+__device__ static void
 load_typed(const DeviceColumn &c, int64_t first, int64_t *values, int n)
 {
-	const T    *from = (const T *) c.values + first;
-	T			v[TILE_ROWS];
+	const T *from = (const T *) c.values + first;
+	T v[TILE_ROWS];
 
 #pragma unroll
 	for (int j = 0; j < TILE_ROWS; j++)
@@ -239,7 +249,7 @@ load_rows(const DeviceColumn &c, int64_t first, int64_t *values, uint8_t *states
 	}
 	for (int row = threadIdx.x; row < n; row += THREADS)
 	{
-		int64_t		i = first + row;
+		int64_t i = first + row;
 
 		states[row] = is_valid(c, i) ? VECTOR_VALUE : VECTOR_NULL;
 	}
@@ -267,15 +277,16 @@ store_value(const ProgramOutput &out, int64_t i, int64_t value)
 /* One row's outcome: its columns, and whether it counts. */
 struct RowEnd
 {
-	bool		counts;
-	bool		untold;
+	bool counts;
+	bool untold;
 };
 
 __device__ static RowEnd
-end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int tile, int row, bool wanted)
+end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int tile, int row,
+		bool wanted)
 {
 	const VectorConstant *constants = run.program.constants;
-	RowEnd		end = {wanted, false};
+	RowEnd end = {wanted, false};
 
 	if (wanted && run.program.filter != VECTOR_NONE)
 	{
@@ -288,22 +299,24 @@ end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int
 	{
 		const ProgramOutput &out = run.output[c];
 		VectorOperand o = vector_operand(out.operand, constants, values, states, tile);
-		int			state = vector_state(&o, row);
+		int state = vector_state(&o, row);
 
-		end.untold |= state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.nullable && !out.filter);
+		end.untold |=
+			state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.nullable && !out.filter);
 	}
 	end.counts = end.counts && !end.untold;
 	return end;
 }
 
-__global__ __launch_bounds__(THREADS) static void
-program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nrows, const uint8_t *mask,
-			   uint8_t *filter)
+__global__
+__launch_bounds__(THREADS) static void program_kernel(const ProgramRun *global_run, int tile,
+													  int64_t first, int64_t nrows,
+													  const uint8_t *mask, uint8_t *filter)
 {
 	extern __shared__ int64_t values[];
 	__shared__ ProgramRun run;
-	uint8_t    *states;
-	unsigned	untold = 0;
+	uint8_t *states;
+	unsigned untold = 0;
 
 	for (int i = threadIdx.x; i < (int) (sizeof(run) / sizeof(uint64_t)); i += THREADS)
 		((uint64_t *) &run)[i] = ((const uint64_t *) global_run)[i];
@@ -311,25 +324,27 @@ program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nr
 	states = (uint8_t *) (values + (size_t) run.program.nregisters * tile);
 	for (int64_t at = blockIdx.x * (int64_t) tile; at < nrows; at += (int64_t) gridDim.x * tile)
 	{
-		int			n = nrows - at < tile ? (int) (nrows - at) : tile;
+		int n = nrows - at < tile ? (int) (nrows - at) : tile;
 
 		for (uint32_t p = 0; p < run.program.ninstructions; p++)
 		{
 			const VectorInstruction *in = &run.program.instructions[p];
 
 			if (in->op == VECTOR_LOAD)
-				load_rows(run.input[in->a], first + at, values + in->r * tile, states + in->r * tile, n);
+				load_rows(run.input[in->a], first + at, values + in->r * tile,
+						  states + in->r * tile, n);
 			else if (in->op == VECTOR_LOOKUP)
-				vector_lookup(in, run.tables, run.cells, run.cell_states, run.program.constants, values, states, tile,
-							  threadIdx.x, THREADS, n);
+				vector_lookup(in, run.tables, run.cells, run.cell_states, run.program.constants,
+							  values, states, tile, threadIdx.x, THREADS, n);
 			else
-				vector_run(in, run.program.constants, values, states, tile, threadIdx.x, THREADS, n);
+				vector_run(in, run.program.constants, values, states, tile, threadIdx.x, THREADS,
+						   n);
 		}
 		for (int row = threadIdx.x; row < tile; row += THREADS)
 		{
-			bool		there = row < n;
-			int64_t		i = at + row;
-			RowEnd		end = {false, false};
+			bool there = row < n;
+			int64_t i = at + row;
+			RowEnd end = {false, false};
 
 			if (there)
 				end = end_row(run, values, states, tile, row, !mask || mask[i]);
@@ -339,14 +354,15 @@ program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nr
 			for (int c = 0; c < run.noutputs; c++)
 			{
 				const ProgramOutput &out = run.output[c];
-				VectorOperand o = vector_operand(out.operand, run.program.constants, values, states, tile);
-				bool		valid = there && vector_state(&o, row) == VECTOR_VALUE;
+				VectorOperand o =
+					vector_operand(out.operand, run.program.constants, values, states, tile);
+				bool valid = there && vector_state(&o, row) == VECTOR_VALUE;
 
 				if (there && out.values)
 					store_value(out, i, valid ? vector_value(&o, row) : 0);
 				if (out.validity)
 				{
-					uint32_t	bits = __ballot_sync(~0u, valid);
+					uint32_t bits = __ballot_sync(~0u, valid);
 
 					/* bitmaps have whole words of 64 bits */
 					if (threadIdx.x % 32 == 0 && i < (nrows + 63) / 64 * 64)
@@ -362,25 +378,26 @@ program_kernel(const ProgramRun *global_run, int tile, int64_t first, int64_t nr
 }
 
 GpuaggCudaStatus
-device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t nrows, const uint8_t *mask,
-				   uint8_t *filter, gpuagg_stream stream)
+device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t nrows,
+				   const uint8_t *mask, uint8_t *filter, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	int			tile = MOST_TILE;
-	int			bytes,
-				blocks;
-	int64_t		tiles;
+	int tile = MOST_TILE;
+	int bytes, blocks;
+	int64_t tiles;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	while (tile > THREADS && tile * nregisters * 9 > TILE_BYTES)
 		tile /= 2;
 	bytes = tile * nregisters * 9;
-	CUDA_TRY(cudaFuncSetAttribute(program_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, TILE_BYTES));
-	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, program_kernel, THREADS, bytes));
+	CUDA_TRY(cudaFuncSetAttribute(program_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+								  TILE_BYTES));
+	CUDA_TRY(
+		cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, program_kernel, THREADS, bytes));
 	tiles = (nrows + tile - 1) / tile;
 	blocks = blocks > 0 ? blocks * facts->sms : 1;
-	program_kernel<<<(int) (tiles < blocks ? tiles : blocks), THREADS, bytes, stream>>>(run, tile, first, nrows, mask,
-																					   filter);
+	program_kernel<<<(int) (tiles < blocks ? tiles : blocks), THREADS, bytes, stream>>>(
+		run, tile, first, nrows, mask, filter);
 	CUDA_TRY_LAUNCH("program_kernel");
 	return GPUAGG_CUDA_OK;
 }

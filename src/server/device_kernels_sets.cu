@@ -1,6 +1,7 @@
 /*
  * device_kernels_sets.cu
- *	  Kernels for values of sets: which are kept, distinct or most frequent, where a group's begin; see device_kernels.h.
+ *	  Kernels for values of sets: which are kept, distinct or most frequent, where a group's begin;
+ * see device_kernels.h.
  */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
@@ -19,7 +20,7 @@
 static int
 grid_for(int64_t n, int rows)
 {
-	int64_t		blocks = (n + rows - 1) / rows;
+	int64_t blocks = (n + rows - 1) / rows;
 
 	return (int) (blocks < MOST_BLOCKS ? (blocks > 0 ? blocks : 1) : MOST_BLOCKS);
 }
@@ -27,7 +28,7 @@ grid_for(int64_t n, int rows)
 GpuaggCudaStatus
 device_init_set(SetCounts *counts, gpuagg_stream stream)
 {
-	SetCounts	none = {0, INT64_MAX, INT64_MIN};
+	SetCounts none = {0, INT64_MAX, INT64_MIN};
 
 	/* memory that is not pinned has been read when the call returns */
 	CUDA_TRY(cudaMemcpyAsync(counts, &none, sizeof(none), cudaMemcpyHostToDevice, stream));
@@ -36,18 +37,29 @@ device_init_set(SetCounts *counts, gpuagg_stream stream)
 
 struct Least
 {
-	__device__ int64_t operator()(int64_t a, int64_t b) const { return a < b ? a : b; }
+	__device__ int64_t
+	operator()(int64_t a, int64_t b) const
+	{
+		return a < b ? a : b;
+	}
 };
 
 struct Greatest
 {
-	__device__ int64_t operator()(int64_t a, int64_t b) const { return a > b ? a : b; }
+	__device__ int64_t
+	operator()(int64_t a, int64_t b) const
+	{
+		return a > b ? a : b;
+	}
 };
 
-/* A block counts the values of THREADS * ROWS rows, takes so many places for them at once, and writes them there. */
+/*
+ * A block counts the values of THREADS * ROWS rows, takes so many places for them at once, and
+ * writes them there.
+ */
 __global__ static void
 __launch_bounds__(THREADS)
-keep_kernel(SetRows rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts)
+	keep_kernel(SetRows rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts)
 {
 	typedef cub::BlockScan<int, THREADS> Scan;
 	typedef cub::BlockReduce<int64_t, THREADS> Reduce;
@@ -55,23 +67,21 @@ keep_kernel(SetRows rows, int64_t nrows, int32_t *bins, int64_t *values, SetCoun
 	{
 		typename Scan::TempStorage scan;
 		typename Reduce::TempStorage reduce;
-	}			temp;
+	} temp;
 	__shared__ long long place;
-	int64_t		least = INT64_MAX,
-				greatest = INT64_MIN;
+	int64_t least = INT64_MAX, greatest = INT64_MIN;
 
-	for (int64_t from = blockIdx.x * (int64_t) (THREADS * ROWS); from < nrows; from += gridDim.x * (int64_t) (THREADS * ROWS))
+	for (int64_t from = blockIdx.x * (int64_t) (THREADS * ROWS); from < nrows;
+		 from += gridDim.x * (int64_t) (THREADS * ROWS))
 	{
-		int32_t		bin[ROWS];
-		int64_t		value[ROWS];
-		int			mine = 0,
-					before,
-					all;
+		int32_t bin[ROWS];
+		int64_t value[ROWS];
+		int mine = 0, before, all;
 
 #pragma unroll
 		for (int r = 0; r < ROWS; r++)
 		{
-			int64_t		i = from + r * THREADS + threadIdx.x;
+			int64_t i = from + r * THREADS + threadIdx.x;
 
 			bin[r] = -1;
 			if (i >= nrows || (rows.filter && !rows.filter[i]) || !is_valid(rows.column, i))
@@ -86,7 +96,8 @@ keep_kernel(SetRows rows, int64_t nrows, int32_t *bins, int64_t *values, SetCoun
 		}
 		Scan(temp.scan).ExclusiveSum(mine, before, all);
 		if (threadIdx.x == 0)
-			place = (long long) atomicAdd((unsigned long long *) &counts->n, (unsigned long long) all);
+			place =
+				(long long) atomicAdd((unsigned long long *) &counts->n, (unsigned long long) all);
 		__syncthreads();
 #pragma unroll
 		for (int r = 0; r < ROWS; r++)
@@ -110,22 +121,25 @@ keep_kernel(SetRows rows, int64_t nrows, int32_t *bins, int64_t *values, SetCoun
 }
 
 GpuaggCudaStatus
-device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts,
-				   gpuagg_stream stream)
+device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values,
+				   SetCounts *counts, gpuagg_stream stream)
 {
-	keep_kernel<<<grid_for(nrows, THREADS * ROWS), THREADS, 0, stream>>>(*rows, nrows, bins, values, counts);
+	keep_kernel<<<grid_for(nrows, THREADS * ROWS), THREADS, 0, stream>>>(*rows, nrows, bins, values,
+																		 counts);
 	CUDA_TRY_LAUNCH("keep_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
-template <typename K, typename V> static GpuaggCudaStatus
-sort_pairs(K *keys[2], V *values[2], int64_t n, int bits, void *workspace, size_t *workspace_bytes, cudaStream_t stream)
+template <typename K, typename V>
+static GpuaggCudaStatus
+sort_pairs(K *keys[2], V *values[2], int64_t n, int bits, void *workspace, size_t *workspace_bytes,
+		   cudaStream_t stream)
 {
 	cub::DoubleBuffer<K> k(keys[0], keys[1]);
 	cub::DoubleBuffer<V> v(values[0], values[1]);
-	Workspace	ws(workspace);
-	size_t		bytes = 0;
-	char	   *temp;
+	Workspace ws(workspace);
+	size_t bytes = 0;
+	char *temp;
 
 	CUDA_TRY(cub::DeviceRadixSort::SortPairs(nullptr, bytes, k, v, (int) n, 0, bits, stream));
 	temp = ws.take<char>(bytes);
@@ -137,8 +151,8 @@ sort_pairs(K *keys[2], V *values[2], int64_t n, int bits, void *workspace, size_
 }
 
 GpuaggCudaStatus
-device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits, void *workspace,
-				   size_t *workspace_bytes, gpuagg_stream stream)
+device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits,
+				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	if (by_bin)
 		return sort_pairs(bins, values, n, bits, workspace, workspace_bytes, stream);
@@ -148,12 +162,14 @@ device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 __global__ static void
 distinct_kernel(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 		distinct[i] = i == 0 || values[i] != values[i - 1] || bins[i] != bins[i - 1];
 }
 
 GpuaggCudaStatus
-device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct, gpuagg_stream stream)
+device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct,
+					   gpuagg_stream stream)
 {
 	distinct_kernel<<<grid_for(n, THREADS), THREADS, 0, stream>>>(bins, values, n, distinct);
 	CUDA_TRY_LAUNCH("distinct_kernel");
@@ -163,7 +179,8 @@ device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, ui
 __global__ static void
 first_kernel(const int32_t *bins, int64_t n, int64_t *first)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 		if (i == 0 || bins[i] != bins[i - 1])
 			first[bins[i]] = i;
 }
@@ -177,23 +194,23 @@ device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_strea
 }
 
 /*
- * The last of equal values looks for the first one, in steps that double and then halve: most are near.  A state is only
- * changed where that makes it greater.
+ * The last of equal values looks for the first one, in steps that double and then halve: most are
+ * near.  A state is only changed where that makes it greater.
  */
 __global__ static void
 mode_kernel(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		int32_t		bin = bins[i];
-		int64_t		value = values[i];
-		int64_t		first = i,
-					step = 1,
-					mode;
+		int32_t bin = bins[i];
+		int64_t value = values[i];
+		int64_t first = i, step = 1, mode;
 
 		if (i + 1 < n && values[i + 1] == value && bins[i + 1] == bin)
 			continue;
-		for (; first >= step && values[first - step] == value && bins[first - step] == bin; step *= 2)
+		for (; first >= step && values[first - step] == value && bins[first - step] == bin;
+			 step *= 2)
 			first -= step;
 		for (; step > 0; step /= 2)
 			if (first >= step && values[first - step] == value && bins[first - step] == bin)
@@ -205,7 +222,8 @@ mode_kernel(const int32_t *bins, const int64_t *values, int64_t n, bool last, in
 }
 
 GpuaggCudaStatus
-device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes, gpuagg_stream stream)
+device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes,
+			 gpuagg_stream stream)
 {
 	mode_kernel<<<grid_for(n, THREADS), THREADS, 0, stream>>>(bins, values, n, last, modes);
 	CUDA_TRY_LAUNCH("mode_kernel");

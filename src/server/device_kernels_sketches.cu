@@ -1,11 +1,13 @@
 /*
  * device_kernels_sketches.cu
- *	  Sketches of distinct values (operators/hll.h): registers raised by rows, combined, widened, and counted by rank.
+ *	  Sketches of distinct values (operators/hll.h): registers raised by rows, combined, widened,
+ * and counted by rank.
  *
- * On a device a register is a byte, four to a word.  Of as many groups as fit, a block raises registers of its own in
- * shared memory, and the groups' after its last row; of more groups those are changed where they are.  Once a
- * register has met some rows most others are not above it, so it is read before: in device memory by way of the
- * L1 cache, whose copy may be old, but no higher than it is, and is renewed by the change that finds it so.
+ * On a device a register is a byte, four to a word.  Of as many groups as fit, a block raises
+ * registers of its own in shared memory, and the groups' after its last row; of more groups those
+ * are changed where they are.  Once a register has met some rows most others are not above it, so
+ * it is read before: in device memory by way of the L1 cache, whose copy may be old, but no higher
+ * than it is, and is renewed by the change that finds it so.
  */
 #include "common.cuh"
 
@@ -27,33 +29,37 @@ static_assert(GPUAGG_HLL_MAX_RANK < 256, "registers are bytes");
 /* What a row does: to a register, by its word and place in it; rank 0: nothing. */
 struct Raise
 {
-	size_t		word;
-	int			shift;
-	int			rank;
+	size_t word;
+	int shift;
+	int rank;
 };
 
 /* What the word is when its register has at least that rank. */
 __device__ static __forceinline__ uint32_t
 raised(uint32_t word, const Raise &r)
 {
-	int			old = (int) (word >> r.shift & 0xff);
+	int old = (int) (word >> r.shift & 0xff);
 
 	return word + ((uint32_t) (hll_max_combine(old, r.rank) - old) << r.shift);
 }
 
-/* Rows first, first + step and so on, of which some are wanted.  Nothing is waited for before all that is read is on its way. */
-template <typename T> __device__ static __forceinline__ void
+/*
+ * Rows first, first + step and so on, of which some are wanted.  Nothing is waited for before all
+ * that is read is on its way.
+ */
+template <typename T>
+__device__ static __forceinline__ void
 read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Raise (&r)[ITEMS])
 {
-	const T    *values = (const T *) rows.column.values;
-	int64_t		group[ITEMS];
-	T			value[ITEMS];
-	unsigned	in = 0;
+	const T *values = (const T *) rows.column.values;
+	int64_t group[ITEMS];
+	T value[ITEMS];
+	unsigned in = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		int64_t		i = first + j * step;
+		int64_t i = first + j * step;
 
 		group[j] = 0;
 		value[j] = 0;
@@ -78,7 +84,7 @@ read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Ra
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		int			reg;
+		int reg;
 
 		gpuagg_bin_hll((uint64_t) (int64_t) value[j], &reg, &r[j].rank);
 		r[j].word = (size_t) group[j] * WORDS + reg / 4;
@@ -89,12 +95,12 @@ read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Ra
 }
 
 /* Rows of a thread; the words that they meet are read together, and changed together. */
-template <typename T> __device__ static __forceinline__ void
+template <typename T>
+__device__ static __forceinline__ void
 raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, uint32_t *registers)
 {
-	Raise		r[ITEMS];
-	uint32_t	word[ITEMS],
-				seen[ITEMS];
+	Raise r[ITEMS];
+	uint32_t word[ITEMS], seen[ITEMS];
 
 	read_rows<T>(rows, first, step, nrows, r);
 #pragma unroll
@@ -103,7 +109,7 @@ raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, u
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		uint32_t	next = raised(word[j], r[j]);
+		uint32_t next = raised(word[j], r[j]);
 
 		seen[j] = word[j];
 		if (next != seen[j])
@@ -114,7 +120,7 @@ raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, u
 	for (int j = 0; j < ITEMS; j++)
 		while (seen[j] != word[j])
 		{
-			uint32_t	next = raised(seen[j], r[j]);
+			uint32_t next = raised(seen[j], r[j]);
 
 			word[j] = seen[j];
 			if (next != word[j])
@@ -122,22 +128,26 @@ raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, u
 		}
 }
 
-template <typename T> __global__ static void __launch_bounds__(THREADS)
-update_kernel(const __grid_constant__ SketchRows rows, int64_t nrows, uint32_t *registers)
+template <typename T>
+__global__ static void
+__launch_bounds__(THREADS)
+	update_kernel(const __grid_constant__ SketchRows rows, int64_t nrows, uint32_t *registers)
 {
-	int64_t		tile = (int64_t) ITEMS * THREADS;
+	int64_t tile = (int64_t) ITEMS * THREADS;
 
 	for (int64_t base = blockIdx.x * tile; base < nrows; base += gridDim.x * tile)
 		raise_rows<T>(rows, base + threadIdx.x, THREADS, nrows, registers);
 }
 
-template <typename T> __global__ static void __launch_bounds__(SHARED_THREADS)
-update_shared_kernel(const __grid_constant__ SketchRows rows, int64_t nrows, uint32_t *registers)
+template <typename T>
+__global__ static void
+__launch_bounds__(SHARED_THREADS) update_shared_kernel(const __grid_constant__ SketchRows rows,
+													   int64_t nrows, uint32_t *registers)
 {
 	extern __shared__ __align__(16) uint32_t own[];
-	uint32_t	n = (uint32_t) rows.ngroups * WORDS,
-				first = (uint32_t) ((uint64_t) n * blockIdx.x / gridDim.x);
-	int64_t		tile = (int64_t) ITEMS * SHARED_THREADS;
+	uint32_t n = (uint32_t) rows.ngroups * WORDS,
+			 first = (uint32_t) ((uint64_t) n * blockIdx.x / gridDim.x);
+	int64_t tile = (int64_t) ITEMS * SHARED_THREADS;
 
 	for (uint32_t w = threadIdx.x; w < n; w += SHARED_THREADS)
 		own[w] = 0;
@@ -148,13 +158,11 @@ update_shared_kernel(const __grid_constant__ SketchRows rows, int64_t nrows, uin
 	/* blocks begin at different words, lest all change the same ones at a time */
 	for (uint32_t i = threadIdx.x; i < n; i += SHARED_THREADS)
 	{
-		uint32_t	w = i + first < n ? i + first : i + first - n,
-					word = __ldcg(registers + w),
-					next;
+		uint32_t w = i + first < n ? i + first : i + first - n, word = __ldcg(registers + w), next;
 
 		while ((next = __vmaxu4(word, own[w])) != word)
 		{
-			uint32_t	seen = atomicCAS(registers + w, word, next);
+			uint32_t seen = atomicCAS(registers + w, word, next);
 
 			if (seen == word)
 				break;
@@ -163,23 +171,27 @@ update_shared_kernel(const __grid_constant__ SketchRows rows, int64_t nrows, uin
 	}
 }
 
-template <typename T> static GpuaggCudaStatus
+template <typename T>
+static GpuaggCudaStatus
 update(const SketchRows &rows, int64_t nrows, uint32_t *registers, gpuagg_stream stream)
 {
 	const DeviceFacts *facts;
-	int64_t		bytes = rows.ngroups * GPUAGG_HLL_REGISTERS,
-				blocks = (nrows + ITEMS * THREADS - 1) / (ITEMS * THREADS);
+	int64_t bytes = rows.ngroups * GPUAGG_HLL_REGISTERS,
+			blocks = (nrows + ITEMS * THREADS - 1) / (ITEMS * THREADS);
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	/* where a block has at least as many rows as it has words to combine */
 	if (bytes <= (int64_t) facts->smem_per_block && bytes / 4 <= nrows / facts->sms)
 	{
-		CUDA_TRY(cudaFuncSetAttribute(update_shared_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+		CUDA_TRY(cudaFuncSetAttribute(update_shared_kernel<T>,
+									  cudaFuncAttributeMaxDynamicSharedMemorySize,
 									  (int) facts->smem_per_block));
-		update_shared_kernel<T><<<facts->sms, SHARED_THREADS, bytes, stream>>>(rows, nrows, registers);
+		update_shared_kernel<T>
+			<<<facts->sms, SHARED_THREADS, bytes, stream>>>(rows, nrows, registers);
 	}
 	else
-		update_kernel<T><<<(int) (blocks < BLOCKS ? blocks : BLOCKS), THREADS, 0, stream>>>(rows, nrows, registers);
+		update_kernel<T><<<(int) (blocks < BLOCKS ? blocks : BLOCKS), THREADS, 0, stream>>>(
+			rows, nrows, registers);
 	CUDA_TRY_LAUNCH("update_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -207,52 +219,60 @@ device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers, g
 static int
 grid_for(int64_t n)
 {
-	int64_t		blocks = (n + THREADS - 1) / THREADS;
+	int64_t blocks = (n + THREADS - 1) / THREADS;
 
 	return (int) (blocks < 4 * BLOCKS ? blocks : 4 * BLOCKS);
 }
 
 /* bins: where the groups are, no two the same place; or NULL. */
-__global__ static void __launch_bounds__(THREADS)
-combine_kernel(const uint32_t *from, const int32_t *bins, int64_t n, uint32_t *registers)
+__global__ static void
+__launch_bounds__(THREADS)
+	combine_kernel(const uint32_t *from, const int32_t *bins, int64_t n, uint32_t *registers)
 {
-	for (int64_t i = blockIdx.x * (int64_t) THREADS + threadIdx.x; i < n * WORDS; i += (int64_t) gridDim.x * THREADS)
+	for (int64_t i = blockIdx.x * (int64_t) THREADS + threadIdx.x; i < n * WORDS;
+		 i += (int64_t) gridDim.x * THREADS)
 	{
-		int64_t		group = i / WORDS;
-		uint32_t   *to = registers + (bins ? bins[group] : group) * WORDS + i % WORDS;
+		int64_t group = i / WORDS;
+		uint32_t *to = registers + (bins ? bins[group] : group) * WORDS + i % WORDS;
 
 		*to = __vmaxu4(*to, from[i]);
 	}
 }
 
 GpuaggCudaStatus
-device_combine_sketches(const void *from, const int32_t *bins, int64_t n, void *registers, gpuagg_stream stream)
+device_combine_sketches(const void *from, const int32_t *bins, int64_t n, void *registers,
+						gpuagg_stream stream)
 {
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
-	combine_kernel<<<grid_for(n * WORDS), THREADS, 0, stream>>>((const uint32_t *) from, bins, n, (uint32_t *) registers);
+	combine_kernel<<<grid_for(n * WORDS), THREADS, 0, stream>>>((const uint32_t *) from, bins, n,
+																(uint32_t *) registers);
 	CUDA_TRY_LAUNCH("combine_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
-__global__ static void __launch_bounds__(THREADS)
-widen_kernel(const uint32_t *registers, const int32_t *list, int64_t n, int4 *to)
+__global__ static void
+__launch_bounds__(THREADS)
+	widen_kernel(const uint32_t *registers, const int32_t *list, int64_t n, int4 *to)
 {
-	for (int64_t i = blockIdx.x * (int64_t) THREADS + threadIdx.x; i < n * WORDS; i += (int64_t) gridDim.x * THREADS)
+	for (int64_t i = blockIdx.x * (int64_t) THREADS + threadIdx.x; i < n * WORDS;
+		 i += (int64_t) gridDim.x * THREADS)
 	{
-		int64_t		group = i / WORDS;
-		uint32_t	word = registers[(list ? list[group] : group) * WORDS + i % WORDS];
+		int64_t group = i / WORDS;
+		uint32_t word = registers[(list ? list[group] : group) * WORDS + i % WORDS];
 
 		to[i] = make_int4(word & 0xff, word >> 8 & 0xff, word >> 16 & 0xff, word >> 24);
 	}
 }
 
 GpuaggCudaStatus
-device_widen_registers(const void *registers, const int32_t *list, int64_t n, int32_t *to, gpuagg_stream stream)
+device_widen_registers(const void *registers, const int32_t *list, int64_t n, int32_t *to,
+					   gpuagg_stream stream)
 {
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
-	widen_kernel<<<grid_for(n * WORDS), THREADS, 0, stream>>>((const uint32_t *) registers, list, n, (int4 *) to);
+	widen_kernel<<<grid_for(n * WORDS), THREADS, 0, stream>>>((const uint32_t *) registers, list, n,
+															  (int4 *) to);
 	CUDA_TRY_LAUNCH("widen_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -262,22 +282,24 @@ device_widen_registers(const void *registers, const int32_t *list, int64_t n, in
 static_assert(GPUAGG_HLL_REGISTERS / COUNT_THREADS < 256, "registers of a thread");
 
 /* A block a group; each thread has counts of its own. */
-__global__ static void __launch_bounds__(COUNT_THREADS)
-count_kernel(const uint8_t *registers, const int32_t *list, int64_t n, int32_t *counts)
+__global__ static void
+__launch_bounds__(COUNT_THREADS)
+	count_kernel(const uint8_t *registers, const int32_t *list, int64_t n, int32_t *counts)
 {
 	__shared__ uint32_t part[GPUAGG_HLL_RANKS][COUNT_THREADS / 4];
 
 	for (int64_t g = blockIdx.x; g < n; g += gridDim.x)
 	{
-		const uint4 *from = (const uint4 *) (registers + (size_t) (list ? list[g] : g) * GPUAGG_HLL_REGISTERS);
+		const uint4 *from =
+			(const uint4 *) (registers + (size_t) (list ? list[g] : g) * GPUAGG_HLL_REGISTERS);
 
 		for (int i = threadIdx.x; i < GPUAGG_HLL_RANKS * (COUNT_THREADS / 4); i += COUNT_THREADS)
 			(&part[0][0])[i] = 0;
 		__syncthreads();
 		for (int i = threadIdx.x; i < WORDS / 4; i += COUNT_THREADS)
 		{
-			uint4		v = from[i];
-			uint32_t	word[4] = {v.x, v.y, v.z, v.w};
+			uint4 v = from[i];
+			uint32_t word[4] = {v.x, v.y, v.z, v.w};
 
 #pragma unroll
 			for (int k = 0; k < 16; k++)
@@ -286,11 +308,12 @@ count_kernel(const uint8_t *registers, const int32_t *list, int64_t n, int32_t *
 		__syncthreads();
 		if (threadIdx.x < GPUAGG_HLL_RANKS)
 		{
-			uint32_t	sum = 0;
+			uint32_t sum = 0;
 
 			/* threads begin apart, so that their banks differ */
 			for (int w = 0; w < COUNT_THREADS / 4; w++)
-				sum = __dp4a(part[threadIdx.x][(w + threadIdx.x) % (COUNT_THREADS / 4)], 0x01010101u, sum);
+				sum = __dp4a(part[threadIdx.x][(w + threadIdx.x) % (COUNT_THREADS / 4)],
+							 0x01010101u, sum);
 			counts[g * GPUAGG_HLL_RANKS + threadIdx.x] = (int32_t) sum;
 		}
 		__syncthreads();
@@ -298,11 +321,13 @@ count_kernel(const uint8_t *registers, const int32_t *list, int64_t n, int32_t *
 }
 
 GpuaggCudaStatus
-device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts, gpuagg_stream stream)
+device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts,
+				   gpuagg_stream stream)
 {
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
-	count_kernel<<<(int) (n < BLOCKS ? n : BLOCKS), COUNT_THREADS, 0, stream>>>((const uint8_t *) registers, list, n, counts);
+	count_kernel<<<(int) (n < BLOCKS ? n : BLOCKS), COUNT_THREADS, 0, stream>>>(
+		(const uint8_t *) registers, list, n, counts);
 	CUDA_TRY_LAUNCH("count_kernel");
 	return GPUAGG_CUDA_OK;
 }

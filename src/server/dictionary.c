@@ -16,23 +16,23 @@ struct Dictionary
 {
 	/* of the list */
 	Dictionary *next;
-	int			users;
-	bool		retired;
-	uint64_t	counted;		/* in bytes_of_all */
+	int users;
+	bool retired;
+	uint64_t counted; /* in bytes_of_all */
 	WireTableKey table;
 	WireColumnKey column;
 
-	pthread_mutex_t lock;		/* of the entries */
-	uint64_t	id;
-	uint64_t	seed;
-	uint32_t	n;
-	uint32_t	bytes;			/* of all entries */
-	uint32_t	room;			/* in offsets */
-	uint32_t	bytes_room;
-	uint32_t	nplaces;		/* a power of two, at least twice n */
-	uint32_t   *places;			/* number + 1 of an entry, or 0 */
-	uint32_t   *offsets;		/* [n + 1] */
-	char	   *images;
+	pthread_mutex_t lock; /* of the entries */
+	uint64_t id;
+	uint64_t seed;
+	uint32_t n;
+	uint32_t bytes; /* of all entries */
+	uint32_t room;  /* in offsets */
+	uint32_t bytes_room;
+	uint32_t nplaces;  /* a power of two, at least twice n */
+	uint32_t *places;  /* number + 1 of an entry, or 0 */
+	uint32_t *offsets; /* [n + 1] */
+	char *images;
 };
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -40,16 +40,20 @@ static Dictionary *list;
 static uint64_t bytes_of_all;
 static uint64_t retired_count;
 
-/* Starts with the time, so that a server that follows gives others: it makes fewer than one in a nanosecond. */
+/*
+ * Starts with the time, so that a server that follows gives others: it makes fewer than one in a
+ * nanosecond.
+ */
 static uint64_t
 next_id(void)
 {
 	static uint64_t last;
-	uint64_t	none = 0;
+	uint64_t none = 0;
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	__atomic_compare_exchange_n(&last, &none, (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec, 0,
+	__atomic_compare_exchange_n(&last, &none,
+								(uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec, 0,
 								__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	return __atomic_add_fetch(&last, 1, __ATOMIC_SEQ_CST);
 }
@@ -61,7 +65,7 @@ count_bytes(Dictionary *dict)
 	pthread_mutex_lock(&list_lock);
 	if (!dict->retired)
 	{
-		uint64_t	now = dictionary_bytes(dict);
+		uint64_t now = dictionary_bytes(dict);
 
 		bytes_of_all += now - dict->counted;
 		dict->counted = now;
@@ -109,7 +113,9 @@ dictionary_take(WireTableKey table, const WireColumnKey *column, bool make)
 
 	pthread_mutex_lock(&list_lock);
 	dict = list;
-	while (dict && (dict->retired || dict->table.id != table.id || memcmp(&dict->column, column, sizeof(*column)) != 0))
+	while (dict &&
+		   (dict->retired || dict->table.id != table.id ||
+			memcmp(&dict->column, column, sizeof(*column)) != 0))
 		dict = dict->next;
 	if (dict == NULL && make && (dict = make_dictionary()) != NULL)
 	{
@@ -130,7 +136,7 @@ void
 dictionary_give(Dictionary *dict)
 {
 	Dictionary **at = &list;
-	bool		last;
+	bool last;
 
 	if (dict == NULL)
 		return;
@@ -177,7 +183,8 @@ dictionary_retired_count(void)
 uint64_t
 dictionary_bytes(const Dictionary *dict)
 {
-	return sizeof(*dict) + ((uint64_t) __atomic_load_n(&dict->room, __ATOMIC_RELAXED) + 1) * sizeof(uint32_t) +
+	return sizeof(*dict) +
+		((uint64_t) __atomic_load_n(&dict->room, __ATOMIC_RELAXED) + 1) * sizeof(uint32_t) +
 		__atomic_load_n(&dict->bytes_room, __ATOMIC_RELAXED) +
 		(uint64_t) __atomic_load_n(&dict->nplaces, __ATOMIC_RELAXED) * sizeof(uint32_t);
 }
@@ -185,7 +192,7 @@ dictionary_bytes(const Dictionary *dict)
 uint64_t
 dictionary_bytes_of_all(void)
 {
-	uint64_t	bytes;
+	uint64_t bytes;
 
 	pthread_mutex_lock(&list_lock);
 	bytes = bytes_of_all;
@@ -217,9 +224,9 @@ mix(uint64_t h)
 static uint32_t
 hash(const Dictionary *dict, const char *image, uint32_t length)
 {
-	uint64_t	h = mix(dict->seed ^ length);
-	uint64_t	word;
-	uint32_t	at = 0;
+	uint64_t h = mix(dict->seed ^ length);
+	uint64_t word;
+	uint32_t at = 0;
 
 	for (; at + 8 <= length; at += 8)
 	{
@@ -235,14 +242,15 @@ hash(const Dictionary *dict, const char *image, uint32_t length)
 static uint32_t
 find_place(const Dictionary *dict, const char *image, uint32_t length)
 {
-	uint32_t	place = hash(dict, image, length) & (dict->nplaces - 1);
+	uint32_t place = hash(dict, image, length) & (dict->nplaces - 1);
 
 	for (; dict->places[place]; place = (place + 1) & (dict->nplaces - 1))
 	{
-		uint32_t	entry = dict->places[place] - 1;
-		uint32_t	start = dict->offsets[entry];
+		uint32_t entry = dict->places[place] - 1;
+		uint32_t start = dict->offsets[entry];
 
-		if (dict->offsets[entry + 1] - start == length && memcmp(dict->images + start, image, length) == 0)
+		if (dict->offsets[entry + 1] - start == length &&
+			memcmp(dict->images + start, image, length) == 0)
 			break;
 	}
 	return place;
@@ -252,11 +260,9 @@ find_place(const Dictionary *dict, const char *image, uint32_t length)
 static bool
 make_room(Dictionary *dict, uint32_t n, uint32_t bytes)
 {
-	uint32_t	room = dict->room,
-				bytes_room = dict->bytes_room,
-				nplaces = dict->nplaces;
-	uint32_t   *places;
-	void	   *larger;
+	uint32_t room = dict->room, bytes_room = dict->bytes_room, nplaces = dict->nplaces;
+	uint32_t *places;
+	void *larger;
 
 	while (room < dict->n + n)
 		room *= 2;
@@ -288,7 +294,7 @@ make_room(Dictionary *dict, uint32_t n, uint32_t bytes)
 	dict->nplaces = nplaces;
 	for (uint32_t i = 0; i < dict->n; i++)
 	{
-		uint32_t	start = dict->offsets[i];
+		uint32_t start = dict->offsets[i];
 
 		dict->places[find_place(dict, dict->images + start, dict->offsets[i + 1] - start)] = i + 1;
 	}
@@ -299,13 +305,14 @@ make_room(Dictionary *dict, uint32_t n, uint32_t bytes)
 static uint32_t
 number(Dictionary *dict, const char *image, uint32_t length)
 {
-	uint32_t	place = find_place(dict, image, length);
+	uint32_t place = find_place(dict, image, length);
 
 	if (dict->places[place])
 		return dict->places[place] - 1;
 	if (dict->n >= WIRE_MAX_ENTRIES || length > WIRE_MAX_ENTRY_BYTES - dict->bytes)
 		return UINT32_MAX;
-	if (dict->n == dict->room || dict->bytes_room - dict->bytes < length || dict->nplaces < 2 * (dict->n + 1))
+	if (dict->n == dict->room || dict->bytes_room - dict->bytes < length ||
+		dict->nplaces < 2 * (dict->n + 1))
 	{
 		if (!make_room(dict, 1, length))
 			return UINT32_MAX;
@@ -336,12 +343,13 @@ number_all(Dictionary *dict, const char *from, uint32_t nentries, uint32_t bytes
 }
 
 bool
-dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint32_t bytes, uint32_t *codes, uint32_t n)
+dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint32_t bytes,
+					 uint32_t *codes, uint32_t n)
 {
-	size_t		size = nentries * sizeof(uint32_t) + bytes;
-	char	   *copy = malloc(size + 1);
-	uint32_t   *numbers = malloc(nentries * sizeof(uint32_t) + 1);
-	bool		ok = copy && numbers;
+	size_t size = nentries * sizeof(uint32_t) + bytes;
+	char *copy = malloc(size + 1);
+	uint32_t *numbers = malloc(nentries * sizeof(uint32_t) + 1);
+	bool ok = copy && numbers;
 
 	if (ok)
 	{
@@ -354,7 +362,7 @@ dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint
 	/* a code without an entry has none in the dictionary, either; that of a NULL may be anything */
 	for (uint32_t i = 0; i < n && ok; i++)
 	{
-		uint32_t	code = codes[i];
+		uint32_t code = codes[i];
 
 		codes[i] = code < nentries ? numbers[code] : WIRE_MAX_ENTRIES;
 	}
@@ -366,10 +374,10 @@ dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint
 void
 dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, WireEntries *out)
 {
-	uint32_t   *lengths = (uint32_t *) to;
-	uint32_t	first;
+	uint32_t *lengths = (uint32_t *) to;
+	uint32_t first;
 
-	*out = (WireEntries) {.buffer = known->buffer};
+	*out = (WireEntries){.buffer = known->buffer};
 	if (dict == NULL)
 		return;
 	pthread_mutex_lock(&dict->lock);
@@ -380,6 +388,7 @@ dictionary_read(Dictionary *dict, const WireDictionary *known, char *to, WireEnt
 	out->bytes = dict->bytes - dict->offsets[first];
 	for (uint32_t i = first; i < dict->n; i++)
 		lengths[i - first] = dict->offsets[i + 1] - dict->offsets[i];
-	memcpy(to + (dict->n - first) * sizeof(uint32_t), dict->images + dict->offsets[first], out->bytes);
+	memcpy(to + (dict->n - first) * sizeof(uint32_t), dict->images + dict->offsets[first],
+		   out->bytes);
 	pthread_mutex_unlock(&dict->lock);
 }

@@ -2,7 +2,8 @@
  * main.c
  *	  gpuagg-server: the process that owns the GPUs.
  *
- *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES] [--cache-limit BYTES]
+ *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES] [--cache-limit
+ * BYTES]
  *				  [--control FD] [--socket PATH]
  *
  * Started by the supervisor in the data directory, with one end of a socket pair as
@@ -36,16 +37,16 @@ typedef struct Options
 {
 	const char *devices;
 	const char *socket;
-	uint64_t	memory_limit;
-	uint64_t	pinned_limit;
-	uint64_t	cache_limit;
-	int			control;
+	uint64_t memory_limit;
+	uint64_t pinned_limit;
+	uint64_t cache_limit;
+	int control;
 } Options;
 
 static Options
 read_options(int argc, char **argv)
 {
-	Options		options = {"all", GPUAGG_SOCKET_NAME, 0, UINT64_MAX, UINT64_MAX, -1};
+	Options options = {"all", GPUAGG_SOCKET_NAME, 0, UINT64_MAX, UINT64_MAX, -1};
 
 	for (int i = 1; i < argc; i += 2)
 	{
@@ -81,8 +82,8 @@ read_options(int argc, char **argv)
 static bool
 read_line(const char *path, char *line, size_t size)
 {
-	FILE	   *f = fopen(path, "r");
-	bool		ok;
+	FILE *f = fopen(path, "r");
+	bool ok;
 
 	if (f == NULL)
 		return false;
@@ -97,13 +98,12 @@ read_line(const char *path, char *line, size_t size)
 static bool
 still_runs(int pid)
 {
-	char		path[64];
-	char		line[64];
-	char		own[32];
+	char path[64];
+	char line[64];
+	char own[32];
 	const char *name;
 	const char *end;
-	struct stat here,
-				there;
+	struct stat here, there;
 
 	/* in another directory: of another cluster; a process that is exiting has none any more */
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
@@ -131,10 +131,10 @@ still_runs(int pid)
 static void
 await_predecessor(const char *socket)
 {
-	char		path[128];
-	char		line[32];
-	int			pid = 0;
-	FILE	   *f;
+	char path[128];
+	char line[32];
+	int pid = 0;
+	FILE *f;
 
 	snprintf(path, sizeof(path), "%s.pid", socket);
 	if (read_line(path, line, sizeof(line)))
@@ -161,7 +161,7 @@ static void
 make_directory(const char *socket)
 {
 	const char *end = strrchr(socket, '/');
-	char		path[128];
+	char path[128];
 
 	if (end && end > socket && (size_t) (end - socket) < sizeof(path))
 	{
@@ -176,9 +176,9 @@ static int
 listen_at(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int			sock;
-	mode_t		mask;
-	bool		ok;
+	int sock;
+	mode_t mask;
+	bool ok;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 	{
@@ -195,7 +195,7 @@ listen_at(const char *path)
 	umask(mask);
 	if (!ok || listen(sock, 128) < 0)
 	{
-		int			err = errno;
+		int err = errno;
 
 		close(sock);
 		errno = err;
@@ -210,7 +210,7 @@ serve(int sock)
 {
 	for (;;)
 	{
-		int			client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
+		int client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 
 		if (client >= 0)
 			session_start(client);
@@ -222,14 +222,15 @@ serve(int sock)
 }
 
 /*
- * Other processes may use the devices: the servers of other clusters, say.  What they leave is this one's, so that limits
- * add up without a word between them: of n servers that would fill the memory with copies, each ends with a share of 1 / (n + 1).
+ * Other processes may use the devices: the servers of other clusters, say.  What they leave is this
+ * one's, so that limits add up without a word between them: of n servers that would fill the memory
+ * with copies, each ends with a share of 1 / (n + 1).
  */
 static void
 share_devices(void)
 {
-	WireStatus	status;
-	uint64_t	bytes;
+	WireStatus status;
+	uint64_t bytes;
 
 	budget_status(&status);
 	for (uint32_t d = 0; d < status.ndevices; d++)
@@ -237,7 +238,10 @@ share_devices(void)
 			budget_set_available(d, bytes);
 }
 
-/* Frees idle arenas, and stored columns beyond their limit, in a thread of its own, as unpinning may take long. */
+/*
+ * Frees idle arenas, and stored columns beyond their limit, in a thread of its own, as unpinning
+ * may take long.
+ */
 static void *
 trim_main(void *arg)
 {
@@ -270,9 +274,9 @@ raise_file_limit(void)
 static DeviceStatus
 run_once(Query *query, Lane *lane, DeviceError *error)
 {
-	WireBatch	batch = {.nrows = 1};
+	WireBatch batch = {.nrows = 1};
 	WireFinished finished = {0};
-	size_t		bytes;
+	size_t bytes;
 	DeviceStatus status = device_ops.copy(lane, &batch, &bytes, error);
 
 	if (status == DEVICE_OK)
@@ -280,13 +284,15 @@ run_once(Query *query, Lane *lane, DeviceError *error)
 	return status == DEVICE_OK ? device_ops.finish(query, NULL, false, &finished, error) : status;
 }
 
-/* As many queries at once as there are arenas: the streams and events of all are kept for clients. */
+/*
+ * As many queries at once as there are arenas: the streams and events of all are kept for clients.
+ */
 static DeviceStatus
 warm_device(int device, Arena *arena, DeviceError *error)
 {
-	WireQuery	q = {.nslots = 1};
-	Lane	   *lanes[ARENAS_AHEAD] = {NULL};
-	Query	   *queries[ARENAS_AHEAD] = {NULL};
+	WireQuery q = {.nslots = 1};
+	Lane *lanes[ARENAS_AHEAD] = {NULL};
+	Query *queries[ARENAS_AHEAD] = {NULL};
 	DeviceStatus status = DEVICE_OK;
 
 	q.slots[0].monoid = MONOID_COUNT;
@@ -294,7 +300,8 @@ warm_device(int device, Arena *arena, DeviceError *error)
 	q.slots[0].width = 1;
 	for (int i = 0; i < ARENAS_AHEAD && status == DEVICE_OK; i++)
 	{
-		status = device_ops.lane_open(&lanes[i], device, arena->memory, ARENA_BUFFER_BYTES, ARENA_BUFFERS, error);
+		status = device_ops.lane_open(&lanes[i], device, arena->memory, ARENA_BUFFER_BYTES,
+									  ARENA_BUFFERS, error);
 		if (status == DEVICE_OK)
 			status = device_ops.query_open(&queries[i], device, &q, NULL, error);
 	}
@@ -317,7 +324,7 @@ warm_device(int device, Arena *arena, DeviceError *error)
 static bool
 warm_up(const WireStatus *devices, DeviceError *error)
 {
-	Arena	   *arena = arena_take(0, error);
+	Arena *arena = arena_take(0, error);
 	DeviceStatus status = DEVICE_OK;
 
 	if (arena == NULL)
@@ -362,12 +369,12 @@ open_devices(const Options *options, WireStatus *status, DeviceError *error)
 int
 main(int argc, char **argv)
 {
-	Options		options = read_options(argc, argv);
-	WireStatus	status = {0};
+	Options options = read_options(argc, argv);
+	WireStatus status = {0};
 	DeviceError error = {""};
 	const char *wrong;
-	char		build[128];
-	int			sock;
+	char build[128];
+	int sock;
 
 	signal(SIGPIPE, SIG_IGN);
 	raise_file_limit();

@@ -9,7 +9,7 @@
 
 #include "server/spread.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* protects the list and `users` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and `users` */
 static OpenQuery *queries;
 
 static bool
@@ -22,8 +22,8 @@ same_query(const OpenQuery *query, const WireQuery *wire, const double *threshol
 static OpenQuery *
 make_query(int device, char *arena, const WireQuery *wire, const double *thresholds)
 {
-	OpenQuery  *query = calloc(1, sizeof(*query));
-	size_t		bytes = wire->nthresholds * sizeof(double);
+	OpenQuery *query = calloc(1, sizeof(*query));
+	size_t bytes = wire->nthresholds * sizeof(double);
 
 	if (query == NULL || (query->thresholds = malloc(bytes + 1)) == NULL)
 	{
@@ -46,7 +46,7 @@ make_query(int device, char *arena, const WireQuery *wire, const double *thresho
 static OpenQuery *
 find_or_make(int device, char *arena, const WireQuery *wire, const double *thresholds, bool *is_new)
 {
-	OpenQuery  *query = NULL;
+	OpenQuery *query = NULL;
 
 	pthread_mutex_lock(&lock);
 	if (wire->share != 0)
@@ -75,12 +75,12 @@ earlier_failure(const OpenQuery *query, DeviceError *error)
 }
 
 DeviceStatus
-query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire, const double *thresholds,
-			DeviceError *error)
+query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire,
+			const double *thresholds, DeviceError *error)
 {
 	DeviceStatus status = DEVICE_OK;
-	bool		is_new;
-	OpenQuery  *query = find_or_make(device, arena, wire, thresholds, &is_new);
+	bool is_new;
+	OpenQuery *query = find_or_make(device, arena, wire, thresholds, &is_new);
 
 	if (query == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
@@ -88,13 +88,15 @@ query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire, con
 	{
 		budget_count_query();
 		if (wire->share != 0)
-			status = device_ops.query_open(&query->query, device, &query->wire, query->thresholds, error);
+			status = device_ops.query_open(&query->query, device, &query->wire, query->thresholds,
+										   error);
 	}
 	else
 	{
 		pthread_mutex_lock(&query->lock);
 		if (query->query == NULL)
-			status = device_say(error, DEVICE_NO_MEMORY, "the query that is shared could not be opened");
+			status =
+				device_say(error, DEVICE_NO_MEMORY, "the query that is shared could not be opened");
 		else if (!same_query(query, wire, thresholds))
 			status = device_say(error, DEVICE_UNSUPPORTED, "another query has that number");
 		else
@@ -120,7 +122,7 @@ query_place(OpenQuery *query, int device, DeviceError *error)
 void
 query_leave(OpenQuery *query)
 {
-	bool		last;
+	bool last;
 
 	pthread_mutex_lock(&lock);
 	last = --query->users == 0;
@@ -232,8 +234,8 @@ query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, Devic
 }
 
 DeviceStatus
-query_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking,
-			   bool *taken, DeviceError *error)
+query_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
+			   uint64_t *lacking, bool *taken, DeviceError *error)
 {
 	DeviceStatus status = take_query(query, false, "rows after the end", error);
 
@@ -276,7 +278,8 @@ query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 	parts.devices = 1;
 	status = spread_finish(query, &parts, error);
 	if (status == DEVICE_OK)
-		status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, false, result, error);
+		status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, false,
+								   result, error);
 	add_parts(result, &parts);
 	spread_close(query);
 	return give_query(query, status, error);
@@ -294,7 +297,8 @@ query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out, DeviceError *er
 }
 
 DeviceStatus
-query_pick(OpenQuery *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error)
+query_pick(OpenQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
+		   DeviceError *error)
 {
 	DeviceStatus status = take_query(query, true, "pick before the end", error);
 

@@ -43,7 +43,10 @@ is_no_argument(const WireQuery *q, int c)
 	return false;
 }
 
-/* Does the query only count the rows where the column is not NULL?  Then its values are nobody's concern. */
+/*
+ * Does the query only count the rows where the column is not NULL?  Then its values are nobody's
+ * concern.
+ */
 static bool
 only_counted(const WireQuery *q, int c)
 {
@@ -61,7 +64,10 @@ only_counted(const WireQuery *q, int c)
 	return true;
 }
 
-/* Does the slot, which reads the column as its n-th, take codes of floats, or only whether they are NULL? */
+/*
+ * Does the slot, which reads the column as its n-th, take codes of floats, or only whether they are
+ * NULL?
+ */
 static bool
 takes_codes(const WireSlot *slot, int n, bool zeros, bool told)
 {
@@ -105,30 +111,32 @@ is_check(const VectorProgram *p, const VectorInstruction *in)
 }
 
 /*
- * Finds the stored column that this column of the query, c, is as it stands: also where an instruction passes values
- * on, and only its outcome may be untold, and where it makes codes.
+ * Finds the stored column that this column of the query, c, is as it stands: also where an
+ * instruction passes values on, and only its outcome may be untold, and where it makes codes.
  */
 static void
-find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, int c, uint64_t told, ResidentColumn *col)
+find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, int c, uint64_t told,
+			ResidentColumn *col)
 {
 	const VectorProgram *p = &in->program;
-	int			i = last_setter(p, col->operand, (int) p->ninstructions);
+	int i = last_setter(p, col->operand, (int) p->ninstructions);
 	VectorInstruction setter = {.op = VECTOR_LOAD};
-	bool		below,
-				codes;
-	int			stored;
+	bool below, codes;
+	int stored;
 
 	col->stored = -1;
 	if (i >= 0)
 		setter = p->instructions[i];
 	below = is_check(p, &setter);
-	codes = (setter.op == VECTOR_F32_CODE || setter.op == VECTOR_F64_CODE) && only_codes(q, c, setter.data != 0, told);
+	codes = (setter.op == VECTOR_F32_CODE || setter.op == VECTOR_F64_CODE) &&
+		only_codes(q, c, setter.data != 0, told);
 	if (below || codes || (setter.op == VECTOR_PRESENCE && col->presence))
 		i = last_setter(p, setter.a, i);
 	if (i < 0 || p->instructions[i].op != VECTOR_LOAD)
 		return;
 	stored = p->instructions[i].a;
-	if ((!col->presence && !codes && in->stored[stored].type != col->type) || (!col->nullable && may_be_null(hold, stored)))
+	if ((!col->presence && !codes && in->stored[stored].type != col->type) ||
+		(!col->nullable && may_be_null(hold, stored)))
 		return;
 	if (codes && in->stored[stored].type != (setter.op == VECTOR_F32_CODE ? WIRE_F32 : WIRE_F64))
 		return;
@@ -153,7 +161,7 @@ static void
 drop_instructions(ResidentPlan *plan, uint64_t registers)
 {
 	VectorProgram *p = &plan->program;
-	int			from = VECTOR_MAX_INSTRUCTIONS;
+	int from = VECTOR_MAX_INSTRUCTIONS;
 
 	for (int i = (int) p->ninstructions - 1; i >= 0; i--)
 	{
@@ -166,7 +174,7 @@ drop_instructions(ResidentPlan *plan, uint64_t registers)
 			plan->loads |= (uint64_t) 1 << in.a;
 		else
 		{
-			int			n = vector_operands(in.op);
+			int n = vector_operands(in.op);
 
 			need(&registers, in.a);
 			if (n > 1)
@@ -185,7 +193,7 @@ bool
 resident_is_written(const ResidentPlan *plan, int c)
 {
 	const ResidentColumn *col = &plan->cols[c];
-	int			constant = col->operand - VECTOR_CONSTANT;
+	int constant = col->operand - VECTOR_CONSTANT;
 
 	/* a constant that is only counted is nowhere NULL, or else it is computed as all others */
 	if (col->presence && constant >= 0 && plan->program.constants[constant].state == VECTOR_VALUE)
@@ -206,9 +214,10 @@ filters(const WireQuery *q, int col)
 }
 
 void
-resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, uint64_t told, ResidentPlan *plan)
+resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, uint64_t told,
+			  ResidentPlan *plan)
 {
-	uint64_t	registers = 0;
+	uint64_t registers = 0;
 
 	memset(plan, 0, sizeof(*plan));
 	plan->program = in->program;
@@ -251,14 +260,12 @@ resident_in_order(const WireQuery *q, StoreHold *hold, uint64_t *lacking)
 /* ---- slices ---- */
 
 bool
-resident_slice(const StoreHold *hold, int64_t most, int64_t *position, int *span, ResidentSlice *slice)
+resident_slice(const StoreHold *hold, int64_t most, int64_t *position, int *span,
+			   ResidentSlice *slice)
 {
 	const StoreSpan *spans = hold->spans;
-	int64_t		segment,
-				limit,
-				end,
-				wanted = 0;
-	int			i = *span;
+	int64_t segment, limit, end, wanted = 0;
+	int i = *span;
 
 	while (i < hold->nspans && spans[i].first + spans[i].nrows <= *position)
 		i++;
@@ -270,10 +277,12 @@ resident_slice(const StoreHold *hold, int64_t most, int64_t *position, int *span
 	segment = slice->first / STORE_SEGMENT_ROWS;
 	limit = slice->first + most;
 	end = slice->first;
-	for (; i < hold->nspans && spans[i].first < limit && spans[i].first / STORE_SEGMENT_ROWS == segment &&
-		 (end == slice->first || spans[i].first - end <= RESIDENT_MAX_GAP); i++)
+	for (; i < hold->nspans && spans[i].first < limit &&
+		 spans[i].first / STORE_SEGMENT_ROWS == segment &&
+		 (end == slice->first || spans[i].first - end <= RESIDENT_MAX_GAP);
+		 i++)
 	{
-		int64_t		from = spans[i].first > slice->first ? spans[i].first : slice->first;
+		int64_t from = spans[i].first > slice->first ? spans[i].first : slice->first;
 
 		end = spans[i].first + spans[i].nrows;
 		end = end < limit ? end : limit;

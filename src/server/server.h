@@ -56,32 +56,34 @@ extern bool wire_header_fits(const MessageHeader *header, size_t size);
 /* A socket with what was read ahead, and answers that are held back. */
 typedef struct Stream
 {
-	int			sock;
-	bool		spins;			/* looks for the next message before it sleeps: spin_until() */
-	size_t		from,			/* of in[] */
-				to;
-	size_t		held;			/* of out[] */
-	char		in[8192];
-	char		out[2048];
+	int sock;
+	bool spins;  /* looks for the next message before it sleeps: spin_until() */
+	size_t from, /* of in[] */
+		to;
+	size_t held; /* of out[] */
+	char in[8192];
+	char out[2048];
 } Stream;
 
 /* As wire_receive; sends what was held back before it sleeps. */
-extern bool stream_receive(Stream *stream, MessageHeader *header, void *body, size_t size, int wait_ms, bool *garbage);
+extern bool stream_receive(Stream *stream, MessageHeader *header, void *body, size_t size,
+						   int wait_ms, bool *garbage);
 /* Has another message come, or the beginning of one? */
 extern bool stream_waits(const Stream *stream);
 /* Sends what was held back, and this. */
 extern bool stream_send(Stream *stream, MessageType type, const void *body, size_t length);
-extern bool stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length, int fd);
+extern bool stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length,
+						   int fd);
 /* Holds a short message back: it goes with the next one, or when the next message is waited for. */
 extern bool stream_hold(Stream *stream, MessageType type, const void *body, size_t length);
 
 /* ---- spin.c ---- */
 
 /*
- * Looks whether it is found, again and again for some 50 us if so many processors are there that this thread may.  False: go to
- * sleep for it.
+ * Looks whether it is found, again and again for some 50 us if so many processors are there that
+ * this thread may.  False: go to sleep for it.
  */
-extern bool spin_until(bool (*found) (void *arg), void *arg);
+extern bool spin_until(bool (*found)(void *arg), void *arg);
 /* Those of this process; 0: not counted yet.  Tests set it. */
 extern atomic_int spin_processors;
 
@@ -92,38 +94,42 @@ extern const char *check_query(const WireQuery *q, size_t length);
 extern const char *check_batch(const WireBatch *b, const WireQuery *q, size_t length,
 							   size_t buffer_bytes, int buffers);
 
-extern const char *check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers);
+extern const char *check_store(const WireStore *in, size_t length, size_t buffer_bytes,
+							   int buffers);
 extern const char *check_dictionary(const WireDictionary *in, size_t length, int buffers);
 /* Of a copy of the buffer, once the message is known to make sense. */
 extern const char *check_cells(const WireResident *in, const char *buffer);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
 								  size_t buffer_bytes, int buffers);
-extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans);
-extern const char *check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_bytes, int buffers);
-extern const char *check_finish(const WireFinish *in, const WireQuery *q, size_t length, int buffers);
+extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans,
+							  uint32_t nspans);
+extern const char *check_pick(const WirePick *in, const WireQuery *q, size_t length,
+							  size_t buffer_bytes, int buffers);
+extern const char *check_finish(const WireFinish *in, const WireQuery *q, size_t length,
+								int buffers);
 
 /* ---- arena.c ---- */
 
 typedef struct Arena
 {
 	struct Arena *next;
-	int			fd;
-	char	   *memory;
-	size_t		bytes;
-	time_t		idle_since;		/* of the monotonic clock */
-	uint64_t	owner;			/* the kept connection whose client has it mapped, while it is idle; or 0 */
+	int fd;
+	char *memory;
+	size_t bytes;
+	time_t idle_since; /* of the monotonic clock */
+	uint64_t owner;    /* the kept connection whose client has it mapped, while it is idle; or 0 */
 } Arena;
 
 #define ARENA_BUFFERS WIRE_BUFFERS
 #define ARENA_BUFFER_BYTES WIRE_BUFFER_BYTES
 #define ARENA_BYTES ((size_t) ARENA_BUFFERS * ARENA_BUFFER_BYTES)
-#define ARENAS_AHEAD 4			/* made before the first session, and kept however long they are idle */
+#define ARENAS_AHEAD 4 /* made before the first session, and kept however long they are idle */
 
 /* Makes `count` arenas in advance, so that the first queries need not wait for pinning. */
 extern bool arena_prepare(int count, DeviceError *error);
 /*
- * NULL if there is no memory, or the limit would be passed.  The one that this owner has given back last, if nobody has had it
- * since: its `owner` says so.
+ * NULL if there is no memory, or the limit would be passed.  The one that this owner has given back
+ * last, if nobody has had it since: its `owner` says so.
  */
 extern Arena *arena_take(uint64_t owner, DeviceError *error);
 /* The owner, a number that is not 0, may ask for it again. */
@@ -138,7 +144,7 @@ extern void arena_set_limit(uint64_t bytes);
 extern uint64_t arena_bytes(void);
 /* Frees arenas that were idle for arena_idle_seconds, which tests may lower. */
 extern void arena_trim(void);
-extern int	arena_idle_seconds;
+extern int arena_idle_seconds;
 
 /* ---- budget.c ---- */
 
@@ -148,7 +154,7 @@ extern void budget_set_limit(uint64_t bytes);
 /* What of the device's memory other processes have left to this one. */
 extern void budget_set_available(int device, uint64_t bytes);
 /* Counts a session at this device, or with -1 at the one with the fewest; returns the device. */
-extern int	budget_attach(int device);
+extern int budget_attach(int device);
 extern void budget_detach(int device);
 /* Accounts for device memory; false if the device's limit would be exceeded. */
 extern bool budget_take(int device, uint64_t bytes);
@@ -167,30 +173,31 @@ extern void budget_status(WireStatus *status);
 typedef struct OpenQuery
 {
 	struct OpenQuery *next;
-	int			users;			/* connections */
-	int			device;			/* where it is, or may be opened */
-	WireQuery	wire;			/* what it was opened with */
-	double	   *thresholds;
+	int users;      /* connections */
+	int device;     /* where it is, or may be opened */
+	WireQuery wire; /* what it was opened with */
+	double *thresholds;
 
-	char	   *arena;			/* of the connection that has it for itself; NULL: it is shared */
+	char *arena; /* of the connection that has it for itself; NULL: it is shared */
 
-	atomic_bool full;			/* the device had no room for rows: no others are taken */
+	atomic_bool full; /* the device had no room for rows: no others are taken */
 
-	pthread_mutex_t lock;		/* of what follows; held in every device call on `query` */
-	Query	   *query;			/* NULL: it is not open yet, and not shared */
-	bool		rows;			/* some have been reduced */
-	uint64_t	use;			/* its number among the uses of stored columns; 0: none yet */
-	struct QueryPart *parts[WIRE_MAX_DEVICES];	/* on other devices; or NULL */
-	bool		finished;		/* groups may be fetched; batches are refused */
-	bool		limited;		/* not all groups are wanted: */
-	WireLimit	limit;
-	DeviceStatus failed;		/* DEVICE_OK, or the status of the call that failed ... */
-	DeviceError failure;		/* ... and its text: every further call returns them */
+	pthread_mutex_t lock; /* of what follows; held in every device call on `query` */
+	Query *query;         /* NULL: it is not open yet, and not shared */
+	bool rows;            /* some have been reduced */
+	uint64_t use;         /* its number among the uses of stored columns; 0: none yet */
+	struct QueryPart *parts[WIRE_MAX_DEVICES]; /* on other devices; or NULL */
+	bool finished;                             /* groups may be fetched; batches are refused */
+	bool limited;                              /* not all groups are wanted: */
+	WireLimit limit;
+	DeviceStatus failed; /* DEVICE_OK, or the status of the call that failed ... */
+	DeviceError failure; /* ... and its text: every further call returns them */
 } OpenQuery;
 
 /*
- * Makes a query, which query_place opens, or joins the one with the same `share` on whichever device it is; the first one of these
- * opens it on this device.  `thresholds` is copied; the arena stays until query_leave.
+ * Makes a query, which query_place opens, or joins the one with the same `share` on whichever
+ * device it is; the first one of these opens it on this device.  `thresholds` is copied; the arena
+ * stays until query_leave.
  */
 extern DeviceStatus query_enter(OpenQuery **query, int device, char *arena, const WireQuery *wire,
 								const double *thresholds, DeviceError *error);
@@ -204,17 +211,23 @@ extern void query_leave(OpenQuery *query);
  * alike, for all connections that share the query.  A call out of order returns
  * DEVICE_UNSUPPORTED and leaves the query as it was.
  */
-/* Without a lock.  DEVICE_FULL: the device has no memory for copies, or the query takes no more batches. */
-extern DeviceStatus query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
+/*
+ * Without a lock.  DEVICE_FULL: the device has no memory for copies, or the query takes no more
+ * batches.
+ */
+extern DeviceStatus query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes,
+							   DeviceError *error);
 extern DeviceStatus query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch,
 								 DeviceError *error);
 /* The next two as in spread.h. */
 extern DeviceStatus query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept,
 								DeviceError *error);
 extern DeviceStatus query_resident(OpenQuery *query, Lane *lane, const WireResident *in,
-								   const WireRun *runs, uint64_t *lacking, bool *taken, DeviceError *error);
+								   const WireRun *runs, uint64_t *lacking, bool *taken,
+								   DeviceError *error);
 extern DeviceStatus query_finish(OpenQuery *query, WireFinished *result, DeviceError *error);
-extern DeviceStatus query_pick(OpenQuery *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error);
+extern DeviceStatus query_pick(OpenQuery *query, Lane *lane, const WirePick *in,
+							   const int32_t *places, DeviceError *error);
 extern DeviceStatus query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out,
 								DeviceError *error);
 extern DeviceStatus query_reset(OpenQuery *query, DeviceError *error);
@@ -227,8 +240,8 @@ extern DeviceStatus query_failure(OpenQuery *query, DeviceError *error);
 typedef struct Watch
 {
 	struct Watch *next;
-	int			place;			/* the device, or WIRE_MAX_DEVICES */
-	int64_t		since;
+	int place; /* the device, or WIRE_MAX_DEVICES */
+	int64_t since;
 } Watch;
 
 /* device -1: the session has none yet */
@@ -239,14 +252,17 @@ extern uint64_t watch_stalled_ms(void);
 
 /* ---- session.c ---- */
 
-/* Connections that may be kept between queries at once, and how long each; tests may lower them before there is a session. */
-extern int	session_most_kept;
-extern int	session_keep_ms;
+/*
+ * Connections that may be kept between queries at once, and how long each; tests may lower them
+ * before there is a session.
+ */
+extern int session_most_kept;
+extern int session_keep_ms;
 
 /* Starts the thread of a connection, which will close the socket. */
 extern void session_start(int sock);
 /* Starts a detached thread; false, with errno set, if that fails. */
-extern bool thread_start(void *(*main) (void *), void *arg);
+extern bool thread_start(void *(*main)(void *), void *arg);
 
 /* ---- control.c ---- */
 
@@ -261,4 +277,4 @@ extern void server_end(int status) __attribute__((noreturn));
 /* After DEVICE_LOST: logs the reason and ends the process. */
 extern void server_abandon(const char *reason) __attribute__((noreturn));
 
-#endif							/* GPUAGG_SERVER_H */
+#endif /* GPUAGG_SERVER_H */

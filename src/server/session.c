@@ -8,7 +8,8 @@
  * reduction shows whether there is room for the batch; DONE is sent then, and until then
  * the client must not change its rows.
  *
- * Rows that the device has need no copy: RESIDED says that they are taken, and FINISH waits for them.
+ * Rows that the device has need no copy: RESIDED says that they are taken, and FINISH waits for
+ * them.
  *
  * A session releases its arena, its lane and its query in session_end(), with which the
  * thread always ends.
@@ -30,54 +31,58 @@
 
 #define MAX_SESSIONS 512
 
-/* How long a client may take to send HELLO, to read an answer, and to close the socket after a failure. */
+/*
+ * How long a client may take to send HELLO, to read an answer, and to close the socket after a
+ * failure.
+ */
 #define GREET_MS 10000
 #define SEND_SECONDS 30
 #define END_MS 10000
 
 typedef struct Session
 {
-	uint64_t	number;			/* of all sessions; from 1 */
-	Stream		stream;
-	bool		greeted;
-	bool		kept;			/* since CLOSE: there is neither a query nor an arena */
-	int			device;			/* -1: not attached */
-	Arena	   *arena;
-	Lane	   *lane;
-	OpenQuery  *query;
-	uint64_t	bytes_in;
-	double		copy_ms;
-	double		kernel_ms;
-	double		server_ms;		/* since the query was opened */
-	struct timespec since;		/* when the message came that is handled */
-	bool		taken;			/* the rows of the last RESIDENT were */
-	bool		pending;		/* `batch` is copied, and not yet reduced */
-	WireBatch	batch;
-	Watch		watch;			/* of the message that is being handled */
-	DeviceError error;			/* of the last device call that failed */
+	uint64_t number; /* of all sessions; from 1 */
+	Stream stream;
+	bool greeted;
+	bool kept;  /* since CLOSE: there is neither a query nor an arena */
+	int device; /* -1: not attached */
+	Arena *arena;
+	Lane *lane;
+	OpenQuery *query;
+	uint64_t bytes_in;
+	double copy_ms;
+	double kernel_ms;
+	double server_ms;      /* since the query was opened */
+	struct timespec since; /* when the message came that is handled */
+	bool taken;            /* the rows of the last RESIDENT were */
+	bool pending;          /* `batch` is copied, and not yet reduced */
+	WireBatch batch;
+	Watch watch;       /* of the message that is being handled */
+	DeviceError error; /* of the last device call that failed */
 	union
 	{
-		WireHello	hello;
-		WireQuery	query;
-		WireBatch	batch;
-		WireFetch	fetch;
-		WireStore	store;
+		WireHello hello;
+		WireQuery query;
+		WireBatch batch;
+		WireFetch fetch;
+		WireStore store;
 		WireDictionary dictionary;
-		WireList	list;
-		WirePick	pick;
-		WireFinish	finish;
-		WireResident resident;	/* and WIRE_MAX_SPANS of WireSpan, which take less: */
-		char		bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
-	}			body;
+		WireList list;
+		WirePick pick;
+		WireFinish finish;
+		WireResident resident; /* and WIRE_MAX_SPANS of WireSpan, which take less: */
+		char bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
+	} body;
 } Session;
 
 _Static_assert(sizeof(WireResident) + WIRE_MAX_SPANS * sizeof(WireSpan) <=
-			   sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double), "spans behind RESIDENT");
+				   sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double),
+			   "spans behind RESIDENT");
 
-int			session_most_kept = 512;
-int			session_keep_ms = 30000;
+int session_most_kept = 512;
+int session_keep_ms = 30000;
 
-static atomic_int nsessions;	/* but those that are kept: */
+static atomic_int nsessions; /* but those that are kept: */
 static atomic_int nkept;
 
 /* ---- failing ---- */
@@ -86,7 +91,7 @@ static atomic_int nkept;
 static bool
 fail(Session *s, WireFailure failure, const char *text)
 {
-	WireFailed	failed = {.failure = failure};
+	WireFailed failed = {.failure = failure};
 
 	snprintf(failed.text, sizeof(failed.text), "%.250s", text);
 	budget_count_failure(failure, text);
@@ -94,7 +99,10 @@ fail(Session *s, WireFailure failure, const char *text)
 	return false;
 }
 
-/* True if a device call, given s->error, succeeded; else as fail().  Does not return if the device is lost. */
+/*
+ * True if a device call, given s->error, succeeded; else as fail().  Does not return if the device
+ * is lost.
+ */
 static bool
 check(Session *s, DeviceStatus status)
 {
@@ -150,11 +158,16 @@ move_to_device(Session *s, int device)
 static bool
 open_lane(Session *s)
 {
-	return s->lane || check(s, device_ops.lane_open(&s->lane, s->device, s->arena->memory,
-													ARENA_BUFFER_BYTES, ARENA_BUFFERS, &s->error));
+	return s->lane ||
+		check(s,
+			  device_ops.lane_open(&s->lane, s->device, s->arena->memory, ARENA_BUFFER_BYTES,
+								   ARENA_BUFFERS, &s->error));
 }
 
-/* Joins the query, or makes it; one that is joined may be on another device, to which this session then moves. */
+/*
+ * Joins the query, or makes it; one that is joined may be on another device, to which this session
+ * then moves.
+ */
 static bool
 enter_query(Session *s, const WireQuery *q, const double *thresholds)
 {
@@ -238,7 +251,7 @@ static bool
 on_open(Session *s, size_t length)
 {
 	const char *wrong = check_query(&s->body.query, length);
-	int			fd = -1;
+	int fd = -1;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
@@ -248,10 +261,13 @@ on_open(Session *s, size_t length)
 	s->taken = false;
 	if (!enter_query(s, &s->body.query, (double *) (&s->body.query + 1)))
 		return false;
-	/* with one device there is nothing to wait for, and the client has other things to do meanwhile */
+	/*
+	 * with one device there is nothing to wait for, and the client has other things to do meanwhile
+	 */
 	if (((s->body.query.flags & WIRE_LATE) == 0 || store_devices() == 1) && !place_query(s, -1))
 		return false;
-	return fd < 0 ? stream_hold(&s->stream, MESSAGE_OPENED, NULL, 0) : stream_send_fd(&s->stream, MESSAGE_OPENED, NULL, 0, fd);
+	return fd < 0 ? stream_hold(&s->stream, MESSAGE_OPENED, NULL, 0) :
+					stream_send_fd(&s->stream, MESSAGE_OPENED, NULL, 0, fd);
 }
 
 static bool
@@ -263,7 +279,7 @@ on_close(Session *s, size_t length)
 static bool
 send_done(Session *s, uint32_t buffer, bool taken)
 {
-	WireDone	done = {buffer, taken};
+	WireDone done = {buffer, taken};
 
 	return stream_send(&s->stream, MESSAGE_DONE, &done, sizeof(done));
 }
@@ -284,12 +300,13 @@ reduce_pending(Session *s)
 static bool
 on_batch(Session *s, size_t length)
 {
-	WireBatch	batch = s->body.batch;
-	const char *wrong = check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
-	double		ms = 0;
-	size_t		bytes = 0;
+	WireBatch batch = s->body.batch;
+	const char *wrong =
+		check_batch(&batch, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	double ms = 0;
+	size_t bytes = 0;
 	DeviceStatus status;
-	bool		full;
+	bool full;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
@@ -315,10 +332,10 @@ on_batch(Session *s, size_t length)
 static bool
 on_store(Session *s, size_t length)
 {
-	WireStore	in = s->body.store;
-	WireStored	stored = {in.buffer, 0};
+	WireStore in = s->body.store;
+	WireStored stored = {in.buffer, 0};
 	const char *wrong = check_store(&in, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
-	bool		kept = false;
+	bool kept = false;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
@@ -332,7 +349,7 @@ on_store(Session *s, size_t length)
 static bool
 on_list(Session *s, size_t length)
 {
-	WireListed	listed;
+	WireListed listed;
 
 	if (length != sizeof(WireList))
 		return fail(s, FAILURE_PROTOCOL, "list length");
@@ -353,7 +370,8 @@ on_dictionary(Session *s, size_t length)
 	if (!reduce_pending(s))
 		return false;
 	dict = dictionary_take(in.table, &in.column, false);
-	dictionary_read(dict, &in, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, &entries);
+	dictionary_read(dict, &in, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES,
+					&entries);
 	dictionary_give(dict);
 	return stream_send(&s->stream, MESSAGE_ENTRIES, &entries, sizeof(entries));
 }
@@ -363,10 +381,10 @@ static bool
 reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_t *lacking)
 {
 	WireResided resided = {.buffer = in->buffer};
-	char	   *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
-	size_t		bytes = in->nruns * sizeof(WireRun);
+	char *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
+	size_t bytes = in->nruns * sizeof(WireRun);
 	const char *wrong = check_runs(runs, in->nruns, wire_spans(in), in->nspans);
-	bool		taken;
+	bool taken;
 	DeviceStatus status;
 
 	if (wrong == NULL)
@@ -383,7 +401,8 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 	{
 		for (int d = 0; d < store_devices(); d++)
 			resided.refused[d] = store_refused(d, in);
-		memcpy(buffer + wire_align(bytes), lacking, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
+		memcpy(buffer + wire_align(bytes), lacking,
+			   ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
 	}
 	return stream_hold(&s->stream, MESSAGE_RESIDED, &resided, sizeof(resided));
 }
@@ -392,11 +411,12 @@ static bool
 on_resident(Session *s, size_t length)
 {
 	const WireResident *in = &s->body.resident;
-	const char *wrong = check_resident(in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
-	WireRun    *runs;
-	uint64_t   *lacking;
-	size_t		bytes;
-	bool		ok;
+	const char *wrong =
+		check_resident(in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
+	WireRun *runs;
+	uint64_t *lacking;
+	size_t bytes;
+	bool ok;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
@@ -423,14 +443,15 @@ ms_since(const struct timespec *then)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double) (now.tv_sec - then->tv_sec) * 1000 + (double) (now.tv_nsec - then->tv_nsec) / 1000000;
+	return (double) (now.tv_sec - then->tv_sec) * 1000 +
+		(double) (now.tv_nsec - then->tv_nsec) / 1000000;
 }
 
 /* Waits for this connection's own batches, and fills in their bytes and times. */
 static bool
 settle(Session *s, WireFinished *out)
 {
-	double		ms;
+	double ms;
 
 	if (!reduce_pending(s) || !check(s, device_ops.lane_settle(s->lane, &ms, &s->error)))
 		return false;
@@ -458,10 +479,10 @@ on_leave(Session *s, size_t length)
 static WireGroups
 groups_layout(const WireQuery *q, const WireFetch *fetch)
 {
-	WireGroups	out = {.first = fetch->first,.buffer = fetch->buffer,.ranks = fetch->ranks};
-	size_t		bytes = wire_fetched_bytes(q, fetch->ranks);
-	size_t		fits = (ARENA_BUFFER_BYTES - (q->nslots + 1) * WIRE_ALIGN) / (bytes > 0 ? bytes : 1);
-	size_t		at;
+	WireGroups out = {.first = fetch->first, .buffer = fetch->buffer, .ranks = fetch->ranks};
+	size_t bytes = wire_fetched_bytes(q, fetch->ranks);
+	size_t fits = (ARENA_BUFFER_BYTES - (q->nslots + 1) * WIRE_ALIGN) / (bytes > 0 ? bytes : 1);
+	size_t at;
 
 	out.n = fetch->max < fits ? fetch->max : fits;
 	out.keys = 0;
@@ -477,7 +498,7 @@ groups_layout(const WireQuery *q, const WireFetch *fetch)
 static bool
 send_groups(Session *s, const WireFetch *fetch)
 {
-	WireGroups	groups = groups_layout(&s->query->wire, fetch);
+	WireGroups groups = groups_layout(&s->query->wire, fetch);
 
 	return check(s, query_fetch(s->query, s->lane, &groups, &s->error)) &&
 		stream_send(&s->stream, MESSAGE_GROUPS, &groups, sizeof(groups));
@@ -487,18 +508,19 @@ send_groups(Session *s, const WireFetch *fetch)
 static bool
 on_pick(Session *s, size_t length)
 {
-	WirePick	in = s->body.pick;
-	WirePicked	picked = {in.buffer, in.n};
+	WirePick in = s->body.pick;
+	WirePicked picked = {in.buffer, in.n};
 	const char *wrong = check_pick(&in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
-	int32_t    *places;
-	bool		ok;
+	int32_t *places;
+	bool ok;
 
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	places = malloc(in.n * sizeof(*places));
 	if (places == NULL)
 		return fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
-	memcpy(places, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES, in.n * sizeof(*places));
+	memcpy(places, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES,
+		   in.n * sizeof(*places));
 	ok = check(s, query_pick(s->query, s->lane, &in, places, &s->error));
 	free(places);
 	return ok && stream_send(&s->stream, MESSAGE_PICKED, &picked, sizeof(picked));
@@ -507,7 +529,7 @@ on_pick(Session *s, size_t length)
 static bool
 on_finish(Session *s, size_t length)
 {
-	WireFinish	in = {0};
+	WireFinish in = {0};
 	WireFinished finished = {0};
 	const char *wrong;
 
@@ -520,18 +542,21 @@ on_finish(Session *s, size_t length)
 		return true;
 	s->query->limited = in.limit.count > 0 || in.limit.nconditions > 0;
 	s->query->limit = in.limit;
-	if (!reduce_pending(s) || !check(s, query_finish(s->query, &finished, &s->error)) || !settle(s, &finished) ||
+	if (!reduce_pending(s) || !check(s, query_finish(s->query, &finished, &s->error)) ||
+		!settle(s, &finished) ||
 		!stream_hold(&s->stream, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
 	if (in.first > finished.ngroups)
 		in.first = (uint32_t) finished.ngroups;
-	return in.first == 0 || send_groups(s, &(WireFetch) {.max = in.first,.buffer = in.buffer,.ranks = in.ranks});
+	return in.first == 0 ||
+		send_groups(s, &(WireFetch){.max = in.first, .buffer = in.buffer, .ranks = in.ranks});
 }
 
 static bool
 on_fetch(Session *s, size_t length)
 {
-	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS || s->body.fetch.ranks > 1)
+	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS ||
+		s->body.fetch.ranks > 1)
 		return fail(s, FAILURE_PROTOCOL, "fetch");
 	return send_groups(s, &s->body.fetch);
 }
@@ -548,13 +573,14 @@ on_reset(Session *s, size_t length)
 	s->taken = false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
-	return check(s, query_reset(s->query, &s->error)) && stream_send(&s->stream, MESSAGE_OPENED, NULL, 0);
+	return check(s, query_reset(s->query, &s->error)) &&
+		stream_send(&s->stream, MESSAGE_OPENED, NULL, 0);
 }
 
 static bool
 on_message(Session *s, const MessageHeader *header)
 {
-	WireStatus	status;
+	WireStatus status;
 
 	switch (header->type)
 	{
@@ -569,8 +595,8 @@ on_message(Session *s, const MessageHeader *header)
 		case MESSAGE_LIST:
 			return on_list(s, header->length);
 		case MESSAGE_OPEN:
-			return s->greeted ? on_open(s, header->length)
-				: fail(s, FAILURE_PROTOCOL, "query without a greeting");
+			return s->greeted ? on_open(s, header->length) :
+								fail(s, FAILURE_PROTOCOL, "query without a greeting");
 		default:
 			break;
 	}
@@ -619,26 +645,26 @@ on_message(Session *s, const MessageHeader *header)
 static bool
 await_end(int sock)
 {
-	struct pollfd p = {.fd = sock,.events = POLLIN};
-	struct timespec start,
-				now;
-	char		ignored[4096];
-	int			left = END_MS;
+	struct pollfd p = {.fd = sock, .events = POLLIN};
+	struct timespec start, now;
+	char ignored[4096];
+	int left = END_MS;
 
 	shutdown(sock, SHUT_WR);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (left > 0)
 	{
-		ssize_t		n = recv(sock, ignored, sizeof(ignored), MSG_DONTWAIT);
+		ssize_t n = recv(sock, ignored, sizeof(ignored), MSG_DONTWAIT);
 
 		if (n == 0)
 			return true;
 		if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-			return true;		/* reset by the peer */
+			return true; /* reset by the peer */
 		if (n < 0)
 			poll(&p, 1, left);
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		left = END_MS - (now.tv_sec - start.tv_sec) * 1000 - (now.tv_nsec - start.tv_nsec) / 1000000;
+		left =
+			END_MS - (now.tv_sec - start.tv_sec) * 1000 - (now.tv_nsec - start.tv_nsec) / 1000000;
 	}
 	return false;
 }
@@ -658,7 +684,7 @@ session_end(Session *s)
 	leave_device(s);
 	watch_end(&s->watch);
 	if (s->arena)
-		(await_end(s->stream.sock) ? give_unowned : arena_discard) (s->arena);
+		(await_end(s->stream.sock) ? give_unowned : arena_discard)(s->arena);
 	arena_disown(s->number);
 	close(s->stream.sock);
 	atomic_fetch_sub(s->kept ? &nkept : &nsessions, 1);
@@ -666,8 +692,9 @@ session_end(Session *s)
 }
 
 /*
- * How long the client may take for the next message.  After HELLO there is no limit: cursors may rest for long.  One that is kept is
- * closed by the client after session_keep_ms; this is for clients that lost their timer.
+ * How long the client may take for the next message.  After HELLO there is no limit: cursors may
+ * rest for long.  One that is kept is closed by the client after session_keep_ms; this is for
+ * clients that lost their timer.
  */
 static int
 patience(const Session *s)
@@ -678,12 +705,13 @@ patience(const Session *s)
 static void *
 session_main(void *arg)
 {
-	Session    *s = arg;
+	Session *s = arg;
 	MessageHeader header;
-	bool		garbage = false;
-	bool		go_on = true;
+	bool garbage = false;
+	bool go_on = true;
 
-	while (go_on && stream_receive(&s->stream, &header, &s->body, sizeof(s->body), patience(s), &garbage))
+	while (go_on &&
+		   stream_receive(&s->stream, &header, &s->body, sizeof(s->body), patience(s), &garbage))
 	{
 		watch_begin(&s->watch, s->device);
 		clock_gettime(CLOCK_MONOTONIC, &s->since);
@@ -706,9 +734,9 @@ refuse(int sock, const char *text)
 	struct
 	{
 		MessageHeader header;
-		WireFailed	failed;
-	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_FAILED, sizeof(WireFailed), 0},
-	{.failure = FAILURE_BUSY}};
+		WireFailed failed;
+	} message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_FAILED, sizeof(WireFailed), 0},
+				 {.failure = FAILURE_BUSY}};
 
 	snprintf(message.failed.text, sizeof(message.failed.text), "%s", text);
 	budget_count_failure(FAILURE_BUSY, text);
@@ -717,11 +745,11 @@ refuse(int sock, const char *text)
 }
 
 bool
-thread_start(void *(*main) (void *), void *arg)
+thread_start(void *(*main)(void *), void *arg)
 {
 	pthread_attr_t attr;
-	pthread_t	thread;
-	int			err;
+	pthread_t thread;
+	int err;
 
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
@@ -736,8 +764,8 @@ session_start(int sock)
 {
 	static atomic_uint_fast64_t number;
 	struct timeval patience = {.tv_sec = SEND_SECONDS};
-	Session    *s = calloc(1, sizeof(*s));
-	bool		room = atomic_fetch_add(&nsessions, 1) < MAX_SESSIONS && s != NULL;
+	Session *s = calloc(1, sizeof(*s));
+	bool room = atomic_fetch_add(&nsessions, 1) < MAX_SESSIONS && s != NULL;
 
 	if (room)
 	{
@@ -750,6 +778,7 @@ session_start(int sock)
 	}
 	free(s);
 	atomic_fetch_sub(&nsessions, 1);
-	refuse(sock, room ? "no thread for another session at the GPU server" :
-		   "too many sessions at the GPU server");
+	refuse(sock,
+		   room ? "no thread for another session at the GPU server" :
+				  "too many sessions at the GPU server");
 }

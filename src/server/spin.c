@@ -2,9 +2,9 @@
  * spin.c
  *	  Looks for something again and again for a moment, before the caller goes to sleep for it.
  *
- * To go to sleep and to wake up takes longer than much of what is waited for: the end of a short query's kernels, or a client's
- * next message.  Processors that look are missed by others, backends among them: so where processors are few, nobody looks, and
- * no more than half of them ever do.
+ * To go to sleep and to wake up takes longer than much of what is waited for: the end of a short
+ * query's kernels, or a client's next message.  Processors that look are missed by others, backends
+ * among them: so where processors are few, nobody looks, and no more than half of them ever do.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -18,14 +18,14 @@
 /* Between two looks, which may take a lock that those need who make happen what is waited for. */
 #define SPIN_PAUSES 16
 
-atomic_int	spin_processors;
+atomic_int spin_processors;
 
 static atomic_int spinning;
 
 static int
 count_processors(void)
 {
-	cpu_set_t	set;
+	cpu_set_t set;
 
 	/* any thread may find out */
 	if (spin_processors == 0)
@@ -54,16 +54,16 @@ now_ns(void)
 }
 
 bool
-spin_until(bool (*found) (void *arg), void *arg)
+spin_until(bool (*found)(void *arg), void *arg)
 {
-	bool		is = found(arg);
-	int			processors = count_processors();
+	bool is = found(arg);
+	int processors = count_processors();
 
 	if (is || processors < SPIN_PROCESSORS)
 		return is;
 	if (atomic_fetch_add(&spinning, 1) < processors / 2)
 	{
-		int64_t		end = now_ns() + SPIN_NS;
+		int64_t end = now_ns() + SPIN_NS;
 
 		do
 		{

@@ -2,8 +2,9 @@
  * spread.c
  *	  Queries over stored columns that are spread over several devices; see spread.h.
  *
- * RESIDENT is cut into a message for each device that has rows of it.  First the columns are held everywhere: then all
- * rows are there, or none is reduced.  Each other device has a thread, as looking up keys waits for the device.
+ * RESIDENT is cut into a message for each device that has rows of it.  First the columns are held
+ * everywhere: then all rows are there, or none is reduced.  Each other device has a thread, as
+ * looking up keys waits for the device.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,19 +16,19 @@
 /* What a message asks of one device. */
 typedef struct Share
 {
-	int			device;
-	bool		any;			/* the rest counts: */
-	uint32_t	nruns;
-	uint32_t	nspans;
-	WireResident *in;			/* with its spans */
-	WireRun    *runs;			/* with the cells */
-	uint64_t   *lacking;
-	StoreHold  *hold;			/* which the device releases, once it was given */
-	Query	   *query;
-	Lane	   *lane;
-	Watch		watch;
-	pthread_t	thread;
-	bool		threaded;
+	int device;
+	bool any; /* the rest counts: */
+	uint32_t nruns;
+	uint32_t nspans;
+	WireResident *in; /* with its spans */
+	WireRun *runs;    /* with the cells */
+	uint64_t *lacking;
+	StoreHold *hold; /* which the device releases, once it was given */
+	Query *query;
+	Lane *lane;
+	Watch watch;
+	pthread_t thread;
+	bool threaded;
 	DeviceStatus status;
 	DeviceError error;
 } Share;
@@ -37,8 +38,8 @@ typedef struct Cut
 {
 	const WireResident *in;
 	const WireRun *runs;
-	bool		lost;			/* a span stands for runs of several devices, which nobody knows */
-	Share		share[WIRE_MAX_DEVICES];
+	bool lost; /* a span stands for runs of several devices, which nobody knows */
+	Share share[WIRE_MAX_DEVICES];
 } Cut;
 
 #define FLAGS (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD)
@@ -49,9 +50,12 @@ typedef struct Cut
 static int
 span_place(WireTableKey table, const WireSpan *span)
 {
-	int			first = store_place(table, span->first);
+	int first = store_place(table, span->first);
 
-	return span->nranges <= store_place_ranges && store_place(table, span->first + span->nranges - 1) == first ? first : -1;
+	return span->nranges <= store_place_ranges &&
+			store_place(table, span->first + span->nranges - 1) == first ?
+		first :
+		-1;
 }
 
 int
@@ -73,7 +77,7 @@ count_shares(Cut *cut)
 		cut->share[store_place(cut->in->table, cut->runs[i].range)].nruns++;
 	for (uint32_t i = 0; i < cut->in->nspans; i++)
 	{
-		int			d = span_place(cut->in->table, &spans[i]);
+		int d = span_place(cut->in->table, &spans[i]);
 
 		if (d >= 0)
 			cut->share[d].nspans++;
@@ -87,12 +91,12 @@ static bool
 make_messages(Cut *cut)
 {
 	const WireResident *in = cut->in;
-	size_t		cells = wire_cell_states_at(in) + in->ncells - wire_cells_at(in);
+	size_t cells = wire_cell_states_at(in) + in->ncells - wire_cells_at(in);
 
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share	   *s = &cut->share[d];
-		size_t		runs = wire_align(s->nruns * sizeof(WireRun));
+		Share *s = &cut->share[d];
+		size_t runs = wire_align(s->nruns * sizeof(WireRun));
 
 		s->device = d;
 		s->any = s->nruns + s->nspans > 0;
@@ -110,21 +114,25 @@ make_messages(Cut *cut)
 	return true;
 }
 
-/* Runs and spans, in their order.  Of a list that is sent, all runs are on its span's device, which numbers them anew. */
+/*
+ * Runs and spans, in their order.  Of a list that is sent, all runs are on its span's device, which
+ * numbers them anew.
+ */
 static void
 fill_messages(Cut *cut)
 {
 	const WireSpan *spans = wire_spans(cut->in);
-	uint32_t	next = 0;
+	uint32_t next = 0;
 
 	for (uint32_t i = 0; i <= cut->in->nruns; i++)
 	{
-		Share	   *s;
+		Share *s;
 
-		for (; next < cut->in->nspans && (spans[next].run == WIRE_NO_ARRAY || spans[next].run <= i); next++)
+		for (; next < cut->in->nspans && (spans[next].run == WIRE_NO_ARRAY || spans[next].run <= i);
+			 next++)
 		{
-			int			d = span_place(cut->in->table, &spans[next]);
-			WireSpan   *to;
+			int d = span_place(cut->in->table, &spans[next]);
+			WireSpan *to;
 
 			if (d < 0)
 				continue;
@@ -157,8 +165,8 @@ static void
 join_lacking(Cut *cut, uint64_t *lacking)
 {
 	const WireSpan *spans = wire_spans(cut->in);
-	uint32_t	next[WIRE_MAX_DEVICES] = {0};
-	uint64_t	flags = 0;
+	uint32_t next[WIRE_MAX_DEVICES] = {0};
+	uint64_t flags = 0;
 
 	for (int d = 0; d < store_devices(); d++)
 		if (cut->share[d].any)
@@ -168,14 +176,14 @@ join_lacking(Cut *cut, uint64_t *lacking)
 		}
 	for (uint32_t i = 0; i < cut->in->nruns; i++)
 	{
-		int			d = store_place(cut->in->table, cut->runs[i].range);
+		int d = store_place(cut->in->table, cut->runs[i].range);
 
 		lacking[i] = cut->share[d].lacking[next[d]++];
 	}
 	for (uint32_t i = 0; i < cut->in->nspans; i++)
 	{
-		int			d = span_place(cut->in->table, &spans[i]);
-		uint64_t	all = spans[i].run == WIRE_NO_ARRAY ? UINT64_MAX >> (64 - cut->in->nstored) : 0;
+		int d = span_place(cut->in->table, &spans[i]);
+		uint64_t all = spans[i].run == WIRE_NO_ARRAY ? UINT64_MAX >> (64 - cut->in->nstored) : 0;
 
 		lacking[cut->in->nruns + i] = d < 0 ? all : cut->share[d].lacking[next[d]++];
 	}
@@ -184,11 +192,14 @@ join_lacking(Cut *cut, uint64_t *lacking)
 
 /* ---- parts ---- */
 
-/* The query's part on this device, which may be opened; the device is not the query's own, which is not shared. */
+/*
+ * The query's part on this device, which may be opened; the device is not the query's own, which is
+ * not shared.
+ */
 static DeviceStatus
 get_part(OpenQuery *query, int device, QueryPart **out, DeviceError *error)
 {
-	QueryPart  *part = query->parts[device];
+	QueryPart *part = query->parts[device];
 	DeviceStatus status;
 
 	if (part == NULL && (part = calloc(1, sizeof(*part))) == NULL)
@@ -196,7 +207,8 @@ get_part(OpenQuery *query, int device, QueryPart **out, DeviceError *error)
 	query->parts[device] = *out = part;
 	if (part->lane == NULL)
 	{
-		status = device_ops.lane_open(&part->lane, device, query->arena, ARENA_BUFFER_BYTES, ARENA_BUFFERS, error);
+		status = device_ops.lane_open(&part->lane, device, query->arena, ARENA_BUFFER_BYTES,
+									  ARENA_BUFFERS, error);
 		if (status != DEVICE_OK)
 			return status;
 	}
@@ -210,7 +222,7 @@ spread_close(OpenQuery *query)
 {
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 	{
-		QueryPart  *part = query->parts[d];
+		QueryPart *part = query->parts[d];
 
 		if (part == NULL)
 			continue;
@@ -234,8 +246,8 @@ use_of(OpenQuery *query)
 DeviceStatus
 spread_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
 {
-	int			device = store_place(in->table, in->range);
-	QueryPart  *part;
+	int device = store_place(in->table, in->range);
+	QueryPart *part;
 	DeviceStatus status;
 
 	*kept = false;
@@ -246,7 +258,8 @@ spread_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, Devi
 	status = get_part(query, device, &part, error);
 	if (status == DEVICE_NO_MEMORY)
 		return DEVICE_OK;
-	return status == DEVICE_OK ? store_put(device, part->lane, in, use_of(query), kept, error) : status;
+	return status == DEVICE_OK ? store_put(device, part->lane, in, use_of(query), kept, error) :
+								 status;
 }
 
 /* ---- rows ---- */
@@ -268,7 +281,8 @@ widen(QueryPart *part, const WireResident *in)
 static DeviceStatus
 hold_share(OpenQuery *query, Share *s, bool *held)
 {
-	DeviceStatus status = store_hold(s->device, s->in, s->runs, use_of(query), s->lacking, &s->hold, &s->error);
+	DeviceStatus status =
+		store_hold(s->device, s->in, s->runs, use_of(query), s->lacking, &s->hold, &s->error);
 
 	if (s->hold && !resident_in_order(&query->wire, s->hold, s->lacking))
 		s->hold = NULL;
@@ -288,7 +302,7 @@ release_holds(Cut *cut)
 static DeviceStatus
 aim(OpenQuery *query, Lane *lane, Share *s)
 {
-	QueryPart  *part;
+	QueryPart *part;
 	DeviceStatus status;
 
 	s->query = query->query;
@@ -309,8 +323,8 @@ hold_all(OpenQuery *query, Lane *lane, Cut *cut, bool *held, DeviceError *error)
 	*held = !cut->lost;
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share	   *s = &cut->share[d];
-		bool		is = true;
+		Share *s = &cut->share[d];
+		bool is = true;
 		DeviceStatus status = s->any ? hold_share(query, s, &is) : DEVICE_OK;
 
 		if (status != DEVICE_OK)
@@ -336,7 +350,7 @@ hold_all(OpenQuery *query, Lane *lane, Cut *cut, bool *held, DeviceError *error)
 static void *
 reduce_share(void *arg)
 {
-	Share	   *s = arg;
+	Share *s = arg;
 
 	watch_begin(&s->watch, s->device);
 	s->status = device_ops.resident(s->query, s->lane, s->in, s->runs, s->hold, &s->error);
@@ -350,11 +364,11 @@ static DeviceStatus
 reduce_all(OpenQuery *query, Cut *cut, DeviceError *error)
 {
 	DeviceStatus worst = DEVICE_OK;
-	Share	   *own = NULL;
+	Share *own = NULL;
 
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share	   *s = &cut->share[d];
+		Share *s = &cut->share[d];
 
 		if (!s->any)
 			continue;
@@ -372,7 +386,7 @@ reduce_all(OpenQuery *query, Cut *cut, DeviceError *error)
 		reduce_share(own);
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share	   *s = &cut->share[d];
+		Share *s = &cut->share[d];
 
 		if (s->threaded)
 			pthread_join(s->thread, NULL);
@@ -386,8 +400,8 @@ reduce_all(OpenQuery *query, Cut *cut, DeviceError *error)
 }
 
 /*
- * After DEVICE_FULL of one device, when others may have taken their rows: forgets all of the query, of which nothing may
- * come any more, if these were its first rows.
+ * After DEVICE_FULL of one device, when others may have taken their rows: forgets all of the query,
+ * of which nothing may come any more, if these were its first rows.
  */
 static DeviceStatus
 forget_rows(OpenQuery *query, DeviceError *error)
@@ -402,9 +416,10 @@ forget_rows(OpenQuery *query, DeviceError *error)
 }
 
 static DeviceStatus
-reduce_cut(OpenQuery *query, Lane *lane, Cut *cut, uint64_t *lacking, bool *taken, DeviceError *error)
+reduce_cut(OpenQuery *query, Lane *lane, Cut *cut, uint64_t *lacking, bool *taken,
+		   DeviceError *error)
 {
-	bool		held;
+	bool held;
 	DeviceStatus status = hold_all(query, lane, cut, &held, error);
 
 	if (status != DEVICE_OK || !held)
@@ -420,10 +435,10 @@ reduce_cut(OpenQuery *query, Lane *lane, Cut *cut, uint64_t *lacking, bool *take
 
 /* All rows are on the query's own device, or on none. */
 static DeviceStatus
-reduce_here(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking, bool *taken,
-			DeviceError *error)
+reduce_here(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
+			uint64_t *lacking, bool *taken, DeviceError *error)
 {
-	StoreHold  *hold;
+	StoreHold *hold;
 	DeviceStatus status = store_hold(query->device, in, runs, use_of(query), lacking, &hold, error);
 
 	if (status != DEVICE_OK || hold == NULL || !resident_in_order(&query->wire, hold, lacking))
@@ -433,11 +448,14 @@ reduce_here(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun 
 	return status;
 }
 
-/* Has only one device rows of the message?  Lists of spans that are sent are remembered by devices that have all of them. */
+/*
+ * Has only one device rows of the message?  Lists of spans that are sent are remembered by devices
+ * that have all of them.
+ */
 static bool
 is_on_one(const Cut *cut)
 {
-	int			n = 0;
+	int n = 0;
 
 	for (int d = 0; d < store_devices(); d++)
 		n += cut->share[d].nruns + cut->share[d].nspans > 0;
@@ -445,10 +463,10 @@ is_on_one(const Cut *cut)
 }
 
 DeviceStatus
-spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs, uint64_t *lacking, bool *taken,
-				DeviceError *error)
+spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
+				uint64_t *lacking, bool *taken, DeviceError *error)
 {
-	Cut		   *cut;
+	Cut *cut;
 	DeviceStatus status = DEVICE_OK;
 
 	*taken = false;
@@ -482,7 +500,7 @@ static DeviceStatus
 finish_part(OpenQuery *query, QueryPart *part, WireFinished *result, DeviceError *error)
 {
 	WireFinished end = {0};
-	double		ms = 0;
+	double ms = 0;
 	DeviceStatus status = device_ops.finish(part->query, NULL, true, &end, error);
 
 	if (status == DEVICE_OK)
@@ -504,8 +522,9 @@ spread_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 {
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 	{
-		QueryPart  *part = query->parts[d];
-		DeviceStatus status = part && part->reduces ? finish_part(query, part, result, error) : DEVICE_OK;
+		QueryPart *part = query->parts[d];
+		DeviceStatus status =
+			part && part->reduces ? finish_part(query, part, result, error) : DEVICE_OK;
 
 		if (status != DEVICE_OK)
 			return status;

@@ -1,6 +1,7 @@
 /*
  * store.c
- *	  Columns of tables that stay on the devices: which there are, and how they are filled; see store.h.
+ *	  Columns of tables that stay on the devices: which there are, and how they are filled; see
+ * store.h.
  *
  * Each device has a lock, under which all of its bookkeeping and the operations on its memory
  * are done.
@@ -43,8 +44,8 @@ remove_table(Store *store, StoreTable **at)
 }
 
 /*
- * Forgets the table that was used the longest ago of those that nobody holds, and of which no use is `use`; empty ones first.
- * `empty`: only one of which nothing is there.
+ * Forgets the table that was used the longest ago of those that nobody holds, and of which no use
+ * is `use`; empty ones first. `empty`: only one of which nothing is there.
  */
 static bool
 forget_table(Store *store, uint64_t use, bool empty)
@@ -76,7 +77,8 @@ store_make_table(Store *store, uint64_t id, uint64_t use)
 
 	if (t)
 		return t;
-	if ((store->ntables >= STORE_MAX_TABLES && !forget_table(store, use, false)) || (t = calloc(1, sizeof(*t))) == NULL)
+	if ((store->ntables >= STORE_MAX_TABLES && !forget_table(store, use, false)) ||
+		(t = calloc(1, sizeof(*t))) == NULL)
 		return NULL;
 	t->id = id;
 	t->next = store->tables;
@@ -90,8 +92,8 @@ store_make_table(Store *store, uint64_t id, uint64_t use)
 static bool
 same_column(const WireColumnKey *a, const WireColumnKey *b)
 {
-	return a->typid == b->typid && a->typmod == b->typmod && a->missing == b->missing && a->attno == b->attno &&
-		a->scale == b->scale && a->type == b->type && a->coded == b->coded;
+	return a->typid == b->typid && a->typmod == b->typmod && a->missing == b->missing &&
+		a->attno == b->attno && a->scale == b->scale && a->type == b->type && a->coded == b->coded;
 }
 
 /* The number of the column, or -1. */
@@ -104,11 +106,14 @@ store_find_column(const StoreTable *table, const WireColumnKey *key)
 	return -1;
 }
 
-/* The entry that was used the longest ago of those that nobody holds and this use has not; those without memory first.  -1: none. */
+/*
+ * The entry that was used the longest ago of those that nobody holds and this use has not; those
+ * without memory first.  -1: none.
+ */
 static int
 replaceable_column(const StoreTable *table, uint64_t use)
 {
-	int			found = -1;
+	int found = -1;
 
 	for (int c = 0; c < table->ncolumns; c++)
 	{
@@ -127,7 +132,7 @@ replaceable_column(const StoreTable *table, uint64_t use)
 int
 store_make_column(Store *store, StoreTable *table, const WireColumnKey *key, uint64_t use)
 {
-	int			c = store_find_column(table, key);
+	int c = store_find_column(table, key);
 
 	if (c >= 0)
 		return c;
@@ -147,7 +152,7 @@ store_make_column(Store *store, StoreTable *table, const WireColumnKey *key, uin
 			return -1;
 		store_free_column(store, table, &table->columns[c]);
 	}
-	table->columns[c] = (StoreColumn) {.key = *key};
+	table->columns[c] = (StoreColumn){.key = *key};
 	return c;
 }
 
@@ -165,15 +170,14 @@ store_note_use(StoreTable *table, StoreColumn *column, uint64_t use)
 int
 store_range_place(const StoreTable *table, uint32_t number)
 {
-	int			left = 0,
-				right = table->nranges;
+	int left = 0, right = table->nranges;
 
 	/* most ranges come in order */
 	if (right > 0 && table->ranges[right - 1].number < number)
 		return right;
 	while (left < right)
 	{
-		int			mid = left + (right - left) / 2;
+		int mid = left + (right - left) / 2;
 
 		if (table->ranges[mid].number < number)
 			left = mid + 1;
@@ -192,7 +196,7 @@ insert_range(Store *store, StoreTable *table, int place)
 			return NULL;
 	if (table->nranges == table->ranges_room)
 	{
-		int			room = table->ranges_room * 2 + 64;
+		int room = table->ranges_room * 2 + 64;
 		StoreRange *larger = realloc(table->ranges, room * sizeof(StoreRange));
 
 		if (larger == NULL)
@@ -200,7 +204,8 @@ insert_range(Store *store, StoreTable *table, int place)
 		table->ranges = larger;
 		table->ranges_room = room;
 	}
-	memmove(&table->ranges[place + 1], &table->ranges[place], (table->nranges - place) * sizeof(StoreRange));
+	memmove(&table->ranges[place + 1], &table->ranges[place],
+			(table->nranges - place) * sizeof(StoreRange));
 	memset(&table->ranges[place], 0, sizeof(StoreRange));
 	table->nranges++;
 	table->version++;
@@ -208,11 +213,13 @@ insert_range(Store *store, StoreTable *table, int place)
 	return &table->ranges[place];
 }
 
-/* Gives a range, which has no columns, a place behind all others; false: there are too many rows. */
+/*
+ * Gives a range, which has no columns, a place behind all others; false: there are too many rows.
+ */
 static bool
 append_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 {
-	int64_t		first = table->end;
+	int64_t first = table->end;
 
 	/* not across the end of a segment */
 	if (first / STORE_SEGMENT_ROWS != (first + nrows - 1) / STORE_SEGMENT_ROWS)
@@ -230,7 +237,7 @@ append_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 static bool
 replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 {
-	bool		last = range->first + range->room == table->end;
+	bool last = range->first + range->room == table->end;
 
 	table->version++;
 	for (int c = 0; c < table->ncolumns; c++)
@@ -250,9 +257,9 @@ replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 static StoreRange *
 make_range(Store *store, StoreTable *table, const WireStore *in)
 {
-	int			place = store_range_place(table, in->range);
+	int place = store_range_place(table, in->range);
 	StoreRange *range = place < table->nranges ? &table->ranges[place] : NULL;
-	bool		ok;
+	bool ok;
 
 	if (range && range->number == in->range && range->stamp == in->stamp && range->room > 0)
 		return range->nrows == in->nrows ? range : NULL;
@@ -279,7 +286,7 @@ make_segment(StoreColumn *column, int number)
 {
 	if (number >= column->nsegments)
 	{
-		Segment    *more = realloc(column->segments, (number + 1) * sizeof(*more));
+		Segment *more = realloc(column->segments, (number + 1) * sizeof(*more));
 
 		if (more == NULL)
 			return NULL;
@@ -295,23 +302,25 @@ static DeviceStatus
 enlarge_segment(Store *store, StoreColumn *column, Segment *s, int64_t rows, bool nulls,
 				DeviceError *error)
 {
-	size_t		width = wire_width(column->key.type);
+	size_t width = wire_width(column->key.type);
 	DeviceStatus status = store_enlarge(store, column, &s->values, rows * width, 0, error);
 
 	if (status == DEVICE_OK && (nulls || s->validity.at))
-		status = store_enlarge(store, column, &s->validity, s->values.bytes / width / 8, 0xff, error);
+		status =
+			store_enlarge(store, column, &s->validity, s->values.bytes / width / 8, 0xff, error);
 	return status;
 }
 
-/* Makes room in the column for the rows of a range: twice what there was, or as much as is needed. */
+/*
+ * Makes room in the column for the rows of a range: twice what there was, or as much as is needed.
+ */
 static DeviceStatus
 make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls, Segment **segment,
 		  DeviceError *error)
 {
-	Segment    *s = make_segment(column, (int) (range->first / STORE_SEGMENT_ROWS));
-	int64_t		need = range->first % STORE_SEGMENT_ROWS + range->nrows;
-	int64_t		has,
-				rows;
+	Segment *s = make_segment(column, (int) (range->first / STORE_SEGMENT_ROWS));
+	int64_t need = range->first % STORE_SEGMENT_ROWS + range->nrows;
+	int64_t has, rows;
 	DeviceStatus status;
 
 	if (s == NULL)
@@ -325,7 +334,8 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 	status = enlarge_segment(store, column, s, rows, nulls, error);
 	if (status == DEVICE_NO_MEMORY && need > has && need < rows)
 		status = enlarge_segment(store, column, s, need, nulls, error);
-	column->refused = status == DEVICE_NO_MEMORY ? (need > has ? need : has) * wire_width(column->key.type) : 0;
+	column->refused =
+		status == DEVICE_NO_MEMORY ? (need > has ? need : has) * wire_width(column->key.type) : 0;
 	return status;
 }
 
@@ -333,28 +343,31 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 static DeviceStatus
 fill(Lane *lane, const WireStore *in, const StoreRange *range, const Segment *s, DeviceError *error)
 {
-	size_t		width = wire_width(in->column.type);
-	int64_t		first = range->first % STORE_SEGMENT_ROWS;
-	DeviceStatus status = store_ops->put(lane, in->buffer, in->values, (char *) s->values.at + first * width,
-								   in->nrows * width, error);
+	size_t width = wire_width(in->column.type);
+	int64_t first = range->first % STORE_SEGMENT_ROWS;
+	DeviceStatus status =
+		store_ops->put(lane, in->buffer, in->values, (char *) s->values.at + first * width,
+					   in->nrows * width, error);
 
 	if (status == DEVICE_OK && s->validity.at)
-		status = store_ops->put_bits(lane, in->buffer, in->validity, s->validity.at, first, in->nrows, error);
+		status = store_ops->put_bits(lane, in->buffer, in->validity, s->validity.at, first,
+									 in->nrows, error);
 	return status;
 }
 
 /*
- * Puts the numbers of the column's dictionary in place of the buffer's own.  false: the dictionary is full, or there is no memory
- * for it.
+ * Puts the numbers of the column's dictionary in place of the buffer's own.  false: the dictionary
+ * is full, or there is no memory for it.
  */
 static bool
 number_values(Lane *lane, const WireStore *in, StoreColumn *column)
 {
-	char	   *buffer = store_ops->buffer(lane, in->buffer);
+	char *buffer = store_ops->buffer(lane, in->buffer);
 
 	if (!in->column.coded)
 		return true;
-	if (column->dictionary == NULL && (column->dictionary = dictionary_take(in->table, &in->column, true)) == NULL)
+	if (column->dictionary == NULL &&
+		(column->dictionary = dictionary_take(in->table, &in->column, true)) == NULL)
 		return false;
 	return dictionary_translate(column->dictionary, buffer + in->entries, in->nentries, in->bytes,
 								(uint32_t *) (buffer + in->values), in->nrows);
@@ -378,8 +391,8 @@ store_note_stamp(StoreTable *table, uint64_t stamp)
 }
 
 /*
- * Notes that the dictionary is full by the values of the present rows: those of all ranges that queries have named, as those behind
- * this one are not even sent.
+ * Notes that the dictionary is full by the values of the present rows: those of all ranges that
+ * queries have named, as those behind this one are not even sent.
  */
 static void
 note_full(StoreTable *table, StoreColumn *column, uint64_t stamp)
@@ -389,7 +402,10 @@ note_full(StoreTable *table, StoreColumn *column, uint64_t stamp)
 	column->full_stamp = table->latest;
 }
 
-/* Keeps host memory within its limit: other columns' dictionaries go, or this one with what there is of the column (false). */
+/*
+ * Keeps host memory within its limit: other columns' dictionaries go, or this one with what there
+ * is of the column (false).
+ */
 static bool
 keep_dictionary(Store *store, StoreTable *table, StoreColumn *column)
 {
@@ -404,18 +420,22 @@ keep_dictionary(Store *store, StoreTable *table, StoreColumn *column)
 	return true;
 }
 
-/* With the lock held.  *again: the column was forgotten for a new dictionary, in which there is room. */
+/*
+ * With the lock held.  *again: the column was forgotten for a new dictionary, in which there is
+ * room.
+ */
 static DeviceStatus
-put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, bool *again, DeviceError *error)
+put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, bool *again,
+	DeviceError *error)
 {
 	StoreTable *table = store_make_table(store, in->table.id, use);
-	int			c = table ? store_make_column(store, table, &in->column, use) : -1;
-	uint64_t	bit = (uint64_t) 1 << (c & (STORE_MAX_COLUMNS - 1));
+	int c = table ? store_make_column(store, table, &in->column, use) : -1;
+	uint64_t bit = (uint64_t) 1 << (c & (STORE_MAX_COLUMNS - 1));
 	StoreColumn *column;
 	StoreRange *range;
-	Segment    *segment;
+	Segment *segment;
 	DeviceStatus status;
-	bool		has_dictionary;
+	bool has_dictionary;
 
 	if (c < 0)
 		return DEVICE_OK;
@@ -461,12 +481,13 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, boo
 DeviceStatus
 store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept, DeviceError *error)
 {
-	Store	   *store = store_of(device);
+	Store *store = store_of(device);
 	DeviceStatus status;
-	bool		again = false;
+	bool again = false;
 
 	*kept = false;
-	status = store_ops->ready && in->validity != WIRE_NO_ARRAY ? store_ops->ready(lane, error) : DEVICE_OK;
+	status = store_ops->ready && in->validity != WIRE_NO_ARRAY ? store_ops->ready(lane, error) :
+																 DEVICE_OK;
 	if (status != DEVICE_OK)
 		return status == DEVICE_NO_MEMORY ? DEVICE_OK : status;
 	pthread_mutex_lock(&store->lock);
@@ -486,25 +507,27 @@ still_refused(const Store *store, const StoreColumn *column)
 {
 	if (column->full)
 		return true;
-	if (column->refused_host > 0 && dictionary_bytes_of_all() + column->refused_host >
-		store_host_limit() + store_evictable_dictionaries(store, column->before, column->last))
+	if (column->refused_host > 0 &&
+		dictionary_bytes_of_all() + column->refused_host >
+			store_host_limit() + store_evictable_dictionaries(store, column->before, column->last))
 		return true;
 	return column->refused > 0 &&
-		store_evictable_bytes(store, column->before, column->last) < store_shortage(store, column->refused);
+		store_evictable_bytes(store, column->before, column->last) <
+		store_shortage(store, column->refused);
 }
 
 uint32_t
 store_refused(int device, const WireResident *in)
 {
-	Store	   *store = store_of(device);
-	uint32_t	refused = 0;
+	Store *store = store_of(device);
+	uint32_t refused = 0;
 	StoreTable *table;
 
 	pthread_mutex_lock(&store->lock);
 	table = store_find_table(store, in->table.id);
 	for (uint32_t i = 0; table && i < in->nstored; i++)
 	{
-		int			c = store_find_column(table, &in->stored[i]);
+		int c = store_find_column(table, &in->stored[i]);
 
 		if (c >= 0 && still_refused(store, &table->columns[c]))
 			refused |= (uint32_t) 1 << i;
@@ -525,7 +548,8 @@ list_columns(const StoreTable *table, WireListed *out)
 
 		if (column->bytes == 0)
 			continue;
-		*row = (WireListedColumn) {.table = {table->id},.column = column->key,.bytes = column->bytes};
+		*row =
+			(WireListedColumn){.table = {table->id}, .column = column->key, .bytes = column->bytes};
 		for (int r = 0; r < table->nranges; r++)
 			if (table->ranges[r].columns >> c & 1)
 			{
@@ -548,13 +572,16 @@ has_memory(const StoreTable *table)
 static int
 compare_ids(const void *a, const void *b)
 {
-	uint64_t	x = (*(StoreTable *const *) a)->id;
-	uint64_t	y = (*(StoreTable *const *) b)->id;
+	uint64_t x = (*(StoreTable *const *) a)->id;
+	uint64_t y = (*(StoreTable *const *) b)->id;
 
 	return x < y ? -1 : x > y;
 }
 
-/* The tables with a higher number of which there is something, by number; NULL: there are none, or there is no memory. */
+/*
+ * The tables with a higher number of which there is something, by number; NULL: there are none, or
+ * there is no memory.
+ */
 static StoreTable **
 next_tables(const Store *store, uint64_t after, int *n)
 {
@@ -572,12 +599,12 @@ next_tables(const Store *store, uint64_t after, int *n)
 void
 store_list(const WireList *from, WireListed *out)
 {
-	*out = (WireListed) {.next = *from};
+	*out = (WireListed){.next = *from};
 	while (out->next.device < (uint64_t) store_devices())
 	{
-		Store	   *store = store_of((int) out->next.device);
+		Store *store = store_of((int) out->next.device);
 		StoreTable **tables;
-		int			n;
+		int n;
 
 		pthread_mutex_lock(&store->lock);
 		tables = next_tables(store, out->next.after, &n);
@@ -590,21 +617,23 @@ store_list(const WireList *from, WireListed *out)
 		free(tables);
 		if (out->n + STORE_MAX_COLUMNS > WIRE_MAX_LISTED)
 			return;
-		out->next = (WireList) {0, out->next.device + 1};
+		out->next = (WireList){0, out->next.device + 1};
 	}
 }
 
 uint64_t
 store_host_bytes(int device)
 {
-	Store	   *store = store_of(device);
-	uint64_t	bytes = 0;
+	Store *store = store_of(device);
+	uint64_t bytes = 0;
 
 	pthread_mutex_lock(&store->lock);
 	for (const StoreTable *t = store->tables; t; t = t->next)
 	{
-		bytes += sizeof(*t) + t->ncolumns * sizeof(StoreColumn) + (uint64_t) t->ranges_room * sizeof(StoreRange) +
-			(uint64_t) t->lists_room * sizeof(StoreList) + (uint64_t) t->listed * (sizeof(WireRun) + sizeof(StoreSpan));
+		bytes += sizeof(*t) + t->ncolumns * sizeof(StoreColumn) +
+			(uint64_t) t->ranges_room * sizeof(StoreRange) +
+			(uint64_t) t->lists_room * sizeof(StoreList) +
+			(uint64_t) t->listed * (sizeof(WireRun) + sizeof(StoreSpan));
 		for (int c = 0; c < t->ncolumns; c++)
 			bytes += t->columns[c].nsegments * sizeof(Segment) +
 				(t->columns[c].dictionary ? dictionary_bytes(t->columns[c].dictionary) : 0);
@@ -616,7 +645,7 @@ store_host_bytes(int device)
 void
 store_forget(int device)
 {
-	Store	   *store = store_of(device);
+	Store *store = store_of(device);
 
 	pthread_mutex_lock(&store->lock);
 	for (StoreTable *t = store->tables; t; t = t->next)

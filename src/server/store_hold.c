@@ -46,8 +46,8 @@ range_is_there(const StoreRange *range, const WireRun *run)
 static uint64_t
 lacks(const StoreRange *range, const WireRun *run, const WireResident *in, const int *columns)
 {
-	uint64_t	bits = 0;
-	bool		there = range_is_there(range, run);
+	uint64_t bits = 0;
+	bool there = range_is_there(range, run);
 
 	for (uint32_t i = 0; i < in->nstored; i++)
 		if (!there || columns[i] < 0 || !(range->columns >> columns[i] & 1))
@@ -58,8 +58,8 @@ lacks(const StoreRange *range, const WireRun *run, const WireResident *in, const
 static int
 compare_spans(const void *a, const void *b)
 {
-	int64_t		x = ((const StoreSpan *) a)->first;
-	int64_t		y = ((const StoreSpan *) b)->first;
+	int64_t x = ((const StoreSpan *) a)->first;
+	int64_t y = ((const StoreSpan *) b)->first;
 
 	return x < y ? -1 : x > y;
 }
@@ -68,13 +68,13 @@ compare_spans(const void *a, const void *b)
 static void
 join_spans(StoreHold *hold)
 {
-	int			n = 0;
+	int n = 0;
 
 	if (!hold->sorted)
 		qsort(hold->spans, hold->nspans, sizeof(StoreSpan), compare_spans);
 	for (int i = 0; i < hold->nspans; i++)
 	{
-		StoreSpan  *last = &hold->spans[n - 1];
+		StoreSpan *last = &hold->spans[n - 1];
 
 		if (n > 0 && last->first + last->nrows == hold->spans[i].first &&
 			hold->spans[i].first % STORE_SEGMENT_ROWS != 0)
@@ -93,7 +93,9 @@ knows_dictionaries(const StoreTable *table, const WireResident *in, const int *c
 	{
 		const Dictionary *dict = in->stored[i].coded ? table->columns[columns[i]].dictionary : NULL;
 
-		if (dict && (dictionary_id(dict) != in->known[i].id || dictionary_entries(dict) != in->known[i].nentries))
+		if (dict &&
+			(dictionary_id(dict) != in->known[i].id ||
+			 dictionary_entries(dict) != in->known[i].nentries))
 			return false;
 	}
 	return true;
@@ -114,7 +116,8 @@ next_range(const StoreTable *table, uint32_t number, int *place)
 static void
 add_span(StoreHold *hold, const StoreSpan *span)
 {
-	hold->sorted = hold->sorted && (hold->nspans == 0 || span->first > hold->spans[hold->nspans - 1].first);
+	hold->sorted =
+		hold->sorted && (hold->nspans == 0 || span->first > hold->spans[hold->nspans - 1].first);
 	hold->spans[hold->nspans++] = *span;
 	hold->nrows += span->nrows;
 }
@@ -125,12 +128,11 @@ add_span(StoreHold *hold, const StoreSpan *span)
 static int
 list_place(const StoreTable *table, uint32_t first)
 {
-	int			left = 0,
-				right = table->nlists;
+	int left = 0, right = table->nlists;
 
 	while (left < right)
 	{
-		int			mid = left + (right - left) / 2;
+		int mid = left + (right - left) / 2;
 
 		if (table->lists[mid].first < first)
 			left = mid + 1;
@@ -144,17 +146,18 @@ list_place(const StoreTable *table, uint32_t first)
 static void
 remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
 {
-	int			place = list_place(table, span->first);
-	bool		there = place < table->nlists && table->lists[place].first == span->first;
-	StoreList	list = {.id = span->id,.first = span->first,.nranges = span->nranges,.nruns = span->nruns};
+	int place = list_place(table, span->first);
+	bool there = place < table->nlists && table->lists[place].first == span->first;
+	StoreList list = {
+		.id = span->id, .first = span->first, .nranges = span->nranges, .nruns = span->nruns};
 
 	/* not more than a few for each range */
 	if (!there && table->listed + span->nruns > 2 * (int64_t) table->nranges + STORE_LEAST_LISTED)
 		return;
 	if (!there && table->nlists == table->lists_room)
 	{
-		int			room = table->lists_room * 2 + 16;
-		StoreList  *larger = realloc(table->lists, room * sizeof(StoreList));
+		int room = table->lists_room * 2 + 16;
+		StoreList *larger = realloc(table->lists, room * sizeof(StoreList));
 
 		if (larger == NULL)
 			return;
@@ -176,7 +179,8 @@ remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
 	}
 	else
 	{
-		memmove(&table->lists[place + 1], &table->lists[place], (table->nlists - place) * sizeof(StoreList));
+		memmove(&table->lists[place + 1], &table->lists[place],
+				(table->nlists - place) * sizeof(StoreList));
 		table->nlists++;
 	}
 	table->listed += span->nruns;
@@ -187,7 +191,7 @@ remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
 static void
 settle_list(const StoreTable *table, StoreList *list)
 {
-	int			place = 0;
+	int place = 0;
 
 	if (list->version == table->version)
 		return;
@@ -200,29 +204,32 @@ settle_list(const StoreTable *table, StoreList *list)
 	{
 		const WireRun *run = &list->runs[r];
 		const StoreRange *range = next_range(table, run->range, &place);
-		StoreSpan  *last = list->nspans > 0 ? &list->spans[list->nspans - 1] : NULL;
+		StoreSpan *last = list->nspans > 0 ? &list->spans[list->nspans - 1] : NULL;
 
 		list->there = range_is_there(range, run);
 		if (!list->there)
 			break;
 		list->columns &= range->columns;
 		list->nrows += run->nrows;
-		if (last && last->first + last->nrows == range->first && range->first % STORE_SEGMENT_ROWS != 0)
+		if (last && last->first + last->nrows == range->first &&
+			range->first % STORE_SEGMENT_ROWS != 0)
 			last->nrows += run->nrows;
 		else
-			list->spans[list->nspans++] = (StoreSpan) {range->first, run->nrows};
+			list->spans[list->nspans++] = (StoreSpan){range->first, run->nrows};
 	}
 }
 
 /* The list of a span that came without it, if it is known, with what it lacks. */
 static StoreList *
-find_list(StoreTable *table, const WireSpan *span, const WireResident *in, const int *columns, uint64_t *lacking)
+find_list(StoreTable *table, const WireSpan *span, const WireResident *in, const int *columns,
+		  uint64_t *lacking)
 {
-	int			place = list_place(table, span->first);
-	StoreList  *list = place < table->nlists ? &table->lists[place] : NULL;
+	int place = list_place(table, span->first);
+	StoreList *list = place < table->nlists ? &table->lists[place] : NULL;
 
 	*lacking = UINT64_MAX >> (64 - in->nstored);
-	if (list == NULL || list->id != span->id || list->first != span->first || list->nranges != span->nranges)
+	if (list == NULL || list->id != span->id || list->first != span->first ||
+		list->nranges != span->nranges)
 		return NULL;
 	settle_list(table, list);
 	if (!list->there || list->nrows != (int64_t) span->nrows)
@@ -236,14 +243,17 @@ find_list(StoreTable *table, const WireSpan *span, const WireResident *in, const
 
 /* The spans of all lists that are named, if none lacks a column; else false. */
 static bool
-find_lists(StoreTable *table, const WireResident *in, const int *columns, uint64_t *lacking, size_t *room)
+find_lists(StoreTable *table, const WireResident *in, const int *columns, uint64_t *lacking,
+		   size_t *room)
 {
 	const WireSpan *spans = wire_spans(in);
-	bool		all = true;
+	bool all = true;
 
 	for (uint32_t i = 0; i < in->nspans; i++)
 	{
-		const StoreList *list = spans[i].run == WIRE_NO_ARRAY ? find_list(table, &spans[i], in, columns, &lacking[i]) : NULL;
+		const StoreList *list = spans[i].run == WIRE_NO_ARRAY ?
+			find_list(table, &spans[i], in, columns, &lacking[i]) :
+			NULL;
 
 		all = all && lacking[i] == 0;
 		*room += list ? list->nspans : 0;
@@ -251,9 +261,13 @@ find_lists(StoreTable *table, const WireResident *in, const int *columns, uint64
 	return all;
 }
 
-/* Adds the rows of lists that are named for ranges before this one, from span i on; returns the next span. */
+/*
+ * Adds the rows of lists that are named for ranges before this one, from span i on; returns the
+ * next span.
+ */
 static uint32_t
-add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t range, StoreHold *hold)
+add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t range,
+		  StoreHold *hold)
 {
 	const WireSpan *spans = wire_spans(in);
 
@@ -270,15 +284,18 @@ add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t 
 	return i;
 }
 
-/* Finds all rows, of lists and of runs, in the order of their ranges; false: something is lacking, or there is no memory. */
+/*
+ * Finds all rows, of lists and of runs, in the order of their ranges; false: something is lacking,
+ * or there is no memory.
+ */
 static bool
-find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns, uint64_t *lacking,
-		  StoreHold *hold)
+find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns,
+		  uint64_t *lacking, StoreHold *hold)
 {
-	size_t		room = in->nruns + 1;
-	uint32_t	span = 0;
-	int			place = 0;
-	bool		all;
+	size_t room = in->nruns + 1;
+	uint32_t span = 0;
+	int place = 0;
+	bool all;
 
 	for (uint32_t i = 0; i < in->nspans; i++)
 		if (wire_spans(in)[i].run != WIRE_NO_ARRAY)
@@ -298,7 +315,7 @@ find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const 
 		if (!all)
 			continue;
 		span = add_lists(table, in, span, runs[r].range, hold);
-		add_span(hold, &(StoreSpan) {range->first + runs[r].first, runs[r].nrows});
+		add_span(hold, &(StoreSpan){range->first + runs[r].first, runs[r].nrows});
 	}
 	if (!all)
 		return false;
@@ -319,9 +336,8 @@ count_rows(const WireResident *in, const WireRun *runs, StoreHold *hold)
 		hold->nrows += spans[i].run == WIRE_NO_ARRAY ? (int64_t) spans[i].nrows : 0;
 	hold->spans = malloc(STORE_MAX_SEGMENTS * sizeof(StoreSpan));
 	for (int64_t at = 0; hold->spans && at < hold->nrows; at += STORE_SEGMENT_ROWS)
-		hold->spans[hold->nspans++] = (StoreSpan) {
-			at, hold->nrows - at < STORE_SEGMENT_ROWS ? hold->nrows - at : STORE_SEGMENT_ROWS
-		};
+		hold->spans[hold->nspans++] = (StoreSpan){
+			at, hold->nrows - at < STORE_SEGMENT_ROWS ? hold->nrows - at : STORE_SEGMENT_ROWS};
 	return hold->spans != NULL;
 }
 
@@ -347,9 +363,8 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
 
 		hold->column[i] = (uint8_t) columns[i];
 		for (int s = 0; s < column->nsegments && s < hold->nsegments; s++)
-			hold->segments[(size_t) i * hold->nsegments + s] = (StoreSegment) {
-				column->segments[s].values.at, column->segments[s].validity.at
-			};
+			hold->segments[(size_t) i * hold->nsegments + s] =
+				(StoreSegment){column->segments[s].values.at, column->segments[s].validity.at};
 		if (!(hold->columns >> columns[i] & 1))
 			column->holds++;
 		hold->columns |= (uint64_t) 1 << columns[i];
@@ -359,15 +374,18 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
 	return true;
 }
 
-/* Columns whose dictionary was full are tried again when a quarter of the ranges that are named has changed since. */
+/*
+ * Columns whose dictionary was full are tried again when a quarter of the ranges that are named has
+ * changed since.
+ */
 static void
-retry_full_columns(Store *store, StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns)
+retry_full_columns(Store *store, StoreTable *table, const WireResident *in, const WireRun *runs,
+				   const int *columns)
 {
 	for (uint32_t i = 0; i < in->nstored; i++)
 	{
 		StoreColumn *column = columns[i] < 0 ? NULL : &table->columns[columns[i]];
-		uint64_t	all = 0,
-					changed = 0;
+		uint64_t all = 0, changed = 0;
 
 		if (column == NULL || !column->full)
 			continue;
@@ -375,7 +393,7 @@ retry_full_columns(Store *store, StoreTable *table, const WireResident *in, cons
 		for (uint32_t s = 0; s < in->nspans; s++)
 		{
 			const WireSpan *span = &wire_spans(in)[s];
-			int			place = list_place(table, span->first);
+			int place = list_place(table, span->first);
 			const StoreList *list = place < table->nlists ? &table->lists[place] : NULL;
 
 			if (span->run == WIRE_NO_ARRAY && list && list->id == span->id)
@@ -390,11 +408,11 @@ DeviceStatus
 store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use, uint64_t *lacking,
 		   StoreHold **hold, DeviceError *error)
 {
-	Store	   *store = store_of(device);
-	StoreHold  *made = calloc(1, sizeof(*made));
-	int			columns[WIRE_MAX_STORED_COLS];
+	Store *store = store_of(device);
+	StoreHold *made = calloc(1, sizeof(*made));
+	int columns[WIRE_MAX_STORED_COLS];
 	StoreTable *table = NULL;
-	bool		held = false;
+	bool held = false;
 
 	*hold = NULL;
 	memset(lacking, 0, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
@@ -416,7 +434,8 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 	if (table)
 	{
 		/* when the query asks for the first time: what it stores then must not be dropped again */
-		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 && table->last != use)
+		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 &&
+			table->last != use)
 			store_empty_table(store, table);
 		find_columns(store, table, in, use, columns);
 		retry_full_columns(store, table, in, runs, columns);
@@ -442,7 +461,7 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 void
 store_release(StoreHold *hold)
 {
-	Store	   *store = store_of(hold->device);
+	Store *store = store_of(hold->device);
 	StoreTable *table = hold->table;
 
 	if (table)
@@ -460,8 +479,8 @@ store_release(StoreHold *hold)
 bool
 store_is_disordered(const StoreHold *hold, int stored)
 {
-	Store	   *store = store_of(hold->device);
-	bool		is;
+	Store *store = store_of(hold->device);
+	bool is;
 
 	pthread_mutex_lock(&store->lock);
 	is = hold->table->columns[hold->column[stored]].disordered;
@@ -472,10 +491,9 @@ store_is_disordered(const StoreHold *hold, int stored)
 void
 store_note_disorder(const StoreHold *hold, int stored)
 {
-	Store	   *store = store_of(hold->device);
+	Store *store = store_of(hold->device);
 
 	pthread_mutex_lock(&store->lock);
 	hold->table->columns[hold->column[stored]].disordered = true;
 	pthread_mutex_unlock(&store->lock);
 }
-

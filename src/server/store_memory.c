@@ -1,6 +1,7 @@
 /*
  * store_memory.c
- *	  The stores of all devices, their memory and its limits, and which columns are freed for others; see store.h.
+ *	  The stores of all devices, their memory and its limits, and which columns are freed for
+ * others; see store.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,11 +18,11 @@
 #define MACHINE_PART 16
 
 static Store stores[WIRE_MAX_DEVICES];
-static int	nstores;
-uint32_t	store_place_ranges = 256;
+static int nstores;
+uint32_t store_place_ranges = 256;
 const StoreOps *store_ops;
 static _Atomic uint64_t limit_setting = UINT64_MAX;
-static _Atomic uint64_t host_limit_setting;	/* tests set it; 0: the default */
+static _Atomic uint64_t host_limit_setting; /* tests set it; 0: the default */
 static _Atomic uint64_t uses;
 
 void
@@ -69,8 +70,8 @@ store_of(int device)
 static uint64_t
 store_limit(const Store *store)
 {
-	uint64_t	setting = atomic_load(&limit_setting);
-	uint64_t	limit = budget_device(store->device)->limit;
+	uint64_t setting = atomic_load(&limit_setting);
+	uint64_t limit = budget_device(store->device)->limit;
 
 	/* five eighths of what is at most four fifths of the memory: half of it */
 	if (setting == UINT64_MAX)
@@ -87,9 +88,10 @@ store_set_host_limit(uint64_t bytes)
 uint64_t
 store_host_limit(void)
 {
-	uint64_t	setting = atomic_load(&host_limit_setting);
-	uint64_t	machine = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE) / MACHINE_PART;
-	uint64_t	limit = 0;
+	uint64_t setting = atomic_load(&host_limit_setting);
+	uint64_t machine =
+		(uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE) / MACHINE_PART;
+	uint64_t limit = 0;
 
 	if (setting > 0)
 		return setting;
@@ -117,7 +119,7 @@ free_array(Store *store, StoreColumn *column, Array *array)
 	store_ops->release(store->device, array->at);
 	column->bytes -= array->bytes;
 	give_bytes(store, array->bytes);
-	*array = (Array) {NULL, 0};
+	*array = (Array){NULL, 0};
 }
 
 void
@@ -125,7 +127,7 @@ store_free_retired(Store *store, StoreColumn *column)
 {
 	while (column->retired)
 	{
-		Retired    *r = column->retired;
+		Retired *r = column->retired;
 
 		column->retired = r->next;
 		free_array(store, column, &r->array);
@@ -149,7 +151,7 @@ forget_arrays(StoreColumn *column)
 void
 store_free_column(Store *store, StoreTable *table, StoreColumn *column)
 {
-	uint64_t	bit = (uint64_t) 1 << (column - table->columns);
+	uint64_t bit = (uint64_t) 1 << (column - table->columns);
 
 	store_free_retired(store, column);
 	for (int s = 0; s < column->nsegments; s++)
@@ -212,8 +214,8 @@ store_is_outdated(const StoreColumn *column)
 void
 store_drop_retired(Store *store)
 {
-	uint64_t	retired = dictionary_retired_count();
-	bool		all = true;
+	uint64_t retired = dictionary_retired_count();
+	bool all = true;
 
 	if (store->retired == retired)
 		return;
@@ -234,8 +236,8 @@ store_drop_retired(Store *store)
 }
 
 /*
- * May the column be freed for one of these uses?  Nobody holds it, its last but one use is before `before`, and its last use is
- * not `last`, which is that of the query that needs the memory.
+ * May the column be freed for one of these uses?  Nobody holds it, its last but one use is before
+ * `before`, and its last use is not `last`, which is that of the query that needs the memory.
  */
 static bool
 is_evictable(const StoreColumn *c, uint64_t before, uint64_t last)
@@ -247,7 +249,7 @@ is_evictable(const StoreColumn *c, uint64_t before, uint64_t last)
 uint64_t
 store_evictable_bytes(const Store *store, uint64_t before, uint64_t last)
 {
-	uint64_t	bytes = 0;
+	uint64_t bytes = 0;
 
 	for (const StoreTable *t = store->tables; t; t = t->next)
 		for (int i = 0; i < t->ncolumns; i++)
@@ -260,7 +262,7 @@ store_evictable_bytes(const Store *store, uint64_t before, uint64_t last)
 uint64_t
 store_evictable_dictionaries(const Store *store, uint64_t before, uint64_t last)
 {
-	uint64_t	bytes = 0;
+	uint64_t bytes = 0;
 
 	for (const StoreTable *t = store->tables; t; t = t->next)
 		for (int i = 0; i < t->ncolumns; i++)
@@ -282,7 +284,8 @@ store_evict(Store *store, uint64_t before, uint64_t last, bool coded)
 
 			if (!is_evictable(c, before, last) || (coded && c->dictionary == NULL))
 				continue;
-			if (victim == NULL || c->before < victim->before || (c->before == victim->before && c->last < victim->last))
+			if (victim == NULL || c->before < victim->before ||
+				(c->before == victim->before && c->last < victim->last))
 			{
 				victim = c;
 				from = t;
@@ -297,29 +300,35 @@ store_evict(Store *store, uint64_t before, uint64_t last, bool coded)
 	return true;
 }
 
-/* Bytes that the store, or queries as well, have beyond their limits once there are so many more; 0: there is room. */
+/*
+ * Bytes that the store, or queries as well, have beyond their limits once there are so many more;
+ * 0: there is room.
+ */
 uint64_t
 store_shortage(const Store *store, uint64_t bytes)
 {
-	uint64_t	limit = store_limit(store);
-	uint64_t	room = budget_room(store->device);
-	uint64_t	store_lacks = store->bytes + bytes > limit ? store->bytes + bytes - limit : 0;
-	uint64_t	device_lacks = bytes > room ? bytes - room : 0;
+	uint64_t limit = store_limit(store);
+	uint64_t room = budget_room(store->device);
+	uint64_t store_lacks = store->bytes + bytes > limit ? store->bytes + bytes - limit : 0;
+	uint64_t device_lacks = bytes > room ? bytes - room : 0;
 
 	return store_lacks > device_lacks ? store_lacks : device_lacks;
 }
 
-/* Accounts for memory of a column, which takes it from others if need be, and if they have enough. */
+/*
+ * Accounts for memory of a column, which takes it from others if need be, and if they have enough.
+ */
 static bool
 take_bytes(Store *store, const StoreColumn *column, uint64_t bytes)
 {
 	for (;;)
 	{
-		uint64_t	lacks = store_shortage(store, bytes);
+		uint64_t lacks = store_shortage(store, bytes);
 
 		if (lacks == 0 && budget_take(store->device, bytes))
 			break;
-		if (store_evictable_bytes(store, column->before, column->last) < lacks || !store_evict(store, column->before, column->last, false))
+		if (store_evictable_bytes(store, column->before, column->last) < lacks ||
+			!store_evict(store, column->before, column->last, false))
 			return false;
 	}
 	store->bytes += bytes;
@@ -331,10 +340,10 @@ DeviceStatus
 store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int rest,
 			  DeviceError *error)
 {
-	Array		larger = {NULL, bytes};
-	Retired    *retired = NULL;
+	Array larger = {NULL, bytes};
+	Retired *retired = NULL;
 	DeviceStatus status = DEVICE_OK;
-	uint64_t	had;
+	uint64_t had;
 
 	if (array->bytes >= bytes)
 		return DEVICE_OK;
@@ -345,15 +354,20 @@ store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int
 		free(retired);
 		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_cache_memory reached");
 	}
-	/* memory that others have, or that is in pieces: what frees as much again without help would free all in vain */
+	/*
+	 * memory that others have, or that is in pieces: what frees as much again without help would
+	 * free all in vain
+	 */
 	had = store->bytes;
-	while ((status = store_ops->allocate(store->device, bytes, &larger.at, error)) == DEVICE_NO_MEMORY &&
+	while ((status = store_ops->allocate(store->device, bytes, &larger.at, error)) ==
+			   DEVICE_NO_MEMORY &&
 		   had - store->bytes < bytes && store_evict(store, column->before, column->last, false))
 		;
 	if (status == DEVICE_OK)
 	{
 		column->bytes += bytes;
-		status = store_ops->enlarge(store->device, larger.at, bytes, array->at, array->bytes, rest, error);
+		status = store_ops->enlarge(store->device, larger.at, bytes, array->at, array->bytes, rest,
+									error);
 		if (status != DEVICE_OK)
 			free_array(store, column, &larger);
 	}
@@ -366,7 +380,7 @@ store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int
 	}
 	if (retired)
 	{
-		*retired = (Retired) {column->retired, *array};
+		*retired = (Retired){column->retired, *array};
 		column->retired = retired;
 	}
 	else
@@ -380,11 +394,11 @@ store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int
 bool
 store_yield(int device, uint64_t bytes)
 {
-	Store	   *store = &stores[device];
-	uint64_t	room = budget_room(device);
-	uint64_t	lacks = bytes > room ? bytes - room : 0;
-	uint64_t	before;
-	bool		gave;
+	Store *store = &stores[device];
+	uint64_t room = budget_room(device);
+	uint64_t lacks = bytes > room ? bytes - room : 0;
+	uint64_t before;
+	bool gave;
 
 	pthread_mutex_lock(&store->lock);
 	before = store->bytes;
@@ -402,7 +416,8 @@ store_trim(void)
 	for (int d = 0; d < nstores; d++)
 	{
 		pthread_mutex_lock(&stores[d].lock);
-		while (stores[d].bytes > store_limit(&stores[d]) && store_evict(&stores[d], UINT64_MAX, 0, false))
+		while (stores[d].bytes > store_limit(&stores[d]) &&
+			   store_evict(&stores[d], UINT64_MAX, 0, false))
 			;
 		pthread_mutex_unlock(&stores[d].lock);
 	}

@@ -2,7 +2,8 @@
  * stream.c
  *	  Messages of a session, several with one system call.
  *
- * A client that sends several messages at once waits for the last answer: so the others go with it (stream_hold).
+ * A client that sends several messages at once waits for the last answer: so the others go with it
+ * (stream_hold).
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,7 +18,7 @@
 static bool
 flush(Stream *stream)
 {
-	size_t		n = stream->held;
+	size_t n = stream->held;
 
 	stream->held = 0;
 	return n == 0 || wire_send_bytes(stream->sock, stream->out, n);
@@ -27,7 +28,7 @@ bool
 stream_hold(Stream *stream, MessageType type, const void *body, size_t length)
 {
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, (uint32_t) length, 0};
-	size_t		bytes = sizeof(header) + length;
+	size_t bytes = sizeof(header) + length;
 
 	if (stream->held + bytes > sizeof(stream->out) && !flush(stream))
 		return false;
@@ -57,7 +58,7 @@ stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length
 bool
 stream_waits(const Stream *stream)
 {
-	struct pollfd p = {.fd = stream->sock,.events = POLLIN};
+	struct pollfd p = {.fd = stream->sock, .events = POLLIN};
 
 	return stream->from < stream->to || poll(&p, 1, 0) > 0;
 }
@@ -65,28 +66,31 @@ stream_waits(const Stream *stream)
 /* A receive that does not wait. */
 typedef struct Receive
 {
-	int			sock;
-	void	   *to;
-	size_t		size;
-	ssize_t		n;
+	int sock;
+	void *to;
+	size_t size;
+	ssize_t n;
 } Receive;
 
 static bool
 has_come(void *arg)
 {
-	Receive    *r = arg;
+	Receive *r = arg;
 
 	r->n = recv(r->sock, r->to, r->size, MSG_DONTWAIT);
 	return r->n >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
-/* Receives some bytes, 0 at the end of the file, after wait_ms or an error.  Sends what was held back before it sleeps. */
+/*
+ * Receives some bytes, 0 at the end of the file, after wait_ms or an error.  Sends what was held
+ * back before it sleeps.
+ */
 static size_t
 receive_some(Stream *stream, void *to, size_t size, int wait_ms)
 {
-	struct pollfd p = {.fd = stream->sock,.events = POLLIN};
-	Receive		r = {stream->sock, to, size, -1};
-	bool		spins = stream->spins;
+	struct pollfd p = {.fd = stream->sock, .events = POLLIN};
+	Receive r = {stream->sock, to, size, -1};
+	bool spins = stream->spins;
 
 	for (;;)
 	{
@@ -107,11 +111,11 @@ receive_some(Stream *stream, void *to, size_t size, int wait_ms)
 static bool
 receive_all(Stream *stream, void *data, size_t length, int wait_ms)
 {
-	char	   *at = data;
+	char *at = data;
 
 	while (length > 0)
 	{
-		size_t		n = stream->to - stream->from;
+		size_t n = stream->to - stream->from;
 
 		if (n == 0 && length >= sizeof(stream->in))
 		{
@@ -122,7 +126,8 @@ receive_all(Stream *stream, void *data, size_t length, int wait_ms)
 		else if (n == 0)
 		{
 			stream->from = 0;
-			stream->to = receive_some(stream, stream->in, sizeof(stream->in), at == data ? wait_ms : WIRE_REST_MS);
+			stream->to = receive_some(stream, stream->in, sizeof(stream->in),
+									  at == data ? wait_ms : WIRE_REST_MS);
 			if (stream->to == 0)
 				return false;
 			continue;
@@ -140,7 +145,8 @@ receive_all(Stream *stream, void *data, size_t length, int wait_ms)
 }
 
 bool
-stream_receive(Stream *stream, MessageHeader *header, void *body, size_t size, int wait_ms, bool *garbage)
+stream_receive(Stream *stream, MessageHeader *header, void *body, size_t size, int wait_ms,
+			   bool *garbage)
 {
 	*garbage = false;
 	if (!receive_all(stream, header, sizeof(*header), wait_ms))

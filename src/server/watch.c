@@ -47,7 +47,7 @@ watch_begin(Watch *watch, int device)
 void
 watch_end(Watch *watch)
 {
-	Watch	  **at = &running;
+	Watch **at = &running;
 
 	pthread_mutex_lock(&lock);
 	while (*at != watch)
@@ -60,15 +60,15 @@ watch_end(Watch *watch)
 uint64_t
 watch_stalled_ms(void)
 {
-	int64_t		now = now_ms();
-	int64_t		most = 0;
+	int64_t now = now_ms();
+	int64_t most = 0;
 
 	pthread_mutex_lock(&lock);
 	for (Watch *w = running; w; w = w->next)
 	{
-		int64_t		end = last_end[w->place];
-		int64_t		stalled = now - (w->since > end ? w->since : end);
-		int64_t		overdue = (now - w->since) / LONG_MESSAGE;
+		int64_t end = last_end[w->place];
+		int64_t stalled = now - (w->since > end ? w->since : end);
+		int64_t overdue = (now - w->since) / LONG_MESSAGE;
 
 		stalled = overdue > stalled ? overdue : stalled;
 		most = stalled > most ? stalled : most;

@@ -16,7 +16,7 @@ send_all(int sock, struct msghdr *msg)
 {
 	while (msg->msg_iovlen > 0)
 	{
-		ssize_t		n = sendmsg(sock, msg, MSG_NOSIGNAL);
+		ssize_t n = sendmsg(sock, msg, MSG_NOSIGNAL);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -45,12 +45,12 @@ wire_send_fd(int sock, MessageType type, const void *body, size_t length, int fd
 {
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, (uint32_t) length, 0};
 	struct iovec iov[2] = {{&header, sizeof(header)}, {(void *) body, length}};
-	struct msghdr msg = {.msg_iov = iov,.msg_iovlen = length > 0 ? 2 : 1};
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = length > 0 ? 2 : 1};
 	union
 	{
-		char		space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
-	}			control;
+	} control;
 
 	if (fd >= 0)
 	{
@@ -72,7 +72,7 @@ bool
 wire_send_bytes(int sock, const void *data, size_t length)
 {
 	struct iovec iov = {(void *) data, length};
-	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	return send_all(sock, &msg);
 }
@@ -87,12 +87,12 @@ wire_send(int sock, MessageType type, const void *body, size_t length)
 static bool
 receive_all(int sock, void *data, size_t length, int wait_ms)
 {
-	char	   *at = data;
+	char *at = data;
 
 	while (length > 0)
 	{
-		struct pollfd p = {.fd = sock,.events = POLLIN};
-		ssize_t		n = recv(sock, at, length, MSG_DONTWAIT);
+		struct pollfd p = {.fd = sock, .events = POLLIN};
+		ssize_t n = recv(sock, at, length, MSG_DONTWAIT);
 
 		if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		{
@@ -113,7 +113,8 @@ receive_all(int sock, void *data, size_t length, int wait_ms)
 bool
 wire_header_fits(const MessageHeader *header, size_t size)
 {
-	return header->magic == GPUAGG_PROTOCOL_MAGIC && header->reserved == 0 && header->length <= size;
+	return header->magic == GPUAGG_PROTOCOL_MAGIC && header->reserved == 0 &&
+		header->length <= size;
 }
 
 bool

@@ -20,14 +20,14 @@
 
 typedef struct SharedServer
 {
-	LWLock	   *lock;
-	TimestampTz adopted;		/* when server_is_orphaned() was true */
+	LWLock *lock;
+	TimestampTz adopted; /* when server_is_orphaned() was true */
 	ServerSnapshot snapshot;
 } SharedServer;
 
 /* Set in the postmaster and inherited by fork; NULL where the library was loaded later. */
 static SharedServer *shared;
-static ServerState (*first_state) (char *reason, size_t size);
+static ServerState (*first_state)(char *reason, size_t size);
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -43,7 +43,7 @@ request_memory(void)
 static void
 start_memory(void)
 {
-	bool		found;
+	bool found;
 
 	if (previous_startup)
 		previous_startup();
@@ -53,13 +53,14 @@ start_memory(void)
 	{
 		memset(shared, 0, sizeof(SharedServer));
 		shared->lock = &GetNamedLWLockTranche("gpuagg")->lock;
-		shared->snapshot.state = first_state(shared->snapshot.reason, sizeof(shared->snapshot.reason));
+		shared->snapshot.state =
+			first_state(shared->snapshot.reason, sizeof(shared->snapshot.reason));
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
 
 void
-server_state_init(ServerState (*first) (char *reason, size_t size))
+server_state_init(ServerState (*first)(char *reason, size_t size))
 {
 	if (!process_shared_preload_libraries_in_progress)
 		return;
@@ -104,8 +105,8 @@ server_snapshot(ServerSnapshot *snapshot)
 const char *
 server_state_name(ServerState state)
 {
-	static const char *const names[] = {"absent", "off", "starting", "ready", "unavailable",
-	"restarting"};
+	static const char *const names[] = {"absent", "off",         "starting",
+										"ready",  "unavailable", "restarting"};
 
 	return names[state];
 }
@@ -149,8 +150,8 @@ server_ready(char *reason, size_t reason_size)
 void
 server_device_name(char *name, size_t size)
 {
-	char		first[sizeof(shared->snapshot.status.devices[0].name)] = "";
-	uint32		n = 0;
+	char first[sizeof(shared->snapshot.status.devices[0].name)] = "";
+	uint32 n = 0;
 
 	if (shared)
 	{
@@ -224,7 +225,7 @@ bool
 server_claim(void)
 {
 	SharedServer *s = shared;
-	bool		mine;
+	bool mine;
 
 	LWLockAcquire(s->lock, LW_EXCLUSIVE);
 	mine = s->snapshot.supervisor == 0;
@@ -254,7 +255,7 @@ server_is_orphaned(void)
 {
 	SharedServer *s = shared;
 	TimestampTz now;
-	bool		orphaned;
+	bool orphaned;
 
 	if (s == NULL)
 		return false;
@@ -265,8 +266,8 @@ server_is_orphaned(void)
 		return false;
 	now = GetCurrentTimestamp();
 	LWLockAcquire(s->lock, LW_EXCLUSIVE);
-	orphaned = is_orphaned(&s->snapshot) &&
-		TimestampDifferenceExceeds(s->adopted, now, ADOPTION_MS);
+	orphaned =
+		is_orphaned(&s->snapshot) && TimestampDifferenceExceeds(s->adopted, now, ADOPTION_MS);
 	if (orphaned)
 		s->adopted = now;
 	LWLockRelease(s->lock);

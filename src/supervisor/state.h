@@ -15,29 +15,29 @@
 
 typedef enum ServerState
 {
-	SERVER_ABSENT,				/* the library is not in shared_preload_libraries */
-	SERVER_OFF,					/* gpuagg.server is off */
+	SERVER_ABSENT, /* the library is not in shared_preload_libraries */
+	SERVER_OFF,    /* gpuagg.server is off */
 	SERVER_STARTING,
 	SERVER_READY,
-	SERVER_UNAVAILABLE,			/* no binary, no driver, no device, or no slot for the supervisor */
-	SERVER_RESTARTING			/* it has ended, and another one will be started */
+	SERVER_UNAVAILABLE, /* no binary, no driver, no device, or no slot for the supervisor */
+	SERVER_RESTARTING   /* it has ended, and another one will be started */
 } ServerState;
 
 typedef struct ServerSnapshot
 {
 	ServerState state;
-	int			supervisor;		/* its process; 0: none */
-	int			restarts;		/* of servers that ended by themselves, or hung */
-	char		reason[256];	/* why it is not ready, or the last error; may be empty */
-	char		build[128];		/* what the last server was built with; empty: none has said so */
-	WireStatus	status;			/* of the last start; without devices if it was never ready */
+	int supervisor;    /* its process; 0: none */
+	int restarts;      /* of servers that ended by themselves, or hung */
+	char reason[256];  /* why it is not ready, or the last error; may be empty */
+	char build[128];   /* what the last server was built with; empty: none has said so */
+	WireStatus status; /* of the last start; without devices if it was never ready */
 } ServerSnapshot;
 
 /*
  * From _PG_init: reserves the shared memory, where the library is preloaded.  first_state
  * is called when that is there, and gives the state to begin with, and the reason for it.
  */
-extern void server_state_init(ServerState (*first_state) (char *reason, size_t size));
+extern void server_state_init(ServerState (*first_state)(char *reason, size_t size));
 
 /* Is a server ready?  If not, `reason` says why not in a few words. */
 extern bool server_ready(char *reason, size_t reason_size);
@@ -68,4 +68,4 @@ extern void server_resign(bool for_good);
  */
 extern bool server_is_orphaned(void);
 
-#endif							/* GPUAGG_SERVER_STATE_H */
+#endif /* GPUAGG_SERVER_STATE_H */

@@ -54,7 +54,10 @@
 /* A server that ends after so long did not fail to start. */
 #define SETTLED_MS 5000
 #define FIRST_PAUSE_MS 200
-/* The longest pauses between starts of servers that end early: if they were ready before, and if not. */
+/*
+ * The longest pauses between starts of servers that end early: if they were ready before, and if
+ * not.
+ */
 #define LONGEST_READY_PAUSE_MS 1000
 #define LONGEST_PAUSE_MS 30000
 /* After so many early ends in a row it does not count that they were ready before. */
@@ -67,7 +70,7 @@
  */
 #define PING_MS 1000
 #define MISSED_PINGS 10
-#define FEWEST_PINGS 3			/* if gpuagg.server_timeout is shorter */
+#define FEWEST_PINGS 3 /* if gpuagg.server_timeout is shorter */
 
 /* A device is not considered hung before it has completed nothing for so long. */
 #define LEAST_STALL_MS 10000
@@ -75,7 +78,10 @@
 /* How often waitpid() is called for a killed process: at first, and when it takes long. */
 #define REAP_MS 10
 #define SLOW_REAP_MS 500
-/* How long a killed process may take before that is logged, and before an exiting supervisor gives up on it. */
+/*
+ * How long a killed process may take before that is logged, and before an exiting supervisor gives
+ * up on it.
+ */
 #define KILL_MS 5000
 
 #define SUPERVISOR_MAIN "gpuagg_supervisor_main"
@@ -86,37 +92,38 @@
 
 typedef struct Child
 {
-	pid_t		pid;			/* 0: none */
-	int			sock;			/* -1: closed, as the process was killed */
-	int64		started;		/* ms, as now_ms() */
-	int64		killed;
-	int64		next_ping;
-	int			unanswered;		/* intervals of pings since the last answer */
-	bool		wanted;			/* if killed: not because of settings */
-	bool		slow;			/* ... and it takes long to end, which was logged */
-	bool		was_ready;		/* ... when it was killed */
-	char		verdict[160];	/* ... because it hung, in words; else empty */
-	char		devices[DEVICE_LIST_BYTES]; /* as it was started with */
-	int			filled;			/* bytes of the message that is arriving */
+	pid_t pid;     /* 0: none */
+	int sock;      /* -1: closed, as the process was killed */
+	int64 started; /* ms, as now_ms() */
+	int64 killed;
+	int64 next_ping;
+	int unanswered;                  /* intervals of pings since the last answer */
+	bool wanted;                     /* if killed: not because of settings */
+	bool slow;                       /* ... and it takes long to end, which was logged */
+	bool was_ready;                  /* ... when it was killed */
+	char verdict[160];               /* ... because it hung, in words; else empty */
+	char devices[DEVICE_LIST_BYTES]; /* as it was started with */
+	int filled;                      /* bytes of the message that is arriving */
 	union
 	{
 		MessageHeader header;
-		char		bytes[sizeof(MessageHeader) + sizeof(WireStatus)];
-		uint64		align;			/* of the body, after a header of 16 bytes */
-	}			in;
+		char bytes[sizeof(MessageHeader) + sizeof(WireStatus)];
+		uint64 align; /* of the body, after a header of 16 bytes */
+	} in;
 } Child;
 
 static Child child = {.sock = -1};
-static int	pause_ms;
-static int	early_ends;		/* in a row */
-static char given_up[MAXPGPATH + 512];	/* the reason that was logged last, with its detail; empty since a server was ready */
+static int pause_ms;
+static int early_ends;                 /* in a row */
+static char given_up[MAXPGPATH + 512]; /* the reason that was logged last, with its detail; empty
+										  since a server was ready */
 
 PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
 
 static int64
 now_ms(void)
 {
-	instr_time	now;
+	instr_time now;
 
 	INSTR_TIME_SET_CURRENT(now);
 	return (int64) INSTR_TIME_GET_MILLISEC(now);
@@ -127,7 +134,7 @@ now_ms(void)
 static void
 program_path(char *path)
 {
-	char		dir[MAXPGPATH];
+	char dir[MAXPGPATH];
 
 	if (gpuagg_server_program[0] != '\0')
 	{
@@ -138,11 +145,13 @@ program_path(char *path)
 	snprintf(path, MAXPGPATH, "%s/gpuagg-server", dir);
 }
 
-/* Where gpuagg.server_program names one that cannot be executed, that is told when it is to start. */
+/*
+ * Where gpuagg.server_program names one that cannot be executed, that is told when it is to start.
+ */
 bool
 supervisor_has_program(void)
 {
-	char		path[MAXPGPATH];
+	char path[MAXPGPATH];
 
 	program_path(path);
 	return gpuagg_server_program[0] != '\0' || access(path, F_OK) == 0;
@@ -152,13 +161,23 @@ supervisor_has_program(void)
 static void
 run_server(const char *path, int sock, pid_t parent)
 {
-	char		limit[32];
-	char		pinned[32];
-	char		cache[32];
-	char		fd[16];
-	const char *argv[] = {"gpuagg-server", "--devices", gpuagg_devices_list, "--memory-limit",
-	limit, "--pinned-limit", pinned, "--cache-limit", cache, "--control", fd, NULL};
-	sigset_t	none;
+	char limit[32];
+	char pinned[32];
+	char cache[32];
+	char fd[16];
+	const char *argv[] = {"gpuagg-server",
+						  "--devices",
+						  gpuagg_devices_list,
+						  "--memory-limit",
+						  limit,
+						  "--pinned-limit",
+						  pinned,
+						  "--cache-limit",
+						  cache,
+						  "--control",
+						  fd,
+						  NULL};
+	sigset_t none;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -173,8 +192,10 @@ run_server(const char *path, int sock, pid_t parent)
 			close(i);
 	snprintf(limit, sizeof(limit), "%lld", (long long) gpuagg_device_memory_limit << 20);
 	snprintf(pinned, sizeof(pinned), "%lld", (long long) gpuagg_pinned_memory_limit << 20);
-	snprintf(cache, sizeof(cache), "%llu", gpuagg_device_cache_memory < 0 ? (unsigned long long) PG_UINT64_MAX :
-			 (unsigned long long) gpuagg_device_cache_memory << 20);
+	snprintf(cache, sizeof(cache), "%llu",
+			 gpuagg_device_cache_memory < 0 ?
+				 (unsigned long long) PG_UINT64_MAX :
+				 (unsigned long long) gpuagg_device_cache_memory << 20);
 	snprintf(fd, sizeof(fd), "%d", sock);
 	execv(path, (char *const *) argv);
 	_exit(127);
@@ -185,7 +206,7 @@ static void
 enter_state(ServerState state, const char *reason)
 {
 	ServerSnapshot now;
-	char		text[512];
+	char text[512];
 
 	server_set_state(state, reason);
 	server_snapshot(&now);
@@ -195,14 +216,14 @@ enter_state(ServerState state, const char *reason)
 	else
 		snprintf(text, sizeof(text), "GPU server: %s%s%s", server_state_name(state),
 				 now.reason[0] ? ", " : "", now.reason);
-	pgstat_report_activity(state == SERVER_STARTING || state == SERVER_RESTARTING ?
-						   STATE_RUNNING : STATE_IDLE, text);
+	pgstat_report_activity(
+		state == SERVER_STARTING || state == SERVER_RESTARTING ? STATE_RUNNING : STATE_IDLE, text);
 }
 
 static void
 log_given_up(const char *reason, const char *detail)
 {
-	char		text[sizeof(given_up)];
+	char text[sizeof(given_up)];
 
 	snprintf(text, sizeof(text), "%s %s", reason, detail ? detail : "");
 	if (strcmp(given_up, text) != 0)
@@ -222,14 +243,15 @@ give_up(const char *reason, const char *detail)
 static void
 start_server(void)
 {
-	char		path[MAXPGPATH];
-	char		detail[MAXPGPATH + 32];
-	char		reason[256];
-	DeviceList	list;
-	int			pair[2];
-	pid_t		parent = getpid();
+	char path[MAXPGPATH];
+	char detail[MAXPGPATH + 32];
+	char reason[256];
+	DeviceList list;
+	int pair[2];
+	pid_t parent = getpid();
 
-	if (device_list_read(gpuagg_devices_list, &list, reason, sizeof(reason)) && list.kind == DEVICES_NONE)
+	if (device_list_read(gpuagg_devices_list, &list, reason, sizeof(reason)) &&
+		list.kind == DEVICES_NONE)
 	{
 		give_up("gpuagg.devices is none", NULL);
 		return;
@@ -249,9 +271,7 @@ start_server(void)
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
-		ereport(ERROR,
-				(errcode_for_socket_access(),
-				 errmsg("could not create a socket pair: %m")));
+		ereport(ERROR, (errcode_for_socket_access(), errmsg("could not create a socket pair: %m")));
 	fcntl(pair[0], F_SETFL, O_NONBLOCK);
 	strlcpy(child.devices, gpuagg_devices_list, sizeof(child.devices));
 	child.started = now_ms();
@@ -271,9 +291,9 @@ start_server(void)
 		close(pair[0]);
 		child.sock = -1;
 		child.pid = 0;
-		ereport(ERROR,
-				(errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-				 errmsg("could not fork the GPU server: %m")));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INSUFFICIENT_RESOURCES), errmsg("could not fork the GPU server: %m")));
 	}
 }
 
@@ -308,9 +328,9 @@ kill_server(const char *verdict, bool wanted)
 static void
 on_server_exit(int status)
 {
-	bool		early = now_ms() - child.started < SETTLED_MS;
+	bool early = now_ms() - child.started < SETTLED_MS;
 	ServerSnapshot snapshot;
-	char		reason[256];
+	char reason[256];
 
 	child.pid = 0;
 	server_snapshot(&snapshot);
@@ -327,8 +347,9 @@ on_server_exit(int status)
 	ereport(LOG, (errmsg("gpuagg: %s", reason)));
 	early_ends = early ? early_ends + 1 : 0;
 	pause_ms = early && pause_ms > 0 ? 2 * pause_ms : FIRST_PAUSE_MS;
-	pause_ms = Min(pause_ms, child.was_ready && early_ends < MANY_EARLY_ENDS ?
-				   LONGEST_READY_PAUSE_MS : LONGEST_PAUSE_MS);
+	pause_ms = Min(pause_ms,
+				   child.was_ready && early_ends < MANY_EARLY_ENDS ? LONGEST_READY_PAUSE_MS :
+																	 LONGEST_PAUSE_MS);
 	enter_state(SERVER_RESTARTING, reason);
 	server_count_restart();
 }
@@ -337,8 +358,8 @@ on_server_exit(int status)
 static bool
 try_reap(int *status)
 {
-	pid_t		pid = waitpid(child.pid, status, WNOHANG);
-	char		reason[256];
+	pid_t pid = waitpid(child.pid, status, WNOHANG);
+	char reason[256];
 
 	if (pid == child.pid || (pid < 0 && errno == ECHILD))
 		return true;
@@ -348,8 +369,7 @@ try_reap(int *status)
 		snprintf(reason, sizeof(reason), "the GPU server, process %d, was killed but does not end",
 				 (int) child.pid);
 		ereport(LOG,
-				(errmsg("gpuagg: %s", reason),
-				 errhint("It may be stuck in the driver of a GPU.")));
+				(errmsg("gpuagg: %s", reason), errhint("It may be stuck in the driver of a GPU.")));
 		server_note_error(reason);
 	}
 	return false;
@@ -358,7 +378,7 @@ try_reap(int *status)
 static void
 stop_at_exit(int code, Datum arg)
 {
-	int			status = 0;
+	int status = 0;
 
 	kill_server(NULL, false);
 	while (child.pid != 0 && !try_reap(&status) && now_ms() - child.killed <= KILL_MS)
@@ -373,8 +393,8 @@ static void
 on_pong(const WirePong *pong)
 {
 	/* twice the timeout: backends that waited for it have given up */
-	uint64		limit = Max(2 * (uint64) gpuagg_server_timeout, LEAST_STALL_MS);
-	char		verdict[160];
+	uint64 limit = Max(2 * (uint64) gpuagg_server_timeout, LEAST_STALL_MS);
+	char verdict[160];
 
 	child.unanswered = 0;
 	if (gpuagg_server_timeout == 0 || pong->stalled_ms < limit)
@@ -387,8 +407,8 @@ on_pong(const WirePong *pong)
 static void
 on_message(const MessageHeader *header, const char *body)
 {
-	char		text[256];
-	size_t		length = Min(header->length, sizeof(text) - 1);
+	char text[256];
+	size_t length = Min(header->length, sizeof(text) - 1);
 
 	memcpy(text, body, length);
 	text[length] = '\0';
@@ -402,8 +422,10 @@ on_message(const MessageHeader *header, const char *body)
 				server_set_ready(status);
 				given_up[0] = '\0';
 				enter_state(SERVER_READY, NULL);
-				ereport(LOG, (errmsg("gpuagg: the GPU server is ready with %u device(s), the first is %s",
-									 status->ndevices, status->devices[0].name)));
+				ereport(
+					LOG,
+					(errmsg("gpuagg: the GPU server is ready with %u device(s), the first is %s",
+							status->ndevices, status->devices[0].name)));
 			}
 			break;
 		case MESSAGE_UNAVAILABLE:
@@ -431,14 +453,13 @@ read_messages(void)
 {
 	while (child.sock >= 0)
 	{
-		size_t		want = sizeof(MessageHeader);
-		ssize_t		n;
+		size_t want = sizeof(MessageHeader);
+		ssize_t n;
 
 		if (child.filled >= (int) sizeof(MessageHeader))
 		{
 			want += child.in.header.length;
-			if (child.in.header.magic != GPUAGG_PROTOCOL_MAGIC ||
-				want > sizeof(child.in))
+			if (child.in.header.magic != GPUAGG_PROTOCOL_MAGIC || want > sizeof(child.in))
 				return false;
 		}
 		if (child.filled == (int) want)
@@ -465,21 +486,26 @@ send_settings(void)
 	{
 		MessageHeader header;
 		WireSettings settings;
-	}			message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_SETTINGS, sizeof(WireSettings), 0},
-	{(uint64) gpuagg_device_memory_limit << 20, (uint64) gpuagg_pinned_memory_limit << 20,
-	gpuagg_device_cache_memory < 0 ? PG_UINT64_MAX : (uint64) gpuagg_device_cache_memory << 20}};
+	} message = {{GPUAGG_PROTOCOL_MAGIC, MESSAGE_SETTINGS, sizeof(WireSettings), 0},
+				 {(uint64) gpuagg_device_memory_limit << 20,
+				  (uint64) gpuagg_pinned_memory_limit << 20,
+				  gpuagg_device_cache_memory < 0 ? PG_UINT64_MAX :
+												   (uint64) gpuagg_device_cache_memory << 20}};
 
 	/* if this fails, the server has ended or hangs, which other means find out */
 	(void) send(child.sock, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
-/* At each interval: sends a ping unless one is unanswered; kills a server that has not answered for too long. */
+/*
+ * At each interval: sends a ping unless one is unanswered; kills a server that has not answered for
+ * too long.
+ */
 static void
 ping_server(void)
 {
 	static const MessageHeader ping = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_PING, 0, 0};
-	int			most = MISSED_PINGS;
-	char		verdict[160];
+	int most = MISSED_PINGS;
+	char verdict[160];
 
 	if (child.sock < 0 || now_ms() < child.next_ping)
 		return;
@@ -502,8 +528,8 @@ ping_server(void)
 static void
 reload(void)
 {
-	char		program[MAXPGPATH];
-	bool		changed;
+	char program[MAXPGPATH];
+	bool changed;
 
 	strlcpy(program, gpuagg_server_program, sizeof(program));
 	ProcessConfigFile(PGC_SIGHUP);
@@ -529,7 +555,7 @@ static long
 start_if_due(void)
 {
 	ServerSnapshot snapshot;
-	int64		waited;
+	int64 waited;
 
 	server_snapshot(&snapshot);
 	if (child.pid != 0 || snapshot.state == SERVER_OFF || snapshot.state == SERVER_UNAVAILABLE)
@@ -545,8 +571,8 @@ start_if_due(void)
 static long
 do_what_is_due(void)
 {
-	int			status = 0;
-	long		timeout;
+	int status = 0;
+	long timeout;
 
 	ping_server();
 	if (child.pid != 0 && child.sock < 0)
@@ -562,11 +588,10 @@ do_what_is_due(void)
 static void
 wait_for_events(long timeout)
 {
-	int			events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH |
-		(timeout >= 0 ? WL_TIMEOUT : 0) | (child.sock >= 0 ? WL_SOCKET_READABLE : 0);
-	int			rc = WaitLatchOrSocket(MyLatch, events,
-									   child.sock >= 0 ? child.sock : PGINVALID_SOCKET,
-									   timeout, PG_WAIT_EXTENSION);
+	int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (timeout >= 0 ? WL_TIMEOUT : 0) |
+		(child.sock >= 0 ? WL_SOCKET_READABLE : 0);
+	int rc = WaitLatchOrSocket(MyLatch, events, child.sock >= 0 ? child.sock : PGINVALID_SOCKET,
+							   timeout, PG_WAIT_EXTENSION);
 
 	if (rc & WL_LATCH_SET)
 		ResetLatch(MyLatch);
@@ -590,7 +615,7 @@ gpuagg_supervisor_main(Datum arg)
 	enter_state(gpuagg_server ? SERVER_STARTING : SERVER_OFF, "");
 	while (!ShutdownRequestPending)
 	{
-		long		timeout = do_what_is_due();
+		long timeout = do_what_is_due();
 
 		/* without a server to run, the slot is for other workers */
 		if (child.pid == 0 && (!gpuagg_server || !supervisor_has_program()))

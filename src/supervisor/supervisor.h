@@ -20,4 +20,4 @@ extern void supervisor_ensure(void);
 /* Is there a server's program, or does gpuagg.server_program name one? */
 extern bool supervisor_has_program(void);
 
-#endif							/* GPUAGG_SUPERVISOR_H */
+#endif /* GPUAGG_SUPERVISOR_H */

@@ -23,17 +23,17 @@
 
 struct TableFill
 {
-	Relation	rel;
+	Relation rel;
 	CacheTable *table;
 	TableScanDesc scan;
 	BlockNumber nblocks;
-	Proof		proof;
-	int			nasked;
-	int			ncols;			/* those asked for, and then others of which there are chunks */
+	Proof proof;
+	int nasked;
+	int ncols; /* those asked for, and then others of which there are chunks */
 	CacheColumnKey *cols;
-	bool	   *wanted;			/* [column] in the range at hand */
-	int			ngroups;
-	HeapBuilder **builders;		/* [group of columns] */
+	bool *wanted; /* [column] in the range at hand */
+	int ngroups;
+	HeapBuilder **builders; /* [group of columns] */
 };
 
 const char *
@@ -50,8 +50,8 @@ is_column(TupleDesc desc, const CacheColumnKey *col)
 {
 	CacheColumnKey key;
 
-	return col->attno > 0 && col->attno <= desc->natts && heap_build_key(desc, col->attno, col->scale, &key) &&
-		cache_column_equal(&key, col);
+	return col->attno > 0 && col->attno <= desc->natts &&
+		heap_build_key(desc, col->attno, col->scale, &key) && cache_column_equal(&key, col);
 }
 
 static bool
@@ -67,7 +67,7 @@ static void
 collect_columns(TableFill *fill, int nasked, const CacheColumnKey *asked)
 {
 	CacheColumnKey *cached;
-	int			ncached = cache_table_columns(fill->table, &cached);
+	int ncached = cache_table_columns(fill->table, &cached);
 
 	fill->cols = palloc((nasked + ncached + 1) * sizeof(CacheColumnKey));
 	fill->wanted = palloc((nasked + ncached + 1) * sizeof(bool));
@@ -75,7 +75,8 @@ collect_columns(TableFill *fill, int nasked, const CacheColumnKey *asked)
 		memcpy(fill->cols, asked, nasked * sizeof(CacheColumnKey));
 	fill->nasked = fill->ncols = nasked;
 	for (int i = 0; i < ncached; i++)
-		if (is_column(RelationGetDescr(fill->rel), &cached[i]) && !has_column(fill, cached[i].attno))
+		if (is_column(RelationGetDescr(fill->rel), &cached[i]) &&
+			!has_column(fill, cached[i].attno))
 			fill->cols[fill->ncols++] = cached[i];
 	pfree(cached);
 }
@@ -91,7 +92,7 @@ TableFill *
 fill_begin(Relation rel, Snapshot snapshot, CacheTable *table, int nasked,
 		   const CacheColumnKey *asked)
 {
-	TableFill  *fill = palloc0(sizeof(TableFill));
+	TableFill *fill = palloc0(sizeof(TableFill));
 
 	fill->rel = rel;
 	fill->table = table;
@@ -103,8 +104,8 @@ fill_begin(Relation rel, Snapshot snapshot, CacheTable *table, int nasked,
 	fill->builders = palloc((fill->ngroups + 1) * sizeof(HeapBuilder *));
 	for (int g = 0; g < fill->ngroups; g++)
 	{
-		fill->builders[g] = heap_builder_create(rel, table, group_size(fill, g),
-												fill->cols + g * GROUP_COLUMNS);
+		fill->builders[g] =
+			heap_builder_create(rel, table, group_size(fill, g), fill->cols + g * GROUP_COLUMNS);
 		heap_builder_start(fill->builders[g], (HeapScanDesc) fill->scan);
 	}
 	proof_begin(&fill->proof, (HeapScanDesc) fill->scan);
@@ -153,11 +154,11 @@ first_group(const TableFill *fill)
 bool
 fill_range(TableFill *fill, uint32 number, bool prove)
 {
-	int			nblocks = range_size(fill, number);
-	CachePin   *pin = cache_pin(fill->table, number, fill->ncols, fill->cols);
+	int nblocks = range_size(fill, number);
+	CachePin *pin = cache_pin(fill->table, number, fill->ncols, fill->cols);
 	CacheBlocks proved;
-	int			group;
-	bool		replaced = false;
+	int group;
+	bool replaced = false;
 
 	if (pin && prove)
 		proof_range(&fill->proof, pin, 0, nblocks, &proved);
@@ -172,7 +173,7 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 		cache_unpin(pin);
 	for (int g = 0; g < fill->ngroups; g++)
 	{
-		uint64		built = 0;
+		uint64 built = 0;
 
 		pin = cache_pin(fill->table, number, group_size(fill, g), fill->cols + g * GROUP_COLUMNS);
 		pin = heap_build_range(fill->builders[g], &fill->proof, pin, number, nblocks, &built);
@@ -185,8 +186,8 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 int
 fill_served(TableFill *fill, uint32 number, uint64 *rows)
 {
-	CachePin   *pin = cache_pin(fill->table, number, fill->nasked, fill->cols);
-	int			served = 0;
+	CachePin *pin = cache_pin(fill->table, number, fill->nasked, fill->cols);
+	int served = 0;
 
 	if (pin == NULL)
 		return 0;

@@ -31,11 +31,11 @@ PG_FUNCTION_INFO_V1(gpuagg_cache_prewarm);
 
 typedef struct Prewarm
 {
-	bool		all;			/* columns */
-	int			nnames;
-	char	  **names;
-	uint64		blocks;			/* that are served now */
-	bool		full;
+	bool all; /* columns */
+	int nnames;
+	char **names;
+	uint64 blocks; /* that are served now */
+	bool full;
 } Prewarm;
 
 /* ---- what is asked for ---------------------------------------------------------- */
@@ -43,8 +43,8 @@ typedef struct Prewarm
 static void
 read_names(Prewarm *prewarm, ArrayType *array)
 {
-	Datum	   *elements;
-	bool	   *nulls;
+	Datum *elements;
+	bool *nulls;
 
 	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &elements, &nulls, &prewarm->nnames);
 	prewarm->names = palloc((prewarm->nnames + 1) * sizeof(char *));
@@ -61,7 +61,7 @@ read_names(Prewarm *prewarm, ArrayType *array)
 static AttrNumber
 find_column(Relation rel, const char *name)
 {
-	AttrNumber	attno = get_attnum(RelationGetRelid(rel), name);
+	AttrNumber attno = get_attnum(RelationGetRelid(rel), name);
 
 	if (attno == InvalidAttrNumber)
 		ereport(ERROR,
@@ -79,10 +79,10 @@ find_column(Relation rel, const char *name)
 static int
 find_columns(const Prewarm *prewarm, Relation rel, CacheColumnKey **keys)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
-	Bitmapset  *attnos = NULL;
-	int			n = 0;
-	int			member = -1;
+	TupleDesc desc = RelationGetDescr(rel);
+	Bitmapset *attnos = NULL;
+	int n = 0;
+	int member = -1;
 
 	for (int i = 0; i < prewarm->nnames; i++)
 		attnos = bms_add_member(attnos, find_column(rel, prewarm->names[i]));
@@ -99,17 +99,18 @@ find_columns(const Prewarm *prewarm, Relation rel, CacheColumnKey **keys)
 static void
 check_privileges(const Prewarm *prewarm, Relation rel)
 {
-	Oid			relid = RelationGetRelid(rel);
-	bool		allowed = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
+	Oid relid = RelationGetRelid(rel);
+	bool allowed = pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) == ACLCHECK_OK;
 
 	if (!allowed && prewarm->all)
-		allowed = pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ALL) == ACLCHECK_OK;
+		allowed =
+			pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT, ACLMASK_ALL) == ACLCHECK_OK;
 	else if (!allowed && prewarm->nnames > 0)
 	{
 		allowed = true;
 		for (int i = 0; i < prewarm->nnames; i++)
 		{
-			AttrNumber	attno = get_attnum(relid, prewarm->names[i]);
+			AttrNumber attno = get_attnum(relid, prewarm->names[i]);
 
 			if (attno == InvalidAttrNumber ||
 				pg_attribute_aclcheck(relid, attno, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
@@ -127,17 +128,16 @@ check_cache(void)
 	if (cache_exists())
 		return;
 	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("there is no column cache"),
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("there is no column cache"),
 			 gpuagg_cache_memory == 0 ?
-			 errhint("Set gpuagg.cache_memory to more than 0 and restart the server.") :
-			 errhint("Add gpuagg to shared_preload_libraries and restart the server.")));
+				 errhint("Set gpuagg.cache_memory to more than 0 and restart the server.") :
+				 errhint("Add gpuagg to shared_preload_libraries and restart the server.")));
 }
 
 static bool
 is_table(Relation rel)
 {
-	char		relkind = rel->rd_rel->relkind;
+	char relkind = rel->rd_rel->relkind;
 
 	return relkind == RELKIND_RELATION || relkind == RELKIND_MATVIEW;
 }
@@ -151,10 +151,10 @@ prewarm_table(Prewarm *prewarm, Relation rel)
 	CacheTableKey key = cache_table_key(rel);
 	CacheTable *table = cache_table_open(&key, rel);
 	CacheColumnKey *cols;
-	int			ncols = find_columns(prewarm, rel, &cols);
-	TableFill  *fill;
-	uint64		rows = 0;
-	uint64		blocks = 0;
+	int ncols = find_columns(prewarm, rel, &cols);
+	TableFill *fill;
+	uint64 rows = 0;
+	uint64 blocks = 0;
 	BlockNumber nblocks;
 
 	if (table == NULL || ncols == 0)
@@ -179,11 +179,14 @@ prewarm_table(Prewarm *prewarm, Relation rel)
 	if (fill_is_full(fill))
 	{
 		prewarm->full = true;
-		ereport(NOTICE,
-				(errmsg("there is no memory in the column cache for all of table \"%s\"",
-						RelationGetRelationName(rel)),
-				 errdetail("%llu of %u blocks are cached.", (unsigned long long) blocks, nblocks),
-				 errhint("Increase gpuagg.cache_memory, name the columns that queries read, or free memory with gpuagg_cache_evict(); columns of other owners' tables are not evicted.")));
+		ereport(
+			NOTICE,
+			(errmsg("there is no memory in the column cache for all of table \"%s\"",
+					RelationGetRelationName(rel)),
+			 errdetail("%llu of %u blocks are cached.", (unsigned long long) blocks, nblocks),
+			 errhint(
+				 "Increase gpuagg.cache_memory, name the columns that queries read, or free memory "
+				 "with gpuagg_cache_evict(); columns of other owners' tables are not evicted.")));
 	}
 	fill_end(fill);
 	prewarm->blocks += blocks;
@@ -194,8 +197,7 @@ static void
 prewarm_relation(Prewarm *prewarm, Relation rel, bool named)
 {
 	const char *why = is_table(rel) ? fill_refusal(rel) : "it is not a table";
-	MemoryContext cxt,
-				old;
+	MemoryContext cxt, old;
 
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		return;
@@ -217,12 +219,12 @@ prewarm_relation(Prewarm *prewarm, Relation rel, bool named)
 static void
 prewarm_partitions(Prewarm *prewarm, Oid relid)
 {
-	List	   *partitions = find_all_inheritors(relid, AccessShareLock, NULL);
-	ListCell   *cell;
+	List *partitions = find_all_inheritors(relid, AccessShareLock, NULL);
+	ListCell *cell;
 
-	foreach(cell, partitions)
+	foreach (cell, partitions)
 	{
-		Relation	rel = prewarm->full ? NULL : try_relation_open(lfirst_oid(cell), NoLock);
+		Relation rel = prewarm->full ? NULL : try_relation_open(lfirst_oid(cell), NoLock);
 
 		if (rel == NULL)
 			continue;
@@ -234,14 +236,15 @@ prewarm_partitions(Prewarm *prewarm, Oid relid)
 static Datum
 prewarm_named(Prewarm *prewarm, Oid relid)
 {
-	Relation	rel = relation_open(relid, AccessShareLock);
-	char		relkind = rel->rd_rel->relkind;
+	Relation rel = relation_open(relid, AccessShareLock);
+	char relkind = rel->rd_rel->relkind;
 
 	check_privileges(prewarm, rel);
 	if (!is_table(rel) && relkind != RELKIND_PARTITIONED_TABLE)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a table or materialized view", RelationGetRelationName(rel))));
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+			 errmsg("\"%s\" is not a table or materialized view", RelationGetRelationName(rel))));
 	for (int i = 0; i < prewarm->nnames; i++)
 		find_column(rel, prewarm->names[i]);
 	check_cache();
@@ -258,10 +261,9 @@ prewarm_named(Prewarm *prewarm, Oid relid)
 Datum
 gpuagg_cache_prewarm(PG_FUNCTION_ARGS)
 {
-	Prewarm		prewarm = {0};
-	MemoryContext cxt,
-				old;
-	Datum		result;
+	Prewarm prewarm = {0};
+	MemoryContext cxt, old;
+	Datum result;
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();

@@ -55,10 +55,10 @@ PGDLLEXPORT void gpuagg_cache_worker_main(Datum arg);
 typedef struct Renewal
 {
 	CacheTableKey key;
-	Oid			relid;
-	uint32		next;			/* range */
-	bool		replaced;		/* some range */
-	double		work_ms;
+	Oid relid;
+	uint32 next;   /* range */
+	bool replaced; /* some range */
+	double work_ms;
 } Renewal;
 
 static MemoryContext work_cxt;
@@ -66,7 +66,7 @@ static MemoryContext work_cxt;
 static double
 now_ms(void)
 {
-	instr_time	now;
+	instr_time now;
 
 	INSTR_TIME_SET_CURRENT(now);
 	return INSTR_TIME_GET_MILLISEC(now);
@@ -76,7 +76,7 @@ now_ms(void)
 static bool
 database_is_wanted(void)
 {
-	LOCKTAG		tag;
+	LOCKTAG tag;
 
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
 	/* the lock that each session takes when it connects */
@@ -90,11 +90,11 @@ database_is_wanted(void)
 static void
 sleep_ms(double ms)
 {
-	double		until = now_ms() + ms;
+	double until = now_ms() + ms;
 
 	for (;;)
 	{
-		double		left = until - now_ms();
+		double left = until - now_ms();
 
 		/* between transactions there is nothing to cancel, and nobody to catch the error */
 		QueryCancelPending = false;
@@ -133,8 +133,8 @@ static bool
 renew_range(Renewal *renewal, Relation rel)
 {
 	CacheTable *table = cache_table_open(&renewal->key, NULL);
-	TableFill  *fill;
-	bool		more;
+	TableFill *fill;
+	bool more;
 
 	if (table == NULL)
 		return false;
@@ -156,8 +156,8 @@ renew_range(Renewal *renewal, Relation rel)
 static bool
 renew_in_transaction(Renewal *renewal, bool *later)
 {
-	Relation	rel;
-	bool		more = false;
+	Relation rel;
+	bool more = false;
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
@@ -165,8 +165,8 @@ renew_in_transaction(Renewal *renewal, bool *later)
 	rel = *later ? NULL : try_relation_open(renewal->relid, NoLock);
 	if (rel && is_same_table(renewal, rel))
 	{
-		char	   *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
-													  RelationGetRelationName(rel));
+		char *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
+												RelationGetRelationName(rel));
 
 		pgstat_report_activity(STATE_RUNNING, psprintf("renewing cached columns of %s", name));
 		PushActiveSnapshot(GetTransactionSnapshot());
@@ -184,13 +184,15 @@ static CacheRenewed
 after_error(int code)
 {
 	return code == ERRCODE_T_R_SERIALIZATION_FAILURE || code == ERRCODE_T_R_DEADLOCK_DETECTED ||
-		code == ERRCODE_QUERY_CANCELED ? CACHE_RENEW_LATER : CACHE_RENEWAL_FAILED;
+			code == ERRCODE_QUERY_CANCELED ?
+		CACHE_RENEW_LATER :
+		CACHE_RENEWAL_FAILED;
 }
 
 static void
 add_context(void *arg)
 {
-	Renewal    *renewal = arg;
+	Renewal *renewal = arg;
 
 	errcontext("while renewing cached columns of the relation with OID %u", renewal->relid);
 }
@@ -206,13 +208,15 @@ renew_table(Renewal *renewal)
 	error_context_stack = &context;
 	while (more && gpuagg_cache_renew > 0)
 	{
-		double		start = now_ms();
-		bool		later = false;
+		double start = now_ms();
+		bool later = false;
 
 		PG_TRY();
 		{
 			more = renew_in_transaction(renewal, &later);
-			how = later ? CACHE_RENEW_LATER : renewal->replaced ? CACHE_RENEWED : CACHE_RENEWED_IN_VAIN;
+			how = later           ? CACHE_RENEW_LATER :
+				renewal->replaced ? CACHE_RENEWED :
+									CACHE_RENEWED_IN_VAIN;
 		}
 		PG_CATCH();
 		{
@@ -251,7 +255,7 @@ override_settings(void)
 void
 gpuagg_cache_worker_main(Datum arg)
 {
-	double		last_work;
+	double last_work;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, die);
@@ -261,14 +265,15 @@ gpuagg_cache_worker_main(Datum arg)
 	if (!cache_worker_begin())
 		proc_exit(0);
 	override_settings();
-	work_cxt = AllocSetContextCreate(TopMemoryContext, "gpuagg cache worker", ALLOCSET_DEFAULT_SIZES);
+	work_cxt =
+		AllocSetContextCreate(TopMemoryContext, "gpuagg cache worker", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(work_cxt);
 	pgstat_report_activity(STATE_IDLE, NULL);
 	last_work = now_ms();
 	while (now_ms() - last_work < LINGER_MS && gpuagg_cache_renew > 0)
 	{
-		Renewal		renewal = {0};
-		long		wait_ms;
+		Renewal renewal = {0};
+		long wait_ms;
 
 		if (cache_take_renewal(&renewal.key, &renewal.relid, &wait_ms))
 		{

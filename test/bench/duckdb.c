@@ -23,20 +23,20 @@ typedef void *Connection;
 /* duckdb_result: four words of an old interface, an old error message, internal data. */
 typedef struct Result
 {
-	void	   *words[6];
+	void *words[6];
 } Result;
 
-static int	(*duck_open) (const char *path, Database *db);
-static int	(*duck_connect) (Database db, Connection *connection);
-static int	(*duck_query) (Connection connection, const char *sql, Result *result);
-static const char *(*duck_error) (Result *result);
-static void (*duck_destroy) (Result *result);
-static const char *(*duck_version) (void);
+static int (*duck_open)(const char *path, Database *db);
+static int (*duck_connect)(Database db, Connection *connection);
+static int (*duck_query)(Connection connection, const char *sql, Result *result);
+static const char *(*duck_error)(Result *result);
+static void (*duck_destroy)(Result *result);
+static const char *(*duck_version)(void);
 
 static void
 load_library(const char *path)
 {
-	void	   *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
 	if (library == NULL)
 	{
@@ -71,14 +71,15 @@ cpu_ms(void)
 	struct rusage u;
 
 	getrusage(RUSAGE_SELF, &u);
-	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
+	return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 +
+		(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
 }
 
 static void
 read_file(const char *path, char *text, size_t size)
 {
-	FILE	   *file = fopen(path, "r");
-	size_t		n = 0;
+	FILE *file = fopen(path, "r");
+	size_t n = 0;
 
 	if (file)
 	{
@@ -92,18 +93,18 @@ read_file(const char *path, char *text, size_t size)
 static void
 execute(Connection connection, const char *sql, const char *replies)
 {
-	Result		result;
-	double		wall = wall_ms();
-	double		cpu = cpu_ms();
-	int			failed = duck_query(connection, sql, &result);
-	FILE	   *reply;
+	Result result;
+	double wall = wall_ms();
+	double cpu = cpu_ms();
+	int failed = duck_query(connection, sql, &result);
+	FILE *reply;
 
 	wall = wall_ms() - wall;
 	cpu = cpu_ms() - cpu;
 	reply = fopen(replies, "w");
 	if (reply && failed)
 	{
-		char		message[1000];
+		char message[1000];
 
 		snprintf(message, sizeof(message), "%s", duck_error(&result));
 		message[strcspn(message, "\n")] = '\0';
@@ -119,12 +120,11 @@ execute(Connection connection, const char *sql, const char *replies)
 int
 main(int argc, char **argv)
 {
-	static char path[4096],
-				sql[65536];
-	Database	db;
-	Connection	connection;
-	Result		result;
-	FILE	   *requests;
+	static char path[4096], sql[65536];
+	Database db;
+	Connection connection;
+	Result result;
+	FILE *requests;
 
 	if (argc != 5)
 	{
@@ -133,7 +133,8 @@ main(int argc, char **argv)
 	}
 	load_library(argv[1]);
 	snprintf(sql, sizeof(sql), "SET threads = %d", atoi(argv[2]));
-	if (duck_open(NULL, &db) || duck_connect(db, &connection) || duck_query(connection, sql, &result))
+	if (duck_open(NULL, &db) || duck_connect(db, &connection) ||
+		duck_query(connection, sql, &result))
 	{
 		fprintf(stderr, "DuckDB does not start\n");
 		return 1;

@@ -14,18 +14,18 @@
 
 static BenchPart *parts;
 static bool quick;
-static int	max_log2 = 28;
-static int	wrong_rows;
+static int max_log2 = 28;
+static int wrong_rows;
 
 /* What the line at the end of a part says. */
 struct Summary
 {
-	int			rows = 0;
-	int			aimed = 0;		/* rows with an aim, */
-	int			missed = 0;		/* and with one they miss */
-	double		least = 1e300;	/* of the roofline, where that is the aim */
+	int rows = 0;
+	int aimed = 0;        /* rows with an aim, */
+	int missed = 0;       /* and with one they miss */
+	double least = 1e300; /* of the roofline, where that is the aim */
 	std::string least_row;
-	double		furthest = 1e300;	/* share of an aim that is reached */
+	double furthest = 1e300; /* share of an aim that is reached */
 	std::string furthest_row;
 };
 
@@ -57,8 +57,7 @@ bench_quick()
 size_t
 bench_l2_bytes()
 {
-	int			device,
-				bytes;
+	int device, bytes;
 
 	CUDA_MUST(cudaGetDevice(&device));
 	CUDA_MUST(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
@@ -68,7 +67,7 @@ bench_l2_bytes()
 int
 bench_copies(size_t bytes)
 {
-	size_t		copies = 3 * bench_l2_bytes() / std::max<size_t>(bytes, 1) + 1;
+	size_t copies = 3 * bench_l2_bytes() / std::max<size_t>(bytes, 1) + 1;
 
 	return (int) std::min<size_t>(copies, 256);
 }
@@ -77,17 +76,16 @@ double
 bench_time(int copies, const std::function<void(int)> &f)
 {
 	std::vector<double> times;
-	cudaEvent_t start,
-				stop;
-	int			batch = 1;
-	int			copy = 0;
-	int			repeats = quick ? 5 : 11;
+	cudaEvent_t start, stop;
+	int batch = 1;
+	int copy = 0;
+	int repeats = quick ? 5 : 11;
 
 	CUDA_MUST(cudaEventCreate(&start));
 	CUDA_MUST(cudaEventCreate(&stop));
 	for (int r = -2; r < repeats; r++)
 	{
-		float		ms;
+		float ms;
 
 		CUDA_MUST(cudaEventRecord(start));
 		for (int b = 0; b < batch; b++)
@@ -98,7 +96,9 @@ bench_time(int copies, const std::function<void(int)> &f)
 		times.push_back(ms / batch);
 		/* the first two runs warm up, and choose the batch and the repeats */
 		if (r < 0)
-			batch = ms / batch >= 0.2 ? 1 : std::max(batch, (int) std::min(100.0, 0.5 * batch / ms + 1));
+			batch = ms / batch >= 0.2 ?
+				1 :
+				std::max(batch, (int) std::min(100.0, 0.5 * batch / ms + 1));
 		if (r == -1)
 		{
 			if (times[1] > 50)
@@ -118,23 +118,20 @@ bench_time(int copies, const std::function<void(int)> &f)
 static __global__ void
 read_all(const uint4 *data, size_t n, uint32_t *out)
 {
-	uint32_t	x = 0;
-	size_t		stride = (size_t) gridDim.x * blockDim.x;
-	size_t		i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+	uint32_t x = 0;
+	size_t stride = (size_t) gridDim.x * blockDim.x;
+	size_t i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
 
 	for (; i + 3 * stride < n; i += 4 * stride)
 	{
-		uint4		a = data[i],
-					b = data[i + stride],
-					c = data[i + 2 * stride],
-					d = data[i + 3 * stride];
+		uint4 a = data[i], b = data[i + stride], c = data[i + 2 * stride], d = data[i + 3 * stride];
 
 		x ^= a.x ^ a.y ^ a.z ^ a.w ^ b.x ^ b.y ^ b.z ^ b.w;
 		x ^= c.x ^ c.y ^ c.z ^ c.w ^ d.x ^ d.y ^ d.z ^ d.w;
 	}
 	for (; i < n; i += stride)
 		x ^= data[i].x ^ data[i].y ^ data[i].z ^ data[i].w;
-	if (x == 0x12345678)		/* never, but the compiler cannot know */
+	if (x == 0x12345678) /* never, but the compiler cannot know */
 		*out = x;
 }
 
@@ -145,16 +142,17 @@ bench_read_bandwidth()
 
 	if (bandwidth == 0)
 	{
-		size_t		bytes = (size_t) 2 << 30;
+		size_t bytes = (size_t) 2 << 30;
 		BenchMemory data(bytes);
 		BenchMemory out(4);
 
 		CUDA_MUST(cudaMemset(data.memory, 1, bytes));
 		for (int blocks = 1024; blocks <= 16384; blocks *= 2)
 		{
-			double		ms = bench_time(1, [&](int) {
-				read_all<<<blocks, 256>>>(data.as<uint4>(), bytes / 16, out.as<uint32_t>());
-			});
+			double ms = bench_time(
+				1,
+				[&](int)
+				{ read_all<<<blocks, 256>>>(data.as<uint4>(), bytes / 16, out.as<uint32_t>()); });
 
 			bandwidth = std::max(bandwidth, bytes / (ms * 1e-3));
 		}
@@ -213,12 +211,12 @@ print_aim(const BenchRow &row, const BenchAim &aim)
 static void
 print_aims(const BenchRow &row, double roof_percent)
 {
-	bool		missed = false;
+	bool missed = false;
 
 	summary.rows++;
 	for (const BenchAim &aim : row.aims)
 	{
-		double		share = reached(row, aim, roof_percent);
+		double share = reached(row, aim, roof_percent);
 
 		print_aim(row, aim);
 		if (!(share >= 1))
@@ -244,19 +242,21 @@ print_aims(const BenchRow &row, double roof_percent)
 static void
 print_summary(char letter)
 {
-	printf("(%c) in sum: %d rows, %d with aims, %d of them missed", letter, summary.rows, summary.aimed,
-		   summary.missed);
+	printf("(%c) in sum: %d rows, %d with aims, %d of them missed", letter, summary.rows,
+		   summary.aimed, summary.missed);
 	if (!summary.least_row.empty())
-		printf(" | least of the roofline, where aimed at: %.1f%%, %s", summary.least, summary.least_row.c_str());
+		printf(" | least of the roofline, where aimed at: %.1f%%, %s", summary.least,
+			   summary.least_row.c_str());
 	if (!summary.furthest_row.empty())
-		printf(" | least share of an aim: %.2f, %s", summary.furthest, summary.furthest_row.c_str());
+		printf(" | least share of an aim: %.2f, %s", summary.furthest,
+			   summary.furthest_row.c_str());
 	printf("\n");
 }
 
 void
 bench_print(const BenchRow &row)
 {
-	double		roof_percent = 100 * row.bytes / bench_read_bandwidth() * 1e3 / row.ours_ms;
+	double roof_percent = 100 * row.bytes / bench_read_bandwidth() * 1e3 / row.ours_ms;
 
 	printf("%-46s %10.4f ms %6.1f G rows/s %7.0f GB/s %5.1f%%", row.problem.c_str(), row.ours_ms,
 		   row.rows / row.ours_ms * 1e-6, row.bytes / row.ours_ms * 1e-6, roof_percent);
@@ -271,7 +271,7 @@ bench_print(const BenchRow &row)
 void
 bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f)
 {
-	int64_t		workers = std::max(1u, std::thread::hardware_concurrency());
+	int64_t workers = std::max(1u, std::thread::hardware_concurrency());
 	std::vector<std::thread> threads;
 
 	for (int64_t w = 0; w < workers; w++)
@@ -293,13 +293,14 @@ BenchHost::reserve(size_t bytes)
 		exit(2);
 	}
 	size = bytes;
-	bench_parallel((int64_t) bytes, [&](int64_t begin, int64_t end) { memset(memory + begin, 0, end - begin); });
+	bench_parallel((int64_t) bytes,
+				   [&](int64_t begin, int64_t end) { memset(memory + begin, 0, end - begin); });
 }
 
 int
 main(int argc, char **argv)
 {
-	int			devices = 0;
+	int devices = 0;
 	std::string letters;
 	cudaDeviceProp prop;
 

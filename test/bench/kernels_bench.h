@@ -22,14 +22,14 @@
 
 #include "gpuagg_cuda.h"
 
-typedef void (*BenchFunction) ();
+typedef void (*BenchFunction)();
 
 struct BenchPart
 {
-	char		letter;
+	char letter;
 	const char *title;
 	BenchFunction run;
-	BenchPart  *next;
+	BenchPart *next;
 
 	BenchPart(char part, const char *part_title, BenchFunction function);
 };
@@ -40,17 +40,20 @@ struct BenchPart
 	static void bench_part_##part()
 
 #define CUDA_MUST(call) \
-	do { \
+	do \
+	{ \
 		cudaError_t must_err = (call); \
 		if (must_err != cudaSuccess) \
 		{ \
-			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, cudaGetErrorString(must_err)); \
+			fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+					cudaGetErrorString(must_err)); \
 			exit(2); \
 		} \
 	} while (0)
 
 #define STATUS_MUST(call) \
-	do { \
+	do \
+	{ \
 		GpuaggCudaStatus must_status = (call); \
 		if (must_status != GPUAGG_CUDA_OK) \
 		{ \
@@ -61,16 +64,16 @@ struct BenchPart
 	} while (0)
 
 /* Read bandwidth of this device in bytes a second, measured once in this run. */
-double		bench_read_bandwidth();
+double bench_read_bandwidth();
 
 /* Bytes of the L2 cache. */
-size_t		bench_l2_bytes();
+size_t bench_l2_bytes();
 
 /* The largest problem asked for, as log2 of the elements; 28 unless --max. */
-int			bench_max_log2();
+int bench_max_log2();
 
 /* Whether --quick was given: fewer repeats, fewer points. */
-bool		bench_quick();
+bool bench_quick();
 
 /*
  * Median milliseconds of one call of f(copy), where copy runs through 0 to
@@ -79,25 +82,36 @@ bool		bench_quick();
  * between launches are not counted.  A call longer than 50 ms is repeated
  * three times only, and one longer than 250 ms needs no warm runs before.
  */
-double		bench_time(int copies, const std::function<void(int)> &f);
+double bench_time(int copies, const std::function<void(int)> &f);
 
 /* How many copies of `bytes` bytes it takes to leave the L2 cache; at most 256. */
-int			bench_copies(size_t bytes);
+int bench_copies(size_t bytes);
 
 /* Device memory, freed at exit of the scope; exits when there is not enough. */
 struct BenchMemory
 {
-	char	   *memory;
+	char *memory;
 
-	explicit BenchMemory(size_t bytes) { CUDA_MUST(cudaMalloc((void **) &memory, bytes ? bytes : 1)); }
+	explicit BenchMemory(size_t bytes)
+	{
+		CUDA_MUST(cudaMalloc((void **) &memory, bytes ? bytes : 1));
+	}
 	BenchMemory(const BenchMemory &) = delete;
 	BenchMemory &operator=(const BenchMemory &) = delete;
-	~BenchMemory() { cudaFree(memory); }
-	template <typename T> T *as() const { return (T *) memory; }
+	~BenchMemory()
+	{
+		cudaFree(memory);
+	}
+	template <typename T>
+	T *
+	as() const
+	{
+		return (T *) memory;
+	}
 };
 
 /* Runs f(begin, end) over [0, n) in parallel on the host's cores, for checks. */
-void		bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f);
+void bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f);
 
 /*
  * Host memory that grows and stays, so that pages are touched once, and by all
@@ -105,14 +119,19 @@ void		bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f);
  */
 struct BenchHost
 {
-	char	   *memory = nullptr;
-	size_t		size = 0;
+	char *memory = nullptr;
+	size_t size = 0;
 
-	BenchHost() {}
+	BenchHost()
+	{
+	}
 	BenchHost(const BenchHost &) = delete;
 	BenchHost &operator=(const BenchHost &) = delete;
-	~BenchHost() { free(memory); }
-	void		reserve(size_t bytes);
+	~BenchHost()
+	{
+		free(memory);
+	}
+	void reserve(size_t bytes);
 
 	template <typename T>
 	T *
@@ -147,36 +166,36 @@ bench_mix(uint64_t x)
 /* What a row is to reach: at least so much of the first three, at most so many ms. */
 enum BenchAimOf
 {
-	BENCH_ROOFLINE,				/* per cent of the roofline */
-	BENCH_RATE,					/* G rows/s */
-	BENCH_PEER1,				/* times as fast as the first peer, */
-	BENCH_PEER2,				/* or as the second */
+	BENCH_ROOFLINE, /* per cent of the roofline */
+	BENCH_RATE,     /* G rows/s */
+	BENCH_PEER1,    /* times as fast as the first peer, */
+	BENCH_PEER2,    /* or as the second */
 	BENCH_MS
 };
 
 struct BenchAim
 {
-	BenchAimOf	of;
-	double		value;
+	BenchAimOf of;
+	double value;
 };
 
 /* One line of the table. */
 struct BenchRow
 {
-	std::string problem;		/* "sum int4, 2^28 in 2^10 segments" */
-	double		bytes;			/* that must move: inputs read, results written */
-	double		rows;			/* elements, for G rows/s */
-	double		ours_ms;
-	const char *peer1 = nullptr;	/* name and time of each peer; no time: 0 */
-	double		peer1_ms = 0;
+	std::string problem; /* "sum int4, 2^28 in 2^10 segments" */
+	double bytes;        /* that must move: inputs read, results written */
+	double rows;         /* elements, for G rows/s */
+	double ours_ms;
+	const char *peer1 = nullptr; /* name and time of each peer; no time: 0 */
+	double peer1_ms = 0;
 	const char *peer2 = nullptr;
-	double		peer2_ms = 0;
-	const char *published = nullptr;	/* a time measured elsewhere, and where */
-	double		published_ms = 0;
+	double peer2_ms = 0;
+	const char *published = nullptr; /* a time measured elsewhere, and where */
+	double published_ms = 0;
 	std::vector<BenchAim> aims;
-	bool		correct = true;	/* our result equals the CPU monoids' */
+	bool correct = true; /* our result equals the CPU monoids' */
 };
 
-void		bench_print(const BenchRow &row);
+void bench_print(const BenchRow &row);
 
-#endif							/* GPUAGG_KERNELS_BENCH_H */
+#endif /* GPUAGG_KERNELS_BENCH_H */

@@ -39,7 +39,7 @@ unmix(uint64_t x)
 static __global__ void
 make_indices(int32_t *out, int64_t n, int32_t bins, int32_t race, uint64_t seed)
 {
-	int32_t		distinct = bins / race > 0 ? bins / race : 1;
+	int32_t distinct = bins / race > 0 ? bins / race : 1;
 
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
@@ -53,17 +53,13 @@ make_indices(int32_t *out, int64_t n, int32_t bins, int32_t race, uint64_t seed)
 static __device__ int64_t
 group_of(int64_t i, int64_t groups, bool zipf)
 {
-	uint64_t	r = bench_mix(i + 77);
+	uint64_t r = bench_mix(i + 77);
 
 	if (!zipf)
 		return (int64_t) (r % groups);
 	for (;;)
 	{
-		double		u = (double) (r >> 11) * 0x1p-53,
-					v,
-					x,
-					k,
-					ratio;
+		double u = (double) (r >> 11) * 0x1p-53, v, x, k, ratio;
 
 		r = bench_mix(r + 1);
 		v = (double) (r >> 11) * 0x1p-53;
@@ -90,7 +86,7 @@ make_groups(int32_t *dense, int64_t *sparse, double *values, int64_t n, int64_t 
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		int64_t		g = group_of(i, groups, zipf);
+		int64_t g = group_of(i, groups, zipf);
 
 		dense[i] = (int32_t) g;
 		sparse[i] = (int64_t) bench_mix(g + 1);
@@ -101,27 +97,28 @@ make_groups(int32_t *dense, int64_t *sparse, double *values, int64_t n, int64_t 
 /* ---- part c ------------------------------------------------------------------- */
 
 static const int64_t c_rows = 50000000;
-static const int c_copies = 3;	/* inputs in turn, so that none stays in the L2 cache */
+static const int c_copies = 3; /* inputs in turn, so that none stays in the L2 cache */
 
 static const int c_sizes = 12;
-static const int32_t c_bins[c_sizes] = {31, 127, 505, 2041, 6137, 12281, 24569, 49145, 196607, 393215, 786431,
-	1572863};
+static const int32_t c_bins[c_sizes] = {31,    127,   505,    2041,   6137,   12281,
+										24569, 49145, 196607, 393215, 786431, 1572863};
 
 /* What the CUDA prototype of the SC20 paper's authors takes at race factor 1, on an H200, in ms. */
-static const double sc20_hdw[c_sizes] = {.083, .076, .075, .077, .079, .083, .163, .311, .549, .520, .554, .587};
+static const double sc20_hdw[c_sizes] = {.083, .076, .075, .077, .079, .083,
+										 .163, .311, .549, .520, .554, .587};
 
 /* Counts as in the paper; sums of a column beside the bins. */
 struct OpRow
 {
 	const char *name;
-	MonoidId	op;
+	MonoidId op;
 };
 
 /* The inputs, each of c_rows. */
 struct HistColumns
 {
-	int32_t    *bins[c_copies];
-	int32_t    *values[c_copies];
+	int32_t *bins[c_copies];
+	int32_t *values[c_copies];
 };
 
 static const OpRow c_ops[] = {
@@ -129,22 +126,25 @@ static const OpRow c_ops[] = {
 	{"int32 add", MONOID_SUM_I64},
 };
 
-template <typename State, typename Step> static std::vector<State>
+template <typename State, typename Step>
+static std::vector<State>
 host_histogram(const int32_t *in, int32_t bins, State identity, Step step,
-			   State (*combine) (State, State))
+			   State (*combine)(State, State))
 {
-	const int	shards = 16;
+	const int shards = 16;
 	std::vector<std::vector<State>> part(shards);
 	const int64_t n = c_rows;
 
-	bench_parallel(shards, [&](int64_t b, int64_t e) {
-		for (int64_t s = b; s < e; s++)
-		{
-			part[s].assign(bins, identity);
-			for (int64_t i = n * s / shards; i < n * (s + 1) / shards; i++)
-				part[s][in[i]] = step(part[s][in[i]], i);
-		}
-	});
+	bench_parallel(shards,
+				   [&](int64_t b, int64_t e)
+				   {
+					   for (int64_t s = b; s < e; s++)
+					   {
+						   part[s].assign(bins, identity);
+						   for (int64_t i = n * s / shards; i < n * (s + 1) / shards; i++)
+							   part[s][in[i]] = step(part[s][in[i]], i);
+					   }
+				   });
 	for (int s = 1; s < shards; s++)
 		for (int32_t b = 0; b < bins; b++)
 			part[0][b] = combine(part[0][b], part[s][b]);
@@ -154,31 +154,27 @@ host_histogram(const int32_t *in, int32_t bins, State identity, Step step,
 static bool
 check_states(MonoidId op, const HistColumns &columns, int32_t bins, const void *states)
 {
-	static BenchHost host_bins,
-				host_values;
+	static BenchHost host_bins, host_values;
 	const int32_t *in = host_bins.fetch<int32_t>(columns.bins[0], c_rows);
 	const int32_t *values = host_values.fetch<int32_t>(columns.values[0], c_rows);
 	std::vector<char> got((size_t) bins * gpuagg_monoids[op].state_size);
-	auto		same = [&](auto expect) {
-		return memcmp(expect.data(), got.data(), got.size()) == 0;
-	};
+	auto same = [&](auto expect) { return memcmp(expect.data(), got.data(), got.size()) == 0; };
 
 	CUDA_MUST(cudaMemcpy(got.data(), states, got.size(), cudaMemcpyDeviceToHost));
 	if (op == MONOID_COUNT)
-		return same(host_histogram<int64_t>(in, bins, 0, [](int64_t a, int64_t) {
-			return count_step(a, 0);
-		}, count_combine));
-	return same(host_histogram<int64_t>(in, bins, 0, [&](int64_t a, int64_t i) {
-		return sum_i64_step(a, values[i]);
-	}, sum_i64_combine));
+		return same(host_histogram<int64_t>(
+			in, bins, 0, [](int64_t a, int64_t) { return count_step(a, 0); }, count_combine));
+	return same(host_histogram<int64_t>(
+		in, bins, 0, [&](int64_t a, int64_t i) { return sum_i64_step(a, values[i]); },
+		sum_i64_combine));
 }
 
 struct Update
 {
-	GpuaggHist	hist = GpuaggHist();
+	GpuaggHist hist = GpuaggHist();
 	std::unique_ptr<BenchMemory> workspace;
 	BenchMemory status{sizeof(GpuaggHistStatus)};
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
 	void
 	prepare()
@@ -188,54 +184,60 @@ struct Update
 		STATUS_MUST(gpuagg_hist_update(&hist, nullptr, &bytes, nullptr));
 		workspace.reset(new BenchMemory(bytes));
 	}
-	void run() { STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &bytes, nullptr)); }
+	void
+	run()
+	{
+		STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &bytes, nullptr));
+	}
 };
 
 struct ToInt64
 {
-	__host__ __device__ int64_t operator()(int32_t x) const { return x; }
+	__host__ __device__ int64_t
+	operator()(int32_t x) const
+	{
+		return x;
+	}
 };
 
 /* Sorts (index, value) by the bits of the index and adds up each bin's values. */
 static double
 sort_sum_ms(const HistColumns &columns, int bits)
 {
-	BenchMemory keys(c_rows * 4),
-				vals(c_rows * 4),
-				unique(c_rows * 4),
-				out(c_rows * sizeof(int64_t)),
-				runs(8);
-	size_t		sort_bytes = 0,
-				reduce_bytes = 0;
-	int32_t    *k = keys.as<int32_t>(),
-			   *v = vals.as<int32_t>();
-	auto		lifted = thrust::make_transform_iterator((const int32_t *) v, ToInt64());
-	auto		call = [&](void *tmp, const int32_t *bins, const int32_t *values) {
-		CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp, sort_bytes, bins, k, values, v, c_rows, 0, bits));
-		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, reduce_bytes, k, unique.as<int32_t>(), lifted, out.as<int64_t>(),
-												 runs.as<int32_t>(), ::cuda::std::plus<>(), (int) c_rows));
+	BenchMemory keys(c_rows * 4), vals(c_rows * 4), unique(c_rows * 4),
+		out(c_rows * sizeof(int64_t)), runs(8);
+	size_t sort_bytes = 0, reduce_bytes = 0;
+	int32_t *k = keys.as<int32_t>(), *v = vals.as<int32_t>();
+	auto lifted = thrust::make_transform_iterator((const int32_t *) v, ToInt64());
+	auto call = [&](void *tmp, const int32_t *bins, const int32_t *values)
+	{
+		CUDA_MUST(
+			cub::DeviceRadixSort::SortPairs(tmp, sort_bytes, bins, k, values, v, c_rows, 0, bits));
+		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp, reduce_bytes, k, unique.as<int32_t>(), lifted,
+												 out.as<int64_t>(), runs.as<int32_t>(),
+												 ::cuda::std::plus<>(), (int) c_rows));
 	};
 
 	call(nullptr, columns.bins[0], columns.values[0]);
 	BenchMemory tmp(std::max(sort_bytes, reduce_bytes));
 
-	return bench_time(c_copies, [&](int c) { call(tmp.memory, columns.bins[c], columns.values[c]); });
+	return bench_time(c_copies,
+					  [&](int c) { call(tmp.memory, columns.bins[c], columns.values[c]); });
 }
 
 /* The same for a count, which needs no values. */
 static double
 sort_count_ms(const int32_t *const *in, int bits)
 {
-	BenchMemory keys(c_rows * 4),
-				unique(c_rows * 4),
-				out(c_rows * 4),
-				runs(8);
-	size_t		sort_bytes = 0,
-				count_bytes = 0;
-	auto		call = [&](void *tmp, const int32_t *input) {
-		CUDA_MUST(cub::DeviceRadixSort::SortKeys(tmp, sort_bytes, input, keys.as<int32_t>(), c_rows, 0, bits));
-		CUDA_MUST(cub::DeviceRunLengthEncode::Encode(tmp, count_bytes, keys.as<int32_t>(), unique.as<int32_t>(),
-													 out.as<int32_t>(), runs.as<int32_t>(), (int) c_rows));
+	BenchMemory keys(c_rows * 4), unique(c_rows * 4), out(c_rows * 4), runs(8);
+	size_t sort_bytes = 0, count_bytes = 0;
+	auto call = [&](void *tmp, const int32_t *input)
+	{
+		CUDA_MUST(cub::DeviceRadixSort::SortKeys(tmp, sort_bytes, input, keys.as<int32_t>(), c_rows,
+												 0, bits));
+		CUDA_MUST(cub::DeviceRunLengthEncode::Encode(tmp, count_bytes, keys.as<int32_t>(),
+													 unique.as<int32_t>(), out.as<int32_t>(),
+													 runs.as<int32_t>(), (int) c_rows));
 	};
 
 	call(nullptr, in[0]);
@@ -247,7 +249,7 @@ sort_count_ms(const int32_t *const *in, int bits)
 static double
 sort_reduce_ms(const HistColumns &columns, int32_t bins, MonoidId op)
 {
-	int			bits = (int) ceil(log2((double) bins));
+	int bits = (int) ceil(log2((double) bins));
 
 	return op == MONOID_COUNT ? sort_count_ms(columns.bins, bits) : sort_sum_ms(columns, bits);
 }
@@ -256,16 +258,19 @@ static double
 cub_histogram_ms(const int32_t *const *in, int32_t bins)
 {
 	BenchMemory counts((size_t) bins * 4);
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
-	CUDA_MUST(cub::DeviceHistogram::HistogramEven(nullptr, bytes, in[0], counts.as<int32_t>(), bins + 1,
-												  0, bins, (int) c_rows));
+	CUDA_MUST(cub::DeviceHistogram::HistogramEven(nullptr, bytes, in[0], counts.as<int32_t>(),
+												  bins + 1, 0, bins, (int) c_rows));
 	BenchMemory tmp(bytes);
 
-	return bench_time(c_copies, [&](int c) {
-		CUDA_MUST(cub::DeviceHistogram::HistogramEven(tmp.memory, bytes, in[c], counts.as<int32_t>(),
-													  bins + 1, 0, bins, (int) c_rows));
-	});
+	return bench_time(
+		c_copies,
+		[&](int c)
+		{
+			CUDA_MUST(cub::DeviceHistogram::HistogramEven(
+				tmp.memory, bytes, in[c], counts.as<int32_t>(), bins + 1, 0, bins, (int) c_rows));
+		});
 }
 
 /* What a histogram is to reach.  CUB's and the paper's are of the bins alone, as are counts. */
@@ -292,15 +297,16 @@ set_histogram_aims(MonoidId op, int race, int size, double race1_ms, BenchRow *r
 static double
 bench_histogram(const OpRow &op, int race, int size, const HistColumns &in, double race1_ms)
 {
-	int32_t		bins = c_bins[size];
+	int32_t bins = c_bins[size];
 	BenchMemory states((size_t) bins * gpuagg_monoids[op.op].state_size);
-	Update		u;
-	BenchRow	row;
+	Update u;
+	BenchRow row;
 
 	for (int c = 0; c < c_copies; c++)
 	{
 		make_indices<<<4096, 256>>>(in.bins[c], c_rows, bins, race, (uint64_t) c << 40);
-		make_indices<<<4096, 256>>>(in.values[c], c_rows, 1000000, 1, (uint64_t) (c_copies + c) << 40);
+		make_indices<<<4096, 256>>>(in.values[c], c_rows, 1000000, 1,
+									(uint64_t) (c_copies + c) << 40);
 	}
 	u.hist.bins.kind = GPUAGG_BIN_INDEX;
 	u.hist.bins.ncolumns = 1;
@@ -317,13 +323,17 @@ bench_histogram(const OpRow &op, int race, int size, const HistColumns &in, doub
 	STATUS_MUST(gpuagg_hist_init(op.op, states.memory, bins, nullptr));
 	u.run();
 	row.correct = check_states(op.op, in, bins, states.memory);
-	row.ours_ms = bench_time(c_copies, [&](int c) {
-		u.hist.bins.column[0].values = in.bins[c];
-		u.hist.slot[0].x.values = in.values[c];
-		u.run();
-	});
-	row.problem = std::string(op.name) + ", RF " + std::to_string(race) + ", " + std::to_string(bins) + " bins";
-	row.bytes = c_rows * (op.op == MONOID_COUNT ? 4.0 : 8.0) + (double) bins * gpuagg_monoids[op.op].state_size;
+	row.ours_ms = bench_time(c_copies,
+							 [&](int c)
+							 {
+								 u.hist.bins.column[0].values = in.bins[c];
+								 u.hist.slot[0].x.values = in.values[c];
+								 u.run();
+							 });
+	row.problem = std::string(op.name) + ", RF " + std::to_string(race) + ", " +
+		std::to_string(bins) + " bins";
+	row.bytes = c_rows * (op.op == MONOID_COUNT ? 4.0 : 8.0) +
+		(double) bins * gpuagg_monoids[op.op].state_size;
 	row.rows = c_rows;
 	row.peer1 = "sort + reduce";
 	row.peer1_ms = sort_reduce_ms(in, bins, op.op);
@@ -347,7 +357,7 @@ BENCH_PART(c, "histograms of 50 M int32, as in SC20")
 	}
 	for (const OpRow &op : c_ops)
 	{
-		double		race1_ms[c_sizes] = {};
+		double race1_ms[c_sizes] = {};
 
 		for (int size = 0; size < c_sizes; size++)
 			race1_ms[size] = bench_histogram(op, 1, size, in, 0);
@@ -360,13 +370,17 @@ BENCH_PART(c, "histograms of 50 M int32, as in SC20")
 
 struct CountSum
 {
-	int64_t		count;
-	double		sum;
+	int64_t count;
+	double sum;
 };
 
 struct ToCountSum
 {
-	__host__ __device__ CountSum operator()(double v) const { return {1, v}; }
+	__host__ __device__ CountSum
+	operator()(double v) const
+	{
+		return {1, v};
+	}
 };
 
 struct AddCountSum
@@ -379,7 +393,8 @@ struct AddCountSum
 };
 
 static __global__ void
-plain_atomics(const int32_t *keys, const double *values, int64_t n, unsigned long long *count, double *sum)
+plain_atomics(const int32_t *keys, const double *values, int64_t n, unsigned long long *count,
+			  double *sum)
 {
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
@@ -389,22 +404,25 @@ plain_atomics(const int32_t *keys, const double *values, int64_t n, unsigned lon
 	}
 }
 
-/* A hash table as one writes it first: open addressing, key 0 for none, atomics in device memory. */
+/*
+ * A hash table as one writes it first: open addressing, key 0 for none, atomics in device memory.
+ */
 struct __align__(32) TableEntry
 {
 	unsigned long long key;
 	unsigned long long count;
-	double		sum;
+	double sum;
 };
 
 static __global__ void
-table_atomics(const int64_t *keys, const double *values, int64_t n, TableEntry *table, uint64_t size)
+table_atomics(const int64_t *keys, const double *values, int64_t n, TableEntry *table,
+			  uint64_t size)
 {
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
 	{
 		unsigned long long key = (unsigned long long) keys[i];
-		uint64_t	at = __umul64hi(bench_mix(key), size);
+		uint64_t at = __umul64hi(bench_mix(key), size);
 
 		for (;; at = at + 1 == size ? 0 : at + 1)
 		{
@@ -423,8 +441,7 @@ table_atomics(const int64_t *keys, const double *values, int64_t n, TableEntry *
 static __global__ void
 table_totals(const TableEntry *table, int64_t size, unsigned long long *totals)
 {
-	unsigned long long groups = 0,
-				rows = 0;
+	unsigned long long groups = 0, rows = 0;
 
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < size;
 		 i += (int64_t) gridDim.x * blockDim.x)
@@ -440,95 +457,100 @@ table_totals(const TableEntry *table, int64_t size, unsigned long long *totals)
 static double
 table_atomics_ms(const int64_t *keys, const double *values, int64_t n, int64_t groups)
 {
-	uint64_t	size = 2 * (uint64_t) groups;
-	BenchMemory table(size * sizeof(TableEntry)),
-				totals(16);
+	uint64_t size = 2 * (uint64_t) groups;
+	BenchMemory table(size * sizeof(TableEntry)), totals(16);
 	unsigned long long got[2];
-	double		ms = bench_time(1, [&](int) {
-		CUDA_MUST(cudaMemsetAsync(table.memory, 0, size * sizeof(TableEntry), nullptr));
-		table_atomics<<<2048, 256>>>(keys, values, n, table.as<TableEntry>(), size);
-	});
+	double ms = bench_time(
+		1,
+		[&](int)
+		{
+			CUDA_MUST(cudaMemsetAsync(table.memory, 0, size * sizeof(TableEntry), nullptr));
+			table_atomics<<<2048, 256>>>(keys, values, n, table.as<TableEntry>(), size);
+		});
 
 	CUDA_MUST(cudaMemset(totals.memory, 0, 16));
-	table_totals<<<2048, 256>>>(table.as<TableEntry>(), (int64_t) size, totals.as<unsigned long long>());
+	table_totals<<<2048, 256>>>(table.as<TableEntry>(), (int64_t) size,
+								totals.as<unsigned long long>());
 	CUDA_MUST(cudaMemcpy(got, totals.memory, 16, cudaMemcpyDeviceToHost));
 	if ((int64_t) got[0] != groups || (int64_t) got[1] != n)
 	{
-		fprintf(stderr, "hash table of plain atomics: %llu groups and %llu rows, expected %lld and %lld\n", got[0],
-				got[1], (long long) groups, (long long) n);
+		fprintf(stderr,
+				"hash table of plain atomics: %llu groups and %llu rows, expected %lld and %lld\n",
+				got[0], got[1], (long long) groups, (long long) n);
 		exit(2);
 	}
 	return ms;
 }
 
 /* Sort pairs by key and reduce equal keys to count and sum. */
-template <typename Key> static double
+template <typename Key>
+static double
 sort_group_ms(const Key *keys, const double *values, int64_t n, int bits)
 {
-	BenchMemory k(n * sizeof(Key)),
-				v(n * 8),
-				unique(n * sizeof(Key)),
-				out(n * sizeof(CountSum)),
-				runs(8);
-	size_t		sort_bytes = 0,
-				reduce_bytes = 0;
-	auto		in = thrust::make_transform_iterator(v.as<double>(), ToCountSum());
+	BenchMemory k(n * sizeof(Key)), v(n * 8), unique(n * sizeof(Key)), out(n * sizeof(CountSum)),
+		runs(8);
+	size_t sort_bytes = 0, reduce_bytes = 0;
+	auto in = thrust::make_transform_iterator(v.as<double>(), ToCountSum());
 
-	CUDA_MUST(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, keys, k.as<Key>(), values, v.as<double>(),
-											  n, 0, bits));
-	CUDA_MUST(cub::DeviceReduce::ReduceByKey(nullptr, reduce_bytes, k.as<Key>(), unique.as<Key>(), in,
-											 out.as<CountSum>(), runs.as<int64_t>(), AddCountSum(), (int) n));
+	CUDA_MUST(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, keys, k.as<Key>(), values,
+											  v.as<double>(), n, 0, bits));
+	CUDA_MUST(cub::DeviceReduce::ReduceByKey(nullptr, reduce_bytes, k.as<Key>(), unique.as<Key>(),
+											 in, out.as<CountSum>(), runs.as<int64_t>(),
+											 AddCountSum(), (int) n));
 	BenchMemory tmp(std::max(sort_bytes, reduce_bytes));
 
-	return bench_time(1, [&](int) {
-		CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp.memory, sort_bytes, keys, k.as<Key>(), values,
-												  v.as<double>(), n, 0, bits));
-		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp.memory, reduce_bytes, k.as<Key>(), unique.as<Key>(), in,
-												 out.as<CountSum>(), runs.as<int64_t>(), AddCountSum(), (int) n));
-	});
+	return bench_time(
+		1,
+		[&](int)
+		{
+			CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp.memory, sort_bytes, keys, k.as<Key>(),
+													  values, v.as<double>(), n, 0, bits));
+			CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp.memory, reduce_bytes, k.as<Key>(),
+													 unique.as<Key>(), in, out.as<CountSum>(),
+													 runs.as<int64_t>(), AddCountSum(), (int) n));
+		});
 }
 
-/* The rows' groups, what the CPU monoids make of them, and the device's results, all on the host. */
+/*
+ * The rows' groups, what the CPU monoids make of them, and the device's results, all on the host.
+ */
 struct GroupCheck
 {
-	const int32_t *group;		/* of each row */
-	int64_t		n;
-	int64_t		groups = 0;
-	int64_t		distinct = 0;	/* groups that have rows */
-	BenchHost	rows,
-				expect,
-				count,
-				sum,
-				unique,
-				where;
+	const int32_t *group; /* of each row */
+	int64_t n;
+	int64_t groups = 0;
+	int64_t distinct = 0; /* groups that have rows */
+	BenchHost rows, expect, count, sum, unique, where;
 
 	/* Every group in row order, each thread a range of groups. */
 	void
 	prepare(const int32_t *dense, int64_t nrows, int64_t ngroups)
 	{
 		std::atomic<int64_t> found{0};
-		CountSum   *e = expect.room<CountSum>(ngroups);
+		CountSum *e = expect.room<CountSum>(ngroups);
 
 		n = nrows;
 		groups = ngroups;
 		group = rows.fetch<int32_t>(dense, n);
-		bench_parallel(groups, [&](int64_t begin, int64_t end) {
-			int64_t		mine = 0;
+		bench_parallel(groups,
+					   [&](int64_t begin, int64_t end)
+					   {
+						   int64_t mine = 0;
 
-			for (int64_t g = begin; g < end; g++)
-				e[g] = {count_identity(), sum_f64_identity()};
-			for (int64_t i = 0; i < n && begin < end; i++)
-				if (group[i] >= begin && group[i] < end)
-				{
-					CountSum   &s = e[group[i]];
+						   for (int64_t g = begin; g < end; g++)
+							   e[g] = {count_identity(), sum_f64_identity()};
+						   for (int64_t i = 0; i < n && begin < end; i++)
+							   if (group[i] >= begin && group[i] < end)
+							   {
+								   CountSum &s = e[group[i]];
 
-					s.count = count_step(s.count, 0);
-					s.sum = sum_f64_step(s.sum, value_of(i));
-				}
-			for (int64_t g = begin; g < end; g++)
-				mine += e[g].count > 0;
-			found += mine;
-		});
+								   s.count = count_step(s.count, 0);
+								   s.sum = sum_f64_step(s.sum, value_of(i));
+							   }
+						   for (int64_t g = begin; g < end; g++)
+							   mine += e[g].count > 0;
+						   found += mine;
+					   });
 		distinct = found;
 	}
 
@@ -537,24 +559,27 @@ struct GroupCheck
 	bins_of_keys(const void *device_keys, int64_t found)
 	{
 		const int64_t *key = unique.fetch<int64_t>(device_keys, found);
-		int32_t    *bin = where.room<int32_t>(groups);
+		int32_t *bin = where.room<int32_t>(groups);
 		std::atomic<int64_t> foreign{0};
 
-		bench_parallel(groups, [&](int64_t begin, int64_t end) { std::fill(bin + begin, bin + end, -1); });
-		bench_parallel(found, [&](int64_t begin, int64_t end) {
-			for (int64_t b = begin; b < end; b++)
-			{
-				int64_t		g = (int64_t) unmix((uint64_t) key[b]) - 1;
+		bench_parallel(groups,
+					   [&](int64_t begin, int64_t end) { std::fill(bin + begin, bin + end, -1); });
+		bench_parallel(found,
+					   [&](int64_t begin, int64_t end)
+					   {
+						   for (int64_t b = begin; b < end; b++)
+						   {
+							   int64_t g = (int64_t) unmix((uint64_t) key[b]) - 1;
 
-				if (g >= 0 && g < groups)
-					__atomic_store_n(&bin[g], (int32_t) b, __ATOMIC_RELAXED);
-				else
-					foreign++;
-			}
-		});
+							   if (g >= 0 && g < groups)
+								   __atomic_store_n(&bin[g], (int32_t) b, __ATOMIC_RELAXED);
+							   else
+								   foreign++;
+						   }
+					   });
 		if (foreign > 0 || found != distinct)
-			printf("%lld groups, %lld of them with keys that no row has, expected %lld\n", (long long) found,
-				   (long long) foreign, (long long) distinct);
+			printf("%lld groups, %lld of them with keys that no row has, expected %lld\n",
+				   (long long) found, (long long) foreign, (long long) distinct);
 		return foreign > 0 || found != distinct ? nullptr : bin;
 	}
 
@@ -566,26 +591,32 @@ struct GroupCheck
 		const double *s = sum.fetch<double>(device_sum, nbins);
 		const CountSum *e = (const CountSum *) expect.memory;
 		std::atomic<int64_t> wrong{0};
-		std::mutex	lock;
+		std::mutex lock;
 
-		bench_parallel(groups, [&](int64_t begin, int64_t end) {
-			for (int64_t g = begin; g < end; g++)
+		bench_parallel(
+			groups,
+			[&](int64_t begin, int64_t end)
 			{
-				int64_t		b = bin ? bin[g] : g;
+				for (int64_t g = begin; g < end; g++)
+				{
+					int64_t b = bin ? bin[g] : g;
 
-				if (b < 0 ? e[g].count == 0 : c[b] == e[g].count && fabs(s[b] - e[g].sum) <= 1e-9 * fabs(e[g].sum))
-					continue;
-				if (wrong++ > 0)
-					continue;
-				std::lock_guard<std::mutex> guard(lock);
+					if (b < 0 ?
+							e[g].count == 0 :
+							c[b] == e[g].count && fabs(s[b] - e[g].sum) <= 1e-9 * fabs(e[g].sum))
+						continue;
+					if (wrong++ > 0)
+						continue;
+					std::lock_guard<std::mutex> guard(lock);
 
-				printf("group %lld: bin %lld, count %lld, sum %.17g, expected %lld, %.17g\n", (long long) g,
-					   (long long) b, b < 0 ? 0LL : (long long) c[b], b < 0 ? 0.0 : s[b], (long long) e[g].count,
-					   e[g].sum);
-			}
-		});
+					printf("group %lld: bin %lld, count %lld, sum %.17g, expected %lld, %.17g\n",
+						   (long long) g, (long long) b, b < 0 ? 0LL : (long long) c[b],
+						   b < 0 ? 0.0 : s[b], (long long) e[g].count, e[g].sum);
+				}
+			});
 		if (wrong > 0)
-			printf("%lld of %lld groups differ from the CPU monoids\n", (long long) wrong, (long long) groups);
+			printf("%lld of %lld groups differ from the CPU monoids\n", (long long) wrong,
+				   (long long) groups);
 		return wrong == 0;
 	}
 };
@@ -595,13 +626,14 @@ static const int64_t d_rows = (int64_t) 1 << 27;
 /* G rows/s aimed at over uniform keys; over Zipf 1.5, half of what uniform keys reach. */
 struct GroupAim
 {
-	int64_t		groups;
-	double		direct;
-	double		hash;
+	int64_t groups;
+	double direct;
+	double hash;
 };
 
 static const GroupAim d_aims[] = {
-	{4, 200, 120}, {100, 200, 120}, {10000, 200, 120}, {1000000, 100, 40}, {10000000, 40, 25}, {100000000, 40, 25},
+	{4, 200, 120},      {100, 200, 120},    {10000, 200, 120},
+	{1000000, 100, 40}, {10000000, 40, 25}, {100000000, 40, 25},
 };
 
 static void
@@ -626,19 +658,18 @@ set_count_sum(GpuaggHist &h, const int32_t *bins, const double *values, int64_t 
 static std::string
 group_problem(const char *kind, bool zipf, int64_t groups)
 {
-	return std::string(kind) + (zipf ? ", zipf, " : ", uniform, ") + std::to_string(groups) + " groups";
+	return std::string(kind) + (zipf ? ", zipf, " : ", uniform, ") + std::to_string(groups) +
+		" groups";
 }
 
 /* Each of the two returns G rows/s; `aim` is what to reach. */
 static double
 bench_direct(const int32_t *keys, const double *values, bool zipf, GroupCheck *check, double aim)
 {
-	int64_t		n = check->n,
-				groups = check->groups;
-	BenchMemory count(groups * 8),
-				sum(groups * 8);
-	Update		u;
-	BenchRow	row;
+	int64_t n = check->n, groups = check->groups;
+	BenchMemory count(groups * 8), sum(groups * 8);
+	Update u;
+	BenchRow row;
 
 	set_count_sum(u.hist, keys, values, n, groups, count.memory, sum.memory);
 	u.prepare();
@@ -651,9 +682,13 @@ bench_direct(const int32_t *keys, const double *values, bool zipf, GroupCheck *c
 	row.bytes = n * 12.0 + groups * 16.0;
 	row.rows = (double) n;
 	row.peer1 = "atomics";
-	row.peer1_ms = bench_time(1, [&](int) {
-		plain_atomics<<<2048, 256>>>(keys, values, n, count.as<unsigned long long>(), sum.as<double>());
-	});
+	row.peer1_ms =
+		bench_time(1,
+				   [&](int)
+				   {
+					   plain_atomics<<<2048, 256>>>(keys, values, n, count.as<unsigned long long>(),
+													sum.as<double>());
+				   });
 	row.peer2 = "sort + reduce";
 	row.peer2_ms = sort_group_ms<int32_t>(keys, values, n, (int) ceil(log2((double) groups)));
 	if (n == d_rows)
@@ -666,22 +701,16 @@ bench_direct(const int32_t *keys, const double *values, bool zipf, GroupCheck *c
 struct HashRun
 {
 	GpuaggGroupTable table = GpuaggGroupTable();
-	BenchMemory slots,
-				unique,
-				counters,
-				bins,
-				count,
-				sum,
-				status;
+	BenchMemory slots, unique, counters, bins, count, sum, status;
 	std::unique_ptr<BenchMemory> workspace;
-	size_t		workspace_bytes = 0;
-	GpuaggHist	hist = GpuaggHist();
+	size_t workspace_bytes = 0;
+	GpuaggHist hist = GpuaggHist();
 	const int64_t *keys;
 
 	HashRun(const int64_t *k, const double *v, int64_t n, int64_t capacity)
 		: slots(gpuagg_group_slot_bytes(8, capacity)), unique(capacity * 8),
-		counters(sizeof(GpuaggGroupCounters)), bins(n * 4), count(capacity * 8), sum(capacity * 8),
-		status(sizeof(GpuaggHistStatus)), keys(k)
+		  counters(sizeof(GpuaggGroupCounters)), bins(n * 4), count(capacity * 8),
+		  sum(capacity * 8), status(sizeof(GpuaggHistStatus)), keys(k)
 	{
 		table.key_bytes = 8;
 		table.capacity = capacity;
@@ -700,7 +729,8 @@ struct HashRun
 		STATUS_MUST(gpuagg_group_init(&table, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_COUNT, count.memory, table.capacity, nullptr));
 		STATUS_MUST(gpuagg_hist_init(MONOID_SUM_F64, sum.memory, table.capacity, nullptr));
-		STATUS_MUST(gpuagg_group_lookup(&table, keys, nullptr, hist.nrows, 0, bins.as<int32_t>(), nullptr));
+		STATUS_MUST(
+			gpuagg_group_lookup(&table, keys, nullptr, hist.nrows, 0, bins.as<int32_t>(), nullptr));
 		STATUS_MUST(gpuagg_hist_update(&hist, workspace->memory, &workspace_bytes, nullptr));
 	}
 };
@@ -708,11 +738,11 @@ struct HashRun
 static double
 bench_hash(const int64_t *keys, const double *values, bool zipf, GroupCheck *check, double aim)
 {
-	BenchRow	row;
-	int64_t		n = check->n;
-	int64_t		found;
+	BenchRow row;
+	int64_t n = check->n;
+	int64_t found;
 	GpuaggGroupCounters counters;
-	HashRun		run(keys, values, n, std::min(check->groups, n) + 1000);
+	HashRun run(keys, values, n, std::min(check->groups, n) + 1000);
 	GpuaggCudaStatus status;
 
 	run.run();
@@ -726,7 +756,8 @@ bench_hash(const int64_t *keys, const double *values, bool zipf, GroupCheck *che
 		row.correct = bin != nullptr && check->same(run.count.memory, run.sum.memory, found, bin);
 	}
 	else
-		printf("status %d (%s), %llu rows pending\n", (int) status, gpuagg_cuda_last_error(), counters.pending);
+		printf("status %d (%s), %llu rows pending\n", (int) status, gpuagg_cuda_last_error(),
+			   counters.pending);
 	row.ours_ms = bench_time(1, [&](int) { run.run(); });
 	row.problem = group_problem("hash", zipf, check->groups);
 	row.bytes = n * 16.0 + check->distinct * 24.0;
@@ -743,20 +774,17 @@ bench_hash(const int64_t *keys, const double *values, bool zipf, GroupCheck *che
 
 BENCH_PART(d, "group-by of 2^27 rows, or as --max says: count(*), sum(float8)")
 {
-	const int	points = sizeof(d_aims) / sizeof(d_aims[0]);
-	int64_t		n = std::min(d_rows, (int64_t) 1 << bench_max_log2());
-	BenchMemory dense(n * 4),
-				sparse(n * 8),
-				values(n * 8);
-	GroupCheck	check;
-	double		direct[points],
-				hash[points];
+	const int points = sizeof(d_aims) / sizeof(d_aims[0]);
+	int64_t n = std::min(d_rows, (int64_t) 1 << bench_max_log2());
+	BenchMemory dense(n * 4), sparse(n * 8), values(n * 8);
+	GroupCheck check;
+	double direct[points], hash[points];
 
 	for (bool zipf : {false, true})
 		for (int p = 0; p < points; p++)
 		{
-			make_groups<<<4096, 256>>>(dense.as<int32_t>(), sparse.as<int64_t>(), values.as<double>(), n,
-									   d_aims[p].groups, zipf);
+			make_groups<<<4096, 256>>>(dense.as<int32_t>(), sparse.as<int64_t>(),
+									   values.as<double>(), n, d_aims[p].groups, zipf);
 			check.prepare(dense.as<int32_t>(), n, d_aims[p].groups);
 			direct[p] = bench_direct(dense.as<int32_t>(), values.as<double>(), zipf, &check,
 									 zipf ? direct[p] / 2 : d_aims[p].direct);

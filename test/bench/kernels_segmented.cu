@@ -29,14 +29,26 @@ mix(uint64_t x)
 	return x ^ (x >> 29);
 }
 
-static __host__ __device__ inline void value_at(int64_t i, int8_t *x) { *x = (mix(i) & 15) != 0; }
-static __host__ __device__ inline void value_at(int64_t i, int64_t *x) { *x = (int64_t) (mix(i) >> 30) - (1ll << 33); }
-static __host__ __device__ inline void value_at(int64_t i, double *x) { *x = (double) (int) (mix(i) & 0xFFFFF) - 524288.0; }
+static __host__ __device__ inline void
+value_at(int64_t i, int8_t *x)
+{
+	*x = (mix(i) & 15) != 0;
+}
+static __host__ __device__ inline void
+value_at(int64_t i, int64_t *x)
+{
+	*x = (int64_t) (mix(i) >> 30) - (1ll << 33);
+}
+static __host__ __device__ inline void
+value_at(int64_t i, double *x)
+{
+	*x = (double) (int) (mix(i) & 0xFFFFF) - 524288.0;
+}
 
 static __host__ __device__ inline void
 value_at(int64_t i, gpuagg_f64x2 *x)
 {
-	uint64_t	h = mix(i);
+	uint64_t h = mix(i);
 
 	x->x = (h >> 40) & 1 ? 1.0 : -1.0;
 	x->y = (double) (int) (h & 1023) - 512.0;
@@ -47,22 +59,37 @@ template <int k>
 static __host__ __device__ inline void
 matrix_at(int64_t i, double *m)
 {
-	uint64_t	h = mix(i);
-	int			shift = (int) ((h >> 8) % k);
+	uint64_t h = mix(i);
+	int shift = (int) ((h >> 8) % k);
 
 	for (int r = 0; r < k; r++)
 		for (int c = 0; c < k; c++)
-			m[r * k + c] = (h & 1 ? r + shift : 2 * k - r - shift) % k == c ? (h >> (r + 32) & 1 ? 1.0 : -1.0) : 0.0;
+			m[r * k + c] = (h & 1 ? r + shift : 2 * k - r - shift) % k == c ?
+				(h >> (r + 32) & 1 ? 1.0 : -1.0) :
+				0.0;
 }
-static __host__ __device__ inline void value_at(int64_t i, gpuagg_mat2 *x) { matrix_at<2>(i, x->m); }
-static __host__ __device__ inline void value_at(int64_t i, gpuagg_mat3 *x) { matrix_at<3>(i, x->m); }
-static __host__ __device__ inline void value_at(int64_t i, gpuagg_mat5 *x) { matrix_at<5>(i, x->m); }
+static __host__ __device__ inline void
+value_at(int64_t i, gpuagg_mat2 *x)
+{
+	matrix_at<2>(i, x->m);
+}
+static __host__ __device__ inline void
+value_at(int64_t i, gpuagg_mat3 *x)
+{
+	matrix_at<3>(i, x->m);
+}
+static __host__ __device__ inline void
+value_at(int64_t i, gpuagg_mat5 *x)
+{
+	matrix_at<5>(i, x->m);
+}
 
 template <class InT>
 static __global__ void
 fill_values(InT *x, int64_t n)
 {
-	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 		value_at(i, x + i);
 }
 
@@ -78,18 +105,33 @@ template <class T>
 static bool
 same_doubles(const T &a, const T &b)
 {
-	const double *x = (const double *) &a,
-			   *y = (const double *) &b;
+	const double *x = (const double *) &a, *y = (const double *) &b;
 
 	for (size_t i = 0; i < sizeof(T) / sizeof(double); i++)
 		if (x[i] != y[i])
 			return false;
 	return true;
 }
-static bool same_state(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b) { return same_doubles(a, b); }
-static bool same_state(const gpuagg_mat2 &a, const gpuagg_mat2 &b) { return same_doubles(a, b); }
-static bool same_state(const gpuagg_mat3 &a, const gpuagg_mat3 &b) { return same_doubles(a, b); }
-static bool same_state(const gpuagg_mat5 &a, const gpuagg_mat5 &b) { return same_doubles(a, b); }
+static bool
+same_state(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b)
+{
+	return same_doubles(a, b);
+}
+static bool
+same_state(const gpuagg_mat2 &a, const gpuagg_mat2 &b)
+{
+	return same_doubles(a, b);
+}
+static bool
+same_state(const gpuagg_mat3 &a, const gpuagg_mat3 &b)
+{
+	return same_doubles(a, b);
+}
+static bool
+same_state(const gpuagg_mat5 &a, const gpuagg_mat5 &b)
+{
+	return same_doubles(a, b);
+}
 
 /* ---- geometries -------------------------------------------------------- */
 
@@ -102,14 +144,16 @@ struct Geometry
 static Geometry
 regular(int64_t n, int log2)
 {
-	Geometry	g = {"2^" + std::to_string(log2) + " segments", {}};
-	int64_t		segments = (int64_t) 1 << log2;
+	Geometry g = {"2^" + std::to_string(log2) + " segments", {}};
+	int64_t segments = (int64_t) 1 << log2;
 
 	g.offsets.resize(segments + 1);
-	bench_parallel(segments + 1, [&](int64_t begin, int64_t end) {
-		for (int64_t s = begin; s < end; s++)
-			g.offsets[s] = (int64_t) ((__int128) n * s >> log2);
-	});
+	bench_parallel(segments + 1,
+				   [&](int64_t begin, int64_t end)
+				   {
+					   for (int64_t s = begin; s < end; s++)
+						   g.offsets[s] = (int64_t) ((__int128) n * s >> log2);
+				   });
 	return g;
 }
 
@@ -118,7 +162,7 @@ template <class F>
 static Geometry
 irregular(const std::string &name, int64_t n, F length)
 {
-	Geometry	g = {name, {0}};
+	Geometry g = {name, {0}};
 
 	for (int64_t s = 0; g.offsets.back() < n; s++)
 		g.offsets.push_back(std::min(n, g.offsets.back() + length(mix(s + 1))));
@@ -129,18 +173,21 @@ static std::vector<Geometry>
 irregular_geometries(int64_t n)
 {
 	std::vector<Geometry> all;
-	int64_t		tiny = std::min<int64_t>(1 << 20, n / 4);
+	int64_t tiny = std::min<int64_t>(1 << 20, n / 4);
 
 	all.push_back(irregular("uniform 0 to 64", n, [](uint64_t h) { return (int64_t) (h % 65); }));
-	all.push_back(irregular("power law", n, [n](uint64_t h) {
-		double		u = (double) (h >> 12) * 0x1p-52 + 1e-12;
+	all.push_back(irregular("power law", n,
+							[n](uint64_t h)
+							{
+								double u = (double) (h >> 12) * 0x1p-52 + 1e-12;
 
-		return std::min<int64_t>((int64_t) (1 / u), n);
-	}));
-	all.push_back(irregular("a giant, 2^" + std::to_string((int) log2((double) tiny)) + " tiny", n, [n, tiny](uint64_t h) {
-		return h == mix(tiny / 2) ? n - tiny : (int64_t) 1;
-	}));
-	all.push_back(irregular("half empty", n, [](uint64_t h) { return h & 1 ? (int64_t) (h >> 8) % 32 : 0; }));
+								return std::min<int64_t>((int64_t) (1 / u), n);
+							}));
+	all.push_back(irregular("a giant, 2^" + std::to_string((int) log2((double) tiny)) + " tiny", n,
+							[n, tiny](uint64_t h)
+							{ return h == mix(tiny / 2) ? n - tiny : (int64_t) 1; }));
+	all.push_back(
+		irregular("half empty", n, [](uint64_t h) { return h & 1 ? (int64_t) (h >> 8) % 32 : 0; }));
 	return all;
 }
 
@@ -167,25 +214,26 @@ fold_values(int64_t begin, int64_t end)
  * The CPU monoids over pieces of the elements, in parallel: segments inside a
  * piece are compared there, the others' partial states are put together after.
  */
-template <class Op>
-struct Check
+template <class Op> struct Check
 {
 	typedef typename Op::State State;
 	struct Partial
 	{
-		int64_t		segment;
-		State		state;
+		int64_t segment;
+		State state;
 	};
 	static const int pieces = 64;
 
 	const std::vector<int64_t> &offsets;
 	const State *states;
 	std::vector<Partial> partials[pieces];
-	int64_t		wrong[pieces + 1] = {}; /* the last: segments of several pieces */
-	int64_t		first_wrong = INT64_MAX;
-	std::mutex	lock;
+	int64_t wrong[pieces + 1] = {}; /* the last: segments of several pieces */
+	int64_t first_wrong = INT64_MAX;
+	std::mutex lock;
 
-	Check(const std::vector<int64_t> &o, const State *s) : offsets(o), states(s) {}
+	Check(const std::vector<int64_t> &o, const State *s) : offsets(o), states(s)
+	{
+	}
 
 	void
 	compare(int p, int64_t segment, const State &expect)
@@ -204,10 +252,11 @@ struct Check
 	void
 	piece(int p)
 	{
-		int64_t		nseg = (int64_t) offsets.size() - 1;
-		int64_t		begin = offsets.back() * p / pieces;
-		int64_t		end = offsets.back() * (p + 1) / pieces;
-		int64_t		s = std::lower_bound(offsets.begin() + 1, offsets.end(), begin) - offsets.begin() - 1;
+		int64_t nseg = (int64_t) offsets.size() - 1;
+		int64_t begin = offsets.back() * p / pieces;
+		int64_t end = offsets.back() * (p + 1) / pieces;
+		int64_t s =
+			std::lower_bound(offsets.begin() + 1, offsets.end(), begin) - offsets.begin() - 1;
 
 		for (; s < nseg && (offsets[s] < end || p == pieces - 1); s++)
 		{
@@ -215,7 +264,7 @@ struct Check
 			if (offsets[s] < begin && offsets[s + 1] == begin)
 				continue;
 
-			State		v = fold_values<Op>(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
+			State v = fold_values<Op>(std::max(begin, offsets[s]), std::min(end, offsets[s + 1]));
 
 			if (offsets[s] >= begin && offsets[s + 1] <= end)
 				compare(p, s, v);
@@ -227,14 +276,16 @@ struct Check
 	bool
 	run()
 	{
-		int64_t		bad = 0;
-		int64_t		segment = -1;
-		State		v = Op::identity();
+		int64_t bad = 0;
+		int64_t segment = -1;
+		State v = Op::identity();
 
-		bench_parallel(pieces, [&](int64_t from, int64_t to) {
-			for (int64_t p = from; p < to; p++)
-				piece((int) p);
-		});
+		bench_parallel(pieces,
+					   [&](int64_t from, int64_t to)
+					   {
+						   for (int64_t p = from; p < to; p++)
+							   piece((int) p);
+					   });
 		for (int p = 0; p < pieces; p++)
 			for (const Partial &part : partials[p])
 			{
@@ -252,9 +303,10 @@ struct Check
 		for (int64_t w : wrong)
 			bad += w;
 		if (bad > 0)
-			printf("%lld of %zu segments differ from the CPU monoids, the first is %lld, of elements %lld to %lld\n",
-				   (long long) bad, offsets.size() - 1, (long long) first_wrong, (long long) offsets[first_wrong],
-				   (long long) offsets[first_wrong + 1]);
+			printf("%lld of %zu segments differ from the CPU monoids, the first is %lld, of "
+				   "elements %lld to %lld\n",
+				   (long long) bad, offsets.size() - 1, (long long) first_wrong,
+				   (long long) offsets[first_wrong], (long long) offsets[first_wrong + 1]);
 		return bad == 0;
 	}
 };
@@ -262,15 +314,15 @@ struct Check
 /* ---- one problem ------------------------------------------------------- */
 
 /* Device side of one size: values, as many copies as leave the L2 cache. */
-template <class InT>
-struct Values
+template <class InT> struct Values
 {
-	int64_t		n;
-	int			copies;
+	int64_t n;
+	int copies;
 	BenchMemory memory;
 
 	explicit Values(int64_t count)
-		: n(count), copies(bench_copies(count * sizeof(InT))), memory((size_t) copies * stride() * sizeof(InT))
+		: n(count), copies(bench_copies(count * sizeof(InT))),
+		  memory((size_t) copies * stride() * sizeof(InT))
 	{
 		for (int c = 0; c < copies; c++)
 		{
@@ -278,21 +330,28 @@ struct Values
 			CUDA_MUST(cudaGetLastError());
 		}
 	}
-	int64_t stride() const { return (n + 31) / 32 * 32; }
-	InT *copy(int c) const { return memory.as<InT>() + c * stride(); }
+	int64_t
+	stride() const
+	{
+		return (n + 31) / 32 * 32;
+	}
+	InT *
+	copy(int c) const
+	{
+		return memory.as<InT>() + c * stride();
+	}
 };
 
 static BenchHost host_states;
 
-template <class Op>
-struct Problem
+template <class Op> struct Problem
 {
 	typedef typename Op::State State;
 	typedef typename Op::Input Input;
 
 	const Values<Input> &values;
 	const Geometry &geometry;
-	int64_t		nseg;
+	int64_t nseg;
 	BenchMemory offsets;
 	BenchMemory states;
 
@@ -305,7 +364,11 @@ struct Problem
 		poison();
 	}
 
-	void poison() { CUDA_MUST(cudaMemset(states.memory, 0xA5, nseg * sizeof(State))); }
+	void
+	poison()
+	{
+		CUDA_MUST(cudaMemset(states.memory, 0xA5, nseg * sizeof(State)));
+	}
 
 	bool
 	correct()
@@ -317,23 +380,25 @@ struct Problem
 	measure(const char *what)
 	{
 		GpuaggSegments segments = {values.n, nseg, offsets.as<int64_t>()};
-		size_t		bytes;
-		BenchRow	row;
+		size_t bytes;
+		BenchRow row;
 
-		STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(0), states.memory, nullptr, &bytes,
-												 0));
+		STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(0), states.memory,
+												 nullptr, &bytes, 0));
 
 		BenchMemory workspace(bytes);
-		auto		ours = [&](int copy) {
-			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(copy), states.memory,
-													 workspace.memory, &bytes, 0));
+		auto ours = [&](int copy)
+		{
+			STATUS_MUST(gpuagg_cuda_segmented_reduce(&segments, Op::id, values.copy(copy),
+													 states.memory, workspace.memory, &bytes, 0));
 		};
 
 		ours(0);
 		row.correct = correct();
-		row.problem = std::string(what) + ", 2^" + std::to_string((int) log2((double) values.n)) + " in " +
-			geometry.name;
-		row.bytes = (double) values.n * sizeof(Input) + (nseg + 1) * 8.0 + (double) nseg * sizeof(State);
+		row.problem = std::string(what) + ", 2^" + std::to_string((int) log2((double) values.n)) +
+			" in " + geometry.name;
+		row.bytes =
+			(double) values.n * sizeof(Input) + (nseg + 1) * 8.0 + (double) nseg * sizeof(State);
 		row.rows = (double) values.n;
 		row.ours_ms = bench_time(values.copies, ours);
 		return row;
@@ -347,8 +412,8 @@ static const int64_t most_bytes = (int64_t) 24 << 30;
 struct Line
 {
 	const char *what;
-	int			most_segments;	/* log2 */
-	double		roofline;		/* per cent aimed at from 2^26 elements on, up to 2^26 segments; 0: none */
+	int most_segments; /* log2 */
+	double roofline;   /* per cent aimed at from 2^26 elements on, up to 2^26 segments; 0: none */
 };
 
 /* Sizes as bounded by --max and the memory, as log2. */
@@ -359,14 +424,15 @@ sizes(const char *what, size_t element)
 
 	for (int wanted : {26, 28})
 	{
-		int			log2 = std::min(wanted, bench_max_log2());
-		int			fitting = log2;
+		int log2 = std::min(wanted, bench_max_log2());
+		int fitting = log2;
 
 		while (((int64_t) element << fitting) > most_bytes)
 			fitting--;
 		if (fitting < log2)
 			printf("%s: 2^%d elements have %.1f GB, too much beside states and the peer's buffers; "
-				   "2^%d is the most measured\n", what, log2, (double) ((int64_t) element << log2) * 1e-9, fitting);
+				   "2^%d is the most measured\n",
+				   what, log2, (double) ((int64_t) element << log2) * 1e-9, fitting);
 		if (fitting > all.back())
 			all.push_back(fitting);
 	}
@@ -384,15 +450,17 @@ set_aims(const Line &line, int64_t n, int64_t nseg, BenchRow *row)
 
 template <class Op, class Peer>
 static void
-one_geometry(const Line &line, const Values<typename Op::Input> &values, const Geometry &g, Peer peer)
+one_geometry(const Line &line, const Values<typename Op::Input> &values, const Geometry &g,
+			 Peer peer)
 {
 	Problem<Op> problem(values, g);
-	BenchRow	row = problem.measure(line.what);
+	BenchRow row = problem.measure(line.what);
 
 	problem.poison();
 	peer(problem, &row);
 	/* the peer's states, too, of small problems; by key an empty segment has none */
-	if (values.n <= 1 << 18 && std::adjacent_find(g.offsets.begin(), g.offsets.end()) == g.offsets.end() &&
+	if (values.n <= 1 << 18 &&
+		std::adjacent_find(g.offsets.begin(), g.offsets.end()) == g.offsets.end() &&
 		!problem.correct())
 		printf("these are states of the peer %s\n", row.peer1);
 	set_aims(line, values.n, problem.nseg, &row);
@@ -416,31 +484,37 @@ all_geometries(const Line &line, Peer peer)
 
 /* ---- (b) beside cub::DeviceReduce::ReduceByKey --------- */
 
-template <class Op>
-struct Combine
+template <class Op> struct Combine
 {
 	typedef typename Op::State State;
-	__device__ __forceinline__ State operator()(State a, State b) const { return Op::combine(a, b); }
+	__device__ __forceinline__ State
+	operator()(State a, State b) const
+	{
+		return Op::combine(a, b);
+	}
 };
 
-template <class Op>
-struct Lift
+template <class Op> struct Lift
 {
-	__device__ __forceinline__ typename Op::State operator()(typename Op::Input x) const { return Op::lift(x); }
+	__device__ __forceinline__ typename Op::State
+	operator()(typename Op::Input x) const
+	{
+		return Op::lift(x);
+	}
 };
 
 /* The key of each element: its segment. */
 static __global__ void
 fill_keys(const int64_t *offsets, int64_t nseg, int64_t n, int32_t *keys)
 {
-	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = (int64_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		int64_t		low = 0,
-					high = nseg;
+		int64_t low = 0, high = nseg;
 
 		while (high - low > 1)
 		{
-			int64_t		mid = (low + high) / 2;
+			int64_t mid = (low + high) / 2;
 
 			if (offsets[mid] <= i)
 				low = mid;
@@ -455,20 +529,24 @@ template <class Op>
 static void
 cub_by_key(Problem<Op> &problem, BenchRow *row)
 {
-	int64_t		n = problem.values.n;
+	int64_t n = problem.values.n;
 	BenchMemory keys(n * 4);
 	BenchMemory unique(problem.nseg * 4 + 4);
 	BenchMemory runs(8);
-	size_t		bytes = 0;
-	auto		call = [&](void *temp, int copy) {
-		thrust::transform_iterator<Lift<Op>, const typename Op::Input *> in(problem.values.copy(copy), Lift<Op>());
+	size_t bytes = 0;
+	auto call = [&](void *temp, int copy)
+	{
+		thrust::transform_iterator<Lift<Op>, const typename Op::Input *> in(
+			problem.values.copy(copy), Lift<Op>());
 
-		CUDA_MUST(cub::DeviceReduce::ReduceByKey(temp, bytes, keys.as<int32_t>(), unique.as<int32_t>(), in,
+		CUDA_MUST(cub::DeviceReduce::ReduceByKey(temp, bytes, keys.as<int32_t>(),
+												 unique.as<int32_t>(), in,
 												 problem.states.template as<typename Op::State>(),
 												 runs.as<int64_t>(), Combine<Op>(), n));
 	};
 
-	fill_keys<<<4096, 256>>>(problem.offsets.template as<int64_t>(), problem.nseg, n, keys.as<int32_t>());
+	fill_keys<<<4096, 256>>>(problem.offsets.template as<int64_t>(), problem.nseg, n,
+							 keys.as<int32_t>());
 	CUDA_MUST(cudaGetLastError());
 	call(nullptr, 0);
 
@@ -485,7 +563,9 @@ beside_cub(const char *what, double roofline)
 	all_geometries<Op>({what, 26, roofline}, cub_by_key<Op>);
 }
 
-BENCH_PART(b, "segmented reductions, up to 2^26 segments; peer cub::DeviceReduce::ReduceByKey over int4 keys")
+BENCH_PART(
+	b,
+	"segmented reductions, up to 2^26 segments; peer cub::DeviceReduce::ReduceByKey over int4 keys")
 {
 	beside_cub<Op_maxsub_i64>("max_subarray int8", 60);
 	beside_cub<Op_maxsub_f64>("max_subarray float8", 60);

@@ -24,12 +24,15 @@ enum Shape
 {
 	UNIFORM,
 	SORTED,
-	HOT							/* nine rows of ten in one bin */
+	HOT /* nine rows of ten in one bin */
 };
 
 static const char *const shape_names[] = {"uniform", "sorted", "hot"};
 
-/* Values: doubles from 1 to 2, so near 1 that products stay numbers, or over 80 binades; any integers. */
+/*
+ * Values: doubles from 1 to 2, so near 1 that products stay numbers, or over 80 binades; any
+ * integers.
+ */
 enum Values
 {
 	ONE_TO_TWO,
@@ -41,7 +44,7 @@ enum Values
 static __host__ __device__ inline int32_t
 bin_of(int64_t i, int64_t n, int64_t bins, Shape shape)
 {
-	uint64_t	r = bench_mix(i + 1);
+	uint64_t r = bench_mix(i + 1);
 
 	if (shape == SORTED)
 		return (int32_t) (i * bins / n);
@@ -51,11 +54,12 @@ bin_of(int64_t i, int64_t n, int64_t bins, Shape shape)
 static __host__ __device__ inline void
 value_of(int64_t i, Values kind, double *v)
 {
-	uint64_t	r = bench_mix(i ^ 0x5555555555ULL);
-	double		u = (double) (r >> 11) * 0x1p-53;
+	uint64_t r = bench_mix(i ^ 0x5555555555ULL);
+	double u = (double) (r >> 11) * 0x1p-53;
 
-	*v = kind == ONE_TO_TWO ? 1 + u : kind == NEAR_ONE ? 1 + (u - 0.5) * 1e-9
-		: (1 + u) * exp2((double) (bench_mix(r) % 80) - 40);
+	*v = kind == ONE_TO_TWO ? 1 + u :
+		kind == NEAR_ONE    ? 1 + (u - 0.5) * 1e-9 :
+							  (1 + u) * exp2((double) (bench_mix(r) % 80) - 40);
 }
 
 static __host__ __device__ inline void
@@ -64,10 +68,12 @@ value_of(int64_t i, Values kind, int64_t *v)
 	*v = (int64_t) bench_mix(i ^ 0x5555555555ULL);
 }
 
-template <typename T> static __global__ void
+template <typename T>
+static __global__ void
 make_rows(int32_t *bin, T *value, int64_t n, int64_t bins, Shape shape, Values kind)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
 		bin[i] = bin_of(i, n, bins, shape);
 		value_of(i, kind, &value[i]);
@@ -77,7 +83,8 @@ make_rows(int32_t *bin, T *value, int64_t n, int64_t bins, Shape shape, Values k
 /* ---- the check ------------------------------------------------------------------- */
 
 /* A row's input of the operator; argmax has the value itself for a payload. */
-template <typename T> static __host__ __device__ inline void
+template <typename T>
+static __host__ __device__ inline void
 input_of(T v, T *x)
 {
 	*x = v;
@@ -99,53 +106,65 @@ near(double a, double b)
 {
 	return fabs(a - b) <= 1e-7 * fabs(b);
 }
-template <typename S> static bool
+template <typename S>
+static bool
 same(const S &a, const S &b)
 {
 	return memcmp(&a, &b, sizeof(S)) == 0;
 }
-static bool same(const double &a, const double &b) { return near(a, b); }
-static bool same(const gpuagg_accum &a, const gpuagg_accum &b) { return a.n == b.n && near(a.sx, b.sx) && near(a.sxx, b.sxx); }
+static bool
+same(const double &a, const double &b)
+{
+	return near(a, b);
+}
+static bool
+same(const gpuagg_accum &a, const gpuagg_accum &b)
+{
+	return a.n == b.n && near(a.sx, b.sx) && near(a.sxx, b.sxx);
+}
 
-template <class Op, typename T> static bool
+template <class Op, typename T>
+static bool
 check(const void *device_states, int64_t n, int64_t bins, Shape shape, Values kind)
 {
 	typedef typename Op::State S;
 	static BenchHost got_memory;
-	const S    *got = got_memory.fetch<S>(device_states, bins);
+	const S *got = got_memory.fetch<S>(device_states, bins);
 	std::vector<S> expect(bins, Op::identity());
-	std::mutex	adding;
-	int64_t		wrong = 0;
+	std::mutex adding;
+	int64_t wrong = 0;
 
-	bench_parallel(n, [&](int64_t begin, int64_t end) {
-		std::vector<S> part(bins, Op::identity());
+	bench_parallel(n,
+				   [&](int64_t begin, int64_t end)
+				   {
+					   std::vector<S> part(bins, Op::identity());
 
-		for (int64_t i = begin; i < end; i++)
-		{
-			S		   &state = part[bin_of(i, n, bins, shape)];
-			T			v;
-			typename Op::Input x;
+					   for (int64_t i = begin; i < end; i++)
+					   {
+						   S &state = part[bin_of(i, n, bins, shape)];
+						   T v;
+						   typename Op::Input x;
 
-			value_of(i, kind, &v);
-			input_of(v, &x);
-			state = Op::step(state, x);
-		}
-		std::lock_guard<std::mutex> lock(adding);
+						   value_of(i, kind, &v);
+						   input_of(v, &x);
+						   state = Op::step(state, x);
+					   }
+					   std::lock_guard<std::mutex> lock(adding);
 
-		for (int64_t b = 0; b < bins; b++)
-			expect[b] = Op::combine(expect[b], part[b]);
-	});
+					   for (int64_t b = 0; b < bins; b++)
+						   expect[b] = Op::combine(expect[b], part[b]);
+				   });
 	for (int64_t b = 0; b < bins; b++)
 		wrong += !same(got[b], expect[b]);
 	if (wrong > 0)
-		printf("%lld of %lld bins differ from the CPU monoids\n", (long long) wrong, (long long) bins);
+		printf("%lld of %lld bins differ from the CPU monoids\n", (long long) wrong,
+			   (long long) bins);
 	return wrong == 0;
 }
 
 /* ---- the peer -------------------------------------------------------------------- */
 
-template <class Op, typename T>
-struct LiftRow
+template <class Op, typename T> struct LiftRow
 {
 	__host__ __device__ typename Op::State
 	operator()(T v) const
@@ -157,54 +176,57 @@ struct LiftRow
 	}
 };
 
-template <class Op>
-struct CombineStates
+template <class Op> struct CombineStates
 {
 	typedef typename Op::State S;
-	__host__ __device__ S operator()(const S &a, const S &b) const { return Op::combine(a, b); }
+	__host__ __device__ S
+	operator()(const S &a, const S &b) const
+	{
+		return Op::combine(a, b);
+	}
 };
 
 /* Values sorted along. */
-template <class Op, typename T> static double
+template <class Op, typename T>
+static double
 sort_reduce_ms(const int32_t *bin, const T *value, int64_t n, int64_t bins)
 {
-	BenchMemory k(n * 4),
-				v(n * sizeof(T)),
-				unique(n * 4),
-				out(bins * sizeof(typename Op::State)),
-				runs(8);
-	size_t		sort_bytes = 0,
-				reduce_bytes = 0;
-	int			bits = (int) ceil(log2((double) bins + 1));
-	auto		in = thrust::make_transform_iterator(v.as<T>(), LiftRow<Op, T>());
+	BenchMemory k(n * 4), v(n * sizeof(T)), unique(n * 4), out(bins * sizeof(typename Op::State)),
+		runs(8);
+	size_t sort_bytes = 0, reduce_bytes = 0;
+	int bits = (int) ceil(log2((double) bins + 1));
+	auto in = thrust::make_transform_iterator(v.as<T>(), LiftRow<Op, T>());
 
-	CUDA_MUST(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, bin, k.as<int32_t>(), value, v.as<T>(), n, 0, bits));
-	CUDA_MUST(cub::DeviceReduce::ReduceByKey(nullptr, reduce_bytes, k.as<int32_t>(), unique.as<int32_t>(), in,
-											 out.as<typename Op::State>(), runs.as<int64_t>(), CombineStates<Op>(),
-											 (int) n));
+	CUDA_MUST(cub::DeviceRadixSort::SortPairs(nullptr, sort_bytes, bin, k.as<int32_t>(), value,
+											  v.as<T>(), n, 0, bits));
+	CUDA_MUST(cub::DeviceReduce::ReduceByKey(nullptr, reduce_bytes, k.as<int32_t>(),
+											 unique.as<int32_t>(), in, out.as<typename Op::State>(),
+											 runs.as<int64_t>(), CombineStates<Op>(), (int) n));
 	BenchMemory tmp(std::max(sort_bytes, reduce_bytes));
 
-	return bench_time(1, [&](int) {
-		CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp.memory, sort_bytes, bin, k.as<int32_t>(), value, v.as<T>(), n, 0,
-												  bits));
-		CUDA_MUST(cub::DeviceReduce::ReduceByKey(tmp.memory, reduce_bytes, k.as<int32_t>(), unique.as<int32_t>(), in,
-												 out.as<typename Op::State>(), runs.as<int64_t>(), CombineStates<Op>(),
-												 (int) n));
-	});
+	return bench_time(
+		1,
+		[&](int)
+		{
+			CUDA_MUST(cub::DeviceRadixSort::SortPairs(tmp.memory, sort_bytes, bin, k.as<int32_t>(),
+													  value, v.as<T>(), n, 0, bits));
+			CUDA_MUST(cub::DeviceReduce::ReduceByKey(
+				tmp.memory, reduce_bytes, k.as<int32_t>(), unique.as<int32_t>(), in,
+				out.as<typename Op::State>(), runs.as<int64_t>(), CombineStates<Op>(), (int) n));
+		});
 }
 
 /* ---- the rows -------------------------------------------------------------------- */
 
-template <class Op, typename T> static void
+template <class Op, typename T>
+static void
 bench_one(const char *name, GpuaggValueType type, Values kind, int64_t n, int64_t bins, Shape shape)
 {
-	BenchMemory bin(n * 4),
-				value(n * sizeof(T)),
-				states(bins * sizeof(typename Op::State)),
-				status(sizeof(GpuaggHistStatus));
-	GpuaggHist	hist = GpuaggHist();
-	size_t		bytes = 0;
-	BenchRow	row;
+	BenchMemory bin(n * 4), value(n * sizeof(T)), states(bins * sizeof(typename Op::State)),
+		status(sizeof(GpuaggHistStatus));
+	GpuaggHist hist = GpuaggHist();
+	size_t bytes = 0;
+	BenchRow row;
 
 	make_rows<<<4096, 256>>>(bin.as<int32_t>(), value.as<T>(), n, bins, shape, kind);
 	CUDA_MUST(cudaMemset(status.memory, 0, sizeof(GpuaggHistStatus)));
@@ -222,7 +244,8 @@ bench_one(const char *name, GpuaggValueType type, Values kind, int64_t n, int64_
 	hist.status = status.as<GpuaggHistStatus>();
 	STATUS_MUST(gpuagg_hist_update(&hist, nullptr, &bytes, nullptr));
 	BenchMemory workspace(bytes);
-	auto		run = [&](int) { STATUS_MUST(gpuagg_hist_update(&hist, workspace.memory, &bytes, nullptr)); };
+	auto run = [&](int)
+	{ STATUS_MUST(gpuagg_hist_update(&hist, workspace.memory, &bytes, nullptr)); };
 
 	STATUS_MUST(gpuagg_hist_init(Op::id, states.memory, bins, nullptr));
 	run(0);
@@ -236,10 +259,11 @@ bench_one(const char *name, GpuaggValueType type, Values kind, int64_t n, int64_
 	bench_print(row);
 }
 
-template <class Op, typename T> static void
+template <class Op, typename T>
+static void
 bench_operator(const char *name, GpuaggValueType type, Values kind)
 {
-	int64_t		n = (int64_t) 1 << std::min(bench_max_log2(), 27);
+	int64_t n = (int64_t) 1 << std::min(bench_max_log2(), 27);
 
 	for (int64_t bins : {10, 1000, 10000, 100000, 1000000})
 		for (Shape shape : {UNIFORM, SORTED, HOT})

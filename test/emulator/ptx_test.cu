@@ -1,6 +1,7 @@
 /*
  * ptx_test.cu
- *	  Small kernels for ptx_test.cpp, each for one family of instructions.  Functions of ptx_test.h run on the host, too.
+ *	  Small kernels for ptx_test.cpp, each for one family of instructions.  Functions of ptx_test.h
+ * run on the host, too.
  */
 #include <cooperative_groups.h>
 
@@ -11,7 +12,7 @@ namespace cg = cooperative_groups;
 extern "C" __global__ void
 integers(const uint64_t *a, const uint64_t *b, uint64_t *out, int n)
 {
-	int			i = blockIdx.x * blockDim.x + threadIdx.x;
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
 	if (i < n)
 		for (int op = 0; op < INTEGER_RESULTS; op++)
@@ -21,7 +22,7 @@ integers(const uint64_t *a, const uint64_t *b, uint64_t *out, int n)
 extern "C" __global__ void
 floats(const double *a, const double *b, double *out, int n)
 {
-	int			i = blockIdx.x * blockDim.x + threadIdx.x;
+	int i = blockIdx.x * blockDim.x + threadIdx.x;
 
 	if (i < n)
 		for (int op = 0; op < FLOAT_RESULTS; op++)
@@ -32,12 +33,12 @@ floats(const double *a, const double *b, double *out, int n)
 extern "C" __global__ void
 conversions(const double *in, int64_t *out, int n)
 {
-	int			i = threadIdx.x;
-	double		x = in[i];
-	float		f = (float) x;
-	int64_t    *to = out + i * 12;
-	int			w;
-	unsigned	u;
+	int i = threadIdx.x;
+	double x = in[i];
+	float f = (float) x;
+	int64_t *to = out + i * 12;
+	int w;
+	unsigned u;
 	unsigned short h;
 
 	if (i >= n)
@@ -63,14 +64,14 @@ conversions(const double *in, int64_t *out, int n)
 #define PTX32(text, ...) \
 	do \
 	{ \
-		unsigned	d_; \
+		unsigned d_; \
 		asm volatile(text : "=r"(d_) : __VA_ARGS__); \
 		*to++ = d_; \
 	} while (0)
 #define PTX64(text, ...) \
 	do \
 	{ \
-		uint64_t	d_; \
+		uint64_t d_; \
 		asm volatile(text : "=l"(d_) : __VA_ARGS__); \
 		*to++ = d_; \
 	} while (0)
@@ -79,14 +80,10 @@ conversions(const double *in, int64_t *out, int n)
 extern "C" __global__ void
 odds(const uint64_t *in, uint64_t *out)
 {
-	uint64_t	a = in[2 * threadIdx.x],
-				b = in[2 * threadIdx.x + 1],
-			   *to = out + threadIdx.x * ODD_RESULTS;
-	unsigned	a32 = (unsigned) a,
-				b32 = (unsigned) b,
-				c32 = (unsigned) (a >> 32),
-				at = b32 & 0x7f,
-				n = b32 >> 8 & 0x7f;
+	uint64_t a = in[2 * threadIdx.x], b = in[2 * threadIdx.x + 1],
+			 *to = out + threadIdx.x * ODD_RESULTS;
+	unsigned a32 = (unsigned) a, b32 = (unsigned) b, c32 = (unsigned) (a >> 32), at = b32 & 0x7f,
+			 n = b32 >> 8 & 0x7f;
 
 	PTX32("bfe.u32 %0, %1, %2, %3;", "r"(a32), "r"(at), "r"(n));
 	PTX32("bfe.s32 %0, %1, %2, %3;", "r"(a32), "r"(at), "r"(n));
@@ -98,8 +95,10 @@ odds(const uint64_t *in, uint64_t *out)
 	PTX32("lop3.b32 %0, %1, %2, %3, 0x1d;", "r"(a32), "r"(b32), "r"(c32));
 	PTX32("sad.s32 %0, %1, %2, %3;", "r"(a32), "r"(b32), "r"(c32));
 	PTX32("slct.u32.s32 %0, %1, %2, %3;", "r"(a32), "r"(b32), "r"(c32));
-	PTX32("{ .reg .pred p, q, r; setp.ne.u32 r, %3, 0; setp.lt.and.s32 p|q, %1, %2, r; selp.u32 %0, 1, 0, p; @q add.u32 %0, %0, 2; "
-		  "setp.lt.xor.u32 p, %1, %2, !r; @!p add.u32 %0, %0, 4; }", "r"(a32), "r"(b32), "r"(c32 & 1));
+	PTX32("{ .reg .pred p, q, r; setp.ne.u32 r, %3, 0; setp.lt.and.s32 p|q, %1, %2, r; selp.u32 "
+		  "%0, 1, 0, p; @q add.u32 %0, %0, 2; "
+		  "setp.lt.xor.u32 p, %1, %2, !r; @!p add.u32 %0, %0, 4; }",
+		  "r"(a32), "r"(b32), "r"(c32 & 1));
 	PTX32("bfind.s32 %0, %1;", "r"(a32));
 	PTX32("bfind.u64 %0, %1;", "l"(a));
 	PTX32("bfind.shiftamt.s64 %0, %1;", "l"(a));
@@ -118,20 +117,22 @@ odds(const uint64_t *in, uint64_t *out)
 	PTX32("cvt.rz.f32.s64 %0, %1;", "l"(a));
 	PTX32("cvt.rm.f32.s64 %0, %1;", "l"(a));
 	PTX32("cvt.rp.f32.u64 %0, %1;", "l"(a));
-	PTX32("{ .reg .pred p; setp.lt.u32 p, %1, %2; vote.sync.uni.pred p, p, -1; selp.u32 %0, 1, 0, p; }", "r"(a32 & 1), "r"(2));
+	PTX32("{ .reg .pred p; setp.lt.u32 p, %1, %2; vote.sync.uni.pred p, p, -1; selp.u32 %0, 1, 0, "
+		  "p; }",
+		  "r"(a32 & 1), "r"(2));
 	PTX32("{ .reg .pred p; elect.sync %0|p, -1; @p add.u32 %0, %0, 100; }", "r"(a32));
 }
 
-/* Rounding: add, mul, div, fma, sqrt of doubles, mul of floats, each by zero, down and up; then saturation and flushing. */
+/*
+ * Rounding: add, mul, div, fma, sqrt of doubles, mul of floats, each by zero, down and up; then
+ * saturation and flushing.
+ */
 extern "C" __global__ void
 roundings(const double *in, double *out)
 {
-	double		a = in[2 * threadIdx.x],
-				b = in[2 * threadIdx.x + 1],
-			   *to = out + threadIdx.x * ROUNDING_RESULTS;
-	float		f = (float) a,
-				g = (float) b,
-				r;
+	double a = in[2 * threadIdx.x], b = in[2 * threadIdx.x + 1],
+		   *to = out + threadIdx.x * ROUNDING_RESULTS;
+	float f = (float) a, g = (float) b, r;
 
 	*to++ = __dadd_rz(a, b), *to++ = __dadd_rd(a, b), *to++ = __dadd_ru(a, b);
 	*to++ = __dmul_rz(a, b), *to++ = __dmul_rd(a, b), *to++ = __dmul_ru(a, b);
@@ -152,7 +153,7 @@ roundings(const double *in, double *out)
 extern "C" __global__ void
 indexed(int *out)
 {
-	int			r;
+	int r;
 
 	asm volatile("{ .reg .u32 n; and.b32 n, %1, 3;\n"
 				 "W: .branchtargets A, B, C, D;\n"
@@ -161,7 +162,9 @@ indexed(int *out)
 				 "B: mov.u32 %0, 20; bra E;\n"
 				 "C: mov.u32 %0, 30; bra E;\n"
 				 "D: mov.u32 %0, 40;\n"
-				 "E: add.u32 %0, %0, %1; }" : "=&r"(r) : "r"(threadIdx.x));
+				 "E: add.u32 %0, %0, %1; }"
+				 : "=&r"(r)
+				 : "r"(threadIdx.x));
 	out[threadIdx.x] = r + __popc(__ballot_sync(0xffffffff, r > 30));
 }
 
@@ -169,23 +172,26 @@ indexed(int *out)
 extern "C" __global__ void
 carries(const uint64_t *a, const uint64_t *b, uint64_t *out)
 {
-	int			i = threadIdx.x * 4;
+	int i = threadIdx.x * 4;
 
-	asm("add.cc.u64 %0, %4, %8; addc.cc.u64 %1, %5, %9; addc.cc.u64 %2, %6, %10; addc.u64 %3, %7, %11;"
+	asm("add.cc.u64 %0, %4, %8; addc.cc.u64 %1, %5, %9; addc.cc.u64 %2, %6, %10; addc.u64 %3, %7, "
+		"%11;"
 		: "=&l"(out[i]), "=&l"(out[i + 1]), "=&l"(out[i + 2]), "=&l"(out[i + 3])
-		: "l"(a[i]), "l"(a[i + 1]), "l"(a[i + 2]), "l"(a[i + 3]), "l"(b[i]), "l"(b[i + 1]), "l"(b[i + 2]), "l"(b[i + 3]));
+		: "l"(a[i]), "l"(a[i + 1]), "l"(a[i + 2]), "l"(a[i + 3]), "l"(b[i]), "l"(b[i + 1]),
+		  "l"(b[i + 2]), "l"(b[i + 3]));
 	asm("sub.cc.u64 %0, %2, %4; subc.u64 %1, %3, %5;"
-		: "=&l"(out[128 + i]), "=&l"(out[128 + i + 1]) : "l"(a[i]), "l"(a[i + 1]), "l"(b[i]), "l"(b[i + 1]));
+		: "=&l"(out[128 + i]), "=&l"(out[128 + i + 1])
+		: "l"(a[i]), "l"(a[i + 1]), "l"(b[i]), "l"(b[i + 1]));
 	asm("mad.lo.cc.u64 %0, %2, %3, %4; madc.hi.u64 %1, %2, %3, %5;"
-		: "=&l"(out[128 + i + 2]), "=&l"(out[128 + i + 3]) : "l"(a[i]), "l"(b[i]), "l"(a[i + 1]), "l"(b[i + 1]));
+		: "=&l"(out[128 + i + 2]), "=&l"(out[128 + i + 3])
+		: "l"(a[i]), "l"(b[i]), "l"(a[i + 1]), "l"(b[i + 1]));
 }
 
 /* Lanes take different ways and different numbers of turns, and meet in shuffles. */
 extern "C" __global__ void
 divergence(int *out)
 {
-	int			lane = threadIdx.x & 31,
-				sum = 0;
+	int lane = threadIdx.x & 31, sum = 0;
 
 	__shared__ int seen[32];
 
@@ -225,7 +231,7 @@ locks(int *lock, int *count)
 __device__ __noinline__ int
 depth_of(int n)
 {
-	int			seen[4] = {n, n + 1, n + 2, n + 3};
+	int seen[4] = {n, n + 1, n + 2, n + 3};
 
 	if (n <= 0)
 		return __shfl_sync(__activemask(), seen[0], threadIdx.x & 31) + 1;
@@ -241,11 +247,9 @@ calls(int *out)
 extern "C" __global__ void
 lanes(const unsigned *in, unsigned *out)
 {
-	unsigned	lane = threadIdx.x,
-				half = lane < 16 ? 0xffffu : 0xffff0000u,
-				v = in[lane];
-	int			all;
-	unsigned   *to = out + lane * 16;
+	unsigned lane = threadIdx.x, half = lane < 16 ? 0xffffu : 0xffff0000u, v = in[lane];
+	int all;
+	unsigned *to = out + lane * 16;
 
 	to[0] = __match_any_sync(half, v % 3);
 	to[1] = __reduce_add_sync(half, v);
@@ -271,7 +275,7 @@ extern "C" __global__ void
 barriers(int *out)
 {
 	__shared__ int values[128];
-	int			warp = threadIdx.x / 32;
+	int warp = threadIdx.x / 32;
 
 	values[threadIdx.x] = 0;
 	__syncthreads();
@@ -285,8 +289,8 @@ barriers(int *out)
 		asm volatile("bar.sync 3, 128;" ::: "memory");
 		values[threadIdx.x] = values[threadIdx.x - 64] * 2;
 	}
-	out[threadIdx.x] = __syncthreads_count(threadIdx.x % 3 == 0) + __syncthreads_or(threadIdx.x == 77) * 1000 +
-		__syncthreads_and(threadIdx.x < 128) * 10000;
+	out[threadIdx.x] = __syncthreads_count(threadIdx.x % 3 == 0) +
+		__syncthreads_or(threadIdx.x == 77) * 1000 + __syncthreads_and(threadIdx.x < 128) * 10000;
 	out[128 + threadIdx.x] = values[127 - threadIdx.x];
 }
 
@@ -307,16 +311,15 @@ cluster_sum(int *out)
 {
 	__shared__ int mine;
 	cg::cluster_group cluster = cg::this_cluster();
-	int			sum = 0;
+	int sum = 0;
 
 	if (threadIdx.x == 0)
 		mine = (int) blockIdx.x + 1;
 	cluster.sync();
 	for (unsigned k = 0; k < cluster.num_blocks(); k++)
 	{
-		unsigned	at = (unsigned) __cvta_generic_to_shared(&mine),
-					there;
-		int			value;
+		unsigned at = (unsigned) __cvta_generic_to_shared(&mine), there;
+		int value;
 
 		asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(at), "r"(k));
 		asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(there));
@@ -331,11 +334,13 @@ extern "C" __global__ void
 copies(const int4 *in, int4 *out, int mode)
 {
 	extern __shared__ int4 staged[];
-	unsigned	to = (unsigned) __cvta_generic_to_shared(&staged[threadIdx.x]);
+	unsigned to = (unsigned) __cvta_generic_to_shared(&staged[threadIdx.x]);
 
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(&in[threadIdx.x]) : "memory");
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(&in[threadIdx.x])
+				 : "memory");
 	asm volatile("cp.async.commit_group;" ::: "memory");
-	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(to + blockDim.x * 16), "l"(&in[threadIdx.x]), "r"(4)
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + blockDim.x * 16),
+				 "l"(&in[threadIdx.x]), "r"(4)
 				 : "memory");
 	asm volatile("cp.async.commit_group;" ::: "memory");
 	asm volatile("cp.async.wait_group 1;" ::: "memory");
@@ -353,9 +358,8 @@ __device__ int *where = &counter;
 extern "C" __global__ void
 atomics(unsigned long long *out)
 {
-	__shared__ unsigned least,
-				most;
-	unsigned	t = threadIdx.x;
+	__shared__ unsigned least, most;
+	unsigned t = threadIdx.x;
 	ulonglong2 *pair = (ulonglong2 *) (out + 16);
 
 	if (t == 0)
@@ -372,14 +376,13 @@ atomics(unsigned long long *out)
 	atomicAdd(where, table[t % 4]);
 	for (bool done = false; !done;)
 	{
-		unsigned long long lo,
-					hi,
-					old_lo = pair->x,
-					old_hi = pair->y;
+		unsigned long long lo, hi, old_lo = pair->x, old_hi = pair->y;
 
 		asm volatile("{ .reg .b128 d, b, c; mov.b128 b, {%3, %4}; mov.b128 c, {%5, %6};\n"
 					 "atom.cas.b128 d, [%2], b, c; mov.b128 {%0, %1}, d; }"
-					 : "=l"(lo), "=l"(hi) : "l"(pair), "l"(old_lo), "l"(old_hi), "l"(old_lo + t), "l"(old_hi + 1) : "memory");
+					 : "=l"(lo), "=l"(hi)
+					 : "l"(pair), "l"(old_lo), "l"(old_hi), "l"(old_lo + t), "l"(old_hi + 1)
+					 : "memory");
 		done = lo == old_lo && hi == old_hi;
 	}
 	__syncthreads();
@@ -428,14 +431,14 @@ wrong(char *memory, int kind, int n)
 				__syncwarp();
 			break;
 		case WRONG_LOCAL:
-			{
-				char		own[16];
+		{
+			char own[16];
 
-				for (int k = 0; k < 16; k++)
-					own[k] = (char) (memory[k] + k);
-				memory[0] = own[n & 15] + *(volatile char *) (own + (threadIdx.x == 5 ? n : 3));
-			}
-			break;
+			for (int k = 0; k < 16; k++)
+				own[k] = (char) (memory[k] + k);
+			memory[0] = own[n & 15] + *(volatile char *) (own + (threadIdx.x == 5 ? n : 3));
+		}
+		break;
 		case WRONG_SHUFFLE:
 			if (threadIdx.x < 16)
 				memory[threadIdx.x] = (char) __shfl_sync(0xffffffff, n, 0);
@@ -452,8 +455,8 @@ extern "C" __global__ void
 speed(uint64_t *out, int turns)
 {
 	__shared__ unsigned table[1024];
-	uint64_t	x = blockIdx.x * blockDim.x + threadIdx.x;
-	unsigned	sum = 0;
+	uint64_t x = blockIdx.x * blockDim.x + threadIdx.x;
+	unsigned sum = 0;
 
 	for (int k = threadIdx.x; k < 1024; k += blockDim.x)
 		table[k] = k;

@@ -42,12 +42,7 @@
 static const char *socket_path;
 static pid_t server;
 static Connection connections[CONNECTIONS];
-static uint64_t sent,
-			mutated,
-			answers[256],
-			conversations,
-			checks,
-			stored_rows;
+static uint64_t sent, mutated, answers[256], conversations, checks, stored_rows;
 static char body[MOST_BODY];
 
 static void
@@ -63,7 +58,7 @@ dial(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct timeval patience = {PATIENCE_S, 0};
-	int			sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	strncpy(address.sun_path, socket_path, sizeof(address.sun_path) - 1);
 	if (connect(sock, (struct sockaddr *) &address, sizeof(address)) < 0)
@@ -101,14 +96,17 @@ hang_up(Connection *c)
 static bool
 receive_bytes(int sock, void *data, size_t length, int *fd)
 {
-	char	   *at = data;
+	char *at = data;
 
 	while (length > 0)
 	{
 		struct iovec iov = {at, length};
-		char		space[CMSG_SPACE(sizeof(int))];
-		struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = space,.msg_controllen = sizeof(space)};
-		ssize_t		n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
+		char space[CMSG_SPACE(sizeof(int))];
+		struct msghdr msg = {.msg_iov = &iov,
+							 .msg_iovlen = 1,
+							 .msg_control = space,
+							 .msg_controllen = sizeof(space)};
+		ssize_t n = recvmsg(sock, &msg, MSG_CMSG_CLOEXEC);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -127,7 +125,7 @@ static int
 receive_message(Connection *c, void *to, size_t size, size_t *length)
 {
 	MessageHeader header;
-	int			fd = -1;
+	int fd = -1;
 
 	if (!receive_bytes(c->sock, &header, sizeof(header), &fd))
 		return 0;
@@ -143,11 +141,16 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 		return 0;
 	if (fd >= 0)
 	{
-		if (header.type == MESSAGE_OPENED ? c->closes == 0 : header.type != MESSAGE_WELCOME || (c->arena && c->closes == 0))
+		if (header.type == MESSAGE_OPENED ?
+				c->closes == 0 :
+				header.type != MESSAGE_WELCOME || (c->arena && c->closes == 0))
 			give_up("a descriptor with a message that has none");
 		if (ftruncate(fd, 4096) == 0)
 			give_up("a client can shrink its arena");
-		/* it may be that of an OPEN after which another CLOSE was sent, or come with the answer to HELLO after CLOSE was sent */
+		/*
+		 * it may be that of an OPEN after which another CLOSE was sent, or come with the answer to
+		 * HELLO after CLOSE was sent
+		 */
 		if (c->closes != (header.type == MESSAGE_OPENED))
 		{
 			close(fd);
@@ -155,7 +158,8 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 		}
 		forget_arena(c);
 		c->arena_fd = fd;
-		c->arena = mmap(NULL, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		c->arena = mmap(NULL, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+						MAP_SHARED, fd, 0);
 		if (c->arena == MAP_FAILED)
 			c->arena = NULL;
 	}
@@ -164,13 +168,19 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 
 /* ---- messages ---- */
 
-/* Makes a message of this type, as a well-behaved client would send it; returns the length of its body. */
+/*
+ * Makes a message of this type, as a well-behaved client would send it; returns the length of its
+ * body.
+ */
 static size_t
 make_message(Connection *c, int type)
 {
-	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
-	WireFetch	fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100), random_below(WIRE_BUFFERS), chance(0.5), 0};
-	WirePick	pick = {.set = c->query.nsets > 0 ? random_below(c->query.nsets) : 0,.n = between(1, 50),.buffer = random_below(WIRE_BUFFERS)};
+	WireHello hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
+	WireFetch fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100),
+					   random_below(WIRE_BUFFERS), chance(0.5), 0};
+	WirePick pick = {.set = c->query.nsets > 0 ? random_below(c->query.nsets) : 0,
+					 .n = between(1, 50),
+					 .buffer = random_below(WIRE_BUFFERS)};
 
 	switch (type)
 	{
@@ -201,7 +211,8 @@ make_message(Connection *c, int type)
 			memcpy(body, &pick, sizeof(pick));
 			if (c->arena)
 				for (uint32_t i = 0; i < pick.n; i++)
-					((int32_t *) (c->arena + (size_t) pick.buffer * WIRE_BUFFER_BYTES))[i] = chance(0.999) ? between(0, 20) : (int32_t) random_u64();
+					((int32_t *) (c->arena + (size_t) pick.buffer * WIRE_BUFFER_BYTES))[i] =
+						chance(0.999) ? between(0, 20) : (int32_t) random_u64();
 			return sizeof(pick);
 		default:
 			return 0;
@@ -213,9 +224,37 @@ make_message(Connection *c, int type)
 static uint64_t
 interesting(void)
 {
-	static const uint64_t values[] = {0, 1, 2, 3, 7, 8, 16, 63, 64, 65, 127, 128, 255, 256, 4096, 65535, 65536, 0x7fff,
-		0x8000, INT32_MAX, (uint64_t) INT32_MAX + 1, UINT32_MAX, UINT32_MAX - 63, INT64_MAX, (uint64_t) INT64_MAX + 1,
-		UINT64_MAX, WIRE_BUFFER_BYTES, WIRE_BUFFER_BYTES - 64, WIRE_MAX_BODY, 0x7ff0000000000000, 0x7ff8000000000000};
+	static const uint64_t values[] = {0,
+									  1,
+									  2,
+									  3,
+									  7,
+									  8,
+									  16,
+									  63,
+									  64,
+									  65,
+									  127,
+									  128,
+									  255,
+									  256,
+									  4096,
+									  65535,
+									  65536,
+									  0x7fff,
+									  0x8000,
+									  INT32_MAX,
+									  (uint64_t) INT32_MAX + 1,
+									  UINT32_MAX,
+									  UINT32_MAX - 63,
+									  INT64_MAX,
+									  (uint64_t) INT64_MAX + 1,
+									  UINT64_MAX,
+									  WIRE_BUFFER_BYTES,
+									  WIRE_BUFFER_BYTES - 64,
+									  WIRE_MAX_BODY,
+									  0x7ff0000000000000,
+									  0x7ff8000000000000};
 
 	return chance(0.2) ? random_u64() : values[random_below(sizeof(values) / sizeof(values[0]))];
 }
@@ -227,9 +266,9 @@ mutate_bytes(char *at, size_t length)
 		return;
 	for (int n = chance(0.7) ? 1 : between(2, 12); n > 0; n--)
 	{
-		int			width = 1 << random_below(4);
-		size_t		where = random_below(length) / width * width;
-		uint64_t	value = interesting();
+		int width = 1 << random_below(4);
+		size_t where = random_below(length) / width * width;
+		uint64_t value = interesting();
 
 		if (chance(0.3))
 			at[random_below(length)] ^= 1 << random_below(8);
@@ -242,7 +281,7 @@ mutate_bytes(char *at, size_t length)
 static void
 mutate_query(Connection *c, size_t length)
 {
-	size_t		used = offsetof(WireQuery, slots) + c->query.nslots * sizeof(WireSlot);
+	size_t used = offsetof(WireQuery, slots) + c->query.nslots * sizeof(WireSlot);
 
 	mutate_bytes(body, chance(0.8) && used < length ? used : length);
 }
@@ -254,9 +293,11 @@ mutate_resident(Connection *c, size_t length)
 	WireResident *in = (WireResident *) body;
 
 	if (chance(0.2) && c->arena && in->buffer < WIRE_BUFFERS)
-		mutate_bytes(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, TABLE_RANGES * sizeof(WireRun));
+		mutate_bytes(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES,
+					 TABLE_RANGES * sizeof(WireRun));
 	else if (chance(0.4))
-		mutate_bytes((char *) in->program.instructions, in->program.ninstructions * sizeof(VectorInstruction));
+		mutate_bytes((char *) in->program.instructions,
+					 in->program.ninstructions * sizeof(VectorInstruction));
 	else
 		mutate_bytes(body, chance(0.7) ? offsetof(WireResident, program.instructions) : length);
 }
@@ -280,9 +321,9 @@ static void
 send_bytes(Connection *c, const void *data, size_t length, int nfds)
 {
 	struct iovec iov = {(void *) data, length};
-	char		space[CMSG_SPACE(8 * sizeof(int))] = {0};
-	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1};
-	int			fds[8];
+	char space[CMSG_SPACE(8 * sizeof(int))] = {0};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	int fds[8];
 
 	if (length == 0)
 		return;
@@ -310,10 +351,10 @@ static void
 send_message(Connection *c, int type, bool mutate)
 {
 	static char message[sizeof(MessageHeader) + MOST_BODY];
-	size_t		length = make_message(c, type);
-	size_t		total = sizeof(MessageHeader) + length;
+	size_t length = make_message(c, type);
+	size_t total = sizeof(MessageHeader) + length;
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
-	int			times = 1;
+	int times = 1;
 
 	if (mutate)
 	{
@@ -333,7 +374,7 @@ send_message(Connection *c, int type, bool mutate)
 				times = between(2, 60);
 				break;
 			case 4:
-				total = random_below(total);	/* half of it */
+				total = random_below(total); /* half of it */
 				break;
 			default:
 				if (type == MESSAGE_OPEN)
@@ -372,7 +413,9 @@ next_type(Connection *c)
 	if (c->query.nsets > 0 && c->step > 4 && chance(0.5))
 		return c->finished ? MESSAGE_PICK : MESSAGE_FINISH;
 	if (c->step < 12 && !c->finished && chance(0.5))
-		return chance(0.1) ? MESSAGE_DICTIONARY : chance(0.5) || !suits_programs(c) ? MESSAGE_STORE : MESSAGE_RESIDENT;
+		return chance(0.1)                    ? MESSAGE_DICTIONARY :
+			chance(0.5) || !suits_programs(c) ? MESSAGE_STORE :
+												MESSAGE_RESIDENT;
 	if (c->step < 12 && !c->finished && chance(0.8))
 		return MESSAGE_BATCH;
 	if (c->finished && chance(0.6))
@@ -405,12 +448,12 @@ static void
 read_answers(Connection *c, int wait_ms)
 {
 	static char answer[WIRE_MAX_BODY];
-	size_t		length;
-	struct pollfd p = {.fd = c->sock,.events = POLLIN};
+	size_t length;
+	struct pollfd p = {.fd = c->sock, .events = POLLIN};
 
 	while (c->sock >= 0 && poll(&p, 1, wait_ms) > 0)
 	{
-		int			type = receive_message(c, answer, sizeof(answer), &length);
+		int type = receive_message(c, answer, sizeof(answer), &length);
 
 		if (type == 0 || type == MESSAGE_FAILED)
 		{
@@ -426,8 +469,8 @@ read_answers(Connection *c, int wait_ms)
 static void
 attack(Connection *c)
 {
-	bool		mutate = c->step > 0 ? chance(0.15) : chance(0.03);
-	int			type = mutate && chance(0.2) ? between(1, LAST_REQUEST) : next_type(c);
+	bool mutate = c->step > 0 ? chance(0.15) : chance(0.03);
+	int type = mutate && chance(0.2) ? between(1, LAST_REQUEST) : next_type(c);
 
 	if (c->sock < 0)
 	{
@@ -443,14 +486,15 @@ attack(Connection *c)
 	}
 	if (c->arena && chance(0.1))
 	{
-		size_t		where = random_below((size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES - 65536);
+		size_t where = random_below((size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES - 65536);
 
 		memset(c->arena + where, between(0, 255), between(1, 65536));
 	}
 	send_message(c, type, mutate);
 	c->step++;
 	c->opened = type == MESSAGE_OPEN || (c->opened && type != MESSAGE_CLOSE);
-	c->finished = type == MESSAGE_FINISH || (c->finished && type != MESSAGE_OPEN && type != MESSAGE_RESET);
+	c->finished =
+		type == MESSAGE_FINISH || (c->finished && type != MESSAGE_OPEN && type != MESSAGE_RESET);
 	if (chance(0.02))
 		shutdown(c->sock, chance(0.5) ? SHUT_WR : SHUT_RD);
 	if (!c->deaf)
@@ -465,9 +509,9 @@ attack(Connection *c)
 
 typedef struct Expected
 {
-	int64_t		count[KEYS + 1];	/* the last one is of NULL */
-	int64_t		sum[KEYS + 1];
-	int64_t		min[KEYS + 1];
+	int64_t count[KEYS + 1]; /* the last one is of NULL */
+	int64_t sum[KEYS + 1];
+	int64_t min[KEYS + 1];
 } Expected;
 
 static void
@@ -481,21 +525,25 @@ expect_none(Expected *e)
 static bool
 request(Connection *c, int type, size_t length, int answer, void *to, size_t size)
 {
-	char		message[sizeof(MessageHeader) + sizeof(WireQuery) + sizeof(WireResident)];
+	char message[sizeof(MessageHeader) + sizeof(WireQuery) + sizeof(WireResident)];
 	static char other[WIRE_MAX_BODY];
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
-	size_t		got;
-	int			came;
+	size_t got;
+	int came;
 
 	memcpy(message, &header, sizeof(header));
 	memcpy(message + sizeof(header), body, length);
-	if (send(c->sock, message, sizeof(header) + length, MSG_NOSIGNAL) != (ssize_t) (sizeof(header) + length))
+	if (send(c->sock, message, sizeof(header) + length, MSG_NOSIGNAL) !=
+		(ssize_t) (sizeof(header) + length))
 		return false;
 	came = receive_message(c, other, sizeof(other), &got);
 	if (came != answer || got != size)
 	{
-		CHECK(false, "answer %d of %zu bytes to message %d, not %d of %zu: %s", came, got, type, answer, size,
-			  came == MESSAGE_FAILED ? ((WireFailed *) other)->text : came == 0 ? strerror(errno) : "");
+		CHECK(false, "answer %d of %zu bytes to message %d, not %d of %zu: %s", came, got, type,
+			  answer, size,
+			  came == MESSAGE_FAILED ? ((WireFailed *) other)->text :
+				  came == 0          ? strerror(errno) :
+									   "");
 		return false;
 	}
 	if (size > 0)
@@ -506,23 +554,23 @@ request(Connection *c, int type, size_t length, int answer, void *to, size_t siz
 static bool
 send_rows(Connection *c, Expected *e)
 {
-	WireBatch	b = {.buffer = random_below(WIRE_BUFFERS),.nrows = between(1, 5000),.ncols = 2};
-	char	   *base = c->arena + (size_t) b.buffer * WIRE_BUFFER_BYTES;
-	size_t		keys_end = wire_align(b.nrows * sizeof(int32_t));
-	uint8_t    *validity = (uint8_t *) base + keys_end;
-	size_t		values = keys_end + wire_align(wire_bitmap_bytes(b.nrows));
-	WireDone	done;
+	WireBatch b = {.buffer = random_below(WIRE_BUFFERS), .nrows = between(1, 5000), .ncols = 2};
+	char *base = c->arena + (size_t) b.buffer * WIRE_BUFFER_BYTES;
+	size_t keys_end = wire_align(b.nrows * sizeof(int32_t));
+	uint8_t *validity = (uint8_t *) base + keys_end;
+	size_t values = keys_end + wire_align(wire_bitmap_bytes(b.nrows));
+	WireDone done;
 
-	b.cols[0] = (WireColumn) {WIRE_I32, 0, keys_end};
-	b.cols[1] = (WireColumn) {WIRE_I64, values, WIRE_NO_ARRAY};
+	b.cols[0] = (WireColumn){WIRE_I32, 0, keys_end};
+	b.cols[1] = (WireColumn){WIRE_I64, values, WIRE_NO_ARRAY};
 	b.bytes = values + wire_align(b.nrows * sizeof(int64_t));
 	b.key_max[0] = KEYS - 1;
 	memset(validity, 0, wire_bitmap_bytes(b.nrows));
 	for (uint32_t i = 0; i < b.nrows; i++)
 	{
-		int			key = random_below(KEYS);
-		int64_t		value = (int64_t) random_u64() >> 20;
-		int			group = chance(0.1) ? KEYS : key;
+		int key = random_below(KEYS);
+		int64_t value = (int64_t) random_u64() >> 20;
+		int group = chance(0.1) ? KEYS : key;
 
 		((int32_t *) base)[i] = key;
 		((int64_t *) (base + values))[i] = value;
@@ -533,33 +581,41 @@ send_rows(Connection *c, Expected *e)
 		e->min[group] = value < e->min[group] ? value : e->min[group];
 	}
 	memcpy(body, &b, sizeof(b));
-	return request(c, MESSAGE_BATCH, sizeof(b), MESSAGE_DONE, &done, sizeof(done)) && done.buffer == b.buffer;
+	return request(c, MESSAGE_BATCH, sizeof(b), MESSAGE_DONE, &done, sizeof(done)) &&
+		done.buffer == b.buffer;
 }
 
-/* A range of a table of its own, whose two columns are stored if they are not; *e: what came of it. */
+/*
+ * A range of a table of its own, whose two columns are stored if they are not; *e: what came of it.
+ */
 static bool
 send_stored_rows(Connection *c, Expected *e, uint64_t table)
 {
 	static const uint32_t types[] = {WIRE_I32, WIRE_I64};
-	uint32_t	n = between(1, 3000);
-	WireStore	in = {.table = {table},.stamp = random_u64(),.range = random_below(5),.nrows = n,.validity = WIRE_NO_ARRAY};
-	WireRun		run = {in.stamp, in.range, 0, n, 0};
-	WireStored	stored;
-	WireResident ask = {.table = {table},.buffer = 1,.nruns = 1,.nstored = 2,.ncols = 2,.key_max = {KEYS - 1}};
+	uint32_t n = between(1, 3000);
+	WireStore in = {.table = {table},
+					.stamp = random_u64(),
+					.range = random_below(5),
+					.nrows = n,
+					.validity = WIRE_NO_ARRAY};
+	WireRun run = {in.stamp, in.range, 0, n, 0};
+	WireStored stored;
+	WireResident ask = {
+		.table = {table}, .buffer = 1, .nruns = 1, .nstored = 2, .ncols = 2, .key_max = {KEYS - 1}};
 	WireResided resided;
-	Expected	rows = *e;
+	Expected rows = *e;
 
 	ask.program.filter = VECTOR_NONE;
 	ask.program.nregisters = ask.program.ninstructions = 2;
 	for (int i = 0; i < 2; i++)
 	{
-		in.column = ask.stored[i] = (WireColumnKey) {.attno = i,.type = types[i]};
-		ask.program.instructions[i] = (VectorInstruction) {VECTOR_LOAD, i, i, 0, 0, types[i]};
+		in.column = ask.stored[i] = (WireColumnKey){.attno = i, .type = types[i]};
+		ask.program.instructions[i] = (VectorInstruction){VECTOR_LOAD, i, i, 0, 0, types[i]};
 		ask.cols[i] = i;
 		ask.types[i] = types[i];
 		for (uint32_t r = 0; r < n; r++)
 		{
-			int64_t		value = i ? (int64_t) (r * in.stamp) >> 20 : r % KEYS;
+			int64_t value = i ? (int64_t) (r * in.stamp) >> 20 : r % KEYS;
 
 			memcpy(c->arena + (size_t) r * wire_width(types[i]), &value, wire_width(types[i]));
 			if (i == 0)
@@ -586,11 +642,11 @@ static bool
 right_groups(Connection *c, const Expected *e)
 {
 	WireFinished finished;
-	WireFetch	fetch = {.max = KEYS + 1,.buffer = 1};
-	WireGroups	groups;
-	char	   *base = c->arena + WIRE_BUFFER_BYTES;
-	uint64_t	present = 0;
-	uint32_t	right = 0;
+	WireFetch fetch = {.max = KEYS + 1, .buffer = 1};
+	WireGroups groups;
+	char *base = c->arena + WIRE_BUFFER_BYTES;
+	uint64_t present = 0;
+	uint32_t right = 0;
 
 	for (int k = 0; k <= KEYS; k++)
 		present += e->count[k] > 0;
@@ -598,7 +654,8 @@ right_groups(Connection *c, const Expected *e)
 		return false;
 	if (finished.ngroups != present)
 	{
-		CHECK(false, "%llu groups, not %llu", (unsigned long long) finished.ngroups, (unsigned long long) present);
+		CHECK(false, "%llu groups, not %llu", (unsigned long long) finished.ngroups,
+			  (unsigned long long) present);
 		return false;
 	}
 	fetch.max = present;
@@ -608,7 +665,7 @@ right_groups(Connection *c, const Expected *e)
 	for (uint32_t g = 0; g < groups.n && g < present; g++)
 	{
 		const char *key = base + groups.keys + g * 8;
-		int32_t		k;
+		int32_t k;
 
 		memcpy(&k, key, sizeof(k));
 		k = key[4] ? KEYS : k;
@@ -620,7 +677,10 @@ right_groups(Connection *c, const Expected *e)
 	return right == present;
 }
 
-/* The query is over, and the connection is kept; *mapped, if it is not NULL, is the arena meanwhile. */
+/*
+ * The query is over, and the connection is kept; *mapped, if it is not NULL, is the arena
+ * meanwhile.
+ */
 static bool
 send_close(Connection *c, char **mapped)
 {
@@ -636,8 +696,8 @@ send_close(Connection *c, char **mapped)
 static bool
 open_again(Connection *c, const WireQuery *q)
 {
-	char	   *mapped;
-	bool		right = send_close(c, &mapped);
+	char *mapped;
+	bool right = send_close(c, &mapped);
 
 	if (chance(0.5))
 		usleep(random_below(2000));
@@ -650,25 +710,28 @@ open_again(Connection *c, const WireQuery *q)
 	return right;
 }
 
-/* A whole conversation, with a reset in the middle, and further queries over the same connection. */
+/*
+ * A whole conversation, with a reset in the middle, and further queries over the same connection.
+ */
 static bool
 behave_well(void)
 {
-	Connection	c = {.sock = dial(),.arena_fd = -1};
-	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
+	Connection c = {.sock = dial(), .arena_fd = -1};
+	WireHello hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
 	WireWelcome welcome;
 	WireFinished left;
-	WireQuery	q = {.ncols = 2,.nkeys = 1,.nslots = 3,.key_bytes = 8,.null_offset = 4};
-	Expected	e;
-	bool		right;
+	WireQuery q = {.ncols = 2, .nkeys = 1, .nslots = 3, .key_bytes = 8, .null_offset = 4};
+	Expected e;
+	bool right;
 
-	q.keys[0] = (WireKey) {.col = 0,.width = 4,.nullable = 1};
-	q.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1};
-	q.slots[1] = (WireSlot) {.monoid = MONOID_SUM_I64,.col = {1, -1},.filter = -1,.width = 1};
-	q.slots[2] = (WireSlot) {.monoid = MONOID_MIN_I64,.col = {1, -1},.filter = -1,.width = 1};
+	q.keys[0] = (WireKey){.col = 0, .width = 4, .nullable = 1};
+	q.slots[0] = (WireSlot){.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1};
+	q.slots[1] = (WireSlot){.monoid = MONOID_SUM_I64, .col = {1, -1}, .filter = -1, .width = 1};
+	q.slots[2] = (WireSlot){.monoid = MONOID_MIN_I64, .col = {1, -1}, .filter = -1, .width = 1};
 	memcpy(body, &hello, sizeof(hello));
 	right = c.sock >= 0 &&
-		request(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) && c.arena;
+		request(&c, MESSAGE_HELLO, sizeof(hello), MESSAGE_WELCOME, &welcome, sizeof(welcome)) &&
+		c.arena;
 	memcpy(body, &q, sizeof(q));
 	right = right && request(&c, MESSAGE_OPEN, sizeof(q), MESSAGE_OPENED, NULL, 0);
 	for (int pass = 0; pass < 6 && right; pass++)
@@ -680,7 +743,8 @@ behave_well(void)
 			right = request(&c, MESSAGE_LEAVE, 0, MESSAGE_LEFT, &left, sizeof(left));
 		right = right && right_groups(&c, &e);
 		if (right)
-			right = pass % 2 ? open_again(&c, &q) : request(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
+			right = pass % 2 ? open_again(&c, &q) :
+							   request(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
 	}
 	hang_up(&c);
 	checks++;
@@ -694,9 +758,9 @@ behave_well(void)
 static int
 descriptors(void)
 {
-	char		path[64];
-	int			n = 0;
-	DIR		   *dir;
+	char path[64];
+	int n = 0;
+	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd", (int) server);
 	dir = opendir(path);
@@ -711,10 +775,10 @@ descriptors(void)
 static long
 of_process(const char *what)
 {
-	char		path[64];
-	char		line[256];
-	long		value = -1;
-	FILE	   *f;
+	char path[64];
+	char line[256];
+	long value = -1;
+	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int) server);
 	f = fopen(path, "r");
@@ -729,9 +793,10 @@ of_process(const char *what)
 static bool
 nothing_held(WireStatus *status)
 {
-	Connection	c = {.sock = dial(),.arena_fd = -1};
-	bool		ok = c.sock >= 0 && request(&c, MESSAGE_STATUS, 0, MESSAGE_STATUS_REPLY, status, sizeof(*status));
-	uint64_t	held = status->sessions;
+	Connection c = {.sock = dial(), .arena_fd = -1};
+	bool ok = c.sock >= 0 &&
+		request(&c, MESSAGE_STATUS, 0, MESSAGE_STATUS_REPLY, status, sizeof(*status));
+	uint64_t held = status->sessions;
 
 	hang_up(&c);
 	for (uint32_t d = 0; d < status->ndevices; d++)
@@ -742,7 +807,7 @@ nothing_held(WireStatus *status)
 static bool
 quiet(int descriptors_before)
 {
-	WireStatus	status = {0};
+	WireStatus status = {0};
 
 	for (int i = 0; i < CONNECTIONS; i++)
 		hang_up(&connections[i]);
@@ -753,9 +818,12 @@ quiet(int descriptors_before)
 			return true;
 		usleep(10000);
 	}
-	CHECK(false, "%u sessions, %llu and %llu bytes of device memory, %ld threads, %d descriptors (%d before) are left",
-		  status.sessions, (unsigned long long) status.devices[0].used, (unsigned long long) status.devices[1].used,
-		  of_process("Threads:"), descriptors(), descriptors_before);
+	CHECK(false,
+		  "%u sessions, %llu and %llu bytes of device memory, %ld threads, %d descriptors (%d "
+		  "before) are left",
+		  status.sessions, (unsigned long long) status.devices[0].used,
+		  (unsigned long long) status.devices[1].used, of_process("Threads:"), descriptors(),
+		  descriptors_before);
 	return false;
 }
 
@@ -764,10 +832,10 @@ static double seconds;
 static void
 fuzz(void)
 {
-	double		end = time(NULL) + seconds;
-	int			before;
-	long		memory = 0;
-	uint64_t	rounds = 0;
+	double end = time(NULL) + seconds;
+	int before;
+	long memory = 0;
+	uint64_t rounds = 0;
 
 	for (int i = 0; i < CONNECTIONS; i++)
 		connections[i].sock = connections[i].arena_fd = -1;
@@ -788,16 +856,19 @@ fuzz(void)
 	quiet(before);
 	behave_well();
 	CHECK(kill(server, 0) == 0, "the server is gone");
-	printf("# %llu conversations, %llu messages, %llu of them mutated; %llu queries checked; "
-		   "answers: %llu welcome, %llu opened, %llu done, %llu left, %llu finished, %llu groups, %llu failed, %llu stored, %llu resided, %llu picked; %llu checked on stored rows\n"
-		   "# server's memory: %ld kB after the first 5000 rounds, %ld kB after %llu\n",
-		   (unsigned long long) conversations, (unsigned long long) sent, (unsigned long long) mutated,
-		   (unsigned long long) checks, (unsigned long long) answers[MESSAGE_WELCOME],
-		   (unsigned long long) answers[MESSAGE_OPENED], (unsigned long long) answers[MESSAGE_DONE],
-		   (unsigned long long) answers[MESSAGE_LEFT], (unsigned long long) answers[MESSAGE_FINISHED],
-		   (unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
-		   (unsigned long long) answers[MESSAGE_STORED], (unsigned long long) answers[MESSAGE_RESIDED],
-		   (unsigned long long) answers[MESSAGE_PICKED], (unsigned long long) stored_rows, memory, of_process("VmRSS:"), (unsigned long long) rounds);
+	printf(
+		"# %llu conversations, %llu messages, %llu of them mutated; %llu queries checked; "
+		"answers: %llu welcome, %llu opened, %llu done, %llu left, %llu finished, %llu groups, "
+		"%llu failed, %llu stored, %llu resided, %llu picked; %llu checked on stored rows\n"
+		"# server's memory: %ld kB after the first 5000 rounds, %ld kB after %llu\n",
+		(unsigned long long) conversations, (unsigned long long) sent, (unsigned long long) mutated,
+		(unsigned long long) checks, (unsigned long long) answers[MESSAGE_WELCOME],
+		(unsigned long long) answers[MESSAGE_OPENED], (unsigned long long) answers[MESSAGE_DONE],
+		(unsigned long long) answers[MESSAGE_LEFT], (unsigned long long) answers[MESSAGE_FINISHED],
+		(unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
+		(unsigned long long) answers[MESSAGE_STORED], (unsigned long long) answers[MESSAGE_RESIDED],
+		(unsigned long long) answers[MESSAGE_PICKED], (unsigned long long) stored_rows, memory,
+		of_process("VmRSS:"), (unsigned long long) rounds);
 	for (int type = MESSAGE_WELCOME; type <= LAST_ANSWER && rounds > 2000; type++)
 		CHECK(answers[type] > 0, "no answer of type %d came", type);
 }

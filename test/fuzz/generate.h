@@ -15,17 +15,17 @@
 
 typedef struct Connection
 {
-	int			sock;			/* -1: closed */
-	char	   *arena;
-	int			arena_fd;
-	bool		deaf;			/* never reads */
-	int			step;			/* messages sent */
-	bool		finished;		/* groups may be fetched */
-	bool		opened;			/* OPEN was sent, and no CLOSE since */
-	int			closes;			/* sent */
-	WireQuery	query;
-	uint8_t		types[WIRE_MAX_COLS];
-	double		thresholds[64];
+	int sock; /* -1: closed */
+	char *arena;
+	int arena_fd;
+	bool deaf;     /* never reads */
+	int step;      /* messages sent */
+	bool finished; /* groups may be fetched */
+	bool opened;   /* OPEN was sent, and no CLOSE since */
+	int closes;    /* sent */
+	WireQuery query;
+	uint8_t types[WIRE_MAX_COLS];
+	double thresholds[64];
 } Connection;
 
 /* Queries that several connections share, by number - 1. */
@@ -49,11 +49,11 @@ between(int low, int high)
 static int
 pick_column(Connection *c, int least, int most)
 {
-	int			from = random_below(c->query.ncols);
+	int from = random_below(c->query.ncols);
 
 	for (int i = 0; i < c->query.ncols; i++)
 	{
-		int			col = (from + i) % c->query.ncols;
+		int col = (from + i) % c->query.ncols;
 
 		if (c->types[col] >= least && c->types[col] <= most)
 			return col;
@@ -64,18 +64,19 @@ pick_column(Connection *c, int least, int most)
 static void
 make_keys(Connection *c)
 {
-	WireQuery  *q = &c->query;
-	int			end = 0;
-	bool		nullable = false;
+	WireQuery *q = &c->query;
+	int end = 0;
+	bool nullable = false;
 
 	for (int k = between(0, 3); k > 0; k--)
 	{
-		int			col = pick_column(c, WIRE_I8, WIRE_I64);
-		WireKey    *key = &q->keys[q->nkeys];
+		int col = pick_column(c, WIRE_I8, WIRE_I64);
+		WireKey *key = &q->keys[q->nkeys];
 
 		if (col < 0 || end + wire_width(c->types[col]) > WIRE_MAX_KEY_BYTES)
 			break;
-		*key = (WireKey) {.col = col,.width = wire_width(c->types[col]),.nullable = chance(0.5),.offset = end};
+		*key = (WireKey){
+			.col = col, .width = wire_width(c->types[col]), .nullable = chance(0.5), .offset = end};
 		nullable |= key->nullable;
 		end += key->width;
 		q->nkeys++;
@@ -92,7 +93,7 @@ make_keys(Connection *c)
 static void
 make_bins(Connection *c, WireSlot *slot)
 {
-	WireQuery  *q = &c->query;
+	WireQuery *q = &c->query;
 
 	slot->col[1] = slot->monoid == MONOID_COUNT ? -1 : slot->col[0];
 	if (chance(0.5))
@@ -116,12 +117,12 @@ make_bins(Connection *c, WireSlot *slot)
 static bool
 make_slot(Connection *c, WireSlot *slot)
 {
-	WireQuery  *q = &c->query;
-	int			monoid = random_below(MONOID_COUNT_OF_IDS);
-	bool		matrix = monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5;
-	int			type = matrix ? WIRE_MAT2 + monoid - MONOID_MAT2 : -1;
+	WireQuery *q = &c->query;
+	int monoid = random_below(MONOID_COUNT_OF_IDS);
+	bool matrix = monoid >= MONOID_MAT2 && monoid <= MONOID_MAT5;
+	int type = matrix ? WIRE_MAT2 + monoid - MONOID_MAT2 : -1;
 
-	*slot = (WireSlot) {.monoid = monoid,.col = {-1, -1},.filter = -1,.width = 1};
+	*slot = (WireSlot){.monoid = monoid, .col = {-1, -1}, .filter = -1, .width = 1};
 	slot->col[0] = matrix ? pick_column(c, type, type) : pick_column(c, WIRE_I8, WIRE_F64);
 	if (slot->col[0] < 0)
 		return false;
@@ -145,20 +146,25 @@ make_slot(Connection *c, WireSlot *slot)
 static void
 make_sets(Connection *c)
 {
-	static const MonoidId over[] = {MONOID_COUNT, MONOID_SUM_I64, MONOID_SUM_I128, MONOID_MAX_I64, MONOID_SUM_DEC, MONOID_MIN_I32};
-	WireQuery  *q = &c->query;
+	static const MonoidId over[] = {MONOID_COUNT,   MONOID_SUM_I64, MONOID_SUM_I128,
+									MONOID_MAX_I64, MONOID_SUM_DEC, MONOID_MIN_I32};
+	WireQuery *q = &c->query;
 
 	for (int n = between(1, 3); n > 0; n--)
 	{
-		int			col = pick_column(c, WIRE_I8, WIRE_I64);
-		int			filter = chance(0.3) ? pick_column(c, WIRE_I8, WIRE_I8) : -1;
+		int col = pick_column(c, WIRE_I8, WIRE_I64);
+		int filter = chance(0.3) ? pick_column(c, WIRE_I8, WIRE_I8) : -1;
 
 		if (col >= 0)
-			q->sets[q->nsets++] = (WireSet) {col, filter};
+			q->sets[q->nsets++] = (WireSet){col, filter};
 	}
 	for (int n = q->nsets > 0 ? between(1, 4) : 0; n > 0 && q->nslots < WIRE_MAX_SLOTS; n--)
 	{
-		WireSlot	slot = {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1,.part = between(WIRE_FIRST, WIRE_PARTS - 1)};
+		WireSlot slot = {.monoid = MONOID_COUNT,
+						 .col = {-1, -1},
+						 .filter = -1,
+						 .width = 1,
+						 .part = between(WIRE_FIRST, WIRE_PARTS - 1)};
 
 		slot.set = random_below(q->nsets);
 		if (chance(0.7))
@@ -174,8 +180,8 @@ make_sets(Connection *c)
 static void
 make_query(Connection *c)
 {
-	WireQuery  *q = &c->query;
-	int			nslots = between(1, 6);
+	WireQuery *q = &c->query;
+	int nslots = between(1, 6);
 
 	memset(q, 0, sizeof(*q));
 	q->ncols = between(1, 8);
@@ -190,10 +196,11 @@ make_query(Connection *c)
 	if (q->flags & WIRE_ORDERED)
 		for (int o = between(0, 2); o > 0; o--)
 		{
-			int			col = pick_column(c, WIRE_I8, WIRE_I64);
+			int col = pick_column(c, WIRE_I8, WIRE_I64);
 
 			if (col >= 0)
-				q->order[q->norder++] = (WireOrder) {.col = col,.desc = chance(0.5),.nulls_first = chance(0.5)};
+				q->order[q->norder++] =
+					(WireOrder){.col = col, .desc = chance(0.5), .nulls_first = chance(0.5)};
 		}
 	if (chance(0.3))
 		make_sets(c);
@@ -205,7 +212,7 @@ make_query(Connection *c)
 static void
 choose_query(Connection *c)
 {
-	int			n = random_below(4);
+	int n = random_below(4);
 	Connection *s = &shared[n];
 
 	if (chance(0.6))
@@ -231,22 +238,24 @@ static void
 fill_values(char *at, int type, uint32_t n)
 {
 	static const double special[] = {0, -0.0, 1e308, -1e308, INFINITY, -INFINITY, NAN, 5e-324};
-	int			kind = random_below(4);
+	int kind = random_below(4);
 
 	if (kind == 0 && type != WIRE_F32 && type != WIRE_F64)
 		memset(at, between(0, 255), (size_t) n * wire_width(type));
 	else
-		for (uint32_t i = 0; i < n * (uint32_t) (wire_width(type) > 16 ? wire_width(type) / 8 : 1); i++)
+		for (uint32_t i = 0; i < n * (uint32_t) (wire_width(type) > 16 ? wire_width(type) / 8 : 1);
+			 i++)
 		{
-			double		x = kind == 1 ? special[random_below(8)] : (double) between(-20, 20);
-			int64_t		v = kind == 1 ? (int64_t) random_u64() : between(-20, 20);
+			double x = kind == 1 ? special[random_below(8)] : (double) between(-20, 20);
+			int64_t v = kind == 1 ? (int64_t) random_u64() : between(-20, 20);
 
 			if (type == WIRE_F32)
 				((float *) at)[i] = (float) x;
 			else if (type >= WIRE_F64)
 				((double *) at)[i] = x;
 			else
-				memcpy(at + (size_t) i * wire_width(type), (int64_t[2]) {v, v >> 63}, wire_width(type));
+				memcpy(at + (size_t) i * wire_width(type), (int64_t[2]){v, v >> 63},
+					   wire_width(type));
 		}
 }
 
@@ -273,9 +282,9 @@ only_counted(const WireQuery *q, int col)
 static size_t
 make_batch(Connection *c, WireBatch *b)
 {
-	uint32_t	n = chance(0.05) ? between(1000, 20000) : between(1, 300);
-	size_t		at = 0;
-	size_t		row_bytes = 1;
+	uint32_t n = chance(0.05) ? between(1000, 20000) : between(1, 300);
+	size_t at = 0;
+	size_t row_bytes = 1;
 
 	/* values and bitmaps of all columns, and what aligns them, fit the buffer */
 	for (uint32_t i = 0; i < c->query.ncols; i++)
@@ -288,13 +297,13 @@ make_batch(Connection *c, WireBatch *b)
 	b->ncols = c->query.ncols;
 	for (uint32_t i = 0; i < b->ncols; i++)
 	{
-		bool		nulls = chance(0.5);
+		bool nulls = chance(0.5);
 
 		for (uint32_t s = 0; s < c->query.nsets; s++)
 			nulls &= c->query.sets[s].filter != (int) i;
 		for (int k = 0; k < c->query.nkeys; k++)
 			nulls &= c->query.keys[k].col != (int) i || c->query.keys[k].nullable;
-		b->cols[i] = (WireColumn) {c->types[i], at, WIRE_NO_ARRAY};
+		b->cols[i] = (WireColumn){c->types[i], at, WIRE_NO_ARRAY};
 		if (only_counted(&c->query, i))
 			b->cols[i].values = WIRE_NO_ARRAY;
 		else if (c->arena)
@@ -304,7 +313,8 @@ make_batch(Connection *c, WireBatch *b)
 		{
 			b->cols[i].validity = at;
 			if (c->arena)
-				memset(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, between(0, 255), wire_bitmap_bytes(n));
+				memset(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, between(0, 255),
+					   wire_bitmap_bytes(n));
 			at += wire_align(wire_bitmap_bytes(n));
 		}
 	}
@@ -314,4 +324,4 @@ make_batch(Connection *c, WireBatch *b)
 	return sizeof(*b);
 }
 
-#endif							/* GPUAGG_FUZZ_GENERATE_H */
+#endif /* GPUAGG_FUZZ_GENERATE_H */

@@ -2,8 +2,8 @@
  * generate_resident.h
  *	  Random stored columns, and queries over them, for attack.c.
  *
- * A range's rows follow from its number and stamp, so that what one connection has stored another one
- * can name.
+ * A range's rows follow from its number and stamp, so that what one connection has stored another
+ * one can name.
  */
 #ifndef GPUAGG_FUZZ_GENERATE_RESIDENT_H
 #define GPUAGG_FUZZ_GENERATE_RESIDENT_H
@@ -26,7 +26,8 @@ table_column(int col)
 {
 	static const uint32_t types[] = {WIRE_I8, WIRE_I16, WIRE_I32, WIRE_I64, WIRE_F32, WIRE_F64};
 
-	return (WireColumnKey) {.typid = 20,.typmod = -1,.attno = col + 1,.scale = -1,.type = types[col % 6]};
+	return (WireColumnKey){
+		.typid = 20, .typmod = -1, .attno = col + 1, .scale = -1, .type = types[col % 6]};
 }
 
 /* The same column, kept as numbers in a dictionary. */
@@ -45,8 +46,8 @@ coded_column(int col)
 static void
 make_entries(Connection *c, WireStore *in)
 {
-	char	   *buffer = c->arena ? c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES : NULL;
-	uint32_t	lengths[20];
+	char *buffer = c->arena ? c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES : NULL;
+	uint32_t lengths[20];
 
 	in->nentries = random_below(20);
 	in->entries = wire_align(2 * wire_align((size_t) in->nrows * sizeof(int32_t)));
@@ -54,7 +55,8 @@ make_entries(Connection *c, WireStore *in)
 	{
 		lengths[i] = between(0, 9);
 		if (buffer)
-			memset(buffer + in->entries + in->nentries * sizeof(uint32_t) + in->bytes, 'a' + between(0, 25), lengths[i]);
+			memset(buffer + in->entries + in->nentries * sizeof(uint32_t) + in->bytes,
+				   'a' + between(0, 25), lengths[i]);
 		in->bytes += lengths[i];
 	}
 	if (buffer == NULL)
@@ -67,23 +69,26 @@ make_entries(Connection *c, WireStore *in)
 static size_t
 make_dictionary(WireDictionary *in)
 {
-	*in = (WireDictionary) {.table = {1 + random_below(TABLES)},.column = coded_column(between(0, TABLE_COLUMNS - 1)),
-		.id = random_below(4),.nentries = random_below(30),.buffer = random_below(WIRE_BUFFERS)};
+	*in = (WireDictionary){.table = {1 + random_below(TABLES)},
+						   .column = coded_column(between(0, TABLE_COLUMNS - 1)),
+						   .id = random_below(4),
+						   .nentries = random_below(30),
+						   .buffer = random_below(WIRE_BUFFERS)};
 	return sizeof(*in);
 }
 
 static size_t
 make_list(WireList *in)
 {
-	*in = (WireList) {.after = random_below(TABLES + 1),.device = random_below(2)};
+	*in = (WireList){.after = random_below(TABLES + 1), .device = random_below(2)};
 	return sizeof(*in);
 }
 
 static WireValue
 make_value(const WireQuery *q)
 {
-	WireValue	value = {.slot = -1,.counted = -1};
-	int			s = q->nslots > 0 ? between(-1, q->nslots - 1) : -1;
+	WireValue value = {.slot = -1, .counted = -1};
+	int s = q->nslots > 0 ? between(-1, q->nslots - 1) : -1;
 
 	if (s >= 0 && (!wire_limit_takes(q->slots[s].monoid) || q->slots[s].bin_kind != WIRE_BIN_NONE))
 		s = -1;
@@ -91,7 +96,8 @@ make_value(const WireQuery *q)
 		value.key = random_below(q->nkeys);
 	value.slot = s;
 	for (int n = 0; s >= 0 && n < q->nslots; n++)
-		if (q->slots[n].monoid == MONOID_COUNT && q->slots[n].bin_kind == WIRE_BIN_NONE && chance(0.5))
+		if (q->slots[n].monoid == MONOID_COUNT && q->slots[n].bin_kind == WIRE_BIN_NONE &&
+			chance(0.5))
 			value.counted = n;
 	value.mean = value.counted >= 0 && q->slots[s].monoid == MONOID_SUM_F64 && chance(0.5);
 	return value;
@@ -103,13 +109,16 @@ make_limit(const Connection *c, WireLimit *in)
 {
 	if (c->query.nkeys == 0 || chance(0.4))
 		return;
-	*in = (WireLimit) {.count = chance(0.2) ? 0 : 1 + random_below(50),.nsort = between(1, WIRE_MAX_SORT),
-		.ties = random_below(2),.nconditions = between(0, WIRE_MAX_CONDITIONS)};
+	*in = (WireLimit){.count = chance(0.2) ? 0 : 1 + random_below(50),
+					  .nsort = between(1, WIRE_MAX_SORT),
+					  .ties = random_below(2),
+					  .nconditions = between(0, WIRE_MAX_CONDITIONS)};
 	for (uint32_t i = 0; i < in->nsort; i++)
-		in->by[i] = (WireSort) {make_value(&c->query), random_below(2), random_below(2)};
+		in->by[i] = (WireSort){make_value(&c->query), random_below(2), random_below(2)};
 	for (uint32_t i = 0; i < in->nconditions; i++)
-		in->conditions[i] = (WireCondition) {make_value(&c->query), chance(0.5) ? INT64_MIN : between(-50, 50),
-			chance(0.5) ? INT64_MAX : between(0, 1000)};
+		in->conditions[i] =
+			(WireCondition){make_value(&c->query), chance(0.5) ? INT64_MIN : between(-50, 50),
+							chance(0.5) ? INT64_MAX : between(0, 1000)};
 }
 
 /* The body of FINISH; maybe none. */
@@ -118,7 +127,9 @@ make_finish(const Connection *c, WireFinish *in)
 {
 	if (chance(0.2))
 		return 0;
-	*in = (WireFinish) {.if_taken = chance(0.1),.first = chance(0.5) ? 0 : 1 + random_below(5000),.ranks = chance(0.5)};
+	*in = (WireFinish){.if_taken = chance(0.1),
+					   .first = chance(0.5) ? 0 : 1 + random_below(5000),
+					   .ranks = chance(0.5)};
 	make_limit(c, &in->limit);
 	return sizeof(*in);
 }
@@ -126,13 +137,18 @@ make_finish(const Connection *c, WireFinish *in)
 static size_t
 make_store(Connection *c, WireStore *in)
 {
-	int			range = between(0, TABLE_RANGES - 1);
-	int			stamp = between(1, RANGE_STAMPS);
-	int			width;
+	int range = between(0, TABLE_RANGES - 1);
+	int stamp = between(1, RANGE_STAMPS);
+	int width;
 
-	*in = (WireStore) {.table = {1 + random_below(TABLES)},.stamp = stamp,.range = range,
-		.nrows = range_rows(range, stamp),.column = table_column(between(0, TABLE_COLUMNS - 1)),
-		.buffer = random_below(WIRE_BUFFERS),.validity = WIRE_NO_ARRAY
+	*in = (WireStore){
+		.table = {1 + random_below(TABLES)},
+		.stamp = stamp,
+		.range = range,
+		.nrows = range_rows(range, stamp),
+		.column = table_column(between(0, TABLE_COLUMNS - 1)),
+		.buffer = random_below(WIRE_BUFFERS),
+		.validity = WIRE_NO_ARRAY,
 	};
 	if (chance(0.3))
 		in->column = coded_column(between(0, TABLE_COLUMNS - 1));
@@ -145,8 +161,8 @@ make_store(Connection *c, WireStore *in)
 	{
 		in->validity = wire_align((size_t) in->nrows * width);
 		if (c->arena)
-			memset(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES + in->validity, between(0, 255),
-				   wire_bitmap_bytes(in->nrows));
+			memset(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES + in->validity,
+				   between(0, 255), wire_bitmap_bytes(in->nrows));
 	}
 	return sizeof(*in);
 }
@@ -155,7 +171,7 @@ static int
 pick_operand(const VectorProgram *p)
 {
 	return p->nconstants > 0 && chance(0.3) ? VECTOR_CONSTANT + between(0, p->nconstants - 1) :
-		between(0, VECTOR_MAX_REGISTERS - 1);
+											  between(0, VECTOR_MAX_REGISTERS - 1);
 }
 
 /* Random operations over what is there; those that would make the program invalid are left out. */
@@ -165,23 +181,27 @@ make_program(WireResident *in)
 	VectorProgram *p = &in->program;
 	const uint32_t nstored = in->nstored;
 	const uint32_t ntables = in->ntables;
-	uint64_t	set;
+	uint64_t set;
 
 	p->nregisters = VECTOR_MAX_REGISTERS;
 	p->filter = VECTOR_NONE;
 	p->nconstants = between(1, 8);
 	for (uint32_t i = 0; i < p->nconstants; i++)
-		p->constants[i] = (VectorConstant) {chance(0.5) ? between(-20, 20) : (int64_t) random_u64(), random_below(3), 0};
+		p->constants[i] = (VectorConstant){chance(0.5) ? between(-20, 20) : (int64_t) random_u64(),
+										   random_below(3), 0};
 	for (uint32_t i = 0; i < nstored; i++)
-		p->instructions[p->ninstructions++] = (VectorInstruction) {
-			VECTOR_LOAD, between(0, VECTOR_MAX_REGISTERS - 1), i, 0, 0, in->stored[i].type
-		};
-	for (int i = chance(0.3) ? 0 : between(1, 300); i > 0 && p->ninstructions < VECTOR_MAX_INSTRUCTIONS; i--)
+		p->instructions[p->ninstructions++] = (VectorInstruction){
+			VECTOR_LOAD, between(0, VECTOR_MAX_REGISTERS - 1), i, 0, 0, in->stored[i].type};
+	for (int i = chance(0.3) ? 0 : between(1, 300);
+		 i > 0 && p->ninstructions < VECTOR_MAX_INSTRUCTIONS; i--)
 	{
-		p->instructions[p->ninstructions] = (VectorInstruction) {
-			between(1, VECTOR_OPS - 1), between(0, VECTOR_MAX_REGISTERS - 1), pick_operand(p), pick_operand(p),
-			chance(0.3) ? between(0, 4) : pick_operand(p), chance(0.5) ? between(0, 31) : random_below(65536)
-		};
+		p->instructions[p->ninstructions] =
+			(VectorInstruction){between(1, VECTOR_OPS - 1),
+								between(0, VECTOR_MAX_REGISTERS - 1),
+								pick_operand(p),
+								pick_operand(p),
+								chance(0.3) ? between(0, 4) : pick_operand(p),
+								chance(0.5) ? between(0, 31) : random_below(65536)};
 		/* of tables that there are */
 		if (p->instructions[p->ninstructions].op == VECTOR_LOOKUP && ntables == 0)
 			continue;
@@ -226,22 +246,25 @@ suits_programs(const Connection *c)
 }
 
 /*
- * Spans of two ranges each, all rows of them, with their lists or by the id that stands for these; ids say which stamps the
- * ranges have.  The ranges before `first_range` are theirs.
+ * Spans of two ranges each, all rows of them, with their lists or by the id that stands for these;
+ * ids say which stamps the ranges have.  The ranges before `first_range` are theirs.
  */
 static void
 make_spans(WireResident *in, WireRun *runs, int *first_range)
 {
-	WireSpan   *spans = (WireSpan *) (in + 1);
+	WireSpan *spans = (WireSpan *) (in + 1);
 
 	*first_range = 0;
 	while (*first_range + 2 <= TABLE_RANGES && chance(0.3))
 	{
-		WireSpan   *span = &spans[in->nspans++];
-		int			stamps[2] = {between(1, RANGE_STAMPS), between(1, RANGE_STAMPS)};
+		WireSpan *span = &spans[in->nspans++];
+		int stamps[2] = {between(1, RANGE_STAMPS), between(1, RANGE_STAMPS)};
 
-		*span = (WireSpan) {.id = 1 + (*first_range * RANGE_STAMPS + stamps[0]) * 10 + stamps[1] + 1000 * in->table.id,
-			.first = *first_range,.nranges = 2,.run = WIRE_NO_ARRAY};
+		*span = (WireSpan){.id = 1 + (*first_range * RANGE_STAMPS + stamps[0]) * 10 + stamps[1] +
+							   1000 * in->table.id,
+						   .first = *first_range,
+						   .nranges = 2,
+						   .run = WIRE_NO_ARRAY};
 		for (int r = 0; r < 2; r++)
 			span->nrows += range_rows(*first_range + r, stamps[r]);
 		if (chance(0.6))
@@ -249,7 +272,8 @@ make_spans(WireResident *in, WireRun *runs, int *first_range)
 			span->run = in->nruns;
 			span->nruns = 2;
 			for (int r = 0; r < 2; r++)
-				runs[in->nruns++] = (WireRun) {stamps[r], *first_range + r, 0, range_rows(*first_range + r, stamps[r]), 0};
+				runs[in->nruns++] = (WireRun){stamps[r], *first_range + r, 0,
+											  range_rows(*first_range + r, stamps[r]), 0};
 		}
 		*first_range += 2;
 	}
@@ -259,13 +283,13 @@ make_spans(WireResident *in, WireRun *runs, int *first_range)
 static void
 make_tables(Connection *c, WireResident *in)
 {
-	char	   *buffer = c->arena ? c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES : NULL;
+	char *buffer = c->arena ? c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES : NULL;
 
 	for (int t = chance(0.5) ? 0 : between(1, 3); t > 0; t--)
 	{
-		uint32_t	n = random_below(20);
+		uint32_t n = random_below(20);
 
-		in->tables[in->ntables++] = (VectorTable) {0, in->ncells, n};
+		in->tables[in->ntables++] = (VectorTable){0, in->ncells, n};
 		in->ncells += n + 1;
 	}
 	for (uint32_t i = 0; buffer && i < in->ncells; i++)
@@ -280,22 +304,23 @@ make_runs(WireRun *runs, uint32_t *nruns, int from)
 {
 	for (int range = from; range < TABLE_RANGES; range++)
 	{
-		int			stamp = between(1, RANGE_STAMPS);
-		uint32_t	nrows = range_rows(range, stamp);
-		uint32_t	first = chance(0.6) ? 0 : random_below(nrows);
+		int stamp = between(1, RANGE_STAMPS);
+		uint32_t nrows = range_rows(range, stamp);
+		uint32_t first = chance(0.6) ? 0 : random_below(nrows);
 
 		if (chance(0.3) && (range < TABLE_RANGES - 1 || *nruns > 0))
 			continue;
-		runs[(*nruns)++] = (WireRun) {stamp, range, first, chance(0.6) ? nrows - first : 1 + random_below(nrows - first), 0};
+		runs[(*nruns)++] = (WireRun){
+			stamp, range, first, chance(0.6) ? nrows - first : 1 + random_below(nrows - first), 0};
 	}
 }
 
 static size_t
 make_resident(Connection *c, WireResident *in)
 {
-	WireRun		runs[TABLE_RANGES];
-	uint64_t	set;
-	int			from;
+	WireRun runs[TABLE_RANGES];
+	uint64_t set;
+	int from;
 
 	memset(in, 0, sizeof(*in));
 	in->table.id = 1 + random_below(TABLES);
@@ -306,18 +331,20 @@ make_resident(Connection *c, WireResident *in)
 	{
 		in->stored[i] = chance(0.2) ? coded_column(i) : table_column(i);
 		if (in->stored[i].coded)
-			in->known[i] = (WireKnown) {1 + random_below(4), random_below(30)};
+			in->known[i] = (WireKnown){1 + random_below(4), random_below(30)};
 	}
 	make_spans(in, runs, &from);
 	make_runs(runs, &in->nruns, from);
 	if (c->arena)
-		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, runs, in->nruns * sizeof(WireRun));
+		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, runs,
+			   in->nruns * sizeof(WireRun));
 	make_tables(c, in);
 	make_program(in);
 	vector_program_valid(&in->program, (int) in->nstored, WIRE_TYPES, &set);
 	for (uint32_t i = 0; i < in->ncols; i++)
 	{
-		in->types[i] = c->types[i] == WIRE_I128 || c->types[i] >= WIRE_MAT2 ? WIRE_I64 : c->types[i];
+		in->types[i] =
+			c->types[i] == WIRE_I128 || c->types[i] >= WIRE_MAT2 ? WIRE_I64 : c->types[i];
 		do
 			in->cols[i] = pick_operand(&in->program);
 		while (!vector_operand_valid(&in->program, set, in->cols[i]));
@@ -329,4 +356,4 @@ make_resident(Connection *c, WireResident *in)
 	return sizeof(*in) + in->nspans * sizeof(WireSpan);
 }
 
-#endif							/* GPUAGG_FUZZ_GENERATE_RESIDENT_H */
+#endif /* GPUAGG_FUZZ_GENERATE_RESIDENT_H */

@@ -8,10 +8,10 @@
  * made, "MODE SEED SHARE" (share: of answers that are changed), or not at all without it:
  *
  *		plain		changes that a client must detect: an end at any point, half a message, another
- *					type, length or magic, a failure, no arena or an invalid one, offsets and numbers
- *					of buffers out of range, a pause, bytes that come one by one.  Its query must
- *					give the right answer or a clear error
- *		any			any bytes of answers and of the arena as well.  The backend must not crash
+ *					type, length or magic, a failure, no arena or an invalid one, offsets and
+ * numbers of buffers out of range, a pause, bytes that come one by one.  Its query must give the
+ * right answer or a clear error any			any bytes of answers and of the arena as well.  The
+ * backend must not crash
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -37,15 +37,15 @@
 
 typedef struct Link
 {
-	int			client;
-	int			server;
-	char		mode[16];
-	double		share;
-	uint64_t	random;
-	char	   *arena;			/* the real one, mapped here too */
+	int client;
+	int server;
+	char mode[16];
+	double share;
+	uint64_t random;
+	char *arena; /* the real one, mapped here too */
 	MessageHeader header;
-	char		body[WIRE_MAX_BODY];
-	int			fd;				/* came with the message, or -1 */
+	char body[WIRE_MAX_BODY];
+	int fd; /* came with the message, or -1 */
 } Link;
 
 static unsigned long connections;
@@ -53,7 +53,7 @@ static unsigned long connections;
 static uint64_t
 draw(Link *l)
 {
-	uint64_t	z = (l->random += 0x9E3779B97F4A7C15u);
+	uint64_t z = (l->random += 0x9E3779B97F4A7C15u);
 
 	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
 	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
@@ -70,14 +70,14 @@ static int
 socket_at(const char *path, bool listening)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int			sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int			rc;
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rc;
 
 	strncpy(address.sun_path, path, sizeof(address.sun_path) - 1);
 	if (listening)
 		unlink(path);
 	rc = listening ? bind(sock, (struct sockaddr *) &address, sizeof(address)) :
-		connect(sock, (struct sockaddr *) &address, sizeof(address));
+					 connect(sock, (struct sockaddr *) &address, sizeof(address));
 	if (rc < 0 || (listening && listen(sock, 128) < 0))
 	{
 		close(sock);
@@ -93,7 +93,7 @@ send_all(int sock, const void *data, size_t length)
 
 	while (length > 0)
 	{
-		ssize_t		n = send(sock, at, length, MSG_NOSIGNAL);
+		ssize_t n = send(sock, at, length, MSG_NOSIGNAL);
 
 		if (n <= 0)
 			return false;
@@ -108,8 +108,8 @@ static bool
 send_fds(int sock, const void *data, size_t length, const int *fds, int nfds)
 {
 	struct iovec iov = {(void *) data, 1};
-	char		space[CMSG_SPACE(4 * sizeof(int))] = {0};
-	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1};
+	char space[CMSG_SPACE(4 * sizeof(int))] = {0};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 
 	if (length == 0 || nfds == 0)
 		return send_all(sock, data, length);
@@ -119,20 +119,24 @@ send_fds(int sock, const void *data, size_t length, const int *fds, int nfds)
 	CMSG_FIRSTHDR(&msg)->cmsg_type = SCM_RIGHTS;
 	CMSG_FIRSTHDR(&msg)->cmsg_len = CMSG_LEN(nfds * sizeof(int));
 	memcpy(CMSG_DATA(CMSG_FIRSTHDR(&msg)), fds, nfds * sizeof(int));
-	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 && send_all(sock, (const char *) data + 1, length - 1);
+	return sendmsg(sock, &msg, MSG_NOSIGNAL) == 1 &&
+		send_all(sock, (const char *) data + 1, length - 1);
 }
 
 static bool
 receive_all(Link *l, void *data, size_t length)
 {
-	char	   *at = data;
+	char *at = data;
 
 	while (length > 0)
 	{
 		struct iovec iov = {at, length};
-		char		space[CMSG_SPACE(sizeof(int))];
-		struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = space,.msg_controllen = sizeof(space)};
-		ssize_t		n = recvmsg(l->server, &msg, MSG_CMSG_CLOEXEC);
+		char space[CMSG_SPACE(sizeof(int))];
+		struct msghdr msg = {.msg_iov = &iov,
+							 .msg_iovlen = 1,
+							 .msg_control = space,
+							 .msg_controllen = sizeof(space)};
+		ssize_t n = recvmsg(l->server, &msg, MSG_CMSG_CLOEXEC);
 
 		if (n <= 0)
 			return false;
@@ -150,7 +154,7 @@ receive_all(Link *l, void *data, size_t length)
 static int
 unfit_arena(Link *l)
 {
-	int			fd;
+	int fd;
 
 	if (below(l, 4) == 0)
 		return open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -195,7 +199,7 @@ static void
 spoil_groups(Link *l)
 {
 	WireGroups *g = (WireGroups *) l->body;
-	uint32_t   *offset = below(l, 2) ? &g->keys : &g->slots[0];
+	uint32_t *offset = below(l, 2) ? &g->keys : &g->slots[0];
 
 	switch (below(l, 5))
 	{
@@ -222,7 +226,7 @@ put_failure(Link *l)
 {
 	WireFailed *failed = (WireFailed *) l->body;
 
-	l->header = (MessageHeader) {GPUAGG_PROTOCOL_MAGIC, MESSAGE_FAILED, sizeof(*failed), 0};
+	l->header = (MessageHeader){GPUAGG_PROTOCOL_MAGIC, MESSAGE_FAILED, sizeof(*failed), 0};
 	memset(failed, below(l, 2) ? 'x' : 0, sizeof(*failed));
 	failed->failure = below(l, 6);
 }
@@ -231,8 +235,8 @@ put_failure(Link *l)
 static bool
 spoil_plainly(Link *l)
 {
-	size_t		total = sizeof(MessageHeader) + l->header.length;
-	char		piece[512];
+	size_t total = sizeof(MessageHeader) + l->header.length;
+	char piece[512];
 
 	switch (below(l, 9))
 	{
@@ -240,7 +244,8 @@ spoil_plainly(Link *l)
 			return false;
 		case 1:
 			memcpy(piece, &l->header, sizeof(l->header));
-			memcpy(piece + sizeof(l->header), l->body, l->header.length < 400 ? l->header.length : 400);
+			memcpy(piece + sizeof(l->header), l->body,
+				   l->header.length < 400 ? l->header.length : 400);
 			send_all(l->client, piece, below(l, total < 400 ? total : 400));
 			return false;
 		case 2:
@@ -287,14 +292,14 @@ spoil_plainly(Link *l)
 static bool
 spoil(Link *l)
 {
-	static const uint64_t values[] = {0, 1, 63, 64, 255, 65535, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX,
-	WIRE_BUFFER_BYTES};
-	int			fds[3];
-	bool		ok;
+	static const uint64_t values[] = {
+		0, 1, 63, 64, 255, 65535, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX, WIRE_BUFFER_BYTES};
+	int fds[3];
+	bool ok;
 
 	for (int n = 1 + below(l, 4); n > 0 && l->header.length >= 8; n--)
 	{
-		uint64_t	value = below(l, 3) ? values[below(l, 11)] : draw(l);
+		uint64_t value = below(l, 3) ? values[below(l, 11)] : draw(l);
 
 		memcpy(l->body + below(l, l->header.length / 8) * 8, &value, 1 << below(l, 4));
 	}
@@ -304,7 +309,9 @@ spoil(Link *l)
 	for (int i = 0; i < 3; i++)
 		fds[i] = l->fd >= 0 ? dup(l->fd) : below(l, 10) == 0 ? unfit_arena(l) : -1;
 	ok = send_fds(l->client, &l->header, sizeof(l->header), fds,
-				  fds[0] < 0 ? 0 : fds[1] < 0 || fds[2] < 0 ? 1 : below(l, 3) + 1) &&
+				  fds[0] < 0                   ? 0 :
+					  fds[1] < 0 || fds[2] < 0 ? 1 :
+												 below(l, 3) + 1) &&
 		send_all(l->client, l->body, l->header.length);
 	for (int i = 0; i < 3; i++)
 		if (fds[i] >= 0)
@@ -318,7 +325,7 @@ spoil(Link *l)
 static bool
 pass_answer(Link *l)
 {
-	bool		ok;
+	bool ok;
 
 	l->fd = -1;
 	if (!receive_all(l, &l->header, sizeof(l->header)) || l->header.length > sizeof(l->body) ||
@@ -326,7 +333,8 @@ pass_answer(Link *l)
 		return false;
 	if (l->fd >= 0 && l->arena == NULL)
 	{
-		l->arena = mmap(NULL, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd, 0);
+		l->arena = mmap(NULL, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES, PROT_READ | PROT_WRITE,
+						MAP_SHARED, l->fd, 0);
 		if (l->arena == MAP_FAILED)
 			l->arena = NULL;
 	}
@@ -345,17 +353,18 @@ pass_answer(Link *l)
 static void
 run_link(Link *l)
 {
-	char		piece[65536];
+	char piece[65536];
 
 	for (;;)
 	{
-		struct pollfd p[2] = {{.fd = l->client,.events = POLLIN}, {.fd = l->server,.events = POLLIN}};
+		struct pollfd p[2] = {{.fd = l->client, .events = POLLIN},
+							  {.fd = l->server, .events = POLLIN}};
 
 		if (poll(p, 2, -1) < 0)
 			return;
 		if (p[0].revents)
 		{
-			ssize_t		n = recv(l->client, piece, sizeof(piece), 0);
+			ssize_t n = recv(l->client, piece, sizeof(piece), 0);
 
 			if (n <= 0 || !send_all(l->server, piece, n))
 				return;
@@ -368,7 +377,7 @@ run_link(Link *l)
 static void *
 link_main(void *arg)
 {
-	Link	   *l = arg;
+	Link *l = arg;
 
 	run_link(l);
 	if (l->arena)
@@ -382,7 +391,7 @@ link_main(void *arg)
 static void
 read_mode(Link *l)
 {
-	FILE	   *f = fopen("gpuagg.fuzz", "r");
+	FILE *f = fopen("gpuagg.fuzz", "r");
 	unsigned long seed = 0;
 
 	if (f == NULL)
@@ -396,9 +405,9 @@ read_mode(Link *l)
 static void
 start_link(int client)
 {
-	Link	   *l = calloc(1, sizeof(*l));
+	Link *l = calloc(1, sizeof(*l));
 	pthread_attr_t attr;
-	pthread_t	thread;
+	pthread_t thread;
 
 	l->client = client;
 	l->server = socket_at(REAL_SOCKET, false);
@@ -427,10 +436,10 @@ on_child(int signal)
 static void
 start_real(int argc, char **argv)
 {
-	char		path[4096];
-	char	   *args[argc + 3];
-	ssize_t		n = readlink("/proc/self/exe", path, sizeof(path) - 32);
-	pid_t		parent = getpid();
+	char path[4096];
+	char *args[argc + 3];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 32);
+	pid_t parent = getpid();
 
 	if (n < 0)
 		exit(1);
@@ -456,14 +465,14 @@ start_real(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	int			sock = socket_at(GPUAGG_SOCKET_NAME, true);
+	int sock = socket_at(GPUAGG_SOCKET_NAME, true);
 
 	if (sock < 0)
 		return 1;
 	start_real(argc, argv);
 	for (;;)
 	{
-		int			client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
+		int client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);
 
 		if (client >= 0)
 			start_link(client);

@@ -2,12 +2,14 @@
  * interrupt_probe.c
  *	  Measures how long a backend computes without looking for interrupts.
  *
- * A timer of the processor time that the process uses asks for interrupts, as a signal would, and sees whether the request is
- * still there when it expires again.  ProcessInterrupts() forgets a request at once, so that one that stays tells how long the
- * process has computed without CHECK_FOR_INTERRUPTS().  Waits do not count, and neither does what else the machine has to do.
+ * A timer of the processor time that the process uses asks for interrupts, as a signal would, and
+ * sees whether the request is still there when it expires again.  ProcessInterrupts() forgets a
+ * request at once, so that one that stays tells how long the process has computed without
+ * CHECK_FOR_INTERRUPTS().  Waits do not count, and neither does what else the machine has to do.
  *
- * Processes that have interrupt_probe.file set, which parallel workers take over from their leader, append a line to that file
- * when the longest stretch so far ends: milliseconds, and addresses of the functions that were active then.
+ * Processes that have interrupt_probe.file set, which parallel workers take over from their leader,
+ * append a line to that file when the longest stretch so far ends: milliseconds, and addresses of
+ * the functions that were active then.
  */
 #include "postgres.h"
 
@@ -30,13 +32,13 @@ PG_MODULE_MAGIC;
 
 #define MOST_FRAMES 24
 
-void		_PG_init(void);
+void _PG_init(void);
 
 static char *probe_file;
-static double asked_at = -1;	/* -1: there is no request */
+static double asked_at = -1; /* -1: there is no request */
 static double longest;
 static void *frames[MOST_FRAMES];
-static int	nframes;
+static int nframes;
 
 static double
 computed_ms(void)
@@ -51,8 +53,8 @@ computed_ms(void)
 static void
 report(double ms)
 {
-	char		line[64];
-	int			file = open(probe_file, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	char line[64];
+	int file = open(probe_file, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
 	if (file < 0)
 		return;
@@ -64,8 +66,8 @@ report(double ms)
 static void
 tick(SIGNAL_ARGS)
 {
-	int			save_errno = errno;
-	double		now = computed_ms();
+	int save_errno = errno;
+	double now = computed_ms();
 
 	if (asked_at < 0 || !InterruptPending)
 	{
@@ -87,8 +89,8 @@ static void
 assign_file(const char *file, void *extra)
 {
 	struct itimerval timer = {{0}};
-	struct sigaction action = {.sa_handler = tick,.sa_flags = SA_RESTART};
-	void	   *first[1];
+	struct sigaction action = {.sa_handler = tick, .sa_flags = SA_RESTART};
+	void *first[1];
 
 	longest = 0;
 	nframes = 0;
@@ -106,6 +108,7 @@ assign_file(const char *file, void *extra)
 void
 _PG_init(void)
 {
-	DefineCustomStringVariable("interrupt_probe.file", "Where to report; empty: nothing is measured.", NULL, &probe_file, "",
-							   PGC_SUSET, 0, NULL, assign_file, NULL);
+	DefineCustomStringVariable("interrupt_probe.file",
+							   "Where to report; empty: nothing is measured.", NULL, &probe_file,
+							   "", PGC_SUSET, 0, NULL, assign_file, NULL);
 }

@@ -7,9 +7,9 @@
  */
 #include <stddef.h>
 
-char	   *bindtextdomain(const char *domain, const char *directory);
-char	   *textdomain(const char *domain);
-char	   *bind_textdomain_codeset(const char *domain, const char *codeset);
+char *bindtextdomain(const char *domain, const char *directory);
+char *textdomain(const char *domain);
+char *bind_textdomain_codeset(const char *domain, const char *codeset);
 
 char *
 bindtextdomain(const char *domain, const char *directory)

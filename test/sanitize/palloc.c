@@ -30,8 +30,8 @@ typedef struct Chunk
 {
 	struct Chunk *next;
 	struct Chunk *prev;
-	Size		size;			/* | OURS */
-	MemoryContext context;		/* GetMemoryChunkContext reads this */
+	Size size;             /* | OURS */
+	MemoryContext context; /* GetMemoryChunkContext reads this */
 } Chunk;
 
 /* The chunks of a context: a chain of a hash table by the context's address. */
@@ -39,7 +39,7 @@ typedef struct Head
 {
 	struct Head *next;
 	MemoryContext context;
-	Chunk	   *chunks;
+	Chunk *chunks;
 } Head;
 
 #define NCHAINS 4096
@@ -49,7 +49,7 @@ static MemoryContextMethods core;
 static Head **
 find_head(MemoryContext context)
 {
-	Head	  **at = &chains[((uintptr_t) context >> 4) * 0x9e3779b97f4a7c15ULL >> 52];
+	Head **at = &chains[((uintptr_t) context >> 4) * 0x9e3779b97f4a7c15ULL >> 52];
 
 	while (*at && (*at)->context != context)
 		at = &(*at)->next;
@@ -65,7 +65,7 @@ is_ours(void *pointer)
 static void
 link_chunk(Chunk *chunk)
 {
-	Head	  **head = find_head(chunk->context);
+	Head **head = find_head(chunk->context);
 
 	if (*head == NULL)
 	{
@@ -95,7 +95,7 @@ unlink_chunk(Chunk *chunk)
 static void *
 our_alloc(MemoryContext context, Size size)
 {
-	Chunk	   *chunk = malloc(sizeof(Chunk) + size);
+	Chunk *chunk = malloc(sizeof(Chunk) + size);
 
 	if (chunk == NULL)
 		return NULL;
@@ -109,7 +109,7 @@ our_alloc(MemoryContext context, Size size)
 static void
 our_free(MemoryContext context, void *pointer)
 {
-	Chunk	   *chunk = (Chunk *) pointer - 1;
+	Chunk *chunk = (Chunk *) pointer - 1;
 
 	if (!is_ours(pointer))
 	{
@@ -124,8 +124,8 @@ our_free(MemoryContext context, void *pointer)
 static void *
 our_realloc(MemoryContext context, void *pointer, Size size)
 {
-	Size		before;
-	void	   *moved;
+	Size before;
+	void *moved;
 
 	if (!is_ours(pointer))
 		return core.realloc(context, pointer, size);
@@ -141,8 +141,8 @@ our_realloc(MemoryContext context, void *pointer, Size size)
 static void
 free_all(MemoryContext context)
 {
-	Head	  **at = find_head(context);
-	Head	   *head = *at;
+	Head **at = find_head(context);
+	Head *head = *at;
 
 	if (head == NULL)
 		return;
@@ -170,15 +170,15 @@ static Size
 our_chunk_space(MemoryContext context, void *pointer)
 {
 	return is_ours(pointer) ? sizeof(Chunk) + (((Chunk *) pointer)[-1].size & ~OURS) :
-		core.get_chunk_space(context, pointer);
+							  core.get_chunk_space(context, pointer);
 }
 
 static __attribute__((constructor)) void
 replace_methods(void)
 {
 	MemoryContextMethods *methods = (MemoryContextMethods *) TopMemoryContext->methods;
-	uintptr_t	page = sysconf(_SC_PAGESIZE);
-	uintptr_t	from = (uintptr_t) methods / page * page;
+	uintptr_t page = sysconf(_SC_PAGESIZE);
+	uintptr_t from = (uintptr_t) methods / page * page;
 
 	if (mprotect((void *) from, (uintptr_t) (methods + 1) - from, PROT_READ | PROT_WRITE) != 0)
 		elog(FATAL, "could not replace the methods of memory contexts: %m");

@@ -19,4 +19,4 @@ server_abandon(const char *reason)
 	exit(1);
 }
 
-#endif							/* GPUAGG_UNIT_ABANDON_H */
+#endif /* GPUAGG_UNIT_ABANDON_H */

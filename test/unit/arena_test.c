@@ -7,7 +7,7 @@
 
 #include "server/arena.c"
 
-static int	pinned;
+static int pinned;
 static bool no_pin;
 
 static DeviceStatus
@@ -27,14 +27,14 @@ unpin(void *memory)
 	pinned--;
 }
 
-const DeviceOps device_ops = {.pin = pin,.unpin = unpin};
+const DeviceOps device_ops = {.pin = pin, .unpin = unpin};
 
 static DeviceError error;
 
 static void
 test_limit(void)
 {
-	Arena	   *a[4];
+	Arena *a[4];
 
 	arena_set_limit(3 * ARENA_BYTES);
 	for (int i = 0; i < 3; i++)
@@ -58,7 +58,7 @@ test_limit(void)
 static void
 test_discard(void)
 {
-	Arena	   *a;
+	Arena *a;
 
 	arena_set_limit(ARENA_BYTES);
 	CHECK((a = arena_take(0, &error)) != NULL, "one");
@@ -71,7 +71,7 @@ test_discard(void)
 static void
 test_failure(void)
 {
-	Arena	   *a;
+	Arena *a;
 
 	arena_set_limit(ARENA_BYTES);
 	no_pin = true;

@@ -61,7 +61,7 @@ errstart_cold(int level, const char *domain)
 }
 
 int
-errmsg_internal(const char *format,...)
+errmsg_internal(const char *format, ...)
 {
 	fputs(format, stderr);
 	return 0;
@@ -74,4 +74,4 @@ errfinish(const char *file, int line, const char *func)
 	abort();
 }
 
-#endif							/* GPUAGG_BACKEND_H */
+#endif /* GPUAGG_BACKEND_H */

@@ -14,7 +14,7 @@
 static int
 bin_by_edges(double x, double lo, double hi, int n)
 {
-	int			sign = lo < hi ? 1 : -1;
+	int sign = lo < hi ? 1 : -1;
 	long double width = ((long double) hi - lo) / n;
 
 	if (isnan(x))
@@ -33,11 +33,11 @@ uniform_by_edges(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		int			n = 1 << random_below(7);
-		double		width = ldexp(1, (int) random_below(6) - 3);
-		double		lo = (double) (random_below(41) - 20);
-		double		hi = lo + (random_below(2) ? 1 : -1) * n * width;
-		double		x = lo + (double) (random_below(4 * n * 16) - 2 * n * 16) * width / 16;
+		int n = 1 << random_below(7);
+		double width = ldexp(1, (int) random_below(6) - 3);
+		double lo = (double) (random_below(41) - 20);
+		double hi = lo + (random_below(2) ? 1 : -1) * n * width;
+		double x = lo + (double) (random_below(4 * n * 16) - 2 * n * 16) * width / 16;
 
 		for (int f = 0; f < GPUAGG_BIN_FORMULAS; f++)
 			CHECK(gpuagg_bin_uniform(x, lo, hi, n, f) == bin_by_edges(x, lo, hi, n),
@@ -50,38 +50,45 @@ uniform_by_edges(void)
 static int
 bin_by_steps(double x, double lo, double hi, int n, int formula)
 {
-	__float128	sign = lo < hi ? 1 : -1;
-	double		from = (double) (sign * ((__float128) x - lo)),
-				width = (double) (sign * ((__float128) hi - lo));
-	int			bin;
+	__float128 sign = lo < hi ? 1 : -1;
+	double from = (double) (sign * ((__float128) x - lo)),
+		   width = (double) (sign * ((__float128) hi - lo));
+	int bin;
 
 	if (from < 0)
 		return 0;
 	if (sign * x >= sign * hi)
 		return n + 1;
 	if (formula == GPUAGG_BINS_PRODUCT)
-		return (int) (double) ((__float128) (double) ((__float128) (double) ((__float128) n * from) / width) + 1);
+		return (
+			int) (double) ((__float128) (double) ((__float128) (double) ((__float128) n * from) /
+												  width) +
+						   1);
 	bin = (int) (double) ((__float128) n * (double) ((__float128) from / width));
 	return bin == n ? n : bin + 1;
 }
 
-/* Between 0 and n bins of one unit: the bins of an edge and, if there are few, of the numbers just before and after it. */
+/*
+ * Between 0 and n bins of one unit: the bins of an edge and, if there are few, of the numbers just
+ * before and after it.
+ */
 static void
 check_edge(int edge, int n, int units, int formula, int down)
 {
-	double		at = (double) edge / units;
-	double		x[] = {at, nextafter(at, -1), nextafter(at, 1e9)};
-	double		lo = down ? (double) n / units : 0,
-				hi = down ? 0 : (double) n / units;
-	int			before = down ? n - edge : edge;
+	double at = (double) edge / units;
+	double x[] = {at, nextafter(at, -1), nextafter(at, 1e9)};
+	double lo = down ? (double) n / units : 0, hi = down ? 0 : (double) n / units;
+	int before = down ? n - edge : edge;
 
 	for (int i = 0; i < (n > 300 ? 1 : 3); i++)
 	{
-		int			bin = gpuagg_bin_uniform(x[i], lo, hi, n, formula);
-		int			by_steps = bin_by_steps(x[i], lo, hi, n, formula);
+		int bin = gpuagg_bin_uniform(x[i], lo, hi, n, formula);
+		int by_steps = bin_by_steps(x[i], lo, hi, n, formula);
 
-		CHECK(bin == by_steps, "%.17g in %g .. %g by %d, formula %d: %d, by steps %d", x[i], lo, hi, n, formula, bin, by_steps);
-		CHECK(bin == before || bin == before + 1, "%.17g in %g .. %g by %d, formula %d: %d", x[i], lo, hi, n, formula, bin);
+		CHECK(bin == by_steps, "%.17g in %g .. %g by %d, formula %d: %d, by steps %d", x[i], lo, hi,
+			  n, formula, bin, by_steps);
+		CHECK(bin == before || bin == before + 1, "%.17g in %g .. %g by %d, formula %d: %d", x[i],
+			  lo, hi, n, formula, bin);
 	}
 }
 
@@ -105,11 +112,10 @@ uniform_in_range_and_monotone(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		uint64_t	bits[4];
-		double		v[4];
-		int			n = 1 + (int) random_below(random_below(2) ? 10 : 1000000);
-		int			a,
-					b;
+		uint64_t bits[4];
+		double v[4];
+		int n = 1 + (int) random_below(random_below(2) ? 10 : 1000000);
+		int a, b;
 
 		for (int j = 0; j < 4; j++)
 		{
@@ -130,25 +136,25 @@ uniform_in_range_and_monotone(void)
 			b = gpuagg_bin_uniform(v[3], v[0], v[1], n, f);
 			CHECK(a >= 0 && a <= n + 1, "%g in %g .. %g by %d: %d", v[2], v[0], v[1], n, a);
 			if (v[2] < v[3])
-				CHECK(v[0] < v[1] ? a <= b : a >= b, "%g and %g in %g .. %g by %d: %d and %d",
-					  v[2], v[3], v[0], v[1], n, a, b);
+				CHECK(v[0] < v[1] ? a <= b : a >= b, "%g and %g in %g .. %g by %d: %d and %d", v[2],
+					  v[3], v[0], v[1], n, a, b);
 		}
 	}
 }
 
-/* Answers of core's width_bucket(), which refuses only the NaN: of release 15, and of those from 16 on. */
+/*
+ * Answers of core's width_bucket(), which refuses only the NaN: of release 15, and of those from 16
+ * on.
+ */
 static void
 uniform_examples(void)
 {
 	static const struct
 	{
-		double		x,
-					lo,
-					hi;
-		int			n,
-					product,	/* -1 where it overflows */
-					quotient;
-	}			example[] = {
+		double x, lo, hi;
+		int n, product, /* -1 where it overflows */
+			quotient;
+	} example[] = {
 		{5.35, 0.024, 10.06, 5, 3, 3},
 		{0, 0, 10, 5, 1, 1},
 		{10, 0, 10, 5, 6, 6},
@@ -177,10 +183,12 @@ uniform_examples(void)
 	for (size_t i = 0; i < sizeof(example) / sizeof(example[0]); i++)
 		for (int f = 0; f < GPUAGG_BIN_FORMULAS; f++)
 		{
-			int			expected = f == GPUAGG_BINS_PRODUCT ? example[i].product : example[i].quotient;
-			int			bin;
+			int expected = f == GPUAGG_BINS_PRODUCT ? example[i].product : example[i].quotient;
+			int bin;
 
-			CHECK(gpuagg_bins_valid(example[i].lo, example[i].hi, example[i].n, f) == (expected >= 0), "example %zu", i);
+			CHECK(gpuagg_bins_valid(example[i].lo, example[i].hi, example[i].n, f) ==
+					  (expected >= 0),
+				  "example %zu", i);
 			if (expected < 0)
 				continue;
 			bin = gpuagg_bin_uniform(example[i].x, example[i].lo, example[i].hi, example[i].n, f);
@@ -196,12 +204,14 @@ thresholds_by_counting(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		double		t[20];
-		int			n = 1 + (int) random_below(20);
-		double		x = random_below(20) ? (double) random_below(40) / 2 :
-			random_below(2) ? NAN : random_below(2) ? INFINITY : -INFINITY;
-		double		next = (double) random_below(3) - 3;
-		int			expected = 0;
+		double t[20];
+		int n = 1 + (int) random_below(20);
+		double x = random_below(20) ? (double) random_below(40) / 2 :
+			random_below(2)         ? NAN :
+			random_below(2)         ? INFINITY :
+									  -INFINITY;
+		double next = (double) random_below(3) - 3;
+		int expected = 0;
 
 		for (int j = 0; j < n; j++)
 		{
@@ -210,8 +220,8 @@ thresholds_by_counting(void)
 				t[j] = NAN;
 			expected += isnan(x) || t[j] <= x;
 		}
-		CHECK(gpuagg_bin_thresholds(x, t, n) == expected, "%g among %d: %d, by counting %d",
-			  x, n, gpuagg_bin_thresholds(x, t, n), expected);
+		CHECK(gpuagg_bin_thresholds(x, t, n) == expected, "%g among %d: %d, by counting %d", x, n,
+			  gpuagg_bin_thresholds(x, t, n), expected);
 	}
 }
 

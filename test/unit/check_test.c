@@ -20,19 +20,25 @@ make_good(void)
 	query.nkeys = 1;
 	query.key_bytes = 8;
 	query.null_offset = 4;
-	query.keys[0] = (WireKey) {.col = 0,.width = 4,.nullable = 1};
+	query.keys[0] = (WireKey){.col = 0, .width = 4, .nullable = 1};
 	query.nslots = 3;
-	query.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.col = {-1, -1},.filter = -1,.width = 1};
-	query.slots[1] = (WireSlot) {.monoid = MONOID_SUM_I64,.col = {1, -1},.filter = -1,.width = 1};
-	query.slots[2] = (WireSlot) {.monoid = MONOID_COUNT,.col = {2, -1},.filter = -1,
-		.bin_kind = WIRE_BIN_UNIFORM,.bin_n = 8,.width = 10,.lo = 0,.hi = 1};
+	query.slots[0] = (WireSlot){.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1};
+	query.slots[1] = (WireSlot){.monoid = MONOID_SUM_I64, .col = {1, -1}, .filter = -1, .width = 1};
+	query.slots[2] = (WireSlot){.monoid = MONOID_COUNT,
+								.col = {2, -1},
+								.filter = -1,
+								.bin_kind = WIRE_BIN_UNIFORM,
+								.bin_n = 8,
+								.width = 10,
+								.lo = 0,
+								.hi = 1};
 	memset(&batch, 0, sizeof(batch));
 	batch.nrows = 1000;
 	batch.bytes = 64 << 10;
 	batch.ncols = 3;
-	batch.cols[0] = (WireColumn) {WIRE_I32, 0, WIRE_NO_ARRAY};
-	batch.cols[1] = (WireColumn) {WIRE_I64, 8 << 10, WIRE_NO_ARRAY};
-	batch.cols[2] = (WireColumn) {WIRE_F64, 24 << 10, 40 << 10};
+	batch.cols[0] = (WireColumn){WIRE_I32, 0, WIRE_NO_ARRAY};
+	batch.cols[1] = (WireColumn){WIRE_I64, 8 << 10, WIRE_NO_ARRAY};
+	batch.cols[2] = (WireColumn){WIRE_F64, 24 << 10, 40 << 10};
 }
 
 static WireStore store;
@@ -61,26 +67,26 @@ make_stored(void)
 	{
 		resident.stored[i].type = resident.types[i] = types[i];
 		resident.cols[i] = i;
-		p->instructions[i] = (VectorInstruction) {VECTOR_LOAD, i, i, 0, 0, types[i]};
+		p->instructions[i] = (VectorInstruction){VECTOR_LOAD, i, i, 0, 0, types[i]};
 	}
-	p->instructions[3] = (VectorInstruction) {VECTOR_F_INT8LT, 3, 1, VECTOR_CONSTANT, 0, 0};
-	p->instructions[4] = (VectorInstruction) {VECTOR_F_INT8PL, 1, 1, VECTOR_CONSTANT + 1, 0, 0};
+	p->instructions[3] = (VectorInstruction){VECTOR_F_INT8LT, 3, 1, VECTOR_CONSTANT, 0, 0};
+	p->instructions[4] = (VectorInstruction){VECTOR_F_INT8PL, 1, 1, VECTOR_CONSTANT + 1, 0, 0};
 	p->ninstructions = 5;
 	p->nregisters = 4;
 	p->nconstants = 2;
 	p->filter = 3;
-	runs[0] = (WireRun) {5, 1, 0, 100, 0};
-	runs[1] = (WireRun) {5, 1, 100, 50, 0};
+	runs[0] = (WireRun){5, 1, 0, 100, 0};
+	runs[1] = (WireRun){5, 1, 100, 50, 0};
 }
 
 static void
 with_spans(void)
 {
 	resident.nspans = 2;
-	runs[0] = (WireRun) {5, 1, 0, 100, 0};
-	runs[1] = (WireRun) {6, 2, 0, 50, 0};
-	spans[0] = (WireSpan) {9, 100, 0, 2, 0, 1};
-	spans[1] = (WireSpan) {10, 1000, 3, 128, WIRE_NO_ARRAY, 0};
+	runs[0] = (WireRun){5, 1, 0, 100, 0};
+	runs[1] = (WireRun){6, 2, 0, 50, 0};
+	spans[0] = (WireSpan){9, 100, 0, 2, 0, 1};
+	spans[1] = (WireSpan){10, 1000, 3, 128, WIRE_NO_ARRAY, 0};
 }
 
 static const char *
@@ -89,7 +95,8 @@ wrong_stored(void)
 	const char *wrong = check_store(&store, sizeof(store), BUFFER, 4);
 
 	if (wrong == NULL)
-		wrong = check_resident(&resident, &query, sizeof(resident) + resident.nspans * sizeof(WireSpan), BUFFER, 4);
+		wrong = check_resident(&resident, &query,
+							   sizeof(resident) + resident.nspans * sizeof(WireSpan), BUFFER, 4);
 	return wrong ? wrong : check_runs(runs, 2, spans, resident.nspans);
 }
 
@@ -106,12 +113,27 @@ wrong_batch(void)
 }
 
 #define QUERY(change) \
-	do { make_good(); change; CHECK(wrong_query() != NULL, "accepted: %s", #change); } while (0)
+	do \
+	{ \
+		make_good(); \
+		change; \
+		CHECK(wrong_query() != NULL, "accepted: %s", #change); \
+	} while (0)
 #define BATCH(change) \
-	do { make_good(); change; CHECK(wrong_batch() != NULL, "accepted: %s", #change); } while (0)
+	do \
+	{ \
+		make_good(); \
+		change; \
+		CHECK(wrong_batch() != NULL, "accepted: %s", #change); \
+	} while (0)
 
 #define STORED(change) \
-	do { make_stored(); change; CHECK(wrong_stored() != NULL, "accepted: %s", #change); } while (0)
+	do \
+	{ \
+		make_stored(); \
+		change; \
+		CHECK(wrong_stored() != NULL, "accepted: %s", #change); \
+	} while (0)
 
 static void
 good(void)
@@ -123,10 +145,14 @@ good(void)
 	make_good();
 	CHECK(wrong_query() == NULL, "query: %s", wrong_query());
 	CHECK(wrong_batch() == NULL, "batch: %s", wrong_batch());
-	query.slots[2] = (WireSlot) {.monoid = MONOID_HLL_MAX,.col = {1, -1},.filter = -1,
-		.bin_kind = WIRE_BIN_HLL,.bin_n = GPUAGG_HLL_REGISTERS,.width = GPUAGG_HLL_REGISTERS};
+	query.slots[2] = (WireSlot){.monoid = MONOID_HLL_MAX,
+								.col = {1, -1},
+								.filter = -1,
+								.bin_kind = WIRE_BIN_HLL,
+								.bin_n = GPUAGG_HLL_REGISTERS,
+								.width = GPUAGG_HLL_REGISTERS};
 	CHECK(wrong_query() == NULL, "sketch: %s", wrong_query());
-	query.slots[2] = (WireSlot) {.monoid = MONOID_REGR_F64,.col = {1, 2},.filter = -1,.width = 1};
+	query.slots[2] = (WireSlot){.monoid = MONOID_REGR_F64, .col = {1, 2}, .filter = -1, .width = 1};
 	CHECK(wrong_query() == NULL, "two columns: %s", wrong_query());
 }
 
@@ -135,7 +161,7 @@ static void
 with_set(void)
 {
 	query.nsets = 1;
-	query.sets[0] = (WireSet) {1, -1};
+	query.sets[0] = (WireSet){1, -1};
 	query.slots[1].part = WIRE_DISTINCT;
 }
 
@@ -186,7 +212,8 @@ queries(void)
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_THRESHOLDS);
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_THRESHOLDS; query.slots[2].width = 9);
 	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL);
-	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL; query.slots[2].monoid = MONOID_HLL_MAX; query.slots[2].width = 1);
+	QUERY(query.slots[2].bin_kind = WIRE_BIN_HLL; query.slots[2].monoid = MONOID_HLL_MAX;
+		  query.slots[2].width = 1);
 	QUERY(query.slots[1].monoid = MONOID_HLL_MAX);
 	QUERY(query.slots[2].monoid = MONOID_HLL_MAX; query.slots[2].col[1] = 1);
 	QUERY(query.slots[2].bin_n = INT32_MAX);
@@ -214,12 +241,14 @@ queries(void)
 static void
 picks(void)
 {
-	WireQuery	q = {.nsets = 2};
-	WirePick	pick = {.set = 1,.n = 100,.buffer = 3};
-	const WirePick wrong[] = {
-		{.set = 2,.n = 100}, {.n = 0}, {.n = 100,.buffer = 4}, {.n = UINT32_MAX}, {.n = BUFFER / sizeof(int64_t)},
-		{.n = BUFFER / 12}
-	};
+	WireQuery q = {.nsets = 2};
+	WirePick pick = {.set = 1, .n = 100, .buffer = 3};
+	const WirePick wrong[] = {{.set = 2, .n = 100},
+							  {.n = 0},
+							  {.n = 100, .buffer = 4},
+							  {.n = UINT32_MAX},
+							  {.n = BUFFER / sizeof(int64_t)},
+							  {.n = BUFFER / 12}};
 
 	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL, "places");
 	CHECK(check_pick(&pick, &q, sizeof(pick) - 1, BUFFER, 4) != NULL, "a short message");
@@ -231,8 +260,9 @@ static void
 batches(void)
 {
 	BATCH(query.nsets = 1; query.sets[0].col = 2);
-	BATCH(query.nsets = 1; query.sets[0].col = 1; batch.cols[1].values = WIRE_NO_ARRAY; query.slots[1].monoid = MONOID_COUNT);
-	BATCH(query.nsets = 1; query.sets[0] = ((WireSet) {1, 2}));
+	BATCH(query.nsets = 1; query.sets[0].col = 1; batch.cols[1].values = WIRE_NO_ARRAY;
+		  query.slots[1].monoid = MONOID_COUNT);
+	BATCH(query.nsets = 1; query.sets[0] = ((WireSet){1, 2}));
 	BATCH(batch.buffer = 4);
 	BATCH(batch.bytes = BUFFER + 1);
 	BATCH(batch.ncols = 2);
@@ -254,9 +284,10 @@ batches(void)
 	BATCH(batch.cols[1].type = WIRE_MAT2; batch.nrows = 10);
 	BATCH(batch.cols[0].type = WIRE_F32);
 	BATCH(batch.cols[2].type = WIRE_I128; batch.nrows = 10);
-	BATCH(query.flags = WIRE_ORDERED; query.slots[1].monoid = MONOID_MAXSUB_I64; batch.cols[1].type = WIRE_F32);
-	BATCH(query.flags = WIRE_ORDERED; query.slots[1].monoid = MONOID_MAXSUB_F64; batch.cols[1].type = WIRE_I128;
-		  batch.nrows = 10);
+	BATCH(query.flags = WIRE_ORDERED; query.slots[1].monoid = MONOID_MAXSUB_I64;
+		  batch.cols[1].type = WIRE_F32);
+	BATCH(query.flags = WIRE_ORDERED; query.slots[1].monoid = MONOID_MAXSUB_F64;
+		  batch.cols[1].type = WIRE_I128; batch.nrows = 10);
 }
 
 static void
@@ -305,8 +336,9 @@ stored(void)
 	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].n = 5));
 	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].first = 5));
 	STORED((resident.ntables = 1, resident.ncells = 0));
-	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
-	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = WIRE_MAX_ENTRIES + 1));
+	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
+	STORED((store.column.type = WIRE_I32, store.column.coded = 1,
+			store.nentries = WIRE_MAX_ENTRIES + 1));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = BUFFER / 4));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.bytes = UINT32_MAX));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.entries = 4));
@@ -337,55 +369,73 @@ stored(void)
 	STORED(p->instructions[3].r = 24);
 	STORED(p->instructions[0].a = 3);
 	STORED(p->instructions[0].data = WIRE_I64);
-	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_IN, 1, 1, VECTOR_CONSTANT + 1, 2, 0}));
-	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_BUCKET, 1, 1, VECTOR_CONSTANT, 0, 0}));
-	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_DEC_RESCALE, 1, 1, 0, 0, 19}));
-	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_DEC_ROUND, 1, 1, 0, 0, 19}));
-	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_DEC_ROUND, 1, 1, 0, 0, 4 << VECTOR_ROUND_SHIFT}));
-	STORED(p->instructions[4] = ((VectorInstruction) {VECTOR_SELECT, 1, 1, 1, VECTOR_NONE, 0}));
+	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_IN, 1, 1, VECTOR_CONSTANT + 1, 2, 0}));
+	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_BUCKET, 1, 1, VECTOR_CONSTANT, 0, 0}));
+	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_DEC_RESCALE, 1, 1, 0, 0, 19}));
+	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_DEC_ROUND, 1, 1, 0, 0, 19}));
+	STORED(p->instructions[4] =
+			   ((VectorInstruction){VECTOR_DEC_ROUND, 1, 1, 0, 0, 4 << VECTOR_ROUND_SHIFT}));
+	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_SELECT, 1, 1, 1, VECTOR_NONE, 0}));
 	STORED(runs[0].nrows = 0);
 	STORED(runs[0].nrows = 101);
 	STORED(runs[1].first = UINT32_MAX);
 	STORED(runs[1].stamp = 6);
 	STORED(runs[0].range = 2);
-	CHECK(check_resident(&resident, &query, sizeof(resident) - 1, BUFFER, 4) != NULL, "a short message");
+	CHECK(check_resident(&resident, &query, sizeof(resident) - 1, BUFFER, 4) != NULL,
+		  "a short message");
 }
 
 static void
 limits(void)
 {
 	static const WireLimit wrong[] = {
-		{.nsort = 1,.by = {{{4, 0, -1, 0}}},.count = 1}, {.nsort = 1,.by = {{{1, 0, -1, 0}}},.count = 1},
-		{.nsort = 1,.by = {{{2, 0, -1, 0}}},.count = 1}, {.nsort = 1,.by = {{{-1, 1, -1, 0}}},.count = 1}, {.nsort = 1,.by = {{{-1, -1, -1, 0}}},.count = 1},
-		{.nsort = 1,.by = {{{-1, 0, 0, 0}}},.count = 1}, {.nsort = 1,.by = {{{-1, 0, -1, 1}}},.count = 1}, {.nsort = 1,.by = {{{3, 0, 4, 0}}},.count = 1},
-		{.nsort = 1,.by = {{{3, 0, 3, 0}}},.count = 1}, {.nsort = 1,.by = {{{3, 0, 2, 0}}},.count = 1}, {.nsort = 1,.by = {{{3, 0, -1, 1}}},.count = 1},
-		{.nsort = 1,.by = {{{3, 0, 0, 2}}},.count = 1}, {.nsort = 1,.by = {{{0, 0, 0, 1}}},.count = 1}, {.nconditions = WIRE_MAX_CONDITIONS + 1},
-		{.count = 1}, {.nsort = 1,.by = {{{0, 0, -1, 0}}},.count = 1,.ties = 2},
-		{.nsort = 2,.by = {{{0, 0, -1, 0}}, {{1, 0, -1, 0}}},.count = 1}, {.nsort = WIRE_MAX_SORT + 1,.count = 1},
-		{.nsort = 1,.by = {{{0, 0, -1, 0}}},.count = 1,.nconditions = 1,.conditions = {{.value = {1, 0, -1, 0}}}}
-	};
-	WireQuery	q = {.nkeys = 1,.nslots = 4};
-	WireFinish	in = {.limit = {.nsort = 1,.by = {{{0, -7, -1, 0}}},.count = 5}};
+		{.nsort = 1, .by = {{{4, 0, -1, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{1, 0, -1, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{2, 0, -1, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{-1, 1, -1, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{-1, -1, -1, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{-1, 0, 0, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{-1, 0, -1, 1}}}, .count = 1},
+		{.nsort = 1, .by = {{{3, 0, 4, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{3, 0, 3, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{3, 0, 2, 0}}}, .count = 1},
+		{.nsort = 1, .by = {{{3, 0, -1, 1}}}, .count = 1},
+		{.nsort = 1, .by = {{{3, 0, 0, 2}}}, .count = 1},
+		{.nsort = 1, .by = {{{0, 0, 0, 1}}}, .count = 1},
+		{.nconditions = WIRE_MAX_CONDITIONS + 1},
+		{.count = 1},
+		{.nsort = 1, .by = {{{0, 0, -1, 0}}}, .count = 1, .ties = 2},
+		{.nsort = 2, .by = {{{0, 0, -1, 0}}, {{1, 0, -1, 0}}}, .count = 1},
+		{.nsort = WIRE_MAX_SORT + 1, .count = 1},
+		{.nsort = 1,
+		 .by = {{{0, 0, -1, 0}}},
+		 .count = 1,
+		 .nconditions = 1,
+		 .conditions = {{.value = {1, 0, -1, 0}}}}};
+	WireQuery q = {.nkeys = 1, .nslots = 4};
+	WireFinish in = {.limit = {.nsort = 1, .by = {{{0, -7, -1, 0}}}, .count = 5}};
 
-	q.slots[0] = (WireSlot) {.monoid = MONOID_COUNT,.width = 1};
-	q.slots[1] = (WireSlot) {.monoid = MONOID_ACCUM_F64,.width = 1};
-	q.slots[2] = (WireSlot) {.monoid = MONOID_COUNT,.width = 8,.bin_kind = WIRE_BIN_UNIFORM};
-	q.slots[3] = (WireSlot) {.monoid = MONOID_SUM_F64,.width = 1};
+	q.slots[0] = (WireSlot){.monoid = MONOID_COUNT, .width = 1};
+	q.slots[1] = (WireSlot){.monoid = MONOID_ACCUM_F64, .width = 1};
+	q.slots[2] = (WireSlot){.monoid = MONOID_COUNT, .width = 8, .bin_kind = WIRE_BIN_UNIFORM};
+	q.slots[3] = (WireSlot){.monoid = MONOID_SUM_F64, .width = 1};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a count");
 	CHECK(check_finish(&in, &q, sizeof(in) - 1, 3) != NULL, "a short message");
 	in.buffer = 3;
 	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "no such buffer");
 	in.buffer = 2;
-	in.limit = (WireLimit) {.nsort = 1,.by = {{{-1, 0, -1, 0}}},.count = 5};
+	in.limit = (WireLimit){.nsort = 1, .by = {{{-1, 0, -1, 0}}}, .count = 5};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a key");
-	in.limit = (WireLimit) {.nsort = 1,.by = {{{3, 0, 0, 1}}},.count = 5};
+	in.limit = (WireLimit){.nsort = 1, .by = {{{3, 0, 0, 1}}}, .count = 5};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean");
-	in.limit = (WireLimit) {.nconditions = 1,.conditions = {{.value = {3, 0, 0, 0}}}};
+	in.limit = (WireLimit){.nconditions = 1, .conditions = {{.value = {3, 0, 0, 0}}}};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "conditions alone");
-	in.limit = (WireLimit) {.nsort = 2,.by = {{{3, 0, 0, 1}, 1, 0}, {{-1, 0, -1, 0}}},.count = 5,.ties = 1};
+	in.limit = (WireLimit){
+		.nsort = 2, .by = {{{3, 0, 0, 1}, 1, 0}, {{-1, 0, -1, 0}}}, .count = 5, .ties = 1};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean and a key, with ties");
-	in.limit = (WireLimit) {0};
-	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL && check_finish(&in, &q, 0, 3) == NULL, "none");
+	in.limit = (WireLimit){0};
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL && check_finish(&in, &q, 0, 3) == NULL,
+		  "none");
 	in.ranks = 1;
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "ranks");
 	in.ranks = 2;

@@ -17,7 +17,7 @@
 HashSeed
 hash_seed_random(void)
 {
-	uint64_t	a = random_u64();
+	uint64_t a = random_u64();
 
 	return hash_seed(a, random_u64());
 }
@@ -25,18 +25,18 @@ hash_seed_random(void)
 /* Not a numeric, but as good here: tells the value and the scale. */
 typedef struct Numeric
 {
-	int32		header;
-	int32		scale;
+	int32 header;
+	int32 scale;
 	gpuagg_i128 value;
 } Numeric;
 
 static Numeric numerics[1 << 18];
-static int	nnumerics;
+static int nnumerics;
 
 Datum
 decimal_to_numeric(gpuagg_i128 value, int scale)
 {
-	Numeric    *numeric = &numerics[nnumerics++ % lengthof(numerics)];
+	Numeric *numeric = &numerics[nnumerics++ % lengthof(numerics)];
 
 	SET_VARSIZE(numeric, sizeof(Numeric));
 	numeric->scale = scale;
@@ -52,16 +52,16 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
 /* What rows hold: values of all types in 16 bytes, by-reference ones as an image's number. */
 typedef struct Model
 {
-	ColumnType	type;
-	int16		scale;
-	int16		typlen;
-	bool		byval;
-	char		align;
-	int			n;
+	ColumnType type;
+	int16 scale;
+	int16 typlen;
+	bool byval;
+	char align;
+	int n;
 	gpuagg_i128 value[MAX_ROWS];
-	uint8		state[MAX_ROWS];
-	int			nimages;
-	char	   *image[MAX_ROWS];	/* as in a tuple */
+	uint8 state[MAX_ROWS];
+	int nimages;
+	char *image[MAX_ROWS]; /* as in a tuple */
 } Model;
 
 static Model model;
@@ -85,7 +85,7 @@ by_reference(void)
 static void
 put_value(void *values, int i, gpuagg_i128 value)
 {
-	int			width = column_width(model.type);
+	int width = column_width(model.type);
 
 	memcpy((char *) values + (size_t) i * width, &value, width);
 }
@@ -110,13 +110,13 @@ build(void)
 	static char values[EXPR_ROWS * 16] pg_attribute_aligned(16);
 	static char page[EXPR_ROWS * MAXALIGN(MAX_IMAGE)] pg_attribute_aligned(8);
 	static uint8 state[EXPR_ROWS];
-	size_t		size;
+	size_t size;
 
 	for (int done = 0; done < model.n;)
 	{
-		int			most = Min(EXPR_ROWS, model.n - done);
-		int			n = (int) random_below(most + 1);
-		bool		all_values = true;
+		int most = Min(EXPR_ROWS, model.n - done);
+		int n = (int) random_below(most + 1);
+		bool all_values = true;
 
 		for (int i = 0; i < n; i++)
 		{
@@ -128,7 +128,7 @@ build(void)
 				value = by_reference() ? 0 : ((gpuagg_i128) random_u64() << 64 | random_u64());
 			else if (by_reference())
 			{
-				char	   *at = page + i * MAXALIGN(MAX_IMAGE);
+				char *at = page + i * MAXALIGN(MAX_IMAGE);
 
 				memcpy(at, model.image[value], image_length(model.image[value]));
 				value = (gpuagg_i128) (uintptr_t) at;
@@ -164,7 +164,7 @@ right_image(Datum datum, int row)
 {
 	const char *expected = model.image[model.value[row]];
 	const char *image = DatumGetPointer(datum);
-	int			align = model.align == 'd' ? 8 : model.align == 'i' ? 4 : model.align == 's' ? 2 : 1;
+	int align = model.align == 'd' ? 8 : model.align == 'i' ? 4 : model.align == 's' ? 2 : 1;
 
 	return memcmp(expected, image, image_length(expected)) == 0 &&
 		((model.typlen == -1 && !VARATT_IS_4B(expected)) || (uintptr_t) image % align == 0);
@@ -175,19 +175,19 @@ static bool
 right_datum(Datum datum, int row)
 {
 	gpuagg_i128 value = model.value[row];
-	Datum		expected = 0;
-	int			number;
+	Datum expected = 0;
+	int number;
 
 	switch (model.type)
 	{
 #define X(NAME, value_t, bits_t, WIRE, from_datum, to_datum) \
-		case COLUMN_##NAME: \
-			{ \
-				value_t		v; \
-				memcpy(&v, &value, sizeof(v)); \
-				expected = to_datum(v); \
-			} \
-			break;
+	case COLUMN_##NAME: \
+	{ \
+		value_t v; \
+		memcpy(&v, &value, sizeof(v)); \
+		expected = to_datum(v); \
+	} \
+	break;
 		COLUMN_SCALARS(X)
 #undef X
 		case COLUMN_DEC:
@@ -200,7 +200,7 @@ right_datum(Datum datum, int row)
 			}
 			else
 			{
-				Numeric    *numeric = (Numeric *) DatumGetPointer(datum);
+				Numeric *numeric = (Numeric *) DatumGetPointer(datum);
 
 				return numeric->scale == model.scale && numeric->value == value;
 			}
@@ -216,7 +216,7 @@ right_datum(Datum datum, int row)
 static bool
 right_value(const void *values, int i, int row)
 {
-	int			width = column_width(model.type);
+	int width = column_width(model.type);
 
 	if (by_reference())
 		return right_image(((const Datum *) values)[i], row);
@@ -232,9 +232,9 @@ within_bounds(const void *values, int i)
 	switch (model.type)
 	{
 #define X(NAME, value_t, ...) \
-		case COLUMN_##NAME: \
-			value = ((const value_t *) values)[i]; \
-			break;
+	case COLUMN_##NAME: \
+		value = ((const value_t *) values)[i]; \
+		break;
 		COLUMN_INTEGERS(X)
 		X(DEC, gpuagg_i128)
 #undef X
@@ -246,27 +246,29 @@ within_bounds(const void *values, int i)
 
 /* What was read of rows from + list[i], or from + i. */
 static void
-check_rows(bool all_values, const uint16 *list, int from, int n, ColumnType type, const char *values,
-		   const uint8 *state)
+check_rows(bool all_values, const uint16 *list, int from, int n, ColumnType type,
+		   const char *values, const uint8 *state)
 {
-	bool		expected = true;
-	bool		same = type == model.type;
+	bool expected = true;
+	bool same = type == model.type;
 
 	for (int i = 0; i < n; i++)
 	{
-		int			row = from + (list ? list[i] : i);
-		uint8		expected_state = model.state[row];
+		int row = from + (list ? list[i] : i);
+		uint8 expected_state = model.state[row];
 
 		if (!same && expected_state == VEC_FALLBACK)
 			expected_state = VEC_VALUE;
 		expected &= expected_state == VEC_VALUE;
-		CHECK(all_values || state[i] == expected_state, "type %d, row %d: state %d, not %d", model.type,
-			  row, state[i], expected_state);
-		CHECK(!same || !chunk->has_bounds || within_bounds(values, i), "row %d is out of bounds", row);
+		CHECK(all_values || state[i] == expected_state, "type %d, row %d: state %d, not %d",
+			  model.type, row, state[i], expected_state);
+		CHECK(!same || !chunk->has_bounds || within_bounds(values, i), "row %d is out of bounds",
+			  row);
 		if (expected_state == VEC_VALUE)
-			CHECK(same ? right_value(values, i, row) : right_datum(((const Datum *) values)[i], row),
-				  "type %d as %d, row %d of %d (form %d, width %d): wrong value", model.type, type, row,
-				  model.n, chunk->form, chunk->width);
+			CHECK(same ? right_value(values, i, row) :
+						 right_datum(((const Datum *) values)[i], row),
+				  "type %d as %d, row %d of %d (form %d, width %d): wrong value", model.type, type,
+				  row, model.n, chunk->form, chunk->width);
 	}
 	CHECK(all_values == expected, "type %d: all_values %d", model.type, all_values);
 	CHECK(state[n] == 0x44 && values[(size_t) n * column_width(type)] == 0x44, "written beyond n");
@@ -278,30 +280,30 @@ check_part(int from, int n, ColumnType type)
 	static char values[(MAX_ROWS + 1) * 16] pg_attribute_aligned(64);
 	static uint8 state[MAX_ROWS + 1];
 	static uint16 list[MAX_ROWS];
-	int			m = 0;
-	int			share = (int) random_below(20);
+	int m = 0;
+	int share = (int) random_below(20);
 
 	memset(values, 0x44, (n + 1) * 16);
 	memset(state, 0x44, n + 1);
-	check_rows(chunk_read(chunk, from, n, type, model.scale, values, state), NULL, from, n, type, values,
-			   state);
+	check_rows(chunk_read(chunk, from, n, type, model.scale, values, state), NULL, from, n, type,
+			   values, state);
 	for (int i = 0; i < Min(n, 65536); i++)
 		if (random_below(20) <= share)
 			list[m++] = i;
 	memset(values, 0x44, (n + 1) * 16);
 	memset(state, 0x44, n + 1);
-	check_rows(chunk_gather(chunk, list, from, m, type, model.scale, values, state), list, from, m, type,
-			   values, state);
+	check_rows(chunk_gather(chunk, list, from, m, type, model.scale, values, state), list, from, m,
+			   type, values, state);
 }
 
 static void
 check_dictionary(void)
 {
 	static uint32 codes[MAX_ROWS];
-	static int	row_of[MAX_ROWS];
-	uint32		n = chunk_dictionary_size(chunk);
-	int			from = (int) random_below(model.n + 1);
-	bool		any = false;
+	static int row_of[MAX_ROWS];
+	uint32 n = chunk_dictionary_size(chunk);
+	int from = (int) random_below(model.n + 1);
+	bool any = false;
 
 	for (int i = 0; i < model.n; i++)
 		any |= model.state[i] == VEC_VALUE;
@@ -317,7 +319,8 @@ check_dictionary(void)
 		if (model.state[i] == VEC_NULL)
 			continue;
 		CHECK(right_image(chunk_entry(chunk, codes[i]), i), "row %d: another entry", i);
-		CHECK(row_of[codes[i]] < 0 || model.value[row_of[codes[i]]] == model.value[i], "two images, one code");
+		CHECK(row_of[codes[i]] < 0 || model.value[row_of[codes[i]]] == model.value[i],
+			  "two images, one code");
 		row_of[codes[i]] = i;
 	}
 	for (uint32 c = 0; c < n; c++)
@@ -341,7 +344,7 @@ same_number(double a, double b)
 static void
 check_width(gpuagg_i128 least, gpuagg_i128 greatest)
 {
-	int			width = 0;
+	int width = 0;
 
 	while (width < 16 && (gpuagg_u128) (greatest - least) >> 8 * width != 0)
 		width = width == 0 ? 1 : 2 * width;
@@ -355,18 +358,15 @@ check_width(gpuagg_i128 least, gpuagg_i128 greatest)
 static void
 check_bounds(void)
 {
-	bool		any = false;
-	gpuagg_i128 least = 0,
-				greatest = 0;
-	double		lowest = 0,
-				highest = 0;
-	int			nulls = 0,
-				exceptions = 0;
+	bool any = false;
+	gpuagg_i128 least = 0, greatest = 0;
+	double lowest = 0, highest = 0;
+	int nulls = 0, exceptions = 0;
 
 	for (int i = 0; i < model.n; i++)
 	{
 		gpuagg_i128 value = model.value[i];
-		double		number = 0;
+		double number = 0;
 
 		nulls += model.state[i] == VEC_NULL;
 		exceptions += model.state[i] == VEC_FALLBACK;
@@ -376,7 +376,7 @@ check_bounds(void)
 			memcpy(&number, &value, sizeof(number));
 		else if (model.type == COLUMN_F32)
 		{
-			float		narrow;
+			float narrow;
 
 			memcpy(&narrow, &value, sizeof(narrow));
 			number = narrow;
@@ -389,11 +389,12 @@ check_bounds(void)
 		greatest = any ? Max(greatest, value) : value;
 		any = true;
 	}
-	CHECK(chunk->nnulls == (uint32) nulls && (chunk_validity(chunk) != NULL) == (nulls > 0), "%u NULLs",
-		  chunk->nnulls);
+	CHECK(chunk->nnulls == (uint32) nulls && (chunk_validity(chunk) != NULL) == (nulls > 0),
+		  "%u NULLs", chunk->nnulls);
 	CHECK(chunk->nexceptions == (uint32) exceptions, "%u exceptions", chunk->nexceptions);
 	for (int i = 0; i < model.n && nulls > 0; i++)
-		CHECK(bitmap_get(chunk_validity(chunk), i) == (model.state[i] != VEC_NULL), "validity of %d", i);
+		CHECK(bitmap_get(chunk_validity(chunk), i) == (model.state[i] != VEC_NULL),
+			  "validity of %d", i);
 	if (!column_is_float(model.type) && !by_reference())
 		check_width(least, greatest);
 	if (!any || model.type == COLUMN_DATUM ||
@@ -401,28 +402,34 @@ check_bounds(void)
 		CHECK(!chunk->has_bounds, "bounds of type %d", model.type);
 	else if (column_is_float(model.type))
 		CHECK(chunk->has_bounds && same_number(chunk->least.number, lowest) &&
-			  same_number(chunk->greatest.number, highest),
-			  "bounds %g %g, not %g %g", chunk->least.number, chunk->greatest.number, lowest, highest);
+				  same_number(chunk->greatest.number, highest),
+			  "bounds %g %g, not %g %g", chunk->least.number, chunk->greatest.number, lowest,
+			  highest);
 	else
 		CHECK(chunk->has_bounds && chunk->least.integer == (int64) least &&
-			  chunk->greatest.integer == (int64) greatest, "bounds of type %d", model.type);
+				  chunk->greatest.integer == (int64) greatest,
+			  "bounds of type %d", model.type);
 }
 
 /* The array of offsets, as a batch has it. */
 static void
 check_narrow(void)
 {
-	Column		col = {.type = model.type, .narrow = chunk_narrow(chunk, model.type, model.scale)};
+	Column col = {.type = model.type, .narrow = chunk_narrow(chunk, model.type, model.scale)};
 
-	CHECK((col.narrow != NULL) == (chunk->form == CHUNK_NARROW && chunk->width <= 4 && chunk->has_bounds), "narrow");
+	CHECK((col.narrow != NULL) ==
+			  (chunk->form == CHUNK_NARROW && chunk->width <= 4 && chunk->has_bounds),
+		  "narrow");
 	CHECK(!chunk_narrow(chunk, COLUMN_DATUM, 0), "narrow, another type");
 	col.base = (int64) chunk->base;
 	col.narrow_width = chunk->width;
 	for (int i = 0; i < model.n && col.narrow; i++)
 	{
-		gpuagg_i128 value = column_narrow_value(&col, i);	/* little-endian: its low bytes are of any width */
+		gpuagg_i128 value =
+			column_narrow_value(&col, i); /* little-endian: its low bytes are of any width */
 
-		CHECK(model.state[i] != VEC_VALUE || right_value((const char *) &value, 0, i), "narrow, row %d", i);
+		CHECK(model.state[i] != VEC_VALUE || right_value((const char *) &value, 0, i),
+			  "narrow, row %d", i);
 	}
 }
 
@@ -443,17 +450,17 @@ check_chunk(void)
 	check_part(0, model.n, COLUMN_DATUM);
 	for (int k = 0; k < 10; k++)
 	{
-		int			from = (int) random_below(model.n + 1);
-		int			n = (int) random_below(Min(model.n - from, 600) + 1);
+		int from = (int) random_below(model.n + 1);
+		int n = (int) random_below(Min(model.n - from, 600) + 1);
 
 		check_part(from, n, model.type);
 		check_part(from, n, COLUMN_DATUM);
 	}
 	for (int k = 0; k < 200 && model.n > 0; k++)
 	{
-		int			row = (int) random_below(model.n);
-		bool		isnull;
-		Datum		datum = chunk_datum(chunk, row, &isnull);
+		int row = (int) random_below(model.n);
+		bool isnull;
+		Datum datum = chunk_datum(chunk, row, &isnull);
 
 		CHECK(isnull == (model.state[row] == VEC_NULL), "row %d: NULL %d", row, isnull);
 		CHECK(isnull || right_datum(datum, row), "row %d: another Datum", row);
@@ -488,10 +495,13 @@ fill_states(Nulls nulls, bool exceptions)
 {
 	for (int i = 0; i < model.n; i++)
 	{
-		bool		null = nulls == NULLS_ALL || (nulls == NULLS_HALF && random_below(2)) ||
-			(nulls == NULLS_FEW && random_below(1000) == 0) || (nulls == NULLS_FIRST && i < model.n / 2);
+		bool null = nulls == NULLS_ALL || (nulls == NULLS_HALF && random_below(2)) ||
+			(nulls == NULLS_FEW && random_below(1000) == 0) ||
+			(nulls == NULLS_FIRST && i < model.n / 2);
 
-		model.state[i] = null ? VEC_NULL : exceptions && random_below(500) == 0 ? VEC_FALLBACK : VEC_VALUE;
+		model.state[i] = null                    ? VEC_NULL :
+			exceptions && random_below(500) == 0 ? VEC_FALLBACK :
+												   VEC_VALUE;
 	}
 }
 
@@ -517,11 +527,12 @@ fill_integers(gpuagg_i128 least, gpuagg_u128 range)
 	{
 		gpuagg_u128 r = (gpuagg_u128) random_i128();
 
-		model.value[i] = (gpuagg_i128) ((gpuagg_u128) least + (range == ~(gpuagg_u128) 0 ? r : r % (range + 1)));
+		model.value[i] =
+			(gpuagg_i128) ((gpuagg_u128) least + (range == ~(gpuagg_u128) 0 ? r : r % (range + 1)));
 	}
 	for (int i = 0; i < 2 && model.n > 2; i++)
 	{
-		int			row = (int) random_below(model.n);
+		int row = (int) random_below(model.n);
 
 		model.value[row] = (gpuagg_i128) ((gpuagg_u128) least + (i ? range : 0));
 	}
@@ -535,12 +546,25 @@ build_and_check(void)
 	chunk_builder_reset(builder);
 }
 
-static const gpuagg_u128 ranges[] = {
-	0, 1, 2, 100, 0xfe, 0xff, 0x100, 0xfffe, 0xffff, 0x10000, 0xfffffffe, 0xffffffff,
-	UINT64CONST(0x100000000),
-	UINT64CONST(0x7fffffffffffffff), UINT64CONST(0x8000000000000000), UINT64CONST(0xfffffffffffffffe),
-	UINT64CONST(0xffffffffffffffff), (gpuagg_u128) 1 << 64, (gpuagg_u128) 1 << 90
-};
+static const gpuagg_u128 ranges[] = {0,
+									 1,
+									 2,
+									 100,
+									 0xfe,
+									 0xff,
+									 0x100,
+									 0xfffe,
+									 0xffff,
+									 0x10000,
+									 0xfffffffe,
+									 0xffffffff,
+									 UINT64CONST(0x100000000),
+									 UINT64CONST(0x7fffffffffffffff),
+									 UINT64CONST(0x8000000000000000),
+									 UINT64CONST(0xfffffffffffffffe),
+									 UINT64CONST(0xffffffffffffffff),
+									 (gpuagg_u128) 1 << 64,
+									 (gpuagg_u128) 1 << 90};
 
 /* All ranges that fit lowest .. highest, at its ends and within. */
 static void
@@ -559,7 +583,8 @@ integers(gpuagg_i128 lowest, gpuagg_i128 highest, bool exceptions)
 				if (place == 1)
 					least += slack;
 				else if (place == 2)
-					least = (gpuagg_i128) ((gpuagg_u128) lowest + (gpuagg_u128) random_i128() % (slack + 1));
+					least = (gpuagg_i128) ((gpuagg_u128) lowest +
+										   (gpuagg_u128) random_i128() % (slack + 1));
 				else if (place == 3 && lowest < -1 && -1 + (gpuagg_i128) ranges[r] <= highest)
 					least = -1;
 				model.n = random_rows();
@@ -626,8 +651,8 @@ decimal_power10(int n)
 static gpuagg_i128
 float_bits(double value)
 {
-	float		narrow = (float) value;
-	uint64		bits = 0;
+	float narrow = (float) value;
+	uint64 bits = 0;
 
 	if (model.type == COLUMN_F32)
 		memcpy(&bits, &narrow, sizeof(narrow));
@@ -647,12 +672,14 @@ floats(void)
 				for (int nulls = 0; nulls < NULLS_PATTERNS; nulls++)
 				{
 					const uint64 mask = type ? ~UINT64CONST(0) : 0xffffffff;
-					const double special[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, 1.5, -1e30};
+					const double special[] = {0.0, -0.0, INFINITY, -INFINITY,
+											  NAN, -NAN, 1.5,      -1e30};
 
 					model.n = random_rows();
 					fill_states(nulls, false);
 					for (int i = 0; i < model.n; i++)
-						model.value[i] = kind == 0 ? (gpuagg_i128) (random_u64() & mask) :	/* all NaN payloads */
+						model.value[i] = kind == 0 ?
+							(gpuagg_i128) (random_u64() & mask) : /* all NaN payloads */
 							kind == 1 ? float_bits(random_unit() * 1000 - 500) :
 							kind == 2 ? float_bits(random_below(2) ? 0.0 : -0.0) :
 							kind == 3 ? float_bits(-0.0) :
@@ -661,7 +688,7 @@ floats(void)
 							kind == 6 ? float_bits(special[random_below(lengthof(special))]) :
 							kind == 7 ? float_bits(random_below(2) ? INFINITY : INFINITY) :
 							kind == 8 ? float_bits(-INFINITY) :
-							float_bits(random_below(300) ? random_unit() : NAN);
+										float_bits(random_below(300) ? random_unit() : NAN);
 					build_and_check();
 				}
 	}
@@ -671,9 +698,9 @@ floats(void)
 static char *
 make_varlena(int number)
 {
-	int			kind = number % 8;
-	int			length = number % 13 == 0 ? 300 + number % 1500 : 5 + number % 40;
-	char	   *image = malloc(MAX_IMAGE);
+	int kind = number % 8;
+	int length = number % 13 == 0 ? 300 + number % 1500 : 5 + number % 40;
+	char *image = malloc(MAX_IMAGE);
 
 	for (int i = 0; i < MAX_IMAGE; i++)
 		image[i] = 'a' + number % 3;
@@ -703,7 +730,7 @@ make_varlena(int number)
 static char *
 make_fixed(int number)
 {
-	char	   *image = malloc(MAX_IMAGE);
+	char *image = malloc(MAX_IMAGE);
 
 	memset(image, 'x', MAX_IMAGE);
 	memcpy(image + (number % 2 ? model.typlen - 4 : 0), &number, sizeof(number));
@@ -724,7 +751,8 @@ references(int16 typlen, char align, const int *distinct, int ndistinct)
 		for (int nulls = 0; nulls < NULLS_PATTERNS; nulls++)
 			for (int k = 0; k < (distinct[d] < 2000 ? 5 : 1); k++)
 			{
-				model.n = distinct[d] > 2000 ? distinct[d] + (int) random_below(3000) : random_rows();
+				model.n =
+					distinct[d] > 2000 ? distinct[d] + (int) random_below(3000) : random_rows();
 				fill_states(nulls, false);
 				for (int i = 0; i < model.n; i++)
 					model.value[i] = k == 0 && i < distinct[d] ? i : random_below(distinct[d]);
@@ -790,11 +818,12 @@ seconds(void)
 
 /* The least time of many, in ns a row. */
 #define TIME(result, ...) \
-	do { \
+	do \
+	{ \
 		result = 1e9; \
 		for (int t = 0; t < 15; t++) \
 		{ \
-			double		begin = seconds(); \
+			double begin = seconds(); \
 			__VA_ARGS__; \
 			result = Min(result, (seconds() - begin) * 1e9 / model.n); \
 		} \
@@ -808,42 +837,40 @@ bench(const char *name, Nulls nulls)
 	static char values[MAX_ROWS * 16] pg_attribute_aligned(64);
 	static uint8 state[MAX_ROWS];
 	static uint16 list[PAGE];
-	int			width = column_width(model.type);
-	double		add,
-				write,
-				read,
-				gather;
+	int width = column_width(model.type);
+	double add, write, read, gather;
 
 	model.n = 200 * 256;
 	fill_states(nulls, false);
 	for (int i = 0; i < PAGE; i++)
 		list[i] = i / 2 * 2;
 	for (int i = 0; i < model.n; i++)
-		put_value(values, i, !by_reference() ? model.value[i] :
-				  (gpuagg_i128) (uintptr_t) model.image[model.value[i]]);
-	TIME(add,
-		 chunk_builder_reset(builder);
-		 for (int i = 0; i < model.n; i += PAGE)
-		 chunk_builder_add(builder, values + (size_t) i * width, nulls ? model.state + i : NULL, PAGE));
-	TIME(write,
-		 builder = builder;
-		 chunk_builder_size(builder);
+		put_value(values, i,
+				  !by_reference() ? model.value[i] :
+									(gpuagg_i128) (uintptr_t) model.image[model.value[i]]);
+	TIME(add, chunk_builder_reset(builder); for (int i = 0; i < model.n; i += PAGE)
+			 chunk_builder_add(builder, values + (size_t) i * width, nulls ? model.state + i : NULL,
+							   PAGE));
+	TIME(write, builder = builder; chunk_builder_size(builder);
 		 chunk_builder_write(builder, (CacheChunk *) storage[0]));
 	chunk = (CacheChunk *) storage[0];
 	TIME(read,
 		 for (int i = 0; i < model.n; i += PAGE)
-		 chunk_read(chunk, i, PAGE, model.type, model.scale, values, state));
+			 chunk_read(chunk, i, PAGE, model.type, model.scale, values, state));
 	TIME(gather,
 		 for (int i = 0; i < model.n; i += PAGE)
-		 chunk_gather(chunk, list, i, PAGE, model.type, model.scale, values, state));
+			 chunk_gather(chunk, list, i, PAGE, model.type, model.scale, values, state));
 	printf("# %-20s form %d width %2d, %5.2f bytes a row: "
-		   "add %5.2f write %5.2f read %5.2f gather %5.2f ns\n", name, chunk->form, chunk->width, (double) chunk->size / model.n, add, write, read, gather);
+		   "add %5.2f write %5.2f read %5.2f gather %5.2f ns\n",
+		   name, chunk->form, chunk->width, (double) chunk->size / model.n, add, write, read,
+		   gather);
 }
 
 static void
 benches(void)
 {
-	static const gpuagg_u128 spans[] = {1, 200, 60000, 4000000000, UINT64CONST(1) << 50, (gpuagg_u128) 1 << 80};
+	static const gpuagg_u128 spans[] = {
+		1, 200, 60000, 4000000000, UINT64CONST(1) << 50, (gpuagg_u128) 1 << 80};
 
 	model.n = 200 * 256;
 #define X(NAME, value_t, ...) \
@@ -879,8 +906,8 @@ benches(void)
 	start(COLUMN_DATUM, 0, -1, false, 'i');
 	for (int i = 0; i < MAX_ROWS; i++)
 	{
-		char		text[32];
-		int			length = snprintf(text, sizeof(text), "value %d", i);
+		char text[32];
+		int length = snprintf(text, sizeof(text), "value %d", i);
 
 		model.image[i] = malloc(64);
 		SET_VARSIZE_SHORT(model.image[i], length + 1);
@@ -888,7 +915,7 @@ benches(void)
 	}
 	for (int distinct = 1; distinct < 100000; distinct *= 10)
 	{
-		char		name[64];
+		char name[64];
 
 		for (int i = 0; i < model.n; i++)
 			model.value[i] = random_below(Min(distinct, MAX_ROWS));

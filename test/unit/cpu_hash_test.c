@@ -13,7 +13,7 @@
 
 static uint64_t keys[KEYS];
 static uint32_t hashes[KEYS];
-static uint32_t table[SLOTS];	/* key number + 1 */
+static uint32_t table[SLOTS]; /* key number + 1 */
 
 /* A good mixer that everybody knows, and that runs backwards. */
 #define FACTOR UINT64_C(0xd6e8feb86659fd93)
@@ -39,12 +39,12 @@ unmix(uint64_t x)
 static uint64_t
 probes(int n, uint64_t most)
 {
-	uint64_t	total = 0;
+	uint64_t total = 0;
 
 	memset(table, 0, sizeof(table));
 	for (int i = 0; i < n && total < most; i++)
 	{
-		uint32_t	at = hashes[i] & (SLOTS - 1);
+		uint32_t at = hashes[i] & (SLOTS - 1);
 
 		for (total++; table[at]; total++)
 			at = (at + 1) & (SLOTS - 1);
@@ -56,7 +56,7 @@ probes(int n, uint64_t most)
 static HashSeed
 some_seed(void)
 {
-	uint64_t	a = random_u64();
+	uint64_t a = random_u64();
 
 	return hash_seed(a, random_u64());
 }
@@ -66,25 +66,27 @@ check_keys(const char *what)
 {
 	for (int s = 0; s < SEEDS; s++)
 	{
-		HashSeed	seed = some_seed();
-		uint64_t	total;
+		HashSeed seed = some_seed();
+		uint64_t total;
 
 		for (int i = 0; i < KEYS; i++)
 			hashes[i] = hash_finish(hash_fold(seed, keys[i]));
 		total = probes(KEYS, 8 * KEYS);
-		CHECK(total < 2 * KEYS, "%s: %llu probes for %d keys", what, (unsigned long long) total, KEYS);
+		CHECK(total < 2 * KEYS, "%s: %llu probes for %d keys", what, (unsigned long long) total,
+			  KEYS);
 		/* a second word, as that of NULLs */
 		for (int i = 0; i < KEYS; i++)
 			hashes[i] = hash_finish(hash_fold(seed, hash_fold(seed, i % 4) ^ keys[i]));
 		total = probes(KEYS, 8 * KEYS);
-		CHECK(total < 2 * KEYS, "%s, second word: %llu probes for %d keys", what, (unsigned long long) total, KEYS);
+		CHECK(total < 2 * KEYS, "%s, second word: %llu probes for %d keys", what,
+			  (unsigned long long) total, KEYS);
 	}
 }
 
 static void
 patterns(void)
 {
-	char		what[64];
+	char what[64];
 
 	for (int shift = 0; shift <= 46; shift++)
 	{
@@ -95,7 +97,7 @@ patterns(void)
 	}
 	for (int i = 0; i < KEYS; i++)
 	{
-		double		x = i / 7.0 - 1000;
+		double x = i / 7.0 - 1000;
 
 		memcpy(&keys[i], &x, sizeof(x));
 	}
@@ -113,7 +115,7 @@ crafted_keys(void)
 {
 	for (int shift = 19; shift <= 46; shift += 9)
 	{
-		int			n = 2000;
+		int n = 2000;
 
 		for (int i = 0; i < KEYS; i++)
 		{
@@ -121,7 +123,8 @@ crafted_keys(void)
 			hashes[i] = (uint32_t) mix(keys[i]);
 		}
 		/* they do what they were made for */
-		CHECK(shift < 32 || probes(n, UINT64_MAX) == (uint64_t) n * (n + 1) / 2, "keys do not collide");
+		CHECK(shift < 32 || probes(n, UINT64_MAX) == (uint64_t) n * (n + 1) / 2,
+			  "keys do not collide");
 		check_keys("keys that collide under a known hash");
 	}
 }
@@ -131,12 +134,12 @@ static void
 crafted_strings(void)
 {
 	static char strings[KEYS][24];
-	uint64_t	collisions = 0;
+	uint64_t collisions = 0;
 
 	for (int i = 0; i < KEYS; i++)
 	{
-		uint64_t	word = (uint64_t) i * 2654435761u;
-		uint64_t	h = 24 * UINT64_C(0x9e3779b97f4a7c15);
+		uint64_t word = (uint64_t) i * 2654435761u;
+		uint64_t h = 24 * UINT64_C(0x9e3779b97f4a7c15);
 
 		memcpy(strings[i], &word, 8);
 		h = (h ^ word) * FACTOR;
@@ -147,8 +150,8 @@ crafted_strings(void)
 	}
 	for (int s = 0; s < SEEDS; s++)
 	{
-		HashSeed	seed = some_seed();
-		uint64_t	total;
+		HashSeed seed = some_seed();
+		uint64_t total;
 
 		for (int i = 0; i < KEYS; i++)
 			hashes[i] = hash_string(seed, strings[i], 24);
@@ -163,14 +166,14 @@ crafted_strings(void)
 static void
 strings_of_all_lengths(void)
 {
-	HashSeed	seed = some_seed();
-	char		data[80];
+	HashSeed seed = some_seed();
+	char data[80];
 
 	for (int i = 0; i < (int) sizeof(data); i++)
 		data[i] = 'a' + i % 26;
 	for (int len = 0; len <= 64; len++)
 	{
-		uint32_t	hash = hash_string(seed, data, len);
+		uint32_t hash = hash_string(seed, data, len);
 
 		/* what lies behind the end does not count, each byte before it does */
 		data[len] ^= 1;
@@ -179,10 +182,12 @@ strings_of_all_lengths(void)
 		for (int i = 0; i < len; i++)
 		{
 			data[i] ^= 1;
-			CHECK(hash_string(seed, data, len) != hash, "length %d: byte %d does not count", len, i);
+			CHECK(hash_string(seed, data, len) != hash, "length %d: byte %d does not count", len,
+				  i);
 			data[i] ^= 1;
 		}
-		CHECK(hash_string(some_seed(), data, len) != hash, "length %d: the seed does not count", len);
+		CHECK(hash_string(some_seed(), data, len) != hash, "length %d: the seed does not count",
+			  len);
 	}
 }
 

@@ -1,7 +1,7 @@
 /*
  * device_keys_test.c
- *	  Queries of several keys, of any widths and values, through the CUDA device layer over a stub of
- *	  the run time; half of them lack memory at some point.
+ *	  Queries of several keys, of any widths and values, through the CUDA device layer over a stub
+ * of the run time; half of them lack memory at some point.
  */
 #include "abandon.h"
 #include "cuda/cases.h"
@@ -26,9 +26,10 @@ draw(uint32_t n)
 /* A query of up to five keys, its key values, and its groups computed by other means. */
 typedef struct KeysQuery
 {
-	WireQuery	q;
-	int			form[WIRE_MAX_KEYS];	/* of values: few, more in each batch, the ends of the type, scattered */
-	int			first_null[WIRE_MAX_KEYS];	/* batch; KEYS_BATCHES: no NULLs */
+	WireQuery q;
+	int form[WIRE_MAX_KEYS]; /* of values: few, more in each batch, the ends of the type, scattered
+							  */
+	int first_null[WIRE_MAX_KEYS]; /* batch; KEYS_BATCHES: no NULLs */
 } KeysQuery;
 
 /* As the client packs keys (engine_cuda/query.c); false if they are too wide. */
@@ -36,17 +37,17 @@ static bool
 draw_keys_query(KeysQuery *k)
 {
 	static const GpuaggStrategy forced[] = {STRATEGY_AUTO, STRATEGY_DIRECT, STRATEGY_HASH};
-	WireQuery  *q = &k->q;
-	int			bytes = 0;
-	bool		nulls;
+	WireQuery *q = &k->q;
+	int bytes = 0;
+	bool nulls;
 
 	memset(k, 0, sizeof(*k));
 	q->nkeys = 1 + draw(5);
 	for (int i = 0; i < q->nkeys; i++)
 	{
-		int			width = key_widths[draw(4)];
+		int width = key_widths[draw(4)];
 
-		q->keys[i] = (WireKey) {.col = i,.width = width,.offset = bytes};
+		q->keys[i] = (WireKey){.col = i, .width = width, .offset = bytes};
 		k->form[i] = draw(8) < 5 ? draw(2) : draw(4);
 		k->first_null[i] = draw(KEYS_BATCHES + 1);
 		bytes += width;
@@ -74,7 +75,7 @@ draw_keys_query(KeysQuery *k)
 static int64_t
 draw_key(int form, int width, int batch)
 {
-	int64_t		least = width == 8 ? INT64_MIN : -((int64_t) 1 << (8 * width - 1));
+	int64_t least = width == 8 ? INT64_MIN : -((int64_t) 1 << (8 * width - 1));
 
 	switch (form)
 	{
@@ -91,9 +92,9 @@ draw_key(int form, int width, int batch)
 
 typedef struct KeysGroup
 {
-	char		key[WIRE_MAX_KEY_BYTES];
-	int64_t		sum;
-	int64_t		count;
+	char key[WIRE_MAX_KEY_BYTES];
+	int64_t sum;
+	int64_t count;
 } KeysGroup;
 
 static int
@@ -105,7 +106,7 @@ compare_groups(const void *a, const void *b)
 static int
 combine_groups(KeysGroup *groups, int n)
 {
-	int			made = 0;
+	int made = 0;
 
 	qsort(groups, n, sizeof(*groups), compare_groups);
 	for (int i = 0; i < n; i++)
@@ -123,9 +124,9 @@ combine_groups(KeysGroup *groups, int n)
 static void
 draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *rows)
 {
-	static const uint32_t types[] = {[1] = WIRE_I8,[2] = WIRE_I16,[4] = WIRE_I32,[8] = WIRE_I64};
+	static const uint32_t types[] = {[1] = WIRE_I8, [2] = WIRE_I16, [4] = WIRE_I32, [8] = WIRE_I64};
 	const WireQuery *q = &k->q;
-	uint32_t	at = 0;
+	uint32_t at = 0;
 
 	memset(batch, 0, sizeof(*batch));
 	memset(rows, 0, KEYS_ROWS * sizeof(*rows));
@@ -133,10 +134,10 @@ draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *row
 	batch->ncols = q->ncols;
 	for (int i = 0; i < q->ncols; i++)
 	{
-		int			width = i < q->nkeys ? (int) q->keys[i].width : 8;
-		bool		nulls = i < q->nkeys && b >= k->first_null[i];
+		int width = i < q->nkeys ? (int) q->keys[i].width : 8;
+		bool nulls = i < q->nkeys && b >= k->first_null[i];
 
-		batch->cols[i] = (WireColumn) {types[width], at, WIRE_NO_ARRAY};
+		batch->cols[i] = (WireColumn){types[width], at, WIRE_NO_ARRAY};
 		at += wire_align(KEYS_ROWS * width);
 		if (nulls)
 		{
@@ -151,8 +152,8 @@ draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *row
 		}
 		for (int r = 0; r < KEYS_ROWS; r++)
 		{
-			int64_t		value = i < q->nkeys ? draw_key(k->form[i], width, b) : (int64_t) draw(1000);
-			bool		isnull = nulls && draw(8) == 0;
+			int64_t value = i < q->nkeys ? draw_key(k->form[i], width, b) : (int64_t) draw(1000);
+			bool isnull = nulls && draw(8) == 0;
 
 			memcpy(to + batch->cols[i].values + r * width, &value, width);
 			if (i == q->nkeys)
@@ -175,10 +176,11 @@ draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *row
 
 /* All groups of the query; their number. */
 static int
-fetch_keys(OpenQuery *query, Lane *lane, const char *arena, const WireQuery *q, KeysGroup *groups, DeviceError *error)
+fetch_keys(OpenQuery *query, Lane *lane, const char *arena, const WireQuery *q, KeysGroup *groups,
+		   DeviceError *error)
 {
 	WireFinished finished = {0};
-	WireGroups	out = {0};
+	WireGroups out = {0};
 
 	if (query_finish(query, &finished, error) != DEVICE_OK)
 		return -1;
@@ -201,16 +203,14 @@ fetch_keys(OpenQuery *query, Lane *lane, const char *arena, const WireQuery *q, 
 static void
 run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 {
-	static KeysGroup rows[KEYS_BATCHES * KEYS_ROWS],
-				groups[KEYS_BATCHES * KEYS_ROWS];
+	static KeysGroup rows[KEYS_BATCHES * KEYS_ROWS], groups[KEYS_BATCHES * KEYS_ROWS];
 	static const double no_thresholds[1];
 	static char *arena;
-	KeysQuery	k;
-	OpenQuery  *query = NULL;
-	Lane	   *lane = NULL;
+	KeysQuery k;
+	OpenQuery *query = NULL;
+	Lane *lane = NULL;
 	DeviceError error = {""};
-	int			n = 0,
-				made;
+	int n = 0, made;
 
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
@@ -218,21 +218,24 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	while (!draw_keys_query(&k))
 		;
 	CHECK(query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
-		  query_place(query, 0, &error) == DEVICE_OK &&
-		  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) == DEVICE_OK, "%s", error.text);
+			  query_place(query, 0, &error) == DEVICE_OK &&
+			  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) ==
+				  DEVICE_OK,
+		  "%s", error.text);
 	if (draw(2))
 		stub_fail(STUB_ALLOC, 1 + draw(40), draw(2), cudaErrorMemoryAllocation);
 	for (int b = 0; b < KEYS_BATCHES; b++)
 	{
-		WireBatch	batch;
-		size_t		bytes;
+		WireBatch batch;
+		size_t bytes;
 		DeviceStatus status;
 
 		draw_batch(&k, b, arena, &batch, rows + n);
 		status = query_copy(query, lane, &batch, &bytes, &error);
 		if (status == DEVICE_OK)
 			status = query_reduce(query, lane, &batch, &error);
-		CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed, b, error.text);
+		CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed, b,
+			  error.text);
 		n += status == DEVICE_OK ? KEYS_ROWS : 0;
 		*untaken += status != DEVICE_OK;
 	}
@@ -243,33 +246,36 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	{
 		qsort(groups, made, sizeof(*groups), compare_groups);
 		n = combine_groups(rows, n);
-		CHECK(made == n && memcmp(rows, groups, n * sizeof(*rows)) == 0, "seed %d: %d groups, expected %d, or others",
-			  (int) seed, made, n);
+		CHECK(made == n && memcmp(rows, groups, n * sizeof(*rows)) == 0,
+			  "seed %d: %d groups, expected %d, or others", (int) seed, made, n);
 	}
 	else
 		CHECK(0, "seed %d: no groups: %s", (int) seed, error.text);
 	query_leave(query);
 	device_ops.lane_close(lane);
-	CHECK(budget_device(0)->used == 0 && stub_live() == 0, "seed %d: something is left", (int) seed);
+	CHECK(budget_device(0)->used == 0 && stub_live() == 0, "seed %d: something is left",
+		  (int) seed);
 }
 
 static void
 several_keys(void)
 {
-	int			forms[FORM_HASH + 1] = {0};
-	int			untaken = 0;
+	int forms[FORM_HASH + 1] = {0};
+	int untaken = 0;
 
 	for (int seed = 1; seed <= 3000; seed++)
 		run_keys(seed, forms, &untaken);
-	CHECK(forms[FORM_DIRECT] > 300 && forms[FORM_HASH] > 300 && untaken > 300, "%d direct, %d hash, %d batches not taken",
-		  forms[FORM_DIRECT], forms[FORM_HASH], untaken);
-	printf("# %d direct, %d hash, %d batches not taken\n", forms[FORM_DIRECT], forms[FORM_HASH], untaken);
+	CHECK(forms[FORM_DIRECT] > 300 && forms[FORM_HASH] > 300 && untaken > 300,
+		  "%d direct, %d hash, %d batches not taken", forms[FORM_DIRECT], forms[FORM_HASH],
+		  untaken);
+	printf("# %d direct, %d hash, %d batches not taken\n", forms[FORM_DIRECT], forms[FORM_HASH],
+		   untaken);
 }
 
 int
 main(void)
 {
-	WireStatus	status = {0};
+	WireStatus status = {0};
 	DeviceError error = {""};
 
 	if (device_ops.start("all", &status, &error) != DEVICE_OK)

@@ -22,40 +22,49 @@ reads(const char *text)
 static void
 test_words(void)
 {
-	CHECK(reads("") && list.kind == DEVICES_ALL && device_list_has(&list, 7), "nothing stands for all");
+	CHECK(reads("") && list.kind == DEVICES_ALL && device_list_has(&list, 7),
+		  "nothing stands for all");
 	CHECK(reads(" ALL ") && list.kind == DEVICES_ALL, "all");
 	CHECK(reads("none") && list.kind == DEVICES_NONE && !device_list_has(&list, 0), "none");
 	CHECK(!reads("1,all") && strcmp(wrong, "\"all\" stands alone.") == 0, "%s", wrong);
 	CHECK(!reads("none, 1") && strcmp(wrong, "\"none\" stands alone.") == 0, "%s", wrong);
-	CHECK(!reads("zork") && strcmp(wrong, "\"zork\" is neither the number of a GPU nor the UUID of one.") == 0,
+	CHECK(!reads("zork") &&
+			  strcmp(wrong, "\"zork\" is neither the number of a GPU nor the UUID of one.") == 0,
 		  "%s", wrong);
 }
 
 static void
 test_numbers(void)
 {
-	CHECK(reads("0, 2") && list.kind == DEVICES_NUMBERS && list.n == 2 && device_list_has(&list, 0) &&
-		  !device_list_has(&list, 1) && device_list_has(&list, 2), "two numbers");
+	CHECK(reads("0, 2") && list.kind == DEVICES_NUMBERS && list.n == 2 &&
+			  device_list_has(&list, 0) && !device_list_has(&list, 1) && device_list_has(&list, 2),
+		  "two numbers");
 	CHECK(!reads("0,2,00") && strcmp(wrong, "GPU 0 is named twice.") == 0, "%s", wrong);
 	CHECK(!reads("0,,2") && strcmp(wrong, "An element between commas is empty.") == 0, "%s", wrong);
-	CHECK(!reads("0,") && !reads(",") && !reads("-1") && !reads("1.5") && !reads("0 1"), "no numbers");
+	CHECK(!reads("0,") && !reads(",") && !reads("-1") && !reads("1.5") && !reads("0 1"),
+		  "no numbers");
 	CHECK(!reads("99999999999999999999"), "a number that is too large");
 }
 
 static void
 test_ids(void)
 {
-	char		text[2 * DEVICE_LIST_BYTES];
+	char text[2 * DEVICE_LIST_BYTES];
 
 	CHECK(reads("GPU-" UUID ", GPU-12ab") && list.kind == DEVICES_IDS && list.n == 2 &&
-		  strcmp(list.ids, "GPU-" UUID ",GPU-12ab") == 0, "%s", list.ids);
+			  strcmp(list.ids, "GPU-" UUID ",GPU-12ab") == 0,
+		  "%s", list.ids);
 	CHECK(reads("MIG-" UUID) && reads("MIG-GPU-" UUID "/1/0"), "MIG instances");
-	CHECK(!reads("GPU-") && !reads("GPU-12g") && !reads("GPU-12345678d") && !reads("GPU-" UUID "0") && !reads(UUID),
+	CHECK(!reads("GPU-") && !reads("GPU-12g") && !reads("GPU-12345678d") &&
+			  !reads("GPU-" UUID "0") && !reads(UUID),
 		  "no UUIDs");
-	CHECK(!reads("MIG-GPU-" UUID) && !reads("MIG-GPU-" UUID "/1") && !reads("MIG-GPU-" UUID "/1/0/2") &&
-		  !reads("GPU-" UUID "/1/0") && !reads("MIG-"), "no MIG instances");
-	CHECK(!reads("0,GPU-12ab") && strcmp(wrong, "Numbers and UUIDs cannot be mixed.") == 0, "%s", wrong);
-	CHECK(!reads("GPU-12ab,GPU-12,GPU-12ab") && strcmp(wrong, "\"GPU-12ab\" is named twice.") == 0, "%s", wrong);
+	CHECK(!reads("MIG-GPU-" UUID) && !reads("MIG-GPU-" UUID "/1") &&
+			  !reads("MIG-GPU-" UUID "/1/0/2") && !reads("GPU-" UUID "/1/0") && !reads("MIG-"),
+		  "no MIG instances");
+	CHECK(!reads("0,GPU-12ab") && strcmp(wrong, "Numbers and UUIDs cannot be mixed.") == 0, "%s",
+		  wrong);
+	CHECK(!reads("GPU-12ab,GPU-12,GPU-12ab") && strcmp(wrong, "\"GPU-12ab\" is named twice.") == 0,
+		  "%s", wrong);
 
 	text[0] = '\0';
 	for (int i = 0; i < DEVICE_LIST_MAX + 1; i++)

@@ -1,6 +1,7 @@
 /*
  * device_run.c
- *	  A run of a query through the device layer, and what is checked in and after it; see device_run.h.
+ *	  A run of a query through the device layer, and what is checked in and after it; see
+ * device_run.h.
  */
 #include "device_run.h"
 
@@ -17,15 +18,18 @@ static bool
 open_run(Run *run)
 {
 	DeviceError error = {""};
-	WireQuery	wire = run->c->q;
+	WireQuery wire = run->c->q;
 
 	wire.share = 4711;
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
-		if (!went_well(run, query_enter(&run->query[p], 0, NULL, &wire, run->c->thresholds, &error), &error))
+		if (!went_well(run, query_enter(&run->query[p], 0, NULL, &wire, run->c->thresholds, &error),
+					   &error))
 			return false;
-		if (!went_well(run, device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
-												 ARENA_BUFFERS, &error), &error))
+		if (!went_well(run,
+					   device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
+											ARENA_BUFFERS, &error),
+					   &error))
 			return false;
 	}
 	return true;
@@ -35,36 +39,40 @@ open_run(Run *run)
 static void
 check_stays_failed(Run *run, int buffer)
 {
-	WireBatch	batch;
+	WireBatch batch;
 	WireFinished finished;
-	WireGroups	groups = {0};
+	WireGroups groups = {0};
 	DeviceError error = {""};
 
 	make_batch(run->c, 0, buffer, run->arena[0] + buffer * BUFFER_BYTES, &batch);
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
-		CHECK(query_reduce(run->query[p], run->lane[p], &batch, &error) == run->status, "a batch after the failure");
+		CHECK(query_reduce(run->query[p], run->lane[p], &batch, &error) == run->status,
+			  "a batch after the failure");
 		CHECK(strcmp(error.text, run->error.text) == 0, "another text: %s", error.text);
-		CHECK(query_finish(run->query[p], &finished, &error) == run->status, "an end after the failure");
-		CHECK(query_fetch(run->query[p], run->lane[p], &groups, &error) == run->status, "a fetch after the failure");
+		CHECK(query_finish(run->query[p], &finished, &error) == run->status,
+			  "an end after the failure");
+		CHECK(query_fetch(run->query[p], run->lane[p], &groups, &error) == run->status,
+			  "a fetch after the failure");
 	}
 }
 
 static bool
 give_batch(Run *run, int b)
 {
-	int			p = b % PARTICIPANTS;
-	int			buffer = b / PARTICIPANTS % ARENA_BUFFERS;
-	WireBatch	batch;
+	int p = b % PARTICIPANTS;
+	int buffer = b / PARTICIPANTS % ARENA_BUFFERS;
+	WireBatch batch;
 	DeviceError error = {""};
 	DeviceStatus status;
-	size_t		bytes;
-	double		ms;
+	size_t bytes;
+	double ms;
 
 	make_batch(run->c, b, buffer, run->arena[p] + buffer * BUFFER_BYTES, &batch);
 	status = query_copy(run->query[p], run->lane[p], &batch, &bytes, &error);
-	if (status != DEVICE_FULL && (!went_well(run, status, &error) ||
-								  !went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error)))
+	if (status != DEVICE_FULL &&
+		(!went_well(run, status, &error) ||
+		 !went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error)))
 		return false;
 	status = query_reduce(run->query[p], run->lane[p], &batch, &error);
 	if (status == DEVICE_FULL)
@@ -85,7 +93,7 @@ give_batch(Run *run, int b)
 static uint64_t
 read_key(const void *from, size_t key_bytes)
 {
-	uint64_t	key = 0;
+	uint64_t key = 0;
 
 	memcpy(&key, from, key_bytes);
 	return key;
@@ -94,8 +102,8 @@ read_key(const void *from, size_t key_bytes)
 static int
 compare_short_keys(const void *a, const void *b)
 {
-	uint64_t	x = read_key(a, 4);
-	uint64_t	y = read_key(b, 4);
+	uint64_t x = read_key(a, 4);
+	uint64_t y = read_key(b, 4);
 
 	return x < y ? -1 : x > y;
 }
@@ -103,18 +111,20 @@ compare_short_keys(const void *a, const void *b)
 static int
 compare_long_keys(const void *a, const void *b)
 {
-	uint64_t	x = read_key(a, 8);
-	uint64_t	y = read_key(b, 8);
+	uint64_t x = read_key(a, 8);
+	uint64_t y = read_key(b, 8);
 
 	return x < y ? -1 : x > y;
 }
 
-/* The same groups with counts of ranks, if the query has sketches; run->groups has their registers. */
+/*
+ * The same groups with counts of ranks, if the query has sketches; run->groups has their registers.
+ */
 static bool
 check_ranks(Run *run, WireGroups out)
 {
 	const WireQuery *q = &run->c->q;
-	size_t		at = q->key_bytes;
+	size_t at = q->key_bytes;
 	DeviceError error = {""};
 
 	for (int s = 0; s < q->nslots; at += wire_slot_bytes(&q->slots[s++], 0))
@@ -127,13 +137,14 @@ check_ranks(Run *run, WireGroups out)
 		for (uint32_t g = 0; g < out.n; g++)
 		{
 			const char *group = run->groups + (out.first + g) * run->group_bytes;
-			int32_t    *registers = malloc(wire_slot_bytes(&q->slots[s], 0));
-			int32_t		counts[GPUAGG_HLL_RANKS];
+			int32_t *registers = malloc(wire_slot_bytes(&q->slots[s], 0));
+			int32_t counts[GPUAGG_HLL_RANKS];
 
 			memcpy(registers, group + at, wire_slot_bytes(&q->slots[s], 0));
 			gpuagg_hll_count_ranks(registers, counts);
-			CHECK(memcmp(run->arena[0] + out.slots[s] + g * sizeof(counts), counts, sizeof(counts)) == 0 &&
-				  memcmp(run->arena[0] + out.keys + g * q->key_bytes, group, q->key_bytes) == 0,
+			CHECK(memcmp(run->arena[0] + out.slots[s] + g * sizeof(counts), counts,
+						 sizeof(counts)) == 0 &&
+					  memcmp(run->arena[0] + out.keys + g * q->key_bytes, group, q->key_bytes) == 0,
 				  "%s: ranks of group %d", run->c->name, (int) (out.first + g));
 			free(registers);
 		}
@@ -145,17 +156,17 @@ static bool
 fetch_groups(Run *run)
 {
 	const WireQuery *q = &run->c->q;
-	size_t		key_bytes = q->key_bytes;
-	uint64_t	fits = (BUFFER_BYTES - (q->nslots + 1) * WIRE_ALIGN) / wire_group_bytes(q);
+	size_t key_bytes = q->key_bytes;
+	uint64_t fits = (BUFFER_BYTES - (q->nslots + 1) * WIRE_ALIGN) / wire_group_bytes(q);
 	DeviceError error = {""};
 
 	run->group_bytes = wire_group_bytes(q);
 	run->groups = malloc(run->group_bytes * run->finished.ngroups + 1);
 	for (uint64_t first = 0; first < run->finished.ngroups;)
 	{
-		uint64_t	left = run->finished.ngroups - first;
-		WireGroups	out = {.first = first,.n = left < fits ? left : fits};
-		size_t		at = wire_align(out.n * key_bytes);
+		uint64_t left = run->finished.ngroups - first;
+		WireGroups out = {.first = first, .n = left < fits ? left : fits};
+		size_t at = wire_align(out.n * key_bytes);
 
 		for (int s = 0; s < q->nslots; s++)
 		{
@@ -166,13 +177,14 @@ fetch_groups(Run *run)
 			return false;
 		for (uint32_t g = 0; g < out.n; g++)
 		{
-			char	   *to = run->groups + (first + g) * run->group_bytes;
+			char *to = run->groups + (first + g) * run->group_bytes;
 
 			memcpy(to, run->arena[0] + out.keys + g * key_bytes, key_bytes);
 			to += key_bytes;
 			for (int s = 0; s < q->nslots; s++)
 			{
-				memcpy(to, run->arena[0] + out.slots[s] + g * wire_slot_bytes(&q->slots[s], 0), wire_slot_bytes(&q->slots[s], 0));
+				memcpy(to, run->arena[0] + out.slots[s] + g * wire_slot_bytes(&q->slots[s], 0),
+					   wire_slot_bytes(&q->slots[s], 0));
 				to += wire_slot_bytes(&q->slots[s], 0);
 			}
 		}
@@ -189,8 +201,8 @@ fetch_groups(Run *run)
 static int
 compare_integers(const void *a, const void *b)
 {
-	int64_t		x = *(const int64_t *) a;
-	int64_t		y = *(const int64_t *) b;
+	int64_t x = *(const int64_t *) a;
+	int64_t y = *(const int64_t *) b;
 
 	return x < y ? -1 : x > y;
 }
@@ -200,7 +212,7 @@ static int64_t *
 values_of(const Run *run, uint64_t key, bool v, int *n)
 {
 	const Case *c = run->c;
-	int64_t    *values = malloc(sizeof(int64_t) * (c->nbatches * c->nrows + 1));
+	int64_t *values = malloc(sizeof(int64_t) * (c->nbatches * c->nrows + 1));
 
 	*n = 0;
 	for (int b = 0; b < c->nbatches; b++)
@@ -211,7 +223,9 @@ values_of(const Run *run, uint64_t key, bool v, int *n)
 	return values;
 }
 
-/* Of a query with sets of values: what add_sets asks for, by other means; false: a call has failed. */
+/*
+ * Of a query with sets of values: what add_sets asks for, by other means; false: a call has failed.
+ */
 static bool
 check_sets(Run *run)
 {
@@ -220,16 +234,12 @@ check_sets(Run *run)
 	for (uint64_t g = 0; g < run->finished.ngroups; g += 1 + run->finished.ngroups / 16)
 	{
 		const char *at = run->groups + g * run->group_bytes;
-		int64_t		states[6];
-		int			n,
-					distinct = 0,
-					run_length = 0,
-					most = 0;
-		int64_t    *values = values_of(run, read_key(at, q->key_bytes), true, &n);
-		int64_t		sum = 0,
-					mode = 0;
-		WirePick	pick = {.set = 1,.n = 3};
-		int32_t		places[3];
+		int64_t states[6];
+		int n, distinct = 0, run_length = 0, most = 0;
+		int64_t *values = values_of(run, read_key(at, q->key_bytes), true, &n);
+		int64_t sum = 0, mode = 0;
+		WirePick pick = {.set = 1, .n = 3};
+		int32_t places[3];
 		const int64_t *picked = (const int64_t *) (run->arena[0] + wire_picked_at(3));
 		DeviceError error = {""};
 
@@ -241,17 +251,19 @@ check_sets(Run *run)
 			if (++run_length >= most)
 				most = run_length, mode = values[i];
 		}
-		CHECK(states[2] == distinct && states[3] == sum, "%s: %d distinct values, not %d", run->c->name, (int) states[2],
-			  distinct);
+		CHECK(states[2] == distinct && states[3] == sum, "%s: %d distinct values, not %d",
+			  run->c->name, (int) states[2], distinct);
 		free(values);
 		if (most > 0)
 		{
-			WirePick	one = {.n = 1};
+			WirePick one = {.n = 1};
 
 			places[0] = (int32_t) wire_mode_place(states[5], 1);
-			if (!went_well(run, query_pick(run->query[0], run->lane[0], &one, places, &error), &error))
+			if (!went_well(run, query_pick(run->query[0], run->lane[0], &one, places, &error),
+						   &error))
 				return false;
-			CHECK(states[5] >> 31 == most && *(const int64_t *) (run->arena[0] + wire_picked_at(1)) == mode,
+			CHECK(states[5] >> 31 == most &&
+					  *(const int64_t *) (run->arena[0] + wire_picked_at(1)) == mode,
 				  "%s: the most frequent value", run->c->name);
 		}
 		values = values_of(run, read_key(at, q->key_bytes), false, &n);
@@ -269,24 +281,27 @@ check_sets(Run *run)
 	return true;
 }
 
-/* Of a query with ARGMAX: the greatest v, of rows that have one, and the smallest of another column, of all rows. */
+/*
+ * Of a query with ARGMAX: the greatest v, of rows that have one, and the smallest of another
+ * column, of all rows.
+ */
 static void
 check_extremes(const Run *run)
 {
 	for (uint64_t g = 0; g < run->finished.ngroups; g += 1 + run->finished.ngroups / 16)
 	{
 		const char *at = run->groups + g * run->group_bytes;
-		size_t		key_bytes = run->c->q.key_bytes;
+		size_t key_bytes = run->c->q.key_bytes;
 
 		for (int v = 0; v < 2; v++)
 		{
-			int			n;
-			int64_t    *values = values_of(run, read_key(at, key_bytes), v, &n);
-			int64_t		extreme;
+			int n;
+			int64_t *values = values_of(run, read_key(at, key_bytes), v, &n);
+			int64_t extreme;
 
 			memcpy(&extreme, at + key_bytes + (v ? 4 : 7) * sizeof(int64_t), sizeof(extreme));
-			CHECK(extreme == (v ? n > 0 ? values[n - 1] : INT64_MIN : values[0]), "%s: extreme %d of group %d", run->c->name,
-				  v, (int) g);
+			CHECK(extreme == (v ? n > 0 ? values[n - 1] : INT64_MIN : values[0]),
+				  "%s: extreme %d of group %d", run->c->name, v, (int) g);
 			free(values);
 		}
 	}
@@ -296,19 +311,20 @@ check_extremes(const Run *run)
 static void
 pick_too_far(Run *run)
 {
-	WirePick	pick = {.set = 1,.n = 2};
-	int32_t		places[2] = {0, (int32_t) run->query[0]->query->sets[1].n};
+	WirePick pick = {.set = 1, .n = 2};
+	int32_t places[2] = {0, (int32_t) run->query[0]->query->sets[1].n};
 	DeviceError error = {""};
 
-	CHECK(query_pick(run->query[0], run->lane[0], &pick, places, &error) == DEVICE_UNSUPPORTED, "a place behind all");
+	CHECK(query_pick(run->query[0], run->lane[0], &pick, places, &error) == DEVICE_UNSUPPORTED,
+		  "a place behind all");
 }
 
 /* A query whose groups wait to be fetched has no other memory than theirs. */
 static void
 check_finished_memory(const Query *query)
 {
-	size_t		groups = query->hash.memory.bytes + query->groups.present.bytes + query->groups.list.bytes +
-		query->groups.keys.bytes + query->top.bytes;
+	size_t groups = query->hash.memory.bytes + query->groups.present.bytes +
+		query->groups.list.bytes + query->groups.keys.bytes + query->top.bytes;
 
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 		groups += query->sets[s].values.bytes;
@@ -326,8 +342,8 @@ check_form(const Run *run)
 {
 	const Query *query = run->query[0]->query;
 	const Case *c = run->c;
-	bool		nulls = c->first_null > 0 && run->taken >> c->first_null != 0;
-	bool		all = run->taken == (1u << c->nbatches) - 1;
+	bool nulls = c->first_null > 0 && run->taken >> c->first_null != 0;
+	bool all = run->taken == (1u << c->nbatches) - 1;
 
 	/* a batch that is not taken may have changed the form */
 	if (query->form == FORM_HASH && (all || nulls))
@@ -335,7 +351,8 @@ check_form(const Run *run)
 			  "%s: keys of %d bytes in the table", c->name, query->hash.table.key_bytes);
 	if (query->form == FORM_DIRECT && (all || nulls))
 		CHECK(query->ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
-	CHECK((query->groups.present.at != NULL) == (query->form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
+	CHECK((query->groups.present.at != NULL) ==
+			  (query->form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
 		  "%s: rows are counted twice, or not at all", c->name);
 }
 
@@ -344,7 +361,7 @@ run_query(Run *run, const Case *c, uint32_t wanted)
 {
 	static char *arenas[PARTICIPANTS];
 	static uint64_t last_seed;
-	bool		ok;
+	bool ok;
 	DeviceError error = {""};
 
 	memset(run, 0, sizeof(*run));
@@ -366,7 +383,7 @@ run_query(Run *run, const Case *c, uint32_t wanted)
 			ok = give_batch(run, b);
 	for (int p = 0; p < PARTICIPANTS && ok; p++)
 	{
-		double		ms;
+		double ms;
 
 		ok = went_well(run, device_ops.lane_settle(run->lane[p], &ms, &error), &error);
 	}
@@ -402,8 +419,8 @@ run_used(void)
 void
 run_check_sums(const Run *run, const char *what)
 {
-	int			n;
-	Expected   *expected = expect(run->c, run->taken, &n);
+	int n;
+	Expected *expected = expect(run->c, run->taken, &n);
 
 	CHECK((uint64_t) n == run->finished.ngroups, "%s: %d groups expected, not %d", what, n,
 		  (int) run->finished.ngroups);
@@ -411,14 +428,15 @@ run_check_sums(const Run *run, const char *what)
 	for (int g = 0; g < n && (uint64_t) g < run->finished.ngroups; g++)
 	{
 		const char *at = run->groups + g * run->group_bytes;
-		uint64_t	key = read_key(at, run->c->q.key_bytes);
-		int64_t		state[2];
+		uint64_t key = read_key(at, run->c->q.key_bytes);
+		int64_t state[2];
 
 		memcpy(state, at + run->c->q.key_bytes, sizeof(state));
-		CHECK(key == expected[g].key && state[0] == expected[g].count && state[1] == expected[g].sum,
-			  "%s: group %d: key %llx count %d sum %d, expected %llx %d %d", what, g, (unsigned long long) key,
-			  (int) state[0], (int) state[1], (unsigned long long) expected[g].key, (int) expected[g].count,
-			  (int) expected[g].sum);
+		CHECK(key == expected[g].key && state[0] == expected[g].count &&
+				  state[1] == expected[g].sum,
+			  "%s: group %d: key %llx count %d sum %d, expected %llx %d %d", what, g,
+			  (unsigned long long) key, (int) state[0], (int) state[1],
+			  (unsigned long long) expected[g].key, (int) expected[g].count, (int) expected[g].sum);
 	}
 	free(expected);
 }
@@ -426,8 +444,8 @@ run_check_sums(const Run *run, const char *what)
 void
 run_check_right(const Run *run, const Run *whole, const char *what)
 {
-	Run			again;
-	const Run  *right = whole;
+	Run again;
+	const Run *right = whole;
 
 	run_check_sums(run, what);
 	if (run->taken != whole->taken)
@@ -435,10 +453,11 @@ run_check_right(const Run *run, const Run *whole, const char *what)
 		run_query(&again, run->c, run->taken);
 		right = &again;
 	}
-	CHECK(right->status == DEVICE_OK && right->taken == run->taken, "%s: the run to compare with", what);
+	CHECK(right->status == DEVICE_OK && right->taken == run->taken, "%s: the run to compare with",
+		  what);
 	CHECK(run->finished.ngroups == right->finished.ngroups &&
-		  (run->finished.ngroups == 0 ||
-		   memcmp(run->groups, right->groups, run->group_bytes * run->finished.ngroups) == 0),
+			  (run->finished.ngroups == 0 ||
+			   memcmp(run->groups, right->groups, run->group_bytes * run->finished.ngroups) == 0),
 		  "%s: other groups than without the fault", what);
 	if (right == &again)
 		free(again.groups);

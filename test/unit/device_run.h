@@ -1,6 +1,7 @@
 /*
  * device_run.h
- *	  A query of cases.h by three participants through the device layer, for tests of it over the stub.
+ *	  A query of cases.h by three participants through the device layer, for tests of it over the
+ * stub.
  */
 #ifndef GPUAGG_UNIT_DEVICE_RUN_H
 #define GPUAGG_UNIT_DEVICE_RUN_H
@@ -14,16 +15,16 @@
 typedef struct Run
 {
 	const Case *c;
-	OpenQuery  *query[PARTICIPANTS];
-	Lane	   *lane[PARTICIPANTS];
-	char	   *arena[PARTICIPANTS];
-	bool		opened;
-	uint32_t	taken;			/* batches, a bit each */
+	OpenQuery *query[PARTICIPANTS];
+	Lane *lane[PARTICIPANTS];
+	char *arena[PARTICIPANTS];
+	bool opened;
+	uint32_t taken; /* batches, a bit each */
 	DeviceStatus status;
 	DeviceError error;
 	WireFinished finished;
-	char	   *groups;			/* key and states of each, by key */
-	size_t		group_bytes;
+	char *groups; /* key and states of each, by key */
+	size_t group_bytes;
 } Run;
 
 /* Runs the batches of `wanted`; those taken are in run->taken.  The groups are malloc'ed. */
@@ -35,4 +36,4 @@ extern void run_check_sums(const Run *run, const char *what);
 /* A run that ended well: its groups are those of a run without faults over the batches taken. */
 extern void run_check_right(const Run *run, const Run *whole, const char *what);
 
-#endif							/* GPUAGG_UNIT_DEVICE_RUN_H */
+#endif /* GPUAGG_UNIT_DEVICE_RUN_H */

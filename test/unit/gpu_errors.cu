@@ -7,9 +7,9 @@
 /* The code and the text are kept, and the next call does not meet the error again. */
 GPU_TEST(error_code)
 {
-	Table		table(8, 100);
+	Table table(8, 100);
 	GpuaggGroupTable broken = table.t;
-	int64_t		groups;
+	int64_t groups;
 
 	if (gpu_test_quick())
 	{
@@ -18,10 +18,12 @@ GPU_TEST(error_code)
 	}
 	/* memory that is nobody's: refused by the call itself, so that the device stays as it is */
 	broken.slots = (void *) (uintptr_t) 4096;
-	CHECK(gpuagg_group_init(&broken, nullptr) == GPUAGG_CUDA_ERROR, "a table at no address was made");
+	CHECK(gpuagg_group_init(&broken, nullptr) == GPUAGG_CUDA_ERROR,
+		  "a table at no address was made");
 	CHECK(gpuagg_cuda_last_code() == cudaErrorInvalidValue, "code %d: %s", gpuagg_cuda_last_code(),
 		  gpuagg_cuda_last_error());
-	CHECK(strstr(gpuagg_cuda_last_error(), "cudaErrorInvalidValue") != nullptr, "text: %s", gpuagg_cuda_last_error());
+	CHECK(strstr(gpuagg_cuda_last_error(), "cudaErrorInvalidValue") != nullptr, "text: %s",
+		  gpuagg_cuda_last_error());
 	CHECK(cudaPeekAtLastError() == cudaSuccess, "the error is left to the next call");
 	STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
 	CHECK(table.outcome(&groups) == GPUAGG_CUDA_OK && groups == 0,

@@ -10,11 +10,11 @@
 /* What a run of batches has seen, and what it should have. */
 struct Expect
 {
-	int			bytes;			/* of a key */
+	int bytes; /* of a key */
 	std::map<std::string, int64_t> count;
-	std::map<int64_t, int64_t> got;	/* rows of each bin */
+	std::map<int64_t, int64_t> got; /* rows of each bin */
 	std::map<std::string, int64_t> bin_of;
-	int64_t		groups = 0;
+	int64_t groups = 0;
 };
 
 struct Batch
@@ -27,7 +27,7 @@ struct Batch
 static Batch
 random_batch(Random &r, Expect &expect, size_t n, uint64_t distinct, bool filter, bool skew)
 {
-	Batch		b;
+	Batch b;
 
 	b.keys.resize(n * expect.bytes);
 	b.keep.assign(n, 1);
@@ -47,23 +47,23 @@ random_batch(Random &r, Expect &expect, size_t n, uint64_t distinct, bool filter
 static std::vector<int32_t>
 lookup_batch(Table **table, Expect &expect, const Batch &b, bool filter)
 {
-	size_t		n = b.key.size();
+	size_t n = b.key.size();
 	DeviceArray<char> keys(b.keys, 16);
 	DeviceArray<uint8_t> keep(b.keep);
 	DeviceArray<int32_t> bins(n);
-	int64_t		pending;
+	int64_t pending;
 
 	for (int tries = 0; tries <= 40; tries++)
 	{
-		STATUS_MUST(gpuagg_group_lookup(&(*table)->t, keys.get(), filter ? keep.get() : nullptr, (int64_t) n, tries > 0,
-										bins.get(), nullptr));
+		STATUS_MUST(gpuagg_group_lookup(&(*table)->t, keys.get(), filter ? keep.get() : nullptr,
+										(int64_t) n, tries > 0, bins.get(), nullptr));
 		if ((*table)->outcome(&expect.groups, &pending) != GPUAGG_CUDA_FULL)
 		{
 			CHECK(bins.guards_intact(), "bins overrun");
 			return bins.take();
 		}
 
-		Table	   *larger = new Table(expect.bytes, (*table)->t.capacity * 2);
+		Table *larger = new Table(expect.bytes, (*table)->t.capacity * 2);
 
 		CHECK(pending > 0, "full, but no row pending");
 		STATUS_MUST(gpuagg_group_grow(&(*table)->t, &larger->t, nullptr));
@@ -80,7 +80,7 @@ lookup_batch(Table **table, Expect &expect, const Batch &b, bool filter)
 static void
 check_batch(Expect &expect, const Batch &b, const std::vector<int32_t> &out)
 {
-	bool		bad = false;
+	bool bad = false;
 
 	for (size_t i = 0; i < out.size() && !bad; i++)
 	{
@@ -92,8 +92,8 @@ check_batch(Expect &expect, const Batch &b, const std::vector<int32_t> &out)
 			bad = out[i] < 0 || out[i] >= expect.groups ||
 				expect.bin_of.emplace(b.key[i], out[i]).first->second != out[i];
 		}
-		CHECK(!bad, "%d-byte keys, %zu rows, row %zu: bin %d of %ld", expect.bytes, out.size(), i, out[i],
-			  (long) expect.groups);
+		CHECK(!bad, "%d-byte keys, %zu rows, row %zu: bin %d of %ld", expect.bytes, out.size(), i,
+			  out[i], (long) expect.groups);
 	}
 }
 
@@ -102,30 +102,31 @@ check_batch(Expect &expect, const Batch &b, const std::vector<int32_t> &out)
  * equal keys have equal bins, different ones different, and none is lost.
  */
 static void
-run_batches(int bytes, uint64_t distinct, size_t n, int batches, int64_t capacity, bool filter, bool skew, uint64_t seed)
+run_batches(int bytes, uint64_t distinct, size_t n, int batches, int64_t capacity, bool filter,
+			bool skew, uint64_t seed)
 {
-	Random		r(seed);
-	Expect		expect;
-	Table	   *table = new Table(bytes, capacity);
+	Random r(seed);
+	Expect expect;
+	Table *table = new Table(bytes, capacity);
 
 	expect.bytes = bytes;
 	STATUS_MUST(gpuagg_group_init(&table->t, nullptr));
 	for (int k = 0; k < batches; k++)
 	{
-		Batch		b = random_batch(r, expect, n, distinct, filter, skew);
+		Batch b = random_batch(r, expect, n, distinct, filter, skew);
 
 		check_batch(expect, b, lookup_batch(&table, expect, b, filter));
 	}
-	CHECK(expect.groups == (int64_t) expect.count.size(), "%d-byte keys: %ld groups, expected %zu", bytes,
-		  (long) expect.groups, expect.count.size());
+	CHECK(expect.groups == (int64_t) expect.count.size(), "%d-byte keys: %ld groups, expected %zu",
+		  bytes, (long) expect.groups, expect.count.size());
 	std::vector<char> unique = table->keys.take(std::min(expect.groups, table->t.capacity) * bytes);
 
 	for (auto &k : expect.bin_of)
 		if (memcmp(&unique[k.second * bytes], k.first.data(), bytes) != 0 ||
 			expect.got[k.second] != expect.count[k.first])
 		{
-			CHECK(false, "%d-byte keys: bin %ld has another key or %ld rows", bytes, (long) k.second,
-				  (long) expect.got[k.second]);
+			CHECK(false, "%d-byte keys: bin %ld has another key or %ld rows", bytes,
+				  (long) k.second, (long) expect.got[k.second]);
 			break;
 		}
 	CHECK(table->intact(), "table overrun");
@@ -134,7 +135,7 @@ run_batches(int bytes, uint64_t distinct, size_t n, int batches, int64_t capacit
 
 GPU_TEST(group_lookup)
 {
-	uint64_t	seed = 1;
+	uint64_t seed = 1;
 
 	for (int bytes : {4, 8, 16})
 		for (uint64_t distinct : {1, 2, 100, 5000})
@@ -147,9 +148,10 @@ GPU_TEST(group_lookup)
 /* Tables of one group and more, that have to grow many times. */
 GPU_TEST(group_grow)
 {
-	uint64_t	seed = 100;
+	uint64_t seed = 100;
 
 	for (int bytes : {4, 8, 16})
 		for (int64_t capacity : {1, 37, 1000})
-			run_batches(bytes, 100000, gpu_test_quick() ? 3000 : 60000, 3, capacity, true, false, seed++);
+			run_batches(bytes, 100000, gpu_test_quick() ? 3000 : 60000, 3, capacity, true, false,
+						seed++);
 }

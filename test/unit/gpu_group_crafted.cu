@@ -20,12 +20,22 @@
 /* Keys one after another, as their bytes. */
 struct Keys
 {
-	int			bytes;
+	int bytes;
 	std::vector<char> data;
 
-	explicit Keys(int of) : bytes(of) {}
-	size_t size() const { return data.size() / bytes; }
-	std::string operator[](size_t i) const { return std::string(&data[i * bytes], bytes); }
+	explicit Keys(int of) : bytes(of)
+	{
+	}
+	size_t
+	size() const
+	{
+		return data.size() / bytes;
+	}
+	std::string
+	operator[](size_t i) const
+	{
+		return std::string(&data[i * bytes], bytes);
+	}
 	void
 	add(const void *key)
 	{
@@ -38,11 +48,11 @@ static Keys
 colliding_keys(int bytes, uint64_t seed, int64_t capacity)
 {
 	const GpuaggHashKey k = gpuagg_hash_key(seed);
-	Keys		keys(bytes);
+	Keys keys(bytes);
 
 	for (uint64_t i = 0; keys.size() < COLLIDING; i++)
 	{
-		uint64_t	w[2] = {i, i};
+		uint64_t w[2] = {i, i};
 
 		if (bytes == 8)
 			w[0] = gpuagg_unhash64(&k, 0x1234567ull << 36 | i * 2654435761u % (1u << 31));
@@ -58,8 +68,7 @@ colliding_keys(int bytes, uint64_t seed, int64_t capacity)
 struct Lookup
 {
 	GpuaggCudaStatus status;
-	int64_t		groups,
-				pending;
+	int64_t groups, pending;
 	std::vector<int32_t> bins;
 };
 
@@ -67,10 +76,10 @@ static Lookup
 look_up(const Table &table, const Keys &keys, int retry, DeviceArray<int32_t> &bins)
 {
 	DeviceArray<char> device_keys(keys.data);
-	Lookup		l;
+	Lookup l;
 
-	STATUS_MUST(gpuagg_group_lookup(&table.t, device_keys.get(), nullptr, (int64_t) keys.size(), retry, bins.get(),
-									nullptr));
+	STATUS_MUST(gpuagg_group_lookup(&table.t, device_keys.get(), nullptr, (int64_t) keys.size(),
+									retry, bins.get(), nullptr));
 	l.status = table.outcome(&l.groups, &l.pending);
 	l.bins = bins.take();
 	CHECK(bins.guards_intact() && table.intact(), "overrun");
@@ -83,11 +92,11 @@ check_bins(const Table &table, const Keys &keys, const Lookup &l)
 {
 	std::vector<char> unique = table.keys.take((size_t) l.groups * keys.bytes);
 	std::set<int32_t> seen;
-	int64_t		without = 0;
+	int64_t without = 0;
 
 	for (size_t i = 0; i < keys.size(); i++)
 	{
-		int32_t		b = l.bins[i];
+		int32_t b = l.bins[i];
 
 		if (b == -1)
 		{
@@ -97,15 +106,17 @@ check_bins(const Table &table, const Keys &keys, const Lookup &l)
 		if (b < 0 || b >= l.groups || !seen.insert(b).second ||
 			std::string(&unique[(size_t) b * keys.bytes], keys.bytes) != keys[i])
 		{
-			CHECK(false, "%d-byte keys, row %zu: bin %d of %ld is not its own", keys.bytes, i, b, (long) l.groups);
+			CHECK(false, "%d-byte keys, row %zu: bin %d of %ld is not its own", keys.bytes, i, b,
+				  (long) l.groups);
 			return;
 		}
 	}
-	CHECK(without == l.pending, "%d-byte keys: %ld rows without a bin, %ld pending", keys.bytes, (long) without,
-		  (long) l.pending);
+	CHECK(without == l.pending, "%d-byte keys: %ld rows without a bin, %ld pending", keys.bytes,
+		  (long) without, (long) l.pending);
 }
 
-static const int64_t capacities[] = {10000, 100000};	/* with a cache in shared memory, and without */
+static const int64_t capacities[] = {10000,
+									 100000}; /* with a cache in shared memory, and without */
 
 /* A lookup fails cleanly, and goes on in a table of another seed, no larger. */
 GPU_TEST(group_crafted_lookup)
@@ -116,72 +127,77 @@ GPU_TEST(group_crafted_lookup)
 			if (gpu_test_quick() && bytes == 4 && capacity != capacities[0])
 				continue;
 
-			Keys		keys = colliding_keys(bytes, SEED, capacity);
+			Keys keys = colliding_keys(bytes, SEED, capacity);
 			DeviceArray<int32_t> bins(keys.size());
-			Table		table(bytes, capacity),
-						other(bytes, capacity);
+			Table table(bytes, capacity), other(bytes, capacity);
 
 			table.t.seed = SEED;
 			other.t.seed = OTHER_SEED;
 			STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
 
-			Lookup		first = look_up(table, keys, 0, bins);
+			Lookup first = look_up(table, keys, 0, bins);
 
 			CHECK(first.status == GPUAGG_CUDA_DEGENERATE && first.pending > 0 && first.groups > 0,
-				  "%d-byte keys: status %d, %ld pending of %zu", bytes, first.status, (long) first.pending, keys.size());
+				  "%d-byte keys: status %d, %ld pending of %zu", bytes, first.status,
+				  (long) first.pending, keys.size());
 			check_bins(table, keys, first);
 
 			STATUS_MUST(gpuagg_group_grow(&table.t, &other.t, nullptr));
 
-			Lookup		second = look_up(other, keys, 1, bins);
+			Lookup second = look_up(other, keys, 1, bins);
 
-			CHECK(second.status == GPUAGG_CUDA_OK && second.pending == 0 && second.groups == (int64_t) keys.size(),
-				  "%d-byte keys, another seed: status %d, %ld groups of %zu", bytes, second.status, (long) second.groups,
-				  keys.size());
+			CHECK(second.status == GPUAGG_CUDA_OK && second.pending == 0 &&
+					  second.groups == (int64_t) keys.size(),
+				  "%d-byte keys, another seed: status %d, %ld groups of %zu", bytes, second.status,
+				  (long) second.groups, keys.size());
 			check_bins(other, keys, second);
 			for (size_t i = 0; i < keys.size(); i++)
 				if (first.bins[i] >= 0 && first.bins[i] != second.bins[i])
 				{
-					CHECK(false, "%d-byte keys, row %zu: bin %d became %d", bytes, i, first.bins[i], second.bins[i]);
+					CHECK(false, "%d-byte keys, row %zu: bin %d became %d", bytes, i, first.bins[i],
+						  second.bins[i]);
 					break;
 				}
 		}
 }
 
-/* Keys that collide under the new seed, not the old: growth ends, the new table is whole, and the old as it was. */
+/*
+ * Keys that collide under the new seed, not the old: growth ends, the new table is whole, and the
+ * old as it was.
+ */
 GPU_TEST(group_crafted_grow)
 {
 	for (int bytes : {8, 16})
 	{
 		const int64_t capacity = 10000;
-		Keys		keys = colliding_keys(bytes, SEED, capacity);
+		Keys keys = colliding_keys(bytes, SEED, capacity);
 		DeviceArray<int32_t> bins(keys.size());
-		Table		table(bytes, capacity),
-					bad(bytes, capacity),
-					good(bytes, 2 * capacity);
-		int64_t		groups;
+		Table table(bytes, capacity), bad(bytes, capacity), good(bytes, 2 * capacity);
+		int64_t groups;
 
 		table.t.seed = OTHER_SEED;
 		bad.t.seed = SEED;
 		good.t.seed = OTHER_SEED + 1;
 		STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
 
-		Lookup		first = look_up(table, keys, 0, bins);
+		Lookup first = look_up(table, keys, 0, bins);
 
 		CHECK(first.status == GPUAGG_CUDA_OK, "status %d", first.status);
 		check_bins(table, keys, first);
 		STATUS_MUST(gpuagg_group_grow(&table.t, &bad.t, nullptr));
 		STATUS_MUST(bad.outcome(&groups));
-		CHECK(groups == (int64_t) keys.size(), "%d-byte keys: %ld groups of %zu", bytes, (long) groups, keys.size());
-		CHECK(look_up(bad, keys, 0, bins).status == GPUAGG_CUDA_DEGENERATE, "%d-byte keys: all were found", bytes);
+		CHECK(groups == (int64_t) keys.size(), "%d-byte keys: %ld groups of %zu", bytes,
+			  (long) groups, keys.size());
+		CHECK(look_up(bad, keys, 0, bins).status == GPUAGG_CUDA_DEGENERATE,
+			  "%d-byte keys: all were found", bytes);
 		for (Table *from : {&table, &bad})
 		{
 			STATUS_MUST(gpuagg_group_grow(&from->t, &good.t, nullptr));
 
-			Lookup		again = look_up(good, keys, 0, bins);
+			Lookup again = look_up(good, keys, 0, bins);
 
-			CHECK(again.status == GPUAGG_CUDA_OK && again.bins == first.bins, "%d-byte keys: status %d, or other bins",
-				  bytes, again.status);
+			CHECK(again.status == GPUAGG_CUDA_OK && again.bins == first.bins,
+				  "%d-byte keys: status %d, or other bins", bytes, again.status);
 		}
 	}
 }

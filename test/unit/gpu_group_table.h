@@ -17,7 +17,8 @@ struct Table
 	DeviceArray<GpuaggGroupCounters> counters;
 
 	Table(int key_bytes, int64_t capacity)
-		: slots(gpuagg_group_slot_bytes(key_bytes, capacity)), keys(capacity * key_bytes), counters(1)
+		: slots(gpuagg_group_slot_bytes(key_bytes, capacity)), keys(capacity * key_bytes),
+		  counters(1)
 	{
 		t.key_bytes = key_bytes;
 		t.capacity = capacity;
@@ -46,8 +47,8 @@ struct Table
 static inline std::string
 random_key(Random &r, int bytes, uint64_t distinct, bool skew)
 {
-	uint64_t	k = skew && r.below(4) ? r.below(3) : r.below(distinct);
-	uint64_t	w[2] = {k * 0x9E3779B97F4A7C15ull, k * 77};
+	uint64_t k = skew && r.below(4) ? r.below(3) : r.below(distinct);
+	uint64_t w[2] = {k * 0x9E3779B97F4A7C15ull, k * 77};
 
 	if (k == 0)
 		w[0] = w[1] = 0;
@@ -58,4 +59,4 @@ random_key(Random &r, int bytes, uint64_t distinct, bool skew)
 	return std::string((char *) w, bytes);
 }
 
-#endif							/* GPUAGG_GPU_GROUP_TABLE_H */
+#endif /* GPUAGG_GPU_GROUP_TABLE_H */

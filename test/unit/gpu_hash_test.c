@@ -11,8 +11,7 @@
 
 typedef struct Word2
 {
-	uint64_t	lo,
-				hi;
+	uint64_t lo, hi;
 } Word2;
 
 /* A mix function without a key, as such tables often have, and its inverse. */
@@ -30,7 +29,7 @@ unkeyed(uint64_t x)
 static uint64_t
 ununkeyed(uint64_t x)
 {
-	uint64_t	inverse = gpuagg_odd_inverse(0xd6e8feb86659fd93u);
+	uint64_t inverse = gpuagg_odd_inverse(0xd6e8feb86659fd93u);
 
 	x ^= x >> 32;
 	x *= inverse;
@@ -40,18 +39,20 @@ ununkeyed(uint64_t x)
 	return x;
 }
 
-/* Slots that the longest search passes when these hashes, all different, are inserted one by one. */
+/*
+ * Slots that the longest search passes when these hashes, all different, are inserted one by one.
+ */
 static int
 longest_search(const uint64_t *hash, int n)
 {
 	static char taken[SLOTS];
-	int			longest = 0;
+	int longest = 0;
 
 	memset(taken, 0, sizeof(taken));
 	for (int i = 0; i < n; i++)
 	{
-		uint32_t	at = gpuagg_hash_slot(hash[i], SLOTS);
-		int			passed = 0;
+		uint32_t at = gpuagg_hash_slot(hash[i], SLOTS);
+		int passed = 0;
 
 		while (taken[at])
 		{
@@ -87,20 +88,19 @@ inverts(void)
 	for (int i = 0; i < 100000; i++)
 	{
 		GpuaggHashKey k = gpuagg_hash_key(i % 100 ? random_u64() : (uint64_t) i);
-		uint64_t	x = i % 3 ? random_u64() : (uint64_t) i;
+		uint64_t x = i % 3 ? random_u64() : (uint64_t) i;
 
 		CHECK(gpuagg_unhash64(&k, gpuagg_hash64(&k, x)) == x, "%llx", (unsigned long long) x);
 		CHECK(gpuagg_hash64(&k, gpuagg_unhash64(&k, x)) == x, "%llx", (unsigned long long) x);
-		CHECK(k.mul[0] * k.inverse[0] == 1 && k.mul[1] * k.inverse[1] == 1 && (k.mul[2] & 1), "no inverse");
+		CHECK(k.mul[0] * k.inverse[0] == 1 && k.mul[1] * k.inverse[1] == 1 && (k.mul[2] & 1),
+			  "no inverse");
 	}
 }
 
 static void
 same_seed_same_hash(void)
 {
-	GpuaggHashKey a = gpuagg_hash_key(42),
-				b = gpuagg_hash_key(42),
-				c = gpuagg_hash_key(43);
+	GpuaggHashKey a = gpuagg_hash_key(42), b = gpuagg_hash_key(42), c = gpuagg_hash_key(43);
 
 	CHECK(memcmp(&a, &b, sizeof(a)) == 0, "the same seed gives another key");
 	CHECK(memcmp(&a, &c, sizeof(a)) != 0, "another seed gives the same key");
@@ -117,15 +117,16 @@ crafted_keys(void)
 {
 	static uint64_t keys[KEYS];
 	GpuaggHashKey victim = gpuagg_hash_key(1);
-	int			worst = 0;
+	int worst = 0;
 
 	for (int i = 0; i < KEYS; i++)
 		keys[i] = ununkeyed(colliding_hash(i));
-	CHECK(longest_of_keys(NULL, keys, KEYS) > KEYS / 2, "the crafted keys do not collide: the test shows nothing");
+	CHECK(longest_of_keys(NULL, keys, KEYS) > KEYS / 2,
+		  "the crafted keys do not collide: the test shows nothing");
 	for (int seed = 0; seed < 100; seed++)
 	{
 		GpuaggHashKey k = gpuagg_hash_key(seed);
-		int			longest = longest_of_keys(&k, keys, KEYS);
+		int longest = longest_of_keys(&k, keys, KEYS);
 
 		worst = longest > worst ? longest : worst;
 	}
@@ -133,12 +134,13 @@ crafted_keys(void)
 
 	for (int i = 0; i < KEYS; i++)
 		keys[i] = gpuagg_unhash64(&victim, colliding_hash(i));
-	CHECK(longest_of_keys(&victim, keys, KEYS) > KEYS / 2, "keys crafted for a seed do not collide under it");
+	CHECK(longest_of_keys(&victim, keys, KEYS) > KEYS / 2,
+		  "keys crafted for a seed do not collide under it");
 	worst = 0;
 	for (int seed = 2; seed < 100; seed++)
 	{
 		GpuaggHashKey k = gpuagg_hash_key(seed);
-		int			longest = longest_of_keys(&k, keys, KEYS);
+		int longest = longest_of_keys(&k, keys, KEYS);
 
 		worst = longest > worst ? longest : worst;
 	}
@@ -156,7 +158,7 @@ regular_keys(void)
 
 	for (int pattern = 0; pattern < 64 + 5; pattern++)
 	{
-		int			worst = 0;
+		int worst = 0;
 
 		for (int i = 0; i < KEYS; i++)
 			switch (pattern - 64)
@@ -179,12 +181,13 @@ regular_keys(void)
 					break;
 				default:
 					/* rotated: each pattern has the counter at another place */
-					keys[i] = pattern ? (uint64_t) i << pattern | (uint64_t) i >> (64 - pattern) : (uint64_t) i;
+					keys[i] = pattern ? (uint64_t) i << pattern | (uint64_t) i >> (64 - pattern) :
+										(uint64_t) i;
 			}
 		for (int seed = 0; seed < 20; seed++)
 		{
 			GpuaggHashKey k = gpuagg_hash_key(seed);
-			int			longest = longest_of_keys(&k, keys, KEYS);
+			int longest = longest_of_keys(&k, keys, KEYS);
 
 			worst = longest > worst ? longest : worst;
 		}
@@ -201,38 +204,41 @@ wide_keys(void)
 
 	for (int pattern = 0; pattern < 5; pattern++)
 	{
-		int			worst = 0;
+		int worst = 0;
 
 		for (int i = 0; i < KEYS; i++)
 		{
-			uint64_t	n = (uint64_t) i;
+			uint64_t n = (uint64_t) i;
 
 			switch (pattern)
 			{
 				case 0:
-					keys[i] = (Word2) {n, 0};
+					keys[i] = (Word2){n, 0};
 					break;
 				case 1:
-					keys[i] = (Word2) {0, n};
+					keys[i] = (Word2){0, n};
 					break;
 				case 2:
-					keys[i] = (Word2) {n, n << 48};
+					keys[i] = (Word2){n, n << 48};
 					break;
 				case 3:
 					/* mix(mix(lo) + hi * c) is the same for all */
-					keys[i] = (Word2) {n, (7 - unkeyed(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
+					keys[i] =
+						(Word2){n, (7 - unkeyed(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
 					hash[i] = unkeyed(unkeyed(keys[i].lo) + keys[i].hi * 0x9E3779B97F4A7C15u);
-					CHECK(hash[i] == unkeyed(7), "the crafted keys do not collide: the test shows nothing");
+					CHECK(hash[i] == unkeyed(7),
+						  "the crafted keys do not collide: the test shows nothing");
 					break;
 				case 4:
-					keys[i] = (Word2) {ununkeyed(colliding_hash(n)), ununkeyed(colliding_hash(n + 1))};
+					keys[i] =
+						(Word2){ununkeyed(colliding_hash(n)), ununkeyed(colliding_hash(n + 1))};
 					break;
 			}
 		}
 		for (int seed = 0; seed < 50; seed++)
 		{
 			GpuaggHashKey k = gpuagg_hash_key(seed);
-			int			longest;
+			int longest;
 
 			for (int i = 0; i < KEYS; i++)
 				hash[i] = gpuagg_hash128(&k, keys[i].lo, keys[i].hi);
@@ -247,18 +253,18 @@ wide_keys(void)
 static void
 lower_half(void)
 {
-	static uint64_t keys[KEYS],
-				hash[KEYS];
+	static uint64_t keys[KEYS], hash[KEYS];
 
 	for (int pattern = 0; pattern < 2; pattern++)
 		for (int seed = 0; seed < 50; seed++)
 		{
 			GpuaggHashKey k = gpuagg_hash_key(seed);
-			int			longest;
+			int longest;
 
 			for (int i = 0; i < KEYS; i++)
 			{
-				keys[i] = pattern ? ununkeyed(colliding_hash(i) >> 32 | colliding_hash(i) << 32) : (uint64_t) i << 40;
+				keys[i] = pattern ? ununkeyed(colliding_hash(i) >> 32 | colliding_hash(i) << 32) :
+									(uint64_t) i << 40;
 				hash[i] = gpuagg_hash64(&k, keys[i]) << 32;
 			}
 			longest = longest_search(hash, KEYS);

@@ -15,15 +15,15 @@ struct HistCase
 {
 	std::vector<MonoidId> ops;
 	GpuaggHistStrategy strategy;
-	int64_t		nbins;
-	size_t		n;
-	int			batches;
-	Spread		spread;
-	bool		nulls;
-	bool		filter;
-	bool		narrow;			/* narrower columns than the monoids' inputs */
-	bool		skew;			/* nine rows of ten in one bin */
-	bool		sorted = false;	/* by bin, so that the rows of a warp have one or two */
+	int64_t nbins;
+	size_t n;
+	int batches;
+	Spread spread;
+	bool nulls;
+	bool filter;
+	bool narrow;         /* narrower columns than the monoids' inputs */
+	bool skew;           /* nine rows of ten in one bin */
+	bool sorted = false; /* by bin, so that the rows of a warp have one or two */
 };
 
 static GpuaggValueType
@@ -48,7 +48,8 @@ slots_of(const HistCase &c, Random &r)
 
 	for (size_t s = 0; s < c.ops.size(); s++)
 	{
-		SlotCase	slot = {c.ops[s], column_type(c.ops[s], c.narrow), c.nulls, c.filter && s % 2, c.spread};
+		SlotCase slot = {c.ops[s], column_type(c.ops[s], c.narrow), c.nulls, c.filter && s % 2,
+						 c.spread};
 
 		/* many or extreme factors leave the range of doubles, here or there as they come */
 		if (slot.op == MONOID_PRODUCT_F64 && (c.nbins < 5000 || c.skew || c.spread == EXTREME))
@@ -70,8 +71,8 @@ static void
 run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, HistExpected &expected,
 		  const HistActual &actual)
 {
-	GpuaggHist	h = GpuaggHist();
-	Column		keys;
+	GpuaggHist h = GpuaggHist();
+	Column keys;
 	std::vector<int32_t> bins(c.n);
 
 	fill_column(keys, r, GPUAGG_VALUE_I32, c.n, PLAIN, false);
@@ -85,7 +86,7 @@ run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, Hist
 	}
 	keys.upload(4);
 
-	HistBatch	batch(r, slots, c.n);
+	HistBatch batch(r, slots, c.n);
 
 	h.bins.kind = GPUAGG_BIN_INDEX;
 	h.bins.ncolumns = 1;
@@ -101,16 +102,18 @@ run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, Hist
 static void
 run_case(const HistCase &c, uint64_t seed)
 {
-	Random		r(seed);
+	Random r(seed);
 	std::vector<SlotCase> slots = slots_of(c, r);
 	HistExpected expected(slots, c.nbins);
-	HistActual	actual(slots, c.nbins);
-	char		what[160];
+	HistActual actual(slots, c.nbins);
+	char what[160];
 
 	for (int k = 0; k < c.batches; k++)
 		run_batch(c, slots, r, expected, actual);
-	snprintf(what, sizeof(what), "strategy %d, %ld bins, %zu rows x %d, spread %d nulls %d filter %d narrow %d "
-			 "skew %d sorted %d", c.strategy, (long) c.nbins, c.n, c.batches, c.spread, c.nulls, c.filter, c.narrow,
+	snprintf(what, sizeof(what),
+			 "strategy %d, %ld bins, %zu rows x %d, spread %d nulls %d filter %d narrow %d "
+			 "skew %d sorted %d",
+			 c.strategy, (long) c.nbins, c.n, c.batches, c.spread, c.nulls, c.filter, c.narrow,
 			 c.skew, c.sorted);
 	actual.check(expected, what);
 }
@@ -135,17 +138,34 @@ all_operators()
 GPU_TEST(hist_clustered)
 {
 	const size_t n = gpu_test_rows(300007, 40009, 4009);
-	const std::vector<MonoidId> calls[] = {{MONOID_COUNT, MONOID_SUM_F64}, {MONOID_SUM_F64}, {MONOID_SUM_F32},
-		{MONOID_ACCUM_F64}, {MONOID_REGR_F64}, {MONOID_SUM_I64}, {MONOID_SUM_DEC}, {MONOID_MAX_DEC}, {MONOID_ARGMAX},
-		{MONOID_COUNT, MONOID_MIN_DEC}, {MONOID_PRODUCT_F64}, {MONOID_ACCUM_F64, MONOID_PRODUCT_F64}};
-	uint64_t	seed = 4000;
+	const std::vector<MonoidId> calls[] = {{MONOID_COUNT, MONOID_SUM_F64},
+										   {MONOID_SUM_F64},
+										   {MONOID_SUM_F32},
+										   {MONOID_ACCUM_F64},
+										   {MONOID_REGR_F64},
+										   {MONOID_SUM_I64},
+										   {MONOID_SUM_DEC},
+										   {MONOID_MAX_DEC},
+										   {MONOID_ARGMAX},
+										   {MONOID_COUNT, MONOID_MIN_DEC},
+										   {MONOID_PRODUCT_F64},
+										   {MONOID_ACCUM_F64, MONOID_PRODUCT_F64}};
+	uint64_t seed = 4000;
 
 	for (const std::vector<MonoidId> &ops : calls)
 		for (int64_t nbins : {3L, 700L, 3000L, 5000L, 70000L})
 			for (int flags = 0; flags < 8; flags++)
 			{
-				HistCase	c = {ops, GPUAGG_HIST_AUTO, nbins, n, 1, flags & 1 ? EXTREME : PLAIN, (flags & 2) != 0, false,
-					false, (flags & 4) == 0};
+				HistCase c = {ops,
+							  GPUAGG_HIST_AUTO,
+							  nbins,
+							  n,
+							  1,
+							  flags & 1 ? EXTREME : PLAIN,
+							  (flags & 2) != 0,
+							  false,
+							  false,
+							  (flags & 4) == 0};
 
 				c.sorted = (flags & 4) != 0;
 				if (!gpu_test_quick() || flags % 3 == 0)
@@ -156,8 +176,8 @@ GPU_TEST(hist_clustered)
 
 GPU_TEST(hist_operators)
 {
-	uint64_t	seed = 1;
-	size_t		n = gpu_test_quick() ? 3001 : 20011;
+	uint64_t seed = 1;
+	size_t n = gpu_test_quick() ? 3001 : 20011;
 
 	for (MonoidId op : all_operators())
 		for (GpuaggHistStrategy strategy : strategies)
@@ -166,18 +186,30 @@ GPU_TEST(hist_operators)
 				{
 					if (gpu_test_quick() && flags != 9 && flags != 6)
 						continue;
-					HistCase	c = {{op}, strategy, nbins, n, 2, flags & 1 ? EXTREME : PLAIN,
-						(flags & 2) != 0, (flags & 2) != 0, (flags & 4) != 0, (flags & 8) != 0};
+					HistCase c = {{op},
+								  strategy,
+								  nbins,
+								  n,
+								  2,
+								  flags & 1 ? EXTREME : PLAIN,
+								  (flags & 2) != 0,
+								  (flags & 2) != 0,
+								  (flags & 4) != 0,
+								  (flags & 8) != 0};
 
 					run_case(c, seed++);
 				}
 }
 
-/* All rows in one bin, without a column that says so: each operator alone, and with what its kernels take beside it. */
+/*
+ * All rows in one bin, without a column that says so: each operator alone, and with what its
+ * kernels take beside it.
+ */
 GPU_TEST(hist_one_bin)
 {
-	static const std::vector<MonoidId> beside[] = {{}, {MONOID_COUNT}, {MONOID_COUNT, MONOID_MIN_F64, MONOID_MAX_F64}};
-	uint64_t	seed = 1500;
+	static const std::vector<MonoidId> beside[] = {
+		{}, {MONOID_COUNT}, {MONOID_COUNT, MONOID_MIN_F64, MONOID_MAX_F64}};
+	uint64_t seed = 1500;
 
 	for (MonoidId op : all_operators())
 		for (const std::vector<MonoidId> &others : beside)
@@ -185,19 +217,19 @@ GPU_TEST(hist_one_bin)
 				for (size_t shift : {0, 3})
 					for (GpuaggHistStrategy strategy : strategies)
 					{
-						Random		r(seed++);
+						Random r(seed++);
 						std::vector<SlotCase> slots = {plain_slot(op)};
-						GpuaggHist	h = GpuaggHist();
-						char		what[100];
+						GpuaggHist h = GpuaggHist();
+						char what[100];
 
 						if (gpu_test_quick() && n > 33 && (seed % 5 || n > 5000))
 							continue;
 						for (MonoidId other : others)
 							slots.push_back(plain_slot(other));
 
-						HistBatch	batch(r, slots, n, shift);
+						HistBatch batch(r, slots, n, shift);
 						HistExpected expected(slots, 1);
-						HistActual	actual(slots, 1);
+						HistActual actual(slots, 1);
 
 						h.bins.kind = GPUAGG_BIN_INDEX;
 						h.bins.ncolumns = 1;
@@ -208,13 +240,14 @@ GPU_TEST(hist_one_bin)
 						for (size_t s = 0; s < slots.size(); s++)
 						{
 							/* extremes go along with a sum of their column */
-							bool		same = own_type(op) == GPUAGG_VALUE_F64 && slots[s].op != MONOID_COUNT;
+							bool same =
+								own_type(op) == GPUAGG_VALUE_F64 && slots[s].op != MONOID_COUNT;
 
 							if (same)
 								h.slot[s].x = h.slot[0].x;
 							for (size_t i = 0; i < n; i++)
 							{
-								Input		in;
+								Input in;
 
 								if (batch.input(same ? 0 : s, i, in))
 									expected.step(s, 0, in);
@@ -222,35 +255,38 @@ GPU_TEST(hist_one_bin)
 						}
 						actual.attach(h);
 						hist_update(h);
-						snprintf(what, sizeof(what), "%s and %zu, %zu rows, shift %zu, strategy %d", gpuagg_monoids[op].name,
-								 others.size(), n, shift, strategy);
+						snprintf(what, sizeof(what), "%s and %zu, %zu rows, shift %zu, strategy %d",
+								 gpuagg_monoids[op].name, others.size(), n, shift, strategy);
 						actual.check(expected, what);
 					}
 }
 
 GPU_TEST(hist_sizes)
 {
-	uint64_t	seed = 1000;
+	uint64_t seed = 1000;
 	std::vector<MonoidId> ops = {MONOID_COUNT, MONOID_SUM_I64, MONOID_SUM_F64, MONOID_MAX_F64};
 
 	for (GpuaggHistStrategy strategy : strategies)
 		for (size_t n : {0, 1, 31, 32, 33, 4095, 4096, 4097, 8191, 8193, 540671, 540673})
 			for (int64_t nbins : {1L, 255L, 20000L, 300001L})
 				if (n < 10000 || !gpu_test_quick())
-					run_case({ops, strategy, nbins, n, 1, PLAIN, true, true, false, n % 2 == 1}, seed++);
+					run_case({ops, strategy, nbins, n, 1, PLAIN, true, true, false, n % 2 == 1},
+							 seed++);
 }
 
 GPU_TEST(hist_many_slots)
 {
 	std::vector<MonoidId> ops = all_operators();
-	uint64_t	seed = 2000;
+	uint64_t seed = 2000;
 
 	for (size_t at = 0; at + 8 <= ops.size(); at += 4)
 		for (GpuaggHistStrategy strategy : strategies)
 		{
 			std::vector<MonoidId> some(ops.begin() + at, ops.begin() + at + 8);
 
-			run_case({some, strategy, 3000, gpu_test_rows(50021, 50021, 3001), 2, PLAIN, true, true, at % 8 == 0, false}, seed++);
+			run_case({some, strategy, 3000, gpu_test_rows(50021, 50021, 3001), 2, PLAIN, true, true,
+					  at % 8 == 0, false},
+					 seed++);
 		}
 }
 
@@ -258,14 +294,22 @@ GPU_TEST(hist_many_slots)
 GPU_TEST(hist_many_bins)
 {
 	const size_t n = gpu_test_quick() ? 9001 : 300007;
-	const bool	yes = true,
-				no = false;
-	const HistCase	cases[] = {
+	const bool yes = true, no = false;
+	const HistCase cases[] = {
 		{{MONOID_COUNT}, GPUAGG_HIST_AUTO, 10000001, n, 2, PLAIN, no, no, no, no},
 		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 2, EXTREME, no, no, no, no},
 		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 2, PLAIN, no, no, no, yes},
 		{{MONOID_COUNT, MONOID_SUM_F64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, yes, yes, no, no},
-		{{MONOID_SUM_F64, MONOID_MAX_I32, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 3000001, n, 1, PLAIN, no, no, no, no},
+		{{MONOID_SUM_F64, MONOID_MAX_I32, MONOID_SUM_I64},
+		 GPUAGG_HIST_AUTO,
+		 3000001,
+		 n,
+		 1,
+		 PLAIN,
+		 no,
+		 no,
+		 no,
+		 no},
 		{{MONOID_ARGMAX}, GPUAGG_HIST_AUTO, 5000001, n, 2, EXTREME, no, no, yes, no},
 		{{MONOID_MAX_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
 		{{MONOID_MIN_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, yes},
@@ -278,7 +322,7 @@ GPU_TEST(hist_many_bins)
 		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 50000, n, 2, EXTREME, no, no, yes, yes},
 		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 150000, n, 2, EXTREME, no, no, yes, no},
 	};
-	uint64_t	seed = 3000;
+	uint64_t seed = 3000;
 
 	for (const HistCase &c : cases)
 		run_case(c, seed++);
@@ -287,11 +331,13 @@ GPU_TEST(hist_many_bins)
 /* Rows without a bin are left out; those beyond the last bin are counted, once. */
 GPU_TEST(hist_outside)
 {
-	for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000, (int64_t) gpu_test_rows(9000000, 9000000, 2000000)})
-		for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099, gpu_test_rows(100002, 100002, 10002)})
+	for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000,
+						  (int64_t) gpu_test_rows(9000000, 9000000, 2000000)})
+		for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099,
+						 gpu_test_rows(100002, 100002, 10002)})
 			for (size_t shift = 0; shift < 4; shift++)
 			{
-				Random		r(n + shift);
+				Random r(n + shift);
 				std::vector<int32_t> keys(n);
 				std::vector<int64_t> expect(nbins, 0);
 				unsigned long long outside = 0;
@@ -302,7 +348,8 @@ GPU_TEST(hist_outside)
 				{
 					k = (int32_t) r.below(nbins);
 					if (r.below(8) == 0)
-						k = r.below(2) ? -1 - (int32_t) r.below(100) : (int32_t) (nbins + r.below(100));
+						k = r.below(2) ? -1 - (int32_t) r.below(100) :
+										 (int32_t) (nbins + r.below(100));
 					outside += k >= nbins;
 					if (k >= 0 && k < nbins)
 						expect[k]++;
@@ -311,11 +358,13 @@ GPU_TEST(hist_outside)
 
 				for (GpuaggHistStrategy strategy : strategies)
 				{
-					one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32}, GpuaggColumn(), n, nbins, states.get(),
-							  status.get(), nbins > 100 && strategy == GPUAGG_HIST_SHARED ? GPUAGG_HIST_AUTO : strategy);
+					one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
+							  GpuaggColumn(), n, nbins, states.get(), status.get(),
+							  nbins > 100 && strategy == GPUAGG_HIST_SHARED ? GPUAGG_HIST_AUTO :
+																			  strategy);
 					CHECK(states.take() == expect && status.take()[0].outside == outside,
-						  "strategy %d, %ld bins, %zu rows, shift %zu: %llu outside, expected %llu", strategy,
-						  (long) nbins, n, shift, status.take()[0].outside, outside);
+						  "strategy %d, %ld bins, %zu rows, shift %zu: %llu outside, expected %llu",
+						  strategy, (long) nbins, n, shift, status.take()[0].outside, outside);
 				}
 			}
 }
@@ -331,7 +380,7 @@ GPU_TEST(hist_full_bytes)
 	for (int64_t nbins : {60001L, 300001L})
 		for (int hot : {1, 2, 3, 4, 9})
 		{
-			Random		r(nbins + hot);
+			Random r(nbins + hot);
 			std::vector<int32_t> keys(n);
 			std::vector<int64_t> expect(nbins, 0);
 			DeviceArray<int64_t> states(nbins);
@@ -339,14 +388,17 @@ GPU_TEST(hist_full_bytes)
 
 			for (int32_t &k : keys)
 			{
-				k = (int32_t) (r.below(16) ? 40000 + r.below(hot) : r.below(2) ? nbins - 1 - r.below(4) : r.below(nbins));
+				k = (int32_t) (r.below(16)    ? 40000 + r.below(hot) :
+								   r.below(2) ? nbins - 1 - r.below(4) :
+												r.below(nbins));
 				expect[k]++;
 			}
 			DeviceArray<int32_t> device_keys(keys, hot % 4);
 
-			one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32}, GpuaggColumn(), n, nbins, states.get(),
-					  status.get(), GPUAGG_HIST_AUTO);
-			CHECK(states.take() == expect && status.take()[0].outside == 0, "%ld bins, %d hot ones", (long) nbins, hot);
+			one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32}, GpuaggColumn(),
+					  n, nbins, states.get(), status.get(), GPUAGG_HIST_AUTO);
+			CHECK(states.take() == expect && status.take()[0].outside == 0, "%ld bins, %d hot ones",
+				  (long) nbins, hot);
 			CHECK(states.guards_intact(), "states overrun");
 		}
 }
@@ -363,9 +415,8 @@ GPU_TEST(hist_narrow_sums)
 		for (int spread = 0; spread < 3; spread++)
 			for (size_t shift : {0, 1, 6, 15})
 			{
-				Random		r(nbins + 16 * spread + shift);
-				std::vector<int32_t> keys(n),
-							values(n);
+				Random r(nbins + 16 * spread + shift);
+				std::vector<int32_t> keys(n), values(n);
 				std::vector<int64_t> expect(nbins, 0);
 				unsigned long long outside = 0;
 				DeviceArray<int64_t> states(nbins);
@@ -375,22 +426,24 @@ GPU_TEST(hist_narrow_sums)
 				{
 					keys[i] = (int32_t) (r.below(3) ? r.below(nbins) : nbins / 2);
 					if (r.below(16) == 0)
-						keys[i] = r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (nbins + r.below(9));
-					values[i] = spread == 0 ? (int32_t) r.below(100) : spread == 1 ? INT32_MAX - (int32_t) r.below(9)
-						: r.below(2) ? INT32_MIN + (int32_t) r.below(9) : (int32_t) r.below(1000) - 500;
+						keys[i] =
+							r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (nbins + r.below(9));
+					values[i] = spread == 0 ? (int32_t) r.below(100) :
+						spread == 1         ? INT32_MAX - (int32_t) r.below(9) :
+						r.below(2)          ? INT32_MIN + (int32_t) r.below(9) :
+											  (int32_t) r.below(1000) - 500;
 					outside += keys[i] >= nbins;
 					if (keys[i] >= 0 && keys[i] < nbins)
 						expect[keys[i]] += values[i];
 				}
-				DeviceArray<int32_t> device_keys(keys, shift % 4),
-							device_values(values, shift / 4);
+				DeviceArray<int32_t> device_keys(keys, shift % 4), device_values(values, shift / 4);
 
 				one_batch(MONOID_SUM_I64, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
-						  {device_values.get(), nullptr, GPUAGG_VALUE_I32}, n, nbins, states.get(), status.get(),
-						  GPUAGG_HIST_AUTO);
+						  {device_values.get(), nullptr, GPUAGG_VALUE_I32}, n, nbins, states.get(),
+						  status.get(), GPUAGG_HIST_AUTO);
 				CHECK(states.take() == expect && status.take()[0].outside == outside,
-					  "%ld bins, spread %d, shift %zu: %llu outside, expected %llu", (long) nbins, spread, shift,
-					  status.take()[0].outside, outside);
+					  "%ld bins, spread %d, shift %zu: %llu outside, expected %llu", (long) nbins,
+					  spread, shift, status.take()[0].outside, outside);
 				CHECK(states.guards_intact(), "states overrun");
 			}
 }

@@ -1,7 +1,7 @@
 /*
  * gpu_hist_argmax.cu
- *	  Histograms of argmax and argmin against the CPU monoids: which rows win, in which order they come, how they are
- *	  spread over bins, and the numbers of bins about which the form changes.
+ *	  Histograms of argmax and argmin against the CPU monoids: which rows win, in which order they
+ * come, how they are spread over bins, and the numbers of bins about which the form changes.
  */
 #include <algorithm>
 
@@ -10,37 +10,36 @@
 enum Keys
 {
 	RANDOM,
-	ASCENDING,					/* each row wins an argmax */
+	ASCENDING, /* each row wins an argmax */
 	DESCENDING,
-	TWO,						/* most rows tie */
-	EQUAL,						/* all do, and values descend */
-	ENDS,						/* the least and the greatest integers, of values, too */
+	TWO,   /* most rows tie */
+	EQUAL, /* all do, and values descend */
+	ENDS,  /* the least and the greatest integers, of values, too */
 	NKEYS
 };
 
 enum Groups
 {
 	UNIFORM,
-	SKEWED,						/* nine rows of ten in one bin, and some bins have none */
-	SORTED,						/* neighbours have one bin */
+	SKEWED, /* nine rows of ten in one bin, and some bins have none */
+	SORTED, /* neighbours have one bin */
 	CYCLIC,
 	NGROUPS
 };
 
 struct ArgmaxCase
 {
-	MonoidId	op;
-	GpuaggValueType x,
-				y;
+	MonoidId op;
+	GpuaggValueType x, y;
 	GpuaggHistStrategy strategy;
-	int64_t		nbins;
-	size_t		n;
-	Keys		keys;
-	Groups		groups;
-	bool		nulls = false;
-	bool		filter = false;
-	size_t		shift = 0;		/* elements that columns start after a multiple of 256 bytes */
-	int			batches = 2;
+	int64_t nbins;
+	size_t n;
+	Keys keys;
+	Groups groups;
+	bool nulls = false;
+	bool filter = false;
+	size_t shift = 0; /* elements that columns start after a multiple of 256 bytes */
+	int batches = 2;
 };
 
 static int64_t
@@ -66,16 +65,19 @@ float_of(int64_t v)
 
 /* Numbers as a column has them; they become what stands for them. */
 static void
-set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key, const std::vector<uint8_t> &valid, size_t shift)
+set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key,
+		   const std::vector<uint8_t> &valid, size_t shift)
 {
 	c.type = type;
 	c.valid = valid;
 	c.bytes.resize(v.size() * size_of(type));
 	for (size_t i = 0; i < v.size(); i++)
 	{
-		double		d = float_of(v[i]);
-		float		f = (float) d;
-		const void *from = type == GPUAGG_VALUE_F64 ? (const void *) &d : type == GPUAGG_VALUE_F32 ? (const void *) &f : &v[i];
+		double d = float_of(v[i]);
+		float f = (float) d;
+		const void *from = type == GPUAGG_VALUE_F64 ? (const void *) &d :
+			type == GPUAGG_VALUE_F32                ? (const void *) &f :
+													  &v[i];
 
 		memcpy(&c.bytes[i * size_of(type)], from, size_of(type));
 		if (is_float(type))
@@ -87,7 +89,7 @@ set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key, c
 static int64_t
 key_of(const ArgmaxCase &c, Random &r, size_t i, size_t n)
 {
-	int64_t		greatest = greatest_of(c.x);
+	int64_t greatest = greatest_of(c.x);
 
 	switch (c.keys)
 	{
@@ -125,20 +127,19 @@ bin_of(const ArgmaxCase &c, Random &r, size_t i)
 static void
 run_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistActual &actual)
 {
-	std::vector<int64_t> x(c.n),
-				y(c.n);
+	std::vector<int64_t> x(c.n), y(c.n);
 	std::vector<int32_t> bins(c.n);
-	std::vector<uint8_t> valid[2],
-				filter(c.n, 1);
-	Column		keys,
-				values;
-	GpuaggHist	h = GpuaggHist();
+	std::vector<uint8_t> valid[2], filter(c.n, 1);
+	Column keys, values;
+	GpuaggHist h = GpuaggHist();
 
 	for (size_t i = 0; i < c.n; i++)
 	{
 		x[i] = key_of(c, r, i, c.n);
-		y[i] = c.keys == ENDS ? edge(r, 8 * size_of(c.y)) : c.keys == EQUAL ? -(int64_t) (i % greatest_of(c.y))
-			: (int64_t) (r.next() << (64 - 8 * size_of(c.y))) >> (64 - 8 * size_of(c.y));
+		y[i] = c.keys == ENDS ? edge(r, 8 * size_of(c.y)) :
+			c.keys == EQUAL   ? -(int64_t) (i % greatest_of(c.y)) :
+								(int64_t) (r.next() << (64 - 8 * size_of(c.y))) >>
+				(64 - 8 * size_of(c.y));
 		bins[i] = bin_of(c, r, i);
 		/* rows that have no bin */
 		if (r.below(16) == 0)
@@ -178,16 +179,19 @@ run_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistActu
 static void
 run_case(const ArgmaxCase &c, uint64_t seed)
 {
-	Random		r(seed);
+	Random r(seed);
 	std::vector<SlotCase> slots = {{c.op, c.x, c.nulls, c.filter, PLAIN, c.y, c.nulls}};
 	HistExpected expected(slots, c.nbins);
-	HistActual	actual(slots, c.nbins);
-	char		what[160];
+	HistActual actual(slots, c.nbins);
+	char what[160];
 
 	for (int b = 0; b < c.batches; b++)
 		run_batch(c, r, expected, actual);
-	snprintf(what, sizeof(what), "types %d and %d, strategy %d, %ld bins, %zu rows x %d, keys %d, groups %d, nulls %d filter %d shift %zu",
-			 c.x, c.y, c.strategy, (long) c.nbins, c.n, c.batches, c.keys, c.groups, c.nulls, c.filter, c.shift);
+	snprintf(what, sizeof(what),
+			 "types %d and %d, strategy %d, %ld bins, %zu rows x %d, keys %d, groups %d, nulls %d "
+			 "filter %d shift %zu",
+			 c.x, c.y, c.strategy, (long) c.nbins, c.n, c.batches, c.keys, c.groups, c.nulls,
+			 c.filter, c.shift);
 	actual.check(expected, what);
 }
 
@@ -199,23 +203,25 @@ GPU_TEST(hist_argmax_orders)
 {
 	const size_t n = gpu_test_quick() ? 3001 : 60013;
 	const GpuaggValueType types[] = {GPUAGG_VALUE_I64, GPUAGG_VALUE_F64};
-	uint64_t	seed = 20000;
+	uint64_t seed = 20000;
 
 	for (MonoidId op : both)
 		for (GpuaggHistStrategy form : forms)
 			for (int keys = 0; keys < NKEYS; keys++)
 				for (int groups = 0; groups < NGROUPS; groups++)
 					for (int64_t nbins : {1L, 5L, 1000L})
-						run_case({op, types[seed % 2], types[seed / 2 % 2], form, nbins, n, (Keys) keys, (Groups) groups}, seed++);
+						run_case({op, types[seed % 2], types[seed / 2 % 2], form, nbins, n,
+								  (Keys) keys, (Groups) groups},
+								 seed++);
 }
 
 /* Columns of each pair of types, from any start on, with NULLs and filters. */
 GPU_TEST(hist_argmax_columns)
 {
 	const size_t n = gpu_test_quick() ? 1003 : 9001;
-	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_F32,
-		GPUAGG_VALUE_F64};
-	uint64_t	seed = 21000;
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I8,  GPUAGG_VALUE_I16, GPUAGG_VALUE_I32,
+									 GPUAGG_VALUE_I64, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64};
+	uint64_t seed = 21000;
 
 	for (GpuaggValueType x : types)
 		for (GpuaggValueType y : types)
@@ -223,48 +229,57 @@ GPU_TEST(hist_argmax_columns)
 				for (int flags = 0; flags < 4; flags++)
 					for (size_t shift : {0, 1, 4})
 					{
-						MonoidId	op = both[seed % 2];
+						MonoidId op = both[seed % 2];
 
-						run_case({op, x, y, form, 40, n, flags % 2 ? ENDS : RANDOM, UNIFORM, (flags & 1) != 0, (flags & 2) != 0, shift}, seed++);
+						run_case({op, x, y, form, 40, n, flags % 2 ? ENDS : RANDOM, UNIFORM,
+								  (flags & 1) != 0, (flags & 2) != 0, shift},
+								 seed++);
 					}
 }
 
-/* Where the entries of a block have copies, or none, or the bins do not fit; and the ends of vectors and warps. */
+/*
+ * Where the entries of a block have copies, or none, or the bins do not fit; and the ends of
+ * vectors and warps.
+ */
 GPU_TEST(hist_argmax_sizes)
 {
-	const bool	quick = gpu_test_quick();
-	uint64_t	seed = 22000;
+	const bool quick = gpu_test_quick();
+	uint64_t seed = 22000;
 
 	for (GpuaggHistStrategy form : {GPUAGG_HIST_AUTO, GPUAGG_HIST_SHARED})
 		for (int64_t nbins : {1L, 31L, 32L, 33L, 512L, 513L, 1024L, 1025L, 14208L, 14209L, 60000L})
 			for (size_t n : {1, 3, 4, 5, 127, 128, 129, 4095, 4097, 70001})
 				if (!quick || (n < 5000 && nbins < 2000))
-					run_case({both[seed % 2], seed % 3 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64, GPUAGG_VALUE_I32, form, nbins, n,
-							  seed % 5 ? RANDOM : ASCENDING, seed % 7 ? UNIFORM : SORTED}, seed++);
+					run_case({both[seed % 2], seed % 3 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64,
+							  GPUAGG_VALUE_I32, form, nbins, n, seed % 5 ? RANDOM : ASCENDING,
+							  seed % 7 ? UNIFORM : SORTED},
+							 seed++);
 }
 
-/* Beside other operators: each reads the rows by itself, and those out of range are counted once. */
+/*
+ * Beside other operators: each reads the rows by itself, and those out of range are counted once.
+ */
 GPU_TEST(hist_argmax_beside)
 {
 	const size_t n = gpu_test_quick() ? 2003 : 40009;
-	const SlotCase arg = plain_slot(MONOID_ARGMAX),
-				least = plain_slot(MONOID_ARGMIN);
+	const SlotCase arg = plain_slot(MONOID_ARGMAX), least = plain_slot(MONOID_ARGMIN);
 	const std::vector<std::vector<SlotCase>> calls = {
-		{{MONOID_COUNT, GPUAGG_VALUE_I8}, arg}, {arg, least}, {arg, {MONOID_MAX_DEC, GPUAGG_VALUE_I128}, least},
-		{{MONOID_SUM_F64, GPUAGG_VALUE_F64}, {MONOID_MIN_DEC, GPUAGG_VALUE_I128}, arg}
-	};
-	uint64_t	seed = 23000;
+		{{MONOID_COUNT, GPUAGG_VALUE_I8}, arg},
+		{arg, least},
+		{arg, {MONOID_MAX_DEC, GPUAGG_VALUE_I128}, least},
+		{{MONOID_SUM_F64, GPUAGG_VALUE_F64}, {MONOID_MIN_DEC, GPUAGG_VALUE_I128}, arg}};
+	uint64_t seed = 23000;
 
 	for (const std::vector<SlotCase> &slots : calls)
 		for (GpuaggHistStrategy strategy : strategies)
 			for (int64_t nbins : {7L, 30000L})
 			{
-				Random		r(seed++);
+				Random r(seed++);
 				HistExpected expected(slots, nbins);
-				HistActual	actual(slots, nbins);
-				HistBatch	batch(r, slots, n);
+				HistActual actual(slots, nbins);
+				HistBatch batch(r, slots, n);
 				std::vector<int32_t> bins(n);
-				GpuaggHist	h = GpuaggHist();
+				GpuaggHist h = GpuaggHist();
 
 				for (int32_t &b : bins)
 				{

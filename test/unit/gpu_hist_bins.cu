@@ -17,7 +17,7 @@ check_bins(const char *what, const GpuaggBins &bins, size_t n, const std::vector
 {
 	DeviceArray<int32_t> out(n);
 	DeviceArray<GpuaggHistStatus> status(1);
-	size_t		bad = n;
+	size_t bad = n;
 
 	CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
 	STATUS_MUST(gpuagg_hist_bins(&bins, (int64_t) n, out.get(), status.get(), nullptr));
@@ -36,17 +36,17 @@ check_bins(const char *what, const GpuaggBins &bins, size_t n, const std::vector
 GPU_TEST(hist_bins_range)
 {
 	const size_t n = 10007;
-	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64};
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32,
+									 GPUAGG_VALUE_I64};
 
 	for (int ncols = 1; ncols <= 4; ncols++)
 	{
-		Random		r(40 + ncols);
-		Column		keys[4];
-		GpuaggBins	bins = GpuaggBins();
+		Random r(40 + ncols);
+		Column keys[4];
+		GpuaggBins bins = GpuaggBins();
 		std::vector<int32_t> expect(n, 0);
 		unsigned long long outside = 0;
-		std::vector<uint8_t> gone(n, 0),
-					left(n, 0);
+		std::vector<uint8_t> gone(n, 0), left(n, 0);
 
 		bins.kind = GPUAGG_BIN_RANGE;
 		bins.ncolumns = ncols;
@@ -57,7 +57,8 @@ GPU_TEST(hist_bins_range)
 			for (size_t i = 0; i < n; i++)
 			{
 				keys[c].in[i].lo = (uint64_t) ((int64_t) r.below(11) - 5);
-				memcpy(&keys[c].bytes[i * size_of(keys[c].type)], &keys[c].in[i], size_of(keys[c].type));
+				memcpy(&keys[c].bytes[i * size_of(keys[c].type)], &keys[c].in[i],
+					   size_of(keys[c].type));
 			}
 			keys[c].upload(size_of(keys[c].type));
 			bins.column[c] = keys[c].get();
@@ -68,7 +69,7 @@ GPU_TEST(hist_bins_range)
 			bins.nbins *= bins.extent[c];
 			for (size_t i = 0; i < n; i++)
 			{
-				int64_t		k = (int64_t) keys[c].in[i].lo + 5;
+				int64_t k = (int64_t) keys[c].in[i].lo + 5;
 
 				if (!keys[c].ok(i))
 				{
@@ -95,11 +96,10 @@ GPU_TEST(hist_key_range)
 {
 	for (size_t n : {1, 100, 100003})
 	{
-		Random		r(79 + n);
-		Column		x;
+		Random r(79 + n);
+		Column x;
 		DeviceArray<int64_t> range(2);
-		int64_t		lo = INT64_MAX,
-					hi = INT64_MIN;
+		int64_t lo = INT64_MAX, hi = INT64_MIN;
 		GpuaggColumn c;
 
 		fill_column(x, r, GPUAGG_VALUE_I16, n, EXTREME, true);
@@ -114,7 +114,8 @@ GPU_TEST(hist_key_range)
 		STATUS_MUST(gpuagg_key_range(&c, (int64_t) n, range.get(), nullptr));
 		std::vector<int64_t> got = range.take();
 
-		CHECK(got[0] == lo && got[1] == hi, "%zu rows: %ld .. %ld", n, (long) got[0], (long) got[1]);
+		CHECK(got[0] == lo && got[1] == hi, "%zu rows: %ld .. %ld", n, (long) got[0],
+			  (long) got[1]);
 	}
 }
 
@@ -124,27 +125,28 @@ GPU_TEST(hist_key_range)
 struct RangeKey
 {
 	GpuaggValueType type;
-	int64_t		min;
-	int64_t		extent;
-	bool		nulls;
-	bool		null_bin;
+	int64_t min;
+	int64_t extent;
+	bool nulls;
+	bool null_bin;
 };
 
 /* Keys of n rows, the bin of each as the host finds it, and how many are out of range. */
 struct HistKeys
 {
-	size_t		n;
-	Random		r;
-	bool		skew;			/* half of the rows in one bin, or a sixteenth */
-	Column		column[3];
-	GpuaggBins	bins = GpuaggBins();
+	size_t n;
+	Random r;
+	bool skew; /* half of the rows in one bin, or a sixteenth */
+	Column column[3];
+	GpuaggBins bins = GpuaggBins();
 	std::vector<int32_t> bin;
 	unsigned long long outside = 0;
-	std::vector<uint8_t> filter;	/* empty: none */
+	std::vector<uint8_t> filter; /* empty: none */
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 	std::string text;
 
-	HistKeys(size_t rows, int64_t nbins, bool filtered, uint64_t seed) : n(rows), r(seed), skew(seed % 2), bin(rows, -1)
+	HistKeys(size_t rows, int64_t nbins, bool filtered, uint64_t seed)
+		: n(rows), r(seed), skew(seed % 2), bin(rows, -1)
 	{
 		bins.nbins = nbins;
 		if (!filtered)
@@ -155,21 +157,30 @@ struct HistKeys
 		bins.filter = device_filter->get();
 		text = "filter, ";
 	}
-	bool is_hot() { return skew ? r.below(2) : r.below(16) == 0; }
-	bool in_filter(size_t i) const { return filter.empty() || filter[i]; }
-	void		index();
-	void		range(const std::vector<RangeKey> &keys);
+	bool
+	is_hot()
+	{
+		return skew ? r.below(2) : r.below(16) == 0;
+	}
+	bool
+	in_filter(size_t i) const
+	{
+		return filter.empty() || filter[i];
+	}
+	void index();
+	void range(const std::vector<RangeKey> &keys);
 
-private:
-	void		put(int c, size_t i, int64_t v);
-	void		take(int c, bool nulls);
+  private:
+	void put(int c, size_t i, int64_t v);
+	void take(int c, bool nulls);
 };
 
 void
 HistKeys::put(int c, size_t i, int64_t v)
 {
 	column[c].in[i].lo = (uint64_t) v;
-	memcpy(&column[c].bytes[i * size_of(column[c].type)], &column[c].in[i], size_of(column[c].type));
+	memcpy(&column[c].bytes[i * size_of(column[c].type)], &column[c].in[i],
+		   size_of(column[c].type));
 }
 
 /* A column that is full, to the device. */
@@ -195,7 +206,7 @@ HistKeys::index()
 	fill_column(column[0], r, GPUAGG_VALUE_I32, n, PLAIN, false);
 	for (size_t i = 0; i < n; i++)
 	{
-		int64_t		v = is_hot() ? bins.nbins / 3 : (int64_t) r.below(bins.nbins);
+		int64_t v = is_hot() ? bins.nbins / 3 : (int64_t) r.below(bins.nbins);
 
 		if (r.below(16) == 0)
 			v = r.below(2) ? -1 - (int64_t) r.below(100) : bins.nbins + (int64_t) r.below(100);
@@ -217,13 +228,13 @@ HistKeys::index()
 static int64_t
 out_of_range(Random &r, const RangeKey &k)
 {
-	int			bits = 8 * size_of(k.type);
-	int64_t		least = INT64_MIN >> (64 - bits),
-				greatest = INT64_MAX >> (64 - bits);
-	gpuagg_i128 first = k.min,
-				end = first + k.extent,
-				some[6] = {first - 1, first - 1 - (int64_t) r.below(1000), end, end + (int64_t) r.below(1000), least, greatest};
-	uint64_t	from = r.below(6);
+	int bits = 8 * size_of(k.type);
+	int64_t least = INT64_MIN >> (64 - bits), greatest = INT64_MAX >> (64 - bits);
+	gpuagg_i128 first = k.min, end = first + k.extent,
+				some[6] = {first - 1, first - 1 - (int64_t) r.below(1000),
+						   end,       end + (int64_t) r.below(1000),
+						   least,     greatest};
+	uint64_t from = r.below(6);
 
 	for (int i = 0; i < 6; i++)
 	{
@@ -239,11 +250,9 @@ out_of_range(Random &r, const RangeKey &k)
 void
 HistKeys::range(const std::vector<RangeKey> &keys)
 {
-	char		some[120];
+	char some[120];
 	std::vector<int64_t> at(n, 0);
-	std::vector<uint8_t> left(n, 0),
-				gone(n, 0),
-				hot(n, 0);
+	std::vector<uint8_t> left(n, 0), gone(n, 0), hot(n, 0);
 
 	bins.kind = GPUAGG_BIN_RANGE;
 	for (size_t i = 0; i < n; i++)
@@ -251,15 +260,17 @@ HistKeys::range(const std::vector<RangeKey> &keys)
 	for (size_t c = 0; c < keys.size(); c++)
 	{
 		const RangeKey &k = keys[c];
-		int			bits = 8 * size_of(k.type);
-		int64_t		first = std::max(k.min, INT64_MIN >> (64 - bits)),
-					end = (int64_t) std::min<gpuagg_i128>((gpuagg_i128) k.min + k.extent, INT64_MAX >> (64 - bits));
-		uint64_t	values = (uint64_t) end - (uint64_t) first;
+		int bits = 8 * size_of(k.type);
+		int64_t first = std::max(k.min, INT64_MIN >> (64 - bits)),
+				end = (int64_t) std::min<gpuagg_i128>((gpuagg_i128) k.min + k.extent,
+													  INT64_MAX >> (64 - bits));
+		uint64_t values = (uint64_t) end - (uint64_t) first;
 
 		fill_column(column[c], r, k.type, n, PLAIN, false);
 		for (size_t i = 0; i < n; i++)
-			put((int) c, i, r.below(24) == 0 ? out_of_range(r, k)
-				: first + (int64_t) (hot[i] ? values / 3 : r.below(values)));
+			put((int) c, i,
+				r.below(24) == 0 ? out_of_range(r, k) :
+								   first + (int64_t) (hot[i] ? values / 3 : r.below(values)));
 		take((int) c, k.nulls);
 		bins.min[c] = k.min;
 		bins.null_bin[c] = k.null_bin;
@@ -280,8 +291,9 @@ HistKeys::range(const std::vector<RangeKey> &keys)
 			}
 			at[i] = at[i] * bins.extent[c] + (int64_t) v;
 		}
-		snprintf(some, sizeof(some), "%s%zu-byte key from %ld, %ld values%s%s", c ? ", " : "", (size_t) size_of(k.type), (long) k.min,
-				 (long) k.extent, k.nulls ? ", NULLs" : "", k.null_bin ? " with a bin" : "");
+		snprintf(some, sizeof(some), "%s%zu-byte key from %ld, %ld values%s%s", c ? ", " : "",
+				 (size_t) size_of(k.type), (long) k.min, (long) k.extent, k.nulls ? ", NULLs" : "",
+				 k.null_bin ? " with a bin" : "");
 		text += some;
 	}
 	for (size_t i = 0; i < n; i++)
@@ -300,25 +312,25 @@ static void
 update_all_ways(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t shift,
 				const std::vector<GpuaggHistStrategy> &ways)
 {
-	Random		r(keys.n + slots.size());
-	HistBatch	batch(r, slots, keys.n, shift);
+	Random r(keys.n + slots.size());
+	HistBatch batch(r, slots, keys.n, shift);
 	HistExpected expected(slots, keys.bins.nbins);
 
 	expected.outside = keys.outside;
 	batch.expect(expected, keys.bin);
 	for (GpuaggHistStrategy strategy : ways)
 	{
-		HistActual	actual(slots, keys.bins.nbins);
-		GpuaggHist	h = GpuaggHist();
-		char		what[300];
+		HistActual actual(slots, keys.bins.nbins);
+		GpuaggHist h = GpuaggHist();
+		char what[300];
 
 		h.bins = keys.bins;
 		h.strategy = strategy;
 		batch.attach(h);
 		actual.attach(h);
 		hist_update(h);
-		snprintf(what, sizeof(what), "%s, %ld bins, strategy %d, %zu rows, %zu slots", keys.text.c_str(),
-				 (long) keys.bins.nbins, strategy, keys.n, slots.size());
+		snprintf(what, sizeof(what), "%s, %ld bins, strategy %d, %zu rows, %zu slots",
+				 keys.text.c_str(), (long) keys.bins.nbins, strategy, keys.n, slots.size());
 		actual.check(expected, what);
 	}
 }
@@ -328,8 +340,8 @@ static std::vector<std::vector<SlotCase>>
 slot_sets(bool nulls)
 {
 	const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8, nulls},
-				sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64, nulls},
-				narrow = {MONOID_SUM_I64, GPUAGG_VALUE_I32, nulls, false, EXTREME};
+				   sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64, nulls},
+				   narrow = {MONOID_SUM_I64, GPUAGG_VALUE_I32, nulls, false, EXTREME};
 
 	return {
 		{count},
@@ -341,9 +353,12 @@ slot_sets(bool nulls)
 		{{MONOID_MAX_I32, GPUAGG_VALUE_I32, nulls, false, EXTREME}},
 		{count, narrow},
 		{{MONOID_MIN_F64, GPUAGG_VALUE_F64, nulls, false, EXTREME}},
-		{{MONOID_COUNT, GPUAGG_VALUE_I8, true}, {MONOID_SUM_I64, GPUAGG_VALUE_I16, nulls, true},
-			{MONOID_SUM_F64, GPUAGG_VALUE_F32, true}, {MONOID_MAX_I64, GPUAGG_VALUE_I64, nulls, false, EXTREME},
-			{MONOID_ARGMIN, GPUAGG_VALUE_I64, nulls, false, PLAIN, GPUAGG_VALUE_I64, nulls}, {MONOID_BIT_XOR, GPUAGG_VALUE_I64}},
+		{{MONOID_COUNT, GPUAGG_VALUE_I8, true},
+		 {MONOID_SUM_I64, GPUAGG_VALUE_I16, nulls, true},
+		 {MONOID_SUM_F64, GPUAGG_VALUE_F32, true},
+		 {MONOID_MAX_I64, GPUAGG_VALUE_I64, nulls, false, EXTREME},
+		 {MONOID_ARGMIN, GPUAGG_VALUE_I64, nulls, false, PLAIN, GPUAGG_VALUE_I64, nulls},
+		 {MONOID_BIT_XOR, GPUAGG_VALUE_I64}},
 	};
 }
 
@@ -363,7 +378,10 @@ ways_for(int64_t nbins, const HistKeys &keys, uint64_t seed)
 	return every_way;
 }
 
-/* Rows, and numbers of bins for every form: copies, one pass, several, bytes, the L2 cache, partitions. */
+/*
+ * Rows, and numbers of bins for every form: copies, one pass, several, bytes, the L2 cache,
+ * partitions.
+ */
 static size_t
 key_rows()
 {
@@ -381,16 +399,16 @@ key_bins()
 /* An int32 key with one range and no NULL, which the fast kernels read as it is. */
 GPU_TEST(hist_update_simple_range)
 {
-	uint64_t	seed = 100;
+	uint64_t seed = 100;
 
 	for (int64_t nbins : key_bins())
 	{
 		const int64_t least[] = {-7, INT32_MIN, INT32_MAX - nbins + 1, 1000000};
-		auto		sets = slot_sets(false);
+		auto sets = slot_sets(false);
 
 		for (size_t k = 0; k < sets.size(); k++, seed++)
 		{
-			HistKeys	keys(key_rows(), nbins, false, seed);
+			HistKeys keys(key_rows(), nbins, false, seed);
 
 			keys.range({{GPUAGG_VALUE_I32, least[seed % 4], nbins, false, false}});
 			update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(nbins, keys, seed));
@@ -399,37 +417,44 @@ GPU_TEST(hist_update_simple_range)
 }
 
 /*
- * Two such keys, of which the fast kernels make the bins: of either the range may begin or end with int32 itself.  In passes, too,
- * and partitioned; of rows in whole lines, and not.
+ * Two such keys, of which the fast kernels make the bins: of either the range may begin or end with
+ * int32 itself.  In passes, too, and partitioned; of rows in whole lines, and not.
  */
 GPU_TEST(hist_update_paired)
 {
-	uint64_t	seed = 150;
+	uint64_t seed = 150;
 
 	for (int64_t inner : {20L, 601L})
 		for (size_t more : {0, 1, 13})
 		{
 			const int64_t outer = inner < 100 ? 15 : 20;
-			auto		least = [](uint64_t n, int64_t values) { return n % 3 == 0 ? -7 : n % 3 == 1 ? INT32_MIN : INT32_MAX - values + 1; };
-			auto		sets = slot_sets(false);
+			auto least = [](uint64_t n, int64_t values) {
+				return n % 3 == 0 ? -7 : n % 3 == 1 ? INT32_MIN : INT32_MAX - values + 1;
+			};
+			auto sets = slot_sets(false);
 
-			sets.push_back({{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}});
-			sets.push_back({{MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}, {MONOID_COUNT, GPUAGG_VALUE_I8}});
+			sets.push_back({{MONOID_COUNT, GPUAGG_VALUE_I8},
+							{MONOID_ACCUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME}});
+			sets.push_back({{MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME},
+							{MONOID_COUNT, GPUAGG_VALUE_I8}});
 			sets.push_back({{MONOID_SUM_F32, GPUAGG_VALUE_F32}});
 			sets.push_back({{MONOID_SUM_DEC, GPUAGG_VALUE_I64, false, false, EXTREME}});
 			sets.push_back({{MONOID_MAX_I64, GPUAGG_VALUE_I64, false, false, EXTREME}});
 			for (size_t k = 0; k < sets.size(); k++, seed++)
 			{
-				HistKeys	keys(key_rows() / 32 * 32 + more, outer * inner, false, seed);
+				HistKeys keys(key_rows() / 32 * 32 + more, outer * inner, false, seed);
 
 				keys.range({{GPUAGG_VALUE_I32, least(seed / 3, outer), outer, false, false},
-						   {GPUAGG_VALUE_I32, least(seed, inner), inner, false, false}});
+							{GPUAGG_VALUE_I32, least(seed, inner), inner, false, false}});
 				update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(outer * inner, keys, seed));
 			}
 		}
 }
 
-/* Two int32 keys that the general way takes: NULLs or a bin for them, ranges that leave int32, a filter, more states than bins. */
+/*
+ * Two int32 keys that the general way takes: NULLs or a bin for them, ranges that leave int32, a
+ * filter, more states than bins.
+ */
 GPU_TEST(hist_update_not_paired)
 {
 	const GpuaggValueType i32 = GPUAGG_VALUE_I32;
@@ -442,15 +467,15 @@ GPU_TEST(hist_update_not_paired)
 		{{i32, -7, 15, false, false}, {i32, 3, 20, false, false}},
 		{{i32, -7, 14, false, false}, {i32, 3, 20, false, false}},
 	};
-	const std::vector<SlotCase> sums = {{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_F64, GPUAGG_VALUE_F64}},
-				moments = {{MONOID_ACCUM_F64, GPUAGG_VALUE_F64}};
+	const std::vector<SlotCase> sums = {{MONOID_COUNT, GPUAGG_VALUE_I8},
+										{MONOID_SUM_F64, GPUAGG_VALUE_F64}},
+								moments = {{MONOID_ACCUM_F64, GPUAGG_VALUE_F64}};
 
 	for (size_t k = 0; k < ranges.size(); k++)
 	{
-		const RangeKey &outer = ranges[k][0],
-				   &inner = ranges[k][1];
-		int64_t		nbins = (outer.extent + outer.null_bin) * (inner.extent + inner.null_bin);
-		HistKeys	keys(key_rows(), outer.extent == 14 ? nbins + 20 : nbins, k == 5, 170 + k);
+		const RangeKey &outer = ranges[k][0], &inner = ranges[k][1];
+		int64_t nbins = (outer.extent + outer.null_bin) * (inner.extent + inner.null_bin);
+		HistKeys keys(key_rows(), outer.extent == 14 ? nbins + 20 : nbins, k == 5, 170 + k);
 
 		keys.range(ranges[k]);
 		update_all_ways(keys, sums, 0, every_way);
@@ -462,11 +487,9 @@ GPU_TEST(hist_update_not_paired)
 static std::vector<RangeKey>
 general_range(uint64_t n, int64_t nbins)
 {
-	const GpuaggValueType i8 = GPUAGG_VALUE_I8,
-				i16 = GPUAGG_VALUE_I16,
-				i32 = GPUAGG_VALUE_I32,
-				i64 = GPUAGG_VALUE_I64;
-	int64_t		root = (int64_t) sqrt((double) nbins);
+	const GpuaggValueType i8 = GPUAGG_VALUE_I8, i16 = GPUAGG_VALUE_I16, i32 = GPUAGG_VALUE_I32,
+						  i64 = GPUAGG_VALUE_I64;
+	int64_t root = (int64_t) sqrt((double) nbins);
 
 	switch (n % 9)
 	{
@@ -484,9 +507,11 @@ general_range(uint64_t n, int64_t nbins)
 			return {{i32, 5, nbins - 7, false, false}};
 		case 5:
 			return {{i16, -3, std::min<int64_t>(root, 30000), true, true},
-				{i32, INT32_MAX - root + 3, root - 2, false, false}};
+					{i32, INT32_MAX - root + 3, root - 2, false, false}};
 		case 6:
-			return {{i8, -5, 11, false, false}, {i64, (int64_t) 3 << 40, nbins / 11 / 5, true, false}, {i16, 100, 4, true, true}};
+			return {{i8, -5, 11, false, false},
+					{i64, (int64_t) 3 << 40, nbins / 11 / 5, true, false},
+					{i16, 100, 4, true, true}};
 		case 7:
 			return {{i64, INT64_MIN, nbins - 1, false, true}};
 		default:
@@ -494,17 +519,19 @@ general_range(uint64_t n, int64_t nbins)
 	}
 }
 
-/* Every other kind of range: other types, NULLs with and without a bin, several columns, filters. */
+/*
+ * Every other kind of range: other types, NULLs with and without a bin, several columns, filters.
+ */
 GPU_TEST(hist_update_range)
 {
-	uint64_t	seed = 200;
+	uint64_t seed = 200;
 
 	for (int64_t nbins : key_bins())
 	{
 		for (int nulls = 0; nulls < 2; nulls++)
 			for (const auto &slots : slot_sets(nulls))
 			{
-				HistKeys	keys(key_rows(), nbins, seed % 4 == 0, seed);
+				HistKeys keys(key_rows(), nbins, seed % 4 == 0, seed);
 
 				keys.range(general_range(seed, nbins));
 				update_all_ways(keys, slots, 0, ways_for(nbins, keys, seed));
@@ -518,12 +545,12 @@ GPU_TEST(hist_update_range)
 /* A simple range or index but for the filter; indexes that are negative or too large. */
 GPU_TEST(hist_update_filter)
 {
-	uint64_t	seed = 300;
+	uint64_t seed = 300;
 
 	for (int64_t nbins : key_bins())
 		for (const auto &slots : slot_sets(false))
 		{
-			HistKeys	keys(key_rows(), nbins, seed % 3 != 0, seed);
+			HistKeys keys(key_rows(), nbins, seed % 3 != 0, seed);
 
 			if (seed % 2)
 				keys.range({{GPUAGG_VALUE_I32, -99, nbins, false, false}});
@@ -539,14 +566,13 @@ GPU_TEST(hist_update_many_bins)
 {
 	const int64_t nbins = gpu_test_quick() ? 1000001 : 10000001;
 	const std::vector<GpuaggHistStrategy> ways = {GPUAGG_HIST_AUTO, GPUAGG_HIST_PARTITION};
-	auto		sets = slot_sets(false);
-	uint64_t	seed = 601;
+	auto sets = slot_sets(false);
+	uint64_t seed = 601;
 
 	for (size_t k : {0, 3, 4})
 	{
-		HistKeys	simple(key_rows(), nbins, false, seed++),
-					general(key_rows(), nbins, k == 3, seed++),
-					filtered(key_rows(), nbins, true, seed++);
+		HistKeys simple(key_rows(), nbins, false, seed++),
+			general(key_rows(), nbins, k == 3, seed++), filtered(key_rows(), nbins, true, seed++);
 
 		simple.range({{GPUAGG_VALUE_I32, -5000000, nbins, false, false}});
 		update_all_ways(simple, sets[k], 0, ways);
@@ -566,12 +592,13 @@ GPU_TEST(hist_update_many_bins)
 GPU_TEST(hist_update_range_past_int32)
 {
 	const std::vector<GpuaggHistStrategy> ways(strategies, strategies + (gpu_test_quick() ? 2 : 4));
-	uint64_t	seed = 700;
+	uint64_t seed = 700;
 
-	for (int64_t nbins : gpu_test_quick() ? std::vector<int64_t>{1000} : std::vector<int64_t>{1000, 60000, 300000, 1000000})
+	for (int64_t nbins : gpu_test_quick() ? std::vector<int64_t>{1000} :
+											std::vector<int64_t>{1000, 60000, 300000, 1000000})
 		for (const auto &slots : slot_sets(false))
 		{
-			HistKeys	keys(key_rows(), nbins, false, seed++);
+			HistKeys keys(key_rows(), nbins, false, seed++);
 
 			keys.range({{GPUAGG_VALUE_I32, INT32_MAX - 500, nbins, false, false}});
 			update_all_ways(keys, slots, 0, ways);

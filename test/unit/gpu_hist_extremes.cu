@@ -1,7 +1,7 @@
 /*
  * gpu_hist_extremes.cu
- *	  Extremes of few bins, whose blocks keep bounds of what may raise one: values that rise with every row, that come
- *	  late, to bins that had none, and those at the ends of what there is.
+ *	  Extremes of few bins, whose blocks keep bounds of what may raise one: values that rise with
+ * every row, that come late, to bins that had none, and those at the ends of what there is.
  */
 #include <type_traits>
 
@@ -11,15 +11,20 @@
 enum ExtremesOrder
 {
 	EXTREMES_RANDOM,
-	EXTREMES_APART,				/* each row's beyond those before it, either way */
-	EXTREMES_LATE,				/* one value until the last rows, which have the ends of what there is, or the next values */
-	EXTREMES_ENDS,				/* one end in all rows, the other in some */
-	EXTREMES_ZEROS,				/* -0 or 0, and the other of them in the last rows */
+	EXTREMES_APART, /* each row's beyond those before it, either way */
+	EXTREMES_LATE,  /* one value until the last rows, which have the ends of what there is, or the
+					   next values */
+	EXTREMES_ENDS,  /* one end in all rows, the other in some */
+	EXTREMES_ZEROS, /* -0 or 0, and the other of them in the last rows */
 	EXTREMES_ORDERS
 };
 
-/* The ends of integers; of floats, zeros, which have two codes, infinities and numbers that are none. */
-template <typename T> static T
+/*
+ * The ends of integers; of floats, zeros, which have two codes, infinities and numbers that are
+ * none.
+ */
+template <typename T>
+static T
 end_value(int k)
 {
 	if constexpr (std::is_same<T, double>::value)
@@ -30,14 +35,15 @@ end_value(int k)
 	}
 	else
 	{
-		const T		least = (T) (sizeof(T) == 4 ? (int64_t) INT32_MIN : INT64_MIN),
-					ends[] = {least, (T) ~least, (T) (least + 1), (T) (~least - 1), 0, -1, 1, 2};
+		const T least = (T) (sizeof(T) == 4 ? (int64_t) INT32_MIN : INT64_MIN),
+				ends[] = {least, (T) ~least, (T) (least + 1), (T) (~least - 1), 0, -1, 1, 2};
 
 		return ends[k % 8];
 	}
 }
 
-template <typename T> static T
+template <typename T>
+static T
 next_value(T v, bool up)
 {
 	if constexpr (std::is_same<T, double>::value)
@@ -46,7 +52,8 @@ next_value(T v, bool up)
 		return (T) (up ? v + 1 : v - 1);
 }
 
-template <typename T> static T
+template <typename T>
+static T
 extreme_value(ExtremesOrder order, Random &r, size_t i, size_t n, int round)
 {
 	switch (order)
@@ -56,7 +63,9 @@ extreme_value(ExtremesOrder order, Random &r, size_t i, size_t n, int round)
 		case EXTREMES_APART:
 			return (T) (i % 2 ? (int64_t) i : -(int64_t) i);
 		case EXTREMES_LATE:
-			return i + 40 < n ? (T) 5 : round ? next_value<T>(5, i % 2) : end_value<T>((int) (n - i));
+			return i + 40 < n ? (T) 5 :
+				round         ? next_value<T>(5, i % 2) :
+								end_value<T>((int) (n - i));
 		case EXTREMES_ZEROS:
 			return end_value<T>(i + 40 < n ? round : 1 - round);
 		default:
@@ -72,7 +81,8 @@ rounds_of(int order)
 
 /* Where floats are zeros alone, 0 is the greatest and -0 the least, whatever the order of rows. */
 static void
-check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_t nbins, const char *what)
+check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_t nbins,
+			const char *what)
 {
 	for (size_t s = 1; s < slots.size(); s++)
 	{
@@ -82,11 +92,11 @@ check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_
 			continue;
 		for (int64_t b = 0; b < nbins; b++)
 		{
-			uint64_t	bits;
+			uint64_t bits;
 
 			memcpy(&bits, &got[8 * b], 8);
-			CHECK(bits == (slots[s].op == MONOID_MIN_F64 ? 1ULL << 63 : 0), "%s: zero %016lx of bin %ld", what,
-				  (unsigned long) bits, (long) b);
+			CHECK(bits == (slots[s].op == MONOID_MIN_F64 ? 1ULL << 63 : 0),
+				  "%s: zero %016lx of bin %ld", what, (unsigned long) bits, (long) b);
 		}
 	}
 }
@@ -95,27 +105,30 @@ check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_
 template <typename T> struct ExtremesRows
 {
 	GpuaggValueType type;
-	int64_t		nbins;
+	int64_t nbins;
 	ExtremesOrder order;
-	int			round;
-	bool		together;		/* in one pass */
+	int round;
+	bool together; /* in one pass */
 	std::vector<int32_t> bin;
 	std::vector<T> values;
 	std::unique_ptr<DeviceArray<int32_t>> index;
 	std::unique_ptr<DeviceArray<T>> x;
 
-	ExtremesRows(GpuaggValueType t, int64_t n_bins, ExtremesOrder o, int number, bool one_pass = true)
+	ExtremesRows(GpuaggValueType t, int64_t n_bins, ExtremesOrder o, int number,
+				 bool one_pass = true)
 		: type(t), nbins(n_bins), order(o), round(number), together(one_pass)
 	{
 		const size_t n = gpu_test_quick() ? 90001 : 4000037;
-		Random		r(nbins + order + round);
+		Random r(nbins + order + round);
 
 		bin.resize(n);
 		values.resize(n);
 		for (size_t i = 0; i < n; i++)
 		{
 			/* the last bin has no row up to the middle of a block's; some rows have no bin */
-			bin[i] = r.below(50) == 0 ? -1 : (int32_t) r.below(i < n / 8 * 5 && nbins > 1 ? nbins - 1 : nbins);
+			bin[i] = r.below(50) == 0 ?
+				-1 :
+				(int32_t) r.below(i < n / 8 * 5 && nbins > 1 ? nbins - 1 : nbins);
 			if (!together && bin[i] > 0 && i % 4 != 0)
 				bin[i] = (int32_t) nbins - 1 - bin[i] % 70;
 			values[i] = extreme_value<T>(order, r, i, n, round);
@@ -126,7 +139,7 @@ template <typename T> struct ExtremesRows
 	Input
 	input(size_t i) const
 	{
-		Input		in = {0, 0};
+		Input in = {0, 0};
 
 		if constexpr (std::is_same<T, double>::value)
 			in.lo = as_bits(values[i]);
@@ -135,21 +148,24 @@ template <typename T> struct ExtremesRows
 		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
 		return in;
 	}
-	/* A call of a count and these operators; or by two keys, of which rows without a bin have one out of range. */
+	/*
+	 * A call of a count and these operators; or by two keys, of which rows without a bin have one
+	 * out of range.
+	 */
 	void
 	check(const std::vector<MonoidId> &ops, bool paired = false) const
 	{
 		std::vector<SlotCase> slots = {{MONOID_COUNT, GPUAGG_VALUE_I8}};
-		GpuaggHist	h = GpuaggHist();
+		GpuaggHist h = GpuaggHist();
 		GpuaggHistChoice choice;
-		char		what[100];
+		char what[100];
 
 		for (MonoidId op : ops)
 			slots.push_back({op, type});
 
 		HistExpected expect(slots, nbins);
-		HistActual	actual(slots, nbins, 16);
-		BinKeys		keys(bin, nbins);
+		HistActual actual(slots, nbins, 16);
+		BinKeys keys(bin, nbins);
 
 		for (size_t s = 0; s < slots.size(); s++)
 			for (size_t i = 0; i < bin.size(); i++)
@@ -171,10 +187,11 @@ template <typename T> struct ExtremesRows
 		}
 		actual.attach(h);
 		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-		CHECK(choice.together == together, "%zu slots of one column, %ld bins: together: %d", slots.size(), (long) nbins,
-			  choice.together);
+		CHECK(choice.together == together, "%zu slots of one column, %ld bins: together: %d",
+			  slots.size(), (long) nbins, choice.together);
 		hist_update(h);
-		snprintf(what, sizeof(what), "order %d, round %d, %ld bins%s", order, round, (long) nbins, paired ? " of two keys" : "");
+		snprintf(what, sizeof(what), "order %d, round %d, %ld bins%s", order, round, (long) nbins,
+				 paired ? " of two keys" : "");
 		actual.check(expect, what);
 		if ((order == EXTREMES_ENDS && round == 0) || (order == EXTREMES_ZEROS && nbins == 1))
 			check_zeros(actual, slots, nbins, what);
@@ -236,10 +253,13 @@ GPU_TEST(hist_extremes_passes)
 	for (int last : {1, 5, 64, 65})
 		for (ExtremesOrder order : {EXTREMES_APART, EXTREMES_LATE})
 		{
-			auto		most = [&](int words) { return (int64_t) ((facts->smem_per_block - 1024) / 4 / words & ~(size_t) 1); };
+			auto most = [&](int words)
+			{ return (int64_t) ((facts->smem_per_block - 1024) / 4 / words & ~(size_t) 1); };
 
-			ExtremesRows<int32_t>(GPUAGG_VALUE_I32, most(3) + last, order, 0, false).check({MONOID_MIN_I32, MONOID_MAX_I32});
-			ExtremesRows<double>(GPUAGG_VALUE_F64, most(5) + last, order, 0, false).check({MONOID_MIN_F64, MONOID_MAX_F64}, last == 5);
+			ExtremesRows<int32_t>(GPUAGG_VALUE_I32, most(3) + last, order, 0, false)
+				.check({MONOID_MIN_I32, MONOID_MAX_I32});
+			ExtremesRows<double>(GPUAGG_VALUE_F64, most(5) + last, order, 0, false)
+				.check({MONOID_MIN_F64, MONOID_MAX_F64}, last == 5);
 		}
 }
 

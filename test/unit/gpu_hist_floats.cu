@@ -9,11 +9,11 @@
 
 /* Slots of the sets below. */
 static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
-			sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
-			sum_single = {MONOID_SUM_F64, GPUAGG_VALUE_F32},
-			single = {MONOID_SUM_F32, GPUAGG_VALUE_F32},
-			accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
-			regr = plain_slot(MONOID_REGR_F64);
+					  sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
+					  sum_single = {MONOID_SUM_F64, GPUAGG_VALUE_F32},
+					  single = {MONOID_SUM_F32, GPUAGG_VALUE_F32},
+					  accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
+					  regr = plain_slot(MONOID_REGR_F64);
 
 /* ---- exact sums -------------------------------------------------------------------- */
 
@@ -23,12 +23,12 @@ sum_batch(const std::vector<int32_t> &bins, const std::vector<double> &values, i
 		  GpuaggHistStrategy strategy)
 {
 	DeviceArray<int32_t> keys(bins);
-	DeviceArray<double> x(values),
-				states(nbins);
+	DeviceArray<double> x(values), states(nbins);
 	DeviceArray<GpuaggHistStatus> status(1);
 
-	one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32}, {x.get(), nullptr, GPUAGG_VALUE_F64},
-			  values.size(), nbins, states.get(), status.get(), strategy);
+	one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32},
+			  {x.get(), nullptr, GPUAGG_VALUE_F64}, values.size(), nbins, states.get(),
+			  status.get(), strategy);
 	return states.take();
 }
 
@@ -43,14 +43,14 @@ GPU_TEST(hist_digits)
 	for (int64_t nbins : {1L, 300L, 12000L})
 		for (int sign = 0; sign < 3; sign++)
 		{
-			Random		r(nbins + sign);
+			Random r(nbins + sign);
 			std::vector<int32_t> bins(n);
 			std::vector<double> values(n);
 			std::vector<gpuagg_i128> expect(nbins, 0);
 
 			for (size_t i = 0; i < n; i++)
 			{
-				int64_t		v = (int64_t) (r.next() >> 11);
+				int64_t v = (int64_t) (r.next() >> 11);
 
 				if (sign == 1 || (sign == 2 && r.below(2)))
 					v = -v;
@@ -58,16 +58,18 @@ GPU_TEST(hist_digits)
 				values[i] = (double) v;
 				expect[bins[i]] += v;
 			}
-			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_EXCHANGE})
+			for (GpuaggHistStrategy strategy :
+				 {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_EXCHANGE})
 			{
 				std::vector<double> got = sum_batch(bins, values, nbins, strategy);
-				int64_t		bad = -1;
+				int64_t bad = -1;
 
 				for (int64_t b = 0; b < nbins && bad < 0; b++)
 					if (got[b] != (double) expect[b])
 						bad = b;
-				CHECK(bad < 0, "strategy %d, %ld bins, sign %d: bin %ld: %.17g, expected %.17g", strategy,
-					  (long) nbins, sign, (long) bad, bad < 0 ? 0 : got[bad], bad < 0 ? 0 : (double) expect[bad]);
+				CHECK(bad < 0, "strategy %d, %ld bins, sign %d: bin %ld: %.17g, expected %.17g",
+					  strategy, (long) nbins, sign, (long) bad, bad < 0 ? 0 : got[bad],
+					  bad < 0 ? 0 : (double) expect[bad]);
 			}
 		}
 }
@@ -84,7 +86,8 @@ GPU_TEST(hist_zeros)
 
 		for (size_t i = 0; i < n; i++)
 		{
-			double		some[6] = {-0.0, 0.0, i / 6 % 2 ? -0.0 : 0.0, i / 6 % 2 ? 3.25e5 : -3.25e5, 0, -0.0};
+			double some[6] = {-0.0, 0.0, i / 6 % 2 ? -0.0 : 0.0, i / 6 % 2 ? 3.25e5 : -3.25e5,
+							  0,    -0.0};
 
 			bins[i] = (int32_t) (i % 6);
 			values[i] = some[i % 6];
@@ -94,8 +97,8 @@ GPU_TEST(hist_zeros)
 		std::vector<double> got = sum_batch(bins, values, 7, strategy);
 
 		for (int b = 0; b < 7; b++)
-			CHECK(as_bits(got[b]) == as_bits(b == 0 || b >= 5 ? -0.0 : 0.0), "strategy %d, bin %d: %016lx",
-				  strategy, b, (unsigned long) as_bits(got[b]));
+			CHECK(as_bits(got[b]) == as_bits(b == 0 || b >= 5 ? -0.0 : 0.0),
+				  "strategy %d, bin %d: %016lx", strategy, b, (unsigned long) as_bits(got[b]));
 	}
 }
 
@@ -115,20 +118,17 @@ scattered(Random &r)
 /* Rows in bins, half of them in one. */
 struct ScatteredRows
 {
-	int64_t		nbins;
-	Column		bins,
-				x,
-				y,
-				single;			/* x as float4 */
+	int64_t nbins;
+	Column bins, x, y, single; /* x as float4 */
 
 	ScatteredRows(size_t n, int64_t bins_of, uint64_t seed);
 	std::vector<double> exact_sums(const Column &c) const;
-	void		check_order_matters() const;
+	void check_order_matters() const;
 };
 
 ScatteredRows::ScatteredRows(size_t n, int64_t bins_of, uint64_t seed) : nbins(bins_of)
 {
-	Random		r(seed);
+	Random r(seed);
 
 	bins.type = GPUAGG_VALUE_I32;
 	x.type = y.type = GPUAGG_VALUE_F64;
@@ -140,9 +140,9 @@ ScatteredRows::ScatteredRows(size_t n, int64_t bins_of, uint64_t seed) : nbins(b
 	}
 	for (size_t i = 0; i < n; i++)
 	{
-		int32_t		bin = (int32_t) (r.below(2) ? nbins / 2 : r.below(nbins));
-		double		v[2] = {scattered(r), scattered(r)};
-		float		f = (float) v[0];
+		int32_t bin = (int32_t) (r.below(2) ? nbins / 2 : r.below(nbins));
+		double v[2] = {scattered(r), scattered(r)};
+		float f = (float) v[0];
 
 		bins.in[i].lo = (uint64_t) bin;
 		x.in[i].lo = as_bits(v[0]);
@@ -181,9 +181,8 @@ ScatteredRows::exact_sums(const Column &c) const
 void
 ScatteredRows::check_order_matters() const
 {
-	double		up = 0,
-				down = 0;
-	size_t		n = x.in.size();
+	double up = 0, down = 0;
+	size_t n = x.in.size();
 
 	for (size_t i = 0; i < n; i++)
 	{
@@ -195,10 +194,11 @@ ScatteredRows::check_order_matters() const
 
 /* One update from empty states; the bytes of all slots' states. */
 static std::vector<std::vector<char>>
-scattered_states(const ScatteredRows &rows, const std::vector<SlotCase> &slots, GpuaggHistStrategy strategy)
+scattered_states(const ScatteredRows &rows, const std::vector<SlotCase> &slots,
+				 GpuaggHistStrategy strategy)
 {
-	HistActual	actual(slots, rows.nbins);
-	GpuaggHist	h = GpuaggHist();
+	HistActual actual(slots, rows.nbins);
+	GpuaggHist h = GpuaggHist();
 	std::vector<std::vector<char>> states;
 
 	h.bins.kind = GPUAGG_BIN_INDEX;
@@ -211,8 +211,9 @@ scattered_states(const ScatteredRows &rows, const std::vector<SlotCase> &slots, 
 	for (size_t s = 0; s < slots.size(); s++)
 	{
 		h.slot[s].op = slots[s].op;
-		h.slot[s].x = slots[s].op == MONOID_COUNT ? GpuaggColumn()
-			: slots[s].type == GPUAGG_VALUE_F32 ? rows.single.get() : rows.x.get();
+		h.slot[s].x = slots[s].op == MONOID_COUNT ? GpuaggColumn() :
+			slots[s].type == GPUAGG_VALUE_F32     ? rows.single.get() :
+													rows.x.get();
 		if (slots[s].op == MONOID_REGR_F64)
 			h.slot[s].y = rows.y.get();
 	}
@@ -227,7 +228,7 @@ scattered_states(const ScatteredRows &rows, const std::vector<SlotCase> &slots, 
 static int64_t
 first_difference(MonoidId op, const std::vector<char> &a, const std::vector<char> &b)
 {
-	size_t		size = gpuagg_monoids[op].state_size;
+	size_t size = gpuagg_monoids[op].state_size;
 
 	if (a == b)
 		return -1;
@@ -239,7 +240,8 @@ first_difference(MonoidId op, const std::vector<char> &a, const std::vector<char
 
 /* Sums are the exact ones, rounded once. */
 static void
-check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<char> &got, int strategy)
+check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<char> &got,
+			int strategy)
 {
 	std::vector<double> sums;
 
@@ -248,8 +250,8 @@ check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<c
 	sums = rows.exact_sums(slot.type == GPUAGG_VALUE_F32 ? rows.single : rows.x);
 	for (int64_t b = 0; b < rows.nbins; b++)
 	{
-		double		d;
-		float		f;
+		double d;
+		float f;
 
 		if (slot.op == MONOID_SUM_F32)
 		{
@@ -274,9 +276,9 @@ check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<c
 GPU_TEST(hist_repeatable)
 {
 	const size_t n = gpu_test_quick() ? 20000 : 400000;
-	const int	rounds = gpu_test_quick() ? 2 : 10;
-	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single}, {accum}, {regr},
-		{sum, single, accum}};
+	const int rounds = gpu_test_quick() ? 2 : 10;
+	const std::vector<SlotCase> sets[] = {{sum},   {count, sum}, {sum_single},        {single},
+										  {accum}, {regr},       {sum, single, accum}};
 
 	for (int64_t nbins : {1000L, 300000L})
 	{
@@ -286,13 +288,14 @@ GPU_TEST(hist_repeatable)
 			break;
 		rows.check_order_matters();
 		for (const auto &slots : sets)
-			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_EXCHANGE,
-												GPUAGG_HIST_AUTO})
+			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION,
+												GPUAGG_HIST_EXCHANGE, GPUAGG_HIST_AUTO})
 			{
 				std::vector<std::vector<char>> first;
 
 				/* hundreds of passes */
-				if (nbins > 1000 && strategy == GPUAGG_HIST_SHARED && (slots.size() > 1 || slots[0].op != MONOID_SUM_F64))
+				if (nbins > 1000 && strategy == GPUAGG_HIST_SHARED &&
+					(slots.size() > 1 || slots[0].op != MONOID_SUM_F64))
 					continue;
 				first = scattered_states(rows, slots, strategy);
 				for (size_t s = 0; s < slots.size(); s++)
@@ -303,12 +306,15 @@ GPU_TEST(hist_repeatable)
 
 					for (size_t s = 0; s < slots.size(); s++)
 					{
-						int64_t		bad = first_difference(slots[s].op, first[s], next[s]);
-						size_t		at = bad < 0 ? 0 : bad * gpuagg_monoids[slots[s].op].state_size;
+						int64_t bad = first_difference(slots[s].op, first[s], next[s]);
+						size_t at = bad < 0 ? 0 : bad * gpuagg_monoids[slots[s].op].state_size;
 
-						CHECK(bad < 0, "%s, slot %zu of %zu, strategy %d, %ld bins, round %d: bin %ld: %s, before %s",
-							  gpuagg_monoids[slots[s].op].name, s, slots.size(), strategy, (long) nbins, round,
-							  (long) bad, state_text(slots[s].op, &next[s][at]).c_str(),
+						CHECK(bad < 0,
+							  "%s, slot %zu of %zu, strategy %d, %ld bins, round %d: bin %ld: %s, "
+							  "before %s",
+							  gpuagg_monoids[slots[s].op].name, s, slots.size(), strategy,
+							  (long) nbins, round, (long) bad,
+							  state_text(slots[s].op, &next[s][at]).c_str(),
 							  state_text(slots[s].op, &first[s][at]).c_str());
 					}
 				}
@@ -318,7 +324,9 @@ GPU_TEST(hist_repeatable)
 
 /* ---- rows outside the window ---------------------------------------------------------- */
 
-/* Of what lies in the window, all in the hot bin, half of it negative: nothing is left of the sums. */
+/*
+ * Of what lies in the window, all in the hot bin, half of it negative: nothing is left of the sums.
+ */
 #define INSIDE_X (1.5 * 0x1p20)
 #define INSIDE_Y (1.25 * 0x1p10)
 
@@ -329,27 +337,26 @@ GPU_TEST(hist_repeatable)
  */
 struct OutOfWindowRows
 {
-	int64_t		nbins;
-	int64_t		hot;
-	int64_t		ordinary = 0;	/* rows in the window */
-	bool		single;			/* values have 24 bits */
-	Random		r;
+	int64_t nbins;
+	int64_t hot;
+	int64_t ordinary = 0; /* rows in the window */
+	bool single;          /* values have 24 bits */
+	Random r;
 	std::vector<int32_t> bin;
-	std::vector<double> x,
-				y;
+	std::vector<double> x, y;
 	std::vector<uint8_t> out_of_window;
 
 	OutOfWindowRows(size_t n, int64_t bins_of, bool is_single, size_t hot_ones, uint64_t seed);
-	double		tiny();
-	void		add(int64_t b, double v, double w, bool is_out_of_window);
-	void		mix();
+	double tiny();
+	void add(int64_t b, double v, double w, bool is_out_of_window);
+	void mix();
 };
 
 double
 OutOfWindowRows::tiny()
 {
-	int			bits = single ? 24 : 53;
-	uint64_t	m = (r.next() >> (64 - bits)) | 1 | (uint64_t) 1 << (bits - 1);
+	int bits = single ? 24 : 53;
+	uint64_t m = (r.next() >> (64 - bits)) | 1 | (uint64_t) 1 << (bits - 1);
 
 	return (r.below(2) ? -1 : 1) * ldexp((double) m, -59 - bits);
 }
@@ -370,7 +377,7 @@ OutOfWindowRows::mix()
 {
 	for (size_t i = bin.size(); i > 1; i--)
 	{
-		size_t		j = r.below(i);
+		size_t j = r.below(i);
 
 		std::swap(bin[i - 1], bin[j]);
 		std::swap(x[i - 1], x[j]);
@@ -379,10 +386,11 @@ OutOfWindowRows::mix()
 	}
 }
 
-OutOfWindowRows::OutOfWindowRows(size_t n, int64_t bins_of, bool is_single, size_t hot_ones, uint64_t seed)
+OutOfWindowRows::OutOfWindowRows(size_t n, int64_t bins_of, bool is_single, size_t hot_ones,
+								 uint64_t seed)
 	: nbins(bins_of), hot(bins_of / 2), single(is_single), r(seed)
 {
-	int			which = 0;
+	int which = 0;
 
 	for (int64_t b = 0; b < nbins && bin.size() < n / 4; b += nbins / 500 + 1, which++)
 		for (int k = 0; k < 1 + which % 2 && b != hot; k++)
@@ -390,10 +398,12 @@ OutOfWindowRows::OutOfWindowRows(size_t n, int64_t bins_of, bool is_single, size
 			add(b, which % 3 == 1 ? 3.5 : tiny(), which % 3 == 2 ? 3.5 : tiny(), true);
 	for (size_t i = 0; i < hot_ones; i++)
 	{
-		double		v[2];
+		double v[2];
 
 		for (double &d : v)
-			d = ldexp((double) (r.below((uint64_t) 1 << (single ? 10 : 18)) | 1) * (r.below(2) ? 1 : -1), -100);
+			d = ldexp((double) (r.below((uint64_t) 1 << (single ? 10 : 18)) | 1) *
+						  (r.below(2) ? 1 : -1),
+					  -100);
 		add(hot, v[0], v[1], true);
 	}
 	while (bin.size() + 2 <= n)
@@ -405,11 +415,12 @@ OutOfWindowRows::OutOfWindowRows(size_t n, int64_t bins_of, bool is_single, size
 }
 
 /* What n ordinary rows make of the hot bin. */
-template <typename Op> static typename Op::State
+template <typename Op>
+static typename Op::State
 ordinary_state(int64_t n)
 {
 	typename Op::State s = Op::identity();
-	double		rows = (double) n;
+	double rows = (double) n;
 
 	if constexpr (Op::id == MONOID_COUNT)
 		s = n;
@@ -419,19 +430,25 @@ ordinary_state(int64_t n)
 	if constexpr (Op::id == MONOID_ACCUM_F64)
 		s = {rows, 0, rows * (INSIDE_X * INSIDE_X)};
 	if constexpr (Op::id == MONOID_REGR_F64)
-		s = {rows, 0, rows * (INSIDE_X * INSIDE_X), 0, rows * (INSIDE_Y * INSIDE_Y), rows * (INSIDE_X * INSIDE_Y)};
+		s = {rows,
+			 0,
+			 rows * (INSIDE_X * INSIDE_X),
+			 0,
+			 rows * (INSIDE_Y * INSIDE_Y),
+			 rows * (INSIDE_X * INSIDE_Y)};
 	return s;
 }
 
 /*
- * Out-of-window rows one by one, then the ordinary ones at once.  Where pairs meet, either order gives
- * the same bits.
+ * Out-of-window rows one by one, then the ordinary ones at once.  Where pairs meet, either order
+ * gives the same bits.
  */
-template <typename Op> static void
+template <typename Op>
+static void
 out_of_window_states(const OutOfWindowRows &rows, std::vector<char> &bytes)
 {
 	typedef typename Op::State S;
-	S		   *states;
+	S *states;
 
 	bytes.resize(rows.nbins * sizeof(S));
 	states = (S *) bytes.data();
@@ -456,7 +473,10 @@ out_of_window_expected(const OutOfWindowRows &rows, MonoidId op)
 
 	switch (op)
 	{
-#define EXPECTED(NAME, name) case MONOID_##NAME: out_of_window_states<Op_##name>(rows, bytes); break
+#define EXPECTED(NAME, name) \
+	case MONOID_##NAME: \
+		out_of_window_states<Op_##name>(rows, bytes); \
+		break
 		EXPECTED(COUNT, count);
 		EXPECTED(SUM_F32, sum_f32);
 		EXPECTED(SUM_F64, sum_f64);
@@ -473,21 +493,21 @@ out_of_window_expected(const OutOfWindowRows &rows, MonoidId op)
 struct OutOfWindowColumns
 {
 	DeviceArray<int32_t> bin;
-	DeviceArray<double> x,
-				y;
+	DeviceArray<double> x, y;
 	DeviceArray<float> single;
 
 	explicit OutOfWindowColumns(const OutOfWindowRows &rows)
-		: bin(rows.bin), x(rows.x), y(rows.y), single(std::vector<float>(rows.x.begin(), rows.x.end()))
+		: bin(rows.bin), x(rows.x), y(rows.y),
+		  single(std::vector<float>(rows.x.begin(), rows.x.end()))
 	{
 	}
 };
 
 static GpuaggHist
-out_of_window_update(const OutOfWindowRows &rows, const OutOfWindowColumns &columns, const std::vector<SlotCase> &slots,
-			GpuaggHistStrategy strategy)
+out_of_window_update(const OutOfWindowRows &rows, const OutOfWindowColumns &columns,
+					 const std::vector<SlotCase> &slots, GpuaggHistStrategy strategy)
 {
-	GpuaggHist	h = GpuaggHist();
+	GpuaggHist h = GpuaggHist();
 
 	h.bins.kind = GPUAGG_BIN_INDEX;
 	h.bins.ncolumns = 1;
@@ -517,29 +537,31 @@ out_of_window_update(const OutOfWindowRows &rows, const OutOfWindowColumns &colu
  * order (GLOBAL) the hot bin's floats depend on it.
  */
 static void
-check_out_of_window(const OutOfWindowRows &rows, const std::vector<SlotCase> &slots, GpuaggHistStrategy strategy,
-					const HistActual &actual, bool ordered)
+check_out_of_window(const OutOfWindowRows &rows, const std::vector<SlotCase> &slots,
+					GpuaggHistStrategy strategy, const HistActual &actual, bool ordered)
 {
-	HistScale	scale;
+	HistScale scale;
 
 	for (size_t i = 0; i < rows.bin.size(); i++)
 		if (rows.bin[i] == rows.hot)
 			scale_step(MONOID_REGR_F64, scale, Input{as_bits(rows.x[i]), as_bits(rows.y[i])});
 	for (size_t s = 0; s < slots.size(); s++)
 	{
-		MonoidId	op = slots[s].op;
-		size_t		size = gpuagg_monoids[op].state_size;
-		std::vector<char> expect = out_of_window_expected(rows, op),
-					got = actual.states[s]->take();
-		char	   *hot = &got[rows.hot * size];
-		int64_t		bad;
+		MonoidId op = slots[s].op;
+		size_t size = gpuagg_monoids[op].state_size;
+		std::vector<char> expect = out_of_window_expected(rows, op), got = actual.states[s]->take();
+		char *hot = &got[rows.hot * size];
+		int64_t bad;
 
 		if (!ordered && same_state(op, hot, &expect[rows.hot * size], &scale))
 			memcpy(hot, &expect[rows.hot * size], size);
 		bad = first_difference(op, got, expect);
-		CHECK(bad < 0, "%s of type %d, slot %zu of %zu, strategy %d, %ld bins, %zu rows: bin %ld (%s): %s, expected %s",
-			  gpuagg_monoids[op].name, slots[s].type, s, slots.size(), strategy, (long) rows.nbins, rows.bin.size(),
-			  (long) bad, bad == rows.hot ? "the hot one" : "of out-of-window rows alone",
+		CHECK(bad < 0,
+			  "%s of type %d, slot %zu of %zu, strategy %d, %ld bins, %zu rows: bin %ld (%s): %s, "
+			  "expected %s",
+			  gpuagg_monoids[op].name, slots[s].type, s, slots.size(), strategy, (long) rows.nbins,
+			  rows.bin.size(), (long) bad,
+			  bad == rows.hot ? "the hot one" : "of out-of-window rows alone",
 			  bad < 0 ? "" : state_text(op, &got[bad * size]).c_str(),
 			  bad < 0 ? "" : state_text(op, &expect[bad * size]).c_str());
 		CHECK(actual.status.take()[0].errors[s] == 0, "%s: error bits %u", gpuagg_monoids[op].name,
@@ -552,34 +574,40 @@ check_out_of_window(const OutOfWindowRows &rows, const std::vector<SlotCase> &sl
 GPU_TEST(hist_out_of_window_rows)
 {
 	const size_t n = gpu_test_quick() ? 3001 : 100003;
-	const std::vector<SlotCase> sets[] = {{sum}, {count, sum}, {sum_single}, {single, count}, {accum}, {regr},
-		{sum, count, accum, regr}};
+	const std::vector<SlotCase> sets[] = {{sum},
+										  {count, sum},
+										  {sum_single},
+										  {single, count},
+										  {accum},
+										  {regr},
+										  {sum, count, accum, regr}};
 
 	for (int64_t nbins : {1L, 300L, 5000L, 40000L, 300001L})
 		for (GpuaggHistStrategy strategy : strategies)
 		{
 			/* rows that all wait for one lock take their time */
-			size_t		some = strategy == GPUAGG_HIST_GLOBAL ? 2003 : n;
-			uint64_t	seed = 50 + (uint64_t) (nbins + strategy);
+			size_t some = strategy == GPUAGG_HIST_GLOBAL ? 2003 : n;
+			uint64_t seed = 50 + (uint64_t) (nbins + strategy);
 			const OutOfWindowRows rows(some, nbins, false, some / 100, seed),
-						single_rows(some, nbins, true, some / 100, seed);
-			const OutOfWindowColumns columns(rows),
-						single_columns(single_rows);
+				single_rows(some, nbins, true, some / 100, seed);
+			const OutOfWindowColumns columns(rows), single_columns(single_rows);
 
 			if (gpu_test_quick() && nbins > 5000)
 				return;
 			for (const auto &slots : sets)
 			{
-				bool		is_single = slots[0].type == GPUAGG_VALUE_F32;
-				HistActual	actual(slots, nbins);
-				GpuaggHist	h = out_of_window_update(is_single ? single_rows : rows, is_single ? single_columns : columns, slots,
-											strategy);
+				bool is_single = slots[0].type == GPUAGG_VALUE_F32;
+				HistActual actual(slots, nbins);
+				GpuaggHist h =
+					out_of_window_update(is_single ? single_rows : rows,
+										 is_single ? single_columns : columns, slots, strategy);
 				GpuaggHistChoice choice;
 
 				actual.attach(h);
 				hist_update(h);
 				STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-				check_out_of_window(is_single ? single_rows : rows, slots, strategy, actual, choice.strategy != GPUAGG_HIST_GLOBAL);
+				check_out_of_window(is_single ? single_rows : rows, slots, strategy, actual,
+									choice.strategy != GPUAGG_HIST_GLOBAL);
 			}
 		}
 }
@@ -592,7 +620,7 @@ GPU_TEST(hist_out_of_window_rows)
 GPU_TEST(hist_out_of_window_boundaries)
 {
 	const int64_t nbins = gpu_test_quick() ? 300001 : 5000001;
-	OutOfWindowRows	rows(2, nbins, false, 0, 70);
+	OutOfWindowRows rows(2, nbins, false, 0, 70);
 
 	for (int64_t b = 1024; b + 1 < nbins; b += 1024)
 		for (int64_t at = b - 2; at < b + 2; at++)
@@ -606,20 +634,21 @@ GPU_TEST(hist_out_of_window_boundaries)
 	OutOfWindowColumns columns(rows);
 	std::vector<char> expect_sums = out_of_window_expected(rows, MONOID_SUM_F64);
 
-	for (const std::vector<SlotCase> &slots : {std::vector<SlotCase>{sum}, std::vector<SlotCase>{sum, count}})
+	for (const std::vector<SlotCase> &slots :
+		 {std::vector<SlotCase>{sum}, std::vector<SlotCase>{sum, count}})
 		for (int round = 0; round < 3; round++)
 		{
-			HistActual	actual(slots, nbins, 8);
-			GpuaggHist	h = out_of_window_update(rows, columns, slots, GPUAGG_HIST_PARTITION);
-			int64_t		bad;
+			HistActual actual(slots, nbins, 8);
+			GpuaggHist h = out_of_window_update(rows, columns, slots, GPUAGG_HIST_PARTITION);
+			int64_t bad;
 
 			actual.attach(h);
 			hist_update(h);
 			std::vector<char> got = actual.states[0]->take();
 
 			bad = first_difference(MONOID_SUM_F64, got, expect_sums);
-			CHECK(bad < 0, "%zu slots, round %d: bin %ld has %s, expected %s", slots.size(), round, (long) bad,
-				  bad < 0 ? "" : state_text(MONOID_SUM_F64, &got[bad * 8]).c_str(),
+			CHECK(bad < 0, "%zu slots, round %d: bin %ld has %s, expected %s", slots.size(), round,
+				  (long) bad, bad < 0 ? "" : state_text(MONOID_SUM_F64, &got[bad * 8]).c_str(),
 				  bad < 0 ? "" : state_text(MONOID_SUM_F64, &expect_sums[bad * 8]).c_str());
 		}
 }
@@ -629,34 +658,35 @@ enum BinadeOrder
 {
 	BINADES_MIXED,
 	BINADES_SORTED,
-	BINADES_HOT,				/* nine of ten in the last bin */
-	BINADES_FEW_OUT,			/* the exponent of the first bin for nearly all rows */
-	BINADES_OVERFLOW,			/* two rows, likely not of the sample, whose squares are infinite */
+	BINADES_HOT,      /* nine of ten in the last bin */
+	BINADES_FEW_OUT,  /* the exponent of the first bin for nearly all rows */
+	BINADES_OVERFLOW, /* two rows, likely not of the sample, whose squares are infinite */
 	BINADES_ORDERS
 };
 
 /*
- * The exponent of an x is its bin's, of ten over 80 binades: rows of most bins are outside the window, and of a bin's
- * rows none is small beside the others.  Every y is inside.
+ * The exponent of an x is its bin's, of ten over 80 binades: rows of most bins are outside the
+ * window, and of a bin's rows none is small beside the others.  Every y is inside.
  */
 struct BinadeRows
 {
 	std::vector<int32_t> bin;
-	std::vector<double> x,
-				y;
+	std::vector<double> x, y;
 
 	BinadeRows(size_t n, int64_t nbins, BinadeOrder order);
 };
 
 BinadeRows::BinadeRows(size_t n, int64_t nbins, BinadeOrder order) : bin(n), x(n), y(n)
 {
-	Random		r(n + (uint64_t) (nbins + order));
+	Random r(n + (uint64_t) (nbins + order));
 
 	for (size_t i = 0; i < n; i++)
 	{
-		bin[i] = (int32_t) (order == BINADES_SORTED ? i * nbins / n
-							: order == BINADES_HOT && r.below(10) ? nbins - 1 : r.below(nbins));
-		x[i] = ldexp(r.uniform() + 0.5, order == BINADES_FEW_OUT && r.below(10000) ? 0 : bin[i] % 10 * -8);
+		bin[i] = (int32_t) (order == BINADES_SORTED                 ? i * nbins / n :
+								order == BINADES_HOT && r.below(10) ? nbins - 1 :
+																	  r.below(nbins));
+		x[i] = ldexp(r.uniform() + 0.5,
+					 order == BINADES_FEW_OUT && r.below(10000) ? 0 : bin[i] % 10 * -8);
 		y[i] = r.uniform() - 0.5;
 	}
 	if (order == BINADES_OVERFLOW)
@@ -670,20 +700,20 @@ BinadeRows::BinadeRows(size_t n, int64_t nbins, BinadeOrder order) : bin(n), x(n
 /* A slot of the test below: of x and y, or of y and x. */
 struct BinadeSlot
 {
-	SlotCase	slot;
-	bool		swapped = false;
+	SlotCase slot;
+	bool swapped = false;
 };
 
-static const std::vector<BinadeSlot> binade_sets[] = {{{accum}}, {{regr}},
-	{{count}, {accum, true}, {accum}, {sum}, {regr, true}, {regr}}};
+static const std::vector<BinadeSlot> binade_sets[] = {
+	{{accum}}, {{regr}}, {{count}, {accum, true}, {accum}, {sum}, {regr, true}, {regr}}};
 
 /* Two batches of the rows, into states that are aligned to 16 bytes and no more. */
 static void
-check_binades(const BinadeRows &rows, int64_t nbins, BinadeOrder order, const std::vector<BinadeSlot> &set)
+check_binades(const BinadeRows &rows, int64_t nbins, BinadeOrder order,
+			  const std::vector<BinadeSlot> &set)
 {
 	DeviceArray<int32_t> bin(rows.bin);
-	DeviceArray<double> x(rows.x),
-				y(rows.y);
+	DeviceArray<double> x(rows.x), y(rows.y);
 	std::vector<SlotCase> slots;
 
 	for (const BinadeSlot &b : set)
@@ -695,21 +725,23 @@ check_binades(const BinadeRows &rows, int64_t nbins, BinadeOrder order, const st
 	{
 		for (size_t i = 0; i < 2 * rows.x.size(); i++)
 		{
-			uint64_t	one = as_bits(rows.x[i % rows.x.size()]),
-						two = as_bits(rows.y[i % rows.x.size()]);
+			uint64_t one = as_bits(rows.x[i % rows.x.size()]),
+					 two = as_bits(rows.y[i % rows.x.size()]);
 
-			expect.step(s, rows.bin[i % rows.x.size()], set[s].swapped ? Input{two, one} : Input{one, two});
+			expect.step(s, rows.bin[i % rows.x.size()],
+						set[s].swapped ? Input{two, one} : Input{one, two});
 		}
 		/* of x, and of pairs, which have x either way */
-		if (order == BINADES_OVERFLOW && (slots[s].op == MONOID_REGR_F64 ||
-										  (slots[s].op == MONOID_ACCUM_F64 && !set[s].swapped)))
+		if (order == BINADES_OVERFLOW &&
+			(slots[s].op == MONOID_REGR_F64 ||
+			 (slots[s].op == MONOID_ACCUM_F64 && !set[s].swapped)))
 			expect.errors[s] = MONOID_ERR_OVERFLOW;
 	}
 	for (GpuaggHistStrategy strategy : strategies)
 	{
-		HistActual	actual(slots, nbins, 16);
-		GpuaggHist	h = GpuaggHist();
-		char		what[100];
+		HistActual actual(slots, nbins, 16);
+		GpuaggHist h = GpuaggHist();
+		char what[100];
 
 		h.bins.kind = GPUAGG_BIN_INDEX;
 		h.bins.ncolumns = 1;
@@ -721,24 +753,27 @@ check_binades(const BinadeRows &rows, int64_t nbins, BinadeOrder order, const st
 		for (size_t s = 0; s < slots.size(); s++)
 		{
 			GpuaggColumn one = {x.get(), nullptr, GPUAGG_VALUE_F64},
-						two = {y.get(), nullptr, GPUAGG_VALUE_F64};
+						 two = {y.get(), nullptr, GPUAGG_VALUE_F64};
 
 			h.slot[s].op = slots[s].op;
 			h.slot[s].x = set[s].swapped ? two : one;
-			h.slot[s].y = slots[s].op != MONOID_REGR_F64 ? GpuaggColumn() : set[s].swapped ? one : two;
+			h.slot[s].y = slots[s].op != MONOID_REGR_F64 ? GpuaggColumn() :
+				set[s].swapped                           ? one :
+														   two;
 		}
 		actual.attach(h);
 		hist_update(h);
 		hist_update(h);
-		snprintf(what, sizeof(what), "strategy %d, %ld bins, order %d, %zu slots", strategy, (long) nbins, order,
-				 slots.size());
+		snprintf(what, sizeof(what), "strategy %d, %ld bins, order %d, %zu slots", strategy,
+				 (long) nbins, order, slots.size());
 		actual.check(expect, what);
 	}
 }
 
 /*
- * Out-of-window rows of many blocks, whose states have copies, of some slots and not of others; in few and many
- * bins, in one, in a partition of several blocks, and where the sample may see none of them.
+ * Out-of-window rows of many blocks, whose states have copies, of some slots and not of others; in
+ * few and many bins, in one, in a partition of several blocks, and where the sample may see none of
+ * them.
  */
 GPU_TEST(hist_out_of_window_copies)
 {
@@ -748,17 +783,17 @@ GPU_TEST(hist_out_of_window_copies)
 		for (int order = 0; order < BINADES_ORDERS; order++)
 			for (const auto &set : binade_sets)
 				if (nbins <= (int64_t) n / 16)
-					check_binades(BinadeRows(n, nbins, (BinadeOrder) order), nbins, (BinadeOrder) order, set);
+					check_binades(BinadeRows(n, nbins, (BinadeOrder) order), nbins,
+								  (BinadeOrder) order, set);
 }
 
 /* ---- error bits ------------------------------------------------------------------------ */
 
 struct FloatError
 {
-	MonoidId	op;
-	double		x[2],
-				y[2];
-	uint32_t	errors;
+	MonoidId op;
+	double x[2], y[2];
+	uint32_t errors;
 };
 
 static const FloatError float_errors[] = {
@@ -785,8 +820,9 @@ static const FloatError float_errors[] = {
 };
 
 /*
- * Two factors whose product is an error, or none for all that it looks like: taken by one thread, warp
- * or block, or by several, with rows of the same bin or of others between them, or in two batches.
+ * Two factors whose product is an error, or none for all that it looks like: taken by one thread,
+ * warp or block, or by several, with rows of the same bin or of others between them, or in two
+ * batches.
  */
 GPU_TEST(hist_product_errors)
 {
@@ -796,15 +832,16 @@ GPU_TEST(hist_product_errors)
 	for (const FloatError &e : float_errors)
 		for (int64_t nbins : {1L, 300L, 60000L, 200000L})
 			for (GpuaggHistStrategy strategy : strategies)
-				for (size_t apart : {(size_t) 1, (size_t) 2, (size_t) 32, (size_t) 512, n, next_batch})
+				for (size_t apart :
+					 {(size_t) 1, (size_t) 2, (size_t) 32, (size_t) 512, n, next_batch})
 				{
-					size_t		bins = nbins < 37 ? nbins : 37,
-								second = apart * bins < n ? apart * bins : (n - 1) / bins * bins;
+					size_t bins = nbins < 37 ? nbins : 37,
+						   second = apart * bins < n ? apart * bins : (n - 1) / bins * bins;
 					std::vector<int32_t> bin(n);
 					std::vector<double> x(n, 1.0);
 					HistExpected expected({plain_slot(MONOID_PRODUCT_F64)}, nbins);
-					HistActual	actual(expected.slots, nbins);
-					char		what[160];
+					HistActual actual(expected.slots, nbins);
+					char what[160];
 
 					if (e.op != MONOID_PRODUCT_F64 || (gpu_test_quick() && nbins == 60000))
 						continue;
@@ -814,7 +851,7 @@ GPU_TEST(hist_product_errors)
 
 					for (int batch = 0; batch < (apart == next_batch ? 2 : 1); batch++)
 					{
-						GpuaggHist	h = GpuaggHist();
+						GpuaggHist h = GpuaggHist();
 
 						x[0] = e.x[batch];
 						if (apart != next_batch)
@@ -836,13 +873,16 @@ GPU_TEST(hist_product_errors)
 							expected.step(0, bin[i], Input{as_bits(x[i]), 0});
 					}
 					expected.errors[0] = e.errors;
-					snprintf(what, sizeof(what), "%g and %g, %zu rows of the bin apart, strategy %d", e.x[0], e.x[1],
+					snprintf(what, sizeof(what),
+							 "%g and %g, %zu rows of the bin apart, strategy %d", e.x[0], e.x[1],
 							 apart, strategy);
 					actual.check(expected, what);
 				}
 }
 
-/* Errors that the monoids state reach the status: two rows in a bin, others in the bins beside it. */
+/*
+ * Errors that the monoids state reach the status: two rows in a bin, others in the bins beside it.
+ */
 GPU_TEST(hist_float_errors)
 {
 	for (const FloatError &e : float_errors)
@@ -850,21 +890,23 @@ GPU_TEST(hist_float_errors)
 		{
 			std::vector<int32_t> bins = {0, 1, 1, 2, 0, 2};
 			std::vector<double> x = {1, e.x[0], e.x[1], -1, 2, 0.5},
-						y = {2, e.y[0], e.y[1], 3, -1, 1};
+								y = {2, e.y[0], e.y[1], 3, -1, 1};
 			DeviceArray<int32_t> device_bins(bins);
-			DeviceArray<double> device_x(x),
-						device_y(y);
+			DeviceArray<double> device_x(x), device_y(y);
 			DeviceArray<float> device_single(std::vector<float>(x.begin(), x.end()));
 			DeviceArray<char> states(3 * gpuagg_monoids[e.op].state_size);
 			DeviceArray<GpuaggHistStatus> status(1);
 			GpuaggColumn in = {device_x.get(), nullptr, GPUAGG_VALUE_F64},
-						second = {device_y.get(), nullptr, GPUAGG_VALUE_F64};
+						 second = {device_y.get(), nullptr, GPUAGG_VALUE_F64};
 
 			if (e.op == MONOID_SUM_F32)
 				in = {device_single.get(), nullptr, GPUAGG_VALUE_F32};
-			one_batch(e.op, {device_bins.get(), nullptr, GPUAGG_VALUE_I32}, in, bins.size(), 3, states.get(),
-					  status.get(), strategy, e.op == MONOID_REGR_F64 ? second : GpuaggColumn());
-			CHECK(status.take()[0].errors[0] == e.errors, "%s of (%g, %g) and (%g, %g), strategy %d: error bits %u, expected %u",
-				  gpuagg_monoids[e.op].name, e.x[0], e.y[0], e.x[1], e.y[1], strategy, status.take()[0].errors[0], e.errors);
+			one_batch(e.op, {device_bins.get(), nullptr, GPUAGG_VALUE_I32}, in, bins.size(), 3,
+					  states.get(), status.get(), strategy,
+					  e.op == MONOID_REGR_F64 ? second : GpuaggColumn());
+			CHECK(status.take()[0].errors[0] == e.errors,
+				  "%s of (%g, %g) and (%g, %g), strategy %d: error bits %u, expected %u",
+				  gpuagg_monoids[e.op].name, e.x[0], e.y[0], e.x[1], e.y[1], strategy,
+				  status.take()[0].errors[0], e.errors);
 		}
 }

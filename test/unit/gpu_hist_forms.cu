@@ -12,7 +12,7 @@
 
 struct IndexedRows
 {
-	Column		keys;
+	Column keys;
 	std::vector<int32_t> bin;
 
 	/* Half of the rows in one bin if `skew`. */
@@ -39,25 +39,28 @@ struct IndexedRows
 
 struct BatchSize
 {
-	size_t		n;
+	size_t n;
 	GpuaggHistStrategy strategy;
 };
 
-/* Batches one after another into the same states; `together`: all slots but the first read one column. */
+/*
+ * Batches one after another into the same states; `together`: all slots but the first read one
+ * column.
+ */
 static void
-run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector<BatchSize> &batches, bool skew, uint64_t seed,
-			bool together = false)
+run_batches(const std::vector<SlotCase> &slots, int64_t nbins,
+			const std::vector<BatchSize> &batches, bool skew, uint64_t seed, bool together = false)
 {
-	Random		r(seed);
+	Random r(seed);
 	HistExpected expected(slots, nbins);
-	HistActual	actual(slots, nbins);
+	HistActual actual(slots, nbins);
 	std::string text;
 
 	for (const BatchSize &b : batches)
 	{
 		IndexedRows rows(r, b.n, nbins, skew);
-		HistBatch	batch(r, slots, b.n);
-		GpuaggHist	h = GpuaggHist();
+		HistBatch batch(r, slots, b.n);
+		GpuaggHist h = GpuaggHist();
 
 		rows.attach(h, nbins);
 		batch.attach(h);
@@ -87,44 +90,44 @@ run_batches(const std::vector<SlotCase> &slots, int64_t nbins, const std::vector
 
 enum ChoiceBins
 {
-	SIMPLE,						/* an index */
-	SIMPLE_RANGE,				/* an int32 key without NULLs */
-	RANGE_I64					/* a key that fast kernels do not read */
+	SIMPLE,       /* an index */
+	SIMPLE_RANGE, /* an int32 key without NULLs */
+	RANGE_I64     /* a key that fast kernels do not read */
 };
 
 struct FormCase
 {
 	std::vector<SlotCase> slots;
-	ChoiceBins	bins;
-	int64_t		nbins;
-	GpuaggHistStrategy strategy;	/* what is chosen */
-	int			passes;			/* or partitions; -1: any */
-	int			bin_bytes;		/* -1: any */
+	ChoiceBins bins;
+	int64_t nbins;
+	GpuaggHistStrategy strategy; /* what is chosen */
+	int passes;                  /* or partitions; -1: any */
+	int bin_bytes;               /* -1: any */
 };
 
 static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
-			narrow_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I32},
-			long_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I64},
-			sum_slot = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
-			arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64, false, false, PLAIN, GPUAGG_VALUE_I64},
-			max_slot = {MONOID_MAX_I32, GPUAGG_VALUE_I32},
-			accum_slot = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
-			least_slot = {MONOID_MIN_F64, GPUAGG_VALUE_F64},
-			greatest_slot = {MONOID_MAX_F64, GPUAGG_VALUE_F64},
-			product_slot = plain_slot(MONOID_PRODUCT_F64),
-			decimal_slot = {MONOID_MIN_DEC, GPUAGG_VALUE_I128};
+					  narrow_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I32},
+					  long_slot = {MONOID_SUM_I64, GPUAGG_VALUE_I64},
+					  sum_slot = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
+					  arg_slot = {MONOID_ARGMAX, GPUAGG_VALUE_I64, false, false,
+								  PLAIN,         GPUAGG_VALUE_I64},
+					  max_slot = {MONOID_MAX_I32, GPUAGG_VALUE_I32},
+					  accum_slot = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
+					  least_slot = {MONOID_MIN_F64, GPUAGG_VALUE_F64},
+					  greatest_slot = {MONOID_MAX_F64, GPUAGG_VALUE_F64},
+					  product_slot = plain_slot(MONOID_PRODUCT_F64),
+					  decimal_slot = {MONOID_MIN_DEC, GPUAGG_VALUE_I128};
 
 /*
  * 231,424 bytes of shared memory for bins: 57,856 words.  A sum of int32 takes two of them,
- * or one that spills; one of doubles five, or three, or four where rows are exchanged; a maximum one.
+ * or one that spills; one of doubles five, or three, or four where rows are exchanged; a maximum
+ * one.
  */
 static std::vector<FormCase>
 form_cases()
 {
-	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED,
-				partition = GPUAGG_HIST_PARTITION,
-				exchange = GPUAGG_HIST_EXCHANGE,
-				global = GPUAGG_HIST_GLOBAL;
+	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED, partition = GPUAGG_HIST_PARTITION,
+							 exchange = GPUAGG_HIST_EXCHANGE, global = GPUAGG_HIST_GLOBAL;
 	const SlotCase nulls = {MONOID_COUNT, GPUAGG_VALUE_I8, true};
 
 	return {
@@ -136,7 +139,10 @@ form_cases()
 		{{count_slot}, SIMPLE, 231425, shared, 2, 1},
 		{{count_slot}, SIMPLE, 925696, shared, 4, 1},
 		{{count_slot}, SIMPLE, 925697, partition, 227, 4},
-		/* bytes cannot leave rows out, nor find bins; partitions and exchanges have them found before */
+		/*
+		 * bytes cannot leave rows out, nor find bins; partitions and exchanges have them found
+		 * before
+		 */
 		{{nulls}, SIMPLE, 57857, shared, 2, 4},
 		{{nulls}, SIMPLE, 231424, shared, 4, 4},
 		{{nulls}, SIMPLE, 231425, partition, 227, 4},
@@ -164,7 +170,10 @@ form_cases()
 		{{max_slot}, SIMPLE, 115712, shared, 2, 4},
 		{{max_slot}, RANGE_I64, 173568, shared, 3, 4},
 		{{max_slot}, RANGE_I64, 173569, partition, -1, 4},
-		/* deviations with wide windows, with ones that spill carries, and then a count beside them without a word */
+		/*
+		 * deviations with wide windows, with ones that spill carries, and then a count beside them
+		 * without a word
+		 */
 		{{accum_slot}, SIMPLE, 3788, shared, 1, 60},
 		{{accum_slot}, SIMPLE, 4058, shared, 1, 56},
 		{{accum_slot}, SIMPLE, 5682, shared, 1, 40},
@@ -213,7 +222,7 @@ GPU_TEST(hist_choice)
 	STATUS_MUST(gpuagg_device_facts(&facts));
 	for (const FormCase &f : form_cases())
 	{
-		GpuaggHist	h = GpuaggHist();
+		GpuaggHist h = GpuaggHist();
 
 		/* nothing is read: columns only differ */
 		set_bins(h, f.bins, f.nbins, columns.get());
@@ -223,8 +232,9 @@ GPU_TEST(hist_choice)
 		for (int s = 0; s < h.nslots; s++)
 		{
 			h.slot[s].op = f.slots[s].op;
-			h.slot[s].x = {columns.get() + 64, f.slots[s].nulls ? (const uint8_t *) (columns.get() + 128) : nullptr,
-				f.slots[s].type};
+			h.slot[s].x = {columns.get() + 64,
+						   f.slots[s].nulls ? (const uint8_t *) (columns.get() + 128) : nullptr,
+						   f.slots[s].type};
 			if (f.slots[s].second != GPUAGG_VALUE_NATIVE)
 				h.slot[s].y = {columns.get() + 64, nullptr, f.slots[s].second};
 			h.slot[s].states = columns.get();
@@ -233,13 +243,16 @@ GPU_TEST(hist_choice)
 		/* the figures are those of an H100 or H200 */
 		if (facts->smem_per_block == 232448 && facts->sms >= 132)
 			CHECK(choice.strategy == f.strategy && (f.passes < 0 || choice.passes == f.passes) &&
-				  (f.bin_bytes < 0 || choice.bin_bytes == f.bin_bytes),
-				  "%s and %d more, bins %d, %ld of them: strategy %d, %d passes, %d bytes a bin; expected %d, %d, %d",
-				  gpuagg_monoids[f.slots[0].op].name, h.nslots - 1, f.bins, (long) f.nbins, choice.strategy, choice.passes,
-				  choice.bin_bytes, f.strategy, f.passes, f.bin_bytes);
+					  (f.bin_bytes < 0 || choice.bin_bytes == f.bin_bytes),
+				  "%s and %d more, bins %d, %ld of them: strategy %d, %d passes, %d bytes a bin; "
+				  "expected %d, %d, %d",
+				  gpuagg_monoids[f.slots[0].op].name, h.nslots - 1, f.bins, (long) f.nbins,
+				  choice.strategy, choice.passes, choice.bin_bytes, f.strategy, f.passes,
+				  f.bin_bytes);
 		if (f.nbins > 1000000 || f.strategy == GPUAGG_HIST_GLOBAL || f.slots[0].op == MONOID_ARGMAX)
 			continue;
-		for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_GLOBAL})
+		for (GpuaggHistStrategy strategy :
+			 {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_GLOBAL})
 		{
 			h.strategy = strategy;
 			STATUS_MUST(gpuagg_hist_choose(&h, &choice));
@@ -253,13 +266,14 @@ GPU_TEST(hist_choice)
 GPU_TEST(hist_form_edges)
 {
 	const size_t n = gpu_test_quick() ? 2003 : 50021;
-	uint64_t	seed = 8000;
+	uint64_t seed = 8000;
 
 	for (const FormCase &f : form_cases())
 	{
 		if (f.bins != SIMPLE || f.nbins > (gpu_test_quick() ? 60000 : 10000000))
 			continue;
-		run_batches(f.slots, f.nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_AUTO}}, true, seed++);
+		run_batches(f.slots, f.nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_AUTO}}, true,
+					seed++);
 	}
 }
 
@@ -273,17 +287,19 @@ GPU_TEST(hist_form_edges)
 GPU_TEST(hist_integer_edges)
 {
 	const size_t n = gpu_test_quick() ? 1003 : 7001;
-	const MonoidId ops[] = {MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUMSQ_I128, MONOID_SUMSQ_I192, MONOID_MIN_I32,
-		MONOID_MAX_I32, MONOID_MIN_I64, MONOID_MAX_I64, MONOID_MIN_DEC, MONOID_MAX_DEC, MONOID_BIT_AND, MONOID_BIT_OR,
-		MONOID_BIT_XOR, MONOID_ARGMAX, MONOID_ARGMIN};
-	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_I128};
-	uint64_t	seed = 9000;
+	const MonoidId ops[] = {MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUMSQ_I128, MONOID_SUMSQ_I192,
+							MONOID_MIN_I32, MONOID_MAX_I32,  MONOID_MIN_I64,    MONOID_MAX_I64,
+							MONOID_MIN_DEC, MONOID_MAX_DEC,  MONOID_BIT_AND,    MONOID_BIT_OR,
+							MONOID_BIT_XOR, MONOID_ARGMAX,   MONOID_ARGMIN};
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32,
+									 GPUAGG_VALUE_I64, GPUAGG_VALUE_I128};
+	uint64_t seed = 9000;
 
 	for (MonoidId op : ops)
 		for (GpuaggValueType type : types)
 		{
 			GpuaggValueType own = own_type(op);
-			SlotCase	slot = {op, type, false, false, EDGES};
+			SlotCase slot = {op, type, false, false, EDGES};
 
 			if (size_of(type) > size_of(own))
 				continue;
@@ -292,11 +308,12 @@ GPU_TEST(hist_integer_edges)
 			for (int64_t nbins : {1L, 500L, 60000L})
 				for (GpuaggHistStrategy strategy : strategies)
 				{
-					bool		global = strategy == GPUAGG_HIST_GLOBAL;
+					bool global = strategy == GPUAGG_HIST_GLOBAL;
 					/* not too many that wait for each other */
-					size_t		rows = nbins == 1 && global ? n / 10 : n;
+					size_t rows = nbins == 1 && global ? n / 10 : n;
 
-					if (nbins > 500 && (gpu_test_quick() || global || strategy == GPUAGG_HIST_PARTITION))
+					if (nbins > 500 &&
+						(gpu_test_quick() || global || strategy == GPUAGG_HIST_PARTITION))
 						continue;
 					run_batches({slot}, nbins, {{rows, strategy}, {rows / 2, strategy}},
 								nbins > 1 && !global, seed++);
@@ -312,28 +329,31 @@ GPU_TEST(hist_together)
 	const struct
 	{
 		GpuaggValueType type;
-		MonoidId	op[3];
-	}			cases[] = {
-		{GPUAGG_VALUE_I32, {MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32}},
-		{GPUAGG_VALUE_I32, {MONOID_MAX_I32, MONOID_SUM_I64, MONOID_MIN_I32}},
-		{GPUAGG_VALUE_I64, {MONOID_MIN_I64, MONOID_MAX_I64, MONOID_SUM_I128}},
-		{GPUAGG_VALUE_I64, {MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}},
-		{GPUAGG_VALUE_F64, {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}},
-		{GPUAGG_VALUE_F64, {MONOID_MAX_F64, MONOID_ACCUM_F64, MONOID_MIN_F64}}
-	};
-	uint64_t	seed = 9500;
+		MonoidId op[3];
+	} cases[] = {{GPUAGG_VALUE_I32, {MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32}},
+				 {GPUAGG_VALUE_I32, {MONOID_MAX_I32, MONOID_SUM_I64, MONOID_MIN_I32}},
+				 {GPUAGG_VALUE_I64, {MONOID_MIN_I64, MONOID_MAX_I64, MONOID_SUM_I128}},
+				 {GPUAGG_VALUE_I64, {MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}},
+				 {GPUAGG_VALUE_F64, {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64}},
+				 {GPUAGG_VALUE_F64, {MONOID_MAX_F64, MONOID_ACCUM_F64, MONOID_MIN_F64}}};
+	uint64_t seed = 9500;
 
 	for (const auto &c : cases)
 		for (int64_t nbins : {1L, 4L, 1000L, 2500L, 4058L})
 			for (bool edges : {false, true})
 			{
-				Spread		spread = edges && c.type != GPUAGG_VALUE_F64 ? EDGES : PLAIN;
+				Spread spread = edges && c.type != GPUAGG_VALUE_F64 ? EDGES : PLAIN;
 
-				run_batches({count, {c.op[0], c.type, false, false, spread}, {c.op[1], c.type, false, false, spread},
-							 {c.op[2], c.type, false, false, spread}}, nbins,
-							{{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_SHARED}}, edges, seed++, true);
-				run_batches({count, {c.op[0], c.type, false, false, spread}, {c.op[2], c.type, false, false, spread}}, nbins,
-							{{n, GPUAGG_HIST_AUTO}}, edges, seed++, true);
+				run_batches({count,
+							 {c.op[0], c.type, false, false, spread},
+							 {c.op[1], c.type, false, false, spread},
+							 {c.op[2], c.type, false, false, spread}},
+							nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_SHARED}}, edges,
+							seed++, true);
+				run_batches({count,
+							 {c.op[0], c.type, false, false, spread},
+							 {c.op[2], c.type, false, false, spread}},
+							nbins, {{n, GPUAGG_HIST_AUTO}}, edges, seed++, true);
 			}
 }
 
@@ -344,33 +364,35 @@ GPU_TEST(hist_integer_sums)
 	const MonoidId ops[] = {MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUMSQ_I192};
 
 	for (MonoidId op : ops)
-		for (int64_t value : {INT64_MIN, INT64_MAX, (int64_t) -1, (int64_t) INT32_MIN, (int64_t) INT32_MAX})
-			for (GpuaggHistStrategy strategy : {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_AUTO})
+		for (int64_t value :
+			 {INT64_MIN, INT64_MAX, (int64_t) -1, (int64_t) INT32_MIN, (int64_t) INT32_MAX})
+			for (GpuaggHistStrategy strategy :
+				 {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_AUTO})
 				for (int64_t nbins : {1L, 3L})
 				{
-					bool		fits = value >= INT32_MIN && value <= INT32_MAX;
+					bool fits = value >= INT32_MIN && value <= INT32_MAX;
 					std::vector<int64_t> wide(n, value);
-					std::vector<int32_t> narrow(n, (int32_t) value),
-								bin(n);
-					HistExpected expected({{op, fits ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64}}, nbins);
+					std::vector<int32_t> narrow(n, (int32_t) value), bin(n);
+					HistExpected expected({{op, fits ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64}},
+										  nbins);
 
 					for (size_t i = 0; i < n; i++)
 					{
 						bin[i] = (int32_t) (i % 7 % nbins);
 						expected.step(0, bin[i], Input{(uint64_t) value, 0});
 					}
-					DeviceArray<int32_t> device_bin(bin),
-								device_narrow(narrow);
+					DeviceArray<int32_t> device_bin(bin), device_narrow(narrow);
 					DeviceArray<int64_t> device_wide(wide);
-					HistActual	actual(expected.slots, nbins);
+					HistActual actual(expected.slots, nbins);
 					GpuaggColumn x = {device_wide.get(), nullptr, GPUAGG_VALUE_I64};
-					char		what[120];
+					char what[120];
 
 					if (fits)
 						x = {device_narrow.get(), nullptr, GPUAGG_VALUE_I32};
-					one_batch(op, {device_bin.get(), nullptr, GPUAGG_VALUE_I32}, x, n, nbins, actual.states[0]->get(),
-							  actual.status.get(), strategy);
-					snprintf(what, sizeof(what), "%zu times %ld, strategy %d", n, (long) value, strategy);
+					one_batch(op, {device_bin.get(), nullptr, GPUAGG_VALUE_I32}, x, n, nbins,
+							  actual.states[0]->get(), actual.status.get(), strategy);
+					snprintf(what, sizeof(what), "%zu times %ld, strategy %d", n, (long) value,
+							 strategy);
 					actual.check(expected, what);
 				}
 }
@@ -391,8 +413,8 @@ GPU_TEST(hist_decimal_overflow)
 			std::vector<Input> values(1);
 			DeviceArray<int32_t> device_bins(bins);
 			HistExpected expected({{MONOID_SUM_DEC, GPUAGG_VALUE_I128}}, nbins);
-			HistActual	actual(expected.slots, nbins);
-			char		what[80];
+			HistActual actual(expected.slots, nbins);
+			char what[80];
 
 			values[0].lo = (uint64_t) (gpuagg_u128) (sign * most);
 			values[0].hi = (uint64_t) ((gpuagg_u128) (sign * most) >> 64);
@@ -400,7 +422,7 @@ GPU_TEST(hist_decimal_overflow)
 
 			for (int batch = 0; batch < 3; batch++)
 			{
-				GpuaggHist	h = GpuaggHist();
+				GpuaggHist h = GpuaggHist();
 
 				h.bins.kind = GPUAGG_BIN_INDEX;
 				h.bins.ncolumns = 1;
@@ -415,7 +437,8 @@ GPU_TEST(hist_decimal_overflow)
 				hist_update(h);
 				expected.step(0, 1, values[0]);
 				expected.errors[0] = batch == 2 ? MONOID_ERR_INT_OVERFLOW : 0;
-				snprintf(what, sizeof(what), "sign %d, strategy %d, batch %d", sign, strategy, batch);
+				snprintf(what, sizeof(what), "sign %d, strategy %d, batch %d", sign, strategy,
+						 batch);
 				actual.check(expected, what);
 			}
 		}
@@ -427,14 +450,13 @@ GPU_TEST(hist_decimal_overflow)
 GPU_TEST(hist_arg_pairs)
 {
 	const size_t n = gpu_test_quick() ? 1003 : 3001;
-	uint64_t	seed = 10000;
+	uint64_t seed = 10000;
 
 	for (MonoidId op : {MONOID_ARGMAX, MONOID_ARGMIN})
 		for (int spread : {PLAIN, EXTREME, EDGES})
 			for (int nulls = 0; nulls < 4; nulls++)
 			{
-				bool		first = nulls & 1,
-							second = nulls & 2;
+				bool first = nulls & 1, second = nulls & 2;
 				const SlotCase cases[] = {
 					{op, GPUAGG_VALUE_I64, first, true, (Spread) spread, GPUAGG_VALUE_I64, second},
 					{op, GPUAGG_VALUE_I32, first, false, (Spread) spread, GPUAGG_VALUE_I32, second},
@@ -443,10 +465,13 @@ GPU_TEST(hist_arg_pairs)
 
 				for (const SlotCase &c : cases)
 					for (GpuaggHistStrategy strategy : strategies)
-						run_batches({c}, seed % 2 ? 300 : 9000, {{n, strategy}, {n / 3, strategy}}, false, seed), seed++;
+						run_batches({c}, seed % 2 ? 300 : 9000, {{n, strategy}, {n / 3, strategy}},
+									false, seed),
+							seed++;
 				/* beside slots that have a form */
 				for (GpuaggHistStrategy strategy : strategies)
-					run_batches({cases[0], sum_slot, count_slot, cases[2]}, 700, {{n, strategy}}, false, seed++);
+					run_batches({cases[0], sum_slot, count_slot, cases[2]}, 700, {{n, strategy}},
+								false, seed++);
 			}
 }
 
@@ -455,12 +480,12 @@ GPU_TEST(hist_sixteen_slots)
 {
 	const size_t n = gpu_test_quick() ? 1003 : 8009;
 	std::vector<SlotCase> all;
-	uint64_t	seed = 11000;
+	uint64_t seed = 11000;
 
 	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
 		if (in_histograms(op))
 		{
-			SlotCase	slot = plain_slot((MonoidId) op);
+			SlotCase slot = plain_slot((MonoidId) op);
 
 			slot.nulls = op % 3 == 0;
 			slot.filter = op % 4 == 1;
@@ -477,7 +502,7 @@ GPU_TEST(hist_sixteen_slots)
 					continue;
 				for (size_t s = 0; s < slots; s++)
 				{
-					SlotCase	slot = all[(seed + 5 * s) % all.size()];
+					SlotCase slot = all[(seed + 5 * s) % all.size()];
 
 					/* every other time nothing but columns, which move */
 					slot.nulls = slot.nulls && seed % 2;
@@ -498,10 +523,11 @@ GPU_TEST(hist_sixteen_slots)
 GPU_TEST(hist_moved_columns)
 {
 	const size_t n = gpu_test_quick() ? 2003 : 50021;
-	std::vector<SlotCase> slots = {count_slot, {MONOID_SUM_I64, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I16},
-		narrow_slot, {MONOID_SUM_I128, GPUAGG_VALUE_I64}, plain_slot(MONOID_SUM_F32), sum_slot,
-		plain_slot(MONOID_SUM_DEC), plain_slot(MONOID_MIN_F64)};
-	uint64_t	seed = 13000;
+	std::vector<SlotCase> slots = {
+		count_slot,  {MONOID_SUM_I64, GPUAGG_VALUE_I8},   {MONOID_SUM_I64, GPUAGG_VALUE_I16},
+		narrow_slot, {MONOID_SUM_I128, GPUAGG_VALUE_I64}, plain_slot(MONOID_SUM_F32),
+		sum_slot,    plain_slot(MONOID_SUM_DEC),          plain_slot(MONOID_MIN_F64)};
+	uint64_t seed = 13000;
 
 	for (int columns = 8; columns < 10; columns++)
 	{
@@ -513,17 +539,18 @@ GPU_TEST(hist_moved_columns)
 }
 
 /*
- * Products beside other slots, of columns that move with a partition and of such that do not, where a
- * bin's rows are few, meet in a warp, or are so many that blocks share its partition.
+ * Products beside other slots, of columns that move with a partition and of such that do not, where
+ * a bin's rows are few, meet in a warp, or are so many that blocks share its partition.
  */
 GPU_TEST(hist_products)
 {
 	const size_t n = gpu_test_rows(300007, 40009, 6007);
 	const SlotCase some = {MONOID_PRODUCT_F64, GPUAGG_VALUE_F32, true, true, FACTORS};
-	uint64_t	seed = 14000;
+	uint64_t seed = 14000;
 
-	for (const std::vector<SlotCase> &slots : {std::vector<SlotCase>{product_slot},
-			 std::vector<SlotCase>{count_slot, product_slot, some, product_slot}})
+	for (const std::vector<SlotCase> &slots :
+		 {std::vector<SlotCase>{product_slot},
+		  std::vector<SlotCase>{count_slot, product_slot, some, product_slot}})
 		for (int64_t nbins : {1L, 700L, 20000L, 100001L})
 			for (GpuaggHistStrategy strategy : strategies)
 				for (bool skew : {false, true})
@@ -534,22 +561,28 @@ GPU_TEST(hist_products)
 /* Batches of other sizes by other strategies go on with the states of those before. */
 GPU_TEST(hist_batches)
 {
-	const bool	quick = gpu_test_quick();
+	const bool quick = gpu_test_quick();
 	const size_t large = quick ? 5003 : 60011;
-	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED,
-				partition = GPUAGG_HIST_PARTITION,
-				global = GPUAGG_HIST_GLOBAL,
-				automatic = GPUAGG_HIST_AUTO;
+	const GpuaggHistStrategy shared = GPUAGG_HIST_SHARED, partition = GPUAGG_HIST_PARTITION,
+							 global = GPUAGG_HIST_GLOBAL, automatic = GPUAGG_HIST_AUTO;
 	const std::vector<BatchSize> series[] = {
 		{{large, shared}, {1, partition}, {777, global}, {large / 3, partition}},
 		{{5, partition}, {large, automatic}, {0, shared}, {33, shared}},
 		{{1000, global}, {large, partition}, {4097, shared}, {31, automatic}},
 	};
 	const SlotCase extreme = {MONOID_SUM_F64, GPUAGG_VALUE_F64, false, false, EXTREME};
-	const std::vector<SlotCase> sets[] = {{count_slot}, {narrow_slot}, {count_slot, sum_slot}, {extreme}, {accum_slot},
-		{plain_slot(MONOID_REGR_F64)}, {max_slot}, {product_slot}, {plain_slot(MONOID_SUM_F32), arg_slot},
+	const std::vector<SlotCase> sets[] = {
+		{count_slot},
+		{narrow_slot},
+		{count_slot, sum_slot},
+		{extreme},
+		{accum_slot},
+		{plain_slot(MONOID_REGR_F64)},
+		{max_slot},
+		{product_slot},
+		{plain_slot(MONOID_SUM_F32), arg_slot},
 		{plain_slot(MONOID_SUM_DEC), plain_slot(MONOID_BIT_AND), count_slot}};
-	uint64_t	seed = 12000;
+	uint64_t seed = 12000;
 
 	for (const auto &batches : series)
 		for (const auto &slots : sets)
@@ -576,9 +609,10 @@ big_value(int32_t bin)
 static __global__ void
 big_rows(int32_t *bins, int8_t *values, int64_t n, int32_t nbins, int32_t hot)
 {
-	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n; i += (int64_t) gridDim.x * blockDim.x)
+	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
+		 i += (int64_t) gridDim.x * blockDim.x)
 	{
-		int32_t		bin = i % 32 == 31 ? (int32_t) (i / 32 * BIG_STEP % nbins) : hot;
+		int32_t bin = i % 32 == 31 ? (int32_t) (i / 32 * BIG_STEP % nbins) : hot;
 
 		bins[i] = bin;
 		values[i] = i % 32 == 31 ? big_value(bin) : BIG_HOT_VALUE;
@@ -605,9 +639,8 @@ GPU_TEST(hist_beyond_2_31)
 
 	for (int64_t nbins : {1000L, 200003L})
 	{
-		int32_t		hot = (int32_t) (nbins / 2);
-		std::vector<int64_t> counts(nbins, 0),
-					sums(nbins);
+		int32_t hot = (int32_t) (nbins / 2);
+		std::vector<int64_t> counts(nbins, 0), sums(nbins);
 
 		big_rows<<<2048, 256>>>(bins.get(), values.get(), n, (int32_t) nbins, hot);
 		CUDA_MUST(cudaGetLastError());
@@ -623,18 +656,21 @@ GPU_TEST(hist_beyond_2_31)
 				const std::vector<int64_t> &expect = op == MONOID_COUNT ? counts : sums;
 				DeviceArray<int64_t> states(nbins);
 				DeviceArray<GpuaggHistStatus> status(1);
-				int64_t		bad = -1;
+				int64_t bad = -1;
 
-				one_batch(op, {bins.get(), nullptr, GPUAGG_VALUE_I32}, {values.get(), nullptr, GPUAGG_VALUE_I8}, (size_t) n,
-						  nbins, states.get(), status.get(), strategy);
+				one_batch(op, {bins.get(), nullptr, GPUAGG_VALUE_I32},
+						  {values.get(), nullptr, GPUAGG_VALUE_I8}, (size_t) n, nbins, states.get(),
+						  status.get(), strategy);
 				std::vector<int64_t> got = states.take();
 
 				for (int64_t b = 0; b < nbins && bad < 0; b++)
 					if (got[b] != expect[b])
 						bad = b;
-				CHECK(bad < 0, "%s, %ld bins, strategy %d: bin %ld has %ld, expected %ld (the hot bin is %d)",
-					  gpuagg_monoids[op].name, (long) nbins, strategy, (long) bad, bad < 0 ? 0 : (long) got[bad],
-					  bad < 0 ? 0 : (long) expect[bad], hot);
+				CHECK(
+					bad < 0,
+					"%s, %ld bins, strategy %d: bin %ld has %ld, expected %ld (the hot bin is %d)",
+					gpuagg_monoids[op].name, (long) nbins, strategy, (long) bad,
+					bad < 0 ? 0 : (long) got[bad], bad < 0 ? 0 : (long) expect[bad], hot);
 				CHECK(status.take()[0].outside == 0, "%llu rows outside", status.take()[0].outside);
 			}
 	}

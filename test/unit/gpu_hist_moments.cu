@@ -1,7 +1,7 @@
 /*
  * gpu_hist_moments.cu
- *	  Deviations in as few words as there can be: carries that leave the top words for limbs in device memory,
- *	  and a count of rows that has no word for itself.
+ *	  Deviations in as few words as there can be: carries that leave the top words for limbs in
+ * device memory, and a count of rows that has no word for itself.
  */
 #include <algorithm>
 
@@ -11,9 +11,9 @@
 #include "hist_moments.cuh"
 
 static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
-			accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
-			least = {MONOID_MIN_F64, GPUAGG_VALUE_F64},
-			greatest = {MONOID_MAX_F64, GPUAGG_VALUE_F64};
+					  accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
+					  least = {MONOID_MIN_F64, GPUAGG_VALUE_F64},
+					  greatest = {MONOID_MAX_F64, GPUAGG_VALUE_F64};
 
 /* Rows of bins and a column that all slots read. */
 struct MomentRows
@@ -23,15 +23,16 @@ struct MomentRows
 };
 
 /*
- * Batches of the rows into states, by the strategies and by two keys; the words of a bin, if the device is an H100 or one like
- * it, or 0.
+ * Batches of the rows into states, by the strategies and by two keys; the words of a bin, if the
+ * device is an H100 or one like it, or 0.
  */
 static void
-check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase> &slots, int words, const char *what)
+check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase> &slots, int words,
+			  const char *what)
 {
 	DeviceArray<int32_t> bin(rows.bin);
 	DeviceArray<double> x(rows.x);
-	BinKeys		keys(rows.bin, nbins);
+	BinKeys keys(rows.bin, nbins);
 	HistExpected expect(slots, nbins);
 	unsigned long long too_great = 0;
 	const DeviceFacts *facts;
@@ -42,13 +43,14 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 			if (rows.bin[i % rows.x.size()] >= nbins)
 				too_great += s == 0;
 			else if (rows.bin[i % rows.x.size()] >= 0)
-				expect.step(s, rows.bin[i % rows.x.size()], Input{as_bits(rows.x[i % rows.x.size()]), 0});
+				expect.step(s, rows.bin[i % rows.x.size()],
+							Input{as_bits(rows.x[i % rows.x.size()]), 0});
 	for (int way = 0; way < 3; way++)
 	{
 		GpuaggHistStrategy strategy = way == 1 ? GPUAGG_HIST_SHARED : GPUAGG_HIST_AUTO;
-		char		text[200];
-		HistActual	actual(slots, nbins, 16);
-		GpuaggHist	h = GpuaggHist();
+		char text[200];
+		HistActual actual(slots, nbins, 16);
+		GpuaggHist h = GpuaggHist();
 		GpuaggHistChoice choice;
 
 		h.bins.kind = GPUAGG_BIN_INDEX;
@@ -64,13 +66,17 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 		for (size_t s = 0; s < slots.size(); s++)
 		{
 			h.slot[s].op = slots[s].op;
-			h.slot[s].x = slots[s].op == MONOID_COUNT ? GpuaggColumn() : GpuaggColumn{x.get(), nullptr, GPUAGG_VALUE_F64};
+			h.slot[s].x = slots[s].op == MONOID_COUNT ?
+				GpuaggColumn() :
+				GpuaggColumn{x.get(), nullptr, GPUAGG_VALUE_F64};
 		}
 		actual.attach(h);
 		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
 		if (words && facts->smem_per_block == 232448)
-			CHECK(choice.passes == 1 && choice.bin_bytes == 4 * words && (strategy != GPUAGG_HIST_AUTO || choice.together),
-				  "%s, way %d: %d passes, %d bytes a bin, together: %d", what, way, choice.passes, choice.bin_bytes, choice.together);
+			CHECK(choice.passes == 1 && choice.bin_bytes == 4 * words &&
+					  (strategy != GPUAGG_HIST_AUTO || choice.together),
+				  "%s, way %d: %d passes, %d bytes a bin, together: %d", what, way, choice.passes,
+				  choice.bin_bytes, choice.together);
 		hist_update(h);
 		hist_update(h);
 		snprintf(text, sizeof(text), "%s, way %d", what, way);
@@ -87,8 +93,7 @@ sampled_rows(size_t n)
 
 	for (uint64_t i = 0; i < samples; i++)
 	{
-		uint64_t	from = n * i / samples,
-					to = n * (i + 1) / samples;
+		uint64_t from = n * i / samples, to = n * (i + 1) / samples;
 
 		is[from + (uint64_t) ((unsigned __int128) gpuagg_mix64(i) * (to - from) >> 64)] = true;
 	}
@@ -96,8 +101,9 @@ sampled_rows(size_t n)
 }
 
 /*
- * All rows in a few bins, of the greatest magnitude that the window takes: three bits above the sample's.  Of
- * few rows windows are widest, so that the top word of x is full after 64 rows, of x * x after 1024.
+ * All rows in a few bins, of the greatest magnitude that the window takes: three bits above the
+ * sample's.  Of few rows windows are widest, so that the top word of x is full after 64 rows, of x
+ * * x after 1024.
  */
 GPU_TEST(hist_moments_spill)
 {
@@ -107,27 +113,30 @@ GPU_TEST(hist_moments_spill)
 
 	for (int signs = 0; signs < 3; signs++)
 	{
-		MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+		MomentRows rows = {std::vector<int32_t>(n), std::vector<double>(n)};
 
 		for (size_t i = 0; i < n; i++)
 		{
-			double		v = sampled[i] ? 1 : 0x1.fffffffffffffp3 - (double) (i % 8) * 0x1p-49;
-			bool		negative = signs == 1 || (signs == 2 && i % 1000 < 700);
+			double v = sampled[i] ? 1 : 0x1.fffffffffffffp3 - (double) (i % 8) * 0x1p-49;
+			bool negative = signs == 1 || (signs == 2 && i % 1000 < 700);
 
 			rows.x[i] = negative ? -v : v;
 			rows.bin[i] = i % 100 == 0 ? (int32_t) (i % (size_t) nbins) : 7;
 		}
-		check_moments(rows, nbins, {accum}, 10, signs == 0 ? "positive" : signs == 1 ? "negative" : "of both signs");
+		check_moments(rows, nbins, {accum}, 10,
+					  signs == 0     ? "positive" :
+						  signs == 1 ? "negative" :
+									   "of both signs");
 	}
 }
 
 /* How the same rows come to other kernels than the fast one, and in passes. */
 enum MomentWay
 {
-	MOMENTS_NULLABLE,			/* the column might have NULLs: the general kernel */
-	MOMENTS_PASSES,				/* more bins than fit */
+	MOMENTS_NULLABLE, /* the column might have NULLs: the general kernel */
+	MOMENTS_PASSES,   /* more bins than fit */
 	MOMENTS_NULLABLE_PASSES,
-	MOMENTS_PAIRED_PASSES,		/* by two keys, of which the fast kernel makes the bins */
+	MOMENTS_PAIRED_PASSES, /* by two keys, of which the fast kernel makes the bins */
 	MOMENTS_TILES,
 	MOMENT_WAYS
 };
@@ -136,18 +145,18 @@ static void
 check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const char *what)
 {
 	const std::vector<SlotCase> slots = {accum};
-	bool		nullable = way == MOMENTS_NULLABLE || way == MOMENTS_NULLABLE_PASSES;
+	bool nullable = way == MOMENTS_NULLABLE || way == MOMENTS_NULLABLE_PASSES;
 	DeviceArray<int32_t> bin(rows.bin);
 	DeviceArray<double> x(rows.x);
 	DeviceArray<uint8_t> valid(std::vector<uint8_t>(rows.x.size() / 8 + 1, 0xff));
 	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(slots, nbins);
-	HistActual	actual(slots, nbins, 16);
-	GpuaggHist	h = GpuaggHist();
+	HistActual actual(slots, nbins, 16);
+	GpuaggHist h = GpuaggHist();
 	GpuaggHistChoice choice;
 
-	BinKeys		keys(rows.bin, nbins);
+	BinKeys keys(rows.bin, nbins);
 
 	for (size_t i = 0; i < rows.x.size(); i++)
 		if (rows.bin[i] >= 0 && rows.bin[i] < nbins)
@@ -179,15 +188,19 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 }
 
 /*
- * Row k of a part of the rows that are not in the sample: the words of some bins become full by small
- * digits, so that a lost carry is most of the sum.  In units of the window, if it has 28 bits above 53 as of up to a million rows.
+ * Row k of a part of the rows that are not in the sample: the words of some bins become full by
+ * small digits, so that a lost carry is most of the sum.  In units of the window, if it has 28 bits
+ * above 53 as of up to a million rows.
  */
 static void
 carry_row(int part, size_t k, int64_t nbins, int32_t &bin, double &v)
 {
 	const double digit = 0x7ffffff;
 
-	/* word 1 of x up to 2^31 - 1; a thousand rows later word 0 carries into it, and so it into word 2 */
+	/*
+	 * word 1 of x up to 2^31 - 1; a thousand rows later word 0 carries into it, and so it into word
+	 * 2
+	 */
 	if (k < 31 || (k >= 1100 && k < 1117))
 	{
 		bin = 100 + part;
@@ -216,7 +229,10 @@ carry_row(int part, size_t k, int64_t nbins, int32_t &bin, double &v)
 	v = ldexp(part % 2 ? -v : v, -77);
 }
 
-/* Sums that hover where the top words are full, in every kernel that has them, and carries out of the others. */
+/*
+ * Sums that hover where the top words are full, in every kernel that has them, and carries out of
+ * the others.
+ */
 GPU_TEST(hist_moments_ways)
 {
 	const size_t n = gpu_test_quick() ? 20011 : 300007;
@@ -229,21 +245,26 @@ GPU_TEST(hist_moments_ways)
 	for (int way = 0; way < MOMENT_WAYS; way++)
 		for (int signs = 0; signs < 5; signs++)
 		{
-			const int64_t nbins = way == MOMENTS_TILES ? 5300 : way == MOMENTS_NULLABLE ? 5682 : 11000;
-			MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
-			char		what[100];
-			size_t		k = 0;
+			const int64_t nbins = way == MOMENTS_TILES ? 5300 :
+				way == MOMENTS_NULLABLE                ? 5682 :
+														 11000;
+			MomentRows rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+			char what[100];
+			size_t k = 0;
 
 			for (size_t i = 0; i < n; i++)
 			{
-				double		v = sampled[i] ? 1 : 0x1.fffffffffffffp3 - (double) (i % 8) * 0x1p-49;
-				bool		negative = signs == 1 || (signs == 2 && i % 1000 < 700) || (signs == 3 && i % 500 > 63 && i % 2);
+				double v = sampled[i] ? 1 : 0x1.fffffffffffffp3 - (double) (i % 8) * 0x1p-49;
+				bool negative = signs == 1 || (signs == 2 && i % 1000 < 700) ||
+					(signs == 3 && i % 500 > 63 && i % 2);
 
 				/* neighbours out of the window, whose bins are in two passes */
 				if (signs == 3 && i % 97 < 2)
 					v = ldexp((double) (i % 7 + 1), -80);
 				rows.x[i] = negative ? -v : v;
-				rows.bin[i] = i % 100 == 0 ? (int32_t) (i % (size_t) nbins) : i % 2 ? 7 : (int32_t) nbins - 1;
+				rows.bin[i] = i % 100 == 0 ? (int32_t) (i % (size_t) nbins) :
+					i % 2                  ? 7 :
+											 (int32_t) nbins - 1;
 				k = i % 2048 ? k : 0;
 				if (signs == 4 && !sampled[i])
 					carry_row((int) (i / 2048), k++, nbins, rows.bin[i], rows.x[i]);
@@ -253,7 +274,9 @@ GPU_TEST(hist_moments_ways)
 		}
 }
 
-/* A count whose word is that of the deviations, where some rows, or most, are outside the window. */
+/*
+ * A count whose word is that of the deviations, where some rows, or most, are outside the window.
+ */
 GPU_TEST(hist_moments_count)
 {
 	const size_t n = gpu_test_quick() ? 12007 : 300007;
@@ -262,13 +285,13 @@ GPU_TEST(hist_moments_count)
 	for (int out = 0; out < 3; out++)
 		for (bool hot : {false, true})
 		{
-			MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
-			Random		r(31 + out);
-			char		what[100];
+			MomentRows rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+			Random r(31 + out);
+			char what[100];
 
 			for (size_t i = 0; i < n; i++)
 			{
-				bool		outside = out == 2 ? r.below(4) != 0 : out == 1 && r.below(1000) == 0;
+				bool outside = out == 2 ? r.below(4) != 0 : out == 1 && r.below(1000) == 0;
 
 				rows.bin[i] = hot && r.below(3) ? 11 : (int32_t) r.below(nbins);
 				rows.x[i] = ldexp(r.uniform() - 0.5, outside ? -80 : 0);
@@ -278,7 +301,9 @@ GPU_TEST(hist_moments_count)
 		}
 }
 
-/* The same with slots in any order, infinities and numbers that are none, and rows without a bin. */
+/*
+ * The same with slots in any order, infinities and numbers that are none, and rows without a bin.
+ */
 GPU_TEST(hist_moments_orders)
 {
 	const size_t n = gpu_test_quick() ? 12007 : 300007;
@@ -289,24 +314,32 @@ GPU_TEST(hist_moments_orders)
 		for (int special : {0, 1, 4, 8})
 			for (int64_t nbins : {3789L, 4057L, 4058L})
 			{
-				MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
-				Random		r(31 + order);
-				char		what[100];
+				MomentRows rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+				Random r(31 + order);
+				char what[100];
 
 				for (size_t i = 0; i < n; i++)
 				{
-					bool		none = r.below(20) == 0;
+					bool none = r.below(20) == 0;
 
-					rows.bin[i] = none ? -1 : r.below(3) ? (int32_t) (nbins - 1 - r.below(3)) : (int32_t) r.below(nbins);
-					rows.x[i] = r.below(8) < (uint64_t) special && rows.bin[i] % 5 ? values[r.below(8)] : r.uniform() - 0.5;
+					rows.bin[i] = none ? -1 :
+						r.below(3)     ? (int32_t) (nbins - 1 - r.below(3)) :
+										 (int32_t) r.below(nbins);
+					rows.x[i] = r.below(8) < (uint64_t) special && rows.bin[i] % 5 ?
+						values[r.below(8)] :
+						r.uniform() - 0.5;
 				}
-				snprintf(what, sizeof(what), "order %d, special %d, %ld bins", order, special, (long) nbins);
+				snprintf(what, sizeof(what), "order %d, special %d, %ld bins", order, special,
+						 (long) nbins);
 				check_moments(rows, nbins, slots, 14, what);
 				std::rotate(slots.begin(), slots.begin() + 1, slots.end());
 			}
 }
 
-/* Few bins, whose counts have words of their own, and windows at the least exponents, with rows below them and rows out of range. */
+/*
+ * Few bins, whose counts have words of their own, and windows at the least exponents, with rows
+ * below them and rows out of range.
+ */
 GPU_TEST(hist_moments_few)
 {
 	const size_t most = gpu_test_quick() ? 12007 : 300007;
@@ -315,23 +348,25 @@ GPU_TEST(hist_moments_few)
 		for (int64_t nbins : {3L, 1000L})
 			for (size_t kind = 0; kind < 4; kind++)
 			{
-				bool		out = kind > 0;
-				size_t		n = kind == 2 ? 1 : kind == 3 ? 33 : most;
-				MomentRows	rows = {std::vector<int32_t>(n), std::vector<double>(n)};
-				Random		r(17 + exponent);
-				char		what[100];
+				bool out = kind > 0;
+				size_t n = kind == 2 ? 1 : kind == 3 ? 33 : most;
+				MomentRows rows = {std::vector<int32_t>(n), std::vector<double>(n)};
+				Random r(17 + exponent);
+				char what[100];
 
 				for (size_t i = 0; i < n; i++)
 				{
-					bool		low = r.below(4) == 0;
+					bool low = r.below(4) == 0;
 
 					rows.bin[i] = (int32_t) r.below(nbins + nbins / 3) - (i % 50 == 0);
 					rows.x[i] = ldexp(r.uniform() - 0.25, exponent);
 					/* few bits, at and below the window's least ones */
 					if (low || (out && rows.bin[i] % 3 == 0))
-						rows.x[i] = ldexp((double) r.below(8) - 2, exponent - 50 - (int) r.below(low ? 20 : 60));
+						rows.x[i] = ldexp((double) r.below(8) - 2,
+										  exponent - 50 - (int) r.below(low ? 20 : 60));
 				}
-				snprintf(what, sizeof(what), "exponent %d, %ld bins, out of window: %d, %zu rows", exponent, (long) nbins, out, n);
+				snprintf(what, sizeof(what), "exponent %d, %ld bins, out of window: %d, %zu rows",
+						 exponent, (long) nbins, out, n);
 				check_moments(rows, nbins, {count, accum}, 0, what);
 				check_moments(rows, nbins, {count, greatest, accum, greatest}, 0, what);
 			}
@@ -340,10 +375,11 @@ GPU_TEST(hist_moments_few)
 /* ---- digits alone -------------------------------------------------------------------- */
 
 /* Cuts one value at each shift. */
-template <int BITS> static __global__ void
+template <int BITS>
+static __global__ void
 digits_kernel(const FixPart *part, int n, MomentDigits<BITS> *out)
 {
-	int			i = (int) (blockIdx.x * blockDim.x + threadIdx.x);
+	int i = (int) (blockIdx.x * blockDim.x + threadIdx.x);
 
 	if (i < n)
 		out[i].cut(part[i], 0, 1, 100);
@@ -353,12 +389,13 @@ digits_kernel(const FixPart *part, int n, MomentDigits<BITS> *out)
 static void
 add_shifted(uint32_t (&w)[8], unsigned __int128 magnitude, bool negative, int shift)
 {
-	int64_t		carry = 0;
+	int64_t carry = 0;
 
 	for (int i = 0; i < 8; i++)
 	{
-		int			at = 32 * i - shift;
-		uint32_t	v = at <= -32 || at >= 128 ? 0 : (uint32_t) (at < 0 ? magnitude << -at : magnitude >> at);
+		int at = 32 * i - shift;
+		uint32_t v =
+			at <= -32 || at >= 128 ? 0 : (uint32_t) (at < 0 ? magnitude << -at : magnitude >> at);
 
 		carry += negative ? (int64_t) w[i] - v : (int64_t) w[i] + v;
 		w[i] = (uint32_t) carry;
@@ -367,18 +404,18 @@ add_shifted(uint32_t (&w)[8], unsigned __int128 magnitude, bool negative, int sh
 }
 
 /* Digits of which the highest has `bits` bits left. */
-template <int BITS> static bool
-digits_make(const uint32_t *d, int n, int bits, unsigned __int128 magnitude, bool negative, int shift)
+template <int BITS>
+static bool
+digits_make(const uint32_t *d, int n, int bits, unsigned __int128 magnitude, bool negative,
+			int shift)
 {
-	uint32_t	sum[8] = {0},
-				expect[8] = {0};
-	int			top = (bits - 1) / BITS;
+	uint32_t sum[8] = {0}, expect[8] = {0};
+	int top = (bits - 1) / BITS;
 
 	add_shifted(expect, magnitude, negative, shift);
 	for (int k = 0; k < n; k++)
 	{
-		int64_t		v = (int32_t) d[k],
-					most = (int64_t) 1 << (k < top ? BITS - 1 : bits - BITS * top);
+		int64_t v = (int32_t) d[k], most = (int64_t) 1 << (k < top ? BITS - 1 : bits - BITS * top);
 
 		/* no word past those that hist_model_digit_words gives the window */
 		if (v < -most || v > most || (k > top && v != 0))
@@ -388,21 +425,38 @@ digits_make(const uint32_t *d, int n, int bits, unsigned __int128 magnitude, boo
 	return memcmp(sum, expect, sizeof(sum)) == 0;
 }
 
-template <int BITS> static void
+template <int BITS>
+static void
 check_digits()
 {
 	typedef MomentDigits<BITS> Digits;
-	const uint64_t edges[] = {0, 1, 0x1fffffffffffff, 0x10000000000000, 0x1ffffffffffffe, 0x18000000000000, 0x10000000000001, 0x17ffffffffffff,
-		0x7fffff, 0x800000, 0x7ffffff, 0x8000000, 0x10000000, 0x15555555555555, 0x1aaaaaaaaaaaaa, 0x17fffff7fffff7};
+	const uint64_t edges[] = {0,
+							  1,
+							  0x1fffffffffffff,
+							  0x10000000000000,
+							  0x1ffffffffffffe,
+							  0x18000000000000,
+							  0x10000000000001,
+							  0x17ffffffffffff,
+							  0x7fffff,
+							  0x800000,
+							  0x7ffffff,
+							  0x8000000,
+							  0x10000000,
+							  0x15555555555555,
+							  0x1aaaaaaaaaaaaa,
+							  0x17fffff7fffff7};
 	std::vector<FixPart> parts;
-	Random		r(3);
+	Random r(3);
 
 	for (int shift = 0; shift <= 67; shift++)
 		for (size_t i = 0; i < 2 * (sizeof(edges) / sizeof(edges[0])) + 200; i++)
 		{
-			FixPart		f;
+			FixPart f;
 
-			f.m = i < 2 * (sizeof(edges) / sizeof(edges[0])) ? edges[i / 2] : r.below((uint64_t) 1 << (1 + r.below(53)));
+			f.m = i < 2 * (sizeof(edges) / sizeof(edges[0])) ?
+				edges[i / 2] :
+				r.below((uint64_t) 1 << (1 + r.below(53)));
 			f.shift = shift;
 			f.negative = i % 2;
 			parts.push_back(f);
@@ -410,7 +464,8 @@ check_digits()
 	DeviceArray<FixPart> part(parts);
 	DeviceArray<Digits> out(parts.size());
 
-	digits_kernel<BITS><<<(unsigned) (parts.size() / 256 + 1), 256>>>(part.get(), (int) parts.size(), out.get());
+	digits_kernel<BITS>
+		<<<(unsigned) (parts.size() / 256 + 1), 256>>>(part.get(), (int) parts.size(), out.get());
 	CUDA_MUST(cudaDeviceSynchronize());
 
 	std::vector<Digits> got = out.take();
@@ -418,17 +473,22 @@ check_digits()
 	for (size_t i = 0; i < parts.size(); i++)
 	{
 		const FixPart &f = parts[i];
-		int			s = f.shift % BITS,
-					t = 2 * f.shift % BITS;
+		int s = f.shift % BITS, t = 2 * f.shift % BITS;
 
-		CHECK(got[i].at[0] == 1u + f.shift / BITS && got[i].at[1] == 101u + 2 * f.shift / BITS, "%d bits, shift %d: first words", BITS, f.shift);
+		CHECK(got[i].at[0] == 1u + f.shift / BITS && got[i].at[1] == 101u + 2 * f.shift / BITS,
+			  "%d bits, shift %d: first words", BITS, f.shift);
 		CHECK(digits_make<BITS>(got[i].d, Digits::X, 53 + s, f.m, f.negative, s) &&
-			  digits_make<BITS>(got[i].d + Digits::X, Digits::XX, 106 + t, (unsigned __int128) f.m * f.m, false, t),
-			  "%d bits: %s%llx at shift %d", BITS, f.negative ? "-" : "", (unsigned long long) f.m, f.shift);
+				  digits_make<BITS>(got[i].d + Digits::X, Digits::XX, 106 + t,
+									(unsigned __int128) f.m * f.m, false, t),
+			  "%d bits: %s%llx at shift %d", BITS, f.negative ? "-" : "", (unsigned long long) f.m,
+			  f.shift);
 	}
 }
 
-/* Digits of values and squares at every shift: balanced, none past the highest that the window has, and worth the number. */
+/*
+ * Digits of values and squares at every shift: balanced, none past the highest that the window has,
+ * and worth the number.
+ */
 GPU_TEST(hist_moments_digits)
 {
 	check_digits<24>();

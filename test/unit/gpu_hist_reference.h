@@ -1,7 +1,7 @@
 /*
  * gpu_hist_reference.h
- *	  For tests of histograms and of group-by: states as the CPU monoids make them, and random columns
- *	  of every type on host and device.
+ *	  For tests of histograms and of group-by: states as the CPU monoids make them, and random
+ * columns of every type on host and device.
  */
 #ifndef GPUAGG_GPU_HIST_REFERENCE_H
 #define GPUAGG_GPU_HIST_REFERENCE_H
@@ -18,14 +18,13 @@
 /* One input as two words: integers, or the bits of doubles. */
 struct Input
 {
-	uint64_t	lo,
-				hi;
+	uint64_t lo, hi;
 };
 
 static inline double
 as_double(uint64_t bits)
 {
-	double		d;
+	double d;
 
 	memcpy(&d, &bits, 8);
 	return d;
@@ -34,22 +33,43 @@ as_double(uint64_t bits)
 static inline uint64_t
 as_bits(double d)
 {
-	uint64_t	bits;
+	uint64_t bits;
 
 	memcpy(&bits, &d, 8);
 	return bits;
 }
 
-template <typename T> static inline void
+template <typename T>
+static inline void
 host_input(Input in, T &x)
 {
 	x = (T) (int64_t) in.lo;
 }
-static inline void host_input(Input in, gpuagg_i128 &x) { x = (gpuagg_i128) ((gpuagg_u128) in.hi << 64 | in.lo); }
-static inline void host_input(Input in, double &x) { x = as_double(in.lo); }
-static inline void host_input(Input in, float &x) { x = (float) as_double(in.lo); }
-static inline void host_input(Input in, gpuagg_f64x2 &x) { x.x = as_double(in.lo), x.y = as_double(in.hi); }
-static inline void host_input(Input in, gpuagg_kv &x) { x.key = in.lo, x.value = in.hi; }
+static inline void
+host_input(Input in, gpuagg_i128 &x)
+{
+	x = (gpuagg_i128) ((gpuagg_u128) in.hi << 64 | in.lo);
+}
+static inline void
+host_input(Input in, double &x)
+{
+	x = as_double(in.lo);
+}
+static inline void
+host_input(Input in, float &x)
+{
+	x = (float) as_double(in.lo);
+}
+static inline void
+host_input(Input in, gpuagg_f64x2 &x)
+{
+	x.x = as_double(in.lo), x.y = as_double(in.hi);
+}
+static inline void
+host_input(Input in, gpuagg_kv &x)
+{
+	x.key = in.lo, x.value = in.hi;
+}
 
 /* Does the operator take rows of histograms? */
 static inline bool
@@ -58,7 +78,8 @@ in_histograms(int op)
 	return gpuagg_monoids[op].commutative && op != MONOID_HLL_MAX;
 }
 
-template <typename Op> static inline void
+template <typename Op>
+static inline void
 host_step(char *states, int64_t bin, Input in)
 {
 	if constexpr (Op::commutative)
@@ -78,10 +99,10 @@ reference_init(MonoidId op, std::vector<char> &states, int64_t nbins)
 	switch (op)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: \
-			for (int64_t b = 0; b < nbins; b++) \
-				((state_t *) states.data())[b] = Op_##name::identity(); \
-			break;
+	case MONOID_##NAME: \
+		for (int64_t b = 0; b < nbins; b++) \
+			((state_t *) states.data())[b] = Op_##name::identity(); \
+		break;
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:
@@ -95,7 +116,9 @@ reference_step(MonoidId op, std::vector<char> &states, int64_t bin, Input in)
 	switch (op)
 	{
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-		case MONOID_##NAME: host_step<Op_##name>(states.data(), bin, in); break;
+	case MONOID_##NAME: \
+		host_step<Op_##name>(states.data(), bin, in); \
+		break;
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:
@@ -108,12 +131,8 @@ reference_step(MonoidId op, std::vector<char> &states, int64_t bin, Input in)
 /* Sums over the rows of one bin, of absolute values: what a float state's error is measured by. */
 struct HistScale
 {
-	double		n = 0,
-				x = 0,
-				y = 0,
-				xx = 0,
-				yy = 0,
-				sum = -0.0;		/* of the values themselves: the reference of sum_f32 */
+	double n = 0, x = 0, y = 0, xx = 0, yy = 0,
+		   sum = -0.0; /* of the values themselves: the reference of sum_f32 */
 };
 
 /* Whether a state has float words that rounding may change. */
@@ -127,8 +146,7 @@ is_rounded(MonoidId op)
 static inline void
 scale_step(MonoidId op, HistScale &scale, Input in)
 {
-	double		x = as_double(in.lo),
-				y = op == MONOID_REGR_F64 ? as_double(in.hi) : 0;
+	double x = as_double(in.lo), y = op == MONOID_REGR_F64 ? as_double(in.hi) : 0;
 
 	scale.n++;
 	scale.sum += x;
@@ -149,7 +167,7 @@ scale_step(MonoidId op, HistScale &scale, Input in)
 static inline bool
 near_sum(double a, double b, double n, double scale)
 {
-	double		unit = 2 * (n + 4) * 0x1p-53;
+	double unit = 2 * (n + 4) * 0x1p-53;
 
 	if (isnan(a) || isnan(b))
 		return isnan(a) && isnan(b);
@@ -172,8 +190,7 @@ near_deviation(double a, double b, double n, double scale)
 static inline bool
 near_single(float a, const HistScale &scale)
 {
-	double		unit = 2 * (scale.n + 4) * 0x1p-24,
-				b = scale.sum;
+	double unit = 2 * (scale.n + 4) * 0x1p-24, b = scale.sum;
 
 	if (isnan(a) || isnan(b))
 		return isnan(a) && isnan(b);
@@ -187,8 +204,7 @@ near_single(float a, const HistScale &scale)
 static inline bool
 near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 {
-	double		p[6],
-				q[6];
+	double p[6], q[6];
 
 	memcpy(p, a, gpuagg_monoids[op].state_size);
 	memcpy(q, b, gpuagg_monoids[op].state_size);
@@ -203,11 +219,11 @@ near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 }
 
 /* Extremes: -0 or 0, as they come; one NaN or another. */
-template <typename T> static inline bool
+template <typename T>
+static inline bool
 same_extreme(const char *a, const char *b)
 {
-	T			p,
-				q;
+	T p, q;
 
 	memcpy(&p, a, sizeof(T));
 	memcpy(&q, b, sizeof(T));
@@ -218,9 +234,8 @@ same_extreme(const char *a, const char *b)
 static inline bool
 same_state(MonoidId op, const char *a, const char *b, const HistScale *scale)
 {
-	double		p,
-				q;
-	float		f;
+	double p, q;
+	float f;
 
 	if (op != MONOID_SUM_F32 && memcmp(a, b, gpuagg_monoids[op].state_size) == 0)
 		return true;
@@ -258,7 +273,7 @@ struct Column
 	GpuaggValueType type;
 	std::vector<Input> in;
 	std::vector<char> bytes;
-	std::vector<uint8_t> valid;	/* one byte a row; empty: no NULL */
+	std::vector<uint8_t> valid; /* one byte a row; empty: no NULL */
 	DeviceArray<char> *device = nullptr;
 	DeviceArray<uint8_t> *device_valid = nullptr;
 
@@ -285,31 +300,36 @@ struct Column
 
 		return c;
 	}
-	bool ok(size_t i) const { return valid.empty() || valid[i]; }
+	bool
+	ok(size_t i) const
+	{
+		return valid.empty() || valid[i];
+	}
 };
 
 static inline int
 size_of(GpuaggValueType t)
 {
-	return t == GPUAGG_VALUE_I8 ? 1 : t == GPUAGG_VALUE_I16 ? 2
-		: t == GPUAGG_VALUE_I32 || t == GPUAGG_VALUE_F32 ? 4
-		: t == GPUAGG_VALUE_I128 ? 16 : 8;
+	return t == GPUAGG_VALUE_I8                        ? 1 :
+		t == GPUAGG_VALUE_I16                          ? 2 :
+		t == GPUAGG_VALUE_I32 || t == GPUAGG_VALUE_F32 ? 4 :
+		t == GPUAGG_VALUE_I128                         ? 16 :
+														 8;
 }
 
 enum Spread
 {
-	PLAIN,						/* small integers, doubles around 100 */
-	EXTREME,					/* whole range; infinities, NaN, denormals */
-	EDGES,						/* integers: the least and the greatest, 0 and their neighbors alone */
-	FACTORS						/* doubles: 1, seldom 2 or a half, of either sign; products are exact in any order */
+	PLAIN,   /* small integers, doubles around 100 */
+	EXTREME, /* whole range; infinities, NaN, denormals */
+	EDGES,   /* integers: the least and the greatest, 0 and their neighbors alone */
+	FACTORS  /* doubles: 1, seldom 2 or a half, of either sign; products are exact in any order */
 };
 
 /* Any of the integers at either end of a type of so many bits, or of those about 0. */
 static inline int64_t
 edge(Random &r, int bits)
 {
-	int64_t		least = INT64_MIN >> (64 - bits),
-				greatest = INT64_MAX >> (64 - bits);
+	int64_t least = INT64_MIN >> (64 - bits), greatest = INT64_MAX >> (64 - bits);
 	const int64_t all[] = {least, least + 1, -1, 0, 1, greatest - 1, greatest};
 
 	return all[r.below(7)];
@@ -318,13 +338,13 @@ edge(Random &r, int bits)
 static inline Input
 random_input(Random &r, GpuaggValueType t, Spread spread)
 {
-	Input		in = {0, 0};
-	bool		special = spread == EXTREME && r.below(16) == 0;
-	int			bits = size_of(t) < 8 ? 8 * size_of(t) : 64;
+	Input in = {0, 0};
+	bool special = spread == EXTREME && r.below(16) == 0;
+	int bits = size_of(t) < 8 ? 8 * size_of(t) : 64;
 
 	if (t == GPUAGG_VALUE_F64 || t == GPUAGG_VALUE_F32)
 	{
-		double		d = r.uniform() * 200 - 50;
+		double d = r.uniform() * 200 - 50;
 		const double specials[] = {INFINITY, -INFINITY, NAN, 0.0, -0.0, 1e-310, 1e30, -1e30, 1e-30};
 
 		if (spread == FACTORS)
@@ -347,8 +367,9 @@ random_input(Random &r, GpuaggValueType t, Spread spread)
 		in.lo = (uint64_t) edge(r, bits);
 	/* decimals leave room for sums; payloads are any integer */
 	if (t == GPUAGG_VALUE_I128)
-		in.hi = spread == PLAIN ? (uint64_t) ((int64_t) in.lo >> 63)
-			: spread == EXTREME ? (uint64_t) ((int64_t) r.next() >> 24) : (uint64_t) edge(r, 64);
+		in.hi = spread == PLAIN ? (uint64_t) ((int64_t) in.lo >> 63) :
+			spread == EXTREME   ? (uint64_t) ((int64_t) r.next() >> 24) :
+								  (uint64_t) edge(r, 64);
 	else
 		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
 	return in;
@@ -364,12 +385,12 @@ fill_column(Column &c, Random &r, GpuaggValueType t, size_t n, Spread spread, bo
 		c.valid.resize(n);
 	for (size_t i = 0; i < n; i++)
 	{
-		Input		in = c.in[i] = random_input(r, t, spread);
-		char	   *p = &c.bytes[i * size_of(t)];
+		Input in = c.in[i] = random_input(r, t, spread);
+		char *p = &c.bytes[i * size_of(t)];
 
 		if (t == GPUAGG_VALUE_F32)
 		{
-			float		f = (float) as_double(in.lo);
+			float f = (float) as_double(in.lo);
 
 			memcpy(p, &f, 4);
 		}
@@ -401,8 +422,9 @@ own_type(MonoidId op)
 		case MONOID_PRODUCT_F64:
 			return GPUAGG_VALUE_F64;
 		default:
-			return gpuagg_monoids[op].input_size == 1 ? GPUAGG_VALUE_I8
-				: gpuagg_monoids[op].input_size == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64;
+			return gpuagg_monoids[op].input_size == 1 ? GPUAGG_VALUE_I8 :
+				gpuagg_monoids[op].input_size == 4    ? GPUAGG_VALUE_I32 :
+														GPUAGG_VALUE_I64;
 	}
 }
 
@@ -413,4 +435,4 @@ takes_pairs(MonoidId op)
 	return op == MONOID_REGR_F64 || op == MONOID_ARGMAX || op == MONOID_ARGMIN;
 }
 
-#endif							/* GPUAGG_GPU_HIST_REFERENCE_H */
+#endif /* GPUAGG_GPU_HIST_REFERENCE_H */

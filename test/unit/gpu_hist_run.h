@@ -16,25 +16,26 @@
 #include "gpu_hist_reference.h"
 
 static const GpuaggHistStrategy strategies[] = {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION,
-	GPUAGG_HIST_GLOBAL, GPUAGG_HIST_EXCHANGE, GPUAGG_HIST_AUTO};
+												GPUAGG_HIST_GLOBAL, GPUAGG_HIST_EXCHANGE,
+												GPUAGG_HIST_AUTO};
 
 /* One operator and how its columns are made. */
 struct SlotCase
 {
-	MonoidId	op;
-	GpuaggValueType type;		/* of x */
-	bool		nulls = false;	/* in x */
-	bool		filter = false;
-	Spread		spread = PLAIN;
-	GpuaggValueType second = GPUAGG_VALUE_NATIVE;	/* type of y; NATIVE: there is none */
-	bool		second_nulls = false;
+	MonoidId op;
+	GpuaggValueType type; /* of x */
+	bool nulls = false;   /* in x */
+	bool filter = false;
+	Spread spread = PLAIN;
+	GpuaggValueType second = GPUAGG_VALUE_NATIVE; /* type of y; NATIVE: there is none */
+	bool second_nulls = false;
 };
 
 /* Of the operator's own input, and a second one where it takes pairs; products stay in range. */
 static inline SlotCase
 plain_slot(MonoidId op)
 {
-	SlotCase	c = {op, own_type(op)};
+	SlotCase c = {op, own_type(op)};
 
 	if (takes_pairs(op))
 		c.second = c.type;
@@ -48,7 +49,7 @@ plain_slot(MonoidId op)
 struct HistExpected
 {
 	std::vector<SlotCase> slots;
-	int64_t		nbins;
+	int64_t nbins;
 	std::vector<std::vector<char>> states;
 	std::vector<std::vector<HistScale>> scales; /* empty where nothing rounds */
 	unsigned long long outside = 0;
@@ -75,12 +76,13 @@ struct HistExpected
 	int64_t
 	first_bad(size_t s, const std::vector<char> &got) const
 	{
-		size_t		size = gpuagg_monoids[slots[s].op].state_size;
+		size_t size = gpuagg_monoids[slots[s].op].state_size;
 
 		if (scales[s].empty() && got == states[s])
 			return -1;
 		for (int64_t b = 0; b < nbins; b++)
-			if (!same_state(slots[s].op, &got[b * size], &states[s][b * size], scales[s].empty() ? nullptr : &scales[s][b]))
+			if (!same_state(slots[s].op, &got[b * size], &states[s][b * size],
+							scales[s].empty() ? nullptr : &scales[s][b]))
 				return b;
 		return -1;
 	}
@@ -90,13 +92,13 @@ struct HistExpected
 static inline std::string
 state_text(MonoidId op, const char *state)
 {
-	size_t		size = gpuagg_monoids[op].state_size;
+	size_t size = gpuagg_monoids[op].state_size;
 	std::string text;
-	char		word[40];
+	char word[40];
 
 	for (size_t at = 0; at < size; at += 8)
 	{
-		uint64_t	bits = 0;
+		uint64_t bits = 0;
 
 		memcpy(&bits, state + at, size - at < 8 ? size - at : 8);
 		snprintf(word, sizeof(word), "%s%016lx", at ? " " : "", (unsigned long) bits);
@@ -108,34 +110,43 @@ state_text(MonoidId op, const char *state)
 /* ---- bins by two keys ------------------------------------------------------------------ */
 
 /*
- * Two int32 keys whose ranges make these bins, which kernels of common shapes take as they are.  Rows without a bin have
- * a key out of its range, or both: just beside it, so that without a look at each they had another bin, or far away.
+ * Two int32 keys whose ranges make these bins, which kernels of common shapes take as they are.
+ * Rows without a bin have a key out of its range, or both: just beside it, so that without a look
+ * at each they had another bin, or far away.
  */
 struct BinKeys
 {
-	GpuaggBins	bins = GpuaggBins();
+	GpuaggBins bins = GpuaggBins();
 	unsigned long long outside = 0;
 	std::unique_ptr<DeviceArray<int32_t>> column[2];
 
 	BinKeys(const std::vector<int32_t> &bin, int64_t nbins)
 	{
-		uint32_t	extent[2] = {1, 0};
+		uint32_t extent[2] = {1, 0};
 		const uint32_t n = (uint32_t) nbins;
-		std::vector<int32_t> key[2] = {std::vector<int32_t>(bin.size()), std::vector<int32_t>(bin.size())};
+		std::vector<int32_t> key[2] = {std::vector<int32_t>(bin.size()),
+									   std::vector<int32_t>(bin.size())};
 
 		for (uint32_t e = 2; e * e <= n; e++)
 			if (n % e == 0)
 				extent[0] = e;
 		extent[1] = n / extent[0];
 		const uint32_t mins[3][2] = {{(uint32_t) -7, (uint32_t) INT32_MAX - extent[1] + 1},
-			{(uint32_t) INT32_MIN, (uint32_t) -1000}, {(uint32_t) INT32_MAX - extent[0] + 1, (uint32_t) INT32_MIN}};
+									 {(uint32_t) INT32_MIN, (uint32_t) -1000},
+									 {(uint32_t) INT32_MAX - extent[0] + 1, (uint32_t) INT32_MIN}};
 		const uint32_t *min = mins[n % 3];
 
 		for (size_t i = 0; i < bin.size(); i++)
 		{
-			bool		is = bin[i] >= 0 && bin[i] < nbins;
-			uint32_t	at[2] = {is ? (uint32_t) bin[i] / extent[1] : extent[0] / 2, is ? (uint32_t) bin[i] % extent[1] : extent[1] / 2};
-			const uint32_t beside[7][2] = {{at[0], ~0u}, {at[0], extent[1]}, {~0u, at[1]}, {extent[0], at[1]}, {~0u, extent[1]},
+			bool is = bin[i] >= 0 && bin[i] < nbins;
+			uint32_t at[2] = {is ? (uint32_t) bin[i] / extent[1] : extent[0] / 2,
+							  is ? (uint32_t) bin[i] % extent[1] : extent[1] / 2};
+			const uint32_t beside[7][2] = {
+				{at[0], ~0u},
+				{at[0], extent[1]},
+				{~0u, at[1]},
+				{extent[0], at[1]},
+				{~0u, extent[1]},
 				{at[0] ^ 1u << 31, at[1] ^ 1u << 31},
 				/* times extent[1] it is small again in 32 bits, where that is more than one */
 				{extent[1] > 1 ? (uint32_t) ((1ULL << 32) / extent[1]) + 1 : extent[0], at[1]}};
@@ -168,7 +179,8 @@ struct HistActual
 		CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
 		for (const SlotCase &c : slots)
 		{
-			states.emplace_back(new DeviceArray<char>(nbins * gpuagg_monoids[c.op].state_size, shift));
+			states.emplace_back(
+				new DeviceArray<char>(nbins * gpuagg_monoids[c.op].state_size, shift));
 			STATUS_MUST(gpuagg_hist_init(c.op, states.back()->get(), nbins, nullptr));
 		}
 	}
@@ -184,22 +196,24 @@ struct HistActual
 	{
 		const GpuaggHistStatus told = status.take()[0];
 
-		CHECK(told.outside == e.outside, "%s: %llu rows outside, expected %llu", what, told.outside, e.outside);
+		CHECK(told.outside == e.outside, "%s: %llu rows outside, expected %llu", what, told.outside,
+			  e.outside);
 		for (size_t s = 0; s < e.slots.size(); s++)
 		{
-			MonoidId	op = e.slots[s].op;
-			size_t		size = gpuagg_monoids[op].state_size;
+			MonoidId op = e.slots[s].op;
+			size_t size = gpuagg_monoids[op].state_size;
 			std::vector<char> got = states[s]->take();
-			int64_t		bad = e.first_bad(s, got);
+			int64_t bad = e.first_bad(s, got);
 
 			CHECK(bad < 0, "%s: slot %zu, %s: bin %ld of %ld, %g rows: %s, expected %s", what, s,
 				  gpuagg_monoids[op].name, (long) bad, (long) e.nbins,
 				  bad < 0 || e.scales[s].empty() ? -1 : e.scales[s][bad].n,
 				  bad < 0 ? "" : state_text(op, &got[bad * size]).c_str(),
 				  bad < 0 ? "" : state_text(op, &e.states[s][bad * size]).c_str());
-			CHECK(told.errors[s] == e.errors[s], "%s: slot %zu, %s: error bits %u, expected %u", what, s,
-				  gpuagg_monoids[op].name, told.errors[s], e.errors[s]);
-			CHECK(states[s]->guards_intact(), "%s: slot %zu, %s: states overrun", what, s, gpuagg_monoids[op].name);
+			CHECK(told.errors[s] == e.errors[s], "%s: slot %zu, %s: error bits %u, expected %u",
+				  what, s, gpuagg_monoids[op].name, told.errors[s], e.errors[s]);
+			CHECK(states[s]->guards_intact(), "%s: slot %zu, %s: states overrun", what, s,
+				  gpuagg_monoids[op].name);
 		}
 	}
 };
@@ -209,9 +223,9 @@ struct HistActual
 struct HistBatch
 {
 	std::vector<SlotCase> slots;
-	size_t		n;
-	Column		x[GPUAGG_MAX_SLOTS];
-	Column		y[GPUAGG_MAX_SLOTS];
+	size_t n;
+	Column x[GPUAGG_MAX_SLOTS];
+	Column y[GPUAGG_MAX_SLOTS];
 	std::vector<uint8_t> filter;
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 
@@ -225,7 +239,7 @@ struct HistBatch
 		for (size_t s = 0; s < slots.size(); s++)
 		{
 			const SlotCase &c = slots[s];
-			size_t		at = 1 + shift;
+			size_t at = 1 + shift;
 
 			fill_column(x[s], r, c.type, n, c.spread, c.nulls);
 			x[s].upload(size_of(c.type) * at);
@@ -256,7 +270,7 @@ struct HistBatch
 	input(size_t s, size_t i, Input &in) const
 	{
 		const SlotCase &c = slots[s];
-		bool		second = c.second != GPUAGG_VALUE_NATIVE;
+		bool second = c.second != GPUAGG_VALUE_NATIVE;
 
 		if (!x[s].ok(i) || (c.filter && !filter[i]) || (second && !y[s].ok(i)))
 			return false;
@@ -272,7 +286,7 @@ struct HistBatch
 		for (size_t s = 0; s < slots.size(); s++)
 			for (size_t i = 0; i < n; i++)
 			{
-				Input		in;
+				Input in;
 
 				if (bin[i] >= 0 && input(s, i, in))
 					e.step(s, bin[i], in);
@@ -285,7 +299,7 @@ struct HistBatch
 static inline void
 hist_update(const GpuaggHist &h)
 {
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
 	STATUS_MUST(gpuagg_hist_update(&h, nullptr, &bytes, nullptr));
 	DeviceArray<char> workspace(bytes);
@@ -297,10 +311,11 @@ hist_update(const GpuaggHist &h)
 
 /* One slot over one batch: states made anew, a bin a row from the index. */
 static inline void
-one_batch(MonoidId op, const GpuaggColumn &index, const GpuaggColumn &x, size_t n, int64_t nbins, void *states,
-		  GpuaggHistStatus *status, GpuaggHistStrategy strategy, const GpuaggColumn &y = GpuaggColumn())
+one_batch(MonoidId op, const GpuaggColumn &index, const GpuaggColumn &x, size_t n, int64_t nbins,
+		  void *states, GpuaggHistStatus *status, GpuaggHistStrategy strategy,
+		  const GpuaggColumn &y = GpuaggColumn())
 {
-	GpuaggHist	h = GpuaggHist();
+	GpuaggHist h = GpuaggHist();
 
 	CUDA_MUST(cudaMemset(status, 0, sizeof(GpuaggHistStatus)));
 	h.bins.kind = GPUAGG_BIN_INDEX;
@@ -319,4 +334,4 @@ one_batch(MonoidId op, const GpuaggColumn &index, const GpuaggColumn &x, size_t 
 	hist_update(h);
 }
 
-#endif							/* GPUAGG_GPU_HIST_RUN_H */
+#endif /* GPUAGG_GPU_HIST_RUN_H */

@@ -1,6 +1,7 @@
 /*
  * gpu_hist_tiles.cu
- *	  Histograms by tiles: programs over columns of all widths, staged in shared memory or not, from rows of any segment on.
+ *	  Histograms by tiles: programs over columns of all widths, staged in shared memory or not, from
+ * rows of any segment on.
  */
 #include "gpu_hist_run.h"
 #include "hist_tiles_args.h"
@@ -9,28 +10,22 @@
 /* What is asked for: WHERE a < 300 AND b <> 7, of computed and of stored columns by a key. */
 struct TileCase
 {
-	GpuaggValueType key,
-				a,
-				b,
-				f;
-	int64_t		nbins;
-	bool		nulls;			/* in a and f */
-	int			input_bytes;	/* as the call says; what programs read may have no room */
+	GpuaggValueType key, a, b, f;
+	int64_t nbins;
+	bool nulls;      /* in a and f */
+	int input_bytes; /* as the call says; what programs read may have no room */
 };
 
 static const std::vector<SlotCase> tile_slots = {
-	{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I64}, {MONOID_SUM_I64, GPUAGG_VALUE_I64},
-	{MONOID_MIN_I64, GPUAGG_VALUE_I64}, {MONOID_SUM_F64, GPUAGG_VALUE_F64}, {MONOID_MAX_I64, GPUAGG_VALUE_I64}
-};
+	{MONOID_COUNT, GPUAGG_VALUE_I8},    {MONOID_SUM_I64, GPUAGG_VALUE_I64},
+	{MONOID_SUM_I64, GPUAGG_VALUE_I64}, {MONOID_MIN_I64, GPUAGG_VALUE_I64},
+	{MONOID_SUM_F64, GPUAGG_VALUE_F64}, {MONOID_MAX_I64, GPUAGG_VALUE_I64}};
 
 /* Columns of the rows of a segment, the call's from `first` on. */
 struct TileRows
 {
-	Column		key,
-				a,
-				b,
-				f;
-	size_t		first;
+	Column key, a, b, f;
+	size_t first;
 
 	TileRows(const TileCase &c, size_t before, size_t n, Random &r) : first(before)
 	{
@@ -69,8 +64,18 @@ make_tile_program(const TileRows &rows, unsigned long long *untold, GpuaggProgra
 	p.steps.constants[0].bits = 300;
 	p.steps.constants[1].bits = 7;
 	p.steps.nconstants = 2;
-	p.steps.instructions[0] = {VECTOR_DEC_COMPARE | GPUAGG_CONDITION, VECTOR_NONE, GPUAGG_INPUT + 3, VECTOR_CONSTANT, 0, 1};
-	p.steps.instructions[1] = {VECTOR_DEC_COMPARE | GPUAGG_CONDITION, VECTOR_NONE, GPUAGG_INPUT, VECTOR_CONSTANT + 1, 0, 5};
+	p.steps.instructions[0] = {VECTOR_DEC_COMPARE | GPUAGG_CONDITION,
+							   VECTOR_NONE,
+							   GPUAGG_INPUT + 3,
+							   VECTOR_CONSTANT,
+							   0,
+							   1};
+	p.steps.instructions[1] = {VECTOR_DEC_COMPARE | GPUAGG_CONDITION,
+							   VECTOR_NONE,
+							   GPUAGG_INPUT,
+							   VECTOR_CONSTANT + 1,
+							   0,
+							   5};
 	p.steps.instructions[2] = {VECTOR_DEC_SUB, 0, GPUAGG_INPUT + 3, GPUAGG_INPUT, 0, 0};
 	p.steps.instructions[3] = {VECTOR_DEC_ADD, VECTOR_NONE, 0, GPUAGG_INPUT, 0, 0};
 	p.steps.ninstructions = 4;
@@ -81,9 +86,8 @@ expect_tiles(const TileRows &rows, size_t n, HistExpected &expect)
 {
 	for (size_t i = rows.first; i < rows.first + n; i++)
 	{
-		int64_t		bin = (int64_t) rows.key.in[i].lo,
-					a = (int64_t) rows.a.in[i].lo,
-					b = (int64_t) rows.b.in[i].lo;
+		int64_t bin = (int64_t) rows.key.in[i].lo, a = (int64_t) rows.a.in[i].lo,
+				b = (int64_t) rows.b.in[i].lo;
 
 		if (!rows.a.ok(i) || a >= 300 || b == 7)
 			continue;
@@ -101,16 +105,16 @@ expect_tiles(const TileRows &rows, size_t n, HistExpected &expect)
 static void
 check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 {
-	Random		r(seed);
-	TileRows	rows(c, first, n, r);
+	Random r(seed);
+	TileRows rows(c, first, n, r);
 	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(tile_slots, c.nbins);
-	HistActual	actual(tile_slots, c.nbins, 16);
-	GpuaggHist	h = GpuaggHist();
+	HistActual actual(tile_slots, c.nbins, 16);
+	GpuaggHist h = GpuaggHist();
 	GpuaggColumn sum = {nullptr, nullptr, GPUAGG_VALUE_I64, 1, GPUAGG_LAST},
-				difference = {nullptr, nullptr, GPUAGG_VALUE_I64, 1, 0};
-	char		what[100];
+				 difference = {nullptr, nullptr, GPUAGG_VALUE_I64, 1, 0};
+	char what[100];
 
 	make_tile_program(rows, untold.get(), host[0]);
 	DeviceArray<GpuaggProgram> program(host);
@@ -139,37 +143,30 @@ check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 		hist_update(h);
 		expect_tiles(rows, n, expect);
 	}
-	snprintf(what, sizeof(what), "%zu rows from %zu on, %ld bins, types %d %d %d %d, %d bytes of inputs", n, first,
+	snprintf(what, sizeof(what),
+			 "%zu rows from %zu on, %ld bins, types %d %d %d %d, %d bytes of inputs", n, first,
 			 (long) c.nbins, c.key, c.a, c.b, c.f, c.input_bytes);
 	actual.check(expect, what);
 	CHECK(untold.take()[0] == 0, "%s: %llu rows untold", what, untold.take()[0]);
 }
 
 /*
- * Every width as input, key and slot's column; with no room for inputs, for some, and for more than there are; where
- * bins leave hardly any; ends of tiles and of a thread's rows.
+ * Every width as input, key and slot's column; with no room for inputs, for some, and for more than
+ * there are; where bins leave hardly any; ends of tiles and of a thread's rows.
  */
 GPU_TEST(hist_tiles)
 {
-	const GpuaggValueType i8 = GPUAGG_VALUE_I8,
-				i16 = GPUAGG_VALUE_I16,
-				i32 = GPUAGG_VALUE_I32,
-				i64 = GPUAGG_VALUE_I64,
-				f32 = GPUAGG_VALUE_F32,
-				f64 = GPUAGG_VALUE_F64;
+	const GpuaggValueType i8 = GPUAGG_VALUE_I8, i16 = GPUAGG_VALUE_I16, i32 = GPUAGG_VALUE_I32,
+						  i64 = GPUAGG_VALUE_I64, f32 = GPUAGG_VALUE_F32, f64 = GPUAGG_VALUE_F64;
 	const TileCase cases[] = {
-		{i32, i32, i64, f64, 4, false, 12},
-		{i32, i32, i64, f64, 4, true, 12},
-		{i8, i16, i8, f32, 100, false, 3},
-		{i8, i16, i8, f32, 100, true, 0},
-		{i16, i64, i16, f64, 1000, true, 10},
-		{i64, i8, i32, f32, 7, false, 5},
-		{i64, i64, i64, f64, 1000, true, 100},
-		{i32, i64, i64, f64, 4000, false, 16},
+		{i32, i32, i64, f64, 4, false, 12},    {i32, i32, i64, f64, 4, true, 12},
+		{i8, i16, i8, f32, 100, false, 3},     {i8, i16, i8, f32, 100, true, 0},
+		{i16, i64, i16, f64, 1000, true, 10},  {i64, i8, i32, f32, 7, false, 5},
+		{i64, i64, i64, f64, 1000, true, 100}, {i32, i64, i64, f64, 4000, false, 16},
 		{i32, i64, i32, f64, 4300, true, 12},
 	};
 	const size_t most = gpu_test_quick() ? 20011 : 1000003;
-	uint64_t	seed = 7700;
+	uint64_t seed = 7700;
 
 	for (const TileCase &c : cases)
 	{
@@ -179,20 +176,24 @@ GPU_TEST(hist_tiles)
 	}
 }
 
-/* More columns than are staged, of which some are the same and some are inputs, too; temporaries beside them. */
+/*
+ * More columns than are staged, of which some are the same and some are inputs, too; temporaries
+ * beside them.
+ */
 static void
 check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_t seed)
 {
-	const int	ncolumns = 14;
-	Random		r(seed);
+	const int ncolumns = 14;
+	Random r(seed);
 	std::vector<SlotCase> slots;
 	std::vector<std::unique_ptr<Column>> column;
-	Column		key;
+	Column key;
 	std::vector<GpuaggProgram> host(1);
 	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
-	GpuaggHist	h = GpuaggHist();
-	const GpuaggValueType types[] = {GPUAGG_VALUE_I64, GPUAGG_VALUE_I8, GPUAGG_VALUE_I32, GPUAGG_VALUE_I16};
-	char		what[100];
+	GpuaggHist h = GpuaggHist();
+	const GpuaggValueType types[] = {GPUAGG_VALUE_I64, GPUAGG_VALUE_I8, GPUAGG_VALUE_I32,
+									 GPUAGG_VALUE_I16};
+	char what[100];
 
 	fill_column(key, r, GPUAGG_VALUE_I32, n, PLAIN, false);
 	for (size_t i = 0; i < n; i++)
@@ -221,7 +222,7 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 	host[0].steps.ninstructions = 3;
 	DeviceArray<GpuaggProgram> program(host);
 	HistExpected expect(slots, nbins);
-	HistActual	actual(slots, nbins, 16);
+	HistActual actual(slots, nbins, 16);
 
 	h.strategy = GPUAGG_HIST_TILES;
 	h.program = program.get();
@@ -237,18 +238,18 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 	{
 		h.slot[s].op = slots[s].op;
 		if (s < 3)
-			h.slot[s].x = {nullptr, nullptr, GPUAGG_VALUE_I64, 1, s == 2 ? (uint16_t) GPUAGG_LAST : (uint16_t) s};
+			h.slot[s].x = {nullptr, nullptr, GPUAGG_VALUE_I64, 1,
+						   s == 2 ? (uint16_t) GPUAGG_LAST : (uint16_t) s};
 		else
 			h.slot[s].x = column[(s * 5) % ncolumns]->get();
 	}
 	for (size_t i = 0; i < n; i++)
 		for (size_t s = 0; s < slots.size(); s++)
 		{
-			auto		v = [&](int c) { return (int64_t) column[c]->in[i].lo; };
-			bool		left = column[1]->ok(i) && column[2]->ok(i),
-						right = column[3]->ok(i) && column[5]->ok(i);
-			int64_t		a = v(1) + v(2),
-						b = v(3) + v(5);
+			auto v = [&](int c) { return (int64_t) column[c]->in[i].lo; };
+			bool left = column[1]->ok(i) && column[2]->ok(i),
+				 right = column[3]->ok(i) && column[5]->ok(i);
+			int64_t a = v(1) + v(2), b = v(3) + v(5);
 
 			if (s == 0 && left)
 				expect.step(s, key.in[i].lo, {(uint64_t) a, 0});
@@ -261,13 +262,14 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 		}
 	actual.attach(h);
 	hist_update(h);
-	snprintf(what, sizeof(what), "%ld bins, NULLs %d, %d bytes of inputs, %zu rows", (long) nbins, nulls, input_bytes, n);
+	snprintf(what, sizeof(what), "%ld bins, NULLs %d, %d bytes of inputs, %zu rows", (long) nbins,
+			 nulls, input_bytes, n);
 	actual.check(expect, what);
 }
 
 GPU_TEST(hist_tiles_columns)
 {
-	uint64_t	seed = 8800;
+	uint64_t seed = 8800;
 	const size_t n = gpu_test_quick() ? 20011 : 1000003;
 
 	for (int64_t nbins : {1L, 30L, 700L, 1100L})
@@ -280,19 +282,21 @@ GPU_TEST(hist_tiles_columns)
 static void
 check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
 {
-	const std::vector<SlotCase> slots = {
-		{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I32}, {MONOID_MIN_F32, GPUAGG_VALUE_F32},
-		{MONOID_MAX_F32, GPUAGG_VALUE_F32}, {MONOID_COUNT, GPUAGG_VALUE_F32}
-	};
-	const TileCase c = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_F32, nbins, nulls, 8};
-	Random		r(seed);
-	TileRows	rows(c, 64, n, r);
+	const std::vector<SlotCase> slots = {{MONOID_COUNT, GPUAGG_VALUE_I8},
+										 {MONOID_SUM_I64, GPUAGG_VALUE_I32},
+										 {MONOID_MIN_F32, GPUAGG_VALUE_F32},
+										 {MONOID_MAX_F32, GPUAGG_VALUE_F32},
+										 {MONOID_COUNT, GPUAGG_VALUE_F32}};
+	const TileCase c = {
+		GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_F32, nbins, nulls, 8};
+	Random r(seed);
+	TileRows rows(c, 64, n, r);
 	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(slots, nbins);
-	HistActual	actual(slots, nbins, 16);
-	GpuaggHist	h = GpuaggHist();
-	char		what[100];
+	HistActual actual(slots, nbins, 16);
+	GpuaggHist h = GpuaggHist();
+	char what[100];
 
 	make_tile_program(rows, untold.get(), host[0]);
 	host[0].steps.ninstructions = 2;
@@ -320,7 +324,7 @@ check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
 		hist_update(h);
 		for (size_t i = rows.first; i < rows.first + n; i++)
 		{
-			int64_t		bin = (int64_t) rows.key.in[i].lo;
+			int64_t bin = (int64_t) rows.key.in[i].lo;
 
 			if (!rows.a.ok(i) || (int64_t) rows.a.in[i].lo >= 300 || (int64_t) rows.b.in[i].lo == 7)
 				continue;
@@ -336,7 +340,7 @@ check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
 
 GPU_TEST(hist_tiles_singles)
 {
-	uint64_t	seed = 8900;
+	uint64_t seed = 8900;
 
 	for (int64_t nbins : {1, 5, 600})
 		for (bool nulls : {false, true})
@@ -344,15 +348,17 @@ GPU_TEST(hist_tiles_singles)
 				check_singles(nbins, nulls, n, seed++);
 }
 
-/* Copies of an odd number of bins fit beside temporaries, of which there are as many as leave little room. */
+/*
+ * Copies of an odd number of bins fit beside temporaries, of which there are as many as leave
+ * little room.
+ */
 GPU_TEST(hist_tiles_copies)
 {
-	const int	ncolumns = 12;
-	Random		r(9050);
+	const int ncolumns = 12;
+	Random r(9050);
 	const size_t n = 300;
 	std::vector<SlotCase> slots;
-	Column		x,
-				key;
+	Column x, key;
 	std::vector<GpuaggProgram> host(1);
 	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
 
@@ -372,10 +378,10 @@ GPU_TEST(hist_tiles_copies)
 		for (int64_t nbins = 1; nbins <= 301; nbins += 2)
 		{
 			HistExpected expect(slots, nbins);
-			HistActual	actual(slots, nbins, 16);
-			GpuaggHist	h = GpuaggHist();
+			HistActual actual(slots, nbins, 16);
+			GpuaggHist h = GpuaggHist();
 			GpuaggHistChoice choice;
-			char		what[100];
+			char what[100];
 
 			h.strategy = GPUAGG_HIST_TILES;
 			h.program = program.get();
@@ -405,38 +411,42 @@ GPU_TEST(hist_tiles_copies)
 
 /* ---- random programs ------------------------------------------------------------------ */
 
-/* What operands and results are: i integers, w those of 32 bits, f float8, b booleans, x any, l a list, - none. */
+/*
+ * What operands and results are: i integers, w those of 32 bits, f float8, b booleans, x any, l a
+ * list, - none.
+ */
 struct DrawnOp
 {
-	int			op;
-	char		a,
-				b,
-				c,
-				result;
+	int op;
+	char a, b, c, result;
 };
 
 /* The light kernel has them all. */
 static const DrawnOp light_ops[] = {
-	{VECTOR_AND, 'b', 'b', '-', 'b'}, {VECTOR_OR, 'b', 'b', '-', 'b'}, {VECTOR_NOT, 'b', '-', '-', 'b'},
-	{VECTOR_ISNULL, 'x', '-', '-', 'b'}, {VECTOR_ISNOTNULL, 'x', '-', '-', 'b'}, {VECTOR_IS_TRUE, 'b', '-', '-', 'b'}, {VECTOR_DEC_COMPARE, 'i', 'i', '-', 'b'},
-	{VECTOR_F_INT8LT, 'i', 'i', '-', 'b'}, {VECTOR_F_INT8NE, 'i', 'i', '-', 'b'}, {VECTOR_F_INT48GE, 'w', 'i', '-', 'b'},
-	{VECTOR_F_INT4LE, 'w', 'w', '-', 'b'}, {VECTOR_F_FLOAT8EQ, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8NE, 'f', 'f', '-', 'b'},
-	{VECTOR_F_FLOAT8LT, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8LE, 'f', 'f', '-', 'b'}, {VECTOR_F_FLOAT8GT, 'f', 'f', '-', 'b'},
-	{VECTOR_F_FLOAT8GE, 'f', 'f', '-', 'b'}, {VECTOR_BUCKET, 'f', 'l', '-', 'i'}, {VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},
-	{VECTOR_PRESENCE, 'x', '-', '-', 'i'}, {VECTOR_TOLD, 'x', '-', '-', 'b'}, {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
-	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'}, {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'}
-};
+	{VECTOR_AND, 'b', 'b', '-', 'b'},         {VECTOR_OR, 'b', 'b', '-', 'b'},
+	{VECTOR_NOT, 'b', '-', '-', 'b'},         {VECTOR_ISNULL, 'x', '-', '-', 'b'},
+	{VECTOR_ISNOTNULL, 'x', '-', '-', 'b'},   {VECTOR_IS_TRUE, 'b', '-', '-', 'b'},
+	{VECTOR_DEC_COMPARE, 'i', 'i', '-', 'b'}, {VECTOR_F_INT8LT, 'i', 'i', '-', 'b'},
+	{VECTOR_F_INT8NE, 'i', 'i', '-', 'b'},    {VECTOR_F_INT48GE, 'w', 'i', '-', 'b'},
+	{VECTOR_F_INT4LE, 'w', 'w', '-', 'b'},    {VECTOR_F_FLOAT8EQ, 'f', 'f', '-', 'b'},
+	{VECTOR_F_FLOAT8NE, 'f', 'f', '-', 'b'},  {VECTOR_F_FLOAT8LT, 'f', 'f', '-', 'b'},
+	{VECTOR_F_FLOAT8LE, 'f', 'f', '-', 'b'},  {VECTOR_F_FLOAT8GT, 'f', 'f', '-', 'b'},
+	{VECTOR_F_FLOAT8GE, 'f', 'f', '-', 'b'},  {VECTOR_BUCKET, 'f', 'l', '-', 'i'},
+	{VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},   {VECTOR_PRESENCE, 'x', '-', '-', 'i'},
+	{VECTOR_TOLD, 'x', '-', '-', 'b'},        {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
+	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},     {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'}};
 
 /* The light kernel has none of them. */
 static const DrawnOp other_ops[] = {
-	{VECTOR_SELECT, 'b', 'i', 'i', 'i'}, {VECTOR_COALESCE, 'i', 'i', '-', 'i'}, {VECTOR_DEC_MOD, 'i', 'i', '-', 'i'},
-	{VECTOR_F_INT8PL, 'i', 'i', '-', 'i'}, {VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'},
-	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'}
-};
+	{VECTOR_SELECT, 'b', 'i', 'i', 'i'},     {VECTOR_COALESCE, 'i', 'i', '-', 'i'},
+	{VECTOR_DEC_MOD, 'i', 'i', '-', 'i'},    {VECTOR_F_INT8PL, 'i', 'i', '-', 'i'},
+	{VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'},
+	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'}};
 
 /* Columns that programs read, by number, and constants. */
-static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I64, GPUAGG_VALUE_F64, GPUAGG_VALUE_I16,
-	GPUAGG_VALUE_F64, GPUAGG_VALUE_I64};
+static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
+											   GPUAGG_VALUE_F64, GPUAGG_VALUE_I16,
+											   GPUAGG_VALUE_F64, GPUAGG_VALUE_I64};
 #define DRAWN_INPUTS 6
 #define CONSTANT_LIST 6
 static const char constant_kinds[] = "wifbbi";
@@ -444,8 +454,8 @@ static const char constant_kinds[] = "wifbbi";
 struct DrawnProgram
 {
 	GpuaggProgram p;
-	char		kind[16];		/* of each result */
-	int			n;
+	char kind[16]; /* of each result */
+	int n;
 
 	static bool
 	fits(char wanted, char is)
@@ -459,7 +469,10 @@ struct DrawnProgram
 		std::vector<uint16_t> all;
 
 		for (int k = 0; k < DRAWN_INPUTS; k++)
-			if (fits(wanted, drawn_inputs[k] == GPUAGG_VALUE_F64 ? 'f' : drawn_inputs[k] == GPUAGG_VALUE_I32 ? 'w' : 'i'))
+			if (fits(wanted,
+					 drawn_inputs[k] == GPUAGG_VALUE_F64     ? 'f' :
+						 drawn_inputs[k] == GPUAGG_VALUE_I32 ? 'w' :
+															   'i'))
 				all.push_back((uint16_t) (GPUAGG_INPUT + k));
 		for (int k = 0; constant_kinds[k]; k++)
 			if (fits(wanted, constant_kinds[k]))
@@ -481,7 +494,9 @@ struct DrawnProgram
 		in.r = r.below(4) ? (uint16_t) i : VECTOR_NONE;
 		in.data = d.op == VECTOR_DEC_COMPARE ? (uint16_t) r.below(8) : (uint16_t) r.below(2);
 		in.a = draw_operand(r, d.a, i);
-		in.b = d.b == 'l' ? (uint16_t) (VECTOR_CONSTANT + CONSTANT_LIST) : d.b == '-' ? VECTOR_NONE : draw_operand(r, d.b, i);
+		in.b = d.b == 'l' ? (uint16_t) (VECTOR_CONSTANT + CONSTANT_LIST) :
+			d.b == '-'    ? VECTOR_NONE :
+							draw_operand(r, d.b, i);
 		in.c = d.op == VECTOR_IN ? 3 : d.c == '-' ? VECTOR_NONE : draw_operand(r, d.c, i);
 		if (d.op == VECTOR_IN)
 			in.b += 3;
@@ -509,8 +524,11 @@ struct DrawnProgram
 		for (int k = 0; k < 3; k++)
 			p.steps.constants[CONSTANT_LIST + 3 + k].bits = k * 2 - 1;
 		for (int i = 0; i < n; i++)
-			draw_instruction(r, light || (i > 0 && r.below(2)) ? light_ops[r.below(sizeof(light_ops) / sizeof(*light_ops))]
-							 : other_ops[r.below(sizeof(other_ops) / sizeof(*other_ops))], i);
+			draw_instruction(r,
+							 light || (i > 0 && r.below(2)) ?
+								 light_ops[r.below(sizeof(light_ops) / sizeof(*light_ops))] :
+								 other_ops[r.below(sizeof(other_ops) / sizeof(*other_ops))],
+							 i);
 		p.steps.filter = r.below(2) ? draw_operand(r, 'b', n) : VECTOR_NONE;
 		p.nchecks = (int) r.below(3);
 		for (int c = 0; c < p.nchecks; c++)
@@ -523,26 +541,27 @@ struct DrawnRow
 {
 	const DrawnProgram &d;
 	const std::vector<Column> &inputs;
-	size_t		row;
-	VectorCell	result[16];
-	bool		holds = true,
-				unclear = false;
+	size_t row;
+	VectorCell result[16];
+	bool holds = true, unclear = false;
 
 	VectorCell
 	operand(uint16_t o, int i) const
 	{
 		if (o >= VECTOR_CONSTANT)
-			return vector_cell(d.p.steps.constants[o - VECTOR_CONSTANT].bits, (int) d.p.steps.constants[o - VECTOR_CONSTANT].state);
+			return vector_cell(d.p.steps.constants[o - VECTOR_CONSTANT].bits,
+							   (int) d.p.steps.constants[o - VECTOR_CONSTANT].state);
 		if (o == GPUAGG_LAST)
 			return result[i - 1];
 		if (o >= GPUAGG_INPUT)
-			return vector_cell((int64_t) inputs[o - GPUAGG_INPUT].in[row].lo, inputs[o - GPUAGG_INPUT].ok(row) ? VECTOR_VALUE : VECTOR_NULL);
+			return vector_cell((int64_t) inputs[o - GPUAGG_INPUT].in[row].lo,
+							   inputs[o - GPUAGG_INPUT].ok(row) ? VECTOR_VALUE : VECTOR_NULL);
 		return result[o];
 	}
 	void
 	meet(VectorCell x)
 	{
-		bool		truth = x.state == VECTOR_VALUE && x.value != 0;
+		bool truth = x.state == VECTOR_VALUE && x.value != 0;
 
 		unclear = unclear || (holds && x.state == VECTOR_UNTOLD);
 		holds = holds && truth;
@@ -551,20 +570,21 @@ struct DrawnRow
 	bool
 	run(bool *told)
 	{
-		bool		clear = true;
+		bool clear = true;
 
 		for (int i = 0; i < d.n; i++)
 		{
 			VectorInstruction in = d.p.steps.instructions[i];
-			uint16_t	from[3] = {in.a, in.b, in.c};
-			bool		condition = in.op & GPUAGG_CONDITION;
-			int64_t		values[4] = {};
-			uint8_t		states[4] = {};
-			int			operands;
+			uint16_t from[3] = {in.a, in.b, in.c};
+			bool condition = in.op & GPUAGG_CONDITION;
+			int64_t values[4] = {};
+			uint8_t states[4] = {};
+			int operands;
 
 			in.op &= ~GPUAGG_CONDITION;
 			operands = vector_operands(in.op);
-			for (int k = 0; k < operands && !(k == 1 && (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)); k++)
+			for (int k = 0;
+				 k < operands && !(k == 1 && (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)); k++)
 			{
 				values[k] = operand(from[k], i).value;
 				states[k] = operand(from[k], i).state;
@@ -582,21 +602,25 @@ struct DrawnRow
 			meet(operand(d.p.steps.filter, d.n));
 		for (int c = 0; c < d.p.nchecks; c++)
 		{
-			VectorCell	x = operand(d.p.check[c].operand, d.n);
+			VectorCell x = operand(d.p.check[c].operand, d.n);
 
-			clear = clear && (x.state == VECTOR_VALUE || (x.state == VECTOR_NULL && d.p.check[c].nullable));
+			clear = clear &&
+				(x.state == VECTOR_VALUE || (x.state == VECTOR_NULL && d.p.check[c].nullable));
 		}
 		*told = !unclear && (clear || !holds);
 		return holds && clear;
 	}
 };
 
-/* What is asked of a kernel: the light one's operators first, then the middle one's, then those of the full one alone. */
+/*
+ * What is asked of a kernel: the light one's operators first, then the middle one's, then those of
+ * the full one alone.
+ */
 static const std::vector<SlotCase> drawn_slots = {
-	{MONOID_COUNT, GPUAGG_VALUE_I8}, {MONOID_SUM_I64, GPUAGG_VALUE_I32}, {MONOID_COUNT, GPUAGG_VALUE_I64},
-	{MONOID_SUM_DEC, GPUAGG_VALUE_I64}, {MONOID_MAX_I32, GPUAGG_VALUE_I32}, {MONOID_SUM_F64, GPUAGG_VALUE_F64},
-	{MONOID_MIN_I64, GPUAGG_VALUE_I64}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64}
-};
+	{MONOID_COUNT, GPUAGG_VALUE_I8},    {MONOID_SUM_I64, GPUAGG_VALUE_I32},
+	{MONOID_COUNT, GPUAGG_VALUE_I64},   {MONOID_SUM_DEC, GPUAGG_VALUE_I64},
+	{MONOID_MAX_I32, GPUAGG_VALUE_I32}, {MONOID_SUM_F64, GPUAGG_VALUE_F64},
+	{MONOID_MIN_I64, GPUAGG_VALUE_I64}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64}};
 static const int slots_of_kernel[TILE_KERNELS] = {5, 7, 8};
 /* The column of each, or the computed operand. */
 static const int drawn_columns[] = {-1, 0, -2, -2, 0, 4, 5, 4};
@@ -605,29 +629,28 @@ static const int drawn_columns[] = {-1, 0, -2, -2, 0, 4, 5, 4};
 static void
 check_program(int kernel, uint64_t seed)
 {
-	Random		r(seed);
-	const size_t first = 64 * r.below(3),
-				n = 1 + r.below(r.below(3) ? 3000 : 30000);
+	Random r(seed);
+	const size_t first = 64 * r.below(3), n = 1 + r.below(r.below(3) ? 3000 : 30000);
 	const int64_t nbins = 1 + (int64_t) r.below(60);
 	/* operations alone may ask for the middle kernel, too */
-	const int	nslots = slots_of_kernel[kernel == TILES_MIDDLE && r.below(2) ? TILES_LIGHT : kernel];
+	const int nslots = slots_of_kernel[kernel == TILES_MIDDLE && r.below(2) ? TILES_LIGHT : kernel];
 	std::vector<SlotCase> slots(drawn_slots.begin(), drawn_slots.begin() + nslots);
 	std::vector<Column> inputs(DRAWN_INPUTS);
-	Column		key;
+	Column key;
 	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
 	DrawnProgram d(r, kernel == TILES_LIGHT);
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(slots, nbins);
-	HistActual	actual(slots, nbins, 16);
-	GpuaggHist	h = GpuaggHist();
+	HistActual actual(slots, nbins, 16);
+	GpuaggHist h = GpuaggHist();
 	unsigned long long expect_untold = 0;
-	uint16_t	computed = d.draw_operand(r, 'i', d.n),
-				filter = d.draw_operand(r, 'b', d.n);
-	char		what[100];
+	uint16_t computed = d.draw_operand(r, 'i', d.n), filter = d.draw_operand(r, 'b', d.n);
+	char what[100];
 
 	for (int i = 0; i < DRAWN_INPUTS; i++)
 	{
-		fill_column(inputs[i], r, drawn_inputs[i], first + n, r.below(3) ? PLAIN : EDGES, r.below(3) == 0);
+		fill_column(inputs[i], r, drawn_inputs[i], first + n, r.below(3) ? PLAIN : EDGES,
+					r.below(3) == 0);
 		inputs[i].upload(0);
 		d.p.input[i] = inputs[i].get();
 	}
@@ -642,7 +665,8 @@ check_program(int kernel, uint64_t seed)
 	host[0] = d.p;
 	DeviceArray<GpuaggProgram> program(host);
 
-	auto		of_call = [&](const Column &x) {
+	auto of_call = [&](const Column &x)
+	{
 		GpuaggColumn c = x.get();
 
 		c.values = (const char *) c.values + first * size_of(c.type);
@@ -678,34 +702,35 @@ check_program(int kernel, uint64_t seed)
 		hist_update(h);
 		for (size_t i = first; i < first + n; i++)
 		{
-			DrawnRow	row = {d, inputs, i};
-			bool		told,
-						counts = row.run(&told);
-			VectorCell	x = row.operand(computed, d.n),
-						f = row.operand(filter, d.n);
+			DrawnRow row = {d, inputs, i};
+			bool told, counts = row.run(&told);
+			VectorCell x = row.operand(computed, d.n), f = row.operand(filter, d.n);
 
 			expect_untold += !told;
 			if (!counts || !key.ok(i))
 				continue;
 			for (size_t s = 0; s < slots.size(); s++)
 			{
-				int			c = drawn_columns[s];
-				Input		in = c >= 0 ? inputs[c].in[i] : Input{(uint64_t) x.value, (uint64_t) (x.value >> 63)};
-				bool		ok = c >= 0 ? inputs[c].ok(i) : c == -1 || x.state == VECTOR_VALUE;
+				int c = drawn_columns[s];
+				Input in = c >= 0 ? inputs[c].in[i] :
+									Input{(uint64_t) x.value, (uint64_t) (x.value >> 63)};
+				bool ok = c >= 0 ? inputs[c].ok(i) : c == -1 || x.state == VECTOR_VALUE;
 
 				if (ok && (s != 1 || (f.state == VECTOR_VALUE && f.value)))
 					expect.step(s, (int64_t) key.in[i].lo, in);
 			}
 		}
 	}
-	snprintf(what, sizeof(what), "kernel %d, seed %lu, %zu rows from %zu on", kernel, (unsigned long) seed, n, first);
+	snprintf(what, sizeof(what), "kernel %d, seed %lu, %zu rows from %zu on", kernel,
+			 (unsigned long) seed, n, first);
 	actual.check(expect, what);
-	CHECK(untold.take()[0] == expect_untold, "%s: %llu rows untold, expected %llu", what, untold.take()[0], expect_untold);
+	CHECK(untold.take()[0] == expect_untold, "%s: %llu rows untold, expected %llu", what,
+		  untold.take()[0], expect_untold);
 }
 
 GPU_TEST(hist_tiles_programs)
 {
-	const int	programs = gpu_test_quick() ? 60 : 600;
+	const int programs = gpu_test_quick() ? 60 : 600;
 
 	for (int kernel = 0; kernel < TILE_KERNELS; kernel++)
 		for (int i = 0; i < programs; i++)
@@ -715,7 +740,7 @@ GPU_TEST(hist_tiles_programs)
 /* Which kernel is chosen, by operators and by operations. */
 GPU_TEST(hist_tiles_choice)
 {
-	const int	light = 1 << TILE_COUNT | 1 << TILE_INT_I32 | 1 << TILE_INT_I64 | 1 << TILE_MAX32;
+	const int light = 1 << TILE_COUNT | 1 << TILE_INT_I32 | 1 << TILE_INT_I64 | 1 << TILE_MAX32;
 	std::vector<HistArgs> args(1);
 	VectorProgram p = VectorProgram();
 
@@ -723,12 +748,15 @@ GPU_TEST(hist_tiles_choice)
 	args[0].slot[0].tile = TILE_COUNT;
 	for (int tile = TILE_COUNT; tile <= TILE_SQUARES; tile++)
 	{
-		int			least = light >> tile & 1 ? TILES_LIGHT : tile == TILE_SQUARES ? TILES_FULL : TILES_MIDDLE;
+		int least = light >> tile & 1 ? TILES_LIGHT :
+			tile == TILE_SQUARES      ? TILES_FULL :
+										TILES_MIDDLE;
 
 		args[0].slot[1].tile = tile;
 		p.ninstructions = 0;
 		CHECK(hist_choose_tiles(args[0], &p) == least, "operator %d", tile);
-		CHECK(hist_choose_tiles(args[0], nullptr) == (least > TILES_MIDDLE ? least : TILES_MIDDLE), "operator %d, any steps", tile);
+		CHECK(hist_choose_tiles(args[0], nullptr) == (least > TILES_MIDDLE ? least : TILES_MIDDLE),
+			  "operator %d, any steps", tile);
 		p.ninstructions = 2;
 		p.instructions[0].op = VECTOR_AND | GPUAGG_CONDITION;
 		for (const DrawnOp &d : light_ops)
@@ -739,8 +767,8 @@ GPU_TEST(hist_tiles_choice)
 		for (const DrawnOp &d : other_ops)
 		{
 			p.instructions[1].op = (uint16_t) d.op;
-			CHECK(hist_choose_tiles(args[0], &p) == (least > TILES_MIDDLE ? least : TILES_MIDDLE), "operator %d, operation %d", tile,
-				  d.op);
+			CHECK(hist_choose_tiles(args[0], &p) == (least > TILES_MIDDLE ? least : TILES_MIDDLE),
+				  "operator %d, operation %d", tile, d.op);
 		}
 	}
 	/* of float4 the light kernel knows whether they are NULL */

@@ -1,6 +1,7 @@
 /*
  * gpu_main.cu
- *	  Runs the GPU unit tests; prints one line a test, with how long it took, and a last line of counts.
+ *	  Runs the GPU unit tests; prints one line a test, with how long it took, and a last line of
+ * counts.
  *
  * Exit status: 0 all passed or skipped, 1 a test failed, 2 the harness failed.
  * Without a usable device every test is skipped by name.
@@ -19,9 +20,10 @@ static bool quick;
 static bool emulated;
 static bool unpoisoned;
 
-GpuTest::GpuTest(const char *test_name, GpuTestFunction function) : name(test_name), run(function), next(nullptr)
+GpuTest::GpuTest(const char *test_name, GpuTestFunction function)
+	: name(test_name), run(function), next(nullptr)
 {
-	GpuTest   **place = &tests;
+	GpuTest **place = &tests;
 
 	/* sorted by name: registration order depends on the linker */
 	while (*place && strcmp((*place)->name, test_name) < 0)
@@ -33,7 +35,7 @@ GpuTest::GpuTest(const char *test_name, GpuTestFunction function) : name(test_na
 void
 gpu_test_fail(const char *file, int line, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	if (failures_here++ >= 10)
 		return;
@@ -65,7 +67,7 @@ gpu_test_unpoisoned()
 void
 gpu_test_skip(const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	skipped_here = true;
 	va_start(args, format);
@@ -77,13 +79,13 @@ bool
 gpu_test_has_memory(size_t bytes)
 {
 	const size_t spare = (size_t) 1 << 28;
-	size_t		there,
-				all;
+	size_t there, all;
 
 	CUDA_MUST(cudaMemGetInfo(&there, &all));
 	if (there >= bytes + spare)
 		return true;
-	gpu_test_skip("needs %zu MB of device memory, %zu MB are free", (bytes + spare) >> 20, there >> 20);
+	gpu_test_skip("needs %zu MB of device memory, %zu MB are free", (bytes + spare) >> 20,
+				  there >> 20);
 	return false;
 }
 
@@ -100,7 +102,7 @@ milliseconds()
 static void
 run_test(const GpuTest *test, int *passed, int *failed, int *skipped)
 {
-	long		began = milliseconds();
+	long began = milliseconds();
 
 	failures_here = 0;
 	skipped_here = false;
@@ -126,7 +128,7 @@ run_test(const GpuTest *test, int *passed, int *failed, int *skipped)
 static bool
 selected(const GpuTest *test, int argc, char **argv)
 {
-	bool		any = false;
+	bool any = false;
 
 	for (int i = 1; i < argc; i++)
 	{
@@ -142,12 +144,10 @@ selected(const GpuTest *test, int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	int			devices = 0;
-	int			passed = 0,
-				failed = 0,
-				skipped = 0;
-	bool		list = false;
-	bool		usable = cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
+	int devices = 0;
+	int passed = 0, failed = 0, skipped = 0;
+	bool list = false;
+	bool usable = cudaGetDeviceCount(&devices) == cudaSuccess && devices > 0;
 
 	for (int i = 1; i < argc; i++)
 	{
@@ -157,7 +157,10 @@ main(int argc, char **argv)
 		list = list || strcmp(argv[i], "-l") == 0;
 	}
 	setvbuf(stdout, nullptr, _IOLBF, 0);
-	/* columns are large, and made and given back all the time: the system's part of that took half of some tests' time */
+	/*
+	 * columns are large, and made and given back all the time: the system's part of that took half
+	 * of some tests' time
+	 */
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	for (GpuTest *test = tests; test; test = test->next)

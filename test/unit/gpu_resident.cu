@@ -1,7 +1,7 @@
 /*
  * gpu_resident.cu
- *	  Programs of vector operations, masks and shifted bitmaps on the device, against the same headers
- *	  on the host.
+ *	  Programs of vector operations, masks and shifted bitmaps on the device, against the same
+ * headers on the host.
  */
 #include <math.h>
 
@@ -13,17 +13,22 @@
 
 enum ValueKind
 {
-	KIND_I8, KIND_I16, KIND_I32, KIND_U32, KIND_I64, KIND_F32, KIND_F64,
-	KIND_ANY					/* any of them */
+	KIND_I8,
+	KIND_I16,
+	KIND_I32,
+	KIND_U32,
+	KIND_I64,
+	KIND_F32,
+	KIND_F64,
+	KIND_ANY /* any of them */
 };
 
 struct OpInfo
 {
 	const char *name;
-	int			op;
-	int			result;			/* NaNs of floats need not have the same bits */
-	int			a,
-				b;
+	int op;
+	int result; /* NaNs of floats need not have the same bits */
+	int a, b;
 };
 
 static const OpInfo scalar_ops[] = {
@@ -41,10 +46,32 @@ static const OpInfo scalar_ops[] = {
 static int64_t
 random_integer(Random &r, int bits)
 {
-	static const int64_t special[] = {0, 1, -1, 2, -2, 3, 7, 10, 59, 60, 100, INT8_MIN, INT8_MAX, INT16_MIN, INT16_MAX,
-		INT32_MIN, INT32_MAX, INT64_MIN, INT64_MAX, INT64_MIN + 1, INT64_C(1) << 53, 86400000000, -730119, 72000000};
-	int64_t		v = r.below(3) == 0 ? special[r.below(sizeof(special) / sizeof(special[0]))]
-		: (int64_t) r.next() >> r.below(63);
+	static const int64_t special[] = {0,
+									  1,
+									  -1,
+									  2,
+									  -2,
+									  3,
+									  7,
+									  10,
+									  59,
+									  60,
+									  100,
+									  INT8_MIN,
+									  INT8_MAX,
+									  INT16_MIN,
+									  INT16_MAX,
+									  INT32_MIN,
+									  INT32_MAX,
+									  INT64_MIN,
+									  INT64_MAX,
+									  INT64_MIN + 1,
+									  INT64_C(1) << 53,
+									  86400000000,
+									  -730119,
+									  72000000};
+	int64_t v = r.below(3) == 0 ? special[r.below(sizeof(special) / sizeof(special[0]))] :
+								  (int64_t) r.next() >> r.below(63);
 
 	/* sign-extended, as a register has it */
 	return bits == 64 ? v : (int64_t) ((uint64_t) v << (64 - bits)) >> (64 - bits);
@@ -53,8 +80,27 @@ random_integer(Random &r, int bits)
 static double
 random_double(Random &r)
 {
-	static const double special[] = {0.0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, INFINITY, -INFINITY, NAN, 1e308, -1e308, 5e-324,
-		2147483647.0, 2147483648.0, 9.2233720368547758e18, -9.2233720368547758e18, 32767.5, 1e-7, 3e38};
+	static const double special[] = {0.0,
+									 -0.0,
+									 1,
+									 -1,
+									 0.5,
+									 -0.5,
+									 1.5,
+									 2.5,
+									 INFINITY,
+									 -INFINITY,
+									 NAN,
+									 1e308,
+									 -1e308,
+									 5e-324,
+									 2147483647.0,
+									 2147483648.0,
+									 9.2233720368547758e18,
+									 -9.2233720368547758e18,
+									 32767.5,
+									 1e-7,
+									 3e38};
 
 	if (r.below(3) == 0)
 		return special[r.below(sizeof(special) / sizeof(special[0]))];
@@ -96,22 +142,22 @@ same_value(int kind, int64_t x, int64_t y)
 
 struct Stored
 {
-	int			type;
-	std::vector<int64_t> values;	/* as bytes of the type */
+	int type;
+	std::vector<int64_t> values; /* as bytes of the type */
 	std::vector<uint64_t> bits;
 };
 
 static Stored
 make_stored(Random &r, int type, int kind, size_t n, bool nulls)
 {
-	Stored		s;
+	Stored s;
 
 	s.type = type;
 	s.values.assign(n, 0);
 	s.bits.assign(n / 64 + 1, ~(uint64_t) 0);
 	for (size_t i = 0; i < n; i++)
 	{
-		int64_t		v = random_value(r, kind);
+		int64_t v = random_value(r, kind);
 
 		memcpy((char *) s.values.data() + i * wire_width(type), &v, wire_width(type));
 		if (nulls && r.below(5) == 0)
@@ -142,7 +188,7 @@ stored_value(const Stored &s, size_t i)
 
 struct Outcome
 {
-	std::vector<std::vector<int64_t>> values;	/* of each output, of rows that are valid */
+	std::vector<std::vector<int64_t>> values; /* of each output, of rows that are valid */
 	std::vector<std::vector<bool>> valid;
 	std::vector<uint8_t> filter;
 	unsigned long long untold = 0;
@@ -150,19 +196,20 @@ struct Outcome
 
 /* What the program makes of rows first .. first + n - 1. */
 static Outcome
-run_on_host(const VectorProgram &p, const std::vector<Stored> &stored, const std::vector<ProgramOutput> &outputs,
-			const std::vector<uint8_t> *mask, size_t first, size_t n)
+run_on_host(const VectorProgram &p, const std::vector<Stored> &stored,
+			const std::vector<ProgramOutput> &outputs, const std::vector<uint8_t> *mask,
+			size_t first, size_t n)
 {
-	const int	tile = 512;
+	const int tile = 512;
 	std::vector<int64_t> values(tile * VECTOR_MAX_REGISTERS);
 	std::vector<uint8_t> states(tile * VECTOR_MAX_REGISTERS);
-	Outcome		out;
+	Outcome out;
 
 	out.values.resize(outputs.size());
 	out.valid.resize(outputs.size());
 	for (size_t at = 0; at < n; at += tile)
 	{
-		int			rows = n - at < (size_t) tile ? (int) (n - at) : tile;
+		int rows = n - at < (size_t) tile ? (int) (n - at) : tile;
 
 		for (uint32_t i = 0; i < p.ninstructions; i++)
 		{
@@ -173,30 +220,36 @@ run_on_host(const VectorProgram &p, const std::vector<Stored> &stored, const std
 			else
 				for (int row = 0; row < rows; row++)
 				{
-					size_t		j = first + at + row;
+					size_t j = first + at + row;
 
 					values[in.r * tile + row] = stored_value(stored[in.a], j);
-					states[in.r * tile + row] = stored[in.a].bits[j / 64] >> (j % 64) & 1 ? VECTOR_VALUE : VECTOR_NULL;
+					states[in.r * tile + row] =
+						stored[in.a].bits[j / 64] >> (j % 64) & 1 ? VECTOR_VALUE : VECTOR_NULL;
 				}
 		}
 		for (int row = 0; row < rows; row++)
 		{
-			bool		counts = !mask || (*mask)[at + row];
-			bool		untold = false;
+			bool counts = !mask || (*mask)[at + row];
+			bool untold = false;
 
 			if (counts && p.filter != VECTOR_NONE)
 			{
-				VectorOperand o = vector_operand(p.filter, p.constants, values.data(), states.data(), tile);
+				VectorOperand o =
+					vector_operand(p.filter, p.constants, values.data(), states.data(), tile);
 
 				untold = vector_state(&o, row) == VECTOR_UNTOLD;
-				counts = untold || (vector_state(&o, row) == VECTOR_VALUE && vector_value(&o, row) != 0);
+				counts =
+					untold || (vector_state(&o, row) == VECTOR_VALUE && vector_value(&o, row) != 0);
 			}
 			for (size_t c = 0; c < outputs.size(); c++)
 			{
-				VectorOperand o = vector_operand(outputs[c].operand, p.constants, values.data(), states.data(), tile);
-				int			state = vector_state(&o, row);
+				VectorOperand o = vector_operand(outputs[c].operand, p.constants, values.data(),
+												 states.data(), tile);
+				int state = vector_state(&o, row);
 
-				untold |= counts && (state == VECTOR_UNTOLD || (state == VECTOR_NULL && !outputs[c].nullable && !outputs[c].filter));
+				untold |= counts &&
+					(state == VECTOR_UNTOLD ||
+					 (state == VECTOR_NULL && !outputs[c].nullable && !outputs[c].filter));
 				out.values[c].push_back(state == VECTOR_VALUE ? vector_value(&o, row) : 0);
 				out.valid[c].push_back(state == VECTOR_VALUE);
 			}
@@ -210,15 +263,16 @@ run_on_host(const VectorProgram &p, const std::vector<Stored> &stored, const std
 /* Runs it on the device as well, and compares; result: the kind of the outputs' values. */
 static void
 check_program(const char *name, const VectorProgram &p, const std::vector<Stored> &stored,
-			  std::vector<ProgramOutput> outputs, const std::vector<uint8_t> *mask, size_t first, size_t n, int result)
+			  std::vector<ProgramOutput> outputs, const std::vector<uint8_t> *mask, size_t first,
+			  size_t n, int result)
 {
-	Outcome		right = run_on_host(p, stored, outputs, mask, first, n);
+	Outcome right = run_on_host(p, stored, outputs, mask, first, n);
 	std::vector<DeviceArray<int64_t> *> values;
 	std::vector<DeviceArray<uint64_t> *> bits;
 	DeviceArray<uint8_t> filter(n);
 	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>(1, 0));
 	std::vector<ProgramRun> run(1);
-	size_t		words = (n + 63) / 64;
+	size_t words = (n + 63) / 64;
 
 	memset(run.data(), 0, sizeof(ProgramRun));
 	run[0].program = p;
@@ -227,7 +281,8 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 	{
 		values.push_back(new DeviceArray<int64_t>(stored[i].values));
 		bits.push_back(new DeviceArray<uint64_t>(stored[i].bits));
-		run[0].input[i] = DeviceColumn{values.back()->get(), (const uint8_t *) bits.back()->get(), stored[i].type};
+		run[0].input[i] = DeviceColumn{values.back()->get(), (const uint8_t *) bits.back()->get(),
+									   stored[i].type};
 	}
 	run[0].noutputs = (int) outputs.size();
 	for (size_t c = 0; c < outputs.size(); c++)
@@ -248,7 +303,8 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 	STATUS_MUST(device_run_program(there.get(), (int) p.nregisters, (int64_t) first, (int64_t) n,
 								   mask ? filter.get() : nullptr, filter.get(), nullptr));
 	CHECK(filter.take() == right.filter, "%s: other rows count", name);
-	CHECK(untold.take()[0] == right.untold, "%s: %llu rows untold, not %llu", name, untold.take()[0], right.untold);
+	CHECK(untold.take()[0] == right.untold, "%s: %llu rows untold, not %llu", name,
+		  untold.take()[0], right.untold);
 	CHECK(filter.guards_intact(), "%s: filter overrun", name);
 	for (size_t c = 0; c < outputs.size(); c++)
 	{
@@ -259,20 +315,24 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 			valid = bits[stored.size() + c]->take();
 		for (size_t i = 0; i < n; i++)
 		{
-			int64_t		v = 0;
+			int64_t v = 0;
 
 			if (!right.filter[i])
 				continue;
 			memcpy(&v, (char *) got.data() + i * outputs[c].width, outputs[c].width);
 			if (outputs[c].width < 8)
-				v = (int64_t) ((uint64_t) v << (64 - 8 * outputs[c].width)) >> (64 - 8 * outputs[c].width);
+				v = (int64_t) ((uint64_t) v << (64 - 8 * outputs[c].width)) >>
+					(64 - 8 * outputs[c].width);
 			if (outputs[c].width == 4 && result == KIND_F32)
 				v = (uint32_t) v;
-			CHECK(!outputs[c].validity || (valid[i / 64] >> (i % 64) & 1) == right.valid[c][i], "%s: row %zu: NULL", name, i);
-			CHECK(same_value(result, right.values[c][i], v), "%s: row %zu: %llx, not %llx", name, i, (long long) v,
-				  (long long) right.values[c][i]);
+			CHECK(!outputs[c].validity || (valid[i / 64] >> (i % 64) & 1) == right.valid[c][i],
+				  "%s: row %zu: NULL", name, i);
+			CHECK(same_value(result, right.values[c][i], v), "%s: row %zu: %llx, not %llx", name, i,
+				  (long long) v, (long long) right.values[c][i]);
 		}
-		CHECK(values[stored.size() + c]->guards_intact() && bits[stored.size() + c]->guards_intact(), "%s: overrun", name);
+		CHECK(values[stored.size() + c]->guards_intact() &&
+				  bits[stored.size() + c]->guards_intact(),
+			  "%s: overrun", name);
 	}
 	for (auto v : values)
 		delete v;
@@ -285,26 +345,29 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 static VectorInstruction
 instruction(int op, int r, int a, int b, int c, int data)
 {
-	return VectorInstruction{(uint16_t) op, (uint16_t) r, (uint16_t) a, (uint16_t) b, (uint16_t) c, (uint16_t) data};
+	return VectorInstruction{(uint16_t) op, (uint16_t) r, (uint16_t) a,
+							 (uint16_t) b,  (uint16_t) c, (uint16_t) data};
 }
 
 static ProgramOutput
 output(int operand, int width, bool nullable, bool filter)
 {
-	return ProgramOutput{nullptr, nullable ? (uint32_t *) 1 : nullptr, (uint16_t) operand, (uint8_t) width, filter, nullable};
+	return ProgramOutput{
+		nullptr, nullable ? (uint32_t *) 1 : nullptr, (uint16_t) operand, (uint8_t) width, filter,
+		nullable};
 }
 
 /* One operation over three columns, or a constant in place of the second; with all its data. */
 static void
 check_op(Random &r, const OpInfo &info, int data, int c)
 {
-	size_t		n = gpu_test_quick() ? 300 : 5000;
+	size_t n = gpu_test_quick() ? 300 : 5000;
 	std::vector<Stored> stored;
 
 	for (int form = 0; form < 2; form++)
 	{
 		VectorProgram p;
-		int			b = 1;
+		int b = 1;
 
 		memset(&p, 0, sizeof(p));
 		stored.clear();
@@ -316,7 +379,8 @@ check_op(Random &r, const OpInfo &info, int data, int c)
 		for (int i = 0; i < 3; i++)
 			p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, i, i, 0, 0, WIRE_I64);
 		for (p.nconstants = 0; p.nconstants < 6; p.nconstants++)
-			p.constants[p.nconstants] = VectorConstant{random_value(r, info.b), (uint32_t) (r.below(12) == 0), 0};
+			p.constants[p.nconstants] =
+				VectorConstant{random_value(r, info.b), (uint32_t) (r.below(12) == 0), 0};
 		if (info.op == VECTOR_BUCKET)
 		{
 			p.constants[0] = VectorConstant{vector_bits_F64(-3), 0, 0};
@@ -326,13 +390,14 @@ check_op(Random &r, const OpInfo &info, int data, int c)
 		if (form || info.op == VECTOR_BUCKET || info.op == VECTOR_IN)
 			b = VECTOR_CONSTANT;
 		p.instructions[p.ninstructions++] = instruction(info.op, 3, 0, b, c < 0 ? 2 : c, data);
-		check_program(info.name, p, stored, {output(3, 8, true, false)}, nullptr, 0, n, info.result);
+		check_program(info.name, p, stored, {output(3, 8, true, false)}, nullptr, 0, n,
+					  info.result);
 	}
 }
 
 GPU_TEST(resident_scalar_operations)
 {
-	Random		r(1);
+	Random r(1);
 
 	for (const OpInfo &info : scalar_ops)
 		check_op(r, info, 0, -1);
@@ -340,7 +405,7 @@ GPU_TEST(resident_scalar_operations)
 
 GPU_TEST(resident_other_operations)
 {
-	Random		r(2);
+	Random r(2);
 
 	for (int op = VECTOR_AND; op <= VECTOR_IS_NOT_UNKNOWN; op++)
 		check_op(r, OpInfo{"logic", op, KIND_I64, KIND_I8, KIND_I8}, 0, -1);
@@ -354,14 +419,17 @@ GPU_TEST(resident_other_operations)
 		check_op(r, OpInfo{"decimal", op, KIND_I64, KIND_I64, KIND_I64}, 0, -1);
 	for (int digits = 0; digits <= VECTOR_MOST_POWER; digits++)
 		for (int mode = VECTOR_ROUND_HALF; mode <= VECTOR_ROUND_CEIL; mode++)
-			check_op(r, OpInfo{"round", VECTOR_DEC_ROUND, KIND_I64, KIND_I64, KIND_I64}, digits | mode << VECTOR_ROUND_SHIFT, -1);
+			check_op(r, OpInfo{"round", VECTOR_DEC_ROUND, KIND_I64, KIND_I64, KIND_I64},
+					 digits | mode << VECTOR_ROUND_SHIFT, -1);
 	for (int data = 0; data < 8; data++)
 		check_op(r, OpInfo{"compare", VECTOR_DEC_COMPARE, KIND_I64, KIND_I64, KIND_I64}, data, -1);
 	for (int scale = 0; scale <= 22; scale++)
 		check_op(r, OpInfo{"float8", VECTOR_DEC_FLOAT8, KIND_F64, KIND_I64, KIND_I64}, scale, -1);
 	for (int data = 0; data < 128; data++)
-		check_op(r, OpInfo{"time", VECTOR_TIME, data & VECTOR_TIME_FLOAT ? KIND_F64 : KIND_I64,
-				 data & VECTOR_TIME_DATE ? KIND_I32 : KIND_I64, KIND_I32}, data, -1);
+		check_op(r,
+				 OpInfo{"time", VECTOR_TIME, data & VECTOR_TIME_FLOAT ? KIND_F64 : KIND_I64,
+						data & VECTOR_TIME_DATE ? KIND_I32 : KIND_I64, KIND_I32},
+				 data, -1);
 	for (int data = 0; data < 2; data++)
 	{
 		check_op(r, OpInfo{"bucket", VECTOR_BUCKET, KIND_I64, KIND_F64, KIND_F64}, data, -1);
@@ -382,18 +450,18 @@ GPU_TEST(resident_programs)
 {
 	static const int all_types[] = {WIRE_I8, WIRE_I16, WIRE_I32, WIRE_I64, WIRE_F32, WIRE_F64};
 	static const int kinds[] = {KIND_I8, KIND_I16, KIND_I32, KIND_I64, KIND_F32, KIND_F64};
-	Random		r(3);
+	Random r(3);
 
 	for (int round = 0; round < (gpu_test_quick() ? 20 : 300); round++)
 	{
-		size_t		first = 64 * r.below(10);
-		size_t		n = 1 + r.below(round % 10 == 0 ? gpu_test_rows(200000, 200000, 20000) : 5000);
-		int			registers = 3 + (int) r.below(VECTOR_MAX_REGISTERS - 3);
+		size_t first = 64 * r.below(10);
+		size_t n = 1 + r.below(round % 10 == 0 ? gpu_test_rows(200000, 200000, 20000) : 5000);
+		int registers = 3 + (int) r.below(VECTOR_MAX_REGISTERS - 3);
 		VectorProgram p;
 		std::vector<Stored> stored;
 		std::vector<ProgramOutput> outputs;
 		std::vector<uint8_t> mask(n);
-		int			type = (int) r.below(6);
+		int type = (int) r.below(6);
 
 		memset(&p, 0, sizeof(p));
 		p.nregisters = registers;
@@ -405,8 +473,9 @@ GPU_TEST(resident_programs)
 		p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, 2, 2, 0, 0, WIRE_I32);
 		/* sums and logic through all registers */
 		for (int i = 3; i < registers; i++)
-			p.instructions[p.ninstructions++] = r.below(2) ? instruction(VECTOR_AND, i, i == 3 ? 1 : i - 1, 1, 0, 0)
-				: instruction(VECTOR_F_INT4PL, i, 2, (int) r.below(i), 0, 0);
+			p.instructions[p.ninstructions++] = r.below(2) ?
+				instruction(VECTOR_AND, i, i == 3 ? 1 : i - 1, 1, 0, 0) :
+				instruction(VECTOR_F_INT4PL, i, 2, (int) r.below(i), 0, 0);
 		p.filter = r.below(3) == 0 ? VECTOR_NONE : 1 + (int) r.below(registers - 1);
 		outputs.push_back(output(0, wire_width(all_types[type]), r.below(2), r.below(2)));
 		for (size_t i = 0; i < n; i++)
@@ -418,19 +487,19 @@ GPU_TEST(resident_programs)
 
 GPU_TEST(resident_masks)
 {
-	Random		r(4);
+	Random r(4);
 
 	for (int round = 0; round < 100; round++)
 	{
-		int64_t		first = 64 * r.below(100);
-		size_t		n = 1 + r.below(round % 10 == 0 ? gpu_test_rows(3000000, 3000000, 60000) : 3000);
+		int64_t first = 64 * r.below(100);
+		size_t n = 1 + r.below(round % 10 == 0 ? gpu_test_rows(3000000, 3000000, 60000) : 3000);
 		std::vector<StoreSpan> spans;
 		std::vector<uint8_t> right(n, 0);
-		int64_t		at = first - (int64_t) r.below(200);
+		int64_t at = first - (int64_t) r.below(200);
 
 		while (at < first + (int64_t) n)
 		{
-			StoreSpan	s = {at + (int64_t) r.below(50), 1 + (int64_t) r.below(round % 3 ? 300 : 3)};
+			StoreSpan s = {at + (int64_t) r.below(50), 1 + (int64_t) r.below(round % 3 ? 300 : 3)};
 
 			for (int64_t i = s.first; i < s.first + s.nrows; i++)
 				if (i >= first && i < first + (int64_t) n)
@@ -444,7 +513,8 @@ GPU_TEST(resident_masks)
 		DeviceArray<int32_t> bins(n);
 		std::vector<int32_t> right_bins(n);
 
-		STATUS_MUST(device_mask(there.get(), (int) spans.size(), first, (int64_t) n, mask.get(), nullptr));
+		STATUS_MUST(
+			device_mask(there.get(), (int) spans.size(), first, (int64_t) n, mask.get(), nullptr));
 		CHECK(mask.take() == right && mask.guards_intact(), "a mask of %zu rows", n);
 		STATUS_MUST(device_filter_bins(mask.get(), (int64_t) n, bins.get(), nullptr));
 		for (size_t i = 0; i < n; i++)
@@ -455,33 +525,33 @@ GPU_TEST(resident_masks)
 
 GPU_TEST(resident_bitmaps)
 {
-	Random		r(5);
+	Random r(5);
 
 	for (int round = 0; round < 200; round++)
 	{
-		size_t		words = 1 + r.below(round % 10 == 0 ? 20000 : 60);
-		std::vector<uint64_t> bits(words),
-					from;
-		int64_t		first = (int64_t) r.below(64 * words);
-		int64_t		n = 1 + (int64_t) r.below(64 * words - first);
-		bool		given = r.below(4) != 0;
+		size_t words = 1 + r.below(round % 10 == 0 ? 20000 : 60);
+		std::vector<uint64_t> bits(words), from;
+		int64_t first = (int64_t) r.below(64 * words);
+		int64_t n = 1 + (int64_t) r.below(64 * words - first);
+		bool given = r.below(4) != 0;
 
 		for (auto &w : bits)
 			w = r.next();
 		for (int64_t i = 0; i < (n + 63) / 64; i++)
 			from.push_back(r.next());
 
-		DeviceArray<uint64_t> there(bits),
-					source(from);
+		DeviceArray<uint64_t> there(bits), source(from);
 
 		for (int64_t i = 0; i < n; i++)
 		{
-			uint64_t	bit = given ? from[i / 64] >> (i % 64) & 1 : 1;
-			uint64_t   &word = bits[(first + i) / 64];
+			uint64_t bit = given ? from[i / 64] >> (i % 64) & 1 : 1;
+			uint64_t &word = bits[(first + i) / 64];
 
 			word = (word & ~((uint64_t) 1 << ((first + i) % 64))) | bit << ((first + i) % 64);
 		}
-		STATUS_MUST(device_put_bits(given ? source.get() : nullptr, there.get(), first, n, nullptr));
-		CHECK(there.take() == bits && there.guards_intact(), "%lld bits at %lld", (long long) n, (long long) first);
+		STATUS_MUST(
+			device_put_bits(given ? source.get() : nullptr, there.get(), first, n, nullptr));
+		CHECK(there.take() == bits && there.guards_intact(), "%lld bits at %lld", (long long) n,
+			  (long long) first);
 	}
 }

@@ -1,7 +1,8 @@
 /*
  * gpu_runs.cu
- *	  Runs of rows on the device: numbers of runs, and every operator that commutes over runs of all lengths, with
- *	  NULLs, filters, rows in an order of their own and states elsewhere, against the same operators on the host.
+ *	  Runs of rows on the device: numbers of runs, and every operator that commutes over runs of all
+ * lengths, with NULLs, filters, rows in an order of their own and states elsewhere, against the
+ * same operators on the host.
  */
 #include <math.h>
 
@@ -15,16 +16,16 @@ struct Rows
 {
 	std::vector<uint32_t> heads;
 	std::vector<int32_t> before;
-	std::vector<int64_t> run;	/* of each row */
-	int64_t		runs = 0;
+	std::vector<int64_t> run; /* of each row */
+	int64_t runs = 0;
 };
 
 /* Lengths around `mean`, some of them many times longer. */
 static Rows
 make_rows(Random &r, int64_t n, int64_t mean, bool begins)
 {
-	Rows		rows;
-	int64_t		left = begins ? 0 : 1 + (int64_t) r.below(mean);
+	Rows rows;
+	int64_t left = begins ? 0 : 1 + (int64_t) r.below(mean);
 
 	rows.heads.assign((n + 31) / 32, 0);
 	rows.runs = begins ? 0 : 1;
@@ -45,7 +46,8 @@ make_rows(Random &r, int64_t n, int64_t mean, bool begins)
 	return rows;
 }
 
-static const GpuaggValueType integers[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64};
+static const GpuaggValueType integers[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32,
+										   GPUAGG_VALUE_I64};
 static const int width[] = {0, 1, 2, 4, 8, 4, 8, 16};
 
 /* A value of the type that the operator reads exactly, at `to`. */
@@ -53,9 +55,9 @@ static void
 make_value(Random &r, GpuaggValueType type, char *to, int range)
 {
 	/* of products 1 and -1, which no order overflows */
-	int64_t		v = range == 2 ? 2 * (int64_t) r.below(2) - 1 : (int64_t) r.below(range) - range / 2;
-	double		d = (double) v;
-	float		f = (float) v;
+	int64_t v = range == 2 ? 2 * (int64_t) r.below(2) - 1 : (int64_t) r.below(range) - range / 2;
+	double d = (double) v;
+	float f = (float) v;
 	gpuagg_i128 wide = v;
 
 	if (type == GPUAGG_VALUE_F64)
@@ -100,16 +102,36 @@ struct Columns
 	std::vector<char> values[2];
 };
 
-static void get(const Columns &, size_t, int8_t *v) { *v = 1; }
-static void get(const Columns &c, size_t i, int32_t *v) { *v = (int32_t) integer_at(c.values[0], c.type[0], i); }
-static void get(const Columns &c, size_t i, int64_t *v) { *v = integer_at(c.values[0], c.type[0], i); }
-static void get(const Columns &c, size_t i, float *v) { *v = (float) double_at(c.values[0], c.type[0], i); }
-static void get(const Columns &c, size_t i, double *v) { *v = double_at(c.values[0], c.type[0], i); }
+static void
+get(const Columns &, size_t, int8_t *v)
+{
+	*v = 1;
+}
+static void
+get(const Columns &c, size_t i, int32_t *v)
+{
+	*v = (int32_t) integer_at(c.values[0], c.type[0], i);
+}
+static void
+get(const Columns &c, size_t i, int64_t *v)
+{
+	*v = integer_at(c.values[0], c.type[0], i);
+}
+static void
+get(const Columns &c, size_t i, float *v)
+{
+	*v = (float) double_at(c.values[0], c.type[0], i);
+}
+static void
+get(const Columns &c, size_t i, double *v)
+{
+	*v = double_at(c.values[0], c.type[0], i);
+}
 static void
 get(const Columns &c, size_t i, gpuagg_i128 *v)
 {
-	*v = c.type[0] == GPUAGG_VALUE_I128 ? *(const gpuagg_i128 *) (c.values[0].data() + 16 * i)
-		: integer_at(c.values[0], c.type[0], i);
+	*v = c.type[0] == GPUAGG_VALUE_I128 ? *(const gpuagg_i128 *) (c.values[0].data() + 16 * i) :
+										  integer_at(c.values[0], c.type[0], i);
 }
 static void
 get(const Columns &c, size_t i, gpuagg_f64x2 *v)
@@ -130,22 +152,46 @@ get(const Columns &c, size_t i, gpuagg_kv *v)
 {
 	*v = {code_at(c.values[0], c.type[0], i, 0.0), code_at(c.values[1], c.type[1], i, -0.0)};
 }
-template <class T> static void get(const Columns &, size_t, T *) {}
+template <class T>
+static void
+get(const Columns &, size_t, T *)
+{
+}
 
-template <class T> static bool is_double_state() { return false; }
-template <> bool is_double_state<double>() { return true; }
-template <> bool is_double_state<gpuagg_accum>() { return true; }
-template <> bool is_double_state<gpuagg_regr>() { return true; }
+template <class T>
+static bool
+is_double_state()
+{
+	return false;
+}
+template <>
+bool
+is_double_state<double>()
+{
+	return true;
+}
+template <>
+bool
+is_double_state<gpuagg_accum>()
+{
+	return true;
+}
+template <>
+bool
+is_double_state<gpuagg_regr>()
+{
+	return true;
+}
 
-template <class S> static bool
+template <class S>
+static bool
 same(const S &a, const S &b)
 {
 	if (!is_double_state<S>())
 		return memcmp(&a, &b, sizeof(S)) == 0;
 	for (size_t i = 0; 8 * (i + 1) <= sizeof(S); i++)
 	{
-		double		x = ((const double *) &a)[i],
-					y = ((const double *) &b)[i];
+		double x = ((const double *) &a)[i], y = ((const double *) &b)[i];
 
 		if (!(x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= 1e-9 * (fabs(x) + fabs(y)) + 1e-6))
 			return false;
@@ -153,7 +199,8 @@ same(const S &a, const S &b)
 	return true;
 }
 
-template <class Input> static GpuaggValueType
+template <class Input>
+static GpuaggValueType
 draw_type(Random &r, GpuaggValueType wide)
 {
 	if (std::is_same<Input, float>::value)
@@ -167,22 +214,20 @@ draw_type(Random &r, GpuaggValueType wide)
 	return integers[r.below(std::is_same<Input, int32_t>::value ? 3 : 4)];
 }
 
-template <class Input, class State, class Identity, class Step> static void
-check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean, Identity identity, Step step)
+template <class Input, class State, class Identity, class Step>
+static void
+check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean, Identity identity,
+			   Step step)
 {
-	Rows		rows = make_rows(r, n, mean, r.below(3) > 0);
-	Columns		c;
-	std::vector<uint8_t> filter(n),
-				slot_filter(n);
+	Rows rows = make_rows(r, n, mean, r.below(3) > 0);
+	Columns c;
+	std::vector<uint8_t> filter(n), slot_filter(n);
 	std::vector<uint32_t> order(n);
 	std::vector<int32_t> bins(rows.runs);
 	std::vector<uint64_t> valid((n + 63) / 64 + 1);
 	std::vector<State> right(rows.runs, identity());
-	bool		ordered = r.below(2),
-				filtered = r.below(2),
-				slot_filtered = r.below(3) == 0,
-				nulls = r.below(2),
-				elsewhere = r.below(3) == 0;
+	bool ordered = r.below(2), filtered = r.below(2), slot_filtered = r.below(3) == 0,
+		 nulls = r.below(2), elsewhere = r.below(3) == 0;
 
 	std::iota(order.begin(), order.end(), 0);
 	std::iota(bins.begin(), bins.end(), 0);
@@ -201,36 +246,37 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 		c.type[k] = draw_type<Input>(r, GPUAGG_VALUE_I128);
 		c.values[k].resize(n * width[c.type[k]]);
 		for (int64_t i = 0; i < n; i++)
-			make_value(r, c.type[k], c.values[k].data() + i * width[c.type[k]], op == MONOID_PRODUCT_F64 ? 2 : 200);
+			make_value(r, c.type[k], c.values[k].data() + i * width[c.type[k]],
+					   op == MONOID_PRODUCT_F64 ? 2 : 200);
 	}
 	for (int64_t i = 0; i < n; i++)
 	{
-		size_t		row = ordered ? order[i] : i;
-		Input		x;
-		State	   &state = right[bins[rows.run[i]]];
+		size_t row = ordered ? order[i] : i;
+		Input x;
+		State &state = right[bins[rows.run[i]]];
 
-		if ((filtered && !filter[row]) || (slot_filtered && !slot_filter[row]) || (nulls && !(valid[row / 64] >> (row % 64) & 1)))
+		if ((filtered && !filter[row]) || (slot_filtered && !slot_filter[row]) ||
+			(nulls && !(valid[row / 64] >> (row % 64) & 1)))
 			continue;
 		get(c, row, &x);
 		state = step(state, x);
 	}
 
-	DeviceArray<uint32_t> heads(rows.heads),
-				there_order(order),
-				errors(std::vector<uint32_t>(1, 0));
-	DeviceArray<int32_t> before(rows.before),
-				numbers(rows.heads.size() + 1),
-				there_bins(bins);
-	DeviceArray<uint8_t> there_filter(filter),
-				there_slot(slot_filter);
+	DeviceArray<uint32_t> heads(rows.heads), there_order(order),
+		errors(std::vector<uint32_t>(1, 0));
+	DeviceArray<int32_t> before(rows.before), numbers(rows.heads.size() + 1), there_bins(bins);
+	DeviceArray<uint8_t> there_filter(filter), there_slot(slot_filter);
 	DeviceArray<uint64_t> there_valid(valid);
-	DeviceArray<char> x(c.values[0]),
-				y(c.values[1]);
+	DeviceArray<char> x(c.values[0]), y(c.values[1]);
 	DeviceArray<State> states(rows.runs);
-	GpuaggRuns	runs = {n, heads, before, ordered ? there_order.get() : nullptr,
-		elsewhere ? there_bins.get() : nullptr, filtered ? there_filter.get() : nullptr};
-	GpuaggSlot	slot = {};
-	size_t		bytes = 0;
+	GpuaggRuns runs = {n,
+					   heads,
+					   before,
+					   ordered ? there_order.get() : nullptr,
+					   elsewhere ? there_bins.get() : nullptr,
+					   filtered ? there_filter.get() : nullptr};
+	GpuaggSlot slot = {};
+	size_t bytes = 0;
 
 	slot.op = op;
 	slot.x = {x.get(), nulls ? (const uint8_t *) there_valid.get() : nullptr, c.type[0]};
@@ -241,8 +287,10 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 	{
 		DeviceArray<char> work(bytes);
 
-		STATUS_MUST(gpuagg_runs_number(heads, rows.heads.size(), numbers, work.get(), &bytes, nullptr));
-		CHECK(numbers.take().back() == rows.before.back() - rows.before[0], "%s: another number of runs", name);
+		STATUS_MUST(
+			gpuagg_runs_number(heads, rows.heads.size(), numbers, work.get(), &bytes, nullptr));
+		CHECK(numbers.take().back() == rows.before.back() - rows.before[0],
+			  "%s: another number of runs", name);
 	}
 	STATUS_MUST(gpuagg_hist_init(op, states.get(), rows.runs, nullptr));
 	STATUS_MUST(gpuagg_runs_update(&runs, &slot, errors, nullptr, &bytes, nullptr));
@@ -252,8 +300,8 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 	std::vector<State> got = states.take();
 
 	for (int64_t g = 0; g < rows.runs; g++)
-		CHECK(same(got[g], right[g]), "%s: run %lld of %lld, %lld rows, mean %lld, another state", name, (long long) g,
-			  (long long) rows.runs, (long long) n, (long long) mean);
+		CHECK(same(got[g], right[g]), "%s: run %lld of %lld, %lld rows, mean %lld, another state",
+			  name, (long long) g, (long long) rows.runs, (long long) n, (long long) mean);
 	CHECK(states.guards_intact(), "%s: states overrun", name);
 }
 
@@ -261,7 +309,7 @@ GPU_TEST(runs_of_every_operator)
 {
 	static const int64_t sizes[] = {1, 31, 32, 33, 255, 256, 257, 1000, 20000, 300000};
 	static const int64_t means[] = {1, 3, 48, 700, 100000};
-	Random		r(11);
+	Random r(11);
 
 	for (int64_t n : sizes)
 		for (int64_t mean : means)
@@ -269,9 +317,10 @@ GPU_TEST(runs_of_every_operator)
 			if (gpu_test_quick() && n > 1000)
 				continue;
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
-			if ((comm) && MONOID_##NAME != MONOID_HLL_MAX) \
-				check_operator<input_t, state_t>(r, MONOID_##NAME, #name, n, mean, [] { return name##_identity(); }, \
-												 [](state_t s, input_t x) { return name##_step(s, x); });
+	if ((comm) && MONOID_##NAME != MONOID_HLL_MAX) \
+		check_operator<input_t, state_t>( \
+			r, MONOID_##NAME, #name, n, mean, [] { return name##_identity(); }, \
+			[](state_t s, input_t x) { return name##_step(s, x); });
 #include "operators/monoid_list.h"
 #undef MONOID
 		}
@@ -280,14 +329,15 @@ GPU_TEST(runs_of_every_operator)
 /* Those that do not commute, and registers of sketches. */
 GPU_TEST(runs_of_other_operators_are_refused)
 {
-	GpuaggRuns	runs = {};
-	GpuaggSlot	slot = {};
-	size_t		bytes = 0;
+	GpuaggRuns runs = {};
+	GpuaggSlot slot = {};
+	size_t bytes = 0;
 
 	for (MonoidId op : {MONOID_MAXSUB_I64, MONOID_HLL_MAX})
 	{
 		slot.op = op;
-		CHECK(gpuagg_runs_update(&runs, &slot, nullptr, nullptr, &bytes, nullptr) == GPUAGG_CUDA_UNSUPPORTED,
+		CHECK(gpuagg_runs_update(&runs, &slot, nullptr, nullptr, &bytes, nullptr) ==
+				  GPUAGG_CUDA_UNSUPPORTED,
 			  "%s: taken", gpuagg_monoids[op].name);
 	}
 }

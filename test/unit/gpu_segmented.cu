@@ -32,7 +32,7 @@ check_all(const Geometry &geometry, uint64_t seed, int repeats = 1)
 /* Up to 2^19 elements, with lengths of every kind. */
 GPU_TEST(segmented_small)
 {
-	Random		r(1);
+	Random r(1);
 
 	for (const Geometry &g : geometries(r, false))
 		check_all(g, 100);
@@ -42,7 +42,7 @@ GPU_TEST(segmented_small)
 
 GPU_TEST(segmented_large)
 {
-	Random		r(3);
+	Random r(3);
 
 	for (const Geometry &g : geometries(r, true))
 		if (g.offsets.back() > (1 << 19) || gpu_test_quick())
@@ -52,13 +52,13 @@ GPU_TEST(segmented_large)
 /* Lengths that differ little, from less than one a lane to more than a chunk. */
 GPU_TEST(segmented_regular)
 {
-	int64_t		n = (int64_t) gpu_test_rows((1 << 19) + 10000, (1 << 19) + 10000, (1 << 16) + 10000);
-	Random		r(12);
+	int64_t n = (int64_t) gpu_test_rows((1 << 19) + 10000, (1 << 19) + 10000, (1 << 16) + 10000);
+	Random r(12);
 
-	for (const Geometry &geometry : {
-		even_lengths("0 to 4", r, n, 0, 5, 60), even_lengths("0 to 40", r, n, 0, 41, 50),
-		even_lengths("hundreds", r, n, 250, 100, 300), even_lengths("ten thousands", r, n, 17001, 700, 17000),
-		from_lengths("one", {n + 3})})
+	for (const Geometry &geometry :
+		 {even_lengths("0 to 4", r, n, 0, 5, 60), even_lengths("0 to 40", r, n, 0, 41, 50),
+		  even_lengths("hundreds", r, n, 250, 100, 300),
+		  even_lengths("ten thousands", r, n, 17001, 700, 17000), from_lengths("one", {n + 3})})
 	{
 		if (gpu_test_quick())
 			check_one<Op_longest_run>("longest_run", geometry, 700, 2);
@@ -76,21 +76,22 @@ GPU_TEST(segmented_subarray_limits)
 {
 	const double inf = INFINITY;
 	const double odd[] = {NAN, inf, -inf, 1e307, -1e307};
-	Random		r(11);
-	const int	nseg = 400,
-				length = 30;	/* most rows have a segment's end */
+	Random r(11);
+	const int nseg = 400, length = 30; /* most rows have a segment's end */
 	std::vector<int64_t> x(nseg * length);
 	std::vector<double> y(nseg * length);
 	std::vector<int64_t> offsets(nseg + 1);
 
 	for (int i = 0; i < nseg * length; i++)
 	{
-		int			segment = i / length;
+		int segment = i / length;
 
-		x[i] = segment % 7 == 0 && r.below(15) == 0 ? ((int64_t) r.next() >> 5) : (int64_t) r.below(2001) - 1000;
+		x[i] = segment % 7 == 0 && r.below(15) == 0 ? ((int64_t) r.next() >> 5) :
+													  (int64_t) r.below(2001) - 1000;
 		if (segment % 50 == 3)
 			x[i] = INT64_MAX - 5;
-		y[i] = segment % 5 == 0 && r.below(20) == 0 ? odd[r.below(5)] : (double) (int) r.below(2001) - 1000;
+		y[i] = segment % 5 == 0 && r.below(20) == 0 ? odd[r.below(5)] :
+													  (double) (int) r.below(2001) - 1000;
 	}
 	for (int s = 0; s <= nseg; s++)
 		offsets[s] = s * length;
@@ -125,11 +126,13 @@ GPU_TEST(segmented_subarray_limits)
 	}
 }
 
-/* Subarray sums of the least and greatest integers, of which the answers are the same in any order. */
+/*
+ * Subarray sums of the least and greatest integers, of which the answers are the same in any order.
+ */
 GPU_TEST(segmented_subarray_extremes)
 {
 	const int64_t extremes[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, 0, 1, -1};
-	Random		r(41);
+	Random r(41);
 
 	for (const Geometry &g : {random_lengths("extremes, 0 to 4", r, 3000, 4, 1),
 							  random_lengths("extremes, 0 to 60", r, 400, 60, 1),
@@ -137,7 +140,7 @@ GPU_TEST(segmented_subarray_extremes)
 							  random_lengths("extremes, chunks", r, gpu_test_quick() ? 6500 : 14000,
 											 gpu_test_quick() ? 7 : 90, 1)})
 	{
-		int64_t		nseg = (int64_t) g.offsets.size() - 1;
+		int64_t nseg = (int64_t) g.offsets.size() - 1;
 		std::vector<int64_t> values(g.offsets.back());
 
 		for (int64_t &x : values)
@@ -159,8 +162,8 @@ GPU_TEST(segmented_subarray_extremes)
 
 			for (int64_t e = g.offsets[s]; e < g.offsets[s + 1]; e++)
 				expected = maxsub_i64_step(expected, values[e]);
-			CHECK(states[s].best == expected.best, "%s, segment %ld of %ld: %ld, not %ld", g.name, (long) s, (long) nseg,
-				  (long) states[s].best, (long) expected.best);
+			CHECK(states[s].best == expected.best, "%s, segment %ld of %ld: %ld, not %ld", g.name,
+				  (long) s, (long) nseg, (long) states[s].best, (long) expected.best);
 		}
 	}
 }
@@ -171,7 +174,7 @@ check_bins(Random &r, int64_t n, uint64_t distinct)
 {
 	std::vector<int32_t> bins(n);
 	std::vector<int64_t> heads;
-	size_t		bytes;
+	size_t bytes;
 
 	for (int32_t &b : bins)
 		b = (int32_t) (r.below(distinct) * 0x10001);
@@ -188,11 +191,13 @@ check_bins(Random &r, int64_t n, uint64_t distinct)
 
 	DeviceArray<char> workspace(bytes);
 
-	STATUS_MUST(gpuagg_cuda_segments_from_bins(d_bins, n, d_offsets, d_count, workspace.get(), &bytes, 0));
+	STATUS_MUST(
+		gpuagg_cuda_segments_from_bins(d_bins, n, d_offsets, d_count, workspace.get(), &bytes, 0));
 
-	int64_t		runs = d_count.take()[0];
+	int64_t runs = d_count.take()[0];
 
-	CHECK(runs == (int64_t) heads.size(), "%ld runs in %ld rows, not %zu", (long) runs, (long) n, heads.size());
+	CHECK(runs == (int64_t) heads.size(), "%ld runs in %ld rows, not %zu", (long) runs, (long) n,
+		  heads.size());
 	if (runs != (int64_t) heads.size())
 		return;
 
@@ -205,11 +210,13 @@ check_bins(Random &r, int64_t n, uint64_t distinct)
 
 	for (size_t s = 0; s < heads.size(); s++)
 	{
-		CHECK(offsets[s] == heads[s], "run %zu starts at %ld, not %ld", s, (long) offsets[s], (long) heads[s]);
+		CHECK(offsets[s] == heads[s], "run %zu starts at %ld, not %ld", s, (long) offsets[s],
+			  (long) heads[s]);
 		CHECK(unique[s] == bins[heads[s]], "run %zu: another bin", s);
 	}
 	CHECK(offsets[runs] == n, "the last run ends at %ld, not %ld", (long) offsets[runs], (long) n);
-	CHECK(d_offsets.guards_intact() && d_unique.guards_intact() && workspace.guards_intact(), "overrun");
+	CHECK(d_offsets.guards_intact() && d_unique.guards_intact() && workspace.guards_intact(),
+		  "overrun");
 
 	/* and reduced: the number of rows of each bin */
 	DeviceArray<int8_t> d_values(std::vector<int8_t>(n, 1));
@@ -221,13 +228,13 @@ check_bins(Random &r, int64_t n, uint64_t distinct)
 	std::vector<gpuagg_run> states = d_states.take();
 
 	for (size_t s = 0; s < heads.size(); s++)
-		CHECK(states[s].best == (s + 1 < heads.size() ? heads[s + 1] : n) - heads[s], "run %zu: %ld rows", s,
-			  (long) states[s].best);
+		CHECK(states[s].best == (s + 1 < heads.size() ? heads[s + 1] : n) - heads[s],
+			  "run %zu: %ld rows", s, (long) states[s].best);
 }
 
 GPU_TEST(segmented_by_bin)
 {
-	Random		r(8);
+	Random r(8);
 
 	for (uint64_t distinct : {1, 7, 200, 10000})
 		for (int64_t n : {1, 2, 1000, 70001})
@@ -242,19 +249,21 @@ sorted_rows(const std::vector<std::vector<int64_t>> &words, const std::vector<bo
 
 	for (size_t i = 0; i < rows.size(); i++)
 		rows[i] = (int64_t) i;
-	std::stable_sort(rows.begin(), rows.end(), [&](int64_t a, int64_t b) {
-		for (size_t w = 0; w < words.size(); w++)
-			if (words[w][a] != words[w][b])
-				return (words[w][a] < words[w][b]) != descending[w];
-		return false;
-	});
+	std::stable_sort(rows.begin(), rows.end(),
+					 [&](int64_t a, int64_t b)
+					 {
+						 for (size_t w = 0; w < words.size(); w++)
+							 if (words[w][a] != words[w][b])
+								 return (words[w][a] < words[w][b]) != descending[w];
+						 return false;
+					 });
 	return rows;
 }
 
 /* Shuffled rows of a non-commutative operator, put in order; some are left out. */
 GPU_TEST(segmented_sort_rows)
 {
-	Random		r(9);
+	Random r(9);
 
 	for (int64_t n : {1, 1000, 100003})
 	{
@@ -264,13 +273,15 @@ GPU_TEST(segmented_sort_rows)
 		std::vector<int8_t> flag(n);
 		std::vector<uint8_t> keep(n);
 		std::vector<gpuagg_f64x2> values(n);
-		size_t		bytes;
+		size_t bytes;
 
 		for (int64_t i = 0; i < n; i++)
 		{
 			word[0][i] = group[i] = (int32_t) r.below(50) - 7;
 			word[1][i] = flag[i] = (int8_t) (r.below(3) - 1);
-			word[2][i] = r.below(3) ? (int64_t) r.below(100) - 50 : r.below(2) ? INT64_MIN : INT64_MAX;
+			word[2][i] = r.below(3) ? (int64_t) r.below(100) - 50 :
+				r.below(2)          ? INT64_MIN :
+									  INT64_MAX;
 			word[3][i] = (int64_t) r.below(1000) + ((int64_t) 1 << 40);
 			keep[i] = r.below(4) != 0;
 			make(r, &values[i]);
@@ -296,13 +307,15 @@ GPU_TEST(segmented_sort_rows)
 		DeviceArray<char> workspace(bytes);
 
 		STATUS_MUST(gpuagg_cuda_sort_rows(n, 4, words, d_permutation, workspace.get(), &bytes, 0));
-		STATUS_MUST(gpuagg_cuda_gather(sizeof(gpuagg_f64x2), d_values, d_permutation, n, d_ordered, 0));
-		STATUS_MUST(gpuagg_cuda_select_rows(n, d_permutation, d_keep, d_selected, d_nselected, nullptr, &bytes, 0));
+		STATUS_MUST(
+			gpuagg_cuda_gather(sizeof(gpuagg_f64x2), d_values, d_permutation, n, d_ordered, 0));
+		STATUS_MUST(gpuagg_cuda_select_rows(n, d_permutation, d_keep, d_selected, d_nselected,
+											nullptr, &bytes, 0));
 
 		DeviceArray<char> select(bytes);
 
-		STATUS_MUST(gpuagg_cuda_select_rows(n, d_permutation, d_keep, d_selected, d_nselected, select.get(),
-											&bytes, 0));
+		STATUS_MUST(gpuagg_cuda_select_rows(n, d_permutation, d_keep, d_selected, d_nselected,
+											select.get(), &bytes, 0));
 
 		std::vector<int64_t> expected = sorted_rows(word, descending);
 		std::vector<int64_t> permutation = d_permutation.take();
@@ -324,18 +337,22 @@ GPU_TEST(segmented_sort_rows)
 GPU_TEST(segmented_refusals)
 {
 	GpuaggSegments segments = {10, 1, (const int64_t *) 256};
-	size_t		bytes = 0;
+	size_t bytes = 0;
 
 	for (MonoidId op : {MONOID_COUNT, MONOID_SUM_F64, MONOID_HLL_MAX})
 		CHECK(gpuagg_cuda_segmented_reduce(&segments, op, nullptr, nullptr, nullptr, &bytes, 0) ==
-			  GPUAGG_CUDA_UNSUPPORTED, "%s, which commutes", gpuagg_monoids[op].name);
-	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_COUNT_OF_IDS, nullptr, nullptr, nullptr, &bytes, 0) ==
-		  GPUAGG_CUDA_INVALID, "no such operator");
+				  GPUAGG_CUDA_UNSUPPORTED,
+			  "%s, which commutes", gpuagg_monoids[op].name);
+	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_COUNT_OF_IDS, nullptr, nullptr, nullptr,
+									   &bytes, 0) == GPUAGG_CUDA_INVALID,
+		  "no such operator");
 	segments.nvalues = (int64_t) 1 << 30;
 	bytes = 1;
-	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, (void *) 256, &bytes, 0) ==
-		  GPUAGG_CUDA_WORKSPACE, "one byte of workspace");
+	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, (void *) 256,
+									   &bytes, 0) == GPUAGG_CUDA_WORKSPACE,
+		  "one byte of workspace");
 	segments.nvalues = -1;
-	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, nullptr, &bytes, 0) ==
-		  GPUAGG_CUDA_INVALID, "fewer than no elements");
+	CHECK(gpuagg_cuda_segmented_reduce(&segments, MONOID_LINEAR, nullptr, nullptr, nullptr, &bytes,
+									   0) == GPUAGG_CUDA_INVALID,
+		  "fewer than no elements");
 }

@@ -17,7 +17,11 @@ rough_double(Random &r)
 	return (r.uniform() - 0.5) * exp2((double) r.below(40));
 }
 
-static void rough(Random &r, double *x) { *x = rough_double(r); }
+static void
+rough(Random &r, double *x)
+{
+	*x = rough_double(r);
+}
 
 /* Factors near 1. */
 static void
@@ -34,20 +38,43 @@ rough_matrix(Random &r, double *m, int k, double scale)
 	for (int i = 0; i < k * k; i++)
 		m[i] = (r.uniform() - 0.5) * scale;
 }
-static void rough(Random &r, gpuagg_mat2 *x) { rough_matrix(r, x->m, 2, 3.27); }
-static void rough(Random &r, gpuagg_mat3 *x) { rough_matrix(r, x->m, 3, 2.40); }
-static void rough(Random &r, gpuagg_mat4 *x) { rough_matrix(r, x->m, 4, 1.98); }
-static void rough(Random &r, gpuagg_mat5 *x) { rough_matrix(r, x->m, 5, 1.72); }
+static void
+rough(Random &r, gpuagg_mat2 *x)
+{
+	rough_matrix(r, x->m, 2, 3.27);
+}
+static void
+rough(Random &r, gpuagg_mat3 *x)
+{
+	rough_matrix(r, x->m, 3, 2.40);
+}
+static void
+rough(Random &r, gpuagg_mat4 *x)
+{
+	rough_matrix(r, x->m, 4, 1.98);
+}
+static void
+rough(Random &r, gpuagg_mat5 *x)
+{
+	rough_matrix(r, x->m, 5, 1.72);
+}
 
 /* ---- comparison with the fold -------------------------------------------- */
 
-/* What errors are in proportion to: the number of values, and of doubles the sum of their magnitudes. */
+/*
+ * What errors are in proportion to: the number of values, and of doubles the sum of their
+ * magnitudes.
+ */
 struct Magnitude
 {
-	double		n = 0,
-				sum = 0;
+	double n = 0, sum = 0;
 
-	template <class T> void add(const T &) { n += 1; }
+	template <class T>
+	void
+	add(const T &)
+	{
+		n += 1;
+	}
 	void
 	add(double v)
 	{
@@ -66,17 +93,21 @@ within(double a, double b, double tolerance)
 static bool
 near(const gpuagg_maxsub_f64 &a, const gpuagg_maxsub_f64 &b, const Magnitude &m)
 {
-	double		tolerance = 1e-12 * m.sum;
+	double tolerance = 1e-12 * m.sum;
 
-	return a.flags == b.flags && within(a.total, b.total, tolerance) && within(a.prefix, b.prefix, tolerance) &&
-		within(a.suffix, b.suffix, tolerance) && within(a.best, b.best, tolerance);
+	return a.flags == b.flags && within(a.total, b.total, tolerance) &&
+		within(a.prefix, b.prefix, tolerance) && within(a.suffix, b.suffix, tolerance) &&
+		within(a.best, b.best, tolerance);
 }
 
-/* Linear compositions: the factors are near 1, so an error of one step stays one of about its size. */
+/*
+ * Linear compositions: the factors are near 1, so an error of one step stays one of about its size.
+ */
 static bool
 near(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b, const Magnitude &m)
 {
-	return within(a.x, b.x, 1e-14 * (m.n + 10) * fabs(b.x)) && within(a.y, b.y, 1e-13 * (m.n + 10) * (m.n + 10));
+	return within(a.x, b.x, 1e-14 * (m.n + 10) * fabs(b.x)) &&
+		within(a.y, b.y, 1e-13 * (m.n + 10) * (m.n + 10));
 }
 
 /*
@@ -86,8 +117,8 @@ near(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b, const Magnitude &m)
 static bool
 near_matrix(const double *a, const double *b, int n)
 {
-	double		largest = 0;
-	bool		good = true;
+	double largest = 0;
+	bool good = true;
 
 	for (int i = 0; i < n; i++)
 		largest = fmax(largest, fabs(b[i]));
@@ -95,10 +126,26 @@ near_matrix(const double *a, const double *b, int n)
 		good = good && within(a[i], b[i], 1e-6 * largest);
 	return good;
 }
-static bool near(const gpuagg_mat2 &a, const gpuagg_mat2 &b, const Magnitude &) { return near_matrix(a.m, b.m, 4); }
-static bool near(const gpuagg_mat3 &a, const gpuagg_mat3 &b, const Magnitude &) { return near_matrix(a.m, b.m, 9); }
-static bool near(const gpuagg_mat4 &a, const gpuagg_mat4 &b, const Magnitude &) { return near_matrix(a.m, b.m, 16); }
-static bool near(const gpuagg_mat5 &a, const gpuagg_mat5 &b, const Magnitude &) { return near_matrix(a.m, b.m, 25); }
+static bool
+near(const gpuagg_mat2 &a, const gpuagg_mat2 &b, const Magnitude &)
+{
+	return near_matrix(a.m, b.m, 4);
+}
+static bool
+near(const gpuagg_mat3 &a, const gpuagg_mat3 &b, const Magnitude &)
+{
+	return near_matrix(a.m, b.m, 9);
+}
+static bool
+near(const gpuagg_mat4 &a, const gpuagg_mat4 &b, const Magnitude &)
+{
+	return near_matrix(a.m, b.m, 16);
+}
+static bool
+near(const gpuagg_mat5 &a, const gpuagg_mat5 &b, const Magnitude &)
+{
+	return near_matrix(a.m, b.m, 25);
+}
 
 /* ---- runs ---------------------------------------------------------------- */
 
@@ -121,9 +168,9 @@ check_bits(const char *name, const Geometry &g, uint64_t seed)
 	typedef typename Op::Input Input;
 	typedef typename Op::State State;
 
-	Random		r(seed);
-	int64_t		nseg = (int64_t) g.offsets.size() - 1;
-	int64_t		n = g.offsets.back();
+	Random r(seed);
+	int64_t nseg = (int64_t) g.offsets.size() - 1;
+	int64_t n = g.offsets.back();
 	std::vector<Input> values(n);
 	std::vector<State> first;
 
@@ -144,25 +191,28 @@ check_bits(const char *name, const Geometry &g, uint64_t seed)
 		if (run == 0)
 			first = states;
 
-		int64_t		s = first_difference(first, states);
+		int64_t s = first_difference(first, states);
 
-		CHECK(s < 0, "%s, %s, run %d: other bits in segment %ld of %ld (%ld elements)", name, g.name, run, (long) s,
-			  (long) nseg, (long) (s < 0 ? 0 : g.offsets[s + 1] - g.offsets[s]));
+		CHECK(s < 0, "%s, %s, run %d: other bits in segment %ld of %ld (%ld elements)", name,
+			  g.name, run, (long) s, (long) nseg,
+			  (long) (s < 0 ? 0 : g.offsets[s + 1] - g.offsets[s]));
 		CHECK(d_states.guards_intact(), "%s, %s, run %d: results overrun", name, g.name, run);
 	}
 	for (int64_t s = 0; s < nseg; s++)
 	{
-		State		expected = Op::identity();
-		Magnitude	m;
+		State expected = Op::identity();
+		Magnitude m;
 
 		for (int64_t e = g.offsets[s]; e < g.offsets[s + 1]; e++)
 		{
 			expected = Op::step(expected, values[e]);
 			m.add(values[e]);
 		}
-		CHECK(near(first[s], expected, m), "%s, %s, segment %ld of %ld (%ld elements) is not near the fold: "
-			  "first words %016lx, expected %016lx", name, g.name, (long) s, (long) nseg,
-			  (long) (g.offsets[s + 1] - g.offsets[s]), seg_first_word(first[s]), seg_first_word(expected));
+		CHECK(near(first[s], expected, m),
+			  "%s, %s, segment %ld of %ld (%ld elements) is not near the fold: "
+			  "first words %016lx, expected %016lx",
+			  name, g.name, (long) s, (long) nseg, (long) (g.offsets[s + 1] - g.offsets[s]),
+			  seg_first_word(first[s]), seg_first_word(expected));
 	}
 }
 
@@ -181,20 +231,24 @@ check_bits_all(const Geometry &g, uint64_t seed)
 
 GPU_TEST(segmented_bits_small)
 {
-	Random		r(21);
+	Random r(21);
 
 	for (int64_t limit : {30, 300, 1500})
-		check_bits_all(random_lengths("bits, small", r, (int) (12000 / limit), limit, 1), 2000 + limit);
+		check_bits_all(random_lengths("bits, small", r, (int) (12000 / limit), limit, 1),
+					   2000 + limit);
 	check_bits_all(from_lengths("bits, few, long", {2900, 0, 0, 1, 3000, 2777}), 2350);
 }
 
-/* Lengths that differ much, below and beyond a chunk's own; longer ones for what cannot leave its range. */
+/*
+ * Lengths that differ much, below and beyond a chunk's own; longer ones for what cannot leave its
+ * range.
+ */
 GPU_TEST(segmented_bits_large)
 {
-	Random		r(22);
-	bool		quick = gpu_test_quick();
-	Geometry	g = random_lengths("bits, chunks", r, quick ? 6500 : 9000, quick ? 7 : 160, 1);
-	Geometry	t = from_lengths("bits, long", {quick ? 9000 : 310007, 5, quick ? 11000 : 290001});
+	Random r(22);
+	bool quick = gpu_test_quick();
+	Geometry g = random_lengths("bits, chunks", r, quick ? 6500 : 9000, quick ? 7 : 160, 1);
+	Geometry t = from_lengths("bits, long", {quick ? 9000 : 310007, 5, quick ? 11000 : 290001});
 
 	check_bits_all(g, 2200);
 	if (!quick)

@@ -15,10 +15,26 @@
 
 /* ---- inputs and comparison by type -------------------------------------- */
 
-static inline void make(Random &r, int8_t *x) { *x = (int8_t) (r.below(8) != 0); }
-static inline void make(Random &r, int64_t *x) { *x = (int64_t) r.next() >> (20 + r.below(43)); }
-static inline void make(Random &r, double *x) { *x = (double) ((int) r.below(2000001) - 1000000); }
-static inline void make(Random &r, gpuagg_kv *x) { *x = {(int64_t) r.below(1000), (int64_t) r.next()}; }
+static inline void
+make(Random &r, int8_t *x)
+{
+	*x = (int8_t) (r.below(8) != 0);
+}
+static inline void
+make(Random &r, int64_t *x)
+{
+	*x = (int64_t) r.next() >> (20 + r.below(43));
+}
+static inline void
+make(Random &r, double *x)
+{
+	*x = (double) ((int) r.below(2000001) - 1000000);
+}
+static inline void
+make(Random &r, gpuagg_kv *x)
+{
+	*x = {(int64_t) r.below(1000), (int64_t) r.next()};
+}
 
 static inline void
 make(Random &r, gpuagg_f64x2 *x)
@@ -31,7 +47,7 @@ make(Random &r, gpuagg_f64x2 *x)
 static inline void
 make_matrix(Random &r, double *m, int k)
 {
-	int			column[5] = {0, 1, 2, 3, 4};
+	int column[5] = {0, 1, 2, 3, 4};
 
 	std::fill(m, m + k * k, 0.0);
 	for (int i = 0; i < k; i++)
@@ -40,16 +56,32 @@ make_matrix(Random &r, double *m, int k)
 		m[i * k + column[i]] = r.below(2) ? 1.0 : -1.0;
 	}
 }
-static inline void make(Random &r, gpuagg_mat2 *x) { make_matrix(r, x->m, 2); }
-static inline void make(Random &r, gpuagg_mat3 *x) { make_matrix(r, x->m, 3); }
-static inline void make(Random &r, gpuagg_mat4 *x) { make_matrix(r, x->m, 4); }
-static inline void make(Random &r, gpuagg_mat5 *x) { make_matrix(r, x->m, 5); }
+static inline void
+make(Random &r, gpuagg_mat2 *x)
+{
+	make_matrix(r, x->m, 2);
+}
+static inline void
+make(Random &r, gpuagg_mat3 *x)
+{
+	make_matrix(r, x->m, 3);
+}
+static inline void
+make(Random &r, gpuagg_mat4 *x)
+{
+	make_matrix(r, x->m, 4);
+}
+static inline void
+make(Random &r, gpuagg_mat5 *x)
+{
+	make_matrix(r, x->m, 5);
+}
 
 /* Equal up to rounding in proportion to the largest, if all that is expected is finite. */
 static inline bool
 close_doubles(const double *a, const double *b, int n)
 {
-	double		scale = 0;
+	double scale = 0;
 
 	for (int i = 0; i < n; i++)
 		scale = fmax(scale, fabs(a[i]));
@@ -67,30 +99,54 @@ same(const T &a, const T &b)
 {
 	return memcmp(&a, &b, sizeof(T)) == 0;
 }
-static inline bool same(const double &a, const double &b) { return close_doubles(&a, &b, 1); }
+static inline bool
+same(const double &a, const double &b)
+{
+	return close_doubles(&a, &b, 1);
+}
 static inline bool
 same(const gpuagg_maxsub_f64 &a, const gpuagg_maxsub_f64 &b)
 {
 	return a.flags == b.flags && close_doubles(&a.total, &b.total, 4);
 }
-static inline bool same(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b) { return close_doubles(&a.x, &b.x, 2); }
-static inline bool same(const gpuagg_mat2 &a, const gpuagg_mat2 &b) { return close_doubles(a.m, b.m, 4); }
-static inline bool same(const gpuagg_mat3 &a, const gpuagg_mat3 &b) { return close_doubles(a.m, b.m, 9); }
-static inline bool same(const gpuagg_mat4 &a, const gpuagg_mat4 &b) { return close_doubles(a.m, b.m, 16); }
-static inline bool same(const gpuagg_mat5 &a, const gpuagg_mat5 &b) { return close_doubles(a.m, b.m, 25); }
+static inline bool
+same(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b)
+{
+	return close_doubles(&a.x, &b.x, 2);
+}
+static inline bool
+same(const gpuagg_mat2 &a, const gpuagg_mat2 &b)
+{
+	return close_doubles(a.m, b.m, 4);
+}
+static inline bool
+same(const gpuagg_mat3 &a, const gpuagg_mat3 &b)
+{
+	return close_doubles(a.m, b.m, 9);
+}
+static inline bool
+same(const gpuagg_mat4 &a, const gpuagg_mat4 &b)
+{
+	return close_doubles(a.m, b.m, 16);
+}
+static inline bool
+same(const gpuagg_mat5 &a, const gpuagg_mat5 &b)
+{
+	return close_doubles(a.m, b.m, 25);
+}
 
 /* ---- geometries -------------------------------------------------------- */
 
 struct Geometry
 {
 	const char *name;
-	std::vector<int64_t> offsets;	/* from 0 */
+	std::vector<int64_t> offsets; /* from 0 */
 };
 
 static inline Geometry
 from_lengths(const char *name, const std::vector<int64_t> &lengths)
 {
-	Geometry	g = {name, {0}};
+	Geometry g = {name, {0}};
 
 	for (int64_t n : lengths)
 		g.offsets.push_back(g.offsets.back() + n);
@@ -124,7 +180,7 @@ geometries(Random &r, bool large)
 {
 	std::vector<Geometry> all;
 	std::vector<int64_t> giant(20000, 1);
-	int			scale = large ? (gpu_test_quick() ? 1 : 8) : 1;
+	int scale = large ? (gpu_test_quick() ? 1 : 8) : 1;
 
 	giant[7777] = 600000 / (gpu_test_quick() ? 4 : 1);
 	all.push_back(from_lengths("one empty", {0}));
@@ -151,13 +207,14 @@ geometries(Random &r, bool large)
 static inline void
 reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states)
 {
-	size_t		bytes;
+	size_t bytes;
 
 	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, nullptr, &bytes, 0));
 
 	DeviceArray<char> workspace(bytes);
 
-	STATUS_MUST(gpuagg_cuda_segmented_reduce(segments, op, values, states, workspace.get(), &bytes, 0));
+	STATUS_MUST(
+		gpuagg_cuda_segmented_reduce(segments, op, values, states, workspace.get(), &bytes, 0));
 	CUDA_MUST(cudaDeviceSynchronize());
 	CHECK(workspace.guards_intact(), "workspace overrun");
 }
@@ -169,10 +226,10 @@ check_monoid(const char *name, const Geometry &g, uint64_t seed, int repeats)
 	typedef typename Op::Input Input;
 	typedef typename Op::State State;
 
-	Random		r(seed);
-	int64_t		nseg = (int64_t) g.offsets.size() - 1;
-	int64_t		n = g.offsets.back();
-	int64_t		lead = (int64_t) r.below(5);	/* offsets[0] */
+	Random r(seed);
+	int64_t nseg = (int64_t) g.offsets.size() - 1;
+	int64_t n = g.offsets.back();
+	int64_t lead = (int64_t) r.below(5); /* offsets[0] */
 	std::vector<Input> values(n + lead);
 	std::vector<int64_t> offsets(g.offsets);
 	std::vector<State> first;
@@ -197,25 +254,26 @@ check_monoid(const char *name, const Geometry &g, uint64_t seed, int repeats)
 		CHECK(d_states.guards_intact(), "%s, %s: results overrun", name, g.name);
 		if (repeat == 0)
 			first = states;
-		CHECK(memcmp(first.data(), states.data(), nseg * sizeof(State)) == 0, "%s, %s: other bits on another run",
-			  name, g.name);
+		CHECK(memcmp(first.data(), states.data(), nseg * sizeof(State)) == 0,
+			  "%s, %s: other bits on another run", name, g.name);
 	}
 	for (int64_t s = 0; s < nseg; s++)
 	{
-		State		expected = Op::identity();
+		State expected = Op::identity();
 
 		for (int64_t e = 0; e < offsets[s + 1] - offsets[s]; e++)
 			expected = Op::step(expected, values[offsets[s] + e]);
-		CHECK(same(expected, first[s]), "%s, %s, segment %ld of %ld (%ld elements): wrong state", name, g.name,
-			  (long) s, (long) nseg, (long) (offsets[s + 1] - offsets[s]));
+		CHECK(same(expected, first[s]), "%s, %s, segment %ld of %ld (%ld elements): wrong state",
+			  name, g.name, (long) s, (long) nseg, (long) (offsets[s + 1] - offsets[s]));
 	}
 }
 
 /* Lengths from `least` on, `spread` of them, with one that is longer. */
 static inline Geometry
-even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64_t spread, int64_t longest)
+even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64_t spread,
+			 int64_t longest)
 {
-	Geometry	g = {name, {0}};
+	Geometry g = {name, {0}};
 
 	while (g.offsets.back() < elements)
 		g.offsets.push_back(g.offsets.back() + least + (int64_t) r.below(spread));
@@ -235,4 +293,4 @@ seg_first_word(const State &state)
 	return word;
 }
 
-#endif							/* GPUAGG_GPU_SEGMENTED_TEST_H */
+#endif /* GPUAGG_GPU_SEGMENTED_TEST_H */

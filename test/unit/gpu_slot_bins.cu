@@ -1,6 +1,7 @@
 /*
  * gpu_slot_bins.cu
- *	  The server's kernel for bins of histograms, against the same header on the host: each formula, at edges and anywhere.
+ *	  The server's kernel for bins of histograms, against the same header on the host: each formula,
+ * at edges and anywhere.
  */
 #include "common.cuh"
 #include "gpu_test.h"
@@ -11,15 +12,21 @@
 
 struct Bounds
 {
-	double		lo,
-				hi;
-	int			n;
+	double lo, hi;
+	int n;
 };
 
-static const std::vector<Bounds> all_bounds = {
-	{0, 1, 1}, {0, 100, 100}, {100, 0, 100}, {0, 100, 1000}, {-60, 180, 48}, {0.1, 0.7, 60}, {5, -3, 49}, {-5e-324, 5e-324, 2},
-	{-1e300, 1e300, 30}, {-1.7e308, 1.7e308, 7}, {1.7e308, -1.7e308, 20}
-};
+static const std::vector<Bounds> all_bounds = {{0, 1, 1},
+											   {0, 100, 100},
+											   {100, 0, 100},
+											   {0, 100, 1000},
+											   {-60, 180, 48},
+											   {0.1, 0.7, 60},
+											   {5, -3, 49},
+											   {-5e-324, 5e-324, 2},
+											   {-1e300, 1e300, 30},
+											   {-1.7e308, 1.7e308, 7},
+											   {1.7e308, -1.7e308, 20}};
 
 /* Every edge and the numbers beside it, what is out of order, and any bits. */
 static std::vector<double>
@@ -29,14 +36,15 @@ values_of(const Bounds &b, Random &r)
 
 	for (int i = 0; i <= b.n; i++)
 	{
-		double		edge = b.lo * ((double) (b.n - i) / b.n) + b.hi * ((double) i / b.n);
+		double edge = b.lo * ((double) (b.n - i) / b.n) + b.hi * ((double) i / b.n);
 
-		values.insert(values.end(), {edge, std::nextafter(edge, -INFINITY), std::nextafter(edge, INFINITY)});
+		values.insert(values.end(),
+					  {edge, std::nextafter(edge, -INFINITY), std::nextafter(edge, INFINITY)});
 	}
 	for (int i = 0; i < 500; i++)
 	{
-		uint64_t	bits = r.next();
-		double		x;
+		uint64_t bits = r.next();
+		double x;
 
 		memcpy(&x, &bits, sizeof(x));
 		values.push_back(x);
@@ -48,28 +56,26 @@ static void
 check_bins(const Bounds &b, int formula, bool grouped, Random &r)
 {
 	std::vector<double> values = values_of(b, r);
-	size_t		n = values.size();
+	size_t n = values.size();
 	std::vector<int32_t> group(n);
-	std::vector<uint8_t> filter(n),
-				valid((n + 7) / 8);
+	std::vector<uint8_t> filter(n), valid((n + 7) / 8);
 	std::vector<int32_t> expected(n);
-	SlotBins	bins = {};
+	SlotBins bins = {};
 
 	for (size_t i = 0; i < n; i++)
 	{
-		bool		is = r.below(8) != 0;
+		bool is = r.below(8) != 0;
 
 		group[i] = grouped ? (int32_t) r.below(5) - 1 : 0;
 		filter[i] = r.below(4) != 0;
 		valid[i / 8] |= is << i % 8;
 		expected[i] = is && filter[i] && group[i] >= 0 ?
-			group[i] * (b.n + 2) + gpuagg_bin_uniform(values[i], b.lo, b.hi, b.n, formula) : -1;
+			group[i] * (b.n + 2) + gpuagg_bin_uniform(values[i], b.lo, b.hi, b.n, formula) :
+			-1;
 	}
 	DeviceArray<double> device_values(values);
-	DeviceArray<int32_t> device_group(group),
-				out(n);
-	DeviceArray<uint8_t> device_filter(filter),
-				device_valid(valid);
+	DeviceArray<int32_t> device_group(group), out(n);
+	DeviceArray<uint8_t> device_filter(filter), device_valid(valid);
 
 	bins.kind = WIRE_BIN_UNIFORM;
 	bins.column.type = WIRE_F64;
@@ -87,14 +93,14 @@ check_bins(const Bounds &b, int formula, bool grouped, Random &r)
 	std::vector<int32_t> got = out.take();
 
 	for (size_t i = 0; i < n; i++)
-		CHECK(got[i] == expected[i], "%.17g in %g .. %g by %d, formula %d: %d, not %d", values[i], b.lo, b.hi, b.n, formula,
-			  got[i], expected[i]);
+		CHECK(got[i] == expected[i], "%.17g in %g .. %g by %d, formula %d: %d, not %d", values[i],
+			  b.lo, b.hi, b.n, formula, got[i], expected[i]);
 	CHECK(out.guards_intact(), "bins overrun");
 }
 
 GPU_TEST(slot_bins)
 {
-	Random		r(1);
+	Random r(1);
 
 	for (const Bounds &b : all_bounds)
 		for (int formula = 0; formula < GPUAGG_BIN_FORMULAS; formula++)

@@ -8,9 +8,9 @@
 
 enum
 {
-	SLOT_COUNT,					/* 0 in some groups, whose sums are NULL */
+	SLOT_COUNT, /* 0 in some groups, whose sums are NULL */
 	SLOT_SUM,
-	SLOT_WIDE,					/* of 128 bits, of which some are cut */
+	SLOT_WIDE, /* of 128 bits, of which some are cut */
 	SLOT_FLOAT,
 	SLOTS
 };
@@ -18,9 +18,7 @@ enum
 /* States of n groups, and their keys: an integer of 32 bits and a byte for NULL. */
 struct Groups
 {
-	std::vector<int64_t> counts,
-				sums,
-				keys;
+	std::vector<int64_t> counts, sums, keys;
 	std::vector<gpuagg_i128> wide;
 	std::vector<double> floats;
 };
@@ -30,12 +28,12 @@ static Groups
 make_groups(Random &r, int64_t n, int kinds)
 {
 	static const int64_t special[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1, 0, -1};
-	Groups		groups;
+	Groups groups;
 
 	for (int64_t i = 0; i < n; i++)
 	{
-		int64_t		v = (int64_t) r.below(kinds) - kinds / 2;
-		bool		null = r.below(10) == 0;
+		int64_t v = (int64_t) r.below(kinds) - kinds / 2;
+		bool null = r.below(10) == 0;
 
 		groups.counts.push_back((int64_t) r.below(kinds < 4 ? kinds : 4));
 		groups.sums.push_back(r.below(20) == 0 ? special[r.below(6)] : v);
@@ -49,7 +47,7 @@ make_groups(Random &r, int64_t n, int kinds)
 static WireValue
 random_value(Random &r)
 {
-	WireValue	value = {(int16_t) ((int) r.below(SLOTS + 1) - 1), 0, -1, 0};
+	WireValue value = {(int16_t) ((int) r.below(SLOTS + 1) - 1), 0, -1, 0};
 
 	if (value.slot > 0 && r.below(2))
 		value.counted = SLOT_COUNT;
@@ -60,7 +58,7 @@ random_value(Random &r)
 static WireLimit
 random_limit(Random &r, int64_t n)
 {
-	WireLimit	limit = {};
+	WireLimit limit = {};
 
 	limit.count = r.below(8) == 0 ? 0 : 1 + r.below(r.below(3) == 0 ? n + 10 : 20);
 	limit.nsort = 1 + (uint32_t) r.below(WIRE_MAX_SORT);
@@ -69,7 +67,8 @@ random_limit(Random &r, int64_t n)
 	for (uint32_t i = 0; i < limit.nsort; i++)
 		limit.by[i] = {random_value(r), (uint16_t) r.below(2), (uint16_t) r.below(2)};
 	for (uint32_t i = 0; i < limit.nconditions; i++)
-		limit.conditions[i] = {random_value(r), r.below(2) ? INT64_MIN : -(int64_t) r.below(50), INT64_MAX};
+		limit.conditions[i] = {random_value(r), r.below(2) ? INT64_MIN : -(int64_t) r.below(50),
+							   INT64_MAX};
 	return limit;
 }
 
@@ -92,25 +91,24 @@ host_key(const void *arg, int64_t g, char *)
 }
 
 static void
-check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool sparse, const char *what)
+check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool sparse,
+		  const char *what)
 {
-	int64_t		n = (int64_t) groups.counts.size();
-	DeviceArray<int64_t> counts(groups.counts),
-				sums(groups.sums),
-				keys(groups.keys);
+	int64_t n = (int64_t) groups.counts.size();
+	DeviceArray<int64_t> counts(groups.counts), sums(groups.sums), keys(groups.keys);
 	DeviceArray<gpuagg_i128> wide(groups.wide);
 	DeviceArray<double> floats(groups.floats);
-	DeviceArray<int32_t> list(n),
-				nlisted(1);
+	DeviceArray<int32_t> list(n), nlisted(1);
 	DeviceArray<TopCounts> found(1);
-	const void *host_slots[] = {groups.counts.data(), groups.sums.data(), groups.wide.data(), groups.floats.data()};
+	const void *host_slots[] = {groups.counts.data(), groups.sums.data(), groups.wide.data(),
+								groups.floats.data()};
 	const void *slots[] = {counts.get(), sums.get(), wide.get(), floats.get()};
-	TopGroups	top = {};
-	TopGroups	on_host;
+	TopGroups top = {};
+	TopGroups on_host;
 	static LimitSearch search;
 	std::vector<int32_t> right;
-	TopCounts	expected = {};
-	size_t		bytes = 0;
+	TopCounts expected = {};
+	size_t bytes = 0;
 
 	top.counts = sparse ? counts.get() : nullptr;
 	top.keys.key_bytes = top.keys.table_bytes = 8;
@@ -122,11 +120,11 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 	top.reads_keys = limit_reads_keys(&top.plan);
 	on_host.plan = limit_plan(&q, &limit, host_slots);
 
-	HostGroups	host = {&on_host, &groups};
+	HostGroups host = {&on_host, &groups};
 
 	for (int64_t g = 0; g < n; g++)
 	{
-		bool		is = !sparse || groups.counts[g] > 0;
+		bool is = !sparse || groups.counts[g] > 0;
 
 		expected.all += is;
 		expected.failed += is && host_key(&host, g, nullptr) == nullptr;
@@ -141,24 +139,28 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 	}
 	STATUS_MUST(device_top_groups(&top, n, nullptr, nullptr, nullptr, nullptr, &bytes, nullptr));
 	DeviceArray<char> workspace(bytes);
-	STATUS_MUST(device_top_groups(&top, n, list.get(), nlisted.get(), found.get(), workspace.get(), &bytes, nullptr));
+	STATUS_MUST(device_top_groups(&top, n, list.get(), nlisted.get(), found.get(), workspace.get(),
+								  &bytes, nullptr));
 
-	TopCounts	counted = found.take()[0];
-	int32_t		made = nlisted.take()[0];
+	TopCounts counted = found.take()[0];
+	int32_t made = nlisted.take()[0];
 	std::vector<int32_t> got = list.take(made > 0 ? made : 0);
 
-	CHECK(counted.all == expected.all && counted.failed == expected.failed, "%s: %d groups, %d failed; expected %d, %d", what,
-		  counted.all, counted.failed, expected.all, expected.failed);
+	CHECK(counted.all == expected.all && counted.failed == expected.failed,
+		  "%s: %d groups, %d failed; expected %d, %d", what, counted.all, counted.failed,
+		  expected.all, expected.failed);
 	CHECK(got == right, "%s: %d groups, expected %d, or others", what, made, (int) right.size());
 	if (limit.count > 0 && !limit.ties && limit.nsort == 1 && limit.by[0].value.slot == SLOT_COUNT)
-		CHECK((uint64_t) made <= limit.count + LIMIT_SPARE, "%s: %d groups of a limit of %d", what, made, (int) limit.count);
+		CHECK((uint64_t) made <= limit.count + LIMIT_SPARE, "%s: %d groups of a limit of %d", what,
+			  made, (int) limit.count);
 }
 
 static WireQuery
 make_query()
 {
-	static const MonoidId monoids[] = {MONOID_COUNT, MONOID_SUM_I64, MONOID_SUM_I128, MONOID_SUM_F64};
-	WireQuery	q = {};
+	static const MonoidId monoids[] = {MONOID_COUNT, MONOID_SUM_I64, MONOID_SUM_I128,
+									   MONOID_SUM_F64};
+	WireQuery q = {};
 
 	q.nkeys = 1;
 	q.key_bytes = 8;
@@ -173,13 +175,16 @@ make_query()
 GPU_TEST(top_groups)
 {
 	static const int64_t sizes[] = {1, 33, 700, 3000, 20000};
-	WireQuery	q = make_query();
-	Random		r(11);
+	WireQuery q = make_query();
+	Random r(11);
 
 	for (int round = 0; round < (gpu_test_quick() ? 60 : 400); round++)
 	{
-		char		what[64];
-		Groups		groups = make_groups(r, sizes[round % 5], round % 3 == 0 ? 2 : round % 3 == 1 ? 100 : 1 << 20);
+		char what[64];
+		Groups groups = make_groups(r, sizes[round % 5],
+									round % 3 == 0     ? 2 :
+										round % 3 == 1 ? 100 :
+														 1 << 20);
 
 		snprintf(what, sizeof(what), "round %d", round);
 		check_top(groups, q, random_limit(r, sizes[round % 5]), r.below(2), what);
@@ -189,11 +194,11 @@ GPU_TEST(top_groups)
 /* All alike: by a count alone, and by the key behind it. */
 GPU_TEST(top_equal_groups)
 {
-	int64_t		n = gpu_test_quick() ? 30000 : 1 << 20;
-	WireQuery	q = make_query();
-	Random		r(12);
-	Groups		groups = make_groups(r, n, 1);
-	WireLimit	limit = {};
+	int64_t n = gpu_test_quick() ? 30000 : 1 << 20;
+	WireQuery q = make_query();
+	Random r(12);
+	Groups groups = make_groups(r, n, 1);
+	WireLimit limit = {};
 
 	limit.count = 10;
 	limit.nsort = 1;

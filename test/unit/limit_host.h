@@ -8,11 +8,12 @@
 #include "server/limit.h"
 
 /* The key of group g, maybe in `space`; NULL: it is none, or fails a condition. */
-typedef const char *(*LimitKey) (const void *groups, int64_t g, char *space);
+typedef const char *(*LimitKey)(const void *groups, int64_t g, char *space);
 
 /* Finds the bound, of which all `passing` groups have a key. */
 __attribute__((unused)) static void
-limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t n, int64_t passing, LimitSearch *search)
+limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t n, int64_t passing,
+			 LimitSearch *search)
 {
 	memset(search, 0, sizeof(*search));
 	search->wanted = plan->count;
@@ -20,14 +21,14 @@ limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t
 	search->ended = plan->count == 0 || passing <= plan->count;
 	while (!search->ended)
 	{
-		int64_t		before = 0;
-		uint32_t	digit = LIMIT_DIGITS;
+		int64_t before = 0;
+		uint32_t digit = LIMIT_DIGITS;
 
 		for (int64_t g = 0; g < n; g++)
 		{
-			char		space[WIRE_MAX_KEY_BYTES];
+			char space[WIRE_MAX_KEY_BYTES];
 			const char *key = key_of(groups, g, space);
-			uint64_t	word;
+			uint64_t word;
 
 			if (key == NULL || limit_compare(plan, search, g, key, &word) != 0)
 				continue;
@@ -51,9 +52,9 @@ limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t
 __attribute__((unused)) static int
 limit_has(const LimitPlan *plan, const LimitSearch *search, int64_t g, const char *key)
 {
-	uint64_t	word;
+	uint64_t word;
 
 	return plan->count == 0 || limit_compare(plan, search, g, key, &word) >= 0;
 }
 
-#endif							/* GPUAGG_UNIT_LIMIT_HOST_H */
+#endif /* GPUAGG_UNIT_LIMIT_HOST_H */

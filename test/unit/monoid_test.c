@@ -48,8 +48,7 @@ random_int32_t(MonoidId id)
 {
 	if (id == MONOID_HLL_MAX)
 		return (int32_t) random_below(52);
-	return random_below(8) ? (int32_t) random_u64() :
-		random_below(2) ? INT32_MAX : INT32_MIN;
+	return random_below(8) ? (int32_t) random_u64() : random_below(2) ? INT32_MAX : INT32_MIN;
 }
 
 static int64_t
@@ -57,8 +56,7 @@ random_int64_t(MonoidId id)
 {
 	if (id == MONOID_MAXSUB_I64)
 		return random_below(7) - 3;
-	return random_below(8) ? (int64_t) random_u64() :
-		random_below(2) ? INT64_MAX : INT64_MIN;
+	return random_below(8) ? (int64_t) random_u64() : random_below(2) ? INT64_MAX : INT64_MIN;
 }
 
 static gpuagg_i128
@@ -102,7 +100,7 @@ random_gpuagg_f64x2(MonoidId id)
 static gpuagg_kv
 random_gpuagg_kv(MonoidId id)
 {
-	gpuagg_kv	r;
+	gpuagg_kv r;
 
 	(void) id;
 	r.key = random_below(10) ? random_below(4) : random_below(2) ? INT64_MIN : INT64_MAX;
@@ -111,8 +109,7 @@ random_gpuagg_kv(MonoidId id)
 }
 
 #define RANDOM_MATRIX(k) \
-	static gpuagg_mat##k \
-	random_gpuagg_mat##k(MonoidId id) \
+	static gpuagg_mat##k random_gpuagg_mat##k(MonoidId id) \
 	{ \
 		gpuagg_mat##k r; \
 		(void) id; \
@@ -137,11 +134,20 @@ near(double a, double b, double tolerance)
 }
 
 #define SAME_SCALAR(type) \
-	static int same_##type(type a, type b) { return a == b; }
+	static int same_##type(type a, type b) \
+	{ \
+		return a == b; \
+	}
 #define SAME_BYTES(type) \
-	static int same_##type(type a, type b) { return memcmp(&a, &b, sizeof(type)) == 0; }
+	static int same_##type(type a, type b) \
+	{ \
+		return memcmp(&a, &b, sizeof(type)) == 0; \
+	}
 #define SAME_FLOAT(type) \
-	static int same_##type(type a, type b) { return near(a, b, 0); }
+	static int same_##type(type a, type b) \
+	{ \
+		return near(a, b, 0); \
+	}
 
 SAME_SCALAR(int32_t)
 SAME_SCALAR(int64_t)
@@ -170,10 +176,10 @@ same_gpuagg_accum(gpuagg_accum a, gpuagg_accum b)
 static int
 same_gpuagg_regr(gpuagg_regr a, gpuagg_regr b)
 {
-	double		eps = 1e-7 * (1 + a.n);
+	double eps = 1e-7 * (1 + a.n);
 
-	return a.n == b.n && near(a.sx, b.sx, 0) && near(a.sy, b.sy, 0) &&
-		near(a.sxx, b.sxx, eps) && near(a.syy, b.syy, eps) && near(a.sxy, b.sxy, eps);
+	return a.n == b.n && near(a.sx, b.sx, 0) && near(a.sy, b.sy, 0) && near(a.sxx, b.sxx, eps) &&
+		near(a.syy, b.syy, eps) && near(a.sxy, b.sxy, eps);
 }
 
 static int
@@ -183,8 +189,7 @@ same_gpuagg_f64x2(gpuagg_f64x2 a, gpuagg_f64x2 b)
 }
 
 #define SAME_MATRIX(k) \
-	static int \
-	same_gpuagg_mat##k(gpuagg_mat##k a, gpuagg_mat##k b) \
+	static int same_gpuagg_mat##k(gpuagg_mat##k a, gpuagg_mat##k b) \
 	{ \
 		for (int i = 0; i < k * k; i++) \
 			if (!near(a.m[i], b.m[i], 0)) \
@@ -199,16 +204,14 @@ SAME_MATRIX(5)
 /* ---- laws --------------------------------------------------------------------- */
 
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-	static state_t \
-	random_state_##name(void) \
+	static state_t random_state_##name(void) \
 	{ \
 		state_t s = name##_identity(); \
 		for (int64_t n = random_below(5); n > 0; n--) \
 			s = name##_step(s, random_##input_t(MONOID_##NAME)); \
 		return s; \
 	} \
-	static void \
-	laws_##name(void) \
+	static void laws_##name(void) \
 	{ \
 		state_t e = name##_identity(); \
 		for (int i = 0; i < ROUNDS; i++) \
@@ -248,17 +251,15 @@ integers_by_wider_arithmetic(void)
 	for (int i = 0; i < ROUNDS; i++)
 	{
 		gpuagg_i192 squares = sumsq_i192_identity();
-		gpuagg_i128 sum = sum_i128_identity(),
-					expected_sum = 0;
-		uint64_t	word[4] = {0};	/* squares in 64-bit words */
+		gpuagg_i128 sum = sum_i128_identity(), expected_sum = 0;
+		uint64_t word[4] = {0}; /* squares in 64-bit words */
 
 		for (int n = (int) random_below(MAX_ROWS); n > 0; n--)
 		{
-			int64_t		x = random_int64_t(MONOID_SUM_I128);
-			uint64_t	m = x < 0 ? -(uint64_t) x : (uint64_t) x;
-			uint64_t	hi = m >> 32,
-						lo = m & 0xFFFFFFFF;
-			uint64_t	product[3] = {lo * lo, 2 * hi * lo, hi * hi};
+			int64_t x = random_int64_t(MONOID_SUM_I128);
+			uint64_t m = x < 0 ? -(uint64_t) x : (uint64_t) x;
+			uint64_t hi = m >> 32, lo = m & 0xFFFFFFFF;
+			uint64_t product[3] = {lo * lo, 2 * hi * lo, hi * hi};
 
 			sum = sum_i128_step(sum, x);
 			expected_sum += x;
@@ -266,8 +267,8 @@ integers_by_wider_arithmetic(void)
 			/* schoolbook: hi^2 * 2^64 + 2 hi lo * 2^32 + lo^2, carried by hand */
 			for (int p = 0; p < 3; p++)
 			{
-				uint64_t	add[4] = {0};
-				uint64_t	carry = 0;
+				uint64_t add[4] = {0};
+				uint64_t carry = 0;
 
 				if (p == 0)
 					add[0] = product[0];
@@ -281,7 +282,7 @@ integers_by_wider_arithmetic(void)
 					add[1] = product[2];
 				for (int w = 0; w < 4; w++)
 				{
-					uint64_t	before = word[w];
+					uint64_t before = word[w];
 
 					word[w] += add[w] + carry;
 					carry = carry ? word[w] <= before : word[w] < before;
@@ -290,7 +291,8 @@ integers_by_wider_arithmetic(void)
 		}
 		CHECK(sum == expected_sum, "sum, round %d", i);
 		CHECK((uint64_t) squares.lo == word[0] && (uint64_t) (squares.lo >> 64) == word[1] &&
-			  squares.hi == word[2] && word[3] == 0, "squares, round %d", i);
+				  squares.hi == word[2] && word[3] == 0,
+			  "squares, round %d", i);
 	}
 }
 
@@ -312,13 +314,9 @@ deviations_by_two_passes(void)
 		gpuagg_regr regr = regr_f64_identity();
 		gpuagg_accum accum = accum_f64_identity();
 		gpuagg_f64x2 in[MAX_ROWS];
-		int			n = 1 + (int) random_below(MAX_ROWS);
-		double		offset = random_below(2) ? 0 : 1e6;
-		long double sx = 0,
-					sy = 0,
-					sxx = 0,
-					syy = 0,
-					sxy = 0;
+		int n = 1 + (int) random_below(MAX_ROWS);
+		double offset = random_below(2) ? 0 : 1e6;
+		long double sx = 0, sy = 0, sxx = 0, syy = 0, sxy = 0;
 
 		for (int j = 0; j < n; j++)
 		{
@@ -339,7 +337,8 @@ deviations_by_two_passes(void)
 			sxy += dx * dy;
 		}
 		CHECK(near(regr.sxx, (double) sxx, 1e-3) && near(regr.syy, (double) syy, 1e-3) &&
-			  near(regr.sxy, (double) sxy, 1e-3), "regr, round %d", i);
+				  near(regr.sxy, (double) sxy, 1e-3),
+			  "regr, round %d", i);
 		CHECK(regr.n == n && near(regr.sx, (double) sx, 1e-6) && near(regr.sy, (double) sy, 1e-6),
 			  "sums, round %d", i);
 		CHECK(accum.n == n && accum.sx == regr.sx && near(accum.sxx, (double) sxx, 1e-3),
@@ -354,28 +353,34 @@ overflow_is_told(void)
 	gpuagg_accum a = accum_f64_lift(1e200);
 	gpuagg_accum b = accum_f64_lift(-1e200);
 	gpuagg_accum inf = accum_f64_lift(INFINITY);
-	gpuagg_f64x2 p = {1e200, 1},
-				q = {-1e200, 2},
-				r = {INFINITY, 3};
+	gpuagg_f64x2 p = {1e200, 1}, q = {-1e200, 2}, r = {INFINITY, 3};
 
 	CHECK(accum_f64_error(a, b, accum_f64_step(a, -1e200)) == MONOID_ERR_OVERFLOW, "accum step");
 	CHECK(accum_f64_error(a, b, accum_f64_combine(a, b)) == MONOID_ERR_OVERFLOW, "accum combine");
-	CHECK(accum_f64_error(a, inf, accum_f64_step(a, INFINITY)) == MONOID_ERR_NONE, "infinite input");
+	CHECK(accum_f64_error(a, inf, accum_f64_step(a, INFINITY)) == MONOID_ERR_NONE,
+		  "infinite input");
 	CHECK(isnan(accum_f64_step(a, INFINITY).sxx), "infinite input");
 	CHECK(isnan(accum_f64_step(accum_f64_step(inf, 1), -INFINITY).sx), "both infinities");
-	CHECK(regr_f64_error(regr_f64_lift(p), regr_f64_lift(q),
-						 regr_f64_step(regr_f64_lift(p), q)) == MONOID_ERR_OVERFLOW, "regr step");
-	CHECK(regr_f64_error(regr_f64_lift(p), regr_f64_lift(r),
-						 regr_f64_step(regr_f64_lift(p), r)) == MONOID_ERR_NONE, "regr infinite");
+	CHECK(regr_f64_error(regr_f64_lift(p), regr_f64_lift(q), regr_f64_step(regr_f64_lift(p), q)) ==
+			  MONOID_ERR_OVERFLOW,
+		  "regr step");
+	CHECK(regr_f64_error(regr_f64_lift(p), regr_f64_lift(r), regr_f64_step(regr_f64_lift(p), r)) ==
+			  MONOID_ERR_NONE,
+		  "regr infinite");
 	CHECK(!isnan(regr_f64_step(regr_f64_lift(p), r).syy) &&
-		  isnan(regr_f64_step(regr_f64_lift(p), r).sxy), "regr infinite x leaves y alone");
+			  isnan(regr_f64_step(regr_f64_lift(p), r).sxy),
+		  "regr infinite x leaves y alone");
 
-	CHECK(sum_f64_error(DBL_MAX, DBL_MAX, sum_f64_step(DBL_MAX, DBL_MAX)) == MONOID_ERR_OVERFLOW, "sum");
-	CHECK(sum_f64_error(INFINITY, 1, sum_f64_step(INFINITY, 1)) == MONOID_ERR_NONE, "sum of infinity");
-	CHECK(sum_f32_error(FLT_MAX, FLT_MAX, sum_f32_step(FLT_MAX, FLT_MAX)) == MONOID_ERR_OVERFLOW, "sum");
+	CHECK(sum_f64_error(DBL_MAX, DBL_MAX, sum_f64_step(DBL_MAX, DBL_MAX)) == MONOID_ERR_OVERFLOW,
+		  "sum");
+	CHECK(sum_f64_error(INFINITY, 1, sum_f64_step(INFINITY, 1)) == MONOID_ERR_NONE,
+		  "sum of infinity");
+	CHECK(sum_f32_error(FLT_MAX, FLT_MAX, sum_f32_step(FLT_MAX, FLT_MAX)) == MONOID_ERR_OVERFLOW,
+		  "sum");
 	CHECK(product_f64_error(1e200, 1e200, product_f64_step(1e200, 1e200)) == MONOID_ERR_OVERFLOW,
 		  "product");
-	CHECK(product_f64_error(1e-200, 1e-200, product_f64_step(1e-200, 1e-200)) == MONOID_ERR_UNDERFLOW,
+	CHECK(product_f64_error(1e-200, 1e-200, product_f64_step(1e-200, 1e-200)) ==
+			  MONOID_ERR_UNDERFLOW,
 		  "product");
 	CHECK(product_f64_error(0, 1e-200, product_f64_step(0, 1e-200)) == MONOID_ERR_NONE, "zero");
 }
@@ -406,18 +411,16 @@ extremes_in_the_order_of_floats(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		double		least = 0,
-					most = 0,
-					lo = min_f64_identity(),
-					hi = max_f64_identity();
-		float		lo4 = min_f32_identity(),
-					hi4 = max_f32_identity();
-		int			n = 1 + (int) random_below(6);
+		double least = 0, most = 0, lo = min_f64_identity(), hi = max_f64_identity();
+		float lo4 = min_f32_identity(), hi4 = max_f32_identity();
+		int n = 1 + (int) random_below(6);
 
 		for (int j = 0; j < n; j++)
 		{
-			double		x = random_below(3) ? random_number(MONOID_MIN_F64) :
-				random_below(2) ? NAN : random_below(2) ? INFINITY : -INFINITY;
+			double x = random_below(3) ? random_number(MONOID_MIN_F64) :
+				random_below(2)        ? NAN :
+				random_below(2)        ? INFINITY :
+										 -INFINITY;
 
 			least = j == 0 || float_rank(x, least) < 0 ? x : least;
 			most = j == 0 || float_rank(x, most) > 0 ? x : most;
@@ -436,15 +439,13 @@ arg_extremes_by_search(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		gpuagg_kv	most = argmax_identity(),
-					least = argmin_identity(),
-					best = {0, 0},
-					worst = {0, 0};
-		int			n = 1 + (int) random_below(8);
+		gpuagg_kv most = argmax_identity(), least = argmin_identity(), best = {0, 0},
+				  worst = {0, 0};
+		int n = 1 + (int) random_below(8);
 
 		for (int j = 0; j < n; j++)
 		{
-			gpuagg_kv	x = random_gpuagg_kv(MONOID_ARGMAX);
+			gpuagg_kv x = random_gpuagg_kv(MONOID_ARGMAX);
 
 			if (j == 0 || x.key > best.key || (x.key == best.key && x.value < best.value))
 				best = x;
@@ -463,16 +464,14 @@ runs_by_search(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		int			n = (int) random_below(MAX_ROWS);
-		int64_t		x[MAX_ROWS];
-		int			present[MAX_ROWS];
+		int n = (int) random_below(MAX_ROWS);
+		int64_t x[MAX_ROWS];
+		int present[MAX_ROWS];
 		gpuagg_maxsub_i64 sub = maxsub_i64_identity();
 		gpuagg_maxsub_f64 subf = maxsub_f64_identity();
-		gpuagg_run	run = longest_run_identity();
-		gpuagg_asc	asc = longest_asc_identity();
-		int64_t		best = 0,
-					longest = 0,
-					ascending = 0;
+		gpuagg_run run = longest_run_identity();
+		gpuagg_asc asc = longest_asc_identity();
+		int64_t best = 0, longest = 0, ascending = 0;
 
 		for (int j = 0; j < n; j++)
 		{
@@ -481,13 +480,12 @@ runs_by_search(void)
 			subf = maxsub_f64_step(subf, (double) x[j]);
 			run = longest_run_step(run, x[j] > -2);
 			present[j] = random_below(8) != 0;
-			asc = longest_asc_step(asc, (gpuagg_kv) {x[j], present[j]});
+			asc = longest_asc_step(asc, (gpuagg_kv){x[j], present[j]});
 		}
 		for (int from = 0; from < n; from++)
 		{
-			int64_t		sum = 0;
-			int			all = 1,
-						up = 1;
+			int64_t sum = 0;
+			int all = 1, up = 1;
 
 			for (int to = from; to < n; to++)
 			{
@@ -519,15 +517,15 @@ bounded_steps(void)
 		CHECK(maxsub_f64_magnitude(wild_floats[i]) > maxsub_f64_bound, "double %d", i);
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		gpuagg_maxsub_i64 a = maxsub_i64_identity(),
-					b = a;
-		gpuagg_maxsub_f64 c = maxsub_f64_identity(),
-					d = c;
+		gpuagg_maxsub_i64 a = maxsub_i64_identity(), b = a;
+		gpuagg_maxsub_f64 c = maxsub_f64_identity(), d = c;
 
 		for (int j = 0; j < 32; j++)
 		{
-			int64_t		x = random_below(4) ? random_below(2 * most + 1) - most : random_below(2) ? most : -most - 1;
-			double		y = ldexp((double) (random_below(2001) - 1000), i % 2 ? 990 : 0);
+			int64_t x = random_below(4) ? random_below(2 * most + 1) - most :
+				random_below(2)         ? most :
+										  -most - 1;
+			double y = ldexp((double) (random_below(2001) - 1000), i % 2 ? 990 : 0);
 
 			CHECK(maxsub_i64_magnitude(x) <= maxsub_i64_bound, "%ld", (long) x);
 			CHECK(maxsub_f64_magnitude(y) <= maxsub_f64_bound, "%g", y);
@@ -548,16 +546,14 @@ compositions_in_order(void)
 	{
 		gpuagg_f64x2 map = linear_identity();
 		gpuagg_mat3 product = mat3_identity();
-		double		start = (double) random_below(10),
-					value = start;
-		double		vector[3] = {1, 2, 3},
-					row[3] = {1, 2, 3};
+		double start = (double) random_below(10), value = start;
+		double vector[3] = {1, 2, 3}, row[3] = {1, 2, 3};
 
 		for (int n = (int) random_below(6); n > 0; n--)
 		{
 			gpuagg_f64x2 f = random_gpuagg_f64x2(MONOID_LINEAR);
 			gpuagg_mat3 m = random_gpuagg_mat3(MONOID_MAT3);
-			double		next[3] = {0};
+			double next[3] = {0};
 
 			map = linear_step(map, f);
 			value = f.x * value + f.y;
@@ -570,15 +566,16 @@ compositions_in_order(void)
 		CHECK(map.x * start + map.y == value, "linear, round %d", i);
 		for (int c = 0; c < 3; c++)
 			CHECK(vector[0] * product.m[c] + vector[1] * product.m[3 + c] +
-				  vector[2] * product.m[6 + c] == row[c], "matrix, round %d", i);
+						  vector[2] * product.m[6 + c] ==
+					  row[c],
+				  "matrix, round %d", i);
 	}
 }
 
 int
 main(void)
 {
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-	RUN("laws of " #name, laws_##name);
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) RUN("laws of " #name, laws_##name);
 #include "operators/monoid_list.h"
 #undef MONOID
 	RUN("wide integers by schoolbook arithmetic", integers_by_wider_arithmetic);

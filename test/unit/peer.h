@@ -16,9 +16,9 @@
 
 typedef struct Peer
 {
-	int			sock;
-	char	   *arena;
-	WireFailed	failed;			/* what the last answer was, if its text is not empty */
+	int sock;
+	char *arena;
+	WireFailed failed; /* what the last answer was, if its text is not empty */
 } Peer;
 
 /* The welcome, which brings the arena. */
@@ -29,22 +29,26 @@ receive_welcome(Peer *peer)
 	{
 		MessageHeader header;
 		WireWelcome welcome;
-	}			message;
+	} message;
 	struct iovec iov = {&message, sizeof(message)};
 	union
 	{
-		char		space[CMSG_SPACE(sizeof(int))];
+		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
-	}			control;
-	struct msghdr msg = {.msg_iov = &iov,.msg_iovlen = 1,.msg_control = control.space,
-		.msg_controllen = sizeof(control.space)
+	} control;
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.space,
+		.msg_controllen = sizeof(control.space),
 	};
-	int			fd;
+	int fd;
 
 	if (recvmsg(peer->sock, &msg, MSG_WAITALL) != sizeof(message) || CMSG_FIRSTHDR(&msg) == NULL)
 		return false;
 	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	peer->arena = mmap(NULL, message.welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	peer->arena =
+		mmap(NULL, message.welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	return peer->arena != MAP_FAILED;
 }
@@ -52,8 +56,8 @@ receive_welcome(Peer *peer)
 __attribute__((unused)) static bool
 peer_open(Peer *peer)
 {
-	WireHello	hello = {GPUAGG_PROTOCOL_VERSION, 0};
-	int			ends[2];
+	WireHello hello = {GPUAGG_PROTOCOL_VERSION, 0};
+	int ends[2];
 
 	memset(peer, 0, sizeof(*peer));
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
@@ -76,12 +80,12 @@ __attribute__((unused)) static bool
 receive_answer(Peer *peer, MessageType wanted, void *answer, size_t size)
 {
 	MessageHeader header;
-	bool		garbage;
+	bool garbage;
 	union
 	{
-		WireFailed	failed;
-		char		bytes[sizeof(WireStatus)];
-	}			in;
+		WireFailed failed;
+		char bytes[sizeof(WireStatus)];
+	} in;
 
 	peer->failed.text[0] = '\0';
 	if (!wire_receive(peer->sock, &header, &in, sizeof(in), -1, &garbage))
@@ -95,16 +99,16 @@ receive_answer(Peer *peer, MessageType wanted, void *answer, size_t size)
 		CHECK(in.failed.text[0] != '\0', "a failure without a text");
 		return false;
 	}
-	CHECK(header.type == (uint32_t) wanted && header.length == size, "an answer of type %u, not %d", header.type,
-		  wanted);
+	CHECK(header.type == (uint32_t) wanted && header.length == size, "an answer of type %u, not %d",
+		  header.type, wanted);
 	memcpy(answer, &in, size);
 	return true;
 }
 
 /* Sends a message, and receives its answer. */
 __attribute__((unused)) static bool
-request(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted, void *answer,
-		size_t size)
+request(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted,
+		void *answer, size_t size)
 {
 	if (wire_send(peer->sock, type, body, length))
 		return receive_answer(peer, wanted, answer, size);
@@ -112,4 +116,4 @@ request(Peer *peer, MessageType type, const void *body, size_t length, MessageTy
 	return false;
 }
 
-#endif							/* GPUAGG_UNIT_PEER_H */
+#endif /* GPUAGG_UNIT_PEER_H */

@@ -12,21 +12,27 @@ bool
 client_store(Peer *peer, const Model *m, int range, int col, bool *kept)
 {
 	const Range *r = &m->ranges[range];
-	WireStore	in = {.table = {m->id},.stamp = r->stamp,.range = range * 3,.nrows = r->nrows,
-		.column = {.typid = 20 + col,.attno = col + 1,.scale = -1,.type = model_types[col]},
-		.buffer = random_below(ARENA_BUFFERS),.validity = WIRE_NO_ARRAY
+	WireStore in = {
+		.table = {m->id},
+		.stamp = r->stamp,
+		.range = range * 3,
+		.nrows = r->nrows,
+		.column = {.typid = 20 + col, .attno = col + 1, .scale = -1, .type = model_types[col]},
+		.buffer = random_below(ARENA_BUFFERS),
+		.validity = WIRE_NO_ARRAY,
 	};
-	char	   *to = peer->arena + (size_t) in.buffer * ARENA_BUFFER_BYTES;
-	int			width = wire_width(model_types[col]);
-	WireStored	stored;
+	char *to = peer->arena + (size_t) in.buffer * ARENA_BUFFER_BYTES;
+	int width = wire_width(model_types[col]);
+	WireStored stored;
 
 	in.values = 64 * random_below(3);
 	for (uint32_t row = 0; row < r->nrows; row++)
 	{
-		int64_t		v = model_value(m, r, col, row);
-		double		x = (double) v;
+		int64_t v = model_value(m, r, col, row);
+		double x = (double) v;
 
-		memcpy(to + in.values + (size_t) row * width, col == COL_X ? (void *) &x : (void *) &v, width);
+		memcpy(to + in.values + (size_t) row * width, col == COL_X ? (void *) &x : (void *) &v,
+			   width);
 	}
 	if (model_has_nulls(r, col))
 	{
@@ -47,7 +53,7 @@ client_store(Peer *peer, const Model *m, int range, int col, bool *kept)
 bool
 client_open(Peer *peer, const Question *t)
 {
-	WireQuery	q = t->q;
+	WireQuery q = t->q;
 
 	if (random_below(2))
 		q.flags |= WIRE_LATE;
@@ -59,30 +65,31 @@ bool client_last_taken;
 static bool
 ask_once(Peer *peer, Question *t, bool *taken)
 {
-	char		message[sizeof(WireResident) + SPANS * sizeof(WireSpan)];
+	char message[sizeof(WireResident) + SPANS * sizeof(WireSpan)];
 	WireResided resided;
 
 	question_lay_out(t);
-	memcpy(peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES, t->sent, t->in.nruns * sizeof(WireRun));
+	memcpy(peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES, t->sent,
+		   t->in.nruns * sizeof(WireRun));
 	memcpy(message, &t->in, sizeof(t->in));
 	memcpy(message + sizeof(t->in), t->spans, t->in.nspans * sizeof(WireSpan));
-	if (!request(peer, MESSAGE_RESIDENT, message, sizeof(t->in) + t->in.nspans * sizeof(WireSpan), MESSAGE_RESIDED,
-				 &resided, sizeof(resided)))
+	if (!request(peer, MESSAGE_RESIDENT, message, sizeof(t->in) + t->in.nspans * sizeof(WireSpan),
+				 MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
 	CHECK(resided.buffer == t->in.buffer, "another buffer");
 	*taken = client_last_taken = resided.taken != 0;
 	return true;
 }
 
-int			client_named_taken;
+int client_named_taken;
 
 bool
 client_ask(Peer *peer, Question *t, bool *taken)
 {
 	for (;;)
 	{
-		uint64_t	lacking[SPANS];
-		bool		again = false;
+		uint64_t lacking[SPANS];
+		bool again = false;
 
 		if (!ask_once(peer, t, taken))
 			return false;
@@ -90,11 +97,13 @@ client_ask(Peer *peer, Question *t, bool *taken)
 			client_named_taken += t->named[s];
 		if (*taken)
 			return true;
-		memcpy(lacking, peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
-			   wire_align(t->in.nruns * sizeof(WireRun)) + t->in.nruns * sizeof(uint64_t), t->in.nspans * sizeof(uint64_t));
+		memcpy(lacking,
+			   peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
+				   wire_align(t->in.nruns * sizeof(WireRun)) + t->in.nruns * sizeof(uint64_t),
+			   t->in.nspans * sizeof(uint64_t));
 		for (uint32_t i = 0; i < t->in.nspans; i++)
 		{
-			bool	   *named = &t->named[t->spans[i].first / (3 * SPAN_RANGES)];
+			bool *named = &t->named[t->spans[i].first / (3 * SPAN_RANGES)];
 
 			CHECK(*named || lacking[i] == 0, "a list that was sent is lacking");
 			again |= lacking[i] != 0;
@@ -109,16 +118,18 @@ client_ask(Peer *peer, Question *t, bool *taken)
 bool
 client_store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, bool *all_kept)
 {
-	uint64_t	lacking[3 * RANGES];
+	uint64_t lacking[3 * RANGES];
 
-	memcpy(lacking, peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
-		   wire_align(t->in.nruns * sizeof(WireRun)), t->in.nruns * sizeof(uint64_t));
+	memcpy(lacking,
+		   peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
+			   wire_align(t->in.nruns * sizeof(WireRun)),
+		   t->in.nruns * sizeof(uint64_t));
 	*any = false;
 	*all_kept = true;
 	for (uint32_t i = 0; i < t->in.nruns; i++)
 		for (uint32_t c = 0; c < t->in.nstored; c++)
 		{
-			bool		kept;
+			bool kept;
 
 			CHECK(lacking[i] >> t->in.nstored == 0, "bits of columns that there are not");
 			if (!(lacking[i] >> c & 1))
@@ -140,18 +151,18 @@ client_store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, b
 #define MOST_SPARE LIMIT_SPARE
 #endif
 
-static WireLimit limit;			/* of the next answer, if `limited` */
+static WireLimit limit; /* of the next answer, if `limited` */
 static bool limited;
 
 /* A key, a count, or a sum whose value is NULL where the count is 0, or where none is. */
 static WireValue
 draw_value(const Question *t)
 {
-	int			slot = random_below(3) - 1;
+	int slot = random_below(3) - 1;
 
 	if (slot == 1 && t->q.slots[1].width > 1)
 		slot = 0;
-	return (WireValue) {.slot = slot,.counted = slot == 1 && random_below(2) ? 0 : -1};
+	return (WireValue){.slot = slot, .counted = slot == 1 && random_below(2) ? 0 : -1};
 }
 
 static void
@@ -159,16 +170,19 @@ draw_limit(const Question *t)
 {
 	/* of one key */
 	limited = t->keyed && t->kind != TWO_KEYS && random_below(3) == 0;
-	limit = (WireLimit) {.count = random_below(3) * (1 + random_below(20)),.nsort = 1 + random_below(WIRE_MAX_SORT),
-		.ties = random_below(2),.nconditions = random_below(3)};
+	limit = (WireLimit){.count = random_below(3) * (1 + random_below(20)),
+						.nsort = 1 + random_below(WIRE_MAX_SORT),
+						.ties = random_below(2),
+						.nconditions = random_below(3)};
 	for (uint32_t w = 0; w < limit.nsort; w++)
-		limit.by[w] = (WireSort) {draw_value(t), random_below(2), random_below(2)};
+		limit.by[w] = (WireSort){draw_value(t), random_below(2), random_below(2)};
 	for (uint32_t c = 0; c < limit.nconditions; c++)
 	{
-		int64_t		middle = random_below(200) - 50;
+		int64_t middle = random_below(200) - 50;
 
-		limit.conditions[c] = (WireCondition) {draw_value(t), random_below(2) ? INT64_MIN : middle - random_below(100),
-			random_below(2) ? INT64_MAX : middle + random_below(1000)};
+		limit.conditions[c] =
+			(WireCondition){draw_value(t), random_below(2) ? INT64_MIN : middle - random_below(100),
+							random_below(2) ? INT64_MAX : middle + random_below(1000)};
 	}
 	limited = limited && (limit.count > 0 || limit.nconditions > 0);
 }
@@ -183,22 +197,23 @@ group_value(const Group *g, const WireValue *of, int64_t *value)
 
 /* Are these the registers of a group's rows? */
 static void
-check_sketch(const Question *t, const Model *m, const Group *g, const int32_t *registers, const char *what)
+check_sketch(const Question *t, const Model *m, const Group *g, const int32_t *registers,
+			 const char *what)
 {
 	static uint8_t right[GPUAGG_HLL_REGISTERS];
-	int			bad = 0;
+	int bad = 0;
 
 	memset(right, 0, sizeof(right));
 	for (uint32_t i = 0; i < t->nruns; i++)
 		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
 		{
 			const Range *r = &m->ranges[t->runs[i].range / 3];
-			uint64_t	key;
-			int64_t		sum;
-			int			reg,
-						rank;
+			uint64_t key;
+			int64_t sum;
+			int reg, rank;
 
-			if (question_outcome(t, m, r, row, &key, &sum) != 1 || key != g->key || model_is_null(r, COL_V, row))
+			if (question_outcome(t, m, r, row, &key, &sum) != 1 || key != g->key ||
+				model_is_null(r, COL_V, row))
 				continue;
 			gpuagg_bin_hll((uint64_t) model_value(m, r, COL_V, row), &reg, &rank);
 			right[reg] = (uint8_t) hll_max_combine(right[reg], rank);
@@ -215,10 +230,8 @@ compare_places(const void *a, const void *b)
 	for (uint32_t w = 0; w < limit.nsort; w++)
 	{
 		const WireSort *by = &limit.by[w];
-		int64_t		x = 0,
-					y = 0;
-		bool		is = group_value(a, &by->value, &x),
-					other = group_value(b, &by->value, &y);
+		int64_t x = 0, y = 0;
+		bool is = group_value(a, &by->value, &x), other = group_value(b, &by->value, &y);
 
 		if (is != other)
 			return is == (by->nulls_first != 0) ? 1 : -1;
@@ -233,10 +246,10 @@ meets_conditions(const Group *g)
 {
 	for (uint32_t c = 0; c < limit.nconditions; c++)
 	{
-		int64_t		value;
+		int64_t value;
 
-		if (!group_value(g, &limit.conditions[c].value, &value) || value < limit.conditions[c].min ||
-			value > limit.conditions[c].max)
+		if (!group_value(g, &limit.conditions[c].value, &value) ||
+			value < limit.conditions[c].min || value > limit.conditions[c].max)
 			return false;
 	}
 	return true;
@@ -246,7 +259,7 @@ meets_conditions(const Group *g)
 static int
 apply_conditions(Group *right, int n)
 {
-	int			kept = 0;
+	int kept = 0;
 
 	for (int i = 0; i < n; i++)
 		if (meets_conditions(&right[i]))
@@ -261,23 +274,24 @@ find_group(const Group *groups, int n, const Group *like)
 }
 
 /*
- * Are these groups within the limit, of the n right ones that meet the conditions?  All that come before the last of the first
- * `count`, enough that tie with it, or all, and few others, if memory was not short; each is what it should be.
+ * Are these groups within the limit, of the n right ones that meet the conditions?  All that come
+ * before the last of the first `count`, enough that tie with it, or all, and few others, if memory
+ * was not short; each is what it should be.
  */
 static bool
 is_within(const Group *right, int n, const Group *groups, int made)
 {
-	int			count = limit.count > 0 && limit.count < (uint64_t) n ? (int) limit.count : n;
-	Group	   *sorted = malloc((n + 1) * sizeof(*sorted));
-	int			wanted = 0;
-	bool		ok = made >= count;
+	int count = limit.count > 0 && limit.count < (uint64_t) n ? (int) limit.count : n;
+	Group *sorted = malloc((n + 1) * sizeof(*sorted));
+	int wanted = 0;
+	bool ok = made >= count;
 
 	memcpy(sorted, right, n * sizeof(*sorted));
 	if (limit.count > 0)
 		qsort(sorted, n, sizeof(*sorted), compare_places);
 	for (int i = 0; i < n && ok; i++)
 	{
-		int			place = count < n ? compare_places(&right[i], &sorted[count - 1]) : -1;
+		int place = count < n ? compare_places(&right[i], &sorted[count - 1]) : -1;
 
 		wanted += place < 0 || (place == 0 && limit.ties);
 		ok = find_group(groups, made, &right[i]) || !(place < 0 || (place == 0 && limit.ties));
@@ -294,28 +308,31 @@ is_within(const Group *right, int n, const Group *groups, int made)
 }
 
 bool
-client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n, uint64_t untold, const char *what)
+client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n,
+					uint64_t untold, const char *what)
 {
 	WireFinished finished;
-	Group	   *groups;
-	int			at = 0,
-				all = n;
-	bool		ok = true;
+	Group *groups;
+	int at = 0, all = n;
+	bool ok = true;
 
-	WireFinish	finish = {.first = 0};
-	WireGroups	ahead = {.n = 0};
+	WireFinish finish = {.first = 0};
+	WireGroups ahead = {.n = 0};
 
 	draw_limit(t);
 	if (limited)
 		finish.limit = limit;
 	finish.if_taken = client_last_taken && random_below(2);
 	finish.first = random_below(2) ? 1 + random_below(1000) : 0;
-	if (!request(peer, MESSAGE_FINISH, &finish, limited || finish.if_taken || finish.first ? sizeof(finish) : 0,
-				 MESSAGE_FINISHED, &finished, sizeof(finished)))
+	if (!request(peer, MESSAGE_FINISH, &finish,
+				 limited || finish.if_taken || finish.first ? sizeof(finish) : 0, MESSAGE_FINISHED,
+				 &finished, sizeof(finished)))
 		return false;
-	if (finish.first > 0 && finished.ngroups > 0 && !receive_answer(peer, MESSAGE_GROUPS, &ahead, sizeof(ahead)))
+	if (finish.first > 0 && finished.ngroups > 0 &&
+		!receive_answer(peer, MESSAGE_GROUPS, &ahead, sizeof(ahead)))
 		return false;
-	CHECK(finished.untold == untold, "%s: %d rows untold, expected %d", what, (int) finished.untold, (int) untold);
+	CHECK(finished.untold == untold, "%s: %d rows untold, expected %d", what, (int) finished.untold,
+		  (int) untold);
 	/* such rows may be in groups or not */
 	if (t->kind == FLOATS && untold > 0)
 		return true;
@@ -324,19 +341,23 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 		/* without memory nothing is left out */
 		if (finished.ngroups < finished.allgroups || !device_was_short())
 			n = apply_conditions(right, n);
-		CHECK(finished.failed == (uint64_t) (all - n), "%s: %d groups failed, expected %d", what, (int) finished.failed, all - n);
+		CHECK(finished.failed == (uint64_t) (all - n), "%s: %d groups failed, expected %d", what,
+			  (int) finished.failed, all - n);
 	}
-	CHECK(!t->keyed || finished.allgroups == (uint64_t) all, "%s: %d of %d groups", what, (int) finished.allgroups, all);
+	CHECK(!t->keyed || finished.allgroups == (uint64_t) all, "%s: %d of %d groups", what,
+		  (int) finished.allgroups, all);
 	groups = calloc(finished.ngroups + 1, sizeof(*groups));
 	while (ok && (uint64_t) at < finished.ngroups)
 	{
-		WireFetch	fetch = {.first = at,.max = finished.ngroups - at};
-		WireGroups	got;
+		WireFetch fetch = {.first = at, .max = finished.ngroups - at};
+		WireGroups got;
 
 		if (at == 0 && ahead.n > 0)
 			got = ahead;
 		else
-			ok = request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &got, sizeof(got)) && got.n > 0;
+			ok = request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &got,
+						 sizeof(got)) &&
+				got.n > 0;
 		for (uint32_t g = 0; ok && g < got.n; g++, at++)
 		{
 			const int64_t *states = (int64_t *) (peer->arena + got.slots[1]);
@@ -345,7 +366,9 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
 			groups_no_pairs(&groups[at]);
 			if (t->q.nslots > 2 && t->q.slots[2].bin_kind == WIRE_BIN_HLL && groups[at].count > 0)
-				check_sketch(t, m, &groups[at], (int32_t *) (peer->arena + got.slots[2]) + g * GPUAGG_HLL_REGISTERS, what);
+				check_sketch(t, m, &groups[at],
+							 (int32_t *) (peer->arena + got.slots[2]) + g * GPUAGG_HLL_REGISTERS,
+							 what);
 			if (t->kind == PAIRS)
 			{
 				groups[at].best = ((gpuagg_kv *) (peer->arena + got.slots[2]))[g];
@@ -353,7 +376,8 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 				groups[at].payloads = ((int64_t *) (peer->arena + got.slots[4]))[g];
 			}
 			for (int b = 0; b < t->q.slots[1].width; b++)
-				groups[at].sum += states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
+				groups[at].sum +=
+					states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
 		}
 	}
 	if (ok)
@@ -362,8 +386,11 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 		/* without keys there may be a group of no rows */
 		if (!t->keyed && at == 1 && groups[0].count == 0)
 			at = 0;
-		CHECK(limited && finished.ngroups < finished.allgroups ? is_within(right, n, groups, at) : at == n && memcmp(groups, right, n * sizeof(*right)) == 0, "%s: %d groups, expected %d, or others (%d rows, %d)",
-			  what, at, n, at ? (int) groups[0].count : 0, n ? (int) right[0].count : 0);
+		CHECK(limited && finished.ngroups < finished.allgroups ?
+				  is_within(right, n, groups, at) :
+				  at == n && memcmp(groups, right, n * sizeof(*right)) == 0,
+			  "%s: %d groups, expected %d, or others (%d rows, %d)", what, at, n,
+			  at ? (int) groups[0].count : 0, n ? (int) right[0].count : 0);
 	}
 	free(groups);
 	return ok;

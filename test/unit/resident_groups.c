@@ -24,28 +24,30 @@ add_pairs(Group *to, const Group *from)
 int
 groups_compare(const void *a, const void *b)
 {
-	uint64_t	x = ((const Group *) a)->key;
-	uint64_t	y = ((const Group *) b)->key;
+	uint64_t x = ((const Group *) a)->key;
+	uint64_t y = ((const Group *) b)->key;
 
 	if (x != y)
 		return x < y ? -1 : 1;
-	return ((const Group *) a)->sum < ((const Group *) b)->sum ? -1 : ((const Group *) a)->sum > ((const Group *) b)->sum;
+	return ((const Group *) a)->sum < ((const Group *) b)->sum ?
+		-1 :
+		((const Group *) a)->sum > ((const Group *) b)->sum;
 }
 
 /* One group for each key, in no order.  To sort rows takes longer. */
 static int
 gather(Group *groups, int n)
 {
-	uint64_t	size = 16;
-	int			made = 0;
-	int		   *places;			/* of keys: the number of their group, from 1 on */
+	uint64_t size = 16;
+	int made = 0;
+	int *places; /* of keys: the number of their group, from 1 on */
 
 	while (size < 2 * (uint64_t) n)
 		size *= 2;
 	places = calloc(size, sizeof(*places));
 	for (int i = 0; i < n; i++)
 	{
-		uint64_t	at = groups[i].key * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (size - 1);
+		uint64_t at = groups[i].key * UINT64_C(0x9E3779B97F4A7C15) >> 32 & (size - 1);
 
 		while (places[at] != 0 && groups[places[at] - 1].key != groups[i].key)
 			at = (at + 1) & (size - 1);
@@ -68,8 +70,8 @@ gather(Group *groups, int n)
 int
 groups_combine(Group *groups, int n, bool distinct)
 {
-	int			made = 0;
-	int64_t		last = 0;
+	int made = 0;
+	int64_t last = 0;
 
 	if (!distinct)
 		n = gather(groups, n);
@@ -91,14 +93,14 @@ note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group
 	g->most = gpuagg_f64_code((double) model_value(m, r, COL_X, row));
 	g->payloads = !model_is_null(r, t->payload, row);
 	if (g->payloads > 0)
-		g->best = (gpuagg_kv) {g->most, model_value(m, r, t->payload, row)};
+		g->best = (gpuagg_kv){g->most, model_value(m, r, t->payload, row)};
 }
 
 Group *
 groups_expect(const Question *t, const Model *m, int *n, uint64_t *untold)
 {
-	Group	   *groups;
-	size_t		rows = 0;
+	Group *groups;
+	size_t rows = 0;
 
 	for (uint32_t r = 0; r < t->nruns; r++)
 		rows += t->runs[r].nrows;
@@ -107,8 +109,9 @@ groups_expect(const Question *t, const Model *m, int *n, uint64_t *untold)
 	for (uint32_t i = 0; i < t->nruns; i++)
 		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
 		{
-			Group	   *g = &groups[*n];
-			int			is = question_outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
+			Group *g = &groups[*n];
+			int is =
+				question_outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
 
 			g->count = 1;
 			groups_no_pairs(g);

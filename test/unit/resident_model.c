@@ -4,7 +4,8 @@
  */
 #include "resident_test.h"
 
-const uint32_t model_types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8, WIRE_F64, WIRE_I32, WIRE_I32};
+const uint32_t model_types[COLS] = {WIRE_I32, WIRE_I64, WIRE_I16, WIRE_I8,
+									WIRE_F64, WIRE_I32, WIRE_I32};
 
 uint64_t model_last_stamp;
 uint64_t model_last_table;
@@ -62,7 +63,9 @@ model_value(const Model *m, const Range *r, int col, uint32_t row)
 	{
 		case COL_K:
 			if (r->ordered)
-				return ((int64_t) r->ordered * TEST_ROWS * 2 + row) / 7 * (m->scattered ? 5017 : 1) + m->least;
+				return ((int64_t) r->ordered * TEST_ROWS * 2 + row) / 7 *
+					(m->scattered ? 5017 : 1) +
+					m->least;
 			return (int64_t) ((r->stamp + row * 7) % 40) * (m->scattered ? 50000017 : 1) + m->least;
 		case COL_V:
 			return row % 97 == 5 ? INT64_MAX : (int64_t) (r->stamp * 13 + row * 37) % 1000 - 300;

@@ -10,7 +10,8 @@
 static void
 add_slot(WireQuery *q, MonoidId monoid, int x, int filter)
 {
-	q->slots[q->nslots++] = (WireSlot) {.monoid = monoid,.col = {x, -1},.filter = filter,.width = 1};
+	q->slots[q->nslots++] =
+		(WireSlot){.monoid = monoid, .col = {x, -1}, .filter = filter, .width = 1};
 }
 
 /* A load of a column of the model, into the next register, which is returned. */
@@ -18,11 +19,15 @@ static int
 load(WireResident *in, int col)
 {
 	VectorProgram *p = &in->program;
-	int			r = (int) p->nregisters++;
+	int r = (int) p->nregisters++;
 
-	in->stored[in->nstored] = (WireColumnKey) {.typid = 20 + col,.attno = col + 1,.scale = -1,.type = model_types[col]};
-	p->instructions[p->ninstructions++] = (VectorInstruction) {
-		.op = VECTOR_LOAD,.r = r,.a = in->nstored++,.data = model_types[col]
+	in->stored[in->nstored] =
+		(WireColumnKey){.typid = 20 + col, .attno = col + 1, .scale = -1, .type = model_types[col]};
+	p->instructions[p->ninstructions++] = (VectorInstruction){
+		.op = VECTOR_LOAD,
+		.r = r,
+		.a = in->nstored++,
+		.data = model_types[col],
 	};
 	return r;
 }
@@ -30,7 +35,7 @@ load(WireResident *in, int col)
 static int
 constant(WireResident *in, int64_t bits)
 {
-	in->program.constants[in->program.nconstants] = (VectorConstant) {bits, VECTOR_VALUE, 0};
+	in->program.constants[in->program.nconstants] = (VectorConstant){bits, VECTOR_VALUE, 0};
 	return VECTOR_CONSTANT + (int) in->program.nconstants++;
 }
 
@@ -38,16 +43,17 @@ static int
 operate(WireResident *in, int op, int a, int b)
 {
 	VectorProgram *p = &in->program;
-	int			r = (int) p->nregisters++;
+	int r = (int) p->nregisters++;
 
-	p->instructions[p->ninstructions++] = (VectorInstruction) {.op = op,.r = r,.a = a,.b = b,.c = VECTOR_NONE};
+	p->instructions[p->ninstructions++] =
+		(VectorInstruction){.op = op, .r = r, .a = a, .b = b, .c = VECTOR_NONE};
 	return r;
 }
 
 static int
 column(Question *t, int operand, uint32_t type, bool nullable)
 {
-	int			c = (int) t->in.ncols++;
+	int c = (int) t->in.ncols++;
 
 	t->in.cols[c] = operand;
 	t->in.types[c] = type;
@@ -58,24 +64,28 @@ column(Question *t, int operand, uint32_t type, bool nullable)
 static void
 make_key(Question *t, const Model *m, int operand, bool nullable)
 {
-	WireQuery  *q = &t->q;
+	WireQuery *q = &t->q;
 
 	t->keyed = true;
 	q->nkeys = 1;
 	q->key_bytes = nullable ? 8 : 4;
 	q->null_offset = 4;
-	q->keys[0] = (WireKey) {.col = column(t, operand, WIRE_I32, nullable),.width = 4,.nullable = nullable};
-	q->forced = random_below(3) == 0 ? STRATEGY_SORT : m->scattered || m->ordered ? STRATEGY_AUTO :
-		random_below(2) ? STRATEGY_DIRECT : STRATEGY_HASH;
+	q->keys[0] =
+		(WireKey){.col = column(t, operand, WIRE_I32, nullable), .width = 4, .nullable = nullable};
+	q->forced = random_below(3) == 0 ? STRATEGY_SORT :
+		m->scattered || m->ordered   ? STRATEGY_AUTO :
+		random_below(2)              ? STRATEGY_DIRECT :
+									   STRATEGY_HASH;
 	t->in.key_min[0] = m->least;
-	t->in.key_max[0] = m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) : 39) + m->least + 5;
+	t->in.key_max[0] =
+		m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) : 39) + m->least + 5;
 }
 
 /* Slot 2: a sketch of v. */
 static void
 sketch(Question *t)
 {
-	WireQuery  *q = &t->q;
+	WireQuery *q = &t->q;
 
 	add_slot(q, MONOID_HLL_MAX, column(t, load(&t->in, COL_V), WIRE_I64, true), -1);
 	q->slots[2].bin_kind = WIRE_BIN_HLL;
@@ -86,16 +96,15 @@ sketch(Question *t)
 static void
 make_two_keys(Question *t, const Model *m)
 {
-	WireQuery  *q = &t->q;
-	int			i = column(t, load(&t->in, COL_I), WIRE_I32, false),
-				j = column(t, load(&t->in, COL_J), WIRE_I32, false),
-				more = (int) random_below(4);
+	WireQuery *q = &t->q;
+	int i = column(t, load(&t->in, COL_I), WIRE_I32, false),
+		j = column(t, load(&t->in, COL_J), WIRE_I32, false), more = (int) random_below(4);
 
 	t->keyed = true;
 	q->nkeys = 2;
 	q->key_bytes = q->null_offset = 8;
-	q->keys[0] = (WireKey) {.col = i,.width = 4};
-	q->keys[1] = (WireKey) {.col = j,.width = 4,.offset = 4};
+	q->keys[0] = (WireKey){.col = i, .width = 4};
+	q->keys[1] = (WireKey){.col = j, .width = 4, .offset = 4};
 	q->forced = random_below(4) ? STRATEGY_DIRECT : STRATEGY_AUTO;
 	t->in.key_min[0] = m->least;
 	t->in.key_max[0] = m->least + 10 + (int64_t) random_below(3);
@@ -125,18 +134,14 @@ static void
 many_slots(Question *t)
 {
 	WireResident *in = &t->in;
-	WireQuery  *q = &t->q;
-	int			s = load(in, COL_S),
-				v = load(in, COL_V),
-				b = load(in, COL_B),
-				above,
-				filter,
-				x,
-				y;
+	WireQuery *q = &t->q;
+	int s = load(in, COL_S), v = load(in, COL_V), b = load(in, COL_B), above, filter, x, y;
 
 	above = operate(in, VECTOR_F_INT4PL, s, constant(in, 1));
-	in->program.filter = operate(in, VECTOR_OR, operate(in, VECTOR_F_INT4NE, s, constant(in, 7)), b);
-	x = column(t, operate(in, VECTOR_F_INT4MI, operate(in, VECTOR_F_INT4MUL, s, above), above), WIRE_I32, random_below(2));
+	in->program.filter =
+		operate(in, VECTOR_OR, operate(in, VECTOR_F_INT4NE, s, constant(in, 7)), b);
+	x = column(t, operate(in, VECTOR_F_INT4MI, operate(in, VECTOR_F_INT4MUL, s, above), above),
+			   WIRE_I32, random_below(2));
 	add_slot(q, MONOID_SUM_I64, x, -1);
 	filter = column(t, below(in, v), WIRE_I8, false);
 	add_slot(q, MONOID_MAX_I32, x, -1);
@@ -158,15 +163,15 @@ filter_by(WireResident *in, int then)
 	p->instructions[p->ninstructions - 1].c = (uint16_t) constant(in, 0);
 }
 
-/* As SQL's WHERE: each condition counts where those before it are true.  Also where they are not computed in their order. */
+/*
+ * As SQL's WHERE: each condition counts where those before it are true.  Also where they are not
+ * computed in their order.
+ */
 static void
 conditions(Question *t, int s)
 {
 	WireResident *in = &t->in;
-	int			v,
-				untold,
-				second,
-				third;
+	int v, untold, second, third;
 
 	t->guarded = random_below(2);
 	in->program.filter = VECTOR_NONE;
@@ -197,15 +202,15 @@ static void
 floats(Question *t)
 {
 	WireResident *in = &t->in;
-	double		limit = t->limit = random_below(2) ? 100 : 1000;
-	int64_t		bits;
-	int			x = load(in, COL_X),
-				checked;
+	double limit = t->limit = random_below(2) ? 100 : 1000;
+	int64_t bits;
+	int x = load(in, COL_X), checked;
 
 	memcpy(&bits, &limit, sizeof(bits));
 	checked = operate(in, VECTOR_F64_BELOW, x, constant(in, bits));
 	add_slot(&t->q, MONOID_SUM_F64, column(t, checked, WIRE_F64, true), -1);
-	add_slot(&t->q, MONOID_MAX_F64, random_below(2) ? (int) t->in.ncols - 1 : column(t, x, WIRE_F64, true), -1);
+	add_slot(&t->q, MONOID_MAX_F64,
+			 random_below(2) ? (int) t->in.ncols - 1 : column(t, x, WIRE_F64, true), -1);
 }
 
 /* The payload has NULLs in some ranges, or none. */
@@ -213,9 +218,7 @@ static void
 pairs(Question *t)
 {
 	WireResident *in = &t->in;
-	int			x = operate(in, VECTOR_F64_CODE, load(in, COL_X), VECTOR_NONE),
-				code,
-				payload;
+	int x = operate(in, VECTOR_F64_CODE, load(in, COL_X), VECTOR_NONE), code, payload;
 
 	in->program.instructions[in->program.ninstructions - 1].data = 1;
 	t->payload = random_below(2) ? COL_V : COL_S;
@@ -231,18 +234,19 @@ void
 question_make(Question *t, const Model *m, Kind kind)
 {
 	WireResident *in = &t->in;
-	WireQuery  *q = &t->q;
-	int			k = -1,
-				v,
-				c;
+	WireQuery *q = &t->q;
+	int k = -1, v, c;
 
 	memset(t, 0, sizeof(*t));
 	t->kind = kind;
 	in->table.id = m->id;
 	in->buffer = random_below(ARENA_BUFFERS);
 	in->program.filter = VECTOR_NONE;
-	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER || kind == COMPUTED_KEYS)
-		k = kind == NO_COLUMNS || kind == TWO_KEYS || (kind == SKETCH && random_below(8) > 0) ? -1 : load(in, COL_K);
+	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER ||
+		kind == COMPUTED_KEYS)
+		k = kind == NO_COLUMNS || kind == TWO_KEYS || (kind == SKETCH && random_below(8) > 0) ?
+			-1 :
+			load(in, COL_K);
 	if (kind == COMPUTED_KEYS)
 		k = operate(in, VECTOR_F_INT4PL, k, constant(in, 5));
 	if (k >= 0)
@@ -279,7 +283,7 @@ question_make(Question *t, const Model *m, Kind kind)
 		case DISTINCT_VALUES:
 			c = column(t, load(in, COL_S), WIRE_I16, false);
 			q->nsets = 1;
-			q->sets[0] = (WireSet) {c, -1};
+			q->sets[0] = (WireSet){c, -1};
 			add_slot(q, MONOID_SUM_I64, c, -1);
 			add_slot(q, MONOID_COUNT, -1, -1);
 			q->slots[1].part = WIRE_DISTINCT;
@@ -308,18 +312,20 @@ question_make(Question *t, const Model *m, Kind kind)
 			if (kind == SKETCH)
 				sketch(t);
 			if (kind == NOTHING_LEFT)
-				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1, constant(in, -1000));
+				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1,
+											 constant(in, -1000));
 	}
 	q->ncols = in->ncols;
 }
 
 int
-question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row, uint64_t *key, int64_t *sum)
+question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row, uint64_t *key,
+				 int64_t *sum)
 {
-	int64_t		k = model_value(m, r, COL_K, row) + (t->kind == COMPUTED_KEYS ? 5 : 0);
-	bool		null_key = model_is_null(r, COL_K, row);
-	int64_t		v = model_value(m, r, COL_V, row);
-	bool		null_v = model_is_null(r, COL_V, row);
+	int64_t k = model_value(m, r, COL_K, row) + (t->kind == COMPUTED_KEYS ? 5 : 0);
+	bool null_key = model_is_null(r, COL_K, row);
+	int64_t v = model_value(m, r, COL_V, row);
+	bool null_v = model_is_null(r, COL_V, row);
 
 	*key = t->keyed ? (uint32_t) k : 0;
 	if (t->keyed && null_key)
@@ -353,7 +359,8 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 			return 1;
 		case HISTOGRAM:
 			/* the bins below 30, weighted */
-			*sum = gpuagg_bin_uniform(model_value(m, r, COL_X, row), 0, 60, 6, GPUAGG_BINS_QUOTIENT);
+			*sum =
+				gpuagg_bin_uniform(model_value(m, r, COL_X, row), 0, 60, 6, GPUAGG_BINS_QUOTIENT);
 			return (int) model_value(m, r, COL_B, row);
 		case NOTHING_LEFT:
 			return 0;
@@ -364,7 +371,8 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 				return t->guarded ? 0 : -1;
 			return (int) model_value(m, r, COL_B, row);
 		case FLOATS:
-			return model_is_null(r, COL_X, row) || model_value(m, r, COL_X, row) < t->limit ? 1 : -1;
+			return model_is_null(r, COL_X, row) || model_value(m, r, COL_X, row) < t->limit ? 1 :
+																							  -1;
 		case MANY_SLOTS:
 			*sum = (*sum + 1) * *sum - (*sum + 1);
 			return model_value(m, r, COL_S, row) != 7 || model_value(m, r, COL_B, row);
@@ -379,16 +387,16 @@ void
 question_draw_runs(Question *t, Model *m)
 {
 	/* a call makes the bins of slices without a mask */
-	bool		all = t->kind == TWO_KEYS && random_below(2);
-	int			density = all ? 10 : 1 + (int) random_below(10);
-	uint32_t	n = 0;
+	bool all = t->kind == TWO_KEYS && random_below(2);
+	int density = all ? 10 : 1 + (int) random_below(10);
+	uint32_t n = 0;
 
 	for (int range = 0; range < RANGES; range++)
 	{
-		uint32_t	nrows = m->ranges[range].nrows;
-		uint32_t	at = 0;
-		int			span = range / SPAN_RANGES;
-		int			pieces = random_below(3) ? 1 : 3;
+		uint32_t nrows = m->ranges[range].nrows;
+		uint32_t at = 0;
+		int span = range / SPAN_RANGES;
+		int pieces = random_below(3) ? 1 : 3;
 
 		if (range % SPAN_RANGES == 0)
 		{
@@ -404,11 +412,11 @@ question_draw_runs(Question *t, Model *m)
 			pieces = 1;
 		for (int p = 0; p < pieces && at < nrows; p++)
 		{
-			WireRun    *run = &t->runs[n];
+			WireRun *run = &t->runs[n];
 
 			if (pieces > 1)
 				at += random_below(nrows - at);
-			*run = (WireRun) {m->ranges[range].stamp, range * 3, at, nrows - at, 0};
+			*run = (WireRun){m->ranges[range].stamp, range * 3, at, nrows - at, 0};
 			if (pieces > 1)
 				run->nrows = 1 + random_below(nrows - at);
 			at += run->nrows;
@@ -416,7 +424,7 @@ question_draw_runs(Question *t, Model *m)
 		}
 	}
 	if (n == 0)
-		t->runs[n++] = (WireRun) {m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
+		t->runs[n++] = (WireRun){m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
 	t->nruns = n;
 }
 
@@ -427,17 +435,21 @@ question_lay_out(Question *t)
 	for (int span = -1, i = 0; i < (int) t->nruns; i++)
 	{
 		const WireRun *run = &t->runs[i];
-		int			of = run->range / (3 * SPAN_RANGES);
+		int of = run->range / (3 * SPAN_RANGES);
 
 		if (t->whole[of])
 		{
-			WireSpan   *out = &t->spans[t->in.nspans - (of == span)];
+			WireSpan *out = &t->spans[t->in.nspans - (of == span)];
 
 			if (of != span)
 			{
 				t->in.nspans++;
-				*out = (WireSpan) {t->ids[of], 0, of * SPAN_RANGES * 3, SPAN_RANGES * 3,
-				t->named[of] ? WIRE_NO_ARRAY : t->in.nruns, 0};
+				*out = (WireSpan){t->ids[of],
+								  0,
+								  of * SPAN_RANGES * 3,
+								  SPAN_RANGES * 3,
+								  t->named[of] ? WIRE_NO_ARRAY : t->in.nruns,
+								  0};
 			}
 			out->nrows += run->nrows;
 			out->nruns += !t->named[of];

@@ -1,11 +1,13 @@
 /*
  * resident_test.c
  *	  Columns that stay on the device, and queries over them, through sessions: over the stub
- *	  of the CUDA run time, over the stand-in (resident_standin_test.c), or over a GPU (make gpu-tests).
+ *	  of the CUDA run time, over the stand-in (resident_standin_test.c), or over a GPU (make
+ * gpu-tests).
  *
- * A model knows the contents of each range by its stamp.  Columns are stored, replaced and evicted; queries
- * name random rows of random ranges, and must get the groups that the model has of them.  Every allocation,
- * copy and launch fails in turn; then the answers are right or there is none, and nothing stays behind.
+ * A model knows the contents of each range by its stamp.  Columns are stored, replaced and evicted;
+ * queries name random rows of random ranges, and must get the groups that the model has of them.
+ * Every allocation, copy and launch fails in turn; then the answers are right or there is none, and
+ * nothing stays behind.
  */
 #include "abandon.h"
 #include "resident_test.h"
@@ -28,16 +30,13 @@ device_was_short(void)
 }
 
 /* TEST_ROUNDS, or as the first argument says, for the emulator (test/emulator/README.md). */
-static int	rounds = TEST_ROUNDS;
+static int rounds = TEST_ROUNDS;
 
-static int	taken_at_once,
-			taken_later,
-			not_taken,
-			failed;
+static int taken_at_once, taken_later, not_taken, failed;
 
 /*
- * How many more groups the query might have on a device, which has a bin for each state of a group: sketches of a hundred
- * thousand groups and more are too many.
+ * How many more groups the query might have on a device, which has a bin for each state of a group:
+ * sketches of a hundred thousand groups and more are too many.
  */
 static int64_t
 spare_groups(const Question *t, int n)
@@ -50,21 +49,20 @@ spare_groups(const Question *t, int n)
 }
 
 /*
- * Asks, stores what is lacking, asks again; then the rows are taken, unless there is no room or a call fails.  Beyond a
- * device's bins they are not; or the query fails, where rows before them were, or were taken by other devices.
+ * Asks, stores what is lacking, asks again; then the rows are taken, unless there is no room or a
+ * call fails.  Beyond a device's bins they are not; or the query fails, where rows before them
+ * were, or were taken by other devices.
  */
 static void
 run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 {
-	Question	t;
-	bool		taken = false,
-				any = false,
-				all_kept = true;
-	uint64_t	untold = 0;
-	int			n;
-	int64_t		spare;
-	Group	   *right;
-	char		what[128];
+	Question t;
+	bool taken = false, any = false, all_kept = true;
+	uint64_t untold = 0;
+	int n;
+	int64_t spare;
+	Group *right;
+	char what[128];
 
 	snprintf(what, sizeof(what), "%s, kind %d", where, kind);
 	question_make(&t, m, kind);
@@ -72,16 +70,21 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 	right = groups_expect(&t, m, &n, &untold);
 	n = groups_combine(right, n, kind == DISTINCT_VALUES);
 	spare = spare_groups(&t, n);
-	/* rows that are untold may be in groups of their own; a table that is full may be moved only to one with more room */
+	/*
+	 * rows that are untold may be in groups of their own; a table that is full may be moved only to
+	 * one with more room
+	 */
 	must = must && spare > (int64_t) untold;
 	if (!client_open(peer, &t) || !client_ask(peer, &t, &taken))
 		failed++;
-	else if (!taken && (!client_store_lacking(peer, &t, m, &any, &all_kept) || !client_ask(peer, &t, &taken)))
+	else if (!taken &&
+			 (!client_store_lacking(peer, &t, m, &any, &all_kept) || !client_ask(peer, &t, &taken)))
 		failed++;
 	else
 	{
 		CHECK(taken || !must, "%s: the rows of %d groups were not taken", what, n);
-		CHECK(!taken || spare >= 0 || store_devices() > 1, "%s: the rows of %d groups were taken", what, n);
+		CHECK(!taken || spare >= 0 || store_devices() > 1, "%s: the rows of %d groups were taken",
+			  what, n);
 		taken_at_once += taken && !any;
 		taken_later += taken && any;
 		not_taken += !taken;
@@ -90,7 +93,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 		/* the same rows once more, behind the groups that there are */
 		else if (random_below(4) == 0)
 		{
-			bool		again = false;
+			bool again = false;
 
 			if (!client_ask(peer, &t, &again))
 				failed++;
@@ -121,9 +124,9 @@ is_empty(void)
 {
 	for (int i = 0; i < 5000; i++)
 	{
-		WireStatus	status;
+		WireStatus status;
 
-		bool		used = false;
+		bool used = false;
 
 		budget_status(&status);
 		for (uint32_t d = 0; d < status.ndevices; d++)
@@ -144,8 +147,8 @@ is_empty(void)
 static void
 all_kinds(void)
 {
-	Peer		peer;
-	Model		m;
+	Peer peer;
+	Model m;
 
 	for (int round = 0; round < rounds; round++)
 	{
@@ -161,13 +164,17 @@ all_kinds(void)
 		peer_close(&peer);
 	}
 	CHECK(is_empty(), "something is left");
-	CHECK(client_named_taken > rounds || store_place_ranges % (3 * SPAN_RANGES) != 0, "%d spans taken by their ids", client_named_taken);
-	CHECK(taken_at_once > rounds && taken_later > 12 * rounds, "%d questions taken at once, %d later", taken_at_once, taken_later);
+	CHECK(client_named_taken > rounds || store_place_ranges % (3 * SPAN_RANGES) != 0,
+		  "%d spans taken by their ids", client_named_taken);
+	CHECK(taken_at_once > rounds && taken_later > 12 * rounds,
+		  "%d questions taken at once, %d later", taken_at_once, taken_later);
 #ifdef OVER_STUB
 	/* of slices of one call, and of others */
-	CHECK(stub_paired_updates > rounds && stub_paired_bins > rounds, "by two keys %d calls without bins, %d times bins", stub_paired_updates,
+	CHECK(stub_paired_updates > rounds && stub_paired_bins > rounds,
+		  "by two keys %d calls without bins, %d times bins", stub_paired_updates,
 		  stub_paired_bins);
-	printf("# by two keys %d calls without bins, %d times bins\n", stub_paired_updates, stub_paired_bins);
+	printf("# by two keys %d calls without bins, %d times bins\n", stub_paired_updates,
+		   stub_paired_bins);
 	stub_paired_updates = stub_paired_bins = 0;
 #endif
 	printf("# %d questions taken at once, %d later\n", taken_at_once, taken_later);
@@ -178,20 +185,17 @@ all_kinds(void)
 static void
 two_queries(void)
 {
-	Peer		peer,
-				other;
-	Model		m;
+	Peer peer, other;
+	Model m;
 
 	for (int round = 0; round < rounds; round++)
 	{
-		Question	t;
-		Group	   *right;
-		int			n;
-		bool		taken = false,
-					any,
-					kept;
-		uint64_t	untold = 0;
-		Model		before;
+		Question t;
+		Group *right;
+		int n;
+		bool taken = false, any, kept;
+		uint64_t untold = 0;
+		Model before;
 
 		model_make(&m);
 		CHECK(peer_open(&peer) && peer_open(&other), "greetings");
@@ -200,14 +204,20 @@ two_queries(void)
 		right = groups_expect(&t, &m, &n, &untold);
 		n = groups_combine(right, n, t.kind == DISTINCT_VALUES);
 		before = m;
-		CHECK(client_open(&peer, &t) && client_ask(&peer, &t, &taken) && (taken || (client_store_lacking(&peer, &t, &m, &any, &kept) &&
-			  client_ask(&peer, &t, &taken))) && taken, "%s", peer.failed.text);
+		CHECK(client_open(&peer, &t) && client_ask(&peer, &t, &taken) &&
+				  (taken ||
+				   (client_store_lacking(&peer, &t, &m, &any, &kept) &&
+					client_ask(&peer, &t, &taken))) &&
+				  taken,
+			  "%s", peer.failed.text);
 		for (int r = 0; r < RANGES; r++)
 			if (random_below(2))
 				model_change(&m, r);
 		for (int i = 0; i < 4; i++)
 			run_question(&other, &m, (round + i) % KINDS, true, "beside another");
-		CHECK(client_check_answer(&peer, &t, &before, right, n, untold, "while ranges were replaced"), "%s", peer.failed.text);
+		CHECK(
+			client_check_answer(&peer, &t, &before, right, n, untold, "while ranges were replaced"),
+			"%s", peer.failed.text);
 		/* the old contents may come back */
 		run_question(&peer, &before, FILTERED_KEYS, true, "old stamps");
 		free(right);
@@ -221,13 +231,13 @@ two_queries(void)
 static void
 little_memory(void)
 {
-	Peer		peer;
-	Model		m[3];
-	int			before = not_taken;
+	Peer peer;
+	Model m[3];
+	int before = not_taken;
 
 	for (int round = 0; round < 40; round += (TEST_ROUNDS + rounds - 1) / rounds)
 	{
-		uint64_t	limit = 4000 + 9000 * (uint64_t) round;
+		uint64_t limit = 4000 + 9000 * (uint64_t) round;
 
 		store_set_limit(limit);
 		for (int i = 0; i < 3; i++)
@@ -235,13 +245,14 @@ little_memory(void)
 		CHECK(peer_open(&peer), "a greeting");
 		for (int i = 0; i < 3 * KINDS; i++)
 		{
-			WireStatus	status;
+			WireStatus status;
 
 			run_question(&peer, &m[random_below(3)], i % KINDS, false, "little memory");
 			CHECK(peer.failed.text[0] == '\0', "little memory: %s", peer.failed.text);
 			budget_status(&status);
 			for (uint32_t d = 0; d < status.ndevices; d++)
-				CHECK(status.devices[d].stored <= limit, "%d bytes, of %d", (int) status.devices[d].stored, (int) limit);
+				CHECK(status.devices[d].stored <= limit, "%d bytes, of %d",
+					  (int) status.devices[d].stored, (int) limit);
 		}
 		peer_close(&peer);
 	}
@@ -255,18 +266,18 @@ little_memory(void)
 static void
 read_all(Peer *peer, const Model *m, bool taken, bool kept, const char *what)
 {
-	Question	t;
-	bool		is_taken,
-				any,
-				is_kept = true;
+	Question t;
+	bool is_taken, any, is_kept = true;
 
 	question_make(&t, m, FILTERED_NO_KEYS);
 	for (int r = 0; r < RANGES; r++)
-		t.runs[t.nruns++] = (WireRun) {m->ranges[r].stamp, r * 3, 0, 900, 0};
-	CHECK(client_open(peer, &t) && client_ask(peer, &t, &is_taken), "%s: %s", what, peer->failed.text);
+		t.runs[t.nruns++] = (WireRun){m->ranges[r].stamp, r * 3, 0, 900, 0};
+	CHECK(client_open(peer, &t) && client_ask(peer, &t, &is_taken), "%s: %s", what,
+		  peer->failed.text);
 	CHECK(is_taken == taken, "%s: taken %d", what, is_taken);
 	if (!is_taken)
-		CHECK(client_store_lacking(peer, &t, m, &any, &is_kept) && any, "%s: %s", what, peer->failed.text);
+		CHECK(client_store_lacking(peer, &t, m, &any, &is_kept) && any, "%s: %s", what,
+			  peer->failed.text);
 	CHECK(is_kept == kept, "%s: kept %d", what, is_kept);
 }
 
@@ -274,11 +285,10 @@ read_all(Peer *peer, const Model *m, bool taken, bool kept, const char *what)
 static void
 eviction(void)
 {
-	Peer		peer;
-	Model		a,
-				b;
-	WireStatus	status;
-	uint32_t	place_ranges = store_place_ranges;
+	Peer peer;
+	Model a, b;
+	WireStatus status;
+	uint32_t place_ranges = store_place_ranges;
 
 	budget_status(&status);
 	/* on one device */
@@ -299,23 +309,25 @@ eviction(void)
 	read_all(&peer, &b, true, true, "b, which is there");
 	read_all(&peer, &a, false, false, "a, whose last but one use is older than that of b");
 	store_set_limit(1000);
-	CHECK(client_open(&peer, &(Question) {.q = {.nslots = 0}}), "%s", peer.failed.text);
+	CHECK(client_open(&peer, &(Question){.q = {.nslots = 0}}), "%s", peer.failed.text);
 	store_trim();
 	budget_status(&status);
 	for (uint32_t d = 0; d < status.ndevices; d++)
-		CHECK(status.devices[d].stored <= 1000, "%d bytes beyond a lower limit", (int) status.devices[d].stored);
+		CHECK(status.devices[d].stored <= 1000, "%d bytes beyond a lower limit",
+			  (int) status.devices[d].stored);
 
 	/* the device's limit is one of copies as well, whatever their own */
 	store_set_limit(300000);
 	read_all(&peer, &a, false, true, "a once more");
-	CHECK(client_open(&peer, &(Question) {.q = {.nslots = 0}}), "%s", peer.failed.text);
+	CHECK(client_open(&peer, &(Question){.q = {.nslots = 0}}), "%s", peer.failed.text);
 	for (uint32_t d = 0; d < status.ndevices; d++)
 		budget_set_available(d, 1000);
 	store_trim();
 	budget_status(&status);
 	for (uint32_t d = 0; d < status.ndevices; d++)
 	{
-		CHECK(status.devices[d].stored <= 800, "%d bytes beyond the device's limit", (int) status.devices[d].stored);
+		CHECK(status.devices[d].stored <= 800, "%d bytes beyond the device's limit",
+			  (int) status.devices[d].stored);
 		budget_set_available(d, status.devices[d].memory);
 	}
 	store_set_limit(UINT64_MAX);
@@ -328,10 +340,10 @@ eviction(void)
 static void
 refusals(void)
 {
-	Peer		peer;
-	Model		m;
-	Question	t;
-	bool		kept = true;
+	Peer peer;
+	Model m;
+	Question t;
+	bool kept = true;
 
 	model_make(&m);
 	question_make(&t, &m, PLAIN_NO_KEYS);
@@ -344,41 +356,48 @@ refusals(void)
 	CHECK(is_empty(), "something is left");
 }
 
-/* A query that is opened late takes memory only of the device that has its rows, or that its first message names. */
+/*
+ * A query that is opened late takes memory only of the device that has its rows, or that its first
+ * message names.
+ */
 static void
 late_opening(void)
 {
-	Peer		peer,
-				late;
-	Model		m;
-	Question	t;
-	WireStatus	before,
-				after;
-	bool		kept,
-				taken = false;
+	Peer peer, late;
+	Model m;
+	Question t;
+	WireStatus before, after;
+	bool kept, taken = false;
 
 	model_make(&m);
 	for (int span = 0; span < SPANS; span++)
 	{
-		int			range = span * SPAN_RANGES;
-		int			place = store_place((WireTableKey) {m.id}, range * 3);
+		int range = span * SPAN_RANGES;
+		int place = store_place((WireTableKey){m.id}, range * 3);
 
 		CHECK(peer_open(&peer) && peer_open(&late), "a greeting");
 		question_make(&t, &m, PLAIN_NO_KEYS);
-		CHECK(client_open(&peer, &t) && client_store(&peer, &m, range, COL_S, &kept) && kept, "%s", peer.failed.text);
-		t.runs[t.nruns++] = (WireRun) {m.ranges[range].stamp, range * 3, 0, m.ranges[range].nrows, 0};
+		CHECK(client_open(&peer, &t) && client_store(&peer, &m, range, COL_S, &kept) && kept, "%s",
+			  peer.failed.text);
+		t.runs[t.nruns++] =
+			(WireRun){m.ranges[range].stamp, range * 3, 0, m.ranges[range].nrows, 0};
 		memset(t.whole, 0, sizeof(t.whole));
 		t.q.flags |= WIRE_LATE;
 		budget_status(&before);
-		CHECK(request(&late, MESSAGE_OPEN, &t.q, sizeof(t.q), MESSAGE_OPENED, &t.q, 0), "%s", late.failed.text);
+		CHECK(request(&late, MESSAGE_OPEN, &t.q, sizeof(t.q), MESSAGE_OPENED, &t.q, 0), "%s",
+			  late.failed.text);
 		budget_status(&after);
 		for (uint32_t d = 0; d < after.ndevices; d++)
-			CHECK(after.devices[d].used <= before.devices[d].used, "device %d before there is a message", (int) d);
+			CHECK(after.devices[d].used <= before.devices[d].used,
+				  "device %d before there is a message", (int) d);
 		CHECK(client_ask(&late, &t, &taken) && taken, "%s", late.failed.text);
 		budget_status(&after);
 		for (int d = 0; d < (int) after.ndevices; d++)
-			CHECK((after.devices[d].used > before.devices[d].used) == (d == place), "device %d, where the rows are on device %d", d, place);
-		CHECK(request(&late, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &(WireFinished) {0}, sizeof(WireFinished)), "%s", late.failed.text);
+			CHECK((after.devices[d].used > before.devices[d].used) == (d == place),
+				  "device %d, where the rows are on device %d", d, place);
+		CHECK(request(&late, MESSAGE_FINISH, NULL, 0, MESSAGE_FINISHED, &(WireFinished){0},
+					  sizeof(WireFinished)),
+			  "%s", late.failed.text);
 		peer_close(&late);
 		peer_close(&peer);
 		CHECK(is_empty(), "something is left");
@@ -386,15 +405,15 @@ late_opening(void)
 }
 
 /*
- * All rows are on one device, which may be another one than the query's: that takes many groups of it, a piece at a time,
- * and its table grows.
+ * All rows are on one device, which may be another one than the query's: that takes many groups of
+ * it, a piece at a time, and its table grows.
  */
 static void
 rows_elsewhere(void)
 {
-	Peer		peer;
-	Model		m;
-	uint32_t	place_ranges = store_place_ranges;
+	Peer peer;
+	Model m;
+	uint32_t place_ranges = store_place_ranges;
 
 	store_place_ranges = 3 * RANGES;
 	CHECK(peer_open(&peer), "a greeting");
@@ -420,36 +439,37 @@ rows_elsewhere(void)
 static void
 few_bins(void)
 {
-	int64_t		most = cuda_most_bins;
-	int			before = not_taken + failed,
-				n = 40 * KINDS;
-	Peer		peer;
-	Model		m;
+	int64_t most = cuda_most_bins;
+	int before = not_taken + failed, n = 40 * KINDS;
+	Peer peer;
+	Model m;
 
 	CHECK(peer_open(&peer), "a greeting");
 	for (int i = 0; i < n; i++)
 	{
-		Question	t;
+		Question t;
 
 		model_make(&m);
 		question_make(&t, &m, i % KINDS);
-		cuda_most_bins = most / states_most_groups(&t.q) * (1 + random_below(m.ordered ? 3000 : 60));
+		cuda_most_bins =
+			most / states_most_groups(&t.q) * (1 + random_below(m.ordered ? 3000 : 60));
 		run_question(&peer, &m, i % KINDS, true, "few bins");
 		cuda_most_bins = most;
 	}
 	peer_close(&peer);
 	CHECK(is_empty(), "something is left");
-	CHECK(not_taken + failed - before > n / 20 && not_taken + failed - before < n / 2, "%d of %d not taken",
-		  not_taken + failed - before, n);
+	CHECK(not_taken + failed - before > n / 20 && not_taken + failed - before < n / 2,
+		  "%d of %d not taken", not_taken + failed - before, n);
 }
 
-/* Opens a question for rows of a table in the order of its keys, which become runs, and stores all columns. */
+/*
+ * Opens a question for rows of a table in the order of its keys, which become runs, and stores all
+ * columns.
+ */
 static void
 open_runs(Peer *peer, Model *m, Question *t, Kind kind)
 {
-	bool		taken,
-				any,
-				kept;
+	bool taken, any, kept;
 
 	model_make(m);
 	m->ordered = true;
@@ -461,35 +481,39 @@ open_runs(Peer *peer, Model *m, Question *t, Kind kind)
 	for (int r = 0; r < RANGES; r++)
 	{
 		const Range *range = &m->ranges[r];
-		uint32_t	part = range->nrows / 3 + 1;
+		uint32_t part = range->nrows / 3 + 1;
 
-		t->runs[t->nruns++] = (WireRun) {range->stamp, r * 3, 0, part, 0};
+		t->runs[t->nruns++] = (WireRun){range->stamp, r * 3, 0, part, 0};
 		if (range->nrows > 2 * part)
-			t->runs[t->nruns++] = (WireRun) {range->stamp, r * 3, range->nrows - part, part, 0};
+			t->runs[t->nruns++] = (WireRun){range->stamp, r * 3, range->nrows - part, part, 0};
 	}
 	CHECK(peer_open(peer) && client_open(peer, t) && client_ask(peer, t, &taken) && !taken &&
-		  client_store_lacking(peer, t, m, &any, &kept), "%s", peer->failed.text);
+			  client_store_lacking(peer, t, m, &any, &kept),
+		  "%s", peer->failed.text);
 }
 
 /* There is no memory for a batch behind runs: their groups stay. */
 static void
 batch_behind_runs(void)
 {
-	int			refused = 0;
-	WireDone	done = {.taken = 0};
+	int refused = 0;
+	WireDone done = {.taken = 0};
 
 	for (int n = 1; !done.taken; n++)
 	{
-		Peer		peer;
-		Model		m;
-		Question	t;
-		Group	   *right;
-		int			groups;
-		bool		taken;
-		uint64_t	untold = 0;
-		WireBatch	batch = {.buffer = 1,.nrows = 64,.bytes = 512,.ncols = 2,.key_max = {63},
-			.cols = {{WIRE_I32, 0, WIRE_NO_ARRAY}, {WIRE_I16, 256, WIRE_NO_ARRAY}}
-		};
+		Peer peer;
+		Model m;
+		Question t;
+		Group *right;
+		int groups;
+		bool taken;
+		uint64_t untold = 0;
+		WireBatch batch = {.buffer = 1,
+						   .nrows = 64,
+						   .bytes = 512,
+						   .ncols = 2,
+						   .key_max = {63},
+						   .cols = {{WIRE_I32, 0, WIRE_NO_ARRAY}, {WIRE_I16, 256, WIRE_NO_ARRAY}}};
 
 		open_runs(&peer, &m, &t, PLAIN_KEYS);
 		CHECK(client_ask(&peer, &t, &taken) && taken, "%s", peer.failed.text);
@@ -497,12 +521,16 @@ batch_behind_runs(void)
 		groups = groups_combine(right, groups, false);
 		memset(peer.arena + ARENA_BUFFER_BYTES, 0, batch.bytes);
 		stub_fail(STUB_ALLOC, n, true, cudaErrorMemoryAllocation);
-		CHECK(request(&peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)), "%s", peer.failed.text);
+		CHECK(
+			request(&peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)),
+			"%s", peer.failed.text);
 		stub_mend();
 		refused += !done.taken;
 		client_last_taken = false;
 		if (!done.taken)
-			CHECK(client_check_answer(&peer, &t, &m, right, groups, untold, "a batch that was not taken"), "%s", peer.failed.text);
+			CHECK(client_check_answer(&peer, &t, &m, right, groups, untold,
+									  "a batch that was not taken"),
+				  "%s", peer.failed.text);
 		free(right);
 		peer_close(&peer);
 	}
@@ -516,13 +544,13 @@ program_behind_runs(void)
 {
 	for (int n = 1; n < 30; n++)
 	{
-		Peer		peer;
-		Model		m;
-		Question	t;
-		Group	   *right;
-		int			groups;
-		bool		taken;
-		uint64_t	untold = 0;
+		Peer peer;
+		Model m;
+		Question t;
+		Group *right;
+		int groups;
+		bool taken;
+		uint64_t untold = 0;
 
 		open_runs(&peer, &m, &t, FILTERED_KEYS);
 		right = groups_expect(&t, &m, &groups, &untold);
@@ -531,7 +559,8 @@ program_behind_runs(void)
 		CHECK(client_ask(&peer, &t, &taken), "%s", peer.failed.text);
 		stub_mend();
 		if (taken)
-			CHECK(client_check_answer(&peer, &t, &m, right, groups, untold, "runs of a program"), "%s", peer.failed.text);
+			CHECK(client_check_answer(&peer, &t, &m, right, groups, untold, "runs of a program"),
+				  "%s", peer.failed.text);
 		free(right);
 		peer_close(&peer);
 		CHECK(is_empty(), "something is left");
@@ -543,10 +572,10 @@ every_call_fails(void)
 {
 	static const struct
 	{
-		StubCall	call;
-		bool		on;
+		StubCall call;
+		bool on;
 		cudaError_t err;
-	}			faults[] = {
+	} faults[] = {
 		{STUB_ALLOC, false, cudaErrorMemoryAllocation},
 		{STUB_ALLOC, true, cudaErrorMemoryAllocation},
 		{STUB_COPY, false, cudaErrorInvalidValue},
@@ -558,13 +587,12 @@ every_call_fails(void)
 		for (int kind = 0; kind < KINDS; kind++)
 			for (int n = 1; n < 400; n += 1 + n / 5)
 			{
-				Peer		peer,
-							beside;
-				Model		m;
-				char		what[80];
+				Peer peer, beside;
+				Model m;
+				char what[80];
 
-				snprintf(what, sizeof(what), "call %d of kind %d, error %d%s", n, faults[f].call, faults[f].err,
-						 faults[f].on ? " and on" : "");
+				snprintf(what, sizeof(what), "call %d of kind %d, error %d%s", n, faults[f].call,
+						 faults[f].err, faults[f].on ? " and on" : "");
 				model_make(&m);
 				CHECK(peer_open(&peer) && peer_open(&beside), "greetings");
 				run_question(&beside, &m, PLAIN_KEYS, true, "beside it");
@@ -585,7 +613,7 @@ every_call_fails(void)
 int
 main(int argc, char **argv)
 {
-	WireStatus	status = {0};
+	WireStatus status = {0};
 	DeviceError error = {""};
 
 	if (argc > 1)

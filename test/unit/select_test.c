@@ -15,8 +15,8 @@
 static int
 compare_codes(const void *a, const void *b)
 {
-	uint64_t	x = *(const uint64_t *) a;
-	uint64_t	y = *(const uint64_t *) b;
+	uint64_t x = *(const uint64_t *) a;
+	uint64_t y = *(const uint64_t *) b;
 
 	return (x > y) - (x < y);
 }
@@ -24,8 +24,8 @@ compare_codes(const void *a, const void *b)
 static int
 compare_ranks(const void *a, const void *b)
 {
-	int64_t		x = *(const int64_t *) a;
-	int64_t		y = *(const int64_t *) b;
+	int64_t x = *(const int64_t *) a;
+	int64_t y = *(const int64_t *) b;
 
 	return (x > y) - (x < y);
 }
@@ -33,7 +33,7 @@ compare_ranks(const void *a, const void *b)
 static uint64_t
 random_bits(void)
 {
-	uint64_t	x = 0;
+	uint64_t x = 0;
 
 	for (int i = 0; i < 4; i++)
 		x = x << 16 | (uint64_t) random_below(65536);
@@ -43,7 +43,7 @@ random_bits(void)
 static uint64_t
 random_code(int kind)
 {
-	uint64_t	x = random_bits();
+	uint64_t x = random_bits();
 
 	switch (kind)
 	{
@@ -64,16 +64,14 @@ random_code(int kind)
 static void
 ranks_as_sorted(void)
 {
-	static uint64_t codes[MOST],
-				spare[MOST],
-				sorted[MOST];
+	static uint64_t codes[MOST], spare[MOST], sorted[MOST];
 
 	for (int round = 0; round < ROUNDS; round++)
 	{
-		int			n = 1 + (int) random_below(round % 7 ? 200 : MOST);
-		int			m = 1 + (int) random_below(MOST_RANKS);
-		int64_t		ranks[MOST_RANKS];
-		uint64_t	found[MOST_RANKS];
+		int n = 1 + (int) random_below(round % 7 ? 200 : MOST);
+		int m = 1 + (int) random_below(MOST_RANKS);
+		int64_t ranks[MOST_RANKS];
+		uint64_t found[MOST_RANKS];
 
 		for (int i = 0; i < n; i++)
 			sorted[i] = codes[i] = random_code(round % 5);
@@ -90,13 +88,15 @@ ranks_as_sorted(void)
 static void
 codes_in_order(void)
 {
-	static const double ascending[] = {-INFINITY, -1e300, -2, -1, -1e-320, -0.0, 0.0, 1e-320, 1, 2, 1e300, INFINITY, NAN};
+	static const double ascending[] = {-INFINITY, -1e300, -2, -1,    -1e-320,  -0.0, 0.0,
+									   1e-320,    1,      2,  1e300, INFINITY, NAN};
 
 	for (int i = 1; i < (int) (sizeof(ascending) / sizeof(ascending[0])); i++)
-		CHECK(select_code_f64(ascending[i - 1]) < select_code_f64(ascending[i]), "%g, %g", ascending[i - 1], ascending[i]);
+		CHECK(select_code_f64(ascending[i - 1]) < select_code_f64(ascending[i]), "%g, %g",
+			  ascending[i - 1], ascending[i]);
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		int64_t		x = (int64_t) random_bits();
+		int64_t x = (int64_t) random_bits();
 
 		CHECK(select_i64_of(select_code_i64(x)) == x, "%lld", (long long) x);
 		CHECK(select_f64_of(select_code_f64((double) x)) == (double) x, "%g", (double) x);
@@ -110,13 +110,15 @@ buckets_near(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
-		double		x = ldexp(1 + random_below(1000) / 1000.0, (int) random_below(2000) - 1000) * (i % 2 ? 1 : -1);
-		int			level = (int) random_below(53);
-		uint64_t	bucket = quantiles_bucket(x, level);
-		double		middle = quantiles_value(bucket, level);
+		double x = ldexp(1 + random_below(1000) / 1000.0, (int) random_below(2000) - 1000) *
+			(i % 2 ? 1 : -1);
+		int level = (int) random_below(53);
+		uint64_t bucket = quantiles_bucket(x, level);
+		double middle = quantiles_value(bucket, level);
 
 		CHECK(quantiles_bucket(middle, level) == bucket, "%g at level %d", x, level);
-		CHECK(fabs(middle - x) <= ldexp(fabs(x), level - 53) || level == 0, "%g, %g at level %d", x, middle, level);
+		CHECK(fabs(middle - x) <= ldexp(fabs(x), level - 53) || level == 0, "%g, %g at level %d", x,
+			  middle, level);
 		CHECK(level > 0 || middle == x, "%g", x);
 	}
 }

@@ -27,22 +27,22 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 {
 	struct
 	{
-		WireQuery	q;
-		double		thresholds[8];
-	}			body = {.q = c->q};
+		WireQuery q;
+		double thresholds[8];
+	} body = {.q = c->q};
 
 	body.q.share = share;
 	memcpy(body.thresholds, c->thresholds, sizeof(body.thresholds));
-	return request(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double), MESSAGE_OPENED,
-				   &body, 0);
+	return request(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double),
+				   MESSAGE_OPENED, &body, 0);
 }
 
 static bool
 give_batch(Peer *peer, const Case *c, int b, bool *taken)
 {
-	WireBatch	batch;
-	WireDone	done = {0};
-	int			buffer = b % ARENA_BUFFERS;
+	WireBatch batch;
+	WireDone done = {0};
+	int buffer = b % ARENA_BUFFERS;
 
 	make_batch(c, b, buffer, peer->arena + (size_t) buffer * ARENA_BUFFER_BYTES, &batch);
 	if (!request(peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)))
@@ -64,10 +64,11 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 	*ngroups = finished.ngroups;
 	for (uint64_t first = 0; first < finished.ngroups;)
 	{
-		WireFetch	fetch = {.first = first,.max = finished.ngroups - first};
-		WireGroups	groups;
+		WireFetch fetch = {.first = first, .max = finished.ngroups - first};
+		WireGroups groups;
 
-		if (!request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
+		if (!request(peer, MESSAGE_FETCH, &fetch, sizeof(fetch), MESSAGE_GROUPS, &groups,
+					 sizeof(groups)))
 			return false;
 		for (uint32_t g = 0; g < groups.n; g++)
 		{
@@ -85,13 +86,10 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 static void
 check_groups(Peer *peer, const Case *c, uint32_t batches, const char *what)
 {
-	uint64_t	ngroups;
-	int64_t		count,
-				sum,
-				right_count = 0,
-				right_sum = 0;
-	int			n;
-	Expected   *right = expect(c, batches, &n);
+	uint64_t ngroups;
+	int64_t count, sum, right_count = 0, right_sum = 0;
+	int n;
+	Expected *right = expect(c, batches, &n);
 
 	for (int g = 0; g < n; g++)
 	{
@@ -102,33 +100,35 @@ check_groups(Peer *peer, const Case *c, uint32_t batches, const char *what)
 	if (!sum_groups(peer, &ngroups, &count, &sum))
 		return;
 	CHECK(ngroups == (uint64_t) n && count == right_count && sum == right_sum,
-		  "%s: %d groups of %d rows, sum %d; not %d, %d, %d", what, (int) ngroups, (int) count, (int) sum, n,
-		  (int) right_count, (int) right_sum);
+		  "%s: %d groups of %d rows, sum %d; not %d, %d, %d", what, (int) ngroups, (int) count,
+		  (int) sum, n, (int) right_count, (int) right_sum);
 }
 
 /* ---- three of them ---- */
 
-static int	runs;
-static int	failures;
-static int	refusals;
+static int runs;
+static int failures;
+static int refusals;
 
 /* The other participants get the failure of the first one for their next message. */
 static void
 check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 {
 	WireFinished left;
-	bool		taken;
+	bool taken;
 
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
 		if (p == first)
 			continue;
-		CHECK(!(p % 2 ? give_batch(&peers[p], c, 0, &taken) :
-				request(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
+		CHECK(!(p % 2 ?
+					give_batch(&peers[p], c, 0, &taken) :
+					request(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
 			  "%s: a query that failed is answered", what);
 		CHECK(strcmp(peers[p].failed.text, peers[first].failed.text) == 0 &&
-			  peers[p].failed.failure == peers[first].failed.failure, "%s: \"%s\" is another failure than \"%s\"", what,
-			  peers[p].failed.text, peers[first].failed.text);
+				  peers[p].failed.failure == peers[first].failed.failure,
+			  "%s: \"%s\" is another failure than \"%s\"", what, peers[p].failed.text,
+			  peers[first].failed.text);
 	}
 	failures++;
 }
@@ -137,9 +137,9 @@ check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 static int
 run_shared(Peer *peers, const Case *c, const char *what)
 {
-	uint32_t	batches = 0;
+	uint32_t batches = 0;
 	WireFinished left;
-	bool		taken;
+	bool taken;
 
 	for (int b = 0; b < c->nbatches; b++)
 	{
@@ -161,10 +161,11 @@ is_empty(void)
 {
 	for (int i = 0; i < 5000; i++)
 	{
-		WireStatus	status;
+		WireStatus status;
 
 		budget_status(&status);
-		if (status.sessions == 0 && status.devices[0].used + status.devices[1].used == 0 && stub_live() == 0)
+		if (status.sessions == 0 && status.devices[0].used + status.devices[1].used == 0 &&
+			stub_live() == 0)
 			return true;
 		usleep(1000);
 	}
@@ -175,17 +176,17 @@ is_empty(void)
 static void
 run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, int *calls)
 {
-	Case		small;
-	Peer		beside,
-				peers[PARTICIPANTS];
-	bool		taken,
-				opened = true;
-	int			failed = -1;
-	char		what[128];
+	Case small;
+	Peer beside, peers[PARTICIPANTS];
+	bool taken, opened = true;
+	int failed = -1;
+	char what[128];
 
-	snprintf(what, sizeof(what), "%s, call %d of kind %d, error %d%s", c->name, n, call, err, on ? " and on" : "");
+	snprintf(what, sizeof(what), "%s, call %d of kind %d, error %d%s", c->name, n, call, err,
+			 on ? " and on" : "");
 	make_case(1, &small);
-	CHECK(peer_open(&beside) && open_query(&beside, &small, 0) && give_batch(&beside, &small, 0, &taken) && taken,
+	CHECK(peer_open(&beside) && open_query(&beside, &small, 0) &&
+			  give_batch(&beside, &small, 0, &taken) && taken,
 		  "%s: the query beside it: %s", what, beside.failed.text);
 	for (int p = 0; p < PARTICIPANTS; p++)
 		CHECK(peer_open(&peers[p]), "%s: a greeting", what);
@@ -200,7 +201,8 @@ run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, in
 	if (failed >= 0)
 		check_all_fail(peers, c, failed, what);
 	CHECK(calls == NULL || (opened && failed < 0), "without faults: a failure");
-	CHECK(give_batch(&beside, &small, 1, &taken) && taken, "%s: the query beside it: %s", what, beside.failed.text);
+	CHECK(give_batch(&beside, &small, 1, &taken) && taken, "%s: the query beside it: %s", what,
+		  beside.failed.text);
 	check_groups(&beside, &small, 3, "the query beside it");
 	for (int p = 0; p < PARTICIPANTS; p++)
 		peer_close(&peers[p]);
@@ -216,16 +218,16 @@ every_call_fails(void)
 {
 	static const struct
 	{
-		StubCall	call;
-		bool		on;
+		StubCall call;
+		bool on;
 		cudaError_t err;
-	}			faults[] = {
+	} faults[] = {
 		{STUB_ALLOC, false, cudaErrorMemoryAllocation},
 		{STUB_ALLOC, true, cudaErrorMemoryAllocation},
 		{STUB_LAUNCH, false, cudaErrorLaunchOutOfResources},
 		{STUB_LAUNCH, false, cudaErrorMemoryAllocation},
 	};
-	int			calls[STUB_CALLS];
+	int calls[STUB_CALLS];
 
 	run_with_fault(&current, STUB_ALLOC, 0, false, cudaSuccess, calls);
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
@@ -239,27 +241,28 @@ every_call_fails(void)
 
 typedef struct Sender
 {
-	pthread_t	thread;
-	Peer		peer;
+	pthread_t thread;
+	Peer peer;
 	const Case *c;
-	int			first;			/* of its batches; then every third */
-	uint32_t	taken;
+	int first; /* of its batches; then every third */
+	uint32_t taken;
 	const char *wrong;
 } Sender;
 
 static const char *
 await_answer(Sender *s, int b)
 {
-	WireDone	done;
-	WireBatch	batch;
+	WireDone done;
+	WireBatch batch;
 	MessageHeader header;
-	bool		garbage;
-	int			buffer = b / PARTICIPANTS % ARENA_BUFFERS;
-	char	   *there = s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES;
-	char	   *rows;
-	bool		same;
+	bool garbage;
+	int buffer = b / PARTICIPANTS % ARENA_BUFFERS;
+	char *there = s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES;
+	char *rows;
+	bool same;
 
-	if (!wire_receive(s->peer.sock, &header, &done, sizeof(done), -1, &garbage) || header.type != MESSAGE_DONE)
+	if (!wire_receive(s->peer.sock, &header, &done, sizeof(done), -1, &garbage) ||
+		header.type != MESSAGE_DONE)
 		return "no answer to a batch";
 	if (done.buffer != (uint32_t) buffer)
 		return "answers in another order";
@@ -278,13 +281,13 @@ await_answer(Sender *s, int b)
 static void *
 send_all(void *arg)
 {
-	Sender	   *s = arg;
-	int			waiting = s->first;
+	Sender *s = arg;
+	int waiting = s->first;
 
 	for (int b = s->first; b < s->c->nbatches && s->wrong == NULL; b += PARTICIPANTS)
 	{
-		WireBatch	batch;
-		int			buffer = b / PARTICIPANTS % ARENA_BUFFERS;
+		WireBatch batch;
+		int buffer = b / PARTICIPANTS % ARENA_BUFFERS;
 
 		if (b - waiting == ARENA_BUFFERS * PARTICIPANTS)
 		{
@@ -306,9 +309,9 @@ send_all(void *arg)
 static uint32_t
 run_at_once(const Case *c, const char *what)
 {
-	Sender		senders[PARTICIPANTS];
+	Sender senders[PARTICIPANTS];
 	WireFinished left;
-	uint32_t	taken = 0;
+	uint32_t taken = 0;
 
 	memset(senders, 0, sizeof(senders));
 	for (int p = 0; p < PARTICIPANTS; p++)
@@ -327,8 +330,8 @@ run_at_once(const Case *c, const char *what)
 		taken |= senders[p].taken;
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
-		CHECK(request(&senders[p].peer, MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)), "%s: %s", what,
-			  senders[p].peer.failed.text);
+		CHECK(request(&senders[p].peer, MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)),
+			  "%s: %s", what, senders[p].peer.failed.text);
 	check_groups(&senders[0].peer, c, taken, what);
 	for (int p = 0; p < PARTICIPANTS; p++)
 		peer_close(&senders[p].peer);
@@ -339,16 +342,16 @@ run_at_once(const Case *c, const char *what)
 static void
 many_under_way(void)
 {
-	int64_t		most = cuda_most_bins;
-	uint32_t	all = (1u << PIPELINED_BATCHES) - 1;
-	char		what[64];
+	int64_t most = cuda_most_bins;
+	uint32_t all = (1u << PIPELINED_BATCHES) - 1;
+	char what[64];
 
 	make_case(4, &current);
 	current.nbatches = PIPELINED_BATCHES;
 	CHECK(run_at_once(&current, "room for all") == all, "some batches were not taken");
 	for (int part = 1; part < 8; part++)
 	{
-		uint32_t	taken;
+		uint32_t taken;
 
 		snprintf(what, sizeof(what), "room for %d eighths", part);
 		cuda_most_bins = (int64_t) PIPELINED_BATCHES * current.nrows / 8 * part;
@@ -371,7 +374,7 @@ many_under_way(void)
 static bool
 open_late(Peer *peer, const Case *c)
 {
-	Case		late = *c;
+	Case late = *c;
 
 	late.q.flags |= WIRE_LATE;
 	return open_query(peer, &late, 0);
@@ -381,8 +384,8 @@ open_late(Peer *peer, const Case *c)
 static bool
 run_late(Peer *peer, const Case *c, const char *what)
 {
-	uint32_t	batches = 0;
-	bool		taken;
+	uint32_t batches = 0;
+	bool taken;
 
 	for (int b = 0; b < c->nbatches; b++)
 	{
@@ -394,28 +397,31 @@ run_late(Peer *peer, const Case *c, const char *what)
 	return peer->failed.text[0] == '\0';
 }
 
-/* Every call fails once: the first message that needs a device is answered with a failure, or later ones, and nothing is left. */
+/*
+ * Every call fails once: the first message that needs a device is answered with a failure, or later
+ * ones, and nothing is left.
+ */
 static void
 late_calls_fail(void)
 {
 	static const struct
 	{
-		StubCall	call;
+		StubCall call;
 		cudaError_t err;
-	}			faults[] = {
+	} faults[] = {
 		{STUB_ALLOC, cudaErrorMemoryAllocation},
 		{STUB_OTHER, cudaErrorMemoryAllocation},
 		{STUB_LAUNCH, cudaErrorLaunchOutOfResources},
 	};
-	Case		c;
+	Case c;
 
 	make_case(3, &c);
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		for (int n = 1, failed = 1; failed; n++)
 		{
-			Peer		peer;
-			char		what[64];
-			bool		ok;
+			Peer peer;
+			char what[64];
+			bool ok;
 
 			snprintf(what, sizeof(what), "late, call %d of kind %d", n, faults[f].call);
 			CHECK(peer_open(&peer), "%s: a greeting", what);
@@ -425,7 +431,8 @@ late_calls_fail(void)
 			ok = run_late(&peer, &c, what);
 			failed = stub_has_failed();
 			stub_mend();
-			CHECK(ok || (failed && strcmp(peer.failed.text, "the connection was closed") != 0), "%s: %s", what, peer.failed.text);
+			CHECK(ok || (failed && strcmp(peer.failed.text, "the connection was closed") != 0),
+				  "%s: %s", what, peer.failed.text);
 			peer_close(&peer);
 			CHECK(is_empty(), "%s: something is left", what);
 			runs++;
@@ -438,11 +445,12 @@ static void
 late_first_messages(void)
 {
 	static const char zeros[sizeof(WireBatch)];
-	Case		c;
-	Peer		peer;
-	char		answer[sizeof(WireStatus)];
-	int			types[] = {MESSAGE_FETCH, MESSAGE_PICK, MESSAGE_LEAVE, MESSAGE_BATCH, MESSAGE_STORE, MESSAGE_RESIDENT,
-	MESSAGE_DICTIONARY, MESSAGE_CLOSE, 999};
+	Case c;
+	Peer peer;
+	char answer[sizeof(WireStatus)];
+	int types[] = {MESSAGE_FETCH,      MESSAGE_PICK,  MESSAGE_LEAVE,
+				   MESSAGE_BATCH,      MESSAGE_STORE, MESSAGE_RESIDENT,
+				   MESSAGE_DICTIONARY, MESSAGE_CLOSE, 999};
 
 	make_case(3, &c);
 	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
@@ -450,7 +458,8 @@ late_first_messages(void)
 		{
 			CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
 			if (types[t] != MESSAGE_LEAVE && (types[t] != MESSAGE_CLOSE || length > 0))
-				CHECK(!request(&peer, types[t], zeros, length, MESSAGE_OPENED, answer, 0) && peer.failed.failure == FAILURE_PROTOCOL,
+				CHECK(!request(&peer, types[t], zeros, length, MESSAGE_OPENED, answer, 0) &&
+						  peer.failed.failure == FAILURE_PROTOCOL,
 					  "message %d of %d bytes: %s", types[t], length, peer.failed.text);
 			else if (length == 0)
 				CHECK(wire_send(peer.sock, types[t], zeros, 0), "message %d", types[t]);
@@ -459,18 +468,27 @@ late_first_messages(void)
 		}
 	/* half a message */
 	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
-	CHECK(send(peer.sock, &(MessageHeader) {GPUAGG_PROTOCOL_MAGIC, MESSAGE_BATCH, sizeof(WireBatch), 0}, sizeof(MessageHeader), 0) > 0,
+	CHECK(send(peer.sock,
+			   &(MessageHeader){GPUAGG_PROTOCOL_MAGIC, MESSAGE_BATCH, sizeof(WireBatch), 0},
+			   sizeof(MessageHeader), 0) > 0,
 		  "half a message");
 	peer_close(&peer);
 	CHECK(is_empty(), "half a message: something is left");
 
-	/* no rows; one query behind another, of which the first is never used; from the start; on a connection that was kept */
+	/*
+	 * no rows; one query behind another, of which the first is never used; from the start; on a
+	 * connection that was kept
+	 */
 	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
 	check_groups(&peer, &c, 0, "no rows");
-	CHECK(open_late(&peer, &c) && open_late(&peer, &c) && run_late(&peer, &c, "the second of two"), "%s", peer.failed.text);
-	CHECK(open_late(&peer, &c) && request(&peer, MESSAGE_RESET, NULL, 0, MESSAGE_OPENED, answer, 0) &&
-		  run_late(&peer, &c, "from its start"), "%s", peer.failed.text);
-	CHECK(open_late(&peer, &c) && wire_send(peer.sock, MESSAGE_CLOSE, NULL, 0), "a connection that is kept");
+	CHECK(open_late(&peer, &c) && open_late(&peer, &c) && run_late(&peer, &c, "the second of two"),
+		  "%s", peer.failed.text);
+	CHECK(open_late(&peer, &c) &&
+			  request(&peer, MESSAGE_RESET, NULL, 0, MESSAGE_OPENED, answer, 0) &&
+			  run_late(&peer, &c, "from its start"),
+		  "%s", peer.failed.text);
+	CHECK(open_late(&peer, &c) && wire_send(peer.sock, MESSAGE_CLOSE, NULL, 0),
+		  "a connection that is kept");
 	CHECK(is_empty(), "a connection that is kept has something");
 	CHECK(open_late(&peer, &c) && run_late(&peer, &c, "kept"), "%s", peer.failed.text);
 	peer_close(&peer);
@@ -480,7 +498,7 @@ late_first_messages(void)
 int
 main(void)
 {
-	WireStatus	status = {0};
+	WireStatus status = {0};
 	DeviceError error = {""};
 
 	/* with one device nothing is opened late */
@@ -495,6 +513,7 @@ main(void)
 	RUN("many batches under way", many_under_way);
 	RUN("queries that are opened late, and calls fail", late_calls_fail);
 	RUN("queries that are opened late, and what comes first", late_first_messages);
-	printf("# %d runs: in %d the query failed, %d batches were not taken\n", runs, failures, refusals);
+	printf("# %d runs: in %d the query failed, %d batches were not taken\n", runs, failures,
+		   refusals);
 	return unit_done();
 }

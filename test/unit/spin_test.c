@@ -12,7 +12,7 @@
 
 #define THREADS 16
 
-static int	looks;
+static int looks;
 
 static bool
 at_third(void *arg)
@@ -41,8 +41,8 @@ test_found(void)
 static void
 test_not_found(void)
 {
-	atomic_int	n = 0;
-	int64_t		start = now_ns();
+	atomic_int n = 0;
+	int64_t start = now_ns();
 
 	spin_processors = 8;
 	CHECK(!spin_until(never, &n) && n > 1, "%d looks", n);
@@ -52,21 +52,21 @@ test_not_found(void)
 	CHECK(!spin_until(never, &n) && n == 1, "%d looks where processors are few", n);
 }
 
-static atomic_int looking,		/* threads that have looked more than once */
-			most;
+static atomic_int looking, /* threads that have looked more than once */
+	most;
 
 /* Stays until all threads have come. */
 static bool
 seen_by_all(void *arg)
 {
 	static atomic_int come;
-	int		   *times = arg;
+	int *times = arg;
 
 	if (++*times == 1)
 		atomic_fetch_add(&come, 1);
 	if (*times == 2)
 	{
-		int			now = atomic_fetch_add(&looking, 1) + 1;
+		int now = atomic_fetch_add(&looking, 1) + 1;
 
 		if (now > most)
 			most = now;
@@ -79,7 +79,7 @@ seen_by_all(void *arg)
 static void *
 look(void *arg)
 {
-	int			times = 0;
+	int times = 0;
 
 	(void) arg;
 	spin_until(seen_by_all, &times);
@@ -91,7 +91,7 @@ look(void *arg)
 static void
 test_half(void)
 {
-	pthread_t	threads[THREADS];
+	pthread_t threads[THREADS];
 
 	spin_processors = 8;
 	for (int t = 0; t < THREADS; t++)

@@ -1,11 +1,12 @@
 /*
  * standin_device.c
- *	  A device layer that computes on the host, for tests of the server; standin.h says where its parts are.
+ *	  A device layer that computes on the host, for tests of the server; standin.h says where its
+ * parts are.
  *
  * It fulfils the contract of device.h (memory budget, copies before reductions, groups by
  * packed key) with the operators of monoid.h, and fails on request: the file "gpuagg.fault"
- * in the working directory, read at every batch and RESIDENT, has a word and, optionally, the number of
- * the batch of a query from which on it applies (default: the first)
+ * in the working directory, read at every batch and RESIDENT, has a word and, optionally, the
+ * number of the batch of a query from which on it applies (default: the first)
  *
  *		slow		each batch takes 20 ms
  *		slower		each batch takes a second
@@ -19,12 +20,13 @@
  *		lane		there is no memory for a lane; the number counts open lanes
  *		lost		the device is lost when a lane is opened, likewise
  *
- * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none), GPUAGG_STANDIN_RANGES
- * the number of ranges of a table that follow each other on one of them (default: as on GPUs),
- * GPUAGG_STANDIN_SKIPPED the note of another one that cannot be used, GPUAGG_STANDIN_IDLE the
- * seconds after which idle arenas are freed, GPUAGG_STANDIN_KEPT the most connections that are kept between queries,
- * GPUAGG_STANDIN_KEEP_MS the milliseconds for which a client keeps one, GPUAGG_STANDIN_SHARED a file in which the servers
- * that share the devices say how much memory they have.
+ * Environment variables: GPUAGG_STANDIN_DEVICES is the number of devices (default 2; 0: none),
+ * GPUAGG_STANDIN_RANGES the number of ranges of a table that follow each other on one of them
+ * (default: as on GPUs), GPUAGG_STANDIN_SKIPPED the note of another one that cannot be used,
+ * GPUAGG_STANDIN_IDLE the seconds after which idle arenas are freed, GPUAGG_STANDIN_KEPT the most
+ * connections that are kept between queries, GPUAGG_STANDIN_KEEP_MS the milliseconds for which a
+ * client keeps one, GPUAGG_STANDIN_SHARED a file in which the servers that share the devices say
+ * how much memory they have.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,12 +52,13 @@ standin_build(char *text, size_t size)
 static bool
 is_named(const DeviceList *list, int d)
 {
-	char		uuid[64];
+	char uuid[64];
 
 	if (list->kind != DEVICES_IDS)
 		return device_list_has(list, d);
 	snprintf(uuid, sizeof(uuid), "GPU-%08x-0000-0000-0000-000000000000", d);
-	for (const char *at = list->ids; *at != '\0'; at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
+	for (const char *at = list->ids; *at != '\0';
+		 at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
 		if (strncmp(at, uuid, strcspn(at, ",")) == 0)
 			return true;
 	return false;
@@ -69,7 +72,7 @@ typedef struct Sharer
 {
 	_Atomic int32_t pid;
 	_Atomic uint64_t used[WIRE_MAX_DEVICES];
-	_Atomic uint64_t limit[WIRE_MAX_DEVICES];	/* for tests to read */
+	_Atomic uint64_t limit[WIRE_MAX_DEVICES]; /* for tests to read */
 } Sharer;
 
 static Sharer *sharers;
@@ -78,7 +81,7 @@ static void
 join_sharers(void)
 {
 	const char *path = getenv("GPUAGG_STANDIN_SHARED");
-	int			fd = path ? open(path, O_RDWR | O_CREAT, 0666) : -1;
+	int fd = path ? open(path, O_RDWR | O_CREAT, 0666) : -1;
 
 	if (fd < 0 || ftruncate(fd, SHARING * sizeof(Sharer)) != 0)
 		return;
@@ -86,7 +89,7 @@ join_sharers(void)
 	close(fd);
 	for (int i = 0; i < SHARING; i++)
 	{
-		int32_t		pid = sharers[i].pid;
+		int32_t pid = sharers[i].pid;
 
 		if ((pid == 0 || (kill(pid, 0) != 0 && errno == ESRCH)) &&
 			atomic_compare_exchange_strong(&sharers[i].pid, &pid, (int32_t) getpid()))
@@ -101,7 +104,7 @@ standin_available(int device, bool idle, uint64_t *bytes)
 	*bytes = budget_device(device)->memory;
 	for (int i = 0; sharers && i < SHARING; i++)
 	{
-		int32_t		pid = sharers[i].pid;
+		int32_t pid = sharers[i].pid;
 
 		if (pid == getpid())
 		{
@@ -123,8 +126,8 @@ standin_start(const char *names, WireStatus *status, DeviceError *error)
 	const char *most_kept = getenv("GPUAGG_STANDIN_KEPT");
 	const char *keep_ms = getenv("GPUAGG_STANDIN_KEEP_MS");
 	const char *note;
-	DeviceList	list;
-	int			count = n ? atoi(n) : 2;
+	DeviceList list;
+	int count = n ? atoi(n) : 2;
 
 	if (seconds)
 		arena_idle_seconds = atoi(seconds);
@@ -186,8 +189,8 @@ standin_unpin(void *memory)
 void
 standin_requested_fault(char word[32], int number)
 {
-	int			from = 1;
-	FILE	   *f = fopen("gpuagg.fault", "r");
+	int from = 1;
+	FILE *f = fopen("gpuagg.fault", "r");
 
 	word[0] = '\0';
 	if (f == NULL)
@@ -209,7 +212,7 @@ standin_crash(int signal)
 DeviceStatus
 standin_provoke(int batch, DeviceError *error)
 {
-	char		word[32];
+	char word[32];
 
 	standin_requested_fault(word, batch);
 	if (strcmp(word, "slow") == 0)
@@ -231,21 +234,22 @@ standin_provoke(int batch, DeviceError *error)
 	return DEVICE_OK;
 }
 
-static atomic_int lanes;		/* that are open */
+static atomic_int lanes; /* that are open */
 
 static DeviceStatus
 standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int buffers,
 				  DeviceError *error)
 {
-	Lane	   *l = calloc(1, sizeof(*l));
-	char		word[32];
+	Lane *l = calloc(1, sizeof(*l));
+	char word[32];
 
 	standin_requested_fault(word, atomic_fetch_add(&lanes, 1) + 1);
 	if (strcmp(word, "lane") == 0 || strcmp(word, "lost") == 0)
 	{
 		free(l);
 		atomic_fetch_sub(&lanes, 1);
-		return word[1] == 'a' ? device_say(error, DEVICE_NO_MEMORY, "device memory limit reached") :
+		return word[1] == 'a' ?
+			device_say(error, DEVICE_NO_MEMORY, "device memory limit reached") :
 			device_say(error, DEVICE_LOST, "an illegal memory access was encountered");
 	}
 	if (l == NULL || (l->memory = malloc(buffer_bytes * buffers)) == NULL)
@@ -268,7 +272,7 @@ standin_lane_close(Lane *lane)
 static DeviceStatus
 standin_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 {
-	size_t		at = batch->buffer * lane->buffer_bytes;
+	size_t at = batch->buffer * lane->buffer_bytes;
 
 	(void) error;
 	memcpy(lane->memory + at, lane->arena + at, batch->bytes);

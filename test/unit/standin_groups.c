@@ -14,7 +14,7 @@
 static uint64_t
 hash_key(const char *key, int bytes)
 {
-	uint64_t	h = 0x9e3779b97f4a7c15ULL;
+	uint64_t h = 0x9e3779b97f4a7c15ULL;
 
 	for (int i = 0; i < bytes; i++)
 		h = (h ^ (unsigned char) key[i]) * 0x100000001b3ULL;
@@ -38,9 +38,9 @@ bytes_for(const Query *query, uint64_t capacity)
 static uint64_t
 probe(const Query *query, const char *key)
 {
-	int			width = query->q->key_bytes;
-	uint64_t	mask = 2 * query->capacity - 1;
-	uint64_t	at = hash_key(key, width) & mask;
+	int width = query->q->key_bytes;
+	uint64_t mask = 2 * query->capacity - 1;
+	uint64_t at = hash_key(key, width) & mask;
 
 	while (query->table[at] != 0 &&
 		   memcmp(query->keys + (query->table[at] - 1) * width, key, width) != 0)
@@ -51,14 +51,15 @@ probe(const Query *query, const char *key)
 static DeviceStatus
 resize(Query *query, uint64_t capacity, DeviceError *error)
 {
-	int			width = query->q->key_bytes;
-	uint64_t	bytes = bytes_for(query, capacity);
-	uint64_t	left;
+	int width = query->q->key_bytes;
+	uint64_t bytes = bytes_for(query, capacity);
+	uint64_t left;
 
 	while (!budget_take(query->device, bytes - query->bytes))
 		if (!store_yield(query->device, bytes - query->bytes))
 			return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
-	if (!standin_available(query->device, false, &left) || budget_device(query->device)->used > left)
+	if (!standin_available(query->device, false, &left) ||
+		budget_device(query->device)->used > left)
 	{
 		budget_give(query->device, bytes - query->bytes);
 		return device_say(error, DEVICE_NO_MEMORY, "other processes have the device's memory");
@@ -76,7 +77,8 @@ resize(Query *query, uint64_t capacity, DeviceError *error)
 		const WireSlot *slot = &query->q->slots[s];
 
 		query->slots[s] = realloc(query->slots[s], capacity * standin_slot_bytes(query, s));
-		standin_operators[slot->monoid].fill(query->slots[s] + query->ngroups * standin_slot_bytes(query, s),
+		standin_operators[slot->monoid].fill(query->slots[s] +
+												 query->ngroups * standin_slot_bytes(query, s),
 											 (capacity - query->ngroups) * slot->width);
 	}
 	return DEVICE_OK;
@@ -97,11 +99,11 @@ standin_reset(Query *query, DeviceError *error)
 	if (query->capacity > 0)
 		memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
 	for (int s = 0; s < query->q->nslots && query->capacity > 0; s++)
-		standin_operators[query->q->slots[s].monoid].fill(query->slots[s],
-														  query->capacity * query->q->slots[s].width);
+		standin_operators[query->q->slots[s].monoid].fill(
+			query->slots[s], query->capacity * query->q->slots[s].width);
 	if (query->capacity == 0)
 	{
-		uint64_t	ngroups = query->ngroups;
+		uint64_t ngroups = query->ngroups;
 		DeviceStatus status;
 
 		/* nothing to keep: every state is the identity */
@@ -132,7 +134,7 @@ DeviceStatus
 standin_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
 				   DeviceError *error)
 {
-	Query	   *made = calloc(1, sizeof(*made));
+	Query *made = calloc(1, sizeof(*made));
 	DeviceStatus status;
 
 	made->device = device;
@@ -150,7 +152,7 @@ DeviceStatus
 standin_group_of_key(Query *query, const char *key, uint64_t *group, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	uint64_t	at;
+	uint64_t at;
 
 	*group = 0;
 	if (q->nkeys == 0)
@@ -188,7 +190,7 @@ standin_forget_groups(Query *query, uint64_t ngroups)
 typedef struct Limited
 {
 	const Query *query;
-	LimitPlan	plan;
+	LimitPlan plan;
 } Limited;
 
 /* LimitKey */
@@ -207,14 +209,15 @@ static void
 apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 {
 	const size_t width = query->q->key_bytes;
-	Limited		limited = {query, limit_plan(query->q, limit, (const void *const *) query->slots)};
-	uint8_t    *left = calloc(1, query->ngroups + 1);
+	Limited limited = {query, limit_plan(query->q, limit, (const void *const *) query->slots)};
+	uint8_t *left = calloc(1, query->ngroups + 1);
 	LimitSearch search;
-	uint64_t	kept = 0;
+	uint64_t kept = 0;
 
 	for (uint64_t g = 0; g < query->ngroups; g++)
 		result->failed += key_within(&limited, g, NULL) == NULL;
-	limit_search(&limited.plan, key_within, &limited, query->ngroups, query->ngroups - result->failed, &search);
+	limit_search(&limited.plan, key_within, &limited, query->ngroups,
+				 query->ngroups - result->failed, &search);
 	for (uint64_t g = 0; g < query->ngroups; g++)
 	{
 		const char *key = key_within(&limited, g, NULL);
@@ -227,7 +230,8 @@ apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 			continue;
 		memmove(query->keys + kept * width, query->keys + g * width, width);
 		for (int s = 0; s < query->q->nslots; s++)
-			memmove(query->slots[s] + kept * standin_slot_bytes(query, s), query->slots[s] + g * standin_slot_bytes(query, s),
+			memmove(query->slots[s] + kept * standin_slot_bytes(query, s),
+					query->slots[s] + g * standin_slot_bytes(query, s),
 					standin_slot_bytes(query, s));
 		kept++;
 	}
@@ -236,7 +240,8 @@ apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 }
 
 DeviceStatus
-standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result, DeviceError *error)
+standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result,
+			   DeviceError *error)
 {
 	(void) error;
 	standin_reduce_kept(query);
@@ -252,32 +257,35 @@ standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *re
 	standin_release_holds(query);
 	result->memory_peak = query->peak;
 	snprintf(result->strategy, sizeof(result->strategy), "%s (stand-in)",
-			 query->q->nkeys == 0 ? "single" : query->q->flags & WIRE_GROUPED ? "segmented" : "hash");
+			 query->q->nkeys == 0               ? "single" :
+				 query->q->flags & WIRE_GROUPED ? "segmented" :
+												  "hash");
 	return DEVICE_OK;
 }
 
 DeviceStatus
-standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceError *error)
+standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max,
+			   DeviceError *error)
 {
-	uint64_t   *groups = malloc(part->ngroups * sizeof(*groups) + 1);
+	uint64_t *groups = malloc(part->ngroups * sizeof(*groups) + 1);
 	DeviceStatus status = DEVICE_OK;
 
 	(void) key_min, (void) key_max;
 	for (uint64_t g = 0; g < part->ngroups && status == DEVICE_OK; g++)
 	{
-		uint64_t	group;
+		uint64_t group;
 
 		status = standin_group_of_key(query, part->keys + g * query->q->key_bytes, &group, error);
 		groups[g] = group;
 		for (int s = 0; s < query->q->nslots && status == DEVICE_OK; s++)
 		{
 			const WireSlot *slot = &query->q->slots[s];
-			size_t		size = gpuagg_monoids[slot->monoid].state_size;
+			size_t size = gpuagg_monoids[slot->monoid].state_size;
 
 			for (int w = 0; w < slot->width; w++)
-				query->errors |=
-					standin_operators[slot->monoid].combine(query->slots[s] + group * standin_slot_bytes(query, s) + w * size,
-															part->slots[s] + g * standin_slot_bytes(query, s) + w * size);
+				query->errors |= standin_operators[slot->monoid].combine(
+					query->slots[s] + group * standin_slot_bytes(query, s) + w * size,
+					part->slots[s] + g * standin_slot_bytes(query, s) + w * size);
 		}
 	}
 	if (status == DEVICE_OK)
@@ -289,9 +297,9 @@ standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t 
 DeviceStatus
 standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
-	char	   *base = lane->arena + out->buffer * lane->buffer_bytes;
+	char *base = lane->arena + out->buffer * lane->buffer_bytes;
 	const WireQuery *q = query->q;
-	char		word[32];
+	char word[32];
 
 	standin_requested_fault(word, ++query->fetched);
 	if (strcmp(word, "fetch") == 0)
@@ -310,7 +318,8 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 			memcpy(base + out->slots[s], from, out->n * standin_slot_bytes(query, s));
 		for (uint32_t g = 0; wire_has_ranks(&q->slots[s], out->ranks) && g < out->n; g++)
 			gpuagg_hll_count_ranks((const int32_t *) (from + g * standin_slot_bytes(query, s)),
-								   (int32_t *) (base + out->slots[s]) + (size_t) g * GPUAGG_HLL_RANKS);
+								   (int32_t *) (base + out->slots[s]) +
+									   (size_t) g * GPUAGG_HLL_RANKS);
 	}
 	return DEVICE_OK;
 }

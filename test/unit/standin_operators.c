@@ -12,7 +12,7 @@ standin_read_integer(const Row *r, int c)
 	const char *p = r->col[c]->values;
 
 	if (p == NULL)
-		return 0;				/* COUNT reads only the validity */
+		return 0; /* COUNT reads only the validity */
 	switch (r->col[c]->type)
 	{
 		case WIRE_I8:
@@ -70,9 +70,10 @@ READ_MATRIX(5)
 #define INPUT_float(r) ((float) standin_read_double(r, 0))
 #define INPUT_double(r) standin_read_double(r, 0)
 #define INPUT_gpuagg_i128(r) read_wide(r)
-#define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {standin_read_double(r, 0), standin_read_double(r, 1)})
-#define INPUT_gpuagg_kv(r) (r->col[1] ? (gpuagg_kv) {standin_read_integer(r, 0), standin_read_integer(r, 1)} \
-	: (gpuagg_kv) {r->valid ? standin_read_integer(r, 0) : 0, r->valid})
+#define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2){standin_read_double(r, 0), standin_read_double(r, 1)})
+#define INPUT_gpuagg_kv(r) \
+	(r->col[1] ? (gpuagg_kv){standin_read_integer(r, 0), standin_read_integer(r, 1)} : \
+				 (gpuagg_kv){r->valid ? standin_read_integer(r, 0) : 0, r->valid})
 #define INPUT_gpuagg_mat2(r) read_mat2(r)
 #define INPUT_gpuagg_mat3(r) read_mat3(r)
 #define INPUT_gpuagg_mat4(r) read_mat4(r)
@@ -109,7 +110,8 @@ READ_MATRIX(5)
 #undef MONOID
 
 const Operator standin_operators[] = {
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, combine_##name, fill_##name},
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+	{row_##name, combine_##name, fill_##name},
 #include "operators/monoid_list.h"
 #undef MONOID
 };

@@ -17,7 +17,7 @@
 static DeviceStatus
 allocate(int device, size_t bytes, void **at, DeviceError *error)
 {
-	uint64_t	left;
+	uint64_t left;
 
 	*at = NULL;
 	/* the bytes are in the budget already */
@@ -35,7 +35,8 @@ release(int device, void *at)
 }
 
 static DeviceStatus
-enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int rest, DeviceError *error)
+enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int rest,
+		DeviceError *error)
 {
 	(void) device, (void) error;
 	if (used > 0)
@@ -71,7 +72,8 @@ set_bit(uint8_t *bits, int64_t i, bool value)
 }
 
 static DeviceStatus
-put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows, DeviceError *error)
+put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows,
+		 DeviceError *error)
 {
 	const char *given = from == WIRE_NO_ARRAY ? NULL : lane_buffer(lane, buffer) + from;
 
@@ -85,7 +87,12 @@ void
 standin_store_start(int ndevices)
 {
 	static const StoreOps operations = {
-		.buffer = lane_buffer,.allocate = allocate,.release = release,.enlarge = enlarge,.put = put,.put_bits = put_bits
+		.buffer = lane_buffer,
+		.allocate = allocate,
+		.release = release,
+		.enlarge = enlarge,
+		.put = put,
+		.put_bits = put_bits,
 	};
 
 	store_start(&operations, ndevices);
@@ -96,7 +103,7 @@ standin_release_holds(Query *query)
 {
 	while (query->holds)
 	{
-		StoreHold  *hold = query->holds;
+		StoreHold *hold = query->holds;
 
 		query->holds = hold->next;
 		store_release(hold);
@@ -108,20 +115,20 @@ standin_release_holds(Query *query)
 /* Registers of a tile. */
 typedef struct Tile
 {
-	int64_t		values[VECTOR_MAX_REGISTERS * TILE];
-	uint8_t		states[VECTOR_MAX_REGISTERS * TILE];
+	int64_t values[VECTOR_MAX_REGISTERS * TILE];
+	uint8_t states[VECTOR_MAX_REGISTERS * TILE];
 } Tile;
 
 /* Rows that count, all columns of them, as they are appended. */
 typedef struct Made
 {
-	Query	   *query;
+	Query *query;
 	const WireResident *in;
-	const char *cells;			/* of the tables, and their states */
+	const char *cells; /* of the tables, and their states */
 	const StoreHold *hold;
 	ResidentPlan plan;
-	Rows		rows;
-	Tile		tile;
+	Rows rows;
+	Tile tile;
 } Made;
 
 static int64_t
@@ -146,7 +153,7 @@ read_value(const char *values, uint32_t type, int64_t i)
 static int64_t
 read_code(const char *values, uint32_t type, bool zeros, int64_t i)
 {
-	double		v = type == WIRE_F32 ? ((const float *) values)[i] : ((const double *) values)[i];
+	double v = type == WIRE_F32 ? ((const float *) values)[i] : ((const double *) values)[i];
 
 	return gpuagg_f64_code(zeros ? v + 0.0 : v);
 }
@@ -170,8 +177,9 @@ run_program(Made *m, int64_t position, int n)
 		if (in->op == VECTOR_LOOKUP)
 		{
 			vector_lookup(in, m->in->tables, (const int64_t *) m->cells,
-						  (const uint8_t *) m->cells + (wire_cell_states_at(m->in) - wire_cells_at(m->in)), p->constants,
-						  m->tile.values, m->tile.states, TILE, 0, 1, n);
+						  (const uint8_t *) m->cells +
+							  (wire_cell_states_at(m->in) - wire_cells_at(m->in)),
+						  p->constants, m->tile.values, m->tile.states, TILE, 0, 1, n);
 			continue;
 		}
 		if (in->op != VECTOR_LOAD)
@@ -182,9 +190,10 @@ run_program(Made *m, int64_t position, int n)
 		for (int row = 0; row < n; row++)
 		{
 			const StoreSegment *s = segment_of(m, in->a, position);
-			int64_t		at = position % STORE_SEGMENT_ROWS + row;
+			int64_t at = position % STORE_SEGMENT_ROWS + row;
 
-			m->tile.values[in->r * TILE + row] = read_value(s->values, m->in->stored[in->a].type, at);
+			m->tile.values[in->r * TILE + row] =
+				read_value(s->values, m->in->stored[in->a].type, at);
 			m->tile.states[in->r * TILE + row] = bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL;
 		}
 	}
@@ -200,14 +209,16 @@ column_cell(const Made *m, int c, int64_t position, int row)
 	if (col->stored >= 0 && !col->checked)
 	{
 		const StoreSegment *s = segment_of(m, col->stored, position);
-		int64_t		at = position % STORE_SEGMENT_ROWS + row;
+		int64_t at = position % STORE_SEGMENT_ROWS + row;
 
-		int64_t		value = col->presence ? 1 :
-			col->codes ? read_code(s->values, m->in->stored[col->stored].type, col->zeros, at) : read_value(s->values, col->type, at);
+		int64_t value = col->presence ? 1 :
+			col->codes ? read_code(s->values, m->in->stored[col->stored].type, col->zeros, at) :
+						 read_value(s->values, col->type, at);
 
 		return vector_cell(value, bit(s->validity, at) ? VECTOR_VALUE : VECTOR_NULL);
 	}
-	o = vector_operand(col->operand, m->plan.program.constants, m->tile.values, m->tile.states, TILE);
+	o = vector_operand(col->operand, m->plan.program.constants, m->tile.values, m->tile.states,
+					   TILE);
 	return vector_cell(vector_value(&o, row), vector_state(&o, row));
 }
 
@@ -216,11 +227,12 @@ static bool
 row_counts(Made *m, int64_t position, int row)
 {
 	const VectorProgram *p = &m->plan.program;
-	bool		untold = false;
+	bool untold = false;
 
 	if (p->filter != VECTOR_NONE)
 	{
-		VectorOperand o = vector_operand(p->filter, p->constants, m->tile.values, m->tile.states, TILE);
+		VectorOperand o =
+			vector_operand(p->filter, p->constants, m->tile.values, m->tile.states, TILE);
 
 		untold = vector_state(&o, row) == VECTOR_UNTOLD;
 		if (!untold && (vector_state(&o, row) == VECTOR_NULL || vector_value(&o, row) == 0))
@@ -229,9 +241,10 @@ row_counts(Made *m, int64_t position, int row)
 	for (int c = 0; c < m->plan.ncols; c++)
 	{
 		const ResidentColumn *col = &m->plan.cols[c];
-		int			state = column_cell(m, c, position, row).state;
+		int state = column_cell(m, c, position, row).state;
 
-		untold |= state == VECTOR_UNTOLD || (state == VECTOR_NULL && !col->nullable && !col->filter);
+		untold |=
+			state == VECTOR_UNTOLD || (state == VECTOR_NULL && !col->nullable && !col->filter);
 	}
 	m->query->untold += untold;
 	return !untold;
@@ -240,14 +253,14 @@ row_counts(Made *m, int64_t position, int row)
 static void
 append_row(Made *m, int64_t position, int row)
 {
-	uint32_t	i = m->rows.nrows++;
+	uint32_t i = m->rows.nrows++;
 
 	for (int c = 0; c < m->plan.ncols; c++)
 	{
 		const Column *col = &m->rows.cols[c];
-		VectorCell	cell = column_cell(m, c, position, row);
-		int			width = wire_width(col->type);
-		int64_t		value = cell.state == VECTOR_VALUE ? cell.value : 0;
+		VectorCell cell = column_cell(m, c, position, row);
+		int width = wire_width(col->type);
+		int64_t value = cell.state == VECTOR_VALUE ? cell.value : 0;
 
 		memcpy((char *) col->values + (size_t) i * width, &value, width);
 		if (col->validity)
@@ -259,7 +272,7 @@ append_row(Made *m, int64_t position, int row)
 static bool
 make_rows(Made *m)
 {
-	bool		ok = true;
+	bool ok = true;
 
 	for (int c = 0; c < m->plan.ncols; c++)
 	{
@@ -275,9 +288,9 @@ make_rows(Made *m)
 	for (int s = 0; s < m->hold->nspans && ok; s++)
 		for (int64_t at = 0; at < m->hold->spans[s].nrows; at += TILE)
 		{
-			int64_t		position = m->hold->spans[s].first + at;
-			int64_t		left = m->hold->spans[s].nrows - at;
-			int			n = left < TILE ? (int) left : TILE;
+			int64_t position = m->hold->spans[s].first + at;
+			int64_t left = m->hold->spans[s].nrows - at;
+			int n = left < TILE ? (int) left : TILE;
 
 			run_program(m, position, n);
 			for (int row = 0; row < n; row++)
@@ -288,10 +301,11 @@ make_rows(Made *m)
 }
 
 static DeviceStatus
-reduce_held(Query *query, const WireResident *in, const WireRun *runs, const StoreHold *hold, DeviceError *error)
+reduce_held(Query *query, const WireResident *in, const WireRun *runs, const StoreHold *hold,
+			DeviceError *error)
 {
-	Made	   *m = calloc(1, sizeof(*m));
-	uint64_t	untold = query->untold;
+	Made *m = calloc(1, sizeof(*m));
+	uint64_t untold = query->untold;
 	DeviceStatus status = device_say(error, DEVICE_FULL, "out of memory");
 
 	if (m == NULL || hold->nrows > UINT32_MAX)
@@ -319,7 +333,8 @@ reduce_held(Query *query, const WireResident *in, const WireRun *runs, const Sto
 }
 
 DeviceStatus
-standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs, StoreHold *hold, DeviceError *error)
+standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+				 StoreHold *hold, DeviceError *error)
 {
 	DeviceStatus status;
 

@@ -14,16 +14,16 @@
 typedef struct KeptBatch
 {
 	struct KeptBatch *next;
-	Rows		rows;
+	Rows rows;
 } KeptBatch;
 
 typedef struct Kept
 {
 	const Query *query;
-	uint64_t	group;
-	uint64_t	number;
+	uint64_t group;
+	uint64_t number;
 	const KeptBatch *from;
-	uint32_t	i;
+	uint32_t i;
 } Kept;
 
 /* ---- a row ---- */
@@ -32,12 +32,12 @@ static DeviceStatus
 group_of(Query *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	char		key[WIRE_MAX_KEY_BYTES] = {0};
+	char key[WIRE_MAX_KEY_BYTES] = {0};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		const Column *col = &rows->cols[q->keys[k].col];
-		int			width = q->keys[k].width;
+		int width = q->keys[k].width;
 
 		if (standin_valid(col, i))
 			memcpy(key + q->keys[k].offset, col->values + (size_t) i * width, width);
@@ -52,9 +52,9 @@ reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 {
 	const WireSlot *slot = &query->q->slots[s];
 	const double *t = query->thresholds + slot->thresholds;
-	Row			row = {.i = i};
-	uint64_t	bin = 0;
-	double		x;
+	Row row = {.i = i};
+	uint64_t bin = 0;
+	double x;
 
 	row.valid = slot->col[0] >= 0 && standin_valid(&rows->cols[slot->col[0]], i);
 	for (int c = 0; c < 2; c++)
@@ -68,9 +68,8 @@ reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 		return;
 	if (slot->bin_kind == WIRE_BIN_HLL)
 	{
-		int			reg,
-					rank;
-		int32_t    *registers = (int32_t *) query->slots[s] + group * slot->width;
+		int reg, rank;
+		int32_t *registers = (int32_t *) query->slots[s] + group * slot->width;
 
 		gpuagg_bin_hll((uint64_t) standin_read_integer(&row, 0), &reg, &rank);
 		registers[reg] = hll_max_combine(registers[reg], rank);
@@ -85,18 +84,20 @@ reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 		row.col[0] = row.col[1];
 		row.col[1] = NULL;
 	}
-	query->errors |= standin_operators[slot->monoid].row(query->slots[s] + (group * slot->width + bin) *
-														 gpuagg_monoids[slot->monoid].state_size, &row);
+	query->errors |= standin_operators[slot->monoid].row(
+		query->slots[s] + (group * slot->width + bin) * gpuagg_monoids[slot->monoid].state_size,
+		&row);
 }
 
 void
 standin_add_value(Query *query, int s, uint64_t group, int64_t value)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	Column		column = {.values = (const char *) &value,.type = WIRE_I64};
-	Row			row = {.col = {slot->col[0] >= 0 ? &column : NULL},.valid = 1};
+	Column column = {.values = (const char *) &value, .type = WIRE_I64};
+	Row row = {.col = {slot->col[0] >= 0 ? &column : NULL}, .valid = 1};
 
-	query->errors |= standin_operators[slot->monoid].row(query->slots[s] + group * standin_slot_bytes(query, s), &row);
+	query->errors |= standin_operators[slot->monoid].row(
+		query->slots[s] + group * standin_slot_bytes(query, s), &row);
 }
 
 /* ---- rows in order ---- */
@@ -111,7 +112,7 @@ ordered(const Query *query, int s)
 static void *
 copy_of(const void *from, size_t bytes)
 {
-	void	   *to = from ? malloc(bytes) : NULL;
+	void *to = from ? malloc(bytes) : NULL;
 
 	if (to)
 		memcpy(to, from, bytes);
@@ -121,7 +122,7 @@ copy_of(const void *from, size_t bytes)
 static KeptBatch *
 keep_batch(Query *query, const Rows *rows)
 {
-	KeptBatch  *b = calloc(1, sizeof(*b));
+	KeptBatch *b = calloc(1, sizeof(*b));
 
 	b->rows.nrows = rows->nrows;
 	for (int c = 0; c < query->q->ncols; c++)
@@ -145,15 +146,14 @@ keep_row(Query *query, const KeptBatch *from, uint32_t i, uint64_t group)
 		query->kept_capacity = 2 * query->kept_capacity + 1024;
 		query->kept = realloc(query->kept, query->kept_capacity * sizeof(Kept));
 	}
-	query->kept[query->nkept] = (Kept) {query, group, query->nkept, from, i};
+	query->kept[query->nkept] = (Kept){query, group, query->nkept, from, i};
 	query->nkept++;
 }
 
 static int
 compare_kept(const void *x, const void *y)
 {
-	const Kept *a = x,
-			   *b = y;
+	const Kept *a = x, *b = y;
 	const WireQuery *q = a->query->q;
 
 	if (a->group != b->group)
@@ -161,15 +161,17 @@ compare_kept(const void *x, const void *y)
 	for (uint32_t o = 0; o < q->norder; o++)
 	{
 		const WireOrder *order = &q->order[o];
-		Row			ra = {.col = {&a->from->rows.cols[order->col]},.i = a->i};
-		Row			rb = {.col = {&b->from->rows.cols[order->col]},.i = b->i};
-		int			va = standin_valid(ra.col[0], a->i);
-		int			vb = standin_valid(rb.col[0], b->i);
+		Row ra = {.col = {&a->from->rows.cols[order->col]}, .i = a->i};
+		Row rb = {.col = {&b->from->rows.cols[order->col]}, .i = b->i};
+		int va = standin_valid(ra.col[0], a->i);
+		int vb = standin_valid(rb.col[0], b->i);
 
 		if (va != vb)
 			return (va < vb) == order->nulls_first ? -1 : 1;
 		if (va && standin_read_integer(&ra, 0) != standin_read_integer(&rb, 0))
-			return (standin_read_integer(&ra, 0) < standin_read_integer(&rb, 0)) != order->desc ? -1 : 1;
+			return (standin_read_integer(&ra, 0) < standin_read_integer(&rb, 0)) != order->desc ?
+				-1 :
+				1;
 	}
 	return a->number < b->number ? -1 : 1;
 }
@@ -182,7 +184,8 @@ standin_reduce_kept(Query *query)
 	for (uint64_t r = 0; r < query->nkept; r++)
 		for (int s = 0; s < query->q->nslots; s++)
 			if (ordered(query, s))
-				reduce_row(query, s, &query->kept[r].from->rows, query->kept[r].i, query->kept[r].group);
+				reduce_row(query, s, &query->kept[r].from->rows, query->kept[r].i,
+						   query->kept[r].group);
 	standin_forget_rows(query);
 }
 
@@ -191,7 +194,7 @@ standin_forget_rows(Query *query)
 {
 	while (query->batches)
 	{
-		KeptBatch  *b = query->batches;
+		KeptBatch *b = query->batches;
 
 		query->batches = b->next;
 		for (int c = 0; c < WIRE_MAX_COLS; c++)
@@ -209,10 +212,10 @@ standin_forget_rows(Query *query)
 DeviceStatus
 standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *error)
 {
-	uint64_t   *groups = malloc(rows->nrows * sizeof(uint64_t) + 1);
-	uint64_t	before = query->ngroups;
+	uint64_t *groups = malloc(rows->nrows * sizeof(uint64_t) + 1);
+	uint64_t before = query->ngroups;
 	DeviceStatus status = standin_values_fit(query, rows) ? DEVICE_OK : DEVICE_FULL;
-	KeptBatch  *kept = NULL;
+	KeptBatch *kept = NULL;
 
 	/* finds all groups before it reduces any row */
 	for (uint32_t i = 0; i < rows->nrows && status == DEVICE_OK; i++)
@@ -243,13 +246,13 @@ standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *erro
 static bool
 leaves_range(const Rows *rows, int c, int64_t min, int64_t max)
 {
-	Row			row = {.col = {&rows->cols[c]}};
+	Row row = {.col = {&rows->cols[c]}};
 
 	if (row.col[0]->type > WIRE_I64 || min > max)
 		return false;
 	for (row.i = 0; row.i < rows->nrows; row.i++)
 	{
-		int64_t		v = standin_read_integer(&row, 0);
+		int64_t v = standin_read_integer(&row, 0);
 
 		if (standin_valid(row.col[0], row.i) && (v < min || v > max))
 			return true;
@@ -262,8 +265,8 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
 	/* one row without columns comes from the server's own warm-up */
-	bool		warm_up = batch->nrows == 1 && batch->bytes == 0;
-	Rows		rows = {.nrows = batch->nrows};
+	bool warm_up = batch->nrows == 1 && batch->bytes == 0;
+	Rows rows = {.nrows = batch->nrows};
 	DeviceStatus status = warm_up ? DEVICE_OK : standin_provoke(++query->given, error);
 
 	for (uint32_t c = 0; c < batch->ncols; c++)
@@ -271,7 +274,8 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 		const WireColumn *col = &batch->cols[c];
 
 		rows.cols[c].values = col->values == WIRE_NO_ARRAY ? NULL : base + col->values;
-		rows.cols[c].validity = col->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + col->validity;
+		rows.cols[c].validity =
+			col->validity == WIRE_NO_ARRAY ? NULL : (const uint8_t *) base + col->validity;
 		rows.cols[c].type = col->type;
 	}
 	for (int k = 0; k < query->q->nkeys && !warm_up; k++)
@@ -281,5 +285,6 @@ standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *er
 			return DEVICE_UNSUPPORTED;
 		}
 	return status == DEVICE_OK ?
-		standin_reduce_rows(query, &rows, (query->q->flags & WIRE_ORDERED) != 0, error) : status;
+		standin_reduce_rows(query, &rows, (query->q->flags & WIRE_ORDERED) != 0, error) :
+		status;
 }

@@ -9,15 +9,15 @@
 
 typedef struct SetValue
 {
-	uint64_t	group;
-	int64_t		value;
+	uint64_t group;
+	int64_t value;
 } SetValue;
 
 static int64_t
 read_value(const Column *col, uint32_t i)
 {
-	int64_t		value = 0;
-	int			bits = 64 - 8 * wire_width(col->type);
+	int64_t value = 0;
+	int bits = 64 - 8 * wire_width(col->type);
 
 	memcpy(&value, col->values + (size_t) i * wire_width(col->type), wire_width(col->type));
 	return (int64_t) ((uint64_t) value << bits) >> bits;
@@ -35,12 +35,12 @@ standin_values_fit(const Query *query, const Rows *rows)
 static void
 keep_value(Query *query, uint32_t s, uint64_t group, int64_t value)
 {
-	size_t		n = query->nvalues[s]++;
+	size_t n = query->nvalues[s]++;
 
 	/* room for a power of two */
 	if ((n & (n - 1)) == 0)
 		query->values[s] = realloc(query->values[s], (n > 0 ? 2 * n : 1) * sizeof(SetValue));
-	query->values[s][n] = (SetValue) {group, value};
+	query->values[s][n] = (SetValue){group, value};
 }
 
 void
@@ -52,7 +52,8 @@ standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups)
 		const Column *col = &rows->cols[set->col];
 
 		for (uint32_t i = 0; i < rows->nrows; i++)
-			if (standin_valid(col, i) && (set->filter < 0 || rows->cols[set->filter].values[i] != 0))
+			if (standin_valid(col, i) &&
+				(set->filter < 0 || rows->cols[set->filter].values[i] != 0))
 				keep_value(query, s, groups[i], read_value(col, i));
 	}
 }
@@ -79,8 +80,7 @@ standin_forget_values(Query *query)
 static int
 compare_values(const void *x, const void *y)
 {
-	const SetValue *a = x,
-			   *b = y;
+	const SetValue *a = x, *b = y;
 
 	if (a->group != b->group)
 		return a->group < b->group ? -1 : 1;
@@ -95,7 +95,7 @@ reduce_values(Query *query, int s)
 
 	for (size_t i = 0, first = 0; i < query->nvalues[slot->set]; i++)
 	{
-		bool		begins = i == 0 || values[i].group != values[i - 1].group;
+		bool begins = i == 0 || values[i].group != values[i - 1].group;
 
 		if (slot->part == WIRE_FIRST && begins)
 			((int64_t *) query->slots[s])[values[i].group] = (int64_t) i;
@@ -103,8 +103,8 @@ reduce_values(Query *query, int s)
 			standin_add_value(query, s, values[i].group, values[i].value);
 		else if (slot->part >= WIRE_MODE)
 		{
-			int64_t    *state = (int64_t *) query->slots[s] + values[i].group;
-			int64_t		mode;
+			int64_t *state = (int64_t *) query->slots[s] + values[i].group;
+			int64_t mode;
 
 			if (begins || values[i].value != values[i - 1].value)
 				first = i;
@@ -126,9 +126,10 @@ standin_finish_sets(Query *query)
 }
 
 DeviceStatus
-standin_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error)
+standin_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places,
+			 DeviceError *error)
 {
-	char	   *to = lane->arena + in->buffer * lane->buffer_bytes + wire_picked_at(in->n);
+	char *to = lane->arena + in->buffer * lane->buffer_bytes + wire_picked_at(in->n);
 
 	for (uint32_t i = 0; i < in->n; i++)
 	{

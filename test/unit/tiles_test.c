@@ -1,6 +1,7 @@
 /*
  * tiles_test.c
- *	  Steps of tiles as they are made of programs: which conditions they have, and that rows and values stay what they are.
+ *	  Steps of tiles as they are made of programs: which conditions they have, and that rows and
+ * values stay what they are.
  */
 #include "abandon.h"
 #include "operators/vector_run.h"
@@ -11,10 +12,11 @@
 #define COLUMNS 4
 #define OUTPUTS 3
 #define FALSE_CONSTANT VECTOR_CONSTANT
-static const VectorConstant constants[] = {
-	{.bits = 0,.state = VECTOR_VALUE}, {.bits = 1,.state = VECTOR_VALUE}, {.bits = 0,.state = VECTOR_NULL},
-	{.bits = 5,.state = VECTOR_VALUE}, {.bits = 2,.state = VECTOR_VALUE}
-};
+static const VectorConstant constants[] = {{.bits = 0, .state = VECTOR_VALUE},
+										   {.bits = 1, .state = VECTOR_VALUE},
+										   {.bits = 0, .state = VECTOR_NULL},
+										   {.bits = 5, .state = VECTOR_VALUE},
+										   {.bits = 2, .state = VECTOR_VALUE}};
 
 #define CONSTANTS ((int) (sizeof(constants) / sizeof(constants[0])))
 
@@ -23,7 +25,7 @@ typedef struct Case
 {
 	ResidentPlan plan;
 	TileProgram tiles;
-	bool		boolean[VECTOR_MAX_INSTRUCTIONS];	/* the result is one */
+	bool boolean[VECTOR_MAX_INSTRUCTIONS]; /* the result is one */
 } Case;
 
 static void
@@ -40,11 +42,11 @@ static uint16_t
 emit(Case *c, VectorOp op, uint16_t a, uint16_t b, uint16_t third, bool boolean)
 {
 	VectorProgram *p = &c->plan.program;
-	uint16_t	r = (uint16_t) p->ninstructions;
+	uint16_t r = (uint16_t) p->ninstructions;
 
 	CHECK(r < VECTOR_MAX_REGISTERS, "a program of so many registers");
 	c->boolean[r] = boolean;
-	p->instructions[p->ninstructions++] = (VectorInstruction) {op, r, a, b, third, 0};
+	p->instructions[p->ninstructions++] = (VectorInstruction){op, r, a, b, third, 0};
 	p->nregisters = p->ninstructions;
 	return r;
 }
@@ -53,9 +55,11 @@ emit(Case *c, VectorOp op, uint16_t a, uint16_t b, uint16_t third, bool boolean)
 static void
 filter_by(Case *c, uint16_t condition)
 {
-	uint16_t   *filter = &c->plan.program.filter;
+	uint16_t *filter = &c->plan.program.filter;
 
-	*filter = *filter == VECTOR_NONE ? condition : emit(c, VECTOR_SELECT, *filter, condition, FALSE_CONSTANT, true);
+	*filter = *filter == VECTOR_NONE ?
+		condition :
+		emit(c, VECTOR_SELECT, *filter, condition, FALSE_CONSTANT, true);
 }
 
 static void
@@ -76,21 +80,20 @@ static void
 check_conditions(const Case *c, const char *marks, const char *what)
 {
 	const VectorProgram *p = &c->tiles.program.steps;
-	char		found[VECTOR_MAX_INSTRUCTIONS + 1] = "";
+	char found[VECTOR_MAX_INSTRUCTIONS + 1] = "";
 
 	for (uint32_t i = 0; i < p->ninstructions; i++)
 		found[i] = p->instructions[i].op & GPUAGG_CONDITION ? '1' : '0';
 	CHECK(strcmp(found, marks) == 0, "%s: steps are \"%s\", not \"%s\"", what, found, marks);
-	CHECK((p->filter == VECTOR_NONE) == (strchr(marks, '1') != NULL), "%s: filter %x", what, p->filter);
+	CHECK((p->filter == VECTOR_NONE) == (strchr(marks, '1') != NULL), "%s: filter %x", what,
+		  p->filter);
 }
 
 static void
 marks(void)
 {
 	static Case c;
-	uint16_t	x,
-				first,
-				second;
+	uint16_t x, first, second;
 
 	begin(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
@@ -116,8 +119,9 @@ marks(void)
 	begin(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
 	first = emit(&c, VECTOR_F_INT8LT, x, VECTOR_CONSTANT + 3, 0, true);
-	c.plan.program.filter = emit(&c, VECTOR_SELECT, first, emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true),
-								 VECTOR_CONSTANT + 2, true);
+	c.plan.program.filter =
+		emit(&c, VECTOR_SELECT, first, emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true),
+			 VECTOR_CONSTANT + 2, true);
 	make(&c);
 	check_conditions(&c, "001", "a choice between a condition and NULL");
 	c.plan.program.instructions[c.plan.program.filter].c = VECTOR_CONSTANT + 1;
@@ -125,7 +129,7 @@ marks(void)
 	check_conditions(&c, "001", "a choice between a condition and true");
 	c.plan.program.instructions[c.plan.program.filter].c = FALSE_CONSTANT;
 	c.plan.ncols = 1;
-	c.plan.cols[0] = (ResidentColumn) {.stored = -1,.operand = c.plan.program.filter};
+	c.plan.cols[0] = (ResidentColumn){.stored = -1, .operand = c.plan.program.filter};
 	make(&c);
 	check_conditions(&c, "001", "a choice that is a column, too");
 }
@@ -136,7 +140,7 @@ static uint16_t
 draw_operand(const Case *c, bool boolean)
 {
 	const VectorProgram *p = &c->plan.program;
-	int			r = (int) random_below(p->ninstructions + 2);
+	int r = (int) random_below(p->ninstructions + 2);
 
 	while (r < (int) p->ninstructions && c->boolean[r] != boolean)
 		r++;
@@ -148,10 +152,8 @@ draw_operand(const Case *c, bool boolean)
 static void
 draw_instruction(Case *c)
 {
-	uint16_t	a = draw_operand(c, true),
-				b = draw_operand(c, true),
-				x = draw_operand(c, false),
-				y = draw_operand(c, false);
+	uint16_t a = draw_operand(c, true), b = draw_operand(c, true), x = draw_operand(c, false),
+			 y = draw_operand(c, false);
 
 	switch (random_below(8))
 	{
@@ -166,7 +168,8 @@ draw_instruction(Case *c)
 			break;
 		case 3:
 		case 4:
-			emit(c, VECTOR_SELECT, a, b, random_below(3) ? FALSE_CONSTANT : draw_operand(c, true), true);
+			emit(c, VECTOR_SELECT, a, b, random_below(3) ? FALSE_CONSTANT : draw_operand(c, true),
+				 true);
 			break;
 		case 5:
 			emit(c, VECTOR_IS_TRUE, a, 0, 0, true);
@@ -185,7 +188,8 @@ operand(uint16_t o, const VectorCell *registers, const VectorCell *columns, Vect
 	if (o == GPUAGG_LAST)
 		return last;
 	if (o >= VECTOR_CONSTANT)
-		return vector_cell(constants[o - VECTOR_CONSTANT].bits, (int) constants[o - VECTOR_CONSTANT].state);
+		return vector_cell(constants[o - VECTOR_CONSTANT].bits,
+						   (int) constants[o - VECTOR_CONSTANT].state);
 	return o >= GPUAGG_INPUT ? columns[o - GPUAGG_INPUT] : registers[o];
 }
 
@@ -196,18 +200,21 @@ meet(VectorCell x, int *filter)
 		*filter = x.state == VECTOR_UNTOLD ? -1 : x.state == VECTOR_VALUE && x.value != 0;
 }
 
-/* Runs instructions over a row; returns the last result.  *filter: 1 true, 0 not, -1 untold, so far. */
+/*
+ * Runs instructions over a row; returns the last result.  *filter: 1 true, 0 not, -1 untold, so
+ * far.
+ */
 static VectorCell
 run(const VectorProgram *p, VectorCell *registers, const VectorCell *columns, int *filter)
 {
-	VectorCell	last = {0, VECTOR_UNTOLD};
+	VectorCell last = {0, VECTOR_UNTOLD};
 
 	for (uint32_t i = 0; i < p->ninstructions; i++)
 	{
 		VectorInstruction in = p->instructions[i];
-		uint16_t	from[3] = {in.a, in.b, in.c};
-		int64_t		values[4] = {0};
-		uint8_t		states[4] = {0};
+		uint16_t from[3] = {in.a, in.b, in.c};
+		int64_t values[4] = {0};
+		uint8_t states[4] = {0};
 
 		if (in.op == VECTOR_LOAD)
 			last = columns[in.a];
@@ -239,25 +246,25 @@ run(const VectorProgram *p, VectorCell *registers, const VectorCell *columns, in
 static void
 check_row(const Case *c, int number)
 {
-	VectorCell	columns[COLUMNS],
-				registers[VECTOR_MAX_REGISTERS],
-				temporaries[VECTOR_MAX_REGISTERS] = {{0, VECTOR_UNTOLD}},
-				last;
-	int			expected = 1,
-				filter = 1;
+	VectorCell columns[COLUMNS], registers[VECTOR_MAX_REGISTERS],
+		temporaries[VECTOR_MAX_REGISTERS] = {{0, VECTOR_UNTOLD}}, last;
+	int expected = 1, filter = 1;
 
 	for (int i = 0; i < COLUMNS; i++)
-		columns[i] = vector_cell(random_below(i < 2 ? 9 : 2), random_below(5) ? VECTOR_VALUE : VECTOR_NULL);
+		columns[i] =
+			vector_cell(random_below(i < 2 ? 9 : 2), random_below(5) ? VECTOR_VALUE : VECTOR_NULL);
 	run(&c->plan.program, registers, columns, &expected);
 	last = run(&c->tiles.program.steps, temporaries, columns, &filter);
-	CHECK(filter == expected, "program %d: the filter is %d, expected %d", number, filter, expected);
+	CHECK(filter == expected, "program %d: the filter is %d, expected %d", number, filter,
+		  expected);
 	for (int o = 0; o < c->plan.ncols && filter == 1; o++)
 	{
-		VectorCell	is = operand(c->tiles.operand[o], temporaries, columns, last),
-					right = operand(c->plan.cols[o].operand, registers, columns, last);
+		VectorCell is = operand(c->tiles.operand[o], temporaries, columns, last),
+				   right = operand(c->plan.cols[o].operand, registers, columns, last);
 
 		CHECK(is.state == right.state && (is.state != VECTOR_VALUE || is.value == right.value),
-			  "program %d, column %d: %ld, expected %ld", number, o, (long) is.value, (long) right.value);
+			  "program %d, column %d: %ld, expected %ld", number, o, (long) is.value,
+			  (long) right.value);
 	}
 }
 
@@ -266,11 +273,11 @@ static void
 rows(void)
 {
 	static Case c;
-	int			with_conditions = 0;
+	int with_conditions = 0;
 
 	for (int number = 0; number < 20000; number++)
 	{
-		int			n = 1 + (int) random_below(4);
+		int n = 1 + (int) random_below(4);
 
 		begin(&c);
 		for (uint16_t i = 0; i < COLUMNS; i++)
@@ -279,13 +286,17 @@ rows(void)
 		{
 			for (int more = (int) random_below(3); more > 0; more--)
 				draw_instruction(&c);
-			filter_by(&c, random_below(3) ? emit(&c, VECTOR_IS_TRUE, draw_operand(&c, true), 0, 0, true) : draw_operand(&c, true));
+			filter_by(&c,
+					  random_below(3) ?
+						  emit(&c, VECTOR_IS_TRUE, draw_operand(&c, true), 0, 0, true) :
+						  draw_operand(&c, true));
 		}
 		for (int more = (int) random_below(3); more > 0; more--)
 			draw_instruction(&c);
 		c.plan.ncols = (int) random_below(OUTPUTS + 1);
 		for (int o = 0; o < c.plan.ncols; o++)
-			c.plan.cols[o] = (ResidentColumn) {.stored = -1,.operand = draw_operand(&c, random_below(2)),.nullable = true};
+			c.plan.cols[o] = (ResidentColumn){
+				.stored = -1, .operand = draw_operand(&c, random_below(2)), .nullable = true};
 		make(&c);
 		with_conditions += n > 1 && c.tiles.program.steps.filter == VECTOR_NONE;
 		for (int row = 0; row < 8; row++)

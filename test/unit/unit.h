@@ -20,12 +20,12 @@
 /* Weak: one for all files. */
 __attribute__((weak)) int unit_tests;
 __attribute__((weak)) int unit_failed_tests;
-__attribute__((weak)) int unit_failures;	/* of the running test */
+__attribute__((weak)) int unit_failures; /* of the running test */
 
 __attribute__((format(printf, 3, 4), unused)) static void
-unit_fail(const char *file, int line, const char *format,...)
+unit_fail(const char *file, int line, const char *format, ...)
 {
-	va_list		args;
+	va_list args;
 
 	if (unit_failures++ >= 5)
 		return;
@@ -37,10 +37,14 @@ unit_fail(const char *file, int line, const char *format,...)
 }
 
 #define CHECK(cond, ...) \
-	do { if (!(cond)) unit_fail(__FILE__, __LINE__, __VA_ARGS__); } while (0)
+	do \
+	{ \
+		if (!(cond)) \
+			unit_fail(__FILE__, __LINE__, __VA_ARGS__); \
+	} while (0)
 
 __attribute__((unused)) static void
-RUN(const char *name, void (*test) (void))
+RUN(const char *name, void (*test)(void))
 {
 	unit_failures = 0;
 	test();
@@ -64,7 +68,7 @@ __attribute__((weak)) uint64_t unit_random_state = 20240229;
 __attribute__((unused)) static uint64_t
 random_u64(void)
 {
-	uint64_t	z = (unit_random_state += 0x9E3779B97F4A7C15u);
+	uint64_t z = (unit_random_state += 0x9E3779B97F4A7C15u);
 
 	z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
 	z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
@@ -85,4 +89,4 @@ random_unit(void)
 	return (double) (random_u64() >> 11) * 0x1p-53;
 }
 
-#endif							/* GPUAGG_UNIT_H */
+#endif /* GPUAGG_UNIT_H */

@@ -1,7 +1,7 @@
 /*
  * vector_program_test.c
- *	  Vector programs: how registers hold values, what each operation makes of NULLs and of rows that cannot
- *	  be told, the calendar day by day, and which programs are refused.
+ *	  Vector programs: how registers hold values, what each operation makes of NULLs and of rows
+ * that cannot be told, the calendar day by day, and which programs are refused.
  */
 #include "unit.h"
 
@@ -19,7 +19,7 @@ static VectorCell
 run_one(int op, int data, VectorCell a, VectorCell b, VectorCell c)
 {
 	VectorInstruction in = {(uint16_t) op, 3, 0, 1, 2, (uint16_t) data};
-	VectorCell	args[3] = {a, b, c};
+	VectorCell args[3] = {a, b, c};
 
 	for (int r = 0; r < 3; r++)
 	{
@@ -55,7 +55,7 @@ random_I8(void)
 static int64_t
 random_edge(int bits)
 {
-	int64_t		min = bits == 64 ? INT64_MIN : -(INT64_C(1) << (bits - 1));
+	int64_t min = bits == 64 ? INT64_MIN : -(INT64_C(1) << (bits - 1));
 
 	switch (random_below(5))
 	{
@@ -126,11 +126,10 @@ random_F32(void)
 
 /* Each type's bits in a register; what is there already stays as it is. */
 #define CANONICAL(NAME) \
-static int \
-canonical_##NAME(int64_t bits) \
-{ \
-	return vector_bits_##NAME(vector_get_##NAME(bits)) == bits; \
-}
+	static int canonical_##NAME(int64_t bits) \
+	{ \
+		return vector_bits_##NAME(vector_get_##NAME(bits)) == bits; \
+	}
 CANONICAL(I8)
 CANONICAL(I16)
 CANONICAL(I32)
@@ -140,18 +139,23 @@ CANONICAL(F64)
 
 /* One row of vector_ops.h over random values. */
 static void
-check_scalar(int op, int nargs, int64_t a, int64_t b, int (*canonical) (int64_t))
+check_scalar(int op, int nargs, int64_t a, int64_t b, int (*canonical)(int64_t))
 {
-	VectorCell	r = run_one(op, 0, value_of(a), value_of(b), no_value);
-	VectorCell	again;
+	VectorCell r = run_one(op, 0, value_of(a), value_of(b), no_value);
+	VectorCell again;
 
-	CHECK(r.state == VECTOR_VALUE || r.state == VECTOR_UNTOLD, "operation %d: state %d of values", op, r.state);
-	CHECK(canonical(r.value), "operation %d: %lld is no value of its type in a register", op, (long long) r.value);
-	CHECK(run_one(op, 0, no_value, value_of(b), no_value).state == VECTOR_NULL, "operation %d of NULL", op);
-	CHECK(run_one(op, 0, untold, value_of(b), no_value).state == VECTOR_UNTOLD, "operation %d of untold", op);
+	CHECK(r.state == VECTOR_VALUE || r.state == VECTOR_UNTOLD, "operation %d: state %d of values",
+		  op, r.state);
+	CHECK(canonical(r.value), "operation %d: %lld is no value of its type in a register", op,
+		  (long long) r.value);
+	CHECK(run_one(op, 0, no_value, value_of(b), no_value).state == VECTOR_NULL,
+		  "operation %d of NULL", op);
+	CHECK(run_one(op, 0, untold, value_of(b), no_value).state == VECTOR_UNTOLD,
+		  "operation %d of untold", op);
 	if (nargs == 2)
 	{
-		CHECK(run_one(op, 0, value_of(a), no_value, no_value).state == VECTOR_NULL, "operation %d by NULL", op);
+		CHECK(run_one(op, 0, value_of(a), no_value, no_value).state == VECTOR_NULL,
+			  "operation %d by NULL", op);
 		CHECK(run_one(op, 0, no_value, untold, no_value).state == VECTOR_UNTOLD,
 			  "operation %d of NULL and untold", op);
 	}
@@ -175,7 +179,8 @@ scalar_operations(void)
 	for (int i = 0; i < 2000; i++)
 	{
 #define OP1(FUNC, R, A, ...) check_scalar(VECTOR_##FUNC, 1, random_##A(), 0, canonical_##R);
-#define OP2(FUNC, R, A, B, ...) check_scalar(VECTOR_##FUNC, 2, random_##A(), random_##B(), canonical_##R);
+#define OP2(FUNC, R, A, B, ...) \
+	check_scalar(VECTOR_##FUNC, 2, random_##A(), random_##B(), canonical_##R);
 #define HOST1(...)
 #define HOST2(...)
 #include "operators/vector_ops.h"
@@ -190,53 +195,89 @@ scalar_operations(void)
 static void
 some_answers(void)
 {
-	CHECK(same(run_one(VECTOR_F_INT4PL, 0, value_of(INT32_MAX), value_of(1), no_value), untold), "int4 overflows");
-	CHECK(same(run_one(VECTOR_F_INT8PL, 0, value_of(INT64_MAX), value_of(1), no_value), untold), "int8 overflows");
-	CHECK(same(run_one(VECTOR_F_INT8MUL, 0, value_of(INT64_MIN), value_of(-1), no_value), untold), "int8 product");
-	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(7), value_of(0), no_value), untold), "division by zero");
-	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(-7), value_of(2), no_value), value_of(-3)), "division");
-	CHECK(same(run_one(VECTOR_F_INT24PL, 0, value_of(-5), value_of(3), no_value), value_of(-2)), "int2 + int4");
-	CHECK(same(run_one(VECTOR_F_OIDLT, 0, value_of(-1), value_of(1), no_value), value_of(0)), "oids have no sign");
-	CHECK(same(run_one(VECTOR_UNSIGNED, 0, value_of(-1), no_value, no_value), value_of(UINT32_MAX)), "unsigned");
-	CHECK(same(run_one(VECTOR_F_FLOAT8GT, 0, value_of(vector_bits_F64(NAN)), value_of(vector_bits_F64(INFINITY)),
-					   no_value), value_of(1)), "NaN is above all");
-	CHECK(same(run_one(VECTOR_F_FLOAT8_FLOAT4, 0, value_of(vector_bits_F32(-1.5f)), no_value, no_value),
-			   value_of(vector_bits_F64(-1.5))), "float4 as float8");
-	CHECK(same(run_one(VECTOR_DEC_RESCALE, 3, value_of(-12), no_value, no_value), value_of(-12000)), "rescale");
-	CHECK(same(run_one(VECTOR_DEC_RESCALE, 18, value_of(10), no_value, no_value), untold), "rescale too far");
+	CHECK(same(run_one(VECTOR_F_INT4PL, 0, value_of(INT32_MAX), value_of(1), no_value), untold),
+		  "int4 overflows");
+	CHECK(same(run_one(VECTOR_F_INT8PL, 0, value_of(INT64_MAX), value_of(1), no_value), untold),
+		  "int8 overflows");
+	CHECK(same(run_one(VECTOR_F_INT8MUL, 0, value_of(INT64_MIN), value_of(-1), no_value), untold),
+		  "int8 product");
+	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(7), value_of(0), no_value), untold),
+		  "division by zero");
+	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(-7), value_of(2), no_value), value_of(-3)),
+		  "division");
+	CHECK(same(run_one(VECTOR_F_INT24PL, 0, value_of(-5), value_of(3), no_value), value_of(-2)),
+		  "int2 + int4");
+	CHECK(same(run_one(VECTOR_F_OIDLT, 0, value_of(-1), value_of(1), no_value), value_of(0)),
+		  "oids have no sign");
+	CHECK(same(run_one(VECTOR_UNSIGNED, 0, value_of(-1), no_value, no_value), value_of(UINT32_MAX)),
+		  "unsigned");
+	CHECK(same(run_one(VECTOR_F_FLOAT8GT, 0, value_of(vector_bits_F64(NAN)),
+					   value_of(vector_bits_F64(INFINITY)), no_value),
+			   value_of(1)),
+		  "NaN is above all");
+	CHECK(same(run_one(VECTOR_F_FLOAT8_FLOAT4, 0, value_of(vector_bits_F32(-1.5f)), no_value,
+					   no_value),
+			   value_of(vector_bits_F64(-1.5))),
+		  "float4 as float8");
+	CHECK(same(run_one(VECTOR_DEC_RESCALE, 3, value_of(-12), no_value, no_value), value_of(-12000)),
+		  "rescale");
+	CHECK(same(run_one(VECTOR_DEC_RESCALE, 18, value_of(10), no_value, no_value), untold),
+		  "rescale too far");
 	for (int mode = VECTOR_ROUND_HALF; mode <= VECTOR_ROUND_CEIL; mode++)
 	{
 		/* of 2.4, 2.5 and 2.6, and the same below zero */
-		static const int64_t rounded[][6] = {{2, 3, 3, -2, -3, -3}, {2, 2, 2, -2, -2, -2}, {2, 2, 2, -3, -3, -3},
-		{3, 3, 3, -2, -2, -2}};
+		static const int64_t rounded[][6] = {{2, 3, 3, -2, -3, -3},
+											 {2, 2, 2, -2, -2, -2},
+											 {2, 2, 2, -3, -3, -3},
+											 {3, 3, 3, -2, -2, -2}};
 		static const int64_t values[] = {24, 25, 26, -24, -25, -26};
 
 		for (int i = 0; i < 6; i++)
-			CHECK(same(run_one(VECTOR_DEC_ROUND, 1 | mode << VECTOR_ROUND_SHIFT, value_of(values[i]), no_value, no_value),
-					   value_of(rounded[mode][i])), "rounding %d of %d", mode, (int) values[i]);
-		CHECK(same(run_one(VECTOR_DEC_ROUND, 0 | mode << VECTOR_ROUND_SHIFT, value_of(INT64_MIN), no_value, no_value),
-				   value_of(INT64_MIN)), "nothing to round");
-		CHECK(same(run_one(VECTOR_DEC_ROUND, 18 | mode << VECTOR_ROUND_SHIFT, value_of(INT64_C(-9000000000000000000)), no_value,
-						   no_value), value_of(-9)), "eighteen digits");
+			CHECK(same(run_one(VECTOR_DEC_ROUND, 1 | mode << VECTOR_ROUND_SHIFT,
+							   value_of(values[i]), no_value, no_value),
+					   value_of(rounded[mode][i])),
+				  "rounding %d of %d", mode, (int) values[i]);
+		CHECK(same(run_one(VECTOR_DEC_ROUND, 0 | mode << VECTOR_ROUND_SHIFT, value_of(INT64_MIN),
+						   no_value, no_value),
+				   value_of(INT64_MIN)),
+			  "nothing to round");
+		CHECK(same(run_one(VECTOR_DEC_ROUND, 18 | mode << VECTOR_ROUND_SHIFT,
+						   value_of(INT64_C(-9000000000000000000)), no_value, no_value),
+				   value_of(-9)),
+			  "eighteen digits");
 	}
-	CHECK(same(run_one(VECTOR_DEC_ROUND, 18, value_of(INT64_MAX), no_value, no_value), value_of(9)), "the largest value");
-	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(-7), value_of(4), no_value), value_of(-3)), "remainder");
-	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(INT64_MIN), value_of(-1), no_value), value_of(0)), "remainder of -1");
-	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(7), value_of(0), no_value), untold), "remainder of zero");
-	CHECK(same(run_one(VECTOR_DEC_SIGN, 0, value_of(-7), no_value, no_value), value_of(-1)), "sign");
-	CHECK(same(run_one(VECTOR_DEC_FLOAT8, 1, value_of(15), no_value, no_value), value_of(vector_bits_F64(1.5))),
+	CHECK(same(run_one(VECTOR_DEC_ROUND, 18, value_of(INT64_MAX), no_value, no_value), value_of(9)),
+		  "the largest value");
+	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(-7), value_of(4), no_value), value_of(-3)),
+		  "remainder");
+	CHECK(
+		same(run_one(VECTOR_DEC_MOD, 0, value_of(INT64_MIN), value_of(-1), no_value), value_of(0)),
+		"remainder of -1");
+	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(7), value_of(0), no_value), untold),
+		  "remainder of zero");
+	CHECK(same(run_one(VECTOR_DEC_SIGN, 0, value_of(-7), no_value, no_value), value_of(-1)),
+		  "sign");
+	CHECK(same(run_one(VECTOR_DEC_FLOAT8, 1, value_of(15), no_value, no_value),
+			   value_of(vector_bits_F64(1.5))),
 		  "decimal as float8");
 	CHECK(same(run_one(VECTOR_DEC_FLOAT8, 22, value_of(15), no_value, no_value),
-			   value_of(vector_bits_F64(15 / 1e22))), "decimal of many digits as float8");
-	CHECK(same(run_one(VECTOR_F64_BELOW, 1, value_of(vector_bits_F64(-0.0)), value_of(vector_bits_F64(1)), no_value),
-			   untold), "-0 is told apart");
-	CHECK(same(run_one(VECTOR_F64_BELOW, 0, value_of(vector_bits_F64(-2)), value_of(vector_bits_F64(2)), no_value),
-			   untold), "a large float");
+			   value_of(vector_bits_F64(15 / 1e22))),
+		  "decimal of many digits as float8");
+	CHECK(same(run_one(VECTOR_F64_BELOW, 1, value_of(vector_bits_F64(-0.0)),
+					   value_of(vector_bits_F64(1)), no_value),
+			   untold),
+		  "-0 is told apart");
+	CHECK(same(run_one(VECTOR_F64_BELOW, 0, value_of(vector_bits_F64(-2)),
+					   value_of(vector_bits_F64(2)), no_value),
+			   untold),
+		  "a large float");
 	for (int op = VECTOR_DEC_RESCALE; op <= VECTOR_UNSIGNED; op++)
 	{
-		CHECK(op == VECTOR_BUCKET || run_one(op, 1, no_value, value_of(1), no_value).state == VECTOR_NULL,
+		CHECK(op == VECTOR_BUCKET ||
+				  run_one(op, 1, no_value, value_of(1), no_value).state == VECTOR_NULL,
 			  "operation %d of NULL", op);
-		CHECK(op == VECTOR_BUCKET || run_one(op, 1, untold, value_of(1), no_value).state == VECTOR_UNTOLD,
+		CHECK(op == VECTOR_BUCKET ||
+				  run_one(op, 1, untold, value_of(1), no_value).state == VECTOR_UNTOLD,
 			  "operation %d of untold", op);
 	}
 }
@@ -252,41 +293,62 @@ logic(void)
 		{
 			/* F, T, N, U by a and b; a decides first */
 			static const int and[4][4] = {{0, 0, 0, 0}, {0, 1, 2, 3}, {0, 2, 2, 3}, {3, 3, 3, 3}};
-			static const int or[4][4] = {{0, 1, 2, 3}, {1, 1, 1, 1}, {2, 1, 2, 3}, {3, 3, 3, 3}};
-			VectorCell	a = cells[i];
-			VectorCell	b = cells[j];
+			static const int or [4][4] = {{0, 1, 2, 3}, {1, 1, 1, 1}, {2, 1, 2, 3}, {3, 3, 3, 3}};
+			VectorCell a = cells[i];
+			VectorCell b = cells[j];
 
-			CHECK(same(run_one(VECTOR_AND, 0, a, b, no_value), cells[and[i][j]]), "%d AND %d", i, j);
+			CHECK(same(run_one(VECTOR_AND, 0, a, b, no_value), cells[and[i][j]]), "%d AND %d", i,
+				  j);
 			CHECK(same(run_one(VECTOR_OR, 0, a, b, no_value), cells[or[i][j]]), "%d OR %d", i, j);
-			CHECK(same(run_one(VECTOR_COALESCE, 0, a, b, no_value), i == 2 ? b : a), "COALESCE(%d, %d)", i, j);
-			CHECK(same(run_one(VECTOR_NULLIF, 0, a, b, no_value), j == 3 ? untold : j == 1 ? no_value : a),
+			CHECK(same(run_one(VECTOR_COALESCE, 0, a, b, no_value), i == 2 ? b : a),
+				  "COALESCE(%d, %d)", i, j);
+			CHECK(same(run_one(VECTOR_NULLIF, 0, a, b, no_value),
+					   j == 3     ? untold :
+						   j == 1 ? no_value :
+									a),
 				  "NULLIF of %d, equal %d", i, j);
 			for (int k = 0; k < 4; k++)
 			{
-				VectorCell	c = cells[k];
+				VectorCell c = cells[k];
 
-				CHECK(same(run_one(VECTOR_SELECT, 0, a, b, c), i == 3 ? untold : i == 1 ? b : c),
+				CHECK(same(run_one(VECTOR_SELECT, 0, a, b, c),
+						   i == 3     ? untold :
+							   i == 1 ? b :
+										c),
 					  "CASE WHEN %d THEN %d ELSE %d", i, j, k);
 				CHECK(same(run_one(VECTOR_DISTINCT, 0, a, b, c),
-						   i == 3 || j == 3 ? untold : i == 2 || j == 2 ? value_of(i != j) :
-						   k == 3 ? untold : value_of(k == 0 || (k == 2 && c.value == 0))),
+						   i == 3 || j == 3     ? untold :
+							   i == 2 || j == 2 ? value_of(i != j) :
+							   k == 3           ? untold :
+												  value_of(k == 0 || (k == 2 && c.value == 0))),
 					  "%d IS DISTINCT FROM %d, equal %d", i, j, k);
 				CHECK(same(run_one(VECTOR_GREATEST, 0, a, b, c),
-						   i == 3 || j == 3 ? untold : i == 2 ? b : j == 2 ? a :
-						   k == 3 ? untold : k == 1 ? b : a), "GREATEST(%d, %d), replaced %d", i, j, k);
+						   i == 3 || j == 3 ? untold :
+							   i == 2       ? b :
+							   j == 2       ? a :
+							   k == 3       ? untold :
+							   k == 1       ? b :
+											  a),
+					  "GREATEST(%d, %d), replaced %d", i, j, k);
 			}
 		}
 	for (int i = 0; i < 4; i++)
 	{
-		static const int tests[6][3] = {{0, 1, 0}, {1, 0, 1}, {1, 0, 0}, {0, 1, 1}, {0, 0, 1}, {1, 1, 0}};
+		static const int tests[6][3] = {{0, 1, 0}, {1, 0, 1}, {1, 0, 0},
+										{0, 1, 1}, {0, 0, 1}, {1, 1, 0}};
 
 		for (int t = 0; t < 6; t++)
 			CHECK(same(run_one(VECTOR_IS_TRUE + t, 0, cells[i], no_value, no_value),
-					   i == 3 ? untold : value_of(tests[t][i])), "boolean test %d of %d", t, i);
-		CHECK(same(run_one(VECTOR_ISNULL, 0, cells[i], no_value, no_value), i == 3 ? untold : value_of(i == 2)),
+					   i == 3 ? untold : value_of(tests[t][i])),
+				  "boolean test %d of %d", t, i);
+		CHECK(same(run_one(VECTOR_ISNULL, 0, cells[i], no_value, no_value),
+				   i == 3 ? untold : value_of(i == 2)),
 			  "%d IS NULL", i);
-		CHECK(same(run_one(VECTOR_TOLD, 0, cells[i], no_value, no_value), i == 3 ? untold : value_of(1)), "told %d", i);
-		CHECK(same(run_one(VECTOR_PRESENCE, 0, cells[i], no_value, no_value), i >= 2 ? cells[i] : value_of(1)),
+		CHECK(same(run_one(VECTOR_TOLD, 0, cells[i], no_value, no_value),
+				   i == 3 ? untold : value_of(1)),
+			  "told %d", i);
+		CHECK(same(run_one(VECTOR_PRESENCE, 0, cells[i], no_value, no_value),
+				   i >= 2 ? cells[i] : value_of(1)),
 			  "presence of %d", i);
 	}
 }
@@ -302,15 +364,17 @@ lists(void)
 	for (int data = 0; data < 4; data++)
 		for (int v = -5; v < 9; v++)
 		{
-			int			found = v == -4 || v == 2 || v == 7;
+			int found = v == -4 || v == 2 || v == 7;
 
 			in.data = (uint16_t) data;
 			values[0] = v;
 			states[0] = VECTOR_VALUE;
 			vector_run(&in, constants, values, states, TILE, 0, 1, 1);
 			CHECK(same(vector_cell(values[3 * TILE], states[3 * TILE]),
-					   !found && (data & VECTOR_IN_NULL) ? no_value :
-					   value_of(found != (data & VECTOR_IN_NEGATE))), "%d in the list, %d", v, data);
+					   !found && (data & VECTOR_IN_NULL) ?
+						   no_value :
+						   value_of(found != (data & VECTOR_IN_NEGATE))),
+				  "%d in the list, %d", v, data);
 		}
 }
 
@@ -319,40 +383,46 @@ static void
 calendar(void)
 {
 	static const int lengths[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	int			day = (int) VECTOR_DAY_MIN;
-	int			weekday = 1;	/* 0001-01-01 was a Monday */
+	int day = (int) VECTOR_DAY_MIN;
+	int weekday = 1; /* 0001-01-01 was a Monday */
 
 	for (int year = 1; year < 3300; year++)
 	{
-		int			leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-		int			first = day;
+		int leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+		int first = day;
 
 		for (int month = 1; month <= 12; month++)
-			for (int d = 1; d <= lengths[month - 1] + (leap && month == 2); d++, day++, weekday = (weekday + 1) % 7)
+			for (int d = 1; d <= lengths[month - 1] + (leap && month == 2);
+				 d++, day++, weekday = (weekday + 1) % 7)
 			{
-				int			y,
-							m,
-							md;
+				int y, m, md;
 
 				vector_split_day(day, &y, &m, &md);
-				CHECK(y == year && m == month && md == d, "day %d is %d-%d-%d, not %d-%d-%d", day, year, month, d, y, m,
-					  md);
-				CHECK(vector_calendar(VECTOR_DOW, 0, day) == weekday, "%d-%d-%d: day of the week", year, month, d);
-				CHECK(vector_calendar(VECTOR_DOY, 0, day) == day - first + 1, "%d-%d-%d: day of the year", year, month, d);
-				CHECK(vector_calendar(VECTOR_MONTH, 1, day) == day - d + 1, "%d-%d-%d: its month", year, month, d);
-				CHECK(vector_calendar(VECTOR_YEAR, 1, day) == first, "%d-%d-%d: its year", year, month, d);
-				CHECK(d != 4 || month != 1 || vector_calendar(VECTOR_WEEK, 0, day) == 1, "%d-01-04 is in week 1", year);
-				CHECK(weekday != 1 || vector_calendar(VECTOR_WEEK, 1, day) == day, "%d-%d-%d: a Monday", year, month, d);
-				CHECK(weekday == 1 || vector_calendar(VECTOR_WEEK, 0, day) == vector_calendar(VECTOR_WEEK, 0, day - 1),
+				CHECK(y == year && m == month && md == d, "day %d is %d-%d-%d, not %d-%d-%d", day,
+					  year, month, d, y, m, md);
+				CHECK(vector_calendar(VECTOR_DOW, 0, day) == weekday, "%d-%d-%d: day of the week",
+					  year, month, d);
+				CHECK(vector_calendar(VECTOR_DOY, 0, day) == day - first + 1,
+					  "%d-%d-%d: day of the year", year, month, d);
+				CHECK(vector_calendar(VECTOR_MONTH, 1, day) == day - d + 1, "%d-%d-%d: its month",
+					  year, month, d);
+				CHECK(vector_calendar(VECTOR_YEAR, 1, day) == first, "%d-%d-%d: its year", year,
+					  month, d);
+				CHECK(d != 4 || month != 1 || vector_calendar(VECTOR_WEEK, 0, day) == 1,
+					  "%d-01-04 is in week 1", year);
+				CHECK(weekday != 1 || vector_calendar(VECTOR_WEEK, 1, day) == day,
+					  "%d-%d-%d: a Monday", year, month, d);
+				CHECK(weekday == 1 ||
+						  vector_calendar(VECTOR_WEEK, 0, day) ==
+							  vector_calendar(VECTOR_WEEK, 0, day - 1),
 					  "%d-%d-%d: a week has seven days", year, month, d);
 			}
 	}
 	for (int i = 0; i < 200000; i++)
 	{
-		int32_t		any = (int32_t) (VECTOR_DAY_MIN + random_below(VECTOR_DAY_MAX - VECTOR_DAY_MIN + 1));
-		int			y,
-					m,
-					md;
+		int32_t any =
+			(int32_t) (VECTOR_DAY_MIN + random_below(VECTOR_DAY_MAX - VECTOR_DAY_MIN + 1));
+		int y, m, md;
 
 		vector_split_day(any, &y, &m, &md);
 		CHECK(vector_month_first(y, m) + md - 1 == any, "day %d comes back", any);
@@ -363,14 +433,14 @@ static void
 refused_programs(void)
 {
 	static VectorProgram p;
-	uint64_t	set;
+	uint64_t set;
 
 	p.ninstructions = 2;
 	p.nregisters = 2;
 	p.nconstants = 3;
 	p.filter = 1;
-	p.instructions[0] = (VectorInstruction) {VECTOR_LOAD, 0, 1, 0, 0, 3};
-	p.instructions[1] = (VectorInstruction) {VECTOR_F_INT4LT, 1, 0, VECTOR_CONSTANT, 0, 0};
+	p.instructions[0] = (VectorInstruction){VECTOR_LOAD, 0, 1, 0, 0, 3};
+	p.instructions[1] = (VectorInstruction){VECTOR_F_INT4LT, 1, 0, VECTOR_CONSTANT, 0, 0};
 	CHECK(vector_program_valid(&p, 2, 11, &set) && set == 3, "a program");
 	CHECK(!vector_program_valid(&p, 1, 11, &set), "a column that is not there");
 	CHECK(!vector_program_valid(&p, 2, 3, &set), "a type that is not there");
@@ -379,9 +449,9 @@ refused_programs(void)
 	p.filter = VECTOR_NONE;
 	p.instructions[1].a = 1;
 	CHECK(!vector_program_valid(&p, 2, 11, &set), "an operand that nothing sets");
-	p.instructions[1] = (VectorInstruction) {VECTOR_BUCKET, 1, 0, VECTOR_CONSTANT + 1, 0, 0};
+	p.instructions[1] = (VectorInstruction){VECTOR_BUCKET, 1, 0, VECTOR_CONSTANT + 1, 0, 0};
 	CHECK(!vector_program_valid(&p, 2, 11, &set), "a bucket of too few constants");
-	p.instructions[1] = (VectorInstruction) {VECTOR_IN, 1, 0, VECTOR_CONSTANT + 1, 3, 0};
+	p.instructions[1] = (VectorInstruction){VECTOR_IN, 1, 0, VECTOR_CONSTANT + 1, 3, 0};
 	CHECK(!vector_program_valid(&p, 2, 11, &set), "a list of too few constants");
 	p.instructions[1].c = 2;
 	CHECK(vector_program_valid(&p, 2, 11, &set), "a list");
@@ -395,16 +465,21 @@ lookups(void)
 {
 	const VectorTable tables[2] = {{0, 0, 1}, {5, 2, 3}};
 	const int64_t cells[6] = {1, 2, 50, 60, 70, 80};
-	const uint8_t cell_states[6] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE, VECTOR_NULL, VECTOR_UNTOLD, VECTOR_VALUE};
+	const uint8_t cell_states[6] = {VECTOR_VALUE, VECTOR_VALUE,  VECTOR_VALUE,
+									VECTOR_NULL,  VECTOR_UNTOLD, VECTOR_VALUE};
 	const int64_t expected[6] = {50, 0, 0, 80, 0, 0};
-	const uint8_t outcome[6] = {VECTOR_VALUE, VECTOR_NULL, VECTOR_UNTOLD, VECTOR_VALUE, VECTOR_UNTOLD, VECTOR_UNTOLD};
-	int64_t		values[12] = {5, 6, 7, 99, 8, INT64_MIN};
-	uint8_t		states[12] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE, VECTOR_NULL, VECTOR_VALUE, VECTOR_VALUE};
+	const uint8_t outcome[6] = {VECTOR_VALUE, VECTOR_NULL,   VECTOR_UNTOLD,
+								VECTOR_VALUE, VECTOR_UNTOLD, VECTOR_UNTOLD};
+	int64_t values[12] = {5, 6, 7, 99, 8, INT64_MIN};
+	uint8_t states[12] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE,
+						  VECTOR_NULL,  VECTOR_VALUE, VECTOR_VALUE};
 	VectorInstruction in = {VECTOR_LOOKUP, 1, 0, 0, 0, 1};
 
 	vector_lookup(&in, tables, cells, cell_states, NULL, values, states, 6, 0, 1, 6);
 	for (int i = 0; i < 6; i++)
-		CHECK(states[6 + i] == outcome[i] && (outcome[i] != VECTOR_VALUE || values[6 + i] == expected[i]), "row %d", i);
+		CHECK(states[6 + i] == outcome[i] &&
+				  (outcome[i] != VECTOR_VALUE || values[6 + i] == expected[i]),
+			  "row %d", i);
 	states[0] = VECTOR_UNTOLD;
 	vector_lookup(&in, tables, cells, cell_states, NULL, values, states, 6, 0, 1, 1);
 	CHECK(states[6] == VECTOR_UNTOLD, "untold stays untold");
@@ -412,22 +487,25 @@ lookups(void)
 
 /* An instruction and the same by fewer names, over values of its operands' types. */
 static int
-check_simplified(int op, int64_t (*draw_a) (void), int64_t (*draw_b) (void))
+check_simplified(int op, int64_t (*draw_a)(void), int64_t (*draw_b)(void))
 {
 	VectorInstruction in = {(uint16_t) op, 3, 0, 1, 2, 0};
 	VectorInstruction to = vector_simplify(in);
 
 	if (memcmp(&in, &to, sizeof(in)) == 0)
 		return 0;
-	CHECK(to.op == VECTOR_DEC_COMPARE && to.r == in.r && to.a == in.a && to.b == in.b, "operation %d", op);
+	CHECK(to.op == VECTOR_DEC_COMPARE && to.r == in.r && to.a == in.a && to.b == in.b,
+		  "operation %d", op);
 	for (int i = 0; i < 2000; i++)
 	{
-		int			small = random_below(3) == 0;
-		VectorCell	a = vector_cell(small ? (int64_t) random_below(3) : draw_a(), random_below(4) ? VECTOR_VALUE : (int) random_below(3));
-		VectorCell	b = vector_cell(small ? (int64_t) random_below(3) : draw_b(), random_below(4) ? VECTOR_VALUE : (int) random_below(3));
+		int small = random_below(3) == 0;
+		VectorCell a = vector_cell(small ? (int64_t) random_below(3) : draw_a(),
+								   random_below(4) ? VECTOR_VALUE : (int) random_below(3));
+		VectorCell b = vector_cell(small ? (int64_t) random_below(3) : draw_b(),
+								   random_below(4) ? VECTOR_VALUE : (int) random_below(3));
 
-		CHECK(same(run_one(op, 0, a, b, a), run_one(to.op, to.data, a, b, a)), "operation %d of %ld and %ld", op, (long) a.value,
-			  (long) b.value);
+		CHECK(same(run_one(op, 0, a, b, a), run_one(to.op, to.data, a, b, a)),
+			  "operation %d of %ld and %ld", op, (long) a.value, (long) b.value);
 	}
 	return 1;
 }
@@ -435,10 +513,11 @@ check_simplified(int op, int64_t (*draw_a) (void), int64_t (*draw_b) (void))
 static void
 simplified(void)
 {
-	int			n = 0;
+	int n = 0;
 
 #define OP1(FUNC, R, A, rare, value) n += check_simplified(VECTOR_##FUNC, random_##A, random_##A);
-#define OP2(FUNC, R, A, B, rare, value) n += check_simplified(VECTOR_##FUNC, random_##A, random_##B);
+#define OP2(FUNC, R, A, B, rare, value) \
+	n += check_simplified(VECTOR_##FUNC, random_##A, random_##B);
 #define HOST1(...)
 #define HOST2(...)
 #include "operators/vector_ops.h"

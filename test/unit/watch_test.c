@@ -17,7 +17,7 @@ sleep_ms(int ms)
 static void
 test_idle(void)
 {
-	Watch		w;
+	Watch w;
 
 	CHECK(watch_stalled_ms() == 0, "nothing was begun");
 	watch_begin(&w, 0);
@@ -29,7 +29,7 @@ test_idle(void)
 static void
 test_hung(void)
 {
-	Watch		w;
+	Watch w;
 
 	watch_begin(&w, 0);
 	sleep_ms(100);
@@ -42,13 +42,12 @@ test_hung(void)
 static void
 test_busy(void)
 {
-	Watch		patient,
-				w[3];
+	Watch patient, w[3];
 
 	watch_begin(&patient, 0);
 	for (int i = 0; i < 20; i++)
 	{
-		Watch	   *one = &w[i % 3];
+		Watch *one = &w[i % 3];
 
 		watch_begin(one, 0);
 		sleep_ms(20);
@@ -63,8 +62,7 @@ test_busy(void)
 static void
 test_devices(void)
 {
-	Watch		hung,
-				w;
+	Watch hung, w;
 
 	watch_begin(&hung, 1);
 	for (int i = 0; i < 10; i++)

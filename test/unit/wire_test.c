@@ -15,7 +15,7 @@
 
 #include "server/wire.c"
 
-static int	pair[2];
+static int pair[2];
 static MessageHeader header;
 static char body[64];
 static bool garbage;
@@ -58,7 +58,7 @@ test_whole(void)
 static void
 test_silent(void)
 {
-	int64_t		since = now_ms();
+	int64_t since = now_ms();
 
 	open_pair();
 	CHECK(!wire_receive(pair[1], &header, body, sizeof(body), 50, &garbage), "nothing came");
@@ -74,7 +74,7 @@ test_half(void)
 
 	for (size_t n = 1; n < sizeof(whole) + 20; n++)
 	{
-		char		bytes[sizeof(whole) + 20] = {0};
+		char bytes[sizeof(whole) + 20] = {0};
 
 		if (n > 3 && n < sizeof(whole) + 18 && n != sizeof(whole))
 			continue;
@@ -112,8 +112,8 @@ static void
 test_slow(void)
 {
 	MessageHeader whole = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, 3, 0};
-	char		bytes[sizeof(whole) + 3];
-	pthread_t	thread;
+	char bytes[sizeof(whole) + 3];
+	pthread_t thread;
 
 	memcpy(bytes, &whole, sizeof(whole));
 	memcpy(bytes + sizeof(whole), "abc", 3);
@@ -149,8 +149,8 @@ static void
 test_deaf(void)
 {
 	struct timeval patience = {.tv_usec = 100000};
-	int64_t		since = now_ms();
-	int			sent = 0;
+	int64_t since = now_ms();
+	int sent = 0;
 
 	open_pair();
 	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

@@ -16,21 +16,21 @@
 typedef struct Case
 {
 	const char *name;
-	int			nbatches;
-	int			nrows;			/* of each batch */
-	int32_t		(*key) (int batch, int row);
-	int			first_null;		/* batch from which on each 10th key is NULL; 0: the key is not nullable */
-	WireQuery	q;
-	double		thresholds[8];
+	int nbatches;
+	int nrows; /* of each batch */
+	int32_t (*key)(int batch, int row);
+	int first_null; /* batch from which on each 10th key is NULL; 0: the key is not nullable */
+	WireQuery q;
+	double thresholds[8];
 } Case;
 
 /* Columns of every batch, one after the other. */
 enum
 {
-	COL_KEY,					/* int4, see first_null */
-	COL_V,						/* int8, NULL in each 7th row */
-	COL_X,						/* float8, whose sums are exact */
-	COL_ORDER,					/* int8 */
+	COL_KEY,   /* int4, see first_null */
+	COL_V,     /* int8, NULL in each 7th row */
+	COL_X,     /* float8, whose sums are exact */
+	COL_ORDER, /* int8 */
 	COLS
 };
 
@@ -63,9 +63,8 @@ __attribute__((unused)) static void
 make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 {
 	static const uint32_t types[COLS] = {WIRE_I32, WIRE_I64, WIRE_F64, WIRE_I64};
-	uint32_t	at = 0;
-	uint8_t    *bits,
-			   *key_bits;
+	uint32_t at = 0;
+	uint8_t *bits, *key_bits;
 
 	memset(batch, 0, sizeof(*batch));
 	batch->buffer = buffer;
@@ -73,7 +72,7 @@ make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 	batch->ncols = COLS;
 	for (int i = 0; i < COLS; i++)
 	{
-		batch->cols[i] = (WireColumn) {types[i], at, WIRE_NO_ARRAY};
+		batch->cols[i] = (WireColumn){types[i], at, WIRE_NO_ARRAY};
 		at += wire_align((size_t) c->nrows * wire_width(types[i]));
 	}
 	batch->cols[COL_V].validity = at;
@@ -90,7 +89,7 @@ make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 	batch->key_max[0] = INT64_MIN;
 	for (int r = 0; r < c->nrows; r++)
 	{
-		int32_t		key = c->key ? c->key(b, r) : 0;
+		int32_t key = c->key ? c->key(b, r) : 0;
 
 		((int32_t *) (to + batch->cols[COL_KEY].values))[r] = key;
 		((int64_t *) (to + batch->cols[COL_V].values))[r] = row_v(b, r);
@@ -110,9 +109,7 @@ make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 static void
 add_slot(WireQuery *q, MonoidId monoid, int x)
 {
-	q->slots[q->nslots++] = (WireSlot) {
-		.monoid = monoid,.col = {x, -1},.filter = -1,.width = 1
-	};
+	q->slots[q->nslots++] = (WireSlot){.monoid = monoid, .col = {x, -1}, .filter = -1, .width = 1};
 }
 
 static int32_t
@@ -192,7 +189,7 @@ add_argmax(Case *c)
 static void
 add_histograms(Case *c)
 {
-	WireQuery  *q = &c->q;
+	WireQuery *q = &c->q;
 
 	add_slot(q, MONOID_COUNT, COL_X);
 	q->slots[2].bin_kind = WIRE_BIN_UNIFORM;
@@ -227,11 +224,11 @@ add_many(Case *c)
 static void
 add_ordered(Case *c)
 {
-	WireQuery  *q = &c->q;
+	WireQuery *q = &c->q;
 
 	q->flags = WIRE_ORDERED;
 	q->norder = 1;
-	q->order[0] = (WireOrder) {.col = COL_ORDER,.desc = 1};
+	q->order[0] = (WireOrder){.col = COL_ORDER, .desc = 1};
 	add_slot(q, MONOID_MAXSUB_I64, COL_V);
 }
 
@@ -239,11 +236,11 @@ add_ordered(Case *c)
 static void
 add_sets(Case *c)
 {
-	WireQuery  *q = &c->q;
+	WireQuery *q = &c->q;
 
 	q->nsets = 2;
-	q->sets[0] = (WireSet) {COL_V, -1};
-	q->sets[1] = (WireSet) {COL_ORDER, -1};
+	q->sets[0] = (WireSet){COL_V, -1};
+	q->sets[1] = (WireSet){COL_ORDER, -1};
 	add_slot(q, MONOID_COUNT, -1);
 	add_slot(q, MONOID_SUM_I64, COL_V);
 	add_slot(q, MONOID_COUNT, -1);
@@ -265,11 +262,11 @@ typedef struct CaseRow
 {
 	const char *name;
 	GpuaggStrategy forced;
-	int32_t		(*key) (int batch, int row);	/* NULL: the query has no key */
-	int			nbatches;
-	int			nrows;
-	int			first_null;
-	void		(*change) (Case *c);	/* or NULL */
+	int32_t (*key)(int batch, int row); /* NULL: the query has no key */
+	int nbatches;
+	int nrows;
+	int first_null;
+	void (*change)(Case *c); /* or NULL */
 } CaseRow;
 
 /* The n-th query; false after the last. */
@@ -286,12 +283,15 @@ make_case(int n, Case *c)
 		{"sketches", STRATEGY_DIRECT, key_few, 3, 300, 0, add_sketch},
 		{"many aggregates", STRATEGY_AUTO, key_few, 6, 300, 0, add_many},
 		{"rows in order", STRATEGY_AUTO, key_spread, 6, 12000, 0, add_ordered},
-		{"a hash table, and a first NULL in the last batch", STRATEGY_HASH, key_distinct, 6, 300, 5, NULL},
+		{"a hash table, and a first NULL in the last batch", STRATEGY_HASH, key_distinct, 6, 300, 5,
+		 NULL},
 		{"a nullable key without NULLs", STRATEGY_HASH, key_distinct, 6, 300, 6, NULL},
 		{"direct bins, and a first NULL", STRATEGY_DIRECT, key_few, 6, 300, 2, NULL},
-		{"direct bins to a hash table, and a first NULL", STRATEGY_AUTO, key_scattered, 6, 300, 3, NULL},
+		{"direct bins to a hash table, and a first NULL", STRATEGY_AUTO, key_scattered, 6, 300, 3,
+		 NULL},
 		{"direct bins that grow, with NULLs", STRATEGY_AUTO, key_shifting, 4, 300, 1, NULL},
-		{"direct bins with NULLs to a hash table", STRATEGY_AUTO, key_scattered_late, 4, 300, 1, NULL},
+		{"direct bins with NULLs to a hash table", STRATEGY_AUTO, key_scattered_late, 4, 300, 1,
+		 NULL},
 		{"direct bins without count(*)", STRATEGY_DIRECT, key_shifting, 6, 300, 4, count_column},
 		{"rows in order, and a first NULL", STRATEGY_AUTO, key_spread, 6, 300, 3, add_ordered},
 		{"sets of values", STRATEGY_AUTO, key_spread, 6, 12000, 0, add_sets},
@@ -300,7 +300,7 @@ make_case(int n, Case *c)
 		{"sets of values, and a first NULL", STRATEGY_AUTO, key_distinct, 6, 300, 3, add_sets},
 	};
 	const CaseRow *row = &rows[n];
-	WireQuery  *q = &c->q;
+	WireQuery *q = &c->q;
 
 	if (n >= (int) (sizeof(rows) / sizeof(rows[0])))
 		return false;
@@ -317,7 +317,7 @@ make_case(int n, Case *c)
 		q->nkeys = 1;
 		q->key_bytes = row->first_null > 0 ? 8 : 4;
 		q->null_offset = 4;
-		q->keys[0] = (WireKey) {.col = COL_KEY,.width = 4,.nullable = row->first_null > 0};
+		q->keys[0] = (WireKey){.col = COL_KEY, .width = 4, .nullable = row->first_null > 0};
 	}
 	add_slot(q, MONOID_COUNT, -1);
 	add_slot(q, MONOID_SUM_I64, COL_V);
@@ -330,16 +330,16 @@ make_case(int n, Case *c)
 
 typedef struct Expected
 {
-	uint64_t	key;			/* as packed */
-	int64_t		count;
-	int64_t		sum;
+	uint64_t key; /* as packed */
+	int64_t count;
+	int64_t sum;
 } Expected;
 
 static int
 compare_expected(const void *a, const void *b)
 {
-	uint64_t	x = ((const Expected *) a)->key;
-	uint64_t	y = ((const Expected *) b)->key;
+	uint64_t x = ((const Expected *) a)->key;
+	uint64_t y = ((const Expected *) b)->key;
 
 	return x < y ? -1 : x > y;
 }
@@ -357,13 +357,12 @@ packed_key(const Case *c, int b, int r)
 __attribute__((unused)) static Expected *
 expect(const Case *c, uint32_t batches, int *ngroups)
 {
-	Expected   *rows = malloc(sizeof(Expected) * (c->nbatches * c->nrows + 1));
-	int			n = 0,
-				groups = 0;
+	Expected *rows = malloc(sizeof(Expected) * (c->nbatches * c->nrows + 1));
+	int n = 0, groups = 0;
 
 	for (int b = 0; b < c->nbatches; b++)
 		for (int r = 0; r < c->nrows && batches >> b & 1; r++)
-			rows[n++] = (Expected) {packed_key(c, b, r), 1, row_has_v(r) ? row_v(b, r) : 0};
+			rows[n++] = (Expected){packed_key(c, b, r), 1, row_has_v(r) ? row_v(b, r) : 0};
 	qsort(rows, n, sizeof(*rows), compare_expected);
 	for (int i = 0; i < n; i++)
 		if (groups > 0 && rows[groups - 1].key == rows[i].key)
@@ -377,4 +376,4 @@ expect(const Case *c, uint32_t batches, int *ngroups)
 	return rows;
 }
 
-#endif							/* GPUAGG_CUDA_CASES_H */
+#endif /* GPUAGG_CUDA_CASES_H */

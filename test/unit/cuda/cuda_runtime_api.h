@@ -68,8 +68,8 @@ struct cudaMemAccessDesc
 	struct
 	{
 		cudaMemLocationType type;
-		int			id;
-	}			location;
+		int id;
+	} location;
 	cudaMemAccessFlags flags;
 };
 
@@ -85,14 +85,14 @@ enum
 
 struct cudaDeviceProp
 {
-	char		name[256];
-	size_t		totalGlobalMem;
-	size_t		sharedMemPerBlockOptin;
-	int			major;
-	int			minor;
-	int			multiProcessorCount;
-	int			maxThreadsPerMultiProcessor;
-	int			l2CacheSize;
+	char name[256];
+	size_t totalGlobalMem;
+	size_t sharedMemPerBlockOptin;
+	int major;
+	int minor;
+	int multiProcessorCount;
+	int maxThreadsPerMultiProcessor;
+	int l2CacheSize;
 };
 
 extern const char *cudaGetErrorName(cudaError_t err);
@@ -110,7 +110,8 @@ extern cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a
 extern cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value);
 extern cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep);
 
-extern cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t n);
+extern cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access,
+										size_t n);
 extern cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer);
 
 extern cudaError_t cudaFree(void *at);
@@ -122,8 +123,8 @@ extern cudaError_t cudaHostRegister(void *at, size_t bytes, unsigned flags);
 extern cudaError_t cudaHostUnregister(void *at);
 extern cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
 								   cudaStream_t stream);
-extern cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
-									   cudaStream_t stream);
+extern cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
+									   size_t bytes, cudaStream_t stream);
 extern cudaError_t cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream);
 
 extern cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
@@ -138,4 +139,4 @@ extern cudaError_t cudaEventQuery(cudaEvent_t event);
 extern cudaError_t cudaEventSynchronize(cudaEvent_t event);
 extern cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t began, cudaEvent_t ended);
 
-#endif							/* GPUAGG_STUB_CUDA_RUNTIME_API_H */
+#endif /* GPUAGG_STUB_CUDA_RUNTIME_API_H */

@@ -11,23 +11,23 @@
 
 #include "cuda_stub.h"
 
-int			stub_devices = 1;
-int			stub_capability[STUB_MAX_DEVICES] = {90, 90, 90, 90};
-int			stub_binary = 90;
-int			stub_ptx = 90;
+int stub_devices = 1;
+int stub_capability[STUB_MAX_DEVICES] = {90, 90, 90, 90};
+int stub_binary = 90;
+int stub_ptx = 90;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int	counts[STUB_CALLS];
-static int	live;
+static int counts[STUB_CALLS];
+static int live;
 static cudaError_t sticky;
 static struct
 {
-	StubCall	call;
-	int			n;				/* 0: none */
-	bool		on;
+	StubCall call;
+	int n; /* 0: none */
+	bool on;
 	cudaError_t err;
-	bool		happened;
-}			fault;
+	bool happened;
+} fault;
 
 static _Thread_local cudaError_t last;
 
@@ -48,7 +48,7 @@ stub_fail(StubCall call, int n, bool on, cudaError_t err)
 void
 stub_mend(void)
 {
-	bool		happened = fault.happened;
+	bool happened = fault.happened;
 
 	stub_fail(STUB_ALLOC, 0, false, cudaSuccess);
 	fault.happened = happened;
@@ -153,10 +153,10 @@ cudaDriverGetVersion(int *version)
 	return cudaSuccess;
 }
 
-size_t		stub_others;
-size_t		stub_reserved;
-size_t		stub_used;
-size_t		stub_grows;
+size_t stub_others;
+size_t stub_reserved;
+size_t stub_used;
+size_t stub_grows;
 
 cudaError_t
 cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
@@ -250,19 +250,19 @@ cudaDeviceCanAccessPeer(int *can, int device, int peer)
 typedef struct Reading
 {
 	const char *from;
-	size_t		bytes;
+	size_t bytes;
 	cudaStream_t stream;
 } Reading;
 
 static Reading readings[256];
-static int	nreadings;
+static int nreadings;
 
 static void
 note_reading(const void *from, size_t bytes, cudaStream_t stream)
 {
 	pthread_mutex_lock(&lock);
 	if (nreadings < (int) (sizeof(readings) / sizeof(readings[0])))
-		readings[nreadings++] = (Reading) {from, bytes, stream};
+		readings[nreadings++] = (Reading){from, bytes, stream};
 	pthread_mutex_unlock(&lock);
 }
 
@@ -270,7 +270,7 @@ note_reading(const void *from, size_t bytes, cudaStream_t stream)
 static void
 end_readings(cudaStream_t stream)
 {
-	int			kept = 0;
+	int kept = 0;
 
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < nreadings; i++)
@@ -372,7 +372,8 @@ cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, c
 }
 
 cudaError_t
-cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes, cudaStream_t stream)
+cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t bytes,
+					cudaStream_t stream)
 {
 	cudaError_t err = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
 

@@ -11,20 +11,20 @@
 
 typedef enum StubCall
 {
-	STUB_ALLOC,					/* device memory */
-	STUB_COPY,					/* copies and fills */
-	STUB_LAUNCH,				/* a function of the kernel library */
-	STUB_OTHER,					/* streams, events and a device's context */
+	STUB_ALLOC,  /* device memory */
+	STUB_COPY,   /* copies and fills */
+	STUB_LAUNCH, /* a function of the kernel library */
+	STUB_OTHER,  /* streams, events and a device's context */
 	STUB_CALLS
 } StubCall;
 
 /* One device for each entry; ten times major plus minor. */
 #define STUB_MAX_DEVICES 4
-extern int	stub_devices;
-extern int	stub_capability[STUB_MAX_DEVICES];
+extern int stub_devices;
+extern int stub_capability[STUB_MAX_DEVICES];
 /* What device_kernel_versions returns. */
-extern int	stub_binary;
-extern int	stub_ptx;
+extern int stub_binary;
+extern int stub_ptx;
 
 /*
  * From now on the n-th call of this kind (1 is the next), and if `on` is set all
@@ -34,14 +34,14 @@ extern int	stub_ptx;
 extern void stub_fail(StubCall call, int n, bool on, cudaError_t err);
 extern void stub_mend(void);
 /* Calls of this kind since the last stub_fail or stub_mend. */
-extern int	stub_count(StubCall call);
+extern int stub_count(StubCall call);
 /* Was an error returned since the last stub_fail? */
 extern bool stub_has_failed(void);
 /* Updates of histograms by two keys, and bins made of two. */
-extern int	stub_paired_updates;
-extern int	stub_paired_bins;
+extern int stub_paired_updates;
+extern int stub_paired_bins;
 /* Pieces of device memory that were not freed. */
-extern int	stub_live(void);
+extern int stub_live(void);
 
 /* Bytes that another process has of the device, and that the pool has, and those of them in use. */
 extern size_t stub_others;
@@ -51,17 +51,21 @@ extern size_t stub_used;
 extern size_t stub_grows;
 
 /*
- * Something that is asked of the stream changes this memory: no copy between devices may still be reading it, as one does
- * until its own stream was waited for.
+ * Something that is asked of the stream changes this memory: no copy between devices may still be
+ * reading it, as one does until its own stream was waited for.
  */
 extern void stub_write(const void *at, size_t bytes, cudaStream_t stream);
 
-/* For the kernels (cuda_stub_kernels.h): what a launch returns, and the last one that failed has returned. */
+/*
+ * For the kernels (cuda_stub_kernels.h): what a launch returns, and the last one that failed has
+ * returned.
+ */
 extern cudaError_t stub_launch(void);
 extern _Thread_local cudaError_t stub_last_code;
 
 #define LAUNCH() \
-	do { \
+	do \
+	{ \
 		cudaError_t launch_err = stub_launch(); \
 		if (launch_err != cudaSuccess) \
 		{ \
@@ -70,4 +74,4 @@ extern _Thread_local cudaError_t stub_last_code;
 		} \
 	} while (0)
 
-#endif							/* GPUAGG_CUDA_STUB_H */
+#endif /* GPUAGG_CUDA_STUB_H */

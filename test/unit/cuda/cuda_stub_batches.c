@@ -17,7 +17,8 @@ device_scatter(const void *from, size_t row_bytes, const int32_t *map, int64_t n
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
 		if (map[i] >= 0)
-			memcpy((char *) to + map[i] * row_bytes, (const char *) from + i * row_bytes, row_bytes);
+			memcpy((char *) to + map[i] * row_bytes, (const char *) from + i * row_bytes,
+				   row_bytes);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -51,8 +52,8 @@ device_slot_bins(const SlotBins *b, int64_t nrows, int32_t *out, gpuagg_stream s
 	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
 	{
-		int			group = b->group ? b->group[i] : 0;
-		int			bin;
+		int group = b->group ? b->group[i] : 0;
+		int bin;
 
 		out[i] = -1;
 		if (group < 0 || !stub_is_valid(b->column.validity, i) || (b->filter && !b->filter[i]))
@@ -75,12 +76,12 @@ device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers, g
 	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
 	{
-		int64_t		group = rows->group ? rows->group[i] - rows->min : 0;
-		int			bin,
-					rank;
-		uint8_t    *to;
+		int64_t group = rows->group ? rows->group[i] - rows->min : 0;
+		int bin, rank;
+		uint8_t *to;
 
-		if (group < 0 || group >= rows->ngroups || !stub_is_valid(column.validity, i) || (rows->filter && !rows->filter[i]))
+		if (group < 0 || group >= rows->ngroups || !stub_is_valid(column.validity, i) ||
+			(rows->filter && !rows->filter[i]))
 			continue;
 		gpuagg_bin_hll((uint64_t) stub_load_integer(&column, i), &bin, &rank);
 		to = (uint8_t *) registers + (size_t) group * GPUAGG_HLL_REGISTERS + bin;
@@ -90,13 +91,15 @@ device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers, g
 }
 
 GpuaggCudaStatus
-device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts, gpuagg_stream stream)
+device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_t *counts,
+				   gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
 	{
-		const uint8_t *from = (const uint8_t *) registers + (list ? list[i] : i) * GPUAGG_HLL_REGISTERS;
+		const uint8_t *from =
+			(const uint8_t *) registers + (list ? list[i] : i) * GPUAGG_HLL_REGISTERS;
 
 		memset(counts + i * GPUAGG_HLL_RANKS, 0, GPUAGG_HLL_RANKS * sizeof(*counts));
 		for (int r = 0; r < GPUAGG_HLL_REGISTERS; r++)
@@ -106,28 +109,32 @@ device_count_ranks(const void *registers, const int32_t *list, int64_t n, int32_
 }
 
 GpuaggCudaStatus
-device_widen_registers(const void *registers, const int32_t *list, int64_t n, int32_t *to, gpuagg_stream stream)
+device_widen_registers(const void *registers, const int32_t *list, int64_t n, int32_t *to,
+					   gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n * GPUAGG_HLL_REGISTERS; i++)
 	{
-		int64_t		group = i / GPUAGG_HLL_REGISTERS;
+		int64_t group = i / GPUAGG_HLL_REGISTERS;
 
-		to[i] = ((const uint8_t *) registers)[(list ? list[group] : group) * GPUAGG_HLL_REGISTERS + i % GPUAGG_HLL_REGISTERS];
+		to[i] = ((const uint8_t *) registers)[(list ? list[group] : group) * GPUAGG_HLL_REGISTERS +
+											  i % GPUAGG_HLL_REGISTERS];
 	}
 	return GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
-device_combine_sketches(const void *from, const int32_t *bins, int64_t n, void *registers, gpuagg_stream stream)
+device_combine_sketches(const void *from, const int32_t *bins, int64_t n, void *registers,
+						gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < n * GPUAGG_HLL_REGISTERS; i++)
 	{
-		int64_t		group = i / GPUAGG_HLL_REGISTERS;
-		uint8_t    *to = (uint8_t *) registers + (bins ? bins[group] : group) * GPUAGG_HLL_REGISTERS + i % GPUAGG_HLL_REGISTERS;
+		int64_t group = i / GPUAGG_HLL_REGISTERS;
+		uint8_t *to = (uint8_t *) registers + (bins ? bins[group] : group) * GPUAGG_HLL_REGISTERS +
+			i % GPUAGG_HLL_REGISTERS;
 
 		*to = (uint8_t) hll_max_combine(*to, ((const uint8_t *) from)[i]);
 	}
@@ -163,7 +170,7 @@ device_pack_order(const DeviceColumn *order, int64_t nrows, int nulls_first, int
 	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
 	{
-		bool		valid = stub_is_valid(column.validity, i);
+		bool valid = stub_is_valid(column.validity, i);
 
 		codes[i] = valid ? stub_load_integer(&column, i) : 0;
 		ranks[i] = valid == (nulls_first != 0);

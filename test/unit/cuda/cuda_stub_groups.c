@@ -1,6 +1,7 @@
 /*
  * cuda_stub_groups.c
- *	  The server's small kernels on keys of rows and on groups, on the host; see cuda_stub_kernels.h.
+ *	  The server's small kernels on keys of rows and on groups, on the host; see
+ * cuda_stub_kernels.h.
  */
 #include <string.h>
 
@@ -15,7 +16,8 @@ pack_one(const PackKeys *pack, int64_t i, char *key)
 	memset(key, 0, pack->key_bytes);
 	for (int k = 0; k < pack->nkeys; k++)
 		if (stub_is_valid(pack->column[k].validity, i))
-			memcpy(key + pack->offset[k], (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
+			memcpy(key + pack->offset[k],
+				   (const char *) pack->column[k].values + i * pack->width[k], pack->width[k]);
 		else
 			key[pack->null_offset] |= 1 << k;
 }
@@ -35,10 +37,9 @@ compare_values(const DeviceColumn *a, int64_t i, const DeviceColumn *b, int64_t 
 {
 	GpuaggColumn x = stub_column_of(a);
 	GpuaggColumn y = stub_column_of(b);
-	int			there = stub_is_valid(x.validity, i);
-	int			other = stub_is_valid(y.validity, j);
-	int64_t		u,
-				v;
+	int there = stub_is_valid(x.validity, i);
+	int other = stub_is_valid(y.validity, j);
+	int64_t u, v;
 
 	if (!there || !other)
 		return other - there;
@@ -48,17 +49,17 @@ compare_values(const DeviceColumn *a, int64_t i, const DeviceColumn *b, int64_t 
 }
 
 GpuaggCudaStatus
-device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t *order, gpuagg_stream stream)
+device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t *order,
+				  gpuagg_stream stream)
 {
-	int64_t		last = -1;
+	int64_t last = -1;
 
 	(void) stream;
 	LAUNCH();
 	memset(heads, 0, (nrows + 31) / 32 * sizeof(*heads));
 	for (int64_t i = 0; i < nrows; i++)
 	{
-		int			first = 0,
-					all = 0;
+		int first = 0, all = 0;
 
 		if (rows->mask && !rows->mask[i])
 			continue;
@@ -66,12 +67,17 @@ device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t
 		{
 			for (int k = 0; k < rows->nkeys && all == 0; k++)
 			{
-				all = last >= 0 ? compare_values(&rows->column[k], i, &rows->column[k], last) :
+				all = last >= 0 ?
+					compare_values(&rows->column[k], i, &rows->column[k], last) :
 					compare_values(&rows->column[k], i, &rows->column_before[k], rows->last_before);
 				first = k == 0 ? all : first;
 			}
-			*order |= (all > 0 ? HEADS_ASCEND : all < 0 ? HEADS_DESCEND : 0) |
-				(first > 0 ? HEADS_FIRST_ASCENDS : first < 0 ? HEADS_FIRST_DESCENDS : 0);
+			*order |= (all > 0     ? HEADS_ASCEND :
+						   all < 0 ? HEADS_DESCEND :
+									 0) |
+				(first > 0     ? HEADS_FIRST_ASCENDS :
+					 first < 0 ? HEADS_FIRST_DESCENDS :
+								 0);
 		}
 		else
 			all = 1;
@@ -83,10 +89,10 @@ device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t
 }
 
 GpuaggCudaStatus
-device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *before, int64_t nrows, void *out,
-				 gpuagg_stream stream)
+device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *before, int64_t nrows,
+				 void *out, gpuagg_stream stream)
 {
-	int64_t		run = nrows > 0 ? before[0] - 1 : 0;
+	int64_t run = nrows > 0 ? before[0] - 1 : 0;
 
 	(void) stream;
 	LAUNCH();
@@ -104,8 +110,8 @@ unpack_key(const GroupKeys *keys, int64_t bin, char *key)
 		memcpy(key, (const char *) keys->table + bin * keys->table_bytes, keys->table_bytes);
 	for (int k = keys->nkeys - 1; k >= 0 && keys->table == NULL; k--)
 	{
-		int64_t		digit = bin % keys->extent[k];
-		int64_t		value = keys->min[k] + digit;
+		int64_t digit = bin % keys->extent[k];
+		int64_t value = keys->min[k] + digit;
 
 		bin /= keys->extent[k];
 		if (keys->has_null[k] && digit == keys->extent[k] - 1)
@@ -118,7 +124,8 @@ unpack_key(const GroupKeys *keys, int64_t bin, char *key)
 /* ---- groups ---- */
 
 GpuaggCudaStatus
-device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out, gpuagg_stream stream)
+device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *out,
+				  gpuagg_stream stream)
 {
 	LAUNCH();
 	stub_write(out, n * keys->key_bytes, stream);
@@ -141,20 +148,20 @@ key_within(const void *arg, int64_t i, char *space)
 }
 
 GpuaggCudaStatus
-device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted, TopCounts *counts, void *workspace,
-				  size_t *workspace_bytes, gpuagg_stream stream)
+device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlisted,
+				  TopCounts *counts, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	LimitSearch search;
-	char		space[WIRE_MAX_KEY_BYTES];
+	char space[WIRE_MAX_KEY_BYTES];
 
 	(void) stream;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH();
 	*nlisted = 0;
-	*counts = (TopCounts) {0};
+	*counts = (TopCounts){0};
 	for (int64_t i = 0; i < n; i++)
 	{
-		bool		is = top->counts == NULL || top->counts[i] > 0;
+		bool is = top->counts == NULL || top->counts[i] > 0;
 
 		counts->all += is;
 		counts->failed += is && key_within(top, i, space) == NULL;
@@ -167,8 +174,8 @@ device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlist
 }
 
 GpuaggCudaStatus
-device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted, void *workspace,
-				   size_t *workspace_bytes, gpuagg_stream stream)
+device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nlisted,
+				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	(void) stream;
 	SIZE(workspace, workspace_bytes);
@@ -191,11 +198,14 @@ device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n, gpuagg
 		for (int k = 0; k < unpack->nkeys; k++)
 		{
 			const char *key = (const char *) keys + i * unpack->key_bytes;
-			bool		null = unpack->null_offset < unpack->key_bytes && (key[unpack->null_offset] >> k & 1);
+			bool null =
+				unpack->null_offset < unpack->key_bytes && (key[unpack->null_offset] >> k & 1);
 
-			memcpy((char *) unpack->values[k] + i * unpack->width[k], key + unpack->offset[k], unpack->width[k]);
+			memcpy((char *) unpack->values[k] + i * unpack->width[k], key + unpack->offset[k],
+				   unpack->width[k]);
 			if (unpack->validity[k])
-				unpack->validity[k][i / 32] = (unpack->validity[k][i / 32] & ~(1u << i % 32)) | (uint32_t) !null << i % 32;
+				unpack->validity[k][i / 32] =
+					(unpack->validity[k][i / 32] & ~(1u << i % 32)) | (uint32_t) !null << i % 32;
 		}
 	return GPUAGG_CUDA_OK;
 }
@@ -213,7 +223,7 @@ device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n, gpuagg
 #include "operators/monoid_list.h"
 #undef MONOID
 
-static int	(*const combines[]) (void *state, const void *other) = {
+static int (*const combines[])(void *state, const void *other) = {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) combine_##name,
 #include "operators/monoid_list.h"
 #undef MONOID
@@ -222,18 +232,19 @@ static int	(*const combines[]) (void *state, const void *other) = {
 GpuaggCudaStatus
 device_combine_states(const CombineStates *in, gpuagg_stream stream)
 {
-	size_t		size = gpuagg_monoids[in->monoid].state_size;
+	size_t size = gpuagg_monoids[in->monoid].state_size;
 
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0; i < in->n * in->width; i++)
 	{
-		int64_t		bin = in->bins ? in->bins[i / in->width] * (int64_t) in->width + i % in->width : i;
+		int64_t bin = in->bins ? in->bins[i / in->width] * (int64_t) in->width + i % in->width : i;
 
 		if (in->from == NULL)
 			((int64_t *) in->states)[bin]++;
 		else
-			*in->errors |= combines[in->monoid]((char *) in->states + bin * size, (const char *) in->from + i * size);
+			*in->errors |= combines[in->monoid]((char *) in->states + bin * size,
+												(const char *) in->from + i * size);
 	}
 	return GPUAGG_CUDA_OK;
 }

@@ -10,8 +10,8 @@
 
 /* ---- histograms ---- */
 
-int			stub_paired_updates;
-int			stub_paired_bins;
+int stub_paired_updates;
+int stub_paired_bins;
 
 GpuaggCudaStatus
 gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
@@ -39,15 +39,16 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 /* A column or filter in memory, made of an operand of the program. */
 typedef struct Made
 {
-	char	   *values;
-	uint8_t    *validity;
-	uint16_t	operand;
-	int			width;
+	char *values;
+	uint8_t *validity;
+	uint16_t operand;
+	int width;
 } Made;
 
 /* An operand's value in a row. */
 static VectorCell
-operand_cell(const GpuaggProgram *p, int operand, int64_t position, const VectorCell *temporaries, VectorCell last)
+operand_cell(const GpuaggProgram *p, int operand, int64_t position, const VectorCell *temporaries,
+			 VectorCell last)
 {
 	if (operand == GPUAGG_LAST)
 		return last;
@@ -55,19 +56,21 @@ operand_cell(const GpuaggProgram *p, int operand, int64_t position, const Vector
 	{
 		const GpuaggColumn *c = &p->input[operand - GPUAGG_INPUT];
 
-		return vector_cell(c->type == GPUAGG_VALUE_F32 ? ((const uint32_t *) c->values)[position] : stub_load_integer(c, position),
+		return vector_cell(c->type == GPUAGG_VALUE_F32 ? ((const uint32_t *) c->values)[position] :
+														 stub_load_integer(c, position),
 						   stub_is_valid(c->validity, position) ? VECTOR_VALUE : VECTOR_NULL);
 	}
 	if (operand >= VECTOR_CONSTANT)
-		return vector_cell(p->steps.constants[operand - VECTOR_CONSTANT].bits, (int) p->steps.constants[operand - VECTOR_CONSTANT].state);
+		return vector_cell(p->steps.constants[operand - VECTOR_CONSTANT].bits,
+						   (int) p->steps.constants[operand - VECTOR_CONSTANT].state);
 	return temporaries[operand];
 }
 
 /* A row after conditions. */
 typedef struct RowState
 {
-	bool		holds;			/* all were true */
-	bool		unclear;		/* all were true before one that was untold */
+	bool holds;   /* all were true */
+	bool unclear; /* all were true before one that was untold */
 } RowState;
 
 static void
@@ -81,24 +84,24 @@ meet_condition(VectorCell x, RowState *row)
 static VectorCell
 run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries, RowState *row)
 {
-	VectorCell	last = {0, VECTOR_UNTOLD};
+	VectorCell last = {0, VECTOR_UNTOLD};
 
 	for (uint32_t i = 0; i < p->steps.ninstructions; i++)
 	{
 		VectorInstruction in = p->steps.instructions[i];
-		int64_t		values[4];
-		uint8_t		states[4];
+		int64_t values[4];
+		uint8_t states[4];
 
-		uint16_t	from[3] = {in.a, in.b, in.c};
-		bool		condition = in.op & GPUAGG_CONDITION;
+		uint16_t from[3] = {in.a, in.b, in.c};
+		bool condition = in.op & GPUAGG_CONDITION;
 		VectorInstruction local = in;
-		int			n;
+		int n;
 
 		local.op &= ~GPUAGG_CONDITION;
 		n = vector_operands(local.op);
 		for (int k = 0; k < n; k++)
 		{
-			VectorCell	cell = operand_cell(p, from[k], position, temporaries, last);
+			VectorCell cell = operand_cell(p, from[k], position, temporaries, last);
 
 			values[k] = cell.value;
 			states[k] = cell.state;
@@ -108,7 +111,8 @@ run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries, Row
 		local.c = n > 2 ? 2 : in.c;
 		local.r = 3;
 		if (local.op == VECTOR_LOOKUP)
-			vector_lookup(&local, p->tables, p->cells, p->cell_states, p->steps.constants, values, states, 1, 0, 1, 1);
+			vector_lookup(&local, p->tables, p->cells, p->cell_states, p->steps.constants, values,
+						  states, 1, 0, 1, 1);
 		else
 			vector_run(&local, p->steps.constants, values, states, 1, 0, 1, 1);
 		last = vector_cell(values[3], states[3]);
@@ -122,15 +126,16 @@ run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries, Row
 
 /* Does the row count, after the program? */
 static bool
-ends_well(const GpuaggProgram *p, int64_t position, const VectorCell *temporaries, VectorCell last, RowState row)
+ends_well(const GpuaggProgram *p, int64_t position, const VectorCell *temporaries, VectorCell last,
+		  RowState row)
 {
-	bool		told = true;
+	bool told = true;
 
 	if (p->steps.filter != VECTOR_NONE)
 		meet_condition(operand_cell(p, p->steps.filter, position, temporaries, last), &row);
 	for (int c = 0; c < p->nchecks; c++)
 	{
-		VectorCell	cell = operand_cell(p, p->check[c].operand, position, temporaries, last);
+		VectorCell cell = operand_cell(p, p->check[c].operand, position, temporaries, last);
 
 		told &= cell.state == VECTOR_VALUE || (cell.state == VECTOR_NULL && p->check[c].nullable);
 	}
@@ -141,16 +146,20 @@ ends_well(const GpuaggProgram *p, int64_t position, const VectorCell *temporarie
 static int
 value_width(GpuaggValueType type)
 {
-	return type == GPUAGG_VALUE_I8 ? 1 : type == GPUAGG_VALUE_I16 ? 2 : type == GPUAGG_VALUE_I32 || type == GPUAGG_VALUE_F32 ? 4 : 8;
+	return type == GPUAGG_VALUE_I8                           ? 1 :
+		type == GPUAGG_VALUE_I16                             ? 2 :
+		type == GPUAGG_VALUE_I32 || type == GPUAGG_VALUE_F32 ? 4 :
+															   8;
 }
 
 /* Memory for what the program computes of a column or filter, which then has it. */
 static void
-make_column(Made *made, int *n, int64_t nrows, uint16_t operand, int width, const void **values, const uint8_t **validity)
+make_column(Made *made, int *n, int64_t nrows, uint16_t operand, int width, const void **values,
+			const uint8_t **validity)
 {
-	Made	   *m = &made[(*n)++];
+	Made *m = &made[(*n)++];
 
-	*m = (Made) {malloc(nrows * 8 + 1), calloc(nrows / 8 + 1, 1), operand, width};
+	*m = (Made){malloc(nrows * 8 + 1), calloc(nrows / 8 + 1, 1), operand, width};
 	*values = m->values;
 	if (validity)
 		*validity = m->validity;
@@ -161,19 +170,21 @@ static int
 make_columns(GpuaggHist *hist, Made *made, uint8_t *filter)
 {
 	const GpuaggProgram *p = hist->program;
-	int			n = 0;
+	int n = 0;
 
 	for (int c = 0; c < hist->bins.ncolumns; c++)
 		if (hist->bins.column[c].computed)
-			make_column(made, &n, hist->nrows, hist->bins.column[c].operand, value_width(hist->bins.column[c].type),
-						&hist->bins.column[c].values, &hist->bins.column[c].validity);
+			make_column(made, &n, hist->nrows, hist->bins.column[c].operand,
+						value_width(hist->bins.column[c].type), &hist->bins.column[c].values,
+						&hist->bins.column[c].validity);
 	for (int s = 0; s < hist->nslots; s++)
 	{
 		GpuaggSlot *slot = &hist->slot[s];
 		const void *values;
 
 		if (slot->x.computed)
-			make_column(made, &n, hist->nrows, slot->x.operand, value_width(slot->x.type), &slot->x.values, &slot->x.validity);
+			make_column(made, &n, hist->nrows, slot->x.operand, value_width(slot->x.type),
+						&slot->x.values, &slot->x.validity);
 		if (!slot->filter_computed)
 			continue;
 		make_column(made, &n, hist->nrows, slot->filter_operand, 1, &values, NULL);
@@ -181,9 +192,9 @@ make_columns(GpuaggHist *hist, Made *made, uint8_t *filter)
 	}
 	for (int64_t i = 0; i < hist->nrows; i++)
 	{
-		VectorCell	temporaries[VECTOR_MAX_REGISTERS];
-		VectorCell	last;
-		RowState	row = {true, false};
+		VectorCell temporaries[VECTOR_MAX_REGISTERS];
+		VectorCell last;
+		RowState row = {true, false};
 
 		filter[i] = 0;
 		if (hist->bins.filter && !hist->bins.filter[i])
@@ -192,8 +203,9 @@ make_columns(GpuaggHist *hist, Made *made, uint8_t *filter)
 		filter[i] = ends_well(p, hist->input_row + i, temporaries, last, row);
 		for (int m = 0; m < n; m++)
 		{
-			VectorCell	cell = operand_cell(p, made[m].operand, hist->input_row + i, temporaries, last);
-			int64_t		value = cell.state == VECTOR_VALUE ? cell.value : 0;
+			VectorCell cell =
+				operand_cell(p, made[m].operand, hist->input_row + i, temporaries, last);
+			int64_t value = cell.state == VECTOR_VALUE ? cell.value : 0;
 
 			memcpy(made[m].values + i * made[m].width, &value, made[m].width);
 			made[m].validity[i / 8] |= (cell.state == VECTOR_VALUE) << (i & 7);
@@ -207,12 +219,12 @@ make_columns(GpuaggHist *hist, Made *made, uint8_t *filter)
 static int64_t
 range_bin(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 {
-	int64_t		bin = 0;
-	bool		outside = false;
+	int64_t bin = 0;
+	bool outside = false;
 
 	for (int c = 0; c < bins->ncolumns && bin >= 0; c++)
 	{
-		int64_t		digit = bins->extent[c] - 1;
+		int64_t digit = bins->extent[c] - 1;
 
 		if (stub_is_valid(bins->column[c].validity, i))
 		{
@@ -254,10 +266,10 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	LAUNCH();
 	if (hist->program)
 	{
-		GpuaggHist	there = *hist;
-		Made		made[GPUAGG_MAX_KEYS + 2 * GPUAGG_MAX_SLOTS];
-		uint8_t    *filter = malloc(hist->nrows + 1);
-		int			n = make_columns(&there, made, filter);
+		GpuaggHist there = *hist;
+		Made made[GPUAGG_MAX_KEYS + 2 * GPUAGG_MAX_SLOTS];
+		uint8_t *filter = malloc(hist->nrows + 1);
+		int n = make_columns(&there, made, filter);
 		GpuaggCudaStatus status;
 
 		there.program = NULL;
@@ -273,18 +285,18 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	stub_paired_updates += hist->bins.ncolumns == 2 && hist->strategy != GPUAGG_HIST_TILES;
 	for (int64_t i = 0; i < hist->nrows; i++)
 	{
-		int64_t		bin = bin_of(&hist->bins, i, hist->status);
+		int64_t bin = bin_of(&hist->bins, i, hist->status);
 
 		for (int s = 0; s < hist->nslots; s++)
 		{
 			const GpuaggSlot *slot = &hist->slot[s];
-			StubInput		in = {slot->x, slot->y, i};
+			StubInput in = {slot->x, slot->y, i};
 
 			if (bin < 0 || bin >= hist->bins.nbins || (slot->filter && !slot->filter[i]) ||
 				!stub_is_valid(slot->x.validity, i) || !stub_is_valid(slot->y.validity, i))
 				continue;
-			hist->status->errors[s] |=
-				stub_operators[slot->op].row((char *) slot->states + bin * gpuagg_monoids[slot->op].state_size, &in);
+			hist->status->errors[s] |= stub_operators[slot->op].row(
+				(char *) slot->states + bin * gpuagg_monoids[slot->op].state_size, &in);
 		}
 	}
 	return GPUAGG_CUDA_OK;
@@ -312,7 +324,7 @@ gpuagg_key_range(const GpuaggColumn *column, int64_t nrows, int64_t *range, gpua
 	for (int64_t i = 0; i < nrows; i++)
 		if (stub_is_valid(column->validity, i))
 		{
-			int64_t		v = stub_load_integer(column, i);
+			int64_t v = stub_load_integer(column, i);
 
 			range[0] = v < range[0] ? v : range[0];
 			range[1] = v > range[1] ? v : range[1];

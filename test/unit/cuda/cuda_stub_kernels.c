@@ -1,6 +1,7 @@
 /*
  * cuda_stub_kernels.c
- *	  What the kernels on the host share: what a launch returns, the values of a row and the operators.
+ *	  What the kernels on the host share: what a launch returns, the values of a row and the
+ * operators.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,11 +80,10 @@ GpuaggColumn
 stub_column_of(const DeviceColumn *c)
 {
 	static const GpuaggValueType types[WIRE_TYPES] = {
-		GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
-		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64
-	};
+		GPUAGG_VALUE_I8,   GPUAGG_VALUE_I16, GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
+		GPUAGG_VALUE_I128, GPUAGG_VALUE_F32, GPUAGG_VALUE_F64};
 
-	return (GpuaggColumn) {.values = c->values,.validity = c->validity,.type = types[c->type]};
+	return (GpuaggColumn){.values = c->values, .validity = c->validity, .type = types[c->type]};
 }
 
 /* ---- operators ---- */
@@ -97,14 +97,16 @@ load_code(const GpuaggColumn *c, int64_t i, double zero)
 	return stub_load_integer(c, i);
 }
 
-#define INPUT_int8_t(r) (int8_t) ((r)->x.values ? stub_load_integer(&(r)->x, (r)->row) : 1)
+#define INPUT_int8_t(r) (int8_t)((r)->x.values ? stub_load_integer(&(r)->x, (r)->row) : 1)
 #define INPUT_int32_t(r) (int32_t) stub_load_integer(&(r)->x, (r)->row)
 #define INPUT_int64_t(r) stub_load_integer(&(r)->x, (r)->row)
 #define INPUT_gpuagg_i128(r) (gpuagg_i128) stub_load_integer(&(r)->x, (r)->row)
 #define INPUT_float(r) (float) stub_load_double(&(r)->x, (r)->row)
 #define INPUT_double(r) stub_load_double(&(r)->x, (r)->row)
-#define INPUT_gpuagg_f64x2(r) ((gpuagg_f64x2) {stub_load_double(&(r)->x, (r)->row), stub_load_double(&(r)->y, (r)->row)})
-#define INPUT_gpuagg_kv(r) ((gpuagg_kv) {load_code(&(r)->x, (r)->row, 0.0), load_code(&(r)->y, (r)->row, -0.0)})
+#define INPUT_gpuagg_f64x2(r) \
+	((gpuagg_f64x2){stub_load_double(&(r)->x, (r)->row), stub_load_double(&(r)->y, (r)->row)})
+#define INPUT_gpuagg_kv(r) \
+	((gpuagg_kv){load_code(&(r)->x, (r)->row, 0.0), load_code(&(r)->y, (r)->row, -0.0)})
 #define INPUT_gpuagg_mat2(r) ((const gpuagg_mat2 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat3(r) ((const gpuagg_mat3 *) (r)->x.values)[(r)->row]
 #define INPUT_gpuagg_mat4(r) ((const gpuagg_mat4 *) (r)->x.values)[(r)->row]
@@ -144,7 +146,8 @@ load_code(const GpuaggColumn *c, int64_t i, double zero)
 #undef MONOID
 
 const StubOperator stub_operators[] = {
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) {row_##name, fill_##name, step_##name},
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+	{row_##name, fill_##name, step_##name},
 #include "operators/monoid_list.h"
 #undef MONOID
 };

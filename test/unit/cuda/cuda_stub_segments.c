@@ -12,9 +12,9 @@
 
 typedef struct Sort
 {
-	int			nwords;
+	int nwords;
 	const GpuaggSortWord *words;
-	uint64_t	without;		/* bits that are not looked at, of the one word */
+	uint64_t without; /* bits that are not looked at, of the one word */
 } Sort;
 
 static _Thread_local Sort sorting;
@@ -22,14 +22,14 @@ static _Thread_local Sort sorting;
 static int
 compare_rows(const void *a, const void *b)
 {
-	int64_t		x = *(const int64_t *) a;
-	int64_t		y = *(const int64_t *) b;
+	int64_t x = *(const int64_t *) a;
+	int64_t y = *(const int64_t *) b;
 
 	for (int w = 0; w < sorting.nwords; w++)
 	{
-		GpuaggColumn column = {.values = sorting.words[w].values,.type = sorting.words[w].type};
-		int64_t		u = stub_load_integer(&column, x) & ~sorting.without;
-		int64_t		v = stub_load_integer(&column, y) & ~sorting.without;
+		GpuaggColumn column = {.values = sorting.words[w].values, .type = sorting.words[w].type};
+		int64_t u = stub_load_integer(&column, x) & ~sorting.without;
+		int64_t v = stub_load_integer(&column, y) & ~sorting.without;
 
 		if (u != v)
 			return (u < v) != sorting.words[w].descending ? -1 : 1;
@@ -46,7 +46,7 @@ gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_
 	LAUNCH();
 	for (int64_t i = 0; i < n; i++)
 		permutation[i] = i;
-	sorting = (Sort) {nwords, words, 0};
+	sorting = (Sort){nwords, words, 0};
 	qsort(permutation, n, sizeof(int64_t), compare_rows);
 	return GPUAGG_CUDA_OK;
 }
@@ -67,7 +67,8 @@ gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *ke
 }
 
 GpuaggCudaStatus
-gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out, gpuagg_stream stream)
+gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out,
+				   gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
@@ -77,10 +78,11 @@ gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n
 }
 
 GpuaggCudaStatus
-gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets, int64_t *nsegments_device,
-							   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets,
+							   int64_t *nsegments_device, void *workspace, size_t *workspace_bytes,
+							   gpuagg_stream stream)
 {
-	int64_t		nsegments = 0;
+	int64_t nsegments = 0;
 
 	(void) stream;
 	SIZE(workspace, workspace_bytes);
@@ -94,8 +96,9 @@ gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets,
 }
 
 GpuaggCudaStatus
-gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states,
-							 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const void *values,
+							 void *states, void *workspace, size_t *workspace_bytes,
+							 gpuagg_stream stream)
 {
 	(void) stream;
 	if (gpuagg_monoids[op].commutative)
@@ -104,11 +107,12 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const 
 	LAUNCH();
 	for (int64_t s = 0; s < segments->nsegments; s++)
 	{
-		char	   *state = (char *) states + s * gpuagg_monoids[op].state_size;
+		char *state = (char *) states + s * gpuagg_monoids[op].state_size;
 
 		stub_operators[op].fill(state, 1);
 		for (int64_t i = segments->offsets[s]; i < segments->offsets[s + 1]; i++)
-			stub_operators[op].step(state, (const char *) values + i * gpuagg_monoids[op].input_size);
+			stub_operators[op].step(state,
+									(const char *) values + i * gpuagg_monoids[op].input_size);
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -116,8 +120,8 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const 
 /* ---- runs ---- */
 
 GpuaggCudaStatus
-gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *workspace, size_t *workspace_bytes,
-				   gpuagg_stream stream)
+gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *workspace,
+				   size_t *workspace_bytes, gpuagg_stream stream)
 {
 	(void) stream;
 	SIZE(workspace, workspace_bytes);
@@ -129,11 +133,12 @@ gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before, void *
 }
 
 GpuaggCudaStatus
-gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted, uint32_t *order,
-				 void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void *sorted,
+				 uint32_t *order, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
-	GpuaggSortWord word = {.values = keys,.type = key_bytes == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64};
-	int64_t    *rows;
+	GpuaggSortWord word = {.values = keys,
+						   .type = key_bytes == 4 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64};
+	int64_t *rows;
 
 	(void) stream;
 	SIZE(workspace, workspace_bytes);
@@ -141,12 +146,13 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 	rows = malloc(nrows * sizeof(*rows));
 	for (int64_t i = 0; i < nrows; i++)
 		rows[i] = i;
-	sorting = (Sort) {1, &word, bits < 8 * key_bytes ? ~(uint64_t) 0 << bits : 0};
+	sorting = (Sort){1, &word, bits < 8 * key_bytes ? ~(uint64_t) 0 << bits : 0};
 	qsort(rows, nrows, sizeof(*rows), compare_rows);
 	for (int64_t i = 0; i < nrows; i++)
 	{
 		order[i] = (uint32_t) rows[i];
-		memcpy((char *) sorted + i * key_bytes, (const char *) keys + rows[i] * key_bytes, key_bytes);
+		memcpy((char *) sorted + i * key_bytes, (const char *) keys + rows[i] * key_bytes,
+			   key_bytes);
 	}
 	free(rows);
 	return GPUAGG_CUDA_OK;
@@ -155,8 +161,8 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 static int
 compare_bins(const void *a, const void *b)
 {
-	int32_t		x = *(const int32_t *) a;
-	int32_t		y = *(const int32_t *) b;
+	int32_t x = *(const int32_t *) a;
+	int32_t y = *(const int32_t *) b;
 
 	return x < y ? -1 : x > y;
 }
@@ -165,10 +171,10 @@ compare_bins(const void *a, const void *b)
 static bool
 runs_have_own_bins(const GpuaggRuns *runs)
 {
-	int64_t		first = runs->before[0];
-	int64_t		n = runs->before[(runs->nrows + 31) / 32] - first;
-	int32_t    *bins = malloc((n + 1) * sizeof(*bins));
-	bool		ok = true;
+	int64_t first = runs->before[0];
+	int64_t n = runs->before[(runs->nrows + 31) / 32] - first;
+	int32_t *bins = malloc((n + 1) * sizeof(*bins));
+	bool ok = true;
 
 	memcpy(bins, runs->bins + first, n * sizeof(*bins));
 	qsort(bins, n, sizeof(*bins), compare_bins);
@@ -179,10 +185,10 @@ runs_have_own_bins(const GpuaggRuns *runs)
 }
 
 GpuaggCudaStatus
-gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors, void *workspace,
-				   size_t *workspace_bytes, gpuagg_stream stream)
+gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors,
+				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
-	int64_t		run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
+	int64_t run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
 
 	(void) stream;
 	stub_check_input(slot);
@@ -195,15 +201,16 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	}
 	for (int64_t i = 0; i < runs->nrows; i++)
 	{
-		int64_t		row = runs->order ? runs->order[i] : i;
-		StubInput		in = {slot->x, slot->y, row};
-		char	   *state;
+		int64_t row = runs->order ? runs->order[i] : i;
+		StubInput in = {slot->x, slot->y, row};
+		char *state;
 
 		run += runs->heads[i / 32] >> (i % 32) & 1;
 		if ((runs->filter && !runs->filter[row]) || (slot->filter && !slot->filter[row]) ||
 			!stub_is_valid(slot->x.validity, row) || !stub_is_valid(slot->y.validity, row))
 			continue;
-		state = (char *) slot->states + (runs->bins ? runs->bins[run] : run) * gpuagg_monoids[slot->op].state_size;
+		state = (char *) slot->states +
+			(runs->bins ? runs->bins[run] : run) * gpuagg_monoids[slot->op].state_size;
 		*errors |= stub_operators[slot->op].row(state, &in);
 	}
 	return GPUAGG_CUDA_OK;

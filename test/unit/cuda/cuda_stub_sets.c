@@ -12,14 +12,14 @@ device_init_set(SetCounts *counts, gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
-	*counts = (SetCounts) {0, INT64_MAX, INT64_MIN};
+	*counts = (SetCounts){0, INT64_MAX, INT64_MIN};
 	return GPUAGG_CUDA_OK;
 }
 
 /* From the last row on, as the order is undefined. */
 GpuaggCudaStatus
-device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values, SetCounts *counts,
-				   gpuagg_stream stream)
+device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values,
+				   SetCounts *counts, gpuagg_stream stream)
 {
 	GpuaggColumn column = stub_column_of(&rows->column);
 
@@ -27,9 +27,10 @@ device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *v
 	LAUNCH();
 	for (int64_t i = nrows - 1; i >= 0; i--)
 	{
-		int64_t		x;
+		int64_t x;
 
-		if ((rows->filter && !rows->filter[i]) || !stub_is_valid(column.validity, i) || rows->bins[i] < 0)
+		if ((rows->filter && !rows->filter[i]) || !stub_is_valid(column.validity, i) ||
+			rows->bins[i] < 0)
 			continue;
 		x = stub_load_integer(&column, i);
 		counts->min = x < counts->min ? x : counts->min;
@@ -42,19 +43,22 @@ device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *v
 
 typedef struct Pair
 {
-	uint64_t	key;
-	int64_t		number;
+	uint64_t key;
+	int64_t number;
 } Pair;
 
-/* By the highest `bits` bits of the keys; pairs of one key stay as they are.  A test sorts many: this is faster than qsort. */
+/*
+ * By the highest `bits` bits of the keys; pairs of one key stay as they are.  A test sorts many:
+ * this is faster than qsort.
+ */
 static void
 sort_pairs(Pair *pairs, int64_t n, int bits)
 {
-	Pair	   *sorted = malloc(n * sizeof(*sorted));
+	Pair *sorted = malloc(n * sizeof(*sorted));
 
 	for (int shift = (64 - bits) & ~7; shift < 64; shift += 8)
 	{
-		int64_t		first[257] = {0};
+		int64_t first[257] = {0};
 
 		for (int64_t i = 0; i < n; i++)
 			first[(pairs[i].key >> shift & 255) + 1]++;
@@ -68,15 +72,18 @@ sort_pairs(Pair *pairs, int64_t n, int bits)
 	free(sorted);
 }
 
-/* Keys go by their lowest bits alone; what is sorted changes places with the spare arrays, which are spoiled. */
+/*
+ * Keys go by their lowest bits alone; what is sorted changes places with the spare arrays, which
+ * are spoiled.
+ */
 GpuaggCudaStatus
-device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits, void *workspace,
-				   size_t *workspace_bytes, gpuagg_stream stream)
+device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits,
+				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
-	int			all = by_bin ? 32 : 64;
-	int32_t    *b = bins[0];
-	int64_t    *v = values[0];
-	Pair	   *pairs;
+	int all = by_bin ? 32 : 64;
+	int32_t *b = bins[0];
+	int64_t *v = values[0];
+	Pair *pairs;
 
 	(void) stream;
 	if (workspace == NULL)
@@ -91,11 +98,11 @@ device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 	pairs = malloc(n * sizeof(*pairs));
 	for (int64_t i = 0; i < n; i++)
 	{
-		uint64_t	key = (uint64_t) (by_bin ? b[i] : v[i]);
+		uint64_t key = (uint64_t) (by_bin ? b[i] : v[i]);
 
 		if (bits == all)
 			key ^= UINT64_C(1) << (all - 1);
-		pairs[i] = (Pair) {key << (64 - bits), i};
+		pairs[i] = (Pair){key << (64 - bits), i};
 	}
 	sort_pairs(pairs, n, bits);
 	for (int64_t i = 0; i < n; i++)
@@ -112,7 +119,8 @@ device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 }
 
 GpuaggCudaStatus
-device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct, gpuagg_stream stream)
+device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n, uint8_t *distinct,
+					   gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
@@ -133,13 +141,14 @@ device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_strea
 }
 
 GpuaggCudaStatus
-device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes, gpuagg_stream stream)
+device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes,
+			 gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
 	for (int64_t i = 0, first = 0; i < n; i++)
 	{
-		int64_t		mode;
+		int64_t mode;
 
 		if (i > 0 && (values[i] != values[i - 1] || bins[i] != bins[i - 1]))
 			first = i;

@@ -1,6 +1,7 @@
 /*
  * cuda_stub_tables.c
- *	  Hash tables of groups on the host: linear probing over numbers of groups; see cuda_stub_kernels.h.
+ *	  Hash tables of groups on the host: linear probing over numbers of groups; see
+ * cuda_stub_kernels.h.
  */
 #include <string.h>
 
@@ -39,11 +40,11 @@ gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
 static int32_t
 find_or_add(const GpuaggGroupTable *table, const char *key)
 {
-	int			width = table->key_bytes;
-	int32_t    *slots = table->slots;
-	char	   *keys = table->keys;
-	uint64_t	h = 0xcbf29ce484222325ULL;
-	int64_t		at;
+	int width = table->key_bytes;
+	int32_t *slots = table->slots;
+	char *keys = table->keys;
+	uint64_t h = 0xcbf29ce484222325ULL;
+	int64_t at;
 
 	for (int i = 0; i < width; i++)
 		h = (h ^ (unsigned char) key[i]) * 0x100000001b3ULL;
@@ -64,8 +65,8 @@ find_or_add(const GpuaggGroupTable *table, const char *key)
 }
 
 GpuaggCudaStatus
-gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter, int64_t nrows, int retry,
-					int32_t *bins, gpuagg_stream stream)
+gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8_t *filter,
+					int64_t nrows, int retry, int32_t *bins, gpuagg_stream stream)
 {
 	(void) stream;
 	LAUNCH();
@@ -88,8 +89,9 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 GpuaggCudaStatus
 gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpuagg_stream stream)
 {
-	int64_t		groups = from->counters->groups < (uint64_t) from->capacity ?
-		(int64_t) from->counters->groups : from->capacity;
+	int64_t groups = from->counters->groups < (uint64_t) from->capacity ?
+		(int64_t) from->counters->groups :
+		from->capacity;
 
 	(void) stream;
 	LAUNCH();

@@ -1,0 +1,79 @@
+#!/usr/bin/env perl
+# The layout of the sources: what .clang-format and .editorconfig say.
+#
+#	test/format.pl			checks all files, as TAP
+#	test/format.pl --fix	lays out the C and CUDA sources
+#
+# The layout itself is checked where clang-format 14 is installed, as other versions differ in details.
+use strict;
+use warnings;
+use File::Basename qw(dirname);
+use Test::More;
+
+chdir dirname(__FILE__) . '/..' or die "cannot enter the source tree: $!";
+
+my $columns = setting('.clang-format', qr/^ColumnLimit: (\d+)/m);
+my $tab = setting('.clang-format', qr/^TabWidth: (\d+)/m);
+my @sources = sort map { glob("$_/*.c $_/*.h $_/*.cu $_/*.cuh") } folders(qw(src kernels test));
+my @texts = (@sources, sort map { glob("$_/*.sh $_/*.pl $_/*.pm $_/*.sql $_/*.md $_/*.mk") } folders(qw(src kernels test sql)), glob('*.md'));
+my ($clang_format) = grep { (`$_ --version 2>&1` // '') =~ /version 14\./ } qw(clang-format-14 clang-format);
+
+if (@ARGV && $ARGV[0] eq '--fix')
+{
+	die "clang-format 14 is not installed\n" unless defined $clang_format;
+	exit(system($clang_format, '-i', @sources) != 0);
+}
+
+cmp_ok(scalar @sources, '>', 100, 'there are sources');
+is(setting('.editorconfig', qr/^max_line_length = (\d+)/m), $columns, '.editorconfig has the line width of .clang-format');
+
+subtest 'layout of C and CUDA sources' => sub {
+	plan skip_all => 'clang-format 14 is not installed' unless defined $clang_format;
+	my $differences = `$clang_format --dry-run -Werror @{[ join ' ', @sources ]} 2>&1`;
+
+	is($?, 0, 'as make format would make it') or diag(substr($differences, 0, 4000));
+};
+
+my (@wide, @loose);
+
+foreach my $file (@texts)
+{
+	my $is_source = $file =~ /\.(?:c|h|cu|cuh)$/;
+
+	open my $in, '<:encoding(UTF-8)', $file or die "cannot open $file: $!";
+	while (my $line = <$in>)
+	{
+		push @loose, "$file:$." if $line =~ /[ \t\r]$/ || $line !~ /\n\z/;
+		next unless $is_source;
+		chomp $line;
+		1 while $line =~ s/^([^\t]*)\t/$1 . ' ' x ($tab - length($1) % $tab)/e;
+		push @wide, "$file:$." if length $line > $columns;
+	}
+	close $in;
+}
+is("@wide", '', "lines of at most $columns columns");
+is("@loose", '', 'no blanks at the end of a line, and a newline at the end of each file');
+done_testing();
+
+# The value that the pattern captures in this file.
+sub setting
+{
+	my ($file, $pattern) = @_;
+
+	open my $in, '<', $file or die "cannot open $file: $!";
+	local $/;
+	my ($value) = <$in> =~ $pattern or die "$file lacks $pattern";
+	return $value;
+}
+
+# These folders and those below them, without what tests write.
+sub folders
+{
+	my @folders = @_;
+
+	for (my $i = 0; $i < @folders; $i++)
+	{
+		push @folders, grep { -d && !m{^test/results$} } glob("$folders[$i]/*");
+	}
+	return @folders;
+}
