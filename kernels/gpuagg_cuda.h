@@ -247,8 +247,8 @@ extern "C"
  * comes after the last one.  Inputs are operands, GPUAGG_INPUT + their number, and there is no
  * VECTOR_LOAD.  Operand b of instructions with one operand is VECTOR_NONE.  Rows do not count where
  * the filter is not true, nor where a result is not of which the operation has the bit
- * GPUAGG_CONDITION; they are untold where the first of these that is not true, the filter last, is
- * untold.
+ * GPUAGG_CONDITION; they are undetermined where the first of these that is not true, the filter
+ * last, is undetermined.
  */
 #define GPUAGG_LAST 0x7fff
 #define GPUAGG_INPUT 0x4000
@@ -258,8 +258,8 @@ extern "C"
 #define GPUAGG_MAX_CHECKS 48
 
 	/*
-	 * A row does not count, but as untold, where the operand is VECTOR_UNTOLD, or NULL unless it
-	 * may be.
+	 * A row does not count, but as undetermined, where the operand is VECTOR_UNDETERMINED, or NULL
+	 * unless it may be.
 	 */
 	typedef struct GpuaggCheck
 	{
@@ -274,7 +274,7 @@ extern "C"
 		VectorTable tables[GPUAGG_MAX_TABLES]; /* of VECTOR_LOOKUP; in device memory: */
 		const int64_t *cells;
 		const uint8_t *cell_states;
-		unsigned long long *untold; /* rows are added whose outcome the program cannot tell */
+		unsigned long long *undetermined; /* rows are added whose outcome the program cannot tell */
 		int nchecks;
 		GpuaggCheck check[GPUAGG_MAX_CHECKS];
 	} GpuaggProgram;

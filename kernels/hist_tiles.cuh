@@ -63,7 +63,7 @@ static __device__ __forceinline__ u32
 rows_of_values(u32 states)
 {
 	return states == 0 ? ALL_ITEMS :
-						 ALL_ITEMS & ~rows_of_state(states, VECTOR_NULL | VECTOR_UNTOLD);
+						 ALL_ITEMS & ~rows_of_state(states, VECTOR_NULL | VECTOR_UNDETERMINED);
 }
 
 /* The rows whose value is not 0. */
@@ -465,7 +465,7 @@ apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const La
 struct Conditions
 {
 	u32 hold;    /* those where all conditions were true */
-	u32 unclear; /* where all were true before one that was untold */
+	u32 unclear; /* where all were true before one that was undetermined */
 };
 
 static __device__ __forceinline__ void
@@ -473,7 +473,7 @@ meet_condition(const Lanes &x, Conditions &c)
 {
 	if (x.s)
 	{
-		c.unclear |= c.hold & rows_of_state(x.s, VECTOR_UNTOLD);
+		c.unclear |= c.hold & rows_of_state(x.s, VECTOR_UNDETERMINED);
 		c.hold &= rows_of_values(x.s);
 	}
 	c.hold &= rows_of_truth(x.v);
@@ -527,11 +527,13 @@ run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 }
 
 /*
- * The rows of `wanted` that count, after the program; untold: how many of them only core can tell.
+ * The rows of `wanted` that count, after the program; undetermined: how many of them only core can
+ * tell.
  */
 template <int THREADS>
 static __device__ __forceinline__ u32
-rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &conditions, u32 &untold)
+rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &conditions,
+				u32 &undetermined)
 {
 	const TileTable *t = tile.table;
 	u32 unclear = 0;
@@ -546,9 +548,10 @@ rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &condit
 	for (u32 c = 0; c < t->nchecks; c++)
 	{
 		get_operand(tile, t->check[c], last, x);
-		unclear |= rows_of_state(x.s, t->nullable[c] ? VECTOR_UNTOLD : VECTOR_UNTOLD | VECTOR_NULL);
+		unclear |= rows_of_state(
+			x.s, t->nullable[c] ? VECTOR_UNDETERMINED : VECTOR_UNDETERMINED | VECTOR_NULL);
 	}
-	untold += __popc(conditions.unclear | (unclear & conditions.hold));
+	undetermined += __popc(conditions.unclear | (unclear & conditions.hold));
 	return conditions.hold & ~unclear;
 }
 
@@ -793,7 +796,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	u32 lines = (u32) (((u64) args.nrows + LINE_ROWS - 1) / LINE_ROWS),
 		line = (u32) ((u64) lines * blockIdx.x / gridDim.x) + threadIdx.x / 32,
 		end = (u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x);
-	u32 outside = 0, untold = 0;
+	u32 outside = 0, undetermined = 0;
 	int lc;
 	Tile<THREADS> tile = Tile<THREADS>();
 
@@ -837,7 +840,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 			ok &= load_filter(tile, args.bins.filter);
 		conditions = {ok, 0};
 		run_steps<KERNEL>(tile, last, conditions);
-		ok = rows_that_count(tile, last, conditions, untold);
+		ok = rows_that_count(tile, last, conditions, undetermined);
 		if (!__any_sync(~0u, ok))
 			continue;
 		ok = tile_bins(tile, args.bins.ncolumns, last, ok, bin, outside);
@@ -845,8 +848,8 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	}
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
-	if (untold)
-		atomicAdd(args.program->untold, (unsigned long long) untold);
+	if (undetermined)
+		atomicAdd(args.program->undetermined, (unsigned long long) undetermined);
 	__syncthreads();
 	flush_to_limbs(args, shared, lc, (u32) args.bins.nbins, args.limb, 0);
 	if (KERNEL != TILES_LIGHT)

@@ -299,7 +299,7 @@ typedef struct EngineOps
 	 * May be NULL: none.  Why it cannot run a spec that the above allows over such rows, or NULL if
 	 * it can.
 	 */
-	const char *(*refusal)(const AggSpec *spec, const EngineInput *input);
+	const char *(*unsupported_reason)(const AggSpec *spec, const EngineInput *input);
 	/* In the planner's units, beyond reading the rows. */
 	Cost (*cost)(const EngineWork *work);
 

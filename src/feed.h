@@ -75,13 +75,13 @@ extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *
 
 /*
  * Rows from the pages of tables, without the executor; arguments as above.  The
- * caller has checked that feed_heap_refusal returns NULL, not a reason against it;
+ * caller has checked that feed_heap_unsupported_reason returns NULL, not a reason against it;
  * volatile_query: something in the query is volatile, maybe in a subplan.
  */
 extern Feed *feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec,
 							const int *resnos, ExprState **constants, ExprContext *econtext,
 							int batch_rows);
-extern const char *feed_heap_refusal(PlanState *child, bool volatile_query);
+extern const char *feed_heap_unsupported_reason(PlanState *child, bool volatile_query);
 /* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */
 extern void feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es);
 

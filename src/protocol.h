@@ -478,8 +478,8 @@ typedef struct WireSpan
  * the rows.  All columns are lacking of a span whose list the server does not know, and none of
  * those that are sent with their lists.  The first of these numbers may have WIRE_OUTDATED,
  * WIRE_UNSORTED or WIRE_SPREAD as well.  RESIDED may come before the rows are reduced.  Rows whose
- * outcome the program cannot tell (VECTOR_UNTOLD) are not counted, but FINISHED says how many there
- * were.
+ * outcome the program cannot tell (VECTOR_UNDETERMINED) are not counted, but FINISHED says how many
+ * there were.
  */
 typedef struct WireResident
 {
@@ -492,8 +492,8 @@ typedef struct WireResident
 	uint32_t pad;
 	int64_t key_min[WIRE_MAX_KEYS]; /* as in WireBatch, never unknown */
 	int64_t key_max[WIRE_MAX_KEYS];
-	uint64_t nullable; /* bit c: column c may be NULL; of the others a NULL is untold, or false in a
-						  filter */
+	uint64_t nullable; /* bit c: column c may be NULL; of the others a NULL is undetermined, or
+						  false in a filter */
 	uint32_t types[WIRE_MAX_COLS]; /* WireType of column c; that of its register */
 	uint16_t cols[WIRE_MAX_COLS];  /* its operand, which may be a constant's */
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
@@ -614,8 +614,8 @@ typedef struct WireFinished
 	uint32_t changes;   /* of strategy */
 	uint32_t retries; /* times that a table was replaced by one with room for more or longer keys */
 	uint32_t devices; /* that had rows */
-	uint64_t untold;  /* rows of RESIDENT whose outcome the program could not tell: they may be in
-						 groups or not */
+	uint64_t undetermined; /* rows of RESIDENT whose outcome the program could not tell: they may be
+						in groups or not */
 	uint64_t bytes_in;
 	uint64_t memory_peak; /* device memory of the query */
 	double copy_ms;

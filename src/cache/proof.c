@@ -113,7 +113,7 @@
 #define MAP_BLOCKS (MAP_BYTES * MAP_BLOCKS_PER_BYTE)
 
 const char *
-proof_refusal(Relation rel)
+proof_unsupported_reason(Relation rel)
 {
 	if (rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_MATVIEW)
 		return "it is neither a table nor a materialized view";

@@ -46,7 +46,7 @@ typedef struct MapView
 } MapView;
 
 /* Why the table's pages may not be cached in this transaction; NULL: they may. */
-extern const char *proof_refusal(Relation rel);
+extern const char *proof_unsupported_reason(Relation rel);
 
 extern void proof_begin(Proof *proof, HeapScanDesc scan);
 /* Releases what is pinned; errors leave that to the resource owner. */

@@ -161,7 +161,7 @@ cache_table_make(const CacheTableKey *key, Oid relid, Oid owner)
 	{
 		memset(&table->use, 0, sizeof(StoredUse));
 		init_sum(&table->sum);
-		memset(&table->renewal, 0, sizeof(StoredRenewal));
+		memset(&table->refresh, 0, sizeof(StoredRefresh));
 		table->relid = relid;
 		table->owner = owner;
 		table->serial = cache_shared->next_serial++;

@@ -52,17 +52,17 @@ typedef struct StoredSum
 	pg_atomic_uint64 hits;
 } StoredSum;
 
-/* What renewal.c knows of a table. */
-typedef struct StoredRenewal
+/* What refresh.c knows of a table. */
+typedef struct StoredRefresh
 {
 	bool asked;          /* a query met enough stale blocks */
 	uint64 stale;        /* how many, when last asked */
 	TimestampTz first;   /* when it was asked first, */
 	TimestampTz changed; /* and when it was asked with another number of stale blocks */
 	TimestampTz not_before;
-	int64 pause_ms; /* after a renewal; 0: there was none */
+	int64 pause_ms; /* after a refresh; 0: there was none */
 	uint64 uses;    /* of the table, at the last one */
-} StoredRenewal;
+} StoredRefresh;
 
 typedef struct StoredTable
 {
@@ -75,7 +75,7 @@ typedef struct StoredTable
 	struct StoredColumn *columns;
 	dlist_head ranges;
 	dlist_head bare; /* those without chunks: may be evicted */
-	StoredRenewal renewal;
+	StoredRefresh refresh;
 } StoredTable;
 
 typedef struct StoredColumnKey
@@ -136,7 +136,7 @@ typedef struct StoredChunk
 #define StoredRangeOf(r) ((StoredRange *) ((char *) (r) -offsetof(StoredRange, range)))
 
 /*
- * A worker that renews ranges of tables of a database (renewal.c); as many at once, in all
+ * A worker that renews ranges of tables of a database (refresh.c); as many at once, in all
  * databases.
  */
 #define CACHE_WORKERS 3

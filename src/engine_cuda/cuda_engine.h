@@ -5,12 +5,12 @@
  * session.c		sessions with the server: opened for a query, given back
  * ordered_sets.c	values of ordered sets, which are picked among those of groups
  * groups.c			groups of the server, brought here in chunks
- * rows.c			rows to the server, or to the merger
+ * rows.c			rows to the server, or to the CPU fallback
  * sorted.c			rows that arrive grouped, and whose groups leave in their order
  * resident.c		rows of which the server has copies
  * engine_cuda.c	the engine: drives the others, in this order each using those above
  *
- * The merger is a CPU engine inside of the CUDA engine.  It takes the batches that
+ * The CPU fallback is a CPU engine inside of the CUDA engine.  It takes the batches that
  * the server cannot take, and groups of other participants; if there is one when
  * the input ends, the server's groups are moved into it and all groups come from it.
  */
@@ -72,13 +72,13 @@ typedef struct CudaEngine
 	CudaSpool *spool;   /* chunks of a session that was given back; or NULL */
 	CudaSorted *sorted; /* of rows that arrive grouped; or NULL */
 
-	Engine *merger;      /* or NULL */
-	Engine *idle_merger; /* of an earlier scan, empty; or NULL */
+	Engine *cpu_fallback;      /* or NULL */
+	Engine *idle_cpu_fallback; /* of an earlier scan, empty; or NULL */
 
 	uint64 rows_given; /* to the server */
 	uint64 batches;
 	uint64 bytes_from_device;
-	uint64 rows_aside;        /* to the merger, as rows */
+	uint64 rows_aside;        /* to the cpu_fallback, as rows */
 	uint64 rows_resident;     /* of which the server had copies; counted in rows_given, too */
 	uint64 uploaded;          /* bytes of those that were made */
 	const char *not_resident; /* why there were none, or NULL */
@@ -158,8 +158,8 @@ extern bool cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out);
 extern void cuda_release(EState *estate, bool in_steps);
 
 /* rows.c */
-extern Engine *cuda_get_merger(CudaEngine *cuda);
-extern EngineStatus cuda_note_merger_errors(CudaEngine *cuda);
+extern Engine *cuda_get_cpu_fallback(CudaEngine *cuda);
+extern EngineStatus cuda_note_cpu_fallback_errors(CudaEngine *cuda);
 extern void cuda_bind_buffers(Engine *engine, Batch *batch);
 extern EngineStatus cuda_add_batch(Engine *engine, const Batch *batch);
 extern EngineStatus cuda_send_all(CudaEngine *cuda);
@@ -177,7 +177,7 @@ extern void cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const ch
 extern CudaSorted *cuda_sorted_create(const CudaEngine *cuda);
 /* With a new session; why it does not suit, or NULL. */
 extern const char *cuda_sorted_begin(CudaEngine *cuda);
-/* These never fail: the merger takes what the server cannot. */
+/* These never fail: the CPU fallback takes what the server cannot. */
 extern EngineStatus cuda_sorted_add(CudaEngine *cuda, const Batch *batch);
 extern void cuda_sorted_finish(CudaEngine *cuda);
 extern bool cuda_sorted_next(CudaEngine *cuda, GroupBatch *out);

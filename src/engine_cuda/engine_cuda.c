@@ -6,7 +6,7 @@
  * range of its type on the way.  The GPU adds them exactly, in no order, and would
  * not notice.  So floats large enough for that (cuda_query_large) never reach it: a
  * serial scan starts over with the CPU engine, and where rows come only once, as in
- * a parallel scan, the merger takes such batches; its sums are then combined with
+ * a parallel scan, the CPU fallback takes such batches; its sums are then combined with
  * others as core combines those of its workers.
  *
  * Rows that arrive grouped, and whose groups leave in their order, have ways of their own:
@@ -19,9 +19,9 @@
  * The participants of a parallel scan share one query at the server where they can.
  * They cannot if keys are sent as codes of a process's own dictionary; each then has
  * a query of its own, and their groups are exchanged: export writes them in the CPU
- * engine's form, by way of the merger, and import reads them into it.
+ * engine's form, by way of the CPU fallback, and import reads them into it.
  *
- * The merger also takes batches that the server cannot take: those with
+ * The CPU fallback also takes batches that the server cannot take: those with
  * unrepresentable numerics or large floats, those with new keys when the
  * dictionaries have reached their limit, and all from the one on that the server
  * had no room for.  Rows of that one and of others that were sent are read back
@@ -64,12 +64,12 @@ forget_rows(CudaEngine *cuda)
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
-	/* a merger that is there counts as one that has groups */
-	if (cuda->merger)
+	/* a CPU fallback that is there counts as one that has groups */
+	if (cuda->cpu_fallback)
 	{
-		cuda->merger->ops->reset(cuda->merger);
-		cuda->idle_merger = cuda->merger;
-		cuda->merger = NULL;
+		cuda->cpu_fallback->ops->reset(cuda->cpu_fallback);
+		cuda->idle_cpu_fallback = cuda->cpu_fallback;
+		cuda->cpu_fallback = NULL;
 	}
 }
 
@@ -78,7 +78,8 @@ forget_rows(CudaEngine *cuda)
  * engine may find half-way that only the CPU engine has the right answer.
  */
 static const char *
-refusal_of_single_pass(const AggSpec *spec, const CudaQuery *query, const EngineInput *input)
+single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
+							   const EngineInput *input)
 {
 	if (!engine_input_once(input) || engine_keeps_groups(spec, input))
 		return NULL;
@@ -102,7 +103,8 @@ build_query(const AggSpec *spec, const EngineInput *input, const char **why)
 {
 	CudaQuery *query = cuda_query_build(spec, engine_keeps_groups(spec, input), why);
 
-	return query && (*why = refusal_of_single_pass(spec, query, input)) != NULL ? NULL : query;
+	return query && (*why = single_pass_unsupported_reason(spec, query, input)) != NULL ? NULL :
+																						  query;
 }
 
 /*
@@ -184,7 +186,7 @@ finish_device(CudaEngine *cuda, bool final)
 	cuda->base.left_out =
 		cuda->result.allgroups - Min(cuda->result.ngroups, cuda->result.allgroups);
 	cuda->base.failed = Min(cuda->result.failed, cuda->base.left_out);
-	if (cuda->result.untold > 0)
+	if (cuda->result.undetermined > 0)
 		return cuda_fail(cuda, "rows that only the CPU can tell: an error, or a rare value");
 	if (cuda->result.errors == 0)
 		return ENGINE_OK;
@@ -201,11 +203,11 @@ has_device_groups(const CudaEngine *cuda)
 	return cuda->joined ? cuda->owner : cuda->rows_given > 0;
 }
 
-/* Moves this engine's groups to the merger. */
+/* Moves this engine's groups to the CPU fallback. */
 static EngineStatus
 merge_device_groups(CudaEngine *cuda)
 {
-	Engine *merger = cuda_get_merger(cuda);
+	Engine *cpu_fallback = cuda_get_cpu_fallback(cuda);
 	GroupBatch groups;
 
 	if (!has_device_groups(cuda))
@@ -215,11 +217,11 @@ merge_device_groups(CudaEngine *cuda)
 	while (cuda_next_device_groups(cuda, &groups))
 	{
 		CHECK_FOR_INTERRUPTS();
-		cpu_merge_groups(merger, &groups);
+		cpu_merge_groups(cpu_fallback, &groups);
 	}
 	if (cuda->base.failure[0] != '\0')
 		return ENGINE_FAILED;
-	return cuda_note_merger_errors(cuda);
+	return cuda_note_cpu_fallback_errors(cuda);
 }
 
 static EngineStatus
@@ -229,34 +231,34 @@ finish(CudaEngine *cuda)
 
 	if (cuda->query == NULL)
 		return ENGINE_FAILED;
-	/* rows that the server has no room for create the merger */
+	/* rows that the server has no room for create the CPU fallback */
 	if (has_device_groups(cuda) && cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	if (cuda->merger == NULL && has_device_groups(cuda))
+	if (cuda->cpu_fallback == NULL && has_device_groups(cuda))
 	{
 		bool maybe_none = cuda->owner || cuda->rows_resident > 0;
 
 		status = finish_device(cuda, true);
 		/*
 		 * no rows at all, shared or after a condition: the group of a query without keys is made by
-		 * the merger
+		 * the CPU fallback
 		 */
 		if (status != ENGINE_OK || cuda->result.ngroups > 0 || cuda->result.allgroups > 0 ||
 			!maybe_none)
 			return status;
 		cuda->owner = false;
 		cuda->rows_given = 0;
-		cuda_get_merger(cuda);
+		cuda_get_cpu_fallback(cuda);
 	}
-	/* distinct and ordered values have no other merger than that */
+	/* distinct and ordered values have no other CPU fallback than that */
 	if (cuda->spec->nkeys == 0)
 		cuda_check_fractions(cuda);
 	status = merge_device_groups(cuda);
 	if (status != ENGINE_OK)
 		return status;
-	status = cuda->merger->ops->finish(cuda->merger);
-	return status == ENGINE_OK ? cuda_note_merger_errors(cuda) :
-								 cuda_fail(cuda, cuda->merger->failure);
+	status = cuda->cpu_fallback->ops->finish(cuda->cpu_fallback);
+	return status == ENGINE_OK ? cuda_note_cpu_fallback_errors(cuda) :
+								 cuda_fail(cuda, cuda->cpu_fallback->failure);
 }
 
 static EngineStatus
@@ -289,12 +291,12 @@ cuda_next_groups(Engine *engine, GroupBatch *out)
 		return cuda_sorted_next(cuda, out);
 	if (!cuda->finished)
 		return false;
-	if (cuda->merger)
+	if (cuda->cpu_fallback)
 	{
-		bool more = cuda->merger->ops->next_groups(cuda->merger, out);
+		bool more = cuda->cpu_fallback->ops->next_groups(cuda->cpu_fallback, out);
 
 		/* rows that were spilled are combined only now */
-		cuda->base.errors |= cuda->merger->errors;
+		cuda->base.errors |= cuda->cpu_fallback->errors;
 		return more;
 	}
 	return cuda_next_device_groups(cuda, out);
@@ -307,18 +309,18 @@ cuda_export_groups(Engine *engine, GroupSink *sink)
 
 	if (merge_device_groups(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	if (cuda->merger->ops->export_groups(cuda->merger, sink) != ENGINE_OK)
-		return cuda_fail(cuda, cuda->merger->failure);
+	if (cuda->cpu_fallback->ops->export_groups(cuda->cpu_fallback, sink) != ENGINE_OK)
+		return cuda_fail(cuda, cuda->cpu_fallback->failure);
 	/* what was spilled is combined only now */
-	return cuda_note_merger_errors(cuda);
+	return cuda_note_cpu_fallback_errors(cuda);
 }
 
 static EngineStatus
 cuda_import_groups(Engine *engine, GroupSource *source)
 {
-	Engine *merger = cuda_get_merger((CudaEngine *) engine);
+	Engine *cpu_fallback = cuda_get_cpu_fallback((CudaEngine *) engine);
 
-	return merger->ops->import_groups(merger, source);
+	return cpu_fallback->ops->import_groups(cpu_fallback, source);
 }
 
 /* ---- a shared query ---- */
@@ -347,7 +349,7 @@ cuda_flush(Engine *engine, bool *complete)
 
 	if (cuda_send_all(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
-	*complete = cuda->merger == NULL;
+	*complete = cuda->cpu_fallback == NULL;
 	if (!client_send(cuda->client, MESSAGE_LEAVE, NULL, 0) ||
 		!client_receive(cuda->client, MESSAGE_LEFT, &cuda->result, sizeof(cuda->result)))
 		return cuda_fail_client(cuda);
@@ -367,7 +369,7 @@ cuda_detach(Engine *engine, bool owner)
 
 /* ---- statistics and the end ---- */
 
-/* Of this process, beside the merger's. */
+/* Of this process, beside the CPU fallback's. */
 static size_t
 own_memory(const CudaEngine *cuda)
 {
@@ -395,7 +397,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->changes += r->changes;
 	if (r->strategy[0] != '\0')
 		strlcpy(stats->strategy, r->strategy, sizeof(stats->strategy));
-	else if (cuda->sorted && cuda->merger == NULL)
+	else if (cuda->sorted && cuda->cpu_fallback == NULL)
 		strlcpy(stats->strategy, "segmented (rows arrive grouped)", sizeof(stats->strategy));
 	stats->device.bytes_to += r->bytes_in;
 	stats->device.bytes_from += cuda->bytes_from_device;
@@ -422,17 +424,17 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	if (cuda->not_resident)
 		strlcpy(stats->not_resident, cuda->not_resident, sizeof(stats->not_resident));
 	stats->mem_peak = Max(stats->mem_peak, memory);
-	if (cuda->merger)
+	if (cuda->cpu_fallback)
 	{
-		EngineStats merger;
+		EngineStats cpu_fallback;
 
-		cuda->merger->ops->stats(cuda->merger, &merger);
-		stats->groups = Max(stats->groups, merger.groups);
-		stats->mem_peak = Max(stats->mem_peak, memory + merger.mem_peak);
-		stats->spilled_bytes = Max(stats->spilled_bytes, merger.spilled_bytes);
-		stats->spill_partitions = Max(stats->spill_partitions, merger.spill_partitions);
+		cuda->cpu_fallback->ops->stats(cuda->cpu_fallback, &cpu_fallback);
+		stats->groups = Max(stats->groups, cpu_fallback.groups);
+		stats->mem_peak = Max(stats->mem_peak, memory + cpu_fallback.mem_peak);
+		stats->spilled_bytes = Max(stats->spilled_bytes, cpu_fallback.spilled_bytes);
+		stats->spill_partitions = Max(stats->spill_partitions, cpu_fallback.spill_partitions);
 		if (stats->strategy[0] == '\0')
-			strlcpy(stats->strategy, merger.strategy, sizeof(stats->strategy));
+			strlcpy(stats->strategy, cpu_fallback.strategy, sizeof(stats->strategy));
 	}
 }
 
@@ -481,10 +483,10 @@ cuda_close(Engine *engine)
 	if (cuda->spool)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;
-	if (cuda->merger)
-		cuda->merger->ops->close(cuda->merger);
-	if (cuda->idle_merger)
-		cuda->idle_merger->ops->close(cuda->idle_merger);
+	if (cuda->cpu_fallback)
+		cuda->cpu_fallback->ops->close(cuda->cpu_fallback);
+	if (cuda->idle_cpu_fallback)
+		cuda->idle_cpu_fallback->ops->close(cuda->idle_cpu_fallback);
 }
 
 static void
@@ -544,7 +546,7 @@ cuda_available(char *note, size_t note_size)
 }
 
 static const char *
-cuda_refusal(const AggSpec *spec, const EngineInput *input)
+cuda_unsupported_reason(const AggSpec *spec, const EngineInput *input)
 {
 	const char *why;
 
@@ -575,7 +577,7 @@ const EngineOps engine_cuda_ops = {
 	.sets = true,
 	.support = {.many_bins = true, .matrices = true},
 	.available = cuda_available,
-	.refusal = cuda_refusal,
+	.unsupported_reason = cuda_unsupported_reason,
 	.cost = cuda_cost,
 	.open = cuda_open,
 	.bind_buffers = cuda_bind_buffers,

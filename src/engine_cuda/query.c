@@ -256,7 +256,8 @@ key_is_raw(const AggSpec *spec, const KeySpec *key)
  * Which keys are sent as values: all that may be, unless the packed key would pass 16
  * bytes; then the widest become codes, from the last.  *nulls: there is a byte for the
  * NULLs of those keys.  Where it would be the seventeenth there is none, and batches with a
- * NULL key go to the merger (cuda_query_null_keys); rows in order, and of sets, cannot go there.
+ * NULL key go to the CPU fallback (cuda_query_null_keys); rows in order, and of sets, cannot go
+ * there.
  */
 static bool
 choose_raw(const AggSpec *spec, bool *raw, bool *nulls)

@@ -8,8 +8,8 @@
  * cache (STORE), and what it does not keep is left to the feed, like all other rows.
  *
  * The GPU gives the answer that batches would give.  What it could not know to be right (floats
- * that may overflow a sum, -0 in an extreme, what only core can tell) is VECTOR_UNTOLD, and then
- * the executor starts over with the CPU engine; so this is done only where it can.
+ * that may overflow a sum, -0 in an extreme, what only core can tell) is VECTOR_UNDETERMINED, and
+ *then the executor starts over with the CPU engine; so this is done only where it can.
  */
 #include "postgres.h"
 
@@ -34,7 +34,7 @@
 
 /* Why resident rows cannot be had, whatever the table; or NULL. */
 static const char *
-refusal(const CudaEngine *cuda)
+unsupported_reason(const CudaEngine *cuda)
 {
 	if (gpuagg_device_cache_memory == 0)
 		return "gpuagg.device_cache_memory is 0";
@@ -56,10 +56,10 @@ constant_operand(Resident *r, int col)
 	if (r->rows->constant_nulls[col])
 		return expr_program_constant(r->program, 0, true);
 	if (spec->type == COLUMN_DATUM)
-		return expr_program_refuse(r->program, "values of a type that the GPU does not have");
+		return expr_program_reject(r->program, "values of a type that the GPU does not have");
 	if (spec->form != NUMERIC_ONE_SCALE ||
 		!expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
-		return expr_program_refuse(r->program, "a constant that the GPU does not have");
+		return expr_program_reject(r->program, "a constant that the GPU does not have");
 	return expr_program_constant(r->program, bits, false);
 }
 
@@ -73,12 +73,12 @@ key_numbers(Resident *r, int c, const ExprRoot *root)
 	/* all values of the dictionary are hashed and compared */
 	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
 		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
-		return expr_program_refuse(
+		return expr_program_reject(
 			r->program, "keys whose equality might tell of values that the query does not see");
 	operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
 	return operand != VECTOR_NONE ?
 		operand :
-		expr_program_refuse(
+		expr_program_reject(
 			r->program,
 			"keys that are sent as numbers in a dictionary, and are not made of one column");
 }
@@ -109,9 +109,9 @@ translate(Resident *r)
 				 (root->vec == NULL || root->vec->type == COLUMN_DATUM))
 			r->inputs[c] = expr_program_presence(r->program, root);
 		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
-			expr_program_refuse(r->program, "values in another form than the aggregate reads");
+			expr_program_reject(r->program, "values in another form than the aggregate reads");
 		else if (root->vec == NULL && spec->form != NUMERIC_ONE_SCALE)
-			expr_program_refuse(r->program, "a value that is computed row by row");
+			expr_program_reject(r->program, "a value that is computed row by row");
 		else
 			r->inputs[c] = expr_program_root(r->program, root, spec->type, spec->scale);
 	}
@@ -215,8 +215,8 @@ may_be_null(const Resident *r, const bool *nulls, uint16 operand)
 }
 
 /*
- * Floats: those that might overflow a sum, or a -0 in an extreme, are untold, unless the column has
- * none.
+ * Floats: those that might overflow a sum, or a -0 in an extreme, are undetermined, unless the
+ * column has none.
  */
 static uint16
 check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
@@ -255,7 +255,7 @@ convert(Resident *r, int c, bool maybe_null, WireType *wire)
 	switch (col->travel)
 	{
 		case TRAVEL_PRESENCE:
-			/* what is computed may be untold */
+			/* what is computed may be undetermined */
 			if (!maybe_null && (a >= VECTOR_CONSTANT || expr_program_stored(r->program, a) >= 0))
 				return expr_program_constant(r->program, 1, false);
 			return expr_program_emit(r->program, VECTOR_PRESENCE, 0, a, 0, 0);
@@ -331,7 +331,7 @@ number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 						  col->hashes);
 		if (dictionary_met_variant(col->dict))
 		{
-			expr_program_refuse(r->program, "equal keys that look different");
+			expr_program_reject(r->program, "equal keys that look different");
 			ok = false;
 		}
 		for (int i = 0; i < nrows && ok; i++)
@@ -343,7 +343,7 @@ number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 		}
 	}
 	if (!ok)
-		expr_program_refuse(r->program, "no memory for the dictionary of the keys");
+		expr_program_reject(r->program, "no memory for the dictionary of the keys");
 	return ok;
 }
 
@@ -357,7 +357,7 @@ fill_key_lookup(Resident *r, ExprLookup *lookup, const CudaDictionary *dict)
 	lookup->values = palloc0((n + 1) * sizeof(int64));
 	lookup->states = palloc0(n + 1);
 	expr_lookup_evaluate(r->program, lookup, dict->values, n, values, lookup->states);
-	if (r->program->refusal == NULL && number_keys(r, lookup, values, n + 1))
+	if (r->program->unsupported_reason == NULL && number_keys(r, lookup, values, n + 1))
 		expr_lookup_finish(lookup);
 	pfree(values);
 }
@@ -381,7 +381,7 @@ fill_lookups(Resident *r)
 		if (dict == NULL)
 			return false;
 		r->wire.known[s] = dict->known;
-		for (int t = 0; t < p->nlookups && p->refusal == NULL; t++)
+		for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
 		{
 			ExprLookup *lookup = &p->lookups[t];
 
@@ -444,7 +444,7 @@ describe_columns(Resident *r)
 		r->outputs[c] = convert(r, c, input_null[c], &type);
 		r->wire.types[c] = type;
 	}
-	if (r->program->refusal)
+	if (r->program->unsupported_reason)
 		return;
 	for (int s = 0; s < r->program->nstored; s++)
 		intervals[s] = r->known[s].any ? r->known[s].integers : (ExprInterval){1, 0};
@@ -457,7 +457,7 @@ describe_columns(Resident *r)
 		r->wire.key_min[k] = i.min;
 		r->wire.key_max[k] = i.max;
 		if (input_null[c] && !query->wire->keys[k].nullable)
-			expr_program_refuse(r->program, "NULLs in keys that have no room for them");
+			expr_program_reject(r->program, "NULLs in keys that have no room for them");
 	}
 	find_nulls(r, nulls);
 	r->wire.nullable = 0;
@@ -480,9 +480,9 @@ describe(Resident *r, bool *refused)
 	describe_stored(r);
 	if (!fill_lookups(r))
 		return false;
-	if (r->program->refusal == NULL)
+	if (r->program->unsupported_reason == NULL)
 		describe_columns(r);
-	*refused = r->program->refusal ||
+	*refused = r->program->unsupported_reason ||
 		!expr_program_finish(r->program, &r->wire.program, r->outputs, query->ncols);
 	for (int c = 0; c < query->ncols; c++)
 		r->wire.cols[c] = r->outputs[c];
@@ -523,7 +523,7 @@ are_all(const Resident *r)
 {
 	const CudaEngine *cuda = r->cuda;
 
-	return r->rows->alone && cuda->rows_given == 0 && cuda->merger == NULL && !cuda->joined &&
+	return r->rows->alone && cuda->rows_given == 0 && cuda->cpu_fallback == NULL && !cuda->joined &&
 		feed_resident_complete(r->rows);
 }
 
@@ -725,7 +725,7 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 	r->translated = palloc(sizeof(ExprProgram));
 	cuda_dictionaries_trim();
 	translate(r);
-	if (r->program->refusal == NULL)
+	if (r->program->unsupported_reason == NULL)
 	{
 		since = cuda_clock();
 		feed_resident_collect(rows, accept_chunks, r);
@@ -738,8 +738,8 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 			status = reduce(r);
 		}
 	}
-	if (r->program->refusal)
-		cuda->not_resident = r->program->refusal;
+	if (r->program->unsupported_reason)
+		cuda->not_resident = r->program->unsupported_reason;
 	feed_resident_free(rows);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
@@ -753,7 +753,7 @@ cuda_take_resident(Engine *engine, Feed *feed)
 	EngineStatus status = ENGINE_OK;
 
 	if (cuda->query == NULL || cuda->sorted || feed->ops->resident == NULL ||
-		(cuda->not_resident = refusal(cuda)) != NULL)
+		(cuda->not_resident = unsupported_reason(cuda)) != NULL)
 		return ENGINE_OK;
 	if (cuda_begin_open(cuda, NULL) != ENGINE_OK)
 		return ENGINE_FAILED;

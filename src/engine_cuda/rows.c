@@ -1,6 +1,6 @@
 /*
  * rows.c
- *	  Rows of the CUDA engine: to the server, or to the merger.
+ *	  Rows of the CUDA engine: to the server, or to the CPU fallback.
  *
  * Rows are gathered in the buffers of the arena.  The feed writes columns that
  * are sent unchanged straight into them; others are converted or encoded from the
@@ -18,55 +18,55 @@
 #include "engine_cuda/cuda_engine.h"
 
 Engine *
-cuda_get_merger(CudaEngine *cuda)
+cuda_get_cpu_fallback(CudaEngine *cuda)
 {
 	EngineEnv env = cuda->env;
 
 	env.input.grouped = cuda->sorted != NULL;
-	if (cuda->merger == NULL)
-		cuda->merger =
-			cuda->idle_merger ? cuda->idle_merger : engine_cpu_ops.open(cuda->spec, &env);
-	cuda->idle_merger = NULL;
-	return cuda->merger;
+	if (cuda->cpu_fallback == NULL)
+		cuda->cpu_fallback = cuda->idle_cpu_fallback ? cuda->idle_cpu_fallback :
+													   engine_cpu_ops.open(cuda->spec, &env);
+	cuda->idle_cpu_fallback = NULL;
+	return cuda->cpu_fallback;
 }
 
 /*
- * A sum that overflowed in the merger might not if all rows were added in order: the
+ * A sum that overflowed in the CPU fallback might not if all rows were added in order: the
  * executor starts over with the CPU engine to find out.  Where rows come once, the error
  * is raised.
  */
 EngineStatus
-cuda_note_merger_errors(CudaEngine *cuda)
+cuda_note_cpu_fallback_errors(CudaEngine *cuda)
 {
-	if (cuda->merger->errors != 0 && cuda_can_start_over(cuda))
+	if (cuda->cpu_fallback->errors != 0 && cuda_can_start_over(cuda))
 		return cuda_fail(cuda, "a sum out of range, which the CPU engine reports");
-	cuda->base.errors |= cuda->merger->errors;
+	cuda->base.errors |= cuda->cpu_fallback->errors;
 	return ENGINE_OK;
 }
 
-/* The merger takes these rows. */
+/* The CPU fallback takes these rows. */
 static EngineStatus
 set_aside(CudaEngine *cuda, const Batch *batch)
 {
-	Engine *merger;
+	Engine *cpu_fallback;
 
 	if (cuda->spec->ordered)
 		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
 	if (spec_has_sets(cuda->spec))
 		return cuda_fail(cuda, "rows that only the CPU can take, among distinct or ordered values");
-	merger = cuda_get_merger(cuda);
+	cpu_fallback = cuda_get_cpu_fallback(cuda);
 	cuda_query_note_negative_zero(cuda->query, batch);
 	if (cuda_can_start_over(cuda) && cuda->query->negative_zero)
 		return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 	cuda->rows_aside += batch->nrows;
-	if (merger->ops->add_batch(merger, batch) != ENGINE_OK)
-		return cuda_fail(cuda, merger->failure);
-	return cuda_note_merger_errors(cuda);
+	if (cpu_fallback->ops->add_batch(cpu_fallback, batch) != ENGINE_OK)
+		return cuda_fail(cuda, cpu_fallback->failure);
+	return cuda_note_cpu_fallback_errors(cuda);
 }
 
 /*
  * The server had no room for the rows of this buffer, and will have none for others:
- * they are read back from the arena for the merger.
+ * they are read back from the arena for the CPU fallback.
  */
 static EngineStatus
 read_back(CudaEngine *cuda, int buffer)
@@ -167,13 +167,13 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
 }
 
 /*
- * Encodes the batch's keys by their dictionaries.  *aside: the merger must take the
+ * Encodes the batch's keys by their dictionaries.  *aside: the CPU fallback must take the
  * batch, for one of these reasons: unrepresentable numerics; NULLs in a key that was
  * announced without; new keys when the dictionaries have reached their limit; equal
  * keys that look different (1.0 and 1.00), of several keys.
  *
  * A group must show its keys as its first row has them.  A dictionary keeps the look
- * of the first value, so that is right for a single key, unless the merger has rows
+ * of the first value, so that is right for a single key, unless the CPU fallback has rows
  * as well: it does not see rows in the order in which they came.  Where that
  * matters, and the executor can start over, the engine fails.
  */
@@ -187,7 +187,7 @@ encode(CudaEngine *cuda, const Batch *batch, bool *aside)
 		cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;
 	if (cuda->variants &&
-		(*aside || cuda->merger || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
+		(*aside || cuda->cpu_fallback || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
 		cuda_can_start_over(cuda))
 		return cuda_fail(cuda, "equal keys that look different");
 	*aside |= variants && cuda->spec->nkeys > 1;
@@ -205,7 +205,8 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		return cuda_fail(cuda, "rows behind the last ones");
 	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)
 	{
-		/* the session was given back or lost, and there is no other: the merger can do without */
+		/* the session was given back or lost, and there is no other: the CPU fallback can do
+		 * without */
 		if (cuda_can_start_over(cuda))
 			return ENGINE_FAILED;
 		cuda->base.failure[0] = '\0';
@@ -246,7 +247,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	return ENGINE_OK;
 }
 
-/* After this all rows so far are with the server, which has answered, or with the merger. */
+/* After this all rows so far are with the server, which has answered, or with the CPU fallback. */
 EngineStatus
 cuda_send_all(CudaEngine *cuda)
 {

@@ -76,7 +76,7 @@ cuda_has_session(const CudaEngine *cuda)
 bool
 cuda_is_exhausted(const CudaEngine *cuda)
 {
-	return cuda->finished && (cuda->merger || cuda->next_group == cuda->result.ngroups);
+	return cuda->finished && (cuda->cpu_fallback || cuda->next_group == cuda->result.ngroups);
 }
 
 /*

@@ -9,12 +9,12 @@
  * and returns their states by number; their keys stay here.  While it does, the next buffer is
  * filled.
  *
- * The first and the last group of a buffer may go on in its neighbours.  They go to the merger, a
- * CPU engine for grouped input, which combines them.  It also takes the rows that the server cannot
- * take, or has reduced with an error that may depend on the order of rows, in their place among the
- * others.  If the server is lost or has no room, it takes the rows that are not answered, which are
- * saved before the arena goes, and all that follow.  So nothing fails once there were rows: groups
- * that have left cannot be taken back.
+ * The first and the last group of a buffer may go on in its neighbours.  They go to the CPU
+ *fallback, a CPU engine for grouped input, which combines them.  It also takes the rows that the
+ *server cannot take, or has reduced with an error that may depend on the order of rows, in their
+ *place among the others.  If the server is lost or has no room, it takes the rows that are not
+ *answered, which are saved before the arena goes, and all that follow.  So nothing fails once there
+ *were rows: groups that have left cannot be taken back.
  */
 #include "postgres.h"
 
@@ -53,18 +53,18 @@ struct CudaSorted
 	bool reset;                     /* RESET was sent with the last one */
 	int sent;                       /* buffer that is not answered, or -1 */
 	bool filled;                    /* that of cuda->buffer is to be sent */
-	bool lost;                      /* the merger takes all rows that follow */
+	bool lost;                      /* the cpu_fallback takes all rows that follow */
 	bool ending;                    /* there are none */
 	int leaving;                    /* buffer whose groups leave, or -1 */
 	WireGroups groups;              /* of it */
 	uint32 next;                    /* the next of them */
-	int back[ROW_BUFFERS];          /* buffers whose rows go to the merger, */
+	int back[ROW_BUFFERS];          /* buffers whose rows go to the cpu_fallback, */
 	int nback;
 	uint32 back_row;          /* from this row of the first one on */
 	char *saved[ROW_BUFFERS]; /* their content, if the arena is gone */
 	MemoryContext back_cxt;   /* rows read back */
 	MemoryContext aside_cxt;  /* of: */
-	Batch aside;              /* for the merger, behind those of cuda->buffer */
+	Batch aside;              /* for the cpu_fallback, behind those of cuda->buffer */
 	bool has_aside;
 	GroupBatch out; /* LEAVING_GROUPS */
 	uint64 runs;    /* that were reduced */
@@ -157,17 +157,17 @@ make_groups(CudaEngine *cuda, uint32 from, int n, GroupBatch *out)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has the merger take a group in, which comes behind all others. */
+/* Has the CPU fallback take a group in, which comes behind all others. */
 static void
 append_group(CudaEngine *cuda, uint32 group, bool closed)
 {
 	make_groups(cuda, group, 1, &cuda->sorted->out);
-	cpu_append_groups(cuda_get_merger(cuda), &cuda->sorted->out, closed);
+	cpu_append_groups(cuda_get_cpu_fallback(cuda), &cuda->sorted->out, closed);
 }
 
 /*
  * The groups between the first and the last one, where they lie; false: they have left, and the
- * last one is the merger's.
+ * last one is the CPU fallback's.
  */
 static bool
 leave(CudaEngine *cuda, GroupBatch *out)
@@ -188,7 +188,7 @@ leave(CudaEngine *cuda, GroupBatch *out)
 	return false;
 }
 
-/* ---- rows to the merger ---- */
+/* ---- rows to the CPU fallback ---- */
 
 /* For EXPLAIN. */
 static void
@@ -206,7 +206,7 @@ note_strategy(CudaEngine *cuda)
 
 /*
  * The server takes no more rows: those of its buffers, of which there may be none, go to the
- * merger.
+ * CPU fallback.
  */
 static void
 lose(CudaEngine *cuda, const char *why)
@@ -278,13 +278,13 @@ restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs,
 static void
 merge_rows(CudaEngine *cuda, const Batch *batch)
 {
-	Engine *merger = cuda_get_merger(cuda);
+	Engine *cpu_fallback = cuda_get_cpu_fallback(cuda);
 
 	cuda->rows_aside += batch->nrows;
-	merger->ops->add_batch(merger, batch);
+	cpu_fallback->ops->add_batch(cpu_fallback, batch);
 }
 
-/* Some rows of the first of the buffers that go to the merger. */
+/* Some rows of the first of the buffers that go to the CPU fallback. */
 static void
 take_back(CudaEngine *cuda)
 {
@@ -317,8 +317,8 @@ take_back(CudaEngine *cuda)
 }
 
 /*
- * Keeps a batch for the merger until the rows before it have left.  It lasts until the feed's next
- * one, but for what the feed has written into the arena.
+ * Keeps a batch for the CPU fallback until the rows before it have left.  It lasts until the feed's
+ * next one, but for what the feed has written into the arena.
  */
 static void
 keep_aside(CudaEngine *cuda, const Batch *batch)
@@ -450,7 +450,8 @@ add_result(CudaEngine *cuda, const WireFinished *from)
 }
 
 /*
- * Waits for the answer to the buffer that was sent: its groups leave, or its rows go to the merger.
+ * Waits for the answer to the buffer that was sent: its groups leave, or its rows go to the CPU
+ * fallback.
  */
 static void
 receive_buffer(CudaEngine *cuda)
@@ -622,8 +623,8 @@ static void
 end_rows(CudaEngine *cuda)
 {
 	cuda->finished = true;
-	if (cuda->merger)
-		cuda->merger->ops->finish(cuda->merger);
+	if (cuda->cpu_fallback)
+		cuda->cpu_fallback->ops->finish(cuda->cpu_fallback);
 }
 
 /* Takes the next step towards groups; false: there is none before the next batch. */
@@ -658,11 +659,11 @@ cuda_sorted_next(CudaEngine *cuda, GroupBatch *out)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (cuda->merger)
+		if (cuda->cpu_fallback)
 		{
-			bool more = cuda->merger->ops->next_groups(cuda->merger, out);
+			bool more = cuda->cpu_fallback->ops->next_groups(cuda->cpu_fallback, out);
 
-			cuda->base.errors |= cuda->merger->errors;
+			cuda->base.errors |= cuda->cpu_fallback->errors;
 			if (more)
 				return true;
 		}

@@ -65,7 +65,7 @@ is_available(const EngineOps *ops, char *note, size_t note_size)
  * one never does.
  */
 static const char *
-refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
+sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 {
 	const AggSpec *spec = query->spec;
 	bool sets = spec ? spec_has_sets(spec) : query->ordered_sets;
@@ -82,14 +82,14 @@ refusal_of_sets(const EngineOps *ops, const EngineQuery *query)
 
 /* Why the engine cannot run the query, or NULL. */
 static const char *
-refusal(const EngineOps *ops, const EngineQuery *query)
+unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 {
 	if (query->input.grouped && !ops->keeps_order)
 		return "the input is ordered";
 	if (query->spec && query->spec->ordered_floats && !ops->adds_in_order)
 		return "a sum of floats has an order";
-	if (ops != engines_default() && refusal_of_sets(ops, query))
-		return refusal_of_sets(ops, query);
+	if (ops != engines_default() && sets_unsupported_reason(ops, query))
+		return sets_unsupported_reason(ops, query);
 	if (query->engines > MOST_ENGINES && ops != engines_default())
 		return "many grouping sets that cannot be made from one another";
 	if (query->fallbacks && !ops->runs_fallbacks)
@@ -97,7 +97,9 @@ refusal(const EngineOps *ops, const EngineQuery *query)
 	/* of a parallel plan, whose participants have agreed on another engine's support */
 	if (query->spec && query->spec->mixed_scales && !ops->support.usual_scales)
 		return "sums of numerics without a declared scale";
-	return query->spec && ops->refusal ? ops->refusal(query->spec, &query->input) : NULL;
+	return query->spec && ops->unsupported_reason ?
+		ops->unsupported_reason(query->spec, &query->input) :
+		NULL;
 }
 
 const EngineOps *
@@ -132,7 +134,7 @@ is_better(const EngineOps *ops, const EngineQuery *query, Cost cost, char *note,
 							 engines_default()->name)));
 		return false;
 	}
-	why = refusal(ops, query);
+	why = unsupported_reason(ops, query);
 	if (why)
 		strlcpy(note, why, note_size);
 	else if (gpuagg_engine == GPUAGG_ENGINE_AUTO && ops->cost(&query->work) >= cost)
@@ -163,13 +165,14 @@ engines_choose(const EngineQuery *query, char *reason, size_t reason_size)
 }
 
 bool
-engines_take_resident(const EngineQuery *query)
+engines_can_take_resident(const EngineQuery *query)
 {
 	Cost cost = engines_default()->cost(&query->work);
 	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
-		if (is_wanted(e) && engines[e]->take_resident && refusal(engines[e], query) == NULL &&
+		if (is_wanted(e) && engines[e]->take_resident &&
+			unsupported_reason(engines[e], query) == NULL &&
 			(gpuagg_engine != GPUAGG_ENGINE_AUTO || engines[e]->cost(&query->work) < cost) &&
 			is_available(engines[e], note, sizeof(note)))
 			return true;
@@ -183,7 +186,7 @@ engines_cost(const EngineQuery *query)
 	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
-		if (is_wanted(e) && refusal(engines[e], query) == NULL &&
+		if (is_wanted(e) && unsupported_reason(engines[e], query) == NULL &&
 			is_available(engines[e], note, sizeof(note)))
 			cost = Min(cost, engines[e]->cost(&query->work));
 	return cost;

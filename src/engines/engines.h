@@ -46,7 +46,7 @@ extern const EngineOps *engines_choose(const EngineQuery *query, char *reason, s
 extern Cost engines_cost(const EngineQuery *query);
 
 /* Is the planner to expect an engine that takes rows of which it has copies? */
-extern bool engines_take_resident(const EngineQuery *query);
+extern bool engines_can_take_resident(const EngineQuery *query);
 
 /* EngineOps.explain and EngineOps.release of all engines. */
 extern void engines_explain(const EngineStats *stats, ExplainState *es);

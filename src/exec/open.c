@@ -317,7 +317,7 @@ exec_tuples_reason(GpuAggState *state)
 {
 	if (gpuagg_feed == GPUAGG_FEED_TUPLES)
 		return "gpuagg.feed is tuples";
-	return feed_heap_refusal(state->child, state->plan->read_once);
+	return feed_heap_unsupported_reason(state->child, state->plan->read_once);
 }
 
 void

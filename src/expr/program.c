@@ -112,10 +112,10 @@ read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 	/*
 	 * what the type cannot represent, or a float that is not finite: the bits of a NaN may differ
 	 */
-	if (con->state == VECTOR_UNTOLD ||
+	if (con->state == VECTOR_UNDETERMINED ||
 		(con->state == VECTOR_VALUE && !constant_bits(vec, &con->bits)))
 	{
-		expr_program_refuse(p, "a constant that the GPU does not have");
+		expr_program_reject(p, "a constant that the GPU does not have");
 		return false;
 	}
 	return true;
@@ -127,11 +127,11 @@ translate_constant(ExprProgram *p, Vec *vec)
 	VectorConstant con = {0};
 
 	if (vec->type == COLUMN_DATUM)
-		return expr_program_refuse(p, "values of a type that the GPU does not have");
+		return expr_program_reject(p, "values of a type that the GPU does not have");
 	switch (constant_ready(p->set, vec))
 	{
 		case EXPR_NOT_READY:
-			return expr_program_refuse(p, "a value that is computed only if a row needs it");
+			return expr_program_reject(p, "a value that is computed only if a row needs it");
 		case EXPR_READY_FOR_ROWS:
 		{
 			uint16 operand = expr_program_constants(p, 1, &con.bits);
@@ -156,7 +156,7 @@ translate_constant(ExprProgram *p, Vec *vec)
 void
 expr_program_settle(ExprProgram *p)
 {
-	for (int i = 0; i < p->nwaiting && p->refusal == NULL; i++)
+	for (int i = 0; i < p->nwaiting && p->unsupported_reason == NULL; i++)
 	{
 		VectorConstant con = {0};
 
@@ -200,7 +200,7 @@ load_column(ExprProgram *p, ExprStored column)
 			p->stored[s].scale != column.scale || p->stored[s].coded))
 		s++;
 	if (s == WIRE_MAX_STORED_COLS)
-		return expr_program_refuse(p, "too many columns for the GPU");
+		return expr_program_reject(p, "too many columns for the GPU");
 	if (s == p->nstored)
 		p->stored[p->nstored++] = column;
 	return expr_program_emit(p, VECTOR_LOAD, wire_type(column.type), s, 0, 0);
@@ -210,7 +210,7 @@ static uint16
 translate_column(ExprProgram *p, const Vec *vec)
 {
 	if (vec->type == COLUMN_DATUM)
-		return expr_program_refuse(p, "values of a type that the GPU does not have");
+		return expr_program_reject(p, "values of a type that the GPU does not have");
 	return load_column(p,
 					   (ExprStored){vec->attno, vec->type, vec->scale,
 									.presence = is_presence(p->set->desc, vec)});
@@ -240,7 +240,7 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 {
 	uint16 operand = VECTOR_NONE;
 
-	if (p->refusal)
+	if (p->unsupported_reason)
 		return VECTOR_NONE;
 	if (root->vec && root->vec->type != COLUMN_DATUM)
 		return expr_program_vec(p, root->vec);
@@ -248,7 +248,7 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 		return load_column(p, (ExprStored){root->vec->attno, COLUMN_I8, 0, .presence = true});
 	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1);
 	return operand == VECTOR_NONE ?
-		expr_program_refuse(p, "a count of values that are computed row by row") :
+		expr_program_reject(p, "a count of values that are computed row by row") :
 		operand;
 }
 
@@ -262,7 +262,7 @@ translate_relabel(ExprProgram *p, const ExprOp *op)
 		return expr_program_emit(p, VECTOR_TRUTH, 0, a, 0, 0);
 	if (op->r->type == COLUMN_DATUM || column_width(op->r->type) != column_width(op->a->type) ||
 		!column_is_integer(op->r->type) || !column_is_integer(op->a->type))
-		return expr_program_refuse(p, "a cast that the GPU does not have");
+		return expr_program_reject(p, "a cast that the GPU does not have");
 	return a;
 }
 
@@ -311,7 +311,7 @@ translate_op(ExprProgram *p, const ExprOp *op)
 	if (op->run == expr_run_relabel)
 		return translate_relabel(p, op);
 	if (f && f->code == VECTOR_NONE)
-		return expr_program_refuse(p, "a function whose last digit the C library decides");
+		return expr_program_reject(p, "a function whose last digit the C library decides");
 	if (f)
 	{
 		uint16 a = expr_program_vec(p, op->a);
@@ -324,7 +324,7 @@ translate_op(ExprProgram *p, const ExprOp *op)
 		expr_translate_time(p, op, &r) || expr_translate_bucket(p, op, &r) ||
 		expr_translate_in(p, op, &r))
 		return r;
-	return expr_program_refuse(p, "a function that the GPU does not have");
+	return expr_program_reject(p, "a function that the GPU does not have");
 }
 
 /* The operation that computes a vector. */
@@ -344,8 +344,8 @@ translate(ExprProgram *p, Vec *vec)
 	const ExprOp *op;
 	uint16 operand;
 
-	if (p->refusal || vec == NULL)
-		return expr_program_refuse(p, "a value that is computed row by row");
+	if (p->unsupported_reason || vec == NULL)
+		return expr_program_reject(p, "a value that is computed row by row");
 	check_stack_depth();
 	for (int i = 0; i < p->nvecs; i++)
 		if (p->vecs[i] == vec)
@@ -360,9 +360,9 @@ translate(ExprProgram *p, Vec *vec)
 	{
 		op = find_op(p->set, vec);
 		operand =
-			op ? translate_op(p, op) : expr_program_refuse(p, "a value that no operation computes");
+			op ? translate_op(p, op) : expr_program_reject(p, "a value that no operation computes");
 	}
-	if (p->refusal)
+	if (p->unsupported_reason)
 		return VECTOR_NONE;
 	if (p->nvecs < lengthof(p->vecs))
 	{
@@ -388,7 +388,7 @@ expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 s
 {
 	uint16 operand = VECTOR_NONE;
 
-	if (root->vec == NULL && type != COLUMN_DATUM && p->refusal == NULL)
+	if (root->vec == NULL && type != COLUMN_DATUM && p->unsupported_reason == NULL)
 		operand = expr_program_lookup(p, root->expr, type, scale, -1);
 	return operand == VECTOR_NONE ? expr_program_vec(p, root->vec) : operand;
 }
@@ -649,7 +649,7 @@ expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 	Allocation all = {0};
 	int end = p->flat.ninstructions;
 
-	if (p->refusal)
+	if (p->unsupported_reason)
 		return false;
 	*out = p->flat;
 	out->nregisters = 0;
@@ -677,7 +677,7 @@ expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 			r++;
 		if (r == VECTOR_MAX_REGISTERS)
 		{
-			expr_program_refuse(p, "too many values at a time for the GPU");
+			expr_program_reject(p, "too many values at a time for the GPU");
 			return false;
 		}
 		all.used[r] = true;

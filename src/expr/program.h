@@ -51,7 +51,7 @@ typedef struct ExprProgram
 {
 	ExprSet *set;
 	uint16 (*translate)(struct ExprProgram *p, Vec *vec); /* see expr_program_vec */
-	const char *refusal;                                  /* NULL: none so far */
+	const char *unsupported_reason;                       /* NULL: none so far */
 	const char *harm; /* why a lookup was not made: the reason, if there is no other way; or NULL */
 	int nstored;
 	ExprStored stored[WIRE_MAX_STORED_COLS];
@@ -77,7 +77,7 @@ typedef struct ExprProgram
 extern ExprProgram *expr_program_create(ExprSet *set);
 
 /* Notes why it is refused, unless that is known already; returns VECTOR_NONE. */
-extern uint16 expr_program_refuse(ExprProgram *p, const char *why);
+extern uint16 expr_program_reject(ExprProgram *p, const char *why);
 
 /* The operand that has a vector's values; VECTOR_NONE if it is refused. */
 static inline uint16

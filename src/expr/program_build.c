@@ -7,10 +7,10 @@
 #include "expr/program.h"
 
 uint16
-expr_program_refuse(ExprProgram *p, const char *why)
+expr_program_reject(ExprProgram *p, const char *why)
 {
-	if (p->refusal == NULL)
-		p->refusal = p->harm ? p->harm : why;
+	if (p->unsupported_reason == NULL)
+		p->unsupported_reason = p->harm ? p->harm : why;
 	return VECTOR_NONE;
 }
 
@@ -20,8 +20,8 @@ expr_program_constants(ExprProgram *p, int n, const int64 *bits)
 	VectorProgram *flat = &p->flat;
 	uint16 first = VECTOR_CONSTANT + flat->nconstants;
 
-	if (p->refusal || n > VECTOR_MAX_CONSTANTS - (int) flat->nconstants)
-		return expr_program_refuse(p, "too many constants for the GPU");
+	if (p->unsupported_reason || n > VECTOR_MAX_CONSTANTS - (int) flat->nconstants)
+		return expr_program_reject(p, "too many constants for the GPU");
 	for (int i = 0; i < n; i++)
 		flat->constants[flat->nconstants++].bits = bits[i];
 	return first;
@@ -55,7 +55,7 @@ expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a, uint16 b, uin
 	VectorProgram *flat = &p->flat;
 	VectorInstruction in = {op, 0, a, b, c, data};
 
-	if (p->refusal)
+	if (p->unsupported_reason)
 		return VECTOR_NONE;
 	for (int i = 0; i < flat->ninstructions; i++)
 	{
@@ -64,7 +64,7 @@ expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a, uint16 b, uin
 			return i;
 	}
 	if (flat->ninstructions == VECTOR_MAX_INSTRUCTIONS)
-		return expr_program_refuse(p, "too long an expression for the GPU");
+		return expr_program_reject(p, "too long an expression for the GPU");
 	in.r = flat->ninstructions;
 	flat->instructions[flat->ninstructions++] = in;
 	return in.r;

@@ -6,8 +6,8 @@
  * is computed once for each value of the column's dictionary, here, and the GPU looks it up.  The
  * dictionary may have values of rows that the query does not see, or that fail its conditions: so
  * an expression that might tell of them (harmless.c) is refused; one that might fail is evaluated
- *in a subtransaction, and what fails is untold.  Core's own messages may also depend on a value, as
- * that of a time zone's file which cannot be read: none is sent to the client meanwhile.
+ *in a subtransaction, and what fails is undetermined.  Core's own messages may also depend on a
+ *value, as that of a time zone's file which cannot be read: none is sent to the client meanwhile.
  */
 #include "postgres.h"
 
@@ -123,8 +123,9 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 	int t = 0;
 	int s;
 
-	if (p->refusal || att == NULL || att->attisdropped || (column < 0 && !has_dictionary(att)) ||
-		is_unfit((Node *) expr, p->set) || contain_volatile_functions((Node *) expr) ||
+	if (p->unsupported_reason || att == NULL || att->attisdropped ||
+		(column < 0 && !has_dictionary(att)) || is_unfit((Node *) expr, p->set) ||
+		contain_volatile_functions((Node *) expr) ||
 		(IsInParallelMode() &&
 		 !expr_cannot_fail((Node *) expr, p->set->parent->state->es_param_list_info)))
 		return VECTOR_NONE;
@@ -139,7 +140,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 		t++;
 	s = coded_column(p, attno);
 	if (t == WIRE_MAX_TABLES || s < 0)
-		return expr_program_refuse(p,
+		return expr_program_reject(p,
 								   s < 0 ? "too many columns for the GPU" :
 										   "too many expressions of texts for the GPU");
 	if (t == p->nlookups)
@@ -190,7 +191,8 @@ evaluate_next(Evaluator *e)
 	e->at++;
 }
 
-/* Evaluates the others in a subtransaction; what fails is untold.  Returns whether all are done. */
+/* Evaluates the others in a subtransaction; what fails is undetermined.  Returns whether all are
+ * done. */
 static bool
 evaluate_guarded(Evaluator *e)
 {
@@ -227,7 +229,7 @@ evaluate_guarded(Evaluator *e)
 	if (!failed)
 		return true;
 	e->values[e->at] = (Datum) 0;
-	e->states[e->at++] = VECTOR_UNTOLD;
+	e->states[e->at++] = VECTOR_UNDETERMINED;
 	return e->at > e->n;
 }
 
@@ -267,9 +269,9 @@ expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entr
 		while (e.at <= n)
 			evaluate_next(&e);
 	else
-		while (p->refusal == NULL && !evaluate_guarded(&e))
+		while (p->unsupported_reason == NULL && !evaluate_guarded(&e))
 			if (++failures == MOST_FAILURES)
-				expr_program_refuse(p, "an expression of a text that fails for many values");
+				expr_program_reject(p, "an expression of a text that fails for many values");
 	AtEOXact_GUC(true, level);
 	FreeExprContext(e.econtext, true);
 	ExecDropSingleTupleTableSlot(e.slot);
@@ -328,10 +330,10 @@ expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint3
 	lookup->values = palloc0((n + 1) * sizeof(int64));
 	lookup->states = palloc0(n + 1);
 	expr_lookup_evaluate(p, lookup, entries, n, values, lookup->states);
-	for (uint32 i = 0; i <= n && p->refusal == NULL; i++)
+	for (uint32 i = 0; i <= n && p->unsupported_reason == NULL; i++)
 		if (lookup->states[i] == VECTOR_VALUE &&
 			!expr_register_bits(lookup->type, lookup->scale, values[i], &lookup->values[i]))
-			lookup->states[i] = VECTOR_UNTOLD;
+			lookup->states[i] = VECTOR_UNDETERMINED;
 	pfree(values);
 	expr_lookup_finish(lookup);
 }

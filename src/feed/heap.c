@@ -246,7 +246,7 @@ open_table(HeapFeed *feed, PlanState *node, int which)
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	HeapTable *table;
 
-	if (feed->append && heap_refuse_subplan(node, feed->volatile_query))
+	if (feed->append && heap_subplan_unsupported_reason(node, feed->volatile_query))
 	{
 		table = palloc0(sizeof(HeapTable));
 		table->tuples = node;
@@ -469,7 +469,7 @@ is_given(const Expr *expr)
 
 /* Why no rows of the table at hand can be named; or NULL. */
 static const char *
-table_refusal(const HeapFeed *feed)
+table_unsupported_reason(const HeapFeed *feed)
 {
 	const HeapTable *table = feed->table;
 
@@ -530,18 +530,18 @@ next_offer(HeapFeed *feed, const char **why)
 	feed->offering = true;
 	for (;;)
 	{
-		const char *refusal;
+		const char *unsupported_reason;
 
 		CHECK_FOR_INTERRUPTS();
 		if (feed->table)
 			note_taken(feed);
 		if (!next_table(feed))
 			break;
-		refusal = table_refusal(feed);
-		found = refusal == NULL;
+		unsupported_reason = table_unsupported_reason(feed);
+		found = unsupported_reason == NULL;
 		if (found)
 			break;
-		*why = refusal;
+		*why = unsupported_reason;
 	}
 	if (!found)
 		end_offers(feed);
@@ -571,7 +571,7 @@ feed_resident(Feed *base, const char **why)
 	if (feed->append)
 		return next_offer(feed, why) ? heap_resident_create(feed) : NULL;
 	next_table(feed);
-	*why = table_refusal(feed);
+	*why = table_unsupported_reason(feed);
 	return *why ? NULL : heap_resident_create(feed);
 }
 
@@ -765,7 +765,7 @@ feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es)
 	if (append)
 	{
 		for (int i = 0; i < append->as_nplans; i++)
-			nexecuted += heap_refuse_subplan(append->appendplans[i], false) != NULL;
+			nexecuted += heap_subplan_unsupported_reason(append->appendplans[i], false) != NULL;
 		appendStringInfo(&buf, "%d tables", append->as_nplans - nexecuted);
 		if (nexecuted > 0)
 			appendStringInfo(&buf, ", tuples of %d subplans", nexecuted);

@@ -132,7 +132,7 @@ heap_batch_is_full(const HeapFeed *feed)
  * Why the subplan of an Append cannot be read from pages; NULL if it can.  Those that cannot are
  * executed, where the Append is not projected.
  */
-extern const char *heap_refuse_subplan(PlanState *node, bool volatile_query);
+extern const char *heap_subplan_unsupported_reason(PlanState *node, bool volatile_query);
 
 /* The scan below a LIMIT, or else the node itself. */
 static inline PlanState *

@@ -6,7 +6,7 @@
  * here its pages are taken in order, some ahead of the scan, so that they can be prefetched
  * (effective_io_concurrency).  As in core, tuples are held against the indexes' conditions again
  * only where the bitmap asks for that, unless another expression wants the result of such a
- * condition as well; heap_refusal.c says why that changes nothing.
+ * condition as well; heap_unsupported.c says why that changes nothing.
  *
  * Participants of a parallel scan share a bitmap as they do in core: the first one reads the
  * indexes, while the others wait, and each takes one of its pages after another.

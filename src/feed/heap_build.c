@@ -27,7 +27,7 @@
 #include "utils/syscache.h"
 
 #include "cache/chunk.h"
-#include "cache/renewal.h"
+#include "cache/refresh.h"
 #include "feed/heap_build.h"
 #include "spec.h"
 
@@ -410,7 +410,7 @@ heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 numbe
 }
 
 bool
-heap_build_anew(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks)
+heap_build_again(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks)
 {
 	CacheRange *range = old->range;
 	uint32 number = range->first / CACHE_RANGE_BLOCKS;

@@ -51,7 +51,7 @@ extern bool heap_builder_full(const HeapBuilder *builder);
  * Reads a range anew and replaces its descriptor, which is pinned by the table's handle and
  * unpinned here, with all its chunks, if fewer blocks are stale then; returns whether it did.
  */
-extern bool heap_build_anew(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks);
+extern bool heap_build_again(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks);
 
 /* Releases the pages that it has pinned. */
 extern void heap_builder_stop(HeapBuilder *builder);

@@ -31,7 +31,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-#include "cache/renewal.h"
+#include "cache/refresh.h"
 #include "common/compat.h"
 #include "feed/heap_cached.h"
 
@@ -104,7 +104,7 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set, 
 	CacheTableKey key;
 
 	if (!cache_available() || bms_num_members(attnos) > MAX_COLUMNS ||
-		proof_refusal(scan->rel) != NULL)
+		proof_unsupported_reason(scan->rel) != NULL)
 		return NULL;
 	cached = palloc0(sizeof(HeapCached));
 	cached->scan = scan;
@@ -217,7 +217,7 @@ heap_cached_stop(HeapCached *cached)
 	if (!cached->asked && (cached->proof.counts.changed > 0 || cached->missing > 0))
 	{
 		cached->asked = true;
-		cache_ask_renewal(cached->table, cached->missing);
+		cache_ask_refresh(cached->table, cached->missing);
 	}
 }
 

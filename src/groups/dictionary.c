@@ -479,8 +479,8 @@ short_image(Datum value)
 
 /* Looks up a value that is not among the short ones there, and puts it there if it is short. */
 static pg_noinline void
-find_value(Sought sought, uint64 image, ShortValue *shown, int64 max_codes, size_t max_bytes,
-		   int32 *code, uint32 *hash)
+lookup_or_add(Sought sought, uint64 image, ShortValue *shown, int64 max_codes, size_t max_bytes,
+			  int32 *code, uint32 *hash)
 {
 	Dictionary *dict = sought.dict;
 	DictEntry *entry;
@@ -526,7 +526,7 @@ lookup_short(Dictionary *dict, const Column *col, int nrows, int64 max_codes, si
 		}
 		others++;
 		sought.value = values[i];
-		find_value(sought, image, shown, max_codes, max_bytes, &codes[i], &hashes[i]);
+		lookup_or_add(sought, image, shown, max_codes, max_bytes, &codes[i], &hashes[i]);
 	}
 	dict->short_misses += others > nrows / 2;
 }

@@ -6,8 +6,8 @@
  * to registers, then operations over registers and constants.  A register has a value of 64 bits
  * and a state (VectorState) for each row.  The operations are those of expr/eval.c, with the same
  * values and states: the scalar ones are the rows of vector_ops.h, and three-valued logic follows.
- * Decimals are integers of 64 bits here; what exceeds them is VECTOR_UNTOLD.  Signed integers are
- * sign-extended in a register, those of 32 bits without a sign as if they had one; a float4's 32
+ * Decimals are integers of 64 bits here; what exceeds them is VECTOR_UNDETERMINED.  Signed integers
+ *are sign-extended in a register, those of 32 bits without a sign as if they had one; a float4's 32
  * bits are zero-extended.
  *
  * vector_run.h runs instructions.  Plain C for gcc and nvcc.
@@ -31,12 +31,12 @@ typedef enum VectorState
 {
 	VECTOR_VALUE = 0,
 	VECTOR_NULL = 1,
-	VECTOR_UNTOLD = 2 /* the outcome is core's to tell: an error, or a rare case */
+	VECTOR_UNDETERMINED = 2 /* the outcome is core's to tell: an error, or a rare case */
 } VectorState;
 
 /*
- * r, a, b and c are those of the instruction; a strict operation is NULL or VECTOR_UNTOLD where an
- * argument is (the latter if both occur).  Others say in vector_run.h what they are.
+ * r, a, b and c are those of the instruction; a strict operation is NULL or VECTOR_UNDETERMINED
+ * where an argument is (the latter if both occur).  Others say in vector_run.h what they are.
  */
 typedef enum VectorOp
 {
@@ -74,7 +74,7 @@ typedef enum VectorOp
 	VECTOR_DEC_NEGATE,
 	VECTOR_DEC_ABS,
 	VECTOR_DEC_SIGN,  /* -1, 0 or 1 */
-	VECTOR_DEC_MOD,   /* a % b, with the sign of a; untold if b is 0 */
+	VECTOR_DEC_MOD,   /* a % b, with the sign of a; undetermined if b is 0 */
 	VECTOR_DEC_ROUND, /* a / 10^n as an integer; data: n up to VECTOR_MOST_POWER, and VectorRounding
 						 << VECTOR_ROUND_SHIFT */
 	VECTOR_DEC_COMPARE, /* data: bit 0 "<", bit 1 "=", bit 2 ">" */
@@ -90,12 +90,12 @@ typedef enum VectorOp
 	VECTOR_F32_CODE, /* a float4's gpuagg_f64_code(); data: 1: that of 0 for -0 */
 	VECTOR_F64_CODE,
 	VECTOR_F32_BELOW, /* a, if its magnitude is below b (float8), and data is 0 or it is not -0;
-						 else untold */
+						 else undetermined */
 	VECTOR_F64_BELOW,
 
 	/* states as values */
 	VECTOR_PRESENCE, /* strict: 1 */
-	VECTOR_TOLD,     /* true; untold where a is */
+	VECTOR_TOLD,     /* true; undetermined where a is */
 
 #define OP1(FUNC, ...) VECTOR_##FUNC,
 #define OP2(FUNC, ...) VECTOR_##FUNC,
@@ -324,7 +324,7 @@ vector_program_valid(const VectorProgram *p, int nstored, int ntypes, uint64_t *
 		p->nconstants > VECTOR_MAX_CONSTANTS)
 		return 0;
 	for (uint32_t i = 0; i < p->nconstants; i++)
-		if (p->constants[i].state > VECTOR_UNTOLD)
+		if (p->constants[i].state > VECTOR_UNDETERMINED)
 			return 0;
 	for (uint32_t i = 0; i < p->ninstructions; i++)
 	{

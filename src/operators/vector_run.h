@@ -3,7 +3,7 @@
  *	  Runs an instruction of a vector program (vector_program.h) over the rows of a tile.
  *
  * The values and states are those that expr/eval.c has, but for decimals beyond 64 bits.  Values of
- * rows that are NULL or untold may be anything.  Compile with contraction of floats off.
+ * rows that are NULL or undetermined may be anything.  Compile with contraction of floats off.
  */
 #ifndef GPUAGG_VECTOR_RUN_H
 #define GPUAGG_VECTOR_RUN_H
@@ -167,11 +167,11 @@ typedef struct VectorRow
 } VectorRow;
 
 GPUAGG_HD VectorCell
-vector_strict(VectorRow x, int64_t value, int untold)
+vector_strict(VectorRow x, int64_t value, int undetermined)
 {
 	int state = x.a.state > x.b.state ? x.a.state : x.b.state;
 
-	return vector_cell(value, state == VECTOR_VALUE && untold ? VECTOR_UNTOLD : state);
+	return vector_cell(value, state == VECTOR_VALUE && undetermined ? VECTOR_UNDETERMINED : state);
 }
 
 /*
@@ -185,8 +185,8 @@ vector_junction(VectorRow x, int stop)
 
 	if (x.a.state == VECTOR_VALUE && (x.a.value != 0) == stop)
 		return vector_cell(stop, VECTOR_VALUE);
-	if (higher == VECTOR_UNTOLD)
-		return vector_cell(0, VECTOR_UNTOLD);
+	if (higher == VECTOR_UNDETERMINED)
+		return vector_cell(0, VECTOR_UNDETERMINED);
 	if (x.b.state == VECTOR_VALUE && (x.b.value != 0) == stop)
 		return vector_cell(stop, VECTOR_VALUE);
 	return vector_cell(!stop, higher);
@@ -196,7 +196,8 @@ vector_junction(VectorRow x, int stop)
 GPUAGG_HD VectorCell
 vector_test(VectorRow x, int value)
 {
-	return vector_cell(value, x.a.state == VECTOR_UNTOLD ? VECTOR_UNTOLD : VECTOR_VALUE);
+	return vector_cell(value,
+					   x.a.state == VECTOR_UNDETERMINED ? VECTOR_UNDETERMINED : VECTOR_VALUE);
 }
 
 GPUAGG_HD VectorCell
@@ -226,27 +227,29 @@ vector_boolean_test(VectorRow x, int op)
 GPUAGG_HD VectorCell
 vector_distinct(VectorRow x)
 {
-	int untold = x.a.state == VECTOR_UNTOLD || x.b.state == VECTOR_UNTOLD;
+	int undetermined = x.a.state == VECTOR_UNDETERMINED || x.b.state == VECTOR_UNDETERMINED;
 	int differ = x.a.state != x.b.state;
 
 	if (x.a.state == VECTOR_VALUE && x.b.state == VECTOR_VALUE)
 	{
-		untold = x.c.state == VECTOR_UNTOLD;
+		undetermined = x.c.state == VECTOR_UNDETERMINED;
 		differ = x.c.value == 0;
 	}
-	return vector_cell(differ, untold ? VECTOR_UNTOLD : VECTOR_VALUE);
+	return vector_cell(differ, undetermined ? VECTOR_UNDETERMINED : VECTOR_VALUE);
 }
 
 GPUAGG_HD VectorCell
 vector_greatest(VectorRow x)
 {
-	if (x.a.state == VECTOR_UNTOLD || x.b.state == VECTOR_UNTOLD)
-		return vector_cell(0, VECTOR_UNTOLD);
+	if (x.a.state == VECTOR_UNDETERMINED || x.b.state == VECTOR_UNDETERMINED)
+		return vector_cell(0, VECTOR_UNDETERMINED);
 	if (x.a.state == VECTOR_NULL)
 		return x.b;
 	if (x.b.state == VECTOR_NULL)
 		return x.a;
-	return x.c.state == VECTOR_UNTOLD ? vector_cell(0, VECTOR_UNTOLD) : x.c.value ? x.b : x.a;
+	return x.c.state == VECTOR_UNDETERMINED ? vector_cell(0, VECTOR_UNDETERMINED) :
+		x.c.value                           ? x.b :
+											  x.a;
 }
 
 GPUAGG_HD VectorCell
@@ -255,13 +258,13 @@ vector_choice(VectorRow x, int op)
 	switch (op)
 	{
 		case VECTOR_SELECT:
-			return x.a.state == VECTOR_UNTOLD          ? x.a :
+			return x.a.state == VECTOR_UNDETERMINED    ? x.a :
 				x.a.state == VECTOR_VALUE && x.a.value ? x.b :
 														 x.c;
 		case VECTOR_COALESCE:
 			return x.a.state == VECTOR_NULL ? x.b : x.a;
 		case VECTOR_NULLIF:
-			return x.b.state == VECTOR_UNTOLD          ? x.b :
+			return x.b.state == VECTOR_UNDETERMINED    ? x.b :
 				x.b.state == VECTOR_VALUE && x.b.value ? vector_cell(0, VECTOR_NULL) :
 														 x.a;
 		case VECTOR_DISTINCT:
@@ -458,7 +461,7 @@ vector_other(VectorRow x, int op, int data)
 		case VECTOR_TOLD:
 			return vector_test(x, 1);
 		default:
-			return vector_cell(0, VECTOR_UNTOLD);
+			return vector_cell(0, VECTOR_UNDETERMINED);
 	}
 }
 
@@ -497,7 +500,7 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 		vector_##R r = (vector_##R)(formula); \
 \
 		sa = sa > sb ? sa : sb; \
-		told[i] = sa == VECTOR_VALUE && (condition) ? VECTOR_UNTOLD : sa; \
+		told[i] = sa == VECTOR_VALUE && (condition) ? VECTOR_UNDETERMINED : sa; \
 		to[i] = vector_bits_##R(r); \
 	} \
 	break;
@@ -588,8 +591,8 @@ vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_state
 {
 	uint64_t at = state == VECTOR_NULL ? t.n : (uint64_t) value - (uint64_t) t.base;
 
-	if (state == VECTOR_UNTOLD || (state == VECTOR_VALUE && at >= t.n))
-		return vector_cell(0, VECTOR_UNTOLD);
+	if (state == VECTOR_UNDETERMINED || (state == VECTOR_VALUE && at >= t.n))
+		return vector_cell(0, VECTOR_UNDETERMINED);
 	return vector_cell(cells[t.first + at], cell_states[t.first + at]);
 }
 

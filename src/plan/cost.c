@@ -442,7 +442,7 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.local += sorted_distinct_cost(query, child);
 	if (engine.ordered_sets)
 		engine.work.local += ordered_sets_cost(query, child);
-	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_take_resident(&engine) ?
+	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_can_take_resident(&engine) ?
 		0 :
 		plan_resident_share(query, child);
 	return engines_cost(&engine);

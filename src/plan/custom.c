@@ -22,7 +22,7 @@
 #include "plan/estimate.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
-#include "plan/refusal.h"
+#include "plan/reasons.h"
 #include "plan/supported.h"
 
 static Plan *plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path,
@@ -350,7 +350,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	ListCell *lc;
 	int nconsts;
 
-	refusal_chosen(rel);
+	reasons_note_chosen(rel);
 	use_physical_targetlist(root, child, keys, inputs);
 	resnos = match_inputs(keys, inputs, child->targetlist);
 	if (resnos == NIL && inputs != NIL)

@@ -36,7 +36,7 @@
 #include "plan/foreign.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
-#include "plan/refusal.h"
+#include "plan/reasons.h"
 #include "plan/supported.h"
 #include "plan/union.h"
 #include "settings.h"
@@ -737,7 +737,7 @@ add_paths(GroupQuery *query)
 {
 	Path *cheapest = query->input_rel->cheapest_total_path;
 
-	refusal_offered(query->root, query->grouped_rel, cheapest->rows);
+	reasons_note_offered(query->root, query->grouped_rel, cheapest->rows);
 	if (is_required())
 	{
 		query->grouped_rel->pathlist = NIL;
@@ -763,7 +763,7 @@ add_paths(GroupQuery *query)
 static void
 refuse(PlannerInfo *root, bool ours, const char *why)
 {
-	refusal_note(root, why);
+	reasons_note(root, why);
 	if (ours && is_required())
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -936,7 +936,7 @@ plan_install_hooks(void)
 {
 	prev_create_upper_paths_hook = create_upper_paths_hook;
 	create_upper_paths_hook = gpuagg_create_upper_paths;
-	refusal_install_hooks();
+	reasons_install_hooks();
 	union_install_hook();
 	/* the last one installed is called first */
 	citus_install_hook();

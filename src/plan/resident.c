@@ -51,7 +51,7 @@ table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 	Relation rel = table_open(relid, NoLock); /* the planner has locked it */
 	double share = 0;
 
-	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_refusal(rel) == NULL &&
+	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_unsupported_reason(rel) == NULL &&
 		columns_suit(rel, attnos))
 		share = cache_table_share(rel, nblocks, attnos);
 	table_close(rel, NoLock);

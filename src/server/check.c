@@ -449,7 +449,7 @@ check_cells(const WireResident *in, const char *buffer)
 	const uint8_t *states = (const uint8_t *) buffer + wire_cell_states_at(in);
 
 	for (uint32_t i = 0; i < in->ncells; i++)
-		if (states[i] > VECTOR_UNTOLD)
+		if (states[i] > VECTOR_UNDETERMINED)
 			return "state of a cell";
 	return NULL;
 }

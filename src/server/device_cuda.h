@@ -170,11 +170,11 @@ typedef struct SetValues
 typedef struct QueryStatus
 {
 	GpuaggHistStatus call[MAX_CALLS];
-	unsigned long long untold;        /* rows whose outcome a program could not tell */
-	unsigned long long untold_before; /* the last RESIDENT */
-	uint32_t order;                   /* HEADS_* of the rows that were searched for runs */
-	int32_t listed;                   /* groups that have rows, and are within the limit */
-	TopCounts top;                    /* if there is a limit */
+	unsigned long long undetermined;        /* rows whose outcome a program could not tell */
+	unsigned long long undetermined_before; /* the last RESIDENT */
+	uint32_t order;                         /* HEADS_* of the rows that were searched for runs */
+	int32_t listed;                         /* groups that have rows, and are within the limit */
+	TopCounts top;                          /* if there is a limit */
 } QueryStatus;
 
 _Static_assert(sizeof(QueryStatus) <= STREAM_PAGE_BYTES, "what kernels note is read at once");

@@ -118,7 +118,7 @@ describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 
 	memset(run, 0, sizeof(*run));
 	run->program = plan->program;
-	run->untold = &((QueryStatus *) query->status.at)->untold;
+	run->undetermined = &((QueryStatus *) query->status.at)->undetermined;
 	run->cells = (const int64_t *) ((char *) query->plan.at + r->cells_at);
 	run->cell_states = (const uint8_t *) (run->cells + r->in->ncells);
 	memcpy(run->tables, r->in->tables, sizeof(run->tables));
@@ -153,7 +153,7 @@ static void
 describe_tiles(Query *query, const Resident *r, int segment, GpuaggProgram *program)
 {
 	*program = r->program.program;
-	program->untold = &((QueryStatus *) query->status.at)->untold;
+	program->undetermined = &((QueryStatus *) query->status.at)->undetermined;
 	program->cells = (const int64_t *) ((char *) query->plan.at + r->cells_at);
 	program->cell_states = (const uint8_t *) (program->cells + r->in->ncells);
 	memcpy(program->tables, r->in->tables, sizeof(program->tables));
@@ -295,7 +295,7 @@ check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const
 		check.column.type = (int) r->in->stored[col->stored].type;
 		check.column.values = s->values + first * wire_width(r->in->stored[col->stored].type);
 		check.column.validity = s->validity ? s->validity + first / 8 : NULL;
-		check.untold = &((QueryStatus *) query->status.at)->untold;
+		check.undetermined = &((QueryStatus *) query->status.at)->undetermined;
 		KERNEL_CHECK(device_check_floats(&check, slice->nrows, query->stream));
 	}
 	return DEVICE_OK;
@@ -562,27 +562,30 @@ reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
 }
 
 /*
- * Notes how many rows were untold before this RESIDENT, of which none may count if it is not taken.
+ * Notes how many rows were undetermined before this RESIDENT, of which none may count if it is not
+ * taken.
  */
 static DeviceStatus
-save_untold(Query *query, DeviceError *error)
+save_undetermined(Query *query, DeviceError *error)
 {
 	QueryStatus *status = query->status.at;
 
 	if (query->residents++ > 0)
-		CUDA_CHECK(cudaMemcpyAsync(&status->untold_before, &status->untold, sizeof(status->untold),
-								   cudaMemcpyDeviceToDevice, query->stream));
+		CUDA_CHECK(cudaMemcpyAsync(&status->undetermined_before, &status->undetermined,
+								   sizeof(status->undetermined), cudaMemcpyDeviceToDevice,
+								   query->stream));
 	return DEVICE_OK;
 }
 
 /* After rows that were not taken; waits until nothing reads their columns. */
 static DeviceStatus
-restore_untold(Query *query, DeviceError *error)
+restore_undetermined(Query *query, DeviceError *error)
 {
 	QueryStatus *status = query->status.at;
 
-	CUDA_CHECK(cudaMemcpyAsync(&status->untold, &status->untold_before, sizeof(status->untold),
-							   cudaMemcpyDeviceToDevice, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(&status->undetermined, &status->undetermined_before,
+							   sizeof(status->undetermined), cudaMemcpyDeviceToDevice,
+							   query->stream));
 	CUDA_CHECK(cudaStreamSynchronize(query->stream));
 	return DEVICE_OK;
 }
@@ -650,11 +653,11 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 	make_plan(query, &r);
 	DEVICE_CHECK(lane_add_timing(lane, b, error));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
-	DEVICE_CHECK(save_untold(query, error));
+	DEVICE_CHECK(save_undetermined(query, error));
 	status = reduce_slices(query, &r, &applied, error);
 	if (status != DEVICE_OK)
 	{
-		DEVICE_CHECK(restore_untold(query, error));
+		DEVICE_CHECK(restore_undetermined(query, error));
 		return !applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED) ?
 			DEVICE_FULL :
 			status;

@@ -65,7 +65,7 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 		for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
 			result->errors |= status->call[c].errors[s];
 	}
-	result->untold = status->untold;
+	result->undetermined = status->undetermined;
 	if (query->listed)
 		query->ngroups = status->listed;
 	result->allgroups = query->ngroups;

@@ -321,7 +321,7 @@ extern "C"
 		const uint8_t *mask; /* 0: the row is not there; or NULL */
 		double below;        /* as in VECTOR_F64_BELOW */
 		int no_zeros;
-		unsigned long long *untold; /* such rows are added */
+		unsigned long long *undetermined; /* such rows are added */
 	} FloatCheck;
 
 	GpuaggCudaStatus device_check_floats(const FloatCheck *check, int64_t nrows,
@@ -330,12 +330,13 @@ extern "C"
 	/* A column that a program computes; validity has whole words of 64 bits. */
 	typedef struct ProgramOutput
 	{
-		void *values;       /* NULL: it is not written, only what is untold counts */
+		void *values;       /* NULL: it is not written, only what is undetermined counts */
 		uint32_t *validity; /* NULL: not written */
 		uint16_t operand;
-		uint8_t width;    /* bytes of a value */
-		uint8_t filter;   /* NULL is 0 instead */
-		uint8_t nullable; /* else, and if it is no filter, rows whose value is NULL are untold */
+		uint8_t width;  /* bytes of a value */
+		uint8_t filter; /* NULL is 0 instead */
+		uint8_t
+			nullable; /* else, and if it is no filter, rows whose value is NULL are undetermined */
 	} ProgramOutput;
 
 	/* A program and its columns, in device memory. */
@@ -348,7 +349,7 @@ extern "C"
 		const uint8_t *cell_states;
 		int noutputs;
 		ProgramOutput output[WIRE_MAX_COLS]; /* of the slice */
-		unsigned long long *untold; /* rows are added whose outcome the program cannot tell */
+		unsigned long long *undetermined; /* rows are added whose outcome the program cannot tell */
 	} ProgramRun;
 
 	/*

@@ -147,14 +147,14 @@ device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpua
 
 template <typename T, typename V>
 __device__ static bool
-is_untold(const FloatCheck &check, int64_t i, V bits)
+is_undetermined(const FloatCheck &check, int64_t i, V bits)
 {
 	VectorRow x = {};
 	T value;
 
 	memcpy(&value, &bits, sizeof(value));
 	x.b.value = __double_as_longlong(check.below);
-	return vector_below(x, value, check.no_zeros).state == VECTOR_UNTOLD &&
+	return vector_below(x, value, check.no_zeros).state == VECTOR_UNDETERMINED &&
 		is_valid(check.column, i) && (!check.mask || check.mask[i]);
 }
 
@@ -165,7 +165,7 @@ check_kernel(const FloatCheck check, int64_t nrows)
 {
 	const V *values = (const V *) check.column.values;
 	int64_t step = (int64_t) gridDim.x * THREADS;
-	unsigned untold = 0;
+	unsigned undetermined = 0;
 
 	for (int64_t at = blockIdx.x * (int64_t) THREADS + threadIdx.x; at < nrows;
 		 at += CHECK_ROWS * step)
@@ -177,10 +177,10 @@ check_kernel(const FloatCheck check, int64_t nrows)
 			v[j] = at + j * step < nrows ? values[at + j * step] : 0;
 #pragma unroll
 		for (int j = 0; j < CHECK_ROWS; j++)
-			untold += at + j * step < nrows && is_untold<T>(check, at + j * step, v[j]);
+			undetermined += at + j * step < nrows && is_undetermined<T>(check, at + j * step, v[j]);
 	}
-	if (untold > 0)
-		atomicAdd(check.untold, (unsigned long long) untold);
+	if (undetermined > 0)
+		atomicAdd(check.undetermined, (unsigned long long) undetermined);
 }
 
 GpuaggCudaStatus
@@ -278,7 +278,7 @@ store_value(const ProgramOutput &out, int64_t i, int64_t value)
 struct RowEnd
 {
 	bool counts;
-	bool untold;
+	bool undetermined;
 };
 
 __device__ static RowEnd
@@ -292,7 +292,7 @@ end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int
 	{
 		VectorOperand o = vector_operand(run.program.filter, constants, values, states, tile);
 
-		end.untold = vector_state(&o, row) == VECTOR_UNTOLD;
+		end.undetermined = vector_state(&o, row) == VECTOR_UNDETERMINED;
 		end.counts = vector_state(&o, row) == VECTOR_VALUE && vector_value(&o, row) != 0;
 	}
 	for (int c = 0; c < run.noutputs && end.counts; c++)
@@ -301,10 +301,10 @@ end_row(const ProgramRun &run, const int64_t *values, const uint8_t *states, int
 		VectorOperand o = vector_operand(out.operand, constants, values, states, tile);
 		int state = vector_state(&o, row);
 
-		end.untold |=
-			state == VECTOR_UNTOLD || (state == VECTOR_NULL && !out.nullable && !out.filter);
+		end.undetermined |=
+			state == VECTOR_UNDETERMINED || (state == VECTOR_NULL && !out.nullable && !out.filter);
 	}
-	end.counts = end.counts && !end.untold;
+	end.counts = end.counts && !end.undetermined;
 	return end;
 }
 
@@ -316,7 +316,7 @@ __launch_bounds__(THREADS) static void program_kernel(const ProgramRun *global_r
 	extern __shared__ int64_t values[];
 	__shared__ ProgramRun run;
 	uint8_t *states;
-	unsigned untold = 0;
+	unsigned undetermined = 0;
 
 	for (int i = threadIdx.x; i < (int) (sizeof(run) / sizeof(uint64_t)); i += THREADS)
 		((uint64_t *) &run)[i] = ((const uint64_t *) global_run)[i];
@@ -348,7 +348,7 @@ __launch_bounds__(THREADS) static void program_kernel(const ProgramRun *global_r
 
 			if (there)
 				end = end_row(run, values, states, tile, row, !mask || mask[i]);
-			untold += end.untold;
+			undetermined += end.undetermined;
 			if (there)
 				filter[i] = end.counts;
 			for (int c = 0; c < run.noutputs; c++)
@@ -372,9 +372,9 @@ __launch_bounds__(THREADS) static void program_kernel(const ProgramRun *global_r
 		}
 	}
 	for (int lane = 16; lane > 0; lane /= 2)
-		untold += __shfl_down_sync(~0u, untold, lane);
-	if (threadIdx.x % 32 == 0 && untold > 0)
-		atomicAdd(run.untold, (unsigned long long) untold);
+		undetermined += __shfl_down_sync(~0u, undetermined, lane);
+	if (threadIdx.x % 32 == 0 && undetermined > 0)
+		atomicAdd(run.undetermined, (unsigned long long) undetermined);
 }
 
 GpuaggCudaStatus

@@ -258,7 +258,7 @@ static void
 add_parts(WireFinished *result, const WireFinished *parts)
 {
 	result->errors |= parts->errors;
-	result->untold += parts->untold;
+	result->undetermined += parts->undetermined;
 	result->changes += parts->changes;
 	result->retries += parts->retries;
 	result->memory_peak += parts->memory_peak;

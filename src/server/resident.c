@@ -112,7 +112,7 @@ is_check(const VectorProgram *p, const VectorInstruction *in)
 
 /*
  * Finds the stored column that this column of the query, c, is as it stands: also where an
- * instruction passes values on, and only its outcome may be untold, and where it makes codes.
+ * instruction passes values on, and only its outcome may be undetermined, and where it makes codes.
  */
 static void
 find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, int c, uint64_t told,

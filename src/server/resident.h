@@ -21,7 +21,7 @@ typedef struct ResidentColumn
 					*/
 	bool codes;    /* the stored column's values are floats, and it is their codes, */
 	bool zeros;    /* and that of -0 is that of 0 */
-	bool checked;  /* rows are untold where a float of the stored column is so large, */
+	bool checked;  /* rows are undetermined where a float of the stored column is so large, */
 	double below;  /* that its magnitude is not below this, */
 	bool no_zeros; /* or, if so, -0 */
 } ResidentColumn;

@@ -508,7 +508,7 @@ finish_part(OpenQuery *query, QueryPart *part, WireFinished *result, DeviceError
 	if (status != DEVICE_OK)
 		return status;
 	result->errors |= end.errors;
-	result->untold += end.untold;
+	result->undetermined += end.undetermined;
 	result->changes += end.changes;
 	result->retries += end.retries;
 	result->memory_peak += end.memory_peak;

@@ -14,7 +14,7 @@
 #include "utils/rel.h"
 
 #include "cache/proof.h"
-#include "cache/renewal.h"
+#include "cache/refresh.h"
 #include "feed/heap_build.h"
 #include "upkeep/fill.h"
 
@@ -37,11 +37,11 @@ struct TableFill
 };
 
 const char *
-fill_refusal(Relation rel)
+fill_unsupported_reason(Relation rel)
 {
 	if (rel->rd_tableam != GetHeapamTableAmRoutine())
 		return "the table's access method is not heap";
-	return proof_refusal(rel);
+	return proof_unsupported_reason(rel);
 }
 
 /* Does the table still have the column, as it was? */
@@ -168,7 +168,7 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 		heap_builder_ask(fill->builders[g], fill->wanted + g * GROUP_COLUMNS);
 	group = first_group(fill);
 	if (pin && group >= 0 && cache_range_stale(pin->range, nblocks) > 0)
-		replaced = heap_build_anew(fill->builders[group], &fill->proof, pin, nblocks);
+		replaced = heap_build_again(fill->builders[group], &fill->proof, pin, nblocks);
 	else if (pin)
 		cache_unpin(pin);
 	for (int g = 0; g < fill->ngroups; g++)

@@ -15,7 +15,7 @@
 typedef struct TableFill TableFill;
 
 /* Why a table cannot be cached, in words; NULL: it can. */
-extern const char *fill_refusal(Relation rel);
+extern const char *fill_unsupported_reason(Relation rel);
 
 /*
  * Prepares to fill ranges of a table, which can be cached, with what the registered snapshot

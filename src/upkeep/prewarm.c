@@ -196,7 +196,7 @@ prewarm_table(Prewarm *prewarm, Relation rel)
 static void
 prewarm_relation(Prewarm *prewarm, Relation rel, bool named)
 {
-	const char *why = is_table(rel) ? fill_refusal(rel) : "it is not a table";
+	const char *why = is_table(rel) ? fill_unsupported_reason(rel) : "it is not a table";
 	MemoryContext cxt, old;
 
 	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)

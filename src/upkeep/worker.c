@@ -2,7 +2,7 @@
  * worker.c
  *	  The background worker that renews stale ranges of cached tables of one database.
  *
- * Queries ask for renewals and start it (cache/renewal.c); without work it exits after half a
+ * Queries ask for renewals and start it (cache/refresh.c); without work it exits after half a
  * minute.  Each range of a table is a transaction, of some milliseconds, so that no snapshot and no
  * lock is kept for long, and between two of them the worker sleeps several times as long as it has
  * worked.
@@ -38,7 +38,7 @@
 #include "utils/snapmgr.h"
 
 #include "cache/forget.h"
-#include "cache/renewal.h"
+#include "cache/refresh.h"
 #include "settings.h"
 #include "upkeep/fill.h"
 
@@ -52,14 +52,14 @@
 PGDLLEXPORT void gpuagg_cache_worker_main(Datum arg);
 
 /* The renewal of one table. */
-typedef struct Renewal
+typedef struct Refresh
 {
 	CacheTableKey key;
 	Oid relid;
 	uint32 next;   /* range */
 	bool replaced; /* some range */
 	double work_ms;
-} Renewal;
+} Refresh;
 
 static MemoryContext work_cxt;
 
@@ -118,31 +118,31 @@ sleep_ms(double ms)
 
 /* Is it still what was cached? */
 static bool
-is_same_table(const Renewal *renewal, Relation rel)
+is_same_table(const Refresh *refresh, Relation rel)
 {
 	CacheTableKey key;
 
 	if (rel->rd_rel->relkind != RELKIND_RELATION && rel->rd_rel->relkind != RELKIND_MATVIEW)
 		return false;
 	key = cache_table_key(rel);
-	return memcmp(&key, &renewal->key, sizeof(key)) == 0 && fill_refusal(rel) == NULL;
+	return memcmp(&key, &refresh->key, sizeof(key)) == 0 && fill_unsupported_reason(rel) == NULL;
 }
 
 /* Renews the next stale range; false: there is none, or no memory. */
 static bool
-renew_range(Renewal *renewal, Relation rel)
+refresh_range(Refresh *refresh, Relation rel)
 {
-	CacheTable *table = cache_table_open(&renewal->key, NULL);
+	CacheTable *table = cache_table_open(&refresh->key, NULL);
 	TableFill *fill;
 	bool more;
 
 	if (table == NULL)
 		return false;
 	fill = fill_begin(rel, GetActiveSnapshot(), table, 0, NULL);
-	more = cache_next_stale(table, fill_blocks(fill), &renewal->next);
+	more = cache_next_stale(table, fill_blocks(fill), &refresh->next);
 	if (more)
 	{
-		renewal->replaced |= fill_range(fill, renewal->next++, false);
+		refresh->replaced |= fill_range(fill, refresh->next++, false);
 		more = !fill_is_full(fill);
 	}
 	fill_end(fill);
@@ -154,23 +154,23 @@ renew_range(Renewal *renewal, Relation rel)
  * waits for one.
  */
 static bool
-renew_in_transaction(Renewal *renewal, bool *later)
+refresh_in_transaction(Refresh *refresh, bool *later)
 {
 	Relation rel;
 	bool more = false;
 
 	SetCurrentStatementStartTimestamp();
 	StartTransactionCommand();
-	*later = !ConditionalLockRelationOid(renewal->relid, AccessShareLock);
-	rel = *later ? NULL : try_relation_open(renewal->relid, NoLock);
-	if (rel && is_same_table(renewal, rel))
+	*later = !ConditionalLockRelationOid(refresh->relid, AccessShareLock);
+	rel = *later ? NULL : try_relation_open(refresh->relid, NoLock);
+	if (rel && is_same_table(refresh, rel))
 	{
 		char *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 												RelationGetRelationName(rel));
 
 		pgstat_report_activity(STATE_RUNNING, psprintf("renewing cached columns of %s", name));
 		PushActiveSnapshot(GetTransactionSnapshot());
-		more = renew_range(renewal, rel);
+		more = refresh_range(refresh, rel);
 		PopActiveSnapshot();
 	}
 	if (rel)
@@ -180,30 +180,30 @@ renew_in_transaction(Renewal *renewal, bool *later)
 }
 
 /* How the renewal ends after an error: conflicts with recovery and cancellations pass. */
-static CacheRenewed
+static CacheRefreshed
 after_error(int code)
 {
 	return code == ERRCODE_T_R_SERIALIZATION_FAILURE || code == ERRCODE_T_R_DEADLOCK_DETECTED ||
 			code == ERRCODE_QUERY_CANCELED ?
-		CACHE_RENEW_LATER :
-		CACHE_RENEWAL_FAILED;
+		CACHE_REFRESH_LATER :
+		CACHE_REFRESH_FAILED;
 }
 
 static void
 add_context(void *arg)
 {
-	Renewal *renewal = arg;
+	Refresh *refresh = arg;
 
-	errcontext("while renewing cached columns of the relation with OID %u", renewal->relid);
+	errcontext("while renewing cached columns of the relation with OID %u", refresh->relid);
 }
 
 /* Range after range of one table, with sleeps between; an error ends that, and is logged. */
-static CacheRenewed
-renew_table(Renewal *renewal)
+static CacheRefreshed
+refresh_table(Refresh *refresh)
 {
-	volatile CacheRenewed how = CACHE_RENEWED_IN_VAIN;
+	volatile CacheRefreshed how = CACHE_REFRESHED_IN_VAIN;
 	volatile bool more = true;
-	ErrorContextCallback context = {error_context_stack, add_context, renewal};
+	ErrorContextCallback context = {error_context_stack, add_context, refresh};
 
 	error_context_stack = &context;
 	while (more && gpuagg_cache_renew > 0)
@@ -213,10 +213,10 @@ renew_table(Renewal *renewal)
 
 		PG_TRY();
 		{
-			more = renew_in_transaction(renewal, &later);
-			how = later           ? CACHE_RENEW_LATER :
-				renewal->replaced ? CACHE_RENEWED :
-									CACHE_RENEWED_IN_VAIN;
+			more = refresh_in_transaction(refresh, &later);
+			how = later           ? CACHE_REFRESH_LATER :
+				refresh->replaced ? CACHE_REFRESHED :
+									CACHE_REFRESHED_IN_VAIN;
 		}
 		PG_CATCH();
 		{
@@ -232,7 +232,7 @@ renew_table(Renewal *renewal)
 		MemoryContextSwitchTo(work_cxt);
 		pgstat_report_stat(false);
 		pgstat_report_activity(STATE_IDLE, NULL);
-		renewal->work_ms += now_ms() - start;
+		refresh->work_ms += now_ms() - start;
 		if (more)
 			sleep_ms(SLEEP_FACTOR * (now_ms() - start));
 	}
@@ -272,12 +272,12 @@ gpuagg_cache_worker_main(Datum arg)
 	last_work = now_ms();
 	while (now_ms() - last_work < LINGER_MS && gpuagg_cache_renew > 0)
 	{
-		Renewal renewal = {0};
+		Refresh refresh = {0};
 		long wait_ms;
 
-		if (cache_take_renewal(&renewal.key, &renewal.relid, &wait_ms))
+		if (cache_take_refresh(&refresh.key, &refresh.relid, &wait_ms))
 		{
-			cache_end_renewal(&renewal.key, renew_table(&renewal), renewal.work_ms);
+			cache_end_refresh(&refresh.key, refresh_table(&refresh), refresh.work_ms);
 			last_work = now_ms();
 		}
 		forget_sweep_if_due();

@@ -149,7 +149,7 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 	DeviceArray<int32_t> bin(rows.bin);
 	DeviceArray<double> x(rows.x);
 	DeviceArray<uint8_t> valid(std::vector<uint8_t>(rows.x.size() / 8 + 1, 0xff));
-	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	DeviceArray<unsigned long long> undetermined(std::vector<unsigned long long>{0});
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(slots, nbins);
 	HistActual actual(slots, nbins, 16);
@@ -164,7 +164,7 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 	expect.outside = keys.outside;
 	memset((void *) host.data(), 0, sizeof(host[0]));
 	host[0].steps.filter = VECTOR_NONE;
-	host[0].untold = untold.get();
+	host[0].undetermined = undetermined.get();
 	DeviceArray<GpuaggProgram> program(host);
 
 	h.bins.kind = GPUAGG_BIN_RANGE;

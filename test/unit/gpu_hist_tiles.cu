@@ -54,12 +54,12 @@ struct TileRows
 };
 
 static void
-make_tile_program(const TileRows &rows, unsigned long long *untold, GpuaggProgram &p)
+make_tile_program(const TileRows &rows, unsigned long long *undetermined, GpuaggProgram &p)
 {
 	memset((void *) &p, 0, sizeof(p));
 	p.input[3] = rows.a.get();
 	p.input[0] = rows.b.get();
-	p.untold = untold;
+	p.undetermined = undetermined;
 	p.steps.filter = VECTOR_NONE;
 	p.steps.constants[0].bits = 300;
 	p.steps.constants[1].bits = 7;
@@ -107,7 +107,7 @@ check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 {
 	Random r(seed);
 	TileRows rows(c, first, n, r);
-	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	DeviceArray<unsigned long long> undetermined(std::vector<unsigned long long>{0});
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(tile_slots, c.nbins);
 	HistActual actual(tile_slots, c.nbins, 16);
@@ -116,7 +116,7 @@ check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 				 difference = {nullptr, nullptr, GPUAGG_VALUE_I64, 1, 0};
 	char what[100];
 
-	make_tile_program(rows, untold.get(), host[0]);
+	make_tile_program(rows, undetermined.get(), host[0]);
 	DeviceArray<GpuaggProgram> program(host);
 
 	h.strategy = GPUAGG_HIST_TILES;
@@ -147,7 +147,7 @@ check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 			 "%zu rows from %zu on, %ld bins, types %d %d %d %d, %d bytes of inputs", n, first,
 			 (long) c.nbins, c.key, c.a, c.b, c.f, c.input_bytes);
 	actual.check(expect, what);
-	CHECK(untold.take()[0] == 0, "%s: %llu rows untold", what, untold.take()[0]);
+	CHECK(undetermined.take()[0] == 0, "%s: %llu rows undetermined", what, undetermined.take()[0]);
 }
 
 /*
@@ -189,7 +189,7 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 	std::vector<std::unique_ptr<Column>> column;
 	Column key;
 	std::vector<GpuaggProgram> host(1);
-	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	DeviceArray<unsigned long long> undetermined(std::vector<unsigned long long>{0});
 	GpuaggHist h = GpuaggHist();
 	const GpuaggValueType types[] = {GPUAGG_VALUE_I64, GPUAGG_VALUE_I8, GPUAGG_VALUE_I32,
 									 GPUAGG_VALUE_I16};
@@ -211,7 +211,7 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 	for (int s = 0; s < GPUAGG_MAX_SLOTS; s++)
 		slots.push_back({s % 2 ? MONOID_MIN_I64 : MONOID_MAX_I64, GPUAGG_VALUE_I64});
 	memset((void *) host.data(), 0, sizeof(host[0]));
-	host[0].untold = untold.get();
+	host[0].undetermined = undetermined.get();
 	host[0].steps.filter = VECTOR_NONE;
 	for (int c = 0; c < ncolumns; c++)
 		host[0].input[c] = column[c]->get();
@@ -291,14 +291,14 @@ check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
 		GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_I32, GPUAGG_VALUE_F32, nbins, nulls, 8};
 	Random r(seed);
 	TileRows rows(c, 64, n, r);
-	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	DeviceArray<unsigned long long> undetermined(std::vector<unsigned long long>{0});
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(slots, nbins);
 	HistActual actual(slots, nbins, 16);
 	GpuaggHist h = GpuaggHist();
 	char what[100];
 
-	make_tile_program(rows, untold.get(), host[0]);
+	make_tile_program(rows, undetermined.get(), host[0]);
 	host[0].steps.ninstructions = 2;
 	DeviceArray<GpuaggProgram> program(host);
 
@@ -360,7 +360,7 @@ GPU_TEST(hist_tiles_copies)
 	std::vector<SlotCase> slots;
 	Column x, key;
 	std::vector<GpuaggProgram> host(1);
-	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	DeviceArray<unsigned long long> undetermined(std::vector<unsigned long long>{0});
 
 	fill_column(x, r, GPUAGG_VALUE_I64, n, PLAIN, false);
 	fill_column(key, r, GPUAGG_VALUE_I32, n, PLAIN, false);
@@ -368,7 +368,7 @@ GPU_TEST(hist_tiles_copies)
 	x.upload(0);
 	key.upload(0);
 	memset((void *) host.data(), 0, sizeof(host[0]));
-	host[0].untold = untold.get();
+	host[0].undetermined = undetermined.get();
 	host[0].steps.filter = VECTOR_NONE;
 	DeviceArray<GpuaggProgram> program(host);
 
@@ -563,7 +563,7 @@ struct DrawnRow
 	{
 		bool truth = x.state == VECTOR_VALUE && x.value != 0;
 
-		unclear = unclear || (holds && x.state == VECTOR_UNTOLD);
+		unclear = unclear || (holds && x.state == VECTOR_UNDETERMINED);
 		holds = holds && truth;
 	}
 	/* Whether it counts; *told: whether the program can tell. */
@@ -637,13 +637,13 @@ check_program(int kernel, uint64_t seed)
 	std::vector<SlotCase> slots(drawn_slots.begin(), drawn_slots.begin() + nslots);
 	std::vector<Column> inputs(DRAWN_INPUTS);
 	Column key;
-	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>{0});
+	DeviceArray<unsigned long long> undetermined(std::vector<unsigned long long>{0});
 	DrawnProgram d(r, kernel == TILES_LIGHT);
 	std::vector<GpuaggProgram> host(1);
 	HistExpected expect(slots, nbins);
 	HistActual actual(slots, nbins, 16);
 	GpuaggHist h = GpuaggHist();
-	unsigned long long expect_untold = 0;
+	unsigned long long expect_undetermined = 0;
 	uint16_t computed = d.draw_operand(r, 'i', d.n), filter = d.draw_operand(r, 'b', d.n);
 	char what[100];
 
@@ -661,7 +661,7 @@ check_program(int kernel, uint64_t seed)
 		memcpy(&key.bytes[i * 4], &key.in[i].lo, 4);
 	}
 	key.upload(0);
-	d.p.untold = untold.get();
+	d.p.undetermined = undetermined.get();
 	host[0] = d.p;
 	DeviceArray<GpuaggProgram> program(host);
 
@@ -706,7 +706,7 @@ check_program(int kernel, uint64_t seed)
 			bool told, counts = row.run(&told);
 			VectorCell x = row.operand(computed, d.n), f = row.operand(filter, d.n);
 
-			expect_untold += !told;
+			expect_undetermined += !told;
 			if (!counts || !key.ok(i))
 				continue;
 			for (size_t s = 0; s < slots.size(); s++)
@@ -724,8 +724,9 @@ check_program(int kernel, uint64_t seed)
 	snprintf(what, sizeof(what), "kernel %d, seed %lu, %zu rows from %zu on", kernel,
 			 (unsigned long) seed, n, first);
 	actual.check(expect, what);
-	CHECK(untold.take()[0] == expect_untold, "%s: %llu rows untold, expected %llu", what,
-		  untold.take()[0], expect_untold);
+	CHECK(undetermined.take()[0] == expect_undetermined,
+		  "%s: %llu rows undetermined, expected %llu", what, undetermined.take()[0],
+		  expect_undetermined);
 }
 
 GPU_TEST(hist_tiles_programs)

@@ -191,7 +191,7 @@ struct Outcome
 	std::vector<std::vector<int64_t>> values; /* of each output, of rows that are valid */
 	std::vector<std::vector<bool>> valid;
 	std::vector<uint8_t> filter;
-	unsigned long long untold = 0;
+	unsigned long long undetermined = 0;
 };
 
 /* What the program makes of rows first .. first + n - 1. */
@@ -230,16 +230,16 @@ run_on_host(const VectorProgram &p, const std::vector<Stored> &stored,
 		for (int row = 0; row < rows; row++)
 		{
 			bool counts = !mask || (*mask)[at + row];
-			bool untold = false;
+			bool undetermined = false;
 
 			if (counts && p.filter != VECTOR_NONE)
 			{
 				VectorOperand o =
 					vector_operand(p.filter, p.constants, values.data(), states.data(), tile);
 
-				untold = vector_state(&o, row) == VECTOR_UNTOLD;
-				counts =
-					untold || (vector_state(&o, row) == VECTOR_VALUE && vector_value(&o, row) != 0);
+				undetermined = vector_state(&o, row) == VECTOR_UNDETERMINED;
+				counts = undetermined ||
+					(vector_state(&o, row) == VECTOR_VALUE && vector_value(&o, row) != 0);
 			}
 			for (size_t c = 0; c < outputs.size(); c++)
 			{
@@ -247,14 +247,14 @@ run_on_host(const VectorProgram &p, const std::vector<Stored> &stored,
 												 states.data(), tile);
 				int state = vector_state(&o, row);
 
-				untold |= counts &&
-					(state == VECTOR_UNTOLD ||
+				undetermined |= counts &&
+					(state == VECTOR_UNDETERMINED ||
 					 (state == VECTOR_NULL && !outputs[c].nullable && !outputs[c].filter));
 				out.values[c].push_back(state == VECTOR_VALUE ? vector_value(&o, row) : 0);
 				out.valid[c].push_back(state == VECTOR_VALUE);
 			}
-			out.untold += untold;
-			out.filter.push_back(counts && !untold);
+			out.undetermined += undetermined;
+			out.filter.push_back(counts && !undetermined);
 		}
 	}
 	return out;
@@ -270,13 +270,13 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 	std::vector<DeviceArray<int64_t> *> values;
 	std::vector<DeviceArray<uint64_t> *> bits;
 	DeviceArray<uint8_t> filter(n);
-	DeviceArray<unsigned long long> untold(std::vector<unsigned long long>(1, 0));
+	DeviceArray<unsigned long long> undetermined(std::vector<unsigned long long>(1, 0));
 	std::vector<ProgramRun> run(1);
 	size_t words = (n + 63) / 64;
 
 	memset(run.data(), 0, sizeof(ProgramRun));
 	run[0].program = p;
-	run[0].untold = untold.get();
+	run[0].undetermined = undetermined.get();
 	for (size_t i = 0; i < stored.size(); i++)
 	{
 		values.push_back(new DeviceArray<int64_t>(stored[i].values));
@@ -303,8 +303,8 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 	STATUS_MUST(device_run_program(there.get(), (int) p.nregisters, (int64_t) first, (int64_t) n,
 								   mask ? filter.get() : nullptr, filter.get(), nullptr));
 	CHECK(filter.take() == right.filter, "%s: other rows count", name);
-	CHECK(untold.take()[0] == right.untold, "%s: %llu rows untold, not %llu", name,
-		  untold.take()[0], right.untold);
+	CHECK(undetermined.take()[0] == right.undetermined, "%s: %llu rows undetermined, not %llu",
+		  name, undetermined.take()[0], right.undetermined);
 	CHECK(filter.guards_intact(), "%s: filter overrun", name);
 	for (size_t c = 0; c < outputs.size(); c++)
 	{

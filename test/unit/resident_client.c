@@ -309,7 +309,7 @@ is_within(const Group *right, int n, const Group *groups, int made)
 
 bool
 client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n,
-					uint64_t untold, const char *what)
+					uint64_t undetermined, const char *what)
 {
 	WireFinished finished;
 	Group *groups;
@@ -331,10 +331,10 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 	if (finish.first > 0 && finished.ngroups > 0 &&
 		!receive_answer(peer, MESSAGE_GROUPS, &ahead, sizeof(ahead)))
 		return false;
-	CHECK(finished.untold == untold, "%s: %d rows untold, expected %d", what, (int) finished.untold,
-		  (int) untold);
+	CHECK(finished.undetermined == undetermined, "%s: %d rows undetermined, expected %d", what,
+		  (int) finished.undetermined, (int) undetermined);
 	/* such rows may be in groups or not */
-	if (t->kind == FLOATS && untold > 0)
+	if (t->kind == FLOATS && undetermined > 0)
 		return true;
 	if (limited)
 	{

@@ -97,7 +97,7 @@ note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group
 }
 
 Group *
-groups_expect(const Question *t, const Model *m, int *n, uint64_t *untold)
+groups_expect(const Question *t, const Model *m, int *n, uint64_t *undetermined)
 {
 	Group *groups;
 	size_t rows = 0;
@@ -118,7 +118,7 @@ groups_expect(const Question *t, const Model *m, int *n, uint64_t *untold)
 			if (t->kind == PAIRS)
 				note_pair(t, m, &m->ranges[t->runs[i].range / 3], row, g);
 			*n += is > 0;
-			*untold += is < 0;
+			*undetermined += is < 0;
 		}
 	return groups;
 }

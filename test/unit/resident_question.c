@@ -171,17 +171,17 @@ static void
 conditions(Question *t, int s)
 {
 	WireResident *in = &t->in;
-	int v, untold, second, third;
+	int v, undetermined, second, third;
 
 	t->guarded = random_below(2);
 	in->program.filter = VECTOR_NONE;
 	if (random_below(2))
 		in->program.filter = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
 	v = load(in, COL_V);
-	/* where v is NULL the guard is, and the other would be untold */
+	/* where v is NULL the guard is, and the other would be undetermined */
 	second = t->guarded ? below(in, v) : -1;
-	untold = t->guarded ? operate(in, VECTOR_COALESCE, v, constant(in, INT64_MAX)) : v;
-	untold = below(in, operate(in, VECTOR_F_INT8PL, untold, constant(in, 1)));
+	undetermined = t->guarded ? operate(in, VECTOR_COALESCE, v, constant(in, INT64_MAX)) : v;
+	undetermined = below(in, operate(in, VECTOR_F_INT8PL, undetermined, constant(in, 1)));
 	if (in->program.filter == VECTOR_NONE)
 		in->program.filter = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
 	third = load(in, COL_B);
@@ -191,11 +191,11 @@ conditions(Question *t, int s)
 		filter_by(in, second);
 	if (random_below(2))
 	{
-		filter_by(in, untold);
+		filter_by(in, undetermined);
 		filter_by(in, third);
 	}
 	else
-		filter_by(in, operate(in, VECTOR_AND, untold, third));
+		filter_by(in, operate(in, VECTOR_AND, undetermined, third));
 }
 
 static void
@@ -262,9 +262,9 @@ question_make(Question *t, const Model *m, Kind kind)
 	{
 		case FILTERED_NO_KEYS:
 		case FILTERED_KEYS:
-		case SUM_UNTOLD:
+		case SUM_UNDETERMINED:
 			v = load(in, COL_V);
-			if (kind != SUM_UNTOLD)
+			if (kind != SUM_UNDETERMINED)
 				in->program.filter = below(in, v);
 			c = column(t, operate(in, VECTOR_F_INT8PL, v, constant(in, 1)), WIRE_I64, true);
 			add_slot(q, MONOID_SUM_I64, c, -1);
@@ -343,7 +343,7 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 		case FILTERED_KEYS:
 			*sum = (int64_t) ((uint64_t) v + 1);
 			return !null_v && v < 200;
-		case SUM_UNTOLD:
+		case SUM_UNDETERMINED:
 			*sum = null_v ? 0 : v == INT64_MAX ? 0 : v + 1;
 			return null_v || v != INT64_MAX ? 1 : -1;
 		case ONE_SLOT_FILTER:

@@ -58,7 +58,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 {
 	Question t;
 	bool taken = false, any = false, all_kept = true;
-	uint64_t untold = 0;
+	uint64_t undetermined = 0;
 	int n;
 	int64_t spare;
 	Group *right;
@@ -67,14 +67,14 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 	snprintf(what, sizeof(what), "%s, kind %d", where, kind);
 	question_make(&t, m, kind);
 	question_draw_runs(&t, m);
-	right = groups_expect(&t, m, &n, &untold);
+	right = groups_expect(&t, m, &n, &undetermined);
 	n = groups_combine(right, n, kind == DISTINCT_VALUES);
 	spare = spare_groups(&t, n);
 	/*
-	 * rows that are untold may be in groups of their own; a table that is full may be moved only to
-	 * one with more room
+	 * rows that are undetermined may be in groups of their own; a table that is full may be moved
+	 * only to one with more room
 	 */
-	must = must && spare > (int64_t) untold;
+	must = must && spare > (int64_t) undetermined;
 	if (!client_open(peer, &t) || !client_ask(peer, &t, &taken))
 		failed++;
 	else if (!taken &&
@@ -89,7 +89,7 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 		taken_later += taken && any;
 		not_taken += !taken;
 		if (!taken)
-			n = 0, untold = 0;
+			n = 0, undetermined = 0;
 		/* the same rows once more, behind the groups that there are */
 		else if (random_below(4) == 0)
 		{
@@ -103,9 +103,9 @@ run_question(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 				right[g].payloads *= 2;
 				right[g].sum *= kind == DISTINCT_VALUES ? 1 : 2;
 			}
-			untold *= again ? 2 : 1;
+			undetermined *= again ? 2 : 1;
 		}
-		if (!client_check_answer(peer, &t, m, right, n, untold, what))
+		if (!client_check_answer(peer, &t, m, right, n, undetermined, what))
 			failed++;
 	}
 	CHECK(!must || peer->failed.text[0] == '\0', "%s: %s", what, peer->failed.text);
@@ -194,14 +194,14 @@ two_queries(void)
 		Group *right;
 		int n;
 		bool taken = false, any, kept;
-		uint64_t untold = 0;
+		uint64_t undetermined = 0;
 		Model before;
 
 		model_make(&m);
 		CHECK(peer_open(&peer) && peer_open(&other), "greetings");
 		question_make(&t, &m, round % KINDS);
 		question_draw_runs(&t, &m);
-		right = groups_expect(&t, &m, &n, &untold);
+		right = groups_expect(&t, &m, &n, &undetermined);
 		n = groups_combine(right, n, t.kind == DISTINCT_VALUES);
 		before = m;
 		CHECK(client_open(&peer, &t) && client_ask(&peer, &t, &taken) &&
@@ -215,9 +215,9 @@ two_queries(void)
 				model_change(&m, r);
 		for (int i = 0; i < 4; i++)
 			run_question(&other, &m, (round + i) % KINDS, true, "beside another");
-		CHECK(
-			client_check_answer(&peer, &t, &before, right, n, untold, "while ranges were replaced"),
-			"%s", peer.failed.text);
+		CHECK(client_check_answer(&peer, &t, &before, right, n, undetermined,
+								  "while ranges were replaced"),
+			  "%s", peer.failed.text);
 		/* the old contents may come back */
 		run_question(&peer, &before, FILTERED_KEYS, true, "old stamps");
 		free(right);
@@ -507,7 +507,7 @@ batch_behind_runs(void)
 		Group *right;
 		int groups;
 		bool taken;
-		uint64_t untold = 0;
+		uint64_t undetermined = 0;
 		WireBatch batch = {.buffer = 1,
 						   .nrows = 64,
 						   .bytes = 512,
@@ -517,7 +517,7 @@ batch_behind_runs(void)
 
 		open_runs(&peer, &m, &t, PLAIN_KEYS);
 		CHECK(client_ask(&peer, &t, &taken) && taken, "%s", peer.failed.text);
-		right = groups_expect(&t, &m, &groups, &untold);
+		right = groups_expect(&t, &m, &groups, &undetermined);
 		groups = groups_combine(right, groups, false);
 		memset(peer.arena + ARENA_BUFFER_BYTES, 0, batch.bytes);
 		stub_fail(STUB_ALLOC, n, true, cudaErrorMemoryAllocation);
@@ -528,7 +528,7 @@ batch_behind_runs(void)
 		refused += !done.taken;
 		client_last_taken = false;
 		if (!done.taken)
-			CHECK(client_check_answer(&peer, &t, &m, right, groups, untold,
+			CHECK(client_check_answer(&peer, &t, &m, right, groups, undetermined,
 									  "a batch that was not taken"),
 				  "%s", peer.failed.text);
 		free(right);
@@ -550,16 +550,17 @@ program_behind_runs(void)
 		Group *right;
 		int groups;
 		bool taken;
-		uint64_t untold = 0;
+		uint64_t undetermined = 0;
 
 		open_runs(&peer, &m, &t, FILTERED_KEYS);
-		right = groups_expect(&t, &m, &groups, &untold);
+		right = groups_expect(&t, &m, &groups, &undetermined);
 		groups = groups_combine(right, groups, false);
 		stub_fail(STUB_ALLOC, n, false, cudaErrorMemoryAllocation);
 		CHECK(client_ask(&peer, &t, &taken), "%s", peer.failed.text);
 		stub_mend();
 		if (taken)
-			CHECK(client_check_answer(&peer, &t, &m, right, groups, untold, "runs of a program"),
+			CHECK(client_check_answer(&peer, &t, &m, right, groups, undetermined,
+									  "runs of a program"),
 				  "%s", peer.failed.text);
 		free(right);
 		peer_close(&peer);

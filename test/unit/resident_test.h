@@ -88,8 +88,8 @@ typedef enum Kind
 	COMPUTED_KEYS,    /* count(*), sum(s) BY k + 5 */
 	ONE_SLOT_FILTER,  /* count(*), sum(s) FILTER (WHERE b) */
 	NULL_SLOT_FILTER, /* count(*), sum(s) FILTER (WHERE v < 200) BY k */
-	SUM_UNTOLD,       /* count(*), sum(v + 1) BY k */
-	NO_NULLS_SAID,    /* count(*), sum(s) BY k, of which NULLs are untold */
+	SUM_UNDETERMINED, /* count(*), sum(v + 1) BY k */
+	NO_NULLS_SAID,    /* count(*), sum(s) BY k, of which NULLs are undetermined */
 	NO_COLUMNS,       /* count(*), sum(7) */
 	HISTOGRAM,        /* count(*), count(*) by bins of x WHERE b, BY k */
 	DISTINCT_VALUES,  /* count(*), sum(DISTINCT s), and another slot of the set, BY k */
@@ -97,7 +97,7 @@ typedef enum Kind
 	MANY_SLOTS, /* count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some FILTER
 				   (WHERE v < 200), WHERE s <> 7 OR b, BY k */
 	CONDITIONS, /* count(*), sum(s) WHERE s <> 7 [AND v < 200] AND v + 1 < 200 AND b BY k */
-	FLOATS,     /* count(*), sum(s), sum(x), max(x) BY k; a large x is untold */
+	FLOATS,     /* count(*), sum(s), sum(x), max(x) BY k; a large x is undetermined */
 	PAIRS,  /* count(*), sum(s), argmax(v or s, x), and the greatest code of an x, count(v or s), BY
 			   k */
 	SKETCH, /* count(*), sum(s), a sketch of v, BY k or not */
@@ -111,7 +111,7 @@ typedef struct Question
 	bool keyed;
 	int limit;    /* of FLOATS */
 	int payload;  /* of PAIRS: the column */
-	bool guarded; /* CONDITIONS: v < 200 is among them, before what may be untold */
+	bool guarded; /* CONDITIONS: v < 200 is among them, before what may be undetermined */
 	WireQuery q;
 	WireResident in;
 	WireRun runs[3 * RANGES]; /* all, in order */
@@ -130,7 +130,7 @@ extern void question_draw_runs(Question *t, Model *m);
 /* What the message has of the runs. */
 extern void question_lay_out(Question *t);
 /*
- * What a row is to the question: 1 counted, 0 left out, -1 untold.  *sum: what it adds, if
+ * What a row is to the question: 1 counted, 0 left out, -1 undetermined.  *sum: what it adds, if
  * anything.
  */
 extern int question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row,
@@ -153,10 +153,10 @@ extern void groups_no_pairs(Group *g);
 /* For qsort and bsearch: by key, and groups of one key by their sums. */
 extern int groups_compare(const void *a, const void *b);
 /*
- * A malloc'ed group for each row of the question that counts, *n of them; adds those to *untold
- * whose outcome is untold.
+ * A malloc'ed group for each row of the question that counts, *n of them; adds those to
+ * *undetermined whose outcome is undetermined.
  */
-extern Group *groups_expect(const Question *t, const Model *m, int *n, uint64_t *untold);
+extern Group *groups_expect(const Question *t, const Model *m, int *n, uint64_t *undetermined);
 /*
  * One group for each key, by key; returns their number.  distinct: equal sums of a key count once.
  */
@@ -177,7 +177,7 @@ extern bool client_store_lacking(Peer *peer, const Question *t, const Model *m, 
 								 bool *all_kept);
 /* Fetches the groups, and compares; of the n right ones some may be removed. */
 extern bool client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n,
-								uint64_t untold, const char *what);
+								uint64_t undetermined, const char *what);
 
 /* ---- resident_test.c ---- */
 

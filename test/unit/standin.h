@@ -64,7 +64,7 @@ struct Query
 	size_t nvalues[WIRE_MAX_SETS];
 
 	StoreHold *holds;
-	uint64_t untold;
+	uint64_t undetermined;
 };
 
 /* ---- standin_device.c ---- */

@@ -92,7 +92,7 @@ standin_reset(Query *query, DeviceError *error)
 	/* of grouped rows each batch is followed by a reset */
 	if (!(query->q->flags & WIRE_GROUPED))
 		query->given = query->fetched = 0;
-	query->untold = 0;
+	query->undetermined = 0;
 	standin_forget_rows(query);
 	standin_forget_values(query);
 	standin_release_holds(query);
@@ -253,7 +253,7 @@ standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *re
 	result->ngroups = query->ngroups;
 	result->errors = query->errors;
 	result->retries = query->retries;
-	result->untold = query->untold;
+	result->undetermined = query->undetermined;
 	standin_release_holds(query);
 	result->memory_peak = query->peak;
 	snprintf(result->strategy, sizeof(result->strategy), "%s (stand-in)",

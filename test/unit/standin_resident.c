@@ -222,20 +222,20 @@ column_cell(const Made *m, int c, int64_t position, int row)
 	return vector_cell(vector_value(&o, row), vector_state(&o, row));
 }
 
-/* Does the row count?  Counts it if its outcome is untold. */
+/* Does the row count?  Counts it if its outcome is undetermined. */
 static bool
 row_counts(Made *m, int64_t position, int row)
 {
 	const VectorProgram *p = &m->plan.program;
-	bool untold = false;
+	bool undetermined = false;
 
 	if (p->filter != VECTOR_NONE)
 	{
 		VectorOperand o =
 			vector_operand(p->filter, p->constants, m->tile.values, m->tile.states, TILE);
 
-		untold = vector_state(&o, row) == VECTOR_UNTOLD;
-		if (!untold && (vector_state(&o, row) == VECTOR_NULL || vector_value(&o, row) == 0))
+		undetermined = vector_state(&o, row) == VECTOR_UNDETERMINED;
+		if (!undetermined && (vector_state(&o, row) == VECTOR_NULL || vector_value(&o, row) == 0))
 			return false;
 	}
 	for (int c = 0; c < m->plan.ncols; c++)
@@ -243,11 +243,11 @@ row_counts(Made *m, int64_t position, int row)
 		const ResidentColumn *col = &m->plan.cols[c];
 		int state = column_cell(m, c, position, row).state;
 
-		untold |=
-			state == VECTOR_UNTOLD || (state == VECTOR_NULL && !col->nullable && !col->filter);
+		undetermined |= state == VECTOR_UNDETERMINED ||
+			(state == VECTOR_NULL && !col->nullable && !col->filter);
 	}
-	m->query->untold += untold;
-	return !untold;
+	m->query->undetermined += undetermined;
+	return !undetermined;
 }
 
 static void
@@ -305,7 +305,7 @@ reduce_held(Query *query, const WireResident *in, const WireRun *runs, const Sto
 			DeviceError *error)
 {
 	Made *m = calloc(1, sizeof(*m));
-	uint64_t untold = query->untold;
+	uint64_t undetermined = query->undetermined;
 	DeviceStatus status = device_say(error, DEVICE_FULL, "out of memory");
 
 	if (m == NULL || hold->nrows > UINT32_MAX)
@@ -322,7 +322,7 @@ reduce_held(Query *query, const WireResident *in, const WireRun *runs, const Sto
 	if (make_rows(m))
 		status = standin_reduce_rows(query, &m->rows, query->q->flags & WIRE_ORDERED, error);
 	if (status != DEVICE_OK)
-		query->untold = untold;
+		query->undetermined = undetermined;
 	for (int c = 0; c < m->plan.ncols; c++)
 	{
 		free((char *) m->rows.cols[c].values);

@@ -197,17 +197,17 @@ static void
 meet(VectorCell x, int *filter)
 {
 	if (*filter == 1)
-		*filter = x.state == VECTOR_UNTOLD ? -1 : x.state == VECTOR_VALUE && x.value != 0;
+		*filter = x.state == VECTOR_UNDETERMINED ? -1 : x.state == VECTOR_VALUE && x.value != 0;
 }
 
 /*
- * Runs instructions over a row; returns the last result.  *filter: 1 true, 0 not, -1 untold, so
- * far.
+ * Runs instructions over a row; returns the last result.  *filter: 1 true, 0 not, -1 undetermined,
+ * so far.
  */
 static VectorCell
 run(const VectorProgram *p, VectorCell *registers, const VectorCell *columns, int *filter)
 {
-	VectorCell last = {0, VECTOR_UNTOLD};
+	VectorCell last = {0, VECTOR_UNDETERMINED};
 
 	for (uint32_t i = 0; i < p->ninstructions; i++)
 	{
@@ -247,7 +247,7 @@ static void
 check_row(const Case *c, int number)
 {
 	VectorCell columns[COLUMNS], registers[VECTOR_MAX_REGISTERS],
-		temporaries[VECTOR_MAX_REGISTERS] = {{0, VECTOR_UNTOLD}}, last;
+		temporaries[VECTOR_MAX_REGISTERS] = {{0, VECTOR_UNDETERMINED}}, last;
 	int expected = 1, filter = 1;
 
 	for (int i = 0; i < COLUMNS; i++)

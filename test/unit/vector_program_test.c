@@ -37,7 +37,7 @@ value_of(int64_t value)
 }
 
 static const VectorCell no_value = {0, VECTOR_NULL};
-static const VectorCell untold = {0, VECTOR_UNTOLD};
+static const VectorCell undetermined = {0, VECTOR_UNDETERMINED};
 
 static int
 same(VectorCell a, VectorCell b)
@@ -144,20 +144,20 @@ check_scalar(int op, int nargs, int64_t a, int64_t b, int (*canonical)(int64_t))
 	VectorCell r = run_one(op, 0, value_of(a), value_of(b), no_value);
 	VectorCell again;
 
-	CHECK(r.state == VECTOR_VALUE || r.state == VECTOR_UNTOLD, "operation %d: state %d of values",
-		  op, r.state);
+	CHECK(r.state == VECTOR_VALUE || r.state == VECTOR_UNDETERMINED,
+		  "operation %d: state %d of values", op, r.state);
 	CHECK(canonical(r.value), "operation %d: %lld is no value of its type in a register", op,
 		  (long long) r.value);
 	CHECK(run_one(op, 0, no_value, value_of(b), no_value).state == VECTOR_NULL,
 		  "operation %d of NULL", op);
-	CHECK(run_one(op, 0, untold, value_of(b), no_value).state == VECTOR_UNTOLD,
-		  "operation %d of untold", op);
+	CHECK(run_one(op, 0, undetermined, value_of(b), no_value).state == VECTOR_UNDETERMINED,
+		  "operation %d of undetermined", op);
 	if (nargs == 2)
 	{
 		CHECK(run_one(op, 0, value_of(a), no_value, no_value).state == VECTOR_NULL,
 			  "operation %d by NULL", op);
-		CHECK(run_one(op, 0, no_value, untold, no_value).state == VECTOR_UNTOLD,
-			  "operation %d of NULL and untold", op);
+		CHECK(run_one(op, 0, no_value, undetermined, no_value).state == VECTOR_UNDETERMINED,
+			  "operation %d of NULL and undetermined", op);
 	}
 	/* the same with a constant */
 	constants[0].bits = b;
@@ -195,13 +195,16 @@ scalar_operations(void)
 static void
 some_answers(void)
 {
-	CHECK(same(run_one(VECTOR_F_INT4PL, 0, value_of(INT32_MAX), value_of(1), no_value), untold),
-		  "int4 overflows");
-	CHECK(same(run_one(VECTOR_F_INT8PL, 0, value_of(INT64_MAX), value_of(1), no_value), untold),
-		  "int8 overflows");
-	CHECK(same(run_one(VECTOR_F_INT8MUL, 0, value_of(INT64_MIN), value_of(-1), no_value), untold),
+	CHECK(
+		same(run_one(VECTOR_F_INT4PL, 0, value_of(INT32_MAX), value_of(1), no_value), undetermined),
+		"int4 overflows");
+	CHECK(
+		same(run_one(VECTOR_F_INT8PL, 0, value_of(INT64_MAX), value_of(1), no_value), undetermined),
+		"int8 overflows");
+	CHECK(same(run_one(VECTOR_F_INT8MUL, 0, value_of(INT64_MIN), value_of(-1), no_value),
+			   undetermined),
 		  "int8 product");
-	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(7), value_of(0), no_value), untold),
+	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(7), value_of(0), no_value), undetermined),
 		  "division by zero");
 	CHECK(same(run_one(VECTOR_F_INT4DIV, 0, value_of(-7), value_of(2), no_value), value_of(-3)),
 		  "division");
@@ -221,7 +224,7 @@ some_answers(void)
 		  "float4 as float8");
 	CHECK(same(run_one(VECTOR_DEC_RESCALE, 3, value_of(-12), no_value, no_value), value_of(-12000)),
 		  "rescale");
-	CHECK(same(run_one(VECTOR_DEC_RESCALE, 18, value_of(10), no_value, no_value), untold),
+	CHECK(same(run_one(VECTOR_DEC_RESCALE, 18, value_of(10), no_value, no_value), undetermined),
 		  "rescale too far");
 	for (int mode = VECTOR_ROUND_HALF; mode <= VECTOR_ROUND_CEIL; mode++)
 	{
@@ -253,7 +256,7 @@ some_answers(void)
 	CHECK(
 		same(run_one(VECTOR_DEC_MOD, 0, value_of(INT64_MIN), value_of(-1), no_value), value_of(0)),
 		"remainder of -1");
-	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(7), value_of(0), no_value), untold),
+	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(7), value_of(0), no_value), undetermined),
 		  "remainder of zero");
 	CHECK(same(run_one(VECTOR_DEC_SIGN, 0, value_of(-7), no_value, no_value), value_of(-1)),
 		  "sign");
@@ -265,11 +268,11 @@ some_answers(void)
 		  "decimal of many digits as float8");
 	CHECK(same(run_one(VECTOR_F64_BELOW, 1, value_of(vector_bits_F64(-0.0)),
 					   value_of(vector_bits_F64(1)), no_value),
-			   untold),
+			   undetermined),
 		  "-0 is told apart");
 	CHECK(same(run_one(VECTOR_F64_BELOW, 0, value_of(vector_bits_F64(-2)),
 					   value_of(vector_bits_F64(2)), no_value),
-			   untold),
+			   undetermined),
 		  "a large float");
 	for (int op = VECTOR_DEC_RESCALE; op <= VECTOR_UNSIGNED; op++)
 	{
@@ -277,8 +280,8 @@ some_answers(void)
 				  run_one(op, 1, no_value, value_of(1), no_value).state == VECTOR_NULL,
 			  "operation %d of NULL", op);
 		CHECK(op == VECTOR_BUCKET ||
-				  run_one(op, 1, untold, value_of(1), no_value).state == VECTOR_UNTOLD,
-			  "operation %d of untold", op);
+				  run_one(op, 1, undetermined, value_of(1), no_value).state == VECTOR_UNDETERMINED,
+			  "operation %d of undetermined", op);
 	}
 }
 
@@ -286,7 +289,7 @@ some_answers(void)
 static void
 logic(void)
 {
-	const VectorCell cells[4] = {value_of(0), value_of(1), no_value, untold};
+	const VectorCell cells[4] = {value_of(0), value_of(1), no_value, undetermined};
 
 	for (int i = 0; i < 4; i++)
 		for (int j = 0; j < 4; j++)
@@ -303,7 +306,7 @@ logic(void)
 			CHECK(same(run_one(VECTOR_COALESCE, 0, a, b, no_value), i == 2 ? b : a),
 				  "COALESCE(%d, %d)", i, j);
 			CHECK(same(run_one(VECTOR_NULLIF, 0, a, b, no_value),
-					   j == 3     ? untold :
+					   j == 3     ? undetermined :
 						   j == 1 ? no_value :
 									a),
 				  "NULLIF of %d, equal %d", i, j);
@@ -312,21 +315,21 @@ logic(void)
 				VectorCell c = cells[k];
 
 				CHECK(same(run_one(VECTOR_SELECT, 0, a, b, c),
-						   i == 3     ? untold :
+						   i == 3     ? undetermined :
 							   i == 1 ? b :
 										c),
 					  "CASE WHEN %d THEN %d ELSE %d", i, j, k);
 				CHECK(same(run_one(VECTOR_DISTINCT, 0, a, b, c),
-						   i == 3 || j == 3     ? untold :
+						   i == 3 || j == 3     ? undetermined :
 							   i == 2 || j == 2 ? value_of(i != j) :
-							   k == 3           ? untold :
+							   k == 3           ? undetermined :
 												  value_of(k == 0 || (k == 2 && c.value == 0))),
 					  "%d IS DISTINCT FROM %d, equal %d", i, j, k);
 				CHECK(same(run_one(VECTOR_GREATEST, 0, a, b, c),
-						   i == 3 || j == 3 ? untold :
+						   i == 3 || j == 3 ? undetermined :
 							   i == 2       ? b :
 							   j == 2       ? a :
-							   k == 3       ? untold :
+							   k == 3       ? undetermined :
 							   k == 1       ? b :
 											  a),
 					  "GREATEST(%d, %d), replaced %d", i, j, k);
@@ -339,13 +342,13 @@ logic(void)
 
 		for (int t = 0; t < 6; t++)
 			CHECK(same(run_one(VECTOR_IS_TRUE + t, 0, cells[i], no_value, no_value),
-					   i == 3 ? untold : value_of(tests[t][i])),
+					   i == 3 ? undetermined : value_of(tests[t][i])),
 				  "boolean test %d of %d", t, i);
 		CHECK(same(run_one(VECTOR_ISNULL, 0, cells[i], no_value, no_value),
-				   i == 3 ? untold : value_of(i == 2)),
+				   i == 3 ? undetermined : value_of(i == 2)),
 			  "%d IS NULL", i);
 		CHECK(same(run_one(VECTOR_TOLD, 0, cells[i], no_value, no_value),
-				   i == 3 ? untold : value_of(1)),
+				   i == 3 ? undetermined : value_of(1)),
 			  "told %d", i);
 		CHECK(same(run_one(VECTOR_PRESENCE, 0, cells[i], no_value, no_value),
 				   i >= 2 ? cells[i] : value_of(1)),
@@ -465,11 +468,11 @@ lookups(void)
 {
 	const VectorTable tables[2] = {{0, 0, 1}, {5, 2, 3}};
 	const int64_t cells[6] = {1, 2, 50, 60, 70, 80};
-	const uint8_t cell_states[6] = {VECTOR_VALUE, VECTOR_VALUE,  VECTOR_VALUE,
-									VECTOR_NULL,  VECTOR_UNTOLD, VECTOR_VALUE};
+	const uint8_t cell_states[6] = {VECTOR_VALUE, VECTOR_VALUE,        VECTOR_VALUE,
+									VECTOR_NULL,  VECTOR_UNDETERMINED, VECTOR_VALUE};
 	const int64_t expected[6] = {50, 0, 0, 80, 0, 0};
-	const uint8_t outcome[6] = {VECTOR_VALUE, VECTOR_NULL,   VECTOR_UNTOLD,
-								VECTOR_VALUE, VECTOR_UNTOLD, VECTOR_UNTOLD};
+	const uint8_t outcome[6] = {VECTOR_VALUE, VECTOR_NULL,         VECTOR_UNDETERMINED,
+								VECTOR_VALUE, VECTOR_UNDETERMINED, VECTOR_UNDETERMINED};
 	int64_t values[12] = {5, 6, 7, 99, 8, INT64_MIN};
 	uint8_t states[12] = {VECTOR_VALUE, VECTOR_VALUE, VECTOR_VALUE,
 						  VECTOR_NULL,  VECTOR_VALUE, VECTOR_VALUE};
@@ -480,9 +483,9 @@ lookups(void)
 		CHECK(states[6 + i] == outcome[i] &&
 				  (outcome[i] != VECTOR_VALUE || values[6 + i] == expected[i]),
 			  "row %d", i);
-	states[0] = VECTOR_UNTOLD;
+	states[0] = VECTOR_UNDETERMINED;
 	vector_lookup(&in, tables, cells, cell_states, NULL, values, states, 6, 0, 1, 1);
-	CHECK(states[6] == VECTOR_UNTOLD, "untold stays untold");
+	CHECK(states[6] == VECTOR_UNDETERMINED, "undetermined stays undetermined");
 }
 
 /* An instruction and the same by fewer names, over values of its operands' types. */

@@ -70,13 +70,13 @@ operand_cell(const GpuaggProgram *p, int operand, int64_t position, const Vector
 typedef struct RowState
 {
 	bool holds;   /* all were true */
-	bool unclear; /* all were true before one that was untold */
+	bool unclear; /* all were true before one that was undetermined */
 } RowState;
 
 static void
 meet_condition(VectorCell x, RowState *row)
 {
-	row->unclear |= row->holds && x.state == VECTOR_UNTOLD;
+	row->unclear |= row->holds && x.state == VECTOR_UNDETERMINED;
 	row->holds &= x.state == VECTOR_VALUE && x.value != 0;
 }
 
@@ -84,7 +84,7 @@ meet_condition(VectorCell x, RowState *row)
 static VectorCell
 run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries, RowState *row)
 {
-	VectorCell last = {0, VECTOR_UNTOLD};
+	VectorCell last = {0, VECTOR_UNDETERMINED};
 
 	for (uint32_t i = 0; i < p->steps.ninstructions; i++)
 	{
@@ -139,7 +139,7 @@ ends_well(const GpuaggProgram *p, int64_t position, const VectorCell *temporarie
 
 		told &= cell.state == VECTOR_VALUE || (cell.state == VECTOR_NULL && p->check[c].nullable);
 	}
-	*p->untold += row.unclear || (row.holds && !told);
+	*p->undetermined += row.unclear || (row.holds && !told);
 	return row.holds && told;
 }
 

@@ -62,8 +62,8 @@ device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream
 														((const double *) check->column.values)[i];
 
 		if ((!check->mask || check->mask[i]) && stub_is_valid(check->column.validity, i) &&
-			vector_below(x, value, check->no_zeros).state == VECTOR_UNTOLD)
-			(*check->untold)++;
+			vector_below(x, value, check->no_zeros).state == VECTOR_UNDETERMINED)
+			(*check->undetermined)++;
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -90,7 +90,7 @@ run_row(const ProgramRun *run, int64_t position, int64_t *values, uint8_t *state
 	}
 }
 
-/* The row's columns; false: its outcome is untold. */
+/* The row's columns; false: its outcome is undetermined. */
 static bool
 end_row(const ProgramRun *run, int64_t i, const int64_t *values, const uint8_t *states)
 {
@@ -110,7 +110,7 @@ end_row(const ProgramRun *run, int64_t i, const int64_t *values, const uint8_t *
 				(uint32_t) (state == VECTOR_VALUE) << (i & 31);
 		if (state == VECTOR_NULL && !out->nullable && !out->filter)
 			told = false;
-		if (state == VECTOR_UNTOLD)
+		if (state == VECTOR_UNDETERMINED)
 			told = false;
 	}
 	return told;
@@ -141,8 +141,8 @@ device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t
 			if (state == VECTOR_VALUE && vector_value(&o, 0) == 0)
 				state = VECTOR_NULL;
 		}
-		if (wanted && (state == VECTOR_UNTOLD || (state == VECTOR_VALUE && !told)))
-			(*run->untold)++;
+		if (wanted && (state == VECTOR_UNDETERMINED || (state == VECTOR_VALUE && !told)))
+			(*run->undetermined)++;
 		filter[i] = wanted && state == VECTOR_VALUE && told;
 	}
 	return GPUAGG_CUDA_OK;

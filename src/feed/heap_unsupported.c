@@ -1,5 +1,5 @@
 /*
- * heap_refusal.c
+ * heap_unsupported.c
  *	  Which child plans the heap feed can stand in for.
  */
 #include "postgres.h"
@@ -22,7 +22,7 @@
  * in the query is volatile.
  */
 static const char *
-refuse_expressions(PlanState *node, bool volatile_query)
+expressions_unsupported_reason(PlanState *node, bool volatile_query)
 {
 	/* no list is made of these, as a query may have many rescans */
 	Node *exprs[] = {(Node *) node->plan->targetlist, (Node *) node->plan->qual,
@@ -53,7 +53,7 @@ has_or(Node *node, void *context)
  * index under an OR it may.
  */
 static const char *
-refuse_indexed(PlanState *node)
+indexed_unsupported_reason(PlanState *node)
 {
 	Node *quals = (Node *) heap_index_quals((ScanState *) node);
 
@@ -67,7 +67,7 @@ refuse_indexed(PlanState *node)
 }
 
 const char *
-heap_refuse_subplan(PlanState *node, bool volatile_query)
+heap_subplan_unsupported_reason(PlanState *node, bool volatile_query)
 {
 	const char *why;
 
@@ -75,8 +75,8 @@ heap_refuse_subplan(PlanState *node, bool volatile_query)
 		return "the input is not a sequential, bitmap or index scan";
 	if (((ScanState *) node)->ss_currentRelation->rd_tableam != GetHeapamTableAmRoutine())
 		return "the table's access method is not heap";
-	why = IsA(node, SeqScanState) ? NULL : refuse_indexed(node);
-	return why ? why : refuse_expressions(node, volatile_query);
+	why = IsA(node, SeqScanState) ? NULL : indexed_unsupported_reason(node);
+	return why ? why : expressions_unsupported_reason(node, volatile_query);
 }
 
 static bool
@@ -102,7 +102,7 @@ repeats_walker(Node *node, void *context)
  * the table's columns, each of which repeats what it uses of the table's target list.
  */
 static const char *
-refuse_projected(PlanState *node)
+projected_unsupported_reason(PlanState *node)
 {
 	return repeats_walker((Node *) node->plan->targetlist, NULL) ?
 		"a projection above the tables would repeat calls or subplans of their target lists" :
@@ -140,7 +140,7 @@ any_can_fail(List *exprs, ParamListInfo params)
  * expressions are evaluated for some rows beyond them.
  */
 static const char *
-refuse_limit(LimitState *node)
+limit_unsupported_reason(LimitState *node)
 {
 	Limit *limit = (Limit *) node->ps.plan;
 	PlanState *scan = outerPlanState(node);
@@ -162,7 +162,7 @@ refuse_limit(LimitState *node)
 }
 
 const char *
-feed_heap_refusal(PlanState *child, bool volatile_query)
+feed_heap_unsupported_reason(PlanState *child, bool volatile_query)
 {
 	const char *why = NULL;
 	EState *estate = child->state;
@@ -175,21 +175,22 @@ feed_heap_refusal(PlanState *child, bool volatile_query)
 		return "the snapshot is not an MVCC snapshot";
 	if (IsA(child, LimitState))
 	{
-		why = refuse_limit((LimitState *) child);
-		return why ? why : heap_refuse_subplan(outerPlanState(child), volatile_query);
+		why = limit_unsupported_reason((LimitState *) child);
+		return why ? why : heap_subplan_unsupported_reason(outerPlanState(child), volatile_query);
 	}
 	if (append == NULL)
-		return heap_refuse_subplan(child, volatile_query);
+		return heap_subplan_unsupported_reason(child, volatile_query);
 	if (append->as_nasyncplans > 0)
 		return "the input has foreign tables";
 	if (child != &append->ps)
-		why = refuse_expressions(child, volatile_query);
+		why = expressions_unsupported_reason(child, volatile_query);
 	for (int i = 0; i < append->as_nplans && (why == NULL || child == &append->ps); i++)
 	{
-		const char *subplan = heap_refuse_subplan(append->appendplans[i], volatile_query);
+		const char *subplan =
+			heap_subplan_unsupported_reason(append->appendplans[i], volatile_query);
 
 		if (subplan == NULL && child != &append->ps)
-			subplan = refuse_projected(append->appendplans[i]);
+			subplan = projected_unsupported_reason(append->appendplans[i]);
 		nheap += subplan == NULL;
 		why = why ? why : subplan;
 	}

@@ -1,13 +1,13 @@
 /*
- * renewal.h
+ * refresh.h
  *	  Ranges of which blocks have changed: who asks for their renewal, and who does it.
  *
  * Queries that meet blocks which the cache does not serve any more ask for renewal; a background
  * worker of their database (../upkeep/worker.c), which is started when it is needed, takes
- * the requests.  When is decided here; see renewal.c.
+ * the requests.  When is decided here; see refresh.c.
  */
-#ifndef GPUAGG_CACHE_RENEWAL_H
-#define GPUAGG_CACHE_RENEWAL_H
+#ifndef GPUAGG_CACHE_REFRESH_H
+#define GPUAGG_CACHE_REFRESH_H
 
 #include "postgres.h"
 
@@ -18,7 +18,7 @@
  * worker, if that is due.  `missing` is the most blocks that the table has now of one range and the
  * descriptor has not.
  */
-extern void cache_ask_renewal(CacheTable *table, int missing);
+extern void cache_ask_refresh(CacheTable *table, int missing);
 
 /* ---- for the worker --------------------------------------------------------------- */
 
@@ -29,18 +29,18 @@ extern bool cache_worker_begin(void);
  * Takes the request of a table of this database that is due.  False if there is none:
  * *wait_ms is how long until there is one, -1 if there will be none soon.
  */
-extern bool cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms);
+extern bool cache_take_refresh(CacheTableKey *key, Oid *relid, long *wait_ms);
 
-typedef enum CacheRenewed
+typedef enum CacheRefreshed
 {
-	CACHE_RENEWED,
-	CACHE_RENEWED_IN_VAIN, /* the stale blocks would be as stale again: nothing was replaced */
-	CACHE_RENEW_LATER,     /* somebody else wants the table */
-	CACHE_RENEWAL_FAILED   /* by an error */
-} CacheRenewed;
+	CACHE_REFRESHED,
+	CACHE_REFRESHED_IN_VAIN, /* the stale blocks would be as stale again: nothing was replaced */
+	CACHE_REFRESH_LATER,     /* somebody else wants the table */
+	CACHE_REFRESH_FAILED     /* by an error */
+} CacheRefreshed;
 
-/* Ends what cache_take_renewal began; it took so many ms of work. */
-extern void cache_end_renewal(const CacheTableKey *key, CacheRenewed how, int64 work_ms);
+/* Ends what cache_take_refresh began; it took so many ms of work. */
+extern void cache_end_refresh(const CacheTableKey *key, CacheRefreshed how, int64 work_ms);
 
 /* ---- what is stale ------------------------------------------------------------------ */
 
@@ -58,4 +58,4 @@ extern int cache_range_stale(CacheRange *range, int nblocks);
  */
 extern bool cache_next_stale(CacheTable *table, BlockNumber nblocks, uint32 *range_no);
 
-#endif /* GPUAGG_CACHE_RENEWAL_H */
+#endif /* GPUAGG_CACHE_REFRESH_H */

@@ -1,5 +1,5 @@
 /*
- * renewal.c
+ * refresh.c
  *	  Ranges of which blocks have changed: who asks for their renewal, and when it is due.
  *
  * A block that is found changed is read from the heap by every query from then on, until the range
@@ -26,7 +26,7 @@
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
-#include "cache/renewal.h"
+#include "cache/refresh.h"
 #include "cache/store_internal.h"
 #include "settings.h"
 
@@ -58,12 +58,12 @@
 
 /* ms from now on, or less than 1: it is due. */
 static int64
-due_in(const StoredRenewal *renewal, TimestampTz now)
+due_in(const StoredRefresh *refresh, TimestampTz now)
 {
-	TimestampTz quiet = TimestampTzPlusMilliseconds(renewal->changed, QUIET_MS);
-	TimestampTz restless = TimestampTzPlusMilliseconds(renewal->first, RESTLESS_MS);
+	TimestampTz quiet = TimestampTzPlusMilliseconds(refresh->changed, QUIET_MS);
+	TimestampTz restless = TimestampTzPlusMilliseconds(refresh->first, RESTLESS_MS);
 
-	return (Max(Min(quiet, restless), renewal->not_before) - now) / 1000;
+	return (Max(Min(quiet, restless), refresh->not_before) - now) / 1000;
 }
 
 static bool
@@ -111,7 +111,7 @@ start_worker(void)
 }
 
 void
-cache_ask_renewal(CacheTable *table, int missing)
+cache_ask_refresh(CacheTable *table, int missing)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	StoredTable *stored;
@@ -132,15 +132,15 @@ cache_ask_renewal(CacheTable *table, int missing)
 	stored = cache_table_find(&table->key, table->serial);
 	if (stored)
 	{
-		StoredRenewal *renewal = &stored->renewal;
+		StoredRefresh *refresh = &stored->refresh;
 
-		if (!renewal->asked)
-			renewal->first = now;
-		if (!renewal->asked || renewal->stale != stale)
-			renewal->changed = now;
-		renewal->asked = true;
-		renewal->stale = stale;
-		if (due_in(renewal, now) < SOON_MS)
+		if (!refresh->asked)
+			refresh->first = now;
+		if (!refresh->asked || refresh->stale != stale)
+			refresh->changed = now;
+		refresh->asked = true;
+		refresh->stale = stale;
+		if (due_in(refresh, now) < SOON_MS)
 			place = free_place(now);
 		if (place)
 			*place = (StoredWorker){MyDatabaseId, 0, now};
@@ -186,7 +186,7 @@ cache_worker_begin(void)
 }
 
 bool
-cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms)
+cache_take_refresh(CacheTableKey *key, Oid *relid, long *wait_ms)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	HASH_SEQ_STATUS scan;
@@ -200,9 +200,9 @@ cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms)
 	{
 		int64 in;
 
-		if (stored->key.database != MyDatabaseId || stored->serial == 0 || !stored->renewal.asked)
+		if (stored->key.database != MyDatabaseId || stored->serial == 0 || !stored->refresh.asked)
 			continue;
-		in = due_in(&stored->renewal, now);
+		in = due_in(&stored->refresh, now);
 		if (in >= first_in)
 			continue;
 		first = stored;
@@ -211,7 +211,7 @@ cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms)
 	*wait_ms = first ? (long) Max(first_in, 0) : -1;
 	if (first && first_in <= 0)
 	{
-		first->renewal.asked = false;
+		first->refresh.asked = false;
 		*key = first->key;
 		*relid = first->relid;
 	}
@@ -220,7 +220,7 @@ cache_take_renewal(CacheTableKey *key, Oid *relid, long *wait_ms)
 }
 
 void
-cache_end_renewal(const CacheTableKey *key, CacheRenewed how, int64 work_ms)
+cache_end_refresh(const CacheTableKey *key, CacheRefreshed how, int64 work_ms)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	StoredTable *stored;
@@ -229,28 +229,29 @@ cache_end_renewal(const CacheTableKey *key, CacheRenewed how, int64 work_ms)
 	stored = hash_search(cache_tables, key, HASH_FIND, NULL);
 	if (stored && stored->serial != 0)
 	{
-		StoredRenewal *renewal = &stored->renewal;
-		int64 pause = Max(renewal->pause_ms, SHORTEST_PAUSE_MS);
+		StoredRefresh *refresh = &stored->refresh;
+		int64 pause = Max(refresh->pause_ms, SHORTEST_PAUSE_MS);
 
-		if (how == CACHE_RENEWED && stored->use.uses - renewal->uses >= WORTH_USES)
+		if (how == CACHE_REFRESHED && stored->use.uses - refresh->uses >= WORTH_USES)
 			pause /= 2;
-		else if (how == CACHE_RENEWED_IN_VAIN || (how == CACHE_RENEWED && renewal->pause_ms > 0))
+		else if (how == CACHE_REFRESHED_IN_VAIN ||
+				 (how == CACHE_REFRESHED && refresh->pause_ms > 0))
 			pause *= 2;
-		else if (how == CACHE_RENEWAL_FAILED)
+		else if (how == CACHE_REFRESH_FAILED)
 			pause = LONGEST_PAUSE_MS;
 		pause = Min(Max(pause, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
-		if (how == CACHE_RENEW_LATER)
+		if (how == CACHE_REFRESH_LATER)
 		{
-			renewal->asked = true;
+			refresh->asked = true;
 			pause = LOCKED_MS;
 		}
 		else
 		{
-			renewal->pause_ms = pause;
-			renewal->uses = stored->use.uses;
+			refresh->pause_ms = pause;
+			refresh->uses = stored->use.uses;
 			pause = Max(pause, PAUSE_FACTOR * work_ms);
 		}
-		renewal->not_before = TimestampTzPlusMilliseconds(now, pause);
+		refresh->not_before = TimestampTzPlusMilliseconds(now, pause);
 	}
 	LWLockRelease(cache_shared->change_lock);
 }

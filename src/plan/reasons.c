@@ -1,5 +1,5 @@
 /*
- * refusal.c
+ * reasons.c
  *	  Reasons why a query was not taken: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
  *
  * One reason is known when the query has been planned: there were custom paths, and others were
@@ -22,14 +22,14 @@
 #include "common/compat.h"
 #include "common/stats.h"
 #include "plan/citus.h"
-#include "plan/refusal.h"
+#include "plan/reasons.h"
 #include "settings.h"
 
 static ExplainOneQuery_hook_type prev_explain_one_query_hook;
 static planner_hook_type prev_planner_hook;
 
 /* While EXPLAIN (VERBOSE) plans a query: the reasons so far.  NULL otherwise. */
-static StringInfo refusals = NULL;
+static StringInfo reasons = NULL;
 
 /* Which query that is: with ANALYZE functions of the query plan others. */
 static Query *explained = NULL;
@@ -82,8 +82,8 @@ note(int64 query_id, const char *why, const char *level)
 	StatsCount count = {.calls = 1, .query_id = query_id};
 	const char *text = psprintf("%s%s", why, level);
 
-	if (refusals && strstr(refusals->data, text) == NULL)
-		appendStringInfo(refusals, "%s%s", refusals->len > 0 ? "; " : "", text);
+	if (reasons && strstr(reasons->data, text) == NULL)
+		appendStringInfo(reasons, "%s%s", reasons->len > 0 ? "; " : "", text);
 	stats_add(&key, &count);
 	if (gpuagg_log_refused)
 		ereport(
@@ -95,7 +95,7 @@ note(int64 query_id, const char *why, const char *level)
 }
 
 void
-refusal_note(PlannerInfo *root, const char *why)
+reasons_note(PlannerInfo *root, const char *why)
 {
 	const char *level = describe_level(root);
 
@@ -105,7 +105,7 @@ refusal_note(PlannerInfo *root, const char *why)
 }
 
 void
-refusal_offered(PlannerInfo *root, const RelOptInfo *rel, double rows)
+reasons_note_offered(PlannerInfo *root, const RelOptInfo *rel, double rows)
 {
 	Offer *offer = palloc(sizeof(Offer));
 
@@ -116,7 +116,7 @@ refusal_offered(PlannerInfo *root, const RelOptInfo *rel, double rows)
 }
 
 void
-refusal_chosen(const RelOptInfo *rel)
+reasons_note_chosen(const RelOptInfo *rel)
 {
 	ListCell *lc;
 
@@ -151,13 +151,13 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 {
 	List *outer = offers;
 	double outer_rows = taken_rows;
-	StringInfo outer_refusals = refusals;
+	StringInfo outer_reasons = reasons;
 	PlannedStmt *result;
 
 	offers = NIL;
 	taken_rows = -1;
 	if (query != explained)
-		refusals = NULL;
+		reasons = NULL;
 	PG_TRY();
 	{
 		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
@@ -170,7 +170,7 @@ plan(Query *query, const char *query_string, int cursor_options, ParamListInfo p
 	{
 		offers = outer;
 		taken_rows = outer_rows;
-		refusals = outer_refusals;
+		reasons = outer_reasons;
 	}
 	PG_END_TRY();
 	return result;
@@ -221,11 +221,11 @@ static void
 explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainState *es,
 				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)
 {
-	StringInfo outer = refusals;
+	StringInfo outer = reasons;
 	Query *outer_query = explained;
 	StringInfo mine = es->verbose ? makeStringInfo() : NULL;
 
-	refusals = mine;
+	reasons = mine;
 	explained = query;
 	PG_TRY();
 	{
@@ -237,7 +237,7 @@ explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainStat
 	}
 	PG_FINALLY();
 	{
-		refusals = outer;
+		reasons = outer;
 		explained = outer_query;
 	}
 	PG_END_TRY();
@@ -246,7 +246,7 @@ explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainStat
 }
 
 void
-refusal_install_hooks(void)
+reasons_install_hooks(void)
 {
 	prev_explain_one_query_hook = ExplainOneQuery_hook;
 	ExplainOneQuery_hook = explain_one_query;
