@@ -413,7 +413,9 @@ expr_translate_in(ExprProgram *p, const ExprOp *op, uint16 *r)
 		return false;
 	if (list->ints == NULL || list->count > VECTOR_MAX_CONSTANTS)
 	{
-		*r = expr_program_reject(p, list->ints ? "a list too long for the GPU" : "a list of texts");
+		*r = expr_program_reject(p,
+								 list->ints ? "an IN list is longer than the GPU supports" :
+											  "IN lists of texts are not supported on the GPU");
 		return true;
 	}
 	/* a register has 32 bits without a sign as if they had one */

@@ -361,7 +361,8 @@ expr_translate_rescaled(ExprProgram *p, Vec *vec, int16 scale)
 	uint16 a = expr_program_vec(p, vec);
 
 	if (scale - vec->scale > 18)
-		return expr_program_reject(p, "decimals of scales too far apart for the GPU");
+		return expr_program_reject(
+			p, "decimals whose scales are that far apart are not supported on the GPU");
 	return scale == vec->scale ?
 		a :
 		expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);

@@ -290,7 +290,8 @@ expr_translate_time(ExprProgram *p, const ExprOp *op, uint16 *r)
 		return false;
 	if (t->zoned && !fixed_offset(&offset))
 	{
-		*r = expr_program_reject(p, "a time zone without a fixed offset");
+		*r = expr_program_reject(p,
+								 "time zones without a fixed offset are not supported on the GPU");
 		return true;
 	}
 	data = t->field | (t->trunc ? VECTOR_TIME_TRUNC : 0) |

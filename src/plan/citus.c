@@ -235,12 +235,12 @@ tell_worker(Aggref *aggref, bool required, bool marks)
 	if (marks)
 		set_mark(aggref, required ? MARK_REQUIRE : MARK_ALLOW);
 	else if (required)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
-			 errdetail("The reason is: %s.", "INSERT ... RETURNING of a query over a Citus table"),
-			 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
+				 errdetail("The reason is: %s.",
+						   "INSERT ... RETURNING of a query over a Citus table is not supported"),
+				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
 }
 
 /*

@@ -808,7 +808,7 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	}
 	if (!collect_keys(&query))
 	{
-		refuse(root, ours, "an expression above the aggregation needs a column of its key");
+		refuse(root, ours, "the plan needs a column that is only part of a GROUP BY expression");
 		return;
 	}
 	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||
@@ -822,7 +822,9 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	collect_inputs(&query);
 	if (query.orders_apart && list_length(query.inputs) > MAX_SORTED_INPUTS)
 	{
-		refuse(root, ours, "too many arguments of aggregates with an ORDER BY");
+		refuse(
+			root, ours,
+			"aggregates with different ORDER BY clauses have too many arguments, filters and keys");
 		return;
 	}
 	collect_order_inputs(&query);
@@ -851,7 +853,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 		return;
 	if (parse->hasDistinctOn)
 	{
-		refuse(root, false, "DISTINCT ON keeps the first row of each group");
+		refuse(root, false, "DISTINCT ON is not supported");
 		return;
 	}
 	query.root = root;
@@ -910,7 +912,7 @@ note_set_operation(PlannerInfo *root, const RelOptInfo *rel)
 
 	if (compares && supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
 		bms_num_members(rel->relids) == arms)
-		refuse(root, false, "INTERSECT and EXCEPT compare two queries");
+		refuse(root, false, "INTERSECT and EXCEPT are not supported");
 }
 
 static void

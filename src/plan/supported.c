@@ -164,7 +164,8 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 		/* equal expressions are evaluated once, which volatile ones must not be */
 		if (contain_volatile_functions((Node *) aggref))
 		{
-			*why = psprintf("volatile function inside %s", get_func_name(aggref->aggfnoid));
+			*why = psprintf("a volatile function inside %s is not supported",
+							get_func_name(aggref->aggfnoid));
 			return false;
 		}
 	}
@@ -256,7 +257,7 @@ supported_sets(List *sets, List *keys, const char **why)
 
 	if (list_length(sets) > MOST_SETS)
 	{
-		*why = psprintf("more than %d grouping sets", MOST_SETS);
+		*why = psprintf("more than %d grouping sets are not supported", MOST_SETS);
 		return false;
 	}
 	foreach (key, sets == NIL ? NIL : keys)
@@ -268,7 +269,7 @@ supported_sets(List *sets, List *keys, const char **why)
 			expr = (Node *) ((PlaceHolderVar *) expr)->phexpr;
 		if (IsA(expr, Const) && !in_all_sets(sets, foreach_current_index(key)))
 		{
-			*why = "GROUPING SETS with a constant as a key";
+			*why = "a constant as a key of GROUPING SETS is not supported";
 			return false;
 		}
 		for_each_cell(other, keys,
@@ -276,7 +277,7 @@ supported_sets(List *sets, List *keys, const char **why)
 											!together_in_sets(sets, foreach_current_index(key),
 															  foreach_current_index(other)))
 		{
-			*why = "GROUPING SETS with the same key under two names";
+			*why = "the same expression as two keys of GROUPING SETS is not supported";
 			return false;
 		}
 	}
