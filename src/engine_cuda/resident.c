@@ -18,6 +18,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "analysis/analysis.h"
 #include "columns/column_value.h"
 #include "engine_cuda/dictionaries.h"
 #include "engine_cuda/resident.h"

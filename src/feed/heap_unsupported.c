@@ -13,6 +13,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "analysis/analysis.h"
 #include "feed/heap.h"
 
 /*

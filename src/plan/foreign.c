@@ -49,7 +49,7 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/alike.h"
 #include "aggregates/partial_call.h"
-#include "plan/foreign.h"
+#include "plan/group_query.h"
 #include "settings.h"
 
 static get_relation_info_hook_type prev_get_relation_info_hook;

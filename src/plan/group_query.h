@@ -96,4 +96,14 @@ extern double plan_estimate_sets(GroupQuery *query, double rows);
 /* For each GROUPING() the numbers of its keys. */
 extern List *plan_grouping_keys(List *groupings, List *key_refs);
 
+/* union.c */
+
+/* Installs the planner hook that rewrites UNION. */
+extern void union_install_hook(void);
+/* Notes that INTERSECT and EXCEPT are not supported; rel: the result of a set operation. */
+extern void union_note_other(PlannerInfo *root, const RelOptInfo *rel);
+
+/* foreign.c: installs the hook for partial aggregation by the servers of foreign partitions. */
+extern void foreign_install_hook(void);
+
 #endif /* GPUAGG_GROUP_QUERY_H */

@@ -28,17 +28,15 @@
 
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
+#include "analysis/analysis.h"
 #include "common/compat.h"
 #include "engines/engines.h"
-#include "expr/expr.h"
 #include "plan/citus.h"
 #include "plan/estimate.h"
-#include "plan/foreign.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/reasons.h"
 #include "plan/supported.h"
-#include "plan/union.h"
 #include "settings.h"
 
 /* So many groups are returned by all participants of a parallel plan, and fewer by one of them. */
@@ -737,7 +735,7 @@ add_paths(GroupQuery *query)
 {
 	Path *cheapest = query->input_rel->cheapest_total_path;
 
-	reasons_note_offered(query->root, query->grouped_rel, cheapest->rows);
+	reasons_add_candidate(query->root, query->grouped_rel, cheapest->rows);
 	if (is_required())
 	{
 		query->grouped_rel->pathlist = NIL;
@@ -759,27 +757,13 @@ add_paths(GroupQuery *query)
 
 /* ---- the hook ---------------------------------------------------------- */
 
-/* The query is not taken: an error if it had to be, else a note of the reason. */
-static void
-refuse(PlannerInfo *root, bool ours, const char *why)
-{
-	reasons_note(root, why);
-	if (ours && is_required())
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
-				 errdetail("The reason is: %s.", why),
-				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
-	ereport(DEBUG1, (errmsg_internal("gpuagg: not used: %s", why)));
-}
-
 static void
 group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 			GroupPathExtraData *extra)
 {
 	GroupQuery query = {0};
 	const char *why = NULL;
-	bool ours;
+	bool ours, required;
 
 	/* the children of partitionwise grouping: taken as a whole by the parent */
 	if (IS_OTHER_REL(input_rel))
@@ -793,28 +777,30 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	query.pathkeys = root->parse->groupingSets != NIL ? NIL : compat_group_pathkeys(root);
 	collect_aggregates(&query);
 	ours = supported_any_ours(query.aggs) || (citus_task_is_required() && query.aggs != NIL);
+	required = ours && is_required();
 	/* a query may also have HAVING alone, or GROUP BY () */
 	if (!ours && (!supported_core_too() || (query.aggs == NIL && root->parse->groupClause == NIL)))
 		return;
 	if (!gpuagg_enabled)
 	{
-		refuse(root, ours, "gpuagg.enabled is off");
+		reasons_reject(root, required, "gpuagg.enabled is off");
 		return;
 	}
 	if (gpuagg_require == GPUAGG_FORBID)
 	{
-		refuse(root, ours, "gpuagg.require is forbid");
+		reasons_reject(root, required, "gpuagg.require is forbid");
 		return;
 	}
 	if (!collect_keys(&query))
 	{
-		refuse(root, ours, "the plan needs a column that is only part of a GROUP BY expression");
+		reasons_reject(root, required,
+					   "the plan needs a column that is only part of a GROUP BY expression");
 		return;
 	}
 	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||
 		!supported_sets(query.sets, query.keys, &why))
 	{
-		refuse(root, ours, why);
+		reasons_reject(root, required, why);
 		return;
 	}
 	supported_order(root, query.aggs, &query.order, &query.order_agg, &query.orders_apart);
@@ -822,8 +808,8 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	collect_inputs(&query);
 	if (query.orders_apart && list_length(query.inputs) > MAX_SORTED_INPUTS)
 	{
-		refuse(
-			root, ours,
+		reasons_reject(
+			root, required,
 			"aggregates with different ORDER BY clauses have too many arguments, filters and keys");
 		return;
 	}
@@ -853,7 +839,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 		return;
 	if (parse->hasDistinctOn)
 	{
-		refuse(root, false, "DISTINCT ON is not supported");
+		reasons_reject(root, false, "DISTINCT ON is not supported");
 		return;
 	}
 	query.root = root;
@@ -874,7 +860,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 			return;
 	if (!supported_keys(query.keys, query.key_eqops, &why))
 	{
-		refuse(root, false, why);
+		reasons_reject(root, false, why);
 		return;
 	}
 	collect_inputs(&query);
@@ -885,34 +871,6 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 		cheapest->rows :
 		estimate_groups(root, query.keys, cheapest->rows);
 	add_paths(&query);
-}
-
-/* How many queries does a tree of set operations have?  *compares: one is INTERSECT or EXCEPT. */
-static int
-count_arms(const Node *node, bool *compares)
-{
-	const SetOperationStmt *op = (const SetOperationStmt *) node;
-
-	if (!IsA(node, SetOperationStmt))
-		return 1;
-	check_stack_depth();
-	*compares |= op->op != SETOP_UNION;
-	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
-}
-
-/*
- * Set operations that compare two queries: noted once, with the relation of the whole tree.  UNION
- * is plan/union.c's.
- */
-static void
-note_set_operation(PlannerInfo *root, const RelOptInfo *rel)
-{
-	bool compares = false;
-	int arms = count_arms(root->parse->setOperations, &compares);
-
-	if (compares && supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
-		bms_num_members(rel->relids) == arms)
-		refuse(root, false, "INTERSECT and EXCEPT are not supported");
 }
 
 static void
@@ -928,9 +886,9 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 	else if (stage == UPPERREL_DISTINCT)
 		distinct_paths(root, input_rel, output_rel);
 	else if (stage == UPPERREL_SETOP)
-		note_set_operation(root, output_rel);
+		union_note_other(root, output_rel);
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
-		refuse(root, true, why);
+		reasons_reject(root, is_required(), why);
 }
 
 void

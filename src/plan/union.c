@@ -26,8 +26,9 @@
 #include "rewrite/rewriteManip.h"
 
 #include "plan/citus.h"
+#include "plan/group_query.h"
+#include "plan/reasons.h"
 #include "plan/supported.h"
-#include "plan/union.h"
 #include "settings.h"
 
 /*
@@ -37,6 +38,13 @@
 #define MAX_ARMS 300
 
 static planner_hook_type prev_planner_hook;
+
+/* Returns whether queries may be rewritten for the custom scan at all. */
+static bool
+is_enabled(void)
+{
+	return supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
+}
 
 /*
  * Makes a tree of UNIONs one of UNION ALLs; DISTINCT follows above.  Other set operations stay as
@@ -58,14 +66,31 @@ keep_duplicates(Node *node, const SetOperationStmt *top)
 	keep_duplicates(op->rarg, top);
 }
 
-/* How many queries does a tree of set operations have? */
+/*
+ * Returns the number of queries ("arms") in a tree of set operations.  Sets *compares if one of the
+ * operations is INTERSECT or EXCEPT.
+ */
 static int
-count_arms(const Node *node)
+count_arms(const Node *node, bool *compares)
 {
 	const SetOperationStmt *op = (const SetOperationStmt *) node;
 
+	if (!IsA(node, SetOperationStmt))
+		return 1;
 	check_stack_depth();
-	return IsA(node, SetOperationStmt) ? count_arms(op->larg) + count_arms(op->rarg) : 1;
+	*compares |= op->op != SETOP_UNION;
+	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
+}
+
+void
+union_note_other(PlannerInfo *root, const RelOptInfo *rel)
+{
+	bool compares = false;
+	int arms = count_arms(root->parse->setOperations, &compares);
+
+	/* the hook is called for each operation; only the relation of the whole tree has all arms */
+	if (compares && is_enabled() && bms_num_members(rel->relids) == arms)
+		reasons_reject(root, false, "INTERSECT and EXCEPT are not supported");
 }
 
 /*
@@ -130,11 +155,15 @@ subquery_entry(Query *subquery)
 	return rte;
 }
 
-/* Could the DISTINCT be taken, and may the query be nested? */
+/*
+ * Returns whether a query is a UNION whose DISTINCT a custom scan could compute, and which may
+ * become a subquery.
+ */
 static bool
 may_rewrite(const Query *query)
 {
 	SetOperationStmt *op = (SetOperationStmt *) query->setOperations;
+	bool compares = false;
 	List *eqops = NIL;
 	List *columns = NIL;
 	const char *why;
@@ -143,7 +172,7 @@ may_rewrite(const Query *query)
 	if (op == NULL || !IsA(op, SetOperationStmt) || op->op != SETOP_UNION || op->all ||
 		query->commandType != CMD_SELECT || query->hasModifyingCTE || query->rowMarks != NIL ||
 		list_length(op->groupClauses) != list_length(query->targetList) ||
-		op->groupClauses == NIL || count_arms((Node *) op) > MAX_ARMS)
+		op->groupClauses == NIL || count_arms((Node *) op, &compares) > MAX_ARMS)
 		return false;
 	/* LIMIT moves to where the query's WITH is not known */
 	if (query->cteList != NIL &&
@@ -328,8 +357,7 @@ static PlannedStmt *
 plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	/* Citus has ways of its own with a UNION of its tables */
-	if (supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
-		!citus_distributes())
+	if (is_enabled() && !citus_distributes())
 		rewrite_walker((Node *) query, NULL);
 	return (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
 																	  cursor_options, params);
