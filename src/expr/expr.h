@@ -49,13 +49,6 @@
 /* Size of the hash table of a set's vectors. */
 #define EXPR_BUCKETS 256
 
-typedef enum VecState
-{
-	VEC_VALUE = 0,
-	VEC_NULL = 1,
-	VEC_FALLBACK = 2
-} VecState;
-
 typedef struct Vec
 {
 	ColumnType type;

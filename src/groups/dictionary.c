@@ -8,13 +8,13 @@
  */
 #include "postgres.h"
 
-#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "columns/hash_seed.h"
 #include "common/compat.h"
 #include "groups/dictionary.h"
 
@@ -93,14 +93,6 @@ struct Dictionary
 	ShortValue *shorts; /* [hash of the image]; NULL: not in use yet */
 	int short_misses;   /* batches of which most rows were not among them */
 };
-
-HashSeed
-hash_seed_random(void)
-{
-	uint64 mask = pg_prng_uint64(&pg_global_prng_state);
-
-	return hash_seed(mask, pg_prng_uint64(&pg_global_prng_state));
-}
 
 static bool
 bytes_decide(Oid collation)
