@@ -146,7 +146,7 @@ static void
 note_bits(CpuEngine *engine)
 {
 	engine->mem_peak = Max(engine->mem_peak, group_bits_memory(engine->bits));
-	engine->choice.bins = engine->chosen_bins = group_bits_span(engine->bits);
+	engine->choice.bins = engine->chosen_bins = group_bits_possible_groups(engine->bits);
 	snprintf(engine->choice.reason, sizeof(engine->choice.reason), "a bit for each group");
 }
 
@@ -483,7 +483,7 @@ reduce(CpuEngine *engine, Batch *batch, uint32 known)
 
 		if (n < batch->nrows)
 		{
-			group_table_cut(table, table->at[n] / table->row_cells, n);
+			group_table_truncate(table, table->at[n] / table->row_cells, n);
 			batch->nrows = n;
 		}
 	}

@@ -165,7 +165,7 @@ combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 kn
 		{
 			if (at > 0 && fallbacks_held(engine->fallbacks) > cpu_states_limit(engine))
 			{
-				group_table_cut(table, at / table->row_cells, i);
+				group_table_truncate(table, at / table->row_cells, i);
 				cut = at;
 			}
 			next = at + table->row_cells;
