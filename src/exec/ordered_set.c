@@ -540,7 +540,7 @@ ordered_set_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env
 		engine->stores[v] = value_store_create(
 			env->cxt, &spec->values[v], &spec->cols[spec->values[v].col],
 			engine->own_batch.capacity, engine->env.mem_limit,
-			value_store_own_sorts(Max(env->mem_limit / spec->nvalues, engine->env.mem_limit)),
+			value_store_max_own_sorts(Max(env->mem_limit / spec->nvalues, engine->env.mem_limit)),
 			env->est_rows, env->input.parallel);
 	MemoryContextSwitchTo(old);
 	return &engine->base;
