@@ -229,7 +229,7 @@ typedef struct WireSet
 } WireSet;
 
 /* Of which rows a slot is. */
-typedef enum WirePart
+typedef enum WireSlotInput
 {
 	WIRE_ROWS,
 	WIRE_DISTINCT, /* the set's values, one of equal ones: col[0] is the set's column, or -1 */
@@ -237,8 +237,8 @@ typedef enum WirePart
 	WIRE_MODE, /* COUNT: the most frequent value, as wire_mode_of has it, of several the smallest; 0
 				  if there is none */
 	WIRE_MODE_LAST, /* the same, of several the greatest */
-	WIRE_PARTS
-} WirePart;
+	WIRE_SLOT_INPUTS
+} WireSlotInput;
 
 /*
  * SlotSpec of spec.h; thresholds are an offset into the doubles after WireQuery.
@@ -254,7 +254,7 @@ typedef struct WireSlot
 	int32_t width; /* states a group */
 	uint32_t thresholds;
 	double lo, hi;
-	uint16_t part;    /* WirePart; others than WIRE_ROWS have neither filter nor bins */
+	uint16_t input;   /* WireSlotInput; others than WIRE_ROWS have neither filter nor bins */
 	uint16_t set;     /* which, unless WIRE_ROWS */
 	uint32_t formula; /* of WIRE_BIN_UNIFORM: GpuaggBinFormula (operators/bins.h) */
 } WireSlot;
@@ -429,14 +429,14 @@ typedef struct WireKnown
 } WireKnown;
 
 /* Rows first .. first + nrows - 1 of a range. */
-typedef struct WireRun
+typedef struct WireRowRange
 {
 	uint64_t stamp;
 	uint32_t range;
 	uint32_t first;
 	uint32_t nrows;
 	uint32_t pad;
-} WireRun;
+} WireRowRange;
 
 /*
  * Many runs at once.  Sent with its list of runs, which are those of ranges first .. first +
@@ -449,9 +449,9 @@ typedef struct WireSpan
 	uint64_t nrows;
 	uint32_t first;
 	uint32_t nranges;
-	uint32_t
-		run; /* where its list begins among the message's runs; WIRE_NO_ARRAY: it is not sent */
-	uint32_t nruns; /* of the list that is sent */
+	uint32_t row_range; /* where its list begins among the message's runs; WIRE_NO_ARRAY: it is not
+						   sent */
+	uint32_t nrow_ranges; /* of the list that is sent */
 } WireSpan;
 
 #define WIRE_MAX_SPANS 8192
@@ -468,9 +468,9 @@ typedef struct WireSpan
 /*
  * Reduces rows that the device has, as if they had come in batches.  Column c of the query is
  * a register of a program that is run for each row (operators/vector_program.h), whose inputs
- * are columns of the table.  In the buffer are nruns of WireRun, by range and first row, and behind
- * them, if there are tables, each at wire_align, the values of ncells cells, and the states, a byte
- * each; behind this message are nspans of WireSpan, by range.
+ * are columns of the table.  In the buffer are nrow_ranges of WireRowRange, by range and first row,
+ * and behind them, if there are tables, each at wire_align, the values of ncells cells, and the
+ * states, a byte each; behind this message are nspans of WireSpan, by range.
  *
  * Answer: all of the rows were taken, or none of them, because something is not there: then the
  * buffer has, behind the runs at wire_align, a uint64_t for each run, and after them for each span,
@@ -485,7 +485,7 @@ typedef struct WireResident
 {
 	WireTableKey table;
 	uint32_t buffer;
-	uint32_t nruns;
+	uint32_t nrow_ranges;
 	uint32_t nspans;
 	uint32_t nstored;
 	uint32_t ncols; /* as in WireQuery */
@@ -776,7 +776,7 @@ wire_align(size_t n)
 static inline size_t
 wire_cells_at(const WireResident *in)
 {
-	return wire_align((size_t) in->nruns * sizeof(WireRun));
+	return wire_align((size_t) in->nrow_ranges * sizeof(WireRowRange));
 }
 
 static inline size_t
