@@ -335,7 +335,7 @@ cuda_join(Engine *engine, uint64 share)
 		return false;
 	if (cuda->client)
 		cuda_end_session(cuda);
-	cuda->query->wire->share = share;
+	cuda->query->wire->shared_id = share;
 	old = MemoryContextSwitchTo(cuda->env.cxt);
 	cuda->joined = cuda_ensure_open(cuda, NULL) == ENGINE_OK;
 	MemoryContextSwitchTo(old);
@@ -456,7 +456,7 @@ cuda_reset(Engine *engine)
 	if (cuda->sorted)
 		in_flight |= cuda_sorted_reset(cuda);
 	cuda_query_reset(cuda->query);
-	cuda->query->wire->share = 0;
+	cuda->query->wire->shared_id = 0;
 	if (cuda->client == NULL)
 		return;
 

@@ -112,8 +112,9 @@ check_grouped(const WireQuery *q)
 
 	if (!(q->flags & WIRE_GROUPED))
 		return NULL;
-	if (wire_keeps_rows(q) || q->share != 0 || q->nkeys != 1 || q->key_bytes != sizeof(int32_t) ||
-		key->width != sizeof(int32_t) || key->offset != 0 || key->nullable)
+	if (wire_keeps_rows(q) || q->shared_id != 0 || q->nkeys != 1 ||
+		q->key_bytes != sizeof(int32_t) || key->width != sizeof(int32_t) || key->offset != 0 ||
+		key->nullable)
 		return "grouped rows";
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
@@ -196,7 +197,7 @@ check_query(const WireQuery *q, size_t length)
 		length != sizeof(*q) + q->nthresholds * sizeof(double))
 		return "query length";
 	if ((q->flags & ~(WIRE_ORDERED | WIRE_GROUPED | WIRE_LATE)) ||
-		((q->flags & WIRE_LATE) && q->share != 0))
+		((q->flags & WIRE_LATE) && q->shared_id != 0))
 		return "flags";
 	if (!(q->est_rows >= 0) || !(q->est_groups >= 0))
 		return "estimates";

@@ -569,7 +569,7 @@ on_reset(Session *s, size_t length)
 {
 	WireFinished past = {0};
 
-	if (length != 0 || s->query->wire.share != 0)
+	if (length != 0 || s->query->wire.shared_id != 0)
 		return fail(s, FAILURE_PROTOCOL, "reset");
 	if (!settle(s, &past))
 		return false;

@@ -31,7 +31,7 @@ make_query(int device, char *arena, const WireQuery *wire, const double *thresho
 		return NULL;
 	}
 	query->device = device;
-	query->arena = wire->share == 0 ? arena : NULL;
+	query->arena = wire->shared_id == 0 ? arena : NULL;
 	query->wire = *wire;
 	memcpy(query->thresholds, thresholds, bytes);
 	pthread_mutex_init(&query->lock, NULL);
@@ -49,8 +49,9 @@ find_or_make(int device, char *arena, const WireQuery *wire, const double *thres
 	SharedQuery *query = NULL;
 
 	pthread_mutex_lock(&lock);
-	if (wire->share != 0)
-		for (query = queries; query && query->wire.share != wire->share; query = query->next)
+	if (wire->shared_id != 0)
+		for (query = queries; query && query->wire.shared_id != wire->shared_id;
+			 query = query->next)
 			;
 	*is_new = query == NULL;
 	if (query == NULL && (query = make_query(device, arena, wire, thresholds)) != NULL)
@@ -87,7 +88,7 @@ shared_query_enter(SharedQuery **out, int device, char *arena, const WireQuery *
 	if (is_new)
 	{
 		budget_count_query();
-		if (wire->share != 0)
+		if (wire->shared_id != 0)
 			status = device_ops.query_open(&query->query, device, &query->wire, query->thresholds,
 										   error);
 	}

@@ -224,7 +224,7 @@ choose_query(Connection *c)
 	if (!shared_made[n] || chance(0.02))
 	{
 		make_query(s);
-		s->query.share = n + 1;
+		s->query.shared_id = n + 1;
 		shared_made[n] = true;
 	}
 	c->query = s->query;

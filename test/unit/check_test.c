@@ -454,9 +454,9 @@ late(void)
 	make_good();
 	query.flags |= WIRE_LATE;
 	CHECK(check_query(&query, sizeof(query)) == NULL, "opened late");
-	query.share = 1;
+	query.shared_id = 1;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "opened late, and shared");
-	query.share = 0;
+	query.shared_id = 0;
 	query.flags |= 8;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "a flag that there is not");
 }
@@ -472,9 +472,9 @@ grouped(void)
 	query.keys[0].nullable = 0;
 	query.key_bytes = query.null_offset = 4;
 	CHECK(check_query(&query, sizeof(query)) == NULL, "numbers of runs");
-	query.share = 1;
+	query.shared_id = 1;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "shared");
-	query.share = 0;
+	query.shared_id = 0;
 	query.flags |= WIRE_ORDERED;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "rows that are kept");
 	query.flags = WIRE_GROUPED;

@@ -20,7 +20,7 @@ open_run(Run *run)
 	DeviceError error = {""};
 	WireQuery wire = run->c->q;
 
-	wire.share = 4711;
+	wire.shared_id = 4711;
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
 		if (!went_well(
