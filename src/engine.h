@@ -234,8 +234,8 @@ typedef struct DeviceStats
 	double resident_ms;
 	double finish_ms;
 	double fetch_ms;
-	double server_ms;     /* the server's, up to the end of finishing */
-	uint64 rows_aside;    /* that were reduced in this process instead */
+	double server_ms;         /* the server's, up to the end of finishing */
+	uint64 cpu_fallback_rows; /* that were reduced in this process instead */
 	uint64 rows_resident; /* of which the device had copies; those that conditions leave out among
 							 them */
 	uint64 uploaded;      /* bytes of copies that were made */
