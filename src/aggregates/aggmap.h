@@ -59,7 +59,7 @@ extern bool aggmap_is_listed(Oid aggfnoid);
  */
 extern Oid aggmap_state_aggregate(Oid aggfnoid);
 
-/* Is it an ordered-set aggregate that is found by exec/ordered_set.c? */
+/* Is it an ordered-set aggregate that is found by composite/ordered_engine.c? */
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
 
 /* Is it always a fallback aggregate?  *transfn is set to its transition function in any case. */

@@ -173,8 +173,8 @@ typedef struct AggEntry
 extern AggEntry aggmap_look_up(Oid aggfnoid);
 
 /*
- * Is it found by exec/ordered_set.c?  Not where gpu_median takes DISTINCT values, or its rows in an
- * order: it is a fallback aggregate then.
+ * Is it found by composite/ordered_engine.c?  Not where gpu_median takes DISTINCT values, or its
+ * rows in an order: it is a fallback aggregate then.
  */
 extern bool aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref);
 

@@ -4,7 +4,7 @@
  *
  * The planner has expanded them, with all their products, to one list of sets before it
  * offers paths.  Here a set is a list of numbers of keys; columns that depend on keys are in all of
- * them.  exec/grouping_sets.c reduces rows to the groups of each.
+ * them.  composite/grouping_sets.c reduces rows to the groups of each.
  */
 #include "postgres.h"
 

@@ -53,7 +53,4 @@ extern bool supported_parallel(List *aggrefs, const char **why);
 /* False if one of the extension's aggregates is a window function. */
 extern bool supported_window(PlannerInfo *root, const char **why);
 
-/* Equality and hash function behind an equality operator; false if it cannot be hashed. */
-extern bool supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc);
-
 #endif /* GPUAGG_SUPPORTED_H */
