@@ -440,8 +440,8 @@ set_encoding(int encoding)
 }
 
 /*
- * Converts text that contains names of objects with search_path set to pg_catalog. So names are written with
- * their schemas, and are read the same way in every session.
+ * Converts text that contains names of objects with search_path set to pg_catalog. So names are
+ * written with their schemas, and are read the same way in every session.
  */
 static void
 convert_names(void (*convert)(Conversion *), Conversion *c)
