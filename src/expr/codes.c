@@ -307,7 +307,7 @@ run_codes(const ExprOp *op, int n)
 }
 
 Vec *
-expr_codes(ExprSet *set, Vec *vec, int stage)
+expr_codes_vec(ExprSet *set, Vec *vec, int stage)
 {
 	int16 typlen;
 	bool typbyval;
@@ -355,5 +355,5 @@ void
 expr_add_codes(ExprSet *set, ExprRoot *root)
 {
 	if (root->vec)
-		expr_codes(set, root->vec, root->stage);
+		expr_codes_vec(set, root->vec, root->stage);
 }

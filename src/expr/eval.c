@@ -676,7 +676,7 @@ fill_constant(ExprSet *set, Vec *vec)
 }
 
 void
-expr_empty(Vec *vec)
+expr_empty_constant(Vec *vec)
 {
 	memset(vec->state, VEC_FALLBACK, EXPR_ROWS);
 	vec->all_values = vec->filled = false;
@@ -726,7 +726,7 @@ expr_reset(ExprSet *set)
 		set->stages[s].constants_ready = false;
 	for (Vec *vec = set->vecs; vec; vec = vec->next)
 		if (vec->lazy)
-			expr_empty(vec);
+			expr_empty_constant(vec);
 	MemoryContextReset(set->const_cxt);
 	set->resets++;
 }

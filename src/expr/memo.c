@@ -529,7 +529,7 @@ expr_memo_describe(Node *node, NodeFacts *facts)
 /* ---- compiling ------------------------------------------------------------------ */
 
 bool
-expr_memo_serves(const ExprSet *set, const NodeFacts *facts)
+expr_memo_pays(const ExprSet *set, const NodeFacts *facts)
 {
 	if (!facts->pure || !facts->has_slow || facts->nvars == 0 || facts->nvars > EXPR_MEMO_COLUMNS ||
 		facts->nvars >= set->memo_columns || (facts->case_value && set->case_value))
@@ -553,7 +553,7 @@ compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 
 		if (vec == NULL || (vec->attno == 0 && IsA(facts->vars[c], Var)))
 			return false;
-		memo->cols[c] = by_reference ? expr_codes(set, vec, stage) : vec;
+		memo->cols[c] = by_reference ? expr_codes_vec(set, vec, stage) : vec;
 		if (memo->cols[c] == NULL)
 			return false;
 		memo->by_number = by_reference && memo->ncols == 1;

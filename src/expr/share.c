@@ -254,7 +254,7 @@ may_share(const ExprSet *set, const Vec *vec)
 }
 
 Vec *
-expr_find(ExprSet *set, Expr *expr)
+expr_find_vec(ExprSet *set, Expr *expr)
 {
 	uint32 hash = expr_facts(set, expr).hash;
 
