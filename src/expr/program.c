@@ -421,8 +421,8 @@ expr_program_check(ExprProgram *p, const ExprRoot *root)
 {
 	ColumnType type = root->vec ? root->vec->type : COLUMN_DATUM;
 
-	add_condition(p,
-				  expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root, type, 0), 0, 0));
+	add_condition(
+		p, expr_program_emit(p, VECTOR_DETERMINED, 0, expr_program_root(p, root, type, 0), 0, 0));
 }
 
 /* ---- properties of registers ------------------------------------------------ */
@@ -468,7 +468,7 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 			case VECTOR_IS_UNKNOWN:
 			case VECTOR_IS_NOT_UNKNOWN:
 			case VECTOR_DISTINCT:
-			case VECTOR_TOLD:
+			case VECTOR_DETERMINED:
 				nulls[i] = false;
 				break;
 			case VECTOR_LOOKUP:
