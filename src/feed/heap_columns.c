@@ -125,7 +125,7 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 			a < columns->attrs[k] && attrs[a].len == -1;
 		a += step->pair;
 		for (int i = 0; i < 8; i++)
-			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
+			step->run[i] = decode_fixed_width(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
 	}
 	/* mostly far fewer than there are attributes, and a query may have many stages */
 	columns->steps = palloc(sizeof(HeapStep) * columns->nsteps);
@@ -147,7 +147,7 @@ chunk_runs(HeapDecoder *decoder, int first, int n)
 	runs = decoder->chunks[first][n] = MemoryContextAlloc(decoder->cxt, sizeof(HeapRun) << (n + 1));
 	for (int present = 0; present < 1 << (n + 1); present++)
 		for (int i = 0; i < 8; i++)
-			runs[present][i] = decode_run(&decoder->attrs[first], n, present, i) |
+			runs[present][i] = decode_fixed_width(&decoder->attrs[first], n, present, i) |
 				(present >> n != 0 ? ~HEAP_RUN_BYTES : 0);
 	return runs;
 }
