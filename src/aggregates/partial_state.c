@@ -259,12 +259,7 @@ check_state(const char *bytes, int n)
 	memcpy(VARDATA(state), bytes, n);
 	if (n < HEADER)
 		portable_invalid("length");
-	if (VARDATA(state)[0] != FORMAT)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-			 errmsg("unknown format of a partial state"),
-			 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
+	portable_check_format(VARDATA(state)[0], FORMAT);
 	kind = partial_state_kind(state);
 	if (kind == PARTIAL_NONE || kind >= PARTIAL_KINDS)
 		portable_invalid("kind");

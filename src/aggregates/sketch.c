@@ -39,6 +39,7 @@
 #include "utils/float.h"
 
 #include "aggregates/aggcall.h"
+#include "aggregates/ordered_set.h"
 #include "aggregates/portable.h"
 #include "operators/quantiles.h"
 
@@ -197,16 +198,6 @@ merge_sketches(Sketch *to, const Sketch *from)
 
 /* ---- fractions ------------------------------------------------------------------ */
 
-static double
-check_fraction(double fraction)
-{
-	if (fraction < 0 || fraction > 1 || isnan(fraction))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("percentile value %g is not between 0 and 1", fraction)));
-	return fraction;
-}
-
 static void
 report_changed_fraction(void)
 {
@@ -241,7 +232,7 @@ gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
-	fraction = PG_ARGISNULL(2) ? get_float8_nan() : check_fraction(PG_GETARG_FLOAT8(2));
+	fraction = PG_ARGISNULL(2) ? get_float8_nan() : ordered_set_check_fraction(PG_GETARG_FLOAT8(2));
 	if (sketch == NULL)
 		sketch = create_sketch(cxt, &fraction, 1);
 	else if (!same_fractions(sketch->fractions, &fraction, 1))
@@ -267,7 +258,8 @@ read_fractions(ArrayType *array, int *n)
 					  &nulls, n);
 	fractions = palloc((*n + 1) * sizeof(double));
 	for (int i = 0; i < *n; i++)
-		fractions[i] = nulls[i] ? get_float8_nan() : check_fraction(DatumGetFloat8(elements[i]));
+		fractions[i] =
+			nulls[i] ? get_float8_nan() : ordered_set_check_fraction(DatumGetFloat8(elements[i]));
 	return fractions;
 }
 
@@ -411,7 +403,7 @@ get_fractions(StringInfo buf)
 	{
 		fractions[i] = pq_getmsgfloat8(buf);
 		if (!isnan(fractions[i]))
-			check_fraction(fractions[i]);
+			ordered_set_check_fraction(fractions[i]);
 	}
 	return create_sketch(CurrentMemoryContext, fractions, n);
 }
