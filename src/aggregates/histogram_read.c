@@ -354,6 +354,7 @@ typedef struct Quantiles
 	double *cumulative; /* [bin] sum of the counts up to this bin */
 } Quantiles;
 
+/* Adds up the counts; raises an error if one is NULL, negative or not finite. */
 static Quantiles
 make_quantiles(const BinSpec *bins, const Counts *c)
 {

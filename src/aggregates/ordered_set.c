@@ -272,6 +272,7 @@ interpolate(OrderedSetKind kind, Datum lo, Datum hi, double part)
 		interval_pl, DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part)), lo);
 }
 
+/* Returns the result for fraction i. */
 static Datum
 fraction_value(const OrderedSetCall *call, int i, int64 n, const int64 *ranks, const Datum *values,
 			   int nranks)

@@ -274,6 +274,7 @@ send_row(StringInfo buf, RowHead *row)
 	}
 }
 
+/* Reads and checks a row. */
 static RowHead *
 receive_row(StringInfo buf)
 {

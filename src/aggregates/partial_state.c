@@ -209,6 +209,7 @@ check_count(StringInfo buf)
 		portable_invalid("count");
 }
 
+/* Checks a serialized state of core's. */
 static void
 check_numbers(StringInfo buf, const KindInfo *kind)
 {

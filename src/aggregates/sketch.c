@@ -121,6 +121,7 @@ rebuild_table(Sketch *sketch, int table_size, int shift)
 		pfree(old);
 }
 
+/* Goes to the next level: each pair of adjacent buckets becomes one. */
 static void
 coarsen_level(Sketch *sketch)
 {
@@ -176,6 +177,7 @@ create_sketch(MemoryContext cxt, const double *fractions, int n)
 	return sketch;
 }
 
+/* Adds the values of *from to *to. */
 static void
 merge_sketches(Sketch *to, const Sketch *from)
 {
@@ -390,6 +392,7 @@ get_values(StringInfo buf, int64 *n)
 	return count;
 }
 
+/* Reads the fractions and creates a sketch with them. */
 static Sketch *
 get_fractions(StringInfo buf)
 {
