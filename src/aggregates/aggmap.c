@@ -197,6 +197,7 @@ typedef enum ArgumentForm
 	ARGUMENT_PRESENCE /* only whether it is NULL */
 } ArgumentForm;
 
+/* Returns what an aggregate of this kind reads of its arguments. */
 static ArgumentForm
 argument_form(FinalizeKind kind)
 {
@@ -248,6 +249,7 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 	}
 }
 
+/* Adds the column for argument i; returns its index. */
 static int
 add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
@@ -277,6 +279,7 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 	return spec_add_column(spec, &col);
 }
 
+/* Adds the column of a filter; returns its index, or -1 if there is no filter. */
 static int
 add_filter(AggSpec *spec, int filter)
 {

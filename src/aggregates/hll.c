@@ -59,6 +59,7 @@ hll_new(MemoryContext cxt)
 	return state;
 }
 
+/* Changes a sparse state to the array of registers. */
 static void
 hll_make_dense(HllState *state)
 {

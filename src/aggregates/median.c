@@ -56,6 +56,7 @@ create_state(MemoryContext cxt, int width, int64 capacity)
 	return state;
 }
 
+/* Appends n values, and grows the array if need be. */
 static void
 append_values(MedianState *state, const void *values, int64 n)
 {

@@ -176,6 +176,7 @@ write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
 	}
 }
 
+/* Writes all groups of the table to the sink as records. */
 static void
 export_records(CpuEngine *engine, GroupSink *sink)
 {
@@ -350,6 +351,7 @@ cpu_stats(Engine *base, EngineStats *stats)
 		describe_strategy(engine, stats->strategy, sizeof(stats->strategy));
 }
 
+/* Empties the engine for the groups of a part; keeps errors, and counts for EXPLAIN. */
 static void
 cpu_begin_part(Engine *base, uint32 groups)
 {

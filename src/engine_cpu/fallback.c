@@ -307,6 +307,7 @@ was_seen(SeenValues *seen, uint32 at, uint32 number)
 
 StaticAssertDecl(SEEN_ENTRIES == 1 << (64 - 50), "places are the upper bits of a product");
 
+/* Prepares the calls for a batch. */
 static void
 begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 {

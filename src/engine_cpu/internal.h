@@ -2,14 +2,14 @@
  * internal.h
  *	  What the files of the CPU engine share.
  *
- * 	engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
- * 	merge.c			combines groups of other participants, or of files, with the table's
- * 	exchange.c		exchanges rows of the table between participants of a parallel plan
- * 	absorb.c		adds rows to the table: memory, strategies, partitions
- * 	emit.c			turns groups of the table into arrays and records
- * 	slots.c			slots: selections, input columns, bins
- * 	loops.c			the loops over the monoid list
- * 	fallback.c		fallback aggregates, which run their own transition functions
+ *	engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
+ *	merge.c			combines groups of other participants, or of files, with the table's
+ *	exchange.c		exchanges rows of the table between participants of a parallel plan
+ *	absorb.c		adds rows to the table: memory, strategies, partitions
+ *	emit.c			turns groups of the table into arrays and records
+ *	slots.c			slots: selections, input columns, bins
+ *	loops.c			the loops over the monoid list
+ *	fallback.c		fallback aggregates, which run their own transition functions
  *
  * Each file calls only those below it in this list.
  */

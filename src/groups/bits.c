@@ -266,6 +266,7 @@ add_key_positions(const KeyBits *key, const Column *col, int n, uint32 *at, bool
 	return bad == 0;
 }
 
+/* Sets bits, and counts those that were not set. */
 static void
 set_bits(GroupBits *bits, const uint32 *at, int n)
 {

@@ -110,6 +110,7 @@ equality_is_bytewise(Oid collation)
 	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
 }
 
+/* Returns how values of a key are hashed and compared. */
 static ValueClass
 value_class(const KeySpec *key)
 {
@@ -360,6 +361,7 @@ add_code(Dictionary *dict, Datum value, bool isnull)
 	return dict->n++;
 }
 
+/* Returns whether another code may be given. */
 static inline bool
 has_room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 {
@@ -446,6 +448,7 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 	}
 }
 
+/* Fills dict->detoasted[] and hashes[]. */
 static void
 hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 {

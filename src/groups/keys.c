@@ -17,6 +17,7 @@
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
 
+/* Returns the bits of a float that are the same for all equal values: -0 = 0, NaN = NaN. */
 static inline uint32
 float_bits(float v)
 {

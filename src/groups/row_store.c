@@ -21,6 +21,7 @@
 #include "common/interruptible.h"
 #include "groups/dictionary.h"
 #include "groups/row_store.h"
+#include "operators/select.h"
 
 /* Kinds of a stored value, one byte each. */
 enum
@@ -142,6 +143,7 @@ row_store_clear(RowStore *store)
 			dictionary_reset(store->dicts[k]);
 }
 
+/* Returns the bytes of a row without by-reference values and sorting. */
 static size_t
 stored_row_bytes(const RowStore *store)
 {
@@ -172,22 +174,6 @@ row_store_has_room(const RowStore *store, int rows)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Returns an integer that orders as PostgreSQL orders doubles: -0 = 0, NaN last. */
-static inline uint64
-float_code(double x)
-{
-	uint64 bits;
-
-	if (isnan(x))
-		return PG_UINT64_MAX;
-	if (x == 0.0)
-		x = 0.0;
-	memcpy(&bits, &x, sizeof(bits));
-	return (bits >> 63) ? ~bits : bits | UINT64CONST(0x8000000000000000);
-}
-
-#define SIGN_BIT UINT64CONST(0x8000000000000000)
-
 /* Fills codes[] with integers that order as the column's values do. */
 static void
 column_codes(const Column *col, int n, uint64 *codes)
@@ -204,12 +190,12 @@ column_codes(const Column *col, int n, uint64 *codes)
 
 #define X(NAME, value_t, ...) \
 	case COLUMN_##NAME: \
-		CODES(value_t, (uint64) (int64) x ^ SIGN_BIT);
+		CODES(value_t, select_code_i64(x));
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, ...) \
 	case COLUMN_##NAME: \
-		CODES(value_t, float_code(x));
+		CODES(value_t, select_code_f64(x + 0.0)); /* -0 = 0 */
 		COLUMN_FLOATS(X)
 #undef X
 #undef CODES
@@ -318,6 +304,7 @@ grow_array(RowStore *store, void *array, size_t bytes)
 	return repalloc_huge(array, bytes);
 }
 
+/* Makes room for this many rows. */
 static void
 grow_store(RowStore *store, int64 rows)
 {
@@ -623,6 +610,7 @@ gather_values(const char *values, char *to, const uint32 *rows, int n, int width
 	}
 }
 
+/* Copies n rows of a column to the batch. */
 static void
 gather_column(RowStore *store, int c, const uint32 *rows, int n)
 {
@@ -671,6 +659,7 @@ rows_within_batch_bytes(const RowStore *store, const uint32 *rows, int n)
 	return n;
 }
 
+/* Makes a batch of rows; `from` is the number of the first one in the order of `rows`. */
 static Batch *
 gather_batch(RowStore *store, const uint32 *rows, int64 from)
 {

@@ -53,6 +53,8 @@ extern void partition_set_finish(PartitionSet *set, PartitionList *list);
 extern bool partition_list_pop(PartitionList *list, Partition *part);
 extern void partition_list_clear(PartitionList *list);
 extern void partition_close(Partition *part);
+/* Sets a file, if it is not NULL, to its beginning. */
+extern void partition_rewind(BufFile *file);
 /* Reads the next record of a file; false at its end. */
 extern bool partition_read(BufFile *file, StringInfo record);
 

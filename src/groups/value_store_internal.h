@@ -2,12 +2,12 @@
  * value_store_internal.h
  *	  What the files of the store of values share.
  *
- * 	value_store.c		takes values, in lists in memory and in files
- * 	value_sort.c		keeps values in core's tuplesort instead
- * 	value_groups.c		returns groups and their values of given ranks
- * 	value_modes.c		finds the most frequent values
- * 	value_large.c		finds both in groups that exceed the memory
- * 	value_exchange.c	writes values for other stores, and reads theirs
+ *	value_store.c		takes values, in lists in memory and in files
+ *	value_sort.c		keeps values in core's tuplesort instead
+ *	value_groups.c		returns groups and their values of given ranks
+ *	value_modes.c		finds the most frequent values
+ *	value_large.c		finds both in groups that exceed the memory
+ *	value_exchange.c	writes values for other stores, and reads theirs
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
 #define GPUAGG_VALUE_STORE_INTERNAL_H
@@ -227,9 +227,11 @@ extern void values_skip_sorted(ValueStore *store, int64 n);
 extern void values_end_sorted(ValueStore *store);
 /* Moves all codes to files. */
 extern void values_flush(ValueStore *store);
-/* Reads the next codes from a file, all of one group; false at its end. */
-extern bool values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n);
-extern void values_rewind(BufFile *file);
+/* Writes codes of a group to a temporary file, which is created in the current context if NULL. */
+extern void values_write_codes(ValueStore *store, BufFile **file, uint32 group, const uint64 *codes,
+							   uint32 n);
+/* Reads what one call of values_write_codes has written; false at the end of the file. */
+extern bool values_read_codes(BufFile *file, uint32 *group, uint64 *codes, uint32 *n);
 /*
  * To be called before values are added: moves all codes to files if memory is used up, and makes
  * lists for groups below n.
