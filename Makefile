@@ -6,8 +6,8 @@ MODULE_big = gpuagg
 TOP := $(dir $(firstword $(MAKEFILE_LIST)))
 TOP := $(if $(filter-out $(realpath .),$(realpath $(TOP))),$(TOP))
 DATA = $(patsubst $(TOP)%,%,$(wildcard $(TOP)sql/gpuagg--*.sql))
-# src/server/ is a program of its own.
-SRCS = $(filter-out $(TOP)src/server/%,$(wildcard $(TOP)src/*.c $(TOP)src/*/*.c))
+# src/server/ and src/device_cuda/ are a program of their own.
+SRCS = $(filter-out $(TOP)src/server/% $(TOP)src/device_cuda/%,$(wildcard $(TOP)src/*.c $(TOP)src/*/*.c))
 OBJS = $(if $(STRICT),$(STRICT_OBJS),$(SRCS:$(TOP)%.c=%.o))
 EXTRA_CLEAN = $(OBJS:.o=.d) build tmp_install test/results test/bench/kernels $(wildcard gpuagg-*.zip)
 

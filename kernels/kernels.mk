@@ -56,7 +56,7 @@ $1/kernels/%.o: kernels/%.cu
 	@mkdir -p $$(@D)
 	$$(NVCC) $$(CUDA_FLAGS) -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
 
-$1/server/%.o: src/server/%.cu
+$1/device_cuda/%.o: src/device_cuda/%.cu
 	@mkdir -p $$(@D)
 	$$(NVCC) $$(CUDA_FLAGS) -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
 
@@ -67,8 +67,8 @@ endef
 $(eval $(call cuda_rules,build))
 $(eval $(call cuda_rules,build/emulator))
 
-# the small kernels of the server that have tests here
-GPU_TEST_SERVER_OBJS = build/server/device_kernels.o $(patsubst %,build/server/device_kernels_%.o,resident groups sketches)
+# The small kernels of the device layer that have tests here.
+GPU_TEST_SERVER_OBJS = build/device_cuda/kernels.o $(patsubst %,build/device_cuda/kernels_%.o,stored groups sketches)
 
 build/gpu-tests: $(GPU_TEST_OBJS) $(GPU_TEST_SERVER_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -o $@

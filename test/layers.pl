@@ -1,6 +1,6 @@
 #!/usr/bin/env perl
 # The order of the folders of src/, from the list under "Layers" in src/README.md, against what the
-# code does.
+# code does; and the order of the files of a folder whose README.md states one, as src/device_cuda/ does.
 #
 #	test/layers.pl			the checks, as TAP
 #	test/layers.pl --print	the folders, top to bottom: files, lines, and the folders each uses
@@ -9,8 +9,9 @@
 #	- an #include of a file in a higher folder, or, where the list says what a folder may use,
 #	  of anything else in the tree; plain C must not include PostgreSQL's headers;
 #	- a symbol that is defined in a higher folder, however it was declared;
-#	- a circle of #includes or of symbols between files of one folder.  Circles between folders, and
-#	  between files of different folders, have an arrow upwards.
+#	- a circle of #includes or of symbols between files of one folder, or of the two folders of the
+#	  server.  Circles between other folders have an arrow upwards;
+#	- an #include or a symbol of a file further down in the list of files of the folder's README.md.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -37,10 +38,27 @@ foreach my $line (grep { /^\S/ } split /\n/, $list)
 	$uses{$folder} = [ $1 =~ /`([^`]+)`/g ] if $terms =~ /\buses only (.*)/;
 }
 
+# Folders whose README.md has a list of their files, lowest first: file -> its place in that list.
+my %place;
+
+foreach my $name (grep { -e "src/$_/README.md" } keys %level)
+{
+	my ($order) = slurp("src/$name/README.md") =~ /<!-- order -->\n(.*?)<!-- end of order -->/s or next;
+	my $number = 0;
+
+	foreach my $line (grep { /^\S/ } split /\n/, $order)
+	{
+		my ($names) = $line =~ /^\d+\. ((?:`[^`]+`(?:, )?)+): / or die "not a line of the list of files of $name/: $line";
+
+		$number++;
+		$place{"$name/$_"} = $number foreach $names =~ /`([^`]+)`/g;
+	}
+}
+
 # ---------------------------------------------------------------------------------------------
 # What the code does: arrows "file -> file", relative to src/.
 
-my @files = sort(glob('src/*.[ch] src/*/*.[ch] src/*/*.cu'));
+my @files = sort(glob('src/*.[ch] src/*/*.[ch] src/*/*.cu src/*/*.cuh'));
 s{^src/}{} foreach @files;
 my %lines;						# file -> number of lines
 my %includes;					# file -> the project's files that it includes
@@ -69,10 +87,10 @@ foreach my $file (@files)
 	}
 }
 
-# The server is a program of its own: what it calls is defined there, or in the files that it shares.
+# The server is a program of its own: what it calls is defined in its two folders, or in the files that it shares.
 my @sources = grep { /\.c$/ } @files;
-my @of_server = grep { m{^server/} } @sources;
-my @of_library = grep { !m{^server/} } @sources;
+my @of_server = grep { is_of_server($_) } @sources;
+my @of_library = grep { !is_of_server($_) } @sources;
 my @missing = grep { !-e object($_) } @sources;
 my %symbols;					# object -> what nm prints of it
 read_symbols(\@of_library, \@of_library);
@@ -87,8 +105,10 @@ sub slurp
 	return scalar <$handle>;
 }
 
-sub object { return ($_[0] =~ m{^server/} ? 'build/unit/stub/src/' : 'build/strict/') . ($_[0] =~ s/\.c$/.o/r) }
+sub is_of_server { return $_[0] =~ m{^(?:server|device_cuda)/} }
+sub object { return (is_of_server($_[0]) ? 'build/unit/stub/src/' : 'build/strict/') . ($_[0] =~ s/\.c$/.o/r) }
 sub folder { return $_[0] =~ m{^(\.\./\w+|\w+)/} ? $1 : '.' }
+sub may_circle { return folder($_[0]) eq folder($_[1]) || (is_of_server($_[0]) && is_of_server($_[1])) }
 
 # Fills %calls for the first files; the others define.
 sub read_symbols
@@ -170,7 +190,7 @@ sub allowed
 	return defined $level{$used} && $level{$used} < $level{$user};
 }
 
-# Pairs of one folder that lie on a circle of the graph, as [user, used].
+# Pairs of files that lie on a circle of the graph, as [user, used].
 sub circles
 {
 	my ($graph) = @_;
@@ -182,7 +202,7 @@ sub circles
 
 		while (defined(my $file = pop @todo))
 		{
-			push @todo, grep { folder($_) eq folder($start) && !$reached{$start}{$_}++ } @{ $graph->{$file} // [] };
+			push @todo, grep { may_circle($_, $start) && !$reached{$start}{$_}++ } @{ $graph->{$file} // [] };
 		}
 	}
 	return map { my $user = $_; map { [ $user, $_ ] } grep { $reached{$_} && $reached{$_}{$user} } @{ $graph->{$user} } }
@@ -197,9 +217,15 @@ foreach my $file (@files)
 	}
 	foreach my $used (sort keys %{ $calls{$file} // {} })
 	{
-		# a call of what strategy.h or protocol.h declares is defined in the file beside it
+		# what strategy.h or store.h declares is defined in strategy.c, or store_hold.c
 		$wrong{"symbol: $file -> $used"} = " ($calls{$file}{$used})"
-			unless allowed($file, $used) || ($uses{ folder($file) } && allowed($file, $used =~ s/\.c$/.h/r));
+			unless allowed($file, $used) || ($uses{ folder($file) }
+			&& grep { allowed($file, $_) } $used =~ s/\.c$/.h/r, $used =~ s/_[^_]*\.c$/.h/r);
+	}
+	foreach my $used (grep { defined $place{$file} && folder($_) eq folder($file) }
+		@{ $includes{$file} // [] }, sort keys %{ $calls{$file} // {} })
+	{
+		$wrong{"order: $file -> $used"} = '' unless ($place{$used} // 0) <= $place{$file};
 	}
 }
 foreach my $pair (circles(\%includes))
@@ -236,10 +262,14 @@ sub none
 my %folders = map { folder($_) => 1 } @files;
 none('every folder is in the list of layers', grep { !defined $level{$_} } sort keys %folders);
 none('every folder of the list is there', grep { !$folders{$_} } sort keys %level);
+none('every file is in its folder\'s list of files',
+	grep { my $file = $_; !$place{$file} && grep { folder($_) eq folder($file) } keys %place } @files);
+none('every file of such a list is there', grep { my $file = $_; !grep { $_ eq $file } @files } sort keys %place);
 none('every source has an object (make layers-objects)', @missing);
 foreach my $check (
 	[ 'include', 'includes go downwards' ],
 	[ 'symbol', 'symbols come from below' ],
+	[ 'order', 'files use files further up in their folder\'s list' ],
 	[ 'include circle', 'no circle of includes in a folder' ],
 	[ 'symbol circle', 'no circle of symbols in a folder' ],
 	[ 'not plain C', 'no PostgreSQL in plain C' ])

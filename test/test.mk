@@ -83,7 +83,7 @@ unit_objects = $(patsubst $(TOP)%.c,$(UNIT_DIR)/$1/%.o,$2)
 UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
 SERVED_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)))
 STUB_SRCS = $(SERVED_SRCS) $(wildcard $(TOP)test/unit/cuda/*.c)
-STANDIN_SRCS = $(filter-out $(TOP)src/server/device_cuda%,$(SERVED_SRCS)) $(wildcard $(TOP)test/unit/standin_*.c)
+STANDIN_SRCS = $(filter-out $(TOP)src/device_cuda/%,$(SERVED_SRCS)) $(wildcard $(TOP)test/unit/standin_*.c)
 RESIDENT_SRCS = $(addprefix $(TOP),$(RESIDENT_PARTS))
 UNIT_LINK = $(CC) $(UNIT_CFLAGS) $(if $(SANITIZE),$(UNIT_SANITIZE)) $^ -o $@ -lpthread -lm
 

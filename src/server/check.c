@@ -10,7 +10,6 @@
 
 #include "operators/bins.h"
 #include "operators/hll.h"
-#include "server/limit.h"
 #include "server/server.h"
 #include "server/store.h"
 

@@ -12,11 +12,11 @@
  *	resident.c	from the rows and the program of RESIDENT to what a device has to do (resident.h)
  *	check.c		validation of messages
  *	arena.c		memory shared with clients
- *	budget.c	devices: load, memory accounting, counters
+ *	budget.c	devices: load, memory accounting, counters (budget.h)
  *	wire.c		sending and receiving
  *	stream.c	the same for sessions: reads ahead, and sends answers together
- *	spin.c		looks for a moment before it sleeps
- *	device.h	the GPU (device_cuda.h lists the files of the CUDA device layer)
+ *	spin.c		looks for a moment before it sleeps (spin.h)
+ *	../device_cuda/device.h	the GPU
  *
  * No PostgreSQL here.  Threads share queries, budget.c's counters, arena.c's free list,
  * watch.c's list and the number of sessions, each protected by a lock of its own, and
@@ -31,8 +31,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "server/device.h"
+#include "device_cuda/device.h"
 #include "protocol.h"
+#include "server/budget.h"
+#include "server/spin.h"
 
 /* ---- wire.c: whole messages over blocking sockets ---- */
 
@@ -76,16 +78,6 @@ extern bool stream_send_fd(Stream *stream, MessageType type, const void *body, s
 						   int fd);
 /* Holds a short message back: it goes with the next one, or when the next message is waited for. */
 extern bool stream_hold(Stream *stream, MessageType type, const void *body, size_t length);
-
-/* ---- spin.c ---- */
-
-/*
- * Looks whether it is found, again and again for some 50 us if so many processors are there that
- * this thread may.  False: go to sleep for it.
- */
-extern bool spin_until(bool (*found)(void *arg), void *arg);
-/* Those of this process; 0: not counted yet.  Tests set it. */
-extern atomic_int spin_processors;
 
 /* ---- check.c ---- */
 
@@ -145,28 +137,6 @@ extern uint64_t arena_bytes(void);
 /* Frees arenas that were idle for arena_idle_seconds, which tests may lower. */
 extern void arena_trim(void);
 extern int arena_idle_seconds;
-
-/* ---- budget.c ---- */
-
-extern void budget_start(const WireStatus *devices);
-/* May be called before budget_start. */
-extern void budget_set_limit(uint64_t bytes);
-/* What of the device's memory other processes have left to this one. */
-extern void budget_set_available(int device, uint64_t bytes);
-/* Counts a session at this device, or with -1 at the one with the fewest; returns the device. */
-extern int budget_attach(int device);
-extern void budget_detach(int device);
-/* Accounts for device memory; false if the device's limit would be exceeded. */
-extern bool budget_take(int device, uint64_t bytes);
-extern void budget_give(int device, uint64_t bytes);
-/* How much of the memory taken is the store's. */
-extern void budget_set_stored(int device, uint64_t bytes);
-extern const WireDevice *budget_device(int device);
-/* Bytes that queries and stored columns may still take. */
-extern uint64_t budget_room(int device);
-extern void budget_count_query(void);
-extern void budget_count_failure(WireFailure failure, const char *text);
-extern void budget_status(WireStatus *status);
 
 /* ---- queries.c ---- */
 

@@ -4,10 +4,11 @@
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
 SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(TOP)src -I$(TOP)kernels \
                 $(SANITIZE_FLAGS)
-SERVER_SRCS = $(patsubst $(TOP)%,%,$(wildcard $(TOP)src/server/*.c))
-SERVER_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter-out src/server/device_cuda%,$(SERVER_SRCS)))
-SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/server/%.cu,build/server/%.o,$(wildcard $(TOP)src/server/*.cu))
-SERVER_HOST_OBJS = $(patsubst src/server/%.c,build/server/%.o,$(filter src/server/device_cuda%,$(SERVER_SRCS))) \
+# The server is src/server/ over the CUDA device layer, src/device_cuda/.
+SERVER_SRCS = $(patsubst $(TOP)%,%,$(wildcard $(TOP)src/server/*.c $(TOP)src/device_cuda/*.c))
+SERVER_OBJS = $(patsubst src/%.c,build/%.o,$(filter src/server/%,$(SERVER_SRCS)))
+SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/%.cu,build/%.o,$(wildcard $(TOP)src/device_cuda/*.cu))
+SERVER_HOST_OBJS = $(patsubst src/%.c,build/%.o,$(filter src/device_cuda/%,$(SERVER_SRCS))) \
                    build/server/strategy.o build/server/device_list.o
 SERVER_CUDA_OBJS = $(SERVER_HOST_OBJS) $(SERVER_KERNEL_OBJS)
 # What test/unit/resident_test.c is linked with.
@@ -75,10 +76,14 @@ build/server/%.o: src/server/%.c
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
+build/device_cuda/%.o: src/device_cuda/%.c
+	@mkdir -p $(@D)
+	$(CC) $(SERVER_CFLAGS) -c $< -o $@
+
 build/server/strategy.o: src/strategy.c
 build/server/device_list.o: src/device_list.c
 build/server/strategy.o build/server/device_list.o:
 	@mkdir -p $(@D)
 	$(CC) $(SERVER_CFLAGS) -c $< -o $@
 
--include $(wildcard build/server/*.d build/few/*/*.d build/few/*/*/*.d build/many/*/*.d build/many/*/*/*.d)
+-include $(wildcard build/server/*.d build/device_cuda/*.d build/few/*/*.d build/few/*/*/*.d build/many/*/*.d build/many/*/*/*.d)

@@ -28,7 +28,7 @@
 #ifndef GPUAGG_STORE_H
 #define GPUAGG_STORE_H
 
-#include "server/device.h"
+#include "device_cuda/device.h"
 
 /* Tests make these and those of resident.h smaller. */
 #ifndef STORE_SEGMENT_ROWS

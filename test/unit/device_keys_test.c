@@ -6,7 +6,7 @@
 #include "abandon.h"
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 #define BUFFER_BYTES (1 << 20)
 

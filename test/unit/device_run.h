@@ -7,7 +7,7 @@
 #define GPUAGG_UNIT_DEVICE_RUN_H
 
 #include "cuda/cases.h"
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 #define PARTICIPANTS 3
 #define BUFFER_BYTES (1 << 20)

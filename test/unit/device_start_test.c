@@ -5,7 +5,7 @@
  */
 #include "abandon.h"
 #include "cuda/cuda_stub.h"
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 #include "unit.h"
 
 static DeviceStatus

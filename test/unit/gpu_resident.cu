@@ -7,7 +7,7 @@
 
 #include "gpu_test.h"
 #include "operators/vector_run.h"
-#include "server/device_kernels.h"
+#include "device_cuda/kernels.h"
 
 /* ---- operations and the types of their operands ---- */
 

@@ -6,7 +6,7 @@
 #include "common.cuh"
 #include "gpu_test.h"
 #include "operators/bins.h"
-#include "server/device_kernels.h"
+#include "device_cuda/kernels.h"
 
 #include <cmath>
 

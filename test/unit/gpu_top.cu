@@ -4,7 +4,7 @@
  */
 #include "gpu_test.h"
 #include "limit_host.h"
-#include "server/device_kernels.h"
+#include "device_cuda/kernels.h"
 
 enum
 {

@@ -5,7 +5,7 @@
 #ifndef GPUAGG_UNIT_LIMIT_HOST_H
 #define GPUAGG_UNIT_LIMIT_HOST_H
 
-#include "server/limit.h"
+#include "device_cuda/limit.h"
 
 /* The key of group g, maybe in `space`; NULL: it is none, or fails a condition. */
 typedef const char *(*LimitKey)(const void *groups, int64_t g, char *space);

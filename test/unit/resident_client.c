@@ -4,7 +4,7 @@
  */
 #include "operators/hll.h"
 #include "resident_test.h"
-#include "server/limit.h"
+#include "device_cuda/limit.h"
 
 /* ---- storing ---- */
 

@@ -12,7 +12,7 @@
 #include "abandon.h"
 #include "resident_test.h"
 #ifndef OVER_STANDIN
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 #ifndef OVER_GPU
 #define OVER_STUB 1
 #include "cuda/cuda_stub.h"

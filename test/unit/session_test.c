@@ -16,7 +16,7 @@
 #include "cuda/cases.h"
 #include "cuda/cuda_stub.h"
 #include "peer.h"
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 #define PARTICIPANTS 3
 

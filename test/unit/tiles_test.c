@@ -5,7 +5,7 @@
  */
 #include "abandon.h"
 #include "operators/vector_run.h"
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 #include "unit.h"
 
 /* Columns, two of integers and two of booleans, and constants. */

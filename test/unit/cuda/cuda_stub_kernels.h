@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "cuda_stub.h"
-#include "server/device_kernels.h"
+#include "device_cuda/kernels.h"
 
 #define WORKSPACE 4096
 

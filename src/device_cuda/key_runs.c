@@ -1,10 +1,10 @@
 /*
- * device_cuda_runs.c
+ * key_runs.c
  *	  Rows in the order of their keys, which are reduced as segments: as they lie, or sorted.
  */
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* ---- rows that are in order ---- */
 

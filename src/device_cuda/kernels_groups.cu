@@ -1,16 +1,16 @@
 /*
- * device_kernels_groups.cu
+ * kernels_groups.cu
  *	  Kernels for groups: boundaries of runs of equal keys, lists of groups and their keys; see
- * device_kernels.h.
+ * kernels.h.
  */
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
 
 #include "common.cuh"
 
-#include "server/device_column.cuh"
-#include "server/device_kernels.h"
-#include "server/limit.h"
+#include "device_cuda/column.cuh"
+#include "device_cuda/kernels.h"
+#include "device_cuda/limit.h"
 
 #define THREADS 256
 

@@ -1,11 +1,11 @@
 /*
- * device_cuda_store.c
+ * store_ops.c
  *	  The memory of stored columns (store.h).
  *
  * Each device has a stream for it, of which each call here waits for the end: kernels of any
  * query may read what is stored from then on, and what is released is read by none.
  */
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 static cudaStream_t streams[WIRE_MAX_DEVICES];
 

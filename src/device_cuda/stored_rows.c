@@ -1,5 +1,5 @@
 /*
- * device_cuda_resident.c
+ * stored_rows.c
  *	  Rows of stored columns: slices of them, with a mask and computed columns where these are
  *	  needed, go through the same reduction as batches.
  *
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 #include "server/resident_plan.h"
 
 /* What one RESIDENT is reduced with. */

@@ -1,41 +1,20 @@
 /*
- * device_cuda.h
+ * device_internal.h
  *	  What the files of the CUDA device layer share.
  *
- *	device_cuda.c			device_ops: the start, pinned memory
- *	device_cuda_resident.c	rows of stored columns to slices, masks and programs
- *	device_cuda_tiles.c		the same in one pass, where bins fit shared memory
- *	device_cuda_query.c		a query: rows in
- *	device_cuda_absorb.c	groups of a query on another device
- *	device_cuda_results.c	a query: groups out
- *	device_cuda_groups.c	its groups: bins of rows, tables
- *	device_cuda_states.c	their states
- *	device_cuda_counts.c	slots whose states others tell
- *	device_cuda_runs.c		rows in the order of the keys
- *	device_cuda_ordered.c	rows that are kept, sorted and reduced in order
- *	device_cuda_sets.c		values that are kept and sorted by group: distinct ones, and those of a
- * place device_cuda_lanes.c		copies, and the buffers on the device device_cuda_store.c
- * the memory of stored columns
- *	device_cuda_streams.c	streams of queries, which are kept, and waiting for them
- *	device_cuda_common.c	errors, numbers of devices, memory of queries, columns
- *	device_kernels.cu		small kernels
- *	device_kernels_resident.cu	those for rows of stored columns
- *	device_kernels_sets.cu	those for values of sets
- *	device_kernels_sketches.cu	those for sketches
- *
- * Each calls those below it alone; groups, ordered and sets do not call each other, and none of
- * them calls lanes or the store. Plain C on the CUDA run-time.  Device memory is allocated in
- * stream order from the device's pool, after budget_take().
+ * README.md has the order of the files.  Plain C on the CUDA run-time.  Device memory is allocated
+ *in stream order from the device's pool, after budget_take().
  */
 #ifndef GPUAGG_DEVICE_CUDA_H
 #define GPUAGG_DEVICE_CUDA_H
 
 #include <cuda_runtime_api.h>
 
-#include "server/device_kernels.h"
+#include "device_cuda/kernels.h"
 #include "gpuagg_cuda.h"
+#include "server/budget.h"
 #include "server/resident_plan.h"
-#include "server/server.h"
+#include "server/spin.h"
 #include "server/store.h"
 #include "strategy.h"
 
@@ -47,16 +26,16 @@ struct Lane
 	char *memory; /* on the device, as large as the arena; NULL: not yet */
 	size_t buffer_bytes;
 	int buffers;
-	cudaEvent_t copy_began[ARENA_BUFFERS];
-	cudaEvent_t copied[ARENA_BUFFERS];
-	cudaEvent_t reduce_began[ARENA_BUFFERS];
-	cudaEvent_t reduced[ARENA_BUFFERS]; /* the buffer may be overwritten */
-	bool timing[ARENA_BUFFERS];         /* both are recorded and not yet added */
+	cudaEvent_t copy_began[WIRE_BUFFERS];
+	cudaEvent_t copied[WIRE_BUFFERS];
+	cudaEvent_t reduce_began[WIRE_BUFFERS];
+	cudaEvent_t reduced[WIRE_BUFFERS]; /* the buffer may be overwritten */
+	bool timing[WIRE_BUFFERS];         /* both are recorded and not yet added */
 	double kernel_ms;
 	Lane *next; /* of the idle ones */
 };
 
-/* ---- device_cuda_streams.c ---- */
+/* ---- streams.c ---- */
 
 /* A stream on which nothing is queued, with so many bytes of pinned memory, and back. */
 #define STREAM_PAGE_BYTES 4096
@@ -241,7 +220,7 @@ struct Query
 #define ALIAS_NONE (-1)
 #define ALIAS_PRESENT WIRE_MAX_SLOTS
 
-/* ---- device_cuda_common.c: errors ---- */
+/* ---- device_common.c: errors ---- */
 
 /*
  * Turns the result of a CUDA call or of the kernel library into a DeviceStatus:
@@ -297,7 +276,7 @@ extern DeviceStatus query_extend(Query *query, DeviceMemory *memory, size_t used
 								 DeviceError *error);
 extern void query_release(Query *query, DeviceMemory *memory);
 
-/* ---- ... what it notes on the device (device_cuda_streams.c): at most STREAM_PAGE_BYTES */
+/* ---- ... what it notes on the device (streams.c): at most STREAM_PAGE_BYTES */
 
 /* Waits for all that is queued, and reads. */
 extern DeviceStatus query_read(Query *query, void *to, const void *from, size_t bytes,
@@ -322,7 +301,7 @@ extern bool slot_is_ordered(const WireQuery *q, int s);
 /* Is it reduced only then, for whatever reason? */
 extern bool slot_is_late(const WireQuery *q, int s);
 
-/* ---- device_cuda_lanes.c ---- */
+/* ---- lanes.c ---- */
 
 extern DeviceStatus cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes,
 								   int buffers, DeviceError *error);
@@ -336,7 +315,7 @@ extern DeviceStatus lane_reserve(Lane *lane, DeviceError *error);
 /* Waits for the reduction of the batch that was last in this buffer, and adds its time. */
 extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
 
-/* ---- device_cuda_states.c ---- */
+/* ---- group_states.c ---- */
 
 /* The most bins of one histogram; tests may lower it. */
 extern int64_t cuda_most_bins;
@@ -352,7 +331,7 @@ extern DeviceStatus states_move(Query *query, GroupStates *to, const int32_t *fr
 								const int32_t *to_bins, int64_t n, DeviceError *error);
 extern void states_release(Query *query, GroupStates *states);
 
-/* ---- device_cuda_groups.c ---- */
+/* ---- group_tables.c ---- */
 
 /*
  * Finds the bins of the rows: query->located says where; into query->bins if rows are kept
@@ -382,7 +361,7 @@ extern void groups_forget(Query *query);
  */
 extern void lengthen_keys(char *keys, size_t n, int from, int to);
 
-/* ---- device_cuda_counts.c ---- */
+/* ---- shared_counts.c ---- */
 
 /* Before the first rows: slots whose states others tell become aliases of these. */
 extern void counts_find(Query *query, const Rows *rows);
@@ -402,7 +381,7 @@ extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *er
  */
 extern DeviceStatus counts_settle(Query *query, bool keys, DeviceError *error);
 
-/* ---- device_cuda_ordered.c ---- */
+/* ---- ordered_rows.c ---- */
 
 /* Makes room for the rows of a batch; if that fails, nothing has changed. */
 extern DeviceStatus ordered_make_room(Query *query, int64_t nrows, DeviceError *error);
@@ -416,7 +395,7 @@ extern DeviceStatus ordered_finish(Query *query, DeviceError *error);
 /* Releases the rows kept. */
 extern void ordered_forget(Query *query);
 
-/* ---- device_cuda_sets.c ---- */
+/* ---- set_values.c ---- */
 
 /* Makes room for the values of these rows; if that fails, nothing has changed. */
 extern DeviceStatus sets_make_room(Query *query, const Rows *rows, DeviceError *error);
@@ -432,7 +411,7 @@ extern void sets_forget(Query *query);
 extern DeviceStatus cuda_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places,
 							  DeviceError *error);
 
-/* ---- device_cuda_query.c: functions of device_ops ---- */
+/* ---- device_query.c: functions of device_ops ---- */
 
 extern DeviceStatus cuda_query_open(Query **query, int device, const WireQuery *q,
 									const double *thresholds, DeviceError *error);
@@ -454,7 +433,7 @@ extern void query_release_scratch(Query *query);
 extern void query_release_holds(Query *query);
 extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
 
-/* ---- device_cuda_results.c: functions of device_ops ---- */
+/* ---- results.c: functions of device_ops ---- */
 
 extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, bool part,
 								WireFinished *result, DeviceError *error);
@@ -467,14 +446,14 @@ extern GroupKeys group_keys(const Query *query);
 extern DeviceStatus results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes,
 								  DeviceError *error);
 
-/* ---- device_cuda_absorb.c ---- */
+/* ---- absorb.c ---- */
 
 /* Readies the memory of so many devices for copies between them. */
 extern DeviceStatus cuda_absorb_start(int ndevices, DeviceError *error);
 extern DeviceStatus cuda_absorb(Query *query, Query *part, const int64_t *key_min,
 								const int64_t *key_max, DeviceError *error);
 
-/* ---- device_cuda_runs.c ---- */
+/* ---- key_runs.c ---- */
 
 /*
  * May runs be searched for: a query without rows so far, with operators and a strategy that allow
@@ -494,7 +473,7 @@ extern DeviceStatus runs_number(Query *query, int64_t words, double rows, int64_
 extern DeviceStatus runs_sort(Query *query, const Rows *rows, const void *keys, int64_t *nruns,
 							  DeviceError *error);
 
-/* ---- device_cuda_tiles.c ---- */
+/* ---- tiles.c ---- */
 
 /* A program in the order of a kernel that keeps results in registers. */
 typedef struct TileProgram
@@ -517,12 +496,12 @@ extern DeviceStatus tiles_reduce(Query *query, const Rows *rows, const TileProgr
 								 const GpuaggProgram *program, int64_t first, bool *taken,
 								 bool *applied, DeviceError *error);
 
-/* ---- device_cuda_resident.c ---- */
+/* ---- stored_rows.c ---- */
 
 extern DeviceStatus cuda_resident(Query *query, Lane *lane, const WireResident *in,
 								  const WireRowRange *runs, StoreHold *hold, DeviceError *error);
 
-/* ---- device_cuda_store.c ---- */
+/* ---- store_ops.c ---- */
 
 /* Readies the store for so many devices. */
 extern DeviceStatus cuda_store_start(int ndevices, DeviceError *error);

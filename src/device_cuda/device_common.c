@@ -1,12 +1,12 @@
 /*
- * device_cuda_common.c
+ * device_common.c
  *	  The base of the CUDA device layer: errors, numbers of devices, memory of
  *	  queries, columns as kernels take them.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* ---- errors ---- */
 

@@ -1,5 +1,5 @@
 /*
- * device_cuda_sets.c
+ * set_values.c
  *	  Values of sets: kept with the bins of their rows until the last row, sorted by bin and value,
  * and reduced.
  *
@@ -12,7 +12,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* The arrays have room for at least so many values; places have 31 bits. */
 #define LEAST_VALUES (1 << 16)

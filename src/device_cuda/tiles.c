@@ -1,11 +1,11 @@
 /*
- * device_cuda_tiles.c
+ * tiles.c
  *	  Rows of a program over stored columns in one pass: where the bins of slots fit the shared
  * memory of a multiprocessor, one kernel runs the program, finds the bins and reduces the slots.
  */
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* ---- the program ---- */
 

@@ -1,5 +1,5 @@
 /*
- * device_cuda_absorb.c
+ * absorb.c
  *	  Groups of a query's part on another device: brought here, and combined with the query's own.
  *
  * Where both have the same bins, arrays are combined as they are.  Else keys are looked up like
@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /*
  * Of groups that are brought at a time: fewer than rows that would be sorted; tests make it

@@ -1,13 +1,13 @@
 /*
- * device_kernels_resident.cu
+ * kernels_stored.cu
  *	  Kernels for rows of stored columns: masks, bitmaps, and the interpreter of programs; see
- * device_kernels.h.
+ * kernels.h.
  */
 #include "common.cuh"
 
 #include "operators/vector_run.h"
-#include "server/device_column.cuh"
-#include "server/device_kernels.h"
+#include "device_cuda/column.cuh"
+#include "device_cuda/kernels.h"
 
 #define THREADS 256
 

@@ -1,11 +1,11 @@
 /*
- * device_column.cuh
+ * column.cuh
  *	  Reading a value of a DeviceColumn in a kernel.
  */
 #ifndef GPUAGG_DEVICE_COLUMN_CUH
 #define GPUAGG_DEVICE_COLUMN_CUH
 
-#include "server/device_kernels.h"
+#include "device_cuda/kernels.h"
 
 /* Is value i not NULL? */
 __device__ static inline bool

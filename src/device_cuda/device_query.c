@@ -1,5 +1,5 @@
 /*
- * device_cuda_query.c
+ * device_query.c
  *	  A query on the device: reduces rows, and returns groups.
  *
  * A query has a stream of its own, on which its batches are reduced in the order
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* ---- opening and closing ---- */
 

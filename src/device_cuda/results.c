@@ -1,5 +1,5 @@
 /*
- * device_cuda_results.c
+ * results.c
  *	  A query on the device: returns groups.
  *
  * Groups are numbered as they are fetched.  Where some of the bins have no rows, a list made on the
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* ---- the end of the rows ---- */
 

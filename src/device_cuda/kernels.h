@@ -1,5 +1,5 @@
 /*
- * device_kernels.h
+ * kernels.h
  *	  The small kernels of the server: packing keys and inputs, moving states,
  *	  bins of slots that have many a group, programs over stored columns.  What reduces is in
  * kernels/.
@@ -15,7 +15,7 @@
 
 #include "gpuagg_cuda.h"
 #include "protocol.h"
-#include "server/limit.h"
+#include "device_cuda/limit.h"
 #include "server/store.h"
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /*
- * device_cuda.c
+ * device.c
  *	  The CUDA device layer: devices, pinned memory, the table of functions.
  */
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "device_list.h"
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* ---- start ---- */
 

@@ -3,7 +3,7 @@
  *	  The server's interface to its GPUs.
  *
  * Sessions call devices through this table of functions only.  The server links
- * device_cuda.c; its tests link a stand-in that computes on the host.
+ * device.c; its tests link a stand-in that computes on the host.
  *
  * A lane belongs to a connection: a copy stream and one device buffer for each
  * buffer of the arena.  Several lanes may feed one query.  Calls on different

@@ -1,5 +1,5 @@
 /*
- * device_kernels_sketches.cu
+ * kernels_sketches.cu
  *	  Sketches of distinct values (operators/hll.h): registers raised by rows, combined, widened,
  * and counted by rank.
  *
@@ -12,8 +12,8 @@
 #include "common.cuh"
 
 #include "operators/hll.h"
-#include "server/device_column.cuh"
-#include "server/device_kernels.h"
+#include "device_cuda/column.cuh"
+#include "device_cuda/kernels.h"
 
 #define THREADS 256
 #define ITEMS 4

@@ -1,12 +1,12 @@
 /*
- * device_cuda_counts.c
+ * shared_counts.c
  *	  Slots whose states those of others tell: only the others are computed.
  *
  * Slots that count all rows of a group, as those of columns without NULLs do, are one.  The
  * greatest key is in the states of ARGMAX if each row with a key has a value, too; so is the
  * smallest one in those of ARGMIN.
  */
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* Does the slot count all rows of a group, as far as these go? */
 static bool

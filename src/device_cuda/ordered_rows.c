@@ -1,5 +1,5 @@
 /*
- * device_cuda_ordered.c
+ * ordered_rows.c
  *	  Operators that do not commute: rows are kept until the last batch, sorted
  *	  by group and order, and reduced as segments.
  *
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* The arrays have room for at least so many rows. */
 #define LEAST_ROWS (1 << 16)

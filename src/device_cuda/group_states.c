@@ -1,10 +1,10 @@
 /*
- * device_cuda_states.c
+ * group_states.c
  *	  Arrays of states: those of groups are made, moved to others and released.
  */
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
 int64_t cuda_most_bins = INT32_MAX - 64;

@@ -1,7 +1,7 @@
 /*
- * device_kernels_sets.cu
+ * kernels_sets.cu
  *	  Kernels for values of sets: which are kept, distinct or most frequent, where a group's begin;
- * see device_kernels.h.
+ * see kernels.h.
  */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
@@ -9,8 +9,8 @@
 
 #include "common.cuh"
 
-#include "server/device_column.cuh"
-#include "server/device_kernels.h"
+#include "device_cuda/column.cuh"
+#include "device_cuda/kernels.h"
 
 #define THREADS 256
 /* Rows of a block that are kept together. */

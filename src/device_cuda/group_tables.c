@@ -1,5 +1,5 @@
 /*
- * device_cuda_groups.c
+ * group_tables.c
  *	  The groups of a query on the device: bins of rows, tables.
  *
  * In every form each slot has one array of states, `capacity` groups long.  A row's bin is
@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 /*
  * The first hash table has room for at least so many groups, and for no more because of an

@@ -1,11 +1,11 @@
 /*
- * device_kernels_absorb.cu
- *	  Kernels for groups that come from another device; see device_kernels.h.
+ * kernels_absorb.cu
+ *	  Kernels for groups that come from another device; see kernels.h.
  */
 #include "common.cuh"
 #include "operators/monoid.h"
 
-#include "server/device_kernels.h"
+#include "device_cuda/kernels.h"
 
 #define THREADS 256
 

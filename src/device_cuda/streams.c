@@ -1,5 +1,5 @@
 /*
- * device_cuda_streams.c
+ * streams.c
  *	  Streams of queries, each with a little pinned memory, and waiting for them.
  *
  * Making and destroying one takes longer than many a query's kernels, so those that are idle are
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 #define IDLE_STREAMS 64
 

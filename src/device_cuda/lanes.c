@@ -1,5 +1,5 @@
 /*
- * device_cuda_lanes.c
+ * lanes.c
  *	  Lanes: a connection's copy stream, and its buffers on the device.
  *
  * Making streams and events takes the driver's lock, so lanes are kept for the next
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "server/device_cuda.h"
+#include "device_cuda/device_internal.h"
 
 #define IDLE_LANES 64
 
@@ -26,7 +26,7 @@ destroy_event(cudaEvent_t event)
 static void
 destroy_lane(Lane *lane)
 {
-	for (int b = 0; b < ARENA_BUFFERS; b++)
+	for (int b = 0; b < WIRE_BUFFERS; b++)
 	{
 		destroy_event(lane->copy_began[b]);
 		destroy_event(lane->copied[b]);
@@ -42,7 +42,7 @@ static DeviceStatus
 make_lane(Lane *lane, DeviceError *error)
 {
 	CUDA_CHECK(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
-	for (int b = 0; b < ARENA_BUFFERS; b++)
+	for (int b = 0; b < WIRE_BUFFERS; b++)
 	{
 		CUDA_CHECK(cudaEventCreateWithFlags(&lane->copy_began[b], cudaEventDefault));
 		CUDA_CHECK(cudaEventCreateWithFlags(&lane->copied[b], cudaEventBlockingSync));
@@ -99,7 +99,7 @@ cuda_lane_close(Lane *lane)
 	/* wait for copies out of the arena; the buffers are freed behind the kernels that read them */
 	if (lane->stream)
 		cudaStreamSynchronize(lane->stream);
-	for (int b = 0; b < ARENA_BUFFERS; b++)
+	for (int b = 0; b < WIRE_BUFFERS; b++)
 	{
 		whole = whole && lane->reduced[b];
 		if (lane->timing[b])

@@ -1,12 +1,12 @@
 /*
- * device_kernels.cu
- *	  The small kernels of the server; see device_kernels.h.
+ * kernels.cu
+ *	  The small kernels of the server; see kernels.h.
  */
 #include "common.cuh"
 
 #include "operators/bins.h"
-#include "server/device_column.cuh"
-#include "server/device_kernels.h"
+#include "device_cuda/column.cuh"
+#include "device_cuda/kernels.h"
 
 #define THREADS 256
 
