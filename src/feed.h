@@ -36,8 +36,6 @@ typedef struct FeedStats
 
 typedef struct FeedOps
 {
-	const char *name; /* as in gpuagg.feed */
-
 	/* Fills *batch (owned by the feed) and returns it; NULL at the end. */
 	Batch *(*next)(Feed *feed);
 	/*
@@ -66,23 +64,22 @@ struct Feed
 };
 
 /*
- * Rows from any child plan.  Input i of ColumnSpec is column resnos[i] of the child, or,
- * where that is 0, constants[i], which is evaluated in econtext before the first row.
- * Everything is allocated in the current memory context.
+ * Opens the feed over a child plan, in the current memory context.  Input i of ColumnSpec is column
+ * resnos[i] of the child, or, where that is 0, constants[i], which is evaluated in econtext before
+ * the first row.
+ * pages: tables are read by their pages and from the column cache, without the executor, which
+ * feed_pages_unsupported_reason() must allow; false: rows come from ExecProcNode(child).
+ * volatile_query: the query calls a volatile function somewhere, maybe in a subplan.
  */
-extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
-							  ExprState **constants, ExprContext *econtext, int batch_rows);
-
+extern Feed *feed_open(PlanState *child, bool pages, bool volatile_query, const AggSpec *spec,
+					   const int *resnos, ExprState **constants, ExprContext *econtext,
+					   int batch_rows);
+/* Returns why the tables of a child plan cannot be read by their pages; NULL if they can. */
+extern const char *feed_pages_unsupported_reason(PlanState *child, bool volatile_query);
 /*
- * Rows from the pages of tables, without the executor; arguments as above.  The
- * caller has checked that feed_heap_unsupported_reason returns NULL, not a reason against it;
- * volatile_query: something in the query is volatile, maybe in a subplan.
+ * Prints the "Feed" lines of EXPLAIN, for a feed that need not be open.  pages: as in feed_open();
+ * stats: of all participants; NULL if nothing has been read.
  */
-extern Feed *feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec,
-							const int *resnos, ExprState **constants, ExprContext *econtext,
-							int batch_rows);
-extern const char *feed_heap_unsupported_reason(PlanState *child, bool volatile_query);
-/* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */
-extern void feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es);
+extern void feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es);
 
 #endif /* GPUAGG_FEED_H */

@@ -265,7 +265,7 @@ heap_store_outputs(HeapFeed *feed, HeapTable *table)
 		if (table->outputs[c].memo && !table->by_memos)
 			for (int o = c; o >= 0; o = table->outputs[o].next)
 				feed->outputs[o].dictionary = 0;
-		if (table->outputs[c].root == NULL || table->outputs[c].follows)
+		if (table->outputs[c].root == NULL || table->outputs[c].joined)
 			continue;
 		if (table->outputs[c].memo && table->by_memos)
 			n = heap_memo_store(feed, table, c, at, n);

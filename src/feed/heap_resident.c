@@ -586,7 +586,7 @@ heap_resident_create(HeapFeed *feed)
 	resident->table = cache_table_id(table->cached->table);
 	resident->cols = table->cached->cols;
 	resident->slots = table->cached->slots;
-	resident->follows = feed->passed;
+	resident->follows = feed->offer_left_rows;
 	resident->alone = feed->append == NULL;
 	resident->set = table->set;
 	resident->nquals = table->nquals;

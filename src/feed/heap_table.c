@@ -200,7 +200,7 @@ join_outputs(HeapFeed *feed, HeapTable *table)
 		hroot->next = -1;
 		if (previous < 0 || hroot->root->vec || table->outputs[previous].root->vec)
 			continue;
-		hroot->follows = true;
+		hroot->joined = true;
 		table->outputs[previous].next = c;
 	}
 }
@@ -277,7 +277,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	{
 		HeapRoot *hroot = &table->outputs[c];
 
-		if (hroot->root == NULL || hroot->follows || hroot->root->stage <= table->nquals)
+		if (hroot->root == NULL || hroot->joined || hroot->root->stage <= table->nquals)
 			continue;
 		hroot->memo = heap_memo_create_output(table, hroot->root);
 		table->has_memos = true;

@@ -162,7 +162,7 @@ limit_unsupported_reason(LimitState *node)
 }
 
 const char *
-feed_heap_unsupported_reason(PlanState *child, bool volatile_query)
+feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 {
 	const char *why = NULL;
 	EState *estate = child->state;

@@ -347,7 +347,6 @@ ordered_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 }
 
 static const FeedOps ordered_ops = {
-	.name = "ordered",
 	.next = ordered_next,
 	.rescan = ordered_rescan,
 	.end = ordered_end,
