@@ -466,13 +466,13 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 	feed->batch.ncols = spec->ncols;
 	feed->batch.cols = palloc0(sizeof(Column) * (spec->ncols + 1));
 	feed->outputs = palloc0(sizeof(HeapOutput) * (spec->ncols + 1));
-	feed->steps = palloc0(sizeof(HeapStep) * (spec->ncols + 1));
+	feed->copies = palloc0(sizeof(HeapCopy) * (spec->ncols + 1));
 	for (int c = 0; c < spec->ncols; c++)
 	{
 		HeapOutput *output = &feed->outputs[c];
 		Column *col = &feed->batch.cols[c];
 		int input = spec->cols[c].input;
-		HeapStep *step;
+		HeapCopy *copy;
 
 		column_writer_init(&output->writer, col, &spec->cols[c], feed->batch.capacity,
 						   &feed->arena);
@@ -490,9 +490,9 @@ init_outputs(HeapFeed *feed, const AggSpec *spec, const int *resnos, ExprState *
 		for (int other = 0; other < c; other++)
 			if (feed->outputs[other].resno == output->resno)
 				output->previous = other;
-		step = &feed->steps[feed->nsteps++];
-		step->att = output->resno - 1;
-		step->writer = &output->writer;
+		copy = &feed->copies[feed->ncopies++];
+		copy->att = output->resno - 1;
+		copy->writer = &output->writer;
 		feed->natts = Max(feed->natts, output->resno);
 	}
 }

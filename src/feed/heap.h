@@ -57,11 +57,11 @@ typedef struct HeapOutput
 } HeapOutput;
 
 /* Copies an attribute of the executor's rows to an output. */
-typedef struct HeapStep
+typedef struct HeapCopy
 {
 	int att; /* index into the slot's values */
 	ColumnWriter *writer;
-} HeapStep;
+} HeapCopy;
 
 /* How one table computes an output. */
 typedef struct HeapRoot
@@ -180,8 +180,8 @@ typedef struct HeapFeed
 	Batch batch;
 	HeapOutput *outputs; /* [column of the batch] */
 	int natts;           /* attributes that the outputs read of the executor's rows */
-	int nsteps;          /* one for each output that is not a constant */
-	HeapStep *steps;
+	int ncopies;         /* one for each output that is not a constant */
+	HeapCopy *copies;
 	bool constants_done; /* the columns of constants are filled */
 	bool borrows;        /* the batch refers to the range that is pinned, */
 	bool borrows_arrays; /* and so do its columns, to which nothing can be added */

@@ -129,7 +129,7 @@ run_stages(HeapFeed *feed, HeapTable *table)
 			apply_qual(feed, table, s);
 			if (table->rechecks[s])
 				rechecked += before - rows->n;
-			heap_cached_return(&table->columns[s]);
+			heap_cached_unborrow(&table->columns[s]);
 		}
 		else
 			expr_run(table->set, s, rows->n);

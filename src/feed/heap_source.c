@@ -108,12 +108,12 @@ heap_source_next(HeapFeed *feed)
 static inline void
 store_slot(HeapFeed *feed, const TupleTableSlot *slot, int row)
 {
-	for (HeapStep *step = feed->steps; step < feed->steps + feed->nsteps; step++)
+	for (HeapCopy *copy = feed->copies; copy < feed->copies + feed->ncopies; copy++)
 	{
-		if (unlikely(slot->tts_isnull[step->att]))
-			column_write_null(step->writer, row);
+		if (unlikely(slot->tts_isnull[copy->att]))
+			column_write_null(copy->writer, row);
 		else
-			column_write(step->writer, row, slot->tts_values[step->att]);
+			column_write(copy->writer, row, slot->tts_values[copy->att]);
 	}
 }
 
