@@ -165,7 +165,7 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 	for (int c = 0; c < fill->ncols; c++)
 		fill->wanted[c] = c < fill->nasked || (pin && pin->chunks[c]);
 	for (int g = 0; g < fill->ngroups; g++)
-		heap_builder_ask(fill->builders[g], fill->wanted + g * GROUP_COLUMNS);
+		heap_builder_select(fill->builders[g], fill->wanted + g * GROUP_COLUMNS);
 	group = first_group(fill);
 	if (pin && group >= 0 && cache_range_stale(pin->range, nblocks) > 0)
 		replaced = heap_build_again(fill->builders[group], &fill->proof, pin, nblocks);

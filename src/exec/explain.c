@@ -219,10 +219,8 @@ explain_feed(GpuAggState *state, ExplainState *es)
 
 	if (state->feed)
 		state->feed->ops->explain(state->feed, stats, es);
-	else if (why == NULL)
-		feed_heap_describe(state->child, stats, es);
 	else
-		ExplainPropertyText("Feed", "tuples from the child plan", es);
+		feed_describe(state->child, why == NULL, stats, es);
 	if (!ran && state->plan->norder > 0)
 		ExplainPropertyText("Sort", "by keys and order", es);
 	else if (ran && state->plan->norder > 0 && state->engine->ops->sorts)

@@ -362,7 +362,7 @@ exec_tuples_reason(GpuAggState *state)
 {
 	if (gpuagg_feed == GPUAGG_FEED_TUPLES)
 		return "gpuagg.feed is tuples";
-	return feed_heap_unsupported_reason(state->child, state->plan->read_once);
+	return feed_pages_unsupported_reason(state->child, state->plan->read_once);
 }
 
 void
@@ -379,12 +379,9 @@ exec_open_feed(GpuAggState *state)
 		if (plan->input_resno[i] == 0)
 			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
 	}
-	if (exec_tuples_reason(state))
-		feed = feed_tuples_open(state->child, state->spec, plan->input_resno, constants,
-								state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
-	else
-		feed = feed_heap_open(state->child, plan->read_once, state->spec, plan->input_resno,
-							  constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	feed =
+		feed_open(state->child, exec_tuples_reason(state) == NULL, plan->read_once, state->spec,
+				  plan->input_resno, constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 	feed->subplans = &state->subplans;
 	feed->guarded = plan->guarded;
 	if (plan->norder > 0 && !state->engine->ops->sorts)

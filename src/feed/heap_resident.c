@@ -1,11 +1,12 @@
 /*
  * heap_resident.c
- *	  Rows of the column cache that an engine takes by name.
  *
- * Blocks are proved for the query's snapshot when their rows are collected, before the first row is
- * read.  Whatever happens to them after that, these rows are what the snapshot sees; so the blocks
- * are remembered as taken, and the feed passes them by.  All other blocks come as they would
- * without: those of a range of which some are taken from the heap.
+ * Offers cached rows to an engine that has copies of their columns; see heap_resident.h.
+ *
+ * Blocks are proved for the query's snapshot when their rows are collected, before the first row
+ * is read. Whatever happens to them afterwards, these rows are what the snapshot sees. So the
+ * blocks are remembered as taken, and the feed skips them. All other blocks come in batches; those
+ * of a partly taken range are read from the heap.
  */
 #include "postgres.h"
 
@@ -19,7 +20,7 @@
 #include "feed/heap.h"
 #include "feed/heap_resident.h"
 
-/* The most runs that are collected: their list travels in a buffer of the session. */
+/* Most runs that are collected: the list has to fit into a buffer of the session. */
 #define MOST_RUNS 200000
 
 typedef struct Collector
@@ -31,7 +32,7 @@ typedef struct Collector
 } Collector;
 
 static HeapCached *
-cached_of(const FeedResident *resident)
+current_cached(const FeedResident *resident)
 {
 	return ((HeapFeed *) resident->feed)->table->cached;
 }
@@ -58,7 +59,7 @@ add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32
 	resident->nrows += nrows;
 }
 
-/* Adds a span that stands for its runs, or, from `run` on, lists them. */
+/* Adds a span. run: where its runs begin in the list; WIRE_NO_ARRAY: the span stands for them. */
 static void
 add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
 {
@@ -87,7 +88,9 @@ add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
 	out->nrow_ranges = run == WIRE_NO_ARRAY ? 0 : resident->nruns - run;
 }
 
-/* The runs of rows of the pinned range's proved blocks. */
+/*
+ * Adds the rows of the pinned range's proved blocks, one run for each group of consecutive blocks.
+ */
 static void
 add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 {
@@ -155,7 +158,7 @@ collect_range(Collector *c, uint32 range, int nblocks)
 
 /* ---- spans ----------------------------------------------------------------- */
 
-/* Notes that all blocks of a span are taken, or not. */
+/* Marks all blocks of a span as taken, or as not taken. */
 static void
 mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 {
@@ -167,7 +170,10 @@ mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 				taken ? cache_blocks_below(Min(left, CACHE_RANGE_BLOCKS) - w * 64) : 0;
 }
 
-/* What is known of each column in the span, as chunks; false: of one it is not. */
+/*
+ * Gets what is known of each column in the span, as chunks; returns false if one column is
+ * unknown.
+ */
 static bool
 span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks,
 			const CacheChunk **out)
@@ -182,9 +188,9 @@ span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks,
 }
 
 /*
- * Collects all rows of a span by its summary; false: not so.  Conditions may refute it as a whole.
- * Single ranges are not looked at: a GPU that has their columns reads them in less time
- * (feed_resident_refute).
+ * Collects all rows of a span by its summary; returns false if that is not possible. The quals may
+ * refute the span as a whole. Its ranges are not tested one by one: a GPU that has their columns
+ * reads them in less time (see feed_resident_refute()).
  */
 static bool
 collect_span(Collector *c, uint32 number)
@@ -199,7 +205,7 @@ collect_span(Collector *c, uint32 number)
 		span.nblocks != Min(CACHE_SPAN_BLOCKS, cached->nblocks - span.first) ||
 		!span_chunks(cached, &span, chunks, of))
 		return false;
-	/* conditions are computed only if there are rows */
+	/* Core evaluates quals only if there are rows. */
 	if (!proof_span(&cached->proof, &span))
 		return false;
 	if (cached->skip && span.nrows > 0 && heap_skip_refutes(cached->skip, of, cached->slots))
@@ -223,7 +229,10 @@ collect_span(Collector *c, uint32 number)
 	return true;
 }
 
-/* Collects the rows of a span range by range, and makes a summary of it, if it can. */
+/*
+ * Collects the rows of a span range by range, and publishes a summary of the span if all ranges
+ * are whole.
+ */
 static void
 collect_ranges(Collector *c, uint32 number, uint32 nranges)
 {
@@ -262,7 +271,7 @@ collect_ranges(Collector *c, uint32 number, uint32 nranges)
 void
 feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint32 nranges = (cached->nblocks + CACHE_RANGE_BLOCKS - 1) / CACHE_RANGE_BLOCKS;
 	Collector c = {resident, cached, accept, arg};
 
@@ -275,11 +284,11 @@ feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 
 /* ---- what becomes of the rows -------------------------------------------------- */
 
-/* Lists the runs of a span behind all others; false: its ranges are not those any more. */
+/* Appends the runs of a span; returns false if the span's ranges have been replaced. */
 static bool
 list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint64 digest = 0;
 
 	for (uint32 range = span->first; range < span->first + span->nranges; range++)
@@ -307,7 +316,7 @@ compare_runs(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Where the runs of a span begin. */
+/* Returns the index of the first run of a range or a later one. */
 static uint32
 find_run(const FeedResident *resident, uint32 range)
 {
@@ -338,7 +347,7 @@ heap_resident_complete(const HeapCached *cached)
 bool
 feed_resident_complete(const FeedResident *resident)
 {
-	return !resident->follows && heap_resident_complete(cached_of(resident));
+	return !resident->follows && heap_resident_complete(current_cached(resident));
 }
 
 void
@@ -358,7 +367,7 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 			{
 				for (; resident->nruns > before; resident->nruns--)
 					resident->nrows -= resident->runs[resident->nruns - 1].nrows;
-				mark_span(cached_of(resident), span.first, span.nranges, false);
+				mark_span(current_cached(resident), span.first, span.nranges, false);
 				continue;
 			}
 			span.row_range = before;
@@ -375,7 +384,10 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 			resident->spans[i].row_range = find_run(resident, resident->spans[i].first);
 }
 
-/* Gives back or keeps the spans; returns the rows of those that stand for their runs. */
+/*
+ * Keeps or gives back the spans that stand for their runs, and drops the others. Returns the rows
+ * of those that are kept.
+ */
 static uint64
 keep_spans(FeedResident *resident, bool keep)
 {
@@ -390,7 +402,7 @@ keep_spans(FeedResident *resident, bool keep)
 			continue;
 		if (!keep)
 		{
-			mark_span(cached_of(resident), span.first, span.nranges, false);
+			mark_span(current_cached(resident), span.first, span.nranges, false);
 			continue;
 		}
 		nrows += span.nrows;
@@ -402,13 +414,13 @@ keep_spans(FeedResident *resident, bool keep)
 }
 
 /*
- * Of runs of whole ranges for which lacking[] is not 0: which do the conditions refute?  False: no
- * more than half of them.
+ * Sets refuted[] for runs of whole ranges that the quals refute, among those with lacking[] not 0.
+ * Returns whether these are more than half of them.
  */
 static bool
 refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint32 nlacking = 0, nrefuted = 0;
 
 	for (uint32 i = 0; i < resident->nruns; i++)
@@ -431,13 +443,13 @@ refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
 void
 feed_resident_refute(FeedResident *resident, uint64 *lacking)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	bool *refuted = palloc(resident->nruns + 1);
 	uint32 n = 0;
 
 	if (cached->skip == NULL || !refute_runs(resident, lacking, refuted))
 		return;
-	/* lists that were sent are not to be sent again */
+	/* Lists that were sent are not sent again. */
 	keep_spans(resident, true);
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
@@ -461,7 +473,7 @@ feed_resident_refute(FeedResident *resident, uint64 *lacking)
 void
 feed_resident_keep(FeedResident *resident, const bool *keep, bool spans)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint32 n = 0;
 
 	for (uint32 i = 0; i < resident->nruns; i++)
@@ -478,11 +490,11 @@ feed_resident_keep(FeedResident *resident, const bool *keep, bool spans)
 	resident->nruns = n;
 }
 
-/* Blocks that are taken for the rows' sake. */
+/* Returns the number of blocks whose rows the engine has taken. */
 static uint64
 count_blocks(const FeedResident *resident)
 {
-	const HeapCached *cached = cached_of(resident);
+	const HeapCached *cached = current_cached(resident);
 	uint64 n = 0;
 
 	for (uint32 i = 0; i < resident->nruns; i++)
@@ -521,7 +533,7 @@ feed_resident_taken(FeedResident *resident)
 	feed->table->cached->stats->resident += count_blocks(resident);
 	feed->table->cached->stats->resident_tables++;
 	compat_count_tuples(feed->table->scan->rel, resident->nrows);
-	/* how many rows pass a condition is not known here */
+	/* With quals, the number of rows that pass is unknown here. */
 	if (feed->table->nquals > 0)
 		return;
 	count_rows(feed->child->instrument, resident->nrows);
@@ -532,7 +544,7 @@ feed_resident_taken(FeedResident *resident)
 CachePin *
 feed_resident_pin(FeedResident *resident, const WireRowRange *run)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	CachePin *pin = cache_pin(cached->table, run->range, cached->ncols, cached->cols);
 	bool lacks = false;
 
@@ -561,7 +573,7 @@ feed_resident_free(FeedResident *resident)
 	pfree(resident);
 }
 
-/* Outputs that are constants: their values. */
+/* Evaluates the outputs that are constants. */
 static void
 set_constants(HeapFeed *feed, FeedResident *resident)
 {
@@ -586,7 +598,7 @@ heap_resident_create(HeapFeed *feed)
 	resident->table = cache_table_id(table->cached->table);
 	resident->cols = table->cached->cols;
 	resident->slots = table->cached->slots;
-	resident->follows = feed->passed;
+	resident->follows = feed->offer_left_rows;
 	resident->alone = feed->append == NULL;
 	resident->set = table->set;
 	resident->nquals = table->nquals;
