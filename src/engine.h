@@ -93,14 +93,14 @@ typedef struct EngineInput
 
 /* They cannot be read again: no engine can start over. */
 static inline bool
-engine_input_once(const EngineInput *input)
+engine_reads_once(const EngineInput *input)
 {
 	return input->parallel || input->read_once;
 }
 
 /* Are groups returned in the order of their rows?  Those of several participants are hashed. */
 static inline bool
-engine_keeps_groups(const AggSpec *spec, const EngineInput *input)
+engine_returns_in_order(const AggSpec *spec, const EngineInput *input)
 {
 	return input->grouped && !input->parallel && spec->nkeys > 0;
 }
@@ -118,7 +118,7 @@ typedef struct EngineEnv
 	uint64 seed[2];        /* of the hashes of keys in exports, the same in all participants */
 	GpuaggStrategy forced; /* gpuagg.strategy */
 	bool ranks;            /* of groups that next_groups returns, GroupBatch.ranks does */
-	OrderedSetFraction fraction; /* for engines with EngineOps.sets */
+	OrderedSetFraction fraction; /* for engines with EngineOps.runs_sets */
 	void *fraction_arg;
 } EngineEnv;
 
@@ -235,7 +235,7 @@ typedef struct DeviceStats
 	double finish_ms;
 	double fetch_ms;
 	double server_ms;     /* the server's, up to the end of finishing */
-	uint64 rows_aside;    /* that were reduced in this process instead */
+	uint64 rows_fallback; /* that were reduced in this process instead */
 	uint64 rows_resident; /* of which the device had copies; those that conditions leave out among
 							 them */
 	uint64 uploaded;      /* bytes of copies that were made */
@@ -287,7 +287,7 @@ typedef struct EngineOps
 	 * where it can start over; else engines are put together for these (composite/distinct.c,
 	 * composite/ordered_engine.c).
 	 */
-	bool sets;
+	bool runs_sets;
 	SlotSupport support;
 
 	/*

@@ -140,7 +140,7 @@ typedef struct OrderSpec
  * Rows that some aggregates take by themselves: those of DISTINCT values, of a group's rows for
  * which the filter is true, one for each combination of the values; those with an ORDER BY, all of
  * these rows in the order of the values.  composite/distinct.c sees to that, and engines know
- * nothing of it, but for those that have EngineOps.sets.
+ * nothing of it, but for those that have EngineOps.runs_sets.
  */
 typedef struct DistinctSpec
 {
@@ -176,7 +176,7 @@ typedef enum OrderedSetKind
 
 /*
  * An ordered-set aggregate.  composite/ordered_engine.c finds its value, which becomes that of a
- * fallback aggregate; engines know nothing of it, but for those that have EngineOps.sets.
+ * fallback aggregate; engines know nothing of it, but for those that have EngineOps.runs_sets.
  */
 typedef struct OrderedSetSpec
 {
@@ -236,7 +236,7 @@ typedef struct AggSpec
 							take */
 	bool ordered;        /* some slot's monoid does not commute: rows of a
 						  * group must be combined in input order */
-	bool others;         /* some aggregate is not min(), max() or count(*) of all rows */
+	bool needs_rows;     /* some aggregate is not min(), max() or count(*) of all rows */
 	bool ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
 } AggSpec;
 

@@ -18,7 +18,7 @@
  * rows of partitions.
  *
  * A GPU needs no such engine: it sorts (group, code) and reads ranks of the sorted codes
- * (EngineOps.sets).
+ * (EngineOps.runs_sets).
  */
 #include "postgres.h"
 

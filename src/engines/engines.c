@@ -72,10 +72,10 @@ sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 
 	if (!sets)
 		return NULL;
-	if (!ops->sets)
+	if (!ops->runs_sets)
 		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" :
 											  "an aggregate of ordered values";
-	if (engine_input_once(&query->input))
+	if (engine_reads_once(&query->input))
 		return "distinct or ordered values must all have room, and rows come once";
 	return NULL;
 }

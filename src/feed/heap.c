@@ -884,7 +884,7 @@ feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec, const
 	arena_init(&feed->arena, feed->cxt);
 	/* a LIMIT counts rows for which others cannot stand */
 	feed->extremes =
-		feed->limit == NULL && spec->nkeys == 0 && spec->ndistincts == 0 && !spec->others;
+		feed->limit == NULL && spec->nkeys == 0 && spec->ndistincts == 0 && !spec->needs_rows;
 	init_outputs(feed, spec, resnos, constants);
 	feed->append = heap_find_append(child);
 	if (feed->append)
