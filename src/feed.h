@@ -1,9 +1,9 @@
 /*
  * feed.h
- *	  Where batches come from.
+ *	  Feeds: they read rows and fill batches.
  *
- * A feed fills the columns of AggSpec.cols with rows that passed the query's
- * WHERE clause.  It knows nothing of engines.
+ * A feed fills the columns of AggSpec.cols with rows that passed the query's WHERE clause.  It is
+ * independent of the engine that reduces the batches.
  */
 #ifndef GPUAGG_FEED_H
 #define GPUAGG_FEED_H
@@ -18,71 +18,71 @@
 
 typedef struct Feed Feed;
 
-/*
- * What a feed has read of heap tables by way of the column cache, for EXPLAIN ANALYZE; in blocks.
- */
+/* How a feed used the column cache, for EXPLAIN ANALYZE.  Numbers of blocks, but for the last. */
 typedef struct FeedStats
 {
-	uint64 blocks;          /* of tables that were read so */
-	uint64 cached;          /* whose rows came from the cache; proved by: */
-	uint64 by_map;          /* the visibility map */
-	uint64 by_lsn;          /* the page's LSN */
-	uint64 skipped;         /* of the cached ones: the bounds of a column refute a condition */
-	uint64 stale;           /* are in the cache, but have changed since */
-	uint64 built;           /* were put into the cache */
-	uint64 resident;        /* of the cached ones: whose rows the engine took by name */
-	uint64 resident_tables; /* of which there were such rows */
+	uint64 blocks;          /* of tables that were read with the cache */
+	uint64 cached;          /* whose rows came from the cache, which was proved current by */
+	uint64 by_map;          /* - the visibility map */
+	uint64 by_lsn;          /* - the page's LSN */
+	uint64 skipped;         /* cached ones in which a column's bounds refute a condition */
+	uint64 stale;           /* in the cache, but changed since */
+	uint64 built;           /* put into the cache */
+	uint64 resident;        /* cached ones whose rows are cached on the engine's device, too */
+	uint64 resident_tables; /* tables with such blocks */
 } FeedStats;
 
 typedef struct FeedOps
 {
 	const char *name; /* as in gpuagg.feed */
 
-	/* Fills *batch (owned by the feed) and returns it; NULL at the end. */
+	/* Returns the next batch, which the feed owns; NULL at the end. */
 	Batch *(*next)(Feed *feed);
 	/*
-	 * May be NULL.  Before the first batch, table by table: what an engine needs to take rows of
-	 * the column cache by name (feed/heap_resident.h), which the feed does not deliver then; NULL
-	 * if there are no more, with the last reason against a table, if there was one.
+	 * May be NULL.  Called before the first batch, once for each table.  Returns what an engine
+	 * needs to reduce rows that are cached on its device (feed/heap_resident.h).  The feed does not
+	 * deliver the rows that the engine takes.  Returns NULL after the last table; *why is then the
+	 * last reason against a table, if there was one.
 	 */
 	struct FeedResident *(*resident)(Feed *feed, const char **why);
-	/* Starts over. */
+	/* Reads all rows again. */
 	void (*rescan)(Feed *feed);
-	/* Releases pins, slots and memory; errors skip it, so nothing may depend on it alone. */
+	/* Releases pins, slots and memory.  Errors skip it, so reset callbacks must do the same. */
 	void (*end)(Feed *feed);
-	/* Adds the "Feed" line(s); stats are those of all participants, or NULL. */
+	/* Prints the "Feed" lines; stats are those of all participants, or NULL. */
 	void (*explain)(Feed *feed, const FeedStats *stats, ExplainState *es);
 } FeedOps;
 
 struct Feed
 {
 	const FeedOps *ops;
-	Batch *batch; /* that next() fills, for EngineOps.bind_buffers; or NULL */
+	Batch *batch; /* the one that next() fills, for EngineOps.bind_buffers; may be NULL */
 	uint64 rows;  /* delivered since the last rescan */
 	uint64 batches;
 	FeedStats stats;               /* since it was opened */
 	struct ExprSubplans *subplans; /* set by the owner after opening; outlives the feed */
-	bool guarded;                  /* set by the owner too: some rows may be hidden from the user */
+	bool guarded;                  /* set by the owner: some rows may be hidden from the user */
 };
 
 /*
- * Rows from any child plan.  Input i of ColumnSpec is column resnos[i] of the child, or,
- * where that is 0, constants[i], which is evaluated in econtext before the first row.
- * Everything is allocated in the current memory context.
+ * Opens a feed of rows from any child plan.  Input i of ColumnSpec is column resnos[i] of the
+ * child. If resnos[i] is 0, it is constants[i], which is evaluated in econtext before the first
+ * row. Everything is allocated in the current memory context.
  */
 extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
 							  ExprState **constants, ExprContext *econtext, int batch_rows);
 
 /*
- * Rows from the pages of tables, without the executor; arguments as above.  The
- * caller has checked that feed_heap_unsupported_reason returns NULL, not a reason against it;
- * volatile_query: something in the query is volatile, maybe in a subplan.
+ * Opens a feed that reads the pages of tables without the executor.  feed_heap_unsupported_reason()
+ * must have returned NULL.  volatile_query: something in the query is volatile, perhaps in a
+ * subplan. Other arguments are as above.
  */
 extern Feed *feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec,
 							const int *resnos, ExprState **constants, ExprContext *econtext,
 							int batch_rows);
+/* Returns why the pages under this plan cannot be read without the executor, or NULL. */
 extern const char *feed_heap_unsupported_reason(PlanState *child, bool volatile_query);
-/* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */
+/* Prints the "Feed" lines of such a feed that is not open; stats may be NULL. */
 extern void feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es);
 
 #endif /* GPUAGG_FEED_H */
