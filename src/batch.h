@@ -3,10 +3,10 @@
  *	  A batch: up to `capacity` input rows, column by column.
  *
  * The layout is Arrow's: fixed-width values in one array, and validity as an LSB-first bitmap (a
- *set bit means not NULL), which is absent if the column has no NULL in this batch.  A batch has
- *only rows that passed WHERE.  The condition of a FILTER clause is a column of its own.  The feed
- *that fills a batch owns its arrays.  They are valid until the feed's next call, so engines copy
- *what they keep.
+ * set bit means not NULL), which is absent if the column has no NULL in this batch.  A batch has
+ * only rows that passed WHERE.  The condition of a FILTER clause is a column of its own.  The
+ * feed that fills a batch owns its arrays.  They are valid until the feed's next call, so engines
+ * copy what they keep.
  */
 #ifndef GPUAGG_BATCH_H
 #define GPUAGG_BATCH_H

@@ -18,8 +18,8 @@
  * has the list of engines, and chooses one for each query.
  *
  * Parallel plans.  Each participant has an engine of its own, for its share of the rows.  In the
- *end the groups of all participants must be merged.  exec/parallel.c decides which of two ways to
- *take:
+ * end the groups of all participants must be merged.  exec/parallel.c decides which of two ways
+ * to take:
  *
  * - Exchange.  A participant whose input ends while others are active writes its groups with
  *	 export_groups, and is done.  The last one reads these groups with import_groups before its own
