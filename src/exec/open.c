@@ -200,7 +200,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.input.read_once = state->plan->read_once,
 		.fallbacks = has_fallbacks(state),
 		.ordered_sets = has_ordered_sets(state),
-		.engines = 1,
+		.row_engines = 1,
 		.work.rows = rows,
 		/* without a spec: figures of a common query */
 		.work.values = spec ? spec->nslots + spec->nkeys : 3,
@@ -210,8 +210,8 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 
 	if (spec && spec->nsets > 0)
 	{
-		query.engines = composite_count_row_engines(engines_candidate(), spec, parallel);
-		query.work.values *= query.engines;
+		query.row_engines = composite_count_row_engines(engines_candidate(), spec, parallel);
+		query.work.values *= query.row_engines;
 	}
 	if (spec && spec->norder > 0)
 		query.work.local = rows * SORT_WORK * gpuagg_slot_cost;
