@@ -1,6 +1,6 @@
 /*
  * engine_stats.c
- *	  Statistics of several engines as those of one.
+ *	  Adds up the statistics of several engines.
  */
 #include "postgres.h"
 
@@ -19,7 +19,7 @@ add_device(DeviceStats *total, const DeviceStats *stats)
 	total->finish_ms += stats->finish_ms;
 	total->fetch_ms += stats->fetch_ms;
 	total->server_ms += stats->server_ms;
-	total->cpu_fallback_rows += stats->cpu_fallback_rows;
+	total->rows_fallback += stats->rows_fallback;
 	total->rows_resident += stats->rows_resident;
 	total->uploaded += stats->uploaded;
 	total->memory += stats->memory;

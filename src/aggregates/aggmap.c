@@ -543,7 +543,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 		out->kind = FINALIZE_ORDERED_SET;
 		out->fallback =
 			ordered_set_add(spec, aggref, entry.finalfn, args[0], fallback.filter, &fallback);
-		spec->others = true;
+		spec->needs_rows = true;
 		return out;
 	}
 	if (row->kind == FINALIZE_ORDERED_SET)
@@ -551,7 +551,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
 
 	if (!by_slots || filter >= 0 || !is_extreme(row, aggref))
-		spec->others = true;
+		spec->needs_rows = true;
 	if (!by_slots || out->decimals)
 	{
 		fallback.unrepresentable_only = by_slots;

@@ -244,7 +244,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	CpuEngine *engine = palloc0(sizeof(CpuEngine));
 	int batch_rows = Max(env->batch_rows, 256);
-	bool segmented = engine_keeps_groups(spec, &env->input);
+	bool segmented = engine_returns_in_order(spec, &env->input);
 	StrategyInput input = {.groups = env->est_groups, .rows = env->est_rows};
 	TableMode mode = TABLE_HASH;
 

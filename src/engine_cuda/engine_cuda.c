@@ -60,7 +60,7 @@ forget_rows(CudaEngine *cuda)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;
 	memset(&cuda->result, 0, sizeof(cuda->result));
-	cuda->rows_given = cuda->cpu_fallback_rows = cuda->batches = cuda->bytes_from_device = 0;
+	cuda->rows_given = cuda->rows_fallback = cuda->batches = cuda->bytes_from_device = 0;
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
@@ -81,7 +81,7 @@ static const char *
 single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
 							   const EngineInput *input)
 {
-	if (!engine_input_once(input) || engine_keeps_groups(spec, input))
+	if (!engine_reads_once(input) || engine_returns_in_order(spec, input))
 		return NULL;
 	if (cuda_query_multiplies(query))
 		return "overflow of a product depends on row order, and the input cannot be read twice";
@@ -102,7 +102,7 @@ single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
 static CudaQuery *
 build_query(const AggSpec *spec, const EngineInput *input, const char **why)
 {
-	CudaQuery *query = cuda_query_build(spec, engine_keeps_groups(spec, input), why);
+	CudaQuery *query = cuda_query_build(spec, engine_returns_in_order(spec, input), why);
 
 	return query && (*why = single_pass_unsupported_reason(spec, query, input)) != NULL ? NULL :
 																						  query;
@@ -134,7 +134,7 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	cuda->base.ops = &engine_cuda_ops;
 	cuda->spec = spec;
 	cuda->env = *env;
-	cuda->env.input.grouped = engine_keeps_groups(spec, &env->input);
+	cuda->env.input.grouped = engine_returns_in_order(spec, &env->input);
 	cuda_register(cuda);
 	cuda->query = build_query(spec, &env->input, &why);
 	if (cuda->query == NULL)
@@ -392,7 +392,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	size_t memory = own_memory(cuda);
 
 	*stats = cuda->past;
-	stats->rows += cuda->rows_given + cuda->cpu_fallback_rows;
+	stats->rows += cuda->rows_given + cuda->rows_fallback;
 	stats->batches += cuda->batches;
 	stats->groups += Max(r->ngroups, r->allgroups);
 	stats->changes += r->changes;
@@ -413,7 +413,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
 	stats->device.devices = Max(stats->device.devices, (int) r->devices);
-	stats->device.cpu_fallback_rows += cuda->cpu_fallback_rows;
+	stats->device.rows_fallback += cuda->rows_fallback;
 	stats->device.rows_resident += cuda->rows_resident;
 	stats->device.uploaded += cuda->uploaded;
 	if (cuda->asked.count > 0)
@@ -495,8 +495,8 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 {
 	const DeviceStats *device = &stats->device;
 
-	if (device->cpu_fallback_rows > 0)
-		ExplainPropertyUInteger("Rows on CPU", NULL, device->cpu_fallback_rows, es);
+	if (device->rows_fallback > 0)
+		ExplainPropertyUInteger("Rows on CPU", NULL, device->rows_fallback, es);
 	if (device->rows_resident > 0)
 		ExplainPropertyUInteger("Resident Rows", NULL, device->rows_resident, es);
 	else if (es->verbose && stats->not_resident[0] != '\0')
@@ -575,7 +575,7 @@ const EngineOps engine_cuda_ops = {
 	.place = "the GPU",
 	.keeps_order = true,
 	.sorts = true,
-	.sets = true,
+	.runs_sets = true,
 	.support = {.many_bins = true, .matrices = true},
 	.available = cuda_available,
 	.unsupported_reason = cuda_unsupported_reason,

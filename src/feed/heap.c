@@ -526,7 +526,7 @@ feed_open(PlanState *child, bool pages, bool volatile_query, const AggSpec *spec
 	}
 	/* bounds cannot stand for rows that a LIMIT counts */
 	feed->extremes =
-		feed->limit == NULL && spec->nkeys == 0 && spec->ndistincts == 0 && !spec->others;
+		feed->limit == NULL && spec->nkeys == 0 && spec->ndistincts == 0 && !spec->needs_rows;
 	feed->subplans = palloc0(sizeof(HeapSubplan) * (number_of_subplans(feed) + 1));
 	return &feed->base;
 }
