@@ -24,7 +24,7 @@ void
 control_tell(MessageType type, const void *body, size_t length)
 {
 	pthread_mutex_lock(&send_lock);
-#if the supervisor is gone, control_main() reads end of file
+	/* if the supervisor is gone, control_main() reads end of file */
 	if (control >= 0)
 		(void) wire_send(control, type, body, length);
 	else if (type == MESSAGE_LOG || type == MESSAGE_UNAVAILABLE)
