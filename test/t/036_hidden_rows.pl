@@ -146,7 +146,7 @@ like(seen("SELECT word, gpu_count(*), gpu_sum(length(owner)) FROM one WHERE word
 like(seen("SELECT k, gpu_count(*) FROM one WHERE $spelt IS NOT NULL GROUP BY k"),
 	qr/Resident Rows: none: a function that might tell of values that the query does not see/, 'the reason for others');
 like(seen("SELECT s, gpu_count(*) FROM one GROUP BY s"),
-	qr/Resident Rows: none: keys whose equality might tell of values that the query does not see/, 'keys of a type that is not plain');
+	qr/Resident Rows: none: keys whose equality function might reveal values that the query does not see/, 'keys of a type that is not plain');
 
 # Twins: the same visible rows, other hidden ones.  Their tables have different numbers of pages, so buffers, which EXPLAIN ANALYZE
 # shows by default since 18, are left out.
