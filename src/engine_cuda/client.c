@@ -550,7 +550,7 @@ take_kept(Client *client)
 {
 	bool found = has_kept;
 
-	/* from here on the connection does not expire_kept */
+	/* from here on the connection does not expire */
 	has_kept = false;
 	pg_compiler_barrier();
 	if (!found || kept.sock < 0)

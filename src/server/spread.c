@@ -164,7 +164,7 @@ free_messages(SplitMessage *split)
 	}
 }
 
-/* Combines what the devices lack in the order of the message, as RESIDED needs it. */
+/* Combines what the devices lack, in the order of the message, as RESIDED needs it. */
 static void
 join_lacking(SplitMessage *split, uint64_t *lacking)
 {
