@@ -284,8 +284,8 @@ typedef struct EngineOps
 	bool runs_fallbacks; /* runs the transition functions of fallback aggregates */
 	/*
 	 * Reduces DISTINCT values, and finds those of ordered sets, of specs that refusal() allows,
-	 * where it can start over; else engines are put together for these (exec/distinct.c,
-	 * exec/ordered_set.c).
+	 * where it can start over; else engines are put together for these (composite/distinct.c,
+	 * composite/ordered_engine.c).
 	 */
 	bool sets;
 	SlotSupport support;

@@ -82,16 +82,17 @@ single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
 	if (!engine_input_once(input) || engine_keeps_groups(spec, input))
 		return NULL;
 	if (cuda_query_multiplies(query))
-		return "whether a product overflows depends on the order of rows, and they come once";
+		return "overflow of a product depends on row order, and the input cannot be read twice";
 	if (input->parallel)
 		return NULL;
 	if (spec->ordered)
-		return "rows in order must all have room on the GPU, and they come once";
+		return "all ordered rows must fit into GPU memory, and the input cannot be read twice";
 	if (spec_has_sets(spec))
-		return "distinct or ordered values must all have room on the GPU, and rows come once";
+		return "all distinct or ordered values must fit into GPU memory, and the input cannot be "
+			   "read twice";
 	for (int k = 0; k < spec->nkeys; k++)
 		if (spec->keys[k].varies)
-			return "equal keys may look different, and rows come once";
+			return "equal keys may print differently, and the input cannot be read twice";
 	return NULL;
 }
 
@@ -185,11 +186,11 @@ finish_device(CudaEngine *cuda, bool final)
 		cuda->result.allgroups - Min(cuda->result.ngroups, cuda->result.allgroups);
 	cuda->base.failed = Min(cuda->result.failed, cuda->base.left_out);
 	if (cuda->result.undetermined > 0)
-		return cuda_fail(cuda, "rows that only the CPU can compute: an error, or a rare value");
+		return cuda_fail(cuda, "a row needs the CPU, for an error or an unusual value");
 	if (cuda->result.errors == 0)
 		return ENGINE_OK;
 	if (cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "a sum out of range, which the CPU engine reports");
+		return cuda_fail(cuda, "a sum is out of range, which the CPU engine reports");
 	cuda->base.errors |= cuda->result.errors;
 	return ENGINE_OK;
 }

@@ -38,7 +38,7 @@ EngineStatus
 cuda_note_cpu_fallback_errors(CudaEngine *cuda)
 {
 	if (cuda->cpu_fallback->errors != 0 && cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "a sum out of range, which the CPU engine reports");
+		return cuda_fail(cuda, "a sum is out of range, which the CPU engine reports");
 	cuda->base.errors |= cuda->cpu_fallback->errors;
 	return ENGINE_OK;
 }
@@ -50,9 +50,10 @@ add_to_cpu_fallback(CudaEngine *cuda, const Batch *batch)
 	Engine *cpu_fallback;
 
 	if (cuda->spec->ordered)
-		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
+		return cuda_fail(cuda, "some of the ordered rows can only be computed on the CPU");
 	if (spec_has_sets(cuda->spec))
-		return cuda_fail(cuda, "rows that only the CPU can take, among distinct or ordered values");
+		return cuda_fail(cuda,
+						 "some of the distinct or ordered values can only be computed on the CPU");
 	cpu_fallback = cuda_get_cpu_fallback(cuda);
 	cuda_query_note_negative_zero(cuda->query, batch);
 	if (cuda_can_start_over(cuda) && cuda->query->negative_zero)
@@ -77,12 +78,14 @@ read_back(CudaEngine *cuda, int buffer)
 	MemoryContext cxt, old;
 
 	if (cuda->spec->ordered)
-		return cuda_fail(cuda, "the GPU has no room for all rows in order");
+		return cuda_fail(cuda, "the ordered rows do not fit into GPU memory");
 	if (spec_has_sets(cuda->spec))
-		return cuda_fail(cuda, "the GPU has no room for all distinct or ordered values");
+		return cuda_fail(cuda, "the distinct or ordered values do not fit into GPU memory");
 	for (int k = 0; k < cuda->spec->nkeys; k++)
 		if (cuda->spec->keys[k].varies && cuda_can_start_over(cuda))
-			return cuda_fail(cuda, "no room on the GPU, and equal keys may look different");
+			return cuda_fail(
+				cuda,
+				"the groups do not fit into GPU memory, and equal keys may print differently");
 	cuda->full = true;
 	cuda->rows_given -= wire->nrows;
 	cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
@@ -190,7 +193,7 @@ encode_keys(CudaEngine *cuda, const Batch *batch, bool *for_cpu)
 	if (cuda->variants &&
 		(*for_cpu || cuda->cpu_fallback || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
 		cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "equal keys that look different");
+		return cuda_fail(cuda, "equal keys print differently");
 	*for_cpu |= variants && cuda->spec->nkeys > 1;
 	return ENGINE_OK;
 }
@@ -203,7 +206,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	bool for_cpu, large;
 
 	if (cuda->ending)
-		return cuda_fail(cuda, "rows after the end of the input");
+		return cuda_fail(cuda, "rows came after the end of the input");
 	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)
 	{
 		/*
@@ -218,7 +221,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	}
 	large = cuda_query_large(query, batch);
 	if (large && cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "floats so large that the order of rows decides on an overflow");
+		return cuda_fail(cuda, "floats are so large that overflow depends on row order");
 	if (cuda->full)
 		return add_to_cpu_fallback(cuda, batch);
 	if (encode_keys(cuda, batch, &for_cpu) != ENGINE_OK)
@@ -240,7 +243,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		if (cuda_can_start_over(cuda) && query->negative_zero)
 			return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 		if (query->sizes_differ)
-			return cuda_fail(cuda, "matrices of several sizes");
+			return cuda_fail(cuda, "matrices have different sizes");
 		from += n;
 		cuda->rows += n;
 		cuda->rows_given += n;

@@ -471,7 +471,7 @@ receive_buffer(CudaEngine *cuda)
 	add_result(cuda, &result);
 	if (full)
 	{
-		end_session_early(cuda, "the GPU has no room");
+		end_session_early(cuda, "the groups do not fit into GPU memory");
 		return;
 	}
 	sorted->sent = -1;
@@ -595,7 +595,7 @@ cuda_sorted_add(CudaEngine *cuda, const Batch *batch)
 		 * themselves does not.
 		 */
 		if (large)
-			end_session_early(cuda, "large floats");
+			end_session_early(cuda, "floats are so large that overflow depends on row order");
 	}
 	else
 	{
