@@ -97,11 +97,11 @@ decode_chunk(const CacheChunk *chunk, const ExprStored *stored, char *buffer, Wi
  * column is still in the cache, and has a form that the GPU can have.
  */
 static bool
-send_column(Upload *up, const WireRowRange *run, int s, bool *there)
+send_column(Upload *up, const WireRowRange *row_range, int s, bool *there)
 {
 	Resident *r = up->r;
 	CudaEngine *cuda = r->cuda;
-	CachePin *pin = feed_resident_pin(r->rows, run);
+	CachePin *pin = feed_resident_pin(r->rows, row_range);
 	WireStore store = {0};
 	const CacheChunk *chunk;
 	char *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
@@ -111,8 +111,8 @@ send_column(Upload *up, const WireRowRange *run, int s, bool *there)
 		return true;
 	chunk = pin->chunks[r->chunk[s]];
 	store.table = r->wire.table;
-	store.stamp = run->stamp;
-	store.range = run->range;
+	store.stamp = row_range->stamp;
+	store.range = row_range->range;
 	store.nrows = chunk->nrows;
 	store.column = r->wire.stored[s];
 	store.buffer = up->buffer;
@@ -133,7 +133,7 @@ send_column(Upload *up, const WireRowRange *run, int s, bool *there)
 	if (!client_send(cuda->client, MESSAGE_STORE, &store, sizeof(store)))
 		return false;
 	up->pending[up->buffer] = s;
-	up->place[up->buffer] = device_of_range(r, run->range);
+	up->place[up->buffer] = device_of_range(r, row_range->range);
 	up->buffer = (up->buffer + 1) % cuda->client->welcome.buffers;
 	up->npending++;
 	/* the next buffer must be free */
@@ -148,8 +148,8 @@ resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 
 	for (uint32 i = 0; i < r->rows->nruns; i++)
 	{
-		const WireRowRange *run = &r->rows->runs[i];
-		bool again = i > 0 && run->range == run[-1].range;
+		const WireRowRange *row_range = &r->rows->runs[i];
+		bool again = i > 0 && row_range->range == row_range[-1].range;
 
 		CHECK_FOR_INTERRUPTS();
 		if (again)
@@ -158,9 +158,9 @@ resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 		{
 			if (!(lacking[i] >> s & 1))
 				continue;
-			if (r->refused[device_of_range(r, run->range)] >> s & 1)
+			if (r->refused[device_of_range(r, row_range->range)] >> s & 1)
 				keep[i] = false;
-			else if (!send_column(&up, run, s, &there))
+			else if (!send_column(&up, row_range, s, &there))
 				return false;
 			else
 				keep[i] &= there;

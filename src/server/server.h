@@ -115,9 +115,10 @@ extern const char *check_finish(const WireFinish *in, const WireQuery *q, size_t
 
 /* ---- arena.c ---- */
 
+/* Memory that is shared with a client: a memfd, mapped and pinned here. */
 typedef struct Arena
 {
-	struct Arena *next;
+	struct Arena *next; /* in the list of idle arenas */
 	int fd;
 	char *memory;
 	size_t bytes;
@@ -163,15 +164,16 @@ extern int arena_idle_seconds;
 
 /* ---- budget.c ---- */
 
+/* Starts the accounting with the devices that were opened, and their limits. */
 extern void budget_start(const WireStatus *devices);
-/* May be called before budget_start. */
+/* Sets gpuagg.device_memory_limit; 0: none. May be called before budget_start(). */
 extern void budget_set_limit(uint64_t bytes);
 /* Sets the bytes of the device's memory that other processes leave to this one. */
 extern void budget_set_available(int device, uint64_t bytes);
 /* Counts a session at this device (-1: the device with the fewest sessions). Returns the device. */
 extern int budget_attach(int device);
 extern void budget_detach(int device);
-/* Accounts for device memory; false if the device's limit would be exceeded. */
+/* Accounts for device memory. Returns false if the device's limit would be exceeded. */
 extern bool budget_take(int device, uint64_t bytes);
 extern void budget_give(int device, uint64_t bytes);
 /* Sets how many of the device's used bytes are stored columns. */
@@ -179,11 +181,12 @@ extern void budget_set_stored(int device, uint64_t bytes);
 extern const WireDevice *budget_device(int device);
 /* Returns the bytes that queries and stored columns may still take. */
 extern uint64_t budget_room(int device);
+/* Count a query, and a failure with its text. budget_status() copies all counters. */
 extern void budget_count_query(void);
 extern void budget_count_failure(WireFailure failure, const char *text);
 extern void budget_status(WireStatus *status);
 
-/* ---- queries.c ---- */
+/* ---- shared_query.c ---- */
 
 /*
  * A query of a session, or of several sessions that share it. It wraps the device layer's Query

@@ -68,7 +68,7 @@ typedef struct StoreOps
 	DeviceStatus (*ready)(Lane *lane, DeviceError *error);
 	/*
 	 * Copy from the lane's buffer, at offset `from`: values, or LSB-first bits. put_bits copies
-	 * nrows bits, from bit 0 to bit `first` and on of `bits`.
+	 * nrows bits, which become bits `first` and following of `bits`.
 	 */
 	DeviceStatus (*put)(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes,
 						DeviceError *error);
