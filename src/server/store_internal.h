@@ -58,7 +58,7 @@ typedef struct StoreColumn
 	int holds;     /* number of queries that hold it */
 	uint64_t last, /* last use, and the last but one; 0: none */
 		before;
-	uint64_t bytes;
+	uint64_t bytes;        /* of device memory */
 	bool disordered;       /* values are known to be neither ascending nor descending */
 	uint64_t refused;      /* device memory that it was last refused, in bytes; 0: none */
 	uint64_t refused_host; /* the same for host memory of its dictionary */
@@ -92,10 +92,10 @@ struct StoreTable
 	StoreTable *next; /* in the list of all tables */
 	StoreTable *next_in_bucket;
 	uint64_t id;
-	int holds; /* number of queries that hold it */ /* number of queries that hold it */
-	uint64_t last;                                  /* number of the last use */
-	int64_t end;                                    /* number of positions in use, including gaps */
-	int64_t gaps;                                   /* positions without rows */
+	int holds;     /* number of queries that hold it */
+	uint64_t last; /* number of the last use */
+	int64_t end;   /* number of positions in use, including gaps */
+	int64_t gaps;  /* positions without rows */
 	int nranges;
 	int ranges_room;
 	StoreRange *ranges; /* ordered by number */
