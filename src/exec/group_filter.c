@@ -37,6 +37,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+#include "analysis/analysis.h"
 #include "aggregates/codes.h"
 #include "exec/exec.h"
 #include "exec/group_filter.h"
