@@ -43,7 +43,7 @@ typedef struct OrderedSetCall
 	int nfractions;
 	double *fractions;
 	bool *nulls;
-	ArrayType *shape; /* of the array of fractions, if the result is an array */
+	ArrayType *shape; /* the array of fractions, if the result is an array */
 	int64 *ranks;     /* two for each fraction */
 } OrderedSetCall;
 

@@ -464,7 +464,7 @@ group_table_use_direct(GroupTable *table)
 	return true;
 }
 
-/* Adds slack on the sides where *range exceeds *old, so that the map seldom grows. */
+/* Adds slack on the sides where *range exceeds *old, so that the map does not grow often. */
 static void
 add_slack(const KeyRange *old, KeyRange *range)
 {

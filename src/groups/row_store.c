@@ -39,8 +39,8 @@ enum
 
 typedef struct StoredColumn
 {
-	char *values;
-	uint8 *kinds;
+	char *values; /* [row] of the column\'s width */
+	uint8 *kinds; /* [row] ROW_... */
 } StoredColumn;
 
 struct RowStore
@@ -49,11 +49,11 @@ struct RowStore
 	MemoryContext cxt;
 	MemoryContext datum_cxt; /* by-reference values */
 	int batch_rows;
-	int64 n;
-	int64 capacity;
+	int64 n;        /* rows */
+	int64 capacity; /* rows for which there is room */
 	StoredColumn *cols;
-	int nmasks;
-	int ncodes;
+	int nmasks;         /* codes that are bitmaps of NULL keys */
+	int ncodes;         /* all codes of a row */
 	uint64 **codes;     /* [code][row] */
 	Dictionary **dicts; /* [key] NULL where the key is not a KEY_DATUM */
 	HashSeed seed;      /* for row_store_key_hashes */
@@ -61,7 +61,7 @@ struct RowStore
 	bool toasted;       /* some values are compressed or out of line */
 
 	/* buffers for one batch */
-	uint64 **batch_codes;
+	uint64 **batch_codes; /* [code][row of the batch] */
 	int32 *dict_codes;
 	uint32 *dict_hashes;
 	uint64 *hashes;

@@ -134,7 +134,7 @@ value_store_spilled(const ValueStore *store)
 	return store->spilled;
 }
 
-/* ---- chains of codes ------------------------------------------------------------ */
+/* ---- lists of codes ------------------------------------------------------------ */
 
 void
 values_reserve_groups(ValueStore *store, uint32 n)
@@ -192,7 +192,7 @@ allocate_words(ValueStore *store, uint32 words)
 }
 
 void
-values_extend_chain(ValueStore *store, GroupCodes *group)
+values_extend_list(ValueStore *store, GroupCodes *group)
 {
 	uint32 words = group->words == 0 ? FIRST_NODE : Min(group->words * 2, LAST_NODE);
 	uint64 *node = allocate_words(store, words);
