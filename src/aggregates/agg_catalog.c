@@ -385,15 +385,15 @@ aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 	const char *name = get_func_name(aggref->aggfnoid);
 
 	if (aggref->aggkind == AGGKIND_HYPOTHETICAL)
-		*why = psprintf("hypothetical-set aggregate %s", name);
+		*why = psprintf("hypothetical-set aggregate %s is not supported", name);
 	else if (aggref->aggkind != AGGKIND_NORMAL && !aggmap_row_is_ordered_set(entry.row, aggref))
-		*why = psprintf("ordered-set aggregate %s", name);
+		*why = psprintf("ordered-set aggregate %s is not supported", name);
 	/* DISTINCT values have a sort of their own */
 	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL &&
 			 aggref->aggdistinct == NIL && parallel)
-		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
+		*why = psprintf("ORDER BY inside %s is not supported in a parallel plan", name);
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
-		*why = psprintf("%s belongs to another query level", name);
+		*why = psprintf("aggregate %s belongs to another query level", name);
 	else if (parallel &&
 			 (entry.row->kind == FINALIZE_FALLBACK || aggmap_row_needs_order(entry.row)) &&
 			 !is_mergeable(aggref))

@@ -129,7 +129,7 @@ AGG_FALLBACK(BITAND)
 AGG_FALLBACK(BITOR)
 AGG_FALLBACK(BITXOR)
 
-/* ordered sets, which exec/ordered_set.c computes, and gpu_median */
+/* ordered sets, which composite/ordered_engine.c computes, and gpu_median */
 AGG(ORDERED_SET_TRANSITION, ORDERED_SET)
 AGG_OURS("gpuagg_median_transfn", ORDERED_SET)
 AGG_OURS("gpuagg_median_interval_transfn", ORDERED_SET)

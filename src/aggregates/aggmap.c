@@ -46,7 +46,7 @@
 #include "aggregates/hll_value.h"
 #include "aggregates/ordered_set.h"
 #include "common/compat.h"
-#include "expr/expr.h"
+#include "analysis/analysis.h"
 #include "operators/bins.h"
 #include "operators/hll.h"
 

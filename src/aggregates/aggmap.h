@@ -65,7 +65,7 @@ extern bool aggmap_is_listed(Oid aggfnoid);
  */
 extern Oid aggmap_state_aggregate(Oid aggfnoid);
 
-/* Returns whether exec/ordered_set.c computes this aggregate. */
+/* Returns whether composite/ordered_engine.c computes this aggregate. */
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
 
 /*

@@ -24,8 +24,8 @@
 typedef enum FinalizeKind
 {
 	FINALIZE_FALLBACK,    /* no slots: a fallback aggregate */
-	FINALIZE_ORDERED_SET, /* no slots: exec/ordered_set.c puts the result in place of a fallback
-							 aggregate's */
+	FINALIZE_ORDERED_SET, /* no slots: composite/ordered_engine.c puts the result in place of a
+							 fallback aggregate's */
 	FINALIZE_INT,         /* slot 0 is the value */
 	FINALIZE_COUNTED_INT, /* slot 1 is the value, a 64-bit integer; COUNTED: slot 0 counts the rows
 						   */
@@ -177,8 +177,8 @@ typedef struct AggEntry
 extern AggEntry aggmap_lookup(Oid aggfnoid);
 
 /*
- * Returns whether exec/ordered_set.c computes the aggregate. False for gpu_median with DISTINCT or
- * ORDER BY, which is a fallback aggregate.
+ * Returns whether composite/ordered_engine.c computes the aggregate. False for gpu_median with
+ * DISTINCT or ORDER BY, which is a fallback aggregate.
  */
 extern bool aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref);
 

@@ -29,7 +29,7 @@
 #include "aggregates/histogram.h"
 #include "aggregates/portable.h"
 #include "aggregates/state_forms.h"
-#include "expr/bucket.h"
+#include "analysis/width_bucket.h"
 #include "operators/bins.h"
 #include "operators/log_edges.h"
 

@@ -3,8 +3,8 @@
  *	  gpu_median as an ordinary aggregate, of double precision and interval.
  *
  * The state is an array of all values in the aggregate's context. The final function selects the
- * middle of a copy. In the custom scan, exec/ordered_set.c computes the median instead. The result
- * equals that of percentile_cont(0.5).
+ * middle of a copy. In the custom scan, composite/ordered_engine.c computes the median instead. The
+ *result equals that of percentile_cont(0.5).
  */
 #include "postgres.h"
 

@@ -41,6 +41,7 @@
 #include "utils/typcache.h"
 
 #include "aggregates/codes.h"
+#include "analysis/analysis.h"
 #include "exec/exec.h"
 #include "exec/returned.h"
 

@@ -13,13 +13,13 @@
  */
 #include "postgres.h"
 
-#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "columns/hash_seed.h"
 #include "common/compat.h"
 #include "groups/dictionary.h"
 
@@ -102,14 +102,6 @@ struct Dictionary
 	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */
 	int short_misses;        /* batches in which most rows missed the cache */
 };
-
-HashSeed
-hash_seed_random(void)
-{
-	uint64 mask = pg_prng_uint64(&pg_global_prng_state);
-
-	return hash_seed(mask, pg_prng_uint64(&pg_global_prng_state));
-}
 
 /* Returns whether strings under this collation are equal only if their bytes are. */
 static bool

@@ -22,9 +22,6 @@ typedef struct Dictionary Dictionary;
 
 #define NO_CODE (-1)
 
-/* Returns a seed that cannot be guessed. */
-extern HashSeed hash_seed_random(void);
-
 extern Dictionary *dictionary_create(MemoryContext parent, const KeySpec *key,
 									 const ColumnSpec *col, int batch_rows);
 /*

@@ -12,6 +12,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
+#include "columns/hash_seed.h"
 #include "groups/keys.h"
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)

@@ -7,6 +7,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "columns/hash_seed.h"
 #include "groups/table.h"
 
 /* Maps of up to this many bins stay in the first-level cache. */

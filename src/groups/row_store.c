@@ -17,6 +17,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_writer.h"
+#include "columns/hash_seed.h"
 #include "common/interruptible.h"
 #include "groups/dictionary.h"
 #include "groups/row_store.h"

@@ -10,6 +10,7 @@
 
 #include "utils/memutils.h"
 
+#include "columns/hash_seed.h"
 #include "groups/table.h"
 
 #define CACHE_LINE 64
