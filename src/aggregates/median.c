@@ -113,8 +113,8 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 	CHECK_FOR_INTERRUPTS();
 	codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
 	spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
-	INTERRUPTIBLE_FOR(i, 0, state->n)
-	codes[i] = select_code_f64(((double *) state->values)[i]);
+	INTERRUPTIBLE_FOR (i, 0, state->n)
+		codes[i] = select_code_f64(((double *) state->values)[i]);
 	ranks[0] = (state->n - 1) / 2;
 	ranks[1] = state->n / 2;
 	select_ranks(codes, spare, state->n, ranks, 0, 2, found);

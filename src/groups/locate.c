@@ -318,6 +318,7 @@ lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, in
 	}
 }
 
+/* Prefetches the first cache line of a row, and one more. */
 static inline void
 prefetch_row(const GroupTable *table, uint32 at)
 {

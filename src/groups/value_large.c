@@ -100,8 +100,8 @@ finish_in_memory(LargeGroup *large, CodeFile *from)
 	if (large->runs)
 	{
 		values_sort_codes(codes, n);
-		INTERRUPTIBLE_FOR(i, 0, n)
-		values_add_run(store, large->runs, codes[i], 1);
+		INTERRUPTIBLE_FOR (i, 0, n)
+			values_add_run(store, large->runs, codes[i], 1);
 		for (int i = large->next; i < end; i++)
 			large->found[i] = codes[large->ranks[i] - large->before];
 	}
