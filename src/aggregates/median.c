@@ -4,7 +4,7 @@
  *
  * The state is an array of all values in the aggregate's context. The final function selects the
  * middle of a copy. In the custom scan, composite/ordered_engine.c computes the median instead. The
- *result equals that of percentile_cont(0.5).
+ * result equals that of percentile_cont(0.5).
  */
 #include "postgres.h"
 
