@@ -498,7 +498,7 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 	return extreme;
 }
 
-/* Sets how the value is returned that the call asks for. */
+/* Sets what the call returns: the result, a gpuagg_state, or Citus's text or binary form. */
 static void
 init_form(AggOutput *out, const PartialCall *call)
 {

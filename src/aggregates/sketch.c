@@ -72,7 +72,7 @@ typedef struct SketchHead
 	int64 zeros;
 	int64 infinite[2]; /* [0]: -infinity, [1]: infinity */
 	int64 nans;
-	double min, /* of the values in buckets */
+	double min, /* range of the values in buckets */
 		max;
 } SketchHead;
 

@@ -32,7 +32,7 @@
 typedef struct SeenValues
 {
 	bool possible;
-	uint64 dictionary; /* whose numbers these are; 0: none */
+	uint64 dictionary; /* the feed's dictionary that has these numbers; 0: none */
 	uint64 *values;    /* [hash] group and number; NULL until first used */
 } SeenValues;
 
@@ -41,10 +41,10 @@ typedef struct FallbackCall
 	SeenValues seen;
 	AggStep step; /* a function that replaces most calls of the transition function, or NULL */
 
-	/* of one batch */
+	/* valid for one batch */
 	bool skipped; /* no row counts */
 	bool uses_seen;
-	const Column *first; /* argument, or NULL */
+	const Column *first; /* column of the first argument, or NULL */
 
 	AggStatePerTransData pertrans;
 	FunctionCallInfo trans;

@@ -41,10 +41,10 @@ struct SlotWork
 	MemoryContext cxt;
 	int batch_rows;
 	Widened *widened; /* [column] */
-	uint64 *mask;
-	void *input;    /* gathered or paired inputs */
-	uint32 *at;     /* gathered offsets of states, or offsets of states in bins */
-	double *binned; /* gathered values whose bins are to be found */
+	uint64 *mask;     /* rows that are being selected */
+	void *input;      /* gathered or paired inputs */
+	uint32 *at;       /* gathered offsets of states, or offsets of states in bins */
+	double *binned;   /* gathered values whose bins are to be found */
 
 	/* the rows that were selected last, and for which columns and filter */
 	uint32 *selected;

@@ -75,9 +75,9 @@ typedef struct FeedCode
 
 struct Dictionary
 {
-	MemoryContext cxt;
-	MemoryContext values_cxt;
-	MemoryContext temp_cxt;
+	MemoryContext cxt;        /* everything */
+	MemoryContext values_cxt; /* the values that are kept */
+	MemoryContext temp_cxt;   /* detoasted values of a batch, and what functions allocate */
 	ValueClass class;
 	FmgrInfo hashfn;
 	FmgrInfo eqfn;
@@ -88,15 +88,15 @@ struct Dictionary
 	bool met_variant;      /* the last lookup met a variant */
 	HashSeed seed; /* never changes after the first value, because partitions of spilled rows depend
 					  on it */
-	int n;
-	int capacity;
-	Datum *values;              /* [code] the value that is kept */
+	int n;         /* codes given so far */
+	int capacity;  /* allocated entries of values */
+	Datum *values; /* [code] the value that is kept */
 	struct value_hash *entries; /* codes by value; NULL is not among them */
-	int32 null_code;
-	size_t value_bytes;
-	Datum *detoasted;       /* [row of a batch] */
-	FeedCode *feed_codes;   /* [number in the feed's dictionary (Column.codes)] */
-	uint32 feed_codes_size; /* allocated entries */
+	int32 null_code;            /* NO_CODE: NULL has none yet */
+	size_t value_bytes;         /* in values_cxt */
+	Datum *detoasted;           /* [row of a batch] */
+	FeedCode *feed_codes;       /* [number in the feed's dictionary (Column.codes)] */
+	uint32 feed_codes_size;     /* allocated entries */
 	uint32 nfeed_codes;
 	uint64 feed_dictionary;  /* the Column.dictionary that feed_codes is for; 0: none */
 	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */

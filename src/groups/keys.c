@@ -101,7 +101,7 @@ allocate_bits(int *used, int *nwords, int bits, int *shift)
 static bool
 needs_shown(const AggSpec *spec, const KeySpec *key, bool segmented)
 {
-	/* of a single key, the dictionary has the value of the first row */
+	/* for a single key, the dictionary has the value of the first row */
 	if (key->kind == KEY_DATUM)
 		return segmented || (key->varies && spec->nkeys > 1);
 	return key->kind == KEY_FLOAT;

@@ -318,6 +318,7 @@ lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, in
 	}
 }
 
+/* Prefetches the first cache line of a row, and one more. */
 static inline void
 prefetch_row(const GroupTable *table, uint32 at)
 {
@@ -465,7 +466,7 @@ group_table_use_direct(GroupTable *table)
 	return true;
 }
 
-/* Adds slack on the sides where *range exceeds *old, so that the map seldom grows. */
+/* Adds slack on the sides where *range exceeds *old, so that the map does not grow often. */
 static void
 add_slack(const KeyRange *old, KeyRange *range)
 {

@@ -40,8 +40,8 @@ enum
 
 typedef struct StoredColumn
 {
-	char *values;
-	uint8 *kinds;
+	char *values; /* [row] of the column\'s width */
+	uint8 *kinds; /* [row] ROW_... */
 } StoredColumn;
 
 struct RowStore
@@ -50,11 +50,11 @@ struct RowStore
 	MemoryContext cxt;
 	MemoryContext datum_cxt; /* by-reference values */
 	int batch_rows;
-	int64 n;
-	int64 capacity;
+	int64 n;        /* rows */
+	int64 capacity; /* rows for which there is room */
 	StoredColumn *cols;
-	int nmasks;
-	int ncodes;
+	int nmasks;         /* codes that are bitmaps of NULL keys */
+	int ncodes;         /* all codes of a row */
 	uint64 **codes;     /* [code][row] */
 	Dictionary **dicts; /* [key] NULL where the key is not a KEY_DATUM */
 	HashSeed seed;      /* for row_store_key_hashes */
@@ -62,7 +62,7 @@ struct RowStore
 	bool toasted;       /* some values are compressed or out of line */
 
 	/* buffers for one batch */
-	uint64 **batch_codes;
+	uint64 **batch_codes; /* [code][row of the batch] */
 	int32 *dict_codes;
 	uint32 *dict_hashes;
 	uint64 *hashes;
@@ -402,7 +402,7 @@ pack_codes(RowStore *store)
 		uint64 min = codes[0], max = codes[0];
 		int bits;
 
-		INTERRUPTIBLE_FOR(i, 1, store->n)
+		INTERRUPTIBLE_FOR (i, 1, store->n)
 		{
 			min = Min(min, codes[i]);
 			max = Max(max, codes[i]);
@@ -417,9 +417,9 @@ pack_codes(RowStore *store)
 			empty = true;
 		}
 		/* word <= c, so nothing is overwritten before it is read */
-		INTERRUPTIBLE_FOR(i, 0, store->n)
-		store->codes[word][i] =
-			empty ? codes[i] - min : store->codes[word][i] << bits | (codes[i] - min);
+		INTERRUPTIBLE_FOR (i, 0, store->n)
+			store->codes[word][i] =
+				empty ? codes[i] - min : store->codes[word][i] << bits | (codes[i] - min);
 		left -= bits;
 		empty = false;
 	}
@@ -452,7 +452,7 @@ sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, u
 		count[b] = at;
 		at += here;
 	}
-	INTERRUPTIBLE_FOR(i, 0, n)
+	INTERRUPTIBLE_FOR (i, 0, n)
 	{
 		uint32 place = count[from->words[i] >> shift & 0xFF]++;
 
@@ -471,7 +471,7 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 {
 	uint64 all = 0;
 
-	INTERRUPTIBLE_FOR(i, 0, n)
+	INTERRUPTIBLE_FOR (i, 0, n)
 	{
 		from->words[i] = words[from->rows[i]];
 		all |= from->words[i];
@@ -481,8 +481,8 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 		uint32 count[256] = {0};
 		SortArrays sorted = *to;
 
-		INTERRUPTIBLE_FOR(i, 0, n)
-		count[from->words[i] >> shift & 0xFF]++;
+		INTERRUPTIBLE_FOR (i, 0, n)
+			count[from->words[i] >> shift & 0xFF]++;
 		if (count[from->words[0] >> shift & 0xFF] == n)
 			continue;
 		sort_by_byte(from, to, n, shift, count);
@@ -569,8 +569,8 @@ row_store_sort(RowStore *store)
 	from.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
 	to.rows = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
 	to.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
-	INTERRUPTIBLE_FOR(i, 0, n)
-	from.rows[i] = i;
+	INTERRUPTIBLE_FOR (i, 0, n)
+		from.rows[i] = i;
 	ties.end = pack_codes(store);
 	if (ties.end > 0)
 		sort_by_word(&from, &to, n, store->codes[0]);

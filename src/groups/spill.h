@@ -30,11 +30,11 @@ typedef struct Partition
 
 typedef struct PartitionSet
 {
-	int n;
-	int level;
-	int nfiles;
-	uint64 bytes;
-	Partition *parts;
+	int n;            /* partitions */
+	int level;        /* selects the hash */
+	int nfiles;       /* files that were created */
+	uint64 bytes;     /* written to them */
+	Partition *parts; /* [n] */
 } PartitionSet;
 
 /* Partitions still to be read; the last one is next. */

@@ -71,7 +71,7 @@ typedef struct GroupTable
 	char *blank; /* row_size bytes: the content of a new row */
 
 	/* the rows */
-	char *allocation; /* what was allocated for them */
+	char *allocation; /* the allocation that has the rows */
 	char *rows;       /* aligned to a cache line */
 	uint32 ngroups;
 	uint32 capacity;

@@ -27,13 +27,13 @@ typedef struct LargeGroup
 {
 	ValueStore *store;
 	const int64 *ranks;
-	int m;
-	int next;     /* index in ranks[] of the next rank to be found */
-	int64 before; /* codes less than all codes of the current file */
-	uint64 *found;
+	int m;           /* number of ranks */
+	int next;        /* index in ranks[] of the next rank to be found */
+	int64 before;    /* codes less than all codes of the current file */
+	uint64 *found;   /* [m] codes of the ranks */
 	ValueRuns *runs; /* for a mode; or NULL */
 	int64 capacity;  /* codes that fit into memory */
-	int max_ranges;
+	int max_ranges;  /* most ranges that a file is divided into */
 } LargeGroup;
 
 /* Codes of one file. `raw`: they may be dictionary codes, not yet replaced by ranks. */
@@ -41,18 +41,18 @@ typedef struct CodeFile
 {
 	BufFile *file;
 	bool raw;
-	int64 n;
-	uint64 min, max;
+	int64 n;         /* codes in the file */
+	uint64 min, max; /* the least and the greatest one */
 } CodeFile;
 
 /* Some adjacent buckets. */
 typedef struct CodeRange
 {
 	CodeFile to;
-	bool wanted;
-	bool single; /* all codes are to.min */
-	uint64 *buffer;
-	uint32 buffered;
+	bool wanted;     /* the range has a wanted rank, or there is a mode to find */
+	bool single;     /* all codes are to.min */
+	uint64 *buffer;  /* codes that are not in the file yet; NULL: none are written */
+	uint32 buffered; /* their number */
 } CodeRange;
 
 /* Reads the next codes of a file, at most LAST_NODE; 0 at its end. */
@@ -100,8 +100,8 @@ finish_in_memory(LargeGroup *large, CodeFile *from)
 	if (large->runs)
 	{
 		values_sort_codes(codes, n);
-		INTERRUPTIBLE_FOR(i, 0, n)
-		values_add_run(store, large->runs, codes[i], 1);
+		INTERRUPTIBLE_FOR (i, 0, n)
+			values_add_run(store, large->runs, codes[i], 1);
 		for (int i = large->next; i < end; i++)
 			large->found[i] = codes[large->ranks[i] - large->before];
 	}
@@ -190,7 +190,7 @@ write_ranges(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, in
 static void
 divide_by_range(LargeGroup *large, CodeFile *from)
 {
-	/* of two adjacent ranges, one has more codes than the target, or both together have */
+	/* two adjacent ranges together have more codes than the target */
 	CodeRange *ranges = palloc((2 * large->max_ranges + 2) * sizeof(CodeRange));
 	uint8 *range_of = palloc(BUCKETS);
 	int64 *counts = palloc0(BUCKETS * sizeof(int64));

@@ -38,8 +38,9 @@
 
 /* ---- life ------------------------------------------------------------------ */
 
+/* Creates the contexts of an empty store, and its dictionary. */
 static void
-create_contexts(ValueStore *store)
+init_empty_store(ValueStore *store)
 {
 	MemoryContext old;
 
@@ -85,7 +86,7 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 		store->wrapped.values = palloc0(batch_rows * sizeof(Datum));
 	}
 	MemoryContextSwitchTo(old);
-	create_contexts(store);
+	init_empty_store(store);
 	return store;
 }
 
@@ -118,7 +119,7 @@ value_store_reset(ValueStore *store)
 	store->codes_size = 0;
 	store->in_sorts = store->large = false;
 	store->looked_up = store->next_check = 0;
-	create_contexts(store);
+	init_empty_store(store);
 }
 
 size_t
@@ -134,7 +135,7 @@ value_store_spilled(const ValueStore *store)
 	return store->spilled;
 }
 
-/* ---- chains of codes ------------------------------------------------------------ */
+/* ---- lists of codes ------------------------------------------------------------ */
 
 void
 values_reserve_groups(ValueStore *store, uint32 n)
@@ -192,7 +193,7 @@ allocate_words(ValueStore *store, uint32 words)
 }
 
 void
-values_extend_chain(ValueStore *store, GroupCodes *group)
+values_extend_list(ValueStore *store, GroupCodes *group)
 {
 	uint32 words = group->words == 0 ? FIRST_NODE : Min(group->words * 2, LAST_NODE);
 	uint64 *node = allocate_words(store, words);
