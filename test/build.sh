@@ -82,7 +82,8 @@ dist() {
 
 	make_there dist || return 1
 	name=$(cd "$work/build" && ls gpuagg-*.zip) && name=${name%.zip} || return 1
-	for file in META.json README.md LICENSE CHANGELOG.md Makefile gpuagg.control sql/gpuagg--1.0.sql .packaging/debian/control.in; do
+	for file in META.json README.md LICENSE CHANGELOG.md Makefile gpuagg.control sql/gpuagg--1.0.sql sql/gpuagg--1.0--1.1.sql \
+		sql/REFERENCE.md sql/DISTRIBUTED.md .packaging/debian/control.in; do
 		grep -aq "$name/$file" "$work/build/$name.zip" || { echo "$file is not in $name.zip"; return 1; }
 	done
 }
