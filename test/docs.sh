@@ -130,10 +130,10 @@ blocks() {
 }
 
 # printed FILE: what psql prints, with the lines numbered.  Leaves out what differs between machines and releases: the engine's
-# reason, memory, how blocks were proved, the heading of a plan, decimals of rows.
+# reason, memory, how many blocks the table has and how they were proved, the heading of a plan, decimals of rows.
 printed() {
 	sed -E 's/ *$//; /^ *QUERY PLAN$/d; s/Engine: .*/Engine:/; s/Memory: .*/Memory:/; s/(rows=[0-9]+)\.00/\1/;
-		s/visibility map=[0-9]+ lsn=[0-9]+/visibility map= lsn=/' "$1" |
+		s/[0-9]+ of [0-9]+ blocks/blocks/; s/(visibility map|lsn|changed)=[0-9]+/\1=/g' "$1" |
 		awk '!/^-*$/' | grep -n .
 }
 
