@@ -60,7 +60,7 @@ forget_rows(CudaEngine *cuda)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;
 	memset(&cuda->result, 0, sizeof(cuda->result));
-	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
+	cuda->rows_given = cuda->cpu_fallback_rows = cuda->batches = cuda->bytes_from_device = 0;
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
@@ -336,7 +336,7 @@ cuda_join(Engine *engine, uint64 share)
 		return false;
 	if (cuda->client)
 		cuda_end_session(cuda);
-	cuda->query->wire->share = share;
+	cuda->query->wire->shared_id = share;
 	old = MemoryContextSwitchTo(cuda->env.cxt);
 	cuda->joined = cuda_ensure_open(cuda, NULL) == ENGINE_OK;
 	MemoryContextSwitchTo(old);
@@ -392,7 +392,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	size_t memory = own_memory(cuda);
 
 	*stats = cuda->past;
-	stats->rows += cuda->rows_given + cuda->rows_aside;
+	stats->rows += cuda->rows_given + cuda->cpu_fallback_rows;
 	stats->batches += cuda->batches;
 	stats->groups += Max(r->ngroups, r->allgroups);
 	stats->changes += r->changes;
@@ -413,7 +413,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
 	stats->device.devices = Max(stats->device.devices, (int) r->devices);
-	stats->device.rows_aside += cuda->rows_aside;
+	stats->device.cpu_fallback_rows += cuda->cpu_fallback_rows;
 	stats->device.rows_resident += cuda->rows_resident;
 	stats->device.uploaded += cuda->uploaded;
 	if (cuda->asked.count > 0)
@@ -457,7 +457,7 @@ cuda_reset(Engine *engine)
 	if (cuda->sorted)
 		in_flight |= cuda_sorted_reset(cuda);
 	cuda_query_reset(cuda->query);
-	cuda->query->wire->share = 0;
+	cuda->query->wire->shared_id = 0;
 	if (cuda->client == NULL)
 		return;
 
@@ -495,8 +495,8 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 {
 	const DeviceStats *device = &stats->device;
 
-	if (device->rows_aside > 0)
-		ExplainPropertyUInteger("Rows on CPU", NULL, device->rows_aside, es);
+	if (device->cpu_fallback_rows > 0)
+		ExplainPropertyUInteger("Rows on CPU", NULL, device->cpu_fallback_rows, es);
 	if (device->rows_resident > 0)
 		ExplainPropertyUInteger("Resident Rows", NULL, device->rows_resident, es);
 	else if (es->verbose && stats->not_resident[0] != '\0')

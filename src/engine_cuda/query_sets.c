@@ -96,7 +96,7 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 	const SlotSpec *slot = &spec->slots[s];
 	const DistinctSpec *distinct = &spec->distincts[slot->set - 1];
 	WireSlot out = {
-		.monoid = slot->monoid, .col = {-1, -1}, .filter = -1, .width = 1, .part = WIRE_DISTINCT};
+		.monoid = slot->monoid, .col = {-1, -1}, .filter = -1, .width = 1, .input = WIRE_DISTINCT};
 	int col = comparable_column(spec, &distinct->values[0], slot), set;
 
 	*why = distinct->all_rows ?
@@ -112,7 +112,7 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 		out.col[0] = col;
 	if (is_idempotent(slot->monoid))
 	{
-		out.part = WIRE_ROWS;
+		out.input = WIRE_ROWS;
 		if (distinct->filter >= 0)
 			out.filter = cuda_query_add_column(query, distinct->filter, TRAVEL_FILTER, WIRE_I8, -1);
 		if (col < 0 || (distinct->filter >= 0 && out.filter < 0))
@@ -131,10 +131,10 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 
 /* A slot that is of no column; it may be one too many. */
 static int
-add_place(CudaQuery *query, int set, WirePart part)
+add_place(CudaQuery *query, int set, WireSlotInput part)
 {
 	WireSlot slot = {
-		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .part = part};
+		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .input = part};
 
 	slot.set = set;
 	return cuda_query_add_slot(query, &slot);

@@ -280,7 +280,7 @@ merge_rows(CudaEngine *cuda, const Batch *batch)
 {
 	Engine *cpu_fallback = cuda_get_cpu_fallback(cuda);
 
-	cuda->rows_aside += batch->nrows;
+	cuda->cpu_fallback_rows += batch->nrows;
 	cpu_fallback->ops->add_batch(cpu_fallback, batch);
 }
 

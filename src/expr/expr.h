@@ -51,13 +51,6 @@
 /* Number of buckets in the hash table of a set's vectors. */
 #define EXPR_BUCKETS 256
 
-typedef enum VecState
-{
-	VEC_VALUE = 0,
-	VEC_NULL = 1,
-	VEC_FALLBACK = 2
-} VecState;
-
 typedef struct Vec
 {
 	ColumnType type;

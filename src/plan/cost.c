@@ -421,8 +421,9 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 			cost += cpu_operator_cost * (rows + 2 * different * log2(Max(different, 2.0)));
 		else
 			cost += 2 * cpu_operator_cost * rows * log2(each) *
-				(parallel || query->groups > value_store_own_sorts(get_hash_memory_limit()) ? 3 :
-																							  1);
+				(parallel || query->groups > value_store_max_own_sorts(get_hash_memory_limit()) ?
+					 3 :
+					 1);
 	}
 	return cost;
 }

@@ -18,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 
+#include "key_spec.h"
 #include "plan/estimate.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
@@ -258,7 +259,7 @@ key_oids(List *keys, List *eqops)
 	{
 		Oid eqfunc, hashfunc;
 
-		if (!supported_key_functions(lfirst_oid(lc2), exprType(lfirst(lc)), &eqfunc, &hashfunc))
+		if (!key_hash_functions(lfirst_oid(lc2), exprType(lfirst(lc)), &eqfunc, &hashfunc))
 			elog(ERROR, "grouping operator %u is not hashable", lfirst_oid(lc2));
 		oids = lappend_oid(oids, eqfunc);
 		oids = lappend_oid(oids, hashfunc);

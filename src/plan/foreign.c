@@ -169,8 +169,8 @@ has_own_column(Node *node, void *context)
 	{
 		Oid type = ((Var *) node)->vartype;
 
-		return get_typtype(type) == TYPTYPE_DOMAIN || alike_identifies_objects(type) ||
-			(GetDatabaseEncoding() == PG_SQL_ASCII && !alike_hash(type, InvalidOid));
+		return get_typtype(type) == TYPTYPE_DOMAIN || alike_contains_object_ids(type) ||
+			(GetDatabaseEncoding() == PG_SQL_ASCII && !alike_has_same_hash(type, InvalidOid));
 	}
 	return expression_tree_walker(node, has_own_column, context);
 }
@@ -198,7 +198,7 @@ remote_aggregate(const Aggref *partial)
 	ReleaseSysCache(tuple);
 	*remote = *partial;
 	remote->aggsplit = AGGSPLIT_SIMPLE;
-	if (partial_is_of_database(partial))
+	if (partial_depends_on_database(partial))
 		return NULL;
 	if (is_state)
 		return remote;
@@ -225,7 +225,7 @@ remote_expression(const Expr *expr)
 	/* a key that is a column is sent as text, in which identifiers are names */
 	if (!OidIsValid(function) ||
 		(!IsA(node, Var) &&
-		 (alike_identifies_objects(exprType(node)) || has_own_column(node, NULL))) ||
+		 (alike_contains_object_ids(exprType(node)) || has_own_column(node, NULL))) ||
 		get_typtype(exprType(node)) == TYPTYPE_DOMAIN)
 		return NULL;
 	if (is_partial(node))

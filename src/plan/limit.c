@@ -42,7 +42,7 @@ sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, 
 	ListCell *lc;
 
 	*descending = clause->sortop == entry->gt_opr;
-	if (!codes_type(type) || (!*descending && clause->sortop != entry->lt_opr))
+	if (!codes_exist_for_type(type) || (!*descending && clause->sortop != entry->lt_opr))
 		return -1;
 	foreach (lc, query->keys)
 	{

@@ -123,7 +123,7 @@ restore_mutator(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	check_stack_depth();
-	if (IsA(node, FuncExpr) && (aggref = (Node *) partial_restored(node)) != NULL)
+	if (IsA(node, FuncExpr) && (aggref = (Node *) partial_original_aggregate(node)) != NULL)
 		return aggref;
 	if (IsA(node, SubLink))
 		return without_subquery((SubLink *) node, restore_mutator);

@@ -4,7 +4,7 @@
  *
  * The planner has expanded them, including products, to one list of sets before it asks for paths.
  * Here a set is a list of key numbers.  Columns that depend on keys are in all sets.  At execution,
- * exec/grouping_sets.c reduces rows to the groups of each set.
+ * composite/grouping_sets.c reduces rows to the groups of each set.
  */
 #include "postgres.h"
 

@@ -21,6 +21,7 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
 #include "common/compat.h"
+#include "key_spec.h"
 #include "plan/citus.h"
 #include "plan/supported.h"
 #include "settings.h"
@@ -80,19 +81,6 @@ is_worthwhile(List *aggrefs, const char **why)
 }
 
 bool
-supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
-{
-	RegProcedure left, right;
-
-	if (!OidIsValid(eqop) || !op_hashjoinable(eqop, type) ||
-		!get_op_hash_functions(eqop, &left, &right))
-		return false;
-	*eqfunc = get_opcode(eqop);
-	*hashfunc = left;
-	return OidIsValid(*eqfunc);
-}
-
-bool
 supported_orders_rows(const Aggref *aggref)
 {
 	return aggref->aggorder != NIL && aggref->aggdistinct == NIL &&
@@ -133,7 +121,7 @@ can_hash_distinct(const Aggref *aggref, const char **why)
 		Oid type = exprType((Node *) get_sortgroupclause_expr(clause, aggref->args));
 		Oid eqfunc, hashfunc;
 
-		if (!supported_key_functions(clause->eqop, type, &eqfunc, &hashfunc))
+		if (!key_hash_functions(clause->eqop, type, &eqfunc, &hashfunc))
 		{
 			*why = psprintf("DISTINCT inside %s needs a hashable type, and %s is not one",
 							get_func_name(aggref->aggfnoid), format_type_be(type));
@@ -198,7 +186,7 @@ supported_keys(List *keys, List *eqops, const char **why)
 		Oid type = exprType(lfirst(key));
 		Oid eqfunc, hashfunc;
 
-		if (!supported_key_functions(lfirst_oid(op), type, &eqfunc, &hashfunc))
+		if (!key_hash_functions(lfirst_oid(op), type, &eqfunc, &hashfunc))
 		{
 			*why =
 				psprintf("GROUP BY needs a hashable type, and %s is not one", format_type_be(type));

@@ -60,10 +60,4 @@ extern bool supported_parallel(List *aggrefs, const char **why);
 /* Returns false if an aggregate of the extension's is used as a window function. */
 extern bool supported_window(PlannerInfo *root, const char **why);
 
-/*
- * Sets the functions for equality and hashing of an equality operator; false if it cannot be
- * hashed.
- */
-extern bool supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc);
-
 #endif /* GPUAGG_SUPPORTED_H */

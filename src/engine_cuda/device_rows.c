@@ -1,5 +1,5 @@
 /*
- * resident.c
+ * device_rows.c
  *	  Rows of which the GPU server has copies: a query reduces them by name.
  *
  * Before the first batch the quals, keys and arguments are translated to a program
@@ -21,7 +21,7 @@
 #include "analysis/analysis.h"
 #include "columns/column_value.h"
 #include "engine_cuda/dictionaries.h"
-#include "engine_cuda/resident.h"
+#include "engine_cuda/device_rows.h"
 #include "settings.h"
 
 /*
@@ -561,9 +561,9 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	if ((rows->nruns > 0 || r->wire.ncells > 0) && !client_opened(client))
 		return false;
 	if (rows->nruns > 0)
-		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRun));
+		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRowRange));
 	r->wire.buffer = 0;
-	r->wire.nruns = rows->nruns;
+	r->wire.nrow_ranges = rows->nruns;
 	r->wire.nspans = rows->nspans;
 	/* no room for the tables: as if the device had none */
 	if (!write_cells(r, client->arena))
