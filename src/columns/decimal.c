@@ -182,7 +182,7 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
  * 10^-*places.  False: it needs more digits than are available here.
  */
 static bool
-divide(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
+divide_like_core(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
 {
 	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
 	const gpuagg_u128 most = ~(gpuagg_u128) 0 >> 1;
@@ -219,7 +219,7 @@ decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale)
 	int places;
 
 	/* if the sum displays fewer digits than it has places, the mean may, too */
-	if (dscale == scale && divide(sum, n, scale, &mean, &places))
+	if (dscale == scale && divide_like_core(sum, n, scale, &mean, &places))
 		return decimal_to_numeric(mean, places);
 	return DirectFunctionCall2(numeric_div, decimal_to_numeric_shown(sum, scale, dscale),
 							   NumericGetDatum(int64_to_numeric(n)));
@@ -260,8 +260,8 @@ decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool 
 		*result = decimal_to_numeric(0, 0);
 		return true;
 	}
-	if (!divide((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0, &variance,
-				&places))
+	if (!divide_like_core((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0,
+						  &variance, &places))
 		return false;
 	if (root)
 	{

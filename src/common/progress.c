@@ -143,7 +143,7 @@ ensure_slots(void)
 
 /* Shows a scan in this process's slot; NULL: none. */
 static void
-publish(Progress *progress)
+show_scan(Progress *progress)
 {
 	int number = MyProc - ProcGlobal->allProcs;
 	ProgressSlot *slot;
@@ -174,7 +174,7 @@ end_callback(void *arg)
 		if (p == progress)
 			current = p->outer;
 	if (shown == progress)
-		publish(current);
+		show_scan(current);
 }
 
 Progress *
@@ -195,7 +195,7 @@ progress_enter(Progress *progress)
 {
 	progress->outer = current;
 	current = progress;
-	publish(progress);
+	show_scan(progress);
 }
 
 void
@@ -204,11 +204,11 @@ progress_leave(Progress *progress)
 	current = progress->outer;
 	progress->outer = NULL;
 	if (current)
-		publish(current);
+		show_scan(current);
 }
 
 static void
-report(ProgressCounter c, uint64 value)
+set_counter(ProgressCounter c, uint64 value)
 {
 	int number = MyProc - ProcGlobal->allProcs;
 
@@ -222,7 +222,7 @@ report(ProgressCounter c, uint64 value)
 void
 progress_phase(ProgressPhase phase)
 {
-	report(PROGRESS_PHASE, phase);
+	set_counter(PROGRESS_PHASE, phase);
 }
 
 void
@@ -232,20 +232,20 @@ progress_table(Oid relation, uint64 blocks)
 		return;
 	current->relation = relation;
 	current->counters[PROGRESS_BLOCKS_TOTAL] = blocks;
-	publish(current);
+	show_scan(current);
 }
 
 void
 progress_update(uint64 blocks_done, uint64 rows)
 {
-	report(PROGRESS_BLOCKS_DONE, blocks_done);
-	report(PROGRESS_ROWS, rows);
+	set_counter(PROGRESS_BLOCKS_DONE, blocks_done);
+	set_counter(PROGRESS_ROWS, rows);
 }
 
 void
 progress_groups(uint64 groups)
 {
-	report(PROGRESS_GROUPS, groups);
+	set_counter(PROGRESS_GROUPS, groups);
 }
 
 /* ---- the view's rows ---------------------------------------------------------- */
