@@ -571,7 +571,7 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 
 /* ExprSet.compile */
 static Vec *
-compile(ExprSet *set, Expr *expr, int stage)
+compile_expr(ExprSet *set, Expr *expr, int stage)
 {
 	NodeFacts facts;
 	Vec *vec = NULL;
@@ -618,7 +618,7 @@ expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *su
 	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);
 	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
 	set->subplans = subplans;
-	set->compile = compile;
+	set->compile = compile_expr;
 	set->describe = expr_memo_describe;
 	set->memo_columns = EXPR_MEMO_COLUMNS + 1;
 	set->nstages = nstages;

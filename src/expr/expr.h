@@ -9,8 +9,8 @@
  *
  *	1. fills the vectors of the table columns that a stage needs,
  *	2. runs the stage,
- *	3. after a qual, removes the rows that failed from all vectors that later stages read
- *(expr_compact).
+ *	3. after a qual, removes the failed rows from all vectors that later stages read
+ *	   (expr_compact).
  *
  * A vector has a state for each row: a value, NULL, or VEC_FALLBACK.  VEC_FALLBACK means that the
  * operation has no result for the row: core would raise an error, or the vector's type cannot

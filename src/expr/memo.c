@@ -5,12 +5,13 @@
  *
  * A memo keeps the results of an expression that calls functions row by row.  Its operations are:
  *
- *	1. A lookup finds the entry of each row by the values of the columns that the expression reads:
- *a by-reference value by its number in a dictionary (codes.c), others by their bits.  The result of
- *date_trunc or extract can take the place of a column.  Rows without a result are `missing`.
- *	2. The expression's own operations run for the missing rows alone, with `missing` as their mask,
- *so that errors are raised only for rows that core would evaluate.  They are skipped if no row is
- *missing.
+ *	1. A lookup finds the entry of each row by the values of the columns that the expression reads.
+ *	   By-reference values count by their numbers in a dictionary (codes.c), others by their bits.
+ *	   The result of date_trunc or extract can take the place of a column.  Rows without a
+ *	   result are `missing`.
+ *	2. The expression's own operations run for the missing rows alone, with `missing` as their
+ *	   mask, so that errors are raised only for rows that core would evaluate.  They are skipped
+ *	   if no row is missing.
  *	3. The last operation takes results from the entries, and keeps new ones.
  *
  * If most rows are missing because the columns have many values, lookups pause for a while.  Then

@@ -340,7 +340,7 @@ find_op(const ExprSet *set, const Vec *vec)
 
 /* ExprProgram.translate */
 static uint16
-translate(ExprProgram *p, Vec *vec)
+translate_vec(ExprProgram *p, Vec *vec)
 {
 	const ExprOp *op;
 	uint16 operand;
@@ -379,7 +379,7 @@ expr_program_create(ExprSet *set)
 	ExprProgram *p = palloc0(sizeof(ExprProgram));
 
 	p->set = set;
-	p->translate = translate;
+	p->translate = translate_vec;
 	p->flat.filter = VECTOR_NONE;
 	return p;
 }

@@ -54,8 +54,8 @@ typedef struct ExprProgram
 	ExprSet *set;
 	uint16 (*translate)(struct ExprProgram *p, Vec *vec); /* see expr_program_vec */
 	const char *unsupported_reason; /* why the program is rejected; NULL: it is not */
-	const char
-		*harm; /* why a lookup was not made; becomes the reason if there is no other way. Or NULL */
+	/* why a lookup was not made, or NULL; the reason if there is no other way */
+	const char *harm;
 	int nstored;
 	ExprStored stored[WIRE_MAX_STORED_COLS];
 

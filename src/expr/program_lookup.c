@@ -171,7 +171,7 @@ typedef struct Evaluator
 	int attribute;
 	const Datum *entries;
 	uint32 n;     /* entry n is NULL */
-	int16 typlen; /* of the results */
+	int16 typlen; /* length of the results' type */
 	bool typbyval;
 	MemoryContext cxt; /* for by-reference results */
 	uint32 at;         /* entry to be evaluated next */

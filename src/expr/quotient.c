@@ -111,8 +111,8 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
  * its display scale.  False: take the scalar fallback.
  */
 static inline bool
-divide(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb, int db,
-	   gpuagg_i128 *r, int32 *scale)
+divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb,
+				int db, gpuagg_i128 *r, int32 *scale)
 {
 	gpuagg_u128 ua = a < 0 ? -(gpuagg_u128) a : (gpuagg_u128) a;
 	gpuagg_u128 ub = b < 0 ? -(gpuagg_u128) b : (gpuagg_u128) b;
@@ -161,8 +161,9 @@ run_quotient(const ExprOp *op, int n)
 		fallback[i] = 0;
 		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
-		if (!divide(data, as[i], op->a->scale, as_scales ? as_scales[i] : op->a->scale, bs[i],
-					op->b->scale, bs_scales ? bs_scales[i] : op->b->scale, &r[i], &scales[i]))
+		if (!divide_decimals(data, as[i], op->a->scale, as_scales ? as_scales[i] : op->a->scale,
+							 bs[i], op->b->scale, bs_scales ? bs_scales[i] : op->b->scale, &r[i],
+							 &scales[i]))
 			fallback[i] = any = 1;
 	}
 	if (any)

@@ -147,7 +147,7 @@ typedef struct gpuagg_log_range
 {
 	double lo, hi;
 	int n;
-	double mantissa; /* of lo */
+	double mantissa; /* mantissa of lo, in [0.5, 1) */
 	int exponent;
 	gpuagg_pair span; /* log(hi / lo) */
 } gpuagg_log_range;

@@ -468,9 +468,9 @@ MONOID_SIMPLE(min_dec, gpuagg_i128, gpuagg_i128, GPUAGG_I128_MAX, x, a < b ? a :
 MONOID_SIMPLE(max_dec, gpuagg_i128, gpuagg_i128, GPUAGG_I128_MIN, x, a > b ? a : b)
 
 /*
- * Of equal values the later one is taken, as in core's float8smaller and float8larger.  It matters
- * only for -0 and 0.  NaN, the greatest value, is min's identity.  max's identity is -infinity,
- * which is also the result for a group of -infinities.
+ * If values are equal, the later one is taken, as in core's float8smaller and float8larger.  It
+ * matters only for -0 and 0.  NaN, the greatest value, is min's identity.  max's identity is
+ * -infinity, which is also the result for a group of -infinities.
  */
 MONOID_SIMPLE(min_f32, float, float, NAN, x, gpuagg_f64_lt(a, b) ? a : b)
 MONOID_SIMPLE(max_f32, float, float, -INFINITY, x, gpuagg_f64_gt(a, b) ? a : b)

@@ -67,8 +67,8 @@ typedef enum VectorOp
 	VECTOR_NULLIF,   /* a, but NULL if b is true; b: whether a equals the other argument */
 	VECTOR_DISTINCT, /* a IS DISTINCT FROM b; c: whether they are equal */
 	VECTOR_GREATEST, /* GREATEST or LEAST of a and b; c: whether b replaces a */
-	VECTOR_IN, /* whether integer a is one of constants b .. b + c - 1, ascending; data: VECTOR_IN_*
-				*/
+	VECTOR_IN,       /* tests integer a for membership in constants b .. b + c - 1, ascending; data:
+						VECTOR_IN_* */
 
 	/* decimals; strict */
 	VECTOR_DEC_RESCALE, /* a * 10^data; data is at most VECTOR_MOST_POWER */

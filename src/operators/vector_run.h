@@ -105,7 +105,7 @@ vector_bits_F64(double value)
 
 typedef struct VectorOperand
 {
-	const int64_t *values; /* of the tile's rows; NULL: a constant */
+	const int64_t *values; /* [row of the tile]; NULL: a constant */
 	const uint8_t *states;
 	int64_t value;
 	uint8_t state;
