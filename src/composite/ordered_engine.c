@@ -426,7 +426,8 @@ open_stores(OrderedSetEngine *engine, size_t total_limit)
 	for (int v = 0; v < spec->nvalues; v++)
 		engine->stores[v] = value_store_create(
 			env->cxt, &spec->values[v], &spec->cols[spec->values[v].col], env->batch_rows,
-			env->mem_limit, value_store_own_sorts(Max(total_limit / spec->nvalues, env->mem_limit)),
+			env->mem_limit,
+			value_store_max_own_sorts(Max(total_limit / spec->nvalues, env->mem_limit)),
 			env->est_rows, env->input.parallel);
 }
 

@@ -40,7 +40,7 @@
 #include "cache/forget.h"
 #include "cache/refresh.h"
 #include "settings.h"
-#include "upkeep/fill.h"
+#include "cache_maintenance/fill.h"
 
 /* Sleeps so many times as long as it has worked. */
 #define SLEEP_FACTOR 3

@@ -16,7 +16,7 @@
 #include "cache/proof.h"
 #include "cache/refresh.h"
 #include "feed/heap_build.h"
-#include "upkeep/fill.h"
+#include "cache_maintenance/fill.h"
 
 /* Columns that are built at once. */
 #define GROUP_COLUMNS 100

@@ -25,7 +25,7 @@
 #include "common/progress.h"
 #include "feed/heap_build.h"
 #include "settings.h"
-#include "upkeep/fill.h"
+#include "cache_maintenance/fill.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_cache_prewarm);
 
