@@ -21,7 +21,7 @@ typedef struct Feed Feed;
 /* How a feed used the column cache, for EXPLAIN ANALYZE.  Numbers of blocks, but for the last. */
 typedef struct FeedStats
 {
-	uint64 blocks;          /* of tables that were read with the cache */
+	uint64 blocks;          /* blocks of tables that were read with the cache */
 	uint64 cached;          /* whose rows came from the cache, which was proved current by */
 	uint64 by_map;          /* - the visibility map */
 	uint64 by_lsn;          /* - the page's LSN */
