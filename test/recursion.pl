@@ -16,7 +16,7 @@ chdir dirname(__FILE__) . '/..' or die "cannot enter the source tree: $!";
 
 # What cannot be deep, and why not.
 my %bounded = (
-	divide => 'each time the range of codes is a part of the one before',
+	divide_by_range => 'each time the range of codes is a part of the one before',
 	select_ranks => 'likewise',
 	sort_equal_runs => 'once for each word of a key',
 	find_conditions => 'at most VECTOR_MAX_INSTRUCTIONS',
