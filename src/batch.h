@@ -27,8 +27,8 @@
 /* A bound of the values of a column. */
 typedef union ColumnBound
 {
-	int64 integer; /* of integers, and of decimals times 10^scale */
-	double number; /* of floats */
+	int64 integer; /* for integers, and for decimals times 10^scale */
+	double number; /* for floats */
 } ColumnBound;
 
 typedef struct Column

@@ -233,9 +233,9 @@ typedef struct DeviceStats
 	double finish_ms;
 	double fetch_ms;
 	double server_ms; /* time of the server, from the opening of the query to the end of finish */
-	uint64 rows_fallback; /* rows that the CPU fallback reduced */
-	uint64 rows_resident; /* rows cached on the device, including those that WHERE rejects */
-	uint64 uploaded;      /* bytes of columns that were copied to the device's cache */
+	uint64 cpu_fallback_rows; /* rows that the CPU fallback reduced */
+	uint64 rows_resident;     /* rows cached on the device, including those that WHERE rejects */
+	uint64 uploaded;          /* bytes of columns that were copied to the device's cache */
 	size_t memory;
 	int retries;
 	int devices;     /* devices that had rows; the maximum of all participants */

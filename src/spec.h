@@ -38,7 +38,7 @@ typedef struct ColumnSpec
 {
 	int input; /* number of the plan's input expression */
 	ColumnType type;
-	int16 scale; /* of COLUMN_DEC */
+	int16 scale; /* COLUMN_DEC: digits behind the point */
 	NumericForm form;
 	Oid typid; /* SQL type of the input */
 	int32 typmod;
@@ -112,7 +112,8 @@ slot_takes_nulls(const SlotSpec *slot)
 typedef struct FallbackAgg
 {
 	Oid aggfnoid;
-	bool builtin; /* of core or this extension: combined states equal the state of all rows */
+	bool builtin; /* belongs to core or this extension: combined states equal the state of all rows
+				   */
 	FmgrInfo transfn;
 	FmgrInfo combinefn; /* fn_oid is InvalidOid if states cannot be combined */
 	FmgrInfo serialfn;  /* for states of type internal */
@@ -232,7 +233,8 @@ typedef struct AggSpec
 	ValuesSpec *values;
 	int nordered_sets;
 	OrderedSetSpec *ordered_sets;
-	SlotSupport support;    /* of the engine; the same in all participants of a parallel scan */
+	SlotSupport
+		support; /* support of the engine; the same in all participants of a parallel scan */
 	const int *usual_scale; /* [input] display scale that most of its numerics have, or -1 */
 	bool mixed_scales;      /* some slot relies on usual_scale, see SlotSupport.usual_scales */
 	bool ordered;           /* some slot's monoid does not commute: rows of a group must be combined

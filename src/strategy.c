@@ -7,13 +7,13 @@
 
 #include "strategy.h"
 
-/* An array with so many bins is always worth it, even for few groups. */
+/* An array of up to this many bins is always worth it, even for few groups. */
 #define SMALL_BINS 65536.0
 /* Most bins for each group: a sparse array wastes cache. */
 #define BINS_PER_GROUP 16.0
-/* CPU: partitioning is worth its extra pass if groups need so many times the memory. */
+/* CPU: partitioning is worth its extra pass if groups need this many times the memory. */
 #define SORT_OVERFLOW 2.0
-/* GPU: rows are sorted if groups need so many times the second-level cache. */
+/* GPU: rows are sorted if groups need this many times the second-level cache. */
 #define GPU_SORT_OVERFLOW 4.0
 #define MAX_PARTITIONS 256
 

@@ -166,7 +166,7 @@ find_parent(const AggSpec *spec, const SetEngine *engines, int n, const KeySet *
 	{
 		const KeySet *other = &spec->sets[engines[e].number];
 
-		/* of equal estimates the later one, which has fewer keys */
+		/* if estimates are equal, prefer the later one, which has fewer keys */
 		if (bms_is_subset(set->keys, other->keys) &&
 			(best < 0 || other->groups <= spec->sets[engines[best].number].groups))
 			best = e;

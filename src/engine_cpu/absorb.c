@@ -534,7 +534,7 @@ absorb_range(CpuEngine *engine, Batch *batch)
 }
 
 int
-rows_fallback(const CpuEngine *engine)
+cpu_fallback_rows(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
 	double fallbacks, left, rows;
@@ -560,7 +560,7 @@ rows_at_a_time(const CpuEngine *engine)
 	if (engine->bits || cpu_bypasses_table(engine))
 		return n;
 	if (engine->fallbacks)
-		n = rows_fallback(engine);
+		n = cpu_fallback_rows(engine);
 	if (engine->chosen_from_data && (size_t) table->ngroups * table->row_size > L2_BYTES / 2)
 		n = Min(n, Max(L1_BYTES / table->row_size, MIN_RANGE) / 64 * 64);
 	return n;

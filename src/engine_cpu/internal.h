@@ -282,7 +282,7 @@ extern void cpu_finish_partitions(CpuEngine *engine);
  * With fallback aggregates: returns how many rows may become groups before the size of their states
  * is measured again. Measuring takes time for each state with a memory context.
  */
-extern int rows_fallback(const CpuEngine *engine);
+extern int cpu_fallback_rows(const CpuEngine *engine);
 /* Returns whether rows go to partitions without a lookup in the table. */
 extern bool cpu_bypasses_table(const CpuEngine *engine);
 /*

@@ -201,7 +201,7 @@ merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 		if (engine->unmeasured < 0)
 		{
 			cpu_budget(engine);
-			engine->unmeasured = engine->fallbacks ? rows_fallback(engine) : 0;
+			engine->unmeasured = engine->fallbacks ? cpu_fallback_rows(engine) : 0;
 		}
 		/* if rows went to partitions without a lookup, groups must go there, too */
 		if (cpu_bypasses_table(engine))

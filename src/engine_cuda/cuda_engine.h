@@ -80,13 +80,13 @@ typedef struct CudaEngine
 	uint64 rows_given; /* rows given to the server */
 	uint64 batches;
 	uint64 bytes_from_device;
-	uint64 rows_fallback;     /* rows given to the CPU fallback */
-	uint64 rows_resident;     /* rows that were cached on the devices; included in rows_given */
-	uint64 uploaded;          /* bytes of columns that were uploaded */
-	const char *not_resident; /* why no rows cached on the devices were used, or NULL */
-	DeviceStats times;        /* only the ..._ms members: times of this process */
-	bool prepared;            /* client_prepare() was called */
-	EngineStats past;         /* sums of the scans before the last reset */
+	uint64 cpu_fallback_rows; /* to the cpu_fallback, as rows */
+	uint64 rows_resident;     /* of which the server had copies; counted in rows_given, too */
+	uint64 uploaded;          /* bytes of those that were made */
+	const char *not_resident; /* why there were none, or NULL */
+	DeviceStats times;        /* ..._ms of what this process did, or waited for */
+	bool prepared;            /* the buffers' pages are there */
+	EngineStats past;         /* of what reset has forgotten */
 } CudaEngine;
 
 /*

@@ -58,7 +58,7 @@ forget_rows(CudaEngine *cuda)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;
 	memset(&cuda->result, 0, sizeof(cuda->result));
-	cuda->rows_given = cuda->rows_fallback = cuda->batches = cuda->bytes_from_device = 0;
+	cuda->rows_given = cuda->cpu_fallback_rows = cuda->batches = cuda->bytes_from_device = 0;
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
@@ -390,7 +390,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	size_t memory = own_memory(cuda);
 
 	*stats = cuda->past;
-	stats->rows += cuda->rows_given + cuda->rows_fallback;
+	stats->rows += cuda->rows_given + cuda->cpu_fallback_rows;
 	stats->batches += cuda->batches;
 	stats->groups += Max(r->ngroups, r->allgroups);
 	stats->changes += r->changes;
@@ -411,7 +411,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
 	stats->device.devices = Max(stats->device.devices, (int) r->devices);
-	stats->device.rows_fallback += cuda->rows_fallback;
+	stats->device.cpu_fallback_rows += cuda->cpu_fallback_rows;
 	stats->device.rows_resident += cuda->rows_resident;
 	stats->device.uploaded += cuda->uploaded;
 	if (cuda->asked.count > 0)
@@ -493,8 +493,8 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 {
 	const DeviceStats *device = &stats->device;
 
-	if (device->rows_fallback > 0)
-		ExplainPropertyUInteger("Rows on CPU", NULL, device->rows_fallback, es);
+	if (device->cpu_fallback_rows > 0)
+		ExplainPropertyUInteger("Rows on CPU", NULL, device->cpu_fallback_rows, es);
 	if (device->rows_resident > 0)
 		ExplainPropertyUInteger("Resident Rows", NULL, device->rows_resident, es);
 	else if (es->verbose && stats->not_resident[0] != '\0')

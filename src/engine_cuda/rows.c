@@ -58,7 +58,7 @@ add_to_cpu_fallback(CudaEngine *cuda, const Batch *batch)
 	cuda_query_note_negative_zero(cuda->query, batch);
 	if (cuda_can_start_over(cuda) && cuda->query->negative_zero)
 		return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
-	cuda->rows_fallback += batch->nrows;
+	cuda->cpu_fallback_rows += batch->nrows;
 	if (cpu_fallback->ops->add_batch(cpu_fallback, batch) != ENGINE_OK)
 		return cuda_fail(cuda, cpu_fallback->failure);
 	return cuda_note_cpu_fallback_errors(cuda);

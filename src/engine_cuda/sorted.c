@@ -278,7 +278,7 @@ add_to_cpu_fallback(CudaEngine *cuda, const Batch *batch)
 {
 	Engine *cpu_fallback = cuda_get_cpu_fallback(cuda);
 
-	cuda->rows_fallback += batch->nrows;
+	cuda->cpu_fallback_rows += batch->nrows;
 	cpu_fallback->ops->add_batch(cpu_fallback, batch);
 }
 

@@ -409,7 +409,7 @@ begin_groups(GpuAggState *state)
 		progress_phase(PROGRESS_RETURNING);
 }
 
-/* Does the next step of the phase; false if there are no more groups. */
+/* Runs one step of the current phase; false if there are no more groups. */
 static bool
 run_step(GpuAggState *state)
 {

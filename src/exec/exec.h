@@ -65,7 +65,7 @@ typedef struct GpuAggState
 	PlanState *child;
 	ExprState *limit_exprs[2]; /* LIMIT and OFFSET, with plan->nlimit or first_groups */
 	ExprState **directs;       /* [agg] direct argument of an ordered-set aggregate, or NULL */
-	ExprSubplans subplans;     /* of the child's expressions, for all rescans */
+	ExprSubplans subplans;     /* subplans in the child's expressions, for all rescans */
 	Bitmapset *expr_params;    /* parameters in custom_exprs */
 	struct Kept *kept;         /* groups for rescans; NULL: never kept */
 
@@ -82,7 +82,7 @@ typedef struct GpuAggState
 	char engine_reason[160];
 
 	/* Progress. */
-	struct Progress *progress; /* of the whole query, for gpuagg_progress */
+	struct Progress *progress; /* entry of the whole query in gpuagg_progress */
 	ScanRun run;
 	GroupBatch groups; /* groups that are being returned */
 
@@ -98,8 +98,8 @@ typedef struct GpuAggState
 	struct MappedRows *mapped; /* groups of participants in shared memory */
 	bool have_stats;           /* the following members are set: participants have shut down */
 	bool uncounted;            /* gpuagg_stats does not have these statistics yet */
-	FeedStats feed_stats;      /* of all participants */
-	EngineStats stats;         /* of all participants */
+	FeedStats feed_stats;      /* totals of all participants */
+	EngineStats stats;         /* totals of all participants */
 	int participants;
 } GpuAggState;
 

@@ -39,6 +39,7 @@
 
 #include "analysis/analysis.h"
 #include "aggregates/codes.h"
+#include "analysis/analysis.h"
 #include "exec/exec.h"
 #include "exec/group_filter.h"
 
@@ -46,8 +47,8 @@
 typedef struct Condition
 {
 	int agg;
-	int strategy; /* of a btree; 0: not equal */
-	Oid type;     /* of the aggregate's result */
+	int strategy; /* btree strategy of the operator; 0: not equal */
+	Oid type;     /* type of the aggregate's result */
 	Oid constant_type;
 	ExprState *constant;
 	bool given; /* the constant is a Const or an external parameter */

@@ -82,7 +82,7 @@
 /* Exports with more bytes than this go to a file. */
 #define EXPORT_MEMORY (1024 * 1024)
 
-/* Merging in partitions is faster if all participants together have at least so many groups. */
+/* Merging in partitions is faster if all participants together have at least this many groups. */
 #define MANY_GROUPS 65536
 
 /* Least partitions for each participant, so that all end at about the same time. */
@@ -114,7 +114,7 @@ struct GpuAggShared
 	int nexports;
 	uint64 share;       /* number of the query that engines can join now */
 	int joined;         /* active participants whose engines have joined it */
-	dsm_handle segment; /* of the plan */
+	dsm_handle segment; /* the plan's segment */
 	SharedFileSet fileset;
 	int reported; /* participants whose statistics are in the totals */
 	EngineStats totals;
@@ -362,7 +362,7 @@ typedef struct PartSink
 	GroupSink base;
 	GpuAggState *state;
 	BufFile **files;   /* [partition] NULL: nothing was written yet */
-	BufFile **current; /* of the current group */
+	BufFile **current; /* file of the current group's partition */
 } PartSink;
 
 static void
@@ -569,7 +569,7 @@ parallel_next_part(GpuAggState *state, bool *more)
 
 /* ---- the end of a participant's input ---------------------------------- */
 
-/* What a participant does with its groups at the end of its input. */
+/* The ways in which a participant ends its input. */
 typedef enum InputEnd
 {
 	END_SILENT,     /* has no groups; another participant returns all */
