@@ -158,7 +158,7 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 	DeviceStatus opened, worst = DEVICE_OK;
 
 	if (driver == NULL)
-		return device_say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
+		return device_fail(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
 	if (!device_list_read(names, &list, error->text, sizeof(error->text)))
 		return DEVICE_UNSUPPORTED;
 	/* of UUIDs, and of their beginnings, CUDA knows best which devices they name */
@@ -168,10 +168,10 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	err = cudaGetDeviceCount(&count);
 	if (err == cudaErrorNoDevice || (err == cudaSuccess && count == 0))
-		return device_say(error, DEVICE_UNSUPPORTED,
-						  list.kind == DEVICES_IDS ?
-							  "no CUDA device found that gpuagg.devices names" :
-							  "no CUDA device found");
+		return device_fail(error, DEVICE_UNSUPPORTED,
+						   list.kind == DEVICES_IDS ?
+							   "no CUDA device found that gpuagg.devices names" :
+							   "no CUDA device found");
 	if (err != cudaSuccess)
 	{
 		cuda_status(err, "cudaGetDeviceCount", error);
@@ -186,7 +186,7 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 		worst = opened > worst ? opened : worst;
 	}
 	if (status->ndevices == 0 && status->nskipped == 0)
-		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
+		return device_fail(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
 	note_all_missing(&list, count, status);
 	if (status->ndevices == 0)
 	{

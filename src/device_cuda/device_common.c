@@ -87,7 +87,7 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 	*at = NULL;
 	while (!budget_take(device, bytes))
 		if (!store_yield(device, bytes))
-			return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
+			return device_fail(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
 	for (;;)
 	{
 		cudaError_t err = cudaMallocAsync(at, bytes, stream);
@@ -110,7 +110,7 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 
 /* Takes the bytes from the budget and allocates them, or does neither. */
 static DeviceStatus
-take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
+take_memory(DeviceQuery *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
 {
 	memory->at = NULL;
 	memory->bytes = 0;
@@ -118,13 +118,13 @@ take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error
 		device_allocate(query->device, bytes > 0 ? bytes : 1, query->stream, &memory->at, error));
 	memory->bytes = bytes > 0 ? bytes : 1;
 	query->memory += memory->bytes;
-	if (query->memory > query->memory_peak)
-		query->memory_peak = query->memory;
+	if (query->memory > query->stats.memory_peak)
+		query->stats.memory_peak = query->memory;
 	return DEVICE_OK;
 }
 
 void
-query_release(Query *query, DeviceMemory *memory)
+memory_release(DeviceQuery *query, DeviceMemory *memory)
 {
 	if (memory->at == NULL)
 		return;
@@ -136,16 +136,16 @@ query_release(Query *query, DeviceMemory *memory)
 }
 
 DeviceStatus
-query_reserve(Query *query, DeviceMemory *memory, size_t bytes, DeviceError *error)
+memory_reserve(DeviceQuery *query, DeviceMemory *memory, size_t bytes, DeviceError *error)
 {
 	if (memory->at != NULL && memory->bytes >= bytes)
 		return DEVICE_OK;
-	query_release(query, memory);
+	memory_release(query, memory);
 	return take_memory(query, bytes, memory, error);
 }
 
 DeviceStatus
-query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes, DeviceError *error)
+memory_grow(DeviceQuery *query, DeviceMemory *memory, size_t used, size_t bytes, DeviceError *error)
 {
 	DeviceMemory larger;
 
@@ -159,11 +159,11 @@ query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes, Devi
 
 		if (err != cudaSuccess)
 		{
-			query_release(query, &larger);
+			memory_release(query, &larger);
 			return cuda_status(err, "copy to larger memory", error);
 		}
 	}
-	query_release(query, memory);
+	memory_release(query, memory);
 	*memory = larger;
 	return DEVICE_OK;
 }

@@ -54,7 +54,7 @@ make_lane(Lane *lane, DeviceError *error)
 
 /* Takes an idle lane of the device from the list; NULL if there is none. */
 static Lane *
-take_idle(int device)
+take_idle_lane(int device)
 {
 	Lane **at = &idle_lanes;
 	Lane *lane;
@@ -137,11 +137,11 @@ cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int bu
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(device));
-	l = take_idle(device);
+	l = take_idle_lane(device);
 	if (l == NULL)
 		l = calloc(1, sizeof(*l));
 	if (l == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory");
 	l->device = device;
 	l->arena = arena;
 	l->buffer_bytes = buffer_bytes;
@@ -210,7 +210,7 @@ cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error)
 }
 
 DeviceStatus
-lane_add_timing(Lane *lane, int buffer, DeviceError *error)
+lane_add_kernel_time(Lane *lane, int buffer, DeviceError *error)
 {
 	float ms;
 
@@ -228,7 +228,7 @@ cuda_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(lane->device));
 	for (int b = 0; b < lane->buffers; b++)
-		DEVICE_CHECK(lane_add_timing(lane, b, error));
+		DEVICE_CHECK(lane_add_kernel_time(lane, b, error));
 	*kernel_ms = lane->kernel_ms;
 	lane->kernel_ms = 0;
 	return DEVICE_OK;

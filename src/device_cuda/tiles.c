@@ -17,7 +17,7 @@ typedef struct Results
 	uint16_t value[VECTOR_MAX_REGISTERS]; /* what a register has: a result or an input */
 	int uses[VECTOR_MAX_INSTRUCTIONS];
 	int last_use[VECTOR_MAX_INSTRUCTIONS];
-	uint16_t place[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
+	uint16_t temporary[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
 } Results;
 
 static bool
@@ -38,7 +38,7 @@ operands_of(VectorInstruction *in, uint16_t **operand)
 
 /* An operand of the plan's program, after all its instructions. */
 static uint16_t
-value_of(const Results *results, uint16_t operand)
+operand_of_register(const Results *results, uint16_t operand)
 {
 	return operand < VECTOR_MAX_REGISTERS ? results->value[operand] : operand;
 }
@@ -63,17 +63,17 @@ copy_steps(const VectorProgram *from, Results *results)
 			continue;
 		}
 		for (int k = 0; k < n; k++)
-			*operand[k] = value_of(results, *operand[k]);
+			*operand[k] = operand_of_register(results, *operand[k]);
 		if (n < 2)
 			in.b = VECTOR_NONE;
 		results->value[in.r] = (uint16_t) to->ninstructions;
 		to->instructions[to->ninstructions++] = in;
 	}
-	to->filter = value_of(results, from->filter);
+	to->filter = operand_of_register(results, from->filter);
 }
 
 static void
-note_use(Results *results, uint16_t operand, int by)
+add_use(Results *results, uint16_t operand, int by)
 {
 	if (!is_result(operand))
 		return;
@@ -96,12 +96,12 @@ find_uses(const ResidentPlan *plan, Results *results)
 		int n = operands_of(&p->instructions[i], operand);
 
 		for (int k = 0; k < n; k++)
-			note_use(results, *operand[k], i);
+			add_use(results, *operand[k], i);
 	}
-	note_use(results, p->filter, end);
+	add_use(results, p->filter, end);
 	for (int c = 0; c < plan->ncols; c++)
 		if (resident_is_written(plan, c) || plan->cols[c].checked)
-			note_use(results, value_of(results, plan->cols[c].operand), end);
+			add_use(results, operand_of_register(results, plan->cols[c].operand), end);
 }
 
 static bool
@@ -185,16 +185,16 @@ make_conditions(const ResidentPlan *plan, Results *results)
 
 /* Where instruction `by` finds an operand. */
 static uint16_t
-place_of(const Results *results, uint16_t operand, int by)
+operand_for(const Results *results, uint16_t operand, int by)
 {
 	if (!is_result(operand))
 		return operand;
-	return operand == by - 1 ? GPUAGG_LAST : results->place[operand];
+	return operand == by - 1 ? GPUAGG_LAST : results->temporary[operand];
 }
 
 /* Gives results that are not read at once a temporary, for as long as they are read. */
 static void
-place_results(Results *results, int *temporaries)
+assign_temporaries(Results *results, int *temporaries)
 {
 	VectorProgram *p = results->to;
 	uint32_t used = 0;
@@ -211,9 +211,9 @@ place_results(Results *results, int *temporaries)
 			uint16_t from = *operand[k];
 
 			if (is_result(from) && results->last_use[from] == i &&
-				results->place[from] != VECTOR_NONE)
-				used &= ~(UINT32_C(1) << results->place[from]);
-			*operand[k] = place_of(results, from, i);
+				results->temporary[from] != VECTOR_NONE)
+				used &= ~(UINT32_C(1) << results->temporary[from]);
+			*operand[k] = operand_for(results, from, i);
 		}
 		in->r = VECTOR_NONE;
 		if (results->last_use[i] > i + 1)
@@ -222,12 +222,12 @@ place_results(Results *results, int *temporaries)
 			used |= UINT32_C(1) << in->r;
 			*temporaries = in->r >= *temporaries ? in->r + 1 : *temporaries;
 		}
-		results->place[i] = in->r;
+		results->temporary[i] = in->r;
 	}
 }
 
 static void
-make_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
+make_tile_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 {
 	GpuaggProgram *g = &out->program;
 	Results results = {.to = &g->steps};
@@ -240,22 +240,23 @@ make_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 	copy_steps(&plan->program, &results);
 	find_uses(plan, &results);
 	make_conditions(plan, &results);
-	place_results(&results, &out->temporaries);
+	assign_temporaries(&results, &out->temporaries);
 	end = (int) g->steps.ninstructions;
-	g->steps.filter = place_of(&results, g->steps.filter, end);
+	g->steps.filter = operand_for(&results, g->steps.filter, end);
 	for (int c = 0; c < plan->ncols; c++)
 	{
 		const ResidentColumn *col = &plan->cols[c];
 
 		if (!resident_is_written(plan, c) && !col->checked)
 			continue;
-		out->operand[c] = place_of(&results, value_of(&results, col->operand), end);
+		out->operand[c] = operand_for(&results, operand_of_register(&results, col->operand), end);
 		g->check[g->nchecks++] = (GpuaggCheck){out->operand[c], col->nullable || col->filter};
 	}
 }
 
 bool
-tiles_wanted(const Query *query, const WireResident *in, const ResidentPlan *plan, TileProgram *out)
+tiles_are_allowed(const DeviceQuery *query, const WireResident *in, const ResidentPlan *plan,
+				  TileProgram *out)
 {
 	const WireQuery *q = query->q;
 
@@ -265,7 +266,7 @@ tiles_wanted(const Query *query, const WireResident *in, const ResidentPlan *pla
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s))
 			return false;
-	make_program(in, plan, out);
+	make_tile_program(in, plan, out);
 	return true;
 }
 
@@ -276,30 +277,30 @@ typedef struct Calls
 {
 	GpuaggHist hist; /* the next call, with the slots so far */
 	bool sizing;
-	bool refused;     /* some slot has no call */
+	bool has_no_call; /* some slot has no call */
 	size_t workspace; /* bytes that the largest call needs */
 	int n;
 } Calls;
 
 static DeviceStatus
-end_call(Query *query, Calls *calls, DeviceError *error)
+finish_call(DeviceQuery *query, Calls *calls, DeviceError *error)
 {
 	GpuaggHist *hist = &calls->hist;
-	size_t bytes = query->workspace.bytes;
+	size_t bytes = query->scratch.workspace.bytes;
 
-	hist->status = ((QueryStatus *) query->status.at)->call + calls->n++;
-	KERNEL_CHECK(gpuagg_hist_update(hist, calls->sizing ? NULL : query->workspace.at, &bytes,
-									query->stream));
+	hist->status = ((KernelStatus *) query->status.at)->call + calls->n++;
+	KERNEL_CHECK(gpuagg_hist_update(hist, calls->sizing ? NULL : query->scratch.workspace.at,
+									&bytes, query->stream));
 	if (calls->sizing && bytes > calls->workspace)
 		calls->workspace = bytes;
 	if (!calls->sizing)
-		KERNEL_CHECK(gpuagg_hist_choose(hist, &query->choice));
+		KERNEL_CHECK(gpuagg_hist_choose(hist, &query->stats.choice));
 	hist->nslots = 0;
 	return DEVICE_OK;
 }
 
 static bool
-fits(const GpuaggHist *hist)
+call_fits(const GpuaggHist *hist)
 {
 	GpuaggHistChoice choice;
 
@@ -307,50 +308,52 @@ fits(const GpuaggHist *hist)
 }
 
 static DeviceStatus
-add_slot(Query *query, Calls *calls, const GpuaggSlot *slot, DeviceError *error)
+add_slot(DeviceQuery *query, Calls *calls, const GpuaggSlot *slot, DeviceError *error)
 {
 	GpuaggHist *hist = &calls->hist;
 
 	if (hist->nslots == GPUAGG_MAX_SLOTS)
-		DEVICE_CHECK(end_call(query, calls, error));
+		DEVICE_CHECK(finish_call(query, calls, error));
 	hist->slot[hist->nslots++] = *slot;
-	if (fits(hist))
+	if (call_fits(hist))
 		return DEVICE_OK;
 	hist->nslots--;
 	if (hist->nslots > 0)
-		DEVICE_CHECK(end_call(query, calls, error));
+		DEVICE_CHECK(finish_call(query, calls, error));
 	hist->slot[hist->nslots++] = *slot;
-	calls->refused = !fits(hist);
+	calls->has_no_call = !call_fits(hist);
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-make_calls(Query *query, const Rows *rows, Calls *calls, DeviceError *error)
+make_calls(DeviceQuery *query, const Rows *rows, Calls *calls, DeviceError *error)
 {
-	for (int s = -1; s < query->q->nslots && !calls->refused; s++)
-		if (query_has_slot(query, s))
+	for (int s = -1; s < query->q->nslots && !calls->has_no_call; s++)
+		if (slot_is_computed(query, s))
 		{
-			GpuaggSlot slot = query_slot(query, rows, s);
+			GpuaggSlot slot = kernel_slot(query, rows, s);
 
 			if (slot.states == NULL)
-				return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
+				return device_fail(error, DEVICE_UNSUPPORTED,
+								   "no memory for the states of a group");
 			DEVICE_CHECK(add_slot(query, calls, &slot, error));
 		}
-	if (calls->hist.nslots > 0 && !calls->refused)
-		DEVICE_CHECK(end_call(query, calls, error));
+	if (calls->hist.nslots > 0 && !calls->has_no_call)
+		DEVICE_CHECK(finish_call(query, calls, error));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const GpuaggProgram *program,
-			 int64_t first, bool *taken, bool *applied, DeviceError *error)
+tiles_reduce(DeviceQuery *query, const Rows *rows, const TileProgram *tiles,
+			 const GpuaggProgram *program, int64_t first, bool *taken, bool *applied,
+			 DeviceError *error)
 {
 	Calls calls = {.sizing = true};
 	GpuaggHist *hist = &calls.hist;
 
 	*taken = false;
 	DEVICE_CHECK(groups_fit(query, rows, error));
-	if (query->form != FORM_DIRECT && query->form != FORM_SINGLE)
+	if (query->groups.form != FORM_DIRECT && query->groups.form != FORM_SINGLE)
 		return DEVICE_OK;
 	hist->strategy = GPUAGG_HIST_TILES;
 	hist->bins = groups_bins(query, rows);
@@ -361,14 +364,14 @@ tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const Gpu
 	hist->input_bytes = tiles->input_bytes;
 	hist->input_row = first;
 	DEVICE_CHECK(make_calls(query, rows, &calls, error));
-	if (calls.refused)
+	if (calls.has_no_call)
 		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &query->workspace, calls.workspace, error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, calls.workspace, error));
 	calls.sizing = false;
 	calls.n = 0;
 	*taken = *applied = true;
 	DEVICE_CHECK(make_calls(query, rows, &calls, error));
-	query->rows += rows->nrows;
-	query->ngroups = query->found;
+	query->nrows += rows->nrows;
+	query->groups.n = query->groups.ntable;
 	return DEVICE_OK;
 }

@@ -83,7 +83,7 @@ query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire,
 	OpenQuery *query = find_or_make(device, arena, wire, thresholds, &is_new);
 
 	if (query == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	if (is_new)
 	{
 		budget_count_query();
@@ -95,10 +95,10 @@ query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire,
 	{
 		pthread_mutex_lock(&query->lock);
 		if (query->query == NULL)
-			status =
-				device_say(error, DEVICE_NO_MEMORY, "the query that is shared could not be opened");
+			status = device_fail(error, DEVICE_NO_MEMORY,
+								 "the query that is shared could not be opened");
 		else if (!same_query(query, wire, thresholds))
-			status = device_say(error, DEVICE_UNSUPPORTED, "another query has that number");
+			status = device_fail(error, DEVICE_UNSUPPORTED, "another query has that number");
 		else
 			status = earlier_failure(query, error);
 	}
@@ -167,7 +167,7 @@ take_query(OpenQuery *query, bool finished, const char *out_of_order, DeviceErro
 	pthread_mutex_lock(&query->lock);
 	status = earlier_failure(query, error);
 	if (status == DEVICE_OK && query->finished != finished)
-		status = device_say(error, DEVICE_UNSUPPORTED, out_of_order);
+		status = device_fail(error, DEVICE_UNSUPPORTED, out_of_order);
 	if (status != DEVICE_OK)
 		pthread_mutex_unlock(&query->lock);
 	return status;

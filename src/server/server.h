@@ -153,7 +153,7 @@ typedef struct OpenQuery
 	atomic_bool full; /* the device had no room for rows: no others are taken */
 
 	pthread_mutex_t lock; /* of what follows; held in every device call on `query` */
-	Query *query;         /* NULL: it is not open yet, and not shared */
+	DeviceQuery *query;   /* NULL: it is not open yet, and not shared */
 	bool rows;            /* some have been reduced */
 	uint64_t use;         /* its number among the uses of stored columns; 0: none yet */
 	struct QueryPart *parts[WIRE_MAX_DEVICES]; /* on other devices; or NULL */

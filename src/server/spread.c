@@ -24,7 +24,7 @@ typedef struct Share
 	WireRun *runs;    /* with the cells */
 	uint64_t *lacking;
 	StoreHold *hold; /* which the device releases, once it was given */
-	Query *query;
+	DeviceQuery *query;
 	Lane *lane;
 	Watch watch;
 	pthread_t thread;
@@ -203,7 +203,7 @@ get_part(OpenQuery *query, int device, QueryPart **out, DeviceError *error)
 	DeviceStatus status;
 
 	if (part == NULL && (part = calloc(1, sizeof(*part))) == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	query->parts[device] = *out = part;
 	if (part->lane == NULL)
 	{
@@ -409,7 +409,7 @@ forget_rows(OpenQuery *query, DeviceError *error)
 	DeviceStatus status;
 
 	if (query->rows)
-		return device_say(error, DEVICE_NO_MEMORY, "no room on one of several devices");
+		return device_fail(error, DEVICE_NO_MEMORY, "no room on one of several devices");
 	spread_close(query);
 	status = device_ops.reset(query->query, error);
 	return status == DEVICE_OK ? DEVICE_FULL : status;
@@ -474,7 +474,7 @@ spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const Wire
 	if (in->nstored == 0 || store_devices() == 1 || query->arena == NULL)
 		return reduce_here(query, lane, in, runs, lacking, taken, error);
 	if ((cut = calloc(1, sizeof(*cut))) == NULL)
-		return device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	cut->in = in;
 	cut->runs = runs;
 	count_shares(cut);
@@ -483,7 +483,7 @@ spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const Wire
 	else if (query->wire.flags & WIRE_ORDERED)
 		lacking[0] = WIRE_SPREAD;
 	else if (!make_messages(cut))
-		status = device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+		status = device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	else
 	{
 		fill_messages(cut);

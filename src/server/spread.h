@@ -14,7 +14,7 @@
 /* A query's part on another device than its own. */
 typedef struct QueryPart
 {
-	Query *query;
+	DeviceQuery *query;
 	Lane *lane;
 	bool reduces;                   /* it has rows: */
 	int64_t key_min[WIRE_MAX_KEYS]; /* as in RESIDENT, over all of them */

@@ -10,7 +10,7 @@
 
 /* Does the slot count all rows of a group, as far as these go? */
 static bool
-counts_all(const WireQuery *q, const Rows *rows, int s)
+counts_all_rows(const WireQuery *q, const Rows *rows, int s)
 {
 	const WireSlot *slot = &q->slots[s];
 
@@ -37,98 +37,99 @@ is_key_of(const WireQuery *q, const Rows *rows, int s, int t)
 		key->filter == pair->filter && !may_have_nulls(&rows->cols[pair->col[1]]);
 }
 
-/* A slot whose states have those of slot s as keys; or ALIAS_NONE. */
+/* A slot whose states have those of slot s as keys; or SOURCE_NONE. */
 static int
-find_pair(const WireQuery *q, const Rows *rows, int s)
+find_pair_slot(const WireQuery *q, const Rows *rows, int s)
 {
 	for (int t = 0; t < q->nslots; t++)
 		if (is_key_of(q, rows, s, t))
 			return t;
-	return ALIAS_NONE;
+	return SOURCE_NONE;
 }
 
-/* Does slot s still have the states of its alias, with these rows? */
+/* Does slot s still have the states of its source, with these rows? */
 static bool
-alias_holds(const WireQuery *q, const Rows *rows, int s, int alias)
+source_is_valid(const WireQuery *q, const Rows *rows, int s, int source)
 {
 	if (q->slots[s].monoid != MONOID_COUNT)
-		return is_key_of(q, rows, s, alias);
-	return counts_all(q, rows, s) && (alias == ALIAS_PRESENT || counts_all(q, rows, alias));
+		return is_key_of(q, rows, s, source);
+	return counts_all_rows(q, rows, s) &&
+		(source == SOURCE_ROW_COUNTS || counts_all_rows(q, rows, source));
 }
 
 void
-counts_find(Query *query, const Rows *rows)
+derived_slots_find(DeviceQuery *query, const Rows *rows)
 {
-	int leader = query->groups.present.at ? ALIAS_PRESENT : query->count_slot;
+	int shared_count = query->groups.states.row_counts.at ? SOURCE_ROW_COUNTS : query->count_slot;
 
 	for (int s = 0; s < query->q->nslots; s++)
 	{
-		query->alias[s] = find_pair(query->q, rows, s);
-		if (s == leader || !counts_all(query->q, rows, s))
+		query->groups.source[s] = find_pair_slot(query->q, rows, s);
+		if (s == shared_count || !counts_all_rows(query->q, rows, s))
 			continue;
-		if (leader >= 0)
-			query->alias[s] = leader;
+		if (shared_count >= 0)
+			query->groups.source[s] = shared_count;
 		else
-			leader = s;
+			shared_count = s;
 	}
 }
 
 uint64_t
-counts_told(const Query *query, const Rows *rows)
+derived_slots_of_keys(const DeviceQuery *query, const Rows *rows)
 {
-	uint64_t told = 0;
+	uint64_t derived = 0;
 
 	for (int s = 0; s < query->q->nslots; s++)
 	{
-		int alias = query->rows > 0 ? query->alias[s] : find_pair(query->q, rows, s);
+		int source = query->nrows > 0 ? query->groups.source[s] : find_pair_slot(query->q, rows, s);
 
-		if (alias != ALIAS_NONE && query->q->slots[s].monoid != MONOID_COUNT &&
-			is_key_of(query->q, rows, s, alias))
-			told |= UINT64_C(1) << s;
+		if (source != SOURCE_NONE && query->q->slots[s].monoid != MONOID_COUNT &&
+			is_key_of(query->q, rows, s, source))
+			derived |= UINT64_C(1) << s;
 	}
-	return told;
+	return derived;
 }
 
 /* Gives a slot its own states. */
 static DeviceStatus
-settle(Query *query, int s, DeviceError *error)
+store_own_states(DeviceQuery *query, int s, DeviceError *error)
 {
-	GroupStates *states = &query->groups;
-	int alias = query->alias[s];
+	GroupStates *states = &query->groups.states;
+	int source = query->groups.source[s];
 
-	if (alias != ALIAS_NONE && states->capacity > 0)
+	if (source != SOURCE_NONE && states->capacity > 0)
 	{
 		if (query->q->slots[s].monoid != MONOID_COUNT)
-			KERNEL_CHECK(device_take_keys(states->slot[alias].at, states->capacity,
+			KERNEL_CHECK(device_take_keys(states->slot[source].at, states->capacity,
 										  states->slot[s].at, query->stream));
 		else
 			CUDA_CHECK(cudaMemcpyAsync(
 				states->slot[s].at,
-				alias == ALIAS_PRESENT ? states->present.at : states->slot[alias].at,
+				source == SOURCE_ROW_COUNTS ? states->row_counts.at : states->slot[source].at,
 				states->capacity * sizeof(int64_t), cudaMemcpyDeviceToDevice, query->stream));
 	}
-	query->alias[s] = ALIAS_NONE;
+	query->groups.source[s] = SOURCE_NONE;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-counts_settle(Query *query, bool keys, DeviceError *error)
+derived_slots_store(DeviceQuery *query, bool keys, DeviceError *error)
 {
 	for (int s = 0; s < query->q->nslots; s++)
 		if (keys || query->q->slots[s].monoid == MONOID_COUNT)
-			DEVICE_CHECK(settle(query, s, error));
+			DEVICE_CHECK(store_own_states(query, s, error));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-counts_check(Query *query, const Rows *rows, DeviceError *error)
+derived_slots_check(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	for (int s = 0; s < query->q->nslots; s++)
 	{
-		int alias = query->alias[s];
+		int source = query->groups.source[s];
 
-		if (alias != ALIAS_NONE && !alias_holds(query->q, rows, s, alias))
-			DEVICE_CHECK(settle(query, s, error));
+		if (source != SOURCE_NONE && !source_is_valid(query->q, rows, s, source))
+			DEVICE_CHECK(store_own_states(query, s, error));
 	}
 	return DEVICE_OK;
 }
