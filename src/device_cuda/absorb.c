@@ -1,18 +1,19 @@
 /*
- * absorb_groups.c
- *	  Groups of a query's other on another device: brought here, and combined with the query's own.
+ * absorb.c
+ *	  Adds the groups of the same query on another device: copies them here, and combines them with
+ *	  the query's own groups.
  *
- * Where both have the same bins, arrays are combined as they are.  Else keys are looked up like
- * those of rows, some groups at a time.  Values of sets come with the bins that their groups have
- * here, and are sorted with the query's own.
+ * If both have the same bins, whole arrays are combined.  Otherwise the keys of the other groups
+ *are looked up like keys of rows, a number of groups at a time.  Values of sets are copied with the
+ * bins that their groups have here, and sorted together with the query's own.
  */
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
 /*
- * Of groups that are brought at a time: fewer than rows that would be sorted; tests make it
- * smaller.
+ * The number of groups that are copied at a time.  It is below SPLIT_ROWS, so that they are not
+ * sorted.  Tests make it smaller.
  */
 #ifndef ABSORB_GROUPS
 #define ABSORB_GROUPS (SPLIT_ROWS / 2)
@@ -20,7 +21,7 @@
 #define ABSORB_BYTES ((size_t) 256 << 20)
 #define ABSORB_VALUES ((int64_t) 1 << 24)
 
-/* Copies between devices need no way over the host where the devices can reach each other. */
+/* Lets a device read another one's memory, so that copies need not go through the host. */
 static DeviceStatus
 allow_peer_access(int to, int from, DeviceError *error)
 {
@@ -35,7 +36,7 @@ allow_peer_access(int to, int from, DeviceError *error)
 		return DEVICE_OK;
 	CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, cuda_ordinals[from]));
 	if (cudaMemPoolSetAccess(pool, &access, 1) != cudaSuccess)
-		cudaGetLastError(); /* then they take that way */
+		cudaGetLastError(); /* copies go through the host */
 	return DEVICE_OK;
 }
 
@@ -49,7 +50,7 @@ cuda_absorb_start(int ndevices, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* From memory of the other, whose device has finished with it, behind what is queued here. */
+/* Queues a copy from the other device, which has finished writing that memory. */
 static DeviceStatus
 copy_from_other(DeviceQuery *query, const DeviceQuery *other, const void *from, void *to,
 				size_t bytes, DeviceError *error)
@@ -60,8 +61,8 @@ copy_from_other(DeviceQuery *query, const DeviceQuery *other, const void *from, 
 }
 
 /*
- * Combines states of a slot, or of the counts of rows if that is -1, that lie at `from` on this
- * device; NULL: adds 1 to each.
+ * Combines states of slot s at `from`, on this device, with the query's; -1: the counts of rows.
+ * from NULL: adds 1 to each count.
  */
 static DeviceStatus
 combine_slot(DeviceQuery *query, int s, const void *from, const int32_t *bins, int64_t n,
@@ -91,7 +92,7 @@ combine_slot(DeviceQuery *query, int s, const void *from, const int32_t *bins, i
 	return DEVICE_OK;
 }
 
-/* ---- the same bins ---- */
+/* ---- both have the same bins ---- */
 
 static bool
 has_same_bins(const DeviceQuery *query, const DeviceQuery *other)
@@ -133,9 +134,9 @@ combine_arrays(DeviceQuery *query, DeviceQuery *other, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* ---- other bins ---- */
+/* ---- the bins differ ---- */
 
-/* Lays out the arrays of n groups; their bytes. */
+/* Lays out the arrays of n groups.  Returns their bytes. */
 static size_t
 lay_out_groups(const WireQuery *q, WireGroups *out)
 {
@@ -149,7 +150,7 @@ lay_out_groups(const WireQuery *q, WireGroups *out)
 	return at;
 }
 
-/* Brings keys and states of some groups to query->scratch.staging. */
+/* Copies keys and states of some groups to the query's staging memory. */
 static DeviceStatus
 copy_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *out, DeviceError *error)
 {
@@ -158,7 +159,7 @@ copy_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *out, DeviceError
 	GroupKeys keys = group_keys(other);
 	char *to;
 
-	/* those before are here, before their memory over there is used for others */
+	/* wait for the last copy, before the other device's staging memory is overwritten */
 	if (out->first > 0)
 		DEVICE_CHECK(device_query_wait(query, error));
 	DEVICE_CHECK(memory_reserve(query, &query->scratch.staging, bytes, error));
@@ -186,7 +187,7 @@ copy_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *out, DeviceError
 	return DEVICE_OK;
 }
 
-/* May a key of the other be NULL? */
+/* Returns whether key k of the other query may be NULL. */
 static bool
 may_be_null(const DeviceQuery *other, int k)
 {
@@ -198,7 +199,7 @@ may_be_null(const DeviceQuery *other, int k)
 		other->groups.hash.table.key_bytes > (int) other->q->null_offset;
 }
 
-/* Makes columns of packed keys, in query->scratch.computed. */
+/* Unpacks keys to columns, in scratch.computed. */
 static DeviceStatus
 unpack_keys(DeviceQuery *query, const DeviceQuery *other, int64_t n, Rows *rows, DeviceError *error)
 {
@@ -234,8 +235,8 @@ unpack_keys(DeviceQuery *query, const DeviceQuery *other, int64_t n, Rows *rows,
 }
 
 /*
- * The bins of the groups, into query->scratch.bins, or none if there is a single group; their keys
- * are rows without anything else.
+ * Finds the bins of the groups, treating their keys as rows: in scratch.bins, unless there is a
+ * single group.
  */
 static DeviceStatus
 locate_groups(DeviceQuery *query, const Rows *rows, DeviceError *error)
@@ -246,7 +247,7 @@ locate_groups(DeviceQuery *query, const Rows *rows, DeviceError *error)
 }
 
 /*
- * Notes which bins these groups, whose keys were looked up last, have here: map[bin of the other].
+ * Saves the bins here of the groups that were looked up last: map[bin of the other query].
  */
 static DeviceStatus
 save_bins(DeviceQuery *query, const DeviceQuery *other, const WireGroups *groups, DeviceMemory *map,
@@ -282,7 +283,7 @@ combine_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *groups, const
 
 	DEVICE_CHECK(copy_groups(query, other, groups, error));
 	DEVICE_CHECK(unpack_keys(query, other, groups->n, &rows, error));
-	/* a change of form moves states by way of query->scratch.staging */
+	/* a change of the form uses scratch.staging */
 	staging = query->scratch.staging;
 	query->scratch.staging = (DeviceMemory){NULL, 0};
 	status = locate_groups(query, &rows, error);
@@ -320,7 +321,7 @@ combine_in_batches(DeviceQuery *query, DeviceQuery *other, const int64_t *key_mi
 
 /* ---- values of sets ---- */
 
-/* Some values of a set; map: of the bins, or NULL: they are the same. */
+/* Copies n values of a set.  map: translates their bins; NULL: the bins are the same. */
 static DeviceStatus
 copy_values(DeviceQuery *query, const DeviceQuery *other, uint32_t number, int64_t first, int64_t n,
 			const int32_t *map, DeviceError *error)
@@ -365,7 +366,7 @@ copy_set(DeviceQuery *query, const DeviceQuery *other, uint32_t number, const in
 	return DEVICE_OK;
 }
 
-/* ---- a other ---- */
+/* ---- one other query ---- */
 
 static DeviceStatus
 absorb_groups(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
@@ -374,8 +375,8 @@ absorb_groups(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(derived_slots_store(query, true, error));
 	/*
-	 * before its groups come: they are not the first rows, by which slots would be found whose
-	 * states others tell
+	 * Count the rows before the groups are added: the groups are not the first rows, which would
+	 * determine the derived slots.
 	 */
 	query->nrows += other->nrows;
 	if (has_same_bins(query, other))
@@ -400,7 +401,7 @@ cuda_absorb(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min, cons
 		return DEVICE_OK;
 	status = absorb_groups(query, other, key_min, key_max, &map, error);
 	memory_release(query, &map);
-	/* the other's memory must not go while it is read, whatever fails */
+	/* wait in any case: the caller may release the other query's memory */
 	cuda_select(query->device);
 	if (status == DEVICE_OK)
 		return device_query_wait(query, error);

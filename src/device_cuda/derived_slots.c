@@ -1,14 +1,14 @@
 /*
- * shared_counts.c
- *	  Slots whose states those of others tell: only the others are computed.
+ * derived_slots.c
+ *	  Slots whose state can be derived from another slot's state.  Only the source slot is computed.
  *
- * Slots that count all rows of a group, as those of columns without NULLs do, are one.  The
- * greatest key is in the states of ARGMAX if each row with a key has a value, too; so is the
- * smallest one in those of ARGMIN.
+ * All slots that count all rows of a group share one count: those over columns without NULLs do.
+ * The greatest key is in the states of ARGMAX, if each row with a key also has a value.  So is the
+ * smallest key in the states of ARGMIN.
  */
 #include "device_cuda/device_internal.h"
 
-/* Does the slot count all rows of a group, as far as these go? */
+/* Returns whether the slot counts all rows of each group, judged by these columns. */
 static bool
 counts_all_rows(const WireQuery *q, const Rows *rows, int s)
 {
@@ -23,7 +23,7 @@ counts_all_rows(const WireQuery *q, const Rows *rows, int s)
 	return true;
 }
 
-/* Is slot s the key in the states of slot t, as far as these rows go? */
+/* Returns whether slot s is the key in the states of slot t, judged by these columns. */
 static bool
 is_key_of(const WireQuery *q, const Rows *rows, int s, int t)
 {
@@ -37,7 +37,7 @@ is_key_of(const WireQuery *q, const Rows *rows, int s, int t)
 		key->filter == pair->filter && !may_have_nulls(&rows->cols[pair->col[1]]);
 }
 
-/* A slot whose states have those of slot s as keys; or SOURCE_NONE. */
+/* Returns a slot whose states contain slot s as keys, or SOURCE_NONE. */
 static int
 find_pair_slot(const WireQuery *q, const Rows *rows, int s)
 {
@@ -47,7 +47,7 @@ find_pair_slot(const WireQuery *q, const Rows *rows, int s)
 	return SOURCE_NONE;
 }
 
-/* Does slot s still have the states of its source, with these rows? */
+/* Returns whether slot s can still be derived from its source after these rows. */
 static bool
 source_is_valid(const WireQuery *q, const Rows *rows, int s, int source)
 {
@@ -90,7 +90,7 @@ derived_slots_of_keys(const DeviceQuery *query, const Rows *rows)
 	return derived;
 }
 
-/* Gives a slot its own states. */
+/* Copies the states of the slot from its source, which it does not depend on afterwards. */
 static DeviceStatus
 store_own_states(DeviceQuery *query, int s, DeviceError *error)
 {

@@ -1,10 +1,10 @@
 /*
  * device_query.c
- *	  A query on the device: reduces rows, and returns groups.
+ *	  A query on the device: opening, closing, and reducing rows.
  *
- * A query has a stream of its own, on which its batches are reduced in the order
- * in which they come, from one lane or several.  Copies run on the streams of the lanes;
- * events make each of the two wait for the other.
+ * A query has a stream of its own.  Its batches are reduced on this stream in the order in which
+ * they arrive, whether one lane sends them or several.  Copies run on the streams of the lanes.
+ * Events make each stream wait for the other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,6 @@ device_query_release_scratch(DeviceQuery *query)
 	query->scratch.nzeros = 0;
 }
 
-/* Call it when the device has finished with them. */
 void
 device_query_release_holds(DeviceQuery *query)
 {
@@ -97,7 +96,7 @@ init_query(DeviceQuery *query, const double *thresholds, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* The slot that counts all rows (count(*) without a filter), or -1. */
+/* Returns a slot that counts all rows of a group (count(*) without a filter), or -1. */
 static int
 find_count_slot(const WireQuery *q)
 {
@@ -127,8 +126,8 @@ cuda_query_open(DeviceQuery **query, int device, const WireQuery *q, const doubl
 	made->q = q;
 	made->count_slot = find_count_slot(q);
 	/*
-	 * so that no client can choose keys that collide; before the system has random values, not at
-	 * all
+	 * The seed is random, so that no client can choose keys that collide.  Fails while the system
+	 * has no random values yet.
 	 */
 	if (getrandom(&made->seed, sizeof(made->seed), GRND_NONBLOCK) != sizeof(made->seed))
 	{
@@ -198,17 +197,17 @@ kernel_slot(const DeviceQuery *query, const Rows *rows, int s)
 }
 
 /*
- * All calls for rows are made twice: the first pass only learns how much memory they
- * need, so that nothing has to be allocated once a call has changed states.
+ * All calls for rows are made twice.  The first pass only determines the memory that they need, so
+ * that nothing has to be allocated after a call has changed states.
  */
 typedef struct Pass
 {
 	bool sizing;
 	size_t workspace; /* bytes that the largest call needs */
-	int call;         /* number of the next call, for its status */
+	int call;         /* index of the next call in KernelStatus.call */
 } Pass;
 
-/* One histogram call of a pass. */
+/* Makes one histogram call of a pass. */
 static DeviceStatus
 update_histogram(DeviceQuery *query, Pass *pass, GpuaggHist *hist, const GpuaggBins *bins,
 				 const Rows *rows, DeviceError *error)
@@ -232,7 +231,7 @@ update_histogram(DeviceQuery *query, Pass *pass, GpuaggHist *hist, const GpuaggB
 	return DEVICE_OK;
 }
 
-/* The same of rows that are runs: an operator at a time. */
+/* Makes one call for a slot of rows that form runs. */
 static DeviceStatus
 update_runs(DeviceQuery *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows,
 			DeviceError *error)
@@ -255,8 +254,8 @@ update_runs(DeviceQuery *query, Pass *pass, const GpuaggSlot *slot, const Rows *
 }
 
 /*
- * Is the call full?  Of many rows one operator, beside a count, is what the library has its fastest
- * kernels for.
+ * Returns whether the call should take no more slots.  For many rows, the library's fastest kernels
+ * take one operator and a count.
  */
 static bool
 call_is_full(const GpuaggHist *hist, const Rows *rows)
@@ -266,7 +265,7 @@ call_is_full(const GpuaggHist *hist, const Rows *rows)
 	return hist->nslots >= 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
 }
 
-/* Do both slots read one column, and all its rows? */
+/* Returns whether both slots read the same column, without a filter. */
 static bool
 read_same_column(const DeviceQuery *query, const Rows *rows, int s, int t)
 {
@@ -281,8 +280,8 @@ read_same_column(const DeviceQuery *query, const Rows *rows, int s, int t)
 }
 
 /*
- * Adds those slots after s of the same column to the call, which has its bins, that are faster with
- * it; *done gets a bit for each.
+ * Adds later slots over the column of slot s to the call, if one call for both is faster.  Sets
+ * their bits in *done.  hist->bins are set.
  */
 static void
 add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Rows *rows,
@@ -308,8 +307,8 @@ add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Row
 }
 
 /*
- * The next call for slots with one state a group, of those from *s on that are not in *done; false:
- * there are no more.
+ * Fills the next call with slots that have one state per group, from *s on, without those in *done.
+ * Returns false if there are no more.
  */
 static bool
 fill_call(const DeviceQuery *query, const Rows *rows, int *s, uint64_t *done, GpuaggHist *hist)
@@ -327,7 +326,7 @@ fill_call(const DeviceQuery *query, const Rows *rows, int *s, uint64_t *done, Gp
 	return hist->nslots > 0;
 }
 
-/* Are all slots reduced in one call, by a kernel that takes the bins as they are found? */
+/* Returns whether one call reduces all slots, with a kernel that reads the bins as located. */
 static bool
 is_one_call(const DeviceQuery *query, const Rows *rows)
 {
@@ -344,7 +343,7 @@ is_one_call(const DeviceQuery *query, const Rows *rows)
 		!fill_call(query, rows, &s, &done, &hist);
 }
 
-/* All slots with one state a group. */
+/* Reduces all slots with one state per group. */
 static DeviceStatus
 reduce_plain(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
@@ -356,7 +355,7 @@ reduce_plain(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *erro
 	return DEVICE_OK;
 }
 
-/* The same of rows that are runs. */
+/* Does the same for rows that form runs. */
 static DeviceStatus
 reduce_runs(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
@@ -370,7 +369,7 @@ reduce_runs(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error
 	return DEVICE_OK;
 }
 
-/* A slot with a sketch a group. */
+/* Reduces a slot with one sketch per group. */
 static DeviceStatus
 reduce_sketch(DeviceQuery *query, const Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
@@ -379,7 +378,7 @@ reduce_sketch(DeviceQuery *query, const Pass *pass, const Rows *rows, int s, Dev
 
 	if (query->location.bins.kind == GPUAGG_BIN_RANGE)
 	{
-		/* a lone int32 key */
+		/* the bins are the values of one int32 key */
 		in.group = query->location.bins.column[0].values;
 		in.min = query->location.bins.min[0];
 	}
@@ -395,7 +394,7 @@ reduce_sketch(DeviceQuery *query, const Pass *pass, const Rows *rows, int s, Dev
 	return DEVICE_OK;
 }
 
-/* A slot with many states a group: its bin is group * width + bin. */
+/* Reduces a slot with several states per group, at group * width + bin. */
 static DeviceStatus
 reduce_binned(DeviceQuery *query, Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
@@ -448,7 +447,7 @@ reduce_slots(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *erro
 	return DEVICE_OK;
 }
 
-/* Finds the bins of the rows, and reserves all memory for them; changes no state. */
+/* Finds the bins of the rows, and reserves all memory for their reduction.  Changes no state. */
 static DeviceStatus
 prepare_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -457,7 +456,7 @@ prepare_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	DEVICE_CHECK(groups_locate(query, rows, error));
 	if (query->location.bins.nbins == 0)
 		return DEVICE_OK;
-	/* several calls would read both keys each */
+	/* make the bins once: each of several calls would have to read both keys */
 	if (query->location.bins.ncolumns == 2 && !is_one_call(query, rows))
 		DEVICE_CHECK(groups_make_bins(query, rows, error));
 	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
@@ -467,7 +466,7 @@ prepare_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	return sets_reserve(query, rows, error);
 }
 
-/* Reduces the rows that were prepared; without a group, none of them counts. */
+/* Reduces the rows after prepare_rows.  If there is no group, no row counts. */
 static DeviceStatus
 apply_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -494,7 +493,7 @@ device_query_reduce_rows(DeviceQuery *query, const Rows *rows, bool *applied, De
 
 /* ---- rows that arrive grouped ---- */
 
-/* The key of each run. */
+/* Packs the key of each run. */
 static DeviceStatus
 make_grouped_keys(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -525,15 +524,15 @@ number_grouped(DeviceQuery *query, const Rows *rows, int64_t *n, DeviceError *er
 	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
 	KERNEL_CHECK(device_find_heads(&in, rows->nrows, query->runs.heads.at, order, query->stream));
 	DEVICE_CHECK(runs_number(query, words, (double) rows->nrows, n, &seen, &segmented, error));
-	/* numbers that ascend by one from 0: as many runs as numbers */
+	/* the numbers ascend by one from 0, so that there are as many runs as numbers */
 	if (rows->key_min[0] != 0 || (seen & HEADS_DESCEND) || *n < 1 || *n != rows->key_max[0] + 1)
 		return device_fail(error, DEVICE_UNSUPPORTED, "rows that do not arrive grouped");
 	return DEVICE_OK;
 }
 
 /*
- * Makes the runs of a batch the groups, and says in *rows which they are.  DEVICE_UNSUPPORTED: its
- * rows are not as WIRE_GROUPED says.  If it fails, the query has no groups.  Waits.
+ * WIRE_GROUPED: makes the runs of a batch the groups, and adds the runs to *rows.
+ * DEVICE_UNSUPPORTED: the rows do not arrive grouped.  If it fails, the query has no groups. Waits.
  */
 static DeviceStatus
 start_grouped(DeviceQuery *query, Rows *rows, DeviceError *error)
@@ -549,7 +548,7 @@ start_grouped(DeviceQuery *query, Rows *rows, DeviceError *error)
 	return make_grouped_keys(query, rows, error);
 }
 
-/* After a batch that was not reduced: waits for what still reads the lane's buffer. */
+/* After a failure: waits until nothing reads the lane's buffer, and returns the status. */
 static DeviceStatus
 give_up_batch(DeviceQuery *query, DeviceStatus status, DeviceError *error)
 {
@@ -575,8 +574,8 @@ cuda_reduce(DeviceQuery *query, Lane *lane, const WireBatch *batch, DeviceError 
 	if (status == DEVICE_OK)
 		status = device_query_reduce_rows(query, &rows, &applied, error);
 	/*
-	 * runs are groups before their rows are; of other queries those that there are came before this
-	 * batch
+	 * Runs become groups before their rows are reduced, so remove them.  In other queries all
+	 * groups are those of earlier batches.
 	 */
 	if (status != DEVICE_OK && !applied && (query->q->flags & WIRE_GROUPED) &&
 		query->groups.form == FORM_RUNS)

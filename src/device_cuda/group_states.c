@@ -1,12 +1,12 @@
 /*
  * group_states.c
- *	  Arrays of states: those of groups are made, moved to others and released.
+ *	  The arrays of states of a query's groups: making, moving and releasing them.
  */
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
+/* Bin numbers of histograms have 31 bits, and hash tables need some of them for themselves. */
 int64_t cuda_max_bins = INT32_MAX - 64;
 
 int64_t
@@ -31,8 +31,8 @@ states_release(DeviceQuery *query, GroupStates *states)
 }
 
 /*
- * Of groups that may have no rows: how many each has, and room for the list of those that have
- * some.
+ * For groups that may have no rows: makes the counts of rows, unless a slot has them, and room for
+ * the list of the groups with rows.
  */
 static DeviceStatus
 init_counts(DeviceQuery *query, int64_t capacity, GroupStates *states, DeviceError *error)
@@ -49,7 +49,7 @@ init_counts(DeviceQuery *query, int64_t capacity, GroupStates *states, DeviceErr
 	return memory_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
 }
 
-/* The same as states_make; if it fails, some stay allocated. */
+/* Does what states_make does, but if it fails, some memory stays allocated. */
 static DeviceStatus
 init_states(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *states,
 			DeviceError *error)
@@ -90,7 +90,7 @@ states_make(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *s
 	return status;
 }
 
-/* Rows from_bins[i] of one array become rows to_bins[i] of another. */
+/* Copies rows from_bins[i] of one array to rows to_bins[i] of another, by way of staging. */
 static DeviceStatus
 move_array(DeviceQuery *query, const void *from, void *to, size_t row_bytes,
 		   const int32_t *from_bins, const int32_t *to_bins, int64_t n, DeviceError *error)

@@ -1,22 +1,25 @@
 /*
  * group_tables.c
- *	  The groups of a query on the device: bins of rows, tables.
+ *	  The groups of a query on the device: finds the bin of each row, and changes the form of the
+ *	  groups when the keys of new rows have no bins.
  *
- * In every form each slot has one array of states, `capacity` groups long.  A row's bin is
- * its index.  Tables change when they have no bin for a key of the next batch:
+ * In every form each slot has one array of states with room for `capacity` groups.  The bin of a
+ * row is the index of its group.  The form changes before a batch is reduced:
  *
- *	- a direct table when a key is out of its range, or the first NULL: to a larger one,
- *	  or to a hash table;
- *	- a hash table when it is full: to a larger one, in which groups keep their bins;
- *	- a hash table whose packed keys have no byte for NULLs, when the first NULL comes: to
- *	  one with longer keys.  Most queries never have a NULL, and keys of 4 and 8 bytes are
- *	  searched faster than those of 8 and 16.
+ *	- from direct bins, when a key is out of its range, or is the first NULL: to more direct
+ *	  bins, or to a hash table;
+ *	- from a hash table that is full: to a larger one, in which groups keep their bins;
+ *	- from a hash table whose packed keys have no byte for NULL bits, when the first NULL comes:
+ *	  to one with longer keys.  Most queries never have NULL keys, and keys of 4 and 8 bytes are
+ *	  found faster than keys of 8 and 16 bytes;
+ *	- from runs, when other rows come: to a hash table.
  *
- * A change allocates and fills the new table and states first, and replaces the old ones
- * as its last step: if it fails, the groups of earlier batches are as they were.
- * strategy.c chooses between direct and hash; its third choice, sort, is a hash table, but
- * where gpuagg.strategy asks for it: then of the keys of sorted rows, which was never faster
- * (kernels/TUNING.md).
+ * A change first allocates and fills the new table and states.  It replaces the old ones as its
+ *last step: if it fails, the groups of earlier batches are as they were.
+ *
+ * strategy.c chooses between direct bins and a hash table.  Its third choice, sort, is also a hash
+ * table.  Only if gpuagg.strategy asks for sort, the rows are sorted first and each run is looked
+ * up; this was never faster (kernels/TUNING.md).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -24,19 +27,17 @@
 
 #include "device_cuda/device_internal.h"
 
-/*
- * The first hash table has room for at least so many groups, and for no more because of an
- * estimate.
- */
+/* The smallest capacity of a hash table; tests make it smaller. */
 #ifndef LEAST_CAPACITY
 #define LEAST_CAPACITY 4096
 #endif
+/* An estimate of the number of groups does not raise the capacity of the first table above this. */
 #define MOST_FIRST_CAPACITY (1 << 20)
 
-/* Where memory is short, growth adds at least so many groups. */
+/* If memory is short, a table grows by at least so many groups. */
 #define LEAST_GROWTH 4096
 
-/* With more direct bins it would take long to list those in use. */
+/* More direct bins than this are not used: listing the bins with rows would take too long. */
 #define MOST_DIRECT_BINS (1 << 22)
 
 static DeviceStatus
@@ -47,7 +48,7 @@ out_of_memory(DeviceError *error)
 
 /* ---- direct bins ---- */
 
-/* Sets the extents of the ranges; the number of their bins, which may be more than there can be. */
+/* Sets the extents of the ranges.  Returns the number of bins, which may exceed any limit. */
 static double
 count_bins(const WireQuery *q, KeyRanges *ranges)
 {
@@ -55,7 +56,7 @@ count_bins(const WireQuery *q, KeyRanges *ranges)
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		/* subtract as integers, since large keys are not exact as doubles */
+		/* subtract as integers: large keys are not exact as doubles */
 		double nvalues = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 +
 			ranges->has_null[k];
 
@@ -65,14 +66,14 @@ count_bins(const WireQuery *q, KeyRanges *ranges)
 	return product;
 }
 
-/* May the rows have NULLs in key k?  Batches have a validity bitmap only then. */
+/* Returns whether key k may be NULL in these rows.  Batches have a validity bitmap only then. */
 static bool
 key_has_nulls(const WireQuery *q, const Rows *rows, int k)
 {
 	return may_have_nulls(&rows->cols[q->keys[k].col]);
 }
 
-/* Widens the ranges by the keys of the rows; true if that changed them. */
+/* Widens the ranges to contain the keys of the rows.  Returns whether that changed them. */
 static bool
 widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 {
@@ -117,7 +118,7 @@ choose_strategy(const DeviceQuery *query, double bins)
 	};
 	StrategyChoice choice;
 
-	/* the bins of rows that are kept must not change */
+	/* bins of rows that are kept must not change, so that they are in a hash table */
 	if (bins > MOST_DIRECT_BINS || bins >= states_max_groups(q) || wire_keeps_rows(q))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
@@ -172,8 +173,8 @@ groups_row_counts(const DeviceQuery *query)
 }
 
 /*
- * The groups that have rows, ascending, in malloc'ed memory: of FORM_DIRECT, and of runs that may
- * have none.
+ * Lists the groups that have rows, in ascending order, in malloc'ed memory.  For FORM_DIRECT, and
+ * for runs that may be empty.
  */
 static DeviceStatus
 list_present(DeviceQuery *query, int32_t **list, int64_t *n, DeviceError *error)
@@ -201,7 +202,7 @@ list_present(DeviceQuery *query, int32_t **list, int64_t *n, DeviceError *error)
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of the bins in use", error);
 }
 
-/* Copies a host array, which may be freed afterwards, to the device. */
+/* Copies a host array to the device, and waits, so that the caller may free it. */
 static DeviceStatus
 upload_array(DeviceQuery *query, DeviceMemory *memory, const void *host, size_t bytes,
 			 DeviceError *error)
@@ -214,7 +215,7 @@ upload_array(DeviceQuery *query, DeviceMemory *memory, const void *host, size_t 
 
 /* ---- the hash table ---- */
 
-/* The alignment of slots and keys that gpuagg_cuda.h requires. */
+/* The alignment that gpuagg_cuda.h requires for slots and keys of a table. */
 #define TABLE_ALIGN 256
 
 static size_t
@@ -231,8 +232,8 @@ release_hash(DeviceQuery *query, HashTable *hash)
 }
 
 /*
- * Bytes of a packed key while no key has been NULL: the byte for NULLs may be one too many for 4
- * or 8.
+ * Returns the bytes of a packed key as long as no key has been NULL.  Without the byte of NULL
+ * bits, the keys may fit into 4 or 8 bytes.
  */
 static int
 narrow_key_bytes(const WireQuery *q)
@@ -244,8 +245,8 @@ narrow_key_bytes(const WireQuery *q)
 }
 
 /*
- * Bytes of a key in a hash table.  Rows kept in order need bins that do not change, so
- * that their table has keys of full length from the start.
+ * Returns the bytes of a key in a hash table.  If rows are kept, their bins must not change, so
+ * that the table has keys of full length from the start.
  */
 static int
 table_key_bytes(const WireQuery *q, bool null_keys)
@@ -256,7 +257,7 @@ table_key_bytes(const WireQuery *q, bool null_keys)
 void
 lengthen_keys(char *keys, size_t n, int from, int to)
 {
-	/* of most queries: int4 keys, as a whole word each */
+	/* most queries have int4 keys: copy them as whole words */
 	if (from == 4 && to == 8)
 		for (size_t i = n; i-- > 0;)
 		{
@@ -273,7 +274,7 @@ lengthen_keys(char *keys, size_t n, int from, int to)
 		}
 }
 
-/* After a failure: gives up a table and states that were not installed.  Returns the status. */
+/* After a failure: releases a new table and its states.  Returns the status. */
 static DeviceStatus
 release_new_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceStatus status)
 {
@@ -283,8 +284,8 @@ release_new_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, Dev
 }
 
 /*
- * One allocation, cut in three, for keys of hash->table.key_bytes; init of the table is the
- * caller's.
+ * Allocates the arrays of a table, as one piece of memory.  hash->table.key_bytes is set; the
+ * caller initializes the table.
  */
 static DeviceStatus
 make_hash(DeviceQuery *query, int64_t capacity, HashTable *hash, DeviceError *error)
@@ -305,7 +306,7 @@ make_hash(DeviceQuery *query, int64_t capacity, HashTable *hash, DeviceError *er
 	return DEVICE_OK;
 }
 
-/* A table, and the states of as many groups. */
+/* Allocates a table, and the states of as many groups. */
 static DeviceStatus
 make_table_and_states(DeviceQuery *query, int64_t capacity, HashTable *hash, GroupStates *states,
 					  DeviceError *error)
@@ -320,7 +321,8 @@ make_table_and_states(DeviceQuery *query, int64_t capacity, HashTable *hash, Gro
 }
 
 /*
- * The same for `capacity` groups or, if there is no memory for them, for fewer, down to `least`.
+ * Does the same for `capacity` groups or, if there is too little memory, for fewer, but at least
+ * `least`.
  */
 static DeviceStatus
 make_table_within_memory(DeviceQuery *query, int64_t capacity, int64_t least, HashTable *hash,
@@ -341,8 +343,8 @@ make_table_within_memory(DeviceQuery *query, int64_t capacity, int64_t least, Ha
 }
 
 /*
- * A first table, with room for n groups and one more, and for the estimated number if there is
- * memory.
+ * Makes the first table.  It has room for n groups and one more, and for the estimated number of
+ * groups if there is memory.
  */
 static DeviceStatus
 make_first_table(DeviceQuery *query, int64_t n, HashTable *hash, GroupStates *states,
@@ -361,7 +363,7 @@ make_first_table(DeviceQuery *query, int64_t n, HashTable *hash, GroupStates *st
 		release_new_groups(query, hash, states, kernel_status(status, "gpuagg_group_init", error));
 }
 
-/* Copies the keys and the states of the query's groups to a larger table, which is empty. */
+/* Copies the keys and the states of the query's groups to a larger, empty table. */
 static DeviceStatus
 move_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceError *error)
 {
@@ -373,7 +375,7 @@ move_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceErro
 	return DEVICE_OK;
 }
 
-/* Frees the query's table and states, and installs these. */
+/* Installs new groups: releases the query's table and states, and replaces them by these. */
 static void
 replace_groups(DeviceQuery *query, GroupForm form, HashTable *hash, GroupStates *states)
 {
@@ -385,7 +387,7 @@ replace_groups(DeviceQuery *query, GroupForm form, HashTable *hash, GroupStates 
 		query->groups.hash = *hash;
 }
 
-/* Replaces the table by one of four times its capacity, or as much larger as memory allows. */
+/* Replaces the table by one of four times its capacity, or as much as memory allows. */
 static DeviceStatus
 grow_hash(DeviceQuery *query, DeviceError *error)
 {
@@ -405,7 +407,7 @@ grow_hash(DeviceQuery *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* How the last lookup in the table went; waits for it. */
+/* Waits for the last lookup in the table, and reads whether it succeeded. */
 static DeviceStatus
 read_outcome(DeviceQuery *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status,
 			 int64_t *groups, DeviceError *error)
@@ -418,8 +420,9 @@ read_outcome(DeviceQuery *query, const GpuaggGroupTable *table, GpuaggCudaStatus
 }
 
 /*
- * Bins of packed keys, for which the table grows as often as needed.  If that fails, the
- * table has new keys whose rows are not counted; their bins are query->groups.n and above.
+ * Finds the bins of n packed keys, and inserts new keys.  The table grows as often as needed.  If
+ * it fails, the table may have new keys, with bins from query->groups.n on, whose rows are not
+ * counted.
  */
 static DeviceStatus
 look_up_bins(DeviceQuery *query, const void *keys, const uint8_t *filter, int64_t n, int32_t *bins,
@@ -444,18 +447,18 @@ look_up_bins(DeviceQuery *query, const void *keys, const uint8_t *filter, int64_
 	}
 }
 
-/* ---- changing form ---- */
+/* ---- changing the form ---- */
 
-/* The groups that there are when the form changes: their bins, and those that they get. */
+/* The groups that exist when the form changes, with their old and new bins. */
 typedef struct OldBins
 {
 	int64_t n;
-	int32_t *list;     /* bins, on the host */
+	int32_t *list;     /* old bins; malloc'ed host memory */
 	DeviceMemory from; /* the same, on the device */
-	DeviceMemory to;   /* new bins */
+	DeviceMemory to;   /* new bins, on the device */
 } OldBins;
 
-/* The number that a direct bin of the query has in bins of other ranges, which contain its own. */
+/* Returns the number of a direct bin of the query among the bins of wider ranges. */
 static int32_t
 moved_bin(const DeviceQuery *query, const KeyRanges *ranges, int64_t bin)
 {
@@ -502,7 +505,7 @@ move_to_direct(DeviceQuery *query, OldBins *old, const KeyRanges *ranges, int64_
 	return DEVICE_OK;
 }
 
-/* Inserts the old keys into a new table, which has room for all, and moves their states. */
+/* Inserts the old keys into a new table, which has room for them, and copies their states. */
 static DeviceStatus
 fill_hash(DeviceQuery *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
 		  DeviceError *error)
@@ -516,7 +519,7 @@ fill_hash(DeviceQuery *query, OldBins *old, HashTable *hash, GroupStates *states
 	return states_move(query, states, old->from.at, old->to.at, old->n, error);
 }
 
-/* Packed keys of the old groups, of this length, in malloc'ed memory. */
+/* Reads the packed keys of the old groups, key_bytes each, into malloc'ed memory. */
 static DeviceStatus
 read_keys(DeviceQuery *query, const OldBins *old, int key_bytes, char **keys, DeviceError *error)
 {
@@ -548,7 +551,7 @@ read_keys(DeviceQuery *query, const OldBins *old, int key_bytes, char **keys, De
 	return DEVICE_OK;
 }
 
-/* Changes to a hash table; null_keys: there are NULLs among the keys, or will be in this batch. */
+/* Changes to a hash table.  null_keys: some key is NULL, already or in this batch. */
 static DeviceStatus
 move_to_hash(DeviceQuery *query, OldBins *old, bool null_keys, DeviceError *error)
 {
@@ -583,8 +586,8 @@ has_null_keys(const WireQuery *q, const Rows *rows)
 }
 
 /*
- * A key is out of its range, or the first NULL: changes to a larger direct table, or to a hash
- * table.
+ * Changes from direct bins because a key is out of its range, or is the first NULL: to more direct
+ * bins, or to a hash table.
  */
 static DeviceStatus
 leave_direct(DeviceQuery *query, const Rows *rows, OldBins *old, DeviceError *error)
@@ -602,8 +605,8 @@ leave_direct(DeviceQuery *query, const Rows *rows, OldBins *old, DeviceError *er
 	{
 		null_keys |= ranges.has_null[k];
 		/*
-		 * twice as wide as needed, so that changes are few; upwards, as times and codes of
-		 * dictionaries grow
+		 * double the range, so that changes are few; upwards, because times and dictionary codes
+		 * grow
 		 */
 		if ((ranges.min[k] < old_ranges->min[k] || ranges.max[k] > old_ranges->max[k]) &&
 			ranges.max[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
@@ -618,7 +621,7 @@ leave_direct(DeviceQuery *query, const Rows *rows, OldBins *old, DeviceError *er
 	return DEVICE_OK;
 }
 
-/* All groups as they are numbered. */
+/* Fills `old` with bins 0 .. n - 1. */
 static DeviceStatus
 list_all(int64_t n, OldBins *old, DeviceError *error)
 {
@@ -631,7 +634,7 @@ list_all(int64_t n, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Rows come behind the runs, in any order: changes to a hash table. */
+/* Changes from runs to a hash table, because other rows come, in any order. */
 static DeviceStatus
 leave_runs(DeviceQuery *query, OldBins *old, DeviceError *error)
 {
@@ -645,7 +648,7 @@ leave_runs(DeviceQuery *query, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* The first NULL in a hash table that has no byte for it: changes to one with longer keys. */
+/* Changes to a hash table with longer keys, because the first NULL has no byte in this one. */
 static DeviceStatus
 leave_narrow_keys(DeviceQuery *query, OldBins *old, DeviceError *error)
 {
@@ -656,7 +659,7 @@ leave_narrow_keys(DeviceQuery *query, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Changes the form or the table, if it cannot have bins for the keys of these rows. */
+/* Changes the form or the table, if the keys of these rows have no bins in it. */
 static DeviceStatus
 change_form_if_needed(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -737,7 +740,7 @@ groups_start_runs(DeviceQuery *query, int64_t n, bool may_be_empty, DeviceError 
 
 /* ---- rows to bins ---- */
 
-/* Query->bins, with room for an int32 of each row. */
+/* Makes room for an int32 of each row in scratch.bins. */
 static DeviceStatus
 reserve_bins(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
@@ -748,7 +751,7 @@ reserve_bins(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	return memory_reserve(query, &query->scratch.bins, bytes, error);
 }
 
-/* The rows' keys as a table has them, if they are a column as it stands; else NULL. */
+/* Returns the packed keys, if a key column has the same layout as the table's keys; else NULL. */
 static const void *
 keys_in_place(const DeviceQuery *query, const Rows *rows)
 {
@@ -780,7 +783,7 @@ pack_keys(DeviceQuery *query, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Sorted rows: a lookup for each run instead of each row. */
+/* Finds the bins of sorted rows: looks up each of the n runs instead of each row. */
 static DeviceStatus
 locate_sorted(DeviceQuery *query, const Rows *rows, int64_t n, DeviceError *error)
 {
@@ -790,7 +793,7 @@ locate_sorted(DeviceQuery *query, const Rows *rows, int64_t n, DeviceError *erro
 
 	pack.column[0] = (DeviceColumn){.values = query->runs.sorted_keys.at,
 									.type = key_bytes == 4 ? WIRE_I32 : WIRE_I64};
-	/* the rows' own packed keys are in order now, and not needed any more */
+	/* the packed keys of the rows are sorted now; their memory is free for the keys of the runs */
 	DEVICE_CHECK(memory_reserve(query, &query->scratch.keys, n * key_bytes, error));
 	KERNEL_CHECK(device_head_keys(&pack, query->runs.heads.at, query->runs.before.at, rows->nrows,
 								  query->scratch.keys.at, query->stream));
@@ -825,8 +828,8 @@ locate_hash(DeviceQuery *query, const Rows *rows, DeviceError *error)
 }
 
 /*
- * Does something need the bins themselves?  Rows of sketches find their group as those of
- * histograms do.
+ * Returns whether something reads scratch.bins itself.  Sketches do not: they can find the group of
+ * a row from its key, as histograms do.
  */
 static bool
 needs_bins(const WireQuery *q)
@@ -838,9 +841,9 @@ needs_bins(const WireQuery *q)
 }
 
 /*
- * May keys take the place of bins?  Histograms read a lone int32 key as fast as a column of bins,
- * and some read two.  Of other keys, NULLs and filters the column is made, as several calls may
- * read it.
+ * Returns whether histograms can read the keys instead of bins.  They read one int32 key as fast as
+ * a column of bins, and some kernels read two.  For all other keys, for NULLs and for filters the
+ * bins are made once, because several calls may read them.
  */
 static bool
 keys_can_replace_bins(const DeviceQuery *query, const GpuaggBins *bins)
@@ -876,8 +879,8 @@ locate_direct(DeviceQuery *query, const Rows *rows, DeviceError *error)
 }
 
 /*
- * All rows are in bin 0, but those that the filter leaves out.  Bins are written only if something
- * reads them.
+ * FORM_SINGLE: all rows are in bin 0, except those that the filter excludes, which have bin -1.
+ * Makes the bins only if something reads them.
  */
 static DeviceStatus
 locate_single(DeviceQuery *query, const Rows *rows, DeviceError *error)

@@ -1,12 +1,13 @@
 /*
  * key_runs.c
- *	  Rows in the order of their keys, which are reduced as segments: as they lie, or sorted.
+ *	  Runs of equal keys in rows that are in the order of their keys, either as they are stored or
+ *	  after sorting.  Each run is reduced as a segment.
  */
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* ---- rows that are in order ---- */
+/* ---- rows that are stored in order ---- */
 
 bool
 runs_are_allowed(const DeviceQuery *query)
@@ -23,7 +24,7 @@ runs_are_allowed(const DeviceQuery *query)
 		q->forced == STRATEGY_SORT;
 }
 
-/* Is a state for each run, in the order of the rows, what they are reduced to? */
+/* Returns whether strategy.c chooses one state per run, in the order of the rows. */
 static bool
 segments_are_chosen(const DeviceQuery *query, double rows, double runs)
 {
@@ -73,9 +74,9 @@ runs_number(DeviceQuery *query, int64_t words, double rows, int64_t *n, uint32_t
 	return DEVICE_OK;
 }
 
-/* ---- rows that are put in order ---- */
+/* ---- rows that are sorted ---- */
 
-/* Are the rows sorted by key, and their runs looked up, instead of each of them? */
+/* Returns whether to sort the rows by key, and look up each run instead of each row. */
 static bool
 should_sort_rows(const DeviceQuery *query, const Rows *rows)
 {
@@ -86,12 +87,12 @@ should_sort_rows(const DeviceQuery *query, const Rows *rows)
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			return false;
-	/* a filter would leave keys without rows */
+	/* with a filter there would be runs without rows, whose keys must not become groups */
 	return q->forced == STRATEGY_SORT && rows->nrows >= SPLIT_ROWS && rows->filter == NULL &&
 		query->groups.hash.table.key_bytes <= 8;
 }
 
-/* Bits that tell the rows' keys apart; those of a NULL are behind its value's. */
+/* Returns the number of low bits in which keys may differ.  Bits of NULL are above the value's. */
 static int
 key_bits(const DeviceQuery *query, const Rows *rows)
 {
@@ -105,7 +106,7 @@ key_bits(const DeviceQuery *query, const Rows *rows)
 	return bits < all ? bits : all;
 }
 
-/* Sorts the rows, and finds their runs; waits for the number. */
+/* Sorts the rows and finds their runs.  Waits for the number of runs. */
 static DeviceStatus
 sort_rows_by_key(DeviceQuery *query, const Rows *rows, const void *keys, int64_t *nruns,
 				 DeviceError *error)

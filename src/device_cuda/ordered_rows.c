@@ -1,43 +1,43 @@
 /*
  * ordered_rows.c
- *	  Operators that do not commute: rows are kept until the last batch, sorted
- *	  by group and order, and reduced as segments.
+ *	  Operators that do not commute: keeps the rows until the last batch, sorts them by group and
+ *	  order, and reduces them as segments.
  *
- * A row is kept as its bin, its order keys and the operators' inputs, each in an array;
- * the arrays double when they are full.  Each operator has marks for the rows that count
- * for it: not those with NULLs, or that fail its filter.
+ * For each row it keeps the bin, the order keys and the operators' inputs, each in an array of its
+ * own.  The arrays double when they are full.  Each operator also has an array of marks, which says
+ * which rows count for it: not those whose input is NULL, and not those that fail its filter.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* The arrays have room for at least so many rows. */
+/* The smallest number of rows that the arrays have room for. */
 #define LEAST_ROWS (1 << 16)
 /* Row numbers have 31 bits. */
 #define MOST_ROWS (INT32_MAX - 1)
 
-/* Arrays: the bins, two for each order key, two for each slot. */
+/* One array for the bins, two for each order key, two for each slot. */
 #define MOST_ARRAYS (1 + 2 * WIRE_MAX_ORDER + 2 * WIRE_MAX_SLOTS)
 
 typedef struct KeptSlot
 {
-	int slot;  /* of the query */
-	int input; /* array of inputs */
-	int keep;  /* array of marks */
-	bool all;  /* all rows count so far */
+	int slot;  /* number of the slot in the query */
+	int input; /* number of the array of inputs */
+	int keep;  /* number of the array of marks: 1 byte, the row counts */
+	bool all;  /* all rows so far count */
 } KeptSlot;
 
 struct OrderedRows
 {
 	int64_t n;
-	int64_t capacity; /* that every array has room for */
+	int64_t capacity; /* number of rows that every array has room for */
 	int narrays;
 	size_t width[MOST_ARRAYS];
 	DeviceMemory array[MOST_ARRAYS];
 	int bins;
 	int code[WIRE_MAX_ORDER];
-	int rank[WIRE_MAX_ORDER]; /* sorts NULLs before or behind the values: 0 or 1 */
+	int rank[WIRE_MAX_ORDER]; /* 0 or 1: sorts NULLs before or after the values */
 	bool has_nulls[WIRE_MAX_ORDER];
 	int nslots;
 	KeptSlot slots[WIRE_MAX_SLOTS];
@@ -78,21 +78,21 @@ make_ordered_rows(const WireQuery *q)
 	return rows;
 }
 
-/* The capacity to allocate, so that there is room for n more rows. */
+/* Returns the capacity to allocate, so that there is room for n more rows. */
 static int64_t
 wanted_row_capacity(const OrderedRows *rows, double est_rows, int64_t n)
 {
 	int64_t capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
 	double estimate = est_rows * 1.1;
 
-	/* an estimate may be wrong by any factor */
+	/* limit the effect of a wrong estimate */
 	if (estimate > ESTIMATE_PER_ROW * (double) n)
 		estimate = ESTIMATE_PER_ROW * (double) n;
 	if (rows->capacity == 0 && estimate > capacity && estimate < MOST_ROWS / 2)
 		capacity = (int64_t) estimate;
 	while (capacity < rows->n + n)
 		capacity *= 2;
-	/* the last doubling may be cut to the limit */
+	/* the last step may stop at the limit instead of doubling */
 	return capacity > MOST_ROWS && rows->n + n <= MOST_ROWS ? MOST_ROWS : capacity;
 }
 
@@ -114,7 +114,7 @@ ordered_reserve(DeviceQuery *query, int64_t nrows, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Row i of an array. */
+/* Returns the address of row i of an array. */
 static void *
 row_at(const OrderedRows *rows, int array, int64_t i)
 {
@@ -185,8 +185,8 @@ ordered_release(DeviceQuery *query)
 /* ---- sorting ---- */
 
 /*
- * A kernel library's call that ends with a workspace, its bytes and a stream: the first call
- * only says how many bytes it needs.
+ * Calls a function of the kernel library whose last arguments are a workspace, its bytes and a
+ * stream.  A first call without a workspace returns the bytes that it needs.
  */
 #define CALL_WITH_WORKSPACE(function, ...) \
 	do \
@@ -203,12 +203,12 @@ typedef struct SortScratch
 {
 	DeviceMemory permutation;
 	DeviceMemory selected;
-	DeviceMemory bins; /* of the rows in their order */
+	DeviceMemory bins; /* bin of each row, in sorted order */
 	DeviceMemory offsets;
-	DeviceMemory counts; /* two int64 that kernels return: a range, or a number */
+	DeviceMemory counts; /* two int64 that kernels return: a range, or one number */
 	DeviceMemory inputs;
 	DeviceMemory states;
-	DeviceMemory heads; /* the bin of each segment */
+	DeviceMemory heads; /* bin of each segment */
 } SortScratch;
 
 static DeviceStatus
@@ -217,7 +217,7 @@ read_counts(DeviceQuery *query, SortScratch *scratch, int64_t *counts, DeviceErr
 	return device_query_read(query, counts, scratch->counts.at, 2 * sizeof(int64_t), error);
 }
 
-/* A sort word of an array of integers, with as few bits as its values need. */
+/* Makes a sort key of an array of integers, with as few bits as the range of its values needs. */
 static DeviceStatus
 make_sort_word(DeviceQuery *query, SortScratch *scratch, int array, GpuaggValueType type,
 			   int descending, GpuaggSortWord *word, DeviceError *error)
@@ -265,7 +265,7 @@ sort_ordered_rows(DeviceQuery *query, SortScratch *scratch, DeviceError *error)
 
 /* ---- reducing ---- */
 
-/* The row numbers that count for the slot, in their order: *n of them in *rows_in_order. */
+/* Sets *rows_in_order to the sorted numbers of the rows that count for the slot, *n of them. */
 static DeviceStatus
 select_rows(DeviceQuery *query, SortScratch *scratch, const KeptSlot *slot,
 			const int64_t **rows_in_order, int64_t *n, DeviceError *error)
@@ -286,7 +286,7 @@ select_rows(DeviceQuery *query, SortScratch *scratch, const KeptSlot *slot,
 	return DEVICE_OK;
 }
 
-/* Segments of rows with the same bin, which goes to scratch->heads; waits for their number. */
+/* Finds the segments of rows with the same bin, and their bins.  Waits for their number. */
 static DeviceStatus
 find_segments(DeviceQuery *query, SortScratch *scratch, const int64_t *rows_in_order, int64_t n,
 			  GpuaggSegments *segments, DeviceError *error)

@@ -1,9 +1,9 @@
 /*
  * results.c
- *	  A query on the device: returns groups.
+ *	  The end of a query on the device: finds its groups, and copies them to clients.
  *
- * Groups are numbered as they are fetched.  Where some of the bins have no rows, a list made on the
- * device says which have; else a group's number is its bin.
+ * Groups are numbered as they are fetched.  If some bins may have no rows, or there is a limit, a
+ * list on the device has the bins of the groups; otherwise a group's number is its bin.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- the end of the rows ---- */
 
-/* The strategy, for EXPLAIN. */
+/* Describes the strategy, for EXPLAIN. */
 static void
 describe_strategy(const DeviceQuery *query, char *text, size_t size)
 {
@@ -50,8 +50,8 @@ describe_strategy(const DeviceQuery *query, char *text, size_t size)
 }
 
 /*
- * What the kernels noted of all rows: errors of values, rows without a bin, rows without an
- * outcome, groups with rows.
+ * Reads what kernels reported for all rows: errors of values, rows without a bin, undetermined
+ * rows, the number of groups.
  */
 static DeviceStatus
 read_status(DeviceQuery *query, WireFinished *result, DeviceError *error)
@@ -78,14 +78,14 @@ read_status(DeviceQuery *query, WireFinished *result, DeviceError *error)
 	}
 	if (outside > 0)
 	{
-		/* only if a client's key_min and key_max are wrong; no rows may get lost silently */
+		/* key_min or key_max of a client was wrong; rows must not be lost silently */
 		snprintf(error->text, sizeof(error->text), "%llu keys outside of their range", outside);
 		return DEVICE_UNSUPPORTED;
 	}
 	return DEVICE_OK;
 }
 
-/* Counts the groups, or queues that, and lists those that have rows if others may have none. */
+/* Sets the number of groups.  If some may have no rows, queues the listing of those with rows. */
 static DeviceStatus
 list_groups(DeviceQuery *query, DeviceError *error)
 {
@@ -154,8 +154,8 @@ list_top(DeviceQuery *query, const WireLimit *limit, int64_t n, DeviceError *err
 }
 
 /*
- * Leaves out groups that a limit or its conditions leave out; all of them stay where there is no
- * memory to find out which.
+ * Removes groups beyond the limit or its conditions from the list.  If there is no memory to find
+ * them, all groups stay.
  */
 static DeviceStatus
 apply_limit(DeviceQuery *query, const WireLimit *limit, DeviceError *error)
@@ -180,7 +180,7 @@ cuda_finish(DeviceQuery *query, const WireLimit *limit, bool for_absorb, WireFin
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
-	/* sorting needs the memory of what rows were found with */
+	/* sorting values needs the memory */
 	if (query->q->nsets > 0)
 		device_query_release_scratch(query);
 	if (!for_absorb)
@@ -203,14 +203,15 @@ cuda_finish(DeviceQuery *query, const WireLimit *limit, bool for_absorb, WireFin
 
 /* ---- fetching ---- */
 
-/* Bytes of a slot's states or ranks a group, where they are staged. */
+/* Returns the bytes per group of a slot's states, or of its counts of ranks, where they are staged.
+ */
 static size_t
 staged_bytes(const WireQuery *q, int s, const WireGroups *out, bool on_device)
 {
 	return on_device ? slot_state_bytes(q, s) : wire_slot_bytes(&q->slots[s], out->ranks);
 }
 
-/* Sketches of n groups of the list, or of the first n from `first` on, as a client wants them. */
+/* Converts sketches for the client: those of n groups of the list, or n from out->first on. */
 static DeviceStatus
 read_sketches(DeviceQuery *query, int s, const int32_t *list, const WireGroups *out, void *to,
 			  DeviceError *error)
@@ -253,7 +254,7 @@ results_stage(DeviceQuery *query, const WireGroups *out, bool on_device, size_t 
 	return DEVICE_OK;
 }
 
-/* Groups of a list: gathered as the buffer has them, and copied in one piece. */
+/* Fetches listed groups: gathers them in staging, and copies them at once. */
 static DeviceStatus
 fetch_listed(DeviceQuery *query, const WireGroups *out, char *base, DeviceError *error)
 {
@@ -265,7 +266,7 @@ fetch_listed(DeviceQuery *query, const WireGroups *out, char *base, DeviceError 
 	return DEVICE_OK;
 }
 
-/* A group's sketch as a client wants it, which the host makes. */
+/* Fetches one sketch; the host converts it for the client. */
 static DeviceStatus
 fetch_sketch(DeviceQuery *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceError *error)
 {
@@ -289,7 +290,7 @@ fetch_sketch(DeviceQuery *query, int s, int64_t bin, uint32_t ranks, void *to, D
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of a sketch", error);
 }
 
-/* The same one by one, without memory on the device: what was reduced must not be lost. */
+/* Fetches groups one by one, without device memory: groups must not be lost for lack of it. */
 static DeviceStatus
 fetch_one_by_one(DeviceQuery *query, const WireGroups *out, const int32_t *bins, char *base,
 				 DeviceError *error)
@@ -343,7 +344,7 @@ fetch_without_memory(DeviceQuery *query, const WireGroups *out, char *base, Devi
 	return status;
 }
 
-/* Sketches of groups whose numbers are their bins. */
+/* Fetches the sketches of groups whose numbers are their bins. */
 static DeviceStatus
 fetch_sketches(DeviceQuery *query, int s, const WireGroups *out, char *base, DeviceError *error)
 {
@@ -365,7 +366,7 @@ fetch_sketches(DeviceQuery *query, int s, const WireGroups *out, char *base, Dev
 	return DEVICE_OK;
 }
 
-/* Groups whose numbers are their bins, from where they lie. */
+/* Fetches groups whose numbers are their bins, directly from their arrays. */
 static DeviceStatus
 fetch_in_place(DeviceQuery *query, const WireGroups *out, char *base, DeviceError *error)
 {

@@ -1,20 +1,21 @@
 /*
  * set_values.c
- *	  Values of sets: kept with the bins of their rows until the last row, sorted by bin and value,
- * and reduced.
+ *	  Values of sets (WireSet): kept with the bins of their rows until the last row, then sorted by
+ *	  bin and value, and reduced.
  *
- * Of equal neighbours the first is the distinct value: slots of distinct values are histograms of
- * these.  Values of percentiles stay, as the client asks for those of some places.
+ * The first of several equal values in a bin is the distinct value.  Slots over distinct values are
+ * histograms of these.  Values of percentiles stay until the query is closed, because the client
+ * asks for the values at some places.
  *
- * Two sorts, by value and then by bin, of pairs of the two: as many bits as tell the values apart,
- * and the bins.
+ * Pairs of bin and value are sorted twice: by value, then by bin with a stable sort.  Each sort
+ * looks only at the bits in which the keys differ.
  */
 #include <limits.h>
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* The arrays have room for at least so many values; places have 31 bits. */
+/* The smallest number of values that the arrays have room for.  Places have 31 bits. */
 #define LEAST_VALUES (1 << 16)
 #define MOST_VALUES (INT32_MAX - 1)
 
@@ -26,7 +27,7 @@ wanted_set_capacity(const SetValues *set, double est_rows, int64_t n)
 	int64_t capacity = set->capacity > 0 ? set->capacity : LEAST_VALUES;
 	double estimate = est_rows * 1.1;
 
-	/* an estimate may be wrong by any factor */
+	/* limit the effect of a wrong estimate */
 	if (estimate > ESTIMATE_PER_ROW * (double) n)
 		estimate = ESTIMATE_PER_ROW * (double) n;
 	if (set->capacity == 0 && estimate > capacity && estimate < MOST_VALUES / 2)
@@ -51,7 +52,7 @@ start_set(DeviceQuery *query, SetValues *set, DeviceError *error)
 	return kernel_status(status, "device_init_set", error);
 }
 
-/* Makes room for n more values. */
+/* Makes room for n more values of a set. */
 static DeviceStatus
 reserve_set(DeviceQuery *query, SetValues *set, int64_t n, DeviceError *error)
 {
@@ -132,7 +133,7 @@ sets_release(DeviceQuery *query)
 
 /* ---- sorting ---- */
 
-/* Of numbers from min to max: the bits, from the lowest on, in which some of them differ. */
+/* Returns the number of low bits in which numbers from min to max may differ. */
 static int
 bits_that_differ(int64_t min, int64_t max)
 {
@@ -141,7 +142,7 @@ bits_that_differ(int64_t min, int64_t max)
 	return differ == 0 ? 0 : 64 - __builtin_clzll(differ);
 }
 
-/* One sort of the pairs, by value or by bin. */
+/* Sorts the pairs once, by value or by bin. */
 static DeviceStatus
 sort_values(DeviceQuery *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
 			int bits, DeviceError *error)
@@ -196,7 +197,7 @@ sort_set(DeviceQuery *query, SetValues *set, int64_t nbins, DeviceMemory spare[2
 
 /* ---- reducing ---- */
 
-/* A slot of the distinct values: a histogram over the first of equal ones. */
+/* Reduces a slot over distinct values: a histogram of the values that `distinct` marks. */
 static DeviceStatus
 reduce_distinct(DeviceQuery *query, const SetValues *set, int s, int64_t nbins,
 				const DeviceMemory *distinct, DeviceError *error)
@@ -222,7 +223,7 @@ reduce_distinct(DeviceQuery *query, const SetValues *set, int s, int64_t nbins,
 	return DEVICE_OK;
 }
 
-/* The slots of a set; *picked: its values will be asked for. */
+/* Reduces all slots of a set.  *picked: the client will ask for its values. */
 static DeviceStatus
 reduce_set(DeviceQuery *query, uint32_t number, int64_t nbins, DeviceMemory *distinct, bool *picked,
 		   DeviceError *error)
@@ -305,7 +306,7 @@ sets_finish(DeviceQuery *query, DeviceError *error)
 	return status;
 }
 
-/* ---- picking ---- */
+/* ---- single values for the client ---- */
 
 DeviceStatus
 cuda_pick(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *places,

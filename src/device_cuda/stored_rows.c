@@ -1,10 +1,10 @@
 /*
  * stored_rows.c
- *	  Rows of stored columns: slices of them, with a mask and computed columns where these started
- *	  needed, go through the same reduction as batches.
+ *	  Reduces rows of stored columns: in slices, with a mask and computed columns where they are
+ *	  needed, by the same functions as batches.
  *
- * All of it is queued on the query's stream, but for what a hash table needs to know: nothing
- * else waits before the end of the query.
+ * All work is queued on the query's stream.  Only hash tables and the search for runs wait for the
+ * device; nothing else waits before the end of the query.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,23 +12,23 @@
 #include "device_cuda/device_internal.h"
 #include "server/resident.h"
 
-/* What one RESIDENT is reduced with. */
+/* One message RESIDENT while it is reduced. */
 typedef struct Resident
 {
 	const WireResident *in;
 	const StoreHold *hold;
 	ResidentPlan plan;
-	bool tiles; /* reduced in tiles, by: */
+	bool tiles; /* the rows are reduced in tiles, by `program` */
 	TileProgram program;
-	int64_t most;   /* rows of a slice */
-	size_t runs_at; /* offset in query->scratch.plan: a GpuaggProgram of each segment for tiles, or
-					   a ProgramRun; spans started before them */
-	const char *cells;      /* of the program's tables, and their states */
-	size_t cells_at;        /* offset in query->scratch.plan */
-	int64_t word;           /* of query->runs.heads, the next slice's first */
-	uint64_t payload_nulls; /* values of pairs that may be NULL in some slice, a bit each column */
-	size_t output_at[WIRE_MAX_COLS];   /* offsets in query->scratch.computed: values, */
-	size_t validity_at[WIRE_MAX_COLS]; /* and bits */
+	int64_t most;           /* largest number of rows of a slice */
+	size_t runs_at;         /* offset in scratch.plan: for each segment a GpuaggProgram (tiles) or a
+							   ProgramRun; the ranges of rows are before them */
+	const char *cells;      /* cells of the program's tables, and then their states; host memory */
+	size_t cells_at;        /* offset in scratch.plan */
+	int64_t word;           /* index in runs.heads of the next slice's first word */
+	uint64_t payload_nulls; /* a bit for each value column of ARGMAX or ARGMIN that may be NULL */
+	size_t output_at[WIRE_MAX_COLS];   /* offsets in scratch.computed: values ... */
+	size_t validity_at[WIRE_MAX_COLS]; /* ... and validity bits */
 } Resident;
 
 static size_t
@@ -37,7 +37,7 @@ align256(size_t n)
 	return (n + 255) / 256 * 256;
 }
 
-/* Lays out the computed columns of a slice; the bytes that they take. */
+/* Lays out the computed columns of a slice.  Returns their bytes. */
 static size_t
 lay_out_computed(Resident *r)
 {
@@ -70,7 +70,7 @@ is_masked(const StoreHold *hold, int64_t most)
 	return false;
 }
 
-/* No slice is longer than all rows, or takes more than a share of the device's memory. */
+/* Returns a slice size that covers all rows, but takes at most a quarter of the memory limit. */
 static int64_t
 first_slice_rows(const DeviceQuery *query, const Resident *r)
 {
@@ -87,7 +87,8 @@ first_slice_rows(const DeviceQuery *query, const Resident *r)
 }
 
 /*
- * Memory for a slice: its mask or filter, and its computed columns; less rows, if there is no room.
+ * Reserves memory for the mask or filter and the computed columns of a slice.  If there is too
+ * little, slices get fewer rows.
  */
 static DeviceStatus
 reserve_slice(DeviceQuery *query, Resident *r, DeviceError *error)
@@ -108,7 +109,7 @@ reserve_slice(DeviceQuery *query, Resident *r, DeviceError *error)
 	}
 }
 
-/* ---- what kernels read of the plan ---- */
+/* ---- what kernels read in scratch.plan ---- */
 
 static void
 describe_program(DeviceQuery *query, const Resident *r, int segment, ProgramRun *run)
@@ -148,7 +149,7 @@ describe_program(DeviceQuery *query, const Resident *r, int segment, ProgramRun 
 	}
 }
 
-/* The same for tiles. */
+/* Does the same for tiles. */
 static void
 describe_tile_program(DeviceQuery *query, const Resident *r, int segment, GpuaggProgram *program)
 {
@@ -167,7 +168,7 @@ describe_tile_program(DeviceQuery *query, const Resident *r, int segment, Gpuagg
 	}
 }
 
-/* Segments 0 .. n - 1 have all rows. */
+/* Returns the number of segments that contain all rows. */
 static int
 count_segments(const StoreHold *hold)
 {
@@ -175,8 +176,8 @@ count_segments(const StoreHold *hold)
 }
 
 /*
- * Copies the spans, if some rows started masked, and the program for each segment to the device, in
- * one piece.
+ * Copies the ranges of rows (if some rows are masked), the program for each segment, and the cells
+ * to the device, with one copy.
  */
 static DeviceStatus
 upload_plan(DeviceQuery *query, Resident *r, DeviceError *error)
@@ -209,7 +210,7 @@ upload_plan(DeviceQuery *query, Resident *r, DeviceError *error)
 		memcpy(host + r->cells_at + r->in->ncells * sizeof(int64_t),
 			   r->cells + (wire_cell_states_at(r->in) - wire_cells_at(r->in)), r->in->ncells);
 	}
-	/* memory that is not pinned has been read when the call returns */
+	/* pageable memory has been read when the call returns */
 	err =
 		cudaMemcpyAsync(query->scratch.plan.at, host, bytes, cudaMemcpyHostToDevice, query->stream);
 	free(host);
@@ -232,7 +233,7 @@ slice_column(DeviceQuery *query, const Resident *r, const ResidentSlice *slice, 
 		const StoreSegment *s =
 			&r->hold->segments[(size_t) col->stored * r->hold->nsegments + segment];
 
-		/* who reads codes makes them of floats */
+		/* readers of codes make them from the floats */
 		if (col->codes)
 			out->type = (int) r->in->stored[col->stored].type;
 		out->values = col->presence ? NULL : s->values + first * wire_width(out->type);
@@ -253,7 +254,7 @@ slice_column(DeviceQuery *query, const Resident *r, const ResidentSlice *slice, 
 	}
 }
 
-/* Is it checked with a column before it? */
+/* Returns whether an earlier column checks the same stored column. */
 static bool
 checked_before(const ResidentPlan *plan, int c)
 {
@@ -263,7 +264,7 @@ checked_before(const ResidentPlan *plan, int c)
 	return false;
 }
 
-/* Adds what another column asks of the same values. */
+/* Adds the check of another column, if it is over the same stored column. */
 static void
 add_check(FloatCheck *check, const ResidentColumn *col, const ResidentColumn *other)
 {
@@ -274,8 +275,8 @@ add_check(FloatCheck *check, const ResidentColumn *col, const ResidentColumn *ot
 }
 
 /*
- * Counts the rows of a slice that only core can tell the outcome of; mask: those that there
- * started, or NULL.
+ * Counts the rows of a slice with floats that only the CPU can judge.  mask: rows that count, or
+ * NULL.
  */
 static DeviceStatus
 check_columns(DeviceQuery *query, const Resident *r, const ResidentSlice *slice,
@@ -304,7 +305,7 @@ check_columns(DeviceQuery *query, const Resident *r, const ResidentSlice *slice,
 	return DEVICE_OK;
 }
 
-/* Runs the program, and describes the slice's rows. */
+/* Makes the mask, runs the program, and describes the rows of the slice. */
 static DeviceStatus
 make_slice_rows(DeviceQuery *query, const Resident *r, const ResidentSlice *slice, Rows *rows,
 				DeviceError *error)
@@ -356,7 +357,7 @@ count_words(const Resident *r, double *rows)
 	return words;
 }
 
-/* Finds where runs begin, slice by slice. */
+/* Marks the rows where runs begin, in runs.heads, slice by slice. */
 static DeviceStatus
 find_run_heads(DeviceQuery *query, const Resident *r, DeviceError *error)
 {
@@ -382,14 +383,14 @@ find_run_heads(DeviceQuery *query, const Resident *r, DeviceError *error)
 		KERNEL_CHECK(device_find_heads(&rows, slice.nrows, (uint32_t *) query->runs.heads.at + word,
 									   order, query->stream));
 		word += (slice.nrows + 31) / 32;
-		/* a slice ends with a wanted row */
+		/* the last row of a slice is always a wanted one */
 		rows.last_before = slice.nrows - 1;
 		memcpy(rows.column_before, rows.column, sizeof(rows.column));
 	}
 	return DEVICE_OK;
 }
 
-/* The key of each run. */
+/* Packs the key of each run. */
 static DeviceStatus
 make_stored_run_keys(DeviceQuery *query, const Resident *r, DeviceError *error)
 {
@@ -416,7 +417,7 @@ make_stored_run_keys(DeviceQuery *query, const Resident *r, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Do the keys lie in memory as they started, and may they be in order? */
+/* Returns whether the keys are stored as they are, and may be in order. */
 static bool
 may_be_runs(const DeviceQuery *query, const Resident *r)
 {
@@ -438,7 +439,7 @@ try_runs(DeviceQuery *query, Resident *r, bool *started, DeviceError *error)
 	int64_t n;
 	uint32_t order;
 
-	/* the number of runs has 32 bits, in which more may look like few */
+	/* the number of runs has 32 bits, and would overflow */
 	if (rows > UINT32_MAX)
 		return DEVICE_OK;
 	DEVICE_CHECK(memory_reserve(query, &query->runs.heads, words * sizeof(uint32_t), error));
@@ -457,9 +458,9 @@ try_runs(DeviceQuery *query, Resident *r, bool *started, DeviceError *error)
 }
 
 /*
- * Makes the runs the query's groups, if the rows started in the order of its keys, and there is
- * memory. More runs than there started bins started too many groups, unless the program may leave
- * none of some runs' rows.
+ * Makes the runs the query's groups, if the rows are in the order of the keys and there is memory.
+ * With more runs than bins it returns DEVICE_UNSUPPORTED: there are too many groups.  But if the
+ * program may filter out whole runs, it only leaves *started false.
  */
 static DeviceStatus
 start_runs(DeviceQuery *query, Resident *r, bool *started, DeviceError *error)
@@ -480,7 +481,7 @@ start_runs(DeviceQuery *query, Resident *r, bool *started, DeviceError *error)
 	return status;
 }
 
-/* Readies all for the slices that tiles did not take. */
+/* Prepares for slices that cannot be reduced in tiles. */
 static DeviceStatus
 leave_tiles(DeviceQuery *query, Resident *r, DeviceError *error)
 {
@@ -489,7 +490,7 @@ leave_tiles(DeviceQuery *query, Resident *r, DeviceError *error)
 	return upload_plan(query, r, error);
 }
 
-/* Reduces slices in tiles, from *position on, until one of them is not taken. */
+/* Reduces slices in tiles, from *position on, until one does not fit. */
 static DeviceStatus
 reduce_tiles(DeviceQuery *query, Resident *r, int64_t *position, int *span, bool *applied,
 			 DeviceError *error)
@@ -555,20 +556,20 @@ reduce_slices(DeviceQuery *query, Resident *r, bool *applied, DeviceError *error
 	most = r->most;
 	if (status == DEVICE_OK && runs && r->tiles)
 		status = leave_tiles(query, r, error);
-	/* where runs begin is known by slices of that size */
+	/* the heads of runs were found for slices of that size */
 	if (status == DEVICE_OK && runs && r->most != most)
 		status = device_fail(error, DEVICE_NO_MEMORY, "no memory for slices of runs");
 	if (status == DEVICE_OK)
 		status = reduce_all_slices(query, r, runs, applied, error);
-	/* runs started groups before their rows come */
+	/* runs became groups before their rows were reduced */
 	if (status != DEVICE_OK && runs && !*applied)
 		groups_release(query);
 	return status;
 }
 
 /*
- * Notes how many rows were undetermined before this RESIDENT, of which none may count if it is not
- * taken.
+ * Saves the number of undetermined rows before this RESIDENT: if it is not taken, none of its rows
+ * may count.
  */
 static DeviceStatus
 save_undetermined(DeviceQuery *query, DeviceError *error)
@@ -582,7 +583,8 @@ save_undetermined(DeviceQuery *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* After rows that were not taken; waits until nothing reads their columns. */
+/* After rows that were not taken: restores the number, and waits until nothing reads their columns.
+ */
 static DeviceStatus
 restore_undetermined(DeviceQuery *query, DeviceError *error)
 {
@@ -595,7 +597,7 @@ restore_undetermined(DeviceQuery *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Is the column a value of pairs? */
+/* Returns whether the column is the value of ARGMAX or ARGMIN. */
 static bool
 is_payload(const WireQuery *q, int c)
 {
@@ -607,8 +609,8 @@ is_payload(const WireQuery *q, int c)
 }
 
 /*
- * Finds the values of pairs that may be NULL, so that what of them is derived by others is the same
- * for all slices.
+ * Finds the value columns of pairs that may be NULL in any segment, so that all slices agree on
+ * which slots are derived.
  */
 static void
 find_payload_nulls(const DeviceQuery *query, Resident *r)
@@ -628,7 +630,7 @@ find_payload_nulls(const DeviceQuery *query, Resident *r)
 	}
 }
 
-/* Makes the plan, and again if keys that only pairs started to tell need not be made then. */
+/* Makes the plan; and again without the key columns that can be derived from pairs. */
 static void
 make_plan(DeviceQuery *query, Resident *r)
 {

@@ -1,7 +1,10 @@
 /*
  * tiles.c
- *	  Rows of a program over stored columns in one pass: where the bins of slots fit the shared
- * memory of a multiprocessor, one kernel runs the program, finds the bins and reduces the slots.
+ *	  Reduces rows of stored columns in one pass, if the bins of the slots fit into the shared
+ *memory of a multiprocessor: one kernel runs the program, finds the bins and reduces the slots.
+ *
+ * The first part of the file converts the program: the kernel keeps the result of the last
+ * instruction, and a few temporaries, in registers.
  */
 #include <string.h>
 
@@ -9,15 +12,18 @@
 
 /* ---- the program ---- */
 
-/* Results of a program by their instructions, for their way to what reads them. */
+/*
+ * A program during its conversion.  Instruction i of *to has result i, and reads results and
+ * inputs, until assign_temporaries replaces the results by temporaries.
+ */
 typedef struct Results
 {
-	VectorProgram
-		*to; /* each result is an operand, of its instruction's number, until these are placed */
-	uint16_t value[VECTOR_MAX_REGISTERS]; /* what a register has: a result or an input */
-	int uses[VECTOR_MAX_INSTRUCTIONS];
+	VectorProgram *to;
+	uint16_t value[VECTOR_MAX_REGISTERS]; /* the result or input that each register has now */
+	int uses[VECTOR_MAX_INSTRUCTIONS];    /* number of reads of each result */
 	int last_use[VECTOR_MAX_INSTRUCTIONS];
-	uint16_t temporary[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
+	uint16_t
+		temporary[VECTOR_MAX_INSTRUCTIONS]; /* where the result is kept; VECTOR_NONE: nowhere */
 } Results;
 
 static bool
@@ -26,7 +32,7 @@ is_result(uint16_t operand)
 	return operand < VECTOR_MAX_INSTRUCTIONS;
 }
 
-/* The operands that an instruction reads, as many as it has. */
+/* Finds the operands that an instruction reads.  Returns their number. */
 static int
 operands_of(VectorInstruction *in, uint16_t **operand)
 {
@@ -36,14 +42,14 @@ operands_of(VectorInstruction *in, uint16_t **operand)
 	return vector_operands(in->op & ~GPUAGG_CONDITION);
 }
 
-/* An operand of the plan's program, after all its instructions. */
+/* Returns the result or input that an operand of the original program has at its end. */
 static uint16_t
 operand_of_register(const Results *results, uint16_t operand)
 {
 	return operand < VECTOR_MAX_REGISTERS ? results->value[operand] : operand;
 }
 
-/* Copies the instructions that are no loads. */
+/* Copies all instructions except loads, which become inputs. */
 static void
 copy_steps(const VectorProgram *from, Results *results)
 {
@@ -81,7 +87,8 @@ add_use(Results *results, uint16_t operand, int by)
 	results->last_use[operand] = by;
 }
 
-/* Finds the last use of each result; what is computed is used at the end. */
+/* Finds the last use of each result.  Columns and the filter are used after the last instruction.
+ */
 static void
 find_uses(const ResidentPlan *plan, Results *results)
 {
@@ -114,9 +121,9 @@ is_false(const VectorProgram *p, uint16_t operand)
 }
 
 /*
- * The conditions of a filter, in their order, of which one is evaluated where those before it are
- * true: a choice between it and false.  Each must be a result that comes after the one before;
- * false: some is not.
+ * Finds the conditions of a filter of the form a AND b AND c, which is compiled to choices: each
+ * condition is evaluated only if those before it are true, and the result is false otherwise.
+ * Returns false if some condition is not the result of an instruction after the one before it.
  */
 static bool
 find_conditions(const Results *results, uint16_t operand, uint16_t *condition, int *n)
@@ -138,7 +145,7 @@ find_conditions(const Results *results, uint16_t operand, uint16_t *condition, i
 	return true;
 }
 
-/* Removes an instruction whose result nothing reads. */
+/* Removes an instruction whose result is never read. */
 static void
 remove_step(Results *results, int step)
 {
@@ -161,7 +168,7 @@ remove_step(Results *results, int step)
 			results->value[r]--;
 }
 
-/* Makes conditions of the filter, if it is made of such: then the choices need not be run. */
+/* Turns such a filter into instructions that are conditions, and removes the choices. */
 static void
 make_conditions(const ResidentPlan *plan, Results *results)
 {
@@ -183,7 +190,7 @@ make_conditions(const ResidentPlan *plan, Results *results)
 		}
 }
 
-/* Where instruction `by` finds an operand. */
+/* Returns the operand with which instruction `by` reads a result. */
 static uint16_t
 operand_for(const Results *results, uint16_t operand, int by)
 {
@@ -192,7 +199,7 @@ operand_for(const Results *results, uint16_t operand, int by)
 	return operand == by - 1 ? GPUAGG_LAST : results->temporary[operand];
 }
 
-/* Gives results that are not read at once a temporary, for as long as they are read. */
+/* Assigns a temporary to each result that is read later than by the next instruction. */
 static void
 assign_temporaries(Results *results, int *temporaries)
 {
@@ -260,7 +267,7 @@ tiles_are_allowed(const DeviceQuery *query, const WireResident *in, const Reside
 {
 	const WireQuery *q = query->q;
 
-	/* columns as they are stored are reduced faster by an operator at a time */
+	/* columns as they are stored are reduced faster by one call per operator */
 	if (!plan->computes || q->nsets > 0)
 		return false;
 	for (int s = 0; s < q->nslots; s++)
@@ -272,14 +279,14 @@ tiles_are_allowed(const DeviceQuery *query, const WireResident *in, const Reside
 
 /* ---- calls ---- */
 
-/* Slots of rows, in as few calls as have room for their bins. */
+/* Histogram calls for the slots.  Each takes as many slots as there is room for their bins. */
 typedef struct Calls
 {
-	GpuaggHist hist; /* the next call, with the slots so far */
-	bool sizing;
-	bool has_no_call; /* some slot has no call */
+	GpuaggHist hist;  /* the next call, with its slots so far */
+	bool sizing;      /* only determines the workspace */
+	bool has_no_call; /* the bins of some slot do not fit */
 	size_t workspace; /* bytes that the largest call needs */
-	int n;
+	int n;            /* calls so far */
 } Calls;
 
 static DeviceStatus
