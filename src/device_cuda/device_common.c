@@ -1,7 +1,7 @@
 /*
  * device_common.c
- *	  The base of the CUDA device layer: errors, numbers of devices, memory of
- *	  queries, columns as kernels take them.
+ *	  The base of the CUDA device layer: errors, device numbers, memory of queries, columns and
+ *slots as kernels take them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 /* ---- errors ---- */
 
 /*
- * Errors that concern one call leave the context as it was; after any other, all calls
- * fail until the process ends.
+ * Returns the status for a CUDA error.  Errors of a single call leave the context usable.  After
+ * any other error all calls fail until the process ends.
  */
 static DeviceStatus
 status_of(cudaError_t err)
@@ -27,7 +27,7 @@ status_of(cudaError_t err)
 		case cudaErrorCooperativeLaunchTooLarge:
 		case cudaErrorInvalidDeviceFunction:
 		case cudaErrorNoKernelImageForDevice:
-			/* the driver cannot make code of the PTX */
+			/* the driver cannot compile the PTX: */
 		case cudaErrorInvalidKernelImage:
 		case cudaErrorInvalidPtx:
 		case cudaErrorJitCompilerNotFound:
@@ -47,8 +47,8 @@ cuda_status(cudaError_t err, const char *call, DeviceError *error)
 			 cudaGetErrorName(err), call);
 
 	/*
-	 * The run time keeps a thread's last error, which the next launch would report as
-	 * its own, even on another device.  Errors that stay with a context are reported again.
+	 * The runtime keeps a thread's last error, and the next launch would report it as its own, even
+	 * on another device.  Errors that make a context unusable are reported again anyway.
 	 */
 	cudaGetLastError();
 	return status_of(err);
@@ -95,10 +95,10 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 		if (err == cudaSuccess)
 			return DEVICE_OK;
 		*at = NULL;
-		/* once: if others have the memory, columns would be freed in vain */
+		/* try once: if other processes have the memory, freeing columns does not help */
 		if (err == cudaErrorMemoryAllocation && !yielded && store_yield(device, bytes))
 		{
-			/* the error of this call must not be the next one's */
+			/* clear the error, so that the next call does not report it */
 			cudaGetLastError();
 			yielded = true;
 			continue;
@@ -108,7 +108,7 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 	}
 }
 
-/* Takes the bytes from the budget and allocates them, or does neither. */
+/* Takes the bytes from the budget and allocates them; if one fails, does neither. */
 static DeviceStatus
 take_memory(DeviceQuery *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
 {

@@ -2,8 +2,9 @@
  * lanes.c
  *	  Lanes: a connection's copy stream, and its buffers on the device.
  *
- * Making streams and events takes the driver's lock, so lanes are kept for the next
- * session of their device; their buffers go back to the device's pool.
+ * Making streams and events takes the driver's lock, so idle lanes are kept for the next session on
+ * their device, without their buffers.  A lock protects the list of idle lanes; a lane belongs to
+ *one connection.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ make_lane(Lane *lane, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Takes an idle lane of the device from the list; NULL if there is none. */
+/* Takes an idle lane of the device from the list.  Returns NULL if there is none. */
 static Lane *
 take_idle_lane(int device)
 {
@@ -72,7 +73,7 @@ take_idle_lane(int device)
 	return lane;
 }
 
-/* False if enough are idle. */
+/* Adds the lane to the list of idle lanes.  Returns false if the list is full. */
 static bool
 keep_idle(Lane *lane)
 {
@@ -96,7 +97,7 @@ cuda_lane_close(Lane *lane)
 	bool whole = lane->stream != NULL;
 
 	cuda_select(lane->device);
-	/* wait for copies out of the arena; the buffers are freed behind the kernels that read them */
+	/* wait for copies from the arena; the buffers are freed after the kernels that read them */
 	if (lane->stream)
 		cudaStreamSynchronize(lane->stream);
 	for (int b = 0; b < WIRE_BUFFERS; b++)
@@ -165,7 +166,7 @@ copy_array(Lane *lane, size_t at, size_t bytes, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Copies array by array, as a batch that does not fill its buffer leaves gaps. */
+/* Copies array by array: a batch that does not fill its buffer has gaps between its arrays. */
 DeviceStatus
 cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 {

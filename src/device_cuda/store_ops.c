@@ -1,9 +1,9 @@
 /*
  * store_ops.c
- *	  The memory of stored columns (store.h).
+ *	  The operations of the store (server/store.h) on device memory.
  *
- * Each device has a stream for it, of which each call here waits for the end: kernels of any
- * query may read what is stored from then on, and what is released is read by none.
+ * Each device has one stream for them, and each call waits for it.  So when a call returns, kernels
+ *of any query may read what it stored.  The store releases only memory that no query reads.
  */
 #include "device_cuda/device_internal.h"
 
@@ -16,7 +16,8 @@ finish_stream(cudaStream_t stream, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* What was queued before a failure must not go on when the memory is somebody else's. */
+/* Waits, also after a failure: the memory may be reused, and no queued copy may still write to it.
+ */
 static DeviceStatus
 finish_call(int device, DeviceStatus status, DeviceError *error)
 {
@@ -28,7 +29,7 @@ finish_call(int device, DeviceStatus status, DeviceError *error)
 	return status == DEVICE_OK ? ended : status;
 }
 
-/* The bytes are in the budget already. */
+/* The store has taken the bytes from the budget. */
 static DeviceStatus
 column_allocate(int device, size_t bytes, void **at, DeviceError *error)
 {
@@ -80,8 +81,8 @@ column_put(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, Device
 }
 
 /*
- * Through the lane's buffer on the device, which no batch has: the client does not name it twice at
- * once.
+ * Copies bits by way of the lane's buffer on the device.  No batch uses that buffer now, because a
+ * client sends one message at a time for a buffer.
  */
 static DeviceStatus
 shift_bits(Lane *lane, size_t at, bool has_bits, void *bits, int64_t first, int64_t nrows,
@@ -107,7 +108,7 @@ column_put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first
 	size_t at = buffer * lane->buffer_bytes + (has_bits ? from : 0);
 
 	CUDA_CHECK(cuda_select(lane->device));
-	/* the kernels of the batch that was there last may still read it */
+	/* kernels may still read the last batch in this buffer */
 	DEVICE_CHECK(lane_add_kernel_time(lane, buffer, error));
 	return finish_call(lane->device, shift_bits(lane, at, has_bits, bits, first, nrows, error),
 					   error);

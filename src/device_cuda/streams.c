@@ -1,9 +1,9 @@
 /*
  * streams.c
- *	  Streams of queries, each with a little pinned memory, and waiting for them.
+ *	  Streams of queries, each with a page of pinned host memory, and waiting for them.
  *
- * Making and destroying one takes longer than many a query's kernels, so those that are idle are
- * kept for the next.
+ * Making a stream takes longer than the kernels of many queries, so idle streams are kept for the
+ * next one.  A lock protects the list of idle streams; threads use a stream alone.
  */
 #include <pthread.h>
 #include <string.h>
@@ -83,7 +83,7 @@ stream_give(int device, cudaStream_t stream, char *page)
 
 /* ---- waiting ---- */
 
-/* What is looked at: either of them. */
+/* What is polled: the event, or else the stream. */
 typedef struct PollTarget
 {
 	cudaStream_t stream;
@@ -100,14 +100,14 @@ has_ended(void *arg)
 	return target->err != cudaErrorNotReady;
 }
 
-/* False: it has not ended soon. */
+/* Polls for a moment.  Returns false if the work has not ended by then. */
 static bool
 poll_for_end(PollTarget *target)
 {
 	bool ended;
 
 	ended = spin_until(has_ended, target);
-	/* the run time may take "not ready" for an error, which the next launch would report */
+	/* the runtime may record "not ready" as an error, which the next launch would report */
 	cudaGetLastError();
 	return ended;
 }
