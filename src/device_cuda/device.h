@@ -106,14 +106,16 @@ typedef struct DeviceOps
 	 * Reduces rows of stored columns.  The query owns `hold` from now on.  It releases the hold
 	 * when it does not need the columns any more, at the latest in finish.
 	 *
-	 * `runs` is followed by the cells of the program's tables, laid out as in the message RESIDENT,
-	 * but in memory that the client cannot change.  The arena's buffer may be reused at once.
+	 * `row_ranges` is followed by the cells of the program's tables, laid out as in the message
+	 * RESIDENT, but in memory that the client cannot change.  The arena's buffer may be reused at
+	 * once.
 	 *
 	 * DEVICE_FULL: none of the rows was counted, but groups without rows may be left.  No rows may
 	 * be reduced after it.
 	 */
 	DeviceStatus (*resident)(DeviceQuery *query, Lane *lane, const WireResident *in,
-							 const WireRun *runs, struct StoreHold *hold, DeviceError *error);
+							 const WireRowRange *row_ranges, struct StoreHold *hold,
+							 DeviceError *error);
 	/*
 	 * Adds all groups and set values of `other` to the query.  `other` is the same query on another
 	 * device, without WIRE_ORDERED; finish was called for it with for_absorb, and its keys are

@@ -16,7 +16,7 @@
 #include "device_cuda/kernels.h"
 #include "gpuagg_cuda.h"
 #include "server/budget.h"
-#include "server/resident.h"
+#include "server/resident_plan.h"
 #include "server/spin.h"
 #include "server/store.h"
 #include "strategy.h"
@@ -572,7 +572,8 @@ extern DeviceStatus tiles_reduce(DeviceQuery *query, const Rows *rows, const Til
 /* ---- stored_rows.c: a function of device_ops ---- */
 
 extern DeviceStatus cuda_resident(DeviceQuery *query, Lane *lane, const WireResident *in,
-								  const WireRun *runs, StoreHold *hold, DeviceError *error);
+								  const WireRowRange *row_ranges, StoreHold *hold,
+								  DeviceError *error);
 
 /* ---- results.c ---- */
 

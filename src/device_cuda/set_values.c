@@ -234,20 +234,20 @@ reduce_set(DeviceQuery *query, uint32_t number, int64_t nbins, DeviceMemory *dis
 
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (q->slots[s].part == WIRE_ROWS || q->slots[s].set != number)
+		if (q->slots[s].input == WIRE_ROWS || q->slots[s].set != number)
 			continue;
-		if (q->slots[s].part == WIRE_FIRST)
+		if (q->slots[s].input == WIRE_FIRST)
 		{
 			*picked = true;
 			KERNEL_CHECK(device_first_values(set->bins.at, set->n, query->groups.states.slot[s].at,
 											 query->stream));
 			continue;
 		}
-		if (q->slots[s].part != WIRE_DISTINCT)
+		if (q->slots[s].input != WIRE_DISTINCT)
 		{
 			*picked = true;
 			KERNEL_CHECK(device_modes(set->bins.at, set->values.at, set->n,
-									  q->slots[s].part == WIRE_MODE_LAST,
+									  q->slots[s].input == WIRE_MODE_LAST,
 									  query->groups.states.slot[s].at, query->stream));
 			continue;
 		}

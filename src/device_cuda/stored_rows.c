@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
-#include "server/resident.h"
+#include "server/resident_plan.h"
 
 /* One message RESIDENT while it is reduced. */
 typedef struct Resident
@@ -649,11 +649,11 @@ make_plan(DeviceQuery *query, Resident *r)
 }
 
 static DeviceStatus
-reduce_held(DeviceQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
+reduce_held(DeviceQuery *query, Lane *lane, const WireResident *in, const WireRowRange *row_ranges,
 			const StoreHold *hold, DeviceError *error)
 {
 	int b = (int) in->buffer;
-	Resident r = {.in = in, .hold = hold, .cells = (const char *) runs + wire_cells_at(in)};
+	Resident r = {.in = in, .hold = hold, .cells = (const char *) row_ranges + wire_cells_at(in)};
 	bool applied = false;
 	DeviceStatus status;
 
@@ -675,11 +675,11 @@ reduce_held(DeviceQuery *query, Lane *lane, const WireResident *in, const WireRu
 }
 
 DeviceStatus
-cuda_resident(DeviceQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
-			  StoreHold *hold, DeviceError *error)
+cuda_resident(DeviceQuery *query, Lane *lane, const WireResident *in,
+			  const WireRowRange *row_ranges, StoreHold *hold, DeviceError *error)
 {
 	hold->next = query->stored.holds;
 	query->stored.holds = hold;
 	CUDA_CHECK(cuda_select(query->device));
-	return reduce_held(query, lane, in, runs, hold, error);
+	return reduce_held(query, lane, in, row_ranges, hold, error);
 }

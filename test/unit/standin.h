@@ -165,7 +165,7 @@ extern DeviceStatus standin_pick(DeviceQuery *query, Lane *lane, const WirePick 
 
 extern void standin_store_start(int ndevices);
 extern DeviceStatus standin_resident(DeviceQuery *query, Lane *lane, const WireResident *in,
-									 const WireRun *runs, StoreHold *hold, DeviceError *error);
+									 const WireRowRange *runs, StoreHold *hold, DeviceError *error);
 extern void standin_release_holds(DeviceQuery *query);
 
 #endif /* GPUAGG_STANDIN_H */
