@@ -207,6 +207,12 @@ may_have_nulls(const DeviceColumn *c)
 	return c->validity != NULL || c->nullable;
 }
 
+bool
+key_has_nulls(const WireQuery *q, const Rows *rows, int k)
+{
+	return may_have_nulls(&rows->cols[q->keys[k].col]);
+}
+
 GpuaggColumn
 kernel_column(const DeviceColumn *c)
 {

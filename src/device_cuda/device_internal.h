@@ -368,6 +368,8 @@ extern void batch_rows(const char *base, const WireBatch *batch, Rows *rows);
 /* Returns the column as the kernel library takes it. */
 extern GpuaggColumn kernel_column(const DeviceColumn *c);
 extern bool may_have_nulls(const DeviceColumn *c);
+/* Returns whether key k may be NULL in these rows.  Batches have a validity bitmap only then. */
+extern bool key_has_nulls(const WireQuery *q, const Rows *rows, int k);
 /* Returns whether slot s is a sketch per group, whose registers are bytes on a device. */
 extern bool slot_is_sketch(const WireQuery *q, int s);
 /* Returns the bytes of one group's states of slot s, on a device. */
@@ -453,21 +455,6 @@ extern DeviceStatus runs_sort(DeviceQuery *query, const Rows *rows, const void *
 /* ---- group_tables.c ---- */
 
 /*
- * Finds the bins of the rows, and makes room for all of their groups.  query->location says where
- * the bins are: in scratch.bins, or for ranges possibly not made yet, but given by one or two int32
- * key columns.  scratch.bins is always filled if rows are kept, or if slots have several bins per
- * group, unless there is a single group.  If it fails, the groups and states of earlier rows are
- * intact.
- */
-extern DeviceStatus groups_locate(DeviceQuery *query, const Rows *rows, DeviceError *error);
-/* After groups_locate, if the location is a range of keys: makes the bins, in scratch.bins. */
-extern DeviceStatus groups_make_bins(DeviceQuery *query, const Rows *rows, DeviceError *error);
-/*
- * After groups_locate, if the location is not a range of keys: returns the bin of each row; NULL:
- * all are 0.
- */
-extern const int32_t *groups_of_rows(const DeviceQuery *query, const Rows *rows);
-/*
  * Makes n runs the groups of a query that has no rows yet.  If it fails, nothing has changed.
  */
 extern DeviceStatus groups_start_runs(DeviceQuery *query, int64_t n, bool may_be_empty,
@@ -475,6 +462,13 @@ extern DeviceStatus groups_start_runs(DeviceQuery *query, int64_t n, bool may_be
 /* The first part of groups_locate: chooses or changes the form, so that the rows' keys have bins.
  */
 extern DeviceStatus groups_fit(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/*
+ * Finds the bins of n packed keys, and inserts new keys.  The table grows as often as needed.  If
+ * it fails, the table may have new keys, with bins from query->groups.n on, whose rows are not
+ * counted.
+ */
+extern DeviceStatus groups_look_up(DeviceQuery *query, const void *keys, const uint8_t *filter,
+								   int64_t n, int32_t *bins, DeviceError *error);
 /* Returns the bins of FORM_DIRECT and FORM_SINGLE, as ranges of the key columns. */
 extern GpuaggBins groups_bins(const DeviceQuery *query, const Rows *rows);
 /* If groups may have no rows: returns the memory with the number of rows of each. */
@@ -491,6 +485,24 @@ extern void groups_release(DeviceQuery *query);
  * has room for the result.
  */
 extern void lengthen_keys(char *keys, size_t n, int from, int to);
+
+/* ---- row_bins.c ---- */
+
+/*
+ * Finds the bins of the rows, and makes room for all of their groups.  query->location says where
+ * the bins are: in scratch.bins, or for ranges possibly not made yet, but given by one or two int32
+ * key columns.  scratch.bins is always filled if rows are kept, or if slots have several bins per
+ * group, unless there is a single group.  If it fails, the groups and states of earlier rows are
+ * intact.
+ */
+extern DeviceStatus groups_locate(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/* After groups_locate, if the location is a range of keys: makes the bins, in scratch.bins. */
+extern DeviceStatus groups_make_bins(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/*
+ * After groups_locate, if the location is not a range of keys: returns the bin of each row; NULL:
+ * all are 0.
+ */
+extern const int32_t *groups_of_rows(const DeviceQuery *query, const Rows *rows);
 
 /* ---- ordered_rows.c ---- */
 
