@@ -89,7 +89,7 @@ shared_query_enter(SharedQuery **out, int device, char *arena, const WireQuery *
 	SharedQuery *query = find_or_make_query(device, arena, wire, thresholds, &is_new);
 
 	if (query == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	if (is_new)
 	{
 		budget_count_query();
@@ -101,10 +101,10 @@ shared_query_enter(SharedQuery **out, int device, char *arena, const WireQuery *
 	{
 		pthread_mutex_lock(&query->lock);
 		if (query->query == NULL)
-			status =
-				device_say(error, DEVICE_NO_MEMORY, "the query that is shared could not be opened");
+			status = device_fail(error, DEVICE_NO_MEMORY,
+								 "the query that is shared could not be opened");
 		else if (!same_query(query, wire, thresholds))
-			status = device_say(error, DEVICE_UNSUPPORTED, "another query has that number");
+			status = device_fail(error, DEVICE_UNSUPPORTED, "another query has that number");
 		else
 			status = earlier_failure(query, error);
 	}
@@ -176,7 +176,7 @@ lock_query(SharedQuery *query, bool finished, const char *out_of_order, DeviceEr
 	pthread_mutex_lock(&query->lock);
 	status = earlier_failure(query, error);
 	if (status == DEVICE_OK && query->finished != finished)
-		status = device_say(error, DEVICE_UNSUPPORTED, out_of_order);
+		status = device_fail(error, DEVICE_UNSUPPORTED, out_of_order);
 	if (status != DEVICE_OK)
 		pthread_mutex_unlock(&query->lock);
 	return status;

@@ -16,7 +16,7 @@
 /* A query on another device than its SharedQuery's own, for the rows stored there. */
 typedef struct PeerQuery
 {
-	Query *query;
+	DeviceQuery *query;
 	Lane *lane;
 	bool reduces;                   /* it has rows, and the bounds below are valid */
 	int64_t key_min[WIRE_MAX_KEYS]; /* bounds of the keys of all rows, as in RESIDENT */

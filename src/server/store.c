@@ -329,7 +329,7 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 	DeviceStatus status;
 
 	if (s == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	*segment = s;
 	has = s->values.bytes / wire_width(column->key.type);
 	need = (need + STORE_LEAST_ROWS - 1) / STORE_LEAST_ROWS * STORE_LEAST_ROWS;

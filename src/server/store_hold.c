@@ -449,7 +449,7 @@ store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, u
 	if (made == NULL || (in->nstored == 0 && !count_rows(in, row_ranges, made)))
 	{
 		free(made);
-		return device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	}
 	if (in->nstored == 0)
 	{

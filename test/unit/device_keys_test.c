@@ -239,7 +239,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 		n += status == DEVICE_OK ? KEYS_ROWS : 0;
 		*untaken += status != DEVICE_OK;
 	}
-	forms[query->query->form]++;
+	forms[query->query->groups.form]++;
 	made = fetch_keys(query, lane, arena, &k.q, groups, &error);
 	stub_mend();
 	if (made >= 0)

@@ -315,7 +315,7 @@ static void
 pick_too_far(Run *run)
 {
 	WirePick pick = {.set = 1, .n = 2};
-	int32_t places[2] = {0, (int32_t) run->query[0]->query->sets[1].n};
+	int32_t places[2] = {0, (int32_t) run->query[0]->query->late.sets[1].n};
 	DeviceError error = {""};
 
 	CHECK(shared_query_pick(run->query[0], run->lane[0], &pick, places, &error) ==
@@ -325,17 +325,17 @@ pick_too_far(Run *run)
 
 /* A query whose groups wait to be fetched has no other memory than theirs. */
 static void
-check_finished_memory(const Query *query)
+check_finished_memory(const DeviceQuery *query)
 {
-	size_t groups = query->hash.memory.bytes + query->groups.present.bytes +
-		query->groups.list.bytes + query->groups.keys.bytes + query->top.bytes;
+	size_t groups = query->groups.hash.memory.bytes + query->groups.states.row_counts.bytes +
+		query->groups.states.list.bytes + query->groups.states.keys.bytes + query->result.top.bytes;
 
 	for (uint32_t s = 0; s < query->q->nsets; s++)
-		groups += query->sets[s].values.bytes;
+		groups += query->late.sets[s].values.bytes;
 
 	for (int s = 0; s < query->q->nslots; s++)
-		groups += query->groups.slot[s].bytes;
-	CHECK(query->rows_kept == NULL, "rows in order are kept");
+		groups += query->groups.states.slot[s].bytes;
+	CHECK(query->late.ordered == NULL, "rows in order are kept");
 	CHECK(query->memory == groups + query->thresholds.bytes + query->status.bytes,
 		  "%zu bytes, %zu of them groups", (size_t) query->memory, groups);
 }
@@ -344,19 +344,20 @@ check_finished_memory(const Query *query)
 static void
 check_form(const Run *run)
 {
-	const Query *query = run->query[0]->query;
+	const DeviceQuery *query = run->query[0]->query;
 	const Case *c = run->c;
 	bool nulls = c->first_null > 0 && run->taken >> c->first_null != 0;
 	bool all = run->taken == (1u << c->nbatches) - 1;
 
 	/* a batch that is not taken may have changed the form */
-	if (query->form == FORM_HASH && (all || nulls))
-		CHECK(query->hash.table.key_bytes == (nulls || wire_keeps_rows(&c->q) ? c->q.key_bytes : 4),
-			  "%s: keys of %d bytes in the table", c->name, query->hash.table.key_bytes);
-	if (query->form == FORM_DIRECT && (all || nulls))
-		CHECK(query->ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
-	CHECK((query->groups.present.at != NULL) ==
-			  (query->form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
+	if (query->groups.form == FORM_HASH && (all || nulls))
+		CHECK(query->groups.hash.table.key_bytes ==
+				  (nulls || wire_keeps_rows(&c->q) ? c->q.key_bytes : 4),
+			  "%s: keys of %d bytes in the table", c->name, query->groups.hash.table.key_bytes);
+	if (query->groups.form == FORM_DIRECT && (all || nulls))
+		CHECK(query->groups.ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
+	CHECK((query->groups.states.row_counts.at != NULL) ==
+			  (query->groups.form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
 		  "%s: rows are counted twice, or not at all", c->name);
 }
 

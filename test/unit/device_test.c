@@ -170,12 +170,12 @@ static void
 most_bins(void)
 {
 	Run run;
-	int64_t most = cuda_most_bins;
+	int64_t most = cuda_max_bins;
 	int n;
 
 	make_case(4, &current);
 	free(expect(&current, ~0u, &n));
-	cuda_most_bins = n;
+	cuda_max_bins = n;
 	run_query(&run, &current, ~0u);
 	CHECK(run.status == DEVICE_OK && run.taken == (1u << current.nbatches) - 1 &&
 			  run.finished.ngroups == (uint64_t) n,
@@ -183,7 +183,7 @@ most_bins(void)
 	run_check_sums(&run, "as many groups as bins");
 	free(run.groups);
 
-	cuda_most_bins = n - 1;
+	cuda_max_bins = n - 1;
 	run_query(&run, &current, ~0u);
 	CHECK(run.status == DEVICE_OK && run.taken == (1u << (current.nbatches - 1)) - 1,
 		  "one bin too few: taken %x, %s", run.taken, run.error.text);
@@ -194,14 +194,14 @@ most_bins(void)
 	make_case(5, &current);
 	for (int groups = 0; groups < 21; groups++)
 	{
-		cuda_most_bins = groups * 32;
+		cuda_max_bins = groups * 32;
 		run_query(&run, &current, ~0u);
 		CHECK(run.status == DEVICE_OK && (run.taken != 0) == (groups >= 20),
 			  "%d groups: taken %x, %s", groups, run.taken, run.error.text);
 		run_check_sums(&run, "wide histograms");
 		free(run.groups);
 	}
-	cuda_most_bins = most;
+	cuda_max_bins = most;
 	CHECK(run_used() == 0 && stub_live() == 0, "something is left");
 }
 

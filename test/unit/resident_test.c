@@ -44,7 +44,7 @@ spare_groups(const Question *t, int n)
 #ifdef OVER_STANDIN
 	return t->q.nslots > 0 ? INT64_MAX : n;
 #else
-	return states_most_groups(&t->q) - n;
+	return states_max_groups(&t->q) - n;
 #endif
 }
 
@@ -439,7 +439,7 @@ rows_elsewhere(void)
 static void
 few_bins(void)
 {
-	int64_t most = cuda_most_bins;
+	int64_t most = cuda_max_bins;
 	int before = not_taken + failed, n = 40 * KINDS;
 	Peer peer;
 	Model m;
@@ -451,10 +451,9 @@ few_bins(void)
 
 		model_make(&m);
 		question_make(&t, &m, i % KINDS);
-		cuda_most_bins =
-			most / states_most_groups(&t.q) * (1 + random_below(m.ordered ? 3000 : 60));
+		cuda_max_bins = most / states_max_groups(&t.q) * (1 + random_below(m.ordered ? 3000 : 60));
 		run_question(&peer, &m, i % KINDS, true, "few bins");
-		cuda_most_bins = most;
+		cuda_max_bins = most;
 	}
 	peer_close(&peer);
 	CHECK(is_empty(), "something is left");

@@ -37,7 +37,7 @@ struct Lane
 	size_t buffer_bytes;
 };
 
-struct Query
+struct DeviceQuery
 {
 	int device;
 	const WireQuery *q;
@@ -110,61 +110,62 @@ extern const Operator standin_operators[];
 /* ---- standin_rows.c ---- */
 
 /* Adds a value to a group's state of slot s, which reads one column of integers or none. */
-extern void standin_add_value(Query *query, int s, uint64_t group, int64_t value);
+extern void standin_add_value(DeviceQuery *query, int s, uint64_t group, int64_t value);
 /* Reduces all of the rows, or none: DEVICE_FULL. */
-extern DeviceStatus standin_reduce_rows(Query *query, const Rows *rows, bool keep,
+extern DeviceStatus standin_reduce_rows(DeviceQuery *query, const Rows *rows, bool keep,
 										DeviceError *error);
 /* device_ops.reduce */
-extern DeviceStatus standin_reduce(Query *query, Lane *lane, const WireBatch *batch,
+extern DeviceStatus standin_reduce(DeviceQuery *query, Lane *lane, const WireBatch *batch,
 								   DeviceError *error);
 /* Reduces the rows of operators that do not commute, in order, and forgets them. */
-extern void standin_reduce_kept(Query *query);
-extern void standin_forget_rows(Query *query);
+extern void standin_reduce_kept(DeviceQuery *query);
+extern void standin_forget_rows(DeviceQuery *query);
 
 /* ---- standin_groups.c ---- */
 
 /* Of a group's states of slot s. */
-extern size_t standin_slot_bytes(const Query *query, int s);
+extern size_t standin_slot_bytes(const DeviceQuery *query, int s);
 /* The group of a packed key, which is made if need be. */
-extern DeviceStatus standin_group_of_key(Query *query, const char *key, uint64_t *group,
+extern DeviceStatus standin_group_of_key(DeviceQuery *query, const char *key, uint64_t *group,
 										 DeviceError *error);
 /* Removes the groups from `ngroups` on, which have no rows. */
-extern void standin_forget_groups(Query *query, uint64_t ngroups);
+extern void standin_forget_groups(DeviceQuery *query, uint64_t ngroups);
 
 /* Of device_ops. */
-extern DeviceStatus standin_query_open(Query **query, int device, const WireQuery *q,
+extern DeviceStatus standin_query_open(DeviceQuery **query, int device, const WireQuery *q,
 									   const double *thresholds, DeviceError *error);
-extern void standin_query_close(Query *query);
-extern DeviceStatus standin_reset(Query *query, DeviceError *error);
-extern DeviceStatus standin_absorb(Query *query, Query *part, const int64_t *key_min,
+extern void standin_query_close(DeviceQuery *query);
+extern DeviceStatus standin_reset(DeviceQuery *query, DeviceError *error);
+extern DeviceStatus standin_absorb(DeviceQuery *query, DeviceQuery *part, const int64_t *key_min,
 								   const int64_t *key_max, DeviceError *error);
-extern DeviceStatus standin_finish(Query *query, const WireLimit *limit, bool part,
+extern DeviceStatus standin_finish(DeviceQuery *query, const WireLimit *limit, bool part,
 								   WireFinished *result, DeviceError *error);
-extern DeviceStatus standin_fetch(Query *query, Lane *lane, const WireGroups *out,
+extern DeviceStatus standin_fetch(DeviceQuery *query, Lane *lane, const WireGroups *out,
 								  DeviceError *error);
 
 /* ---- standin_sets.c ---- */
 
 /* Have the values of these rows 64 bits? */
-extern bool standin_values_fit(const Query *query, const Rows *rows);
+extern bool standin_values_fit(const DeviceQuery *query, const Rows *rows);
 /* Keeps the values of these rows. */
-extern void standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups);
+extern void standin_keep_values(DeviceQuery *query, const Rows *rows, const uint64_t *groups);
 /*
  * Keeps all values of a part of the query, too; groups[g] is the group that the part's group g has
  * here.
  */
-extern void standin_bring_values(Query *query, const Query *part, const uint64_t *groups);
+extern void standin_bring_values(DeviceQuery *query, const DeviceQuery *part,
+								 const uint64_t *groups);
 /* Sorts all values, and reduces the slots that are of them. */
-extern void standin_finish_sets(Query *query);
-extern void standin_forget_values(Query *query);
-extern DeviceStatus standin_pick(Query *query, Lane *lane, const WirePick *in,
+extern void standin_finish_sets(DeviceQuery *query);
+extern void standin_forget_values(DeviceQuery *query);
+extern DeviceStatus standin_pick(DeviceQuery *query, Lane *lane, const WirePick *in,
 								 const int32_t *places, DeviceError *error);
 
 /* ---- standin_resident.c ---- */
 
 extern void standin_store_start(int ndevices);
-extern DeviceStatus standin_resident(Query *query, Lane *lane, const WireResident *in,
+extern DeviceStatus standin_resident(DeviceQuery *query, Lane *lane, const WireResident *in,
 									 const WireRowRange *runs, StoreHold *hold, DeviceError *error);
-extern void standin_release_holds(Query *query);
+extern void standin_release_holds(DeviceQuery *query);
 
 #endif /* GPUAGG_STANDIN_H */

@@ -140,7 +140,7 @@ standin_start(const char *names, WireStatus *status, DeviceError *error)
 	if (!device_list_read(names, &list, error->text, sizeof(error->text)))
 		return DEVICE_UNSUPPORTED;
 	if (count == 0)
-		return device_say(error, DEVICE_UNSUPPORTED, "no CUDA device found");
+		return device_fail(error, DEVICE_UNSUPPORTED, "no CUDA device found");
 	status->driver = 13000;
 	if ((note = getenv("GPUAGG_STANDIN_SKIPPED")) != NULL)
 	{
@@ -167,7 +167,7 @@ standin_start(const char *names, WireStatus *status, DeviceError *error)
 		snprintf(dev->name, sizeof(dev->name), "stand-in");
 	}
 	if (status->ndevices == 0)
-		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
+		return device_fail(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
 	standin_store_start((int) status->ndevices);
 	join_sharers();
 	return DEVICE_OK;
@@ -226,11 +226,11 @@ standin_provoke(int batch, DeviceError *error)
 	else if (strcmp(word, "abort") == 0)
 		standin_crash(SIGABRT);
 	else if (strcmp(word, "fault") == 0)
-		return device_say(error, DEVICE_LOST, "an illegal memory access was encountered");
+		return device_fail(error, DEVICE_LOST, "an illegal memory access was encountered");
 	else if (strcmp(word, "memory") == 0)
-		return device_say(error, DEVICE_FULL, "device memory limit reached");
+		return device_fail(error, DEVICE_FULL, "device memory limit reached");
 	else if (strcmp(word, "launch") == 0)
-		return device_say(error, DEVICE_UNSUPPORTED, "too many resources requested for launch");
+		return device_fail(error, DEVICE_UNSUPPORTED, "too many resources requested for launch");
 	return DEVICE_OK;
 }
 
@@ -249,11 +249,11 @@ standin_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int
 		free(l);
 		atomic_fetch_sub(&lanes, 1);
 		return word[1] == 'a' ?
-			device_say(error, DEVICE_NO_MEMORY, "device memory limit reached") :
-			device_say(error, DEVICE_LOST, "an illegal memory access was encountered");
+			device_fail(error, DEVICE_NO_MEMORY, "device memory limit reached") :
+			device_fail(error, DEVICE_LOST, "an illegal memory access was encountered");
 	}
 	if (l == NULL || (l->memory = malloc(buffer_bytes * buffers)) == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory");
 	l->device = device;
 	l->arena = arena;
 	l->buffer_bytes = buffer_bytes;

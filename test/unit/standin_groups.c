@@ -22,7 +22,7 @@ hash_key(const char *key, int bytes)
 }
 
 size_t
-standin_slot_bytes(const Query *query, int s)
+standin_slot_bytes(const DeviceQuery *query, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
 
@@ -30,13 +30,13 @@ standin_slot_bytes(const Query *query, int s)
 }
 
 static uint64_t
-bytes_for(const Query *query, uint64_t capacity)
+bytes_for(const DeviceQuery *query, uint64_t capacity)
 {
 	return capacity * (wire_group_bytes(query->q) + 2 * sizeof(uint64_t));
 }
 
 static uint64_t
-probe(const Query *query, const char *key)
+probe(const DeviceQuery *query, const char *key)
 {
 	int width = query->q->key_bytes;
 	uint64_t mask = 2 * query->capacity - 1;
@@ -49,7 +49,7 @@ probe(const Query *query, const char *key)
 }
 
 static DeviceStatus
-resize(Query *query, uint64_t capacity, DeviceError *error)
+resize(DeviceQuery *query, uint64_t capacity, DeviceError *error)
 {
 	int width = query->q->key_bytes;
 	uint64_t bytes = bytes_for(query, capacity);
@@ -57,12 +57,12 @@ resize(Query *query, uint64_t capacity, DeviceError *error)
 
 	while (!budget_take(query->device, bytes - query->bytes))
 		if (!store_yield(query->device, bytes - query->bytes))
-			return device_say(error, DEVICE_NO_MEMORY, "device memory limit reached");
+			return device_fail(error, DEVICE_NO_MEMORY, "device memory limit reached");
 	if (!standin_available(query->device, false, &left) ||
 		budget_device(query->device)->used > left)
 	{
 		budget_give(query->device, bytes - query->bytes);
-		return device_say(error, DEVICE_NO_MEMORY, "other processes have the device's memory");
+		return device_fail(error, DEVICE_NO_MEMORY, "other processes have the device's memory");
 	}
 	query->bytes = bytes;
 	query->peak = bytes > query->peak ? bytes : query->peak;
@@ -85,7 +85,7 @@ resize(Query *query, uint64_t capacity, DeviceError *error)
 }
 
 DeviceStatus
-standin_reset(Query *query, DeviceError *error)
+standin_reset(DeviceQuery *query, DeviceError *error)
 {
 	query->ngroups = query->q->nkeys == 0 ? 1 : 0;
 	query->errors = query->retries = 0;
@@ -116,7 +116,7 @@ standin_reset(Query *query, DeviceError *error)
 }
 
 void
-standin_query_close(Query *query)
+standin_query_close(DeviceQuery *query)
 {
 	budget_give(query->device, query->bytes);
 	standin_forget_rows(query);
@@ -131,10 +131,10 @@ standin_query_close(Query *query)
 }
 
 DeviceStatus
-standin_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
+standin_query_open(DeviceQuery **query, int device, const WireQuery *q, const double *thresholds,
 				   DeviceError *error)
 {
-	Query *made = calloc(1, sizeof(*made));
+	DeviceQuery *made = calloc(1, sizeof(*made));
 	DeviceStatus status;
 
 	made->device = device;
@@ -149,7 +149,7 @@ standin_query_open(Query **query, int device, const WireQuery *q, const double *
 }
 
 DeviceStatus
-standin_group_of_key(Query *query, const char *key, uint64_t *group, DeviceError *error)
+standin_group_of_key(DeviceQuery *query, const char *key, uint64_t *group, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	uint64_t at;
@@ -176,7 +176,7 @@ standin_group_of_key(Query *query, const char *key, uint64_t *group, DeviceError
 }
 
 void
-standin_forget_groups(Query *query, uint64_t ngroups)
+standin_forget_groups(DeviceQuery *query, uint64_t ngroups)
 {
 	memset(query->table, 0, 2 * query->capacity * sizeof(uint64_t));
 	query->ngroups = ngroups;
@@ -189,7 +189,7 @@ standin_forget_groups(Query *query, uint64_t ngroups)
 /* Groups and a limit on them. */
 typedef struct Limited
 {
-	const Query *query;
+	const DeviceQuery *query;
 	LimitPlan plan;
 } Limited;
 
@@ -206,7 +206,7 @@ key_within(const void *arg, int64_t g, char *space)
 
 /* Moves the groups that a limit leaves together. */
 static void
-apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
+apply_limit(DeviceQuery *query, const WireLimit *limit, WireFinished *result)
 {
 	const size_t width = query->q->key_bytes;
 	Limited limited = {query, limit_plan(query->q, limit, (const void *const *) query->slots)};
@@ -240,7 +240,7 @@ apply_limit(Query *query, const WireLimit *limit, WireFinished *result)
 }
 
 DeviceStatus
-standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result,
+standin_finish(DeviceQuery *query, const WireLimit *limit, bool part, WireFinished *result,
 			   DeviceError *error)
 {
 	(void) error;
@@ -264,8 +264,8 @@ standin_finish(Query *query, const WireLimit *limit, bool part, WireFinished *re
 }
 
 DeviceStatus
-standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max,
-			   DeviceError *error)
+standin_absorb(DeviceQuery *query, DeviceQuery *part, const int64_t *key_min,
+			   const int64_t *key_max, DeviceError *error)
 {
 	uint64_t *groups = malloc(part->ngroups * sizeof(*groups) + 1);
 	DeviceStatus status = DEVICE_OK;
@@ -295,7 +295,7 @@ standin_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t 
 }
 
 DeviceStatus
-standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
+standin_fetch(DeviceQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	char *base = lane->arena + out->buffer * lane->buffer_bytes;
 	const WireQuery *q = query->q;
@@ -305,7 +305,7 @@ standin_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *erro
 	if (strcmp(word, "fetch") == 0)
 		standin_crash(SIGABRT);
 	if (out->first > query->ngroups || out->n > query->ngroups - out->first)
-		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
+		return device_fail(error, DEVICE_UNSUPPORTED, "no such groups");
 	memcpy(base + out->keys, query->keys + out->first * q->key_bytes,
 		   (size_t) out->n * q->key_bytes);
 	if (strcmp(word, "keys") == 0)

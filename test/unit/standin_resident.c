@@ -22,9 +22,9 @@ allocate(int device, size_t bytes, void **at, DeviceError *error)
 	*at = NULL;
 	/* the bytes are in the budget already */
 	if (!standin_available(device, false, &left) || budget_device(device)->used > left)
-		return device_say(error, DEVICE_NO_MEMORY, "other processes have the device's memory");
+		return device_fail(error, DEVICE_NO_MEMORY, "other processes have the device's memory");
 	*at = malloc(bytes);
-	return *at ? DEVICE_OK : device_say(error, DEVICE_NO_MEMORY, "out of memory");
+	return *at ? DEVICE_OK : device_fail(error, DEVICE_NO_MEMORY, "out of memory");
 }
 
 static void
@@ -99,7 +99,7 @@ standin_store_start(int ndevices)
 }
 
 void
-standin_release_holds(Query *query)
+standin_release_holds(DeviceQuery *query)
 {
 	while (query->holds)
 	{
@@ -122,7 +122,7 @@ typedef struct Tile
 /* Rows that count, all columns of them, as they are appended. */
 typedef struct Made
 {
-	Query *query;
+	DeviceQuery *query;
 	const WireResident *in;
 	const char *cells; /* of the tables, and their states */
 	const StoreHold *hold;
@@ -301,12 +301,12 @@ make_rows(Made *m)
 }
 
 static DeviceStatus
-reduce_held(Query *query, const WireResident *in, const WireRowRange *runs, const StoreHold *hold,
-			DeviceError *error)
+reduce_held(DeviceQuery *query, const WireResident *in, const WireRowRange *runs,
+			const StoreHold *hold, DeviceError *error)
 {
 	Made *m = calloc(1, sizeof(*m));
 	uint64_t undetermined = query->undetermined;
-	DeviceStatus status = device_say(error, DEVICE_FULL, "out of memory");
+	DeviceStatus status = device_fail(error, DEVICE_FULL, "out of memory");
 
 	if (m == NULL || hold->nrows > UINT32_MAX)
 	{
@@ -333,7 +333,7 @@ reduce_held(Query *query, const WireResident *in, const WireRowRange *runs, cons
 }
 
 DeviceStatus
-standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRowRange *runs,
+standin_resident(DeviceQuery *query, Lane *lane, const WireResident *in, const WireRowRange *runs,
 				 StoreHold *hold, DeviceError *error)
 {
 	DeviceStatus status;

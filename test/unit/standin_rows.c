@@ -19,7 +19,7 @@ typedef struct KeptBatch
 
 typedef struct Kept
 {
-	const Query *query;
+	const DeviceQuery *query;
 	uint64_t group;
 	uint64_t number;
 	const KeptBatch *from;
@@ -29,7 +29,7 @@ typedef struct Kept
 /* ---- a row ---- */
 
 static DeviceStatus
-group_of(Query *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceError *error)
+group_of(DeviceQuery *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	char key[WIRE_MAX_KEY_BYTES] = {0};
@@ -48,7 +48,7 @@ group_of(Query *query, const Rows *rows, uint32_t i, uint64_t *group, DeviceErro
 }
 
 static void
-reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
+reduce_row(DeviceQuery *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 {
 	const WireSlot *slot = &query->q->slots[s];
 	const double *t = query->thresholds + slot->thresholds;
@@ -90,7 +90,7 @@ reduce_row(Query *query, int s, const Rows *rows, uint32_t i, uint64_t group)
 }
 
 void
-standin_add_value(Query *query, int s, uint64_t group, int64_t value)
+standin_add_value(DeviceQuery *query, int s, uint64_t group, int64_t value)
 {
 	const WireSlot *slot = &query->q->slots[s];
 	Column column = {.values = (const char *) &value, .type = WIRE_I64};
@@ -103,7 +103,7 @@ standin_add_value(Query *query, int s, uint64_t group, int64_t value)
 /* ---- rows in order ---- */
 
 static bool
-ordered(const Query *query, int s)
+ordered(const DeviceQuery *query, int s)
 {
 	return !gpuagg_monoids[query->q->slots[s].monoid].commutative;
 }
@@ -120,7 +120,7 @@ copy_of(const void *from, size_t bytes)
 }
 
 static KeptBatch *
-keep_batch(Query *query, const Rows *rows)
+keep_batch(DeviceQuery *query, const Rows *rows)
 {
 	KeptBatch *b = calloc(1, sizeof(*b));
 
@@ -139,7 +139,7 @@ keep_batch(Query *query, const Rows *rows)
 }
 
 static void
-keep_row(Query *query, const KeptBatch *from, uint32_t i, uint64_t group)
+keep_row(DeviceQuery *query, const KeptBatch *from, uint32_t i, uint64_t group)
 {
 	if (query->nkept == query->kept_capacity)
 	{
@@ -177,7 +177,7 @@ compare_kept(const void *x, const void *y)
 }
 
 void
-standin_reduce_kept(Query *query)
+standin_reduce_kept(DeviceQuery *query)
 {
 	if (query->nkept > 0)
 		qsort(query->kept, query->nkept, sizeof(Kept), compare_kept);
@@ -190,7 +190,7 @@ standin_reduce_kept(Query *query)
 }
 
 void
-standin_forget_rows(Query *query)
+standin_forget_rows(DeviceQuery *query)
 {
 	while (query->batches)
 	{
@@ -210,7 +210,7 @@ standin_forget_rows(Query *query)
 /* ---- batches ---- */
 
 DeviceStatus
-standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *error)
+standin_reduce_rows(DeviceQuery *query, const Rows *rows, bool keep, DeviceError *error)
 {
 	uint64_t *groups = malloc(rows->nrows * sizeof(uint64_t) + 1);
 	uint64_t before = query->ngroups;
@@ -235,7 +235,7 @@ standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *erro
 			keep_row(query, kept, i, groups[i]);
 	}
 	if (status != DEVICE_OK)
-		device_say(error, status, "no room for the rows");
+		device_fail(error, status, "no room for the rows");
 	else
 		standin_keep_values(query, rows, groups);
 	free(groups);
@@ -261,7 +261,7 @@ leaves_range(const Rows *rows, int c, int64_t min, int64_t max)
 }
 
 DeviceStatus
-standin_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+standin_reduce(DeviceQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	const char *base = lane->memory + batch->buffer * lane->buffer_bytes;
 	/* one row without columns comes from the server's own warm-up */

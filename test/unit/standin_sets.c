@@ -24,7 +24,7 @@ read_value(const Column *col, uint32_t i)
 }
 
 bool
-standin_values_fit(const Query *query, const Rows *rows)
+standin_values_fit(const DeviceQuery *query, const Rows *rows)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 		if (rows->cols[query->q->sets[s].col].type > WIRE_I64)
@@ -33,7 +33,7 @@ standin_values_fit(const Query *query, const Rows *rows)
 }
 
 static void
-keep_value(Query *query, uint32_t s, uint64_t group, int64_t value)
+keep_value(DeviceQuery *query, uint32_t s, uint64_t group, int64_t value)
 {
 	size_t n = query->nvalues[s]++;
 
@@ -44,7 +44,7 @@ keep_value(Query *query, uint32_t s, uint64_t group, int64_t value)
 }
 
 void
-standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups)
+standin_keep_values(DeviceQuery *query, const Rows *rows, const uint64_t *groups)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
@@ -59,7 +59,7 @@ standin_keep_values(Query *query, const Rows *rows, const uint64_t *groups)
 }
 
 void
-standin_bring_values(Query *query, const Query *part, const uint64_t *groups)
+standin_bring_values(DeviceQuery *query, const DeviceQuery *part, const uint64_t *groups)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 		for (size_t i = 0; i < part->nvalues[s]; i++)
@@ -67,7 +67,7 @@ standin_bring_values(Query *query, const Query *part, const uint64_t *groups)
 }
 
 void
-standin_forget_values(Query *query)
+standin_forget_values(DeviceQuery *query)
 {
 	for (int s = 0; s < WIRE_MAX_SETS; s++)
 	{
@@ -88,7 +88,7 @@ compare_values(const void *x, const void *y)
 }
 
 static void
-reduce_values(Query *query, int s)
+reduce_values(DeviceQuery *query, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
 	const SetValue *values = query->values[slot->set];
@@ -115,7 +115,7 @@ reduce_values(Query *query, int s)
 }
 
 void
-standin_finish_sets(Query *query)
+standin_finish_sets(DeviceQuery *query)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 		if (query->nvalues[s] > 0)
@@ -126,7 +126,7 @@ standin_finish_sets(Query *query)
 }
 
 DeviceStatus
-standin_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places,
+standin_pick(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
 			 DeviceError *error)
 {
 	char *to = lane->arena + in->buffer * lane->buffer_bytes + wire_picked_at(in->n);
@@ -134,7 +134,7 @@ standin_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places
 	for (uint32_t i = 0; i < in->n; i++)
 	{
 		if (places[i] < 0 || (size_t) places[i] >= query->nvalues[in->set])
-			return device_say(error, DEVICE_UNSUPPORTED, "no such value");
+			return device_fail(error, DEVICE_UNSUPPORTED, "no such value");
 		((int64_t *) to)[i] = query->values[in->set][places[i]].value;
 	}
 	return DEVICE_OK;

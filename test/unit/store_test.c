@@ -29,7 +29,7 @@ test_allocate(int device, size_t bytes, void **at, DeviceError *error)
 {
 	(void) device;
 	*at = bytes > largest ? NULL : calloc(1, bytes);
-	return *at ? DEVICE_OK : device_say(error, DEVICE_NO_MEMORY, "no memory");
+	return *at ? DEVICE_OK : device_fail(error, DEVICE_NO_MEMORY, "no memory");
 }
 
 static void
