@@ -417,7 +417,7 @@ block_datums(const CacheChunk *chunk, const void *block, const uint8 *state, int
 	}
 }
 
-/* Reads values of the chunk's own type as Datums. */
+/* Reads the values of a chunk whose type is not COLUMN_DATUM as Datums. */
 static void
 read_datums(const CacheChunk *chunk, ChunkRows rows, Datum *datums)
 {
