@@ -215,7 +215,7 @@ feed_resident(Feed *base, const char **why)
 
 	if (feed->limit)
 	{
-		*why = "a LIMIT";
+		*why = "the input has a LIMIT";
 		return NULL;
 	}
 	if (feed->phase != HEAP_START && (feed->phase != HEAP_OFFER || feed->append == NULL))
@@ -224,7 +224,7 @@ feed_resident(Feed *base, const char **why)
 		ExecReScan(feed->child);
 	if (!constants_are_given(feed))
 	{
-		*why = "an argument that is computed only if there is a row";
+		*why = "an argument may only be computed if there is a row";
 		return NULL;
 	}
 	feed->phase = HEAP_OFFER;

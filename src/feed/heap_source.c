@@ -203,7 +203,7 @@ heap_source_unoffered_reason(const HeapFeed *feed)
 	switch (feed->table->source)
 	{
 		case HEAP_EXECUTOR:
-			return "a subplan that is executed";
+			return "the rows come from a subplan that is executed";
 		case HEAP_PAGES:
 			return "the column cache has no columns of the table";
 		case HEAP_CACHE:
@@ -211,6 +211,6 @@ heap_source_unoffered_reason(const HeapFeed *feed)
 	}
 	if (feed->table->scan->scan->rs_base.rs_parallel || IsParallelWorker() ||
 		(feed->append && feed->append->as_pstate))
-		return "rows of a parallel scan";
+		return "parallel scans cannot use rows that are cached on the GPU";
 	return NULL;
 }

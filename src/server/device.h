@@ -101,13 +101,14 @@ typedef struct DeviceOps
 	DeviceStatus (*reduce)(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error);
 	/*
 	 * Reduces stored rows, of columns that it releases when they are not needed any more, at the
-	 * latest by finish.  Behind the runs are the cells of tables, as RESIDENT has them, but in
-	 * memory that the client cannot change; the arena's buffer may be reused at once.  DEVICE_FULL
-	 * as of reduce, but that groups of rows that did not come may be left: no rows may come after
-	 * it.
+	 * latest by finish.  Behind the row_ranges are the cells of tables, as RESIDENT has them, but
+	 * in memory that the client cannot change; the arena's buffer may be reused at once.
+	 * DEVICE_FULL as of reduce, but that groups of rows that did not come may be left: no rows may
+	 * come after it.
 	 */
-	DeviceStatus (*resident)(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
-							 struct StoreHold *hold, DeviceError *error);
+	DeviceStatus (*resident)(Query *query, Lane *lane, const WireResident *in,
+							 const WireRowRange *row_ranges, struct StoreHold *hold,
+							 DeviceError *error);
 	/*
 	 * Adds all groups and values of sets of `part`, the same query without WIRE_ORDERED on another
 	 * device, which is finished as a part and has keys within key_min and key_max, to this one,

@@ -34,7 +34,7 @@
 
 #include "server/device_kernels.h"
 #include "gpuagg_cuda.h"
-#include "server/resident.h"
+#include "server/resident_plan.h"
 #include "server/server.h"
 #include "server/store.h"
 #include "strategy.h"
@@ -520,7 +520,7 @@ extern DeviceStatus tiles_reduce(Query *query, const Rows *rows, const TileProgr
 /* ---- device_cuda_resident.c ---- */
 
 extern DeviceStatus cuda_resident(Query *query, Lane *lane, const WireResident *in,
-								  const WireRun *runs, StoreHold *hold, DeviceError *error);
+								  const WireRowRange *runs, StoreHold *hold, DeviceError *error);
 
 /* ---- device_cuda_store.c ---- */
 

@@ -227,5 +227,5 @@ slot_is_ordered(const WireQuery *q, int s)
 bool
 slot_is_late(const WireQuery *q, int s)
 {
-	return slot_is_ordered(q, s) || q->slots[s].part != WIRE_ROWS;
+	return slot_is_ordered(q, s) || q->slots[s].input != WIRE_ROWS;
 }

@@ -33,7 +33,7 @@ is_key_of(const WireQuery *q, const Rows *rows, int s, int t)
 	return ((key->monoid == MONOID_MAX_I64 && pair->monoid == MONOID_ARGMAX) ||
 			(key->monoid == MONOID_MIN_I64 && pair->monoid == MONOID_ARGMIN)) &&
 		key->bin_kind == WIRE_BIN_NONE && pair->bin_kind == WIRE_BIN_NONE &&
-		key->part == WIRE_ROWS && pair->part == WIRE_ROWS && key->col[0] == pair->col[0] &&
+		key->input == WIRE_ROWS && pair->input == WIRE_ROWS && key->col[0] == pair->col[0] &&
 		key->filter == pair->filter && !may_have_nulls(&rows->cols[pair->col[1]]);
 }
 

@@ -106,7 +106,7 @@ find_count(const WireQuery *q)
 		const WireSlot *slot = &q->slots[s];
 
 		if (slot->monoid == MONOID_COUNT && slot->bin_kind == WIRE_BIN_NONE && slot->col[0] < 0 &&
-			slot->col[1] < 0 && slot->filter < 0 && slot->part == WIRE_ROWS)
+			slot->col[1] < 0 && slot->filter < 0 && slot->input == WIRE_ROWS)
 			return s;
 	}
 	return -1;

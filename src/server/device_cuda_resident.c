@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "server/device_cuda.h"
-#include "server/resident.h"
+#include "server/resident_plan.h"
 
 /* What one RESIDENT is reduced with. */
 typedef struct Resident
@@ -642,7 +642,7 @@ make_plan(Query *query, Resident *r)
 }
 
 static DeviceStatus
-reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRowRange *runs,
 			const StoreHold *hold, DeviceError *error)
 {
 	int b = (int) in->buffer;
@@ -668,7 +668,7 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 }
 
 DeviceStatus
-cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRowRange *runs,
 			  StoreHold *hold, DeviceError *error)
 {
 	hold->next = query->holds;

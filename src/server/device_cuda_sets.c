@@ -232,20 +232,20 @@ reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct,
 
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (q->slots[s].part == WIRE_ROWS || q->slots[s].set != number)
+		if (q->slots[s].input == WIRE_ROWS || q->slots[s].set != number)
 			continue;
-		if (q->slots[s].part == WIRE_FIRST)
+		if (q->slots[s].input == WIRE_FIRST)
 		{
 			*picked = true;
 			KERNEL_CHECK(
 				device_first_values(set->bins.at, set->n, query->groups.slot[s].at, query->stream));
 			continue;
 		}
-		if (q->slots[s].part != WIRE_DISTINCT)
+		if (q->slots[s].input != WIRE_DISTINCT)
 		{
 			*picked = true;
 			KERNEL_CHECK(device_modes(set->bins.at, set->values.at, set->n,
-									  q->slots[s].part == WIRE_MODE_LAST, query->groups.slot[s].at,
+									  q->slots[s].input == WIRE_MODE_LAST, query->groups.slot[s].at,
 									  query->stream));
 			continue;
 		}

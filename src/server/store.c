@@ -633,7 +633,7 @@ store_host_bytes(int device)
 		bytes += sizeof(*t) + t->ncolumns * sizeof(StoreColumn) +
 			(uint64_t) t->ranges_room * sizeof(StoreRange) +
 			(uint64_t) t->lists_room * sizeof(StoreList) +
-			(uint64_t) t->listed * (sizeof(WireRun) + sizeof(StoreSpan));
+			(uint64_t) t->listed * (sizeof(WireRowRange) + sizeof(StoreSpan));
 		for (int c = 0; c < t->ncolumns; c++)
 			bytes += t->columns[c].nsegments * sizeof(Segment) +
 				(t->columns[c].dictionary ? dictionary_bytes(t->columns[c].dictionary) : 0);

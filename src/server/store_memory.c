@@ -168,7 +168,7 @@ store_free_column(Store *store, StoreTable *table, StoreColumn *column)
 void
 store_free_list(StoreList *list)
 {
-	free(list->runs);
+	free(list->row_ranges);
 	free(list->spans);
 }
 

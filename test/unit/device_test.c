@@ -43,7 +43,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 {
 	Case small;
 	Run run;
-	OpenQuery *beside = NULL;
+	SharedQuery *beside = NULL;
 	Lane *lane = NULL;
 	WireBatch batch;
 	WireFinished finished = {0};
@@ -59,14 +59,14 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
 	make_case(1, &small);
-	CHECK(query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
-			  query_place(beside, 0, &error) == DEVICE_OK &&
+	CHECK(shared_query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
+			  shared_query_place(beside, 0, &error) == DEVICE_OK &&
 			  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) ==
 				  DEVICE_OK,
 		  "%s: the query beside it: %s", what, error.text);
 	make_batch(&small, 0, 0, arena, &batch);
 	CHECK(device_ops.copy(lane, &batch, &bytes, &error) == DEVICE_OK &&
-			  query_reduce(beside, lane, &batch, &error) == DEVICE_OK,
+			  shared_query_reduce(beside, lane, &batch, &error) == DEVICE_OK,
 		  "%s: the batch beside it: %s", what, error.text);
 	used_before = run_used();
 	live_before = stub_live();
@@ -94,10 +94,10 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	}
 	free(run.groups);
 
-	CHECK(query_reduce(beside, lane, &batch, &error) == DEVICE_OK &&
-			  query_finish(beside, &finished, &error) == DEVICE_OK && finished.ngroups == 50,
+	CHECK(shared_query_reduce(beside, lane, &batch, &error) == DEVICE_OK &&
+			  shared_query_finish(beside, &finished, &error) == DEVICE_OK && finished.ngroups == 50,
 		  "%s: the query beside it ends with %s", what, error.text);
-	query_leave(beside);
+	shared_query_leave(beside);
 	device_ops.lane_close(lane);
 	CHECK(run_used() == 0 && stub_live() == 0, "%s: something is left in the end", what);
 }

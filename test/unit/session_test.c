@@ -31,7 +31,7 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 		double thresholds[8];
 	} body = {.q = c->q};
 
-	body.q.share = share;
+	body.q.shared_id = share;
 	memcpy(body.thresholds, c->thresholds, sizeof(body.thresholds));
 	return request(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double),
 				   MESSAGE_OPENED, &body, 0);

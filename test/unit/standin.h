@@ -164,7 +164,7 @@ extern DeviceStatus standin_pick(Query *query, Lane *lane, const WirePick *in,
 
 extern void standin_store_start(int ndevices);
 extern DeviceStatus standin_resident(Query *query, Lane *lane, const WireResident *in,
-									 const WireRun *runs, StoreHold *hold, DeviceError *error);
+									 const WireRowRange *runs, StoreHold *hold, DeviceError *error);
 extern void standin_release_holds(Query *query);
 
 #endif /* GPUAGG_STANDIN_H */

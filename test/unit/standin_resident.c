@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "operators/vector_run.h"
-#include "server/resident.h"
+#include "server/resident_plan.h"
 #include "standin.h"
 
 /* Rows of a tile of programs. */
@@ -301,7 +301,7 @@ make_rows(Made *m)
 }
 
 static DeviceStatus
-reduce_held(Query *query, const WireResident *in, const WireRun *runs, const StoreHold *hold,
+reduce_held(Query *query, const WireResident *in, const WireRowRange *runs, const StoreHold *hold,
 			DeviceError *error)
 {
 	Made *m = calloc(1, sizeof(*m));
@@ -333,7 +333,7 @@ reduce_held(Query *query, const WireResident *in, const WireRun *runs, const Sto
 }
 
 DeviceStatus
-standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+standin_resident(Query *query, Lane *lane, const WireResident *in, const WireRowRange *runs,
 				 StoreHold *hold, DeviceError *error)
 {
 	DeviceStatus status;

@@ -229,7 +229,7 @@ standin_reduce_rows(Query *query, const Rows *rows, bool keep, DeviceError *erro
 	for (uint32_t i = 0; i < rows->nrows && status == DEVICE_OK; i++)
 	{
 		for (int s = 0; s < query->q->nslots; s++)
-			if (!ordered(query, s) && query->q->slots[s].part == WIRE_ROWS)
+			if (!ordered(query, s) && query->q->slots[s].input == WIRE_ROWS)
 				reduce_row(query, s, rows, i, groups[i]);
 		if (kept)
 			keep_row(query, kept, i, groups[i]);

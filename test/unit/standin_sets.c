@@ -97,18 +97,18 @@ reduce_values(Query *query, int s)
 	{
 		bool begins = i == 0 || values[i].group != values[i - 1].group;
 
-		if (slot->part == WIRE_FIRST && begins)
+		if (slot->input == WIRE_FIRST && begins)
 			((int64_t *) query->slots[s])[values[i].group] = (int64_t) i;
-		else if (slot->part == WIRE_DISTINCT && (begins || values[i].value != values[i - 1].value))
+		else if (slot->input == WIRE_DISTINCT && (begins || values[i].value != values[i - 1].value))
 			standin_add_value(query, s, values[i].group, values[i].value);
-		else if (slot->part >= WIRE_MODE)
+		else if (slot->input >= WIRE_MODE)
 		{
 			int64_t *state = (int64_t *) query->slots[s] + values[i].group;
 			int64_t mode;
 
 			if (begins || values[i].value != values[i - 1].value)
 				first = i;
-			mode = wire_mode_of(i - first + 1, first, slot->part == WIRE_MODE_LAST);
+			mode = wire_mode_of(i - first + 1, first, slot->input == WIRE_MODE_LAST);
 			*state = mode > *state ? mode : *state;
 		}
 	}
@@ -121,7 +121,7 @@ standin_finish_sets(Query *query)
 		if (query->nvalues[s] > 0)
 			qsort(query->values[s], query->nvalues[s], sizeof(SetValue), compare_values);
 	for (int s = 0; s < query->q->nslots; s++)
-		if (query->q->slots[s].part != WIRE_ROWS)
+		if (query->q->slots[s].input != WIRE_ROWS)
 			reduce_values(query, s);
 }
 

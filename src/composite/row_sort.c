@@ -10,7 +10,7 @@
 #include "utils/tuplesort.h"
 
 #include "columns/column_value.h"
-#include "exec/row_sort.h"
+#include "composite/row_sort.h"
 
 struct RowSort
 {

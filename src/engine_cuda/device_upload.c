@@ -1,5 +1,5 @@
 /*
- * resident_upload.c
+ * device_upload.c
  *	  Sends the server columns that it lacks, from the column cache.
  */
 #include "postgres.h"
@@ -8,7 +8,7 @@
 
 #include "columns/column_value.h"
 #include "engine_cuda/dictionaries.h"
-#include "engine_cuda/resident.h"
+#include "engine_cuda/device_rows.h"
 
 /* Rows that are decoded at a time. */
 #define PIECE 4096
@@ -97,7 +97,7 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
  * cache, and has a form for a GPU.
  */
 static bool
-send_column(Upload *up, const WireRun *run, int s, bool *there)
+send_column(Upload *up, const WireRowRange *run, int s, bool *there)
 {
 	Resident *r = up->r;
 	CudaEngine *cuda = r->cuda;
@@ -146,9 +146,9 @@ resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 	Upload up = {r};
 	bool there = true;
 
-	for (uint32 i = 0; i < r->rows->nruns; i++)
+	for (uint32 i = 0; i < r->rows->nrow_ranges; i++)
 	{
-		const WireRun *run = &r->rows->runs[i];
+		const WireRowRange *run = &r->rows->row_ranges[i];
 		bool again = i > 0 && run->range == run[-1].range;
 
 		CHECK_FOR_INTERRUPTS();

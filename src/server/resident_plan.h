@@ -1,5 +1,5 @@
 /*
- * resident.h
+ * resident_plan.h
  *	  From RESIDENT to what a device has to do: columns that are read where they are stored,
  *	  the instructions that are needed for the others, and slices of rows.
  *

@@ -1,9 +1,9 @@
 /*
- * resident.h
+ * device_rows.h
  *	  A query over rows of which the GPU server has copies; internal to resident*.c.
  */
-#ifndef GPUAGG_ENGINE_CUDA_RESIDENT_H
-#define GPUAGG_ENGINE_CUDA_RESIDENT_H
+#ifndef GPUAGG_ENGINE_CUDA_DEVICE_ROWS_H
+#define GPUAGG_ENGINE_CUDA_DEVICE_ROWS_H
 
 #include "engine_cuda/cuda_engine.h"
 #include "expr/program.h"
@@ -48,4 +48,4 @@ resident_attribute(const Resident *r, int s)
  */
 extern bool resident_upload(Resident *r, const uint64 *lacking, bool *keep);
 
-#endif /* GPUAGG_ENGINE_CUDA_RESIDENT_H */
+#endif /* GPUAGG_ENGINE_CUDA_DEVICE_ROWS_H */

@@ -1,5 +1,5 @@
 /*
- * resident.c
+ * device_rows.c
  *	  Rows of which the GPU server has copies: a query reduces them by name.
  *
  * Before the first batch the quals, keys and arguments are translated to a program
@@ -18,9 +18,10 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "analysis/analysis.h"
 #include "columns/column_value.h"
 #include "engine_cuda/dictionaries.h"
-#include "engine_cuda/resident.h"
+#include "engine_cuda/device_rows.h"
 #include "settings.h"
 
 /*
@@ -39,10 +40,10 @@ unsupported_reason(const CudaEngine *cuda)
 	if (gpuagg_device_cache_memory == 0)
 		return "gpuagg.device_cache_memory is 0";
 	if (!cuda_can_start_over(cuda))
-		return "rows come once";
+		return "the input cannot be read twice";
 	for (int c = 0; c < cuda->query->ncols; c++)
 		if (cuda->query->cols[c].travel == TRAVEL_MATRIX)
-			return "matrices";
+			return "matrices are not cached on the GPU";
 	return NULL;
 }
 
@@ -56,10 +57,10 @@ constant_operand(Resident *r, int col)
 	if (r->rows->constant_nulls[col])
 		return expr_program_constant(r->program, 0, true);
 	if (spec->type == COLUMN_DATUM)
-		return expr_program_reject(r->program, "values of a type that the GPU does not have");
+		return expr_program_reject(r->program, "values of this type are not supported on the GPU");
 	if (spec->form != NUMERIC_ONE_SCALE ||
 		!expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
-		return expr_program_reject(r->program, "a constant that the GPU does not have");
+		return expr_program_reject(r->program, "a constant cannot be represented on the GPU");
 	return expr_program_constant(r->program, bits, false);
 }
 
@@ -74,7 +75,7 @@ key_numbers(Resident *r, int c, const ExprRoot *root)
 	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
 		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
 		return expr_program_reject(
-			r->program, "keys whose equality might tell of values that the query does not see");
+			r->program, "comparing keys might reveal values that are hidden from the query");
 	operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
 	return operand != VECTOR_NONE ?
 		operand :
@@ -109,9 +110,10 @@ translate(Resident *r)
 				 (root->vec == NULL || root->vec->type == COLUMN_DATUM))
 			r->inputs[c] = expr_program_presence(r->program, root);
 		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
-			expr_program_reject(r->program, "values in another form than the aggregate reads");
+			expr_program_reject(r->program,
+								"an argument has another type or scale than the aggregate reads");
 		else if (root->vec == NULL && spec->form != NUMERIC_ONE_SCALE)
-			expr_program_reject(r->program, "a value that is computed row by row");
+			expr_program_reject(r->program, "an expression is evaluated row by row");
 		else
 			r->inputs[c] = expr_program_root(r->program, root, spec->type, spec->scale);
 	}
@@ -331,7 +333,7 @@ number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 						  col->hashes);
 		if (dictionary_met_variant(col->dict))
 		{
-			expr_program_reject(r->program, "equal keys that look different");
+			expr_program_reject(r->program, "equal keys print differently");
 			ok = false;
 		}
 		for (int i = 0; i < nrows && ok; i++)
@@ -343,7 +345,7 @@ number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 		}
 	}
 	if (!ok)
-		expr_program_reject(r->program, "no memory for the dictionary of the keys");
+		expr_program_reject(r->program, "no memory is left for the dictionary of the keys");
 	return ok;
 }
 
@@ -457,7 +459,8 @@ describe_columns(Resident *r)
 		r->wire.key_min[k] = i.min;
 		r->wire.key_max[k] = i.max;
 		if (input_null[c] && !query->wire->keys[k].nullable)
-			expr_program_reject(r->program, "NULLs in keys that have no room for them");
+			expr_program_reject(r->program,
+								"NULLs in GROUP BY keys of 16 bytes are not supported on the GPU");
 	}
 	find_nulls(r, nulls);
 	r->wire.nullable = 0;
@@ -532,10 +535,10 @@ static void
 note_lacking(const Resident *r, Lacking *lacking)
 {
 	const FeedResident *rows = r->rows;
-	Size n = (Size) rows->nruns + rows->nspans;
+	Size n = (Size) rows->nrow_ranges + rows->nspans;
 
 	lacking->runs = palloc(n * sizeof(uint64));
-	lacking->spans = lacking->runs + rows->nruns;
+	lacking->spans = lacking->runs + rows->nrow_ranges;
 	memcpy(lacking->runs, r->cuda->client->arena + wire_cells_at(&r->wire), n * sizeof(uint64));
 	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
 	lacking->runs[0] &= ~lacking->flags;
@@ -555,12 +558,12 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	*taken = false;
 	*lacking = (Lacking){0};
 	/* else the answer to OPEN may come with that to RESIDENT */
-	if ((rows->nruns > 0 || r->wire.ncells > 0) && !client_opened(client))
+	if ((rows->nrow_ranges > 0 || r->wire.ncells > 0) && !client_opened(client))
 		return false;
-	if (rows->nruns > 0)
-		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRun));
+	if (rows->nrow_ranges > 0)
+		memcpy(client->arena, rows->row_ranges, rows->nrow_ranges * sizeof(WireRowRange));
 	r->wire.buffer = 0;
-	r->wire.nruns = rows->nruns;
+	r->wire.nrow_ranges = rows->nrow_ranges;
 	r->wire.nspans = rows->nspans;
 	/* no room for the tables: as if the device had none */
 	if (!write_cells(r, client->arena))
@@ -610,17 +613,18 @@ make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	r->outdated = lacking->flags != 0 || lacking->any != 0;
 	*again = r->outdated && (lacking->flags & (WIRE_UNSORTED | WIRE_SPREAD)) == 0;
 	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ?
-		"copies that are not in the order of the table" :
-		lacking->flags & WIRE_SPREAD ? "rows in order, and copies on several devices" :
-		r->outdated                  ? "no room for copies" :
-									   "no room on the device";
+		"the copies on the GPU are not in the order of the table" :
+		lacking->flags & WIRE_SPREAD ?
+		"ordered rows must be on one device, and the copies are on several" :
+		r->outdated ? "no GPU memory is left for copies of the rows" :
+					  "no GPU memory is left for the query";
 	/* spans become runs, of which more can be said */
 	if (!*again || lacking->any == 0 || expand(r, lacking))
 		return true;
 	if (first)
 		feed_resident_refute(rows, lacking->runs);
-	keep = palloc(rows->nruns + 1);
-	for (uint32 i = 0; i < rows->nruns; i++)
+	keep = palloc(rows->nrow_ranges + 1);
+	for (uint32 i = 0; i < rows->nrow_ranges; i++)
 		keep[i] = first || lacking->runs[i] == 0;
 	*uploaded = true;
 	if (first && !resident_upload(r, lacking->runs, keep))
@@ -634,7 +638,7 @@ make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 static void
 give_up(Resident *r)
 {
-	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1), false);
+	feed_resident_keep(r->rows, palloc0(r->rows->nrow_ranges + 1), false);
 	if (r->cuda->rows_resident > 0)
 		return;
 	for (int t = 0; t < r->program->nlookups; t++)
@@ -656,14 +660,15 @@ negotiate(Resident *r, bool *taken)
 	bool refused = false;
 
 	*taken = false;
-	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0 && again; attempt++)
+	for (int attempt = 1; attempt <= ATTEMPTS && rows->nrow_ranges + rows->nspans > 0 && again;
+		 attempt++)
 	{
 		Lacking lacking;
 
 		CHECK_FOR_INTERRUPTS();
 		if (cuda->spec->ordered && !feed_resident_complete(rows))
 		{
-			cuda->not_resident = "rows in order, and some are not cached";
+			cuda->not_resident = "all ordered rows must be cached, and some are not";
 			break;
 		}
 		if (!describe(r, &refused))
@@ -730,8 +735,8 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 		since = cuda_clock();
 		feed_resident_collect(rows, accept_chunks, r);
 		cuda_add_time(&cuda->times.proof_ms, since);
-		cuda->not_resident = "no cached rows";
-		if (rows->nruns + rows->nspans > 0)
+		cuda->not_resident = "no rows are cached";
+		if (rows->nrow_ranges + rows->nspans > 0)
 		{
 			expr_program_settle(r->program);
 			*r->translated = *r->program;

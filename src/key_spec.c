@@ -1,6 +1,6 @@
 /*
- * keys.c
- *	  What rows are grouped by: columns that an engine can compare.
+ * key_spec.c
+ *	  Makes keys of a spec; see key_spec.h.
  */
 #include "postgres.h"
 
@@ -10,9 +10,22 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "exec/keys.h"
+#include "key_spec.h"
 
-/* Equality functions that compare the bits of integer-like columns. */
+bool
+key_hash_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
+{
+	RegProcedure left, right;
+
+	if (!OidIsValid(eqop) || !op_hashjoinable(eqop, type) ||
+		!get_op_hash_functions(eqop, &left, &right))
+		return false;
+	*eqfunc = get_opcode(eqop);
+	*hashfunc = left;
+	return OidIsValid(*eqfunc);
+}
+
+/* True if the function finds values of an integer-like column equal iff their bits are equal. */
 static bool
 compares_bits(Oid eqfunc)
 {
@@ -37,9 +50,8 @@ compares_bits(Oid eqfunc)
 }
 
 /*
- * May values of a key be equal and look different?  The support function "equalimage"
- * of the type's btree operator class says whether they may not, as it does to nbtree's
- * deduplication; if there is none, they may.
+ * True if values of a key may be equal and look different.  The support function "equalimage" of
+ * the type's btree operator class says that they cannot; nbtree's deduplication relies on it, too.
  */
 static bool
 key_varies(Oid type, Oid eqfunc, Oid collation)
@@ -47,10 +59,10 @@ key_varies(Oid type, Oid eqfunc, Oid collation)
 	TypeCacheEntry *entry = lookup_type_cache(type, TYPECACHE_BTREE_OPFAMILY);
 	Oid eqop, proc;
 
-	/* its operator class relies on values that are all padded to the same length */
+	/* the operator class of bpchar assumes that all values are padded to one length */
 	if (eqfunc == F_BPCHAREQ || !OidIsValid(entry->btree_opf))
 		return true;
-	/* without a collation the function would fail */
+	/* "equalimage" raises an error without a collation */
 	if (!OidIsValid(collation) && type_is_collatable(type))
 		return true;
 	eqop = get_opfamily_member(entry->btree_opf, entry->btree_opintype, entry->btree_opintype,
@@ -65,8 +77,8 @@ key_varies(Oid type, Oid eqfunc, Oid collation)
 }
 
 void
-keys_init(AggSpec *spec, KeySpec *key, Node *expr, int input, Oid eqfunc, Oid hashfunc,
-		  Oid collation)
+key_spec_init(AggSpec *spec, KeySpec *key, Node *expr, int input, Oid eqfunc, Oid hashfunc,
+			  Oid collation)
 {
 	ColumnSpec col = {0};
 

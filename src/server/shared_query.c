@@ -1,5 +1,5 @@
 /*
- * queries.c
+ * shared_query.c
  *	  Open queries: which connections use them, and device calls on them.
  *
  * A query that is not shared is in the list as well, with one user.
@@ -10,19 +10,19 @@
 #include "server/spread.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list and `users` */
-static OpenQuery *queries;
+static SharedQuery *queries;
 
 static bool
-same_query(const OpenQuery *query, const WireQuery *wire, const double *thresholds)
+same_query(const SharedQuery *query, const WireQuery *wire, const double *thresholds)
 {
 	return memcmp(&query->wire, wire, sizeof(*wire)) == 0 &&
 		memcmp(query->thresholds, thresholds, wire->nthresholds * sizeof(double)) == 0;
 }
 
-static OpenQuery *
+static SharedQuery *
 make_query(int device, char *arena, const WireQuery *wire, const double *thresholds)
 {
-	OpenQuery *query = calloc(1, sizeof(*query));
+	SharedQuery *query = calloc(1, sizeof(*query));
 	size_t bytes = wire->nthresholds * sizeof(double);
 
 	if (query == NULL || (query->thresholds = malloc(bytes + 1)) == NULL)
@@ -31,7 +31,7 @@ make_query(int device, char *arena, const WireQuery *wire, const double *thresho
 		return NULL;
 	}
 	query->device = device;
-	query->arena = wire->share == 0 ? arena : NULL;
+	query->arena = wire->shared_id == 0 ? arena : NULL;
 	query->wire = *wire;
 	memcpy(query->thresholds, thresholds, bytes);
 	pthread_mutex_init(&query->lock, NULL);
@@ -43,14 +43,15 @@ make_query(int device, char *arena, const WireQuery *wire, const double *thresho
  * no memory.  *is_new: the query is new, and locked by the caller, so that others wait
  * until it has been opened on the device.
  */
-static OpenQuery *
+static SharedQuery *
 find_or_make(int device, char *arena, const WireQuery *wire, const double *thresholds, bool *is_new)
 {
-	OpenQuery *query = NULL;
+	SharedQuery *query = NULL;
 
 	pthread_mutex_lock(&lock);
-	if (wire->share != 0)
-		for (query = queries; query && query->wire.share != wire->share; query = query->next)
+	if (wire->shared_id != 0)
+		for (query = queries; query && query->wire.shared_id != wire->shared_id;
+			 query = query->next)
 			;
 	*is_new = query == NULL;
 	if (query == NULL && (query = make_query(device, arena, wire, thresholds)) != NULL)
@@ -67,7 +68,7 @@ find_or_make(int device, char *arena, const WireQuery *wire, const double *thres
 
 /* With the query locked: the status and text of the call that failed, or DEVICE_OK. */
 static DeviceStatus
-earlier_failure(const OpenQuery *query, DeviceError *error)
+earlier_failure(const SharedQuery *query, DeviceError *error)
 {
 	if (query->failed != DEVICE_OK)
 		*error = query->failure;
@@ -75,19 +76,19 @@ earlier_failure(const OpenQuery *query, DeviceError *error)
 }
 
 DeviceStatus
-query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire,
-			const double *thresholds, DeviceError *error)
+shared_query_enter(SharedQuery **out, int device, char *arena, const WireQuery *wire,
+				   const double *thresholds, DeviceError *error)
 {
 	DeviceStatus status = DEVICE_OK;
 	bool is_new;
-	OpenQuery *query = find_or_make(device, arena, wire, thresholds, &is_new);
+	SharedQuery *query = find_or_make(device, arena, wire, thresholds, &is_new);
 
 	if (query == NULL)
 		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	if (is_new)
 	{
 		budget_count_query();
-		if (wire->share != 0)
+		if (wire->shared_id != 0)
 			status = device_ops.query_open(&query->query, device, &query->wire, query->thresholds,
 										   error);
 	}
@@ -106,12 +107,12 @@ query_enter(OpenQuery **out, int device, char *arena, const WireQuery *wire,
 	if (status == DEVICE_OK)
 		*out = query;
 	else
-		query_leave(query);
+		shared_query_leave(query);
 	return status;
 }
 
 DeviceStatus
-query_place(OpenQuery *query, int device, DeviceError *error)
+shared_query_place(SharedQuery *query, int device, DeviceError *error)
 {
 	if (query->query)
 		return DEVICE_OK;
@@ -120,7 +121,7 @@ query_place(OpenQuery *query, int device, DeviceError *error)
 }
 
 void
-query_leave(OpenQuery *query)
+shared_query_leave(SharedQuery *query)
 {
 	bool last;
 
@@ -128,7 +129,7 @@ query_leave(OpenQuery *query)
 	last = --query->users == 0;
 	if (last)
 	{
-		OpenQuery **at = &queries;
+		SharedQuery **at = &queries;
 
 		while (*at != query)
 			at = &(*at)->next;
@@ -146,7 +147,7 @@ query_leave(OpenQuery *query)
 }
 
 DeviceStatus
-query_failure(OpenQuery *query, DeviceError *error)
+shared_query_failure(SharedQuery *query, DeviceError *error)
 {
 	DeviceStatus status;
 
@@ -160,7 +161,7 @@ query_failure(OpenQuery *query, DeviceError *error)
 
 /* Locks the query for a call, unless it has failed, or `finished` is not as the call needs it. */
 static DeviceStatus
-take_query(OpenQuery *query, bool finished, const char *out_of_order, DeviceError *error)
+take_query(SharedQuery *query, bool finished, const char *out_of_order, DeviceError *error)
 {
 	DeviceStatus status;
 
@@ -175,7 +176,7 @@ take_query(OpenQuery *query, bool finished, const char *out_of_order, DeviceErro
 
 /* Unlocks the query after a call, and notes a failure, after which nothing can be done with it. */
 static DeviceStatus
-give_query(OpenQuery *query, DeviceStatus status, const DeviceError *error)
+give_query(SharedQuery *query, DeviceStatus status, const DeviceError *error)
 {
 	if (status == DEVICE_FULL)
 		atomic_store(&query->full, true);
@@ -189,7 +190,8 @@ give_query(OpenQuery *query, DeviceStatus status, const DeviceError *error)
 }
 
 DeviceStatus
-query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
+shared_query_copy(SharedQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes,
+				  DeviceError *error)
 {
 	DeviceStatus status;
 
@@ -204,7 +206,7 @@ query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes, 
 }
 
 DeviceStatus
-query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+shared_query_reduce(SharedQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	DeviceStatus status = take_query(query, false, "batch after the end", error);
 
@@ -223,7 +225,8 @@ query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch, DeviceError *
 }
 
 DeviceStatus
-query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
+shared_query_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept,
+				   DeviceError *error)
 {
 	DeviceStatus status = take_query(query, false, "column after the end", error);
 
@@ -234,8 +237,9 @@ query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, Devic
 }
 
 DeviceStatus
-query_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
-			   uint64_t *lacking, bool *taken, DeviceError *error)
+shared_query_resident(SharedQuery *query, Lane *lane, const WireResident *in,
+					  const WireRowRange *row_ranges, uint64_t *lacking, bool *taken,
+					  DeviceError *error)
 {
 	DeviceStatus status = take_query(query, false, "rows after the end", error);
 
@@ -246,7 +250,7 @@ query_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireR
 		status = DEVICE_FULL;
 	else
 	{
-		status = spread_resident(query, lane, in, runs, lacking, taken, error);
+		status = spread_resident(query, lane, in, row_ranges, lacking, taken, error);
 		if (status == DEVICE_FULL)
 			budget_count_failure(FAILURE_MEMORY, error->text);
 		query->rows |= *taken;
@@ -267,7 +271,7 @@ add_parts(WireFinished *result, const WireFinished *parts)
 }
 
 DeviceStatus
-query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
+shared_query_finish(SharedQuery *query, WireFinished *result, DeviceError *error)
 {
 	WireFinished parts = {0};
 	DeviceStatus status = take_query(query, false, "a second end", error);
@@ -286,7 +290,7 @@ query_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
 }
 
 DeviceStatus
-query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
+shared_query_fetch(SharedQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	DeviceStatus status = take_query(query, true, "fetch before the end", error);
 
@@ -297,8 +301,8 @@ query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out, DeviceError *er
 }
 
 DeviceStatus
-query_pick(OpenQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
-		   DeviceError *error)
+shared_query_pick(SharedQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
+				  DeviceError *error)
 {
 	DeviceStatus status = take_query(query, true, "pick before the end", error);
 
@@ -309,7 +313,7 @@ query_pick(OpenQuery *query, Lane *lane, const WirePick *in, const int32_t *plac
 }
 
 DeviceStatus
-query_reset(OpenQuery *query, DeviceError *error)
+shared_query_reset(SharedQuery *query, DeviceError *error)
 {
 	DeviceStatus status;
 

@@ -1,6 +1,15 @@
 /*
  * ordered_exchange.c
- *	  Ordered sets between participants of a parallel plan: groups, values, and rows of partitions.
+ *	  Exports and imports groups and values of ordered sets in a parallel plan.
+ *
+ * An export consists of
+ *
+ *		the export of the inner engine
+ *		the number of groups, and a record for each with its keys
+ *		the values of each store, by group number
+ *		records of rows in partitions, and a record length of 0
+ *
+ * A record is its length as a uint32, then so many bytes (groups/record.h).
  */
 #include "postgres.h"
 
@@ -8,8 +17,7 @@
 #include "utils/datum.h"
 #include "utils/memutils.h"
 
-#include "exec/ordered_set_internal.h"
-#include "exec/pieces.h"
+#include "composite/ordered_engine.h"
 
 static void
 write_record(GroupSink *sink, const StringInfo record)
@@ -37,15 +45,14 @@ read_record(GroupSource *source, StringInfo record)
 	return true;
 }
 
-/* Flushes rows that were built, where all must go before the next step or there is no room. */
 static void
 flush_builder(OrderedSetEngine *engine)
 {
-	ordered_absorb(engine, &engine->builder.batch);
-	ordered_builder_begin(&engine->builder);
+	ordered_gather(engine, &engine->builder.batch);
+	row_builder_begin(&engine->builder);
 }
 
-/* Adds a row that has these keys, and of values only that of store v, or none. */
+/* Adds a row with these keys, and with a value in the column of store v only. */
 static void
 build_row(OrderedSetEngine *engine, const Datum *keys, const bool *nulls, int v, Datum value)
 {
@@ -54,44 +61,39 @@ build_row(OrderedSetEngine *engine, const Datum *keys, const bool *nulls, int v,
 	int nkeys = engine->own.nkeys;
 
 	for (int k = 0; k < nkeys; k++)
-		ordered_builder_write(builder, k, row, keys[k], nulls[k]);
-	for (int s = 0; s < engine->spec->nvalues; s++)
-		ordered_builder_write(builder, nkeys + s, row, value, s != v);
+		row_builder_write(builder, k, row, keys[k], nulls[k]);
+	for (int s = 0; s < engine->composite.spec->nvalues; s++)
+		row_builder_write(builder, nkeys + s, row, value, s != v);
 }
 
-/* The groups of another participant. */
-typedef struct Foreign
+/* The groups of another participant, whose export is imported. */
+typedef struct ForeignGroups
 {
 	OrderedSetEngine *engine;
-	int store;
+	int store; /* the one that imports values */
 	uint32 ngroups;
-	uint32 *numbers; /* [its group] here, or NO_VALUE_GROUP */
-	Datum *keys;     /* [its group * keys + key] */
+	uint32 *numbers; /* [foreign group] group number here, or NO_VALUE_GROUP */
+	Datum *keys;     /* [foreign group * nkeys + key] */
 	bool *nulls;
-} Foreign;
+} ForeignGroups;
 
 EngineStatus
 ordered_export_groups(Engine *base, GroupSink *sink)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 	GroupTable *table = engine->table;
-	PieceSink pieces;
 	uint32 end = 0;
 	RowBuilder *builder = &engine->builder;
 	int nkeys = engine->own.nkeys;
 
-	pieces_write(&pieces, sink);
-	if (ordered_note(engine, engine->inner->ops->export_groups(engine->inner, &pieces.base)) !=
-		ENGINE_OK)
+	if (composite_export_groups(base, sink) != ENGINE_OK)
 		return ENGINE_FAILED;
-	pieces_end(&pieces);
-
 	sink->write(sink, &table->ngroups, sizeof(table->ngroups));
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
 		if (g % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
-		ordered_builder_begin(builder);
+		row_builder_begin(builder);
 		for (int c = 0; c < engine->own.ncols; c++)
 		{
 			bool isnull = true;
@@ -99,13 +101,13 @@ ordered_export_groups(Engine *base, GroupSink *sink)
 
 			if (c < nkeys)
 				key = group_key_datum(&table->keys, group_row(table, g), c, &isnull);
-			ordered_builder_write(builder, c, 0, key, isnull);
+			row_builder_write(builder, c, 0, key, isnull);
 		}
 		row_record_write(&engine->record, &engine->own, &builder->batch, 0);
 		write_record(sink, &engine->record);
 	}
-	ordered_builder_begin(builder);
-	for (int v = 0; v < engine->spec->nvalues; v++)
+	row_builder_begin(builder);
+	for (int v = 0; v < engine->composite.spec->nvalues; v++)
 		value_store_export(engine->stores[v], sink);
 	ordered_finish_partitions(engine);
 	while (partition_list_pop(&engine->pending, &engine->in))
@@ -118,8 +120,9 @@ ordered_export_groups(Engine *base, GroupSink *sink)
 	return ENGINE_OK;
 }
 
+/* A copy of key k in a row of `own`. */
 static Datum
-own_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
+copy_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
 {
 	const Column *col = &batch->cols[k];
 
@@ -130,9 +133,9 @@ own_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
 					 own->cols[k].typlen);
 }
 
-/* Reads groups, and makes them here. */
+/* Reads the groups of the export, and adds them to the table here. */
 static void
-import_keys(Foreign *foreign, GroupSource *source)
+import_keys(ForeignGroups *foreign, GroupSource *source)
 {
 	OrderedSetEngine *engine = foreign->engine;
 	RowReader *reader = engine->reader;
@@ -154,52 +157,43 @@ import_keys(Foreign *foreign, GroupSource *source)
 				elog(ERROR, "groups of another participant end early");
 			row_reader_add(reader, engine->record.data);
 		}
-		ordered_absorb(engine, &reader->batch);
+		ordered_gather(engine, &reader->batch);
 		for (int i = 0; i < reader->batch.nrows; i++)
 		{
 			foreign->numbers[from + i] = engine->numbers[i];
-			/* keys are needed where there is no room for the group, or in a sort */
+			/* for values of groups without room here, and for values that are sorted */
 			for (int k = 0; k < nkeys; k++)
 				foreign->keys[(Size) (from + i) * nkeys + k] =
-					own_key(&engine->own, &reader->batch, k, i,
-							&foreign->nulls[(Size) (from + i) * nkeys + k]);
+					copy_key(&engine->own, &reader->batch, k, i,
+							 &foreign->nulls[(Size) (from + i) * nkeys + k]);
 		}
 	}
 }
 
-/* A value that the store cannot take by group number: as a row. */
+/* Adds a value that the store cannot take by group number as a row: a ValueRefused. */
 static void
 import_value(void *arg, uint32 group, Datum value)
 {
-	Foreign *foreign = arg;
+	ForeignGroups *foreign = arg;
 	OrderedSetEngine *engine = foreign->engine;
 	Size at = (Size) group * engine->own.nkeys;
 
 	build_row(engine, foreign->keys + at, foreign->nulls + at, foreign->store, value);
-	if (ordered_builder_full(&engine->builder))
+	if (row_builder_is_full(&engine->builder))
 		flush_builder(engine);
 }
 
-EngineStatus
-ordered_import_groups(Engine *base, GroupSource *source)
+/* Reads what follows the inner engine's export. */
+static void
+import_values(OrderedSetEngine *engine, GroupSource *source)
 {
-	OrderedSetEngine *engine = (OrderedSetEngine *) base;
-	MemoryContext cxt =
-		AllocSetContextCreate(engine->env.cxt, "gpuagg imported groups", ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(cxt);
 	RowReader *reader = engine->reader;
-	Foreign foreign = {engine};
-	PieceSource pieces;
+	ForeignGroups foreign = {engine};
 	bool more;
 
-	pieces_read(&pieces, source);
-	if (ordered_note(engine, engine->inner->ops->import_groups(engine->inner, &pieces.base)) !=
-		ENGINE_OK)
-		return ENGINE_FAILED;
-	pieces_skip(&pieces);
 	import_keys(&foreign, source);
-	ordered_builder_begin(&engine->builder);
-	for (int v = 0; v < engine->spec->nvalues; v++)
+	row_builder_begin(&engine->builder);
+	for (int v = 0; v < engine->composite.spec->nvalues; v++)
 	{
 		foreign.store = v;
 		value_store_import(engine->stores[v], source, foreign.numbers, foreign.ngroups,
@@ -215,9 +209,22 @@ ordered_import_groups(Engine *base, GroupSource *source)
 			if (row_reader_full(reader))
 				break;
 		}
-		ordered_absorb(engine, &reader->batch);
+		ordered_gather(engine, &reader->batch);
 	} while (more);
+}
+
+EngineStatus
+ordered_import_groups(Engine *base, GroupSource *source)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	MemoryContext cxt = AllocSetContextCreate(engine->composite.env.cxt, "gpuagg imported groups",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	EngineStatus status = composite_import_groups(base, source);
+
+	if (status == ENGINE_OK)
+		import_values(engine, source);
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(cxt);
-	return ENGINE_OK;
+	return status;
 }

@@ -1,10 +1,10 @@
 /*
- * resident.c
+ * resident_plan.c
  *	  From RESIDENT to what a device has to do; see resident.h.
  */
 #include <string.h>
 
-#include "server/resident.h"
+#include "server/resident_plan.h"
 
 /* ---- columns and instructions ---- */
 
@@ -71,7 +71,7 @@ only_counted(const WireQuery *q, int c)
 static bool
 takes_codes(const WireSlot *slot, int n, bool zeros, bool told)
 {
-	if (slot->bin_kind != WIRE_BIN_NONE || slot->part != WIRE_ROWS)
+	if (slot->bin_kind != WIRE_BIN_NONE || slot->input != WIRE_ROWS)
 		return false;
 	switch (slot->monoid)
 	{

@@ -23,7 +23,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "expr/program.h"
+#include "analysis/analysis.h"
 
 /*
  * Functions of core's that compute and do nothing else.  They send no message; what they call is

@@ -1,59 +1,36 @@
 /*
- * ordered_values.c
- *	  Rows into the groups and values of ordered sets.
+ * ordered_gather.c
+ *	  Gathers the values of ordered sets by group.
  */
 #include "postgres.h"
 
 #include "miscadmin.h"
 
-#include "exec/ordered_set_internal.h"
+#include "composite/ordered_engine.h"
 
-/* Bins of a table that is an array over the range of integer keys. */
+/* Most bins of a table in TABLE_DIRECT mode: an array over the range of integer keys. */
 #define MAX_BINS (1024 * 1024)
 
-/* ---- rows that are built --------------------------------------------------------- */
-
-void
-ordered_builder_begin(RowBuilder *builder)
-{
-	arena_reset(&builder->arena);
-	builder->batch.nrows = 0;
-	for (int c = 0; c < builder->batch.ncols; c++)
-		column_begin(&builder->writers[c]);
-}
-
-/* Takes over what an engine has to say. */
-EngineStatus
-ordered_note(OrderedSetEngine *engine, EngineStatus status)
-{
-	engine->base.errors |= engine->inner->errors;
-	if (status != ENGINE_OK)
-		strlcpy(engine->base.failure, engine->inner->failure, sizeof(engine->base.failure));
-	return status;
-}
-
-/* ---- groups and values ----------------------------------------------------------------- */
-
-/* Integer keys of a range that is not too wide are found in an array. */
+/* Makes the table an array if the keys of the first batch are integers of a narrow range. */
 static void
-choose_mode(OrderedSetEngine *engine, const Batch *batch)
+choose_table_mode(OrderedSetEngine *engine, const Batch *batch)
 {
 	GroupTable *table = engine->table;
 
-	engine->ranged = true;
+	engine->mode_chosen = true;
 	if (table->mode != TABLE_HASH)
 		return;
 	for (int k = 0; k < engine->own.nkeys; k++)
 		if (engine->own.keys[k].kind != KEY_RAW)
 			return;
 	group_keys_ranges(&table->keys, batch, table->keys.ranges);
-	table->max_bins = Min(MAX_BINS, engine->env.mem_limit / 8 / sizeof(uint32));
+	table->max_bins = Min(MAX_BINS, engine->composite.env.mem_limit / 8 / sizeof(uint32));
 	if (!group_table_use_direct(table))
 		for (int k = 0; k < engine->own.nkeys; k++)
 			table->keys.ranges[k].any = false;
 }
 
-/* Numbers of the groups of the rows that were located. */
+/* Sets engine->numbers to the group numbers of the rows that the table has located. */
 static void
 number_groups(OrderedSetEngine *engine, int nrows)
 {
@@ -77,6 +54,7 @@ number_groups(OrderedSetEngine *engine, int nrows)
 		numbers[table->missing[m]] = NO_VALUE_GROUP;
 }
 
+/* Writes the rows whose groups have no room in the table to partitions. */
 static void
 spill_missing(OrderedSetEngine *engine, const Batch *batch)
 {
@@ -84,8 +62,8 @@ spill_missing(OrderedSetEngine *engine, const Batch *batch)
 
 	if (table->nmissing > 0 && engine->out == NULL)
 		engine->out = partition_set_create(
-			engine->env.cxt, (int) Max(4, Min(32, engine->env.mem_limit / 4 / BLCKSZ)),
-			engine->level);
+			engine->composite.env.cxt,
+			(int) Max(4, Min(32, engine->composite.env.mem_limit / 4 / BLCKSZ)), engine->level);
 	for (int m = 0; m < table->nmissing; m++)
 	{
 		row_record_write(&engine->record, &engine->own, batch, table->missing[m]);
@@ -95,30 +73,29 @@ spill_missing(OrderedSetEngine *engine, const Batch *batch)
 	}
 }
 
-/* Takes in rows of `own`. */
-EngineStatus
-ordered_absorb(OrderedSetEngine *engine, const Batch *batch)
+void
+ordered_gather(OrderedSetEngine *engine, const Batch *batch)
 {
 	GroupTable *table = engine->table;
 	size_t used = group_table_memory(table);
 
 	CHECK_FOR_INTERRUPTS();
 	if (batch->nrows == 0)
-		return ENGINE_OK;
-	if (!engine->ranged)
-		choose_mode(engine, batch);
-	group_table_budget(table, engine->env.mem_limit, engine->spec->nvalues * VALUE_GROUP_BYTES);
+		return;
+	if (!engine->mode_chosen)
+		choose_table_mode(engine, batch);
+	group_table_budget(table, engine->composite.env.mem_limit,
+					   engine->composite.spec->nvalues * VALUE_GROUP_BYTES);
 	group_table_locate(table, batch);
 	number_groups(engine, batch->nrows);
 	spill_missing(engine, batch);
-	for (int v = 0; v < engine->spec->nvalues; v++)
+	for (int v = 0; v < engine->composite.spec->nvalues; v++)
 	{
 		value_store_append(engine->stores[v], &batch->cols[engine->own.nkeys + v], engine->numbers,
 						   batch->nrows, table->ngroups);
 		used += value_store_memory(engine->stores[v]);
 	}
 	engine->mem_peak = Max(engine->mem_peak, used);
-	return ENGINE_OK;
 }
 
 void
