@@ -75,7 +75,7 @@ gpuagg_device_columns(PG_FUNCTION_ARGS)
 		Datum values[12];
 		bool nulls[12] = {0};
 
-		if (!cache_table_named(c->table.id, &key, &relid) ||
+		if (!cache_table_by_id(c->table.id, &key, &relid) ||
 			!cache_may_see(&key, relid, c->column.attno))
 			continue;
 		values[0] = ObjectIdGetDatum(key.database);

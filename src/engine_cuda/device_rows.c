@@ -545,14 +545,13 @@ static void
 copy_lacking(const Resident *r, Lacking *lacking)
 {
 	const FeedResident *rows = r->rows;
-	Size n = (Size) rows->nruns + rows->nspans;
+	Size n = (Size) rows->nrow_ranges + rows->nspans;
 
-	lacking->row_ranges = palloc(n * sizeof(uint64));
-	lacking->spans = lacking->row_ranges + rows->nruns;
-	memcpy(lacking->row_ranges, r->cuda->client->arena + wire_cells_at(&r->wire),
-		   n * sizeof(uint64));
-	lacking->flags = lacking->row_ranges[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
-	lacking->row_ranges[0] &= ~lacking->flags;
+	lacking->runs = palloc(n * sizeof(uint64));
+	lacking->spans = lacking->runs + rows->nrow_ranges;
+	memcpy(lacking->runs, r->cuda->client->arena + wire_cells_at(&r->wire), n * sizeof(uint64));
+	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
+	lacking->runs[0] &= ~lacking->flags;
 	for (Size i = 0; i < n; i++)
 		lacking->any |= lacking->row_ranges[i];
 }
@@ -571,16 +570,13 @@ send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 
 	*taken = false;
 	*lacking = (Lacking){0};
-	/*
-	 * if nothing is written to the arena, the answer to OPEN may come together with that to
-	 * RESIDENT
-	 */
-	if ((rows->nruns > 0 || r->wire.ncells > 0) && !client_opened(client))
+	/* else the answer to OPEN may come with that to RESIDENT */
+	if ((rows->nrow_ranges > 0 || r->wire.ncells > 0) && !client_opened(client))
 		return false;
-	if (rows->nruns > 0)
-		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRowRange));
+	if (rows->nrow_ranges > 0)
+		memcpy(client->arena, rows->row_ranges, rows->nrow_ranges * sizeof(WireRowRange));
 	r->wire.buffer = 0;
-	r->wire.nrow_ranges = rows->nruns;
+	r->wire.nrow_ranges = rows->nrow_ranges;
 	r->wire.nspans = rows->nspans;
 	/* no room for the cells counts as no room on the device */
 	if (!write_cells(r, client->arena))
@@ -640,10 +636,10 @@ handle_lacking(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	if (!*again || lacking->any == 0 || list_lacking_spans(r, lacking))
 		return true;
 	if (first)
-		feed_resident_refute(rows, lacking->row_ranges);
-	keep = palloc(rows->nruns + 1);
-	for (uint32 i = 0; i < rows->nruns; i++)
-		keep[i] = first || lacking->row_ranges[i] == 0;
+		feed_resident_refute(rows, lacking->runs);
+	keep = palloc(rows->nrow_ranges + 1);
+	for (uint32 i = 0; i < rows->nrow_ranges; i++)
+		keep[i] = first || lacking->runs[i] == 0;
 	*uploaded = true;
 	if (first && !resident_upload(r, lacking->row_ranges, keep))
 		return false;
@@ -656,7 +652,7 @@ handle_lacking(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 static void
 give_back_rows(Resident *r)
 {
-	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1), false);
+	feed_resident_keep(r->rows, palloc0(r->rows->nrow_ranges + 1), false);
 	if (r->cuda->rows_resident > 0)
 		return;
 	for (int t = 0; t < r->program->nlookups; t++)
@@ -678,7 +674,8 @@ negotiate(Resident *r, bool *taken)
 	bool refused = false;
 
 	*taken = false;
-	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0 && again; attempt++)
+	for (int attempt = 1; attempt <= ATTEMPTS && rows->nrow_ranges + rows->nspans > 0 && again;
+		 attempt++)
 	{
 		Lacking lacking;
 
@@ -753,7 +750,7 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 		feed_resident_collect(rows, accept_chunks, r);
 		cuda_add_time(&cuda->times.proof_ms, since);
 		cuda->not_resident = "no rows are cached";
-		if (rows->nruns + rows->nspans > 0)
+		if (rows->nrow_ranges + rows->nspans > 0)
 		{
 			expr_program_settle(r->program);
 			*r->translated = *r->program;

@@ -146,10 +146,10 @@ resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 	Upload up = {r};
 	bool there = true;
 
-	for (uint32 i = 0; i < r->rows->nruns; i++)
+	for (uint32 i = 0; i < r->rows->nrow_ranges; i++)
 	{
-		const WireRowRange *row_range = &r->rows->runs[i];
-		bool again = i > 0 && row_range->range == row_range[-1].range;
+		const WireRowRange *run = &r->rows->row_ranges[i];
+		bool again = i > 0 && run->range == run[-1].range;
 
 		CHECK_FOR_INTERRUPTS();
 		if (again)

@@ -127,7 +127,7 @@ static bool
 columns_are_wanted(HeapCached *cached)
 {
 	for (int c = 0; c < cached->ncols; c++)
-		if (!cache_column_wanted(cached->table, &cached->cols[c]))
+		if (!cache_column_is_wanted(cached->table, &cached->cols[c]))
 			return false;
 	return cached->ncols > 0;
 }
@@ -181,7 +181,7 @@ heap_cached_begin(HeapCached *cached, bool rest)
 		pfree(cached->taken);
 		cached->taken = NULL;
 	}
-	if (!cached->fill && cached->taken == NULL && !cache_table_filled(cached->table))
+	if (!cached->fill && cached->taken == NULL && !cache_table_is_filled(cached->table))
 		return false;
 	proof_begin(&cached->proof, scan->scan);
 	cached->nblocks = scan->scan->rs_nblocks;
@@ -222,7 +222,7 @@ heap_cached_stop(HeapCached *cached)
 	if (!cached->refresh_requested && (cached->proof.counts.changed > 0 || cached->missing > 0))
 	{
 		cached->refresh_requested = true;
-		cache_ask_refresh(cached->table, cached->missing);
+		cache_request_refresh(cached->table, cached->missing);
 	}
 }
 

@@ -20,8 +20,8 @@
 #include "feed/heap.h"
 #include "feed/heap_resident.h"
 
-/* Most runs that are collected: the list has to fit into a buffer of the session. */
-#define MOST_RUNS 200000
+/* Most row ranges that are collected: the list has to fit into a buffer of the session. */
+#define MOST_ROW_RANGES 200000
 
 typedef struct Collector
 {
@@ -38,30 +38,31 @@ current_cached(const FeedResident *resident)
 }
 
 static void
-add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first,
-		uint32 nrows)
+add_row_range(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first,
+			  uint32 nrows)
 {
-	WireRowRange *run;
+	WireRowRange *row_range;
 
-	if (resident->nruns == resident->runs_room)
+	if (resident->nrow_ranges == resident->row_ranges_room)
 	{
-		resident->runs_room = Max(resident->runs_room * 2, 64);
-		resident->runs = resident->runs ?
-			repalloc(resident->runs, resident->runs_room * sizeof(WireRowRange)) :
-			MemoryContextAlloc(resident->cxt, resident->runs_room * sizeof(WireRowRange));
+		resident->row_ranges_room = Max(resident->row_ranges_room * 2, 64);
+		resident->row_ranges = resident->row_ranges ?
+			repalloc(resident->row_ranges, resident->row_ranges_room * sizeof(WireRowRange)) :
+			MemoryContextAlloc(resident->cxt, resident->row_ranges_room * sizeof(WireRowRange));
 	}
-	run = &resident->runs[resident->nruns++];
-	memset(run, 0, sizeof(*run));
-	run->stamp = contents->stamp;
-	run->range = range;
-	run->first = first;
-	run->nrows = nrows;
+	row_range = &resident->row_ranges[resident->nrow_ranges++];
+	memset(row_range, 0, sizeof(*row_range));
+	row_range->stamp = contents->stamp;
+	row_range->range = range;
+	row_range->first = first;
+	row_range->nrows = nrows;
 	resident->nrows += nrows;
 }
 
-/* Adds a span. run: where its runs begin in the list; WIRE_NO_ARRAY: the span stands for them. */
+/* Adds a span. row_range: where its row ranges begin in the list; WIRE_NO_ARRAY: the span stands
+ * for them. */
 static void
-add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
+add_span(FeedResident *resident, const CacheSpan *span, uint32 row_range)
 {
 	WireSpan *out;
 
@@ -84,15 +85,16 @@ add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
 	out->nrows = span->nrows;
 	out->first = span->first / CACHE_RANGE_BLOCKS;
 	out->nranges = span->nranges;
-	out->row_range = run;
-	out->nrow_ranges = run == WIRE_NO_ARRAY ? 0 : resident->nruns - run;
+	out->row_range = row_range;
+	out->nrow_ranges = row_range == WIRE_NO_ARRAY ? 0 : resident->nrow_ranges - row_range;
 }
 
 /*
- * Adds the rows of the pinned range's proved blocks, one run for each group of consecutive blocks.
+ * Adds the rows of the pinned range's proved blocks, one row range for each group of consecutive
+ * blocks.
  */
 static void
-add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
+add_row_ranges(Collector *c, uint32 range, const CacheBlocks *proved)
 {
 	const CacheRange *contents = c->cached->pin->range;
 	uint32 first = 0;
@@ -100,7 +102,7 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 
 	if (cache_blocks_all(proved, contents->nblocks))
 	{
-		add_run(c->resident, range, contents, 0, contents->nrows);
+		add_row_range(c->resident, range, contents, 0, contents->nrows);
 		return;
 	}
 	for (int i = 0; i <= contents->nblocks; i++)
@@ -113,7 +115,7 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 			continue;
 		}
 		if (n > 0)
-			add_run(c->resident, range, contents, first, n);
+			add_row_range(c->resident, range, contents, first, n);
 		n = 0;
 	}
 }
@@ -153,7 +155,7 @@ collect_range(Collector *c, uint32 range, int nblocks)
 		compat_count_tuples(cached->scan->rel, nrows);
 	}
 	else
-		add_runs(c, range, &proved);
+		add_row_ranges(c, range, &proved);
 }
 
 /* ---- spans ----------------------------------------------------------------- */
@@ -239,13 +241,14 @@ collect_ranges(Collector *c, uint32 number, uint32 nranges)
 	HeapCached *cached = c->cached;
 	FeedResident *resident = c->resident;
 	uint32 first = number * CACHE_SPAN_RANGES;
-	uint32 run = resident->nruns;
+	uint32 row_range = resident->nrow_ranges;
 	bool whole = true;
 	CacheSpan span;
 
 	cache_span_begin(&span, number, cached->ncols, cached->cols);
 	for (uint32 range = first;
-		 range < Min(first + CACHE_SPAN_RANGES, nranges) && resident->nruns < MOST_RUNS; range++)
+		 range < Min(first + CACHE_SPAN_RANGES, nranges) && resident->nrow_ranges < MOST_ROW_RANGES;
+		 range++)
 	{
 		bool accepted = false;
 
@@ -264,8 +267,8 @@ collect_ranges(Collector *c, uint32 number, uint32 nranges)
 	if (!whole || span.nblocks != Min(CACHE_SPAN_BLOCKS, cached->nblocks - span.first))
 		return;
 	cache_span_publish(cached->table, &span);
-	if (resident->nruns - run == span.nranges && resident->nspans < WIRE_MAX_SPANS)
-		add_span(resident, &span, run);
+	if (resident->nrow_ranges - row_range == span.nranges && resident->nspans < WIRE_MAX_SPANS)
+		add_span(resident, &span, row_range);
 }
 
 void
@@ -284,9 +287,9 @@ feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 
 /* ---- what becomes of the rows -------------------------------------------------- */
 
-/* Appends the runs of a span; returns false if the span's ranges have been replaced. */
+/* Appends the row ranges of a span; returns false if the span's ranges have been replaced. */
 static bool
-list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
+list_row_ranges(FeedResident *resident, const WireSpan *span, uint64 expected)
 {
 	HeapCached *cached = current_cached(resident);
 	uint64 digest = 0;
@@ -299,14 +302,14 @@ list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
 			return false;
 		digest = cache_span_digest(digest, cached->pin->range->stamp);
 		if (cached->pin->range->nrows > 0)
-			add_run(resident, range, cached->pin->range, 0, cached->pin->range->nrows);
+			add_row_range(resident, range, cached->pin->range, 0, cached->pin->range->nrows);
 		heap_cached_unpin(cached);
 	}
-	return digest == expected && resident->nruns <= MOST_RUNS;
+	return digest == expected && resident->nrow_ranges <= MOST_ROW_RANGES;
 }
 
 static int
-compare_runs(const void *a, const void *b)
+compare_row_ranges(const void *a, const void *b)
 {
 	const WireRowRange *x = a;
 	const WireRowRange *y = b;
@@ -316,17 +319,17 @@ compare_runs(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Returns the index of the first run of a range or a later one. */
+/* Returns the index of the first row range of a range or a later one. */
 static uint32
-find_run(const FeedResident *resident, uint32 range)
+find_row_range(const FeedResident *resident, uint32 range)
 {
-	uint32 left = 0, right = resident->nruns;
+	uint32 left = 0, right = resident->nrow_ranges;
 
 	while (left < right)
 	{
 		uint32 mid = left + (right - left) / 2;
 
-		if (resident->runs[mid].range < range)
+		if (resident->row_ranges[mid].range < range)
 			left = mid + 1;
 		else
 			right = mid;
@@ -358,35 +361,36 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 	for (uint32 i = 0; i < resident->nspans; i++)
 	{
 		WireSpan span = resident->spans[i];
-		uint32 before = resident->nruns;
+		uint32 before = resident->nrow_ranges;
 
 		if (expand[i] && span.row_range == WIRE_NO_ARRAY)
 		{
 			resident->nrows -= span.nrows;
-			if (!list_runs(resident, &span, resident->digests[i]))
+			if (!list_row_ranges(resident, &span, resident->digests[i]))
 			{
-				for (; resident->nruns > before; resident->nruns--)
-					resident->nrows -= resident->runs[resident->nruns - 1].nrows;
+				for (; resident->nrow_ranges > before; resident->nrow_ranges--)
+					resident->nrows -= resident->row_ranges[resident->nrow_ranges - 1].nrows;
 				mark_span(current_cached(resident), span.first, span.nranges, false);
 				continue;
 			}
 			span.row_range = before;
-			span.nrow_ranges = resident->nruns - before;
+			span.nrow_ranges = resident->nrow_ranges - before;
 		}
 		resident->digests[n] = resident->digests[i];
 		resident->spans[n++] = span;
 	}
 	resident->nspans = n;
-	if (resident->nruns > 0)
-		qsort(resident->runs, resident->nruns, sizeof(WireRowRange), compare_runs);
+	if (resident->nrow_ranges > 0)
+		qsort(resident->row_ranges, resident->nrow_ranges, sizeof(WireRowRange),
+			  compare_row_ranges);
 	for (uint32 i = 0; i < n; i++)
 		if (resident->spans[i].row_range != WIRE_NO_ARRAY)
-			resident->spans[i].row_range = find_run(resident, resident->spans[i].first);
+			resident->spans[i].row_range = find_row_range(resident, resident->spans[i].first);
 }
 
 /*
- * Keeps or gives back the spans that stand for their runs, and drops the others. Returns the rows
- * of those that are kept.
+ * Keeps or gives back the spans that stand for their row ranges, and drops the others. Returns the
+ * rows of those that are kept.
  */
 static uint64
 keep_spans(FeedResident *resident, bool keep)
@@ -414,24 +418,25 @@ keep_spans(FeedResident *resident, bool keep)
 }
 
 /*
- * Sets refuted[] for runs of whole ranges that the quals refute, among those with lacking[] not 0.
- * Returns whether these are more than half of them.
+ * Sets refuted[] for row ranges of whole ranges that the quals refute, among those with lacking[]
+ * not 0. Returns whether these are more than half of them.
  */
 static bool
-refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
+refute_row_ranges(FeedResident *resident, const uint64 *lacking, bool *refuted)
 {
 	HeapCached *cached = current_cached(resident);
 	uint32 nlacking = 0, nrefuted = 0;
 
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		CachePin *pin = lacking[i] != 0 ? feed_resident_pin(resident, &resident->runs[i]) : NULL;
+		CachePin *pin =
+			lacking[i] != 0 ? feed_resident_pin(resident, &resident->row_ranges[i]) : NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		refuted[i] = false;
 		if (pin == NULL)
 			continue;
-		refuted[i] = resident->runs[i].nrows == pin->range->nrows &&
+		refuted[i] = resident->row_ranges[i].nrows == pin->range->nrows &&
 			heap_skip_refutes(cached->skip, pin->chunks, cached->slots);
 		nlacking++;
 		nrefuted += refuted[i];
@@ -444,30 +449,30 @@ void
 feed_resident_refute(FeedResident *resident, uint64 *lacking)
 {
 	HeapCached *cached = current_cached(resident);
-	bool *refuted = palloc(resident->nruns + 1);
+	bool *refuted = palloc(resident->nrow_ranges + 1);
 	uint32 n = 0;
 
-	if (cached->skip == NULL || !refute_runs(resident, lacking, refuted))
+	if (cached->skip == NULL || !refute_row_ranges(resident, lacking, refuted))
 		return;
 	/* Lists that were sent are not sent again. */
 	keep_spans(resident, true);
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		WireRowRange run = resident->runs[i];
+		WireRowRange row_range = resident->row_ranges[i];
 
 		if (refuted[i])
 		{
 			for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
-				cached->stats->skipped += pg_popcount64(cached->taken[run.range].word[w]);
-			InstrCountFiltered1(cached->scan->node, run.nrows);
-			compat_count_tuples(cached->scan->rel, run.nrows);
-			resident->nrows -= run.nrows;
+				cached->stats->skipped += pg_popcount64(cached->taken[row_range.range].word[w]);
+			InstrCountFiltered1(cached->scan->node, row_range.nrows);
+			compat_count_tuples(cached->scan->rel, row_range.nrows);
+			resident->nrows -= row_range.nrows;
 			continue;
 		}
 		lacking[n] = lacking[i];
-		resident->runs[n++] = run;
+		resident->row_ranges[n++] = row_range;
 	}
-	resident->nruns = n;
+	resident->nrow_ranges = n;
 }
 
 void
@@ -476,18 +481,18 @@ feed_resident_keep(FeedResident *resident, const bool *keep, bool spans)
 	HeapCached *cached = current_cached(resident);
 	uint32 n = 0;
 
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 		if (!keep[i])
-			memset(&cached->taken[resident->runs[i].range], 0, sizeof(CacheBlocks));
+			memset(&cached->taken[resident->row_ranges[i].range], 0, sizeof(CacheBlocks));
 	resident->nrows = keep_spans(resident, spans);
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		if (!cache_blocks_any(&cached->taken[resident->runs[i].range]))
+		if (!cache_blocks_any(&cached->taken[resident->row_ranges[i].range]))
 			continue;
-		resident->runs[n++] = resident->runs[i];
-		resident->nrows += resident->runs[i].nrows;
+		resident->row_ranges[n++] = resident->row_ranges[i];
+		resident->nrows += resident->row_ranges[i].nrows;
 	}
-	resident->nruns = n;
+	resident->nrow_ranges = n;
 }
 
 /* Returns the number of blocks whose rows the engine has taken. */
@@ -497,12 +502,13 @@ count_blocks(const FeedResident *resident)
 	const HeapCached *cached = current_cached(resident);
 	uint64 n = 0;
 
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		const WireRowRange *run = &resident->runs[i];
+		const WireRowRange *row_range = &resident->row_ranges[i];
 
-		for (int w = 0; (i == 0 || run->range != run[-1].range) && w < CACHE_BLOCK_WORDS; w++)
-			n += pg_popcount64(cached->taken[run->range].word[w]);
+		for (int w = 0;
+			 (i == 0 || row_range->range != row_range[-1].range) && w < CACHE_BLOCK_WORDS; w++)
+			n += pg_popcount64(cached->taken[row_range->range].word[w]);
 	}
 	for (uint32 i = 0; i < resident->nspans; i++)
 	{
@@ -542,17 +548,17 @@ feed_resident_taken(FeedResident *resident)
 }
 
 CachePin *
-feed_resident_pin(FeedResident *resident, const WireRowRange *run)
+feed_resident_pin(FeedResident *resident, const WireRowRange *row_range)
 {
 	HeapCached *cached = current_cached(resident);
-	CachePin *pin = cache_pin(cached->table, run->range, cached->ncols, cached->cols);
+	CachePin *pin = cache_pin(cached->table, row_range->range, cached->ncols, cached->cols);
 	bool lacks = false;
 
 	if (pin == NULL)
 		return NULL;
 	for (int c = 0; c < cached->ncols; c++)
 		lacks |= pin->chunks[c] == NULL;
-	if (!lacks && pin->range->stamp == run->stamp)
+	if (!lacks && pin->range->stamp == row_range->stamp)
 		return pin;
 	cache_unpin(pin);
 	return NULL;
@@ -561,8 +567,8 @@ feed_resident_pin(FeedResident *resident, const WireRowRange *run)
 void
 feed_resident_free(FeedResident *resident)
 {
-	if (resident->runs)
-		pfree(resident->runs);
+	if (resident->row_ranges)
+		pfree(resident->row_ranges);
 	if (resident->spans)
 		pfree(resident->spans);
 	if (resident->digests)

@@ -38,19 +38,19 @@ typedef struct FeedResident
 	bool *constant_nulls;
 
 	/*
-	 * The collected rows that have not been given back. A run is a number of consecutive rows of a
-	 * range, runs are ordered by range and row. A span is a group of whole ranges (cache/span.h),
-	 * spans are ordered by range. WireSpan.row_range says where the span's rows are among the runs,
-	 * or, as WIRE_NO_ARRAY, that the span stands for them.
+	 * The collected rows that have not been given back, as row ranges, ordered by range and row,
+	 * and as spans, ordered by range. A span is a group of whole ranges (cache/span.h).
+	 * WireSpan.row_range says where the span's row ranges are in the list, or, as WIRE_NO_ARRAY,
+	 * that the span stands for them.
 	 */
-	uint32 nruns;
-	WireRowRange *runs;
+	uint32 nrow_ranges;
+	WireRowRange *row_ranges;
 	uint32 nspans;
 	WireSpan *spans;
 	uint64 *digests; /* of the spans' lists of stamps (cache_span_digest()) */
 	uint64 nrows;
 	/* Private to heap_resident.c. */
-	uint32 runs_room;
+	uint32 row_ranges_room;
 	uint32 spans_room;
 	MemoryContext cxt;
 } FeedResident;
@@ -71,21 +71,23 @@ extern void feed_resident_collect(FeedResident *resident, ResidentAccept accept,
 extern bool feed_resident_complete(const FeedResident *resident);
 
 /*
- * Adds the runs of spans that stand for their rows, where expand[] is set. Rows of spans whose
- * ranges have been replaced meanwhile are given back.
+ * Adds the row ranges of spans that stand for their rows, where expand[] is set. Rows of spans
+ * whose ranges have been replaced meanwhile are given back.
  */
 extern void feed_resident_expand(FeedResident *resident, const bool *expand);
 
 /*
- * Drops runs that the quals refute, among those with lacking[] not 0, so that nothing is uploaded
- * for them. Does so only if most are refuted: otherwise later queries benefit from uploading all.
- * Adjusts lacking[] to the runs that remain. Spans whose runs were listed become plain runs.
+ * Drops row ranges that the quals refute, among those with lacking[] not 0, so that nothing is
+ * uploaded for them. Does so only if most are refuted: otherwise later queries benefit from
+ * uploading all. Adjusts lacking[] to the row ranges that remain. Spans whose row ranges were
+ * listed become plain row ranges.
  */
 extern void feed_resident_refute(FeedResident *resident, uint64 *lacking);
 
 /*
- * Gives back all rows of each range of which a run is not to be kept, and, unless `spans`, the
- * rows of spans that stand for their runs. Spans whose runs were listed become plain runs.
+ * Gives back all rows of each range of which a row range is not to be kept, and, unless `spans`,
+ * the rows of spans that stand for their row ranges. Spans whose row ranges were listed become
+ * plain row ranges.
  */
 extern void feed_resident_keep(FeedResident *resident, const bool *keep, bool spans);
 
@@ -96,9 +98,9 @@ extern void feed_resident_taken(FeedResident *resident);
 extern void feed_resident_free(FeedResident *resident);
 
 /*
- * Pins the range of a run with its columns. Returns NULL if it has been replaced since or lacks a
- * column.
+ * Pins the range of a row range with its columns. Returns NULL if it has been replaced since or
+ * lacks a column.
  */
-extern CachePin *feed_resident_pin(FeedResident *resident, const WireRowRange *run);
+extern CachePin *feed_resident_pin(FeedResident *resident, const WireRowRange *row_range);
 
 #endif /* GPUAGG_FEED_HEAP_RESIDENT_H */
