@@ -547,11 +547,12 @@ copy_lacking(const Resident *r, Lacking *lacking)
 	const FeedResident *rows = r->rows;
 	Size n = (Size) rows->nrow_ranges + rows->nspans;
 
-	lacking->runs = palloc(n * sizeof(uint64));
-	lacking->spans = lacking->runs + rows->nrow_ranges;
-	memcpy(lacking->runs, r->cuda->client->arena + wire_cells_at(&r->wire), n * sizeof(uint64));
-	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
-	lacking->runs[0] &= ~lacking->flags;
+	lacking->row_ranges = palloc(n * sizeof(uint64));
+	lacking->spans = lacking->row_ranges + rows->nrow_ranges;
+	memcpy(lacking->row_ranges, r->cuda->client->arena + wire_cells_at(&r->wire),
+		   n * sizeof(uint64));
+	lacking->flags = lacking->row_ranges[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
+	lacking->row_ranges[0] &= ~lacking->flags;
 	for (Size i = 0; i < n; i++)
 		lacking->any |= lacking->row_ranges[i];
 }
@@ -570,7 +571,10 @@ send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 
 	*taken = false;
 	*lacking = (Lacking){0};
-	/* else the answer to OPEN may come with that to RESIDENT */
+	/*
+	 * if nothing is written to the arena, the answer to OPEN may come together with that to
+	 * RESIDENT
+	 */
 	if ((rows->nrow_ranges > 0 || r->wire.ncells > 0) && !client_opened(client))
 		return false;
 	if (rows->nrow_ranges > 0)
@@ -636,10 +640,10 @@ handle_lacking(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 	if (!*again || lacking->any == 0 || list_lacking_spans(r, lacking))
 		return true;
 	if (first)
-		feed_resident_refute(rows, lacking->runs);
+		feed_resident_refute(rows, lacking->row_ranges);
 	keep = palloc(rows->nrow_ranges + 1);
 	for (uint32 i = 0; i < rows->nrow_ranges; i++)
-		keep[i] = first || lacking->runs[i] == 0;
+		keep[i] = first || lacking->row_ranges[i] == 0;
 	*uploaded = true;
 	if (first && !resident_upload(r, lacking->row_ranges, keep))
 		return false;

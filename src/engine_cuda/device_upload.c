@@ -148,8 +148,8 @@ resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 
 	for (uint32 i = 0; i < r->rows->nrow_ranges; i++)
 	{
-		const WireRowRange *run = &r->rows->row_ranges[i];
-		bool again = i > 0 && run->range == run[-1].range;
+		const WireRowRange *row_range = &r->rows->row_ranges[i];
+		bool again = i > 0 && row_range->range == row_range[-1].range;
 
 		CHECK_FOR_INTERRUPTS();
 		if (again)

@@ -206,13 +206,13 @@ typedef struct SharedQuery
 
 	atomic_bool full; /* the device had no room for some rows: no more rows are taken */
 
-	pthread_mutex_t lock; /* of what follows; held in every device call on `query` */
-	DeviceQuery *query;   /* NULL: it is not open yet, and not shared */
-	bool rows;            /* some have been reduced */
-	uint64_t use;         /* its number among the uses of stored columns; 0: none yet */
-	struct PeerQuery *parts[WIRE_MAX_DEVICES]; /* on other devices; or NULL */
-	bool finished;                             /* groups may be fetched; batches are refused */
-	bool limited;                              /* not all groups are wanted: */
+	pthread_mutex_t lock; /* protects all that follows; held during each device call on `query` */
+	DeviceQuery *query;   /* NULL: not open yet; only if not shared */
+	bool rows;            /* some rows have been reduced */
+	uint64_t use;         /* number of its use of stored columns (store_use); 0: none yet */
+	struct PeerQuery *peers[WIRE_MAX_DEVICES]; /* on other devices (spread.h); or NULL */
+	bool finished;                             /* groups may be fetched, and rows are errors */
+	bool limited;                              /* `limit` restricts the groups */
 	WireLimit limit;
 	/*
 	 * Status and text of the device call that failed, or DEVICE_OK. Every further call returns

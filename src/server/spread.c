@@ -23,7 +23,7 @@ typedef struct DeviceMessage
 	WireResident *in;         /* followed by its spans */
 	WireRowRange *row_ranges; /* followed by the cells of lookup tables */
 	uint64_t *lacking;
-	StoreHold *hold; /* which the device releases, once it was given */
+	StoreHold *hold; /* the device releases it, once it was passed on */
 	DeviceQuery *query;
 	Lane *lane;
 	Watch watch;
@@ -207,10 +207,10 @@ get_peer(SharedQuery *query, int device, PeerQuery **out, DeviceError *error)
 	PeerQuery *peer = query->peers[device];
 	DeviceStatus status;
 
-	if (part == NULL && (part = calloc(1, sizeof(*part))) == NULL)
+	if (peer == NULL && (peer = calloc(1, sizeof(*peer))) == NULL)
 		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	query->parts[device] = *out = part;
-	if (part->lane == NULL)
+	query->peers[device] = *out = peer;
+	if (peer->lane == NULL)
 	{
 		status = device_ops.lane_open(&peer->lane, device, query->arena, ARENA_BUFFER_BYTES,
 									  ARENA_BUFFERS, error);
@@ -481,16 +481,16 @@ spread_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 	/* a shared query has no peers: rows on other devices are reported as lacking */
 	if (in->nstored == 0 || store_devices() == 1 || query->arena == NULL)
 		return reduce_here(query, lane, in, row_ranges, lacking, taken, error);
-	if ((cut = calloc(1, sizeof(*cut))) == NULL)
+	if ((split = calloc(1, sizeof(*split))) == NULL)
 		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
-	cut->in = in;
-	cut->row_ranges = row_ranges;
-	count_shares(cut);
-	if (is_on_one(cut) && spread_device(in, row_ranges) == query->device)
+	split->in = in;
+	split->row_ranges = row_ranges;
+	count_messages(split);
+	if (is_on_one(split) && spread_device(in, row_ranges) == query->device)
 		status = reduce_here(query, lane, in, row_ranges, lacking, taken, error);
 	else if (query->wire.flags & WIRE_ORDERED)
 		lacking[0] = WIRE_SPREAD;
-	else if (!make_messages(cut))
+	else if (!make_messages(split))
 		status = device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	else
 	{
