@@ -202,12 +202,6 @@ typedef struct SetValues
 	DeviceMemory counts; /* SetCounts, which kernels update */
 } SetValues;
 
-/*
- * The first allocation for rows or values that are kept until the end has room for the estimated
- * number, but for at most so many times those of the first batch: estimates may be wrong.
- */
-#define ESTIMATE_PER_ROW 64
-
 /* Input that is kept until all rows are there, then sorted by group and reduced. */
 typedef struct LateInput
 {
@@ -360,6 +354,20 @@ extern DeviceStatus device_query_read(DeviceQuery *query, void *to, const void *
 extern DeviceStatus device_query_copy_out(DeviceQuery *query, const void *from, size_t bytes,
 										  size_t at, DeviceError *error);
 extern DeviceStatus device_query_wait(DeviceQuery *query, DeviceError *error);
+
+/*
+ * Rows and values that are kept until the end are stored in arrays of at least LATE_MIN and at most
+ * LATE_MAX entries, as their places have 31 bits.
+ */
+#define LATE_MIN (1 << 16)
+#define LATE_MAX (INT32_MAX - 1)
+
+/*
+ * Returns the capacity that such an array must have for n more entries than its `used` ones; above
+ * LATE_MAX if there are too many.  capacity: what it has, 0 before the first allocation, which has
+ * room for the estimated number of rows.
+ */
+extern int64_t late_capacity(int64_t capacity, int64_t used, int64_t n, double est_rows);
 
 /* ---- device_common.c: columns and slots ---- */
 
