@@ -347,7 +347,7 @@ sub script
 # The setting that makes serial plans run in a worker, as this server names it.
 our $in_worker;
 
-my @strategies = qw(auto auto auto single segmented direct hash sort);
+my @strategies = qw(auto auto auto single segmented segmented direct hash sort);
 
 # Settings for the custom scan's turn.
 sub scan_settings
