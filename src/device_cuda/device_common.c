@@ -1,7 +1,7 @@
 /*
  * device_common.c
  *	  The base of the CUDA device layer: errors, device numbers, memory of queries, columns and
- *slots as kernels take them.
+ * slots as kernels take them.
  */
 #include <stdio.h>
 #include <string.h>

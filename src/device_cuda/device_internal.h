@@ -112,7 +112,8 @@ typedef struct GroupStates
 	 * counts the rows (count_slot is -1).
 	 */
 	DeviceMemory row_counts;
-	/* If groups may have no rows: room for the list of those with rows, and a workspace behind it.
+	/*
+	 * If groups may have no rows: room for the list of those with rows, and a workspace behind it.
 	 */
 	DeviceMemory list;
 	DeviceMemory keys; /* FORM_RUNS: packed keys of key_bytes each */
@@ -467,7 +468,8 @@ extern DeviceStatus runs_sort(DeviceQuery *query, const Rows *rows, const void *
  */
 extern DeviceStatus groups_start_runs(DeviceQuery *query, int64_t n, bool may_be_empty,
 									  DeviceError *error);
-/* The first part of groups_locate: chooses or changes the form, so that the rows' keys have bins.
+/*
+ * The first part of groups_locate: chooses or changes the form, so that the rows' keys have bins.
  */
 extern DeviceStatus groups_fit(DeviceQuery *query, const Rows *rows, DeviceError *error);
 /*

@@ -8,8 +8,10 @@
  *	cuda_stub_tables.c		hash tables of groups
  *	cuda_stub_segments.c	rows in order, segments and runs of them
  *	cuda_stub_batches.c		the server's: rows of batches: bins, sketches, inputs of operators in
- * order cuda_stub_groups.c		the server's: keys of rows, and groups cuda_stub_resident.c	the
- * server's: rows of stored columns cuda_stub_sets.c		the server's: values of sets
+ *							order
+ *	cuda_stub_groups.c		the server's: keys of rows, and groups
+ *	cuda_stub_resident.c	the server's: rows of stored columns
+ *	cuda_stub_sets.c		the server's: values of sets
  *
  * Each function is one launch of the stub.  What the headers leave undefined (a
  * hash table's order, workspaces) is as simple as possible, but workspaces are
