@@ -37,7 +37,6 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "analysis/analysis.h"
 #include "aggregates/codes.h"
 #include "analysis/analysis.h"
 #include "exec/exec.h"
