@@ -269,7 +269,7 @@ part_tap() {
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
-	# as many at a time as there are processors, each in clusters of its own
+	# one more at a time than there are processors, each in clusters of its own
 	for t in "$work"/${TAP:-*}.pl; do
 		while (($(jobs -rp | wc -l) > $(nproc))); do
 			wait -n
