@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes both sides of the GPU server's protocol, with the stand-in for the GPU.
+# Fuzzes both sides of the GPU server's protocol, over the stub of the CUDA run time.
 #
 #	test/fuzz.sh [server|backends...] [SECONDS] [SEED]		default: both, 10 seconds each, seed 1
 #

@@ -14,8 +14,8 @@
 #				REGRESS="a b" runs only these
 #	cached		the regression and differential tests with columns cached by the first query that reads them
 #	isolation	test/specs/*.spec
-#	server		the regression tests, and differential ones, through the GPU server with a
-#				stand-in for the GPU (test/gpu_server.sh)
+#	server		the regression tests, and differential ones, through the GPU server over a
+#				stub of the CUDA run time (test/gpu_server.sh)
 #	tap			test/t/*.pl; TAP=name runs only that one
 #	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh), FUZZ_SECONDS each
 #				(default 5) from FUZZ_SEED on (default 1)
@@ -25,7 +25,7 @@
 #				many of the heap feed over tables with a history
 #	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
 #				STRESS_SECONDS (default 24) from STRESS_SEED on (default 1); half as long of the
-#				cache in GPU memory, by a stand-in for the GPU
+#				cache in GPU memory, over the stub
 #	citus		aggregates over tables of Citus, where it is installed (test/citus.sh)
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	docs		README against the catalog; its SQL is run
@@ -220,7 +220,7 @@ through_server() {
 }
 
 part_server() {
-	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin
+	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub
 	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-2000} / 4))
 }
 
@@ -254,14 +254,14 @@ tap_cause() {
 }
 
 part_tap() {
-	local work perl t status standin
+	local work perl t status server
 
 	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
 	perl=$pg_libdir/pgxs/src/test/perl
-	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin interrupt-probe >/dev/null ||
-		fail "tap/server-standin, tap/interrupt-probe (do not build)"
+	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub interrupt-probe >/dev/null ||
+		fail "tap/server-stub, tap/interrupt-probe (do not build)"
 	cp -r "$top"/test/t/. "$work"
-	standin=$(pg_server "$top/build/test/gpuagg-server") || fail "tap/server-standin (not installed)"
+	server=$(pg_server "$top/build/test/gpuagg-server") || fail "tap/server-stub (not installed)"
 	# what the tests read must be where "nobody" can enter
 	mkdir -p "$work/build/test" "$work/src"
 	cp "$top/build/test/interrupt_probe.so" "$work/build/test/"
@@ -280,7 +280,7 @@ part_tap() {
 			# releases before 16 take their folders from TESTDIR
 			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" \
 				PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
-				PG_TEST_TIMEOUT_DEFAULT=300 STANDIN_SERVER="$standin" TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
+				PG_TEST_TIMEOUT_DEFAULT=300 STUB_SERVER="$server" TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
 			echo $? >"$results/tap-${t%.pl}.status"
 		) &
 	done
@@ -434,7 +434,7 @@ prepare() {
 		case $part in
 		layers) plain+=(layers-objects) ;;
 		unit) plain+=(unit-tests) ;;
-		server | tap | stress) plain+=(server-standin) ;;
+		server | tap | stress) plain+=(server-stub) ;;
 		sanitize) sanitized+=(unit-tests) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
 		emulator) [[ -z $(command -v nvcc) ]] || plain+=(emulator) ;;

@@ -3,7 +3,7 @@
  *	  The server's interface to its GPUs.
  *
  * Sessions call devices through this table of functions only.  The server links
- * device.c; its tests link a stand-in that computes on the host.
+ * device.c; tests link it over a stub of the CUDA run time.
  *
  * A lane belongs to a connection: a copy stream and one device buffer for each
  * buffer of the arena.  Several lanes may feed one query.  Calls on different

@@ -3,7 +3,7 @@
  *	  From RESIDENT to what a device has to do: columns that are read where they are stored,
  *	  the instructions that are needed for the others, and slices of rows.
  *
- * Plain C without a device, for the CUDA device layer and the stand-in alike.
+ * Plain C without calls of a device.
  */
 #ifndef GPUAGG_RESIDENT_H
 #define GPUAGG_RESIDENT_H

@@ -80,7 +80,7 @@ ok($node->poll_query_until('postgres', "SELECT count(*) = 1 FROM pg_stat_activit
 	'... and comes back when it is ended');
 
 # ---- the log ----
-my @ours = grep { /GPU|gpuagg|CUDA|stand-in/ && !/STATEMENT|ERROR|DETAIL|HINT|parameter/ } split /\n/, slurp_file($node->logfile);
+my @ours = grep { /GPU|gpuagg|CUDA|stub/ && !/STATEMENT|ERROR|DETAIL|HINT|parameter/ } split /\n/, slurp_file($node->logfile);
 cmp_ok(scalar @ours, '>', 5, 'there are lines in the log');
 is(join("\n", grep { !/(LOG|DEBUG\d|WARNING): +(gpuagg|background worker "gpuagg|.*statement: )/ } @ours), '', '... which begin with gpuagg');
 
