@@ -22,12 +22,31 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 	return GPUAGG_CUDA_OK;
 }
 
+/* Returns whether TILES takes a call's operators: no second inputs, no sums of computed floats. */
+static bool
+tiles_take(const GpuaggHist *hist)
+{
+	for (int s = 0; s < hist->nslots; s++)
+	{
+		const GpuaggSlot *slot = &hist->slot[s];
+		bool is_float = slot->x.type == GPUAGG_VALUE_F32 || slot->x.type == GPUAGG_VALUE_F64;
+		bool is_extreme = slot->op == MONOID_MAX_F64 || slot->op == MONOID_MIN_F64 ||
+			slot->op == MONOID_MAX_F32 || slot->op == MONOID_MIN_F32 || slot->op == MONOID_COUNT;
+
+		if (slot->y.values || slot->y.computed || (slot->x.computed && is_float && !is_extreme))
+			return false;
+	}
+	return true;
+}
+
 GpuaggCudaStatus
 gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 {
 	memset(choice, 0, sizeof(*choice));
 	choice->strategy = GPUAGG_HIST_GLOBAL;
 	choice->together = hist->nslots <= 3 && hist->bins.nbins % 3 != 2;
+	if (hist->strategy == GPUAGG_HIST_TILES && !tiles_take(hist))
+		return GPUAGG_CUDA_UNSUPPORTED;
 	/* some calls in tiles are refused, so that the callers divide them */
 	if (hist->strategy == GPUAGG_HIST_TILES && (hist->nslots > 2 || hist->bins.nbins % 4 == 3))
 		return GPUAGG_CUDA_UNSUPPORTED;
@@ -47,6 +66,8 @@ typedef struct Tile
 {
 	const GpuaggProgram *program;
 	int n;
+	int64_t position; /* of the first row in the inputs */
+	bool loaded[GPUAGG_MAX_INPUTS];
 	int last; /* register of the last instruction's result */
 	int64_t values[REGISTERS * TILE];
 	uint8_t states[REGISTERS * TILE];
@@ -54,45 +75,45 @@ typedef struct Tile
 	bool unclear[TILE]; /* all conditions before one that was undetermined were true */
 } Tile;
 
-/* Returns the tile's register of an operand; constants stay as they are. */
+static void
+load_input(Tile *tile, int c)
+{
+	const GpuaggColumn *column = &tile->program->input[c];
+	int64_t *values = tile->values + (INPUT_REGISTER + c) * TILE;
+	uint8_t *states = tile->states + (INPUT_REGISTER + c) * TILE;
+
+	for (int i = 0; i < tile->n; i++)
+	{
+		int64_t at = tile->position + i;
+
+		values[i] = column->type == GPUAGG_VALUE_F32 ? ((const uint32_t *) column->values)[at] :
+													   stub_load_integer(column, at);
+		states[i] = stub_is_valid(column->validity, at) ? VECTOR_VALUE : VECTOR_NULL;
+	}
+	tile->loaded[c] = true;
+}
+
+/*
+ * Returns the tile's register of an operand; constants stay as they are. Loads an input that is
+ * used for the first time: others need not have values for all rows.
+ */
 static uint16_t
-register_of(const Tile *tile, uint16_t operand)
+register_of(Tile *tile, uint16_t operand)
 {
 	if (operand == GPUAGG_LAST)
 		return tile->last;
-	if (operand >= GPUAGG_INPUT && operand < GPUAGG_LAST)
-		return INPUT_REGISTER + (operand - GPUAGG_INPUT);
-	return operand;
+	if (operand < GPUAGG_INPUT || operand >= GPUAGG_LAST)
+		return operand;
+	if (!tile->loaded[operand - GPUAGG_INPUT])
+		load_input(tile, operand - GPUAGG_INPUT);
+	return INPUT_REGISTER + (operand - GPUAGG_INPUT);
 }
 
 static VectorOperand
-operand_of(const Tile *tile, uint16_t operand)
+operand_of(Tile *tile, uint16_t operand)
 {
 	return vector_operand(register_of(tile, operand), tile->program->steps.constants, tile->values,
 						  tile->states, TILE);
-}
-
-static void
-load_inputs(Tile *tile, int64_t position)
-{
-	const GpuaggProgram *p = tile->program;
-
-	for (int c = 0; c < GPUAGG_MAX_INPUTS; c++)
-	{
-		const GpuaggColumn *column = &p->input[c];
-		int64_t *values = tile->values + (INPUT_REGISTER + c) * TILE;
-		uint8_t *states = tile->states + (INPUT_REGISTER + c) * TILE;
-
-		if (column->values == NULL)
-			continue;
-		for (int i = 0; i < tile->n; i++)
-		{
-			values[i] = column->type == GPUAGG_VALUE_F32 ?
-				((const uint32_t *) column->values)[position + i] :
-				stub_load_integer(column, position + i);
-			states[i] = stub_is_valid(column->validity, position + i) ? VECTOR_VALUE : VECTOR_NULL;
-		}
-	}
 }
 
 static void
@@ -119,8 +140,8 @@ run_step(Tile *tile, VectorInstruction in)
 	in.op &= ~GPUAGG_CONDITION;
 	n = vector_operands(in.op);
 	in.a = register_of(tile, in.a);
-	/* with one operand, b is VECTOR_NONE and may not be read */
-	in.b = n > 1 ? register_of(tile, in.b) : in.b;
+	/* an instruction with one operand has VECTOR_NONE as b: any register will do */
+	in.b = in.b == VECTOR_NONE ? in.a : n > 1 ? register_of(tile, in.b) : in.b;
 	in.c = n > 2 ? register_of(tile, in.c) : in.c;
 	/* a result that only the next instruction reads must not replace what it reads itself */
 	if (in.r == VECTOR_NONE)
@@ -141,7 +162,8 @@ run_tile(Tile *tile, int64_t position)
 {
 	const GpuaggProgram *p = tile->program;
 
-	load_inputs(tile, position);
+	tile->position = position;
+	memset(tile->loaded, false, sizeof(tile->loaded));
 	memset(tile->holds, true, sizeof(tile->holds));
 	memset(tile->unclear, false, sizeof(tile->unclear));
 	for (uint32_t i = 0; i < p->steps.ninstructions; i++)
@@ -155,7 +177,7 @@ run_tile(Tile *tile, int64_t position)
  * out; rows whose outcome is undetermined are counted.
  */
 static void
-end_tile(const Tile *tile, const uint8_t *wanted, uint8_t *filter)
+end_tile(Tile *tile, const uint8_t *wanted, uint8_t *filter)
 {
 	const GpuaggProgram *p = tile->program;
 
@@ -243,7 +265,7 @@ add_columns(GpuaggHist *hist, Computed *computed)
 
 /* Writes the tile's values of a column, from row `at` of the call on; NULLs are 0. */
 static void
-write_column(const Tile *tile, Computed *c, int64_t at)
+write_column(Tile *tile, Computed *c, int64_t at)
 {
 	VectorOperand o = operand_of(tile, c->operand);
 
