@@ -95,4 +95,15 @@ column_is_float(ColumnType type)
 	}
 }
 
+/*
+ * State of a row of a vector: an array of values, with an array of states (uint8) next to it.
+ * expr/expr.h computes vectors; cache/chunk.h reads and writes them.
+ */
+typedef enum VecState
+{
+	VEC_VALUE = 0,
+	VEC_NULL = 1,
+	VEC_FALLBACK = 2 /* the vector's type cannot represent the value; only core's code can */
+} VecState;
+
 #endif /* GPUAGG_COLUMN_TYPES_H */

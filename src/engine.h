@@ -234,8 +234,8 @@ typedef struct DeviceStats
 	double resident_ms;
 	double finish_ms;
 	double fetch_ms;
-	double server_ms;     /* the server's, up to the end of finishing */
-	uint64 rows_aside;    /* that were reduced in this process instead */
+	double server_ms;         /* the server's, up to the end of finishing */
+	uint64 cpu_fallback_rows; /* that were reduced in this process instead */
 	uint64 rows_resident; /* of which the device had copies; those that conditions leave out among
 							 them */
 	uint64 uploaded;      /* bytes of copies that were made */
@@ -284,8 +284,8 @@ typedef struct EngineOps
 	bool runs_fallbacks; /* runs the transition functions of fallback aggregates */
 	/*
 	 * Reduces DISTINCT values, and finds those of ordered sets, of specs that refusal() allows,
-	 * where it can start over; else engines are put together for these (exec/distinct.c,
-	 * exec/ordered_set.c).
+	 * where it can start over; else engines are put together for these (composite/distinct.c,
+	 * composite/ordered_engine.c).
 	 */
 	bool sets;
 	SlotSupport support;

@@ -19,7 +19,7 @@ add_device(DeviceStats *total, const DeviceStats *stats)
 	total->finish_ms += stats->finish_ms;
 	total->fetch_ms += stats->fetch_ms;
 	total->server_ms += stats->server_ms;
-	total->rows_aside += stats->rows_aside;
+	total->cpu_fallback_rows += stats->cpu_fallback_rows;
 	total->rows_resident += stats->rows_resident;
 	total->uploaded += stats->uploaded;
 	total->memory += stats->memory;

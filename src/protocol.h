@@ -1,49 +1,66 @@
 /*
  * protocol.h
- *	  Messages between backends and the GPU server, and the memory that they share.
+ *	  Messages between backends (the clients) and the GPU server, and the memory that they
+ *	  share.
  *
- * Plain C, no PostgreSQL: included by both sides, which always run on one
- * machine from one installation.  WireHello.version guards against a server
- * left over from another build.
+ * Plain C without PostgreSQL: both sides include this file. They always run on one machine and come
+ * from one installation. WireHello.version detects a server of another build. Change
+ * GPUAGG_PROTOCOL_VERSION with every change of a message.
  *
- * A connection is a UNIX stream socket.  A message is a MessageHeader and
- * `length` bytes of body.  The messages of a connection, in order:
+ * A connection is a UNIX stream socket. A message is a MessageHeader, followed by `length` bytes of
+ * body. The messages of a connection, with their bodies, in order:
  *
- *		HELLO -> WELCOME			with the arena's file descriptor (SCM_RIGHTS)
- *		OPEN -> OPENED				a query
- *		{ STORE -> STORED }			a column of a range of a table, to be kept on the device
- *		{ DICTIONARY -> ENTRIES }	the values of a column that is kept as numbers
- *		{ RESIDENT -> RESIDED }		rows that the device has
- *		{ BATCH ... -> DONE }		a DONE for each batch, in order
- *		LEAVE -> LEFT				of a shared query: this connection's batches are reduced
- *		FINISH -> FINISHED [ GROUPS ]	all groups are known; those beyond a limit are left out
- *		{ FETCH -> GROUPS }
- *		{ PICK -> PICKED }			values of sets, by their places
- *		RESET -> OPENED				the same query from its start, for rescans
- *		CLOSE						the query is over; the connection is kept for another OPEN
+ * 	message        body                 answer             body
+ * 	HELLO          WireHello            WELCOME            WireWelcome, arena's descriptor
+ * 	OPEN           WireQuery [1]        OPENED             none, or a descriptor after CLOSE
+ * 	STORE          WireStore            STORED             WireStored
+ * 	DICTIONARY     WireDictionary       ENTRIES            WireEntries
+ * 	RESIDENT       WireResident [2]     RESIDED            WireResided
+ * 	BATCH          WireBatch            DONE               WireDone
+ * 	LEAVE          none                 LEFT               WireFinished
+ * 	FINISH         WireFinish or none   FINISHED [GROUPS]  WireFinished [WireGroups]
+ * 	FETCH          WireFetch            GROUPS             WireGroups
+ * 	PICK           WirePick             PICKED             WirePicked
+ * 	RESET          none                 OPENED             none
+ * 	CLOSE          none                 no answer
  *
- * Messages may be sent before earlier ones are answered; answers come in the order of the messages.
- * A connection that is kept holds neither an arena nor a place on a device: after CLOSE the client
- * does not touch its arena, which may be another connection's, until OPENED.  That brings the
- * descriptor of another arena in its place, or none: it is the same one.
+ * 	[1] followed by the thresholds, nthresholds doubles
+ * 	[2] followed by nspans of WireSpan
  *
- * STATUS -> STATUS_REPLY and LIST -> LISTED may come at any point and need no HELLO.  FAILED may
- * answer any message: the query is of no use any more, and the server closes the connection.  A
- * client may close the socket at any point; the server then frees what the connection held.
+ * OPEN starts a query. STORE sends a column of a block range, which the server keeps on a device.
+ * DICTIONARY asks for the values of a column that is kept as codes. RESIDENT reduces rows that the
+ * devices have already; BATCH reduces rows in the arena. FINISH ends the rows: the server then
+ * knows all groups, and leaves out those beyond a limit. FETCH returns groups, PICK returns values
+ * of sets. RESET restarts the same query for a rescan. CLOSE ends the query, and keeps the
+ * connection for another OPEN.
  *
- * Ownership of the arena: it is one mapping of arena_bytes, cut into `buffers`
- * pieces of buffer_bytes.  All of it is the client's after WELCOME, until CLOSE.  A buffer is
- * the server's from the BATCH, FETCH or PICK that names it until the DONE, GROUPS or PICKED
- * that names it.  A batch whose groups or rows the device has no room for is not
- * taken, nor is any after it: the client keeps their rows, and the server the
- * groups of those before.  The server never reads a count, an offset or a type from the
- * arena: those come in messages, and are checked before use.
+ * STORE, DICTIONARY, RESIDENT and BATCH may repeat and may come in any order; so may FETCH and PICK
+ * after FINISH. The client may send a message before earlier ones are answered. Answers come in the
+ * order of the messages.
  *
- * The participants of a parallel scan have a connection each and one query: they
- * open it with the same `share`, a random number of that scan.  The server keeps the query
- * as long as one of them is connected.  Each sends LEAVE after its last batch; the last one
- * of them sends FINISH and fetches the groups of all (exec/parallel.c).  After FINISH the
- * server accepts neither batches nor, for a shared query, RESET.
+ * STATUS is answered by STATUS_REPLY (WireStatus), and LIST (WireList) by LISTED (WireListed). Both
+ * may come at any point, and before HELLO. FAILED (WireFailed) may answer any message: the query is
+ * lost, and the server closes the connection. A client may close the socket at any point. The
+ * server then frees what the connection had.
+ *
+ * Ownership of the arena: it is one mapping of arena_bytes, divided into `buffers` buffers of
+ * buffer_bytes. The client owns all of it from WELCOME to CLOSE, with one exception: the server
+ * owns a buffer from the message that names it (BATCH, STORE, DICTIONARY, RESIDENT, FINISH with
+ * groups, FETCH, PICK) until the answer that names it. If a DONE has taken = 0, the device had no
+ * room for the batch's groups or rows: the batch is not reduced, and no later batch is. The client
+ * keeps the rows of these batches, and the server keeps the groups of the batches before. The
+ * server never reads a count, an offset or a type from the arena: these come in messages, and are
+ * checked before use.
+ *
+ * After CLOSE the connection has neither an arena nor a device. The client must not touch its arena
+ * until OPENED, because another connection may use it. If OPENED brings a descriptor, it is of
+ * another arena that replaces the old one. If it brings none, the arena is the old one.
+ *
+ * Shared queries: each participant of a parallel scan has a connection, and all have one query.
+ * They open it with the same `shared_id`, a random number of that scan. The server keeps the query
+ * as long as one of them is connected. Each participant sends LEAVE after its last batch; the last
+ * one sends FINISH and fetches the groups of all (exec/parallel.c). After FINISH the server accepts
+ * no batches. It never accepts RESET for a shared query.
  */
 #ifndef GPUAGG_PROTOCOL_H
 #define GPUAGG_PROTOCOL_H
@@ -59,9 +76,10 @@
 #define GPUAGG_PROTOCOL_VERSION 13
 
 /*
- * Relative to the data directory, which is the working directory of both sides.
- * In pg_stat_tmp, as pg_basebackup and pg_rewind, which cannot copy sockets, skip its
- * content; PostgreSQL leaves the directory to extensions.
+ *
+ * Path of the socket, relative to the data directory, which is the working directory of both sides.
+ * The socket is in pg_stat_tmp because pg_basebackup and pg_rewind skip that directory's content:
+ * they cannot copy sockets. PostgreSQL leaves the directory to extensions.
  */
 #define GPUAGG_SOCKET_NAME "pg_stat_tmp/gpuagg.socket"
 
@@ -74,19 +92,22 @@
 #define WIRE_MAX_DEVICES 16
 #define WIRE_MAX_BODY (1u << 20)
 
-/* Bytes of a packed group key. */
+/* Most bytes of a packed group key. */
 #define WIRE_MAX_KEY_BYTES 16
 
-/* Buffers of an arena, and their size: each holds a batch, or a chunk of at least one group. */
+/*
+ * Number of an arena's buffers, and bytes of each. A buffer has room for a batch, or for at least
+ * one group.
+ */
 #define WIRE_BUFFERS 3
 #define WIRE_BUFFER_BYTES (8u << 20)
 
-/* Every array in the arena starts at a multiple of this. */
+/* Alignment of every array in the arena, in bytes. */
 #define WIRE_ALIGN 64
 
 typedef enum MessageType
 {
-	/* client to server */
+	/* from client to server */
 	MESSAGE_HELLO = 1,
 	MESSAGE_OPEN,
 	MESSAGE_BATCH,
@@ -100,9 +121,9 @@ typedef enum MessageType
 	MESSAGE_DICTIONARY,
 	MESSAGE_LIST,
 	MESSAGE_PICK,
-	MESSAGE_CLOSE, /* is not answered */
+	MESSAGE_CLOSE,
 
-	/* server to client */
+	/* from server to client */
 	MESSAGE_WELCOME = 64,
 	MESSAGE_OPENED,
 	MESSAGE_DONE,
@@ -110,21 +131,21 @@ typedef enum MessageType
 	MESSAGE_GROUPS,
 	MESSAGE_STATUS_REPLY,
 	MESSAGE_FAILED,
-	MESSAGE_LEFT, /* WireFinished, but of this connection alone: bytes and times */
+	MESSAGE_LEFT, /* bytes and times of this connection alone */
 	MESSAGE_STORED,
 	MESSAGE_RESIDED,
 	MESSAGE_ENTRIES,
 	MESSAGE_LISTED,
 	MESSAGE_PICKED,
 
-	/* between the server and its supervisor, over the pipe it was started with */
-	MESSAGE_READY = 128, /* WireStatus: devices are open, the socket accepts connections */
-	MESSAGE_UNAVAILABLE, /* text: no device; starting again will not help */
-	MESSAGE_LOG,         /* text */
-	MESSAGE_SETTINGS,    /* WireSettings, from the supervisor */
+	/* between the server and its supervisor, through the pipe that the supervisor made */
+	MESSAGE_READY = 128, /* from the server: WireStatus. The socket accepts connections */
+	MESSAGE_UNAVAILABLE, /* from the server: text. No device; another start will not help */
+	MESSAGE_LOG,         /* from the server: text */
+	MESSAGE_SETTINGS,    /* from the supervisor: WireSettings */
 	MESSAGE_PING,        /* from the supervisor, every second */
-	MESSAGE_PONG,        /* WirePong; sent at once, as it waits for no device */
-	MESSAGE_BUILD        /* text: what the server was built with; the first message */
+	MESSAGE_PONG,        /* from the server: WirePong; sent at once, without a device call */
+	MESSAGE_BUILD        /* from the server: text, describes the build; the first message */
 } MessageType;
 
 typedef struct MessageHeader
@@ -135,6 +156,7 @@ typedef struct MessageHeader
 	uint32_t reserved;
 } MessageHeader;
 
+/* The server's answer is FAILED if the versions differ. */
 typedef struct WireHello
 {
 	uint32_t version;
@@ -144,19 +166,19 @@ typedef struct WireHello
 typedef struct WireWelcome
 {
 	uint32_t version;
-	int32_t device;
+	int32_t device; /* on which the server placed the connection */
 	uint64_t arena_bytes;
 	uint32_t buffer_bytes;
 	uint32_t buffers;
-	uint32_t ndevices; /* over which tables are spread (wire_place) */
-	uint32_t place_ranges;
-	uint32_t
-		keep_ms; /* so long after CLOSE the client keeps the connection, if it has no other query */
+	uint32_t ndevices;     /* devices that tables are distributed over (wire_place) */
+	uint32_t place_ranges; /* argument of wire_place() */
+	/* For how long the client may keep a connection after CLOSE without another query. */
+	uint32_t keep_ms;
 	uint32_t reserved;
 	char device_name[128];
 } WireWelcome;
 
-/* The form in which a column's values are sent; it may differ between batches. */
+/* Type in which a column's values are sent. It may differ between batches. */
 typedef enum WireType
 {
 	WIRE_I8,
@@ -166,13 +188,14 @@ typedef enum WireType
 	WIRE_I128,
 	WIRE_F32,
 	WIRE_F64,
-	WIRE_MAT2, /* k by k doubles, row by row */
+	WIRE_MAT2, /* 2 by 2 doubles, row by row; the next ones are 3 by 3 to 5 by 5 */
 	WIRE_MAT3,
 	WIRE_MAT4,
 	WIRE_MAT5,
 	WIRE_TYPES
 } WireType;
 
+/* Returns the bytes of a value of a WireType. */
 static inline int
 wire_width(int type)
 {
@@ -182,10 +205,12 @@ wire_width(int type)
 }
 
 /*
- * A group key is packed: each key's `width` low bytes at its offset, after them
- * one byte with bit k set where key k is NULL (its bytes are then zero) unless
- * no key has `nullable`.  The rest up to key_bytes (4, 8 or 16) is zero.  That is how
- * groups come back; the server's own tables have shorter keys until the first NULL.
+ * A column of the group key, and where its values are in the packed key.
+ *
+ * A packed key has key_bytes bytes (4, 8 or 16): the `width` low bytes of each key column at its
+ * offset, then one byte for NULLs, unless no key column has `nullable`. Bit k of that byte is set
+ * if key column k is NULL; its value bytes are then zero. All other bytes are zero. Groups are
+ * returned with such keys. The server's own tables have shorter keys until the first NULL comes.
  */
 typedef struct WireKey
 {
@@ -206,9 +231,8 @@ typedef enum WireBinKind
 } WireBinKind;
 
 /*
- * What the rows of a group are ordered by, for operators that do not commute:
- * integers compared as signed numbers.  Equal rows stay in the order in which
- * they came.
+ * A sort key for the rows of each group, for operators that do not commute. Values are integers,
+ * compared as signed numbers. Rows with equal keys stay in the order in which they came.
  */
 typedef struct WireOrder
 {
@@ -218,9 +242,9 @@ typedef struct WireOrder
 } WireOrder;
 
 /*
- * Values of a column, integers of up to 64 bits, of rows for which the filter is true, NULLs aside.
- * The server keeps them by group until the last row, and sorts them then: each group's lie
- * together, ascending.
+ * A set of values for each group, for DISTINCT and ordered-set aggregates: the values of a column
+ * of integers up to 64 bits, of rows for which the filter is true, without NULLs. The server keeps
+ * the values until the last row has come. It then sorts them by group and value, ascending.
  */
 typedef struct WireSet
 {
@@ -228,22 +252,26 @@ typedef struct WireSet
 	int16_t filter; /* WIRE_I8 without NULLs, or -1 */
 } WireSet;
 
-/* Of which rows a slot is. */
-typedef enum WirePart
+/* Input of a slot. */
+typedef enum WireSlotInput
 {
-	WIRE_ROWS,
-	WIRE_DISTINCT, /* the set's values, one of equal ones: col[0] is the set's column, or -1 */
-	WIRE_FIRST, /* COUNT: where the group's values begin among those of the set; 0 if it has none */
-	WIRE_MODE, /* COUNT: the most frequent value, as wire_mode_of has it, of several the smallest; 0
-				  if there is none */
-	WIRE_MODE_LAST, /* the same, of several the greatest */
-	WIRE_PARTS
-} WirePart;
+	WIRE_ROWS,     /* all rows that pass the slot's filter */
+	WIRE_DISTINCT, /* the distinct values of the set; col[0] is the set's column, or -1 */
+	/*
+	 * COUNT: position of the group's first value among all values of the set; 0 if the group has
+	 * none.
+	 */
+	WIRE_FIRST,
+	/*
+	 * COUNT: the most frequent value, encoded as wire_mode_of(); the smallest one of several; 0 if
+	 * there is no value.
+	 */
+	WIRE_MODE,
+	WIRE_MODE_LAST, /* the same, but the greatest one of several */
+	WIRE_SLOT_INPUTS
+} WireSlotInput;
 
-/*
- * SlotSpec of spec.h; thresholds are an offset into the doubles after WireQuery.
- * NULLs of col[0] count for LONGEST_ASC, as in slot_takes_nulls.
- */
+/* A slot: see SlotSpec in spec.h. NULLs of col[0] count for LONGEST_ASC, as in slot_takes_nulls. */
 typedef struct WireSlot
 {
 	int32_t monoid;
@@ -251,42 +279,44 @@ typedef struct WireSlot
 	int16_t filter; /* WIRE_I8 without NULLs, or -1 */
 	int16_t bin_kind;
 	int32_t bin_n;
-	int32_t width; /* states a group */
-	uint32_t thresholds;
+	int32_t width;       /* states per group */
+	uint32_t thresholds; /* index of its first one in the doubles after WireQuery */
 	double lo, hi;
-	uint16_t part;    /* WirePart; others than WIRE_ROWS have neither filter nor bins */
-	uint16_t set;     /* which, unless WIRE_ROWS */
-	uint32_t formula; /* of WIRE_BIN_UNIFORM: GpuaggBinFormula (operators/bins.h) */
+	uint16_t input;   /* WireSlotInput; if not WIRE_ROWS, there are neither a filter nor bins */
+	uint16_t set;     /* index of the set, if the input is not WIRE_ROWS */
+	uint32_t formula; /* GpuaggBinFormula (operators/bins.h), for WIRE_BIN_UNIFORM */
 } WireSlot;
 
-#define WIRE_ORDERED 1 /* some operator does not commute */
+/* Flags of a query. */
+#define WIRE_ORDERED 1 /* some operator does not commute: rows are kept in order */
 /*
- * Rows arrive grouped.  The only key is a number of WIRE_I32 that is 0 in the first row, and the
- * same as in the row before or one more in every other.  There is one batch between OPENED and
- * FINISH; its groups are returned by number.
+ * Rows arrive grouped. The only key is a group number of type WIRE_I32: 0 in the first row, and in
+ * every other row the same as in the row before, or one more. There is one batch between OPENED and
+ * FINISH. Its groups are returned by number.
  */
 #define WIRE_GROUPED 2
 /*
- * OPENED may come before a device has the query: the server opens it when a message needs one, on
- * the device that has the rows which that message names.  What cannot be opened fails then.  Not of
- * a shared query.
+ * OPENED may come before a device has the query. The server opens the query when a message needs
+ * it, on the device that has the rows which that message names; that message fails if the query
+ * cannot be opened. Not for shared queries.
  */
 #define WIRE_LATE 4
 
+/* The body of OPEN. */
 typedef struct WireQuery
 {
-	uint64_t share; /* of the connections that share the query; 0: of one alone */
+	uint64_t shared_id; /* the same in all connections that share the query; 0: not shared */
 	double est_rows;
 	double est_groups;
 	uint32_t flags;
-	uint32_t forced; /* GpuaggStrategy of gpuagg.strategy */
+	uint32_t forced; /* GpuaggStrategy, from gpuagg.strategy */
 	uint16_t ncols;
 	uint16_t nkeys;
 	uint16_t nslots;
-	uint16_t key_bytes;   /* 0 without keys, else 4, 8 or 16 */
-	uint32_t null_offset; /* of the NULL byte in the key; key_bytes if there is none */
+	uint16_t key_bytes;   /* 4, 8 or 16; 0 without keys */
+	uint32_t null_offset; /* offset of the NULL byte in the key; key_bytes: there is none */
 	uint32_t nthresholds;
-	uint32_t norder; /* 0: input order is the order */
+	uint32_t norder; /* 0: rows are ordered as they come */
 	uint32_t nsets;
 	uint32_t pad;
 	WireOrder order[WIRE_MAX_ORDER];
@@ -295,7 +325,10 @@ typedef struct WireQuery
 	WireSlot slots[WIRE_MAX_SLOTS];
 } WireQuery;
 
-/* Is something kept of each row until the end, so that the bins of groups must not change? */
+/*
+ * Returns whether the server keeps values of each row until the end. The groups' bins must not
+ * change then.
+ */
 static inline int
 wire_keeps_rows(const WireQuery *q)
 {
@@ -304,21 +337,25 @@ wire_keeps_rows(const WireQuery *q)
 
 #define WIRE_NO_ARRAY UINT32_MAX
 
+/* A column of a batch. */
 typedef struct WireColumn
 {
 	uint32_t type;     /* WireType */
-	uint32_t values;   /* offset in the buffer, or WIRE_NO_ARRAY: only
-						* validity matters (COUNT) */
-	uint32_t validity; /* LSB-first bits, or WIRE_NO_ARRAY: no NULLs */
+	uint32_t values;   /* offset in the buffer; WIRE_NO_ARRAY: only NULLs matter (COUNT) */
+	uint32_t validity; /* offset of LSB-first bits; WIRE_NO_ARRAY: there are no NULLs */
 } WireColumn;
 
+/* The body of BATCH: rows in a buffer of the arena, which the server owns until DONE. */
 typedef struct WireBatch
 {
 	uint32_t buffer;
 	uint32_t nrows;
 	uint32_t bytes; /* all arrays lie before this offset */
 	uint32_t ncols;
-	/* of the keys that are sent as integers, over the batch; min > max: unknown */
+	/*
+	 * Smallest and greatest values in the batch, for keys that are sent as integers; min > max:
+	 * unknown.
+	 */
 	int64_t key_min[WIRE_MAX_KEYS];
 	int64_t key_max[WIRE_MAX_KEYS];
 	WireColumn cols[WIRE_MAX_COLS];
@@ -327,27 +364,28 @@ typedef struct WireBatch
 typedef struct WireDone
 {
 	uint32_t buffer;
-	uint32_t taken; /* 0: there was no room; its rows stay with the client */
+	uint32_t taken; /* 0: there was no room, and the rows stay with the client */
 } WireDone;
 
 /*
- * Columns that stay on the device.
+ * ---- columns that are cached on the devices ----
  *
- * The server keeps copies of what the backends' column cache (src/cache/) has: columns of
- * ranges of a table's blocks.  A range's contents are known by a stamp, a number that is never
- * used again: for a table, a range number and a stamp the rows are the same for ever, so a copy
- * needs no proof of its own.  Whether the rows are still those of the table is the backend's
- * to prove (cache/proof.c), before it names them.  All columns of a range have the same rows
- * in the same order.  A range that comes with another stamp takes the place of the old one.
+ * The server keeps copies of columns of the backends' column cache (src/cache/). A table's blocks
+ * are divided into block ranges ("ranges"), and a copy has one column of one range. A stamp
+ * identifies the content of a range; stamps are never reused. The table, the range's number and the
+ * stamp together determine the rows, so a copy never becomes wrong. But a backend must prove that
+ * the table still has these rows (cache/proof.c) before it names them in a message. All columns of
+ * a range have the same rows in the same order. A range that comes with another stamp replaces the
+ * old one.
  */
 typedef struct WireTableKey
 {
-	uint64_t id; /* never used again, either */
+	uint64_t id; /* never reused */
 } WireTableKey;
 
 /*
- * The device that has a range: so many ranges that follow each other are on the same one, the next
- * ones on the next device.  So a small table is on one device, and a larger one on all.
+ * Returns the device that stores a range. place_ranges consecutive ranges are on one device, and
+ * the next ones on the next device. So a small table is on one device, and a large one on all.
  */
 static inline uint32_t
 wire_place(WireTableKey table, uint32_t range, uint32_t ndevices, uint32_t place_ranges)
@@ -355,93 +393,109 @@ wire_place(WireTableKey table, uint32_t range, uint32_t ndevices, uint32_t place
 	return (uint32_t) ((table.id + range / place_ranges) % ndevices);
 }
 
-/* What the copy of a column holds; equal keys, the same values. */
+/* Identifies a column of a table. Columns with equal keys have the same values. */
 typedef struct WireColumnKey
 {
 	uint32_t typid;
 	int32_t typmod;
-	uint32_t missing;
+	uint32_t missing; /* hash of the value in rows older than the column; 0: NULL */
 	int16_t attno;
 	int16_t scale;
-	uint32_t type;  /* WireType of the values; decimals: WIRE_I64 */
-	uint32_t coded; /* 1: numbers in a dictionary, see below; type is WIRE_I32 */
+	uint32_t type;  /* WireType of the values; WIRE_I64 for decimals */
+	uint32_t coded; /* 1: values are codes in a dictionary (see below), and the type is WIRE_I32 */
 } WireColumnKey;
 
-/* A column of a range, in a buffer of the arena, which is the server's until STORED. */
+/*
+ * The body of STORE: a column of a range, in a buffer of the arena, which the server owns until
+ * STORED.
+ */
 typedef struct WireStore
 {
 	WireTableKey table;
 	uint64_t stamp;
 	uint32_t range;
-	uint32_t nrows; /* of the range; above 0 */
+	uint32_t nrows; /* rows of the range, at least 1 */
 	WireColumnKey column;
 	uint32_t buffer;
-	uint32_t values;   /* offsets in the buffer */
-	uint32_t validity; /* or WIRE_NO_ARRAY: no NULLs */
-	/* coded: values are numbers of the message's own entries, as WireEntries has them */
+	uint32_t values;   /* offset in the buffer */
+	uint32_t validity; /* offset in the buffer; WIRE_NO_ARRAY: there are no NULLs */
+	/*
+	 * If the column is coded: offset, number and bytes of the message's own entries, in the layout
+	 * of WireEntries. The values are indexes of these entries.
+	 */
 	uint32_t entries;
 	uint32_t nentries;
-	uint32_t bytes; /* of all entries */
+	uint32_t bytes;
 	uint32_t pad;
 } WireStore;
 
 typedef struct WireStored
 {
 	uint32_t buffer;
-	uint32_t kept; /* 0: there is no room for the column */
+	uint32_t kept; /* 0: there was no room for the column */
 } WireStored;
 
 /*
- * Columns that are kept as numbers: the server has a dictionary for each, of strings of bytes that
- * differ from each other, which are numbered from 0 as they come.  STORE brings entries of its own,
- * whose numbers the server replaces by those of its dictionary.  A dictionary only grows, and goes
- * with its column; its id is never used again, by a later server either.  There are bounds for its
- * size: what exceeds them is not kept.
+ * Dictionaries of coded columns.
+ *
+ * The server has a dictionary for each coded column. Its entries are distinct strings of bytes,
+ * numbered from 0 as they come; a value's number is its code. STORE brings entries of its own, and
+ * the server replaces their numbers by codes of its dictionary. A dictionary only grows, and is
+ * freed with its column. Its id is never reused, also not by another server process. A column whose
+ * dictionary would exceed these bounds is not kept.
  */
 #define WIRE_MAX_ENTRIES 65536
 #define WIRE_MAX_ENTRY_BYTES (4u << 20)
 
-/* Asks for a dictionary, of which nentries are known already. */
+/*
+ * The body of DICTIONARY: asks for the entries of a dictionary from `nentries` on. The client has
+ * those before.
+ */
 typedef struct WireDictionary
 {
 	WireTableKey table;
 	WireColumnKey column;
-	uint64_t id; /* 0: none is known */
+	uint64_t id; /* of the dictionary that the client has a copy of; 0: none */
 	uint32_t nentries;
 	uint32_t buffer;
 } WireDictionary;
 
-/* In the buffer: a uint32_t length of each entry from `first` on, then their bytes without gaps. */
+/*
+ * The body of ENTRIES. The buffer has a uint32_t length for each entry from `first` on, and then
+ * the entries' bytes without gaps.
+ */
 typedef struct WireEntries
 {
-	uint64_t id; /* 0: there is none */
+	uint64_t id; /* 0: there is no dictionary */
 	uint32_t buffer;
-	uint32_t first;    /* 0, or as many as were known of this one */
-	uint32_t nentries; /* of the dictionary */
+	uint32_t first; /* 0, or WireDictionary.nentries if the client's copy is of this dictionary */
+	uint32_t nentries; /* in the dictionary */
 	uint32_t bytes;
 } WireEntries;
 
-/* What of a dictionary a query knows; all of it, or the rows are not taken. */
+/* Which entries of a dictionary the client has. Rows are reduced only if these are all entries. */
 typedef struct WireKnown
 {
 	uint64_t id;
 	uint64_t nentries;
 } WireKnown;
 
-/* Rows first .. first + nrows - 1 of a range. */
-typedef struct WireRun
+/* A range of rows: rows first .. first + nrows - 1 of the block range `range`. */
+typedef struct WireRowRange
 {
 	uint64_t stamp;
 	uint32_t range;
 	uint32_t first;
 	uint32_t nrows;
 	uint32_t pad;
-} WireRun;
+} WireRowRange;
 
 /*
- * Many runs at once.  Sent with its list of runs, which are those of ranges first .. first +
- * nranges - 1, the server remembers the list by its id, a number that is never used again.  Then
- * the id stands for it.
+ * A span: a list of row ranges that has an id. The list covers the block ranges first .. first +
+ * nranges - 1.
+ *
+ * When a span comes with its list, the server remembers the list by the id, which is never reused.
+ * From then on the id alone stands for the list.
  */
 typedef struct WireSpan
 {
@@ -449,55 +503,68 @@ typedef struct WireSpan
 	uint64_t nrows;
 	uint32_t first;
 	uint32_t nranges;
-	uint32_t
-		run; /* where its list begins among the message's runs; WIRE_NO_ARRAY: it is not sent */
-	uint32_t nruns; /* of the list that is sent */
+	uint32_t row_range;   /* index of the list's first row range in the message; WIRE_NO_ARRAY: the
+							 list is not sent */
+	uint32_t nrow_ranges; /* length of the list, if it is sent */
 } WireSpan;
 
 #define WIRE_MAX_SPANS 8192
 
 #define WIRE_MAX_STORED_COLS 32 /* that one query reads */
-#define WIRE_MAX_TABLES 32      /* of a program, for VECTOR_LOOKUP */
-/* In what is lacking: a dictionary has another id, or more entries, than the message says. */
+#define WIRE_MAX_TABLES 32      /* lookup tables of a program, for VECTOR_LOOKUP */
+
+/*
+ * Flags in the first number of the list of lacking columns.
+ *
+ * A dictionary has another id, or more entries, than WireKnown says.
+ */
 #define WIRE_OUTDATED (UINT64_C(1) << 63)
-/* Rows in order are asked for, and the copies of some ranges do not lie in that of the runs. */
+/*
+ * The query needs rows in the order of the row ranges, and the copies are stored in another order.
+ */
 #define WIRE_UNSORTED (UINT64_C(1) << 62)
-/* Rows that the query keeps in order are on several devices. */
+/* The query keeps rows in order, and the rows are on several devices. */
 #define WIRE_SPREAD (UINT64_C(1) << 61)
 
 /*
- * Reduces rows that the device has, as if they had come in batches.  Column c of the query is
- * a register of a program that is run for each row (operators/vector_program.h), whose inputs
- * are columns of the table.  In the buffer are nruns of WireRun, by range and first row, and behind
- * them, if there are tables, each at wire_align, the values of ncells cells, and the states, a byte
- * each; behind this message are nspans of WireSpan, by range.
+ * The body of RESIDENT: reduces rows that the devices have, as if they had come in batches.
  *
- * Answer: all of the rows were taken, or none of them, because something is not there: then the
- * buffer has, behind the runs at wire_align, a uint64_t for each run, and after them for each span,
- * in which bit i says that stored column i is lacking, all 0 if the device had no room to reduce
- * the rows.  All columns are lacking of a span whose list the server does not know, and none of
- * those that are sent with their lists.  The first of these numbers may have WIRE_OUTDATED,
- * WIRE_UNSORTED or WIRE_SPREAD as well.  RESIDED may come before the rows are reduced.  Rows whose
- * outcome the program cannot tell (VECTOR_UNDETERMINED) are not counted, but FINISHED says how many
- * there were.
+ * The server runs a program for each row (operators/vector_program.h). Its inputs are columns of
+ * the table; column c of the query is the program's operand cols[c]. The buffer has nrow_ranges of
+ * WireRowRange, ordered by range and first row. If the program has lookup tables, their cells
+ * follow: the values of ncells cells, and then their states, a byte each; both arrays start at
+ * wire_align. nspans of WireSpan, ordered by range, follow this struct in the message.
+ *
+ * The rows are taken all or not at all. If they are not, something is lacking on the device, and
+ * the buffer has, behind the row ranges at wire_align, a uint64_t for each row range and then one
+ * for each span. Bit i is set if stored column i is lacking. All are 0 if the device had no room to
+ * reduce the rows. A span whose list is unknown to the server lacks all columns; a span that is
+ * sent with its list lacks none. The first number may also have WIRE_OUTDATED, WIRE_UNSORTED or
+ * WIRE_SPREAD.
+ *
+ * RESIDED may come before the rows are reduced. Rows whose result the program cannot compute
+ * (VECTOR_UNDETERMINED) are not counted; FINISHED says how many there were.
  */
 typedef struct WireResident
 {
 	WireTableKey table;
 	uint32_t buffer;
-	uint32_t nruns;
+	uint32_t nrow_ranges;
 	uint32_t nspans;
 	uint32_t nstored;
 	uint32_t ncols; /* as in WireQuery */
 	uint32_t pad;
-	int64_t key_min[WIRE_MAX_KEYS]; /* as in WireBatch, never unknown */
+	int64_t key_min[WIRE_MAX_KEYS]; /* as in WireBatch, but never unknown */
 	int64_t key_max[WIRE_MAX_KEYS];
-	uint64_t nullable; /* bit c: column c may be NULL; of the others a NULL is undetermined, or
-						  false in a filter */
-	uint32_t types[WIRE_MAX_COLS]; /* WireType of column c; that of its register */
-	uint16_t cols[WIRE_MAX_COLS];  /* its operand, which may be a constant's */
+	/*
+	 * Bit c: column c may be NULL. In other columns a NULL makes the row undetermined, or counts as
+	 * false in a filter.
+	 */
+	uint64_t nullable;
+	uint32_t types[WIRE_MAX_COLS]; /* WireType of column c, and of its register */
+	uint16_t cols[WIRE_MAX_COLS];  /* operand for column c; it may be a constant */
 	WireColumnKey stored[WIRE_MAX_STORED_COLS];
-	WireKnown known[WIRE_MAX_STORED_COLS]; /* of coded columns */
+	WireKnown known[WIRE_MAX_STORED_COLS]; /* for coded columns */
 	uint32_t ntables;
 	uint32_t ncells;
 	VectorTable tables[WIRE_MAX_TABLES];
@@ -508,24 +575,25 @@ typedef struct WireResided
 {
 	uint32_t buffer;
 	uint32_t taken;
-	uint32_t refused[WIRE_MAX_DEVICES]; /* bit i: there is no room for parts of stored column i that
-										   are lacking there */
+	/* Bit i of a device's number: it lacks parts of stored column i, and has no room for them. */
+	uint32_t refused[WIRE_MAX_DEVICES];
 } WireResided;
 
 /*
- * An integer for each group, which compares as a value of the query does: of a key, a state or a
- * mean.  Those of 128 bits are cut to 64, floats are gpuagg_f64_code() of the value without the
- * sign of a zero.
+ * An integer for each group that compares like a value of the query: a key, a state or a mean.
+ * Values of 128 bits are clamped to 64. Floats are replaced by gpuagg_f64_code() of the value, with
+ * -0 as 0.
  */
 typedef struct WireValue
 {
-	int16_t slot;    /* one that wire_limit_takes(), with one state a group; -1: a key */
-	int16_t key;     /* then its number; keys that travel as they are, or by gpuagg_f64_code() */
-	int16_t counted; /* COUNT: where that is 0, the value is NULL; -1: it never is.  Not of a key */
-	uint16_t mean;   /* 1: the state, SUM_F64, divided by the count */
+	int16_t slot; /* one with wire_limit_takes() and one state per group; -1: the value is a key */
+	int16_t key;  /* number of the key, if slot is -1; as it is sent, or by gpuagg_f64_code() */
+	/* A COUNT slot: the value is NULL where the count is 0. -1: never NULL. Not for a key. */
+	int16_t counted;
+	uint16_t mean; /* 1: the value is the state, SUM_F64, divided by the count */
 } WireValue;
 
-/* Leaves out groups whose value is NULL, or not min .. max. */
+/* Leaves out groups whose value is NULL or outside min .. max. */
 typedef struct WireCondition
 {
 	WireValue value;
@@ -534,7 +602,7 @@ typedef struct WireCondition
 
 #define WIRE_MAX_CONDITIONS 4
 
-/* What groups are ordered by. */
+/* A sort key of groups. */
 typedef struct WireSort
 {
 	WireValue value;
@@ -545,14 +613,14 @@ typedef struct WireSort
 #define WIRE_MAX_SORT 4
 
 /*
- * Of all groups only those are wanted that meet the conditions, and of these the first `count` in
- * the order of the values, by[0] before by[1] and so on; of groups that have all values alike, any,
- * or with `ties` all that are like the last of the first. The server may return more than these,
- * and in any order.
+ * Restricts the groups to those that meet all conditions, and of these to the first `count`,
+ * ordered by by[0], then by[1] and so on. If groups are equal in all sort keys, any of them are
+ * returned; with `ties`, all that are equal to the last one. The server may return more groups than
+ * these, and returns them in any order.
  */
 typedef struct WireLimit
 {
-	uint64_t count; /* 0: all that meet the conditions, of which there are some */
+	uint64_t count; /* 0: all that meet the conditions; there is at least one condition then */
 	uint32_t nsort; /* at least 1, if there is a count */
 	uint32_t ties;
 	uint32_t nconditions;
@@ -562,21 +630,22 @@ typedef struct WireLimit
 } WireLimit;
 
 /*
- * The body of FINISH, or nothing, which is all zeros.  With if_taken it may be sent with RESIDENT,
- * whose answer need not have come, and is ignored unless those rows are taken.
+ * The body of FINISH. An empty body means all zeros. With if_taken, FINISH may be sent directly
+ * after RESIDENT, before its answer: the server ignores FINISH unless it took the rows of that
+ * RESIDENT.
  */
 typedef struct WireFinish
 {
 	WireLimit limit;
 	uint32_t if_taken;
-	uint32_t first;  /* if there are groups, GROUPS follows at once, of at most so many; 0: none */
-	uint32_t buffer; /* in which they are */
-	uint32_t ranks;  /* as in WireFetch, of these */
+	uint32_t first; /* if there are groups, GROUPS follows at once, with at most this many; 0: no */
+	uint32_t buffer; /* in which the groups are returned */
+	uint32_t ranks;  /* as in WireFetch, for these groups */
 } WireFinish;
 
 /*
- * Can groups be ordered by states of the operator: is there one number, that compares as the value
- * does?
+ * Returns whether groups can be ordered by states of the operator: whether a state has a number
+ * that compares like its value.
  */
 static inline int
 wire_limit_takes(int monoid)
@@ -605,51 +674,60 @@ wire_limit_takes(int monoid)
 	}
 }
 
+/* The body of FINISHED, and of LEFT, where it has the bytes and times of one connection. */
 typedef struct WireFinished
 {
-	uint64_t ngroups;   /* that can be fetched */
-	uint64_t allgroups; /* also those that a limit or its conditions left out */
-	uint64_t failed;    /* groups that conditions left out */
+	uint64_t ngroups;   /* groups that can be fetched */
+	uint64_t allgroups; /* groups before the limit and its conditions */
+	uint64_t failed;    /* groups that did not meet the conditions */
 	uint32_t errors;    /* MonoidError bits */
-	uint32_t changes;   /* of strategy */
-	uint32_t retries; /* times that a table was replaced by one with room for more or longer keys */
-	uint32_t devices; /* that had rows */
-	uint64_t undetermined; /* rows of RESIDENT whose outcome the program could not tell: they may be
-						in groups or not */
+	uint32_t changes;   /* number of changes of the strategy */
+	uint32_t retries;   /* times that a table was replaced by one with more room or longer keys */
+	uint32_t devices;   /* number of devices that had rows */
+	/*
+	 * Rows of RESIDENT whose result the program could not compute. They may be counted in groups,
+	 * or not.
+	 */
+	uint64_t undetermined;
 	uint64_t bytes_in;
 	uint64_t memory_peak; /* device memory of the query */
 	double copy_ms;
 	double kernel_ms; /* of all devices */
-	double server_ms; /* in which the server was busy with this connection's messages */
+	double server_ms; /* time that the server spent with this connection's messages */
 	char strategy[192];
 } WireFinished;
 
+/*
+ * The body of FETCH: asks for groups first .. first + max - 1, or as many as the buffer has room
+ * for.
+ */
 typedef struct WireFetch
 {
 	uint64_t first;
 	uint32_t max;
 	uint32_t buffer;
-	uint32_t ranks; /* 1: no states will be combined, and wire_has_ranks() slots come as counts */
+	uint32_t ranks; /* 1: the client combines no states, and slots with wire_has_ranks() come as
+					   counts */
 	uint32_t pad;
 } WireFetch;
 
 /*
- * Groups first .. first + n - 1: n packed keys, then n times wire_slot_bytes() a slot, its states
- * or ranks.
+ * The body of GROUPS: groups first .. first + n - 1. The buffer has n packed keys at `keys`, and
+ * for each slot n times wire_slot_bytes() at its offset: states, or counts of ranks.
  */
 typedef struct WireGroups
 {
 	uint64_t first;
 	uint32_t n;
 	uint32_t buffer;
-	uint32_t ranks; /* of WireFetch */
-	uint32_t keys;  /* offset in the buffer */
-	uint32_t slots[WIRE_MAX_SLOTS];
+	uint32_t ranks;                 /* as in WireFetch */
+	uint32_t keys;                  /* offset in the buffer */
+	uint32_t slots[WIRE_MAX_SLOTS]; /* offsets in the buffer */
 } WireGroups;
 
 /*
- * Values of a set, after FINISH: in the buffer are n places, int32_t from 0, and behind them at
- * wire_align, after PICKED, n int64_t.
+ * The body of PICK, after FINISH: asks for values of a set by their positions. The buffer has n
+ * positions, int32_t from 0. After PICKED it also has n values, int64_t, at wire_picked_at(n).
  */
 typedef struct WirePick
 {
@@ -667,63 +745,66 @@ typedef struct WirePicked
 
 typedef enum WireFailure
 {
-	FAILURE_PROTOCOL,    /* a message made no sense */
-	FAILURE_UNSUPPORTED, /* no kernel for it */
-	FAILURE_MEMORY,      /* device memory, or its limit */
+	FAILURE_PROTOCOL,    /* an invalid message */
+	FAILURE_UNSUPPORTED, /* there is no kernel for the query */
+	FAILURE_MEMORY,      /* out of device memory, or the limit is reached */
 	FAILURE_BUSY,        /* too many sessions */
-	FAILURE_DEVICE       /* CUDA said so */
+	FAILURE_DEVICE       /* CUDA reported an error */
 } WireFailure;
 
+/* The body of FAILED. */
 typedef struct WireFailed
 {
 	uint32_t failure;
 	char text[252];
 } WireFailed;
 
+/* A device, in WireStatus. */
 typedef struct WireDevice
 {
 	int32_t ordinal;
 	int32_t major, minor; /* compute capability */
 	int32_t processors;
-	int32_t threads; /* resident on the whole device */
+	int32_t threads; /* that can be resident on the whole device at a time */
 	uint32_t sessions;
 	uint64_t memory;
-	uint64_t limit;  /* what queries may use */
-	uint64_t used;   /* by queries and stored columns */
-	uint64_t stored; /* by stored columns alone */
-	uint64_t host;   /* host memory of their lists and dictionaries; in answers to STATUS */
-	uint64_t peak;
+	uint64_t limit;  /* bytes that queries and stored columns may use */
+	uint64_t used;   /* bytes that queries and stored columns use */
+	uint64_t stored; /* bytes that stored columns use */
+	uint64_t host;   /* host memory of their lists and dictionaries; only in answers to STATUS */
+	uint64_t peak;   /* greatest value of `used` */
 	uint64_t l2_bytes;
 	uint64_t shared_bytes;
 	char name[128];
-	char note[200]; /* why it is not used, or what could be better; may be empty */
+	char note[200]; /* why the device is not used, or what could be better; may be empty */
 } WireDevice;
 
+/* The body of STATUS_REPLY and of READY. */
 typedef struct WireStatus
 {
 	int32_t pid;
-	int32_t driver; /* 13000 is 13.0 */
+	int32_t driver; /* version of the CUDA driver; 13000 is 13.0 */
 	uint32_t ndevices;
-	uint32_t sessions; /* connections past HELLO, but those that are kept after CLOSE */
-	uint64_t queries;  /* opened since the start */
-	uint64_t pinned;   /* bytes of all arenas; in answers to STATUS */
-	uint64_t failures; /* of them */
+	uint32_t sessions; /* connections after HELLO, without those that are kept after CLOSE */
+	uint64_t queries;  /* queries opened since the start */
+	uint64_t pinned;   /* bytes of all arenas; only in answers to STATUS */
+	uint64_t failures; /* failed queries, and how many of them failed for lack of memory */
 	uint64_t memory_failures;
 	char last_error[256];
 	uint32_t nskipped;
 	uint32_t pad;
 	WireDevice devices[WIRE_MAX_DEVICES];
-	WireDevice skipped[WIRE_MAX_DEVICES]; /* that cannot be used: no more than ordinal, name and
-										   * memory is known, and the note */
+	/* Devices that cannot be used. Only ordinal, name, memory and note are filled in. */
+	WireDevice skipped[WIRE_MAX_DEVICES];
 } WireStatus;
 
 /*
- * Asks for columns that are kept: those of tables behind the one of this number, on this device and
- * those behind.
+ * The body of LIST: asks for the columns that are stored on `device`, of tables with an id greater
+ * than `after`, and then for those of the following devices.
  */
 typedef struct WireList
 {
-	uint64_t after; /* at first 0 */
+	uint64_t after; /* 0 at first */
 	uint64_t device;
 } WireList;
 
@@ -738,7 +819,10 @@ typedef struct WireListedColumn
 
 #define WIRE_MAX_LISTED 256
 
-/* Some of them, whole tables; none: that was all.  `next` asks for more. */
+/*
+ * The body of LISTED: columns of some tables, all columns of each. n = 0 ends the list; else `next`
+ * is the body of the next LIST.
+ */
 typedef struct WireListed
 {
 	WireList next;
@@ -746,46 +830,50 @@ typedef struct WireListed
 	WireListedColumn columns[WIRE_MAX_LISTED];
 } WireListed;
 
+/* The body of SETTINGS. */
 typedef struct WireSettings
 {
-	uint64_t memory_limit; /* bytes a device; 0: four fifths of what is free at start */
+	uint64_t memory_limit; /* bytes per device; 0: four fifths of what is free at start */
 	uint64_t pinned_limit; /* bytes of all arenas */
-	uint64_t
-		cache_limit; /* bytes of stored columns a device; UINT64_MAX: half of the device's memory */
+	/* Bytes of stored columns per device; UINT64_MAX: half of the device's memory. */
+	uint64_t cache_limit;
 } WireSettings;
 
+/* The body of PONG. */
 typedef struct WirePong
 {
-	uint64_t stalled_ms; /* the longest time that a device has had work and completed none */
+	uint64_t stalled_ms; /* the longest time that a device has had work and completed none of it */
 } WirePong;
 
-/* Bytes of LSB-first bits for n rows, in whole 64-bit words. */
+/* Returns the bytes of a bitmap for n rows: LSB-first bits in whole 64-bit words. */
 static inline size_t
 wire_bitmap_bytes(size_t n)
 {
 	return (n + 63) / 64 * 8;
 }
 
+/* Rounds up to WIRE_ALIGN. */
 static inline size_t
 wire_align(size_t n)
 {
 	return (n + WIRE_ALIGN - 1) / WIRE_ALIGN * WIRE_ALIGN;
 }
 
-/* Where the cells of RESIDENT's tables are: their values, and their states. */
+/* Returns the offset of the cells' values in the buffer of RESIDENT. */
 static inline size_t
 wire_cells_at(const WireResident *in)
 {
-	return wire_align((size_t) in->nruns * sizeof(WireRun));
+	return wire_align((size_t) in->nrow_ranges * sizeof(WireRowRange));
 }
 
+/* Returns the offset of the cells' states. */
 static inline size_t
 wire_cell_states_at(const WireResident *in)
 {
 	return wire_align(wire_cells_at(in) + (size_t) in->ncells * sizeof(int64_t));
 }
 
-/* RESIDENT's spans, which are behind the message. */
+/* Returns the spans, which follow the message's struct. */
 static inline const WireSpan *
 wire_spans(const WireResident *in)
 {
@@ -793,7 +881,8 @@ wire_spans(const WireResident *in)
 }
 
 /*
- * A number of equal values, the first of which has this place: the greater, the better as a mode.
+ * Encodes a candidate for the mode: n equal values, the first of which is at this position. The
+ * greatest code is the mode.
  */
 GPUAGG_HD int64_t
 wire_mode_of(int64_t n, int64_t place, int last)
@@ -801,14 +890,14 @@ wire_mode_of(int64_t n, int64_t place, int last)
 	return (int64_t) ((uint64_t) n << 31) | (last ? place : INT32_MAX - place);
 }
 
-/* The place in it, which is above 0. */
+/* Returns the position from such a code. The code must be above 0. */
 GPUAGG_HD int64_t
 wire_mode_place(int64_t mode, int last)
 {
 	return last ? mode & INT32_MAX : INT32_MAX - (mode & INT32_MAX);
 }
 
-/* Where the values of PICKED are. */
+/* Returns the offset of the values in the buffer of PICKED. */
 static inline size_t
 wire_picked_at(uint32_t n)
 {
@@ -816,8 +905,8 @@ wire_picked_at(uint32_t n)
 }
 
 /*
- * Does GROUPS have, instead of the slot's states, an int32_t for each rank: how many registers of
- * the group have it?
+ * Returns whether GROUPS has counts of ranks instead of the slot's states: an int32_t for each
+ * rank, the number of the group's registers with that rank.
  */
 static inline int
 wire_has_ranks(const WireSlot *slot, uint32_t ranks)
@@ -825,7 +914,7 @@ wire_has_ranks(const WireSlot *slot, uint32_t ranks)
 	return ranks != 0 && slot->bin_kind == WIRE_BIN_HLL;
 }
 
-/* Bytes of one group's part of a slot in GROUPS. */
+/* Returns the bytes that one group has of a slot in GROUPS. */
 static inline size_t
 wire_slot_bytes(const WireSlot *slot, uint32_t ranks)
 {
@@ -834,7 +923,7 @@ wire_slot_bytes(const WireSlot *slot, uint32_t ranks)
 		(size_t) slot->width * gpuagg_monoids[slot->monoid].state_size;
 }
 
-/* Bytes of one group in a GROUPS buffer, alignment gaps aside. */
+/* Returns the bytes of one group in GROUPS, without gaps for alignment. */
 static inline size_t
 wire_fetched_bytes(const WireQuery *q, uint32_t ranks)
 {
@@ -845,14 +934,14 @@ wire_fetched_bytes(const WireQuery *q, uint32_t ranks)
 	return bytes;
 }
 
-/* The same with all states. */
+/* Returns the bytes of one group with the states of all slots. */
 static inline size_t
 wire_group_bytes(const WireQuery *q)
 {
 	return wire_fetched_bytes(q, 0);
 }
 
-/* Does a group fit a buffer, with the gaps that align its arrays? */
+/* Returns whether a buffer has room for one group, with the gaps that align the arrays. */
 static inline int
 wire_group_fits(const WireQuery *q)
 {

@@ -139,8 +139,8 @@ typedef struct OrderSpec
 /*
  * Rows that some aggregates take by themselves: those of DISTINCT values, of a group's rows for
  * which the filter is true, one for each combination of the values; those with an ORDER BY, all of
- * these rows in the order of the values.  exec/distinct.c sees to that, and engines know nothing of
- * it, but for those that have EngineOps.sets.
+ * these rows in the order of the values.  composite/distinct.c sees to that, and engines know
+ * nothing of it, but for those that have EngineOps.sets.
  */
 typedef struct DistinctSpec
 {
@@ -175,8 +175,8 @@ typedef enum OrderedSetKind
 } OrderedSetKind;
 
 /*
- * An ordered-set aggregate.  exec/ordered_set.c finds its value, which becomes that of a fallback
- * aggregate; engines know nothing of it, but for those that have EngineOps.sets.
+ * An ordered-set aggregate.  composite/ordered_engine.c finds its value, which becomes that of a
+ * fallback aggregate; engines know nothing of it, but for those that have EngineOps.sets.
  */
 typedef struct OrderedSetSpec
 {
@@ -189,8 +189,8 @@ typedef struct OrderedSetSpec
 } OrderedSetSpec;
 
 /*
- * One of GROUPING SETS: some of the keys; the others are NULL in its groups.  exec/grouping_sets.c
- * makes these; engines know nothing of them.
+ * One of GROUPING SETS: some of the keys; the others are NULL in its groups.
+ * composite/grouping_sets.c makes these; engines know nothing of them.
  */
 typedef struct KeySet
 {

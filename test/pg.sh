@@ -94,9 +94,16 @@ pg_install() {
 	[[ -e /dev/nvidiactl ]] || local pg_make_args="NVCC= ${pg_make_args:-}"
 	# outside of the tree a copy outlives it, and may be of a release before
 	if [[ ! -x $pg_bindir/postgres || $("$PG_CONFIG" --version) != $(cat "$PREFIX/release" 2>/dev/null) ]]; then
+		local bindir
+
+		bindir=$("$PG_CONFIG" --bindir)
+		if [[ -z $bindir || $bindir == "$PREFIX"* ]]; then
+			echo "PG_CONFIG must name the pg_config of an installed PostgreSQL, not '$PG_CONFIG'" >&2
+			return 1
+		fi
 		[[ ! -e $PREFIX/release ]] || rm -rf "$PREFIX"
 		mkdir -p "$pg_bindir" "$pg_pkglibdir" "$pg_sharedir"
-		cp -a "$("$PG_CONFIG" --bindir)"/. "$pg_bindir"/
+		cp -a "$bindir"/. "$pg_bindir"/
 		(cd "$pg_libdir" && tar cf - --exclude=bitcode --exclude=pgxs .) | tar xf - -C "$pg_pkglibdir"
 		(cd "$("$PG_CONFIG" --sharedir)" && tar cf - --exclude=man --exclude=locale .) | tar xf - -C "$pg_sharedir"
 		"$PG_CONFIG" --version >"$PREFIX/release"

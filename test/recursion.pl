@@ -18,9 +18,10 @@ chdir dirname(__FILE__) . '/..' or die "cannot enter the source tree: $!";
 my %bounded = (
 	divide => 'each time the range of codes is a part of the one before',
 	select_ranks => 'likewise',
-	sort_ties => 'once for each word of a key',
+	sort_equal_runs => 'once for each word of a key',
 	find_conditions => 'at most VECTOR_MAX_INSTRUCTIONS',
 	expr_use => 'a vector of scales has none itself',
+	composite_open => 'grouping sets, ordered sets and distinct values nest once each',
 	cpu_leave_bits => 'there are no bits any more when groups come back',
 	redial => 'only a connection that was used before is made anew, once',
 );

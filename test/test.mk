@@ -58,7 +58,7 @@ UNIT_SANITIZE = -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno
 STUB_CFLAGS = -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80 '-DGPUAGG_CUDA_ARCHS="80 90"'
 # Segments and slices of stored columns so small that few rows have several, and tables that few groups make grow.
 RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
-                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DPIECE_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24
+                  -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DABSORB_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24
 
 unit-tests: $(UNIT_TESTS)
 

@@ -1,8 +1,8 @@
 /*
  * agg_catalog.c
- *	  Which aggregates there are: the rows of agg_list.h, and what the catalog says of an aggregate.
+ *	  Finds aggregates: the rows of agg_list.h, and what the catalog says of an aggregate.
  *
- * It is cached for the session, until pg_proc changes.
+ * Results are cached for the session, until pg_proc changes.
  */
 #include "postgres.h"
 
@@ -65,10 +65,10 @@ const AggRow aggmap_fallback_row = {InvalidOid, NULL, FINALIZE_FALLBACK, {{false
 
 static HTAB *agg_cache = NULL;
 static bool agg_cache_valid = false;
-static uint64 agg_changes = 0; /* how often it became invalid */
+static uint64 agg_changes = 0; /* how often the cache was invalidated */
 /*
- * The extensions whose aggregates are known, or InvalidOid.  They change with functions, as the
- * cache does.
+ * The extensions whose aggregates are known, or InvalidOid. They are looked up when the cache is
+ * reset, since they change only together with functions.
  */
 static Oid own_extension;
 static Oid citus_extension;
@@ -80,7 +80,7 @@ forget_aggregates(Datum arg, int cacheid, uint32 hashvalue)
 	agg_changes++;
 }
 
-/* An error here leaves it invalid. */
+/* Empties the cache. An error here leaves it invalid. */
 static void
 reset_cache(void)
 {
@@ -96,10 +96,14 @@ reset_cache(void)
 	changes = agg_changes;
 	own_extension = get_extension_oid("gpuagg", true);
 	citus_extension = get_extension_oid("citus", true);
-	/* reading the catalog may have told of changes */
+	/* reading the catalog may have processed further invalidations */
 	agg_cache_valid = agg_changes == changes;
 }
 
+/*
+ * Looks up an aggregate's functions; *combinefn only for internal states. Returns false if there is
+ * no such aggregate.
+ */
 static bool
 aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
 {
@@ -112,14 +116,14 @@ aggregate_functions(Oid aggfnoid, Oid *transfn, Oid *finalfn, Oid *combinefn)
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	*transfn = form->aggtransfn;
 	*finalfn = form->aggfinalfn;
-	/* of internal states */
+	/* only for internal states */
 	if (form->aggtranstype == INTERNALOID)
 		*combinefn = form->aggcombinefn;
 	ReleaseSysCache(tuple);
 	return true;
 }
 
-/* Is the result the transition value, as it is or serialized? */
+/* Returns whether the aggregate's result is its transition value, as it is or serialized. */
 static bool
 returns_state(Oid aggfnoid)
 {
@@ -135,7 +139,7 @@ returns_state(Oid aggfnoid)
 	return result;
 }
 
-/* The link symbol of a C function, or the name of an internal one. */
+/* Returns the link symbol of a C function, or the name of an internal one. */
 static char *
 function_symbol(Oid fn)
 {
@@ -150,7 +154,10 @@ function_symbol(Oid fn)
 	return symbol;
 }
 
-/* As gpuagg_NAME (core_list.h), or NAME in version 1.0 of the SQL objects, LANGUAGE internal. */
+/*
+ * A function passes its calls on if its symbol is gpuagg_NAME (core_list.h), or if it is LANGUAGE
+ * internal with NAME, as in version 1.0 of the SQL objects.
+ */
 Oid
 aggmap_core_function(Oid fn, char **symbol)
 {
@@ -166,7 +173,7 @@ aggmap_core_function(Oid fn, char **symbol)
 	return core;
 }
 
-/* The row of an aggregate's transition function, or NULL. */
+/* Returns the row of agg_list.h for a transition function, or NULL. */
 static const AggRow *
 find_row(Oid transfn)
 {
@@ -184,7 +191,7 @@ find_row(Oid transfn)
 	return NULL;
 }
 
-/* One of the aggregates by which Citus has a part of another one computed? */
+/* Returns the role of Citus's aggregates for partial aggregation. */
 static AggRole
 citus_role(Oid aggfnoid, Oid extension)
 {
@@ -199,7 +206,7 @@ citus_role(Oid aggfnoid, Oid extension)
 }
 
 AggEntry
-aggmap_look_up(Oid aggfnoid)
+aggmap_lookup(Oid aggfnoid)
 {
 	AggEntry *entry;
 	AggEntry made = {aggfnoid,      false,        InvalidOid,
@@ -224,7 +231,7 @@ aggmap_look_up(Oid aggfnoid)
 		if (!made.ours && OidIsValid(extension))
 			made.role = citus_role(aggfnoid, extension);
 	}
-	/* a user's aggregate may have another initial value or final function */
+	/* an aggregate made by a user may have another initial value or final function */
 	if ((made.ours || aggfnoid < FirstNormalObjectId) &&
 		aggregate_functions(aggfnoid, &transfn, &finalfn, &combinefn))
 	{
@@ -239,10 +246,10 @@ aggmap_look_up(Oid aggfnoid)
 		row = find_row(transfn);
 		made.row = row ? row : &aggmap_fallback_row;
 		made.finalfn = aggmap_core_function(finalfn, &symbol);
-		/* slots of these make the result, not the transition value */
+		/* the slots of these make the result, never the transition value */
 		if (finalize_is_direct(made.row->kind) && returns_state(aggfnoid))
 			made.row = &aggmap_fallback_row;
-		/* others with core's transition function, and hypothetical sets, are left to core */
+		/* other aggregates with core's transition function, and hypothetical sets, are not taken */
 		if (made.row->kind == FINALIZE_ORDERED_SET && made.row->symbol == NULL &&
 			!ordered_set_is_final(made.finalfn))
 			made.row = &aggmap_fallback_row;
@@ -257,25 +264,25 @@ aggmap_look_up(Oid aggfnoid)
 AggRole
 aggmap_role(Oid aggfnoid)
 {
-	return aggfnoid < FirstNormalObjectId ? AGG_ROLE_NONE : aggmap_look_up(aggfnoid).role;
+	return aggfnoid < FirstNormalObjectId ? AGG_ROLE_NONE : aggmap_lookup(aggfnoid).role;
 }
 
 PartialKind
 aggmap_partial_kind(Oid aggfnoid)
 {
-	return aggmap_look_up(aggfnoid).partial;
+	return aggmap_lookup(aggfnoid).partial;
 }
 
 bool
 aggmap_is_ours(Oid aggfnoid)
 {
-	return aggfnoid >= FirstNormalObjectId && aggmap_look_up(aggfnoid).ours;
+	return aggfnoid >= FirstNormalObjectId && aggmap_lookup(aggfnoid).ours;
 }
 
 bool
 aggmap_is_listed(Oid aggfnoid)
 {
-	return aggmap_look_up(aggfnoid).row != &aggmap_fallback_row;
+	return aggmap_lookup(aggfnoid).row != &aggmap_fallback_row;
 }
 
 Oid
@@ -316,7 +323,7 @@ aggmap_is_fallback(Oid aggfnoid, Oid *transfn)
 	Oid combinefn;
 
 	aggregate_functions(aggfnoid, transfn, &finalfn, &combinefn);
-	switch (aggmap_look_up(aggfnoid).row->kind)
+	switch (aggmap_lookup(aggfnoid).row->kind)
 	{
 		case FINALIZE_FALLBACK:
 		case FINALIZE_ORDERED_SET:
@@ -337,12 +344,15 @@ aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref)
 bool
 aggmap_is_ordered_set(const Aggref *aggref)
 {
-	return aggmap_row_is_ordered_set(aggmap_look_up(aggref->aggfnoid).row, aggref);
+	return aggmap_row_is_ordered_set(aggmap_lookup(aggref->aggfnoid).row, aggref);
 }
 
-/* Can transition values of the aggregate's own function be merged?  As in preprocess_aggref. */
+/*
+ * Returns whether transition values can be combined, also in other processes. Like
+ * preprocess_aggref.
+ */
 static bool
-mergeable(const Aggref *aggref)
+is_mergeable(const Aggref *aggref)
 {
 	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(aggref->aggfnoid));
 	Form_pg_aggregate form;
@@ -371,22 +381,22 @@ aggmap_row_needs_order(const AggRow *row)
 bool
 aggmap_supported(const Aggref *aggref, bool parallel, const char **why)
 {
-	AggEntry entry = aggmap_look_up(aggref->aggfnoid);
+	AggEntry entry = aggmap_lookup(aggref->aggfnoid);
 	const char *name = get_func_name(aggref->aggfnoid);
 
 	if (aggref->aggkind == AGGKIND_HYPOTHETICAL)
-		*why = psprintf("hypothetical-set aggregate %s", name);
+		*why = psprintf("hypothetical-set aggregate %s is not supported", name);
 	else if (aggref->aggkind != AGGKIND_NORMAL && !aggmap_row_is_ordered_set(entry.row, aggref))
-		*why = psprintf("ordered-set aggregate %s", name);
-	/* distinct values are sorted by themselves */
+		*why = psprintf("ordered-set aggregate %s is not supported", name);
+	/* DISTINCT values have a sort of their own */
 	else if (aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder != NIL &&
 			 aggref->aggdistinct == NIL && parallel)
-		*why = psprintf("ORDER BY inside %s, and no order between participants", name);
+		*why = psprintf("ORDER BY inside %s is not supported in a parallel plan", name);
 	else if (aggref->agglevelsup != 0 || aggref->aggsplit != AGGSPLIT_SIMPLE)
-		*why = psprintf("%s belongs to another query level", name);
+		*why = psprintf("aggregate %s belongs to another query level", name);
 	else if (parallel &&
 			 (entry.row->kind == FINALIZE_FALLBACK || aggmap_row_needs_order(entry.row)) &&
-			 !mergeable(aggref))
+			 !is_mergeable(aggref))
 		*why = psprintf("states of %s cannot be merged", name);
 	else
 		return true;

@@ -1,27 +1,39 @@
 /*
  * agg_list.h
- *	  Every aggregate that gpuagg runs, by its transition function.
+ *	  Every aggregate that gpuagg computes with slots, by its transition function.
  *
- * The includer defines these macros before including this file, and undefines
- * them after:
+ * The includer defines the macros below before including this file, and undefines them afterwards.
+ * A row is
  *
- * AGG(transition function, kind, slots...)
- *		A built-in transition function, as in F_... of fmgroids.h, whose
- *		aggregates become slots: up to three of S0(monoid), S1(monoid, argument),
- *		S2(monoid, argument, argument).  A row counts for a slot if none of these
- *		arguments is NULL.  The kind (FinalizeKind, aggmap_internal.h) says how
- *		the states become a value of the transition type.  If the first slot
- *		is COUNT and its count 0, the transition value is the aggregate's initial
- *		one instead.
+ * 	AGG(transition function, kind, slot, ...)
  *
- * AGG_OURS(transition function, kind, slots...)
- *		The same for C functions of the extension, by link symbol.  If the kind
- *		has bins, those of all slots but the first come from the arguments.
+ * 	column				meaning
+ * 	AGG					a function of core, by its name in fmgroids.h without F_
+ * 	AGG_OURS			a C function of the extension, by its link symbol
+ * 	AGG_FALLBACK		a function of core that the CPU engine calls for each row;
+ * 						no further columns
+ * 	kind				FINALIZE_kind (aggmap_internal.h): how the states become a
+ * 						value of the aggregate's transition type
+ * 	slot: S0(m)			monoid m (monoid_list.h) over all rows
+ * 	slot: S1(m, a)		monoid m over argument a of the aggregate, from 0
+ * 	slot: S2(m, a, b)	monoid m over pairs of arguments a and b
  *
- * AGG_FALLBACK(transition function)
- *		A built-in function that the CPU engine calls for each row.
+ * An aggregate has up to three slots. A row counts for a slot if none of its arguments is NULL. If
+ * the first slot is COUNT, it says whether any row has counted: if not, the transition value is the
+ * aggregate's initial value. If the kind has bins (histograms, sketches), these apply to all slots
+ * but the first, and their bounds are arguments of the aggregate.
  *
- * Aggregates of the extension without a row are fallback aggregates as well.
+ * Example:
+ *
+ * 	AGG(INT4_AVG_ACCUM, INT_AVG, S1(COUNT, 0), S1(SUM_I64, 0))
+ *
+ * INT4_AVG_ACCUM is the transition function of core's avg(int4), and of gpu_avg(int4). Slot 0
+ * counts the values of argument 0 that are not NULL; slot 1 is their sum in 64 bits.
+ * FINALIZE_INT_AVG makes a bigint[] of both, which is the transition value of avg(int4). Core's
+ * final function int8_avg() makes the result. sum(int4) has the same two slots, so a query with
+ * both aggregates computes them once.
+ *
+ * Other aggregates of the extension, without a row here, are fallback aggregates, too.
  */
 
 /* counts and sums */
@@ -116,7 +128,7 @@ AGG_FALLBACK(BITAND)
 AGG_FALLBACK(BITOR)
 AGG_FALLBACK(BITXOR)
 
-/* ordered sets, which exec/ordered_set.c finds: by core's final functions, and gpu_median */
+/* ordered sets, which composite/ordered_engine.c computes, and gpu_median */
 AGG(ORDERED_SET_TRANSITION, ORDERED_SET)
 AGG_OURS("gpuagg_median_transfn", ORDERED_SET)
 AGG_OURS("gpuagg_median_interval_transfn", ORDERED_SET)
@@ -130,19 +142,22 @@ AGG_OURS("gpuagg_histogram_accum_weighted", HIST_WEIGHTED, S2(COUNT, 0, 4), S2(S
 AGG_OURS("gpuagg_histogram_accum_thresholds", HIST_THRESHOLDS, S1(COUNT, 0), S1(COUNT, 0))
 AGG_OURS("gpuagg_histogram_accum_log", HIST_LOG, S1(COUNT, 0), S1(COUNT, 0))
 
-/* sketches of values that are their own hashes, see hll_value.h */
+/* sketches of values that are used as their own hashes; see hll_value.h */
 AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))
 
-/* extremes with a payload, (value, key): codes of both, and the extreme of all keys */
+/*
+ * the value in the row with the extreme key, (value, key): codes of both, and the extreme of all
+ * keys
+ */
 AGG_OURS("gpuagg_argmax_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMAX, 1, 0), S1(MAX_I64, 1))
 AGG_OURS("gpuagg_argmin_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMIN, 1, 0), S1(MIN_I64, 1))
 
-/* operators over order: the states of ordered.c, or the answer */
+/* aggregates that depend on the order of rows: the states of ordered.c, or the result */
 AGG_OURS("gpuagg_maxsub_int8_transfn", MAXSUB_I64, S1(COUNT, 0), S1(MAXSUB_I64, 0))
 AGG_OURS("gpuagg_maxsub_float8_transfn", MAXSUB_F64, S1(COUNT, 0), S1(MAXSUB_F64, 0))
 AGG_OURS("gpuagg_longest_run_transfn", RUN, S1(LONGEST_RUN, 0))
 AGG_OURS("gpuagg_longest_ascending_transfn", ASCENDING, S1(LONGEST_ASC, 0))
 AGG_OURS("gpuagg_compose_linear_transfn", LINEAR, S2(COUNT, 0, 1), S2(LINEAR, 0, 1))
 
-/* on the GPU only; MAT2 stands for the monoid of the first matrix's size */
+/* only on the GPU; MAT2 stands for the monoid of the first matrix's size */
 AGG_OURS("gpuagg_matrix_product_transfn", MATRIX, S1(COUNT, 0), S1(MAT2, 0))

@@ -1,6 +1,6 @@
 /*
  * aggcall.h
- *	  What transition and combine functions of aggregates have in common.
+ *	  Helpers of transition and combine functions.
  */
 #ifndef GPUAGG_AGGCALL_H
 #define GPUAGG_AGGCALL_H
@@ -9,7 +9,10 @@
 
 #include "fmgr.h"
 
-/* The memory context of the aggregate's states; an error if no aggregate calls the function. */
+/*
+ * Returns the memory context of the aggregate's states. Raises an error if the caller is no
+ * aggregate.
+ */
 static inline MemoryContext
 aggregate_context(FunctionCallInfo fcinfo)
 {

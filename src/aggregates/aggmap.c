@@ -2,20 +2,21 @@
  * aggmap.c
  *	  From SQL aggregates to slots and fallback aggregates.
  *
- * The rows of agg_list.h become slots.  All other aggregates, and those whose
- * arguments have no column type that a slot can read (numerics without a declared
- * scale, histograms whose bounds are not constant or may fail to evaluate), run
- * their own transition function as a FallbackAgg.
+ * The rows of agg_list.h become slots. All other aggregates become a FallbackAgg, which runs their
+ * own transition function. So do aggregates whose arguments have no column type that a slot can
+ * read: numerics without a declared scale, and histograms whose bounds are not constant or may fail
+ * to evaluate.
  *
- * A numeric column of a declared scale is a column of decimals; for sums and averages, so is
- * one whose values mostly have one scale.  The few values that such a decimal cannot
- * represent go to a FallbackAgg in addition, whose transition value is merged with that of
- * the slots by the aggregate's combine function.  Sums and averages of expressions whose values
- * have display scales that are known but for a largest one are of decimals of that, and one more
- * slot has the largest that a group's values display.
+ * A numeric column with a declared scale is a column of decimals. For sums and averages, so is a
+ * column whose values mostly have the same scale. The few values that such a decimal cannot
+ * represent go to a FallbackAgg in addition. The aggregate's combine function merges its transition
+ * value with that of the slots.
  *
- * An AggOutput is allocated in the memory context in which aggmap_build is
- * called.
+ * Sums and averages of expressions may have values of several display scales with a known maximum.
+ * They use decimals of the maximum, and one more slot has the largest display scale of a group's
+ * values.
+ *
+ * An AggOutput is allocated in the context that is current in aggmap_build.
  */
 #include "postgres.h"
 
@@ -45,20 +46,19 @@
 #include "aggregates/hll_value.h"
 #include "aggregates/ordered_set.h"
 #include "common/compat.h"
-#include "expr/expr.h"
+#include "analysis/analysis.h"
 #include "operators/bins.h"
 #include "operators/hll.h"
 
 /*
- * Most bins of a grouped histogram that the CPU engine's slots keep: a group's
- * states are one row of a table, so wide ones would make it too sparse for the
- * caches.
+ * Most bins of a histogram with GROUP BY in slots of the CPU engine. A group's states are one row
+ * of the table; wider rows would spread it too far for the caches.
  */
 #define MAX_GROUPED_BINS 4096
 
 /* ---- building: catalog -------------------------------------------------- */
 
-/* Raises the error of core's executor if the role may not execute the function. */
+/* Raises core's error if the role may not execute the function. */
 static void
 check_execute(Oid fn, Oid role, ObjectType kind)
 {
@@ -85,7 +85,7 @@ function_owner(Oid fn)
 	return owner;
 }
 
-/* The user needs the aggregate; its owner needs the parts that will run. */
+/* The user needs EXECUTE on the aggregate; its owner needs it on the functions that will run. */
 static void
 check_permissions(const Aggref *aggref, Form_pg_aggregate form)
 {
@@ -124,7 +124,7 @@ aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *t
 		(Node *) makeFuncExpr(fn, result, args, InvalidOid, collation, COERCE_EXPLICIT_CALL), info);
 }
 
-/* The initial transition value, in the current context. */
+/* Returns the initial transition value, in the current context. */
 static Datum
 initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 {
@@ -138,7 +138,7 @@ initial_value(HeapTuple tuple, Oid transtype, bool *isnull)
 	return OidInputFunctionCall(input, TextDatumGetCString(literal), ioparam, -1);
 }
 
-/* Fills *out with what the catalog says of the aggregate. */
+/* Fills *out with the catalog's data of the aggregate. */
 static void
 load_aggregate(AggOutput *out, const PartialCall *call)
 {
@@ -148,8 +148,8 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 	Form_pg_aggregate form;
 	Oid types[FUNC_MAX_ARGS + 1];
 	Oid trans = aggref->aggtranstype;
-	Oid two[2] = {trans, trans};
-	Oid stored[2] = {BYTEAOID, INTERNALOID};
+	Oid combine_types[2] = {trans, trans};
+	Oid deserial_types[2] = {BYTEAOID, INTERNALOID};
 	Oid coll = aggref->inputcollid;
 	int nargs;
 
@@ -171,9 +171,10 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 	agg->builtin = aggref->aggfnoid < FirstNormalObjectId || aggmap_is_ours(aggref->aggfnoid);
 	aggmap_init_function(&agg->transfn, form->aggtransfn, trans, nargs + 1, types, coll);
 	castNode(FuncExpr, agg->transfn.fn_expr)->funcvariadic = aggref->aggvariadic;
-	aggmap_init_function(&agg->combinefn, form->aggcombinefn, trans, 2, two, coll);
+	aggmap_init_function(&agg->combinefn, form->aggcombinefn, trans, 2, combine_types, coll);
 	aggmap_init_function(&agg->serialfn, form->aggserialfn, BYTEAOID, 1, &types[0], InvalidOid);
-	aggmap_init_function(&agg->deserialfn, form->aggdeserialfn, INTERNALOID, 2, stored, InvalidOid);
+	aggmap_init_function(&agg->deserialfn, form->aggdeserialfn, INTERNALOID, 2, deserial_types,
+						 InvalidOid);
 	agg->collation = coll;
 	agg->transtype = trans;
 	get_typlenbyval(trans, &agg->translen, &agg->transbyval);
@@ -189,11 +190,11 @@ load_aggregate(AggOutput *out, const PartialCall *call)
 typedef enum ArgumentForm
 {
 	ARGUMENT_DATUM,
-	ARGUMENT_VALUE,   /* a value of the type that expr_column_type() gives */
-	ARGUMENT_DECIMAL, /* the same, and numerics of several scales at the largest, or at their usual
-						 one */
-	ARGUMENT_SCALE,   /* the display scale of these */
-	ARGUMENT_PRESENCE /* whether it is NULL */
+	ARGUMENT_VALUE,   /* a value of the type that expr_column_type() returns */
+	ARGUMENT_DECIMAL, /* the same; numerics of several scales as decimals of the largest or the
+						 usual scale */
+	ARGUMENT_SCALE,   /* the display scale of such decimals */
+	ARGUMENT_PRESENCE /* only whether it is NULL */
 } ArgumentForm;
 
 static ArgumentForm
@@ -207,14 +208,14 @@ argument_form(FinalizeKind kind)
 			return ARGUMENT_DECIMAL;
 		default:
 			/*
-			 * among extremes it is the order of rows that says which of equal values of two scales
-			 * is shown
+			 * min() and max() of equal numerics with two scales: the order of rows decides which is
+			 * shown
 			 */
 			return ARGUMENT_VALUE;
 	}
 }
 
-/* Sets type, scale and form of a column for an argument. */
+/* Sets type, scale and form of the column for an argument. */
 static void
 argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *col)
 {
@@ -266,7 +267,7 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 	}
 	if (form == ARGUMENT_PRESENCE && col.type == COLUMN_DATUM && spec_find_column(spec, &col) < 0)
 	{
-		/* any byte of it will do, and is not copied */
+		/* one byte is enough; the value is not copied */
 		col.presence = true;
 		col.type = COLUMN_I8;
 		col.typid = CHAROID;
@@ -290,9 +291,9 @@ add_filter(AggSpec *spec, int filter)
 }
 
 /*
- * The parameters, for expr_cannot_fail.  Workers have nothing but their values, as all were
- * evaluated when the plan was sent; what fails or not is then the same in the leader, whose states
- * are to be those of the workers.
+ * Returns the parameters for expr_cannot_fail. Workers have only their values, because all were
+ * evaluated when the plan was sent. The leader must decide as workers do, because its states are
+ * merged with theirs.
  */
 static ParamListInfo
 known_parameters(const PlanState *parent)
@@ -304,11 +305,12 @@ known_parameters(const PlanState *parent)
 }
 
 /*
- * Evaluates argument i, even if no row will need it; false if it is NULL, may differ
+ * Evaluates argument i, even if no row will need it. Returns false if it is NULL, may differ
  * between rows, or may raise an error.
  */
 static bool
-fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, Datum *value)
+evaluate_fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext,
+						Datum *value)
 {
 	Expr *expr = list_nth_node(TargetEntry, aggref->args, i)->expr;
 	bool isnull;
@@ -321,9 +323,9 @@ fixed_argument(Aggref *aggref, int i, PlanState *parent, ExprContext *econtext, 
 }
 
 /*
- * The bins of a histogram or sketch; false if they are not known before the first row.
- * Bounds that are not valid count as such: the transition function raises the error, if
- * there is a row; and those of a formula that only core knows.
+ * Sets the bins of a histogram or sketch. Returns false if they are not known before the first row,
+ * if the bounds are invalid (the transition function then raises the error if there is a row), or
+ * if only core knows the formula for them.
  */
 static bool
 histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *parent,
@@ -340,7 +342,7 @@ histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *pare
 		return hll_value_is_hash(exprType((Node *) linitial_node(TargetEntry, aggref->args)->expr));
 	}
 	for (int i = 0; i < nfixed; i++)
-		if (!fixed_argument(aggref, i + 1, parent, econtext, &arg[i]))
+		if (!evaluate_fixed_argument(aggref, i + 1, parent, econtext, &arg[i]))
 			return false;
 	if (kind == FINALIZE_HIST_THRESHOLDS)
 	{
@@ -367,15 +369,18 @@ histogram_bins(BinSpec *bins, FinalizeKind kind, Aggref *aggref, PlanState *pare
 	return bins->formula < GPUAGG_BIN_FORMULAS;
 }
 
-/* Do the last digits of a state depend on the order of its rows, though it commutes? */
+/*
+ * Returns whether the last digits of a state depend on the order of rows, although the monoid
+ * commutes.
+ */
 static bool
-depends_on_order(MonoidId monoid)
+digits_depend_on_order(MonoidId monoid)
 {
 	return monoid == MONOID_SUM_F32 || monoid == MONOID_SUM_F64 || monoid == MONOID_ACCUM_F64 ||
 		monoid == MONOID_REGR_F64 || monoid == MONOID_PRODUCT_F64;
 }
 
-/* Adds the slots of a row of agg_list.h; false where its arguments do not suit. */
+/* Adds the slots of a row of agg_list.h. Returns false if the arguments do not allow that. */
 static bool
 add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, const int *args,
 		  int filter, int set, PlanState *parent, ExprContext *econtext)
@@ -411,7 +416,10 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 		int16 scale;
 
 		argument_type(spec, expr, form, &col);
-		/* which one of equal values is distinct shows in its scale */
+		/*
+		 * with DISTINCT, the scale of the result would depend on which of several equal values is
+		 * kept
+		 */
 		if (col.type != COLUMN_DEC || (col.form == NUMERIC_ANY_SCALE && set > 0))
 			return false;
 		out->scale = col.scale;
@@ -437,7 +445,7 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 			if (row->kind == FINALIZE_ARG && use->arg[j] == 1)
 				out->key = spec->cols[col[j]].type;
 		}
-		if ((aggref->aggorder != NIL || set > 0) && depends_on_order(use->monoid))
+		if ((aggref->aggorder != NIL || set > 0) && digits_depend_on_order(use->monoid))
 			spec->ordered_floats = true;
 		nslots = spec->nslots;
 		out->slots[i] = spec_add_slot(spec, use->monoid, col[0], col[1], filter, set,
@@ -456,9 +464,9 @@ add_slots(AggOutput *out, AggSpec *spec, const AggRow *row, Aggref *aggref, cons
 	return true;
 }
 
-/* An AggState with what final functions may get from it, by AggGetAggref and the like. */
+/* Returns an AggState for the functions that a final function may call, such as AggGetAggref. */
 static AggState *
-stand_in(Aggref *aggref)
+make_aggstate(Aggref *aggref)
 {
 	AggState *aggstate = makeNode(AggState);
 
@@ -469,7 +477,7 @@ stand_in(Aggref *aggref)
 	return aggstate;
 }
 
-/* Is it min() or max(), or count(*)? */
+/* Returns whether this is min(), max() or count(*). */
 static bool
 is_extreme(const AggRow *row, const Aggref *aggref)
 {
@@ -487,7 +495,7 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 	return extreme;
 }
 
-/* How the value leaves that the call asks for. */
+/* Sets how the value is returned that the call asks for. */
 static void
 init_form(AggOutput *out, const PartialCall *call)
 {
@@ -514,7 +522,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 	AggOutput *out = palloc0(sizeof(AggOutput));
 	Aggref *aggref = call->aggref;
 	FallbackAgg fallback;
-	AggEntry entry = aggmap_look_up(aggref->aggfnoid);
+	AggEntry entry = aggmap_lookup(aggref->aggfnoid);
 	const AggRow *row = entry.row;
 	bool by_slots;
 
@@ -524,7 +532,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 	init_form(out, call);
 	fallback = out->agg;
 	out->fallback = -1;
-	out->aggstate = stand_in(aggref);
+	out->aggstate = make_aggstate(aggref);
 	fallback.filter = add_filter(spec, filter);
 	fallback.set = set;
 	if (aggmap_row_is_ordered_set(row, aggref))
@@ -557,12 +565,12 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 bool
 aggmap_shows_order(const AggOutput *out, const AggSpec *spec)
 {
-	const AggRow *row = aggmap_look_up(out->agg.aggfnoid).row;
+	const AggRow *row = aggmap_lookup(out->agg.aggfnoid).row;
 
 	if (out->fallback >= 0 && !spec->fallbacks[out->fallback].unrepresentable_only)
 		return true;
 	for (int i = 0; i < MAX_SLOTS && row->slots[i].used; i++)
-		if (depends_on_order(row->slots[i].monoid))
+		if (digits_depend_on_order(row->slots[i].monoid))
 			return true;
 	return aggmap_row_needs_order(row);
 }

@@ -2,11 +2,16 @@
  * aggmap.h
  *	  From SQL aggregates to slots, and from slot states to SQL results.
  *
- * An aggregate is recognised by its transition function, so gpu_sum(int4) and
- * core's sum(int4) are one row of agg_list.h.  What a row says: which monoids
- * over which arguments, and how the states become a value of the aggregate's
- * own transition type; the aggregate's own final function does the rest, so
- * that every digit is core's.
+ * An aggregate is recognised by its transition function, so gpu_sum(int4) and core's sum(int4)
+ * share one row of agg_list.h. A row says which monoids run over which arguments, and how their
+ * states become a value of the aggregate's own transition type. The aggregate's own final function
+ * makes the result, so that every digit is core's.
+ *
+ * The life of an aggregate: aggmap_supported() in the planner; aggmap_build() at executor start,
+ * which adds its slots or its fallback aggregate to the spec; aggmap_finalize() or
+ * aggmap_finalize_many() for each group that the engine returns.
+ *
+ * All functions may raise errors.
  */
 #ifndef GPUAGG_AGGMAP_H
 #define GPUAGG_AGGMAP_H
@@ -19,13 +24,13 @@
 #include "engine.h"
 #include "spec.h"
 
-/* What is special about some aggregates. */
+/* Aggregates that need special treatment. */
 typedef enum AggRole
 {
 	AGG_ROLE_NONE,
 	AGG_ROLE_MERGE,       /* gpuagg_merge */
 	AGG_ROLE_CITUS_TEXT,  /* Citus's worker_partial_agg */
-	AGG_ROLE_CITUS_BINARY /* and worker_binary_partial_agg */
+	AGG_ROLE_CITUS_BINARY /* Citus's worker_binary_partial_agg */
 } AggRole;
 
 extern AggRole aggmap_role(Oid aggfnoid);
@@ -34,79 +39,80 @@ extern AggRole aggmap_role(Oid aggfnoid);
 typedef enum PartialForm
 {
 	PARTIAL_RESULT, /* its result */
-	PARTIAL_STATE,  /* of gpuagg_merge: a gpuagg_state */
-	PARTIAL_TEXT,   /* of Citus's partial aggregates: the transition value's text, as cstring, */
-	PARTIAL_BINARY  /* or its binary form, as bytea */
+	PARTIAL_STATE,  /* gpuagg_merge: a gpuagg_state */
+	PARTIAL_TEXT,   /* Citus: the text of the transition value, as cstring */
+	PARTIAL_BINARY  /* Citus: its binary form, as bytea */
 } PartialForm;
 
 typedef struct PartialCall
 {
-	Aggref *aggref; /* the aggregate that rows are grouped with */
-	Oid called;     /* what the query calls: it, or what it stands in */
+	Aggref *aggref; /* the aggregate to be computed */
+	Oid called;     /* the aggregate that the query calls: the same, or one that stands for it */
 	PartialForm form;
-	bool merged; /* the transition value of that is the argument of gpuagg_merge, as gpuagg_state */
+	bool merged; /* the argument of gpuagg_merge is the aggregate's transition value, as a
+					gpuagg_state */
 } PartialCall;
 
-/* Is this one of the extension's aggregates (gpu_*)? */
+/* Returns whether this is one of the extension's aggregates (gpu_*). */
 extern bool aggmap_is_ours(Oid aggfnoid);
 
-/* Is it in agg_list.h, as one of core's or ours? */
+/* Returns whether agg_list.h has a row for this aggregate. */
 extern bool aggmap_is_listed(Oid aggfnoid);
 
 /*
- * The extension's aggregate that returns the transition value that this one has for the same
- * arguments, serialized if it is internal; InvalidOid if there is none.
+ * Returns the extension's aggregate whose result is the transition value of this aggregate,
+ * serialized if it is internal; InvalidOid if there is none.
  */
 extern Oid aggmap_state_aggregate(Oid aggfnoid);
 
-/* Is it an ordered-set aggregate that is found by exec/ordered_set.c? */
+/* Returns whether composite/ordered_engine.c computes this aggregate. */
 extern bool aggmap_is_ordered_set(const Aggref *aggref);
 
-/* Is it always a fallback aggregate?  *transfn is set to its transition function in any case. */
+/*
+ * Returns whether this is always a fallback aggregate. Always sets *transfn to its transition
+ * function.
+ */
 extern bool aggmap_is_fallback(Oid aggfnoid, Oid *transfn);
 
 /*
- * May this aggregate be taken?  If not, *why is a reason for EXPLAIN and
- * gpuagg.require, e.g. "VARIADIC inside gpu_sum".  Considers the aggregate
- * alone (kind, ORDER BY, direct arguments, mergeability if parallel), not keys or
- * plan shape.
+ * Returns whether this aggregate is supported. If not, sets *why to the reason for EXPLAIN and
+ * gpuagg.require, e.g. "VARIADIC inside gpu_sum". Considers the aggregate alone (its kind, ORDER
+ * BY, direct arguments, and whether states can be merged if parallel), not the keys or the plan.
  */
 extern bool aggmap_supported(const Aggref *aggref, bool parallel, const char **why);
 
-/* One aggregate of the query at execution. */
+/* One aggregate of the query in the executor. */
 typedef struct AggOutput AggOutput;
 
 /*
- * Adds what the aggregate needs to *spec.  args[i] and filter are input
- * expression numbers (filter -1: none); argument i of the call's Aggref is input
- * args[i].  `set` is SlotSpec.set: which rows it takes.  Constant parameters (histogram bounds)
- * whose evaluation cannot fail are evaluated here.  The result is allocated in the current context.
+ * Adds what the aggregate needs to *spec. args[i] is the input expression number of the Aggref's
+ * argument i; filter is that of its filter, or -1. `set` is SlotSpec.set. Constant parameters, such
+ * as bounds of histograms, are evaluated here if that cannot fail. Allocates in the current
+ * context.
  */
 extern AggOutput *aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter,
 							   int set, PlanState *parent, ExprContext *econtext);
 
-/* May the order of its rows show in the aggregate's value? */
+/* Returns whether the order of rows can affect the aggregate's value. */
 extern bool aggmap_shows_order(const AggOutput *out, const AggSpec *spec);
 
 /*
- * Does it return a state that has the registers of a sketch, so that GroupBatch.ranks does not do?
+ * Returns whether the aggregate returns a state with the registers of a sketch, so that it cannot
+ * use GroupBatch.ranks.
  */
 extern bool aggmap_reads_registers(const AggOutput *out);
 
-/*
- * The aggregate's value for group `g` of *groups, in the current (per-tuple)
- * memory context.
- */
+/* Returns the aggregate's value for group `g`. Allocates in the current (per-tuple) context. */
 extern Datum aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull);
 
 /*
- * The same for the n groups of these numbers, the i-th at values[i * stride] and nulls[i * stride];
- * false: that is not for this aggregate, or not for these groups.
+ * Does the same for n groups. Group which[i] goes to values[i * stride] and nulls[i * stride].
+ * Returns false, and computes nothing, if this aggregate or these groups do not support that.
  */
 extern bool aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which, int n,
 								 Datum *values, bool *nulls, int stride);
 
-/* Raises the errors that MonoidError bits stand for, worded like core's. */
+/* Raises the errors of these MonoidError bits, worded like core's. */
 extern void aggmap_raise(int errors);
 
 #endif /* GPUAGG_AGGMAP_H */

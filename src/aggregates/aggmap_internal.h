@@ -1,7 +1,7 @@
 /*
  * aggmap_internal.h
- *	  What agg_catalog.c, which knows the aggregates, aggmap.c, which makes AggOutputs, and
- * finalize.c, which reads them, share.
+ *	  What agg_catalog.c (finds aggregates), aggmap.c (builds AggOutputs) and finalize.c (reads
+ *	  them) share.
  */
 #ifndef GPUAGG_AGGMAP_INTERNAL_H
 #define GPUAGG_AGGMAP_INTERNAL_H
@@ -14,61 +14,64 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_state.h"
 
-/* Slots of one aggregate. */
+/* Most slots of one aggregate. */
 #define MAX_SLOTS 3
 
-/* The slot of AggOutput.shows_scales. */
+/* The slot that AggOutput.shows_scales adds. */
 #define SCALE_SLOT 2
 
 /* How the states of slots become a transition value, or the result itself. */
 typedef enum FinalizeKind
 {
-	FINALIZE_FALLBACK,    /* no slots: a FallbackAgg */
-	FINALIZE_ORDERED_SET, /* a FallbackAgg has the result */
+	FINALIZE_FALLBACK,    /* no slots: a fallback aggregate */
+	FINALIZE_ORDERED_SET, /* no slots: composite/ordered_engine.c puts the result in place of a
+							 fallback aggregate's */
 	FINALIZE_INT,         /* slot 0 is the value */
-	FINALIZE_COUNTED_INT, /* slot 1, a 64-bit integer, is the value */
+	FINALIZE_COUNTED_INT, /* slot 1 is the value, a 64-bit integer; COUNTED: slot 0 counts the rows
+						   */
 	FINALIZE_COUNTED_I32,
 	FINALIZE_COUNTED_F32,
 	FINALIZE_COUNTED_F64,
 	FINALIZE_INT_AVG,  /* bigint[]: count, sum */
-	FINALIZE_INT8_AVG, /* internal states of core */
+	FINALIZE_INT8_AVG, /* from here on: core's internal states */
 	FINALIZE_POLY_VAR,
 	FINALIZE_NUMERIC_VAR,
 	FINALIZE_DEC_AVG,
-	FINALIZE_DEC,   /* slot 1, a decimal, is the value */
-	FINALIZE_ACCUM, /* double precision[] of core's layout */
+	FINALIZE_DEC,   /* slot 1 is the value, a decimal */
+	FINALIZE_ACCUM, /* double precision[], with the layout of core's */
 	FINALIZE_REGR,
 	FINALIZE_HIST_UNIFORM,
 	FINALIZE_HIST_WEIGHTED,
 	FINALIZE_HIST_THRESHOLDS,
 	FINALIZE_HIST_LOG,
 	FINALIZE_HLL,        /* bigint: the estimate */
-	FINALIZE_ARG,        /* the value that goes with the extreme key */
+	FINALIZE_ARG,        /* the value in the row with the extreme key */
 	FINALIZE_MAXSUB_I64, /* the state is the transition value */
 	FINALIZE_MAXSUB_F64,
 	FINALIZE_LINEAR,
 	FINALIZE_MATRIX, /* double precision[]: the product */
-	FINALIZE_RUN,    /* bigint: the longest */
+	FINALIZE_RUN,    /* bigint: the length of the longest run */
 	FINALIZE_ASCENDING
 } FinalizeKind;
 
 /*
- * How values of many groups are made at once: of states, at slot 1 if slot 0 counts; see
- * final_values.c.
+ * How aggmap_finalize_many makes values of many groups at once; see final_values.c. It reads the
+ * states of slot 1 if slot 0 counts, else of slot 0.
  */
 typedef enum ValuesForm
 {
-	VALUES_NONE, /* they are not */
+	VALUES_NONE, /* not supported */
 	VALUES_I64,
-	VALUES_LOW32, /* the lower half */
+	VALUES_LOW32, /* the lower half of a 64-bit state */
 	VALUES_I32,
 	VALUES_F32,
 	VALUES_F64,
 	VALUES_F64_MEAN,
 	VALUES_REGRESSION, /* calls the final function with an array of floats */
 	VALUES_SUM,        /* numerics of 128-bit integers */
-	VALUES_MEAN,       /* quotients of sum and count */
-	VALUES_VAR_POP, /* of floats, or numerics of integers; see values_sample() and values_root() */
+	VALUES_MEAN,       /* sum divided by count */
+	VALUES_VAR_POP,    /* of floats, or numerics of integers; see values_are_of_sample() and
+						  values_take_root() */
 	VALUES_VAR_SAMP,
 	VALUES_STDDEV_POP,
 	VALUES_STDDEV_SAMP
@@ -78,44 +81,45 @@ struct AggOutput
 {
 	FinalizeKind kind;
 	int slots[MAX_SLOTS];
-	bool counted;      /* slot 0 says whether the group is empty */
-	bool float8_mean;  /* FINALIZE_ACCUM: of the states only the mean is wanted */
-	bool decimals;     /* numerics that are no decimals go to a FallbackAgg */
-	int fallback;      /* index in AggSpec.fallbacks, or -1 */
-	int scale;         /* FINALIZE_DEC and _DEC_AVG: of the argument */
-	bool shows_scales; /* FINALIZE_DEC_AVG: slot SCALE_SLOT has the largest display scale of the
+	bool counted;     /* slot 0 is 0 if the group is empty */
+	bool float8_mean; /* FINALIZE_ACCUM: only the mean of the state is needed */
+	bool decimals; /* some argument is a column of decimals; numerics that it cannot represent go to
+					  a FallbackAgg */
+	int fallback;  /* index in AggSpec.fallbacks, or -1 */
+	int scale;     /* FINALIZE_DEC, FINALIZE_DEC_AVG: scale of the argument */
+	bool shows_scales; /* FINALIZE_DEC_AVG: slot SCALE_SLOT has the largest display scale in the
 						  group */
-	int width;         /* bins of a histogram */
-	ColumnType value;  /* FINALIZE_ARG: what its codes stand for */
+	int width;         /* number of bins */
+	ColumnType value;  /* FINALIZE_ARG: column type of the value */
 
-	ColumnType key; /* FINALIZE_ARG: likewise, of the key */
+	ColumnType key; /* FINALIZE_ARG: column type of the key */
 	PartialForm form;
-	PartialKind
-		partial;  /* kind of the gpuagg_state that is wanted; PARTIAL_NONE: the transition value */
-	BinSpec bins; /* of a histogram, in the state that is wanted */
-	FmgrInfo output; /* for PARTIAL_TEXT and PARTIAL_BINARY of a transition value */
+	PartialKind partial; /* kind of the gpuagg_state to be returned; PARTIAL_NONE: the transition
+							value is returned */
+	BinSpec bins;        /* bins of a histogram, for its state */
+	FmgrInfo output; /* output function for PARTIAL_TEXT and PARTIAL_BINARY of a transition value */
 
-	FallbackAgg agg;  /* what the catalog says; without columns */
+	FallbackAgg agg;  /* the catalog's data of the aggregate; without columns */
 	FmgrInfo finalfn; /* fn_oid InvalidOid: the transition value is the result */
 	int nfinalargs;
-	AggState *aggstate; /* fmgr context of the aggregate's functions */
+	AggState *aggstate; /* fcinfo->context of the aggregate's functions */
 	ValuesForm values;
-	void *floats; /* VALUES_REGRESSION: the array */
+	void *floats; /* VALUES_REGRESSION: the argument of the final function */
 };
 
 /*
- * Sets out->values, when all else is set; finalfn: the final function of core's that the aggregate
- * has.
+ * Sets out->values when all other members are set. finalfn is core's final function that the
+ * aggregate has.
  */
 extern void final_values_init(AggOutput *out, Oid finalfn);
 
 /*
- * The largest display scale of the values of a group that has any: an error if it is more than
- * `most`, as states may come from the GPU server.
+ * Returns the largest display scale in a non-empty group. Raises an error if it is greater than
+ * `most`, because states may come from the GPU server.
  */
 extern int aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int most);
 
-/* Has it slots with bins, whose bounds are arguments of the aggregate? */
+/* Returns whether the aggregate has slots with bins, whose bounds are its arguments. */
 static inline bool
 finalize_has_bins(FinalizeKind kind)
 {
@@ -124,12 +128,12 @@ finalize_has_bins(FinalizeKind kind)
 }
 
 /*
- * Makes *info ready to call a function, with the types of its arguments for
- * get_fn_expr_argtype.  Without a function (fn InvalidOid), only sets fn_oid to that.
+ * Prepares *info for calls of a function. Sets the types of its arguments for get_fn_expr_argtype.
+ * If fn is InvalidOid, only sets fn_oid.
  */
 extern void aggmap_init_function(FmgrInfo *info, Oid fn, Oid result, int nargs, const Oid *types,
 								 Oid collation);
-/* Do its slots become the result, and never a transition value? */
+/* Returns whether the slots become the result directly, and never a transition value. */
 static inline bool
 finalize_is_direct(FinalizeKind kind)
 {
@@ -139,7 +143,7 @@ finalize_is_direct(FinalizeKind kind)
 
 /* ---- agg_catalog.c ---- */
 
-/* A monoid over arguments of the aggregate; -1: none. */
+/* A monoid over arguments of the aggregate; -1: no argument. */
 typedef struct SlotUse
 {
 	bool used;
@@ -150,43 +154,48 @@ typedef struct SlotUse
 /* A row of agg_list.h. */
 typedef struct AggRow
 {
-	Oid transfn; /* InvalidOid: the extension's function `symbol` */
+	Oid transfn; /* InvalidOid: the extension's C function `symbol` */
 	const char *symbol;
 	FinalizeKind kind;
 	SlotUse slots[MAX_SLOTS];
 } AggRow;
 
-/* Of all other aggregates. */
+/* The row of all aggregates that agg_list.h does not have. */
 extern const AggRow aggmap_fallback_row;
 
-/* What is known of an aggregate. */
+/* An entry of the cache: what the catalog says of an aggregate. */
 typedef struct AggEntry
 {
-	Oid aggfnoid; /* hash key of the cache */
+	Oid aggfnoid; /* hash key */
 	bool ours;
 	Oid finalfn; /* core's final function, or InvalidOid */
 	AggRole role;
 	PartialKind partial;
-	const AggRow *row; /* of agg_list.h, or aggmap_fallback_row */
+	const AggRow *row; /* of agg_list.h, or &aggmap_fallback_row */
 } AggEntry;
 
-extern AggEntry aggmap_look_up(Oid aggfnoid);
+extern AggEntry aggmap_lookup(Oid aggfnoid);
 
 /*
- * Is it found by exec/ordered_set.c?  Not where gpu_median takes DISTINCT values, or its rows in an
- * order: it is a fallback aggregate then.
+ * Returns whether composite/ordered_engine.c computes the aggregate. False for gpu_median with
+ * DISTINCT or ORDER BY, which is a fallback aggregate.
  */
 extern bool aggmap_row_is_ordered_set(const AggRow *row, const Aggref *aggref);
 
-/* Has it a slot whose states depend on the order of rows by definition? */
+/*
+ * Returns whether the aggregate has a slot whose states depend on the order of rows by definition.
+ */
 extern bool aggmap_row_needs_order(const AggRow *row);
 
-/* The kind of states of an aggregate of core's or the extension's. */
+/*
+ * Returns the kind of gpuagg_state that the states of an aggregate have, of core or of the
+ * extension.
+ */
 extern PartialKind aggmap_partial_kind(Oid aggfnoid);
 
 /*
- * The function of core's that a function of an aggregate of core's or the extension's is: itself,
- * or what it passes calls on to.  Otherwise InvalidOid, and *symbol is its link symbol.
+ * Returns the core function that a function of an aggregate is, or passes its calls on to.
+ * Otherwise returns InvalidOid and sets *symbol to its link symbol.
  */
 extern Oid aggmap_core_function(Oid fn, char **symbol);
 

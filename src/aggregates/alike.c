@@ -1,6 +1,6 @@
 /*
  * alike.c
- *	  Which values mean the same in every database.
+ *	  Which values mean the same in every database; see alike.h.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 #include "common/compat.h"
 
 bool
-alike_is_identifier(Oid type)
+alike_is_object_id(Oid type)
 {
 	switch (type)
 	{
@@ -39,35 +39,38 @@ alike_is_identifier(Oid type)
 	}
 }
 
-/* What the values of an array, range or multirange are made of; InvalidOid for other types. */
+/*
+ * Returns the type that values of an array, range or multirange consist of; InvalidOid for other
+ * types.
+ */
 static Oid
-part_of(Oid type)
+component_type(Oid type)
 {
-	Oid part = get_element_type(type);
+	Oid component = get_element_type(type);
 
-	if (!OidIsValid(part))
-		part = get_range_subtype(type);
-	return OidIsValid(part) ? part : get_multirange_range(type);
+	if (!OidIsValid(component))
+		component = get_range_subtype(type);
+	return OidIsValid(component) ? component : get_multirange_range(type);
 }
 
 bool
-alike_identifies_objects(Oid type)
+alike_contains_object_ids(Oid type)
 {
-	Oid part;
+	Oid component;
 	TupleDesc desc;
 	bool found = false;
 
 	check_stack_depth();
 	type = getBaseType(type);
-	part = part_of(type);
-	if (OidIsValid(part))
-		return alike_identifies_objects(part);
+	component = component_type(type);
+	if (OidIsValid(component))
+		return alike_contains_object_ids(component);
 	if (get_typtype(type) != TYPTYPE_COMPOSITE)
-		return alike_is_identifier(type);
+		return alike_is_object_id(type);
 	desc = lookup_rowtype_tupdesc(type, -1);
 	for (int i = 0; i < desc->natts && !found; i++)
 		found = !TupleDescAttr(desc, i)->attisdropped &&
-			alike_identifies_objects(TupleDescAttr(desc, i)->atttypid);
+			alike_contains_object_ids(TupleDescAttr(desc, i)->atttypid);
 	ReleaseTupleDesc(desc);
 	return found;
 }
@@ -80,17 +83,20 @@ is_text(Oid type)
 	return type == TEXTOID || type == VARCHAROID || type == BPCHAROID || type == NAMEOID;
 }
 
-/* Numbers, times, bytes and addresses, and what is made of these. */
+/*
+ * Returns whether values of the type are hashed by their value: numbers, times, bytes, addresses,
+ * and arrays or ranges of these.
+ */
 static bool
 hashes_by_value(Oid type)
 {
-	Oid part;
+	Oid component;
 
 	check_stack_depth();
 	type = getBaseType(type);
-	part = part_of(type);
-	if (OidIsValid(part))
-		return hashes_by_value(part);
+	component = component_type(type);
+	if (OidIsValid(component))
+		return hashes_by_value(component);
 	switch (type)
 	{
 		case BOOLOID:
@@ -125,14 +131,14 @@ hashes_by_value(Oid type)
 }
 
 bool
-alike_hash(Oid type, Oid collation)
+alike_has_same_hash(Oid type, Oid collation)
 {
 	type = getBaseType(type);
 	if (!is_text(type))
 		return hashes_by_value(type);
 	/*
-	 * A database without an encoding shows other servers' bytes as they are there.  What a
-	 * collation that is not deterministic hashes depends on the version of ICU.
+	 * A database without an encoding shows other servers' bytes unchanged. The hash under a
+	 * nondeterministic collation depends on the version of ICU.
 	 */
 	return GetDatabaseEncoding() != PG_SQL_ASCII &&
 		(!OidIsValid(collation) || get_collation_isdeterministic(collation));
@@ -145,7 +151,7 @@ alike_utf8(Oid type, Datum value, int *len)
 	Oid conversion;
 	const char *bytes;
 	char *utf8;
-	Size room;
+	Size size;
 	int n;
 
 	if (encoding == PG_UTF8 || encoding == PG_SQL_ASCII)
@@ -173,11 +179,11 @@ alike_utf8(Oid type, Datum value, int *len)
 	conversion = *len < n ? FindDefaultConversionProc(encoding, PG_UTF8) : InvalidOid;
 	if (!OidIsValid(conversion))
 		return NULL;
-	room = (Size) n * MAX_CONVERSION_GROWTH + 1;
-	utf8 = palloc_extended(room, MCXT_ALLOC_HUGE);
+	size = (Size) n * MAX_CONVERSION_GROWTH + 1;
+	utf8 = palloc_extended(size, MCXT_ALLOC_HUGE);
 	if (pg_do_encoding_conversion_buf(
 			conversion, encoding, PG_UTF8, (unsigned char *) unconstify(char *, bytes), n,
-			(unsigned char *) utf8, room > INT_MAX ? INT_MAX : (int) room, true) != n)
+			(unsigned char *) utf8, size > INT_MAX ? INT_MAX : (int) size, true) != n)
 	{
 		pfree(utf8);
 		return NULL;

@@ -1,10 +1,10 @@
 /*
  * alike.h
- *	  Which values mean the same in every database: what may be hashed, compared and counted on one
- * server for another one.
+ *	  Which values mean the same in every database, so that one server may hash, compare and count
+ *	  them for another one.
  *
- * A database has its own encoding of text and its own identifiers (OIDs) of objects.  A state may
- * leave a server only if neither shows in it.
+ * A database has its own encoding of text and its own identifiers (OIDs) of objects. A state may
+ * leave a server only if it depends on neither.
  */
 #ifndef GPUAGG_ALIKE_H
 #define GPUAGG_ALIKE_H
@@ -12,23 +12,25 @@
 #include "postgres.h"
 
 /*
- * Are values of the type identifiers of objects, as regclass and regrole, or are such among its
- * elements, bounds or columns? They are ordered and hashed by OIDs, which are of one database; as
- * text they are names.
+ * Returns whether values of the type identify objects, as regclass and regrole do, or contain such
+ * values in elements, bounds or columns. They are ordered and hashed by OIDs, which have no meaning
+ * in another database. As text they are names.
  */
-extern bool alike_identifies_objects(Oid type);
+extern bool alike_contains_object_ids(Oid type);
 
-/* The same of the type itself. */
-extern bool alike_is_identifier(Oid type);
-
-/* Has an equal value of the type, with this collation, the same hash in all databases? */
-extern bool alike_hash(Oid type, Oid collation);
+/* Returns the same for the type itself, without looking at its elements. */
+extern bool alike_is_object_id(Oid type);
 
 /*
- * The bytes that gpu_approx_count_distinct hashes of a text that is not UTF-8 in memory: UTF-8, and
- * of char(n) without blanks at the end.  NULL for all other values: those of types that are no
- * text, in databases in UTF-8 or without an encoding, in ASCII, and with characters that UTF-8 has
- * not.
+ * Returns whether equal values of the type, with this collation, have the same hash in all
+ * databases.
+ */
+extern bool alike_has_same_hash(Oid type, Oid collation);
+
+/*
+ * Returns the bytes that gpu_approx_count_distinct hashes for a text: its UTF-8, for char(n)
+ * without blanks at the end. Returns NULL if the value's own bytes are hashed: types that are not
+ * text, databases in UTF-8 or without an encoding, ASCII, and characters that UTF-8 does not have.
  */
 extern char *alike_utf8(Oid type, Datum value, int *len);
 

@@ -2,12 +2,11 @@
  * argextreme.c
  *	  gpu_argmax, gpu_argmin, gpu_first and gpu_last as ordinary aggregates.
  *
- * The value in the row where the key is largest (smallest), by the btree order
- * of the key's type.  Rows with a NULL key do not count.  Of rows with equal keys, the
- * smallest value is the result, NULL last, so that it does not depend on the order of
- * rows and states can be combined.
+ * The result is the value in the row with the largest (smallest) key, by the btree order of the
+ * key's type. Rows with a NULL key do not count. Among rows with equal keys, the smallest value is
+ * the result, NULL last. So it does not depend on the order of rows, and states can be combined.
  *
- * The state holds copies of the best key and value in the aggregate's context.
+ * The state has copies of the best key and value in the aggregate's context.
  */
 #include "postgres.h"
 
@@ -28,8 +27,8 @@ typedef struct ArgDatum
 } ArgDatum;
 
 /*
- * The types are in the state because combine and serialize do not get them as arguments; nor need
- * they get a collation.
+ * The types are in the state, because combine and serialize functions do not get them as arguments,
+ * and may not get a collation.
  */
 typedef struct ArgState
 {
@@ -41,7 +40,7 @@ typedef struct ArgState
 	ArgDatum value;
 } ArgState;
 
-/* The two types, cached in fn_extra; states from elsewhere may each have their own. */
+/* The two types, cached in fn_extra. States from other servers may have different types each. */
 typedef struct ArgTypes
 {
 	TypeCacheEntry *key;
@@ -71,7 +70,7 @@ arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 	return types;
 }
 
-/* NULL sorts after every value. */
+/* Compares two values; NULL sorts after every value. */
 static int
 arg_compare(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
 {
@@ -81,8 +80,8 @@ arg_compare(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
 }
 
 /*
- * Is a preferred to b?  Values that are equal but not the same, such as -0
- * and 0, are told apart by their bits, so that the order of rows does not matter.
+ * Returns whether a is preferred to b. Values that are equal but not the same, such as -0 and 0,
+ * are ordered by their bits, so that the order of rows does not matter.
  */
 static bool
 arg_before(TypeCacheEntry *type, Oid collation, ArgDatum a, ArgDatum b)
@@ -105,7 +104,9 @@ arg_store(ArgDatum *slot, ArgDatum from, TypeCacheEntry *type, MemoryContext cxt
 	MemoryContextSwitchTo(old);
 }
 
-/* Keeps the better of *state and (key, value); sign is 1 for max, -1 for min. */
+/*
+ * Keeps the better one of *state and (key, value). sign is 1 for the maximum, -1 for the minimum.
+ */
 static void
 arg_offer(ArgState *state, ArgDatum key, ArgDatum value, int sign, ArgTypes *types, Oid collation,
 		  MemoryContext cxt)
@@ -170,8 +171,8 @@ arg_combine(FunctionCallInfo fcinfo, int sign)
 	ArgState *from = PG_ARGISNULL(1) ? NULL : (ArgState *) PG_GETARG_POINTER(1);
 	ArgState *into = PG_ARGISNULL(0) ? NULL : (ArgState *) PG_GETARG_POINTER(0);
 	/*
-	 * the query's, where there is one: as postgres_fdw does, it takes another server's column to
-	 * have the same
+	 * the query's collation, if it has one; like postgres_fdw, we assume that the other server's
+	 * column has it, too
 	 */
 	Oid collation = OidIsValid(PG_GET_COLLATION()) ? PG_GET_COLLATION() :
 		from                                       ? from->collation :
@@ -208,8 +209,9 @@ gpuagg_argmin_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * Serialized: the types and the collation, whether there is a key, and key and value.  States
- * travel in it to other processes, and to other servers (partial_state.c): what is read is checked.
+ * A serialized state is the types and the collation, whether there is a key, the key and the value.
+ * It may come from another process or another server (partial_state.c), so everything that is read
+ * is checked.
  */
 static void
 send_state(StringInfo buf, const ArgState *state)
@@ -253,7 +255,7 @@ argextreme_value_type(const void *state)
 	return ((const ArgState *) state)->valuetype;
 }
 
-/* The second argument: 0, or whether the bytes have come as input (partial_state.c). */
+/* The second argument is 0, or not 0 if the bytes are user input (partial_state.c). */
 Datum
 gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 {
@@ -282,8 +284,8 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 }
 
 /*
- * The extra arguments only carry the types.  The columns of another server's table may be of
- * others.
+ * The extra arguments only carry the types. The columns of another server's table may have other
+ * types.
  */
 Datum
 gpuagg_arg_final(PG_FUNCTION_ARGS)

@@ -1,8 +1,6 @@
 /*
  * argtype.c
- *	  The order and the hash of an aggregate's polymorphic argument.
- *
- * Entries belong to core's type cache and live as long as the backend.
+ *	  Comparison and hash functions for an aggregate's polymorphic argument; see argtype.h.
  */
 #include "postgres.h"
 

@@ -1,6 +1,8 @@
 /*
  * argtype.h
- *	  The order and the hash of an aggregate's polymorphic argument.
+ *	  Comparison and hash functions for an aggregate's polymorphic argument.
+ *
+ * Entries belong to core's type cache and live as long as the backend.
  */
 #ifndef GPUAGG_ARGTYPE_H
 #define GPUAGG_ARGTYPE_H
@@ -9,10 +11,10 @@
 
 #include "utils/typcache.h"
 
-/* The type with its btree comparison; an error, worded as core's, if it has none. */
+/* Returns the type with its btree comparison function. Raises core's error if it has none. */
 extern TypeCacheEntry *argtype_comparable(Oid typid);
 
-/* The type with its 64-bit hash function; likewise. */
+/* Returns the type with its 64-bit hash function. Raises core's error if it has none. */
 extern TypeCacheEntry *argtype_hashable(Oid typid);
 
 #endif /* GPUAGG_ARGTYPE_H */

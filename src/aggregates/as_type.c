@@ -1,13 +1,13 @@
 /*
  * as_type.c
- *	  gpuagg_as_type: a column of another server's table as the value that the asking server would
- * get of it.
+ *	  gpuagg_as_type: converts a column of another server's table to the value that the requesting
+ *	  server would get.
  *
- * A foreign table's column may be declared of another type than that of the table behind it.  The
- * rows that postgres_fdw fetches are text, made by the output function of the one type and read by
- * the input function of the other.  An aggregate that is shipped instead of the rows
- * (plan/foreign.c) must see the same values, and so each of its columns stands in this function.
- * Where the types are equal, the planner takes the function away.
+ * A foreign table's column may be declared with another type than that of the remote table.
+ * postgres_fdw fetches rows as text, which the output function of one type writes and the input
+ * function of the other reads. An aggregate that is executed on the other server (plan/foreign.c)
+ * must see the same values, so each of its columns is wrapped in this function. Where the types are
+ * equal, the planner removes the call.
  */
 #include "postgres.h"
 
@@ -27,17 +27,17 @@
 PG_FUNCTION_INFO_V1(gpuagg_as_type);
 PG_FUNCTION_INFO_V1(gpuagg_as_type_support);
 
-typedef struct Functions
+typedef struct IoFunctions
 {
 	FmgrInfo output;
 	FmgrInfo input;
 	Oid ioparam;
-} Functions;
+} IoFunctions;
 
-static Functions *
+static IoFunctions *
 io_functions(FmgrInfo *flinfo)
 {
-	Functions *functions = flinfo->fn_extra;
+	IoFunctions *functions = flinfo->fn_extra;
 	Oid from = get_fn_expr_argtype(flinfo, 0);
 	Oid to = get_fn_expr_argtype(flinfo, 1);
 	Oid fn;
@@ -49,7 +49,7 @@ io_functions(FmgrInfo *flinfo)
 		ereport(ERROR,
 				(errcode(ERRCODE_INDETERMINATE_DATATYPE),
 				 errmsg("could not determine input data type")));
-	functions = MemoryContextAlloc(flinfo->fn_mcxt, sizeof(Functions));
+	functions = MemoryContextAlloc(flinfo->fn_mcxt, sizeof(IoFunctions));
 	getTypeOutputInfo(from, &fn, &varlena);
 	fmgr_info_cxt(fn, &functions->output, flinfo->fn_mcxt);
 	getTypeInputInfo(to, &fn, &functions->ioparam);
@@ -57,7 +57,10 @@ io_functions(FmgrInfo *flinfo)
 	return flinfo->fn_extra = functions;
 }
 
-/* Lets input functions of dates and times read text as the asking session does. */
+/*
+ * Sets the requesting session's settings, so that input functions of dates and times read text as
+ * they do there.
+ */
 static void
 apply_settings(ArrayType *settings)
 {
@@ -81,7 +84,7 @@ apply_settings(ArrayType *settings)
 Datum
 gpuagg_as_type(PG_FUNCTION_ARGS)
 {
-	Functions *functions = io_functions(fcinfo->flinfo);
+	IoFunctions *functions = io_functions(fcinfo->flinfo);
 	char *text =
 		PG_ARGISNULL(0) ? NULL : OutputFunctionCall(&functions->output, PG_GETARG_DATUM(0));
 	int32 typmod = PG_ARGISNULL(2) ? -1 : PG_GETARG_INT32(2);
@@ -109,11 +112,11 @@ integer_width(Oid type)
 }
 
 /*
- * The same value by a cast of core's, or as it is, for which engines have vectors; NULL: only by
- * text.
+ * Returns the value converted without text, for which engines have vectors: as it is, or with a
+ * cast of core's. Returns NULL if only text gives the same value.
  */
 static Node *
-without_text(Node *value, Oid type, int32 typmod, Oid collation)
+convert_without_text(Node *value, Oid type, int32 typmod, Oid collation)
 {
 	Oid from = exprType(value);
 	int width = integer_width(from);
@@ -143,6 +146,6 @@ gpuagg_as_type_support(PG_FUNCTION_ARGS)
 	typmod = lthird(call->args);
 	if (!IsA(typmod, Const) || typmod->constisnull)
 		PG_RETURN_POINTER(NULL);
-	PG_RETURN_POINTER(without_text(linitial(call->args), call->funcresulttype,
-								   DatumGetInt32(typmod->constvalue), call->funccollid));
+	PG_RETURN_POINTER(convert_without_text(linitial(call->args), call->funcresulttype,
+										   DatumGetInt32(typmod->constvalue), call->funccollid));
 }

@@ -2,8 +2,9 @@
  * codes.c
  *	  Codes of aggregates' values; see codes.h.
  *
- * Integers, dates and times are their own codes, floats have gpuagg_f64_code() of the
- * value without the sign of a zero, and numerics are integers of one scale.
+ * The code of an integer, date or time is the value itself. The code of a float is
+ * gpuagg_f64_code() of the value, with -0 changed to 0. The code of a numeric is an integer of a
+ * common scale.
  */
 #include "postgres.h"
 
@@ -32,7 +33,7 @@ is_float(Oid type)
 }
 
 bool
-codes_type(Oid type)
+codes_exist_for_type(Oid type)
 {
 	switch (type)
 	{
@@ -55,11 +56,11 @@ codes_type(Oid type)
 static gpuagg_i128
 float_code(double value)
 {
-	/* only 0.0 changes -0 */
+	/* changes -0 to 0, and nothing else */
 	return gpuagg_f64_code(value + 0.0);
 }
 
-/* Is the final function the one that makes a sum of a sum, and not a mean? */
+/* Returns whether the final function returns the sum of the state, not the mean. */
 static bool
 is_sum(const AggOutput *out)
 {
@@ -72,9 +73,9 @@ is_sum(const AggOutput *out)
 }
 
 bool
-codes_aggregate(const AggOutput *out, Oid type)
+codes_exist_for_aggregate(const AggOutput *out, Oid type)
 {
-	if (!codes_type(type))
+	if (!codes_exist_for_type(type))
 		return false;
 	switch (out->kind)
 	{
@@ -137,11 +138,11 @@ codes_of_group(const AggOutput *out, const GroupBatch *groups, int g, gpuagg_i12
 }
 
 bool
-codes_slots(const AggOutput *out, int *slot, int *counted)
+codes_find_slots(const AggOutput *out, int *slot, int *counted)
 {
 	bool single = out->kind == FINALIZE_INT || out->kind == FINALIZE_ACCUM;
 
-	/* a count of no rows is its own value */
+	/* a count of no rows is its own value, 0 */
 	if ((out->fallback >= 0 || (out->counted && out->kind != FINALIZE_INT)) && !out->agg.initnull)
 		return false;
 	*slot = out->slots[single ? 0 : 1];
@@ -168,7 +169,7 @@ codes_of_value(Oid type, Datum value)
 	}
 }
 
-/* A numeric as an integer times 10^-scale, if it is one. */
+/* Sets *code to a numeric as an integer times 10^-scale; returns false if that is not possible. */
 static bool
 decimal_code(int scale, Datum value, gpuagg_i128 *code)
 {

@@ -2,10 +2,10 @@
  * core_functions.c
  *	  Core's transition, combine, final and other functions under names of the library.
  *
- * The twins of core's aggregates call these, LANGUAGE C, and so no object of the
- * extension names a function of a certain release of core.  Each passes its call on as it
- * is: arguments, collation, memory, and flinfo with what core's function keeps in
- * fn_extra and reads from fn_expr.  That is a jump; nothing is looked up at run time.
+ * The extension's copies of core's aggregates call these as LANGUAGE C, so no SQL object of the
+ * extension names a function of a certain release of core. Each function passes its call on
+ * unchanged: arguments, collation, memory context, and flinfo with fn_extra and fn_expr. The
+ * compiler makes a jump of it; nothing is looked up at run time.
  */
 #include "postgres.h"
 

@@ -1,13 +1,12 @@
 /*
  * core_list.h
- *	  Every function of core's that aggregates of the extension are made of.
+ *	  Every function of core that the extension's aggregates use.
  *
- * The includer defines CORE(name) before including this file, and undefines it
- * after; name is the C function's.  core_functions.c makes gpuagg_NAME of each,
- * which SQL calls gpuagg_ and core's SQL name.
+ * The includer defines CORE(name) before including this file, and undefines it afterwards; name is
+ * the C function. core_functions.c defines gpuagg_NAME for each.
  *
- * A function that a new release of core drops or changes must stay a function of
- * the library, as in interval.c: pg_upgrade creates all of them in the new release.
+ * If a new release of core drops or changes a function, it must stay a function of the library, as
+ * in interval.c: pg_upgrade creates all of them in the new release.
  */
 
 CORE(bool_accum)

@@ -1,9 +1,9 @@
 /*
  * extremes.c
- *	  Transition functions of gpu_min and gpu_max over types for which core's are all
- *	  there is: functions of the library that call core's.
+ *	  Transition functions of gpu_min and gpu_max for types without a monoid: functions of the
+ *	  library that call core's.
  *
- * A function of core that an older release does not have has no OID there.
+ * A function that an older release of core does not have has no F_... macro there.
  */
 #include "postgres.h"
 
@@ -33,8 +33,8 @@ EXTREMES(bytea_smaller, bytea_larger)
 #endif
 
 /*
- * CREATE AGGREGATE takes no anyenum for a transition type, so that of enums is anyelement,
- * and the functions' declarations do not keep other types out.
+ * CREATE AGGREGATE does not accept anyenum as a transition type. So the functions are declared with
+ * anyelement, and check that the type is an enum.
  */
 #define EXTREME_OF_ENUMS(name) \
 	PG_FUNCTION_INFO_V1(gpuagg_##name); \

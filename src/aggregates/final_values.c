@@ -1,11 +1,11 @@
 /*
  * final_values.c
- *	  Values of many groups at once, of the aggregates that most queries have.
+ *	  Values of many groups at once, for the most frequent aggregates.
  *
- * These need no call for each group: sums, means and spreads of numbers are made of states here,
- * digit by digit as core's functions make them (columns/decimal.c).  Only the final functions of
- * regression are called, with an array that is made once.  None of them raises errors or has side
- * effects, so that groups that nobody will read may have values.
+ * Sums, means and variances of numbers are computed here from states, without a call for each
+ * group, digit by digit as core's functions do (columns/decimal.c). Only final functions of
+ * regression are called, with an array that is allocated once. None of this raises errors or has
+ * side effects, so values may be made for groups that nobody will read.
  */
 #include "postgres.h"
 
@@ -19,7 +19,7 @@
 #include "aggregates/state_forms.h"
 #include "columns/decimal.h"
 
-/* What core's final functions make of a kind of states. */
+/* How the results of core's final functions are computed from a kind of states. */
 static const struct
 {
 	FinalizeKind kind;
@@ -54,7 +54,7 @@ static const struct
 			 {FINALIZE_REGR, F_FLOAT8_COVAR_SAMP, VALUES_REGRESSION},
 			 {FINALIZE_REGR, F_FLOAT8_CORR, VALUES_REGRESSION}};
 
-/* Of states that are values already. */
+/* Returns the form of states that are values already. */
 static ValuesForm
 form_of_states(const AggOutput *out)
 {
@@ -91,10 +91,7 @@ final_values_init(AggOutput *out, Oid finalfn)
 	for (int i = 0; i < lengthof(forms) && out->values == VALUES_NONE && OidIsValid(finalfn); i++)
 		if (forms[i].kind == out->kind && forms[i].finalfn == finalfn)
 			out->values = forms[i].form;
-	/*
-	 * the value of an empty group is made of the initial one, which is NULL, or 0 for counts and
-	 * means
-	 */
+	/* an empty group has the initial value, which must be NULL, or 0 for counts and means */
 	if (out->counted && out->kind != FINALIZE_INT && out->values != VALUES_MEAN &&
 		!out->agg.initnull)
 		out->values = VALUES_NONE;
@@ -107,26 +104,26 @@ final_values_init(AggOutput *out, Oid finalfn)
 	}
 }
 
-/* Of a sample, or of all rows? */
+/* True for the variance of a sample; false for that of all rows. */
 static inline bool
-values_sample(ValuesForm form)
+values_are_of_sample(ValuesForm form)
 {
 	return form == VALUES_VAR_SAMP || form == VALUES_STDDEV_SAMP;
 }
 
 static inline bool
-values_root(ValuesForm form)
+values_take_root(ValuesForm form)
 {
 	return form == VALUES_STDDEV_POP || form == VALUES_STDDEV_SAMP;
 }
 
-/* What float8_var_samp() and the like compute. */
+/* Computes what float8_var_samp() and similar functions do. */
 static void
 float_variances(const AggOutput *out, const gpuagg_accum *states, const int *which, int n,
 				Datum *values, bool *nulls, int stride)
 {
-	double fewer = values_sample(out->values) ? 1.0 : 0.0;
-	bool root = values_root(out->values);
+	double fewer = values_are_of_sample(out->values) ? 1.0 : 0.0;
+	bool root = values_take_root(out->values);
 
 	for (int i = 0; i < n; i++)
 	{
@@ -139,14 +136,17 @@ float_variances(const AggOutput *out, const gpuagg_accum *states, const int *whi
 	}
 }
 
-/* The same of integers; the aggregate's functions compute what takes too many digits. */
+/*
+ * Computes the same for integers. Where there are too many digits, calls the aggregate's own
+ * functions.
+ */
 static void
 integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, int n, Datum *values,
 				  bool *nulls, int stride)
 {
 	const int64 *counts = groups->slots[out->slots[0]];
 	const gpuagg_i128 *sums = groups->slots[out->slots[1]];
-	bool sample = values_sample(out->values);
+	bool sample = values_are_of_sample(out->values);
 
 	for (int i = 0; i < n; i++)
 	{
@@ -164,13 +164,13 @@ integer_variances(AggOutput *out, const GroupBatch *groups, const int *which, in
 		else
 			sumsq.lo = ((const gpuagg_i128 *) groups->slots[out->slots[2]])[g];
 		if (sumsq.hi != 0 ||
-			!decimal_variance(counts[g], sums[g], sumsq.lo, sample, values_root(out->values),
+			!decimal_variance(counts[g], sums[g], sumsq.lo, sample, values_take_root(out->values),
 							  value))
 			*value = aggmap_finalize(out, groups, g, isnull);
 	}
 }
 
-/* A group's states with the result of the final function; the array is the same each time. */
+/* Calls the final function for each group, with the same array each time. */
 static void
 regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, int n, Datum *values,
 				  bool *nulls, int stride)
@@ -192,7 +192,7 @@ regression_values(AggOutput *out, const gpuagg_regr *states, const int *which, i
 	}
 }
 
-/* Is there a group of which a fallback aggregate has some rows? */
+/* Returns whether a fallback aggregate has rows in any of these groups. */
 static bool
 has_fallbacks(const AggOutput *out, const GroupBatch *groups, const int *which, int n)
 {
@@ -207,7 +207,7 @@ has_fallbacks(const AggOutput *out, const GroupBatch *groups, const int *which, 
 	return false;
 }
 
-/* value(g) of each group, NULL where there are no rows. */
+/* Sets `value` for each group g; NULL for groups without rows. */
 #define FOR_GROUPS(value) \
 	for (int i = 0; i < n; i++) \
 	{ \

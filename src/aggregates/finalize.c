@@ -2,9 +2,9 @@
  * finalize.c
  *	  From slot states to SQL results.
  *
- * Most states become core's own transition value, and the aggregate's final
- * function does the rest; histograms, sketches, runs and extremes with a payload
- * give their result at once.  Allocates in the current context only.
+ * Most states become core's own transition value, from which the aggregate's final function makes
+ * the result. Histograms, sketches, runs and gpu_argmax have no such step: their states become the
+ * result directly. Allocates only in the current context.
  */
 #include "postgres.h"
 
@@ -26,13 +26,13 @@
 #include "columns/decimal.h"
 #include "operators/hll.h"
 
-/* The largest display scale that a numeric can store. */
+/* The largest display scale that a numeric can have. */
 #define MAX_SHOWN_SCALE 0x3FFF
 
 /* The state of group g in the aggregate's i-th slot. */
 #define STATE(type, i) (((const type *) groups->slots[out->slots[i]])[g])
 
-/* An integer as a value of the transition type. */
+/* Returns an integer as a value of the transition type. */
 static Datum
 integer_datum(const AggOutput *out, int64 value)
 {
@@ -50,7 +50,7 @@ integer_datum(const AggOutput *out, int64 value)
 	}
 }
 
-/* Calls an aggregate support function; it allocates in the current context. */
+/* Calls one of the aggregate's functions, which allocates in the current context. */
 static Datum
 call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args, bool *isnull)
 {
@@ -71,7 +71,7 @@ call_support(AggOutput *out, FmgrInfo *fn, int nargs, const NullableDatum *args,
 	return result;
 }
 
-/* An internal state of core from its serialised form. */
+/* Returns an internal state of core from its serialized form. */
 static Datum
 internal_state(AggOutput *out, Datum serialised)
 {
@@ -93,9 +93,9 @@ aggmap_shown_scale(const AggOutput *out, const GroupBatch *groups, int g, int mo
 	return scale;
 }
 
-/* The serialized form of an internal state of core's. */
+/* Returns the serialized form of a core aggregate's internal state. */
 static Datum
-slots_form(AggOutput *out, const GroupBatch *groups, int g)
+serialize_slots(AggOutput *out, const GroupBatch *groups, int g)
 {
 	switch (out->kind)
 	{
@@ -112,9 +112,9 @@ slots_form(AggOutput *out, const GroupBatch *groups, int g)
 	}
 }
 
-/* The transition value that the slots of a group stand for. */
+/* Returns the transition value of a group's slots. */
 static Datum
-slots_value(AggOutput *out, const GroupBatch *groups, int g)
+slots_transition_value(AggOutput *out, const GroupBatch *groups, int g)
 {
 	switch (out->kind)
 	{
@@ -138,7 +138,7 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_POLY_VAR:
 		case FINALIZE_NUMERIC_VAR:
 		case FINALIZE_DEC_AVG:
-			return internal_state(out, slots_form(out, groups, g));
+			return internal_state(out, serialize_slots(out, groups, g));
 		case FINALIZE_DEC:
 			return decimal_to_numeric(STATE(gpuagg_i128, 1), out->scale);
 		case FINALIZE_ACCUM:
@@ -167,7 +167,7 @@ slots_value(AggOutput *out, const GroupBatch *groups, int g)
 	elog(ERROR, "aggregate has no transition value in slots");
 }
 
-/* Merges two transition values, either of which may be NULL for "none". */
+/* Merges two transition values. NULL means that there is none. */
 static Datum
 merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
 {
@@ -189,7 +189,7 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 
 	if (out->kind != FINALIZE_FALLBACK && !(out->counted && STATE(int64, 0) == 0))
 	{
-		slots.value = slots_value(out, groups, g);
+		slots.value = slots_transition_value(out, groups, g);
 		slots.isnull = false;
 	}
 	if (out->fallback < 0)
@@ -207,14 +207,17 @@ transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return merge_values(out, slots, fallback, isnull);
 }
 
-/* The estimate of a sketch: of its registers, or if `ranks` of how many of them have each rank. */
+/*
+ * Returns the estimate of a sketch. `states` are its registers, or with `ranks` the number of
+ * registers of each rank.
+ */
 static Datum
 sketch_value(const int32 *states, bool ranks)
 {
 	int32 counts[GPUAGG_HLL_RANKS];
 	int64 registers = 0;
 
-	/* they may come from the GPU server */
+	/* states may come from the GPU server, so they are checked */
 	if (!ranks)
 	{
 		uint32 most = gpuagg_hll_count_ranks(states, counts);
@@ -235,7 +238,7 @@ sketch_value(const int32 *states, bool ranks)
 	return Int64GetDatum((int64) rint(gpuagg_hll_estimate(states)));
 }
 
-/* A histogram is NULL if no row counted. */
+/* Returns the value of a histogram or sketch. A histogram is NULL if no row counts. */
 static Datum
 binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
@@ -255,7 +258,7 @@ binned_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return histogram_count_array((const int64 *) bins, out->width);
 }
 
-/* The value that a code stands for in a column of this type. */
+/* Returns the value that has this code in a column of this type. */
 static Datum
 code_datum(ColumnType type, int64 code)
 {
@@ -277,8 +280,8 @@ code_datum(ColumnType type, int64 code)
 }
 
 /*
- * Of the rows with the extreme key, the smallest value.  Slot 1 has only rows whose
- * value is not NULL; if none of these has the key of slot 2, the result is NULL.
+ * Returns the smallest value in the rows with the extreme key. Slot 1 has only rows whose value is
+ * not NULL; if none of these has the key of slot 2, the result is NULL.
  */
 static Datum
 arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
@@ -289,7 +292,7 @@ arg_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return *isnull ? (Datum) 0 : code_datum(out->value, kv.value);
 }
 
-/* The results that need no transition value; false where there is none of these. */
+/* Makes results that need no transition value; returns false for all other aggregates. */
 static bool
 direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool *isnull)
 {
@@ -334,7 +337,7 @@ direct_value(AggOutput *out, const GroupBatch *groups, int g, Datum *value, bool
 
 /* ---- states for other servers -------------------------------------------------- */
 
-/* The extreme key, and of its rows the smallest value; NULL if no row has a key. */
+/* Returns the state of gpu_argmax and similar aggregates; NULL if no row has a key. */
 static bytea *
 arg_state(AggOutput *out, const GroupBatch *groups, int g)
 {
@@ -343,7 +346,7 @@ arg_state(AggOutput *out, const GroupBatch *groups, int g)
 	bool no_value = STATE(int64, 0) == 0 || kv.key != key;
 	const List *args = out->agg.aggref->args;
 
-	/* what no key leaves there is as bad as any key, and no row has a value */
+	/* slot 2 has its identity: no row has a key, or the key has that code and no row has a value */
 	if (STATE(int64, 0) == 0 && (key == PG_INT64_MIN || key == PG_INT64_MAX))
 		return NULL;
 	return argextreme_state(exprType((Node *) linitial_node(TargetEntry, args)->expr),
@@ -354,11 +357,11 @@ arg_state(AggOutput *out, const GroupBatch *groups, int g)
 }
 
 /*
- * The state that slots stand for as its serialization function would have it; NULL if it has no
- * rows.
+ * Returns the state of a group's slots in the form that its serialization function writes; NULL if
+ * there are no rows.
  */
 static bytea *
-slots_serialized(AggOutput *out, const GroupBatch *groups, int g)
+serialize_slots_of_group(AggOutput *out, const GroupBatch *groups, int g)
 {
 	if (out->counted && STATE(int64, 0) == 0 && out->kind != FINALIZE_ARG)
 		return NULL;
@@ -368,7 +371,7 @@ slots_serialized(AggOutput *out, const GroupBatch *groups, int g)
 		case FINALIZE_POLY_VAR:
 		case FINALIZE_NUMERIC_VAR:
 		case FINALIZE_DEC_AVG:
-			return (bytea *) DatumGetPointer(slots_form(out, groups, g));
+			return (bytea *) DatumGetPointer(serialize_slots(out, groups, g));
 		case FINALIZE_HIST_UNIFORM:
 		case FINALIZE_HIST_WEIGHTED:
 		case FINALIZE_HIST_THRESHOLDS:
@@ -385,17 +388,17 @@ slots_serialized(AggOutput *out, const GroupBatch *groups, int g)
 	}
 }
 
-/* The gpuagg_state of a group. */
+/* Returns the gpuagg_state of a group. */
 static Datum
 group_state(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
-	bool no_rest = out->fallback < 0 || groups->fallback_nulls[out->fallback][g];
+	bool no_fallback_rows = out->fallback < 0 || groups->fallback_nulls[out->fallback][g];
 	NullableDatum internal;
 	bytea *state;
 
 	*isnull = true;
-	if (out->kind != FINALIZE_FALLBACK && no_rest)
-		state = slots_serialized(out, groups, g);
+	if (out->kind != FINALIZE_FALLBACK && no_fallback_rows)
+		state = serialize_slots_of_group(out, groups, g);
 	else
 	{
 		internal.value = transition_value(out, groups, g, &internal.isnull);
@@ -407,7 +410,7 @@ group_state(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 	return *isnull ? (Datum) 0 : partial_make(out->partial, state);
 }
 
-/* What the call of a partial aggregate returns for a group. */
+/* Returns the value of a partial aggregate for a group. */
 static Datum
 partial_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {
@@ -416,7 +419,7 @@ partial_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 
 	if (*isnull)
 		return (Datum) 0;
-	/* the binary form of a gpuagg_state is the bytes that it has */
+	/* the binary form of a gpuagg_state is its bytes */
 	if (out->partial != PARTIAL_NONE)
 		return out->form == PARTIAL_TEXT ?
 			CStringGetDatum(partial_hex((bytea *) DatumGetPointer(value))) :

@@ -2,17 +2,16 @@
  * histogram.c
  *	  gpu_histogram and gpu_histogram_log as ordinary aggregates.
  *
- * The transition state holds the parameters and one count or sum for each bin.
- * It is created by the first row that counts, in the aggregate's context, and
- * updated in place.  Rows whose value (or weight) is NULL do not count, whatever
- * their parameters; all others must have the parameters of the first.  The result
- * of a group without rows that count is NULL.
+ * The transition state has the parameters and one count or sum for each bin. The first row that
+ * counts creates it in the aggregate's context; other rows update it in place. Rows whose value (or
+ * weight) is NULL do not count, whatever their parameters. All others must have the parameters of
+ * the first one. The result is NULL if no row counts.
  *
- * A log-spaced histogram is one over thresholds, the edges of its bins; lo and hi of
- * its BinSpec are the parameters that they were made of.
+ * A log-spaced histogram has thresholds, the edges of its bins. lo and hi of its BinSpec are the
+ * parameters from which they were computed.
  *
- * Errors are worded like those of core's width_bucket functions, with the names of the
- * SQL function and of its arguments.
+ * Errors are worded like those of core's width_bucket functions, with the names of the SQL function
+ * and of its arguments.
  */
 #include "postgres.h"
 
@@ -30,7 +29,7 @@
 #include "aggregates/histogram.h"
 #include "aggregates/portable.h"
 #include "aggregates/state_forms.h"
-#include "expr/bucket.h"
+#include "analysis/width_bucket.h"
 #include "operators/bins.h"
 #include "operators/log_edges.h"
 
@@ -49,7 +48,7 @@ typedef struct Histogram
 {
 	BinSpec bins; /* its thresholds, if any, are in the state's context */
 	bool weighted;
-	bool log; /* of gpu_histogram_log */
+	bool log; /* a state of gpu_histogram_log */
 	int width;
 	union
 	{
@@ -67,7 +66,7 @@ histogram_uniform_valid(double lo, double hi, int n)
 }
 
 static void
-bounds_error(char *message, bool log)
+report_invalid_bounds(char *message, bool log)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION), errmsg("%s", message),
@@ -76,18 +75,19 @@ bounds_error(char *message, bool log)
 				   errhint("There are nbins equal bins from lo to hi, upwards or downwards.")));
 }
 
-/* What both kinds of bins ask of their parameters. */
+/* Checks what both kinds of bins require of their parameters. */
 static void
 check_bounds(const char *function, double lo, double hi, int n, int most, bool log)
 {
 	if (n <= 0)
-		bounds_error(psprintf("nbins of %s must be greater than zero", function), log);
+		report_invalid_bounds(psprintf("nbins of %s must be greater than zero", function), log);
 	if (n > most)
-		bounds_error(psprintf("nbins of %s must not be greater than %d", function, most), log);
+		report_invalid_bounds(psprintf("nbins of %s must not be greater than %d", function, most),
+							  log);
 	if (isnan(lo) || isnan(hi))
-		bounds_error(psprintf("lo and hi of %s cannot be NaN", function), log);
+		report_invalid_bounds(psprintf("lo and hi of %s cannot be NaN", function), log);
 	if (isinf(lo) || isinf(hi))
-		bounds_error(psprintf("lo and hi of %s must be finite", function), log);
+		report_invalid_bounds(psprintf("lo and hi of %s must be finite", function), log);
 }
 
 void
@@ -95,7 +95,7 @@ histogram_check_uniform(const char *function, double lo, double hi, int n)
 {
 	check_bounds(function, lo, hi, n, HISTOGRAM_MAX_BINS, false);
 	if (lo == hi)
-		bounds_error(psprintf("lo of %s cannot equal hi", function), false);
+		report_invalid_bounds(psprintf("lo of %s cannot equal hi", function), false);
 }
 
 int
@@ -103,10 +103,7 @@ histogram_formula(double lo, double hi, int n)
 {
 	GpuaggBinFormula formula = core_bin_formula();
 
-	/*
-	 * where the product overflows, core's width_bucket has no answer that makes sense before
-	 * release 16
-	 */
+	/* before release 16, core's width_bucket has no sensible result where the product overflows */
 	return formula == GPUAGG_BINS_PRODUCT && !gpuagg_bins_valid(lo, hi, n, formula) ?
 		GPUAGG_BINS_QUOTIENT :
 		formula;
@@ -137,9 +134,9 @@ histogram_check_log(const char *function, double lo, double hi, int n)
 {
 	check_bounds(function, lo, hi, n, HISTOGRAM_MAX_LOG_BINS, true);
 	if (lo <= 0)
-		bounds_error(psprintf("lo of %s must be greater than zero", function), true);
+		report_invalid_bounds(psprintf("lo of %s must be greater than zero", function), true);
 	if (lo >= hi)
-		bounds_error(psprintf("lo of %s must be less than hi", function), true);
+		report_invalid_bounds(psprintf("lo of %s must be less than hi", function), true);
 }
 
 double *
@@ -157,9 +154,9 @@ histogram_log_thresholds(double lo, double hi, int n)
 	return t;
 }
 
-/* In PostgreSQL's order, where NaN is the greatest. */
+/* Returns whether values ascend in PostgreSQL's order, in which NaN is the greatest. */
 static bool
-ascending(const double *t, int n)
+is_ascending(const double *t, int n)
 {
 	for (int i = 1; i < n; i++)
 		if (float8_lt(t[i], t[i - 1]))
@@ -176,7 +173,7 @@ histogram_thresholds(ArrayType *array, int *n)
 		return NULL;
 	*n = ARR_DIMS(array)[0];
 	t = (const double *) ARR_DATA_PTR(array);
-	if (*n > HISTOGRAM_MAX_BINS || !ascending(t, *n))
+	if (*n > HISTOGRAM_MAX_BINS || !is_ascending(t, *n))
 		return NULL;
 	return t;
 }
@@ -215,7 +212,7 @@ histogram_check_thresholds(const char *function, ArrayType *array, int *n)
 
 /* ---- states -------------------------------------------------------------- */
 
-/* An empty histogram in `cxt`, with a copy of the thresholds. */
+/* Creates an empty histogram in `cxt`, with a copy of the thresholds. */
 static Histogram *
 histogram_create(MemoryContext cxt, const BinSpec *bins, bool weighted)
 {
@@ -247,9 +244,9 @@ same_parameters(const BinSpec *a, const BinSpec *b)
 	return memcmp(a->thresholds, b->thresholds, a->n * sizeof(double)) == 0;
 }
 
-/* Raises the error of rows of one group whose parameters differ. */
+/* Raises an error: rows of one group have different parameters. */
 static void
-changed_parameters(const char *names)
+report_changed_parameters(const char *names)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
@@ -271,7 +268,7 @@ state_argument(FunctionCallInfo fcinfo, int i)
 	return PG_ARGISNULL(i) ? NULL : (Histogram *) PG_GETARG_POINTER(i);
 }
 
-/* The state for a row with these parameters, which are checked. */
+/* Returns the state for a row whose parameters have been checked. */
 static Histogram *
 state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, bool weighted)
 {
@@ -281,11 +278,14 @@ state_for_row(FunctionCallInfo fcinfo, const BinSpec *bins, bool weighted)
 	if (h == NULL)
 		return histogram_create(cxt, bins, weighted);
 	if (!same_parameters(&h->bins, bins))
-		changed_parameters(parameter_names(h));
+		report_changed_parameters(parameter_names(h));
 	return h;
 }
 
-/* The bounds in arguments 2 and 3 and the number of bins in 4; an error if one is null. */
+/*
+ * Returns the bounds in arguments 2 and 3 and the number of bins in argument 4. Raises an error if
+ * one is NULL.
+ */
 static BinSpec
 bounds_arguments(FunctionCallInfo fcinfo, const char *function)
 {
@@ -364,7 +364,10 @@ gpuagg_histogram_accum_thresholds(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(h);
 }
 
-/* Bins of checked parameters, with their edges, which are kept for the next group. */
+/*
+ * Returns bins with their edges for parameters, which are checked. They are kept in fn_extra for
+ * the next group.
+ */
 static const BinSpec *
 log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
 {
@@ -380,7 +383,7 @@ log_bins(FmgrInfo *flinfo, const BinSpec *parameters)
 		pfree(unconstify(double *, kept->thresholds));
 	else
 		kept = palloc(sizeof(BinSpec));
-	/* without edges until they are there, as making them can be cancelled */
+	/* no edges until all are computed, which may be cancelled */
 	flinfo->fn_extra = NULL;
 	*kept = *parameters;
 	kept->kind = BIN_THRESHOLDS;
@@ -411,7 +414,7 @@ gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 	else if (bins.lo != h->bins.lo || bins.hi != h->bins.hi || bins.n != h->bins.n - 1)
 	{
 		histogram_check_log("gpu_histogram_log", bins.lo, bins.hi, bins.n);
-		changed_parameters(parameter_names(h));
+		report_changed_parameters(parameter_names(h));
 	}
 	h->u.counts[gpuagg_bin_thresholds(PG_GETARG_FLOAT8(1), h->bins.thresholds, h->bins.n)]++;
 	PG_RETURN_POINTER(h);
@@ -432,7 +435,7 @@ gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 		a->log = b->log;
 	}
 	if (!same_parameters(&a->bins, &b->bins) || a->weighted != b->weighted)
-		changed_parameters(parameter_names(a));
+		report_changed_parameters(parameter_names(a));
 	for (int i = 0; i < a->width; i++)
 	{
 		if (a->weighted)
@@ -448,7 +451,7 @@ gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(a);
 }
 
-/* ---- states that travel ------------------------------------------------------ */
+/* ---- serialized states --------------------------------------------------------- */
 
 enum
 {
@@ -458,8 +461,8 @@ enum
 };
 
 /*
- * Parameters, and then the bins, in network order; those of a log-spaced histogram without its
- * edges.
+ * A serialized state is the parameters and then the bins, in network order. A log-spaced histogram
+ * is written without its edges.
  */
 bytea *
 histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values)
@@ -496,7 +499,7 @@ gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(histogram_state(&h->bins, h->weighted, h->log, h->u.counts));
 }
 
-/* The bins, of checked parameters; the edges of log-spaced ones are kept for the next state. */
+/* Reads bins and checks their parameters. Edges of log-spaced bins are kept for the next state. */
 static const BinSpec *
 read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 {
@@ -511,7 +514,7 @@ read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 		bins->hi = pq_getmsgfloat8(buf);
 		if (flags & STATE_LOG)
 		{
-			/* before the edges are made of a few bytes */
+			/* check the length before edges are computed from a few bytes */
 			if (bins->n < 2 || bins->n > HISTOGRAM_MAX_BINS ||
 				buf->len - buf->cursor != (bins->n + 1) * sizeof(uint64))
 				portable_invalid("histogram");
@@ -531,7 +534,7 @@ read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 	bins->thresholds = t = palloc(bins->n * sizeof(double));
 	for (int i = 0; i < bins->n; i++)
 		t[i] = pq_getmsgfloat8(buf);
-	if (!ascending(t, bins->n))
+	if (!is_ascending(t, bins->n))
 		portable_invalid("histogram");
 	return bins;
 }
@@ -578,7 +581,7 @@ histogram_weight_array(const double *weights, int width)
 	Datum array = form_array(FLOAT8OID, weights, width);
 	double *w = (double *) ARR_DATA_PTR((ArrayType *) DatumGetPointer(array));
 
-	/* an empty bin shows 0, also where sums start at -0 */
+	/* an empty bin shows 0, also if its sum started at -0 */
 	for (int i = 0; i < width; i++)
 		w[i] += 0.0;
 	return array;
@@ -591,7 +594,7 @@ gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 
 	if (h == NULL)
 		PG_RETURN_NULL();
-	/* gpuagg_finish() may be given a state of the other aggregate */
+	/* gpuagg_finish() may pass a state of the other aggregate */
 	if (h->weighted)
 		portable_invalid("histogram");
 	PG_RETURN_DATUM(histogram_count_array(h->u.counts, h->width));
@@ -609,7 +612,7 @@ gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(histogram_weight_array(h->u.weights, h->width));
 }
 
-/* (lo, hi, nbins): the edges of a log-spaced histogram */
+/* (lo, hi, nbins): returns the edges of a log-spaced histogram */
 Datum
 gpu_histogram_log_thresholds(PG_FUNCTION_ARGS)
 {

@@ -2,9 +2,9 @@
  * histogram_merge.c
  *	  gpu_histogram_merge: the sum of histograms, element by element.
  *
- * The transition value is the sum so far, an array like the inputs; it is its own
- * combine function's.  Of bigint and double precision it is added to in place where an
- * aggregate calls, as core's avg(integer) does with its state.  NULL arrays are skipped.
+ * The transition value is the sum so far, an array like the inputs, so the transition function is
+ * its own combine function. Sums of bigint and double precision are updated in place when an
+ * aggregate calls, as core's avg(integer) does with its state. NULL arrays are skipped.
  */
 #include "postgres.h"
 
@@ -24,7 +24,7 @@ PG_FUNCTION_INFO_V1(gpuagg_histogram_merge_int8);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_merge_float8);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_merge_numeric);
 
-/* Checks one array: of one dimension, without NULLs. */
+/* Raises an error if an array has not one dimension or contains NULLs. */
 static void
 check_array(ArrayType *array)
 {
@@ -41,8 +41,8 @@ check_array(ArrayType *array)
 }
 
 /*
- * Checks both arguments.  The sum so far, if there is one, need not be of this function's making:
- * it may be the INITCOND of a user's aggregate.
+ * Checks both arguments. The sum so far may not come from this function: it may be the INITCOND of
+ * a user's aggregate.
  */
 static void
 check_input(ArrayType *array, ArrayType *sum)
@@ -60,8 +60,8 @@ check_input(ArrayType *array, ArrayType *sum)
 }
 
 /*
- * The arrays in both arguments, checked; the first is NULL where there is no sum yet, and
- * may be written to otherwise.  False if the second is NULL.
+ * Sets the arrays of both arguments, which are checked. *sum is NULL if there is no sum yet; else
+ * it may be written to. Returns false if the second argument is NULL.
  */
 static bool
 merge_arguments(FunctionCallInfo fcinfo, ArrayType **sum, ArrayType **array)

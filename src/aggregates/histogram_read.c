@@ -1,9 +1,10 @@
 /*
  * histogram_read.c
- *	  What is read from the array of a histogram: gpu_histogram_bins,
- *	  gpu_histogram_log_bins and gpu_histogram_quantile.
+ *	  Functions that read the array of a histogram: gpu_histogram_bins, gpu_histogram_log_bins and
+ *	  gpu_histogram_quantile.
  *
- * The array says nothing of its bins; the arguments that made it come with it.
+ * The array has no information about its bins. The caller also passes the arguments of the
+ * histogram.
  */
 #include "postgres.h"
 
@@ -30,15 +31,15 @@ PG_FUNCTION_INFO_V1(gpu_histogram_quantiles);
 PG_FUNCTION_INFO_V1(gpu_histogram_quantile_thresholds);
 PG_FUNCTION_INFO_V1(gpu_histogram_quantiles_thresholds);
 
-/* An array of a histogram, of bigint or double precision. */
+/* The array of a histogram, of bigint or double precision. */
 typedef struct Counts
 {
-	const char *function; /* for errors */
+	const char *function; /* for error messages */
 	Oid elemtype;
 	int n;
 	Datum *values;
 	bool *nulls;
-	double *numbers; /* the values; NULLs as 0 */
+	double *numbers; /* the values as doubles; NULLs are 0 */
 } Counts;
 
 /* ---- arguments ------------------------------------------------------------ */
@@ -75,7 +76,7 @@ read_counts(FunctionCallInfo fcinfo, int arg, const char *function, int least)
 	return c;
 }
 
-/* An error if bins of these parameters do not have just as many counts. */
+/* Raises an error if the number of counts does not match the bins. */
 static void
 check_length(const Counts *c, const BinSpec *bins, const char *parameters)
 {
@@ -90,7 +91,7 @@ check_length(const Counts *c, const BinSpec *bins, const char *parameters)
 				 errhint("Give %s the arguments that the histogram was made with.", c->function)));
 }
 
-/* Equal bins between the bounds in arguments 0 and 1, as many as the counts say. */
+/* Returns equal bins between the bounds in arguments 0 and 1; the counts determine their number. */
 static BinSpec
 uniform_bins(FunctionCallInfo fcinfo, const Counts *c)
 {
@@ -101,7 +102,7 @@ uniform_bins(FunctionCallInfo fcinfo, const Counts *c)
 	return bins;
 }
 
-/* Bins between the thresholds in argument 0. */
+/* Returns bins between the thresholds in argument 0. */
 static BinSpec
 threshold_bins(FunctionCallInfo fcinfo, const Counts *c)
 {
@@ -114,21 +115,21 @@ threshold_bins(FunctionCallInfo fcinfo, const Counts *c)
 
 /* ---- bounds of bins --------------------------------------------------------- */
 
-/* About where bin i + 1 of n begins: lo for 0, hi for n. */
+/* Returns roughly where bin i + 1 of n begins: lo for 0, hi for n. */
 static double
 edge_estimate(double lo, double hi, int n, int i)
 {
 	double weighted = lo * (n - i) + hi * i;
 
-	/* one rounding, where nothing overflows */
+	/* a single rounding, unless it overflows */
 	if (isfinite(weighted))
 		return weighted / n;
 	return lo * ((double) (n - i) / n) + hi * ((double) i / n);
 }
 
 /*
- * Is the value with this code (select.h), with its sign changed where bins count downwards, in
- * `bin` or after it?
+ * Returns whether the value with this code (select.h) is in `bin` or after it. If bins count
+ * downwards, the value's sign is changed.
  */
 static bool
 has_reached(const BinSpec *bins, int bin, uint64 code)
@@ -139,9 +140,9 @@ has_reached(const BinSpec *bins, int bin, uint64 code)
 }
 
 /*
- * The first value of a bin from 1 on: the least one in it or in a later one; downwards, the
- * greatest.  Bins are found with a rounding, so that this is not always the number that one would
- * write.
+ * Returns the first value of a bin from 1 on: the least value that is in it or in a later bin
+ * (downwards: the greatest). Bins are computed with a rounding, so this may differ from
+ * edge_estimate().
  */
 static double
 first_value(const BinSpec *bins, int bin)
@@ -152,8 +153,7 @@ first_value(const BinSpec *bins, int bin)
 	uint64 step = 1;
 
 	/*
-	 * `most` has reached all bins; values before `least` are in none: narrow them down around the
-	 * estimate
+	 * `most` has reached all bins, values before `least` are in no bin: search around the estimate
 	 */
 	code = Min(Max(code, least), most);
 	if (code == most || has_reached(bins, bin, code))
@@ -185,7 +185,7 @@ first_value(const BinSpec *bins, int bin)
 		else
 			least = middle + 1;
 	}
-	/* zero has no sign here */
+	/* removes the sign of zero */
 	return sign * select_f64_of(most) + 0.0;
 }
 
@@ -209,14 +209,14 @@ static void
 threshold_bounds(const double *t, int n, int bin, double *lower, double *upper)
 {
 	*lower = bin == 0 ? -get_float8_infinity() : t[bin - 1];
-	/* what is not below NaN is NaN */
+	/* values that are not below NaN are NaN */
 	*upper = bin < n ? t[bin] : isnan(*lower) ? *lower : get_float8_infinity();
 }
 
 /*
- * Sets the bounds of a bin so that *lower is not above *upper.  Those of uniform bins are exact:
- * the bin has the values from *lower up to before *upper (where bins count downwards, from *upper
- * down to before *lower); or within a rounding of that, as numbers that one would write.
+ * Sets the bounds of a bin; *lower is not above *upper. With `exact`, a uniform bin has exactly the
+ * values from *lower up to before *upper (if bins count downwards: from *upper down to before
+ * *lower). Without, bounds may differ by a rounding, but are the numbers that a user would write.
  */
 static void
 bin_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *upper)
@@ -232,8 +232,8 @@ bin_bounds(const BinSpec *bins, int bin, bool exact, double *lower, double *uppe
 #define BAR_CHARS 40
 
 /*
- * A bar of `share` (0 to 1) of BAR_CHARS characters, in eighths of a block; where
- * the encoding has no blocks, in number signs.  Any share above 0 has a bar.
+ * Makes a bar of `share` (0 to 1) of BAR_CHARS characters, in eighths of a block. Where the
+ * encoding has no block characters, uses number signs. A share above 0 always has a bar.
  */
 static text *
 make_bar(double share)
@@ -250,7 +250,7 @@ make_bar(double share)
 		appendStringInfoString(&buf, blocks ? "\342\226\210" : "#");
 	if (length % parts)
 	{
-		/* U+2589 is seven eighths, U+258F is one */
+		/* U+2589 is seven eighths, U+258F is one eighth */
 		appendStringInfoString(&buf, "\342\226");
 		appendStringInfoChar(&buf, (char) (0x8F - (length % parts - 1)));
 	}
@@ -259,7 +259,7 @@ make_bar(double share)
 	return bar;
 }
 
-/* Returns a row a bin. */
+/* Returns one row for each bin. */
 static Datum
 bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 {
@@ -283,7 +283,7 @@ bin_rows(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c)
 		row[1] = Float8GetDatum(lower);
 		row[2] = Float8GetDatum(upper);
 		row[3] = c->values[i];
-		/* infinity over infinity is a full bar */
+		/* infinity divided by infinity is a full bar */
 		row[4] = PointerGetDatum(make_bar(length == longest && longest > 0 ? 1.0 :
 											  length > 0                   ? length / longest :
 																			 0.0));
@@ -344,23 +344,23 @@ gpu_histogram_log_bins(PG_FUNCTION_ARGS)
 
 /* ---- quantiles --------------------------------------------------------------- */
 
-/* Bins in the ascending order of their values. */
+/* Bins in ascending order of their values. */
 typedef struct Quantiles
 {
 	const BinSpec *bins;
 	const char *function;
-	bool down; /* that is, from the last to the first */
+	bool down; /* bins count downwards: they are read from the last to the first */
 	int n;
-	double *upto; /* the counts of a bin and of all below it */
+	double *cumulative; /* [bin] sum of the counts up to this bin */
 } Quantiles;
 
 static Quantiles
-quantiles_of(const BinSpec *bins, const Counts *c)
+make_quantiles(const BinSpec *bins, const Counts *c)
 {
 	Quantiles q = {bins, c->function, bins->kind == BIN_UNIFORM && bins->lo > bins->hi, c->n};
 	double sum = 0;
 
-	q.upto = palloc(c->n * sizeof(double));
+	q.cumulative = palloc(c->n * sizeof(double));
 	for (int i = 0; i < c->n; i++)
 	{
 		int bin = q.down ? c->n - 1 - i : i;
@@ -375,12 +375,12 @@ quantiles_of(const BinSpec *bins, const Counts *c)
 					 errmsg("counts of %s must be finite and not negative", c->function),
 					 errdetail("Element %d is %g.", bin + 1, c->numbers[bin])));
 		sum = float8_pl(sum, c->numbers[bin]);
-		q.upto[i] = sum;
+		q.cumulative[i] = sum;
 	}
 	return q;
 }
 
-/* The value at this share of the way between two bounds, one of which may be infinite. */
+/* Returns the value at this share of the range between two bounds, one of which may be infinite. */
 static double
 interpolate(double lower, double upper, double share)
 {
@@ -400,9 +400,9 @@ interpolate(double lower, double upper, double share)
 	return value < lower ? lower : value > upper ? upper : value;
 }
 
-/* There is a count above 0. */
+/* Returns the quantile of a fraction. Some count is greater than 0. */
 static double
-quantile(const Quantiles *q, double fraction)
+quantile_of_fraction(const Quantiles *q, double fraction)
 {
 	double target;
 	double before;
@@ -414,44 +414,47 @@ quantile(const Quantiles *q, double fraction)
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("fraction of %s must be between 0 and 1", q->function),
 				 errdetail("It is %g.", fraction), errhint("0.5 is the median.")));
-	/* the first bin with counts at or below which there are enough */
-	target = fraction * q->upto[q->n - 1];
+	/* find the first bin, with counts, up to which there are enough */
+	target = fraction * q->cumulative[q->n - 1];
 	while (left < right)
 	{
 		int mid = (left + right) / 2;
 
-		if (q->upto[mid] > 0 && q->upto[mid] >= target)
+		if (q->cumulative[mid] > 0 && q->cumulative[mid] >= target)
 			right = mid;
 		else
 			left = mid + 1;
 	}
-	before = left > 0 ? q->upto[left - 1] : 0;
+	before = left > 0 ? q->cumulative[left - 1] : 0;
 	bin_bounds(q->bins, q->down ? q->n - 1 - left : left, false, &lower, &upper);
-	return interpolate(lower, upper, (target - before) / (q->upto[left] - before));
+	return interpolate(lower, upper, (target - before) / (q->cumulative[left] - before));
 }
 
-/* One quantile, of the fraction in argument `arg`; NULL if nothing was counted. */
+/* Returns the quantile of the fraction in argument `arg`; NULL if all counts are 0. */
 static Datum
 one_quantile(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, int arg)
 {
-	Quantiles q = quantiles_of(bins, c);
+	Quantiles q = make_quantiles(bins, c);
 
-	if (q.upto[q.n - 1] == 0)
+	if (q.cumulative[q.n - 1] == 0)
 		PG_RETURN_NULL();
-	PG_RETURN_FLOAT8(quantile(&q, PG_GETARG_FLOAT8(arg)));
+	PG_RETURN_FLOAT8(quantile_of_fraction(&q, PG_GETARG_FLOAT8(arg)));
 }
 
-/* An array of quantiles in the shape of that of fractions; NULL for a NULL in it. */
+/*
+ * Returns an array of quantiles in the shape of the array of fractions; NULL where a fraction is
+ * NULL.
+ */
 static Datum
 many_quantiles(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, int arg)
 {
-	Quantiles q = quantiles_of(bins, c);
+	Quantiles q = make_quantiles(bins, c);
 	ArrayType *fractions = PG_GETARG_ARRAYTYPE_P(arg);
 	Datum *values;
 	bool *nulls;
 	int n;
 
-	if (q.upto[q.n - 1] == 0)
+	if (q.cumulative[q.n - 1] == 0)
 		PG_RETURN_NULL();
 	if (ARR_NDIM(fractions) == 0)
 		PG_RETURN_ARRAYTYPE_P(construct_empty_array(FLOAT8OID));
@@ -461,7 +464,7 @@ many_quantiles(FunctionCallInfo fcinfo, const BinSpec *bins, const Counts *c, in
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!nulls[i])
-			values[i] = Float8GetDatum(quantile(&q, DatumGetFloat8(values[i])));
+			values[i] = Float8GetDatum(quantile_of_fraction(&q, DatumGetFloat8(values[i])));
 	}
 	PG_RETURN_ARRAYTYPE_P(construct_md_array(values, nulls, ARR_NDIM(fractions),
 											 ARR_DIMS(fractions), ARR_LBOUND(fractions), FLOAT8OID,

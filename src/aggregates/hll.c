@@ -2,12 +2,11 @@
  * hll.c
  *	  gpu_approx_count_distinct as an ordinary aggregate.
  *
- * The state is a HyperLogLog sketch (hll.h) in the aggregate's context.  It
- * starts as a small hash table of (register, rank) pairs, so that many small
- * groups cost little, and becomes the array of registers when that would be as
- * large.  New pairs are buffered in the state and entered some at a time: with many
- * groups the registers are not in the CPU's caches, and misses that do not depend on
- * each other overlap.
+ * The state is a HyperLogLog sketch (hll.h) in the aggregate's context. It starts as a small hash
+ * table of (register, rank) pairs, so that many small groups need little memory. It becomes the
+ * array of registers when the table would be as large. New pairs are buffered in the state, and
+ * entered several at a time. With many groups, registers are not in the CPU's caches, and misses
+ * that do not depend on each other overlap.
  */
 #include "postgres.h"
 
@@ -29,15 +28,15 @@
 #define HLL_SPARSE_START 8
 #define HLL_SPARSE_MAX (GPUAGG_HLL_REGISTERS / (int) sizeof(uint32))
 
-#define HLL_PENDING 26 /* the state is two cache lines with it */
+#define HLL_PENDING 26 /* with this number, the state takes two cache lines */
 
 typedef struct HllState
 {
 	int npending;
-	uint32 pending[HLL_PENDING]; /* new pairs, in the form of sparse */
-	int nsparse;                 /* entries in use, or -1: dense */
-	int capacity;                /* of sparse: a power of two, a quarter of it free */
-	uint32 *sparse;              /* register << 8 | rank, found by register; 0: free */
+	uint32 pending[HLL_PENDING]; /* new pairs, in the form of sparse[] */
+	int nsparse;                 /* entries in use; -1: dense */
+	int capacity;                /* of sparse[]: a power of two; a quarter of it stays free */
+	uint32 *sparse;              /* register << 8 | rank, hashed by register; 0: free */
 	uint8 *dense;                /* GPUAGG_HLL_REGISTERS ranks */
 } HllState;
 
@@ -72,7 +71,7 @@ hll_make_dense(HllState *state)
 	state->nsparse = -1;
 }
 
-/* The entry of a register, or the free one where it belongs. */
+/* Returns the entry of a register, or the free entry for it. */
 static uint32 *
 hll_entry(HllState *state, uint32 reg)
 {
@@ -99,7 +98,7 @@ hll_grow(HllState *state)
 	pfree(old);
 }
 
-/* Makes room for so many pairs in a state that has none, if they are few enough for a table. */
+/* Makes room for n pairs in an empty state, if they are few enough for a table. */
 static void
 hll_reserve(HllState *state, int n)
 {
@@ -114,7 +113,7 @@ hll_reserve(HllState *state, int n)
 	state->capacity = capacity;
 }
 
-/* Raises one register to `rank` if it is lower. */
+/* Raises a register to `rank` if it is lower. */
 static void
 hll_raise(HllState *state, int reg, int rank)
 {
@@ -141,7 +140,7 @@ hll_raise(HllState *state, int reg, int rank)
 		state->dense[reg] = rank;
 }
 
-/* Enters the buffered pairs; called before anything else is done with a state. */
+/* Enters the buffered pairs. Must be called before anything else is done with a state. */
 static void
 hll_flush(HllState *state)
 {
@@ -167,29 +166,32 @@ hll_add(HllState *state, int reg, int rank)
 	state->pending[state->npending++] = (uint32) reg << 8 | rank;
 }
 
-/* How many registers hold each rank. */
+/* Counts how many registers have each rank. */
 static void
 hll_count_ranks(HllState *state, int *counts)
 {
-	int part[4][GPUAGG_HLL_MAX_RANK + 1] = {{0}};
+	int counters[4][GPUAGG_HLL_MAX_RANK + 1] = {{0}};
 
 	hll_flush(state);
 	if (state->nsparse >= 0)
 	{
-		part[0][0] = GPUAGG_HLL_REGISTERS - state->nsparse;
+		counters[0][0] = GPUAGG_HLL_REGISTERS - state->nsparse;
 		for (int i = 0; i < state->capacity; i++)
 			if (state->sparse[i])
-				part[0][state->sparse[i] & 0xFF]++;
+				counters[0][state->sparse[i] & 0xFF]++;
 	}
 	else
 	{
-		/* four sets of counters: increments of one counter in a row wait for each other */
+		/*
+		 * four sets of counters: consecutive increments of the same counter would wait for each
+		 * other
+		 */
 		for (int i = 0; i < GPUAGG_HLL_REGISTERS; i += 4)
 			for (int j = 0; j < 4; j++)
-				part[j][state->dense[i + j]]++;
+				counters[j][state->dense[i + j]]++;
 	}
 	for (int k = 0; k <= GPUAGG_HLL_MAX_RANK; k++)
-		counts[k] = part[0][k] + part[1][k] + part[2][k] + part[3][k];
+		counts[k] = counters[0][k] + counters[1][k] + counters[2][k] + counters[3][k];
 }
 
 bool
@@ -212,7 +214,7 @@ hll_value_is_hash(Oid type)
 	}
 }
 
-/* The value of such a type in 64 bits, as a column of it widens. */
+/* Returns the value of such a type in 64 bits, widened as a column of the type is. */
 static uint64
 hll_value(Oid type, Datum value)
 {
@@ -233,8 +235,8 @@ hll_value(Oid type, Datum value)
 }
 
 /*
- * The hash of a value of any type.  Of text it is the same in all encodings, as sketches travel
- * between databases.
+ * Returns the hash of a value of any type. Hashes of text are the same in all encodings, because
+ * sketches are exchanged between databases.
  */
 static uint64
 hll_hash(TypeCacheEntry *type, Oid collation, Datum value)
@@ -311,9 +313,9 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(into);
 }
 
-/* Wire form: nsparse, then that many pairs, or all registers if it is -1. */
 /*
- * The pairs in the order of registers, so that equal sketches have equal bytes, or all registers.
+ * A serialized state is nsparse and that many pairs in the order of registers, or -1 and all
+ * registers. Equal sketches have equal bytes.
  */
 Datum
 gpuagg_hll_serialize(PG_FUNCTION_ARGS)
@@ -347,7 +349,7 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/* The serialized state of an array of registers. */
+/* Returns the serialized state for an array of registers. */
 bytea *
 hll_state(const int32 *registers)
 {
@@ -360,7 +362,7 @@ hll_state(const int32 *registers)
 	pq_sendint32(&buf, n < HLL_SPARSE_MAX * 3 / 4 ? n : -1);
 	for (int i = 0; i < GPUAGG_HLL_REGISTERS; i++)
 	{
-		/* they may come from the GPU server */
+		/* registers may come from the GPU server */
 		if (unlikely((uint32) registers[i] > GPUAGG_HLL_MAX_RANK))
 			portable_invalid("sketch");
 		if (n >= HLL_SPARSE_MAX * 3 / 4)
@@ -371,7 +373,7 @@ hll_state(const int32 *registers)
 	return pq_endtypsend(&buf);
 }
 
-/* States also come from other servers (partial_state.c): what is read is checked. */
+/* States may come from other servers (partial_state.c), so everything that is read is checked. */
 Datum
 gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 {

@@ -8,12 +8,12 @@
 #include "postgres.h"
 
 /*
- * Is a value of this type its own hash?  Equal values are equal bits then, and
- * gpuagg_bin_hll spreads them; other types go through their hash function.
+ * Returns whether a value of this type is used as its own hash: equal values have equal bits, and
+ * gpuagg_bin_hll spreads them. Values of other types are hashed by the type's hash function.
  */
 extern bool hll_value_is_hash(Oid type);
 
-/* The serialized state of an array of registers. */
+/* Returns the serialized state for an array of registers. */
 extern bytea *hll_state(const int32 *registers);
 
 #endif /* GPUAGG_HLL_VALUE_H */

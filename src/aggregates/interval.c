@@ -1,16 +1,16 @@
 /*
  * interval.c
- *	  Sums and averages of intervals: their states between servers, and all of it before
- * PostgreSQL 17.
+ *	  Sums and averages of intervals: serialized states for all releases, and all functions before
+ *	  PostgreSQL 17.
  *
- * Core's own functions changed there from a state of SQL types to an internal one,
- * which knows infinite intervals.  So that gpu_sum(interval) and gpu_avg(interval) are the
- * same objects in all releases, the library has core's newer functions where core
- * does not; they add and divide by core's operators, and so agree with sum and avg.
+ * In PostgreSQL 17, core's functions changed from a state of SQL types to an internal one, which
+ * supports infinite intervals. gpu_sum(interval) and gpu_avg(interval) must be the same objects in
+ * all releases. Therefore the library has its own version of core's newer functions for older
+ * releases. They add and divide with core's operators, so their results equal those of sum and avg.
  *
- * Serialized states have one form in all releases, as they travel between servers of different
- * ones: a byte for the version of the form, and what core has from 17 on: the number of finite
- * intervals, their sum, and the numbers of infinite and of minus infinite ones.
+ * Serialized states have the same form in all releases, because servers of different releases
+ * exchange them. The form is a version byte, followed by what core writes since 17: the number of
+ * finite intervals, their sum, and the numbers of infinite and minus infinite intervals.
  */
 #include "postgres.h"
 
@@ -29,19 +29,19 @@
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_deserialize);
 
-typedef struct Serialized
+typedef struct SerializedIntervals
 {
 	int64 n;
 	Interval sum;
 	int64 infinite;
 	int64 minus_infinite;
-} Serialized;
+} SerializedIntervals;
 
-/* Of bytes that may come from anywhere. */
-static Serialized
+/* Reads and checks a serialized state, which may come from anywhere. */
+static SerializedIntervals
 read_serialized(bytea *bytes)
 {
-	Serialized s;
+	SerializedIntervals s;
 	StringInfoData buf;
 
 	portable_read(&buf, bytes);
@@ -66,7 +66,8 @@ read_serialized(bytea *bytes)
 #if COMPAT_INTERVAL_STATES
 
 /*
- * Core's state is core's own; its serialized form is what the library's has behind its first byte.
+ * The state is core's own. The library's serialized form is a version byte and core's serialized
+ * form.
  */
 Datum
 gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
@@ -84,10 +85,10 @@ Datum
 gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 {
 	bytea *bytes = PG_GETARG_BYTEA_PP(0);
-	Serialized s = read_serialized(bytes);
+	SerializedIntervals s = read_serialized(bytes);
 	StringInfoData core;
 
-	/* an older server's finite interval may be what is an infinite one here */
+	/* a finite interval of an older server may be an infinite one here */
 	if (INTERVAL_NOT_FINITE(&s.sum))
 		ereport(ERROR,
 				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE), errmsg("interval out of range")));
@@ -111,7 +112,7 @@ typedef struct IntervalState
 	Interval sum;
 } IntervalState;
 
-/* Argument i as a state; NULL for none. */
+/* Returns argument i as a state, or NULL. */
 #define STATE_ARG(i) (PG_ARGISNULL(i) ? NULL : (IntervalState *) PG_GETARG_POINTER(i))
 
 static IntervalState *
@@ -124,7 +125,7 @@ new_state(FunctionCallInfo fcinfo)
 	return MemoryContextAllocZero(cxt, sizeof(IntervalState));
 }
 
-/* Adds n intervals of a sum, or takes them away, by interval_pl or interval_mi. */
+/* Adds n intervals with this sum, or subtracts them, by interval_pl or interval_mi. */
 static void
 change_state(IntervalState *state, PGFunction operator, Interval * sum, int64 n)
 {
@@ -187,7 +188,7 @@ gpuagg_interval_avg_combine(PG_FUNCTION_ARGS)
 }
 
 static bytea *
-write_serialized(const Serialized *s)
+write_serialized(const SerializedIntervals *s)
 {
 	StringInfoData buf;
 
@@ -206,7 +207,7 @@ Datum
 gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
 {
 	IntervalState *state = (IntervalState *) PG_GETARG_POINTER(0);
-	Serialized s = {.n = state->n, .sum = state->sum};
+	SerializedIntervals s = {.n = state->n, .sum = state->sum};
 
 	PG_RETURN_BYTEA_P(write_serialized(&s));
 }
@@ -214,7 +215,7 @@ gpuagg_interval_avg_serialize(PG_FUNCTION_ARGS)
 Datum
 gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 {
-	Serialized s = read_serialized(PG_GETARG_BYTEA_PP(0));
+	SerializedIntervals s = read_serialized(PG_GETARG_BYTEA_PP(0));
 	IntervalState *state = palloc(sizeof(IntervalState));
 
 	if (!AggCheckCallContext(fcinfo, NULL))

@@ -1,10 +1,10 @@
 /*
  * interval_steps.c
- *	  Transitions of interval aggregates without a call: sums, and extremes.
+ *	  Transitions of interval aggregates without a function call: sums, averages and extremes.
  *
- * A sum is added to in place, where core's functions make a new interval or array for each row.
- * Sums that overflow and infinities are left to core.  Averages have an array of their sum and
- * count before PostgreSQL 17, and an internal state of core's since.
+ * A sum is updated in place, where core's functions make a new interval or array for each row.
+ * Overflows and infinities are left to core. Before PostgreSQL 17 an average has an array of its
+ * sum and count; since then, an internal state of core's.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@ compared_value(const Interval *x)
 	return x->time + ((int64) x->month * DAYS_PER_MONTH + x->day) * (gpuagg_i128) USECS_PER_DAY;
 }
 
-/* Of equal intervals core takes the later one. */
+/* Among equal intervals, core takes the later one. */
 static bool
 step_smaller(Datum state, Datum value)
 {
@@ -52,7 +52,7 @@ step_sum(Datum state, Datum value)
 }
 
 #ifdef F_INTERVAL_ACCUM
-/* An array of the sum and, as an interval's time, the count. */
+/* The state is an array of the sum and, as the time of an interval, the count. */
 static bool
 step_average(Datum state, Datum value)
 {

@@ -1,6 +1,6 @@
 /*
  * interval_steps.h
- *	  Transitions of interval aggregates without a call.
+ *	  Transitions of interval aggregates without a function call.
  */
 #ifndef GPUAGG_INTERVAL_STEPS_H
 #define GPUAGG_INTERVAL_STEPS_H
@@ -11,38 +11,41 @@
 #include "utils/timestamp.h"
 
 /*
- * Changes a transition value that is there, and the caller's own, by an argument that is not NULL,
- * as the transition function would; false: only that can tell, and nothing is changed.
+ * Updates a non-NULL transition value, owned by the caller, with a non-NULL argument, as the
+ * transition function would. Returns false, and changes nothing, if the transition function itself
+ * must be called.
  */
 typedef bool (*AggStep)(Datum state, Datum value);
 
-/* The step for a transition function, or NULL. */
+/* Returns the step that replaces a transition function, or NULL. */
 extern AggStep interval_step(const FmgrInfo *transfn);
 
-/* The values that are infinite in newer releases. */
+/* True for values that are infinite in newer releases. */
 static inline bool
-interval_is_edge(const Interval *i)
+interval_may_be_infinite(const Interval *i)
 {
 	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
 		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
 }
 
-/* Adds to a sum; false, and nothing is changed: core's interval_pl must. */
+/*
+ * Adds an interval to a sum. Returns false, and changes nothing, if core's interval_pl must do it.
+ */
 static inline bool
 interval_add(Interval *sum, const Interval *x)
 {
 	Interval r;
 
-	if (interval_is_edge(x) || interval_is_edge(sum) ||
+	if (interval_may_be_infinite(x) || interval_may_be_infinite(sum) ||
 		__builtin_add_overflow(sum->month, x->month, &r.month) ||
 		__builtin_add_overflow(sum->day, x->day, &r.day) ||
-		__builtin_add_overflow(sum->time, x->time, &r.time) || interval_is_edge(&r))
+		__builtin_add_overflow(sum->time, x->time, &r.time) || interval_may_be_infinite(&r))
 		return false;
 	*sum = r;
 	return true;
 }
 
-/* Of the library's own states, before PostgreSQL 17; see interval.c. */
+/* Functions of the library's own states, before PostgreSQL 17; see interval.c. */
 extern Datum gpuagg_interval_avg_accum(PG_FUNCTION_ARGS);
 extern bool interval_state_step(Datum value, Datum summand);
 

@@ -2,9 +2,9 @@
  * median.c
  *	  gpu_median as an ordinary aggregate, of double precision and interval.
  *
- * The state is an array of all values, in the aggregate's context; the final function selects the
- * middle of a copy. In the custom scan exec/ordered_set.c finds the median instead.  The result is
- * that of percentile_cont(0.5).
+ * The state is an array of all values in the aggregate's context. The final function selects the
+ * middle of a copy. In the custom scan, composite/ordered_engine.c computes the median instead. The
+ *result equals that of percentile_cont(0.5).
  */
 #include "postgres.h"
 
@@ -34,7 +34,7 @@ typedef struct MedianState
 {
 	int64 n;
 	int64 capacity;
-	int width; /* of a value */
+	int width; /* bytes of a value */
 	char *values;
 } MedianState;
 

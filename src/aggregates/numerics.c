@@ -2,7 +2,7 @@
  * numerics.c
  *	  gpu_product and gpu_max_subarray_sum of numeric, as ordinary aggregates.
  *
- * Both are exact as far as core's numeric arithmetic is.
+ * Both are as exact as core's numeric arithmetic.
  */
 #include "postgres.h"
 
@@ -19,7 +19,9 @@ PG_FUNCTION_INFO_V1(gpuagg_numeric_mul);
 PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_maxsub_numeric_final);
 
-/* (numeric, numeric): strict.  Products of many digits take long. */
+/*
+ * (numeric, numeric): strict. Products with many digits take long, so this checks for interrupts.
+ */
 Datum
 gpuagg_numeric_mul(PG_FUNCTION_ARGS)
 {
@@ -28,12 +30,12 @@ gpuagg_numeric_mul(PG_FUNCTION_ARGS)
 }
 
 /*
- * As for double precision, see maxsub_f64 in monoid_ordered.h: of inputs that are not
- * finite flags are enough to know the answer; minus infinity also ends a sum.
+ * Like maxsub_f64 in monoid_ordered.h. Flags record inputs that are not finite; minus infinity also
+ * ends a sum.
  */
 typedef struct MaxSubarray
 {
-	Numeric suffix; /* largest sum of rows up to the last one, or 0 */
+	Numeric suffix; /* largest sum of rows that ends with the last row, or 0 */
 	Numeric best;
 	bool nan;
 	bool infinite;
@@ -41,13 +43,13 @@ typedef struct MaxSubarray
 } MaxSubarray;
 
 static bool
-above(Numeric a, Numeric b)
+is_greater(Numeric a, Numeric b)
 {
 	return DatumGetBool(DirectFunctionCall2(numeric_gt, NumericGetDatum(a), NumericGetDatum(b)));
 }
 
 static void
-replace(Numeric *to, Numeric value, MemoryContext cxt)
+replace_numeric(Numeric *to, Numeric value, MemoryContext cxt)
 {
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 
@@ -58,7 +60,7 @@ replace(Numeric *to, Numeric value, MemoryContext cxt)
 }
 
 static void
-add_row(MaxSubarray *s, Numeric x, MemoryContext cxt)
+add_maxsub_value(MaxSubarray *s, Numeric x, MemoryContext cxt)
 {
 	Numeric zero = int64_to_numeric(0);
 	Numeric sum;
@@ -69,16 +71,16 @@ add_row(MaxSubarray *s, Numeric x, MemoryContext cxt)
 	{
 		sum = DatumGetNumeric(
 			DirectFunctionCall2(numeric_add, NumericGetDatum(s->suffix), NumericGetDatum(x)));
-		replace(&s->suffix, above(sum, zero) ? sum : zero, cxt);
-		if (above(s->suffix, s->best))
-			replace(&s->best, s->suffix, cxt);
+		replace_numeric(&s->suffix, is_greater(sum, zero) ? sum : zero, cxt);
+		if (is_greater(s->suffix, s->best))
+			replace_numeric(&s->best, s->suffix, cxt);
 	}
-	else if (above(x, zero))
+	else if (is_greater(x, zero))
 		s->infinite = true;
 	else
 	{
 		s->minus_infinite = true;
-		replace(&s->suffix, zero, cxt);
+		replace_numeric(&s->suffix, zero, cxt);
 	}
 }
 
@@ -94,18 +96,18 @@ gpuagg_maxsub_numeric_transfn(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 	{
 		s = MemoryContextAllocZero(cxt, sizeof(MaxSubarray));
-		replace(&s->suffix, int64_to_numeric(0), cxt);
-		replace(&s->best, s->suffix, cxt);
+		replace_numeric(&s->suffix, int64_to_numeric(0), cxt);
+		replace_numeric(&s->best, s->suffix, cxt);
 	}
 	else
 		s = (MaxSubarray *) PG_GETARG_POINTER(0);
-	add_row(s, PG_GETARG_NUMERIC(1), cxt);
+	add_maxsub_value(s, PG_GETARG_NUMERIC(1), cxt);
 	PG_RETURN_POINTER(s);
 }
 
-/* A special value, as text. */
+/* Returns NaN or an infinity. */
 static Datum
-special(const char *text)
+special_numeric(const char *text)
 {
 	return DirectFunctionCall3(numeric_in, CStringGetDatum(text), ObjectIdGetDatum(InvalidOid),
 							   Int32GetDatum(-1));
@@ -120,9 +122,9 @@ gpuagg_maxsub_numeric_final(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	s = (MaxSubarray *) PG_GETARG_POINTER(0);
 	if (s->nan || (s->infinite && s->minus_infinite))
-		PG_RETURN_DATUM(special("NaN"));
+		PG_RETURN_DATUM(special_numeric("NaN"));
 	if (s->infinite)
-		PG_RETURN_DATUM(special("Infinity"));
-	/* the state may live on */
+		PG_RETURN_DATUM(special_numeric("Infinity"));
+	/* the state may be used again */
 	PG_RETURN_DATUM(datumCopy(NumericGetDatum(s->best), false, -1));
 }

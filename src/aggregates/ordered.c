@@ -1,12 +1,11 @@
 /*
  * ordered.c
- *	  Aggregates whose operator does not commute, as ordinary aggregates:
- *	  gpu_max_subarray_sum, gpu_longest_run, gpu_longest_ascending_run,
- *	  gpu_compose_linear and gpu_matrix_product.
+ *	  Aggregates that depend on the order of rows, as ordinary aggregates: gpu_max_subarray_sum,
+ *	  gpu_longest_run, gpu_longest_ascending_run, gpu_compose_linear and gpu_matrix_product.
  *
- * Call them with ORDER BY: rows are folded in the order they arrive.  They have
- * no combine function, because a parallel plan does not keep the order.
- * States are allocated in the aggregate's memory context.
+ * They are called with ORDER BY, and process rows in the order in which they arrive. They have no
+ * combine function, because a parallel plan does not keep the order. States are allocated in the
+ * aggregate's memory context.
  */
 #include "postgres.h"
 
@@ -36,7 +35,7 @@ PG_FUNCTION_INFO_V1(gpuagg_compose_linear_final);
 PG_FUNCTION_INFO_V1(gpuagg_matrix_product_transfn);
 PG_FUNCTION_INFO_V1(gpuagg_matrix_product_final);
 
-/* The aggregate's state in argument 0, or a new one of zeros at its first call. */
+/* Returns the state in argument 0, or a new one of zeros in the first call. */
 static void *
 ordered_state(FunctionCallInfo fcinfo, Size size)
 {
@@ -50,8 +49,8 @@ ordered_state(FunctionCallInfo fcinfo, Size size)
 /* ---- maximum subarray sum ---------------------------------------------- */
 
 /*
- * NULLs are skipped; the empty subarray counts as 0; no row at all gives NULL.
- * Overflow is known from the monoid's state, see maxsub_i64 in monoid_ordered.h.
+ * NULLs are skipped. The empty subarray has the sum 0. The result without rows is NULL. The
+ * monoid's state shows overflow; see maxsub_i64 in monoid_ordered.h.
  */
 Datum
 gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
@@ -106,7 +105,7 @@ gpuagg_maxsub_float8_final(PG_FUNCTION_ARGS)
 
 /* ---- runs --------------------------------------------------------------- */
 
-/* A NULL condition is not true and ends a run; no row at all gives NULL. */
+/* A NULL condition is not true and ends a run. The result without rows is NULL. */
 Datum
 gpuagg_longest_run_transfn(PG_FUNCTION_ARGS)
 {
@@ -126,14 +125,14 @@ gpuagg_longest_run_final(PG_FUNCTION_ARGS)
 }
 
 /*
- * Of any type with a btree order, strictly ascending.  A NULL ends a run and belongs
+ * The longest strictly ascending run, of any type with a btree order. A NULL ends a run and belongs
  * to none.
  */
 typedef struct AscendingState
 {
 	int64 current;
 	int64 best;
-	Datum last; /* if current > 0 */
+	Datum last; /* valid if current > 0 */
 } AscendingState;
 
 Datum
@@ -178,7 +177,7 @@ gpuagg_longest_ascending_final(PG_FUNCTION_ARGS)
 
 /* ---- linear maps and matrices ------------------------------------------- */
 
-/* Rows in which a or b is NULL are skipped. */
+/* Skips rows in which a or b is NULL. */
 Datum
 gpuagg_compose_linear_transfn(PG_FUNCTION_ARGS)
 {
@@ -215,7 +214,7 @@ typedef struct MatrixState
 	} u;
 } MatrixState;
 
-/* Checks the shape and returns k. */
+/* Checks the shape and returns the number of rows. */
 static int
 matrix_size(ArrayType *array)
 {
@@ -262,7 +261,7 @@ matrix_datum(const double *m, int size)
 											  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE));
 }
 
-/* NULL matrices are skipped; the first one fixes the size. */
+/* Skips NULL matrices. The first matrix determines the size. */
 Datum
 gpuagg_matrix_product_transfn(PG_FUNCTION_ARGS)
 {

@@ -2,7 +2,7 @@
  * ordered_set.c
  *	  Ordered-set aggregates: their specs, ranks and results; see ordered_set.h.
  *
- * Arithmetic, the order of checks and errors are those of core's orderedsetaggs.c.
+ * The arithmetic, the order of checks, and errors are those of core's orderedsetaggs.c.
  */
 #include "postgres.h"
 
@@ -49,20 +49,20 @@ ordered_set_is_final(Oid finalfn)
 }
 
 /*
- * The transition function for answers: it is called where there is one already, and each group has
- * one row with it.
+ * Transition function of the fallback aggregate that returns the result. Each group has one row
+ * with it, so this is called only where the state has the result already.
  */
 static Datum
-keep_answer(PG_FUNCTION_ARGS)
+return_result(PG_FUNCTION_ARGS)
 {
 	return PG_GETARG_DATUM(0);
 }
 
-/* Makes the fallback aggregate one that keeps the value that it is given. */
+/* Makes the fallback aggregate one whose state is the value that it receives. */
 static void
-answers_of(FallbackAgg *fallback, const Aggref *aggref, int set)
+make_result_fallback(FallbackAgg *fallback, const Aggref *aggref, int set)
 {
-	FmgrInfo keep = {.fn_addr = keep_answer,
+	FmgrInfo keep = {.fn_addr = return_result,
 					 .fn_oid = aggref->aggfnoid,
 					 .fn_nargs = 2,
 					 .fn_strict = true,
@@ -74,12 +74,12 @@ answers_of(FallbackAgg *fallback, const Aggref *aggref, int set)
 	fallback->initval = (Datum) 0;
 	fallback->initnull = true;
 	fallback->nargs = 1;
-	/* which tells it from others, until the executor gives it a column */
+	/* makes it different from others until the executor sets a column */
 	fallback->argcol[0] = -1 - set;
 	fallback->filter = -1;
 }
 
-/* The ascending operator of the order; *desc: it is the other one that was asked for. */
+/* Returns the ascending operator of the order. *desc: the order is descending. */
 static Oid
 ascending_operator(const Aggref *aggref, Oid typid, bool *desc)
 {
@@ -120,7 +120,7 @@ ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int input, int
 			set.kind = forms[i].kind;
 			set.array = forms[i].array;
 		}
-	answers_of(fallback, aggref, spec->nordered_sets);
+	make_result_fallback(fallback, aggref, spec->nordered_sets);
 	set.fallback = spec_add_fallback(spec, fallback);
 	spec_add_ordered_set(spec, &set);
 	return set.fallback;
@@ -138,8 +138,8 @@ check_fraction(double fraction)
 }
 
 /*
- * The two ranks of a fraction of n values in the aggregate's order, equal ones where there is one
- * value.
+ * Sets the two ranks of a fraction of n values, in the aggregate's order. They are equal if there
+ * is only one value.
  */
 static void
 fraction_ranks(OrderedSetKind kind, double fraction, int64 n, int64 *ranks)
@@ -153,9 +153,9 @@ fraction_ranks(OrderedSetKind kind, double fraction, int64 n, int64 *ranks)
 	}
 }
 
-/* The fractions of an array. */
+/* Reads an array of fractions. */
 static void
-read_array(OrderedSetCall *call, Datum fraction)
+read_fractions(OrderedSetCall *call, Datum fraction)
 {
 	Datum *elements;
 
@@ -177,7 +177,7 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 {
 	memset(call, 0, sizeof(*call));
 	call->set = set;
-	/* core looks at an array when there are values, and else does not */
+	/* core reads an array of fractions only if there are values */
 	call->isnull = n == 0;
 	if (set->kind == ORDERED_SET_MODE)
 		return;
@@ -187,7 +187,7 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 		return;
 	}
 	if (set->array)
-		read_array(call, fraction);
+		read_fractions(call, fraction);
 	else
 	{
 		call->nfractions = 1;
@@ -257,9 +257,9 @@ value_of_rank(const int64 *ranks, const Datum *values, int nranks, int64 rank)
 	return values[left];
 }
 
-/* Between two values, as float8_lerp and interval_lerp of core. */
+/* Interpolates between two values, like float8_lerp and interval_lerp of core. */
 static Datum
-between(OrderedSetKind kind, Datum lo, Datum hi, double part)
+interpolate(OrderedSetKind kind, Datum lo, Datum hi, double part)
 {
 	Datum difference;
 
@@ -282,8 +282,8 @@ fraction_value(const OrderedSetCall *call, int i, int64 n, const int64 *ranks, c
 	if (wanted[0] == wanted[1])
 		return first;
 	place = call->fractions[i] * (n - 1);
-	return between(call->set->kind, first, value_of_rank(ranks, values, nranks, wanted[1]),
-				   place - floor(place));
+	return interpolate(call->set->kind, first, value_of_rank(ranks, values, nranks, wanted[1]),
+					   place - floor(place));
 }
 
 Datum

@@ -1,9 +1,12 @@
 /*
  * ordered_set.h
- *	  percentile_cont, percentile_disc, mode and gpu_median: what they ask of a group's values, and
- * what they make of these.
+ *	  percentile_cont, percentile_disc, mode and gpu_median: which ranks of a group's values they
+ *	  need, and their results.
  *
- * Values of a group are numbered from 0 in ascending order, NULLs aside.
+ * The values of a group that are not NULL are numbered from 0 in ascending order: their ranks. An
+ * executor of ordered sets (exec/ordered_set.c, engine_cuda/ordered_sets.c) calls
+ * ordered_set_begin() for each aggregate of a group, ordered_set_ranks() for all of them, finds the
+ * values of these ranks, and calls ordered_set_result() for each aggregate.
  */
 #ifndef GPUAGG_ORDERED_SET_AGG_H
 #define GPUAGG_ORDERED_SET_AGG_H
@@ -16,43 +19,47 @@
 #include "spec.h"
 
 /*
- * Adds the aggregate and its values, which are an input and a column of the spec with their filter
- * (or -1).  finalfn is the final function, one of core's, or that of gpu_median.  `fallback`
- * becomes the FallbackAgg that has the answers.
+ * Adds the aggregate and its values to the spec. `input` is the values' input expression; `filter`
+ * is the column of their filter, or -1. finalfn is core's final function, or that of gpu_median.
+ * `fallback` becomes the FallbackAgg that returns the results; its index is returned.
  */
 extern int ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int input, int filter,
 						   FallbackAgg *fallback);
 
-/* Is the final function, one of core's, that of an ordered-set aggregate that is known here? */
+/*
+ * Returns whether a final function of core belongs to an ordered-set aggregate that is supported
+ * here.
+ */
 extern bool ordered_set_is_final(Oid finalfn);
 
-/* A fraction, or several, of one group. */
+/* The fractions of one aggregate in one group. */
 typedef struct OrderedSetCall
 {
 	const OrderedSetSpec *set;
-	bool isnull; /* the result is NULL whatever the values are */
+	bool isnull; /* the result is NULL, whatever the values are */
 	int nfractions;
 	double *fractions;
 	bool *nulls;
-	ArrayType *shape; /* of the result, if an array */
+	ArrayType *shape; /* of the array of fractions, if the result is an array */
 	int64 *ranks;     /* two for each fraction */
 } OrderedSetCall;
 
 /*
- * Reads the direct argument for a group of n values; raises core's error if it is out of range.
- * Allocates in the current context.
+ * Reads the direct argument for a group of n values. Raises core's error if a fraction is out of
+ * range. Allocates in the current context.
  */
 extern void ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fraction,
 							  bool isnull, int64 n);
 
 /*
- * All ranks that the calls want, ascending and different, in the current context; returns how many.
+ * Returns how many ranks the calls need; *ranks has them in ascending order, without duplicates, in
+ * the current context.
  */
 extern int ordered_set_ranks(const OrderedSetCall *calls, int ncalls, int64 **ranks);
 
 /*
- * The result, of values[i], which has the rank ranks[i], ascending; or of the mode.  typid is that
- * of the values.
+ * Returns the result. values[i] has the rank ranks[i], which ascend. `mode` is the most frequent
+ * value. typid is the type of the values.
  */
 extern Datum ordered_set_result(const OrderedSetCall *call, int64 n, const int64 *ranks,
 								const Datum *values, int nranks, Datum mode, Oid typid,

@@ -1,10 +1,12 @@
 /*
  * partial_call.c
- *	  What calls of partial aggregates stand for, and an aggregate as a call of gpuagg_merge.
+ *	  Which aggregates calls of partial aggregates stand for, and how an aggregate is written as a
+ *	  call of gpuagg_merge.
  *
- * Citus computes a part of an aggregate on each worker by worker_partial_agg(oid, anyelement), or
- * in binary form by worker_binary_partial_agg, whose second argument is that of the aggregate, or
- * ROW() of several.  The result is the transition value's text or binary form.
+ * Citus computes part of an aggregate on each worker with worker_partial_agg(oid, anyelement), or
+ * in binary form with worker_binary_partial_agg. The second argument is the argument of the
+ * aggregate, or ROW() of several arguments. The result is the text or binary form of the transition
+ * value.
  */
 #include "postgres.h"
 
@@ -34,7 +36,7 @@
 #include "aggregates/partial_call.h"
 #include "aggregates/partial_state.h"
 
-/* A function of the extension, by its C function. */
+/* Returns whether a node calls the extension's function with this name. */
 static bool
 is_own_function(Node *node, const char *name)
 {
@@ -49,7 +51,7 @@ is_own_function(Node *node, const char *name)
 		getExtensionOfObject(ProcedureRelationId, func->funcid) == extension;
 }
 
-/* The OID of an aggregate in an argument: oid or regprocedure. */
+/* Returns the OID of an aggregate in an argument that is a constant of type oid or regprocedure. */
 static Oid
 constant_oid(Node *node)
 {
@@ -64,7 +66,10 @@ constant_oid(Node *node)
 	return DatumGetObjectId(value->constvalue);
 }
 
-/* agg(args...) with the filter of an outer aggregate; NULL if it is not called so. */
+/*
+ * Returns agg(args...) with the filter of an outer aggregate; NULL if it cannot be called with
+ * these arguments.
+ */
 static Aggref *
 make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal)
 {
@@ -95,12 +100,12 @@ make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal
 		aggref->args = lappend(aggref->args, makeTargetEntry((Expr *) arg, n, NULL, false));
 		aggref->aggargtypes = lappend_oid(aggref->aggargtypes, exprType(arg));
 	}
-	if (!usable || !partial_accepts(agg, types, n) ||
-		(internal && !partial_travels(aggmap_partial_kind(agg), types, collation)) ||
+	if (!usable || !partial_accepts_types(agg, types, n) ||
+		(internal && !partial_is_portable(aggmap_partial_kind(agg), types, collation)) ||
 		(!internal && get_typtype(aggref->aggtranstype) == TYPTYPE_PSEUDO))
 		return NULL;
 	aggref->aggfnoid = agg;
-	/* only the final function's, which is not called */
+	/* only the type of the final function, which is not called */
 	aggref->aggtype = get_func_rettype(agg);
 	aggref->inputcollid = collation;
 	aggref->aggfilter = outer->aggfilter;
@@ -113,12 +118,15 @@ make_call(const Aggref *outer, Oid agg, List *args, Oid collation, bool internal
 }
 
 static Node *
-argument(const Aggref *aggref, int i)
+call_argument(const Aggref *aggref, int i)
 {
 	return (Node *) list_nth_node(TargetEntry, aggref->args, i)->expr;
 }
 
-/* gpuagg_merge(gpuagg_pack(agg, args...)), of which `arg` is the argument. */
+/*
+ * Returns the aggregate inside gpuagg_merge(gpuagg_pack(agg, args...)); `arg` is the argument of
+ * gpuagg_merge.
+ */
 static Aggref *
 merge_call(const Aggref *outer, Node *arg)
 {
@@ -138,8 +146,8 @@ citus_call(const Aggref *aggref, AggRole role)
 {
 	PartialCall call = {NULL, aggref->aggfnoid,
 						role == AGG_ROLE_CITUS_TEXT ? PARTIAL_TEXT : PARTIAL_BINARY, false};
-	Oid agg = constant_oid(argument(aggref, 0));
-	Node *arg = argument(aggref, 1);
+	Oid agg = constant_oid(call_argument(aggref, 0));
+	Node *arg = call_argument(aggref, 1);
 
 	if (!OidIsValid(agg))
 		return call;
@@ -168,7 +176,7 @@ partial_call(const Aggref *aggref)
 	{
 		call.form = PARTIAL_STATE;
 		call.merged = true;
-		call.aggref = merge_call(aggref, argument(aggref, 0));
+		call.aggref = merge_call(aggref, call_argument(aggref, 0));
 	}
 	else
 		call = citus_call(aggref, role);
@@ -183,7 +191,10 @@ partial_aggref(const Aggref *aggref)
 
 /* ---- aggregates as calls ----------------------------------------------------- */
 
-/* The schema of an extension's objects, which core tells only in later releases. */
+/*
+ * Returns the schema of an extension's objects. Core has a function for that only in later
+ * releases.
+ */
 static Oid
 extension_schema(Oid extension)
 {
@@ -228,8 +239,8 @@ own_type(const char *name)
 }
 
 /*
- * Are values rows of a table, or arrays of such?  Those of a distributed table are of the types of
- * its shards on the workers.
+ * Returns whether values are rows of a table, or arrays of these. On the workers, rows of a
+ * distributed table have the types of its shards.
  */
 static bool
 is_row_of_table(Oid type)
@@ -247,9 +258,9 @@ is_row_of_table(Oid type)
 }
 
 /*
- * The aggregate with whose gpuagg_states one is computed, and how many times it takes the same
- * argument.  min and max of any array or enum, whose state is of that type, are the value in the
- * row with the least or greatest one, if both are the same.
+ * Returns the aggregate whose gpuagg_states compute this one, and how many times it takes the same
+ * argument. min and max of any array or enum, whose state is of that type, are computed with
+ * gpu_argmin and gpu_argmax of (value, value).
  */
 static Oid
 aggregate_of_states(const Aggref *aggref, int *times)
@@ -272,30 +283,33 @@ aggregate_of_states(const Aggref *aggref, int *times)
 }
 
 bool
-partial_is_of_database(const Aggref *aggref)
+partial_depends_on_database(const Aggref *aggref)
 {
 	bool hashes = aggmap_partial_kind(aggref->aggfnoid) == PARTIAL_HLL;
 	ListCell *lc;
 
 	foreach (lc, aggref->aggargtypes)
-		if (hashes ? !alike_hash(lfirst_oid(lc), aggref->inputcollid) :
-					 alike_identifies_objects(lfirst_oid(lc)))
+		if (hashes ? !alike_has_same_hash(lfirst_oid(lc), aggref->inputcollid) :
+					 alike_contains_object_ids(lfirst_oid(lc)))
 			return true;
 	return false;
 }
 
-/* May the aggregate be computed from gpuagg_states, of an aggregate, of several servers? */
+/*
+ * Returns whether the aggregate can be computed from gpuagg_states, of the aggregate `states`, of
+ * several servers.
+ */
 static bool
-may_travel(const Aggref *aggref, Oid states)
+can_use_partial_states(const Aggref *aggref, Oid states)
 {
 	PartialKind kind = aggmap_partial_kind(states);
 	ListCell *lc;
 
 	if (kind == PARTIAL_NONE || aggref->aggkind != AGGKIND_NORMAL || aggref->aggvariadic ||
 		aggref->aggdistinct != NIL || aggref->aggorder != NIL || aggref->agglevelsup != 0 ||
-		partial_is_of_database(aggref))
+		partial_depends_on_database(aggref))
 		return false;
-	/* Citus makes no parts of an aggregate without an argument that differs between rows */
+	/* Citus does not split an aggregate whose arguments are the same in all rows */
 	if (!contain_var_clause((Node *) aggref->args))
 		return false;
 	foreach (lc, aggref->args)
@@ -305,7 +319,7 @@ may_travel(const Aggref *aggref, Oid states)
 		if (get_typtype(type) == TYPTYPE_PSEUDO || is_row_of_table(type))
 			return false;
 	}
-	/* a null of a domain may not be allowed */
+	/* a domain may not allow the NULL that is passed for the result type */
 	return get_typtype(aggref->aggtype) != TYPTYPE_DOMAIN;
 }
 
@@ -335,7 +349,7 @@ partial_expression(const Aggref *aggref)
 	ListCell *lc;
 
 	if (!OidIsValid(pack) || !OidIsValid(merge) || !OidIsValid(finish) || !OidIsValid(states) ||
-		!may_travel(aggref, states))
+		!can_use_partial_states(aggref, states))
 		return NULL;
 	args = list_make1(aggregate_constant(states));
 	foreach (lc, aggref->args)
@@ -346,7 +360,7 @@ partial_expression(const Aggref *aggref)
 			types[n++] = exprType((Node *) arg);
 			args = lappend(args, copyObject(arg));
 		}
-	if (!partial_accepts(states, types, n))
+	if (!partial_accepts_types(states, types, n))
 		return NULL;
 	merged = makeNode(Aggref);
 	merged->aggfnoid = merge;
@@ -367,7 +381,7 @@ partial_expression(const Aggref *aggref)
 								 aggref->aggcollid, aggref->inputcollid, COERCE_EXPLICIT_CALL);
 }
 
-/* The type that the parser gives to a call whose arguments partial_accepts(). */
+/* Returns the type that the parser gives to a call whose arguments partial_accepts_types(). */
 static Oid
 result_type(const Aggref *aggref)
 {
@@ -386,7 +400,7 @@ result_type(const Aggref *aggref)
 }
 
 Aggref *
-partial_restored(Node *node)
+partial_original_aggregate(Node *node)
 {
 	FuncExpr *finish = (FuncExpr *) node;
 	PartialCall call;
@@ -395,12 +409,12 @@ partial_restored(Node *node)
 		!IsA(linitial(finish->args), Aggref))
 		return NULL;
 	call = partial_call(linitial_node(Aggref, finish->args));
-	/* with another type gpuagg_finish() raises its error */
+	/* with another type, gpuagg_finish() raises its error */
 	if (call.form != PARTIAL_STATE ||
 		constant_oid(lsecond(finish->args)) != call.aggref->aggfnoid ||
 		finish->funcresulttype != result_type(call.aggref))
 		return NULL;
-	/* as the parser would have it */
+	/* as after parsing */
 	call.aggref->aggtype = finish->funcresulttype;
 	call.aggref->aggcollid = finish->funccollid;
 	call.aggref->aggtranstype = InvalidOid;

@@ -1,11 +1,11 @@
 /*
  * partial_call.h
- *	  Calls of aggregates in parts: the type gpuagg_row, and what a call of a partial aggregate
- * stands for.
+ *	  Calls of partial aggregates, and the aggregates that they stand for.
  *
  * gpuagg_finish(gpuagg_merge(gpuagg_pack('agg(types)', arguments...)), 'agg(types)', NULL::result)
- * is agg(arguments...), by an aggregate whose arguments, state and result have declared types that
- * are no pseudotypes, whatever those of agg are.
+ * computes agg(arguments...). gpuagg_merge is an aggregate whose argument, state and result have
+ * declared types that are no pseudotypes, whatever agg's types are. So Citus and postgres_fdw can
+ * split it between servers.
  */
 #ifndef GPUAGG_PARTIAL_CALL_H
 #define GPUAGG_PARTIAL_CALL_H
@@ -17,31 +17,37 @@
 #include "aggregates/aggmap.h"
 
 /*
- * The aggregate that a call stands for: an equivalent of what is inside gpuagg_merge and Citus's
- * partial aggregates, and any other one, and one of these whose arguments are not as expected,
- * itself.  Allocates in the current context.
+ * Returns the aggregate that a call stands for: the one inside gpuagg_merge or a partial aggregate
+ * of Citus. For other aggregates, or if the arguments are not as expected, that is the call itself.
+ * Allocates in the current context.
  */
 extern PartialCall partial_call(const Aggref *aggref);
 
-/* The same, for those who do not ask for the form. */
+/* Returns only the aggregate of that. */
 extern Aggref *partial_aggref(const Aggref *aggref);
 
 /*
- * gpuagg_finish(gpuagg_merge(gpuagg_pack(...))) for an aggregate, or NULL if its state is no
- * gpuagg_state, or would be another one on another server.
+ * Returns gpuagg_finish(gpuagg_merge(gpuagg_pack(...))) for an aggregate. Returns NULL if its state
+ * is no gpuagg_state, or would differ on another server.
  */
 extern Node *partial_expression(const Aggref *aggref);
 
 /*
- * Would an aggregate's state be another one in another database, because of the types of its
- * arguments?  See alike.h.
+ * Returns whether the types of an aggregate's arguments make its state depend on the database; see
+ * alike.h.
  */
-extern bool partial_is_of_database(const Aggref *aggref);
+extern bool partial_depends_on_database(const Aggref *aggref);
 
-/* A function or aggregate of the extension, in its schema; InvalidOid in an older version of it. */
+/*
+ * Returns a function or aggregate of the extension, in its schema; InvalidOid if an older version
+ * of the extension does not have it.
+ */
 extern Oid partial_own_function(const char *name, const Oid *argtypes, int nargs);
 
-/* The aggregate that such an expression of a query stands for; NULL if it is none. */
-extern Aggref *partial_restored(Node *node);
+/*
+ * Returns the aggregate that such an expression of a query stands for; NULL if it is no such
+ * expression.
+ */
+extern Aggref *partial_original_aggregate(Node *node);
 
 #endif /* GPUAGG_PARTIAL_CALL_H */

@@ -1,12 +1,11 @@
 /*
  * partial_row.c
- *	  gpuagg_pack, gpuagg_merge and gpuagg_finish: any aggregate that has a gpuagg_state, in parts.
+ *	  gpuagg_pack, gpuagg_merge and gpuagg_finish: any aggregate with a gpuagg_state, in parts.
  *
- * gpuagg_pack makes a value of type gpuagg_row of an aggregate and its arguments; gpuagg_merge
- * takes such values, and its state is a gpuagg_state; gpuagg_finish makes the result of that.  In
- * the custom scan none of this runs for a row: it groups with the aggregate that is meant
- * (partial_call.c).  Elsewhere each row takes the state apart and puts it together again, which is
- * right, and slow.
+ * gpuagg_pack makes a gpuagg_row of an aggregate and its arguments. gpuagg_merge aggregates such
+ * values; its state is a gpuagg_state. gpuagg_finish makes the result from that. The custom scan
+ * does not call these for each row: it computes the aggregate that they stand for (partial_call.c).
+ * Elsewhere, each row deserializes the state and serializes it again, which is correct but slow.
  */
 #include "postgres.h"
 
@@ -44,8 +43,9 @@ PG_FUNCTION_INFO_V1(gpuagg_merge_accum);
 PG_FUNCTION_INFO_V1(gpuagg_finish);
 
 /*
- * In memory, and in tables: this, and for each argument its type and what datumSerialize makes of
- * it, or, where the type does not keep its form, of its portable bytes.
+ * A gpuagg_row in memory and in tables begins with this. Then come, for each argument, its type and
+ * what datumSerialize makes of it. If the type's values depend on the session
+ * (portable_keeps_form), that is made of their portable bytes instead.
  */
 typedef struct RowHead
 {
@@ -55,22 +55,25 @@ typedef struct RowHead
 	int32 nargs;
 } RowHead;
 
-/* What the catalog says of an aggregate. */
-typedef struct Parts
+/* The catalog's data of an aggregate. */
+typedef struct PartialAggregate
 {
 	PartialKind kind;
 	Oid transfn;
 	Oid finalfn;
 	int nargs;
 	bool finalextra;
-} Parts;
+} PartialAggregate;
 
-/* The user may call the aggregate, and it is one with states of a kind. */
-static Parts
-find_parts(Oid agg)
+/*
+ * Looks up an aggregate. Raises an error if it has no partial states, or the user may not execute
+ * it.
+ */
+static PartialAggregate
+lookup_partial_aggregate(Oid agg)
 {
 	HeapTuple tuple = SearchSysCache1(AGGFNOID, ObjectIdGetDatum(agg));
-	Parts parts = {aggmap_partial_kind(agg)};
+	PartialAggregate parts = {aggmap_partial_kind(agg)};
 	Form_pg_aggregate form;
 	AclResult allowed;
 
@@ -92,7 +95,7 @@ find_parts(Oid agg)
 }
 
 bool
-partial_accepts(Oid agg, const Oid *types, int nargs)
+partial_accepts_types(Oid agg, const Oid *types, int nargs)
 {
 	HeapTuple tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(agg));
 	Form_pg_proc form;
@@ -113,16 +116,16 @@ partial_accepts(Oid agg, const Oid *types, int nargs)
 }
 
 bool
-partial_travels(PartialKind kind, const Oid *types, Oid collation)
+partial_is_portable(PartialKind kind, const Oid *types, Oid collation)
 {
 	switch (kind)
 	{
 		case PARTIAL_HLL:
-			return alike_hash(types[0], collation);
+			return alike_has_same_hash(types[0], collation);
 		case PARTIAL_ARGMAX:
 		case PARTIAL_ARGMIN:
-			/* the key; the value is kept as text */
-			return !alike_identifies_objects(types[1]);
+			/* the key matters; the value is stored as text */
+			return !alike_contains_object_ids(types[1]);
 		default:
 			return true;
 	}
@@ -130,7 +133,7 @@ partial_travels(PartialKind kind, const Oid *types, Oid collation)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
-/* Makes a row; types[i] is that of values[i]. */
+/* Makes a row; types[i] is the type of values[i]. */
 static RowHead *
 make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatum *values)
 {
@@ -174,7 +177,7 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 	return row;
 }
 
-/* The arguments of a row, whose bytes are ours. */
+/* Reads the arguments of a row whose memory belongs to the caller. */
 static void
 read_row(RowHead *row, Oid *types, NullableDatum *values)
 {
@@ -197,7 +200,7 @@ read_row(RowHead *row, Oid *types, NullableDatum *values)
 }
 
 static void
-wrong_arguments(Oid agg, const Oid *types, int n)
+report_wrong_arguments(Oid agg, const Oid *types, int n)
 {
 	StringInfoData names;
 
@@ -238,10 +241,10 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 		if (!values[i].isnull && get_typlen(types[i]) == -1)
 			values[i].value = PointerGetDatum(PG_DETOAST_DATUM(values[i].value));
 	}
-	if (!partial_accepts(PG_GETARG_OID(0), types, n))
-		wrong_arguments(PG_GETARG_OID(0), types, n);
+	if (!partial_accepts_types(PG_GETARG_OID(0), types, n))
+		report_wrong_arguments(PG_GETARG_OID(0), types, n);
 	kind = aggmap_partial_kind(PG_GETARG_OID(0));
-	if (!partial_travels(kind, types, PG_GET_COLLATION()))
+	if (!partial_is_portable(kind, types, PG_GET_COLLATION()))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("partial states of aggregate %s cannot be made of values of type %s",
@@ -287,8 +290,8 @@ receive_row(StringInfo buf)
 			portable_get_value(buf, types[i], PORTABLE_CHECK_NULLS, &values[i].isnull);
 	}
 	pq_getmsgend(buf);
-	if (!partial_accepts(agg, types, n) ||
-		!partial_travels(aggmap_partial_kind(agg), types, collation))
+	if (!partial_accepts_types(agg, types, n) ||
+		!partial_is_portable(aggmap_partial_kind(agg), types, collation))
 		portable_invalid("argument");
 	return make_row(agg, collation, n, types, values);
 }
@@ -331,8 +334,8 @@ gpuagg_row_out(PG_FUNCTION_ARGS)
 /* ---- the aggregate ----------------------------------------------------------------- */
 
 /*
- * Calls a function with a state in memory (NULL without `state`) and further arguments, with the
- * context of an aggregate.
+ * Calls a function of an aggregate. Its arguments are a state in memory (NULL without `state`) and
+ * further arguments.
  */
 static Datum
 call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs, const Oid *types,
@@ -369,7 +372,7 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 	Oid types[FUNC_MAX_ARGS];
 	NullableDatum values[FUNC_MAX_ARGS];
 	RowHead *row;
-	Parts parts;
+	PartialAggregate parts;
 	Datum internal;
 	bool isnull;
 
@@ -380,18 +383,18 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(1))
 		PG_RETURN_POINTER(state);
 	row = (RowHead *) PG_DETOAST_DATUM(PG_GETARG_DATUM(1));
-	parts = find_parts(row->agg);
+	parts = lookup_partial_aggregate(row->agg);
 	if (state && partial_state_kind(state) != parts.kind)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("partial states of different aggregates cannot be combined")));
 	read_row(row, types, values);
-	/* pg_upgrade keeps rows in tables, and the OIDs of types, but not those of functions */
-	if (!partial_accepts(row->agg, types, row->nargs))
-		wrong_arguments(row->agg, types, row->nargs);
+	/* pg_upgrade keeps rows in tables and the OIDs of types, but not those of functions */
+	if (!partial_accepts_types(row->agg, types, row->nargs))
+		report_wrong_arguments(row->agg, types, row->nargs);
 	/*
-	 * a state that was read is one to combine: core's transition functions would not add squares to
-	 * it
+	 * a deserialized state can only be combined: core's transition functions would not add squares
+	 * to it
 	 */
 	internal = call_with_state(parts.transfn, row->collation, INTERNALOID, NULL, row->nargs, types,
 							   values, &isnull);
@@ -402,9 +405,9 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(state ? partial_combine(state, internal) : partial_store(parts.kind, internal));
 }
 
-/* Is the type that the caller names that of the result? */
+/* Raises an error if `type`, which the caller named, is not the type of the result. */
 static void
-check_result(const Parts *parts, const bytea *state, Oid type)
+check_result(const PartialAggregate *parts, const bytea *state, Oid type)
 {
 	Oid result = get_func_rettype(parts->finalfn);
 
@@ -425,13 +428,13 @@ gpuagg_finish(PG_FUNCTION_ARGS)
 	Oid type = get_fn_expr_argtype(fcinfo->flinfo, 2);
 	Oid types[FUNC_MAX_ARGS] = {InvalidOid};
 	NullableDatum args[FUNC_MAX_ARGS];
-	Parts parts;
+	PartialAggregate parts;
 	Datum result;
 	bool isnull;
 
 	if (PG_ARGISNULL(1))
 		PG_RETURN_NULL();
-	parts = find_parts(PG_GETARG_OID(1));
+	parts = lookup_partial_aggregate(PG_GETARG_OID(1));
 	if (state && partial_state_kind(state) != parts.kind)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

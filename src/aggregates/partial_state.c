@@ -2,9 +2,9 @@
  * partial_state.c
  *	  The type gpuagg_state, and how two of its values are combined.
  *
- * Core's serialization functions write numbers as counts and digits and do not check what they
- * read, as it is their own.  Here it may come from anywhere, so that check_numbers() reads it
- * first.
+ * Core's serialization functions write numbers as counts and digits. Its deserialization functions
+ * do not check them, because core only reads its own states. Here the bytes may come from anywhere,
+ * so check_numbers() reads them first.
  */
 #include "postgres.h"
 
@@ -41,14 +41,17 @@ PG_FUNCTION_INFO_V1(gpuagg_state_recv);
 PG_FUNCTION_INFO_V1(gpuagg_state_send);
 PG_FUNCTION_INFO_V1(gpuagg_merge_combine);
 
-/* numbers: how many a state of core's has; 0: the deserialization function checks what it reads */
+/*
+ * numbers: how many numbers a state of core's has; 0: the deserialization function checks what it
+ * reads
+ */
 typedef struct KindInfo
 {
 	Oid core;
 	const char *symbol;
 	PGFunction combine, serialize, deserialize;
 	int numbers;
-	bool tail; /* scales, and counts of what is no number */
+	bool tail; /* it ends with scales, and counts of NaN and infinities */
 } KindInfo;
 
 static const KindInfo kinds[PARTIAL_KINDS] = {
@@ -109,11 +112,11 @@ partial_context(PartialContext *context)
 }
 
 /*
- * Calls a function of the library's or core's with one or two arguments that are not NULL, for a
- * result that is not.
+ * Calls a function of the library or of core with two arguments. Neither they nor the result may be
+ * NULL.
  */
 static Datum
-call(PGFunction function, Datum a, Datum b)
+call_function(PGFunction function, Datum a, Datum b)
 {
 	LOCAL_FCINFO(fcinfo, 2);
 	FmgrInfo flinfo = {.fn_addr = function, .fn_nargs = 2, .fn_mcxt = CurrentMemoryContext};
@@ -137,9 +140,9 @@ partial_state_kind(const bytea *state)
 	return ((const unsigned char *) VARDATA_ANY(state))[1];
 }
 
-/* from_elsewhere: whether the bytes have come as input */
+/* from_input: the bytes come from an input function */
 static Datum
-load(const bytea *state, bool from_elsewhere)
+load_state(const bytea *state, bool from_input)
 {
 	Size n = VARSIZE_ANY_EXHDR(state) - HEADER;
 	bytea *bytes = palloc(VARHDRSZ + n);
@@ -147,29 +150,31 @@ load(const bytea *state, bool from_elsewhere)
 	SET_VARSIZE(bytes, VARHDRSZ + n);
 	memcpy(VARDATA(bytes), VARDATA_ANY(state) + HEADER, n);
 	/*
-	 * the executor gives 0 for the second argument, which serves to make the function's type safe
+	 * the executor passes 0 as the second argument, which exists only to make the function's type
+	 * safe
 	 */
-	return call(kinds[partial_state_kind(state)].deserialize, PointerGetDatum(bytes),
-				BoolGetDatum(from_elsewhere));
+	return call_function(kinds[partial_state_kind(state)].deserialize, PointerGetDatum(bytes),
+						 BoolGetDatum(from_input));
 }
 
 Datum
 partial_load(const bytea *state)
 {
-	return load(state, false);
+	return load_state(state, false);
 }
 
 Datum
 partial_store(PartialKind kind, Datum internal)
 {
-	return partial_make(kind, DatumGetByteaPP(call(kinds[kind].serialize, internal, (Datum) 0)));
+	return partial_make(kind,
+						DatumGetByteaPP(call_function(kinds[kind].serialize, internal, (Datum) 0)));
 }
 
-/* ---- what comes from elsewhere ---------------------------------------------- */
+/* ---- checks of input --------------------------------------------------------- */
 
 /*
- * A number as numeric.c sends its variables; as many digits before the point as an aggregate can
- * come to.
+ * Checks a number as numeric.c writes it, with at most as many digits before the point as an
+ * aggregate can produce.
  */
 static void
 check_number(StringInfo buf, int most_weight)
@@ -183,7 +188,7 @@ check_number(StringInfo buf, int most_weight)
 	if (weight < -most_weight || weight > most_weight || (sign != 0 && sign != 0x4000) ||
 		dscale < 0 || dscale > 0x7FFF)
 		portable_invalid("number");
-	/* no more digits than there are from the highest weight to the lowest scale */
+	/* no more digits than between the highest weight and the lowest scale */
 	if (ndigits > most_weight + 0x7FFF / 4 + 2)
 		portable_invalid("number");
 	for (int i = 0; i < ndigits; i++)
@@ -191,7 +196,10 @@ check_number(StringInfo buf, int most_weight)
 			portable_invalid("number");
 }
 
-/* A number of rows: some more than any server has, so that sums of some are none beyond int64. */
+/*
+ * Checks a number of rows. The limit is higher than any table has, and low enough that sums of
+ * several do not overflow int64.
+ */
 static void
 check_count(StringInfo buf)
 {
@@ -206,7 +214,7 @@ check_numbers(StringInfo buf, const KindInfo *kind)
 {
 	check_count(buf);
 	for (int i = 0; i < kind->numbers; i++)
-		/* int128, or numeric, whose squares have twice the digits; sums have some more */
+		/* int128, or a numeric, whose squares have twice as many digits; sums have some more */
 		check_number(buf, kind->tail ? (i + 1) * 0x7FFF + 8 : 9);
 	if (kind->tail)
 	{
@@ -221,8 +229,8 @@ check_numbers(StringInfo buf, const KindInfo *kind)
 }
 
 /*
- * In place of core's, as core_functions.c has the others: other servers send serialized states too
- * (plan/foreign.c).
+ * Deserialization functions that replace core's, as core_functions.c does for others: other servers
+ * also send serialized states (plan/foreign.c).
  */
 #define CHECKED(name, kind) \
 	PG_FUNCTION_INFO_V1(gpuagg_##name); \
@@ -239,7 +247,7 @@ CHECKED(numeric_poly_deserialize, PARTIAL_POLY_VAR)
 CHECKED(numeric_deserialize, PARTIAL_NUMERIC_VAR)
 #undef CHECKED
 
-/* Makes a state of bytes from anywhere, which are read to check them. */
+/* Makes a state of bytes from anywhere; reads them to check them. */
 static Datum
 check_state(const char *bytes, int n)
 {
@@ -267,7 +275,7 @@ check_state(const char *bytes, int n)
 		check_numbers(&buf, &kinds[kind]);
 	}
 	else
-		load(state, true);
+		load_state(state, true);
 	return PointerGetDatum(state);
 }
 
@@ -328,12 +336,13 @@ Datum
 partial_combine(const bytea *state, Datum internal)
 {
 	PartialKind kind = partial_state_kind(state);
-	Datum combined = partial_store(kind, call(kinds[kind].combine, partial_load(state), internal));
+	Datum combined =
+		partial_store(kind, call_function(kinds[kind].combine, partial_load(state), internal));
 	StringInfoData buf;
 
 	if (kinds[kind].numbers > 0)
 	{
-		/* core adds the numbers of rows without a look */
+		/* core adds numbers of rows without checks */
 		portable_read(&buf, DatumGetByteaPP(combined));
 		buf.cursor = HEADER;
 		check_count(&buf);

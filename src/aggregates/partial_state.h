@@ -1,11 +1,11 @@
 /*
  * partial_state.h
- *	  The type gpuagg_state: states of aggregates with internal ones, as values that travel between
- * servers.
+ *	  The type gpuagg_state: states of aggregates with internal states, as values that servers
+ *	  exchange.
  *
- * A value is a byte for the format, one for the kind, and the state as the aggregate's own
- * serialization function has it, whose form all servers share (numbers in network order, types by
- * name).  Input functions check all of it.
+ * A value is a format byte, a kind byte, and the state as the aggregate's own serialization
+ * function writes it. That form is the same on all servers: numbers in network order, types by
+ * name. Input functions check all of it.
  */
 #ifndef GPUAGG_PARTIAL_STATE_H
 #define GPUAGG_PARTIAL_STATE_H
@@ -15,7 +15,7 @@
 #include "lib/stringinfo.h"
 #include "nodes/execnodes.h"
 
-/* The names are kept: they are numbers in states of other servers. */
+/* Numbers must not change: they are stored in states of other servers. */
 typedef enum PartialKind
 {
 	PARTIAL_NONE = 0,
@@ -33,39 +33,42 @@ typedef enum PartialKind
 #define PARTIAL_KINDS 10
 
 /*
- * The kind of an aggregate's states, by its combine function: core's, or ours by its link symbol
- * (core InvalidOid). PARTIAL_NONE if it has none of them.
+ * Returns the kind of an aggregate's states, by its combine function: `core`, or the link symbol of
+ * one of ours if core is InvalidOid. Returns PARTIAL_NONE if they have no kind.
  */
 extern PartialKind partial_kind_of(Oid core, const char *symbol);
 
-/* A gpuagg_state of what a serialization function has made. */
+/* Returns a gpuagg_state with what a serialization function has returned. */
 extern Datum partial_make(PartialKind kind, const bytea *serialized);
 
 extern PartialKind partial_state_kind(const bytea *state);
 
-/* A state in memory, for the aggregate's functions, from a gpuagg_state; and back. */
+/* Convert a gpuagg_state to a state in memory, for the aggregate's functions, and back. */
 extern Datum partial_load(const bytea *state);
 extern Datum partial_store(PartialKind kind, Datum internal);
 
-/* A gpuagg_state of both, where the state in memory is of the same kind. */
+/* Combines a gpuagg_state with a state in memory of the same kind. */
 extern Datum partial_combine(const bytea *state, Datum internal);
 
-/* Bytes as the text of a value: as bytea's, whatever bytea_output is. */
+/* Returns bytes as text, like bytea in hex format, whatever bytea_output is. */
 extern char *partial_hex(const bytea *bytes);
 
-/* And back: an error, as of a type of this name, if it is no such text. */
+/* Returns the bytes of such text. Otherwise raises an error for a type with this name. */
 extern bytea *partial_bytes(const char *text, const char *type);
 
-/* Are these the types of an aggregate's arguments, none of them to be coerced? */
-extern bool partial_accepts(Oid agg, const Oid *types, int nargs);
+/* Returns whether an aggregate takes arguments of these types without coercion. */
+extern bool partial_accepts_types(Oid agg, const Oid *types, int nargs);
 
 /*
- * Do values of these types, which the aggregate accepts, mean the same in all databases where they
- * are in its states?
+ * Returns whether values of these types, which the aggregate accepts, mean the same in all
+ * databases where its states have them.
  */
-extern bool partial_travels(PartialKind kind, const Oid *types, Oid collation);
+extern bool partial_is_portable(PartialKind kind, const Oid *types, Oid collation);
 
-/* A context for support functions, whose results go to the current memory context. */
+/*
+ * A context for calls of aggregates' functions, whose results are allocated in the current memory
+ * context.
+ */
 typedef struct PartialContext
 {
 	AggState aggstate;

@@ -1,10 +1,11 @@
 /*
  * portable.c
- *	  Values of any type, types and collations as bytes that mean the same in another database.
+ *	  Values of any type, types and collations as bytes that mean the same in another database;
+ *	  see portable.h.
  *
  * A type's send and receive functions convert text to and from the encoding of the session's
- * client, which is another one for each node's session: here they are called with the encoding of
- * the database that a value comes from.
+ * client, which differs between sessions. Here they are called with the encoding of the database
+ * from which a value comes.
  */
 #include "postgres.h"
 
@@ -58,7 +59,7 @@ portable_get_count(StringInfo buf, int bytes, int most, const char *what)
 	return n;
 }
 
-/* A copy of the next bytes, whose number stands before them, with a zero behind. */
+/* Returns a copy of the next bytes, whose number comes before them, with a zero byte at its end. */
 static char *
 get_bytes(StringInfo buf, const char *what, int *n)
 {
@@ -82,7 +83,6 @@ portable_get_name(StringInfo buf)
 	return pg_any_to_server(name, n, PG_UTF8);
 }
 
-/* Names are UTF-8 in all databases. */
 void
 portable_put_name(StringInfo buf, const char *name)
 {
@@ -93,7 +93,7 @@ portable_put_name(StringInfo buf, const char *name)
 	appendBinaryStringInfo(buf, name, strlen(name));
 }
 
-/* Records, of which each has its own columns, and arrays of them. */
+/* True for records, each of which has its own columns, and for arrays of records. */
 static bool
 is_record(Oid type)
 {
@@ -105,7 +105,7 @@ type_tuple(Oid type)
 {
 	HeapTuple tuple = SearchSysCache1(TYPEOID, ObjectIdGetDatum(type));
 
-	/* one of a stored row may have been dropped */
+	/* the type of a stored row may have been dropped */
 	if (!HeapTupleIsValid(tuple))
 		ereport(
 			ERROR,
@@ -113,9 +113,12 @@ type_tuple(Oid type)
 	return tuple;
 }
 
-/* Is it gpuagg_state or gpuagg_row?  Known by the input function, whatever the names are. */
+/*
+ * Returns whether a type is gpuagg_state or gpuagg_row. They are recognised by the input function,
+ * not by name.
+ */
 static bool
-is_part(Form_pg_type form)
+is_partial_type(Form_pg_type form)
 {
 	HeapTuple tuple;
 	bool result = false;
@@ -135,27 +138,27 @@ is_part(Form_pg_type form)
 	return result;
 }
 
-static bool has_parts(Oid type);
+static bool contains_partial_type(Oid type);
 
 static bool
-has_column_of_parts(Oid type)
+has_column_of_partial_type(Oid type)
 {
 	TupleDesc desc = lookup_rowtype_tupdesc(type, -1);
 	bool result = false;
 
 	for (int i = 0; i < desc->natts && !result; i++)
-		result =
-			!TupleDescAttr(desc, i)->attisdropped && has_parts(TupleDescAttr(desc, i)->atttypid);
+		result = !TupleDescAttr(desc, i)->attisdropped &&
+			contains_partial_type(TupleDescAttr(desc, i)->atttypid);
 	ReleaseTupleDesc(desc);
 	return result;
 }
 
 /*
- * May a value of the type be or have a gpuagg_state or a gpuagg_row?  Not records, whose columns
- * are looked at one by one.
+ * Returns whether a value of the type may be or contain a gpuagg_state or a gpuagg_row. Records are
+ * not checked here: their columns are checked one by one.
  */
 static bool
-has_parts(Oid type)
+contains_partial_type(Oid type)
 {
 	HeapTuple tuple;
 	FormData_pg_type form;
@@ -169,22 +172,22 @@ has_parts(Oid type)
 	switch (form.typtype)
 	{
 		case TYPTYPE_DOMAIN:
-			return has_parts(form.typbasetype);
+			return contains_partial_type(form.typbasetype);
 		case TYPTYPE_COMPOSITE:
-			return has_column_of_parts(form.oid);
+			return has_column_of_partial_type(form.oid);
 		case TYPTYPE_RANGE:
-			return has_parts(get_range_subtype(form.oid));
+			return contains_partial_type(get_range_subtype(form.oid));
 		case TYPTYPE_MULTIRANGE:
-			return has_parts(get_range_subtype(get_multirange_range(form.oid)));
+			return contains_partial_type(get_range_subtype(get_multirange_range(form.oid)));
 		default:
-			return is_part(&form) || has_parts(get_element_type(form.oid));
+			return is_partial_type(&form) || contains_partial_type(get_element_type(form.oid));
 	}
 }
 
 void
 portable_check_type(Oid type)
 {
-	if (has_parts(type))
+	if (contains_partial_type(type))
 		ereport(
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -209,8 +212,8 @@ portable_put_type(StringInfo buf, Oid type)
 }
 
 /*
- * Memory that reading a small part of a state takes: a state may have millions of such parts, each
- * of some ten bytes.
+ * Creates a context for reading a small item of a state. A state may have millions of items of
+ * about ten bytes each.
  */
 static MemoryContext
 scratch_context(void)
@@ -220,11 +223,11 @@ scratch_context(void)
 }
 
 /*
- * The object with the next name, by the input function of its kind, such as regtypein(), which
- * parses it.
+ * Reads a name and returns its object. `input` is the input function of its kind, such as
+ * regtypein().
  */
 static Oid
-get_named(StringInfo buf, PGFunction input)
+get_named_object(StringInfo buf, PGFunction input)
 {
 	MemoryContext scratch = scratch_context();
 	MemoryContext old = MemoryContextSwitchTo(scratch);
@@ -242,12 +245,12 @@ portable_get_type(StringInfo buf)
 	Oid type = pq_getmsgint(buf, 4);
 
 	if (!OidIsValid(type))
-		type = get_named(buf, regtypein);
+		type = get_named_object(buf, regtypein);
 	else if (type >= FirstGenbkiObjectId || !SearchSysCacheExists1(TYPEOID, ObjectIdGetDatum(type)))
 		portable_invalid("type");
 	/*
-	 * shell types have no values, nor have most pseudotypes; those of domains and composites may
-	 * have no input here
+	 * shell types have no values, nor have most pseudotypes; domains and composites that use these
+	 * cannot have input either
 	 */
 	if (!get_typisdefined(type) ||
 		(get_typtype(type) == TYPTYPE_PSEUDO && !is_record(type) && type != UNKNOWNOID &&
@@ -281,7 +284,7 @@ portable_put_collation(StringInfo buf, Oid collation)
 	ReleaseSysCache(tuple);
 }
 
-/* Is there such a collation, for strings of the database's encoding? */
+/* Returns whether the collation exists and can be used with the database's encoding. */
 static bool
 is_usable_collation(Oid collation)
 {
@@ -300,8 +303,8 @@ portable_get_collation(StringInfo buf)
 {
 	bool named = pq_getmsgbyte(buf) != 0;
 	Oid collation = named ?
-		/* which may be a number, too */
-		get_named(buf, regcollationin) :
+		/* the name may also be a number */
+		get_named_object(buf, regcollationin) :
 		pq_getmsgint(buf, 4);
 
 	if (OidIsValid(collation) &&
@@ -313,8 +316,8 @@ portable_get_collation(StringInfo buf)
 /* ---- values ----------------------------------------------------------------- */
 
 /*
- * Is a type made of others that users made or may alter?  Composites, and arrays and ranges that
- * users made.
+ * Returns whether a type consists of others that users have made or may alter: composites, and
+ * arrays and ranges that users have made.
  */
 static bool
 is_made_of_others(Form_pg_type form)
@@ -339,9 +342,10 @@ portable_keeps_form(Oid type)
 }
 
 /*
- * Have values of a type a binary form without identifiers of types and other objects, which may
- * differ between databases? Composites, arrays of types that users made, identifiers themselves,
- * and those of types without such a form travel as text.
+ * Returns whether values of a type have a binary form without identifiers of types and other
+ * objects, which may differ between databases. Values without one are written as text: composites,
+ * arrays of types that users have made, object identifiers, and types without send and receive
+ * functions.
  */
 static bool
 has_binary_form(Oid type)
@@ -350,11 +354,12 @@ has_binary_form(Oid type)
 	Form_pg_type form = (Form_pg_type) GETSTRUCT(tuple);
 	Oid element = get_element_type(type);
 	/*
-	 * multirange_recv() takes memory for as many ranges as it is told, however few bytes there are
+	 * multirange_recv() allocates memory for as many ranges as it reads, however few bytes there
+	 * are
 	 */
 	bool result = OidIsValid(form->typsend) && OidIsValid(form->typreceive) &&
 		!is_made_of_others(form) && form->typtype != TYPTYPE_MULTIRANGE &&
-		!alike_is_identifier(type);
+		!alike_is_object_id(type);
 
 	ReleaseSysCache(tuple);
 	check_stack_depth();
@@ -362,17 +367,17 @@ has_binary_form(Oid type)
 }
 
 /*
- * A value of a type that is no domain, and its bytes: text, or the binary form; text in them is of
- * this encoding.
+ * A value of a type that is no domain, and its bytes: text or binary form, with text in this
+ * encoding.
  */
 typedef struct Conversion
 {
 	Oid type;
-	int32 typmod; /* -1, but of a domain */
+	int32 typmod; /* -1, except for a domain */
 	bool binary;
 	int encoding;
 	Datum value;
-	char *bytes; /* with a zero behind them */
+	char *bytes; /* followed by a zero byte */
 	int n;
 } Conversion;
 
@@ -422,7 +427,7 @@ bytes_to_value(Conversion *c)
 		portable_invalid("value");
 }
 
-/* Lets binary forms have text of this encoding. */
+/* Sets the encoding of text in binary forms. */
 static void
 set_encoding(int encoding)
 {
@@ -435,8 +440,8 @@ set_encoding(int encoding)
 }
 
 /*
- * Converts text that has names of objects in it, which has their schemas where it is made, whatever
- * the session's path is.
+ * Converts text that contains names of objects with search_path set to pg_catalog. So names are
+ * written with their schemas, and are read the same way in every session.
  */
 static void
 convert_names(void (*convert)(Conversion *), Conversion *c)
@@ -450,10 +455,11 @@ convert_names(void (*convert)(Conversion *), Conversion *c)
 }
 
 /*
- * Converts while text says all of a value, whatever the session shows, and, for a binary form,
- * while the encoding of the client is that of the bytes.  What is read as text may have domains in
- * it, whose conditions are functions of users: these see the session as it is, and what they report
- * to the client is in its encoding.  Only the style of intervals is one that text is read by.
+ * Converts a value to bytes or back. While it does, settings are such that text has all of a value,
+ * and for a binary form the client's encoding is that of the bytes. Text may be of a type that
+ * contains domains. Their constraints may call functions of users, which must see the session as it
+ * is and may send messages to the client. Therefore only the settings that are needed change:
+ * reading text needs only IntervalStyle.
  */
 static void
 convert_value(void (*convert)(Conversion *), Conversion *c)
@@ -473,7 +479,7 @@ convert_value(void (*convert)(Conversion *), Conversion *c)
 	encodes = c->binary && client != c->encoding;
 	styles = !c->binary &&
 		(intervals != INTSTYLE_POSTGRES || (writes && (digits <= 0 || dates != USE_ISO_DATES)));
-	names = !c->binary && alike_identifies_objects(c->type);
+	names = !c->binary && alike_contains_object_ids(c->type);
 	if (!encodes && !styles && !names)
 	{
 		convert(c);
@@ -511,9 +517,8 @@ convert_value(void (*convert)(Conversion *), Conversion *c)
 }
 
 /*
- * A record: its type and, if that is none with a name, its columns, each with name, type, collation
- * and value.  A record's number among those of the session (its typmod) would mean another one
- * elsewhere.
+ * A record is its type and, for an anonymous record, its columns, each with name, type, collation
+ * and value. A record's typmod is not written, because it has no meaning in another session.
  */
 static void
 put_record(StringInfo buf, Datum value)
@@ -569,7 +574,7 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 			portable_invalid("record");
 		return value;
 	}
-	/* a column has the length of its name, a type, a collation and a byte at least */
+	/* a column needs at least the length of its name, a type, a collation and one byte */
 	n = portable_get_count(buf, 4 + 4 + 5 + 1, MaxTupleAttributeNumber, "record");
 	desc = CreateTemplateTupleDesc(n);
 	values = palloc(sizeof(Datum) * (n + 1));
@@ -578,7 +583,7 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 	{
 		char *name = portable_get_name(buf);
 
-		/* one that is too long would be cut within a character */
+		/* a longer name would be truncated, possibly within a character */
 		if (strlen(name) >= NAMEDATALEN)
 			portable_invalid("name");
 		type = portable_get_type(buf);
@@ -589,7 +594,7 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 	}
 	BlessTupleDesc(desc);
 	tuple = heap_form_tuple(desc, values, nulls);
-	/* a chunk of its own, as values are that a state may free */
+	/* allocated separately, because a state may free its values */
 	value = heap_copy_tuple_as_datum(tuple, desc);
 	heap_freetuple(tuple);
 	FreeTupleDesc(desc);
@@ -599,7 +604,7 @@ get_record(StringInfo buf, PortableNulls nulls_of_domains)
 }
 
 /*
- * An array of records: the number of its dimensions, their lengths and lower bounds, and the
+ * An array of records is the number of dimensions, their lengths and lower bounds, and the
  * elements.
  */
 static void
@@ -628,7 +633,7 @@ get_records(StringInfo buf, PortableNulls nulls_of_domains)
 	int dims[MAXDIM], bounds[MAXDIM], end;
 	Datum *values = NULL;
 	bool *nulls = NULL;
-	int n, room = 0;
+	int n, capacity = 0;
 
 	for (int i = 0; i < ndims; i++)
 	{
@@ -638,17 +643,22 @@ get_records(StringInfo buf, PortableNulls nulls_of_domains)
 			portable_invalid("array");
 	}
 	n = ArrayGetNItems(ndims, dims);
-	/* each has a byte at least */
+	/* each element has at least one byte */
 	if (n > buf->len - buf->cursor)
 		portable_invalid("array");
 	for (int i = 0; i < n; i++)
 	{
-		/* as they are read: arrays within arrays may say that each has all of the bytes */
-		if (i == room)
+		/*
+		 * grow as elements are read: each of several nested arrays may claim all of the remaining
+		 * bytes
+		 */
+		if (i == capacity)
 		{
-			room = Min(i == 0 ? 16 : 2 * i, n);
-			values = i == 0 ? palloc(sizeof(Datum) * room) : repalloc(values, sizeof(Datum) * room);
-			nulls = i == 0 ? palloc(sizeof(bool) * room) : repalloc(nulls, sizeof(bool) * room);
+			capacity = Min(i == 0 ? 16 : 2 * i, n);
+			values = i == 0 ? palloc(sizeof(Datum) * capacity) :
+							  repalloc(values, sizeof(Datum) * capacity);
+			nulls =
+				i == 0 ? palloc(sizeof(bool) * capacity) : repalloc(nulls, sizeof(bool) * capacity);
 		}
 		values[i] = portable_get_value(buf, RECORDOID, nulls_of_domains, &nulls[i]);
 	}
@@ -657,13 +667,13 @@ get_records(StringInfo buf, PortableNulls nulls_of_domains)
 }
 
 /*
- * What a value begins with.  Its bytes have text as the database has it, which is never an error,
- * as states also go to other processes: who reads them in a database of another encoding converts
- * it, or cannot, like a client of that encoding.
+ * The first byte of a value. Its bytes have text in the database's encoding, so that writing never
+ * fails: states also go to other processes. A reader in a database with another encoding converts
+ * the text, and may fail as a client with that encoding would.
  */
 #define VALUE_UTF8 0
 #define VALUE_NULL 1
-#define VALUE_ENCODINGS 2 /* and the number of another encoding */
+#define VALUE_ENCODINGS 2 /* plus the number of another encoding */
 
 void
 portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
@@ -676,7 +686,7 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 											VALUE_ENCODINGS + c.encoding);
 	if (isnull)
 		return;
-	/* arrays of records have many */
+	/* arrays of records have many elements */
 	CHECK_FOR_INTERRUPTS();
 	check_stack_depth();
 	if (is_record(type))
@@ -689,7 +699,7 @@ portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull)
 	appendBinaryStringInfo(buf, c.bytes, c.n);
 }
 
-/* What the input function of a domain checks, beside what that of its base type does. */
+/* Checks what the input function of a domain checks in addition to that of its base type. */
 static void
 check_domain(Oid type, Datum value, bool isnull)
 {
@@ -697,7 +707,7 @@ check_domain(Oid type, Datum value, bool isnull)
 
 	if (get_typtype(type) != TYPTYPE_DOMAIN)
 		return;
-	/* domain_check() keeps the conditions there, and a context to evaluate them: some 10 kB */
+	/* domain_check() allocates the constraints and a context for them here, about 10 kB */
 	check = scratch_context();
 	domain_check(value, isnull, type, NULL, check);
 	MemoryContextDelete(check);
@@ -710,7 +720,7 @@ portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains, boo
 	Conversion c = {.type = type,
 					.encoding = form == VALUE_UTF8 ? PG_UTF8 : form - VALUE_ENCODINGS};
 
-	/* arrays of records have many */
+	/* arrays of records have many elements */
 	CHECK_FOR_INTERRUPTS();
 	*isnull = form == VALUE_NULL;
 	if (*isnull)
@@ -721,7 +731,7 @@ portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains, boo
 	}
 	if (!PG_VALID_BE_ENCODING(c.encoding))
 		portable_invalid("encoding");
-	/* also where a domain's condition reads a state */
+	/* also for constraints of domains that read a state */
 	check_stack_depth();
 	if (is_record(type))
 		return type == RECORDOID ? get_record(buf, nulls_of_domains) :

@@ -1,13 +1,13 @@
 /*
  * portable.h
- *	  Values of any type, types and collations as bytes that mean the same in another database of
- * the same extension.
+ *	  Values of any type, types and collations as bytes that mean the same in another database
+ *	  with this extension.
  *
- * Object identifiers below FirstGenbkiObjectId are the same everywhere; types and collations with
- * others travel by name. Values travel with the encoding of their text, in the binary form of their
- * type, records column by column; what a reader gets is checked by the type's own input functions,
- * and domains' constraints, so that bytes from anywhere are a value or an error. Readers allocate
- * in the current context.
+ * Object identifiers below FirstGenbkiObjectId are the same everywhere; other types and collations
+ * are written by name. A value is written with the encoding of its text, in the binary form of its
+ * type; records are written column by column. Readers check values with the type's own input
+ * functions and the constraints of domains, so bytes from anywhere give a value or an error.
+ * Readers allocate in the current context.
  */
 #ifndef GPUAGG_PORTABLE_H
 #define GPUAGG_PORTABLE_H
@@ -16,21 +16,21 @@
 
 #include "lib/stringinfo.h"
 
-/* Makes a message of bytes, to be read by pq_getmsg functions. */
+/* Initialises buf as a message of these bytes, for pq_getmsg functions. */
 extern void portable_read(StringInfo buf, bytea *bytes);
 
 extern void portable_put_type(StringInfo buf, Oid type);
 extern Oid portable_get_type(StringInfo buf);
 
-/* InvalidOid: none */
+/* InvalidOid: no collation */
 extern void portable_put_collation(StringInfo buf, Oid collation);
 extern Oid portable_get_collation(StringInfo buf);
 
 extern void portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull);
 
 /*
- * A null of a domain that allows none may be in a state all the same, as the executor makes such
- * for outer joins; but not in what comes as input.
+ * A NULL of a domain that does not allow it may still be in a state, because the executor makes
+ * such NULLs for outer joins. It is not allowed in input.
  */
 typedef enum PortableNulls
 {
@@ -42,26 +42,29 @@ extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of
 								bool *isnull);
 
 /*
- * An error for a type whose values may be or have a gpuagg_state or a gpuagg_row, as those could be
- * nested without an end.
+ * Raises an error for a type whose values may be or contain a gpuagg_state or a gpuagg_row: these
+ * could be nested without limit.
  */
 extern void portable_check_type(Oid type);
 
 /*
- * Do a type's values in memory mean the same in every session, as long as the type is there?  Not
- * composites, whose columns may be altered, records, whose columns are known to the session alone,
- * and what may be made of these.
+ * Returns whether a type's values in memory mean the same in every session as long as the type
+ * exists. False for composite types, whose columns may be altered, for records, whose columns only
+ * the session knows, and for types that contain them.
  */
 extern bool portable_keeps_form(Oid type);
 
-/* A name, with its length before it; in UTF-8. */
+/* Writes and reads a name in UTF-8, after its length. */
 extern void portable_put_name(StringInfo buf, const char *name);
 extern char *portable_get_name(StringInfo buf);
 
-/* Raises the error of bytes that are not what they should be; `what` names that. */
+/* Raises an error for invalid bytes; `what` names them. */
 extern void portable_invalid(const char *what);
 
-/* A number of `bytes` each, which must be there to be read. */
+/*
+ * Reads a number of items of `bytes` bytes each. Raises an error if there are more than `most`, or
+ * the message is too short.
+ */
 extern int portable_get_count(StringInfo buf, int bytes, int most, const char *what);
 
 #endif /* GPUAGG_PORTABLE_H */

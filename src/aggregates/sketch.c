@@ -1,29 +1,29 @@
 /*
  * sketch.c
- *	  gpu_approx_percentile: a sketch whose resolution follows the values.
+ *	  gpu_approx_percentile: a sketch whose resolution adapts to the values.
  *
- * A sketch counts values in buckets of a level (operators/quantiles.h).  It begins with level 0,
- * where each value has a bucket of its own, and goes to the next level whenever more than 2048
- * buckets are in use.  Zero, infinities and NaN are counted for themselves, and the least and the
- * greatest value are known.  So:
+ * A sketch counts values in buckets of a level (operators/quantiles.h). It starts at level 0, where
+ * each different value has its own bucket. Whenever more than 2048 buckets are in use, it goes to
+ * the next level. Zeros, infinities and NaN are counted separately, and the minimum and maximum are
+ * kept. This has the following properties:
  *
- * - The state is bounded: 64 kB, and as much as there are values before.
- * - It is a function of the values alone, as multiset: the level is the least one at which they
- * take no more than 2048 buckets, whichever of them came first, or were combined in other sketches.
- * Results do not depend on the order of rows, the plan, the number of workers or the machine.  A
- * t-digest or KLL sketch promises none of that.
- * - The bound: the result is in the bucket of the exact answer, percentile_disc's.  Let the values
- * be of n powers of two, each sign for itself.  At the level before the last they took more than
- * 2048 buckets, of 2^(53 - level) to each power.  So half of a bucket's width is less than n / 2048
- * of any of its values: 0.5 % for values between 1 and 1000, less than 1 % between 1 and a million.
- * Values that lie close together, as times of one day do, have buckets as narrow as 2048 of them
- * allow; at most 2048 different values have their own, and results are exact.  The bound of
- *	 DDSketch, whose buckets are the same for all data, would be a part of such values' size, not of
- * their range. (Nearer to 0 than 2.2e-308 doubles have fewer digits, and the bound is n / 2048 of
- * that number.)
+ * - The state is bounded: at most 64 kB.
+ * - The state depends only on the multiset of values. The level is the lowest one at which they
+ *   take at most 2048 buckets, in whatever order they came or were combined in other sketches. So
+ *   results do not depend on the order of rows, the plan, the number of workers or the machine. A
+ *   t-digest or KLL sketch does not have this property.
+ * - The error is bounded. The result is in the same bucket as the exact result of percentile_disc.
+ *   Let the values span n powers of two, counted for each sign. At the previous level they took
+ *   more than 2048 buckets, of 2^(53 - level) to each power. So half of a bucket's width is less
+ *   than n / 2048 of any of its values: 0.5 % for values between 1 and 1000, less than 1 % between
+ *   1 and a million. Values that are close together, such as times of one day, have buckets as
+ *   narrow as 2048 buckets allow. Up to 2048 different values have their own buckets, and results
+ *   are exact. DDSketch, whose buckets are the same for all data, bounds the error relative to the
+ *   size of values, not to their range. (Below 2.2e-308 doubles have fewer digits; there the bound
+ *   is n / 2048 of that number.)
  *
- * A sketch is no operator of the engines, as its states are no fixed number of bins: it is a
- * fallback aggregate there.
+ * The engines have no monoid for a sketch, because its states do not have a fixed number of bins:
+ * it is a fallback aggregate.
  */
 #include "postgres.h"
 
@@ -50,15 +50,18 @@ PG_FUNCTION_INFO_V1(gpuagg_sketch_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_final);
 PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_final);
 
-#define FIRST_SLOTS 16
+#define FIRST_TABLE_SIZE 16
 
 typedef struct Bucket
 {
 	uint64 number;
-	int64 count; /* 0: none */
+	int64 count; /* 0: the entry is free */
 } Bucket;
 
-/* What is serialized, but for nbuckets before the buckets, and n, which is their sum. */
+/*
+ * The serialized part of a sketch, except nbuckets, which comes before the buckets, and n, which is
+ * the sum of the counts.
+ */
 typedef struct SketchHead
 {
 	int level;
@@ -66,20 +69,20 @@ typedef struct SketchHead
 	int nbuckets; /* in use */
 	int64 n;
 	int64 zeros;
-	int64 infinite[2]; /* negative, positive */
+	int64 infinite[2]; /* [0]: -infinity, [1]: infinity */
 	int64 nans;
-	double min, /* of those in buckets */
+	double min, /* of the values in buckets */
 		max;
 } SketchHead;
 
 typedef struct Sketch
 {
 	SketchHead head;
-	double *fractions; /* NaN: NULL */
+	double *fractions; /* NaN: the fraction is NULL */
 	MemoryContext cxt;
-	Bucket *slots; /* open addressing, at most half of them used */
-	int nslots;    /* a power of two */
-	bytea *array;  /* the argument that the fractions were read from, or NULL */
+	Bucket *table;  /* hash table with open addressing; at most half of it is used */
+	int table_size; /* a power of two */
+	bytea *array;   /* the argument from which fractions were read, or NULL */
 } Sketch;
 
 /* ---- buckets ---------------------------------------------------------------- */
@@ -87,28 +90,28 @@ typedef struct Sketch
 static void
 add_bucket(Sketch *sketch, uint64 number, int64 count)
 {
-	uint32 mask = sketch->nslots - 1;
+	uint32 mask = sketch->table_size - 1;
 	uint32 pos = (uint32) (number * UINT64CONST(0x9e3779b97f4a7c15) >> 32) & mask;
 
-	while (sketch->slots[pos].count != 0 && sketch->slots[pos].number != number)
+	while (sketch->table[pos].count != 0 && sketch->table[pos].number != number)
 		pos = (pos + 1) & mask;
-	if (sketch->slots[pos].count == 0)
+	if (sketch->table[pos].count == 0)
 	{
-		sketch->slots[pos].number = number;
+		sketch->table[pos].number = number;
 		sketch->head.nbuckets++;
 	}
-	sketch->slots[pos].count += count;
+	sketch->table[pos].count += count;
 }
 
-/* Makes a table of so many slots, with the numbers of buckets shifted. */
+/* Replaces the hash table by one of this size; shifts the numbers of buckets. */
 static void
-rebuild(Sketch *sketch, int nslots, int shift)
+rebuild_table(Sketch *sketch, int table_size, int shift)
 {
-	Bucket *old = sketch->slots;
-	int n = sketch->nslots;
+	Bucket *old = sketch->table;
+	int n = sketch->table_size;
 
-	sketch->slots = MemoryContextAllocZero(sketch->cxt, nslots * sizeof(Bucket));
-	sketch->nslots = nslots;
+	sketch->table = MemoryContextAllocZero(sketch->cxt, table_size * sizeof(Bucket));
+	sketch->table_size = table_size;
 	sketch->head.nbuckets = 0;
 	for (int i = 0; i < n; i++)
 		if (old[i].count != 0)
@@ -118,21 +121,22 @@ rebuild(Sketch *sketch, int nslots, int shift)
 }
 
 static void
-coarsen(Sketch *sketch)
+coarsen_level(Sketch *sketch)
 {
 	sketch->head.level++;
-	rebuild(sketch, sketch->nslots, 1);
+	rebuild_table(sketch, sketch->table_size, 1);
 }
 
-/* Adds to a bucket, where the sketch has room for one more, and makes room for the next. */
+/* Adds to a bucket, for which the table has room. Makes room for another bucket. */
 static void
 count_bucket(Sketch *sketch, uint64 number, int64 count)
 {
 	add_bucket(sketch, number, count);
 	while (sketch->head.nbuckets > QUANTILES_BUCKETS)
-		coarsen(sketch);
-	if (sketch->head.nbuckets * 2 >= sketch->nslots && sketch->nslots < 2 * QUANTILES_BUCKETS)
-		rebuild(sketch, sketch->nslots * 2, 0);
+		coarsen_level(sketch);
+	if (sketch->head.nbuckets * 2 >= sketch->table_size &&
+		sketch->table_size < 2 * QUANTILES_BUCKETS)
+		rebuild_table(sketch, sketch->table_size * 2, 0);
 }
 
 static void
@@ -167,22 +171,22 @@ create_sketch(MemoryContext cxt, const double *fractions, int n)
 	sketch->fractions = MemoryContextAlloc(cxt, (Max(n, 0) + 1) * sizeof(double));
 	if (n > 0)
 		memcpy(sketch->fractions, fractions, n * sizeof(double));
-	rebuild(sketch, FIRST_SLOTS, 0);
+	rebuild_table(sketch, FIRST_TABLE_SIZE, 0);
 	return sketch;
 }
 
 static void
-merge(Sketch *to, const Sketch *from)
+merge_sketches(Sketch *to, const Sketch *from)
 {
 	if (pg_add_s64_overflow(to->head.n, from->head.n, &to->head.n))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE), errmsg("bigint out of range")));
 	while (to->head.level < from->head.level)
-		coarsen(to);
-	for (int i = 0; i < from->nslots; i++)
-		if (from->slots[i].count != 0)
-			count_bucket(to, from->slots[i].number >> (to->head.level - from->head.level),
-						 from->slots[i].count);
+		coarsen_level(to);
+	for (int i = 0; i < from->table_size; i++)
+		if (from->table[i].count != 0)
+			count_bucket(to, from->table[i].number >> (to->head.level - from->head.level),
+						 from->table[i].count);
 	to->head.zeros += from->head.zeros;
 	to->head.infinite[0] += from->head.infinite[0];
 	to->head.infinite[1] += from->head.infinite[1];
@@ -204,7 +208,7 @@ check_fraction(double fraction)
 }
 
 static void
-changed_fraction(void)
+report_changed_fraction(void)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -212,7 +216,7 @@ changed_fraction(void)
 					"gpu_approx_percentile")));
 }
 
-/* NaN, which is no fraction, stands for NULL. */
+/* NaN stands for NULL, since it is no valid fraction. */
 static bool
 same_fractions(const double *a, const double *b, int n)
 {
@@ -241,12 +245,12 @@ gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 	if (sketch == NULL)
 		sketch = create_sketch(cxt, &fraction, 1);
 	else if (!same_fractions(sketch->fractions, &fraction, 1))
-		changed_fraction();
+		report_changed_fraction();
 	add_value(sketch, PG_GETARG_FLOAT8(1));
 	PG_RETURN_POINTER(sketch);
 }
 
-/* The fractions of an array; none for NULL. */
+/* Reads an array of fractions. */
 static double *
 read_fractions(ArrayType *array, int *n)
 {
@@ -278,11 +282,11 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 		RETURN_STATE_UNCHANGED();
 	if (PG_ARGISNULL(2))
 	{
-		/* a sketch without fractions has no result */
+		/* a sketch without fractions has the result NULL */
 		if (sketch == NULL)
 			sketch = create_sketch(cxt, NULL, -1);
 		else if (sketch->head.nfractions != -1)
-			changed_fraction();
+			report_changed_fraction();
 		add_value(sketch, PG_GETARG_FLOAT8(1));
 		PG_RETURN_POINTER(sketch);
 	}
@@ -296,7 +300,7 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 		if (sketch == NULL)
 			sketch = create_sketch(cxt, fractions, n);
 		else if (sketch->head.nfractions != n || !same_fractions(sketch->fractions, fractions, n))
-			changed_fraction();
+			report_changed_fraction();
 		if (sketch->array == NULL)
 		{
 			sketch->array = MemoryContextAlloc(sketch->cxt, VARSIZE(array));
@@ -322,8 +326,8 @@ gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 		a = create_sketch(cxt, b->fractions, b->head.nfractions);
 	else if (a->head.nfractions != b->head.nfractions ||
 			 !same_fractions(a->fractions, b->fractions, a->head.nfractions))
-		changed_fraction();
-	merge(a, b);
+		report_changed_fraction();
+	merge_sketches(a, b);
 	PG_RETURN_POINTER(a);
 }
 
@@ -336,23 +340,23 @@ compare_buckets(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The buckets in use, in order. */
+/* Returns the buckets in use, in the order of their numbers. */
 static Bucket *
 ordered_buckets(const Sketch *sketch)
 {
 	Bucket *buckets = palloc((sketch->head.nbuckets + 1) * sizeof(Bucket));
 	int n = 0;
 
-	for (int i = 0; i < sketch->nslots; i++)
-		if (sketch->slots[i].count != 0)
-			buckets[n++] = sketch->slots[i];
+	for (int i = 0; i < sketch->table_size; i++)
+		if (sketch->table[i].count != 0)
+			buckets[n++] = sketch->table[i];
 	qsort(buckets, n, sizeof(Bucket), compare_buckets);
 	return buckets;
 }
 
 /*
- * States also go to other servers (partial_state.c): every number in network order, and what is
- * read is checked.
+ * Serialized states are also exchanged with other servers (partial_state.c). Numbers are in network
+ * order, and everything that is read is checked.
  */
 Datum
 gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
@@ -374,16 +378,16 @@ gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
 	pq_sendfloat8(&buf, head->min);
 	pq_sendfloat8(&buf, head->max);
 	pq_sendint32(&buf, head->nbuckets);
-	for (int i = 0; i < sketch->nslots; i++)
-		if (sketch->slots[i].count != 0)
+	for (int i = 0; i < sketch->table_size; i++)
+		if (sketch->table[i].count != 0)
 		{
-			pq_sendint64(&buf, sketch->slots[i].number);
-			pq_sendint64(&buf, sketch->slots[i].count);
+			pq_sendint64(&buf, sketch->table[i].number);
+			pq_sendint64(&buf, sketch->table[i].count);
 		}
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/* A number of values, added to *n. */
+/* Reads a number of values and adds it to *n. */
 static int64
 get_values(StringInfo buf, int64 *n)
 {
@@ -434,12 +438,12 @@ gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 	head->min = pq_getmsgfloat8(&buf);
 	head->max = pq_getmsgfloat8(&buf);
 	nbuckets = portable_get_count(&buf, sizeof(int64) * 2, QUANTILES_BUCKETS, "number of buckets");
-	/* without a bucket they are infinities that any value replaces */
+	/* without buckets these are infinities, which any value replaces */
 	if (nbuckets > 0 ? !isfinite(head->min) || !isfinite(head->max) || head->min > head->max :
 					   head->min != get_float8_infinity() || head->max != -get_float8_infinity())
 		portable_invalid("range");
-	if (nbuckets * 2 >= FIRST_SLOTS)
-		rebuild(sketch, pg_nextpower2_32(nbuckets * 2 + 1), 0);
+	if (nbuckets * 2 >= FIRST_TABLE_SIZE)
+		rebuild_table(sketch, pg_nextpower2_32(nbuckets * 2 + 1), 0);
 	for (int i = 0; i < nbuckets; i++)
 	{
 		uint64 number = pq_getmsgint64(&buf);
@@ -457,7 +461,7 @@ gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 
 /* ---- results ------------------------------------------------------------------------- */
 
-/* The value of a rank, counted from 0. */
+/* Returns the value of a rank, counted from 0. */
 static double
 value_of_rank(const Sketch *sketch, const Bucket *buckets, int64 rank)
 {
@@ -499,7 +503,7 @@ gpuagg_sketch_final(PG_FUNCTION_ARGS)
 {
 	Sketch *sketch = state_argument(fcinfo, 0);
 
-	/* gpuagg_finish() may be given a state of the other aggregate */
+	/* gpuagg_finish() may pass a state of the other aggregate */
 	if (sketch && sketch->head.nfractions != 1)
 		portable_invalid("number of fractions");
 	if (sketch == NULL || isnan(sketch->fractions[0]))

@@ -1,13 +1,11 @@
 /*
  * state_forms.c
- *	  Transition values as core keeps or serializes them.
+ *	  Transition values in the form in which core keeps or serializes them.
  *
- * Core's aggregates that return numeric keep internal states.  Their layout is
- * private to numeric.c, but not their serialized form, which parallel plans exchange.
- * This file writes that form (of PostgreSQL 15 to 18); the aggregate's own
- * deserialization and final functions do the rest, so that every digit is core's.
- *
- * Results are palloc'd in the current context.
+ * Core's aggregates that return numeric have internal states. Their layout is private to numeric.c,
+ * but their serialized form is not: parallel plans exchange it. This file writes that form (of
+ * PostgreSQL 15 to 18). The aggregate's own deserialization and final functions do the rest, so
+ * that every digit is core's.
  */
 #include "postgres.h"
 
@@ -35,7 +33,7 @@ form_array(Oid elemtype, const void *values, int n)
 	return PointerGetDatum(array);
 }
 
-/* Appends a number in the form in which states carry them. */
+/* Appends a number in the form that states have. */
 static void
 send_decimal(StringInfo buf, const Decimal *dec)
 {
@@ -57,12 +55,12 @@ send_i128(StringInfo buf, gpuagg_i128 value, int scale, int dscale)
 	send_decimal(buf, &dec);
 }
 
-/* Appends what a numeric state ends with: scales seen, no NaN, no infinities. */
+/* Appends the end of a numeric state: the scale and its inputs, no NaN, no infinities. */
 static void
 send_numeric_tail(StringInfo buf, int64 n, int scale)
 {
 	pq_sendint32(buf, scale);
-	pq_sendint64(buf, n); /* inputs of that scale */
+	pq_sendint64(buf, n); /* inputs with that scale */
 	pq_sendint64(buf, 0); /* NaN */
 	pq_sendint64(buf, 0); /* infinity */
 	pq_sendint64(buf, 0); /* -infinity */

@@ -1,6 +1,8 @@
 /*
  * state_forms.h
- *	  Transition values as core keeps or serializes them.
+ *	  Transition values in the form in which core keeps or serializes them.
+ *
+ * Results are allocated in the current context.
  */
 #ifndef GPUAGG_STATE_FORMS_H
 #define GPUAGG_STATE_FORMS_H
@@ -9,14 +11,13 @@
 
 #include "operators/monoid.h"
 
-/* A one-dimensional array of `n` 8-byte values of a pass-by-value type, no NULLs. */
+/* Returns a one-dimensional array of `n` 8-byte values of a pass-by-value type, without NULLs. */
 extern Datum form_array(Oid elemtype, const void *values, int n);
 
 /*
- * Serialized forms of core's internal transition states, of `n` inputs: those of
- * sum and avg over bigint, of variance over smallint and integer, of variance
- * over bigint, and of sum and avg over numerics, whose sum is an integer times 10^-scale and which
- * display up to `dscale` digits.
+ * Return serialized forms of core's internal transition states of `n` inputs: for sum and avg over
+ * bigint; variance over smallint and integer; variance over bigint; sum and avg over numeric. The
+ * last one's sum is an integer times 10^-scale and displays up to `dscale` digits.
  */
 extern Datum form_int8_avg(int64 n, gpuagg_i128 sum);
 extern Datum form_poly_var(int64 n, gpuagg_i128 sum, gpuagg_i128 sumsq);

@@ -1,6 +1,6 @@
 /*
  * support.c
- *	  gpuagg_operators, and the planner support function.
+ *	  gpuagg_operators() and the planner support function.
  */
 #include "postgres.h"
 
@@ -14,8 +14,7 @@ PG_FUNCTION_INFO_V1(gpuagg_planner_support);
 PG_FUNCTION_INFO_V1(gpuagg_operators);
 
 /*
- * Handles no support request.  It exists to be called: that loads the library, whose
- * hook then sees the query that is being planned.
+ * Handles no support request. Calling it loads the library, whose planner hook then sees the query.
  */
 Datum
 gpuagg_planner_support(PG_FUNCTION_ARGS)
@@ -23,7 +22,7 @@ gpuagg_planner_support(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(NULL);
 }
 
-/* The C types of monoid_list.h's inputs, in SQL. */
+/* SQL types of the input types in monoid_list.h. */
 #define SQL_int8_t "boolean"
 #define SQL_int32_t "integer"
 #define SQL_int64_t "bigint"
@@ -45,7 +44,7 @@ static const char *const operator_input[] = {
 
 static const char *const atomic_class[] = {"HDW", "CAS", "XCG"};
 
-/* One row for each row of monoid_list.h. */
+/* Returns one row for each row of monoid_list.h. */
 Datum
 gpuagg_operators(PG_FUNCTION_ARGS)
 {

@@ -11,7 +11,6 @@
 #include "batch.h"
 #include "cache/chunk.h"
 #include "columns/column_value.h"
-#include "expr/expr.h"
 
 /* Values that are converted to Datums at a time. */
 #define BLOCK_ROWS 256

@@ -15,9 +15,8 @@
 
 #include "batch.h"
 #include "cache/chunk.h"
-#include "expr/expr.h"
+#include "columns/hash_seed.h"
 #include "operators/cpu_hash.h"
-#include "groups/dictionary.h"
 
 /* Rows and bytes of images that there is room for at first. */
 #define FIRST_ROWS 16384

@@ -3,8 +3,8 @@
  *	  Ranges of which blocks have changed: who asks for their renewal, and who does it.
  *
  * Queries that meet blocks which the cache does not serve any more ask for renewal; a background
- * worker of their database (../upkeep/worker.c), which is started when it is needed, takes
- * the requests.  When is decided here; see refresh.c.
+ * worker of their database (../cache_maintenance/worker.c), which is started when it is needed,
+ *takes the requests.  When is decided here; see refresh.c.
  */
 #ifndef GPUAGG_CACHE_REFRESH_H
 #define GPUAGG_CACHE_REFRESH_H

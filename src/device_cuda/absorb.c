@@ -1,28 +1,29 @@
 /*
  * absorb.c
- *	  Groups of a query's part on another device: brought here, and combined with the query's own.
+ *	  Adds the groups of the same query on another device: copies them here, and combines them with
+ *	  the query's own groups.
  *
- * Where both have the same bins, arrays are combined as they are.  Else keys are looked up like
- * those of rows, some groups at a time.  Values of sets come with the bins that their groups have
- * here, and are sorted with the query's own.
+ * If both have the same bins, whole arrays are combined.  Otherwise the keys of the other groups
+ *are looked up like keys of rows, a number of groups at a time.  Values of sets are copied with the
+ * bins that their groups have here, and sorted together with the query's own.
  */
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
 /*
- * Of groups that are brought at a time: fewer than rows that would be sorted; tests make it
- * smaller.
+ * The number of groups that are copied at a time.  It is below SPLIT_ROWS, so that they are not
+ * sorted.  Tests make it smaller.
  */
-#ifndef PIECE_GROUPS
-#define PIECE_GROUPS (SPLIT_ROWS / 2)
+#ifndef ABSORB_GROUPS
+#define ABSORB_GROUPS (SPLIT_ROWS / 2)
 #endif
-#define PIECE_BYTES ((size_t) 256 << 20)
-#define PIECE_VALUES ((int64_t) 1 << 24)
+#define ABSORB_BYTES ((size_t) 256 << 20)
+#define ABSORB_VALUES ((int64_t) 1 << 24)
 
-/* Copies between devices need no way over the host where the devices can reach each other. */
+/* Lets a device read another one's memory, so that copies need not go through the host. */
 static DeviceStatus
-open_memory(int to, int from, DeviceError *error)
+allow_peer_access(int to, int from, DeviceError *error)
 {
 	struct cudaMemAccessDesc access = {
 		.location = {.type = cudaMemLocationTypeDevice, .id = cuda_ordinals[to]},
@@ -35,7 +36,7 @@ open_memory(int to, int from, DeviceError *error)
 		return DEVICE_OK;
 	CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, cuda_ordinals[from]));
 	if (cudaMemPoolSetAccess(pool, &access, 1) != cudaSuccess)
-		cudaGetLastError(); /* then they take that way */
+		cudaGetLastError(); /* copies go through the host */
 	return DEVICE_OK;
 }
 
@@ -45,42 +46,44 @@ cuda_absorb_start(int ndevices, DeviceError *error)
 	for (int to = 0; to < ndevices; to++)
 		for (int from = 0; from < ndevices; from++)
 			if (to != from)
-				DEVICE_CHECK(open_memory(to, from, error));
+				DEVICE_CHECK(allow_peer_access(to, from, error));
 	return DEVICE_OK;
 }
 
-/* From memory of the part, whose device has finished with it, behind what is queued here. */
+/* Queues a copy from the other device, which has finished writing that memory. */
 static DeviceStatus
-bring(Query *query, const Query *part, const void *from, void *to, size_t bytes, DeviceError *error)
+copy_from_other(DeviceQuery *query, const DeviceQuery *other, const void *from, void *to,
+				size_t bytes, DeviceError *error)
 {
 	CUDA_CHECK(cudaMemcpyPeerAsync(to, cuda_ordinals[query->device], from,
-								   cuda_ordinals[part->device], bytes, query->stream));
+								   cuda_ordinals[other->device], bytes, query->stream));
 	return DEVICE_OK;
 }
 
 /*
- * Combines states of a slot, or of the counts of rows if that is -1, that lie at `from` on this
- * device; NULL: adds 1 to each.
+ * Combines states of slot s at `from`, on this device, with the query's; -1: the counts of rows.
+ * from NULL: adds 1 to each count.
  */
 static DeviceStatus
-combine(Query *query, int s, const void *from, const int32_t *bins, int64_t n, DeviceError *error)
+combine_slot(DeviceQuery *query, int s, const void *from, const int32_t *bins, int64_t n,
+			 DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	CombineStates in = {
 		.monoid = MONOID_COUNT,
 		.width = 1,
-		.states = query->groups.present.at,
+		.states = query->groups.states.row_counts.at,
 		.from = from,
 		.bins = bins,
 		.n = n,
-		.errors = ((QueryStatus *) query->status.at)->call[0].errors,
+		.errors = ((KernelStatus *) query->status.at)->call[0].errors,
 	};
 
 	if (s >= 0)
 	{
 		in.monoid = q->slots[s].monoid;
 		in.width = q->slots[s].width;
-		in.states = query->groups.slot[s].at;
+		in.states = query->groups.states.slot[s].at;
 	}
 	if (s >= 0 && slot_is_sketch(q, s))
 		KERNEL_CHECK(device_combine_sketches(from, bins, n, in.states, query->stream));
@@ -89,48 +92,53 @@ combine(Query *query, int s, const void *from, const int32_t *bins, int64_t n, D
 	return DEVICE_OK;
 }
 
-/* ---- the same bins ---- */
+/* ---- both have the same bins ---- */
 
 static bool
-has_same_bins(const Query *query, const Query *part)
+has_same_bins(const DeviceQuery *query, const DeviceQuery *other)
 {
 	size_t keys = query->q->nkeys * sizeof(int64_t);
 
-	if (query->form != part->form)
+	if (query->groups.form != other->groups.form)
 		return false;
-	if (query->form == FORM_SINGLE)
+	if (query->groups.form == FORM_SINGLE)
 		return true;
-	return query->form == FORM_DIRECT && memcmp(query->ranges.min, part->ranges.min, keys) == 0 &&
-		memcmp(query->ranges.extent, part->ranges.extent, keys) == 0 &&
-		memcmp(query->ranges.has_null, part->ranges.has_null, query->q->nkeys * sizeof(bool)) == 0;
+	return query->groups.form == FORM_DIRECT &&
+		memcmp(query->groups.ranges.min, other->groups.ranges.min, keys) == 0 &&
+		memcmp(query->groups.ranges.extent, other->groups.ranges.extent, keys) == 0 &&
+		memcmp(query->groups.ranges.has_null, other->groups.ranges.has_null,
+			   query->q->nkeys * sizeof(bool)) == 0;
 }
 
 static DeviceStatus
-combine_arrays(Query *query, Query *part, DeviceError *error)
+combine_arrays(DeviceQuery *query, DeviceQuery *other, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	int64_t n = query->groups.capacity;
+	int64_t n = query->groups.states.capacity;
 
 	for (int s = -1; s < q->nslots; s++)
 	{
-		const DeviceMemory *to = s < 0 ? &query->groups.present : &query->groups.slot[s];
-		const DeviceMemory *from = s < 0 ? &part->groups.present : &part->groups.slot[s];
+		const DeviceMemory *to =
+			s < 0 ? &query->groups.states.row_counts : &query->groups.states.slot[s];
+		const DeviceMemory *from =
+			s < 0 ? &other->groups.states.row_counts : &other->groups.states.slot[s];
 		size_t bytes = n * (s < 0 ? sizeof(int64_t) : slot_state_bytes(q, s));
 
 		if (s < 0 && to->at == NULL)
 			continue;
-		DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
-		DEVICE_CHECK(bring(query, part, from->at, query->staging.at, bytes, error));
-		DEVICE_CHECK(combine(query, s, query->staging.at, NULL, n, error));
+		DEVICE_CHECK(memory_reserve(query, &query->scratch.staging, bytes, error));
+		DEVICE_CHECK(
+			copy_from_other(query, other, from->at, query->scratch.staging.at, bytes, error));
+		DEVICE_CHECK(combine_slot(query, s, query->scratch.staging.at, NULL, n, error));
 	}
 	return DEVICE_OK;
 }
 
-/* ---- other bins ---- */
+/* ---- the bins differ ---- */
 
-/* Lays out the arrays of n groups; their bytes. */
+/* Lays out the arrays of n groups.  Returns their bytes. */
 static size_t
-lay_out(const WireQuery *q, WireGroups *out)
+lay_out_groups(const WireQuery *q, WireGroups *out)
 {
 	size_t at = wire_align((size_t) out->n * q->key_bytes);
 
@@ -142,55 +150,58 @@ lay_out(const WireQuery *q, WireGroups *out)
 	return at;
 }
 
-/* Brings keys and states of some groups to query->staging. */
+/* Copies keys and states of some groups to the query's staging memory. */
 static DeviceStatus
-bring_groups(Query *query, Query *part, WireGroups *out, DeviceError *error)
+copy_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *out, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	size_t bytes = lay_out(q, out);
-	GroupKeys keys = group_keys(part);
+	size_t bytes = lay_out_groups(q, out);
+	GroupKeys keys = group_keys(other);
 	char *to;
 
-	/* those before are here, before their memory over there is used for others */
+	/* wait for the last copy, before the other device's staging memory is overwritten */
 	if (out->first > 0)
-		DEVICE_CHECK(query_wait(query, error));
-	DEVICE_CHECK(query_reserve(query, &query->staging, bytes, error));
-	to = query->staging.at;
-	CUDA_CHECK(cuda_select(part->device));
-	if (part->listed)
-		DEVICE_CHECK(results_stage(part, out, true, &bytes, error));
+		DEVICE_CHECK(device_query_wait(query, error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.staging, bytes, error));
+	to = query->scratch.staging.at;
+	CUDA_CHECK(cuda_select(other->device));
+	if (other->result.listed)
+		DEVICE_CHECK(results_stage(other, out, true, &bytes, error));
 	else
 	{
-		DEVICE_CHECK(query_reserve(part, &part->staging, (size_t) out->n * q->key_bytes, error));
+		DEVICE_CHECK(
+			memory_reserve(other, &other->scratch.staging, (size_t) out->n * q->key_bytes, error));
 		keys.table = (const char *) keys.table + out->first * keys.table_bytes;
-		KERNEL_CHECK(device_group_keys(&keys, NULL, out->n, part->staging.at, part->stream));
+		KERNEL_CHECK(
+			device_group_keys(&keys, NULL, out->n, other->scratch.staging.at, other->stream));
 		bytes = (size_t) out->n * q->key_bytes;
 	}
-	CUDA_CHECK(stream_wait(part->stream));
+	CUDA_CHECK(stream_wait(other->stream));
 	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(bring(query, part, part->staging.at, to, bytes, error));
-	for (int s = 0; s < q->nslots && part->listed == NULL; s++)
-		DEVICE_CHECK(
-			bring(query, part,
-				  (const char *) part->groups.slot[s].at + out->first * slot_state_bytes(q, s),
-				  to + out->slots[s], out->n * slot_state_bytes(q, s), error));
+	DEVICE_CHECK(copy_from_other(query, other, other->scratch.staging.at, to, bytes, error));
+	for (int s = 0; s < q->nslots && other->result.listed == NULL; s++)
+		DEVICE_CHECK(copy_from_other(query, other,
+									 (const char *) other->groups.states.slot[s].at +
+										 out->first * slot_state_bytes(q, s),
+									 to + out->slots[s], out->n * slot_state_bytes(q, s), error));
 	return DEVICE_OK;
 }
 
-/* May a key of the part be NULL? */
+/* Returns whether key k of the other query may be NULL. */
 static bool
-may_be_null(const Query *part, int k)
+may_be_null(const DeviceQuery *other, int k)
 {
-	if (!part->q->keys[k].nullable)
+	if (!other->q->keys[k].nullable)
 		return false;
-	if (part->form == FORM_DIRECT)
-		return part->ranges.has_null[k];
-	return part->form != FORM_HASH || part->hash.table.key_bytes > (int) part->q->null_offset;
+	if (other->groups.form == FORM_DIRECT)
+		return other->groups.ranges.has_null[k];
+	return other->groups.form != FORM_HASH ||
+		other->groups.hash.table.key_bytes > (int) other->q->null_offset;
 }
 
-/* Makes columns of packed keys, in query->computed. */
+/* Unpacks keys to columns, in scratch.computed. */
 static DeviceStatus
-unpack_keys(Query *query, const Query *part, int64_t n, Rows *rows, DeviceError *error)
+unpack_keys(DeviceQuery *query, const DeviceQuery *other, int64_t n, Rows *rows, DeviceError *error)
 {
 	static const int types[] = {[1] = WIRE_I8, [2] = WIRE_I16, [4] = WIRE_I32, [8] = WIRE_I64};
 	const WireQuery *q = query->q;
@@ -201,8 +212,8 @@ unpack_keys(Query *query, const Query *part, int64_t n, Rows *rows, DeviceError 
 
 	for (int k = 0; k < q->nkeys; k++)
 		bytes += wire_align(n * q->keys[k].width) + wire_align(wire_bitmap_bytes(n));
-	DEVICE_CHECK(query_reserve(query, &query->computed, bytes, error));
-	at = query->computed.at;
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.computed, bytes, error));
+	at = query->scratch.computed.at;
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		DeviceColumn *col = &rows->cols[q->keys[k].col];
@@ -212,54 +223,56 @@ unpack_keys(Query *query, const Query *part, int64_t n, Rows *rows, DeviceError 
 		unpack.offset[k] = q->keys[k].offset;
 		unpack.values[k] = at;
 		at += wire_align(n * q->keys[k].width);
-		if (may_be_null(part, k))
+		if (may_be_null(other, k))
 		{
 			unpack.validity[k] = (uint32_t *) at;
 			col->validity = (const uint8_t *) at;
 		}
 		at += wire_align(wire_bitmap_bytes(n));
 	}
-	KERNEL_CHECK(device_unpack_keys(&unpack, query->staging.at, n, query->stream));
+	KERNEL_CHECK(device_unpack_keys(&unpack, query->scratch.staging.at, n, query->stream));
 	return DEVICE_OK;
 }
 
 /*
- * The bins of the groups, into query->bins, or none if there is a single group; their keys are rows
- * without anything else.
+ * Finds the bins of the groups, treating their keys as rows: in scratch.bins, unless there is a
+ * single group.
  */
 static DeviceStatus
-locate(Query *query, const Rows *rows, DeviceError *error)
+locate_groups(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	DEVICE_CHECK(groups_locate(query, rows, error));
-	return query->located.kind == GPUAGG_BIN_RANGE ? groups_make_bins(query, rows, error) :
-													 DEVICE_OK;
+	return query->location.bins.kind == GPUAGG_BIN_RANGE ? groups_make_bins(query, rows, error) :
+														   DEVICE_OK;
 }
 
 /*
- * Notes which bins these groups, whose keys were looked up last, have here: map[bin of the part].
+ * Saves the bins here of the groups that were looked up last: map[bin of the other query].
  */
 static DeviceStatus
-note_bins(Query *query, const Query *part, const WireGroups *groups, DeviceMemory *map,
+save_bins(DeviceQuery *query, const DeviceQuery *other, const WireGroups *groups, DeviceMemory *map,
 		  DeviceError *error)
 {
 	size_t bytes = groups->n * sizeof(int32_t);
 
-	DEVICE_CHECK(query_reserve(query, map, part->groups.capacity * sizeof(int32_t), error));
-	if (part->listed == NULL)
+	DEVICE_CHECK(
+		memory_reserve(query, map, other->groups.states.capacity * sizeof(int32_t), error));
+	if (other->result.listed == NULL)
 	{
-		CUDA_CHECK(cudaMemcpyAsync((int32_t *) map->at + groups->first, query->bins.at, bytes,
-								   cudaMemcpyDeviceToDevice, query->stream));
+		CUDA_CHECK(cudaMemcpyAsync((int32_t *) map->at + groups->first, query->scratch.bins.at,
+								   bytes, cudaMemcpyDeviceToDevice, query->stream));
 		return DEVICE_OK;
 	}
-	DEVICE_CHECK(query_reserve(query, &query->keys, bytes, error));
-	DEVICE_CHECK(bring(query, part, part->listed + groups->first, query->keys.at, bytes, error));
-	KERNEL_CHECK(device_scatter(query->bins.at, sizeof(int32_t), query->keys.at, groups->n, map->at,
-								query->stream));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.keys, bytes, error));
+	DEVICE_CHECK(copy_from_other(query, other, other->result.listed + groups->first,
+								 query->scratch.keys.at, bytes, error));
+	KERNEL_CHECK(device_scatter(query->scratch.bins.at, sizeof(int32_t), query->scratch.keys.at,
+								groups->n, map->at, query->stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key_min,
+combine_groups(DeviceQuery *query, DeviceQuery *other, WireGroups *groups, const int64_t *key_min,
 			   const int64_t *key_max, DeviceMemory *map, DeviceError *error)
 {
 	const WireQuery *q = query->q;
@@ -268,129 +281,130 @@ combine_groups(Query *query, Query *part, WireGroups *groups, const int64_t *key
 	const int32_t *bins;
 	DeviceStatus status;
 
-	DEVICE_CHECK(bring_groups(query, part, groups, error));
-	DEVICE_CHECK(unpack_keys(query, part, groups->n, &rows, error));
-	/* a change of form moves states by way of query->staging */
-	staging = query->staging;
-	query->staging = (DeviceMemory){NULL, 0};
-	status = locate(query, &rows, error);
+	DEVICE_CHECK(copy_groups(query, other, groups, error));
+	DEVICE_CHECK(unpack_keys(query, other, groups->n, &rows, error));
+	/* a change of the form uses scratch.staging */
+	staging = query->scratch.staging;
+	query->scratch.staging = (DeviceMemory){NULL, 0};
+	status = locate_groups(query, &rows, error);
 	bins = groups_of_rows(query, &rows);
-	if (status == DEVICE_OK && query->groups.present.at)
-		status = combine(query, -1, NULL, bins, groups->n, error);
+	if (status == DEVICE_OK && query->groups.states.row_counts.at)
+		status = combine_slot(query, -1, NULL, bins, groups->n, error);
 	for (int s = 0; s < q->nslots && status == DEVICE_OK; s++)
-		status =
-			combine(query, s, (const char *) staging.at + groups->slots[s], bins, groups->n, error);
+		status = combine_slot(query, s, (const char *) staging.at + groups->slots[s], bins,
+							  groups->n, error);
 	if (status == DEVICE_OK && q->nsets > 0)
-		status = note_bins(query, part, groups, map, error);
-	query_release(query, &query->staging);
-	query->staging = staging;
-	query->ngroups = query->found;
+		status = save_bins(query, other, groups, map, error);
+	memory_release(query, &query->scratch.staging);
+	query->scratch.staging = staging;
+	query->groups.n = query->groups.ntable;
 	return status;
 }
 
 static DeviceStatus
-combine_pieces(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max,
-			   DeviceMemory *map, DeviceError *error)
+combine_in_batches(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
+				   const int64_t *key_max, DeviceMemory *map, DeviceError *error)
 {
 	size_t bytes = wire_group_bytes(query->q);
-	int64_t most = bytes > 0 ? (int64_t) (PIECE_BYTES / bytes) : PIECE_GROUPS;
+	int64_t most = bytes > 0 ? (int64_t) (ABSORB_BYTES / bytes) : ABSORB_GROUPS;
 
-	most = most < 1 ? 1 : most > PIECE_GROUPS ? PIECE_GROUPS : most;
-	for (int64_t first = 0; first < part->ngroups; first += most)
+	most = most < 1 ? 1 : most > ABSORB_GROUPS ? ABSORB_GROUPS : most;
+	for (int64_t first = 0; first < other->groups.n; first += most)
 	{
 		WireGroups groups = {.first = (uint64_t) first};
 
-		groups.n = (uint32_t) (part->ngroups - first < most ? part->ngroups - first : most);
-		DEVICE_CHECK(combine_groups(query, part, &groups, key_min, key_max, map, error));
+		groups.n = (uint32_t) (other->groups.n - first < most ? other->groups.n - first : most);
+		DEVICE_CHECK(combine_groups(query, other, &groups, key_min, key_max, map, error));
 	}
 	return DEVICE_OK;
 }
 
 /* ---- values of sets ---- */
 
-/* Some values of a set; map: of the bins, or NULL: they are the same. */
+/* Copies n values of a set.  map: translates their bins; NULL: the bins are the same. */
 static DeviceStatus
-bring_values(Query *query, const Query *part, uint32_t number, int64_t first, int64_t n,
-			 const int32_t *map, DeviceError *error)
+copy_values(DeviceQuery *query, const DeviceQuery *other, uint32_t number, int64_t first, int64_t n,
+			const int32_t *map, DeviceError *error)
 {
-	const SetValues *set = &part->sets[number];
+	const SetValues *set = &other->late.sets[number];
 	const int32_t *bins;
 
-	DEVICE_CHECK(query_reserve(query, &query->computed, n * sizeof(int64_t), error));
-	DEVICE_CHECK(query_reserve(query, &query->keys, n * sizeof(int32_t), error));
-	DEVICE_CHECK(bring(query, part, (const int64_t *) set->values.at + first, query->computed.at,
-					   n * sizeof(int64_t), error));
-	DEVICE_CHECK(bring(query, part, (const int32_t *) set->bins.at + first, query->keys.at,
-					   n * sizeof(int32_t), error));
-	bins = query->keys.at;
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.computed, n * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.keys, n * sizeof(int32_t), error));
+	DEVICE_CHECK(copy_from_other(query, other, (const int64_t *) set->values.at + first,
+								 query->scratch.computed.at, n * sizeof(int64_t), error));
+	DEVICE_CHECK(copy_from_other(query, other, (const int32_t *) set->bins.at + first,
+								 query->scratch.keys.at, n * sizeof(int32_t), error));
+	bins = query->scratch.keys.at;
 	if (map)
 	{
-		DEVICE_CHECK(query_reserve(query, &query->slot_bins, n * sizeof(int32_t), error));
-		KERNEL_CHECK(
-			device_gather(map, sizeof(int32_t), bins, n, query->slot_bins.at, query->stream));
-		bins = query->slot_bins.at;
+		DEVICE_CHECK(memory_reserve(query, &query->scratch.slot_bins, n * sizeof(int32_t), error));
+		KERNEL_CHECK(device_gather(map, sizeof(int32_t), bins, n, query->scratch.slot_bins.at,
+								   query->stream));
+		bins = query->scratch.slot_bins.at;
 	}
-	return sets_add(query, number, bins, query->computed.at, n, error);
+	return sets_add(query, number, bins, query->scratch.computed.at, n, error);
 }
 
 static DeviceStatus
-bring_set(Query *query, const Query *part, uint32_t number, const int32_t *map, DeviceError *error)
+copy_set(DeviceQuery *query, const DeviceQuery *other, uint32_t number, const int32_t *map,
+		 DeviceError *error)
 {
 	SetCounts counts;
 
-	if (part->sets[number].counts.at == NULL)
+	if (other->late.sets[number].counts.at == NULL)
 		return DEVICE_OK;
-	CUDA_CHECK(cuda_select(part->device));
-	CUDA_CHECK(cudaMemcpyAsync(&counts, part->sets[number].counts.at, sizeof(counts),
-							   cudaMemcpyDeviceToHost, part->stream));
-	CUDA_CHECK(stream_wait(part->stream));
+	CUDA_CHECK(cuda_select(other->device));
+	CUDA_CHECK(cudaMemcpyAsync(&counts, other->late.sets[number].counts.at, sizeof(counts),
+							   cudaMemcpyDeviceToHost, other->stream));
+	CUDA_CHECK(stream_wait(other->stream));
 	CUDA_CHECK(cuda_select(query->device));
-	for (int64_t first = 0; first < counts.n; first += PIECE_VALUES)
-		DEVICE_CHECK(bring_values(query, part, number, first,
-								  counts.n - first < PIECE_VALUES ? counts.n - first : PIECE_VALUES,
-								  map, error));
+	for (int64_t first = 0; first < counts.n; first += ABSORB_VALUES)
+		DEVICE_CHECK(copy_values(
+			query, other, number, first,
+			counts.n - first < ABSORB_VALUES ? counts.n - first : ABSORB_VALUES, map, error));
 	return DEVICE_OK;
 }
 
-/* ---- a part ---- */
+/* ---- one other query ---- */
 
 static DeviceStatus
-absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max, DeviceMemory *map,
-	   DeviceError *error)
+absorb_groups(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
+			  const int64_t *key_max, DeviceMemory *map, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(counts_settle(query, true, error));
+	DEVICE_CHECK(derived_slots_store(query, true, error));
 	/*
-	 * before its groups come: they are not the first rows, by which slots would be found whose
-	 * states others tell
+	 * Count the rows before the groups are added: the groups are not the first rows, which would
+	 * determine the derived slots.
 	 */
-	query->rows += part->rows;
-	if (has_same_bins(query, part))
-		DEVICE_CHECK(combine_arrays(query, part, error));
+	query->nrows += other->nrows;
+	if (has_same_bins(query, other))
+		DEVICE_CHECK(combine_arrays(query, other, error));
 	else
-		DEVICE_CHECK(combine_pieces(query, part, key_min, key_max, map, error));
+		DEVICE_CHECK(combine_in_batches(query, other, key_min, key_max, map, error));
 	for (uint32_t s = 0; s < query->q->nsets; s++)
-		DEVICE_CHECK(bring_set(query, part, s, map->at, error));
+		DEVICE_CHECK(copy_set(query, other, s, map->at, error));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-cuda_absorb(Query *query, Query *part, const int64_t *key_min, const int64_t *key_max,
+cuda_absorb(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min, const int64_t *key_max,
 			DeviceError *error)
 {
 	DeviceMemory map = {NULL, 0};
 	DeviceStatus status;
 
 	if (query->q->flags & WIRE_ORDERED)
-		return device_say(error, DEVICE_UNSUPPORTED, "rows in order on several devices");
-	if (part->ngroups == 0)
+		return device_fail(error, DEVICE_UNSUPPORTED, "rows in order on several devices");
+	if (other->groups.n == 0)
 		return DEVICE_OK;
-	status = absorb(query, part, key_min, key_max, &map, error);
-	query_release(query, &map);
-	/* the part's memory must not go while it is read, whatever fails */
+	status = absorb_groups(query, other, key_min, key_max, &map, error);
+	memory_release(query, &map);
+	/* wait in any case: the caller may release the other query's memory */
 	cuda_select(query->device);
 	if (status == DEVICE_OK)
-		return query_wait(query, error);
+		return device_query_wait(query, error);
 	cudaStreamSynchronize(query->stream);
 	return status;
 }

@@ -1,6 +1,6 @@
 /*
  * device.c
- *	  The CUDA device layer: devices, pinned memory, the table of functions.
+ *	  The table of functions of the CUDA device layer: opening devices, pinned host memory.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 /* ---- start ---- */
 
-/* Facts that need no context. */
+/* Fills the properties that can be read without a context. */
 static DeviceStatus
 describe_device(int ordinal, WireDevice *device, DeviceError *error)
 {
@@ -32,8 +32,8 @@ describe_device(int ordinal, WireDevice *device, DeviceError *error)
 }
 
 /*
- * Are there kernels for this device?  If there is only PTX for it, the driver compiles
- * them at every start of the server, unless its cache has them.
+ * Checks that there are kernels for the device.  If there is only PTX for it, the driver compiles
+ * them at every start of the server, unless they are in its cache; this is noted.
  */
 static DeviceStatus
 probe_kernels(WireDevice *device, DeviceError *error)
@@ -53,7 +53,7 @@ probe_kernels(WireDevice *device, DeviceError *error)
 	return status;
 }
 
-/* Makes the context, which takes most of the start's time, and reads the facts. */
+/* Creates the context, which takes most of the time of the start, and reads further properties. */
 static DeviceStatus
 open_device(WireDevice *device, DeviceError *error)
 {
@@ -75,8 +75,8 @@ open_device(WireDevice *device, DeviceError *error)
 }
 
 /*
- * Opens a device, or notes why it is not used; the others serve without it.
- * On an old one no context is made, as that would fail to load the kernels.
+ * Opens a device, or notes why it is not used; the server works without it.  For a device that is
+ * too old no context is created, because loading the kernels would fail.
  */
 static DeviceStatus
 try_device(int ordinal, WireStatus *status)
@@ -109,7 +109,7 @@ try_device(int ordinal, WireStatus *status)
 	return opened;
 }
 
-/* Notes a device that is named and not there. */
+/* Adds a device that gpuagg.devices names, but that does not exist, to the skipped ones. */
 static void
 note_missing(WireStatus *status, int ordinal, const char *text)
 {
@@ -158,20 +158,20 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 	DeviceStatus opened, worst = DEVICE_OK;
 
 	if (driver == NULL)
-		return device_say(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
+		return device_fail(error, DEVICE_UNSUPPORTED, "libcuda.so.1 not found");
 	if (!device_list_read(names, &list, error->text, sizeof(error->text)))
 		return DEVICE_UNSUPPORTED;
-	/* of UUIDs, and of their beginnings, CUDA knows best which devices they name */
+	/* CUDA itself resolves UUIDs and their prefixes */
 	if (list.kind == DEVICES_IDS)
 		setenv("CUDA_VISIBLE_DEVICES", list.ids, 1);
-	/* kernels are loaded now, not in the first query */
+	/* load kernels now, not in the first query */
 	setenv("CUDA_MODULE_LOADING", "EAGER", 1);
 	err = cudaGetDeviceCount(&count);
 	if (err == cudaErrorNoDevice || (err == cudaSuccess && count == 0))
-		return device_say(error, DEVICE_UNSUPPORTED,
-						  list.kind == DEVICES_IDS ?
-							  "no CUDA device found that gpuagg.devices names" :
-							  "no CUDA device found");
+		return device_fail(error, DEVICE_UNSUPPORTED,
+						   list.kind == DEVICES_IDS ?
+							   "no CUDA device found that gpuagg.devices names" :
+							   "no CUDA device found");
 	if (err != cudaSuccess)
 	{
 		cuda_status(err, "cudaGetDeviceCount", error);
@@ -186,11 +186,11 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 		worst = opened > worst ? opened : worst;
 	}
 	if (status->ndevices == 0 && status->nskipped == 0)
-		return device_say(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
+		return device_fail(error, DEVICE_UNSUPPORTED, "gpuagg.devices names no device");
 	note_all_missing(&list, count, status);
 	if (status->ndevices == 0)
 	{
-		/* the worst status: the supervisor tries again unless no start can succeed */
+		/* the supervisor tries again, unless the worst status says that no start can succeed */
 		snprintf(error->text, sizeof(error->text), "%.60s: %.180s", status->skipped[0].name,
 				 status->skipped[0].note);
 		return worst;
@@ -199,15 +199,15 @@ cuda_start(const char *names, WireStatus *status, DeviceError *error)
 	return cuda_store_start((int) status->ndevices, error);
 }
 
-/* ---- memory that other processes may have ---- */
+/* ---- memory for other processes ---- */
 
 /*
- * The pool keeps what queries have freed, as taking it anew and giving it back synchronize the
- * device.  Where no query runs, or the pool has more than the limit, which other processes have
- * lowered, a sixty-fourth of the memory stays.
+ * The pool keeps what queries have freed, because allocating from the system and freeing to it
+ * synchronize the device.  It is trimmed to the used memory and 1/64 of the device's memory if no
+ * query runs, or if the pool exceeds the limit, which other processes may have lowered.
  *
- * The pool's memory is read after the free one: what it takes in between must not seem to be
- * another process's.
+ * The size of the pool is read after the free memory: memory that the pool takes in between must
+ * not look like another process's memory.
  */
 static bool
 cuda_available(int device, bool idle, uint64_t *bytes)
@@ -227,7 +227,7 @@ cuda_available(int device, bool idle, uint64_t *bytes)
 		cudaMemGetInfo(&free_bytes, &total) != cudaSuccess ||
 		cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved) != cudaSuccess)
 	{
-		/* the error of this call must not be the next one's */
+		/* clear the error, so that the next call does not report it */
 		cudaGetLastError();
 		return false;
 	}
@@ -240,7 +240,7 @@ cuda_available(int device, bool idle, uint64_t *bytes)
 static DeviceStatus
 cuda_pin(void *memory, size_t bytes, DeviceError *error)
 {
-	/* on a device in use: the call would make a context on another one */
+	/* select a device of the server: otherwise this creates a context on device 0 */
 	CUDA_CHECK(cuda_select(0));
 	CUDA_CHECK(cudaHostRegister(memory, bytes, cudaHostRegisterPortable));
 	return DEVICE_OK;

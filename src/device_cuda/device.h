@@ -1,19 +1,20 @@
 /*
  * device.h
- *	  The server's interface to its GPUs.
+ *	  The server's interface to its GPUs: a table of functions.
  *
- * Sessions call devices through this table of functions only.  The server links
- * device.c; tests link it over a stub of the CUDA run time.
+ * Sessions call devices only through device_ops, which device.c defines.
  *
- * A lane belongs to a connection: a copy stream and one device buffer for each
- * buffer of the arena.  Several lanes may feed one query.  Calls on different
- * lanes and queries come from different threads, one at a time on each.
+ * A lane belongs to a connection.  It is a copy stream, and one device buffer for each buffer of
+ * the connection's arena.  Several lanes may feed one query.
  *
- * Every function that can fail returns a DeviceStatus and, unless it is
- * DEVICE_OK, leaves a text in *error.  DEVICE_LOST means that no further call can
- * succeed: the server exits, and its supervisor starts another.
+ * Threads: calls on different lanes and different queries may run at the same time.  The caller
+ * serializes the calls on one lane and the calls on one query.
  *
- * Device memory is taken from and given back to the budget of server.h.
+ * Errors: every function that can fail returns a DeviceStatus.  If it is not DEVICE_OK, *error has
+ * a text.  After DEVICE_LOST no further call can succeed: the server exits, and its supervisor
+ * starts another one.
+ *
+ * Memory: device memory is accounted for in the server's budget (server/budget.h).
  */
 #ifndef GPUAGG_DEVICE_H
 #define GPUAGG_DEVICE_H
@@ -26,10 +27,10 @@
 typedef enum DeviceStatus
 {
 	DEVICE_OK,
-	DEVICE_UNSUPPORTED,
+	DEVICE_UNSUPPORTED, /* the device cannot do this; another attempt will not help */
 	DEVICE_NO_MEMORY,
-	DEVICE_FULL, /* of reduce and resident only: see there */
-	DEVICE_LOST
+	DEVICE_FULL, /* only from reduce and resident; see there */
+	DEVICE_LOST  /* the process cannot use its devices any more */
 } DeviceStatus;
 
 typedef struct DeviceError
@@ -37,9 +38,9 @@ typedef struct DeviceError
 	char text[256];
 } DeviceError;
 
-/* Stores the text, and returns the status. */
+/* Stores the text in *error, and returns the status. */
 static inline DeviceStatus
-device_say(DeviceError *error, DeviceStatus status, const char *text)
+device_fail(DeviceError *error, DeviceStatus status, const char *text)
 {
 	snprintf(error->text, sizeof(error->text), "%s", text);
 	return status;
@@ -47,24 +48,24 @@ device_say(DeviceError *error, DeviceStatus status, const char *text)
 
 struct StoreHold;
 typedef struct Lane Lane;
-typedef struct Query Query;
+typedef struct DeviceQuery DeviceQuery;
 
 typedef struct DeviceOps
 {
-	/* What this layer was built with, for people. */
+	/* Writes the CUDA version and the architectures that the layer was built for, as text. */
 	void (*build)(char *text, size_t size);
 
 	/*
-	 * Opens the devices named in `list` (device_list.h) and fills ndevices, devices, nskipped and
-	 * skipped of *status, with notes for the log. DEVICE_UNSUPPORTED: there are none.
+	 * Opens the devices named in `list` (device_list.h).  Fills ndevices, devices, nskipped and
+	 * skipped of *status, with notes for the log.  DEVICE_UNSUPPORTED: there is no device.
 	 */
 	DeviceStatus (*start)(const char *list, WireStatus *status, DeviceError *error);
 
 	/*
-	 * How much of the device's memory this process may have: what it has, and what nobody has.
-	 * Gives memory that it keeps for later back, for other processes, but for a little, if it is
-	 * more than the limit or no query uses the device
-	 * (`idle`).  False if that is not known.
+	 * Sets *bytes to the device memory that this process may have: what it has, and what is free.
+	 * Returns false if that cannot be determined.  Gives reserved memory back to other processes,
+	 * except for a small rest, if `idle` (no query uses the device), or if more is reserved than
+	 * the budget's limit.
 	 */
 	bool (*available)(int device, bool idle, uint64_t *bytes);
 
@@ -76,67 +77,75 @@ typedef struct DeviceOps
 							  int buffers, DeviceError *error);
 	void (*lane_close)(Lane *lane);
 	/*
-	 * Starts copying a batch's arrays to the device; *bytes is set to their size. DEVICE_NO_MEMORY:
-	 * nothing has happened.
+	 * Starts copying the arrays of a batch to the device, and sets *bytes to their size.
+	 * DEVICE_NO_MEMORY: nothing has happened.
 	 */
 	DeviceStatus (*copy)(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error);
-	/* Waits until the arena's buffer may be written again. */
+	/* Waits until the arena's buffer may be written again; *ms is the time of the copy. */
 	DeviceStatus (*copy_wait)(Lane *lane, int buffer, double *ms, DeviceError *error);
 
 	/*
-	 * Waits until the lane's rows are reduced; *kernel_ms: the time of those since the last call.
+	 * Waits until the lane's rows are reduced.  Sets *kernel_ms to the time of the reductions
+	 * since the last call.
 	 */
 	DeviceStatus (*lane_settle)(Lane *lane, double *kernel_ms, DeviceError *error);
 
-	/* `q` and `thresholds` must stay until query_close. */
-	DeviceStatus (*query_open)(Query **query, int device, const WireQuery *q,
+	/* The caller keeps `q` and `thresholds` until query_close. */
+	DeviceStatus (*query_open)(DeviceQuery **query, int device, const WireQuery *q,
 							   const double *thresholds, DeviceError *error);
-	void (*query_close)(Query *query);
+	void (*query_close)(DeviceQuery *query);
 	/*
-	 * Reduces a batch whose copy was started; the lane's buffer may be reused after.
-	 * DEVICE_FULL: there is no room for its groups or rows; none of its rows was
-	 * counted, and the query has the groups of the batches before.  Any other
-	 * failure leaves a query that can only be closed.
+	 * Reduces a batch whose copy was started.  The lane's buffer may be reused afterwards.
+	 * DEVICE_FULL: there is no room for the groups or the rows of the batch.  None of its rows was
+	 * counted, and the query has the groups of the earlier batches.  After any other failure the
+	 * query can only be closed.
 	 */
-	DeviceStatus (*reduce)(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error);
+	DeviceStatus (*reduce)(DeviceQuery *query, Lane *lane, const WireBatch *batch,
+						   DeviceError *error);
 	/*
-	 * Reduces stored rows, of columns that it releases when they are not needed any more, at the
-	 * latest by finish.  Behind the runs are the cells of tables, as RESIDENT has them, but in
-	 * memory that the client cannot change; the arena's buffer may be reused at once.  DEVICE_FULL
-	 * as of reduce, but that groups of rows that did not come may be left: no rows may come after
-	 * it.
+	 * Reduces rows of stored columns.  The query owns `hold` from now on.  It releases the hold
+	 * when it does not need the columns any more, at the latest in finish.
+	 *
+	 * `row_ranges` is followed by the cells of the program's tables, laid out as in the message
+	 * RESIDENT, but in memory that the client cannot change.  The arena's buffer may be reused at
+	 * once.
+	 *
+	 * DEVICE_FULL: none of the rows was counted, but groups without rows may be left.  No rows may
+	 * be reduced after it.
 	 */
-	DeviceStatus (*resident)(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
-							 struct StoreHold *hold, DeviceError *error);
+	DeviceStatus (*resident)(DeviceQuery *query, Lane *lane, const WireResident *in,
+							 const WireRowRange *row_ranges, struct StoreHold *hold,
+							 DeviceError *error);
 	/*
-	 * Adds all groups and values of sets of `part`, the same query without WIRE_ORDERED on another
-	 * device, which is finished as a part and has keys within key_min and key_max, to this one,
-	 * which is not.  Any failure leaves a query that can only be closed.  `part` is closed after
-	 * this one is finished or closed.
+	 * Adds all groups and set values of `other` to the query.  `other` is the same query on another
+	 * device, without WIRE_ORDERED; finish was called for it with for_absorb, and its keys are
+	 * within key_min and key_max.  The query itself is not finished yet.  After any failure it can
+	 * only be closed.  The caller closes `other` after the query is finished or closed.
 	 */
-	DeviceStatus (*absorb)(Query *query, Query *part, const int64_t *key_min,
+	DeviceStatus (*absorb)(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
 						   const int64_t *key_max, DeviceError *error);
 	/*
-	 * Waits for all batches.  Fills *result except for bytes_in and copy_ms; kernel_ms
-	 * is without the time that lane_settle reports.  limit: or NULL.  part: the query is for absorb
-	 * alone, so that values of sets stay as they are, and slots of them have no states.
+	 * Waits for all rows.  Fills *result except for bytes_in and copy_ms; kernel_ms does not
+	 * contain the time that lane_settle reports.  `limit` may be NULL.  for_absorb: another query
+	 * will absorb this one, so that the values of sets stay unsorted, and the slots computed from
+	 * them have no states.
 	 */
-	DeviceStatus (*finish)(Query *query, const WireLimit *limit, bool part, WireFinished *result,
-						   DeviceError *error);
+	DeviceStatus (*finish)(DeviceQuery *query, const WireLimit *limit, bool for_absorb,
+						   WireFinished *result, DeviceError *error);
 	/* Copies groups to a buffer of the arena, with the arrays at the offsets in *out. */
-	DeviceStatus (*fetch)(Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
+	DeviceStatus (*fetch)(DeviceQuery *query, Lane *lane, const WireGroups *out,
+						  DeviceError *error);
 	/*
-	 * After finish: copies values of a set to a buffer of the arena, where WirePick has them, by
-	 * their places, which are in memory that the client cannot change.  DEVICE_UNSUPPORTED: there
-	 * is no such place.
+	 * After finish: copies the values at these places of a sorted set to a buffer of the arena,
+	 * laid out as in WirePick.  `places` is in memory that the client cannot change.
+	 * DEVICE_UNSUPPORTED: a place is outside of the set.
 	 */
-	DeviceStatus (*pick)(Query *query, Lane *lane, const WirePick *in, const int32_t *places,
+	DeviceStatus (*pick)(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
 						 DeviceError *error);
 	/* Returns the query to its state after query_open. */
-	DeviceStatus (*reset)(Query *query, DeviceError *error);
+	DeviceStatus (*reset)(DeviceQuery *query, DeviceError *error);
 } DeviceOps;
 
-/* Defined by the device layer that the program is linked with. */
 extern const DeviceOps device_ops;
 
 #endif /* GPUAGG_DEVICE_H */

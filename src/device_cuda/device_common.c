@@ -1,7 +1,7 @@
 /*
  * device_common.c
- *	  The base of the CUDA device layer: errors, numbers of devices, memory of
- *	  queries, columns as kernels take them.
+ *	  The base of the CUDA device layer: errors, device numbers, memory of queries, columns and
+ *slots as kernels take them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 /* ---- errors ---- */
 
 /*
- * Errors that concern one call leave the context as it was; after any other, all calls
- * fail until the process ends.
+ * Returns the status for a CUDA error.  Errors of a single call leave the context usable.  After
+ * any other error all calls fail until the process ends.
  */
 static DeviceStatus
 status_of(cudaError_t err)
@@ -27,7 +27,7 @@ status_of(cudaError_t err)
 		case cudaErrorCooperativeLaunchTooLarge:
 		case cudaErrorInvalidDeviceFunction:
 		case cudaErrorNoKernelImageForDevice:
-			/* the driver cannot make code of the PTX */
+			/* the driver cannot compile the PTX: */
 		case cudaErrorInvalidKernelImage:
 		case cudaErrorInvalidPtx:
 		case cudaErrorJitCompilerNotFound:
@@ -47,8 +47,8 @@ cuda_status(cudaError_t err, const char *call, DeviceError *error)
 			 cudaGetErrorName(err), call);
 
 	/*
-	 * The run time keeps a thread's last error, which the next launch would report as
-	 * its own, even on another device.  Errors that stay with a context are reported again.
+	 * The runtime keeps a thread's last error, and the next launch would report it as its own, even
+	 * on another device.  Errors that make a context unusable are reported again anyway.
 	 */
 	cudaGetLastError();
 	return status_of(err);
@@ -87,7 +87,7 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 	*at = NULL;
 	while (!budget_take(device, bytes))
 		if (!store_yield(device, bytes))
-			return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
+			return device_fail(error, DEVICE_NO_MEMORY, "gpuagg.device_memory_limit reached");
 	for (;;)
 	{
 		cudaError_t err = cudaMallocAsync(at, bytes, stream);
@@ -95,10 +95,10 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 		if (err == cudaSuccess)
 			return DEVICE_OK;
 		*at = NULL;
-		/* once: if others have the memory, columns would be freed in vain */
+		/* try once: if other processes have the memory, freeing columns does not help */
 		if (err == cudaErrorMemoryAllocation && !yielded && store_yield(device, bytes))
 		{
-			/* the error of this call must not be the next one's */
+			/* clear the error, so that the next call does not report it */
 			cudaGetLastError();
 			yielded = true;
 			continue;
@@ -108,9 +108,9 @@ device_allocate(int device, size_t bytes, cudaStream_t stream, void **at, Device
 	}
 }
 
-/* Takes the bytes from the budget and allocates them, or does neither. */
+/* Takes the bytes from the budget and allocates them; if one fails, does neither. */
 static DeviceStatus
-take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
+take_memory(DeviceQuery *query, size_t bytes, DeviceMemory *memory, DeviceError *error)
 {
 	memory->at = NULL;
 	memory->bytes = 0;
@@ -118,13 +118,13 @@ take_memory(Query *query, size_t bytes, DeviceMemory *memory, DeviceError *error
 		device_allocate(query->device, bytes > 0 ? bytes : 1, query->stream, &memory->at, error));
 	memory->bytes = bytes > 0 ? bytes : 1;
 	query->memory += memory->bytes;
-	if (query->memory > query->memory_peak)
-		query->memory_peak = query->memory;
+	if (query->memory > query->stats.memory_peak)
+		query->stats.memory_peak = query->memory;
 	return DEVICE_OK;
 }
 
 void
-query_release(Query *query, DeviceMemory *memory)
+memory_release(DeviceQuery *query, DeviceMemory *memory)
 {
 	if (memory->at == NULL)
 		return;
@@ -136,16 +136,16 @@ query_release(Query *query, DeviceMemory *memory)
 }
 
 DeviceStatus
-query_reserve(Query *query, DeviceMemory *memory, size_t bytes, DeviceError *error)
+memory_reserve(DeviceQuery *query, DeviceMemory *memory, size_t bytes, DeviceError *error)
 {
 	if (memory->at != NULL && memory->bytes >= bytes)
 		return DEVICE_OK;
-	query_release(query, memory);
+	memory_release(query, memory);
 	return take_memory(query, bytes, memory, error);
 }
 
 DeviceStatus
-query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes, DeviceError *error)
+memory_grow(DeviceQuery *query, DeviceMemory *memory, size_t used, size_t bytes, DeviceError *error)
 {
 	DeviceMemory larger;
 
@@ -159,11 +159,11 @@ query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes, Devi
 
 		if (err != cudaSuccess)
 		{
-			query_release(query, &larger);
+			memory_release(query, &larger);
 			return cuda_status(err, "copy to larger memory", error);
 		}
 	}
-	query_release(query, memory);
+	memory_release(query, memory);
 	*memory = larger;
 	return DEVICE_OK;
 }
@@ -207,6 +207,12 @@ may_have_nulls(const DeviceColumn *c)
 	return c->validity != NULL || c->nullable;
 }
 
+bool
+key_has_nulls(const WireQuery *q, const Rows *rows, int k)
+{
+	return may_have_nulls(&rows->cols[q->keys[k].col]);
+}
+
 GpuaggColumn
 kernel_column(const DeviceColumn *c)
 {
@@ -227,5 +233,5 @@ slot_is_ordered(const WireQuery *q, int s)
 bool
 slot_is_late(const WireQuery *q, int s)
 {
-	return slot_is_ordered(q, s) || q->slots[s].part != WIRE_ROWS;
+	return slot_is_ordered(q, s) || q->slots[s].input != WIRE_ROWS;
 }

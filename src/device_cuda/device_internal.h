@@ -1,234 +1,299 @@
 /*
  * device_internal.h
- *	  What the files of the CUDA device layer share.
+ *	  What the C files of the CUDA device layer share: the query on a device, and their functions.
  *
- * README.md has the order of the files.  Plain C on the CUDA run-time.  Device memory is allocated
- *in stream order from the device's pool, after budget_take().
+ * README.md has the order of the files, and says which thread and which stream does what.
+ *
+ * All device memory is allocated in stream order from the device's memory pool, after it was taken
+ * from the server's budget.  Functions return a DeviceStatus; if it is not DEVICE_OK, *error has a
+ * text.
  */
-#ifndef GPUAGG_DEVICE_CUDA_H
-#define GPUAGG_DEVICE_CUDA_H
+#ifndef GPUAGG_DEVICE_INTERNAL_H
+#define GPUAGG_DEVICE_INTERNAL_H
 
 #include <cuda_runtime_api.h>
 
 #include "device_cuda/kernels.h"
 #include "gpuagg_cuda.h"
 #include "server/budget.h"
-#include "server/resident.h"
+#include "server/resident_plan.h"
 #include "server/spin.h"
 #include "server/store.h"
 #include "strategy.h"
 
+/* A connection's copy stream, and its buffers on the device. */
 struct Lane
 {
 	int device;
 	cudaStream_t stream; /* copies */
-	char *arena;
-	char *memory; /* on the device, as large as the arena; NULL: not yet */
+	char *arena;         /* pinned host memory; the connection owns it */
+	char *memory;        /* device memory, as large as the arena; NULL: not allocated yet */
 	size_t buffer_bytes;
 	int buffers;
+	/* for each buffer: */
 	cudaEvent_t copy_began[WIRE_BUFFERS];
 	cudaEvent_t copied[WIRE_BUFFERS];
 	cudaEvent_t reduce_began[WIRE_BUFFERS];
-	cudaEvent_t reduced[WIRE_BUFFERS]; /* the buffer may be overwritten */
-	bool timing[WIRE_BUFFERS];         /* both are recorded and not yet added */
-	double kernel_ms;
-	Lane *next; /* of the idle ones */
+	cudaEvent_t reduced[WIRE_BUFFERS]; /* after it the buffer may be overwritten */
+	bool timing[WIRE_BUFFERS];         /* the time between the last two is not in kernel_ms yet */
+	double kernel_ms;                  /* time of reductions since the last lane_settle */
+	Lane *next;                        /* in the list of idle lanes */
 };
 
-/* ---- streams.c ---- */
+/* ---- streams.c: streams ---- */
 
-/* A stream on which nothing is queued, with so many bytes of pinned memory, and back. */
+/*
+ * Takes a stream with nothing queued, and STREAM_PAGE_BYTES of pinned host memory, from the list of
+ * idle streams, or makes them.  stream_give returns both.
+ */
 #define STREAM_PAGE_BYTES 4096
 extern cudaError_t stream_take(int device, cudaStream_t *stream, char **page);
 extern void stream_give(int device, cudaStream_t stream, char *page);
 /*
- * Wait, as all waits on the way to a query's answer do: the end of short kernels is seen sooner
- * than a thread that sleeps is woken up.  Not for copies of much.
+ * Wait for a stream or an event.  They poll for a moment before they sleep, because waking a thread
+ * takes longer than a short kernel.  Use them for all waits on the way to a query's answer, but not
+ * for large copies.
  */
 extern cudaError_t stream_wait(cudaStream_t stream);
 extern cudaError_t event_wait(cudaEvent_t event);
 
+/* ---- the query on a device ---- */
+
 /*
- * A piece of device memory and its bytes in the budget.  Only query_reserve, query_extend
- * and query_release change it, so that memory and budget agree whatever fails.
+ * An array in device memory, whose bytes were taken from the budget.  Only memory_reserve,
+ * memory_grow and memory_release change it, so that memory and budget agree after any failure.
  */
 typedef struct DeviceMemory
 {
-	void *at;
+	void *at; /* NULL: nothing is allocated */
 	size_t bytes;
 } DeviceMemory;
 
-/* Rows to be reduced, on the device: a batch, or a slice of stored and computed columns. */
+/* Rows to be reduced, in device memory: a batch, or a slice of stored and computed columns. */
 typedef struct Rows
 {
 	int64_t nrows;          /* at most STORE_SEGMENT_ROWS */
-	const int64_t *key_min, /* of WireBatch */
-		*key_max;
-	const uint8_t *filter; /* one byte a row, 0: the row is not there; or NULL */
-	const uint32_t
-		*heads; /* the runs that they are, in the order of the keys: FORM_RUNS; or NULL */
+	const int64_t *key_min; /* for each key, as in WireBatch; host memory */
+	const int64_t *key_max;
+	const uint8_t *filter; /* one byte per row, 0: the row does not count; or NULL */
+	/* FORM_RUNS: the runs of equal keys, as in GpuaggRuns; or NULL */
+	const uint32_t *heads;
 	const int32_t *before;
 	DeviceColumn cols[WIRE_MAX_COLS];
 } Rows;
 
-/* How the groups of a query are stored. */
+/* How the groups of a query are stored.  A group's bin is its index in the arrays of states. */
 typedef enum GroupForm
 {
-	FORM_UNKNOWN, /* no batch yet */
+	FORM_UNKNOWN, /* no rows yet */
 	FORM_SINGLE,  /* one group */
-	FORM_DIRECT,  /* bin = mixed-radix number of the keys */
-	FORM_HASH,    /* bins in the order of a hash table */
-	FORM_RUNS     /* a bin for each run of rows in the order of the keys */
+	FORM_DIRECT,  /* the bin is a mixed-radix number made of the keys */
+	FORM_HASH,    /* a hash table numbers the keys in the order in which they are inserted */
+	FORM_RUNS     /* one bin for each run of equal keys; the rows are in the order of the keys */
 } GroupForm;
 
-/* The bins of FORM_DIRECT: key k is one of min .. max, or NULL once a batch had NULLs. */
+/* FORM_DIRECT: the keys that have bins.  Key k is in min[k] .. max[k], or NULL if has_null[k]. */
 typedef struct KeyRanges
 {
 	int64_t min[WIRE_MAX_KEYS];
 	int64_t max[WIRE_MAX_KEYS];
-	bool has_null[WIRE_MAX_KEYS];
-	int64_t extent[WIRE_MAX_KEYS]; /* values, and if has_null the bin of NULLs behind them */
+	bool has_null[WIRE_MAX_KEYS]; /* some batch had NULLs */
+	int64_t
+		extent[WIRE_MAX_KEYS]; /* number of values; with has_null one more, the last, for NULL */
 } KeyRanges;
 
 /* The states of all groups, by bin. */
 typedef struct GroupStates
 {
-	int64_t capacity; /* groups that there is room for */
+	int64_t capacity; /* number of groups that every array has room for */
 	DeviceMemory slot[WIRE_MAX_SLOTS];
-	DeviceMemory
-		present; /* without a count_slot, of groups that may have no rows: int64 rows in each bin */
-	DeviceMemory list; /* of such groups: room for those that have rows, and for what lists them */
-	DeviceMemory keys; /* FORM_RUNS: packed, of key_bytes */
+	/*
+	 * int64 number of rows in each bin.  Only allocated if groups may have no rows, and no slot
+	 * counts the rows (count_slot is -1).
+	 */
+	DeviceMemory row_counts;
+	/* If groups may have no rows: room for the list of those with rows, and a workspace behind it.
+	 */
+	DeviceMemory list;
+	DeviceMemory keys; /* FORM_RUNS: packed keys of key_bytes each */
 } GroupStates;
 
-/* Of GroupStates.list, before what lists them. */
+/* Returns the offset of the workspace in GroupStates.list. */
 static inline size_t
 groups_list_bytes(int64_t capacity)
 {
 	return (capacity * sizeof(int32_t) + 255) / 256 * 256;
 }
 
-/* FORM_HASH: a table, and the allocation that its arrays lie in. */
+/* FORM_HASH: a hash table, and the one allocation that contains its arrays. */
 typedef struct HashTable
 {
 	GpuaggGroupTable table;
 	DeviceMemory memory;
 } HashTable;
 
-/* Histogram calls take so many slots; more take several calls. */
+/*
+ * The groups of a query.  group_tables.c changes all of this together, as the last step of a
+ * change: if a change fails, the groups are as they were.
+ */
+typedef struct Groups
+{
+	GroupForm form;
+	GroupStates states;
+	KeyRanges ranges;           /* FORM_DIRECT */
+	HashTable hash;             /* FORM_HASH */
+	bool runs_may_be_empty;     /* FORM_RUNS: a filter may leave no rows of some run */
+	int source[WIRE_MAX_SLOTS]; /* a slot from whose states this slot's can be derived; SOURCE_* */
+	int64_t ntable;             /* FORM_HASH: groups in the table */
+	int64_t n; /* FORM_HASH: groups of the rows reduced so far; else set by finish */
+} Groups;
+
+/* Values of Groups.source: */
+#define SOURCE_NONE (-1)                 /* the slot has its own states */
+#define SOURCE_ROW_COUNTS WIRE_MAX_SLOTS /* they equal GroupStates.row_counts */
+
+/* Where groups_locate found the bins of the rows that are being reduced. */
+typedef struct RowLocation
+{
+	GpuaggBins bins;
+	GpuaggRuns runs; /* used instead, if it has heads: the runs of equal keys that the rows form */
+} RowLocation;
+
+/* Device memory for the rows that are being reduced; its contents do not outlive them. */
+typedef struct Scratch
+{
+	DeviceMemory workspace; /* of the kernel library */
+	DeviceMemory bins;      /* int32 of each row */
+	int64_t nzeros;         /* FORM_SINGLE: the first so many entries of bins are 0 */
+	DeviceMemory slot_bins; /* int32 of each row, for a slot with several bins per group */
+	DeviceMemory keys;      /* packed, of each row */
+	DeviceMemory staging;   /* groups on their way to another array, device or the client */
+	DeviceMemory filter;    /* one byte for each row of a slice */
+	DeviceMemory computed;  /* computed columns of a slice */
+	DeviceMemory plan;      /* what kernels read of a RESIDENT: ranges, programs, cells */
+} Scratch;
+
+/* Device memory for runs of equal keys: where they begin, and rows that were sorted by key. */
+typedef struct RunScratch
+{
+	DeviceMemory heads;  /* uint32 words with a bit per row: the row begins a run */
+	DeviceMemory before; /* int32 for each word, and one more: number of runs before it */
+	DeviceMemory sorted_keys;
+	DeviceMemory row_numbers; /* uint32 row number of each sorted key */
+} RunScratch;
+
+/* Columns that the query reads where they are stored. */
+typedef struct StoredInput
+{
+	StoreHold *holds; /* list; the query releases them when the device has finished with them */
+	int nmessages;    /* RESIDENT messages so far */
+} StoredInput;
+
+typedef struct OrderedRows OrderedRows;
+
+/* The values of one WireSet. */
+typedef struct SetValues
+{
+	int64_t nmax;        /* rows so far, which is the largest possible number of values */
+	int64_t capacity;    /* number of values that the arrays have room for */
+	int64_t n;           /* number of values; valid after they are sorted */
+	DeviceMemory bins;   /* int32 bin of each value's group */
+	DeviceMemory values; /* int64 */
+	DeviceMemory counts; /* SetCounts, which kernels update */
+} SetValues;
+
+/*
+ * The first allocation for rows or values that are kept until the end has room for the estimated
+ * number, but for at most so many times those of the first batch: estimates may be wrong.
+ */
+#define ESTIMATE_PER_ROW 64
+
+/* Input that is kept until all rows are there, then sorted by group and reduced. */
+typedef struct LateInput
+{
+	OrderedRows *ordered;          /* rows of operators that do not commute; NULL: none */
+	SetValues sets[WIRE_MAX_SETS]; /* values of percentiles stay until query_close */
+	cudaEvent_t began;             /* measure the sorting; NULL if the query keeps no rows */
+	cudaEvent_t ended;
+} LateInput;
+
+/* The groups that finish found. */
+typedef struct ResultList
+{
+	DeviceMemory top;      /* list of the groups within a limit */
+	const int32_t *listed; /* bins of the groups, in `top` or states.list; NULL: bins 0 .. n - 1 */
+} ResultList;
+
+/* For WireFinished, and EXPLAIN. */
+typedef struct QueryStats
+{
+	double kernel_ms;
+	uint64_t memory_peak;
+	int changes;             /* of the form */
+	int retries;             /* hash tables that had to be replaced */
+	GpuaggHistChoice choice; /* of the last histogram call */
+	bool sorted;             /* the last rows were sorted by key */
+} QueryStats;
+
+/* One histogram call takes so many slots; more slots take several calls. */
 #define CALL_SLOTS GPUAGG_MAX_SLOTS
 #define MAX_CALLS (WIRE_MAX_SLOTS / CALL_SLOTS + WIRE_MAX_SLOTS + 2)
-/* The last of them is that of sets. */
+/* The last status is for the calls that reduce set values. */
 #define SET_CALL (MAX_CALLS - 1)
 
-/* Calls of so many rows have few slots; tests make it smaller. */
+/* With so many rows, calls have few slots each; tests make it smaller. */
 #ifndef SPLIT_ROWS
 #define SPLIT_ROWS (1 << 22)
 #endif
 
-typedef struct OrderedRows OrderedRows;
-
-/*
- * Memory for rows that are kept is taken at once for so many as are estimated, but only for so many
- * times the first ones.
- */
-#define ESTIMATE_PER_ROW 64
-
-/* Values of a WireSet. */
-typedef struct SetValues
-{
-	int64_t most; /* rows that came, of which some may have had no value */
-	int64_t capacity;
-	int64_t n;           /* values; known when they are sorted */
-	DeviceMemory bins;   /* int32 of each value's group; and */
-	DeviceMemory values; /* int64 */
-	DeviceMemory counts; /* SetCounts */
-} SetValues;
-
-/* What kernels note, in device memory. */
-typedef struct QueryStatus
+/* What kernels report, in device memory. */
+typedef struct KernelStatus
 {
 	GpuaggHistStatus call[MAX_CALLS];
-	unsigned long long undetermined;        /* rows whose outcome a program could not tell */
-	unsigned long long undetermined_before; /* the last RESIDENT */
-	uint32_t order;                         /* HEADS_* of the rows that were searched for runs */
+	unsigned long long undetermined;        /* rows whose outcome a program could not determine */
+	unsigned long long undetermined_before; /* the same before the last RESIDENT */
+	uint32_t order;                         /* HEADS_* bits of the rows searched for runs */
 	int32_t listed;                         /* groups that have rows, and are within the limit */
-	TopCounts top;                          /* if there is a limit */
-} QueryStatus;
+	TopCounts top;                          /* only with a limit */
+} KernelStatus;
 
-_Static_assert(sizeof(QueryStatus) <= STREAM_PAGE_BYTES, "what kernels note is read at once");
+_Static_assert(sizeof(KernelStatus) <= STREAM_PAGE_BYTES, "KernelStatus is read with one copy");
 
-struct Query
+/* A query on one device.  The thread that has the server's lock of the query uses it. */
+struct DeviceQuery
 {
 	int device;
-	const WireQuery *q;
-	int count_slot; /* of count(*), which shows the direct bins that have rows; or -1 */
-	uint64_t seed;  /* of the hash of its keys */
-	cudaStream_t stream;
-	char *page;        /* pinned memory of the stream */
-	cudaEvent_t began, /* of ordered_finish and sets_finish; NULL unless rows are kept */
-		ended;
-	double kernel_ms;
-	uint64_t memory; /* taken from the budget */
-	uint64_t memory_peak;
-	int64_t rows;
-	int changes;
-	int retries;
+	const WireQuery *q;  /* the caller keeps it until query_close */
+	int count_slot;      /* a slot that counts all rows of a group (count(*)); -1: there is none */
+	uint64_t seed;       /* of the hash of its keys */
+	cudaStream_t stream; /* all work of the query, in order */
+	char *page;          /* the stream's pinned memory, STREAM_PAGE_BYTES */
+	uint64_t memory;     /* bytes taken from the budget */
+	int64_t nrows;       /* rows reduced */
 
-	DeviceMemory thresholds;
-	DeviceMemory status; /* QueryStatus */
-	DeviceMemory workspace;
-	DeviceMemory bins;      /* int32 of each row */
-	int64_t zeros;          /* FORM_SINGLE: so many entries of bins are 0 */
-	DeviceMemory slot_bins; /* the same for a slot with many bins a group */
-	DeviceMemory keys;      /* packed, of each row */
-	DeviceMemory staging;
-	DeviceMemory filter;   /* a byte of each row of a slice */
-	DeviceMemory computed; /* columns of a slice */
-	DeviceMemory plan;     /* what kernels need to know of RESIDENT */
-	DeviceMemory heads;    /* where runs begin */
-	DeviceMemory before;
-	DeviceMemory sorted; /* keys of rows that were sorted */
-	DeviceMemory order;  /* and their numbers */
-	GpuaggBins located;  /* where groups_locate found the rows' bins */
-	GpuaggRuns runs;     /* or the runs that they are, if there are heads */
-	bool sorts;          /* the last rows were sorted */
+	DeviceMemory thresholds; /* double; bin boundaries of slots */
+	DeviceMemory status;     /* KernelStatus */
 
-	StoreHold *holds; /* stored columns that it reads */
-	int residents;    /* messages */
-
-	/* change together, as the last step of a change */
-	GroupForm form;
-	GroupStates groups;
-	KeyRanges ranges;          /* FORM_DIRECT */
-	HashTable hash;            /* FORM_HASH */
-	bool sparse;               /* FORM_RUNS: some may have no rows */
-	int alias[WIRE_MAX_SLOTS]; /* the slot whose states tell this one's so far; ALIAS_* */
-	int64_t found;             /* FORM_HASH: groups in the table */
-	int64_t ngroups; /* FORM_HASH: groups of batches that were reduced; else set by groups_finish */
-
-	GpuaggHistChoice choice;       /* of the last call, for EXPLAIN */
-	OrderedRows *rows_kept;        /* for operators that do not commute, or NULL */
-	SetValues sets[WIRE_MAX_SETS]; /* those of percentiles stay until the end */
-
-	/* set by groups_finish */
-	DeviceMemory top;      /* the list of groups within a limit */
-	const int32_t *listed; /* bins of the groups that there are; NULL: all, in order */
+	Groups groups;
+	RowLocation location;
+	Scratch scratch;
+	RunScratch runs;
+	StoredInput stored;
+	LateInput late;
+	ResultList result;
+	QueryStats stats;
 };
-
-/* Of a slot's alias: it has its own states; or they are `present`. */
-#define ALIAS_NONE (-1)
-#define ALIAS_PRESENT WIRE_MAX_SLOTS
 
 /* ---- device_common.c: errors ---- */
 
 /*
- * Turns the result of a CUDA call or of the kernel library into a DeviceStatus:
- * DEVICE_LOST only where the context is of no use any more.
+ * Turn the result of a CUDA call, or of the kernel library, into a DeviceStatus with a text.  It is
+ * DEVICE_LOST only if the context cannot be used any more.
  */
 extern DeviceStatus cuda_status(cudaError_t err, const char *call, DeviceError *error);
 extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, DeviceError *error);
 
+/* Return from the calling function, with its `error` set, if the call fails. */
 #define CUDA_CHECK(call) \
 	do \
 	{ \
@@ -253,55 +318,68 @@ extern DeviceStatus kernel_status(GpuaggCudaStatus status, const char *call, Dev
 			return check_status; \
 	} while (0)
 
-/* ---- ... the numbers of devices ---- */
+/* ---- device_common.c: device numbers ---- */
 
 /* CUDA's number of each device of the server. */
 extern int cuda_ordinals[WIRE_MAX_DEVICES];
-/* Makes it the device of this thread's calls; threads come with any. */
+/*
+ * Makes it the current device of this thread.  Every entry point calls this, because a thread may
+ * have used another device before.
+ */
 extern cudaError_t cuda_select(int device);
 
-/* ---- ... memory ---- */
+/* ---- device_common.c: memory ---- */
 
-/* Memory that is in the budget; stored columns that nobody reads make room for it. */
+/*
+ * Allocates device memory in stream order and takes it from the budget.  If there is too little, it
+ * frees stored columns that no query holds.
+ */
 extern DeviceStatus device_allocate(int device, size_t bytes, cudaStream_t stream, void **at,
 									DeviceError *error);
 
-/* ... of a query: */
-
-/* At least `bytes`; the content is lost when it grows, and if that fails. */
-extern DeviceStatus query_reserve(Query *query, DeviceMemory *memory, size_t bytes,
-								  DeviceError *error);
-/* Grows memory whose first `used` bytes stay; if that fails, nothing has changed. */
-extern DeviceStatus query_extend(Query *query, DeviceMemory *memory, size_t used, size_t bytes,
-								 DeviceError *error);
-extern void query_release(Query *query, DeviceMemory *memory);
-
-/* ---- ... what it notes on the device (streams.c): at most STREAM_PAGE_BYTES */
-
-/* Waits for all that is queued, and reads. */
-extern DeviceStatus query_read(Query *query, void *to, const void *from, size_t bytes,
-							   DeviceError *error);
-/* The same in steps, for several pieces: they are at query->page + at after the wait. */
-extern DeviceStatus query_copy_out(Query *query, const void *from, size_t bytes, size_t at,
+/*
+ * Makes the memory at least `bytes` large.  When it is replaced, its content is lost, also if the
+ * allocation fails.
+ */
+extern DeviceStatus memory_reserve(DeviceQuery *query, DeviceMemory *memory, size_t bytes,
 								   DeviceError *error);
-extern DeviceStatus query_wait(Query *query, DeviceError *error);
+/* The same, but keeps the first `used` bytes.  If it fails, nothing has changed. */
+extern DeviceStatus memory_grow(DeviceQuery *query, DeviceMemory *memory, size_t used, size_t bytes,
+								DeviceError *error);
+extern void memory_release(DeviceQuery *query, DeviceMemory *memory);
 
-/* ---- ... columns and slots ---- */
+/* ---- streams.c: reading small results, at most STREAM_PAGE_BYTES ---- */
 
-/* The rows of a batch whose buffer starts at `base` on the device. */
+/* Waits for all queued work, and copies `bytes` from device memory to `to`. */
+extern DeviceStatus device_query_read(DeviceQuery *query, void *to, const void *from, size_t bytes,
+									  DeviceError *error);
+/*
+ * The same in two steps, for several copies: queue copies to query->page + at, then wait for all of
+ * them.
+ */
+extern DeviceStatus device_query_copy_out(DeviceQuery *query, const void *from, size_t bytes,
+										  size_t at, DeviceError *error);
+extern DeviceStatus device_query_wait(DeviceQuery *query, DeviceError *error);
+
+/* ---- device_common.c: columns and slots ---- */
+
+/* Describes the rows of a batch whose buffer begins at `base` on the device. */
 extern void batch_rows(const char *base, const WireBatch *batch, Rows *rows);
+/* Returns the column as the kernel library takes it. */
 extern GpuaggColumn kernel_column(const DeviceColumn *c);
 extern bool may_have_nulls(const DeviceColumn *c);
-/* Is it a sketch a group?  On a device its registers are bytes. */
+/* Returns whether key k may be NULL in these rows.  Batches have a validity bitmap only then. */
+extern bool key_has_nulls(const WireQuery *q, const Rows *rows, int k);
+/* Returns whether slot s is a sketch per group, whose registers are bytes on a device. */
 extern bool slot_is_sketch(const WireQuery *q, int s);
-/* Bytes of one group's states of slot s, on a device. */
+/* Returns the bytes of one group's states of slot s, on a device. */
 extern size_t slot_state_bytes(const WireQuery *q, int s);
-/* Is slot s reduced when all rows are there, as its operator does not commute? */
+/* Returns whether the operator of slot s does not commute: its rows are kept, and sorted. */
 extern bool slot_is_ordered(const WireQuery *q, int s);
-/* Is it reduced only then, for whatever reason? */
+/* Returns whether slot s is reduced only when all rows are there: ordered, or over a set. */
 extern bool slot_is_late(const WireQuery *q, int s);
 
-/* ---- lanes.c ---- */
+/* ---- lanes.c: functions of device_ops ---- */
 
 extern DeviceStatus cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes,
 								   int buffers, DeviceError *error);
@@ -310,200 +388,228 @@ extern DeviceStatus cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes,
 							  DeviceError *error);
 extern DeviceStatus cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error);
 extern DeviceStatus cuda_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error);
-/* Makes room for the arena's buffers on the device, which only batches and bitmaps need. */
+/* Allocates lane->memory, if it is not there.  Only batches and bitmaps need it. */
 extern DeviceStatus lane_reserve(Lane *lane, DeviceError *error);
-/* Waits for the reduction of the batch that was last in this buffer, and adds its time. */
-extern DeviceStatus lane_add_timing(Lane *lane, int buffer, DeviceError *error);
+/* Waits for the reduction of the last batch in this buffer, and adds its time to kernel_ms. */
+extern DeviceStatus lane_add_kernel_time(Lane *lane, int buffer, DeviceError *error);
+
+/* ---- store_ops.c ---- */
+
+/* Starts the store (server/store.h) with the memory operations of this layer. */
+extern DeviceStatus cuda_store_start(int ndevices, DeviceError *error);
 
 /* ---- group_states.c ---- */
 
-/* The most bins of one histogram; tests may lower it. */
-extern int64_t cuda_most_bins;
-/* With so many groups at most, no slot has more bins. */
-extern int64_t states_most_groups(const WireQuery *q);
+/* The largest number of bins of one histogram; tests may lower it. */
+extern int64_t cuda_max_bins;
+/* Returns the largest number of groups for which no slot has more bins than that. */
+extern int64_t states_max_groups(const WireQuery *q);
 /*
- * Allocates and initializes the states of `capacity` groups; if it fails, nothing stays allocated.
+ * Allocates and initializes the states of `capacity` groups.  If it fails, nothing stays allocated.
  */
-extern DeviceStatus states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
-								DeviceError *error);
-/* The states of the query's groups from_bins[i] become those of groups to_bins[i] of *to. */
-extern DeviceStatus states_move(Query *query, GroupStates *to, const int32_t *from_bins,
+extern DeviceStatus states_make(DeviceQuery *query, GroupForm form, int64_t capacity,
+								GroupStates *states, DeviceError *error);
+/* Copies the states of the query's groups from_bins[i] to groups to_bins[i] of *to. */
+extern DeviceStatus states_move(DeviceQuery *query, GroupStates *to, const int32_t *from_bins,
 								const int32_t *to_bins, int64_t n, DeviceError *error);
-extern void states_release(Query *query, GroupStates *states);
+extern void states_release(DeviceQuery *query, GroupStates *states);
 
-/* ---- group_tables.c ---- */
+/* ---- derived_slots.c ---- */
 
+/* Called before the first rows: finds slots whose states can be derived from another slot's. */
+extern void derived_slots_find(DeviceQuery *query, const Rows *rows);
 /*
- * Finds the bins of the rows: query->located says where; into query->bins if rows are kept
- * or, but for a single group, slots have bins; or as one or two int32 keys of ranges.  The states
- * have room for all of them.  If that fails, the groups and states of earlier rows are intact.
+ * Returns a bit for each slot of greatest or smallest keys that is, or will be, derived from the
+ * states of ARGMAX or ARGMIN, if rows with these columns are reduced.
  */
-extern DeviceStatus groups_locate(Query *query, const Rows *rows, DeviceError *error);
-/* After that, of ranges: makes the bins, into query->bins. */
-extern DeviceStatus groups_make_bins(Query *query, const Rows *rows, DeviceError *error);
-/* After that, of groups that are no ranges: the bin of each row's group, or NULL: it is 0. */
-extern const int32_t *groups_of_rows(const Query *query, const Rows *rows);
-/* FORM_RUNS with n groups, of a query that has no rows yet; if that fails, nothing has changed. */
-extern DeviceStatus groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error);
-/* The first part of that: the form, and room in it for the rows' keys. */
-extern DeviceStatus groups_fit(Query *query, const Rows *rows, DeviceError *error);
-/* The bins of FORM_DIRECT and FORM_SINGLE, by ranges. */
-extern GpuaggBins groups_bins(const Query *query, const Rows *rows);
-/* May some groups have no rows?  Then this says how many each has. */
-extern const DeviceMemory *groups_row_counts(const Query *query);
-/* The packed key of a direct bin; key_bytes may leave no byte for NULLs if no key is NULL. */
-extern void groups_direct_key(const Query *query, int64_t bin, char *key, int key_bytes);
-/* Back to FORM_UNKNOWN, with all memory released. */
-extern void groups_forget(Query *query);
+extern uint64_t derived_slots_of_keys(const DeviceQuery *query, const Rows *rows);
+/* Called before further rows: slots that cannot be derived with them get their own states. */
+extern DeviceStatus derived_slots_check(DeviceQuery *query, const Rows *rows, DeviceError *error);
 /*
- * n packed keys of `from` bytes each, without a NULL, at the start of memory that has
- * room for n of `to` bytes, become such.
+ * Gives all derived slots of counts their own states; with `keys` all derived slots.  Called before
+ * row_counts may go with a change of the form.
  */
-extern void lengthen_keys(char *keys, size_t n, int from, int to);
-
-/* ---- shared_counts.c ---- */
-
-/* Before the first rows: slots whose states others tell become aliases of these. */
-extern void counts_find(Query *query, const Rows *rows);
-/*
- * A bit for each slot of greatest or smallest keys that will be, or stay, an alias with rows of
- * these columns.
- */
-extern uint64_t counts_told(const Query *query, const Rows *rows);
-/*
- * Before other rows: those with NULLs give slots of which it does not hold any more their own
- * states.
- */
-extern DeviceStatus counts_check(Query *query, const Rows *rows, DeviceError *error);
-/*
- * Gives all slots of counts their own states, and with `keys` all slots.  Counts of rows may go
- * with a form of the groups.
- */
-extern DeviceStatus counts_settle(Query *query, bool keys, DeviceError *error);
-
-/* ---- ordered_rows.c ---- */
-
-/* Makes room for the rows of a batch; if that fails, nothing has changed. */
-extern DeviceStatus ordered_make_room(Query *query, int64_t nrows, DeviceError *error);
-/*
- * Keeps rows, for which there is room, which have no filter, and whose bins are in
- * query->bins and do not change any more.
- */
-extern DeviceStatus ordered_keep(Query *query, const Rows *in, DeviceError *error);
-/* Reduces the rows kept, and forgets them. */
-extern DeviceStatus ordered_finish(Query *query, DeviceError *error);
-/* Releases the rows kept. */
-extern void ordered_forget(Query *query);
-
-/* ---- set_values.c ---- */
-
-/* Makes room for the values of these rows; if that fails, nothing has changed. */
-extern DeviceStatus sets_make_room(Query *query, const Rows *rows, DeviceError *error);
-/* Keeps their values, for which there is room, and whose bins are in query->bins. */
-extern DeviceStatus sets_keep(Query *query, const Rows *rows, DeviceError *error);
-/* Keeps n more values of a set, with the bins that they are in. */
-extern DeviceStatus sets_add(Query *query, uint32_t number, const int32_t *bins,
-							 const int64_t *values, int64_t n, DeviceError *error);
-/* Sorts all values, and reduces the slots that are of them. */
-extern DeviceStatus sets_finish(Query *query, DeviceError *error);
-extern void sets_forget(Query *query);
-/* A function of device_ops. */
-extern DeviceStatus cuda_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places,
-							  DeviceError *error);
-
-/* ---- device_query.c: functions of device_ops ---- */
-
-extern DeviceStatus cuda_query_open(Query **query, int device, const WireQuery *q,
-									const double *thresholds, DeviceError *error);
-extern void cuda_query_close(Query *query);
-extern DeviceStatus cuda_reduce(Query *query, Lane *lane, const WireBatch *batch,
-								DeviceError *error);
-/*
- * The same for rows that lie on the device.  `applied` is set once states have changed: a failure
- * before leaves the groups as they were, DEVICE_NO_MEMORY and DEVICE_UNSUPPORTED that is.
- */
-extern DeviceStatus query_reduce_rows(Query *query, const Rows *rows, bool *applied,
-									  DeviceError *error);
-/* A slot as kernels have it, or if s is -1 the rows that each group has. */
-extern GpuaggSlot query_slot(const Query *query, const Rows *rows, int s);
-/* Are its states computed from rows, one a group? */
-extern bool query_has_slot(const Query *query, int s);
-/* Frees memory whose content does not outlast rows. */
-extern void query_release_scratch(Query *query);
-extern void query_release_holds(Query *query);
-extern DeviceStatus cuda_reset(Query *query, DeviceError *error);
-
-/* ---- results.c: functions of device_ops ---- */
-
-extern DeviceStatus cuda_finish(Query *query, const WireLimit *limit, bool part,
-								WireFinished *result, DeviceError *error);
-extern DeviceStatus cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error);
-extern GroupKeys group_keys(const Query *query);
-/*
- * Groups of a list as the message lays them out, in query->staging; kept: with sketches as devices
- * have them. DEVICE_NO_MEMORY: there is no room for them.
- */
-extern DeviceStatus results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes,
-								  DeviceError *error);
-
-/* ---- absorb.c ---- */
-
-/* Readies the memory of so many devices for copies between them. */
-extern DeviceStatus cuda_absorb_start(int ndevices, DeviceError *error);
-extern DeviceStatus cuda_absorb(Query *query, Query *part, const int64_t *key_min,
-								const int64_t *key_max, DeviceError *error);
+extern DeviceStatus derived_slots_store(DeviceQuery *query, bool keys, DeviceError *error);
 
 /* ---- key_runs.c ---- */
 
 /*
- * May runs be searched for: a query without rows so far, with operators and a strategy that allow
- * it?
+ * Returns whether the query may use FORM_RUNS: it has no rows so far, and its operators and its
+ * strategy allow it.
  */
-extern bool runs_wanted(const Query *query);
+extern bool runs_are_allowed(const DeviceQuery *query);
 /*
- * Numbers the runs of `words` words of heads; *is: they are in order, and segments are the
- * strategy.  Waits.
+ * Numbers the runs in query->runs.heads, which has `words` words.  Sets *n to their number, *order
+ * to the HEADS_* bits of the rows, and *segmented if the keys are in order, and strategy.c chooses
+ * segments.  Waits.
  */
-extern DeviceStatus runs_number(Query *query, int64_t words, double rows, int64_t *n,
-								uint32_t *order, bool *is, DeviceError *error);
+extern DeviceStatus runs_number(DeviceQuery *query, int64_t words, double rows, int64_t *n,
+								uint32_t *order, bool *segmented, DeviceError *error);
 /*
- * Sorts rows of a hash table by key, if that is the strategy and there is memory: *nruns runs, in
- * query->sorted, order, heads and before; else 0.  Waits.
+ * Sorts the rows by packed key, if the strategy asks for it and there is memory.  Then *nruns is
+ * the number of runs, which are in query->runs; otherwise it is 0.  Waits.
  */
-extern DeviceStatus runs_sort(Query *query, const Rows *rows, const void *keys, int64_t *nruns,
-							  DeviceError *error);
+extern DeviceStatus runs_sort(DeviceQuery *query, const Rows *rows, const void *keys,
+							  int64_t *nruns, DeviceError *error);
+
+/* ---- group_tables.c ---- */
+
+/*
+ * Makes n runs the groups of a query that has no rows yet.  If it fails, nothing has changed.
+ */
+extern DeviceStatus groups_start_runs(DeviceQuery *query, int64_t n, bool may_be_empty,
+									  DeviceError *error);
+/* The first part of groups_locate: chooses or changes the form, so that the rows' keys have bins.
+ */
+extern DeviceStatus groups_fit(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/*
+ * Finds the bins of n packed keys, and inserts new keys.  The table grows as often as needed.  If
+ * it fails, the table may have new keys, with bins from query->groups.n on, whose rows are not
+ * counted.
+ */
+extern DeviceStatus groups_look_up(DeviceQuery *query, const void *keys, const uint8_t *filter,
+								   int64_t n, int32_t *bins, DeviceError *error);
+/* Returns the bins of FORM_DIRECT and FORM_SINGLE, as ranges of the key columns. */
+extern GpuaggBins groups_bins(const DeviceQuery *query, const Rows *rows);
+/* If groups may have no rows: returns the memory with the number of rows of each. */
+extern const DeviceMemory *groups_row_counts(const DeviceQuery *query);
+/*
+ * Writes the packed key of a bin of FORM_DIRECT.  If no key is NULL, key_bytes may leave no room
+ * for the byte of NULL bits.
+ */
+extern void groups_direct_key(const DeviceQuery *query, int64_t bin, char *key, int key_bytes);
+/* Releases all groups; the form is FORM_UNKNOWN again. */
+extern void groups_release(DeviceQuery *query);
+/*
+ * Lengthens n packed keys from `from` to `to` bytes each, in place.  No key is NULL.  The memory
+ * has room for the result.
+ */
+extern void lengthen_keys(char *keys, size_t n, int from, int to);
+
+/* ---- row_bins.c ---- */
+
+/*
+ * Finds the bins of the rows, and makes room for all of their groups.  query->location says where
+ * the bins are: in scratch.bins, or for ranges possibly not made yet, but given by one or two int32
+ * key columns.  scratch.bins is always filled if rows are kept, or if slots have several bins per
+ * group, unless there is a single group.  If it fails, the groups and states of earlier rows are
+ * intact.
+ */
+extern DeviceStatus groups_locate(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/* After groups_locate, if the location is a range of keys: makes the bins, in scratch.bins. */
+extern DeviceStatus groups_make_bins(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/*
+ * After groups_locate, if the location is not a range of keys: returns the bin of each row; NULL:
+ * all are 0.
+ */
+extern const int32_t *groups_of_rows(const DeviceQuery *query, const Rows *rows);
+
+/* ---- ordered_rows.c ---- */
+
+/* Makes room for nrows more rows.  If it fails, nothing has changed. */
+extern DeviceStatus ordered_reserve(DeviceQuery *query, int64_t nrows, DeviceError *error);
+/*
+ * Keeps the rows.  ordered_reserve made room for them; they have no filter, and their final bins
+ * are in scratch.bins.
+ */
+extern DeviceStatus ordered_keep(DeviceQuery *query, const Rows *in, DeviceError *error);
+/* Reduces the rows that were kept, and releases them. */
+extern DeviceStatus ordered_finish(DeviceQuery *query, DeviceError *error);
+extern void ordered_release(DeviceQuery *query);
+
+/* ---- set_values.c ---- */
+
+/* Makes room for the set values of these rows.  If it fails, nothing has changed. */
+extern DeviceStatus sets_reserve(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/* Keeps the set values of the rows, whose bins are in scratch.bins. */
+extern DeviceStatus sets_keep(DeviceQuery *query, const Rows *rows, DeviceError *error);
+/* Adds n values to a set, with the bins of their groups; makes room for them. */
+extern DeviceStatus sets_add(DeviceQuery *query, uint32_t number, const int32_t *bins,
+							 const int64_t *values, int64_t n, DeviceError *error);
+/* Sorts all values, and reduces the slots that are computed from them. */
+extern DeviceStatus sets_finish(DeviceQuery *query, DeviceError *error);
+extern void sets_release(DeviceQuery *query);
+/* A function of device_ops. */
+extern DeviceStatus cuda_pick(DeviceQuery *query, Lane *lane, const WirePick *in,
+							  const int32_t *places, DeviceError *error);
+
+/* ---- device_query.c ---- */
+
+/* Functions of device_ops: */
+extern DeviceStatus cuda_query_open(DeviceQuery **query, int device, const WireQuery *q,
+									const double *thresholds, DeviceError *error);
+extern void cuda_query_close(DeviceQuery *query);
+extern DeviceStatus cuda_reduce(DeviceQuery *query, Lane *lane, const WireBatch *batch,
+								DeviceError *error);
+extern DeviceStatus cuda_reset(DeviceQuery *query, DeviceError *error);
+
+/*
+ * Reduces rows in device memory.  *applied is set as soon as states have changed.  If it fails
+ * before that with DEVICE_NO_MEMORY or DEVICE_UNSUPPORTED, the groups are as they were.
+ */
+extern DeviceStatus device_query_reduce_rows(DeviceQuery *query, const Rows *rows, bool *applied,
+											 DeviceError *error);
+/* Returns slot s as the kernel library takes it; -1: the number of rows of each group. */
+extern GpuaggSlot kernel_slot(const DeviceQuery *query, const Rows *rows, int s);
+/* Returns whether histograms of the rows compute slot s, with one state per group. */
+extern bool slot_is_computed(const DeviceQuery *query, int s);
+/* Releases `scratch` and `runs`. */
+extern void device_query_release_scratch(DeviceQuery *query);
+/* Releases the stored columns; the device must have finished with them. */
+extern void device_query_release_holds(DeviceQuery *query);
 
 /* ---- tiles.c ---- */
 
 /* A program in the order of a kernel that keeps results in registers. */
 typedef struct TileProgram
 {
-	GpuaggProgram program; /* but for pointers, and columns of inputs */
-	int temporaries;
-	int input_bytes;                 /* of the columns of a row that it loads */
-	uint16_t operand[WIRE_MAX_COLS]; /* of each column that it computes */
+	GpuaggProgram program;           /* without its pointers and its input columns */
+	int temporaries;                 /* registers that the program needs */
+	int input_bytes;                 /* bytes per row of the columns that it loads */
+	uint16_t operand[WIRE_MAX_COLS]; /* for each computed column: the operand that has its value */
 } TileProgram;
 
-/* May the query's rows be reduced in tiles?  Then *out is set. */
-extern bool tiles_wanted(const Query *query, const WireResident *in, const ResidentPlan *plan,
-						 TileProgram *out);
+/* Returns whether the rows may be reduced in tiles; then *out is set. */
+extern bool tiles_are_allowed(const DeviceQuery *query, const WireResident *in,
+							  const ResidentPlan *plan, TileProgram *out);
 /*
- * Reduces rows, of which some columns are computed by `tiles`, as the program in device memory, of
- * inputs from row `first` on.  *taken: they were; else nothing has changed.  *applied as in
- * query_reduce_rows.
+ * Reduces rows some of whose columns `tiles` computes.  `program` is the same program in device
+ * memory, whose inputs begin at row `first`.  *taken: the rows were reduced; if it is false,
+ * nothing has changed.  *applied is set as by device_query_reduce_rows.
  */
-extern DeviceStatus tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles,
+extern DeviceStatus tiles_reduce(DeviceQuery *query, const Rows *rows, const TileProgram *tiles,
 								 const GpuaggProgram *program, int64_t first, bool *taken,
 								 bool *applied, DeviceError *error);
 
-/* ---- stored_rows.c ---- */
+/* ---- stored_rows.c: a function of device_ops ---- */
 
-extern DeviceStatus cuda_resident(Query *query, Lane *lane, const WireResident *in,
-								  const WireRun *runs, StoreHold *hold, DeviceError *error);
+extern DeviceStatus cuda_resident(DeviceQuery *query, Lane *lane, const WireResident *in,
+								  const WireRowRange *row_ranges, StoreHold *hold,
+								  DeviceError *error);
 
-/* ---- store_ops.c ---- */
+/* ---- results.c ---- */
 
-/* Readies the store for so many devices. */
-extern DeviceStatus cuda_store_start(int ndevices, DeviceError *error);
+/* Functions of device_ops: */
+extern DeviceStatus cuda_finish(DeviceQuery *query, const WireLimit *limit, bool for_absorb,
+								WireFinished *result, DeviceError *error);
+extern DeviceStatus cuda_fetch(DeviceQuery *query, Lane *lane, const WireGroups *out,
+							   DeviceError *error);
 
-#endif /* GPUAGG_DEVICE_CUDA_H */
+/* Says where kernels find the keys of the query's groups. */
+extern GroupKeys group_keys(const DeviceQuery *query);
+/*
+ * Copies groups to scratch.staging, laid out as in *out; *bytes is their size.  on_device: sketches
+ * keep the form that they have on devices.
+ */
+extern DeviceStatus results_stage(DeviceQuery *query, const WireGroups *out, bool on_device,
+								  size_t *bytes, DeviceError *error);
+
+/* ---- absorb.c ---- */
+
+/* Lets the devices copy from each other's memory, where they can. */
+extern DeviceStatus cuda_absorb_start(int ndevices, DeviceError *error);
+/* A function of device_ops. */
+extern DeviceStatus cuda_absorb(DeviceQuery *query, DeviceQuery *other, const int64_t *key_min,
+								const int64_t *key_max, DeviceError *error);
+
+#endif /* GPUAGG_DEVICE_INTERNAL_H */

@@ -1,10 +1,10 @@
 /*
  * device_query.c
- *	  A query on the device: reduces rows, and returns groups.
+ *	  A query on the device: opening, closing, and reducing rows.
  *
- * A query has a stream of its own, on which its batches are reduced in the order
- * in which they come, from one lane or several.  Copies run on the streams of the lanes;
- * events make each of the two wait for the other.
+ * A query has a stream of its own.  Its batches are reduced on this stream in the order in which
+ * they arrive, whether one lane sends them or several.  Copies run on the streams of the lanes.
+ * Events make each stream wait for the other.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,126 +16,125 @@
 /* ---- opening and closing ---- */
 
 void
-query_release_scratch(Query *query)
+device_query_release_scratch(DeviceQuery *query)
 {
-	query_release(query, &query->workspace);
-	query_release(query, &query->bins);
-	query_release(query, &query->slot_bins);
-	query_release(query, &query->keys);
-	query_release(query, &query->staging);
-	query_release(query, &query->filter);
-	query_release(query, &query->computed);
-	query_release(query, &query->plan);
-	query_release(query, &query->heads);
-	query_release(query, &query->before);
-	query_release(query, &query->sorted);
-	query_release(query, &query->order);
-	query->zeros = 0;
+	memory_release(query, &query->scratch.workspace);
+	memory_release(query, &query->scratch.bins);
+	memory_release(query, &query->scratch.slot_bins);
+	memory_release(query, &query->scratch.keys);
+	memory_release(query, &query->scratch.staging);
+	memory_release(query, &query->scratch.filter);
+	memory_release(query, &query->scratch.computed);
+	memory_release(query, &query->scratch.plan);
+	memory_release(query, &query->runs.heads);
+	memory_release(query, &query->runs.before);
+	memory_release(query, &query->runs.sorted_keys);
+	memory_release(query, &query->runs.row_numbers);
+	query->scratch.nzeros = 0;
 }
 
-/* Call it when the device has finished with them. */
 void
-query_release_holds(Query *query)
+device_query_release_holds(DeviceQuery *query)
 {
-	while (query->holds)
+	while (query->stored.holds)
 	{
-		StoreHold *hold = query->holds;
+		StoreHold *hold = query->stored.holds;
 
-		query->holds = hold->next;
+		query->stored.holds = hold->next;
 		store_release(hold);
 	}
 }
 
 void
-cuda_query_close(Query *query)
+cuda_query_close(DeviceQuery *query)
 {
 	cuda_select(query->device);
 	if (query->stream)
 		cudaStreamSynchronize(query->stream);
-	query_release_holds(query);
-	groups_forget(query);
-	ordered_forget(query);
-	sets_forget(query);
-	query_release_scratch(query);
-	query_release(query, &query->thresholds);
-	query_release(query, &query->status);
-	if (query->began)
-		cudaEventDestroy(query->began);
-	if (query->ended)
-		cudaEventDestroy(query->ended);
+	device_query_release_holds(query);
+	groups_release(query);
+	ordered_release(query);
+	sets_release(query);
+	device_query_release_scratch(query);
+	memory_release(query, &query->thresholds);
+	memory_release(query, &query->status);
+	if (query->late.began)
+		cudaEventDestroy(query->late.began);
+	if (query->late.ended)
+		cudaEventDestroy(query->late.ended);
 	if (query->stream)
 		stream_give(query->device, query->stream, query->page);
 	free(query);
 }
 
 static DeviceStatus
-clear_status(Query *query, DeviceError *error)
+clear_status(DeviceQuery *query, DeviceError *error)
 {
-	CUDA_CHECK(cudaMemsetAsync(query->status.at, 0, sizeof(QueryStatus), query->stream));
+	CUDA_CHECK(cudaMemsetAsync(query->status.at, 0, sizeof(KernelStatus), query->stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-fill_query(Query *query, const double *thresholds, DeviceError *error)
+init_query(DeviceQuery *query, const double *thresholds, DeviceError *error)
 {
 	size_t bytes = query->q->nthresholds * sizeof(double);
 
 	CUDA_CHECK(stream_take(query->device, &query->stream, &query->page));
 	if (wire_keeps_rows(query->q))
 	{
-		CUDA_CHECK(cudaEventCreateWithFlags(&query->began, cudaEventDefault));
-		CUDA_CHECK(cudaEventCreateWithFlags(&query->ended, cudaEventBlockingSync));
+		CUDA_CHECK(cudaEventCreateWithFlags(&query->late.began, cudaEventDefault));
+		CUDA_CHECK(cudaEventCreateWithFlags(&query->late.ended, cudaEventBlockingSync));
 	}
-	DEVICE_CHECK(query_reserve(query, &query->status, sizeof(QueryStatus), error));
+	DEVICE_CHECK(memory_reserve(query, &query->status, sizeof(KernelStatus), error));
 	DEVICE_CHECK(clear_status(query, error));
 	if (bytes > 0)
 	{
-		DEVICE_CHECK(query_reserve(query, &query->thresholds, bytes, error));
+		DEVICE_CHECK(memory_reserve(query, &query->thresholds, bytes, error));
 		CUDA_CHECK(cudaMemcpyAsync(query->thresholds.at, thresholds, bytes, cudaMemcpyHostToDevice,
 								   query->stream));
 	}
 	return DEVICE_OK;
 }
 
-/* The slot that counts all rows (count(*) without a filter), or -1. */
+/* Returns a slot that counts all rows of a group (count(*) without a filter), or -1. */
 static int
-find_count(const WireQuery *q)
+find_count_slot(const WireQuery *q)
 {
 	for (int s = 0; s < q->nslots; s++)
 	{
 		const WireSlot *slot = &q->slots[s];
 
 		if (slot->monoid == MONOID_COUNT && slot->bin_kind == WIRE_BIN_NONE && slot->col[0] < 0 &&
-			slot->col[1] < 0 && slot->filter < 0 && slot->part == WIRE_ROWS)
+			slot->col[1] < 0 && slot->filter < 0 && slot->input == WIRE_ROWS)
 			return s;
 	}
 	return -1;
 }
 
 DeviceStatus
-cuda_query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
+cuda_query_open(DeviceQuery **query, int device, const WireQuery *q, const double *thresholds,
 				DeviceError *error)
 {
-	Query *made;
+	DeviceQuery *made;
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(device));
 	made = calloc(1, sizeof(*made));
 	if (made == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	made->device = device;
 	made->q = q;
-	made->count_slot = find_count(q);
+	made->count_slot = find_count_slot(q);
 	/*
-	 * so that no client can choose keys that collide; before the system has random values, not at
-	 * all
+	 * The seed is random, so that no client can choose keys that collide.  Fails while the system
+	 * has no random values yet.
 	 */
 	if (getrandom(&made->seed, sizeof(made->seed), GRND_NONBLOCK) != sizeof(made->seed))
 	{
 		free(made);
-		return device_say(error, DEVICE_UNSUPPORTED, "could not generate random values");
+		return device_fail(error, DEVICE_UNSUPPORTED, "could not generate random values");
 	}
-	status = fill_query(made, thresholds, error);
+	status = init_query(made, thresholds, error);
 	if (status == DEVICE_OK)
 		*query = made;
 	else
@@ -144,44 +143,44 @@ cuda_query_open(Query **query, int device, const WireQuery *q, const double *thr
 }
 
 DeviceStatus
-cuda_reset(Query *query, DeviceError *error)
+cuda_reset(DeviceQuery *query, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(query_wait(query, error));
-	query_release_holds(query);
-	groups_forget(query);
-	ordered_forget(query);
-	sets_forget(query);
-	query->residents = 0;
-	query->rows = 0;
-	query->kernel_ms = 0;
-	query->changes = query->retries = 0;
+	DEVICE_CHECK(device_query_wait(query, error));
+	device_query_release_holds(query);
+	groups_release(query);
+	ordered_release(query);
+	sets_release(query);
+	query->stored.nmessages = 0;
+	query->nrows = 0;
+	query->stats.kernel_ms = 0;
+	query->stats.changes = query->stats.retries = 0;
 	return clear_status(query, error);
 }
 
 /* ---- rows ---- */
 
 bool
-query_has_slot(const Query *query, int s)
+slot_is_computed(const DeviceQuery *query, int s)
 {
 	const WireQuery *q = query->q;
 
 	if (s < 0)
-		return query->groups.present.at != NULL;
+		return query->groups.states.row_counts.at != NULL;
 	return q->slots[s].bin_kind == WIRE_BIN_NONE && !slot_is_late(q, s) &&
-		query->alias[s] == ALIAS_NONE;
+		query->groups.source[s] == SOURCE_NONE;
 }
 
 GpuaggSlot
-query_slot(const Query *query, const Rows *rows, int s)
+kernel_slot(const DeviceQuery *query, const Rows *rows, int s)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	GpuaggSlot out = {.op = MONOID_COUNT, .states = query->groups.present.at};
+	GpuaggSlot out = {.op = MONOID_COUNT, .states = query->groups.states.row_counts.at};
 
 	if (s < 0)
 		return out;
 	out.op = (MonoidId) slot->monoid;
-	out.states = query->groups.slot[s].at;
+	out.states = query->groups.states.slot[s].at;
 	if (slot->col[0] >= 0)
 		out.x = kernel_column(&rows->cols[slot->col[0]]);
 	if (slot->col[1] >= 0)
@@ -198,47 +197,48 @@ query_slot(const Query *query, const Rows *rows, int s)
 }
 
 /*
- * All calls for rows are made twice: the first pass only learns how much memory they
- * need, so that nothing has to be allocated once a call has changed states.
+ * All calls for rows are made twice.  The first pass only determines the memory that they need, so
+ * that nothing has to be allocated after a call has changed states.
  */
 typedef struct Pass
 {
 	bool sizing;
 	size_t workspace; /* bytes that the largest call needs */
-	int call;         /* number of the next call, for its status */
+	int call;         /* index of the next call in KernelStatus.call */
 } Pass;
 
-/* One histogram call of a pass. */
+/* Makes one histogram call of a pass. */
 static DeviceStatus
-update(Query *query, Pass *pass, GpuaggHist *hist, const GpuaggBins *bins, const Rows *rows,
-	   DeviceError *error)
+update_histogram(DeviceQuery *query, Pass *pass, GpuaggHist *hist, const GpuaggBins *bins,
+				 const Rows *rows, DeviceError *error)
 {
-	size_t bytes = query->workspace.bytes;
+	size_t bytes = query->scratch.workspace.bytes;
 
 	for (int s = 0; s < hist->nslots; s++)
 		if (hist->slot[s].states == NULL)
-			return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
+			return device_fail(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
 	hist->bins = *bins;
 	hist->nrows = rows->nrows;
-	hist->status = ((QueryStatus *) query->status.at)->call + pass->call++;
+	hist->status = ((KernelStatus *) query->status.at)->call + pass->call++;
 	if (pass->sizing)
 	{
 		KERNEL_CHECK(gpuagg_hist_update(hist, NULL, &bytes, query->stream));
 		pass->workspace = bytes > pass->workspace ? bytes : pass->workspace;
 		return DEVICE_OK;
 	}
-	KERNEL_CHECK(gpuagg_hist_update(hist, query->workspace.at, &bytes, query->stream));
-	KERNEL_CHECK(gpuagg_hist_choose(hist, &query->choice));
+	KERNEL_CHECK(gpuagg_hist_update(hist, query->scratch.workspace.at, &bytes, query->stream));
+	KERNEL_CHECK(gpuagg_hist_choose(hist, &query->stats.choice));
 	return DEVICE_OK;
 }
 
-/* The same of rows that are runs: an operator at a time. */
+/* Makes one call for a slot of rows that form runs. */
 static DeviceStatus
-update_run(Query *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows, DeviceError *error)
+update_runs(DeviceQuery *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows,
+			DeviceError *error)
 {
-	GpuaggHistStatus *status = ((QueryStatus *) query->status.at)->call + pass->call++;
-	GpuaggRuns runs = query->runs;
-	size_t bytes = query->workspace.bytes;
+	GpuaggHistStatus *status = ((KernelStatus *) query->status.at)->call + pass->call++;
+	GpuaggRuns runs = query->location.runs;
+	size_t bytes = query->scratch.workspace.bytes;
 
 	runs.nrows = rows->nrows;
 	runs.filter = rows->filter;
@@ -248,14 +248,14 @@ update_run(Query *query, Pass *pass, const GpuaggSlot *slot, const Rows *rows, D
 		pass->workspace = bytes > pass->workspace ? bytes : pass->workspace;
 		return DEVICE_OK;
 	}
-	KERNEL_CHECK(gpuagg_runs_update(&runs, slot, status->errors, query->workspace.at, &bytes,
-									query->stream));
+	KERNEL_CHECK(gpuagg_runs_update(&runs, slot, status->errors, query->scratch.workspace.at,
+									&bytes, query->stream));
 	return DEVICE_OK;
 }
 
 /*
- * Is the call full?  Of many rows one operator, beside a count, is what the library has its fastest
- * kernels for.
+ * Returns whether the call should take no more slots.  For many rows, the library's fastest kernels
+ * take one operator and a count.
  */
 static bool
 call_is_full(const GpuaggHist *hist, const Rows *rows)
@@ -265,9 +265,9 @@ call_is_full(const GpuaggHist *hist, const Rows *rows)
 	return hist->nslots >= 2 || (hist->nslots == 1 && hist->slot[0].op != MONOID_COUNT);
 }
 
-/* Do both slots read one column, and all its rows? */
+/* Returns whether both slots read the same column, without a filter. */
 static bool
-read_alike(const Query *query, const Rows *rows, int s, int t)
+read_same_column(const DeviceQuery *query, const Rows *rows, int s, int t)
 {
 	const WireSlot *a = &query->q->slots[s], *b = &query->q->slots[t];
 	const DeviceColumn *x, *y;
@@ -280,11 +280,12 @@ read_alike(const Query *query, const Rows *rows, int s, int t)
 }
 
 /*
- * Adds those slots after s of the same column to the call, which has its bins, that are faster with
- * it; *done gets a bit for each.
+ * Adds later slots over the column of slot s to the call, if one call for both is faster.  Sets
+ * their bits in *done.  hist->bins are set.
  */
 static void
-add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_t *done)
+add_slots_of_column(const DeviceQuery *query, GpuaggHist *hist, int s, const Rows *rows,
+					uint64_t *done)
 {
 	const WireSlot *slots = query->q->slots;
 
@@ -294,10 +295,10 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 	{
 		GpuaggHistChoice choice;
 
-		if (!query_has_slot(query, t) || slots[t].monoid == MONOID_COUNT ||
-			!read_alike(query, rows, s, t))
+		if (!slot_is_computed(query, t) || slots[t].monoid == MONOID_COUNT ||
+			!read_same_column(query, rows, s, t))
 			continue;
-		hist->slot[hist->nslots++] = query_slot(query, rows, t);
+		hist->slot[hist->nslots++] = kernel_slot(query, rows, t);
 		if (gpuagg_hist_choose(hist, &choice) == GPUAGG_CUDA_OK && choice.together)
 			*done |= UINT64_C(1) << t;
 		else
@@ -306,28 +307,28 @@ add_alike(const Query *query, GpuaggHist *hist, int s, const Rows *rows, uint64_
 }
 
 /*
- * The next call for slots with one state a group, of those from *s on that are not in *done; false:
- * there are no more.
+ * Fills the next call with slots that have one state per group, from *s on, without those in *done.
+ * Returns false if there are no more.
  */
 static bool
-fill_call(const Query *query, const Rows *rows, int *s, uint64_t *done, GpuaggHist *hist)
+fill_call(const DeviceQuery *query, const Rows *rows, int *s, uint64_t *done, GpuaggHist *hist)
 {
 	memset(hist, 0, sizeof(*hist));
-	hist->bins = query->located;
+	hist->bins = query->location.bins;
 	hist->nrows = rows->nrows;
 	for (; *s < query->q->nslots && !call_is_full(hist, rows); (*s)++)
 	{
-		if (!query_has_slot(query, *s) || (*s >= 0 && (*done >> *s & 1)))
+		if (!slot_is_computed(query, *s) || (*s >= 0 && (*done >> *s & 1)))
 			continue;
-		hist->slot[hist->nslots++] = query_slot(query, rows, *s);
-		add_alike(query, hist, *s, rows, done);
+		hist->slot[hist->nslots++] = kernel_slot(query, rows, *s);
+		add_slots_of_column(query, hist, *s, rows, done);
 	}
 	return hist->nslots > 0;
 }
 
-/* Are all slots reduced in one call, by a kernel that takes the bins as they are found? */
+/* Returns whether one call reduces all slots, with a kernel that reads the bins as located. */
 static bool
-is_one_call(const Query *query, const Rows *rows)
+is_one_call(const DeviceQuery *query, const Rows *rows)
 {
 	GpuaggHist hist;
 	GpuaggHistChoice choice;
@@ -342,65 +343,65 @@ is_one_call(const Query *query, const Rows *rows)
 		!fill_call(query, rows, &s, &done, &hist);
 }
 
-/* All slots with one state a group. */
+/* Reduces all slots with one state per group. */
 static DeviceStatus
-reduce_plain(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
+reduce_plain(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	GpuaggHist hist;
 	uint64_t done = 0;
 
 	for (int s = -1; fill_call(query, rows, &s, &done, &hist);)
-		DEVICE_CHECK(update(query, pass, &hist, &query->located, rows, error));
+		DEVICE_CHECK(update_histogram(query, pass, &hist, &query->location.bins, rows, error));
 	return DEVICE_OK;
 }
 
-/* The same of rows that are runs. */
+/* Does the same for rows that form runs. */
 static DeviceStatus
-reduce_runs(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
+reduce_runs(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	for (int s = -1; s < query->q->nslots; s++)
-		if (query_has_slot(query, s))
+		if (slot_is_computed(query, s))
 		{
-			GpuaggSlot slot = query_slot(query, rows, s);
+			GpuaggSlot slot = kernel_slot(query, rows, s);
 
-			DEVICE_CHECK(update_run(query, pass, &slot, rows, error));
+			DEVICE_CHECK(update_runs(query, pass, &slot, rows, error));
 		}
 	return DEVICE_OK;
 }
 
-/* A slot with a sketch a group. */
+/* Reduces a slot with one sketch per group. */
 static DeviceStatus
-reduce_sketch(Query *query, const Pass *pass, const Rows *rows, int s, DeviceError *error)
+reduce_sketch(DeviceQuery *query, const Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
-	SketchRows in = {.column = rows->cols[slot->col[0]], .ngroups = query->located.nbins};
+	SketchRows in = {.column = rows->cols[slot->col[0]], .ngroups = query->location.bins.nbins};
 
-	if (query->located.kind == GPUAGG_BIN_RANGE)
+	if (query->location.bins.kind == GPUAGG_BIN_RANGE)
 	{
-		/* a lone int32 key */
-		in.group = query->located.column[0].values;
-		in.min = query->located.min[0];
+		/* the bins are the values of one int32 key */
+		in.group = query->location.bins.column[0].values;
+		in.min = query->location.bins.min[0];
 	}
 	else
 		in.group = groups_of_rows(query, rows);
-	if (query->groups.slot[s].at == NULL)
-		return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
+	if (query->groups.states.slot[s].at == NULL)
+		return device_fail(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
 	if (slot->filter >= 0)
 		in.filter = rows->cols[slot->filter].values;
 	if (!pass->sizing)
-		KERNEL_CHECK(
-			device_update_sketches(&in, rows->nrows, query->groups.slot[s].at, query->stream));
+		KERNEL_CHECK(device_update_sketches(&in, rows->nrows, query->groups.states.slot[s].at,
+											query->stream));
 	return DEVICE_OK;
 }
 
-/* A slot with many states a group: its bin is group * width + bin. */
+/* Reduces a slot with several states per group, at group * width + bin. */
 static DeviceStatus
-reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *error)
+reduce_binned(DeviceQuery *query, Pass *pass, const Rows *rows, int s, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
 	size_t bytes = (size_t) rows->nrows * sizeof(int32_t);
 	GpuaggBins index = {
-		.kind = GPUAGG_BIN_INDEX, .ncolumns = 1, .nbins = query->located.nbins * slot->width};
+		.kind = GPUAGG_BIN_INDEX, .ncolumns = 1, .nbins = query->location.bins.nbins * slot->width};
 	GpuaggHist hist = {.nslots = 1};
 	SlotBins bins = {
 		.kind = slot->bin_kind,
@@ -414,26 +415,28 @@ reduce_binned(Query *query, Pass *pass, const Rows *rows, int s, DeviceError *er
 		.thresholds = (const double *) query->thresholds.at + slot->thresholds,
 	};
 
-	DEVICE_CHECK(query_reserve(query, &query->slot_bins, bytes, error));
-	index.column[0] = (GpuaggColumn){.values = query->slot_bins.at, .type = GPUAGG_VALUE_I32};
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.slot_bins, bytes, error));
+	index.column[0] =
+		(GpuaggColumn){.values = query->scratch.slot_bins.at, .type = GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
-	hist.slot[0].states = query->groups.slot[s].at;
+	hist.slot[0].states = query->groups.states.slot[s].at;
 	if (slot->filter >= 0)
 		bins.filter = rows->cols[slot->filter].values;
 	if (slot->col[1] >= 0)
 		hist.slot[0].x = kernel_column(&rows->cols[slot->col[1]]);
 	if (!pass->sizing)
-		KERNEL_CHECK(device_slot_bins(&bins, rows->nrows, query->slot_bins.at, query->stream));
-	return update(query, pass, &hist, &index, rows, error);
+		KERNEL_CHECK(
+			device_slot_bins(&bins, rows->nrows, query->scratch.slot_bins.at, query->stream));
+	return update_histogram(query, pass, &hist, &index, rows, error);
 }
 
 static DeviceStatus
-reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
+reduce_slots(DeviceQuery *query, Pass *pass, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
-	DEVICE_CHECK(query->runs.heads ? reduce_runs(query, pass, rows, error) :
-									 reduce_plain(query, pass, rows, error));
+	DEVICE_CHECK(query->location.runs.heads ? reduce_runs(query, pass, rows, error) :
+											  reduce_plain(query, pass, rows, error));
 	for (int s = 0; s < q->nslots; s++)
 	{
 		if (slot_is_sketch(q, s))
@@ -444,32 +447,32 @@ reduce_slots(Query *query, Pass *pass, const Rows *rows, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Finds the bins of the rows, and reserves all memory for them; changes no state. */
+/* Finds the bins of the rows, and reserves all memory for their reduction.  Changes no state. */
 static DeviceStatus
-prepare(Query *query, const Rows *rows, DeviceError *error)
+prepare_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	Pass pass = {.sizing = true};
 
 	DEVICE_CHECK(groups_locate(query, rows, error));
-	if (query->located.nbins == 0)
+	if (query->location.bins.nbins == 0)
 		return DEVICE_OK;
-	/* several calls would read both keys each */
-	if (query->located.ncolumns == 2 && !is_one_call(query, rows))
+	/* make the bins once: each of several calls would have to read both keys */
+	if (query->location.bins.ncolumns == 2 && !is_one_call(query, rows))
 		DEVICE_CHECK(groups_make_bins(query, rows, error));
 	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, pass.workspace, error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, pass.workspace, error));
 	if (query->q->flags & WIRE_ORDERED)
-		DEVICE_CHECK(ordered_make_room(query, rows->nrows, error));
-	return sets_make_room(query, rows, error);
+		DEVICE_CHECK(ordered_reserve(query, rows->nrows, error));
+	return sets_reserve(query, rows, error);
 }
 
-/* Reduces the rows that were prepared; without a group, none of them counts. */
+/* Reduces the rows after prepare_rows.  If there is no group, no row counts. */
 static DeviceStatus
-apply(Query *query, const Rows *rows, DeviceError *error)
+apply_rows(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	Pass pass = {.sizing = false};
 
-	if (query->located.nbins == 0)
+	if (query->location.bins.nbins == 0)
 		return DEVICE_OK;
 	DEVICE_CHECK(reduce_slots(query, &pass, rows, error));
 	if (query->q->flags & WIRE_ORDERED)
@@ -478,21 +481,21 @@ apply(Query *query, const Rows *rows, DeviceError *error)
 }
 
 DeviceStatus
-query_reduce_rows(Query *query, const Rows *rows, bool *applied, DeviceError *error)
+device_query_reduce_rows(DeviceQuery *query, const Rows *rows, bool *applied, DeviceError *error)
 {
-	DEVICE_CHECK(prepare(query, rows, error));
+	DEVICE_CHECK(prepare_rows(query, rows, error));
 	*applied = true;
-	DEVICE_CHECK(apply(query, rows, error));
-	query->rows += rows->nrows;
-	query->ngroups = query->found;
+	DEVICE_CHECK(apply_rows(query, rows, error));
+	query->nrows += rows->nrows;
+	query->groups.n = query->groups.ntable;
 	return DEVICE_OK;
 }
 
 /* ---- rows that arrive grouped ---- */
 
-/* The key of each run. */
+/* Packs the key of each run. */
 static DeviceStatus
-make_run_keys(Query *query, const Rows *rows, DeviceError *error)
+make_grouped_keys(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	PackKeys pack = {.nkeys = 1,
@@ -501,53 +504,53 @@ make_run_keys(Query *query, const Rows *rows, DeviceError *error)
 					 .width = {q->keys[0].width}};
 
 	pack.column[0] = rows->cols[q->keys[0].col];
-	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows,
-								  query->groups.keys.at, query->stream));
+	KERNEL_CHECK(device_head_keys(&pack, query->runs.heads.at, query->runs.before.at, rows->nrows,
+								  query->groups.states.keys.at, query->stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-number_grouped(Query *query, const Rows *rows, int64_t *n, DeviceError *error)
+number_grouped(DeviceQuery *query, const Rows *rows, int64_t *n, DeviceError *error)
 {
 	int64_t words = (rows->nrows + 31) / 32;
-	uint32_t *order = &((QueryStatus *) query->status.at)->order;
+	uint32_t *order = &((KernelStatus *) query->status.at)->order;
 	HeadRows in = {.nkeys = 1, .last_before = -1};
 	uint32_t seen;
-	bool is;
+	bool segmented;
 
 	in.column[0] = rows->cols[query->q->keys[0].col];
-	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
-	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->runs.heads, words * sizeof(uint32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->runs.before, (words + 1) * sizeof(int32_t), error));
 	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
-	KERNEL_CHECK(device_find_heads(&in, rows->nrows, query->heads.at, order, query->stream));
-	DEVICE_CHECK(runs_number(query, words, (double) rows->nrows, n, &seen, &is, error));
-	/* numbers that ascend by one from 0: as many runs as numbers */
+	KERNEL_CHECK(device_find_heads(&in, rows->nrows, query->runs.heads.at, order, query->stream));
+	DEVICE_CHECK(runs_number(query, words, (double) rows->nrows, n, &seen, &segmented, error));
+	/* the numbers ascend by one from 0, so that there are as many runs as numbers */
 	if (rows->key_min[0] != 0 || (seen & HEADS_DESCEND) || *n < 1 || *n != rows->key_max[0] + 1)
-		return device_say(error, DEVICE_UNSUPPORTED, "rows that do not arrive grouped");
+		return device_fail(error, DEVICE_UNSUPPORTED, "rows that do not arrive grouped");
 	return DEVICE_OK;
 }
 
 /*
- * Makes the runs of a batch the groups, and says in *rows which they are.  DEVICE_UNSUPPORTED: its
- * rows are not as WIRE_GROUPED says.  If it fails, the query has no groups.  Waits.
+ * WIRE_GROUPED: makes the runs of a batch the groups, and adds the runs to *rows.
+ * DEVICE_UNSUPPORTED: the rows do not arrive grouped.  If it fails, the query has no groups. Waits.
  */
 static DeviceStatus
-start_grouped(Query *query, Rows *rows, DeviceError *error)
+start_grouped(DeviceQuery *query, Rows *rows, DeviceError *error)
 {
 	int64_t n;
 
-	if (query->form != FORM_UNKNOWN)
-		return device_say(error, DEVICE_UNSUPPORTED, "a second batch of grouped rows");
+	if (query->groups.form != FORM_UNKNOWN)
+		return device_fail(error, DEVICE_UNSUPPORTED, "a second batch of grouped rows");
 	DEVICE_CHECK(number_grouped(query, rows, &n, error));
 	DEVICE_CHECK(groups_start_runs(query, n, false, error));
-	rows->heads = query->heads.at;
-	rows->before = query->before.at;
-	return make_run_keys(query, rows, error);
+	rows->heads = query->runs.heads.at;
+	rows->before = query->runs.before.at;
+	return make_grouped_keys(query, rows, error);
 }
 
-/* After a batch that was not reduced: waits for what still reads the lane's buffer. */
+/* After a failure: waits until nothing reads the lane's buffer, and returns the status. */
 static DeviceStatus
-give_up_batch(Query *query, DeviceStatus status, DeviceError *error)
+give_up_batch(DeviceQuery *query, DeviceStatus status, DeviceError *error)
 {
 	cudaError_t err = cudaStreamSynchronize(query->stream);
 
@@ -555,7 +558,7 @@ give_up_batch(Query *query, DeviceStatus status, DeviceError *error)
 }
 
 DeviceStatus
-cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+cuda_reduce(DeviceQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	int b = batch->buffer;
 	bool applied = false;
@@ -564,19 +567,19 @@ cuda_reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error
 
 	batch_rows(lane->memory + b * lane->buffer_bytes, batch, &rows);
 	CUDA_CHECK(cuda_select(query->device));
-	DEVICE_CHECK(lane_add_timing(lane, b, error));
+	DEVICE_CHECK(lane_add_kernel_time(lane, b, error));
 	CUDA_CHECK(cudaStreamWaitEvent(query->stream, lane->copied[b], 0));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
 	status = query->q->flags & WIRE_GROUPED ? start_grouped(query, &rows, error) : DEVICE_OK;
 	if (status == DEVICE_OK)
-		status = query_reduce_rows(query, &rows, &applied, error);
+		status = device_query_reduce_rows(query, &rows, &applied, error);
 	/*
-	 * runs are groups before their rows are; of other queries those that there are came before this
-	 * batch
+	 * Runs become groups before their rows are reduced, so remove them.  In other queries all
+	 * groups are those of earlier batches.
 	 */
 	if (status != DEVICE_OK && !applied && (query->q->flags & WIRE_GROUPED) &&
-		query->form == FORM_RUNS)
-		groups_forget(query);
+		query->groups.form == FORM_RUNS)
+		groups_release(query);
 	if (!applied && (status == DEVICE_NO_MEMORY || status == DEVICE_UNSUPPORTED))
 		return give_up_batch(query, DEVICE_FULL, error);
 	if (status != DEVICE_OK)

@@ -1,66 +1,67 @@
 /*
  * group_states.c
- *	  Arrays of states: those of groups are made, moved to others and released.
+ *	  The arrays of states of a query's groups: making, moving and releasing them.
  */
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* Histograms have bin numbers of 31 bits, and hash tables need some for themselves. */
-int64_t cuda_most_bins = INT32_MAX - 64;
+/* Bin numbers of histograms have 31 bits, and hash tables need some of them for themselves. */
+int64_t cuda_max_bins = INT32_MAX - 64;
 
 int64_t
-states_most_groups(const WireQuery *q)
+states_max_groups(const WireQuery *q)
 {
 	int32_t widest = 1;
 
 	for (int s = 0; s < q->nslots; s++)
 		widest = q->slots[s].width > widest ? q->slots[s].width : widest;
-	return cuda_most_bins / widest;
+	return cuda_max_bins / widest;
 }
 
 void
-states_release(Query *query, GroupStates *states)
+states_release(DeviceQuery *query, GroupStates *states)
 {
 	for (int s = 0; s < query->q->nslots; s++)
-		query_release(query, &states->slot[s]);
-	query_release(query, &states->present);
-	query_release(query, &states->list);
-	query_release(query, &states->keys);
+		memory_release(query, &states->slot[s]);
+	memory_release(query, &states->row_counts);
+	memory_release(query, &states->list);
+	memory_release(query, &states->keys);
 	states->capacity = 0;
 }
 
 /*
- * Of groups that may have no rows: how many each has, and room for the list of those that have
- * some.
+ * For groups that may have no rows: makes the counts of rows, unless a slot has them, and room for
+ * the list of the groups with rows.
  */
 static DeviceStatus
-init_counts(Query *query, int64_t capacity, GroupStates *states, DeviceError *error)
+init_counts(DeviceQuery *query, int64_t capacity, GroupStates *states, DeviceError *error)
 {
 	size_t bytes = capacity * sizeof(int64_t);
 	size_t work = 0;
 
 	if (query->count_slot < 0)
 	{
-		DEVICE_CHECK(query_reserve(query, &states->present, bytes, error));
-		CUDA_CHECK(cudaMemsetAsync(states->present.at, 0, bytes, query->stream));
+		DEVICE_CHECK(memory_reserve(query, &states->row_counts, bytes, error));
+		CUDA_CHECK(cudaMemsetAsync(states->row_counts.at, 0, bytes, query->stream));
 	}
 	KERNEL_CHECK(device_list_groups(NULL, capacity, NULL, NULL, NULL, &work, query->stream));
-	return query_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
+	return memory_reserve(query, &states->list, groups_list_bytes(capacity) + work, error);
 }
 
-/* The same as states_make; if it fails, some stay allocated. */
+/* Does what states_make does, but if it fails, some memory stays allocated. */
 static DeviceStatus
-init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states, DeviceError *error)
+init_states(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *states,
+			DeviceError *error)
 {
 	const WireQuery *q = query->q;
 
-	if (capacity > states_most_groups(q))
-		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
+	if (capacity > states_max_groups(q))
+		return device_fail(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
 	for (int s = 0; s < q->nslots; s++)
 	{
 		DEVICE_CHECK(
-			query_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
+			memory_reserve(query, &states->slot[s], capacity * slot_state_bytes(q, s), error));
 		if (slot_is_sketch(q, s))
 			CUDA_CHECK(cudaMemsetAsync(states->slot[s].at, 0, capacity * slot_state_bytes(q, s),
 									   query->stream));
@@ -68,16 +69,17 @@ init_states(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 			KERNEL_CHECK(gpuagg_hist_init(q->slots[s].monoid, states->slot[s].at,
 										  capacity * q->slots[s].width, query->stream));
 	}
-	if (form == FORM_DIRECT || (form == FORM_RUNS && query->sparse))
+	if (form == FORM_DIRECT || (form == FORM_RUNS && query->groups.runs_may_be_empty))
 		DEVICE_CHECK(init_counts(query, capacity, states, error));
 	if (form == FORM_RUNS)
-		DEVICE_CHECK(query_reserve(query, &states->keys, capacity * q->key_bytes, error));
+		DEVICE_CHECK(memory_reserve(query, &states->keys, capacity * q->key_bytes, error));
 	states->capacity = capacity;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states, DeviceError *error)
+states_make(DeviceQuery *query, GroupForm form, int64_t capacity, GroupStates *states,
+			DeviceError *error)
 {
 	DeviceStatus status;
 
@@ -88,29 +90,31 @@ states_make(Query *query, GroupForm form, int64_t capacity, GroupStates *states,
 	return status;
 }
 
-/* Rows from_bins[i] of one array become rows to_bins[i] of another. */
+/* Copies rows from_bins[i] of one array to rows to_bins[i] of another, by way of staging. */
 static DeviceStatus
-move_array(Query *query, const void *from, void *to, size_t row_bytes, const int32_t *from_bins,
-		   const int32_t *to_bins, int64_t n, DeviceError *error)
+move_array(DeviceQuery *query, const void *from, void *to, size_t row_bytes,
+		   const int32_t *from_bins, const int32_t *to_bins, int64_t n, DeviceError *error)
 {
-	DEVICE_CHECK(query_reserve(query, &query->staging, n * row_bytes, error));
-	KERNEL_CHECK(device_gather(from, row_bytes, from_bins, n, query->staging.at, query->stream));
-	KERNEL_CHECK(device_scatter(query->staging.at, row_bytes, to_bins, n, to, query->stream));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.staging, n * row_bytes, error));
+	KERNEL_CHECK(
+		device_gather(from, row_bytes, from_bins, n, query->scratch.staging.at, query->stream));
+	KERNEL_CHECK(
+		device_scatter(query->scratch.staging.at, row_bytes, to_bins, n, to, query->stream));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-states_move(Query *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
+states_move(DeviceQuery *query, GroupStates *to, const int32_t *from_bins, const int32_t *to_bins,
 			int64_t n, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	GroupStates *from = &query->groups;
+	GroupStates *from = &query->groups.states;
 
 	for (int s = 0; s < q->nslots; s++)
 		DEVICE_CHECK(move_array(query, from->slot[s].at, to->slot[s].at, slot_state_bytes(q, s),
 								from_bins, to_bins, n, error));
-	if (to->present.at)
-		DEVICE_CHECK(move_array(query, from->present.at, to->present.at, sizeof(int64_t), from_bins,
-								to_bins, n, error));
+	if (to->row_counts.at)
+		DEVICE_CHECK(move_array(query, from->row_counts.at, to->row_counts.at, sizeof(int64_t),
+								from_bins, to_bins, n, error));
 	return DEVICE_OK;
 }

@@ -1,22 +1,25 @@
 /*
  * group_tables.c
- *	  The groups of a query on the device: bins of rows, tables.
+ *	  The groups of a query on the device: their form, which changes when the keys of new rows have
+ *	  no bins, and their hash table.
  *
- * In every form each slot has one array of states, `capacity` groups long.  A row's bin is
- * its index.  Tables change when they have no bin for a key of the next batch:
+ * In every form each slot has one array of states with room for `capacity` groups.  The bin of a
+ * row is the index of its group.  The form changes before a batch is reduced:
  *
- *	- a direct table when a key is out of its range, or the first NULL: to a larger one,
- *	  or to a hash table;
- *	- a hash table when it is full: to a larger one, in which groups keep their bins;
- *	- a hash table whose packed keys have no byte for NULLs, when the first NULL comes: to
- *	  one with longer keys.  Most queries never have a NULL, and keys of 4 and 8 bytes are
- *	  searched faster than those of 8 and 16.
+ *	- from direct bins, when a key is out of its range, or is the first NULL: to more direct
+ *	  bins, or to a hash table;
+ *	- from a hash table that is full: to a larger one, in which groups keep their bins;
+ *	- from a hash table whose packed keys have no byte for NULL bits, when the first NULL comes:
+ *	  to one with longer keys.  Most queries never have NULL keys, and keys of 4 and 8 bytes are
+ *	  found faster than keys of 8 and 16 bytes;
+ *	- from runs, when other rows come: to a hash table.
  *
- * A change allocates and fills the new table and states first, and replaces the old ones
- * as its last step: if it fails, the groups of earlier batches are as they were.
- * strategy.c chooses between direct and hash; its third choice, sort, is a hash table, but
- * where gpuagg.strategy asks for it: then of the keys of sorted rows, which was never faster
- * (kernels/TUNING.md).
+ * A change first allocates and fills the new table and states.  It replaces the old ones as its
+ *last step: if it fails, the groups of earlier batches are as they were.
+ *
+ * strategy.c chooses between direct bins and a hash table.  Its third choice, sort, is also a hash
+ * table.  Only if gpuagg.strategy asks for sort, the rows are sorted first and each run is looked
+ * up; this was never faster (kernels/TUNING.md).
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -24,30 +27,28 @@
 
 #include "device_cuda/device_internal.h"
 
-/*
- * The first hash table has room for at least so many groups, and for no more because of an
- * estimate.
- */
+/* The smallest capacity of a hash table; tests make it smaller. */
 #ifndef LEAST_CAPACITY
 #define LEAST_CAPACITY 4096
 #endif
+/* An estimate of the number of groups does not raise the capacity of the first table above this. */
 #define MOST_FIRST_CAPACITY (1 << 20)
 
-/* Where memory is short, growth adds at least so many groups. */
+/* If memory is short, a table grows by at least so many groups. */
 #define LEAST_GROWTH 4096
 
-/* With more direct bins it would take long to list those in use. */
+/* More direct bins than this are not used: listing the bins with rows would take too long. */
 #define MOST_DIRECT_BINS (1 << 22)
 
 static DeviceStatus
 out_of_memory(DeviceError *error)
 {
-	return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 }
 
 /* ---- direct bins ---- */
 
-/* Sets the extents of the ranges; the number of their bins, which may be more than there can be. */
+/* Sets the extents of the ranges.  Returns the number of bins, which may exceed any limit. */
 static double
 count_bins(const WireQuery *q, KeyRanges *ranges)
 {
@@ -55,24 +56,17 @@ count_bins(const WireQuery *q, KeyRanges *ranges)
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
-		/* subtract as integers, since large keys are not exact as doubles */
-		double span = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 +
+		/* subtract as integers: large keys are not exact as doubles */
+		double nvalues = (double) ((uint64_t) ranges->max[k] - (uint64_t) ranges->min[k]) + 1 +
 			ranges->has_null[k];
 
-		product *= span;
-		ranges->extent[k] = product < 1e15 ? (int64_t) span : 0;
+		product *= nvalues;
+		ranges->extent[k] = product < 1e15 ? (int64_t) nvalues : 0;
 	}
 	return product;
 }
 
-/* May the rows have NULLs in key k?  Batches have a validity bitmap only then. */
-static bool
-key_has_nulls(const WireQuery *q, const Rows *rows, int k)
-{
-	return may_have_nulls(&rows->cols[q->keys[k].col]);
-}
-
-/* Widens the ranges by the keys of the rows; true if that changed them. */
+/* Widens the ranges to contain the keys of the rows.  Returns whether that changed them. */
 static bool
 widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 {
@@ -95,7 +89,7 @@ widen_ranges(const WireQuery *q, const Rows *rows, KeyRanges *ranges)
 }
 
 static GpuaggStrategy
-choose_strategy(const Query *query, double bins)
+choose_strategy(const DeviceQuery *query, double bins)
 {
 	const WireQuery *q = query->q;
 	const WireDevice *d = budget_device(query->device);
@@ -117,37 +111,37 @@ choose_strategy(const Query *query, double bins)
 	};
 	StrategyChoice choice;
 
-	/* the bins of rows that are kept must not change */
-	if (bins > MOST_DIRECT_BINS || bins >= states_most_groups(q) || wire_keeps_rows(q))
+	/* bins of rows that are kept must not change, so that they are in a hash table */
+	if (bins > MOST_DIRECT_BINS || bins >= states_max_groups(q) || wire_keeps_rows(q))
 		return STRATEGY_HASH;
 	strategy_choose(&device, &input, &choice);
 	return choice.strategy == STRATEGY_DIRECT ? STRATEGY_DIRECT : STRATEGY_HASH;
 }
 
 GpuaggBins
-groups_bins(const Query *query, const Rows *rows)
+groups_bins(const DeviceQuery *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
 	GpuaggBins bins = {.kind = GPUAGG_BIN_RANGE,
 					   .ncolumns = q->nkeys,
-					   .nbins = query->groups.capacity,
+					   .nbins = query->groups.states.capacity,
 					   .filter = rows->filter};
 
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		bins.column[k] = kernel_column(&rows->cols[q->keys[k].col]);
-		bins.min[k] = query->ranges.min[k];
-		bins.extent[k] = query->ranges.extent[k];
-		bins.null_bin[k] = query->ranges.has_null[k];
+		bins.min[k] = query->groups.ranges.min[k];
+		bins.extent[k] = query->groups.ranges.extent[k];
+		bins.null_bin[k] = query->groups.ranges.has_null[k];
 	}
 	return bins;
 }
 
 void
-groups_direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
+groups_direct_key(const DeviceQuery *query, int64_t bin, char *key, int key_bytes)
 {
 	const WireQuery *q = query->q;
-	const KeyRanges *ranges = &query->ranges;
+	const KeyRanges *ranges = &query->groups.ranges;
 
 	memset(key, 0, key_bytes);
 	for (int k = q->nkeys - 1; k >= 0; k--)
@@ -164,21 +158,21 @@ groups_direct_key(const Query *query, int64_t bin, char *key, int key_bytes)
 }
 
 const DeviceMemory *
-groups_row_counts(const Query *query)
+groups_row_counts(const DeviceQuery *query)
 {
-	const GroupStates *states = &query->groups;
+	const GroupStates *states = &query->groups.states;
 
-	return query->count_slot < 0 ? &states->present : &states->slot[query->count_slot];
+	return query->count_slot < 0 ? &states->row_counts : &states->slot[query->count_slot];
 }
 
 /*
- * The groups that have rows, ascending, in malloc'ed memory: of FORM_DIRECT, and of runs that may
- * have none.
+ * Lists the groups that have rows, in ascending order, in malloc'ed memory.  For FORM_DIRECT, and
+ * for runs that may be empty.
  */
 static DeviceStatus
-list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
+list_present(DeviceQuery *query, int32_t **list, int64_t *n, DeviceError *error)
 {
-	int64_t capacity = query->groups.capacity;
+	int64_t capacity = query->groups.states.capacity;
 	size_t bytes = capacity * sizeof(int64_t);
 	int64_t *counts = malloc(bytes);
 	cudaError_t err;
@@ -201,11 +195,12 @@ list_present(Query *query, int32_t **list, int64_t *n, DeviceError *error)
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of the bins in use", error);
 }
 
-/* Copies a host array, which may be freed afterwards, to the device. */
+/* Copies a host array to the device, and waits, so that the caller may free it. */
 static DeviceStatus
-upload(Query *query, DeviceMemory *memory, const void *host, size_t bytes, DeviceError *error)
+upload_array(DeviceQuery *query, DeviceMemory *memory, const void *host, size_t bytes,
+			 DeviceError *error)
 {
-	DEVICE_CHECK(query_reserve(query, memory, bytes, error));
+	DEVICE_CHECK(memory_reserve(query, memory, bytes, error));
 	CUDA_CHECK(cudaMemcpyAsync(memory->at, host, bytes, cudaMemcpyHostToDevice, query->stream));
 	CUDA_CHECK(cudaStreamSynchronize(query->stream));
 	return DEVICE_OK;
@@ -213,7 +208,7 @@ upload(Query *query, DeviceMemory *memory, const void *host, size_t bytes, Devic
 
 /* ---- the hash table ---- */
 
-/* The alignment of slots and keys that gpuagg_cuda.h requires. */
+/* The alignment that gpuagg_cuda.h requires for slots and keys of a table. */
 #define TABLE_ALIGN 256
 
 static size_t
@@ -223,15 +218,15 @@ table_align(size_t bytes)
 }
 
 static void
-release_hash(Query *query, HashTable *hash)
+release_hash(DeviceQuery *query, HashTable *hash)
 {
-	query_release(query, &hash->memory);
+	memory_release(query, &hash->memory);
 	memset(hash, 0, sizeof(*hash));
 }
 
 /*
- * Bytes of a packed key while no key has been NULL: the byte for NULLs may be one too many for 4
- * or 8.
+ * Returns the bytes of a packed key as long as no key has been NULL.  Without the byte of NULL
+ * bits, the keys may fit into 4 or 8 bytes.
  */
 static int
 narrow_key_bytes(const WireQuery *q)
@@ -243,8 +238,8 @@ narrow_key_bytes(const WireQuery *q)
 }
 
 /*
- * Bytes of a key in a hash table.  Rows kept in order need bins that do not change, so
- * that their table has keys of full length from the start.
+ * Returns the bytes of a key in a hash table.  If rows are kept, their bins must not change, so
+ * that the table has keys of full length from the start.
  */
 static int
 table_key_bytes(const WireQuery *q, bool null_keys)
@@ -255,7 +250,7 @@ table_key_bytes(const WireQuery *q, bool null_keys)
 void
 lengthen_keys(char *keys, size_t n, int from, int to)
 {
-	/* of most queries: int4 keys, as a whole word each */
+	/* most queries have int4 keys: copy them as whole words */
 	if (from == 4 && to == 8)
 		for (size_t i = n; i-- > 0;)
 		{
@@ -272,9 +267,9 @@ lengthen_keys(char *keys, size_t n, int from, int to)
 		}
 }
 
-/* After a failure: gives up a table and states that were not installed.  Returns the status. */
+/* After a failure: releases a new table and its states.  Returns the status. */
 static DeviceStatus
-abandon(Query *query, HashTable *hash, GroupStates *states, DeviceStatus status)
+release_new_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceStatus status)
 {
 	release_hash(query, hash);
 	states_release(query, states);
@@ -282,11 +277,11 @@ abandon(Query *query, HashTable *hash, GroupStates *states, DeviceStatus status)
 }
 
 /*
- * One allocation, cut in three, for keys of hash->table.key_bytes; init of the table is the
- * caller's.
+ * Allocates the arrays of a table, as one piece of memory.  hash->table.key_bytes is set; the
+ * caller initializes the table.
  */
 static DeviceStatus
-make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
+make_hash(DeviceQuery *query, int64_t capacity, HashTable *hash, DeviceError *error)
 {
 	int key_bytes = hash->table.key_bytes;
 	size_t slots = table_align(gpuagg_group_slot_bytes(key_bytes, capacity));
@@ -294,7 +289,7 @@ make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 	char *at;
 
 	DEVICE_CHECK(
-		query_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
+		memory_reserve(query, &hash->memory, slots + keys + sizeof(GpuaggGroupCounters), error));
 	at = hash->memory.at;
 	hash->table.capacity = capacity;
 	hash->table.seed = query->seed;
@@ -304,45 +299,49 @@ make_hash(Query *query, int64_t capacity, HashTable *hash, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* A table, and the states of as many groups. */
+/* Allocates a table, and the states of as many groups. */
 static DeviceStatus
-make_both(Query *query, int64_t capacity, HashTable *hash, GroupStates *states, DeviceError *error)
+make_table_and_states(DeviceQuery *query, int64_t capacity, HashTable *hash, GroupStates *states,
+					  DeviceError *error)
 {
 	DeviceStatus status;
 
 	DEVICE_CHECK(make_hash(query, capacity, hash, error));
 	status = states_make(query, FORM_HASH, capacity, states, error);
 	if (status != DEVICE_OK)
-		query_release(query, &hash->memory);
+		memory_release(query, &hash->memory);
 	return status;
 }
 
 /*
- * The same for `capacity` groups or, if there is no memory for them, for fewer, down to `least`.
+ * Does the same for `capacity` groups or, if there is too little memory, for fewer, but at least
+ * `least`.
  */
 static DeviceStatus
-make_room(Query *query, int64_t capacity, int64_t least, HashTable *hash, GroupStates *states,
-		  DeviceError *error)
+make_table_within_memory(DeviceQuery *query, int64_t capacity, int64_t least, HashTable *hash,
+						 GroupStates *states, DeviceError *error)
 {
-	int64_t most = states_most_groups(query->q);
+	int64_t most = states_max_groups(query->q);
 	DeviceStatus status;
 
 	if (least > most)
-		return device_say(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
+		return device_fail(error, DEVICE_UNSUPPORTED, "too many bins for one histogram");
 	capacity = capacity > most ? most : capacity;
 	capacity = capacity < least ? least : capacity;
-	while ((status = make_both(query, capacity, hash, states, error)) == DEVICE_NO_MEMORY &&
+	while ((status = make_table_and_states(query, capacity, hash, states, error)) ==
+			   DEVICE_NO_MEMORY &&
 		   capacity > least)
 		capacity = capacity - least < LEAST_GROWTH ? least : least + (capacity - least) / 2;
 	return status;
 }
 
 /*
- * A first table, with room for n groups and one more, and for the estimated number if there is
- * memory.
+ * Makes the first table.  It has room for n groups and one more, and for the estimated number of
+ * groups if there is memory.
  */
 static DeviceStatus
-start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, DeviceError *error)
+make_first_table(DeviceQuery *query, int64_t n, HashTable *hash, GroupStates *states,
+				 DeviceError *error)
 {
 	double groups = query->q->est_groups * 1.25;
 	int64_t capacity = LEAST_CAPACITY;
@@ -350,88 +349,84 @@ start_hash(Query *query, int64_t n, HashTable *hash, GroupStates *states, Device
 
 	while (capacity < 2 * n || (capacity < groups && capacity < MOST_FIRST_CAPACITY))
 		capacity *= 2;
-	DEVICE_CHECK(make_room(query, capacity, n + 1, hash, states, error));
+	DEVICE_CHECK(make_table_within_memory(query, capacity, n + 1, hash, states, error));
 	status = gpuagg_group_init(&hash->table, query->stream);
 	return status == GPUAGG_CUDA_OK ?
 		DEVICE_OK :
-		abandon(query, hash, states, kernel_status(status, "gpuagg_group_init", error));
+		release_new_groups(query, hash, states, kernel_status(status, "gpuagg_group_init", error));
 }
 
-/* Copies the keys and the states of the query's groups to a larger table, which is empty. */
+/* Copies the keys and the states of the query's groups to a larger, empty table. */
 static DeviceStatus
-move_groups(Query *query, HashTable *hash, GroupStates *states, DeviceError *error)
+move_groups(DeviceQuery *query, HashTable *hash, GroupStates *states, DeviceError *error)
 {
-	KERNEL_CHECK(gpuagg_group_grow(&query->hash.table, &hash->table, query->stream));
+	KERNEL_CHECK(gpuagg_group_grow(&query->groups.hash.table, &hash->table, query->stream));
 	for (int s = 0; s < query->q->nslots; s++)
-		CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, query->groups.slot[s].at,
-								   query->ngroups * slot_state_bytes(query->q, s),
+		CUDA_CHECK(cudaMemcpyAsync(states->slot[s].at, query->groups.states.slot[s].at,
+								   query->groups.n * slot_state_bytes(query->q, s),
 								   cudaMemcpyDeviceToDevice, query->stream));
 	return DEVICE_OK;
 }
 
-/* Frees the query's table and states, and installs these. */
+/* Installs new groups: releases the query's table and states, and replaces them by these. */
 static void
-replace_groups(Query *query, GroupForm form, HashTable *hash, GroupStates *states)
+replace_groups(DeviceQuery *query, GroupForm form, HashTable *hash, GroupStates *states)
 {
-	release_hash(query, &query->hash);
-	states_release(query, &query->groups);
-	query->form = form;
-	query->groups = *states;
+	release_hash(query, &query->groups.hash);
+	states_release(query, &query->groups.states);
+	query->groups.form = form;
+	query->groups.states = *states;
 	if (hash)
-		query->hash = *hash;
+		query->groups.hash = *hash;
 }
 
-/* Replaces the table by one of four times its capacity, or as much larger as memory allows. */
+/* Replaces the table by one of four times its capacity, or as much as memory allows. */
 static DeviceStatus
-grow_hash(Query *query, DeviceError *error)
+grow_hash(DeviceQuery *query, DeviceError *error)
 {
-	int64_t old = query->hash.table.capacity;
-	HashTable hash = {.table = {.key_bytes = query->hash.table.key_bytes}};
+	int64_t old = query->groups.hash.table.capacity;
+	HashTable hash = {.table = {.key_bytes = query->groups.hash.table.key_bytes}};
 	GroupStates states;
 	DeviceStatus status;
 
-	DEVICE_CHECK(counts_settle(query, false, error));
-	DEVICE_CHECK(make_room(query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash,
-						   &states, error));
+	DEVICE_CHECK(derived_slots_store(query, false, error));
+	DEVICE_CHECK(make_table_within_memory(
+		query, 4 * old, old + (old < LEAST_GROWTH ? 1 : LEAST_GROWTH), &hash, &states, error));
 	status = move_groups(query, &hash, &states, error);
 	if (status != DEVICE_OK)
-		return abandon(query, &hash, &states, status);
+		return release_new_groups(query, &hash, &states, status);
 	replace_groups(query, FORM_HASH, &hash, &states);
-	query->retries++;
+	query->stats.retries++;
 	return DEVICE_OK;
 }
 
-/* How the last lookup in the table went; waits for it. */
+/* Waits for the last lookup in the table, and reads whether it succeeded. */
 static DeviceStatus
-read_outcome(Query *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status, int64_t *groups,
-			 DeviceError *error)
+read_outcome(DeviceQuery *query, const GpuaggGroupTable *table, GpuaggCudaStatus *status,
+			 int64_t *groups, DeviceError *error)
 {
 	GpuaggGroupCounters counters;
 
-	DEVICE_CHECK(query_read(query, &counters, table->counters, sizeof(counters), error));
+	DEVICE_CHECK(device_query_read(query, &counters, table->counters, sizeof(counters), error));
 	*status = gpuagg_group_outcome(table, &counters, groups);
 	return DEVICE_OK;
 }
 
-/*
- * Bins of packed keys, for which the table grows as often as needed.  If that fails, the
- * table has new keys whose rows are not counted; their bins are query->ngroups and above.
- */
-static DeviceStatus
-look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_t *bins,
-		DeviceError *error)
+DeviceStatus
+groups_look_up(DeviceQuery *query, const void *keys, const uint8_t *filter, int64_t n,
+			   int32_t *bins, DeviceError *error)
 {
 	for (int retry = 0;; retry = 1)
 	{
 		GpuaggCudaStatus status;
 		int64_t groups;
 
-		KERNEL_CHECK(
-			gpuagg_group_lookup(&query->hash.table, keys, filter, n, retry, bins, query->stream));
-		DEVICE_CHECK(read_outcome(query, &query->hash.table, &status, &groups, error));
+		KERNEL_CHECK(gpuagg_group_lookup(&query->groups.hash.table, keys, filter, n, retry, bins,
+										 query->stream));
+		DEVICE_CHECK(read_outcome(query, &query->groups.hash.table, &status, &groups, error));
 		if (status == GPUAGG_CUDA_OK)
 		{
-			query->found = groups;
+			query->groups.ntable = groups;
 			return DEVICE_OK;
 		}
 		if (status != GPUAGG_CUDA_FULL)
@@ -440,23 +435,23 @@ look_up(Query *query, const void *keys, const uint8_t *filter, int64_t n, int32_
 	}
 }
 
-/* ---- changing form ---- */
+/* ---- changing the form ---- */
 
-/* The groups that there are when the form changes: their bins, and those that they get. */
+/* The groups that exist when the form changes, with their old and new bins. */
 typedef struct OldBins
 {
 	int64_t n;
-	int32_t *list;     /* bins, on the host */
+	int32_t *list;     /* old bins; malloc'ed host memory */
 	DeviceMemory from; /* the same, on the device */
-	DeviceMemory to;   /* new bins */
+	DeviceMemory to;   /* new bins, on the device */
 } OldBins;
 
-/* The number that a direct bin of the query has in bins of other ranges, which contain its own. */
+/* Returns the number of a direct bin of the query among the bins of wider ranges. */
 static int32_t
-moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
+moved_bin(const DeviceQuery *query, const KeyRanges *ranges, int64_t bin)
 {
 	const WireQuery *q = query->q;
-	const KeyRanges *old = &query->ranges;
+	const KeyRanges *old = &query->groups.ranges;
 	int64_t moved = 0;
 	int64_t factor = 1;
 
@@ -477,7 +472,7 @@ moved_bin(const Query *query, const KeyRanges *ranges, int64_t bin)
 
 /* Changes to `bins` direct bins of these ranges. */
 static DeviceStatus
-move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins,
+move_to_direct(DeviceQuery *query, OldBins *old, const KeyRanges *ranges, int64_t bins,
 			   DeviceError *error)
 {
 	GroupStates states;
@@ -485,7 +480,7 @@ move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins
 
 	for (int64_t i = 0; i < old->n; i++)
 		old->list[i] = moved_bin(query, ranges, old->list[i]);
-	DEVICE_CHECK(upload(query, &old->to, old->list, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(upload_array(query, &old->to, old->list, old->n * sizeof(int32_t), error));
 	DEVICE_CHECK(states_make(query, FORM_DIRECT, bins, &states, error));
 	status = states_move(query, &states, old->from.at, old->to.at, old->n, error);
 	if (status != DEVICE_OK)
@@ -494,59 +489,59 @@ move_to_direct(Query *query, OldBins *old, const KeyRanges *ranges, int64_t bins
 		return status;
 	}
 	replace_groups(query, FORM_DIRECT, NULL, &states);
-	query->ranges = *ranges;
+	query->groups.ranges = *ranges;
 	return DEVICE_OK;
 }
 
-/* Inserts the old keys into a new table, which has room for all, and moves their states. */
+/* Inserts the old keys into a new table, which has room for them, and copies their states. */
 static DeviceStatus
-fill_hash(Query *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
+fill_hash(DeviceQuery *query, OldBins *old, HashTable *hash, GroupStates *states, int64_t *ngroups,
 		  DeviceError *error)
 {
 	GpuaggCudaStatus status;
 
-	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->keys.at, NULL, old->n, 0, old->to.at,
-									 query->stream));
+	KERNEL_CHECK(gpuagg_group_lookup(&hash->table, query->scratch.keys.at, NULL, old->n, 0,
+									 old->to.at, query->stream));
 	DEVICE_CHECK(read_outcome(query, &hash->table, &status, ngroups, error));
 	KERNEL_CHECK(status);
 	return states_move(query, states, old->from.at, old->to.at, old->n, error);
 }
 
-/* Packed keys of the old groups, of this length, in malloc'ed memory. */
+/* Reads the packed keys of the old groups, key_bytes each, into malloc'ed memory. */
 static DeviceStatus
-read_keys(Query *query, const OldBins *old, int key_bytes, char **keys, DeviceError *error)
+read_keys(DeviceQuery *query, const OldBins *old, int key_bytes, char **keys, DeviceError *error)
 {
-	int had = query->hash.table.key_bytes;
+	int old_bytes = query->groups.hash.table.key_bytes;
 
 	*keys = malloc(old->n * key_bytes + 1);
 	if (*keys == NULL)
 		return out_of_memory(error);
-	if (query->form == FORM_DIRECT)
+	if (query->groups.form == FORM_DIRECT)
 	{
 		for (int64_t i = 0; i < old->n; i++)
 			groups_direct_key(query, old->list[i], *keys + i * key_bytes, key_bytes);
 		return DEVICE_OK;
 	}
-	if (query->form == FORM_RUNS)
+	if (query->groups.form == FORM_RUNS)
 	{
-		DEVICE_CHECK(query_reserve(query, &query->keys, old->n * key_bytes, error));
-		KERNEL_CHECK(device_gather(query->groups.keys.at, key_bytes, old->from.at, old->n,
-								   query->keys.at, query->stream));
-		CUDA_CHECK(cudaMemcpyAsync(*keys, query->keys.at, old->n * key_bytes,
+		DEVICE_CHECK(memory_reserve(query, &query->scratch.keys, old->n * key_bytes, error));
+		KERNEL_CHECK(device_gather(query->groups.states.keys.at, key_bytes, old->from.at, old->n,
+								   query->scratch.keys.at, query->stream));
+		CUDA_CHECK(cudaMemcpyAsync(*keys, query->scratch.keys.at, old->n * key_bytes,
 								   cudaMemcpyDeviceToHost, query->stream));
 		CUDA_CHECK(cudaStreamSynchronize(query->stream));
 		return DEVICE_OK;
 	}
-	CUDA_CHECK(cudaMemcpyAsync(*keys, query->hash.table.keys, old->n * had, cudaMemcpyDeviceToHost,
-							   query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(*keys, query->groups.hash.table.keys, old->n * old_bytes,
+							   cudaMemcpyDeviceToHost, query->stream));
 	CUDA_CHECK(cudaStreamSynchronize(query->stream));
-	lengthen_keys(*keys, old->n, had, key_bytes);
+	lengthen_keys(*keys, old->n, old_bytes, key_bytes);
 	return DEVICE_OK;
 }
 
-/* Changes to a hash table; null_keys: there are NULLs among the keys, or will be in this batch. */
+/* Changes to a hash table.  null_keys: some key is NULL, already or in this batch. */
 static DeviceStatus
-move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
+move_to_hash(DeviceQuery *query, OldBins *old, bool null_keys, DeviceError *error)
 {
 	HashTable hash = {.table = {.key_bytes = table_key_bytes(query->q, null_keys)}};
 	char *keys;
@@ -555,16 +550,17 @@ move_to_hash(Query *query, OldBins *old, bool null_keys, DeviceError *error)
 	DeviceStatus status = read_keys(query, old, hash.table.key_bytes, &keys, error);
 
 	if (status == DEVICE_OK)
-		status = upload(query, &query->keys, keys, old->n * hash.table.key_bytes, error);
+		status =
+			upload_array(query, &query->scratch.keys, keys, old->n * hash.table.key_bytes, error);
 	free(keys);
 	DEVICE_CHECK(status);
-	DEVICE_CHECK(query_reserve(query, &old->to, old->n * sizeof(int32_t), error));
-	DEVICE_CHECK(start_hash(query, old->n, &hash, &states, error));
+	DEVICE_CHECK(memory_reserve(query, &old->to, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(make_first_table(query, old->n, &hash, &states, error));
 	status = fill_hash(query, old, &hash, &states, &ngroups, error);
 	if (status != DEVICE_OK)
-		return abandon(query, &hash, &states, status);
+		return release_new_groups(query, &hash, &states, status);
 	replace_groups(query, FORM_HASH, &hash, &states);
-	query->ngroups = query->found = ngroups;
+	query->groups.n = query->groups.ntable = ngroups;
 	return DEVICE_OK;
 }
 
@@ -578,29 +574,29 @@ has_null_keys(const WireQuery *q, const Rows *rows)
 }
 
 /*
- * A key is out of its range, or the first NULL: changes to a larger direct table, or to a hash
- * table.
+ * Changes from direct bins because a key is out of its range, or is the first NULL: to more direct
+ * bins, or to a hash table.
  */
 static DeviceStatus
-leave_direct(Query *query, const Rows *rows, OldBins *old, DeviceError *error)
+leave_direct(DeviceQuery *query, const Rows *rows, OldBins *old, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	const KeyRanges *had = &query->ranges;
-	KeyRanges ranges = *had;
+	const KeyRanges *old_ranges = &query->groups.ranges;
+	KeyRanges ranges = *old_ranges;
 	bool null_keys = false;
 	double bins;
 
 	DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
-	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(upload_array(query, &old->from, old->list, old->n * sizeof(int32_t), error));
 	widen_ranges(q, rows, &ranges);
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		null_keys |= ranges.has_null[k];
 		/*
-		 * twice as wide as needed, so that changes are few; upwards, as times and codes of
-		 * dictionaries grow
+		 * double the range, so that changes are few; upwards, because times and dictionary codes
+		 * grow
 		 */
-		if ((ranges.min[k] < had->min[k] || ranges.max[k] > had->max[k]) &&
+		if ((ranges.min[k] < old_ranges->min[k] || ranges.max[k] > old_ranges->max[k]) &&
 			ranges.max[k] < INT64_MAX / 4 && ranges.min[k] > INT64_MIN / 4)
 			ranges.max[k] += ranges.max[k] - ranges.min[k];
 	}
@@ -609,11 +605,11 @@ leave_direct(Query *query, const Rows *rows, OldBins *old, DeviceError *error)
 		DEVICE_CHECK(move_to_hash(query, old, null_keys, error));
 	else
 		DEVICE_CHECK(move_to_direct(query, old, &ranges, (int64_t) bins, error));
-	query->changes++;
+	query->stats.changes++;
 	return DEVICE_OK;
 }
 
-/* All groups as they are numbered. */
+/* Fills `old` with bins 0 .. n - 1. */
 static DeviceStatus
 list_all(int64_t n, OldBins *old, DeviceError *error)
 {
@@ -626,63 +622,63 @@ list_all(int64_t n, OldBins *old, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Rows come behind the runs, in any order: changes to a hash table. */
+/* Changes from runs to a hash table, because other rows come, in any order. */
 static DeviceStatus
-leave_runs(Query *query, OldBins *old, DeviceError *error)
+leave_runs(DeviceQuery *query, OldBins *old, DeviceError *error)
 {
-	if (query->sparse)
+	if (query->groups.runs_may_be_empty)
 		DEVICE_CHECK(list_present(query, &old->list, &old->n, error));
 	else
-		DEVICE_CHECK(list_all(query->groups.capacity, old, error));
-	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
+		DEVICE_CHECK(list_all(query->groups.states.capacity, old, error));
+	DEVICE_CHECK(upload_array(query, &old->from, old->list, old->n * sizeof(int32_t), error));
 	DEVICE_CHECK(move_to_hash(query, old, true, error));
-	query->changes++;
+	query->stats.changes++;
 	return DEVICE_OK;
 }
 
-/* The first NULL in a hash table that has no byte for it: changes to one with longer keys. */
+/* Changes to a hash table with longer keys, because the first NULL has no byte in this one. */
 static DeviceStatus
-leave_narrow_keys(Query *query, OldBins *old, DeviceError *error)
+leave_narrow_keys(DeviceQuery *query, OldBins *old, DeviceError *error)
 {
-	DEVICE_CHECK(list_all(query->ngroups, old, error));
-	DEVICE_CHECK(upload(query, &old->from, old->list, old->n * sizeof(int32_t), error));
+	DEVICE_CHECK(list_all(query->groups.n, old, error));
+	DEVICE_CHECK(upload_array(query, &old->from, old->list, old->n * sizeof(int32_t), error));
 	DEVICE_CHECK(move_to_hash(query, old, true, error));
-	query->retries++;
+	query->stats.retries++;
 	return DEVICE_OK;
 }
 
-/* Changes the form or the table, if it cannot have bins for the keys of these rows. */
+/* Changes the form or the table, if the keys of these rows have no bins in it. */
 static DeviceStatus
-fit_form(Query *query, const Rows *rows, DeviceError *error)
+change_form_if_needed(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	KeyRanges ranges = query->ranges;
+	KeyRanges ranges = query->groups.ranges;
 	OldBins old = {.list = NULL};
 	DeviceStatus status = DEVICE_OK;
 
-	bool runs = query->form == FORM_RUNS && rows->heads == NULL;
-	bool outside = query->form == FORM_DIRECT && widen_ranges(q, rows, &ranges);
-	bool narrow = query->form == FORM_HASH && has_null_keys(q, rows) &&
-		query->hash.table.key_bytes < table_key_bytes(q, true);
+	bool runs = query->groups.form == FORM_RUNS && rows->heads == NULL;
+	bool out_of_range = query->groups.form == FORM_DIRECT && widen_ranges(q, rows, &ranges);
+	bool narrow = query->groups.form == FORM_HASH && has_null_keys(q, rows) &&
+		query->groups.hash.table.key_bytes < table_key_bytes(q, true);
 
-	if (!runs && !outside && !narrow)
+	if (!runs && !out_of_range && !narrow)
 		return DEVICE_OK;
-	DEVICE_CHECK(counts_settle(query, false, error));
+	DEVICE_CHECK(derived_slots_store(query, false, error));
 	if (runs)
 		status = leave_runs(query, &old, error);
-	else if (outside)
+	else if (out_of_range)
 		status = leave_direct(query, rows, &old, error);
 	else
 		status = leave_narrow_keys(query, &old, error);
-	query_release(query, &old.from);
-	query_release(query, &old.to);
+	memory_release(query, &old.from);
+	memory_release(query, &old.to);
 	free(old.list);
 	return status;
 }
 
 /* Chooses the form by the keys of the first batch. */
 static DeviceStatus
-choose_form(Query *query, const Rows *rows, DeviceError *error)
+choose_form(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GroupForm form = FORM_SINGLE;
@@ -708,237 +704,50 @@ choose_form(Query *query, const Rows *rows, DeviceError *error)
 	if (form == FORM_HASH)
 	{
 		hash.table.key_bytes = table_key_bytes(q, has_null_keys(q, rows));
-		DEVICE_CHECK(start_hash(query, 0, &hash, &states, error));
+		DEVICE_CHECK(make_first_table(query, 0, &hash, &states, error));
 	}
 	else
 		DEVICE_CHECK(states_make(query, form, (int64_t) bins, &states, error));
 	replace_groups(query, form, &hash, &states);
 	if (form == FORM_DIRECT)
-		query->ranges = ranges;
+		query->groups.ranges = ranges;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-groups_start_runs(Query *query, int64_t n, bool sparse, DeviceError *error)
+groups_start_runs(DeviceQuery *query, int64_t n, bool may_be_empty, DeviceError *error)
 {
 	HashTable none = {.memory = {0}};
 	GroupStates states;
 
-	query->sparse = sparse;
+	query->groups.runs_may_be_empty = may_be_empty;
 	DEVICE_CHECK(states_make(query, FORM_RUNS, n, &states, error));
 	replace_groups(query, FORM_RUNS, &none, &states);
 	return DEVICE_OK;
 }
 
-/* ---- rows to bins ---- */
-
-/* Query->bins, with room for an int32 of each row. */
-static DeviceStatus
-reserve_bins(Query *query, const Rows *rows, DeviceError *error)
-{
-	size_t bytes = (size_t) rows->nrows * sizeof(int32_t);
-
-	if (query->bins.at == NULL || query->bins.bytes < bytes)
-		query->zeros = 0;
-	return query_reserve(query, &query->bins, bytes, error);
-}
-
-/* The rows' keys as a table has them, if they are a column as it stands; else NULL. */
-static const void *
-keys_in_place(const Query *query, const Rows *rows)
-{
-	const WireKey *key = &query->q->keys[0];
-
-	return query->q->nkeys == 1 && key->width == query->hash.table.key_bytes &&
-			!key_has_nulls(query->q, rows, 0) ?
-		rows->cols[key->col].values :
-		NULL;
-}
-
-static DeviceStatus
-pack_keys(Query *query, const Rows *rows, DeviceError *error)
-{
-	const WireQuery *q = query->q;
-	PackKeys pack = {
-		.nkeys = q->nkeys, .key_bytes = query->hash.table.key_bytes, .null_offset = q->null_offset};
-
-	for (int k = 0; k < q->nkeys; k++)
-	{
-		pack.width[k] = q->keys[k].width;
-		pack.offset[k] = q->keys[k].offset;
-		pack.column[k] = rows->cols[q->keys[k].col];
-	}
-	DEVICE_CHECK(query_reserve(query, &query->keys, (size_t) rows->nrows * pack.key_bytes, error));
-	KERNEL_CHECK(device_pack_keys(&pack, rows->nrows, query->keys.at, query->stream));
-	return DEVICE_OK;
-}
-
-/* Sorted rows: a lookup for each run instead of each row. */
-static DeviceStatus
-locate_sorted(Query *query, const Rows *rows, int64_t n, DeviceError *error)
-{
-	int key_bytes = query->hash.table.key_bytes;
-	PackKeys pack = {
-		.nkeys = 1, .key_bytes = key_bytes, .null_offset = key_bytes, .width = {key_bytes}};
-
-	pack.column[0] =
-		(DeviceColumn){.values = query->sorted.at, .type = key_bytes == 4 ? WIRE_I32 : WIRE_I64};
-	/* the rows' own packed keys are in order now, and not needed any more */
-	DEVICE_CHECK(query_reserve(query, &query->keys, n * key_bytes, error));
-	KERNEL_CHECK(device_head_keys(&pack, query->heads.at, query->before.at, rows->nrows,
-								  query->keys.at, query->stream));
-	DEVICE_CHECK(look_up(query, query->keys.at, NULL, n, query->bins.at, error));
-	query->runs = (GpuaggRuns){
-		.heads = query->heads.at,
-		.before = query->before.at,
-		.order = query->order.at,
-		.bins = query->bins.at,
-	};
-	return DEVICE_OK;
-}
-
-static DeviceStatus
-locate_hash(Query *query, const Rows *rows, DeviceError *error)
-{
-	const void *keys = keys_in_place(query, rows);
-	int64_t n = 0;
-
-	DEVICE_CHECK(reserve_bins(query, rows, error));
-	if (keys == NULL)
-	{
-		DEVICE_CHECK(pack_keys(query, rows, error));
-		keys = query->keys.at;
-	}
-	DEVICE_CHECK(runs_sort(query, rows, keys, &n, error));
-	query->sorts = n > 0;
-	if (query->sorts)
-		return locate_sorted(query, rows, n, error);
-	return look_up(query, keys, rows->filter, rows->nrows, query->bins.at, error);
-}
-
-/*
- * Does something need the bins themselves?  Rows of sketches find their group as those of
- * histograms do.
- */
-static bool
-needs_bins(const WireQuery *q)
-{
-	for (int s = 0; s < q->nslots; s++)
-		if (q->slots[s].bin_kind != WIRE_BIN_NONE && !slot_is_sketch(q, s))
-			return true;
-	return wire_keeps_rows(q);
-}
-
-/*
- * May keys take the place of bins?  Histograms read a lone int32 key as fast as a column of bins,
- * and some read two.  Of other keys, NULLs and filters the column is made, as several calls may
- * read it.
- */
-static bool
-may_stay_keys(const Query *query, const GpuaggBins *bins)
-{
-	if (bins->ncolumns > 2 || bins->filter != NULL || needs_bins(query->q))
-		return false;
-	for (int k = 0; k < bins->ncolumns; k++)
-		if (bins->column[k].type != GPUAGG_VALUE_I32 || bins->column[k].validity != NULL)
-			return false;
-	return true;
-}
-
 DeviceStatus
-groups_make_bins(Query *query, const Rows *rows, DeviceError *error)
+groups_fit(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
-	DEVICE_CHECK(reserve_bins(query, rows, error));
-	KERNEL_CHECK(gpuagg_hist_bins(&query->located, rows->nrows, query->bins.at, query->status.at,
-								  query->stream));
-	query->located =
-		(GpuaggBins){.kind = GPUAGG_BIN_INDEX, .ncolumns = 1, .nbins = query->located.nbins};
-	query->located.column[0] = (GpuaggColumn){.values = query->bins.at, .type = GPUAGG_VALUE_I32};
-	return DEVICE_OK;
-}
-
-static DeviceStatus
-locate_direct(Query *query, const Rows *rows, DeviceError *error)
-{
-	query->located = groups_bins(query, rows);
-	return may_stay_keys(query, &query->located) ? DEVICE_OK : groups_make_bins(query, rows, error);
-}
-
-/*
- * All rows are in bin 0, but those that the filter leaves out.  Bins are written only if something
- * reads them.
- */
-static DeviceStatus
-locate_single(Query *query, const Rows *rows, DeviceError *error)
-{
-	if (!rows->filter && !wire_keeps_rows(query->q))
-		return DEVICE_OK;
-	DEVICE_CHECK(reserve_bins(query, rows, error));
-	if (rows->filter)
-	{
-		query->zeros = 0;
-		KERNEL_CHECK(device_filter_bins(rows->filter, rows->nrows, query->bins.at, query->stream));
-	}
-	else if (query->zeros < rows->nrows)
-	{
-		CUDA_CHECK(cudaMemsetAsync(query->bins.at, 0, (size_t) rows->nrows * sizeof(int32_t),
-								   query->stream));
-		query->zeros = rows->nrows;
-	}
-	return DEVICE_OK;
-}
-
-const int32_t *
-groups_of_rows(const Query *query, const Rows *rows)
-{
-	return query->form == FORM_SINGLE && rows->filter == NULL ? NULL : query->bins.at;
-}
-
-DeviceStatus
-groups_fit(Query *query, const Rows *rows, DeviceError *error)
-{
-	if (query->form == FORM_UNKNOWN)
+	if (query->groups.form == FORM_UNKNOWN)
 		DEVICE_CHECK(choose_form(query, rows, error));
 	else
-		DEVICE_CHECK(fit_form(query, rows, error));
-	if (query->rows == 0)
-		counts_find(query, rows);
+		DEVICE_CHECK(change_form_if_needed(query, rows, error));
+	if (query->nrows == 0)
+		derived_slots_find(query, rows);
 	else
-		DEVICE_CHECK(counts_check(query, rows, error));
+		DEVICE_CHECK(derived_slots_check(query, rows, error));
 	return DEVICE_OK;
-}
-
-DeviceStatus
-groups_locate(Query *query, const Rows *rows, DeviceError *error)
-{
-	DeviceStatus status;
-
-	DEVICE_CHECK(groups_fit(query, rows, error));
-	query->runs = (GpuaggRuns){.heads = rows->heads, .before = rows->before};
-	query->located = (GpuaggBins){.kind = GPUAGG_BIN_INDEX, .ncolumns = 1};
-	if (query->form == FORM_DIRECT)
-		status = locate_direct(query, rows, error);
-	else if (query->form == FORM_HASH)
-		status = locate_hash(query, rows, error);
-	else if (query->form == FORM_RUNS)
-		status = DEVICE_OK;
-	else
-		status = locate_single(query, rows, error);
-	if (query->located.kind == GPUAGG_BIN_INDEX)
-		query->located.column[0] =
-			(GpuaggColumn){.values = groups_of_rows(query, rows), .type = GPUAGG_VALUE_I32};
-	query->located.nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
-	return status;
 }
 
 void
-groups_forget(Query *query)
+groups_release(DeviceQuery *query)
 {
-	states_release(query, &query->groups);
-	release_hash(query, &query->hash);
-	query_release(query, &query->top);
-	query->listed = NULL;
-	query->sparse = false;
-	query->ngroups = query->found = 0;
-	query->form = FORM_UNKNOWN;
+	states_release(query, &query->groups.states);
+	release_hash(query, &query->groups.hash);
+	memory_release(query, &query->result.top);
+	query->result.listed = NULL;
+	query->groups.runs_may_be_empty = false;
+	query->groups.n = query->groups.ntable = 0;
+	query->groups.form = FORM_UNKNOWN;
 }

@@ -1,6 +1,6 @@
 /*
  * kernels.cu
- *	  The small kernels of the server; see kernels.h.
+ *	  Kernels that pack keys and inputs, copy rows, and find the bins of slots; see kernels.h.
  */
 #include "common.cuh"
 
@@ -10,7 +10,7 @@
 
 #define THREADS 256
 
-/* Blocks for n items, each thread taking several where there are many. */
+/* Returns the number of blocks for n items.  If there are many, each thread handles several. */
 static int
 grid_for(int64_t n)
 {
@@ -35,9 +35,9 @@ load_bits(const DeviceColumn &c, int width, int64_t i)
 	}
 }
 
-/* ors `bits` into a 16-byte key at a byte offset */
+/* ORs `bits` into a 16-byte key, at a byte offset. */
 __device__ static void
-place(uint64_t key[2], uint64_t bits, int offset)
+or_bits_into_key(uint64_t key[2], uint64_t bits, int offset)
 {
 	int shift = 8 * (offset & 7);
 
@@ -63,12 +63,12 @@ pack_kernel(PackKeys pack, int64_t nrows, void *out)
 		for (int k = 0; k < pack.nkeys; k++)
 		{
 			if (is_valid(pack.column[k], i))
-				place(key, load_bits(pack.column[k], pack.width[k], i), pack.offset[k]);
+				or_bits_into_key(key, load_bits(pack.column[k], pack.width[k], i), pack.offset[k]);
 			else
 				nulls |= (uint64_t) 1 << k;
 		}
 		if (nulls)
-			place(key, nulls, pack.null_offset);
+			or_bits_into_key(key, nulls, pack.null_offset);
 		if (pack.key_bytes == 4)
 			((uint32_t *) out)[i] = (uint32_t) key[0];
 		else if (pack.key_bytes == 8)
@@ -97,7 +97,7 @@ device_kernel_versions(int *binary, int *ptx)
 	return GPUAGG_CUDA_OK;
 }
 
-/* Rows move in words of 4 bytes, a thread a word, so that writes coalesce. */
+/* Each thread copies one word of 4 bytes, so that writes coalesce. */
 template <bool SCATTER>
 __global__ static void
 move_kernel(const uint32_t *from, size_t words, const int32_t *map, int64_t n, uint32_t *to)
@@ -230,7 +230,7 @@ load_input(const PackInput &p, int64_t i, gpuagg_f64x2 *out)
 	out->y = load_double(p.column[1], i);
 }
 
-/* LONGEST_ASC: a code, and whether there is one */
+/* LONGEST_ASC: a code, and whether it is not NULL. */
 __device__ static void
 load_input(const PackInput &p, int64_t i, gpuagg_kv *out)
 {

@@ -1,10 +1,12 @@
 /*
  * kernels.h
- *	  The small kernels of the server: packing keys and inputs, moving states,
- *	  bins of slots that have many a group, programs over stored columns.  What reduces is in
- * kernels/.
+ *	  The small kernels of the device layer: packing keys and inputs, moving states, bins of slots,
+ *	  sketches, values of sets, lists of groups, and programs over stored columns.  The kernels that
+ *	  reduce rows are in ../../kernels/.
  *
- * All pointers are device pointers; work is queued on the stream.
+ * All pointers are to device memory, except those to the structs with arguments.  Work is queued on
+ * the stream.  A function with a workspace only returns its bytes if the workspace is NULL, as in
+ * gpuagg_cuda.h.
  */
 #ifndef GPUAGG_DEVICE_KERNELS_H
 #define GPUAGG_DEVICE_KERNELS_H
@@ -24,20 +26,21 @@ extern "C"
 #endif
 
 	/*
-	 * What the kernels that the current device runs were compiled for, ten times
-	 * major plus minor: their binary, and the PTX that this was compiled from.
+	 * Returns the architectures, as ten times major plus minor, of the kernels that the current
+	 * device runs: of the binary, and of the PTX from which it was compiled.
 	 */
 	GpuaggCudaStatus device_kernel_versions(int *binary, int *ptx);
 
-	/* A column on the device; the pointers may be NULL as in WireColumn. */
+	/* A column in device memory.  The pointers may be NULL as in WireColumn. */
 	typedef struct DeviceColumn
 	{
 		const void *values;
 		const uint8_t *validity;
 		int type;          /* WireType */
-		uint16_t computed; /* as in GpuaggColumn */
+		uint16_t computed; /* as in GpuaggColumn: a program computes it, with this operand */
 		uint16_t operand;
-		bool nullable; /* some value may be NULL, here or in rows that come with these */
+		bool nullable; /* some value may be NULL, in these rows or in other rows of the same message
+						*/
 	} DeviceColumn;
 
 	typedef struct PackKeys
@@ -50,21 +53,21 @@ extern "C"
 		DeviceColumn column[WIRE_MAX_KEYS];
 	} PackKeys;
 
-	/* The packed key of every row; see WireKey. */
+	/* Writes the packed key of every row; see WireKey. */
 	GpuaggCudaStatus device_pack_keys(const PackKeys *pack, int64_t nrows, void *out,
 									  gpuagg_stream stream);
 
 	/*
-	 * to[map[i]] = from[i] for n rows of row_bytes (a multiple of 4), but for those whose map
-	 * is negative.
+	 * Copies n rows of row_bytes (a multiple of 4): to[map[i]] = from[i], except where map[i] is
+	 * negative.
 	 */
 	GpuaggCudaStatus device_scatter(const void *from, size_t row_bytes, const int32_t *map,
 									int64_t n, void *to, gpuagg_stream stream);
-	/* to[i] = from[map[i]] for n rows of row_bytes (a multiple of 4). */
+	/* Copies n rows of row_bytes (a multiple of 4): to[i] = from[map[i]]. */
 	GpuaggCudaStatus device_gather(const void *from, size_t row_bytes, const int32_t *map,
 								   int64_t n, void *to, gpuagg_stream stream);
 
-	/* to[i] = the key of state i, of n states of ARGMAX or ARGMIN. */
+	/* Copies the keys of n states of ARGMAX or ARGMIN: to[i] = key of state i. */
 	GpuaggCudaStatus device_take_keys(const void *states, int64_t n, int64_t *to,
 									  gpuagg_stream stream);
 
@@ -73,7 +76,7 @@ extern "C"
 		int kind; /* WIRE_BIN_UNIFORM or WIRE_BIN_THRESHOLDS */
 		DeviceColumn column;
 		const uint8_t *filter; /* or NULL */
-		const int32_t *group;  /* of each row; NULL: 0 */
+		const int32_t *group;  /* group of each row; NULL: all are in group 0 */
 		int width;
 		int n;
 		int formula; /* GpuaggBinFormula, of WIRE_BIN_UNIFORM */
@@ -81,42 +84,45 @@ extern "C"
 		const double *thresholds;
 	} SlotBins;
 
-	/* group * width + bin of every row, -1 where the column is NULL or the filter fails. */
+	/* Writes group * width + bin for every row; -1 if the column is NULL or the filter fails. */
 	GpuaggCudaStatus device_slot_bins(const SlotBins *bins, int64_t nrows, int32_t *out,
 									  gpuagg_stream stream);
 
 	/*
-	 * Sketches: GPUAGG_HLL_REGISTERS registers a group, each a byte.  Those of no rows are zeros.
-	 * The arrays start at a multiple of 16 bytes.
+	 * Sketches: a group has GPUAGG_HLL_REGISTERS registers of one byte.  Without rows all are 0.
+	 * The arrays begin at a multiple of 16 bytes.
 	 */
 
-	/* Rows whose values, which are hashes, go into sketches. */
+	/* Rows whose values, which are hashes, are added to sketches. */
 	typedef struct SketchRows
 	{
-		DeviceColumn column;   /* of integers of up to 64 bits */
+		DeviceColumn column;   /* integers of up to 64 bits */
 		const uint8_t *filter; /* or NULL */
-		const int32_t *group;  /* of each row, counted from min on; another one than 0 .. ngroups -
-								  1: the row is not there; NULL: 0 */
+		/*
+		 * The group of each row plus min.  A row whose group is not in 0 .. ngroups - 1 does not
+		 * count.  NULL: all rows are in group 0.
+		 */
+		const int32_t *group;
 		int64_t min;
 		int64_t ngroups;
 	} SketchRows;
 
-	/* Raises registers to the ranks of values that are not NULL. */
+	/* Raises registers to the ranks of the values that are not NULL. */
 	GpuaggCudaStatus device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers,
 											gpuagg_stream stream);
 	/*
-	 * Combines the sketches of n groups with those at their bins, no two the same, or NULL: with
-	 * the first n.
+	 * Combines n sketches with those of groups bins[0 .. n - 1], which are all different.  bins
+	 * NULL: with the first n groups.
 	 */
 	GpuaggCudaStatus device_combine_sketches(const void *from, const int32_t *bins, int64_t n,
 											 void *registers, gpuagg_stream stream);
 	/*
-	 * Registers of each rank, GPUAGG_HLL_RANKS counts a group, of the n groups of the list, or of
-	 * the first n.
+	 * Counts the registers of each rank, GPUAGG_HLL_RANKS counts per group, of the n groups of the
+	 * list; list NULL: of the first n groups.
 	 */
 	GpuaggCudaStatus device_count_ranks(const void *registers, const int32_t *list, int64_t n,
 										int32_t *counts, gpuagg_stream stream);
-	/* The registers of these groups as states of HLL_MAX, which travel. */
+	/* Converts the registers of these groups to states of HLL_MAX, for the client. */
 	GpuaggCudaStatus device_widen_registers(const void *registers, const int32_t *list, int64_t n,
 											int32_t *to, gpuagg_stream stream);
 
@@ -129,24 +135,23 @@ extern "C"
 	} PackInput;
 
 	/*
-	 * The monoid's input of every row, and 1 in `keep` where the row counts: no column
-	 * is NULL, unless the operator takes NULLs, and the filter holds.
+	 * Writes the operator's input of every row, and 1 in `keep` if the row counts: the filter
+	 * holds, and no column is NULL, unless the operator takes NULLs.
 	 */
 	GpuaggCudaStatus device_pack_inputs(const PackInput *pack, int64_t nrows, void *inputs,
 										uint8_t *keep, gpuagg_stream stream);
 
-	/* An order key in 64 bits, 0 where it is NULL, and the rank that puts NULLs first or last. */
+	/* Writes an order key as 64 bits, 0 for NULL, and a rank that sorts NULLs first or last. */
 	GpuaggCudaStatus device_pack_order(const DeviceColumn *column, int64_t nrows, int nulls_first,
 									   int64_t *codes, int8_t *ranks, gpuagg_stream stream);
 
 	/* ---- values of sets ---- */
 
-	/* What is known of values that were kept. */
+	/* The number and the range of the values that were kept. */
 	typedef struct SetCounts
 	{
 		int64_t n;
-		int64_t min, /* of the values */
-			max;
+		int64_t min, max;
 	} SetCounts;
 
 	/* Rows whose values are kept. */
@@ -154,77 +159,80 @@ extern "C"
 	{
 		DeviceColumn column;   /* of integers of up to 64 bits */
 		const uint8_t *filter; /* or NULL */
-		const int32_t *bins;   /* negative: the row is not there */
+		const int32_t *bins;   /* bin of each row's group; negative: the row does not count */
 	} SetRows;
 
-	/* Before the first rows: no values. */
+	/* Initializes the counts, before the first rows. */
 	GpuaggCudaStatus device_init_set(SetCounts *counts, gpuagg_stream stream);
-	/* Appends the values that are not NULL, in any order, and counts them. */
+	/* Appends the values that are not NULL, in any order, with their bins; updates the counts. */
 	GpuaggCudaStatus device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins,
 										int64_t *values, SetCounts *counts, gpuagg_stream stream);
 	/*
-	 * Sorts n pairs (below 2^31) of bins and values by the bin, or by the value; keys agree in all
-	 * bits but the lowest `bits`, of which there are some, or these are all their bits.  Pairs with
-	 * equal keys stay in their order.  Each pointer is to two arrays of n, of which the first have
-	 * the pairs; the call swaps the pointers if need be, so that after it the first have them in
-	 * order, and the others nothing.  A workspace as in gpuagg_cuda.h.
+	 * Sorts n pairs (n < 2^31) of bins and values by bin or by value, stably.  The keys differ in
+	 * their lowest `bits` (at least 1) bits only, or `bits` is their full width.
+	 *
+	 * bins[0] and values[0] contain the pairs; bins[1] and values[1] are arrays of the same size.
+	 * The call may swap the pointers: afterwards the first two contain the sorted pairs, and the
+	 * content of the others is undefined.
 	 */
 	GpuaggCudaStatus device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2],
 										int64_t n, int bits, void *workspace,
 										size_t *workspace_bytes, gpuagg_stream stream);
-	/* Of sorted values: 1 for each that differs in bin or value from the one before. */
+	/* Marks sorted values with 1 if their bin or value differs from the one before, else 0. */
 	GpuaggCudaStatus device_distinct_values(const int32_t *bins, const int64_t *values, int64_t n,
 											uint8_t *distinct, gpuagg_stream stream);
 	/*
-	 * modes[b] = wire_mode_of the most frequent value of bin b, of those bins that have one; they
-	 * are 0 before.
+	 * Sets modes[b] to wire_mode_of the most frequent value of each bin b that has values.  The
+	 * modes are 0 before.
 	 */
 	GpuaggCudaStatus device_modes(const int32_t *bins, const int64_t *values, int64_t n, bool last,
 								  int64_t *modes, gpuagg_stream stream);
-	/* first[b] = the place of the first value of bin b, of those bins that have one. */
+	/* Sets first[b] to the place of the first value of each bin b that has values. */
 	GpuaggCudaStatus device_first_values(const int32_t *bins, int64_t n, int64_t *first,
 										 gpuagg_stream stream);
 
 	/* ---- groups ---- */
 
-#define HEADS_ASCEND 1 /* a key is greater than that of the row before */
-#define HEADS_DESCEND 2
-#define HEADS_FIRST_ASCENDS 4 /* the same of the first key alone */
+/* The order of keys between neighboring rows, as flags: */
+#define HEADS_ASCEND 1        /* some key is greater than the one before */
+#define HEADS_DESCEND 2       /* some key is less */
+#define HEADS_FIRST_ASCENDS 4 /* the same for the first key column alone */
 #define HEADS_FIRST_DESCENDS 8
 
-	/* A slice whose key columns are searched for boundaries. */
+	/* A slice in whose key columns the boundaries of runs are searched. */
 	typedef struct HeadRows
 	{
 		int nkeys;
-		int nspans; /* of the slice, if it has a mask */
+		int nspans; /* ranges of rows in the slice; only used with a mask */
 		const StoreSpan *spans;
-		const uint8_t *mask; /* or NULL: all rows are wanted */
+		const uint8_t *mask; /* NULL: all rows are wanted */
 		int64_t first;       /* position of the slice's first row */
 		DeviceColumn column[WIRE_MAX_KEYS];
-		int64_t last_before; /* the last wanted row of the slice before, in column_before; -1: there
-								is none */
+		int64_t last_before; /* row number in column_before of the last wanted row of the slice
+								before; -1: there is none */
 		DeviceColumn column_before[WIRE_MAX_KEYS];
 	} HeadRows;
 
 	/*
-	 * A bit for each wanted row whose keys differ from those of the wanted row before it, or that
-	 * is the first.  *order gets the bits of HEADS_*: keys are in order unless it has both of a
-	 * pair.  NULL is greater than any value.
+	 * Sets a bit in `heads` for each wanted row whose keys differ from those of the wanted row
+	 * before it, and for the first row.  Adds HEADS_* flags to *order: the keys are in order unless
+	 * it has both ASCEND and DESCEND.  NULL is greater than any value.  If the first key column is
+	 * in no order, the heads may be incomplete.
 	 */
 	GpuaggCudaStatus device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads,
 									   uint32_t *order, gpuagg_stream stream);
-	/* The packed key of each run, at its number; heads and before as in GpuaggRuns. */
+	/* Writes the packed key of each run, at its number; heads and before as in GpuaggRuns. */
 	GpuaggCudaStatus device_head_keys(const PackKeys *pack, const uint32_t *heads,
 									  const int32_t *before, int64_t nrows, void *out,
 									  gpuagg_stream stream);
 
-	/* Where the keys of groups are: in a table by number, or in the number itself. */
+	/* Where the keys of groups are: in a table by bin, or (table NULL) computed from the bin. */
 	typedef struct GroupKeys
 	{
 		int key_bytes; /* of a packed key */
 		int null_offset;
 		const void *table; /* or NULL */
-		int table_bytes;   /* of a key there; the rest is 0 */
+		int table_bytes;   /* of a key in the table; the rest of the packed key is 0 */
 		int nkeys;
 		int width[WIRE_MAX_KEYS];
 		int offset[WIRE_MAX_KEYS];
@@ -233,29 +241,30 @@ extern "C"
 		uint8_t has_null[WIRE_MAX_KEYS];
 	} GroupKeys;
 
-	/* The packed keys of the n groups in the list, or of the first n. */
+	/* Writes the packed keys of the n groups in the list; list NULL: of the first n groups. */
 	GpuaggCudaStatus device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n,
 									   void *out, gpuagg_stream stream);
-	/* The groups whose count is above 0, ascending; a workspace as in gpuagg_cuda.h. */
+	/* Lists the groups whose count is above 0, in ascending order. */
 	GpuaggCudaStatus device_list_groups(const int64_t *counts, int64_t n, int32_t *list,
 										int32_t *nlisted, void *workspace, size_t *workspace_bytes,
 										gpuagg_stream stream);
-	/* The groups that a limit leaves. */
+	/* Where to find the groups within a limit. */
 	typedef struct TopGroups
 	{
-		const int64_t *counts; /* of all bins, 0: not a group; or NULL */
+		const int64_t
+			*counts; /* number of rows of each bin; 0: not a group.  NULL: all are groups */
 		GroupKeys keys;
-		int reads_keys; /* the plan does */
+		int reads_keys; /* the plan reads packed keys */
 		LimitPlan plan;
 	} TopGroups;
 
 	typedef struct TopCounts
 	{
-		int32_t all;    /* groups that there are */
-		int32_t failed; /* that fail a condition */
+		int32_t all;    /* groups, before the limit */
+		int32_t failed; /* groups that do not meet a condition */
 	} TopCounts;
 
-	/* Lists those among n bins; and counts them, and what there is. */
+	/* Lists the groups within the limit among n bins, and counts groups. */
 	GpuaggCudaStatus device_top_groups(const TopGroups *top, int64_t n, int32_t *list,
 									   int32_t *nlisted, TopCounts *counts, void *workspace,
 									   size_t *workspace_bytes, gpuagg_stream stream);
@@ -263,8 +272,8 @@ extern "C"
 	/* ---- groups of another device ---- */
 
 	/*
-	 * Columns that are made of packed keys: the reverse of PackKeys; validity has whole words of 64
-	 * bits.
+	 * Unpacks packed keys to columns: the reverse of PackKeys.  Validity arrays have whole words of
+	 * 64 bits.
 	 */
 	typedef struct UnpackKeys
 	{
@@ -274,7 +283,7 @@ extern "C"
 		int width[WIRE_MAX_KEYS];
 		int offset[WIRE_MAX_KEYS];
 		void *values[WIRE_MAX_KEYS];
-		uint32_t *validity[WIRE_MAX_KEYS]; /* or NULL: no key is */
+		uint32_t *validity[WIRE_MAX_KEYS]; /* NULL: this key is never NULL */
 	} UnpackKeys;
 
 	GpuaggCudaStatus device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n,
@@ -282,80 +291,82 @@ extern "C"
 
 	typedef struct CombineStates
 	{
-		int monoid; /* commutative */
-		int width;  /* states a group */
+		int monoid; /* a commutative one */
+		int width;  /* states per group */
 		void *states;
-		const void *from; /* of n groups; NULL: 1 is added to the counts of each */
-		const int32_t
-			*bins; /* those that they are in `states`, each another one; or NULL: all as they are */
+		const void *from; /* states of n groups; NULL: adds 1 to the count of each */
+		/* the index in `states` of each group, all different; NULL: the same index */
+		const int32_t *bins;
 		int64_t n;
-		unsigned *errors; /* MonoidError bits are added */
+		unsigned *errors; /* MonoidError bits are added here */
 	} CombineStates;
 
 	GpuaggCudaStatus device_combine_states(const CombineStates *in, gpuagg_stream stream);
 
 	/* ---- rows of stored columns ---- */
 
-	/* 0 for each row that the filter leaves in, -1 for the others. */
+	/* Writes 0 for each row that the filter passes, -1 for the others. */
 	GpuaggCudaStatus device_filter_bins(const uint8_t *filter, int64_t nrows, int32_t *bins,
 										gpuagg_stream stream);
 
 	/*
-	 * 1 for each of the positions first .. first + nrows - 1 that is in a span (ascending, apart),
-	 * 0 for the others.
+	 * Writes 1 for each of the positions first .. first + nrows - 1 that is in one of the ranges, 0
+	 * for the others.  The ranges are ascending and disjoint.
 	 */
 	GpuaggCudaStatus device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows,
 								 uint8_t *mask, gpuagg_stream stream);
 
 	/*
-	 * Bits first .. first + nrows - 1 become those at `from` on, in whole aligned words of 64, or 1
-	 * if it is NULL; the others stay.
+	 * Sets bits first .. first + nrows - 1 of a bitmap to the bits at `from`, which are whole
+	 * aligned words of 64 bits; from NULL: to 1.  Other bits stay.
 	 */
 	GpuaggCudaStatus device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows,
 									 gpuagg_stream stream);
 
-	/* A column of floats, of which some may be core's to judge. */
+	/* A check of a column of floats.  Rows that fail it are undetermined: only the CPU can judge.
+	 */
 	typedef struct FloatCheck
 	{
 		DeviceColumn column; /* WIRE_F32 or WIRE_F64 */
-		const uint8_t *mask; /* 0: the row is not there; or NULL */
-		double below;        /* as in VECTOR_F64_BELOW */
-		int no_zeros;
-		unsigned long long *undetermined; /* such rows are added */
+		const uint8_t *mask; /* 0: the row does not count; or NULL */
+		double below;        /* magnitudes must be below this, as for VECTOR_F64_BELOW */
+		int no_zeros;        /* -0 fails, too */
+		unsigned long long *undetermined; /* the number of such rows is added here */
 	} FloatCheck;
 
 	GpuaggCudaStatus device_check_floats(const FloatCheck *check, int64_t nrows,
 										 gpuagg_stream stream);
 
-	/* A column that a program computes; validity has whole words of 64 bits. */
+	/* A column that a program computes.  Its validity array has whole words of 64 bits. */
 	typedef struct ProgramOutput
 	{
-		void *values;       /* NULL: it is not written, only what is undetermined counts */
+		void *values;       /* NULL: not written; undetermined rows are counted nevertheless */
 		uint32_t *validity; /* NULL: not written */
 		uint16_t operand;
 		uint8_t width;  /* bytes of a value */
-		uint8_t filter; /* NULL is 0 instead */
-		uint8_t
-			nullable; /* else, and if it is no filter, rows whose value is NULL are undetermined */
+		uint8_t filter; /* NULL is written as 0 */
+		/* If it is neither a filter nor nullable, rows whose value is NULL are undetermined. */
+		uint8_t nullable;
 	} ProgramOutput;
 
-	/* A program and its columns, in device memory. */
+	/* A program and its columns; the struct itself is in device memory. */
 	typedef struct ProgramRun
 	{
 		VectorProgram program;
-		DeviceColumn input[WIRE_MAX_STORED_COLS]; /* what VECTOR_LOAD reads, of position 0 */
-		VectorTable tables[WIRE_MAX_TABLES];      /* for VECTOR_LOOKUP; in device memory: */
+		DeviceColumn
+			input[WIRE_MAX_STORED_COLS];     /* read by VECTOR_LOAD; they begin at position 0 */
+		VectorTable tables[WIRE_MAX_TABLES]; /* for VECTOR_LOOKUP, with their cells: */
 		const int64_t *cells;
 		const uint8_t *cell_states;
 		int noutputs;
-		ProgramOutput output[WIRE_MAX_COLS]; /* of the slice */
-		unsigned long long *undetermined; /* rows are added whose outcome the program cannot tell */
+		ProgramOutput output[WIRE_MAX_COLS]; /* for the rows of the slice */
+		unsigned long long *undetermined;    /* the number of undetermined rows is added here */
 	} ProgramRun;
 
 	/*
-	 * Runs the program, which has nregisters, over positions first .. first + nrows - 1.  filter: 1
-	 * for each row that counts.  mask (may be the same array): 0 for those that do not in any case;
-	 * or NULL.
+	 * Runs the program, which uses nregisters registers, over positions first .. first + nrows - 1.
+	 * Writes 1 in `filter` for each row that counts, else 0.  mask, which may be the same array as
+	 * filter: 0 for rows that do not count in any case; or NULL.
 	 */
 	GpuaggCudaStatus device_run_program(const ProgramRun *run, int nregisters, int64_t first,
 										int64_t nrows, const uint8_t *mask, uint8_t *filter,

@@ -1,6 +1,6 @@
 /*
  * kernels_absorb.cu
- *	  Kernels for groups that come from another device; see kernels.h.
+ *	  Kernels for groups that were copied from another device; see kernels.h.
  */
 #include "common.cuh"
 #include "operators/monoid.h"
@@ -52,7 +52,7 @@ device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n, gpuagg
 	return GPUAGG_CUDA_OK;
 }
 
-/* ---- states: each group comes once, so that no two threads have the same ---- */
+/* ---- states: no two groups have the same bin, so threads need no atomics ---- */
 
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 	struct Combine_##name \

@@ -1,7 +1,7 @@
 /*
  * kernels_groups.cu
- *	  Kernels for groups: boundaries of runs of equal keys, lists of groups and their keys; see
- * kernels.h.
+ *	  Kernels for groups: boundaries of runs of equal keys, packed keys of groups, lists of groups,
+ *	  and the groups within a limit; see kernels.h.
  */
 #include <cub/device/device_select.cuh>
 #include <thrust/iterator/counting_iterator.h>
@@ -24,7 +24,7 @@ grid_for(int64_t n, int most)
 
 /* ---- boundaries ---- */
 
-/* -1, 0 or 1; NULL is greater than any value. */
+/* Compares two keys: returns -1, 0 or 1.  NULL is greater than any value. */
 __device__ static int
 compare_keys(const DeviceColumn &a, int64_t i, const DeviceColumn &b, int64_t j)
 {
@@ -38,7 +38,7 @@ compare_keys(const DeviceColumn &a, int64_t i, const DeviceColumn &b, int64_t j)
 	return x < y ? -1 : x > y;
 }
 
-/* The row before row i among those of the spans; -1: it is not in the slice. */
+/* Returns the last wanted row before row i; -1: there is none in the slice. */
 __device__ static int64_t
 row_before(const HeadRows &rows, int64_t i)
 {
@@ -46,7 +46,7 @@ row_before(const HeadRows &rows, int64_t i)
 
 	if (rows.mask == nullptr || (i > 0 && rows.mask[i - 1]))
 		return i - 1;
-	/* the first span that ends behind the row */
+	/* find the first range that ends after the row */
 	while (left < right)
 	{
 		int mid = left + (right - left) / 2;
@@ -60,7 +60,7 @@ row_before(const HeadRows &rows, int64_t i)
 					   rows.spans[left - 1].first + rows.spans[left - 1].nrows - 1 - rows.first;
 }
 
-/* Whether row i begins a run; *order: the flags of device_find_heads. */
+/* Returns whether row i begins a run; adds HEADS_* flags to *order. */
 __device__ static bool
 begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 {
@@ -86,7 +86,7 @@ begins_run(const HeadRows &rows, int64_t i, uint32_t *order)
 	return all != 0;
 }
 
-/* Rows in no order: nobody needs the rest.  By whole warps. */
+/* Returns whether the rows are in no order, so that no more heads are needed.  For whole warps. */
 __device__ static bool
 is_disordered(const uint32_t *order)
 {
@@ -97,14 +97,14 @@ is_disordered(const uint32_t *order)
 }
 
 __device__ static void
-note_order(uint32_t seen, uint32_t *order)
+add_order_flags(uint32_t seen, uint32_t *order)
 {
 	seen = __reduce_or_sync(~0u, seen);
 	if (threadIdx.x % 32 == 0 && seen != 0 && (__ldcg(order) & seen) != seen)
 		atomicOr(order, seen);
 }
 
-/* The same of one key of one slice without NULLs or a mask: eight rows a thread. */
+/* The special case of one key without NULLs and without a mask: each thread handles eight rows. */
 template <typename T>
 __global__ static void
 plain_heads_kernel(const T *keys, const T *before, int64_t nrows, uint8_t *heads, uint32_t *order)
@@ -151,7 +151,7 @@ plain_heads_kernel(const T *keys, const T *before, int64_t nrows, uint8_t *heads
 			}
 		heads[b] = (uint8_t) bits;
 	}
-	note_order(seen, order);
+	add_order_flags(seen, order);
 }
 
 template <typename T>
@@ -184,7 +184,7 @@ heads_kernel(const __grid_constant__ HeadRows rows, int64_t nrows, uint32_t *hea
 		if (threadIdx.x % 32 == 0)
 			heads[at / 32] = word;
 	}
-	note_order(seen, order);
+	add_order_flags(seen, order);
 }
 
 GpuaggCudaStatus
@@ -213,13 +213,13 @@ device_find_heads(const HeadRows *rows, int64_t nrows, uint32_t *heads, uint32_t
 /* ---- keys ---- */
 
 __device__ static void
-place(char *key, int64_t value, int offset, int width)
+store_key_bytes(char *key, int64_t value, int offset, int width)
 {
 	for (int b = 0; b < width; b++)
 		key[offset + b] = (char) (value >> 8 * b);
 }
 
-/* Keys have 4, 8 or 16 bytes, aligned. */
+/* Writes packed key i, which has 4, 8 or 16 bytes and is aligned. */
 __device__ static void
 write_key(const char *key, int bytes, void *out, int64_t i)
 {
@@ -227,7 +227,7 @@ write_key(const char *key, int bytes, void *out, int64_t i)
 		((uint32_t *) out)[i * (bytes / 4) + w] = ((const uint32_t *) key)[w];
 }
 
-/* A thread for each word: there are far fewer runs than rows. */
+/* Each thread handles one word of heads, because there are far fewer runs than rows. */
 __global__ static void
 head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads,
 				 const int32_t *before, int64_t words, void *out)
@@ -244,7 +244,8 @@ head_keys_kernel(const __grid_constant__ PackKeys pack, const uint32_t *heads,
 
 			for (int k = 0; k < pack.nkeys; k++)
 				if (is_valid(pack.column[k], i))
-					place(key, load_integer(pack.column[k], i), pack.offset[k], pack.width[k]);
+					store_key_bytes(key, load_integer(pack.column[k], i), pack.offset[k],
+									pack.width[k]);
 				else
 					key[pack.null_offset] |= 1 << k;
 			write_key(key, pack.key_bytes, out, run++);
@@ -264,7 +265,7 @@ device_head_keys(const PackKeys *pack, const uint32_t *heads, const int32_t *bef
 	return GPUAGG_CUDA_OK;
 }
 
-/* The packed key of a bin. */
+/* Makes the packed key of a bin; `key` is zeros. */
 __device__ static void
 make_key(const GroupKeys &keys, int64_t bin, char *key)
 {
@@ -281,7 +282,7 @@ make_key(const GroupKeys &keys, int64_t bin, char *key)
 			if (keys.has_null[k] && digit == keys.extent[k] - 1)
 				key[keys.null_offset] |= 1 << k;
 			else
-				place(key, keys.min[k] + digit, keys.offset[k], keys.width[k]);
+				store_key_bytes(key, keys.min[k] + digit, keys.offset[k], keys.width[k]);
 		}
 }
 
@@ -339,18 +340,19 @@ device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nli
 
 /* ---- the groups within a limit ---- */
 
-/* The bin's packed key, if the plan reads it; is it a group, and does that meet the conditions? */
+/* Whether a bin is a group (exists) and meets the conditions; its packed key, if the plan reads it.
+ */
 struct TopKey
 {
 	alignas(16) char bytes[WIRE_MAX_KEY_BYTES];
-	bool is;
+	bool exists;
 	bool passes;
 
 	__device__ __forceinline__
 	TopKey(const TopGroups &top, int64_t bin)
-		: bytes{}, is(top.counts == nullptr || top.counts[bin] != 0), passes(false)
+		: bytes{}, exists(top.counts == nullptr || top.counts[bin] != 0), passes(false)
 	{
-		if (!is)
+		if (!exists)
 			return;
 		if (top.reads_keys)
 			make_key(top.keys, bin, bytes);
@@ -358,7 +360,7 @@ struct TopKey
 	}
 };
 
-/* Of all blocks, is this the last that comes here?  It sees what the others have done before. */
+/* Returns whether this is the last block to call it; then it sees what the other blocks wrote. */
 __device__ static bool
 is_last_block(LimitSearch *search)
 {
@@ -378,15 +380,15 @@ is_last_block(LimitSearch *search)
 }
 
 /*
- * The pass for the range of the present word; the first one counts groups as well.  Where nothing
- * is sought it only counts.
+ * Finds the range of the current word of the tied groups.  The pass for word 0 also counts the
+ * groups. search NULL: only counts them.
  */
 __global__ static void
 top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitSearch *search,
 				 TopCounts *counts)
 {
 	__shared__ uint64_t least, greatest;
-	bool seeks = search != nullptr;
+	bool searches = search != nullptr;
 	int groups = 0, failed = 0;
 
 	if (w > 0 && (search->ended || search->word != w || search->ranged))
@@ -404,9 +406,9 @@ top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 	{
 		TopKey key(top, i);
 
-		groups += key.is;
-		failed += key.is && !key.passes;
-		if (seeks && key.passes && limit_compare(&top.plan, search, i, key.bytes, &word) == 0)
+		groups += key.exists;
+		failed += key.exists && !key.passes;
+		if (searches && key.passes && limit_compare(&top.plan, search, i, key.bytes, &word) == 0)
 		{
 			low = word < low ? word : low;
 			high = word > high ? word : high;
@@ -419,7 +421,7 @@ top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 		atomicAdd(&counts->all, groups);
 		atomicAdd(&counts->failed, failed);
 	}
-	if (!seeks)
+	if (!searches)
 		return;
 	if (low <= high)
 	{
@@ -445,8 +447,8 @@ top_range_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 }
 
 /*
- * The digit with which `wanted` groups are reached from the greatest on: a block finds it in sums
- * of sums.
+ * Finds the digit at which the groups with greater or equal digits are at least `wanted`, with
+ * prefix sums over a block.
  */
 __device__ static void
 find_digit(const TopGroups &top, LimitSearch *search)
@@ -455,7 +457,7 @@ find_digit(const TopGroups &top, LimitSearch *search)
 	__shared__ uint32_t sums[THREADS];
 	uint32_t mine = 0;
 
-	/* thread t has the t-th greatest ones */
+	/* thread t adds the t-th greatest EACH digits */
 	for (int i = 0; i < EACH; i++)
 		mine += __ldcg(&search->digits[LIMIT_DIGITS - 1 - threadIdx.x * EACH - i]);
 	sums[threadIdx.x] = mine;
@@ -486,7 +488,7 @@ find_digit(const TopGroups &top, LimitSearch *search)
 		search->digits[i] = 0;
 }
 
-/* A pass for a digit of word w. */
+/* Counts one digit of word w of the tied groups. */
 __global__ static void
 top_digit_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitSearch *search)
 {
@@ -514,7 +516,7 @@ top_digit_kernel(const __grid_constant__ TopGroups top, int64_t n, int w, LimitS
 		find_digit(top, search);
 }
 
-/* search: zeros, or NULL. */
+/* Copies the arguments to device memory, and starts the search; *search is zeros, or it is NULL. */
 __global__ static void
 top_begin_kernel(const __grid_constant__ TopGroups top, TopGroups *copy, LimitSearch *search)
 {
@@ -525,11 +527,11 @@ top_begin_kernel(const __grid_constant__ TopGroups top, TopGroups *copy, LimitSe
 	limit_search_word(search, 0);
 }
 
-/* In memory, as each thread of CUB's kernel would have copies. */
+/* Has a pointer to the arguments, because each thread of CUB's kernel copies the functor. */
 struct InTop
 {
 	const TopGroups *top;
-	const LimitSearch *search; /* or NULL: all that meet the conditions */
+	const LimitSearch *search; /* NULL: all groups that meet the conditions */
 
 	__device__ __forceinline__ bool
 	operator()(int32_t bin) const
@@ -542,7 +544,7 @@ struct InTop
 	}
 };
 
-/* All passes that there may be; those behind the end do nothing. */
+/* Queues as many passes as may be needed; passes after the end of the search do nothing. */
 static GpuaggCudaStatus
 search_bound(const TopGroups *top, int64_t n, TopGroups *copy, LimitSearch *search,
 			 TopCounts *counts, cudaStream_t stream)
@@ -557,7 +559,7 @@ search_bound(const TopGroups *top, int64_t n, TopGroups *copy, LimitSearch *sear
 	{
 		top_range_kernel<<<grid, THREADS, 0, stream>>>(*top, n, w, search, counts);
 		CUDA_TRY_LAUNCH("top_range_kernel");
-		/* the numbers of groups have 31 bits */
+		/* group numbers have 31 bits */
 		for (int pass = 1; search && pass < (w < top->plan.nsort ? LIMIT_PASSES : 4); pass++)
 		{
 			top_digit_kernel<<<grid, THREADS, 0, stream>>>(*top, n, w, search);
@@ -572,10 +574,10 @@ device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlist
 				  TopCounts *counts, void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
 	thrust::counting_iterator<int32_t> bins(0);
-	bool seeks = top->plan.count > 0 && top->plan.count < n;
+	bool searches = top->plan.count > 0 && top->plan.count < n;
 	Workspace ws(workspace);
 	TopGroups *copy = ws.take<TopGroups>(1);
-	LimitSearch *search = seeks ? ws.take<LimitSearch>(1) : nullptr;
+	LimitSearch *search = searches ? ws.take<LimitSearch>(1) : nullptr;
 	size_t bytes = 0;
 	char *temp;
 

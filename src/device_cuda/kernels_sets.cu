@@ -1,7 +1,7 @@
 /*
  * kernels_sets.cu
- *	  Kernels for values of sets: which are kept, distinct or most frequent, where a group's begin;
- * see kernels.h.
+ *	  Kernels for values of sets: appending and sorting values, marking distinct ones, finding
+ *	  modes and the first value of each group; see kernels.h.
  */
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
@@ -13,7 +13,7 @@
 #include "device_cuda/kernels.h"
 
 #define THREADS 256
-/* Rows of a block that are kept together. */
+/* Rows per thread; a block reserves room for the values of all its rows at once. */
 #define ROWS 8
 #define MOST_BLOCKS 4096
 
@@ -30,7 +30,7 @@ device_init_set(SetCounts *counts, gpuagg_stream stream)
 {
 	SetCounts none = {0, INT64_MAX, INT64_MIN};
 
-	/* memory that is not pinned has been read when the call returns */
+	/* pageable memory has been read when the call returns */
 	CUDA_TRY(cudaMemcpyAsync(counts, &none, sizeof(none), cudaMemcpyHostToDevice, stream));
 	return GPUAGG_CUDA_OK;
 }
@@ -54,8 +54,8 @@ struct Greatest
 };
 
 /*
- * A block counts the values of THREADS * ROWS rows, takes so many places for them at once, and
- * writes them there.
+ * A block counts the values of THREADS * ROWS rows, reserves places for all of them with one atomic
+ * operation, and writes them there.
  */
 __global__ static void
 __launch_bounds__(THREADS)
@@ -194,8 +194,8 @@ device_first_values(const int32_t *bins, int64_t n, int64_t *first, gpuagg_strea
 }
 
 /*
- * The last of equal values looks for the first one, in steps that double and then halve: most are
- * near.  A state is only changed where that makes it greater.
+ * The thread of the last of several equal values searches for the first one, in steps that double
+ * and then halve, because most are near.  It changes the mode only if the new one is greater.
  */
 __global__ static void
 mode_kernel(const int32_t *bins, const int64_t *values, int64_t n, bool last, int64_t *modes)

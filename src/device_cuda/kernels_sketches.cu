@@ -1,13 +1,14 @@
 /*
  * kernels_sketches.cu
- *	  Sketches of distinct values (operators/hll.h): registers raised by rows, combined, widened,
- * and counted by rank.
+ *	  Kernels for sketches of distinct values (operators/hll.h): adding rows, combining sketches,
+ *	  converting registers to states, and counting registers by rank; see kernels.h.
  *
- * On a device a register is a byte, four to a word.  Of as many groups as fit, a block raises
- * registers of its own in shared memory, and the groups' after its last row; of more groups those
- * are changed where they are.  Once a register has met some rows most others are not above it, so
- * it is read before: in device memory by way of the L1 cache, whose copy may be old, but no higher
- * than it is, and is renewed by the change that finds it so.
+ * On a device a register is a byte, four to a word.  If the registers of all groups fit into shared
+ * memory, each block has registers of its own there, and combines them with the groups' after its
+ * last row.  Otherwise blocks raise the groups' registers in device memory.  After some rows most
+ * further rows do not raise a register, so it is read first, in device memory through the L1 cache.
+ * The cached value may be old, but never too high; the atomic operation that follows returns the
+ * current value.
  */
 #include "common.cuh"
 
@@ -19,14 +20,14 @@
 #define ITEMS 4
 #define BLOCKS 2048
 #define SHARED_THREADS 1024
-/* Words of a group's registers. */
+/* Number of words of a group's registers. */
 #define WORDS (GPUAGG_HLL_REGISTERS / 4)
 
 static_assert(GPUAGG_HLL_MAX_RANK < 256, "registers are bytes");
 
 /* ---- rows ---- */
 
-/* What a row does: to a register, by its word and place in it; rank 0: nothing. */
+/* A register, by its word and shift, and the rank to which a row raises it; 0: it does not. */
 struct Raise
 {
 	size_t word;
@@ -34,7 +35,7 @@ struct Raise
 	int rank;
 };
 
-/* What the word is when its register has at least that rank. */
+/* Returns the word after its register was raised. */
 __device__ static __forceinline__ uint32_t
 raised(uint32_t word, const Raise &r)
 {
@@ -43,10 +44,7 @@ raised(uint32_t word, const Raise &r)
 	return word + ((uint32_t) (hll_max_combine(old, r.rank) - old) << r.shift);
 }
 
-/*
- * Rows first, first + step and so on, of which some are wanted.  Nothing is waited for before all
- * that is read is on its way.
- */
+/* Reads rows first, first + step and so on.  Issues all loads before the first value is used. */
 template <typename T>
 __device__ static __forceinline__ void
 read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Raise (&r)[ITEMS])
@@ -94,7 +92,7 @@ read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Ra
 	}
 }
 
-/* Rows of a thread; the words that they meet are read together, and changed together. */
+/* Raises registers by a thread's rows: reads all words first, then changes them. */
 template <typename T>
 __device__ static __forceinline__ void
 raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, uint32_t *registers)
@@ -115,7 +113,7 @@ raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, u
 		if (next != seen[j])
 			seen[j] = atomicCAS(registers + r[j].word, word[j], next);
 	}
-	/* seldom: what was read is not what was there */
+	/* rarely the word has changed since it was read */
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 		while (seen[j] != word[j])
@@ -155,7 +153,7 @@ __launch_bounds__(SHARED_THREADS) update_shared_kernel(const __grid_constant__ S
 	for (int64_t base = blockIdx.x * tile; base < nrows; base += gridDim.x * tile)
 		raise_rows<T>(rows, base + threadIdx.x, SHARED_THREADS, nrows, own);
 	__syncthreads();
-	/* blocks begin at different words, lest all change the same ones at a time */
+	/* blocks begin at different words, to avoid conflicts */
 	for (uint32_t i = threadIdx.x; i < n; i += SHARED_THREADS)
 	{
 		uint32_t w = i + first < n ? i + first : i + first - n, word = __ldcg(registers + w), next;

@@ -1,7 +1,7 @@
 /*
  * kernels_stored.cu
- *	  Kernels for rows of stored columns: masks, bitmaps, and the interpreter of programs; see
- * kernels.h.
+ *	  Kernels for rows of stored columns: masks, bitmaps, checks of floats, and the interpreter of
+ *	  programs; see kernels.h.
  */
 #include "common.cuh"
 
@@ -37,10 +37,10 @@ device_filter_bins(const uint8_t *filter, int64_t nrows, int32_t *bins, gpuagg_s
 	return GPUAGG_CUDA_OK;
 }
 
-/* Rows of a thread, which are written as one word of 8 bytes. */
+/* Rows per thread; their bytes are written as one word. */
 #define MASK_ROWS 8
 
-/* The first span that ends behind the position. */
+/* Returns the number of the first range of rows that ends after the position. */
 __device__ static int
 span_at(const StoreSpan *spans, int nspans, int64_t position)
 {
@@ -97,7 +97,7 @@ device_mask(const StoreSpan *spans, int nspans, int64_t first, int64_t nrows, ui
 
 /* ---- bitmaps ---- */
 
-/* Bits at .. at + 63 of a bitmap of n bits; those outside are 0. */
+/* Returns bits at .. at + 63 of a bitmap of n bits; bits outside of it are 0. */
 __device__ static uint64_t
 bits_at(const uint64_t *from, int64_t at, int64_t n)
 {
@@ -126,7 +126,7 @@ put_bits_kernel(const uint64_t *from, uint64_t *bits, int64_t first, int64_t nro
 			ours &= ~(uint64_t) 0 << (first - w * 64);
 		if ((w + 1) * 64 > first + nrows)
 			ours &= ~(uint64_t) 0 >> ((w + 1) * 64 - first - nrows);
-		/* queries may read the others at the same time, and see what they were */
+		/* queries may read the other bits of the word at the same time: they must not change */
 		bits[w] = ours == ~(uint64_t) 0 ? value : (bits[w] & ~ours) | (value & ours);
 	}
 }
@@ -142,7 +142,7 @@ device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows, gpua
 
 /* ---- checks of floats ---- */
 
-/* Rows that a thread has on their way at a time. */
+/* Rows that a thread loads at a time. */
 #define CHECK_ROWS 4
 
 template <typename T, typename V>
@@ -158,7 +158,7 @@ is_undetermined(const FloatCheck &check, int64_t i, V bits)
 		is_valid(check.column, i) && (!check.mask || check.mask[i]);
 }
 
-/* V: an integer of T's width */
+/* T is the float type, V an integer type of the same width. */
 template <typename T, typename V>
 __global__ static void
 check_kernel(const FloatCheck check, int64_t nrows)
@@ -199,17 +199,17 @@ device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream
 /* ---- programs ---- */
 
 /*
- * Rows of a tile are a thread's for all instructions, so that no instruction waits for another
- * thread.
+ * A thread executes all instructions for its rows of a tile, so that no instruction waits for
+ * another thread.
  */
 #define MOST_TILE 1024
-/* Shared memory that lets at least two blocks run at once. */
+/* With at most this much shared memory two blocks fit on a multiprocessor. */
 #define TILE_BYTES (100 << 10)
 
-/* A thread's rows of the largest tile. */
+/* Rows per thread of the largest tile. */
 #define TILE_ROWS (MOST_TILE / THREADS)
 
-/* All of a thread's loads are under way before the first is waited for. */
+/* Issues all loads before the first value is used. */
 template <typename T>
 __device__ static void
 load_typed(const DeviceColumn &c, int64_t first, int64_t *values, int n)
@@ -274,7 +274,7 @@ store_value(const ProgramOutput &out, int64_t i, int64_t value)
 	}
 }
 
-/* One row's outcome: its columns, and whether it counts. */
+/* The outcome of one row: whether it counts, and whether it is undetermined. */
 struct RowEnd
 {
 	bool counts;

@@ -1,19 +1,21 @@
 /*
  * key_runs.c
- *	  Rows in the order of their keys, which are reduced as segments: as they lie, or sorted.
+ *	  Runs of equal keys in rows that are in the order of their keys, either as they are stored or
+ *	  after sorting.  Each run is reduced as a segment.
  */
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* ---- rows that are in order ---- */
+/* ---- rows that are stored in order ---- */
 
 bool
-runs_wanted(const Query *query)
+runs_are_allowed(const DeviceQuery *query)
 {
 	const WireQuery *q = query->q;
 
-	if (query->form != FORM_UNKNOWN || q->nkeys == 0 || q->key_bytes == 0 || wire_keeps_rows(q))
+	if (query->groups.form != FORM_UNKNOWN || q->nkeys == 0 || q->key_bytes == 0 ||
+		wire_keeps_rows(q))
 		return false;
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
@@ -22,9 +24,9 @@ runs_wanted(const Query *query)
 		q->forced == STRATEGY_SORT;
 }
 
-/* Is a state for each run, in the order of the rows, what they are reduced to? */
+/* Returns whether strategy.c chooses one state per run, in the order of the rows. */
 static bool
-runs_are_good(const Query *query, double rows, double runs)
+segments_are_chosen(const DeviceQuery *query, double rows, double runs)
 {
 	const WireQuery *q = query->q;
 	const WireDevice *d = budget_device(query->device);
@@ -47,35 +49,36 @@ runs_are_good(const Query *query, double rows, double runs)
 }
 
 DeviceStatus
-runs_number(Query *query, int64_t words, double rows, int64_t *n, uint32_t *order, bool *is,
-			DeviceError *error)
+runs_number(DeviceQuery *query, int64_t words, double rows, int64_t *n, uint32_t *order,
+			bool *segmented, DeviceError *error)
 {
-	QueryStatus *status = query->status.at;
+	KernelStatus *status = query->status.at;
 	size_t bytes = 0;
 	int32_t runs = 0;
 
-	KERNEL_CHECK(
-		gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at,
+	KERNEL_CHECK(gpuagg_runs_number(query->runs.heads.at, words, query->runs.before.at, NULL,
 									&bytes, query->stream));
-	DEVICE_CHECK(
-		query_copy_out(query, (int32_t *) query->before.at + words, sizeof(runs), 0, error));
-	DEVICE_CHECK(query_copy_out(query, &status->order, sizeof(*order), sizeof(runs), error));
-	DEVICE_CHECK(query_wait(query, error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, bytes, error));
+	KERNEL_CHECK(gpuagg_runs_number(query->runs.heads.at, words, query->runs.before.at,
+									query->scratch.workspace.at, &bytes, query->stream));
+	DEVICE_CHECK(device_query_copy_out(query, (int32_t *) query->runs.before.at + words,
+									   sizeof(runs), 0, error));
+	DEVICE_CHECK(device_query_copy_out(query, &status->order, sizeof(*order), sizeof(runs), error));
+	DEVICE_CHECK(device_query_wait(query, error));
 	memcpy(&runs, query->page, sizeof(runs));
 	memcpy(order, query->page + sizeof(runs), sizeof(*order));
 	*n = runs;
-	*is = runs > 0 && (*order & (HEADS_ASCEND | HEADS_DESCEND)) != (HEADS_ASCEND | HEADS_DESCEND) &&
-		runs_are_good(query, rows, runs);
+	*segmented = runs > 0 &&
+		(*order & (HEADS_ASCEND | HEADS_DESCEND)) != (HEADS_ASCEND | HEADS_DESCEND) &&
+		segments_are_chosen(query, rows, runs);
 	return DEVICE_OK;
 }
 
-/* ---- rows that are put in order ---- */
+/* ---- rows that are sorted ---- */
 
-/* Are the rows sorted by key, and their runs looked up, instead of each of them? */
+/* Returns whether to sort the rows by key, and look up each run instead of each row. */
 static bool
-sorts_rows(const Query *query, const Rows *rows)
+should_sort_rows(const DeviceQuery *query, const Rows *rows)
 {
 	const WireQuery *q = query->q;
 
@@ -84,16 +87,16 @@ sorts_rows(const Query *query, const Rows *rows)
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
 			return false;
-	/* a filter would leave keys without rows */
+	/* with a filter there would be runs without rows, whose keys must not become groups */
 	return q->forced == STRATEGY_SORT && rows->nrows >= SPLIT_ROWS && rows->filter == NULL &&
-		query->hash.table.key_bytes <= 8;
+		query->groups.hash.table.key_bytes <= 8;
 }
 
-/* Bits that tell the rows' keys apart; those of a NULL are behind its value's. */
+/* Returns the number of low bits in which keys may differ.  Bits of NULL are above the value's. */
 static int
-key_bits(const Query *query, const Rows *rows)
+key_bits(const DeviceQuery *query, const Rows *rows)
 {
-	int all = 8 * query->hash.table.key_bytes;
+	int all = 8 * query->groups.hash.table.key_bytes;
 	int bits;
 
 	if (query->q->nkeys > 1 || rows->cols[query->q->keys[0].col].validity || rows->key_min[0] < 0 ||
@@ -103,13 +106,14 @@ key_bits(const Query *query, const Rows *rows)
 	return bits < all ? bits : all;
 }
 
-/* Sorts the rows, and finds their runs; waits for the number. */
+/* Sorts the rows and finds their runs.  Waits for the number of runs. */
 static DeviceStatus
-sort_rows(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error)
+sort_rows_by_key(DeviceQuery *query, const Rows *rows, const void *keys, int64_t *nruns,
+				 DeviceError *error)
 {
-	int key_bytes = query->hash.table.key_bytes;
+	int key_bytes = query->groups.hash.table.key_bytes;
 	int64_t words = (rows->nrows + 31) / 32;
-	uint32_t *order = &((QueryStatus *) query->status.at)->order;
+	uint32_t *order = &((KernelStatus *) query->status.at)->order;
 	HeadRows sorted = {.nkeys = 1,
 					   .last_before = -1,
 					   .column = {{NULL, NULL, key_bytes == 4 ? WIRE_I32 : WIRE_I64}}};
@@ -117,43 +121,47 @@ sort_rows(Query *query, const Rows *rows, const void *keys, int64_t *nruns, Devi
 	size_t sort_bytes = 0, number_bytes = 0;
 	int32_t n = 0;
 
-	DEVICE_CHECK(query_reserve(query, &query->sorted, rows->nrows * key_bytes, error));
-	DEVICE_CHECK(query_reserve(query, &query->order, rows->nrows * sizeof(uint32_t), error));
-	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
-	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
-	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at,
-								  query->order.at, NULL, &sort_bytes, query->stream));
-	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, NULL, &number_bytes,
-									query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace,
-							   sort_bytes > number_bytes ? sort_bytes : number_bytes, error));
-	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->sorted.at,
-								  query->order.at, query->workspace.at, &sort_bytes,
-								  query->stream));
-	sorted.column[0].values = query->sorted.at;
-	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
-	KERNEL_CHECK(device_find_heads(&sorted, rows->nrows, query->heads.at, order, query->stream));
-	KERNEL_CHECK(gpuagg_runs_number(query->heads.at, words, query->before.at, query->workspace.at,
+	DEVICE_CHECK(memory_reserve(query, &query->runs.sorted_keys, rows->nrows * key_bytes, error));
+	DEVICE_CHECK(
+		memory_reserve(query, &query->runs.row_numbers, rows->nrows * sizeof(uint32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->runs.heads, words * sizeof(uint32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->runs.before, (words + 1) * sizeof(int32_t), error));
+	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->runs.sorted_keys.at,
+								  query->runs.row_numbers.at, NULL, &sort_bytes, query->stream));
+	KERNEL_CHECK(gpuagg_runs_number(query->runs.heads.at, words, query->runs.before.at, NULL,
 									&number_bytes, query->stream));
-	DEVICE_CHECK(query_read(query, &n, (int32_t *) query->before.at + words, sizeof(n), error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace,
+								sort_bytes > number_bytes ? sort_bytes : number_bytes, error));
+	KERNEL_CHECK(gpuagg_runs_sort(key_bytes, keys, rows->nrows, bits, query->runs.sorted_keys.at,
+								  query->runs.row_numbers.at, query->scratch.workspace.at,
+								  &sort_bytes, query->stream));
+	sorted.column[0].values = query->runs.sorted_keys.at;
+	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
+	KERNEL_CHECK(
+		device_find_heads(&sorted, rows->nrows, query->runs.heads.at, order, query->stream));
+	KERNEL_CHECK(gpuagg_runs_number(query->runs.heads.at, words, query->runs.before.at,
+									query->scratch.workspace.at, &number_bytes, query->stream));
+	DEVICE_CHECK(
+		device_query_read(query, &n, (int32_t *) query->runs.before.at + words, sizeof(n), error));
 	*nruns = n;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-runs_sort(Query *query, const Rows *rows, const void *keys, int64_t *nruns, DeviceError *error)
+runs_sort(DeviceQuery *query, const Rows *rows, const void *keys, int64_t *nruns,
+		  DeviceError *error)
 {
 	DeviceStatus status;
 
 	*nruns = 0;
-	if (!sorts_rows(query, rows))
+	if (!should_sort_rows(query, rows))
 		return DEVICE_OK;
-	status = sort_rows(query, rows, keys, nruns, error);
+	status = sort_rows_by_key(query, rows, keys, nruns, error);
 	if (status != DEVICE_NO_MEMORY)
 		return status;
-	query_release(query, &query->sorted);
-	query_release(query, &query->order);
-	query_release(query, &query->heads);
-	query_release(query, &query->before);
+	memory_release(query, &query->runs.sorted_keys);
+	memory_release(query, &query->runs.row_numbers);
+	memory_release(query, &query->runs.heads);
+	memory_release(query, &query->runs.before);
 	return DEVICE_OK;
 }

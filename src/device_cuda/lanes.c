@@ -2,8 +2,9 @@
  * lanes.c
  *	  Lanes: a connection's copy stream, and its buffers on the device.
  *
- * Making streams and events takes the driver's lock, so lanes are kept for the next
- * session of their device; their buffers go back to the device's pool.
+ * Making streams and events takes the driver's lock, so idle lanes are kept for the next session on
+ * their device, without their buffers.  A lock protects the list of idle lanes; a lane belongs to
+ *one connection.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -52,9 +53,9 @@ make_lane(Lane *lane, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Takes an idle lane of the device from the list; NULL if there is none. */
+/* Takes an idle lane of the device from the list.  Returns NULL if there is none. */
 static Lane *
-take_idle(int device)
+take_idle_lane(int device)
 {
 	Lane **at = &idle_lanes;
 	Lane *lane;
@@ -72,7 +73,7 @@ take_idle(int device)
 	return lane;
 }
 
-/* False if enough are idle. */
+/* Adds the lane to the list of idle lanes.  Returns false if the list is full. */
 static bool
 keep_idle(Lane *lane)
 {
@@ -96,7 +97,7 @@ cuda_lane_close(Lane *lane)
 	bool whole = lane->stream != NULL;
 
 	cuda_select(lane->device);
-	/* wait for copies out of the arena; the buffers are freed behind the kernels that read them */
+	/* wait for copies from the arena; the buffers are freed after the kernels that read them */
 	if (lane->stream)
 		cudaStreamSynchronize(lane->stream);
 	for (int b = 0; b < WIRE_BUFFERS; b++)
@@ -137,11 +138,11 @@ cuda_lane_open(Lane **lane, int device, char *arena, size_t buffer_bytes, int bu
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(device));
-	l = take_idle(device);
+	l = take_idle_lane(device);
 	if (l == NULL)
 		l = calloc(1, sizeof(*l));
 	if (l == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory");
 	l->device = device;
 	l->arena = arena;
 	l->buffer_bytes = buffer_bytes;
@@ -165,7 +166,7 @@ copy_array(Lane *lane, size_t at, size_t bytes, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Copies array by array, as a batch that does not fill its buffer leaves gaps. */
+/* Copies array by array: a batch that does not fill its buffer has gaps between its arrays. */
 DeviceStatus
 cuda_copy(Lane *lane, const WireBatch *batch, size_t *bytes, DeviceError *error)
 {
@@ -210,7 +211,7 @@ cuda_copy_wait(Lane *lane, int buffer, double *ms, DeviceError *error)
 }
 
 DeviceStatus
-lane_add_timing(Lane *lane, int buffer, DeviceError *error)
+lane_add_kernel_time(Lane *lane, int buffer, DeviceError *error)
 {
 	float ms;
 
@@ -228,7 +229,7 @@ cuda_lane_settle(Lane *lane, double *kernel_ms, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(lane->device));
 	for (int b = 0; b < lane->buffers; b++)
-		DEVICE_CHECK(lane_add_timing(lane, b, error));
+		DEVICE_CHECK(lane_add_kernel_time(lane, b, error));
 	*kernel_ms = lane->kernel_ms;
 	lane->kernel_ms = 0;
 	return DEVICE_OK;

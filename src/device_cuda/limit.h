@@ -1,11 +1,13 @@
 /*
  * limit.h
- *	  WireLimit: which groups meet its conditions, and which of these are the first in its order.
+ *	  WireLimit: finds the groups that meet its conditions, and the first `count` of them in its
+ *order.
  *
- * A group has a word of 64 bits for each value of the order, the greater the earlier the group
- * comes; where ties are not wanted its number is the last word.  The bound that `count` groups
- * reach is found digit by digit from the first word's highest bits on (LimitSearch), in passes over
- * all groups: they count the digits of those that tie with what is known of the bound.
+ * A group has a word of 64 bits for each value of the order.  A greater word means an earlier
+ *group. If ties are not wanted, the last word is the group's number.  The search (LimitSearch)
+ *finds the bound: the words of the last group that is wanted.  It starts at the highest bits of the
+ *first word. Each pass over all groups determines one more digit: it counts the digits of the
+ *groups that tie with the bits of the bound that are known.
  *
  * Plain C for gcc and nvcc.
  */
@@ -16,14 +18,15 @@
 
 #include "protocol.h"
 
-/* Where a WireValue of each group is. */
+/* Where to find a WireValue of each group. */
 typedef struct LimitSource
 {
-	int monoid; /* of the states; -1: in a packed key */
-	int mean;
+	int monoid; /* operator of the states; -1: the value is in a packed key */
+	int mean;   /* the value is state / count */
 	const void *states;
-	const int64_t *counts; /* NULL: the value never is; of states */
-	int key;               /* its bit in the byte at null_offset; -1: there is no such byte */
+	const int64_t
+		*counts; /* for states: 0 means that the value is NULL; pointer NULL: it never is */
+	int key;     /* number of its bit in the byte at null_offset; -1: there is no such byte */
 	int null_offset;
 	int offset;
 	int width;
@@ -42,7 +45,7 @@ typedef struct LimitPlan
 	int64_t min[WIRE_MAX_CONDITIONS], max[WIRE_MAX_CONDITIONS];
 } LimitPlan;
 
-/* The low `width` bytes of a packed key, as a signed number. */
+/* Returns the low `width` bytes of a packed key, as a signed number. */
 GPUAGG_HD int64_t
 limit_key(const char *bytes, int width)
 {
@@ -53,7 +56,7 @@ limit_key(const char *bytes, int width)
 	return (int64_t) (value << (64 - 8 * width)) >> (64 - 8 * width);
 }
 
-/* Group g's state as an integer that compares as it does; wire_limit_takes() its operator. */
+/* Returns group g's state as an integer with the same order.  wire_limit_takes(monoid) is true. */
 GPUAGG_HD int64_t
 limit_state(int monoid, const void *states, int64_t g)
 {
@@ -83,7 +86,7 @@ limit_state(int monoid, const void *states, int64_t g)
 	}
 }
 
-/* Group g's value, whose packed key is at `key`, if that is what it is of; 0: NULL. */
+/* Sets *value to group g's value.  `key` is its packed key, if needed.  Returns 0 for NULL. */
 GPUAGG_HD int
 limit_value(const LimitSource *source, int64_t g, const char *key, int64_t *value)
 {
@@ -118,13 +121,13 @@ limit_passes(const LimitPlan *plan, int64_t g, const char *key)
 
 /* ---- the order ---- */
 
-/* Words that stand for NULLs alone, and those next to them, which may stand for several values. */
+/* The words of NULL.  The words next to them may stand for two values each. */
 #define LIMIT_LEAST 0
 #define LIMIT_GREATEST UINT64_MAX
 
 /*
- * A number that is the greater, the earlier the group comes by value w of the order; behind those
- * the group's number.
+ * Returns word w of group g: the greater, the earlier the group comes.  After the words of all
+ * values there is one for the group's number.
  */
 GPUAGG_HD uint64_t
 limit_word(const LimitPlan *plan, int w, int64_t g, const char *key)
@@ -145,29 +148,30 @@ limit_word(const LimitPlan *plan, int w, int64_t g, const char *key)
 
 #define LIMIT_DIGIT_BITS 11
 #define LIMIT_DIGITS (1 << LIMIT_DIGIT_BITS)
-/* The most passes over a word: for its range, and its digits. */
+/* The largest number of passes for a word: one for its range, and one for each digit. */
 #define LIMIT_PASSES (1 + (64 + LIMIT_DIGIT_BITS - 1) / LIMIT_DIGIT_BITS)
-/* So many groups more than are wanted take less time than another pass; tests make it smaller. */
+/* The search ends with up to so many groups too many: another pass would take longer.  Tests make
+   it smaller. */
 #ifndef LIMIT_SPARE
 #define LIMIT_SPARE 64
 #endif
 
 typedef struct LimitSearch
 {
-	int64_t
-		wanted; /* so many of those that tie with the bound as far as it is known, the greatest */
+	int64_t wanted; /* number of wanted groups among those that tie with the known bits */
 	int ended;
-	int word;   /* that is searched; words before it are known */
-	int ranged; /* its range is, and the bits above the `open` lowest ones */
-	int open;
-	uint32_t blocks;                   /* of a kernel that have ended */
-	uint64_t bound[WIRE_MAX_SORT + 1]; /* bits that are not known are 0 */
-	/* what a pass finds, of groups that tie: */
+	int word;        /* the current word; words before it are known */
+	int ranged;      /* the range of the current word is known */
+	int open;        /* number of low bits of the current word that are not known */
+	uint32_t blocks; /* of the running kernel that have ended */
+	uint64_t bound[WIRE_MAX_SORT + 1]; /* unknown bits are 0 */
+	/* results of a pass over the groups that tie: */
 	uint64_t least, greatest;
 	uint32_t digits[LIMIT_DIGITS];
 } LimitSearch;
 
-/* All is zero before it, and the digits before each pass. */
+/* Begins with a word.  Before the first call *search is all zeros; digits are zeros before each
+ * pass. */
 GPUAGG_HD void
 limit_search_word(LimitSearch *search, int word)
 {
@@ -179,8 +183,8 @@ limit_search_word(LimitSearch *search, int word)
 }
 
 /*
- * -1, 0, 1: the group is behind the bound, ties with it as far as it is known, or is before it;
- * *word: its present word.
+ * Compares a group with the known bits of the bound.  Returns -1 if the group comes after the
+ * bound, 0 if it ties, 1 if it comes before.  If it ties, *word is its current word.
  */
 GPUAGG_HD int
 limit_compare(const LimitPlan *plan, const LimitSearch *search, int64_t g, const char *key,
@@ -203,8 +207,8 @@ limit_compare(const LimitPlan *plan, const LimitSearch *search, int64_t g, const
 }
 
 /*
- * The present word is known: goes to the next one, unless that would not tell ties apart, or they
- * are wanted.
+ * The current word is known: begins with the next one.  Ends the search if ties are wanted, or if
+ * the current word stands for two values, so that the next word cannot order the ties.
  */
 GPUAGG_HD void
 limit_search_next(const LimitPlan *plan, LimitSearch *search)
@@ -218,7 +222,7 @@ limit_search_next(const LimitPlan *plan, LimitSearch *search)
 		limit_search_word(search, search->word + 1);
 }
 
-/* After a pass for the range, which has found `least` and `greatest`. */
+/* Called after the pass for the range, which has found `least` and `greatest`. */
 GPUAGG_HD void
 limit_search_range(const LimitPlan *plan, LimitSearch *search)
 {
@@ -233,7 +237,7 @@ limit_search_range(const LimitPlan *plan, LimitSearch *search)
 		limit_search_next(plan, search);
 }
 
-/* A pass for digits counts these. */
+/* Returns the digit of the word that a pass counts. */
 GPUAGG_HD uint32_t
 limit_digit(const LimitSearch *search, uint64_t word)
 {
@@ -243,8 +247,8 @@ limit_digit(const LimitSearch *search, uint64_t word)
 }
 
 /*
- * After it: with `before` groups of greater digits, fewer than are wanted, and `tie` of this one,
- * the bound has this digit.
+ * Called after a pass for digits, with the digit of the bound: `before` groups have greater digits,
+ * fewer than are wanted, and `tie` groups have this digit.
  */
 GPUAGG_HD void
 limit_search_digit(const LimitPlan *plan, LimitSearch *search, uint32_t digit, int64_t before,
@@ -261,7 +265,7 @@ limit_search_digit(const LimitPlan *plan, LimitSearch *search, uint32_t digit, i
 
 /* ---- plans ---- */
 
-/* Do limit_word() or limit_passes() read packed keys? */
+/* Returns whether limit_word() or limit_passes() read packed keys. */
 static inline int
 limit_reads_keys(const LimitPlan *plan)
 {
@@ -297,7 +301,7 @@ limit_source(const WireQuery *q, const WireValue *value, const void *const *slot
 	return source;
 }
 
-/* The limit over states at slots[slot]. */
+/* Makes the plan of a limit over the states at slots[slot]. */
 static inline LimitPlan
 limit_plan(const WireQuery *q, const WireLimit *limit, const void *const *slots)
 {

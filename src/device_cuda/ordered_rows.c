@@ -1,43 +1,43 @@
 /*
  * ordered_rows.c
- *	  Operators that do not commute: rows are kept until the last batch, sorted
- *	  by group and order, and reduced as segments.
+ *	  Operators that do not commute: keeps the rows until the last batch, sorts them by group and
+ *	  order, and reduces them as segments.
  *
- * A row is kept as its bin, its order keys and the operators' inputs, each in an array;
- * the arrays double when they are full.  Each operator has marks for the rows that count
- * for it: not those with NULLs, or that fail its filter.
+ * For each row it keeps the bin, the order keys and the operators' inputs, each in an array of its
+ * own.  The arrays double when they are full.  Each operator also has an array of marks, which says
+ * which rows count for it: not those whose input is NULL, and not those that fail its filter.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* The arrays have room for at least so many rows. */
+/* The smallest number of rows that the arrays have room for. */
 #define LEAST_ROWS (1 << 16)
 /* Row numbers have 31 bits. */
 #define MOST_ROWS (INT32_MAX - 1)
 
-/* Arrays: the bins, two for each order key, two for each slot. */
+/* One array for the bins, two for each order key, two for each slot. */
 #define MOST_ARRAYS (1 + 2 * WIRE_MAX_ORDER + 2 * WIRE_MAX_SLOTS)
 
 typedef struct KeptSlot
 {
-	int slot;  /* of the query */
-	int input; /* array of inputs */
-	int keep;  /* array of marks */
-	bool all;  /* all rows count so far */
+	int slot;  /* number of the slot in the query */
+	int input; /* number of the array of inputs */
+	int keep;  /* number of the array of marks: 1 byte, the row counts */
+	bool all;  /* all rows so far count */
 } KeptSlot;
 
 struct OrderedRows
 {
 	int64_t n;
-	int64_t capacity; /* that every array has room for */
+	int64_t capacity; /* number of rows that every array has room for */
 	int narrays;
 	size_t width[MOST_ARRAYS];
 	DeviceMemory array[MOST_ARRAYS];
 	int bins;
 	int code[WIRE_MAX_ORDER];
-	int rank[WIRE_MAX_ORDER]; /* sorts NULLs before or behind the values: 0 or 1 */
+	int rank[WIRE_MAX_ORDER]; /* 0 or 1: sorts NULLs before or after the values */
 	bool has_nulls[WIRE_MAX_ORDER];
 	int nslots;
 	KeptSlot slots[WIRE_MAX_SLOTS];
@@ -53,7 +53,7 @@ add_array(OrderedRows *rows, size_t width)
 }
 
 static OrderedRows *
-make_rows(const WireQuery *q)
+make_ordered_rows(const WireQuery *q)
 {
 	OrderedRows *rows = calloc(1, sizeof(*rows));
 
@@ -78,54 +78,54 @@ make_rows(const WireQuery *q)
 	return rows;
 }
 
-/* The capacity to allocate, so that there is room for n more rows. */
+/* Returns the capacity to allocate, so that there is room for n more rows. */
 static int64_t
-wanted_capacity(const OrderedRows *rows, double est_rows, int64_t n)
+wanted_row_capacity(const OrderedRows *rows, double est_rows, int64_t n)
 {
 	int64_t capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
 	double estimate = est_rows * 1.1;
 
-	/* an estimate may be wrong by any factor */
+	/* limit the effect of a wrong estimate */
 	if (estimate > ESTIMATE_PER_ROW * (double) n)
 		estimate = ESTIMATE_PER_ROW * (double) n;
 	if (rows->capacity == 0 && estimate > capacity && estimate < MOST_ROWS / 2)
 		capacity = (int64_t) estimate;
 	while (capacity < rows->n + n)
 		capacity *= 2;
-	/* the last doubling may be cut to the limit */
+	/* the last step may stop at the limit instead of doubling */
 	return capacity > MOST_ROWS && rows->n + n <= MOST_ROWS ? MOST_ROWS : capacity;
 }
 
 DeviceStatus
-ordered_make_room(Query *query, int64_t nrows, DeviceError *error)
+ordered_reserve(DeviceQuery *query, int64_t nrows, DeviceError *error)
 {
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	int64_t capacity;
 
-	if (rows == NULL && (rows = query->rows_kept = make_rows(query->q)) == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	capacity = wanted_capacity(rows, query->q->est_rows, nrows);
+	if (rows == NULL && (rows = query->late.ordered = make_ordered_rows(query->q)) == NULL)
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	capacity = wanted_row_capacity(rows, query->q->est_rows, nrows);
 	if (capacity > MOST_ROWS)
-		return device_say(error, DEVICE_UNSUPPORTED, "too many rows to sort");
+		return device_fail(error, DEVICE_UNSUPPORTED, "too many rows to sort");
 	for (int a = 0; a < rows->narrays; a++)
-		DEVICE_CHECK(query_extend(query, &rows->array[a], rows->n * rows->width[a],
-								  capacity * rows->width[a], error));
+		DEVICE_CHECK(memory_grow(query, &rows->array[a], rows->n * rows->width[a],
+								 capacity * rows->width[a], error));
 	rows->capacity = capacity;
 	return DEVICE_OK;
 }
 
-/* Row i of an array. */
+/* Returns the address of row i of an array. */
 static void *
-at(const OrderedRows *rows, int array, int64_t i)
+row_at(const OrderedRows *rows, int array, int64_t i)
 {
 	return (char *) rows->array[array].at + i * rows->width[array];
 }
 
 static DeviceStatus
-keep_inputs(Query *query, const Rows *in, KeptSlot *kept, DeviceError *error)
+keep_inputs(DeviceQuery *query, const Rows *in, KeptSlot *kept, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[kept->slot];
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	PackInput pack = {.monoid = slot->monoid};
 
 	for (int c = 0; c < 2; c++)
@@ -140,18 +140,18 @@ keep_inputs(Query *query, const Rows *in, KeptSlot *kept, DeviceError *error)
 		pack.filter = in->cols[slot->filter].values;
 		kept->all = false;
 	}
-	KERNEL_CHECK(device_pack_inputs(&pack, in->nrows, at(rows, kept->input, rows->n),
-									at(rows, kept->keep, rows->n), query->stream));
+	KERNEL_CHECK(device_pack_inputs(&pack, in->nrows, row_at(rows, kept->input, rows->n),
+									row_at(rows, kept->keep, rows->n), query->stream));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-ordered_keep(Query *query, const Rows *in, DeviceError *error)
+ordered_keep(DeviceQuery *query, const Rows *in, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 
-	CUDA_CHECK(cudaMemcpyAsync(at(rows, rows->bins, rows->n), query->bins.at,
+	CUDA_CHECK(cudaMemcpyAsync(row_at(rows, rows->bins, rows->n), query->scratch.bins.at,
 							   in->nrows * sizeof(int32_t), cudaMemcpyDeviceToDevice,
 							   query->stream));
 	for (uint32_t o = 0; o < q->norder; o++)
@@ -160,8 +160,8 @@ ordered_keep(Query *query, const Rows *in, DeviceError *error)
 
 		rows->has_nulls[o] |= column.validity != NULL;
 		KERNEL_CHECK(device_pack_order(&column, in->nrows, q->order[o].nulls_first,
-									   at(rows, rows->code[o], rows->n),
-									   at(rows, rows->rank[o], rows->n), query->stream));
+									   row_at(rows, rows->code[o], rows->n),
+									   row_at(rows, rows->rank[o], rows->n), query->stream));
 	}
 	for (int s = 0; s < rows->nslots; s++)
 		DEVICE_CHECK(keep_inputs(query, in, &rows->slots[s], error));
@@ -170,59 +170,59 @@ ordered_keep(Query *query, const Rows *in, DeviceError *error)
 }
 
 void
-ordered_forget(Query *query)
+ordered_release(DeviceQuery *query)
 {
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 
 	if (rows == NULL)
 		return;
 	for (int a = 0; a < rows->narrays; a++)
-		query_release(query, &rows->array[a]);
+		memory_release(query, &rows->array[a]);
 	free(rows);
-	query->rows_kept = NULL;
+	query->late.ordered = NULL;
 }
 
 /* ---- sorting ---- */
 
 /*
- * A kernel library's call that ends with a workspace, its bytes and a stream: the first call
- * only says how many bytes it needs.
+ * Calls a function of the kernel library whose last arguments are a workspace, its bytes and a
+ * stream.  A first call without a workspace returns the bytes that it needs.
  */
 #define CALL_WITH_WORKSPACE(function, ...) \
 	do \
 	{ \
 		size_t bytes = 0; \
 		KERNEL_CHECK(function(__VA_ARGS__, NULL, &bytes, query->stream)); \
-		DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error)); \
-		bytes = query->workspace.bytes; \
-		KERNEL_CHECK(function(__VA_ARGS__, query->workspace.at, &bytes, query->stream)); \
+		DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, bytes, error)); \
+		bytes = query->scratch.workspace.bytes; \
+		KERNEL_CHECK(function(__VA_ARGS__, query->scratch.workspace.at, &bytes, query->stream)); \
 	} while (0)
 
 /* Memory that ordered_finish needs while it runs. */
-typedef struct Scratch
+typedef struct SortScratch
 {
 	DeviceMemory permutation;
 	DeviceMemory selected;
-	DeviceMemory bins; /* of the rows in their order */
+	DeviceMemory bins; /* bin of each row, in sorted order */
 	DeviceMemory offsets;
-	DeviceMemory counts; /* two int64 that kernels return: a range, or a number */
+	DeviceMemory counts; /* two int64 that kernels return: a range, or one number */
 	DeviceMemory inputs;
 	DeviceMemory states;
-	DeviceMemory heads; /* the bin of each segment */
-} Scratch;
+	DeviceMemory heads; /* bin of each segment */
+} SortScratch;
 
 static DeviceStatus
-read_counts(Query *query, Scratch *scratch, int64_t *counts, DeviceError *error)
+read_counts(DeviceQuery *query, SortScratch *scratch, int64_t *counts, DeviceError *error)
 {
-	return query_read(query, counts, scratch->counts.at, 2 * sizeof(int64_t), error);
+	return device_query_read(query, counts, scratch->counts.at, 2 * sizeof(int64_t), error);
 }
 
-/* A sort word of an array of integers, with as few bits as its values need. */
+/* Makes a sort key of an array of integers, with as few bits as the range of its values needs. */
 static DeviceStatus
-describe_word(Query *query, Scratch *scratch, int array, GpuaggValueType type, int descending,
-			  GpuaggSortWord *word, DeviceError *error)
+make_sort_word(DeviceQuery *query, SortScratch *scratch, int array, GpuaggValueType type,
+			   int descending, GpuaggSortWord *word, DeviceError *error)
 {
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	GpuaggColumn column = {.values = rows->array[array].at, .type = type};
 	int64_t range[2];
 	uint64_t span;
@@ -241,43 +241,43 @@ describe_word(Query *query, Scratch *scratch, int array, GpuaggValueType type, i
 }
 
 static DeviceStatus
-sort_rows(Query *query, Scratch *scratch, DeviceError *error)
+sort_ordered_rows(DeviceQuery *query, SortScratch *scratch, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	GpuaggSortWord words[1 + 2 * WIRE_MAX_ORDER];
 	int nwords = 0;
 
 	DEVICE_CHECK(
-		describe_word(query, scratch, rows->bins, GPUAGG_VALUE_I32, 0, &words[nwords++], error));
+		make_sort_word(query, scratch, rows->bins, GPUAGG_VALUE_I32, 0, &words[nwords++], error));
 	for (uint32_t o = 0; o < q->norder; o++)
 	{
 		if (rows->has_nulls[o])
-			DEVICE_CHECK(describe_word(query, scratch, rows->rank[o], GPUAGG_VALUE_I8, 0,
-									   &words[nwords++], error));
-		DEVICE_CHECK(describe_word(query, scratch, rows->code[o], GPUAGG_VALUE_I64,
-								   q->order[o].desc, &words[nwords++], error));
+			DEVICE_CHECK(make_sort_word(query, scratch, rows->rank[o], GPUAGG_VALUE_I8, 0,
+										&words[nwords++], error));
+		DEVICE_CHECK(make_sort_word(query, scratch, rows->code[o], GPUAGG_VALUE_I64,
+									q->order[o].desc, &words[nwords++], error));
 	}
-	DEVICE_CHECK(query_reserve(query, &scratch->permutation, rows->n * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &scratch->permutation, rows->n * sizeof(int64_t), error));
 	CALL_WITH_WORKSPACE(gpuagg_cuda_sort_rows, rows->n, nwords, words, scratch->permutation.at);
 	return DEVICE_OK;
 }
 
 /* ---- reducing ---- */
 
-/* The row numbers that count for the slot, in their order: *n of them in *rows_in_order. */
+/* Sets *rows_in_order to the sorted numbers of the rows that count for the slot, *n of them. */
 static DeviceStatus
-select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t **rows_in_order,
-			int64_t *n, DeviceError *error)
+select_rows(DeviceQuery *query, SortScratch *scratch, const KeptSlot *slot,
+			const int64_t **rows_in_order, int64_t *n, DeviceError *error)
 {
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	int64_t counts[2];
 
 	*rows_in_order = scratch->permutation.at;
 	*n = rows->n;
 	if (slot->all)
 		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &scratch->selected, rows->n * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &scratch->selected, rows->n * sizeof(int64_t), error));
 	CALL_WITH_WORKSPACE(gpuagg_cuda_select_rows, rows->n, *rows_in_order,
 						rows->array[slot->keep].at, scratch->selected.at, scratch->counts.at);
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
@@ -286,16 +286,16 @@ select_rows(Query *query, Scratch *scratch, const KeptSlot *slot, const int64_t 
 	return DEVICE_OK;
 }
 
-/* Segments of rows with the same bin, which goes to scratch->heads; waits for their number. */
+/* Finds the segments of rows with the same bin, and their bins.  Waits for their number. */
 static DeviceStatus
-cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64_t n,
-			 GpuaggSegments *segments, DeviceError *error)
+find_segments(DeviceQuery *query, SortScratch *scratch, const int64_t *rows_in_order, int64_t n,
+			  GpuaggSegments *segments, DeviceError *error)
 {
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	int64_t counts[2];
 
-	DEVICE_CHECK(query_reserve(query, &scratch->bins, n * sizeof(int32_t), error));
-	DEVICE_CHECK(query_reserve(query, &scratch->offsets, (n + 1) * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &scratch->bins, n * sizeof(int32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &scratch->offsets, (n + 1) * sizeof(int64_t), error));
 	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), rows->array[rows->bins].at, rows_in_order, n,
 									scratch->bins.at, query->stream));
 	CALL_WITH_WORKSPACE(gpuagg_cuda_segments_from_bins, scratch->bins.at, n, scratch->offsets.at,
@@ -303,16 +303,16 @@ cut_segments(Query *query, Scratch *scratch, const int64_t *rows_in_order, int64
 	DEVICE_CHECK(read_counts(query, scratch, counts, error));
 	*segments =
 		(GpuaggSegments){.nvalues = n, .nsegments = counts[0], .offsets = scratch->offsets.at};
-	DEVICE_CHECK(query_reserve(query, &scratch->heads, counts[0] * sizeof(int32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &scratch->heads, counts[0] * sizeof(int32_t), error));
 	KERNEL_CHECK(gpuagg_cuda_gather(sizeof(int32_t), scratch->bins.at, scratch->offsets.at,
 									counts[0], scratch->heads.at, query->stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *error)
+reduce_slot(DeviceQuery *query, SortScratch *scratch, const KeptSlot *slot, DeviceError *error)
 {
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	MonoidId monoid = query->q->slots[slot->slot].monoid;
 	const MonoidInfo *info = &gpuagg_monoids[monoid];
 	const int64_t *rows_in_order;
@@ -322,57 +322,57 @@ reduce_slot(Query *query, Scratch *scratch, const KeptSlot *slot, DeviceError *e
 	DEVICE_CHECK(select_rows(query, scratch, slot, &rows_in_order, &n, error));
 	if (n == 0)
 		return DEVICE_OK;
-	DEVICE_CHECK(cut_segments(query, scratch, rows_in_order, n, &segments, error));
-	DEVICE_CHECK(query_reserve(query, &scratch->inputs, n * info->input_size, error));
+	DEVICE_CHECK(find_segments(query, scratch, rows_in_order, n, &segments, error));
+	DEVICE_CHECK(memory_reserve(query, &scratch->inputs, n * info->input_size, error));
 	KERNEL_CHECK(gpuagg_cuda_gather(info->input_size, rows->array[slot->input].at, rows_in_order, n,
 									scratch->inputs.at, query->stream));
 	DEVICE_CHECK(
-		query_reserve(query, &scratch->states, segments.nsegments * info->state_size, error));
+		memory_reserve(query, &scratch->states, segments.nsegments * info->state_size, error));
 	CALL_WITH_WORKSPACE(gpuagg_cuda_segmented_reduce, &segments, monoid, scratch->inputs.at,
 						scratch->states.at);
 	KERNEL_CHECK(device_scatter(scratch->states.at, info->state_size, scratch->heads.at,
-								segments.nsegments, query->groups.slot[slot->slot].at,
+								segments.nsegments, query->groups.states.slot[slot->slot].at,
 								query->stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-reduce_rows(Query *query, Scratch *scratch, DeviceError *error)
+reduce_rows(DeviceQuery *query, SortScratch *scratch, DeviceError *error)
 {
-	OrderedRows *rows = query->rows_kept;
+	OrderedRows *rows = query->late.ordered;
 	float ms;
 
-	DEVICE_CHECK(query_reserve(query, &scratch->counts, 2 * sizeof(int64_t), error));
-	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
-	DEVICE_CHECK(sort_rows(query, scratch, error));
+	DEVICE_CHECK(memory_reserve(query, &scratch->counts, 2 * sizeof(int64_t), error));
+	CUDA_CHECK(cudaEventRecord(query->late.began, query->stream));
+	DEVICE_CHECK(sort_ordered_rows(query, scratch, error));
 	for (int s = 0; s < rows->nslots; s++)
 		DEVICE_CHECK(reduce_slot(query, scratch, &rows->slots[s], error));
-	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
-	CUDA_CHECK(event_wait(query->ended));
-	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
-	query->kernel_ms += ms;
+	CUDA_CHECK(cudaEventRecord(query->late.ended, query->stream));
+	CUDA_CHECK(event_wait(query->late.ended));
+	CUDA_CHECK(cudaEventElapsedTime(&ms, query->late.began, query->late.ended));
+	query->stats.kernel_ms += ms;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-ordered_finish(Query *query, DeviceError *error)
+ordered_finish(DeviceQuery *query, DeviceError *error)
 {
-	Scratch scratch;
+	SortScratch scratch;
 	DeviceStatus status = DEVICE_OK;
 
-	if (query->rows_kept == NULL)
+	if (query->late.ordered == NULL)
 		return DEVICE_OK;
 	memset(&scratch, 0, sizeof(scratch));
-	if (query->rows_kept->n > 0)
+	if (query->late.ordered->n > 0)
 		status = reduce_rows(query, &scratch, error);
-	query_release(query, &scratch.permutation);
-	query_release(query, &scratch.selected);
-	query_release(query, &scratch.bins);
-	query_release(query, &scratch.offsets);
-	query_release(query, &scratch.counts);
-	query_release(query, &scratch.inputs);
-	query_release(query, &scratch.states);
-	query_release(query, &scratch.heads);
-	ordered_forget(query);
+	memory_release(query, &scratch.permutation);
+	memory_release(query, &scratch.selected);
+	memory_release(query, &scratch.bins);
+	memory_release(query, &scratch.offsets);
+	memory_release(query, &scratch.counts);
+	memory_release(query, &scratch.inputs);
+	memory_release(query, &scratch.states);
+	memory_release(query, &scratch.heads);
+	ordered_release(query);
 	return status;
 }

@@ -1,9 +1,9 @@
 /*
  * results.c
- *	  A query on the device: returns groups.
+ *	  The end of a query on the device: finds its groups, and copies them to clients.
  *
- * Groups are numbered as they are fetched.  Where some of the bins have no rows, a list made on the
- * device says which have; else a group's number is its bin.
+ * Groups are numbered as they are fetched.  If some bins may have no rows, or there is a limit, a
+ * list on the device has the bins of the groups; otherwise a group's number is its bin.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,32 +13,34 @@
 
 /* ---- the end of the rows ---- */
 
-/* The strategy, for EXPLAIN. */
+/* Describes the strategy, for EXPLAIN. */
 static void
-describe(const Query *query, char *text, size_t size)
+describe_strategy(const DeviceQuery *query, char *text, size_t size)
 {
-	static const char *const places[] = {"",
-										 "shared memory",
-										 "partitions in shared memory",
-										 "global memory",
-										 "shared memory of all multiprocessors",
-										 "shared memory"};
-	const GpuaggHistChoice *c = &query->choice;
+	static const char *const names[] = {"",
+										"shared memory",
+										"partitions in shared memory",
+										"global memory",
+										"shared memory of all multiprocessors",
+										"shared memory"};
+	const GpuaggHistChoice *c = &query->stats.choice;
 	char how[96] = "";
 
-	if (query->rows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_TILES)
-		snprintf(how, sizeof(how), ", histogram in %s", places[c->strategy]);
+	if (query->nrows > 0 && c->strategy >= GPUAGG_HIST_SHARED && c->strategy <= GPUAGG_HIST_TILES)
+		snprintf(how, sizeof(how), ", histogram in %s", names[c->strategy]);
 	if (how[0] && (c->strategy == GPUAGG_HIST_SHARED || c->strategy == GPUAGG_HIST_TILES))
 		snprintf(how + strlen(how), sizeof(how) - strlen(how), ", %d sub-histogram%s, %d pass%s",
 				 c->copies, c->copies == 1 ? "" : "s", c->passes, c->passes == 1 ? "" : "es");
-	if (query->form == FORM_DIRECT)
-		snprintf(text, size, "direct (%lld bins%s)", (long long) query->groups.capacity, how);
-	else if (query->form == FORM_RUNS)
+	if (query->groups.form == FORM_DIRECT)
+		snprintf(text, size, "direct (%lld bins%s)", (long long) query->groups.states.capacity,
+				 how);
+	else if (query->groups.form == FORM_RUNS)
 		snprintf(text, size, "segmented (%lld runs in the order of the keys)",
-				 (long long) query->groups.capacity);
-	else if (query->form == FORM_HASH)
-		snprintf(text, size, "%s (%lld groups%s)", query->sorts ? "sort" : "hash",
-				 (long long) query->ngroups, query->sorts ? ", segments of sorted rows" : how);
+				 (long long) query->groups.states.capacity);
+	else if (query->groups.form == FORM_HASH)
+		snprintf(text, size, "%s (%lld groups%s)", query->stats.sorted ? "sort" : "hash",
+				 (long long) query->groups.n,
+				 query->stats.sorted ? ", segments of sorted rows" : how);
 	else
 		snprintf(text, size, "single (one group%s)", how);
 	if (query->q->flags & WIRE_ORDERED)
@@ -48,17 +50,17 @@ describe(const Query *query, char *text, size_t size)
 }
 
 /*
- * What the kernels noted of all rows: errors of values, rows without a bin, rows without an
- * outcome, groups with rows.
+ * Reads what kernels reported for all rows: errors of values, rows without a bin, undetermined
+ * rows, the number of groups.
  */
 static DeviceStatus
-read_status(Query *query, WireFinished *result, DeviceError *error)
+read_status(DeviceQuery *query, WireFinished *result, DeviceError *error)
 {
-	const QueryStatus *status = (const QueryStatus *) query->page;
+	const KernelStatus *status = (const KernelStatus *) query->page;
 	unsigned long long outside = 0;
 
-	DEVICE_CHECK(query_copy_out(query, query->status.at, sizeof(*status), 0, error));
-	DEVICE_CHECK(query_wait(query, error));
+	DEVICE_CHECK(device_query_copy_out(query, query->status.at, sizeof(*status), 0, error));
+	DEVICE_CHECK(device_query_wait(query, error));
 	for (int c = 0; c < MAX_CALLS; c++)
 	{
 		outside += status->call[c].outside;
@@ -66,153 +68,155 @@ read_status(Query *query, WireFinished *result, DeviceError *error)
 			result->errors |= status->call[c].errors[s];
 	}
 	result->undetermined = status->undetermined;
-	if (query->listed)
-		query->ngroups = status->listed;
-	result->allgroups = query->ngroups;
-	if (query->top.at)
+	if (query->result.listed)
+		query->groups.n = status->listed;
+	result->allgroups = query->groups.n;
+	if (query->result.top.at)
 	{
 		result->allgroups = status->top.all;
 		result->failed = status->top.failed;
 	}
 	if (outside > 0)
 	{
-		/* only if a client's key_min and key_max are wrong; no rows may get lost silently */
+		/* key_min or key_max of a client was wrong; rows must not be lost silently */
 		snprintf(error->text, sizeof(error->text), "%llu keys outside of their range", outside);
 		return DEVICE_UNSUPPORTED;
 	}
 	return DEVICE_OK;
 }
 
-/* Counts the groups, or queues that, and lists those that have rows if others may have none. */
+/* Sets the number of groups.  If some may have no rows, queues the listing of those with rows. */
 static DeviceStatus
-list_groups(Query *query, DeviceError *error)
+list_groups(DeviceQuery *query, DeviceError *error)
 {
-	GroupStates *states = &query->groups;
-	int32_t *nlisted = &((QueryStatus *) query->status.at)->listed;
+	GroupStates *states = &query->groups.states;
+	int32_t *nlisted = &((KernelStatus *) query->status.at)->listed;
 	size_t at = groups_list_bytes(states->capacity);
 	size_t work = states->list.bytes - at;
 
-	query->listed = NULL;
-	if (query->form == FORM_SINGLE)
-		query->ngroups = query->rows > 0;
-	else if (query->form == FORM_RUNS && !query->sparse)
-		query->ngroups = states->capacity;
+	query->result.listed = NULL;
+	if (query->groups.form == FORM_SINGLE)
+		query->groups.n = query->nrows > 0;
+	else if (query->groups.form == FORM_RUNS && !query->groups.runs_may_be_empty)
+		query->groups.n = states->capacity;
 	if (states->list.at == NULL)
 		return DEVICE_OK;
 	KERNEL_CHECK(device_list_groups(groups_row_counts(query)->at, states->capacity, states->list.at,
 									nlisted, (char *) states->list.at + at, &work, query->stream));
-	query->listed = states->list.at;
+	query->result.listed = states->list.at;
 	return DEVICE_OK;
 }
 
 GroupKeys
-group_keys(const Query *query)
+group_keys(const DeviceQuery *query)
 {
 	const WireQuery *q = query->q;
 	GroupKeys keys = {
 		.key_bytes = q->key_bytes, .null_offset = (int) q->null_offset, .nkeys = q->nkeys};
 
-	if (query->form == FORM_RUNS)
-		keys.table = query->groups.keys.at, keys.table_bytes = q->key_bytes;
-	else if (query->form == FORM_HASH)
-		keys.table = query->hash.table.keys, keys.table_bytes = query->hash.table.key_bytes;
+	if (query->groups.form == FORM_RUNS)
+		keys.table = query->groups.states.keys.at, keys.table_bytes = q->key_bytes;
+	else if (query->groups.form == FORM_HASH)
+		keys.table = query->groups.hash.table.keys,
+		keys.table_bytes = query->groups.hash.table.key_bytes;
 	for (int k = 0; k < q->nkeys; k++)
 	{
 		keys.width[k] = q->keys[k].width;
 		keys.offset[k] = q->keys[k].offset;
-		keys.min[k] = query->ranges.min[k];
-		keys.extent[k] = query->ranges.extent[k];
-		keys.has_null[k] = query->ranges.has_null[k];
+		keys.min[k] = query->groups.ranges.min[k];
+		keys.extent[k] = query->groups.ranges.extent[k];
+		keys.has_null[k] = query->groups.ranges.has_null[k];
 	}
 	return keys;
 }
 
 /* Queues the listing of the groups within the limit. */
 static DeviceStatus
-list_top(Query *query, const WireLimit *limit, int64_t n, DeviceError *error)
+list_top(DeviceQuery *query, const WireLimit *limit, int64_t n, DeviceError *error)
 {
-	QueryStatus *status = query->status.at;
-	const DeviceMemory *counts = query->listed ? groups_row_counts(query) : NULL;
+	KernelStatus *status = query->status.at;
+	const DeviceMemory *counts = query->result.listed ? groups_row_counts(query) : NULL;
 	const void *slots[WIRE_MAX_SLOTS];
 	TopGroups top = {.counts = counts ? counts->at : NULL, .keys = group_keys(query)};
 	size_t bytes = 0;
 
 	for (int s = 0; s < query->q->nslots; s++)
-		slots[s] = query->groups.slot[s].at;
+		slots[s] = query->groups.states.slot[s].at;
 	top.plan = limit_plan(query->q, limit, slots);
 	top.reads_keys = limit_reads_keys(&top.plan);
 	KERNEL_CHECK(device_top_groups(&top, n, NULL, NULL, NULL, NULL, &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	DEVICE_CHECK(query_reserve(query, &query->top, n * sizeof(int32_t), error));
-	KERNEL_CHECK(device_top_groups(&top, n, query->top.at, &status->listed, &status->top,
-								   query->workspace.at, &bytes, query->stream));
-	query->listed = query->top.at;
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, bytes, error));
+	DEVICE_CHECK(memory_reserve(query, &query->result.top, n * sizeof(int32_t), error));
+	KERNEL_CHECK(device_top_groups(&top, n, query->result.top.at, &status->listed, &status->top,
+								   query->scratch.workspace.at, &bytes, query->stream));
+	query->result.listed = query->result.top.at;
 	return DEVICE_OK;
 }
 
 /*
- * Leaves out groups that a limit or its conditions leave out; all of them stay where there is no
- * memory to find out which.
+ * Removes groups beyond the limit or its conditions from the list.  If there is no memory to find
+ * them, all groups stay.
  */
 static DeviceStatus
-apply_limit(Query *query, const WireLimit *limit, DeviceError *error)
+apply_limit(DeviceQuery *query, const WireLimit *limit, DeviceError *error)
 {
-	int64_t n = query->listed ? query->groups.capacity : query->ngroups;
+	int64_t n = query->result.listed ? query->groups.states.capacity : query->groups.n;
 	DeviceStatus status;
 
-	if (limit == NULL || query->form == FORM_SINGLE || query->form == FORM_UNKNOWN || n == 0 ||
-		(limit->nconditions == 0 && limit->count >= (uint64_t) n))
+	if (limit == NULL || query->groups.form == FORM_SINGLE || query->groups.form == FORM_UNKNOWN ||
+		n == 0 || (limit->nconditions == 0 && limit->count >= (uint64_t) n))
 		return DEVICE_OK;
 	status = list_top(query, limit, n, error);
-	query_release(query, &query->workspace);
+	memory_release(query, &query->scratch.workspace);
 	if (status != DEVICE_NO_MEMORY)
 		return status;
-	query_release(query, &query->top);
+	memory_release(query, &query->result.top);
 	return DEVICE_OK;
 }
 
 DeviceStatus
-cuda_finish(Query *query, const WireLimit *limit, bool part, WireFinished *result,
+cuda_finish(DeviceQuery *query, const WireLimit *limit, bool for_absorb, WireFinished *result,
 			DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(query->device));
 	DEVICE_CHECK(ordered_finish(query, error));
-	/* sorting needs the memory of what rows were found with */
+	/* sorting values needs the memory */
 	if (query->q->nsets > 0)
-		query_release_scratch(query);
-	if (!part)
+		device_query_release_scratch(query);
+	if (!for_absorb)
 		DEVICE_CHECK(sets_finish(query, error));
-	DEVICE_CHECK(counts_settle(query, true, error));
+	DEVICE_CHECK(derived_slots_store(query, true, error));
 	DEVICE_CHECK(list_groups(query, error));
 	/* fetching may need the memory */
-	query_release_scratch(query);
+	device_query_release_scratch(query);
 	DEVICE_CHECK(apply_limit(query, limit, error));
 	DEVICE_CHECK(read_status(query, result, error));
-	query_release_holds(query);
-	result->ngroups = query->ngroups;
-	result->changes = query->changes;
-	result->retries = query->retries;
-	result->memory_peak = query->memory_peak;
-	result->kernel_ms = query->kernel_ms;
-	describe(query, result->strategy, sizeof(result->strategy));
+	device_query_release_holds(query);
+	result->ngroups = query->groups.n;
+	result->changes = query->stats.changes;
+	result->retries = query->stats.retries;
+	result->memory_peak = query->stats.memory_peak;
+	result->kernel_ms = query->stats.kernel_ms;
+	describe_strategy(query, result->strategy, sizeof(result->strategy));
 	return DEVICE_OK;
 }
 
 /* ---- fetching ---- */
 
-/* Bytes of a slot's states or ranks a group, where they are staged. */
+/* Returns the bytes per group of a slot's states, or of its counts of ranks, where they are staged.
+ */
 static size_t
-staged_bytes(const WireQuery *q, int s, const WireGroups *out, bool kept)
+staged_bytes(const WireQuery *q, int s, const WireGroups *out, bool on_device)
 {
-	return kept ? slot_state_bytes(q, s) : wire_slot_bytes(&q->slots[s], out->ranks);
+	return on_device ? slot_state_bytes(q, s) : wire_slot_bytes(&q->slots[s], out->ranks);
 }
 
-/* Sketches of n groups of the list, or of the first n from `first` on, as a client wants them. */
+/* Converts sketches for the client: those of n groups of the list, or n from out->first on. */
 static DeviceStatus
-read_sketches(Query *query, int s, const int32_t *list, const WireGroups *out, void *to,
+read_sketches(DeviceQuery *query, int s, const int32_t *list, const WireGroups *out, void *to,
 			  DeviceError *error)
 {
-	const char *registers = query->groups.slot[s].at;
+	const char *registers = query->groups.states.slot[s].at;
 
 	if (list == NULL)
 		registers += out->first * slot_state_bytes(query->q, s);
@@ -224,60 +228,61 @@ read_sketches(Query *query, int s, const int32_t *list, const WireGroups *out, v
 }
 
 DeviceStatus
-results_stage(Query *query, const WireGroups *out, bool kept, size_t *bytes, DeviceError *error)
+results_stage(DeviceQuery *query, const WireGroups *out, bool on_device, size_t *bytes,
+			  DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	const int32_t *bins = query->listed + out->first;
+	const int32_t *bins = query->result.listed + out->first;
 	GroupKeys keys = group_keys(query);
 	char *staging;
 
 	*bytes = q->nslots == 0 ?
 		(size_t) out->n * q->key_bytes :
-		out->slots[q->nslots - 1] + out->n * staged_bytes(q, q->nslots - 1, out, kept);
-	DEVICE_CHECK(query_reserve(query, &query->staging, *bytes, error));
-	staging = query->staging.at;
+		out->slots[q->nslots - 1] + out->n * staged_bytes(q, q->nslots - 1, out, on_device);
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.staging, *bytes, error));
+	staging = query->scratch.staging.at;
 	if (q->key_bytes > 0)
 		KERNEL_CHECK(device_group_keys(&keys, bins, out->n, staging + out->keys, query->stream));
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (slot_is_sketch(q, s) && !kept)
+		if (slot_is_sketch(q, s) && !on_device)
 			DEVICE_CHECK(read_sketches(query, s, bins, out, staging + out->slots[s], error));
 		else
-			KERNEL_CHECK(device_gather(query->groups.slot[s].at, slot_state_bytes(q, s), bins,
-									   out->n, staging + out->slots[s], query->stream));
+			KERNEL_CHECK(device_gather(query->groups.states.slot[s].at, slot_state_bytes(q, s),
+									   bins, out->n, staging + out->slots[s], query->stream));
 	}
 	return DEVICE_OK;
 }
 
-/* Groups of a list: gathered as the buffer has them, and copied in one piece. */
+/* Fetches listed groups: gathers them in staging, and copies them at once. */
 static DeviceStatus
-fetch_listed(Query *query, const WireGroups *out, char *base, DeviceError *error)
+fetch_listed(DeviceQuery *query, const WireGroups *out, char *base, DeviceError *error)
 {
 	size_t bytes;
 
 	DEVICE_CHECK(results_stage(query, out, false, &bytes, error));
-	CUDA_CHECK(
-		cudaMemcpyAsync(base, query->staging.at, bytes, cudaMemcpyDeviceToHost, query->stream));
+	CUDA_CHECK(cudaMemcpyAsync(base, query->scratch.staging.at, bytes, cudaMemcpyDeviceToHost,
+							   query->stream));
 	return DEVICE_OK;
 }
 
-/* A group's sketch as a client wants it, which the host makes. */
+/* Fetches one sketch; the host converts it for the client. */
 static DeviceStatus
-fetch_sketch(Query *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceError *error)
+fetch_sketch(DeviceQuery *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceError *error)
 {
-	uint8_t kept[GPUAGG_HLL_REGISTERS];
+	uint8_t bytes[GPUAGG_HLL_REGISTERS];
 	int32_t *registers = ranks ? malloc(GPUAGG_HLL_REGISTERS * sizeof(int32_t)) : to;
 	cudaError_t err;
 
 	if (registers == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err =
-		cudaMemcpyAsync(kept, (const char *) query->groups.slot[s].at + (size_t) bin * sizeof(kept),
-						sizeof(kept), cudaMemcpyDeviceToHost, query->stream);
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	err = cudaMemcpyAsync(
+		bytes, (const char *) query->groups.states.slot[s].at + (size_t) bin * sizeof(bytes),
+		sizeof(bytes), cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
 	for (int r = 0; r < GPUAGG_HLL_REGISTERS && err == cudaSuccess; r++)
-		registers[r] = kept[r];
+		registers[r] = bytes[r];
 	if (err == cudaSuccess && ranks)
 		gpuagg_hll_count_ranks(registers, to);
 	if (ranks)
@@ -285,9 +290,9 @@ fetch_sketch(Query *query, int s, int64_t bin, uint32_t ranks, void *to, DeviceE
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of a sketch", error);
 }
 
-/* The same one by one, without memory on the device: what was reduced must not be lost. */
+/* Fetches groups one by one, without device memory: groups must not be lost for lack of it. */
 static DeviceStatus
-fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char *base,
+fetch_one_by_one(DeviceQuery *query, const WireGroups *out, const int32_t *bins, char *base,
 				 DeviceError *error)
 {
 	const WireQuery *q = query->q;
@@ -312,24 +317,24 @@ fetch_one_by_one(Query *query, const WireGroups *out, const int32_t *bins, char 
 			if (slot_is_sketch(q, s))
 				DEVICE_CHECK(fetch_sketch(query, s, bins[g], out->ranks, to, error));
 			else
-				CUDA_CHECK(cudaMemcpyAsync(to,
-										   (const char *) query->groups.slot[s].at + bins[g] * row,
-										   row, cudaMemcpyDeviceToHost, query->stream));
+				CUDA_CHECK(cudaMemcpyAsync(
+					to, (const char *) query->groups.states.slot[s].at + bins[g] * row, row,
+					cudaMemcpyDeviceToHost, query->stream));
 		}
 	}
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-fetch_without_memory(Query *query, const WireGroups *out, char *base, DeviceError *error)
+fetch_without_memory(DeviceQuery *query, const WireGroups *out, char *base, DeviceError *error)
 {
 	int32_t *bins = malloc(out->n * sizeof(int32_t) + 1);
 	cudaError_t err;
 	DeviceStatus status;
 
 	if (bins == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	err = cudaMemcpyAsync(bins, query->listed + out->first, out->n * sizeof(int32_t),
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+	err = cudaMemcpyAsync(bins, query->result.listed + out->first, out->n * sizeof(int32_t),
 						  cudaMemcpyDeviceToHost, query->stream);
 	if (err == cudaSuccess)
 		err = cudaStreamSynchronize(query->stream);
@@ -339,12 +344,12 @@ fetch_without_memory(Query *query, const WireGroups *out, char *base, DeviceErro
 	return status;
 }
 
-/* Sketches of groups whose numbers are their bins. */
+/* Fetches the sketches of groups whose numbers are their bins. */
 static DeviceStatus
-fetch_sketches(Query *query, int s, const WireGroups *out, char *base, DeviceError *error)
+fetch_sketches(DeviceQuery *query, int s, const WireGroups *out, char *base, DeviceError *error)
 {
 	size_t row = wire_slot_bytes(&query->q->slots[s], out->ranks);
-	DeviceStatus status = query_reserve(query, &query->staging, out->n * row, error);
+	DeviceStatus status = memory_reserve(query, &query->scratch.staging, out->n * row, error);
 
 	if (status == DEVICE_NO_MEMORY)
 	{
@@ -355,15 +360,15 @@ fetch_sketches(Query *query, int s, const WireGroups *out, char *base, DeviceErr
 		return status;
 	}
 	DEVICE_CHECK(status);
-	DEVICE_CHECK(read_sketches(query, s, NULL, out, query->staging.at, error));
-	CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], query->staging.at, out->n * row,
+	DEVICE_CHECK(read_sketches(query, s, NULL, out, query->scratch.staging.at, error));
+	CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s], query->scratch.staging.at, out->n * row,
 							   cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 
-/* Groups whose numbers are their bins, from where they lie. */
+/* Fetches groups whose numbers are their bins, directly from their arrays. */
 static DeviceStatus
-fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *error)
+fetch_in_place(DeviceQuery *query, const WireGroups *out, char *base, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	GroupKeys keys = group_keys(query);
@@ -379,25 +384,26 @@ fetch_in_place(Query *query, const WireGroups *out, char *base, DeviceError *err
 		if (slot_is_sketch(q, s))
 			DEVICE_CHECK(fetch_sketches(query, s, out, base, error));
 		else
-			CUDA_CHECK(cudaMemcpyAsync(base + out->slots[s],
-									   (const char *) query->groups.slot[s].at + out->first * row,
-									   out->n * row, cudaMemcpyDeviceToHost, query->stream));
+			CUDA_CHECK(
+				cudaMemcpyAsync(base + out->slots[s],
+								(const char *) query->groups.states.slot[s].at + out->first * row,
+								out->n * row, cudaMemcpyDeviceToHost, query->stream));
 	}
 	return DEVICE_OK;
 }
 
 DeviceStatus
-cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
+cuda_fetch(DeviceQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	char *base = lane->arena + out->buffer * lane->buffer_bytes;
 	DeviceStatus status;
 
 	CUDA_CHECK(cuda_select(query->device));
-	if (out->first > (uint64_t) query->ngroups || out->n > query->ngroups - out->first)
-		return device_say(error, DEVICE_UNSUPPORTED, "no such groups");
+	if (out->first > (uint64_t) query->groups.n || out->n > query->groups.n - out->first)
+		return device_fail(error, DEVICE_UNSUPPORTED, "no such groups");
 	if (out->n == 0)
 		return DEVICE_OK;
-	if (query->listed == NULL)
+	if (query->result.listed == NULL)
 		status = fetch_in_place(query, out, base, error);
 	else
 	{
@@ -406,8 +412,9 @@ cuda_fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
 			status = fetch_without_memory(query, out, base, error);
 	}
 	DEVICE_CHECK(status);
-	DEVICE_CHECK(query_wait(query, error));
-	if (query->listed == NULL && query->form == FORM_HASH)
-		lengthen_keys(base + out->keys, out->n, query->hash.table.key_bytes, query->q->key_bytes);
+	DEVICE_CHECK(device_query_wait(query, error));
+	if (query->result.listed == NULL && query->groups.form == FORM_HASH)
+		lengthen_keys(base + out->keys, out->n, query->groups.hash.table.key_bytes,
+					  query->q->key_bytes);
 	return DEVICE_OK;
 }

@@ -1,138 +1,139 @@
 /*
  * set_values.c
- *	  Values of sets: kept with the bins of their rows until the last row, sorted by bin and value,
- * and reduced.
+ *	  Values of sets (WireSet): kept with the bins of their rows until the last row, then sorted by
+ *	  bin and value, and reduced.
  *
- * Of equal neighbours the first is the distinct value: slots of distinct values are histograms of
- * these.  Values of percentiles stay, as the client asks for those of some places.
+ * The first of several equal values in a bin is the distinct value.  Slots over distinct values are
+ * histograms of these.  Values of percentiles stay until the query is closed, because the client
+ * asks for the values at some places.
  *
- * Two sorts, by value and then by bin, of pairs of the two: as many bits as tell the values apart,
- * and the bins.
+ * Pairs of bin and value are sorted twice: by value, then by bin with a stable sort.  Each sort
+ * looks only at the bits in which the keys differ.
  */
 #include <limits.h>
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
 
-/* The arrays have room for at least so many values; places have 31 bits. */
+/* The smallest number of values that the arrays have room for.  Places have 31 bits. */
 #define LEAST_VALUES (1 << 16)
 #define MOST_VALUES (INT32_MAX - 1)
 
 /* ---- keeping values ---- */
 
 static int64_t
-wanted_capacity(const SetValues *set, double est_rows, int64_t n)
+wanted_set_capacity(const SetValues *set, double est_rows, int64_t n)
 {
 	int64_t capacity = set->capacity > 0 ? set->capacity : LEAST_VALUES;
 	double estimate = est_rows * 1.1;
 
-	/* an estimate may be wrong by any factor */
+	/* limit the effect of a wrong estimate */
 	if (estimate > ESTIMATE_PER_ROW * (double) n)
 		estimate = ESTIMATE_PER_ROW * (double) n;
 	if (set->capacity == 0 && estimate > capacity && estimate < MOST_VALUES / 2)
 		capacity = (int64_t) estimate;
-	while (capacity < set->most + n)
+	while (capacity < set->nmax + n)
 		capacity *= 2;
-	return capacity > MOST_VALUES && set->most + n <= MOST_VALUES ? MOST_VALUES : capacity;
+	return capacity > MOST_VALUES && set->nmax + n <= MOST_VALUES ? MOST_VALUES : capacity;
 }
 
 static DeviceStatus
-start_set(Query *query, SetValues *set, DeviceError *error)
+start_set(DeviceQuery *query, SetValues *set, DeviceError *error)
 {
 	GpuaggCudaStatus status;
 
 	if (set->counts.at)
 		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &set->counts, sizeof(SetCounts), error));
+	DEVICE_CHECK(memory_reserve(query, &set->counts, sizeof(SetCounts), error));
 	status = device_init_set(set->counts.at, query->stream);
 	if (status == GPUAGG_CUDA_OK)
 		return DEVICE_OK;
-	query_release(query, &set->counts);
+	memory_release(query, &set->counts);
 	return kernel_status(status, "device_init_set", error);
 }
 
-/* Makes room for n more values. */
+/* Makes room for n more values of a set. */
 static DeviceStatus
-make_room(Query *query, SetValues *set, int64_t n, DeviceError *error)
+reserve_set(DeviceQuery *query, SetValues *set, int64_t n, DeviceError *error)
 {
-	int64_t capacity = wanted_capacity(set, query->q->est_rows, n);
+	int64_t capacity = wanted_set_capacity(set, query->q->est_rows, n);
 
 	if (capacity > MOST_VALUES)
-		return device_say(error, DEVICE_UNSUPPORTED, "too many values to sort");
+		return device_fail(error, DEVICE_UNSUPPORTED, "too many values to sort");
 	DEVICE_CHECK(start_set(query, set, error));
-	DEVICE_CHECK(query_extend(query, &set->bins, set->most * sizeof(int32_t),
-							  capacity * sizeof(int32_t), error));
-	DEVICE_CHECK(query_extend(query, &set->values, set->most * sizeof(int64_t),
-							  capacity * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_grow(query, &set->bins, set->nmax * sizeof(int32_t),
+							 capacity * sizeof(int32_t), error));
+	DEVICE_CHECK(memory_grow(query, &set->values, set->nmax * sizeof(int64_t),
+							 capacity * sizeof(int64_t), error));
 	set->capacity = capacity;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-sets_make_room(Query *query, const Rows *rows, DeviceError *error)
+sets_reserve(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
 		if (rows->cols[query->q->sets[s].col].type > WIRE_I64)
-			return device_say(error, DEVICE_UNSUPPORTED, "values of more than 64 bits to sort");
-		DEVICE_CHECK(make_room(query, &query->sets[s], rows->nrows, error));
+			return device_fail(error, DEVICE_UNSUPPORTED, "values of more than 64 bits to sort");
+		DEVICE_CHECK(reserve_set(query, &query->late.sets[s], rows->nrows, error));
 	}
 	return DEVICE_OK;
 }
 
 DeviceStatus
-sets_keep(Query *query, const Rows *rows, DeviceError *error)
+sets_keep(DeviceQuery *query, const Rows *rows, DeviceError *error)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
 		const WireSet *wire = &query->q->sets[s];
-		SetValues *set = &query->sets[s];
+		SetValues *set = &query->late.sets[s];
 		SetRows in = {
 			.column = rows->cols[wire->col],
 			.filter = wire->filter < 0 ? NULL : rows->cols[wire->filter].values,
-			.bins = query->bins.at,
+			.bins = query->scratch.bins.at,
 		};
 
 		KERNEL_CHECK(device_keep_values(&in, rows->nrows, set->bins.at, set->values.at,
 										set->counts.at, query->stream));
-		set->most += rows->nrows;
+		set->nmax += rows->nrows;
 	}
 	return DEVICE_OK;
 }
 
 DeviceStatus
-sets_add(Query *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n,
+sets_add(DeviceQuery *query, uint32_t number, const int32_t *bins, const int64_t *values, int64_t n,
 		 DeviceError *error)
 {
-	SetValues *set = &query->sets[number];
+	SetValues *set = &query->late.sets[number];
 	SetRows in = {.column = {.values = values, .type = WIRE_I64}, .bins = bins};
 
-	DEVICE_CHECK(make_room(query, set, n, error));
+	DEVICE_CHECK(reserve_set(query, set, n, error));
 	KERNEL_CHECK(
 		device_keep_values(&in, n, set->bins.at, set->values.at, set->counts.at, query->stream));
-	set->most += n;
+	set->nmax += n;
 	return DEVICE_OK;
 }
 
 static void
-forget_set(Query *query, SetValues *set)
+release_set(DeviceQuery *query, SetValues *set)
 {
-	query_release(query, &set->bins);
-	query_release(query, &set->values);
-	query_release(query, &set->counts);
+	memory_release(query, &set->bins);
+	memory_release(query, &set->values);
+	memory_release(query, &set->counts);
 	memset(set, 0, sizeof(*set));
 }
 
 void
-sets_forget(Query *query)
+sets_release(DeviceQuery *query)
 {
 	for (uint32_t s = 0; s < query->q->nsets; s++)
-		forget_set(query, &query->sets[s]);
+		release_set(query, &query->late.sets[s]);
 }
 
 /* ---- sorting ---- */
 
-/* Of numbers from min to max: the bits, from the lowest on, in which some of them differ. */
+/* Returns the number of low bits in which numbers from min to max may differ. */
 static int
 bits_that_differ(int64_t min, int64_t max)
 {
@@ -141,20 +142,20 @@ bits_that_differ(int64_t min, int64_t max)
 	return differ == 0 ? 0 : 64 - __builtin_clzll(differ);
 }
 
-/* One sort of the pairs, by value or by bin. */
+/* Sorts the pairs once, by value or by bin. */
 static DeviceStatus
-sort_values(Query *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits,
-			DeviceError *error)
+sort_values(DeviceQuery *query, bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n,
+			int bits, DeviceError *error)
 {
 	size_t bytes = 0;
 
 	if (bits == 0)
 		return DEVICE_OK;
 	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, NULL, &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	bytes = query->workspace.bytes;
-	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, query->workspace.at, &bytes,
-									query->stream));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, bytes, error));
+	bytes = query->scratch.workspace.bytes;
+	KERNEL_CHECK(device_sort_values(by_bin, bins, values, n, bits, query->scratch.workspace.at,
+									&bytes, query->stream));
 	return DEVICE_OK;
 }
 
@@ -168,18 +169,19 @@ swap_memory(DeviceMemory *a, DeviceMemory *b)
 }
 
 static DeviceStatus
-sort_set(Query *query, SetValues *set, int64_t nbins, DeviceMemory spare[2], DeviceError *error)
+sort_set(DeviceQuery *query, SetValues *set, int64_t nbins, DeviceMemory spare[2],
+		 DeviceError *error)
 {
 	SetCounts counts;
 	int64_t *values[2];
 	int32_t *bins[2];
 
-	DEVICE_CHECK(query_read(query, &counts, set->counts.at, sizeof(counts), error));
+	DEVICE_CHECK(device_query_read(query, &counts, set->counts.at, sizeof(counts), error));
 	set->n = counts.n;
 	if (set->n == 0)
 		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &spare[0], set->n * sizeof(int64_t), error));
-	DEVICE_CHECK(query_reserve(query, &spare[1], set->n * sizeof(int32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &spare[0], set->n * sizeof(int64_t), error));
+	DEVICE_CHECK(memory_reserve(query, &spare[1], set->n * sizeof(int32_t), error));
 	values[0] = set->values.at, values[1] = spare[0].at;
 	bins[0] = set->bins.at, bins[1] = spare[1].at;
 	DEVICE_CHECK(sort_values(query, false, bins, values, set->n,
@@ -195,9 +197,9 @@ sort_set(Query *query, SetValues *set, int64_t nbins, DeviceMemory spare[2], Dev
 
 /* ---- reducing ---- */
 
-/* A slot of the distinct values: a histogram over the first of equal ones. */
+/* Reduces a slot over distinct values: a histogram of the values that `distinct` marks. */
 static DeviceStatus
-reduce_distinct(Query *query, const SetValues *set, int s, int64_t nbins,
+reduce_distinct(DeviceQuery *query, const SetValues *set, int s, int64_t nbins,
 				const DeviceMemory *distinct, DeviceError *error)
 {
 	const WireSlot *slot = &query->q->slots[s];
@@ -205,53 +207,53 @@ reduce_distinct(Query *query, const SetValues *set, int s, int64_t nbins,
 		.bins = {.kind = GPUAGG_BIN_INDEX, .ncolumns = 1, .nbins = nbins, .filter = distinct->at},
 		.nslots = 1,
 		.nrows = set->n,
-		.status = ((QueryStatus *) query->status.at)->call + SET_CALL,
+		.status = ((KernelStatus *) query->status.at)->call + SET_CALL,
 	};
 	size_t bytes = 0;
 
 	hist.bins.column[0] = (GpuaggColumn){.values = set->bins.at, .type = GPUAGG_VALUE_I32};
 	hist.slot[0].op = (MonoidId) slot->monoid;
-	hist.slot[0].states = query->groups.slot[s].at;
+	hist.slot[0].states = query->groups.states.slot[s].at;
 	if (slot->col[0] >= 0 && slot->monoid != MONOID_COUNT)
 		hist.slot[0].x = (GpuaggColumn){.values = set->values.at, .type = GPUAGG_VALUE_I64};
 	KERNEL_CHECK(gpuagg_hist_update(&hist, NULL, &bytes, query->stream));
-	DEVICE_CHECK(query_reserve(query, &query->workspace, bytes, error));
-	bytes = query->workspace.bytes;
-	KERNEL_CHECK(gpuagg_hist_update(&hist, query->workspace.at, &bytes, query->stream));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, bytes, error));
+	bytes = query->scratch.workspace.bytes;
+	KERNEL_CHECK(gpuagg_hist_update(&hist, query->scratch.workspace.at, &bytes, query->stream));
 	return DEVICE_OK;
 }
 
-/* The slots of a set; *picked: its values will be asked for. */
+/* Reduces all slots of a set.  *picked: the client will ask for its values. */
 static DeviceStatus
-reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct, bool *picked,
+reduce_set(DeviceQuery *query, uint32_t number, int64_t nbins, DeviceMemory *distinct, bool *picked,
 		   DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	SetValues *set = &query->sets[number];
+	SetValues *set = &query->late.sets[number];
 	bool marked = false;
 
 	for (int s = 0; s < q->nslots; s++)
 	{
-		if (q->slots[s].part == WIRE_ROWS || q->slots[s].set != number)
+		if (q->slots[s].input == WIRE_ROWS || q->slots[s].set != number)
 			continue;
-		if (q->slots[s].part == WIRE_FIRST)
+		if (q->slots[s].input == WIRE_FIRST)
 		{
 			*picked = true;
-			KERNEL_CHECK(
-				device_first_values(set->bins.at, set->n, query->groups.slot[s].at, query->stream));
+			KERNEL_CHECK(device_first_values(set->bins.at, set->n, query->groups.states.slot[s].at,
+											 query->stream));
 			continue;
 		}
-		if (q->slots[s].part != WIRE_DISTINCT)
+		if (q->slots[s].input != WIRE_DISTINCT)
 		{
 			*picked = true;
 			KERNEL_CHECK(device_modes(set->bins.at, set->values.at, set->n,
-									  q->slots[s].part == WIRE_MODE_LAST, query->groups.slot[s].at,
-									  query->stream));
+									  q->slots[s].input == WIRE_MODE_LAST,
+									  query->groups.states.slot[s].at, query->stream));
 			continue;
 		}
 		if (!marked)
 		{
-			DEVICE_CHECK(query_reserve(query, distinct, set->n, error));
+			DEVICE_CHECK(memory_reserve(query, distinct, set->n, error));
 			KERNEL_CHECK(device_distinct_values(set->bins.at, set->values.at, set->n, distinct->at,
 												query->stream));
 			marked = true;
@@ -262,36 +264,37 @@ reduce_set(Query *query, uint32_t number, int64_t nbins, DeviceMemory *distinct,
 }
 
 static DeviceStatus
-finish_sets(Query *query, DeviceMemory spare[3], DeviceError *error)
+finish_sets(DeviceQuery *query, DeviceMemory spare[3], DeviceError *error)
 {
 	/* bins do not change any more */
-	int64_t nbins = query->form == FORM_HASH ? query->found : query->groups.capacity;
+	int64_t nbins =
+		query->groups.form == FORM_HASH ? query->groups.ntable : query->groups.states.capacity;
 	float ms;
 
-	CUDA_CHECK(cudaEventRecord(query->began, query->stream));
+	CUDA_CHECK(cudaEventRecord(query->late.began, query->stream));
 	for (uint32_t s = 0; s < query->q->nsets; s++)
 	{
-		SetValues *set = &query->sets[s];
+		SetValues *set = &query->late.sets[s];
 		bool picked = false;
 
 		if (set->counts.at)
 			DEVICE_CHECK(sort_set(query, set, nbins, spare, error));
 		if (set->n > 0)
 			DEVICE_CHECK(reduce_set(query, s, nbins, &spare[2], &picked, error));
-		query_release(query, &set->bins);
-		query_release(query, &set->counts);
+		memory_release(query, &set->bins);
+		memory_release(query, &set->counts);
 		if (!picked)
-			forget_set(query, set);
+			release_set(query, set);
 	}
-	CUDA_CHECK(cudaEventRecord(query->ended, query->stream));
-	CUDA_CHECK(event_wait(query->ended));
-	CUDA_CHECK(cudaEventElapsedTime(&ms, query->began, query->ended));
-	query->kernel_ms += ms;
+	CUDA_CHECK(cudaEventRecord(query->late.ended, query->stream));
+	CUDA_CHECK(event_wait(query->late.ended));
+	CUDA_CHECK(cudaEventElapsedTime(&ms, query->late.began, query->late.ended));
+	query->stats.kernel_ms += ms;
 	return DEVICE_OK;
 }
 
 DeviceStatus
-sets_finish(Query *query, DeviceError *error)
+sets_finish(DeviceQuery *query, DeviceError *error)
 {
 	DeviceMemory spare[3] = {{NULL}};
 	DeviceStatus status = DEVICE_OK;
@@ -299,31 +302,32 @@ sets_finish(Query *query, DeviceError *error)
 	if (query->q->nsets > 0)
 		status = finish_sets(query, spare, error);
 	for (int i = 0; i < 3; i++)
-		query_release(query, &spare[i]);
+		memory_release(query, &spare[i]);
 	return status;
 }
 
-/* ---- picking ---- */
+/* ---- single values for the client ---- */
 
 DeviceStatus
-cuda_pick(Query *query, Lane *lane, const WirePick *in, const int32_t *places, DeviceError *error)
+cuda_pick(DeviceQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
+		  DeviceError *error)
 {
-	const SetValues *set = &query->sets[in->set];
+	const SetValues *set = &query->late.sets[in->set];
 	char *buffer = lane->arena + in->buffer * lane->buffer_bytes;
 	char *staging;
 
 	CUDA_CHECK(cuda_select(query->device));
 	for (uint32_t i = 0; i < in->n; i++)
 		if (places[i] < 0 || places[i] >= set->n)
-			return device_say(error, DEVICE_UNSUPPORTED, "no such value");
-	DEVICE_CHECK(query_reserve(query, &query->staging,
-							   wire_picked_at(in->n) + in->n * sizeof(int64_t), error));
-	staging = query->staging.at;
+			return device_fail(error, DEVICE_UNSUPPORTED, "no such value");
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.staging,
+								wire_picked_at(in->n) + in->n * sizeof(int64_t), error));
+	staging = query->scratch.staging.at;
 	CUDA_CHECK(cudaMemcpyAsync(staging, places, in->n * sizeof(int32_t), cudaMemcpyHostToDevice,
 							   query->stream));
 	KERNEL_CHECK(device_gather(set->values.at, sizeof(int64_t), (const int32_t *) staging, in->n,
 							   staging + wire_picked_at(in->n), query->stream));
 	CUDA_CHECK(cudaMemcpyAsync(buffer + wire_picked_at(in->n), staging + wire_picked_at(in->n),
 							   in->n * sizeof(int64_t), cudaMemcpyDeviceToHost, query->stream));
-	return query_wait(query, error);
+	return device_query_wait(query, error);
 }

@@ -1,9 +1,9 @@
 /*
  * store_ops.c
- *	  The memory of stored columns (store.h).
+ *	  The operations of the store (server/store.h) on device memory.
  *
- * Each device has a stream for it, of which each call here waits for the end: kernels of any
- * query may read what is stored from then on, and what is released is read by none.
+ * Each device has one stream for them, and each call waits for it.  So when a call returns, kernels
+ *of any query may read what it stored.  The store releases only memory that no query reads.
  */
 #include "device_cuda/device_internal.h"
 
@@ -16,9 +16,10 @@ finish_stream(cudaStream_t stream, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* What was queued before a failure must not go on when the memory is somebody else's. */
+/* Waits, also after a failure: the memory may be reused, and no queued copy may still write to it.
+ */
 static DeviceStatus
-end_call(int device, DeviceStatus status, DeviceError *error)
+finish_call(int device, DeviceStatus status, DeviceError *error)
 {
 	DeviceError later;
 	DeviceStatus ended = finish_stream(streams[device], &later);
@@ -28,9 +29,9 @@ end_call(int device, DeviceStatus status, DeviceError *error)
 	return status == DEVICE_OK ? ended : status;
 }
 
-/* The bytes are in the budget already. */
+/* The store has taken the bytes from the budget. */
 static DeviceStatus
-allocate(int device, size_t bytes, void **at, DeviceError *error)
+column_allocate(int device, size_t bytes, void **at, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(device));
 	CUDA_CHECK(cudaMallocAsync(at, bytes, streams[device]));
@@ -38,7 +39,7 @@ allocate(int device, size_t bytes, void **at, DeviceError *error)
 }
 
 static void
-release(int device, void *at)
+column_release(int device, void *at)
 {
 	cuda_select(device);
 	cudaFreeAsync(at, streams[device]);
@@ -55,11 +56,11 @@ fill_larger(int device, char *to, size_t bytes, const void *from, size_t used, i
 }
 
 static DeviceStatus
-enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int rest,
-		DeviceError *error)
+column_enlarge(int device, void *to, size_t bytes, const void *from, size_t used, int rest,
+			   DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(device));
-	return end_call(device, fill_larger(device, to, bytes, from, used, rest, error), error);
+	return finish_call(device, fill_larger(device, to, bytes, from, used, rest, error), error);
 }
 
 static DeviceStatus
@@ -70,50 +71,51 @@ copy_in(int device, const char *from, void *to, size_t bytes, DeviceError *error
 }
 
 static DeviceStatus
-put(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, DeviceError *error)
+column_put(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(lane->device));
-	return end_call(
+	return finish_call(
 		lane->device,
 		copy_in(lane->device, lane->arena + buffer * lane->buffer_bytes + from, to, bytes, error),
 		error);
 }
 
 /*
- * Through the lane's buffer on the device, which no batch has: the client does not name it twice at
- * once.
+ * Copies bits by way of the lane's buffer on the device.  No batch uses that buffer now, because a
+ * client sends one message at a time for a buffer.
  */
 static DeviceStatus
-shift_bits(Lane *lane, size_t at, bool given, void *bits, int64_t first, int64_t nrows,
+shift_bits(Lane *lane, size_t at, bool has_bits, void *bits, int64_t first, int64_t nrows,
 		   DeviceError *error)
 {
 	cudaStream_t stream = streams[lane->device];
 
-	if (given)
+	if (has_bits)
 	{
 		CUDA_CHECK(cudaStreamSynchronize(lane->stream));
 		DEVICE_CHECK(copy_in(lane->device, lane->arena + at, lane->memory + at,
 							 wire_bitmap_bytes(nrows), error));
 	}
-	KERNEL_CHECK(device_put_bits(given ? lane->memory + at : NULL, bits, first, nrows, stream));
+	KERNEL_CHECK(device_put_bits(has_bits ? lane->memory + at : NULL, bits, first, nrows, stream));
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows,
-		 DeviceError *error)
+column_put_bits(Lane *lane, int buffer, uint32_t from, void *bits, int64_t first, int64_t nrows,
+				DeviceError *error)
 {
-	bool given = from != WIRE_NO_ARRAY;
-	size_t at = buffer * lane->buffer_bytes + (given ? from : 0);
+	bool has_bits = from != WIRE_NO_ARRAY;
+	size_t at = buffer * lane->buffer_bytes + (has_bits ? from : 0);
 
 	CUDA_CHECK(cuda_select(lane->device));
-	/* the kernels of the batch that was there last may still read it */
-	DEVICE_CHECK(lane_add_timing(lane, buffer, error));
-	return end_call(lane->device, shift_bits(lane, at, given, bits, first, nrows, error), error);
+	/* kernels may still read the last batch in this buffer */
+	DEVICE_CHECK(lane_add_kernel_time(lane, buffer, error));
+	return finish_call(lane->device, shift_bits(lane, at, has_bits, bits, first, nrows, error),
+					   error);
 }
 
 static DeviceStatus
-ready(Lane *lane, DeviceError *error)
+column_ready(Lane *lane, DeviceError *error)
 {
 	CUDA_CHECK(cuda_select(lane->device));
 	return lane_reserve(lane, error);
@@ -127,12 +129,12 @@ lane_buffer(Lane *lane, int buffer)
 
 static const StoreOps operations = {
 	.buffer = lane_buffer,
-	.allocate = allocate,
-	.release = release,
-	.enlarge = enlarge,
-	.ready = ready,
-	.put = put,
-	.put_bits = put_bits,
+	.allocate = column_allocate,
+	.release = column_release,
+	.enlarge = column_enlarge,
+	.ready = column_ready,
+	.put = column_put,
+	.put_bits = column_put_bits,
 };
 
 DeviceStatus

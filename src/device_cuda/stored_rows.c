@@ -1,34 +1,34 @@
 /*
  * stored_rows.c
- *	  Rows of stored columns: slices of them, with a mask and computed columns where these are
- *	  needed, go through the same reduction as batches.
+ *	  Reduces rows of stored columns: in slices, with a mask and computed columns where they are
+ *	  needed, by the same functions as batches.
  *
- * All of it is queued on the query's stream, but for what a hash table needs to know: nothing
- * else waits before the end of the query.
+ * All work is queued on the query's stream.  Only hash tables and the search for runs wait for the
+ * device; nothing else waits before the end of the query.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "device_cuda/device_internal.h"
-#include "server/resident.h"
+#include "server/resident_plan.h"
 
-/* What one RESIDENT is reduced with. */
+/* One message RESIDENT while it is reduced. */
 typedef struct Resident
 {
 	const WireResident *in;
 	const StoreHold *hold;
 	ResidentPlan plan;
-	bool tiles; /* reduced in tiles, by: */
+	bool tiles; /* the rows are reduced in tiles, by `program` */
 	TileProgram program;
-	int64_t most;      /* rows of a slice */
-	size_t runs_at;    /* offset in query->plan: a GpuaggProgram of each segment for tiles, or a
-						  ProgramRun; spans are before them */
-	const char *cells; /* of the program's tables, and their states */
-	size_t cells_at;   /* offset in query->plan */
-	int64_t word;      /* of query->heads, the next slice's first */
-	uint64_t payload_nulls; /* values of pairs that may be NULL in some slice, a bit each column */
-	size_t output_at[WIRE_MAX_COLS];   /* offsets in query->computed: values, */
-	size_t validity_at[WIRE_MAX_COLS]; /* and bits */
+	int64_t most;           /* largest number of rows of a slice */
+	size_t runs_at;         /* offset in scratch.plan: for each segment a GpuaggProgram (tiles) or a
+							   ProgramRun; the ranges of rows are before them */
+	const char *cells;      /* cells of the program's tables, and then their states; host memory */
+	size_t cells_at;        /* offset in scratch.plan */
+	int64_t word;           /* index in runs.heads of the next slice's first word */
+	uint64_t payload_nulls; /* a bit for each value column of ARGMAX or ARGMIN that may be NULL */
+	size_t output_at[WIRE_MAX_COLS];   /* offsets in scratch.computed: values ... */
+	size_t validity_at[WIRE_MAX_COLS]; /* ... and validity bits */
 } Resident;
 
 static size_t
@@ -37,9 +37,9 @@ align256(size_t n)
 	return (n + 255) / 256 * 256;
 }
 
-/* Lays out the computed columns of a slice; the bytes that they take. */
+/* Lays out the computed columns of a slice.  Returns their bytes. */
 static size_t
-lay_out(Resident *r)
+lay_out_computed(Resident *r)
 {
 	size_t at = 0;
 
@@ -70,9 +70,9 @@ is_masked(const StoreHold *hold, int64_t most)
 	return false;
 }
 
-/* No slice is longer than all rows, or takes more than a share of the device's memory. */
+/* Returns a slice size that covers all rows, but takes at most a quarter of the memory limit. */
 static int64_t
-first_size(const Query *query, const Resident *r)
+first_slice_rows(const DeviceQuery *query, const Resident *r)
 {
 	uint64_t share = budget_device(query->device)->limit / 4;
 	const StoreHold *hold = r->hold;
@@ -87,39 +87,40 @@ first_size(const Query *query, const Resident *r)
 }
 
 /*
- * Memory for a slice: its mask or filter, and its computed columns; less rows, if there is no room.
+ * Reserves memory for the mask or filter and the computed columns of a slice.  If there is too
+ * little, slices get fewer rows.
  */
 static DeviceStatus
-reserve_slice(Query *query, Resident *r, DeviceError *error)
+reserve_slice(DeviceQuery *query, Resident *r, DeviceError *error)
 {
 	DeviceStatus status;
 
-	for (r->most = first_size(query, r);; r->most = r->most / 128 * 64)
+	for (r->most = first_slice_rows(query, r);; r->most = r->most / 128 * 64)
 	{
-		size_t computed = r->tiles ? 0 : lay_out(r);
+		size_t computed = r->tiles ? 0 : lay_out_computed(r);
 
 		status = DEVICE_OK;
 		if ((r->plan.computes && !r->tiles) || is_masked(r->hold, r->most))
-			status = query_reserve(query, &query->filter, align256(r->most), error);
+			status = memory_reserve(query, &query->scratch.filter, align256(r->most), error);
 		if (status == DEVICE_OK && computed > 0)
-			status = query_reserve(query, &query->computed, computed, error);
+			status = memory_reserve(query, &query->scratch.computed, computed, error);
 		if (status != DEVICE_NO_MEMORY || r->most <= RESIDENT_LEAST_SLICE)
 			return status;
 	}
 }
 
-/* ---- what kernels read of the plan ---- */
+/* ---- what kernels read in scratch.plan ---- */
 
 static void
-describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
+describe_program(DeviceQuery *query, const Resident *r, int segment, ProgramRun *run)
 {
 	const ResidentPlan *plan = &r->plan;
-	char *computed = query->computed.at;
+	char *computed = query->scratch.computed.at;
 
 	memset(run, 0, sizeof(*run));
 	run->program = plan->program;
-	run->undetermined = &((QueryStatus *) query->status.at)->undetermined;
-	run->cells = (const int64_t *) ((char *) query->plan.at + r->cells_at);
+	run->undetermined = &((KernelStatus *) query->status.at)->undetermined;
+	run->cells = (const int64_t *) ((char *) query->scratch.plan.at + r->cells_at);
 	run->cell_states = (const uint8_t *) (run->cells + r->in->ncells);
 	memcpy(run->tables, r->in->tables, sizeof(run->tables));
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
@@ -148,13 +149,13 @@ describe_run(Query *query, const Resident *r, int segment, ProgramRun *run)
 	}
 }
 
-/* The same for tiles. */
+/* Does the same for tiles. */
 static void
-describe_tiles(Query *query, const Resident *r, int segment, GpuaggProgram *program)
+describe_tile_program(DeviceQuery *query, const Resident *r, int segment, GpuaggProgram *program)
 {
 	*program = r->program.program;
-	program->undetermined = &((QueryStatus *) query->status.at)->undetermined;
-	program->cells = (const int64_t *) ((char *) query->plan.at + r->cells_at);
+	program->undetermined = &((KernelStatus *) query->status.at)->undetermined;
+	program->cells = (const int64_t *) ((char *) query->scratch.plan.at + r->cells_at);
 	program->cell_states = (const uint8_t *) (program->cells + r->in->ncells);
 	memcpy(program->tables, r->in->tables, sizeof(program->tables));
 	for (uint32_t i = 0; i < r->in->nstored && segment < r->hold->nsegments; i++)
@@ -167,7 +168,7 @@ describe_tiles(Query *query, const Resident *r, int segment, GpuaggProgram *prog
 	}
 }
 
-/* Segments 0 .. n - 1 have all rows. */
+/* Returns the number of segments that contain all rows. */
 static int
 count_segments(const StoreHold *hold)
 {
@@ -175,11 +176,11 @@ count_segments(const StoreHold *hold)
 }
 
 /*
- * Copies the spans, if some rows are masked, and the program for each segment to the device, in one
- * piece.
+ * Copies the ranges of rows (if some rows are masked), the program for each segment, and the cells
+ * to the device, with one copy.
  */
 static DeviceStatus
-upload_plan(Query *query, Resident *r, DeviceError *error)
+upload_plan(DeviceQuery *query, Resident *r, DeviceError *error)
 {
 	size_t spans = is_masked(r->hold, r->most) ? r->hold->nspans * sizeof(StoreSpan) : 0;
 	int nruns = r->plan.computes ? count_segments(r->hold) : 0;
@@ -193,24 +194,25 @@ upload_plan(Query *query, Resident *r, DeviceError *error)
 	r->cells_at = align256(r->runs_at + nruns * width);
 	if (bytes == 0)
 		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &query->plan, bytes, error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.plan, bytes, error));
 	host = calloc(1, bytes);
 	if (host == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	memcpy(host, r->hold->spans, spans);
 	for (int s = 0; s < nruns; s++)
 		if (r->tiles)
-			describe_tiles(query, r, s, (GpuaggProgram *) (host + r->runs_at) + s);
+			describe_tile_program(query, r, s, (GpuaggProgram *) (host + r->runs_at) + s);
 		else
-			describe_run(query, r, s, (ProgramRun *) (host + r->runs_at) + s);
+			describe_program(query, r, s, (ProgramRun *) (host + r->runs_at) + s);
 	if (cells > 0)
 	{
 		memcpy(host + r->cells_at, r->cells, r->in->ncells * sizeof(int64_t));
 		memcpy(host + r->cells_at + r->in->ncells * sizeof(int64_t),
 			   r->cells + (wire_cell_states_at(r->in) - wire_cells_at(r->in)), r->in->ncells);
 	}
-	/* memory that is not pinned has been read when the call returns */
-	err = cudaMemcpyAsync(query->plan.at, host, bytes, cudaMemcpyHostToDevice, query->stream);
+	/* pageable memory has been read when the call returns */
+	err =
+		cudaMemcpyAsync(query->scratch.plan.at, host, bytes, cudaMemcpyHostToDevice, query->stream);
 	free(host);
 	return err == cudaSuccess ? DEVICE_OK : cuda_status(err, "copy of a plan", error);
 }
@@ -218,7 +220,8 @@ upload_plan(Query *query, Resident *r, DeviceError *error)
 /* ---- slices ---- */
 
 static void
-slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c, DeviceColumn *out)
+slice_column(DeviceQuery *query, const Resident *r, const ResidentSlice *slice, int c,
+			 DeviceColumn *out)
 {
 	const ResidentColumn *col = &r->plan.cols[c];
 	int64_t segment = slice->first / STORE_SEGMENT_ROWS;
@@ -230,7 +233,7 @@ slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c,
 		const StoreSegment *s =
 			&r->hold->segments[(size_t) col->stored * r->hold->nsegments + segment];
 
-		/* who reads codes makes them of floats */
+		/* readers of codes make them from the floats */
 		if (col->codes)
 			out->type = (int) r->in->stored[col->stored].type;
 		out->values = col->presence ? NULL : s->values + first * wire_width(out->type);
@@ -245,12 +248,13 @@ slice_column(Query *query, const Resident *r, const ResidentSlice *slice, int c,
 	}
 	else if (resident_is_written(&r->plan, c))
 	{
-		out->values = (char *) query->computed.at + r->output_at[c];
-		out->validity = col->nullable ? (uint8_t *) query->computed.at + r->validity_at[c] : NULL;
+		out->values = (char *) query->scratch.computed.at + r->output_at[c];
+		out->validity =
+			col->nullable ? (uint8_t *) query->scratch.computed.at + r->validity_at[c] : NULL;
 	}
 }
 
-/* Is it checked with a column before it? */
+/* Returns whether an earlier column checks the same stored column. */
 static bool
 checked_before(const ResidentPlan *plan, int c)
 {
@@ -260,7 +264,7 @@ checked_before(const ResidentPlan *plan, int c)
 	return false;
 }
 
-/* Adds what another column asks of the same values. */
+/* Adds the check of another column, if it is over the same stored column. */
 static void
 add_check(FloatCheck *check, const ResidentColumn *col, const ResidentColumn *other)
 {
@@ -271,12 +275,12 @@ add_check(FloatCheck *check, const ResidentColumn *col, const ResidentColumn *ot
 }
 
 /*
- * Counts the rows of a slice that only core can tell the outcome of; mask: those that there are, or
+ * Counts the rows of a slice with floats that only the CPU can judge.  mask: rows that count, or
  * NULL.
  */
 static DeviceStatus
-check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const uint8_t *mask,
-			  DeviceError *error)
+check_columns(DeviceQuery *query, const Resident *r, const ResidentSlice *slice,
+			  const uint8_t *mask, DeviceError *error)
 {
 	int64_t first = slice->first % STORE_SEGMENT_ROWS;
 
@@ -295,19 +299,19 @@ check_columns(Query *query, const Resident *r, const ResidentSlice *slice, const
 		check.column.type = (int) r->in->stored[col->stored].type;
 		check.column.values = s->values + first * wire_width(r->in->stored[col->stored].type);
 		check.column.validity = s->validity ? s->validity + first / 8 : NULL;
-		check.undetermined = &((QueryStatus *) query->status.at)->undetermined;
+		check.undetermined = &((KernelStatus *) query->status.at)->undetermined;
 		KERNEL_CHECK(device_check_floats(&check, slice->nrows, query->stream));
 	}
 	return DEVICE_OK;
 }
 
-/* Runs the program, and describes the slice's rows. */
+/* Makes the mask, runs the program, and describes the rows of the slice. */
 static DeviceStatus
-make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *rows,
-		  DeviceError *error)
+make_slice_rows(DeviceQuery *query, const Resident *r, const ResidentSlice *slice, Rows *rows,
+				DeviceError *error)
 {
-	uint8_t *filter = query->filter.at;
-	const StoreSpan *spans = query->plan.at;
+	uint8_t *filter = query->scratch.filter.at;
+	const StoreSpan *spans = query->scratch.plan.at;
 
 	memset(rows, 0, sizeof(*rows));
 	rows->nrows = slice->nrows;
@@ -318,7 +322,8 @@ make_rows(Query *query, const Resident *r, const ResidentSlice *slice, Rows *row
 								 filter, query->stream));
 	if (r->plan.computes && !r->tiles)
 	{
-		const ProgramRun *runs = (const ProgramRun *) ((char *) query->plan.at + r->runs_at);
+		const ProgramRun *runs =
+			(const ProgramRun *) ((char *) query->scratch.plan.at + r->runs_at);
 
 		KERNEL_CHECK(device_run_program(runs + slice->first / STORE_SEGMENT_ROWS,
 										(int) r->plan.program.nregisters,
@@ -352,12 +357,12 @@ count_words(const Resident *r, double *rows)
 	return words;
 }
 
-/* Finds where runs begin, slice by slice. */
+/* Marks the rows where runs begin, in runs.heads, slice by slice. */
 static DeviceStatus
-find_heads(Query *query, const Resident *r, DeviceError *error)
+find_run_heads(DeviceQuery *query, const Resident *r, DeviceError *error)
 {
 	const WireQuery *q = query->q;
-	uint32_t *order = &((QueryStatus *) query->status.at)->order;
+	uint32_t *order = &((KernelStatus *) query->status.at)->order;
 	HeadRows rows = {.nkeys = q->nkeys, .last_before = -1};
 	ResidentSlice slice;
 	int64_t position = 0, word = 0;
@@ -366,28 +371,28 @@ find_heads(Query *query, const Resident *r, DeviceError *error)
 	CUDA_CHECK(cudaMemsetAsync(order, 0, sizeof(*order), query->stream));
 	while (resident_slice(r->hold, r->most, &position, &span, &slice))
 	{
-		rows.mask = slice.masked ? query->filter.at : NULL;
-		rows.spans = (const StoreSpan *) query->plan.at + slice.span;
+		rows.mask = slice.masked ? query->scratch.filter.at : NULL;
+		rows.spans = (const StoreSpan *) query->scratch.plan.at + slice.span;
 		rows.nspans = slice.nspans;
 		rows.first = slice.first;
 		for (int k = 0; k < q->nkeys; k++)
 			slice_column(query, r, &slice, q->keys[k].col, &rows.column[k]);
 		if (slice.masked)
 			KERNEL_CHECK(device_mask(rows.spans, slice.nspans, slice.first, slice.nrows,
-									 query->filter.at, query->stream));
-		KERNEL_CHECK(device_find_heads(&rows, slice.nrows, (uint32_t *) query->heads.at + word,
+									 query->scratch.filter.at, query->stream));
+		KERNEL_CHECK(device_find_heads(&rows, slice.nrows, (uint32_t *) query->runs.heads.at + word,
 									   order, query->stream));
 		word += (slice.nrows + 31) / 32;
-		/* a slice ends with a wanted row */
+		/* the last row of a slice is always a wanted one */
 		rows.last_before = slice.nrows - 1;
 		memcpy(rows.column_before, rows.column, sizeof(rows.column));
 	}
 	return DEVICE_OK;
 }
 
-/* The key of each run. */
+/* Packs the key of each run. */
 static DeviceStatus
-make_run_keys(Query *query, const Resident *r, DeviceError *error)
+make_stored_run_keys(DeviceQuery *query, const Resident *r, DeviceError *error)
 {
 	const WireQuery *q = query->q;
 	PackKeys pack = {
@@ -404,21 +409,21 @@ make_run_keys(Query *query, const Resident *r, DeviceError *error)
 			pack.offset[k] = q->keys[k].offset;
 			slice_column(query, r, &slice, q->keys[k].col, &pack.column[k]);
 		}
-		KERNEL_CHECK(device_head_keys(&pack, (uint32_t *) query->heads.at + word,
-									  (int32_t *) query->before.at + word, slice.nrows,
-									  query->groups.keys.at, query->stream));
+		KERNEL_CHECK(device_head_keys(&pack, (uint32_t *) query->runs.heads.at + word,
+									  (int32_t *) query->runs.before.at + word, slice.nrows,
+									  query->groups.states.keys.at, query->stream));
 		word += (slice.nrows + 31) / 32;
 	}
 	return DEVICE_OK;
 }
 
-/* Do the keys lie in memory as they are, and may they be in order? */
+/* Returns whether the keys are stored as they are, and may be in order. */
 static bool
-may_be_runs(const Query *query, const Resident *r)
+may_be_runs(const DeviceQuery *query, const Resident *r)
 {
 	const WireQuery *q = query->q;
 
-	if (!runs_wanted(query))
+	if (!runs_are_allowed(query))
 		return false;
 	for (int k = 0; k < q->nkeys; k++)
 		if (r->plan.cols[q->keys[k].col].stored < 0)
@@ -427,66 +432,67 @@ may_be_runs(const Query *query, const Resident *r)
 }
 
 static DeviceStatus
-try_runs(Query *query, Resident *r, bool *are, DeviceError *error)
+try_runs(DeviceQuery *query, Resident *r, bool *started, DeviceError *error)
 {
 	double rows;
 	int64_t words = count_words(r, &rows);
 	int64_t n;
 	uint32_t order;
 
-	/* the number of runs has 32 bits, in which more may look like few */
+	/* the number of runs has 32 bits, and would overflow */
 	if (rows > UINT32_MAX)
 		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &query->heads, words * sizeof(uint32_t), error));
-	DEVICE_CHECK(query_reserve(query, &query->before, (words + 1) * sizeof(int32_t), error));
-	DEVICE_CHECK(find_heads(query, r, error));
-	DEVICE_CHECK(runs_number(query, words, rows, &n, &order, are, error));
+	DEVICE_CHECK(memory_reserve(query, &query->runs.heads, words * sizeof(uint32_t), error));
+	DEVICE_CHECK(memory_reserve(query, &query->runs.before, (words + 1) * sizeof(int32_t), error));
+	DEVICE_CHECK(find_run_heads(query, r, error));
+	DEVICE_CHECK(runs_number(query, words, rows, &n, &order, started, error));
 	if ((order & (HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS)) ==
 		(HEADS_FIRST_ASCENDS | HEADS_FIRST_DESCENDS))
 		store_note_disorder(r->hold, r->plan.cols[query->q->keys[0].col].stored);
-	if (!*are)
+	if (!*started)
 		return DEVICE_OK;
-	*are = false;
+	*started = false;
 	DEVICE_CHECK(groups_start_runs(query, n, r->plan.computes, error));
-	*are = true;
-	return make_run_keys(query, r, error);
+	*started = true;
+	return make_stored_run_keys(query, r, error);
 }
 
 /*
- * Makes the runs the query's groups, if the rows are in the order of its keys, and there is memory.
- * More runs than there are bins are too many groups, unless the program may leave none of some
- * runs' rows.
+ * Makes the runs the query's groups, if the rows are in the order of the keys and there is memory.
+ * With more runs than bins it returns DEVICE_UNSUPPORTED: there are too many groups.  But if the
+ * program may filter out whole runs, it only leaves *started false.
  */
 static DeviceStatus
-start_runs(Query *query, Resident *r, bool *are, DeviceError *error)
+start_runs(DeviceQuery *query, Resident *r, bool *started, DeviceError *error)
 {
 	DeviceStatus status = DEVICE_OK;
 
-	*are = false;
+	*started = false;
 	if (may_be_runs(query, r))
-		status = try_runs(query, r, are, error);
-	if (!*are)
+		status = try_runs(query, r, started, error);
+	if (!*started)
 	{
-		query_release(query, &query->heads);
-		query_release(query, &query->before);
+		memory_release(query, &query->runs.heads);
+		memory_release(query, &query->runs.before);
 	}
-	if (!*are && (status == DEVICE_NO_MEMORY || (status == DEVICE_UNSUPPORTED && r->plan.computes)))
+	if (!*started &&
+		(status == DEVICE_NO_MEMORY || (status == DEVICE_UNSUPPORTED && r->plan.computes)))
 		return DEVICE_OK;
 	return status;
 }
 
-/* Readies all for the slices that tiles did not take. */
+/* Prepares for slices that cannot be reduced in tiles. */
 static DeviceStatus
-leave_tiles(Query *query, Resident *r, DeviceError *error)
+leave_tiles(DeviceQuery *query, Resident *r, DeviceError *error)
 {
 	r->tiles = false;
 	DEVICE_CHECK(reserve_slice(query, r, error));
 	return upload_plan(query, r, error);
 }
 
-/* Reduces slices in tiles, from *position on, until one of them is not taken. */
+/* Reduces slices in tiles, from *position on, until one does not fit. */
 static DeviceStatus
-reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *applied,
+reduce_tiles(DeviceQuery *query, Resident *r, int64_t *position, int *span, bool *applied,
 			 DeviceError *error)
 {
 	ResidentSlice slice;
@@ -495,11 +501,11 @@ reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *appl
 	while (resident_slice(r->hold, r->most, &next, span, &slice))
 	{
 		const GpuaggProgram *programs =
-			(const GpuaggProgram *) ((char *) query->plan.at + r->runs_at);
+			(const GpuaggProgram *) ((char *) query->scratch.plan.at + r->runs_at);
 		bool taken;
 		Rows rows;
 
-		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
+		DEVICE_CHECK(make_slice_rows(query, r, &slice, &rows, error));
 		DEVICE_CHECK(tiles_reduce(query, &rows, &r->program,
 								  programs + slice.first / STORE_SEGMENT_ROWS,
 								  slice.first % STORE_SEGMENT_ROWS, &taken, applied, error));
@@ -512,7 +518,7 @@ reduce_tiles(Query *query, Resident *r, int64_t *position, int *span, bool *appl
 }
 
 static DeviceStatus
-reduce_prepared(Query *query, Resident *r, bool runs, bool *applied, DeviceError *error)
+reduce_all_slices(DeviceQuery *query, Resident *r, bool runs, bool *applied, DeviceError *error)
 {
 	ResidentSlice slice;
 	int64_t position = 0;
@@ -524,64 +530,65 @@ reduce_prepared(Query *query, Resident *r, bool runs, bool *applied, DeviceError
 	{
 		Rows rows;
 
-		DEVICE_CHECK(make_rows(query, r, &slice, &rows, error));
+		DEVICE_CHECK(make_slice_rows(query, r, &slice, &rows, error));
 		if (runs)
 		{
-			rows.heads = (uint32_t *) query->heads.at + r->word;
-			rows.before = (int32_t *) query->before.at + r->word;
+			rows.heads = (uint32_t *) query->runs.heads.at + r->word;
+			rows.before = (int32_t *) query->runs.before.at + r->word;
 			r->word += (slice.nrows + 31) / 32;
 		}
-		DEVICE_CHECK(query_reduce_rows(query, &rows, applied, error));
+		DEVICE_CHECK(device_query_reduce_rows(query, &rows, applied, error));
 	}
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-reduce_slices(Query *query, Resident *r, bool *applied, DeviceError *error)
+reduce_slices(DeviceQuery *query, Resident *r, bool *applied, DeviceError *error)
 {
 	bool runs = false;
 	int64_t most;
 	DeviceStatus status;
 
-	r->tiles = tiles_wanted(query, r->in, &r->plan, &r->program);
+	r->tiles = tiles_are_allowed(query, r->in, &r->plan, &r->program);
 	DEVICE_CHECK(reserve_slice(query, r, error));
 	DEVICE_CHECK(upload_plan(query, r, error));
 	status = start_runs(query, r, &runs, error);
 	most = r->most;
 	if (status == DEVICE_OK && runs && r->tiles)
 		status = leave_tiles(query, r, error);
-	/* where runs begin is known by slices of that size */
+	/* the heads of runs were found for slices of that size */
 	if (status == DEVICE_OK && runs && r->most != most)
-		status = device_say(error, DEVICE_NO_MEMORY, "no memory for slices of runs");
+		status = device_fail(error, DEVICE_NO_MEMORY, "no memory for slices of runs");
 	if (status == DEVICE_OK)
-		status = reduce_prepared(query, r, runs, applied, error);
-	/* runs are groups before their rows come */
+		status = reduce_all_slices(query, r, runs, applied, error);
+	/* runs became groups before their rows were reduced */
 	if (status != DEVICE_OK && runs && !*applied)
-		groups_forget(query);
+		groups_release(query);
 	return status;
 }
 
 /*
- * Notes how many rows were undetermined before this RESIDENT, of which none may count if it is not
- * taken.
+ * Saves the number of undetermined rows before this RESIDENT: if it is not taken, none of its rows
+ * may count.
  */
 static DeviceStatus
-save_undetermined(Query *query, DeviceError *error)
+save_undetermined(DeviceQuery *query, DeviceError *error)
 {
-	QueryStatus *status = query->status.at;
+	KernelStatus *status = query->status.at;
 
-	if (query->residents++ > 0)
+	if (query->stored.nmessages++ > 0)
 		CUDA_CHECK(cudaMemcpyAsync(&status->undetermined_before, &status->undetermined,
 								   sizeof(status->undetermined), cudaMemcpyDeviceToDevice,
 								   query->stream));
 	return DEVICE_OK;
 }
 
-/* After rows that were not taken; waits until nothing reads their columns. */
+/* After rows that were not taken: restores the number, and waits until nothing reads their columns.
+ */
 static DeviceStatus
-restore_undetermined(Query *query, DeviceError *error)
+restore_undetermined(DeviceQuery *query, DeviceError *error)
 {
-	QueryStatus *status = query->status.at;
+	KernelStatus *status = query->status.at;
 
 	CUDA_CHECK(cudaMemcpyAsync(&status->undetermined, &status->undetermined_before,
 							   sizeof(status->undetermined), cudaMemcpyDeviceToDevice,
@@ -590,7 +597,7 @@ restore_undetermined(Query *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Is the column a value of pairs? */
+/* Returns whether the column is the value of ARGMAX or ARGMIN. */
 static bool
 is_payload(const WireQuery *q, int c)
 {
@@ -602,11 +609,11 @@ is_payload(const WireQuery *q, int c)
 }
 
 /*
- * Finds the values of pairs that may be NULL, so that what of them is told by others is the same
- * for all slices.
+ * Finds the value columns of pairs that may be NULL in any segment, so that all slices agree on
+ * which slots are derived.
  */
 static void
-find_payload_nulls(const Query *query, Resident *r)
+find_payload_nulls(const DeviceQuery *query, Resident *r)
 {
 	r->payload_nulls = 0;
 	for (int c = 0; c < r->plan.ncols; c++)
@@ -623,35 +630,35 @@ find_payload_nulls(const Query *query, Resident *r)
 	}
 }
 
-/* Makes the plan, and again if keys that only pairs are to tell need not be made then. */
+/* Makes the plan; and again without the key columns that can be derived from pairs. */
 static void
-make_plan(Query *query, Resident *r)
+make_plan(DeviceQuery *query, Resident *r)
 {
 	Rows rows = {.nrows = 0};
-	uint64_t told;
+	uint64_t derived;
 
 	resident_plan(query->q, r->in, r->hold, 0, &r->plan);
 	find_payload_nulls(query, r);
 	for (int c = 0; c < r->plan.ncols; c++)
 		rows.cols[c].nullable = r->payload_nulls >> c & 1;
-	told = counts_told(query, &rows);
-	if (told == 0)
+	derived = derived_slots_of_keys(query, &rows);
+	if (derived == 0)
 		return;
-	resident_plan(query->q, r->in, r->hold, told, &r->plan);
+	resident_plan(query->q, r->in, r->hold, derived, &r->plan);
 	find_payload_nulls(query, r);
 }
 
 static DeviceStatus
-reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+reduce_held(DeviceQuery *query, Lane *lane, const WireResident *in, const WireRowRange *row_ranges,
 			const StoreHold *hold, DeviceError *error)
 {
 	int b = (int) in->buffer;
-	Resident r = {.in = in, .hold = hold, .cells = (const char *) runs + wire_cells_at(in)};
+	Resident r = {.in = in, .hold = hold, .cells = (const char *) row_ranges + wire_cells_at(in)};
 	bool applied = false;
 	DeviceStatus status;
 
 	make_plan(query, &r);
-	DEVICE_CHECK(lane_add_timing(lane, b, error));
+	DEVICE_CHECK(lane_add_kernel_time(lane, b, error));
 	CUDA_CHECK(cudaEventRecord(lane->reduce_began[b], query->stream));
 	DEVICE_CHECK(save_undetermined(query, error));
 	status = reduce_slices(query, &r, &applied, error);
@@ -668,11 +675,11 @@ reduce_held(Query *query, Lane *lane, const WireResident *in, const WireRun *run
 }
 
 DeviceStatus
-cuda_resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
-			  StoreHold *hold, DeviceError *error)
+cuda_resident(DeviceQuery *query, Lane *lane, const WireResident *in,
+			  const WireRowRange *row_ranges, StoreHold *hold, DeviceError *error)
 {
-	hold->next = query->holds;
-	query->holds = hold;
+	hold->next = query->stored.holds;
+	query->stored.holds = hold;
 	CUDA_CHECK(cuda_select(query->device));
-	return reduce_held(query, lane, in, runs, hold, error);
+	return reduce_held(query, lane, in, row_ranges, hold, error);
 }

@@ -1,9 +1,9 @@
 /*
  * streams.c
- *	  Streams of queries, each with a little pinned memory, and waiting for them.
+ *	  Streams of queries, each with a page of pinned host memory, and waiting for them.
  *
- * Making and destroying one takes longer than many a query's kernels, so those that are idle are
- * kept for the next.
+ * Making a stream takes longer than the kernels of many queries, so idle streams are kept for the
+ * next one.  A lock protects the list of idle streams; threads use a stream alone.
  */
 #include <pthread.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define IDLE_STREAMS 64
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct
 {
 	int device;
@@ -39,7 +39,7 @@ stream_take(int device, cudaStream_t *stream, char **page)
 
 	*stream = NULL;
 	*page = NULL;
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&idle_lock);
 	for (int i = nidle - 1; i >= 0 && *stream == NULL; i--)
 		if (idle[i].device == device)
 		{
@@ -47,7 +47,7 @@ stream_take(int device, cudaStream_t *stream, char **page)
 			*page = idle[i].page;
 			idle[i] = idle[--nidle];
 		}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&idle_lock);
 	if (*stream)
 		return cudaSuccess;
 	err = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
@@ -68,7 +68,7 @@ stream_give(int device, cudaStream_t stream, char *page)
 {
 	bool room;
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&idle_lock);
 	room = nidle < IDLE_STREAMS;
 	if (room)
 	{
@@ -76,38 +76,38 @@ stream_give(int device, cudaStream_t stream, char *page)
 		idle[nidle].page = page;
 		idle[nidle++].stream = stream;
 	}
-	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&idle_lock);
 	if (!room)
 		destroy_stream(stream, page);
 }
 
 /* ---- waiting ---- */
 
-/* What is looked at: either of them. */
-typedef struct Look
+/* What is polled: the event, or else the stream. */
+typedef struct PollTarget
 {
 	cudaStream_t stream;
 	cudaEvent_t event;
 	cudaError_t err;
-} Look;
+} PollTarget;
 
 static bool
 has_ended(void *arg)
 {
-	Look *look = arg;
+	PollTarget *target = arg;
 
-	look->err = look->event ? cudaEventQuery(look->event) : cudaStreamQuery(look->stream);
-	return look->err != cudaErrorNotReady;
+	target->err = target->event ? cudaEventQuery(target->event) : cudaStreamQuery(target->stream);
+	return target->err != cudaErrorNotReady;
 }
 
-/* False: it has not ended soon. */
+/* Polls for a moment.  Returns false if the work has not ended by then. */
 static bool
-look_for_end(Look *look)
+poll_for_end(PollTarget *target)
 {
 	bool ended;
 
-	ended = spin_until(has_ended, look);
-	/* the run time may take "not ready" for an error, which the next launch would report */
+	ended = spin_until(has_ended, target);
+	/* the runtime may record "not ready" as an error, which the next launch would report */
 	cudaGetLastError();
 	return ended;
 }
@@ -115,41 +115,42 @@ look_for_end(Look *look)
 cudaError_t
 stream_wait(cudaStream_t stream)
 {
-	Look look = {.stream = stream};
+	PollTarget target = {.stream = stream};
 
-	return look_for_end(&look) ? look.err : cudaStreamSynchronize(stream);
+	return poll_for_end(&target) ? target.err : cudaStreamSynchronize(stream);
 }
 
 cudaError_t
 event_wait(cudaEvent_t event)
 {
-	Look look = {.event = event};
+	PollTarget target = {.event = event};
 
-	return look_for_end(&look) ? look.err : cudaEventSynchronize(event);
+	return poll_for_end(&target) ? target.err : cudaEventSynchronize(event);
 }
 
 DeviceStatus
-query_copy_out(Query *query, const void *from, size_t bytes, size_t at, DeviceError *error)
+device_query_copy_out(DeviceQuery *query, const void *from, size_t bytes, size_t at,
+					  DeviceError *error)
 {
 	if (at + bytes > STREAM_PAGE_BYTES)
-		return device_say(error, DEVICE_UNSUPPORTED, "too much for the stream's memory");
+		return device_fail(error, DEVICE_UNSUPPORTED, "too much for the stream's memory");
 	CUDA_CHECK(
 		cudaMemcpyAsync(query->page + at, from, bytes, cudaMemcpyDeviceToHost, query->stream));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-query_wait(Query *query, DeviceError *error)
+device_query_wait(DeviceQuery *query, DeviceError *error)
 {
 	CUDA_CHECK(stream_wait(query->stream));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-query_read(Query *query, void *to, const void *from, size_t bytes, DeviceError *error)
+device_query_read(DeviceQuery *query, void *to, const void *from, size_t bytes, DeviceError *error)
 {
-	DEVICE_CHECK(query_copy_out(query, from, bytes, 0, error));
-	DEVICE_CHECK(query_wait(query, error));
+	DEVICE_CHECK(device_query_copy_out(query, from, bytes, 0, error));
+	DEVICE_CHECK(device_query_wait(query, error));
 	memcpy(to, query->page, bytes);
 	return DEVICE_OK;
 }

@@ -1,7 +1,10 @@
 /*
  * tiles.c
- *	  Rows of a program over stored columns in one pass: where the bins of slots fit the shared
- * memory of a multiprocessor, one kernel runs the program, finds the bins and reduces the slots.
+ *	  Reduces rows of stored columns in one pass, if the bins of the slots fit into the shared
+ *memory of a multiprocessor: one kernel runs the program, finds the bins and reduces the slots.
+ *
+ * The first part of the file converts the program: the kernel keeps the result of the last
+ * instruction, and a few temporaries, in registers.
  */
 #include <string.h>
 
@@ -9,15 +12,18 @@
 
 /* ---- the program ---- */
 
-/* Results of a program by their instructions, for their way to what reads them. */
+/*
+ * A program during its conversion.  Instruction i of *to has result i, and reads results and
+ * inputs, until assign_temporaries replaces the results by temporaries.
+ */
 typedef struct Results
 {
-	VectorProgram
-		*to; /* each result is an operand, of its instruction's number, until these are placed */
-	uint16_t value[VECTOR_MAX_REGISTERS]; /* what a register has: a result or an input */
-	int uses[VECTOR_MAX_INSTRUCTIONS];
+	VectorProgram *to;
+	uint16_t value[VECTOR_MAX_REGISTERS]; /* the result or input that each register has now */
+	int uses[VECTOR_MAX_INSTRUCTIONS];    /* number of reads of each result */
 	int last_use[VECTOR_MAX_INSTRUCTIONS];
-	uint16_t place[VECTOR_MAX_INSTRUCTIONS]; /* the temporary */
+	uint16_t
+		temporary[VECTOR_MAX_INSTRUCTIONS]; /* where the result is kept; VECTOR_NONE: nowhere */
 } Results;
 
 static bool
@@ -26,7 +32,7 @@ is_result(uint16_t operand)
 	return operand < VECTOR_MAX_INSTRUCTIONS;
 }
 
-/* The operands that an instruction reads, as many as it has. */
+/* Finds the operands that an instruction reads.  Returns their number. */
 static int
 operands_of(VectorInstruction *in, uint16_t **operand)
 {
@@ -36,14 +42,14 @@ operands_of(VectorInstruction *in, uint16_t **operand)
 	return vector_operands(in->op & ~GPUAGG_CONDITION);
 }
 
-/* An operand of the plan's program, after all its instructions. */
+/* Returns the result or input that an operand of the original program has at its end. */
 static uint16_t
-value_of(const Results *results, uint16_t operand)
+operand_of_register(const Results *results, uint16_t operand)
 {
 	return operand < VECTOR_MAX_REGISTERS ? results->value[operand] : operand;
 }
 
-/* Copies the instructions that are no loads. */
+/* Copies all instructions except loads, which become inputs. */
 static void
 copy_steps(const VectorProgram *from, Results *results)
 {
@@ -63,17 +69,17 @@ copy_steps(const VectorProgram *from, Results *results)
 			continue;
 		}
 		for (int k = 0; k < n; k++)
-			*operand[k] = value_of(results, *operand[k]);
+			*operand[k] = operand_of_register(results, *operand[k]);
 		if (n < 2)
 			in.b = VECTOR_NONE;
 		results->value[in.r] = (uint16_t) to->ninstructions;
 		to->instructions[to->ninstructions++] = in;
 	}
-	to->filter = value_of(results, from->filter);
+	to->filter = operand_of_register(results, from->filter);
 }
 
 static void
-note_use(Results *results, uint16_t operand, int by)
+add_use(Results *results, uint16_t operand, int by)
 {
 	if (!is_result(operand))
 		return;
@@ -81,7 +87,8 @@ note_use(Results *results, uint16_t operand, int by)
 	results->last_use[operand] = by;
 }
 
-/* Finds the last use of each result; what is computed is used at the end. */
+/* Finds the last use of each result.  Columns and the filter are used after the last instruction.
+ */
 static void
 find_uses(const ResidentPlan *plan, Results *results)
 {
@@ -96,12 +103,12 @@ find_uses(const ResidentPlan *plan, Results *results)
 		int n = operands_of(&p->instructions[i], operand);
 
 		for (int k = 0; k < n; k++)
-			note_use(results, *operand[k], i);
+			add_use(results, *operand[k], i);
 	}
-	note_use(results, p->filter, end);
+	add_use(results, p->filter, end);
 	for (int c = 0; c < plan->ncols; c++)
 		if (resident_is_written(plan, c) || plan->cols[c].checked)
-			note_use(results, value_of(results, plan->cols[c].operand), end);
+			add_use(results, operand_of_register(results, plan->cols[c].operand), end);
 }
 
 static bool
@@ -114,9 +121,9 @@ is_false(const VectorProgram *p, uint16_t operand)
 }
 
 /*
- * The conditions of a filter, in their order, of which one is evaluated where those before it are
- * true: a choice between it and false.  Each must be a result that comes after the one before;
- * false: some is not.
+ * Finds the conditions of a filter of the form a AND b AND c, which is compiled to choices: each
+ * condition is evaluated only if those before it are true, and the result is false otherwise.
+ * Returns false if some condition is not the result of an instruction after the one before it.
  */
 static bool
 find_conditions(const Results *results, uint16_t operand, uint16_t *condition, int *n)
@@ -138,7 +145,7 @@ find_conditions(const Results *results, uint16_t operand, uint16_t *condition, i
 	return true;
 }
 
-/* Removes an instruction whose result nothing reads. */
+/* Removes an instruction whose result is never read. */
 static void
 remove_step(Results *results, int step)
 {
@@ -161,7 +168,7 @@ remove_step(Results *results, int step)
 			results->value[r]--;
 }
 
-/* Makes conditions of the filter, if it is made of such: then the choices need not be run. */
+/* Turns such a filter into instructions that are conditions, and removes the choices. */
 static void
 make_conditions(const ResidentPlan *plan, Results *results)
 {
@@ -183,18 +190,18 @@ make_conditions(const ResidentPlan *plan, Results *results)
 		}
 }
 
-/* Where instruction `by` finds an operand. */
+/* Returns the operand with which instruction `by` reads a result. */
 static uint16_t
-place_of(const Results *results, uint16_t operand, int by)
+operand_for(const Results *results, uint16_t operand, int by)
 {
 	if (!is_result(operand))
 		return operand;
-	return operand == by - 1 ? GPUAGG_LAST : results->place[operand];
+	return operand == by - 1 ? GPUAGG_LAST : results->temporary[operand];
 }
 
-/* Gives results that are not read at once a temporary, for as long as they are read. */
+/* Assigns a temporary to each result that is read later than by the next instruction. */
 static void
-place_results(Results *results, int *temporaries)
+assign_temporaries(Results *results, int *temporaries)
 {
 	VectorProgram *p = results->to;
 	uint32_t used = 0;
@@ -211,9 +218,9 @@ place_results(Results *results, int *temporaries)
 			uint16_t from = *operand[k];
 
 			if (is_result(from) && results->last_use[from] == i &&
-				results->place[from] != VECTOR_NONE)
-				used &= ~(UINT32_C(1) << results->place[from]);
-			*operand[k] = place_of(results, from, i);
+				results->temporary[from] != VECTOR_NONE)
+				used &= ~(UINT32_C(1) << results->temporary[from]);
+			*operand[k] = operand_for(results, from, i);
 		}
 		in->r = VECTOR_NONE;
 		if (results->last_use[i] > i + 1)
@@ -222,12 +229,12 @@ place_results(Results *results, int *temporaries)
 			used |= UINT32_C(1) << in->r;
 			*temporaries = in->r >= *temporaries ? in->r + 1 : *temporaries;
 		}
-		results->place[i] = in->r;
+		results->temporary[i] = in->r;
 	}
 }
 
 static void
-make_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
+make_tile_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 {
 	GpuaggProgram *g = &out->program;
 	Results results = {.to = &g->steps};
@@ -240,66 +247,67 @@ make_program(const WireResident *in, const ResidentPlan *plan, TileProgram *out)
 	copy_steps(&plan->program, &results);
 	find_uses(plan, &results);
 	make_conditions(plan, &results);
-	place_results(&results, &out->temporaries);
+	assign_temporaries(&results, &out->temporaries);
 	end = (int) g->steps.ninstructions;
-	g->steps.filter = place_of(&results, g->steps.filter, end);
+	g->steps.filter = operand_for(&results, g->steps.filter, end);
 	for (int c = 0; c < plan->ncols; c++)
 	{
 		const ResidentColumn *col = &plan->cols[c];
 
 		if (!resident_is_written(plan, c) && !col->checked)
 			continue;
-		out->operand[c] = place_of(&results, value_of(&results, col->operand), end);
+		out->operand[c] = operand_for(&results, operand_of_register(&results, col->operand), end);
 		g->check[g->nchecks++] = (GpuaggCheck){out->operand[c], col->nullable || col->filter};
 	}
 }
 
 bool
-tiles_wanted(const Query *query, const WireResident *in, const ResidentPlan *plan, TileProgram *out)
+tiles_are_allowed(const DeviceQuery *query, const WireResident *in, const ResidentPlan *plan,
+				  TileProgram *out)
 {
 	const WireQuery *q = query->q;
 
-	/* columns as they are stored are reduced faster by an operator at a time */
+	/* columns as they are stored are reduced faster by one call per operator */
 	if (!plan->computes || q->nsets > 0)
 		return false;
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE || slot_is_late(q, s))
 			return false;
-	make_program(in, plan, out);
+	make_tile_program(in, plan, out);
 	return true;
 }
 
 /* ---- calls ---- */
 
-/* Slots of rows, in as few calls as have room for their bins. */
+/* Histogram calls for the slots.  Each takes as many slots as there is room for their bins. */
 typedef struct Calls
 {
-	GpuaggHist hist; /* the next call, with the slots so far */
-	bool sizing;
-	bool refused;     /* some slot has no call */
+	GpuaggHist hist;  /* the next call, with its slots so far */
+	bool sizing;      /* only determines the workspace */
+	bool has_no_call; /* the bins of some slot do not fit */
 	size_t workspace; /* bytes that the largest call needs */
-	int n;
+	int n;            /* calls so far */
 } Calls;
 
 static DeviceStatus
-end_call(Query *query, Calls *calls, DeviceError *error)
+finish_call(DeviceQuery *query, Calls *calls, DeviceError *error)
 {
 	GpuaggHist *hist = &calls->hist;
-	size_t bytes = query->workspace.bytes;
+	size_t bytes = query->scratch.workspace.bytes;
 
-	hist->status = ((QueryStatus *) query->status.at)->call + calls->n++;
-	KERNEL_CHECK(gpuagg_hist_update(hist, calls->sizing ? NULL : query->workspace.at, &bytes,
-									query->stream));
+	hist->status = ((KernelStatus *) query->status.at)->call + calls->n++;
+	KERNEL_CHECK(gpuagg_hist_update(hist, calls->sizing ? NULL : query->scratch.workspace.at,
+									&bytes, query->stream));
 	if (calls->sizing && bytes > calls->workspace)
 		calls->workspace = bytes;
 	if (!calls->sizing)
-		KERNEL_CHECK(gpuagg_hist_choose(hist, &query->choice));
+		KERNEL_CHECK(gpuagg_hist_choose(hist, &query->stats.choice));
 	hist->nslots = 0;
 	return DEVICE_OK;
 }
 
 static bool
-fits(const GpuaggHist *hist)
+call_fits(const GpuaggHist *hist)
 {
 	GpuaggHistChoice choice;
 
@@ -307,50 +315,52 @@ fits(const GpuaggHist *hist)
 }
 
 static DeviceStatus
-add_slot(Query *query, Calls *calls, const GpuaggSlot *slot, DeviceError *error)
+add_slot(DeviceQuery *query, Calls *calls, const GpuaggSlot *slot, DeviceError *error)
 {
 	GpuaggHist *hist = &calls->hist;
 
 	if (hist->nslots == GPUAGG_MAX_SLOTS)
-		DEVICE_CHECK(end_call(query, calls, error));
+		DEVICE_CHECK(finish_call(query, calls, error));
 	hist->slot[hist->nslots++] = *slot;
-	if (fits(hist))
+	if (call_fits(hist))
 		return DEVICE_OK;
 	hist->nslots--;
 	if (hist->nslots > 0)
-		DEVICE_CHECK(end_call(query, calls, error));
+		DEVICE_CHECK(finish_call(query, calls, error));
 	hist->slot[hist->nslots++] = *slot;
-	calls->refused = !fits(hist);
+	calls->has_no_call = !call_fits(hist);
 	return DEVICE_OK;
 }
 
 static DeviceStatus
-make_calls(Query *query, const Rows *rows, Calls *calls, DeviceError *error)
+make_calls(DeviceQuery *query, const Rows *rows, Calls *calls, DeviceError *error)
 {
-	for (int s = -1; s < query->q->nslots && !calls->refused; s++)
-		if (query_has_slot(query, s))
+	for (int s = -1; s < query->q->nslots && !calls->has_no_call; s++)
+		if (slot_is_computed(query, s))
 		{
-			GpuaggSlot slot = query_slot(query, rows, s);
+			GpuaggSlot slot = kernel_slot(query, rows, s);
 
 			if (slot.states == NULL)
-				return device_say(error, DEVICE_UNSUPPORTED, "no memory for the states of a group");
+				return device_fail(error, DEVICE_UNSUPPORTED,
+								   "no memory for the states of a group");
 			DEVICE_CHECK(add_slot(query, calls, &slot, error));
 		}
-	if (calls->hist.nslots > 0 && !calls->refused)
-		DEVICE_CHECK(end_call(query, calls, error));
+	if (calls->hist.nslots > 0 && !calls->has_no_call)
+		DEVICE_CHECK(finish_call(query, calls, error));
 	return DEVICE_OK;
 }
 
 DeviceStatus
-tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const GpuaggProgram *program,
-			 int64_t first, bool *taken, bool *applied, DeviceError *error)
+tiles_reduce(DeviceQuery *query, const Rows *rows, const TileProgram *tiles,
+			 const GpuaggProgram *program, int64_t first, bool *taken, bool *applied,
+			 DeviceError *error)
 {
 	Calls calls = {.sizing = true};
 	GpuaggHist *hist = &calls.hist;
 
 	*taken = false;
 	DEVICE_CHECK(groups_fit(query, rows, error));
-	if (query->form != FORM_DIRECT && query->form != FORM_SINGLE)
+	if (query->groups.form != FORM_DIRECT && query->groups.form != FORM_SINGLE)
 		return DEVICE_OK;
 	hist->strategy = GPUAGG_HIST_TILES;
 	hist->bins = groups_bins(query, rows);
@@ -361,14 +371,14 @@ tiles_reduce(Query *query, const Rows *rows, const TileProgram *tiles, const Gpu
 	hist->input_bytes = tiles->input_bytes;
 	hist->input_row = first;
 	DEVICE_CHECK(make_calls(query, rows, &calls, error));
-	if (calls.refused)
+	if (calls.has_no_call)
 		return DEVICE_OK;
-	DEVICE_CHECK(query_reserve(query, &query->workspace, calls.workspace, error));
+	DEVICE_CHECK(memory_reserve(query, &query->scratch.workspace, calls.workspace, error));
 	calls.sizing = false;
 	calls.n = 0;
 	*taken = *applied = true;
 	DEVICE_CHECK(make_calls(query, rows, &calls, error));
-	query->rows += rows->nrows;
-	query->ngroups = query->found;
+	query->nrows += rows->nrows;
+	query->groups.n = query->groups.ntable;
 	return DEVICE_OK;
 }

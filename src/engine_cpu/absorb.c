@@ -1,14 +1,14 @@
 /*
  * absorb.c
- *	  Batches into the table of groups, within the memory.
+ *	  Adds batches to the table of groups, within the memory limit.
  *
- * The rows of a batch are located in the table, then each slot and each fallback
- * aggregate runs over the batch.  When the memory is used up, groups that are
- * there go on, and rows of others are written to the files of a partition set.
+ * The rows of a batch are located in the table; then each slot and each fallback aggregate runs
+ * over the batch. When the memory is used up, rows of groups in the table still update them, and
+ * other rows are written to the files of a partition set.
  *
- * The first batch is hashed; its keys decide between direct and hash, and whether
- * to partition from the start (sort).  The table changes from direct to hash by
- * itself when the range of keys becomes too large.
+ * The first batch is always hashed. Its keys decide whether the table becomes TABLE_DIRECT, whether
+ * groups become bits, and whether rows go to partitions from the start (STRATEGY_SORT). The table
+ * changes from direct to hash by itself when the range of keys becomes too wide.
  */
 #include "postgres.h"
 
@@ -23,42 +23,46 @@
 #define L2_BYTES (1024 * 1024)
 
 /*
- * Where the groups do not fit that cache, so many rows are absorbed at a time that their groups'
- * rows, once fetched, stay in the first-level cache until the last slot is done.
+ * Where the groups do not fit into that cache, few rows are absorbed at a time. Their groups' table
+ * rows stay in the first-level cache until the last slot has been reduced.
  */
 #define L1_BYTES (48 * 1024)
-#define MIN_SLICE 256
+#define MIN_RANGE 256
 
 /*
- * Most rows that are absorbed at a time, so that interrupts are looked for often; a multiple of 64.
+ * Most rows that are absorbed at a time, which bounds the time between checks for interrupts; a
+ * multiple of 64.
  */
-#define MAX_SLICE 16384
-/* With fallback aggregates, until the size of their states is known. */
+#define MAX_RANGE 16384
+/* The same with fallback aggregates, until the size of their states is known. */
 #define FALLBACK_ROWS 64
 
-/* Bins that are made for few rows, and for each row of many. */
+/* Limits of bins: in any case, and for each row so far. */
 #define UNPROVEN_BINS (4.0 * 1024 * 1024)
 #define BINS_PER_ROW 64
 
-/* A group of more bytes stays in the table, when others no longer fit. */
+/* Groups with more bytes than this stay in the table when memory is used up. */
 #define MOVED_BYTES ((size_t) 64 * 1024)
 
-/* Rows for the groups that are expected are reserved, in this share of the memory at most. */
+/*
+ * Table rows are reserved for the expected groups, but in at most 1/RESERVED_SHARE of the memory.
+ */
 #define RESERVED_SHARE 4
 
 /*
- * Bits that a group of the table takes, with its entry; and how many bits are no waste in any case.
+ * Bits that take as much memory as one group of the table, and a number of bits that is allowed in
+ * any case.
  */
 #define GROUP_BITS 256
 #define FEW_BITS (512 * 1024)
 
-/* Memory of a file that is being written. */
+/* Buffer of a file that is being written. */
 #define FILE_BYTES BLCKSZ
 
 /* ---- strategy ----------------------------------------------------------- */
 
 static bool
-keys_integer(const AggSpec *spec)
+keys_are_integer(const AggSpec *spec)
 {
 	for (int k = 0; k < spec->nkeys; k++)
 		if (spec->keys[k].kind != KEY_RAW)
@@ -76,7 +80,7 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 
 	input->forced = engine->env.forced;
 	input->nkeys = engine->spec->nkeys;
-	input->keys_integer = keys_integer(engine->spec);
+	input->keys_integer = keys_are_integer(engine->spec);
 	input->grouped = engine->table->mode == TABLE_SEGMENTED;
 	input->ordered = engine->spec->ordered;
 	input->state_bytes = engine->table->row_size - engine->table->state_off;
@@ -87,9 +91,9 @@ cpu_choose_strategy(CpuEngine *engine, StrategyInput *input)
 }
 
 /*
- * How many groups are there if d of n rows were distinct?  Solves
- * d = g (1 - exp(-n / g)), assuming that all groups are equally frequent.
- * Some ten steps are enough for an estimate.  Each rescan takes them, perhaps for few rows.
+ * Estimates the number of groups if d of n rows were distinct. Solves d = g * (1 - exp(-n / g)),
+ * which assumes that all groups are equally frequent. About ten steps are enough for an estimate;
+ * each rescan takes them, perhaps for few rows.
  */
 static double
 extrapolate_groups(double d, double n)
@@ -111,8 +115,8 @@ extrapolate_groups(double d, double n)
 }
 
 /*
- * Bins that direct may use, now and as its range grows.  However much memory is allowed, and
- * whatever was estimated, many bins must be worth it for the rows that have come.
+ * Returns how many bins TABLE_DIRECT may have, now and when its range grows. The number of rows so
+ * far limits it, too, because memory and estimates may be far too large.
  */
 static int64
 most_bins(const CpuEngine *engine)
@@ -129,8 +133,8 @@ most_bins(const CpuEngine *engine)
 /* ---- groups as bits ------------------------------------------------------ */
 
 /*
- * Bits that take as much memory as so many groups in the table, and three quarters of the memory at
- * most.
+ * Returns how many bits are allowed: as much memory as `groups` groups take in the table, but at
+ * most three quarters of the memory.
  */
 static uint64
 most_bits(const CpuEngine *engine, double groups)
@@ -143,16 +147,19 @@ most_bits(const CpuEngine *engine, double groups)
 }
 
 static void
-note_bits(CpuEngine *engine)
+record_bits_choice(CpuEngine *engine)
 {
 	engine->mem_peak = Max(engine->mem_peak, group_bits_memory(engine->bits));
-	engine->choice.bins = engine->chosen_bins = group_bits_span(engine->bits);
+	engine->choice.bins = engine->chosen_bins = group_bits_possible_groups(engine->bits);
 	snprintf(engine->choice.reason, sizeof(engine->choice.reason), "a bit for each group");
 }
 
-/* After the first batch, whose rows alone are in the table: are groups bits from now on? */
+/*
+ * Decides after the first batch, whose rows alone are in the table, whether groups become bits;
+ * moves them there if so.
+ */
 static bool
-use_bits(CpuEngine *engine, const Batch *batch, double groups)
+start_bits(CpuEngine *engine, const Batch *batch, double groups)
 {
 	if ((engine->env.forced != STRATEGY_AUTO && engine->env.forced != STRATEGY_DIRECT) ||
 		engine->table->nmissing > 0 || engine->located != batch->nrows ||
@@ -166,11 +173,10 @@ use_bits(CpuEngine *engine, const Batch *batch, double groups)
 	group_table_reset(engine->table);
 	engine->strategy = STRATEGY_DIRECT;
 	engine->as_bits = true;
-	note_bits(engine);
+	record_bits_choice(engine);
 	return true;
 }
 
-/* Moves the groups from the bits to the table. */
 void
 cpu_leave_bits(CpuEngine *engine, const char *why)
 {
@@ -207,11 +213,11 @@ cpu_absorb_bits(CpuEngine *engine, const Batch *batch)
 		return false;
 	}
 	engine->bits = wide;
-	note_bits(engine);
+	record_bits_choice(engine);
 	return group_bits_add(engine->bits, batch);
 }
 
-/* After the first batch: chooses again, by its keys. */
+/* Chooses the strategy again after the first batch, by its keys. */
 static void
 choose_from_data(CpuEngine *engine, const Batch *batch)
 {
@@ -225,7 +231,7 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 	if (table->ngroups * 2 > batch->nrows)
 		input.groups = Max(Min(input.groups, engine->env.est_groups), table->ngroups);
 	input.mean_run = table->mean_run;
-	if (keys_integer(engine->spec))
+	if (keys_are_integer(engine->spec))
 	{
 		double range = 1;
 
@@ -237,11 +243,12 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 		input.range_known = true;
 		input.key_range = range;
 	}
-	if (use_bits(engine, batch, Min(extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
+	if (start_bits(engine, batch,
+				   Min(extrapolate_groups(table->ngroups, batch->nrows), input.rows)))
 		return;
 	cpu_choose_strategy(engine, &input);
 	if (engine->strategy == STRATEGY_SORT && engine->env.forced != STRATEGY_SORT)
-		engine->strategy = STRATEGY_HASH; /* until memory is used up indeed */
+		engine->strategy = STRATEGY_HASH; /* not before memory is really used up */
 	table->max_bins = most_bins(engine);
 	if (engine->strategy == STRATEGY_DIRECT && !group_table_use_direct(table))
 	{
@@ -261,7 +268,9 @@ choose_from_data(CpuEngine *engine, const Batch *batch)
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Partitions of a level; their buffers take a quarter of the memory at most. */
+/*
+ * Returns the number of partitions of a level. Their buffers take at most a quarter of the memory.
+ */
 static int
 partition_count(const CpuEngine *engine)
 {
@@ -283,7 +292,7 @@ cpu_budget(CpuEngine *engine)
 	size_t used = group_table_memory(table) + fallbacks + files + bits;
 
 	engine->mem_peak = Max(engine->mem_peak, used);
-	/* states that have memory contexts of their own are measured here alone */
+	/* memory contexts that states have of their own are measured only here */
 	engine->reserved =
 		reserve + (engine->fallbacks ? fallbacks - fallbacks_held(engine->fallbacks) : 0);
 	if (table->mode == TABLE_DIRECT)
@@ -376,10 +385,9 @@ spill_table(CpuEngine *engine)
 }
 
 /*
- * Memory is used up and most rows have no group in the table, so that locating
- * them gains nothing: moves the groups to the partitions, and rows follow them
- * there without a lookup.  Not where groups are so wide that to write one costs more than to look
- * up many rows.
+ * Called when memory is used up and most rows have no group in the table, so that locating them
+ * gains nothing. Moves the groups to the partitions; later rows go there without a lookup. Does
+ * nothing where groups are so large that writing one costs more than looking up many rows.
  */
 static void
 change_to_sort(CpuEngine *engine)
@@ -412,30 +420,33 @@ cpu_finish_partitions(CpuEngine *engine)
 
 /* ---- rows in ------------------------------------------------------------ */
 
-/* n bits from bit `from` on. */
+/*
+ * Returns a bitmap of n bits that begins with bit `from` of another one. It is allocated if `from`
+ * is not a multiple of 64.
+ */
 static uint64 *
-slice_bits(uint64 *bits, int from, int n)
+range_of_bitmap(uint64 *bits, int from, int n)
 {
 	int shift = from % 64;
 	int words = BITMAP_WORDS(n);
 	int last = (from + n - 1) / 64;
-	uint64 *slice;
+	uint64 *range;
 
 	if (bits == NULL || shift == 0)
 		return bits ? bits + from / 64 : NULL;
 	bits += from / 64;
 	last -= from / 64;
-	slice = palloc(words * sizeof(uint64));
+	range = palloc(words * sizeof(uint64));
 	for (int w = 0; w < words; w++)
-		slice[w] = bits[w] >> shift | (w < last ? bits[w + 1] << (64 - shift) : 0);
-	return slice;
+		range[w] = bits[w] >> shift | (w < last ? bits[w + 1] << (64 - shift) : 0);
+	return range;
 }
 
-/* n rows of a batch; *cols has room for its columns. */
+/* Returns n rows of a batch as a batch. *cols has room for its columns. */
 static Batch
-batch_slice(const Batch *batch, Column *cols, int from, int n)
+batch_range(const Batch *batch, Column *cols, int from, int n)
 {
-	Batch slice = *batch;
+	Batch range = *batch;
 
 	for (int c = 0; c < batch->ncols; c++)
 	{
@@ -443,37 +454,36 @@ batch_slice(const Batch *batch, Column *cols, int from, int n)
 		cols[c].values = (char *) cols[c].values + (size_t) from * column_width(cols[c].type);
 		if (cols[c].narrow)
 			cols[c].narrow = (const char *) cols[c].narrow + (size_t) from * cols[c].narrow_width;
-		cols[c].validity = slice_bits(cols[c].validity, from, n);
-		cols[c].unrepresentable = slice_bits(cols[c].unrepresentable, from, n);
+		cols[c].validity = range_of_bitmap(cols[c].validity, from, n);
+		cols[c].unrepresentable = range_of_bitmap(cols[c].unrepresentable, from, n);
 		if (cols[c].unrepresentable_values)
 			cols[c].unrepresentable_values += from;
 		if (cols[c].codes)
 			cols[c].codes += from;
 	}
-	slice.cols = cols;
-	slice.nrows = n;
-	return slice;
+	range.cols = cols;
+	range.nrows = n;
+	return range;
 }
 
 static void
-free_slice(const Batch *slice, int from)
+free_batch_range(const Batch *range, int from)
 {
-	for (int c = 0; c < slice->ncols && from % 64 != 0; c++)
+	for (int c = 0; c < range->ncols && from % 64 != 0; c++)
 	{
-		if (slice->cols[c].validity)
-			pfree(slice->cols[c].validity);
-		if (slice->cols[c].unrepresentable)
-			pfree(slice->cols[c].unrepresentable);
+		if (range->cols[c].validity)
+			pfree(range->cols[c].validity);
+		if (range->cols[c].unrepresentable)
+			pfree(range->cols[c].unrepresentable);
 	}
 }
 
 /*
- * Reduces the rows, which are located; `known` groups were there before.  Where their states are
- * too large to be all in memory, only the first rows: the groups of others are dropped, and the
- * batch ends before these.
+ * Reduces rows that are located; `known` groups existed before. If not all of their states fit into
+ * memory, reduces only the first rows, drops the groups of the others, and shortens the batch.
  */
 static void
-reduce(CpuEngine *engine, Batch *batch, uint32 known)
+reduce_located_rows(CpuEngine *engine, Batch *batch, uint32 known)
 {
 	GroupTable *table = engine->table;
 
@@ -483,7 +493,7 @@ reduce(CpuEngine *engine, Batch *batch, uint32 known)
 
 		if (n < batch->nrows)
 		{
-			group_table_cut(table, table->at[n] / table->row_cells, n);
+			group_table_truncate(table, table->at[n] / table->row_cells, n);
 			batch->nrows = n;
 		}
 	}
@@ -491,24 +501,24 @@ reduce(CpuEngine *engine, Batch *batch, uint32 known)
 }
 
 /*
- * Takes in a batch, or only its first rows, after which the table takes no new groups; returns how
- * many.
+ * Absorbs a batch, or only its first rows, after which the table accepts no new groups. Returns how
+ * many rows.
  */
 static int
-absorb_slice(CpuEngine *engine, Batch *batch)
+absorb_range(CpuEngine *engine, Batch *batch)
 {
 	GroupTable *table = engine->table;
 	uint32 known = table->ngroups;
 
 	CHECK_FOR_INTERRUPTS();
 	/*
-	 * groups of other participants, which came before the first row, may be outside of the batch's
-	 * ranges
+	 * if groups of other participants came before the first row, their keys may be outside of the
+	 * batch's ranges
 	 */
 	engine->chosen_from_data |= known > 0;
 	cpu_budget(engine);
 	group_table_locate(table, batch);
-	reduce(engine, batch, known);
+	reduce_located_rows(engine, batch, known);
 	engine->located += batch->nrows;
 	for (int i = 0; i < table->nmissing; i++)
 		spill_row(engine, batch, table->missing[i]);
@@ -527,28 +537,28 @@ cpu_fallback_rows(const CpuEngine *engine)
 
 	/* no row becomes a group any more */
 	if (table->frozen)
-		return MAX_SLICE;
+		return MAX_RANGE;
 	fallbacks = fallbacks_memory(engine->fallbacks);
 	left = engine->env.mem_limit - fallbacks - group_table_memory(table);
 	if (table->ngroups == 0 || left <= 0)
 		return FALLBACK_ROWS;
 	rows = left / 4 / (fallbacks / table->ngroups + table->row_size);
-	return (int) Max(Min(rows, MAX_SLICE), FALLBACK_ROWS) / 64 * 64;
+	return (int) Max(Min(rows, MAX_RANGE), FALLBACK_ROWS) / 64 * 64;
 }
 
-/* How many rows are absorbed at a time? */
+/* Returns how many rows are absorbed at a time. */
 static int
-slice_rows(const CpuEngine *engine)
+rows_at_a_time(const CpuEngine *engine)
 {
 	const GroupTable *table = engine->table;
-	int n = MAX_SLICE;
+	int n = MAX_RANGE;
 
 	if (engine->bits || cpu_bypasses_table(engine))
 		return n;
 	if (engine->fallbacks)
 		n = cpu_fallback_rows(engine);
 	if (engine->chosen_from_data && (size_t) table->ngroups * table->row_size > L2_BYTES / 2)
-		n = Min(n, Max(L1_BYTES / table->row_size, MIN_SLICE) / 64 * 64);
+		n = Min(n, Max(L1_BYTES / table->row_size, MIN_RANGE) / 64 * 64);
 	return n;
 }
 
@@ -559,22 +569,22 @@ cpu_absorb(CpuEngine *engine, const Batch *batch)
 
 	for (int from = 0; from < batch->nrows;)
 	{
-		int n = Min(slice_rows(engine), batch->nrows - from);
-		Batch slice = batch_slice(batch, cols, from, n);
+		int n = Min(rows_at_a_time(engine), batch->nrows - from);
+		Batch range = batch_range(batch, cols, from, n);
 
 		if (cpu_bypasses_table(engine))
-			spill_batch(engine, &slice);
-		else if (!cpu_absorb_bits(engine, &slice))
-			n = absorb_slice(engine, &slice);
-		free_slice(&slice, from);
+			spill_batch(engine, &range);
+		else if (!cpu_absorb_bits(engine, &range))
+			n = absorb_range(engine, &range);
+		free_batch_range(&range, from);
 		from += n;
 	}
 	pfree(cols);
 }
 
 /*
- * Grouped input: how many rows may become groups before these are emitted?
- * Their states must fit the memory, and their offsets 32 bits.
+ * Grouped input: returns how many rows may become groups before these are returned. Their states
+ * must fit into memory, and their offsets into 32 bits.
  */
 static int
 segment_rows(const CpuEngine *engine)
@@ -583,14 +593,14 @@ segment_rows(const CpuEngine *engine)
 	size_t rows = engine->env.mem_limit / table->row_size;
 
 	/*
-	 * as much is left for their states as for the table; and rows that are not taken would be
-	 * located again
+	 * states get as much memory as the table; rows that are not reduced would have to be located
+	 * again
 	 */
 	if (engine->fallbacks)
-		rows = Min(rows / 2, engine->segment_most > 0 ? engine->segment_most : MAX_SLICE);
-	/* one group more is carried over from the rows before */
+		rows = Min(rows / 2, engine->segment_most > 0 ? engine->segment_most : MAX_RANGE);
+	/* one more group is carried over from the rows before */
 	rows = Min(rows, NO_GROUP / table->row_cells - 1);
-	return Min(Max(rows, 1), MAX_SLICE);
+	return Min(Max(rows, 1), MAX_RANGE);
 }
 
 void
@@ -599,23 +609,23 @@ cpu_reduce_segments(CpuEngine *engine)
 	GroupTable *table = engine->table;
 	int n = Min(segment_rows(engine), engine->batch.nrows - engine->batch_pos);
 	Column *cols = palloc(Max(engine->batch.ncols, 1) * sizeof(Column));
-	Batch slice = batch_slice(&engine->batch, cols, engine->batch_pos, n);
+	Batch range = batch_range(&engine->batch, cols, engine->batch_pos, n);
 	uint32 known = table->ngroups;
 
 	CHECK_FOR_INTERRUPTS();
-	group_table_locate(table, &slice);
-	reduce(engine, &slice, known);
+	group_table_locate(table, &range);
+	reduce_located_rows(engine, &range, known);
 	cpu_budget(engine);
-	engine->batch_pos += slice.nrows;
-	/* rows that were not taken belong to other groups */
-	engine->closed = slice.nrows < n;
+	engine->batch_pos += range.nrows;
+	/* rows that were not reduced belong to other groups */
+	engine->closed = range.nrows < n;
 	if (engine->closed)
-		engine->segment_most = Max(slice.nrows, 1);
+		engine->segment_most = Max(range.nrows, 1);
 	else
-		engine->segment_most = Min(engine->segment_most * 2, MAX_SLICE);
+		engine->segment_most = Min(engine->segment_most * 2, MAX_RANGE);
 	engine->emit_pos = 0;
 	engine->emit_end = table->ngroups - !engine->closed;
-	free_slice(&slice, engine->batch_pos - slice.nrows);
+	free_batch_range(&range, engine->batch_pos - range.nrows);
 	pfree(cols);
 }
 

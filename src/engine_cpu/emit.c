@@ -1,6 +1,6 @@
 /*
  * emit.c
- *	  Groups of the table column by column, and as records.
+ *	  Groups of the table as arrays and as records.
  */
 #include "postgres.h"
 
@@ -11,19 +11,19 @@
 #include "columns/column_value.h"
 #include "engine_cpu/internal.h"
 
-/* Groups that leave at a time, and bytes of their states. */
+/* Most groups that are returned at a time, and the bytes of their states. */
 #define OUT_GROUPS 1024
 #define OUT_BYTES (1024 * 1024)
 
 static void
-make_output(CpuEngine *engine)
+allocate_output(CpuEngine *engine)
 {
 	MemoryContext old = MemoryContextSwitchTo(engine->cxt);
 
 	engine->out_capacity = Max(1, Min(OUT_GROUPS, OUT_BYTES / engine->table->row_size));
 	if (group_bits_possible(engine->spec))
 		engine->out_capacity = engine->table->batch_rows;
-	/* the states of a single group are read where they are */
+	/* the states of a single group are read from the table */
 	group_batch_init(&engine->groups, engine->spec, engine->out_capacity, engine->out_capacity > 1);
 	MemoryContextSwitchTo(old);
 }
@@ -53,7 +53,7 @@ cpu_emit(CpuEngine *engine, uint32 from, uint32 end)
 	int n;
 
 	if (engine->out_capacity == 0)
-		make_output(engine);
+		allocate_output(engine);
 	n = Min(engine->out_capacity, end - from);
 	out->ngroups = n;
 	slots_complete(engine->slots, table, from, from + n);
@@ -86,7 +86,7 @@ cpu_emit_bits(CpuEngine *engine)
 	const Batch *batch = group_bits_next(engine->bits);
 
 	if (engine->out_capacity == 0)
-		make_output(engine);
+		allocate_output(engine);
 	out->ngroups = batch ? batch->nrows : 0;
 	for (int k = 0; k < spec->nkeys; k++)
 	{

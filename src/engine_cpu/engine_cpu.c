@@ -1,12 +1,12 @@
 /*
  * engine_cpu.c
- *	  The CPU engine: column at a time, within its memory, on one core.
+ *	  The CPU engine: column at a time, within its memory limit, on one core.
  *
- * Rows go to the table of groups (absorb.c), and beyond its memory to files; at
- * the end each partition of these is read into an emptied table, with another
- * hash at each level.  A table takes one group at least, so that this ends.
+ * Rows go to the table of groups (absorb.c). When the memory is used up, rows without a group go to
+ * partitions in files. At the end each partition is read into the emptied table, with another hash
+ * at each level. A table accepts at least one group, so this ends.
  *
- * Memory: a context below EngineEnv.cxt; files belong to the resource owner.
+ * Memory is below EngineEnv.cxt. Files belong to the resource owner.
  */
 #include "postgres.h"
 
@@ -51,9 +51,9 @@ cpu_add_batch(Engine *base, const Batch *batch)
 
 /* ---- groups out --------------------------------------------------------- */
 
-/* All rows of the table are there: its groups are the next to leave. */
+/* Prepares to return the table's groups: all their rows have been reduced. */
 static void
-start_emitting(CpuEngine *engine)
+start_returning_groups(CpuEngine *engine)
 {
 	cpu_finish_partitions(engine);
 	cpu_budget(engine);
@@ -71,11 +71,11 @@ cpu_finish(Engine *base)
 		group_table_add(engine->table);
 	if (engine->table->mode == TABLE_SEGMENTED)
 		cpu_carry_segment(engine);
-	start_emitting(engine);
+	start_returning_groups(engine);
 	return ENGINE_OK;
 }
 
-/* All groups that were bits have left, or are to be forgotten. */
+/* Frees the bits, after their groups were returned or to forget them. */
 static void
 free_bits(CpuEngine *engine)
 {
@@ -84,9 +84,9 @@ free_bits(CpuEngine *engine)
 	engine->bits = NULL;
 }
 
-/* Fills the table from the next partition; false if there is none. */
+/* Fills the table from the next partition; returns false if there is none. */
 static bool
-next_table(CpuEngine *engine)
+load_next_partition(CpuEngine *engine)
 {
 	const Batch *batch;
 	RowReader *reader;
@@ -112,7 +112,7 @@ next_table(CpuEngine *engine)
 			cpu_absorb(engine, batch);
 	}
 	partition_close(&engine->in);
-	start_emitting(engine);
+	start_returning_groups(engine);
 	return true;
 }
 
@@ -137,7 +137,7 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 		}
 		else if (engine->finished)
 		{
-			if (!next_table(engine))
+			if (!load_next_partition(engine))
 				return false;
 		}
 		else if (engine->table->mode == TABLE_SEGMENTED && engine->batch_pos < engine->batch.nrows)
@@ -155,7 +155,9 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 	return true;
 }
 
-/* Writes engine->groups, of the table from group `from` on, or of the bits, to the sink. */
+/*
+ * Writes engine->groups to the sink: groups of the table from number `from` on, or those of bits.
+ */
 static void
 write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
 {
@@ -187,14 +189,14 @@ export_records(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
-/* Writes all groups to the sink; the engine is of no further use but for its statistics. */
+/* Writes all groups to the sink. Afterwards, only the engine's statistics may be used. */
 static EngineStatus
 cpu_export_groups(Engine *base, GroupSink *sink)
 {
 	CpuEngine *engine = (CpuEngine *) base;
 	GroupTable *table = engine->table;
 
-	/* a group's part is that of its hash, which rows of the table have */
+	/* the hash that decides on a group's part is that of a table row */
 	if (sink->group && engine->bits)
 		cpu_leave_bits(engine, "groups are exchanged");
 	engine->finished = true;
@@ -210,7 +212,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	{
 		if (sink->group && cpu_exchanges_rows(engine))
 		{
-			/* all of them, not the groups of one of several tables */
+			/* only if the table has all groups of this engine, not those of one partition */
 			if (engine->out || engine->pending.n > 0 || engine->level > 0 ||
 				!cpu_share_rows(engine, sink))
 				cpu_write_rows(engine, sink);
@@ -219,7 +221,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 			export_records(engine, sink);
 		engine->emitted += table->ngroups;
 		engine->emit_pos = table->ngroups;
-	} while (next_table(engine));
+	} while (load_next_partition(engine));
 	return ENGINE_OK;
 }
 
@@ -293,7 +295,7 @@ cpu_reset(Engine *base)
 	engine->chosen_from_data = engine->table->mode != TABLE_HASH;
 }
 
-/* Groups so far: those that were returned, and what is left in the table. */
+/* Returns the number of groups so far: those returned and those left in the table. */
 static uint64
 groups_found(const CpuEngine *engine)
 {
@@ -306,7 +308,7 @@ groups_found(const CpuEngine *engine)
 	return engine->emitted + table->ngroups - Min(engine->emit_pos, table->ngroups);
 }
 
-/* With parameters, and why it was chosen. */
+/* Describes the strategy with its parameters, and why it was chosen. */
 static void
 describe_strategy(const CpuEngine *engine, char *text, size_t size)
 {
@@ -356,7 +358,7 @@ cpu_begin_part(Engine *base, uint32 groups)
 	uint64 emitted = engine->emitted;
 	EngineStats stats;
 
-	/* what is to be shown is how the rows were reduced */
+	/* EXPLAIN shows how the rows were reduced, not how parts are merged */
 	cpu_stats(base, &stats);
 	cpu_reset(base);
 	strlcpy(engine->scanned, stats.strategy, sizeof(engine->scanned));

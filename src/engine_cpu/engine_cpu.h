@@ -1,6 +1,8 @@
 /*
  * engine_cpu.h
  *	  The CPU engine, for other folders.
+ *
+ * It runs every spec. It raises errors instead of returning ENGINE_FAILED.
  */
 #ifndef GPUAGG_ENGINE_CPU_H
 #define GPUAGG_ENGINE_CPU_H
@@ -10,21 +12,21 @@
 extern const EngineOps engine_cpu_ops;
 
 /*
- * Combines groups with those of a CPU engine; transition values of type internal
- * are serialized.  May be called before, between and after add_batch.
+ * Combines groups with those of a CPU engine. Transition values of type internal must be
+ * serialized. May be called before, between and after add_batch.
  */
 extern void cpu_merge_groups(Engine *cpu, const GroupBatch *groups);
 
 /*
- * The same of groups as engines return them: transition values of type internal are those of
- * another engine, which keeps them.
+ * Does the same with groups as next_groups returns them: transition values of type internal are in
+ * memory, and stay the property of the other engine.
  */
 extern void cpu_combine_groups(Engine *cpu, const GroupBatch *groups);
 
 /*
- * Grouped input, all of whose complete groups have been returned: these come next, and combine with
- * the last group if that has their key.  Then the complete ones leave by next_groups: the last one,
- * too, if `closed`, when no later row has its key.
+ * For grouped input, when all complete groups have been returned: appends groups, and combines the
+ * first one with the last group if they have the same key. next_groups then returns all groups but
+ * the last one; with `closed`, when no later row can have its key, also the last one.
  */
 extern void cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed);
 

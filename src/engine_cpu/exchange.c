@@ -1,10 +1,10 @@
 /*
  * exchange.c
- *	  Rows of the table of groups, between participants of a parallel plan.
+ *	  Exchanges rows of the table of groups between participants of a parallel plan.
  *
- * Participants have the same spec, and so the same layout of rows.  Where a row holds neither
- * references nor codes of a dictionary, it is exchanged as it is: found by its packed keys in the
- * other table, and its states combined with those there, without values or records in between.
+ * Participants have the same spec, so their tables have the same layout of rows. A row that has
+ * neither references nor dictionary codes is exchanged as it is. The receiver finds its group by
+ * the packed keys and combines the states, without making values or records.
  */
 #include "postgres.h"
 
@@ -22,7 +22,7 @@
 
 #define CACHE_LINE 64
 
-/* Memory that is mapped by one call. */
+/* Bytes that are mapped by one call. */
 #define MAPPED_BYTES ((ptrdiff_t) 64 * 1024 * 1024)
 
 bool
@@ -33,7 +33,7 @@ cpu_exchanges_rows(const CpuEngine *engine)
 	for (int k = 0; k < spec->nkeys; k++)
 		if (spec->keys[k].kind == KEY_DATUM)
 			return false;
-	/* a row must fit a record's length and some memory, too */
+	/* the size must fit into a record's length, and into a reasonable buffer */
 	return spec->nkeys > 0 && spec->nfallbacks == 0 && engine->table->row_size <= 4096;
 }
 
@@ -63,7 +63,7 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
-/* Counts the groups of each part, and notes the part of each group. */
+/* Finds the part of each group, and counts the groups of each part. */
 static void
 count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts)
 {
@@ -80,8 +80,8 @@ count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32
 }
 
 /*
- * Are rows of this size to be written past the caches?  Others will read them much later; and whole
- * cache lines need not be read before they are written.
+ * Returns whether rows of this size are written past the caches. Other participants read them much
+ * later, and whole cache lines need not be read before they are written.
  */
 static inline bool
 streams_rows(size_t size)
@@ -94,8 +94,9 @@ streams_rows(size_t size)
 }
 
 /*
- * Has the pages of new memory mapped at once: what faults bring into the caches, page by page, is
- * of no use for streams. A call cannot be interrupted, so that each maps only some of it.
+ * Maps the pages of new memory at once. Page faults would bring pages into the caches one by one,
+ * where streaming stores do not need them. A call cannot be interrupted, so each call maps only
+ * MAPPED_BYTES.
  */
 static void
 map_pages(char *start, size_t size)
@@ -120,7 +121,7 @@ stream_row(char *to, const char *row, size_t size)
 #endif
 }
 
-/* Others may read what was streamed. */
+/* Makes streamed rows visible to other processes. */
 static inline void
 end_streams(void)
 {
@@ -129,7 +130,7 @@ end_streams(void)
 #endif
 }
 
-/* Copies all groups, completed, to the ends of their parts. */
+/* Copies all groups, with completed states, to the ends of their parts. */
 static void
 scatter_rows(CpuEngine *engine, const uint16 *part, char **ends)
 {
@@ -142,7 +143,7 @@ scatter_rows(CpuEngine *engine, const uint16 *part, char **ends)
 		const char *row = group_row(table, g);
 		char *to = ends[part[g]];
 
-		/* states are completed while caches have them */
+		/* complete the states while they are in the caches */
 		if (g % EXCHANGE_ROWS == 0)
 		{
 			CHECK_FOR_INTERRUPTS();
@@ -194,9 +195,9 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	return to != NULL;
 }
 
-/* A row that has no place in the table goes to the partitions, as a record. */
+/* Writes a row that has no room in the table to the partitions, as a record. */
 static void
-spill_row(CpuEngine *engine, char *row)
+spill_foreign_row(CpuEngine *engine, char *row)
 {
 	const AggSpec *spec = engine->spec;
 	GroupTable *table = engine->table;
@@ -229,11 +230,11 @@ cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
 	CHECK_FOR_INTERRUPTS();
 	slots_combine(engine->slots, table);
 	cpu_budget(engine);
-	/* where rows went to partitions without a lookup, groups must follow them */
+	/* if rows went to partitions without a lookup, groups must go there, too */
 	if (cpu_bypasses_table(engine))
 	{
 		for (int i = 0; i < n; i++)
-			spill_row(engine, unconstify(char *, rows) + i * table->row_size);
+			spill_foreign_row(engine, unconstify(char *, rows) + i * table->row_size);
 		return;
 	}
 	group_table_locate_rows(table, rows, n);
@@ -251,5 +252,5 @@ cpu_merge_rows(CpuEngine *engine, const char *rows, int n)
 		}
 	}
 	for (int i = 0; i < table->nmissing; i++)
-		spill_row(engine, unconstify(char *, rows) + table->missing[i] * table->row_size);
+		spill_foreign_row(engine, unconstify(char *, rows) + table->missing[i] * table->row_size);
 }

@@ -1,12 +1,11 @@
 /*
  * fallback.c
- *	  Fallback aggregates: transition functions called as nodeAgg.c calls them.
+ *	  Fallback aggregates: their transition functions are called as nodeAgg.c calls them.
  *
- * States are in the per-tuple memory of an ExprContext, which transition
- * functions find through an AggState made for this purpose.  Grouped input needs
- * three contexts: one for the group carried over from the batch before, one for
- * the group that may continue in the next, one for those in between; so complete
- * groups are freed while the open one stays.
+ * States are in the per-tuple memory of an ExprContext. Transition functions find it through an
+ * AggState that is made for this purpose. Grouped input needs three such contexts: for the group
+ * carried over from the batch before, for the last group, which may continue in the next batch, and
+ * for those between them. So complete groups are freed while the open one stays.
  */
 #include "postgres.h"
 
@@ -24,23 +23,23 @@
 #include "engine_cpu/internal.h"
 
 /*
- * Values that groups have had, of an aggregate that ignores repeats (spec_ignores_repeats), by
- * their numbers in the feed's dictionary: the last one for each place that a group and a number
- * hash to.
+ * A cache for aggregates that ignore repeated values (spec_ignores_repeats): values that groups
+ * have had already, by their numbers in the feed's dictionary. Each entry has the last pair of
+ * group and number that hashes to it.
  */
-#define SEEN_PLACES 16384
+#define SEEN_ENTRIES 16384
 
-typedef struct Seen
+typedef struct SeenValues
 {
 	bool possible;
-	uint64 dictionary; /* that the numbers are of; 0: none */
-	uint64 *values;    /* [place] group and number; NULL before there are any */
-} Seen;
+	uint64 dictionary; /* whose numbers these are; 0: none */
+	uint64 *values;    /* [hash] group and number; NULL until first used */
+} SeenValues;
 
 typedef struct FallbackCall
 {
-	Seen seen;
-	AggStep step; /* or NULL */
+	SeenValues seen;
+	AggStep step; /* a function that replaces most calls of the transition function, or NULL */
 
 	/* of one batch */
 	bool skipped; /* no row counts */
@@ -58,9 +57,9 @@ struct FallbackWork
 {
 	const AggSpec *spec;
 	AggState *aggstate;
-	ExprContext *temp; /* per input row */
+	ExprContext *temp; /* reset after each input row */
 	ExprContext *states;
-	ExprContext *carry[2]; /* segmented: states of row 0, of the last row */
+	ExprContext *carry[2]; /* grouped input: states of row 0, and of the last row */
 	FallbackCall *calls;
 };
 
@@ -75,8 +74,8 @@ prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collat
 }
 
 /*
- * A context for states, in the current memory context.  Its blocks are small compared to the
- * memory, as in core's, so that what has been allocated is about what states take.
+ * Creates a context for states, in the current memory context. Its blocks are small compared to the
+ * memory limit, as in core, so that allocated memory is close to what states need.
  */
 static ExprContext *
 create_states_context(size_t mem_limit)
@@ -127,7 +126,7 @@ fallbacks_create(const AggSpec *spec, MemoryContext cxt, size_t mem_limit)
 	return work;
 }
 
-/* An initial state; a by-reference one is copied when first used. */
+/* Sets an initial state. A by-reference value is copied when it is first used. */
 static void
 init_state(const FallbackAgg *fallback, FallbackState *state)
 {
@@ -148,7 +147,7 @@ fallbacks_init_row(void *arg, char *row)
 		init_state(&table->spec->fallbacks[o], &states[o]);
 }
 
-/* The context of the states of the row at `at`. */
+/* Returns the context that has the states of the row at `at`. */
 static ExprContext *
 states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 {
@@ -161,10 +160,10 @@ states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 	return work->states;
 }
 
-/* Copies a new by-reference transition value to the context of states, and frees the one before. */
+/* Copies a new by-reference transition value to the context of states, and frees the old one. */
 static Datum
-keep_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isnull,
-		   const FallbackState *state)
+replace_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isnull,
+			  const FallbackState *state)
 {
 	if (!isnull)
 	{
@@ -187,10 +186,13 @@ keep_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isn
 	return value;
 }
 
-/* One transition (or combination): arguments after the first are set. */
+/*
+ * Calls a transition or combine function, whose arguments after the first are set, and stores the
+ * new state.
+ */
 static void
-advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
-		FallbackState *state)
+advance_state(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
+			  FallbackState *state)
 {
 	const FallbackAgg *fallback = &work->spec->fallbacks[o];
 	MemoryContext cxt = states->ecxt_per_tuple_memory;
@@ -231,7 +233,7 @@ advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
 	fcinfo->isnull = false;
 	value = FunctionCallInvoke(fcinfo);
 	if (!fallback->transbyval && DatumGetPointer(value) != DatumGetPointer(state->value))
-		value = keep_value(fallback, cxt, value, fcinfo->isnull, state);
+		value = replace_value(fallback, cxt, value, fcinfo->isnull, state);
 	state->value = value;
 	state->isnull = fcinfo->isnull;
 	MemoryContextSwitchTo(old);
@@ -239,15 +241,16 @@ advance(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *states,
 }
 
 /*
- * An argument of a row that counts: a Datum, or an unrepresentable numeric (unrepresentable_only).
+ * Returns an argument of a row that counts: a Datum, or an unrepresentable numeric if
+ * unrepresentable_only.
  */
 static Datum
-argument(const Column *col, int i)
+row_argument(const Column *col, int i)
 {
 	return col->type == COLUMN_DATUM ? ((Datum *) col->values)[i] : col->unrepresentable_values[i];
 }
 
-/* Does row i count for the aggregate? */
+/* Returns whether row i counts for the aggregate. */
 static inline bool
 row_counts(const FallbackAgg *fallback, const Batch *batch, int i)
 {
@@ -267,9 +270,12 @@ row_counts(const FallbackAgg *fallback, const Batch *batch, int i)
 	return true;
 }
 
-/* Prepares for the values of a batch; false: they have no numbers, or groups change places. */
+/*
+ * Prepares the cache for a batch. Returns false if it cannot be used: values have no numbers, or
+ * groups move to other offsets.
+ */
 static bool
-begin_seen(FallbackWork *work, Seen *seen, const GroupTable *table, const Column *col)
+begin_seen(FallbackWork *work, SeenValues *seen, const GroupTable *table, const Column *col)
 {
 	if (!seen->possible || col->codes == NULL || table->mode == TABLE_SEGMENTED)
 		return false;
@@ -277,15 +283,18 @@ begin_seen(FallbackWork *work, Seen *seen, const GroupTable *table, const Column
 		return true;
 	if (seen->values == NULL)
 		seen->values =
-			MemoryContextAlloc(GetMemoryChunkContext(work->calls), SEEN_PLACES * sizeof(uint64));
-	memset(seen->values, 0xff, SEEN_PLACES * sizeof(uint64));
+			MemoryContextAlloc(GetMemoryChunkContext(work->calls), SEEN_ENTRIES * sizeof(uint64));
+	memset(seen->values, 0xff, SEEN_ENTRIES * sizeof(uint64));
 	seen->dictionary = col->dictionary;
 	return true;
 }
 
-/* Has the group at `at` had the value of this number?  If not, it is about to. */
+/*
+ * Returns whether the group at `at` has had the value with this number; records that it has one
+ * now.
+ */
 static inline bool
-was_seen(Seen *seen, uint32 at, uint32 number)
+was_seen(SeenValues *seen, uint32 at, uint32 number)
 {
 	uint64 value = (uint64) at << 32 | number;
 	uint64 *place = &seen->values[(value * UINT64CONST(0x9e3779b97f4a7c15)) >> 50];
@@ -296,7 +305,7 @@ was_seen(Seen *seen, uint32 at, uint32 number)
 	return false;
 }
 
-StaticAssertDecl(SEEN_PLACES == 1 << (64 - 50), "places are the upper bits of a product");
+StaticAssertDecl(SEEN_ENTRIES == 1 << (64 - 50), "places are the upper bits of a product");
 
 static void
 begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
@@ -315,10 +324,10 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 	}
 }
 
-/* Row i of the batch, which begin_batch has seen, advances the state of its group. */
+/* Advances the state of the group of batch row i. */
 static inline void
-advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall *call,
-			const Column *first, GroupTable *table, const Batch *batch, int i)
+advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall *call,
+				  const Column *first, GroupTable *table, const Batch *batch, int i)
 {
 	FunctionCallInfo fcinfo = call->trans;
 	uint32 at = table->at[i];
@@ -330,7 +339,7 @@ advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall
 		return;
 	state = &group_fallbacks(table, group_row_at(table, at))[o];
 	if (call->step && !state->isnull && !state->fresh && !column_is_null(first, i) &&
-		call->step(state->value, argument(first, i)))
+		call->step(state->value, row_argument(first, i)))
 		return;
 	for (int a = 0; a < fallback->nargs; a++)
 	{
@@ -338,11 +347,11 @@ advance_row(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall
 		bool isnull = column_is_null(col, i);
 
 		fcinfo->args[a + 1].isnull = isnull;
-		fcinfo->args[a + 1].value = isnull ? (Datum) 0 : argument(col, i);
+		fcinfo->args[a + 1].value = isnull ? (Datum) 0 : row_argument(col, i);
 	}
-	/* a call may take long, as one that compares the thresholds of a histogram */
+	/* a call may take long, e.g. one that checks the thresholds of a histogram */
 	CHECK_FOR_INTERRUPTS();
-	advance(work, o, fcinfo, states_context(work, table, at), state);
+	advance_state(work, o, fcinfo, states_context(work, table, at), state);
 }
 
 int
@@ -361,11 +370,11 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 			const Column *first = call->first;
 
 			for (int i = 0; i < batch->nrows && !call->skipped; i++)
-				advance_row(work, o, fallback, call, first, table, batch, i);
+				advance_row_state(work, o, fallback, call, first, table, batch, i);
 		}
 		return batch->nrows;
 	}
-	/* all states of a group before there are any of the next one */
+	/* row by row, so that all states of a group exist before the first one of the next group */
 	for (int i = 0; i < batch->nrows; i++)
 	{
 		uint32 at = table->at[i];
@@ -378,8 +387,8 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 		}
 		for (int o = 0; o < work->spec->nfallbacks; o++)
 			if (!work->calls[o].skipped)
-				advance_row(work, o, &work->spec->fallbacks[o], &work->calls[o],
-							work->calls[o].first, table, batch, i);
+				advance_row_state(work, o, &work->spec->fallbacks[o], &work->calls[o],
+								  work->calls[o].first, table, batch, i);
 	}
 	return batch->nrows;
 }
@@ -387,11 +396,10 @@ fallbacks_advance(FallbackWork *work, GroupTable *table, const Batch *batch, uin
 /* ---- merging ------------------------------------------------------------ */
 
 /*
- * May states be written to files, and be combined with those of later rows?  Core
- * would not combine states in such a plan, so the result must be the same as
- * without.  Only combine functions of builtin aggregates are known to give that,
- * and not array_agg, whose serialization calls the send and receive functions of
- * any type.
+ * Returns whether states can be written to files and combined with those of later rows. Core would
+ * not combine states in such a plan, so the result must be the same as without. That is only known
+ * of the combine functions of builtin aggregates, except array_agg: its serialization calls the
+ * send and receive functions of any type.
  */
 bool
 fallbacks_spillable(const AggSpec *spec)
@@ -413,10 +421,10 @@ fallbacks_spillable(const AggSpec *spec)
 }
 
 /*
- * Combines a partial state with a row's.  Core begins with the initial value and
- * combines one partial state after the other with it.  A row's state that
- * transitions made therefore counts as the first partial state: if it is NULL and
- * the combine function is strict, the initial value is in force again.
+ * Combines a partial state with a row's. Core begins with the initial value and combines it with
+ * one partial state after the other. So a row's state that transitions have made counts as the
+ * first partial state: if it is NULL and the combine function is strict, the initial value applies
+ * again.
  */
 void
 fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback, Datum value,
@@ -435,19 +443,22 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback
 	state->combined = true;
 	fcinfo->args[1].value = value;
 	fcinfo->args[1].isnull = isnull;
-	advance(work, fallback, fcinfo, work->states, state);
+	advance_state(work, fallback, fcinfo, work->states, state);
 	/*
-	 * older releases of core, of two that are NULL: no state, but not NULL either, which nothing
-	 * could serialize
+	 * older releases of core combine two NULLs to a null pointer that is not marked as NULL;
+	 * nothing can serialize it
 	 */
 	if (work->spec->fallbacks[fallback].builtin &&
 		work->spec->fallbacks[fallback].transtype == INTERNALOID && state->value == (Datum) 0)
 		state->isnull = true;
 }
 
-/* Calls a function of the fallback aggregate in temporary memory (fallbacks_end_temp). */
+/*
+ * Calls a function of the fallback aggregate; the result is in temporary memory
+ * (fallbacks_end_temp).
+ */
 static Datum
-call_in_temp(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)
+call_in_temp_memory(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)
 {
 	MemoryContext old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
 	Datum result;
@@ -460,7 +471,7 @@ call_in_temp(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)
 	return result;
 }
 
-/* The serialized form of an internal state, in temporary memory. */
+/* Returns the serialized form of an internal state, in temporary memory. */
 Datum
 fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
 {
@@ -470,7 +481,7 @@ fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
 
 	fcinfo->args[0].value = value;
 	fcinfo->args[0].isnull = false;
-	result = call_in_temp(work, fallback, fcinfo);
+	result = call_in_temp_memory(work, fallback, fcinfo);
 	if (fcinfo->isnull)
 		elog(ERROR, "serialization function %u returned NULL", fcinfo->flinfo->fn_oid);
 	old = MemoryContextSwitchTo(work->temp->ecxt_per_tuple_memory);
@@ -480,8 +491,8 @@ fallbacks_serialize(FallbackWork *work, int fallback, Datum value)
 }
 
 /*
- * The state of a serialized form, which may be in temporary memory as in
- * nodeAgg.c: combine functions copy what they keep.
+ * Returns the state of a serialized form. As in nodeAgg.c it may be in temporary memory: combine
+ * functions copy what they keep.
  */
 Datum
 fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
@@ -492,7 +503,7 @@ fallbacks_deserialize(FallbackWork *work, int fallback, Datum bytes)
 	fcinfo->args[0].isnull = false;
 	fcinfo->args[1].value = (Datum) 0;
 	fcinfo->args[1].isnull = true;
-	return call_in_temp(work, fallback, fcinfo);
+	return call_in_temp_memory(work, fallback, fcinfo);
 }
 
 void
@@ -519,7 +530,7 @@ fallbacks_memory(const FallbackWork *work)
 		MemoryContextMemAllocated(work->carry[1]->ecxt_per_tuple_memory, true);
 }
 
-/* The last of several rows is about to become row 0. */
+/* Prepares for group_table_carry_last: the last of several rows becomes row 0. */
 void
 fallbacks_carry_last(FallbackWork *work)
 {
@@ -542,7 +553,7 @@ fallbacks_reset(FallbackWork *work)
 	ReScanExprContext(work->temp);
 }
 
-/* Calls the shutdown callbacks that transition functions registered. */
+/* Also calls the shutdown callbacks that transition functions have registered. */
 void
 fallbacks_end(FallbackWork *work)
 {

@@ -2,8 +2,8 @@
  * loops.c
  *	  The loops over rows and states, one set for each monoid of the list.
  *
- * Rows are taken in input order with one state a group, so that float sums are
- * those of core's serial aggregation bit for bit.
+ * Rows are processed in input order with one state for each group, so that float sums equal those
+ * of core's serial aggregation bit for bit.
  */
 #include "postgres.h"
 
@@ -17,10 +17,10 @@ const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
 #undef MONOID
 };
 
-/* MONOID_COUNT's steps do not depend on the input, which may be NULL. */
+/* MONOID_COUNT does not read its input, which may be NULL. */
 #define INPUT_AT(NAME, input_t, i) (MONOID_##NAME == MONOID_COUNT ? (input_t){0} : x[i])
 
-/* Error bits of monoids without errors fold away. */
+/* Monoids without errors return a constant 0, which the compiler removes. */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 	static int name##_rows(char *base, const uint32 *at, const void *input, int n) \
 	{ \
@@ -123,12 +123,13 @@ loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nr
 
 /* ---- narrow integers ------------------------------------------------------ */
 
-/* An array is fetched so long before it is read, across pages. */
+/* Arrays are prefetched this far ahead, across pages. */
 #define PREFETCH_BYTES 4096
 
 /*
- * The integers of a run are added up first, which 64 bits hold: there are fewer than 2^31, of 32
- * bits. Sums of a run that wrap are those of its rows.
+ * The offsets of a run are added up in 64 bits first. They cannot overflow: there are fewer than
+ * 2^31 of them, each of 32 bits. A 64-bit sum that wraps around gives the same result as adding the
+ * rows one by one.
  */
 #define NARROW_LOOPS(name, input_t, state_t, value_t) \
 	static int name##_rows_##value_t(char *base, const uint32 *at, const void *values, \
@@ -218,18 +219,18 @@ loop_narrow_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start,
 
 /* ---- floats --------------------------------------------------------------- */
 
-#define LINE_DOUBLES 8 /* of a line of the processor's cache */
+#define LINE_DOUBLES 8 /* doubles in a cache line of the processor */
 #define PREFETCH_DOUBLES (PREFETCH_BYTES / sizeof(double))
 
 bool
-loop_all_moderate(const double *x, int n)
+loop_all_overflow_safe(const double *x, int n)
 {
 	uint64 any = 0;
 
 	for (int from = 0; from < n; from += LINE_DOUBLES)
 	{
 		__builtin_prefetch(&x[from + PREFETCH_DOUBLES]);
-		/* exponents from 0x500 on have bit 62 set, and bit 61 or 60 */
+		/* exponents of 0x500 and above have bit 62 set, and bit 61 or 60 */
 		for (int i = from; i < Min(from + LINE_DOUBLES, n); i++)
 		{
 			uint64 bits;
@@ -241,7 +242,7 @@ loop_all_moderate(const double *x, int n)
 	return (any >> 62 & 1) == 0;
 }
 
-/* x[0 .. n-1] added to a sum, one after the other. */
+/* Adds x[0] .. x[n-1] to a sum, one after the other. */
 static double
 add_doubles(double sum, const double *x, int n)
 {
@@ -272,7 +273,7 @@ loop_sum_runs(char *base, const uint32 *at, const uint32 *start, int nruns, cons
 			continue;
 		state = (double *) (base + (size_t) at[r] * 4);
 		sum = add_doubles(*state, &x[start[r]], start[r + 1] - start[r]);
-		/* a sum that has left the range of numbers does not come back */
+		/* a sum that is infinite or NaN stays so: the loop with tests finds the error */
 		if (likely(isfinite(sum)))
 			*state = sum;
 		else

@@ -1,7 +1,7 @@
 /*
  * merge.c
- *	  Groups that others made, into the table: other participants of a parallel
- *	  plan, the GPU server, and this engine itself before it wrote them to files.
+ *	  Combines groups with the table's: groups of other participants, of the GPU server, and of
+ *	  this engine's own files.
  */
 #include "postgres.h"
 
@@ -12,11 +12,13 @@
 #include "engine_cpu/engine_cpu.h"
 #include "engine_cpu/internal.h"
 
-/* Most groups that are located between two checks of the memory, and bytes of their rows. */
+/*
+ * Most groups that are located between two checks of the memory, and the bytes of their table rows.
+ */
 #define MERGE_GROUPS 256
 #define MERGE_BYTES (1024 * 1024)
 
-/* Makes engine->keys, a batch that has the columns of keys only. */
+/* Initialises engine->keys, a batch in which only the columns of keys have memory. */
 static void
 make_key_batch(CpuEngine *engine)
 {
@@ -39,7 +41,7 @@ make_key_batch(CpuEngine *engine)
 	MemoryContextSwitchTo(old);
 }
 
-/* A key's SQL value to its column, in which integers and floats have their own width. */
+/* Writes a key's SQL value to its column, in which integers and floats have their own width. */
 static inline void
 store_key(const Column *col, int i, Datum value)
 {
@@ -59,7 +61,7 @@ store_key(const Column *col, int i, Datum value)
 	}
 }
 
-/* Copies the keys of groups from `from` on into engine->keys, as many as that batch holds. */
+/* Copies the keys of groups, beginning with number `from`, to engine->keys, as many as fit. */
 static void
 load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
 {
@@ -83,8 +85,8 @@ load_keys(CpuEngine *engine, const GroupBatch *groups, int from)
 }
 
 /*
- * Combines group g with the row at `at`; `live`: transition values of type internal are not
- * serialized.
+ * Combines group g with the table row at `at`. `live`: transition values of type internal are in
+ * memory, not serialized.
  */
 static void
 combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, bool live)
@@ -113,9 +115,9 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, boo
 	}
 }
 
-/* Makes engine->record of group g; `live` as above. */
+/* Writes group g to engine->record; `live` is as in combine_group. */
 static void
-write_group(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
+write_group_record(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
 {
 	const AggSpec *spec = engine->spec;
 	Datum *values = palloc(sizeof(Datum) * (spec->nfallbacks + 1));
@@ -134,19 +136,19 @@ write_group(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
 	pfree(values);
 }
 
-/* Group g of `groups` goes to the partition of its key, that of row i of engine->keys. */
+/* Writes group g to the partition of its key, which is row i of engine->keys. */
 static void
 spill_group(CpuEngine *engine, const GroupBatch *groups, int g, int i, bool live)
 {
-	write_group(engine, groups, g, live);
+	write_group_record(engine, groups, g, live);
 	partition_write_group(cpu_partitions(engine),
 						  group_keys_spill_hash(&engine->table->keys, &engine->keys, i),
 						  &engine->record);
 }
 
 /*
- * Combines groups from `from` on, whose keys were located, of which the first `known` were there
- * before.
+ * Combines groups, beginning with number `from`, whose keys were located. The first `known` groups
+ * of the table existed before.
  */
 static void
 combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 known, bool live)
@@ -154,23 +156,23 @@ combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 kn
 	GroupTable *table = engine->table;
 	bool bounded = engine->fallbacks && table->mode != TABLE_SEGMENTED;
 	uint32 next = known * table->row_cells;
-	uint32 cut = NO_GROUP; /* rows from here on were dropped */
+	uint32 dropped_from = NO_GROUP; /* groups from here on were dropped */
 
 	for (int i = 0; i < engine->keys.nrows; i++)
 	{
 		uint32 at = table->at[i];
 
 		CHECK_FOR_INTERRUPTS();
-		if (bounded && at != NO_GROUP && at >= next && at < cut)
+		if (bounded && at != NO_GROUP && at >= next && at < dropped_from)
 		{
 			if (at > 0 && fallbacks_held(engine->fallbacks) > cpu_states_limit(engine))
 			{
-				group_table_cut(table, at / table->row_cells, i);
-				cut = at;
+				group_table_truncate(table, at / table->row_cells, i);
+				dropped_from = at;
 			}
 			next = at + table->row_cells;
 		}
-		if (at < cut)
+		if (at < dropped_from)
 			combine_group(engine, groups, from + i, at, live);
 		else
 			spill_group(engine, groups, from + i, i, live);
@@ -200,7 +202,7 @@ merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 			cpu_budget(engine);
 			engine->unmeasured = engine->fallbacks ? cpu_fallback_rows(engine) : 0;
 		}
-		/* where rows went to partitions without a lookup, groups must follow them */
+		/* if rows went to partitions without a lookup, groups must go there, too */
 		if (cpu_bypasses_table(engine))
 			cpu_bypass(engine, keys);
 		else
@@ -234,17 +236,19 @@ cpu_append_groups(Engine *cpu, const GroupBatch *groups, bool closed)
 	engine->emit_end = engine->table->ngroups - !closed;
 }
 
-/* Combines what the reader holds. */
+/* Merges the groups that the reader has read. */
 static void
-merge_read(CpuEngine *engine, GroupReader *reader)
+merge_reader_groups(CpuEngine *engine, GroupReader *reader)
 {
 	cpu_merge_groups(&engine->base, &reader->groups);
 	group_reader_clear(reader);
 }
 
-/* Reads one more row of another participant's table; merges them when there are enough. */
+/*
+ * Reads one more row of another participant's table; merges the rows when there are EXCHANGE_ROWS.
+ */
 static void
-take_row(CpuEngine *engine, GroupSource *source, int *nrows)
+read_exchanged_row(CpuEngine *engine, GroupSource *source, int *nrows)
 {
 	size_t size = engine->table->row_size;
 
@@ -274,7 +278,7 @@ cpu_import_groups(Engine *base, GroupSource *source)
 	{
 		if (len & EXCHANGED_ROW)
 		{
-			take_row(engine, source, &nrows);
+			read_exchanged_row(engine, source, &nrows);
 			continue;
 		}
 		resetStringInfo(record);
@@ -284,9 +288,9 @@ cpu_import_groups(Engine *base, GroupSource *source)
 		record->len = len;
 		group_reader_add(reader);
 		if (group_reader_full(reader))
-			merge_read(engine, reader);
+			merge_reader_groups(engine, reader);
 	}
-	merge_read(engine, reader);
+	merge_reader_groups(engine, reader);
 	if (nrows > 0)
 		cpu_merge_rows(engine, engine->imported, nrows);
 	group_reader_free(reader);
@@ -313,8 +317,8 @@ cpu_read_groups(CpuEngine *engine, BufFile *file)
 	{
 		group_reader_add(reader);
 		if (group_reader_full(reader))
-			merge_read(engine, reader);
+			merge_reader_groups(engine, reader);
 	}
-	merge_read(engine, reader);
+	merge_reader_groups(engine, reader);
 	group_reader_free(reader);
 }

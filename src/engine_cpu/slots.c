@@ -2,9 +2,17 @@
  * slots.c
  *	  Slots of a batch: which rows count, what they contribute, in which bin.
  *
- * Where every row counts, the loops read the arrays of the batch (converted once a
- * batch if the monoid's input is wider).  Otherwise the rows that count are
- * selected, and inputs and states gathered, so that the loops need no tests.
+ * Where every row counts, the loops read the arrays of the batch. A column is converted once per
+ * batch if the monoid's input is wider. Otherwise the rows that count are selected, and their
+ * inputs and states are gathered, so that the loops need no tests.
+ *
+ * States may be incomplete between batches, which saves work in each row. slots_complete()
+ * completes them before they are read:
+ *
+ * - Shared count. As long as every row has counted for several slots, their counts are equal. Only
+ *   the counting slot counts; the others share its count.
+ * - Sums of 64 bits. A sum of 128 bits is kept in the lower 64 bits of its state as long as a bound
+ *   proves that it fits.
  */
 #include "postgres.h"
 
@@ -16,10 +24,10 @@
 #include "engine_cpu/internal.h"
 #include "operators/hll.h"
 
-/* Loops over runs are faster if these have so many rows on average. */
+/* Loops over runs are faster if runs have this many rows on average. */
 #define MIN_MEAN_RUN 6
 
-/* A column widened to a monoid's input, kept for the slots that follow. */
+/* A column converted to a monoid's input type, kept for other slots of the batch. */
 typedef struct Widened
 {
 	InputKind kind;
@@ -35,10 +43,10 @@ struct SlotWork
 	Widened *widened; /* [column] */
 	uint64 *mask;
 	void *input;    /* gathered or paired inputs */
-	uint32 *at;     /* gathered states, or states by bin */
-	double *binned; /* gathered values to find bins of */
+	uint32 *at;     /* gathered offsets of states, or offsets of states in bins */
+	double *binned; /* gathered values whose bins are to be found */
 
-	/* the rows selected last, and for what */
+	/* the rows that were selected last, and for which columns and filter */
 	uint32 *selected;
 	int nselected;
 	int col[2];
@@ -46,36 +54,38 @@ struct SlotWork
 	bool selection_valid;
 
 	/*
-	 * All values of slots with mean_only have been moderate, and no state came from elsewhere.  The
-	 * squares matter to an error alone: core's avg() says so where they overflow.
+	 * All values of slots with mean_only have been overflow-safe, and no state came from elsewhere.
+	 * Such slots need no sum of squares. It matters only for an error: core's avg() reports when it
+	 * overflows.
 	 */
-	bool moderate;
+	bool overflow_safe;
 
 	/*
-	 * As long as every row has counted for them, slots that follow have the count of the leader,
-	 * which alone counts: their own is set when that ends, or a group leaves.  -1: none leads.
+	 * The slot that counts for all slots with shares_count, or -1. The shared count is copied to
+	 * the others when they stop sharing it, or when groups are read.
 	 */
-	int leader;
-	bool *follows;
-	char *uncounted; /* the leader's state of row 0 until it has counted the batch, or NULL */
+	int counting_slot;
+	bool *shares_count;
+	char *pending_count; /* state of the counting slot in row 0, until it has counted the batch;
+							else NULL */
 
 	/*
-	 * Sums of 128 bits whose states are sums of 64 bits so far, in their lower half: their values
-	 * together are not beyond `reach`.
+	 * Slots with sums of 128 bits whose states are still sums of 64 bits, in their lower half. The
+	 * absolute values in any of these sums add up to at most sum64_bound.
 	 */
-	bool *half;
-	double *reach;
+	bool *in_sum64;
+	double *sum64_bound;
 };
 
-/* Sums up to this are kept in 64 bits. */
-#define MAX_REACH 4e18
+/* Sums with bounds up to this are kept in 64 bits. */
+#define MAX_SUM64_BOUND 4e18
 
 /*
- * Of slots that count rows, the one with the highest rank leads; 0: it does not count, or not all
- * rows.
+ * Among slots that count rows, the one with the highest rank becomes the counting slot. 0: it does
+ * not count, or not all rows.
  */
 static int
-leader_rank(const SlotSpec *slot)
+count_rank(const SlotSpec *slot)
 {
 	if (slot->bins.kind != BIN_NONE || slot->filter >= 0)
 		return 0;
@@ -91,19 +101,20 @@ slots_reset(SlotWork *work)
 {
 	const SlotSpec *slots = work->spec->slots;
 
-	work->moderate = true;
-	work->leader = -1;
+	work->overflow_safe = true;
+	work->counting_slot = -1;
 	for (int s = 0; s < work->spec->nslots; s++)
-		if (leader_rank(&slots[s]) > (work->leader < 0 ? 0 : leader_rank(&slots[work->leader])))
-			work->leader = s;
+		if (count_rank(&slots[s]) >
+			(work->counting_slot < 0 ? 0 : count_rank(&slots[work->counting_slot])))
+			work->counting_slot = s;
 	for (int s = 0; s < work->spec->nslots; s++)
 	{
-		work->half[s] = slots[s].monoid == MONOID_SUM_DEC || slots[s].monoid == MONOID_SUM_I128;
-		work->reach[s] = 0;
+		work->in_sum64[s] = slots[s].monoid == MONOID_SUM_DEC || slots[s].monoid == MONOID_SUM_I128;
+		work->sum64_bound[s] = 0;
 	}
-	/* a state with squares counts by itself */
+	/* a slot that needs squares counts by itself */
 	for (int s = 0; s < work->spec->nslots; s++)
-		work->follows[s] = s != work->leader && leader_rank(&slots[s]) > 0 &&
+		work->shares_count[s] = s != work->counting_slot && count_rank(&slots[s]) > 0 &&
 			(slots[s].monoid == MONOID_COUNT || slots[s].mean_only);
 }
 
@@ -114,9 +125,9 @@ slots_create(const AggSpec *spec, int batch_rows)
 	size_t input_size = sizeof(gpuagg_f64x2);
 
 	work->spec = spec;
-	work->follows = palloc0(Max(spec->nslots, 1) * sizeof(bool));
-	work->half = palloc0(Max(spec->nslots, 1) * sizeof(bool));
-	work->reach = palloc0(Max(spec->nslots, 1) * sizeof(double));
+	work->shares_count = palloc0(Max(spec->nslots, 1) * sizeof(bool));
+	work->in_sum64 = palloc0(Max(spec->nslots, 1) * sizeof(bool));
+	work->sum64_bound = palloc0(Max(spec->nslots, 1) * sizeof(double));
 	slots_reset(work);
 	work->cxt = CurrentMemoryContext;
 	work->batch_rows = batch_rows;
@@ -162,7 +173,7 @@ slots_create(const AggSpec *spec, int batch_rows)
 		} \
 	}
 
-/* Floats for an operator on integers: codes that compare as floats do. */
+/* Floats for a monoid on integers: 64-bit codes that compare as the floats do. */
 #define CODES_OF(FROM) \
 	do \
 	{ \
@@ -177,7 +188,7 @@ slots_create(const AggSpec *spec, int batch_rows)
 	case COLUMN_##NAME: \
 		CODES_OF(value_t);
 
-/* Converts a column to a scalar input type; rows NULL means the first n. */
+/* Converts a column to a scalar input type. If `rows` is NULL, converts the first n rows. */
 static void
 convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, void *out)
 {
@@ -250,7 +261,7 @@ column_has_kind(ColumnType type, InputKind kind)
 	}
 }
 
-/* All rows of a column in the monoid's input type. */
+/* Returns all rows of a column in the monoid's input type. */
 static const void *
 dense_input(SlotWork *work, const Batch *batch, int c, InputKind kind)
 {
@@ -269,7 +280,7 @@ dense_input(SlotWork *work, const Batch *batch, int c, InputKind kind)
 	return w->values;
 }
 
-/* Interleaves two columns to pairs of doubles. */
+/* Makes pairs of doubles of two columns. */
 static void
 pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *rows, int n)
 {
@@ -286,7 +297,7 @@ pair_doubles(SlotWork *work, const Batch *batch, const int *cols, const uint32 *
 	}
 }
 
-/* Keys, of which -0 equals 0, and the values that belong to them, whose -0 stays. */
+/* Makes pairs of keys and values. -0 is changed to 0 in keys, but not in values. */
 #define PAIR_CODES(VALUE_T, CODE) \
 	for (int i = 0; i < n; i++) \
 	{ \
@@ -316,9 +327,11 @@ pair_codes(SlotWork *work, const Batch *batch, const int *cols, const uint32 *ro
 	}
 }
 
-/* Codes of a column in which NULLs count, with whether there is a value. */
+/*
+ * Makes pairs of a column's codes and whether there is a value, for monoids in which NULLs count.
+ */
 static void
-present_codes(SlotWork *work, const Batch *batch, int c, const uint32 *rows, int n)
+pair_codes_with_presence(SlotWork *work, const Batch *batch, int c, const uint32 *rows, int n)
 {
 	const Column *col = &batch->cols[c];
 	const int64 *codes = dense_input(work, batch, c, INPUT_int64_t);
@@ -333,9 +346,9 @@ present_codes(SlotWork *work, const Batch *batch, int c, const uint32 *rows, int
 	}
 }
 
-/* Booleans in which NULL counts as false. */
+/* Copies booleans; NULL becomes false. */
 static void
-present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
+copy_present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
 {
 	const int8 *v = col->values;
 	int8 *out = work->input;
@@ -348,7 +361,10 @@ present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
 	}
 }
 
-/* The input of the rows in `rows` (NULL: all n), or NULL where none is read. */
+/*
+ * Returns the input of the rows in `rows`, or of the first n rows if that is NULL. Returns NULL if
+ * the monoid reads no input.
+ */
 static const void *
 slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
 {
@@ -360,11 +376,11 @@ slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint3
 	if (kind == INPUT_gpuagg_f64x2)
 		pair_doubles(work, batch, slot->col, rows, n);
 	else if (slot->monoid == MONOID_LONGEST_ASC)
-		present_codes(work, batch, c, rows, n);
+		pair_codes_with_presence(work, batch, c, rows, n);
 	else if (kind == INPUT_gpuagg_kv)
 		pair_codes(work, batch, slot->col, rows, n);
 	else if (slot->monoid == MONOID_LONGEST_RUN && batch->cols[c].validity)
-		present_booleans(work, &batch->cols[c], rows, n);
+		copy_present_booleans(work, &batch->cols[c], rows, n);
 	else if (!rows)
 		return dense_input(work, batch, c, kind);
 	else
@@ -374,6 +390,7 @@ slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint3
 
 /* ---- selections --------------------------------------------------------- */
 
+/* Clears the bits of rows without a value. */
 static void
 mask_column(uint64 *mask, const Column *col, int words)
 {
@@ -404,9 +421,9 @@ mask_filter(uint64 *mask, const Column *col, int nrows)
 			mask[w] &= col->validity[w];
 }
 
-/* Row numbers of the set bits. */
+/* Lists the numbers of the bits that are set. */
 static int
-mask_rows(const uint64 *mask, int nrows, uint32 *rows)
+rows_of_mask(const uint64 *mask, int nrows, uint32 *rows)
 {
 	int n = 0;
 
@@ -426,9 +443,9 @@ mask_rows(const uint64 *mask, int nrows, uint32 *rows)
 	return n;
 }
 
-/* Does every row of the batch count for the slot? */
+/* Returns whether every row of the batch counts for the slot. */
 static bool
-takes_all(const SlotSpec *slot, const GroupTable *table, const Batch *batch)
+all_rows_count(const SlotSpec *slot, const GroupTable *table, const Batch *batch)
 {
 	if (table->nmissing > 0 || slot->filter >= 0)
 		return false;
@@ -439,12 +456,13 @@ takes_all(const SlotSpec *slot, const GroupTable *table, const Batch *batch)
 	return true;
 }
 
+/* Selects the rows that count for the slot, unless they are selected already. */
 static void
 select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const Batch *batch)
 {
 	int words = BITMAP_WORDS(batch->nrows);
 
-	int col[2] = {-1, -1}; /* whose NULLs do not count */
+	int col[2] = {-1, -1}; /* columns whose NULLs do not count */
 
 	for (int c = 0; c < 2 && !slot_takes_nulls(slot); c++)
 		col[c] = slot->col[c];
@@ -459,7 +477,7 @@ select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const
 		mask_filter(work->mask, &batch->cols[slot->filter], batch->nrows);
 	for (int i = 0; i < table->nmissing; i++)
 		bitmap_clear(work->mask, table->missing[i]);
-	work->nselected = mask_rows(work->mask, batch->nrows, work->selected);
+	work->nselected = rows_of_mask(work->mask, batch->nrows, work->selected);
 	work->col[0] = col[0];
 	work->col[1] = col[1];
 	work->filter = slot->filter;
@@ -468,7 +486,7 @@ select_rows(SlotWork *work, const SlotSpec *slot, const GroupTable *table, const
 
 /* ---- bins --------------------------------------------------------------- */
 
-/* work->at: registers of the hashes; work->input: their ranks. */
+/* Sets work->at to the registers of the hashes, and work->input to their ranks. */
 static void
 find_registers(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint32 *rows, int n)
 {
@@ -485,7 +503,10 @@ find_registers(SlotWork *work, const Batch *batch, const SlotSpec *slot, const u
 	}
 }
 
-/* Bins by a formula that the compiler knows, so that the loop has no branch. */
+/*
+ * Sets at[] to the offsets of bins. `formula` is a constant for the compiler, so that the loop has
+ * no branch.
+ */
 static inline void
 uniform_bins(const BinSpec *bins, const double *restrict x, int n, uint32 cells, int formula,
 			 uint32 *restrict at)
@@ -494,10 +515,13 @@ uniform_bins(const BinSpec *bins, const double *restrict x, int n, uint32 cells,
 		at[i] = gpuagg_bin_uniform(x[i], bins->lo, bins->hi, bins->n, formula) * cells;
 }
 
-/* work->at: the states of the rows' bins.  Returns the input, as given or found. */
+/*
+ * Sets work->at to the states of the rows' bins. Returns the input: the one given, or the ranks of
+ * BIN_HLL.
+ */
 static const void *
-find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const SlotSpec *slot,
-		  const uint32 *rows, int n, const void *input)
+find_states_in_bins(SlotWork *work, const GroupTable *table, const Batch *batch,
+					const SlotSpec *slot, const uint32 *rows, int n, const void *input)
 {
 	const BinSpec *bins = &slot->bins;
 	const double *x = NULL;
@@ -528,31 +552,29 @@ find_bins(SlotWork *work, const GroupTable *table, const Batch *batch, const Slo
 	return input;
 }
 
-/* ---- reduction ---------------------------------------------------------- */
+/* ---- incomplete states ----------------------------------------------------- */
 
-/* ---- states that are not complete ------------------------------------------- */
-
-/* Makes a slot's states of groups from .. end - 1 what they are supposed to be. */
+/* Completes a slot's states of the groups from .. end - 1. */
 static void
 complete_slot(const SlotWork *work, const GroupTable *table, int s, uint32 from, uint32 end)
 {
 	const SlotSpec *slots = work->spec->slots;
 
-	if (!work->follows[s] && !work->half[s])
+	if (!work->shares_count[s] && !work->in_sum64[s])
 		return;
 	for (uint32 g = from; g < end; g++)
 	{
 		char *row = group_row(table, g);
 		char *state = row + table->slot_off[s];
 
-		if (work->half[s])
+		if (work->in_sum64[s])
 			*(gpuagg_i128 *) state = *(int64 *) state; /* little-endian */
 		else
 		{
-			const char *leader = row + table->slot_off[work->leader];
-			int64 n = slots[work->leader].monoid == MONOID_COUNT ?
-				*(const int64 *) leader :
-				(int64) ((const gpuagg_accum *) leader)->n;
+			const char *counting = row + table->slot_off[work->counting_slot];
+			int64 n = slots[work->counting_slot].monoid == MONOID_COUNT ?
+				*(const int64 *) counting :
+				(int64) ((const gpuagg_accum *) counting)->n;
 
 			if (slots[s].monoid == MONOID_COUNT)
 				*(int64 *) state = n;
@@ -569,30 +591,33 @@ slots_complete(const SlotWork *work, const GroupTable *table, uint32 from, uint3
 		complete_slot(work, table, s, from, end);
 }
 
-/* Where a loop over all rows may count those of the leader along with its own work, or NULL. */
+/*
+ * Returns the states of the counting slot if a loop over all rows should step them along with its
+ * own; else NULL. The caller then counts the batch.
+ */
 static char *
-take_count(SlotWork *work)
+claim_pending_count(SlotWork *work)
 {
-	char *uncounted = work->uncounted;
+	char *pending_count = work->pending_count;
 
-	work->uncounted = NULL;
-	return uncounted;
+	work->pending_count = NULL;
+	return pending_count;
 }
 
-/* Steps the states at `at` of the rows. */
+/* Steps the states at at[] by n inputs. */
 static int
 reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *input, int n)
 {
 	const SlotSpec *slot = &work->spec->slots[s];
 
-	if (!slot->mean_only || (!work->moderate && !work->follows[s]))
+	if (!slot->mean_only || (!work->overflow_safe && !work->shares_count[s]))
 		return loop_rows(slot->monoid, base, at, input, n);
-	loop_mean_rows(base, at, input, n, !work->follows[s],
-				   work->follows[s] ? take_count(work) : NULL);
+	loop_mean_rows(base, at, input, n, !work->shares_count[s],
+				   work->shares_count[s] ? claim_pending_count(work) : NULL);
 	return 0;
 }
 
-/* The same by runs. */
+/* Does the same for runs. */
 static int
 reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *start, int nruns,
 			const void *input)
@@ -601,33 +626,37 @@ reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *s
 
 	if (slot->monoid == MONOID_SUM_F64)
 		return loop_sum_runs(base, at, start, nruns, input);
-	if (!slot->mean_only || (!work->moderate && !work->follows[s]))
+	if (!slot->mean_only || (!work->overflow_safe && !work->shares_count[s]))
 		return loop_runs(slot->monoid, base, at, start, nruns, input);
-	loop_mean_runs(base, at, start, nruns, input, !work->follows[s]);
+	loop_mean_runs(base, at, start, nruns, input, !work->shares_count[s]);
 	return 0;
 }
 
 /* ---- sums of 64 bits -------------------------------------------------------- */
 
+/* Completes the slot's sums to 128 bits; further sums have 128 bits. */
 static void
-leave_half(SlotWork *work, GroupTable *table, int s)
+widen_sums(SlotWork *work, GroupTable *table, int s)
 {
 	complete_slot(work, table, s, 0, table->ngroups);
-	work->half[s] = false;
+	work->in_sum64[s] = false;
 }
 
-/* Are the slot's sums in 64 bits, with n more values as well? */
+/* Returns whether the slot's sums stay in 64 bits after n more values. If not, they are widened. */
 static bool
-stays_half(SlotWork *work, GroupTable *table, int s, const NarrowInput *input, int n)
+stays_in_sum64(SlotWork *work, GroupTable *table, int s, const NarrowInput *input, int n)
 {
-	if (work->half[s])
-		work->reach[s] += (fabs((double) input->base) + PG_UINT32_MAX) * n;
-	if (work->reach[s] > MAX_REACH)
-		leave_half(work, table, s);
-	return work->half[s];
+	if (work->in_sum64[s])
+		work->sum64_bound[s] += (fabs((double) input->base) + PG_UINT32_MAX) * n;
+	if (work->sum64_bound[s] > MAX_SUM64_BOUND)
+		widen_sums(work, table, s);
+	return work->in_sum64[s];
 }
 
-/* The column of a slot all of whose rows count, as narrow integers; false if it is not so. */
+/*
+ * Sets *input to the slot's column as narrow integers, for a batch in which all rows count. Returns
+ * false if the monoid or the column does not allow that.
+ */
 static bool
 narrow_input(const SlotSpec *slot, const Batch *batch, NarrowInput *input)
 {
@@ -671,7 +700,7 @@ slots_take_narrow(const AggSpec *spec, int c)
 			(slot->col[0] == c && slot->bins.kind != BIN_NONE))
 			return false;
 	}
-	/* of values that a decimal cannot represent, no column is narrow */
+	/* a column with unrepresentable values is never narrow */
 	for (int f = 0; f < spec->nfallbacks; f++)
 	{
 		const FallbackAgg *fallback = &spec->fallbacks[f];
@@ -685,6 +714,7 @@ slots_take_narrow(const AggSpec *spec, int c)
 	return true;
 }
 
+/* Reduces the batch for one slot; returns error bits. */
 static int
 reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 {
@@ -699,7 +729,7 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 
 	if (slot->filter >= 0 && column_is_false(&batch->cols[slot->filter]))
 		return 0;
-	if (!takes_all(slot, table, batch))
+	if (!all_rows_count(slot, table, batch))
 	{
 		select_rows(work, slot, table, batch);
 		rows = work->selected;
@@ -707,21 +737,21 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	}
 	else if (narrow_input(slot, batch, &narrow))
 	{
-		MonoidId sum = stays_half(work, table, s, &narrow, n) ? MONOID_SUM_I64 : slot->monoid;
+		MonoidId sum = stays_in_sum64(work, table, s, &narrow, n) ? MONOID_SUM_I64 : slot->monoid;
 
 		if (runs)
 			return loop_narrow_runs(sum, base, table->run_at, table->run_start, table->nruns,
 									&narrow);
-		return loop_narrow_rows(sum, base, table->at, &narrow, n, take_count(work));
+		return loop_narrow_rows(sum, base, table->at, &narrow, n, claim_pending_count(work));
 	}
-	if (work->half[s])
-		leave_half(work, table, s);
+	if (work->in_sum64[s])
+		widen_sums(work, table, s);
 	input = slot_input(work, batch, slot, rows, n);
-	if (slot->mean_only && work->moderate && !work->follows[s])
-		work->moderate = loop_all_moderate(input, n);
+	if (slot->mean_only && work->overflow_safe && !work->shares_count[s])
+		work->overflow_safe = loop_all_overflow_safe(input, n);
 	if (slot->bins.kind != BIN_NONE)
 	{
-		input = find_bins(work, table, batch, slot, rows, n, input);
+		input = find_states_in_bins(work, table, batch, slot, rows, n, input);
 		return loop_rows(slot->monoid, base, work->at, input, n);
 	}
 	if (table->mode == TABLE_SINGLE)
@@ -741,56 +771,59 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 	return reduce_rows(work, s, base, table->at, input, n);
 }
 
-/* ---- counts that are equal ------------------------------------------------ */
+/* ---- shared counts ----------------------------------------------------------- */
 
-/* The slot counts by itself from now on. */
+/* Makes the slot count by itself from now on. */
 static void
-stop_following(SlotWork *work, GroupTable *table, int s)
+unshare_count(SlotWork *work, GroupTable *table, int s)
 {
 	complete_slot(work, table, s, 0, table->ngroups);
-	work->follows[s] = false;
+	work->shares_count[s] = false;
 }
 
-/* Are all values of the batch moderate?  Bounds that were noted tell without reading them. */
+/*
+ * Returns whether all values of a batch's column are overflow-safe. Uses the column's bounds where
+ * they are set.
+ */
 static bool
-column_is_moderate(SlotWork *work, const Batch *batch, int c)
+column_is_overflow_safe(SlotWork *work, const Batch *batch, int c)
 {
 	const Column *col = &batch->cols[c];
 	double bounds[2] = {col->least.number, col->greatest.number};
 
-	if (col->has_bounds && column_is_float(col->type) && loop_all_moderate(bounds, 2))
+	if (col->has_bounds && column_is_float(col->type) && loop_all_overflow_safe(bounds, 2))
 		return true;
-	return loop_all_moderate(dense_input(work, batch, c, INPUT_double), batch->nrows);
+	return loop_all_overflow_safe(dense_input(work, batch, c, INPUT_double), batch->nrows);
 }
 
-/* Before a batch is reduced: slots for which not every row counts follow no longer. */
+/* Before a batch is reduced: ends the sharing for slots for which not every row of it counts. */
 static void
-check_following(SlotWork *work, GroupTable *table, const Batch *batch)
+check_shared_counts(SlotWork *work, GroupTable *table, const Batch *batch)
 {
 	const SlotSpec *slots = work->spec->slots;
 
-	if (work->leader < 0)
+	if (work->counting_slot < 0)
 		return;
-	if (!takes_all(&slots[work->leader], table, batch))
+	if (!all_rows_count(&slots[work->counting_slot], table, batch))
 	{
 		for (int s = 0; s < work->spec->nslots; s++)
-			if (work->follows[s])
-				stop_following(work, table, s);
-		work->leader = -1;
+			if (work->shares_count[s])
+				unshare_count(work, table, s);
+		work->counting_slot = -1;
 		return;
 	}
 	for (int s = 0; s < work->spec->nslots; s++)
 	{
-		if (!work->follows[s])
+		if (!work->shares_count[s])
 			continue;
-		if (!takes_all(&slots[s], table, batch))
-			stop_following(work, table, s);
-		else if (slots[s].mean_only && work->moderate)
-			work->moderate = column_is_moderate(work, batch, slots[s].col[0]);
+		if (!all_rows_count(&slots[s], table, batch))
+			unshare_count(work, table, s);
+		else if (slots[s].mean_only && work->overflow_safe)
+			work->overflow_safe = column_is_overflow_safe(work, batch, slots[s].col[0]);
 	}
 	for (int s = 0; s < work->spec->nslots; s++)
-		if (work->follows[s] && slots[s].mean_only && !work->moderate)
-			stop_following(work, table, s);
+		if (work->shares_count[s] && slots[s].mean_only && !work->overflow_safe)
+			unshare_count(work, table, s);
 }
 
 void
@@ -798,10 +831,10 @@ slots_combine(SlotWork *work, GroupTable *table)
 {
 	for (int s = 0; s < work->spec->nslots; s++)
 	{
-		stop_following(work, table, s);
-		leave_half(work, table, s);
+		unshare_count(work, table, s);
+		widen_sums(work, table, s);
 	}
-	work->moderate = false;
+	work->overflow_safe = false;
 }
 
 int
@@ -812,15 +845,15 @@ slots_reduce(SlotWork *work, GroupTable *table, const Batch *batch)
 	work->selection_valid = false;
 	for (int c = 0; c < work->spec->ncols; c++)
 		work->widened[c].valid = false;
-	check_following(work, table, batch);
-	if (work->leader >= 0 && work->spec->slots[work->leader].monoid == MONOID_COUNT)
-		work->uncounted = table->rows + table->slot_off[work->leader];
+	check_shared_counts(work, table, batch);
+	if (work->counting_slot >= 0 && work->spec->slots[work->counting_slot].monoid == MONOID_COUNT)
+		work->pending_count = table->rows + table->slot_off[work->counting_slot];
 	for (int s = 0; s < work->spec->nslots; s++)
-		if (s != work->leader && (!work->follows[s] || work->spec->slots[s].mean_only))
+		if (s != work->counting_slot && (!work->shares_count[s] || work->spec->slots[s].mean_only))
 			errors |= reduce_slot(work, table, batch, s);
-	if (work->leader >= 0 &&
-		(work->uncounted || work->spec->slots[work->leader].monoid != MONOID_COUNT))
-		errors |= reduce_slot(work, table, batch, work->leader);
-	work->uncounted = NULL;
+	if (work->counting_slot >= 0 &&
+		(work->pending_count || work->spec->slots[work->counting_slot].monoid != MONOID_COUNT))
+		errors |= reduce_slot(work, table, batch, work->counting_slot);
+	work->pending_count = NULL;
 	return errors;
 }

@@ -353,7 +353,7 @@ receive_failed(Client *client, size_t length)
 	char text[256];
 
 	if (length != sizeof(failed))
-		return client_fail(client, "the GPU server sent what makes no sense");
+		return client_fail(client, "the GPU server sent an invalid answer");
 	if (!receive_all(client, &failed, sizeof(failed)))
 		return false;
 	failed.text[sizeof(failed.text) - 1] = '\0';
@@ -374,7 +374,7 @@ receive(Client *client, MessageType type, void *body, size_t length)
 	if (header.magic == GPUAGG_PROTOCOL_MAGIC && header.type == MESSAGE_FAILED)
 		return receive_failed(client, header.length);
 	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.type != type || header.length != length)
-		return client_fail(client, "the GPU server sent what makes no sense");
+		return client_fail(client, "the GPU server sent an invalid answer");
 	return length == 0 || receive_all(client, body, length);
 }
 
@@ -609,7 +609,7 @@ map_arena(Client *client)
 	client->mapped = NULL;
 	if (fstat(client->arena_fd, &st) != 0 || seals < 0 || (seals & F_SEAL_SHRINK) == 0 ||
 		client->welcome.arena_bytes > (uint64) st.st_size)
-		return client_fail(client, "the GPU server sent what makes no sense");
+		return client_fail(client, "the GPU server sent an invalid answer");
 	arena = mmap(NULL, client->welcome.arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 				 client->arena_fd, 0);
 	if (arena == MAP_FAILED)
@@ -631,7 +631,7 @@ receive_welcome(Client *client)
 	client->greeting = false;
 	welcome.device_name[sizeof(welcome.device_name) - 1] = '\0';
 	if (!welcome_is_sound(&welcome))
-		return client_fail(client, "the GPU server sent what makes no sense");
+		return client_fail(client, "the GPU server sent an invalid answer");
 	welcome.keep_ms = Min(Max(welcome.keep_ms, 1), MOST_KEEP_MS);
 	client->welcome = welcome;
 	if (client->arena_fd < 0)

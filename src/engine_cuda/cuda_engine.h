@@ -78,7 +78,7 @@ typedef struct CudaEngine
 	uint64 rows_given; /* to the server */
 	uint64 batches;
 	uint64 bytes_from_device;
-	uint64 rows_aside;        /* to the cpu_fallback, as rows */
+	uint64 cpu_fallback_rows; /* to the cpu_fallback, as rows */
 	uint64 rows_resident;     /* of which the server had copies; counted in rows_given, too */
 	uint64 uploaded;          /* bytes of those that were made */
 	const char *not_resident; /* why there were none, or NULL */

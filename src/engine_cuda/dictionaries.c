@@ -223,7 +223,7 @@ ask(Client *client, Entry *e, Form_pg_attribute att)
 	ok = add_entries(e, att, &in, client->arena, client->welcome.buffer_bytes);
 	MemoryContextSwitchTo(old);
 	if (!ok)
-		client_fail(client, "the GPU server sent what makes no sense");
+		client_fail(client, "the GPU server sent an invalid answer");
 	return ok;
 }
 

@@ -60,7 +60,7 @@ forget_rows(CudaEngine *cuda)
 		cuda_spool_free(cuda->spool);
 	cuda->spool = NULL;
 	memset(&cuda->result, 0, sizeof(cuda->result));
-	cuda->rows_given = cuda->rows_aside = cuda->batches = cuda->bytes_from_device = 0;
+	cuda->rows_given = cuda->cpu_fallback_rows = cuda->batches = cuda->bytes_from_device = 0;
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
@@ -84,16 +84,17 @@ single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
 	if (!engine_input_once(input) || engine_keeps_groups(spec, input))
 		return NULL;
 	if (cuda_query_multiplies(query))
-		return "whether a product overflows depends on the order of rows, and they come once";
+		return "overflow of a product depends on row order, and the input cannot be read twice";
 	if (input->parallel)
 		return NULL;
 	if (spec->ordered)
-		return "rows in order must all have room on the GPU, and they come once";
+		return "all ordered rows must fit into GPU memory, and the input cannot be read twice";
 	if (spec_has_sets(spec))
-		return "distinct or ordered values must all have room on the GPU, and rows come once";
+		return "all distinct or ordered values must fit into GPU memory, and the input cannot be "
+			   "read twice";
 	for (int k = 0; k < spec->nkeys; k++)
 		if (spec->keys[k].varies)
-			return "equal keys may look different, and rows come once";
+			return "equal keys may print differently, and the input cannot be read twice";
 	return NULL;
 }
 
@@ -187,11 +188,11 @@ finish_device(CudaEngine *cuda, bool final)
 		cuda->result.allgroups - Min(cuda->result.ngroups, cuda->result.allgroups);
 	cuda->base.failed = Min(cuda->result.failed, cuda->base.left_out);
 	if (cuda->result.undetermined > 0)
-		return cuda_fail(cuda, "rows that only the CPU can tell: an error, or a rare value");
+		return cuda_fail(cuda, "a row needs the CPU, for an error or an unusual value");
 	if (cuda->result.errors == 0)
 		return ENGINE_OK;
 	if (cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "a sum out of range, which the CPU engine reports");
+		return cuda_fail(cuda, "a sum is out of range, which the CPU engine reports");
 	cuda->base.errors |= cuda->result.errors;
 	return ENGINE_OK;
 }
@@ -335,7 +336,7 @@ cuda_join(Engine *engine, uint64 share)
 		return false;
 	if (cuda->client)
 		cuda_end_session(cuda);
-	cuda->query->wire->share = share;
+	cuda->query->wire->shared_id = share;
 	old = MemoryContextSwitchTo(cuda->env.cxt);
 	cuda->joined = cuda_ensure_open(cuda, NULL) == ENGINE_OK;
 	MemoryContextSwitchTo(old);
@@ -391,7 +392,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	size_t memory = own_memory(cuda);
 
 	*stats = cuda->past;
-	stats->rows += cuda->rows_given + cuda->rows_aside;
+	stats->rows += cuda->rows_given + cuda->cpu_fallback_rows;
 	stats->batches += cuda->batches;
 	stats->groups += Max(r->ngroups, r->allgroups);
 	stats->changes += r->changes;
@@ -412,7 +413,7 @@ cuda_stats(Engine *engine, EngineStats *stats)
 	stats->device.memory = Max(stats->device.memory, r->memory_peak);
 	stats->device.retries += r->retries;
 	stats->device.devices = Max(stats->device.devices, (int) r->devices);
-	stats->device.rows_aside += cuda->rows_aside;
+	stats->device.cpu_fallback_rows += cuda->cpu_fallback_rows;
 	stats->device.rows_resident += cuda->rows_resident;
 	stats->device.uploaded += cuda->uploaded;
 	if (cuda->asked.count > 0)
@@ -456,7 +457,7 @@ cuda_reset(Engine *engine)
 	if (cuda->sorted)
 		in_flight |= cuda_sorted_reset(cuda);
 	cuda_query_reset(cuda->query);
-	cuda->query->wire->share = 0;
+	cuda->query->wire->shared_id = 0;
 	if (cuda->client == NULL)
 		return;
 
@@ -494,8 +495,8 @@ cuda_explain(const EngineStats *stats, ExplainState *es)
 {
 	const DeviceStats *device = &stats->device;
 
-	if (device->rows_aside > 0)
-		ExplainPropertyUInteger("Rows on CPU", NULL, device->rows_aside, es);
+	if (device->cpu_fallback_rows > 0)
+		ExplainPropertyUInteger("Rows on CPU", NULL, device->cpu_fallback_rows, es);
 	if (device->rows_resident > 0)
 		ExplainPropertyUInteger("Resident Rows", NULL, device->rows_resident, es);
 	else if (es->verbose && stats->not_resident[0] != '\0')

@@ -140,7 +140,7 @@ cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken)
 static bool
 makes_no_sense(CudaEngine *cuda)
 {
-	strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
+	strlcpy(cuda->client->failure, "the GPU server sent an invalid answer",
 			sizeof(cuda->client->failure));
 	return false;
 }

@@ -264,7 +264,7 @@ cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *b
 			cuda->client->welcome.buffer_bytes;
 
 	if (!ok)
-		strlcpy(cuda->client->failure, "the GPU server sent what makes no sense",
+		strlcpy(cuda->client->failure, "the GPU server sent an invalid answer",
 				sizeof(cuda->client->failure));
 	for (int v = 0; v < cuda->spec->nvalues && ok; v++)
 		ok = pick_values(cuda, v, groups, buffer, out, cxt);

@@ -204,7 +204,7 @@ translate_slot(CudaQuery *query, int s, const char **why)
 	if (slot->set > 0)
 		return cuda_query_distinct_slot(query, s, why);
 
-	*why = "an operator that the GPU does not have";
+	*why = "an operator of an aggregate is not supported on the GPU";
 	memset(&out, 0, sizeof(out));
 	out.monoid = slot->monoid;
 	out.col[0] = out.col[1] = out.filter = -1;
@@ -235,7 +235,7 @@ translate_slot(CudaQuery *query, int s, const char **why)
 	if (slot->filter >= 0 &&
 		(out.filter = cuda_query_add_column(query, slot->filter, TRAVEL_FILTER, WIRE_I8, -1)) < 0)
 		return false;
-	*why = "too many thresholds for the GPU";
+	*why = "histograms have more thresholds than the GPU supports";
 	if (!translate_bins(query, slot, &out))
 		return false;
 	if (slot->monoid == MONOID_ACCUM_F64 && slot->mean_only)
@@ -302,7 +302,7 @@ translate_keys(CudaQuery *query, const char **why)
 	bool nulls;
 	int bytes = 0;
 
-	*why = "group keys too wide for the GPU";
+	*why = "GROUP BY keys of more than 16 bytes are not supported on the GPU";
 	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw, &nulls))
 		return false;
 	for (int k = 0; k < spec->nkeys; k++)
@@ -336,16 +336,16 @@ translate_runs(CudaQuery *query, const char **why)
 	WireQuery *wire = query->wire;
 	int col = cuda_query_add_column(query, spec->keys[0].col, TRAVEL_RUNS, WIRE_I32, 0);
 
-	*why = "an operator that depends on the order of rows";
+	*why = "aggregates that depend on row order are not supported over sorted input on the GPU";
 	if (spec->ordered)
 		return false;
-	*why = "distinct or ordered values of groups that leave in order";
+	*why = "DISTINCT and ordered-set aggregates are not supported over sorted input on the GPU";
 	if (spec_has_sets(spec))
 		return false;
-	*why = "no aggregate of groups that leave in order";
+	*why = "sorted input without an aggregate is not supported on the GPU";
 	if (spec->nslots == 0)
 		return false;
-	*why = "several states a group, of groups that leave in order";
+	*why = "histograms and sketches are not supported over sorted input on the GPU";
 	for (int s = 0; s < spec->nslots; s++)
 		if (spec->slots[s].bins.kind != BIN_NONE)
 			return false;
@@ -353,7 +353,7 @@ translate_runs(CudaQuery *query, const char **why)
 	 * may overflow in one order of rows and not in another, and groups that have left cannot be
 	 * taken back
 	 */
-	*why = "products of groups that leave in order";
+	*why = "products are not supported over sorted input on the GPU";
 	for (int s = 0; s < spec->nslots; s++)
 		if (spec->slots[s].monoid == MONOID_PRODUCT_F64)
 			return false;
@@ -371,7 +371,7 @@ translate_order(CudaQuery *query, const char **why)
 	const AggSpec *spec = query->spec;
 	WireQuery *wire = query->wire;
 
-	*why = "too long an ORDER BY for the GPU";
+	*why = "the ORDER BY has more columns than the GPU supports";
 	if (spec->norder > WIRE_MAX_ORDER)
 		return false;
 	for (int o = 0; o < spec->norder; o++)
@@ -395,7 +395,7 @@ cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 
 	query->spec = spec;
 	query->wire = palloc0(sizeof(WireQuery));
-	*why = "too many aggregates for the GPU";
+	*why = "the query has more aggregates than the GPU supports";
 	if (spec->nslots > WIRE_MAX_SLOTS)
 		return NULL;
 	if (grouped ? !translate_runs(query, why) : !translate_keys(query, why))
@@ -405,12 +405,12 @@ cuda_query_build(const AggSpec *spec, bool grouped, const char **why)
 			return NULL;
 	if (!cuda_query_ordered_sets(query, why))
 		return NULL;
-	*why = "too many aggregates for the GPU";
+	*why = "the query has more aggregates than the GPU supports";
 	if (query->wire->nslots > WIRE_MAX_SLOTS)
 		return NULL;
 	if (spec->ordered && !translate_order(query, why))
 		return NULL;
-	*why = "a group too large for the GPU";
+	*why = "the state of a group is larger than the GPU supports";
 	if (!wire_group_fits(query->wire))
 		return NULL;
 	query->wire->ncols = query->ncols;

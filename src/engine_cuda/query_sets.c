@@ -96,22 +96,23 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 	const SlotSpec *slot = &spec->slots[s];
 	const DistinctSpec *distinct = &spec->distincts[slot->set - 1];
 	WireSlot out = {
-		.monoid = slot->monoid, .col = {-1, -1}, .filter = -1, .width = 1, .part = WIRE_DISTINCT};
+		.monoid = slot->monoid, .col = {-1, -1}, .filter = -1, .width = 1, .input = WIRE_DISTINCT};
 	int col = comparable_column(spec, &distinct->values[0], slot), set;
 
-	*why = distinct->all_rows ? "an aggregate with an ORDER BY of its own" :
-		distinct->nvalues > 1 ? "distinct combinations of values" :
-		col < 0               ? "distinct values of a type that the GPU does not have" :
-								"an aggregate of distinct values";
+	*why = distinct->all_rows ?
+		"aggregates with different ORDER BY clauses are not supported on the GPU" :
+		distinct->nvalues > 1 ? "DISTINCT over several arguments is not supported on the GPU" :
+		col < 0               ? "DISTINCT values of this type are not supported on the GPU" :
+								"this DISTINCT aggregate is not supported on the GPU";
 	if (distinct->all_rows || distinct->nvalues > 1 || col < 0 || !reads_values(query, slot, col))
 		return false;
-	*why = "too many distinct values for the GPU";
+	*why = "the query has more DISTINCT aggregates than the GPU supports";
 	col = add_values(query, col, TRAVEL_KEY_CODES);
 	if (slot->monoid != MONOID_COUNT)
 		out.col[0] = col;
 	if (is_idempotent(slot->monoid))
 	{
-		out.part = WIRE_ROWS;
+		out.input = WIRE_ROWS;
 		if (distinct->filter >= 0)
 			out.filter = cuda_query_add_column(query, distinct->filter, TRAVEL_FILTER, WIRE_I8, -1);
 		if (col < 0 || (distinct->filter >= 0 && out.filter < 0))
@@ -130,10 +131,10 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 
 /* A slot that is of no column; it may be one too many. */
 static int
-add_place(CudaQuery *query, int set, WirePart part)
+add_place(CudaQuery *query, int set, WireSlotInput part)
 {
 	WireSlot slot = {
-		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .part = part};
+		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .input = part};
 
 	slot.set = set;
 	return cuda_query_add_slot(query, &slot);
@@ -183,17 +184,17 @@ cuda_query_ordered_sets(CudaQuery *query, const char **why)
 	const AggSpec *spec = query->spec;
 
 	/* a zero has its sign in core's modes */
-	*why = "modes of floats";
+	*why = "mode() of floats is not supported on the GPU";
 	for (int o = 0; o < spec->nordered_sets; o++)
 		if (spec->ordered_sets[o].kind == ORDERED_SET_MODE &&
 			column_is_float(spec->cols[spec->values[spec->ordered_sets[o].values].col].type))
 			return false;
 	for (int v = 0; v < spec->nvalues; v++)
 	{
-		*why = "ordered values of a type that the GPU does not have";
+		*why = "ordered-set aggregates of this type are not supported on the GPU";
 		if (!spec->values[v].coded)
 			return false;
-		*why = "too many ordered values for the GPU";
+		*why = "the query has more ordered-set aggregates than the GPU supports";
 		if (v == WIRE_MAX_SETS || !add_value_slots(query, v))
 			return false;
 	}

@@ -39,7 +39,7 @@ EngineStatus
 cuda_note_cpu_fallback_errors(CudaEngine *cuda)
 {
 	if (cuda->cpu_fallback->errors != 0 && cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "a sum out of range, which the CPU engine reports");
+		return cuda_fail(cuda, "a sum is out of range, which the CPU engine reports");
 	cuda->base.errors |= cuda->cpu_fallback->errors;
 	return ENGINE_OK;
 }
@@ -51,14 +51,15 @@ set_aside(CudaEngine *cuda, const Batch *batch)
 	Engine *cpu_fallback;
 
 	if (cuda->spec->ordered)
-		return cuda_fail(cuda, "rows that only the CPU can take, among rows in order");
+		return cuda_fail(cuda, "some of the ordered rows can only be computed on the CPU");
 	if (spec_has_sets(cuda->spec))
-		return cuda_fail(cuda, "rows that only the CPU can take, among distinct or ordered values");
+		return cuda_fail(cuda,
+						 "some of the distinct or ordered values can only be computed on the CPU");
 	cpu_fallback = cuda_get_cpu_fallback(cuda);
 	cuda_query_note_negative_zero(cuda->query, batch);
 	if (cuda_can_start_over(cuda) && cuda->query->negative_zero)
 		return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
-	cuda->rows_aside += batch->nrows;
+	cuda->cpu_fallback_rows += batch->nrows;
 	if (cpu_fallback->ops->add_batch(cpu_fallback, batch) != ENGINE_OK)
 		return cuda_fail(cuda, cpu_fallback->failure);
 	return cuda_note_cpu_fallback_errors(cuda);
@@ -78,12 +79,14 @@ read_back(CudaEngine *cuda, int buffer)
 	MemoryContext cxt, old;
 
 	if (cuda->spec->ordered)
-		return cuda_fail(cuda, "the GPU has no room for all rows in order");
+		return cuda_fail(cuda, "the ordered rows do not fit into GPU memory");
 	if (spec_has_sets(cuda->spec))
-		return cuda_fail(cuda, "the GPU has no room for all distinct or ordered values");
+		return cuda_fail(cuda, "the distinct or ordered values do not fit into GPU memory");
 	for (int k = 0; k < cuda->spec->nkeys; k++)
 		if (cuda->spec->keys[k].varies && cuda_can_start_over(cuda))
-			return cuda_fail(cuda, "no room on the GPU, and equal keys may look different");
+			return cuda_fail(
+				cuda,
+				"the groups do not fit into GPU memory, and equal keys may print differently");
 	cuda->full = true;
 	cuda->rows_given -= wire->nrows;
 	cxt = AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
@@ -111,7 +114,7 @@ await_done(CudaEngine *cuda)
 	if (!client_receive(cuda->client, MESSAGE_DONE, &done, sizeof(done)))
 		return cuda_fail_client(cuda);
 	if (done.buffer >= MAX_BUFFERS || !cuda->busy[done.buffer])
-		return cuda_fail(cuda, "the GPU server sent what makes no sense");
+		return cuda_fail(cuda, "the GPU server sent an invalid answer");
 	cuda->busy[done.buffer] = false;
 	return done.taken ? ENGINE_OK : read_back(cuda, done.buffer);
 }
@@ -189,7 +192,7 @@ encode(CudaEngine *cuda, const Batch *batch, bool *aside)
 	if (cuda->variants &&
 		(*aside || cuda->cpu_fallback || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
 		cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "equal keys that look different");
+		return cuda_fail(cuda, "equal keys print differently");
 	*aside |= variants && cuda->spec->nkeys > 1;
 	return ENGINE_OK;
 }
@@ -202,7 +205,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	bool aside, large;
 
 	if (cuda->ending)
-		return cuda_fail(cuda, "rows behind the last ones");
+		return cuda_fail(cuda, "rows came after the end of the input");
 	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)
 	{
 		/* the session was given back or lost, and there is no other: the CPU fallback can do
@@ -215,7 +218,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	}
 	large = cuda_query_large(query, batch);
 	if (large && cuda_can_start_over(cuda))
-		return cuda_fail(cuda, "floats so large that the order of rows decides on an overflow");
+		return cuda_fail(cuda, "floats are so large that overflow depends on row order");
 	if (cuda->full)
 		return set_aside(cuda, batch);
 	if (encode(cuda, batch, &aside) != ENGINE_OK)
@@ -237,7 +240,7 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 		if (cuda_can_start_over(cuda) && query->negative_zero)
 			return cuda_fail(cuda, "a minimum or maximum of -0 and 0 depends on row order");
 		if (query->sizes_differ)
-			return cuda_fail(cuda, "matrices of several sizes");
+			return cuda_fail(cuda, "matrices have different sizes");
 		from += n;
 		cuda->rows += n;
 		cuda->rows_given += n;

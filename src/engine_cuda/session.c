@@ -149,7 +149,7 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 	query->wire->forced = cuda->env.forced;
 	query->wire->flags &= ~WIRE_LATE;
 	/* rows that arrive grouped are never stored ones, and OPENED says whether the GPU takes them */
-	if (cuda_can_start_over(cuda) && query->wire->share == 0 && cuda->sorted == NULL)
+	if (cuda_can_start_over(cuda) && query->wire->shared_id == 0 && cuda->sorted == NULL)
 		query->wire->flags |= WIRE_LATE;
 	connect_to_server(cuda);
 	if (cuda->client->sock < 0)

@@ -280,7 +280,7 @@ merge_rows(CudaEngine *cuda, const Batch *batch)
 {
 	Engine *cpu_fallback = cuda_get_cpu_fallback(cuda);
 
-	cuda->rows_aside += batch->nrows;
+	cuda->cpu_fallback_rows += batch->nrows;
 	cpu_fallback->ops->add_batch(cpu_fallback, batch);
 }
 
@@ -425,14 +425,14 @@ receive_answer(CudaEngine *cuda, uint32 n, WireFinished *result, bool *full)
 		return false;
 	*full = !done.taken;
 	if (done.buffer != (uint32) sorted->sent || result->ngroups != (*full ? 0 : n))
-		return client_fail(client, "the GPU server sent what makes no sense");
+		return client_fail(client, "the GPU server sent an invalid answer");
 	if (!*full && !client_receive(client, MESSAGE_GROUPS, &sorted->groups, sizeof(sorted->groups)))
 		return false;
 	client_settle(client);
 	if (*full)
 		return true;
 	return groups_are_sound(cuda, &sorted->groups, n) ||
-		client_fail(client, "the GPU server sent what makes no sense");
+		client_fail(client, "the GPU server sent an invalid answer");
 }
 
 static void
@@ -472,7 +472,7 @@ receive_buffer(CudaEngine *cuda)
 	add_result(cuda, &result);
 	if (full)
 	{
-		give_up(cuda, "the GPU has no room");
+		give_up(cuda, "the groups do not fit into GPU memory");
 		return;
 	}
 	sorted->sent = -1;
@@ -593,7 +593,7 @@ cuda_sorted_add(CudaEngine *cuda, const Batch *batch)
 		 * the rows does not
 		 */
 		if (large)
-			give_up(cuda, "large floats");
+			give_up(cuda, "floats are so large that overflow depends on row order");
 	}
 	else
 	{

@@ -73,10 +73,12 @@ sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 	if (!sets)
 		return NULL;
 	if (!ops->sets)
-		return spec && spec->ndistincts > 0 ? "an aggregate of distinct values" :
-											  "an aggregate of ordered values";
+		return spec && spec->ndistincts > 0 ?
+			"DISTINCT aggregates are not supported by this engine" :
+			"ordered-set aggregates are not supported by this engine";
 	if (engine_input_once(&query->input))
-		return "distinct or ordered values must all have room, and rows come once";
+		return "all distinct or ordered values must fit into memory, and the input cannot be read "
+			   "twice";
 	return NULL;
 }
 
@@ -85,18 +87,18 @@ static const char *
 unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 {
 	if (query->input.grouped && !ops->keeps_order)
-		return "the input is ordered";
+		return "sorted input is not supported by this engine";
 	if (query->spec && query->spec->ordered_floats && !ops->adds_in_order)
-		return "a sum of floats has an order";
+		return "a sum of floats with an ORDER BY must be added in that order";
 	if (ops != engines_default() && sets_unsupported_reason(ops, query))
 		return sets_unsupported_reason(ops, query);
 	if (query->engines > MOST_ENGINES && ops != engines_default())
-		return "many grouping sets that cannot be made from one another";
+		return "too many grouping sets cannot be computed from one another";
 	if (query->fallbacks && !ops->runs_fallbacks)
-		return "an aggregate that only its own functions can compute";
+		return "an aggregate needs its own transition function, which runs only on the CPU";
 	/* of a parallel plan, whose participants have agreed on another engine's support */
 	if (query->spec && query->spec->mixed_scales && !ops->support.usual_scales)
-		return "sums of numerics without a declared scale";
+		return "sums of numerics without a declared scale are not supported";
 	return query->spec && ops->unsupported_reason ?
 		ops->unsupported_reason(query->spec, &query->input) :
 		NULL;

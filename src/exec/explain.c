@@ -13,8 +13,8 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/ruleutils.h"
 
+#include "composite/composite.h"
 #include "exec/exec.h"
-#include "exec/grouping_sets.h"
 #include "settings.h"
 
 /* The keys of a set, as the query would have them. */
@@ -40,7 +40,7 @@ explain_sets(GpuAggState *state, List *keys, ExplainState *es)
 	for (int s = plan->nsets - 1; s >= 0; s--)
 	{
 		char *text = set_text(&plan->sets[s], keys);
-		int source = state->engine && !plan->guarded ? grouping_sets_source(state->engine, s) : -1;
+		int source = state->engine && !plan->guarded ? composite_set_source(state->engine, s) : -1;
 
 		if (source >= 0)
 			text = psprintf("%s from %s", text, set_text(&plan->sets[source], keys));

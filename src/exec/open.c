@@ -8,19 +8,19 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type_d.h"
 #include "executor/executor.h"
 #include "executor/nodeHash.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
 #include "aggregates/partial_call.h"
-#include "exec/distinct.h"
+#include "composite/composite.h"
 #include "exec/exec.h"
-#include "exec/grouping_sets.h"
-#include "exec/keys.h"
-#include "exec/ordered_set.h"
 #include "feed/ordered.h"
+#include "key_spec.h"
 #include "settings.h"
 
 /* What an engine that does not sort pays to have a row sorted, in slots. */
@@ -52,6 +52,54 @@ build_order(GpuAggState *state, AggSpec *spec)
 	}
 }
 
+/*
+ * Adds the rows of an aggregate to the spec's row sets, if it has DISTINCT values, or if its rows
+ * are sorted for it.  Returns the number of the set as in SlotSpec.set, else 0.  `args` and
+ * `filter` are inputs, as for aggmap_build().
+ */
+static int
+add_row_set(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sorts)
+{
+	DistinctSpec set = {.all_rows = sorts, .sorted = sorts};
+	List *clauses = sorts ? aggref->aggorder : aggref->aggdistinct;
+	int n = list_length(clauses);
+	ListCell *lc;
+
+	if (n == 0)
+		return 0;
+	set.values = palloc0(sizeof(KeySpec) * n);
+	set.sortops = palloc0(sizeof(Oid) * n);
+	set.nulls_first = palloc0(sizeof(bool) * n);
+	set.filter = -1;
+	foreach (lc, clauses)
+	{
+		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
+		TargetEntry *tle = get_sortgroupclause_tle(clause, aggref->args);
+		Node *expr = (Node *) tle->expr;
+		Oid eqfunc = InvalidOid, hashfunc = InvalidOid;
+
+		/* a sort needs neither */
+		if (!sorts && !key_hash_functions(clause->eqop, exprType(expr), &eqfunc, &hashfunc))
+			elog(ERROR, "equality operator %u is not hashable", clause->eqop);
+		set.sortops[set.nvalues] = clause->sortop;
+		set.nulls_first[set.nvalues] = clause->nulls_first;
+		key_spec_init(spec, &set.values[set.nvalues++], expr, args[tle->resno - 1], eqfunc,
+					  hashfunc, exprCollation(expr));
+	}
+	if (filter >= 0)
+	{
+		ColumnSpec col = {.input = filter,
+						  .type = COLUMN_I8,
+						  .typid = BOOLOID,
+						  .typmod = -1,
+						  .typlen = 1,
+						  .typbyval = true};
+
+		set.filter = spec_add_column(spec, &col);
+	}
+	return spec_add_distinct(spec, &set) + 1;
+}
+
 /* Translates the plan into a spec; aggregates evaluate their parameters here. */
 static void
 build_spec(GpuAggState *state, const SlotSupport *support)
@@ -67,9 +115,10 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 	spec->nkeys = plan->nkeys;
 	spec->keys = palloc0(sizeof(KeySpec) * (plan->nkeys + 1));
 	for (int k = 0; k < plan->nkeys; k++)
-		keys_init(spec, &spec->keys[k],
-				  (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr,
-				  plan->key_input[k], plan->key_eq[k], plan->key_hash[k], plan->key_collation[k]);
+		key_spec_init(spec, &spec->keys[k],
+					  (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr,
+					  plan->key_input[k], plan->key_eq[k], plan->key_hash[k],
+					  plan->key_collation[k]);
 	build_order(state, spec);
 	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
 	state->fractions = palloc0(sizeof(ExprState *) * (plan->naggs + 1));
@@ -79,7 +128,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 			Aggref, list_nth_node(TargetEntry, cscan->custom_scan_tlist, plan->nkeys + a)->expr);
 		PartialCall call = partial_call(aggref);
 		int set =
-			distinct_add(spec, aggref, plan->agg_args[a], plan->agg_filter[a], plan->agg_sorts[a]);
+			add_row_set(spec, aggref, plan->agg_args[a], plan->agg_filter[a], plan->agg_sorts[a]);
 
 		/* the set has the filter's rows alone */
 		state->outputs[a] =
@@ -158,7 +207,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 
 	if (spec && spec->nsets > 0)
 	{
-		query.engines = grouping_sets_engines(engines_candidate(), spec, parallel);
+		query.engines = composite_count_row_engines(engines_candidate(), spec, parallel);
 		query.work.values *= query.engines;
 	}
 	if (spec && spec->norder > 0)
@@ -289,11 +338,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 		env.ranks &= !aggmap_reads_registers(state->outputs[a]);
 	env.fraction = eval_fraction;
 	env.fraction_arg = state;
-	state->engine = state->spec->nsets > 0 ? grouping_sets_open(ops, state->spec, &env) :
-		ops->sets                          ? ops->open(state->spec, &env) :
-		state->spec->nordered_sets > 0     ? ordered_set_open(ops, state->spec, &env) :
-		state->spec->ndistincts > 0        ? distinct_open(ops, state->spec, &env, choose) :
-											 ops->open(state->spec, &env);
+	state->engine = composite_open(ops, state->spec, &env, choose);
 }
 
 bool

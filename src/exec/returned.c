@@ -41,6 +41,7 @@
 #include "utils/typcache.h"
 
 #include "aggregates/codes.h"
+#include "analysis/analysis.h"
 #include "exec/exec.h"
 #include "exec/returned.h"
 
@@ -157,7 +158,8 @@ make_condition(const GpuAggState *scan, Node *qual, Condition *condition)
 	condition->type = exprType(left);
 	condition->constant_type = exprType(right);
 	condition->strategy = strategy_of(opno, condition->type);
-	if (condition->strategy < 0 || !codes_aggregate(scan->outputs[condition->agg], condition->type))
+	if (condition->strategy < 0 ||
+		!codes_exist_for_aggregate(scan->outputs[condition->agg], condition->type))
 		return false;
 	condition->constant = ExecInitExpr((Expr *) right, unconstify(PlanState *, &scan->css.ss.ps));
 	condition->given = IsA(right, Const) || ((Param *) right)->paramkind == PARAM_EXTERN;
@@ -316,7 +318,7 @@ make_keys(Returned *returned)
 			exprType((Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, column)->expr));
 		key->descending = plan->limit[3 * i + 1];
 		key->nulls_first = plan->limit[3 * i + 2];
-		if (key->key < 0 && !codes_aggregate(scan->outputs[key->agg], key->type))
+		if (key->key < 0 && !codes_exist_for_aggregate(scan->outputs[key->agg], key->type))
 		{
 			/* those before it are enough, but not to tell groups apart */
 			returned->ties = true;
@@ -522,8 +524,8 @@ offer_condition(const Returned *returned, const Condition *condition, EngineCond
 
 	code = condition->code;
 	if (condition->state != CONDITION_CODE || condition->strategy == 0 ||
-		!codes_slots(returned->scan->outputs[condition->agg], &out->value.slot,
-					 &out->value.counted))
+		!codes_find_slots(returned->scan->outputs[condition->agg], &out->value.slot,
+						  &out->value.counted))
 		return false;
 	out->value.key = -1;
 	out->min = ENGINE_NO_MIN;
@@ -546,7 +548,8 @@ offer_keys(const Returned *returned, EngineLimit *limit)
 
 		*by = (EngineSort){{-1, key->key, -1}, key->descending, key->nulls_first};
 		if (key->key < 0 &&
-			!codes_slots(returned->scan->outputs[key->agg], &by->value.slot, &by->value.counted))
+			!codes_find_slots(returned->scan->outputs[key->agg], &by->value.slot,
+							  &by->value.counted))
 			break;
 		limit->nsort++;
 	}

@@ -127,14 +127,6 @@ expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage)
 }
 
 bool
-expr_deterministic(Oid collation)
-{
-	return OidIsValid(collation) &&
-		(collation == C_COLLATION_OID || collation == DEFAULT_COLLATION_OID ||
-		 get_collation_isdeterministic(collation));
-}
-
-bool
 expr_is_text_equality(Oid funcid)
 {
 	return funcid == F_TEXTEQ || funcid == F_TEXTNE || funcid == F_BPCHAREQ || funcid == F_BPCHARNE;

@@ -157,7 +157,7 @@ compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, 
 		return expr_emit(set, stage, f->run,
 						 expr_new_vec(set, f->result, 0, InvalidOid, expr, stage), args[0],
 						 nargs > 1 ? args[1] : NULL, NULL, NULL);
-	if (expr_is_text_equality(funcid) && expr_deterministic(collation) &&
+	if (expr_is_text_equality(funcid) && expr_collation_is_deterministic(collation) &&
 		args[0]->type == COLUMN_DATUM && args[1]->type == COLUMN_DATUM)
 	{
 		Oid *func = palloc(sizeof(Oid));

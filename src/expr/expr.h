@@ -49,13 +49,6 @@
 /* Size of the hash table of a set's vectors. */
 #define EXPR_BUCKETS 256
 
-typedef enum VecState
-{
-	VEC_VALUE = 0,
-	VEC_NULL = 1,
-	VEC_FALLBACK = 2
-} VecState;
-
 typedef struct Vec
 {
 	ColumnType type;
@@ -168,13 +161,6 @@ typedef struct ExprSet
 extern ExprSet *expr_set_create(PlanState *parent, TupleDesc desc, int nstages,
 								ExprSubplans *subplans);
 
-/*
- * Can the expression be evaluated for any row, needed or not, without an error and without
- * a side effect?  Takes expressions of the planner and of plans; params: those of the query, or
- * NULL.
- */
-extern bool expr_cannot_fail(Node *expr, ParamListInfo params);
-
 /* A new list of the quals in the order in which they are best evaluated. */
 extern List *expr_order_quals(List *quals, ParamListInfo params);
 
@@ -225,20 +211,5 @@ extern Datum expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *i
  * memory context; other by-reference values stay where they are.
  */
 extern Datum expr_datum(const Vec *vec, int row);
-
-/*
- * Do all values of a numeric expression have one display scale, but for those that a
- * decimal cannot represent?  Takes expressions of the planner and of plans.
- */
-extern bool expr_decimal_shape(Node *expr, int16 *scale);
-
-/* The least display scale and the largest one, where these are known. */
-extern bool expr_decimal_scales(Node *expr, int16 *least, int16 *most);
-
-/*
- * The column type for values of an expression; a numeric expression over columns
- * and constants of known scales has one as well.
- */
-extern ColumnType expr_column_type(Node *expr, int16 *scale);
 
 #endif /* GPUAGG_EXPR_H */

@@ -14,6 +14,7 @@
 
 #include "postgres.h"
 
+#include "analysis/analysis.h"
 #include "expr/expr.h"
 
 /*
@@ -259,28 +260,10 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 /* The same for an operation that takes vectors of this type only: NULL for another. */
 extern Vec *expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage);
 
-/*
- * Are strings of this collation equal only if their bytes are?  No without one: core may raise an
- * error.
- */
-extern bool expr_deterministic(Oid collation);
-
 /* Is this = or <> of text or bpchar, which are operations under a deterministic collation? */
 extern bool expr_is_text_equality(Oid funcid);
 
 /* ---- scales.c --------------------------------------------------------------- */
-
-/* Scales beyond this leave too few digits to the left of the point. */
-#define EXPR_MAX_SCALE 24
-/*
- * That of quotients: core's is 16 or 20 for most, and 24 below about 10^-4.  With fewer digits
- * these would take the scalar fallback; with as many as these, it is sums of quotients beyond 10^4
- * that are made of numerics.
- */
-#define EXPR_QUOTIENT_SCALE 24
-
-/* The value of a constant int4 that is not NULL; false: the expression is none. */
-extern bool expr_const_int4(Node *node, int32 *value);
 
 /* The display scales of decimals: Vec.scales, or a new vector. */
 extern Vec *expr_scales(ExprSet *set, Vec *vec, int stage);
@@ -363,11 +346,6 @@ extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r
 /* The operand with decimals brought to a scale that is not below their own. */
 extern uint16 expr_translate_rescaled(struct ExprProgram *p, Vec *vec, int16 scale);
 
-/* The column type of values that core computes; they need not conform to a typmod. */
-extern ColumnType expr_value_type(Expr *expr, int16 *scale);
-
-/* Is this LIKE or NOT LIKE of text or bpchar? */
-extern bool expr_is_like(Oid funcid);
 /* Has it a constant pattern without wildcards but for a % at its end? */
 extern bool expr_is_simple_like(List *args);
 
@@ -377,10 +355,5 @@ extern bool expr_is_time(Oid funcid);
 extern bool expr_is_interval(Oid funcid);
 /* Is this a function of rounding.c, over decimals, and to a number of digits that is known? */
 extern bool expr_is_rounding(Oid funcid, List *args);
-
-/* The display scale of extract(field FROM ...); false where it depends on the value. */
-extern bool expr_extract_scale(Oid funcid, List *args, int16 *scale);
-/* The same of an interval. */
-extern bool expr_interval_scale(Oid funcid, List *args, int16 *scale);
 
 #endif /* GPUAGG_EXPR_INTERNAL_H */

@@ -209,26 +209,6 @@ static const struct
 	{F_INTERVAL_GE, run_ge, COLUMN_I8, BOOLOID, COLUMN_DATUM, COLUMN_DATUM},
 };
 
-/* Is this extract(epoch FROM interval)? */
-static bool
-is_epoch(Oid funcid, List *args)
-{
-	Const *field;
-
-	if (funcid != F_EXTRACT_TEXT_INTERVAL)
-		return false;
-	field = linitial(args);
-	return IsA(field, Const) && !field->constisnull && field->consttype == TEXTOID &&
-		pg_strcasecmp(TextDatumGetCString(field->constvalue), "epoch") == 0;
-}
-
-bool
-expr_interval_scale(Oid funcid, List *args, int16 *scale)
-{
-	*scale = 6;
-	return is_epoch(funcid, args);
-}
-
 bool
 expr_is_interval(Oid funcid)
 {
@@ -241,7 +221,7 @@ expr_is_interval(Oid funcid)
 Vec *
 expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 {
-	if (is_epoch(funcid, args))
+	if (expr_is_interval_epoch(funcid, args))
 	{
 		Vec *a = expr_compile_as(set, lsecond(args), COLUMN_DATUM, stage);
 

@@ -18,13 +18,6 @@
 #include "expr/program.h"
 #include "spec.h"
 
-bool
-expr_is_like(Oid funcid)
-{
-	return funcid == F_TEXTLIKE || funcid == F_TEXTNLIKE || funcid == F_BPCHARLIKE ||
-		funcid == F_BPCHARNLIKE;
-}
-
 /* Is the pattern one for expr_run_like? */
 bool
 expr_is_simple_like(List *args)
@@ -52,7 +45,7 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 	if (!expr_is_like(funcid))
 		return NULL;
 	right = lsecond(args);
-	if (!IsA(right, Const) || right->constisnull || !expr_deterministic(collation))
+	if (!IsA(right, Const) || right->constisnull || !expr_collation_is_deterministic(collation))
 		return NULL;
 	pattern = palloc(sizeof(ExprPattern));
 	pattern->negate = negate;
@@ -380,7 +373,8 @@ expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 
 	if (!is_membership(saop))
 		return compile_comparisons(set, saop, stage);
-	if ((text && !expr_deterministic(saop->inputcollid)) || !elements_of(saop, MOST_ELEMENTS, &e))
+	if ((text && !expr_collation_is_deterministic(saop->inputcollid)) ||
+		!elements_of(saop, MOST_ELEMENTS, &e))
 		return NULL;
 	if (!text)
 		memcpy(types, expr_find_function(func)->args, sizeof(types));
@@ -413,7 +407,9 @@ expr_translate_in(ExprProgram *p, const ExprOp *op, uint16 *r)
 		return false;
 	if (list->ints == NULL || list->count > VECTOR_MAX_CONSTANTS)
 	{
-		*r = expr_program_reject(p, list->ints ? "a list too long for the GPU" : "a list of texts");
+		*r = expr_program_reject(p,
+								 list->ints ? "an IN list is longer than the GPU supports" :
+											  "IN lists of texts are not supported on the GPU");
 		return true;
 	}
 	/* a register has 32 bits without a sign as if they had one */

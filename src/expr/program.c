@@ -115,7 +115,7 @@ read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 	if (con->state == VECTOR_UNDETERMINED ||
 		(con->state == VECTOR_VALUE && !constant_bits(vec, &con->bits)))
 	{
-		expr_program_reject(p, "a constant that the GPU does not have");
+		expr_program_reject(p, "a constant cannot be represented on the GPU");
 		return false;
 	}
 	return true;
@@ -127,11 +127,11 @@ translate_constant(ExprProgram *p, Vec *vec)
 	VectorConstant con = {0};
 
 	if (vec->type == COLUMN_DATUM)
-		return expr_program_reject(p, "values of a type that the GPU does not have");
+		return expr_program_reject(p, "values of this type are not supported on the GPU");
 	switch (constant_ready(p->set, vec))
 	{
 		case EXPR_NOT_READY:
-			return expr_program_reject(p, "a value that is computed only if a row needs it");
+			return expr_program_reject(p, "a constant may only be computed if a row needs it");
 		case EXPR_READY_FOR_ROWS:
 		{
 			uint16 operand = expr_program_constants(p, 1, &con.bits);
@@ -200,7 +200,7 @@ load_column(ExprProgram *p, ExprStored column)
 			p->stored[s].scale != column.scale || p->stored[s].coded))
 		s++;
 	if (s == WIRE_MAX_STORED_COLS)
-		return expr_program_reject(p, "too many columns for the GPU");
+		return expr_program_reject(p, "the query reads more columns than the GPU supports");
 	if (s == p->nstored)
 		p->stored[p->nstored++] = column;
 	return expr_program_emit(p, VECTOR_LOAD, wire_type(column.type), s, 0, 0);
@@ -210,7 +210,7 @@ static uint16
 translate_column(ExprProgram *p, const Vec *vec)
 {
 	if (vec->type == COLUMN_DATUM)
-		return expr_program_reject(p, "values of a type that the GPU does not have");
+		return expr_program_reject(p, "values of this type are not supported on the GPU");
 	return load_column(p,
 					   (ExprStored){vec->attno, vec->type, vec->scale,
 									.presence = is_presence(p->set->desc, vec)});
@@ -248,7 +248,7 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 		return load_column(p, (ExprStored){root->vec->attno, COLUMN_I8, 0, .presence = true});
 	operand = expr_program_lookup(p, presence_of(root->expr), COLUMN_I8, 0, -1);
 	return operand == VECTOR_NONE ?
-		expr_program_reject(p, "a count of values that are computed row by row") :
+		expr_program_reject(p, "the argument of a count is evaluated row by row") :
 		operand;
 }
 
@@ -262,7 +262,7 @@ translate_relabel(ExprProgram *p, const ExprOp *op)
 		return expr_program_emit(p, VECTOR_TRUTH, 0, a, 0, 0);
 	if (op->r->type == COLUMN_DATUM || column_width(op->r->type) != column_width(op->a->type) ||
 		!column_is_integer(op->r->type) || !column_is_integer(op->a->type))
-		return expr_program_reject(p, "a cast that the GPU does not have");
+		return expr_program_reject(p, "a cast is not supported on the GPU");
 	return a;
 }
 
@@ -311,7 +311,7 @@ translate_op(ExprProgram *p, const ExprOp *op)
 	if (op->run == expr_run_relabel)
 		return translate_relabel(p, op);
 	if (f && f->code == VECTOR_NONE)
-		return expr_program_reject(p, "a function whose last digit the C library decides");
+		return expr_program_reject(p, "the last digit of a function depends on the C library");
 	if (f)
 	{
 		uint16 a = expr_program_vec(p, op->a);
@@ -324,7 +324,7 @@ translate_op(ExprProgram *p, const ExprOp *op)
 		expr_translate_time(p, op, &r) || expr_translate_bucket(p, op, &r) ||
 		expr_translate_in(p, op, &r))
 		return r;
-	return expr_program_reject(p, "a function that the GPU does not have");
+	return expr_program_reject(p, "a function is not supported on the GPU");
 }
 
 /* The operation that computes a vector. */
@@ -345,7 +345,7 @@ translate(ExprProgram *p, Vec *vec)
 	uint16 operand;
 
 	if (p->unsupported_reason || vec == NULL)
-		return expr_program_reject(p, "a value that is computed row by row");
+		return expr_program_reject(p, "an expression is evaluated row by row");
 	check_stack_depth();
 	for (int i = 0; i < p->nvecs; i++)
 		if (p->vecs[i] == vec)
@@ -359,8 +359,8 @@ translate(ExprProgram *p, Vec *vec)
 				 VECTOR_NONE)
 	{
 		op = find_op(p->set, vec);
-		operand =
-			op ? translate_op(p, op) : expr_program_reject(p, "a value that no operation computes");
+		operand = op ? translate_op(p, op) :
+					   expr_program_reject(p, "a value is not computed by a vector operation");
 	}
 	if (p->unsupported_reason)
 		return VECTOR_NONE;
@@ -677,7 +677,7 @@ expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 			r++;
 		if (r == VECTOR_MAX_REGISTERS)
 		{
-			expr_program_reject(p, "too many values at a time for the GPU");
+			expr_program_reject(p, "the expressions need more registers than the GPU has");
 			return false;
 		}
 		all.used[r] = true;

@@ -101,15 +101,6 @@ extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType
 extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale,
 								  int column);
 
-/* May it be? */
-extern bool expr_is_harmless(Node *expr);
-/*
- * Is this function of core's leakproof, or silent and calls nothing of a user's, where all types
- * are plain?
- */
-extern bool expr_function_is_harmless(Oid function);
-extern bool expr_type_is_plain(Oid type);
-
 /*
  * Evaluates a lookup for n entries of the column's dictionary and for NULL, in the current memory
  * context.

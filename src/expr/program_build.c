@@ -21,7 +21,7 @@ expr_program_constants(ExprProgram *p, int n, const int64 *bits)
 	uint16 first = VECTOR_CONSTANT + flat->nconstants;
 
 	if (p->unsupported_reason || n > VECTOR_MAX_CONSTANTS - (int) flat->nconstants)
-		return expr_program_reject(p, "too many constants for the GPU");
+		return expr_program_reject(p, "the query has more constants than the GPU supports");
 	for (int i = 0; i < n; i++)
 		flat->constants[flat->nconstants++].bits = bits[i];
 	return first;
@@ -64,7 +64,7 @@ expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a, uint16 b, uin
 			return i;
 	}
 	if (flat->ninstructions == VECTOR_MAX_INSTRUCTIONS)
-		return expr_program_reject(p, "too long an expression for the GPU");
+		return expr_program_reject(p, "the expressions are longer than the GPU supports");
 	in.r = flat->ninstructions;
 	flat->instructions[flat->ninstructions++] = in;
 	return in.r;

@@ -131,7 +131,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 		return VECTOR_NONE;
 	if (!expr_is_harmless((Node *) expr))
 	{
-		p->harm = "a function that might tell of values that the query does not see";
+		p->harm = "a function might reveal values that are hidden from the query";
 		return VECTOR_NONE;
 	}
 	while (t < p->nlookups &&
@@ -140,9 +140,10 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 		t++;
 	s = coded_column(p, attno);
 	if (t == WIRE_MAX_TABLES || s < 0)
-		return expr_program_reject(p,
-								   s < 0 ? "too many columns for the GPU" :
-										   "too many expressions of texts for the GPU");
+		return expr_program_reject(
+			p,
+			s < 0 ? "the query reads more columns than the GPU supports" :
+					"the query has more expressions over texts than the GPU supports");
 	if (t == p->nlookups)
 		p->lookups[p->nlookups++] =
 			(ExprLookup){.expr = expr, .stored = s, .type = type, .scale = scale, .column = column};
@@ -271,7 +272,7 @@ expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entr
 	else
 		while (p->unsupported_reason == NULL && !evaluate_guarded(&e))
 			if (++failures == MOST_FAILURES)
-				expr_program_reject(p, "an expression of a text that fails for many values");
+				expr_program_reject(p, "an expression over texts fails for too many values");
 	AtEOXact_GUC(true, level);
 	FreeExprContext(e.econtext, true);
 	ExecDropSingleTupleTableSlot(e.slot);

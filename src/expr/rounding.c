@@ -226,7 +226,7 @@ expr_translate_rounding(ExprProgram *p, const ExprOp *op, uint16 *r)
 	{
 		a = expr_program_vec(p, op->a);
 		if (d->digits > VECTOR_MOST_POWER || d->zeros > VECTOR_MOST_POWER)
-			*r = expr_program_reject(p, "digits too far apart for the GPU");
+			*r = expr_program_reject(p, "rounding by that many digits is not supported on the GPU");
 		else
 		{
 			*r = d->digits == 0 ?

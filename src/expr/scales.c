@@ -1,12 +1,10 @@
 /*
  * scales.c
- *	  Which display scales the values of a numeric expression have, and vectors of them.
+ *	  Vectors of display scales, and decimals brought to another scale.
  *
- * In core, a sum has the larger display scale of its arguments, a product the sum of theirs, and
- * CASE that of the branch which is taken; a quotient has at least 16 significant digits.  So where
- * columns have a declared scale, that of an expression is known without any value, or at least the
- * largest that it may have is.  Decimals are integers of that scale; where values may display fewer
- * digits, a vector of integers (Vec.scales) says how many each one has.
+ * A vector of decimals has integers of one scale: the largest display scale that the expression can
+ * have (analysis/decimal_scales.c).  If some values may display fewer digits, a second vector of
+ * integers (Vec.scales) has the display scale of each value.
  */
 #include "postgres.h"
 
@@ -20,219 +18,6 @@
 #include "expr/program.h"
 #include "operators/decode_numeric.h"
 #include "spec.h"
-
-/* ---- of expressions ---------------------------------------------------------- */
-
-typedef struct Scales
-{
-	int16 least;
-	int16 most;
-} Scales;
-
-static bool find_scales(Node *expr, Scales *scales);
-
-/* The display scale of a numeric constant, if a decimal can represent it. */
-static bool
-const_scale(Const *con, int16 *scale)
-{
-	struct varlena *num;
-	gpuagg_i128 value;
-
-	if (con->constisnull)
-		return false;
-	num = PG_DETOAST_DATUM(con->constvalue);
-	for (int s = 0; s <= EXPR_MAX_SCALE; s++)
-		if (decode_numeric((uint8_t *) VARDATA_ANY(num), VARSIZE_ANY_EXHDR(num), s, &value))
-		{
-			*scale = s;
-			return true;
-		}
-	return false;
-}
-
-bool
-expr_const_int4(Node *node, int32 *value)
-{
-	if (!IsA(node, Const) || ((Const *) node)->consttype != INT4OID ||
-		((Const *) node)->constisnull)
-		return false;
-	*value = DatumGetInt32(((Const *) node)->constvalue);
-	return true;
-}
-
-/* Of functions whose results have one scale. */
-static bool
-function_scale(Oid funcid, List *args, int16 *scale)
-{
-	int32 n;
-
-	switch (funcid)
-	{
-		case F_NUMERIC_INT2:
-		case F_NUMERIC_INT4:
-		case F_NUMERIC_INT8:
-			*scale = 0;
-			return true;
-		case F_ROUND_NUMERIC_INT4:
-		case F_TRUNC_NUMERIC_INT4:
-			if (!expr_const_int4(lsecond(args), &n) || n > EXPR_MAX_SCALE)
-				return false;
-			*scale = Max(n, 0);
-			return true;
-		case F_CEIL_NUMERIC:
-		case F_CEILING_NUMERIC:
-		case F_FLOOR_NUMERIC:
-		case F_SIGN_NUMERIC:
-			*scale = 0;
-			return true;
-		case F_NUMERIC_NUMERIC_INT4:
-			return expr_const_int4(lsecond(args), &n) &&
-				spec_column_type(NUMERICOID, n, scale) == COLUMN_DEC;
-		default:
-			return expr_interval_scale(funcid, args, scale) ||
-				expr_extract_scale(funcid, args, scale);
-	}
-}
-
-static bool
-function_scales(Oid funcid, List *args, Scales *scales)
-{
-	Scales a, b;
-
-	switch (funcid)
-	{
-		case F_NUMERIC_ADD:
-		case F_NUMERIC_SUB:
-		case F_NUMERIC_MUL:
-		case F_NUMERIC_DIV:
-		case F_NUMERIC_MOD:
-		case F_MOD_NUMERIC_NUMERIC:
-			if (!find_scales(linitial(args), &a) || !find_scales(lsecond(args), &b))
-				return false;
-			if (funcid == F_NUMERIC_MUL)
-				*scales = (Scales){a.least + b.least, a.most + b.most};
-			else
-				*scales = (Scales){Max(a.least, b.least), Max(a.most, b.most)};
-			if (funcid == F_NUMERIC_DIV)
-				scales->most = Max(scales->most, EXPR_QUOTIENT_SCALE);
-			return scales->most <= EXPR_MAX_SCALE;
-		case F_NUMERIC_UMINUS:
-		case F_NUMERIC_UPLUS:
-		case F_NUMERIC_ABS:
-		case F_ABS_NUMERIC:
-			return find_scales(linitial(args), scales);
-		default:
-			if (!function_scale(funcid, args, &scales->least))
-				return false;
-			scales->most = scales->least;
-			return true;
-	}
-}
-
-/* Of any of these that are not NULL constants.  False if all are NULL. */
-static bool
-choice_scales(List *exprs, Scales *scales)
-{
-	Scales s;
-	ListCell *lc;
-
-	*scales = (Scales){EXPR_MAX_SCALE + 1, -1};
-	foreach (lc, exprs)
-	{
-		if (lfirst(lc) == NULL || (IsA(lfirst(lc), Const) && ((Const *) lfirst(lc))->constisnull))
-			continue;
-		if (!find_scales(lfirst(lc), &s))
-			return false;
-		*scales = (Scales){Min(scales->least, s.least), Max(scales->most, s.most)};
-	}
-	return scales->most >= 0;
-}
-
-static bool
-one_scale(bool known, Scales *scales)
-{
-	scales->most = scales->least;
-	return known;
-}
-
-static bool
-find_scales(Node *expr, Scales *scales)
-{
-	if (exprType(expr) != NUMERICOID)
-		return false;
-	check_stack_depth();
-	switch (nodeTag(expr))
-	{
-		case T_Var:
-			return one_scale(spec_column_type(exprType(expr), exprTypmod(expr), &scales->least) ==
-								 COLUMN_DEC,
-							 scales);
-		case T_Const:
-			return one_scale(((Const *) expr)->consttype == NUMERICOID &&
-								 const_scale((Const *) expr, &scales->least),
-							 scales);
-		case T_RelabelType:
-			return find_scales((Node *) ((RelabelType *) expr)->arg, scales);
-		case T_FuncExpr:
-			return function_scales(((FuncExpr *) expr)->funcid, ((FuncExpr *) expr)->args, scales);
-		case T_OpExpr:
-			set_opfuncid((OpExpr *) expr);
-			return function_scales(((OpExpr *) expr)->opfuncid, ((OpExpr *) expr)->args, scales);
-		case T_CaseExpr:
-		{
-			List *results = list_make1(((CaseExpr *) expr)->defresult);
-			ListCell *lc;
-
-			foreach (lc, ((CaseExpr *) expr)->args)
-				results = lappend(results, ((CaseWhen *) lfirst(lc))->result);
-			return choice_scales(results, scales);
-		}
-		case T_CoalesceExpr:
-			return choice_scales(((CoalesceExpr *) expr)->args, scales);
-		case T_MinMaxExpr:
-			return choice_scales(((MinMaxExpr *) expr)->args, scales);
-		case T_NullIfExpr:
-			return find_scales(linitial(((NullIfExpr *) expr)->args), scales);
-		default:
-			return false;
-	}
-}
-
-bool
-expr_decimal_scales(Node *expr, int16 *least, int16 *most)
-{
-	Scales scales;
-
-	if (!find_scales(expr, &scales))
-		return false;
-	*least = scales.least;
-	*most = scales.most;
-	return true;
-}
-
-bool
-expr_decimal_shape(Node *expr, int16 *scale)
-{
-	int16 least;
-
-	return expr_decimal_scales(expr, &least, scale) && least == *scale;
-}
-
-ColumnType
-expr_column_type(Node *expr, int16 *scale)
-{
-	if (exprType(expr) == NUMERICOID && expr_decimal_shape(expr, scale))
-		return COLUMN_DEC;
-	return spec_column_type(exprType(expr), exprTypmod(expr), scale);
-}
-
-ColumnType
-expr_value_type(Expr *expr, int16 *scale)
-{
-	return expr_decimal_shape((Node *) expr, scale) ?
-		COLUMN_DEC :
-		spec_column_type(exprType((Node *) expr), -1, scale);
-}
 
 /* ---- of vectors ---------------------------------------------------------------- */
 
@@ -361,7 +146,8 @@ expr_translate_rescaled(ExprProgram *p, Vec *vec, int16 scale)
 	uint16 a = expr_program_vec(p, vec);
 
 	if (scale - vec->scale > 18)
-		return expr_program_reject(p, "decimals of scales too far apart for the GPU");
+		return expr_program_reject(
+			p, "decimals whose scales are that far apart are not supported on the GPU");
 	return scale == vec->scale ?
 		a :
 		expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);

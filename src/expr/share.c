@@ -139,8 +139,9 @@ add_columns(NodeFacts *sum, const NodeFacts *facts)
 }
 
 static bool
-facts_walker(Node *node, FactsContext *up)
+facts_walker(Node *node, void *context)
 {
+	FactsContext *up = context;
 	FactsContext mine = {.set = up->set};
 	NodeFacts *entry;
 	bool found;

@@ -42,41 +42,6 @@ typedef struct TimeOp
 	pg_tz *cached_zone; /* that the cache is for */
 } TimeOp;
 
-static bool
-field_of(Node *arg, VectorField *field)
-{
-	static const char *const names[] = {"second", "minute",  "hour", "epoch", "day",    "week",
-										"month",  "quarter", "year", "dow",   "isodow", "doy"};
-	char *name;
-
-	if (!IsA(arg, Const) || ((Const *) arg)->constisnull || ((Const *) arg)->consttype != TEXTOID)
-		return false;
-	name = TextDatumGetCString(((Const *) arg)->constvalue);
-	for (int i = 0; i < lengthof(names); i++)
-		if (pg_strcasecmp(name, names[i]) == 0)
-		{
-			*field = i;
-			return true;
-		}
-	return false;
-}
-
-bool
-expr_extract_scale(Oid funcid, List *args, int16 *scale)
-{
-	VectorField field;
-
-	if (funcid != F_EXTRACT_TEXT_TIMESTAMP && funcid != F_EXTRACT_TEXT_TIMESTAMPTZ &&
-		funcid != F_EXTRACT_TEXT_DATE)
-		return false;
-	if (!field_of(linitial(args), &field))
-		return false;
-	*scale = (field == VECTOR_SECOND || field == VECTOR_EPOCH) ? 6 : 0;
-	if (funcid == F_EXTRACT_TEXT_DATE)
-		*scale = 0;
-	return true;
-}
-
 /* *offset is changed where the result begins a day. */
 static inline int64
 calendar_cached(TimeOp *t, int32 day, int64 *offset)
@@ -251,7 +216,7 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 
 		if (time_functions[i].funcid != funcid)
 			continue;
-		if (!field_of(linitial(args), &field))
+		if (!expr_time_field(linitial(args), &field))
 			return NULL;
 		if (time_functions[i].argtype == DATEOID && field < VECTOR_DAY)
 			return NULL; /* an error, or in other units */
@@ -263,7 +228,10 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		if (a == NULL)
 			return NULL;
 		if (time_functions[i].result == COLUMN_DEC)
-			expr_extract_scale(funcid, args, &scale);
+			scale = (field == VECTOR_SECOND || field == VECTOR_EPOCH) &&
+					time_functions[i].argtype != DATEOID ?
+				6 :
+				0;
 		t = palloc0(sizeof(TimeOp));
 		t->field = field;
 		t->trunc = time_functions[i].result == COLUMN_I64;
@@ -290,7 +258,8 @@ expr_translate_time(ExprProgram *p, const ExprOp *op, uint16 *r)
 		return false;
 	if (t->zoned && !fixed_offset(&offset))
 	{
-		*r = expr_program_reject(p, "a time zone without a fixed offset");
+		*r = expr_program_reject(p,
+								 "time zones without a fixed offset are not supported on the GPU");
 		return true;
 	}
 	data = t->field | (t->trunc ? VECTOR_TIME_TRUNC : 0) |

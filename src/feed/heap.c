@@ -474,12 +474,12 @@ table_unsupported_reason(const HeapFeed *feed)
 	const HeapTable *table = feed->table;
 
 	if (table->tuples)
-		return "a subplan that is executed";
+		return "the rows come from a subplan that is executed";
 	if (!table->by_cache)
 		return "the column cache has no columns of the table";
 	if (table->scan->scan->rs_base.rs_parallel || IsParallelWorker() ||
 		(feed->append && feed->append->as_pstate))
-		return "rows of a parallel scan";
+		return "parallel scans cannot use rows that are cached on the GPU";
 	return NULL;
 }
 
@@ -555,7 +555,7 @@ feed_resident(Feed *base, const char **why)
 
 	if (feed->limit)
 	{
-		*why = "a LIMIT";
+		*why = "the input has a LIMIT";
 		return NULL;
 	}
 	if (feed->second || (feed->begun && !feed->offering))
@@ -565,7 +565,7 @@ feed_resident(Feed *base, const char **why)
 	for (int c = 0; c < feed->batch.ncols; c++)
 		if (feed->outputs[c].constant && !is_given(feed->outputs[c].constant->expr))
 		{
-			*why = "an argument that is computed only if there is a row";
+			*why = "an argument may only be computed if there is a row";
 			return NULL;
 		}
 	if (feed->append)

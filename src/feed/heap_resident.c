@@ -40,14 +40,14 @@ static void
 add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first,
 		uint32 nrows)
 {
-	WireRun *run;
+	WireRowRange *run;
 
 	if (resident->nruns == resident->runs_room)
 	{
 		resident->runs_room = Max(resident->runs_room * 2, 64);
 		resident->runs = resident->runs ?
-			repalloc(resident->runs, resident->runs_room * sizeof(WireRun)) :
-			MemoryContextAlloc(resident->cxt, resident->runs_room * sizeof(WireRun));
+			repalloc(resident->runs, resident->runs_room * sizeof(WireRowRange)) :
+			MemoryContextAlloc(resident->cxt, resident->runs_room * sizeof(WireRowRange));
 	}
 	run = &resident->runs[resident->nruns++];
 	memset(run, 0, sizeof(*run));
@@ -83,8 +83,8 @@ add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
 	out->nrows = span->nrows;
 	out->first = span->first / CACHE_RANGE_BLOCKS;
 	out->nranges = span->nranges;
-	out->run = run;
-	out->nruns = run == WIRE_NO_ARRAY ? 0 : resident->nruns - run;
+	out->row_range = run;
+	out->nrow_ranges = run == WIRE_NO_ARRAY ? 0 : resident->nruns - run;
 }
 
 /* The runs of rows of the pinned range's proved blocks. */
@@ -299,8 +299,8 @@ list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
 static int
 compare_runs(const void *a, const void *b)
 {
-	const WireRun *x = a;
-	const WireRun *y = b;
+	const WireRowRange *x = a;
+	const WireRowRange *y = b;
 
 	if (x->range != y->range)
 		return x->range < y->range ? -1 : 1;
@@ -351,7 +351,7 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 		WireSpan span = resident->spans[i];
 		uint32 before = resident->nruns;
 
-		if (expand[i] && span.run == WIRE_NO_ARRAY)
+		if (expand[i] && span.row_range == WIRE_NO_ARRAY)
 		{
 			resident->nrows -= span.nrows;
 			if (!list_runs(resident, &span, resident->digests[i]))
@@ -361,18 +361,18 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 				mark_span(cached_of(resident), span.first, span.nranges, false);
 				continue;
 			}
-			span.run = before;
-			span.nruns = resident->nruns - before;
+			span.row_range = before;
+			span.nrow_ranges = resident->nruns - before;
 		}
 		resident->digests[n] = resident->digests[i];
 		resident->spans[n++] = span;
 	}
 	resident->nspans = n;
 	if (resident->nruns > 0)
-		qsort(resident->runs, resident->nruns, sizeof(WireRun), compare_runs);
+		qsort(resident->runs, resident->nruns, sizeof(WireRowRange), compare_runs);
 	for (uint32 i = 0; i < n; i++)
-		if (resident->spans[i].run != WIRE_NO_ARRAY)
-			resident->spans[i].run = find_run(resident, resident->spans[i].first);
+		if (resident->spans[i].row_range != WIRE_NO_ARRAY)
+			resident->spans[i].row_range = find_run(resident, resident->spans[i].first);
 }
 
 /* Gives back or keeps the spans; returns the rows of those that stand for their runs. */
@@ -386,7 +386,7 @@ keep_spans(FeedResident *resident, bool keep)
 	{
 		WireSpan span = resident->spans[i];
 
-		if (span.run != WIRE_NO_ARRAY)
+		if (span.row_range != WIRE_NO_ARRAY)
 			continue;
 		if (!keep)
 		{
@@ -441,7 +441,7 @@ feed_resident_refute(FeedResident *resident, uint64 *lacking)
 	keep_spans(resident, true);
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
-		WireRun run = resident->runs[i];
+		WireRowRange run = resident->runs[i];
 
 		if (refuted[i])
 		{
@@ -487,7 +487,7 @@ count_blocks(const FeedResident *resident)
 
 	for (uint32 i = 0; i < resident->nruns; i++)
 	{
-		const WireRun *run = &resident->runs[i];
+		const WireRowRange *run = &resident->runs[i];
 
 		for (int w = 0; (i == 0 || run->range != run[-1].range) && w < CACHE_BLOCK_WORDS; w++)
 			n += pg_popcount64(cached->taken[run->range].word[w]);
@@ -496,7 +496,7 @@ count_blocks(const FeedResident *resident)
 	{
 		const WireSpan *span = &resident->spans[i];
 
-		if (span->run == WIRE_NO_ARRAY)
+		if (span->row_range == WIRE_NO_ARRAY)
 			n += Min(span->nranges * CACHE_RANGE_BLOCKS,
 					 cached->nblocks - span->first * CACHE_RANGE_BLOCKS);
 	}
@@ -530,7 +530,7 @@ feed_resident_taken(FeedResident *resident)
 }
 
 CachePin *
-feed_resident_pin(FeedResident *resident, const WireRun *run)
+feed_resident_pin(FeedResident *resident, const WireRowRange *run)
 {
 	HeapCached *cached = cached_of(resident);
 	CachePin *pin = cache_pin(cached->table, run->range, cached->ncols, cached->cols);

@@ -37,11 +37,11 @@ typedef struct FeedResident
 
 	/*
 	 * The rows that are collected and not given back: runs, by range and row, and spans of whole
-	 * ranges, by range. The rows of a span are among the runs if it says where (WireSpan.run), else
-	 * it stands for them.
+	 * ranges, by range. The rows of a span are among the runs if it says where
+	 * (WireSpan.row_range), else it stands for them.
 	 */
 	uint32 nruns;
-	WireRun *runs;
+	WireRowRange *runs;
 	uint32 nspans;
 	WireSpan *spans;
 	uint64 *digests; /* of the spans' lists (cache_span_digest) */
@@ -96,6 +96,6 @@ extern void feed_resident_free(FeedResident *resident);
 /*
  * The range of a run, pinned with its columns; NULL: it has been replaced since, or lacks a column.
  */
-extern CachePin *feed_resident_pin(FeedResident *resident, const WireRun *run);
+extern CachePin *feed_resident_pin(FeedResident *resident, const WireRowRange *run);
 
 #endif /* GPUAGG_FEED_HEAP_RESIDENT_H */

@@ -30,6 +30,7 @@
 #include "utils/timestamp.h"
 #include "utils/typcache.h"
 
+#include "analysis/analysis.h"
 #include "columns/column_value.h"
 #include "columns/decimal.h"
 #include "feed/heap_skip.h"

@@ -13,6 +13,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+#include "analysis/analysis.h"
 #include "feed/heap.h"
 
 /*
@@ -60,9 +61,9 @@ indexed_unsupported_reason(PlanState *node)
 	if (IsolationIsSerializable())
 		return "the input is a bitmap or index scan in a serializable transaction";
 	if (IsA(node, IndexScanState) && ((IndexScan *) node->plan)->indexorderby != NIL)
-		return "the input is an index scan in the order of distances";
+		return "the input is an index scan that is ordered by distance";
 	if (has_or(quals, NULL) && !expr_cannot_fail(quals, node->state->es_param_list_info))
-		return "a condition of several indexes may fail";
+		return "a condition over several indexes may raise an error";
 	return NULL;
 }
 
@@ -152,12 +153,12 @@ limit_unsupported_reason(LimitState *node)
 		(!IsA(offset, Const) || (!offset->constisnull && DatumGetInt64(offset->constvalue) != 0)))
 		return "the input has an OFFSET";
 	if (limit->limitCount && !IsA(limit->limitCount, Const) && !IsA(limit->limitCount, Param))
-		return "the input has a LIMIT that is computed";
+		return "the LIMIT of the input is an expression";
 	if (!IsA(scan, SeqScanState) || scan->plan->parallel_aware)
 		return "the input is not a sequential scan";
 	if (any_can_fail(scan->plan->qual, node->ps.state->es_param_list_info) ||
 		any_can_fail(scan->plan->targetlist, node->ps.state->es_param_list_info))
-		return "an expression below a LIMIT may fail";
+		return "an expression below a LIMIT may raise an error";
 	return NULL;
 }
 
@@ -170,7 +171,7 @@ feed_heap_unsupported_reason(PlanState *child, bool volatile_query)
 	int nheap = 0;
 
 	if (estate->es_epq_active)
-		return "rows are being rechecked";
+		return "rows are rechecked after a concurrent update";
 	if (estate->es_snapshot == NULL || !IsMVCCSnapshot(estate->es_snapshot))
 		return "the snapshot is not an MVCC snapshot";
 	if (IsA(child, LimitState))

@@ -1,6 +1,6 @@
 /*
  * bits.c
- *	  Groups that have no states, one bit each; see bits.h.
+ *	  Groups without states as a bitmap; see bits.h.
  */
 #include "postgres.h"
 
@@ -12,20 +12,26 @@
 #include "groups/bits.h"
 #include "groups/table.h"
 
-/* Bits that stay in the first-level cache are looked at before any is set. */
+/*
+ * Bitmaps up to this size stay in the first-level cache. They are tested before anything is
+ * written.
+ */
 #define SMALL_BITS ((uint64) 32 * 1024 * 8)
-/* Larger ones are fetched so many rows ahead. */
+/* In larger bitmaps, words are prefetched this many rows ahead. */
 #define FETCH_ROWS 256
-/* Positions have 32 bits. */
+/* Bit positions have 32 bits. */
 #define MAX_BITS ((uint64) PG_UINT32_MAX)
-/* A range ends at multiples of a power of two that is less than such a part of it. */
+/* Ranges are rounded to multiples of a power of two that is at most 1/ROUND_PART of the range. */
 #define ROUND_PART 16
 
-/* Where a key's values are: 0 is NULL, value v is v - min + 1; times factor. */
+/*
+ * How a key contributes to a bit position: NULL is digit 0, value v is digit v - min + 1. The digit
+ * is multiplied by factor.
+ */
 typedef struct KeyBits
 {
 	int64 min;
-	uint64 span; /* of the largest value from min */
+	uint64 span; /* largest value - min */
 	uint32 factor;
 } KeyBits;
 
@@ -37,11 +43,11 @@ struct GroupBits
 	uint64 nbits;
 	uint64 *words;
 	uint64 count;
-	uint32 *at; /* [row of a batch] */
+	uint32 *at; /* [row of a batch] bit position */
 	uint32 *digits;
-	uint64 next;       /* bit to go on with */
-	Batch batch;       /* of the next groups */
-	uint64 **validity; /* [key] */
+	uint64 next;       /* first bit position that group_bits_next has not read yet */
+	Batch batch;       /* what group_bits_next returns */
+	uint64 **validity; /* [key] memory for Column.validity, or NULL */
 };
 
 bool
@@ -67,11 +73,11 @@ group_bits_possible(const AggSpec *spec)
 /* ---- ranges ------------------------------------------------------------- */
 
 /*
- * Sets keys for these ranges, rounded outwards if `round`; how many bits they need, or 0 if more
- * than max_bits.
+ * Sets keys[] for these ranges, rounded outwards if `round`. Returns how many bits they need, or 0
+ * if more than max_bits.
  */
 static uint64
-lay_out(KeyBits *keys, int nkeys, const KeyRange *ranges, bool round, uint64 max_bits)
+layout_bits(KeyBits *keys, int nkeys, const KeyRange *ranges, bool round, uint64 max_bits)
 {
 	uint64 nbits = 1;
 
@@ -116,13 +122,13 @@ group_bits_create(MemoryContext parent, const AggSpec *spec, const KeyRange *ran
 				  uint64 max_bits, int batch_rows)
 {
 	KeyBits *keys = palloc0(sizeof(KeyBits) * spec->nkeys);
-	uint64 nbits = lay_out(keys, spec->nkeys, ranges, true, max_bits);
+	uint64 nbits = layout_bits(keys, spec->nkeys, ranges, true, max_bits);
 	size_t bytes;
 	MemoryContext cxt, old;
 	GroupBits *bits;
 
 	if (nbits == 0)
-		nbits = lay_out(keys, spec->nkeys, ranges, false, max_bits);
+		nbits = layout_bits(keys, spec->nkeys, ranges, false, max_bits);
 	if (nbits == 0)
 	{
 		pfree(keys);
@@ -175,14 +181,14 @@ group_bits_count(const GroupBits *bits)
 }
 
 uint64
-group_bits_span(const GroupBits *bits)
+group_bits_possible_groups(const GroupBits *bits)
 {
 	return bits->nbits;
 }
 
 /* ---- groups in ----------------------------------------------------------- */
 
-/* U: unsigned, and wide enough for the difference of two values. */
+/* U is an unsigned type that can hold the difference of two values. */
 #define ADD_LOOP(T, U) \
 	do \
 	{ \
@@ -229,9 +235,11 @@ group_bits_span(const GroupBits *bits)
 			ADD_LOOP(T, uint64); \
 	} while (0)
 
-/* Adds a key's part to the rows' positions; false if a value is out of range. */
+/*
+ * Adds one key's contribution to the rows' bit positions. Returns false if a value is out of range.
+ */
 static bool
-add_key(const KeyBits *key, const Column *col, int n, uint32 *at, bool first)
+add_key_positions(const KeyBits *key, const Column *col, int n, uint32 *at, bool first)
 {
 	uint64 min = (uint64) key->min - (uint64) col->base;
 	uint64 span = key->span;
@@ -275,9 +283,9 @@ set_bits(GroupBits *bits, const uint32 *at, int n)
 	bits->count += added;
 }
 
-/* Are all of these set? */
+/* Returns whether all of these bits are set already. */
 static bool
-all_set(const GroupBits *bits, const uint32 *at, int n)
+all_bits_set(const GroupBits *bits, const uint32 *at, int n)
 {
 	uint64 set = 1;
 
@@ -294,11 +302,11 @@ group_bits_add(GroupBits *bits, const Batch *batch)
 	int n = batch->nrows;
 
 	for (int k = 0; k < spec->nkeys; k++)
-		if (!add_key(&bits->keys[k], &batch->cols[spec->keys[k].col], n, at, k == 0))
+		if (!add_key_positions(&bits->keys[k], &batch->cols[spec->keys[k].col], n, at, k == 0))
 			return false;
 	if (bits->nbits <= SMALL_BITS)
 	{
-		if (!all_set(bits, at, n))
+		if (!all_bits_set(bits, at, n))
 			set_bits(bits, at, n);
 		return true;
 	}
@@ -313,11 +321,9 @@ group_bits_add(GroupBits *bits, const Batch *batch)
 	return true;
 }
 
-/*
- * The union of two ranges, and on the sides where `more` exceeds `old` half as many values again.
- */
+/* Returns the union of two ranges, with slack on the sides where `more` exceeds `old`. */
 static KeyRange
-wider(const KeyRange *old, const KeyRange *more)
+widen_range(const KeyRange *old, const KeyRange *more)
 {
 	KeyRange range = *old;
 	uint64 slack;
@@ -327,12 +333,7 @@ wider(const KeyRange *old, const KeyRange *more)
 	range.min = Min(old->min, more->min);
 	range.max = Max(old->max, more->max);
 	slack = ((uint64) range.max - (uint64) range.min) / 2;
-	if (range.max > old->max)
-		range.max =
-			range.max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX : range.max + (int64) slack;
-	if (range.min < old->min)
-		range.min =
-			range.min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN : range.min - (int64) slack;
+	key_range_widen(old, &range, slack);
 	return range;
 }
 
@@ -351,7 +352,7 @@ group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uin
 		old[k].min = bits->keys[k].min;
 		old[k].max = (int64) ((uint64) bits->keys[k].min + bits->keys[k].span);
 		old[k].any = true;
-		more[k] = wider(&old[k], &more[k]);
+		more[k] = widen_range(&old[k], &more[k]);
 	}
 	wide = group_bits_create(MemoryContextGetParent(bits->cxt), spec, more, max_bits,
 							 bits->batch.capacity);
@@ -378,9 +379,12 @@ group_bits_widen(GroupBits *bits, const GroupKeys *keys, const Batch *batch, uin
 			v[i] = (T) (min + digits[i] - 1); \
 	} while (0)
 
-/* Writes a key of n groups: the last digit of `at` in this base, which it takes away from there. */
+/*
+ * Extracts key k of n groups: the last digit of each position in at[], which is then divided by the
+ * base.
+ */
 static void
-get_key(GroupBits *bits, int k, int n)
+extract_key(GroupBits *bits, int k, int n)
 {
 	uint32 *at = bits->at;
 	uint32 *digits = bits->digits;
@@ -393,7 +397,7 @@ get_key(GroupBits *bits, int k, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		/* ascending, and often with the same rest */
+		/* positions ascend, and neighbours often have the same quotient */
 		if (at[i] - start >= base)
 		{
 			rest = at[i] / base;
@@ -427,9 +431,9 @@ get_key(GroupBits *bits, int k, int n)
 			bitmap_clear(col->validity, i);
 }
 
-/* Fills `at` with the next bits that are set. */
+/* Fills at[] with the next positions whose bits are set; returns how many. */
 static int
-next_bits(GroupBits *bits)
+collect_set_bits(GroupBits *bits)
 {
 	int n = 0;
 	uint64 w = bits->next / 64;
@@ -453,12 +457,12 @@ next_bits(GroupBits *bits)
 const Batch *
 group_bits_next(GroupBits *bits)
 {
-	int n = next_bits(bits);
+	int n = collect_set_bits(bits);
 
 	if (n == 0)
 		return NULL;
 	bits->batch.nrows = n;
 	for (int k = bits->spec->nkeys - 1; k >= 0; k--)
-		get_key(bits, k, n);
+		extract_key(bits, k, n);
 	return &bits->batch;
 }

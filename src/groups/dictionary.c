@@ -2,23 +2,28 @@
  * dictionary.c
  *	  Values to codes; see dictionary.h.
  *
- * Strings whose equality is that of their bytes are hashed and compared here;
- * values of other types by the hash and equality functions of their type, which
- * run in a context that is reset after each batch.
+ * Strings whose equality is that of their bytes are hashed and compared here. Values of other types
+ * use the hash and equality functions of their type, in a context that is reset after each batch.
+ *
+ * A lookup takes the first of these ways that applies:
+ *
+ * - the feed has numbers for the values (Column.codes): feed_codes[] maps a number to its code
+ * - short strings: short_cache[], a small direct-mapped cache
+ * - the hash table `entries`
  */
 #include "postgres.h"
 
-#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/datum.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "columns/hash_seed.h"
 #include "common/compat.h"
 #include "groups/dictionary.h"
 
-/* Values that there is room for at first. */
+/* Room for values when the dictionary is created. */
 #define FIRST_VALUES 128
 #define NULL_VALUE_HASH 0x9e3779b9
 
@@ -26,44 +31,47 @@
 typedef enum ValueClass
 {
 	VALUES_BY_FUNCTION,
-	VALUES_TEXT,  /* varlena, all bytes count */
-	VALUES_BPCHAR /* varlena, trailing spaces do not count */
+	VALUES_TEXT,  /* varlena whose equality is that of all bytes */
+	VALUES_BPCHAR /* varlena whose trailing spaces do not count */
 } ValueClass;
 
-/* An entry of the hash table: small, as lookups miss the cache where there are many values. */
+/*
+ * An entry of the hash table. It is small, because lookups miss the cache where there are many
+ * values.
+ */
 typedef struct DictEntry
 {
 	uint32 hash;
 	uint32 code : 31;
-	uint32 status : 1; /* of simplehash.h */
+	uint32 status : 1; /* simplehash.h uses it */
 } DictEntry;
 
 /*
- * Short strings that were looked up lately: a varlena of at most 8 bytes, header and all, as a
- * number, in a place that a hash of it says.  No value is compared for these, as the number is all
- * of it.
+ * A cache entry for a short string: a varlena of at most 8 bytes with its header. Its bytes as one
+ * number are the whole value, so a hit needs no comparison. The entry's position is a hash of that
+ * number.
  */
 #define SHORT_BYTES 8
 #define SHORT_BITS 10
 
 typedef struct ShortValue
 {
-	uint64 image; /* 0: none, as headers are not 0 */
+	uint64 image; /* the value's bytes; 0: empty, as no header is 0 */
 	int32 code;
 	uint32 hash;
 } ShortValue;
 
 #define SHORTS_SIZE (sizeof(ShortValue) << SHORT_BITS)
-/* After so many batches without use there are none any more. */
+/* The cache is no longer used after this many batches in which most rows missed it. */
 #define SHORT_MISSES 4
 
-/* What is known of a value that the feed has a number for. */
-typedef struct Known
+/* What a lookup found for a value that the feed has a number for. */
+typedef struct FeedCode
 {
-	int32 code; /* NO_CODE: nothing */
+	int32 code; /* NO_CODE: not looked up yet, or there was no room */
 	uint32 hash;
-	bool variant; /* it looks different from the value of its code */
-} Known;
+	bool is_variant; /* the bytes differ from those of the value kept for the code */
+} FeedCode;
 
 struct Dictionary
 {
@@ -76,34 +84,28 @@ struct Dictionary
 	Oid collation;
 	int16 typlen;
 	bool typbyval;
-	bool watches;  /* for variants */
-	bool variant;  /* the last lookup met one */
-	HashSeed seed; /* stays: partitions of spilled rows depend on it */
+	bool watches_variants; /* dictionary_watch_variants was called */
+	bool met_variant;      /* the last lookup met a variant */
+	HashSeed seed; /* never changes after the first value, because partitions of spilled rows depend
+					  on it */
 	int n;
 	int capacity;
-	Datum *values;              /* [code] */
-	struct value_hash *entries; /* codes by value; NULL's is not among them */
+	Datum *values;              /* [code] the value that is kept */
+	struct value_hash *entries; /* codes by value; NULL is not among them */
 	int32 null_code;
 	size_t value_bytes;
-	Datum *detoasted;  /* [row] of a batch */
-	Known *known;      /* [number] of the feed's dictionary (Column.codes) */
-	uint32 known_size; /* there is room for */
-	uint32 known_n;
-	uint64 known_of;    /* Column.dictionary that these are for; 0: none */
-	ShortValue *shorts; /* [hash of the image]; NULL: not in use yet */
-	int short_misses;   /* batches of which most rows were not among them */
+	Datum *detoasted;       /* [row of a batch] */
+	FeedCode *feed_codes;   /* [number in the feed's dictionary (Column.codes)] */
+	uint32 feed_codes_size; /* allocated entries */
+	uint32 nfeed_codes;
+	uint64 feed_dictionary;  /* the Column.dictionary that feed_codes is for; 0: none */
+	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */
+	int short_misses;        /* batches in which most rows missed the cache */
 };
 
-HashSeed
-hash_seed_random(void)
-{
-	uint64 mask = pg_prng_uint64(&pg_global_prng_state);
-
-	return hash_seed(mask, pg_prng_uint64(&pg_global_prng_state));
-}
-
+/* Returns whether strings under this collation are equal only if their bytes are. */
 static bool
-bytes_decide(Oid collation)
+equality_is_bytewise(Oid collation)
 {
 	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
 }
@@ -111,16 +113,16 @@ bytes_decide(Oid collation)
 static ValueClass
 value_class(const KeySpec *key)
 {
-	if (key->eqfunc == F_TEXTEQ && bytes_decide(key->collation))
+	if (key->eqfunc == F_TEXTEQ && equality_is_bytewise(key->collation))
 		return VALUES_TEXT;
 	if (key->eqfunc == F_BYTEAEQ)
 		return VALUES_TEXT;
-	if (key->eqfunc == F_BPCHAREQ && bytes_decide(key->collation))
+	if (key->eqfunc == F_BPCHAREQ && equality_is_bytewise(key->collation))
 		return VALUES_BPCHAR;
 	return VALUES_BY_FUNCTION;
 }
 
-/* Bytes of a varlena that take part in equality. */
+/* Returns how many bytes of a varlena count for equality. */
 static inline int
 value_length(ValueClass class, const char *data, int len)
 {
@@ -130,7 +132,7 @@ value_length(ValueClass class, const char *data, int len)
 	return len;
 }
 
-/* Are two strings of one length equal?  Most are short. */
+/* Returns whether two strings of the same length are equal. Most are short. */
 static inline bool
 equal_bytes(const char *a, const char *b, int len)
 {
@@ -142,7 +144,7 @@ equal_bytes(const char *a, const char *b, int len)
 	return memcmp(a, b, len) == 0;
 }
 
-/* Detoasts a row's value where needed and hashes it. */
+/* Detoasts a value where needed, and returns its hash. */
 static inline uint32
 hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 {
@@ -160,7 +162,7 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 						   value_length(class, VARDATA_ANY(v), VARSIZE_ANY_EXHDR(v)));
 	}
 	CHECK_FOR_INTERRUPTS();
-	/* with a full header, so that neither function has to copy it again */
+	/* with a full header, so that the hash and equality functions need not copy it again */
 	if (dict->typlen == -1)
 		value = PointerGetDatum(PG_DETOAST_DATUM(value));
 	*detoasted = value;
@@ -168,7 +170,7 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 		dict->seed, DatumGetUInt32(FunctionCall1Coll(&dict->hashfn, dict->collation, value))));
 }
 
-/* Both are as hash_value leaves them. */
+/* Returns whether two values are equal; both come from *detoasted of hash_value. */
 static inline bool
 equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 {
@@ -185,7 +187,7 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 
-/* The value of a code as dictionary_lookup hashed it before it was kept. */
+/* Returns the hash that the value of a code had when it was added. */
 static uint32
 code_hash(Dictionary *dict, uint32 code)
 {
@@ -194,7 +196,7 @@ code_hash(Dictionary *dict, uint32 code)
 	return hash_value(dict, dict->class, dict->values[code], &detoasted);
 }
 
-/* A value that is looked up. */
+/* A value that is being looked up. */
 typedef struct Sought
 {
 	Dictionary *dict;
@@ -208,14 +210,14 @@ equals_sought(const Sought *sought, uint32 code)
 	return equal_values(sought->dict, sought->class, sought->dict->values[code], sought->value);
 }
 
-/* The keys are codes, but lookups are for the value that private_data points to. */
+/* The keys of the table are codes, but a lookup compares the value that private_data points to. */
 #define SH_PREFIX value
 #define SH_ELEMENT_TYPE DictEntry
 #define SH_KEY_TYPE uint32
 #define SH_KEY code
 #define SH_HASH_KEY(entries, code) code_hash(((Sought *) (entries)->private_data)->dict, code)
 #define SH_EQUAL(entries, code, key) equals_sought((entries)->private_data, code)
-/* At its default, 0.9, queries on text keys take up to a quarter longer. */
+/* With the default of 0.9, queries with text keys take up to a quarter longer. */
 #define SH_FILLFACTOR 0.5
 #define SH_STORE_HASH
 #define SH_GET_HASH(entries, entry) (entry)->hash
@@ -268,10 +270,10 @@ dictionary_reset(Dictionary *dict)
 	dict->n = dict->capacity = 0;
 	dict->null_code = NO_CODE;
 	dict->value_bytes = 0;
-	dict->known_of = 0;
+	dict->feed_dictionary = 0;
 	dict->short_misses = 0;
-	if (dict->shorts)
-		memset(dict->shorts, 0, SHORTS_SIZE);
+	if (dict->short_cache)
+		memset(dict->short_cache, 0, SHORTS_SIZE);
 	MemoryContextReset(dict->values_cxt);
 	MemoryContextReset(dict->temp_cxt);
 }
@@ -295,7 +297,7 @@ dictionary_equal(Dictionary *dict, Datum a, Datum b)
 	return equal;
 }
 
-/* Are two values the same byte by byte?  Both are as hash_value leaves them. */
+/* Returns whether two values have the same bytes; both come from *detoasted of hash_value. */
 static inline bool
 same_image(const Dictionary *dict, Datum a, Datum b)
 {
@@ -313,7 +315,7 @@ same_image(const Dictionary *dict, Datum a, Datum b)
 }
 
 bool
-dictionary_shows(const Dictionary *dict, int32 code, Datum value)
+dictionary_has_image(const Dictionary *dict, int32 code, Datum value)
 {
 	return datum_image_eq(dict->values[code], value, dict->typbyval, dict->typlen);
 }
@@ -321,18 +323,18 @@ dictionary_shows(const Dictionary *dict, int32 code, Datum value)
 void
 dictionary_watch_variants(Dictionary *dict)
 {
-	dict->watches = true;
+	dict->watches_variants = true;
 }
 
 bool
 dictionary_met_variant(const Dictionary *dict)
 {
-	return dict->variant;
+	return dict->met_variant;
 }
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* The next code, for a value (or NULL) that has none yet. */
+/* Gives the next code to a value (or NULL) that has none yet. */
 static int32
 add_code(Dictionary *dict, Datum value, bool isnull)
 {
@@ -359,13 +361,13 @@ add_code(Dictionary *dict, Datum value, bool isnull)
 }
 
 static inline bool
-room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
+has_room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 {
 	return dict->n == 0 ||
 		(dict->n < Min(max_codes, PG_INT32_MAX) && dictionary_memory(dict) < max_bytes);
 }
 
-/* A code for the value sought, which has none, if there is room. */
+/* Adds the value sought, which has no code yet. Returns NO_CODE if there is no has_room. */
 static pg_noinline int32
 add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 {
@@ -373,7 +375,7 @@ add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 	bool found;
 	int32 code;
 
-	if (!room(dict, max_codes, max_bytes))
+	if (!has_room(dict, max_codes, max_bytes))
 		return NO_CODE;
 	code = add_code(dict, sought.value, false);
 	dict->entries->private_data = &sought;
@@ -382,12 +384,12 @@ add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 }
 
 /*
- * The codes of rows that hash_rows has hashed.  What lookups need is in local
- * variables, so that it stays in registers.
+ * Finds or adds the codes of rows that hash_rows has hashed. The hash table's fields are copied to
+ * local variables, so that they stay in registers.
  */
 static inline void
-find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int64 max_codes,
-		  size_t max_bytes, int32 *codes, const uint32 *hashes)
+lookup_hashed_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows,
+				   int64 max_codes, size_t max_bytes, int32 *codes, const uint32 *hashes)
 {
 	Sought sought = {dict, class};
 	value_hash entries = *dict->entries;
@@ -399,7 +401,7 @@ find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int6
 
 		if (unlikely(column_is_null(col, i)))
 		{
-			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
 				dict->null_code = add_code(dict, (Datum) 0, true);
 			codes[i] = dict->null_code;
 			continue;
@@ -409,9 +411,9 @@ find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int6
 		if (likely(entry))
 		{
 			codes[i] = entry->code;
-			if (class != VALUES_TEXT && unlikely(dict->watches) &&
+			if (class != VALUES_TEXT && unlikely(dict->watches_variants) &&
 				!same_image(dict, dict->values[entry->code], sought.value))
-				dict->variant = true;
+				dict->met_variant = true;
 			continue;
 		}
 		codes[i] = add_value(sought, hashes[i], max_codes, max_bytes);
@@ -420,7 +422,10 @@ find_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, int6
 	}
 }
 
-/* Fills detoasted and hashes.  A constant class decides once what is inlined. */
+/*
+ * Fills detoasted[] and hashes[]. With a constant class, the compiler inlines only what that class
+ * needs.
+ */
 static inline void
 hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint32 *hashes)
 {
@@ -462,7 +467,10 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 
 /* ---- short strings ------------------------------------------------------- */
 
-/* The bytes of a varlena that is short enough, of which the first says how many; or 0. */
+/*
+ * Returns the bytes of a short varlena as a number, or 0 if it is too long. Its header is part of
+ * them and tells its length.
+ */
 static inline uint64
 short_image(Datum value)
 {
@@ -477,9 +485,12 @@ short_image(Datum value)
 	return hash_load_short(v, size);
 }
 
-/* Looks up a value that is not among the short ones there, and puts it there if it is short. */
+/*
+ * Finds or adds a value that is not in the cache of short strings. Puts it there, at *cached, if it
+ * is short.
+ */
 static pg_noinline void
-lookup_or_add(Sought sought, uint64 image, ShortValue *shown, int64 max_codes, size_t max_bytes,
+lookup_or_add(Sought sought, uint64 image, ShortValue *cached, int64 max_codes, size_t max_bytes,
 			  int32 *code, uint32 *hash)
 {
 	Dictionary *dict = sought.dict;
@@ -490,15 +501,16 @@ lookup_or_add(Sought sought, uint64 image, ShortValue *shown, int64 max_codes, s
 	entry = value_lookup_hash(dict->entries, 0, *hash);
 	*code = entry ? entry->code : add_value(sought, *hash, max_codes, max_bytes);
 	if (image != 0 && *code != NO_CODE)
-		*shown = (ShortValue){image, *code, *hash};
+		*cached = (ShortValue){image, *code, *hash};
 }
 
+/* Looks up all rows, with the cache of short strings in front of the hash table. */
 static void
-lookup_short(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
-			 int32 *codes, uint32 *hashes)
+lookup_in_short_cache(Dictionary *dict, const Column *col, int nrows, int64 max_codes,
+					  size_t max_bytes, int32 *codes, uint32 *hashes)
 {
 	const Datum *values = col->values;
-	ShortValue *shorts = dict->shorts;
+	ShortValue *short_cache = dict->short_cache;
 	HashSeed seed = dict->seed;
 	Sought sought = {dict, VALUES_TEXT};
 	int others = 0;
@@ -506,73 +518,79 @@ lookup_short(Dictionary *dict, const Column *col, int nrows, int64 max_codes, si
 	for (int i = 0; i < nrows; i++)
 	{
 		uint64 image;
-		ShortValue *shown;
+		ShortValue *cached;
 
 		if (unlikely(column_is_null(col, i)))
 		{
-			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
 				dict->null_code = add_code(dict, (Datum) 0, true);
 			codes[i] = dict->null_code;
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
 		}
 		image = short_image(values[i]);
-		shown = &shorts[((image ^ seed.mask) * seed.multiplier) >> (64 - SHORT_BITS)];
-		if (likely(image != 0 && shown->image == image))
+		cached = &short_cache[((image ^ seed.mask) * seed.multiplier) >> (64 - SHORT_BITS)];
+		if (likely(image != 0 && cached->image == image))
 		{
-			codes[i] = shown->code;
-			hashes[i] = shown->hash;
+			codes[i] = cached->code;
+			hashes[i] = cached->hash;
 			continue;
 		}
 		others++;
 		sought.value = values[i];
-		lookup_or_add(sought, image, shown, max_codes, max_bytes, &codes[i], &hashes[i]);
+		lookup_or_add(sought, image, cached, max_codes, max_bytes, &codes[i], &hashes[i]);
 	}
 	dict->short_misses += others > nrows / 2;
 }
 
 /*
- * May the short values be of use?  They are made when a second batch comes, where they are a small
- * part of the memory.
+ * Returns whether the cache of short strings should be used. It is allocated for the second batch,
+ * if it takes only a small part of max_bytes.
  */
 static bool
-uses_shorts(Dictionary *dict, const Column *col, size_t max_bytes)
+can_use_short_cache(Dictionary *dict, const Column *col, size_t max_bytes)
 {
 	if (dict->class != VALUES_TEXT || col->codes || dict->short_misses >= SHORT_MISSES ||
 		dict->n == 0)
 		return false;
-	if (dict->shorts == NULL && max_bytes / 16 > SHORTS_SIZE)
-		dict->shorts = MemoryContextAllocZero(dict->cxt, SHORTS_SIZE);
-	return dict->shorts != NULL;
+	if (dict->short_cache == NULL && max_bytes / 16 > SHORTS_SIZE)
+		dict->short_cache = MemoryContextAllocZero(dict->cxt, SHORTS_SIZE);
+	return dict->short_cache != NULL;
 }
 
 /* ---- values that the feed has numbers for --------------------------------- */
 
-/* Makes `known` that of the column's dictionary, which may have got more values since. */
+/*
+ * Prepares feed_codes for the feed's dictionary of this column, which may have grown since the last
+ * batch.
+ */
 static void
-prepare_known(Dictionary *dict, const Column *col)
+prepare_feed_codes(Dictionary *dict, const Column *col)
 {
-	if (dict->known_of != col->dictionary)
-		dict->known_n = 0;
-	dict->known_of = col->dictionary;
-	if (dict->known_n >= col->ncodes)
+	if (dict->feed_dictionary != col->dictionary)
+		dict->nfeed_codes = 0;
+	dict->feed_dictionary = col->dictionary;
+	if (dict->nfeed_codes >= col->ncodes)
 		return;
-	if (dict->known_size < col->ncodes)
+	if (dict->feed_codes_size < col->ncodes)
 	{
-		dict->known_size =
-			Max(col->ncodes, (uint32) Min((uint64) dict->known_n * 2, PG_UINT32_MAX));
-		dict->known = dict->known ?
-			repalloc_huge(dict->known, dict->known_size * sizeof(Known)) :
-			MemoryContextAllocHuge(dict->cxt, dict->known_size * sizeof(Known));
+		dict->feed_codes_size =
+			Max(col->ncodes, (uint32) Min((uint64) dict->nfeed_codes * 2, PG_UINT32_MAX));
+		dict->feed_codes = dict->feed_codes ?
+			repalloc_huge(dict->feed_codes, dict->feed_codes_size * sizeof(FeedCode)) :
+			MemoryContextAllocHuge(dict->cxt, dict->feed_codes_size * sizeof(FeedCode));
 	}
-	for (uint32 i = dict->known_n; i < col->ncodes; i++)
-		dict->known[i] = (Known){.code = NO_CODE};
-	dict->known_n = col->ncodes;
+	for (uint32 i = dict->nfeed_codes; i < col->ncodes; i++)
+		dict->feed_codes[i] = (FeedCode){.code = NO_CODE};
+	dict->nfeed_codes = col->ncodes;
 }
 
-/* Looks up a value that is not known yet, or had no room. */
+/*
+ * Looks up a value of the feed's dictionary that has not been looked up yet, or had no has_room
+ * then.
+ */
 static pg_noinline void
-learn_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, Known *known)
+lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, FeedCode *known)
 {
 	Sought sought = {dict, dict->class};
 	DictEntry *entry;
@@ -583,44 +601,45 @@ learn_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, Kn
 	if (entry == NULL)
 	{
 		known->code = add_value(sought, known->hash, max_codes, max_bytes);
-		known->variant = false;
+		known->is_variant = false;
 		return;
 	}
 	known->code = entry->code;
-	known->variant = dict->class != VALUES_TEXT && dict->watches &&
+	known->is_variant = dict->class != VALUES_TEXT && dict->watches_variants &&
 		!same_image(dict, dict->values[entry->code], sought.value);
 }
 
+/* Looks up all rows of a column for which the feed has numbers. */
 static void
-lookup_coded(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
-			 int32 *codes, uint32 *hashes)
+lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
+				  int32 *codes, uint32 *hashes)
 {
 	const Datum *values = col->values;
 	const uint64 *validity = col->validity;
 	const uint32 *numbers = col->codes;
 	bool variant = false;
 
-	prepare_known(dict, col);
+	prepare_feed_codes(dict, col);
 	for (int i = 0; i < nrows; i++)
 	{
-		Known *known;
+		FeedCode *known;
 
 		if (unlikely(validity && !bitmap_get(validity, i)))
 		{
-			if (dict->null_code == NO_CODE && room(dict, max_codes, max_bytes))
+			if (dict->null_code == NO_CODE && has_room(dict, max_codes, max_bytes))
 				dict->null_code = add_code(dict, (Datum) 0, true);
 			codes[i] = dict->null_code;
 			hashes[i] = NULL_VALUE_HASH;
 			continue;
 		}
-		known = &dict->known[numbers[i]];
+		known = &dict->feed_codes[numbers[i]];
 		if (unlikely(known->code == NO_CODE))
-			learn_value(dict, values[i], max_codes, max_bytes, known);
+			lookup_feed_value(dict, values[i], max_codes, max_bytes, known);
 		codes[i] = known->code;
 		hashes[i] = known->hash;
-		variant |= known->variant;
+		variant |= known->is_variant;
 	}
-	dict->variant |= variant;
+	dict->met_variant |= variant;
 }
 
 void
@@ -628,22 +647,22 @@ dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_code
 				  int32 *codes, uint32 *hashes)
 {
 	MemoryContext old;
-	bool shorts = uses_shorts(dict, col, max_bytes);
+	bool short_cache = can_use_short_cache(dict, col, max_bytes);
 
 	if (!dict->entries)
 		dict->entries = value_create(dict->cxt, FIRST_VALUES, NULL);
-	dict->variant = false;
-	if (!col->codes && !shorts)
+	dict->met_variant = false;
+	if (!col->codes && !short_cache)
 		hash_column(dict, col, nrows, hashes);
 	old = MemoryContextSwitchTo(dict->temp_cxt);
-	if (shorts)
-		lookup_short(dict, col, nrows, max_codes, max_bytes, codes, hashes);
+	if (short_cache)
+		lookup_in_short_cache(dict, col, nrows, max_codes, max_bytes, codes, hashes);
 	else if (col->codes)
-		lookup_coded(dict, col, nrows, max_codes, max_bytes, codes, hashes);
+		lookup_feed_codes(dict, col, nrows, max_codes, max_bytes, codes, hashes);
 	else if (dict->class == VALUES_TEXT)
-		find_rows(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, codes, hashes);
+		lookup_hashed_rows(dict, VALUES_TEXT, col, nrows, max_codes, max_bytes, codes, hashes);
 	else
-		find_rows(dict, dict->class, col, nrows, max_codes, max_bytes, codes, hashes);
+		lookup_hashed_rows(dict, dict->class, col, nrows, max_codes, max_bytes, codes, hashes);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(dict->temp_cxt);
 }

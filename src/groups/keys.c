@@ -2,10 +2,9 @@
  * keys.c
  *	  Key columns to packed words, bins and hashes; rows back to key values.
  *
- * Each key gets a field of a 64-bit word: its bits (floats normalised, so that
- * equal values have equal bits), or the dictionary's code.  A NULL has zero in
- * its field, and a bit of its own is set.  Input rows with equal words belong to
- * one group.
+ * Each key gets a field in a 64-bit word. The field has the key's bits (floats are normalised, so
+ * that equal values have equal bits) or its dictionary code. For NULL the field is zero, and a bit
+ * elsewhere is set. Input rows belong to the same group if and only if their words are equal.
  */
 #include "postgres.h"
 
@@ -13,6 +12,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
+#include "columns/hash_seed.h"
 #include "groups/keys.h"
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
@@ -43,7 +43,7 @@ double_bits(double v)
 	return bits;
 }
 
-/* The bits of an integer or float, which show it as it was seen. */
+/* Returns the bits of an integer or float as they are in the column. */
 static uint64
 column_raw_bits(const Column *col, int i)
 {
@@ -60,7 +60,7 @@ column_raw_bits(const Column *col, int i)
 	}
 }
 
-/* Value of row i as it is packed, unless it is NULL or a dictionary's. */
+/* Returns the bits of row i's value as they are packed: neither NULL nor a KEY_DATUM. */
 static uint64
 column_key_bits(const Column *col, int i)
 {
@@ -76,9 +76,12 @@ column_key_bits(const Column *col, int i)
 	}
 }
 
-/* First word from *used with `bits` free; adds a word if there is none. */
+/*
+ * Allocates `bits` bits in the first word that has them free, or in a new word. Returns the word
+ * and sets *shift.
+ */
 static int
-take_bits(int *used, int *nwords, int bits, int *shift)
+allocate_bits(int *used, int *nwords, int bits, int *shift)
 {
 	int w = 0;
 
@@ -91,11 +94,13 @@ take_bits(int *used, int *nwords, int bits, int *shift)
 	return w;
 }
 
-/* Do a key's packed bits not tell how its value was written? */
+/*
+ * Returns whether a key needs a shown word: its packed bits do not tell how its value was written.
+ */
 static bool
 needs_shown(const AggSpec *spec, const KeySpec *key, bool segmented)
 {
-	/* of a single Datum key the dictionary has it */
+	/* of a single key, the dictionary has the value of the first row */
 	if (key->kind == KEY_DATUM)
 		return segmented || (key->varies && spec->nkeys > 1);
 	return key->kind == KEY_FLOAT;
@@ -123,14 +128,14 @@ layout_keys(GroupKeys *keys, bool segmented)
 				continue;
 			bits = 32;
 		}
-		layout->word = take_bits(used, &keys->nwords, bits, &layout->shift);
+		layout->word = allocate_bits(used, &keys->nwords, bits, &layout->shift);
 		layout->mask = bits == 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << bits) - 1;
 	}
 	for (int k = 0; k < spec->nkeys; k++)
 	{
 		if (spec->keys[k].kind == KEY_DATUM && !segmented)
 			continue;
-		keys->layout[k].null_word = take_bits(used, &keys->nwords, 1, &shift);
+		keys->layout[k].null_word = allocate_bits(used, &keys->nwords, 1, &shift);
 		keys->layout[k].null_bit = UINT64CONST(1) << shift;
 	}
 	keys->nhead = keys->nwords;
@@ -217,6 +222,7 @@ group_keys_memory(const GroupKeys *keys)
 				out[i] |= (uint64) (EXPR) << shift; \
 	} while (0)
 
+/* Puts the bits of a column into the words out[]; `first`: replaces what was there. */
 static void
 pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 {
@@ -248,6 +254,7 @@ pack_column(const Column *col, int n, uint64 *out, int shift, bool first)
 	}
 }
 
+/* Corrects the words of rows whose key is NULL. */
 static void
 pack_nulls(GroupKeys *keys, const KeyLayout *key, const Column *col, int n)
 {
@@ -303,7 +310,7 @@ group_keys_pack(GroupKeys *keys, const Batch *batch, int64 max_codes, size_t max
 }
 
 bool
-group_keys_lack_code(const GroupKeys *keys, int i)
+group_keys_lacks_code(const GroupKeys *keys, int i)
 {
 	for (int k = 0; k < keys->spec->nkeys; k++)
 		if (keys->dicts[k] && keys->codes[k][i] == NO_CODE)
@@ -368,6 +375,17 @@ column_range(const Column *col, int n, KeyRange *range)
 }
 
 void
+key_range_widen(const KeyRange *old, KeyRange *range, uint64 slack)
+{
+	if (range->max > old->max)
+		range->max =
+			range->max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX : range->max + (int64) slack;
+	if (range->min < old->min)
+		range->min =
+			range->min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN : range->min - (int64) slack;
+}
+
+void
 group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges)
 {
 	for (int k = 0; k < keys->spec->nkeys; k++)
@@ -413,7 +431,7 @@ group_keys_bins(GroupKeys *keys, const Batch *batch)
 	for (int k = 0; k < keys->spec->nkeys; k++)
 	{
 		const Column *col = &batch->cols[keys->spec->keys[k].col];
-		/* bin 0 is NULL's */
+		/* bin 0 is NULL */
 		uint64 base = (uint64) keys->ranges[k].min - 1 - (uint64) col->base;
 		uint64 factor = keys->ranges[k].factor;
 		bool first = k == 0;
@@ -490,7 +508,8 @@ group_keys_same_datums(const GroupKeys *keys, const Batch *batch, int i, int j)
 /* ---- a row of the table ------------------------------------------------- */
 
 /*
- * The value to keep for a row with this code: the dictionary's where it is the same byte by byte.
+ * Returns the value to show for a row with this code: the dictionary's value if that has the same
+ * bytes, else a copy.
  */
 static Datum
 shown_value(GroupKeys *keys, int k, int32 code, Datum value)
@@ -499,7 +518,7 @@ shown_value(GroupKeys *keys, int k, int32 code, Datum value)
 	MemoryContext old;
 	bool isnull;
 
-	if (dictionary_shows(keys->dicts[k], code, value))
+	if (dictionary_has_image(keys->dicts[k], code, value))
 		return dictionary_value(keys->dicts[k], code, &isnull);
 	old = MemoryContextSwitchTo(keys->value_cxt);
 	if (col->typlen == -1)
@@ -575,7 +594,7 @@ group_keys_row_matches(const GroupKeys *keys, const char *row, const Batch *batc
 }
 
 void
-group_keys_carry(GroupKeys *keys, char *row)
+group_keys_carry_last(GroupKeys *keys, char *row)
 {
 	MemoryContext emitted = keys->value_cxt;
 	MemoryContext old = MemoryContextSwitchTo(keys->spare_cxt);
@@ -596,7 +615,8 @@ group_keys_carry(GroupKeys *keys, char *row)
 }
 
 /*
- * The bits of a key's value in the first row, or the Datum kept for it; not for dictionary codes.
+ * Returns the bits of a key's value in the first row, or the Datum kept for it. Not for dictionary
+ * codes.
  */
 static uint64
 key_bits(const GroupKeys *keys, const char *row, int key, bool *isnull)

@@ -7,37 +7,39 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "columns/hash_seed.h"
 #include "groups/table.h"
 
-/* Maps up to this many bins stay in the first-level cache. */
+/* Maps of up to this many bins stay in the first-level cache. */
 #define SMALL_BINS 8192
-/* Rows that fit the second-level cache need no prefetching. */
+/* Table rows of up to this many bytes stay in the second-level cache and need no prefetching. */
 #define SMALL_ROWS (512 * 1024)
-/* Runs are used when so many rows of a sample equal the row before. */
+/* Runs are looked for if at least half of this many rows equal the row before. */
 #define RUN_SAMPLE 128
 /*
- * Longer probe sequences do not come by chance: the longest of a table of a
- * billion rows, three quarters full, is half as long.
+ * A probe sequence that is longer does not come by chance. The longest one in a table of a billion
+ * rows that is three quarters full is half as long.
  */
 #ifndef MAX_PROBES
 #define MAX_PROBES 1024
 #endif
 
-/* The row of a new group with the keys of batch row i, or NO_GROUP. */
+/* Adds a group with the keys of batch row i. Returns its row, or NO_GROUP if there is no room. */
 static uint32
 insert_row(GroupTable *table, const Batch *batch, int i)
 {
 	uint32 at;
 
 	if (table->frozen || (table->ngroups > 0 && table->ngroups >= table->max_groups) ||
-		(table->mode == TABLE_HASH && !table->foreign && group_keys_lack_code(&table->keys, i)))
+		(table->mode == TABLE_HASH && !table->foreign_rows &&
+		 group_keys_lacks_code(&table->keys, i)))
 	{
 		table->denied = table->frozen = true;
 		return NO_GROUP;
 	}
 	at = group_table_add(table);
-	if (table->foreign)
-		memcpy(group_row_at(table, at), table->foreign + (size_t) i * table->row_size,
+	if (table->foreign_rows)
+		memcpy(group_row_at(table, at), table->foreign_rows + (size_t) i * table->row_size,
 			   table->keys.nhead * sizeof(uint64));
 	else
 		group_keys_store(&table->keys, group_row_at(table, at), batch, i);
@@ -61,6 +63,7 @@ same_words(const GroupTable *table, int nwords, int i, int j)
 	return true;
 }
 
+/* Finds the runs of equal keys among n rows. */
 static void
 split_runs(GroupTable *table, int nwords, int n)
 {
@@ -89,7 +92,10 @@ split_runs(GroupTable *table, int nwords, int n)
 	table->mean_run = (double) n / r;
 }
 
-/* If a sample has runs of equal keys: finds all runs, and packs the keys of their first rows. */
+/*
+ * If a sample has runs of equal keys: finds all runs, and packs the keys of their first rows.
+ * Returns whether it did.
+ */
 static bool
 find_runs(GroupTable *table, int nwords, int n)
 {
@@ -108,7 +114,7 @@ find_runs(GroupTable *table, int nwords, int n)
 	return true;
 }
 
-/* Fills at from run_at. */
+/* Fills at[] from run_at[]. */
 static void
 expand_runs(GroupTable *table)
 {
@@ -133,7 +139,7 @@ hash_words(const GroupTable *table, HashSeed seed, int nwords, int i)
 	return hash_finish(h);
 }
 
-/* The hash of a group's packed words. */
+/* Returns the hash of a group's packed words. */
 static uint32
 hash_group(const GroupTable *table, uint32 group)
 {
@@ -145,6 +151,7 @@ hash_group(const GroupTable *table, uint32 group)
 	return hash_finish(h);
 }
 
+/* Puts an entry into the first free position of its probe sequence. */
 static void
 table_insert(uint64 *slots, uint32 mask, uint64 entry)
 {
@@ -155,7 +162,7 @@ table_insert(uint64 *slots, uint32 mask, uint64 entry)
 	slots[pos] = entry;
 }
 
-/* Interrupts are looked for after so many bytes, or groups. */
+/* Bytes, or groups, between checks for interrupts. */
 #define FILLED_BYTES ((size_t) 16 * 1024 * 1024)
 #define MOVED_GROUPS 65536
 
@@ -170,7 +177,7 @@ fill_empty(void *start, size_t size)
 }
 
 static inline void
-check_moved(size_t i)
+check_interrupts_at(size_t i)
 {
 	if (i % MOVED_GROUPS == 0)
 		CHECK_FOR_INTERRUPTS();
@@ -187,8 +194,8 @@ new_hash_table(GroupTable *table, size_t size)
 }
 
 /*
- * The size of a table for one group more, and for those that are expected as far as there is reason
- * to.
+ * Returns the size of a hash table for one group more, and for the groups that are expected as far
+ * as the number of groups confirms the estimate.
  */
 static size_t
 wanted_size(const GroupTable *table)
@@ -210,7 +217,7 @@ grow_hash(GroupTable *table)
 
 	for (size_t i = 0; i < old_size; i++)
 	{
-		check_moved(i);
+		check_interrupts_at(i);
 		if ((uint32) old[i] != NO_GROUP)
 			table_insert(slots, mask, old[i]);
 	}
@@ -219,7 +226,7 @@ grow_hash(GroupTable *table)
 	table->mask = mask;
 }
 
-/* A new table of this size, with all groups. */
+/* Makes a new hash table of this size with all groups. */
 static void
 fill_hash_table(GroupTable *table, size_t size)
 {
@@ -229,7 +236,7 @@ fill_hash_table(GroupTable *table, size_t size)
 	table->mask = size - 1;
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
-		check_moved(g);
+		check_interrupts_at(g);
 		table_insert(table->table, table->mask,
 					 (uint64) hash_group(table, g) << 32 | (g * table->row_cells));
 	}
@@ -248,9 +255,9 @@ group_table_use_hash(GroupTable *table, double groups)
 }
 
 /*
- * A probe sequence was too long: draws another seed, and hashes all groups and
- * packed keys `from` .. n - 1 again.  At most once for each doubling of the groups,
- * so that seeds that are no better take a bounded share of the time.
+ * Called after a probe sequence that is too long: changes the seed, and hashes all groups and the
+ * packed keys `from` .. n - 1 again. Does so at most once each time the number of groups doubles,
+ * which bounds the time if new seeds are no better.
  */
 static void
 change_seed(GroupTable *table, int nwords, int from, int n)
@@ -264,9 +271,9 @@ change_seed(GroupTable *table, int nwords, int from, int n)
 		table->hash[i] = hash_words(table, table->seed, nwords, i);
 }
 
-/* Finds or makes the group of the i-th of n packed keys, which is of batch row `row`. */
+/* Finds or adds the group of the i-th of n packed keys, which is that of batch row `row`. */
 static inline uint32
-probe(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
+lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, int n, int row)
 {
 	uint32 hash = table->hash[i];
 	uint32 pos = hash & table->mask;
@@ -318,7 +325,10 @@ prefetch_row(const GroupTable *table, uint32 at)
 	__builtin_prefetch(row + Min(table->row_size, 128) - 1, 1);
 }
 
-/* Finds or makes the groups of n packed keys; the i-th is of batch row rows[i], or i. */
+/*
+ * Finds or adds the groups of n packed keys. The i-th key is that of batch row rows[i], or of row i
+ * if rows is NULL.
+ */
 static inline void
 locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, const uint32 *rows,
 				  uint32 *out)
@@ -340,7 +350,7 @@ locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, cons
 		}
 	}
 	for (int i = 0; i < n; i++)
-		out[i] = probe(table, batch, nwords, i, n, rows ? rows[i] : i);
+		out[i] = lookup_or_add_group(table, batch, nwords, i, n, rows ? rows[i] : i);
 }
 
 static void
@@ -358,7 +368,10 @@ locate_hash(GroupTable *table, const Batch *batch, int n, const uint32 *rows, ui
 
 /* ---- direct ------------------------------------------------------------- */
 
-/* Factors of the mixed-radix bin number; 0 if there would be more than max_bins. */
+/*
+ * Sets the weights of keys in the mixed-radix bin number, and returns the number of bins; 0 if
+ * there would be more than max_bins.
+ */
 static int64
 range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
 {
@@ -368,7 +381,7 @@ range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
 	{
 		uint64 values = 1;
 
-		/* keys without a value yet have NULL's bin alone */
+		/* a key without values so far has only the bin for NULL */
 		if (ranges[k].any)
 		{
 			values = (uint64) ranges[k].max - (uint64) ranges[k].min;
@@ -388,7 +401,7 @@ range_bins(int nkeys, KeyRange *ranges, int64 max_bins)
 
 /* Extends the ranges to the keys of a group. */
 static inline void
-cover_row(GroupTable *table, const char *row)
+extend_ranges_to_row(GroupTable *table, const char *row)
 {
 	for (int k = 0; k < table->spec->nkeys; k++)
 	{
@@ -412,8 +425,8 @@ group_table_use_direct(GroupTable *table)
 
 	for (uint32 g = 0; g < table->ngroups; g++)
 	{
-		check_moved(g);
-		cover_row(table, group_row(table, g));
+		check_interrupts_at(g);
+		extend_ranges_to_row(table, group_row(table, g));
 	}
 	bins = range_bins(nkeys, table->keys.ranges, table->max_bins);
 	if (bins == 0)
@@ -434,7 +447,7 @@ group_table_use_direct(GroupTable *table)
 		const char *row = group_row(table, g);
 		uint64 bin = 0;
 
-		check_moved(g);
+		check_interrupts_at(g);
 		for (int k = 0; k < nkeys; k++)
 		{
 			bool isnull;
@@ -449,25 +462,22 @@ group_table_use_direct(GroupTable *table)
 	return true;
 }
 
-/* Adds slack on the sides where *range exceeds *old, so that growing stays rare. */
+/* Adds slack on the sides where *range exceeds *old, so that the map seldom grows. */
 static void
-widen_range(const KeyRange *old, KeyRange *range)
+add_slack(const KeyRange *old, KeyRange *range)
 {
 	uint64 slack = ((uint64) old->max - (uint64) old->min) / 4 + 64;
 
-	if (!old->any)
-		return;
-	if (range->max > old->max)
-		range->max =
-			range->max > (int64) (PG_INT64_MAX - slack) ? PG_INT64_MAX : range->max + (int64) slack;
-	if (range->min < old->min)
-		range->min =
-			range->min < (int64) (PG_INT64_MIN + slack) ? PG_INT64_MIN : range->min - (int64) slack;
+	if (old->any)
+		key_range_widen(old, range, slack);
 }
 
-/* Do the bounds that the feed has noted tell that the batch's keys are within the ranges? */
+/*
+ * Returns whether the column bounds that the feed has set prove that the batch's keys are within
+ * the ranges.
+ */
 static bool
-bounds_inside(const GroupTable *table, const Batch *batch)
+bounds_are_inside(const GroupTable *table, const Batch *batch)
 {
 	for (int k = 0; k < table->spec->nkeys; k++)
 	{
@@ -481,9 +491,12 @@ bounds_inside(const GroupTable *table, const Batch *batch)
 	return true;
 }
 
-/* Extends the ranges to the batch's keys; false: they are too wide, and the table hashes now. */
+/*
+ * Extends the ranges to the batch's keys. Returns false if they become too wide; the table is a
+ * TABLE_HASH then.
+ */
 static bool
-cover_ranges(GroupTable *table, const Batch *batch)
+extend_ranges_to_batch(GroupTable *table, const Batch *batch)
 {
 	int nkeys = table->spec->nkeys;
 	size_t size = nkeys * sizeof(KeyRange);
@@ -491,7 +504,7 @@ cover_ranges(GroupTable *table, const Batch *batch)
 	KeyRange *wide;
 	bool inside = true;
 
-	if (bounds_inside(table, batch))
+	if (bounds_are_inside(table, batch))
 		return true;
 	exact = palloc(size);
 	wide = palloc(size);
@@ -503,11 +516,11 @@ cover_ranges(GroupTable *table, const Batch *batch)
 		if (exact[k].any != table->keys.ranges[k].any ||
 			exact[k].min != table->keys.ranges[k].min || exact[k].max != table->keys.ranges[k].max)
 			inside = false;
-		widen_range(&table->keys.ranges[k], &wide[k]);
+		add_slack(&table->keys.ranges[k], &wide[k]);
 	}
 	if (!inside)
 	{
-		/* without slack each batch might extend them, and make the array anew */
+		/* without slack, each batch might extend the ranges and rebuild the map */
 		inside = range_bins(nkeys, wide, table->max_bins) > 0;
 		memcpy(table->keys.ranges, inside ? wide : exact, size);
 		inside = inside && group_table_use_direct(table);
@@ -549,7 +562,7 @@ locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, 
 
 /* ---- dictionary, segmented ---------------------------------------------- */
 
-/* The code of the only key is the number of the row. */
+/* TABLE_DICTIONARY: the code of the only key is the number of the group. */
 static void
 locate_dictionary(GroupTable *table, const Batch *batch)
 {
@@ -562,7 +575,7 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 	{
 		int32 code = codes[i];
 
-		/* of a group that was dropped (group_table_cut) */
+		/* the code belongs to a group that group_table_truncate has dropped */
 		if (code >= (int64) table->ngroups && table->frozen)
 			code = NO_CODE;
 		if (code >= (int64) table->ngroups)
@@ -573,7 +586,7 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 	table->frozen |= table->denied;
 }
 
-/* Each run is a group; the first may continue the row carried over. */
+/* TABLE_SEGMENTED: each run is a group. The first run may continue the row carried over. */
 static void
 locate_segments(GroupTable *table, const Batch *batch)
 {
@@ -614,7 +627,7 @@ locate_segments(GroupTable *table, const Batch *batch)
 /* ---- dropping groups ---------------------------------------------------- */
 
 void
-group_table_cut(GroupTable *table, uint32 n, int rows)
+group_table_truncate(GroupTable *table, uint32 n, int rows)
 {
 	table->ngroups = n;
 	table->frozen = table->mode != TABLE_SEGMENTED;
@@ -634,10 +647,10 @@ group_table_cut(GroupTable *table, uint32 n, int rows)
 /* ---- all ---------------------------------------------------------------- */
 
 /*
- * Fills at; bad is set if a key is out of range, found has the sign bit of NO_GROUP if one has no
- * group.
+ * Fills at[]. Sets bad if a key is out of range. Sets the highest bit of found, as NO_GROUP does,
+ * if a key has no group.
  */
-#define KNOWN_LOOP(T) \
+#define EXISTING_LOOP(T) \
 	do \
 	{ \
 		const T *v = (const T *) column_array(col); \
@@ -652,16 +665,16 @@ group_table_cut(GroupTable *table, uint32 n, int rows)
 	} while (0)
 
 /*
- * One key and few bins, all of whose values have a group by now: its bins need not be written.
- * False if that is not so.
+ * Locates the rows where one key has few bins and all values have a group already: the bins need
+ * not be written to memory. Returns false if some value is out of range or has no group.
  */
 static bool
-locate_known_key(GroupTable *table, const Column *col, int n)
+locate_existing_key(GroupTable *table, const Column *col, int n)
 {
 	const KeyRange *range = table->keys.ranges;
 	uint64 min = (uint64) range->min - (uint64) col->base;
 	uint64 span = (uint64) range->max - (uint64) range->min;
-	const uint32 *map = table->map + 1; /* bin 0 is NULL's */
+	const uint32 *map = table->map + 1; /* bin 0 is NULL */
 	uint32 *at = table->at;
 	uint32 found = 0;
 	bool bad = false;
@@ -670,13 +683,13 @@ locate_known_key(GroupTable *table, const Column *col, int n)
 	{
 #define X(NAME, value_t, ...) \
 	case COLUMN_##NAME: \
-		KNOWN_LOOP(value_t); \
+		EXISTING_LOOP(value_t); \
 		break;
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(width, from_t) \
 	case FORM_NARROW + width: \
-		KNOWN_LOOP(from_t); \
+		EXISTING_LOOP(from_t); \
 		break;
 		COLUMN_NARROWS(X)
 #undef X
@@ -686,8 +699,8 @@ locate_known_key(GroupTable *table, const Column *col, int n)
 	return !bad && found <= PG_INT32_MAX;
 }
 
-/* A key's part of the bins, modulo 2^32, which all bins are below. */
-#define PART_LOOP(T) \
+/* Adds one key's contribution to the bin numbers, modulo 2^32. All bin numbers are below that. */
+#define ADD_BINS_LOOP(T) \
 	do \
 	{ \
 		const T *v = (const T *) column_array(col); \
@@ -709,13 +722,13 @@ add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool fir
 	{
 #define X(NAME, value_t, ...) \
 	case COLUMN_##NAME: \
-		PART_LOOP(value_t); \
+		ADD_BINS_LOOP(value_t); \
 		break;
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(width, from_t) \
 	case FORM_NARROW + width: \
-		PART_LOOP(from_t); \
+		ADD_BINS_LOOP(from_t); \
 		break;
 		COLUMN_NARROWS(X)
 #undef X
@@ -725,9 +738,9 @@ add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool fir
 	return true;
 }
 
-/* The same of several keys, whose bounds the feed has noted. */
+/* Does the same as locate_existing_key for several keys, whose column bounds the feed has set. */
 static bool
-locate_known_keys(GroupTable *table, const Batch *batch)
+locate_existing_keys(GroupTable *table, const Batch *batch)
 {
 	const AggSpec *spec = table->spec;
 	const uint32 *map = table->map;
@@ -735,7 +748,7 @@ locate_known_keys(GroupTable *table, const Batch *batch)
 	uint32 found = 0;
 	int n = batch->nrows;
 
-	if (!bounds_inside(table, batch))
+	if (!bounds_are_inside(table, batch))
 		return false;
 	for (int k = 0; k < spec->nkeys; k++)
 		if (!add_bins(table->hash, &batch->cols[spec->keys[k].col], &table->keys.ranges[k], n,
@@ -749,9 +762,12 @@ locate_known_keys(GroupTable *table, const Batch *batch)
 	return found <= PG_INT32_MAX;
 }
 
-/* Locates the rows where few bins, no NULLs among keys and no runs make that easy; else false. */
+/*
+ * Locates the rows of TABLE_DIRECT in a fast way. That needs few bins, no NULLs among the keys, no
+ * runs, and a group for each row. Returns false if that is not so.
+ */
 static bool
-locate_known(GroupTable *table, const Batch *batch)
+locate_existing(GroupTable *table, const Batch *batch)
 {
 	const AggSpec *spec = table->spec;
 	int n = batch->nrows;
@@ -766,8 +782,8 @@ locate_known(GroupTable *table, const Batch *batch)
 		if (!table->keys.ranges[k].any || col->validity || col->unrepresentable)
 			return false;
 	}
-	if (!(spec->nkeys == 1 ? locate_known_key(table, &batch->cols[spec->keys[0].col], n) :
-							 locate_known_keys(table, batch)))
+	if (!(spec->nkeys == 1 ? locate_existing_key(table, &batch->cols[spec->keys[0].col], n) :
+							 locate_existing_keys(table, batch)))
 		return false;
 	for (int i = 1; i < Min(n, RUN_SAMPLE); i++)
 		same += table->at[i] == table->at[i - 1];
@@ -782,9 +798,9 @@ locate_words(GroupTable *table, const Batch *batch)
 	int n = batch->nrows;
 	bool runs;
 
-	if (table->mode == TABLE_DIRECT && locate_known(table, batch))
+	if (table->mode == TABLE_DIRECT && locate_existing(table, batch))
 		return;
-	direct = table->mode == TABLE_DIRECT && cover_ranges(table, batch);
+	direct = table->mode == TABLE_DIRECT && extend_ranges_to_batch(table, batch);
 	if (direct)
 		group_keys_bins(&table->keys, batch);
 	else
@@ -856,9 +872,9 @@ group_table_locate_rows(GroupTable *table, const char *rows, int n)
 	table->nmissing = 0;
 	table->nruns = 0;
 	table->denied = false;
-	table->foreign = rows;
+	table->foreign_rows = rows;
 	locate_hash(table, NULL, n, NULL, table->at);
-	table->foreign = NULL;
+	table->foreign_rows = NULL;
 	if (table->denied)
 		for (int i = 0; i < n; i++)
 			if (table->at[i] == NO_GROUP)

@@ -2,9 +2,9 @@
  * record.c
  *	  Rows and groups as bytes; see record.h.
  *
- * A row is a bitmap of NULLs, a bitmap of unrepresentable numerics, then the
- * values that are not NULL.  A group is its keys, its transition values, each
- * after a byte that says whether it is NULL, then the states of all slots.
+ * A row is a bitmap of NULLs, a bitmap of unrepresentable numerics, then the values that are not
+ * NULL. A group is its keys and its transition values, each after a byte that says whether it is
+ * NULL, then the states of all slots.
  */
 #include "postgres.h"
 
@@ -53,7 +53,7 @@ put_datum(StringInfo record, Datum value, bool typbyval, int16 typlen)
 	appendBinaryStringInfo(record, data, len);
 }
 
-/* Reads one, copied to the current memory context if by reference. */
+/* Reads a value that is not NULL. By-reference values are copied to the current context. */
 static Datum
 get_datum(const char **pos, bool typbyval, int16 typlen)
 {
@@ -89,7 +89,7 @@ byte_get(const char *bits, int i)
 	return (bits[i / 8] >> (i % 8)) & 1;
 }
 
-/* One fixed-width value; a call of memcpy for each would cost more than it moves. */
+/* Copies one fixed-width value. Calling memcpy for each would cost more than the copying. */
 static inline void
 copy_value(char *to, const char *from, int width)
 {
@@ -117,7 +117,7 @@ row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int
 {
 	int bytes = (spec->ncols + 7) / 8;
 
-	/* room for all fixed-width values, so that those need no checks */
+	/* room for all fixed-width values, so that appending them needs no checks */
 	resetStringInfo(record);
 	enlargeStringInfo(record, 2 * bytes + spec->ncols * sizeof(gpuagg_i128));
 	memset(record->data, 0, 2 * bytes);
@@ -176,7 +176,7 @@ row_reader_create(const AggSpec *spec, int batch_rows)
 	return reader;
 }
 
-/* A by-reference value, which counts for the batch. */
+/* Reads a by-reference value and counts its bytes. */
 static Datum
 read_reference(RowReader *reader, const char **pos, int16 typlen)
 {
@@ -246,11 +246,14 @@ row_reader_next(RowReader *reader, BufFile *file)
 
 /* ---- groups ------------------------------------------------------------- */
 
-/* Most groups that are read at a time, and bytes of their states. */
+/* Most groups that are read at a time, and the bytes of their states. */
 #define READ_GROUPS 256
 #define READ_BYTES (1024 * 1024)
 
-/* Bytes of all states of a group, which must fit one piece of memory with its keys. */
+/*
+ * Returns the bytes of all states of a group. Raises an error if they do not fit into one
+ * allocation together with the keys.
+ */
 static size_t
 states_bytes(const AggSpec *spec)
 {
@@ -266,7 +269,9 @@ states_bytes(const AggSpec *spec)
 	return bytes;
 }
 
-/* The typlen of a transition value in a record, in which one of type internal is a bytea. */
+/*
+ * Returns the typlen that a transition value has in a record: type internal is serialized as bytea.
+ */
 static int16
 transition_length(const FallbackAgg *fallback)
 {
@@ -309,9 +314,9 @@ group_record_write(StringInfo record, const AggSpec *spec, const GroupBatch *gro
 	}
 }
 
-/* Arrays of n values, and of whether they are NULL, for each of `count`. */
+/* Allocates arrays of n values and of n NULL flags, `count` times. */
 static void
-make_columns(int count, int n, Datum ***values, bool ***nulls)
+allocate_columns(int count, int n, Datum ***values, bool ***nulls)
 {
 	*values = palloc(Max(count, 1) * sizeof(Datum *));
 	*nulls = palloc(Max(count, 1) * sizeof(bool *));
@@ -326,15 +331,15 @@ void
 group_batch_init(GroupBatch *groups, const AggSpec *spec, int n, bool states)
 {
 	memset(groups, 0, sizeof(*groups));
-	make_columns(spec->nkeys, n, &groups->keys, &groups->keynulls);
-	make_columns(spec->nfallbacks, n, &groups->fallbacks, &groups->fallback_nulls);
+	allocate_columns(spec->nkeys, n, &groups->keys, &groups->keynulls);
+	allocate_columns(spec->nfallbacks, n, &groups->fallbacks, &groups->fallback_nulls);
 	groups->slots = palloc0(Max(spec->nslots, 1) * sizeof(void *));
 	for (int s = 0; states && s < spec->nslots; s++)
 	{
-		void *chunk = MemoryContextAllocHuge(CurrentMemoryContext,
-											 n * slot_bytes(&spec->slots[s]) + STATE_ALIGN);
+		void *memory = MemoryContextAllocHuge(CurrentMemoryContext,
+											  n * slot_bytes(&spec->slots[s]) + STATE_ALIGN);
 
-		groups->slots[s] = (void *) TYPEALIGN(STATE_ALIGN, (uintptr_t) chunk);
+		groups->slots[s] = (void *) TYPEALIGN(STATE_ALIGN, (uintptr_t) memory);
 	}
 }
 

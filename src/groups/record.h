@@ -1,6 +1,8 @@
 /*
  * record.h
- *	  Rows and groups as bytes: in temporary files, and between processes.
+ *	  Rows and groups as bytes: in temporary files, and between processes of a parallel plan.
+ *
+ * The format is that of this process's memory. Records never leave the query.
  */
 #ifndef GPUAGG_RECORD_H
 #define GPUAGG_RECORD_H
@@ -17,33 +19,33 @@
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* Makes *record of row i of a batch. */
+/* Writes row i of a batch to *record. */
 extern void row_record_write(StringInfo record, const AggSpec *spec, const Batch *batch, int i);
 
-/* Records back to batches. */
+/* Makes batches of records. */
 typedef struct RowReader
 {
 	const AggSpec *spec;
 	Batch batch;
 	MemoryContext datum_cxt; /* by-reference values of the batch */
-	ColumnWriter *writers;   /* of its columns */
+	ColumnWriter *writers;   /* [column of the batch] */
 	StringInfoData record;
-	size_t bytes; /* of the batch's by-reference values, detoasted */
+	size_t bytes; /* by-reference values of the batch, detoasted */
 } RowReader;
 
-/* In the current context. */
+/* Allocates in the current context. */
 extern RowReader *row_reader_create(const AggSpec *spec, int batch_rows);
-/* Empties the batch; adds a row from a record of `data`. */
+/* row_reader_begin empties the batch; row_reader_add adds the row of a record to it. */
 extern void row_reader_begin(RowReader *reader);
 extern void row_reader_add(RowReader *reader, const char *data);
-/* Must the batch end? */
+/* Returns whether the batch must end here. */
 static inline bool
 row_reader_full(const RowReader *reader)
 {
 	return reader->batch.nrows >= reader->batch.capacity || reader->bytes >= BATCH_BYTES;
 }
 
-/* The next batch of a file; NULL at its end. */
+/* Reads the next batch of a file; NULL at its end. */
 extern const Batch *row_reader_next(RowReader *reader, BufFile *file);
 
 /* ---- groups ------------------------------------------------------------- */
@@ -58,14 +60,14 @@ slot_bytes(const SlotSpec *slot)
 /* States in a GroupBatch begin at multiples of this. */
 #define STATE_ALIGN 16
 
-/* Arrays for n groups, in the current context; without `states` those of slots are NULL. */
+/* Allocates arrays for n groups, in the current context. Without `states`, slots[] are NULL. */
 extern void group_batch_init(GroupBatch *groups, const AggSpec *spec, int n, bool states);
 
-/* Makes *record of a group; transition values of type internal are serialized. */
+/* Writes a group to *record. Transition values of type internal must be serialized already. */
 extern void group_record_write(StringInfo record, const AggSpec *spec, const GroupBatch *groups,
 							   int g);
 
-/* Records back to groups. */
+/* Makes groups of records. */
 typedef struct GroupReader
 {
 	const AggSpec *spec;
@@ -73,22 +75,22 @@ typedef struct GroupReader
 	int capacity;
 	MemoryContext datum_cxt; /* by-reference values of the groups */
 	StringInfoData record;
-	size_t bytes; /* of the records */
+	size_t bytes; /* of the records read since group_reader_clear */
 } GroupReader;
 
-/* Below `parent`; group_reader_free gives the memory back. */
+/* Creates a reader in a child context of `parent`, which group_reader_free deletes. */
 extern GroupReader *group_reader_create(const AggSpec *spec, MemoryContext parent);
 extern void group_reader_free(GroupReader *reader);
 /* Adds the group of reader->record. */
 extern void group_reader_add(GroupReader *reader);
-/* Must these groups be read before the next one? */
+/* Returns whether the groups must be used before the next one is added. */
 static inline bool
 group_reader_full(const GroupReader *reader)
 {
 	return reader->groups.ngroups >= reader->capacity || reader->bytes >= BATCH_BYTES;
 }
 
-/* None yet. */
+/* Forgets the groups that were added. */
 extern void group_reader_clear(GroupReader *reader);
 
 #endif /* GPUAGG_RECORD_H */

@@ -1,13 +1,13 @@
 /*
  * row_store.c
- *	  Rows kept in memory, column by column, and sorted by keys and order.
+ *	  Rows kept in memory, column by column, and sorted by keys and order columns.
  *
- * Codes of a row: masks of the keys that are NULL, one code a key, and for
- * each order column whether it is NULL and its code.  Before sorting, the codes
- * that vary are packed into as few 64-bit words as their ranges need, mostly
- * one or two.  Row numbers are sorted by the first word, and then those of rows
- * with equal words by the next one: by radix, or where there are few by comparing.
- * Both keep the order in which equal rows came.
+ * The codes of a row are: bitmaps of the keys that are NULL; one code for each key; for each order
+ * column, whether it is NULL, and its code. Before sorting, the codes that vary are packed into as
+ * few 64-bit words as their ranges need, mostly one or two. Row numbers are sorted by the first
+ * word. Then each run of rows with equal words is sorted by the next word, and so on. A radix sort
+ * is used for many rows, a comparison sort for few. Both are stable: equal rows stay in the order
+ * in which they came.
  */
 #include "postgres.h"
 
@@ -17,22 +17,24 @@
 #include "utils/memutils.h"
 
 #include "columns/column_writer.h"
+#include "columns/hash_seed.h"
 #include "common/interruptible.h"
 #include "groups/dictionary.h"
 #include "groups/row_store.h"
 
-/* What a column's byte says of a row. */
+/* Kinds of a stored value, one byte each. */
 enum
 {
 	ROW_VALUE,
 	ROW_NULL,
-	ROW_UNREPRESENTABLE /* the Datum is where the value would be */
+	ROW_UNREPRESENTABLE /* a numeric that a decimal cannot represent; its Datum is stored in place
+						   of the value */
 };
 
-/* What sorting needs for a row: twice its word and number. */
+/* Bytes that sorting needs for a row: its word and number, twice. */
 #define SORT_BYTES (2 * (sizeof(uint64) + sizeof(uint32)))
 
-/* Rows that there is room for at first. */
+/* Room for rows that is made at first. */
 #define FIRST_ROWS 8192
 
 typedef struct StoredColumn
@@ -53,18 +55,18 @@ struct RowStore
 	int nmasks;
 	int ncodes;
 	uint64 **codes;     /* [code][row] */
-	Dictionary **dicts; /* [key]; NULL where not KEY_DATUM */
-	HashSeed seed;      /* of row_store_key_hashes */
-	uint32 *sorted;     /* row numbers in order, or NULL */
-	bool toasted;       /* some values would grow by detoasting */
+	Dictionary **dicts; /* [key] NULL where the key is not a KEY_DATUM */
+	HashSeed seed;      /* for row_store_key_hashes */
+	uint32 *sorted;     /* row numbers in sorted order; NULL before sorting */
+	bool toasted;       /* some values are compressed or out of line */
 
-	/* one batch */
+	/* buffers for one batch */
 	uint64 **batch_codes;
 	int32 *dict_codes;
 	uint32 *dict_hashes;
 	uint64 *hashes;
 	Batch batch;
-	ColumnWriter *writers; /* of its columns */
+	ColumnWriter *writers; /* [column of the batch] */
 };
 
 /* ---- life --------------------------------------------------------------- */
@@ -141,7 +143,7 @@ row_store_clear(RowStore *store)
 }
 
 static size_t
-row_bytes(const RowStore *store)
+stored_row_bytes(const RowStore *store)
 {
 	size_t bytes = store->ncodes * sizeof(uint64);
 
@@ -153,7 +155,7 @@ row_bytes(const RowStore *store)
 size_t
 row_store_memory(const RowStore *store)
 {
-	size_t bytes = store->n * (row_bytes(store) + SORT_BYTES);
+	size_t bytes = store->n * (stored_row_bytes(store) + SORT_BYTES);
 
 	bytes += MemoryContextMemAllocated(store->datum_cxt, false);
 	for (int k = 0; k < store->spec->nkeys; k++)
@@ -170,7 +172,7 @@ row_store_has_room(const RowStore *store, int rows)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Maps a double to an integer that orders as PostgreSQL does: -0 = 0, NaN last. */
+/* Returns an integer that orders as PostgreSQL orders doubles: -0 = 0, NaN last. */
 static inline uint64
 float_code(double x)
 {
@@ -186,6 +188,7 @@ float_code(double x)
 
 #define SIGN_BIT UINT64CONST(0x8000000000000000)
 
+/* Fills codes[] with integers that order as the column's values do. */
 static void
 column_codes(const Column *col, int n, uint64 *codes)
 {
@@ -316,7 +319,7 @@ grow_array(RowStore *store, void *array, size_t bytes)
 }
 
 static void
-grow(RowStore *store, int64 rows)
+grow_store(RowStore *store, int64 rows)
 {
 	int64 capacity = Max(store->capacity, FIRST_ROWS);
 
@@ -337,7 +340,7 @@ grow(RowStore *store, int64 rows)
 	store->capacity = capacity;
 }
 
-/* Values of by-reference columns and unrepresentable numerics are copied. */
+/* Appends a column of a batch. By-reference values and unrepresentable numerics are copied. */
 static void
 append_column(RowStore *store, int c, const Column *col, int n)
 {
@@ -382,7 +385,7 @@ row_store_append(RowStore *store, const Batch *batch)
 	MemoryContext old;
 	uint64 **codes;
 
-	grow(store, store->n + batch->nrows);
+	grow_store(store, store->n + batch->nrows);
 	codes = row_store_codes(store, batch);
 	for (int c = 0; c < store->ncodes; c++)
 		memcpy(store->codes[c] + store->n, codes[c], batch->nrows * sizeof(uint64));
@@ -396,8 +399,8 @@ row_store_append(RowStore *store, const Batch *batch)
 /* ---- sorting ------------------------------------------------------------ */
 
 /*
- * Packs the codes into words, in place, leading codes uppermost; returns how
- * many words there are.  A code takes the bits that its range needs.
+ * Packs the codes into words, in place, with the leading codes in the highest bits. Returns the
+ * number of words. A code takes as many bits as its range needs.
  */
 static int
 pack_codes(RowStore *store)
@@ -436,17 +439,20 @@ pack_codes(RowStore *store)
 	return empty ? word : word + 1;
 }
 
-/* Fewer rows are sorted by comparing: a pass over them would take less time than its 256 counts. */
+/*
+ * Fewer rows are sorted by comparing: clearing and adding up the 256 counters of a radix pass would
+ * take longer.
+ */
 #define RADIX_ROWS 256
 
-/* Rows in the order found so far, each with the word by which they are being sorted. */
+/* Row numbers in the order found so far, each with the word by which it is being sorted. */
 typedef struct SortArrays
 {
 	uint64 *words;
 	uint32 *rows;
 } SortArrays;
 
-/* Moves all n rows to *to, stably in the order of one byte of their words. */
+/* Moves all n rows to *to, in the stable order of one byte of their words. */
 static void
 sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, uint32 *count)
 {
@@ -469,8 +475,9 @@ sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, u
 }
 
 /*
- * Sorts by one word of each row, stably, byte by byte from the lowest; bytes that
- * are the same in all rows cost a count only.
+ * Sorts n rows by one word each. The radix sort is stable and goes from the lowest byte to the
+ * highest. Bytes that are the same in all rows only cost the counting. The result is in *from,
+ * which may have been swapped with *to.
  */
 static void
 sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
@@ -497,7 +504,7 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 	}
 }
 
-/* Packed codes from some word on. */
+/* The packed words first .. end - 1 of all rows. */
 typedef struct WordRange
 {
 	uint64 **codes;
@@ -528,11 +535,11 @@ compare_rows(const uint32 *a, const uint32 *b, const WordRange *range)
 #include "lib/sort_template.h"
 
 /*
- * Rows are in the order of the words that they are with: sorts those whose words
- * are equal by all words from range->first on.  Overwrites the words and *spare.
+ * The input is sorted by the words in *rows. Sorts each run of equal words by the packed words
+ * range.first .. range.end - 1. Overwrites the words and *spare.
  */
 static void
-sort_ties(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange range)
+sort_equal_runs(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange range)
 {
 	int64 end;
 
@@ -556,7 +563,7 @@ sort_ties(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange ra
 		}
 		sort_by_word(&from, &to, count, range.codes[range.first]);
 		if (rest.first < rest.end)
-			sort_ties(&from, &to, count, rest);
+			sort_equal_runs(&from, &to, count, rest);
 		if (from.rows != run.rows)
 			memcpy(run.rows, from.rows, count * sizeof(uint32));
 	}
@@ -581,7 +588,7 @@ row_store_sort(RowStore *store)
 	if (ties.end > 0)
 		sort_by_word(&from, &to, n, store->codes[0]);
 	if (ties.end > 1)
-		sort_ties(&from, &to, n, ties);
+		sort_equal_runs(&from, &to, n, ties);
 	store->sorted = from.rows;
 	pfree(from.words);
 	pfree(to.rows);
@@ -642,9 +649,9 @@ gather_column(RowStore *store, int c, const uint32 *rows, int n)
 	}
 }
 
-/* How many of n rows, at least one, may be detoasted together? */
+/* Returns how many of n rows, at least one, may be detoasted together. */
 static int
-rows_of_bytes(const RowStore *store, const uint32 *rows, int n)
+rows_within_batch_bytes(const RowStore *store, const uint32 *rows, int n)
 {
 	size_t bytes = 0;
 
@@ -665,13 +672,13 @@ rows_of_bytes(const RowStore *store, const uint32 *rows, int n)
 }
 
 static Batch *
-gather(RowStore *store, const uint32 *rows, int64 from)
+gather_batch(RowStore *store, const uint32 *rows, int64 from)
 {
 	Batch *batch = &store->batch;
 
 	batch->nrows = Min(store->batch_rows, store->n - from);
 	if (store->toasted)
-		batch->nrows = rows_of_bytes(store, rows, batch->nrows);
+		batch->nrows = rows_within_batch_bytes(store, rows, batch->nrows);
 	for (int c = 0; c < batch->ncols; c++)
 		gather_column(store, c, rows, batch->nrows);
 	return batch;
@@ -680,7 +687,7 @@ gather(RowStore *store, const uint32 *rows, int64 from)
 Batch *
 row_store_gather(RowStore *store, int64 from)
 {
-	return from < store->n ? gather(store, store->sorted + from, from) : NULL;
+	return from < store->n ? gather_batch(store, store->sorted + from, from) : NULL;
 }
 
 Batch *
@@ -694,7 +701,7 @@ row_store_batch(RowStore *store, int64 from)
 	rows = palloc(store->batch_rows * sizeof(uint32));
 	for (int i = 0; i < Min(store->batch_rows, store->n - from); i++)
 		rows[i] = from + i;
-	batch = gather(store, rows, from);
+	batch = gather_batch(store, rows, from);
 	pfree(rows);
 	return batch;
 }

@@ -1,6 +1,6 @@
 /*
  * spill.c
- *	  Partitions in temporary files; see spill.h.  A record is its length and bytes.
+ *	  Partitions in temporary files; see spill.h. A record is its length followed by its bytes.
  */
 #include "postgres.h"
 
@@ -43,7 +43,7 @@ write_record(PartitionSet *set, BufFile **file, const StringInfo record)
 	set->bytes += sizeof(len) + len;
 }
 
-/* Each level hashes anew, so that a partition splits again. */
+/* Each level uses another hash, so that a partition can be partitioned again. */
 static Partition *
 hash_partition(PartitionSet *set, uint64 hash)
 {

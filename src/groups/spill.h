@@ -1,11 +1,15 @@
 /*
  * spill.h
- *	  Records in temporary files, partitioned by key hash.
+ *	  Records in temporary files, partitioned by a hash of the keys.
  *
- * When memory is used up, rows whose group has no place go to the files of a
- * partition set (and groups that were already there may follow them), and come
- * back one partition at a time.  Order within a partition is that of writing,
- * groups before rows.
+ * When memory is used up, rows whose group is not in the table go to the files of a partition set.
+ * Groups that are in the table may follow them. Later the partitions are read back one at a time,
+ * groups before rows, each in the order in which they were written. A partition that is still too
+ * large is partitioned again, on the next level.
+ *
+ * The store of values (value_store_internal.h) has a format of its own: it partitions by group
+ * number instead of a hash, and writes arrays of codes instead of records, because its values are 8
+ * bytes each and need no keys.
  *
  * Files belong to the current resource owner, which closes them after errors.
  */
@@ -19,7 +23,7 @@
 
 typedef struct Partition
 {
-	BufFile *rows; /* NULL: none */
+	BufFile *rows; /* NULL: no rows */
 	BufFile *groups;
 	int level; /* how often its rows have been partitioned */
 } Partition;
@@ -33,7 +37,7 @@ typedef struct PartitionSet
 	Partition *parts;
 } PartitionSet;
 
-/* Partitions yet to be read; the last one is next. */
+/* Partitions still to be read; the last one is next. */
 typedef struct PartitionList
 {
 	int n;
@@ -49,7 +53,7 @@ extern void partition_set_finish(PartitionSet *set, PartitionList *list);
 extern bool partition_list_pop(PartitionList *list, Partition *part);
 extern void partition_list_clear(PartitionList *list);
 extern void partition_close(Partition *part);
-/* The next record of a file; false at its end. */
+/* Reads the next record of a file; false at its end. */
 extern bool partition_read(BufFile *file, StringInfo record);
 
 #endif /* GPUAGG_SPILL_H */

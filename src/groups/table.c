@@ -1,6 +1,6 @@
 /*
  * table.c
- *	  Rows of the groups and their memory; see table.h.
+ *	  Rows of groups and their memory; see table.h.
  */
 #include "postgres.h"
 
@@ -10,17 +10,24 @@
 
 #include "utils/memutils.h"
 
+#include "columns/hash_seed.h"
 #include "groups/table.h"
 
 #define CACHE_LINE 64
 #define HUGE_PAGE ((size_t) 2 * 1024 * 1024)
 #define MIN_TABLE 256
 
-/* Rows that are made room for with the first one, and for an estimate that nothing has proven. */
+/*
+ * Room for rows that is made with the first one, and the limit of room for an estimate that no
+ * group has confirmed yet.
+ */
 #define FIRST_BYTES ((size_t) 64 * 1024)
 #define RESERVED_BYTES (64.0 * 1024 * 1024)
 
-/* States of slots follow those of fallback aggregates; 16-byte integers are aligned. */
+/*
+ * Sets the offsets of states in a row. States of slots come after those of fallback aggregates;
+ * 16-byte integers are aligned.
+ */
 static void
 layout_row(GroupTable *table)
 {
@@ -58,6 +65,7 @@ layout_row(GroupTable *table)
 		break; \
 	}
 
+/* Fills `to` with `width` identity states. */
 static void
 fill_identity(MonoidId id, char *to, int width)
 {
@@ -103,13 +111,13 @@ group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode, in
 void
 group_table_reset(GroupTable *table)
 {
-	if (table->chunk)
-		pfree(table->chunk);
+	if (table->allocation)
+		pfree(table->allocation);
 	if (table->table)
 		pfree(table->table);
 	if (table->map)
 		pfree(table->map);
-	table->chunk = table->rows = NULL;
+	table->allocation = table->rows = NULL;
 	table->table = NULL;
 	table->map = NULL;
 	table->ngroups = table->capacity = table->mask = 0;
@@ -164,7 +172,7 @@ group_table_budget(GroupTable *table, size_t bytes, double group_bytes)
 	}
 	if (dict > 0 && table->ngroups > 0 && groups > table->ngroups)
 	{
-		/* new groups bring values to the dictionaries as well */
+		/* new groups also add values to the dictionaries */
 		double each = dict / (double) table->ngroups;
 
 		groups = table->ngroups + (groups - table->ngroups) * row / (row + each);
@@ -185,23 +193,26 @@ group_table_advise_huge(char *start, size_t size)
 #endif
 }
 
+/*
+ * Makes room for `wanted` rows, or as many as max_groups allows; at least one more than there are.
+ */
 static void
 grow_rows(GroupTable *table, uint32 wanted)
 {
 	uint32 capacity = wanted;
-	size_t shift = table->rows - table->chunk;
+	size_t shift = table->rows - table->allocation;
 	size_t size;
 	char *start;
 
 	capacity = Max(Min(capacity, table->max_groups), table->ngroups + 1);
 	size = (size_t) capacity * table->row_size + CACHE_LINE;
-	if (table->chunk)
-		table->chunk = repalloc_huge(table->chunk, size);
+	if (table->allocation)
+		table->allocation = repalloc_huge(table->allocation, size);
 	else
-		table->chunk = MemoryContextAllocHuge(table->cxt, size);
-	start = (char *) TYPEALIGN(CACHE_LINE, (uintptr_t) table->chunk);
-	if (table->rows && start != table->chunk + shift)
-		memmove(start, table->chunk + shift, table->ngroups * table->row_size);
+		table->allocation = MemoryContextAllocHuge(table->cxt, size);
+	start = (char *) TYPEALIGN(CACHE_LINE, (uintptr_t) table->allocation);
+	if (table->rows && start != table->allocation + shift)
+		memmove(start, table->allocation + shift, table->ngroups * table->row_size);
 	group_table_advise_huge(start, size - CACHE_LINE);
 	table->rows = start;
 	table->capacity = capacity;
@@ -240,5 +251,5 @@ group_table_carry_last(GroupTable *table)
 		return;
 	memcpy(table->rows, group_row(table, table->ngroups - 1), table->row_size);
 	table->ngroups = 1;
-	group_keys_carry(&table->keys, table->rows);
+	group_keys_carry_last(&table->keys, table->rows);
 }

@@ -2,22 +2,27 @@
  * table.h
  *	  Groups of the CPU engine: rows of keys and states, found by key.
  *
- * A group is one row of fixed size in one array: its keys (keys.h), the states
- * of fallback aggregates, the states of slots.  A row is named by its offset in
- * 4-byte cells, so that a loop finds a state with one scaled address.  The array
- * moves as it grows; offsets stay.
+ * A group is one row of fixed size in one array. A row has the group's keys (keys.h), the states of
+ * fallback aggregates, then the states of slots. A row is identified by its offset in 4-byte cells,
+ * so that a loop finds a state with one scaled address. The array may move when it grows; offsets
+ * stay valid.
  *
- * Rows are found by key in one of these ways, and the table can change from
- * one to another as its rows keep their keys:
+ * Rows are found by key in one of these ways (TableMode). A table can change its mode, because the
+ * rows keep their keys:
  *
- *	single		no keys: row 0
- *	segmented	input with equal keys adjacent: a change of keys starts a group
- *	direct		an array over the range of integer keys
- *	hash		open addressing on packed key words
- *	dictionary	one key of any type: its code is the row number
+ * 	single		no keys: row 0
+ * 	segmented	input with equal keys adjacent: a change of keys starts a group
+ * 	direct		an array over the range of integer keys
+ * 	hash		open addressing on packed key words
+ * 	dictionary	one key of any type: its dictionary code is the row number
  *
- * table.c has the rows and their memory, locate.c finds them.  All memory is
- * below `cxt`, a child of the context of its creation.
+ * table.c owns the rows and their memory, locate.c finds them. All memory is below `cxt`, a child
+ * of the context that was current at creation. Functions may raise errors and check for interrupts.
+ *
+ * Three structures of this folder map keys to small numbers, each for its own reason. GroupTable
+ * hashes fixed-width words and stores states next to the keys. Dictionary (dictionary.h) hashes
+ * single values of any type, with the type's own equality; its codes become words of a GroupTable's
+ * keys. GroupBits (bits.h) needs no table at all, but takes only integer keys without states.
  */
 #ifndef GPUAGG_GROUP_TABLE_H
 #define GPUAGG_GROUP_TABLE_H
@@ -30,14 +35,14 @@
 
 #define NO_GROUP PG_UINT32_MAX
 
-/* State of a fallback aggregate; see AggStatePerGroupData in nodeAgg.h. */
+/* State of a fallback aggregate; like AggStatePerGroupData in nodeAgg.c. */
 typedef struct FallbackState
 {
 	Datum value;
 	bool isnull;
-	bool notrans;  /* strict, and no input yet */
-	bool fresh;    /* value is the aggregate's initial one, not a copy */
-	bool combined; /* with another one */
+	bool notrans;  /* the transition function is strict and has had no input yet */
+	bool fresh;    /* value is the aggregate's initial value itself, not a copy */
+	bool combined; /* has been combined with another state */
 } FallbackState;
 
 typedef enum TableMode
@@ -60,49 +65,50 @@ typedef struct GroupTable
 	/* layout of a row, after its keys */
 	size_t fallback_off;
 	size_t *slot_off;
-	size_t state_off; /* of the first slot */
+	size_t state_off; /* offset of the first slot's states */
 	size_t row_size;
 	uint32 row_cells;
-	char *blank; /* a new row */
+	char *blank; /* row_size bytes: the content of a new row */
 
-	/* rows */
-	char *chunk; /* what was allocated */
-	char *rows;  /* aligned to a cache line */
+	/* the rows */
+	char *allocation; /* what was allocated for them */
+	char *rows;       /* aligned to a cache line */
 	uint32 ngroups;
 	uint32 capacity;
-	uint32 max_groups;     /* memory allows no more; at least 1 */
-	size_t max_dict_bytes; /* nor dictionaries with more bytes */
-	bool frozen;           /* a new group was refused, so all later ones must be:
-							* rows of one group may not be in two places */
+	uint32 max_groups;     /* limit that memory allows; at least 1 */
+	size_t max_dict_bytes; /* likewise for the dictionaries' bytes */
+	bool frozen; /* A new group has been rejected, so every later new group must be, too: the rows
+					of a group must all go to the same place. */
 
-	/* TABLE_HASH: hash << 32 | row offset */
+	/* TABLE_HASH: entries are hash << 32 | row offset, or NO_GROUP in the lower half */
 	uint64 *table;
 	uint32 mask;
-	HashSeed seed;      /* drawn anew after too long a probe sequence */
-	uint32 seed_groups; /* groups when it was drawn last */
-	double expected;    /* so many groups were estimated */
+	HashSeed seed;      /* changed after a probe sequence that is too long */
+	uint32 seed_groups; /* ngroups when the seed was last changed */
+	double expected;    /* estimated number of groups */
 
-	/* TABLE_DIRECT: row offsets */
+	/* TABLE_DIRECT: [bin] row offset, or NO_GROUP */
 	uint32 *map;
 	int64 bins;
 	int64 max_bins;
 
-	/* of one batch */
-	uint32 *hash;    /* [row] */
-	uint32 *at;      /* [row]: offset in cells, or NO_GROUP */
-	uint32 *missing; /* rows without a group: memory is used up */
+	/* valid for the batch that was located last */
+	uint32 *hash;    /* [row] hash of the packed words */
+	uint32 *at;      /* [row] offset of its group's row in cells, or NO_GROUP */
+	uint32 *missing; /* rows without a group, because memory is used up */
 	int nmissing;
-	bool denied;       /* there are some */
-	uint32 *run_start; /* rows where runs of equal keys start, and the end */
+	bool denied;       /* some row has no group */
+	uint32 *run_start; /* [run] first row of a run of equal keys; [nruns] is the number of rows */
 	int nruns;         /* 0: runs were not determined */
-	uint32 *run_at;    /* [run]: as at */
+	uint32 *run_at;    /* [run] like at[] */
 	double mean_run;
 
-	int changes; /* of mode, beyond the first choice */
+	int changes; /* how often the mode has changed since the first choice */
 
-	const char *foreign; /* rows being located, of another table; or NULL: those of a batch */
+	const char *foreign_rows; /* While group_table_locate_rows runs: the other table's rows that are
+								 being located. Otherwise NULL. */
 
-	/* called with each new row; may be NULL */
+	/* called for each new row; may be NULL */
 	void (*init_row)(void *arg, char *row);
 	void *init_arg;
 } GroupTable;
@@ -128,63 +134,64 @@ group_fallbacks(const GroupTable *table, char *row)
 /* ---- table.c ------------------------------------------------------------ */
 
 /*
- * A table of mode SINGLE, SEGMENTED or DICTIONARY keeps that mode.  One that may become
- * DIRECT starts as HASH: see group_table_use_direct.
+ * Creates an empty table. A table of mode SINGLE, SEGMENTED or DICTIONARY keeps that mode. One that
+ * may become DIRECT starts as HASH; see group_table_use_direct.
  */
 extern GroupTable *group_table_create(MemoryContext parent, const AggSpec *spec, TableMode mode,
 									  int batch_rows);
-/* Forgets all groups and gives their memory back. */
+/* Forgets all groups and frees their memory. */
 extern void group_table_reset(GroupTable *table);
 /*
- * Sets how many groups there may be in so many bytes; always one at least.  A
- * group takes group_bytes elsewhere.
+ * Sets max_groups: how many groups fit into this many bytes, at least one. group_bytes is what a
+ * group takes outside of the table.
  */
 extern void group_table_budget(GroupTable *table, size_t bytes, double group_bytes);
 extern size_t group_table_memory(const GroupTable *table);
 /*
- * An estimate may be wrong by any factor, and memory may have no bound worth the name: room is made
- * at once for so many groups that are expected, and for so many times the groups that there are.
+ * An estimate may be wrong by any factor, and the memory limit may be huge. Therefore room that is
+ * made at once is limited to GROUPS_UNPROVEN expected groups, or GROUPS_PER_GROUP times the groups
+ * that exist.
  */
 #define GROUPS_UNPROVEN (2.0 * 1024 * 1024)
 #define GROUPS_PER_GROUP 64
 
-/* Slots of TABLE_HASH for so many groups. */
+/* Returns the number of hash entries for this many groups. */
 extern size_t group_table_hash_size(double groups);
 /*
- * Makes room for so many groups at once, where memory allows: rows that are not moved as
- * they grow lie on large pages.
+ * Makes room for this many groups at once, as far as memory allows. Rows that do not move as they
+ * grow can lie on large pages.
  */
 extern void group_table_reserve(GroupTable *table, double groups);
 /* Adds a blank row and returns its offset. */
 extern uint32 group_table_add(GroupTable *table);
-/* Segmented: drops all groups but the last, which may continue in the next batch. */
+/* TABLE_SEGMENTED: drops all groups but the last one, which may continue in the next batch. */
 extern void group_table_carry_last(GroupTable *table);
-/* Large pages spare the random accesses of large arrays address translation. */
+/* Asks for large pages, which make random accesses to large arrays cheaper. */
 extern void group_table_advise_huge(char *start, size_t size);
 
 /* ---- locate.c ----------------------------------------------------------- */
 
 /*
- * Finds or makes the group of every row: fills at, the runs if there are any,
- * and missing.
+ * Finds or adds the group of every row of a batch. Fills at[], the runs if there are any, and
+ * missing[].
  */
 extern void group_table_locate(GroupTable *table, const Batch *batch);
 /*
- * The same for n rows, at most batch_rows, of a table with the same spec in another process: of
- * their keys, none of which are Datums.  The table is a TABLE_HASH.
+ * Finds or adds the groups of n rows (at most batch_rows) that come from a table with the same spec
+ * in another process. The table must be a TABLE_HASH, and no key may be a KEY_DATUM.
  */
 extern void group_table_locate_rows(GroupTable *table, const char *rows, int n);
 /*
- * Drops all groups but the first n, which the first `rows` of the rows that were located last
- * belong to, and forgets the other rows.  A table that is not segmented takes no new groups any
- * more.
+ * Drops all groups but the first n. The first `rows` rows that were located last belong to these;
+ * the other rows are forgotten. The table accepts no new groups from now on, unless it is
+ * segmented.
  */
-extern void group_table_cut(GroupTable *table, uint32 n, int rows);
-/* Changes over to TABLE_HASH, in which so many groups are expected. */
+extern void group_table_truncate(GroupTable *table, uint32 n, int rows);
+/* Changes the mode to TABLE_HASH. `groups` is the estimated number of groups. */
 extern void group_table_use_hash(GroupTable *table, double groups);
 /*
- * Changes over to TABLE_DIRECT over keys.ranges, which are extended to the groups that are there;
- * false if they are too wide.
+ * Changes the mode to TABLE_DIRECT over keys.ranges, extended to the groups that exist. Returns
+ * false, and changes nothing but the ranges, if they need more than max_bins bins.
  */
 extern bool group_table_use_direct(GroupTable *table);
 

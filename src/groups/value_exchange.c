@@ -1,6 +1,10 @@
 /*
  * value_exchange.c
- *	  Values from one store to another: of participants of a parallel plan.
+ *	  Values from one store to another, between participants of a parallel plan.
+ *
+ * An export has: the number of dictionary values, and these; arrays of codes, each with its group
+ * and length, ended by NO_VALUE_GROUP; values from sorts, each with its group, ended by
+ * NO_VALUE_GROUP.
  */
 #include "postgres.h"
 
@@ -19,7 +23,7 @@ write_value(GroupSink *sink, Datum varlena)
 }
 
 static void
-write_run(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
+write_codes(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 {
 	uint32 run[2] = {group, n};
 
@@ -27,9 +31,12 @@ write_run(GroupSink *sink, uint32 group, const uint64 *codes, uint32 n)
 	sink->write(sink, codes, n * sizeof(uint64));
 }
 
-/* The next value of the group in its sort, as it travels, in value_cxt; false at its end. */
+/*
+ * Reads the next value of the current group from its sort, wrapped if need be, into value_cxt;
+ * false at the end.
+ */
 static bool
-next_to_export(ValueStore *store, Datum *value)
+read_value_to_export(ValueStore *store, Datum *value)
 {
 	MemoryContext old;
 	Datum abbreviated;
@@ -55,14 +62,13 @@ export_sorted(ValueStore *store, GroupSink *sink)
 
 	value_store_begin(store, store->sort_groups);
 	while (value_store_next(store, &group, &n))
-		while (next_to_export(store, &value))
+		while (read_value_to_export(store, &value))
 		{
 			sink->write(sink, &group, sizeof(group));
 			write_value(sink, value);
 		}
 }
 
-/* The dictionary's values, runs of codes, and at last what is in a sort, by group. */
 void
 value_store_export(ValueStore *store, GroupSink *sink)
 {
@@ -70,7 +76,7 @@ value_store_export(ValueStore *store, GroupSink *sink)
 	uint32 none = NO_VALUE_GROUP;
 	uint32 zero = 0;
 	uint32 group;
-	uint64 codes[LAST_CHUNK];
+	uint64 codes[LAST_NODE];
 
 	sink->write(sink, &n, sizeof(n));
 	for (uint32 c = 0; c < n; c++)
@@ -85,21 +91,21 @@ value_store_export(ValueStore *store, GroupSink *sink)
 	}
 	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		ChunkScan scan = scan_chunks(&store->groups[g]);
-		const uint64 *chunk;
+		NodeScan scan = scan_nodes(&store->groups[g]);
+		const uint64 *node;
 
-		while ((n = next_chunk(&scan, &chunk)) > 0)
-			write_run(sink, g, chunk, n);
+		while ((n = next_node(&scan, &node)) > 0)
+			write_codes(sink, g, node, n);
 		CHECK_FOR_INTERRUPTS();
 	}
-	for (int p = 0; p < store->nparts; p++)
+	for (int p = 0; p < store->npartitions; p++)
 	{
-		values_rewind(store->parts[p].file);
-		while (values_read_run(store->parts[p].file, &group, codes, &n))
-			write_run(sink, group, codes, n);
+		values_rewind(store->partitions[p].file);
+		while (values_read_run(store->partitions[p].file, &group, codes, &n))
+			write_codes(sink, group, codes, n);
 		CHECK_FOR_INTERRUPTS();
 	}
-	write_run(sink, NO_VALUE_GROUP, codes, 0);
+	write_codes(sink, NO_VALUE_GROUP, codes, 0);
 	if (store->sorting)
 		export_sorted(store, sink);
 	sink->write(sink, &none, sizeof(none));
@@ -112,7 +118,7 @@ read_bytes(GroupSource *source, void *data, size_t len)
 		elog(ERROR, "values of another participant end early");
 }
 
-/* NULL where none was written. */
+/* Reads a value; 0 where none was written. */
 static Datum
 read_value(GroupSource *source)
 {
@@ -127,7 +133,7 @@ read_value(GroupSource *source)
 	return PointerGetDatum(value);
 }
 
-/* Reads a dictionary: its values, and their codes in this one, or NO_CODE. */
+/* Reads a dictionary: its values, and their codes in this store's dictionary, or NO_CODE. */
 static Datum *
 import_dictionary(ValueStore *store, GroupSource *source, uint32 *n, int32 **codes)
 {
@@ -156,7 +162,7 @@ import_dictionary(ValueStore *store, GroupSource *source, uint32 *n, int32 **cod
 
 void
 value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups, uint32 ngroups,
-				   ValueRefused refused, void *arg)
+				   ValueRejected reject, void *arg)
 {
 	MemoryContext cxt =
 		AllocSetContextCreate(store->parent, "gpuagg imported values", ALLOCSET_DEFAULT_SIZES);
@@ -164,7 +170,7 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 	int32 *codes = NULL;
 	uint32 ndict;
 	Datum *values = import_dictionary(store, source, &ndict, &codes);
-	uint64 from[LAST_CHUNK];
+	uint64 from[LAST_NODE];
 	uint32 run[2];
 	uint32 group;
 
@@ -185,12 +191,12 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 			bool datum = !store->spec->coded;
 
 			if (to == NO_VALUE_GROUP || (datum && (store->sorting || codes[from[i]] == NO_CODE)))
-				refused(arg, run[0],
-						datum ? values_unwrap(store, values[from[i]]) :
-								values_of_code(store, from[i]));
+				reject(arg, run[0],
+					   datum ? values_unwrap(store, values[from[i]]) :
+							   values_decode(store, from[i]));
 			else
 			{
-				/* what was refused may have gone to files */
+				/* `reject` may have moved the lists to files */
 				values_reserve_groups(store, to + 1);
 				append_code(store, to, datum ? (uint64) codes[from[i]] : from[i]);
 			}
@@ -204,7 +210,7 @@ value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
 		if (group == NO_VALUE_GROUP)
 			break;
 		value = read_value(source);
-		refused(arg, group, values_unwrap(store, value));
+		reject(arg, group, values_unwrap(store, value));
 		pfree(DatumGetPointer(value));
 	}
 	MemoryContextSwitchTo(old);

@@ -1,6 +1,6 @@
 /*
  * value_groups.c
- *	  Groups of a store of values, on their way out: values of ranks, and modes; see value_store.h.
+ *	  Output of a store of values: groups, and their values of given ranks; see value_store.h.
  */
 #include "postgres.h"
 
@@ -13,8 +13,8 @@
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
-/* Most parts that one is divided into. */
-#define SUBPARTS 32
+/* Most partitions that a partition is divided into. */
+#define MAX_SUBPARTITIONS 32
 
 /* ---- groups out ---------------------------------------------------------------------------- */
 
@@ -25,18 +25,18 @@ typedef struct OrderedCode
 } OrderedCode;
 
 static int
-compare_codes(const void *a, const void *b, void *arg)
+compare_by_value(const void *a, const void *b, void *arg)
 {
 	const OrderedCode *x = a;
 	const OrderedCode *y = b;
 	ValueStore *store = arg;
 	int order = ApplySortComparator(x->value, false, y->value, false, &store->ssup);
 
-	/* equal values that look different in the order in which they came */
+	/* equal values with different bytes stay in the order in which they came */
 	return order != 0 ? order : x->code - y->code;
 }
 
-/* The order of the dictionary's values. */
+/* Sorts the dictionary's values: sets rank_of, by_rank and class_of. */
 static void
 order_dictionary(ValueStore *store)
 {
@@ -57,9 +57,9 @@ order_dictionary(ValueStore *store)
 		if (isnull)
 			continue;
 		order[ranks].code = c;
-		order[ranks++].value = values_of_dictionary(store, c);
+		order[ranks++].value = values_of_dict_code(store, c);
 	}
-	qsort_interruptible(order, ranks, sizeof(OrderedCode), compare_codes, store);
+	qsort_interruptible(order, ranks, sizeof(OrderedCode), compare_by_value, store);
 	for (int r = 0; r < ranks; r++)
 	{
 		bool equal = r > 0 &&
@@ -76,44 +76,47 @@ order_dictionary(ValueStore *store)
 	pfree(order);
 }
 
-/* The number of the part's groups. */
+/* Returns how many groups the partition has. */
 static uint32
-local_groups(const ValueStore *store, const ValuePart *part)
+partition_groups(const ValueStore *store, const ValuePartition *partition)
 {
-	return store->nall > part->first ? (store->nall - part->first - 1) / part->stride + 1 : 0;
+	return store->nall > partition->first ?
+		(store->nall - partition->first - 1) / partition->stride + 1 :
+		0;
 }
 
 static void
-close_part(ValuePart *part)
+close_partition(ValuePartition *partition)
 {
-	if (part->file)
-		BufFileClose(part->file);
-	part->file = NULL;
+	if (partition->file)
+		BufFileClose(partition->file);
+	partition->file = NULL;
 }
 
 /*
- * Divides a part of several groups, that is too large, into others by group, which come after all
- * that there are.
+ * Divides a partition of several groups that is too large into partitions by group, which are added
+ * at the end.
  */
 static void
-divide_part(ValueStore *store, int p)
+divide_partition(ValueStore *store, int p)
 {
-	uint64 codes[LAST_CHUNK];
+	uint64 codes[LAST_NODE];
 	uint32 run[2];
-	int n = (int) Min(store->nlocal, SUBPARTS);
-	int at = store->nall_parts;
+	int n = (int) Min(store->nlocal, MAX_SUBPARTITIONS);
+	int at = store->nall_partitions;
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
-	store->parts = repalloc_huge(store->parts, (at + n) * sizeof(ValuePart));
+	store->partitions = repalloc_huge(store->partitions, (at + n) * sizeof(ValuePartition));
 	for (int i = 0; i < n; i++)
-		store->parts[at + i] =
-			(ValuePart){.stride = store->parts[p].stride * n,
-						.first = store->parts[p].first + store->parts[p].stride * i};
-	store->nall_parts += n;
-	while (values_read_run(store->parts[p].file, &run[0], codes, &run[1]))
+		store->partitions[at + i] =
+			(ValuePartition){.stride = store->partitions[p].stride * n,
+							 .first = store->partitions[p].first + store->partitions[p].stride * i};
+	store->nall_partitions += n;
+	while (values_read_run(store->partitions[p].file, &run[0], codes, &run[1]))
 	{
-		ValuePart *to =
-			&store->parts[at + (run[0] - store->parts[p].first) / store->parts[p].stride % n];
+		ValuePartition *to = &store->partitions[at +
+												(run[0] - store->partitions[p].first) /
+													store->partitions[p].stride % n];
 
 		CHECK_FOR_INTERRUPTS();
 		if (to->file == NULL)
@@ -123,57 +126,57 @@ divide_part(ValueStore *store, int p)
 		store->spilled += sizeof(run) + run[1] * sizeof(uint64);
 		to->codes += run[1];
 	}
-	close_part(&store->parts[p]);
+	close_partition(&store->partitions[p]);
 	MemoryContextSwitchTo(old);
 }
 
-/* Reads a part; its groups are numbered anew. */
+/* Reads a partition into lists, one for each of its groups. */
 static void
-load_part(ValueStore *store, ValuePart *part)
+load_partition(ValueStore *store, ValuePartition *partition)
 {
-	uint64 codes[LAST_CHUNK];
+	uint64 codes[LAST_NODE];
 	uint32 group, n;
 
 	values_clear(store);
 	values_reserve_groups(store, store->nlocal);
-	while (values_read_run(part->file, &group, codes, &n))
+	while (values_read_run(partition->file, &group, codes, &n))
 	{
 		for (uint32 i = 0; i < n; i++)
-			append_code(store, (group - part->first) / part->stride, codes[i]);
+			append_code(store, (group - partition->first) / partition->stride, codes[i]);
 		CHECK_FOR_INTERRUPTS();
 	}
-	close_part(part);
+	close_partition(partition);
 }
 
-/* Prepares the next part; false if there is none. */
+/* Prepares the next partition; returns false if there is none. */
 static bool
-next_part(ValueStore *store)
+next_partition(ValueStore *store)
 {
-	ValuePart whole = {.stride = 1};
-	ValuePart *part = &whole;
+	ValuePartition whole = {.stride = 1};
+	ValuePartition *partition = &whole;
 
-	if (store->streams)
+	if (store->in_sorts)
 		values_end_sorts(store);
 	if (store->large)
-		close_part(&store->parts[store->part]);
-	store->streams = store->large = false;
-	if (++store->part >= Max(store->nall_parts, 1))
+		close_partition(&store->partitions[store->partition]);
+	store->in_sorts = store->large = false;
+	if (++store->partition >= Max(store->nall_partitions, 1))
 		return false;
-	if (store->nparts > 0)
-		part = &store->parts[store->part];
-	store->stride = part->stride;
-	store->first = part->first;
-	store->nlocal = local_groups(store, part);
+	if (store->npartitions > 0)
+		partition = &store->partitions[store->partition];
+	store->stride = partition->stride;
+	store->first = partition->first;
+	store->nlocal = partition_groups(store, partition);
 	store->next_local = 0;
 	store->group_n = store->group_read = 0;
-	if (store->nparts == 0)
+	if (store->npartitions == 0)
 		return true;
-	values_rewind(part->file);
-	if (part->codes * (int64) (2 * sizeof(uint64)) <= (int64) store->mem_limit)
-		load_part(store, part);
+	values_rewind(partition->file);
+	if (partition->codes * (int64) (2 * sizeof(uint64)) <= (int64) store->mem_limit)
+		load_partition(store, partition);
 	else if (store->nlocal > 1)
 	{
-		divide_part(store, store->part);
+		divide_partition(store, store->partition);
 		store->nlocal = 0;
 	}
 	else
@@ -188,24 +191,24 @@ void
 value_store_begin(ValueStore *store, uint32 ngroups)
 {
 	store->nall = ngroups;
-	store->part = -1;
+	store->partition = -1;
 	store->nlocal = store->next_local = 0;
 	store->group_n = store->group_read = 0;
 	store->stride = 1;
 	store->first = 0;
 	if (store->sorting)
 	{
-		/* all in one part */
+		/* all groups in one partition */
 		values_finish_sorts(store, ngroups);
-		store->streams = true;
-		store->part = 0;
+		store->in_sorts = true;
+		store->partition = 0;
 		store->nlocal = ngroups;
 		return;
 	}
 	if (store->dict)
 		order_dictionary(store);
 	values_reserve_groups(store, ngroups);
-	if (store->nparts > 0)
+	if (store->npartitions > 0)
 		values_flush(store);
 }
 
@@ -213,26 +216,23 @@ bool
 value_store_next(ValueStore *store, uint32 *group, int64 *n)
 {
 	MemoryContextReset(store->value_cxt);
-	/* what was not asked for */
-	if (store->streams)
+	/* skip values that the caller has not fetched */
+	if (store->in_sorts)
 		values_end_sorted(store);
 	while (store->next_local >= store->nlocal)
-		if (!next_part(store))
+		if (!next_partition(store))
 			return false;
 	store->local = store->next_local++;
 	*group = (uint32) (store->first + store->local * store->stride);
-	store->group_n = store->streams ? store->sort_counts[store->local] :
-		store->large                ? store->parts[store->part].codes :
-									  count_codes(&store->groups[store->local]);
+	store->group_n = store->in_sorts ? store->sort_counts[store->local] :
+		store->large                 ? store->partitions[store->partition].codes :
+									   count_codes(&store->groups[store->local]);
 	store->group_read = 0;
 	*n = store->group_n;
 	return true;
 }
 
-/*
- * ---- values of ranks
- * --------------------------------------------------------------------------------
- */
+/* ---- values of ranks ---------------------------------------------------------------- */
 
 static Datum
 copy_value(ValueStore *store, Datum value)
@@ -244,9 +244,9 @@ copy_value(ValueStore *store, Datum value)
 	return value;
 }
 
-/* Values of ranks, from the sort. */
+/* Reads the values of given ranks from a sort. */
 static void
-fetch_sorted_ranks(ValueStore *store, const int64 *ranks, int m, Datum *values)
+fetch_ranks_from_sort(ValueStore *store, const int64 *ranks, int m, Datum *values)
 {
 	Datum value, abbreviated;
 
@@ -258,9 +258,10 @@ fetch_sorted_ranks(ValueStore *store, const int64 *ranks, int m, Datum *values)
 	}
 }
 
-/* Values of ranks and the most frequent ones, from the sort. */
+/* Reads all values of the group from a sort; sets those of given ranks, and the modes. */
 static void
-fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum *mode)
+fetch_ranks_and_modes_from_sort(ValueStore *store, const int64 *ranks, int m, Datum *values,
+								Datum *mode)
 {
 	MemoryContext scratch =
 		AllocSetContextCreate(store->value_cxt, "gpuagg comparison", ALLOCSET_SMALL_SIZES);
@@ -276,7 +277,7 @@ fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum 
 		if (run == 0 || abbreviated != first_abbreviated ||
 			ApplySortComparator(first, false, value, false, &store->ssup) != 0)
 		{
-			/* the value before is no longer needed, unless it is a mode */
+			/* the value of the last run is not needed any more, unless it is a mode */
 			if (run > 0 && !store->col.typbyval && mode[0] != first && mode[1] != first)
 				pfree(DatumGetPointer(first));
 			first = copy_value(store, value);
@@ -304,25 +305,25 @@ fetch_sorted(ValueStore *store, const int64 *ranks, int m, Datum *values, Datum 
 	MemoryContextDelete(scratch);
 }
 
-/* Copies the group's codes to one place; of a dictionary's values they become their ranks. */
+/* Copies the group's codes to store->codes. Dictionary codes become ranks. */
 static void
 collect_codes(ValueStore *store)
 {
-	ChunkScan scan = scan_chunks(&store->groups[store->local]);
-	const uint64 *chunk;
+	NodeScan scan = scan_nodes(&store->groups[store->local]);
+	const uint64 *node;
 	uint64 *to;
 	uint32 n;
 
 	values_reserve_codes(store, scan.left);
 	to = store->codes;
-	while ((n = next_chunk(&scan, &chunk)) > 0)
+	while ((n = next_node(&scan, &node)) > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (store->rank_of == NULL)
-			memcpy(to, chunk, n * sizeof(uint64));
+			memcpy(to, node, n * sizeof(uint64));
 		else
 			for (uint32 i = 0; i < n; i++)
-				to[i] = store->rank_of[chunk[i]];
+				to[i] = store->rank_of[node[i]];
 		to += n;
 	}
 }
@@ -336,12 +337,12 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 		mode[0] = mode[1] = (Datum) 0;
 	if (store->group_n == 0)
 		return;
-	if (store->streams)
+	if (store->in_sorts)
 	{
 		if (mode)
-			fetch_sorted(store, ranks, m, values, mode);
+			fetch_ranks_and_modes_from_sort(store, ranks, m, values, mode);
 		else
-			fetch_sorted_ranks(store, ranks, m, values);
+			fetch_ranks_from_sort(store, ranks, m, values);
 		return;
 	}
 	if (m == 0 && mode == NULL)
@@ -352,8 +353,8 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 	{
 		ValueRuns runs = {0};
 
-		values_fetch_large(store, store->parts[store->part].file, store->group_n, ranks, m, found,
-						   mode ? &runs : NULL);
+		values_fetch_large(store, store->partitions[store->partition].file, store->group_n, ranks,
+						   m, found, mode ? &runs : NULL);
 		if (mode)
 			values_end_runs(store, &runs, mode);
 	}
@@ -366,5 +367,5 @@ value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values, D
 			select_ranks(store->codes, store->spare, store->group_n, ranks, 0, m, found);
 	}
 	for (int i = 0; i < m; i++)
-		values[i] = values_of_code(store, found[i]);
+		values[i] = values_decode(store, found[i]);
 }

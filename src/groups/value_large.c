@@ -1,11 +1,12 @@
 /*
  * value_large.c
- *	  A group whose values are more than the memory: those of given ranks, and modes.
+ *	  Values of given ranks, and modes, of one group whose values exceed the memory.
  *
- * Its codes are in a file.  They are divided into files by the range that they are in, of which
- * only those are written that have a wanted rank, or all for a mode, and so on with each of these
- * until it fits into memory, or has one code. What is read and written in vain is little: for a
- * rank, most codes are read three times.
+ * The group's codes are in a file. A first pass finds their range, a second counts the codes in
+ * BUCKETS equal parts of it. Neighbouring buckets form ranges, and a third pass writes a file for
+ * each range that has a wanted rank (for a mode: for each range). A range that fits into memory is
+ * finished there; others are divided in the same way. So most codes are read three times for a
+ * rank, and few are written.
  */
 #include "postgres.h"
 
@@ -16,9 +17,9 @@
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
-/* Parts of a range in which codes are counted. */
-#define PARTS 4096
-/* Most ranges that a file is divided into. */
+/* Equal parts of a file's range, in which its codes are counted. */
+#define BUCKETS 4096
+/* Most ranges, of several buckets each, that a file is divided into. */
 #define MAX_RANGES 64
 
 typedef struct LargeGroup
@@ -26,15 +27,15 @@ typedef struct LargeGroup
 	ValueStore *store;
 	const int64 *ranks;
 	int m;
-	int next;     /* rank */
-	int64 before; /* codes that are less than those at hand */
+	int next;     /* index in ranks[] of the next rank to be found */
+	int64 before; /* codes less than all codes of the current file */
 	uint64 *found;
 	ValueRuns *runs; /* for a mode; or NULL */
 	int64 capacity;  /* codes that fit into memory */
 	int max_ranges;
 } LargeGroup;
 
-/* Codes of one file; `raw`: of a dictionary, not their places in its order yet. */
+/* Codes of one file. `raw`: they may be dictionary codes, not yet replaced by ranks. */
 typedef struct CodeFile
 {
 	BufFile *file;
@@ -43,7 +44,7 @@ typedef struct CodeFile
 	uint64 min, max;
 } CodeFile;
 
-/* Some parts of a range, one after the other. */
+/* Some adjacent buckets. */
 typedef struct CodeRange
 {
 	CodeFile to;
@@ -53,7 +54,7 @@ typedef struct CodeRange
 	uint32 buffered;
 } CodeRange;
 
-/* The next codes of a file, at most LAST_CHUNK; 0 at its end. */
+/* Reads the next codes of a file, at most LAST_NODE; 0 at its end. */
 static uint32
 read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
 {
@@ -68,9 +69,9 @@ read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
 	return n;
 }
 
-/* n codes that are all the same. */
+/* Handles n equal codes. */
 static void
-take_equal(LargeGroup *large, uint64 code, int64 n)
+finish_equal_codes(LargeGroup *large, uint64 code, int64 n)
 {
 	if (large->runs)
 		values_add_run(large->store, large->runs, code, n);
@@ -79,16 +80,16 @@ take_equal(LargeGroup *large, uint64 code, int64 n)
 	large->before += n;
 }
 
-/* Codes that fit into memory. */
+/* Handles the codes of a file that fits into memory. */
 static void
-take_few(LargeGroup *large, CodeFile *from)
+finish_in_memory(LargeGroup *large, CodeFile *from)
 {
 	ValueStore *store = large->store;
 	uint64 *codes;
 	int64 n = 0;
 	int end = large->next;
 
-	values_reserve_codes(store, from->n + LAST_CHUNK);
+	values_reserve_codes(store, from->n + LAST_NODE);
 	codes = store->codes;
 	values_rewind(from->file);
 	for (uint32 more; (more = read_codes(large, from, codes + n)) > 0;)
@@ -110,7 +111,7 @@ take_few(LargeGroup *large, CodeFile *from)
 	large->before += n;
 }
 
-/* Divides PARTS parts of 1 << shift codes each, from `min` on, into ranges; returns how many. */
+/* Groups the buckets, of 1 << shift codes each, into ranges; returns how many. */
 static int
 make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int shift,
 			CodeRange *ranges, uint8 *range_of)
@@ -120,13 +121,13 @@ make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int sh
 	int next = large->next;
 	int n = 0;
 
-	for (int p = 0; p < PARTS; n++)
+	for (int p = 0; p < BUCKETS; n++)
 	{
 		CodeRange *range = &ranges[n];
 		int first = p;
 
 		memset(range, 0, sizeof(*range));
-		while (p < PARTS && (p == first || range->to.n + counts[p] <= target))
+		while (p < BUCKETS && (p == first || range->to.n + counts[p] <= target))
 		{
 			range_of[p] = n;
 			range->to.n += counts[p++];
@@ -142,8 +143,9 @@ make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int sh
 	return n;
 }
 
+/* Writes the buffered codes of a range to its file. */
 static void
-write_range(LargeGroup *large, CodeRange *range)
+flush_range_buffer(LargeGroup *large, CodeRange *range)
 {
 	uint32 run[2] = {0, range->buffered};
 
@@ -157,17 +159,17 @@ write_range(LargeGroup *large, CodeRange *range)
 	range->buffered = 0;
 }
 
-/* Writes the codes of ranges that are wanted to files of their own. */
+/* Writes the codes of each wanted range to a file of its own. */
 static void
-scatter(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, int nranges,
-		const uint8 *range_of)
+write_ranges(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, int nranges,
+			 const uint8 *range_of)
 {
-	uint64 codes[LAST_CHUNK];
+	uint64 codes[LAST_NODE];
 	uint32 n;
 
 	for (int r = 0; r < nranges; r++)
 		if (ranges[r].wanted && !ranges[r].single)
-			ranges[r].buffer = palloc(LAST_CHUNK * sizeof(uint64));
+			ranges[r].buffer = palloc(LAST_NODE * sizeof(uint64));
 	values_rewind(from->file);
 	while ((n = read_codes(large, from, codes)) > 0)
 		for (uint32 i = 0; i < n; i++)
@@ -179,29 +181,30 @@ scatter(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, int nra
 			range->to.min = Min(range->to.min, codes[i]);
 			range->to.max = Max(range->to.max, codes[i]);
 			range->buffer[range->buffered++] = codes[i];
-			if (range->buffered == LAST_CHUNK - 1)
-				write_range(large, range);
+			if (range->buffered == LAST_NODE - 1)
+				flush_range_buffer(large, range);
 		}
 	for (int r = 0; r < nranges; r++)
 		if (ranges[r].buffer)
 		{
-			write_range(large, &ranges[r]);
+			flush_range_buffer(large, &ranges[r]);
 			pfree(ranges[r].buffer);
 		}
 }
 
+/* Divides the codes of a file into ranges, and handles each of them. */
 static void
-divide(LargeGroup *large, CodeFile *from)
+divide_by_range(LargeGroup *large, CodeFile *from)
 {
-	/* of any two that are neighbours, one has more codes than the target, or both together */
+	/* of two adjacent ranges, one has more codes than the target, or both together have */
 	CodeRange *ranges = palloc((2 * large->max_ranges + 2) * sizeof(CodeRange));
-	uint8 *range_of = palloc(PARTS);
-	int64 *counts = palloc0(PARTS * sizeof(int64));
-	uint64 codes[LAST_CHUNK];
+	uint8 *range_of = palloc(BUCKETS);
+	int64 *counts = palloc0(BUCKETS * sizeof(int64));
+	uint64 codes[LAST_NODE];
 	uint32 n;
 	int nranges, shift = 0;
 
-	while ((from->max - from->min) >> shift >= PARTS)
+	while ((from->max - from->min) >> shift >= BUCKETS)
 		shift++;
 	values_rewind(from->file);
 	while ((n = read_codes(large, from, codes)) > 0)
@@ -209,7 +212,7 @@ divide(LargeGroup *large, CodeFile *from)
 			counts[(codes[i] - from->min) >> shift]++;
 	nranges = make_ranges(large, from, counts, shift, ranges, range_of);
 	pfree(counts);
-	scatter(large, from, shift, ranges, nranges, range_of);
+	write_ranges(large, from, shift, ranges, nranges, range_of);
 	pfree(range_of);
 	for (int r = 0; r < nranges; r++)
 	{
@@ -218,11 +221,11 @@ divide(LargeGroup *large, CodeFile *from)
 		if (!ranges[r].wanted)
 			large->before += to->n;
 		else if (ranges[r].single || to->min == to->max)
-			take_equal(large, to->min, to->n);
+			finish_equal_codes(large, to->min, to->n);
 		else if (to->n <= large->capacity)
-			take_few(large, to);
+			finish_in_memory(large, to);
 		else
-			divide(large, to);
+			divide_by_range(large, to);
 		if (to->file)
 			BufFileClose(to->file);
 	}
@@ -236,12 +239,12 @@ values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks
 	MemoryContext old = MemoryContextSwitchTo(store->value_cxt);
 	LargeGroup large = {.store = store, .ranks = ranks, .m = m, .found = found, .runs = runs};
 	CodeFile from = {.file = file, .raw = true, .n = n, .min = PG_UINT64_MAX};
-	uint64 codes[LAST_CHUNK];
+	uint64 codes[LAST_NODE];
 	uint32 some;
 
-	large.capacity = Max(store->mem_limit / (2 * sizeof(uint64)), 2 * LAST_CHUNK);
-	large.max_ranges = (int) Max(
-		4, Min(MAX_RANGES, store->mem_limit / 4 / (BLCKSZ + LAST_CHUNK * sizeof(uint64))));
+	large.capacity = Max(store->mem_limit / (2 * sizeof(uint64)), 2 * LAST_NODE);
+	large.max_ranges =
+		(int) Max(4, Min(MAX_RANGES, store->mem_limit / 4 / (BLCKSZ + LAST_NODE * sizeof(uint64))));
 	values_rewind(file);
 	while ((some = read_codes(&large, &from, codes)) > 0)
 		for (uint32 i = 0; i < some; i++)
@@ -250,10 +253,10 @@ values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks
 			from.max = Max(from.max, codes[i]);
 		}
 	if (from.min == from.max)
-		take_equal(&large, from.min, n);
+		finish_equal_codes(&large, from.min, n);
 	else if (n <= large.capacity)
-		take_few(&large, &from);
+		finish_in_memory(&large, &from);
 	else
-		divide(&large, &from);
+		divide_by_range(&large, &from);
 	MemoryContextSwitchTo(old);
 }

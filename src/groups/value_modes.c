@@ -12,11 +12,12 @@
 #include "operators/select.h"
 
 /*
- * Of values whose range is no larger, in relation to their number, the mode is found by counting.
+ * The mode is found by counting if the range of codes is at most this many times their number; else
+ * by sorting.
  */
 #define COUNTED_RANGE 4
 
-/* The code of a value that is equal to this one's, and the same for all that are equal. */
+/* Returns a code that is the same for all values equal to this code's value. */
 static inline uint64
 code_class(const ValueStore *store, uint64 code)
 {
@@ -36,6 +37,7 @@ code_class(const ValueStore *store, uint64 code)
 #define ST_DEFINE
 #include "lib/sort_template.h"
 
+/* Compares the run that has ended with the longest ones. */
 static inline void
 end_run(ValueRuns *runs)
 {
@@ -74,8 +76,8 @@ void
 values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mode)
 {
 	end_run(runs);
-	mode[0] = values_of_code(store, runs->mode[0]);
-	mode[1] = values_of_code(store, runs->mode[1]);
+	mode[0] = values_decode(store, runs->mode[0]);
+	mode[1] = values_decode(store, runs->mode[1]);
 }
 
 void

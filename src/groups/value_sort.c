@@ -1,11 +1,10 @@
 /*
  * value_sort.c
- *	  Values of groups in core's tuplesort: too many different ones for a dictionary, or so nearly
- * unique that it is no use.
+ *	  Values of groups in core's tuplesort, when a dictionary is full or of no use.
  *
- * Where groups are few, each has a sort of its own, as in core, which compares abbreviated values.
- * One sort by group and value takes those of all others: it compares whole tuples where the groups
- * are equal, as often as each is large.
+ * Where there are few groups, each has a sort of its own, which compares abbreviated keys. All
+ * other groups share one sort by group and value. It is slower: it compares whole tuples where the
+ * groups are equal.
  */
 #include "postgres.h"
 
@@ -18,21 +17,22 @@
 #include "groups/value_store_internal.h"
 
 /*
- * Groups with sorts of their own: always as many as LEAST_OWN, and if there is memory, more.  The
- * least that core gives a sort, in kB.
+ * Limits of the number of groups with their own sorts. LEAST_OWN are always allowed; each further
+ * one needs SORT_KILOBYTES, the least memory that core gives a sort.
  */
 #define LEAST_OWN 16
 #define MOST_OWN 1024
 #define SORT_KILOBYTES 64
 
 uint32
-value_store_own_sorts(size_t memory)
+value_store_max_own_sorts(size_t memory)
 {
 	return (uint32) Max(LEAST_OWN, Min(MOST_OWN, memory / 1024 / SORT_KILOBYTES));
 }
 
+/* Returns the memory of each of `share` sorts in kilobytes. */
 static int
-kilobytes(const ValueStore *store, uint32 share)
+sort_kilobytes(const ValueStore *store, uint32 share)
 {
 	return (int) Min(Max(store->mem_limit / share / 1024, SORT_KILOBYTES), MAX_KILOBYTES);
 }
@@ -43,17 +43,17 @@ values_begin_sorts(ValueStore *store, uint32 ngroups)
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
 	store->sorting = true;
-	store->nown = ngroups <= store->most_own ? ngroups : 0;
-	store->own = palloc0(sizeof(Tuplesortstate *) * (store->nown + 1));
-	for (uint32 g = 0; g < store->nown; g++)
-		store->own[g] =
-			tuplesort_begin_datum(store->col.typid, store->spec->ltop, store->spec->collation,
-								  false, kilobytes(store, store->nown), NULL, TUPLESORT_NONE);
+	store->nown_sorts = ngroups <= store->max_own_sorts ? ngroups : 0;
+	store->own_sorts = palloc0(sizeof(Tuplesortstate *) * (store->nown_sorts + 1));
+	for (uint32 g = 0; g < store->nown_sorts; g++)
+		store->own_sorts[g] = tuplesort_begin_datum(
+			store->col.typid, store->spec->ltop, store->spec->collation, false,
+			sort_kilobytes(store, store->nown_sorts), NULL, TUPLESORT_NONE);
 	MemoryContextSwitchTo(old);
 }
 
 static void
-begin_common(ValueStore *store)
+begin_shared_sort(ValueStore *store)
 {
 	AttrNumber atts[2] = {1, 2};
 	Oid ops[2] = {Int8LessOperator, store->spec->ltop};
@@ -64,40 +64,40 @@ begin_common(ValueStore *store)
 	store->desc = CreateTemplateTupleDesc(2);
 	TupleDescInitEntry(store->desc, 1, "group", INT8OID, -1, 0);
 	TupleDescInitEntry(store->desc, 2, "value", store->col.typid, store->col.typmod, 0);
-	store->in = MakeSingleTupleTableSlot(store->desc, &TTSOpsVirtual);
-	store->out = MakeSingleTupleTableSlot(store->desc, &TTSOpsMinimalTuple);
-	store->sort =
-		tuplesort_begin_heap(store->desc, 2, atts, ops, collations, nulls_first,
-							 kilobytes(store, store->nown > 0 ? 8 : 1), NULL, TUPLESORT_NONE);
+	store->sort_in = MakeSingleTupleTableSlot(store->desc, &TTSOpsVirtual);
+	store->sort_out = MakeSingleTupleTableSlot(store->desc, &TTSOpsMinimalTuple);
+	store->shared_sort = tuplesort_begin_heap(store->desc, 2, atts, ops, collations, nulls_first,
+											  sort_kilobytes(store, store->nown_sorts > 0 ? 8 : 1),
+											  NULL, TUPLESORT_NONE);
 	MemoryContextSwitchTo(old);
 }
 
 static void
-end_own(ValueStore *store, uint32 group)
+end_own_sort(ValueStore *store, uint32 group)
 {
-	if (store->own[group])
-		tuplesort_end(store->own[group]);
-	store->own[group] = NULL;
+	if (store->own_sorts[group])
+		tuplesort_end(store->own_sorts[group]);
+	store->own_sorts[group] = NULL;
 }
 
 void
 values_end_sorts(ValueStore *store)
 {
-	for (uint32 g = 0; g < store->nown; g++)
-		end_own(store, g);
-	store->nown = 0;
-	if (store->sort)
+	for (uint32 g = 0; g < store->nown_sorts; g++)
+		end_own_sort(store, g);
+	store->nown_sorts = 0;
+	if (store->shared_sort)
 	{
-		tuplesort_end(store->sort);
-		ExecDropSingleTupleTableSlot(store->in);
-		ExecDropSingleTupleTableSlot(store->out);
+		tuplesort_end(store->shared_sort);
+		ExecDropSingleTupleTableSlot(store->sort_in);
+		ExecDropSingleTupleTableSlot(store->sort_out);
 	}
-	store->sort = NULL;
-	store->in = store->out = NULL;
+	store->shared_sort = NULL;
+	store->sort_in = store->sort_out = NULL;
 	store->sorting = false;
 }
 
-/* Makes room for the numbers of values of groups below n. */
+/* Makes room for the counts of groups below n. */
 static void
 reserve_counts(ValueStore *store, uint32 n)
 {
@@ -120,19 +120,19 @@ values_sort(ValueStore *store, uint32 group, Datum value)
 {
 	reserve_counts(store, group + 1);
 	store->sort_counts[group]++;
-	if (group < store->nown)
+	if (group < store->nown_sorts)
 	{
-		tuplesort_putdatum(store->own[group], value, false);
+		tuplesort_putdatum(store->own_sorts[group], value, false);
 		return;
 	}
-	if (store->sort == NULL)
-		begin_common(store);
-	ExecClearTuple(store->in);
-	store->in->tts_values[0] = Int64GetDatum(group);
-	store->in->tts_values[1] = value;
-	store->in->tts_isnull[0] = store->in->tts_isnull[1] = false;
-	ExecStoreVirtualTuple(store->in);
-	tuplesort_puttupleslot(store->sort, store->in);
+	if (store->shared_sort == NULL)
+		begin_shared_sort(store);
+	ExecClearTuple(store->sort_in);
+	store->sort_in->tts_values[0] = Int64GetDatum(group);
+	store->sort_in->tts_values[1] = value;
+	store->sort_in->tts_isnull[0] = store->sort_in->tts_isnull[1] = false;
+	ExecStoreVirtualTuple(store->sort_in);
+	tuplesort_puttupleslot(store->shared_sort, store->sort_in);
 }
 
 /* ---- groups out ------------------------------------------------------------------ */
@@ -141,20 +141,19 @@ void
 values_finish_sorts(ValueStore *store, uint32 ngroups)
 {
 	reserve_counts(store, ngroups);
-	for (uint32 g = 0; g < store->nown; g++)
-		tuplesort_performsort(store->own[g]);
-	if (store->sort)
-		tuplesort_performsort(store->sort);
+	for (uint32 g = 0; g < store->nown_sorts; g++)
+		tuplesort_performsort(store->own_sorts[g]);
+	if (store->shared_sort)
+		tuplesort_performsort(store->shared_sort);
 }
 
-/* Passes over what is left of the group. */
 void
 values_end_sorted(ValueStore *store)
 {
 	if (store->group_n == 0)
 		return;
-	if (store->local < store->nown)
-		end_own(store, store->local);
+	if (store->local < store->nown_sorts)
+		end_own_sort(store, store->local);
 	else
 		values_skip_sorted(store, store->group_n - store->group_read);
 	store->group_read = store->group_n;
@@ -169,10 +168,12 @@ values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated)
 	if (store->group_read == store->group_n)
 		return false;
 	*abbreviated = (Datum) 0;
-	if (store->local < store->nown)
-		found = compat_tuplesort_getdatum(store->own[store->local], value, &isnull, abbreviated);
-	else if ((found = tuplesort_gettupleslot(store->sort, true, false, store->out, NULL)))
-		*value = slot_getattr(store->out, 2, &isnull);
+	if (store->local < store->nown_sorts)
+		found =
+			compat_tuplesort_getdatum(store->own_sorts[store->local], value, &isnull, abbreviated);
+	else if ((found =
+				  tuplesort_gettupleslot(store->shared_sort, true, false, store->sort_out, NULL)))
+		*value = slot_getattr(store->sort_out, 2, &isnull);
 	if (!found)
 		elog(ERROR, "sorted values end early");
 	store->group_read++;
@@ -182,7 +183,8 @@ values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated)
 void
 values_skip_sorted(ValueStore *store, int64 n)
 {
-	Tuplesortstate *sort = store->local < store->nown ? store->own[store->local] : store->sort;
+	Tuplesortstate *sort =
+		store->local < store->nown_sorts ? store->own_sorts[store->local] : store->shared_sort;
 
 	if (n > 0 && !tuplesort_skiptuples(sort, n, true))
 		elog(ERROR, "sorted values end early");

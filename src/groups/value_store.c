@@ -1,11 +1,11 @@
 /*
  * value_store.c
- *	  Values of groups: in arrays and in files; see value_store.h.
+ *	  Values of groups, in memory and in files; see value_store.h.
  *
- * A group's codes are in a chain of chunks, each twice as long as the one before, so that a value
- * is written once where it stays, and memory is touched once.  To hand out a group they are copied
- * to one place, and the wanted ranks are selected there (select.h).  Codes in files are runs of one
- * group each; value_large.c selects among those of a group that stay there.
+ * A group's codes are in a linked list of nodes, each twice as long as the one before. So a code is
+ * written once and never moves, and each word of memory is touched once. For output the codes are
+ * copied to one array, where the wanted ranks are selected (operators/select.h). A file has arrays
+ * of codes, each of one group; value_large.c selects in files.
  */
 #include "postgres.h"
 
@@ -22,23 +22,23 @@
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
-/* Words of what is allocated at once. */
+/* Words of a slab. */
 #define FIRST_SLAB 1024
 #define LAST_SLAB (2 * 1024 * 1024)
 /*
- * After so many values, and at least this share of those that are expected, it is time to look
- * whether they repeat. 300,000 numerics take as long with a dictionary of 40,000 as they take to
- * sort, and then half of the values in this place are new.
+ * After this many values, and at least 1/CHECK_SHARE of the expected number, the store checks
+ * whether values repeat. With a dictionary, 300,000 numerics of 40,000 different values take as
+ * long as with tuplesort; there, half of the values are new at this point.
  */
-#define FIRST_LOOK 16384
-#define LOOK_SHARE 8
-/* How many rows ahead the place of a group is fetched. */
-#define AHEAD 12
+#define FIRST_CHECK 16384
+#define CHECK_SHARE 8
+/* Rows ahead for which a group's list is prefetched. */
+#define PREFETCH_ROWS 12
 
 /* ---- life ------------------------------------------------------------------ */
 
 static void
-begin_empty(ValueStore *store)
+create_contexts(ValueStore *store)
 {
 	MemoryContext old;
 
@@ -58,7 +58,7 @@ begin_empty(ValueStore *store)
 
 ValueStore *
 value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpec *col,
-				   int batch_rows, size_t mem_limit, uint32 most_own, double est_values,
+				   int batch_rows, size_t mem_limit, uint32 max_own_sorts, double est_values,
 				   bool exported)
 {
 	MemoryContext old = MemoryContextSwitchTo(parent);
@@ -69,9 +69,9 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 	store->col = *col;
 	store->batch_rows = batch_rows;
 	store->mem_limit = mem_limit;
-	store->most_own = most_own;
+	store->max_own_sorts = max_own_sorts;
 	store->exported = exported;
-	store->first_look = Max(FIRST_LOOK, est_values / LOOK_SHARE);
+	store->first_check = Max(FIRST_CHECK, est_values / CHECK_SHARE);
 	store->ssup.ssup_cxt = parent;
 	store->ssup.ssup_collation = spec->collation;
 	PrepareSortSupportFromOrderingOp(spec->ltop, &store->ssup);
@@ -84,17 +84,17 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 		store->wrapped.values = palloc0(batch_rows * sizeof(Datum));
 	}
 	MemoryContextSwitchTo(old);
-	begin_empty(store);
+	create_contexts(store);
 	return store;
 }
 
 static void
 close_files(ValueStore *store)
 {
-	for (int p = 0; p < store->nall_parts; p++)
-		if (store->parts[p].file)
-			BufFileClose(store->parts[p].file);
-	store->nparts = store->nall_parts = 0;
+	for (int p = 0; p < store->nall_partitions; p++)
+		if (store->partitions[p].file)
+			BufFileClose(store->partitions[p].file);
+	store->npartitions = store->nall_partitions = 0;
 }
 
 void
@@ -115,9 +115,9 @@ value_store_reset(ValueStore *store)
 	store->sort_groups = 0;
 	store->codes = store->spare = NULL;
 	store->codes_size = 0;
-	store->streams = store->large = false;
-	store->looked_up = store->next_look = 0;
-	begin_empty(store);
+	store->in_sorts = store->large = false;
+	store->looked_up = store->next_check = 0;
+	create_contexts(store);
 }
 
 size_t
@@ -135,7 +135,6 @@ value_store_spilled(const ValueStore *store)
 
 /* ---- chains of codes ------------------------------------------------------------ */
 
-/* Makes chains for groups below n. */
 void
 values_reserve_groups(ValueStore *store, uint32 n)
 {
@@ -159,9 +158,9 @@ values_reserve_groups(ValueStore *store, uint32 n)
 	}
 }
 
-/* So many words, at most LAST_CHUNK, until values_clear. */
+/* Returns memory for this many words, at most LAST_NODE, which lasts until values_clear. */
 static uint64 *
-take_words(ValueStore *store, uint32 words)
+allocate_words(ValueStore *store, uint32 words)
 {
 	uint64 *result;
 
@@ -191,26 +190,24 @@ take_words(ValueStore *store, uint32 words)
 	return result;
 }
 
-/* Adds a chunk. */
 void
 values_extend_chain(ValueStore *store, GroupCodes *group)
 {
-	uint32 words = group->words == 0 ? FIRST_CHUNK : Min(group->words * 2, LAST_CHUNK);
-	uint64 *chunk = take_words(store, words);
+	uint32 words = group->words == 0 ? FIRST_NODE : Min(group->words * 2, LAST_NODE);
+	uint64 *node = allocate_words(store, words);
 
 	if (group->words == 0)
-		group->first = chunk;
+		group->first = node;
 	else
 	{
-		*(group->end - group->words) = (uint64) (uintptr_t) chunk;
+		*(group->end - group->words) = (uint64) (uintptr_t) node;
 		group->before += group->words - 1;
 	}
 	group->words = words;
-	group->at = chunk + 1;
-	group->end = chunk + words;
+	group->at = node + 1;
+	group->end = node + words;
 }
 
-/* Forgets all codes, and keeps the memory. */
 void
 values_clear(ValueStore *store)
 {
@@ -219,7 +216,6 @@ values_clear(ValueStore *store)
 	store->slab_used = store->used = 0;
 }
 
-/* The same, and frees it. */
 void
 values_free(ValueStore *store)
 {
@@ -232,7 +228,6 @@ values_free(ValueStore *store)
 	values_clear(store);
 }
 
-/* Makes room for n codes in store->codes, and as many in store->spare. */
 void
 values_reserve_codes(ValueStore *store, int64 n)
 {
@@ -271,7 +266,7 @@ value_of_code(ColumnType type, uint64 code)
 }
 
 Datum
-values_of_code(const ValueStore *store, uint64 code)
+values_decode(const ValueStore *store, uint64 code)
 {
 	return store->spec->coded ? value_of_code(store->col.type, code) : store->by_rank[code];
 }
@@ -307,9 +302,8 @@ values_unwrap(const ValueStore *store, Datum wrapped)
 	return value;
 }
 
-/* A value of the dictionary. */
 Datum
-values_of_dictionary(const ValueStore *store, int32 code)
+values_of_dict_code(const ValueStore *store, int32 code)
 {
 	bool isnull;
 
@@ -318,38 +312,38 @@ values_of_dictionary(const ValueStore *store, int32 code)
 
 /* ---- files ------------------------------------------------------------------------- */
 
-/* Moves all codes to files. */
 void
 values_flush(ValueStore *store)
 {
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
-	if (store->nparts == 0)
+	if (store->npartitions == 0)
 	{
-		store->nparts = store->nall_parts = (int) Max(2, Min(64, store->mem_limit / 4 / BLCKSZ));
-		store->parts = palloc0(store->nparts * sizeof(ValuePart));
-		for (int p = 0; p < store->nparts; p++)
+		store->npartitions = store->nall_partitions =
+			(int) Max(2, Min(64, store->mem_limit / 4 / BLCKSZ));
+		store->partitions = palloc0(store->npartitions * sizeof(ValuePartition));
+		for (int p = 0; p < store->npartitions; p++)
 		{
-			store->parts[p].stride = store->nparts;
-			store->parts[p].first = p;
+			store->partitions[p].stride = store->npartitions;
+			store->partitions[p].first = p;
 		}
 	}
 	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		ValuePart *part = &store->parts[g % store->nparts];
-		ChunkScan scan = scan_chunks(&store->groups[g]);
+		ValuePartition *partition = &store->partitions[g % store->npartitions];
+		NodeScan scan = scan_nodes(&store->groups[g]);
 		const uint64 *codes;
 		uint32 run[2] = {g};
 
-		if (scan.left > 0 && part->file == NULL)
-			part->file = BufFileCreateTemp(false);
+		if (scan.left > 0 && partition->file == NULL)
+			partition->file = BufFileCreateTemp(false);
 		if (g % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
-		part->codes += scan.left;
-		while ((run[1] = next_chunk(&scan, &codes)) > 0)
+		partition->codes += scan.left;
+		while ((run[1] = next_node(&scan, &codes)) > 0)
 		{
-			BufFileWrite(part->file, run, sizeof(run));
-			BufFileWrite(part->file, unconstify(uint64 *, codes), run[1] * sizeof(uint64));
+			BufFileWrite(partition->file, run, sizeof(run));
+			BufFileWrite(partition->file, unconstify(uint64 *, codes), run[1] * sizeof(uint64));
 			store->spilled += sizeof(run) + run[1] * sizeof(uint64);
 		}
 	}
@@ -357,7 +351,6 @@ values_flush(ValueStore *store)
 	values_clear(store);
 }
 
-/* Reads the next run of a file; false at its end. */
 bool
 values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n)
 {
@@ -382,34 +375,34 @@ values_rewind(BufFile *file)
 
 /* ---- values in ------------------------------------------------------------------------ */
 
-/* Moves all codes, which are the dictionary's, to sorts, where all further values go. */
+/* Moves all codes, which are dictionary codes, to sorts. All further values go there, too. */
 static void
-codes_to_sort(ValueStore *store)
+move_codes_to_sorts(ValueStore *store)
 {
-	uint64 codes[LAST_CHUNK];
+	uint64 codes[LAST_NODE];
 	uint32 group, n;
 
 	values_begin_sorts(store, store->ngroups);
 	for (uint32 g = 0; g < store->ngroups; g++)
 	{
-		ChunkScan scan = scan_chunks(&store->groups[g]);
-		const uint64 *chunk;
+		NodeScan scan = scan_nodes(&store->groups[g]);
+		const uint64 *node;
 
-		while ((n = next_chunk(&scan, &chunk)) > 0)
+		while ((n = next_node(&scan, &node)) > 0)
 		{
 			for (uint32 i = 0; i < n; i++)
-				values_sort(store, g, values_of_dictionary(store, (int32) chunk[i]));
+				values_sort(store, g, values_of_dict_code(store, (int32) node[i]));
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
 	values_clear(store);
-	for (int p = 0; p < store->nparts; p++)
+	for (int p = 0; p < store->npartitions; p++)
 	{
-		values_rewind(store->parts[p].file);
-		while (values_read_run(store->parts[p].file, &group, codes, &n))
+		values_rewind(store->partitions[p].file);
+		while (values_read_run(store->partitions[p].file, &group, codes, &n))
 		{
 			for (uint32 i = 0; i < n; i++)
-				values_sort(store, group, values_of_dictionary(store, (int32) codes[i]));
+				values_sort(store, group, values_of_dict_code(store, (int32) codes[i]));
 			CHECK_FOR_INTERRUPTS();
 		}
 	}
@@ -422,8 +415,8 @@ codes_to_sort(ValueStore *store)
 		const value_t *values = (const value_t *) col->values; \
 		for (int i = 0; i < nrows; i++) \
 		{ \
-			if (ahead && i + AHEAD < nrows && groups[i + AHEAD] != NO_VALUE_GROUP) \
-				__builtin_prefetch(&store->groups[groups[i + AHEAD]], 1); \
+			if (ahead && i + PREFETCH_ROWS < nrows && groups[i + PREFETCH_ROWS] != NO_VALUE_GROUP) \
+				__builtin_prefetch(&store->groups[groups[i + PREFETCH_ROWS]], 1); \
 			if (unlikely(groups[i] == NO_VALUE_GROUP) || \
 				(col->validity && !bitmap_get(col->validity, i))) \
 				continue; \
@@ -437,7 +430,7 @@ codes_to_sort(ValueStore *store)
 static void
 append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
-	/* their chains are not in the cache */
+	/* the lists are not in the cache */
 	bool ahead = store->ngroups > 4096;
 
 	switch (col->type)
@@ -459,7 +452,7 @@ append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nro
 	}
 }
 
-/* The values of a column, not varlenas, as such. */
+/* Returns a column with the values wrapped into varlenas. */
 static const Column *
 wrap_column(ValueStore *store, const Column *col, int nrows)
 {
@@ -484,9 +477,12 @@ wrap_column(ValueStore *store, const Column *col, int nrows)
 	return &store->wrapped;
 }
 
-/* Looks up the values of rows; false if the dictionary has no room for some of them. */
+/*
+ * Finds or adds the dictionary codes of a column's values. Returns false if the dictionary has no
+ * room for some of them.
+ */
 static bool
-look_up(ValueStore *store, const Column *col, int nrows)
+lookup_or_add_values(ValueStore *store, const Column *col, int nrows)
 {
 	bool complete = true;
 
@@ -498,9 +494,9 @@ look_up(ValueStore *store, const Column *col, int nrows)
 }
 
 /*
- * Are the values nearly unique, as far as they have come?  Then each costs an entry of the
- * dictionary, which is sorted without abbreviated values, and core's sort is faster.  Other
- * participants take dictionaries only.
+ * Returns whether the values so far are nearly unique. Then each takes an entry of the dictionary,
+ * which is sorted without abbreviated keys, and core's sort is faster. False if other participants
+ * import the values, because they import dictionaries only.
  */
 static bool
 dictionary_is_useless(ValueStore *store, int nrows)
@@ -508,26 +504,27 @@ dictionary_is_useless(ValueStore *store, int nrows)
 	bool useless;
 
 	store->looked_up += nrows;
-	if (store->exported || store->looked_up < store->first_look / 2)
+	if (store->exported || store->looked_up < store->first_check / 2)
 		return false;
-	if (store->next_look == 0)
+	if (store->next_check == 0)
 	{
-		store->next_look = 2 * store->looked_up;
-		store->look_from = dictionary_size(store->dict);
+		store->next_check = 2 * store->looked_up;
+		store->check_from = dictionary_size(store->dict);
 	}
-	if (store->looked_up < store->next_look)
+	if (store->looked_up < store->next_check)
 		return false;
-	useless = dictionary_size(store->dict) - store->look_from > store->next_look / 4;
-	store->next_look = 2 * store->looked_up;
-	store->look_from = dictionary_size(store->dict);
+	useless = dictionary_size(store->dict) - store->check_from > store->next_check / 4;
+	store->next_check = 2 * store->looked_up;
+	store->check_from = dictionary_size(store->dict);
 	return useless;
 }
 
 static void
 append_datums(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
-	if (!store->sorting && (!look_up(store, col, nrows) || dictionary_is_useless(store, nrows)))
-		codes_to_sort(store);
+	if (!store->sorting &&
+		(!lookup_or_add_values(store, col, nrows) || dictionary_is_useless(store, nrows)))
+		move_codes_to_sorts(store);
 	for (int i = 0; i < nrows; i++)
 	{
 		if (column_is_null(col, i) || groups[i] == NO_VALUE_GROUP)
@@ -539,7 +536,6 @@ append_datums(ValueStore *store, const Column *col, const uint32 *groups, int nr
 	}
 }
 
-/* Before some values: moves those that are there to files if memory is used up. */
 void
 values_make_room(ValueStore *store, uint32 ngroups)
 {

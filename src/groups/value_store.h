@@ -1,15 +1,20 @@
 /*
  * value_store.h
- *	  Values of many groups, and those of given ranks among a group's.
+ *	  Keeps the values of many groups, and returns those of given ranks, or the most frequent
+ *	  ones, of each group.
  *
- * Groups are numbered from 0; the store knows nothing of keys.  Values are kept as 64-bit codes;
- * those of types without codes are numbers in a dictionary of their images, which takes its order
- * when all are there.  Beyond the memory limit codes go to files by their group's number, and come
- * back one partition at a time; one that is still too large is divided by group, and a group by
- * ranges of codes, as far as they are wanted. If the dictionary has no more room, or the values are
- * nearly unique, core's tuplesort sorts all values.
+ * For percentiles and modes (exec/ordered_set.c). Groups are numbered from 0; the store does not
+ * know their keys. Values are kept as 64-bit codes that compare like the values. Types without such
+ * codes use a dictionary: a code is the number of the value's bytes there, and is replaced by the
+ * value's rank when all values are known.
  *
- * Files belong to the current resource owner.
+ * Above the memory limit, codes go to temporary files, which are partitioned by group number and
+ * read back one partition at a time. A partition that is too large is divided by group, and a
+ * single group that is too large by ranges of codes, as far as they are needed. If the dictionary
+ * has no more room, or the values are nearly unique, core's tuplesort sorts all values instead.
+ *
+ * All memory is below the context given at creation. Files belong to the current resource owner.
+ * Functions may raise errors and check for interrupts.
  */
 #ifndef GPUAGG_VALUE_STORE_H
 #define GPUAGG_VALUE_STORE_H
@@ -22,59 +27,67 @@
 
 typedef struct ValueStore ValueStore;
 
-/* The number of no group: the row's values are not appended. */
+/* Group number of rows whose values are not appended. */
 #define NO_VALUE_GROUP PG_UINT32_MAX
 
 /* Bytes that a group with few values takes in a store. */
 #define VALUE_GROUP_BYTES 128
 
 /*
- * Below `parent`, for about so many values of a column that is `col`, ordered as `spec` says; if
- * they are sorted, so many groups may have sorts of their own.  May others import the values?
+ * Creates a store in a child context of `parent` for values of a column like `col`, in the order of
+ * `spec`. est_values is the estimated number of values. If values are sorted by tuplesort, up to
+ * max_own_sorts groups have sorts of their own. `exported`: other participants will import the
+ * values.
  */
 extern ValueStore *value_store_create(MemoryContext parent, const ValuesSpec *spec,
 									  const ColumnSpec *col, int batch_rows, size_t mem_limit,
-									  uint32 most_own, double est_values, bool exported);
-/* Appends those that are not NULL; groups[row] has the number of the row's group, below ngroups. */
+									  uint32 max_own_sorts, double est_values, bool exported);
+/*
+ * Appends the values that are not NULL. groups[row] is the number of the row's group, below
+ * ngroups.
+ */
 extern void value_store_append(ValueStore *store, const Column *col, const uint32 *groups,
 							   int nrows, uint32 ngroups);
-/* How many groups may have a sort of their own each, if values are sorted in so much memory. */
-extern uint32 value_store_own_sorts(size_t memory);
+/* Returns how many groups may have a sort of their own with this much memory. */
+extern uint32 value_store_max_own_sorts(size_t memory);
 extern size_t value_store_memory(const ValueStore *store);
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */
 extern void value_store_reset(ValueStore *store);
 
-/* The value of a column of this type whose 64-bit code (operators/select.h) this is. */
+/* Returns the value of a column of this type that has this 64-bit code (operators/select.h). */
 extern Datum value_of_code(ColumnType type, uint64 code);
 
 /* ---- groups out ---------------------------------------------------------- */
 
-/* No more values come, of groups with numbers below ngroups. */
+/* Ends the input. All groups have numbers below ngroups. */
 extern void value_store_begin(ValueStore *store, uint32 ngroups);
-/* The next group, each of all once, and the number of its values; false if there are no more. */
+/*
+ * Returns the next group and the number of its values. Each group comes once, in no special order.
+ * False if there are no more.
+ */
 extern bool value_store_next(ValueStore *store, uint32 *group, int64 *n);
 /*
- * values[i] = the value of rank ranks[i] in this group, for m of them, ascending and different; and
- * with `mode` the most frequent one, of several the first in the order, or in its reverse: mode[0]
- * and mode[1].  At most once for a group.  By-reference values are valid until the next call of
- * value_store_next.
+ * Sets values[i] to the group's value of rank ranks[i], for m ascending, different ranks. With
+ * `mode`, also sets mode[0] to the most frequent value and mode[1] likewise; among several they are
+ * the first and the last one in the order. Call it at most once for a group. By-reference values
+ * are valid until the next call of value_store_next.
  */
 extern void value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values,
 							  Datum *mode);
 
 /* ---- to other stores ------------------------------------------------------- */
 
-/* Writes all values, of groups below ngroups; the store is to be reset afterwards. */
+/* Writes all values, of groups below ngroups. The store must be reset afterwards. */
 extern void value_store_export(ValueStore *store, GroupSink *sink);
-/* A value that a store cannot take as it is imported. */
-typedef void (*ValueRefused)(void *arg, uint32 foreign, Datum value);
+/* Takes a value that a store could not import. `foreign` is the exporting store's group number. */
+typedef void (*ValueRejected)(void *arg, uint32 foreign, Datum value);
 /*
- * Appends what another one exported, of the groups groups[its number]; where that is
- * NO_VALUE_GROUP, or the dictionary has no room, it calls `refused` with the other one's group
- * instead.
+ * Appends what another store has exported. groups[] maps that store's group numbers to this one's.
+ * Calls `reject` with the other store's number instead if that is NO_VALUE_GROUP, or if the
+ * dictionary has no room.
  */
 extern void value_store_import(ValueStore *store, GroupSource *source, const uint32 *groups,
-							   uint32 ngroups, ValueRefused refused, void *arg);
+							   uint32 ngroups, ValueRejected reject, void *arg);
 
 #endif /* GPUAGG_VALUE_STORE_H */

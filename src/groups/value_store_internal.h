@@ -1,10 +1,13 @@
 /*
  * value_store_internal.h
- *	  The store of values: what its files share.
+ *	  What the files of the store of values share.
  *
- * value_store.c takes values in, in chains and files; value_sort.c has them in sorts;
- * value_groups.c hands out groups, with value_modes.c, and value_large.c for those that are more
- * than the memory; value_exchange.c writes values for other stores and reads theirs.
+ * 	value_store.c		takes values, in lists in memory and in files
+ * 	value_sort.c		keeps values in core's tuplesort instead
+ * 	value_groups.c		returns groups and their values of given ranks
+ * 	value_modes.c		finds the most frequent values
+ * 	value_large.c		finds both in groups that exceed the memory
+ * 	value_exchange.c	writes values for other stores, and reads theirs
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
 #define GPUAGG_VALUE_STORE_INTERNAL_H
@@ -20,121 +23,125 @@
 #include "groups/value_store.h"
 
 /*
- * Words of a group's first chunk and of its largest ones; the first word is the address of the next
- * chunk.
+ * A group's codes are in a linked list of nodes. A node's first word is the address of the next
+ * node, the others are codes. Each node is twice as long as the one before, from FIRST_NODE to
+ * LAST_NODE words.
  */
-#define FIRST_CHUNK 8
-#define LAST_CHUNK 512
+#define FIRST_NODE 8
+#define LAST_NODE 512
 
-/* The codes of a group. */
+/* The codes of a group, as a list of nodes. */
 typedef struct GroupCodes
 {
-	uint64 *at;    /* where the next one goes */
-	uint64 *end;   /* of the last chunk */
-	uint64 *first; /* chunk */
-	int64 before;  /* codes in chunks before the last */
-	uint32 words;  /* of the last chunk; 0: none */
+	uint64 *at;    /* where the next code goes, in the last node */
+	uint64 *end;   /* end of the last node */
+	uint64 *first; /* node */
+	int64 before;  /* codes in the nodes before the last one */
+	uint32 words;  /* of the last node; 0: there is no node */
 } GroupCodes;
 
-/* Memory of chunks. */
+/* A block of memory for nodes. */
 typedef struct Slab
 {
 	uint64 *words;
 	size_t size;
 } Slab;
 
-/* A file of codes: of the groups first, first + stride, ... */
-typedef struct ValuePart
+/* A file of codes, for the groups first, first + stride, first + 2 * stride, ... */
+typedef struct ValuePartition
 {
 	BufFile *file; /* NULL: no codes */
 	int64 codes;
 	uint64 stride;
 	uint64 first;
-} ValuePart;
+} ValuePartition;
 
 struct ValueStore
 {
 	const ValuesSpec *spec;
 	ColumnSpec col;
 	MemoryContext parent;
-	MemoryContext cxt; /* all that value_store_reset frees */
+	MemoryContext cxt; /* what value_store_reset deletes */
 	size_t mem_limit;
 	int batch_rows;
 	GroupCodes *groups;
-	uint32 ngroups;    /* that there are chains for */
-	uint32 max_groups; /* that there is room for */
+	uint32 ngroups;    /* groups that have lists */
+	uint32 max_groups; /* groups that there is room for */
 	Slab *slabs;
 	int nslabs;
-	int slab;         /* from which chunks are taken */
-	size_t slab_used; /* words of it */
-	size_t used;      /* words of all */
+	int slab;         /* from which nodes are allocated now */
+	size_t slab_used; /* its words in use */
+	size_t used;      /* words in use in all slabs */
 
-	/* values without codes; those that are not varlenas are wrapped into one (wrap_value) */
+	/*
+	 * Values without codes. The dictionary has varlenas only; other values are wrapped into one
+	 * (values_wrap).
+	 */
 	Dictionary *dict;
 	bool wraps;
 	int32 *dict_codes; /* of a batch */
 	uint32 *dict_hashes;
 	Column wrapped;
 	char *wrappers;
-	uint32 *rank_of; /* [code]: place in the order */
+	uint32 *rank_of; /* [dictionary code] rank in the order of values */
 	Datum *by_rank;
-	uint32 *class_of; /* [rank]: the first rank of an equal value */
+	uint32 *class_of; /* [rank] the first rank of an equal value */
 
-	/* beyond memory: codes by group */
-	int nparts;     /* 0: none; group g is in part g % nparts */
-	int nall_parts; /* with those that others were divided into, on their way out */
-	ValuePart *parts;
-	/* the dictionary is full, or of no use */
-	bool exported;     /* others import its values */
-	double first_look; /* after so many values: do they repeat? */
+	/* Above the memory limit: codes by group, in files. */
+	int npartitions;     /* 0: no files; group g is in partition g % npartitions */
+	int nall_partitions; /* including those that a partition was divided into on output */
+	ValuePartition *partitions;
+	/* The dictionary is full, or of no use: values are sorted. */
+	bool exported;      /* other participants import the values */
+	double first_check; /* number of values after which to check whether they repeat */
 	int64 looked_up;
-	int64 next_look;      /* 0: not begun */
-	int look_from;        /* values of the dictionary at the last look */
-	bool sorting;         /* all values are in sorts */
-	Tuplesortstate **own; /* [group]: its values */
-	uint32 nown;
-	uint32 most_own;
-	Tuplesortstate *sort; /* of all other groups, by group and value; NULL: none */
+	int64 next_check;           /* 0: no check so far */
+	int check_from;             /* size of the dictionary at the last check */
+	bool sorting;               /* all values are in sorts */
+	Tuplesortstate **own_sorts; /* [group] the sort of its values */
+	uint32 nown_sorts;
+	uint32 max_own_sorts;
+	Tuplesortstate *shared_sort; /* for all other groups, by group and value; NULL: none */
 	TupleDesc desc;
-	TupleTableSlot *in;
-	TupleTableSlot *out;
-	int64 *sort_counts; /* [group] */
-	uint32 sort_groups; /* it has room for */
+	TupleTableSlot *sort_in;
+	TupleTableSlot *sort_out;
+	int64 *sort_counts; /* [group] number of its values in sorts */
+	uint32 sort_groups; /* allocated entries of sort_counts */
 	uint64 spilled;
 
-	/* groups out */
+	/* Output: groups one after the other. */
 	uint32 nall;
-	int part;      /* that is being read */
-	uint64 stride; /* its groups: first, first + stride, ... */
+	int partition; /* that is being read */
+	uint64 stride; /* its groups are first, first + stride, ... */
 	uint64 first;
-	uint32 next_local; /* its next one of these */
+	uint32 next_local; /* the next one of its groups, as an index */
 	uint32 nlocal;
-	uint64 *codes; /* of the group, in one place, and as many more */
+	uint64 *codes; /* The codes of a group in one array, and another array of the same size. */
 	uint64 *spare;
 	int64 codes_size;
-	bool streams;     /* the part is in sorts */
-	bool large;       /* the part is one group, too large for the memory, and in its file */
-	int64 group_n;    /* of the group at hand, */
-	int64 group_read; /* and how many were read from its sort */
+	bool in_sorts;    /* the groups being read are in sorts */
+	bool large;       /* the partition is one group that exceeds the memory; it stays in its file */
+	int64 group_n;    /* values of the current group */
+	int64 group_read; /* values of the current group that were read from its sort */
 	uint32 local;
 	SortSupportData ssup;
-	MemoryContext value_cxt; /* values of the group, and what comparisons leave */
+	MemoryContext value_cxt; /* values of the current group, and what comparisons allocate */
 };
 
-/* A value that is no varlena, as one whose data are aligned. */
+/* Header of a wrapped value, so that the data after it are aligned. */
 #define WRAPPER_BYTES 8
 
 /* ---- chains of codes ------------------------------------------------------------ */
 
-/* Makes chains for groups below n. */
+/* Makes lists for groups below n. */
 extern void values_reserve_groups(ValueStore *store, uint32 n);
-/* Adds a chunk. */
+/* Adds a node to a group's list. */
 extern void values_extend_chain(ValueStore *store, GroupCodes *group);
 /* Forgets all codes, and keeps the memory. */
 extern void values_clear(ValueStore *store);
-/* The same, and frees it. */
+/* Forgets all codes, and frees the memory. */
 extern void values_free(ValueStore *store);
-/* Makes room for n codes in store->codes, and as many in store->spare. */
+/* Makes room for n codes in store->codes, and in store->spare. */
 extern void values_reserve_codes(ValueStore *store, int64 n);
 
 static inline void
@@ -153,93 +160,103 @@ count_codes(const GroupCodes *group)
 	return group->words == 0 ? 0 : group->before + (group->at - (group->end - group->words) - 1);
 }
 
-/* Visits the chunks of a group. */
-typedef struct ChunkScan
+/* An iterator over the nodes of a group. */
+typedef struct NodeScan
 {
-	const uint64 *chunk;
+	const uint64 *node;
 	uint32 words;
-	int64 left; /* codes */
-} ChunkScan;
+	int64 left; /* codes not visited yet */
+} NodeScan;
 
-static inline ChunkScan
-scan_chunks(const GroupCodes *group)
+static inline NodeScan
+scan_nodes(const GroupCodes *group)
 {
-	ChunkScan scan = {group->first, FIRST_CHUNK, count_codes(group)};
+	NodeScan scan = {group->first, FIRST_NODE, count_codes(group)};
 
 	return scan;
 }
 
-/* The next codes; 0 at the end. */
+/* Returns the number of the next node's codes, and sets *codes; 0 at the end. */
 static inline uint32
-next_chunk(ChunkScan *scan, const uint64 **codes)
+next_node(NodeScan *scan, const uint64 **codes)
 {
 	uint32 n = (uint32) Min(scan->left, scan->words - 1);
 
 	if (n == 0)
 		return 0;
-	*codes = scan->chunk + 1;
+	*codes = scan->node + 1;
 	scan->left -= n;
 	if (scan->left > 0)
-		scan->chunk = (const uint64 *) (uintptr_t) scan->chunk[0];
-	scan->words = Min(scan->words * 2, LAST_CHUNK);
+		scan->node = (const uint64 *) (uintptr_t) scan->node[0];
+	scan->words = Min(scan->words * 2, LAST_NODE);
 	return n;
 }
 
 /* ---- values and codes --------------------------------------------------------- */
 
-extern Datum values_of_code(const ValueStore *store, uint64 code);
-/* A value of the dictionary. */
-extern Datum values_of_dictionary(const ValueStore *store, int32 code);
+extern Datum values_decode(const ValueStore *store, uint64 code);
+/* Returns the value of a dictionary code. */
+extern Datum values_of_dict_code(const ValueStore *store, int32 code);
 extern size_t values_wrapped_length(const ValueStore *store, Datum value);
 extern Datum values_wrap(const ValueStore *store, char *to, Datum value);
 extern Datum values_unwrap(const ValueStore *store, Datum wrapped);
 
 /* ---- sorts and files ------------------------------------------------------------ */
 
-/* From now on all values go to sorts; those of groups below n, if these are few, to their own. */
+/*
+ * From now on, all values go to sorts. Groups below n have sorts of their own, if n is small
+ * enough.
+ */
 extern void values_begin_sorts(ValueStore *store, uint32 n);
 extern void values_end_sorts(ValueStore *store);
 /* Puts a value of the group into its sort, and counts it. */
 extern void values_sort(ValueStore *store, uint32 group, Datum value);
-/* No more values come, of groups below n. */
+/* Ends the input of the sorts. All groups are below n. */
 extern void values_finish_sorts(ValueStore *store, uint32 n);
 /*
- * The next value of the group at hand, valid until the one after or, of groups with sorts of their
- * own, allocated in the current context; and what it is abbreviated to, or 0.  False at its end.
+ * Reads the next value of the current group; false at its end. The value of a group with its own
+ * sort is allocated in the current context; others are valid until the next call. *abbreviated is
+ * its abbreviated key, or 0.
  */
 extern bool values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated);
-/* Passes over n values of the group at hand; over all that are left of it. */
+/*
+ * values_skip_sorted skips n values of the current group; values_end_sorted skips all that are
+ * left.
+ */
 extern void values_skip_sorted(ValueStore *store, int64 n);
 extern void values_end_sorted(ValueStore *store);
 /* Moves all codes to files. */
 extern void values_flush(ValueStore *store);
-/* Reads the next run of a file; false at its end. */
+/* Reads the next codes from a file, all of one group; false at its end. */
 extern bool values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n);
 extern void values_rewind(BufFile *file);
-/* Before some values: moves those that are there to files if memory is used up. */
+/*
+ * To be called before values are added: moves all codes to files if memory is used up, and makes
+ * lists for groups below n.
+ */
 extern void values_make_room(ValueStore *store, uint32 n);
 
 /* ---- groups out ------------------------------------------------------------------ */
 
-/* Runs of equal values, in their order. */
+/* Runs of equal values; codes are added in ascending order. */
 typedef struct ValueRuns
 {
-	uint64 code; /* the first of the run */
+	uint64 code; /* first code of the current run */
 	int64 n;
-	int64 best[2]; /* the longest; of several the first and the last one */
+	int64 best[2]; /* length of the longest run so far: the first and the last such run */
 	uint64 mode[2];
 } ValueRuns;
 
-/* Adds n equal codes, no less than those before. */
+/* Adds n equal codes that are not less than those before. */
 extern void values_add_run(const ValueStore *store, ValueRuns *runs, uint64 code, int64 n);
-/* After all: mode[0] and mode[1] as in value_store_fetch. */
+/* Ends the runs; sets mode[0] and mode[1] as value_store_fetch does. */
 extern void values_end_runs(const ValueStore *store, ValueRuns *runs, Datum *mode);
-/* The same of codes in one place, which may be sorted by it. */
+/* Sets mode[0] and mode[1] for an array of codes, which it may sort. */
 extern void values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode);
 extern void values_sort_codes(uint64 *codes, int64 n);
 /*
- * found[i] = the code of rank ranks[i] among the n of one group in a file; adds all of them to
- * runs, unless that is NULL.
+ * Sets found[i] to the code of rank ranks[i] among the n codes of one group in a file. Also adds
+ * all codes to *runs, unless that is NULL.
  */
 extern void values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks, int m,
 							   uint64 *found, ValueRuns *runs);

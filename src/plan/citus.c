@@ -2,30 +2,33 @@
  * citus.c
  *	  Aggregates over tables that Citus distributes.
  *
- * Citus plans a query over its tables by the names of aggregates and by what the catalog says of
- * them: avg, count, sum and others of these names become partial aggregates on the workers, and so
- * do aggregates with a combine function whose state is of a type that can travel; for any other one
- * all rows travel to the coordinator.  So, before Citus's planner sees the query (it insists on
- * being the first library, and the hook that is installed last is called first), an aggregate of
- * the extension that is core's under another name becomes core's where Citus can distribute that
- * one, and others that can be merged become calls of gpuagg_merge (merge.c).
+ * Citus plans a query over its tables by the names of aggregates and by the catalog.  Aggregates
+ * named avg, count, sum and some others become partial aggregates on the workers, and so do
+ * aggregates with a combine function whose state has a type that can be sent.  For any other
+ * aggregate, all rows are sent to the coordinator.
  *
- * A worker is to compute these with the custom scan though they have core's names.  It gets nothing
- * from the coordinator but the text of its task: Citus propagates no session's settings,
- * connections are shared by all statements of a session, and tasks on shards of the coordinator's
- * own have no connection at all.  So the text itself says so, by a condition that is always true,
- *in the FILTER of each aggregate:
+ * So the hook here changes the query before Citus's planner sees it.  (Citus insists on being the
+ * first library, and the hook that is installed last is called first.)  An aggregate of the
+ * extension that is core's under another name becomes core's if Citus can distribute that one.
+ * Others that can be merged become calls of gpuagg_merge (merge.c).
+ *
+ * A worker shall compute these aggregates with the custom scan although they have core's names.  It
+ * gets nothing from the coordinator but the text of its task: Citus propagates no session's
+ * settings, connections are shared by all statements of a session, and tasks on shards of the
+ * coordinator itself have no connection at all.  So the text carries a mark, a condition that is
+ * always true, in the FILTER of each aggregate:
  *
  *		count(*) FILTER (WHERE concat('gpuagg.require=allow') IS NOT NULL)
  *
  * Citus leaves a FILTER where it is, whether it pushes down the query or a part of the aggregate.
- * It simplifies what is immutable, which concat() is not, and evaluates functions on their own for
- * some tasks, but not the test around them. The hook takes these marks away from queries without a
- * Citus table, shards among them, and plans the statement as if gpuagg.replace_builtin was on; the
- * value of gpuagg.require comes along.
+ * It simplifies immutable functions, but concat() is not immutable.  For some tasks it evaluates
+ * functions on their own, but not the test around them.
  *
- * Whether a table is Citus's is looked up in its catalog, for statements with such aggregates
- * alone.
+ * In queries without a Citus table, shards included, the hook removes the marks, and plans the
+ * statement as if gpuagg.replace_builtin was on.  The mark also has the value of gpuagg.require.
+ *
+ * Whether a table is Citus's is looked up in Citus's catalog, only for statements with such
+ * aggregates.
  */
 #include "postgres.h"
 
@@ -58,12 +61,12 @@
 #define MARK_ALLOW MARK "allow"
 #define MARK_REQUIRE MARK "require"
 
-/* What is being planned. */
+/* The statement that is being planned. */
 typedef struct Statement
 {
-	bool distributed; /* over a Citus table */
-	bool task;        /* with a mark, and not over a Citus table */
-	bool required;    /* by one of the marks */
+	bool distributed; /* it is over a Citus table */
+	bool task;        /* it has a mark, and is not over a Citus table */
+	bool required;    /* one of the marks requires the custom scan */
 } Statement;
 
 static Statement statement;
@@ -89,6 +92,7 @@ citus_task_is_required(void)
 
 /* ---- marks ----------------------------------------------------------------- */
 
+/* Returns a condition with this text that is always true. */
 static Node *
 make_mark(const char *value)
 {
@@ -103,7 +107,10 @@ make_mark(const char *value)
 	return (Node *) mark;
 }
 
-/* The text of a mark, or NULL for any other expression.  Citus may have evaluated the function. */
+/*
+ * Returns the text of a mark; NULL for any other expression.  Citus may have evaluated the
+ * function.
+ */
 static char *
 mark_text(Node *node)
 {
@@ -127,6 +134,7 @@ mark_text(Node *node)
 	return strncmp(result, MARK, strlen(MARK)) == 0 ? result : NULL;
 }
 
+/* Returns the text of the mark in a filter, or NULL. */
 static char *
 mark_of_filter(Expr *filter)
 {
@@ -144,7 +152,7 @@ mark_of_filter(Expr *filter)
 	return NULL;
 }
 
-/* NULL if there is nothing else. */
+/* Returns the filter without its mark; NULL if nothing is left. */
 static Expr *
 filter_without_mark(Expr *filter)
 {
@@ -176,7 +184,9 @@ set_mark(Aggref *aggref, const char *text)
 
 /* ---- which aggregates ------------------------------------------------------ */
 
-/* An aggregate of core's, of this name, these types of arguments and this result; or InvalidOid. */
+/*
+ * Returns core's aggregate of this name, these argument types and this result type; or InvalidOid.
+ */
 static Oid
 find_core(const char *name, const Oid *argtypes, int nargs, Oid result)
 {
@@ -196,8 +206,9 @@ find_core(const char *name, const Oid *argtypes, int nargs, Oid result)
 }
 
 /*
- * gpu_NAME(types) is core's NAME(types).  Citus finds what it puts in place of min and others by
- * the very types of arguments, and fails for core's polymorphic ones; but not for count("any").
+ * Returns core's NAME(types) for gpu_NAME(types), or InvalidOid.  Citus looks up its replacements
+ * for min and others by the exact argument types, and fails for core's polymorphic ones.
+ * count("any") is an exception.
  */
 static Oid
 core_of(const Aggref *aggref)
@@ -219,7 +230,7 @@ core_of(const Aggref *aggref)
 	return core;
 }
 
-/* Is it an aggregate that gpuagg.replace_builtin means? */
+/* Returns whether gpuagg.replace_builtin applies to the aggregate. */
 static bool
 is_replaced(const Aggref *aggref)
 {
@@ -228,31 +239,34 @@ is_replaced(const Aggref *aggref)
 		 aggref->aggorder != NIL);
 }
 
-/* The worker is told, or with `marks` false is not: an error if it had to be. */
+/*
+ * Marks the aggregate for the worker.  If marks are not allowed here, raises an error if the custom
+ * scan is required.
+ */
 static void
-tell_worker(Aggref *aggref, bool required, bool marks)
+mark_for_worker(Aggref *aggref, bool required, bool marks)
 {
 	if (marks)
 		set_mark(aggref, required ? MARK_REQUIRE : MARK_ALLOW);
 	else if (required)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
-			 errdetail("The reason is: %s.", "INSERT ... RETURNING of a query over a Citus table"),
-			 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
+				 errdetail("The reason is: %s.",
+						   "INSERT ... RETURNING of a query over a Citus table is not supported"),
+				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
 }
 
 /*
- * With an order of its rows an aggregate is left as it is: Citus adds up parts of core's whatever
- * their order, and gathers rows for ours.
+ * An aggregate with an ORDER BY is left as it is: Citus adds up parts of core's aggregates in any
+ * order, and gathers the rows for the extension's.
  */
 static void
 rewrite_aggregate(Aggref *aggref, bool marks)
 {
 	bool ours = aggmap_is_ours(aggref->aggfnoid);
-	bool taken = gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
-	bool marked = taken && (ours ? gpuagg_require == GPUAGG_REQUIRE : is_replaced(aggref));
+	bool can_use = gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
+	bool marked = can_use && (ours ? gpuagg_require == GPUAGG_REQUIRE : is_replaced(aggref));
 
 	if (ours && aggref->aggkind == AGGKIND_NORMAL && aggref->aggorder == NIL)
 	{
@@ -260,17 +274,17 @@ rewrite_aggregate(Aggref *aggref, bool marks)
 
 		if (OidIsValid(core) && merge_has_parts(core))
 		{
-			/* of which the executor hears no more */
+			/* the executor does not check the privilege of the replaced aggregate */
 			AclResult allowed = compat_proc_aclcheck(aggref->aggfnoid, GetUserId());
 
 			if (allowed != ACLCHECK_OK)
 				aclcheck_error(allowed, OBJECT_AGGREGATE, get_func_name(aggref->aggfnoid));
 			aggref->aggfnoid = core;
-			marked = taken;
+			marked = can_use;
 		}
 	}
 	if (marked)
-		tell_worker(aggref, ours && gpuagg_require == GPUAGG_REQUIRE, marks);
+		mark_for_worker(aggref, ours && gpuagg_require == GPUAGG_REQUIRE, marks);
 }
 
 /* ---- which tables ---------------------------------------------------------- */
@@ -282,7 +296,7 @@ is_in_catalog(Relation catalog, Oid index, Oid relid)
 	SysScanDesc scan;
 	bool found;
 
-	/* its first column is logicalrelid, in all releases */
+	/* logicalrelid is its first column in all releases */
 	ScanKeyInit(&key, 1, BTEqualStrategyNumber, F_OIDEQ, ObjectIdGetDatum(relid));
 	scan = systable_beginscan(catalog, index, OidIsValid(index), NULL, 1, &key);
 	found = HeapTupleIsValid(systable_getnext(scan));
@@ -316,8 +330,8 @@ table_walker(Node *node, void *context)
 }
 
 /*
- * Has the query, at any depth, a table that Citus distributes?  Views have become their queries by
- * now.
+ * Returns whether the query has, at any depth, a table that Citus distributes.  Views have become
+ * their queries by now.
  */
 static bool
 has_citus_table(Query *query)
@@ -338,9 +352,9 @@ has_citus_table(Query *query)
 
 /* ---- the hook -------------------------------------------------------------- */
 
-/* Is there an aggregate that might be rewritten, or has a mark? */
+/* Returns whether there is an aggregate that might be rewritten, or has a mark. */
 static bool
-interest_walker(Node *node, void *context)
+is_concerned_walker(Node *node, void *context)
 {
 	if (node == NULL)
 		return false;
@@ -353,14 +367,14 @@ interest_walker(Node *node, void *context)
 			return true;
 	}
 	if (IsA(node, Query))
-		return query_tree_walker((Query *) node, interest_walker, context, 0);
-	return expression_tree_walker(node, interest_walker, context);
+		return query_tree_walker((Query *) node, is_concerned_walker, context, 0);
+	return expression_tree_walker(node, is_concerned_walker, context);
 }
 
 /*
- * The context is a bool: may there be marks?  Not in an INSERT with RETURNING: where such a query
- * has a function that is not immutable, whatever it is, Citus writes tasks that fail ("missing
- * FROM-clause entry").
+ * Walker; the context is a bool: marks are allowed.  They are not in an INSERT with RETURNING: if
+ * such a query has any function that is not immutable, Citus writes tasks that fail ("missing FROM-
+ * clause entry").
  */
 static bool
 rewrite_walker(Node *node, void *context)
@@ -381,7 +395,7 @@ rewrite_walker(Node *node, void *context)
 	return expression_tree_walker(node, rewrite_walker, context);
 }
 
-/* Takes marks away; the context is a Statement. */
+/* Walker that removes marks; the context is a Statement. */
 static bool
 unmark_walker(Node *node, void *context)
 {
@@ -406,14 +420,15 @@ unmark_walker(Node *node, void *context)
 	return expression_tree_walker(node, unmark_walker, context);
 }
 
+/* The planner hook. */
 static PlannedStmt *
-plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+plan_for_citus(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
 	Statement outer = statement;
 	Statement inner = {false, false, false};
 	PlannedStmt *result;
 
-	if (interest_walker((Node *) query, NULL))
+	if (is_concerned_walker((Node *) query, NULL))
 	{
 		inner.distributed = has_citus_table(query);
 		if (inner.distributed)
@@ -449,11 +464,11 @@ void
 citus_install_hook(void)
 {
 	/*
-	 * a setting of any release; its library is there from the start, and before this one, or not at
-	 * all
+	 * This setting exists in all releases of Citus.  Its library is loaded at server start, before
+	 * this one, or not at all.
 	 */
 	if (GetConfigOption("citus.shard_count", true, false) == NULL)
 		return;
 	prev_planner_hook = planner_hook;
-	planner_hook = plan;
+	planner_hook = plan_for_citus;
 }

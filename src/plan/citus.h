@@ -9,19 +9,25 @@
 
 #include "nodes/parsenodes.h"
 
-/* Is the query that is being planned one of a Citus table, for Citus's planner to distribute? */
+/*
+ * Returns whether the query that is being planned is one of a Citus table, which Citus's planner
+ * distributes.
+ */
 extern bool citus_distributes(void);
 
 /*
- * Is it a task of such a query, whose aggregates are to be taken as if gpuagg.replace_builtin was
- * on?
+ * Returns whether the query is a task of such a query whose aggregates get a custom scan as with
+ * gpuagg.replace_builtin.
  */
 extern bool citus_is_task(void);
 
-/* Must they be taken, as gpuagg.require = 'require' says on the node that sent the task? */
+/*
+ * Returns whether the task must have a custom scan: gpuagg.require was 'require' on the node that
+ * sent it.
+ */
 extern bool citus_task_is_required(void);
 
-/* Not where Citus is not loaded. */
+/* Does nothing if Citus is not loaded. */
 extern void citus_install_hook(void);
 
 #endif /* GPUAGG_CITUS_H */

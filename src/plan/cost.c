@@ -1,10 +1,10 @@
 /*
  * cost.c
- *	  What custom paths cost.
+ *	  Computes the costs of custom paths.
  *
- * A path reads its child, puts rows into batches, and has an engine reduce them.
- * The cost of the child is core's, less what the heap feed saves where it reads
- * tables in the executor's place; that of the engine is the engine's own estimate.
+ * A path reads its child, puts rows into batches, and an engine reduces them.  The cost of the
+ * child is core's estimate, minus what the heap feed saves when it reads tables in place of the
+ * executor.  The engine estimates its own cost.
  */
 #include "postgres.h"
 
@@ -38,18 +38,18 @@
 #include "settings.h"
 
 /*
- * Values of which the GPU has copies: 3 TB/s or more, against some GB/s of those that are brought
- * there.
+ * Cost of reading a value that is cached on the GPU, relative to a value that is sent there: 3 TB/s
+ * or more against some GB/s.
  */
-#define RESIDENT_PART 0.01
+#define CACHED_VALUE_COST 0.01
 
 /*
- * What a scan starts for each rescan, of what it starts for the first one: 3 to 10 microseconds, as
- * core takes for 100 rows.
+ * Start-up cost of a rescan, relative to the first scan.  A rescan takes 3 to 10 microseconds; core
+ * takes that long for 100 rows.
  */
-#define RESCAN_PART 0.1
+#define RESCAN_STARTUP_COST 0.1
 
-/* Bytes that a group takes in an engine, roughly. */
+/* Returns a rough estimate of the bytes that a group takes in an engine. */
 static double
 group_bytes(GroupQuery *query)
 {
@@ -61,7 +61,7 @@ group_bytes(GroupQuery *query)
 	return bytes;
 }
 
-/* The cost of writing and reading again what exceeds the memory for groups. */
+/* Returns the cost of writing and reading again the groups that exceed the memory. */
 static Cost
 spill_cost(GroupQuery *query, Path *child)
 {
@@ -76,7 +76,7 @@ spill_cost(GroupQuery *query, Path *child)
 	return share * (2 * pages * seq_page_cost + child->rows * cpu_operator_cost);
 }
 
-/* The cost of a feed that sorts by codes: compares, and files beyond its memory. */
+/* Returns the cost of a feed that sorts by codes: comparisons, and files if memory is exceeded. */
 static Cost
 sort_cost(Path *child)
 {
@@ -89,7 +89,7 @@ sort_cost(Path *child)
 	return cost;
 }
 
-/* Is the table's access method heap? */
+/* Returns whether the table's access method is heap. */
 static bool
 is_heap_table(Oid relid)
 {
@@ -117,7 +117,7 @@ plan_cached_share(PlannerInfo *root, RelOptInfo *rel)
 	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &attnos);
 	foreach (lc, rel->baserestrictinfo)
 		pull_varattnos((Node *) lfirst_node(RestrictInfo, lc)->clause, rel->relid, &attnos);
-	/* the planner has locked it */
+	/* the planner has locked the table */
 	relation = table_open(relid, NoLock);
 	share = cache_table_share(relation, rel->pages, attnos);
 	table_close(relation, NoLock);
@@ -125,7 +125,7 @@ plan_cached_share(PlannerInfo *root, RelOptInfo *rel)
 	return share;
 }
 
-/* The cost of reading a page of the table's tablespace in order. */
+/* Returns the cost of reading a page of the table's tablespace sequentially. */
 static Cost
 page_cost(RelOptInfo *rel)
 {
@@ -136,13 +136,15 @@ page_cost(RelOptInfo *rel)
 }
 
 /*
- * The cost of a page that a scan by an index finds in memory, where core expects to read it in
- * random order (random_page_cost, 4).  Measured with 300,000 rows of 130 bytes: bitmap scans of
- * 300, 3,000 and 5,000 rows, one to three a page, take 0.35 us for a row and its page, and core 45
- * ns for a row of a sequential scan, which is priced at 0.0125: 0.1 for a row with its page.  A
- * scan of the cached column, priced at 0.003 a row, takes 3 ns, which is a third of its price by
- * the same measure.  So 0.3 would make both equally wrong.  It is somewhat more, because pages may
- * be on disk as well, and cached columns never are.
+ * Cost of a page that an index scan finds in memory.  Core expects to read it in random order
+ * (random_page_cost, 4).
+ *
+ * Measured with 300,000 rows of 130 bytes: bitmap scans of 300, 3,000 and 5,000 rows, one to three
+ * a page, take 0.35 us for a row and its page.  Core takes 45 ns for a row of a sequential scan,
+ * which is priced at 0.0125; so a row with its page should be priced at 0.1.  A scan of a cached
+ * column takes 3 ns a row and is priced at 0.003, which is three times too much by the same
+ * measure.  So 0.3 would make both equally wrong.  This value is somewhat larger because pages may
+ * also be on disk, and cached columns never are.
  */
 #define WARM_PAGE_COST 0.5
 
@@ -167,16 +169,16 @@ plan_warm_cost(PlannerInfo *root, Path *path)
 		index = scan->indextotalcost;
 	}
 	run = pages * WARM_PAGE_COST + tuples * (cpu_tuple_cost + quals.per_tuple);
-	/* a participant's share */
+	/* scale to a participant's part of the rows */
 	run *= rel->rows > path->rows ? path->rows / rel->rows : 1;
 	return Min(path->total_cost, index + quals.startup + run);
 }
 
 /*
- * What the heap feed saves of the cost of a child that it reads in the
- * executor's place: sequential, bitmap and index scans, perhaps under an Append, by itself or
- * projected.  What the column cache has is neither read from pages nor row by row.  *heap becomes
- * false for any other child.
+ * Returns what the heap feed saves of a child's cost when it reads the tables in place of the
+ * executor.  It can do so for sequential, bitmap and index scans, also under an Append, by
+ * themselves or projected.  Columns in the cache are neither read from pages nor row by row.  Sets
+ * *heap to false for any other child.
  */
 static Cost
 heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
@@ -198,11 +200,11 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 
 			rows += ((Path *) lfirst(lc))->rows;
 			saving += heap_feed_saving(root, lfirst(lc), projected, &subpath_heap);
-			/* others are executed, but not below a projection */
+			/* other scans under an Append can be executed, but not below a projection */
 			if (!subpath_heap && projected)
 				*heap = false;
 		}
-		/* participants may share whole tables among them */
+		/* participants may divide whole tables among them */
 		return saving * (rows > child->rows ? child->rows / rows : 1);
 	}
 	if ((child->pathtype != T_SeqScan && child->pathtype != T_BitmapHeapScan &&
@@ -221,12 +223,14 @@ heap_feed_saving(PlannerInfo *root, Path *child, bool projected, bool *heap)
 		((1 - cached) * Max(cpu_tuple_cost - gpuagg_page_row_cost, 0) +
 		 cached * Max(cpu_tuple_cost - gpuagg_cache_row_cost, 0));
 	/*
-	 * a participant of a parallel scan reads its share, but core has all of them wait for all pages
+	 * a participant of a parallel scan reads its part of the rows, but core's cost has all of them
+	 * wait for all pages
 	 */
 	saving *= rel->rows > child->rows ? child->rows / rel->rows : 1;
 	return saving + cached * rel->pages * page_cost(rel);
 }
 
+/* Returns the cost of the child, as the feed reads it. */
 static Cost
 child_cost(GroupQuery *query, Path *child)
 {
@@ -239,7 +243,7 @@ child_cost(GroupQuery *query, Path *child)
 	return heap ? Max(child->total_cost - saving, child->startup_cost) : child->total_cost;
 }
 
-/* How many distinct values the groups of so many rows have. */
+/* Returns an estimate of the number of distinct values in the groups of `rows` rows. */
 static double
 distinct_values(GroupQuery *query, Aggref *aggref, double rows)
 {
@@ -251,8 +255,9 @@ distinct_values(GroupQuery *query, Aggref *aggref, double rows)
 }
 
 /*
- * Distinct values whose order an aggregate may show are sorted when they have been found; core
- * sorts to find them.
+ * Returns the cost of sorting the distinct values of aggregates that can show their order.  Core
+ * sorts all rows instead of hashing them first, so that it is faster where nearly all values are
+ * distinct.  The factor was measured with such values (test/bench/shapes.sh, "list of distinct").
  */
 static Cost
 sorted_distinct_cost(GroupQuery *query, Path *child)
@@ -270,12 +275,12 @@ sorted_distinct_cost(GroupQuery *query, Path *child)
 			!aggmap_is_fallback(partial_aggref(aggref)->aggfnoid, &transfn))
 			continue;
 		different = distinct_values(query, aggref, child->rows);
-		cost += 2 * cpu_operator_cost * different * log2(Max(different, 2.0));
+		cost += 2.6 * cpu_operator_cost * different * log2(Max(different, 2.0));
 	}
 	return cost;
 }
 
-/* What the transition functions of fallback aggregates cost for a row, as core has it. */
+/* Returns core's cost per row of the transition functions of fallback aggregates. */
 static Cost
 fallback_cost(GroupQuery *query, bool *any)
 {
@@ -287,7 +292,9 @@ fallback_cost(GroupQuery *query, bool *any)
 	{
 		Aggref *aggref = partial_aggref(lfirst_node(Aggref, lc));
 
-		/* values of ordered sets are kept without a call, once for all aggregates of them */
+		/*
+		 * the values of ordered sets are stored without a call, once for all aggregates over them
+		 */
 		if (aggmap_is_ordered_set(aggref))
 			continue;
 		if (aggmap_is_fallback(aggref->aggfnoid, &transfn))
@@ -300,9 +307,10 @@ fallback_cost(GroupQuery *query, bool *any)
 }
 
 /*
- * Each group's rows in order, if a Sort has that order alone, and groups are hashed: the states of
- * all groups are in memory at once, and may have all values.  Which operators need the order of
- * rows that are hashed, only the CPU engine knows; it runs all queries with fallback aggregates.
+ * Returns whether each group's rows may arrive in the aggregates' order while groups are hashed: a
+ * Sort has that order alone.  The states of all groups are then in memory at once, and may keep all
+ * values.  Only the CPU engine knows which operators need the order of hashed rows.  It runs all
+ * queries with fallback aggregates.
  */
 bool
 plan_hashes_ordered(GroupQuery *query)
@@ -317,11 +325,13 @@ plan_hashes_ordered(GroupQuery *query)
 }
 
 /*
- * What core's estimate of a Sort by keys and order leaves out.  Tuplesort has the first column at
- * hand, in abbreviated form if it is long, and compares tuples as a whole where that is equal,
- * which is so log2(rows of a group) times for each row.  Sorts of 300,000 rows by (5 texts,
- * timestamp, numeric), (boolean, numeric), (1,000 integers, numeric) take 2.9, 2.9 and 1.6 times as
- * long as by what follows the key; this makes them 1.9, 1.9 and 1.5 times as dear.
+ * Returns what core's estimate of a Sort by keys and order leaves out.  Tuplesort compares the
+ * first column quickly, in abbreviated form if it is long.  If it is equal, whole tuples are
+ * compared: log2(rows of a group) times for each row.
+ *
+ * Sorts of 300,000 rows by (5 texts, timestamp, numeric), (boolean, numeric), (1,000 integers,
+ * numeric) take 2.9, 2.9 and 1.6 times as long as sorts by the columns after the key.  With this
+ * cost they are priced 1.9, 1.9 and 1.5 times as high.
  */
 static Cost
 ties_cost(GroupQuery *query, Path *child)
@@ -336,11 +346,11 @@ ties_cost(GroupQuery *query, Path *child)
 }
 
 /*
- * Can a GPU reduce the distinct values and the ordered sets among these by itself?  As far as their
- * types tell.
+ * Returns whether a GPU can reduce the distinct values and the ordered sets of these aggregates,
+ * judging by their types.
  */
 static bool
-sets_suit(List *aggs)
+can_reduce_sets_on_gpu(List *aggs)
 {
 	ListCell *lc;
 
@@ -358,7 +368,7 @@ sets_suit(List *aggs)
 			return false;
 		arg = (Node *) linitial_node(TargetEntry, aggref->args)->expr;
 		type = spec_column_type(exprType(arg), exprTypmod(arg), &scale);
-		/* sums of floats show the order of the values */
+		/* sums of floats depend on the order of the values */
 		if (ordered ? !spec_type_has_codes(exprType(arg)) :
 					  type == COLUMN_DATUM || (column_is_float(type) && aggref->aggtype != INT8OID))
 			return false;
@@ -367,18 +377,22 @@ sets_suit(List *aggs)
 }
 
 /*
- * Values of ordered sets that repeat less often than this are sorted by core's tuplesort
- * (groups/value_store.c).
+ * Values of ordered sets with a smaller fraction of distinct values are numbered in a dictionary.
+ * Others are sorted by core's tuplesort (groups/value_store.c).
  */
-#define NEARLY_UNIQUE 0.25
+#define FEW_DISTINCT 0.25
 
 /*
- * What ordered sets of values without codes cost.  Few different values are sorted once, in a
- * dictionary; nearly unique ones by groups, as core does, where each group has a sort of its own,
- * and otherwise in one sort, which compares tuples as a whole and takes 1.7 times core's time for
- * 100 groups. Core does not count what its sorts within groups cost.  Participants of a parallel
- * plan have dictionaries, and one of them has the values of all, which takes three times as long as
- * sorting them here: 180 to 230 ms of 300,000 values in 2 to 5 groups.
+ * Returns the cost of ordered sets over values without codes.
+ *
+ * Few distinct values are sorted once, in a dictionary.  Nearly unique values are sorted in one of
+ * two ways: with a sort for each group, as core does; or in one sort, which compares whole tuples
+ * and takes 1.7 times core's time for 100 groups.  Core does not count the cost of its sorts within
+ * groups.
+ *
+ * Participants of a parallel plan use dictionaries, and one of them collects all values.  That
+ * takes three times as long as sorting them here: 180 to 230 ms for 300,000 values in 2 to 5
+ * groups.
  */
 static Cost
 ordered_sets_cost(GroupQuery *query, Path *child)
@@ -403,19 +417,20 @@ ordered_sets_cost(GroupQuery *query, Path *child)
 			continue;
 		seen = lappend(seen, value);
 		different = estimate_num_groups(query->root, list_make1(value), rows, NULL, NULL);
-		if (different < rows * NEARLY_UNIQUE)
+		if (different < rows * FEW_DISTINCT)
 			cost += cpu_operator_cost * (rows + 2 * different * log2(Max(different, 2.0)));
 		else
 			cost += 2 * cpu_operator_cost * rows * log2(each) *
-				(parallel || query->groups > value_store_own_sorts(get_hash_memory_limit()) ? 3 :
-																							  1);
+				(parallel || query->groups > value_store_max_own_sorts(get_hash_memory_limit()) ?
+					 3 :
+					 1);
 	}
 	return cost;
 }
 
 /*
- * What the engine adds to reading; *resident: the share of the rows of which it has copies, or can
- * make them.
+ * Returns the engine's cost on top of reading.  *resident: the fraction of the rows that are cached
+ * on the engine's device, or can be.
  */
 static Cost
 engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *resident)
@@ -442,16 +457,17 @@ engine_cost(GroupQuery *query, Path *child, bool grouped, bool sorts, double *re
 	engine.work.local += sorted_distinct_cost(query, child);
 	if (engine.ordered_sets)
 		engine.work.local += ordered_sets_cost(query, child);
-	*resident = grouped || sorts || !sets_suit(query->aggs) || !engines_can_take_resident(&engine) ?
+	*resident = grouped || sorts || !can_reduce_sets_on_gpu(query->aggs) ||
+			!engines_can_take_resident(&engine) ?
 		0 :
 		plan_resident_share(query, child);
 	return engines_cost(&engine);
 }
 
 /*
- * What exporting and importing the groups of participants costs, and the distinct values in them:
- * 300,000 numerics that are nearly unique took 1.3 times core's serial time in parallel, and 0.6 in
- * one process.
+ * Returns the cost of exporting and importing the groups of participants, with their distinct
+ * values.  300,000 nearly unique numerics took 1.3 times core's serial time in parallel, and 0.6
+ * times in one process.
  */
 Cost
 plan_exchange_cost(GroupQuery *query)
@@ -467,8 +483,8 @@ plan_exchange_cost(GroupQuery *query)
 }
 
 /*
- * How many groups are returned for the LIMIT above: of n groups in random order that many are among
- * the best so far when they come.
+ * Returns the number of groups that are returned for the LIMIT above.  Of n groups in random order,
+ * this many are among the best k so far when they come.
  */
 static double
 limited_rows(const GroupQuery *query, double rows)
@@ -480,7 +496,10 @@ limited_rows(const GroupQuery *query, double rows)
 	return clamp_row_est(Min(k * (1 + log(rows / k)), rows));
 }
 
-/* The cost of a group that may be returned: that of a tuple, or of a look at its states. */
+/*
+ * Returns the cost of a group that may be returned: of a tuple, or of comparing its states with a
+ * LIMIT.
+ */
 static Cost
 group_cost(const GroupQuery *query)
 {
@@ -488,13 +507,13 @@ group_cost(const GroupQuery *query)
 }
 
 /*
- * The planner knows no costs of rescans for custom scans: where there will be many, that of one is
- * all that counts.
+ * The planner has no costs of rescans for custom scans.  If there will be many rescans, only the
+ * cost of one of them counts.
  */
 static Cost
 startup_cost(const GroupQuery *query)
 {
-	return gpuagg_startup_cost * (plan_outer_params(query->root) != NIL ? RESCAN_PART : 1);
+	return gpuagg_startup_cost * (plan_outer_params(query->root) != NIL ? RESCAN_STARTUP_COST : 1);
 }
 
 void
@@ -517,11 +536,11 @@ plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped, 
 		input += ties_cost(query, child);
 	if (resident > 0)
 	{
-		/* the GPU reads at the speed of its memory, but a session is as long as ever */
+		/* the GPU reads at the speed of its memory, but opening a session takes the same time */
 		Cost rest = Max(input * (1 - resident), child->startup_cost);
 		Cost work = run * (1 - resident) + gpuagg_gpu_startup_cost +
 			resident * child->rows * list_length(query->inputs) * gpuagg_gpu_column_cost *
-				RESIDENT_PART;
+				CACHED_VALUE_COST;
 
 		if (rest + work < input + run)
 		{

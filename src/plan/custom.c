@@ -1,11 +1,10 @@
 /*
  * custom.c
- *	  From the chosen custom path to a CustomScan, and its private lists.
+ *	  Makes a CustomScan of the chosen custom path, and packs and unpacks their private lists.
  *
- * Path and plan carry nodes only, as the planner copies them and ships them to
- * parallel workers; plan_decode gives the executor arrays instead.  No range
- * table index is ever stored in custom_private, where it would not be adjusted
- * when plans of subqueries are joined.
+ * Path and plan contain only nodes, because the planner copies them and sends them to parallel
+ * workers.  plan_decode() gives the executor arrays instead.  No range table index is ever stored
+ * in custom_private: it would not be adjusted when plans of subqueries are joined.
  */
 #include "postgres.h"
 
@@ -19,6 +18,7 @@
 #include "parser/parsetree.h"
 #include "utils/builtins.h"
 
+#include "key_spec.h"
 #include "plan/estimate.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
@@ -33,7 +33,7 @@ const CustomPathMethods gpuagg_path_methods = {
 	.PlanCustomPath = plan_custom_path,
 };
 
-/* Order of the lists that a path carries. */
+/* Indexes of the lists in a path's custom_private. */
 enum
 {
 	PATH_FLAGS,
@@ -55,7 +55,7 @@ enum
 	PATH_OUTER_PARAMS
 };
 
-/* Order of the lists that a plan carries. */
+/* Indexes of the lists in a plan's custom_private. */
 enum
 {
 	PLAN_FLAGS,
@@ -74,9 +74,9 @@ enum
 };
 
 /*
- * Is anything in the query volatile?  Sublinks of this level have become subplans
- * by now, which expressions only refer to: if there are any, all that the planner
- * knows of count.
+ * Returns whether anything in the query is volatile.  Sublinks of this level have become subplans
+ * by now, and expressions only refer to them.  If there are any, all subplans of the planner are
+ * examined.
  */
 static bool
 query_is_volatile(PlannerInfo *root)
@@ -95,7 +95,7 @@ query_is_volatile(PlannerInfo *root)
 	return false;
 }
 
-/* Is the node a table or view of which the query does not show all rows, or does it hold one? */
+/* Returns whether the node is or contains a table or view whose rows the query may not show. */
 static bool
 hides_rows(Node *node, void *context)
 {
@@ -110,8 +110,9 @@ hides_rows(Node *node, void *context)
 }
 
 /*
- * May there be rows below that only a policy or a security_barrier view keeps from the user?
- * Conditions from outside of such a view may have got into this query.
+ * Returns whether there may be rows that only a policy or a security_barrier view hides from the
+ * user.  Conditions from outside of such a view may have been moved into this query, so that outer
+ * queries count, too.
  */
 static bool
 query_is_guarded(PlannerInfo *root)
@@ -139,7 +140,7 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 {
 	List *result;
 
-	/* with a decimal point: a Float that looks like an integer is read back as one */
+	/* with a decimal point: a Float that looks like an integer would be read back as an integer */
 	result = list_make2(
 		list_make3_int(grouped, query_is_volatile(query->root), query_is_guarded(query->root)),
 		list_make2(makeFloat(psprintf("%.1f", rows)), makeFloat(psprintf("%.1f", query->groups))));
@@ -161,9 +162,8 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 }
 
 /*
- * An input that is the same for all rows need not be a column of the child.
- * Only Consts and Params: evaluating anything else may fail, where a query
- * without rows would not.
+ * An input that is the same for all rows need not be a column of the child.  Only Consts and
+ * Params: evaluating anything else could raise an error for a query without rows.
  */
 bool
 plan_input_is_constant(List *keys, Node *input)
@@ -173,7 +173,7 @@ plan_input_is_constant(List *keys, Node *input)
 	return (IsA(input, Const) || IsA(input, Param)) && !list_member(keys, input);
 }
 
-/* Finds every input in the targetlist; NIL if one is missing. */
+/* Returns the resno of each input in the target list, 0 for constants; NIL if one is missing. */
 static List *
 match_inputs(List *keys, List *inputs, List *targetlist)
 {
@@ -198,9 +198,9 @@ match_inputs(List *keys, List *inputs, List *targetlist)
 }
 
 /*
- * A scan that returns all columns of its table need not project: give it the
- * physical targetlist where that has all we need.  Core does so itself for
- * other parents (use_physical_tlist), but not for custom scans.
+ * A scan that returns all columns of its table need not project.  Uses the physical target list if
+ * it has all inputs.  Core does the same for other parents (use_physical_tlist), but not for custom
+ * scans.
  */
 static void
 use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs)
@@ -234,7 +234,7 @@ use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs
 		child->targetlist = physical;
 }
 
-/* Keys, aggregates, and GROUPING(): what the scan emits before projection. */
+/* Returns what the scan emits before projection: keys, aggregates and GROUPING(). */
 static List *
 scan_targetlist(List *keys, List *aggs, List *groupings)
 {
@@ -248,7 +248,7 @@ scan_targetlist(List *keys, List *aggs, List *groupings)
 	return tlist;
 }
 
-/* Equality function, hash function and collation of each key. */
+/* Returns the equality function, hash function and collation of each key. */
 static List *
 key_oids(List *keys, List *eqops)
 {
@@ -259,7 +259,7 @@ key_oids(List *keys, List *eqops)
 	{
 		Oid eqfunc, hashfunc;
 
-		if (!supported_key_functions(lfirst_oid(lc2), exprType(lfirst(lc)), &eqfunc, &hashfunc))
+		if (!key_hash_functions(lfirst_oid(lc2), exprType(lfirst(lc)), &eqfunc, &hashfunc))
 			elog(ERROR, "grouping operator %u is not hashable", lfirst_oid(lc2));
 		oids = lappend_oid(oids, eqfunc);
 		oids = lappend_oid(oids, hashfunc);
@@ -285,9 +285,10 @@ collect_params(Node *node, List **params)
 }
 
 /*
- * Constant inputs, LIMIT and OFFSET, the direct arguments of ordered-set aggregates, and the
- * aggregates' Params: aggregates evaluate parameters of their own (the bounds of a histogram), and
- * the planner and executor must know that this node depends on them.
+ * Returns the plan's custom_exprs: constant inputs, LIMIT and OFFSET, the direct arguments of
+ * ordered-set aggregates, and the Params of the aggregates.  The last ones are there because
+ * aggregates evaluate some arguments themselves (the bounds of a histogram), and the planner and
+ * executor must know that this node depends on their parameters.
  */
 static List *
 custom_expressions(List *keys, List *inputs, List *limit, List *aggs, int *nconsts)
@@ -309,7 +310,7 @@ custom_expressions(List *keys, List *inputs, List *limit, List *aggs, int *ncons
 	return list_concat(exprs, copyObject(params));
 }
 
-/* In the order in which core evaluates them: by cost, and then as they stand. */
+/* Returns quals in the order in which core evaluates them: by cost, else as they are written. */
 static List *
 order_quals(PlannerInfo *root, List *quals)
 {
@@ -389,6 +390,7 @@ plan_custom_path(PlannerInfo *root, RelOptInfo *rel, CustomPath *best_path, List
 	return &cscan->scan.plan;
 }
 
+/* Returns the integers of a list as an array, without the first `skip` ones. */
 static int *
 ints_of_list(List *list, int skip)
 {
@@ -400,7 +402,7 @@ ints_of_list(List *list, int skip)
 	return array;
 }
 
-/* The sets, and the keys of each GROUPING(). */
+/* Decodes the grouping sets, and the keys of each GROUPING(). */
 static void
 decode_sets(GpuAggPlan *plan, List *private)
 {

@@ -1,11 +1,11 @@
 /*
  * estimate.c
- *	  How many groups a query will have, and which scale its numerics.
+ *	  Estimates the number of groups of a query, and the usual scale of its numerics.
  *
- * Core estimates as many values of an expression as of the columns in it: a histogram
- * of 100 bins over a unique column would have as many groups as rows, and a parallel
- * plan, which exchanges groups, would seem useless.  Some expressions have few values
- * whatever is in their columns; their number is an upper bound of core's estimate.
+ * Core estimates that an expression has as many values as the columns in it.  By that, a histogram
+ * of 100 bins over a unique column would have as many groups as rows, and a parallel plan, which
+ * exchanges groups, would seem useless.  Some expressions have few values whatever their columns
+ * contain.  Their number is an upper bound for core's estimate.
  */
 #include "postgres.h"
 
@@ -27,22 +27,22 @@
 #include "plan/estimate.h"
 #include "spec.h"
 
-/* Beyond so many values a bound makes no difference. */
+/* A larger bound makes no difference. */
 #define MOST_VALUES 1e15
 
-/* At least so many of a column's values must have its usual scale. */
+/* At least this fraction of a column's values must have its usual scale. */
 #define USUAL_SHARE 0.75
 
 static double values_of(Node *expr);
 
-/* A constant that is not NULL, or NULL. */
+/* Returns a constant that is not NULL; NULL for any other expression. */
 static Const *
 constant(Node *expr)
 {
 	return expr && IsA(expr, Const) && !((Const *) expr)->constisnull ? (Const *) expr : NULL;
 }
 
-/* Values of extract(field) and date_part(field); 0: no bound. */
+/* Returns the number of values of extract(field) and date_part(field); 0: no bound. */
 static double
 values_of_field(Node *arg)
 {
@@ -60,7 +60,7 @@ values_of_field(Node *arg)
 	return 0;
 }
 
-/* Values of x % c. */
+/* Returns the number of values of x % c; 0: no bound. */
 static double
 values_of_modulus(Node *arg)
 {
@@ -87,7 +87,7 @@ values_of_array_buckets(Node *arg)
 	return ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)) + 1.0;
 }
 
-/* As many as combinations of the arguments' values. */
+/* Returns the number of combinations of the arguments' values; 0: no bound. */
 static double
 values_of_all(List *args)
 {
@@ -131,7 +131,7 @@ values_of_call(Oid funcid, List *args)
 	}
 }
 
-/* One of these: as many as they have together. */
+/* Returns the sum of the choices' numbers of values; 0: no bound. */
 static double
 values_of_any(List *choices)
 {
@@ -152,8 +152,8 @@ values_of_any(List *choices)
 }
 
 /*
- * The most values that an expression without volatile functions may have, NULL
- * apart; 0: there is no bound.
+ * Returns the maximum number of values, other than NULL, of an expression without volatile
+ * functions; 0: no bound.
  */
 static double
 values_of(Node *expr)
@@ -196,12 +196,15 @@ estimate_groups(PlannerInfo *root, List *keys, double rows)
 
 	foreach (lc, keys)
 	{
-		/* as it is: evaluating what is stable in it might fail, where no row would */
+		/*
+		 * not simplified: evaluating stable functions in it could raise an error for a query
+		 * without rows
+		 */
 		Node *key = lfirst(lc);
 		double values = contain_volatile_functions(key) ? 0 : values_of(key);
 
 		if (values > 0)
-			bound = Min(bound * (values + 1), MOST_VALUES); /* and NULL */
+			bound = Min(bound * (values + 1), MOST_VALUES); /* plus NULL */
 		else
 			others = lappend(others, lfirst(lc));
 	}
@@ -213,8 +216,8 @@ estimate_groups(PlannerInfo *root, List *keys, double rows)
 }
 
 /*
- * Adds a numeric's share of a column's values to that of its display scale, unless COLUMN_DEC
- * cannot represent it.
+ * Adds a numeric's share of a column's values to its display scale, unless COLUMN_DEC cannot
+ * represent it.
  */
 static void
 add_share(double *shares, Datum value, double share)
@@ -239,7 +242,7 @@ estimate_scale(PlannerInfo *root, Node *expr)
 	VariableStatData column;
 	AttStatsSlot slot;
 
-	/* a declared scale needs no guess */
+	/* a declared scale needs no estimate */
 	if (exprType(expr) != NUMERICOID || exprTypmod(expr) >= 0)
 		return -1;
 	examine_variable(root, expr, 0, &column);

@@ -1,6 +1,6 @@
 /*
  * estimate.h
- *	  How many groups a query will have, and which scale its numerics.
+ *	  Estimates the number of groups of a query, and the usual scale of its numerics.
  */
 #ifndef GPUAGG_ESTIMATE_H
 #define GPUAGG_ESTIMATE_H
@@ -9,11 +9,11 @@
 
 #include "nodes/pathnodes.h"
 
-/* Of `rows` rows by these keys; at least 1. */
+/* Returns the estimated number of groups of `rows` rows by these keys; at least 1. */
 extern double estimate_groups(PlannerInfo *root, List *keys, double rows);
 /*
- * The display scale that most values of a numeric have, by its column's statistics; -1: no such
- * scale is known.
+ * Returns the display scale that most values of a numeric have, by its column's statistics; -1 if
+ * no such scale is known.
  */
 extern int estimate_scale(PlannerInfo *root, Node *expr);
 

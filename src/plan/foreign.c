@@ -3,25 +3,26 @@
  *	  Partial aggregation by the servers of foreign partitions.
  *
  * With enable_partitionwise_aggregate, the planner asks the foreign-data wrapper of each partition
- * for paths that aggregate its rows (GetForeignUpperPaths): whole groups where the partition key is
- * among the keys of GROUP BY, and partial ones, of stage UPPERREL_PARTIAL_GROUP_AGG, otherwise.  It
- * puts the Append of these under a Finalize Aggregate, which merges the states.  postgres_fdw
- * answers the first question and not the second one, as there is no SQL for a partial aggregate.
+ * for paths that aggregate its rows (GetForeignUpperPaths).  It asks for whole groups if the
+ * partition key is among the keys of GROUP BY, and otherwise for partial ones (stage
+ * UPPERREL_PARTIAL_GROUP_AGG), whose states a Finalize Aggregate above the Append merges.
+ * postgres_fdw supports only whole groups, because SQL has no partial aggregates.
  *
- * Here there is: an aggregate whose transition value is its result is its own partial aggregate,
- * and for others the extension has one, X_state for transition function X, that returns the
- * transition value, serialized if that is internal.  So the callbacks of postgres_fdw are wrapped.
- * Asked for a partial path, ours asks the original for a complete one, of a target with these
- * aggregates in place of the partial ones; postgres_fdw decides whether all of it may be shipped,
- * what it costs, and how it is written.  When the plan is made, the columns that the remote query
- * returns get the names that the planner knows them by: what was shipped as
- * gpuagg_int4_avg_accum_state(x) is, of the same type, PARTIAL gpu_avg(x).  HAVING, expressions of
- * the results, and merging are core's.
+ * This extension has them.  An aggregate whose transition value is its result is its own partial
+ * aggregate.  For others there is an aggregate X_state for transition function X, which returns the
+ * transition value, serialized if it is internal.
  *
- * The columns that are shipped so are those of the foreign table, whose types need not be those of
- * the table behind it: each stands in a call of gpuagg_as_type (aggregates/as_type.c).  Keys
- * without a column, constants say, are not shipped: they are the same for all rows, and evaluated
- * here.
+ * So the callbacks of postgres_fdw are wrapped.  For a partial path, the wrapper asks the original
+ * for a complete one whose target has these aggregates in place of the partial ones.  postgres_fdw
+ * decides whether all of it can be shipped, what it costs and how it is written.  When the plan is
+ * made, the columns of the remote query get the expressions that the planner expects: the column
+ * gpuagg_int4_avg_accum_state(x) becomes PARTIAL gpu_avg(x), of the same type.  Core computes
+ * HAVING, expressions of the results, and the merge.
+ *
+ * Shipped columns have the types of the foreign table, which may differ from those of the table
+ * behind it.  So each column is the argument of a call of gpuagg_as_type (aggregates/as_type.c).
+ * Keys without a column, such as constants, are not shipped: they are the same for all rows, and
+ * are evaluated here.
  */
 #include "postgres.h"
 
@@ -49,7 +50,7 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/alike.h"
 #include "aggregates/partial_call.h"
-#include "plan/foreign.h"
+#include "plan/group_query.h"
 #include "settings.h"
 
 static get_relation_info_hook_type prev_get_relation_info_hook;
@@ -65,8 +66,8 @@ is_partial(const Node *node)
 /* ---- columns ------------------------------------------------------------ */
 
 /*
- * In shipped expressions it stands for the settings that reading dates and times depends on:
- * local_settings().
+ * Stands in shipped expressions for the settings that the input of dates and times depends on.  It
+ * is replaced by local_settings().
  */
 static const Param settings = {.xpr = {T_Param},
 							   .paramkind = PARAM_EXEC,
@@ -75,7 +76,10 @@ static const Param settings = {.xpr = {T_Param},
 							   .paramtypmod = -1,
 							   .location = -1};
 
-/* The array of this session's settings that gpuagg_as_type takes, when the query runs. */
+/*
+ * Returns the array of this session's settings for gpuagg_as_type, to be evaluated when the query
+ * runs.
+ */
 static Expr *
 local_settings(void)
 {
@@ -98,7 +102,7 @@ local_settings(void)
 	return (Expr *) array;
 }
 
-/* Do values of the type depend on settings when they are read from text? */
+/* Returns whether the input of the type's text form depends on settings. */
 static bool
 needs_settings(Oid type)
 {
@@ -115,7 +119,7 @@ needs_settings(Oid type)
 		type == TIMESTAMPTZOID || type == INTERVALOID;
 }
 
-/* gpuagg_as_type; InvalidOid in an older version of the extension. */
+/* Returns gpuagg_as_type; InvalidOid in an older version of the extension. */
 static Oid
 as_type_function(void)
 {
@@ -125,8 +129,8 @@ as_type_function(void)
 }
 
 /*
- * The expression with all columns in calls of gpuagg_as_type, without arguments at its end that are
- * the default ones.
+ * Returns the expression with all columns in calls of gpuagg_as_type, without trailing arguments
+ * that are the default.
  */
 static Node *
 as_declared(Node *node, void *function)
@@ -150,10 +154,11 @@ as_declared(Node *node, void *function)
 }
 
 /*
- * Has the expression a column whose values may be used here alone?  Identifiers of objects are
- * those of a database; a domain may have no null, by which gpuagg_as_type knows types; and to a
- * database without an encoding text is bytes, of which functions make something else than of
- * characters.
+ * Returns whether the expression has a column whose values mean something only on this server.
+ * That holds for identifiers of objects, which differ between databases.  It holds for domains,
+ * which may not allow the NULL by which gpuagg_as_type gets its type.  And in a database without an
+ * encoding it holds for text: it consists of bytes there, and functions of characters give other
+ * results.
  */
 static bool
 has_own_column(Node *node, void *context)
@@ -164,8 +169,8 @@ has_own_column(Node *node, void *context)
 	{
 		Oid type = ((Var *) node)->vartype;
 
-		return get_typtype(type) == TYPTYPE_DOMAIN || alike_identifies_objects(type) ||
-			(GetDatabaseEncoding() == PG_SQL_ASCII && !alike_hash(type, InvalidOid));
+		return get_typtype(type) == TYPTYPE_DOMAIN || alike_contains_object_ids(type) ||
+			(GetDatabaseEncoding() == PG_SQL_ASCII && !alike_has_same_hash(type, InvalidOid));
 	}
 	return expression_tree_walker(node, has_own_column, context);
 }
@@ -173,9 +178,9 @@ has_own_column(Node *node, void *context)
 /* ---- aggregates and keys -------------------------------------------------- */
 
 /*
- * The complete aggregate whose result is the partial one's, of the same type; NULL if there is
- * none.  The values of types that are not core's, enums say, are not the same on all servers, and
- * so neither is what a state keeps of them.
+ * Returns the complete aggregate whose result is the partial one's transition value, of the same
+ * type; NULL if there is none.  Types that are not core's, such as enums, may have other values on
+ * other servers, and so may what a state keeps of them.
  */
 static Aggref *
 remote_aggregate(const Aggref *partial)
@@ -193,13 +198,13 @@ remote_aggregate(const Aggref *partial)
 	ReleaseSysCache(tuple);
 	*remote = *partial;
 	remote->aggsplit = AGGSPLIT_SIMPLE;
-	if (partial_is_of_database(partial))
+	if (partial_depends_on_database(partial))
 		return NULL;
 	if (is_state)
 		return remote;
 	/*
-	 * what is no state may crash core's own deserialization functions, which the extension's are
-	 * not to
+	 * Invalid states may crash core's own deserialization functions.  The extension's check their
+	 * input.
 	 */
 	if (partial->aggtranstype == INTERNALOID && !aggmap_is_ours(partial->aggfnoid))
 		return NULL;
@@ -210,17 +215,17 @@ remote_aggregate(const Aggref *partial)
 	return OidIsValid(remote->aggfnoid) ? remote : NULL;
 }
 
-/* What is shipped for a partial aggregate or a key; NULL: nothing that would mean the same. */
+/* Returns what is shipped for a partial aggregate or a key; NULL if nothing means the same. */
 static Expr *
 remote_expression(const Expr *expr)
 {
 	Oid function = as_type_function();
 	Node *node = unconstify(Node *, (const Node *) expr);
 
-	/* a column that is a key travels as text, by which identifiers are names */
+	/* a key that is a column is sent as text, in which identifiers are names */
 	if (!OidIsValid(function) ||
 		(!IsA(node, Var) &&
-		 (alike_identifies_objects(exprType(node)) || has_own_column(node, NULL))) ||
+		 (alike_contains_object_ids(exprType(node)) || has_own_column(node, NULL))) ||
 		get_typtype(exprType(node)) == TYPTYPE_DOMAIN)
 		return NULL;
 	if (is_partial(node))
@@ -228,7 +233,7 @@ remote_expression(const Expr *expr)
 	return (Expr *) as_declared(node, &function);
 }
 
-/* Is a key the same for all rows, and so left to this server? */
+/* Returns whether a key is the same for all rows, so that this server evaluates it. */
 static bool
 is_same_for_all(Node *key)
 {
@@ -236,7 +241,7 @@ is_same_for_all(Node *key)
 		!expression_returns_set(key);
 }
 
-/* The clauses of GROUP BY that are shipped. */
+/* Returns the clauses of GROUP BY that are shipped. */
 static List *
 remote_clauses(PlannerInfo *root)
 {
@@ -249,7 +254,7 @@ remote_clauses(PlannerInfo *root)
 	return clauses;
 }
 
-/* count(*) > 0: without keys there is a group for no rows. */
+/* Returns count(*) > 0. Without keys, the remote query would return a group for no rows. */
 static Node *
 any_rows(void)
 {
@@ -266,7 +271,7 @@ any_rows(void)
 								  (Expr *) count, InvalidOid, InvalidOid);
 }
 
-/* Has the expression a column that is neither in one of the keys nor in an aggregate? */
+/* Returns whether the expression has a column that is neither in a key nor in an aggregate. */
 static bool
 needs_column(Node *node, List *keys)
 {
@@ -278,9 +283,9 @@ needs_column(Node *node, List *keys)
 }
 
 /*
- * Adds to the target keys that the planner found redundant, as all rows have one value; false: they
- * need columns that have several. `targets` is the query's target list, of this partition's
- * columns.
+ * Adds keys to the target that the planner found redundant because all rows have one value.
+ * Returns false if such a key is not a column of the target.  targets: the query's target list,
+ * with this partition's columns.
  */
 static bool
 add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List *targets,
@@ -309,9 +314,9 @@ add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List 
 }
 
 /*
- * The target with complete aggregates in place of partial ones, and the keys of these clauses; NULL
- * if there is none, or if these are aggregates that the settings leave alone.  Columns that the
- * results have as a part of keys alone, which core adds for them, are left out.
+ * Returns the target with complete aggregates in place of partial ones, and with the keys of these
+ * clauses.  NULL if there is none, or if the settings do not select these aggregates.  Leaves out
+ * columns that core adds because keys contain them, if the results use them only inside keys.
  */
 static PathTarget *
 remote_target(PlannerInfo *root, PathTarget *partial, List *clauses,
@@ -359,14 +364,14 @@ remote_target(PlannerInfo *root, PathTarget *partial, List *clauses,
 		 (needs_column((Node *) extra->targetList, keys) || needs_column(extra->havingQual, keys))))
 		return NULL;
 	set_pathtarget_cost_width(root, remote);
-	/* where types are as declared, gpuagg_as_type costs nothing */
+	/* if types are as declared, gpuagg_as_type costs nothing */
 	remote->cost = partial->cost;
 	return remote;
 }
 
 /*
- * Constants are written for a server that reads them with other settings, as postgres_fdw does in
- * conditions, and not in what aggregates take.  Ended by AtEOXact_GUC().
+ * Makes constants be written for a server that reads them with other settings.  postgres_fdw does
+ * so in conditions, but not in arguments of aggregates.  AtEOXact_GUC() ends it.
  */
 static int
 begin_portable_constants(void)
@@ -413,12 +418,12 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 	remote = remote_target(root, partial, clauses, &complete);
 	if (remote == NULL)
 		return;
-	/* the query's HAVING is for groups of all partitions */
+	/* the query's HAVING applies to the groups of all partitions */
 	complete.havingQual = all != NIL && clauses == NIL ? (Node *) list_make1(any_rows()) : NULL;
 	complete.patype = PARTITIONWISE_AGGREGATE_FULL;
 	output_rel->reltarget = remote;
 	root->parse->groupClause = clauses;
-	/* it may ask the server for its estimate */
+	/* postgres_fdw may ask the server for an estimate */
 	level = begin_portable_constants();
 	fdw->GetForeignUpperPaths(root, UPPERREL_GROUP_AGG, input_rel, output_rel, &complete);
 	AtEOXact_GUC(true, level);
@@ -434,8 +439,8 @@ upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo *input_rel,
 }
 
 /*
- * The column of the remote query that has the expression, by its list when it was shipped; its
- * entry in the list now.
+ * Returns the target entry of a shipped expression in the list `now`; `shipped` is the same list as
+ * it was shipped.  NULL if there is none.
  */
 static TargetEntry *
 shipped_column(List *shipped, List *now, const void *expr)
@@ -448,8 +453,8 @@ shipped_column(List *shipped, List *now, const void *expr)
 }
 
 /*
- * Gives the columns of the remote query the names that the plan's target list has for them.  A
- * column that was left out is NULL: above, it is only a part of keys.
+ * Gives the columns of the remote query the expressions that the plan's target list has for them. A
+ * column that was left out becomes NULL: it is used only inside keys above.
  */
 static void
 name_columns(ForeignScan *scan)
@@ -469,7 +474,10 @@ name_columns(ForeignScan *scan)
 		remote = remote_expression(tle->expr);
 		column = remote ? shipped_column(shipped, scan->fdw_scan_tlist, remote) : NULL;
 		if (column && is_partial((Node *) tle->expr) && is_partial((Node *) column->expr))
-			/* a state that several aggregates have is one column, with the name of the first one */
+			/*
+			 * a state that several aggregates share is one column, with the expression of the first
+			 * one
+			 */
 			tle->expr = column->expr;
 		else if (column)
 			column->expr = tle->expr;
@@ -530,8 +538,8 @@ is_postgres_fdw(Oid serverid)
 }
 
 /*
- * The callbacks here are the planner's copy, of this relation, which joins and groupings of it
- * share.
+ * Wraps the callbacks in the planner's copy for this relation.  Joins and groupings of the relation
+ * share that copy.
  */
 static void
 relation_info(PlannerInfo *root, Oid relation, bool inhparent, RelOptInfo *rel)

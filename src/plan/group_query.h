@@ -1,14 +1,16 @@
 /*
  * group_query.h
- *	  A query's aggregation, as the files of the planner's side share it.
+ *	  The state of one aggregation that the planner's files share.
  *
- * supported.c	may it be taken
- * estimate.c	how many groups it will have
- * custom.c		custom paths and plans as lists of nodes
- * limit.c		ORDER BY ... LIMIT above the aggregation
- * cost.c		what a path costs
- * sets.c		GROUPING SETS
- * plan.c		the hook, which uses all of these
+ *	plan.c		the hook, which uses all others
+ *	supported.c	whether the aggregation can have a custom scan
+ *	inputs.c	expressions that it needs from the child plan
+ *	sets.c		GROUPING SETS
+ *	limit.c		ORDER BY ... LIMIT above the aggregation
+ *	estimate.c	how many groups it will have
+ *	cost.c		the cost of a path
+ *	resident.c	rows of a path that the GPU has cached
+ *	custom.c	custom paths and plans as lists of nodes
  */
 #ifndef GPUAGG_GROUP_QUERY_H
 #define GPUAGG_GROUP_QUERY_H
@@ -18,7 +20,7 @@
 #include "nodes/extensible.h"
 #include "nodes/pathnodes.h"
 
-/* One query's aggregation, as the hook found it. */
+/* One aggregation of a query, as the hook finds it. */
 typedef struct GroupQuery
 {
 	PlannerInfo *root;
@@ -26,74 +28,98 @@ typedef struct GroupQuery
 	RelOptInfo *grouped_rel;
 	PathTarget *target;
 	List *having;
-	double groups;  /* estimate */
-	List *pathkeys; /* order of sorted input whose equal keys lie together; NIL: there is none */
+	double groups;  /* estimated number of groups */
+	List *pathkeys; /* order of sorted input in which equal keys are adjacent; NIL: none */
 	List *keys;     /* grouping expressions, then columns that depend on them */
-	List *key_refs; /* their sortgrouprefs, or 0 */
+	List *key_refs; /* sortgroupref of each key, or 0 */
 	List *key_eqops;
 	List *key_inputs;
 	List *aggs;       /* distinct Aggrefs of target list and HAVING */
-	List *agg_inputs; /* a list each: filter or -1, arguments */
+	List *agg_inputs; /* for each aggregate: input of its filter or -1, sorts its rows?, inputs of
+						 its arguments */
 	List *inputs;
 	List *input_refs;
 	List *order;         /* pathkeys of ORDER BY inside the aggregates, or NIL */
-	Aggref *order_agg;   /* the aggregate whose order it is, */
-	List *order_targets; /* and its arguments, NULL where all filters exclude a row */
-	bool orders_apart;   /* aggregates with an ORDER BY sort their rows themselves */
-	List *order_inputs;  /* three a column, see GpuAggPlan; NIL if it has no codes */
-	List *sets;          /* GROUPING SETS: lists of numbers of keys; NIL: there are none */
-	List *set_groups;    /* estimates, as Floats */
-	List *common_keys;   /* those of the keys that are in all sets */
+	Aggref *order_agg;   /* an aggregate with this order */
+	List *order_targets; /* its arguments, NULL for rows that all filters exclude */
+	bool orders_apart;   /* each aggregate with an ORDER BY sorts its own rows */
+	List *order_inputs;  /* three integers a column, see GpuAggPlan.order; NIL if a column has no
+							codes */
+	List *sets;          /* GROUPING SETS: lists of key numbers; NIL: none */
+	List *set_groups;    /* estimated groups of each set, as Floats */
+	List *common_keys;   /* the keys that are in all sets */
 	List *groupings;     /* distinct GROUPING() of target list and HAVING */
-	List *limit;         /* limit_ties, then three a sort key, see GpuAggPlan; NIL: no LIMIT */
-	List *limit_exprs;   /* LIMIT and OFFSET, neither NULL */
-	double limit_groups; /* their sum, if it is known; or -1 */
+	List *
+		limit; /* limit_ties, then three integers a sort key, see GpuAggPlan.limit; NIL: no LIMIT */
+	List *limit_exprs;   /* LIMIT and OFFSET; neither is NULL */
+	double limit_groups; /* LIMIT plus OFFSET, or -1 if not known yet */
 } GroupQuery;
 
 /* custom.c */
 extern const CustomPathMethods gpuagg_path_methods;
-/* A path's custom_private. */
+/* Returns a path's custom_private. */
 extern List *plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts);
 /*
- * While the query is planned: parameters for columns of outer queries, or of what is beside it in
- * FROM, that it or they use.  If there are any, it may be scanned many times.
+ * Returns the parameters, known while the query is planned, for columns of outer queries or of
+ * other FROM items that the query uses.  If there are any, it may be scanned many times.
  */
 extern List *plan_outer_params(const PlannerInfo *root);
-/* Is the input the same for all rows, and none of the keys? */
+/* Returns whether the input is the same for all rows and is not a key. */
 extern bool plan_input_is_constant(List *keys, Node *input);
 
-/* limit.c: finds the LIMIT that chooses among the groups; keys and aggregates are known */
+/* limit.c: finds a LIMIT that chooses among the groups; keys and aggregates must be set */
 extern void plan_find_limit(GroupQuery *query, bool distinct);
 
-/* cost.c: the share of a table's blocks that the column cache serves to a scan of it */
+/* cost.c: Returns the fraction of a table's blocks that the column cache serves to a scan of it. */
 extern double plan_cached_share(PlannerInfo *root, RelOptInfo *rel);
-/* The cost of a bitmap or index scan if all pages of the table are in memory. */
+/* Returns the cost of a bitmap or index scan if all pages of the table are in memory. */
 extern Cost plan_warm_cost(PlannerInfo *root, Path *path);
-/* What a parallel path adds. */
+/* Returns the additional cost of a parallel path. */
 extern Cost plan_exchange_cost(GroupQuery *query);
-/* May rows that are sorted by the aggregates' order alone be grouped by hashing? */
+/* Returns whether rows that are sorted by the aggregates' order alone may be grouped by hashing. */
 extern bool plan_hashes_ordered(GroupQuery *query);
 /* Sets rows and costs of a path over this child. */
 extern void plan_cost_path(GroupQuery *query, CustomPath *cpath, Path *child, bool grouped,
 						   bool sorts);
 
 /*
- * resident.c: the share of the rows of a child, read by this process alone, of which the GPU can
- * keep copies, as the column cache has their columns.
+ * resident.c: Returns the fraction of a child's rows that the GPU can have cached: the child is
+ * read by this process alone, and the column cache has its columns.
  */
 extern double plan_resident_share(GroupQuery *query, Path *child);
 
+/* inputs.c */
+
+/* Guards the ORDER BY of aggregates (`order_targets`). May set `orders_apart` instead. */
+extern void plan_guard_order(GroupQuery *query);
+/* Sets `inputs`, `key_inputs` and `agg_inputs`. */
+extern void plan_collect_inputs(GroupQuery *query);
+/* Sets `order_inputs` if a feed can sort by codes. */
+extern void plan_collect_order_inputs(GroupQuery *query);
+/* Returns a path that computes the inputs: `path` itself if its columns include them. */
+extern Path *plan_path_of_inputs(GroupQuery *query, Path *path);
+
 /* sets.c */
 
-/* The sets, once the keys of GROUP BY are there. */
+/* Sets the sets; needs the keys of GROUP BY. */
 extern void plan_collect_sets(GroupQuery *query);
-/* Adds the columns that depend on keys, once they are there, to all sets. */
+/* Adds the columns that depend on keys to all sets. */
 extern void plan_complete_sets(GroupQuery *query);
-/* How many are made from rows: those that are not part of others, or all? */
+/* Returns the number of sets that are made from rows: those not contained in others, or all. */
 extern int plan_finest_sets(GroupQuery *query);
-/* Estimates the groups of each set, and of all together. */
+/* Estimates the groups of each set, and returns their sum. */
 extern double plan_estimate_sets(GroupQuery *query, double rows);
-/* For each GROUPING() the numbers of its keys. */
+/* Returns the numbers of the keys of each GROUPING(). */
 extern List *plan_grouping_keys(List *groupings, List *key_refs);
+
+/* union.c */
+
+/* Installs the planner hook that rewrites UNION. */
+extern void union_install_hook(void);
+/* Records that INTERSECT and EXCEPT are not supported; rel: the result of a set operation. */
+extern void union_note_other(PlannerInfo *root, const RelOptInfo *rel);
+
+/* foreign.c: installs the hook for partial aggregation by the servers of foreign partitions. */
+extern void foreign_install_hook(void);
 
 #endif /* GPUAGG_GROUP_QUERY_H */

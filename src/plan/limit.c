@@ -1,19 +1,18 @@
 /*
  * limit.c
- *	  LIMIT above an aggregation: the scan returns no more groups than needed.
+ *	  Finds a LIMIT above an aggregation, so that the scan returns only the groups that it needs.
  *
- * Core passes the bound of a LIMIT down from node to node at run time
- * (ExecSetTupleBound), which knows no custom scans.  The scan therefore gets the
- * expressions of LIMIT and OFFSET themselves, with what groups are sorted by.  That is right where
- * nothing between the two adds, removes or joins rows: no window function,
+ * Core passes the bound of a LIMIT down from node to node at run time (ExecSetTupleBound), but not
+ * through custom scans.  So the scan gets the expressions of LIMIT and OFFSET, with the sort keys.
+ * That is right only if nothing between the two adds, removes or joins rows: no window function,
  * DISTINCT, set-returning function or row lock.  Core's Sort and Limit stay above.
  *
- * Without ORDER BY, and where groups have nothing but keys, the first groups will do, and a scan by
- * one process reads no more rows once it has them.
+ * Without ORDER BY, and if groups have nothing but keys, any groups will do.  A scan by one process
+ * stops reading rows once it has enough of them.
  *
- * An expression of the targets is not evaluated for groups that are not returned.
- * Core postpones volatile ones until after the sort for the same reason, and where there are such,
- * there or in HAVING, the scan returns all groups.
+ * Target expressions are not evaluated for groups that are not returned.  Core postpones volatile
+ * ones until after the sort for the same reason.  If there are volatile functions in the target
+ * list or in HAVING, the scan returns all groups.
  */
 #include "postgres.h"
 
@@ -31,8 +30,8 @@
 #include "plan/group_query.h"
 
 /*
- * Is the sort key a column of the scan whose values have codes that sort as it asks for?  The
- * column, or -1.
+ * Returns the column of the scan that a sort key is, or -1.  The column's values must have codes
+ * that sort in the requested order.
  */
 static int
 sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, bool *descending)
@@ -43,11 +42,11 @@ sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, 
 	ListCell *lc;
 
 	*descending = clause->sortop == entry->gt_opr;
-	if (!codes_type(type) || (!*descending && clause->sortop != entry->lt_opr))
+	if (!codes_exist_for_type(type) || (!*descending && clause->sortop != entry->lt_opr))
 		return -1;
 	foreach (lc, query->keys)
 	{
-		/* keys of numerics are no integers */
+		/* keys of numerics are not integers */
 		if (equal(lfirst(lc), expr))
 			return type == NUMERICOID ? -1 : column;
 		column++;
@@ -61,6 +60,7 @@ sort_column(const GroupQuery *query, const SortGroupClause *clause, Node *expr, 
 	return -1;
 }
 
+/* Returns whether the query has a LIMIT that may choose among the groups. */
 static bool
 may_limit(const GroupQuery *query, bool distinct)
 {
@@ -79,7 +79,7 @@ may_limit(const GroupQuery *query, bool distinct)
 		!contain_subplans(parse->limitOffset);
 }
 
-/* Does a subquery lock its rows?  Then all are to be read. */
+/* Returns whether a subquery locks its rows. Then all rows must be read. */
 static bool
 locks_rows(Node *node, void *context)
 {
@@ -91,6 +91,7 @@ locks_rows(Node *node, void *context)
 	return expression_tree_walker(node, locks_rows, context);
 }
 
+/* Returns the expression, or 0 for a missing one. */
 static Expr *
 limit_expr(Node *expr)
 {
@@ -99,7 +100,7 @@ limit_expr(Node *expr)
 									 false, FLOAT8PASSBYVAL);
 }
 
-/* LIMIT plus OFFSET; -1: not known now. */
+/* Returns LIMIT plus OFFSET; -1: not known yet. */
 static double
 limit_groups(List *exprs)
 {
@@ -131,7 +132,7 @@ plan_find_limit(GroupQuery *query, bool distinct)
 	query->limit_groups = -1;
 	if (!may_limit(query, distinct))
 		return;
-	/* any groups will do, if nothing of them is known later than their keys */
+	/* without ORDER BY, any groups will do, but only if a group is complete with its keys */
 	if (parse->sortClause == NIL &&
 		(query->aggs != NIL || query->having != NIL ||
 		 query_tree_walker(parse, locks_rows, NULL, 0)))

@@ -1,12 +1,13 @@
 /*
  * merge.c
- *	  Aggregates of distributed tables as calls of gpuagg_merge.
+ *	  Rewrites aggregates over distributed tables as calls of gpuagg_merge.
  *
- * Citus computes an aggregate in parts if it has a combine function and a state that is no
- * pseudotype, and all its arguments have their declared types; or if it has one of some names.  One
- * other aggregate in a query, and all rows travel to the coordinator.  So either all aggregates of
- * a query are such, with those that partial_expression() can replace, or none is replaced: gathered
- * rows are for the aggregates themselves.
+ * Citus computes an aggregate in parts if it has a combine function and a state that is not a
+ * pseudotype, and all its arguments have their declared types; or if it has one of certain names.
+ * With any other aggregate in a query, all rows are sent to the coordinator.  So aggregates are
+ * replaced only if all aggregates of the query can be computed in parts, including those that
+ * partial_expression() can replace.  Otherwise none is replaced: the aggregates get the gathered
+ * rows.
  */
 #include "postgres.h"
 
@@ -24,7 +25,7 @@
 #include "plan/merge.h"
 #include "settings.h"
 
-/* Aggregates that Citus knows by name, whatever their state. */
+/* Names of aggregates that Citus computes in parts whatever their state is. */
 static const char *const known_names[] = {"avg",       "min",
 										  "max",       "sum",
 										  "count",     "array_agg",
@@ -54,36 +55,39 @@ merge_has_parts(Oid agg)
 	return result;
 }
 
-/* Can its state travel, for all that the catalog says? */
+/* Returns whether the aggregate's state can be sent, by what the catalog says. */
 static bool
-travels(const Aggref *aggref)
+can_send_state(const Aggref *aggref)
 {
 	return aggref->aggdistinct == NIL && aggref->aggorder == NIL &&
 		merge_has_parts(aggref->aggfnoid);
 }
 
-/* What stands for the aggregate; NULL: it stays. */
+/* Returns an expression that replaces the aggregate; NULL: it is not replaced. */
 static Node *
 replacement(const Aggref *aggref)
 {
 	if (!aggmap_is_ours(aggref->aggfnoid) &&
 		!(gpuagg_replace_builtin && aggmap_is_listed(aggref->aggfnoid)))
 		return NULL;
-	return travels(aggref) ? NULL : partial_expression(aggref);
+	return can_send_state(aggref) ? NULL : partial_expression(aggref);
 }
 
-/* Is there an aggregate of this level that neither travels nor is replaced? */
+/*
+ * Returns whether there is an aggregate of this level whose state cannot be sent, and which is not
+ * replaced.
+ */
 static bool
-gathers_walker(Node *node, void *context)
+needs_rows_walker(Node *node, void *context)
 {
 	if (node == NULL || IsA(node, Query))
 		return false;
 	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup == 0)
-		return !travels((Aggref *) node) && replacement((Aggref *) node) == NULL;
-	return expression_tree_walker(node, gathers_walker, context);
+		return !can_send_state((Aggref *) node) && replacement((Aggref *) node) == NULL;
+	return expression_tree_walker(node, needs_rows_walker, context);
 }
 
-/* A copy with another test: the subquery is a query of its own. */
+/* Returns a copy of a SubLink with its test mutated. The subquery is a query of its own. */
 static Node *
 without_subquery(const SubLink *from, Node *(*mutator)(Node *, void *) )
 {
@@ -102,7 +106,7 @@ replace_mutator(Node *node, void *context)
 	check_stack_depth();
 	if (IsA(node, Aggref))
 	{
-		Node *other = travels((Aggref *) node) ? NULL : replacement((Aggref *) node);
+		Node *other = can_send_state((Aggref *) node) ? NULL : replacement((Aggref *) node);
 
 		return other ? other : node;
 	}
@@ -119,7 +123,7 @@ restore_mutator(Node *node, void *context)
 	if (node == NULL)
 		return NULL;
 	check_stack_depth();
-	if (IsA(node, FuncExpr) && (aggref = (Node *) partial_restored(node)) != NULL)
+	if (IsA(node, FuncExpr) && (aggref = (Node *) partial_original_aggregate(node)) != NULL)
 		return aggref;
 	if (IsA(node, SubLink))
 		return without_subquery((SubLink *) node, restore_mutator);
@@ -159,8 +163,8 @@ query_walker(Node *node, void *context)
 	if (!IsA(node, Query))
 		return expression_tree_walker(node, query_walker, context);
 	if (query->hasAggs && query->groupingSets == NIL &&
-		!gathers_walker((Node *) query->targetList, NULL) &&
-		!gathers_walker(query->havingQual, NULL))
+		!needs_rows_walker((Node *) query->targetList, NULL) &&
+		!needs_rows_walker(query->havingQual, NULL))
 	{
 		query->targetList = (List *) replace_mutator((Node *) query->targetList, NULL);
 		query->havingQual = replace_mutator(query->havingQual, NULL);

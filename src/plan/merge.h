@@ -1,6 +1,6 @@
 /*
  * merge.h
- *	  Aggregates of distributed tables as calls of gpuagg_merge.
+ *	  Rewrites aggregates over distributed tables as calls of gpuagg_merge.
  */
 #ifndef GPUAGG_MERGE_H
 #define GPUAGG_MERGE_H
@@ -9,17 +9,17 @@
 
 #include "nodes/parsenodes.h"
 
-/* Does Citus compute this aggregate in parts? */
+/* Returns whether Citus computes this aggregate in parts. */
 extern bool merge_has_parts(Oid agg);
 
 /*
- * Replaces the aggregates of a query that is to be distributed, and of its subqueries, whose states
- * cannot travel, by expressions with gpuagg_merge, where all aggregates of the same level can then
- * be computed in parts.  Returns the query, changed in place.
+ * Changes a query that Citus will distribute, in place: aggregates whose states cannot be sent
+ * become expressions with gpuagg_merge, if then all aggregates of the same query level can be
+ * computed in parts.  Includes subqueries.
  */
 extern void merge_rewrite(Query *query);
 
-/* The reverse, for the tasks of such a query that have whole groups: they need no state. */
+/* The reverse, for tasks of such a query that have whole groups and need no states. */
 extern void merge_restore(Query *query);
 
 #endif /* GPUAGG_MERGE_H */

@@ -1,20 +1,24 @@
 /*
  * plan.c
- *	  Offers the planner custom paths for GROUP BY, plain aggregation and SELECT DISTINCT.
+ *	  Adds custom paths for GROUP BY, plain aggregation and SELECT DISTINCT to the planner's
+ *	  paths.
  *
- * The create_upper_paths_hook collects a query's aggregates and keys once, as lists of
- * nodes (GroupQuery) that all paths of the query share.  There are paths over the
- * cheapest input; over sorted input, whose order the groups keep; and, under a Gather,
- * over a partial input that all participants share.  custom.c makes a plan of the
- * chosen one.
+ * The create_upper_paths_hook collects a query's aggregates and keys once, as lists of nodes
+ * (GroupQuery) that all paths of the query share.  There are paths over
  *
- * All is allocated in the planner's memory context.
+ *	- the cheapest input;
+ *	- sorted input, whose order the groups keep;
+ *	- a partial input that all participants share, under a Gather;
+ *	- a serial scan of a table whose columns the GPU has cached.
+ *
+ * custom.c makes the plan of the path that the planner chooses.
+ *
+ * Everything is allocated in the planner's memory context.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_constraint.h"
-#include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
@@ -27,26 +31,25 @@
 #include "utils/typcache.h"
 
 #include "aggregates/aggmap.h"
-#include "aggregates/partial_call.h"
 #include "common/compat.h"
 #include "engines/engines.h"
-#include "expr/expr.h"
 #include "plan/citus.h"
 #include "plan/estimate.h"
-#include "plan/foreign.h"
 #include "plan/group_query.h"
 #include "plan/plan.h"
 #include "plan/reasons.h"
 #include "plan/supported.h"
-#include "plan/union.h"
 #include "settings.h"
 
-/* So many groups are returned by all participants of a parallel plan, and fewer by one of them. */
+/*
+ * From this number of groups on, all participants of a parallel plan return groups; below it one
+ * does.
+ */
 #define MANY_GROUPS 100000
 
 /*
- * Rows that are sorted for aggregates with orders of their own have at most two columns for an
- * input, and a filter.
+ * Rows that are sorted for aggregates with different orders need at most two columns for each
+ * input, and one for filters.
  */
 #define MAX_SORTED_INPUTS ((MaxTupleAttributeNumber - 1) / 2)
 
@@ -57,14 +60,14 @@ static create_upper_paths_hook_type prev_create_upper_paths_hook;
 typedef struct CollectContext
 {
 	GroupQuery *query;
-	bool aggregates;   /* collect Aggrefs, or else bare columns */
-	bool undetermined; /* a bare column may differ within a group */
+	bool aggregates;   /* true: collect Aggrefs and GROUPING(); false: bare columns */
+	bool undetermined; /* set if a bare column may differ within a group */
 } CollectContext;
 
 /*
- * Do the keys of GROUP BY determine the column?  The planner drops keys that
- * others determine; the parser's rule for columns that need not be keys is that
- * the table's primary key is among them.
+ * Returns whether the keys of GROUP BY determine the column.  The planner drops keys that others
+ * determine.  By the parser's rule, a column need not be a key if the primary key of its table is
+ * among the keys.
  */
 static bool
 is_determined(GroupQuery *query, Node *node)
@@ -89,8 +92,8 @@ is_determined(GroupQuery *query, Node *node)
 }
 
 /*
- * Collects distinct Aggrefs and GROUPING(); or columns outside of aggregates and keys, as
- * further keys.
+ * Collects distinct Aggrefs and GROUPING(), or columns outside of aggregates and keys as further
+ * keys.
  */
 static bool
 collect_walker(Node *node, CollectContext *context)
@@ -129,6 +132,7 @@ collect_walker(Node *node, CollectContext *context)
 	return expression_tree_walker(node, collect_walker, context);
 }
 
+/* Collects the aggregates and GROUPING() of the target list and HAVING. */
 static void
 collect_aggregates(GroupQuery *query)
 {
@@ -139,11 +143,13 @@ collect_aggregates(GroupQuery *query)
 }
 
 /*
- * The keys: those of GROUP BY, and columns that the query may use beside them because
- * they depend on them.  False if the target list needs columns that the query does not
- * mention so: the planner may compute a key that is an expression anew from its columns,
- * of which core then shows any row's.  It does so above window functions or LIMIT, and
- * where a subquery in the expression has become an InitPlan for each of its copies.
+ * Collects the keys: the keys of GROUP BY, and other columns that the query may use because they
+ * depend on those keys.
+ *
+ * Returns false if the target list needs a column that the query does not mention outside of a key.
+ * That happens if the planner computes a key expression again from its columns above the
+ * aggregation; core then uses any row's columns.  It does so above window functions or LIMIT, and
+ * if a subquery in the expression has become an InitPlan for each of its copies.
  */
 static bool
 collect_keys(GroupQuery *query)
@@ -175,234 +181,19 @@ collect_keys(GroupQuery *query)
 	return list_length(query->keys) == nkeys && !context.undetermined;
 }
 
-/* ---- inputs ----------------------------------------------------------- */
-
-static int
-add_input(GroupQuery *query, Node *expr, Index sortgroupref)
-{
-	ListCell *lc;
-
-	foreach (lc, query->inputs)
-	{
-		if (equal(lfirst(lc), expr))
-			return foreach_current_index(lc);
-	}
-	query->inputs = lappend(query->inputs, expr);
-	query->input_refs = lappend_int(query->input_refs, sortgroupref);
-	return list_length(query->inputs) - 1;
-}
-
-/*
- * An argument is evaluated for every row.  Where FILTER excludes a row it must
- * not be: the filter may be there to keep an error away.
- */
-static Node *
-guard_argument(PlannerInfo *root, Expr *arg, Expr *filter)
-{
-	CaseExpr *guard;
-	CaseWhen *when;
-
-	if (filter == NULL || expr_cannot_fail((Node *) arg, root->glob->boundParams))
-		return (Node *) arg;
-	when = makeNode(CaseWhen);
-	when->expr = filter;
-	when->result = arg;
-	when->location = -1;
-	guard = makeNode(CaseExpr);
-	guard->casetype = exprType((Node *) arg);
-	guard->casecollid = exprCollation((Node *) arg);
-	guard->args = list_make1(when);
-	guard->defresult =
-		(Expr *) makeNullConst(guard->casetype, exprTypmod((Node *) arg), guard->casecollid);
-	guard->location = -1;
-	return (Node *) guard;
-}
-
-/*
- * The inputs of keys, arguments and filters.  agg_inputs gets a list for each
- * aggregate: its filter's input or -1, whether it sorts its rows, and then its arguments' inputs.
- */
-static void
-collect_inputs(GroupQuery *query)
-{
-	ListCell *lc, *lc2;
-
-	forboth(lc, query->keys, lc2, query->key_refs)
-	{
-		Node *key =
-			query->sets == NIL ? lfirst(lc) : compat_below_grouping(query->root, lfirst(lc));
-
-		query->key_inputs = lappend_int(query->key_inputs, add_input(query, key, lfirst_int(lc2)));
-	}
-	foreach (lc, query->aggs)
-	{
-		Aggref *aggref = lfirst_node(Aggref, lc);
-		List *inputs;
-
-		bool sorts = query->orders_apart && supported_orders_rows(aggref);
-
-		inputs = list_make2_int(
-			aggref->aggfilter ? add_input(query, (Node *) aggref->aggfilter, 0) : -1, sorts);
-		foreach (lc2, partial_aggref(aggref)->args)
-		{
-			TargetEntry *tle = lfirst_node(TargetEntry, lc2);
-
-			/* what only ORDER BY inside the aggregate needs, where the input comes sorted */
-			if (tle->resjunk && !sorts)
-				continue;
-			inputs = lappend_int(
-				inputs,
-				add_input(query, guard_argument(query->root, tle->expr, aggref->aggfilter), 0));
-		}
-		query->agg_inputs = lappend(query->agg_inputs, inputs);
-	}
-}
-
-/* Is the expression in the ORDER BY of an aggregate? */
-static bool
-orders_by(const Aggref *aggref, Node *expr)
-{
-	ListCell *lc;
-
-	foreach (lc, aggref->aggorder)
-		if (equal(get_sortgroupclause_expr(lfirst_node(SortGroupClause, lc), aggref->args), expr))
-			return true;
-	return false;
-}
-
-/*
- * The filter of rows for which some aggregate evaluates this expression of its
- * ORDER BY; NULL: all rows.
- */
-static Expr *
-order_filter(List *aggs, Node *expr)
-{
-	List *filters = NIL;
-	ListCell *lc;
-
-	foreach (lc, aggs)
-	{
-		Aggref *aggref = lfirst_node(Aggref, lc);
-
-		if (!orders_by(aggref, expr))
-			continue;
-		if (aggref->aggfilter == NULL)
-			return NULL;
-		filters = list_append_unique(filters, aggref->aggfilter);
-	}
-	return list_length(filters) > 1 ? makeBoolExpr(OR_EXPR, filters, -1) : linitial(filters);
-}
-
-/*
- * One sort serves all aggregates with an ORDER BY, and so has rows that FILTER excludes
- * for some or all of them.  Where no aggregate evaluates an expression of its ORDER BY,
- * the sort must not do so either: it sorts such rows by NULL instead.  That works for
- * expressions that are equal in all aggregates.  If they are merely known to have equal
- * values (as x and y are by WHERE x = y), the rows are sorted for each of them.
- */
-static void
-guard_order(GroupQuery *query)
-{
-	Aggref *agg = query->order_agg;
-	bool guarded = false;
-	ListCell *lc, *lc2;
-
-	if (query->order == NIL)
-		return;
-	foreach (lc, agg->args)
-	{
-		TargetEntry *tle = copyObject(lfirst_node(TargetEntry, lc));
-
-		if (get_sortgroupref_clause_noerr(tle->ressortgroupref, agg->aggorder) != NULL)
-		{
-			Expr *filter = order_filter(query->aggs, (Node *) tle->expr);
-			Node *guard = guard_argument(query->root, tle->expr, filter);
-
-			guarded |= guard != (Node *) tle->expr;
-			tle->expr = (Expr *) guard;
-		}
-		query->order_targets = lappend(query->order_targets, tle);
-	}
-	if (!guarded)
-		return;
-	foreach (lc, query->aggs)
-	{
-		Aggref *aggref = lfirst_node(Aggref, lc);
-
-		foreach (lc2, aggref->aggorder)
-			if (!orders_by(agg, get_sortgroupclause_expr(lfirst(lc2), aggref->args)))
-			{
-				query->order = NIL;
-				query->orders_apart = true;
-				return;
-			}
-	}
-	query->order = make_pathkeys_for_sortclauses(query->root, agg->aggorder, query->order_targets);
-}
-
-/* The inputs that a feed sorts by, if all of them have codes. */
-static void
-collect_order_inputs(GroupQuery *query)
-{
-	List *inputs = NIL;
-	ListCell *lc;
-
-	if (query->order == NIL)
-		return;
-	foreach (lc, query->order_agg->aggorder)
-	{
-		SortGroupClause *clause = lfirst_node(SortGroupClause, lc);
-		Node *expr = get_sortgroupclause_expr(clause, query->order_targets);
-		bool desc;
-
-		if (plan_input_is_constant(query->keys, expr))
-			continue;
-		if (!supported_codes(expr, clause->sortop, &desc))
-			return;
-		inputs = lappend_int(inputs, add_input(query, expr, 0));
-		inputs = lappend_int(inputs, desc);
-		inputs = lappend_int(inputs, clause->nulls_first);
-	}
-	query->order_inputs = inputs;
-}
-
-/*
- * A path that computes the inputs: the path as it is where they are among its
- * columns, which lets a scan return tuples without projecting them.
- */
-static Path *
-path_of_inputs(GroupQuery *query, Path *path)
-{
-	PathTarget *target = create_empty_pathtarget();
-	bool project = false;
-	ListCell *lc, *lc2;
-
-	forboth(lc, query->inputs, lc2, query->input_refs)
-	{
-		Node *input = lfirst(lc);
-
-		if (plan_input_is_constant(query->keys, input))
-			continue;
-		if (!list_member(path->pathtarget->exprs, input))
-			project = true;
-		add_column_to_pathtarget(target, (Expr *) input, lfirst_int(lc2));
-	}
-	if (!project)
-		return path;
-	return (Path *) create_projection_path(query->root, path->parent, path,
-										   set_pathtarget_cost_width(query->root, target));
-}
-
 /* ---- paths ------------------------------------------------------------ */
 
-/* Must the custom scan be used, here or where this is a task of? */
+/*
+ * Returns whether an error must be raised if the custom scan cannot be used: by gpuagg.require, or
+ * for a task of a Citus query that requires it.
+ */
 static bool
 is_required(void)
 {
 	return gpuagg_require == GPUAGG_REQUIRE || citus_task_is_required();
 }
 
-/* The order of groups that are returned in the order of sorted input: that of the keys. */
+/* Returns the order of groups over sorted input, which is the order of the keys. */
 static List *
 group_order(GroupQuery *query, Path *child)
 {
@@ -413,6 +204,10 @@ group_order(GroupQuery *query, Path *child)
 	return list_truncate(list_copy(child->pathkeys), nkeys);
 }
 
+/*
+ * Makes a path over a child path.  grouped: rows with equal keys are adjacent, and groups keep the
+ * input's order.  sorts: the feed sorts the rows.
+ */
 static CustomPath *
 make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 {
@@ -429,7 +224,7 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 	cpath->flags = CUSTOMPATH_SUPPORT_PROJECTION;
 	cpath->custom_paths = list_make1(child);
 	cpath->methods = &gpuagg_path_methods;
-	/* where groups come in the order that is asked for, the LIMIT stops the scan */
+	/* if groups arrive in the order of the query's ORDER BY, the LIMIT above stops the scan */
 	if (grouped && pathkeys_contained_in(query->root->sort_pathkeys, cpath->path.pathkeys))
 		query->limit = NIL;
 	cpath->custom_private = plan_query_to_list(query, child->rows, grouped, sorts);
@@ -438,7 +233,9 @@ make_path(GroupQuery *query, Path *child, bool grouped, bool sorts)
 	return cpath;
 }
 
-/* Sorted input: groups are returned in its order, each when it is complete. */
+/*
+ * Adds paths over sorted input: each group is returned when it is complete, in the input's order.
+ */
 static void
 add_grouped_paths(GroupQuery *query)
 {
@@ -447,8 +244,7 @@ add_grouped_paths(GroupQuery *query)
 	ListCell *lc;
 
 	/*
-	 * distinct values are known when all rows are, and so are their order and the groups of several
-	 * sets
+	 * distinct values, ordered sets and grouping sets are known only when all rows have been read
 	 */
 	if (query->keys == NIL || query->sets != NIL || pathkeys == NIL ||
 		supported_any_distinct(query->aggs) || supported_any_ordered_set(query->aggs) ||
@@ -461,14 +257,14 @@ add_grouped_paths(GroupQuery *query)
 
 		if (path->param_info != NULL || (!sorted && path != cheapest))
 			continue;
-		path = path_of_inputs(query, path);
+		path = plan_path_of_inputs(query, path);
 		if (!sorted)
 			path = (Path *) create_sort_path(query->root, query->input_rel, path, pathkeys, -1);
 		add_path(query->grouped_rel, (Path *) make_path(query, path, true, false));
 	}
 }
 
-/* Paths over input in this order; rows that are `grouped` come group by group. */
+/* Adds paths over input in this order. grouped: rows with equal keys are adjacent. */
 static void
 add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 {
@@ -491,14 +287,14 @@ add_sorted_paths(GroupQuery *query, List *pathkeys, bool grouped)
 		else if (!sorted)
 			continue;
 		add_path(query->grouped_rel,
-				 (Path *) make_path(query, path_of_inputs(query, path), grouped, false));
+				 (Path *) make_path(query, plan_path_of_inputs(query, path), grouped, false));
 	}
 }
 
 /*
- * Aggregates with an ORDER BY need each group's rows in that order: the input is
- * sorted once for all of them, by keys and order together, below or by the feed; or by the order
- * alone, and groups are found by hashing.
+ * Aggregates with an ORDER BY need each group's rows in that order.  The input is sorted once for
+ * all of them: by keys and order together, by a Sort or by the feed; or by the order alone, and
+ * then groups are found by hashing.
  */
 static void
 add_ordered_paths(GroupQuery *query)
@@ -523,12 +319,12 @@ add_ordered_paths(GroupQuery *query)
 		add_sorted_paths(query, query->order, false);
 	if (query->order_inputs != NIL)
 		add_path(query->grouped_rel,
-				 (Path *) make_path(query,
-									path_of_inputs(query, query->input_rel->cheapest_total_path),
-									false, true));
+				 (Path *) make_path(
+					 query, plan_path_of_inputs(query, query->input_rel->cheapest_total_path),
+					 false, true));
 }
 
-/* The bitmap or index scan of a table that core has found cheapest, or NULL. */
+/* Returns the bitmap or index scan that core has found cheapest for a table, or NULL. */
 static Path *
 scan_by_index(GroupQuery *query, Path *cheapest)
 {
@@ -545,11 +341,12 @@ scan_by_index(GroupQuery *query, Path *cheapest)
 }
 
 /*
- * Core keeps a sequential scan only where no path by an index is cheaper than reading all of the
- * table's pages.  If the column cache has most of them that may be wrong.
+ * Returns whether core may have dropped a sequential scan too early.  Core keeps one only if no
+ * path by an index is cheaper than reading all pages of the table.  That may be wrong if the column
+ * cache has most of them.
  */
 static bool
-scan_is_missed(GroupQuery *query, Path *cheapest)
+may_miss_scan(GroupQuery *query, Path *cheapest)
 {
 	RelOptInfo *rel = query->input_rel;
 	RangeTblEntry *rte;
@@ -561,9 +358,9 @@ scan_is_missed(GroupQuery *query, Path *cheapest)
 }
 
 /*
- * Is a path over a sequential scan of what is in memory worth a comparison with those over core's
- * cheapest scan? Core prices a scan by an index as if its pages were on disk.  Where they are in
- * memory as well, which is usual, an index that leads to few rows is faster by far.
+ * Returns whether a path over a sequential scan may compete with paths over core's cheapest scan.
+ * Core prices a scan by an index as if its pages were on disk.  They are usually in memory, and
+ * then an index that leads to few rows is much faster.
  */
 static bool
 beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
@@ -574,10 +371,12 @@ beats_index(GroupQuery *query, const CustomPath *cpath, Path *cheapest)
 		cpath->path.total_cost < plan_warm_cost(query->root, scan) + scan->rows * cpu_tuple_cost;
 }
 
+/* Returns a sequential scan of the input table, with its inputs computed. */
 static Path *
 sequential_scan(GroupQuery *query, int workers)
 {
-	return path_of_inputs(query, create_seqscan_path(query->root, query->input_rel, NULL, workers));
+	return plan_path_of_inputs(query,
+							   create_seqscan_path(query->root, query->input_rel, NULL, workers));
 }
 
 static void
@@ -590,9 +389,10 @@ add_missed_scan(GroupQuery *query, Path *cheapest)
 }
 
 /*
- * Participants share a partial input.  Where groups are few, the last of them returns all; many are
- * merged and returned side by side (exec/parallel.c), which also makes a partial path for what is
- * above.  Where `cheapest` is a scan by an index, the path must beat it; or it is NULL.
+ * Adds a path over a partial input, whose rows the participants share.  If there are few groups,
+ * the last participant returns all of them.  Many groups are merged and returned by all
+ * participants in parallel (exec/parallel.c); this also makes a partial path for what is above.
+ * cheapest: an index scan that the path must beat, or NULL.
  */
 static void
 add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
@@ -620,8 +420,8 @@ add_parallel_path(GroupQuery *query, Path *partial, Path *cheapest)
 }
 
 /*
- * A scan of the table by this process alone, or of several tables one after the other; NULL: there
- * is none.
+ * Returns a scan of one table, or of several tables in sequence, by this process alone; NULL if
+ * there is none.
  */
 static Path *
 serial_scan(GroupQuery *query, RelOptInfo *rel)
@@ -644,22 +444,22 @@ serial_scan(GroupQuery *query, RelOptInfo *rel)
 }
 
 /*
- * A scan by this process alone, which may not be the cheapest input, where the GPU has copies of
- * what it reads.
+ * Adds a path over a scan by this process alone if the GPU has cached what it reads.  That scan
+ * need not be the cheapest input.
  */
 static void
-add_resident_path(GroupQuery *query)
+add_cached_path(GroupQuery *query)
 {
 	RelOptInfo *rel = query->input_rel;
 	CustomPath *cpath;
 	Path *input;
 
-	/* a scan has no set-returning functions in its target */
+	/* a scan cannot have set-returning functions in its target list */
 	if (engines_candidate()->take_resident == NULL || query->root->parse->hasTargetSRFs ||
 		rel->reloptkind != RELOPT_BASEREL || rel->lateral_relids != NULL ||
 		(input = serial_scan(query, rel)) == NULL)
 		return;
-	input = path_of_inputs(query, input);
+	input = plan_path_of_inputs(query, input);
 	if (plan_resident_share(query, input) <= 0)
 		return;
 	cpath = make_path(query, input, false, false);
@@ -667,7 +467,7 @@ add_resident_path(GroupQuery *query)
 		add_path(query->grouped_rel, (Path *) cpath);
 }
 
-/* Is the best path so far one of core's that starts workers? */
+/* Returns whether the best path so far is one of core's that starts workers. */
 static bool
 core_is_parallel(const RelOptInfo *rel)
 {
@@ -712,8 +512,8 @@ add_parallel_paths(GroupQuery *query)
 	if (!query->grouped_rel->consider_parallel || rel->partial_pathlist == NIL)
 		return;
 	/*
-	 * each rescan would start workers and read all rows, where one process keeps its groups; but so
-	 * would core's
+	 * Each rescan would start workers and read all rows; a single process keeps its groups.  So a
+	 * parallel path is added only if core would also use one.
 	 */
 	if (plan_outer_params(query->root) != NIL && !core_is_parallel(query->grouped_rel))
 		return;
@@ -723,8 +523,8 @@ add_parallel_paths(GroupQuery *query)
 		return;
 	}
 	cheapest = linitial(rel->partial_pathlist);
-	add_parallel_path(query, path_of_inputs(query, cheapest), NULL);
-	if (scan_is_missed(query, cheapest))
+	add_parallel_path(query, plan_path_of_inputs(query, cheapest), NULL);
+	if (may_miss_scan(query, cheapest))
 		add_parallel_path(query,
 						  sequential_scan(query,
 										  compute_parallel_worker(rel, rel->pages, -1,
@@ -737,7 +537,7 @@ add_paths(GroupQuery *query)
 {
 	Path *cheapest = query->input_rel->cheapest_total_path;
 
-	reasons_note_offered(query->root, query->grouped_rel, cheapest->rows);
+	reasons_add_candidate(query->root, query->grouped_rel, cheapest->rows);
 	if (is_required())
 	{
 		query->grouped_rel->pathlist = NIL;
@@ -749,9 +549,9 @@ add_paths(GroupQuery *query)
 		return;
 	}
 	add_path(query->grouped_rel,
-			 (Path *) make_path(query, path_of_inputs(query, cheapest), false, false));
-	add_resident_path(query);
-	if (scan_is_missed(query, cheapest))
+			 (Path *) make_path(query, plan_path_of_inputs(query, cheapest), false, false));
+	add_cached_path(query);
+	if (may_miss_scan(query, cheapest))
 		add_missed_scan(query, cheapest);
 	add_grouped_paths(query);
 	add_parallel_paths(query);
@@ -759,29 +559,16 @@ add_paths(GroupQuery *query)
 
 /* ---- the hook ---------------------------------------------------------- */
 
-/* The query is not taken: an error if it had to be, else a note of the reason. */
+/* Adds paths for the aggregation of a query. */
 static void
-refuse(PlannerInfo *root, bool ours, const char *why)
-{
-	reasons_note(root, why);
-	if (ours && is_required())
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
-				 errdetail("The reason is: %s.", why),
-				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
-	ereport(DEBUG1, (errmsg_internal("gpuagg: not used: %s", why)));
-}
-
-static void
-group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
-			GroupPathExtraData *extra)
+add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
+				GroupPathExtraData *extra)
 {
 	GroupQuery query = {0};
 	const char *why = NULL;
-	bool ours;
+	bool ours, required;
 
-	/* the children of partitionwise grouping: taken as a whole by the parent */
+	/* the parent adds paths for all children of partitionwise grouping */
 	if (IS_OTHER_REL(input_rel))
 		return;
 	query.root = root;
@@ -789,43 +576,47 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 	query.grouped_rel = grouped_rel;
 	query.target = grouped_rel->reltarget;
 	query.having = (List *) extra->havingQual;
-	/* sets have no order of rows in common in which equal keys lie together */
+	/* grouping sets have no common order of rows that makes the rows of each group adjacent */
 	query.pathkeys = root->parse->groupingSets != NIL ? NIL : compat_group_pathkeys(root);
 	collect_aggregates(&query);
 	ours = supported_any_ours(query.aggs) || (citus_task_is_required() && query.aggs != NIL);
-	/* a query may also have HAVING alone, or GROUP BY () */
+	required = ours && is_required();
+	/* a query without aggregates may have HAVING, or GROUP BY () */
 	if (!ours && (!supported_core_too() || (query.aggs == NIL && root->parse->groupClause == NIL)))
 		return;
 	if (!gpuagg_enabled)
 	{
-		refuse(root, ours, "gpuagg.enabled is off");
+		reasons_reject(root, required, "gpuagg.enabled is off");
 		return;
 	}
 	if (gpuagg_require == GPUAGG_FORBID)
 	{
-		refuse(root, ours, "gpuagg.require is forbid");
+		reasons_reject(root, required, "gpuagg.require is forbid");
 		return;
 	}
 	if (!collect_keys(&query))
 	{
-		refuse(root, ours, "an expression above the aggregation needs a column of its key");
+		reasons_reject(root, required,
+					   "the plan needs a column that is only part of a GROUP BY expression");
 		return;
 	}
 	if (!supported_query(query.keys, query.key_eqops, query.aggs, &why) ||
 		!supported_sets(query.sets, query.keys, &why))
 	{
-		refuse(root, ours, why);
+		reasons_reject(root, required, why);
 		return;
 	}
 	supported_order(root, query.aggs, &query.order, &query.order_agg, &query.orders_apart);
-	guard_order(&query);
-	collect_inputs(&query);
+	plan_guard_order(&query);
+	plan_collect_inputs(&query);
 	if (query.orders_apart && list_length(query.inputs) > MAX_SORTED_INPUTS)
 	{
-		refuse(root, ours, "too many arguments of aggregates with an ORDER BY");
+		reasons_reject(
+			root, required,
+			"aggregates with different ORDER BY clauses have too many arguments, filters and keys");
 		return;
 	}
-	collect_order_inputs(&query);
+	plan_collect_order_inputs(&query);
 	plan_find_limit(&query, false);
 	query.groups = query.sets != NIL ?
 		plan_estimate_sets(&query, input_rel->cheapest_total_path->rows) :
@@ -835,11 +626,11 @@ group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 }
 
 /*
- * SELECT DISTINCT: groups by all columns of the input that are among the results, without an
- * aggregate.  Those of ORDER BY are among them too.
+ * SELECT DISTINCT: groups by all columns of the input that are results, without aggregates.  The
+ * columns of ORDER BY are among the results, too.
  */
 static void
-distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
+add_distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_rel)
 {
 	Query *parse = root->parse;
 	Path *cheapest = input_rel->cheapest_total_path;
@@ -851,7 +642,7 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 		return;
 	if (parse->hasDistinctOn)
 	{
-		refuse(root, false, "DISTINCT ON keeps the first row of each group");
+		reasons_reject(root, false, "DISTINCT ON is not supported");
 		return;
 	}
 	query.root = root;
@@ -872,45 +663,17 @@ distinct_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *distinct_re
 			return;
 	if (!supported_keys(query.keys, query.key_eqops, &why))
 	{
-		refuse(root, false, why);
+		reasons_reject(root, false, why);
 		return;
 	}
-	collect_inputs(&query);
+	plan_collect_inputs(&query);
 	plan_find_limit(&query, true);
-	/* as core does: groups are thought to differ */
+	/* like core, assume that groups are distinct */
 	query.groups =
 		parse->groupClause || parse->groupingSets || parse->hasAggs || root->hasHavingQual ?
 		cheapest->rows :
 		estimate_groups(root, query.keys, cheapest->rows);
 	add_paths(&query);
-}
-
-/* How many queries does a tree of set operations have?  *compares: one is INTERSECT or EXCEPT. */
-static int
-count_arms(const Node *node, bool *compares)
-{
-	const SetOperationStmt *op = (const SetOperationStmt *) node;
-
-	if (!IsA(node, SetOperationStmt))
-		return 1;
-	check_stack_depth();
-	*compares |= op->op != SETOP_UNION;
-	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
-}
-
-/*
- * Set operations that compare two queries: noted once, with the relation of the whole tree.  UNION
- * is plan/union.c's.
- */
-static void
-note_set_operation(PlannerInfo *root, const RelOptInfo *rel)
-{
-	bool compares = false;
-	int arms = count_arms(root->parse->setOperations, &compares);
-
-	if (compares && supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
-		bms_num_members(rel->relids) == arms)
-		refuse(root, false, "INTERSECT and EXCEPT compare two queries");
 }
 
 static void
@@ -922,13 +685,13 @@ gpuagg_create_upper_paths(PlannerInfo *root, UpperRelationKind stage, RelOptInfo
 	if (prev_create_upper_paths_hook)
 		prev_create_upper_paths_hook(root, stage, input_rel, output_rel, extra);
 	if (stage == UPPERREL_GROUP_AGG && extra != NULL)
-		group_paths(root, input_rel, output_rel, (GroupPathExtraData *) extra);
+		add_group_paths(root, input_rel, output_rel, (GroupPathExtraData *) extra);
 	else if (stage == UPPERREL_DISTINCT)
-		distinct_paths(root, input_rel, output_rel);
+		add_distinct_paths(root, input_rel, output_rel);
 	else if (stage == UPPERREL_SETOP)
-		note_set_operation(root, output_rel);
+		union_note_other(root, output_rel);
 	else if (stage == UPPERREL_WINDOW && !supported_window(root, &why))
-		refuse(root, true, why);
+		reasons_reject(root, is_required(), why);
 }
 
 void
@@ -938,7 +701,7 @@ plan_install_hooks(void)
 	create_upper_paths_hook = gpuagg_create_upper_paths;
 	reasons_install_hooks();
 	union_install_hook();
-	/* the last one installed is called first */
+	/* the hook that is installed last is called first */
 	citus_install_hook();
 	foreign_install_hook();
 }

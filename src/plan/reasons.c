@@ -1,17 +1,18 @@
 /*
  * reasons.c
- *	  Reasons why a query was not taken: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
+ *	  Records why a query has no custom scan: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
  *
- * One reason is known when the query has been planned: there were custom paths, and others were
- * chosen.  That is no refusal where another aggregation of the query was taken that has at least as
- * many rows, as in a count of groups.
+ * Most reasons arise when the planner's hooks find that an aggregation is not supported.  One
+ * reason is known only after planning: the aggregation had custom paths, but core chose another
+ * path.  It is not recorded if a custom scan was chosen for another aggregation of the query with
+ * at least as many rows, as in a count of groups.
  *
- * EXPLAIN and the log say which subquery a reason is of, by what it selects from.  gpuagg_stats
- * counts reasons alone.
+ * EXPLAIN and the log add which subquery a reason belongs to, by the tables that it selects from.
+ * gpuagg_stats counts the reasons without that.
  *
- * Planning, where they arise, comes before EXPLAIN prints the query's plan, in a group that it
- * opens and closes.  So they are added behind it: in text format as a line, and in the others in
- * that group, which is opened again.
+ * EXPLAIN plans a query before it prints the plan, in a group that core opens and closes.  So the
+ * reasons are printed after the plan: in text format as a line, in other formats in the same group,
+ * which is opened again.
  */
 #include "postgres.h"
 
@@ -28,32 +29,31 @@
 static ExplainOneQuery_hook_type prev_explain_one_query_hook;
 static planner_hook_type prev_planner_hook;
 
-/* While EXPLAIN (VERBOSE) plans a query: the reasons so far.  NULL otherwise. */
+/* The reasons so far, while EXPLAIN (VERBOSE) plans a query; else NULL. */
 static StringInfo reasons = NULL;
 
-/* Which query that is: with ANALYZE functions of the query plan others. */
+/* The query that EXPLAIN plans.  With ANALYZE, functions of the query plan other queries. */
 static Query *explained = NULL;
 
-/* An aggregation that has custom paths. */
-typedef struct Offer
+/* An aggregation that has custom paths, none of which has been chosen yet. */
+typedef struct Candidate
 {
-	const RelOptInfo *rel;
-	double rows;
-	const char *level;
-} Offer;
+	const RelOptInfo *rel; /* the result of the aggregation */
+	double rows;           /* estimated input rows */
+	const char *subquery;  /* see describe_subquery */
+} Candidate;
 
-/*
- * Of the query that is planned: those that were not chosen, yet; and the most rows of one that was.
- */
-static List *offers = NIL;
-static double taken_rows = -1;
+/* The candidates of the query that is being planned. */
+static List *candidates = NIL;
+/* The largest input of a custom scan that was chosen for it; -1: none. */
+static double chosen_rows = -1;
 
-/* Most names of what a subquery selects from. */
-#define LEVEL_NAMES 3
+/* Tables that are named in the description of a subquery. */
+#define SUBQUERY_NAMES 3
 
-/* " (subquery of a, b)"; empty for the query itself. */
+/* Returns " (subquery of a, b)" for a subquery, and "" for the query itself. */
 static const char *
-describe_level(const PlannerInfo *root)
+describe_subquery(const PlannerInfo *root)
 {
 	StringInfoData text;
 	int n = 0;
@@ -68,19 +68,20 @@ describe_level(const PlannerInfo *root)
 
 		if (!rte->inFromCl || rte->rtekind == RTE_JOIN || rte->eref == NULL)
 			continue;
-		if (n++ < LEVEL_NAMES)
+		if (n++ < SUBQUERY_NAMES)
 			appendStringInfo(&text, "%s%s", n > 1 ? ", " : "", rte->eref->aliasname);
 	}
 	return n == 0 ? " (subquery)" :
-					psprintf(" (subquery of %s%s)", text.data, n > LEVEL_NAMES ? ", ..." : "");
+					psprintf(" (subquery of %s%s)", text.data, n > SUBQUERY_NAMES ? ", ..." : "");
 }
 
+/* Records a reason in all three places. */
 static void
-note(int64 query_id, const char *why, const char *level)
+record_reason(int64 query_id, const char *why, const char *subquery)
 {
 	StatsKey key = {.event = STATS_REFUSED, .reason = why};
 	StatsCount count = {.calls = 1, .query_id = query_id};
-	const char *text = psprintf("%s%s", why, level);
+	const char *text = psprintf("%s%s", why, subquery);
 
 	if (reasons && strstr(reasons->data, text) == NULL)
 		appendStringInfo(reasons, "%s%s", reasons->len > 0 ? "; " : "", text);
@@ -94,25 +95,38 @@ note(int64 query_id, const char *why, const char *level)
 			 errhidestmt(true)));
 }
 
-void
-reasons_note(PlannerInfo *root, const char *why)
+static void
+record_for_query(PlannerInfo *root, const char *why)
 {
-	const char *level = describe_level(root);
+	const char *subquery = describe_subquery(root);
 
 	while (root->parent_root)
 		root = root->parent_root;
-	note((int64) root->parse->queryId, why, level);
+	record_reason((int64) root->parse->queryId, why, subquery);
 }
 
 void
-reasons_note_offered(PlannerInfo *root, const RelOptInfo *rel, double rows)
+reasons_reject(PlannerInfo *root, bool required, const char *why)
 {
-	Offer *offer = palloc(sizeof(Offer));
+	record_for_query(root, why);
+	if (required)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("query cannot be executed by the custom scan \"GpuAgg\""),
+				 errdetail("The reason is: %s.", why),
+				 errhint("Set \"%s\" to \"allow\" to execute it without.", "gpuagg.require")));
+	ereport(DEBUG1, (errmsg_internal("gpuagg: not used: %s", why)));
+}
 
-	offer->rel = rel;
-	offer->rows = rows;
-	offer->level = describe_level(root);
-	offers = lappend(offers, offer);
+void
+reasons_add_candidate(PlannerInfo *root, const RelOptInfo *rel, double rows)
+{
+	Candidate *candidate = palloc(sizeof(Candidate));
+
+	candidate->rel = rel;
+	candidate->rows = rows;
+	candidate->subquery = describe_subquery(root);
+	candidates = lappend(candidates, candidate);
 }
 
 void
@@ -120,63 +134,65 @@ reasons_note_chosen(const RelOptInfo *rel)
 {
 	ListCell *lc;
 
-	foreach (lc, offers)
+	foreach (lc, candidates)
 	{
-		Offer *offer = lfirst(lc);
+		Candidate *candidate = lfirst(lc);
 
-		if (offer->rel != rel)
+		if (candidate->rel != rel)
 			continue;
-		taken_rows = Max(taken_rows, offer->rows);
-		offers = foreach_delete_current(offers, lc);
+		chosen_rows = Max(chosen_rows, candidate->rows);
+		candidates = foreach_delete_current(candidates, lc);
 	}
 }
 
-/* The query is planned, and these were not chosen. */
+/* Records, after planning, that core found cheaper paths for the remaining candidates. */
 static void
-note_offers(int64 query_id)
+record_candidates(int64 query_id)
 {
 	ListCell *lc;
 
-	foreach (lc, offers)
+	foreach (lc, candidates)
 	{
-		Offer *offer = lfirst(lc);
+		Candidate *candidate = lfirst(lc);
 
-		if (offer->rows > taken_rows)
-			note(query_id, "another plan is estimated to be cheaper", offer->level);
+		if (candidate->rows > chosen_rows)
+			record_reason(query_id, "another plan is estimated to be cheaper", candidate->subquery);
 	}
 }
 
+/* The planner hook.  Queries may be planned while another one is. */
 static PlannedStmt *
-plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+plan_and_record(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	List *outer = offers;
-	double outer_rows = taken_rows;
+	List *outer = candidates;
+	double outer_rows = chosen_rows;
 	StringInfo outer_reasons = reasons;
 	PlannedStmt *result;
 
-	offers = NIL;
-	taken_rows = -1;
+	candidates = NIL;
+	chosen_rows = -1;
 	if (query != explained)
 		reasons = NULL;
 	PG_TRY();
 	{
 		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
 																			cursor_options, params);
-		/* Citus plans a query as if its tables had the rows, for what it learns of it on the way */
+		/* Citus plans a distributed query once more as if its tables were local: that plan is not
+		 * used */
 		if (!citus_distributes())
-			note_offers((int64) result->queryId);
+			record_candidates((int64) result->queryId);
 	}
 	PG_FINALLY();
 	{
-		offers = outer;
-		taken_rows = outer_rows;
+		candidates = outer;
+		chosen_rows = outer_rows;
 		reasons = outer_reasons;
 	}
 	PG_END_TRY();
 	return result;
 }
 
-/* The text with which ExplainCloseGroup() has ended the query's group. */
+/* Returns the text that ExplainCloseGroup() has appended at the end of the query's group. */
 static char *
 group_end(const ExplainState *es)
 {
@@ -187,7 +203,7 @@ group_end(const ExplainState *es)
 	return "";
 }
 
-/* False if something else stands at the end, of another extension say. */
+/* Opens the query's group again; false if the output ends with other text, of an extension say. */
 static bool
 reopen_group(ExplainState *es)
 {
@@ -206,7 +222,7 @@ reopen_group(ExplainState *es)
 }
 
 static void
-explain_refusals(const char *why, ExplainState *es)
+explain_reasons(const char *why, ExplainState *es)
 {
 	if (es->format == EXPLAIN_FORMAT_TEXT)
 		ExplainPropertyText("GpuAgg", psprintf("not used: %s", why), es);
@@ -217,6 +233,7 @@ explain_refusals(const char *why, ExplainState *es)
 	}
 }
 
+/* The hook of EXPLAIN. */
 static void
 explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainState *es,
 				  const char *queryString, ParamListInfo params, QueryEnvironment *queryEnv)
@@ -242,7 +259,7 @@ explain_one_query(Query *query, int cursorOptions, IntoClause *into, ExplainStat
 	}
 	PG_END_TRY();
 	if (mine && mine->len > 0)
-		explain_refusals(mine->data, es);
+		explain_reasons(mine->data, es);
 }
 
 void
@@ -251,5 +268,5 @@ reasons_install_hooks(void)
 	prev_explain_one_query_hook = ExplainOneQuery_hook;
 	ExplainOneQuery_hook = explain_one_query;
 	prev_planner_hook = planner_hook;
-	planner_hook = plan;
+	planner_hook = plan_and_record;
 }

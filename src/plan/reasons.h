@@ -1,19 +1,25 @@
 /*
  * reasons.h
- *	  Reasons why a query was not taken: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
+ *	  Records why a query has no custom scan: for EXPLAIN (VERBOSE), gpuagg_stats and the log.
  */
 #ifndef GPUAGG_REASONS_H
 #define GPUAGG_REASONS_H
 
 #include "nodes/pathnodes.h"
 
-/* While a query is planned: why the custom scan is not among its paths. */
-extern void reasons_note(PlannerInfo *root, const char *why);
+/*
+ * Records why a query or subquery gets no custom path, while it is planned.  `why` is a phrase
+ * without a full stop.  Raises an error with it if the custom scan is required.
+ */
+extern void reasons_reject(PlannerInfo *root, bool required, const char *why);
 
 /*
- * An aggregation of so many rows, to this relation, has custom paths; and one of these was chosen.
+ * Records that an aggregation of `rows` input rows, whose result is `rel`, has custom paths.  If
+ * none is chosen, that is a reason: another plan was cheaper.
  */
-extern void reasons_note_offered(PlannerInfo *root, const RelOptInfo *rel, double rows);
+extern void reasons_add_candidate(PlannerInfo *root, const RelOptInfo *rel, double rows);
+
+/* Records that one of these paths has been chosen. */
 extern void reasons_note_chosen(const RelOptInfo *rel);
 
 extern void reasons_install_hooks(void);

@@ -1,9 +1,8 @@
 /*
  * resident.c
- *	  Rows of which the GPU can keep copies, for the planner: a rough look at what the column cache
- * has.
+ *	  Estimates which rows the GPU can have cached, by what the column cache has.
  *
- * Whether all of a query can be translated for the GPU is known when it runs.
+ * Whether the whole query can be translated for the GPU is known only when it runs.
  */
 #include "postgres.h"
 
@@ -20,12 +19,12 @@
 #include "settings.h"
 #include "spec.h"
 
-/* Queries of more columns have no resident rows. */
+/* Rows of queries with more columns are not cached on the GPU. */
 #define MOST_COLUMNS 32
 
-/* Can the GPU have all of the columns? */
+/* Returns whether the GPU can have all of the columns. */
 static bool
-columns_suit(Relation rel, const Bitmapset *attnos)
+are_columns_supported(Relation rel, const Bitmapset *attnos)
 {
 	TupleDesc desc = RelationGetDescr(rel);
 	int member = -1;
@@ -45,6 +44,7 @@ columns_suit(Relation rel, const Bitmapset *attnos)
 	return true;
 }
 
+/* Returns the fraction of a table's blocks whose columns are cached. */
 static double
 table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 {
@@ -52,13 +52,13 @@ table_share(Oid relid, const Bitmapset *attnos, BlockNumber nblocks)
 	double share = 0;
 
 	if (rel->rd_rel->relkind == RELKIND_RELATION && proof_unsupported_reason(rel) == NULL &&
-		columns_suit(rel, attnos))
+		are_columns_supported(rel, attnos))
 		share = cache_table_share(rel, nblocks, attnos);
 	table_close(rel, NoLock);
 	return share;
 }
 
-/* Of a sequential scan, under a projection maybe. */
+/* Returns the cached fraction of a sequential scan, which may be under a projection. */
 static double
 scan_share(GroupQuery *query, Path *child)
 {

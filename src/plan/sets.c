@@ -1,10 +1,10 @@
 /*
  * sets.c
- *	  GROUPING SETS, ROLLUP and CUBE: the planner's side.
+ *	  The planner's side of GROUPING SETS, ROLLUP and CUBE.
  *
- * The planner has expanded them, with all their products, to one list of sets before it
- * offers paths.  Here a set is a list of numbers of keys; columns that depend on keys are in all of
- * them.  exec/grouping_sets.c reduces rows to the groups of each.
+ * The planner has expanded them, including products, to one list of sets before it asks for paths.
+ * Here a set is a list of key numbers.  Columns that depend on keys are in all sets.  At execution,
+ * composite/grouping_sets.c reduces rows to the groups of each set.
  */
 #include "postgres.h"
 
@@ -17,7 +17,7 @@
 #include "plan/group_query.h"
 #include "plan/supported.h"
 
-/* The number of the key with this reference. */
+/* Returns the number of the key with this reference. */
 static int
 key_number(GroupQuery *query, int ref)
 {
@@ -73,9 +73,9 @@ plan_complete_sets(GroupQuery *query)
 				lfirst(lc) = lappend_int(lfirst(lc), k);
 }
 
-/* Is the set part of a larger one, or the same as one before it? */
+/* Returns whether the set is contained in a larger one, or equal to an earlier one. */
 static bool
-is_made_of_another(List *sets, List *set, int number)
+is_contained_in_another(List *sets, List *set, int number)
 {
 	ListCell *lc;
 
@@ -96,12 +96,12 @@ plan_finest_sets(GroupQuery *query)
 	int n = 0;
 	ListCell *lc;
 
-	/* those are made from rows in each set */
+	/* distinct values, ordered sets and sorted rows are not combined: each set is made from rows */
 	if (supported_any_distinct(query->aggs) || supported_any_ordered_set(query->aggs) ||
 		query->orders_apart)
 		return Max(list_length(query->sets), 1);
 	foreach (lc, query->sets)
-		n += !is_made_of_another(query->sets, lfirst(lc), foreach_current_index(lc));
+		n += !is_contained_in_another(query->sets, lfirst(lc), foreach_current_index(lc));
 	return Max(n, 1);
 }
 

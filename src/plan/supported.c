@@ -1,10 +1,9 @@
 /*
  * supported.c
- *	  May a query's aggregation be taken by the custom scan, and if not, why.
+ *	  Decides whether a query's aggregation can have a custom scan, and if not, gives the reason.
  *
- * No other file decides that, as with postgres_fdw's shippable.c.  Reasons are phrases
- * for errdetail and EXPLAIN, without a full stop.  aggmap_supported() answers for a
- * single aggregate.
+ * No other file decides that, as with postgres_fdw's shippable.c.  Reasons are phrases for
+ * errdetail and EXPLAIN, without a full stop.  aggmap_supported() answers for a single aggregate.
  */
 #include "postgres.h"
 
@@ -22,14 +21,15 @@
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
 #include "common/compat.h"
+#include "key_spec.h"
 #include "plan/citus.h"
 #include "plan/supported.h"
 #include "settings.h"
 
-/* Each of GROUPING SETS may need a table of groups while rows are read. */
+/* Each grouping set may need a table of groups while rows are read. */
 #define MOST_SETS 256
 
-/* One of the extension's, or a part of one of them? */
+/* Returns whether the aggregate is one of the extension's, or a partial call of one. */
 static bool
 is_ours(const Aggref *aggref)
 {
@@ -49,7 +49,6 @@ supported_any_ours(List *aggrefs)
 	return false;
 }
 
-/* May core's own aggregates make a query one for the custom scan? */
 bool
 supported_core_too(void)
 {
@@ -57,12 +56,12 @@ supported_core_too(void)
 }
 
 /*
- * One aggregate of ours, or of core's with gpuagg.replace_builtin, makes the
- * query one for the custom scan.  The others are taken along whatever they are:
- * their answers are the same, and the query would be lost to it otherwise.
+ * Returns whether a custom scan is worthwhile.  One aggregate of the extension's, or one of core's
+ * with gpuagg.replace_builtin, is enough.  All other aggregates are then computed with it: their
+ * answers are the same.
  */
 static bool
-supported_interest(List *aggrefs, const char **why)
+is_worthwhile(List *aggrefs, const char **why)
 {
 	ListCell *lc;
 
@@ -81,23 +80,6 @@ supported_interest(List *aggrefs, const char **why)
 	return false;
 }
 
-bool
-supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc)
-{
-	RegProcedure left, right;
-
-	if (!OidIsValid(eqop) || !op_hashjoinable(eqop, type) ||
-		!get_op_hash_functions(eqop, &left, &right))
-		return false;
-	*eqfunc = get_opcode(eqop);
-	*hashfunc = left;
-	return OidIsValid(*eqfunc);
-}
-
-/*
- * Must rows be in the order of the aggregate's own ORDER BY?  Distinct values are sorted by
- * themselves.
- */
 bool
 supported_orders_rows(const Aggref *aggref)
 {
@@ -127,9 +109,9 @@ supported_any_distinct(List *aggrefs)
 	return false;
 }
 
-/* Distinct values must be hashable, and are found with rows in any order. */
+/* Returns whether the aggregate's distinct values can be hashed. */
 static bool
-supported_distinct(const Aggref *aggref, const char **why)
+can_hash_distinct(const Aggref *aggref, const char **why)
 {
 	ListCell *lc;
 
@@ -139,7 +121,7 @@ supported_distinct(const Aggref *aggref, const char **why)
 		Oid type = exprType((Node *) get_sortgroupclause_expr(clause, aggref->args));
 		Oid eqfunc, hashfunc;
 
-		if (!supported_key_functions(clause->eqop, type, &eqfunc, &hashfunc))
+		if (!key_hash_functions(clause->eqop, type, &eqfunc, &hashfunc))
 		{
 			*why = psprintf("DISTINCT inside %s needs a hashable type, and %s is not one",
 							get_func_name(aggref->aggfnoid), format_type_be(type));
@@ -159,21 +141,22 @@ supported_aggregates(List *aggrefs, bool parallel, const char **why)
 		Aggref *aggref = lfirst_node(Aggref, lc);
 
 		if (!aggmap_supported(partial_aggref(aggref), parallel, why) ||
-			!supported_distinct(aggref, why))
+			!can_hash_distinct(aggref, why))
 			return false;
-		/* equal expressions are evaluated once, which volatile ones must not be */
+		/* equal expressions are evaluated once, but volatile ones must be evaluated each time */
 		if (contain_volatile_functions((Node *) aggref))
 		{
-			*why = psprintf("volatile function inside %s", get_func_name(aggref->aggfnoid));
+			*why = psprintf("a volatile function inside %s is not supported",
+							get_func_name(aggref->aggfnoid));
 			return false;
 		}
 	}
 	return true;
 }
 
-/* Is one of the keys volatile and there again?  Equal expressions are evaluated once. */
+/* Returns whether a volatile key occurs twice. Equal expressions are evaluated once. */
 static bool
-volatile_twice(List *keys)
+has_volatile_twice(List *keys)
 {
 	ListCell *key, *other;
 
@@ -193,7 +176,7 @@ supported_keys(List *keys, List *eqops, const char **why)
 {
 	ListCell *key, *op;
 
-	if (volatile_twice(keys))
+	if (has_volatile_twice(keys))
 	{
 		*why = "GROUP BY has the same volatile expression twice";
 		return false;
@@ -203,7 +186,7 @@ supported_keys(List *keys, List *eqops, const char **why)
 		Oid type = exprType(lfirst(key));
 		Oid eqfunc, hashfunc;
 
-		if (!supported_key_functions(lfirst_oid(op), type, &eqfunc, &hashfunc))
+		if (!key_hash_functions(lfirst_oid(op), type, &eqfunc, &hashfunc))
 		{
 			*why =
 				psprintf("GROUP BY needs a hashable type, and %s is not one", format_type_be(type));
@@ -216,14 +199,14 @@ supported_keys(List *keys, List *eqops, const char **why)
 bool
 supported_query(List *keys, List *eqops, List *aggrefs, const char **why)
 {
-	/* a query without aggregates is one for gpuagg.replace_builtin */
-	return (aggrefs == NIL || supported_interest(aggrefs, why)) &&
+	/* a query without aggregates comes here with gpuagg.replace_builtin only */
+	return (aggrefs == NIL || is_worthwhile(aggrefs, why)) &&
 		supported_aggregates(aggrefs, false, why) && supported_keys(keys, eqops, why);
 }
 
-/* Is the key in all sets? */
+/* Returns whether all sets have the key. */
 static bool
-in_all_sets(List *sets, int key)
+is_in_all_sets(List *sets, int key)
 {
 	ListCell *lc;
 
@@ -233,9 +216,9 @@ in_all_sets(List *sets, int key)
 	return true;
 }
 
-/* Do all sets have both keys, or neither? */
+/* Returns whether each set has both keys or neither. */
 static bool
-together_in_sets(List *sets, int key, int other)
+are_in_same_sets(List *sets, int key, int other)
 {
 	ListCell *lc;
 
@@ -246,8 +229,8 @@ together_in_sets(List *sets, int key, int other)
 }
 
 /*
- * Above the custom scan a key is found by what it is: of two equal ones the first, and a constant
- * not at all.  In a set without them that would show.
+ * Above the custom scan, a key is found by its expression: the first one of equal keys, and
+ * constants are not found at all.  In a set without that key the result would be wrong.
  */
 bool
 supported_sets(List *sets, List *keys, const char **why)
@@ -256,34 +239,37 @@ supported_sets(List *sets, List *keys, const char **why)
 
 	if (list_length(sets) > MOST_SETS)
 	{
-		*why = psprintf("more than %d grouping sets", MOST_SETS);
+		*why = psprintf("more than %d grouping sets are not supported", MOST_SETS);
 		return false;
 	}
 	foreach (key, sets == NIL ? NIL : keys)
 	{
 		Node *expr = lfirst(key);
 
-		/* from 18 on a constant is marked as what sets may leave out */
+		/* from PostgreSQL 18 on, a constant key is marked because sets may leave it out */
 		if (IsA(expr, PlaceHolderVar))
 			expr = (Node *) ((PlaceHolderVar *) expr)->phexpr;
-		if (IsA(expr, Const) && !in_all_sets(sets, foreach_current_index(key)))
+		if (IsA(expr, Const) && !is_in_all_sets(sets, foreach_current_index(key)))
 		{
-			*why = "GROUPING SETS with a constant as a key";
+			*why = "a constant as a key of GROUPING SETS is not supported";
 			return false;
 		}
 		for_each_cell(other, keys,
 					  lnext(keys, key)) if (equal(lfirst(key), lfirst(other)) &&
-											!together_in_sets(sets, foreach_current_index(key),
+											!are_in_same_sets(sets, foreach_current_index(key),
 															  foreach_current_index(other)))
 		{
-			*why = "GROUPING SETS with the same key under two names";
+			*why = "the same expression as two keys of GROUPING SETS is not supported";
 			return false;
 		}
 	}
 	return true;
 }
 
-/* Would an aggregate of core's without an ORDER BY show that its rows come in another order? */
+/*
+ * Returns whether the result of an aggregate of core's without an ORDER BY would show that its rows
+ * arrive in another order.
+ */
 static bool
 shows_input_order(const Aggref *aggref)
 {
@@ -296,10 +282,11 @@ shows_input_order(const Aggref *aggref)
 }
 
 /*
- * Can one sort of the input serve all aggregates with an ORDER BY?  Then *order is the longest of
- * theirs, and the others are leading parts of it.  Otherwise *order is NIL, and *apart says that
- * the rows of each order are sorted apart, as they are where distinct values or ordered sets are
- * found as well, or others must see the rows in the order of the input.
+ * Finds out whether one sort of the input serves all aggregates with an ORDER BY.  Then *order is
+ * the longest of their orders, and the others are prefixes of it.  Otherwise *order is NIL.
+ *
+ * *apart is set if each aggregate must sort its own rows: if the orders differ, if there are also
+ * distinct values or ordered sets, or if other aggregates must see the rows in the input's order.
  */
 void
 supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bool *apart)
@@ -332,10 +319,6 @@ supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg, bo
 		*order = NIL;
 }
 
-/*
- * Can rows be sorted by this expression's 64-bit codes?  They compare as the default order of
- * its type does: sortop must be of that order, or, which sets *desc, of its reverse.
- */
 bool
 supported_codes(Node *expr, Oid sortop, bool *desc)
 {
@@ -355,7 +338,7 @@ supported_parallel(List *aggrefs, const char **why)
 	return supported_aggregates(aggrefs, true, why);
 }
 
-/* Finds one of our aggregates used as a window function. */
+/* Finds an aggregate of the extension's that is used as a window function. */
 static bool
 ours_in_window(Node *node, void *context)
 {

@@ -1,6 +1,8 @@
 /*
  * supported.h
- *	  May a query's aggregation be taken by the custom scan, and if not, why.
+ *	  Decides whether a query's aggregation can have a custom scan, and if not, gives the reason.
+ *
+ * Functions that return false set *why to a phrase without a full stop.
  */
 #ifndef GPUAGG_SUPPORTED_H
 #define GPUAGG_SUPPORTED_H
@@ -9,51 +11,53 @@
 
 #include "nodes/pathnodes.h"
 
-/* Does any of these aggregates belong to the extension? */
+/* Returns whether one of these aggregates belongs to the extension. */
 extern bool supported_any_ours(List *aggrefs);
 
-/* May core's own aggregates make a query one for the custom scan? */
+/* Returns whether core's own aggregates can get a custom scan. */
 extern bool supported_core_too(void);
 
-/* Is any of them of DISTINCT values? */
+/* Returns whether one of these aggregates is over DISTINCT values. */
 extern bool supported_any_distinct(List *aggrefs);
 
-/* Is one of them an ordered-set aggregate, whose values are known when all rows are? */
+/*
+ * Returns whether one of these is an ordered-set aggregate, which needs all rows before its value.
+ */
 extern bool supported_any_ordered_set(List *aggrefs);
 
-/*
- * May this grouping by `keys`, compared by `eqops`, be taken?  If not, *why is
- * the reason.
- */
+/* Returns whether grouping by `keys`, compared by the operators `eqops`, is supported. */
 extern bool supported_query(List *keys, List *eqops, List *aggrefs, const char **why);
 
-/* May these sets of keys, if any, be taken? */
+/* Returns whether these grouping sets, if any, are supported. */
 extern bool supported_sets(List *sets, List *keys, const char **why);
 
-/* Have all keys hash functions that go with their equality? */
+/* Returns whether all keys can be hashed consistently with their equality operator. */
 extern bool supported_keys(List *keys, List *eqops, const char **why);
 
-/* Must rows be in the order of the aggregate's own ORDER BY? */
+/*
+ * Returns whether the aggregate must get its rows in the order of its own ORDER BY.  (For DISTINCT,
+ * the distinct values are sorted instead.)
+ */
 extern bool supported_orders_rows(const Aggref *aggref);
 
 /*
- * May the aggregates' own ORDER BYs be served by one sort of the input?  *order is then its
- * pathkeys after those of the grouping keys, or NIL, and *agg the aggregate they are of.  Otherwise
- * *apart: each of these aggregates has its rows sorted.
+ * Finds out whether one sort of the input serves the ORDER BY of all aggregates.  Then *order is
+ * its pathkeys after those of the grouping keys, and *agg an aggregate with this order.  Otherwise
+ * *order is NIL; and *apart is set if there are such aggregates: each sorts its own rows.
  */
 extern void supported_order(PlannerInfo *root, List *aggrefs, List **order, Aggref **agg,
 							bool *apart);
 
-/* May a feed sort by 64-bit codes of the expression?  *desc is set. */
+/*
+ * Returns whether rows can be sorted by 64-bit codes of the expression.  Codes compare like the
+ * default order of the type: sortop must be of that order, or of its reverse, which sets *desc.
+ */
 extern bool supported_codes(Node *expr, Oid sortop, bool *desc);
 
-/* May several processes aggregate privately and merge their groups? */
+/* Returns whether several processes can aggregate privately and merge their groups. */
 extern bool supported_parallel(List *aggrefs, const char **why);
 
-/* False if one of the extension's aggregates is a window function. */
+/* Returns false if an aggregate of the extension's is used as a window function. */
 extern bool supported_window(PlannerInfo *root, const char **why);
-
-/* Equality and hash function behind an equality operator; false if it cannot be hashed. */
-extern bool supported_key_functions(Oid eqop, Oid type, Oid *eqfunc, Oid *hashfunc);
 
 #endif /* GPUAGG_SUPPORTED_H */

@@ -1,10 +1,9 @@
 /*
  * union.c
- *	  UNION as SELECT DISTINCT over UNION ALL.
+ *	  Rewrites UNION as SELECT DISTINCT over UNION ALL.
  *
- * The planner offers extensions no place for the DISTINCT of a UNION: it forms groups of columns
- * that belong to no table.  With gpuagg.replace_builtin, such a query is rewritten before it is
- * planned:
+ * The planner has no hook for the DISTINCT of a UNION: it groups by columns that belong to no
+ * table. With gpuagg.replace_builtin, such a query is rewritten before it is planned:
  *
  *		A UNION B ORDER BY x LIMIT n
  *
@@ -12,10 +11,10 @@
  *
  *		SELECT DISTINCT * FROM (A UNION ALL B) ORDER BY x LIMIT n
  *
- * which has the same rows, with the planner's usual choices for the DISTINCT and for the ALL, and
- * those of this extension besides.  A UNION below another set operation, as in A UNION ALL (B UNION
- * C), becomes a subquery of that kind first.  WITH RECURSIVE's own UNION is left alone, as it is no
- * set operation of complete inputs.
+ * The result is the same.  The planner makes its usual choices for the DISTINCT and for the UNION
+ * ALL, and this extension adds its paths.  A UNION below another set operation, as in A UNION ALL
+ * (B UNION C), first becomes a subquery of that kind.  The UNION of WITH RECURSIVE is left alone,
+ * because its inputs are not complete.
  */
 #include "postgres.h"
 
@@ -26,22 +25,30 @@
 #include "rewrite/rewriteManip.h"
 
 #include "plan/citus.h"
+#include "plan/group_query.h"
+#include "plan/reasons.h"
 #include "plan/supported.h"
-#include "plan/union.h"
 #include "settings.h"
 
 /*
- * Most arms.  Where these read no table, the planner's time for the UNION ALL grows with the cube
- * of their number: more than a second for 1,000.
+ * Maximum number of queries of a UNION that is rewritten.  If these read no table, the planner's
+ * time for the UNION ALL grows with the cube of their number: it is more than a second for 1,000.
  */
 #define MAX_ARMS 300
 
 static planner_hook_type prev_planner_hook;
 
+/* Returns whether queries may be rewritten at all. */
+static bool
+is_enabled(void)
+{
+	return supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID;
+}
+
 /*
- * Makes a tree of UNIONs one of UNION ALLs; DISTINCT follows above.  Other set operations stay as
- * they are, and so do UNIONs of other types or collations than the whole: what is equal in those
- * may differ in these.
+ * Changes UNIONs of a tree to UNION ALL, because a DISTINCT above follows.  Other set operations
+ * stay as they are.  So do UNIONs with other types or collations than the whole tree: values that
+ * are equal in those may differ in the tree's.
  */
 static void
 keep_duplicates(Node *node, const SetOperationStmt *top)
@@ -58,19 +65,36 @@ keep_duplicates(Node *node, const SetOperationStmt *top)
 	keep_duplicates(op->rarg, top);
 }
 
-/* How many queries does a tree of set operations have? */
+/*
+ * Returns the number of queries ("arms") in a tree of set operations.  Sets *compares if one of the
+ * operations is INTERSECT or EXCEPT.
+ */
 static int
-count_arms(const Node *node)
+count_arms(const Node *node, bool *compares)
 {
 	const SetOperationStmt *op = (const SetOperationStmt *) node;
 
+	if (!IsA(node, SetOperationStmt))
+		return 1;
 	check_stack_depth();
-	return IsA(node, SetOperationStmt) ? count_arms(op->larg) + count_arms(op->rarg) : 1;
+	*compares |= op->op != SETOP_UNION;
+	return count_arms(op->larg, compares) + count_arms(op->rarg, compares);
+}
+
+void
+union_note_other(PlannerInfo *root, const RelOptInfo *rel)
+{
+	bool compares = false;
+	int arms = count_arms(root->parse->setOperations, &compares);
+
+	/* the hook is called for each operation; only the relation of the whole tree has all arms */
+	if (compares && is_enabled() && bms_num_members(rel->relids) == arms)
+		reasons_reject(root, false, "INTERSECT and EXCEPT are not supported");
 }
 
 /*
- * The columns of the inner query as results of the outer one, with the references that ORDER BY has
- * to them.
+ * Returns target entries of the outer query for the columns of the inner one, with the references
+ * that ORDER BY uses.
  */
 static List *
 outer_targetlist(const Query *inner)
@@ -93,7 +117,7 @@ outer_targetlist(const Query *inner)
 	return targets;
 }
 
-/* One clause for each column: the UNION's. */
+/* Returns the UNION's grouping clauses, one for each column. */
 static List *
 distinct_clause(const List *clauses, const List *targets)
 {
@@ -110,6 +134,7 @@ distinct_clause(const List *clauses, const List *targets)
 	return distinct;
 }
 
+/* Returns a range table entry for a subquery. */
 static RangeTblEntry *
 subquery_entry(Query *subquery)
 {
@@ -130,11 +155,15 @@ subquery_entry(Query *subquery)
 	return rte;
 }
 
-/* Could the DISTINCT be taken, and may the query be nested? */
+/*
+ * Returns whether a query is a UNION whose DISTINCT a custom scan could compute, and which may
+ * become a subquery.
+ */
 static bool
 may_rewrite(const Query *query)
 {
 	SetOperationStmt *op = (SetOperationStmt *) query->setOperations;
+	bool compares = false;
 	List *eqops = NIL;
 	List *columns = NIL;
 	const char *why;
@@ -143,9 +172,9 @@ may_rewrite(const Query *query)
 	if (op == NULL || !IsA(op, SetOperationStmt) || op->op != SETOP_UNION || op->all ||
 		query->commandType != CMD_SELECT || query->hasModifyingCTE || query->rowMarks != NIL ||
 		list_length(op->groupClauses) != list_length(query->targetList) ||
-		op->groupClauses == NIL || count_arms((Node *) op) > MAX_ARMS)
+		op->groupClauses == NIL || count_arms((Node *) op, &compares) > MAX_ARMS)
 		return false;
-	/* LIMIT moves to where the query's WITH is not known */
+	/* LIMIT moves to the outer query, which does not have the query's WITH */
 	if (query->cteList != NIL &&
 		(checkExprHasSubLink(query->limitOffset) || checkExprHasSubLink(query->limitCount)))
 		return false;
@@ -160,8 +189,9 @@ may_rewrite(const Query *query)
 	return supported_keys(columns, eqops, &why);
 }
 
+/* Rewrites a UNION in place. */
 static void
-rewrite(Query *query)
+rewrite_union(Query *query)
 {
 	Query *inner = makeNode(Query);
 	Query *outer = makeNode(Query);
@@ -200,7 +230,7 @@ rewrite(Query *query)
 
 /* ---- UNIONs below other set operations ------------------------------------ */
 
-/* Moves the queries of a tree to another list, and sets the references of the tree to these. */
+/* Moves the queries of a tree to another range table, and updates the tree's references. */
 static void
 move_arms(Node *node, const List *from, List **to)
 {
@@ -217,7 +247,7 @@ move_arms(Node *node, const List *from, List **to)
 	move_arms(castNode(SetOperationStmt, node)->rarg, from, to);
 }
 
-/* The first query of a tree, whose columns have the names of the whole. */
+/* Returns the first query of a tree. The columns of the tree have its names. */
 static int
 first_arm(const Node *node)
 {
@@ -226,7 +256,7 @@ first_arm(const Node *node)
 	return castNode(RangeTblRef, (Node *) node)->rtindex;
 }
 
-/* A query of its own for a tree of set operations of another query. */
+/* Returns a new query for a tree of set operations of another query. */
 static Query *
 query_of_tree(const Query *query, const SetOperationStmt *op)
 {
@@ -243,8 +273,8 @@ query_of_tree(const Query *query, const SetOperationStmt *op)
 	result->setOperations = copyObject((Node *) op);
 	move_arms(result->setOperations, query->rtable, &result->rtable);
 	/*
-	 * also what they refer to in the query, which is its WITH; there are no columns of this level
-	 * yet
+	 * Also adjusts references of the arms to the outer query's WITH.  There are no columns of this
+	 * level yet.
 	 */
 	IncrementVarSublevelsUp((Node *) result, 1, 0);
 	arm = linitial_node(RangeTblEntry, result->rtable)->subquery;
@@ -263,9 +293,9 @@ query_of_tree(const Query *query, const SetOperationStmt *op)
 }
 
 /*
- * Makes subqueries of the UNIONs below `node`, whose place is that of their first query: what
- * refers to the columns of that one means the columns of the whole.  merged: a UNION above finds
- * what is distinct among these rows and others.
+ * Makes subqueries of the UNIONs below `node`.  The subquery takes the place of its first query in
+ * the range table: references to that query's columns then mean the columns of the UNION.  merged:
+ * a UNION above removes duplicates from these rows and others.
  */
 static void
 nest_unions(Query *query, Node **node, bool merged)
@@ -283,7 +313,7 @@ nest_unions(Query *query, Node **node, bool merged)
 		{
 			RangeTblRef *ref = makeNode(RangeTblRef);
 
-			rewrite(nested);
+			rewrite_union(nested);
 			ref->rtindex = first_arm((Node *) op);
 			lfirst(list_nth_cell(query->rtable, ref->rtindex - 1)) = subquery_entry(nested);
 			*node = (Node *) ref;
@@ -297,7 +327,7 @@ nest_unions(Query *query, Node **node, bool merged)
 
 static bool rewrite_walker(Node *node, void *context);
 
-/* The query of WITH RECURSIVE: not its own UNION. */
+/* Rewrites a WITH query, but not the UNION of WITH RECURSIVE. */
 static bool
 rewrite_cte(CommonTableExpr *cte)
 {
@@ -320,16 +350,15 @@ rewrite_walker(Node *node, void *context)
 	if (((Query *) node)->setOperations)
 		nest_unions((Query *) node, &((Query *) node)->setOperations, false);
 	if (may_rewrite((Query *) node))
-		rewrite((Query *) node);
+		rewrite_union((Query *) node);
 	return false;
 }
 
 static PlannedStmt *
-plan(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
+plan_union(Query *query, const char *query_string, int cursor_options, ParamListInfo params)
 {
-	/* Citus has ways of its own with a UNION of its tables */
-	if (supported_core_too() && gpuagg_enabled && gpuagg_require != GPUAGG_FORBID &&
-		!citus_distributes())
+	/* Citus distributes the UNIONs of its tables itself */
+	if (is_enabled() && !citus_distributes())
 		rewrite_walker((Node *) query, NULL);
 	return (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
 																	  cursor_options, params);
@@ -339,5 +368,5 @@ void
 union_install_hook(void)
 {
 	prev_planner_hook = planner_hook;
-	planner_hook = plan;
+	planner_hook = plan_union;
 }

@@ -87,16 +87,16 @@ has_columns(const WireSlot *slot)
 static const char *
 check_part(const WireQuery *q, const WireSlot *slot)
 {
-	if (slot->part >= WIRE_PARTS)
+	if (slot->input >= WIRE_SLOT_INPUTS)
 		return "no such part of the rows";
-	if (slot->part == WIRE_ROWS)
+	if (slot->input == WIRE_ROWS)
 		return NULL;
 	if (slot->set >= q->nsets)
 		return "slot names no set";
 	if (slot->filter >= 0 || slot->bin_kind != WIRE_BIN_NONE || slot->col[1] >= 0 ||
 		!gpuagg_monoids[slot->monoid].commutative || columns_of[slot->monoid] > 1)
 		return "operator over a set";
-	if (slot->part != WIRE_DISTINCT && slot->monoid != MONOID_COUNT)
+	if (slot->input != WIRE_DISTINCT && slot->monoid != MONOID_COUNT)
 		return "place of a set";
 	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ?
 		NULL :
@@ -111,8 +111,9 @@ check_grouped(const WireQuery *q)
 
 	if (!(q->flags & WIRE_GROUPED))
 		return NULL;
-	if (wire_keeps_rows(q) || q->share != 0 || q->nkeys != 1 || q->key_bytes != sizeof(int32_t) ||
-		key->width != sizeof(int32_t) || key->offset != 0 || key->nullable)
+	if (wire_keeps_rows(q) || q->shared_id != 0 || q->nkeys != 1 ||
+		q->key_bytes != sizeof(int32_t) || key->width != sizeof(int32_t) || key->offset != 0 ||
+		key->nullable)
 		return "grouped rows";
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].bin_kind != WIRE_BIN_NONE)
@@ -195,7 +196,7 @@ check_query(const WireQuery *q, size_t length)
 		length != sizeof(*q) + q->nthresholds * sizeof(double))
 		return "query length";
 	if ((q->flags & ~(WIRE_ORDERED | WIRE_GROUPED | WIRE_LATE)) ||
-		((q->flags & WIRE_LATE) && q->share != 0))
+		((q->flags & WIRE_LATE) && q->shared_id != 0))
 		return "flags";
 	if (!(q->est_rows >= 0) || !(q->est_groups >= 0))
 		return "estimates";
@@ -484,11 +485,11 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 		return "no such buffer";
 	if (q->flags & WIRE_GROUPED)
 		return "stored rows that arrive grouped";
-	if (in->nruns + in->nspans < 1 || in->nruns > buffer_bytes / sizeof(WireRun) ||
-		wire_align(in->nruns * sizeof(WireRun)) +
-				((size_t) in->nruns + in->nspans) * sizeof(uint64_t) >
+	if (in->nrow_ranges + in->nspans < 1 || in->nrow_ranges > buffer_bytes / sizeof(WireRowRange) ||
+		wire_align(in->nrow_ranges * sizeof(WireRowRange)) +
+				((size_t) in->nrow_ranges + in->nspans) * sizeof(uint64_t) >
 			buffer_bytes)
-		return "number of runs";
+		return "number of row_ranges";
 	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
 		return "number of columns";
 	for (uint32_t i = 0; i < in->nstored; i++)
@@ -503,51 +504,52 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 
 /* Runs in order; adds their rows. */
 static const char *
-check_order(const WireRun *runs, uint32_t n, uint64_t *rows)
+check_order(const WireRowRange *row_ranges, uint32_t n, uint64_t *rows)
 {
 	for (uint32_t r = 0; r < n; r++)
 	{
-		const WireRun *last = r > 0 ? &runs[r - 1] : NULL;
+		const WireRowRange *last = r > 0 ? &row_ranges[r - 1] : NULL;
 
-		if (runs[r].nrows < 1 || runs[r].nrows > UINT32_MAX - runs[r].first)
+		if (row_ranges[r].nrows < 1 || row_ranges[r].nrows > UINT32_MAX - row_ranges[r].first)
 			return "rows of a run";
 		if (last &&
-			(runs[r].range < last->range ||
-			 (runs[r].range == last->range &&
-			  (runs[r].stamp != last->stamp || runs[r].first < last->first + last->nrows))))
-			return "order of runs";
-		*rows += runs[r].nrows;
+			(row_ranges[r].range < last->range ||
+			 (row_ranges[r].range == last->range &&
+			  (row_ranges[r].stamp != last->stamp ||
+			   row_ranges[r].first < last->first + last->nrows))))
+			return "order of row_ranges";
+		*rows += row_ranges[r].nrows;
 	}
 	return NULL;
 }
 
 /* A list that is sent: whole ranges of the span. */
 static const char *
-check_list(const WireSpan *span, const WireRun *runs, uint32_t n)
+check_list(const WireSpan *span, const WireRowRange *row_ranges, uint32_t n)
 {
 	uint64_t rows = 0;
 
-	if (span->nruns < 1 || span->run > n || span->nruns > n - span->run)
+	if (span->nrow_ranges < 1 || span->row_range > n || span->nrow_ranges > n - span->row_range)
 		return "list of a span";
-	for (uint32_t r = span->run; r < span->run + span->nruns; r++)
+	for (uint32_t r = span->row_range; r < span->row_range + span->nrow_ranges; r++)
 	{
-		if (runs[r].first != 0 || runs[r].range < span->first ||
-			runs[r].range - span->first >= span->nranges ||
-			(r > span->run && runs[r].range == runs[r - 1].range))
+		if (row_ranges[r].first != 0 || row_ranges[r].range < span->first ||
+			row_ranges[r].range - span->first >= span->nranges ||
+			(r > span->row_range && row_ranges[r].range == row_ranges[r - 1].range))
 			return "range of a span";
-		rows += runs[r].nrows;
+		rows += row_ranges[r].nrows;
 	}
 	return rows == span->nrows ? NULL : "rows of a span";
 }
 
 /* No range is in two of them, nor in one without its list and in a run. */
 const char *
-check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspans)
+check_row_ranges(const WireRowRange *row_ranges, uint32_t n, const WireSpan *spans, uint32_t nspans)
 {
 	uint64_t rows = 0;
 	uint64_t end = 0;
 	uint32_t r = 0;
-	const char *wrong = check_order(runs, n, &rows);
+	const char *wrong = check_order(row_ranges, n, &rows);
 
 	for (uint32_t s = 0; s < nspans && wrong == NULL; s++)
 	{
@@ -557,14 +559,14 @@ check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans, uint32_t nspa
 			span->nrows > STORE_MAX_ROWS)
 			return "order of spans";
 		end = (uint64_t) span->first + span->nranges;
-		if (span->run != WIRE_NO_ARRAY)
+		if (span->row_range != WIRE_NO_ARRAY)
 		{
-			wrong = check_list(span, runs, n);
+			wrong = check_list(span, row_ranges, n);
 			continue;
 		}
-		while (r < n && runs[r].range < span->first)
+		while (r < n && row_ranges[r].range < span->first)
 			r++;
-		if (r < n && runs[r].range < end)
+		if (r < n && row_ranges[r].range < end)
 			return "range that is named twice";
 		rows += span->nrows;
 	}

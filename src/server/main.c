@@ -272,7 +272,7 @@ raise_file_limit(void)
 
 /* One row through a query that counts it. */
 static DeviceStatus
-run_once(Query *query, Lane *lane, DeviceError *error)
+run_once(DeviceQuery *query, Lane *lane, DeviceError *error)
 {
 	WireBatch batch = {.nrows = 1};
 	WireFinished finished = {0};
@@ -292,7 +292,7 @@ warm_device(int device, Arena *arena, DeviceError *error)
 {
 	WireQuery q = {.nslots = 1};
 	Lane *lanes[ARENAS_AHEAD] = {NULL};
-	Query *queries[ARENAS_AHEAD] = {NULL};
+	DeviceQuery *queries[ARENAS_AHEAD] = {NULL};
 	DeviceStatus status = DEVICE_OK;
 
 	q.slots[0].monoid = MONOID_COUNT;

@@ -6,7 +6,7 @@
  *	control.c	the pipe to the supervisor
  *	watch.c		detects devices that complete nothing any more
  *	session.c	a thread for each connection: messages to device calls
- *	queries.c	queries, which connections may share
+ *	shared_query.c	queries, which connections may share
  *	spread.c	queries over stored columns of several devices (spread.h)
  *	store.c		columns of tables that stay on the devices (store.h)
  *	resident.c	from the rows and the program of RESIDENT to what a device has to do (resident.h)
@@ -93,8 +93,8 @@ extern const char *check_dictionary(const WireDictionary *in, size_t length, int
 extern const char *check_cells(const WireResident *in, const char *buffer);
 extern const char *check_resident(const WireResident *in, const WireQuery *q, size_t length,
 								  size_t buffer_bytes, int buffers);
-extern const char *check_runs(const WireRun *runs, uint32_t n, const WireSpan *spans,
-							  uint32_t nspans);
+extern const char *check_row_ranges(const WireRowRange *row_ranges, uint32_t n,
+									const WireSpan *spans, uint32_t nspans);
 extern const char *check_pick(const WirePick *in, const WireQuery *q, size_t length,
 							  size_t buffer_bytes, int buffers);
 extern const char *check_finish(const WireFinish *in, const WireQuery *q, size_t length,
@@ -140,9 +140,9 @@ extern int arena_idle_seconds;
 
 /* ---- queries.c ---- */
 
-typedef struct OpenQuery
+typedef struct SharedQuery
 {
-	struct OpenQuery *next;
+	struct SharedQuery *next;
 	int users;      /* connections */
 	int device;     /* where it is, or may be opened */
 	WireQuery wire; /* what it was opened with */
@@ -153,28 +153,29 @@ typedef struct OpenQuery
 	atomic_bool full; /* the device had no room for rows: no others are taken */
 
 	pthread_mutex_t lock; /* of what follows; held in every device call on `query` */
-	Query *query;         /* NULL: it is not open yet, and not shared */
+	DeviceQuery *query;   /* NULL: it is not open yet, and not shared */
 	bool rows;            /* some have been reduced */
 	uint64_t use;         /* its number among the uses of stored columns; 0: none yet */
-	struct QueryPart *parts[WIRE_MAX_DEVICES]; /* on other devices; or NULL */
+	struct PeerQuery *parts[WIRE_MAX_DEVICES]; /* on other devices; or NULL */
 	bool finished;                             /* groups may be fetched; batches are refused */
 	bool limited;                              /* not all groups are wanted: */
 	WireLimit limit;
 	DeviceStatus failed; /* DEVICE_OK, or the status of the call that failed ... */
 	DeviceError failure; /* ... and its text: every further call returns them */
-} OpenQuery;
+} SharedQuery;
 
 /*
- * Makes a query, which query_place opens, or joins the one with the same `share` on whichever
- * device it is; the first one of these opens it on this device.  `thresholds` is copied; the arena
- * stays until query_leave.
+ * Makes a query, which shared_query_place opens, or joins the one with the same `share` on
+ * whichever device it is; the first one of these opens it on this device.  `thresholds` is copied;
+ * the arena stays until shared_query_leave.
  */
-extern DeviceStatus query_enter(OpenQuery **query, int device, char *arena, const WireQuery *wire,
-								const double *thresholds, DeviceError *error);
+extern DeviceStatus shared_query_enter(SharedQuery **query, int device, char *arena,
+									   const WireQuery *wire, const double *thresholds,
+									   DeviceError *error);
 /* Opens the query on this device, unless it is open. */
-extern DeviceStatus query_place(OpenQuery *query, int device, DeviceError *error);
+extern DeviceStatus shared_query_place(SharedQuery *query, int device, DeviceError *error);
 /* Closes the query if no other connection uses it. */
-extern void query_leave(OpenQuery *query);
+extern void shared_query_leave(SharedQuery *query);
 
 /*
  * The functions of device_ops, with the query locked.  After a failure every call fails
@@ -185,24 +186,25 @@ extern void query_leave(OpenQuery *query);
  * Without a lock.  DEVICE_FULL: the device has no memory for copies, or the query takes no more
  * batches.
  */
-extern DeviceStatus query_copy(OpenQuery *query, Lane *lane, const WireBatch *batch, size_t *bytes,
-							   DeviceError *error);
-extern DeviceStatus query_reduce(OpenQuery *query, Lane *lane, const WireBatch *batch,
-								 DeviceError *error);
+extern DeviceStatus shared_query_copy(SharedQuery *query, Lane *lane, const WireBatch *batch,
+									  size_t *bytes, DeviceError *error);
+extern DeviceStatus shared_query_reduce(SharedQuery *query, Lane *lane, const WireBatch *batch,
+										DeviceError *error);
 /* The next two as in spread.h. */
-extern DeviceStatus query_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept,
-								DeviceError *error);
-extern DeviceStatus query_resident(OpenQuery *query, Lane *lane, const WireResident *in,
-								   const WireRun *runs, uint64_t *lacking, bool *taken,
-								   DeviceError *error);
-extern DeviceStatus query_finish(OpenQuery *query, WireFinished *result, DeviceError *error);
-extern DeviceStatus query_pick(OpenQuery *query, Lane *lane, const WirePick *in,
-							   const int32_t *places, DeviceError *error);
-extern DeviceStatus query_fetch(OpenQuery *query, Lane *lane, const WireGroups *out,
-								DeviceError *error);
-extern DeviceStatus query_reset(OpenQuery *query, DeviceError *error);
+extern DeviceStatus shared_query_store(SharedQuery *query, Lane *lane, const WireStore *in,
+									   bool *kept, DeviceError *error);
+extern DeviceStatus shared_query_resident(SharedQuery *query, Lane *lane, const WireResident *in,
+										  const WireRowRange *row_ranges, uint64_t *lacking,
+										  bool *taken, DeviceError *error);
+extern DeviceStatus shared_query_finish(SharedQuery *query, WireFinished *result,
+										DeviceError *error);
+extern DeviceStatus shared_query_pick(SharedQuery *query, Lane *lane, const WirePick *in,
+									  const int32_t *places, DeviceError *error);
+extern DeviceStatus shared_query_fetch(SharedQuery *query, Lane *lane, const WireGroups *out,
+									   DeviceError *error);
+extern DeviceStatus shared_query_reset(SharedQuery *query, DeviceError *error);
 /* The status and text of the call that failed, or DEVICE_OK. */
-extern DeviceStatus query_failure(OpenQuery *query, DeviceError *error);
+extern DeviceStatus shared_query_failure(SharedQuery *query, DeviceError *error);
 
 /* ---- watch.c ---- */
 

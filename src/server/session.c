@@ -48,7 +48,7 @@ typedef struct Session
 	int device; /* -1: not attached */
 	Arena *arena;
 	Lane *lane;
-	OpenQuery *query;
+	SharedQuery *query;
 	uint64_t bytes_in;
 	double copy_ms;
 	double kernel_ms;
@@ -126,7 +126,7 @@ static void
 leave_query(Session *s)
 {
 	if (s->query)
-		query_leave(s->query);
+		shared_query_leave(s->query);
 	s->query = NULL;
 	s->pending = false;
 	s->bytes_in = 0;
@@ -171,7 +171,9 @@ open_lane(Session *s)
 static bool
 enter_query(Session *s, const WireQuery *q, const double *thresholds)
 {
-	if (!check(s, query_enter(&s->query, s->device, s->arena->memory, q, thresholds, &s->error)))
+	if (!check(
+			s,
+			shared_query_enter(&s->query, s->device, s->arena->memory, q, thresholds, &s->error)))
 		return false;
 	if (s->query->device != s->device)
 		move_to_device(s, s->query->device);
@@ -186,7 +188,7 @@ place_query(Session *s, int device)
 		return true;
 	if (device >= 0 && device != s->device && s->query->query == NULL)
 		move_to_device(s, device);
-	return check(s, query_place(s->query, s->device, &s->error)) && open_lane(s);
+	return check(s, shared_query_place(s->query, s->device, &s->error)) && open_lane(s);
 }
 
 /* ---- messages ---- */
@@ -292,7 +294,7 @@ reduce_pending(Session *s)
 	if (!s->pending)
 		return true;
 	s->pending = false;
-	status = query_reduce(s->query, s->lane, &s->batch, &s->error);
+	status = shared_query_reduce(s->query, s->lane, &s->batch, &s->error);
 	return (status == DEVICE_FULL || check(s, status)) &&
 		send_done(s, s->batch.buffer, status == DEVICE_OK);
 }
@@ -314,7 +316,7 @@ on_batch(Session *s, size_t length)
 		return false;
 	/* a batch that will not be taken need not be copied */
 	s->taken = false;
-	status = query_copy(s->query, s->lane, &batch, &bytes, &s->error);
+	status = shared_query_copy(s->query, s->lane, &batch, &bytes, &s->error);
 	full = status == DEVICE_FULL;
 	if (!full && !check(s, status))
 		return false;
@@ -340,7 +342,7 @@ on_store(Session *s, size_t length)
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
 	if (!reduce_pending(s) || !place_query(s, store_place(in.table, in.range)) ||
-		!check(s, query_store(s->query, s->lane, &in, &kept, &s->error)))
+		!check(s, shared_query_store(s->query, s->lane, &in, &kept, &s->error)))
 		return false;
 	stored.kept = kept;
 	return stream_send(&s->stream, MESSAGE_STORED, &stored, sizeof(stored));
@@ -376,24 +378,25 @@ on_dictionary(Session *s, size_t length)
 	return stream_send(&s->stream, MESSAGE_ENTRIES, &entries, sizeof(entries));
 }
 
-/* With a copy of the runs and cells, which the client cannot change. */
+/* With a copy of the row_ranges and cells, which the client cannot change. */
 static bool
-reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_t *lacking)
+reduce_resident(Session *s, const WireResident *in, const WireRowRange *row_ranges,
+				uint64_t *lacking)
 {
 	WireResided resided = {.buffer = in->buffer};
 	char *buffer = s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES;
-	size_t bytes = in->nruns * sizeof(WireRun);
-	const char *wrong = check_runs(runs, in->nruns, wire_spans(in), in->nspans);
+	size_t bytes = in->nrow_ranges * sizeof(WireRowRange);
+	const char *wrong = check_row_ranges(row_ranges, in->nrow_ranges, wire_spans(in), in->nspans);
 	bool taken;
 	DeviceStatus status;
 
 	if (wrong == NULL)
-		wrong = check_cells(in, (const char *) runs);
+		wrong = check_cells(in, (const char *) row_ranges);
 	if (wrong)
 		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (!place_query(s, spread_device(in, runs)))
+	if (!place_query(s, spread_device(in, row_ranges)))
 		return false;
-	status = query_resident(s->query, s->lane, in, runs, lacking, &taken, &s->error);
+	status = shared_query_resident(s->query, s->lane, in, row_ranges, lacking, &taken, &s->error);
 	if (status != DEVICE_FULL && !check(s, status))
 		return false;
 	resided.taken = s->taken = taken;
@@ -402,7 +405,7 @@ reduce_resident(Session *s, const WireResident *in, const WireRun *runs, uint64_
 		for (int d = 0; d < store_devices(); d++)
 			resided.refused[d] = store_refused(d, in);
 		memcpy(buffer + wire_align(bytes), lacking,
-			   ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
+			   ((size_t) in->nrow_ranges + in->nspans) * sizeof(*lacking));
 	}
 	return stream_hold(&s->stream, MESSAGE_RESIDED, &resided, sizeof(resided));
 }
@@ -413,7 +416,7 @@ on_resident(Session *s, size_t length)
 	const WireResident *in = &s->body.resident;
 	const char *wrong =
 		check_resident(in, &s->query->wire, length, ARENA_BUFFER_BYTES, ARENA_BUFFERS);
-	WireRun *runs;
+	WireRowRange *row_ranges;
 	uint64_t *lacking;
 	size_t bytes;
 	bool ok;
@@ -423,16 +426,16 @@ on_resident(Session *s, size_t length)
 	if (!reduce_pending(s))
 		return false;
 	bytes = wire_cell_states_at(in) + in->ncells;
-	runs = malloc(bytes + 1);
-	lacking = calloc((size_t) in->nruns + in->nspans, sizeof(*lacking));
-	if (runs == NULL || lacking == NULL)
+	row_ranges = malloc(bytes + 1);
+	lacking = calloc((size_t) in->nrow_ranges + in->nspans, sizeof(*lacking));
+	if (row_ranges == NULL || lacking == NULL)
 		ok = fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
 	else
 	{
-		memcpy(runs, s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES, bytes);
-		ok = reduce_resident(s, in, runs, lacking);
+		memcpy(row_ranges, s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES, bytes);
+		ok = reduce_resident(s, in, row_ranges, lacking);
 	}
-	free(runs);
+	free(row_ranges);
 	free(lacking);
 	return ok;
 }
@@ -471,7 +474,7 @@ on_leave(Session *s, size_t length)
 	if (length != 0)
 		return fail(s, FAILURE_PROTOCOL, "leave length");
 	/* another connection's failure may have lost the rows of this one */
-	return check(s, query_failure(s->query, &s->error)) && settle(s, &left) &&
+	return check(s, shared_query_failure(s->query, &s->error)) && settle(s, &left) &&
 		stream_send(&s->stream, MESSAGE_LEFT, &left, sizeof(left));
 }
 
@@ -500,7 +503,7 @@ send_groups(Session *s, const WireFetch *fetch)
 {
 	WireGroups groups = groups_layout(&s->query->wire, fetch);
 
-	return check(s, query_fetch(s->query, s->lane, &groups, &s->error)) &&
+	return check(s, shared_query_fetch(s->query, s->lane, &groups, &s->error)) &&
 		stream_send(&s->stream, MESSAGE_GROUPS, &groups, sizeof(groups));
 }
 
@@ -521,7 +524,7 @@ on_pick(Session *s, size_t length)
 		return fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
 	memcpy(places, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES,
 		   in.n * sizeof(*places));
-	ok = check(s, query_pick(s->query, s->lane, &in, places, &s->error));
+	ok = check(s, shared_query_pick(s->query, s->lane, &in, places, &s->error));
 	free(places);
 	return ok && stream_send(&s->stream, MESSAGE_PICKED, &picked, sizeof(picked));
 }
@@ -542,7 +545,7 @@ on_finish(Session *s, size_t length)
 		return true;
 	s->query->limited = in.limit.count > 0 || in.limit.nconditions > 0;
 	s->query->limit = in.limit;
-	if (!reduce_pending(s) || !check(s, query_finish(s->query, &finished, &s->error)) ||
+	if (!reduce_pending(s) || !check(s, shared_query_finish(s->query, &finished, &s->error)) ||
 		!settle(s, &finished) ||
 		!stream_hold(&s->stream, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
@@ -566,14 +569,14 @@ on_reset(Session *s, size_t length)
 {
 	WireFinished past = {0};
 
-	if (length != 0 || s->query->wire.share != 0)
+	if (length != 0 || s->query->wire.shared_id != 0)
 		return fail(s, FAILURE_PROTOCOL, "reset");
 	if (!settle(s, &past))
 		return false;
 	s->taken = false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
-	return check(s, query_reset(s->query, &s->error)) &&
+	return check(s, shared_query_reset(s->query, &s->error)) &&
 		stream_send(&s->stream, MESSAGE_OPENED, NULL, 0);
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/resident.h"
+#include "server/resident_plan.h"
 #include "server/spread.h"
 
 /* What a message asks of one device. */
@@ -18,13 +18,13 @@ typedef struct Share
 {
 	int device;
 	bool any; /* the rest counts: */
-	uint32_t nruns;
+	uint32_t nrow_ranges;
 	uint32_t nspans;
-	WireResident *in; /* with its spans */
-	WireRun *runs;    /* with the cells */
+	WireResident *in;         /* with its spans */
+	WireRowRange *row_ranges; /* with the cells */
 	uint64_t *lacking;
 	StoreHold *hold; /* which the device releases, once it was given */
-	Query *query;
+	DeviceQuery *query;
 	Lane *lane;
 	Watch watch;
 	pthread_t thread;
@@ -37,8 +37,8 @@ typedef struct Share
 typedef struct Cut
 {
 	const WireResident *in;
-	const WireRun *runs;
-	bool lost; /* a span stands for runs of several devices, which nobody knows */
+	const WireRowRange *row_ranges;
+	bool lost; /* a span stands for row_ranges of several devices, which nobody knows */
 	Share share[WIRE_MAX_DEVICES];
 } Cut;
 
@@ -59,11 +59,12 @@ span_place(WireTableKey table, const WireSpan *span)
 }
 
 int
-spread_device(const WireResident *in, const WireRun *runs)
+spread_device(const WireResident *in, const WireRowRange *row_ranges)
 {
 	if (in->nstored == 0)
 		return -1;
-	return store_place(in->table, in->nruns > 0 ? runs[0].range : wire_spans(in)[0].first);
+	return store_place(in->table,
+					   in->nrow_ranges > 0 ? row_ranges[0].range : wire_spans(in)[0].first);
 }
 
 /* ---- cutting a message ---- */
@@ -73,20 +74,20 @@ count_shares(Cut *cut)
 {
 	const WireSpan *spans = wire_spans(cut->in);
 
-	for (uint32_t i = 0; i < cut->in->nruns; i++)
-		cut->share[store_place(cut->in->table, cut->runs[i].range)].nruns++;
+	for (uint32_t i = 0; i < cut->in->nrow_ranges; i++)
+		cut->share[store_place(cut->in->table, cut->row_ranges[i].range)].nrow_ranges++;
 	for (uint32_t i = 0; i < cut->in->nspans; i++)
 	{
 		int d = span_place(cut->in->table, &spans[i]);
 
 		if (d >= 0)
 			cut->share[d].nspans++;
-		else if (spans[i].run == WIRE_NO_ARRAY)
+		else if (spans[i].row_range == WIRE_NO_ARRAY)
 			cut->lost = true;
 	}
 }
 
-/* Memory for the messages, which have no runs and spans yet; false: there is none. */
+/* Memory for the messages, which have no row_ranges and spans yet; false: there is none. */
 static bool
 make_messages(Cut *cut)
 {
@@ -96,27 +97,28 @@ make_messages(Cut *cut)
 	for (int d = 0; d < store_devices(); d++)
 	{
 		Share *s = &cut->share[d];
-		size_t runs = wire_align(s->nruns * sizeof(WireRun));
+		size_t row_ranges = wire_align(s->nrow_ranges * sizeof(WireRowRange));
 
 		s->device = d;
-		s->any = s->nruns + s->nspans > 0;
+		s->any = s->nrow_ranges + s->nspans > 0;
 		if (!s->any)
 			continue;
 		s->in = malloc(sizeof(WireResident) + s->nspans * sizeof(WireSpan));
-		s->runs = malloc(runs + cells + 1);
-		s->lacking = calloc((size_t) s->nruns + s->nspans, sizeof(uint64_t));
-		if (s->in == NULL || s->runs == NULL || s->lacking == NULL)
+		s->row_ranges = malloc(row_ranges + cells + 1);
+		s->lacking = calloc((size_t) s->nrow_ranges + s->nspans, sizeof(uint64_t));
+		if (s->in == NULL || s->row_ranges == NULL || s->lacking == NULL)
 			return false;
 		*s->in = *in;
-		memcpy((char *) s->runs + runs, (const char *) cut->runs + wire_cells_at(in), cells);
-		s->in->nruns = s->in->nspans = 0;
+		memcpy((char *) s->row_ranges + row_ranges,
+			   (const char *) cut->row_ranges + wire_cells_at(in), cells);
+		s->in->nrow_ranges = s->in->nspans = 0;
 	}
 	return true;
 }
 
 /*
- * Runs and spans, in their order.  Of a list that is sent, all runs are on its span's device, which
- * numbers them anew.
+ * Runs and spans, in their order.  Of a list that is sent, all row_ranges are on its span's device,
+ * which numbers them anew.
  */
 static void
 fill_messages(Cut *cut)
@@ -124,11 +126,12 @@ fill_messages(Cut *cut)
 	const WireSpan *spans = wire_spans(cut->in);
 	uint32_t next = 0;
 
-	for (uint32_t i = 0; i <= cut->in->nruns; i++)
+	for (uint32_t i = 0; i <= cut->in->nrow_ranges; i++)
 	{
 		Share *s;
 
-		for (; next < cut->in->nspans && (spans[next].run == WIRE_NO_ARRAY || spans[next].run <= i);
+		for (; next < cut->in->nspans &&
+			 (spans[next].row_range == WIRE_NO_ARRAY || spans[next].row_range <= i);
 			 next++)
 		{
 			int d = span_place(cut->in->table, &spans[next]);
@@ -139,13 +142,13 @@ fill_messages(Cut *cut)
 			s = &cut->share[d];
 			to = (WireSpan *) (s->in + 1) + s->in->nspans++;
 			*to = spans[next];
-			if (to->run != WIRE_NO_ARRAY)
-				to->run = s->in->nruns;
+			if (to->row_range != WIRE_NO_ARRAY)
+				to->row_range = s->in->nrow_ranges;
 		}
-		if (i == cut->in->nruns)
+		if (i == cut->in->nrow_ranges)
 			break;
-		s = &cut->share[store_place(cut->in->table, cut->runs[i].range)];
-		s->runs[s->in->nruns++] = cut->runs[i];
+		s = &cut->share[store_place(cut->in->table, cut->row_ranges[i].range)];
+		s->row_ranges[s->in->nrow_ranges++] = cut->row_ranges[i];
 	}
 }
 
@@ -155,7 +158,7 @@ free_messages(Cut *cut)
 	for (int d = 0; d < store_devices(); d++)
 	{
 		free(cut->share[d].in);
-		free(cut->share[d].runs);
+		free(cut->share[d].row_ranges);
 		free(cut->share[d].lacking);
 	}
 }
@@ -174,18 +177,19 @@ join_lacking(Cut *cut, uint64_t *lacking)
 			flags |= cut->share[d].lacking[0] & FLAGS;
 			cut->share[d].lacking[0] &= ~FLAGS;
 		}
-	for (uint32_t i = 0; i < cut->in->nruns; i++)
+	for (uint32_t i = 0; i < cut->in->nrow_ranges; i++)
 	{
-		int d = store_place(cut->in->table, cut->runs[i].range);
+		int d = store_place(cut->in->table, cut->row_ranges[i].range);
 
 		lacking[i] = cut->share[d].lacking[next[d]++];
 	}
 	for (uint32_t i = 0; i < cut->in->nspans; i++)
 	{
 		int d = span_place(cut->in->table, &spans[i]);
-		uint64_t all = spans[i].run == WIRE_NO_ARRAY ? UINT64_MAX >> (64 - cut->in->nstored) : 0;
+		uint64_t all =
+			spans[i].row_range == WIRE_NO_ARRAY ? UINT64_MAX >> (64 - cut->in->nstored) : 0;
 
-		lacking[cut->in->nruns + i] = d < 0 ? all : cut->share[d].lacking[next[d]++];
+		lacking[cut->in->nrow_ranges + i] = d < 0 ? all : cut->share[d].lacking[next[d]++];
 	}
 	lacking[0] |= flags;
 }
@@ -197,13 +201,13 @@ join_lacking(Cut *cut, uint64_t *lacking)
  * not shared.
  */
 static DeviceStatus
-get_part(OpenQuery *query, int device, QueryPart **out, DeviceError *error)
+get_part(SharedQuery *query, int device, PeerQuery **out, DeviceError *error)
 {
-	QueryPart *part = query->parts[device];
+	PeerQuery *part = query->parts[device];
 	DeviceStatus status;
 
 	if (part == NULL && (part = calloc(1, sizeof(*part))) == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	query->parts[device] = *out = part;
 	if (part->lane == NULL)
 	{
@@ -218,11 +222,11 @@ get_part(OpenQuery *query, int device, QueryPart **out, DeviceError *error)
 }
 
 void
-spread_close(OpenQuery *query)
+spread_close(SharedQuery *query)
 {
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 	{
-		QueryPart *part = query->parts[d];
+		PeerQuery *part = query->parts[d];
 
 		if (part == NULL)
 			continue;
@@ -236,7 +240,7 @@ spread_close(OpenQuery *query)
 }
 
 static uint64_t
-use_of(OpenQuery *query)
+use_of(SharedQuery *query)
 {
 	if (query->use == 0)
 		query->use = store_use();
@@ -244,10 +248,10 @@ use_of(OpenQuery *query)
 }
 
 DeviceStatus
-spread_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
+spread_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
 {
 	int device = store_place(in->table, in->range);
-	QueryPart *part;
+	PeerQuery *part;
 	DeviceStatus status;
 
 	*kept = false;
@@ -265,7 +269,7 @@ spread_store(OpenQuery *query, Lane *lane, const WireStore *in, bool *kept, Devi
 /* ---- rows ---- */
 
 static void
-widen(QueryPart *part, const WireResident *in)
+widen(PeerQuery *part, const WireResident *in)
 {
 	for (int k = 0; k < WIRE_MAX_KEYS; k++)
 	{
@@ -279,10 +283,10 @@ widen(QueryPart *part, const WireResident *in)
 
 /* Holds the share's columns; *held: all of its rows are there. */
 static DeviceStatus
-hold_share(OpenQuery *query, Share *s, bool *held)
+hold_share(SharedQuery *query, Share *s, bool *held)
 {
 	DeviceStatus status =
-		store_hold(s->device, s->in, s->runs, use_of(query), s->lacking, &s->hold, &s->error);
+		store_hold(s->device, s->in, s->row_ranges, use_of(query), s->lacking, &s->hold, &s->error);
 
 	if (s->hold && !resident_in_order(&query->wire, s->hold, s->lacking))
 		s->hold = NULL;
@@ -300,9 +304,9 @@ release_holds(Cut *cut)
 
 /* Where the share is reduced. */
 static DeviceStatus
-aim(OpenQuery *query, Lane *lane, Share *s)
+aim(SharedQuery *query, Lane *lane, Share *s)
 {
-	QueryPart *part;
+	PeerQuery *part;
 	DeviceStatus status;
 
 	s->query = query->query;
@@ -318,7 +322,7 @@ aim(OpenQuery *query, Lane *lane, Share *s)
 
 /* Holds all columns and readies all devices; *held: all rows are there. */
 static DeviceStatus
-hold_all(OpenQuery *query, Lane *lane, Cut *cut, bool *held, DeviceError *error)
+hold_all(SharedQuery *query, Lane *lane, Cut *cut, bool *held, DeviceError *error)
 {
 	*held = !cut->lost;
 	for (int d = 0; d < store_devices(); d++)
@@ -353,7 +357,7 @@ reduce_share(void *arg)
 	Share *s = arg;
 
 	watch_begin(&s->watch, s->device);
-	s->status = device_ops.resident(s->query, s->lane, s->in, s->runs, s->hold, &s->error);
+	s->status = device_ops.resident(s->query, s->lane, s->in, s->row_ranges, s->hold, &s->error);
 	s->hold = NULL;
 	watch_end(&s->watch);
 	return NULL;
@@ -361,7 +365,7 @@ reduce_share(void *arg)
 
 /* All devices at once; the worst of their statuses. */
 static DeviceStatus
-reduce_all(OpenQuery *query, Cut *cut, DeviceError *error)
+reduce_all(SharedQuery *query, Cut *cut, DeviceError *error)
 {
 	DeviceStatus worst = DEVICE_OK;
 	Share *own = NULL;
@@ -404,19 +408,19 @@ reduce_all(OpenQuery *query, Cut *cut, DeviceError *error)
  * of which nothing may come any more, if these were its first rows.
  */
 static DeviceStatus
-forget_rows(OpenQuery *query, DeviceError *error)
+forget_rows(SharedQuery *query, DeviceError *error)
 {
 	DeviceStatus status;
 
 	if (query->rows)
-		return device_say(error, DEVICE_NO_MEMORY, "no room on one of several devices");
+		return device_fail(error, DEVICE_NO_MEMORY, "no room on one of several devices");
 	spread_close(query);
 	status = device_ops.reset(query->query, error);
 	return status == DEVICE_OK ? DEVICE_FULL : status;
 }
 
 static DeviceStatus
-reduce_cut(OpenQuery *query, Lane *lane, Cut *cut, uint64_t *lacking, bool *taken,
+reduce_cut(SharedQuery *query, Lane *lane, Cut *cut, uint64_t *lacking, bool *taken,
 		   DeviceError *error)
 {
 	bool held;
@@ -435,15 +439,16 @@ reduce_cut(OpenQuery *query, Lane *lane, Cut *cut, uint64_t *lacking, bool *take
 
 /* All rows are on the query's own device, or on none. */
 static DeviceStatus
-reduce_here(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
+reduce_here(SharedQuery *query, Lane *lane, const WireResident *in, const WireRowRange *row_ranges,
 			uint64_t *lacking, bool *taken, DeviceError *error)
 {
 	StoreHold *hold;
-	DeviceStatus status = store_hold(query->device, in, runs, use_of(query), lacking, &hold, error);
+	DeviceStatus status =
+		store_hold(query->device, in, row_ranges, use_of(query), lacking, &hold, error);
 
 	if (status != DEVICE_OK || hold == NULL || !resident_in_order(&query->wire, hold, lacking))
 		return status;
-	status = device_ops.resident(query->query, lane, in, runs, hold, error);
+	status = device_ops.resident(query->query, lane, in, row_ranges, hold, error);
 	*taken = status == DEVICE_OK;
 	return status;
 }
@@ -458,13 +463,13 @@ is_on_one(const Cut *cut)
 	int n = 0;
 
 	for (int d = 0; d < store_devices(); d++)
-		n += cut->share[d].nruns + cut->share[d].nspans > 0;
+		n += cut->share[d].nrow_ranges + cut->share[d].nspans > 0;
 	return n == 1 && !cut->lost;
 }
 
 DeviceStatus
-spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const WireRun *runs,
-				uint64_t *lacking, bool *taken, DeviceError *error)
+spread_resident(SharedQuery *query, Lane *lane, const WireResident *in,
+				const WireRowRange *row_ranges, uint64_t *lacking, bool *taken, DeviceError *error)
 {
 	Cut *cut;
 	DeviceStatus status = DEVICE_OK;
@@ -472,18 +477,18 @@ spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const Wire
 	*taken = false;
 	/* rows of a shared query that another device has are lacking on its own */
 	if (in->nstored == 0 || store_devices() == 1 || query->arena == NULL)
-		return reduce_here(query, lane, in, runs, lacking, taken, error);
+		return reduce_here(query, lane, in, row_ranges, lacking, taken, error);
 	if ((cut = calloc(1, sizeof(*cut))) == NULL)
-		return device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	cut->in = in;
-	cut->runs = runs;
+	cut->row_ranges = row_ranges;
 	count_shares(cut);
-	if (is_on_one(cut) && spread_device(in, runs) == query->device)
-		status = reduce_here(query, lane, in, runs, lacking, taken, error);
+	if (is_on_one(cut) && spread_device(in, row_ranges) == query->device)
+		status = reduce_here(query, lane, in, row_ranges, lacking, taken, error);
 	else if (query->wire.flags & WIRE_ORDERED)
 		lacking[0] = WIRE_SPREAD;
 	else if (!make_messages(cut))
-		status = device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+		status = device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	else
 	{
 		fill_messages(cut);
@@ -497,7 +502,7 @@ spread_resident(OpenQuery *query, Lane *lane, const WireResident *in, const Wire
 /* ---- the end ---- */
 
 static DeviceStatus
-finish_part(OpenQuery *query, QueryPart *part, WireFinished *result, DeviceError *error)
+finish_part(SharedQuery *query, PeerQuery *part, WireFinished *result, DeviceError *error)
 {
 	WireFinished end = {0};
 	double ms = 0;
@@ -518,11 +523,11 @@ finish_part(OpenQuery *query, QueryPart *part, WireFinished *result, DeviceError
 }
 
 DeviceStatus
-spread_finish(OpenQuery *query, WireFinished *result, DeviceError *error)
+spread_finish(SharedQuery *query, WireFinished *result, DeviceError *error)
 {
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 	{
-		QueryPart *part = query->parts[d];
+		PeerQuery *part = query->parts[d];
 		DeviceStatus status =
 			part && part->reduces ? finish_part(query, part, result, error) : DEVICE_OK;
 

@@ -324,7 +324,7 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 	DeviceStatus status;
 
 	if (s == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	*segment = s;
 	has = s->values.bytes / wire_width(column->key.type);
 	need = (need + STORE_LEAST_ROWS - 1) / STORE_LEAST_ROWS * STORE_LEAST_ROWS;
@@ -633,7 +633,7 @@ store_host_bytes(int device)
 		bytes += sizeof(*t) + t->ncolumns * sizeof(StoreColumn) +
 			(uint64_t) t->ranges_room * sizeof(StoreRange) +
 			(uint64_t) t->lists_room * sizeof(StoreList) +
-			(uint64_t) t->listed * (sizeof(WireRun) + sizeof(StoreSpan));
+			(uint64_t) t->listed * (sizeof(WireRowRange) + sizeof(StoreSpan));
 		for (int c = 0; c < t->ncolumns; c++)
 			bytes += t->columns[c].nsegments * sizeof(Segment) +
 				(t->columns[c].dictionary ? dictionary_bytes(t->columns[c].dictionary) : 0);

@@ -13,8 +13,8 @@
  * held is neither freed nor overwritten.  Arrays that had to be replaced by larger ones are freed
  * when nobody holds their column any more.
  *
- * Lists of runs that came with an id (WireSpan) are remembered with their table, and where their
- * rows lie: that is found again only after a change of the table's ranges or columns.
+ * Lists of row_ranges that came with an id (WireSpan) are remembered with their table, and where
+ *their rows lie: that is found again only after a change of the table's ranges or columns.
  *
  * When memory is short, the column goes whose last but one use is the longest ago; a column
  * that is being filled takes only from those with an older one than its own.  A use is a query that
@@ -38,7 +38,7 @@
 /* With fewer rows gaps do not matter. */
 #define STORE_LEAST_GAPS ((int64_t) 1 << 20)
 #endif
-/* A table's lists may have so many runs, and two more for each of its ranges. */
+/* A table's lists may have so many row_ranges, and two more for each of its ranges. */
 #define STORE_LEAST_LISTED 1024
 #define STORE_MAX_SEGMENTS 256
 #define STORE_MAX_ROWS (STORE_SEGMENT_ROWS * STORE_MAX_SEGMENTS)
@@ -92,7 +92,7 @@ typedef struct StoreHold
 	StoreTable *table; /* NULL: no column is read */
 	uint64_t columns;  /* of the table, a bit each */
 	int64_t nrows;
-	bool sorted; /* the runs' rows lie in the order of the runs */
+	bool sorted; /* the row_ranges' rows lie in the order of the row_ranges */
 	int nspans;  /* ascending, with gaps between them, none across segments */
 	StoreSpan *spans;
 	int nsegments;
@@ -121,11 +121,11 @@ extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, uint6
 							  DeviceError *error);
 
 /*
- * Holds the columns that the message names, if all rows of its runs and spans are there: then *hold
- * is set.  Else it is NULL, and lacking[i] has a bit for each column that run i, or span i -
- * in->nruns, lacks, or lacking[0] WIRE_OUTDATED.
+ * Holds the columns that the message names, if all rows of its row_ranges and spans are there: then
+ * *hold is set.  Else it is NULL, and lacking[i] has a bit for each column that run i, or span i -
+ * in->nrow_ranges, lacks, or lacking[0] WIRE_OUTDATED.
  */
-extern DeviceStatus store_hold(int device, const WireResident *in, const WireRun *runs,
+extern DeviceStatus store_hold(int device, const WireResident *in, const WireRowRange *row_ranges,
 							   uint64_t use, uint64_t *lacking, StoreHold **hold,
 							   DeviceError *error);
 extern void store_release(StoreHold *hold);

@@ -1,6 +1,7 @@
 /*
  * store_hold.c
- *	  Finds the rows that queries name, and holds their columns; lists of runs that have an id.
+ *	  Finds the rows that queries name, and holds their columns; lists of row_ranges that have an
+ *id.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,7 @@
 #include "server/dictionary.h"
 #include "server/store_internal.h"
 
-/* ---- columns and runs ---- */
+/* ---- columns and row_ranges ---- */
 
 /* The numbers of the columns that the message names; notes that they are used. */
 static void
@@ -25,29 +26,32 @@ find_columns(Store *store, StoreTable *table, const WireResident *in, uint64_t u
 	}
 }
 
-/* Adds to *changed the runs of later stamps. */
+/* Adds to *changed the row_ranges of later stamps. */
 static void
-count_changed(const WireRun *runs, uint32_t n, uint64_t stamp, uint64_t *all, uint64_t *changed)
+count_changed(const WireRowRange *row_ranges, uint32_t n, uint64_t stamp, uint64_t *all,
+			  uint64_t *changed)
 {
 	for (uint32_t r = 0; r < n; r++)
-		*changed += (int64_t) (runs[r].stamp - stamp) > 0;
+		*changed += (int64_t) (row_ranges[r].stamp - stamp) > 0;
 	*all += n;
 }
 
-/* Has the range the run's rows? */
+/* Has the range the row range's rows? */
 static bool
-range_is_there(const StoreRange *range, const WireRun *run)
+range_is_there(const StoreRange *range, const WireRowRange *row_range)
 {
-	return range && range->number == run->range && range->stamp == run->stamp && range->room > 0 &&
-		run->first <= range->nrows && run->nrows <= range->nrows - run->first;
+	return range && range->number == row_range->range && range->stamp == row_range->stamp &&
+		range->room > 0 && row_range->first <= range->nrows &&
+		row_range->nrows <= range->nrows - row_range->first;
 }
 
 /* Bit i: the range lacks the message's column i; all bits if it is not there. */
 static uint64_t
-lacks(const StoreRange *range, const WireRun *run, const WireResident *in, const int *columns)
+lacks(const StoreRange *range, const WireRowRange *row_range, const WireResident *in,
+	  const int *columns)
 {
 	uint64_t bits = 0;
-	bool there = range_is_there(range, run);
+	bool there = range_is_there(range, row_range);
 
 	for (uint32_t i = 0; i < in->nstored; i++)
 		if (!there || columns[i] < 0 || !(range->columns >> columns[i] & 1))
@@ -122,7 +126,7 @@ add_span(StoreHold *hold, const StoreSpan *span)
 	hold->nrows += span->nrows;
 }
 
-/* ---- lists of runs ---- */
+/* ---- lists of row_ranges ---- */
 
 /* The place of the list that begins with this range, or where it would be. */
 static int
@@ -144,15 +148,18 @@ list_place(const StoreTable *table, uint32_t first)
 
 /* Remembers a list in place of an earlier one, if there is memory. */
 static void
-remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
+remember_list(StoreTable *table, const WireSpan *span, const WireRowRange *row_ranges)
 {
 	int place = list_place(table, span->first);
 	bool there = place < table->nlists && table->lists[place].first == span->first;
-	StoreList list = {
-		.id = span->id, .first = span->first, .nranges = span->nranges, .nruns = span->nruns};
+	StoreList list = {.id = span->id,
+					  .first = span->first,
+					  .nranges = span->nranges,
+					  .nrow_ranges = span->nrow_ranges};
 
 	/* not more than a few for each range */
-	if (!there && table->listed + span->nruns > 2 * (int64_t) table->nranges + STORE_LEAST_LISTED)
+	if (!there &&
+		table->listed + span->nrow_ranges > 2 * (int64_t) table->nranges + STORE_LEAST_LISTED)
 		return;
 	if (!there && table->nlists == table->lists_room)
 	{
@@ -164,17 +171,17 @@ remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
 		table->lists = larger;
 		table->lists_room = room;
 	}
-	list.runs = malloc(span->nruns * sizeof(WireRun));
-	list.spans = malloc(span->nruns * sizeof(StoreSpan));
-	if (list.runs == NULL || list.spans == NULL)
+	list.row_ranges = malloc(span->nrow_ranges * sizeof(WireRowRange));
+	list.spans = malloc(span->nrow_ranges * sizeof(StoreSpan));
+	if (list.row_ranges == NULL || list.spans == NULL)
 	{
 		store_free_list(&list);
 		return;
 	}
-	memcpy(list.runs, runs + span->run, span->nruns * sizeof(WireRun));
+	memcpy(list.row_ranges, row_ranges + span->row_range, span->nrow_ranges * sizeof(WireRowRange));
 	if (there)
 	{
-		table->listed -= table->lists[place].nruns;
+		table->listed -= table->lists[place].nrow_ranges;
 		store_free_list(&table->lists[place]);
 	}
 	else
@@ -183,7 +190,7 @@ remember_list(StoreTable *table, const WireSpan *span, const WireRun *runs)
 				(table->nlists - place) * sizeof(StoreList));
 		table->nlists++;
 	}
-	table->listed += span->nruns;
+	table->listed += span->nrow_ranges;
 	table->lists[place] = list;
 }
 
@@ -200,22 +207,22 @@ settle_list(const StoreTable *table, StoreList *list)
 	list->columns = UINT64_MAX;
 	list->nrows = 0;
 	list->nspans = 0;
-	for (uint32_t r = 0; r < list->nruns && list->there; r++)
+	for (uint32_t r = 0; r < list->nrow_ranges && list->there; r++)
 	{
-		const WireRun *run = &list->runs[r];
-		const StoreRange *range = next_range(table, run->range, &place);
+		const WireRowRange *row_range = &list->row_ranges[r];
+		const StoreRange *range = next_range(table, row_range->range, &place);
 		StoreSpan *last = list->nspans > 0 ? &list->spans[list->nspans - 1] : NULL;
 
-		list->there = range_is_there(range, run);
+		list->there = range_is_there(range, row_range);
 		if (!list->there)
 			break;
 		list->columns &= range->columns;
-		list->nrows += run->nrows;
+		list->nrows += row_range->nrows;
 		if (last && last->first + last->nrows == range->first &&
 			range->first % STORE_SEGMENT_ROWS != 0)
-			last->nrows += run->nrows;
+			last->nrows += row_range->nrows;
 		else
-			list->spans[list->nspans++] = (StoreSpan){range->first, run->nrows};
+			list->spans[list->nspans++] = (StoreSpan){range->first, row_range->nrows};
 	}
 }
 
@@ -251,7 +258,7 @@ find_lists(StoreTable *table, const WireResident *in, const int *columns, uint64
 
 	for (uint32_t i = 0; i < in->nspans; i++)
 	{
-		const StoreList *list = spans[i].run == WIRE_NO_ARRAY ?
+		const StoreList *list = spans[i].row_range == WIRE_NO_ARRAY ?
 			find_list(table, &spans[i], in, columns, &lacking[i]) :
 			NULL;
 
@@ -275,7 +282,7 @@ add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t 
 	{
 		const StoreList *list;
 
-		if (spans[i].run != WIRE_NO_ARRAY)
+		if (spans[i].row_range != WIRE_NO_ARRAY)
 			continue;
 		list = &table->lists[list_place(table, spans[i].first)];
 		for (int s = 0; s < list->nspans; s++)
@@ -285,37 +292,37 @@ add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t 
 }
 
 /*
- * Finds all rows, of lists and of runs, in the order of their ranges; false: something is lacking,
- * or there is no memory.
+ * Finds all rows, of lists and of row_ranges, in the order of their ranges; false: something is
+ * lacking, or there is no memory.
  */
 static bool
-find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const int *columns,
-		  uint64_t *lacking, StoreHold *hold)
+find_rows(StoreTable *table, const WireResident *in, const WireRowRange *row_ranges,
+		  const int *columns, uint64_t *lacking, StoreHold *hold)
 {
-	size_t room = in->nruns + 1;
+	size_t room = in->nrow_ranges + 1;
 	uint32_t span = 0;
 	int place = 0;
 	bool all;
 
 	for (uint32_t i = 0; i < in->nspans; i++)
-		if (wire_spans(in)[i].run != WIRE_NO_ARRAY)
-			remember_list(table, &wire_spans(in)[i], runs);
-	all = find_lists(table, in, columns, lacking + in->nruns, &room);
+		if (wire_spans(in)[i].row_range != WIRE_NO_ARRAY)
+			remember_list(table, &wire_spans(in)[i], row_ranges);
+	all = find_lists(table, in, columns, lacking + in->nrow_ranges, &room);
 	hold->sorted = true;
 	hold->spans = malloc(room * sizeof(StoreSpan));
 	if (hold->spans == NULL)
 		return false;
-	for (uint32_t r = 0; r < in->nruns; r++)
+	for (uint32_t r = 0; r < in->nrow_ranges; r++)
 	{
-		const StoreRange *range = next_range(table, runs[r].range, &place);
+		const StoreRange *range = next_range(table, row_ranges[r].range, &place);
 
-		store_note_stamp(table, runs[r].stamp);
-		lacking[r] = lacks(range, &runs[r], in, columns);
+		store_note_stamp(table, row_ranges[r].stamp);
+		lacking[r] = lacks(range, &row_ranges[r], in, columns);
 		all = all && lacking[r] == 0;
 		if (!all)
 			continue;
-		span = add_lists(table, in, span, runs[r].range, hold);
-		add_span(hold, &(StoreSpan){range->first + runs[r].first, runs[r].nrows});
+		span = add_lists(table, in, span, row_ranges[r].range, hold);
+		add_span(hold, &(StoreSpan){range->first + row_ranges[r].first, row_ranges[r].nrows});
 	}
 	if (!all)
 		return false;
@@ -326,14 +333,14 @@ find_rows(StoreTable *table, const WireResident *in, const WireRun *runs, const 
 
 /* Rows without columns: they have any positions.  False: no memory. */
 static bool
-count_rows(const WireResident *in, const WireRun *runs, StoreHold *hold)
+count_rows(const WireResident *in, const WireRowRange *row_ranges, StoreHold *hold)
 {
 	const WireSpan *spans = wire_spans(in);
 
-	for (uint32_t r = 0; r < in->nruns; r++)
-		hold->nrows += runs[r].nrows;
+	for (uint32_t r = 0; r < in->nrow_ranges; r++)
+		hold->nrows += row_ranges[r].nrows;
 	for (uint32_t i = 0; i < in->nspans; i++)
-		hold->nrows += spans[i].run == WIRE_NO_ARRAY ? (int64_t) spans[i].nrows : 0;
+		hold->nrows += spans[i].row_range == WIRE_NO_ARRAY ? (int64_t) spans[i].nrows : 0;
 	hold->spans = malloc(STORE_MAX_SEGMENTS * sizeof(StoreSpan));
 	for (int64_t at = 0; hold->spans && at < hold->nrows; at += STORE_SEGMENT_ROWS)
 		hold->spans[hold->nspans++] = (StoreSpan){
@@ -379,8 +386,8 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
  * changed since.
  */
 static void
-retry_full_columns(Store *store, StoreTable *table, const WireResident *in, const WireRun *runs,
-				   const int *columns)
+retry_full_columns(Store *store, StoreTable *table, const WireResident *in,
+				   const WireRowRange *row_ranges, const int *columns)
 {
 	for (uint32_t i = 0; i < in->nstored; i++)
 	{
@@ -389,15 +396,16 @@ retry_full_columns(Store *store, StoreTable *table, const WireResident *in, cons
 
 		if (column == NULL || !column->full)
 			continue;
-		count_changed(runs, in->nruns, column->full_stamp, &all, &changed);
+		count_changed(row_ranges, in->nrow_ranges, column->full_stamp, &all, &changed);
 		for (uint32_t s = 0; s < in->nspans; s++)
 		{
 			const WireSpan *span = &wire_spans(in)[s];
 			int place = list_place(table, span->first);
 			const StoreList *list = place < table->nlists ? &table->lists[place] : NULL;
 
-			if (span->run == WIRE_NO_ARRAY && list && list->id == span->id)
-				count_changed(list->runs, list->nruns, column->full_stamp, &all, &changed);
+			if (span->row_range == WIRE_NO_ARRAY && list && list->id == span->id)
+				count_changed(list->row_ranges, list->nrow_ranges, column->full_stamp, &all,
+							  &changed);
 		}
 		if (changed > 0 && changed >= all / 4)
 			store_retry_column(store, table, column);
@@ -405,8 +413,8 @@ retry_full_columns(Store *store, StoreTable *table, const WireResident *in, cons
 }
 
 DeviceStatus
-store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use, uint64_t *lacking,
-		   StoreHold **hold, DeviceError *error)
+store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, uint64_t use,
+		   uint64_t *lacking, StoreHold **hold, DeviceError *error)
 {
 	Store *store = store_of(device);
 	StoreHold *made = calloc(1, sizeof(*made));
@@ -415,13 +423,13 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 	bool held = false;
 
 	*hold = NULL;
-	memset(lacking, 0, ((size_t) in->nruns + in->nspans) * sizeof(*lacking));
+	memset(lacking, 0, ((size_t) in->nrow_ranges + in->nspans) * sizeof(*lacking));
 	if (made)
 		made->device = device;
-	if (made == NULL || (in->nstored == 0 && !count_rows(in, runs, made)))
+	if (made == NULL || (in->nstored == 0 && !count_rows(in, row_ranges, made)))
 	{
 		free(made);
-		return device_say(error, DEVICE_FULL, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	}
 	if (in->nstored == 0)
 	{
@@ -438,8 +446,8 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 			table->last != use)
 			store_empty_table(store, table);
 		find_columns(store, table, in, use, columns);
-		retry_full_columns(store, table, in, runs, columns);
-		held = find_rows(table, in, runs, columns, lacking, made);
+		retry_full_columns(store, table, in, row_ranges, columns);
+		held = find_rows(table, in, row_ranges, columns, lacking, made);
 		if (held && !knows_dictionaries(table, in, columns))
 		{
 			held = false;
@@ -449,7 +457,7 @@ store_hold(int device, const WireResident *in, const WireRun *runs, uint64_t use
 	}
 	pthread_mutex_unlock(&store->lock);
 	if (table == NULL)
-		for (uint32_t r = 0; r < in->nruns + in->nspans; r++)
+		for (uint32_t r = 0; r < in->nrow_ranges + in->nspans; r++)
 			lacking[r] = UINT64_MAX >> (64 - in->nstored);
 	if (held)
 		*hold = made;

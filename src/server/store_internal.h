@@ -68,14 +68,14 @@ typedef struct StoreColumn
 	Dictionary *dictionary; /* of a coded column, once there is something of it */
 } StoreColumn;
 
-/* A list of runs that has an id, and where its rows lie. */
+/* A list of row_ranges that has an id, and where its rows lie. */
 typedef struct StoreList
 {
 	uint64_t id;
 	uint32_t first; /* ranges */
 	uint32_t nranges;
-	uint32_t nruns;
-	WireRun *runs;
+	uint32_t nrow_ranges;
+	WireRowRange *row_ranges;
 	uint64_t version; /* of the table, when the rest was found; 0: not yet */
 	bool there;       /* all ranges are: */
 	uint64_t columns; /* that all of them have, a bit each */
@@ -101,7 +101,7 @@ struct StoreTable
 	int nlists;
 	int lists_room;
 	StoreList *lists; /* by first range */
-	int64_t listed;   /* runs of all lists */
+	int64_t listed;   /* row_ranges of all lists */
 	int ncolumns;     /* at most STORE_MAX_COLUMNS */
 	StoreColumn *columns;
 };

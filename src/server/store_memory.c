@@ -168,7 +168,7 @@ store_free_column(Store *store, StoreTable *table, StoreColumn *column)
 void
 store_free_list(StoreList *list)
 {
-	free(list->runs);
+	free(list->row_ranges);
 	free(list->spans);
 }
 
@@ -348,11 +348,11 @@ store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int
 	if (array->bytes >= bytes)
 		return DEVICE_OK;
 	if (array->at && column->holds > 0 && (retired = malloc(sizeof(*retired))) == NULL)
-		return device_say(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
+		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
 	if (!take_bytes(store, column, bytes))
 	{
 		free(retired);
-		return device_say(error, DEVICE_NO_MEMORY, "gpuagg.device_cache_memory reached");
+		return device_fail(error, DEVICE_NO_MEMORY, "gpuagg.device_cache_memory reached");
 	}
 	/*
 	 * memory that others have, or that is in pieces: what frees as much again without help would

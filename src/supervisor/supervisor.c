@@ -399,7 +399,7 @@ on_pong(const WirePong *pong)
 	child.unanswered = 0;
 	if (gpuagg_server_timeout == 0 || pong->stalled_ms < limit)
 		return;
-	snprintf(verdict, sizeof(verdict), "a GPU has ended nothing for %d s",
+	snprintf(verdict, sizeof(verdict), "a GPU has completed nothing for %d s",
 			 (int) Min(pong->stalled_ms / 1000, INT_MAX));
 	kill_server(verdict, true);
 }

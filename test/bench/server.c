@@ -476,7 +476,7 @@ ask(Question *t, int repeat)
 
 	for (int i = 0; i < repeat; i++)
 	{
-		WireRun *runs = (WireRun *) peer.arena;
+		WireRowRange *runs = (WireRowRange *) peer.arena;
 		WireResided resided;
 		char none[1];
 		double from = now_ms(), done;
@@ -484,14 +484,14 @@ ask(Question *t, int repeat)
 		if (!request(&peer, MESSAGE_OPEN, &t->q, sizeof(t->q), MESSAGE_OPENED, none, 0))
 			fail("open");
 		for (int r = 0; r < nruns; r++)
-			runs[r] = (WireRun){
+			runs[r] = (WireRowRange){
 				.stamp = (uint64_t) r * RANGE_ROWS + 1,
 				.range = r,
 				.nrows = nrows - (int64_t) r * RANGE_ROWS < RANGE_ROWS ?
 					nrows - (int64_t) r * RANGE_ROWS :
 					RANGE_ROWS,
 			};
-		t->in.nruns = nruns;
+		t->in.nrow_ranges = nruns;
 		if (!request(&peer, MESSAGE_RESIDENT, &t->in, sizeof(t->in), MESSAGE_RESIDED, &resided,
 					 sizeof(resided)) ||
 			!resided.taken)

@@ -294,7 +294,7 @@ mutate_resident(Connection *c, size_t length)
 
 	if (chance(0.2) && c->arena && in->buffer < WIRE_BUFFERS)
 		mutate_bytes(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES,
-					 TABLE_RANGES * sizeof(WireRun));
+					 TABLE_RANGES * sizeof(WireRowRange));
 	else if (chance(0.4))
 		mutate_bytes((char *) in->program.instructions,
 					 in->program.ninstructions * sizeof(VectorInstruction));
@@ -598,10 +598,14 @@ send_stored_rows(Connection *c, Expected *e, uint64_t table)
 					.range = random_below(5),
 					.nrows = n,
 					.validity = WIRE_NO_ARRAY};
-	WireRun run = {in.stamp, in.range, 0, n, 0};
+	WireRowRange run = {in.stamp, in.range, 0, n, 0};
 	WireStored stored;
-	WireResident ask = {
-		.table = {table}, .buffer = 1, .nruns = 1, .nstored = 2, .ncols = 2, .key_max = {KEYS - 1}};
+	WireResident ask = {.table = {table},
+						.buffer = 1,
+						.nrow_ranges = 1,
+						.nstored = 2,
+						.ncols = 2,
+						.key_max = {KEYS - 1}};
 	WireResided resided;
 	Expected rows = *e;
 

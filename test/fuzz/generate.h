@@ -164,12 +164,12 @@ make_sets(Connection *c)
 						 .col = {-1, -1},
 						 .filter = -1,
 						 .width = 1,
-						 .part = between(WIRE_FIRST, WIRE_PARTS - 1)};
+						 .input = between(WIRE_FIRST, WIRE_SLOT_INPUTS - 1)};
 
 		slot.set = random_below(q->nsets);
 		if (chance(0.7))
 		{
-			slot.part = WIRE_DISTINCT;
+			slot.input = WIRE_DISTINCT;
 			slot.monoid = over[random_below(sizeof(over) / sizeof(over[0]))];
 			slot.col[0] = slot.monoid == MONOID_COUNT && chance(0.5) ? -1 : q->sets[slot.set].col;
 		}
@@ -224,7 +224,7 @@ choose_query(Connection *c)
 	if (!shared_made[n] || chance(0.02))
 	{
 		make_query(s);
-		s->query.share = n + 1;
+		s->query.shared_id = n + 1;
 		shared_made[n] = true;
 	}
 	c->query = s->query;

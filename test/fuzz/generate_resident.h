@@ -250,7 +250,7 @@ suits_programs(const Connection *c)
  * ids say which stamps the ranges have.  The ranges before `first_range` are theirs.
  */
 static void
-make_spans(WireResident *in, WireRun *runs, int *first_range)
+make_spans(WireResident *in, WireRowRange *runs, int *first_range)
 {
 	WireSpan *spans = (WireSpan *) (in + 1);
 
@@ -264,16 +264,16 @@ make_spans(WireResident *in, WireRun *runs, int *first_range)
 							   1000 * in->table.id,
 						   .first = *first_range,
 						   .nranges = 2,
-						   .run = WIRE_NO_ARRAY};
+						   .row_range = WIRE_NO_ARRAY};
 		for (int r = 0; r < 2; r++)
 			span->nrows += range_rows(*first_range + r, stamps[r]);
 		if (chance(0.6))
 		{
-			span->run = in->nruns;
-			span->nruns = 2;
+			span->row_range = in->nrow_ranges;
+			span->nrow_ranges = 2;
 			for (int r = 0; r < 2; r++)
-				runs[in->nruns++] = (WireRun){stamps[r], *first_range + r, 0,
-											  range_rows(*first_range + r, stamps[r]), 0};
+				runs[in->nrow_ranges++] = (WireRowRange){
+					stamps[r], *first_range + r, 0, range_rows(*first_range + r, stamps[r]), 0};
 		}
 		*first_range += 2;
 	}
@@ -300,7 +300,7 @@ make_tables(Connection *c, WireResident *in)
 }
 
 static void
-make_runs(WireRun *runs, uint32_t *nruns, int from)
+make_runs(WireRowRange *runs, uint32_t *nruns, int from)
 {
 	for (int range = from; range < TABLE_RANGES; range++)
 	{
@@ -310,7 +310,7 @@ make_runs(WireRun *runs, uint32_t *nruns, int from)
 
 		if (chance(0.3) && (range < TABLE_RANGES - 1 || *nruns > 0))
 			continue;
-		runs[(*nruns)++] = (WireRun){
+		runs[(*nruns)++] = (WireRowRange){
 			stamp, range, first, chance(0.6) ? nrows - first : 1 + random_below(nrows - first), 0};
 	}
 }
@@ -318,7 +318,7 @@ make_runs(WireRun *runs, uint32_t *nruns, int from)
 static size_t
 make_resident(Connection *c, WireResident *in)
 {
-	WireRun runs[TABLE_RANGES];
+	WireRowRange runs[TABLE_RANGES];
 	uint64_t set;
 	int from;
 
@@ -334,10 +334,10 @@ make_resident(Connection *c, WireResident *in)
 			in->known[i] = (WireKnown){1 + random_below(4), random_below(30)};
 	}
 	make_spans(in, runs, &from);
-	make_runs(runs, &in->nruns, from);
+	make_runs(runs, &in->nrow_ranges, from);
 	if (c->arena)
 		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, runs,
-			   in->nruns * sizeof(WireRun));
+			   in->nrow_ranges * sizeof(WireRowRange));
 	make_tables(c, in);
 	make_program(in);
 	vector_program_valid(&in->program, (int) in->nstored, WIRE_TYPES, &set);

@@ -3,11 +3,11 @@
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 CREATE TABLE inner_rows AS SELECT i % 5 AS k, i AS v, 't' || i % 7 AS s FROM generate_series(1, 300) i;
-CREATE FUNCTION ask() RETURNS int8 LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$ DECLARE n int8; BEGIN
+CREATE FUNCTION ask() RETURNS int8 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = public AS $$ DECLARE n int8; BEGIN
  SELECT sum(c) INTO n FROM (SELECT k, gpu_count(DISTINCT s) + gpu_sum(v) % 1 AS c, gpu_max(s) FROM inner_rows WHERE s LIKE 't%' GROUP BY k) q; RETURN n; END $$;
 CREATE TYPE num AS (a int);
-CREATE FUNCTION num_cmp(x num, y num) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$ BEGIN PERFORM ask(); RETURN CASE WHEN x.a < y.a THEN -1 WHEN x.a > y.a THEN 1 ELSE 0 END; END $$;
-CREATE FUNCTION num_hash(x num) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$ BEGIN PERFORM ask(); RETURN hashint4(x.a); END $$;
+CREATE FUNCTION num_cmp(x num, y num) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$ BEGIN PERFORM public.ask(); RETURN CASE WHEN x.a < y.a THEN -1 WHEN x.a > y.a THEN 1 ELSE 0 END; END $$;
+CREATE FUNCTION num_hash(x num) RETURNS int LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$ BEGIN PERFORM public.ask(); RETURN hashint4(x.a); END $$;
 DO $$ DECLARE o text; f text; BEGIN
  FOR o, f IN VALUES ('<','lt'),('<=','le'),('=','eq'),('>=','ge'),('>','gt') LOOP
   EXECUTE format('CREATE FUNCTION num_%s(x num, y num) RETURNS bool LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $f$ BEGIN RETURN num_cmp(x, y) %s 0; END $f$', f, o);

@@ -79,7 +79,7 @@ start(const char *list, WireStatus *status, DeviceError *error)
 	if (memory)
 		stub_memory_bytes = strtoull(memory, NULL, 10);
 	if (shared && !stub_share(shared))
-		return device_say(error, DEVICE_UNSUPPORTED, "GPUAGG_STUB_SHARED cannot be used");
+		return device_fail(error, DEVICE_UNSUPPORTED, "GPUAGG_STUB_SHARED cannot be used");
 	return __real_device_ops.start(list, status, error);
 }
 
@@ -159,7 +159,7 @@ static const struct
 
 /* Arms the fault requested for the query's batch of this number. */
 static void
-arm_batch(Query *query, int number)
+arm_batch(DeviceQuery *query, int number)
 {
 	char word[32];
 
@@ -169,7 +169,7 @@ arm_batch(Query *query, int number)
 		if (strcmp(word, batch_faults[i].word) != 0)
 			continue;
 		if (batch_faults[i].call == STUB_ALLOC)
-			query_release_scratch(query);
+			device_query_release_scratch(query);
 		stub_arm(batch_faults[i].call, batch_faults[i].err, batch_faults[i].effect);
 	}
 }
@@ -178,7 +178,7 @@ arm_batch(Query *query, int number)
 
 typedef struct Events
 {
-	const Query *query;
+	const DeviceQuery *query;
 	int batches;
 	int fetches;
 	struct Events *next;
@@ -189,7 +189,7 @@ static Events *all_events;
 
 /* Returns the events of a query, which come from one thread at a time. */
 static Events *
-events_of(const Query *query)
+events_of(const DeviceQuery *query)
 {
 	Events *e;
 
@@ -201,7 +201,7 @@ events_of(const Query *query)
 }
 
 static DeviceStatus
-query_open(Query **query, int device, const WireQuery *q, const double *thresholds,
+query_open(DeviceQuery **query, int device, const WireQuery *q, const double *thresholds,
 		   DeviceError *error)
 {
 	DeviceStatus status = __real_device_ops.query_open(query, device, q, thresholds, error);
@@ -219,7 +219,7 @@ query_open(Query **query, int device, const WireQuery *q, const double *threshol
 }
 
 static void
-query_close(Query *query)
+query_close(DeviceQuery *query)
 {
 	Events **at = &all_events;
 	Events *e;
@@ -235,7 +235,7 @@ query_close(Query *query)
 }
 
 static DeviceStatus
-reset(Query *query, DeviceError *error)
+reset(DeviceQuery *query, DeviceError *error)
 {
 	Events *e = events_of(query);
 
@@ -246,7 +246,7 @@ reset(Query *query, DeviceError *error)
 }
 
 static DeviceStatus
-reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
+reduce(DeviceQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
 	DeviceStatus status;
 
@@ -259,19 +259,19 @@ reduce(Query *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 }
 
 static DeviceStatus
-resident(Query *query, Lane *lane, const WireResident *in, const WireRun *runs,
+resident(DeviceQuery *query, Lane *lane, const WireResident *in, const WireRowRange *row_ranges,
 		 struct StoreHold *hold, DeviceError *error)
 {
 	DeviceStatus status;
 
 	arm_batch(query, ++events_of(query)->batches);
-	status = __real_device_ops.resident(query, lane, in, runs, hold, error);
+	status = __real_device_ops.resident(query, lane, in, row_ranges, hold, error);
 	stub_disarm();
 	return status;
 }
 
 static DeviceStatus
-fetch(Query *query, Lane *lane, const WireGroups *out, DeviceError *error)
+fetch(DeviceQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
 	char word[32];
 	DeviceStatus status;

@@ -47,9 +47,9 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; " . $engine =~ s/
 foreach my $explain ('EXPLAIN (COSTS OFF)', 'EXPLAIN (ANALYZE, COSTS OFF)')
 {
 	like($node->safe_psql('postgres', "$explain SELECT k, gpu_count(*), string_agg(t, ',') FROM rows GROUP BY k"),
-		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, "$explain: another aggregate beside ours");
+		qr/Engine: cpu \(an aggregate needs its own transition function, which runs only on the CPU\)/, "$explain: another aggregate beside ours");
 	like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $explain SELECT k, gpu_count(*), string_agg(t, ',') FROM few GROUP BY k"),
-		qr/Engine: cpu \(an aggregate that only its own functions can compute\)/, '... which is the reason however few rows there are');
+		qr/Engine: cpu \(an aggregate needs its own transition function, which runs only on the CPU\)/, '... which is the reason however few rows there are');
 }
 # Numerics of several scales are summed by the CPU engine alone, whoever the participants are.
 {
@@ -71,7 +71,7 @@ like($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SET gpuagg.gpu_st
 # The engine of distinct values fails, around which is one of the CPU.
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF) SELECT gpu_count(DISTINCT n), gpu_count(*), string_agg(DISTINCT n::text, ',')
 		FROM (SELECT i % 5, CASE WHEN i % 7 = 0 THEN 1.0 ELSE 1.00 END::numeric FROM rows WHERE i < 10000) r(k, n) GROUP BY k"),
-	qr/Engine: cpu \(cuda failed: equal keys that look different\)/, 'the engine that failed is named');
+	qr/Engine: cpu \(cuda failed: equal keys print differently\)/, 'the engine that failed is named');
 
 # The participants of a parallel scan share one query; where keys travel as a process's own codes, each has one.
 {

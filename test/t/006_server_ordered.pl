@@ -46,12 +46,12 @@ same("SELECT g, $ordered FROM steps WHERE ts < 0 GROUP BY g", 'no group');
 like(same('SELECT g, gpu_argmax(x, v), gpu_argmin(ts, x), gpu_last(v, o), gpu_first(c, ts) FROM steps GROUP BY g ORDER BY g', 'extremes'),
 	qr/Engine: cuda/, '... on the GPU');
 like(same('SELECT g, gpu_sum(x / 3 ORDER BY ts), gpu_longest_run(c ORDER BY ts) FROM steps GROUP BY g ORDER BY g', 'a float sum in order'),
-	qr/Engine: cpu \(a sum of floats has an order\)/, '... to the last digit, by the CPU engine');
+	qr/Engine: cpu \(a sum of floats with an ORDER BY must be added in that order\)/, '... to the last digit, by the CPU engine');
 like(same('SELECT g, gpu_approx_count_distinct(v), gpu_histogram(v, -500, 500, 6000), gpu_histogram_log(v, 1, 500, 40) FROM steps GROUP BY g ORDER BY g', 'wide states'),
 	qr/Engine: cuda/, '... on the GPU');
 
 like(same('SELECT g, gpu_longest_run(c ORDER BY ts), gpu_sum(n) FROM steps GROUP BY g ORDER BY g', 'numerics that the GPU cannot hold, among rows in order'),
-	qr/Engine: cpu \(cuda failed: rows that only the CPU can take/, '... by the CPU engine');
+	qr/Engine: cpu \(cuda failed: some of the ordered rows can only/, '... by the CPU engine');
 
 foreach my $size (2 .. 5)
 {
@@ -62,7 +62,7 @@ foreach my $size (2 .. 5)
 }
 like(same('SELECT g, gpu_matrix_product(CASE g WHEN 1 THEN ARRAY[[x]] ELSE ARRAY[[x, 1], [1, 0]] END ORDER BY ts) FROM steps WHERE x IS NOT NULL AND ts < 999 GROUP BY g ORDER BY g',
 		'matrices of a size a group'),
-	qr/Engine: cpu \(cuda failed: matrices of/, '... by the CPU engine');
+	qr/Engine: cpu \(cuda failed: matrices have different sizes/, '... by the CPU engine');
 
 # Errors are those of the plain aggregate.
 foreach my $bad ('gpu_max_subarray_sum(9223372036854775807 - ts % 2 ORDER BY ts)', 'gpu_max_subarray_sum(1e308::float8 * ts ORDER BY ts)',

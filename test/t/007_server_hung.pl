@@ -121,7 +121,7 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
 	ok($node->wait_for_device('restarts', $before + 1), '... and the server is killed');
 	ok($node->wait_for_another_server($pid), '... and replaced');
-	like($node->device('last_error'), qr/^a GPU has ended nothing for \d+ s, and was killed$/, '... and the reason is told');
+	like($node->device('last_error'), qr/^a GPU has completed nothing for \d+ s, and was killed$/, '... and the reason is told');
 }
 
 # A device with a queue is busy, not hung.

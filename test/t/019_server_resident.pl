@@ -45,7 +45,7 @@ resident("SELECT o, gpu_count(*) FROM t GROUP BY o ORDER BY o LIMIT 20");
 resident("SELECT b, c, gpu_count(*), gpu_max(i4) FROM t GROUP BY b, c ORDER BY b, c");
 resident("SELECT i8, gpu_count(*) FROM t GROUP BY i8 ORDER BY i8 LIMIT 5");
 resident("SELECT d, gpu_sum(n) FROM t GROUP BY d ORDER BY d LIMIT 50");
-resident("SELECT i8, ts, gpu_count(*) FROM t GROUP BY i8, ts ORDER BY 1 LIMIT 5", 'NULLs in keys that have no room for them');
+resident("SELECT i8, ts, gpu_count(*) FROM t GROUP BY i8, ts ORDER BY 1 LIMIT 5", 'NULLs in GROUP BY keys of 16 bytes are not supported on the GPU');
 resident("SELECT k, k2, b, gpu_min(d), gpu_max(ts) FROM t GROUP BY k, k2, b ORDER BY 1, 2, 3 LIMIT 100");
 
 # keys that are computed
@@ -100,8 +100,8 @@ like(ours("SELECT gpu_sum(i8 * i8 * i8) FROM t"), qr/bigint out of range/, 'an o
 resident("SELECT gpu_sum((n * 1000000000) * (n * 1000000000)) FROM t", 'rows that only the CPU can tell');
 
 # what the GPU does not do
-resident("SELECT k, gpu_count(*) FROM t WHERE txt || k = 't33' GROUP BY k ORDER BY k", 'a value that is computed row by row|a function that the GPU does not have');
-resident("SELECT k, gpu_count(*) FROM t WHERE exp(f8 / 100) > 2 GROUP BY k ORDER BY k", 'a function whose last digit the C library decides');
+resident("SELECT k, gpu_count(*) FROM t WHERE txt || k = 't33' GROUP BY k ORDER BY k", 'an expression is evaluated row by row|a function is not supported on the GPU');
+resident("SELECT k, gpu_count(*) FROM t WHERE exp(f8 / 100) > 2 GROUP BY k ORDER BY k", 'the last digit of a function depends on the C library');
 
 # constants that core computes for the first row, and not without one
 resident("SELECT k, gpu_count(*) FROM t WHERE i4 < (SELECT 5) GROUP BY k ORDER BY k");
@@ -158,9 +158,9 @@ resident('SELECT k, gpu_min(zeros), gpu_max(-zeros) FROM f GROUP BY k ORDER BY k
 resident('SELECT k, gpu_sum(zeros) FROM f GROUP BY k ORDER BY k');
 resident('SELECT k, gpu_sum(large) FROM f WHERE k < 2 GROUP BY k ORDER BY k', 'rows that only the CPU can tell');
 resident('SELECT k, gpu_max(large) FROM f GROUP BY k ORDER BY k');
-resident('SELECT k, gpu_sum(inf) FROM f GROUP BY k ORDER BY k', 'no cached rows');
-resident('SELECT k, gpu_sum(nan) FROM f GROUP BY k ORDER BY k', 'no cached rows');
-resident('SELECT k, gpu_sum(wide) FROM f GROUP BY k ORDER BY k', 'no cached rows');
+resident('SELECT k, gpu_sum(inf) FROM f GROUP BY k ORDER BY k', 'no rows are cached');
+resident('SELECT k, gpu_sum(nan) FROM f GROUP BY k ORDER BY k', 'no rows are cached');
+resident('SELECT k, gpu_sum(wide) FROM f GROUP BY k ORDER BY k', 'no rows are cached');
 resident('SELECT k, gpu_sum(nothing), gpu_count(nothing), gpu_max(nothing + 1) FROM f GROUP BY k ORDER BY k');
 resident('SELECT nothing, gpu_count(*) FROM f GROUP BY nothing');
 
@@ -175,7 +175,7 @@ foreach my $memory (1, 0)
 	same("$sums GROUP BY k ORDER BY k", "$memory MB: the cache in RAM is built");
 	same("$sums GROUP BY k ORDER BY k", "$memory MB: columns go to the GPU");
 	same('SELECT k, gpu_sum(v), gpu_sum(f8) FROM t GROUP BY k ORDER BY k', "$memory MB: others") for 1 .. 2;
-	like(seen("$sums GROUP BY k"), $memory ? qr/Resident Rows: (?:[1-9]|none: no room)/ : qr/none: gpuagg.device_cache_memory is 0/, "$memory MB: seen");
+	like(seen("$sums GROUP BY k"), $memory ? qr/Resident Rows: (?:[1-9]|none: no GPU memory is left)/ : qr/none: gpuagg.device_cache_memory is 0/, "$memory MB: seen");
 }
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET gpuagg.device_cache_memory');
 $node->reload;

@@ -49,7 +49,7 @@ resident("SELECT coalesce(txt, 'none'), gpu_count(txt), gpu_count(*) FROM t GROU
 resident("SELECT j ->> 'a', gpu_sum((j ->> 'a')::int) FROM t GROUP BY 1 ORDER BY 1");
 resident("SELECT to_char(d, 'YYYY-MM'), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
 resident("SELECT wide1, wide2, i8, gpu_count(*) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
-resident("SELECT many, gpu_count(*) FROM t GROUP BY many ORDER BY many LIMIT 10", 'no memory for the dictionary of the keys');
+resident("SELECT many, gpu_count(*) FROM t GROUP BY many ORDER BY many LIMIT 10", 'no memory is left for the dictionary of the keys');
 resident("SELECT many::varchar(3), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 10");
 resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'keys that are sent as numbers in a dictionary, and are not made of one column');
 
@@ -61,7 +61,7 @@ foreach my $condition ("txt = 't3'", "txt <> 't3'", "txt IN ('t1', 't2', 'x')", 
 {
 	resident("SELECT k % 10, gpu_count(*), gpu_sum(v) FROM t WHERE $condition GROUP BY 1 ORDER BY 1", $condition =~ /fixed::text|free/ ? '.*' : undef);
 }
-resident("SELECT k % 10, gpu_count(*) FROM t WHERE txt = (SELECT 't4') GROUP BY 1", 'a function that the GPU does not have');
+resident("SELECT k % 10, gpu_count(*) FROM t WHERE txt = (SELECT 't4') GROUP BY 1", 'a function is not supported on the GPU');
 resident("SELECT txt, gpu_sum(v) FILTER (WHERE vc LIKE '%7'), gpu_count(*) FILTER (WHERE ch = 'A') FROM t GROUP BY txt ORDER BY txt");
 resident("SELECT k % 10, gpu_sum(length(vc)), gpu_max(CASE WHEN ch = 'A' THEN v END), gpu_sum(CASE num WHEN 'none' THEN 0 ELSE num::int END) FROM t GROUP BY 1 ORDER BY 1");
 resident("SELECT k % 10, gpu_count(txt), gpu_count(long), gpu_count(free), gpu_count(cb) FROM t GROUP BY 1 ORDER BY 1");
@@ -91,8 +91,8 @@ CREATE TABLE v AS SELECT i AS id, i % 5 AS k, (CASE WHEN i % 2 = 0 THEN '1.0' EL
 VACUUM FREEZE ANALYZE v;
 SELECT gpuagg_cache_prewarm('v');
 SQL
-resident("SELECT $_, gpu_count(*) FROM v GROUP BY 1 ORDER BY 1", 'equal keys that look different') foreach qw(n c f b);
-resident("SELECT k, $_, gpu_count(*) FROM v GROUP BY 1, 2 ORDER BY 1, 2", 'equal keys that look different') foreach qw(n c f b);
+resident("SELECT $_, gpu_count(*) FROM v GROUP BY 1 ORDER BY 1", 'equal keys print differently') foreach qw(n c f b);
+resident("SELECT k, $_, gpu_count(*) FROM v GROUP BY 1, 2 ORDER BY 1, 2", 'equal keys print differently') foreach qw(n c f b);
 
 # more values than a dictionary has
 $node->safe_psql('postgres', <<SQL);

@@ -55,8 +55,8 @@ check("gpu_sum($_), gpu_avg($_)") foreach "CASE WHEN i > 0 THEN 0 ELSE n * 1.25 
 # digits that are rounded away, and zeros in their place
 check("gpu_sum($_), gpu_avg($_)") foreach "round(n * 1.25, 1)", "round(n, 0)", "round(n * n, -3)", "trunc(n, 1) + trunc(n * 3, -1)", "round(n, 5)", "ceil(n) - floor(-n)",
 	"mod(n, 7) + n % (s + 200.25)", "sign(n)", "round(CASE WHEN i > 0 THEN 0 ELSE n * 1.25 END, 1)", "CASE WHEN s <> 0 THEN n % s ELSE round(n, 1) END";
-check("gpu_sum(round(n, -30))", 'digits too far apart for the GPU');
-check("gpu_sum(n / (s + 200.0)), gpu_avg(n / 3)", 'a function that the GPU does not have');
+check("gpu_sum(round(n, -30))", 'rounding by that many digits is not supported on the GPU');
+check("gpu_sum(n / (s + 200.0)), gpu_avg(n / 3)", 'a function is not supported on the GPU');
 check("gpu_$_(i), gpu_$_(s), gpu_$_(f)") foreach qw(stddev variance stddev_pop var_pop);
 check("gpu_variance(l)");
 check("gpu_min($_), gpu_max($_)") foreach qw(s i l f r n d ts m);
@@ -81,7 +81,7 @@ foreach my $case (['gpu_approx_count_distinct(i), gpu_approx_count_distinct(l)',
 	my ($bytes) = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query") =~ /From Device: (\d+) kB/;
 	cmp_ok($bytes, $ranks ? '<' : '>=', $ranks ? 16 : 640, "... $bytes kB fetched");
 }
-check("gpu_approx_count_distinct($_)", 'an aggregate that only its own functions can compute') foreach qw(f txt);
+check("gpu_approx_count_distinct($_)", 'an aggregate needs its own transition function, which runs only on the CPU') foreach qw(f txt);
 check("gpu_max_subarray_sum(i ORDER BY l, seq)");
 check("gpu_max_subarray_sum(i ORDER BY seq DESC), gpu_longest_run(i > 0 ORDER BY seq DESC), gpu_count(*)");
 check("gpu_max_subarray_sum(i - 3 ORDER BY seq)");
@@ -94,13 +94,13 @@ check("gpu_sum(n * (1 - s * 0.01)), gpu_sum(i * n), gpu_avg(n * n)");
 
 # ordered, but not all of it can be on the GPU: rows that are not cached come by the feed
 $node->safe_psql('postgres', 'UPDATE t SET i = i + 1 WHERE seq % 5000 = 1');
-check("gpu_max_subarray_sum(i ORDER BY seq)", 'rows in order, and some are not cached');
+check("gpu_max_subarray_sum(i ORDER BY seq)", 'all ordered rows must be cached, and some are not');
 $node->safe_psql('postgres', 'VACUUM FREEZE t');
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
 my $query = 'SELECT k, gpu_max_subarray_sum(i ORDER BY s), gpu_longest_run(b ORDER BY s) FROM t GROUP BY k ORDER BY k';
 is($node->safe_psql('postgres', $query), $node->safe_psql('postgres', "SET gpuagg.cache = off; $query"), 'ties are in the order of the table') for 1 .. 2;
 
 # what the GPU does not have
-check("gpu_matrix_product(a ORDER BY seq)", 'matrices');
+check("gpu_matrix_product(a ORDER BY seq)", 'matrices are not cached on the GPU');
 
 done_testing();

@@ -81,7 +81,7 @@ is(ours($_), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($_) }, $_
 {
 	my $query = 'SELECT k2, gpu_max_subarray_sum(v - 30000 ORDER BY v) FROM t GROUP BY k2 ORDER BY k2';
 	is(ours($query), do { local $ENV{PGOPTIONS} = '-c gpuagg.engine=cpu'; ours($query) }, $query);
-	like(seen($query), qr/Resident Rows: none: rows in order, and copies on several devices/, '... as batches');
+	like(seen($query), qr/Resident Rows: none: ordered rows must be on one device, and the copies are on several/, '... as batches');
 }
 
 # changes of the table

@@ -30,13 +30,13 @@ my $sums = join(', ', map { "gpu_sum(v + $_), gpu_max(v * $_)" } 2 .. 90);
 
 for (
 	['SELECT k, gpu_sum(v), gpu_stddev(f) FROM rows GROUP BY k', qr/^cuda \(2 x stub\)$/],
-	['SELECT k, gpu_sum(n) FROM rows GROUP BY k', qr/^cpu \(an aggregate that only its own functions can compute\)$/],
-	["SELECT k, $sums FROM rows GROUP BY k", qr/^cpu \(too many aggregates for the GPU\)$/],
-	['SELECT k, gpu_count(*), mode() WITHIN GROUP (ORDER BY f) FROM rows GROUP BY k', qr/^cpu \(modes of floats\)$/],
+	['SELECT k, gpu_sum(n) FROM rows GROUP BY k', qr/^cpu \(an aggregate needs its own transition function, which runs only on the CPU\)$/],
+	["SELECT k, $sums FROM rows GROUP BY k", qr/^cpu \(the query has more aggregates than the GPU supports\)$/],
+	['SELECT k, gpu_count(*), mode() WITHIN GROUP (ORDER BY f) FROM rows GROUP BY k', qr/^cpu \(mode\(\) of floats is not supported on the GPU\)$/],
 	['SELECT k, gpu_count(*), gpu_sum(f ORDER BY v DESC) FROM rows GROUP BY k', qr/^cpu \(/],
 	['SELECT k, gpu_product(1 + f * 1e-9) FROM rows GROUP BY k', qr/^cuda \(2 x stub\)$/],
-	['SELECT k, gpu_product(r) FROM (SELECT k, 1 + random() * 1e-9 AS r FROM rows OFFSET 0) s GROUP BY k', qr/^cpu \(whether a product overflows depends on the order of rows, and they come once\)$/],
-	['SELECT n, gpu_count(*) FROM (SELECT n, random() FROM rows OFFSET 0) s GROUP BY n', qr/^cpu \(equal keys may look different, and rows come once\)$/],
+	['SELECT k, gpu_product(r) FROM (SELECT k, 1 + random() * 1e-9 AS r FROM rows OFFSET 0) s GROUP BY k', qr/^cpu \(overflow of a product depends on row order, and the input cannot be read twice\)$/],
+	['SELECT n, gpu_count(*) FROM (SELECT n, random() FROM rows OFFSET 0) s GROUP BY n', qr/^cpu \(equal keys may print differently, and the input cannot be read twice\)$/],
 	['SELECT k, gpu_histogram(f, 0, 3000, 20) FROM rows GROUP BY k', qr/^cuda \(2 x stub\)$/])
 {
 	my ($query, $wanted) = @$_;
@@ -49,7 +49,7 @@ for (
 # In a parallel plan rows come once, and workers are told by the plan alone.
 my $workers = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpuagg.cache = off;';
 
-for (['gpu_product(1 + f * 1e-9)', qr/^cpu \(whether a product/], ['gpu_sum(f)', qr/^cuda/])
+for (['gpu_product(1 + f * 1e-9)', qr/^cpu \(overflow of a product/], ['gpu_sum(f)', qr/^cuda/])
 {
 	my ($call, $wanted) = @$_;
 	my $plan = $node->safe_psql('postgres', "$workers EXPLAIN (COSTS OFF) SELECT k, $call FROM rows GROUP BY k");

@@ -144,9 +144,9 @@ sub seen
 like(seen("SELECT word, gpu_count(*), gpu_sum(length(owner)) FROM one WHERE word LIKE '%1' AND upper(owner) <> 'X' AND bits = '1' GROUP BY word"),
 	qr/Resident Rows: $rows/, 'harmless functions on the GPU');
 like(seen("SELECT k, gpu_count(*) FROM one WHERE $spelt IS NOT NULL GROUP BY k"),
-	qr/Resident Rows: none: a function that might tell of values that the query does not see/, 'the reason for others');
+	qr/Resident Rows: none: a function might reveal values that are hidden from the query/, 'the reason for others');
 like(seen("SELECT s, gpu_count(*) FROM one GROUP BY s"),
-	qr/Resident Rows: none: keys whose equality might tell of values that the query does not see/, 'keys of a type that is not plain');
+	qr/Resident Rows: none: comparing keys might reveal values that are hidden from the query/, 'keys of a type that is not plain');
 
 # Twins: the same visible rows, other hidden ones.  Their tables have different numbers of pages, so buffers, which EXPLAIN ANALYZE
 # shows by default since 18, are left out.

@@ -106,7 +106,7 @@ as_core("SELECT gpu_count(*) FROM names WHERE length(table_to_xml(nm::regclass, 
 {
 	my $outer = "SELECT gpu_count(*) FROM names WHERE length(table_to_xml(nm::regclass, false, false, '')::text) > 5";
 	# a query may tell of any row, also of one that its caller does not see
-	like(seen($outer), qr/Resident Rows: none: a function that might tell of values/, 'functions that run queries are not called for the values of a dictionary');
+	like(seen($outer), qr/Resident Rows: none: a function might reveal values/, 'functions that run queries are not called for the values of a dictionary');
 	like(seen('SELECT n FROM v_1'), qr/Resident Rows: 2400/, '... but these queries have more dictionaries than are kept');
 }
 as_core("SELECT query_to_xml('SELECT gpu_count(*) AS n FROM part WHERE txt LIKE ''%' || length(nm) || '%''', false, false, '')::text, gpu_count(*) FROM names GROUP BY 1 ORDER BY 1");

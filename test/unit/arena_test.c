@@ -15,7 +15,7 @@ pin(void *memory, size_t bytes, DeviceError *error)
 {
 	(void) memory, (void) bytes;
 	if (no_pin)
-		return device_say(error, DEVICE_NO_MEMORY, "no pin");
+		return device_fail(error, DEVICE_NO_MEMORY, "no pin");
 	pinned++;
 	return DEVICE_OK;
 }

@@ -43,7 +43,7 @@ make_good(void)
 
 static WireStore store;
 static WireResident resident;
-static WireRun runs[2];
+static WireRowRange runs[2];
 static WireSpan spans[2];
 
 /* The same query over stored columns: k, v + 1 and x, WHERE v < 7. */
@@ -60,7 +60,7 @@ make_stored(void)
 	store.values = 64;
 	store.validity = 8192;
 	memset(&resident, 0, sizeof(resident));
-	resident.nruns = 2;
+	resident.nrow_ranges = 2;
 	resident.nstored = resident.ncols = 3;
 	resident.nullable = 7;
 	for (int i = 0; i < 3; i++)
@@ -75,16 +75,16 @@ make_stored(void)
 	p->nregisters = 4;
 	p->nconstants = 2;
 	p->filter = 3;
-	runs[0] = (WireRun){5, 1, 0, 100, 0};
-	runs[1] = (WireRun){5, 1, 100, 50, 0};
+	runs[0] = (WireRowRange){5, 1, 0, 100, 0};
+	runs[1] = (WireRowRange){5, 1, 100, 50, 0};
 }
 
 static void
 with_spans(void)
 {
 	resident.nspans = 2;
-	runs[0] = (WireRun){5, 1, 0, 100, 0};
-	runs[1] = (WireRun){6, 2, 0, 50, 0};
+	runs[0] = (WireRowRange){5, 1, 0, 100, 0};
+	runs[1] = (WireRowRange){6, 2, 0, 50, 0};
 	spans[0] = (WireSpan){9, 100, 0, 2, 0, 1};
 	spans[1] = (WireSpan){10, 1000, 3, 128, WIRE_NO_ARRAY, 0};
 }
@@ -97,7 +97,7 @@ wrong_stored(void)
 	if (wrong == NULL)
 		wrong = check_resident(&resident, &query,
 							   sizeof(resident) + resident.nspans * sizeof(WireSpan), BUFFER, 4);
-	return wrong ? wrong : check_runs(runs, 2, spans, resident.nspans);
+	return wrong ? wrong : check_row_ranges(runs, 2, spans, resident.nspans);
 }
 
 static const char *
@@ -162,7 +162,7 @@ with_set(void)
 {
 	query.nsets = 1;
 	query.sets[0] = (WireSet){1, -1};
-	query.slots[1].part = WIRE_DISTINCT;
+	query.slots[1].input = WIRE_DISTINCT;
 }
 
 static void
@@ -223,16 +223,16 @@ queries(void)
 	QUERY(query.nsets = 1; query.sets[0].col = -1);
 	QUERY(query.nsets = 1; query.sets[0].filter = 3);
 	QUERY(query.nsets = 1; query.sets[0].filter = -2);
-	QUERY(query.slots[0].part = WIRE_PARTS);
-	QUERY(query.slots[0].part = WIRE_DISTINCT);
+	QUERY(query.slots[0].input = WIRE_SLOT_INPUTS);
+	QUERY(query.slots[0].input = WIRE_DISTINCT);
 	QUERY(with_set(); query.slots[1].set = 1);
 	QUERY(with_set(); query.slots[1].filter = 0);
 	QUERY(with_set(); query.slots[1].col[0] = 0);
 	QUERY(with_set(); query.slots[1].col[1] = 1);
-	QUERY(with_set(); query.slots[1].part = WIRE_FIRST);
-	QUERY(with_set(); query.slots[1].part = WIRE_MODE_LAST);
+	QUERY(with_set(); query.slots[1].input = WIRE_FIRST);
+	QUERY(with_set(); query.slots[1].input = WIRE_MODE_LAST);
 	QUERY(with_set(); query.slots[1].monoid = MONOID_MAXSUB_I64; query.flags = WIRE_ORDERED);
-	QUERY(with_set(); query.slots[2].part = WIRE_DISTINCT);
+	QUERY(with_set(); query.slots[2].input = WIRE_DISTINCT);
 	QUERY(query.slots[2].hi = 1.0 / 0.0);
 	QUERY(query.slots[2].lo = query.slots[2].hi);
 	QUERY(query.slots[2].bin_n = 1 << 25; query.slots[2].width = (1 << 25) + 2);
@@ -307,14 +307,14 @@ stored(void)
 	STORED(store.validity = BUFFER - 64);
 	STORED(store.validity = 1);
 	STORED(resident.buffer = 4);
-	STORED(resident.nruns = 0);
+	STORED(resident.nrow_ranges = 0);
 	STORED(resident.nspans = WIRE_MAX_SPANS + 1);
 	STORED(resident.nspans = UINT32_MAX);
 	STORED(with_spans(); spans[0].nrows = 99);
-	STORED(with_spans(); spans[0].run = 2);
-	STORED(with_spans(); spans[0].nruns = 3);
-	STORED(with_spans(); spans[0].nruns = UINT32_MAX);
-	STORED(with_spans(); spans[0].nruns = 0);
+	STORED(with_spans(); spans[0].row_range = 2);
+	STORED(with_spans(); spans[0].nrow_ranges = 3);
+	STORED(with_spans(); spans[0].nrow_ranges = UINT32_MAX);
+	STORED(with_spans(); spans[0].nrow_ranges = 0);
 	STORED(with_spans(); spans[0].nranges = 1);
 	STORED(with_spans(); spans[0].nranges = 0);
 	STORED(with_spans(); spans[0].first = 2);
@@ -324,8 +324,8 @@ stored(void)
 	STORED(with_spans(); spans[1].nrows = UINT64_MAX);
 	STORED(with_spans(); spans[1].first = 2);
 	STORED(with_spans(); spans[1].first = 1);
-	STORED(resident.nruns = BUFFER / sizeof(WireRun));
-	STORED(resident.nruns = UINT32_MAX);
+	STORED(resident.nrow_ranges = BUFFER / sizeof(WireRowRange));
+	STORED(resident.nrow_ranges = UINT32_MAX);
 	STORED(resident.nstored = WIRE_MAX_STORED_COLS + 1);
 	STORED(resident.nstored = 2);
 	STORED(resident.ncols = 2);
@@ -454,9 +454,9 @@ late(void)
 	make_good();
 	query.flags |= WIRE_LATE;
 	CHECK(check_query(&query, sizeof(query)) == NULL, "opened late");
-	query.share = 1;
+	query.shared_id = 1;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "opened late, and shared");
-	query.share = 0;
+	query.shared_id = 0;
 	query.flags |= 8;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "a flag that there is not");
 }
@@ -472,9 +472,9 @@ grouped(void)
 	query.keys[0].nullable = 0;
 	query.key_bytes = query.null_offset = 4;
 	CHECK(check_query(&query, sizeof(query)) == NULL, "numbers of runs");
-	query.share = 1;
+	query.shared_id = 1;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "shared");
-	query.share = 0;
+	query.shared_id = 0;
 	query.flags |= WIRE_ORDERED;
 	CHECK(check_query(&query, sizeof(query)) != NULL, "rows that are kept");
 	query.flags = WIRE_GROUPED;

@@ -11,8 +11,8 @@
 #include "batch.h"
 #include "cache/chunk.h"
 #include "columns/decimal.h"
+#include "columns/hash_seed.h"
 #include "expr/expr.h"
-#include "groups/dictionary.h"
 
 HashSeed
 hash_seed_random(void)

@@ -176,18 +176,18 @@ draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *row
 
 /* All groups of the query; their number. */
 static int
-fetch_keys(OpenQuery *query, Lane *lane, const char *arena, const WireQuery *q, KeysGroup *groups,
+fetch_keys(SharedQuery *query, Lane *lane, const char *arena, const WireQuery *q, KeysGroup *groups,
 		   DeviceError *error)
 {
 	WireFinished finished = {0};
 	WireGroups out = {0};
 
-	if (query_finish(query, &finished, error) != DEVICE_OK)
+	if (shared_query_finish(query, &finished, error) != DEVICE_OK)
 		return -1;
 	out.n = finished.ngroups;
 	out.slots[0] = wire_align(out.n * q->key_bytes);
 	out.slots[1] = out.slots[0] + wire_align(out.n * sizeof(int64_t));
-	if (out.n > 0 && query_fetch(query, lane, &out, error) != DEVICE_OK)
+	if (out.n > 0 && shared_query_fetch(query, lane, &out, error) != DEVICE_OK)
 		return -1;
 	memset(groups, 0, out.n * sizeof(*groups));
 	for (uint32_t g = 0; g < out.n; g++)
@@ -207,7 +207,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	static const double no_thresholds[1];
 	static char *arena;
 	KeysQuery k;
-	OpenQuery *query = NULL;
+	SharedQuery *query = NULL;
 	Lane *lane = NULL;
 	DeviceError error = {""};
 	int n = 0, made;
@@ -217,8 +217,8 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	random_state = seed;
 	while (!draw_keys_query(&k))
 		;
-	CHECK(query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
-			  query_place(query, 0, &error) == DEVICE_OK &&
+	CHECK(shared_query_enter(&query, 0, NULL, &k.q, no_thresholds, &error) == DEVICE_OK &&
+			  shared_query_place(query, 0, &error) == DEVICE_OK &&
 			  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) ==
 				  DEVICE_OK,
 		  "%s", error.text);
@@ -231,15 +231,15 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 		DeviceStatus status;
 
 		draw_batch(&k, b, arena, &batch, rows + n);
-		status = query_copy(query, lane, &batch, &bytes, &error);
+		status = shared_query_copy(query, lane, &batch, &bytes, &error);
 		if (status == DEVICE_OK)
-			status = query_reduce(query, lane, &batch, &error);
+			status = shared_query_reduce(query, lane, &batch, &error);
 		CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed, b,
 			  error.text);
 		n += status == DEVICE_OK ? KEYS_ROWS : 0;
 		*untaken += status != DEVICE_OK;
 	}
-	forms[query->query->form]++;
+	forms[query->query->groups.form]++;
 	made = fetch_keys(query, lane, arena, &k.q, groups, &error);
 	stub_mend();
 	if (made >= 0)
@@ -251,7 +251,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	}
 	else
 		CHECK(0, "seed %d: no groups: %s", (int) seed, error.text);
-	query_leave(query);
+	shared_query_leave(query);
 	device_ops.lane_close(lane);
 	CHECK(budget_device(0)->used == 0 && stub_live() == 0, "seed %d: something is left",
 		  (int) seed);

@@ -20,11 +20,12 @@ open_run(Run *run)
 	DeviceError error = {""};
 	WireQuery wire = run->c->q;
 
-	wire.share = 4711;
+	wire.shared_id = 4711;
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
-		if (!went_well(run, query_enter(&run->query[p], 0, NULL, &wire, run->c->thresholds, &error),
-					   &error))
+		if (!went_well(
+				run, shared_query_enter(&run->query[p], 0, NULL, &wire, run->c->thresholds, &error),
+				&error))
 			return false;
 		if (!went_well(run,
 					   device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
@@ -47,12 +48,12 @@ check_stays_failed(Run *run, int buffer)
 	make_batch(run->c, 0, buffer, run->arena[0] + buffer * BUFFER_BYTES, &batch);
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
-		CHECK(query_reduce(run->query[p], run->lane[p], &batch, &error) == run->status,
+		CHECK(shared_query_reduce(run->query[p], run->lane[p], &batch, &error) == run->status,
 			  "a batch after the failure");
 		CHECK(strcmp(error.text, run->error.text) == 0, "another text: %s", error.text);
-		CHECK(query_finish(run->query[p], &finished, &error) == run->status,
+		CHECK(shared_query_finish(run->query[p], &finished, &error) == run->status,
 			  "an end after the failure");
-		CHECK(query_fetch(run->query[p], run->lane[p], &groups, &error) == run->status,
+		CHECK(shared_query_fetch(run->query[p], run->lane[p], &groups, &error) == run->status,
 			  "a fetch after the failure");
 	}
 }
@@ -69,12 +70,12 @@ give_batch(Run *run, int b)
 	double ms;
 
 	make_batch(run->c, b, buffer, run->arena[p] + buffer * BUFFER_BYTES, &batch);
-	status = query_copy(run->query[p], run->lane[p], &batch, &bytes, &error);
+	status = shared_query_copy(run->query[p], run->lane[p], &batch, &bytes, &error);
 	if (status != DEVICE_FULL &&
 		(!went_well(run, status, &error) ||
 		 !went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error)))
 		return false;
-	status = query_reduce(run->query[p], run->lane[p], &batch, &error);
+	status = shared_query_reduce(run->query[p], run->lane[p], &batch, &error);
 	if (status == DEVICE_FULL)
 	{
 		CHECK(error.text[0] != '\0' || atomic_load(&run->query[p]->full), "no reason");
@@ -132,7 +133,7 @@ check_ranks(Run *run, WireGroups out)
 		if (q->slots[s].bin_kind != WIRE_BIN_HLL)
 			continue;
 		out.ranks = 1;
-		if (!went_well(run, query_fetch(run->query[0], run->lane[0], &out, &error), &error))
+		if (!went_well(run, shared_query_fetch(run->query[0], run->lane[0], &out, &error), &error))
 			return false;
 		for (uint32_t g = 0; g < out.n; g++)
 		{
@@ -173,7 +174,7 @@ fetch_groups(Run *run)
 			out.slots[s] = at;
 			at += wire_align(out.n * wire_slot_bytes(&q->slots[s], 0));
 		}
-		if (!went_well(run, query_fetch(run->query[0], run->lane[0], &out, &error), &error))
+		if (!went_well(run, shared_query_fetch(run->query[0], run->lane[0], &out, &error), &error))
 			return false;
 		for (uint32_t g = 0; g < out.n; g++)
 		{
@@ -259,7 +260,8 @@ check_sets(Run *run)
 			WirePick one = {.n = 1};
 
 			places[0] = (int32_t) wire_mode_place(states[5], 1);
-			if (!went_well(run, query_pick(run->query[0], run->lane[0], &one, places, &error),
+			if (!went_well(run,
+						   shared_query_pick(run->query[0], run->lane[0], &one, places, &error),
 						   &error))
 				return false;
 			CHECK(states[5] >> 31 == most &&
@@ -269,7 +271,8 @@ check_sets(Run *run)
 		values = values_of(run, read_key(at, q->key_bytes), false, &n);
 		for (int i = 0; i < 3; i++)
 			places[i] = (int32_t) (states[4] + (n - 1) / 2 * i);
-		if (!went_well(run, query_pick(run->query[0], run->lane[0], &pick, places, &error), &error))
+		if (!went_well(run, shared_query_pick(run->query[0], run->lane[0], &pick, places, &error),
+					   &error))
 		{
 			free(values);
 			return false;
@@ -312,26 +315,27 @@ static void
 pick_too_far(Run *run)
 {
 	WirePick pick = {.set = 1, .n = 2};
-	int32_t places[2] = {0, (int32_t) run->query[0]->query->sets[1].n};
+	int32_t places[2] = {0, (int32_t) run->query[0]->query->late.sets[1].n};
 	DeviceError error = {""};
 
-	CHECK(query_pick(run->query[0], run->lane[0], &pick, places, &error) == DEVICE_UNSUPPORTED,
+	CHECK(shared_query_pick(run->query[0], run->lane[0], &pick, places, &error) ==
+			  DEVICE_UNSUPPORTED,
 		  "a place behind all");
 }
 
 /* A query whose groups wait to be fetched has no other memory than theirs. */
 static void
-check_finished_memory(const Query *query)
+check_finished_memory(const DeviceQuery *query)
 {
-	size_t groups = query->hash.memory.bytes + query->groups.present.bytes +
-		query->groups.list.bytes + query->groups.keys.bytes + query->top.bytes;
+	size_t groups = query->groups.hash.memory.bytes + query->groups.states.row_counts.bytes +
+		query->groups.states.list.bytes + query->groups.states.keys.bytes + query->result.top.bytes;
 
 	for (uint32_t s = 0; s < query->q->nsets; s++)
-		groups += query->sets[s].values.bytes;
+		groups += query->late.sets[s].values.bytes;
 
 	for (int s = 0; s < query->q->nslots; s++)
-		groups += query->groups.slot[s].bytes;
-	CHECK(query->rows_kept == NULL, "rows in order are kept");
+		groups += query->groups.states.slot[s].bytes;
+	CHECK(query->late.ordered == NULL, "rows in order are kept");
 	CHECK(query->memory == groups + query->thresholds.bytes + query->status.bytes,
 		  "%zu bytes, %zu of them groups", (size_t) query->memory, groups);
 }
@@ -340,19 +344,20 @@ check_finished_memory(const Query *query)
 static void
 check_form(const Run *run)
 {
-	const Query *query = run->query[0]->query;
+	const DeviceQuery *query = run->query[0]->query;
 	const Case *c = run->c;
 	bool nulls = c->first_null > 0 && run->taken >> c->first_null != 0;
 	bool all = run->taken == (1u << c->nbatches) - 1;
 
 	/* a batch that is not taken may have changed the form */
-	if (query->form == FORM_HASH && (all || nulls))
-		CHECK(query->hash.table.key_bytes == (nulls || wire_keeps_rows(&c->q) ? c->q.key_bytes : 4),
-			  "%s: keys of %d bytes in the table", c->name, query->hash.table.key_bytes);
-	if (query->form == FORM_DIRECT && (all || nulls))
-		CHECK(query->ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
-	CHECK((query->groups.present.at != NULL) ==
-			  (query->form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
+	if (query->groups.form == FORM_HASH && (all || nulls))
+		CHECK(query->groups.hash.table.key_bytes ==
+				  (nulls || wire_keeps_rows(&c->q) ? c->q.key_bytes : 4),
+			  "%s: keys of %d bytes in the table", c->name, query->groups.hash.table.key_bytes);
+	if (query->groups.form == FORM_DIRECT && (all || nulls))
+		CHECK(query->groups.ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
+	CHECK((query->groups.states.row_counts.at != NULL) ==
+			  (query->groups.form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
 		  "%s: rows are counted twice, or not at all", c->name);
 }
 
@@ -388,7 +393,7 @@ run_query(Run *run, const Case *c, uint32_t wanted)
 		ok = went_well(run, device_ops.lane_settle(run->lane[p], &ms, &error), &error);
 	}
 	if (ok)
-		ok = went_well(run, query_finish(run->query[0], &run->finished, &error), &error);
+		ok = went_well(run, shared_query_finish(run->query[0], &run->finished, &error), &error);
 	if (ok)
 	{
 		check_finished_memory(run->query[0]->query);
@@ -402,7 +407,7 @@ run_query(Run *run, const Case *c, uint32_t wanted)
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
 		if (run->query[p])
-			query_leave(run->query[p]);
+			shared_query_leave(run->query[p]);
 		if (run->lane[p])
 			device_ops.lane_close(run->lane[p]);
 	}

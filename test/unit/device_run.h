@@ -15,7 +15,7 @@
 typedef struct Run
 {
 	const Case *c;
-	OpenQuery *query[PARTICIPANTS];
+	SharedQuery *query[PARTICIPANTS];
 	Lane *lane[PARTICIPANTS];
 	char *arena[PARTICIPANTS];
 	bool opened;

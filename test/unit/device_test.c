@@ -43,7 +43,7 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 {
 	Case small;
 	Run run;
-	OpenQuery *beside = NULL;
+	SharedQuery *beside = NULL;
 	Lane *lane = NULL;
 	WireBatch batch;
 	WireFinished finished = {0};
@@ -59,14 +59,14 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
 	make_case(1, &small);
-	CHECK(query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
-			  query_place(beside, 0, &error) == DEVICE_OK &&
+	CHECK(shared_query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
+			  shared_query_place(beside, 0, &error) == DEVICE_OK &&
 			  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) ==
 				  DEVICE_OK,
 		  "%s: the query beside it: %s", what, error.text);
 	make_batch(&small, 0, 0, arena, &batch);
 	CHECK(device_ops.copy(lane, &batch, &bytes, &error) == DEVICE_OK &&
-			  query_reduce(beside, lane, &batch, &error) == DEVICE_OK,
+			  shared_query_reduce(beside, lane, &batch, &error) == DEVICE_OK,
 		  "%s: the batch beside it: %s", what, error.text);
 	used_before = run_used();
 	live_before = stub_live();
@@ -94,10 +94,10 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	}
 	free(run.groups);
 
-	CHECK(query_reduce(beside, lane, &batch, &error) == DEVICE_OK &&
-			  query_finish(beside, &finished, &error) == DEVICE_OK && finished.ngroups == 50,
+	CHECK(shared_query_reduce(beside, lane, &batch, &error) == DEVICE_OK &&
+			  shared_query_finish(beside, &finished, &error) == DEVICE_OK && finished.ngroups == 50,
 		  "%s: the query beside it ends with %s", what, error.text);
-	query_leave(beside);
+	shared_query_leave(beside);
 	device_ops.lane_close(lane);
 	CHECK(run_used() == 0 && stub_live() == 0, "%s: something is left in the end", what);
 }
@@ -170,12 +170,12 @@ static void
 most_bins(void)
 {
 	Run run;
-	int64_t most = cuda_most_bins;
+	int64_t most = cuda_max_bins;
 	int n;
 
 	make_case(4, &current);
 	free(expect(&current, ~0u, &n));
-	cuda_most_bins = n;
+	cuda_max_bins = n;
 	run_query(&run, &current, ~0u);
 	CHECK(run.status == DEVICE_OK && run.taken == (1u << current.nbatches) - 1 &&
 			  run.finished.ngroups == (uint64_t) n,
@@ -183,7 +183,7 @@ most_bins(void)
 	run_check_sums(&run, "as many groups as bins");
 	free(run.groups);
 
-	cuda_most_bins = n - 1;
+	cuda_max_bins = n - 1;
 	run_query(&run, &current, ~0u);
 	CHECK(run.status == DEVICE_OK && run.taken == (1u << (current.nbatches - 1)) - 1,
 		  "one bin too few: taken %x, %s", run.taken, run.error.text);
@@ -194,14 +194,14 @@ most_bins(void)
 	make_case(5, &current);
 	for (int groups = 0; groups < 21; groups++)
 	{
-		cuda_most_bins = groups * 32;
+		cuda_max_bins = groups * 32;
 		run_query(&run, &current, ~0u);
 		CHECK(run.status == DEVICE_OK && (run.taken != 0) == (groups >= 20),
 			  "%d groups: taken %x, %s", groups, run.taken, run.error.text);
 		run_check_sums(&run, "wide histograms");
 		free(run.groups);
 	}
-	cuda_most_bins = most;
+	cuda_max_bins = most;
 	CHECK(run_used() == 0 && stub_live() == 0, "something is left");
 }
 

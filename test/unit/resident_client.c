@@ -70,7 +70,7 @@ ask_once(Peer *peer, Question *t, bool *taken)
 
 	question_lay_out(t);
 	memcpy(peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES, t->sent,
-		   t->in.nruns * sizeof(WireRun));
+		   t->in.nrow_ranges * sizeof(WireRowRange));
 	memcpy(message, &t->in, sizeof(t->in));
 	memcpy(message + sizeof(t->in), t->spans, t->in.nspans * sizeof(WireSpan));
 	if (!request(peer, MESSAGE_RESIDENT, message, sizeof(t->in) + t->in.nspans * sizeof(WireSpan),
@@ -99,7 +99,8 @@ client_ask(Peer *peer, Question *t, bool *taken)
 			return true;
 		memcpy(lacking,
 			   peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
-				   wire_align(t->in.nruns * sizeof(WireRun)) + t->in.nruns * sizeof(uint64_t),
+				   wire_align(t->in.nrow_ranges * sizeof(WireRowRange)) +
+				   t->in.nrow_ranges * sizeof(uint64_t),
 			   t->in.nspans * sizeof(uint64_t));
 		for (uint32_t i = 0; i < t->in.nspans; i++)
 		{
@@ -122,11 +123,11 @@ client_store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, b
 
 	memcpy(lacking,
 		   peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES +
-			   wire_align(t->in.nruns * sizeof(WireRun)),
-		   t->in.nruns * sizeof(uint64_t));
+			   wire_align(t->in.nrow_ranges * sizeof(WireRowRange)),
+		   t->in.nrow_ranges * sizeof(uint64_t));
 	*any = false;
 	*all_kept = true;
-	for (uint32_t i = 0; i < t->in.nruns; i++)
+	for (uint32_t i = 0; i < t->in.nrow_ranges; i++)
 		for (uint32_t c = 0; c < t->in.nstored; c++)
 		{
 			bool kept;

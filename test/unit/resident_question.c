@@ -286,8 +286,8 @@ question_make(Question *t, const Model *m, Kind kind)
 			q->sets[0] = (WireSet){c, -1};
 			add_slot(q, MONOID_SUM_I64, c, -1);
 			add_slot(q, MONOID_COUNT, -1, -1);
-			q->slots[1].part = WIRE_DISTINCT;
-			q->slots[2].part = WIRE_DISTINCT + random_below(WIRE_PARTS - WIRE_DISTINCT);
+			q->slots[1].input = WIRE_DISTINCT;
+			q->slots[2].input = WIRE_DISTINCT + random_below(WIRE_SLOT_INPUTS - WIRE_DISTINCT);
 			break;
 		case HISTOGRAM:
 			in->program.filter = load(in, COL_B);
@@ -412,11 +412,11 @@ question_draw_runs(Question *t, Model *m)
 			pieces = 1;
 		for (int p = 0; p < pieces && at < nrows; p++)
 		{
-			WireRun *run = &t->runs[n];
+			WireRowRange *run = &t->runs[n];
 
 			if (pieces > 1)
 				at += random_below(nrows - at);
-			*run = (WireRun){m->ranges[range].stamp, range * 3, at, nrows - at, 0};
+			*run = (WireRowRange){m->ranges[range].stamp, range * 3, at, nrows - at, 0};
 			if (pieces > 1)
 				run->nrows = 1 + random_below(nrows - at);
 			at += run->nrows;
@@ -424,17 +424,17 @@ question_draw_runs(Question *t, Model *m)
 		}
 	}
 	if (n == 0)
-		t->runs[n++] = (WireRun){m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
+		t->runs[n++] = (WireRowRange){m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
 	t->nruns = n;
 }
 
 void
 question_lay_out(Question *t)
 {
-	t->in.nruns = t->in.nspans = 0;
+	t->in.nrow_ranges = t->in.nspans = 0;
 	for (int span = -1, i = 0; i < (int) t->nruns; i++)
 	{
-		const WireRun *run = &t->runs[i];
+		const WireRowRange *run = &t->runs[i];
 		int of = run->range / (3 * SPAN_RANGES);
 
 		if (t->whole[of])
@@ -448,14 +448,14 @@ question_lay_out(Question *t)
 								  0,
 								  of * SPAN_RANGES * 3,
 								  SPAN_RANGES * 3,
-								  t->named[of] ? WIRE_NO_ARRAY : t->in.nruns,
+								  t->named[of] ? WIRE_NO_ARRAY : t->in.nrow_ranges,
 								  0};
 			}
 			out->nrows += run->nrows;
-			out->nruns += !t->named[of];
+			out->nrow_ranges += !t->named[of];
 			span = of;
 		}
 		if (!t->whole[of] || !t->named[of])
-			t->sent[t->in.nruns++] = *run;
+			t->sent[t->in.nrow_ranges++] = *run;
 	}
 }

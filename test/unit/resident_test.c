@@ -38,7 +38,7 @@ static int taken_at_once, taken_later, not_taken, failed;
 static int64_t
 spare_groups(const Question *t, int n)
 {
-	return states_most_groups(&t->q) - n;
+	return states_max_groups(&t->q) - n;
 }
 
 /*
@@ -264,7 +264,7 @@ read_all(Peer *peer, const Model *m, bool taken, bool kept, const char *what)
 
 	question_make(&t, m, FILTERED_NO_KEYS);
 	for (int r = 0; r < RANGES; r++)
-		t.runs[t.nruns++] = (WireRun){m->ranges[r].stamp, r * 3, 0, 900, 0};
+		t.runs[t.nruns++] = (WireRowRange){m->ranges[r].stamp, r * 3, 0, 900, 0};
 	CHECK(client_open(peer, &t) && client_ask(peer, &t, &is_taken), "%s: %s", what,
 		  peer->failed.text);
 	CHECK(is_taken == taken, "%s: taken %d", what, is_taken);
@@ -373,7 +373,7 @@ late_opening(void)
 		CHECK(client_open(&peer, &t) && client_store(&peer, &m, range, COL_S, &kept) && kept, "%s",
 			  peer.failed.text);
 		t.runs[t.nruns++] =
-			(WireRun){m.ranges[range].stamp, range * 3, 0, m.ranges[range].nrows, 0};
+			(WireRowRange){m.ranges[range].stamp, range * 3, 0, m.ranges[range].nrows, 0};
 		memset(t.whole, 0, sizeof(t.whole));
 		t.q.flags |= WIRE_LATE;
 		budget_status(&before);
@@ -432,7 +432,7 @@ rows_elsewhere(void)
 static void
 few_bins(void)
 {
-	int64_t most = cuda_most_bins;
+	int64_t most = cuda_max_bins;
 	int before = not_taken + failed, n = 40 * KINDS;
 	Peer peer;
 	Model m;
@@ -444,10 +444,9 @@ few_bins(void)
 
 		model_make(&m);
 		question_make(&t, &m, i % KINDS);
-		cuda_most_bins =
-			most / states_most_groups(&t.q) * (1 + random_below(m.ordered ? 3000 : 60));
+		cuda_max_bins = most / states_max_groups(&t.q) * (1 + random_below(m.ordered ? 3000 : 60));
 		run_question(&peer, &m, i % KINDS, true, "few bins");
-		cuda_most_bins = most;
+		cuda_max_bins = most;
 	}
 	peer_close(&peer);
 	CHECK(is_empty(), "something is left");
@@ -476,9 +475,9 @@ open_runs(Peer *peer, Model *m, Question *t, Kind kind)
 		const Range *range = &m->ranges[r];
 		uint32_t part = range->nrows / 3 + 1;
 
-		t->runs[t->nruns++] = (WireRun){range->stamp, r * 3, 0, part, 0};
+		t->runs[t->nruns++] = (WireRowRange){range->stamp, r * 3, 0, part, 0};
 		if (range->nrows > 2 * part)
-			t->runs[t->nruns++] = (WireRun){range->stamp, r * 3, range->nrows - part, part, 0};
+			t->runs[t->nruns++] = (WireRowRange){range->stamp, r * 3, range->nrows - part, part, 0};
 	}
 	CHECK(peer_open(peer) && client_open(peer, t) && client_ask(peer, t, &taken) && !taken &&
 			  client_store_lacking(peer, t, m, &any, &kept),

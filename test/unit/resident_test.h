@@ -114,12 +114,12 @@ typedef struct Question
 	bool guarded; /* CONDITIONS: v < 200 is among them, before what may be undetermined */
 	WireQuery q;
 	WireResident in;
-	WireRun runs[3 * RANGES]; /* all, in order */
-	bool whole[SPANS];        /* the span has an id, */
-	bool named[SPANS];        /* which stands for its runs */
+	WireRowRange runs[3 * RANGES]; /* all, in order */
+	bool whole[SPANS];             /* the span has an id, */
+	bool named[SPANS];             /* which stands for its runs */
 	uint64_t ids[SPANS];
 	uint32_t nruns;
-	WireRun sent[3 * RANGES]; /* those that are in the message */
+	WireRowRange sent[3 * RANGES]; /* those that are in the message */
 	WireSpan spans[SPANS];
 } Question;
 

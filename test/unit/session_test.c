@@ -31,7 +31,7 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 		double thresholds[8];
 	} body = {.q = c->q};
 
-	body.q.share = share;
+	body.q.shared_id = share;
 	memcpy(body.thresholds, c->thresholds, sizeof(body.thresholds));
 	return request(peer, MESSAGE_OPEN, &body, sizeof(WireQuery) + c->q.nthresholds * sizeof(double),
 				   MESSAGE_OPENED, &body, 0);
@@ -342,7 +342,7 @@ run_at_once(const Case *c, const char *what)
 static void
 many_under_way(void)
 {
-	int64_t most = cuda_most_bins;
+	int64_t most = cuda_max_bins;
 	uint32_t all = (1u << PIPELINED_BATCHES) - 1;
 	char what[64];
 
@@ -354,11 +354,11 @@ many_under_way(void)
 		uint32_t taken;
 
 		snprintf(what, sizeof(what), "room for %d eighths", part);
-		cuda_most_bins = (int64_t) PIPELINED_BATCHES * current.nrows / 8 * part;
+		cuda_max_bins = (int64_t) PIPELINED_BATCHES * current.nrows / 8 * part;
 		taken = run_at_once(&current, what);
 		CHECK(taken != 0 && taken != all, "%s: taken %x", what, taken);
 	}
-	cuda_most_bins = most;
+	cuda_max_bins = most;
 	for (int n = 4 * PARTICIPANTS; n < 4 * PARTICIPANTS + 20; n++)
 	{
 		snprintf(what, sizeof(what), "no memory at allocation %d", n);

@@ -29,7 +29,7 @@ test_allocate(int device, size_t bytes, void **at, DeviceError *error)
 {
 	(void) device;
 	*at = bytes > largest ? NULL : calloc(1, bytes);
-	return *at ? DEVICE_OK : device_say(error, DEVICE_NO_MEMORY, "no memory");
+	return *at ? DEVICE_OK : device_fail(error, DEVICE_NO_MEMORY, "no memory");
 }
 
 static void
@@ -113,8 +113,8 @@ store(int device, uint64_t table, int attno, bool coded, uint32_t range, uint64_
 
 /* Are all rows of the ranges there, for a query that knows the dictionary? */
 static bool
-is_there(int device, uint64_t table, int attno, bool coded, const WireRun *runs, uint32_t nruns,
-		 uint64_t use)
+is_there(int device, uint64_t table, int attno, bool coded, const WireRowRange *runs,
+		 uint32_t nruns, uint64_t use)
 {
 	static WireResident in;
 	uint64_t lacking[64];
@@ -123,7 +123,7 @@ is_there(int device, uint64_t table, int attno, bool coded, const WireRun *runs,
 	WireColumnKey key = column_key(attno, coded);
 	Dictionary *dict = coded ? dictionary_take((WireTableKey){table}, &key, false) : NULL;
 
-	in = (WireResident){.table = {table}, .nruns = nruns, .nstored = 1};
+	in = (WireResident){.table = {table}, .nrow_ranges = nruns, .nstored = 1};
 	in.stored[0] = key;
 	if (dict)
 		in.known[0] = (WireKnown){dictionary_id(dict), dictionary_entries(dict)};
@@ -161,7 +161,7 @@ forget_all(void)
 static void
 many_tables(void)
 {
-	WireRun run = {1, 0, 0, 10, 0};
+	WireRowRange run = {1, 0, 0, 10, 0};
 
 	for (uint64_t t = 1; t <= 3 * STORE_MAX_TABLES; t++)
 	{
@@ -180,7 +180,7 @@ many_tables(void)
 static void
 many_columns(void)
 {
-	WireRun run = {1, 0, 0, 10, 0};
+	WireRowRange run = {1, 0, 0, 10, 0};
 
 	for (int a = 1; a <= 3 * STORE_MAX_COLUMNS; a++)
 	{
@@ -212,7 +212,7 @@ columns_of_a_query(void)
 static void
 churn(void)
 {
-	WireRun runs[BLOCKS];
+	WireRowRange runs[BLOCKS];
 
 	for (int round = 0; round < 6; round++)
 	{
@@ -221,7 +221,7 @@ churn(void)
 		for (int device = 0; device < DEVICES; device++)
 			for (uint32_t r = 0; r < BLOCKS; r++)
 			{
-				runs[r] = (WireRun){++stamps, r, 0, TEXTS, 0};
+				runs[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
 				store(device, 1, 1, true, r, stamps, TEXTS, round * WIRE_MAX_ENTRIES + r * TEXTS,
 					  use);
 			}
@@ -239,12 +239,12 @@ churn(void)
 static void
 too_many_texts(void)
 {
-	WireRun runs[2 * BLOCKS];
+	WireRowRange runs[2 * BLOCKS];
 	int kept = 0;
 
 	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
 	{
-		runs[r] = (WireRun){++stamps, r, 0, TEXTS, 0};
+		runs[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
 		kept += store(0, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
 	}
 	CHECK(kept == BLOCKS, "%d ranges kept", kept);
@@ -271,10 +271,10 @@ too_many_texts(void)
 static void
 not_all_sent(void)
 {
-	WireRun runs[2 * BLOCKS];
+	WireRowRange runs[2 * BLOCKS];
 
 	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
-		runs[r] = (WireRun){++stamps, r, 0, TEXTS, 0};
+		runs[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
 	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()), "there from the start");
 	for (uint32_t r = 0; r <= BLOCKS; r++)
 		store(0, 1, 1, true, r, runs[r].stamp, TEXTS, r * TEXTS, store_use());
@@ -290,13 +290,13 @@ not_all_sent(void)
 static void
 full_on_two(void)
 {
-	WireRun runs[2][2 * BLOCKS];
+	WireRowRange runs[2][2 * BLOCKS];
 
 	for (int d = 0; d < DEVICES; d++)
 	{
 		for (uint32_t r = 0; r < 2 * BLOCKS; r++)
 		{
-			runs[d][r] = (WireRun){++stamps, r, 0, TEXTS, 0};
+			runs[d][r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
 			store(d, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
 		}
 		CHECK(is_refused(d, 1, 1, true), "device %d has room", d);
@@ -315,7 +315,7 @@ static void
 held(void)
 {
 	static WireResident in;
-	WireRun run = {++stamps, 0, 0, TEXTS, 0};
+	WireRowRange run = {++stamps, 0, 0, TEXTS, 0};
 	uint64_t lacking[1];
 	StoreHold *hold = NULL;
 	DeviceError error;
@@ -325,7 +325,7 @@ held(void)
 
 	CHECK(store(0, 1, 1, true, 0, run.stamp, TEXTS, 0, store_use()), "not kept");
 	dict = dictionary_take((WireTableKey){1}, &key, false);
-	in = (WireResident){.table = {1}, .nruns = 1, .nstored = 1};
+	in = (WireResident){.table = {1}, .nrow_ranges = 1, .nstored = 1};
 	in.stored[0] = key;
 	in.known[0] = (WireKnown){dictionary_id(dict), dictionary_entries(dict)};
 	CHECK(store_hold(0, &in, &run, store_use(), lacking, &hold, &error) == DEVICE_OK && hold,
@@ -357,7 +357,7 @@ held(void)
 static void
 host_memory(void)
 {
-	WireRun run = {1, 0, 0, TEXTS, 0};
+	WireRowRange run = {1, 0, 0, TEXTS, 0};
 	uint64_t one;
 
 	CHECK(store(0, 1, 1, true, 0, 1, TEXTS, 0, store_use()), "not kept");
@@ -388,7 +388,7 @@ host_memory(void)
 static void
 impossible(void)
 {
-	WireRun run = {1, 0, 0, 10, 0};
+	WireRowRange run = {1, 0, 0, 10, 0};
 	uint64_t stored;
 
 	for (uint64_t t = 1; t <= 10; t++)

@@ -67,10 +67,10 @@ make(Case *c)
 {
 	static WireQuery q;
 	static WireResident in;
-	static Query query;
+	static DeviceQuery query;
 
 	query.q = &q;
-	CHECK(tiles_wanted(&query, &in, &c->plan, &c->tiles), "tiles are not wanted");
+	CHECK(tiles_are_allowed(&query, &in, &c->plan, &c->tiles), "tiles are not wanted");
 }
 
 /* ---- which conditions ---- */

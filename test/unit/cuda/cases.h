@@ -244,11 +244,11 @@ add_sets(Case *c)
 	add_slot(q, MONOID_COUNT, -1);
 	add_slot(q, MONOID_SUM_I64, COL_V);
 	add_slot(q, MONOID_COUNT, -1);
-	q->slots[2].part = q->slots[3].part = WIRE_DISTINCT;
-	q->slots[4].part = WIRE_FIRST;
+	q->slots[2].input = q->slots[3].input = WIRE_DISTINCT;
+	q->slots[4].input = WIRE_FIRST;
 	q->slots[4].set = 1;
 	add_slot(q, MONOID_COUNT, -1);
-	q->slots[5].part = WIRE_MODE_LAST;
+	q->slots[5].input = WIRE_MODE_LAST;
 }
 
 /* count(column) instead of count(*), of a column without NULLs. */

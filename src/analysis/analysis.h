@@ -1,0 +1,92 @@
+/*
+ * analysis.h
+ *	  What the nodes of an expression say about it, before anything is compiled or evaluated.
+ *
+ * All functions take expressions of the planner and of plans.  They read the catalogs, keep nothing
+ * and raise no error of the expression itself.
+ */
+#ifndef GPUAGG_ANALYSIS_H
+#define GPUAGG_ANALYSIS_H
+
+#include "postgres.h"
+
+#include "nodes/params.h"
+#include "nodes/primnodes.h"
+
+#include "column_types.h"
+#include "operators/vector_functions.h"
+
+/* ---- can_fail.c ---------------------------------------------------------------- */
+
+/*
+ * Returns whether the expression can be evaluated for any row, also for one that core would not
+ * evaluate it for: it raises no error and has no side effect.  params: the query's parameters, or
+ * NULL if they are not known yet.
+ */
+extern bool expr_cannot_fail(Node *expr, ParamListInfo params);
+
+/*
+ * Returns whether strings of this collation are equal only if their bytes are equal.  False without
+ * a collation: core may raise an error then.
+ */
+extern bool expr_collation_is_deterministic(Oid collation);
+
+/* Returns whether the function is LIKE or NOT LIKE of text or bpchar. */
+extern bool expr_is_like(Oid funcid);
+
+/* ---- decimal_scales.c ---------------------------------------------------------- */
+
+/* Decimals of a larger scale would have too few digits to the left of the point. */
+#define EXPR_MAX_SCALE 24
+/*
+ * Scale of decimals that are quotients.  Core's quotients have a display scale of 16 or 20 in most
+ * cases, and of 24 if they are below about 10^-4.  A smaller scale would send those rows to the
+ * scalar fallback.  With this one, sums of quotients beyond about 10^4 are computed as numerics.
+ */
+#define EXPR_QUOTIENT_SCALE 24
+
+/* Sets the least and the largest display scale of a numeric expression; false: not known. */
+extern bool expr_decimal_scales(Node *expr, int16 *least, int16 *most);
+
+/*
+ * Returns whether all values of a numeric expression have the same display scale, except those that
+ * a decimal cannot represent.  Sets that scale.
+ */
+extern bool expr_decimal_shape(Node *expr, int16 *scale);
+
+/*
+ * Returns the column type for the values of an expression.  A numeric expression over columns and
+ * constants of known scales is COLUMN_DEC of *scale.
+ */
+extern ColumnType expr_column_type(Node *expr, int16 *scale);
+
+/*
+ * Returns the column type for values that core computes.  They need not conform to the
+ * expression's typmod.
+ */
+extern ColumnType expr_value_type(Expr *expr, int16 *scale);
+
+/* Sets the value of an int4 constant; false if the node is anything else, or NULL. */
+extern bool expr_const_int4(Node *node, int32 *value);
+
+/* Sets the field that a constant names for date_trunc() or extract(); false: none of ours. */
+extern bool expr_time_field(Node *arg, VectorField *field);
+
+/* Returns whether this is extract(epoch FROM interval). */
+extern bool expr_is_interval_epoch(Oid funcid, List *args);
+
+/* ---- harmless.c ---------------------------------------------------------------- */
+
+/* Returns whether evaluating the expression for hidden rows reveals nothing about them. */
+extern bool expr_is_harmless(Node *expr);
+
+/*
+ * Returns whether a function is leakproof, or is one of core's that sends no message and calls
+ * nothing that users define if all types are plain.
+ */
+extern bool expr_function_is_harmless(Oid function);
+
+/* Returns whether the type is core's own, an enum, or a domain or an array over such a type. */
+extern bool expr_type_is_plain(Oid type);
+
+#endif /* GPUAGG_ANALYSIS_H */

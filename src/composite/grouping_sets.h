@@ -1,0 +1,24 @@
+/*
+ * grouping_sets.h
+ *	  GROUPING SETS, ROLLUP and CUBE.
+ */
+#ifndef GPUAGG_GROUPING_SETS_H
+#define GPUAGG_GROUPING_SETS_H
+
+#include "postgres.h"
+
+#include "composite/base.h"
+
+/*
+ * Opens an engine for a spec with grouping sets.  `open` opens the engines of the sets, with these
+ * ops where they get rows.
+ */
+extern Engine *grouping_sets_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env,
+								  OpenEngine open);
+
+/* See composite.h. */
+extern int grouping_sets_count_row_engines(const EngineOps *ops, const AggSpec *spec,
+										   bool parallel);
+extern int grouping_sets_source(const Engine *engine, int set);
+
+#endif /* GPUAGG_GROUPING_SETS_H */

@@ -1,0 +1,230 @@
+/*
+ * ordered_exchange.c
+ *	  Exports and imports groups and values of ordered sets in a parallel plan.
+ *
+ * An export consists of
+ *
+ *		the export of the inner engine
+ *		the number of groups, and a record for each with its keys
+ *		the values of each store, by group number
+ *		records of rows in partitions, and a record length of 0
+ *
+ * A record is its length as a uint32, then so many bytes (groups/record.h).
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+
+#include "composite/ordered_engine.h"
+
+static void
+write_record(GroupSink *sink, const StringInfo record)
+{
+	uint32 len = record->len;
+
+	sink->write(sink, &len, sizeof(len));
+	sink->write(sink, record->data, len);
+}
+
+static bool
+read_record(GroupSource *source, StringInfo record)
+{
+	uint32 len;
+
+	if (!source->read(source, &len, sizeof(len)))
+		elog(ERROR, "groups of another participant end early");
+	if (len == 0)
+		return false;
+	resetStringInfo(record);
+	enlargeStringInfo(record, len);
+	if (!source->read(source, record->data, len))
+		elog(ERROR, "groups of another participant end early");
+	record->len = len;
+	return true;
+}
+
+static void
+flush_builder(OrderedSetEngine *engine)
+{
+	ordered_gather(engine, &engine->builder.batch);
+	row_builder_begin(&engine->builder);
+}
+
+/* Adds a row with these keys, and with a value in the column of store v only. */
+static void
+build_row(OrderedSetEngine *engine, const Datum *keys, const bool *nulls, int v, Datum value)
+{
+	RowBuilder *builder = &engine->builder;
+	int row = builder->batch.nrows++;
+	int nkeys = engine->own.nkeys;
+
+	for (int k = 0; k < nkeys; k++)
+		row_builder_write(builder, k, row, keys[k], nulls[k]);
+	for (int s = 0; s < engine->composite.spec->nvalues; s++)
+		row_builder_write(builder, nkeys + s, row, value, s != v);
+}
+
+/* The groups of another participant, whose export is imported. */
+typedef struct ForeignGroups
+{
+	OrderedSetEngine *engine;
+	int store; /* the one that imports values */
+	uint32 ngroups;
+	uint32 *numbers; /* [foreign group] group number here, or NO_VALUE_GROUP */
+	Datum *keys;     /* [foreign group * nkeys + key] */
+	bool *nulls;
+} ForeignGroups;
+
+EngineStatus
+ordered_export_groups(Engine *base, GroupSink *sink)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	GroupTable *table = engine->table;
+	uint32 end = 0;
+	RowBuilder *builder = &engine->builder;
+	int nkeys = engine->own.nkeys;
+
+	if (composite_export_groups(base, sink) != ENGINE_OK)
+		return ENGINE_FAILED;
+	sink->write(sink, &table->ngroups, sizeof(table->ngroups));
+	for (uint32 g = 0; g < table->ngroups; g++)
+	{
+		if (g % 1024 == 0)
+			CHECK_FOR_INTERRUPTS();
+		row_builder_begin(builder);
+		for (int c = 0; c < engine->own.ncols; c++)
+		{
+			bool isnull = true;
+			Datum key = (Datum) 0;
+
+			if (c < nkeys)
+				key = group_key_datum(&table->keys, group_row(table, g), c, &isnull);
+			row_builder_write(builder, c, 0, key, isnull);
+		}
+		row_record_write(&engine->record, &engine->own, &builder->batch, 0);
+		write_record(sink, &engine->record);
+	}
+	row_builder_begin(builder);
+	for (int v = 0; v < engine->composite.spec->nvalues; v++)
+		value_store_export(engine->stores[v], sink);
+	ordered_finish_partitions(engine);
+	while (partition_list_pop(&engine->pending, &engine->in))
+	{
+		while (engine->in.rows && partition_read(engine->in.rows, &engine->record))
+			write_record(sink, &engine->record);
+		partition_close(&engine->in);
+	}
+	sink->write(sink, &end, sizeof(end));
+	return ENGINE_OK;
+}
+
+/* A copy of key k in a row of `own`. */
+static Datum
+copy_key(const AggSpec *own, const Batch *batch, int k, int row, bool *isnull)
+{
+	const Column *col = &batch->cols[k];
+
+	*isnull = column_is_null(col, row);
+	if (*isnull)
+		return (Datum) 0;
+	return datumCopy(column_datum(col->type, col->scale, col->values, row), own->cols[k].typbyval,
+					 own->cols[k].typlen);
+}
+
+/* Reads the groups of the export, and adds them to the table here. */
+static void
+import_keys(ForeignGroups *foreign, GroupSource *source)
+{
+	OrderedSetEngine *engine = foreign->engine;
+	RowReader *reader = engine->reader;
+	int nkeys = engine->own.nkeys;
+
+	if (!source->read(source, &foreign->ngroups, sizeof(foreign->ngroups)))
+		elog(ERROR, "groups of another participant end early");
+	foreign->numbers = palloc_extended((foreign->ngroups + 1) * sizeof(uint32), MCXT_ALLOC_HUGE);
+	foreign->keys =
+		palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(Datum), MCXT_ALLOC_HUGE);
+	foreign->nulls =
+		palloc_extended(((Size) foreign->ngroups * nkeys + 1) * sizeof(bool), MCXT_ALLOC_HUGE);
+	for (uint32 from = 0; from < foreign->ngroups; from += reader->batch.nrows)
+	{
+		row_reader_begin(reader);
+		while (from + reader->batch.nrows < foreign->ngroups && !row_reader_full(reader))
+		{
+			if (!read_record(source, &engine->record))
+				elog(ERROR, "groups of another participant end early");
+			row_reader_add(reader, engine->record.data);
+		}
+		ordered_gather(engine, &reader->batch);
+		for (int i = 0; i < reader->batch.nrows; i++)
+		{
+			foreign->numbers[from + i] = engine->numbers[i];
+			/* for values of groups without room here, and for values that are sorted */
+			for (int k = 0; k < nkeys; k++)
+				foreign->keys[(Size) (from + i) * nkeys + k] =
+					copy_key(&engine->own, &reader->batch, k, i,
+							 &foreign->nulls[(Size) (from + i) * nkeys + k]);
+		}
+	}
+}
+
+/* Adds a value that the store cannot take by group number as a row: a ValueRefused. */
+static void
+import_value(void *arg, uint32 group, Datum value)
+{
+	ForeignGroups *foreign = arg;
+	OrderedSetEngine *engine = foreign->engine;
+	Size at = (Size) group * engine->own.nkeys;
+
+	build_row(engine, foreign->keys + at, foreign->nulls + at, foreign->store, value);
+	if (row_builder_is_full(&engine->builder))
+		flush_builder(engine);
+}
+
+/* Reads what follows the inner engine's export. */
+static void
+import_values(OrderedSetEngine *engine, GroupSource *source)
+{
+	RowReader *reader = engine->reader;
+	ForeignGroups foreign = {engine};
+	bool more;
+
+	import_keys(&foreign, source);
+	row_builder_begin(&engine->builder);
+	for (int v = 0; v < engine->composite.spec->nvalues; v++)
+	{
+		foreign.store = v;
+		value_store_import(engine->stores[v], source, foreign.numbers, foreign.ngroups,
+						   import_value, &foreign);
+	}
+	flush_builder(engine);
+	do
+	{
+		row_reader_begin(reader);
+		while ((more = read_record(source, &engine->record)))
+		{
+			row_reader_add(reader, engine->record.data);
+			if (row_reader_full(reader))
+				break;
+		}
+		ordered_gather(engine, &reader->batch);
+	} while (more);
+}
+
+EngineStatus
+ordered_import_groups(Engine *base, GroupSource *source)
+{
+	OrderedSetEngine *engine = (OrderedSetEngine *) base;
+	MemoryContext cxt = AllocSetContextCreate(engine->composite.env.cxt, "gpuagg imported groups",
+											  ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	EngineStatus status = composite_import_groups(base, source);
+
+	if (status == ENGINE_OK)
+		import_values(engine, source);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return status;
+}

@@ -1,0 +1,774 @@
+/*
+ * device_rows.c
+ *	  Rows of which the GPU server has copies: a query reduces them by name.
+ *
+ * Before the first batch the quals, keys and arguments are translated to a program
+ * (expr/program.h); the feed proves and collects the rows of ranges whose chunks the GPU can have;
+ * the server is told which rows (RESIDENT). Columns that it lacks are uploaded once from the column
+ * cache (STORE), and what it does not keep is left to the feed, like all other rows.
+ *
+ * The GPU gives the answer that batches would give.  What it could not know to be right (floats
+ * that may overflow a sum, -0 in an extreme, what only core can tell) is VECTOR_UNDETERMINED, and
+ *then the executor starts over with the CPU engine; so this is done only where it can.
+ */
+#include "postgres.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "analysis/analysis.h"
+#include "columns/column_value.h"
+#include "engine_cuda/dictionaries.h"
+#include "engine_cuda/device_rows.h"
+#include "settings.h"
+
+/*
+ * How often the rows are asked for: first, after an upload, and once more for those that are all
+ * there then, as columns may be evicted while others are uploaded; when spans have to be listed,
+ * and when other sessions add to dictionaries meanwhile.
+ */
+#define ATTEMPTS 8
+
+/* ---- which queries ----------------------------------------------------------- */
+
+/* Why resident rows cannot be had, whatever the table; or NULL. */
+static const char *
+unsupported_reason(const CudaEngine *cuda)
+{
+	if (gpuagg_device_cache_memory == 0)
+		return "gpuagg.device_cache_memory is 0";
+	if (!cuda_can_start_over(cuda))
+		return "the input cannot be read twice";
+	for (int c = 0; c < cuda->query->ncols; c++)
+		if (cuda->query->cols[c].travel == TRAVEL_MATRIX)
+			return "matrices are not cached on the GPU";
+	return NULL;
+}
+
+/* A constant as a register has it. */
+static uint16
+constant_operand(Resident *r, int col)
+{
+	const ColumnSpec *spec = &r->cuda->spec->cols[col];
+	int64 bits;
+
+	if (r->rows->constant_nulls[col])
+		return expr_program_constant(r->program, 0, true);
+	if (spec->type == COLUMN_DATUM)
+		return expr_program_reject(r->program, "values of this type are not supported on the GPU");
+	if (spec->form != NUMERIC_ONE_SCALE ||
+		!expr_register_bits(spec->type, spec->scale, r->rows->constants[col], &bits))
+		return expr_program_reject(r->program, "a constant cannot be represented on the GPU");
+	return expr_program_constant(r->program, bits, false);
+}
+
+/* Numbers of the query's own dictionary, for the keys that are sent as such. */
+static uint16
+key_numbers(Resident *r, int c, const ExprRoot *root)
+{
+	const KeySpec *key = &r->cuda->spec->keys[r->cuda->query->cols[c].key];
+	uint16 operand;
+
+	/* all values of the dictionary are hashed and compared */
+	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
+		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
+		return expr_program_reject(
+			r->program, "comparing keys might reveal values that are hidden from the query");
+	operand = root ? expr_program_lookup(r->program, root->expr, COLUMN_DATUM, 0, c) : VECTOR_NONE;
+	return operand != VECTOR_NONE ?
+		operand :
+		expr_program_reject(
+			r->program,
+			"keys that are sent as numbers in a dictionary, and are not made of one column");
+}
+
+/* Translates conditions and what the query reads. */
+static void
+translate(Resident *r)
+{
+	CudaQuery *query = r->cuda->query;
+	FeedResident *rows = r->rows;
+	ListCell *lc;
+
+	for (int q = 0; q < rows->nquals; q++)
+		expr_program_filter(r->program, rows->quals[q]);
+	foreach (lc, rows->checks)
+		expr_program_check(r->program, lfirst(lc));
+	for (int c = 0; c < query->ncols; c++)
+	{
+		int col = query->cols[c].col;
+		const ColumnSpec *spec = &r->cuda->spec->cols[col];
+		const ExprRoot *root = rows->outputs[col];
+
+		if (query->cols[c].travel == TRAVEL_CODES)
+			r->inputs[c] = key_numbers(r, c, root);
+		else if (root == NULL)
+			r->inputs[c] = constant_operand(r, col);
+		else if (query->cols[c].travel == TRAVEL_PRESENCE &&
+				 (root->vec == NULL || root->vec->type == COLUMN_DATUM))
+			r->inputs[c] = expr_program_presence(r->program, root);
+		else if (root->vec && (root->vec->type != spec->type || root->vec->scale != spec->scale))
+			expr_program_reject(r->program,
+								"an argument has another type or scale than the aggregate reads");
+		else if (root->vec == NULL && spec->form != NUMERIC_ONE_SCALE)
+			expr_program_reject(r->program, "an expression is evaluated row by row");
+		else
+			r->inputs[c] = expr_program_root(r->program, root, spec->type, spec->scale);
+	}
+	for (int s = 0; s < r->program->nstored; s++)
+		r->chunk[s] = rows->slots[r->program->stored[s].attno - 1];
+}
+
+/* ---- which ranges ------------------------------------------------------------ */
+
+/* Can the GPU have the chunk as the program loads it? */
+static bool
+chunk_suits(const CacheChunk *chunk, const ExprStored *stored)
+{
+	if (stored->coded)
+		return chunk->nentries <= WIRE_MAX_ENTRIES;
+	if (stored->presence)
+		return true;
+	if (chunk->type != stored->type || chunk->scale != stored->scale || chunk->nexceptions > 0)
+		return false;
+	if (!chunk->has_bounds)
+		return chunk->nnulls == chunk->nrows;
+	if (column_is_float(chunk->type))
+		return isfinite(chunk->least.number) && isfinite(chunk->greatest.number);
+	return true;
+}
+
+/* Bounds of integers as a register has them. */
+static ExprInterval
+chunk_interval(const CacheChunk *chunk)
+{
+	int64 min = chunk->least.integer;
+	int64 max = chunk->greatest.integer;
+
+	/* without a sign: those that are below zero with one are above the others */
+	if (chunk->type == COLUMN_U32 && max > PG_INT32_MAX)
+	{
+		if (min <= PG_INT32_MAX)
+			return (ExprInterval){PG_INT32_MIN, PG_INT32_MAX};
+		min = (int32) min;
+		max = (int32) max;
+	}
+	return (ExprInterval){min, max};
+}
+
+static void
+learn(Known *known, const CacheChunk *chunk, const ExprStored *stored)
+{
+	bool isfloat = column_is_float(chunk->type);
+
+	known->nulls |= chunk->nnulls > 0;
+	if (!chunk->has_bounds || stored->coded || stored->presence)
+		return;
+	if (isfloat)
+	{
+		known->least = known->any ? Min(known->least, chunk->least.number) : chunk->least.number;
+		known->greatest =
+			known->any ? Max(known->greatest, chunk->greatest.number) : chunk->greatest.number;
+	}
+	else
+	{
+		ExprInterval i = chunk_interval(chunk);
+
+		known->integers.min = known->any ? Min(known->integers.min, i.min) : i.min;
+		known->integers.max = known->any ? Max(known->integers.max, i.max) : i.max;
+	}
+	known->any = true;
+}
+
+/* ResidentAccept */
+static bool
+accept_chunks(void *arg, const CacheChunk *const *chunks)
+{
+	Resident *r = arg;
+
+	for (int s = 0; s < r->program->nstored; s++)
+		if (!chunk_suits(chunks[r->chunk[s]], &r->program->stored[s]))
+			return false;
+	for (int s = 0; s < r->program->nstored; s++)
+		learn(&r->known[s], chunks[r->chunk[s]], &r->program->stored[s]);
+	return true;
+}
+
+/* ---- what is sent ------------------------------------------------------------ */
+
+static void
+find_nulls(const Resident *r, bool *nulls)
+{
+	uint32 stored = 0;
+
+	for (int s = 0; s < r->program->nstored; s++)
+		stored |= (uint32) r->known[s].nulls << s;
+	expr_program_nulls(r->program, stored, nulls);
+}
+
+static bool
+may_be_null(const Resident *r, const bool *nulls, uint16 operand)
+{
+	return operand >= VECTOR_CONSTANT ?
+		r->program->flat.constants[operand - VECTOR_CONSTANT].state == VECTOR_NULL :
+		nulls[operand];
+}
+
+/*
+ * Floats: those that might overflow a sum, or a -0 in an extreme, are undetermined, unless the
+ * column has none.
+ */
+static uint16
+check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
+{
+	int s = expr_program_stored(r->program, a);
+	double safe = col->safe > 0 ? col->safe : HUGE_VAL;
+	bool zeros = col->extreme;
+	bool large = col->safe > 0;
+	int64 bits;
+
+	if (s >= 0)
+	{
+		const Known *k = &r->known[s];
+
+		zeros &= k->any && k->least <= 0 && k->greatest >= 0;
+		large &= k->any && Max(fabs(k->least), fabs(k->greatest)) >= safe;
+	}
+	if (!zeros && !large)
+		return a;
+	memcpy(&bits, &safe, sizeof(bits));
+	return expr_program_emit(r->program, type == COLUMN_F32 ? VECTOR_F32_BELOW : VECTOR_F64_BELOW,
+							 zeros, a, expr_program_constant(r->program, bits, false), 0);
+}
+
+/* A column's values in the form of its travel; *wire: their type. */
+static uint16
+convert(Resident *r, int c, bool maybe_null, WireType *wire)
+{
+	const CudaColumn *col = &r->cuda->query->cols[c];
+	ColumnType type = r->cuda->spec->cols[col->col].type;
+	uint16 a = r->inputs[c];
+	bool as_double =
+		col->travel == TRAVEL_VALUES && col->type == WIRE_F64 && column_is_integer(type);
+
+	*wire = col->type;
+	switch (col->travel)
+	{
+		case TRAVEL_PRESENCE:
+			/* what is computed may be undetermined */
+			if (!maybe_null && (a >= VECTOR_CONSTANT || expr_program_stored(r->program, a) >= 0))
+				return expr_program_constant(r->program, 1, false);
+			return expr_program_emit(r->program, VECTOR_PRESENCE, 0, a, 0, 0);
+		case TRAVEL_FILTER:
+			return expr_program_emit(r->program, VECTOR_IS_TRUE, 0, a, 0, 0);
+		case TRAVEL_KEY_CODES:
+		case TRAVEL_VALUE_CODES:
+			return expr_program_emit(r->program,
+									 type == COLUMN_F32 ? VECTOR_F32_CODE : VECTOR_F64_CODE,
+									 col->travel == TRAVEL_KEY_CODES, a, 0, 0);
+		case TRAVEL_CODES:
+			return a;
+		default:
+			break;
+	}
+	if (type == COLUMN_DEC)
+		*wire = WIRE_I64;
+	if (column_is_float(type))
+		return check_floats(r, col, a, type);
+	if (type == COLUMN_U32 && (col->type == WIRE_I64 || as_double))
+		a = expr_program_emit(r->program, VECTOR_UNSIGNED, 0, a, 0, 0);
+	return as_double ? expr_program_emit(r->program, VECTOR_F_FLOAT8_INT8, 0, a, 0, 0) : a;
+}
+
+static void
+describe_stored(Resident *r)
+{
+	for (int s = 0; s < r->program->nstored; s++)
+	{
+		const CacheColumnKey *key = &r->rows->cols[r->chunk[s]];
+		WireColumnKey *out = &r->wire.stored[s];
+
+		out->typid = key->typid;
+		out->typmod = key->typmod;
+		out->missing = key->missing;
+		out->attno = key->attno;
+		out->scale = key->scale;
+		out->type = r->program->stored[s].type == COLUMN_DEC ?
+			WIRE_I64 :
+			cuda_native_type(r->program->stored[s].type);
+		out->coded = r->program->stored[s].coded;
+	}
+	r->wire.nstored = r->program->nstored;
+}
+
+/* ---- tables of values -------------------------------------------------------- */
+
+/*
+ * Values of a key as numbers of its own dictionary; false: there is no room for that, or equal ones
+ * look different.
+ */
+static bool
+number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
+{
+	CudaEngine *cuda = r->cuda;
+	const CudaColumn *col = &cuda->query->cols[lookup->column];
+	uint64 *validity = palloc0(BITMAP_WORDS(cuda->env.batch_rows) * sizeof(uint64));
+	bool ok = true;
+
+	for (uint32 at = 0; at < n && ok; at += cuda->env.batch_rows)
+	{
+		int nrows = Min(cuda->env.batch_rows, n - at);
+		Column in = {
+			.type = COLUMN_DATUM, .values = unconstify(Datum *, values + at), .validity = validity};
+
+		CHECK_FOR_INTERRUPTS();
+		for (int i = 0; i < nrows; i++)
+			if (lookup->states[at + i] == VECTOR_VALUE)
+				bitmap_set(validity, i);
+			else
+				bitmap_clear(validity, i);
+		dictionary_lookup(col->dict, &in, nrows, PG_INT32_MAX, cuda->env.mem_limit / 2, col->codes,
+						  col->hashes);
+		if (dictionary_met_variant(col->dict))
+		{
+			expr_program_reject(r->program, "equal keys print differently");
+			ok = false;
+		}
+		for (int i = 0; i < nrows && ok; i++)
+		{
+			ok = col->codes[i] != NO_CODE;
+			lookup->values[at + i] = col->codes[i];
+			if (lookup->states[at + i] == VECTOR_NULL)
+				lookup->states[at + i] = VECTOR_VALUE;
+		}
+	}
+	if (!ok)
+		expr_program_reject(r->program, "no memory is left for the dictionary of the keys");
+	return ok;
+}
+
+static void
+fill_key_lookup(Resident *r, ExprLookup *lookup, const CudaDictionary *dict)
+{
+	uint32 n = dict->known.nentries;
+	Datum *values = palloc((n + 1) * sizeof(Datum));
+
+	lookup->n = n;
+	lookup->values = palloc0((n + 1) * sizeof(int64));
+	lookup->states = palloc0(n + 1);
+	expr_lookup_evaluate(r->program, lookup, dict->values, n, values, lookup->states);
+	if (r->program->unsupported_reason == NULL && number_keys(r, lookup, values, n + 1))
+		expr_lookup_finish(lookup);
+	pfree(values);
+}
+
+/* Fills the program's tables by the dictionaries as they are known; false: the session is lost. */
+static bool
+fill_lookups(Resident *r)
+{
+	ExprProgram *p = r->program;
+
+	r->wire.ntables = p->nlookups;
+	r->wire.ncells = 0;
+	for (int s = 0; s < p->nstored; s++)
+	{
+		const CudaDictionary *dict = NULL;
+
+		if (!p->stored[s].coded)
+			continue;
+		dict = cuda_dictionary(r->cuda->client, r->wire.table, &r->wire.stored[s],
+							   resident_attribute(r, s), r->outdated);
+		if (dict == NULL)
+			return false;
+		r->wire.known[s] = dict->known;
+		for (int t = 0; t < p->nlookups && p->unsupported_reason == NULL; t++)
+		{
+			ExprLookup *lookup = &p->lookups[t];
+
+			if (lookup->stored != s)
+				continue;
+			if (lookup->type == COLUMN_DATUM)
+				fill_key_lookup(r, lookup, dict);
+			else
+				expr_lookup_fill(p, lookup, dict->values, dict->known.nentries);
+			r->wire.tables[t] = (VectorTable){0, r->wire.ncells, dict->known.nentries};
+			r->wire.ncells += dict->known.nentries + 1;
+		}
+		cuda_dictionary_release(dict);
+	}
+	r->outdated = false;
+	return true;
+}
+
+/* Where the tables are in the message's buffer, which has the runs already. */
+static bool
+write_cells(const Resident *r, char *buffer)
+{
+	int64 *values;
+	uint8 *states;
+
+	if (r->wire.ncells == 0)
+		return true;
+	values = (int64 *) (buffer + wire_cells_at(&r->wire));
+	states = (uint8 *) (buffer + wire_cell_states_at(&r->wire));
+	if (wire_cell_states_at(&r->wire) + r->wire.ncells > r->cuda->client->welcome.buffer_bytes)
+		return false;
+	for (int t = 0; t < r->program->nlookups; t++)
+	{
+		const ExprLookup *lookup = &r->program->lookups[t];
+
+		memcpy(values + r->wire.tables[t].first, lookup->values, (lookup->n + 1) * sizeof(int64));
+		memcpy(states + r->wire.tables[t].first, lookup->states, lookup->n + 1);
+	}
+	return true;
+}
+
+/* ---- the message --------------------------------------------------------------- */
+
+/* Describes the columns that the program computes. */
+static void
+describe_columns(Resident *r)
+{
+	CudaQuery *query = r->cuda->query;
+	ExprInterval intervals[WIRE_MAX_STORED_COLS];
+	bool nulls[VECTOR_MAX_INSTRUCTIONS];
+	bool input_null[WIRE_MAX_COLS];
+
+	find_nulls(r, nulls);
+	for (int c = 0; c < query->ncols; c++)
+		input_null[c] = may_be_null(r, nulls, r->inputs[c]);
+	for (int c = 0; c < query->ncols; c++)
+	{
+		WireType type;
+
+		r->outputs[c] = convert(r, c, input_null[c], &type);
+		r->wire.types[c] = type;
+	}
+	if (r->program->unsupported_reason)
+		return;
+	for (int s = 0; s < r->program->nstored; s++)
+		intervals[s] = r->known[s].any ? r->known[s].integers : (ExprInterval){1, 0};
+	for (int k = 0; k < r->cuda->spec->nkeys; k++)
+	{
+		int c = query->keycol[k];
+		ExprInterval i = expr_program_interval(r->program, intervals, r->outputs[c],
+											   r->cuda->spec->cols[query->cols[c].col].type);
+
+		r->wire.key_min[k] = i.min;
+		r->wire.key_max[k] = i.max;
+		if (input_null[c] && !query->wire->keys[k].nullable)
+			expr_program_reject(r->program,
+								"NULLs in GROUP BY keys of 16 bytes are not supported on the GPU");
+	}
+	find_nulls(r, nulls);
+	r->wire.nullable = 0;
+	for (int c = 0; c < query->ncols; c++)
+		if (may_be_null(r, nulls, r->outputs[c]))
+			r->wire.nullable |= UINT64CONST(1) << c;
+}
+
+/*
+ * Describes the query over the collected rows, by the dictionaries as they are known; *refused: it
+ * cannot be told. false: the session is lost.
+ */
+static bool
+describe(Resident *r, bool *refused)
+{
+	CudaQuery *query = r->cuda->query;
+
+	*r->program = *r->translated;
+	r->wire.table.id = r->rows->table;
+	describe_stored(r);
+	if (!fill_lookups(r))
+		return false;
+	if (r->program->unsupported_reason == NULL)
+		describe_columns(r);
+	*refused = r->program->unsupported_reason ||
+		!expr_program_finish(r->program, &r->wire.program, r->outputs, query->ncols);
+	for (int c = 0; c < query->ncols; c++)
+		r->wire.cols[c] = r->outputs[c];
+	r->wire.ncols = query->ncols;
+	return true;
+}
+
+/* ---- the rows ---------------------------------------------------------------- */
+
+/* What the server says to rows that it has not taken. */
+typedef struct Lacking
+{
+	uint64 flags;  /* WIRE_OUTDATED, WIRE_UNSORTED, WIRE_SPREAD */
+	uint64 any;    /* of all of these: */
+	uint64 *runs;  /* stored columns that are lacking, a bit each */
+	uint64 *spans; /* the same; all of them: the server may not know the span's list */
+} Lacking;
+
+/* Sends RESIDENT, or lets it wait for the message that follows; the spans are its end. */
+static bool
+send_resident(Resident *r, bool more)
+{
+	Size bytes = sizeof(WireResident) + r->rows->nspans * sizeof(WireSpan);
+	char *message = palloc(bytes);
+	bool sent;
+
+	memcpy(message, &r->wire, sizeof(WireResident));
+	if (r->rows->nspans > 0)
+		memcpy(message + sizeof(WireResident), r->rows->spans, r->rows->nspans * sizeof(WireSpan));
+	sent = (more ? client_queue : client_send)(r->cuda->client, MESSAGE_RESIDENT, message, bytes);
+	pfree(message);
+	return sent;
+}
+
+/* Are the collected rows all that the query has, so that FINISH need not wait for the answer? */
+static bool
+are_all(const Resident *r)
+{
+	const CudaEngine *cuda = r->cuda;
+
+	return r->rows->alone && cuda->rows_given == 0 && cuda->cpu_fallback == NULL && !cuda->joined &&
+		feed_resident_complete(r->rows);
+}
+
+/* What is lacking, by what is in the buffer: a copy, as that is used for uploads. */
+static void
+note_lacking(const Resident *r, Lacking *lacking)
+{
+	const FeedResident *rows = r->rows;
+	Size n = (Size) rows->nruns + rows->nspans;
+
+	lacking->runs = palloc(n * sizeof(uint64));
+	lacking->spans = lacking->runs + rows->nruns;
+	memcpy(lacking->runs, r->cuda->client->arena + wire_cells_at(&r->wire), n * sizeof(uint64));
+	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
+	lacking->runs[0] &= ~lacking->flags;
+	for (Size i = 0; i < n; i++)
+		lacking->any |= lacking->runs[i];
+}
+
+/* Asks for the rows; false: the session is lost.  Else *taken, or what is lacking. */
+static bool
+ask(Resident *r, bool *taken, Lacking *lacking)
+{
+	Client *client = r->cuda->client;
+	FeedResident *rows = r->rows;
+	WireResided resided;
+	bool ending = are_all(r);
+
+	*taken = false;
+	*lacking = (Lacking){0};
+	/* else the answer to OPEN may come with that to RESIDENT */
+	if ((rows->nruns > 0 || r->wire.ncells > 0) && !client_opened(client))
+		return false;
+	if (rows->nruns > 0)
+		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRowRange));
+	r->wire.buffer = 0;
+	r->wire.nrow_ranges = rows->nruns;
+	r->wire.nspans = rows->nspans;
+	/* no room for the tables: as if the device had none */
+	if (!write_cells(r, client->arena))
+		return true;
+	if (!send_resident(r, ending) || (ending && !cuda_send_finish(r->cuda, true, true)) ||
+		!client_receive(client, MESSAGE_RESIDED, &resided, sizeof(resided)))
+		return false;
+	*taken = resided.taken != 0;
+	r->cuda->ending = *taken && ending;
+	if (*taken)
+		return true;
+	/* then FINISH was not heeded either */
+	r->cuda->asked.count = 0;
+	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
+		r->refused[d] |= resided.refused[d];
+	note_lacking(r, lacking);
+	return true;
+}
+
+/* Lists the runs of spans that the server does not have as a whole; false: it has all. */
+static bool
+expand(Resident *r, const Lacking *lacking)
+{
+	FeedResident *rows = r->rows;
+	bool *of = palloc0(rows->nspans + 1);
+	bool any = false;
+
+	for (uint32 i = 0; i < rows->nspans; i++)
+		any |= of[i] = lacking->spans[i] != 0;
+	if (any)
+		feed_resident_expand(rows, of);
+	pfree(of);
+	return any;
+}
+
+/*
+ * After rows that were not taken: uploads what is lacking, the first time, or gives back the ranges
+ * that it is of. *again: something is left to ask for.  false: the session is lost.
+ */
+static bool
+make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
+{
+	FeedResident *rows = r->rows;
+	bool first = !*uploaded;
+	bool *keep;
+
+	r->outdated = lacking->flags != 0 || lacking->any != 0;
+	*again = r->outdated && (lacking->flags & (WIRE_UNSORTED | WIRE_SPREAD)) == 0;
+	r->cuda->not_resident = lacking->flags & WIRE_UNSORTED ?
+		"the copies on the GPU are not in the order of the table" :
+		lacking->flags & WIRE_SPREAD ?
+		"ordered rows must be on one device, and the copies are on several" :
+		r->outdated ? "no GPU memory is left for copies of the rows" :
+					  "no GPU memory is left for the query";
+	/* spans become runs, of which more can be said */
+	if (!*again || lacking->any == 0 || expand(r, lacking))
+		return true;
+	if (first)
+		feed_resident_refute(rows, lacking->runs);
+	keep = palloc(rows->nruns + 1);
+	for (uint32 i = 0; i < rows->nruns; i++)
+		keep[i] = first || lacking->runs[i] == 0;
+	*uploaded = true;
+	if (first && !resident_upload(r, lacking->runs, keep))
+		return false;
+	feed_resident_keep(rows, keep, true);
+	pfree(keep);
+	return true;
+}
+
+/* Gives back all rows; numbers of keys stay where groups of another table have them. */
+static void
+give_up(Resident *r)
+{
+	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1), false);
+	if (r->cuda->rows_resident > 0)
+		return;
+	for (int t = 0; t < r->program->nlookups; t++)
+		if (r->program->lookups[t].column >= 0)
+			dictionary_reset(r->cuda->query->cols[r->program->lookups[t].column].dict);
+}
+
+/*
+ * Asks for the collected rows until the server has taken them, all or those that it can have, or
+ * there is no hope.
+ */
+static bool
+negotiate(Resident *r, bool *taken)
+{
+	CudaEngine *cuda = r->cuda;
+	FeedResident *rows = r->rows;
+	bool uploaded = false;
+	bool again = true;
+	bool refused = false;
+
+	*taken = false;
+	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0 && again; attempt++)
+	{
+		Lacking lacking;
+
+		CHECK_FOR_INTERRUPTS();
+		if (cuda->spec->ordered && !feed_resident_complete(rows))
+		{
+			cuda->not_resident = "all ordered rows must be cached, and some are not";
+			break;
+		}
+		if (!describe(r, &refused))
+			return false;
+		if (refused)
+			break;
+		if (!ask(r, taken, &lacking))
+			return false;
+		if (*taken)
+			break;
+		if (!make_up(r, &lacking, &uploaded, &again))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Has the server reduce the collected rows, all or those that it can have; the others are given
+ * back.
+ */
+static EngineStatus
+reduce(Resident *r)
+{
+	CudaEngine *cuda = r->cuda;
+	FeedResident *rows = r->rows;
+	instr_time since = cuda_clock();
+	bool taken;
+	bool ok = negotiate(r, &taken);
+
+	cuda_add_time(&cuda->times.resident_ms, since);
+	if (!ok)
+		return cuda_fail_client(cuda);
+	if (!taken)
+	{
+		give_up(r);
+		return ENGINE_OK;
+	}
+	cuda->not_resident = NULL;
+	cuda->rows_given += rows->nrows;
+	cuda->rows_resident += rows->nrows;
+	feed_resident_taken(rows);
+	return ENGINE_OK;
+}
+
+/* Takes rows of a table, which are freed. */
+static EngineStatus
+take_table(CudaEngine *cuda, FeedResident *rows)
+{
+	EngineStatus status = ENGINE_OK;
+	instr_time since;
+	MemoryContext cxt =
+		AllocSetContextCreate(CurrentMemoryContext, "GPU resident rows", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(cxt);
+	Resident *r = palloc0(sizeof(Resident));
+
+	r->cuda = cuda;
+	r->rows = rows;
+	r->program = expr_program_create(rows->set);
+	r->translated = palloc(sizeof(ExprProgram));
+	cuda_dictionaries_trim();
+	translate(r);
+	if (r->program->unsupported_reason == NULL)
+	{
+		since = cuda_clock();
+		feed_resident_collect(rows, accept_chunks, r);
+		cuda_add_time(&cuda->times.proof_ms, since);
+		cuda->not_resident = "no rows are cached";
+		if (rows->nruns + rows->nspans > 0)
+		{
+			expr_program_settle(r->program);
+			*r->translated = *r->program;
+			status = reduce(r);
+		}
+	}
+	if (r->program->unsupported_reason)
+		cuda->not_resident = r->program->unsupported_reason;
+	feed_resident_free(rows);
+	MemoryContextSwitchTo(old);
+	MemoryContextDelete(cxt);
+	return status;
+}
+
+EngineStatus
+cuda_take_resident(Engine *engine, Feed *feed)
+{
+	CudaEngine *cuda = (CudaEngine *) engine;
+	EngineStatus status = ENGINE_OK;
+
+	if (cuda->query == NULL || cuda->sorted || feed->ops->resident == NULL ||
+		(cuda->not_resident = unsupported_reason(cuda)) != NULL)
+		return ENGINE_OK;
+	if (cuda_begin_open(cuda, NULL) != ENGINE_OK)
+		return ENGINE_FAILED;
+	while (status == ENGINE_OK)
+	{
+		FeedResident *rows = feed->ops->resident(feed, &cuda->not_resident);
+
+		if (rows == NULL)
+			break;
+		CHECK_FOR_INTERRUPTS();
+		status = take_table(cuda, rows);
+	}
+	return status;
+}

@@ -1,0 +1,173 @@
+/*
+ * device_upload.c
+ *	  Sends the server columns that it lacks, from the column cache.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "columns/column_value.h"
+#include "engine_cuda/dictionaries.h"
+#include "engine_cuda/device_rows.h"
+
+/* Rows that are decoded at a time. */
+#define PIECE 4096
+
+typedef struct Upload
+{
+	Resident *r;
+	int buffer; /* to be filled next */
+	int npending;
+	int pending[MAX_BUFFERS];  /* stored column that is in each buffer, */
+	uint32 place[MAX_BUFFERS]; /* and the device that it is for */
+} Upload;
+
+static uint32
+place_of(const Resident *r, uint32 range)
+{
+	const WireWelcome *welcome = &r->cuda->client->welcome;
+
+	return wire_place(r->wire.table, range, welcome->ndevices, welcome->place_ranges);
+}
+
+/* Waits for the oldest answer. */
+static bool
+await_stored(Upload *up)
+{
+	CudaEngine *cuda = up->r->cuda;
+	int buffers = cuda->client->welcome.buffers;
+	int oldest = (up->buffer + buffers - up->npending) % buffers;
+	WireStored stored;
+
+	if (!client_receive(cuda->client, MESSAGE_STORED, &stored, sizeof(stored)))
+		return false;
+	up->npending--;
+	if (stored.kept == 0)
+		up->r->refused[up->place[oldest]] |= (uint32) 1 << up->pending[oldest];
+	return true;
+}
+
+/* Decodes a chunk into a buffer; sets what the message says of it. */
+static void
+decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
+{
+	int width = stored->type == COLUMN_DEC ? sizeof(int64) : column_width(stored->type);
+	uint64 *bits;
+	gpuagg_i128 wide[PIECE];
+	uint8 state[PIECE];
+	bool nulls = false;
+
+	out->values = 0;
+	out->validity = wire_align((size_t) chunk->nrows * width);
+	bits = (uint64 *) (buffer + out->validity);
+	memset(bits, 0xff, wire_bitmap_bytes(chunk->nrows));
+	if (stored->presence)
+	{
+		memset(buffer, 1, chunk->nrows);
+		if (chunk_validity(chunk))
+			memcpy(bits, chunk_validity(chunk), wire_bitmap_bytes(chunk->nrows));
+		else
+			out->validity = WIRE_NO_ARRAY;
+		return;
+	}
+	for (uint32 at = 0; at < chunk->nrows; at += PIECE)
+	{
+		int n = Min(PIECE, chunk->nrows - at);
+		char *to = buffer + (size_t) at * width;
+		bool all;
+
+		CHECK_FOR_INTERRUPTS();
+		all = chunk_read(chunk, at, n, stored->type, stored->scale,
+						 stored->type == COLUMN_DEC ? (void *) wide : to, state);
+		for (int i = 0; stored->type == COLUMN_DEC && i < n; i++)
+			((int64 *) to)[i] = (int64) wide[i];
+		for (int i = 0; !all && i < n; i++)
+			if (state[i] != VEC_VALUE)
+			{
+				bitmap_clear(bits, at + i);
+				nulls = true;
+			}
+	}
+	if (!nulls)
+		out->validity = WIRE_NO_ARRAY;
+}
+
+/*
+ * Sends one column of the range of a run; false: the session is lost.  *there: it is still in the
+ * cache, and has a form for a GPU.
+ */
+static bool
+send_column(Upload *up, const WireRowRange *run, int s, bool *there)
+{
+	Resident *r = up->r;
+	CudaEngine *cuda = r->cuda;
+	CachePin *pin = feed_resident_pin(r->rows, run);
+	WireStore store = {0};
+	const CacheChunk *chunk;
+	char *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
+
+	*there = pin != NULL;
+	if (pin == NULL)
+		return true;
+	chunk = pin->chunks[r->chunk[s]];
+	store.table = r->wire.table;
+	store.stamp = run->stamp;
+	store.range = run->range;
+	store.nrows = chunk->nrows;
+	store.column = r->wire.stored[s];
+	store.buffer = up->buffer;
+	if (!store.column.coded)
+		decode(chunk, &r->program->stored[s], buffer, &store);
+	else if (chunk->no_numbers ||
+			 !cuda_encode_chunk(chunk, resident_attribute(r, s), buffer,
+								cuda->client->welcome.buffer_bytes, &store))
+	{
+		/* the chunk stays as it is: the next query need not try */
+		((CacheChunk *) chunk)->no_numbers = true;
+		*there = false;
+		cache_unpin(pin);
+		return true;
+	}
+	cuda->uploaded += (size_t) chunk->nrows * wire_width(store.column.type);
+	cache_unpin(pin);
+	if (!client_send(cuda->client, MESSAGE_STORE, &store, sizeof(store)))
+		return false;
+	up->pending[up->buffer] = s;
+	up->place[up->buffer] = place_of(r, run->range);
+	up->buffer = (up->buffer + 1) % cuda->client->welcome.buffers;
+	up->npending++;
+	/* the next buffer must be free */
+	return up->npending < cuda->client->welcome.buffers || await_stored(up);
+}
+
+bool
+resident_upload(Resident *r, const uint64 *lacking, bool *keep)
+{
+	Upload up = {r};
+	bool there = true;
+
+	for (uint32 i = 0; i < r->rows->nruns; i++)
+	{
+		const WireRowRange *run = &r->rows->runs[i];
+		bool again = i > 0 && run->range == run[-1].range;
+
+		CHECK_FOR_INTERRUPTS();
+		if (again)
+			keep[i] = keep[i - 1];
+		for (int s = 0; !again && s < r->program->nstored; s++)
+		{
+			if (!(lacking[i] >> s & 1))
+				continue;
+			if (r->refused[place_of(r, run->range)] >> s & 1)
+				keep[i] = false;
+			else if (!send_column(&up, run, s, &there))
+				return false;
+			else
+				keep[i] &= there;
+		}
+	}
+	while (up.npending > 0)
+		if (!await_stored(&up))
+			return false;
+	return true;
+}
