@@ -97,7 +97,7 @@ resident("SELECT gpu_count(*), gpu_sum(k) FROM t WHERE m > 300::money");
 like(ours("SELECT k, gpu_sum(v / z) FROM t GROUP BY k"), qr/division by zero/, 'a division by zero');
 like(ours("SELECT gpu_count(greatest(i4, i8::int, 3)) FROM t"), qr/integer out of range/, 'an overflow of what is only counted');
 like(ours("SELECT gpu_sum(i8 * i8 * i8) FROM t"), qr/bigint out of range/, 'an overflow');
-resident("SELECT gpu_sum((n * 1000000000) * (n * 1000000000)) FROM t", 'rows that only the CPU can tell');
+resident("SELECT gpu_sum((n * 1000000000) * (n * 1000000000)) FROM t", 'a row needs the CPU');
 
 # what the GPU does not do
 resident("SELECT k, gpu_count(*) FROM t WHERE txt || k = 't33' GROUP BY k ORDER BY k", 'an expression is evaluated row by row|a function is not supported on the GPU');
@@ -154,9 +154,9 @@ FROM generate_series(1, 5000) i;
 VACUUM FREEZE f;
 SELECT gpuagg_cache_prewarm('f');
 SQL
-resident('SELECT k, gpu_min(zeros), gpu_max(-zeros) FROM f GROUP BY k ORDER BY k', 'rows that only the CPU can tell');
+resident('SELECT k, gpu_min(zeros), gpu_max(-zeros) FROM f GROUP BY k ORDER BY k', 'a row needs the CPU');
 resident('SELECT k, gpu_sum(zeros) FROM f GROUP BY k ORDER BY k');
-resident('SELECT k, gpu_sum(large) FROM f WHERE k < 2 GROUP BY k ORDER BY k', 'rows that only the CPU can tell');
+resident('SELECT k, gpu_sum(large) FROM f WHERE k < 2 GROUP BY k ORDER BY k', 'a row needs the CPU');
 resident('SELECT k, gpu_max(large) FROM f GROUP BY k ORDER BY k');
 resident('SELECT k, gpu_sum(inf) FROM f GROUP BY k ORDER BY k', 'no rows are cached');
 resident('SELECT k, gpu_sum(nan) FROM f GROUP BY k ORDER BY k', 'no rows are cached');

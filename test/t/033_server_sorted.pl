@@ -89,7 +89,7 @@ compare('volatile rows', 'SELECT k, gpu_sum(v) FROM (SELECT k, v + (random() * 0
 compare('Gather Merge', 'SELECT k, gpu_sum(v) FROM (SELECT k, v FROM s ORDER BY k OFFSET 0) q GROUP BY k ORDER BY k', undef,
 	'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0; SET min_parallel_table_scan_size = 0');
 like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT k, $_->[0] FROM s GROUP BY k ORDER BY k"), qr/Engine: cpu \(.*$_->[1]/, "$_->[0] is the CPU engine's")
-  foreach [ 'gpu_product(1 + f / 1e6)', 'products' ], [ 'gpu_histogram(v, -5000, 5000, 4)', 'several states' ];
+  foreach [ 'gpu_product(1 + f / 1e6)', 'products' ], [ 'gpu_histogram(v, -5000, 5000, 4)', 'histograms and sketches' ];
 
 # one float that is so large that its square only just has room, and many small ones behind it
 $node->safe_psql('postgres', 'CREATE TABLE large AS SELECT i / 20000 AS k, i, CASE WHEN i = 20000 THEN 1e154 ELSE i % 2 END::float8 AS f FROM generate_series(0, 59999) i; CREATE INDEX ON large (k, i); VACUUM ANALYZE large');

@@ -30,10 +30,10 @@ tiles_take(const GpuaggHist *hist)
 	{
 		const GpuaggSlot *slot = &hist->slot[s];
 		bool is_float = slot->x.type == GPUAGG_VALUE_F32 || slot->x.type == GPUAGG_VALUE_F64;
-		bool is_extreme = slot->op == MONOID_MAX_F64 || slot->op == MONOID_MIN_F64 ||
+		bool is_simple = slot->op == MONOID_MAX_F64 || slot->op == MONOID_MIN_F64 ||
 			slot->op == MONOID_MAX_F32 || slot->op == MONOID_MIN_F32 || slot->op == MONOID_COUNT;
 
-		if (slot->y.values || slot->y.computed || (slot->x.computed && is_float && !is_extreme))
+		if (slot->y.values || slot->y.computed || (slot->x.computed && is_float && !is_simple))
 			return false;
 	}
 	return true;
@@ -369,7 +369,12 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (hist->bins.nbins < 1)
 		return GPUAGG_CUDA_INVALID;
 	for (int s = 0; s < hist->nslots; s++)
-		stub_check_input(&hist->slot[s]);
+	{
+		GpuaggCudaStatus status = stub_check_slot(&hist->slot[s]);
+
+		if (status != GPUAGG_CUDA_OK)
+			return status;
+	}
 	SIZE(workspace, workspace_bytes);
 	LAUNCH_UPDATE();
 	stub_paired_updates += hist->bins.ncolumns == 2 && hist->strategy != GPUAGG_HIST_TILES;

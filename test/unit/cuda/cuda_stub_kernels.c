@@ -89,16 +89,6 @@ stub_load_double(const GpuaggColumn *c, int64_t i)
 	return load_double(c, i);
 }
 
-void
-stub_check_input(const GpuaggSlot *slot)
-{
-	if ((slot->x.type != GPUAGG_VALUE_F32 && slot->x.type != GPUAGG_VALUE_F64) ||
-		(slot->op != MONOID_MAX_I64 && slot->op != MONOID_MIN_I64 && slot->op != MONOID_SUM_I64))
-		return;
-	printf("Bail out! floats for an operator of integers\n");
-	exit(1);
-}
-
 GpuaggColumn
 stub_column_of(const DeviceColumn *c)
 {
@@ -187,3 +177,61 @@ const StubOperator stub_operators[] = {
 #include "operators/monoid_list.h"
 #undef MONOID
 };
+
+/* ---- checks ---- */
+
+/* The column type of an operator's input; of an input of two columns, of both. */
+#define NATIVE_int8_t GPUAGG_VALUE_I8
+#define NATIVE_int32_t GPUAGG_VALUE_I32
+#define NATIVE_int64_t GPUAGG_VALUE_I64
+#define NATIVE_gpuagg_i128 GPUAGG_VALUE_I128
+#define NATIVE_float GPUAGG_VALUE_F32
+#define NATIVE_double GPUAGG_VALUE_F64
+#define NATIVE_gpuagg_f64x2 GPUAGG_VALUE_F64
+#define NATIVE_gpuagg_kv GPUAGG_VALUE_I64
+#define NATIVE_gpuagg_mat2 GPUAGG_VALUE_NATIVE
+#define NATIVE_gpuagg_mat3 GPUAGG_VALUE_NATIVE
+#define NATIVE_gpuagg_mat4 GPUAGG_VALUE_NATIVE
+#define NATIVE_gpuagg_mat5 GPUAGG_VALUE_NATIVE
+
+static const GpuaggValueType native_types[] = {
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) NATIVE_##input_t,
+#include "operators/monoid_list.h"
+#undef MONOID
+};
+
+/* Returns whether a column of this type may be an operator's input. */
+static bool
+type_feeds(GpuaggValueType type, MonoidId op)
+{
+	GpuaggValueType native = native_types[op];
+	bool is_float = type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64;
+	bool is_integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
+
+	if (native == GPUAGG_VALUE_F32)
+		return type == native;
+	if (native == GPUAGG_VALUE_F64)
+		return is_float;
+	if (op == MONOID_ARGMAX || op == MONOID_ARGMIN)
+		return is_integer || is_float;
+	if (native == GPUAGG_VALUE_I128)
+		return is_integer || type == native;
+	return is_integer && type <= native;
+}
+
+GpuaggCudaStatus
+stub_check_slot(const GpuaggSlot *slot)
+{
+	bool pairs =
+		slot->op == MONOID_REGR_F64 || slot->op == MONOID_ARGMAX || slot->op == MONOID_ARGMIN;
+
+	if (!gpuagg_monoids[slot->op].commutative || slot->op == MONOID_HLL_MAX)
+		return GPUAGG_CUDA_UNSUPPORTED;
+	if (slot->op == MONOID_COUNT)
+		return GPUAGG_CUDA_OK;
+	if ((slot->x.values == NULL && !slot->x.computed) || (pairs && slot->y.values == NULL))
+		return GPUAGG_CUDA_INVALID;
+	return type_feeds(slot->x.type, slot->op) && (!pairs || type_feeds(slot->y.type, slot->op)) ?
+		GPUAGG_CUDA_OK :
+		GPUAGG_CUDA_UNSUPPORTED;
+}

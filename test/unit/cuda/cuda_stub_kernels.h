@@ -48,11 +48,8 @@ extern bool stub_is_valid(const uint8_t *validity, int64_t i);
 extern int64_t stub_load_integer(const GpuaggColumn *c, int64_t i);
 /* Returns a value of a column of numbers. */
 extern double stub_load_double(const GpuaggColumn *c, int64_t i);
-/*
- * Ends the program if an operator of integers gets floats, which the library rejects. ARGMAX and
- * ARGMIN may get them.
- */
-extern void stub_check_input(const GpuaggSlot *slot);
+/* Checks the columns of an operator as the library does: a client may send any. */
+extern GpuaggCudaStatus stub_check_slot(const GpuaggSlot *slot);
 /* Returns the column as the kernel library has it. */
 extern GpuaggColumn stub_column_of(const DeviceColumn *c);
 

@@ -205,10 +205,12 @@ GpuaggCudaStatus
 gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors,
 				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
+	GpuaggCudaStatus status = stub_check_slot(slot);
 	int32_t *bins;
 
 	(void) stream;
-	stub_check_input(slot);
+	if (status != GPUAGG_CUDA_OK)
+		return GPUAGG_CUDA_UNSUPPORTED;
 	SIZE(workspace, workspace_bytes);
 	LAUNCH_UPDATE();
 	if (runs->bins && runs->nrows > 0 && !runs_have_own_bins(runs))
