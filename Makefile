@@ -20,7 +20,7 @@ OPTIMIZE = -O3
 PG_CFLAGS = -MMD -MP $(OPTIMIZE) -ffp-contract=off -Wextra -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers \
             $(CLANG_FLAGS) $(if $(WERROR),-Werror) $(SANITIZE_FLAGS)
 # PostgreSQL's flags and headers are made for the compiler that built it, and clang need not know all that gcc does.
-CLANG_FLAGS = $(if $(findstring clang,$(shell $(CC) --version)),-Wno-ignored-optimization-argument \
+CLANG_FLAGS = $(if $(findstring clang,$(shell $(CC) --version)),-Wno-ignored-optimization-argument -Wno-unknown-warning-option -Wno-cast-function-type-strict \
               -Wno-unknown-warning-option -Wno-ignored-attributes)
 SHLIB_LINK = $(SANITIZE_FLAGS)
 SANITIZE_FLAGS = $(if $(SANITIZE),-O1 -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined)

@@ -59,7 +59,7 @@ extern const TileInstance hist_tiles_part0, hist_tiles_part1, hist_tiles_part2;
 	LIGHT(VECTOR_BUCKET) \
 	LIGHT(VECTOR_F64_BELOW) \
 	LIGHT(VECTOR_PRESENCE) \
-	LIGHT(VECTOR_TOLD) \
+	LIGHT(VECTOR_DETERMINED) \
 	LIGHT(VECTOR_DEC_ADD) \
 	LIGHT(VECTOR_DEC_SUB) \
 	LIGHT(VECTOR_DEC_MUL)

@@ -1,11 +1,11 @@
 /* gpuagg--1.0--1.1.sql */
 \echo Use "ALTER EXTENSION gpuagg UPDATE TO '1.1'" to load this file. \quit
 
-/* Queries of this script are core's to run: settings may demand an engine that is not there, or not yet. */
+/* PostgreSQL runs the queries of this script: settings may require an engine that is not there yet. */
 SET LOCAL gpuagg.replace_builtin = off;
 
 /*
- * Progress in phases, of every scan.  The view gets a column at its end, so that views of users upon it stay.
+ * Progress in phases, of every scan. The view gets a column at its end, so that views of users over it stay.
  */
 ALTER FUNCTION gpuagg_progress() RENAME TO gpuagg_progress_1_0;
 CREATE FUNCTION gpuagg_progress(OUT pid int4, OUT datid oid, OUT relid oid, OUT blocks_done int8, OUT blocks_total int8,
@@ -13,43 +13,44 @@ CREATE FUNCTION gpuagg_progress(OUT pid int4, OUT datid oid, OUT relid oid, OUT 
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 10;
 COMMENT ON FUNCTION gpuagg_progress() IS
-'rows of the view gpuagg_progress; relid is 0 where no table is known; no nulls';
+'rows of the view gpuagg_progress, by OIDs; relid is 0 if no table is known; no nulls';
 CREATE OR REPLACE VIEW gpuagg_progress AS
 SELECT p.pid, d.datname, p.relid, CASE WHEN d.datname = current_database() THEN p.relid::regclass END AS relation,
 	p.blocks_done, p.blocks_total, p.rows, p.groups, p.phase
 FROM gpuagg_progress() p LEFT JOIN pg_database d ON d.oid = p.datid;
 COMMENT ON VIEW gpuagg_progress IS
-'custom scans that run now, one row a process: the table being read (relid 0: the child plan''s rows are of no single table), its blocks and those that this process has read (0 where the child plan reads them), rows and groups so far (groups on a GPU are known at the end of the scan, those in temporary files when they are merged), and the phase: initializing, scanning, sorting, merging groups, returning groups, or caching columns of gpuagg_cache_prewarm(); up to PostgreSQL 16 empty, with a notice, unless gpuagg is in shared_preload_libraries';
+'custom scans that run now, a row for each process: the table that it reads (relid 0: the rows are of no single table), the blocks of that table and those that this process has read (0 if the child plan reads them), rows and groups so far (groups on a GPU are counted at the end of the scan, groups in temporary files when they are merged), and the phase: initializing, scanning, sorting, merging groups, returning groups, or caching columns of gpuagg_cache_prewarm(); before PostgreSQL 17 empty, with a notice, unless gpuagg is in shared_preload_libraries';
 DROP FUNCTION gpuagg_progress_1_0();
 
-/* The column cache: copies on the GPUs, a tier of their own */
+/* The column cache: copies on the GPUs, as a tier of their own. */
 CREATE FUNCTION gpuagg_device_columns(OUT datid oid, OUT tablespace oid, OUT relfilenode oid, OUT relid oid, OUT attnum int2,
 	OUT tier text, OUT blocks int8, OUT "rows" int8, OUT bytes int8, OUT hits int8, OUT valid float8, OUT last_use timestamptz)
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 100;
 COMMENT ON FUNCTION gpuagg_device_columns() IS
-'rows of the view gpuagg_cache for the tier gpu, by OIDs: blocks, hits, valid and last_use are null, nothing else is; no rows without a GPU server that is ready; of columns that the user may select from, and of all for members of pg_read_all_stats';
+'rows of the view gpuagg_cache for the tier gpu, by OIDs: blocks, hits, valid and last_use are null, and nothing else is; no rows without a GPU server that is ready; columns that the user may select from, and all for members of pg_read_all_stats';
 
 /*
- * What is loaded, and how the GPU server does.
+ * What is loaded, and the state of the GPU server.
  */
 CREATE FUNCTION gpuagg_status(OUT library_version text, OUT loaded_by text, OUT server text, OUT reason text, OUT last_error text,
 	OUT server_pid int4, OUT supervisor_pid int4, OUT restarts int4, OUT devices int4, OUT driver text, OUT build text,
 	OUT cache_memory int8)
 	RETURNS record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION gpuagg_status() IS 'the row of the view gpuagg_status, but for its first column and the last two';
+COMMENT ON FUNCTION gpuagg_status() IS
+'the row of the view gpuagg_status, without its first column and its last two';
 CREATE VIEW gpuagg_status AS
 SELECT gpuagg_version() AS extension_version, s.*,
 	(SELECT coalesce(sum(c.bytes), 0)::int8 FROM gpuagg_cache_columns() c) AS cache_used,
 	(SELECT coalesce(sum(c.bytes), 0)::int8 FROM gpuagg_device_columns() c) AS gpu_cache_used
 FROM gpuagg_status() s;
 COMMENT ON VIEW gpuagg_status IS
-'one row: the version of the SQL objects of this database and of the library; what has loaded the library (shared_preload_libraries, session_preload_libraries, local_preload_libraries or first use); the state of the GPU server (absent, off, starting, ready, unavailable or restarting), the reason why it is not ready (null if it is) and what went wrong last (null if nothing); its process and its supervisor''s (null: none); how often it was started again; the GPUs in use; the CUDA version that the driver supports (null before the server was ready); the CUDA version and compute capabilities that the server was built with, or that there is none (null before its first start); bytes of shared memory for the column cache (0: none) and bytes of it in use; bytes of GPU memory in use for copies of cached columns';
+'one row: the versions of the SQL objects of this database and of the library; what has loaded the library (shared_preload_libraries, session_preload_libraries, local_preload_libraries or first use); the state of the GPU server (absent, off, starting, ready, unavailable or restarting), the reason why it is not ready (null if it is) and its last error (null if none); the processes of the server and of its supervisor (null: none); how often the server was restarted; the number of GPUs in use; the CUDA version that the driver supports (null before the server was ready); the CUDA version and compute capabilities that the server was built with, or that it was built without (null before its first start); bytes of shared memory for the column cache (0: none) and bytes of it in use; bytes of GPU memory in use for copies of cached columns';
 GRANT SELECT ON gpuagg_status TO PUBLIC;
 
 /*
- * The GPUs, with what the server has of the host's memory for them.
+ * The GPUs, with the host's memory that the server uses for them.
  */
 DROP FUNCTION gpuagg_devices();
 CREATE FUNCTION gpuagg_devices(OUT device int4, OUT name text, OUT memory int8, OUT memory_used int8,
@@ -58,10 +59,10 @@ CREATE FUNCTION gpuagg_devices(OUT device int4, OUT name text, OUT memory int8, 
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 4;
 COMMENT ON FUNCTION gpuagg_devices() IS
-'a row a GPU in use: its number and name, its memory and what the extension holds of it in bytes, the driver, the sessions now served; of the whole server: queries since its start, those that failed there or had no room for all rows, those of them that ran out of device memory or bins, how often it was started again, its state and its last error (null if none), or a note on this GPU; host_memory: bytes of host memory that describe its stored columns, dictionaries among them, each of which counts at every GPU that uses it; pinned_memory: bytes of host memory of the whole server through which sessions send rows; a row as well for a GPU that cannot be used, with the state "not used" and the reason as its last error; no row without a GPU';
+'a row for each GPU in use: its number and name, its memory and the part of it that the extension holds in bytes, the driver, the sessions now served. Of the whole server: queries since its start, those that failed there or had no room for all rows, those of them that ran out of device memory or bins, how often the server was restarted, its state, and its last error (null if none) or a note on this GPU. host_memory: bytes of host memory that describe its stored columns, with their dictionaries, each of which counts at every GPU that uses it. pinned_memory: bytes of host memory of the whole server through which sessions send rows. A GPU that cannot be used has a row with the state "not used" and the reason as its last error. No row without a GPU';
 
 /*
- * What the whole server has counted: queries that were taken, how, and those that were not, why.
+ * Counters of the whole server: how queries were taken, and why others were not.
  */
 CREATE FUNCTION gpuagg_stats(OUT event text, OUT engine text, OUT feed text, OUT strategy text, OUT reason text, OUT calls int8,
 	OUT rows int8, OUT groups int8, OUT total_time float8, OUT last_time timestamptz, OUT last_queryid int8, OUT since timestamptz,
@@ -71,11 +72,11 @@ CREATE FUNCTION gpuagg_stats(OUT event text, OUT engine text, OUT feed text, OUT
 COMMENT ON FUNCTION gpuagg_stats() IS 'rows of the view gpuagg_stats';
 CREATE VIEW gpuagg_stats AS SELECT * FROM gpuagg_stats();
 COMMENT ON VIEW gpuagg_stats IS
-'counters of all databases since the server''s start or gpuagg_stats_reset() (since), one row for each event with what tells it from others, by database (dbid) and role (userid). taken: custom scans that ran, by engine, feed (heap: pages or the column cache; tuples: rows of the child plan) and strategy. engine: those of them on the CPU engine for a reason. feed: those with rows of the child plan, for a reason. refused: plans without a custom scan though the query has gpu_* aggregates, or core''s with gpuagg.replace_builtin, for a reason. calls: scans, each rescan one, or plans; rows read, groups returned and total_time (ms of the process that returned groups, its waits among them): null for refused. last_queryid: as in pg_stat_statements, of the last such query; null without compute_query_id, or for who is not a member of pg_read_all_stats. reason: shown to roles with the privileges of userid and to members of pg_read_all_stats. When the table is full, rows are added up as other reasons, of no database and role, first those of the role that has most rows. Scans that failed are not counted. Up to PostgreSQL 16 empty, with a notice, unless gpuagg is in shared_preload_libraries';
+'counters of all databases since the start of the server or gpuagg_stats_reset() (since), a row for each event, database (dbid), role (userid) and what distinguishes the event. taken: custom scans that ran, by engine, feed (heap: pages or the column cache; tuples: rows of the child plan) and strategy. engine: those of them that ran on the CPU engine, by reason. feed: those that took rows of the child plan, by reason. refused: plans without a custom scan of queries with gpu_* aggregates, or with PostgreSQL''s own under gpuagg.replace_builtin, by reason. calls: scans (each rescan is one) or plans. rows read, groups returned and total_time (ms of the process that returned groups, with its waits): null for refused. last_queryid: of the last such query, as in pg_stat_statements; null without compute_query_id, and for roles that are not members of pg_read_all_stats. reason: visible to roles with the privileges of userid and to members of pg_read_all_stats. When the table is full, rows of the role with the most rows are added up as other reasons, of no database and role. Scans that failed are not counted. Before PostgreSQL 17 empty, with a notice, unless gpuagg is in shared_preload_libraries';
 GRANT SELECT ON gpuagg_stats TO PUBLIC;
 CREATE FUNCTION gpuagg_stats_reset() RETURNS timestamptz AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE PARALLEL SAFE;
 COMMENT ON FUNCTION gpuagg_stats_reset() IS
-'forgets what gpuagg_stats has counted, and returns the time; of superusers, until EXECUTE is granted to others';
+'empties gpuagg_stats, and returns the time; for superusers, until EXECUTE is granted to others';
 REVOKE ALL ON FUNCTION gpuagg_stats_reset() FROM PUBLIC;
 
 /*
@@ -127,8 +128,8 @@ END
 $extremes$;
 
 /*
- * Numerics exactly.  Before, numeric arguments of these were converted to double
- * precision; integers still are where there is no form for them.
+ * Exact numerics. Version 1.0 converted numeric arguments of these aggregates to double precision. Integers are still converted if
+ * there is no form for them.
  */
 CREATE FUNCTION gpuagg_numeric_mul(numeric, numeric) RETURNS numeric
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE SUPPORT gpuagg_planner_support;
@@ -153,7 +154,7 @@ COMMENT ON AGGREGATE gpu_max_subarray_sum(numeric) IS
 	'largest sum of consecutive x in ORDER BY order, exactly, the empty part counting as 0; NULLs are skipped, NaN is the largest sum, NULL without input';
 
 /*
- * Log-spaced histograms: over thresholds that are made of the arguments.
+ * Log-spaced histograms: the thresholds are computed from the arguments.
  */
 CREATE FUNCTION gpuagg_histogram_accum_log(internal, float8, float8, float8, int4) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
@@ -178,7 +179,7 @@ COMMENT ON FUNCTION gpu_histogram_log_thresholds(float8, float8, int4) IS
  * Reading histograms.
  */
 COMMENT ON FUNCTION gpu_histogram_bins(float8, float8, anyarray) IS
-'a row a bin of gpu_histogram(value, lo, hi, nbins[, weight]), of as many bins as counts has elements, less two (for a histogram over thresholds say gpu_histogram_bins(thresholds, counts)): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; a bin has the values from lower up to but not at upper (above lower and up to upper if lo > hi), exactly as width_bucket rounds; no row for null';
+'a row for each bin of gpu_histogram(value, lo, hi, nbins[, weight]), where counts has nbins + 2 elements: its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; a bin contains the values from lower up to but not including upper (above lower and up to upper if lo > hi), exactly as width_bucket rounds; for a histogram over thresholds use gpu_histogram_bins(thresholds, counts); no row for null';
 
 CREATE FUNCTION gpu_histogram_bins(lo float8, hi float8, nbins int4, counts anyarray,
 	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
@@ -192,14 +193,14 @@ CREATE FUNCTION gpu_histogram_bins(thresholds float8[], counts anyarray,
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME', 'gpu_histogram_bins_thresholds' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
 COMMENT ON FUNCTION gpu_histogram_bins(float8[], anyarray) IS
-'a row a bin of gpu_histogram(value, thresholds): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; an error if counts does not have one element more than thresholds; no row for null';
+'a row for each bin of gpu_histogram(value, thresholds): its number, its bounds, its count (bigint) or weight (double precision), and a bar of up to 40 characters scaled to the largest; an error if counts does not have one element more than thresholds; no row for null';
 
 CREATE FUNCTION gpu_histogram_log_bins(lo float8, hi float8, counts anyarray,
 	OUT bin int4, OUT lower float8, OUT upper float8, OUT count anyelement, OUT bar text)
 	RETURNS SETOF record
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 50;
 COMMENT ON FUNCTION gpu_histogram_log_bins(float8, float8, anyarray) IS
-'a row a bin of gpu_histogram_log(value, lo, hi, nbins): its number, its bounds, the very thresholds that were counted by, its count, and a bar of up to 40 characters scaled to the largest; no row for null';
+'a row for each bin of gpu_histogram_log(value, lo, hi, nbins): its number, its bounds, exactly the thresholds of the count, its count, and a bar of up to 40 characters scaled to the largest; no row for null';
 
 CREATE FUNCTION gpu_histogram_quantile(lo float8, hi float8, counts anyarray, fraction float8) RETURNS float8
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
@@ -255,8 +256,8 @@ COMMENT ON AGGREGATE gpu_histogram_merge(numeric[]) IS
 'sum of arrays of numerics, element by element and exactly; null arrays are skipped, null without one; an error for arrays of different lengths';
 
 /*
- * A sample to try things on: every value follows from the row's number alone, by core's hash
- * function of partitions, which is the same in every release.
+ * A sample for the examples. Every value is computed from the number of the row, with PostgreSQL's hash
+ * function for partitions, which is the same in every release.
  */
 CREATE FUNCTION gpuagg_demo_flights(rows int8, OUT date timestamp, OUT carrier text, OUT origin text, OUT destination text,
 	OUT distance int4, OUT delay int4)
@@ -291,11 +292,11 @@ END;
 COMMENT ON FUNCTION gpuagg_demo_flights(int8) IS
 'a made-up sample of as many flights in the first 181 days of 2026, in order of departure: carrier, airports, miles, and minutes of delay, negative if early and null if cancelled; the same on every server, nothing for null';
 
-/* The column cache: who may see what */
+/* The column cache: users see what they may select from. */
 COMMENT ON FUNCTION gpuagg_cache_columns() IS
-'rows of the view gpuagg_cache, by OIDs: attnum is 0 for what stands beside all columns of a table; last_use is null before the first use, nothing else is; of columns that the user may select from, and of all for members of pg_read_all_stats';
+'rows of the view gpuagg_cache for the tier ram, by OIDs: attnum is 0 for the descriptors of a table''s blocks; last_use is null before the first use, and nothing else is; columns that the user may select from, and all for members of pg_read_all_stats';
 
-/* The column cache: a row for each tier */
+/* The column cache: a row for each tier. */
 CREATE OR REPLACE VIEW gpuagg_cache AS
 SELECT d.datname, r.oid::regclass AS relation, c.relfilenode, a.attname AS "column", c.tier, c.blocks, c."rows", c.bytes, c.hits,
 	c.valid, c.last_use
@@ -304,7 +305,14 @@ FROM (SELECT * FROM gpuagg_cache_columns() UNION ALL SELECT * FROM gpuagg_device
 	LEFT JOIN pg_class r ON r.oid = c.relid AND d.datname = current_database() AND pg_relation_filenode(r.oid) = c.relfilenode
 	LEFT JOIN pg_attribute a ON a.attrelid = r.oid AND a.attnum = c.attnum AND a.attnum > 0;
 COMMENT ON VIEW gpuagg_cache IS
-'columns of tables that are cached, a row a column and tier, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null for one of another database, or that is not there any more) and its file''s number, the column (null for what stands beside all columns of a table: which blocks they are of and what proves them), the tier (ram, or gpu for copies in the memory of a GPU: of a column that is kept as numbers and as values there are two), the blocks and rows that there are of it, its bytes, how often a range of it was taken from the cache, the share of its blocks that had not changed when last looked at, and when a query last asked for it (these three and the blocks are null for the tier gpu); empty unless gpuagg is in shared_preload_libraries';
+'cached columns, a row for each column and tier, of this database those that the user may select from, and of all databases for members of pg_read_all_stats: the relation (null if it is of another database, or was dropped) and the number of its file, the column (null for the descriptors of a table''s blocks, which say what proves them), the tier (ram, or gpu for copies in the memory of a GPU; a column that is kept both as numbers and as values has two rows), the blocks, rows and bytes that are cached, how often a range of it was read from the cache, the share of its blocks that had not changed when they were last read, and its last use by a query (blocks and these three are null for the tier gpu); empty unless gpuagg is in shared_preload_libraries';
+
+COMMENT ON FUNCTION gpuagg_cache_prewarm(regclass, text[]) IS
+'reads columns of a table and its partitions into the column cache, all columns without the second argument, and reads again what has changed; they count as read by two queries; for users who may select from these columns; returns the number of blocks of which all of them are cached now, which is less than the table has if memory is short (with a notice) or if transactions that changed blocks may still be running; null if the relation is null';
+COMMENT ON FUNCTION gpuagg_cache_evict(regclass) IS
+'removes a table and its partitions from the column cache; for its owner and superusers; returns the bytes that are freed, at once or by the last query that reads them; 0 if nothing was cached';
+COMMENT ON VIEW gpuagg_operators IS
+'the operators that aggregates are made of: input type, bytes of a state, whether the order of rows does not matter, and how a GPU updates a state (HDW: native instruction, CAS: compare-and-swap, XCG: lock)';
 
 /*
  * Sums and averages of intervals have the same definition in every release of
@@ -358,7 +366,7 @@ DROP FUNCTION IF EXISTS gpuagg_interval_pl(interval, interval);
 DROP FUNCTION IF EXISTS gpuagg_interval_accum(interval[], interval);
 
 /*
- * Ordered-set aggregates: percentiles and modes, with core's own functions, by which the library knows them.
+ * Percentiles and modes, with PostgreSQL's own transition and final functions, by which the library recognises them.
  */
 CREATE FUNCTION gpuagg_ordered_set_transition(internal, "any") RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_planner_support;
@@ -529,7 +537,7 @@ COMMENT ON FUNCTION gpuagg_state_send(gpuagg_state) IS 'I/O';
 CREATE TYPE gpuagg_state (INPUT = gpuagg_state_in, OUTPUT = gpuagg_state_out, RECEIVE = gpuagg_state_recv,
 	SEND = gpuagg_state_send, STORAGE = extended);
 COMMENT ON TYPE gpuagg_state IS
-'the state of an aggregate over some of its rows, as it travels between servers: hexadecimal text, or the same bytes in binary; what is no state is an error';
+'the state of an aggregate over some of its rows, as it travels between servers: hexadecimal text, or the same bytes in binary; other input is an error';
 
 CREATE TYPE gpuagg_row;
 CREATE FUNCTION gpuagg_row_in(cstring) RETURNS gpuagg_row
@@ -572,21 +580,22 @@ COMMENT ON FUNCTION gpuagg_finish(gpuagg_state, regprocedure, anyelement) IS
 'result of an aggregate of this state; the third argument is a null of the result''s type; for a null state, the result without rows';
 
 /*
- * Columns as the server that asks declares them, in the arguments and keys of these states.  It is immutable for postgres_fdw,
- * which sends it: the settings that it depends on are an argument.
+ * Columns as the asking server declares them, in the arguments and keys of these states. gpuagg_as_type is immutable for
+ * postgres_fdw, which sends it: the settings that it depends on are an argument.
  */
 CREATE FUNCTION gpuagg_as_type_support(internal) RETURNS internal
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION gpuagg_as_type_support(internal) IS 'planner support function of gpuagg_as_type, which it takes away where the type is the value''s own';
+COMMENT ON FUNCTION gpuagg_as_type_support(internal) IS
+'planner support function of gpuagg_as_type: removes the call if the value has that type already';
 CREATE FUNCTION gpuagg_as_type(value "any", type anyelement, typmod int4 DEFAULT -1, settings text[] DEFAULT NULL) RETURNS anyelement
 	AS 'MODULE_PATHNAME' LANGUAGE C IMMUTABLE PARALLEL SAFE SUPPORT gpuagg_as_type_support;
 COMMENT ON FUNCTION gpuagg_as_type("any", anyelement, int4, text[]) IS
-'the value read from its text as one of another type, that of the second argument, a null, with a type modifier, and with settings of TimeZone, DateStyle and IntervalStyle for it; null for null; as columns arrive from another server that declares them otherwise, which sends calls of it: users have no need of it';
+'the value, read from its text as a value of another type with a type modifier: the type is that of the second argument, which is null, and the settings are TimeZone, DateStyle and IntervalStyle; null for null. Servers send calls of it to each other for columns that they declare differently; not meant for users';
 
 /*
  * States for other servers: for each transition function whose aggregates have a final function, an aggregate that
  * returns the transition value, serialized if it is internal.  Where partitions of a table are foreign, their servers
- * run these, and the one that is asked merges the states (src/plan/foreign.c).
+ * run these, and the asking server merges the states (src/plan/foreign.c).
  */
 DO $states$
 DECLARE
@@ -605,7 +614,7 @@ BEGIN
 				'INITCOND = ' || quote_literal(agginitval), 'COMBINEFUNC = ' || aggcombinefn,
 				'FINALFUNC = ' || nullif(aggserialfn::text, '-'), 'SERIALFUNC = ' || nullif(aggserialfn::text, '-'),
 				'DESERIALFUNC = ' || nullif(aggdeserialfn::text, '-'), 'PARALLEL = SAFE') AS definition,
-			format('the transition value of %s and of others with this transition function%s, for another server that merges it; users have no need of it',
+			format('transition value of %s and of the other aggregates with this transition function%s, for another server that merges it; not meant for users',
 				p.proname || '(' || oidvectortypes(p.proargtypes) || ')', CASE WHEN aggserialfn <> 0 THEN ', serialized' END) AS comment
 		FROM pg_aggregate JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = aggfnoid AND d.deptype = 'e'
 			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
@@ -622,11 +631,10 @@ END
 $states$;
 
 /*
- * Every function of the twins is the library's, LANGUAGE C, which calls core's: a
- * name of an internal function, or a function of pg_catalog, need not exist in the
- * next release, where pg_upgrade creates these objects.  Functions and aggregates
- * keep their identities, so that views and indexes stay.  This comes last, after
- * all aggregates.
+ * Every function of the twins becomes a function of the library that calls PostgreSQL's: an internal
+ * function, or a function of pg_catalog, may be gone in the next release, in which pg_upgrade creates
+ * these objects. Functions and aggregates keep their identities, so that views and indexes stay. This
+ * comes last, after all aggregates.
  *
  * With nothing but pg_catalog in the search path, no function or operator that somebody
  * put into the extension's schema is called.

@@ -2,11 +2,11 @@
  * batch.h
  *	  A batch: up to `capacity` input rows, column by column.
  *
- * The layout is Arrow's: fixed-width values in one array, validity as an
- * LSB-first bitmap (bit set = not NULL), absent where a column has no NULL in
- * this batch.  A batch holds only rows that passed WHERE; FILTER clauses are
- * columns of their own.  Arrays belong to the feed that fills them and are
- * valid until its next call; engines copy what they keep.
+ * The layout is Arrow's: fixed-width values in one array, and validity as an LSB-first bitmap (a
+ * set bit means not NULL), which is absent if the column has no NULL in this batch.  A batch has
+ * only rows that passed WHERE.  The condition of a FILTER clause is a column of its own.  The
+ * feed that fills a batch owns its arrays.  They are valid until the feed's next call, so engines
+ * copy what they keep.
  */
 #ifndef GPUAGG_BATCH_H
 #define GPUAGG_BATCH_H
@@ -19,59 +19,58 @@
 #include "common/compat.h"
 
 /*
- * A feed ends a batch after the row with which its by-reference values, detoasted,
- * reach so many bytes, because an engine may detoast all values of a batch at once.
+ * A feed ends a batch after the row with which its detoasted by-reference values reach this many
+ * bytes.  An engine may detoast all values of a batch at once.
  */
 #define BATCH_BYTES (1024 * 1024)
 
-/* A bound of integers and decimals (times 10^scale) or of floats. */
+/* A bound of the values of a column. */
 typedef union ColumnBound
 {
-	int64 integer;
-	double number;
+	int64 integer; /* for integers, and for decimals times 10^scale */
+	double number; /* for floats */
 } ColumnBound;
 
 typedef struct Column
 {
 	ColumnType type;
-	int16 scale;      /* COLUMN_DEC: digits right of the point */
+	int16 scale;      /* COLUMN_DEC: digits behind the point */
 	void *values;     /* nrows values; undefined where NULL or unrepresentable */
-	void *memory;     /* the feed's array for them; NULL: EngineOps.bind_buffers may not
-					   * point `values` elsewhere */
-	uint64 *validity; /* or NULL: no NULLs in this batch */
+	void *memory;     /* the feed's own array of values.  EngineOps.bind_buffers may point `values`
+						 elsewhere, unless this is NULL */
+	uint64 *validity; /* NULL: no NULLs in this batch */
 
 	/*
-	 * Integers and decimals, where the engine has set takes_narrow (EngineOps.bind_buffers): not
-	 * NULL says that `values` is undefined, and a value is base plus an unsigned integer of
-	 * narrow_width bytes: 1, 2 or 4.
+	 * The narrow form of integers and decimals.  If `narrow` is not NULL, `values` is undefined,
+	 * and a value is `base` plus an unsigned integer of narrow_width bytes (1, 2 or 4).  A feed
+	 * uses it only if the engine has set takes_narrow (EngineOps.bind_buffers).
 	 */
 	const void *narrow;
-	int64 base; /* 0 where the column is not narrow */
+	int64 base; /* 0 if the column is not narrow */
 	uint8 narrow_width;
 	bool takes_narrow;
 
 	/*
-	 * COLUMN_DEC: numerics that a decimal of this scale cannot represent (NaN,
-	 * infinities, too large ones, another display scale, but see NumericForm).  A bitmap like
-	 * validity, or NULL for none.  Such rows are not NULL, but have no value in `values`;
-	 * unrepresentable_values[row] is their Datum.
+	 * COLUMN_DEC: rows whose numeric the column cannot represent: NaN, infinities, numbers that are
+	 * too large, other display scales (see NumericForm).  A bitmap, or NULL for none.  Such a row
+	 * is not NULL, but has no value in `values`; unrepresentable_values[row] is its Datum.
 	 */
 	uint64 *unrepresentable;
 	Datum *unrepresentable_values;
 
 	/*
-	 * If has_bounds: all values are within these, numbers of floats as PostgreSQL orders them, NaN
-	 * above all.
+	 * If has_bounds, all values are within these bounds.  Floats compare as in PostgreSQL: NaN is
+	 * greater than all numbers.
 	 */
 	ColumnBound least;
 	ColumnBound greatest;
 	bool has_bounds;
 
 	/*
-	 * COLUMN_DATUM: numbers, below ncodes, of the values in a dictionary that the feed
-	 * has; rows with one number have one value, byte by byte.  Rows that are NULL have any
-	 * number.  Batches with the same `dictionary`, which is not 0, have the same
-	 * numbers.  NULL: the feed has none for this batch.
+	 * COLUMN_DATUM: numbers of the values in a dictionary of the feed, or NULL if the feed has none
+	 * for this batch.  Numbers are less than ncodes.  Rows with equal numbers have identical bytes.
+	 * The number of a NULL is undefined.  Batches with the same `dictionary`, which is not 0, share
+	 * numbers.
 	 */
 	const uint32 *codes;
 	uint32 ncodes;
@@ -119,8 +118,8 @@ column_is_unrepresentable(const Column *col, int i)
 }
 
 /*
- * The array of a column, and which form its values have: a ColumnType, or FORM_NARROW plus the
- * width, for which a loop has a case for each row of COLUMN_NARROWS.
+ * The form of a column's values: its ColumnType, or FORM_NARROW plus narrow_width.  Loops over
+ * values have a case for each column type and for each row of COLUMN_NARROWS, X(width, type).
  */
 #define COLUMN_NARROWS(X) X(1, uint8) X(2, uint16) X(4, uint32)
 #define FORM_NARROW 100
@@ -137,14 +136,14 @@ column_form(const Column *col)
 	return col->narrow ? FORM_NARROW + col->narrow_width : (int) col->type;
 }
 
-/* Of a filter: do its bounds say that no row passes? */
+/* True if the bounds of a filter column say that no row passes. */
 static inline bool
 column_is_false(const Column *col)
 {
 	return col->has_bounds && col->least.integer == 0 && col->greatest.integer == 0;
 }
 
-/* A value of a column that is narrow. */
+/* Returns a value of a narrow column. */
 static inline int64
 column_narrow_value(const Column *col, int i)
 {
@@ -155,7 +154,7 @@ column_narrow_value(const Column *col, int i)
 	return col->base + ((const uint32 *) col->narrow)[i];
 }
 
-/* Bytes of a by-reference value once it is detoasted. */
+/* Returns the size of a by-reference value after detoasting. */
 static inline size_t
 datum_bytes(Datum value, int16 typlen)
 {

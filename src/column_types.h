@@ -1,20 +1,19 @@
 /*
  * column_types.h
- *	  The types of a batch's columns, one row each.
+ *	  The list of column types.
  *
- * Conversions and the loops that are compiled once for each type are expanded from
- * these lists, so a new row reaches all of them.  Which SQL types a column
- * type holds is a table of spec.c.
+ * Conversions, and loops that are compiled once for each type, are expanded from these lists.  A
+ * table in spec.c says which SQL types a column type holds.
  *
  * X(NAME, value_t, bits_t, WIRE, from_datum, to_datum)
  *
  *	NAME		the type is COLUMN_NAME
  *	value_t		C type of a value
- *	bits_t		unsigned integer as wide as it
- *	WIRE		WireType (protocol.h) in which values are sent to the GPU server;
- *				-1: they are sent in other forms, as dictionary codes
+ *	bits_t		unsigned integer of the same width
+ *	WIRE		WireType (protocol.h) of values that are sent to the GPU server;
+ *				-1: they are sent as dictionary codes
  *	from_datum, to_datum
- *				as in postgres.h; decimals and Datums are cases of their own
+ *				macros of postgres.h; empty for decimals and Datums, which need other code
  */
 #ifndef GPUAGG_COLUMN_TYPES_H
 #define GPUAGG_COLUMN_TYPES_H
@@ -41,8 +40,8 @@
 #define COLUMN_SCALARS(X) COLUMN_INTEGERS(X) COLUMN_FLOATS(X)
 
 /*
- * DEC: numeric as an integer times 10^-scale.  DATUM: any type, as its Datum; by-reference
- * values may be toasted.
+ * DEC: a numeric, as an integer times 10^-scale.  DATUM: any type, as Datum; by-reference values
+ * may be toasted.
  */
 #define COLUMN_TYPES(X) \
 	COLUMN_SCALARS(X) \
@@ -56,7 +55,7 @@ typedef enum ColumnType
 #undef X
 } ColumnType;
 
-/* Bytes of one value. */
+/* Returns the bytes of a value. */
 static inline int
 column_width(ColumnType type)
 {

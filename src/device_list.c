@@ -1,6 +1,6 @@
 /*
  * device_list.c
- *	  Reads gpuagg.devices; see device_list.h.  Knows neither PostgreSQL nor CUDA.
+ *	  Parses gpuagg.devices; see device_list.h.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -10,11 +10,11 @@
 
 #include "device_list.h"
 
-/* The longest number of a GPU, in digits. */
+/* Most digits of a device number. */
 #define NUMBER_DIGITS 4
 #define UUID_LENGTH 36
 
-/* How many characters a UUID, or the beginning of one, has here; 0: there is none. */
+/* Returns the length of the UUID, or prefix of one, with which the text begins; 0: none. */
 static size_t
 uuid_length(const char *text)
 {
@@ -27,7 +27,7 @@ uuid_length(const char *text)
 	return n;
 }
 
-/* "/3", as a MIG instance has two of; the characters, or 0. */
+/* Returns the length of a part such as "/3" of a MIG instance, or 0. */
 static size_t
 instance_length(const char *text)
 {
@@ -37,7 +37,7 @@ instance_length(const char *text)
 }
 
 /*
- * GPU-8932f937 with more or fewer digits, MIG-8932f937 likewise, or
+ * Returns whether the text is an id: GPU-8932f937 or MIG-8932f937, with more or fewer digits, or
  * MIG-GPU-8932f937-d72c-4106-c12f-20bd9faed9f6/1/0.
  */
 static bool
@@ -75,7 +75,7 @@ add_number(DeviceList *list, const char *item, char *wrong, size_t size)
 	for (int i = 0; i < list->n; i++)
 		if (list->numbers[i] == number)
 		{
-			snprintf(wrong, size, "GPU %d is named twice.", number);
+			snprintf(wrong, size, "GPU %d is listed twice.", number);
 			return false;
 		}
 	list->numbers[list->n++] = number;
@@ -92,7 +92,7 @@ add_id(DeviceList *list, const char *item, char *wrong, size_t size)
 		 at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
 		if (strcspn(at, ",") == length && strncmp(at, item, length) == 0)
 		{
-			snprintf(wrong, size, "\"%.100s\" is named twice.", item);
+			snprintf(wrong, size, "\"%.100s\" is listed twice.", item);
 			return false;
 		}
 	snprintf(list->ids + used, sizeof(list->ids) - used, "%s%s", used > 0 ? "," : "", item);
@@ -109,9 +109,9 @@ add_item(DeviceList *list, const char *item, char *wrong, size_t size)
 	if (!number && !is_id(item))
 	{
 		if (item[0] == '\0')
-			snprintf(wrong, size, "An element between commas is empty.");
+			snprintf(wrong, size, "The list has an empty element.");
 		else if (strcasecmp(item, "all") == 0 || strcasecmp(item, "none") == 0)
-			snprintf(wrong, size, "\"%s\" stands alone.", item);
+			snprintf(wrong, size, "\"%s\" cannot be combined with other values.", item);
 		else
 			snprintf(wrong, size, "\"%.100s\" is neither the number of a GPU nor the UUID of one.",
 					 item);
@@ -124,14 +124,14 @@ add_item(DeviceList *list, const char *item, char *wrong, size_t size)
 	}
 	if (list->n == DEVICE_LIST_MAX)
 	{
-		snprintf(wrong, size, "More than %d GPUs are named.", DEVICE_LIST_MAX);
+		snprintf(wrong, size, "The list has more than %d GPUs.", DEVICE_LIST_MAX);
 		return false;
 	}
 	list->kind = number ? DEVICES_NUMBERS : DEVICES_IDS;
 	return number ? add_number(list, item, wrong, size) : add_id(list, item, wrong, size);
 }
 
-/* Copies text without spaces at its ends. */
+/* Copies text without spaces at either end. */
 static void
 trim(char *to, const char *text, size_t length)
 {
@@ -154,7 +154,7 @@ device_list_read(const char *text, DeviceList *list, char *wrong, size_t size)
 	memset(list, 0, sizeof(*list));
 	if (strlen(text) >= DEVICE_LIST_BYTES)
 	{
-		snprintf(wrong, size, "It has %d bytes or more.", DEVICE_LIST_BYTES);
+		snprintf(wrong, size, "The value has %d bytes or more.", DEVICE_LIST_BYTES);
 		return false;
 	}
 	trim(item, text, strlen(text));

@@ -1,8 +1,8 @@
 /*
  * engine.h
- *	  What reduces batches to groups.
+ *	  Engines: they reduce batches of rows to groups.
  *
- * The executor drives an engine:
+ * The executor calls an engine in this order:
  *
  *		open
  *		take_resident
@@ -10,38 +10,35 @@
  *		finish, next_groups until it returns false
  *		close
  *
- * Before finish, next_groups gives only groups that no later row can join
- * (grouped input); engines that cannot know return false.  It also returns false
- * when the engine has failed, and then Engine.failure says why.
+ * Before finish, next_groups returns only groups that no later row can join, as in grouped input.
+ * An engine that cannot know this returns false.  next_groups also returns false if the engine has
+ * failed; Engine.failure then has the reason.
  *
- * An engine also says what it can run and what that costs, which decides which
- * one runs a query: engines/engines.c, which has the list of engines.
+ * EngineOps also describe which queries an engine can run, and what that costs.  engines/engines.c
+ * has the list of engines, and chooses one for each query.
  *
- * Parallel plans.  Each participant has an engine of its own, which sees the
- * participant's share of the rows.  One of them, at last, must have the groups of
- * all; exec/parallel.c says which.  There are two ways to get there:
+ * Parallel plans.  Each participant has an engine of its own, for its share of the rows.  In the
+ * end the groups of all participants must be merged.  exec/parallel.c decides which of two ways
+ * to take:
  *
- * - Exchange.  A participant whose input ends while others are at work writes its
- *	 groups with export_groups and is done.  The last one reads what the others
- *	 wrote with import_groups before its own finish.  Every engine has these, and
- *	 all write the same form, so that participants may have different engines.  Where there
- *	 are many groups, exports are partitioned by a hash of the keys (GroupSink.group), and
- *	 each participant whose engine has begin_part merges, and returns, the groups of some of the
- * parts.
+ * - Exchange.  A participant whose input ends while others are active writes its groups with
+ *	 export_groups, and is done.  The last one reads these groups with import_groups before its own
+ *	 finish.  Every engine has both functions, and all engines write the same format, so that
+ *	 participants may have different engines.  If there are many groups, exports are partitioned by
+ *	 a hash of the keys (GroupSink.group).  Each participant whose engine has begin_part then merges
+ *	 and returns the groups of some partitions.
  *
- * - A shared query.  Engines whose rows are reduced by a server, as a GPU's are, can
- *	 have it keep one table of groups for all participants.  Before its first row each
- *	 engine is given a number by join: those with the same number, and the same spec,
- *	 share a table.  At the end of its rows the caller has the engine flush, after which
- *	 all its rows are at the server, and then detach.  The last one to flush is the
- *	 owner: it has the groups of all engines that have joined, to return or to export,
- *	 and the others have none.  An engine may have kept rows that the server could not
- *	 take.  Then flush says so, and the engine still has the groups of these to export,
- *	 owner or not.  join may refuse, and then the engine's groups are exchanged.
+ * - A shared query.  Engines that send rows to a server can share one table of groups there. Before
+ *	 the first row, join gets the number of a query.  Engines that join one number, with the same
+ *	 spec, share a table.  At the end of the input the caller calls flush, after which all rows are
+ *	 at the server, and then detach.  The last engine to flush becomes the owner: it has the groups
+ *	 of all engines that joined, to return or to export; the others have none.  An engine may have
+ *	 kept rows that the server could not take.  flush reports this, and the engine then exports the
+ *	 groups of these rows, owner or not.  If join returns false, the engine's groups are exchanged.
  *
- * Memory: everything is allocated under EngineEnv.cxt.  Errors may skip close, so
- * what the context does not free (files, sockets) is released by a context reset
- * callback.  An engine keeps within mem_limit by spilling.
+ * Memory: everything is allocated under EngineEnv.cxt.  An error may skip close, so a context reset
+ * callback releases what is not memory (files, sockets).  An engine keeps within mem_limit by
+ * spilling.
  */
 #ifndef GPUAGG_ENGINE_H
 #define GPUAGG_ENGINE_H
@@ -64,43 +61,42 @@ typedef enum EngineStatus
 	ENGINE_FAILED /* cannot go on; see Engine.failure */
 } EngineStatus;
 
-/* A query as far as the cost of reducing its rows goes. */
+/* The work of reducing a query's rows, from which an engine estimates its cost. */
 typedef struct EngineWork
 {
 	double rows;
-	int values;     /* keys and slots that a row updates */
-	int boundaries; /* keys in which rows that arrive grouped are compared */
-	int columns;    /* that a row brings */
-	Cost fallbacks; /* of a row's calls of transition functions */
-	Cost local;     /* of sorting and spilling, which rows in this process need */
+	int values;     /* keys and slots that each row updates */
+	int boundaries; /* keys that are compared with those of the row before, in grouped input */
+	int columns;    /* columns of each row */
+	Cost fallbacks; /* cost of the calls of transition functions, for each row */
+	Cost local;     /* cost of sorting and spilling all rows, if they are reduced in this process */
 } EngineWork;
 
 /*
- * The direct argument of ordered set `set` of the spec in a group of these keys, in the current
- * context.
+ * Returns the direct argument of ordered set `set` of the spec in a group with these keys, in the
+ * current memory context.
  */
 typedef Datum (*OrderedSetFraction)(void *arg, int set, const Datum *keys, const bool *nulls,
 									bool *isnull);
 
-/* How the rows of a query come. */
+/* How rows reach the engine. */
 typedef struct EngineInput
 {
-	bool grouped;   /* the plan promises: equal keys arrive together; groups are to be returned in
-					   that order */
-	bool parallel;  /* to several participants: export or import may follow */
-	bool read_once; /* made by volatile functions */
+	bool grouped;   /* rows with equal keys arrive together, and groups must keep that order */
+	bool parallel;  /* several participants have rows: export or import may follow */
+	bool read_once; /* volatile functions make the rows */
 } EngineInput;
 
-/* They cannot be read again: no engine can start over. */
+/* True if rows cannot be read again, so that no other engine can start over. */
 static inline bool
-engine_input_once(const EngineInput *input)
+engine_reads_once(const EngineInput *input)
 {
 	return input->parallel || input->read_once;
 }
 
-/* Are groups returned in the order of their rows?  Those of several participants are hashed. */
+/* True if groups must be returned in the order of their rows.  Parallel plans do not keep it. */
 static inline bool
-engine_keeps_groups(const AggSpec *spec, const EngineInput *input)
+engine_returns_in_order(const AggSpec *spec, const EngineInput *input)
 {
 	return input->grouped && !input->parallel && spec->nkeys > 0;
 }
@@ -110,56 +106,60 @@ typedef struct EngineEnv
 	MemoryContext cxt; /* lasts as long as the engine */
 	EState *estate;
 	size_t mem_limit; /* bytes: work_mem times hash_mem_multiplier */
-	size_t mem_least; /* what each part of an engine made of engines may have: work_mem */
-	int batch_rows;   /* most rows of one batch */
+	size_t mem_least; /* bytes that each part of a composite engine may use: work_mem */
+	int batch_rows;   /* most rows of a batch */
 	double est_rows;
 	double est_groups;
 	EngineInput input;
-	uint64 seed[2];        /* of the hashes of keys in exports, the same in all participants */
+	uint64 seed[2];        /* for the hashes of keys in exports; the same in all participants */
 	GpuaggStrategy forced; /* gpuagg.strategy */
-	bool ranks;            /* of groups that next_groups returns, GroupBatch.ranks does */
-	OrderedSetFraction fraction; /* for engines with EngineOps.sets */
+	bool ranks;            /* next_groups may return GroupBatch.ranks */
+	OrderedSetFraction fraction; /* for engines that compute ordered sets */
 	void *fraction_arg;
 } EngineEnv;
 
-/* Finished groups, column by column; valid until the next call on the engine. */
+/* Finished groups, column by column.  Valid until the next call of the engine. */
 typedef struct GroupBatch
 {
 	int ngroups;
 	Datum **keys; /* [key][group] */
 	bool **keynulls;
-	void **slots;      /* [slot]: ngroups * width states, aligned as they are */
+	void **slots;      /* [slot]: ngroups * width states, aligned as the state's type */
 	Datum **fallbacks; /* [fallback aggregate][group]: transition values */
 	bool **fallback_nulls;
-	int matrix_size; /* of slots of MONOID_MAT2, which only rows can tell */
-	int set;         /* of AggSpec.sets; engines leave it 0 */
-	bool ranks; /* slots of BIN_HLL have GPUAGG_HLL_RANKS int32 a group: registers of each rank */
+	int matrix_size; /* rows of the matrices of MONOID_MAT2 slots, known from the data only */
+	int set;         /* index in AggSpec.sets; plain engines leave it 0 */
+	bool ranks;      /* a BIN_HLL slot has GPUAGG_HLL_RANKS int32 for each group: the number of
+						registers with each rank */
 } GroupBatch;
 
 /*
- * A key, or the state of a slot, that compares as a value of the query does: as integers, or floats
- * in their total order.
+ * A value of each group: a key, or a state that compares as a result of the query does.  Values
+ * compare as integers, or as floats in their total order.
  */
 typedef struct EngineValue
 {
-	int slot;    /* one state a group; of MONOID_ACCUM_F64: its mean.  -1: a key */
-	int key;     /* then its number */
-	int counted; /* slot of a count: where that is 0, the value is NULL; -1: it never is */
+	int slot;    /* slot with one state a group (the mean of MONOID_ACCUM_F64), or -1: a key */
+	int key;     /* number of the key, if slot is -1 */
+	int counted; /* slot of a count; the value is NULL where it is 0.  -1: never NULL */
 } EngineValue;
 
-/* Values that are NULL, or not min .. max, fail; of floats, codes of these (aggregates/codes.h). */
+/*
+ * A group meets the condition if the value is not NULL and within min .. max.  Bounds of floats are
+ * their codes (aggregates/codes.h).
+ */
 typedef struct EngineCondition
 {
 	EngineValue value;
-	gpuagg_i128 min, /* ENGINE_NO_MIN: no bound */
-		max;
+	gpuagg_i128 min; /* or ENGINE_NO_MIN */
+	gpuagg_i128 max; /* or ENGINE_NO_MAX */
 } EngineCondition;
 
 #define ENGINE_NO_MAX ((gpuagg_i128) (~(unsigned __int128) 0 >> 1))
 #define ENGINE_NO_MIN (-ENGINE_NO_MAX - 1)
 #define ENGINE_MAX_CONDITIONS 4
 
-/* What groups are ordered by. */
+/* A sort key of groups. */
 typedef struct EngineSort
 {
 	EngineValue value;
@@ -170,13 +170,13 @@ typedef struct EngineSort
 #define ENGINE_MAX_SORT 4
 
 /*
- * Of all groups the caller needs only those that meet the conditions, and of these only the first
- * `count` in the order of the values, by[0] before by[1] and so on; of groups that have all values
- * alike, any, or with `ties` all that are like the last of the first.
+ * Which groups the caller needs: those that meet all conditions, and of these the first `count` in
+ * the order of by[0], by[1] and so on.  Groups that compare equal are interchangeable; with `ties`
+ * all groups equal to the last one are needed as well.
  */
 typedef struct EngineLimit
 {
-	int64 count; /* 0: all that meet the conditions */
+	int64 count; /* 0: all groups that meet the conditions */
 	int nsort;
 	EngineSort by[ENGINE_MAX_SORT];
 	bool ties;
@@ -184,28 +184,28 @@ typedef struct EngineLimit
 	EngineCondition conditions[ENGINE_MAX_CONDITIONS];
 } EngineLimit;
 
-/* A byte stream of groups between participants; read returns false at the end. */
+/* Writes a byte stream of groups for another participant. */
 typedef struct GroupSink
 {
 	/*
-	 * May be NULL.  Before a group is written: a hash of its keys, which is the same in all
-	 * participants.
+	 * May be NULL.  Called before a group is written, with a hash of its keys, which is the same in
+	 * all participants.
 	 */
 	void (*group)(struct GroupSink *sink, uint64 hash);
 	void (*write)(struct GroupSink *sink, const void *data, size_t len);
 	/*
-	 * May be NULL.  With group, once: memory for rows of groups of a fixed size, counts[part] of
-	 * them, one part after another, which import_rows gets as they are; NULL: groups are to be
-	 * written.
+	 * May be NULL; only with `group`, and called at most once.  Returns memory for groups of a
+	 * fixed size: counts[part] rows for each partition, one partition after another.  import_rows
+	 * gets the rows as they are.  Returns NULL if the groups must be written instead.
 	 */
 	char *(*rows)(struct GroupSink *sink, const uint32 *counts, size_t row_size);
-	int nparts;     /* with group: a power of 2 */
-	int part_shift; /* and 64 less its logarithm */
+	int nparts;     /* with `group`: number of partitions, a power of 2 */
+	int part_shift; /* with `group`: 64 - log2(nparts) */
 } GroupSink;
 
 /*
- * The part of a group with this hash of its keys.  Upper bits decide; what a table and partitions
- * of spilled rows make of the hash are others.
+ * Returns the partition of a group with this hash of its keys.  The upper bits of a product decide:
+ * hash tables and partitions of spilled rows use other bits.
  */
 static inline uint32
 group_part(const GroupSink *sink, uint64 hash)
@@ -213,61 +213,58 @@ group_part(const GroupSink *sink, uint64 hash)
 	return (uint32) ((hash * UINT64CONST(0x9e3779b97f4a7c15)) >> sink->part_shift);
 }
 
+/* Reads what a GroupSink wrote; read returns false at the end. */
 typedef struct GroupSource
 {
 	bool (*read)(struct GroupSource *source, void *data, size_t len);
 } GroupSource;
 
-/* What an engine did with a device; all zero without one. */
+/* Statistics of an engine's work on a device; all zero without one. */
 typedef struct DeviceStats
 {
 	uint64 bytes_to;
 	uint64 bytes_from;
 	double copy_ms;
 	double kernel_ms;
-	/*
-	 * this process's time, waits among it: to open sessions, prove rows that the device has, ask
-	 * for them, finish, fetch
-	 */
-	double open_ms;
-	double proof_ms;
-	double resident_ms;
+	/* Time of this process, including waits. */
+	double open_ms;     /* opening sessions */
+	double proof_ms;    /* proving that rows cached on the device are current */
+	double resident_ms; /* requests to reduce cached rows */
 	double finish_ms;
 	double fetch_ms;
-	double server_ms;         /* the server's, up to the end of finishing */
-	uint64 cpu_fallback_rows; /* that were reduced in this process instead */
-	uint64 rows_resident; /* of which the device had copies; those that conditions leave out among
-							 them */
-	uint64 uploaded;      /* bytes of copies that were made */
+	double server_ms; /* time of the server, from the opening of the query to the end of finish */
+	uint64 cpu_fallback_rows; /* rows that the CPU fallback reduced */
+	uint64 rows_resident;     /* rows cached on the device, including those that WHERE rejects */
+	uint64 uploaded;          /* bytes of columns that were copied to the device's cache */
 	size_t memory;
 	int retries;
-	int devices;     /* that had rows; the most of any participant */
-	int64 limit;     /* groups that the device was asked for; 0: it had no limit; */
-	int limit_keys;  /* by so many of what they are ordered by, */
-	bool limit_ties; /* with those that are like the last one */
+	int devices;     /* devices that had rows; the maximum of all participants */
+	int64 limit;     /* groups that the device was asked for; 0: no limit */
+	int limit_keys;  /* sort keys of that limit */
+	bool limit_ties; /* the limit includes ties */
 } DeviceStats;
 
-/* For EXPLAIN ANALYZE; those of parallel participants are added up. */
+/* Statistics for EXPLAIN ANALYZE; those of parallel participants are added up. */
 typedef struct EngineStats
 {
 	uint64 rows;
 	uint64 batches;
-	uint64 groups;   /* known so far; those of other participants may be among them */
+	uint64 groups;   /* known so far; may include groups that other participants have, too */
 	uint64 returned; /* groups of which tuples were made */
 	size_t mem_peak;
 	uint64 spilled_bytes;
 	int spill_partitions;
-	int changes;           /* of strategy */
-	int parts;             /* of the groups, that participants merged side by side */
-	char strategy[256];    /* with parameters and why it was chosen */
-	char not_resident[96]; /* why no row was one of which the device had a copy; or empty */
+	int changes;           /* changes of the strategy */
+	int parts;             /* partitions of groups that participants merged */
+	char strategy[256];    /* with parameters and the reason for the choice */
+	char not_resident[96]; /* why no row came from the device's cache; empty if some did */
 	DeviceStats device;
 } EngineStats;
 
 /*
- * Adds what another engine did, all fields of it.  The strategy becomes that of the last one that
- * had rows.  What the engines have in common, as rows that each of them read, is the caller's to
- * set afterwards.  In engine_stats.c.
+ * Adds all fields of another engine's statistics.  The strategy becomes that of the last engine
+ * that had rows.  The caller then sets what the engines have in common, such as rows that each of
+ * them read.  In engine_stats.c.
  */
 extern void engine_stats_add(EngineStats *total, const EngineStats *stats);
 
@@ -275,66 +272,65 @@ typedef struct EngineOps
 {
 	const char *name; /* as in gpuagg.engine */
 
-	/* ---- what it can; known without a query ---- */
+	/* ---- capabilities, known without a query ---- */
 
 	const char *place;   /* where rows are reduced, for EXPLAIN: "the GPU" */
-	bool keeps_order;    /* returns the groups of grouped input in their order */
-	bool sorts;          /* reduces rows in AggSpec.order itself; else the feed must sort them */
+	bool keeps_order;    /* returns groups of grouped input in their order */
+	bool sorts;          /* sorts rows by AggSpec.order; otherwise the feed must sort them */
 	bool adds_in_order;  /* adds floats in the order of rows, see AggSpec.ordered_floats */
-	bool runs_fallbacks; /* runs the transition functions of fallback aggregates */
+	bool runs_fallbacks; /* calls the transition functions of fallback aggregates */
 	/*
-	 * Reduces DISTINCT values, and finds those of ordered sets, of specs that refusal() allows,
-	 * where it can start over; else engines are put together for these (composite/distinct.c,
-	 * composite/ordered_engine.c).
+	 * Computes DISTINCT aggregates and ordered sets itself, if unsupported_reason() allows the
+	 * spec, and if rows can be read again.  Otherwise composite engines do that (composite/).
 	 */
-	bool sets;
+	bool runs_sets;
 	SlotSupport support;
 
 	/*
-	 * May be NULL: always available.  Is it available now?  `note` names the device
-	 * for EXPLAIN, or says why not.
+	 * Returns whether the engine is available now.  NULL: it always is.  `note` gets the name of
+	 * the device for EXPLAIN, or the reason why the engine is not available.
 	 */
 	bool (*available)(char *note, size_t note_size);
 	/*
-	 * May be NULL: none.  Why it cannot run a spec that the above allows over such rows, or NULL if
-	 * it can.
+	 * Returns why the engine cannot run a spec over such rows, or NULL if it can.  Called for specs
+	 * that the capabilities above allow.  May be NULL: it can run all of them.
 	 */
 	const char *(*unsupported_reason)(const AggSpec *spec, const EngineInput *input);
-	/* In the planner's units, beyond reading the rows. */
+	/* Returns the cost of reducing the rows, without reading them, in the planner's units. */
 	Cost (*cost)(const EngineWork *work);
 
 	/* ---- running a query; see above ---- */
 
+	/* On failure Engine.failure is set. */
 	Engine *(*open)(const AggSpec *spec, const EngineEnv *env);
 	/*
-	 * May be NULL.  Before the feed fills a batch: points the values of columns
-	 * with memory of their own to where the engine wants them written, or back there, or says
-	 * which may be narrow.
+	 * May be NULL.  Called before the feed fills a batch.  Points the values of columns with memory
+	 * of their own to the engine's buffers, or back to that memory, and sets Column.takes_narrow.
 	 */
 	void (*bind_buffers)(Engine *engine, Batch *batch);
 	/*
-	 * May be NULL.  Before the first batch, in a plan that is not parallel: takes rows of the feed
-	 * of which the engine has, or gets itself, copies of the columns; the feed does not deliver
-	 * them then (FeedOps.resident).
+	 * May be NULL.  Called before the first batch, in plans that are not parallel.  The engine
+	 * reduces rows of which its device has cached columns, or caches them first.  The feed does not
+	 * deliver these rows (FeedOps.resident).
 	 */
 	EngineStatus (*take_resident)(Engine *engine, struct Feed *feed);
 	/*
-	 * May be NULL.  Before the first batch of a run that is not parallel: the engine may leave
-	 * other groups out.
+	 * May be NULL.  Called before the first batch, in plans that are not parallel.  The engine may
+	 * omit groups that the limit does not need.
 	 */
 	void (*limit)(Engine *engine, const EngineLimit *limit);
 	EngineStatus (*add_batch)(Engine *engine, const Batch *batch);
 	EngineStatus (*finish)(Engine *engine);
 	bool (*next_groups)(Engine *engine, GroupBatch *out);
-	/* The engine has no groups afterwards, and may be reset or closed. */
+	/* Afterwards the engine has no groups, and may be reset or closed. */
 	EngineStatus (*export_groups)(Engine *engine, GroupSink *sink);
 	EngineStatus (*import_groups)(Engine *engine, GroupSource *source);
-	/* With begin_part: the same for n rows of an export that used GroupSink.rows. */
+	/* With begin_part: imports n rows of an export that used GroupSink.rows. */
 	EngineStatus (*import_rows)(Engine *engine, const char *rows, uint32 n);
 	/*
-	 * May be NULL, where exports have no hashes.  After an export, or after the groups of a part
-	 * were returned: empties the engine for the groups of a part, which are imported next;
-	 * `groups`: so many at least will be there.
+	 * NULL if exports have no hashes.  Called after an export, and after the groups of a partition
+	 * were returned.  Empties the engine before the groups of the next partition are imported;
+	 * `groups` is the least number of them.
 	 */
 	void (*begin_part)(Engine *engine, uint32 groups);
 	/* Forgets all rows, for a rescan. */
@@ -342,27 +338,26 @@ typedef struct EngineOps
 	void (*stats)(Engine *engine, EngineStats *stats);
 	void (*close)(Engine *engine);
 
-	/* ---- a shared query of parallel participants; NULL if there is no such thing ---- */
+	/* ---- a shared query of parallel participants; NULL if the engine has none ---- */
 
 	/*
-	 * Before the first row.  Shares the query of this number with all engines that
-	 * join it, and ends a query that was shared before.  False if the engine does
-	 * not share this query, or has failed.
+	 * Called before the first row.  Joins the query with this number, and leaves a query that was
+	 * joined before.  Returns false if the engine does not share this query, or has failed.
 	 */
 	bool (*join)(Engine *engine, uint64 share);
-	/* Moves all rows so far to the shared query; *complete: this engine had to keep none. */
+	/* Moves all rows so far to the shared query; *complete: the engine kept none of them. */
 	EngineStatus (*flush)(Engine *engine, bool *complete);
-	/* After flush: the owner has the groups of the shared query, others have none of them. */
+	/* Called after flush: the owner has the groups of the shared query, other engines have none. */
 	void (*detach)(Engine *engine, bool owner);
 
-	/* ---- beside a query; NULL: nothing to be done ---- */
+	/* ---- without an open engine; each may be NULL ---- */
 
-	/* Prints what is this engine's own of the statistics, which may be those of other engines. */
+	/* Prints this engine's own statistics.  They are empty if another engine ran the query. */
 	void (*explain)(const EngineStats *stats, ExplainState *es);
 	/*
-	 * After a run of the executor: engines of this query give back what others may
-	 * need, as a session with a server, unless they are in the middle of their input.
-	 * Groups that were not returned yet are kept if in_steps, and forgotten otherwise.
+	 * Called after a run of the executor.  Engines of this query release what other queries may
+	 * need, such as a session with a server, unless they are in the middle of their input.  Groups
+	 * that were not returned yet are kept if in_steps, and dropped otherwise.
 	 */
 	void (*release)(EState *estate, bool in_steps);
 } EngineOps;
@@ -371,10 +366,10 @@ struct Engine
 {
 	const EngineOps *ops;
 	int errors;        /* MonoidError bits so far; the executor raises them */
-	char failure[256]; /* why the engine failed; else empty */
-	/* after finish, groups that next_groups does not return because of EngineOps.limit: */
+	char failure[256]; /* why the engine failed; empty if it did not */
+	/* After finish: groups that next_groups does not return because of EngineOps.limit. */
 	uint64 left_out;
-	uint64 failed; /* those of them that fail a condition */
+	uint64 failed; /* groups among them that fail a condition */
 };
 
 #endif /* GPUAGG_ENGINE_H */

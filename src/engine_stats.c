@@ -1,6 +1,6 @@
 /*
  * engine_stats.c
- *	  Statistics of several engines as those of one.
+ *	  Adds up the statistics of several engines.
  */
 #include "postgres.h"
 

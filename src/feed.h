@@ -1,9 +1,11 @@
 /*
  * feed.h
- *	  Where batches come from.
  *
- * A feed fills the columns of AggSpec.cols with rows that passed the query's
- * WHERE clause.  It knows nothing of engines.
+ * Where batches come from.
+ *
+ * A feed fills the columns of AggSpec.cols with rows that pass the query's WHERE clause. It does
+ * not depend on engines. Functions raise errors with ereport; pins and files are released by the
+ * resource owner then.
  */
 #ifndef GPUAGG_FEED_H
 #define GPUAGG_FEED_H
@@ -19,70 +21,72 @@
 typedef struct Feed Feed;
 
 /*
- * What a feed has read of heap tables by way of the column cache, for EXPLAIN ANALYZE; in blocks.
+ * What a feed has read of tables by way of the column cache, for EXPLAIN ANALYZE. All numbers are
+ * blocks, except resident_tables.
  */
 typedef struct FeedStats
 {
-	uint64 blocks;          /* of tables that were read so */
-	uint64 cached;          /* whose rows came from the cache; proved by: */
-	uint64 by_map;          /* the visibility map */
-	uint64 by_lsn;          /* the page's LSN */
-	uint64 skipped;         /* of the cached ones: the bounds of a column refute a condition */
-	uint64 stale;           /* are in the cache, but have changed since */
-	uint64 built;           /* were put into the cache */
-	uint64 resident;        /* of the cached ones: whose rows the engine took by name */
-	uint64 resident_tables; /* of which there were such rows */
+	uint64 blocks;          /* blocks of these tables */
+	uint64 cached;          /* rows came from the cache, or were taken by the engine */
+	uint64 by_map;          /* cached, and proved by the visibility map */
+	uint64 by_lsn;          /* cached, and proved by the page's LSN */
+	uint64 skipped;         /* cached, and skipped, as a column's bounds refute a condition */
+	uint64 stale;           /* cached, but changed since */
+	uint64 built;           /* added to the cache */
+	uint64 resident;        /* cached, and taken by the engine by reference */
+	uint64 resident_tables; /* number of tables of which the engine has taken rows */
 } FeedStats;
 
 typedef struct FeedOps
 {
-	const char *name; /* as in gpuagg.feed */
-
-	/* Fills *batch (owned by the feed) and returns it; NULL at the end. */
+	/*
+	 * Returns the next batch, which the feed owns and overwrites with the next call; NULL at the
+	 * end.
+	 */
 	Batch *(*next)(Feed *feed);
 	/*
-	 * May be NULL.  Before the first batch, table by table: what an engine needs to take rows of
-	 * the column cache by name (feed/heap_resident.h), which the feed does not deliver then; NULL
-	 * if there are no more, with the last reason against a table, if there was one.
+	 * Called before the first batch, repeatedly: offers the cached rows of the next table to an
+	 * engine that has copies of their columns (feed/heap_resident.h). Rows that the engine takes
+	 * are not in any batch. Returns NULL if there are no more tables; *why is then the last reason
+	 * against a table, if there was one. The member is NULL for feeds that offer nothing.
 	 */
 	struct FeedResident *(*resident)(Feed *feed, const char **why);
-	/* Starts over. */
+	/* Starts again with the first row. */
 	void (*rescan)(Feed *feed);
-	/* Releases pins, slots and memory; errors skip it, so nothing may depend on it alone. */
+	/* Releases pins, slots and memory. Errors skip this call, so nothing may depend on it alone. */
 	void (*end)(Feed *feed);
-	/* Adds the "Feed" line(s); stats are those of all participants, or NULL. */
+	/* Prints the "Feed" lines. stats: of all participants, or NULL. */
 	void (*explain)(Feed *feed, const FeedStats *stats, ExplainState *es);
 } FeedOps;
 
 struct Feed
 {
 	const FeedOps *ops;
-	Batch *batch; /* that next() fills, for EngineOps.bind_buffers; or NULL */
-	uint64 rows;  /* delivered since the last rescan */
+	Batch *batch; /* the batch that next() fills, for EngineOps.bind_buffers; or NULL */
+	uint64 rows;  /* rows delivered since the last rescan */
 	uint64 batches;
-	FeedStats stats;               /* since it was opened */
+	FeedStats stats;               /* counts since the feed was opened */
 	struct ExprSubplans *subplans; /* set by the owner after opening; outlives the feed */
-	bool guarded;                  /* set by the owner too: some rows may be hidden from the user */
+	bool guarded; /* set by the owner after opening: some rows may be hidden from the user */
 };
 
 /*
- * Rows from any child plan.  Input i of ColumnSpec is column resnos[i] of the child, or,
- * where that is 0, constants[i], which is evaluated in econtext before the first row.
- * Everything is allocated in the current memory context.
+ * Opens the feed over a child plan, in the current memory context.  Input i of ColumnSpec is column
+ * resnos[i] of the child, or, where that is 0, constants[i], which is evaluated in econtext before
+ * the first row.
+ * pages: tables are read by their pages and from the column cache, without the executor, which
+ * feed_pages_unsupported_reason() must allow; false: rows come from ExecProcNode(child).
+ * volatile_query: the query calls a volatile function somewhere, maybe in a subplan.
  */
-extern Feed *feed_tuples_open(PlanState *child, const AggSpec *spec, const int *resnos,
-							  ExprState **constants, ExprContext *econtext, int batch_rows);
-
+extern Feed *feed_open(PlanState *child, bool pages, bool volatile_query, const AggSpec *spec,
+					   const int *resnos, ExprState **constants, ExprContext *econtext,
+					   int batch_rows);
+/* Returns why the tables of a child plan cannot be read by their pages; NULL if they can. */
+extern const char *feed_pages_unsupported_reason(PlanState *child, bool volatile_query);
 /*
- * Rows from the pages of tables, without the executor; arguments as above.  The
- * caller has checked that feed_heap_unsupported_reason returns NULL, not a reason against it;
- * volatile_query: something in the query is volatile, maybe in a subplan.
+ * Prints the "Feed" lines of EXPLAIN, for a feed that need not be open.  pages: as in feed_open();
+ * stats: of all participants; NULL if nothing has been read.
  */
-extern Feed *feed_heap_open(PlanState *child, bool volatile_query, const AggSpec *spec,
-							const int *resnos, ExprState **constants, ExprContext *econtext,
-							int batch_rows);
-extern const char *feed_heap_unsupported_reason(PlanState *child, bool volatile_query);
-/* The "Feed" lines, with what participants have done; stats NULL: nothing yet. */
-extern void feed_heap_describe(PlanState *child, const FeedStats *stats, ExplainState *es);
+extern void feed_describe(PlanState *child, bool pages, const FeedStats *stats, ExplainState *es);
 
 #endif /* GPUAGG_FEED_H */

@@ -76,7 +76,6 @@
 #define GPUAGG_PROTOCOL_VERSION 13
 
 /*
- *
  * Path of the socket, relative to the data directory, which is the working directory of both sides.
  * The socket is in pg_stat_tmp because pg_basebackup and pg_rewind skip that directory's content:
  * they cannot copy sockets. PostgreSQL leaves the directory to extensions.

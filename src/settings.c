@@ -14,7 +14,7 @@
 #include "settings.h"
 #include "strategy.h"
 
-/* Defining them sets them. */
+/* settings_define() sets the defaults. */
 bool gpuagg_enabled;
 int gpuagg_engine;
 int gpuagg_require;
@@ -85,7 +85,7 @@ check_devices(char **newval, void **extra, GucSource source)
 	return false;
 }
 
-/* Settings that say what is done. */
+/* Settings of planning and execution. */
 static void
 define_choices(const struct config_enum_entry *engines)
 {
@@ -93,20 +93,20 @@ define_choices(const struct config_enum_entry *engines)
 							 "Lets queries be planned with the GpuAgg custom scan.", NULL,
 							 &gpuagg_enabled, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("gpuagg.engine", "Chooses the engine that computes aggregates.",
-							 "\"auto\" takes the GPU where there is one.", &gpuagg_engine,
-							 GPUAGG_ENGINE_AUTO, engines, PGC_USERSET, GUC_EXPLAIN, NULL, NULL,
-							 NULL);
+							 "\"auto\" chooses by cost among the engines that are available.",
+							 &gpuagg_engine, GPUAGG_ENGINE_AUTO, engines, PGC_USERSET, GUC_EXPLAIN,
+							 NULL, NULL, NULL);
 	DefineCustomEnumVariable(
 		"gpuagg.require", "Requires or forbids the custom scan for queries with gpu_* aggregates.",
-		"\"require\" raises an error with the reason where it cannot be used.", &gpuagg_require,
-		GPUAGG_ALLOW, require_options, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+		"\"require\" raises an error that says why the custom scan cannot be used.",
+		&gpuagg_require, GPUAGG_ALLOW, require_options, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable("gpuagg.strategy", "Forces the way groups are reduced.",
 							 "A strategy that cannot run a query is ignored for it.",
 							 &gpuagg_strategy, STRATEGY_AUTO, strategy_options, PGC_USERSET,
 							 GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomEnumVariable(
 		"gpuagg.feed", "Chooses where the custom scan takes its rows from.",
-		"\"heap\", and \"auto\" as well, reads tables without the executor where it can.",
+		"\"auto\" and \"heap\" read tables without the executor where that is possible.",
 		&gpuagg_feed, GPUAGG_FEED_AUTO, feed_options, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.batch_rows", "Sets the number of rows in a batch.",
 							"Batches should fit into the processor's second-level cache.",
@@ -117,8 +117,9 @@ define_choices(const struct config_enum_entry *engines)
 		NULL, &gpuagg_replace_builtin, false, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable(
 		"gpuagg.foreign_partial",
-		"Lets the servers of foreign partitions aggregate their rows, and merges the states.",
-		"It takes enable_partitionwise_aggregate, and servers whose \"extensions\" have gpuagg.",
+		"Allows partial aggregation on the servers of foreign partitions.",
+		"Requires enable_partitionwise_aggregate, and gpuagg in the option \"extensions\" of the "
+		"servers.",
 		&gpuagg_foreign_partial, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpuagg.log_refused",
 							 "Logs why queries were planned without the custom scan.", NULL,
@@ -143,87 +144,87 @@ define_costs(void)
 	DefineCustomRealVariable(
 		"gpuagg.page_row_cost",
 		"Sets the planner's estimate of the cost of reading one row from a table's pages.",
-		"Takes the place of cpu_tuple_cost where the custom scan reads the pages itself.",
-		&gpuagg_page_row_cost, 0.0025, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+		"Replaces cpu_tuple_cost if the custom scan reads the pages itself.", &gpuagg_page_row_cost,
+		0.0025, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable(
 		"gpuagg.cache_row_cost",
 		"Sets the planner's estimate of the cost of reading one row from the column cache.", NULL,
 		&gpuagg_cache_row_cost, 0.0005, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
-	DefineCustomRealVariable("gpuagg.gpu_startup_cost",
-							 "Sets the estimate of the cost of a session with the GPU server.",
-							 NULL, &gpuagg_gpu_startup_cost, 100.0, 0, DBL_MAX, PGC_USERSET,
-							 GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomRealVariable(
-		"gpuagg.gpu_column_cost",
-		"Sets the estimate of the cost of bringing one value to the GPU and reducing it there.",
-		NULL, &gpuagg_gpu_column_cost, 0.0001, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL,
-		NULL);
+		"gpuagg.gpu_startup_cost",
+		"Sets the planner's estimate of the cost of a session with the GPU server.", NULL,
+		&gpuagg_gpu_startup_cost, 100.0, 0, DBL_MAX, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+	DefineCustomRealVariable("gpuagg.gpu_column_cost",
+							 "Sets the planner's estimate of the cost of sending one value to the "
+							 "GPU and reducing it there.",
+							 NULL, &gpuagg_gpu_column_cost, 0.0001, 0, DBL_MAX, PGC_USERSET,
+							 GUC_EXPLAIN, NULL, NULL, NULL);
 }
 
 /* Settings of the GPU server. */
 static void
 define_server_settings(void)
 {
-	DefineCustomBoolVariable("gpuagg.server", "Runs the GPU server.", NULL, &gpuagg_server, true,
+	DefineCustomBoolVariable("gpuagg.server", "Starts the GPU server.", NULL, &gpuagg_server, true,
 							 PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable(
-		"gpuagg.server_program", "Sets the program that is run as the GPU server.",
-		"Empty: gpuagg-server in the directory of the extension's library.", &gpuagg_server_program,
-		"", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
+		"gpuagg.server_program", "Sets the path of the GPU server's program.",
+		"If empty, it is gpuagg-server in the directory of the extension's library.",
+		&gpuagg_server_program, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, NULL, NULL, NULL);
 	DefineCustomStringVariable(
-		"gpuagg.devices", "Selects the GPUs to be used.",
-		"\"all\", \"none\", or numbers or UUIDs of GPUs separated by commas.", &gpuagg_devices_list,
-		"all", PGC_SIGHUP, 0, check_devices, NULL, NULL);
+		"gpuagg.devices", "Sets the GPUs that the GPU server uses.",
+		"A comma-separated list of GPU numbers or UUIDs, or \"all\", or \"none\".",
+		&gpuagg_devices_list, "all", PGC_SIGHUP, 0, check_devices, NULL, NULL);
 	DefineCustomIntVariable(
-		"gpuagg.device_memory_limit", "Sets the most memory that queries may use on each GPU.",
-		"Zero: four fifths of what other processes leave.", &gpuagg_device_memory_limit, 0, 0,
-		INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
+		"gpuagg.device_memory_limit", "Sets the maximum memory for queries on each GPU.",
+		"Zero means four fifths of the memory that other processes do not use.",
+		&gpuagg_device_memory_limit, 0, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable("gpuagg.device_cache_memory",
-							"Sets the most memory for copies of cached columns on each GPU.",
-							"-1: half of what other processes leave.  Zero: no copies.",
+							"Sets the maximum memory for copies of cached columns on each GPU.",
+							"-1 means half of the memory that other processes do not use.  Zero "
+							"disables copies.",
 							&gpuagg_device_cache_memory, -1, -1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB,
 							NULL, NULL, NULL);
 	DefineCustomIntVariable(
 		"gpuagg.pinned_memory_limit",
-		"Sets the most memory that the GPU server pins for what sessions send.",
-		"A session takes 24 MB; one for which there is no room uses the CPU engine.",
+		"Sets the maximum memory that the GPU server pins for its sessions.",
+		"Each session needs 24 MB.  A query whose session does not fit uses the CPU engine.",
 		&gpuagg_pinned_memory_limit, 4096, 24, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB, NULL, NULL, NULL);
 	DefineCustomIntVariable(
-		"gpuagg.server_timeout", "Sets how long a query waits for one answer of the GPU server.",
-		"After that it goes on with the CPU engine.  Zero: for ever.", &gpuagg_server_timeout,
-		60000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
+		"gpuagg.server_timeout", "Sets the maximum time to wait for a reply of the GPU server.",
+		"After that the query continues with the CPU engine.  Zero disables the timeout.",
+		&gpuagg_server_timeout, 60000, 0, INT_MAX, PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 }
 
 /*
  * Settings of the column cache.
  *
- * The memory is part of the server's shared memory.  The default is an eighth of the memory
- * that there is, of the machine or of the control group, and no more than 1 GB, because nobody has
- * asked for it (AlloyDB Omni takes 1 GB as well; AlloyDB 30 % of its machine).  What is not used
- * yet takes address space, but no memory; huge pages are the exception, which are taken when the
- * server starts.
+ * The cache is in PostgreSQL's shared memory.  Its default size is an eighth of the memory of the
+ * machine or control group, at most 1 GB (AlloyDB Omni uses 1 GB, AlloyDB 30 % of its machine).
+ * Memory that is not used yet only takes address space, except with huge pages, which are reserved
+ * when the server starts.
  *
- * Where the library is not preloaded there is no cache, and the setting means nothing; a
- * setting that only the server's start may change cannot be defined any more then.
+ * If the library is not preloaded, there is no cache, and gpuagg.cache_memory has no effect.  It is
+ * then PGC_SIGHUP, as a PGC_POSTMASTER setting cannot be defined after the start.
  */
 static void
 define_cache_settings(void)
 {
 	DefineCustomEnumVariable(
-		"gpuagg.cache", "Lets queries use and fill the column cache.",
-		"With \"on\" the second query that reads a column fills it, with \"eager\" the first.",
+		"gpuagg.cache", "Enables the column cache.",
+		"With \"on\" the second query that reads a column caches it, with \"eager\" the first.",
 		&gpuagg_cache, GPUAGG_CACHE_ON, cache_options, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 	DefineCustomIntVariable(
 		"gpuagg.cache_memory", "Sets the shared memory for cached columns.",
-		"-1: one eighth of the machine's memory, at most 1 GB.  Zero: no cache.",
+		"-1 means one eighth of the machine's memory, at most 1 GB.  Zero disables the cache.",
 		&gpuagg_cache_memory, -1, -1, 1000000,
 		process_shared_preload_libraries_in_progress ? PGC_POSTMASTER : PGC_SIGHUP, GUC_UNIT_MB,
 		NULL, NULL, NULL);
 	DefineCustomRealVariable("gpuagg.cache_renew",
-							 "Sets the share of a table's cached blocks that must have changed for "
-							 "them to be read anew.",
-							 "A background worker does it.  Zero: never.", &gpuagg_cache_renew, 0.1,
-							 0, 1, PGC_SIGHUP, 0, NULL, NULL, NULL);
+							 "Sets the fraction of a table's cached blocks that must change before "
+							 "they are cached again.",
+							 "A background worker caches them.  Zero disables this.",
+							 &gpuagg_cache_renew, 0.1, 0, 1, PGC_SIGHUP, 0, NULL, NULL, NULL);
 }
 
 void

@@ -9,7 +9,7 @@
 
 struct config_enum_entry;
 
-/* gpuagg.engine: this, or a value of the options that settings_define() was given. */
+/* gpuagg.engine is this, or a value of the options that settings_define() got. */
 #define GPUAGG_ENGINE_AUTO 0
 
 typedef enum GpuaggRequire
@@ -29,11 +29,11 @@ typedef enum GpuaggFeedChoice
 typedef enum GpuaggCacheUse
 {
 	GPUAGG_CACHE_OFF,
-	GPUAGG_CACHE_ON,   /* columns are filled by the second query that reads them */
-	GPUAGG_CACHE_EAGER /* by the first one */
+	GPUAGG_CACHE_ON,   /* the second query that reads a column caches it */
+	GPUAGG_CACHE_EAGER /* the first one does */
 } GpuaggCacheUse;
 
-/* What is done. */
+/* Planning and execution. */
 extern bool gpuagg_enabled;
 extern int gpuagg_engine;
 extern int gpuagg_require;  /* GpuaggRequire */
@@ -44,31 +44,30 @@ extern bool gpuagg_replace_builtin;
 extern bool gpuagg_foreign_partial;
 extern bool gpuagg_log_refused;
 
-/* Costs, in the planner's units (seq_page_cost = 1). */
-extern double gpuagg_startup_cost;     /* of a custom scan */
-extern double gpuagg_row_cost;         /* put one row into a batch */
-extern double gpuagg_slot_cost;        /* one key or slot, one row, CPU engine */
-extern double gpuagg_page_row_cost;    /* read one row from a page, instead of cpu_tuple_cost */
-extern double gpuagg_cache_row_cost;   /* read one row from the column cache */
-extern double gpuagg_gpu_startup_cost; /* of a session with the GPU server */
-extern double gpuagg_gpu_column_cost;  /* one value to the GPU, and reduced there */
+/* Costs in the planner's units (seq_page_cost = 1). */
+extern double gpuagg_startup_cost;     /* a custom scan */
+extern double gpuagg_row_cost;         /* putting one row into a batch */
+extern double gpuagg_slot_cost;        /* one key or slot of one row in the CPU engine */
+extern double gpuagg_page_row_cost;    /* reading one row from a page, instead of cpu_tuple_cost */
+extern double gpuagg_cache_row_cost;   /* reading one row from the column cache */
+extern double gpuagg_gpu_startup_cost; /* a session with the GPU server */
+extern double gpuagg_gpu_column_cost;  /* sending one value to the GPU, and reducing it there */
 
 /* The GPU server. */
 extern bool gpuagg_server;
 extern char *gpuagg_server_program;
 extern char *gpuagg_devices_list;
-extern int gpuagg_device_memory_limit; /* MB; 0: four fifths of what others leave */
-extern int gpuagg_device_cache_memory; /* MB; -1: half of what others leave; 0: none */
+extern int gpuagg_device_memory_limit; /* MB; 0: four fifths of the free memory */
+extern int gpuagg_device_cache_memory; /* MB; -1: half of the free memory; 0: no copies */
 extern int gpuagg_pinned_memory_limit; /* MB */
-extern int gpuagg_server_timeout;      /* ms; 0: none */
+extern int gpuagg_server_timeout;      /* ms; 0: no timeout */
 
 /* The column cache. */
 extern int gpuagg_cache;
-extern double
-	gpuagg_cache_renew; /* share of stale blocks from which on a table is renewed; 0: never */
-extern int gpuagg_cache_memory; /* MB; 0: no cache; after the start not negative */
+extern double gpuagg_cache_renew; /* fraction of stale blocks that starts a refresh; 0: never */
+extern int gpuagg_cache_memory;   /* MB; 0: no cache; never negative once the server runs */
 
-/* Once, from _PG_init.  `engines` are the options of gpuagg.engine, and must last. */
+/* Defines all settings; called by _PG_init.  `engines` are the options of gpuagg.engine. */
 extern void settings_define(const struct config_enum_entry *engines);
 
 #endif /* GPUAGG_SETTINGS_H */

@@ -1,7 +1,6 @@
 /*
  * spec.c
- *	  Builds the AggSpec: columns, slots, fallback aggregates, sets of distinct values and values of
- *	  ordered sets, each kept once.
+ *	  Builds an AggSpec: adds columns, slots, fallback aggregates, row sets and ordered sets.
  *
  * Arrays are allocated in the current memory context.
  */
@@ -14,7 +13,7 @@
 
 #include "spec.h"
 
-/* Makes room for one more entry in an array that doubles at powers of two. */
+/* Returns the array with room for one more entry.  It grows at powers of two. */
 static void *
 spec_grow(void *array, int n, size_t size)
 {
@@ -188,7 +187,7 @@ spec_add_values(AggSpec *spec, const ValuesSpec *values)
 	return spec->nvalues++;
 }
 
-/* Not shared: two that look alike may have different fractions. */
+/* Equal entries are not shared: they may have different fractions. */
 int
 spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set)
 {
@@ -198,8 +197,8 @@ spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set)
 }
 
 /*
- * Numerics with a declared scale become decimals: stored values all have
- * that display scale.  A negative declared scale displays no digits.
+ * Returns whether a numeric type has a declared scale that decimals can have.  All values of such a
+ * type have that display scale; it is 0 if the declared scale is negative.
  */
 static bool
 numeric_scale(int32 typmod, int16 *scale)
@@ -213,14 +212,12 @@ numeric_scale(int32 typmod, int16 *scale)
 	return *scale <= SPEC_MAX_SCALE;
 }
 
-/*
- * SQL types whose columns are of integers or floats; enums, of which there are any number, as U32.
- */
+/* SQL types whose columns are integers or floats.  Enums, of any type, are COLUMN_U32. */
 static const struct
 {
 	Oid typid;
 	ColumnType type;
-	bool ordered; /* by value, in the type's default order */
+	bool ordered; /* values of the column compare as the type's default order does */
 } scalar_types[] = {
 	{BOOLOID, COLUMN_I8, true},       {CHAROID, COLUMN_I8, false}, /* compares as unsigned */
 	{INT2OID, COLUMN_I16, true},      {INT4OID, COLUMN_I32, true},

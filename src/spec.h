@@ -1,15 +1,18 @@
 /*
  * spec.h
- *	  What an engine computes for a query: columns, keys, slots, fallback aggregates.
+ *	  The spec of a query (AggSpec): columns, keys, slots, fallback aggregates.
  *
- * Built once at executor start (exec/open.c with aggmap.c) from the plan; read by
- * feeds (which columns to fill) and engines (what to do with them).
+ * The executor builds it from the plan when it starts (exec/open.c, with aggregates/aggmap.c).
+ * Feeds read which columns to fill, engines read what to compute.
  *
- * An aggregate becomes one or more slots.  A slot is one monoid over one or
- * two columns, shared by every aggregate that needs the same one: sum(x) and
- * avg(x) of an int4 share SUM_I64(x) and COUNT(x).  A fallback aggregate has no
- * slots and runs its own transition function, which only the CPU engine can do; so do
- * aggregates with slots for numerics that COLUMN_DEC cannot represent.
+ * An aggregate becomes one or more slots.  A slot is a monoid over one or two columns.  Aggregates
+ * share equal slots: sum(x) and avg(x) of an int4 share SUM_I64(x) and COUNT(x).  A fallback
+ * aggregate has no slots: its own transition function is called for each row, which only the CPU
+ * engine can do.  An aggregate with slots over COLUMN_DEC has a fallback aggregate, too, for
+ * numerics that the column cannot represent.
+ *
+ * Indexes refer to the arrays of AggSpec, and -1 stands for none.  A "filter" is a COLUMN_I8 column
+ * of booleans: only rows in which it is true count.
  */
 #ifndef GPUAGG_SPEC_H
 #define GPUAGG_SPEC_H
@@ -23,52 +26,52 @@
 #include "batch.h"
 #include "operators/monoid.h"
 
-/* What a column has of a numeric. */
+/* Which numerics a column of a numeric input represents. */
 typedef enum NumericForm
 {
-	NUMERIC_ONE_SCALE, /* the value; COLUMN_DEC: that of another display scale is unrepresentable */
-	NUMERIC_ANY_SCALE, /* COLUMN_DEC: a value of no larger display scale than the column's */
-	NUMERIC_SHOWN_SCALE /* COLUMN_I32: its display scale; NULL of NULL, NaN and infinities */
+	NUMERIC_ONE_SCALE,  /* values; in COLUMN_DEC only those with the column's display scale */
+	NUMERIC_ANY_SCALE,  /* COLUMN_DEC: values whose display scale is at most the column's */
+	NUMERIC_SHOWN_SCALE /* COLUMN_I32: the display scale; NULL for NULL, NaN and infinities */
 } NumericForm;
 
 typedef struct ColumnSpec
 {
-	int input; /* which input expression of the plan */
+	int input; /* number of the plan's input expression */
 	ColumnType type;
-	int16 scale; /* COLUMN_DEC */
+	int16 scale; /* COLUMN_DEC: digits behind the point */
 	NumericForm form;
 	Oid typid; /* SQL type of the input */
 	int32 typmod;
 	Oid collation;
 	int16 typlen;
 	bool typbyval;
-	bool presence; /* some byte: only whether the input is NULL is of interest */
+	bool presence; /* values do not matter, only whether the input is NULL */
 } ColumnSpec;
 
 typedef enum KeyKind
 {
-	KEY_RAW,   /* integer-like column: equal iff bits are equal */
-	KEY_FLOAT, /* F32 or F64: -0 = 0, NaN = NaN; shown as first seen */
-	KEY_DATUM  /* COLUMN_DATUM: the type's own hash and equality */
+	KEY_RAW,   /* integer-like column: values are equal iff their bits are */
+	KEY_FLOAT, /* F32 or F64: -0 = 0 and NaN = NaN; a group shows its first value */
+	KEY_DATUM  /* COLUMN_DATUM: the type's own hash and equality functions */
 } KeyKind;
 
 typedef struct KeySpec
 {
 	int col;
 	KeyKind kind;
-	Oid eqfunc;   /* equality function (of the GROUP BY operator) */
-	Oid hashfunc; /* its hash function; InvalidOid only if never hashed */
+	Oid eqfunc;   /* function of the equality operator of GROUP BY */
+	Oid hashfunc; /* matching hash function; InvalidOid if values are only sorted */
 	Oid collation;
-	bool varies; /* equal values may look different, as 1.0 and 1.00 */
+	bool varies; /* equal values may look different, such as 1.0 and 1.00 */
 } KeySpec;
 
-/* How a row's bin is found, for slots with more than one state a group. */
+/* How the bin of a row is found, for slots with several states in a group. */
 typedef enum BinKind
 {
-	BIN_NONE,       /* one state a group */
-	BIN_UNIFORM,    /* width_bucket(col[0], lo, hi, n) by a formula: 0 .. n + 1 */
-	BIN_THRESHOLDS, /* width_bucket(col[0], thresholds): 0 .. n */
-	BIN_HLL         /* col[0] is a 64-bit hash; register and rank */
+	BIN_NONE,       /* one state for each group */
+	BIN_UNIFORM,    /* width_bucket(col[0], lo, hi, n): bins 0 .. n + 1 */
+	BIN_THRESHOLDS, /* width_bucket(col[0], thresholds): bins 0 .. n */
+	BIN_HLL         /* col[0] is a 64-bit hash, from which the register and its rank follow */
 } BinKind;
 
 typedef struct BinSpec
@@ -76,43 +79,44 @@ typedef struct BinSpec
 	BinKind kind;
 	double lo, hi;
 	int n;
-	const double *thresholds; /* n of them, ascending */
-	int formula;              /* of BIN_UNIFORM: GpuaggBinFormula (operators/bins.h) */
+	const double *thresholds; /* n values, ascending */
+	int formula;              /* BIN_UNIFORM: GpuaggBinFormula (operators/bins.h) */
 } BinSpec;
 
 /*
- * A row counts for a slot if each of its columns has a value (neither NULL nor
- * unrepresentable) and its filter column is true.  Columns narrower than the monoid's
- * input widen by C's conversions; a float becomes its code (gpuagg_f64_code) if the
- * input is an integer.  With bins, col[0] determines the bin, and col[1], if any, is
- * the input.  Runs (slot_takes_nulls) are over col[0] with its NULLs.
+ * A row counts for a slot if all columns of the slot have a value (not NULL, not unrepresentable)
+ * and the filter is true.  A column that is narrower than the monoid's input is widened as in C; a
+ * float becomes its code (gpuagg_f64_code) if the input is an integer.  With bins, col[0]
+ * determines the bin, and col[1], if any, is the input.  For slots with slot_takes_nulls() rows
+ * with NULL count, too.
  */
 typedef struct SlotSpec
 {
 	MonoidId monoid;
-	int col[2]; /* -1: none */
-	int filter; /* a COLUMN_I8 of booleans, or -1 */
+	int col[2];
+	int filter;
 	BinSpec bins;
-	int width;      /* states a group: 1, or the number of bins */
-	int set;        /* rows that count: all, or those of AggSpec.distincts[set - 1] */
-	bool mean_only; /* ACCUM_F64: of the state, only count and sum are asked for */
+	int width;      /* states in each group: 1, or the number of bins */
+	int set;        /* 0: all rows count; else the row set AggSpec.distincts[set - 1] */
+	bool mean_only; /* ACCUM_F64: only the count and the sum of the state are needed */
 } SlotSpec;
 
-/* A NULL ends a run, so that rows with NULLs count for such slots. */
+/* True for the longest run of values, which a NULL ends. */
 static inline bool
 slot_takes_nulls(const SlotSpec *slot)
 {
 	return slot->monoid == MONOID_LONGEST_RUN || slot->monoid == MONOID_LONGEST_ASC;
 }
 
-/* An aggregate run by its own transition function over Datum columns. */
+/* An aggregate that is computed by its own transition function. */
 typedef struct FallbackAgg
 {
 	Oid aggfnoid;
-	bool builtin; /* core's or ours: combined states are those of all rows at once */
+	bool builtin; /* belongs to core or this extension: combined states equal the state of all rows
+				   */
 	FmgrInfo transfn;
-	FmgrInfo combinefn; /* fn_oid InvalidOid: cannot be merged */
-	FmgrInfo serialfn;  /* for internal states only */
+	FmgrInfo combinefn; /* fn_oid is InvalidOid if states cannot be combined */
+	FmgrInfo serialfn;  /* for states of type internal */
 	FmgrInfo deserialfn;
 	Oid collation;
 	Oid transtype;
@@ -122,13 +126,13 @@ typedef struct FallbackAgg
 	bool initnull;
 	int nargs;
 	int argcol[FUNC_MAX_ARGS]; /* COLUMN_DATUM, or COLUMN_DEC if unrepresentable_only */
-	int filter;                /* column or -1 */
+	int filter;
 	int set;                   /* as in SlotSpec */
-	bool unrepresentable_only; /* only for unrepresentable rows of argcol[0] */
+	bool unrepresentable_only; /* takes only rows in which argcol[0] is unrepresentable */
 	struct Aggref *aggref;
 } FallbackAgg;
 
-/* ORDER BY inside the aggregates: a column with 64-bit codes (not DEC or DATUM). */
+/* A sort key of the ORDER BY that aggregates share: a column with 64-bit codes (no DEC, DATUM). */
 typedef struct OrderSpec
 {
 	int col;
@@ -137,10 +141,10 @@ typedef struct OrderSpec
 } OrderSpec;
 
 /*
- * Rows that some aggregates take by themselves: those of DISTINCT values, of a group's rows for
- * which the filter is true, one for each combination of the values; those with an ORDER BY, all of
- * these rows in the order of the values.  composite/distinct.c sees to that, and engines know
- * nothing of it, but for those that have EngineOps.sets.
+ * A row set: rows that some aggregates take instead of all rows of a group.  Only rows that pass
+ * the filter belong to it.  For DISTINCT it has one row for each combination of the values.  For an
+ * aggregate with an ORDER BY of its own it has all rows, sorted by the values.  Composite engines
+ * make row sets (composite/distinct.c); plain engines without EngineOps.runs_sets never see them.
  */
 typedef struct DistinctSpec
 {
@@ -149,48 +153,48 @@ typedef struct DistinctSpec
 	KeySpec *values;
 	Oid *sortops; /* [value] */
 	bool *nulls_first;
-	bool sorted; /* some aggregate depends on their order, which is that of the values */
-	int filter;  /* a COLUMN_I8 of booleans, or -1 */
+	bool sorted; /* rows are sorted by the values, as some aggregate depends on their order */
+	int filter;
 } DistinctSpec;
 
 /*
- * Values of one input that ordered-set aggregates take: not NULL, of rows for which the filter is
- * true.
+ * Values of one input that ordered-set aggregates take: those that are not NULL, in rows that pass
+ * the filter.
  */
 typedef struct ValuesSpec
 {
 	int col;
-	bool coded; /* they compare as the 64-bit codes of their column do; else a COLUMN_DATUM */
+	bool coded; /* values compare as the 64-bit codes of their column; else a COLUMN_DATUM */
 	Oid ltop;   /* the order, ascending */
 	Oid collation;
-	int filter; /* a COLUMN_I8 of booleans, or -1 */
+	int filter;
 } ValuesSpec;
 
 typedef enum OrderedSetKind
 {
-	ORDERED_SET_DISC, /* the value of a rank */
-	ORDERED_SET_CONT, /* float8: between two */
+	ORDERED_SET_DISC, /* the value at a rank */
+	ORDERED_SET_CONT, /* float8: interpolated between the values at two ranks */
 	ORDERED_SET_CONT_INTERVAL,
 	ORDERED_SET_MODE
 } OrderedSetKind;
 
 /*
- * An ordered-set aggregate.  composite/ordered_engine.c finds its value, which becomes that of a
- * fallback aggregate; engines know nothing of it, but for those that have EngineOps.sets.
+ * An ordered-set aggregate.  Its result becomes the state of a fallback aggregate.  A composite
+ * engine computes it (composite/ordered_engine.c), unless the engine has EngineOps.runs_sets.
  */
 typedef struct OrderedSetSpec
 {
 	OrderedSetKind kind;
-	bool array; /* of fractions, and of results */
+	bool array; /* takes an array of fractions, and returns one of results */
 	bool desc;
-	bool median;  /* the fraction is 0.5; else it is a direct argument */
+	bool median;  /* the fraction is 0.5; otherwise it is a direct argument */
 	int values;   /* index in AggSpec.values */
 	int fallback; /* index in AggSpec.fallbacks */
 } OrderedSetSpec;
 
 /*
- * One of GROUPING SETS: some of the keys; the others are NULL in its groups.
- * composite/grouping_sets.c makes these; engines know nothing of them.
+ * A grouping set: some of the keys; the others are NULL in its groups.  A composite engine makes
+ * these groups (composite/grouping_sets.c); plain engines never see grouping sets.
  */
 typedef struct KeySet
 {
@@ -199,14 +203,14 @@ typedef struct KeySet
 } KeySet;
 
 /*
- * Slots that not every engine runs.  An aggregate that needs one becomes a fallback
- * aggregate in the spec for an engine without it.
+ * Optional slots of an engine.  In a spec for an engine without such a slot, an aggregate that
+ * needs it is a fallback aggregate.
  */
 typedef struct SlotSupport
 {
-	bool many_bins;    /* any number of bins a group, keys or not */
+	bool many_bins;    /* any number of bins, with keys, too */
 	bool matrices;     /* MONOID_MAT2, which stands for matrices of any size */
-	bool usual_scales; /* of decimals whose column has numerics of other scales too */
+	bool usual_scales; /* slots over decimals if the input has numerics of other scales, too */
 } SlotSupport;
 
 typedef struct AggSpec
@@ -219,35 +223,35 @@ typedef struct AggSpec
 	SlotSpec *slots;
 	int nfallbacks;
 	FallbackAgg *fallbacks;
-	int norder; /* 0: the feed delivers rows in the aggregates' order, if any */
+	int norder; /* 0: the feed delivers rows in the order that aggregates need, if any */
 	OrderSpec *order;
-	int ndistincts;
+	int ndistincts; /* row sets */
 	DistinctSpec *distincts;
-	int nsets; /* 0: all groups have all keys */
+	int nsets; /* grouping sets; 0: all groups have all keys */
 	const KeySet *sets;
 	int nvalues;
 	ValuesSpec *values;
 	int nordered_sets;
 	OrderedSetSpec *ordered_sets;
-	SlotSupport support;    /* of the engine that this is for; the same in all
-							 * participants of a parallel scan */
-	const int *usual_scale; /* [input] display scale that most values of a numeric have, or -1 */
-	bool mixed_scales;   /* some decimals have a usual scale, which only engines with usual_scales
-							take */
-	bool ordered;        /* some slot's monoid does not commute: rows of a
-						  * group must be combined in input order */
-	bool others;         /* some aggregate is not min(), max() or count(*) of all rows */
-	bool ordered_floats; /* a float sum has an ORDER BY, which determines its last digits */
+	SlotSupport
+		support; /* support of the engine; the same in all participants of a parallel scan */
+	const int *usual_scale; /* [input] display scale that most of its numerics have, or -1 */
+	bool mixed_scales;      /* some slot relies on usual_scale, see SlotSupport.usual_scales */
+	bool ordered;           /* some slot's monoid does not commute: rows of a group must be combined
+							   in input order */
+	bool needs_rows;     /* false: all aggregates are min(), max() or count(*) of all rows, and the
+							bounds of cached columns may replace rows */
+	bool ordered_floats; /* a sum of floats has an ORDER BY, which decides its last digits */
 } AggSpec;
 
-/* Has it aggregates of DISTINCT values, or with an order of their own, or of ordered sets? */
+/* True if the spec has row sets or ordered sets. */
 static inline bool
 spec_has_sets(const AggSpec *spec)
 {
 	return spec->ndistincts > 0 || spec->nordered_sets > 0;
 }
 
-/* The ordered set whose results this fallback aggregate has, or -1. */
+/* Returns the ordered set whose results this fallback aggregate has, or -1. */
 static inline int
 spec_set_of_fallback(const AggSpec *spec, int fallback)
 {
@@ -258,21 +262,21 @@ spec_set_of_fallback(const AggSpec *spec, int fallback)
 }
 
 /*
- * Does another row of a group change nothing if one with the same bytes came before?  That is so of
- * extremes whose equal values are the same.
+ * True if a row changes nothing after a row with the same bytes in its group: min() and max() of
+ * types whose equal values are identical.
  */
 extern bool spec_ignores_repeats(const FallbackAgg *fallback);
 
-/* What the exports of participants must have in common. */
+/* Returns a hash of the states of a group.  Participants with equal hashes can exchange groups. */
 extern uint32 spec_layout(const AggSpec *spec);
 
-/* States that a group has for these bins. */
+/* Returns the number of states of a group for these bins. */
 extern int spec_bins_width(const BinSpec *bins);
 
-/* The column of the same input and type, or -1. */
+/* Returns the column with the same input, type, scale and form, or -1. */
 extern int spec_find_column(const AggSpec *spec, const ColumnSpec *col);
 
-/* Builders; each returns an index and reuses an equal entry.  In spec.c. */
+/* Add an entry and return its index.  All but ordered sets reuse an equal entry. */
 extern int spec_add_column(AggSpec *spec, const ColumnSpec *col);
 extern int spec_add_slot(AggSpec *spec, MonoidId monoid, int col0, int col1, int filter, int set,
 						 const BinSpec *bins);
@@ -281,13 +285,13 @@ extern int spec_add_distinct(AggSpec *spec, const DistinctSpec *distinct);
 extern int spec_add_values(AggSpec *spec, const ValuesSpec *values);
 extern int spec_add_ordered_set(AggSpec *spec, const OrderedSetSpec *set);
 
-/* Most digits behind the point that decimals have. */
+/* Largest scale of COLUMN_DEC: digits behind the point. */
 #define SPEC_MAX_SCALE 20
 
-/* The column type for values of an SQL type; COLUMN_DATUM where none fits better. */
+/* Returns the column type for an SQL type: COLUMN_DATUM if no other fits.  Sets *scale. */
 extern ColumnType spec_column_type(Oid typid, int32 typmod, int16 *scale);
 
-/* Have values of an SQL type 64-bit codes that compare as its default order does? */
+/* True if an SQL type has 64-bit codes that compare as its values do in the default order. */
 extern bool spec_type_has_codes(Oid typid);
 
 #endif /* GPUAGG_SPEC_H */

@@ -1,20 +1,19 @@
 /*
  * strategy.c
- *	  The choice of a strategy; see strategy.h.  Knows neither PostgreSQL nor
- *	  CUDA.
+ *	  Chooses the strategy of a reduction; see strategy.h.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "strategy.h"
 
-/* Bins that are worth it however few groups there turn out to be. */
+/* An array of up to this many bins is always worth it, even for few groups. */
 #define SMALL_BINS 65536.0
-/* A sparse range wastes cache: so many bins a group are too many. */
+/* Most bins for each group: a sparse array wastes cache. */
 #define BINS_PER_GROUP 16.0
-/* Partitions are worth their extra pass when the groups are so often too many. */
+/* CPU: partitioning is worth its extra pass if groups need this many times the memory. */
 #define SORT_OVERFLOW 2.0
-/* GPU: groups beyond the second-level cache go through sort and runs. */
+/* GPU: rows are sorted if groups need this many times the second-level cache. */
 #define GPU_SORT_OVERFLOW 4.0
 #define MAX_PARTITIONS 256
 
@@ -38,17 +37,14 @@ at_most(double x, double most)
 	return x < most ? x : most;
 }
 
-/* Bytes of a group in a hash table: key, states, and the table's own slots. */
+/* Returns the bytes of a group in a hash table: key, states, and the table's entries. */
 static double
 hash_group_bytes(const StrategyInput *input)
 {
 	return input->state_bytes + input->key_bytes + 16.0;
 }
 
-/*
- * The CPU keeps 4 bytes a bin that point to dense rows, the GPU the states
- * themselves.
- */
+/* Returns the bytes of a bin.  The CPU keeps the index of a row there, the GPU the states. */
 static double
 bin_bytes(const StrategyDevice *device, const StrategyInput *input)
 {
@@ -56,41 +52,41 @@ bin_bytes(const StrategyDevice *device, const StrategyInput *input)
 }
 
 static bool
-direct_possible(const StrategyDevice *device, const StrategyInput *input)
+can_use_direct(const StrategyDevice *device, const StrategyInput *input)
 {
 	return input->keys_integer && input->range_known && input->key_range < 1e15 &&
 		input->key_range * bin_bytes(device, input) <= device->memory_bytes / 4.0;
 }
 
 static bool
-direct_good(const StrategyDevice *device, const StrategyInput *input)
+is_direct_best(const StrategyDevice *device, const StrategyInput *input)
 {
-	return direct_possible(device, input) &&
+	return can_use_direct(device, input) &&
 		input->key_range <= at_least(SMALL_BINS, input->groups * BINS_PER_GROUP);
 }
 
 static void
-choose(StrategyChoice *choice, GpuaggStrategy strategy, double bins, const char *reason)
+set_choice(StrategyChoice *choice, GpuaggStrategy strategy, double bins, const char *reason)
 {
 	choice->strategy = strategy;
 	choice->bins = (int64_t) at_most(at_least(bins, 1), 4e18);
 	snprintf(choice->reason, sizeof(choice->reason), "%s", reason);
 }
 
-/* The strategy that gpuagg.strategy names, where the query allows it. */
+/* Chooses the forced strategy; false if there is none, or the query does not allow it. */
 static bool
 choose_forced(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {
 	switch (input->forced)
 	{
 		case STRATEGY_DIRECT:
-			if (!direct_possible(device, input))
+			if (!can_use_direct(device, input))
 				return false;
-			choose(choice, STRATEGY_DIRECT, input->key_range, "set by gpuagg.strategy");
+			set_choice(choice, STRATEGY_DIRECT, input->key_range, "set by gpuagg.strategy");
 			return true;
 		case STRATEGY_HASH:
 		case STRATEGY_SORT:
-			choose(choice, input->forced, input->groups, "set by gpuagg.strategy");
+			set_choice(choice, input->forced, input->groups, "set by gpuagg.strategy");
 			return true;
 		case STRATEGY_AUTO:
 		case STRATEGY_SINGLE:
@@ -106,25 +102,25 @@ choose_keyed(const StrategyDevice *device, const StrategyInput *input, StrategyC
 	double bytes = input->groups * hash_group_bytes(input);
 	char reason[128];
 
-	if (direct_good(device, input))
+	if (is_direct_best(device, input))
 	{
 		snprintf(reason, sizeof(reason), "keys span %.0f values", input->key_range);
-		choose(choice, STRATEGY_DIRECT, input->key_range, reason);
+		set_choice(choice, STRATEGY_DIRECT, input->key_range, reason);
 	}
 	else if (device->gpu && (input->ordered || bytes > GPU_SORT_OVERFLOW * device->l2_bytes))
-		choose(choice, STRATEGY_SORT, input->groups,
-			   input->ordered ? "an operator depends on row order" : "groups exceed the cache");
+		set_choice(choice, STRATEGY_SORT, input->groups,
+				   input->ordered ? "an operator depends on row order" : "groups exceed the cache");
 	else if (!device->gpu && bytes > SORT_OVERFLOW * device->memory_bytes && input->range_known &&
 			 input->rows > 0)
-		choose(choice, STRATEGY_SORT, input->groups, "groups exceed the memory");
+		set_choice(choice, STRATEGY_SORT, input->groups, "groups exceed the memory");
 	else
 	{
 		snprintf(reason, sizeof(reason), "about %.0f groups", input->groups);
-		choose(choice, STRATEGY_HASH, input->groups, reason);
+		set_choice(choice, STRATEGY_HASH, input->groups, reason);
 	}
 }
 
-/* On a GPU nothing depends on the order of the groups, so that another strategy may be set. */
+/* On a GPU groups have no order, so gpuagg.strategy may force another strategy. */
 static void
 choose_grouped(const StrategyDevice *device, const StrategyInput *input, StrategyChoice *choice)
 {
@@ -135,7 +131,7 @@ choose_grouped(const StrategyDevice *device, const StrategyInput *input, Strateg
 		return;
 	if (input->mean_run > 0)
 		snprintf(reason, sizeof(reason), "rows arrive grouped, %.1f in a run", input->mean_run);
-	choose(choice, STRATEGY_SEGMENTED, 1, reason);
+	set_choice(choice, STRATEGY_SEGMENTED, 1, reason);
 }
 
 void
@@ -144,7 +140,7 @@ strategy_choose(const StrategyDevice *device, const StrategyInput *input, Strate
 	memset(choice, 0, sizeof(*choice));
 	choice->passes = 1;
 	if (input->nkeys == 0)
-		choose(choice, STRATEGY_SINGLE, 1, "no keys");
+		set_choice(choice, STRATEGY_SINGLE, 1, "no keys");
 	else if (input->grouped)
 		choose_grouped(device, input, choice);
 	else if (!choose_forced(device, input, choice))

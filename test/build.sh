@@ -63,6 +63,7 @@ meta() {
 		push @bad, "meta-spec" if $m->{"meta-spec"}{version} ne "1.0.0";
 		push @bad, "license" if ref $m->{license} || $m->{license} ne "postgresql";
 		push @bad, "file $_" for grep { !-f } @$p{qw(file docfile)};
+		push @bad, "file is not the script of version $default" if $p->{file} ne "sql/gpuagg--$default.sql";
 		push @bad, "provides: no abstract" if !$p->{abstract};
 		push @bad, "version is not that of gpuagg.control" if $m->{version} !~ /^\Q$default\E\./ || $p->{version} ne $m->{version};
 		for my $phase (keys %{$m->{prereqs}}) {
@@ -82,7 +83,8 @@ dist() {
 
 	make_there dist || return 1
 	name=$(cd "$work/build" && ls gpuagg-*.zip) && name=${name%.zip} || return 1
-	for file in META.json README.md LICENSE CHANGELOG.md Makefile gpuagg.control sql/gpuagg--1.0.sql .packaging/debian/control.in; do
+	for file in META.json README.md LICENSE CHANGELOG.md Makefile gpuagg.control sql/gpuagg--1.0.sql sql/gpuagg--1.0--1.1.sql sql/gpuagg--1.1.sql \
+		sql/REFERENCE.md sql/DISTRIBUTED.md .packaging/debian/control.in; do
 		grep -aq "$name/$file" "$work/build/$name.zip" || { echo "$file is not in $name.zip"; return 1; }
 	done
 }

@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
-# Compares README.md's tables with the running server that PGHOST names:
-# functions with the catalog, settings with pg_settings.  Runs its SQL in order in a
-# new database "readme": a block of SQL must run, and print what the block right below
-# it says.  Prints "ok" lines.
+# Checks the documents for users, README.md and sql/*.md, against the running server that PGHOST names:
+#
+#	- the tables of functions, settings and columns of views against the catalog; a row too many or too few is a failure
+#	- names of settings in the text, and links between documents and to their headings
+#	- all SQL: the blocks of a document run in order in a new database "docs"; a block right below one of SQL is what it prints
+#
+# Prints "ok" lines.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$top" || exit
+documents=(README.md sql/*.md)
 status=0
 
 sql() {
 	psql -XqAt -v ON_ERROR_STOP=1 -c "$1"
 }
 
-# The rows of the table between <!-- NAME --> and <!-- /NAME -->, without head.
+# table NAME: the rows, without the head, of the table between <!-- NAME --> and <!-- /NAME --> in any document
 table() {
-	sed -n "/^<!-- $1 -->/,/^<!-- \/$1 -->/p" "$top/README.md" | grep '^|' | tail -n +3
+	sed -n "/^<!-- $1 -->/,/^<!-- \/$1 -->/p" "${documents[@]}" | grep '^|' | tail -n +3
 }
 
 # Leaves out rows of what PostgreSQL 18 has, before 18.
@@ -42,7 +47,7 @@ same() {
 sql "CREATE EXTENSION IF NOT EXISTS gpuagg" 2>/dev/null
 
 # Functions that users call: those whose arguments they can make.  Those that return states are called by other servers.
-same "README: functions" "$(sql "
+same "functions" "$(sql "
 	SELECT p.proname || ' ' || CASE WHEN a.aggkind = 'n' AND p.pronargs = 0 THEN '*' ELSE
 		coalesce((SELECT string_agg(CASE t.typcategory WHEN 'A' THEN e.typname || '[]' ELSE t.typname END, ', ' ORDER BY i)
 			FROM unnest(p.proargtypes) WITH ORDINALITY u(oid, i) JOIN pg_type t ON t.oid = u.oid
@@ -64,19 +69,53 @@ same "README: functions" "$(sql "
 			}
 	}')"
 
-same "README: settings" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
+same "settings" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
 	"$(table settings | awk -F'|' '{gsub(/[` ]/, "", $2); gsub(/[` ]/, "", $3); print $2 " " $3}')"
 
+# README's short table: defaults, where the setting is marked with * if it is server-wide.
+same "settings that matter" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val || CASE WHEN context IN ('sighup', 'postmaster') THEN ' *' ELSE '' END
+		FROM pg_settings WHERE name IN ($(table settings-that-matter | sed "s/^| \`\([^\`]*\)\`.*/'\1'/" | paste -sd,))")" \
+	"$(table settings-that-matter | awk -F'|' '{star = sub(/\*/, "", $2); gsub(/[` ]/, "", $2); gsub(/[` ]/, "", $3); print $2 " " $3 (star ? " *" : "")}')"
+
 # Every setting that the text speaks of exists.
-same "README: names of settings" "$(sql "LOAD 'gpuagg'; SELECT name FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
-	"$(grep -oP '(?<!-)\bgpuagg\.[a-z_]+' "$top/README.md" | grep -vE '\.(so|control)$' | sort -u)"
+same "names of settings" "$(sql "LOAD 'gpuagg'; SELECT name FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
+	"$(grep -ohP '(?<!-)\bgpuagg\.[a-z_]+' "${documents[@]}" | grep -vE '\.(so|control)$' | sort -u)"
+
+# Columns of views: rows "| `view` | `column`, `column`, … | …".
+same "columns of views" "$(sql "SELECT c.relname || ' ' || a.attname
+	FROM pg_class c JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
+		JOIN pg_extension x ON x.oid = d.refobjid AND x.extname = 'gpuagg' JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
+	WHERE c.relkind = 'v'")" \
+	"$(table views | awk -F'|' '{
+		gsub(/[` ]/, "", $2); gsub(/[` ]/, "", $3); n = split($3, columns, ",")
+		for (i = 1; i <= n; i++)
+			print $2 " " columns[i]
+	}')"
 
 # The picture is drawn from the table of times.
-same "README: picture of times" "$(awk -f "$top/test/bench/chart.awk" "$top/README.md")" "$(cat "$top/test/bench/speed.svg")"
+same "picture of times" "$(awk -f test/bench/chart.awk README.md)" "$(cat test/bench/speed.svg)"
 
-# Writes the blocks of SQL to FOLDER/LINE.sql, and what they are said to print to LINE.out.
+# anchors FILE: the names that links to its headings have
+anchors() {
+	sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+}
+
+# Files and headings that links of a document name, but that are not there.
+for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md .packaging/README.md .github/*.md; do
+	[[ -e $document ]] || continue
+	missing=
+	while read -r link; do
+		file=${link%%#*}
+		path=${file:+$(dirname "$document")/}${file:-$document}
+		[[ -e $path ]] || missing+=" $link"
+		[[ $link != *#* || ! -e $path ]] || anchors "$path" | grep -qxF -e "${link#*#}" || missing+=" $link"
+	done < <(sed '/^```/,/^```/d' "$document" | grep -oP '\]\(\K[^) ]+' | grep -vE '^(https?|mailto):')
+	same "links of $document" "" "${missing# }"
+done
+
+# blocks DOCUMENT FOLDER: the blocks of SQL as FOLDER/LINE.sql, and what they print as LINE.out
 blocks() {
-	awk -v folder="$1" '
+	awk -v folder="$2" '
 		/^```/ && !inside {
 			inside = 1
 			kind = $0 == "```sql" ? "sql" : $0 == "```" && after == NR - 1 ? "out" : ""
@@ -87,29 +126,37 @@ blocks() {
 		}
 		/^```/ { inside = 0; after = kind == "sql" ? NR : 0; next }
 		inside && kind != "" { print > file }
-	' "$top/README.md"
+	' "$1"
+}
+
+# printed FILE: what psql prints, with the lines numbered.  Leaves out what differs between machines and releases: the engine's
+# reason, memory, how many blocks the table has and how they were proved, the heading of a plan, decimals of rows.
+printed() {
+	sed -E 's/ *$//; /^ *QUERY PLAN$/d; s/Engine: .*/Engine:/; s/Memory: .*/Memory:/; s/(rows=[0-9]+)\.00/\1/;
+		s/[0-9]+ of [0-9]+ blocks/blocks/; s/(visibility map|lsn|changed)=[0-9]+/\1=/g' "$1" |
+		awk '!/^-*$/' | grep -n .
 }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-blocks "$work"
-dropdb --if-exists readme 2>/dev/null
-createdb readme
-export PGDATABASE=readme
-for block in "$work"/*.sql; do
-	name="README: SQL in line $((10#$(basename "$block" .sql)))"
-	if ! psql -Xq -v ON_ERROR_STOP=1 -P footer=off -f "$block" >"$work/actual" 2>&1; then
-		echo "not ok $name"
-		cat "$work/actual"
-		status=1
-	elif [[ -e ${block%.sql}.out ]]; then
-		same "$name and its answer" "$(sed 's/ *$//' "$work/actual" | grep -n .)" "$(sed 's/ *$//' "${block%.sql}.out" | grep -n .)"
-	else
-		echo "ok $name"
-	fi
+for document in "${documents[@]}"; do
+	rm -f "$work"/*
+	blocks "$document" "$work"
+	dropdb --if-exists docs 2>/dev/null
+	createdb docs
+	for block in "$work"/*.sql; do
+		[[ -e $block ]] || continue
+		name="$document: SQL in line $((10#$(basename "$block" .sql)))"
+		if ! PGDATABASE=docs psql -Xq -v ON_ERROR_STOP=1 -P footer=off -f "$block" >"$work/actual" 2>&1; then
+			echo "not ok $name"
+			cat "$work/actual"
+			status=1
+		elif [[ -e ${block%.sql}.out ]]; then
+			same "$name and its answer" "$(printed "$work/actual")" "$(printed "${block%.sql}.out")"
+		else
+			echo "ok $name"
+		fi
+	done
 done
-
-# The plan shown, but for the reason why there is no GPU.
-same "README: EXPLAIN" "$(sql "EXPLAIN (COSTS OFF) SELECT origin, gpu_avg(delay) FROM flights GROUP BY origin" | sed 's/(no GPU.*/(no GPU)/' | grep -n .)" \
-	"$(sed -n '/^ Custom Scan (GpuAgg)/,/^```/p' "$top/README.md" | grep -v '^```' | sed 's/^ //; s/(no GPU.*/(no GPU)/' | grep -n .)"
+dropdb docs
 exit $status

@@ -72,6 +72,6 @@ END $$;
 SELECT CASE WHEN answer = wanted THEN 'ok' ELSE 'not ok' END || format(' state of intervals, %s: %s', call, answer)
 FROM outcomes JOIN (SELECT current_setting('server_version_num')::int >= 170000) v(newer) ON true
 	JOIN LATERAL (VALUES ('finite', '3 mons 6 days 00:00:00.000007'),
-		('infinite', CASE WHEN newer THEN 'infinity' ELSE 'partial state of intervals has infinite ones' END),
+		('infinite', CASE WHEN newer THEN 'infinity' ELSE 'partial state contains infinite intervals' END),
 		('edge', CASE WHEN newer THEN 'interval out of range' ELSE '178956970 years 7 mons 2147483647 days 2562047788:00:54.775807' END),
 		('older', 'unknown format of a partial state'), ('negative', 'invalid count in a partial state')) w(call, wanted) USING (call);

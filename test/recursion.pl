@@ -16,7 +16,7 @@ chdir dirname(__FILE__) . '/..' or die "cannot enter the source tree: $!";
 
 # What cannot be deep, and why not.
 my %bounded = (
-	divide => 'each time the range of codes is a part of the one before',
+	divide_by_range => 'each time the range of codes is a part of the one before',
 	select_ranks => 'likewise',
 	sort_equal_runs => 'once for each word of a key',
 	find_conditions => 'at most VECTOR_MAX_INSTRUCTIONS',
@@ -136,7 +136,7 @@ sub visit
 }
 
 cmp_ok(scalar(keys %body), '>', 2000, 'functions were found');
-ok(scalar(grep { $_ eq 'src/expr/compile.c:compile' } @{ $arrows{'src/expr/internal.h:expr_compile'} }), 'calls of members were found');
+ok(scalar(grep { $_ eq 'src/expr/compile.c:compile_expr' } @{ $arrows{'src/expr/internal.h:expr_compile'} }), 'calls of members were found');
 is(join("
 ", map { join ' ', @$_ } @circles), '', 'functions that call themselves check the stack');
 # an entry without its function is old

@@ -1,22 +1,23 @@
 /*
  * agg_list.h
- *	  Every aggregate that gpuagg computes with slots, by its transition function.
+ *	  Every aggregate of core that gpuagg computes, and those of the extension that have slots, by
+ *	  transition function.
  *
  * The includer defines the macros below before including this file, and undefines them afterwards.
  * A row is
  *
- * 	AGG(transition function, kind, slot, ...)
+ *	AGG(transition function, kind, slot, ...)
  *
- * 	column				meaning
- * 	AGG					a function of core, by its name in fmgroids.h without F_
- * 	AGG_OURS			a C function of the extension, by its link symbol
- * 	AGG_FALLBACK		a function of core that the CPU engine calls for each row;
- * 						no further columns
- * 	kind				FINALIZE_kind (aggmap_internal.h): how the states become a
- * 						value of the aggregate's transition type
- * 	slot: S0(m)			monoid m (monoid_list.h) over all rows
- * 	slot: S1(m, a)		monoid m over argument a of the aggregate, from 0
- * 	slot: S2(m, a, b)	monoid m over pairs of arguments a and b
+ *	column				meaning
+ *	AGG					a function of core, by its name in fmgroids.h without F_
+ *	AGG_OURS			a C function of the extension, by its link symbol
+ *	AGG_FALLBACK		a function of core that the CPU engine calls for each row;
+ *						no further columns
+ *	kind				FINALIZE_kind (aggmap_internal.h): how the states become a
+ *						value of the aggregate's transition type
+ *	slot: S0(m)			monoid m (monoid_list.h) over all rows that pass the filter
+ *	slot: S1(m, a)		monoid m over argument a of the aggregate, from 0
+ *	slot: S2(m, a, b)	monoid m over pairs of arguments a and b
  *
  * An aggregate has up to three slots. A row counts for a slot if none of its arguments is NULL. If
  * the first slot is COUNT, it says whether any row has counted: if not, the transition value is the
@@ -25,7 +26,7 @@
  *
  * Example:
  *
- * 	AGG(INT4_AVG_ACCUM, INT_AVG, S1(COUNT, 0), S1(SUM_I64, 0))
+ *	AGG(INT4_AVG_ACCUM, INT_AVG, S1(COUNT, 0), S1(SUM_I64, 0))
  *
  * INT4_AVG_ACCUM is the transition function of core's avg(int4), and of gpu_avg(int4). Slot 0
  * counts the values of argument 0 that are not NULL; slot 1 is their sum in 64 bits.
@@ -33,7 +34,7 @@
  * final function int8_avg() makes the result. sum(int4) has the same two slots, so a query with
  * both aggregates computes them once.
  *
- * Other aggregates of the extension, without a row here, are fallback aggregates, too.
+ * Aggregates of the extension without a row are fallback aggregates, too.
  */
 
 /* counts and sums */

@@ -197,6 +197,7 @@ typedef enum ArgumentForm
 	ARGUMENT_PRESENCE /* only whether it is NULL */
 } ArgumentForm;
 
+/* Returns what an aggregate of this kind reads of its arguments. */
 static ArgumentForm
 argument_form(FinalizeKind kind)
 {
@@ -248,6 +249,7 @@ argument_type(const AggSpec *spec, Node *expr, ArgumentForm form, ColumnSpec *co
 	}
 }
 
+/* Adds the column for argument i; returns its index. */
 static int
 add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm form)
 {
@@ -277,6 +279,7 @@ add_argument(AggSpec *spec, Aggref *aggref, const int *args, int i, ArgumentForm
 	return spec_add_column(spec, &col);
 }
 
+/* Adds the column of a filter; returns its index, or -1 if there is no filter. */
 static int
 add_filter(AggSpec *spec, int filter)
 {
@@ -495,7 +498,7 @@ is_extreme(const AggRow *row, const Aggref *aggref)
 	return extreme;
 }
 
-/* Sets how the value is returned that the call asks for. */
+/* Sets what the call returns: the result, a gpuagg_state, or Citus's text or binary form. */
 static void
 init_form(AggOutput *out, const PartialCall *call)
 {
@@ -540,7 +543,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 		out->kind = FINALIZE_ORDERED_SET;
 		out->fallback =
 			ordered_set_add(spec, aggref, entry.finalfn, args[0], fallback.filter, &fallback);
-		spec->others = true;
+		spec->needs_rows = true;
 		return out;
 	}
 	if (row->kind == FINALIZE_ORDERED_SET)
@@ -548,7 +551,7 @@ aggmap_build(AggSpec *spec, const PartialCall *call, const int *args, int filter
 	by_slots = add_slots(out, spec, row, aggref, args, fallback.filter, set, parent, econtext);
 
 	if (!by_slots || filter >= 0 || !is_extreme(row, aggref))
-		spec->others = true;
+		spec->needs_rows = true;
 	if (!by_slots || out->decimals)
 	{
 		fallback.unrepresentable_only = by_slots;

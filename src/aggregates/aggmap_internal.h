@@ -70,8 +70,8 @@ typedef enum ValuesForm
 	VALUES_REGRESSION, /* calls the final function with an array of floats */
 	VALUES_SUM,        /* numerics of 128-bit integers */
 	VALUES_MEAN,       /* sum divided by count */
-	VALUES_VAR_POP,    /* of floats, or numerics of integers; see values_are_of_sample() and
-						  values_take_root() */
+	VALUES_VAR_POP, /* variance of floats, or of integers as a numeric; see values_are_of_sample()
+					   and values_take_root() */
 	VALUES_VAR_SAMP,
 	VALUES_STDDEV_POP,
 	VALUES_STDDEV_SAMP
@@ -171,7 +171,7 @@ typedef struct AggEntry
 	Oid finalfn; /* core's final function, or InvalidOid */
 	AggRole role;
 	PartialKind partial;
-	const AggRow *row; /* of agg_list.h, or &aggmap_fallback_row */
+	const AggRow *row; /* a row of agg_list.h, or &aggmap_fallback_row */
 } AggEntry;
 
 extern AggEntry aggmap_lookup(Oid aggfnoid);

@@ -55,6 +55,7 @@ PG_FUNCTION_INFO_V1(gpuagg_arg_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_arg_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_arg_final);
 
+/* Returns the type cache entries of a state's types. */
 static ArgTypes *
 arg_types(FunctionCallInfo fcinfo, const ArgState *state)
 {

@@ -34,6 +34,7 @@ typedef struct IoFunctions
 	Oid ioparam;
 } IoFunctions;
 
+/* Returns the output function of the value's type and the input function of the other type. */
 static IoFunctions *
 io_functions(FmgrInfo *flinfo)
 {

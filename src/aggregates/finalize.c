@@ -181,6 +181,9 @@ merge_values(AggOutput *out, NullableDatum a, NullableDatum b, bool *isnull)
 	return call_support(out, &out->agg.combinefn, 2, args, isnull);
 }
 
+/*
+ * Returns a group's transition value: that of its slots, of its fallback aggregate, or both merged.
+ */
 static Datum
 transition_value(AggOutput *out, const GroupBatch *groups, int g, bool *isnull)
 {

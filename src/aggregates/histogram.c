@@ -70,8 +70,8 @@ report_invalid_bounds(char *message, bool log)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION), errmsg("%s", message),
-			 log ? errhint("There are nbins bins from lo up to hi, each as many times as wide as "
-						   "the one before.") :
+			 log ? errhint("There are nbins bins from lo up to hi, each wider than the one before "
+						   "by the same factor.") :
 				   errhint("There are nbins equal bins from lo to hi, upwards or downwards.")));
 }
 
@@ -203,7 +203,7 @@ histogram_check_thresholds(const char *function, ArrayType *array, int *n)
 				(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
 				 errmsg("thresholds of %s must not have more than %d elements", function,
 						HISTOGRAM_MAX_BINS),
-				 errdetail("There are %d.", *n)));
+				 errdetail("The array has %d elements.", *n)));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
 			 errmsg("thresholds of %s must be sorted in ascending order", function),
@@ -251,7 +251,7 @@ report_changed_parameters(const char *names)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_ARGUMENT_FOR_WIDTH_BUCKET_FUNCTION),
 			 errmsg("%s must not change within a group", names),
-			 errhint("Group by what they depend on as well.")));
+			 errhint("Add the columns on which they depend to GROUP BY.")));
 }
 
 static const char *

@@ -54,7 +54,7 @@ check_input(ArrayType *array, ArrayType *sum)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("gpu_histogram_merge cannot merge histograms of different lengths"),
-				 errdetail("An array of %d elements meets one of %d.", ARR_DIMS(array)[0],
+				 errdetail("One array has %d elements, another one has %d.", ARR_DIMS(array)[0],
 						   ARR_DIMS(sum)[0]),
 				 errhint("Only histograms that were made with the same arguments can be merged.")));
 }

@@ -65,9 +65,9 @@ read_counts(FunctionCallInfo fcinfo, int arg, const char *function, int least)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
 				 errmsg("counts of %s must have at least %d elements", function, least),
-				 errdetail("There are %d.", c.n),
-				 errhint("The first element is of values before the bins, the last of values after "
-						 "them.")));
+				 errdetail("The array has %d elements.", c.n),
+				 errhint("The first element counts values before the bins, the last one values "
+						 "after them.")));
 	c.numbers = palloc(c.n * sizeof(double));
 	for (int i = 0; i < c.n; i++)
 		c.numbers[i] = c.nulls[i] ? 0 :
@@ -85,10 +85,10 @@ check_length(const Counts *c, const BinSpec *bins, const char *parameters)
 	if (c->n != width)
 		ereport(ERROR,
 				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-				 errmsg("counts of %s do not fit %s", c->function, parameters),
+				 errmsg("counts of %s do not match %s", c->function, parameters),
 				 errdetail("A histogram of %d %s has %d elements, not %d.", bins->n,
 						   bins->kind == BIN_UNIFORM ? "bins" : "thresholds", width, c->n),
-				 errhint("Give %s the arguments that the histogram was made with.", c->function)));
+				 errhint("Call %s with the arguments of the histogram.", c->function)));
 }
 
 /* Returns equal bins between the bounds in arguments 0 and 1; the counts determine their number. */
@@ -354,6 +354,7 @@ typedef struct Quantiles
 	double *cumulative; /* [bin] sum of the counts up to this bin */
 } Quantiles;
 
+/* Adds up the counts; raises an error if one is NULL, negative or not finite. */
 static Quantiles
 make_quantiles(const BinSpec *bins, const Counts *c)
 {
@@ -413,7 +414,7 @@ quantile_of_fraction(const Quantiles *q, double fraction)
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("fraction of %s must be between 0 and 1", q->function),
-				 errdetail("It is %g.", fraction), errhint("0.5 is the median.")));
+				 errdetail("The fraction is %g.", fraction), errhint("0.5 is the median.")));
 	/* find the first bin, with counts, up to which there are enough */
 	target = fraction * q->cumulative[q->n - 1];
 	while (left < right)

@@ -35,7 +35,7 @@ typedef struct HllState
 	int npending;
 	uint32 pending[HLL_PENDING]; /* new pairs, in the form of sparse[] */
 	int nsparse;                 /* entries in use; -1: dense */
-	int capacity;                /* of sparse[]: a power of two; a quarter of it stays free */
+	int capacity;                /* size of sparse[], a power of two; a quarter stays free */
 	uint32 *sparse;              /* register << 8 | rank, hashed by register; 0: free */
 	uint8 *dense;                /* GPUAGG_HLL_REGISTERS ranks */
 } HllState;
@@ -59,6 +59,7 @@ hll_new(MemoryContext cxt)
 	return state;
 }
 
+/* Changes a sparse state to the array of registers. */
 static void
 hll_make_dense(HllState *state)
 {

@@ -20,6 +20,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 
+#include "aggregates/aggcall.h"
 #include "aggregates/interval_steps.h"
 #include "aggregates/portable.h"
 #include "common/compat.h"
@@ -45,12 +46,7 @@ read_serialized(bytea *bytes)
 	StringInfoData buf;
 
 	portable_read(&buf, bytes);
-	if (pq_getmsgbyte(&buf) != FORM)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-			 errmsg("unknown format of a partial state"),
-			 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
+	portable_check_format(pq_getmsgbyte(&buf), FORM);
 	s.n = pq_getmsgint64(&buf);
 	s.sum.time = pq_getmsgint64(&buf);
 	s.sum.day = pq_getmsgint(&buf, 4);
@@ -118,11 +114,7 @@ typedef struct IntervalState
 static IntervalState *
 new_state(FunctionCallInfo fcinfo)
 {
-	MemoryContext cxt;
-
-	if (!AggCheckCallContext(fcinfo, &cxt))
-		elog(ERROR, "aggregate function called in non-aggregate context");
-	return MemoryContextAllocZero(cxt, sizeof(IntervalState));
+	return MemoryContextAllocZero(aggregate_context(fcinfo), sizeof(IntervalState));
 }
 
 /* Adds n intervals with this sum, or subtracts them, by interval_pl or interval_mi. */
@@ -218,13 +210,12 @@ gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 	SerializedIntervals s = read_serialized(PG_GETARG_BYTEA_PP(0));
 	IntervalState *state = palloc(sizeof(IntervalState));
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		elog(ERROR, "aggregate function called in non-aggregate context");
+	aggregate_context(fcinfo);
 	if (s.infinite > 0 || s.minus_infinite > 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("partial state of intervals has infinite ones"),
-				 errdetail("This version of PostgreSQL has no infinite intervals.")));
+				 errmsg("partial state contains infinite intervals"),
+				 errdetail("This version of PostgreSQL does not support infinite intervals.")));
 	state->n = s.n;
 	state->sum = s.sum;
 	PG_RETURN_POINTER(state);

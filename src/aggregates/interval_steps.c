@@ -16,6 +16,7 @@
 #include "common/compat.h"
 #include "operators/monoid.h"
 
+/* Returns the value by which core compares intervals. */
 static inline gpuagg_i128
 compared_value(const Interval *x)
 {

@@ -4,7 +4,7 @@
  *
  * The state is an array of all values in the aggregate's context. The final function selects the
  * middle of a copy. In the custom scan, composite/ordered_engine.c computes the median instead. The
- *result equals that of percentile_cont(0.5).
+ * result equals that of percentile_cont(0.5).
  */
 #include "postgres.h"
 
@@ -56,6 +56,7 @@ create_state(MemoryContext cxt, int width, int64 capacity)
 	return state;
 }
 
+/* Appends n values, and grows the array if need be. */
 static void
 append_values(MedianState *state, const void *values, int64 n)
 {
@@ -112,8 +113,8 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 	CHECK_FOR_INTERRUPTS();
 	codes = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
 	spare = palloc_extended(state->n * sizeof(uint64), MCXT_ALLOC_HUGE);
-	INTERRUPTIBLE_FOR(i, 0, state->n)
-	codes[i] = select_code_f64(((double *) state->values)[i]);
+	INTERRUPTIBLE_FOR (i, 0, state->n)
+		codes[i] = select_code_f64(((double *) state->values)[i]);
 	ranks[0] = (state->n - 1) / 2;
 	ranks[1] = state->n / 2;
 	select_ranks(codes, spare, state->n, ranks, 0, 2, found);

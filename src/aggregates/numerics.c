@@ -48,6 +48,7 @@ is_greater(Numeric a, Numeric b)
 	return DatumGetBool(DirectFunctionCall2(numeric_gt, NumericGetDatum(a), NumericGetDatum(b)));
 }
 
+/* Replaces *to by a copy of `value` in cxt. */
 static void
 replace_numeric(Numeric *to, Numeric value, MemoryContext cxt)
 {
@@ -59,6 +60,7 @@ replace_numeric(Numeric *to, Numeric value, MemoryContext cxt)
 	MemoryContextSwitchTo(old);
 }
 
+/* Adds a row to the state. */
 static void
 add_maxsub_value(MaxSubarray *s, Numeric x, MemoryContext cxt)
 {

@@ -128,13 +128,14 @@ ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int input, int
 
 /* ---- ranks -------------------------------------------------------------- */
 
-static void
-check_fraction(double fraction)
+double
+ordered_set_check_fraction(double fraction)
 {
 	if (fraction < 0 || fraction > 1 || isnan(fraction))
 		ereport(ERROR,
 				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
 				 errmsg("percentile value %g is not between 0 and 1", fraction)));
+	return fraction;
 }
 
 /*
@@ -167,7 +168,7 @@ read_fractions(OrderedSetCall *call, Datum fraction)
 		if (!call->nulls[i])
 		{
 			call->fractions[i] = DatumGetFloat8(elements[i]);
-			check_fraction(call->fractions[i]);
+			ordered_set_check_fraction(call->fractions[i]);
 		}
 }
 
@@ -194,7 +195,7 @@ ordered_set_begin(OrderedSetCall *call, const OrderedSetSpec *set, Datum fractio
 		call->fractions = palloc(sizeof(double));
 		call->nulls = palloc0(sizeof(bool));
 		call->fractions[0] = DatumGetFloat8(fraction);
-		check_fraction(call->fractions[0]);
+		ordered_set_check_fraction(call->fractions[0]);
 	}
 	call->ranks = palloc0(sizeof(int64) * (2 * call->nfractions + 1));
 	for (int i = 0; i < call->nfractions && n > 0; i++)
@@ -271,6 +272,7 @@ interpolate(OrderedSetKind kind, Datum lo, Datum hi, double part)
 		interval_pl, DirectFunctionCall2(interval_mul, difference, Float8GetDatum(part)), lo);
 }
 
+/* Returns the result for fraction i. */
 static Datum
 fraction_value(const OrderedSetCall *call, int i, int64 n, const int64 *ranks, const Datum *values,
 			   int nranks)

@@ -4,7 +4,7 @@
  *	  need, and their results.
  *
  * The values of a group that are not NULL are numbered from 0 in ascending order: their ranks. An
- * executor of ordered sets (exec/ordered_set.c, engine_cuda/ordered_sets.c) calls
+ * executor of ordered sets (composite/ordered_engine.c, engine_cuda/ordered_sets.c) calls
  * ordered_set_begin() for each aggregate of a group, ordered_set_ranks() for all of them, finds the
  * values of these ranks, and calls ordered_set_result() for each aggregate.
  */
@@ -32,6 +32,9 @@ extern int ordered_set_add(AggSpec *spec, const Aggref *aggref, Oid finalfn, int
  */
 extern bool ordered_set_is_final(Oid finalfn);
 
+/* Returns a fraction; raises core's error if it is not between 0 and 1. */
+extern double ordered_set_check_fraction(double fraction);
+
 /* The fractions of one aggregate in one group. */
 typedef struct OrderedSetCall
 {
@@ -40,7 +43,7 @@ typedef struct OrderedSetCall
 	int nfractions;
 	double *fractions;
 	bool *nulls;
-	ArrayType *shape; /* of the array of fractions, if the result is an array */
+	ArrayType *shape; /* the array of fractions, if the result is an array */
 	int64 *ranks;     /* two for each fraction */
 } OrderedSetCall;
 

@@ -141,6 +141,10 @@ merge_call(const Aggref *outer, Node *arg)
 	return make_call(outer, agg, list_copy_tail(pack->args, 1), pack->inputcollid, true);
 }
 
+/*
+ * Returns what a partial aggregate of Citus stands for; call.aggref is NULL if its arguments are
+ * not as expected.
+ */
 static PartialCall
 citus_call(const Aggref *aggref, AggRole role)
 {

@@ -26,6 +26,7 @@
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 
+#include "aggregates/aggcall.h"
 #include "aggregates/aggmap.h"
 #include "aggregates/aggmap_internal.h"
 #include "aggregates/alike.h"
@@ -80,7 +81,7 @@ lookup_partial_aggregate(Oid agg)
 	if (!HeapTupleIsValid(tuple) || parts.kind == PARTIAL_NONE)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("function %s is no aggregate with partial states of type %s",
+				 errmsg("function %s is not an aggregate with partial states of type %s",
 						format_procedure(agg), "gpuagg_state")));
 	form = (Form_pg_aggregate) GETSTRUCT(tuple);
 	parts.transfn = form->aggtransfn;
@@ -210,7 +211,7 @@ report_wrong_arguments(Oid agg, const Oid *types, int n)
 	ereport(
 		ERROR,
 		(errcode(ERRCODE_DATATYPE_MISMATCH),
-		 errmsg("arguments are not those of aggregate %s", format_procedure(agg)),
+		 errmsg("arguments do not match those of aggregate %s", format_procedure(agg)),
 		 n == 0 ? errdetail("There are no arguments.") :
 				  errdetail_plural("The argument is of type %s.", "The arguments are of types %s.",
 								   n, names.data),
@@ -232,7 +233,7 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 	if (get_fn_expr_variadic(fcinfo->flinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s takes no array for its arguments", "gpuagg_pack")));
+				 errmsg("%s does not accept VARIADIC arrays", "gpuagg_pack")));
 	for (int i = 0; i < n; i++)
 	{
 		types[i] = get_fn_expr_argtype(fcinfo->flinfo, i + 1);
@@ -251,8 +252,8 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 						format_procedure(PG_GETARG_OID(0)),
 						format_type_be(types[kind == PARTIAL_HLL ? 0 : 1])),
 				 errdetail(kind == PARTIAL_HLL ?
-							   "Such values have other hashes in other databases." :
-							   "Such values have another order in other databases.")));
+							   "Hashes of such values differ between databases." :
+							   "The order of such values differs between databases.")));
 	PG_RETURN_POINTER(make_row(PG_GETARG_OID(0), PG_GET_COLLATION(), n, types, values));
 }
 
@@ -273,6 +274,7 @@ send_row(StringInfo buf, RowHead *row)
 	}
 }
 
+/* Reads and checks a row. */
 static RowHead *
 receive_row(StringInfo buf)
 {
@@ -376,8 +378,7 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 	Datum internal;
 	bool isnull;
 
-	if (!AggCheckCallContext(fcinfo, NULL))
-		elog(ERROR, "aggregate function called in non-aggregate context");
+	aggregate_context(fcinfo);
 	if (PG_ARGISNULL(1) && state == NULL)
 		PG_RETURN_NULL();
 	if (PG_ARGISNULL(1))
@@ -438,7 +439,7 @@ gpuagg_finish(PG_FUNCTION_ARGS)
 	if (state && partial_state_kind(state) != parts.kind)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("partial state is not one of aggregate %s",
+				 errmsg("partial state does not belong to aggregate %s",
 						format_procedure(PG_GETARG_OID(1)))));
 	check_result(&parts, state, type);
 	for (int i = 0; i < FUNC_MAX_ARGS; i++)

@@ -209,6 +209,7 @@ check_count(StringInfo buf)
 		portable_invalid("count");
 }
 
+/* Checks a serialized state of core's. */
 static void
 check_numbers(StringInfo buf, const KindInfo *kind)
 {
@@ -259,12 +260,7 @@ check_state(const char *bytes, int n)
 	memcpy(VARDATA(state), bytes, n);
 	if (n < HEADER)
 		portable_invalid("length");
-	if (VARDATA(state)[0] != FORMAT)
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
-			 errmsg("unknown format of a partial state"),
-			 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
+	portable_check_format(VARDATA(state)[0], FORMAT);
 	kind = partial_state_kind(state);
 	if (kind == PARTIAL_NONE || kind >= PARTIAL_KINDS)
 		portable_invalid("kind");

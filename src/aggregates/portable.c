@@ -42,6 +42,17 @@ portable_invalid(const char *what)
 }
 
 void
+portable_check_format(int format, int expected)
+{
+	if (format != expected)
+		ereport(
+			ERROR,
+			(errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+			 errmsg("unknown format of a partial state"),
+			 errhint("All servers must have the same version of the extension \"%s\".", "gpuagg")));
+}
+
+void
 portable_read(StringInfo buf, bytea *bytes)
 {
 	buf->data = VARDATA_ANY(bytes);
@@ -192,9 +203,8 @@ portable_check_type(Oid type)
 			ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("values of type %s cannot be part of a partial state", format_type_be(type)),
-			 errdetail("They may have a value of type %s or %s in them.", "gpuagg_state",
-					   "gpuagg_row"),
-			 errhint("A parallel plan has partial states: set \"%s\" to 0 if the query needs none.",
+			 errdetail("They may contain a value of type %s or %s.", "gpuagg_state", "gpuagg_row"),
+			 errhint("Parallel plans need partial states. Set \"%s\" to 0 to avoid them.",
 					 "max_parallel_workers_per_gather")));
 }
 

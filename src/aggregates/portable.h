@@ -61,6 +61,9 @@ extern char *portable_get_name(StringInfo buf);
 /* Raises an error for invalid bytes; `what` names them. */
 extern void portable_invalid(const char *what);
 
+/* Raises an error if a state has another format than the one that this version reads. */
+extern void portable_check_format(int format, int expected);
+
 /*
  * Reads a number of items of `bytes` bytes each. Raises an error if there are more than `most`, or
  * the message is too short.

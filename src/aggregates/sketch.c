@@ -39,6 +39,7 @@
 #include "utils/float.h"
 
 #include "aggregates/aggcall.h"
+#include "aggregates/ordered_set.h"
 #include "aggregates/portable.h"
 #include "operators/quantiles.h"
 
@@ -71,7 +72,7 @@ typedef struct SketchHead
 	int64 zeros;
 	int64 infinite[2]; /* [0]: -infinity, [1]: infinity */
 	int64 nans;
-	double min, /* of the values in buckets */
+	double min, /* range of the values in buckets */
 		max;
 } SketchHead;
 
@@ -120,6 +121,7 @@ rebuild_table(Sketch *sketch, int table_size, int shift)
 		pfree(old);
 }
 
+/* Goes to the next level: each pair of adjacent buckets becomes one. */
 static void
 coarsen_level(Sketch *sketch)
 {
@@ -175,6 +177,7 @@ create_sketch(MemoryContext cxt, const double *fractions, int n)
 	return sketch;
 }
 
+/* Adds the values of *from to *to. */
 static void
 merge_sketches(Sketch *to, const Sketch *from)
 {
@@ -196,16 +199,6 @@ merge_sketches(Sketch *to, const Sketch *from)
 }
 
 /* ---- fractions ------------------------------------------------------------------ */
-
-static double
-check_fraction(double fraction)
-{
-	if (fraction < 0 || fraction > 1 || isnan(fraction))
-		ereport(ERROR,
-				(errcode(ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE),
-				 errmsg("percentile value %g is not between 0 and 1", fraction)));
-	return fraction;
-}
 
 static void
 report_changed_fraction(void)
@@ -241,7 +234,7 @@ gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(1))
 		RETURN_STATE_UNCHANGED();
-	fraction = PG_ARGISNULL(2) ? get_float8_nan() : check_fraction(PG_GETARG_FLOAT8(2));
+	fraction = PG_ARGISNULL(2) ? get_float8_nan() : ordered_set_check_fraction(PG_GETARG_FLOAT8(2));
 	if (sketch == NULL)
 		sketch = create_sketch(cxt, &fraction, 1);
 	else if (!same_fractions(sketch->fractions, &fraction, 1))
@@ -267,7 +260,8 @@ read_fractions(ArrayType *array, int *n)
 					  &nulls, n);
 	fractions = palloc((*n + 1) * sizeof(double));
 	for (int i = 0; i < *n; i++)
-		fractions[i] = nulls[i] ? get_float8_nan() : check_fraction(DatumGetFloat8(elements[i]));
+		fractions[i] =
+			nulls[i] ? get_float8_nan() : ordered_set_check_fraction(DatumGetFloat8(elements[i]));
 	return fractions;
 }
 
@@ -398,6 +392,7 @@ get_values(StringInfo buf, int64 *n)
 	return count;
 }
 
+/* Reads the fractions and creates a sketch with them. */
 static Sketch *
 get_fractions(StringInfo buf)
 {
@@ -411,7 +406,7 @@ get_fractions(StringInfo buf)
 	{
 		fractions[i] = pq_getmsgfloat8(buf);
 		if (!isnan(fractions[i]))
-			check_fraction(fractions[i]);
+			ordered_set_check_fraction(fractions[i]);
 	}
 	return create_sketch(CurrentMemoryContext, fractions, n);
 }

@@ -3,15 +3,16 @@
  *	  Which expressions may be evaluated for values of rows that the query does not see.
  *
  * The dictionary of a column has values of rows that a policy hides, that are deleted, or that fail
- * an earlier condition. A function that is evaluated for them must not tell them to anybody.  It
- * may raise errors, which its caller catches.  But it must send no NOTICE or other message, and
- *must call nothing that a user has defined: that could do anything with its argument.  Marked as
- * leakproof are functions that promise this, and more.  The others are listed here: what is in
- * neither place is not known to be harmless.
+ * an earlier condition.  A function that is evaluated for them must not reveal them.  It may raise
+ * errors, because its caller catches them.  But it must send no NOTICE or other message, and must
+ * call nothing that a user has defined: that could do anything with its argument.
  *
- * The functions of arrays and ranges call functions of the types that these are of, and so do text
- * forms and GREATEST.  So all types of a harmless expression are plain: core's own, enums, and
- * domains and arrays of these.
+ * Functions that are marked leakproof promise this, and more.  The list here has others.  A
+ * function that is neither is not known to be harmless.
+ *
+ * Functions of arrays and ranges call functions of their element types, and so do text forms and
+ * GREATEST.  So all types of a harmless expression must be plain: core's own, enums, and domains
+ * and arrays of these.
  */
 #include "postgres.h"
 
@@ -26,13 +27,13 @@
 #include "analysis/analysis.h"
 
 /*
- * Functions of core's that compute and do nothing else.  They send no message; what they call is
- * core's, or their types'.
+ * Functions of core's that only compute.  They send no message.  They call only core's functions or
+ * functions of their types.
  */
 static const Oid silent[] = {
 	/*
-	 * Strings of characters, bytes and bits, network addresses, UUIDs.  Of the conversions of
-	 * encodings, which a user can define, there are none.
+	 * Strings of characters, bytes and bits, network addresses, UUIDs.  Conversions of encodings
+	 * are not listed, because users can define them.
 	 */
 	F_ABBREV_CIDR, F_ABBREV_INET, F_ASCII, F_BITAND, F_BITCAT, F_BITNOT, F_BITOR, F_BITSHIFTLEFT,
 	F_BITSHIFTRIGHT, F_BITXOR, F_BIT_BIT_INT4_BOOL, F_BIT_COUNT_BIT, F_BIT_COUNT_BYTEA,
@@ -62,8 +63,8 @@ static const Oid silent[] = {
 	F_TO_ASCII_TEXT, F_TO_ASCII_TEXT_INT4, F_TO_ASCII_TEXT_NAME, F_TO_NUMBER, F_TRANSLATE,
 	F_TRUNC_MACADDR, F_TRUNC_MACADDR8, F_UNISTR, F_UPPER_TEXT, F_VARBIT,
 	F_VARCHAR_VARCHAR_INT4_BOOL, F_XID8_LARGER, F_XID8_SMALLER,
-/* Hashes of the types. */
-#ifdef F_HASHBYTEA /* since 18; hashvarlena before */
+/* Hash functions of the types. */
+#ifdef F_HASHBYTEA /* from PostgreSQL 18 on; hashvarlena before */
 	F_HASHBYTEA, F_HASHBYTEAEXTENDED,
 #endif
 	F_HASHBPCHAR, F_HASHBPCHAREXTENDED, F_HASHCHAR, F_HASHCHAREXTENDED, F_HASHVARLENA,
@@ -75,7 +76,7 @@ static const Oid silent[] = {
 	F_INTERVAL_HASH, F_INTERVAL_HASH_EXTENDED, F_TIMESTAMP_HASH, F_TIMESTAMP_HASH_EXTENDED,
 	F_TIMETZ_HASH, F_TIMETZ_HASH_EXTENDED, F_TIME_HASH, F_TIME_HASH_EXTENDED, F_UUID_HASH,
 	F_UUID_HASH_EXTENDED,
-	/* LIKE and regular expressions: what is wrong with a pattern is an error. */
+	/* LIKE and regular expressions. A wrong pattern raises an error. */
 	F_BPCHARICLIKE, F_BPCHARICNLIKE, F_BPCHARICREGEXEQ, F_BPCHARICREGEXNE, F_BPCHARLIKE,
 	F_BPCHARNLIKE, F_BPCHARREGEXEQ, F_BPCHARREGEXNE, F_BYTEALIKE, F_BYTEANLIKE, F_LIKE_BYTEA_BYTEA,
 	F_LIKE_ESCAPE_BYTEA_BYTEA, F_LIKE_ESCAPE_TEXT_TEXT, F_LIKE_NAME_TEXT, F_LIKE_TEXT_TEXT,
@@ -95,7 +96,7 @@ static const Oid silent[] = {
 	F_SIMILAR_ESCAPE, F_SIMILAR_TO_ESCAPE_TEXT, F_SIMILAR_TO_ESCAPE_TEXT_TEXT,
 	F_SUBSTRING_TEXT_TEXT, F_TEXTICLIKE, F_TEXTICNLIKE, F_TEXTICREGEXEQ, F_TEXTICREGEXNE,
 	F_TEXTLIKE, F_TEXTNLIKE, F_TEXTREGEXEQ, F_TEXTREGEXNE,
-	/* Numbers and money: they overflow or divide by zero with errors. */
+	/* Numbers and money. Overflow and division by zero raise errors. */
 	F_ABS_FLOAT4, F_ABS_FLOAT8, F_ABS_INT2, F_ABS_INT4, F_ABS_INT8, F_ABS_NUMERIC, F_ACOS, F_ACOSD,
 	F_ACOSH, F_ASIN, F_ASIND, F_ASINH, F_ATAN, F_ATAN2, F_ATAN2D, F_ATAND, F_ATANH, F_BIT_INT4_INT4,
 	F_BIT_INT8_INT4, F_CASHLARGER, F_CASHSMALLER, F_CASH_DIV_CASH, F_CASH_DIV_FLT4, F_CASH_DIV_FLT8,
@@ -136,7 +137,10 @@ static const Oid silent[] = {
 	F_TO_CHAR_FLOAT8_TEXT, F_TO_CHAR_INT4_TEXT, F_TO_CHAR_INT8_TEXT, F_TO_CHAR_NUMERIC_TEXT,
 	F_TO_HEX_INT4, F_TO_HEX_INT8, F_TRIM_SCALE, F_TRUNC_FLOAT8, F_TRUNC_NUMERIC_INT4,
 	F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4, F_WIDTH_BUCKET_NUMERIC_NUMERIC_NUMERIC_INT4,
-	/* Dates and times.  They read the time zone and the like, and say nothing of the values. */
+	/*
+	 * Dates and times.  They read the time zone and similar settings, but send nothing about the
+	 * values.
+	 */
 	F_AGE_TIMESTAMPTZ_TIMESTAMPTZ, F_AGE_TIMESTAMP_TIMESTAMP, F_DATETIMETZ_PL, F_DATETIME_PL,
 	F_DATE_BIN_INTERVAL_TIMESTAMPTZ_TIMESTAMPTZ, F_DATE_BIN_INTERVAL_TIMESTAMP_TIMESTAMP,
 	F_DATE_CMP_TIMESTAMP, F_DATE_CMP_TIMESTAMPTZ, F_DATE_EQ_TIMESTAMP, F_DATE_EQ_TIMESTAMPTZ,
@@ -178,7 +182,7 @@ static const Oid silent[] = {
 	F_TIME_PL_INTERVAL, F_TIME_SMALLER, F_TIME_TIMESTAMP, F_TIME_TIMESTAMPTZ, F_TIME_TIMETZ,
 	F_TIME_TIME_INT4, F_TO_CHAR_INTERVAL_TEXT, F_TO_CHAR_TIMESTAMPTZ_TEXT, F_TO_CHAR_TIMESTAMP_TEXT,
 	F_TO_DATE, F_TO_TIMESTAMP_FLOAT8, F_TO_TIMESTAMP_TEXT_TEXT,
-	/* Text forms of those types, for casts by way of them. */
+	/* Text forms of these types, for casts by way of text. */
 	F_BIT_IN, F_BIT_OUT, F_BOOLIN, F_BOOLOUT, F_BPCHARIN, F_BPCHAROUT, F_BYTEAIN, F_BYTEAOUT,
 	F_CASH_IN, F_CASH_OUT, F_CHARIN, F_CHAROUT, F_CIDR_IN, F_CIDR_OUT, F_DATE_IN, F_DATE_OUT,
 	F_FLOAT4IN, F_FLOAT4OUT, F_FLOAT8IN, F_FLOAT8OUT, F_INET_IN, F_INET_OUT, F_INT2IN, F_INT2OUT,
@@ -188,8 +192,8 @@ static const Oid silent[] = {
 	F_TIMESTAMP_OUT, F_TIMETZ_IN, F_TIMETZ_OUT, F_TIME_IN, F_TIME_OUT, F_UUID_IN, F_UUID_OUT,
 	F_VARBIT_IN, F_VARBIT_OUT, F_VARCHARIN, F_VARCHAROUT,
 	/*
-	 * JSON in hand.  Not to_json() and its like, nor what makes rows of it: these call casts and
-	 * text forms of any type.
+	 * JSON, read only.  to_json() and its relatives, and functions that make rows of JSON, are not
+	 * listed: they call casts and text forms of any type.
 	 */
 	F_BOOL_JSONB, F_FLOAT4_JSONB, F_FLOAT8_JSONB, F_INT2_JSONB, F_INT4_JSONB, F_INT8_JSONB,
 	F_JSONB_ARRAY_ELEMENT, F_JSONB_ARRAY_ELEMENT_TEXT, F_JSONB_ARRAY_LENGTH, F_JSONB_CMP,
@@ -204,10 +208,13 @@ static const Oid silent[] = {
 	F_JSON_EXTRACT_PATH_TEXT, F_JSON_IN, F_JSON_OBJECT_FIELD, F_JSON_OBJECT_FIELD_TEXT,
 	F_JSON_OBJECT__TEXT, F_JSON_OBJECT__TEXT__TEXT, F_JSON_OUT, F_JSON_STRIP_NULLS, F_JSON_TYPEOF,
 	F_NUMERIC_JSONB,
-	/* Enums are compared by pg_enum, and their names are there. */
+	/* Enums are compared by pg_enum, which also has their names. */
 	F_ENUM_CMP, F_ENUM_EQ, F_ENUM_GE, F_ENUM_GT, F_ENUM_LARGER, F_ENUM_LE, F_ENUM_LT, F_ENUM_NE,
 	F_ENUM_OUT, F_ENUM_SMALLER, F_HASHENUM, F_HASHENUMEXTENDED,
-	/* Arrays and ranges, if what they are of is plain (see is_plain): they call its functions. */
+	/*
+	 * Arrays and ranges.  They call functions of their element type, which must be plain (see
+	 * expr_type_is_plain).
+	 */
 	F_ARRAYCONTAINED, F_ARRAYCONTAINS, F_ARRAYOVERLAP, F_ARRAY_APPEND, F_ARRAY_CAT, F_ARRAY_DIMS,
 	F_ARRAY_EQ, F_ARRAY_GE, F_ARRAY_GT, F_ARRAY_LARGER, F_ARRAY_LE, F_ARRAY_LENGTH, F_ARRAY_LOWER,
 	F_ARRAY_LT, F_ARRAY_NDIMS, F_ARRAY_NE, F_ARRAY_OUT,
@@ -255,7 +262,7 @@ is_harmful_function(Oid function, void *context)
 	return !expr_function_is_harmless(function);
 }
 
-/* GREATEST and LEAST compare by the type's order. */
+/* GREATEST and LEAST compare by the order of their type. */
 static bool
 compares_harmfully(const MinMaxExpr *expr)
 {

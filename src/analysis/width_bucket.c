@@ -42,7 +42,7 @@ agrees_between(double lo, double hi, int n, GpuaggBinFormula formula)
  * at some edges of most probes.
  */
 static bool
-agrees(GpuaggBinFormula formula)
+agrees_with_core(GpuaggBinFormula formula)
 {
 	static const struct
 	{
@@ -81,7 +81,7 @@ core_bin_formula(void)
 	{
 		GpuaggBinFormula formula = GPUAGG_BINS_PRODUCT;
 
-		while (formula < GPUAGG_BIN_FORMULAS && !agrees(formula))
+		while (formula < GPUAGG_BIN_FORMULAS && !agrees_with_core(formula))
 			formula++;
 		known = formula;
 	}

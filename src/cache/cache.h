@@ -1,11 +1,12 @@
 /*
  * cache.h
- *	  What is cached: columns of ranges of heap blocks.
  *
- * A chunk is one column of a range of CACHE_RANGE_BLOCKS blocks, decoded and compressed
- * (chunk.h).  A range's descriptor says which blocks are in it, how many rows each gave, and
- * what proves that each is unchanged.  Both are in shared memory (store.h), and nobody changes
- * them once they are published, but for the atomics.
+ * What the column cache holds: columns of ranges of heap blocks.
+ *
+ * A range is CACHE_RANGE_BLOCKS consecutive blocks of a table. A chunk is one column of a range,
+ * decoded and compressed (chunk.h). The range's descriptor (CacheRange) says which blocks it has,
+ * how many rows each block has, and what proves that a block is unchanged. Both are in shared
+ * memory (store.h). Once they are published they do not change, except for the atomics.
  */
 #ifndef GPUAGG_CACHE_H
 #define GPUAGG_CACHE_H
@@ -21,7 +22,7 @@
 /* The range of a block is block / CACHE_RANGE_BLOCKS. */
 #define CACHE_RANGE_BLOCKS 256
 
-/* A table's main fork.  The tablespace is the one it lies in: never 0. */
+/* Identifies a table's main fork. The tablespace is the actual one, never 0. */
 typedef struct CacheTableKey
 {
 	Oid tablespace;
@@ -30,19 +31,20 @@ typedef struct CacheTableKey
 } CacheTableKey;
 
 /*
- * What the chunk of a column holds: its canonical column type.  Chunks of one range with
- * equal keys hold the same.
+ * Identifies the contents of a chunk: the column, and how its values are stored. Chunks of one
+ * range with equal keys have the same contents.
  */
 typedef struct CacheColumnKey
 {
 	AttrNumber attno;
 	Oid typid;
 	int32 typmod;
-	int16 scale;    /* of a numeric without a declared scale that is kept as decimals; else -1 */
-	uint32 missing; /* hash of the value that rows older than the attribute have; 0: NULL */
+	int16
+		scale; /* numeric without a declared scale that is kept as decimals: their scale; else -1 */
+	uint32 missing; /* hash of the attribute's missing value; 0: older rows have NULL */
 } CacheColumnKey;
 
-/* Have chunks of the two the same contents? */
+/* Returns whether chunks with the two keys have the same contents. */
 static inline bool
 cache_column_equal(const CacheColumnKey *a, const CacheColumnKey *b)
 {
@@ -64,14 +66,14 @@ cache_blocks_has(const CacheBlocks *blocks, int i)
 	return (blocks->word[i >> 6] >> (i & 63)) & 1;
 }
 
-/* The bits of a word below bit n; none if n is not above 0, all from 64 on. */
+/* Returns a word whose bits below bit n are set: no bits if n <= 0, all bits if n >= 64. */
 static inline uint64
 cache_blocks_below(int n)
 {
 	return n <= 0 ? 0 : n >= 64 ? ~UINT64CONST(0) : (UINT64CONST(1) << n) - 1;
 }
 
-/* Has the set the first n blocks of a range? */
+/* Returns whether the set contains the first n blocks of a range. */
 static inline bool
 cache_blocks_all(const CacheBlocks *blocks, int n)
 {
@@ -95,34 +97,34 @@ cache_blocks_add(CacheBlocks *blocks, int i)
 
 typedef struct CacheRange
 {
-	uint64 stamp; /* set by publication: no other descriptor has had it, or will */
+	uint64 stamp; /* set by publication; never used for another descriptor */
 	BlockNumber first;
-	int nblocks; /* blocks first .. first + nblocks - 1 are in it */
+	int nblocks; /* the range has blocks first .. first + nblocks - 1 */
 	uint32 nrows;
 
 	/*
-	 * Every transaction on these pages has ended and is not newer than this; a snapshot may
-	 * use the range whose xmin is newer.
+	 * All transactions that wrote these pages have ended, and none is newer than this. Only
+	 * snapshots with a newer xmin may use the range.
 	 */
 	FullTransactionId newest;
 	uint32 rows[CACHE_RANGE_BLOCKS + 1]; /* first row of each block; rows[nblocks] = nrows */
-	XLogRecPtr lsn[CACHE_RANGE_BLOCKS];  /* of each page when it was read */
+	XLogRecPtr lsn[CACHE_RANGE_BLOCKS];  /* LSN of each page when it was read */
 
-	/* What follows changes. */
-	pg_atomic_uint64
-		map_lsn[2]; /* of the visibility map's pages over it, when last proved; 0: unknown */
-	pg_atomic_uint64 visible[CACHE_BLOCK_WORDS]; /* blocks whose bit was set then */
-	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS]; /* hints: where a page was last found */
+	/* The fields below change after publication. */
+	pg_atomic_uint64 map_lsn[2]; /* LSNs of the visibility map's pages for these blocks, when proved
+									last; 0: unknown */
+	pg_atomic_uint64 visible[CACHE_BLOCK_WORDS]; /* blocks that were all-visible then */
+	pg_atomic_uint32 buffer[CACHE_RANGE_BLOCKS]; /* hints: the buffer where a page was found last */
 
 	/*
-	 * Blocks that are not to be used: not settled when it was built, or changed since.  Set before
-	 * publication, with ndead their number; from then on by cache_mark_dead() alone.
+	 * Blocks that must not be used: not settled when the range was built, or changed since. Set
+	 * before publication, with their number in ndead; later only by cache_mark_dead().
 	 */
 	pg_atomic_uint64 dead[CACHE_BLOCK_WORDS];
 	pg_atomic_uint32 ndead;
 } CacheRange;
 
-/* Is block number first + i not to be used? */
+/* Returns whether block first + i must not be used. */
 static inline bool
 cache_block_dead(CacheRange *range, int i)
 {

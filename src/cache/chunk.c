@@ -1,10 +1,11 @@
 /*
  * chunk.c
- *	  Reads chunks; see chunk.h.
  *
- * Loops over rows have no branches, and are compiled once for consecutive rows and
- * once for chosen ones, for each pair of a stored width and a width of values.
- * Signs do not matter to them: a base and an offset are added modulo the width.
+ * Reads chunks; see chunk.h.
+ *
+ * Loops over rows have no branches. They are compiled once for consecutive rows and once for
+ * listed rows, for each pair of a stored width and a value width. Signs do not matter: a base and
+ * an offset are added modulo the width.
  */
 #include "postgres.h"
 
@@ -12,10 +13,10 @@
 #include "cache/chunk.h"
 #include "columns/column_value.h"
 
-/* Values that are converted to Datums at a time. */
+/* Number of values that are converted to Datums at a time. */
 #define BLOCK_ROWS 256
 
-/* Which rows: [from, from + n), or from + list[0 .. n-1]. */
+/* The rows to read: [from, from + n), or from + list[0 .. n-1]. */
 typedef struct ChunkRows
 {
 	uint32 from;
@@ -23,7 +24,7 @@ typedef struct ChunkRows
 	int n;
 } ChunkRows;
 
-/* Consecutive: the compiler knows that rows.list is NULL. */
+/* If `consecutive`, the compiler can assume that rows.list is NULL. */
 #define ROW(i) (consecutive ? (i) : rows.list[i])
 
 static inline const void *
@@ -44,7 +45,7 @@ stored_values(const CacheChunk *chunk)
 			to[i] = (expr); \
 	} while (0)
 
-/* base plus a stored integer, added as bits_t, which value_t is as wide as */
+/* to[i] = base + stored integer, added as bits_t, which is as wide as value_t */
 #define EACH_NARROW(to_t, value_t, bits_t, from_t) \
 	do \
 	{ \
@@ -64,8 +65,8 @@ stored_values(const CacheChunk *chunk)
 	} while (0)
 
 /*
- * Bits [from, from + n) of an array that has a word to spare, as bytes zero or one.
- * Each bit of a byte is brought to a byte of its own: little-endian.
+ * Expands bits [from, from + n) to bytes with the value `zero` or `one`. The array has one word
+ * more than the bits need. Each bit is moved to a byte of its own (little-endian).
  */
 static void
 unpack_bits(const uint64 *bits, size_t from, int n, uint8 zero, uint8 one, uint8 *restrict to)
@@ -105,11 +106,11 @@ read_bits(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *value
 		EACH_ROW(uint8, least ^ (change & -(uint8) bitmap_get(bits, rows.from + ROW(i))));
 }
 
-/* Integers, floats and by-value Datums of 1, 2, 4 or 8 bytes. */
+/* Reads integers, floats and by-value Datums of 1, 2, 4 or 8 bytes. */
 static pg_attribute_always_inline void
 read_scalars(const CacheChunk *chunk, int width, ChunkRows rows, bool consecutive, void *values)
 {
-	/* what is stored in 0, 1, 2, 4 or 8 bytes, and wanted in others */
+	/* pairs of value width and stored width */
 #define CASE(to_width, from_width) case (to_width) *16 + (from_width)
 	switch (width * 16 + chunk->width)
 	{
@@ -148,7 +149,10 @@ read_scalars(const CacheChunk *chunk, int width, ChunkRows rows, bool consecutiv
 #undef CASE
 }
 
-/* Decimals whose base and values fit 64 bits: one addition, and a sign if one may be negative. */
+/*
+ * Decimals with bounds, whose values fit 64 bits, take one 64-bit addition, and sign extension if
+ * one may be negative.
+ */
 #define EACH_DECIMAL(from_t) \
 	do \
 	{ \
@@ -190,7 +194,7 @@ read_decimals(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *v
 	}
 }
 
-/* Pointers to the entries of a dictionary. */
+/* Sets pointers to the dictionary entries. */
 #define EACH_ENTRY(code) \
 	do \
 	{ \
@@ -235,7 +239,7 @@ read_references(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void 
 		EACH_CODE(uint32);
 }
 
-/* Values of the chunk's own type. */
+/* Reads values of the chunk's own type. */
 static pg_attribute_always_inline void
 read_values(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *values)
 {
@@ -247,7 +251,7 @@ read_values(const CacheChunk *chunk, ChunkRows rows, bool consecutive, void *val
 		read_scalars(chunk, column_width(chunk->type), rows, consecutive, values);
 }
 
-/* Not inlined, so that there are two instances. */
+/* Not inlined, so that read_values() has exactly two instances. */
 static pg_noinline void
 read_consecutive(const CacheChunk *chunk, ChunkRows rows, void *values)
 {
@@ -271,7 +275,7 @@ read_own(const CacheChunk *chunk, ChunkRows rows, void *values)
 
 /* ---- states -------------------------------------------------------------------- */
 
-/* Are the bits [from, from + n) all set? */
+/* Returns whether bits [from, from + n) are all set. */
 static bool
 all_bits_set(const uint64 *bits, size_t from, int n)
 {
@@ -291,7 +295,7 @@ all_bits_set(const uint64 *bits, size_t from, int n)
 	return (unset & ~UINT64CONST(0) >> (63 - ((from + n - 1) & 63))) == 0;
 }
 
-/* Sets states to VEC_VALUE and VEC_NULL, unless there are no NULLs: then returns true. */
+/* Returns true if there are no NULLs; otherwise sets state[] to VEC_VALUE or VEC_NULL. */
 static bool
 read_nulls(const CacheChunk *chunk, ChunkRows rows, uint8 *state)
 {
@@ -321,7 +325,7 @@ chunk_exceptions(const CacheChunk *chunk)
 	return (const ChunkException *) ((const char *) chunk + chunk->exceptions);
 }
 
-/* The first exception at or behind a row. */
+/* Returns the index of the first exception at `row` or a later row. */
 static uint32
 find_exception(const CacheChunk *chunk, uint32 row)
 {
@@ -348,8 +352,8 @@ exception_datum(const CacheChunk *chunk, const ChunkException *exception)
 }
 
 /*
- * Exceptions among the rows: their Datums are set, or else their states, which are
- * all VEC_VALUE before if `all_values`.  Returns whether they still are.
+ * Sets the Datums of exceptions among the rows, or, if datums is NULL, their states. all_values:
+ * no state has been set yet, all rows are values. Returns whether that is still so.
  */
 static bool
 read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *state,
@@ -386,7 +390,10 @@ read_exceptions(const CacheChunk *chunk, ChunkRows rows, Datum *datums, uint8 *s
 
 /* ---- Datums -------------------------------------------------------------------- */
 
-/* Values of the chunk's own type as Datums; numerics of rows without a value are not made. */
+/*
+ * Converts values of the chunk's own type to Datums. Numerics of rows without a value are not
+ * made.
+ */
 static void
 block_datums(const CacheChunk *chunk, const void *block, const uint8 *state, int n, Datum *datums)
 {
@@ -410,7 +417,7 @@ block_datums(const CacheChunk *chunk, const void *block, const uint8 *state, int
 	}
 }
 
-/* Values of another type as Datums. */
+/* Reads the values of a chunk whose type is not COLUMN_DATUM as Datums. */
 static void
 read_datums(const CacheChunk *chunk, ChunkRows rows, Datum *datums)
 {
@@ -442,7 +449,7 @@ read_datums(const CacheChunk *chunk, ChunkRows rows, Datum *datums)
 		read_exceptions(chunk, rows, datums, NULL, false);
 }
 
-/* ---- what callers see ---------------------------------------------------------- */
+/* ---- public functions ---------------------------------------------------------- */
 
 static inline bool
 is_own(const CacheChunk *chunk, ColumnType type, int16 scale)

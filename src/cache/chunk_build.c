@@ -1,11 +1,12 @@
 /*
  * chunk_build.c
- *	  Builds chunks; see chunk.h.
  *
- * Values are kept as they come, decimals in 64 bits while all fit, and by-reference
- * values as codes of a dictionary of their images.  Bounds are found page by page
- * while the values are in the nearest cache.  A row without a value takes that of
- * another row, so that neither bounds nor narrowing look at states again.
+ * Builds chunks; see chunk.h.
+ *
+ * Values are kept as they come; decimals in 64 bits while all fit; by-reference values as codes of
+ * a dictionary of their images. An image is the bytes of a by-reference value as in its tuple.
+ * Bounds are updated page by page, while the values are in the L1 cache. A row without a value
+ * gets the value of another row, so bounds and narrowing need not check states.
  */
 #include "postgres.h"
 
@@ -18,18 +19,18 @@
 #include "columns/hash_seed.h"
 #include "operators/cpu_hash.h"
 
-/* Rows and bytes of images that there is room for at first. */
+/* Initial numbers of rows, images and bytes of images for which there is room. */
 #define FIRST_ROWS 16384
 #define FIRST_IMAGES 4096
 #define FIRST_BYTES 16384
-/* Floats whose bounds are found side by side. */
+/* Number of float bounds that are computed in parallel. */
 #define LANES 8
 
 typedef struct ImageEntry
 {
 	uint32 hash;
 	uint32 code : 31;
-	uint32 status : 1; /* of simplehash.h */
+	uint32 status : 1; /* required by simplehash.h */
 } ImageEntry;
 
 struct ChunkBuilder
@@ -37,53 +38,53 @@ struct ChunkBuilder
 	MemoryContext cxt;
 	ColumnType type;
 	int16 scale;
-	int16 typlen;  /* by reference; else 0 */
-	int align;     /* of images with a full header */
-	uint32 stride; /* of images of fixed length, or 0 */
+	int16 typlen;  /* by-reference values: typlen; else 0 */
+	int align;     /* alignment of images with a 4-byte header */
+	uint32 stride; /* distance of images of fixed length; else 0 */
 
 	uint32 nrows;
-	uint32 capacity;  /* of values and validity */
-	int width;        /* of values */
-	void *values;     /* decimals as int64 or gpuagg_i128; codes as uint32 */
-	uint64 *validity; /* a word more than the rows need; bits of later rows are set */
+	uint32 capacity;  /* rows for which values and validity have room */
+	int width;        /* bytes of an element of values */
+	void *values;     /* decimals are int64 or gpuagg_i128; codes are uint32 */
+	uint64 *validity; /* one word more than the rows need; bits of later rows are set */
 	size_t nwords;
 	uint32 nnulls;
 
-	/* values of any row; not for by-reference values */
+	/* Not for by-reference values: */
 	bool filled;       /* some row has a value */
-	gpuagg_i128 fill;  /* the first one: an integer or the bits of a float */
-	gpuagg_i128 least; /* integers, decimals */
+	gpuagg_i128 fill;  /* the first value: an integer or the bits of a float */
+	gpuagg_i128 least; /* integers and decimals: bounds so far */
 	gpuagg_i128 greatest;
-	bool differ;         /* floats: not all have the same bits */
-	bool nan;            /* there is one */
-	double least_number; /* of others; above greatest_number if there are none */
+	bool differ;         /* floats: not all values have the same bits */
+	bool nan;            /* floats: some value is NaN */
+	double least_number; /* bounds of other values; least > greatest: there are none */
 	double greatest_number;
 
-	/* images of by-reference values, or of exceptions */
+	/* Images of by-reference values, or of exceptions: */
 	char *images;
 	size_t image_bytes;
 	size_t image_capacity;
 	HashSeed seed;
-	struct image_hash *codes; /* codes by image */
-	uint32 *entries;          /* where images begin; not if they have a stride */
+	struct image_hash *codes; /* hash table from images to codes */
+	uint32 *entries;          /* offsets of the images; unused if they have a stride */
 	uint32 nentries;
 	uint32 entry_capacity;
 	uint32 last_code;
-	const char *sought; /* image that is looked up */
+	const char *sought; /* the image that is being looked up */
 	size_t sought_size;
 
-	uint32 nfallbacks; /* rows added as VEC_FALLBACK */
+	uint32 nfallbacks; /* rows that were added as VEC_FALLBACK */
 	uint32 nexceptions;
 	uint32 exception_capacity;
 	ChunkException *exceptions;
 
-	bool sized; /* head is complete */
+	bool sized; /* chunk_builder_size() has completed `head` */
 	CacheChunk head;
 };
 
 /* ---- images -------------------------------------------------------------------- */
 
-/* Bytes of a by-reference value as it is in its tuple. */
+/* Returns the bytes of a by-reference value in its tuple. */
 static inline size_t
 image_size(const ChunkBuilder *builder, const char *image)
 {
@@ -100,7 +101,7 @@ entry_image(const ChunkBuilder *builder, uint32 code)
 	return builder->images + start;
 }
 
-/* Are so many bytes equal?  Most images are short. */
+/* Returns whether `size` bytes are equal. Most images are short. */
 static inline bool
 equal_bytes(const char *a, const char *b, size_t size)
 {
@@ -112,23 +113,23 @@ equal_bytes(const char *a, const char *b, size_t size)
 	return memcmp(a, b, size) == 0;
 }
 
-/* Is an entry the image that is looked up? */
+/* Returns whether an entry is the image that is being looked up. */
 static inline bool
 entry_equals(const ChunkBuilder *builder, uint32 code)
 {
 	const char *image = entry_image(builder, code);
 
-	/* equal headers mean equal sizes */
+	/* Equal headers imply equal sizes. */
 	return image + builder->sought_size <= builder->images + builder->image_bytes &&
 		equal_bytes(image, builder->sought, builder->sought_size);
 }
 
-/* The keys are codes, but lookups are for builder->sought. */
+/* Keys are codes, but lookups compare with builder->sought. */
 #define SH_PREFIX image
 #define SH_ELEMENT_TYPE ImageEntry
 #define SH_KEY_TYPE uint32
 #define SH_KEY code
-#define SH_HASH_KEY(codes, code) 0 /* lookups bring their hash */
+#define SH_HASH_KEY(codes, code) 0 /* lookups pass their hash */
 #define SH_EQUAL(codes, code, key) entry_equals((codes)->private_data, code)
 #define SH_FILLFACTOR 0.5
 #define SH_STORE_HASH
@@ -138,7 +139,10 @@ entry_equals(const ChunkBuilder *builder, uint32 code)
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* Makes room for n more elements of an array. */
+/*
+ * Returns the array with room for n more elements, allocated or enlarged if need be. first:
+ * elements to allocate at first.
+ */
 static void *
 reserve(ChunkBuilder *builder, void *array, size_t used, size_t n, size_t first, size_t width,
 		size_t *capacity)
@@ -152,7 +156,7 @@ reserve(ChunkBuilder *builder, void *array, size_t used, size_t n, size_t first,
 				   MemoryContextAlloc(builder->cxt, *capacity * width);
 }
 
-/* Copies an image; returns where it begins in builder->images. */
+/* Copies an image; returns its offset in builder->images. */
 static uint32
 append_image(ChunkBuilder *builder, const char *image, size_t size)
 {
@@ -240,7 +244,7 @@ add_references(ChunkBuilder *builder, const Datum *values, const uint8 *state, i
 			} \
 	} while (0)
 
-/* The values as unsigned integers of their width. */
+/* Instantiates DO for the unsigned integer type of a width. */
 #define BY_WIDTH(width, DO) \
 	switch (width) \
 	{ \
@@ -289,7 +293,10 @@ add_decimals(ChunkBuilder *builder, const gpuagg_i128 *values, const uint8 *stat
 	COPY(gpuagg_i128, gpuagg_i128, value);
 }
 
-/* The first value becomes that of the rows without one, those that are there and those to come. */
+/*
+ * Makes the first value the fill value of all rows without a value, earlier and later ones.
+ * Returns false if there is no value yet.
+ */
 static bool
 find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 {
@@ -305,7 +312,7 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 	builder->filled = true;
 	memcpy(&builder->fill, (const char *) values + first * width, width);
 
-	/* sign and width of the bounds */
+	/* The bounds have the sign and width of the type. */
 	switch (builder->type)
 	{
 #define X(NAME, value_t, ...) \
@@ -332,7 +339,7 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 
 /* ---- bounds -------------------------------------------------------------------- */
 
-/* Of the last n rows, which are not counted yet. */
+/* Updates the bounds with the last n rows, which nrows does not include yet. */
 #define BOUND(value_t) \
 	do \
 	{ \
@@ -348,7 +355,7 @@ find_fill(ChunkBuilder *builder, const void *values, const uint8 *state, int n)
 		builder->greatest = greatest; \
 	} while (0)
 
-/* Comparisons with NaN are false, so that it changes no bound. */
+/* Comparisons with NaN are false, so NaN changes no bound. */
 #define BOUND_FLOAT(value_t, bits_t) \
 	do \
 	{ \
@@ -440,7 +447,7 @@ reserve_rows(ChunkBuilder *builder, int n)
 	builder->capacity = capacity;
 }
 
-/* Bit i of the result is the lowest bit of byte i: little-endian. */
+/* Returns a byte whose bit i is the lowest bit of byte i (little-endian). */
 static inline uint64
 pack_bytes(uint64 bytes)
 {
@@ -501,7 +508,7 @@ chunk_builder_add(ChunkBuilder *builder, const void *values, const uint8 *state,
 	builder->nrows += n;
 }
 
-/* Is the varlena the one that begins there? */
+/* Returns whether the image at `start` is equal to a varlena. */
 static bool
 is_image_at(const ChunkBuilder *builder, uint32 start, const char *image)
 {
@@ -525,14 +532,14 @@ chunk_builder_exception(ChunkBuilder *builder, uint32 row, Datum numeric)
 	exception = &builder->exceptions[builder->nexceptions++];
 	Assert(builder->nexceptions == 1 || exception[-1].row < row);
 	exception->row = row;
-	/* the one that rows have which are older than the attribute may be long, and belongs to many */
+	/* The missing value of an attribute may be long, and many rows have it: store it once. */
 	if (builder->nexceptions > 1 && is_image_at(builder, exception[-1].image, image))
 		exception->image = exception[-1].image;
 	else
 		exception->image = append_image(builder, image, VARSIZE_ANY(image));
 }
 
-/* ---- life ---------------------------------------------------------------------- */
+/* ---- creating and resetting ---------------------------------------------------- */
 
 ChunkBuilder *
 chunk_builder_create(ColumnType type, int16 scale, int16 typlen, bool typbyval, char typalign,
@@ -573,7 +580,7 @@ chunk_builder_reset(ChunkBuilder *builder)
 
 	if (builder->nnulls > 0)
 		memset(builder->validity, 0xff, sizeof(uint64) * builder->nwords);
-	builder->width = width; /* wide memory has room for more rows than it is said to */
+	builder->width = width; /* an array of wide values has room for more rows than `capacity` */
 	builder->nrows = 0;
 	builder->nnulls = 0;
 	builder->filled = false;
@@ -596,7 +603,7 @@ chunk_builder_reset(ChunkBuilder *builder)
 
 /* ---- the chunk ----------------------------------------------------------------- */
 
-/* Bytes that hold integers up to one. */
+/* Returns how many bytes hold integers up to `range`; 0 for 0. */
 static int
 width_for(gpuagg_u128 range)
 {
@@ -609,7 +616,7 @@ width_for(gpuagg_u128 range)
 }
 
 static void
-choose_references(ChunkBuilder *builder, CacheChunk *head)
+choose_reference_form(ChunkBuilder *builder, CacheChunk *head)
 {
 	head->nentries = builder->nentries;
 	head->stride = builder->stride;
@@ -623,7 +630,7 @@ choose_references(ChunkBuilder *builder, CacheChunk *head)
 }
 
 static void
-choose_floats(ChunkBuilder *builder, CacheChunk *head)
+choose_float_form(ChunkBuilder *builder, CacheChunk *head)
 {
 	bool numbers = builder->least_number <= builder->greatest_number;
 
@@ -636,7 +643,7 @@ choose_floats(ChunkBuilder *builder, CacheChunk *head)
 }
 
 static void
-choose_integers(ChunkBuilder *builder, CacheChunk *head)
+choose_integer_form(ChunkBuilder *builder, CacheChunk *head)
 {
 	gpuagg_u128 range = (gpuagg_u128) builder->greatest - (gpuagg_u128) builder->least;
 	int width = width_for(range);
@@ -659,9 +666,9 @@ choose_integers(ChunkBuilder *builder, CacheChunk *head)
 	}
 }
 
-/* Takes a part of the chunk; returns where it begins. */
+/* Reserves bytes of the chunk; returns their offset. */
 static size_t
-place(CacheChunk *head, size_t bytes)
+reserve_bytes(CacheChunk *head, size_t bytes)
 {
 	size_t start = head->size;
 
@@ -689,19 +696,19 @@ chunk_builder_size(ChunkBuilder *builder)
 	head->scale = builder->scale;
 	head->typlen = builder->typlen;
 	if (builder->typlen != 0)
-		choose_references(builder, head);
+		choose_reference_form(builder, head);
 	else if (column_is_float(builder->type))
-		choose_floats(builder, head);
+		choose_float_form(builder, head);
 	else
-		choose_integers(builder, head);
+		choose_integer_form(builder, head);
 	head->values =
-		place(head, head->form == CHUNK_BITS ? bitmap : (size_t) head->width * head->nrows);
+		reserve_bytes(head, head->form == CHUNK_BITS ? bitmap : (size_t) head->width * head->nrows);
 	if (head->nnulls > 0)
-		head->validity = place(head, bitmap);
-	head->exceptions = place(head, sizeof(ChunkException) * head->nexceptions);
+		head->validity = reserve_bytes(head, bitmap);
+	head->exceptions = reserve_bytes(head, sizeof(ChunkException) * head->nexceptions);
 	if (head->stride == 0)
-		head->entries = place(head, sizeof(uint32) * head->nentries);
-	head->images = place(head, builder->image_bytes);
+		head->entries = reserve_bytes(head, sizeof(uint32) * head->nentries);
+	head->images = reserve_bytes(head, builder->image_bytes);
 	builder->sized = true;
 	return head->size;
 }
@@ -738,7 +745,7 @@ write_narrow(const ChunkBuilder *builder, int width, void *values)
 	BY_WIDTH(builder->width, NARROW_FROM);
 }
 
-/* A bit for each row whose byte is not the least one. */
+/* Writes a set bit for each row whose byte is not the least one. */
 static void
 write_bits(const ChunkBuilder *builder, uint64 *bits)
 {

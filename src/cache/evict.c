@@ -1,41 +1,45 @@
 /*
  * evict.c
- *	  What goes when memory is short.
  *
- * LRU-2 (O'Neil, O'Neil and Weikum, SIGMOD 1993) by column of a table: what goes first is the
- * column whose last but one use is the oldest, and before all others what was used once.  What
- * is asked for here is more than an order, though, since whoever needs memory only needs it to
- * cache something: it must be worth more than what goes.  It is if the victim's last but one
- * use is more than twice as far back as its own.  So
+ * Chooses what is evicted when memory is short.
  *
- * - a query over much data takes nothing from columns that are used again and again;
- * - columns of one query take nothing from each other, and where memory does not suffice for a
- *   column, what is there of it stays;
- * - queries that come round in turn, over more than the memory, take nothing from each other
- *   either.  In a round of n queries the one at hand was here n uses ago, and no other one's last
- *   but one use is 2n uses back.  Without the factor each would evict what the next one needs.
+ * The policy is LRU-2 (O'Neil, O'Neil and Weikum, SIGMOD 1993) per column of a table. The first
+ * victim is the column whose last but one use is the oldest; columns that were used only once come
+ * before all others. In addition, memory is only needed to cache something else, which must be
+ * worth more than the victim. It is if the victim's last but one use is more than twice as long
+ * ago as its own. So
  *
- * Descriptors without chunks are evicted as if they were a column, which every query of the table
- * uses; those with chunks are kept.
+ * - a query over much data takes nothing from columns that are used repeatedly;
  *
- * Entries may be short before memory is, where there are many small tables.  Then a whole column,
- * or a whole table, goes in the same order.
+ * - columns of one query take nothing from each other; where memory does not suffice for a column,
+ * the chunks that are cached stay;
  *
- * Databases share: one with more than its part (the memory, by the number of databases that
- * have anything) gives first, and gives to one with less whatever the columns are worth.
+ * - queries that are repeated in turn, over more than the memory, take nothing from each other
+ * either. In a round of n queries the current one was run n uses ago, and no other one's last but
+ * one use is 2n uses ago. Without the factor each would evict what the next one needs.
  *
- * gpuagg_cache_prewarm() evicts only from tables of the same owner: one call by anyone who may read
- * a table must not evict the columns that the queries of others use.
+ * Descriptors without chunks are evicted like a column that every query of the table uses; those
+ * with chunks are kept.
+ *
+ * Entries may run out before memory does, if there are many small tables. Then a whole column, or
+ * a whole table, is evicted in the same order.
+ *
+ * Databases share the memory. A database's share is the memory divided by the number of databases
+ * that have anything cached. A database with more than its share is evicted first, and for a
+ * database with less whatever the columns are worth.
+ *
+ * gpuagg_cache_prewarm() evicts only from tables of the same owner: a call by any user who may
+ * read a table must not evict columns that the queries of others use.
  */
 #include "postgres.h"
 
 #include "cache/store_internal.h"
 
-/* More than these are not told apart: the others have no part, and give as all do. */
+/* Most databases that are distinguished. Further ones have no share, and are evicted like all. */
 #define MOST_DATABASES 64
-/* How many columns an eviction tries whose chunks may all be pinned. */
+/* Most columns that one eviction tries; the chunks of some may all be pinned. */
 #define MOST_VICTIMS 8
-/* Items of one column that an eviction looks at. */
+/* Most chunks of one column, or ranges of one table, that an eviction visits. */
 #define MOST_ITEMS 4096
 
 typedef struct Share
@@ -47,42 +51,42 @@ typedef struct Share
 typedef struct Shares
 {
 	int n;
-	uint64 part; /* of the memory, for each */
-	Share of[MOST_DATABASES];
+	uint64 share; /* each database's share of the memory */
+	Share entries[MOST_DATABASES];
 } Shares;
 
 typedef struct Victim
 {
-	StoredTable *table; /* if set, its bare ranges, or all */
+	StoredTable *table; /* if set, the victims are its ranges without chunks, or all ranges */
 	StoredColumn *column;
 } Victim;
 
-/* What is needed. */
+/* What the demand needs. */
 typedef enum Need
 {
 	NEED_MEMORY,
-	NEED_COLUMN, /* one without chunks */
-	NEED_TABLE   /* one without ranges */
+	NEED_COLUMN, /* a free entry of a column with chunks */
+	NEED_TABLE   /* a free entry of a table with ranges */
 } Need;
 
-/* ---- who has how much ----------------------------------------------------------- */
+/* ---- shares of databases ------------------------------------------------------------- */
 
 static Share *
-share_of(Shares *shares, Oid database, bool make)
+find_share(Shares *shares, Oid database, bool make)
 {
 	for (int i = 0; i < shares->n; i++)
-		if (shares->of[i].database == database)
-			return &shares->of[i];
+		if (shares->entries[i].database == database)
+			return &shares->entries[i];
 	if (!make || shares->n == MOST_DATABASES)
 		return NULL;
-	shares->of[shares->n] = (Share){database, 0};
-	return &shares->of[shares->n++];
+	shares->entries[shares->n] = (Share){database, 0};
+	return &shares->entries[shares->n++];
 }
 
 static void
 count_share(Shares *shares, Oid database, uint64 bytes)
 {
-	Share *share = bytes > 0 ? share_of(shares, database, true) : NULL;
+	Share *share = bytes > 0 ? find_share(shares, database, true) : NULL;
 
 	if (share)
 		share->bytes += bytes;
@@ -96,36 +100,39 @@ count_shares(Shares *shares, Oid database)
 	StoredColumn *column;
 
 	shares->n = 0;
-	share_of(shares, database, true);
+	find_share(shares, database, true);
 	hash_seq_init(&scan, cache_tables);
 	while ((table = hash_seq_search(&scan)) != NULL)
 		count_share(shares, table->key.database, table->sum.bytes);
 	hash_seq_init(&scan, cache_columns);
 	while ((column = hash_seq_search(&scan)) != NULL)
 		count_share(shares, column->table->key.database, column->sum.bytes);
-	shares->part = cache_shared->memory / shares->n;
+	shares->share = cache_shared->memory / shares->n;
 }
 
 static bool
-has_more(Shares *shares, Oid database)
+exceeds_share(Shares *shares, Oid database)
 {
-	Share *share = share_of(shares, database, false);
+	Share *share = find_share(shares, database, false);
 
-	return share && share->bytes > shares->part;
+	return share && share->bytes > shares->share;
 }
 
-/* ---- the choice ------------------------------------------------------------------- */
+/* ---- choosing a victim -------------------------------------------------------------- */
 
-/* The order in which things go. */
+/* Returns whether something with use a is evicted before something with use b. */
 static bool
-goes_before(const StoredUse *a, const StoredUse *b)
+is_evicted_before(const StoredUse *a, const StoredUse *b)
 {
 	return a->before != b->before ? a->before < b->before : a->last < b->last;
 }
 
-/* Is something worth so much less than something else that it may go for it? */
+/*
+ * Returns whether something is worth so much less than something else that it may be evicted for
+ * it.
+ */
 static bool
-worth_less(const StoredUse *use, const StoredUse *than)
+is_worth_less(const StoredUse *use, const StoredUse *than)
 {
 	uint64 clock = cache_shared->clock;
 
@@ -134,37 +141,38 @@ worth_less(const StoredUse *use, const StoredUse *than)
 	return use->before == 0 || clock - use->before > 2 * (clock - than->before);
 }
 
-/* What is looked for, and the best found. */
+/* A search for a victim. */
 typedef struct Search
 {
 	Shares shares;
 	Need what;
 	const StoredDemand *demand;
-	bool needy; /* the database that needs it has less than its part */
+	bool needy; /* the demand's database has less than its share */
 	int ntried;
 	Victim tried[MOST_VICTIMS];
 	Victim best;
 	const StoredUse *best_use;
-	bool best_more; /* its database has more than its part */
+	bool best_more; /* its database has more than its share */
 } Search;
 
 static void
-consider(Search *search, Victim victim, const StoredTable *table, const StoredUse *use)
+consider_victim(Search *search, Victim victim, const StoredTable *table, const StoredUse *use)
 {
 	const StoredDemand *demand = search->demand;
 	Oid database = table->key.database;
-	bool more = has_more(&search->shares, database);
+	bool more = exceeds_share(&search->shares, database);
 
 	if (OidIsValid(demand->owner) && table->owner != demand->owner)
 		return;
-	if (!worth_less(use, demand->use) && !(more && search->needy && database != demand->database))
+	if (!is_worth_less(use, demand->use) &&
+		!(more && search->needy && database != demand->database))
 		return;
 	for (int i = 0; i < search->ntried; i++)
 		if (search->tried[i].table == victim.table && search->tried[i].column == victim.column)
 			return;
 	if (search->best_use && more != search->best_more && search->best_more)
 		return;
-	if (search->best_use && more == search->best_more && !goes_before(use, search->best_use))
+	if (search->best_use && more == search->best_more && !is_evicted_before(use, search->best_use))
 		return;
 	search->best = victim;
 	search->best_use = use;
@@ -180,22 +188,22 @@ is_victim(const Search *search, StoredTable *table)
 }
 
 static bool
-choose(Search *search)
+choose_victim(Search *search)
 {
 	HASH_SEQ_STATUS scan;
 	StoredTable *table;
 	StoredColumn *column;
 
 	search->best_use = NULL;
-	/* first columns: at equal worth they go before descriptors */
+	/* Columns first: at equal worth they are evicted before descriptors. */
 	hash_seq_init(&scan, cache_columns);
 	while ((column = hash_seq_search(&scan)) != NULL)
 		if (search->what != NEED_TABLE && !dlist_is_empty(&column->chunks))
-			consider(search, (Victim){NULL, column}, column->table, &column->use);
+			consider_victim(search, (Victim){NULL, column}, column->table, &column->use);
 	hash_seq_init(&scan, cache_tables);
 	while ((table = hash_seq_search(&scan)) != NULL)
 		if (is_victim(search, table))
-			consider(search, (Victim){table, NULL}, table, &table->use);
+			consider_victim(search, (Victim){table, NULL}, table, &table->use);
 	if (search->best_use == NULL)
 		return false;
 	search->tried[search->ntried++] = search->best;
@@ -243,7 +251,7 @@ evict_bare_ranges(StoredTable *table, Size need)
 	return freed;
 }
 
-/* Of a table, with their chunks; those that are pinned go with their last pin. */
+/* Evicts ranges of a table with their chunks; pinned ones are freed by their last unpin. */
 static Size
 evict_ranges(StoredTable *table)
 {
@@ -267,8 +275,8 @@ evict(const StoredDemand *demand, Need what, Size need)
 	search.demand = demand;
 	search.ntried = 0;
 	count_shares(&search.shares, demand->database);
-	search.needy = !has_more(&search.shares, demand->database);
-	while (freed < need && search.ntried < MOST_VICTIMS && choose(&search))
+	search.needy = !exceeds_share(&search.shares, demand->database);
+	while (freed < need && search.ntried < MOST_VICTIMS && choose_victim(&search))
 	{
 		if (what == NEED_TABLE)
 			freed += evict_ranges(search.best.table);

@@ -1,10 +1,12 @@
 /*
  * forget.c
- *	  Gives back what belongs to tables that are not there any more.
  *
- * A process forgets the files that its own transaction deletes, when it has committed: of dropped,
- * truncated, rewritten and moved tables.  That is for memory, not for correctness: what COMMIT
- * PREPARED, a recovery or DROP DATABASE deletes is found by a sweep, when memory is short.
+ * Frees what is cached of tables that do not exist any more.
+ *
+ * When a transaction has committed, its process forgets the files that the transaction deleted: of
+ * dropped, truncated, rewritten and moved tables. This saves memory; correctness does not depend
+ * on it. Files that COMMIT PREPARED, a recovery or DROP DATABASE deletes are found by a sweep,
+ * when memory is short.
  */
 #include "postgres.h"
 
@@ -18,18 +20,18 @@
 #include "cache/store_internal.h"
 #include "common/compat.h"
 
-/* Ranges that are freed in one go under the lock. */
+/* Most ranges that are freed under one acquisition of the lock. */
 #define BATCH 256
-/* A sweep looks at a file for each table; at most one in this time. */
+/* A sweep checks one file per table. Least time between two sweeps. */
 #define SWEEP_INTERVAL_MS 30000
 
-/* What the transaction deletes, in its memory context. */
+/* Files of cached tables that the transaction deletes, in its memory context. */
 static CompatLocator *deleted;
 static int ndeleted;
 
 /* ---- one table ----------------------------------------------------------------- */
 
-/* Of the table, as long as it is being forgotten; returns whether there is more. */
+/* Removes some ranges of a table that is being forgotten; returns whether there are more. */
 static bool
 forget_batch(StoredTable *table)
 {
@@ -57,7 +59,7 @@ cache_forget_table(const CacheTableKey *key)
 
 		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 		table = hash_search(cache_tables, key, HASH_FIND, NULL);
-		/* not a new one that came between */
+		/* not a new entry that was made in between */
 		more = table && (first || table->serial == 0);
 		if (more)
 		{
@@ -83,11 +85,11 @@ file_is_there(const CacheTableKey *key)
 
 	compat_main_fork_path(key->database, key->tablespace, key->relnumber, path, sizeof(path));
 	if (stat(path, &st) == 0)
-		return st.st_size > 0; /* dropped files stay, empty, until the next checkpoint */
+		return st.st_size > 0; /* dropped files remain, empty, until the next checkpoint */
 	return errno != ENOENT && errno != ENOTDIR;
 }
 
-/* The keys of all tables, as many as there were a moment ago. */
+/* Returns the keys of all tables. Tables added after they were counted may be missing. */
 static CacheTableKey *
 all_keys(int *n)
 {
@@ -142,7 +144,7 @@ forget_sweep_if_due(void)
 /* ---- transactions --------------------------------------------------------------------- */
 
 static CacheTableKey
-key_of(CompatLocator locator)
+locator_key(CompatLocator locator)
 {
 	CacheTableKey key;
 
@@ -153,11 +155,11 @@ key_of(CompatLocator locator)
 }
 
 /*
- * Before the commit: which of the files that it deletes are of cached tables.  They are locked
- * against everybody who could cache them from now on.
+ * Called before the commit: collects the files of cached tables that it deletes. The tables are
+ * locked, so others cannot cache them from now on.
  */
 static void
-note_deleted(void)
+collect_deleted(void)
 {
 	CompatLocator *all;
 	int n = smgrGetPendingDeletes(true, &all);
@@ -168,13 +170,13 @@ note_deleted(void)
 	LWLockAcquire(cache_shared->change_lock, LW_SHARED);
 	for (int i = 0; i < n; i++)
 	{
-		CacheTableKey key = key_of(all[i]);
+		CacheTableKey key = locator_key(all[i]);
 
 		if (hash_search(cache_tables, &key, HASH_FIND, NULL))
 			all[kept++] = all[i];
 	}
 	LWLockRelease(cache_shared->change_lock);
-	/* after the commit is no time to run out of memory */
+	/* attach now: after the commit, an error for lack of memory must not happen */
 	if (kept > 0)
 		cache_memory_attach();
 	deleted = all;
@@ -190,12 +192,12 @@ at_transaction_end(XactEvent event, void *arg)
 	{
 		case XACT_EVENT_PRE_COMMIT:
 			ndeleted = 0;
-			note_deleted();
+			collect_deleted();
 			break;
 		case XACT_EVENT_COMMIT:
 			for (int i = 0; i < ndeleted; i++)
 			{
-				CacheTableKey key = key_of(deleted[i]);
+				CacheTableKey key = locator_key(deleted[i]);
 
 				cache_forget_table(&key);
 			}

@@ -1,10 +1,11 @@
 /*
  * machine_memory.c
- *	  How much memory there is for this process.
  *
- * A control group's limit is the least one on the way from the group to the root.  In a
- * container the path of the group may be one that is not visible there; the root then is the
- * container's own group.
+ * The memory that this process may use.
+ *
+ * The effective limit of a control group is the least one on the path from the group to the root.
+ * In a container the path of the group may not be visible; then the root is the container's own
+ * group.
  */
 #include "postgres.h"
 
@@ -14,7 +15,7 @@
 
 #include "cache/machine_memory.h"
 
-/* The number in a file; UINT64_MAX if there is none ("max" is none). */
+/* Returns the number in a file; UINT64_MAX if there is none (as with "max"). */
 static uint64
 number_in(const char *path)
 {
@@ -27,7 +28,7 @@ number_in(const char *path)
 	return found ? number : UINT64_MAX;
 }
 
-/* The least limit of a group and those above it. */
+/* Returns the least limit of a group and its ancestors. */
 static uint64
 group_limit(const char *root, const char *group, const char *name)
 {
@@ -61,7 +62,7 @@ machine_memory(void)
 		least = (uint64) pages * sysconf(_SC_PAGESIZE);
 #endif
 
-	/* Lines "number:controllers:/group"; version 2 has number 0 and no controllers. */
+	/* Lines are "number:controllers:/group"; version 2 has number 0 and no controllers. */
 	file = AllocateFile("/proc/self/cgroup", "r");
 	while (file && fgets(line, sizeof(line), file))
 	{

@@ -1,92 +1,89 @@
 /*
  * proof.c
- *	  When what was read from a heap page once may stand for the page again.
+ *	  Decides when cached rows of a heap page may be used in place of the page.
  *
- * The rows that a snapshot sees on a page depend on the page's bytes, on the
- * states of the transactions whose ids are on it, and on the snapshot.  A page is
- * taken into a range descriptor only when it is *settled*: every xmin and xmax
- * that decides a row's visibility precedes the builder's snapshot->xmin, so that
- * it had committed or aborted when that snapshot was taken, finally.  Let `newest`
- * be the newest of these ids.  A snapshot whose xmin is newer than `newest` takes
- * all of them for finished too, and reads their outcomes from the same commit log:
- * it sees the same rows as the builder, as long as the page's bytes are the same.
- * So there are two questions at use: is the snapshot's xmin newer than `newest`
- * (FullTransactionIds, so that no wraparound can turn the comparison), and has the
- * page changed?
+ * The rows that a snapshot sees on a page depend on three things: the page's bytes, the states of
+ * the transactions whose ids are on the page, and the snapshot.  A page is taken into a range
+ * descriptor only if it is *settled*: every xmin and xmax that decides a row's visibility precedes
+ * the builder's snapshot->xmin, so that its transaction had committed or aborted, finally, when
+ * that snapshot was taken.  Let `newest` be the newest of these ids.  A snapshot whose xmin is
+ *newer than `newest` also treats all of them as finished, and reads their outcomes from the same
+ *commit log.  So it sees the same rows as the builder, as long as the page's bytes are the same.
+ *Two checks remain when cached rows are used: is the snapshot's xmin newer than `newest` (compared
+ *as FullTransactionIds, so wraparound does not matter), and is the page unchanged?
  *
- * What is compared is the state at the moment of the question.  A change that is
- * made after it, or whose writer is in the middle of it, belongs to a transaction
- * that was running when the question was asked, hence when the query's snapshot was
- * taken, before: the snapshot does not see it.  A change of the own transaction,
- * by an earlier command, is complete.
+ * The second check compares the state at the moment of the check.  A change that is made later, or
+ * is being made at that moment, belongs to a transaction that was running at the check, and so also
+ * when the query's snapshot was taken earlier: the snapshot does not see it.  A change by an
+ *earlier command of the own transaction is complete.
  *
- * 1. The visibility map.  Claim: if a block's all-visible bit is set, and the
- *	  LSN of the map's page is L at two times, the block has not changed in between
- *	  but for what no snapshot can see.  Whoever changes a page that is all-visible
- *	  clears its bit first or in the same critical section (heap_insert, heap_update,
- *	  heap_delete, and so their redo functions, where the bit goes first).  What does
- *	  not clear it leaves visible rows alone: freezing, hint bits, line pointers
- *	  of dead rows, row locks.  To be set at the second time the bit must have been
- *	  set again, which visibilitymap_set does, when the bit was clear, with a new
- *	  LSN on the map's page, in redo as well.  Clearing a bit moves the LSN in
- *	  the newest minor releases only (17.11, 18.6), so the bit itself is always read,
- *	  with the LSN, under the map page's share lock; core reads the map without
- *	  a lock, for which the argument above (changes of running transactions) is needed
- *	  as well.  Therefore the builder reads the map *before* the pages.  The bit has to be set
- *	  at the first time, too: where a database was dropped and is there again under the same OID, as
- *	  a copy of its template's files, time has gone backwards for the map.
- *	  A different LSN says nothing, as one page of the map has the bits of 32,672 blocks:
- * 2. The page's LSN.  Every change of a permanent table that a snapshot can see is
- *	  WAL-logged and stamps the page with its record's LSN, which no other record
- *	  has.  Equal LSNs mean an unchanged page, hint bits aside.  If that is so
- *	  for all blocks of a range, the map's LSN that was read before them is noted,
- *	  so that the next query may use the map.
- * 3. Neither: the block is marked as changed, for good, and read from the heap.
+ * 1. The visibility map.  Claim: if a block's all-visible bit is set, and the LSN of the map's page
+ *	  is L, at two times, then between them the block has not changed, except in ways that no
+ *	  snapshot can see.  Code that changes an all-visible page clears the bit first, or in the same
+ *	  critical section (heap_insert, heap_update, heap_delete, and their redo functions, which clear
+ *	  the bit first).  Code that does not clear it leaves visible rows alone: freezing, hint bits,
+ *	  line pointers of dead rows, row locks.  If the bit was cleared, it must have been set again to
+ *	  be set at the second time, and visibilitymap_set then puts a new LSN on the map's page, in
+ *redo as well.  Clearing a bit changes the LSN in the newest minor releases only (17.11, 18.6), so
+ *	  the bit itself is always read too, with the LSN, under the map page's share lock.  (Core reads
+ *	  the map without a lock; there the argument above about running transactions is needed.)
+ *	  Therefore the builder reads the map *before* the pages.  The bit must be set at the first
+ *time, too: if a database is dropped and created again with the same OID, as a copy of its
+ *template's files, the map goes back in time. A different LSN of the map's page proves nothing
+ *about a block, as one page of the map has the bits of 32,672 blocks.  Then the second check is
+ *used.
+ * 2. The page's LSN.  Every change of a permanent table that a snapshot can see is WAL-logged, and
+ *	  puts its record's LSN on the page, which no other record has.  So equal LSNs mean an unchanged
+ *	  page, except for hint bits.  If all blocks of a range pass this check, the map's LSN that was
+ *	  read before them is recorded, so that the next query can use the map.
+ * 3. If neither check succeeds, the block is marked as changed, permanently, and read from the
+ *heap.
  *
- * For a span of ranges (span.h) the noted LSNs of all of them are one note.  It is made of ranges
- * none of whose blocks is marked as changed, as what is noted of such a one is not proved.  The
- * marks are read after the note: if there are none, all blocks had been proved when it was made.
- * Nothing that happens to the descriptors later makes it wrong: it says that blocks were as the
- * ranges of these stamps have them when the map's pages had these LSNs, and by 1. that is how they
- * are, if the pages have them still and all bits are set.
+ * For a span of ranges (span.h) the recorded LSNs of all of its ranges are recorded together.  A
+ * span is made only of ranges without blocks that are marked as changed, as the recorded LSN does
+ * not prove these.  The marks are read after the recorded LSN: if there are none, all blocks had
+ * been proved when it was recorded.  Later changes of the descriptors do not make the span's record
+ * wrong.  It says that the blocks had the contents of the ranges with these stamps when the map's
+ * pages had these LSNs.  By 1., they still have them if the map's pages still have these LSNs and
+ * all bits are set.
  *
- * An LSN of zero proves nothing, of a page or of the map: it is that of pages that were written
- * without WAL (wal_level = minimal, in the transaction that creates or rewrites the
- * table), and not unique to one state.  Other holes, and what closes them:
+ * An LSN of zero proves nothing, for a page or the map.  Pages that are written without WAL
+ * (wal_level = minimal, in the transaction that creates or rewrites the table) have it, and it is
+ * not unique to one state.  Other cases that could break the proof, and why they do not:
  *
- * - Unlogged and temporary tables, and others when RelationNeedsWAL says no: refused.
- *	 So are tables created, truncated or rewritten in the current transaction, whose
- *	 relfilenumber would be given back if that aborts, catalogs, which have in-place updates, and
- *	 sequences, which are changed in place, and for the most part without WAL.
- * - COPY FREEZE writes frozen rows only into a table that was created or truncated in
- *	 the same transaction: nobody else can read it before the commit; the same
- *	 transaction is refused.  That old snapshots see such rows is core's own behaviour.
- * - A block that is truncated away and comes back is a page initialized by a WAL
- *	 record, with another LSN; its bit was cleared, and is set again with another LSN of
- *	 the map's page (or a new one, if the map was truncated as well).
- * - Relfilenumbers are used again after a drop, in theory: pages and map of the
- *	 new table have LSNs of later records, or zero.
- * - Pruning and freezing between build and use: remove or freeze what is the same
- *	 for all snapshots alive; the standby cancels older ones before it does so.
- *	 Both move the page's LSN, and keep the bit of an all-visible page.
- * - old_snapshot_threshold (up to 16) prunes what snapshots still need, and makes reading
- *	 such a page an error, which a cached page would miss: refused where it is on.
- * - Recovery: all of it holds during redo, where changes are made under the same
- *	 locks in the order of the primary.  Core does not trust PD_ALL_VISIBLE there,
- *	 as the primary may have set it by a horizon that the standby's snapshots are behind;
- *	 nor does proof_page_is_settled.  The map is asked for a change alone, not for
- *	 visibility.  LSNs go on after a promotion.  A crash or restart ends the cache.
- * - SERIALIZABLE: the scan has locked the relation for predicates as core's sequential
- *	 scan does, before any block; conflicts out of settled rows do not exist, as their
- *	 transactions had ended before the snapshot.  A writer looks for predicate locks when it
- *	 has locked the page, and then changes it without letting go: a reader that does not wait
- *	 for that lock may have come too late for the one, and too early to see the other.  So
- *	 each page's LSN is compared under the page's lock, and the map proves nothing.
- * - Multixacts as xmax, but for mere row locks, and rows moved by releases before 9.0
- *	 are not settled: such pages are read from the heap until vacuum has cleaned them.
- * - Attributes that were added after a row: their value is in the catalog, not on the page;
- *	 the column's key has a hash of it (CacheColumnKey.missing).
- * - pg_surgery changes pages as it likes, but logs them and clears their bits.
+ * - Tables without WAL: unlogged and temporary tables, and others for which RelationNeedsWAL is
+ *	 false, are not cached.  Neither are tables created, truncated or rewritten in the current
+ *	 transaction, whose relfilenumber would be reused after an abort; catalogs, which have in-place
+ *	 updates; and sequences, which are changed in place and mostly without WAL.
+ * - COPY FREEZE writes frozen rows only into a table that was created or truncated in the same
+ *	 transaction.  Others cannot read it before the commit, and the same transaction does not cache
+ *	 it.  Older snapshots see such rows; that is core's own behaviour.
+ * - A block that is truncated away and added again is initialized by a WAL record, with another
+ *	 LSN.  Its bit was cleared, and is set again with another LSN of the map's page (or on a new map
+ *	 page, if the map was truncated as well).
+ * - Relfilenumbers can be reused after a drop, in theory: pages and map of the new table have LSNs
+ *	 of later records, or zero.
+ * - Pruning and freezing between build and use remove or freeze what is the same for all live
+ *	 snapshots; a standby cancels older ones first.  Both change the page's LSN, and keep the bit of
+ *	 an all-visible page.
+ * - old_snapshot_threshold (up to 16) prunes rows that snapshots still need, and makes reading such
+ *	 a page an error, which a cached page would miss.  Nothing is cached where it is on.
+ * - Recovery: the proof holds during redo, where changes are made under the same locks in the order
+ *	 of the primary.  Core does not trust PD_ALL_VISIBLE there, as the primary may have set it by a
+ *	 horizon that the standby's snapshots have not reached; nor does proof_page_is_settled().  The
+ *	 map is used only to detect changes, not for visibility.  LSNs continue after a promotion.  A
+ *	 crash or restart ends the cache.
+ * - SERIALIZABLE: the scan has taken the relation's predicate lock before the first block, as
+ *core's sequential scan does.  Settled rows cause no conflicts out, as their transactions had ended
+ *	 before the snapshot.  A writer checks predicate locks after it has locked the page, and changes
+ *	 the page without unlocking it in between.  A reader that does not wait for that lock may take
+ *	 its predicate lock too late for the writer, and still miss the writer's change.  Therefore each
+ *	 page's LSN is compared under the page's lock, and the map proves nothing.
+ * - Pages with a multixact as xmax that is more than row locks, or with rows moved by releases
+ *	 before 9.0, are not settled: they are read from the heap until vacuum has cleaned them.
+ * - Attributes added after a row was written: their value is in the catalog, not on the page.  The
+ *	 column's key has a hash of it (CacheColumnKey.missing).
+ * - pg_surgery changes pages arbitrarily, but logs the changes and clears the bits.
  */
 #include "postgres.h"
 
@@ -128,7 +125,7 @@ proof_unsupported_reason(Relation rel)
 	return NULL;
 }
 
-/* The 64-bit id of a transaction that is not in the future and not more than 2^31 ids old. */
+/* Returns the 64-bit id of a transaction that is not in the future and at most 2^31 ids old. */
 static FullTransactionId
 full_xid(FullTransactionId next, TransactionId xid)
 {
@@ -165,8 +162,8 @@ proof_end(Proof *proof)
 /* ---- the visibility map --------------------------------------------------- */
 
 /*
- * Copies the bits of blocks [from, to) of a range from one page of the map; returns that page's
- * LSN.
+ * Copies the all-visible bits of blocks [from, to) of a range from one page of the map; returns
+ * that page's LSN.
  */
 static XLogRecPtr
 read_map_page(Proof *proof, BlockNumber first, int from, int to, CacheBlocks *visible)
@@ -175,14 +172,14 @@ read_map_page(Proof *proof, BlockNumber first, int from, int to, CacheBlocks *vi
 	XLogRecPtr lsn;
 	uint32 at = (first + from) % MAP_BLOCKS;
 
-	/* pins the map's page, if there is one */
+	/* pins the map's page, if it exists */
 	visibilitymap_get_status(proof->rel, first + from, &proof->map);
 	if (!BufferIsValid(proof->map))
 		return InvalidXLogRecPtr;
 	LockBuffer(proof->map, BUFFER_LOCK_SHARE);
 	lsn = PageGetLSN(BufferGetPage(proof->map));
 	bits = (const uint8 *) PageGetContents(BufferGetPage(proof->map));
-	/* four blocks at a time: a range begins with a byte, and so does a page of the map */
+	/* Four blocks at a time: a range begins at a byte boundary of the map's page. */
 	StaticAssertStmt(MAP_BLOCKS_PER_BYTE == 4 && VISIBILITYMAP_ALL_VISIBLE == 1,
 					 "two bits a block, the lower one counts");
 	for (; from + MAP_BLOCKS_PER_BYTE <= to; from += MAP_BLOCKS_PER_BYTE, at += MAP_BLOCKS_PER_BYTE)
@@ -212,7 +209,10 @@ proof_read_map(Proof *proof, BlockNumber first, int nblocks, MapView *view)
 
 /* ---- settled pages ---------------------------------------------------------- */
 
-/* Had the transaction ended when the snapshot was taken? */
+/*
+ * Returns whether the transaction had ended when the snapshot was taken. Raises *newest to its id
+ * if need be.
+ */
 static inline bool
 is_settled(const Proof *proof, TransactionId xid, TransactionId *newest)
 {
@@ -261,7 +261,7 @@ proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest)
 	}
 	if (TransactionIdIsValid(xid))
 	{
-		/* it precedes the snapshot's xmin, by less than 2^31 */
+		/* It precedes the snapshot's xmin, by less than 2^31. */
 		FullTransactionId full = full_xid(proof->xmin, xid);
 
 		if (FullTransactionIdPrecedes(*newest, full))
@@ -272,7 +272,7 @@ proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest)
 
 /* ---- proofs ------------------------------------------------------------------ */
 
-/* Is the page's LSN what it was when the range was read? */
+/* Returns whether the page's LSN is the one of the time when the range was read. */
 static bool
 page_is_unchanged(Proof *proof, CacheRange *range, int i)
 {
@@ -293,12 +293,12 @@ page_is_unchanged(Proof *proof, CacheRange *range, int i)
 }
 
 /*
- * Blocks of part 0 or 1 of the range that the map proves: whose bit is set in `view`, and was set
- * when the LSN that the map's page still has was noted.
+ * Sets *by_map to the blocks on map page `part` (0 or 1) that the map proves: their bit is set in
+ * `view`, and was set when the LSN was recorded that the map's page still has.
  */
 static void
-read_noted(const Proof *proof, CacheRange *range, const MapView *view, int part,
-		   CacheBlocks *by_map)
+read_recorded_map(const Proof *proof, CacheRange *range, const MapView *view, int part,
+				  CacheBlocks *by_map)
 {
 	XLogRecPtr lsn = view->lsn[part];
 
@@ -309,15 +309,15 @@ read_noted(const Proof *proof, CacheRange *range, const MapView *view, int part,
 	pg_read_barrier();
 	for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
 		by_map->word[w] = view->visible.word[w] & pg_atomic_read_u64(&range->visible[w]);
-	/* somebody may be noting another one */
+	/* Another process may be recording another LSN. */
 	pg_read_barrier();
 	if (pg_atomic_read_u64(&range->map_lsn[part]) != lsn)
 		memset(by_map, 0, sizeof(*by_map));
 }
 
-/* Notes what the map was before all blocks of the range were proved. */
+/* Records the state of the map that was read before all blocks of the range were proved. */
 static void
-note_map(CacheRange *range, const MapView *view)
+record_map(CacheRange *range, const MapView *view)
 {
 	if (pg_atomic_read_u64(&range->map_lsn[0]) == view->lsn[0] &&
 		pg_atomic_read_u64(&range->map_lsn[1]) == view->lsn[1])
@@ -333,8 +333,8 @@ note_map(CacheRange *range, const MapView *view)
 }
 
 /*
- * Descriptors and pages of buffers that are looked at one after the other are seldom in the
- * processor's cache, nor does the hardware foresee them.
+ * Buffer descriptors and pages that are checked one after the other are rarely in the CPU cache,
+ * and hardware does not prefetch them.
  */
 #define PREFETCH_BLOCKS 16
 
@@ -350,38 +350,38 @@ prefetch_page(CacheRange *range, int i)
 }
 
 /*
- * Proves blocks [from, to), which lie on one page of the map, as it was read before; sets those
- * that have changed.
+ * Proves blocks [from, to), whose bits are on page `part` of the map, as read into `view`. Adds
+ * the proved blocks to *proved, and the changed ones to *changed.
  */
 static void
-prove_part(Proof *proof, CacheRange *range, int from, int to, const MapView *view, int part,
-		   CacheBlocks *proved, CacheBlocks *changed)
+prove_blocks(Proof *proof, CacheRange *range, int from, int to, const MapView *view, int part,
+			 CacheBlocks *proved, CacheBlocks *changed)
 {
 	CacheBlocks by_map;
-	int look[CACHE_RANGE_BLOCKS]; /* blocks whose pages are looked at */
+	int unproved[CACHE_RANGE_BLOCKS]; /* blocks whose pages are checked */
 	int n = 0;
 
-	read_noted(proof, range, view, part, &by_map);
+	read_recorded_map(proof, range, view, part, &by_map);
 	for (int w = from / 64; w * 64 < to; w++)
 	{
-		uint64 part_of = cache_blocks_below(to - w * 64) & ~cache_blocks_below(from - w * 64);
-		uint64 dead = pg_atomic_read_u64(&range->dead[w]) & part_of;
-		uint64 mapped = by_map.word[w] & part_of & ~dead;
+		uint64 selected = cache_blocks_below(to - w * 64) & ~cache_blocks_below(from - w * 64);
+		uint64 dead = pg_atomic_read_u64(&range->dead[w]) & selected;
+		uint64 mapped = by_map.word[w] & selected & ~dead;
 
 		proof->counts.changed += pg_popcount64(dead);
 		proof->counts.by_map += pg_popcount64(mapped);
 		proved->word[w] |= mapped;
-		for (uint64 rest = part_of & ~dead & ~mapped; rest != 0; rest &= rest - 1)
-			look[n++] = w * 64 + pg_rightmost_one_pos64(rest);
+		for (uint64 rest = selected & ~dead & ~mapped; rest != 0; rest &= rest - 1)
+			unproved[n++] = w * 64 + pg_rightmost_one_pos64(rest);
 	}
 	for (int k = 0; k < Min(n, PREFETCH_BLOCKS); k++)
-		prefetch_page(range, look[k]);
+		prefetch_page(range, unproved[k]);
 	for (int k = 0; k < n; k++)
 	{
-		int i = look[k];
+		int i = unproved[k];
 
 		if (k + PREFETCH_BLOCKS < n)
-			prefetch_page(range, look[k + PREFETCH_BLOCKS]);
+			prefetch_page(range, unproved[k + PREFETCH_BLOCKS]);
 		if (page_is_unchanged(proof, range, i))
 		{
 			cache_blocks_add(proved, i);
@@ -407,23 +407,23 @@ proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved)
 	if (!FullTransactionIdPrecedes(range->newest, proof->xmin))
 		return;
 	proof_read_map(proof, range->first, n, &view);
-	prove_part(proof, range, from, view.split, &view, 0, proved, &changed);
+	prove_blocks(proof, range, from, view.split, &view, 0, proved, &changed);
 	if (view.split < n)
-		prove_part(proof, range, Max(from, view.split), n, &view, 1, proved, &changed);
+		prove_blocks(proof, range, Max(from, view.split), n, &view, 1, proved, &changed);
 	cache_mark_dead(pin, &changed);
 	/*
-	 * Every block of the range that is not dead has been proved after the map was read,
-	 * so that from now on the map proves it as of that LSN.  Not so if only a part of it was
-	 * looked at.
+	 * Every block of the range that is not marked as changed has been proved after the map was
+	 * read. So from now on the map proves it by this LSN. This does not hold if only a part of the
+	 * range was checked.
 	 */
 	if (from == 0 && n == range->nblocks)
-		note_map(range, &view);
+		record_map(range, &view);
 }
 
 /* ---- spans of ranges ----------------------------------------------------------- */
 
 bool
-proof_note_span(CacheSpan *span, CacheRange *range)
+proof_record_span(CacheSpan *span, CacheRange *range)
 {
 	int split = Min(range->nblocks, (int) (MAP_BLOCKS - range->first % MAP_BLOCKS));
 	int page = range->first / MAP_BLOCKS - span->first / MAP_BLOCKS;
@@ -445,18 +445,18 @@ proof_note_span(CacheSpan *span, CacheRange *range)
 			return false;
 	for (int i = 0; i < (split < range->nblocks ? 2 : 1); i++)
 	{
-		XLogRecPtr *noted = &span->map_lsn[page + i];
+		XLogRecPtr *recorded = &span->map_lsn[page + i];
 
-		if (XLogRecPtrIsInvalid(lsn[i]) || (!XLogRecPtrIsInvalid(*noted) && *noted != lsn[i]))
+		if (XLogRecPtrIsInvalid(lsn[i]) || (!XLogRecPtrIsInvalid(*recorded) && *recorded != lsn[i]))
 			return false;
-		*noted = lsn[i];
+		*recorded = lsn[i];
 	}
 	return true;
 }
 
 /*
- * Are the bits of all n blocks set, from that of block number `at` of the page on, which begins a
- * byte?
+ * Returns whether the bits of n blocks are set, from block `at` of the map's page on, which is at
+ * a byte boundary.
  */
 static bool
 all_visible(const uint8 *bits, uint32 at, uint32 n)
@@ -473,13 +473,16 @@ all_visible(const uint8 *bits, uint32 at, uint32 n)
 	return all == 0x55;
 }
 
-/* Has the map's page over the block this LSN, and are the bits of n blocks from this one on set? */
+/*
+ * Returns whether the map's page for a block has this LSN, and the bits of n blocks from this one
+ * on are set.
+ */
 static bool
 map_page_proves(Proof *proof, BlockNumber block, uint32 n, XLogRecPtr lsn)
 {
 	bool proves;
 
-	/* pins the map's page, if there is one */
+	/* pins the map's page, if it exists */
 	visibilitymap_get_status(proof->rel, block, &proof->map);
 	if (!BufferIsValid(proof->map) || XLogRecPtrIsInvalid(lsn))
 		return false;

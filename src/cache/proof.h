@@ -1,8 +1,9 @@
 /*
  * proof.h
- *	  When what was read from a heap page once may stand for the page again.
  *
- * The argument is at the head of proof.c.
+ * Decides when cached rows of a heap page may be used in place of the page.
+ *
+ * The head of proof.c gives the proof.
  */
 #ifndef GPUAGG_CACHE_PROOF_H
 #define GPUAGG_CACHE_PROOF_H
@@ -17,65 +18,68 @@
 #include "cache/span.h"
 #include "cache/store.h"
 
-/* What a scan of one table proves, for EXPLAIN. */
+/* Results of one scan of a table, for EXPLAIN. */
 typedef struct ProofCounts
 {
 	uint64 by_map;  /* blocks proved by the visibility map */
-	uint64 by_lsn;  /* by the page's LSN */
-	uint64 changed; /* found changed, now or before */
+	uint64 by_lsn;  /* blocks proved by the page's LSN */
+	uint64 changed; /* blocks found changed, by this scan or an earlier one */
 } ProofCounts;
 
-/* One scan of one table. */
+/* State for one scan of one table. */
 typedef struct Proof
 {
 	Relation rel;
 	Snapshot snapshot;
-	FullTransactionId xmin;        /* of the snapshot */
-	BufferAccessStrategy strategy; /* the scan's, for pages that are not in memory */
-	bool serializable;             /* each page is looked at, under its lock */
-	Buffer map;                    /* page of the visibility map, pinned, or InvalidBuffer */
+	FullTransactionId xmin;        /* the snapshot's xmin */
+	BufferAccessStrategy strategy; /* the scan's, for pages that are not in shared buffers */
+	bool serializable;             /* SERIALIZABLE: each page is checked under its lock */
+	Buffer map;                    /* pinned page of the visibility map, or InvalidBuffer */
 	ProofCounts counts;
 } Proof;
 
-/* The parts of a range that lie on different pages of the visibility map: at most two. */
+/*
+ * The visibility map's state for a range. The range's bits may be on two pages of the map: blocks
+ * before `split` are on page 0, the others on page 1.
+ */
 typedef struct MapView
 {
-	XLogRecPtr lsn[2];   /* of the map's page; InvalidXLogRecPtr: proves nothing */
+	XLogRecPtr lsn[2];   /* LSN of the map's page; InvalidXLogRecPtr: proves nothing */
 	int split;           /* first block of the range on the second page */
-	CacheBlocks visible; /* blocks whose bit is set */
+	CacheBlocks visible; /* blocks whose all-visible bit is set */
 } MapView;
 
-/* Why the table's pages may not be cached in this transaction; NULL: they may. */
+/* Returns why the table must not be cached in this transaction; NULL if it may be. */
 extern const char *proof_unsupported_reason(Relation rel);
 
 extern void proof_begin(Proof *proof, HeapScanDesc scan);
-/* Releases what is pinned; errors leave that to the resource owner. */
+/* Releases the pin; after an error the resource owner does. */
 extern void proof_end(Proof *proof);
 
-/* What the visibility map says of a range now: to be read before the pages themselves. */
+/* Reads the visibility map for a range. Must be called before the pages themselves are read. */
 extern void proof_read_map(Proof *proof, BlockNumber first, int nblocks, MapView *view);
 
 /*
- * Is every transaction on a page, which is share-locked, settled for all snapshots
- * whose xmin is newer than *newest?  That is raised where need be.
+ * Returns whether a share-locked page is settled: every transaction on it has ended, for all
+ * snapshots with xmin newer than *newest. Raises *newest if need be.
  */
 extern bool proof_page_is_settled(const Proof *proof, Page page, FullTransactionId *newest);
 
 /*
- * Which blocks [from, to) of a pinned range are what they were when the
- * range was read, and show the snapshot what they showed then.
+ * Sets *proved to the blocks in [from, to) of a pinned range that are unchanged since the range
+ * was read, and show the snapshot the same rows.
  */
 extern void proof_range(Proof *proof, CachePin *pin, int from, int to, CacheBlocks *proved);
 
 /*
- * For a summary: notes the LSNs as of which the map proves all blocks of a pinned range; false: it
- * does not, or not as of those that were noted for the span's ranges before it.
+ * For a span's summary: records the map's LSNs that prove all blocks of a pinned range. Returns
+ * false if the map does not prove them, or not with the LSNs recorded for earlier ranges.
  */
-extern bool proof_note_span(CacheSpan *span, CacheRange *range);
+extern bool proof_record_span(CacheSpan *span, CacheRange *range);
 
 /*
- * Are all blocks of the span what they were, and show the snapshot what they showed?  By the map
- * alone.
+ * Returns whether all blocks of the span are unchanged and show the snapshot the same rows, by the
+ * map alone.
  */
 extern bool proof_span(Proof *proof, const CacheSpan *span);
 

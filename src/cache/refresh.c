@@ -1,23 +1,28 @@
 /*
  * refresh.c
- *	  Ranges of which blocks have changed: who asks for their renewal, and when it is due.
  *
- * A block that is found changed is read from the heap by every query from then on, until the range
- * is read anew.  That costs about as much as a query without the cache over these 256 blocks,
- * and is a gain once stale blocks, times the queries that meet them, are more than that.  So a
- * table is renewed
+ * Refreshing ranges of which blocks have changed: requests, and when they are due.
  *
- * - when the share of its cached blocks that is stale is gpuagg.cache_renew or more (and they
- *   are not so few that nobody notices them), or when it has grown by some part of a range
- *   since its last range was read;
- * - when no more blocks were found changed for some seconds, or that has gone on for long;
- * - not soon after the last time: the pause is many times as long as the work was, and doubles each
- * time that few queries have used the table since.  So a table that is written more often than read
- * is renewed less and less often;
- * - and of it the ranges with at least half of that share.
+ * A block that is found changed is read from the heap by every later query, until its range is
+ * read again. Reading a range again costs about as much as a query without the cache over its 256
+ * blocks. It is worth that when the stale blocks, times the queries that meet them, are more. So a
+ * table is refreshed
  *
- * Requests are kept with the table's entry, under change_lock.  A database has one worker at
- * most.  If none can be started nothing happens: the next query asks again.
+ * - if the stale fraction of its cached blocks is at least gpuagg.cache_renew (and they are more
+ * than a few), or if the table has grown by a certain part of a range since its last range was
+ * read;
+ *
+ * - when no more blocks have been found changed for some seconds, or when that has gone on for
+ * long;
+ *
+ * - not soon after the last time: the pause is many times as long as the work was, and doubles
+ * each time that few queries have used the table since. So a table that is written more often than
+ * read is refreshed less and less often.
+ *
+ * Of the table, ranges with at least half of that stale fraction are refreshed.
+ *
+ * Requests are kept in the table's entry, under change_lock. A database has at most one worker. If
+ * none can be started, nothing happens: the next query requests it again.
  */
 #include "postgres.h"
 
@@ -30,35 +35,37 @@
 #include "cache/store_internal.h"
 #include "settings.h"
 
-/* Stale blocks that nobody notices. */
+/* Fewer stale blocks do not matter. */
 #define FEW_BLOCKS 16
-/* A range lacks so many blocks of a table that has grown. */
+/* A table has grown enough if its last range lacks so many blocks. */
 #define MANY_MISSING (CACHE_RANGE_BLOCKS / 8)
 
 /*
- * No more blocks were found changed for so long; or in spite of that so long after it was first
- * asked.
+ * A refresh is due when no more blocks were found changed for QUIET_MS, or RESTLESS_MS after the
+ * first request.
  */
 #define QUIET_MS 2000
 #define RESTLESS_MS 10000
-/* The pause after a renewal: at least, at most, and by how many times the work. */
+/* The pause after a refresh: its limits, and its factor to the work. */
 #define SHORTEST_PAUSE_MS 5000
 #define LONGEST_PAUSE_MS 1800000
 #define PAUSE_FACTOR 20
-/* With so many queries from one renewal to the next it was worth the work. */
+/*
+ * A refresh was worth the work if at least so many queries have used the table since the last one.
+ */
 #define WORTH_USES 8
 #define LOCKED_MS 1000
 
-/* A worker is not started for what will be due only after this, and waits no longer for it. */
+/* A worker is started for, and waits for, requests that are due within this time. */
 #define SOON_MS 30000
-/* A worker that has not begun so long after it was asked for does not exist. */
+/* A worker that has not started so long after its request does not exist. */
 #define START_MS 30000
 
-/* ---- when renewal is due ----------------------------------------------------------------- */
+/* ---- when a refresh is due ---------------------------------------------------------------- */
 
-/* ms from now on, or less than 1: it is due. */
+/* Returns the time until the refresh is due, in ms; less than 1: it is due now. */
 static int64
-due_in(const StoredRefresh *refresh, TimestampTz now)
+ms_until_due(const StoredRefresh *refresh, TimestampTz now)
 {
 	TimestampTz quiet = TimestampTzPlusMilliseconds(refresh->changed, QUIET_MS);
 	TimestampTz restless = TimestampTzPlusMilliseconds(refresh->first, RESTLESS_MS);
@@ -73,13 +80,16 @@ is_enough(uint64 stale, uint64 blocks, int missing)
 		(missing >= MANY_MISSING || (stale >= FEW_BLOCKS && stale >= gpuagg_cache_renew * blocks));
 }
 
-/* ---- asking -------------------------------------------------------------------------- */
+/* ---- requests ----------------------------------------------------------------------------- */
 
-/* Under change_lock: a place for a worker of this database, where there is none yet, or NULL. */
+/*
+ * Returns a free slot for a worker of this database; NULL if it has a worker, or there is no slot.
+ * Under change_lock.
+ */
 static StoredWorker *
-free_place(TimestampTz now)
+find_free_slot(TimestampTz now)
 {
-	StoredWorker *place = NULL;
+	StoredWorker *slot = NULL;
 
 	for (int i = 0; i < CACHE_WORKERS; i++)
 	{
@@ -89,9 +99,9 @@ free_place(TimestampTz now)
 		if (worker->database == MyDatabaseId && !gone)
 			return NULL;
 		if (worker->database == InvalidOid || gone)
-			place = worker;
+			slot = worker;
 	}
-	return place;
+	return slot;
 }
 
 static bool
@@ -111,11 +121,11 @@ start_worker(void)
 }
 
 void
-cache_ask_refresh(CacheTable *table, int missing)
+cache_request_refresh(CacheTable *table, int missing)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	StoredTable *stored;
-	StoredWorker *place = NULL;
+	StoredWorker *slot = NULL;
 	uint64 stale = 0;
 	bool enough;
 
@@ -134,35 +144,35 @@ cache_ask_refresh(CacheTable *table, int missing)
 	{
 		StoredRefresh *refresh = &stored->refresh;
 
-		if (!refresh->asked)
+		if (!refresh->requested)
 			refresh->first = now;
-		if (!refresh->asked || refresh->stale != stale)
+		if (!refresh->requested || refresh->stale != stale)
 			refresh->changed = now;
-		refresh->asked = true;
+		refresh->requested = true;
 		refresh->stale = stale;
-		if (due_in(refresh, now) < SOON_MS)
-			place = free_place(now);
-		if (place)
-			*place = (StoredWorker){MyDatabaseId, 0, now};
+		if (ms_until_due(refresh, now) < SOON_MS)
+			slot = find_free_slot(now);
+		if (slot)
+			*slot = (StoredWorker){MyDatabaseId, 0, now};
 	}
 	LWLockRelease(cache_shared->change_lock);
-	if (place == NULL || start_worker())
+	if (slot == NULL || start_worker())
 		return;
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
-	if (place->database == MyDatabaseId && place->pid == 0)
-		place->database = InvalidOid;
+	if (slot->database == MyDatabaseId && slot->pid == 0)
+		slot->database = InvalidOid;
 	LWLockRelease(cache_shared->change_lock);
 }
 
 /* ---- the worker ----------------------------------------------------------------------- */
 
 static void
-leave_place(int code, Datum arg)
+release_slot(int code, Datum arg)
 {
-	StoredWorker *place = &cache_shared->workers[DatumGetInt32(arg)];
+	StoredWorker *slot = &cache_shared->workers[DatumGetInt32(arg)];
 
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
-	*place = (StoredWorker){InvalidOid, 0, 0};
+	*slot = (StoredWorker){InvalidOid, 0, 0};
 	LWLockRelease(cache_shared->change_lock);
 }
 
@@ -181,7 +191,7 @@ cache_worker_begin(void)
 		cache_shared->workers[mine].pid = MyProcPid;
 	LWLockRelease(cache_shared->change_lock);
 	if (mine >= 0)
-		before_shmem_exit(leave_place, Int32GetDatum(mine));
+		before_shmem_exit(release_slot, Int32GetDatum(mine));
 	return mine >= 0;
 }
 
@@ -200,9 +210,10 @@ cache_take_refresh(CacheTableKey *key, Oid *relid, long *wait_ms)
 	{
 		int64 in;
 
-		if (stored->key.database != MyDatabaseId || stored->serial == 0 || !stored->refresh.asked)
+		if (stored->key.database != MyDatabaseId || stored->serial == 0 ||
+			!stored->refresh.requested)
 			continue;
-		in = due_in(&stored->refresh, now);
+		in = ms_until_due(&stored->refresh, now);
 		if (in >= first_in)
 			continue;
 		first = stored;
@@ -211,7 +222,7 @@ cache_take_refresh(CacheTableKey *key, Oid *relid, long *wait_ms)
 	*wait_ms = first ? (long) Max(first_in, 0) : -1;
 	if (first && first_in <= 0)
 	{
-		first->refresh.asked = false;
+		first->refresh.requested = false;
 		*key = first->key;
 		*relid = first->relid;
 	}
@@ -242,7 +253,7 @@ cache_end_refresh(const CacheTableKey *key, CacheRefreshed how, int64 work_ms)
 		pause = Min(Max(pause, SHORTEST_PAUSE_MS), LONGEST_PAUSE_MS);
 		if (how == CACHE_REFRESH_LATER)
 		{
-			refresh->asked = true;
+			refresh->requested = true;
 			pause = LOCKED_MS;
 		}
 		else

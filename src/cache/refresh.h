@@ -1,10 +1,11 @@
 /*
  * refresh.h
- *	  Ranges of which blocks have changed: who asks for their renewal, and who does it.
  *
- * Queries that meet blocks which the cache does not serve any more ask for renewal; a background
+ * Refreshing ranges of which blocks have changed: requests, and when they are due.
+ *
+ * Queries that meet blocks which the cache does not serve any more request a refresh. A background
  * worker of their database (../cache_maintenance/worker.c), which is started when it is needed,
- *takes the requests.  When is decided here; see refresh.c.
+ * takes the requests when they are due; see refresh.c.
  */
 #ifndef GPUAGG_CACHE_REFRESH_H
 #define GPUAGG_CACHE_REFRESH_H
@@ -14,47 +15,53 @@
 #include "cache/store.h"
 
 /*
- * After a scan that has met blocks which are not what is cached: asks for renewal, and for a
- * worker, if that is due.  `missing` is the most blocks that the table has now of one range and the
- * descriptor has not.
+ * Requests a refresh, and a worker, if that is worth it. Called after a scan that has met stale
+ * blocks. `missing` is the most blocks that the table has of one range and its descriptor has not.
  */
-extern void cache_ask_refresh(CacheTable *table, int missing);
+extern void cache_request_refresh(CacheTable *table, int missing);
 
 /* ---- for the worker --------------------------------------------------------------- */
 
-/* Makes this process, until it exits, the worker of its database; false: there is another one. */
+/*
+ * Registers this process as the worker of its database until it exits; returns false if there is
+ * another one, or it was not requested.
+ */
 extern bool cache_worker_begin(void);
 
 /*
- * Takes the request of a table of this database that is due.  False if there is none:
- * *wait_ms is how long until there is one, -1 if there will be none soon.
+ * Takes the request of a table of this database that is due. Returns false if none is due;
+ * *wait_ms is then the time until one is, or -1 if none will be soon.
  */
 extern bool cache_take_refresh(CacheTableKey *key, Oid *relid, long *wait_ms);
 
 typedef enum CacheRefreshed
 {
 	CACHE_REFRESHED,
-	CACHE_REFRESHED_IN_VAIN, /* the stale blocks would be as stale again: nothing was replaced */
-	CACHE_REFRESH_LATER,     /* somebody else wants the table */
-	CACHE_REFRESH_FAILED     /* by an error */
+	CACHE_REFRESHED_IN_VAIN, /* nothing was replaced: the blocks would be stale again */
+	CACHE_REFRESH_LATER,     /* another session needs the table, try again later */
+	CACHE_REFRESH_FAILED     /* an error occurred */
 } CacheRefreshed;
 
-/* Ends what cache_take_refresh began; it took so many ms of work. */
+/* Ends a refresh that cache_take_refresh() began. work_ms: the time that it has worked. */
 extern void cache_end_refresh(const CacheTableKey *key, CacheRefreshed how, int64 work_ms);
 
 /* ---- what is stale ------------------------------------------------------------------ */
 
-/* The columns of which there are chunks, in the current memory context; returns how many. */
+/*
+ * Sets *cols to the columns that have chunks, allocated in the current memory context; returns
+ * their number.
+ */
 extern int cache_table_columns(CacheTable *table, CacheColumnKey **cols);
 
 /*
- * Blocks of a range, nblocks in the table, that the descriptor does not serve any more, or not yet.
+ * Returns how many blocks of a range are stale: changed, or not in the descriptor. nblocks: the
+ * range's blocks in the table.
  */
 extern int cache_range_stale(CacheRange *range, int nblocks);
 
 /*
- * Finds the next range from *range_no on, of a table of so many blocks, of which enough is
- * stale to be renewed.
+ * Finds the next range from *range_no on with enough stale blocks to be refreshed; nblocks: the
+ * table's blocks. Returns false if there is none.
  */
 extern bool cache_next_stale(CacheTable *table, BlockNumber nblocks, uint32 *range_no);
 

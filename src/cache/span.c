@@ -1,6 +1,7 @@
 /*
  * span.c
- *	  What is known of many ranges at once.
+ *
+ * Summaries of spans; see span.h.
  */
 #include "postgres.h"
 
@@ -10,9 +11,12 @@
 #include "cache/span.h"
 #include "cache/store_internal.h"
 
-/* A table's spans follow each other. */
+/*
+ * Returns the entry of a span, which may have another span's summary, and the entry's lock. Spans
+ * of one table have consecutive entries.
+ */
 static StoredSpan *
-find_place(CacheTable *table, uint32 number, LWLock **lock)
+find_entry(CacheTable *table, uint32 number, LWLock **lock)
 {
 	uint32 i = (uint32) ((table->serial * UINT64CONST(0x9E3779B97F4A7C15) >> 32) + number) %
 		cache_shared->nspans;
@@ -25,15 +29,15 @@ bool
 cache_span_read(CacheTable *table, uint32 number, CacheSpan *span)
 {
 	LWLock *lock;
-	StoredSpan *place = find_place(table, number, &lock);
+	StoredSpan *entry = find_entry(table, number, &lock);
 	bool found;
 
 	LWLockAcquire(lock, LW_SHARED);
-	found = place->serial == table->serial &&
-		place->span.first == number * (BlockNumber) CACHE_SPAN_BLOCKS;
+	found = entry->serial == table->serial &&
+		entry->span.first == number * (BlockNumber) CACHE_SPAN_BLOCKS;
 	if (found)
-		memcpy(span, &place->span,
-			   offsetof(CacheSpan, cols) + place->span.ncols * sizeof(CacheSpanColumn));
+		memcpy(span, &entry->span,
+			   offsetof(CacheSpan, cols) + entry->span.ncols * sizeof(CacheSpanColumn));
 	LWLockRelease(lock);
 	return found;
 }
@@ -61,7 +65,7 @@ cache_span_digest(uint64 digest, uint64 stamp)
 }
 
 static void
-widen(CacheSpanColumn *col, const CacheChunk *chunk)
+widen_bounds(CacheSpanColumn *col, const CacheChunk *chunk)
 {
 	if (col->only_nulls)
 	{
@@ -70,7 +74,7 @@ widen(CacheSpanColumn *col, const CacheChunk *chunk)
 	}
 	else if (column_is_float(col->type))
 	{
-		/* NaN is above all numbers */
+		/* NaN is greater than all numbers */
 		if (isnan(col->least.number) || chunk->least.number < col->least.number)
 			col->least = chunk->least;
 		if (isnan(chunk->greatest.number) || chunk->greatest.number > col->greatest.number)
@@ -97,7 +101,7 @@ add_chunk(CacheSpanColumn *col, const CacheChunk *chunk, bool first)
 	if (chunk->nnulls == chunk->nrows)
 		return;
 	if (chunk->has_bounds && !col->exceptions)
-		widen(col, chunk);
+		widen_bounds(col, chunk);
 	else
 		col->unbounded = true;
 	col->only_nulls = false;
@@ -109,7 +113,7 @@ cache_span_add(CacheSpan *span, CachePin *pin)
 	CacheRange *range = pin->range;
 
 	if (range->first != span->first + span->nblocks || span->nblocks % CACHE_RANGE_BLOCKS != 0 ||
-		!proof_note_span(span, range))
+		!proof_record_span(span, range))
 		return false;
 	for (int c = 0; c < span->ncols; c++)
 		if (pin->chunks[c] == NULL)
@@ -125,7 +129,7 @@ cache_span_add(CacheSpan *span, CachePin *pin)
 	return true;
 }
 
-/* Columns of the summary that is there, of the same ranges, are kept as far as there is room. */
+/* Adds columns of the previous summary of the same ranges, as far as there is room. */
 static void
 keep_columns(CacheSpan *span, const CacheSpan *before)
 {
@@ -144,20 +148,20 @@ void
 cache_span_publish(CacheTable *table, CacheSpan *span)
 {
 	LWLock *lock;
-	StoredSpan *place = find_place(table, span->first / CACHE_SPAN_BLOCKS, &lock);
+	StoredSpan *entry = find_entry(table, span->first / CACHE_SPAN_BLOCKS, &lock);
 
 	span->id = pg_atomic_fetch_add_u64(&cache_shared->next_stamp, 1);
 	LWLockAcquire(lock, LW_EXCLUSIVE);
-	if (place->serial == table->serial && place->span.first == span->first &&
-		place->span.digest == span->digest && place->span.nranges == span->nranges &&
-		place->span.nblocks == span->nblocks)
+	if (entry->serial == table->serial && entry->span.first == span->first &&
+		entry->span.digest == span->digest && entry->span.nranges == span->nranges &&
+		entry->span.nblocks == span->nblocks)
 	{
 		/* the same ranges */
-		span->id = place->span.id;
-		keep_columns(span, &place->span);
+		span->id = entry->span.id;
+		keep_columns(span, &entry->span);
 	}
-	place->serial = table->serial;
-	place->span = *span;
+	entry->serial = table->serial;
+	entry->span = *span;
 	LWLockRelease(lock);
 }
 

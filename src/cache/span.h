@@ -1,15 +1,17 @@
 /*
  * span.h
- *	  What is known of many ranges at once: of a span, CACHE_SPAN_RANGES of them.
  *
- * A query over a large table would otherwise look at each of thousands of descriptors and chunks,
- * to find what the query before it has found.  A summary says of a span whose ranges are all
- * cached, and all of whose blocks the visibility map was found to prove, of which contents that is
- * true (ranges by their stamps), and as of which LSNs of the map's pages.  That is so for ever,
- * whatever becomes of the descriptors; so no change of them has to reach the summary, and whether
- *it still tells of the table is asked of the map alone (proof_span).
+ * Summaries of spans. A span is CACHE_SPAN_RANGES consecutive ranges of a table.
  *
- * Summaries are in a fixed number of places in shared memory, where one may take another one's.
+ * Without summaries, a query over a large table would check thousands of descriptors and chunks,
+ * and find what the query before it has found. A span has a summary if all of its ranges are
+ * cached, and the visibility map has proved all of their blocks. The summary says which ranges
+ * these are (by their stamps), and by which LSNs of the map's pages they are proved. That remains
+ * true whatever happens to the descriptors later, so no change of them has to update the summary.
+ * Whether the table still has these contents is decided by the map alone (proof_span()).
+ *
+ * Summaries are stored in a fixed number of entries in shared memory, where one may replace
+ * another.
  */
 #ifndef GPUAGG_CACHE_SPAN_H
 #define GPUAGG_CACHE_SPAN_H
@@ -19,26 +21,23 @@
 #include "cache/chunk.h"
 #include "cache/store.h"
 
-/* Span s has ranges s * CACHE_SPAN_RANGES and on. */
+/* Span s has the ranges from s * CACHE_SPAN_RANGES on. */
 #define CACHE_SPAN_RANGES 128
 #define CACHE_SPAN_BLOCKS (CACHE_SPAN_RANGES * CACHE_RANGE_BLOCKS)
 
-/*
- * Columns of which something is known, and pages of the visibility map over a span: at most so
- * many.
- */
+/* Most columns of a summary, and most pages of the visibility map for a span. */
 #define CACHE_SPAN_COLUMNS 12
 #define CACHE_SPAN_PAGES 3
 
-/* What is known of a column's chunks, together. */
+/* Summary of a column's chunks in a span. */
 typedef struct CacheSpanColumn
 {
 	CacheColumnKey key;
 	uint8 type;
 	int16 scale;
-	bool nulls;      /* there are some */
+	bool nulls;      /* some row is NULL */
 	bool only_nulls; /* no row has a value */
-	bool exceptions; /* or chunks of different types */
+	bool exceptions; /* some chunk has exceptions, or another type than the first one */
 	bool unbounded;  /* some chunk with values has no bounds */
 	ColumnBound least;
 	ColumnBound greatest;
@@ -46,36 +45,37 @@ typedef struct CacheSpanColumn
 
 typedef struct CacheSpan
 {
-	uint64 id;      /* of the list of stamps: no other one has had it, or will */
-	uint64 digest;  /* of that list */
-	uint32 nranges; /* all that the table had there */
+	uint64 id;      /* identifies the list of the ranges' stamps; never used for another list */
+	uint64 digest;  /* cache_span_digest() of that list */
+	uint32 nranges; /* all ranges that the table had there */
 	BlockNumber first;
 	BlockNumber nblocks;
 	uint64 nrows;
-	FullTransactionId newest;             /* as of a range: of all of them */
-	XLogRecPtr map_lsn[CACHE_SPAN_PAGES]; /* of the map's pages, from the first block's on; 0: it
-											 has no block there */
+	FullTransactionId newest;             /* the newest of the ranges' CacheRange.newest */
+	XLogRecPtr map_lsn[CACHE_SPAN_PAGES]; /* LSNs of the map's pages, from the page of the first
+											 block on; 0: no block of the span is on that page */
 	int ncols;
 	CacheSpanColumn cols[CACHE_SPAN_COLUMNS];
 } CacheSpan;
 
-/* The summary of a table's span; false: there is none. */
+/* Copies the summary of a table's span; returns false if there is none. */
 extern bool cache_span_read(CacheTable *table, uint32 number, CacheSpan *span);
 
 /*
- * Making one: begin, add each range in order (false: the span has no summary), and publish. Columns
- * are those of the pins; the first CACHE_SPAN_COLUMNS of them.
+ * To make a summary: begin, add each range in order, publish. cache_span_add() returns false if
+ * the span can have no summary. cols are the columns of the pins; the first CACHE_SPAN_COLUMNS of
+ * them are summarized.
  */
 extern void cache_span_begin(CacheSpan *span, uint32 number, int ncols, const CacheColumnKey *cols);
 extern bool cache_span_add(CacheSpan *span, CachePin *pin);
 extern void cache_span_publish(CacheTable *table, CacheSpan *span);
 
-/* Adds a range's stamp to a digest. */
+/* Returns the digest with a range's stamp added. */
 extern uint64 cache_span_digest(uint64 digest, uint64 stamp);
 
 /*
- * The column as a chunk of all rows of the span, of which only fields up to its bounds are set;
- * false: it is not known.
+ * Describes a column as one chunk of all rows of the span; only fields up to the bounds are set.
+ * Returns false if the column is not in the summary.
  */
 extern bool cache_span_chunk(const CacheSpan *span, const CacheColumnKey *col, CacheChunk *chunk);
 

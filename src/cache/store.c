@@ -1,6 +1,7 @@
 /*
  * store.c
- *	  The store of cached columns: handles, pins, publication.
+ *
+ * The store of cached columns: handles, pins, publication.
  */
 #include "postgres.h"
 
@@ -17,11 +18,14 @@
 #include "common/compat.h"
 #include "settings.h"
 
-/* How often an allocation evicts and tries again: what is evicted may not be adjacent. */
+/* Most times that an allocation evicts and tries again: what is evicted may not be adjacent. */
 #define ALLOCATION_ROUNDS 16
-/* This part of the memory, at least, is evicted at a time: not every allocation has to choose. */
+/*
+ * At least this fraction of the memory is evicted at a time, so that not every allocation has to
+ * choose.
+ */
 #define EVICTED_PART 256
-/* How long a handle for which there was nothing to evict does not look again. */
+/* A handle that finds nothing to evict does not try again for so long. */
 #define SHORTAGE_MS 1000
 
 void
@@ -62,7 +66,7 @@ cache_table_key(Relation rel)
 static void release_pin(CachePin *pin);
 
 static void
-table_callback(void *arg)
+release_all_pins(void *arg)
 {
 	CacheTable *table = arg;
 
@@ -97,7 +101,7 @@ cache_table_open(const CacheTableKey *key, Relation rel)
 	if (change)
 	{
 		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
-		stored = cache_table_make(key, RelationGetRelid(rel), owner);
+		stored = cache_table_find_or_add(key, RelationGetRelid(rel), owner);
 		if (stored)
 		{
 			stored->owner = owner;
@@ -113,7 +117,7 @@ cache_table_open(const CacheTableKey *key, Relation rel)
 	table->key = *key;
 	table->serial = serial;
 	table->context = CurrentMemoryContext;
-	table->callback.func = table_callback;
+	table->callback.func = release_all_pins;
 	table->callback.arg = table;
 	MemoryContextRegisterResetCallback(CurrentMemoryContext, &table->callback);
 	return table;
@@ -157,7 +161,7 @@ cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols)
 		count_use(&stored->use, clock, now);
 		for (int i = 0; i < ncols; i++)
 		{
-			StoredColumn *column = cache_column_make(stored, &cols[i]);
+			StoredColumn *column = cache_column_find_or_add(stored, &cols[i]);
 
 			if (column)
 				count_use(&column->use, clock, now);
@@ -167,7 +171,7 @@ cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols)
 }
 
 bool
-cache_column_wanted(CacheTable *table, const CacheColumnKey *col)
+cache_column_is_wanted(CacheTable *table, const CacheColumnKey *col)
 {
 	StoredTable *stored;
 	StoredColumn *column = NULL;
@@ -184,7 +188,7 @@ cache_column_wanted(CacheTable *table, const CacheColumnKey *col)
 }
 
 bool
-cache_table_filled(CacheTable *table)
+cache_table_is_filled(CacheTable *table)
 {
 	StoredTable *stored;
 	bool filled;
@@ -204,7 +208,7 @@ live_blocks(const StoredSum *sum)
 	return sum->blocks - Min(sum->blocks, pg_atomic_read_u64((pg_atomic_uint64 *) &sum->dead));
 }
 
-/* Sets for each attribute the most blocks of which there are chunks of its present type. */
+/* Sets blocks[] of each attribute to the most blocks that have chunks of its current type. */
 static void
 count_columns(const StoredTable *table, TupleDesc desc, uint64 *blocks)
 {
@@ -272,7 +276,7 @@ find_chunk(StoredRange *range, const CacheColumnKey *col)
 }
 
 static CachePin *
-spare_pin(CacheTable *table, int ncols)
+take_spare_pin(CacheTable *table, int ncols)
 {
 	CachePin **link = &table->spare;
 	CachePin *pin;
@@ -314,7 +318,7 @@ CachePin *
 cache_pin(CacheTable *table, uint32 range_no, int ncols, const CacheColumnKey *cols)
 {
 	LWLock *lock = cache_range_lock(table->serial, range_no);
-	CachePin *pin = spare_pin(table, ncols);
+	CachePin *pin = take_spare_pin(table, ncols);
 	StoredRange *range;
 
 	LWLockAcquire(lock, LW_SHARED);
@@ -356,9 +360,12 @@ cache_count_hits(CacheTable *table, uint32 nranges, int ncols, const CacheColumn
 	LWLockRelease(cache_shared->change_lock);
 }
 
-/* Under change_lock: a chunk that was allocated is published now, or given back. */
+/*
+ * Ends the unpublished state of a chunk, before it is published or freed. Under change_lock.
+ * Returns its column; NULL: the table has been forgotten.
+ */
 static StoredColumn *
-settle_chunk(CachePin *pin, StoredChunk *chunk)
+end_unpublished(CachePin *pin, StoredChunk *chunk)
 {
 	StoredTable *table = cache_table_find(&pin->table->key, pin->table->serial);
 	StoredColumn *column = table ? cache_column_find(table, &chunk->key) : NULL;
@@ -368,7 +375,7 @@ settle_chunk(CachePin *pin, StoredChunk *chunk)
 	return column;
 }
 
-/* Takes the chunk out of the pin's list. */
+/* Removes the chunk from the pin's list. */
 static void
 forget_unpublished(CachePin *pin, StoredChunk *chunk)
 {
@@ -386,7 +393,7 @@ cache_free_chunk(CachePin *pin, struct CacheChunk *data)
 
 	forget_unpublished(pin, chunk);
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
-	settle_chunk(pin, chunk);
+	end_unpublished(pin, chunk);
 	cache_memory_free(chunk->self);
 	LWLockRelease(cache_shared->change_lock);
 }
@@ -412,7 +419,7 @@ release_pin(CachePin *pin)
 	}
 }
 
-/* Memory that has no use. */
+/* Removes a range without chunks: its memory has no use. */
 static void
 drop_if_bare(StoredRange *range)
 {
@@ -467,7 +474,10 @@ cache_mark_dead(CachePin *pin, const CacheBlocks *blocks)
 
 /* ---- publication ------------------------------------------------------------------------- */
 
-/* Under change_lock: may this column, or without one this table, have its first part? */
+/*
+ * Returns whether a column, or without one a table, may get a chunk or range: it has some, or the
+ * limit is not reached. Under change_lock.
+ */
 static bool
 may_fill(const StoredTable *table, const StoredColumn *column)
 {
@@ -477,7 +487,10 @@ may_fill(const StoredTable *table, const StoredColumn *column)
 	return table->sum.items > 0 || cache_shared->filled_tables < cache_shared->most_filled_tables;
 }
 
-/* Under change_lock: evicts what a part of this column, or of this table, is short of. */
+/*
+ * Evicts memory, or an entry, for a chunk of a column or a range of a table. own: from tables of
+ * the same owner only. Under change_lock. Returns the freed bytes.
+ */
 static Size
 evict_for(const StoredTable *table, const StoredColumn *column, bool own, Size need)
 {
@@ -491,9 +504,9 @@ evict_for(const StoredTable *table, const StoredColumn *column, bool own, Size n
 }
 
 /*
- * Memory for a chunk of the column, or for a descriptor, from what is free or worth less.
- * A chunk is counted with its column as unpublished.  On return no interrupt has been
- * checked for since the memory was taken.
+ * Allocates memory for a chunk of the column, or for a descriptor if col is NULL, from free memory
+ * or by evicting what is worth less. Counts a chunk as unpublished with its column. On return, no
+ * interrupt has been checked since the memory was allocated.
  */
 static void *
 get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer *self)
@@ -512,7 +525,7 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 		LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
 		stored = cache_table_find(&table->key, table->serial);
 		if (stored && col)
-			column = cache_column_make(stored, col);
+			column = cache_column_find_or_add(stored, col);
 		if (stored && (column || !col))
 		{
 			if (may_fill(stored, column))
@@ -529,7 +542,7 @@ get_memory(CacheTable *table, const CacheColumnKey *col, Size size, dsa_pointer 
 		LWLockRelease(cache_shared->change_lock);
 		if (memory)
 			return memory;
-		/* before anything is evicted, what belongs to no table any more */
+		/* Before evicting anything, free what belongs to tables that do not exist any more. */
 		if (round == 0 && evict)
 			forget_sweep_if_due();
 		else if (freed == 0)
@@ -613,15 +626,15 @@ cache_publish_chunk(CachePin *pin, int i, const CacheColumnKey *col, struct Cach
 
 	forget_unpublished(pin, chunk);
 	LWLockAcquire(cache_shared->change_lock, LW_EXCLUSIVE);
-	column = settle_chunk(pin, chunk);
-	/* without a column its table is being forgotten, and this range will be */
+	column = end_unpublished(pin, chunk);
+	/* Without a column, the table is being forgotten, and its range will be. */
 	if (column == NULL && !range->detached)
 		cache_range_detach(range);
 	present = find_chunk(range, col);
 	if (present)
 		cache_memory_free(chunk->self);
 	else if (range->detached)
-		cache_chunk_link(range, chunk); /* it goes with the range */
+		cache_chunk_link(range, chunk); /* freed with the range */
 	else
 		cache_chunk_attach(column, range, chunk);
 	LWLockRelease(cache_shared->change_lock);

@@ -1,10 +1,11 @@
 /*
  * store.h
- *	  The store of cached columns in shared memory.
  *
- * It is there if the library is in shared_preload_libraries and gpuagg.cache_memory is not 0.
- * Whoever asks for something that is not there, or for memory when there is none, is told so;
- * no function here raises an error because of either.
+ * The store of cached columns in shared memory.
+ *
+ * The store exists if the library is in shared_preload_libraries and gpuagg.cache_memory is not 0.
+ * No function here raises an error because an entry does not exist or there is no memory: they
+ * return NULL or false then.
  */
 #ifndef GPUAGG_CACHE_STORE_H
 #define GPUAGG_CACHE_STORE_H
@@ -18,69 +19,72 @@
 
 struct CacheChunk; /* chunk.h */
 
-/* From _PG_init: asks for the shared memory, where the library is preloaded. */
+/* Called by _PG_init: requests the shared memory, if the library is preloaded. */
 extern void cache_store_init(void);
 
-/* Is there a store? */
+/* Returns whether the store exists. */
 extern bool cache_exists(void);
 
-/* Is there a store, and may the session's queries use it (gpuagg.cache)? */
+/* Returns whether the store exists and the session's queries may use it (gpuagg.cache). */
 extern bool cache_available(void);
 
-/* The key of an open relation's main fork. */
+/* Returns the key of an open relation's main fork. */
 extern CacheTableKey cache_table_key(Relation rel);
 
 /*
- * A handle of this process, in the memory context that is current when it is opened, together
- * with the pins made by it.  It keeps nothing in the store by itself: a table may be forgotten
- * meanwhile, and then has no ranges for this handle any more, even if it is made again.
+ * A handle of a table's entry, local to this process, with the pins made by it. It lives in the
+ * memory context that is current when it is opened. A handle alone keeps nothing in the store: if
+ * the table is forgotten, the handle finds no ranges any more, even if the table gets a new entry.
  *
- * When the context is reset, after errors as well, what is still pinned is unpinned, and
- * chunks that were not published are given back.
+ * When the memory context is reset, also after an error, the handle's pins are released, and
+ * chunks that were not published are freed.
  */
 typedef struct CacheTable CacheTable;
 
 /*
- * Opens a handle of the table's entry.  With the open relation the entry is made if there is none,
- * and learns the table's present owner; without one (NULL) an entry must be there.  Returns NULL if
- * there is no entry, or no room for one.
+ * Opens a handle of the table's entry. With the open relation, an entry is made if there is none,
+ * and the table's owner is updated; without it (NULL) an entry must exist. Returns NULL if there
+ * is no entry, or no room for one.
  */
 extern CacheTable *cache_table_open(const CacheTableKey *key, Relation rel);
 
 /*
- * From now on what this handle fills takes free memory, and memory of tables of the same owner; it
- * evicts nothing of others.
+ * From now on this handle takes only free memory and memory of tables with the same owner; it
+ * evicts no other tables' columns.
  */
 extern void cache_table_evict_own(CacheTable *table);
 
-/* A number that no other table's entry has had, or will. */
+/* Returns a number that identifies the table's entry; it is never used for another entry. */
 extern uint64 cache_table_id(const CacheTable *table);
 
 /*
- * Counts a use of these columns (there may be none) by a query: once, by whichever participant
- * reads the table first.
+ * Counts a use of these columns (there may be none) by a query. Exactly one participant of a
+ * parallel scan calls it.
  */
 extern void cache_table_use(CacheTable *table, int ncols, const CacheColumnKey *cols);
 
 /*
- * Is the column worth filling: has a query used it before this one, which has been counted, or
- * are there chunks of it?
+ * Returns whether the column is worth filling: a query before this one, which has been counted,
+ * has used it, or it has chunks.
  */
-extern bool cache_column_wanted(CacheTable *table, const CacheColumnKey *col);
+extern bool cache_column_is_wanted(CacheTable *table, const CacheColumnKey *col);
 
-/* The table of that number, if there is one. */
-extern bool cache_table_named(uint64 id, CacheTableKey *key, Oid *relid);
-
-/* May the user know what is cached of a table's column, or of all of it (0)? */
-extern bool cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno);
-
-/* Has the table any descriptor? */
-extern bool cache_table_filled(CacheTable *table);
+/* Finds the table with that number; returns false if there is none. */
+extern bool cache_table_by_id(uint64 id, CacheTableKey *key, Oid *relid);
 
 /*
- * The share of a table's blocks, of nblocks, of which the cache has all of these columns (as
- * pull_varattnos makes them), as far as it is known that they have not changed.  For the planner:
- * it is an estimate, and pins nothing.
+ * Returns whether the current user may see what is cached of a table's column, or of the whole
+ * table (attno 0).
+ */
+extern bool cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno);
+
+/* Returns whether the table has any descriptor. */
+extern bool cache_table_is_filled(CacheTable *table);
+
+/*
+ * Returns the fraction of a table's nblocks blocks for which the cache has all of these columns
+ * (as pull_varattnos() makes them), and which are not known to have changed. This is an estimate
+ * for the planner; it pins nothing.
  */
 extern double cache_table_share(Relation rel, BlockNumber nblocks, const Bitmapset *attnos);
 
@@ -88,65 +92,68 @@ typedef struct CachePin
 {
 	CacheRange *range;
 	int ncols;
-	const struct CacheChunk **chunks; /* of each column asked for; NULL: not there */
-	/* the rest is the store's */
+	const struct CacheChunk **chunks; /* [column that was requested] NULL: not cached */
+	/* Private to the store. */
 	CacheTable *table;
 	struct CachePin *next;
-	int room;    /* in chunks[] */
-	bool failed; /* there was no memory for a chunk */
+	int room;    /* elements of chunks[] */
+	bool failed; /* the store had no memory for a chunk */
 	struct StoredChunk *unpublished;
 } CachePin;
 
 /*
- * Pins a range, and those chunks of the columns that are there, until cache_unpin(); NULL if
- * there is no descriptor.  Counts as a hit of each column whose chunk is there.
+ * Pins a range and the chunks of the columns that it has, until cache_unpin(). Returns NULL if
+ * there is no descriptor. Counts a hit for each column whose chunk is there.
  */
 extern CachePin *cache_pin(CacheTable *table, uint32 range_no, int ncols,
 						   const CacheColumnKey *cols);
 
-/* Counts hits of so many ranges and these columns of theirs, which were not pinned. */
+/* Counts hits of nranges ranges and these columns, which were not pinned. */
 extern void cache_count_hits(CacheTable *table, uint32 nranges, int ncols,
 							 const CacheColumnKey *cols);
 
-/* A descriptor that has no chunk, because there was no memory for one, is dropped. */
+/* Releases a pin. Removes the descriptor if it has no chunk because there was no memory for one. */
 extern void cache_unpin(CachePin *pin);
 
-/* Marks blocks as not to be used. */
+/* Marks blocks of the range as changed, so that they are not used. */
 extern void cache_mark_dead(CachePin *pin, const CacheBlocks *blocks);
 
 /*
- * Puts a descriptor, of which it takes a copy, in place of the range's present one, which is
- * freed with its chunks when nobody pins it.  `expected` is the one that the caller has pinned,
- * or NULL if there was none.  False if another one is there meanwhile, or there is no memory:
- * the caller then pins again, or goes without.  May check for interrupts.
+ * Replaces the range's descriptor by a copy of `contents`. The old one is freed with its chunks
+ * when it has no pins. `expected` is the old one, as pinned by the caller, or NULL if there was
+ * none. Returns false if another one is there by now, or there is no memory; then the caller pins
+ * again, or does without. May check for interrupts.
  */
 extern bool cache_publish_range(CacheTable *table, uint32 range_no, const CacheRange *contents,
 								const CacheRange *expected);
 
 /*
- * Memory, aligned to 8 bytes, for a chunk of the pinned range, to be written and then published
- * or given back; NULL if there is none, and nothing to evict that is worth less than this
- * column.  Then this handle evicts nothing for a second, so that asking again is cheap.  May
- * check for interrupts.
+ * Allocates a chunk of the pinned range, aligned to 8 bytes, to be written and then published or
+ * freed. Returns NULL if there is no memory and nothing to evict that is worth less than this
+ * column. Then this handle evicts nothing for a second, so that trying again is cheap. May check
+ * for interrupts.
  */
 extern struct CacheChunk *cache_alloc_chunk(CachePin *pin, const CacheColumnKey *col, Size size);
 extern void cache_free_chunk(CachePin *pin, struct CacheChunk *chunk);
 
 /*
- * Makes a chunk part of the pinned range.  Returns the one that is there now: this, or that of
- * another process which came first, and then this one is freed.  The pin holds it, and has it
- * in chunks[i] too, where column i was asked for with cols[i]; i < 0: not asked for.  If the
- * range was replaced meanwhile, only this pin sees it.
+ * Makes a chunk part of the pinned range. Returns the chunk that the range has now: this one, or
+ * one of another process that came first; then this one is freed. The pin holds the chunk, and has
+ * it in chunks[i] too if column i was requested as cols[i]; i < 0: not requested. If the range has
+ * been replaced, only this pin sees the chunk.
  */
 extern const struct CacheChunk *cache_publish_chunk(CachePin *pin, int i, const CacheColumnKey *col,
 													struct CacheChunk *chunk);
 
-/* Gives back what the table has, pinned parts when they are unpinned.  Returns the bytes. */
+/*
+ * Frees everything cached of the table; pinned ranges are freed by their last unpin. Returns the
+ * freed bytes.
+ */
 extern uint64 cache_forget_table(const CacheTableKey *key);
 
 /*
- * Forgets tables whose files are not there any more, or empty.  Opens no relation and needs no
- * transaction.
+ * Frees everything cached of tables whose files do not exist any more, or are empty. Opens no
+ * relation and needs no transaction.
  */
 extern void cache_sweep(void);
 

@@ -1,9 +1,10 @@
 /*
  * store_entries.c
- *	  Tables and columns of the store, and what they have.
  *
- * A table's columns, and those of tables that were evicted, stay for their history of uses, until
- * their hash table is full.
+ * Tables and columns of the store, and their ranges and chunks.
+ *
+ * Entries of evicted tables and columns stay as history of their uses, until their hash table is
+ * full.
  */
 #include "postgres.h"
 
@@ -88,8 +89,8 @@ cache_table_bytes(const StoredTable *table)
 }
 
 /*
- * Forgets history, of columns or of whole tables: about the older half, at least one if
- * there is any.
+ * Removes history entries of columns or tables: about the older half, at least one if there is
+ * any.
  */
 static void
 forget_history(HTAB *entries)
@@ -131,7 +132,7 @@ forget_history(HTAB *entries)
 }
 
 static void *
-enter(HTAB *entries, const void *key, bool *found)
+find_or_add_entry(HTAB *entries, const void *key, bool *found)
 {
 	void *entry = hash_search(entries, key, HASH_ENTER_NULL, found);
 
@@ -152,10 +153,10 @@ init_sum(StoredSum *sum)
 }
 
 StoredTable *
-cache_table_make(const CacheTableKey *key, Oid relid, Oid owner)
+cache_table_find_or_add(const CacheTableKey *key, Oid relid, Oid owner)
 {
 	bool found;
-	StoredTable *table = enter(cache_tables, key, &found);
+	StoredTable *table = find_or_add_entry(cache_tables, key, &found);
 
 	if (table && !found)
 	{
@@ -173,11 +174,11 @@ cache_table_make(const CacheTableKey *key, Oid relid, Oid owner)
 }
 
 StoredColumn *
-cache_column_make(StoredTable *table, const CacheColumnKey *col)
+cache_column_find_or_add(StoredTable *table, const CacheColumnKey *col)
 {
 	bool found;
 	StoredColumnKey key = column_key(table, col);
-	StoredColumn *column = enter(cache_columns, &key, &found);
+	StoredColumn *column = find_or_add_entry(cache_columns, &key, &found);
 
 	if (column && !found)
 	{
@@ -200,7 +201,7 @@ range_bytes(void)
 	return cache_memory_used(sizeof(StoredRange));
 }
 
-/* `filled` counts the sums of which there is anything. */
+/* Adds a descriptor or chunk to a sum. *filled counts the sums that are not empty. */
 static void
 add_to_sum(StoredSum *sum, uint64 *filled, const StoredRange *range, Size bytes)
 {
@@ -212,7 +213,7 @@ add_to_sum(StoredSum *sum, uint64 *filled, const StoredRange *range, Size bytes)
 }
 
 static void
-take_from_sum(StoredSum *sum, uint64 *filled, StoredRange *range, Size bytes)
+subtract_from_sum(StoredSum *sum, uint64 *filled, StoredRange *range, Size bytes)
 {
 	if (--sum->items == 0)
 		(*filled)--;
@@ -265,13 +266,16 @@ cache_range_detach(StoredRange *range)
 	*link = range->next;
 	range->detached = true;
 	pinned = pg_atomic_read_u32(&range->pins) > 0;
-	/* dead blocks of detached ranges are not counted: it takes from the sums what it gave */
-	take_from_sum(&range->table->sum, &cache_shared->filled_tables, range, range_bytes());
+	/*
+	 * Blocks of detached ranges that are marked as changed later are not counted, so this
+	 * subtracts what was added.
+	 */
+	subtract_from_sum(&range->table->sum, &cache_shared->filled_tables, range, range_bytes());
 	if (range->chunks == NULL)
 		dlist_delete(&range->in_bare);
 	for (StoredChunk *chunk = range->chunks; chunk; chunk = chunk->next)
 	{
-		take_from_sum(&chunk->column->sum, &cache_shared->filled_columns, range, chunk->bytes);
+		subtract_from_sum(&chunk->column->sum, &cache_shared->filled_columns, range, chunk->bytes);
 		dlist_delete(&chunk->in_column);
 		chunk->column = NULL;
 	}
@@ -318,7 +322,7 @@ cache_chunk_evict(StoredChunk *chunk)
 	while (*link != chunk)
 		link = &(*link)->next_by_attno;
 	*link = chunk->next_by_attno;
-	take_from_sum(&chunk->column->sum, &cache_shared->filled_columns, range, chunk->bytes);
+	subtract_from_sum(&chunk->column->sum, &cache_shared->filled_columns, range, chunk->bytes);
 	LWLockRelease(lock);
 	dlist_delete(&chunk->in_column);
 	if (range->chunks == NULL)
@@ -332,7 +336,7 @@ cache_bare_range_evict(StoredRange *range)
 {
 	if (pg_atomic_read_u32(&range->pins) > 0)
 		return false;
-	/* if it is pinned meanwhile, the last unpin frees it */
+	/* If it gets pinned now, the last unpin frees it. */
 	cache_range_detach(range);
 	return true;
 }

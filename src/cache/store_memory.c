@@ -1,27 +1,29 @@
 /*
  * store_memory.c
- *	  The store's shared memory.
  *
- * Main shared memory, asked for at start: huge pages apply to it, and a small /dev/shm does not
- * matter.  It holds the area of gpuagg.cache_memory bytes for ranges and chunks, and about one
- * hundredth of that besides for tables, columns and buckets.
+ * The store's shared memory.
  *
- * The area is one of core's dsa, created in place with a size limit that is its own size.  dsa
+ * It is main shared memory, requested at server start: huge pages apply to it, and a small
+ * /dev/shm does not matter. It has the area of gpuagg.cache_memory bytes for ranges and chunks,
+ * and about one hundredth of that in addition for tables, columns and buckets.
+ *
+ * The area is a dsa area of core, created in place with a size limit that is its own size. dsa
  * makes a second segment only while the sum of its segments' sizes is below the limit
- * (make_new_segment() in dsa.c, from version 10 to 18), so it never does, and any pointer into
- * it is one into main shared memory.
+ * (make_new_segment() in dsa.c, versions 10 to 18), so it never does, and any pointer into it
+ * points into main shared memory.
  *
- * dsa takes requests up to 8 kB from superblocks of 64 kB, one list for each size class, and
- * greater ones in whole pages of 4 kB.  Two things follow.  In a small area, superblocks would
- * leave room for little else: there, all requests are made in pages.  And in a full one, a
- * small request for which no superblock can be made loses the span that was to describe it; so
- * it is only made when there is room for a superblock, which change_lock keeps true in between.
+ * dsa takes requests up to 8 kB from superblocks of 64 kB, one list per size class, and larger
+ * ones in whole pages of 4 kB. This has two consequences. In a small area, superblocks would leave
+ * little room for anything else; there, all requests are made in pages. In a full area, a small
+ * request for which no superblock can be made leaks the span that was to describe it. Therefore a
+ * small request is made only when there is room for a superblock; change_lock keeps that true in
+ * between.
  *
- * Before 15.4, dsa does not see that an area which was full has large runs of pages again;
- * there the cache takes less and less that is large once it has been full.
+ * Before 15.4, dsa does not notice that an area which was full has large free ranges of pages
+ * again. There the cache stores fewer and fewer large chunks once it has been full.
  *
- * Tables and columns are in core's shared hash tables of fixed size, not in dshash, which
- * raises errors when there is no memory.
+ * Tables and columns are in core's shared hash tables of fixed size, not in dshash, which raises
+ * errors when there is no memory.
  */
 #include "postgres.h"
 
@@ -39,19 +41,22 @@
 
 #define MEGABYTE ((Size) 1024 * 1024)
 #define DSA_PAGE 4096          /* FPM_PAGE_SIZE */
-#define DSA_LARGEST_SMALL 8192 /* greater requests are made in pages */
+#define DSA_LARGEST_SMALL 8192 /* larger requests are made in pages */
 #define DSA_SUPERBLOCK (16 * DSA_PAGE)
-/* In areas below this, every request is made in pages. */
+/* In smaller areas every request is made in pages. */
 #define SMALL_AREA (16 * MEGABYTE)
 
-/* Tables and columns: for each MB of the area, and at most.  An eviction looks at all. */
+/*
+ * Numbers of tables and columns per MB of the area, and their limits. An eviction visits all of
+ * them.
+ */
 #define TABLES_PER_MB 8
 #define FEWEST_TABLES 64
 #define MOST_TABLES 65536
 #define COLUMNS_PER_MB 32
 #define FEWEST_COLUMNS 512
 #define MOST_COLUMNS 262144
-/* Of these, one in so many has nothing in the area: it is for the uses of what may come. */
+/* One entry in so many has nothing in the area: it keeps the history of uses. */
 #define HISTORY_PART 4
 
 #define DEFAULT_MOST_MB 1024
@@ -61,7 +66,7 @@ CacheShared *cache_shared;
 HTAB *cache_tables;
 HTAB *cache_columns;
 
-static dsa_area *area; /* of this process; NULL: not attached */
+static dsa_area *area; /* this process's handle; NULL: not attached */
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -90,14 +95,20 @@ area_size(void)
 	return size;
 }
 
-/* A descriptor takes more than 4 kB, and most ranges have chunks too. */
+/*
+ * Returns the number of buckets. A descriptor takes more than 4 kB, and most ranges also have
+ * chunks.
+ */
 static uint32
 bucket_count(void)
 {
 	return pg_nextpower2_32(Max(64, area_size() / 8192));
 }
 
-/* A summary for so much memory as a span's descriptors take, at least. */
+/*
+ * Returns the number of spans' summaries: one per amount of memory that a span's descriptors take
+ * at least.
+ */
 static uint32
 span_count(void)
 {
@@ -110,11 +121,11 @@ shared_size(void)
 	Size size = MAXALIGN(sizeof(CacheShared));
 
 	size = add_size(size, mul_size(bucket_count(), sizeof(StoredRange *)));
-	size = add_size(size, DSA_PAGE); /* to begin the area at a page */
+	size = add_size(size, DSA_PAGE); /* the area begins at a page boundary */
 	return add_size(size, area_size());
 }
 
-/* -1 becomes what it stands for, so that SHOW says it. */
+/* Replaces the default -1 by the number of MB that it means, so that SHOW shows it. */
 static void
 resolve_default(void)
 {
@@ -159,11 +170,11 @@ start_hash(const char *name, long limit, Size key, Size entry)
 static void
 start_area(CacheShared *shared, int tranche)
 {
-	dsa_area *created = dsa_create_in_place(shared->place, shared->memory, tranche, NULL);
+	dsa_area *created = dsa_create_in_place(shared->area_start, shared->memory, tranche, NULL);
 
 	dsa_pin(created);
 	dsa_set_size_limit(created, shared->memory);
-	/* processes attach for themselves */
+	/* each process attaches by itself */
 	dsa_detach(created);
 }
 
@@ -202,8 +213,8 @@ start_memory(void)
 		shared->nbuckets = bucket_count();
 		shared->buckets = (StoredRange **) ((char *) shared + MAXALIGN(sizeof(CacheShared)));
 		memset(shared->buckets, 0, shared->nbuckets * sizeof(StoredRange *));
-		shared->place = (char *) TYPEALIGN(DSA_PAGE, shared->buckets + shared->nbuckets);
-		/* never 0, nor near the end */
+		shared->area_start = (char *) TYPEALIGN(DSA_PAGE, shared->buckets + shared->nbuckets);
+		/* never 0, and far from overflow */
 		shared->next_serial = (random_number() >> 2) + 1;
 		pg_atomic_init_u64(&shared->next_stamp, random_number());
 		shared->most_filled_tables = table_limit() - table_limit() / HISTORY_PART;
@@ -246,11 +257,11 @@ cache_memory_attach(void)
 	if (area)
 		return;
 	old = MemoryContextSwitchTo(TopMemoryContext);
-	area = dsa_attach_in_place(cache_shared->place, NULL);
+	area = dsa_attach_in_place(cache_shared->area_start, NULL);
 	MemoryContextSwitchTo(old);
 	dsa_pin_mapping(area);
-	/* the area counts who is attached */
-	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(cache_shared->place));
+	/* the area counts the attached processes */
+	on_shmem_exit(dsa_on_shmem_exit_release_in_place, PointerGetDatum(cache_shared->area_start));
 }
 
 static Size
@@ -269,7 +280,7 @@ cache_memory_used(Size size)
 	return request_size(size);
 }
 
-/* A small request is for when there is room for a superblock. */
+/* Allocates memory; a small request only if there is room for a superblock. */
 static dsa_pointer
 try_get(Size size)
 {
@@ -294,7 +305,7 @@ cache_memory_get(Size size, dsa_pointer *self)
 	*self = try_get(size);
 	if (!DsaPointerIsValid(*self))
 	{
-		/* one free superblock of each class is kept */
+		/* dsa keeps one free superblock of each class */
 		dsa_trim(area);
 		*self = try_get(size);
 	}

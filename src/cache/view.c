@@ -1,6 +1,8 @@
 /*
  * view.c
- *	  What users see of the cache, and may do with it: gpuagg_cache and gpuagg_cache_evict().
+ *
+ * The SQL functions that show and evict what is cached: gpuagg_cache_columns() (for the view
+ * gpuagg_cache) and gpuagg_cache_evict().
  */
 #include "postgres.h"
 
@@ -30,7 +32,7 @@ typedef struct Row
 {
 	CacheTableKey key;
 	Oid relid;
-	int attno; /* 0: the descriptors */
+	int attno; /* 0: the table's descriptors */
 	StoredSum sum;
 	TimestampTz when;
 } Row;
@@ -49,9 +51,12 @@ add_row(Rows *rows, const StoredTable *table, int attno, const StoredSum *sum, c
 		rows->of[rows->n++] = (Row){table->key, table->relid, attno, *sum, use->when};
 }
 
-/* Copies what there is; no room for more than there was a moment ago. */
+/*
+ * Copies the totals of all tables and columns. Entries added after they were counted may be
+ * missing.
+ */
 static void
-collect(Rows *rows)
+collect_rows(Rows *rows)
 {
 	HASH_SEQ_STATUS scan;
 	StoredTable *table;
@@ -74,9 +79,9 @@ collect(Rows *rows)
 }
 
 /*
- * May the user know?  Who may read the column, or of descriptors any, or all statistics.  Of other
- * databases' tables the privileges are not here.  How well values compress tells of rows that row
- * security hides.
+ * Users may see columns that they may read, descriptors of a table of which they may read any
+ * column, and with pg_read_all_stats everything. Privileges in other databases are not known here.
+ * Row security forbids it, as the compression of values reveals something about hidden rows.
  */
 bool
 cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
@@ -99,7 +104,7 @@ cache_may_see(const CacheTableKey *key, Oid relid, AttrNumber attno)
 }
 
 bool
-cache_table_named(uint64 id, CacheTableKey *key, Oid *relid)
+cache_table_by_id(uint64 id, CacheTableKey *key, Oid *relid)
 {
 	HASH_SEQ_STATUS scan;
 	StoredTable *table;
@@ -129,7 +134,7 @@ gpuagg_cache_columns(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (cache_shared == NULL)
 		return (Datum) 0;
-	collect(&rows);
+	collect_rows(&rows);
 	for (int i = 0; i < rows.n; i++)
 	{
 		Row *row = &rows.of[i];
@@ -179,7 +184,7 @@ evict_relation(Oid relid)
 	return bytes;
 }
 
-/* A partitioned table's partitions are its owner's to evict, as they are to truncate. */
+/* The owner of a partitioned table may evict its partitions, as TRUNCATE allows. */
 Datum
 gpuagg_cache_evict(PG_FUNCTION_ARGS)
 {

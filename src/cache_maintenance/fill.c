@@ -1,9 +1,10 @@
 /*
  * fill.c
- *	  Reads ranges of one table into the column cache.
  *
- * Columns are built some at a time, as a range of a hundred columns is as much as a process may
- * well hold in memory at once.
+ * Reads ranges of one table into the column cache.
+ *
+ * Columns are built in groups: a range of GROUP_COLUMNS columns is as much as a process should
+ * hold in memory at once.
  */
 #include "postgres.h"
 
@@ -18,7 +19,7 @@
 #include "feed/heap_build.h"
 #include "cache_maintenance/fill.h"
 
-/* Columns that are built at once. */
+/* Most columns that are built at once. */
 #define GROUP_COLUMNS 100
 
 struct TableFill
@@ -28,10 +29,10 @@ struct TableFill
 	TableScanDesc scan;
 	BlockNumber nblocks;
 	Proof proof;
-	int nasked;
-	int ncols; /* those asked for, and then others of which there are chunks */
+	int nrequested;
+	int ncols; /* the requested columns, then others that have chunks */
 	CacheColumnKey *cols;
-	bool *wanted; /* [column] in the range at hand */
+	bool *wanted; /* [column] to be built in the current range */
 	int ngroups;
 	HeapBuilder **builders; /* [group of columns] */
 };
@@ -44,9 +45,9 @@ fill_unsupported_reason(Relation rel)
 	return proof_unsupported_reason(rel);
 }
 
-/* Does the table still have the column, as it was? */
+/* Returns whether the table still has the column unchanged. */
 static bool
-is_column(TupleDesc desc, const CacheColumnKey *col)
+column_is_unchanged(TupleDesc desc, const CacheColumnKey *col)
 {
 	CacheColumnKey key;
 
@@ -64,24 +65,24 @@ has_column(const TableFill *fill, AttrNumber attno)
 }
 
 static void
-collect_columns(TableFill *fill, int nasked, const CacheColumnKey *asked)
+collect_columns(TableFill *fill, int nrequested, const CacheColumnKey *requested)
 {
 	CacheColumnKey *cached;
 	int ncached = cache_table_columns(fill->table, &cached);
 
-	fill->cols = palloc((nasked + ncached + 1) * sizeof(CacheColumnKey));
-	fill->wanted = palloc((nasked + ncached + 1) * sizeof(bool));
-	if (nasked > 0)
-		memcpy(fill->cols, asked, nasked * sizeof(CacheColumnKey));
-	fill->nasked = fill->ncols = nasked;
+	fill->cols = palloc((nrequested + ncached + 1) * sizeof(CacheColumnKey));
+	fill->wanted = palloc((nrequested + ncached + 1) * sizeof(bool));
+	if (nrequested > 0)
+		memcpy(fill->cols, requested, nrequested * sizeof(CacheColumnKey));
+	fill->nrequested = fill->ncols = nrequested;
 	for (int i = 0; i < ncached; i++)
-		if (is_column(RelationGetDescr(fill->rel), &cached[i]) &&
+		if (column_is_unchanged(RelationGetDescr(fill->rel), &cached[i]) &&
 			!has_column(fill, cached[i].attno))
 			fill->cols[fill->ncols++] = cached[i];
 	pfree(cached);
 }
 
-/* The number of columns of a group. */
+/* Returns the number of columns of a group. */
 static int
 group_size(const TableFill *fill, int group)
 {
@@ -89,15 +90,15 @@ group_size(const TableFill *fill, int group)
 }
 
 TableFill *
-fill_begin(Relation rel, Snapshot snapshot, CacheTable *table, int nasked,
-		   const CacheColumnKey *asked)
+fill_begin(Relation rel, Snapshot snapshot, CacheTable *table, int nrequested,
+		   const CacheColumnKey *requested)
 {
 	TableFill *fill = palloc0(sizeof(TableFill));
 
 	fill->rel = rel;
 	fill->table = table;
-	collect_columns(fill, nasked, asked);
-	/* neither counted as a sequential scan nor locked for predicates: no rows come of it */
+	collect_columns(fill, nrequested, requested);
+	/* Neither counted as a sequential scan nor locked for predicates: it returns no rows. */
 	fill->scan = rel->rd_tableam->scan_begin(rel, snapshot, 0, NULL, NULL, SO_ALLOW_STRAT);
 	fill->nblocks = ((HeapScanDesc) fill->scan)->rs_nblocks;
 	fill->ngroups = (fill->ncols + GROUP_COLUMNS - 1) / GROUP_COLUMNS;
@@ -134,16 +135,16 @@ fill_is_full(const TableFill *fill)
 	return false;
 }
 
-/* The number of blocks of a range. */
+/* Returns the number of blocks of a range. */
 static int
 range_size(const TableFill *fill, uint32 number)
 {
 	return Min(CACHE_RANGE_BLOCKS, fill->nblocks - number * CACHE_RANGE_BLOCKS);
 }
 
-/* The first group of which some column is wanted; -1: there is none. */
+/* Returns the first group with a column to be built; -1 if there is none. */
 static int
-first_group(const TableFill *fill)
+first_wanted_group(const TableFill *fill)
 {
 	for (int c = 0; c < fill->ncols; c++)
 		if (fill->wanted[c])
@@ -163,10 +164,10 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 	if (pin && prove)
 		proof_range(&fill->proof, pin, 0, nblocks, &proved);
 	for (int c = 0; c < fill->ncols; c++)
-		fill->wanted[c] = c < fill->nasked || (pin && pin->chunks[c]);
+		fill->wanted[c] = c < fill->nrequested || (pin && pin->chunks[c]);
 	for (int g = 0; g < fill->ngroups; g++)
-		heap_builder_ask(fill->builders[g], fill->wanted + g * GROUP_COLUMNS);
-	group = first_group(fill);
+		heap_builder_select(fill->builders[g], fill->wanted + g * GROUP_COLUMNS);
+	group = first_wanted_group(fill);
 	if (pin && group >= 0 && cache_range_stale(pin->range, nblocks) > 0)
 		replaced = heap_build_again(fill->builders[group], &fill->proof, pin, nblocks);
 	else if (pin)
@@ -186,14 +187,14 @@ fill_range(TableFill *fill, uint32 number, bool prove)
 int
 fill_served(TableFill *fill, uint32 number, uint64 *rows)
 {
-	CachePin *pin = cache_pin(fill->table, number, fill->nasked, fill->cols);
+	CachePin *pin = cache_pin(fill->table, number, fill->nrequested, fill->cols);
 	int served = 0;
 
 	if (pin == NULL)
 		return 0;
 	served = Min(pin->range->nblocks, range_size(fill, number)) -
 		(int) pg_atomic_read_u32(&pin->range->ndead);
-	for (int c = 0; c < fill->nasked; c++)
+	for (int c = 0; c < fill->nrequested; c++)
 		if (pin->chunks[c] == NULL)
 			served = 0;
 	if (served > 0)

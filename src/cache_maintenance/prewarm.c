@@ -1,6 +1,7 @@
 /*
  * prewarm.c
- *	  gpuagg_cache_prewarm(): puts columns of a table into the cache before a query asks.
+ *
+ * gpuagg_cache_prewarm(): adds columns of a table to the cache before a query needs them.
  */
 #include "postgres.h"
 
@@ -31,14 +32,14 @@ PG_FUNCTION_INFO_V1(gpuagg_cache_prewarm);
 
 typedef struct Prewarm
 {
-	bool all; /* columns */
+	bool all; /* all columns of the table */
 	int nnames;
 	char **names;
-	uint64 blocks; /* that are served now */
+	uint64 blocks; /* blocks that are cached now */
 	bool full;
 } Prewarm;
 
-/* ---- what is asked for ---------------------------------------------------------- */
+/* ---- arguments ---------------------------------------------------------------------- */
 
 static void
 read_names(Prewarm *prewarm, ArrayType *array)
@@ -75,7 +76,7 @@ find_column(Relation rel, const char *name)
 	return attno;
 }
 
-/* The keys of the columns that are asked for, as this table has them; returns how many. */
+/* Sets *keys to the requested columns of this table; returns their number. */
 static int
 find_columns(const Prewarm *prewarm, Relation rel, CacheColumnKey **keys)
 {
@@ -95,7 +96,10 @@ find_columns(const Prewarm *prewarm, Relation rel, CacheColumnKey **keys)
 	return n;
 }
 
-/* As for a query that reads these columns; row security is for who is shown rows. */
+/*
+ * Checks the privileges that a query over these columns needs. Row security does not matter, as no
+ * rows are returned.
+ */
 static void
 check_privileges(const Prewarm *prewarm, Relation rel)
 {
@@ -144,7 +148,7 @@ is_table(Relation rel)
 
 /* ---- filling ------------------------------------------------------------------------ */
 
-/* Every range of one table, in the current memory context. */
+/* Fills every range of one table, in the current memory context. */
 static void
 prewarm_table(Prewarm *prewarm, Relation rel)
 {
@@ -163,7 +167,10 @@ prewarm_table(Prewarm *prewarm, Relation rel)
 		return;
 	}
 	cache_table_evict_own(table);
-	/* twice: these columns are worth as much as those that one query after the other has read */
+	/*
+	 * Counted twice, so that these columns are worth as much as those that two consecutive queries
+	 * have read.
+	 */
 	cache_table_use(table, ncols, cols);
 	cache_table_use(table, ncols, cols);
 	fill = fill_begin(rel, GetActiveSnapshot(), table, ncols, cols);
@@ -192,7 +199,10 @@ prewarm_table(Prewarm *prewarm, Relation rel)
 	prewarm->blocks += blocks;
 }
 
-/* A table with its handle and pins, which go with the memory context. */
+/*
+ * Fills a table in a memory context of its own, which frees the handle and its pins. named: the
+ * table was named by the caller, so it is an error if it cannot be cached.
+ */
 static void
 prewarm_relation(Prewarm *prewarm, Relation rel, bool named)
 {
@@ -267,7 +277,7 @@ gpuagg_cache_prewarm(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
-	/* progress ends with this context */
+	/* the progress report ends with this context */
 	cxt = AllocSetContextCreate(CurrentMemoryContext, "gpuagg prewarm", ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	prewarm.all = PG_ARGISNULL(1);

@@ -1,18 +1,19 @@
 /*
  * worker.c
- *	  The background worker that renews stale ranges of cached tables of one database.
  *
- * Queries ask for renewals and start it (cache/refresh.c); without work it exits after half a
- * minute.  Each range of a table is a transaction, of some milliseconds, so that no snapshot and no
- * lock is kept for long, and between two of them the worker sleeps several times as long as it has
- * worked.
+ * The background worker that refreshes stale ranges of cached tables of one database.
  *
- * It stands in nobody's way: it does not come back to a table for which somebody has or awaits a
- * stronger lock, and leaves the database when somebody waits for it: DROP DATABASE and the like
- * wait five seconds for others to go.  On a standby, conflicts with recovery end it as they
- * end other sessions.
+ * Queries request refreshes and start the worker (cache/refresh.c); without work it exits after
+ * half a minute. It refreshes each range in a transaction of its own, of some milliseconds, so
+ * that no snapshot or lock is held for long. Between two ranges it sleeps several times as long as
+ * it has worked.
  *
- * It runs no code of users: columns are decoded and nothing is computed of them.
+ * It does not block other sessions. It skips a table if another session holds or awaits a stronger
+ * lock. It exits when another session waits for the database: DROP DATABASE and similar commands
+ * wait five seconds for other sessions to end. On a standby, conflicts with recovery end it like
+ * other sessions.
+ *
+ * It runs no code of users: columns are decoded, and nothing is computed from them.
  */
 #include "postgres.h"
 
@@ -42,22 +43,22 @@
 #include "settings.h"
 #include "cache_maintenance/fill.h"
 
-/* Sleeps so many times as long as it has worked. */
+/* The worker sleeps so many times as long as it has worked. */
 #define SLEEP_FACTOR 3
-/* Without work it looks this often whether somebody waits for the database, */
+/* Without work it checks so often whether another session waits for the database, */
 #define IDLE_MS 500
-/* and exits after this. */
+/* and exits after so long. */
 #define LINGER_MS 30000
 
 PGDLLEXPORT void gpuagg_cache_worker_main(Datum arg);
 
-/* The renewal of one table. */
+/* The refresh of one table. */
 typedef struct Refresh
 {
 	CacheTableKey key;
 	Oid relid;
-	uint32 next;   /* range */
-	bool replaced; /* some range */
+	uint32 next;   /* next range */
+	bool replaced; /* some range has been replaced */
 	double work_ms;
 } Refresh;
 
@@ -72,21 +73,26 @@ now_ms(void)
 	return INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* Does somebody wait for this database to be left: to drop, move or rename it, or to copy it? */
+/*
+ * Returns whether another session waits until the database has no sessions: to drop, move, rename
+ * or copy it.
+ */
 static bool
 database_is_wanted(void)
 {
 	LOCKTAG tag;
 
 	SET_LOCKTAG_OBJECT(tag, InvalidOid, DatabaseRelationId, MyDatabaseId, 0);
-	/* the lock that each session takes when it connects */
+	/* Each session takes this lock when it connects. */
 	if (LockAcquire(&tag, RowExclusiveLock, true, true) == LOCKACQUIRE_NOT_AVAIL)
 		return true;
 	LockRelease(&tag, RowExclusiveLock, true);
 	return false;
 }
 
-/* Sleeps so long; exits if the database is wanted or a signal says so. */
+/*
+ * Sleeps for so many ms. Exits if another session waits for the database, or a signal demands it.
+ */
 static void
 sleep_ms(double ms)
 {
@@ -96,7 +102,7 @@ sleep_ms(double ms)
 	{
 		double left = until - now_ms();
 
-		/* between transactions there is nothing to cancel, and nobody to catch the error */
+		/* Between transactions there is nothing to cancel, and no code that catches the error. */
 		QueryCancelPending = false;
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
@@ -116,7 +122,7 @@ sleep_ms(double ms)
 
 /* ---- one table ---------------------------------------------------------------------- */
 
-/* Is it still what was cached? */
+/* Returns whether the table is still the one that was cached. */
 static bool
 is_same_table(const Refresh *refresh, Relation rel)
 {
@@ -128,7 +134,7 @@ is_same_table(const Refresh *refresh, Relation rel)
 	return memcmp(&key, &refresh->key, sizeof(key)) == 0 && fill_unsupported_reason(rel) == NULL;
 }
 
-/* Renews the next stale range; false: there is none, or no memory. */
+/* Refreshes the next stale range; returns false if there is none, or no memory. */
 static bool
 refresh_range(Refresh *refresh, Relation rel)
 {
@@ -150,8 +156,8 @@ refresh_range(Refresh *refresh, Relation rel)
 }
 
 /*
- * The same in a transaction of its own.  *later: somebody has a stronger lock of the table, or
- * waits for one.
+ * Calls refresh_range() in a transaction of its own. Sets *later if another session holds or
+ * awaits a stronger lock of the table.
  */
 static bool
 refresh_in_transaction(Refresh *refresh, bool *later)
@@ -168,7 +174,7 @@ refresh_in_transaction(Refresh *refresh, bool *later)
 		char *name = quote_qualified_identifier(get_namespace_name(RelationGetNamespace(rel)),
 												RelationGetRelationName(rel));
 
-		pgstat_report_activity(STATE_RUNNING, psprintf("renewing cached columns of %s", name));
+		pgstat_report_activity(STATE_RUNNING, psprintf("refreshing cached columns of %s", name));
 		PushActiveSnapshot(GetTransactionSnapshot());
 		more = refresh_range(refresh, rel);
 		PopActiveSnapshot();
@@ -179,9 +185,12 @@ refresh_in_transaction(Refresh *refresh, bool *later)
 	return more;
 }
 
-/* How the renewal ends after an error: conflicts with recovery and cancellations pass. */
+/*
+ * Returns how a refresh ends after an error: after conflicts with recovery and cancellations it is
+ * tried again later.
+ */
 static CacheRefreshed
-after_error(int code)
+result_after_error(int code)
 {
 	return code == ERRCODE_T_R_SERIALIZATION_FAILURE || code == ERRCODE_T_R_DEADLOCK_DETECTED ||
 			code == ERRCODE_QUERY_CANCELED ?
@@ -190,20 +199,23 @@ after_error(int code)
 }
 
 static void
-add_context(void *arg)
+add_error_context(void *arg)
 {
 	Refresh *refresh = arg;
 
-	errcontext("while renewing cached columns of the relation with OID %u", refresh->relid);
+	errcontext("while refreshing cached columns of the relation with OID %u", refresh->relid);
 }
 
-/* Range after range of one table, with sleeps between; an error ends that, and is logged. */
+/*
+ * Refreshes the stale ranges of one table, with sleeps in between. An error ends the refresh, and
+ * is logged.
+ */
 static CacheRefreshed
 refresh_table(Refresh *refresh)
 {
 	volatile CacheRefreshed how = CACHE_REFRESHED_IN_VAIN;
 	volatile bool more = true;
-	ErrorContextCallback context = {error_context_stack, add_context, refresh};
+	ErrorContextCallback context = {error_context_stack, add_error_context, refresh};
 
 	error_context_stack = &context;
 	while (more && gpuagg_cache_renew > 0)
@@ -221,7 +233,7 @@ refresh_table(Refresh *refresh)
 		PG_CATCH();
 		{
 			HOLD_INTERRUPTS();
-			how = after_error(geterrcode());
+			how = result_after_error(geterrcode());
 			EmitErrorReport();
 			AbortOutOfAnyTransaction();
 			FlushErrorState();
@@ -242,7 +254,7 @@ refresh_table(Refresh *refresh)
 
 /* ---- the process ---------------------------------------------------------------------- */
 
-/* The settings of an ordinary transaction, whatever is set for the database. */
+/* Sets what the worker's transactions need, whatever is set for the database. */
 static void
 override_settings(void)
 {

@@ -2,8 +2,8 @@
  * arena.h
  *	  Memory for the by-reference values of one batch.
  *
- * Each batch fills the same chunk from its start; what does not fit goes to a memory
- * context, which is reset for each batch.
+ * Each batch fills the same chunk from its start.  Values that do not fit go to a memory context,
+ * which is reset for each batch.
  */
 #ifndef GPUAGG_ARENA_H
 #define GPUAGG_ARENA_H
@@ -30,9 +30,10 @@ typedef struct Arena
 	MemoryContext parent;
 	MemoryContext overflow;
 	bool overflowed;
-	size_t bytes; /* of the values, once they are detoasted */
+	size_t bytes; /* bytes of the values, if they are detoasted */
 } Arena;
 
+/* Prepares an arena whose memory belongs to `parent`. */
 static inline void
 arena_init(Arena *arena, MemoryContext parent)
 {
@@ -41,6 +42,7 @@ arena_init(Arena *arena, MemoryContext parent)
 	arena->overflow = AllocSetContextCreate(parent, "gpuagg batch", ALLOCSET_DEFAULT_SIZES);
 }
 
+/* Frees all values, for the next batch. */
 static inline void
 arena_reset(Arena *arena)
 {
@@ -51,6 +53,7 @@ arena_reset(Arena *arena)
 	arena->overflowed = false;
 }
 
+/* Returns memory that is aligned and valid until arena_reset. */
 static inline void *
 arena_alloc(Arena *arena, size_t size)
 {
@@ -68,7 +71,7 @@ arena_alloc(Arena *arena, size_t size)
 	return result;
 }
 
-/* A copy of a varlena that is out of line, compressed or expanded. */
+/* Copies a varlena that is out of line, compressed or expanded. */
 static pg_noinline
 pg_attribute_unused() Datum arena_copy_toasted(Arena *arena, Datum value)
 {
@@ -78,7 +81,7 @@ pg_attribute_unused() Datum arena_copy_toasted(Arena *arena, Datum value)
 	arena->bytes += datum_bytes(value, -1);
 	if (VARATT_IS_EXTERNAL(pointer) && !VARATT_IS_EXTERNAL_ONDISK(pointer))
 	{
-		/* expanded or indirect: points to memory that may go away */
+		/* expanded or indirect: points to memory that may be freed */
 		MemoryContext old = MemoryContextSwitchTo(arena->overflow);
 
 		arena->overflowed = true;
@@ -94,9 +97,9 @@ pg_attribute_unused() Datum arena_copy_toasted(Arena *arena, Datum value)
 }
 
 /*
- * A copy of a by-reference value.  Expanded and indirect values become flat;
- * compressed values and toast pointers do not, but count in `bytes` as detoasted, as
- * readers may detoast them.
+ * Copies a by-reference value.  Expanded and indirect values become flat.  Compressed values and
+ * toast pointers stay as they are, but `bytes` counts them as detoasted, because readers may
+ * detoast them.
  */
 static inline Datum
 arena_copy(Arena *arena, Datum value, int16 typlen)
@@ -118,7 +121,7 @@ arena_copy(Arena *arena, Datum value, int16 typlen)
 		size = datum_bytes(value, typlen);
 	arena->bytes += size;
 	copy = arena_alloc(arena, size);
-	/* short strings are common: two loads, which may overlap, and no call */
+	/* short strings are common: copies them by two loads, which may overlap, without a call */
 	if (size - 4 <= 4)
 	{
 		uint32 first, last;

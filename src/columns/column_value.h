@@ -1,6 +1,6 @@
 /*
  * column_value.h
- *	  Between a column's values and Datums.
+ *	  Converts between a column's values and Datums.
  */
 #ifndef GPUAGG_COLUMN_VALUE_H
 #define GPUAGG_COLUMN_VALUE_H
@@ -30,8 +30,8 @@ column_store_decimal(int16 scale, gpuagg_i128 *to, Datum value)
 }
 
 /*
- * Stores a Datum that is not NULL as values[row], a by-reference one as the pointer
- * that it is; false if the type cannot represent it, which happens with decimals only.
+ * Stores a Datum that is not NULL as values[row]; a by-reference one is stored as its pointer.
+ * Returns false if the type cannot represent it, which happens only for decimals.
  */
 static inline bool
 column_store(ColumnType type, int16 scale, void *values, int row, Datum value)
@@ -53,7 +53,7 @@ column_store(ColumnType type, int16 scale, void *values, int row, Datum value)
 	return true;
 }
 
-/* values[row], which is not NULL, as a Datum; numerics are made in the current context. */
+/* Returns values[row], which is not NULL, as a Datum. Numerics are made in the current context. */
 static inline Datum
 column_datum(ColumnType type, int16 scale, const void *values, int row)
 {
@@ -72,7 +72,7 @@ column_datum(ColumnType type, int16 scale, const void *values, int row)
 	return (Datum) 0;
 }
 
-/* The Datum of the integer or float that the low bits of a word are. */
+/* Returns the Datum of an integer or float given as the low bits of a word. */
 static inline Datum
 column_bits_datum(ColumnType type, uint64 word)
 {

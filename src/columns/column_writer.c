@@ -24,7 +24,7 @@ void
 column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec, int capacity,
 				   Arena *arena)
 {
-	/* large arrays of many columns take some time */
+	/* allocating large arrays for many columns takes some time */
 	CHECK_FOR_INTERRUPTS();
 	col->type = spec->type;
 	col->scale = spec->scale;
@@ -66,7 +66,7 @@ column_write_unrepresentable(ColumnWriter *writer, int row, Datum value)
 	column_mark_unrepresentable(writer, row, arena_copy(writer->arena, value, -1));
 }
 
-/* A numeric as the form of the column has it; false: it is unrepresentable. */
+/* Stores a numeric in the form of the column; false: it is unrepresentable. */
 static bool
 store_numeric(ColumnWriter *writer, int row, Datum value)
 {

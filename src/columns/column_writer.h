@@ -1,10 +1,10 @@
 /*
  * column_writer.h
- *	  Writes SQL values into a column of a batch; for every feed.
+ *	  Writes SQL values into a column of a batch; used by every feed.
  *
- * A writer has the arrays and bitmaps of one column.  By-reference values are copied
- * to the arena, which lasts for one batch; a constant is copied once, and its copy
- * lasts as long as the writer.
+ * A writer has the arrays and bitmaps of one column.  By-reference values are copied to the arena,
+ * where they live for one batch.  A constant is copied once, and the copy lives as long as the
+ * writer.
  */
 #ifndef GPUAGG_COLUMN_WRITER_H
 #define GPUAGG_COLUMN_WRITER_H
@@ -21,13 +21,13 @@
 typedef struct ColumnWriter
 {
 	Column *col;
-	int capacity; /* rows of a batch */
+	int capacity; /* maximum number of rows in a batch */
 	int16 typlen;
 	bool typbyval;
 	NumericForm form;
-	Arena *arena;      /* of the batch's by-reference values */
-	MemoryContext cxt; /* of the writer */
-	uint64 *validity;  /* buffers behind the column's bitmaps */
+	Arena *arena;      /* holds the batch's by-reference values */
+	MemoryContext cxt; /* memory context of the writer */
+	uint64 *validity;  /* buffers for the column's bitmaps */
 	uint64 *unrepresentable;
 } ColumnWriter;
 
@@ -35,19 +35,19 @@ typedef struct ColumnWriter
 extern void column_writer_init(ColumnWriter *writer, Column *col, const ColumnSpec *spec,
 							   int capacity, Arena *arena);
 /*
- * Fills all rows with the value of an expression, for all batches: column_begin must
- * not be called afterwards.
+ * Fills all rows of all batches with the value of an expression.  column_begin must not be called
+ * afterwards.
  */
 extern void column_write_constant(ColumnWriter *writer, ExprState *constant, ExprContext *econtext);
-/* Marks a row as unrepresentable; its value, a numeric, is not copied. */
+/* Marks a row as unrepresentable. Its value, a numeric, is not copied. */
 extern void column_mark_unrepresentable(ColumnWriter *writer, int row, Datum value);
 /* The same with a copy of the value. */
 extern void column_write_unrepresentable(ColumnWriter *writer, int row, Datum value);
 
-/* Writes what a column that is not NUMERIC_ONE_SCALE has of a numeric. */
+/* Writes a numeric in the column's form, which is not NUMERIC_ONE_SCALE. */
 extern void column_write_numeric(ColumnWriter *writer, int row, Datum value);
 
-/* Starts a batch, without NULLs and unrepresentable values. */
+/* Starts a batch without NULLs and unrepresentable values. */
 static inline void
 column_begin(ColumnWriter *writer)
 {

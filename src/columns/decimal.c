@@ -13,12 +13,12 @@
 #include "columns/decimal.h"
 #include "operators/decode_numeric.h"
 
-#define DIGIT_BASE 10000 /* of a numeric's digit */
+#define DIGIT_BASE 10000 /* base of a numeric's digit */
 #define DIGIT_WIDTH 4    /* decimal digits in it */
 
 /*
- * Writes the digits of limb[2..0] (64 bits each, the least significant first) so
- * that they end before `end`; returns how many.  The limbs are consumed.
+ * Writes the digits of limb[2..0] (64 bits each, limb[0] is the least significant) so that they end
+ * before `end`.  Returns their number.  Changes the limbs.
  */
 static int
 put_digits(uint64 limb[3], int16 *end)
@@ -102,8 +102,8 @@ decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale)
 }
 
 /*
- * A numeric in its stored form, with the short header: for scales up to 63 and weights from -64
- * to 63.
+ * Returns a numeric in its stored form with the short header, for scales up to 63 and weights from
+ * -64 to 63.
  */
 static Datum
 make_numeric(bool negative, int weight, int dscale, const int16 *digit, int ndigits)
@@ -120,10 +120,10 @@ make_numeric(bool negative, int weight, int dscale, const int16 *digit, int ndig
 	return PointerGetDatum(numeric);
 }
 
-/* Zeros that align so many decimal places with digits of base 10000, as a factor. */
+/* [number of decimal places % 4] factor that aligns them with digits of base 10000 */
 static const int alignment[DIGIT_WIDTH] = {1, 1000, 100, 10};
 
-/* Values up to this have room for the alignment. */
+/* Values up to this one can be multiplied by the alignment. */
 #define MOST_ALIGNED (~(gpuagg_u128) 0 / 1000)
 
 Datum
@@ -174,15 +174,15 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
 	return decimal_to_numeric_shown(value, scale, scale);
 }
 
-/* Most decimal places of a quotient that is made here. */
+/* Maximum number of decimal places of a quotient that is computed here. */
 #define MOST_PLACES 60
 
 /*
- * sum * 10^-scale / n as core's division gives it, *quotient * 10^-*places, for positive n; false:
- * it has more digits than are made here.
+ * Computes sum * 10^-scale / n, n > 0, with the digits of core's division, as *quotient *
+ * 10^-*places.  False: it needs more digits than are available here.
  */
 static bool
-divide(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
+divide_like_core(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)
 {
 	gpuagg_u128 magnitude = sum < 0 ? -(gpuagg_u128) sum : (gpuagg_u128) sum;
 	const gpuagg_u128 most = ~(gpuagg_u128) 0 >> 1;
@@ -218,14 +218,14 @@ decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale)
 	gpuagg_i128 mean;
 	int places;
 
-	/* where the sum displays fewer digits than it has places, so may the mean */
-	if (dscale == scale && divide(sum, n, scale, &mean, &places))
+	/* if the sum displays fewer digits than it has places, the mean may, too */
+	if (dscale == scale && divide_like_core(sum, n, scale, &mean, &places))
 		return decimal_to_numeric(mean, places);
 	return DirectFunctionCall2(numeric_div, decimal_to_numeric_shown(sum, scale, dscale),
 							   NumericGetDatum(int64_to_numeric(n)));
 }
 
-/* The square root, rounded to the nearest integer; of less than 2^126. */
+/* Returns the square root of a number below 2^126, rounded to the nearest integer. */
 static uint64
 rounded_root(gpuagg_u128 x)
 {
@@ -233,7 +233,7 @@ rounded_root(gpuagg_u128 x)
 
 	if (x == 0)
 		return 0;
-	/* has half of the bits; this gives the others, but for the last one */
+	/* half of the bits are correct; this step gives all others, except the last one */
 	root = (uint64) ((root + x / root) / 2);
 	while ((gpuagg_u128) root * root > x)
 		root--;
@@ -251,7 +251,7 @@ decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool 
 	int places;
 
 	Assert(n > (sample ? 1 : 0));
-	/* as numeric_stddev_internal() of numeric.c has it */
+	/* as numeric_stddev_internal() in numeric.c does */
 	if (n > PG_INT32_MAX || __builtin_mul_overflow(magnitude, magnitude, &square) ||
 		__builtin_mul_overflow(sumsq, (gpuagg_u128) n, &product) || product >> 127 != 0)
 		return false;
@@ -260,8 +260,8 @@ decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool 
 		*result = decimal_to_numeric(0, 0);
 		return true;
 	}
-	if (!divide((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0, &variance,
-				&places))
+	if (!divide_like_core((gpuagg_i128) (product - square), sample ? n * (n - 1) : n * n, 0,
+						  &variance, &places))
 		return false;
 	if (root)
 	{

@@ -9,10 +9,10 @@
 
 #include "operators/monoid.h"
 
-/* Digits of base 10000 that 192 bits need, or 128 bits with a fraction. */
+/* Digits of base 10000 for 192 bits, or for 128 bits with a fraction. */
 #define DECIMAL_MAX_DIGITS 32
 
-/* A number as numerics have it: digit[0] is the most significant. */
+/* A number in the form of a numeric; digit[0] is the most significant one. */
 typedef struct Decimal
 {
 	bool negative;
@@ -22,16 +22,16 @@ typedef struct Decimal
 	int16 digit[DECIMAL_MAX_DIGITS];
 } Decimal;
 
-/* 10^n, for n up to 38. */
+/* Returns 10^n, for n up to 38. */
 extern gpuagg_i128 decimal_power10(int n);
 
-/* The integer of 192 bits, of which hi are the upper 64. */
+/* Converts an integer of 192 bits; hi has the upper 64 bits. */
 extern void decimal_from_u192(Decimal *dec, uint64 hi, gpuagg_u128 lo);
 
-/* value times 10^-scale, displayed with `scale` digits; scale is at most 30. */
+/* Converts value * 10^-scale, displayed with `scale` digits; scale is at most 30. */
 extern void decimal_from_i128(Decimal *dec, gpuagg_i128 value, int scale);
 
-/* The sign word of a numeric in core's send and receive functions. */
+/* Returns the sign word of a numeric in core's send and receive functions. */
 static inline int
 decimal_sign_word(const Decimal *dec)
 {
@@ -39,20 +39,20 @@ decimal_sign_word(const Decimal *dec)
 }
 
 /*
- * value times 10^-scale as a numeric that displays `scale` digits, up to 30, in the current
+ * Returns the numeric value * 10^-scale, which displays `scale` digits (at most 30), in the current
  * context.
  */
 extern Datum decimal_to_numeric(gpuagg_i128 value, int scale);
 
-/* Most digits behind the point that the next one displays. */
+/* Maximum display scale of decimal_to_numeric_shown. */
 #define DECIMAL_MAX_SHOWN 63
 
-/* The same with another display scale; digits beyond that must be zeros. */
+/* The same with display scale `dscale`; digits beyond it must be zeros. */
 extern Datum decimal_to_numeric_shown(gpuagg_i128 value, int scale, int dscale);
 
 /*
- * The first digit of base 10000 of a magnitude that has `nfrac` of these behind the point, and its
- * weight; 0 and 0 of zero.
+ * Returns the first digit of base 10000 of a magnitude, and sets its weight; both are 0 for zero.
+ * nfrac: number of digits of base 10000 after the point.
  */
 static inline int
 decimal_first_digit(gpuagg_u128 magnitude, int nfrac, int *weight)
@@ -75,9 +75,9 @@ decimal_first_digit(gpuagg_u128 magnitude, int nfrac, int *weight)
 }
 
 /*
- * The display scale of a quotient of numbers with these first digits and weights, as
- * select_div_scale() of core's numeric.c has it: at least 16 significant digits, and at least
- * `least`, the larger scale of the two.
+ * Returns the display scale of a quotient of numbers with these first digits and weights, like
+ * select_div_scale() in core's numeric.c: at least 16 significant digits, and at least `least`, the
+ * larger scale of the two numbers.
  */
 static inline int
 decimal_quotient_scale(int first_a, int weight_a, int first_b, int weight_b, int least)
@@ -85,13 +85,16 @@ decimal_quotient_scale(int first_a, int weight_a, int first_b, int weight_b, int
 	return Max(16 - (weight_a - weight_b - (first_a <= first_b)) * 4, least);
 }
 
-/* What core's division gives for that and n, which is positive: the same digits. */
+/*
+ * Returns sum * 10^-scale / n, n > 0, with the digits of core's division.  dscale: display scale of
+ * the sum.
+ */
 extern Datum decimal_mean(gpuagg_i128 sum, int64 n, int scale, int dscale);
 
 /*
- * What core gives for the variance of n integers, or with `root` for its square root, of their sum
- * and that of their squares: of a sample, of at least 2, or of all, of at least 1.  False: it takes
- * more digits than are computed with here.
+ * Sets the variance of n integers, or (root) its square root, with core's digits.  sum, sumsq: the
+ * sum of the integers and of their squares.  sample: variance of a sample, n >= 2; else of a
+ * population, n >= 1.  Returns false if the computation needs more digits than are available here.
  */
 extern bool decimal_variance(int64 n, gpuagg_i128 sum, gpuagg_u128 sumsq, bool sample, bool root,
 							 Datum *result);

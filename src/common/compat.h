@@ -1,6 +1,6 @@
 /*
  * compat.h
- *	  Every difference between PostgreSQL 15, 16, 17 and 18 that gpuagg meets.
+ *	  Differences between PostgreSQL 15, 16, 17 and 18.
  *
  * No other file tests PG_VERSION_NUM.
  */
@@ -49,7 +49,7 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplesort.h"
 
-/* The next value of a sort, in the current memory context, and what it is abbreviated to. */
+/* Gets the next value of a sort, in the current memory context, and its abbreviated form. */
 static inline bool
 compat_tuplesort_getdatum(Tuplesortstate *sort, Datum *value, bool *isnull, Datum *abbreviated)
 {
@@ -60,7 +60,10 @@ compat_tuplesort_getdatum(Tuplesortstate *sort, Datum *value, bool *isnull, Datu
 #endif
 }
 
-/* In the postmaster: is a background worker with this function registered, and so has a slot? */
+/*
+ * Returns whether a background worker with this function is registered, and so has a slot.  For the
+ * postmaster only.
+ */
 static inline bool
 compat_worker_is_registered(const char *function)
 {
@@ -85,8 +88,8 @@ compat_worker_is_registered(const char *function)
 }
 
 /*
- * Shared memory that any process may ask for by its name, and the first one initializes; NULL
- * before 17, where shared memory is to be asked for when the server starts.
+ * Returns shared memory that any process may request by its name, and the first one initializes.
+ * NULL before 17: there, shared memory must be requested at server start.
  */
 static inline void *
 compat_named_segment(const char *name, size_t size, void (*init)(void *memory))
@@ -100,7 +103,7 @@ compat_named_segment(const char *name, size_t size, void (*init)(void *memory))
 #endif
 }
 
-/* May the role execute the function? */
+/* Returns whether the role may execute the function. */
 static inline AclResult
 compat_proc_aclcheck(Oid function, Oid role)
 {
@@ -111,7 +114,7 @@ compat_proc_aclcheck(Oid function, Oid role)
 #endif
 }
 
-/* Does the role own the relation? */
+/* Returns whether the role owns the relation. */
 static inline bool
 compat_owns_relation(Oid relation, Oid role)
 {
@@ -122,7 +125,7 @@ compat_owns_relation(Oid relation, Oid role)
 #endif
 }
 
-/* What tells a relation's files. */
+/* Identifies a relation's files. */
 #if PG_VERSION_NUM >= 160000
 typedef RelFileLocator CompatLocator;
 #define compat_locator_tablespace(l) ((l).spcOid)
@@ -138,8 +141,8 @@ typedef RelFileNode CompatLocator;
 #endif
 
 /*
- * The ascending operator of an ordering operator's family and types; *desc: the operator given is
- * the descending one.
+ * Returns the ascending operator of an ordering operator's family and types.  *desc: sortop is the
+ * descending one.
  */
 static inline Oid
 compat_ascending_operator(Oid sortop, bool *desc)
@@ -167,7 +170,7 @@ compat_ascending_operator(Oid sortop, bool *desc)
 	return ltop;
 }
 
-/* The path of a relation's main fork, not of a temporary one's. */
+/* Sets the path of the main fork of a relation that is not temporary. */
 static inline void
 compat_main_fork_path(Oid database, Oid tablespace, Oid number, char *path, size_t size)
 {
@@ -185,8 +188,8 @@ compat_main_fork_path(Oid database, Oid tablespace, Oid number, char *path, size
 }
 
 /*
- * Do the types of an aggregate's arguments have the functions that its serialized
- * states need?  Before version 16 no such function looks at them.
+ * Returns whether the types of an aggregate's arguments have the functions that its serialized
+ * states need.  Before 16, these functions do not depend on the types.
  */
 static inline bool
 compat_agg_args_can_travel(Aggref *aggref)
@@ -199,8 +202,8 @@ compat_agg_args_can_travel(Aggref *aggref)
 }
 
 /*
- * The GROUP BY clauses left after the planner dropped redundant ones; all, if
- * it dropped all: no rows still make no group.
+ * Returns the GROUP BY clauses that are left after the planner has dropped redundant ones.  Returns
+ * all clauses if it has dropped all: without rows there must be no group.
  */
 static inline List *
 compat_group_clause(PlannerInfo *root)
@@ -213,8 +216,8 @@ compat_group_clause(PlannerInfo *root)
 }
 
 /*
- * A key as it is below the grouping: from 18 on columns that sets of GROUPING SETS may leave out
- * are marked above it.
+ * Returns a key as it is below the grouping.  From 18 on, columns that sets of GROUPING SETS may
+ * leave out are marked above it.
  */
 static inline Node *
 compat_below_grouping(PlannerInfo *root, Node *key)
@@ -226,7 +229,7 @@ compat_below_grouping(PlannerInfo *root, Node *key)
 	return key;
 }
 
-/* The pathkeys of GROUP BY alone, without those of ordered aggregates. */
+/* Returns the pathkeys of GROUP BY alone, without those of ordered aggregates. */
 static inline List *
 compat_group_pathkeys(PlannerInfo *root)
 {
@@ -237,7 +240,7 @@ compat_group_pathkeys(PlannerInfo *root)
 	return root->group_pathkeys;
 }
 
-/* From 18 on paths count their disabled nodes instead of adding to the cost. */
+/* From 18 on, paths count their disabled nodes instead of adding to the cost. */
 static inline void
 compat_copy_disabled_nodes(Path *path, const Path *child)
 {
@@ -246,7 +249,7 @@ compat_copy_disabled_nodes(Path *path, const Path *child)
 #endif
 }
 
-/* old_snapshot_threshold, up to 16: has what the snapshot sees been pruned from the page? */
+/* Up to 16: raises an error if old_snapshot_threshold has pruned tuples that the snapshot sees. */
 static inline void
 compat_test_old_snapshot(Snapshot snapshot, Relation rel, Page page)
 {
@@ -255,7 +258,7 @@ compat_test_old_snapshot(Snapshot snapshot, Relation rel, Page page)
 #endif
 }
 
-/* Is old_snapshot_threshold, up to 16, such that snapshots expire? */
+/* Up to 16: returns whether snapshots expire because of old_snapshot_threshold. */
 static inline bool
 compat_old_snapshots_expire(void)
 {
@@ -266,7 +269,7 @@ compat_old_snapshots_expire(void)
 #endif
 }
 
-/* Has the table got new storage in the current transaction? */
+/* Returns whether the table got new storage in the current transaction. */
 static inline bool
 compat_is_new_storage(Relation rel)
 {
@@ -280,8 +283,8 @@ compat_is_new_storage(Relation rel)
 }
 
 /*
- * Reads the LSN of a page from a shared buffer, which need not be pinned; false if the
- * buffer does not hold the block.  The buffer's header lock keeps the page in it meanwhile.
+ * Reads the LSN of a page in a shared buffer, which need not be pinned.  Returns false if the
+ * buffer does not hold the block.  The buffer's header lock keeps the page there meanwhile.
  */
 static inline bool
 compat_buffer_lsn(Relation rel, BlockNumber block, Buffer buffer, XLogRecPtr *lsn)
@@ -310,7 +313,7 @@ compat_buffer_lsn(Relation rel, BlockNumber block, Buffer buffer, XLogRecPtr *ls
 	return found;
 }
 
-/* Counts tuples returned by a scan of a table. */
+/* Counts tuples that a table scan has returned. */
 static inline void
 compat_count_tuples(Relation rel, int64 n)
 {
@@ -322,7 +325,7 @@ compat_count_tuples(Relation rel, int64 n)
 #endif
 }
 
-/* The same for n tuples that an index led to. */
+/* Counts tuples that an index scan has fetched. */
 static inline void
 compat_count_fetches(Relation rel, int64 n)
 {
@@ -335,8 +338,8 @@ compat_count_fetches(Relation rel, int64 n)
 }
 
 /*
- * Pins a block if it is in the given shared buffer.  Counts as a hit like any
- * other, but does not raise the buffer's usage count.
+ * Pins a block if it is in the given shared buffer.  Counts as a hit, but does not raise the
+ * buffer's usage count.
  */
 static inline bool
 compat_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer)
@@ -353,12 +356,12 @@ compat_read_recent_buffer(Relation rel, BlockNumber block, Buffer buffer)
 }
 
 /*
- * From 17 on a heap scan has a read stream, which chooses blocks as the scan does
- * and reads several at once.
+ * From 17 on, a heap scan has a read stream, which chooses blocks as the scan does and reads
+ * several at once.
  */
 #define COMPAT_READ_STREAM (PG_VERSION_NUM >= 170000)
 
-/* Lets the stream, which has not been used yet, go on after a block. */
+/* Makes the stream, which must not have been used yet, continue after a block. */
 static inline void
 compat_read_stream_start(HeapScanDesc scan, BlockNumber block)
 {
@@ -368,7 +371,7 @@ compat_read_stream_start(HeapScanDesc scan, BlockNumber block)
 #endif
 }
 
-/* The next buffer of the stream, pinned; InvalidBuffer at the end. */
+/* Returns the next buffer of the stream, pinned; InvalidBuffer at the end. */
 static inline Buffer
 compat_read_stream_next(HeapScanDesc scan)
 {
@@ -380,7 +383,8 @@ compat_read_stream_next(HeapScanDesc scan)
 }
 
 /*
- * A scan of a table for a bitmap; on 18 its iterator is the executor's, which must find it unset.
+ * Begins a scan of a table for a bitmap.  On 18 the executor sets its iterator, which must be
+ * unset.
  */
 static inline TableScanDesc
 compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
@@ -397,7 +401,7 @@ compat_begin_bitmap_scan(Relation rel, Snapshot snapshot)
 #endif
 }
 
-/* The scan of an index scan's node without ORDER BY operators; it is counted from 18 on. */
+/* Begins the scan of an index scan node without ORDER BY operators. From 18 on, it is counted. */
 static inline struct IndexScanDescData *
 compat_begin_index_scan(IndexScanState *node)
 {
@@ -409,7 +413,7 @@ compat_begin_index_scan(IndexScanState *node)
 						   node->iss_NumScanKeys, 0);
 }
 
-/* What EXPLAIN counts of a bitmap heap scan. */
+/* EXPLAIN's counters of a bitmap heap scan. */
 #if PG_VERSION_NUM >= 180000
 #define compat_exact_pages(node) ((node)->stats.exact_pages)
 #define compat_lossy_pages(node) ((node)->stats.lossy_pages)
@@ -418,7 +422,9 @@ compat_begin_index_scan(IndexScanState *node)
 #define compat_lossy_pages(node) ((node)->lossy_pages)
 #endif
 
-/* Of a bitmap of this process's own, or of one that participants of a parallel plan share. */
+/*
+ * Iterates over a bitmap of this process, or over one that participants of a parallel plan share.
+ */
 typedef struct CompatBitmapIterator
 {
 #if PG_VERSION_NUM >= 180000
@@ -454,8 +460,8 @@ compat_bitmap_end(CompatBitmapIterator *iterator)
 }
 
 /*
- * The next page: *n line pointers, at most MaxHeapTuplesPerPage, or -1 if the bitmap has the page
- * alone.  *recheck: its tuples need not pass the indexes' conditions.
+ * Gets the next page.  *n: number of line pointers, at most MaxHeapTuplesPerPage, or -1 if the
+ * bitmap has only the page.  *recheck: tuples may fail the index conditions.
  */
 static inline bool
 compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNumber *offsets,
@@ -484,18 +490,18 @@ compat_bitmap_next(CompatBitmapIterator *iterator, BlockNumber *block, OffsetNum
 	return true;
 }
 
-/* How many relations a query names; with more than one, EXPLAIN prefixes columns. */
+/* Returns the number of relations in a query. With more than one, EXPLAIN prefixes columns. */
 static inline int
 compat_explain_rtable_size(ExplainState *es)
 {
 #if PG_VERSION_NUM >= 180000
-	return es->rtable_size; /* without the entry that stands for GROUP BY */
+	return es->rtable_size; /* without the entry that represents GROUP BY */
 #else
 	return list_length(es->rtable);
 #endif
 }
 
-/* What EXPLAIN does with a query where no hook does anything else. */
+/* Explains a query as core does without a hook. */
 static inline void
 compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, ExplainState *es,
 						 const char *source, ParamListInfo params, QueryEnvironment *env)
@@ -517,7 +523,7 @@ compat_explain_one_query(Query *query, int cursor_options, IntoClause *into, Exp
 #endif
 }
 
-/* Reads so many bytes; false at the end of the file, which is an error without eof_ok. */
+/* Reads `size` bytes. Returns false at the end of the file, which is an error without eof_ok. */
 static inline bool
 compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 {
@@ -536,8 +542,8 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 }
 
 /*
- * Of this process, and no resource owner's.  The header that declares it is the caller's to
- * include.
+ * Creates a wait event set that belongs to the process, not to a resource owner.  The caller
+ * includes the header that declares it.
  */
 #if PG_VERSION_NUM >= 170000
 #define compat_create_wait_event_set(n) CreateWaitEventSet(NULL, n)
@@ -545,10 +551,10 @@ compat_read_file(BufFile *file, void *data, size_t size, bool eof_ok)
 #define compat_create_wait_event_set(n) CreateWaitEventSet(TopMemoryContext, n)
 #endif
 
-/* From 17 on core's sum and avg of intervals have an internal state. */
+/* From 17 on, core's sum and avg of intervals have an internal state. */
 #define COMPAT_INTERVAL_STATES (PG_VERSION_NUM >= 170000)
 
-/* Of ExecutorRun and its hook: up to 17 there was also execute_once. */
+/* Parameters of ExecutorRun and its hook. Up to 17, execute_once is one of them. */
 #if PG_VERSION_NUM >= 180000
 #define COMPAT_EXECUTOR_RUN_PARAMS QueryDesc *query, ScanDirection direction, uint64 count
 #define COMPAT_EXECUTOR_RUN_ARGS query, direction, count

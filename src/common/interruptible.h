@@ -1,7 +1,7 @@
 /*
  * interruptible.h
- *	  Loops over so many elements that they must look for interrupts, but do too little with each to
- * look every time.
+ *	  Loops over many elements that must check for interrupts, but do too little work for each
+ *	  element to check every time.
  */
 #ifndef GPUAGG_INTERRUPTIBLE_H
 #define GPUAGG_INTERRUPTIBLE_H
@@ -10,7 +10,7 @@
 
 #include "miscadmin.h"
 
-/* Steps of some nanoseconds each, between two checks. */
+/* Steps, of some nanoseconds each, between two checks. */
 #define INTERRUPTIBLE_STEPS ((int64) 1 << 20)
 
 static inline void
@@ -20,14 +20,14 @@ check_interrupts(void)
 }
 
 /*
- * operators/select.h, which knows nothing of PostgreSQL, looks as well where this file is included
+ * Makes operators/select.h, which does not use PostgreSQL, check as well.  Include this file
  * before.
  */
 #define SELECT_CHECK() check_interrupts()
 
 /*
- * for (int64 i = from; i < n; i++), of which the inner loop is as simple as without checks; `break`
- * leaves that one alone.
+ * for (int64 i = from; i < n; i++) with checks.  The inner loop is as simple as a loop without
+ * checks. `break` leaves only the inner loop.
  */
 #define INTERRUPTIBLE_FOR(i, from, n) \
 	for (int64 i = (from), i##_end = 0; i < (n);) \

@@ -2,14 +2,14 @@
  * progress.c
  *	  The progress of scans, for the view gpuagg_progress.
  *
- * Each process that may run a scan has a slot in shared memory, which it alone
- * writes, a few stores a batch; readers take the fields one by one without a
- * lock, so a row may mix two moments.  In parallel scans each participant has
- * a row, with the blocks that it read itself.  Of several scans of one process its slot
- * shows the one that runs, or ran last.
+ * Each process that may run a scan has a slot in shared memory.  Only the process itself writes it,
+ * with a few stores for each batch.  Readers take the fields one by one without a lock, so a row
+ * may mix values of two moments.  In parallel scans each participant has a row, with the blocks
+ * that it has read itself.  If a process has several scans, its slot shows the one that runs, or
+ * ran last.
  *
- * From PostgreSQL 17 on the slots are there however the library was loaded; before,
- * only where it is in shared_preload_libraries.
+ * From PostgreSQL 17 on, there are slots however the library was loaded.  Before 17, it must be in
+ * shared_preload_libraries.
  */
 #include "postgres.h"
 
@@ -29,7 +29,7 @@
 
 PG_FUNCTION_INFO_V1(gpuagg_progress);
 
-/* In the order of the view. */
+/* In the order of the view's columns. */
 typedef enum ProgressCounter
 {
 	PROGRESS_BLOCKS_DONE,
@@ -52,7 +52,7 @@ typedef struct ProgressSlot
 
 struct Progress
 {
-	Progress *outer; /* the scan that was entered before it */
+	Progress *outer; /* the scan that was entered before */
 	Oid role;
 	Oid relation;
 	uint64 counters[PROGRESS_COUNTERS];
@@ -60,8 +60,8 @@ struct Progress
 };
 
 static ProgressSlot *slots; /* NULL: no shared memory */
-static Progress *current;   /* the scan that was entered last, and not left */
-static Progress *shown;     /* the one in this process's slot */
+static Progress *current;   /* the scan that was entered last and has not been left */
+static Progress *shown;     /* the scan in this process's slot */
 static shmem_request_hook_type previous_request;
 static shmem_startup_hook_type previous_startup;
 
@@ -128,14 +128,14 @@ progress_init(void)
 
 /* ---- reporting --------------------------------------------------------------- */
 
-/* The slots, if they are there or can be made. */
+/* Returns whether there are slots; creates them if possible. */
 static bool
-find_slots(void)
+ensure_slots(void)
 {
 	if (slots == NULL && IsUnderPostmaster)
 		/*
-		 * of this version: an upgraded library, whose slots may differ, meets sessions with the old
-		 * one
+		 * The name has the version: after an upgrade, sessions with the old library may use other
+		 * slots.
 		 */
 		slots = compat_named_segment("gpuagg progress " GPUAGG_VERSION, slots_size(), init_slots);
 	return slots != NULL;
@@ -143,7 +143,7 @@ find_slots(void)
 
 /* Shows a scan in this process's slot; NULL: none. */
 static void
-publish(Progress *progress)
+show_scan(Progress *progress)
 {
 	int number = MyProc - ProcGlobal->allProcs;
 	ProgressSlot *slot;
@@ -169,12 +169,12 @@ end_callback(void *arg)
 {
 	Progress *progress = arg;
 
-	/* of nested scans that an error has ended, the outer one's context may go first */
+	/* after an error in nested scans, the context of the outer one may be deleted first */
 	for (Progress *p = current; p; p = p->outer)
 		if (p == progress)
 			current = p->outer;
 	if (shown == progress)
-		publish(current);
+		show_scan(current);
 }
 
 Progress *
@@ -182,7 +182,7 @@ progress_create(MemoryContext cxt)
 {
 	Progress *progress = MemoryContextAllocZero(cxt, sizeof(Progress));
 
-	(void) find_slots();
+	(void) ensure_slots();
 	progress->role = GetUserId();
 	progress->callback.func = end_callback;
 	progress->callback.arg = progress;
@@ -195,7 +195,7 @@ progress_enter(Progress *progress)
 {
 	progress->outer = current;
 	current = progress;
-	publish(progress);
+	show_scan(progress);
 }
 
 void
@@ -204,11 +204,11 @@ progress_leave(Progress *progress)
 	current = progress->outer;
 	progress->outer = NULL;
 	if (current)
-		publish(current);
+		show_scan(current);
 }
 
 static void
-report(ProgressCounter c, uint64 value)
+set_counter(ProgressCounter c, uint64 value)
 {
 	int number = MyProc - ProcGlobal->allProcs;
 
@@ -222,7 +222,7 @@ report(ProgressCounter c, uint64 value)
 void
 progress_phase(ProgressPhase phase)
 {
-	report(PROGRESS_PHASE, phase);
+	set_counter(PROGRESS_PHASE, phase);
 }
 
 void
@@ -232,20 +232,20 @@ progress_table(Oid relation, uint64 blocks)
 		return;
 	current->relation = relation;
 	current->counters[PROGRESS_BLOCKS_TOTAL] = blocks;
-	publish(current);
+	show_scan(current);
 }
 
 void
 progress_update(uint64 blocks_done, uint64 rows)
 {
-	report(PROGRESS_BLOCKS_DONE, blocks_done);
-	report(PROGRESS_ROWS, rows);
+	set_counter(PROGRESS_BLOCKS_DONE, blocks_done);
+	set_counter(PROGRESS_ROWS, rows);
 }
 
 void
 progress_groups(uint64 groups)
 {
-	report(PROGRESS_GROUPS, groups);
+	set_counter(PROGRESS_GROUPS, groups);
 }
 
 /* ---- the view's rows ---------------------------------------------------------- */
@@ -257,14 +257,14 @@ static const char *const phases[] = {[PROGRESS_INITIALIZING] = "initializing",
 									 [PROGRESS_RETURNING] = "returning groups",
 									 [PROGRESS_CACHING] = "caching columns"};
 
-/* Objects of version 1.0 have no column for the phase. */
+/* In version 1.0 of the extension, the view has no column for the phase. */
 Datum
 gpuagg_progress(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (!find_slots())
+	if (!ensure_slots())
 		ereport(
 			NOTICE,
 			(errmsg("progress is not reported, as gpuagg was not loaded when the server started"),
@@ -280,7 +280,7 @@ gpuagg_progress(PG_FUNCTION_ARGS)
 		if (pid == 0)
 			continue;
 		pg_read_barrier();
-		/* as in pg_stat_activity: others' scans are for those who may see all statistics */
+		/* like pg_stat_activity: other roles' scans are visible to members of pg_read_all_stats */
 		if (!has_privs_of_role(GetUserId(), slot->role) &&
 			!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS))
 			continue;

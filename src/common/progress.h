@@ -1,16 +1,16 @@
 /*
  * progress.h
- *	  What long scans tell the view gpuagg_progress; see progress.c.
+ *	  Reports the progress of long scans for the view gpuagg_progress; see progress.c.
  *
- * Whoever runs a scan makes a Progress, and enters and leaves it around each piece of work.  What
- * is reported in between is of that scan; so feeds and engines need not know whose they are.
+ * The code that runs a scan creates a Progress, and enters and leaves it around each piece of work.
+ * Reports in between belong to that scan, so that feeds and engines need not pass it around.
  */
 #ifndef GPUAGG_PROGRESS_H
 #define GPUAGG_PROGRESS_H
 
 #include "postgres.h"
 
-/* At load: reserves shared memory if that is still possible. */
+/* Called at load: reserves shared memory if that is still possible. */
 extern void progress_init(void);
 
 typedef enum ProgressPhase
@@ -18,22 +18,25 @@ typedef enum ProgressPhase
 	PROGRESS_INITIALIZING,
 	PROGRESS_SCANNING,  /* rows are read and reduced */
 	PROGRESS_SORTING,   /* rows are sorted, and reduced in order */
-	PROGRESS_MERGING,   /* groups of participants, of files or of the GPU become one set */
-	PROGRESS_RETURNING, /* groups are returned; those in files are merged meanwhile */
+	PROGRESS_MERGING,   /* groups of participants, files or the GPU are merged */
+	PROGRESS_RETURNING, /* groups are returned; groups in files are merged meanwhile */
 	PROGRESS_CACHING    /* gpuagg_cache_prewarm() */
 } ProgressPhase;
 
 typedef struct Progress Progress;
 
-/* A scan of this process; it ends with cxt, in errors too. */
+/* Returns a scan of this process. It ends with cxt, also after an error. */
 extern Progress *progress_create(MemoryContext cxt);
-/* Scans may be nested.  An error leaves them by itself. */
+/*
+ * Make a scan the current one, and the previous scan again.  Scans may be nested.  After an error
+ * they need not be left.
+ */
 extern void progress_enter(Progress *progress);
 extern void progress_leave(Progress *progress);
 
-/* Of the scan that was entered last; without one nothing happens. */
+/* The following functions report for the current scan, and do nothing without one. */
 extern void progress_phase(ProgressPhase phase);
-/* With blocks 0: how many it has does not matter. */
+/* The table that is being read. blocks 0: their number does not matter. */
 extern void progress_table(Oid relation, uint64 blocks);
 extern void progress_update(uint64 blocks_done, uint64 rows);
 extern void progress_groups(uint64 groups);

@@ -1,25 +1,26 @@
 /*
  * stats.c
- *	  Counters of the whole server, for the view gpuagg_stats: what was taken and how, and what was
- * not and why.
+ *	  Counters of the whole server, for the view gpuagg_stats: which custom scans have run and
+ *	  how, and why others have not.
  *
  * A table in shared memory has a row for each combination of database, role, event, engine, feed,
- * strategy and reason that was met since the start of the server or the last reset.  Reasons may
- * name types, functions and errors of devices, so there may be any number of them.  When the table
- * is full, a role in a database that has fewer rows than others (an equal share) replaces the row
- * that the one with the most rows has not used for longest; what has no row of its own is counted
- * in one row for each event, "other reasons", of no database and role.  So nobody can fill the
- *table for others.
+ * strategy and reason since the start of the server or the last reset.  Reasons may name types,
+ * functions and errors of devices, so their number is not limited.
  *
- * Reasons may name objects of a database: they are shown to the role whose queries met them, to
- * roles that have its privileges, and to members of pg_read_all_stats.
+ * When the table is full, a new row may replace another one.  Each role in a database has an equal
+ * quota of rows.  If a role is below it, its new row replaces the least recently used row of the
+ * role with the most rows.  Everything else is counted in one row for each event, "other reasons",
+ * without database and role.  So nobody can fill the table for others.
  *
- * Rows are added and removed under the exclusive lock; counters are atomic and change under the
- * shared one. They are for people who compare workloads: a crash loses them, as it does those of
+ * Reasons may name objects of a database.  They are visible to the role whose queries caused them,
+ * to roles that have its privileges, and to members of pg_read_all_stats.
+ *
+ * Rows are added and removed with the lock held exclusively.  Counters are atomic and change with
+ * the lock shared.  They serve to compare workloads: a crash loses them, as it loses those of
  * pg_stat_statements.
  *
- * From PostgreSQL 17 on the table is there however the library was loaded; before, only where it is
- * in shared_preload_libraries.
+ * From PostgreSQL 17 on, the table exists however the library was loaded.  Before 17, it must be in
+ * shared_preload_libraries.
  */
 #include "postgres.h"
 
@@ -44,11 +45,11 @@
 PG_FUNCTION_INFO_V1(gpuagg_stats);
 PG_FUNCTION_INFO_V1(gpuagg_stats_reset);
 
-/* Rows; of these one for each event is kept for "other reasons". */
+/* Size of the table. One row for each event is reserved for "other reasons". */
 #define ROWS 1024
 #define EVENTS (STATS_REFUSED + 1)
 
-/* The bytes of a key: what two rows do not share. */
+/* The key of a row. Keys are compared as bytes. */
 typedef struct RowKey
 {
 	StatsEvent event;
@@ -58,7 +59,7 @@ typedef struct RowKey
 	char feed[16];
 	char strategy[16];
 	char reason[192];
-	int encoding; /* of the reason, which other databases see too; ASCII: of none */
+	int encoding; /* encoding of the reason, which other databases may show; or ASCII */
 } RowKey;
 
 #define ASCII (-1)
@@ -71,7 +72,7 @@ typedef struct StatsRow
 	pg_atomic_uint64 rows;
 	pg_atomic_uint64 groups;
 	pg_atomic_uint64 microseconds;
-	pg_atomic_uint64 last; /* TimestampTz */
+	pg_atomic_uint64 last; /* TimestampTz of the last change */
 	pg_atomic_uint64 query_id;
 } StatsRow;
 
@@ -133,15 +134,15 @@ stats_init(void)
 	shmem_startup_hook = start_memory;
 }
 
-/* The table, if it is there or can be made. */
+/* Returns whether there is a table; creates it if possible. */
 static bool
-find_table(void)
+ensure_table(void)
 {
 	if (shared == NULL && IsUnderPostmaster)
 	{
 		/*
-		 * of this version: an upgraded library, whose rows may differ, meets sessions with the old
-		 * one
+		 * The name has the version: after an upgrade, sessions with the old library may use other
+		 * rows.
 		 */
 		shared =
 			compat_named_segment("gpuagg stats " GPUAGG_VERSION, sizeof(SharedStats), init_table);
@@ -160,7 +161,7 @@ copy_text(char *to, size_t size, const char *from)
 		strlcpy(to, from, pg_mbcliplen(from, strlen(from), size - 1) + 1);
 }
 
-/* Padding and what lies behind a text's end are zero, so that keys compare by their bytes. */
+/* Zeroes padding and bytes after the end of texts, because keys are compared as bytes. */
 static void
 make_key(RowKey *key, const StatsKey *of, Oid database, Oid role)
 {
@@ -184,7 +185,7 @@ find_row(const RowKey *key, uint32 hash)
 	return NULL;
 }
 
-/* Under the exclusive lock: makes a row whose place is free. */
+/* Initializes a free row. The lock must be held exclusively. */
 static StatsRow *
 set_row(StatsRow *row, const RowKey *key, uint32 hash)
 {
@@ -205,7 +206,10 @@ hash_key(const RowKey *key)
 	return hash_bytes((const unsigned char *) key, sizeof(*key));
 }
 
-/* Under the exclusive lock: the row of what has none of its own; EVENTS rows are kept for these. */
+/*
+ * Returns the row for an event's "other reasons", which is added if it is new; EVENTS rows are
+ * reserved for these.  The lock must be held exclusively.
+ */
 static StatsRow *
 other_reasons(StatsEvent event)
 {
@@ -219,7 +223,7 @@ other_reasons(StatsEvent event)
 	return row ? row : set_row(&shared->rows[shared->nrows++], &key, hash);
 }
 
-/* The rows of a role in a database. */
+/* Number of rows of a role in a database. */
 typedef struct Share
 {
 	Oid database;
@@ -228,7 +232,7 @@ typedef struct Share
 } Share;
 
 static Share *
-find_share(Share *shares, int *n, Oid database, Oid role)
+lookup_or_add_share(Share *shares, int *n, Oid database, Oid role)
 {
 	for (int i = 0; i < *n; i++)
 		if (shares[i].database == database && shares[i].role == role)
@@ -238,8 +242,9 @@ find_share(Share *shares, int *n, Oid database, Oid role)
 }
 
 /*
- * Under the lock of a full table: the row that one of this database and role may replace, the least
- * recently used one of whoever has the most; NULL if they have an equal share already.
+ * Returns the row of a full table that a new row of this database and role may replace: the least
+ * recently used row of the role with the most rows.  NULL if this role already has an equal quota.
+ * The lock must be held.
  */
 static StatsRow *
 find_replaceable(Oid database, Oid role)
@@ -249,10 +254,11 @@ find_replaceable(Oid database, Oid role)
 	StatsRow *oldest = NULL;
 	int n = 0;
 
-	find_share(shares, &n, database, role);
+	lookup_or_add_share(shares, &n, database, role);
 	for (int i = 0; i < shared->nrows; i++)
 		if (OidIsValid(shared->rows[i].key.database))
-			find_share(shares, &n, shared->rows[i].key.database, shared->rows[i].key.role)->rows++;
+			lookup_or_add_share(shares, &n, shared->rows[i].key.database, shared->rows[i].key.role)
+				->rows++;
 	most = shares;
 	for (int i = 1; i < n; i++)
 		if (shares[i].rows > most->rows)
@@ -279,9 +285,9 @@ add_counts(StatsRow *row, uint64 calls, uint64 rows, uint64 groups, uint64 micro
 	pg_atomic_fetch_add_u64(&row->microseconds, microseconds);
 }
 
-/* Under the exclusive lock. */
+/* Returns the row with this key, which is added if it is new. The lock must be held exclusively. */
 static StatsRow *
-find_or_add_row(const RowKey *key, uint32 hash)
+lookup_or_add_row(const RowKey *key, uint32 hash)
 {
 	StatsRow *row = find_row(key, hash);
 	StatsRow *others;
@@ -308,7 +314,7 @@ stats_add(const StatsKey *key, const StatsCount *count)
 	StatsRow *row;
 	uint32 hash;
 
-	if (!find_table())
+	if (!ensure_table())
 		return;
 	make_key(&wanted, key, MyDatabaseId, GetUserId());
 	hash = hash_key(&wanted);
@@ -318,7 +324,7 @@ stats_add(const StatsKey *key, const StatsCount *count)
 	{
 		LWLockRelease(&shared->lock);
 		LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
-		row = find_or_add_row(&wanted, hash);
+		row = lookup_or_add_row(&wanted, hash);
 	}
 	add_counts(row, count->calls, count->rows, count->groups, (int64) (count->ms * 1000));
 	pg_atomic_write_u64(&row->last, GetCurrentTimestamp());
@@ -343,8 +349,8 @@ put_text(Datum *values, bool *nulls, int n, const char *text)
 }
 
 /*
- * A reason with names in another database's encoding, of which a conversion may fail: their other
- * letters become '?'.
+ * Replaces letters of a reason that are in another database's encoding by '?'.  A conversion might
+ * fail.
  */
 static void
 make_readable(RowKey *key)
@@ -356,7 +362,7 @@ make_readable(RowKey *key)
 			*c = '?';
 }
 
-/* May the user see a reason?  One that is not there hides nothing. */
+/* Returns whether the user may see a reason. An empty one is visible to everyone. */
 static bool
 may_see_reason(const RowKey *key, bool may_see_all)
 {
@@ -364,7 +370,7 @@ may_see_reason(const RowKey *key, bool may_see_all)
 		has_privs_of_role(GetUserId(), key->role);
 }
 
-/* Counters of runs mean nothing for what was not run. */
+/* Counters of scans are NULL for events without a scan. */
 static void
 put_row(ReturnSetInfo *rsinfo, StatsRow *row, TimestampTz since, bool may_see_queries)
 {
@@ -405,14 +411,14 @@ gpuagg_stats(PG_FUNCTION_ARGS)
 	bool may_see_queries = has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
 
 	InitMaterializedSRF(fcinfo, 0);
-	if (!find_table())
+	if (!ensure_table())
 	{
 		ereport(NOTICE,
 				(errmsg("nothing is counted, as gpuagg was not loaded when the server started"),
 				 errhint("Add gpuagg to shared_preload_libraries and restart the server.")));
 		return (Datum) 0;
 	}
-	/* tuplestores may write files: not under the lock */
+	/* not with the lock held, because tuplestores may write files */
 	copy = palloc(sizeof(SharedStats));
 	LWLockAcquire(&shared->lock, LW_SHARED);
 	memcpy(copy, shared, sizeof(SharedStats));
@@ -430,7 +436,7 @@ gpuagg_stats_reset(PG_FUNCTION_ARGS)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	if (!find_table())
+	if (!ensure_table())
 		PG_RETURN_TIMESTAMPTZ(now);
 	LWLockAcquire(&shared->lock, LW_EXCLUSIVE);
 	shared->nrows = 0;

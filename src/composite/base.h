@@ -19,7 +19,7 @@ typedef struct CompositeEngine
 	EngineOps ops;
 	const AggSpec *spec; /* the query's */
 	EngineEnv env;       /* with the memory limit of each inner engine */
-	uint64 rows;         /* of the input, in all scans */
+	uint64 rows;         /* rows of the input, in all scans so far */
 	uint64 batches;
 
 	/* Inner engines that live as long as this one.  All participants have the same ones. */

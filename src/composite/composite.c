@@ -16,7 +16,7 @@ composite_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, 
 	 */
 	if (spec->nsets > 0)
 		return grouping_sets_open(ops, spec, env, composite_open);
-	if (ops->sets)
+	if (ops->runs_sets)
 		return ops->open(spec, env);
 	if (spec->nordered_sets > 0)
 		return ordered_engine_open(ops, spec, env, composite_open);

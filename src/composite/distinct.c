@@ -309,7 +309,7 @@ add_set_rows(DistinctEngine *distinct, RowSet *set, const Batch *batch)
 }
 
 static EngineStatus
-add_batch(Engine *base, const Batch *batch)
+distinct_add_batch(Engine *base, const Batch *batch)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 
@@ -440,7 +440,7 @@ finish_set(DistinctEngine *distinct, RowSet *set)
 }
 
 static EngineStatus
-finish(Engine *base)
+distinct_finish(Engine *base)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 	Engine *inner = distinct->inner.engine;
@@ -452,7 +452,7 @@ finish(Engine *base)
 }
 
 static bool
-next_groups(Engine *base, GroupBatch *out)
+distinct_next_groups(Engine *base, GroupBatch *out)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 	Engine *inner = distinct->inner.engine;
@@ -473,7 +473,7 @@ reset_sorts(DistinctEngine *distinct)
 }
 
 static void
-reset(Engine *base)
+distinct_reset(Engine *base)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 
@@ -482,7 +482,7 @@ reset(Engine *base)
 }
 
 static void
-close_distinct(Engine *base)
+distinct_close(Engine *base)
 {
 	reset_sorts((DistinctEngine *) base);
 	composite_close(base);
@@ -513,7 +513,7 @@ describe_set(const EngineOps *ops, const EngineStats *set, char *strategy, size_
 
 /* The sum of all engines, but the rows are those of the input, and the groups the query's. */
 static void
-stats(Engine *base, EngineStats *stats)
+distinct_stats(Engine *base, EngineStats *stats)
 {
 	DistinctEngine *distinct = (DistinctEngine *) base;
 	char strategy[sizeof(stats->strategy)];
@@ -552,12 +552,12 @@ distinct_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, b
 	CompositeEngine *composite = &distinct->composite;
 
 	composite_init(composite, ops, spec, env, 1 + spec->ndistincts);
-	composite->ops.add_batch = add_batch;
-	composite->ops.finish = finish;
-	composite->ops.next_groups = next_groups;
-	composite->ops.reset = reset;
-	composite->ops.stats = stats;
-	composite->ops.close = close_distinct;
+	composite->ops.add_batch = distinct_add_batch;
+	composite->ops.finish = distinct_finish;
+	composite->ops.next_groups = distinct_next_groups;
+	composite->ops.reset = distinct_reset;
+	composite->ops.stats = distinct_stats;
+	composite->ops.close = distinct_close;
 	composite->env.mem_limit = Max(env->mem_limit / (spec->ndistincts + 1), env->mem_least);
 	distinct->choose = choose;
 	distinct->nsets = spec->ndistincts;

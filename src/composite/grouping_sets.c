@@ -166,7 +166,7 @@ find_parent(const AggSpec *spec, const SetEngine *engines, int n, const KeySet *
 	{
 		const KeySet *other = &spec->sets[engines[e].number];
 
-		/* of equal estimates the later one, which has fewer keys */
+		/* if estimates are equal, prefer the later one, which has fewer keys */
 		if (bms_is_subset(set->keys, other->keys) &&
 			(best < 0 || other->groups <= spec->sets[engines[best].number].groups))
 			best = e;
@@ -306,7 +306,7 @@ open_set(GroupingEngine *grouping, const EngineOps *ops, SetEngine *set)
 
 /* The buffers of one engine serve all: they depend on the slots, which all engines share. */
 static void
-bind_buffers(Engine *base, Batch *batch)
+grouping_bind_buffers(Engine *base, Batch *batch)
 {
 	Engine *engine = ((GroupingEngine *) base)->row_engine->engine;
 
@@ -314,7 +314,7 @@ bind_buffers(Engine *base, Batch *batch)
 }
 
 static EngineStatus
-take_resident(Engine *base, struct Feed *feed)
+grouping_take_resident(Engine *base, struct Feed *feed)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
 	Engine *engine = grouping->row_engine->engine;
@@ -323,7 +323,7 @@ take_resident(Engine *base, struct Feed *feed)
 }
 
 static EngineStatus
-add_batch(Engine *base, const Batch *batch)
+grouping_add_batch(Engine *base, const Batch *batch)
 {
 	CompositeEngine *composite = (CompositeEngine *) base;
 
@@ -340,7 +340,7 @@ add_batch(Engine *base, const Batch *batch)
 }
 
 static EngineStatus
-finish(Engine *base)
+grouping_finish(Engine *base)
 {
 	CompositeEngine *composite = (CompositeEngine *) base;
 
@@ -469,7 +469,7 @@ end_set(GroupingEngine *grouping)
 }
 
 static bool
-next_groups(Engine *base, GroupBatch *out)
+grouping_next_groups(Engine *base, GroupBatch *out)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
 
@@ -505,7 +505,7 @@ next_groups(Engine *base, GroupBatch *out)
 /* ---- a shared query ------------------------------------------------------------------- */
 
 static bool
-join(Engine *base, uint64 share)
+grouping_join(Engine *base, uint64 share)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
 	Engine *engine = grouping->row_engine->engine;
@@ -516,7 +516,7 @@ join(Engine *base, uint64 share)
 }
 
 static EngineStatus
-flush(Engine *base, bool *complete)
+grouping_flush(Engine *base, bool *complete)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
 	Engine *engine = grouping->row_engine->engine;
@@ -525,7 +525,7 @@ flush(Engine *base, bool *complete)
 }
 
 static void
-detach(Engine *base, bool owner)
+grouping_detach(Engine *base, bool owner)
 {
 	Engine *engine = ((GroupingEngine *) base)->row_engine->engine;
 
@@ -535,7 +535,7 @@ detach(Engine *base, bool owner)
 /* ---- reset, statistics, close -------------------------------------------------------- */
 
 static void
-reset(Engine *base)
+grouping_reset(Engine *base)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
 
@@ -549,10 +549,9 @@ reset(Engine *base)
 	}
 }
 
-/* The sum of all engines, but each row of the input counts once; the strategy is the first one's.
- */
+/* Adds up all engines, but counts each row of the input once.  The strategy is the first one's. */
 static void
-stats(Engine *base, EngineStats *stats)
+grouping_stats(Engine *base, EngineStats *stats)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
 	EngineStats first = {0};
@@ -578,7 +577,7 @@ stats(Engine *base, EngineStats *stats)
 }
 
 static void
-close_grouping(Engine *base)
+grouping_close(Engine *base)
 {
 	GroupingEngine *grouping = (GroupingEngine *) base;
 
@@ -612,21 +611,21 @@ set_callbacks(GroupingEngine *grouping)
 	const EngineOps *row_ops = grouping->row_engine->engine->ops;
 	bool single = grouping->composite.nengines == 1;
 
-	ops->add_batch = add_batch;
-	ops->finish = finish;
-	ops->next_groups = next_groups;
-	ops->reset = reset;
-	ops->stats = stats;
-	ops->close = close_grouping;
+	ops->add_batch = grouping_add_batch;
+	ops->finish = grouping_finish;
+	ops->next_groups = grouping_next_groups;
+	ops->reset = grouping_reset;
+	ops->stats = grouping_stats;
+	ops->close = grouping_close;
 	if (row_ops->bind_buffers && (single || row_ops->adds_in_order))
-		ops->bind_buffers = bind_buffers;
+		ops->bind_buffers = grouping_bind_buffers;
 	if (row_ops->take_resident && single)
-		ops->take_resident = take_resident;
+		ops->take_resident = grouping_take_resident;
 	if (row_ops->join && single)
 	{
-		ops->join = join;
-		ops->flush = flush;
-		ops->detach = detach;
+		ops->join = grouping_join;
+		ops->flush = grouping_flush;
+		ops->detach = grouping_detach;
 	}
 }
 

@@ -18,7 +18,7 @@
  * rows of partitions.
  *
  * A GPU needs no such engine: it sorts (group, code) and reads ranks of the sorted codes
- * (EngineOps.sets).
+ * (EngineOps.runs_sets).
  */
 #include "postgres.h"
 
@@ -146,7 +146,7 @@ set_own_batch(OrderedSetEngine *engine, const Batch *batch)
 }
 
 static EngineStatus
-add_batch(Engine *base, const Batch *batch)
+ordered_add_batch(Engine *base, const Batch *batch)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 
@@ -299,7 +299,7 @@ next_partition(OrderedSetEngine *engine)
 }
 
 static EngineStatus
-finish(Engine *base)
+ordered_finish(Engine *base)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 	Engine *inner = engine->inner.engine;
@@ -325,7 +325,7 @@ finish(Engine *base)
 }
 
 static bool
-next_groups(Engine *base, GroupBatch *out)
+ordered_next_groups(Engine *base, GroupBatch *out)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 	Engine *inner = engine->inner.engine;
@@ -346,7 +346,7 @@ close_files(OrderedSetEngine *engine)
 }
 
 static void
-reset(Engine *base)
+ordered_reset(Engine *base)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 
@@ -358,7 +358,7 @@ reset(Engine *base)
 }
 
 static void
-stats(Engine *base, EngineStats *stats)
+ordered_stats(Engine *base, EngineStats *stats)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 	uint64 spilled = engine->spilled_bytes;
@@ -379,7 +379,7 @@ stats(Engine *base, EngineStats *stats)
 }
 
 static void
-close_ordered(Engine *base)
+ordered_close(Engine *base)
 {
 	OrderedSetEngine *engine = (OrderedSetEngine *) base;
 
@@ -440,14 +440,14 @@ ordered_engine_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *
 	CompositeEngine *composite = &engine->composite;
 
 	composite_init(composite, ops, spec, env, 1);
-	composite->ops.add_batch = add_batch;
-	composite->ops.finish = finish;
-	composite->ops.next_groups = next_groups;
+	composite->ops.add_batch = ordered_add_batch;
+	composite->ops.finish = ordered_finish;
+	composite->ops.next_groups = ordered_next_groups;
 	composite->ops.export_groups = ordered_export_groups;
 	composite->ops.import_groups = ordered_import_groups;
-	composite->ops.reset = reset;
-	composite->ops.stats = stats;
-	composite->ops.close = close_ordered;
+	composite->ops.reset = ordered_reset;
+	composite->ops.stats = ordered_stats;
+	composite->ops.close = ordered_close;
 	composite->env.input.grouped = false;
 	/* at least what each of core's sorts has */
 	composite->env.mem_limit = Max(env->mem_limit / (spec->nvalues + 2), env->mem_least);

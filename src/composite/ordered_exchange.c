@@ -9,7 +9,7 @@
  *		the values of each store, by group number
  *		records of rows in partitions, and a record length of 0
  *
- * A record is its length as a uint32, then so many bytes (groups/record.h).
+ * A record is its length as a uint32, then as many bytes (groups/record.h).
  */
 #include "postgres.h"
 

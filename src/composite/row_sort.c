@@ -1,6 +1,6 @@
 /*
  * row_sort.c
- *	  Rows sorted by some of their values; see row_sort.h.
+ *	  Sorts rows of batches; see row_sort.h.
  */
 #include "postgres.h"
 
@@ -15,21 +15,21 @@
 struct RowSort
 {
 	MemoryContext cxt;
-	MemoryContext temp; /* values that are made of columns */
+	MemoryContext temp; /* Datums that are made from columns */
 	const AggSpec *spec;
 	const DistinctSpec *set;
 	int ncols;
-	int *cols;
-	AttrNumber *atts; /* [value] */
-	Oid *collations;
+	int *cols;        /* [column of a row] column of the spec */
+	AttrNumber *atts; /* [value of the set] */
+	Oid *collations;  /* [value of the set] */
 	int kilobytes;
 	TupleDesc desc;
 	TupleTableSlot *in;
 	TupleTableSlot *out;
 	Tuplesortstate *sort; /* NULL: no rows yet */
-	bool sorted;
-	int64 space; /* of the last sort */
-	bool disk;
+	bool sorted;          /* rows are being returned */
+	int64 space;          /* bytes that the last sort used */
+	bool disk;            /* ... in files */
 };
 
 RowSort *
@@ -67,8 +67,9 @@ row_sort_open(const AggSpec *spec, const DistinctSpec *set, const int *cols, int
 	return sort;
 }
 
+/* Begins a sort, unless there are rows already. */
 static void
-begin(RowSort *sort)
+begin_sort(RowSort *sort)
 {
 	MemoryContext old;
 
@@ -85,7 +86,7 @@ begin(RowSort *sort)
 void
 row_sort_row(RowSort *sort, const Datum *values, const bool *nulls)
 {
-	begin(sort);
+	begin_sort(sort);
 	ExecClearTuple(sort->in);
 	memcpy(sort->in->tts_values, values, sizeof(Datum) * sort->ncols);
 	memcpy(sort->in->tts_isnull, nulls, sizeof(bool) * sort->ncols);
@@ -98,7 +99,7 @@ row_sort_batch(RowSort *sort, const Batch *batch)
 {
 	TupleTableSlot *in = sort->in;
 
-	begin(sort);
+	begin_sort(sort);
 	for (int row = 0; row < batch->nrows; row++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(sort->temp);
@@ -129,7 +130,7 @@ row_sort_batch(RowSort *sort, const Batch *batch)
 }
 
 static void
-note_space(RowSort *sort)
+record_space(RowSort *sort)
 {
 	TuplesortInstrumentation stats;
 
@@ -141,11 +142,11 @@ note_space(RowSort *sort)
 bool
 row_sort_next(RowSort *sort, Datum **values, bool **nulls)
 {
-	begin(sort);
+	begin_sort(sort);
 	if (!sort->sorted)
 	{
 		tuplesort_performsort(sort->sort);
-		note_space(sort);
+		record_space(sort);
 		sort->sorted = true;
 	}
 	if (!tuplesort_gettupleslot(sort->sort, true, false, sort->out, NULL))

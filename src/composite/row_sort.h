@@ -1,7 +1,6 @@
 /*
  * row_sort.h
- *	  Rows sorted by some of their values, in memory or in files: core's tuplesort for columns of
- * batches.
+ *	  Sorts rows of batches with PostgreSQL's tuplesort, in memory or in files.
  */
 #ifndef GPUAGG_ROW_SORT_H
 #define GPUAGG_ROW_SORT_H
@@ -14,23 +13,23 @@
 typedef struct RowSort RowSort;
 
 /*
- * Rows of these columns of the spec, by set->values, of which the first one is cols[first].  Keeps
- * within `bytes`. All memory is below the current context.
+ * Opens a sort by set->values.  A row has values of these `cols` of the spec; the first sort key is
+ * cols[first].  Keeps within `bytes` of memory.  All memory is below the current context.
  */
 extern RowSort *row_sort_open(const AggSpec *spec, const DistinctSpec *set, const int *cols,
 							  int ncols, int first, size_t bytes);
 /* Adds the rows of a batch of the spec. */
 extern void row_sort_batch(RowSort *sort, const Batch *batch);
-/* Adds a row of values in the order of cols. */
+/* Adds a row; values are in the order of `cols`. */
 extern void row_sort_row(RowSort *sort, const Datum *values, const bool *nulls);
 /*
- * The next row in order, valid until the next call; false at the end.  No row may be added any
- * more.
+ * Returns the next row of the sorted ones in *values and *nulls, valid until the next call; false
+ * at the end.  After the first call no row may be added.
  */
 extern bool row_sort_next(RowSort *sort, Datum **values, bool **nulls);
-/* Forgets all rows. */
+/* Removes all rows. */
 extern void row_sort_reset(RowSort *sort);
-/* Bytes in files, or in memory. */
+/* Returns the bytes that the last sort used; *disk: in files. */
 extern int64 row_sort_space(const RowSort *sort, bool *disk);
 
 #endif /* GPUAGG_ROW_SORT_H */

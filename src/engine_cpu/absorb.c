@@ -146,6 +146,7 @@ most_bits(const CpuEngine *engine, double groups)
 	return (uint64) Min(Min(bits, engine->env.mem_limit * 0.75 * 8), PG_UINT32_MAX);
 }
 
+/* Records for EXPLAIN that groups are bits. */
 static void
 record_bits_choice(CpuEngine *engine)
 {
@@ -321,6 +322,7 @@ cpu_partitions(CpuEngine *engine)
 	return engine->out;
 }
 
+/* Writes a row of a batch to its partition. */
 static void
 spill_row(CpuEngine *engine, const Batch *batch, int i)
 {
@@ -345,6 +347,7 @@ cpu_bypass(CpuEngine *engine, const Batch *batch)
 	memset(table->at, 0xff, batch->nrows * sizeof(uint32));
 }
 
+/* Writes all rows of a batch to their partitions, without a lookup. */
 static void
 spill_batch(CpuEngine *engine, const Batch *batch)
 {
@@ -466,6 +469,7 @@ batch_range(const Batch *batch, Column *cols, int from, int n)
 	return range;
 }
 
+/* Frees the bitmaps that batch_range has allocated. */
 static void
 free_batch_range(const Batch *range, int from)
 {

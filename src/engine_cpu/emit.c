@@ -15,6 +15,7 @@
 #define OUT_GROUPS 1024
 #define OUT_BYTES (1024 * 1024)
 
+/* Allocates engine->groups. */
 static void
 allocate_output(CpuEngine *engine)
 {
@@ -28,6 +29,7 @@ allocate_output(CpuEngine *engine)
 	MemoryContextSwitchTo(old);
 }
 
+/* Copies slot s of n groups to engine->groups. */
 static void
 copy_states(CpuEngine *engine, int s, uint32 from, int n)
 {

@@ -176,6 +176,7 @@ write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
 	}
 }
 
+/* Writes all groups of the table to the sink as records. */
 static void
 export_records(CpuEngine *engine, GroupSink *sink)
 {
@@ -243,7 +244,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	MemoryContext old = MemoryContextSwitchTo(cxt);
 	CpuEngine *engine = palloc0(sizeof(CpuEngine));
 	int batch_rows = Max(env->batch_rows, 256);
-	bool segmented = engine_keeps_groups(spec, &env->input);
+	bool segmented = engine_returns_in_order(spec, &env->input);
 	StrategyInput input = {.groups = env->est_groups, .rows = env->est_rows};
 	TableMode mode = TABLE_HASH;
 
@@ -350,6 +351,7 @@ cpu_stats(Engine *base, EngineStats *stats)
 		describe_strategy(engine, stats->strategy, sizeof(stats->strategy));
 }
 
+/* Empties the engine for the groups of a part; keeps errors, and counts for EXPLAIN. */
 static void
 cpu_begin_part(Engine *base, uint32 groups)
 {

@@ -112,6 +112,7 @@ map_pages(char *start, size_t size)
 #endif
 }
 
+/* Copies a row past the caches. */
 static inline void
 stream_row(char *to, const char *row, size_t size)
 {

@@ -32,7 +32,7 @@
 typedef struct SeenValues
 {
 	bool possible;
-	uint64 dictionary; /* whose numbers these are; 0: none */
+	uint64 dictionary; /* the feed's dictionary that has these numbers; 0: none */
 	uint64 *values;    /* [hash] group and number; NULL until first used */
 } SeenValues;
 
@@ -41,10 +41,10 @@ typedef struct FallbackCall
 	SeenValues seen;
 	AggStep step; /* a function that replaces most calls of the transition function, or NULL */
 
-	/* of one batch */
+	/* valid for one batch */
 	bool skipped; /* no row counts */
 	bool uses_seen;
-	const Column *first; /* argument, or NULL */
+	const Column *first; /* column of the first argument, or NULL */
 
 	AggStatePerTransData pertrans;
 	FunctionCallInfo trans;
@@ -307,6 +307,7 @@ was_seen(SeenValues *seen, uint32 at, uint32 number)
 
 StaticAssertDecl(SEEN_ENTRIES == 1 << (64 - 50), "places are the upper bits of a product");
 
+/* Prepares the calls for a batch. */
 static void
 begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 {

@@ -2,14 +2,14 @@
  * internal.h
  *	  What the files of the CPU engine share.
  *
- * 	engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
- * 	merge.c			combines groups of other participants, or of files, with the table's
- * 	exchange.c		exchanges rows of the table between participants of a parallel plan
- * 	absorb.c		adds rows to the table: memory, strategies, partitions
- * 	emit.c			turns groups of the table into arrays and records
- * 	slots.c			slots: selections, input columns, bins
- * 	loops.c			the loops over the monoid list
- * 	fallback.c		fallback aggregates, which run their own transition functions
+ *	engine_cpu.c	the vtable of engine.h: life, order of steps, statistics
+ *	merge.c			combines groups of other participants, or of files, with the table's
+ *	exchange.c		exchanges rows of the table between participants of a parallel plan
+ *	absorb.c		adds rows to the table: memory, strategies, partitions
+ *	emit.c			turns groups of the table into arrays and records
+ *	slots.c			slots: selections, input columns, bins
+ *	loops.c			the loops over the monoid list
+ *	fallback.c		fallback aggregates, which run their own transition functions
  *
  * Each file calls only those below it in this list.
  */
@@ -192,8 +192,8 @@ typedef struct CpuEngine
 	GpuaggStrategy strategy;
 	StrategyChoice choice; /* its bins are the current ones */
 	int64 chosen_bins;     /* bins when the strategy was chosen */
-	bool chosen_from_data;
-	int changes;
+	bool chosen_from_data; /* the strategy was chosen after the first batch */
+	int changes;           /* of strategy, for EXPLAIN */
 	GroupTable *table;
 	GroupBits *bits;      /* all groups, if not NULL; the table is empty then */
 	GroupBits *left_bits; /* groups that are moving from bits to the table */
@@ -203,26 +203,26 @@ typedef struct CpuEngine
 
 	/* grouped input: the batch that is being reduced */
 	Batch batch;
-	int batch_pos;
-	bool closed; /* the last group is complete, too */
+	int batch_pos; /* its first row that has not been reduced */
+	bool closed;   /* the last group is complete, too */
 
 	/* memory is used up: rows without a group go to partitions of the current level */
-	int level;
-	PartitionSet *out;
-	PartitionList pending;
-	Partition in; /* the partition being read; else its files are NULL */
-	RowReader *reader;
+	int level;             /* how often the rows being read were partitioned */
+	PartitionSet *out;     /* being written, or NULL */
+	PartitionList pending; /* to be read */
+	Partition in;          /* the partition being read; else its files are NULL */
+	RowReader *reader;     /* for the rows of partitions; NULL until needed */
 
 	bool finished;
-	uint32 emit_pos;
+	uint32 emit_pos; /* groups emit_pos .. emit_end - 1 of the table are to be returned next */
 	uint32 emit_end;
-	GroupBatch groups; /* what next_groups returns */
-	int out_capacity;
-	StringInfoData record;
-	GroupBatch spilled; /* one group, for exchange.c */
-	char *imported;     /* EXCHANGE_ROWS rows of another participant */
-	Batch keys;         /* keys of groups to be merged */
-	int unmeasured;     /* groups that may be merged before memory is measured again */
+	GroupBatch groups;     /* the groups that next_groups returns */
+	int out_capacity;      /* groups for which it has room; 0: not allocated yet */
+	StringInfoData record; /* a group or a row as bytes */
+	GroupBatch spilled;    /* one group, for exchange.c */
+	char *imported;        /* EXCHANGE_ROWS rows of another participant */
+	Batch keys;            /* keys of groups to be merged */
+	int unmeasured;        /* groups that may be merged before memory is measured again */
 
 	char scanned[256]; /* strategy for EXPLAIN: how the rows were reduced, once parts of exports are
 						  merged; else empty */

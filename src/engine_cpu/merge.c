@@ -179,6 +179,7 @@ combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 kn
 	}
 }
 
+/* Combines groups with the table's; `live` is as in combine_group. */
 static void
 merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 {

@@ -41,10 +41,10 @@ struct SlotWork
 	MemoryContext cxt;
 	int batch_rows;
 	Widened *widened; /* [column] */
-	uint64 *mask;
-	void *input;    /* gathered or paired inputs */
-	uint32 *at;     /* gathered offsets of states, or offsets of states in bins */
-	double *binned; /* gathered values whose bins are to be found */
+	uint64 *mask;     /* rows that are being selected */
+	void *input;      /* gathered or paired inputs */
+	uint32 *at;       /* gathered offsets of states, or offsets of states in bins */
+	double *binned;   /* gathered values whose bins are to be found */
 
 	/* the rows that were selected last, and for which columns and filter */
 	uint32 *selected;
@@ -239,6 +239,7 @@ convert_column(const Column *col, InputKind kind, const uint32 *rows, int n, voi
 	elog(ERROR, "column type %d cannot be monoid input %d", (int) col->type, (int) kind);
 }
 
+/* Returns whether a column's array can be read as this input type without conversion. */
 static bool
 column_has_kind(ColumnType type, InputKind kind)
 {
@@ -402,6 +403,7 @@ mask_column(uint64 *mask, const Column *col, int words)
 			mask[w] &= ~col->unrepresentable[w];
 }
 
+/* Clears the bits of rows for which the filter is not true. */
 static void
 mask_filter(uint64 *mask, const Column *col, int nrows)
 {

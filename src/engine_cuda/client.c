@@ -2,11 +2,12 @@
  * client.c
  *	  A backend's connection to the GPU server.
  *
- * The socket does not block: every wait is on the latch as well, so that cancel, timeouts
- * and the postmaster's death are handled at once, and ends after gpuagg.server_timeout.  A
- * server that exits is an end of file here.  Nothing here raises an error for what the
- * server does: callers get false and go on without it.  Sizes of memory that the server
- * sends are checked before they are used.
+ * The socket does not block. Every wait also waits for the latch, so that cancel, timeouts and the
+ * postmaster's death are handled at once. Every wait ends after gpuagg.server_timeout. If the
+ * server exits, the client reads end of file.
+ *
+ * No function here raises an error for a failure of the server: callers get false and continue
+ * without it. Sizes of memory that the server sends are checked before use.
  */
 #include "postgres.h"
 
@@ -32,12 +33,12 @@
 #include "supervisor/state.h"
 
 /*
- * The most sessions of this process: a plan with a thousand partitions has as many custom
- * scans, and those beyond the limit use the CPU engine.
+ * Most sessions of this process. A plan with a thousand partitions has as many custom scans; those
+ * beyond the limit use the CPU engine.
  */
 #define MOST_SESSIONS 16
 
-/* No device is called for the server's status. */
+/* Time limit for the server's status, for which the server calls no device. */
 #define STATUS_PATIENCE_MS 5000
 
 static int nsessions;
@@ -53,7 +54,10 @@ client_fail(Client *client, const char *failure)
 	return false;
 }
 
-/* Closes the connection, and nothing else: there may be another one. */
+/*
+ * Closes the connection, but leaves the state of the query: another connection may replace this
+ * one.
+ */
 static void
 hang_up(Client *client)
 {
@@ -93,7 +97,7 @@ close_callback(void *arg)
 
 /* ---- sending and receiving ---- */
 
-/* How many ms the answer may still take; -1: no limit. */
+/* Returns the ms that the answer may still take; -1: no limit. */
 static long
 time_left(Client *client)
 {
@@ -111,7 +115,10 @@ time_left(Client *client)
 
 #define SOCKET_EVENT 2
 
-/* What is waited for, which would take a descriptor for each wait. */
+/*
+ * Creates the set of events that all waits use. A set for each wait would open a descriptor each
+ * time.
+ */
 static void
 make_waits(Client *client)
 {
@@ -122,7 +129,9 @@ make_waits(Client *client)
 	client->waits_for = WL_SOCKET_READABLE;
 }
 
-/* Waits for the event or the latch.  False, with the connection closed, after the time limit. */
+/*
+ * Waits for the event or the latch. After the time limit, closes the connection and returns false.
+ */
 static bool
 wait_for(Client *client, int event)
 {
@@ -154,9 +163,9 @@ would_block(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-/* Takes bytes that have come; false: there are not as many. */
+/* Reads bytes that have come. Returns false if there are not enough. */
 static bool
-take_rest(Client *client, void *data, size_t length)
+read_available(Client *client, void *data, size_t length)
 {
 	char *at = data;
 
@@ -181,11 +190,11 @@ take_rest(Client *client, void *data, size_t length)
 }
 
 /*
- * The server closed the connection: reports its last message, behind answers that were not waited
- * for, if that is FAILED.
+ * Called after the server has closed the connection. Fails with the text of FAILED, if that is the
+ * last message, after answers that were not waited for.
  */
 static bool
-hung_up(Client *client)
+fail_after_hang_up(Client *client)
 {
 	MessageHeader header;
 	union
@@ -194,8 +203,9 @@ hung_up(Client *client)
 		char bytes[4096];
 	} body;
 
-	while (take_rest(client, &header, sizeof(header)) && header.magic == GPUAGG_PROTOCOL_MAGIC &&
-		   header.length <= sizeof(body) && take_rest(client, &body, header.length))
+	while (read_available(client, &header, sizeof(header)) &&
+		   header.magic == GPUAGG_PROTOCOL_MAGIC && header.length <= sizeof(body) &&
+		   read_available(client, &body, header.length))
 		if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed) &&
 			body.failed.text[0] != '\0')
 		{
@@ -208,13 +218,14 @@ hung_up(Client *client)
 static bool redial(Client *client);
 
 /*
- * The connection is lost.  One that was kept may have been lost for long; then another one takes
- * its place, to which all is sent again, as the server had nothing of this query.
+ * Handles a lost connection. A connection that was kept may have been lost long ago: then another
+ * one replaces it, and all messages are sent again, because the server has had nothing of this
+ * query.
  */
 static bool
-lost(Client *client)
+handle_lost(Client *client)
 {
-	return client->opening && client->reused ? redial(client) : hung_up(client);
+	return client->opening && client->reused ? redial(client) : fail_after_hang_up(client);
 }
 
 static bool
@@ -234,13 +245,13 @@ send_all(Client *client, const char *data, size_t length, size_t *sent)
 	return true;
 }
 
-/* Sends what is queued. */
+/* Sends the queued messages. */
 static bool
-flush(Client *client)
+send_queued(Client *client)
 {
 	if (send_all(client, client->out.data, client->out.len, &client->sent))
 		return true;
-	return client->sock >= 0 && lost(client);
+	return client->sock >= 0 && handle_lost(client);
 }
 
 bool
@@ -251,7 +262,7 @@ client_queue(Client *client, MessageType type, const void *body, size_t length)
 	if (client->sock < 0)
 		return false;
 	client->midway = true;
-	/* until OPENED has come it may have to be sent again */
+	/* until OPENED has come, the messages may have to be sent again */
 	if (!client->opening && client->sent == (size_t) client->out.len)
 	{
 		resetStringInfo(&client->out);
@@ -266,12 +277,12 @@ bool
 client_send(Client *client, MessageType type, const void *body, size_t length)
 {
 	client->waiting = false;
-	return client_queue(client, type, body, length) && flush(client);
+	return client_queue(client, type, body, length) && send_queued(client);
 }
 
 /*
- * Stores the descriptor that came with a message in *client at once, since whatever follows
- * may be cancelled, and the client's callback closes it then.
+ * Stores the descriptor that came with a message in *client at once. All later steps may be
+ * cancelled, and then the client's callback closes it.
  */
 static void
 take_fd(Client *client, struct msghdr *msg)
@@ -286,7 +297,7 @@ take_fd(Client *client, struct msghdr *msg)
 	}
 }
 
-/* As recv, with a descriptor if one comes along. */
+/* Like recv(); also takes a descriptor that comes with the bytes. */
 static ssize_t
 receive_some(Client *client, void *to, size_t size)
 {
@@ -296,7 +307,7 @@ receive_some(Client *client, void *to, size_t size)
 		char space[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	/* no padding, in which a second descriptor would fit */
+	/* without padding, so that there is no room for a second descriptor */
 	struct msghdr msg = {
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
@@ -310,7 +321,7 @@ receive_some(Client *client, void *to, size_t size)
 	return n;
 }
 
-/* Receives bytes: what has come ahead, and what fits behind it. */
+/* Receives bytes: first those that were read ahead. Reads ahead as many as fit into client->in. */
 static bool
 receive_all(Client *client, void *data, size_t length)
 {
@@ -386,11 +397,11 @@ client_receive(Client *client, MessageType type, void *body, size_t length)
 
 /* ---- connecting ---- */
 
-/* A socket whose queue of connections is full is tried again so often. */
+/* Number of tries, and ms between them, while the socket's queue of connections is full. */
 #define DIAL_TRIES 20
 #define DIAL_MS 5
 
-/* As connect, but waits for a busy server, and for the latch. */
+/* Like connect(), but waits for a busy server, and handles the latch. */
 static bool
 dial_socket(Client *client, const struct sockaddr_un *address)
 {
@@ -430,19 +441,20 @@ dial(Client *client)
 /* ---- a connection that is kept between queries ---- */
 
 /*
- * One for the next query of this process, for as long as the server has said: to connect takes
- * longer than many a query.  It holds neither device memory nor an arena at the server, but has one
- * mapped, whose memory a server that has ended could not give back.
+ * A connection is kept for the next query of this process, for as long as the server allows:
+ * connecting takes longer than many a query. At the server it has neither device memory nor an
+ * arena. But this process has an arena mapped, whose memory stays allocated if the server ends; so
+ * the time is limited.
  */
 #define MOST_KEEP_MS 30000
 
 static Client kept = {.sock = -1};
-static volatile sig_atomic_t has_kept; /* expire() may close it */
-static bool keeps_fd;                  /* it is counted as an external descriptor */
+static volatile sig_atomic_t has_kept; /* cleared by expire_kept(), which closes the connection */
+static bool keeps_fd;                  /* `kept` is counted as an external descriptor */
 
-/* In a signal handler. */
+/* Closes the kept connection. Called in a signal handler. */
 static void
-expire(void)
+expire_kept(void)
 {
 	if (!has_kept)
 		return;
@@ -459,11 +471,11 @@ static void
 set_alarm(void)
 {
 	if (alarm_id == MAX_TIMEOUTS)
-		alarm_id = RegisterTimeout(USER_TIMEOUT, expire);
+		alarm_id = RegisterTimeout(USER_TIMEOUT, expire_kept);
 	enable_timeout_after(alarm_id, kept.welcome.keep_ms);
 }
 
-/* Unless it is still set: then the connection goes at its time, however many errors there are. */
+/* Sets the alarm unless it is still set. So errors do not extend the time of the connection. */
 static void
 set_alarm_again(void *arg)
 {
@@ -472,12 +484,12 @@ set_alarm_again(void *arg)
 }
 
 /*
- * After an error core has disabled all timeouts; and it does so again for each statement in a
- * transaction, or subtransaction, that has failed, so that the alarm is set anew also when that
- * ends.
+ * Sets the alarm again after an error, because core has disabled all timeouts. Core does so again
+ * for each failed statement of the transaction or subtransaction, so that the alarm is also set
+ * when that ends.
  */
 static void
-after_error(void)
+restore_alarm(void)
 {
 	MemoryContextCallback *at_end;
 
@@ -496,14 +508,14 @@ static void
 after_abort(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_ABORT)
-		after_error();
+		restore_alarm();
 }
 
 static void
 after_abort_sub(SubXactEvent event, SubTransactionId sub, SubTransactionId parent, void *arg)
 {
 	if (event == SUBXACT_EVENT_ABORT_SUB)
-		after_error();
+		restore_alarm();
 }
 
 static void
@@ -519,7 +531,7 @@ move_link(Client *to, Client *from)
 	from->waits = NULL;
 }
 
-/* What is left of one that has expired. */
+/* Releases what is left of an expired connection. */
 static void
 tidy_kept(void)
 {
@@ -532,13 +544,13 @@ tidy_kept(void)
 	keeps_fd = false;
 }
 
-/* Gives the connection that is kept to the client; false: there is none. */
+/* Moves the kept connection to the client. Returns false if there is none. */
 static bool
 take_kept(Client *client)
 {
 	bool found = has_kept;
 
-	/* from here on it does not expire */
+	/* from here on the connection does not expire */
 	has_kept = false;
 	pg_compiler_barrier();
 	if (!found || kept.sock < 0)
@@ -582,9 +594,9 @@ client_end(Client *client)
 	client_close(client);
 }
 
-/* Does the welcome make sense? */
+/* Returns whether the server's WELCOME is valid. */
 static bool
-welcome_is_sound(const WireWelcome *welcome)
+is_valid_welcome(const WireWelcome *welcome)
 {
 	return welcome->buffers > 0 && welcome->buffers <= WIRE_BUFFERS &&
 		welcome->buffer_bytes >= WIRE_BUFFER_BYTES && welcome->buffer_bytes % WIRE_ALIGN == 0 &&
@@ -594,7 +606,7 @@ welcome_is_sound(const WireWelcome *welcome)
 }
 
 /*
- * Maps the memory that has come, if it is as large as the server has said, and sealed against
+ * Maps the arena that was received, if it is as large as the server has said, and sealed against
  * shrinking.
  */
 static bool
@@ -620,7 +632,7 @@ map_arena(Client *client)
 	return true;
 }
 
-/* Waits for the answer to HELLO, which brings the memory. */
+/* Waits for the answer to HELLO, and maps the arena that comes with it. */
 static bool
 receive_welcome(Client *client)
 {
@@ -630,7 +642,7 @@ receive_welcome(Client *client)
 		return false;
 	client->greeting = false;
 	welcome.device_name[sizeof(welcome.device_name) - 1] = '\0';
-	if (!welcome_is_sound(&welcome))
+	if (!is_valid_welcome(&welcome))
 		return client_fail(client, "the GPU server sent an invalid answer");
 	welcome.keep_ms = Min(Max(welcome.keep_ms, 1), MOST_KEEP_MS);
 	client->welcome = welcome;
@@ -639,7 +651,7 @@ receive_welcome(Client *client)
 	return map_arena(client);
 }
 
-/* Of all that is sent after this, HELLO is the first. */
+/* Opens another connection, and sends HELLO and then the queued messages again. */
 static bool
 redial(Client *client)
 {
@@ -659,8 +671,8 @@ redial(Client *client)
 	if (!dial(client))
 		return false;
 	if (!send_all(client, (char *) &message, sizeof(message), &sent))
-		return client->sock >= 0 && hung_up(client);
-	if (!flush(client) || !receive_welcome(client))
+		return client->sock >= 0 && fail_after_hang_up(client);
+	if (!send_queued(client) || !receive_welcome(client))
 		return false;
 	return (client->welcome.buffers == buffers && client->welcome.buffer_bytes == buffer_bytes) ||
 		client_fail(client, "another GPU server has taken the place of the first one");
@@ -689,7 +701,7 @@ client_connect(Client *client, const void *open, size_t length)
 	Assert(client->sock < 0);
 	client->patience = gpuagg_server_timeout;
 	client->failure[0] = '\0';
-	/* not by client_fail: this is no error of the server */
+	/* without client_fail(): this is not an error of the server */
 	if (client_full())
 	{
 		strlcpy(client->failure, "this process has too many sessions at the GPU server",
@@ -704,7 +716,7 @@ client_connect(Client *client, const void *open, size_t length)
 	client->waiting = false;
 	if ((!client->greeting || client_queue(client, MESSAGE_HELLO, &hello, sizeof(hello))) &&
 		client_queue(client, MESSAGE_OPEN, open, length))
-		flush(client);
+		send_queued(client);
 }
 
 bool
@@ -727,8 +739,8 @@ client_full(void)
 }
 
 /*
- * Writing to the buffers would take a page fault for each page.  Kernels before 5.14 lack
- * MADV_POPULATE_WRITE; the faults happen then.
+ * Avoids a page fault for each page of the buffers. Kernels before 5.14 lack MADV_POPULATE_WRITE;
+ * the page faults happen then.
  */
 void
 client_prepare(Client *client, size_t bytes, double buffers)
@@ -747,7 +759,10 @@ end_texts(WireDevice *device)
 	device->note[sizeof(device->note) - 1] = '\0';
 }
 
-/* For questions of people, which a server that hangs answers with nothing. */
+/*
+ * Returns a client for a status request. A server that hangs does not answer it within
+ * STATUS_PATIENCE_MS.
+ */
 static Client *
 create_for_status(void)
 {
@@ -799,7 +814,7 @@ client_list(int *n)
 		columns = repalloc_huge(columns, (*n + listed->n) * sizeof(WireListedColumn));
 		memcpy(columns + *n, listed->columns, listed->n * sizeof(WireListedColumn));
 		*n += listed->n;
-		/* tables come in the order of their numbers */
+		/* tables come in the order of their ids, else the loop might not end */
 		ok = listed->next.device > next.device ||
 			(listed->next.device == next.device && listed->next.after > next.after);
 		next = listed->next;

@@ -1,6 +1,6 @@
 /*
  * columns.c
- *	  gpuagg_device_columns(): the columns that the GPU server has copies of.
+ *	  gpuagg_device_columns(): the columns that are cached on the GPUs.
  */
 #include "postgres.h"
 
@@ -26,9 +26,9 @@ compare_columns(const void *a, const void *b)
 	return memcmp(&x->column, &y->column, sizeof(x->column));
 }
 
-/* Those of several devices become one; returns how many there are then. */
+/* Merges the entries of several devices for one column. Returns the number of entries left. */
 static int
-join_devices(WireListedColumn *columns, int n)
+merge_devices(WireListedColumn *columns, int n)
 {
 	int joined = 0;
 
@@ -50,8 +50,8 @@ join_devices(WireListedColumn *columns, int n)
 }
 
 /*
- * No rows without a server that is ready; copies of tables that the cache has forgotten are left
- * out, as nothing finds them.
+ * Returns no rows if no server is ready. Leaves out copies of tables that the column cache has
+ * forgotten, because no query can use them.
  */
 Datum
 gpuagg_device_columns(PG_FUNCTION_ARGS)
@@ -66,7 +66,7 @@ gpuagg_device_columns(PG_FUNCTION_ARGS)
 	server_snapshot(&server);
 	if (server.state != SERVER_READY || (columns = client_list(&n)) == NULL)
 		return (Datum) 0;
-	n = join_devices(columns, n);
+	n = merge_devices(columns, n);
 	for (int i = 0; i < n; i++)
 	{
 		const WireListedColumn *c = &columns[i];
@@ -75,7 +75,7 @@ gpuagg_device_columns(PG_FUNCTION_ARGS)
 		Datum values[12];
 		bool nulls[12] = {0};
 
-		if (!cache_table_named(c->table.id, &key, &relid) ||
+		if (!cache_table_by_id(c->table.id, &key, &relid) ||
 			!cache_may_see(&key, relid, c->column.attno))
 			continue;
 		values[0] = ObjectIdGetDatum(key.database);

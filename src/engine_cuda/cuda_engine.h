@@ -1,18 +1,20 @@
 /*
  * cuda_engine.h
- *	  What the files of the CUDA engine share.
+ *	  The state of the CUDA engine, and the functions that its files share.
  *
  * session.c		sessions with the server: opened for a query, given back
- * ordered_sets.c	values of ordered sets, which are picked among those of groups
- * groups.c			groups of the server, brought here in chunks
- * rows.c			rows to the server, or to the CPU fallback
- * sorted.c			rows that arrive grouped, and whose groups leave in their order
- * resident.c		rows of which the server has copies
- * engine_cuda.c	the engine: drives the others, in this order each using those above
+ * ordered_sets.c	results of ordered sets: picks values of groups at the server
+ * groups.c			fetches groups of the server in chunks
+ * rows.c			sends rows to the server, or to the CPU fallback
+ * sorted.c			rows that arrive grouped, and groups that leave in their order
+ * device_rows.c	rows that are cached on the devices
+ * engine_cuda.c	the engine
  *
- * The CPU fallback is a CPU engine inside of the CUDA engine.  It takes the batches that
- * the server cannot take, and groups of other participants; if there is one when
- * the input ends, the server's groups are moved into it and all groups come from it.
+ * Each file uses only those above it.
+ *
+ * The CPU fallback is a CPU engine inside the CUDA engine. It takes the batches that the server
+ * cannot take, and groups of other participants. If there is a CPU fallback when the input ends,
+ * the server's groups are moved into it, and it returns all groups.
  */
 #ifndef GPUAGG_CUDA_ENGINE_H
 #define GPUAGG_CUDA_ENGINE_H
@@ -40,42 +42,42 @@ typedef struct CudaEngine
 	Engine base;
 	const AggSpec *spec;
 	EngineEnv env;
-	CudaQuery *query; /* NULL: failed before it began */
-	Client *client;   /* NULL: not connected yet, or not any more */
-	Client *spare;    /* a closed one, for the next session */
-	dlist_node node;  /* of all engines of this process */
+	CudaQuery *query; /* NULL: the engine failed in open */
+	Client *client;   /* NULL: there is no session */
+	Client *spare;    /* a closed client, for the next session */
+	dlist_node node;  /* in cuda_engines */
 	MemoryContextCallback callback;
 
 	/* the buffers of the session's arena */
-	int buffer;                  /* being filled */
-	uint32 rows;                 /* in it */
-	bool busy[MAX_BUFFERS];      /* sent, and not answered */
-	WireBatch sent[MAX_BUFFERS]; /* what is in those */
+	int buffer;                  /* the one being filled */
+	uint32 rows;                 /* in that buffer */
+	bool busy[MAX_BUFFERS];      /* sent, but not answered */
+	WireBatch sent[MAX_BUFFERS]; /* the messages that describe the buffers */
 	bool full;                   /* the server takes no more batches */
 
 	bool joined; /* the server's query is shared */
-	bool owner;  /* ... and its groups are this engine's to fetch */
-	bool ending; /* FINISH was sent with RESIDENT, whose rows are all */
+	bool owner;  /* this engine fetches the groups of the shared query */
+	bool ending; /* FINISH was sent with RESIDENT, because there are no other rows */
 	bool finished;
-	bool variants; /* equal keys that look different were met */
+	bool variants; /* some equal keys look different (1.0 and 1.00) */
 	WireFinished result;
-	EngineLimit limit; /* count 0, and no conditions: all groups are wanted */
-	WireLimit asked;   /* of the server, by the last FINISH */
+	EngineLimit limit; /* all groups are needed if count and nconditions are 0 */
+	WireLimit asked;   /* the limit that the last FINISH had */
 
 	/* groups */
-	MemoryContext group_cxt; /* of the chunk that was returned last */
-	WireGroups returned;     /* that chunk, if its states are in the arena: */
-	void **returned_slots;   /* the pointers to them that the caller has; else NULL */
-	uint32 ranks;            /* groups come with counts of ranks: WireFetch */
+	MemoryContext group_cxt; /* for the chunk that was returned last */
+	WireGroups returned;     /* that chunk; valid if returned_slots is not NULL */
+	void **returned_slots;   /* the caller's pointers to states in the arena; NULL: none */
+	uint32 ranks;            /* as in WireFetch: sketches come as counts of ranks */
 	uint64 next_group;
-	WireGroups ahead;   /* came with FINISHED and was not returned yet; n 0: none */
-	CudaSpool *spool;   /* chunks of a session that was given back; or NULL */
-	CudaSorted *sorted; /* of rows that arrive grouped; or NULL */
+	WireGroups ahead;   /* groups that came with FINISHED and were not returned yet; n 0: none */
+	CudaSpool *spool;   /* groups of a session that was given back; or NULL */
+	CudaSorted *sorted; /* state for rows that arrive grouped; or NULL */
 
 	Engine *cpu_fallback;      /* or NULL */
-	Engine *idle_cpu_fallback; /* of an earlier scan, empty; or NULL */
+	Engine *idle_cpu_fallback; /* an empty one, of an earlier scan; or NULL */
 
-	uint64 rows_given; /* to the server */
+	uint64 rows_given; /* rows given to the server */
 	uint64 batches;
 	uint64 bytes_from_device;
 	uint64 cpu_fallback_rows; /* to the cpu_fallback, as rows */
@@ -88,13 +90,13 @@ typedef struct CudaEngine
 } CudaEngine;
 
 /*
- * May the executor start over with another engine?  Rows of a parallel scan, or of
- * volatile functions, come once.
+ * Returns whether the executor can start over with another engine. Rows of a parallel scan, or of
+ * volatile functions, come only once.
  */
 static inline bool
 cuda_can_start_over(const CudaEngine *cuda)
 {
-	return !engine_input_once(&cuda->env.input);
+	return !engine_reads_once(&cuda->env.input);
 }
 
 static inline instr_time
@@ -106,7 +108,7 @@ cuda_clock(void)
 	return now;
 }
 
-/* Adds the time since then. */
+/* Adds the time since `since`, in ms. */
 static inline void
 cuda_add_time(double *ms, instr_time since)
 {
@@ -118,12 +120,9 @@ cuda_add_time(double *ms, instr_time since)
 
 /* session.c */
 extern dlist_head cuda_engines; /* of this process */
-/* Closes the session and returns ENGINE_FAILED, for the reason why. */
+/* Closes the session, records the reason, and returns ENGINE_FAILED. */
 extern EngineStatus cuda_fail(CudaEngine *cuda, const char *why);
-/*
- * The same after a function of client.h returned false, for the reason that it left in
- * client->failure.
- */
+/* The same, with the reason in client->failure, after a function of client.h returned false. */
 extern EngineStatus cuda_fail_client(CudaEngine *cuda);
 extern void cuda_register(CudaEngine *cuda);
 extern bool cuda_has_session(const CudaEngine *cuda);
@@ -131,26 +130,27 @@ extern void cuda_end_session(CudaEngine *cuda);
 extern bool cuda_is_exhausted(const CudaEngine *cuda);
 extern size_t cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups);
 extern void cuda_keep_returned(CudaEngine *cuda);
-/* Sends OPEN, if that has not been done, and does not wait for the answer. */
+/*
+ * Opens the session unless it is open: sends OPEN, and does not wait for the answer. first: the
+ * first batch, if there is one.
+ */
 extern EngineStatus cuda_begin_open(CudaEngine *cuda, const Batch *first);
+/* The same, and waits for the answer. */
 extern EngineStatus cuda_ensure_open(CudaEngine *cuda, const Batch *first);
 
 /*
- * ordered_sets.c: raises core's error if a fraction of a query without keys, which has met no row,
- * is out of range.
+ * ordered_sets.c: raises core's error if a percentile's fraction is out of range, for a query
+ * without keys and without rows.
  */
 extern void cuda_check_fractions(CudaEngine *cuda);
-/*
- * Fills in out->fallbacks; false: the session is lost.  Results are allocated in the current
- * context.
- */
+/* Fills in out->fallbacks, in the current memory context. Returns false if the session is lost. */
 extern bool cuda_pick_ordered_sets(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
 								   GroupBatch *out);
 
 /* groups.c */
 /*
- * FINISH, and its answer.  final: no states are combined any more, so groups beyond the limit are
- * not needed.
+ * Send FINISH, and receive its answer. final: no states will be combined with others, so groups
+ * beyond the limit are not needed.
  */
 extern bool cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken);
 extern bool cuda_receive_finished(CudaEngine *cuda);
@@ -164,28 +164,28 @@ extern void cuda_bind_buffers(Engine *engine, Batch *batch);
 extern EngineStatus cuda_add_batch(Engine *engine, const Batch *batch);
 extern EngineStatus cuda_send_all(CudaEngine *cuda);
 
-/* Are the arrays of these groups aligned, and within their buffer? */
+/* Returns whether the arrays of these groups are aligned, and within their buffer. */
 extern bool cuda_groups_fit(const CudaEngine *cuda, const WireGroups *groups);
 /*
- * Sets the states of out->ngroups groups from this one on; what is made of them is allocated in the
- * current context.
+ * Sets the states of out->ngroups groups, from group `from` on. Allocates in the current memory
+ * context.
  */
 extern void cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer,
 							uint32 from, GroupBatch *out);
 
 /* sorted.c */
 extern CudaSorted *cuda_sorted_create(const CudaEngine *cuda);
-/* With a new session; why it does not suit, or NULL. */
+/* Starts with a new session. Returns NULL, or why the session cannot be used. */
 extern const char *cuda_sorted_begin(CudaEngine *cuda);
-/* These never fail: the CPU fallback takes what the server cannot. */
+/* These never fail: the CPU fallback takes the rows that the server cannot take. */
 extern EngineStatus cuda_sorted_add(CudaEngine *cuda, const Batch *batch);
 extern void cuda_sorted_finish(CudaEngine *cuda);
 extern bool cuda_sorted_next(CudaEngine *cuda, GroupBatch *out);
-/* True: the session is in the middle of something. */
+/* Returns true if the server has not answered everything. */
 extern bool cuda_sorted_reset(CudaEngine *cuda);
 extern size_t cuda_sorted_memory(const CudaEngine *cuda);
 
-/* resident.c */
+/* device_rows.c */
 extern EngineStatus cuda_take_resident(Engine *engine, Feed *feed);
 
 #endif /* GPUAGG_CUDA_ENGINE_H */

@@ -1,15 +1,11 @@
 /*
  * device_rows.c
- *	  Rows of which the GPU server has copies: a query reduces them by name.
+ *	  Reduces rows whose columns are cached on the devices, without sending them. device_rows.h
+ *	  has the sequence of steps.
  *
- * Before the first batch the quals, keys and arguments are translated to a program
- * (expr/program.h); the feed proves and collects the rows of ranges whose chunks the GPU can have;
- * the server is told which rows (RESIDENT). Columns that it lacks are uploaded once from the column
- * cache (STORE), and what it does not keep is left to the feed, like all other rows.
- *
- * The GPU gives the answer that batches would give.  What it could not know to be right (floats
- * that may overflow a sum, -0 in an extreme, what only core can tell) is VECTOR_UNDETERMINED, and
- *then the executor starts over with the CPU engine; so this is done only where it can.
+ * The GPU gives the answer that batches would give. Where it cannot know whether the answer is
+ * right (floats that may overflow a sum, -0 in an extreme, values that only core can compute), the
+ * row is VECTOR_UNDETERMINED, and the executor starts over with the CPU engine.
  */
 #include "postgres.h"
 
@@ -25,15 +21,15 @@
 #include "settings.h"
 
 /*
- * How often the rows are asked for: first, after an upload, and once more for those that are all
- * there then, as columns may be evicted while others are uploaded; when spans have to be listed,
- * and when other sessions add to dictionaries meanwhile.
+ * Most rounds of RESIDENT for one table: the first one, one after an upload, and one for the rows
+ * that are complete then, because columns may be evicted while others are uploaded. Some more are
+ * for spans that must be listed, and for dictionaries to which other sessions add meanwhile.
  */
 #define ATTEMPTS 8
 
 /* ---- which queries ----------------------------------------------------------- */
 
-/* Why resident rows cannot be had, whatever the table; or NULL. */
+/* Returns why no rows cached on the devices can be used, for any table; or NULL. */
 static const char *
 unsupported_reason(const CudaEngine *cuda)
 {
@@ -47,7 +43,7 @@ unsupported_reason(const CudaEngine *cuda)
 	return NULL;
 }
 
-/* A constant as a register has it. */
+/* Returns the operand for a constant column. */
 static uint16
 constant_operand(Resident *r, int col)
 {
@@ -64,14 +60,17 @@ constant_operand(Resident *r, int col)
 	return expr_program_constant(r->program, bits, false);
 }
 
-/* Numbers of the query's own dictionary, for the keys that are sent as such. */
+/* Returns the operand for a key that is sent as codes of the query's own dictionary. */
 static uint16
-key_numbers(Resident *r, int c, const ExprRoot *root)
+key_codes(Resident *r, int c, const ExprRoot *root)
 {
 	const KeySpec *key = &r->cuda->spec->keys[r->cuda->query->cols[c].key];
 	uint16 operand;
 
-	/* all values of the dictionary are hashed and compared */
+	/*
+	 * all values of the dictionary are hashed and compared, also those of rows that the user must
+	 * not see
+	 */
 	if (!expr_function_is_harmless(key->eqfunc) || !expr_function_is_harmless(key->hashfunc) ||
 		!expr_type_is_plain(r->cuda->spec->cols[key->col].typid))
 		return expr_program_reject(
@@ -81,12 +80,12 @@ key_numbers(Resident *r, int c, const ExprRoot *root)
 		operand :
 		expr_program_reject(
 			r->program,
-			"keys that are sent as numbers in a dictionary, and are not made of one column");
+			"keys that are sent as dictionary codes, and are not computed from one column");
 }
 
-/* Translates conditions and what the query reads. */
+/* Translates the conditions and the query's columns to the program. */
 static void
-translate(Resident *r)
+translate_query(Resident *r)
 {
 	CudaQuery *query = r->cuda->query;
 	FeedResident *rows = r->rows;
@@ -103,7 +102,7 @@ translate(Resident *r)
 		const ExprRoot *root = rows->outputs[col];
 
 		if (query->cols[c].travel == TRAVEL_CODES)
-			r->inputs[c] = key_numbers(r, c, root);
+			r->inputs[c] = key_codes(r, c, root);
 		else if (root == NULL)
 			r->inputs[c] = constant_operand(r, col);
 		else if (query->cols[c].travel == TRAVEL_PRESENCE &&
@@ -123,7 +122,7 @@ translate(Resident *r)
 
 /* ---- which ranges ------------------------------------------------------------ */
 
-/* Can the GPU have the chunk as the program loads it? */
+/* Returns whether the GPU can have the chunk in the form that the program loads. */
 static bool
 chunk_suits(const CacheChunk *chunk, const ExprStored *stored)
 {
@@ -140,14 +139,14 @@ chunk_suits(const CacheChunk *chunk, const ExprStored *stored)
 	return true;
 }
 
-/* Bounds of integers as a register has them. */
+/* Returns the chunk's bounds of integers, as registers have them. */
 static ExprInterval
 chunk_interval(const CacheChunk *chunk)
 {
 	int64 min = chunk->least.integer;
 	int64 max = chunk->greatest.integer;
 
-	/* without a sign: those that are below zero with one are above the others */
+	/* unsigned values above PG_INT32_MAX become negative in a register */
 	if (chunk->type == COLUMN_U32 && max > PG_INT32_MAX)
 	{
 		if (min <= PG_INT32_MAX)
@@ -159,30 +158,30 @@ chunk_interval(const CacheChunk *chunk)
 }
 
 static void
-learn(Known *known, const CacheChunk *chunk, const ExprStored *stored)
+widen_bounds(ColumnBounds *bounds, const CacheChunk *chunk, const ExprStored *stored)
 {
 	bool isfloat = column_is_float(chunk->type);
 
-	known->nulls |= chunk->nnulls > 0;
+	bounds->nulls |= chunk->nnulls > 0;
 	if (!chunk->has_bounds || stored->coded || stored->presence)
 		return;
 	if (isfloat)
 	{
-		known->least = known->any ? Min(known->least, chunk->least.number) : chunk->least.number;
-		known->greatest =
-			known->any ? Max(known->greatest, chunk->greatest.number) : chunk->greatest.number;
+		bounds->least = bounds->any ? Min(bounds->least, chunk->least.number) : chunk->least.number;
+		bounds->greatest =
+			bounds->any ? Max(bounds->greatest, chunk->greatest.number) : chunk->greatest.number;
 	}
 	else
 	{
 		ExprInterval i = chunk_interval(chunk);
 
-		known->integers.min = known->any ? Min(known->integers.min, i.min) : i.min;
-		known->integers.max = known->any ? Max(known->integers.max, i.max) : i.max;
+		bounds->integers.min = bounds->any ? Min(bounds->integers.min, i.min) : i.min;
+		bounds->integers.max = bounds->any ? Max(bounds->integers.max, i.max) : i.max;
 	}
-	known->any = true;
+	bounds->any = true;
 }
 
-/* ResidentAccept */
+/* ResidentAccept: accepts a range's chunks, and keeps the bounds of their values. */
 static bool
 accept_chunks(void *arg, const CacheChunk *const *chunks)
 {
@@ -192,7 +191,7 @@ accept_chunks(void *arg, const CacheChunk *const *chunks)
 		if (!chunk_suits(chunks[r->chunk[s]], &r->program->stored[s]))
 			return false;
 	for (int s = 0; s < r->program->nstored; s++)
-		learn(&r->known[s], chunks[r->chunk[s]], &r->program->stored[s]);
+		widen_bounds(&r->bounds[s], chunks[r->chunk[s]], &r->program->stored[s]);
 	return true;
 }
 
@@ -204,7 +203,7 @@ find_nulls(const Resident *r, bool *nulls)
 	uint32 stored = 0;
 
 	for (int s = 0; s < r->program->nstored; s++)
-		stored |= (uint32) r->known[s].nulls << s;
+		stored |= (uint32) r->bounds[s].nulls << s;
 	expr_program_nulls(r->program, stored, nulls);
 }
 
@@ -217,8 +216,8 @@ may_be_null(const Resident *r, const bool *nulls, uint16 operand)
 }
 
 /*
- * Floats: those that might overflow a sum, or a -0 in an extreme, are undetermined, unless the
- * column has none.
+ * Adds a check of floats, unless the column's bounds make it unnecessary. Floats that may overflow
+ * a sum, and -0 in an extreme, are undetermined.
  */
 static uint16
 check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
@@ -231,7 +230,7 @@ check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 
 	if (s >= 0)
 	{
-		const Known *k = &r->known[s];
+		const ColumnBounds *k = &r->bounds[s];
 
 		zeros &= k->any && k->least <= 0 && k->greatest >= 0;
 		large &= k->any && Max(fabs(k->least), fabs(k->greatest)) >= safe;
@@ -243,9 +242,11 @@ check_floats(Resident *r, const CudaColumn *col, uint16 a, ColumnType type)
 							 zeros, a, expr_program_constant(r->program, bits, false), 0);
 }
 
-/* A column's values in the form of its travel; *wire: their type. */
+/*
+ * Returns the operand with column c's values in the form of its travel. *wire is set to their type.
+ */
 static uint16
-convert(Resident *r, int c, bool maybe_null, WireType *wire)
+emit_output(Resident *r, int c, bool maybe_null, WireType *wire)
 {
 	const CudaColumn *col = &r->cuda->query->cols[c];
 	ColumnType type = r->cuda->spec->cols[col->col].type;
@@ -257,7 +258,7 @@ convert(Resident *r, int c, bool maybe_null, WireType *wire)
 	switch (col->travel)
 	{
 		case TRAVEL_PRESENCE:
-			/* what is computed may be undetermined */
+			/* a computed value may be undetermined, so that the program must compute it */
 			if (!maybe_null && (a >= VECTOR_CONSTANT || expr_program_stored(r->program, a) >= 0))
 				return expr_program_constant(r->program, 1, false);
 			return expr_program_emit(r->program, VECTOR_PRESENCE, 0, a, 0, 0);
@@ -306,11 +307,11 @@ describe_stored(Resident *r)
 /* ---- tables of values -------------------------------------------------------- */
 
 /*
- * Values of a key as numbers of its own dictionary; false: there is no room for that, or equal ones
- * look different.
+ * Replaces the values of a key by codes of the query's own dictionary. Returns false if there is no
+ * room for them, or if equal values look different.
  */
 static bool
-number_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
+encode_keys(Resident *r, ExprLookup *lookup, const Datum *values, uint32 n)
 {
 	CudaEngine *cuda = r->cuda;
 	const CudaColumn *col = &cuda->query->cols[lookup->column];
@@ -359,12 +360,15 @@ fill_key_lookup(Resident *r, ExprLookup *lookup, const CudaDictionary *dict)
 	lookup->values = palloc0((n + 1) * sizeof(int64));
 	lookup->states = palloc0(n + 1);
 	expr_lookup_evaluate(r->program, lookup, dict->values, n, values, lookup->states);
-	if (r->program->unsupported_reason == NULL && number_keys(r, lookup, values, n + 1))
+	if (r->program->unsupported_reason == NULL && encode_keys(r, lookup, values, n + 1))
 		expr_lookup_finish(lookup);
 	pfree(values);
 }
 
-/* Fills the program's tables by the dictionaries as they are known; false: the session is lost. */
+/*
+ * Fills the program's lookup tables from the copies of dictionaries. Returns false if the session
+ * is lost.
+ */
 static bool
 fill_lookups(Resident *r)
 {
@@ -402,7 +406,10 @@ fill_lookups(Resident *r)
 	return true;
 }
 
-/* Where the tables are in the message's buffer, which has the runs already. */
+/*
+ * Writes the cells of the lookup tables to the message's buffer, behind the row ranges. Returns
+ * false if there is no room.
+ */
 static bool
 write_cells(const Resident *r, char *buffer)
 {
@@ -427,7 +434,7 @@ write_cells(const Resident *r, char *buffer)
 
 /* ---- the message --------------------------------------------------------------- */
 
-/* Describes the columns that the program computes. */
+/* Describes the columns that the program computes: types, bounds of keys, and which may be NULL. */
 static void
 describe_columns(Resident *r)
 {
@@ -443,13 +450,13 @@ describe_columns(Resident *r)
 	{
 		WireType type;
 
-		r->outputs[c] = convert(r, c, input_null[c], &type);
+		r->outputs[c] = emit_output(r, c, input_null[c], &type);
 		r->wire.types[c] = type;
 	}
 	if (r->program->unsupported_reason)
 		return;
 	for (int s = 0; s < r->program->nstored; s++)
-		intervals[s] = r->known[s].any ? r->known[s].integers : (ExprInterval){1, 0};
+		intervals[s] = r->bounds[s].any ? r->bounds[s].integers : (ExprInterval){1, 0};
 	for (int k = 0; k < r->cuda->spec->nkeys; k++)
 	{
 		int c = query->keycol[k];
@@ -470,11 +477,11 @@ describe_columns(Resident *r)
 }
 
 /*
- * Describes the query over the collected rows, by the dictionaries as they are known; *refused: it
- * cannot be told. false: the session is lost.
+ * Describes the query over the collected rows, with the current copies of dictionaries. *refused:
+ * that is not possible. Returns false if the session is lost.
  */
 static bool
-describe(Resident *r, bool *refused)
+describe_query(Resident *r, bool *refused)
 {
 	CudaQuery *query = r->cuda->query;
 
@@ -495,16 +502,16 @@ describe(Resident *r, bool *refused)
 
 /* ---- the rows ---------------------------------------------------------------- */
 
-/* What the server says to rows that it has not taken. */
+/* What is lacking on the devices, for rows that were not taken. */
 typedef struct Lacking
 {
-	uint64 flags;  /* WIRE_OUTDATED, WIRE_UNSORTED, WIRE_SPREAD */
-	uint64 any;    /* of all of these: */
-	uint64 *runs;  /* stored columns that are lacking, a bit each */
-	uint64 *spans; /* the same; all of them: the server may not know the span's list */
+	uint64 flags;       /* WIRE_OUTDATED, WIRE_UNSORTED, WIRE_SPREAD */
+	uint64 any;         /* the union of the following */
+	uint64 *row_ranges; /* lacking stored columns, a bit each, for each row range */
+	uint64 *spans;      /* the same for each span; all bits: the server may not know its list */
 } Lacking;
 
-/* Sends RESIDENT, or lets it wait for the message that follows; the spans are its end. */
+/* Sends RESIDENT with its spans, or queues it if another message follows. */
 static bool
 send_resident(Resident *r, bool more)
 {
@@ -520,9 +527,12 @@ send_resident(Resident *r, bool more)
 	return sent;
 }
 
-/* Are the collected rows all that the query has, so that FINISH need not wait for the answer? */
+/*
+ * Returns whether the collected rows are all rows of the query, so that FINISH need not wait for
+ * the answer.
+ */
 static bool
-are_all(const Resident *r)
+has_all_rows(const Resident *r)
 {
 	const CudaEngine *cuda = r->cuda;
 
@@ -530,42 +540,49 @@ are_all(const Resident *r)
 		feed_resident_complete(r->rows);
 }
 
-/* What is lacking, by what is in the buffer: a copy, as that is used for uploads. */
+/* Copies what is lacking from the buffer, which uploads will use. */
 static void
-note_lacking(const Resident *r, Lacking *lacking)
+copy_lacking(const Resident *r, Lacking *lacking)
 {
 	const FeedResident *rows = r->rows;
-	Size n = (Size) rows->nruns + rows->nspans;
+	Size n = (Size) rows->nrow_ranges + rows->nspans;
 
-	lacking->runs = palloc(n * sizeof(uint64));
-	lacking->spans = lacking->runs + rows->nruns;
-	memcpy(lacking->runs, r->cuda->client->arena + wire_cells_at(&r->wire), n * sizeof(uint64));
-	lacking->flags = lacking->runs[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
-	lacking->runs[0] &= ~lacking->flags;
+	lacking->row_ranges = palloc(n * sizeof(uint64));
+	lacking->spans = lacking->row_ranges + rows->nrow_ranges;
+	memcpy(lacking->row_ranges, r->cuda->client->arena + wire_cells_at(&r->wire),
+		   n * sizeof(uint64));
+	lacking->flags = lacking->row_ranges[0] & (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD);
+	lacking->row_ranges[0] &= ~lacking->flags;
 	for (Size i = 0; i < n; i++)
-		lacking->any |= lacking->runs[i];
+		lacking->any |= lacking->row_ranges[i];
 }
 
-/* Asks for the rows; false: the session is lost.  Else *taken, or what is lacking. */
+/*
+ * Sends RESIDENT and receives the answer. Returns false if the session is lost. Else sets *taken,
+ * or fills in *lacking.
+ */
 static bool
-ask(Resident *r, bool *taken, Lacking *lacking)
+send_and_receive(Resident *r, bool *taken, Lacking *lacking)
 {
 	Client *client = r->cuda->client;
 	FeedResident *rows = r->rows;
 	WireResided resided;
-	bool ending = are_all(r);
+	bool ending = has_all_rows(r);
 
 	*taken = false;
 	*lacking = (Lacking){0};
-	/* else the answer to OPEN may come with that to RESIDENT */
-	if ((rows->nruns > 0 || r->wire.ncells > 0) && !client_opened(client))
+	/*
+	 * if nothing is written to the arena, the answer to OPEN may come together with that to
+	 * RESIDENT
+	 */
+	if ((rows->nrow_ranges > 0 || r->wire.ncells > 0) && !client_opened(client))
 		return false;
-	if (rows->nruns > 0)
-		memcpy(client->arena, rows->runs, rows->nruns * sizeof(WireRowRange));
+	if (rows->nrow_ranges > 0)
+		memcpy(client->arena, rows->row_ranges, rows->nrow_ranges * sizeof(WireRowRange));
 	r->wire.buffer = 0;
-	r->wire.nrow_ranges = rows->nruns;
+	r->wire.nrow_ranges = rows->nrow_ranges;
 	r->wire.nspans = rows->nspans;
-	/* no room for the tables: as if the device had none */
+	/* no room for the cells counts as no room on the device */
 	if (!write_cells(r, client->arena))
 		return true;
 	if (!send_resident(r, ending) || (ending && !cuda_send_finish(r->cuda, true, true)) ||
@@ -575,17 +592,17 @@ ask(Resident *r, bool *taken, Lacking *lacking)
 	r->cuda->ending = *taken && ending;
 	if (*taken)
 		return true;
-	/* then FINISH was not heeded either */
+	/* the server has ignored FINISH then */
 	r->cuda->asked.count = 0;
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 		r->refused[d] |= resided.refused[d];
-	note_lacking(r, lacking);
+	copy_lacking(r, lacking);
 	return true;
 }
 
-/* Lists the runs of spans that the server does not have as a whole; false: it has all. */
+/* Replaces the spans that lack something by their row ranges. Returns false if there are none. */
 static bool
-expand(Resident *r, const Lacking *lacking)
+list_lacking_spans(Resident *r, const Lacking *lacking)
 {
 	FeedResident *rows = r->rows;
 	bool *of = palloc0(rows->nspans + 1);
@@ -600,11 +617,12 @@ expand(Resident *r, const Lacking *lacking)
 }
 
 /*
- * After rows that were not taken: uploads what is lacking, the first time, or gives back the ranges
- * that it is of. *again: something is left to ask for.  false: the session is lost.
+ * Called after rows were not taken. Uploads what is lacking, the first time, or gives back the row
+ * ranges that lack something. *again: there are rows left to try. Returns false if the session is
+ * lost.
  */
 static bool
-make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
+handle_lacking(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 {
 	FeedResident *rows = r->rows;
 	bool first = !*uploaded;
@@ -618,27 +636,27 @@ make_up(Resident *r, Lacking *lacking, bool *uploaded, bool *again)
 		"ordered rows must be on one device, and the copies are on several" :
 		r->outdated ? "no GPU memory is left for copies of the rows" :
 					  "no GPU memory is left for the query";
-	/* spans become runs, of which more can be said */
-	if (!*again || lacking->any == 0 || expand(r, lacking))
+	/* a row range says more than a span about what is lacking */
+	if (!*again || lacking->any == 0 || list_lacking_spans(r, lacking))
 		return true;
 	if (first)
-		feed_resident_refute(rows, lacking->runs);
-	keep = palloc(rows->nruns + 1);
-	for (uint32 i = 0; i < rows->nruns; i++)
-		keep[i] = first || lacking->runs[i] == 0;
+		feed_resident_refute(rows, lacking->row_ranges);
+	keep = palloc(rows->nrow_ranges + 1);
+	for (uint32 i = 0; i < rows->nrow_ranges; i++)
+		keep[i] = first || lacking->row_ranges[i] == 0;
 	*uploaded = true;
-	if (first && !resident_upload(r, lacking->runs, keep))
+	if (first && !resident_upload(r, lacking->row_ranges, keep))
 		return false;
 	feed_resident_keep(rows, keep, true);
 	pfree(keep);
 	return true;
 }
 
-/* Gives back all rows; numbers of keys stay where groups of another table have them. */
+/* Gives all rows back to the feed. Codes of keys stay if groups of another table have them. */
 static void
-give_up(Resident *r)
+give_back_rows(Resident *r)
 {
-	feed_resident_keep(r->rows, palloc0(r->rows->nruns + 1), false);
+	feed_resident_keep(r->rows, palloc0(r->rows->nrow_ranges + 1), false);
 	if (r->cuda->rows_resident > 0)
 		return;
 	for (int t = 0; t < r->program->nlookups; t++)
@@ -647,8 +665,8 @@ give_up(Resident *r)
 }
 
 /*
- * Asks for the collected rows until the server has taken them, all or those that it can have, or
- * there is no hope.
+ * Tries until the server has taken the collected rows, all or those that it can have, or until
+ * there is no hope: steps 4 to 7 of device_rows.h.
  */
 static bool
 negotiate(Resident *r, bool *taken)
@@ -660,7 +678,8 @@ negotiate(Resident *r, bool *taken)
 	bool refused = false;
 
 	*taken = false;
-	for (int attempt = 1; attempt <= ATTEMPTS && rows->nruns + rows->nspans > 0 && again; attempt++)
+	for (int attempt = 1; attempt <= ATTEMPTS && rows->nrow_ranges + rows->nspans > 0 && again;
+		 attempt++)
 	{
 		Lacking lacking;
 
@@ -670,26 +689,26 @@ negotiate(Resident *r, bool *taken)
 			cuda->not_resident = "all ordered rows must be cached, and some are not";
 			break;
 		}
-		if (!describe(r, &refused))
+		if (!describe_query(r, &refused))
 			return false;
 		if (refused)
 			break;
-		if (!ask(r, taken, &lacking))
+		if (!send_and_receive(r, taken, &lacking))
 			return false;
 		if (*taken)
 			break;
-		if (!make_up(r, &lacking, &uploaded, &again))
+		if (!handle_lacking(r, &lacking, &uploaded, &again))
 			return false;
 	}
 	return true;
 }
 
 /*
- * Has the server reduce the collected rows, all or those that it can have; the others are given
- * back.
+ * Lets the server reduce the collected rows, all or those that it can have. Gives the others back
+ * to the feed.
  */
 static EngineStatus
-reduce(Resident *r)
+reduce_collected_rows(Resident *r)
 {
 	CudaEngine *cuda = r->cuda;
 	FeedResident *rows = r->rows;
@@ -702,7 +721,7 @@ reduce(Resident *r)
 		return cuda_fail_client(cuda);
 	if (!taken)
 	{
-		give_up(r);
+		give_back_rows(r);
 		return ENGINE_OK;
 	}
 	cuda->not_resident = NULL;
@@ -712,7 +731,7 @@ reduce(Resident *r)
 	return ENGINE_OK;
 }
 
-/* Takes rows of a table, which are freed. */
+/* Reduces rows of one table: steps 2 to 8 of device_rows.h. Frees `rows`. */
 static EngineStatus
 take_table(CudaEngine *cuda, FeedResident *rows)
 {
@@ -728,18 +747,18 @@ take_table(CudaEngine *cuda, FeedResident *rows)
 	r->program = expr_program_create(rows->set);
 	r->translated = palloc(sizeof(ExprProgram));
 	cuda_dictionaries_trim();
-	translate(r);
+	translate_query(r);
 	if (r->program->unsupported_reason == NULL)
 	{
 		since = cuda_clock();
 		feed_resident_collect(rows, accept_chunks, r);
 		cuda_add_time(&cuda->times.proof_ms, since);
 		cuda->not_resident = "no rows are cached";
-		if (rows->nruns + rows->nspans > 0)
+		if (rows->nrow_ranges + rows->nspans > 0)
 		{
 			expr_program_settle(r->program);
 			*r->translated = *r->program;
-			status = reduce(r);
+			status = reduce_collected_rows(r);
 		}
 	}
 	if (r->program->unsupported_reason)

@@ -1,6 +1,6 @@
 /*
  * device_upload.c
- *	  Sends the server columns that it lacks, from the column cache.
+ *	  Uploads columns that the devices lack, from the column cache (STORE).
  */
 #include "postgres.h"
 
@@ -10,27 +10,27 @@
 #include "engine_cuda/dictionaries.h"
 #include "engine_cuda/device_rows.h"
 
-/* Rows that are decoded at a time. */
-#define PIECE 4096
+/* Number of rows that are decoded at a time. */
+#define DECODE_ROWS 4096
 
 typedef struct Upload
 {
 	Resident *r;
-	int buffer; /* to be filled next */
-	int npending;
-	int pending[MAX_BUFFERS];  /* stored column that is in each buffer, */
-	uint32 place[MAX_BUFFERS]; /* and the device that it is for */
+	int buffer;                /* the next one to fill */
+	int npending;              /* number of buffers that are not answered */
+	int pending[MAX_BUFFERS];  /* stored column in each buffer */
+	uint32 place[MAX_BUFFERS]; /* device for each buffer */
 } Upload;
 
 static uint32
-place_of(const Resident *r, uint32 range)
+device_of_range(const Resident *r, uint32 range)
 {
 	const WireWelcome *welcome = &r->cuda->client->welcome;
 
 	return wire_place(r->wire.table, range, welcome->ndevices, welcome->place_ranges);
 }
 
-/* Waits for the oldest answer. */
+/* Receives the oldest pending answer. */
 static bool
 await_stored(Upload *up)
 {
@@ -47,14 +47,14 @@ await_stored(Upload *up)
 	return true;
 }
 
-/* Decodes a chunk into a buffer; sets what the message says of it. */
+/* Decodes a chunk into a buffer, and sets the offsets in the message. */
 static void
-decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
+decode_chunk(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStore *out)
 {
 	int width = stored->type == COLUMN_DEC ? sizeof(int64) : column_width(stored->type);
 	uint64 *bits;
-	gpuagg_i128 wide[PIECE];
-	uint8 state[PIECE];
+	gpuagg_i128 wide[DECODE_ROWS];
+	uint8 state[DECODE_ROWS];
 	bool nulls = false;
 
 	out->values = 0;
@@ -70,9 +70,9 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
 			out->validity = WIRE_NO_ARRAY;
 		return;
 	}
-	for (uint32 at = 0; at < chunk->nrows; at += PIECE)
+	for (uint32 at = 0; at < chunk->nrows; at += DECODE_ROWS)
 	{
-		int n = Min(PIECE, chunk->nrows - at);
+		int n = Min(DECODE_ROWS, chunk->nrows - at);
 		char *to = buffer + (size_t) at * width;
 		bool all;
 
@@ -93,15 +93,15 @@ decode(const CacheChunk *chunk, const ExprStored *stored, char *buffer, WireStor
 }
 
 /*
- * Sends one column of the range of a run; false: the session is lost.  *there: it is still in the
- * cache, and has a form for a GPU.
+ * Sends one column of a row range's block range. Returns false if the session is lost. *there: the
+ * column is still in the cache, and has a form that the GPU can have.
  */
 static bool
-send_column(Upload *up, const WireRowRange *run, int s, bool *there)
+send_column(Upload *up, const WireRowRange *row_range, int s, bool *there)
 {
 	Resident *r = up->r;
 	CudaEngine *cuda = r->cuda;
-	CachePin *pin = feed_resident_pin(r->rows, run);
+	CachePin *pin = feed_resident_pin(r->rows, row_range);
 	WireStore store = {0};
 	const CacheChunk *chunk;
 	char *buffer = cuda->client->arena + (size_t) up->buffer * cuda->client->welcome.buffer_bytes;
@@ -111,18 +111,18 @@ send_column(Upload *up, const WireRowRange *run, int s, bool *there)
 		return true;
 	chunk = pin->chunks[r->chunk[s]];
 	store.table = r->wire.table;
-	store.stamp = run->stamp;
-	store.range = run->range;
+	store.stamp = row_range->stamp;
+	store.range = row_range->range;
 	store.nrows = chunk->nrows;
 	store.column = r->wire.stored[s];
 	store.buffer = up->buffer;
 	if (!store.column.coded)
-		decode(chunk, &r->program->stored[s], buffer, &store);
+		decode_chunk(chunk, &r->program->stored[s], buffer, &store);
 	else if (chunk->no_numbers ||
 			 !cuda_encode_chunk(chunk, resident_attribute(r, s), buffer,
 								cuda->client->welcome.buffer_bytes, &store))
 	{
-		/* the chunk stays as it is: the next query need not try */
+		/* the chunk never changes, so the next query need not try */
 		((CacheChunk *) chunk)->no_numbers = true;
 		*there = false;
 		cache_unpin(pin);
@@ -133,7 +133,7 @@ send_column(Upload *up, const WireRowRange *run, int s, bool *there)
 	if (!client_send(cuda->client, MESSAGE_STORE, &store, sizeof(store)))
 		return false;
 	up->pending[up->buffer] = s;
-	up->place[up->buffer] = place_of(r, run->range);
+	up->place[up->buffer] = device_of_range(r, row_range->range);
 	up->buffer = (up->buffer + 1) % cuda->client->welcome.buffers;
 	up->npending++;
 	/* the next buffer must be free */
@@ -146,10 +146,10 @@ resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 	Upload up = {r};
 	bool there = true;
 
-	for (uint32 i = 0; i < r->rows->nruns; i++)
+	for (uint32 i = 0; i < r->rows->nrow_ranges; i++)
 	{
-		const WireRowRange *run = &r->rows->runs[i];
-		bool again = i > 0 && run->range == run[-1].range;
+		const WireRowRange *row_range = &r->rows->row_ranges[i];
+		bool again = i > 0 && row_range->range == row_range[-1].range;
 
 		CHECK_FOR_INTERRUPTS();
 		if (again)
@@ -158,9 +158,9 @@ resident_upload(Resident *r, const uint64 *lacking, bool *keep)
 		{
 			if (!(lacking[i] >> s & 1))
 				continue;
-			if (r->refused[place_of(r, run->range)] >> s & 1)
+			if (r->refused[device_of_range(r, row_range->range)] >> s & 1)
 				keep[i] = false;
-			else if (!send_column(&up, run, s, &there))
+			else if (!send_column(&up, row_range, s, &there))
 				return false;
 			else
 				keep[i] &= there;

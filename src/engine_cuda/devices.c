@@ -1,6 +1,6 @@
 /*
  * devices.c
- *	  gpuagg_devices(): the GPUs in use and the state of their server.
+ *	  gpuagg_devices(): the GPUs in use, and the state of their server.
  */
 #include "postgres.h"
 
@@ -44,8 +44,8 @@ put_device(ReturnSetInfo *rsinfo, const ServerSnapshot *server, const WireStatus
 }
 
 /*
- * From the server if it is ready; else what shared memory has of the devices that
- * the last one had.  No rows if there never was one.
+ * Asks the server, if it is ready. Else returns what shared memory has of the last server's
+ * devices; no rows if there never was a server.
  */
 Datum
 gpuagg_devices(PG_FUNCTION_ARGS)

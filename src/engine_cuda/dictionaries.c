@@ -1,12 +1,12 @@
 /*
  * dictionaries.c
- *	  What this process knows of the server's dictionaries; see dictionaries.h.
+ *	  This process's copies of the server's dictionaries; see dictionaries.h.
  *
- * A dictionary with an id only grows, so that what is known of it stays true, from query to query.
+ * The dictionary with a given id only grows, so a copy stays valid from query to query.
  *
- * A query calls functions with the values, and such a function may run a query that comes here,
- * too.  So a query holds what it reads: a dictionary that is held is neither changed nor freed.
- * Another one takes its place in the list, and the last one that holds it frees it.  A hold is a
+ * A query calls functions with the values, and such a function may run another query that comes
+ * here, too. So a query holds the copy that it reads: a held copy is neither changed nor freed. If
+ * it must change, another copy replaces it in the list, and the last hold frees it. A hold is a
  * memory context, so that an error ends it.
  */
 #include "postgres.h"
@@ -16,26 +16,27 @@
 
 #include "engine_cuda/dictionaries.h"
 
-/* Kept from query to query; the most recently used one always is. */
+/* Limits of what is kept from query to query. The most recently used copy is always kept. */
 #define MOST_BYTES (32 * 1024 * 1024)
 #define MOST_DICTIONARIES 256
 
+/* The copy of one column's dictionary. */
 typedef struct Entry
 {
 	CudaDictionary dict;
-	dlist_node node; /* the most recently used one first */
+	dlist_node node; /* in `entries`, ordered by last use */
 	WireTableKey table;
 	WireColumnKey column;
-	MemoryContext cxt;    /* of this all */
-	int holds;            /* how many queries read it */
-	bool listed;          /* in `entries`; if not, the last hold frees it */
-	MemoryContext values; /* of what is known of the dictionary */
+	MemoryContext cxt;    /* contains the entry and all its memory */
+	int holds;            /* number of queries that read it */
+	bool listed;          /* it is in `entries`; else the last hold frees it */
+	MemoryContext values; /* for dict.values and their data */
 } Entry;
 
-/* What a query reads of an entry. */
+/* A query's hold of an entry: what the entry had when the hold began. */
 typedef struct Hold
 {
-	CudaDictionary dict; /* first, as callers have a pointer to it */
+	CudaDictionary dict; /* must be first: callers have a pointer to it */
 	Entry *entry;
 	MemoryContextCallback end;
 } Hold;
@@ -58,7 +59,7 @@ make_entry(WireTableKey table, const WireColumnKey *column)
 	return e;
 }
 
-/* The entry of a column, made if need be. */
+/* Returns the entry of a column, which is created if necessary. */
 static Entry *
 get_entry(WireTableKey table, const WireColumnKey *column)
 {
@@ -85,7 +86,7 @@ free_if_unused(Entry *e)
 }
 
 static void
-forget(Entry *e)
+remove_entry(Entry *e)
 {
 	dlist_delete(&e->node);
 	e->listed = false;
@@ -102,7 +103,7 @@ end_hold(void *arg)
 }
 
 static const CudaDictionary *
-hold(Entry *e)
+hold_entry(Entry *e)
 {
 	MemoryContext cxt =
 		AllocSetContextCreate(CurrentMemoryContext, "GPU dictionary hold", ALLOCSET_SMALL_SIZES);
@@ -136,13 +137,13 @@ cuda_dictionaries_trim(void)
 
 		bytes += MemoryContextMemAllocated(e->cxt, true);
 		if (++n > 1 && (bytes > MOST_BYTES || n > MOST_DICTIONARIES))
-			forget(e);
+			remove_entry(e);
 	}
 }
 
 /*
- * An entry of a dictionary as a Datum in the current memory context; false: its length makes no
- * sense.
+ * Makes a Datum of a dictionary's entry, in the current memory context. Returns false if its length
+ * is not valid.
  */
 static bool
 make_datum(Form_pg_attribute att, const char *image, uint32 length, Datum *out)
@@ -173,7 +174,7 @@ make_datum(Form_pg_attribute att, const char *image, uint32 length, Datum *out)
 	return true;
 }
 
-/* Adds what the answer has to what is known; false: it makes no sense. */
+/* Adds the answer's entries to the copy. Returns false if the answer is not valid. */
 static bool
 add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *buffer,
 			size_t buffer_bytes)
@@ -189,7 +190,7 @@ add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *
 		return false;
 	if (in->first == 0)
 	{
-		/* another dictionary than before, perhaps */
+		/* it may be another dictionary than before */
 		e->dict = (CudaDictionary){0};
 		MemoryContextReset(e->values);
 	}
@@ -209,7 +210,7 @@ add_entries(Entry *e, Form_pg_attribute att, const WireEntries *in, const char *
 }
 
 static bool
-ask(Client *client, Entry *e, Form_pg_attribute att)
+fetch_entries(Client *client, Entry *e, Form_pg_attribute att)
 {
 	WireDictionary message = {e->table, e->column, e->dict.known.id, e->dict.known.nentries, 0};
 	MemoryContext old;
@@ -229,19 +230,19 @@ ask(Client *client, Entry *e, Form_pg_attribute att)
 
 const CudaDictionary *
 cuda_dictionary(Client *client, WireTableKey table, const WireColumnKey *column,
-				Form_pg_attribute att, bool again)
+				Form_pg_attribute att, bool refresh)
 {
 	Entry *e = get_entry(table, column);
 
-	if (again && e->holds > 0)
+	if (refresh && e->holds > 0)
 	{
-		forget(e);
+		remove_entry(e);
 		e = make_entry(table, column);
 	}
-	if ((again || e->dict.known.id == 0) && !ask(client, e, att))
+	if ((refresh || e->dict.known.id == 0) && !fetch_entries(client, e, att))
 	{
-		forget(e);
+		remove_entry(e);
 		return NULL;
 	}
-	return hold(e);
+	return hold_entry(e);
 }

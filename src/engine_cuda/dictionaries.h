@@ -1,7 +1,7 @@
 /*
  * dictionaries.h
- *	  Dictionaries of coded columns (protocol.h): what this process knows of the server's, and
- * chunks as STORE has them.
+ *	  This process's copies of the server's dictionaries of coded columns (protocol.h); chunks
+ *	  of the column cache in the form of STORE.
  */
 #ifndef GPUAGG_CUDA_DICTIONARIES_H
 #define GPUAGG_CUDA_DICTIONARIES_H
@@ -14,32 +14,34 @@
 #include "engine_cuda/client.h"
 #include "protocol.h"
 
+/* A copy of a dictionary, as far as this process has read it. */
 typedef struct CudaDictionary
 {
-	WireKnown known; /* id 0: there is none */
-	Datum *values;   /* [number] */
+	WireKnown known; /* its id, and number of entries; id 0: there is no dictionary */
+	Datum *values;   /* of each code */
 } CudaDictionary;
 
 /*
- * What is known of a column's dictionary, asked of the server if that is nothing, or `again`; NULL:
- * the session is lost. It stays as it is until cuda_dictionary_release(), or the end of the current
- * memory context, whatever other queries of this process do meanwhile.
+ * Returns the copy of a column's dictionary. Asks the server if there is no copy, or if `refresh`
+ * is set. NULL: the session is lost. The result stays unchanged until cuda_dictionary_release(), or
+ * until the end of the current memory context, even if other queries of this process use the
+ * dictionary meanwhile.
  */
 extern const CudaDictionary *cuda_dictionary(Client *client, WireTableKey table,
 											 const WireColumnKey *column, Form_pg_attribute att,
-											 bool again);
+											 bool refresh);
 
 extern void cuda_dictionary_release(const CudaDictionary *dict);
 
 /*
- * Forgets dictionaries, the least recently used ones first, until they take an acceptable amount of
+ * Removes copies, the least recently used ones first, until they take an acceptable amount of
  * memory.
  */
 extern void cuda_dictionaries_trim(void);
 
 /*
- * Writes a chunk to a buffer as numbers and entries, and notes in *out where they are; false: it
- * has values out of line, or more than there is room for.
+ * Writes a chunk to a buffer as codes and entries, and stores their offsets in *out. Returns false
+ * if the chunk has values out of line, or if there is no room.
  */
 extern bool cuda_encode_chunk(const CacheChunk *chunk, Form_pg_attribute att, char *buffer,
 							  size_t buffer_bytes, WireStore *out);

@@ -1,10 +1,10 @@
 /*
  * encode.c
- *	  Chunks of the column cache as numbers and entries, for STORE; see dictionaries.h.
+ *	  Encodes chunks of the column cache as codes and entries, for STORE; see dictionaries.h.
  *
- * An entry is the value without what its header says of its form: the bytes of a varlena,
- * detoasted; those of a value of fixed width; the Datum of one that is passed by value.  So a value
- * has one image, and what has different ones looks different.
+ * An entry is the image of a value, without the parts of its header that depend on its form: the
+ * detoasted bytes of a varlena, the bytes of a value of fixed width, or the Datum of a value that
+ * is passed by value. So a value has one image, and values with different images look different.
  */
 #include "postgres.h"
 
@@ -15,22 +15,22 @@
 #include "engine_cuda/dictionaries.h"
 #include "expr/expr.h"
 
-/* Rows that are decoded at a time. */
-#define PIECE 4096
+/* Number of rows that are decoded at a time. */
+#define DECODE_ROWS 4096
 
 typedef struct Image
 {
-	uint32 code; /* the key: those of private_data's sought one are compared */
+	uint32 code; /* the key: index in Encoder.images, or that of the sought image */
 	uint32 hash;
-	uint32 status; /* of simplehash.h */
+	uint32 status; /* for simplehash.h */
 } Image;
 
 typedef struct Encoder
 {
 	Form_pg_attribute att;
-	uint32 n; /* entries so far */
+	uint32 n; /* number of entries so far */
 	size_t bytes;
-	const char **images; /* [entry] */
+	const char **images; /* of each entry, with its length in `lengths` */
 	uint32 *lengths;
 	const char *sought;
 	uint32 length;
@@ -50,7 +50,7 @@ hash_sought(const Encoder *enc)
 	return hash_bytes((const unsigned char *) enc->sought, enc->length);
 }
 
-/* The key that is looked up is that of the sought image. */
+/* A hash table of codes. A lookup finds the code whose image equals the sought image. */
 #define SH_PREFIX image
 #define SH_ELEMENT_TYPE Image
 #define SH_KEY_TYPE uint32
@@ -65,8 +65,8 @@ hash_sought(const Encoder *enc)
 #include "lib/simplehash.h"
 
 /*
- * Sets the image of a value that is not NULL; by-value ones stay where the pointer is to.  false:
- * it is out of line.
+ * Sets `sought` to the image of a value that is not NULL. The image of a by-value type is *value
+ * itself, which must stay. Returns false if the value is out of line or too long.
  */
 static bool
 set_image(Encoder *enc, const Datum *value)
@@ -95,7 +95,10 @@ set_image(Encoder *enc, const Datum *value)
 	return true;
 }
 
-/* Adds the image that was set; `copy`: it does not stay where it is.  false: there is no room. */
+/*
+ * Adds the sought image as an entry. `copy`: its memory does not stay. Returns false if there is no
+ * room.
+ */
 static bool
 add_image(Encoder *enc, bool copy)
 {
@@ -114,7 +117,7 @@ add_image(Encoder *enc, bool copy)
 	return true;
 }
 
-/* A chunk with a dictionary: its own numbers and entries. */
+/* Encodes a chunk that has a dictionary, with the chunk's own codes and entries. */
 static bool
 encode_dictionary(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 {
@@ -125,17 +128,20 @@ encode_dictionary(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 		if (!set_image(enc, &value) || !add_image(enc, false))
 			return false;
 	}
-	for (uint32 at = 0; at < chunk->nrows; at += PIECE)
+	for (uint32 at = 0; at < chunk->nrows; at += DECODE_ROWS)
 	{
 		CHECK_FOR_INTERRUPTS();
-		chunk_codes(chunk, at, Min(PIECE, chunk->nrows - at), codes + at);
+		chunk_codes(chunk, at, Min(DECODE_ROWS, chunk->nrows - at), codes + at);
 	}
 	return true;
 }
 
-/* The number of a value, which is added if it is new; false: there is no room. */
+/*
+ * Returns the code of a value in *code; adds the value if it is new. Returns false if there is no
+ * room.
+ */
 static bool
-number(Encoder *enc, const Datum *value, uint32 *code)
+lookup_or_add(Encoder *enc, const Datum *value, uint32 *code)
 {
 	Image *found;
 	bool there;
@@ -153,38 +159,39 @@ number(Encoder *enc, const Datum *value, uint32 *code)
 	return true;
 }
 
-/* Any other chunk: its values are numbered here. */
+/* Encodes any other chunk: builds a dictionary of its values. */
 static bool
 encode_values(Encoder *enc, const CacheChunk *chunk, uint32 *codes)
 {
-	Datum *values = palloc(PIECE * sizeof(Datum));
-	uint8 *state = palloc(PIECE);
+	Datum *values = palloc(DECODE_ROWS * sizeof(Datum));
+	uint8 *state = palloc(DECODE_ROWS);
 	MemoryContext own = CurrentMemoryContext;
-	MemoryContext piece = AllocSetContextCreate(own, "values of a chunk", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext chunk_cxt =
+		AllocSetContextCreate(own, "values of a chunk", ALLOCSET_DEFAULT_SIZES);
 	bool ok = true;
 
 	enc->table = image_create(own, 1024, enc);
-	for (uint32 at = 0; at < chunk->nrows && ok; at += PIECE)
+	for (uint32 at = 0; at < chunk->nrows && ok; at += DECODE_ROWS)
 	{
-		int n = Min(PIECE, chunk->nrows - at);
+		int n = Min(DECODE_ROWS, chunk->nrows - at);
 		bool all;
 
 		CHECK_FOR_INTERRUPTS();
-		MemoryContextSwitchTo(piece);
+		MemoryContextSwitchTo(chunk_cxt);
 		all = chunk_read(chunk, at, n, COLUMN_DATUM, 0, values, state);
 		MemoryContextSwitchTo(own);
 		for (int i = 0; i < n && ok; i++)
 		{
 			codes[at + i] = 0;
 			if (all || state[i] == VEC_VALUE)
-				ok = number(enc, &values[i], &codes[at + i]);
+				ok = lookup_or_add(enc, &values[i], &codes[at + i]);
 		}
-		MemoryContextReset(piece);
+		MemoryContextReset(chunk_cxt);
 	}
 	return ok;
 }
 
-/* Writes the entries behind what the buffer has; false: they do not fit. */
+/* Writes the entries to the buffer, from offset `at` on. Returns false if they do not fit. */
 static bool
 write_entries(const Encoder *enc, char *buffer, size_t buffer_bytes, size_t at, WireStore *out)
 {

@@ -2,30 +2,28 @@
  * engine_cuda.c
  *	  The engine that runs on the GPU server.
  *
- * Core adds floats in the order of rows, and raises an error if a sum leaves the
- * range of its type on the way.  The GPU adds them exactly, in no order, and would
- * not notice.  So floats large enough for that (cuda_query_large) never reach it: a
- * serial scan starts over with the CPU engine, and where rows come only once, as in
- * a parallel scan, the CPU fallback takes such batches; its sums are then combined with
- * others as core combines those of its workers.
+ * Floats: core adds them in the order of rows, and raises an error if a sum leaves the range of its
+ * type on the way. The GPU adds them exactly, in no order, and would not notice. So floats large
+ * enough for that (cuda_query_large) are never sent. A serial scan starts over with the CPU engine.
+ * Where rows come only once, as in a parallel scan, the CPU fallback takes such batches; its sums
+ * are then combined with the others as core combines those of its workers.
  *
- * Rows that arrive grouped, and whose groups leave in their order, have ways of their own:
- * sorted.c.
+ * Failures: whatever goes wrong at the server (it ends, or a sum leaves its range) is ENGINE_FAILED
+ * with the reason. The executor then starts over with the CPU engine, which also raises the error
+ * that core would raise.
  *
- * Whatever goes wrong at the server (it ends, a sum leaves its range) is
- * ENGINE_FAILED with the reason: the executor then starts over with the CPU engine,
- * which also raises the error that core would raise.
+ * Parallel scans: the participants share one query at the server where they can. They cannot if
+ * keys are sent as codes of a process's own dictionary. Each then has a query of its own, and their
+ * groups are exchanged: export writes them in the CPU engine's form, through the CPU fallback, and
+ * import reads them into it.
  *
- * The participants of a parallel scan share one query at the server where they can.
- * They cannot if keys are sent as codes of a process's own dictionary; each then has
- * a query of its own, and their groups are exchanged: export writes them in the CPU
- * engine's form, by way of the CPU fallback, and import reads them into it.
+ * CPU fallback: it also takes batches that the server cannot take. These are batches with
+ * unrepresentable numerics or large floats, batches with new keys when the dictionaries have
+ * reached their limit, and all batches from the first one that the server had no room for. Rows
+ * that were sent are then read back from the arena, where they stay until the server has taken
+ * them.
  *
- * The CPU fallback also takes batches that the server cannot take: those with
- * unrepresentable numerics or large floats, those with new keys when the
- * dictionaries have reached their limit, and all from the one on that the server
- * had no room for.  Rows of that one and of others that were sent are read back
- * from the arena, where they stay until the server has taken them.
+ * Rows that arrive grouped, and whose groups leave in their order, are handled in sorted.c.
  */
 #include "postgres.h"
 
@@ -41,7 +39,7 @@
 
 /* ---- opening ---- */
 
-/* As after opening; the session stays as it is. */
+/* Returns the engine to its state after opening. The session stays as it is. */
 static void
 forget_rows(CudaEngine *cuda)
 {
@@ -64,7 +62,7 @@ forget_rows(CudaEngine *cuda)
 	cuda->rows_resident = cuda->uploaded = 0;
 	cuda->not_resident = NULL;
 	memset(&cuda->times, 0, sizeof(cuda->times));
-	/* a CPU fallback that is there counts as one that has groups */
+	/* a CPU fallback in cuda->cpu_fallback would count as one with groups */
 	if (cuda->cpu_fallback)
 	{
 		cuda->cpu_fallback->ops->reset(cuda->cpu_fallback);
@@ -74,14 +72,14 @@ forget_rows(CudaEngine *cuda)
 }
 
 /*
- * Why the query cannot run where rows come only once, or NULL: with some queries the
- * engine may find half-way that only the CPU engine has the right answer.
+ * Returns why the query cannot run where rows come only once, or NULL. With some queries the engine
+ * may find half-way that only the CPU engine has the right answer.
  */
 static const char *
 single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
 							   const EngineInput *input)
 {
-	if (!engine_input_once(input) || engine_keeps_groups(spec, input))
+	if (!engine_reads_once(input) || engine_returns_in_order(spec, input))
 		return NULL;
 	if (cuda_query_multiplies(query))
 		return "overflow of a product depends on row order, and the input cannot be read twice";
@@ -98,19 +96,19 @@ single_pass_unsupported_reason(const AggSpec *spec, const CudaQuery *query,
 	return NULL;
 }
 
-/* The query over such rows, or NULL, and *why the GPU cannot run it. */
+/* Returns the query, or NULL, with the reason in *why, if the GPU cannot run it. */
 static CudaQuery *
 build_query(const AggSpec *spec, const EngineInput *input, const char **why)
 {
-	CudaQuery *query = cuda_query_build(spec, engine_keeps_groups(spec, input), why);
+	CudaQuery *query = cuda_query_build(spec, engine_returns_in_order(spec, input), why);
 
 	return query && (*why = single_pass_unsupported_reason(spec, query, input)) != NULL ? NULL :
 																						  query;
 }
 
 /*
- * Before the first row: the server has time for OPEN then.  Where the executor cannot start over,
- * whether there is a session must be known before there are rows.
+ * Opens the session before the first row, which gives the server time for OPEN. If the executor
+ * cannot start over, the engine must know before the first row whether there is a session.
  */
 static void
 open_early(CudaEngine *cuda)
@@ -134,7 +132,7 @@ cuda_open(const AggSpec *spec, const EngineEnv *env)
 	cuda->base.ops = &engine_cuda_ops;
 	cuda->spec = spec;
 	cuda->env = *env;
-	cuda->env.input.grouped = engine_keeps_groups(spec, &env->input);
+	cuda->env.input.grouped = engine_returns_in_order(spec, &env->input);
 	cuda_register(cuda);
 	cuda->query = build_query(spec, &env->input, &why);
 	if (cuda->query == NULL)
@@ -168,7 +166,7 @@ cuda_limit(Engine *engine, const EngineLimit *limit)
 }
 
 /*
- * Has the server finish its groups, which can be fetched after this; `final` as of
+ * Lets the server finish its groups, which can be fetched afterwards. For `final` see
  * cuda_send_finish().
  */
 static EngineStatus
@@ -197,16 +195,16 @@ finish_device(CudaEngine *cuda, bool final)
 	return ENGINE_OK;
 }
 
-/* Has the server groups for this engine to fetch? */
+/* Returns whether this engine must fetch groups of the server. */
 static bool
 has_device_groups(const CudaEngine *cuda)
 {
 	return cuda->joined ? cuda->owner : cuda->rows_given > 0;
 }
 
-/* Moves this engine's groups to the CPU fallback. */
+/* Moves this engine's groups from the server to the CPU fallback. */
 static EngineStatus
-merge_device_groups(CudaEngine *cuda)
+move_device_groups(CudaEngine *cuda)
 {
 	Engine *cpu_fallback = cuda_get_cpu_fallback(cuda);
 	GroupBatch groups;
@@ -226,7 +224,7 @@ merge_device_groups(CudaEngine *cuda)
 }
 
 static EngineStatus
-finish(CudaEngine *cuda)
+finish_groups(CudaEngine *cuda)
 {
 	EngineStatus status;
 
@@ -241,8 +239,8 @@ finish(CudaEngine *cuda)
 
 		status = finish_device(cuda, true);
 		/*
-		 * no rows at all, shared or after a condition: the group of a query without keys is made by
-		 * the CPU fallback
+		 * There were no rows at all (of a shared query, or after a condition). The CPU fallback
+		 * makes the one group of a query without keys.
 		 */
 		if (status != ENGINE_OK || cuda->result.ngroups > 0 || cuda->result.allgroups > 0 ||
 			!maybe_none)
@@ -251,10 +249,10 @@ finish(CudaEngine *cuda)
 		cuda->rows_given = 0;
 		cuda_get_cpu_fallback(cuda);
 	}
-	/* distinct and ordered values have no other CPU fallback than that */
+	/* with distinct and ordered values, this is the only case of a CPU fallback */
 	if (cuda->spec->nkeys == 0)
 		cuda_check_fractions(cuda);
-	status = merge_device_groups(cuda);
+	status = move_device_groups(cuda);
 	if (status != ENGINE_OK)
 		return status;
 	status = cuda->cpu_fallback->ops->finish(cuda->cpu_fallback);
@@ -273,11 +271,11 @@ cuda_finish(Engine *engine)
 		cuda_sorted_finish(cuda);
 		return ENGINE_OK;
 	}
-	status = finish(cuda);
+	status = finish_groups(cuda);
 
 	/*
-	 * Not before: functions of the keys' types, which finish may call, may run queries,
-	 * and those end sessions of engines that are finished.
+	 * Set only now. finish_groups() may call functions of the keys' types, which may run queries,
+	 * and these end sessions of finished engines.
 	 */
 	cuda->finished = status == ENGINE_OK;
 	return status;
@@ -296,7 +294,7 @@ cuda_next_groups(Engine *engine, GroupBatch *out)
 	{
 		bool more = cuda->cpu_fallback->ops->next_groups(cuda->cpu_fallback, out);
 
-		/* rows that were spilled are combined only now */
+		/* spilled rows are combined only now */
 		cuda->base.errors |= cuda->cpu_fallback->errors;
 		return more;
 	}
@@ -308,11 +306,11 @@ cuda_export_groups(Engine *engine, GroupSink *sink)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 
-	if (merge_device_groups(cuda) != ENGINE_OK)
+	if (move_device_groups(cuda) != ENGINE_OK)
 		return ENGINE_FAILED;
 	if (cuda->cpu_fallback->ops->export_groups(cuda->cpu_fallback, sink) != ENGINE_OK)
 		return cuda_fail(cuda, cuda->cpu_fallback->failure);
-	/* what was spilled is combined only now */
+	/* spilled groups are combined only now */
 	return cuda_note_cpu_fallback_errors(cuda);
 }
 
@@ -370,7 +368,7 @@ cuda_detach(Engine *engine, bool owner)
 
 /* ---- statistics and the end ---- */
 
-/* Of this process, beside the CPU fallback's. */
+/* Returns the memory of this process, without the CPU fallback's. */
 static size_t
 own_memory(const CudaEngine *cuda)
 {
@@ -443,13 +441,13 @@ static void
 cuda_reset(Engine *engine)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
-	bool in_flight =
-		cuda->joined || (cuda->ending && !cuda->finished); /* the next scan joins another query */
+	/* after a shared query the next scan joins another one */
+	bool in_flight = cuda->joined || (cuda->ending && !cuda->finished);
 
 	for (int b = 0; b < MAX_BUFFERS; b++)
 		in_flight |= cuda->busy[b];
 	cuda_stats(engine, &cuda->past);
-	/* groups are those of the rows since; has_enough() in exec.c asks how many */
+	/* groups count only for rows since the reset; has_enough() in exec.c asks how many there are */
 	cuda->past.groups = 0;
 	forget_rows(cuda);
 	if (cuda->query == NULL)
@@ -462,8 +460,8 @@ cuda_reset(Engine *engine)
 		return;
 
 	/*
-	 * a session in the middle of something is given up; of rows that arrive grouped, RESET goes
-	 * with the first of them
+	 * Closes a session that has not answered everything. With grouped rows, RESET is sent together
+	 * with the first batch.
 	 */
 	if (cuda->sorted && !in_flight && cuda->client->sock >= 0)
 		return;
@@ -555,12 +553,15 @@ cuda_unsupported_reason(const AggSpec *spec, const EngineInput *input)
 }
 
 /*
- * Of rows that arrive grouped, beside their boundaries: numbers of runs and the groups of each
- * buffer, in slots.  The engines are about equal then with three aggregates.
+ * Cost of grouped rows, in slots, in addition to their boundaries: group numbers, and the groups of
+ * each buffer. With three aggregates the engines then cost about the same.
  */
 #define GROUPED_SLOTS 2
 
-/* A session, and every value of a column that is copied; boundaries are found in this process. */
+/*
+ * Costs: a session, and each value of a column that is copied. With grouped rows, this process also
+ * finds the boundaries.
+ */
 static Cost
 cuda_cost(const EngineWork *work)
 {
@@ -575,7 +576,7 @@ const EngineOps engine_cuda_ops = {
 	.place = "the GPU",
 	.keeps_order = true,
 	.sorts = true,
-	.sets = true,
+	.runs_sets = true,
 	.support = {.many_bins = true, .matrices = true},
 	.available = cuda_available,
 	.unsupported_reason = cuda_unsupported_reason,

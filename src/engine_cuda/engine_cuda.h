@@ -1,6 +1,6 @@
 /*
  * engine_cuda.h
- *	  The engine that runs on the GPU server.
+ *	  The engine that runs on the GPU server (EngineOps).
  */
 #ifndef GPUAGG_ENGINE_CUDA_H
 #define GPUAGG_ENGINE_CUDA_H

@@ -1,6 +1,7 @@
 /*
  * fill.c
- *	  Columns of a batch to their arrays in a buffer of the arena.
+ *	  Copies columns of a batch to their arrays in a buffer of the arena; converts them where
+ *	  necessary.
  */
 #include "postgres.h"
 
@@ -9,7 +10,7 @@
 
 /* ---- validity ---- */
 
-/* Appends n bits of src, starting at bit `from`, behind `at` bits of dst. */
+/* Appends n bits of src, from bit `from` on, after `at` bits of dst. */
 static void
 append_bits(uint64 *dst, uint32 at, const uint64 *src, int from, int n)
 {
@@ -66,7 +67,7 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 
 	if (!has_null(in, from, n))
 	{
-		/* the bitmap is in use since an earlier NULL */
+		/* the bitmap exists since an earlier NULL */
 		if (col->has_nulls)
 		{
 			static const uint64 ones[1] = {~UINT64CONST(0)};
@@ -116,7 +117,7 @@ fill_validity(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 	else \
 		RANGE(ctype)
 
-/* Widens the range of a key by these rows. */
+/* Widens the value range of a key column by these rows. */
 static void
 note_range(CudaColumn *col, const Column *in, int from, int n)
 {
@@ -163,14 +164,12 @@ note_range(CudaColumn *col, const Column *in, int from, int n)
 		} \
 	}
 
-/*
- * Copies the low halves; false if some value that is not NULL does not fit 64 bits.
- */
+/* Copies the low 64 bits of decimals. Returns false if a value that is not NULL does not fit. */
 static bool
 narrow_decimals(int64 *out, const Column *in, int from, int n)
 {
 	const int128 *v = (const int128 *) in->values + from;
-	int64 lost = 0; /* not 0: some high half is not the sign of the low one */
+	int64 lost = 0; /* not 0: some value's high 64 bits are not the sign of the low ones */
 
 	if (in->validity == NULL)
 		for (int i = 0; i < n; i++)
@@ -188,7 +187,7 @@ narrow_decimals(int64 *out, const Column *in, int from, int n)
 	return lost == 0;
 }
 
-/* In 64 bits until a value needs more; the rows before it are then widened in place. */
+/* Stores decimals in 64 bits until a value needs more. Then widens the rows before it in place. */
 static void
 fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {
@@ -206,7 +205,7 @@ fill_decimals(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int 
 	memcpy(wide + rows, (const int128 *) in->values + from, n * sizeof(int128));
 }
 
-/* Is there a -0 among these floats? */
+/* Returns whether one of these floats is -0. */
 static bool
 has_negative_zero(const Column *in, int from, int n)
 {
@@ -228,7 +227,10 @@ has_negative_zero(const Column *in, int from, int n)
 	return any;
 }
 
-/* Notes a -0 among these rows of the query's column c, if a minimum or maximum reads it. */
+/*
+ * Sets query->negative_zero if one of these rows has -0, and a minimum or maximum reads column c of
+ * the query.
+ */
 static void
 note_negative_zero(CudaQuery *query, int c, const Column *in, int from, int n)
 {
@@ -304,7 +306,7 @@ fill_codes(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int fro
 	fill_validity(col, buffer, rows, in, from, n);
 }
 
-/* False if some matrix has another size than those before. */
+/* Copies matrices. Returns false if one has another size than those before. */
 static bool
 fill_matrices(CudaColumn *col, char *buffer, uint32 rows, const Column *in, int from, int n)
 {

@@ -1,9 +1,9 @@
 /*
  * groups.c
- *	  Groups of the GPU server, fetched in chunks.
+ *	  Fetches groups of the GPU server, in chunks.
  *
- * A chunk's states are returned where they are in the arena, or in the spool if the
- * session was given back.
+ * A chunk's states are not copied: they are returned where they are in the arena, or in the spool
+ * if the session was given back.
  */
 #include "postgres.h"
 
@@ -13,12 +13,12 @@
 #include "engine_cuda/cuda_engine.h"
 #include "groups/record.h"
 
-/* Bytes of a chunk for the spool. */
+/* Bytes of a chunk that is spooled. */
 #define SPOOL_BYTES (1 << 20)
 
 /*
- * A query that holds so much device memory is ended when all its groups were fetched, and not kept
- * for a rescan.
+ * A query with at least so many bytes of device memory is ended when all its groups were fetched.
+ * Others are kept for a rescan.
  */
 #define LARGE_QUERY (16 << 20)
 
@@ -43,17 +43,20 @@ cuda_groups_fit(const CudaEngine *cuda, const WireGroups *groups)
 }
 
 /*
- * The server may be wrong: are keys and states within the buffer, aligned, and the keys of this
- * query?
+ * Checks the server's message. Returns whether keys and states are aligned, within the buffer, and
+ * the keys are valid for this query.
  */
 static bool
-groups_are_sound(const CudaEngine *cuda, const WireGroups *groups)
+are_valid_groups(const CudaEngine *cuda, const WireGroups *groups)
 {
 	return cuda_groups_fit(cuda, groups) &&
 		cuda_query_keys_known(cuda->query, cuda->client->arena + groups->keys, groups->n);
 }
 
-/* A value in the server's terms; false: it has none that compare so. */
+/*
+ * Describes a value for the server. Returns false if the server has no integer that compares like
+ * it.
+ */
 static bool
 describe_value(const CudaEngine *cuda, const EngineValue *value, WireValue *out)
 {
@@ -83,7 +86,10 @@ describe_value(const CudaEngine *cuda, const EngineValue *value, WireValue *out)
 		(out->counted < 0 || query->wire->slots[out->counted].monoid == MONOID_COUNT);
 }
 
-/* A bound in 64 bits; false: the server's values, cut to these, do not tell. */
+/*
+ * Describes a bound in 64 bits. Returns false if it is too large: the server's values are clamped
+ * to 64 bits, and would not compare right.
+ */
 static bool
 describe_bound(gpuagg_i128 bound, int64 *out)
 {
@@ -94,13 +100,15 @@ describe_bound(gpuagg_i128 bound, int64 *out)
 		(bound > PG_INT64_MIN && bound < PG_INT64_MAX);
 }
 
-/* The limit in the server's terms, or what can be said so; all zeros: nothing. */
+/*
+ * Describes the limit for the server, or the part of it that can be described. All zeros: no limit.
+ */
 static void
 describe_limit(const CudaEngine *cuda, WireLimit *out)
 {
 	const EngineLimit *limit = &cuda->limit;
 
-	/* fractions of groups that are left out may be wrong ones, too */
+	/* fractions of groups that are left out may be invalid, too, and must raise an error */
 	if (cuda->joined || cuda->spec->nordered_sets > 0)
 		return;
 	for (int c = 0; c < limit->nconditions; c++)
@@ -138,7 +146,7 @@ cuda_send_finish(CudaEngine *cuda, bool final, bool if_taken)
 }
 
 static bool
-makes_no_sense(CudaEngine *cuda)
+fail_invalid(CudaEngine *cuda)
 {
 	strlcpy(cuda->client->failure, "the GPU server sent an invalid answer",
 			sizeof(cuda->client->failure));
@@ -160,13 +168,13 @@ cuda_receive_finished(CudaEngine *cuda)
 	if (cuda->result.ngroups == 0)
 		return true;
 	return (ahead->first == 0 && ahead->n >= 1 && ahead->n <= FETCH_GROUPS &&
-			ahead->n <= cuda->result.ngroups && groups_are_sound(cuda, ahead)) ||
-		makes_no_sense(cuda);
+			ahead->n <= cuda->result.ngroups && are_valid_groups(cuda, ahead)) ||
+		fail_invalid(cuda);
 }
 
 /*
- * Has the server write at most so many of the next groups to buffer 0, over the
- * chunk before; the first ones are there already.
+ * Fetches at most `most` of the next groups to buffer 0, where they replace the chunk before. The
+ * first groups came with FINISHED.
  */
 static bool
 fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
@@ -188,12 +196,12 @@ fetch_groups(CudaEngine *cuda, WireGroups *groups, uint32 most)
 	client_settle(cuda->client);
 	cuda_add_time(&cuda->times.fetch_ms, since);
 	if (groups->first == fetch.first && groups->n >= 1 && groups->n <= fetch.max &&
-		groups_are_sound(cuda, groups))
+		are_valid_groups(cuda, groups))
 		return true;
-	return makes_no_sense(cuda);
+	return fail_invalid(cuda);
 }
 
-/* Fetches all groups that are left; false if the engine failed. */
+/* Fetches all remaining groups into a spool. Returns false if the engine failed. */
 static bool
 spool_groups(CudaEngine *cuda)
 {
@@ -228,8 +236,9 @@ copy_keys(CudaEngine *cuda, const char *packed, GroupBatch *out)
 }
 
 /*
- * Fallback aggregates are here for unrepresentable numerics alone, and no row that
- * the server got has one: their states are the initial ones.  Others have results of ordered sets.
+ * Sets the states of fallback aggregates to their initial values. They exist here only for
+ * unrepresentable numerics, which no row has that the server got. Fallback aggregates of ordered
+ * sets get their results later.
  */
 static void
 copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
@@ -243,8 +252,8 @@ copy_fallbacks(CudaEngine *cuda, GroupBatch *out)
 }
 
 /*
- * Means as the engines have them, of counts and sums; their squared deviations are nobody's
- * concern.  Sums of negative zeros are -0, and 0 in a mean.
+ * Makes the engines' states of means from counts and sums. Squared deviations are 0, because
+ * nothing reads them. A sum of negative zeros is -0, but 0 in a mean.
  */
 static char *
 make_means(const CudaEngine *cuda, const WireGroups *groups, const char *buffer, uint32 from, int n,
@@ -277,7 +286,7 @@ cuda_set_states(CudaEngine *cuda, const WireGroups *groups, const char *buffer, 
 	copy_fallbacks(cuda, out);
 }
 
-/* The next groups of the server; false at their end, or if the engine failed. */
+/* Returns the server's next groups; false at the end, or if the engine failed. */
 bool
 cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 {
@@ -326,7 +335,7 @@ cuda_next_device_groups(CudaEngine *cuda, GroupBatch *out)
 	return true;
 }
 
-/* EngineOps.release: sessions before the first row, and after the last one, end. */
+/* EngineOps.release: gives back sessions that have had no rows yet, or that need no more rows. */
 void
 cuda_release(EState *estate, bool in_steps)
 {
@@ -346,7 +355,7 @@ cuda_release(EState *estate, bool in_steps)
 		{
 			if (!in_steps)
 				cuda->next_group = cuda->result.ngroups;
-			/* values are picked when groups are fetched */
+			/* values of ordered sets are picked while groups are fetched */
 			else if (cuda->spec->nordered_sets > 0)
 				continue;
 			else if (!spool_groups(cuda))

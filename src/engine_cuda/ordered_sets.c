@@ -1,10 +1,10 @@
 /*
  * ordered_sets.c
- *	  Results of ordered sets, for groups that were fetched: values of the ranks that they want are
- * picked at the server.
+ *	  Results of ordered sets for groups that were fetched: picks the values of the needed ranks
+ *	  at the server.
  *
- * Ranks and results are those of aggregates/ordered_set.c.  Groups are taken so many at a time that
- * their places fit a buffer of the arena.
+ * aggregates/ordered_set.c computes ranks and results. Groups are processed in portions whose
+ * positions fit into a buffer of the arena.
  */
 #include "postgres.h"
 
@@ -17,24 +17,24 @@
 #include "groups/value_store.h"
 #include "operators/select.h"
 
-/* The buffer of places; groups are in the first one. */
+/* The buffer for positions. Groups are in buffer 0. */
 #define PICK_BUFFER 1
 
-/* What is asked for together. */
+/* Number of positions that are picked together. */
 #define PICK_PLACES 65536
 
-/* The calls of a group for one set of values, but for modes. */
+/* The calls of aggregates, except for modes, of one group and one set of values. */
 typedef struct GroupCalls
 {
 	OrderedSetCall *calls;
-	int64 n; /* values that the group has */
+	int64 n; /* number of the group's values */
 	int64 *ranks;
 	int m;
 } GroupCalls;
 
-/* The places begin .. begin + n - 1 of a list; false: the session is lost. */
+/* Picks n values by their positions. Returns false if the session is lost. */
 static bool
-pick(CudaEngine *cuda, int set, const int32 *places, uint32 n, int64 *values)
+pick_portion(CudaEngine *cuda, int set, const int32 *places, uint32 n, int64 *values)
 {
 	Client *client = cuda->client;
 	char *buffer = client->arena + (size_t) PICK_BUFFER * client->welcome.buffer_bytes;
@@ -57,7 +57,7 @@ pick_all(CudaEngine *cuda, int set, const int32 *places, Size n, int64 *values)
 	for (Size at = 0; at < n; at += PICK_PLACES)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!pick(cuda, set, places + at, Min(n - at, PICK_PLACES), values + at))
+		if (!pick_portion(cuda, set, places + at, Min(n - at, PICK_PLACES), values + at))
 			return false;
 	}
 	return true;
@@ -92,7 +92,10 @@ begin_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, GroupCalls *g
 	group->m = ordered_set_ranks(group->calls, ncalls, &group->ranks);
 }
 
-/* Results go to the caller's context. */
+/*
+ * Computes the results of a group from the picked values. Results are allocated in the context
+ * `results`.
+ */
 static void
 end_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, const GroupCalls *group,
 		  const int64 *picked, MemoryContext results)
@@ -123,7 +126,10 @@ end_group(CudaEngine *cuda, int v, const GroupBatch *out, int g, const GroupCall
 	}
 }
 
-/* Groups from `from` on, as many as one list of places holds; *next: the first one that is left. */
+/*
+ * Computes the results of groups from `from` on, as many as one list of positions can serve. *next
+ * is set to the first group left.
+ */
 static bool
 pick_some(CudaEngine *cuda, int v, const int64 *numbers, const int64 *firsts, const GroupBatch *out,
 		  int from, int *next, MemoryContext results)
@@ -180,7 +186,7 @@ cuda_check_fractions(CudaEngine *cuda)
 	}
 }
 
-/* The percentiles of these values. */
+/* Computes the percentiles over this set of values, for all groups. */
 static bool
 pick_percentiles(CudaEngine *cuda, int v, const WireGroups *groups, const char *buffer,
 				 GroupBatch *out, MemoryContext cxt)
@@ -200,7 +206,7 @@ pick_percentiles(CudaEngine *cuda, int v, const WireGroups *groups, const char *
 	return ok;
 }
 
-/* The most frequent ones, in one order. */
+/* Computes the modes over this set of values, for one sort order. */
 static bool
 pick_modes(CudaEngine *cuda, int v, const int64 *modes, bool desc, GroupBatch *out)
 {

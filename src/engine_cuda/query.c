@@ -1,13 +1,14 @@
 /*
  * query.c
- *	  A query as the GPU server sees it: which columns are sent, and in which form.
+ *	  Translates a query for the GPU server: which columns are sent, and in which form.
  *
- * Integer keys are sent as they are, and packed on the device into one key of
- * 4, 8 or 16 bytes.  Keys of other types, and integer keys that would make that too wide,
- * are sent as dictionary codes, in which NULL is a value like any other.  Keys of 16 bytes
- * have no room for NULLs.
- * Arguments are sent in their own width, decimals in 64 bits if all values of a buffer fit,
- * floats that an operator orders by as codes, and a validity bitmap only if a buffer has NULLs.
+ * Integer keys are sent unchanged, and packed on the device into one key of 4, 8 or 16 bytes. Keys
+ * of other types are sent as dictionary codes, and so are integer keys that would make the packed
+ * key too wide. NULL has a code like any other value. Keys of 16 bytes have no room for NULLs.
+ *
+ * Arguments are sent in their own width. Decimals are sent in 64 bits if all values of a buffer
+ * fit, floats by which an operator orders as codes, and a validity bitmap only if a buffer has
+ * NULLs.
  */
 #include "postgres.h"
 
@@ -20,21 +21,21 @@
 #include "engine_cuda/query.h"
 #include "aggregates/matrix.h"
 
-/* The most rows of one buffer. */
+/* Most rows of a buffer. */
 #define MAX_BUFFER_ROWS (1 << 20)
 
 /*
- * The bytes of a buffer that are used: so much stays in a core's cache until it is copied
- * to the device.  Filling is 1.1 to 1.2 times as fast as with 8 MB.  With many clients,
- * which keep every core busy, the server's time for each batch matters more: sums of 48 M
- * rows by 16 processes took 0.94 of the time with twice the size.
+ * Bytes of a buffer that are used. So much stays in a core's cache until it is copied to the
+ * device: filling is 1.1 to 1.2 times as fast as with 8 MB. With many clients, which keep every
+ * core busy, the server's time for each batch matters more: sums of 48 M rows by 16 processes took
+ * 0.94 of the time with twice the size.
  */
 #define FILL_BYTES (2 << 20)
 #define FILL_BYTES_PARALLEL (4 << 20)
 
 /*
- * With more groups buffers are used whole, as each batch costs a pass over the groups, but of rows
- * that arrive grouped.
+ * With more groups whole buffers are used, because each batch costs a pass over the groups. Not for
+ * rows that arrive grouped.
  */
 #define MANY_GROUPS 65536
 
@@ -70,7 +71,10 @@ static const WantKind want_kind[] = {
 
 /* ---- translation ---- */
 
-/* The column for an input of this kind, or -1; floats for an integer input are sent as `codes`. */
+/*
+ * Returns the message's column for an input of this kind, or -1. Floats for an integer input are
+ * sent as `codes`.
+ */
 static int
 add_input(CudaQuery *query, int col, WantKind kind, Travel codes)
 {
@@ -133,10 +137,10 @@ translate_bins(CudaQuery *query, const SlotSpec *slot, WireSlot *out)
 }
 
 /*
- * Below which magnitude no partial result of an operator's n inputs overflows, in whatever order,
- * for n up to 2^40.  A sum stays below n times the magnitude.  Youngs and
- * Cramer's sums (monoid.h) have the square of x * n - sum(x), which is below 2^511 in magnitude,
- * and add no more than 8 x * x at a time; combining adds up to n * x * x.
+ * Returns the magnitude of inputs below which no partial result of an operator overflows, in any
+ * order of n inputs, for n up to 2^40. A sum stays below n times the magnitude. Youngs and Cramer's
+ * sums (monoid.h) have the square of x * n - sum(x), which is below 2^511 in magnitude, and add at
+ * most 8 x * x at a time; combining adds up to n * x * x.
  */
 static double
 safe_magnitude(MonoidId monoid)
@@ -155,9 +159,12 @@ safe_magnitude(MonoidId monoid)
 	}
 }
 
-/* For cuda_query_large: the magnitude below which the floats of a slot are safe. */
+/*
+ * Updates CudaColumn.safe, for cuda_query_large(), with the magnitude below which the floats of a
+ * slot are safe.
+ */
 static void
-note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
+update_safe_magnitude(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 {
 	double safe = safe_magnitude(slot->monoid);
 
@@ -173,8 +180,8 @@ note_safe(CudaQuery *query, const SlotSpec *slot, const WireSlot *out)
 }
 
 /*
- * A mean, of which nobody asks for squared deviations: a count and a sum, which the GPU is faster
- * at, and which other aggregates may have as well.
+ * Translates a mean whose squared deviations nothing reads: a count and a sum. The GPU computes
+ * these faster, and other aggregates may share them.
  */
 static bool
 translate_mean(CudaQuery *query, int s, const WireSlot *accum)
@@ -231,7 +238,7 @@ translate_slot(CudaQuery *query, int s, const char **why)
 	if (slot->monoid == MONOID_MIN_F32 || slot->monoid == MONOID_MAX_F32 ||
 		slot->monoid == MONOID_MIN_F64 || slot->monoid == MONOID_MAX_F64)
 		query->cols[out.col[slot->bins.kind == BIN_NONE ? 0 : 1]].extreme = true;
-	note_safe(query, slot, &out);
+	update_safe_magnitude(query, slot, &out);
 	if (slot->filter >= 0 &&
 		(out.filter = cuda_query_add_column(query, slot->filter, TRAVEL_FILTER, WIRE_I8, -1)) < 0)
 		return false;
@@ -244,27 +251,26 @@ translate_slot(CudaQuery *query, int s, const char **why)
 	return true;
 }
 
-/* May the values of this key be sent as they are? */
+/* Returns whether the values of this key can be sent unchanged. */
 static bool
-key_is_raw(const AggSpec *spec, const KeySpec *key)
+can_send_key_values(const AggSpec *spec, const KeySpec *key)
 {
 	return key->kind == KEY_RAW && spec->cols[key->col].type != COLUMN_DEC &&
 		cuda_native_type(spec->cols[key->col].type) >= 0;
 }
 
 /*
- * Which keys are sent as values: all that may be, unless the packed key would pass 16
- * bytes; then the widest become codes, from the last.  *nulls: there is a byte for the
- * NULLs of those keys.  Where it would be the seventeenth there is none, and batches with a
- * NULL key go to the CPU fallback (cuda_query_null_keys); rows in order, and of sets, cannot go
- * there.
+ * Chooses the keys that are sent as values: all that can be, unless the packed key would exceed 16
+ * bytes. Then the widest keys become codes, from the last one on. *nulls: there is a byte for NULLs
+ * of these keys. If it would be the seventeenth byte there is none, and batches with a NULL key go
+ * to the CPU fallback (cuda_query_null_keys). Rows in order, and rows of sets, cannot go there.
  */
 static bool
-choose_raw(const AggSpec *spec, bool *raw, bool *nulls)
+choose_raw_keys(const AggSpec *spec, bool *raw, bool *nulls)
 {
 	for (int k = 0; k < spec->nkeys; k++)
 	{
-		raw[k] = key_is_raw(spec, &spec->keys[k]);
+		raw[k] = can_send_key_values(spec, &spec->keys[k]);
 		if (!raw[k] && spec->cols[spec->keys[k].col].type == COLUMN_DEC)
 			return false;
 	}
@@ -303,7 +309,7 @@ translate_keys(CudaQuery *query, const char **why)
 	int bytes = 0;
 
 	*why = "GROUP BY keys of more than 16 bytes are not supported on the GPU";
-	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw(spec, raw, &nulls))
+	if (spec->nkeys > WIRE_MAX_KEYS || !choose_raw_keys(spec, raw, &nulls))
 		return false;
 	for (int k = 0; k < spec->nkeys; k++)
 	{
@@ -328,7 +334,10 @@ translate_keys(CudaQuery *query, const char **why)
 	return true;
 }
 
-/* Rows that arrive grouped: the number of a row's run stands for its keys. */
+/*
+ * Translates the keys of rows that arrive grouped: the number of a row's run of equal keys replaces
+ * its keys.
+ */
 static bool
 translate_runs(CudaQuery *query, const char **why)
 {
@@ -350,8 +359,8 @@ translate_runs(CudaQuery *query, const char **why)
 		if (spec->slots[s].bins.kind != BIN_NONE)
 			return false;
 	/*
-	 * may overflow in one order of rows and not in another, and groups that have left cannot be
-	 * taken back
+	 * products may overflow in one order of rows and not in another, and groups that have left
+	 * cannot be taken back
 	 */
 	*why = "products are not supported over sorted input on the GPU";
 	for (int s = 0; s < spec->nslots; s++)
@@ -492,7 +501,10 @@ cuda_query_reset(CudaQuery *query)
 	for (int i = 0; i < nrows; i++) \
 	out[i] = to_datum(((const ctype *) in->values)[i])
 
-/* Datums of a key column that has none, for its dictionary; those of NULL rows may be anything. */
+/*
+ * Makes Datums of a key column that has none, for its dictionary. Datums of NULL rows may be
+ * anything.
+ */
 static void
 make_datums(const Column *in, int nrows, Datum *out)
 {
@@ -572,7 +584,7 @@ cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch)
 			any |= (v[i] & (bits_t) ~top) + carry; \
 		if (likely(!(any & top))) \
 			return false; \
-		/* infinities and NaN never overflow, and what a NULL row holds is undefined */ \
+		/* infinities and NaN never overflow, and the value of a NULL row is undefined */ \
 		for (int i = 0; i < n; i++) \
 		{ \
 			float_t x = ((const float_t *) in->values)[i]; \
@@ -582,7 +594,7 @@ cuda_query_unrepresentable(const CudaQuery *query, const Batch *batch)
 		return false; \
 	} while (0)
 
-/* Is one of n values finite, and of that magnitude or a larger one? */
+/* Returns whether one of n values is finite and has at least this magnitude. */
 static bool
 has_large(const Column *in, int n, double safe)
 {
@@ -627,7 +639,7 @@ cuda_query_multiplies(const CudaQuery *query)
 	return false;
 }
 
-/* Is any column sent in this form? */
+/* Returns whether any column is sent in this form. */
 static bool
 sends_any_as(const CudaQuery *query, Travel travel)
 {
@@ -637,7 +649,7 @@ sends_any_as(const CudaQuery *query, Travel travel)
 	return false;
 }
 
-/* Codes mean something in their own process only, and rows in order must come from one. */
+/* Codes are valid only in their own process, and rows in order must come from one process. */
 bool
 cuda_query_shareable(const CudaQuery *query)
 {
@@ -750,7 +762,7 @@ cuda_query_keys(const CudaQuery *query, int k, const char *packed, int n, Datum 
 		nulls[g] = key->nullable && (packed[g * stride + query->wire->null_offset] >> k & 1);
 	switch (query->spec->cols[col->col].type)
 	{
-		/* bits are little-endian, as the server's */
+		/* the bytes are little-endian, like the server's */
 #define X(NAME, ...) \
 	case COLUMN_##NAME: \
 		for (int g = 0; g < n; g++) \

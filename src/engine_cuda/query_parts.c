@@ -1,6 +1,6 @@
 /*
  * query_parts.c
- *	  Columns and slots of a query's message, each of which is there once.
+ *	  Adds columns and slots to a query's message. Equal ones are added once.
  */
 #include "postgres.h"
 

@@ -1,10 +1,10 @@
 /*
  * query_sets.c
- *	  Distinct values and ordered sets as the GPU server sees them: sets of values that have integer
- * codes.
+ *	  Translates distinct values and ordered sets for the GPU server, as sets of values that
+ *	  have integer codes.
  *
- * An ordered set is slots with the number of a group's values and places, of the first one or the
- * most frequent one, by which ordered_sets.c asks for those that it wants.
+ * An ordered set becomes slots: the number of a group's values, and the position of the first or of
+ * the most frequent one. With these positions ordered_sets.c picks the values that it needs.
  */
 #include "postgres.h"
 
@@ -12,8 +12,8 @@
 #include "engine_cuda/query.h"
 
 /*
- * The set of this column of the message, of rows for which a column of the spec is true; -1: there
- * are too many.
+ * Returns the set of this column of the message, over rows for which a column of the spec is true;
+ * -1 if there are too many sets.
  */
 static int
 add_set(CudaQuery *query, int col, int filter)
@@ -35,8 +35,8 @@ add_set(CudaQuery *query, int col, int filter)
 }
 
 /*
- * The column of a value's integers: floats as these codes.  -1: there are too many columns, or it
- * has no such thing.
+ * Returns the message's column with a value's integers; floats are sent as `codes`. -1: there are
+ * too many columns, or the type has no integers.
  */
 static int
 add_values(CudaQuery *query, int col, Travel codes)
@@ -52,8 +52,9 @@ add_values(CudaQuery *query, int col, Travel codes)
 }
 
 /*
- * The column of the spec whose integers are equal where the values of a set are, or -1: their own,
- * or, of numerics that are compared by core's functions, the decimals that the slot reads.
+ * Returns the spec's column whose integers are equal exactly where the values of a set are equal;
+ * -1 if there is none. It is the values' own column; for numerics that core's functions compare, it
+ * is the column of decimals that the slot reads.
  */
 static int
 comparable_column(const AggSpec *spec, const KeySpec *value, const SlotSpec *slot)
@@ -67,7 +68,10 @@ comparable_column(const AggSpec *spec, const KeySpec *value, const SlotSpec *slo
 		-1;
 }
 
-/* Does an equal row more change nothing?  Then distinct values are as good as all. */
+/*
+ * Returns whether another equal row changes nothing, so that distinct values and all values give
+ * the same result.
+ */
 static bool
 is_idempotent(MonoidId monoid)
 {
@@ -75,7 +79,7 @@ is_idempotent(MonoidId monoid)
 		monoid == MONOID_BIT_OR;
 }
 
-/* Can the operator read distinct values, which the server has in 64 bits? */
+/* Returns whether the operator can read distinct values, which the server has in 64 bits. */
 static bool
 reads_values(const CudaQuery *query, const SlotSpec *slot, int col)
 {
@@ -129,19 +133,20 @@ cuda_query_distinct_slot(CudaQuery *query, int s, const char **why)
 	return true;
 }
 
-/* A slot that is of no column; it may be one too many. */
+/* Returns a slot with a position of the set. Its index may be too large by one. */
 static int
-add_place(CudaQuery *query, int set, WireSlotInput part)
+add_position_slot(CudaQuery *query, int set, WireSlotInput input)
 {
 	WireSlot slot = {
-		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .input = part};
+		.monoid = MONOID_COUNT, .col = {-1, -1}, .filter = -1, .width = 1, .input = input};
 
 	slot.set = set;
 	return cuda_query_add_slot(query, &slot);
 }
 
 /*
- * What is asked of a group's values: their number, where they begin, and the most frequent of them.
+ * Adds the slots for one set of values: the number of a group's values, the position of the first
+ * one, and the most frequent one.
  */
 static bool
 add_value_slots(CudaQuery *query, int v)
@@ -169,9 +174,9 @@ add_value_slots(CudaQuery *query, int v)
 			return false;
 		if (mode)
 			query->mode[ordered->desc][v] =
-				add_place(query, *set, ordered->desc ? WIRE_MODE_LAST : WIRE_MODE);
+				add_position_slot(query, *set, ordered->desc ? WIRE_MODE_LAST : WIRE_MODE);
 		else
-			query->first[v] = add_place(query, *set, WIRE_FIRST);
+			query->first[v] = add_position_slot(query, *set, WIRE_FIRST);
 		number.filter = query->wire->sets[*set].filter;
 	}
 	query->number[v] = cuda_query_add_slot(query, &number);
@@ -183,7 +188,7 @@ cuda_query_ordered_sets(CudaQuery *query, const char **why)
 {
 	const AggSpec *spec = query->spec;
 
-	/* a zero has its sign in core's modes */
+	/* core's mode keeps the sign of a zero */
 	*why = "mode() of floats is not supported on the GPU";
 	for (int o = 0; o < spec->nordered_sets; o++)
 		if (spec->ordered_sets[o].kind == ORDERED_SET_MODE &&

@@ -1,11 +1,10 @@
 /*
  * rows.c
- *	  Rows of the CUDA engine: to the server, or to the CPU fallback.
+ *	  Rows of the CUDA engine: sends them to the server, or passes them to the CPU fallback.
  *
- * Rows are gathered in the buffers of the arena.  The feed writes columns that
- * are sent unchanged straight into them; others are converted or encoded from the
- * batch.  A full buffer is sent, and the next one is filled while the server copies
- * and reduces it.
+ * Rows are collected in the buffers of the arena. The feed writes columns that are sent unchanged
+ * directly into them; other columns are converted or encoded from the batch. A full buffer is sent,
+ * and the next one is filled while the server copies and reduces it.
  */
 #include "postgres.h"
 
@@ -31,9 +30,9 @@ cuda_get_cpu_fallback(CudaEngine *cuda)
 }
 
 /*
- * A sum that overflowed in the CPU fallback might not if all rows were added in order: the
- * executor starts over with the CPU engine to find out.  Where rows come once, the error
- * is raised.
+ * Handles error bits of the CPU fallback. A sum that overflowed there might not overflow if all
+ * rows were added in order, so the executor starts over with the CPU engine. Where rows come once,
+ * the error is raised.
  */
 EngineStatus
 cuda_note_cpu_fallback_errors(CudaEngine *cuda)
@@ -44,9 +43,9 @@ cuda_note_cpu_fallback_errors(CudaEngine *cuda)
 	return ENGINE_OK;
 }
 
-/* The CPU fallback takes these rows. */
+/* Gives the rows to the CPU fallback. */
 static EngineStatus
-set_aside(CudaEngine *cuda, const Batch *batch)
+add_to_cpu_fallback(CudaEngine *cuda, const Batch *batch)
 {
 	Engine *cpu_fallback;
 
@@ -66,8 +65,8 @@ set_aside(CudaEngine *cuda, const Batch *batch)
 }
 
 /*
- * The server had no room for the rows of this buffer, and will have none for others:
- * they are read back from the arena for the CPU fallback.
+ * Reads the rows of this buffer back from the arena, for the CPU fallback. The server had no room
+ * for them, and will have none for others.
  */
 static EngineStatus
 read_back(CudaEngine *cuda, int buffer)
@@ -98,14 +97,14 @@ read_back(CudaEngine *cuda, int buffer)
 		old = MemoryContextSwitchTo(cxt);
 		cuda_query_unfill(cuda->query, from, wire, r, Min(wire->nrows - r, rows), &batch);
 		MemoryContextSwitchTo(old);
-		status = set_aside(cuda, &batch);
+		status = add_to_cpu_fallback(cuda, &batch);
 		MemoryContextReset(cxt);
 	}
 	MemoryContextDelete(cxt);
 	return status;
 }
 
-/* Waits for the answer to the oldest batch: taken, or no room. */
+/* Waits for the answer to the oldest batch. */
 static EngineStatus
 await_done(CudaEngine *cuda)
 {
@@ -132,7 +131,7 @@ await_all(CudaEngine *cuda)
 	return ENGINE_OK;
 }
 
-/* Sends the buffer that was filled, and turns to the next. */
+/* Sends the buffer that was filled, and waits until the next buffer is free. */
 static EngineStatus
 send_buffer(CudaEngine *cuda)
 {
@@ -154,7 +153,7 @@ send_buffer(CudaEngine *cuda)
 	return ENGINE_OK;
 }
 
-/* The feed writes into the buffer if a whole batch has room there, else into its own memory. */
+/* Lets the feed write into the buffer if a whole batch has room there, else into its own memory. */
 void
 cuda_bind_buffers(Engine *engine, Batch *batch)
 {
@@ -170,30 +169,32 @@ cuda_bind_buffers(Engine *engine, Batch *batch)
 }
 
 /*
- * Encodes the batch's keys by their dictionaries.  *aside: the CPU fallback must take the
- * batch, for one of these reasons: unrepresentable numerics; NULLs in a key that was
- * announced without; new keys when the dictionaries have reached their limit; equal
- * keys that look different (1.0 and 1.00), of several keys.
+ * Encodes the batch's keys with their dictionaries. *for_cpu: the CPU fallback must take the batch,
+ * for one of these reasons:
  *
- * A group must show its keys as its first row has them.  A dictionary keeps the look
- * of the first value, so that is right for a single key, unless the CPU fallback has rows
- * as well: it does not see rows in the order in which they came.  Where that
- * matters, and the executor can start over, the engine fails.
+ * - unrepresentable numerics;
+ * - NULLs in a key that is sent as not nullable;
+ * - new keys when the dictionaries have reached their limit;
+ * - equal keys that look different (1.0 and 1.00), if there are several keys.
+ *
+ * A group must show its keys as its first row has them. A dictionary keeps the look of the first
+ * value. That is right for a single key, unless the CPU fallback has rows as well: it does not see
+ * rows in their order. Where that matters, and the executor can start over, the engine fails.
  */
 static EngineStatus
-encode(CudaEngine *cuda, const Batch *batch, bool *aside)
+encode_keys(CudaEngine *cuda, const Batch *batch, bool *for_cpu)
 {
 	bool variants;
 	bool known = cuda_query_encode(cuda->query, batch, cuda->env.mem_limit / 2, &variants);
 
-	*aside = !known || cuda_query_null_keys(cuda->query, batch) ||
+	*for_cpu = !known || cuda_query_null_keys(cuda->query, batch) ||
 		cuda_query_unrepresentable(cuda->query, batch);
 	cuda->variants |= variants;
 	if (cuda->variants &&
-		(*aside || cuda->cpu_fallback || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
+		(*for_cpu || cuda->cpu_fallback || cuda->spec->nkeys > 1 || cuda->rows_resident > 0) &&
 		cuda_can_start_over(cuda))
 		return cuda_fail(cuda, "equal keys print differently");
-	*aside |= variants && cuda->spec->nkeys > 1;
+	*for_cpu |= variants && cuda->spec->nkeys > 1;
 	return ENGINE_OK;
 }
 
@@ -202,30 +203,32 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 {
 	CudaEngine *cuda = (CudaEngine *) engine;
 	CudaQuery *query = cuda->query;
-	bool aside, large;
+	bool for_cpu, large;
 
 	if (cuda->ending)
 		return cuda_fail(cuda, "rows came after the end of the input");
 	if (!cuda->full && cuda_ensure_open(cuda, batch) != ENGINE_OK)
 	{
-		/* the session was given back or lost, and there is no other: the CPU fallback can do
-		 * without */
+		/*
+		 * the session was given back or lost, and there is no other one: the CPU fallback takes all
+		 * rows
+		 */
 		if (cuda_can_start_over(cuda))
 			return ENGINE_FAILED;
 		cuda->base.failure[0] = '\0';
 		cuda->full = true;
-		return set_aside(cuda, batch);
+		return add_to_cpu_fallback(cuda, batch);
 	}
 	large = cuda_query_large(query, batch);
 	if (large && cuda_can_start_over(cuda))
 		return cuda_fail(cuda, "floats are so large that overflow depends on row order");
 	if (cuda->full)
-		return set_aside(cuda, batch);
-	if (encode(cuda, batch, &aside) != ENGINE_OK)
+		return add_to_cpu_fallback(cuda, batch);
+	if (encode_keys(cuda, batch, &for_cpu) != ENGINE_OK)
 		return ENGINE_FAILED;
-	if (aside || large)
-		return set_aside(cuda, batch);
-	/* not before there are rows: most queries over rows that the server has send none */
+	if (for_cpu || large)
+		return add_to_cpu_fallback(cuda, batch);
+	/* only now, because most queries over rows cached on the devices send no rows */
 	if (!cuda->prepared)
 		client_prepare(cuda->client, query->buffer_bytes,
 					   floor(query->wire->est_rows / query->buffer_rows));
@@ -250,7 +253,10 @@ cuda_add_batch(Engine *engine, const Batch *batch)
 	return ENGINE_OK;
 }
 
-/* After this all rows so far are with the server, which has answered, or with the CPU fallback. */
+/*
+ * Sends all rows, and waits for all answers. After it the server or the CPU fallback has taken all
+ * rows.
+ */
 EngineStatus
 cuda_send_all(CudaEngine *cuda)
 {

@@ -1,11 +1,11 @@
 /*
  * session.c
- *	  Sessions of the CUDA engine with the GPU server.
+ *	  Sessions of the CUDA engine with the GPU server (client side; server/session.c is the
+ *	  other side).
  *
- * An engine has a session from its first batch on, or earlier where that is
- * possible, until it has fetched its last group.  The server has room for a limited
- * number, and so has a process: what an engine does not need any more is given to
- * the next one that connects.
+ * An engine has a session from its first batch on, or earlier where possible, until it has fetched
+ * its last group. The server has room for a limited number of sessions, and so has a process. So an
+ * engine gives back a session that it does not need any more.
  */
 #include "postgres.h"
 
@@ -28,7 +28,7 @@ cuda_fail_client(CudaEngine *cuda)
 	return cuda_fail(cuda, cuda->client->failure);
 }
 
-/* The engine may open another one. */
+/* Gives the session back. The engine may open another one. */
 void
 cuda_end_session(CudaEngine *cuda)
 {
@@ -37,7 +37,7 @@ cuda_end_session(CudaEngine *cuda)
 	cuda->client = NULL;
 }
 
-/* Where the arrays of these groups end in their buffer. */
+/* Returns the offset in the buffer where the arrays of these groups end. */
 size_t
 cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups)
 {
@@ -50,7 +50,7 @@ cuda_groups_end(const CudaEngine *cuda, const WireGroups *groups)
 	return end;
 }
 
-/* Before the session ends: copies the states that the caller still reads in the arena. */
+/* Copies the states that the caller still reads in the arena. Called before the session ends. */
 void
 cuda_keep_returned(CudaEngine *cuda)
 {
@@ -72,7 +72,7 @@ cuda_has_session(const CudaEngine *cuda)
 	return cuda->client && cuda->client->sock >= 0;
 }
 
-/* Has this engine fetched all that it needs of the server? */
+/* Returns whether this engine needs nothing more from the server. */
 bool
 cuda_is_exhausted(const CudaEngine *cuda)
 {
@@ -80,8 +80,8 @@ cuda_is_exhausted(const CudaEngine *cuda)
 }
 
 /*
- * Ends the sessions of engines that have all they need, of whatever query, to make room for
- * another.
+ * Ends the sessions of engines that need nothing more, of any query, to make room for another
+ * session.
  */
 static void
 end_exhausted_sessions(void)
@@ -105,7 +105,7 @@ forget_engine(void *arg)
 	dlist_delete(&((CudaEngine *) arg)->node);
 }
 
-/* Lists the engine until its memory context ends. */
+/* Adds the engine to cuda_engines, until its memory context ends. */
 void
 cuda_register(CudaEngine *cuda)
 {
@@ -126,9 +126,8 @@ connect_to_server(CudaEngine *cuda)
 }
 
 /*
- * Connects and opens the query at the server, if that has not been done: before the
- * first row where possible, else with the first batch, which says how large matrices
- * are, and again after a reset that ended the session.
+ * Called before the first row where possible, else with the first batch, which determines the size
+ * of matrices, and again after a reset that ended the session.
  */
 EngineStatus
 cuda_begin_open(CudaEngine *cuda, const Batch *first)
@@ -148,13 +147,16 @@ cuda_begin_open(CudaEngine *cuda, const Batch *first)
 	query->wire->est_groups = Max(cuda->env.est_groups, 0);
 	query->wire->forced = cuda->env.forced;
 	query->wire->flags &= ~WIRE_LATE;
-	/* rows that arrive grouped are never stored ones, and OPENED says whether the GPU takes them */
+	/*
+	 * rows that arrive grouped are never cached on a device, and OPENED says whether the GPU takes
+	 * them
+	 */
 	if (cuda_can_start_over(cuda) && query->wire->shared_id == 0 && cuda->sorted == NULL)
 		query->wire->flags |= WIRE_LATE;
 	connect_to_server(cuda);
 	if (cuda->client->sock < 0)
 		return cuda_fail_client(cuda);
-	/* the server's buffers are as large at least */
+	/* the server's buffers have at least this size */
 	cuda_query_layout(query, cuda->env.cxt, WIRE_BUFFER_BYTES, cuda->env.batch_rows,
 					  cuda->env.input.parallel);
 	cuda->prepared = false;

@@ -1,20 +1,21 @@
 /*
  * sorted.c
- *	  Rows of the CUDA engine that arrive grouped: groups leave in their order, each when it is
- * complete.
+ *	  Rows of the CUDA engine that arrive grouped. Groups leave in their order, each when it is
+ *	  complete.
  *
- * Equal keys lie together, so that boundaries between them are all that the server needs to know of
- * keys: they are found here, as the CPU engine finds them, and rows travel with the numbers of
- * their runs.  A buffer of the arena is a query of the server's, which reduces the runs as segments
- * and returns their states by number; their keys stay here.  While it does, the next buffer is
- * filled.
+ * Equal keys are adjacent. So the server needs only the boundaries between them. They are found
+ * here, as the CPU engine finds them: rows travel with the number of their run of equal keys, and
+ * the keys stay here. A buffer of the arena is one query of the server, which reduces the runs as
+ * segments and returns their states by number. Meanwhile the next buffer is filled.
  *
- * The first and the last group of a buffer may go on in its neighbours.  They go to the CPU
- *fallback, a CPU engine for grouped input, which combines them.  It also takes the rows that the
- *server cannot take, or has reduced with an error that may depend on the order of rows, in their
- *place among the others.  If the server is lost or has no room, it takes the rows that are not
- *answered, which are saved before the arena goes, and all that follow.  So nothing fails once there
- *were rows: groups that have left cannot be taken back.
+ * The first and the last group of a buffer may continue in its neighbours. These groups go to the
+ * CPU fallback, a CPU engine for grouped input, which combines them. It also takes, at their place
+ * among the others, rows that the server cannot take, and rows that it has reduced with an error
+ * that may depend on the order of rows.
+ *
+ * If the server is lost or has no room, the CPU fallback takes the rows that are not answered,
+ * which are saved before the arena goes, and all later rows. So nothing fails after the first row:
+ * groups that have left cannot be taken back.
  */
 #include "postgres.h"
 
@@ -28,49 +29,49 @@
 #include "groups/record.h"
 #include "groups/table.h"
 
-/* Buffers of rows, and the one for groups behind them. */
+/* Number of buffers for rows. The next buffer is for groups. */
 #define ROW_BUFFERS 2
 #define GROUP_BUFFER ROW_BUFFERS
 
 /*
- * The first buffer is sent with so many rows, and each with twice as many as the one before: a
- * LIMIT may want few groups.
+ * Rows of the first buffer that is sent. Each further one has twice as many: a LIMIT may need few
+ * groups.
  */
 #define FIRST_ROWS 4096
 
-/* Most groups that leave at a time. */
+/* Most groups that are returned at a time. */
 #define LEAVING_GROUPS 1024
 
 struct CudaSorted
 {
-	AggSpec keys;                   /* the query's keys alone */
-	GroupTable *table[ROW_BUFFERS]; /* the runs of a buffer: their keys */
-	bool begun;                     /* with the session that there is */
-	uint32 least_room;              /* rows of a batch */
-	uint32 most_rows;               /* of the buffer being filled */
-	uint32 most_groups;             /* of any */
+	AggSpec keys;                   /* the query's keys, without aggregates */
+	GroupTable *table[ROW_BUFFERS]; /* keys of each buffer's runs */
+	bool begun;                     /* cuda_sorted_begin() was called for the current session */
+	uint32 least_room;              /* rows of a batch: least room for another batch */
+	uint32 most_rows;               /* limit of rows for the buffer being filled */
+	uint32 most_groups;             /* limit of groups for any buffer */
 	bool used;                      /* the server has had a batch since OPENED */
-	bool reset;                     /* RESET was sent with the last one */
-	int sent;                       /* buffer that is not answered, or -1 */
-	bool filled;                    /* that of cuda->buffer is to be sent */
-	bool lost;                      /* the cpu_fallback takes all rows that follow */
-	bool ending;                    /* there are none */
-	int leaving;                    /* buffer whose groups leave, or -1 */
-	WireGroups groups;              /* of it */
-	uint32 next;                    /* the next of them */
-	int back[ROW_BUFFERS];          /* buffers whose rows go to the cpu_fallback, */
+	bool reset;                     /* RESET was sent with the last batch */
+	int sent;                       /* buffer that is sent but not answered; or -1 */
+	bool filled;                    /* the buffer cuda->buffer is to be sent */
+	bool lost;                      /* the CPU fallback takes all later rows */
+	bool ending;                    /* there are no more rows */
+	int leaving;                    /* buffer whose groups are being returned; or -1 */
+	WireGroups groups;              /* the groups of that buffer */
+	uint32 next;                    /* the next one to return */
+	int back[ROW_BUFFERS];          /* buffers whose rows go to the CPU fallback */
 	int nback;
-	uint32 back_row;          /* from this row of the first one on */
-	char *saved[ROW_BUFFERS]; /* their content, if the arena is gone */
-	MemoryContext back_cxt;   /* rows read back */
-	MemoryContext aside_cxt;  /* of: */
-	Batch aside;              /* for the cpu_fallback, behind those of cuda->buffer */
-	bool has_aside;
-	GroupBatch out; /* LEAVING_GROUPS */
-	uint64 runs;    /* that were reduced */
+	uint32 back_row;          /* next row of the first one of them */
+	char *saved[ROW_BUFFERS]; /* content of the buffers, if the arena is gone; or NULL */
+	MemoryContext back_cxt;   /* for rows that are read back */
+	MemoryContext held_cxt;   /* for held_batch */
+	Batch held_batch;         /* for the CPU fallback, after the rows of all buffers */
+	bool has_held_batch;
+	GroupBatch out; /* room for LEAVING_GROUPS */
+	uint64 runs;    /* number of runs that the server has reduced, and of their rows */
 	uint64 run_rows;
 	size_t mem_peak;
-	char why[128]; /* it is lost */
+	char why[128]; /* why the server takes no more rows */
 };
 
 /* ---- opening ---- */
@@ -88,13 +89,13 @@ cuda_sorted_create(const CudaEngine *cuda)
 	group_batch_init(&sorted->out, cuda->spec, LEAVING_GROUPS, false);
 	sorted->back_cxt =
 		AllocSetContextCreate(cuda->env.cxt, "GPU rows read back", ALLOCSET_DEFAULT_SIZES);
-	sorted->aside_cxt =
-		AllocSetContextCreate(cuda->env.cxt, "rows beside the GPU", ALLOCSET_DEFAULT_SIZES);
+	sorted->held_cxt =
+		AllocSetContextCreate(cuda->env.cxt, "GPU rows held back", ALLOCSET_DEFAULT_SIZES);
 	sorted->sent = sorted->leaving = -1;
 	return sorted;
 }
 
-/* Before the connection is closed: saves the rows of the buffers. */
+/* Client.failing: saves the rows of the buffers before the connection is closed. */
 static void
 save_rows(void *arg)
 {
@@ -102,7 +103,7 @@ save_rows(void *arg)
 	CudaSorted *sorted = cuda->sorted;
 	const Client *client = cuda->client;
 
-	/* a server may have fewer than are used here: then none had rows */
+	/* a server may have fewer buffers than are used here: then no buffer had rows */
 	if (client->arena == NULL || client->welcome.buffers <= GROUP_BUFFER)
 		return;
 	for (int b = 0; b < ROW_BUFFERS; b++)
@@ -137,7 +138,7 @@ cuda_sorted_begin(CudaEngine *cuda)
 
 /* ---- groups out ---- */
 
-/* Groups from .. from + n - 1 of the buffer whose groups leave. */
+/* Fills in groups from .. from + n - 1 of the buffer whose groups are being returned. */
 static void
 make_groups(CudaEngine *cuda, uint32 from, int n, GroupBatch *out)
 {
@@ -157,7 +158,7 @@ make_groups(CudaEngine *cuda, uint32 from, int n, GroupBatch *out)
 	MemoryContextSwitchTo(old);
 }
 
-/* Has the CPU fallback take a group in, which comes behind all others. */
+/* Gives a group to the CPU fallback, after all its other groups. */
 static void
 append_group(CudaEngine *cuda, uint32 group, bool closed)
 {
@@ -166,11 +167,11 @@ append_group(CudaEngine *cuda, uint32 group, bool closed)
 }
 
 /*
- * The groups between the first and the last one, where they lie; false: they have left, and the
- * last one is the CPU fallback's.
+ * Returns the groups between the first and the last one. When all have been returned, gives the
+ * last one to the CPU fallback and returns false.
  */
 static bool
-leave(CudaEngine *cuda, GroupBatch *out)
+return_groups(CudaEngine *cuda, GroupBatch *out)
 {
 	CudaSorted *sorted = cuda->sorted;
 	uint32 last = sorted->groups.n - 1;
@@ -190,7 +191,7 @@ leave(CudaEngine *cuda, GroupBatch *out)
 
 /* ---- rows to the CPU fallback ---- */
 
-/* For EXPLAIN. */
+/* Updates the strategy that EXPLAIN shows. */
 static void
 note_strategy(CudaEngine *cuda)
 {
@@ -204,12 +205,9 @@ note_strategy(CudaEngine *cuda)
 		snprintf(text + strlen(text), size - strlen(text), ", then on the CPU: %s", sorted->why);
 }
 
-/*
- * The server takes no more rows: those of its buffers, of which there may be none, go to the
- * CPU fallback.
- */
+/* Stops using the server. The rows of its buffers, if there are any, go to the CPU fallback. */
 static void
-lose(CudaEngine *cuda, const char *why)
+stop_using_server(CudaEngine *cuda, const char *why)
 {
 	CudaSorted *sorted = cuda->sorted;
 
@@ -227,18 +225,18 @@ lose(CudaEngine *cuda, const char *why)
 		note_strategy(cuda);
 }
 
-/* The same where the connection is still there. */
+/* The same if the connection is still open. */
 static void
-give_up(CudaEngine *cuda, const char *why)
+end_session_early(CudaEngine *cuda, const char *why)
 {
 	save_rows(cuda);
 	cuda_end_session(cuda);
-	lose(cuda, why);
+	stop_using_server(cuda, why);
 }
 
 /*
- * Was the column sent as it is, as aggregates read it?  Then each row has its own value: 0 and -0
- * are equal keys.
+ * Returns whether the column was sent unchanged, as aggregates read it. Then each row's own value
+ * is known: equal keys such as 0 and -0 may differ.
  */
 static bool
 was_sent(const CudaQuery *query, int c)
@@ -250,7 +248,7 @@ was_sent(const CudaQuery *query, int c)
 	return false;
 }
 
-/* The keys of rows that were read back. */
+/* Restores the keys of rows that were read back. */
 static void
 restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs, Batch *batch)
 {
@@ -276,7 +274,7 @@ restore_keys(const CudaEngine *cuda, const GroupTable *table, const int32 *runs,
 }
 
 static void
-merge_rows(CudaEngine *cuda, const Batch *batch)
+add_to_cpu_fallback(CudaEngine *cuda, const Batch *batch)
 {
 	Engine *cpu_fallback = cuda_get_cpu_fallback(cuda);
 
@@ -284,9 +282,9 @@ merge_rows(CudaEngine *cuda, const Batch *batch)
 	cpu_fallback->ops->add_batch(cpu_fallback, batch);
 }
 
-/* Some rows of the first of the buffers that go to the CPU fallback. */
+/* Gives some rows of the first of the buffers in back[] to the CPU fallback. */
 static void
-take_back(CudaEngine *cuda)
+read_back_rows(CudaEngine *cuda)
 {
 	CudaSorted *sorted = cuda->sorted;
 	int b = sorted->back[0];
@@ -307,7 +305,7 @@ take_back(CudaEngine *cuda)
 	restore_keys(cuda, sorted->table[b], runs, &batch);
 	MemoryContextSwitchTo(old);
 	cuda->rows_given -= n;
-	merge_rows(cuda, &batch);
+	add_to_cpu_fallback(cuda, &batch);
 	sorted->back_row += n;
 	if (sorted->back_row < wire->nrows)
 		return;
@@ -317,24 +315,25 @@ take_back(CudaEngine *cuda)
 }
 
 /*
- * Keeps a batch for the CPU fallback until the rows before it have left.  It lasts until the feed's
- * next one, but for what the feed has written into the arena.
+ * Holds a batch for the CPU fallback until the rows before it have left. The batch's memory stays
+ * valid until the feed's next batch, except for what the feed has written into the arena, which is
+ * copied.
  */
 static void
-keep_aside(CudaEngine *cuda, const Batch *batch)
+hold_batch(CudaEngine *cuda, const Batch *batch)
 {
 	CudaSorted *sorted = cuda->sorted;
 	const char *arena = cuda_has_session(cuda) ? cuda->client->arena : NULL;
 	MemoryContext old;
 
-	MemoryContextReset(sorted->aside_cxt);
-	old = MemoryContextSwitchTo(sorted->aside_cxt);
-	sorted->aside = *batch;
-	sorted->aside.cols = palloc((batch->ncols + 1) * sizeof(Column));
-	memcpy(sorted->aside.cols, batch->cols, batch->ncols * sizeof(Column));
+	MemoryContextReset(sorted->held_cxt);
+	old = MemoryContextSwitchTo(sorted->held_cxt);
+	sorted->held_batch = *batch;
+	sorted->held_batch.cols = palloc((batch->ncols + 1) * sizeof(Column));
+	memcpy(sorted->held_batch.cols, batch->cols, batch->ncols * sizeof(Column));
 	for (int c = 0; c < batch->ncols && arena; c++)
 	{
-		Column *col = &sorted->aside.cols[c];
+		Column *col = &sorted->held_batch.cols[c];
 		size_t bytes = (size_t) batch->nrows * column_width(col->type);
 		const char *values = col->values;
 
@@ -344,12 +343,12 @@ keep_aside(CudaEngine *cuda, const Batch *batch)
 		memcpy(col->values, values, bytes);
 	}
 	MemoryContextSwitchTo(old);
-	sorted->has_aside = true;
+	sorted->has_held_batch = true;
 }
 
 /* ---- a buffer to the server, and back ---- */
 
-/* The buffer is to be sent. */
+/* Ends the current buffer, which is then to be sent. */
 static void
 end_buffer(CudaEngine *cuda)
 {
@@ -364,7 +363,7 @@ end_buffer(CudaEngine *cuda)
 	sorted->filled = true;
 }
 
-/* Sends it, and turns to the other one. */
+/* Sends the current buffer, and turns to the other one. */
 static void
 send_buffer(CudaEngine *cuda)
 {
@@ -378,7 +377,7 @@ send_buffer(CudaEngine *cuda)
 		!client_send(client, MESSAGE_BATCH, batch, sizeof(*batch)) ||
 		!client_send(client, MESSAGE_FINISH, &finish, sizeof(finish)))
 	{
-		lose(cuda, client->failure);
+		stop_using_server(cuda, client->failure);
 		return;
 	}
 	sorted->used = true;
@@ -391,9 +390,9 @@ send_buffer(CudaEngine *cuda)
 	group_table_reset(sorted->table[cuda->buffer]);
 }
 
-/* Are these the states of all groups, within the buffer, and in order? */
+/* Returns whether these are the states of all n groups, within the buffer and in order. */
 static bool
-groups_are_sound(const CudaEngine *cuda, const WireGroups *groups, uint32 n)
+are_valid_groups(const CudaEngine *cuda, const WireGroups *groups, uint32 n)
 {
 	const int32 *numbers =
 		(const int32 *) (cuda->client->arena +
@@ -409,8 +408,8 @@ groups_are_sound(const CudaEngine *cuda, const WireGroups *groups, uint32 n)
 }
 
 /*
- * The answer to a batch of n groups; *full: there was no room for it.  False: the connection is
- * lost.
+ * Receives the answer to a batch of n groups. *full: there was no room for it. Returns false if the
+ * connection is lost.
  */
 static bool
 receive_answer(CudaEngine *cuda, uint32 n, WireFinished *result, bool *full)
@@ -431,7 +430,7 @@ receive_answer(CudaEngine *cuda, uint32 n, WireFinished *result, bool *full)
 	client_settle(client);
 	if (*full)
 		return true;
-	return groups_are_sound(cuda, &sorted->groups, n) ||
+	return are_valid_groups(cuda, &sorted->groups, n) ||
 		client_fail(client, "the GPU server sent an invalid answer");
 }
 
@@ -450,8 +449,8 @@ add_result(CudaEngine *cuda, const WireFinished *from)
 }
 
 /*
- * Waits for the answer to the buffer that was sent: its groups leave, or its rows go to the CPU
- * fallback.
+ * Waits for the answer to the buffer that was sent. Its groups can be returned then, or its rows go
+ * to the CPU fallback.
  */
 static void
 receive_buffer(CudaEngine *cuda)
@@ -466,19 +465,19 @@ receive_buffer(CudaEngine *cuda)
 	cuda_add_time(&cuda->times.finish_ms, since);
 	if (!ok)
 	{
-		lose(cuda, cuda->client->failure);
+		stop_using_server(cuda, cuda->client->failure);
 		return;
 	}
 	add_result(cuda, &result);
 	if (full)
 	{
-		give_up(cuda, "the groups do not fit into GPU memory");
+		end_session_early(cuda, "the groups do not fit into GPU memory");
 		return;
 	}
 	sorted->sent = -1;
 	if (result.errors != 0)
 	{
-		/* a sum that left its range: in the order of rows it may not */
+		/* a sum left its range; added in the order of rows it may not */
 		sorted->back[sorted->nback++] = b;
 		return;
 	}
@@ -493,7 +492,7 @@ receive_buffer(CudaEngine *cuda)
 
 /* ---- for the engine ---- */
 
-/* Must the CPU take these rows?  See rows.c. */
+/* Returns whether the CPU must reduce these rows; see rows.c. */
 static bool
 needs_cpu(CudaEngine *cuda, const Batch *batch)
 {
@@ -503,16 +502,16 @@ needs_cpu(CudaEngine *cuda, const Batch *batch)
 	if ((uint32) batch->nrows > query->buffer_rows - cuda->rows ||
 		cuda_query_unrepresentable(query, batch))
 		return true;
-	/* of -0 and 0 the one that came last is the minimum or maximum */
+	/* of -0 and 0, core's minimum or maximum is the one that came last */
 	cuda_query_note_negative_zero(query, batch);
 	negative = query->negative_zero;
 	query->negative_zero = false;
 	return negative;
 }
 
-/* Appends rows to the buffer, with the numbers of their runs. */
+/* Appends rows to the buffer, with the numbers of their runs of equal keys. */
 static void
-fill(CudaEngine *cuda, const Batch *batch)
+fill_buffer(CudaEngine *cuda, const Batch *batch)
 {
 	CudaSorted *sorted = cuda->sorted;
 	CudaQuery *query = cuda->query;
@@ -534,7 +533,10 @@ fill(CudaEngine *cuda, const Batch *batch)
 	cuda->rows_given += batch->nrows;
 }
 
-/* Is there no room for another batch, or not to be? */
+/*
+ * Returns whether the buffer must be sent: it has no room for another batch, or has reached its
+ * limits.
+ */
 static bool
 is_full(const CudaEngine *cuda, size_t memory)
 {
@@ -545,7 +547,7 @@ is_full(const CudaEngine *cuda, size_t memory)
 		memory > cuda->env.mem_limit;
 }
 
-/* Connects, if that has not been done. */
+/* Opens the session unless it is open. */
 static void
 open_session(CudaEngine *cuda)
 {
@@ -560,7 +562,7 @@ open_session(CudaEngine *cuda)
 		why = cuda_sorted_begin(cuda);
 	if (why)
 	{
-		lose(cuda, why);
+		stop_using_server(cuda, why);
 		if (cuda_has_session(cuda))
 			cuda_end_session(cuda);
 		return;
@@ -587,19 +589,19 @@ cuda_sorted_add(CudaEngine *cuda, const Batch *batch)
 	{
 		if (cuda->rows > 0 && !sorted->lost)
 			end_buffer(cuda);
-		keep_aside(cuda, batch);
+		hold_batch(cuda, batch);
 		/*
-		 * combining states that the server makes of rows behind these might overflow, where adding
-		 * the rows does not
+		 * Combining the server's states of later rows might overflow where adding the rows
+		 * themselves does not.
 		 */
 		if (large)
-			give_up(cuda, "floats are so large that overflow depends on row order");
+			end_session_early(cuda, "floats are so large that overflow depends on row order");
 	}
 	else
 	{
 		size_t memory;
 
-		fill(cuda, batch);
+		fill_buffer(cuda, batch);
 		memory = group_table_memory(sorted->table[0]) + group_table_memory(sorted->table[1]);
 		sorted->mem_peak = Max(sorted->mem_peak, memory);
 		if (is_full(cuda, memory))
@@ -618,7 +620,7 @@ cuda_sorted_finish(CudaEngine *cuda)
 	sorted->ending = true;
 }
 
-/* The last group leaves, and then there are no more. */
+/* Ends the input of the CPU fallback: its last group can be returned. */
 static void
 end_rows(CudaEngine *cuda)
 {
@@ -627,22 +629,24 @@ end_rows(CudaEngine *cuda)
 		cuda->cpu_fallback->ops->finish(cuda->cpu_fallback);
 }
 
-/* Takes the next step towards groups; false: there is none before the next batch. */
+/*
+ * Takes the next step towards groups. Returns false if nothing can be done before the next batch.
+ */
 static bool
-step(CudaEngine *cuda)
+take_step(CudaEngine *cuda)
 {
 	CudaSorted *sorted = cuda->sorted;
 
 	if (sorted->nback > 0)
-		take_back(cuda);
-	else if (sorted->sent >= 0 && (sorted->filled || sorted->has_aside || sorted->ending))
+		read_back_rows(cuda);
+	else if (sorted->sent >= 0 && (sorted->filled || sorted->has_held_batch || sorted->ending))
 		receive_buffer(cuda);
 	else if (sorted->filled)
 		send_buffer(cuda);
-	else if (sorted->has_aside)
+	else if (sorted->has_held_batch)
 	{
-		sorted->has_aside = false;
-		merge_rows(cuda, &sorted->aside);
+		sorted->has_held_batch = false;
+		add_to_cpu_fallback(cuda, &sorted->held_batch);
 	}
 	else if (sorted->ending && !cuda->finished)
 		end_rows(cuda);
@@ -669,11 +673,11 @@ cuda_sorted_next(CudaEngine *cuda, GroupBatch *out)
 		}
 		if (sorted->leaving >= 0)
 		{
-			if (leave(cuda, out))
+			if (return_groups(cuda, out))
 				return true;
 			continue;
 		}
-	} while (sorted->leaving >= 0 || step(cuda));
+	} while (sorted->leaving >= 0 || take_step(cuda));
 	return false;
 }
 
@@ -691,11 +695,11 @@ cuda_sorted_reset(CudaEngine *cuda)
 		sorted->saved[b] = NULL;
 	}
 	MemoryContextReset(sorted->back_cxt);
-	MemoryContextReset(sorted->aside_cxt);
+	MemoryContextReset(sorted->held_cxt);
 	sorted->sent = sorted->leaving = -1;
 	sorted->nback = 0;
 	sorted->back_row = 0;
-	sorted->filled = sorted->has_aside = sorted->lost = sorted->ending = false;
+	sorted->filled = sorted->has_held_batch = sorted->lost = sorted->ending = false;
 	sorted->runs = sorted->run_rows = 0;
 	sorted->why[0] = '\0';
 	if (cuda_has_session(cuda))

@@ -1,9 +1,9 @@
 /*
  * spool.c
- *	  Groups of the GPU server, kept in this process.
+ *	  Spool: groups of the GPU server that are kept in this process.
  *
- * A cursor gives its session back between two fetches, and keeps here the groups
- * that it has not returned, as they came: messages and their arrays.
+ * A cursor gives its session back between two fetches. It keeps the groups that it has not returned
+ * here, in the form in which they came: messages and their arrays.
  */
 #include "postgres.h"
 
@@ -17,23 +17,23 @@
 typedef struct Chunk
 {
 	WireGroups groups;
-	size_t bytes; /* that follow */
+	size_t bytes; /* of the buffer's content, which follows */
 } Chunk;
 
-/* Arrays are aligned as in the arena. */
+/* The content is aligned as in the arena. */
 #define CHUNK_BYTES(bytes) (sizeof(Chunk) + WIRE_ALIGN + (bytes))
 #define CHUNK_BUFFER(chunk) ((char *) TYPEALIGN(WIRE_ALIGN, (uintptr_t) ((chunk) + 1)))
 
 struct CudaSpool
 {
-	MemoryContext cxt; /* of the chunks */
+	MemoryContext cxt; /* for the chunks */
 	size_t mem_limit;
 	size_t mem_used;
 	List *chunks;
-	int next;      /* of the list */
-	BufFile *file; /* of what came when memory was full, or NULL */
+	int next;      /* index in the list of the next one to return */
+	BufFile *file; /* chunks that came when memory was full; or NULL */
 	bool rewound;
-	Chunk *current; /* the one returned last */
+	Chunk *current; /* the one that was returned last */
 };
 
 CudaSpool *
@@ -74,16 +74,16 @@ cuda_spool_put(CudaSpool *spool, const WireGroups *groups, const char *buffer, s
 	{
 		if (spool->file == NULL)
 			spool->file = BufFileCreateTemp(false);
-		/* without const in older versions */
+		/* the parameter is not const in older versions */
 		BufFileWrite(spool->file, &head, sizeof(head));
 		BufFileWrite(spool->file, unconstify(char *, buffer), bytes);
 	}
 	MemoryContextSwitchTo(old);
 }
 
-/* The next chunk of the file, or NULL at its end. */
+/* Returns the next chunk of the file; NULL at its end. */
 static Chunk *
-next_of_file(CudaSpool *spool)
+read_next_chunk(CudaSpool *spool)
 {
 	Chunk head;
 	Chunk *chunk;
@@ -109,7 +109,7 @@ cuda_spool_get(CudaSpool *spool, WireGroups *groups, const char **buffer)
 	if (spool->next < list_length(spool->chunks))
 		spool->current = list_nth(spool->chunks, spool->next++);
 	else
-		spool->current = next_of_file(spool);
+		spool->current = read_next_chunk(spool);
 	if (spool->current == NULL)
 		return false;
 	*groups = spool->current->groups;

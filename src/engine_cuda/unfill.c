@@ -1,18 +1,18 @@
 /*
  * unfill.c
- *	  Rows of a buffer of the arena back to a batch, for the CPU engine, where the
- *	  GPU server had no room for them.
+ *	  Reads rows of a buffer of the arena back into a batch, for the CPU engine, after the GPU
+ *	  server had no room for them.
  *
- * The inverse of fill.c.  A column of the batch may have been sent in several forms; it is
- * read from the one that preserves the most.  What none preserves is not read by any operator of
- * the query: values of which only the validity counts, integers that are used as floats.
+ * The inverse of fill.c. A column of the batch may have been sent in several forms; it is read from
+ * the form that preserves the most. No operator of the query reads what no form preserves: values
+ * of which only the validity counts, and integers that are used as floats.
  */
 #include "postgres.h"
 
 #include "columns/column_value.h"
 #include "engine_cuda/query.h"
 
-/* Ranks the forms in which a column was sent by what they preserve of its values: 0 is best. */
+/* Ranks the forms in which a column was sent: 0 preserves the most of its values. */
 static int
 form_rank(const CudaColumn *col, ColumnType type)
 {
@@ -37,7 +37,7 @@ form_rank(const CudaColumn *col, ColumnType type)
 	}
 }
 
-/* Among the query's columns, the one to read spec column c from; -1: none. */
+/* Returns the query's column from which the spec's column c is best read; -1: none. */
 static int
 best_form(const CudaQuery *query, int c)
 {
@@ -51,7 +51,10 @@ best_form(const CudaQuery *query, int c)
 	return best;
 }
 
-/* The validity bitmap of spec column c, from any form that has one; NULL if there is none. */
+/*
+ * Returns the validity bitmap of the spec's column c, from any form that has one; NULL if there is
+ * none.
+ */
 static uint64 *
 read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch *wire, int from,
 			  int n)
@@ -82,7 +85,7 @@ read_validity(const CudaQuery *query, int c, const char *buffer, const WireBatch
 		} \
 	} while (0)
 
-/* An integer whose conversion gives this double. */
+/* Returns an integer whose conversion gives this double. */
 static int64
 integer_of(double x)
 {
@@ -108,7 +111,7 @@ narrow(Column *out, const char *values, WireType type, int n)
 	}
 }
 
-/* Values and validity from dictionary codes, of which one may stand for NULL. */
+/* Reads values and validity from dictionary codes. One of the codes may stand for NULL. */
 static void
 read_codes(const Dictionary *dict, const int32 *codes, int n, Column *out)
 {

@@ -1,10 +1,10 @@
 /*
  * engines.c
- *	  The list of engines, and the choice among them.
+ *	  The list of engines, and the choice of one for a query.
  *
- * No file of the planner or the executor names an engine: what each can run, what that
- * costs, and what EXPLAIN prints of it are in its EngineOps.  A new engine is a folder
- * with these and a line in the list.
+ * Planner and executor do not depend on particular engines: EngineOps say what an engine can run,
+ * what that costs, and what EXPLAIN prints of it.  A new engine is a folder with its EngineOps,
+ * and a line in the list below.
  */
 #include "postgres.h"
 
@@ -15,16 +15,14 @@
 #include "engines/engines.h"
 #include "settings.h"
 
-/* The last one is the default: it is always available, and runs every query. */
+/* The last one is the default engine: it is always available, and runs every query. */
 static const EngineOps *const engines[] = {&engine_cuda_ops, &engine_cpu_ops};
 
+/* Engines before the default one. */
 #define OTHERS (lengthof(engines) - 1)
 
-/*
- * Most engines of a query that get rows, of another kind than the default one: each may have a
- * session.
- */
-#define MOST_ENGINES 4
+/* Most engines of a query that get all rows, unless they are default ones: each needs a session. */
+#define MOST_ROW_ENGINES 4
 
 const EngineOps *
 engines_default(void)
@@ -47,9 +45,9 @@ engines_options(void)
 	return options;
 }
 
-/* Does gpuagg.engine let this one of the others run queries? */
+/* Returns whether gpuagg.engine allows this engine, which is not the default one. */
 static bool
-is_wanted(int e)
+is_allowed(int e)
 {
 	return gpuagg_engine == GPUAGG_ENGINE_AUTO || gpuagg_engine == GPUAGG_ENGINE_AUTO + e + 1;
 }
@@ -61,8 +59,8 @@ is_available(const EngineOps *ops, char *note, size_t note_size)
 }
 
 /*
- * Why the engine does not reduce distinct values and ordered sets by itself, or NULL; the default
- * one never does.
+ * Returns why the engine cannot compute the query's DISTINCT aggregates and ordered sets itself, or
+ * NULL.
  */
 static const char *
 sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
@@ -72,17 +70,17 @@ sets_unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 
 	if (!sets)
 		return NULL;
-	if (!ops->sets)
+	if (!ops->runs_sets)
 		return spec && spec->ndistincts > 0 ?
 			"DISTINCT aggregates are not supported by this engine" :
 			"ordered-set aggregates are not supported by this engine";
-	if (engine_input_once(&query->input))
+	if (engine_reads_once(&query->input))
 		return "all distinct or ordered values must fit into memory, and the input cannot be read "
 			   "twice";
 	return NULL;
 }
 
-/* Why the engine cannot run the query, or NULL. */
+/* Returns why the engine cannot run the query, or NULL. */
 static const char *
 unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 {
@@ -92,11 +90,11 @@ unsupported_reason(const EngineOps *ops, const EngineQuery *query)
 		return "a sum of floats with an ORDER BY must be added in that order";
 	if (ops != engines_default() && sets_unsupported_reason(ops, query))
 		return sets_unsupported_reason(ops, query);
-	if (query->engines > MOST_ENGINES && ops != engines_default())
+	if (query->row_engines > MOST_ROW_ENGINES && ops != engines_default())
 		return "too many grouping sets cannot be computed from one another";
 	if (query->fallbacks && !ops->runs_fallbacks)
 		return "an aggregate needs its own transition function, which runs only on the CPU";
-	/* of a parallel plan, whose participants have agreed on another engine's support */
+	/* participants of a parallel plan may have agreed on the support of another engine */
 	if (query->spec && query->spec->mixed_scales && !ops->support.usual_scales)
 		return "sums of numerics without a declared scale are not supported";
 	return query->spec && ops->unsupported_reason ?
@@ -110,14 +108,14 @@ engines_candidate(void)
 	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
-		if (is_wanted(e) && is_available(engines[e], note, sizeof(note)))
+		if (is_allowed(e) && is_available(engines[e], note, sizeof(note)))
 			return engines[e];
 	return engines_default();
 }
 
 /*
- * Is this the engine to take, at less than this cost?  `note` names its device, or
- * says why it is not.
+ * Returns whether the engine can run the query, and is cheaper than `cost`, or named by
+ * gpuagg.engine.  `note` gets the name of its device, or the reason why not.
  */
 static bool
 is_better(const EngineOps *ops, const EngineQuery *query, Cost cost, char *note, size_t note_size)
@@ -155,10 +153,10 @@ engines_choose(const EngineQuery *query, char *reason, size_t reason_size)
 	strlcpy(reason, "", reason_size);
 	for (int e = 0; e < OTHERS; e++)
 	{
-		bool better = is_wanted(e) &&
+		bool better = is_allowed(e) &&
 			is_better(engines[e], query, best->cost(&query->work), note, sizeof(note));
 
-		if (better || (is_wanted(e) && best == engines_default()))
+		if (better || (is_allowed(e) && best == engines_default()))
 			strlcpy(reason, note, reason_size);
 		if (better)
 			best = engines[e];
@@ -173,7 +171,7 @@ engines_can_take_resident(const EngineQuery *query)
 	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
-		if (is_wanted(e) && engines[e]->take_resident &&
+		if (is_allowed(e) && engines[e]->take_resident &&
 			unsupported_reason(engines[e], query) == NULL &&
 			(gpuagg_engine != GPUAGG_ENGINE_AUTO || engines[e]->cost(&query->work) < cost) &&
 			is_available(engines[e], note, sizeof(note)))
@@ -188,7 +186,7 @@ engines_cost(const EngineQuery *query)
 	char note[256];
 
 	for (int e = 0; e < OTHERS; e++)
-		if (is_wanted(e) && unsupported_reason(engines[e], query) == NULL &&
+		if (is_allowed(e) && unsupported_reason(engines[e], query) == NULL &&
 			is_available(engines[e], note, sizeof(note)))
 			cost = Min(cost, engines[e]->cost(&query->work));
 	return cost;

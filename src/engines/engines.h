@@ -1,6 +1,6 @@
 /*
  * engines.h
- *	  The engines there are, and which of them runs a query.
+ *	  The list of engines, and the choice of one for a query.
  */
 #ifndef GPUAGG_ENGINES_H
 #define GPUAGG_ENGINES_H
@@ -11,44 +11,44 @@
 
 struct config_enum_entry;
 
-/* What the choice of an engine depends on. */
+/* A query as far as the choice of its engine depends on it. */
 typedef struct EngineQuery
 {
 	const AggSpec *spec; /* NULL before execution */
 	EngineInput input;
-	bool fallbacks;    /* there are fallback aggregates, whose transition functions are called */
-	bool ordered_sets; /* there are aggregates of ordered sets */
-	int engines;       /* that get all rows, one for each of several sets of keys */
+	bool fallbacks;    /* there are fallback aggregates */
+	bool ordered_sets; /* there are ordered-set aggregates */
+	int row_engines;   /* engines that get all rows, see composite_count_row_engines() */
 	EngineWork work;
 } EngineQuery;
 
-/* The options of gpuagg.engine. */
+/* Returns the options of gpuagg.engine. */
 extern const struct config_enum_entry *engines_options(void);
 
-/* The engine that runs every query, and that any query can start over with. */
+/* Returns the default engine, which runs every query, and with which any query can start over. */
 extern const EngineOps *engines_default(void);
 
 /*
- * The engine that a spec is to be built for: the first one that may and can be used, if only for
- * some queries.
+ * Returns the engine that is most likely to be chosen, so that a spec is built for it first: the
+ * first one that gpuagg.engine allows and that is available.
  */
 extern const EngineOps *engines_candidate(void);
 
 /*
- * The engine that runs the query.  `reason` is for EXPLAIN: the engine's device, or
- * why no other engine than the default one was taken; empty if gpuagg.engine says so.
- * It is an error if gpuagg.engine names an engine that is not available, but not if
- * that engine cannot run the query.
+ * Returns the engine for the query.  `reason` is for EXPLAIN: the engine's device, or the reason
+ * why the default engine was chosen; empty if gpuagg.engine names that one.  Raises an error if
+ * gpuagg.engine names an engine that is not available, but not if that engine cannot run the
+ * query.
  */
 extern const EngineOps *engines_choose(const EngineQuery *query, char *reason, size_t reason_size);
 
-/* What the planner expects the engine to cost. */
+/* Returns the planner's estimate of the cost of the cheapest engine. */
 extern Cost engines_cost(const EngineQuery *query);
 
-/* Is the planner to expect an engine that takes rows of which it has copies? */
+/* Returns whether an engine may run the query that takes rows cached on its device. */
 extern bool engines_can_take_resident(const EngineQuery *query);
 
-/* EngineOps.explain and EngineOps.release of all engines. */
+/* Call EngineOps.explain and EngineOps.release of all engines. */
 extern void engines_explain(const EngineStats *stats, ExplainState *es);
 extern void engines_release(EState *estate, bool in_steps);
 

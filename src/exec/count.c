@@ -1,10 +1,10 @@
 /*
  * count.c
- *	  What gpuagg_stats counts of custom scans.
+ *	  Counts custom scans for gpuagg_stats.
  *
- * A run is counted when what it was opened with is closed, at its end or before a rescan with other
- * parameters; a query that fails is not counted.  Of a parallel plan the leader counts, for all
- * participants, and adds its own time.
+ * A run is counted when its engine is closed: at the end of the scan, or before a rescan with other
+ * parameters.  A query that fails is not counted.  In a parallel plan the leader counts for all
+ * participants, with its own time.
  */
 #include "postgres.h"
 
@@ -13,7 +13,7 @@
 #include "common/stats.h"
 #include "exec/exec.h"
 
-/* The name of a strategy without what follows it in EXPLAIN, palloc'd. */
+/* Returns a palloc'd copy of a strategy's name, without the details for EXPLAIN. */
 static char *
 bare_strategy(const char *strategy)
 {
@@ -21,7 +21,7 @@ bare_strategy(const char *strategy)
 }
 
 static void
-add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
+count_scan(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 {
 	const char *tuples = exec_tuples_reason(state);
 	const EState *estate = state->css.ss.ps.state;
@@ -36,10 +36,7 @@ add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 					.feed = tuples ? "tuples" : "heap",
 					.strategy = strategy};
 
-	/*
-	 * which way it went and why, and how many rows it read, may depend on rows that the user does
-	 * not see
-	 */
+	/* the engine that ran it, the strategy and the number of rows may depend on hidden rows */
 	if (state->plan->guarded)
 	{
 		if (state->preferred)
@@ -48,7 +45,7 @@ add(GpuAggState *state, const EngineOps *ops, const EngineStats *stats)
 		count.rows = 0;
 	}
 	stats_add(&key, &count);
-	/* a query may rescan a scan many times */
+	/* there may be many runs in one query */
 	pfree(strategy);
 	key.strategy = NULL;
 	if (ops == engines_default() && state->engine_reason[0] != '\0' && !state->plan->guarded)
@@ -71,13 +68,13 @@ count_run(GpuAggState *state)
 	EngineStats stats;
 
 	if (!IsParallelWorker() && state->uncounted)
-		add(state,
-			state->engine ?
-				state->engine->ops :
-				exec_choose_engine(state, state->engine_reason, sizeof(state->engine_reason)),
-			&state->stats);
+		count_scan(state,
+				   state->engine ? state->engine->ops :
+								   exec_choose_engine(state, state->engine_reason,
+													  sizeof(state->engine_reason)),
+				   &state->stats);
 	else if (!IsParallelWorker() && exec_stats(state, &stats) && state->engine->failure[0] == '\0')
-		add(state, state->engine->ops, &stats);
+		count_scan(state, state->engine->ops, &stats);
 	state->uncounted = false;
 	state->rescans = state->counted = 0;
 	INSTR_TIME_SET_ZERO(state->elapsed);

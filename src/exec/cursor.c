@@ -1,10 +1,10 @@
 /*
  * cursor.c
- *	  Between two fetches a cursor holds no session of the GPU server.
+ *	  Releases sessions of the GPU server between two fetches of a cursor.
  *
- * A cursor may be idle for as long as its transaction lasts.  After each run of the
- * executor for a portal, engines of that query give back what others may need, and
- * keep in this process the groups that are still to be returned.
+ * A cursor may be idle until its transaction ends.  After each run of the executor for a portal,
+ * the engines of that query release what other queries may need.  They keep the groups that are
+ * still to be returned in this process.
  */
 #include "postgres.h"
 
@@ -27,8 +27,8 @@ run_and_release(COMPAT_EXECUTOR_RUN_PARAMS)
 		standard_ExecutorRun(COMPAT_EXECUTOR_RUN_ARGS);
 
 	/*
-	 * With a count another run may continue this one, and so may a cursor that can
-	 * scroll.  Otherwise none does, and groups that a LIMIT left unread are forgotten.
+	 * With a count, or in a scrollable cursor, another run may continue this one.  Otherwise groups
+	 * that a LIMIT left unread are dropped.
 	 */
 	if (ActivePortal && ActivePortal->queryDesc == query && query->estate)
 		engines_release(query->estate,

@@ -1,10 +1,11 @@
 /*
  * cursor.h
- *	  Between two fetches a cursor holds no session of the GPU server.
+ *	  Releases sessions of the GPU server between two fetches of a cursor.
  */
 #ifndef GPUAGG_CURSOR_H
 #define GPUAGG_CURSOR_H
 
+/* Called once, by _PG_init. */
 extern void cursor_install_hooks(void);
 
 #endif /* GPUAGG_CURSOR_H */

@@ -1,17 +1,15 @@
 /*
  * exec.c
- *	  The custom scan's executor: feed, engine, groups, tuples.
+ *	  The callbacks of the custom scan.
  *
- * BeginCustomScan only initializes the child plan; what the query needs (spec,
- * engine, feed) is opened for the first tuple, so that EXPLAIN starts nothing and
- * parameters have their values.  It is allocated in one memory context, which is
- * deleted at the end, and before a rescan that changes parameters of the aggregates.  A rescan
- * that changes nothing of the groups returns those that are kept (kept.c).
+ * BeginCustomScan only initializes the child plan.  Spec, engine and feed are opened for the first
+ * tuple: EXPLAIN starts nothing, and parameters have their values by then.  They are allocated in
+ * one memory context.  It is deleted at the end, and before a rescan that changes parameters of the
+ * aggregates.  A rescan that does not change the groups returns kept tuples (kept.c).
  *
- * An engine that fails before a group has been returned is replaced by the default
- * engine, and the input is read again, unless it is shared with other participants
- * or comes from volatile functions.  One that fails to open is replaced in any case,
- * as no row has been read.
+ * If an engine fails before a group was returned, the default engine replaces it and reads the
+ * input again, unless other participants share the input, or volatile functions make it.  An
+ * engine that fails to open is always replaced, as no row was read yet.
  */
 #include "postgres.h"
 
@@ -22,11 +20,14 @@
 
 #include "common/progress.h"
 #include "exec/exec.h"
+#include "exec/group_filter.h"
 #include "exec/kept.h"
-#include "exec/returned.h"
 #include "exec/tuples.h"
 
+/* Batches between two reports of progress. */
 #define PROGRESS_BATCHES 16
+
+static const ScanRun new_run = {.phase = SCAN_OFFER, .participant = -1};
 
 static Node *create_state(CustomScan *cscan);
 static void begin_scan(CustomScanState *node, EState *estate, int eflags);
@@ -66,11 +67,14 @@ create_state(CustomScan *cscan)
 
 	NodeSetTag(state, T_CustomScanState);
 	state->css.methods = &exec_methods;
-	state->participant = -1;
+	state->run = new_run;
 	return (Node *) state;
 }
 
-/* Expressions of this node are here for all rescans: core keeps a list of the subplans in them. */
+/*
+ * Initializes the node's own expressions once for all rescans: PostgreSQL adds their subplans to a
+ * list of the node.
+ */
 static void
 init_expressions(GpuAggState *state)
 {
@@ -92,7 +96,10 @@ init_expressions(GpuAggState *state)
 	}
 }
 
-/* Parameters of the executor in expressions; a subplan may depend on any that the scan has. */
+/*
+ * Collects the executor's parameters in expressions.  A subplan may depend on all parameters of the
+ * scan.
+ */
 static bool
 collect_params(Node *node, void *context)
 {
@@ -113,7 +120,7 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 	GpuAggState *state = (GpuAggState *) node;
 	CustomScan *cscan = (CustomScan *) node->ss.ps.plan;
 
-	/* the child is read forward, once or anew */
+	/* the child is only read forward, perhaps several times */
 	eflags &= ~(EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
 	state->plan = plan_decode(cscan);
 	state->child = ExecInitNode(linitial(cscan->custom_plans), estate, eflags);
@@ -126,11 +133,11 @@ begin_scan(CustomScanState *node, EState *estate, int eflags)
 /* ---- opening and closing ----------------------------------------------- */
 
 /*
- * The engine failed, and another one takes its place: the reason, for EXPLAIN.  Keys of hidden rows
- * may be the cause, so that a message would tell of them.
+ * Records why the engine failed, for EXPLAIN, before another engine replaces it.  In guarded plans
+ * no message is sent: hidden rows may have caused the failure, and the message would reveal them.
  */
 static void
-note_failure(GpuAggState *state)
+record_failure(GpuAggState *state)
 {
 	Engine *failed = state->engine;
 
@@ -142,20 +149,16 @@ note_failure(GpuAggState *state)
 			 failed->failure);
 }
 
-/*
- * Joins the other participants of a parallel plan, if any, before the first row; false if the
- * engine failed.
- */
+/* Attaches to the other participants of a parallel plan; false if the engine has failed. */
 static bool
-attach(GpuAggState *state)
+attach_engine(GpuAggState *state)
 {
 	return state->engine->failure[0] == '\0' && (state->shared == NULL || parallel_attach(state));
 }
 
 /*
- * Opens spec, engine and feed, with the engine of these ops, or with ops NULL the one
- * that engines_choose() prefers.  If it fails to open, the default engine is opened
- * instead.
+ * Opens spec, engine and feed.  The engine has these ops; with NULL it is the one that
+ * engines_choose() prefers.  If it fails to open, the default engine is opened instead.
  */
 static void
 open_scan(GpuAggState *state, const EngineOps *ops)
@@ -166,15 +169,15 @@ open_scan(GpuAggState *state, const EngineOps *ops)
 									   ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(state->cxt);
 	exec_open_engine(state, ops);
-	if (!attach(state))
+	if (!attach_engine(state))
 	{
-		note_failure(state);
+		record_failure(state);
 		state->engine->ops->close(state->engine);
 		exec_open_engine(state, engines_default());
-		attach(state);
+		attach_engine(state);
 	}
 	exec_open_feed(state);
-	state->returned = returned_open(state);
+	state->filter = group_filter_open(state);
 	state->tuples = tuples_open(state);
 	MemoryContextSwitchTo(old);
 }
@@ -191,7 +194,7 @@ close_scan(GpuAggState *state)
 	state->feed = NULL;
 	state->spec = NULL;
 	state->outputs = NULL;
-	state->returned = NULL;
+	state->filter = NULL;
 	state->tuples = NULL;
 	if (state->cxt)
 		MemoryContextDelete(state->cxt);
@@ -207,52 +210,61 @@ raise_errors(GpuAggState *state)
 		aggmap_raise(state->engine->errors);
 }
 
-/* The engine failed: starts over with the default one. */
+/* Returns why no engine can start over, or NULL. */
+static const char *
+restart_obstacle(const GpuAggState *state)
+{
+	if (state->run.emitted > 0)
+		return "Some groups were returned already.";
+	if (state->shared || state->run.phase == SCAN_MERGE)
+		return "The rows of a parallel scan cannot be read again.";
+	if (state->plan->read_once)
+		return "Volatile functions cannot be called again.";
+	return NULL;
+}
+
+/* Starts over with the default engine after the engine has failed; raises an error if it cannot. */
 static void
 fall_back(GpuAggState *state)
 {
 	Engine *failed = state->engine;
+	const char *obstacle = restart_obstacle(state);
 
-	if (state->emitted > 0 || state->shared || state->plan->read_once ||
-		failed->ops == engines_default())
-		ereport(
-			ERROR,
-			(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
-			 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
-			 state->emitted > 0 ? errdetail("Some groups were returned already.") :
-				 state->shared  ? errdetail("The rows of a parallel scan cannot be read again.") :
-				 state->plan->read_once ? errdetail("Volatile functions cannot be called again.") :
-										  0,
-			 errhint("Run the query again, or set \"%s\" to \"%s\".", "gpuagg.engine",
-					 engines_default()->name)));
-	note_failure(state);
+	if (obstacle || failed->ops == engines_default())
+		ereport(ERROR,
+				(errcode(ERRCODE_EXTERNAL_ROUTINE_EXCEPTION),
+				 errmsg("engine \"%s\" failed: %s", failed->ops->name, failed->failure),
+				 obstacle ? errdetail_internal("%s", obstacle) : 0,
+				 errhint("Run the query again, or set \"%s\" to \"%s\".", "gpuagg.engine",
+						 engines_default()->name)));
+	record_failure(state);
 	close_scan(state);
 	ExecReScan(state->child);
 	open_scan(state, engines_default());
-	state->finished = false;
+	state->run.phase = SCAN_READ;
 }
 
-/* The engine has all input of this process. */
+/* Called when the engine has all input of this process. */
 static EngineStatus
 end_of_input(GpuAggState *state)
 {
 	EngineStatus status;
 
-	state->finished = true;
 	progress_phase(PROGRESS_MERGING);
 	if (state->shared)
 	{
 		status = parallel_end_of_input(state);
-		if (status != ENGINE_OK || state->silent || state->merging)
+		if (status != ENGINE_OK || state->run.phase != SCAN_READ)
 			return status;
 	}
+	state->run.phase = SCAN_RETURN;
 	status = state->engine->ops->finish(state->engine);
 	if (status == ENGINE_OK)
 		InstrCountFiltered1(&state->css, state->engine->failed);
 	return status;
 }
 
-/* For the view gpuagg_progress. */
+/* Reports the number of groups to the view gpuagg_progress. */
 static void
 report_groups(GpuAggState *state)
 {
@@ -263,11 +275,12 @@ report_groups(GpuAggState *state)
 }
 
 /*
- * After a batch, now and then: has the LIMIT above the groups that it wants?  Rows of a parallel
- * scan that one participant does not read would be others' groups.
+ * Returns whether the groups so far satisfy the LIMIT above the scan, so that no more rows need to
+ * be read.  Checks this after some batches only.  Never true in a parallel scan: rows that one
+ * participant does not read may belong to groups of others.
  */
 static bool
-has_enough(GpuAggState *state)
+has_enough_groups(GpuAggState *state)
 {
 	uint64 batches = state->feed->batches;
 	EngineStats stats;
@@ -277,14 +290,15 @@ has_enough(GpuAggState *state)
 		return false;
 	if (batches == 0 || ((batches & (batches - 1)) != 0 && batches % PROGRESS_BATCHES != 0))
 		return false;
-	wanted = returned_limit(state);
+	wanted = group_filter_limit(state);
 	state->engine->ops->stats(state->engine, &stats);
 	return wanted >= 0 && stats.groups >= (uint64) wanted;
 }
 
 #ifdef __SANITIZE_ADDRESS__
 
-/* Reads by-reference values as functions of core will, whose reads the sanitizer does not watch. */
+/* Reads all bytes of by-reference values: the sanitizer does not watch reads by core's functions.
+ */
 static void
 read_values(const Batch *batch, const AggSpec *spec)
 {
@@ -321,43 +335,108 @@ read_values(const Batch *batch, const AggSpec *spec)
 #endif
 
 /*
- * Are groups left out before they are tuples?  All are kept where others may pass the quals of the
- * next scan.
+ * True if groups are left out before tuples are made of them.  False if groups are kept before the
+ * quals, as other groups may pass the quals of the next scan.
  */
 static bool
-chooses(const GpuAggState *state)
+filters_groups(const GpuAggState *state)
 {
-	return state->returned != NULL && !kept_before_quals(state->kept);
+	return state->filter != NULL && !kept_before_quals(state->kept);
 }
 
-/* Before the first batch: the engine takes the rows of which it has copies. */
+/* Before the first batch: lets the engine take the rows that its device has cached. */
 static EngineStatus
-take_resident(GpuAggState *state)
+offer_resident(GpuAggState *state)
 {
 	const EngineOps *ops = state->engine->ops;
 
-	if (state->begun || state->shared)
+	state->run.phase = SCAN_READ;
+	if (state->shared)
 		return ENGINE_OK;
-	state->begun = true;
-	if (chooses(state))
-		returned_offer(state->returned, state->engine);
+	if (filters_groups(state))
+		group_filter_offer(state->filter, state->engine);
 	return ops->take_resident == NULL ? ENGINE_OK : ops->take_resident(state->engine, state->feed);
 }
 
-/* Which of the new groups may be returned? */
+/* Chooses which of the new groups may be returned. */
 static void
 choose_groups(GpuAggState *state)
 {
-	state->chosen = NULL;
-	state->nchosen = state->groups.ngroups;
+	state->run.chosen = NULL;
+	state->run.nchosen = state->groups.ngroups;
 	tuples_restart(state->tuples);
-	if (chooses(state))
+	if (filters_groups(state))
 	{
 		int failed;
 
-		state->nchosen = returned_choose(state->returned, &state->groups, &state->chosen, &failed);
+		state->run.nchosen =
+			group_filter_choose(state->filter, &state->groups, &state->run.chosen, &failed);
 		InstrCountFiltered1(&state->css, failed);
 	}
+}
+
+/* Reads a batch and gives it to the engine, or ends the input.  Starts over if the engine fails. */
+static void
+read_batch(GpuAggState *state)
+{
+	const EngineOps *ops = state->engine->ops;
+	EngineStatus status;
+	Batch *batch;
+
+	if (ops->bind_buffers && state->feed->batch)
+		ops->bind_buffers(state->engine, state->feed->batch);
+	if (state->feed->batches == 0)
+		progress_phase(PROGRESS_SCANNING);
+	batch = has_enough_groups(state) ? NULL : state->feed->ops->next(state->feed);
+	if (batch)
+		read_values(batch, state->spec);
+	status = batch ? ops->add_batch(state->engine, batch) : end_of_input(state);
+	if (status == ENGINE_FAILED)
+		fall_back(state);
+	raise_errors(state);
+	if (batch == NULL || state->feed->batches % PROGRESS_BATCHES == 0)
+		report_groups(state);
+}
+
+/* The engine has returned state->groups. */
+static void
+begin_groups(GpuAggState *state)
+{
+	state->run.emitted += state->groups.ngroups;
+	choose_groups(state);
+	report_groups(state);
+	if (state->run.phase > SCAN_READ)
+		progress_phase(PROGRESS_RETURNING);
+}
+
+/* Runs one step of the current phase; false if there are no more groups. */
+static bool
+run_step(GpuAggState *state)
+{
+	bool more = true;
+
+	switch (state->run.phase)
+	{
+		case SCAN_OFFER:
+			if (offer_resident(state) == ENGINE_FAILED)
+			{
+				fall_back(state);
+				return true;
+			}
+			/* FALLTHROUGH */
+		case SCAN_READ:
+			read_batch(state);
+			return true;
+		case SCAN_MERGE:
+			if (parallel_next_part(state, &more) == ENGINE_FAILED)
+				fall_back(state);
+			raise_errors(state);
+			return more;
+		case SCAN_RETURN:
+		case SCAN_SILENT:
+			break;
+	}
+	return false;
 }
 
 static bool
@@ -365,74 +444,34 @@ run_until_groups(GpuAggState *state)
 {
 	if (state->engine == NULL)
 		open_scan(state, NULL);
-	else if (state->shared && state->participant < 0 && !attach(state))
+	else if (state->shared && state->run.participant < 0 && !attach_engine(state))
 	{
-		note_failure(state);
+		record_failure(state);
 		close_scan(state);
 		open_scan(state, engines_default());
 	}
-	state->next_group = state->nchosen = 0;
-	while (!state->silent)
+	state->run.next_group = state->run.nchosen = 0;
+	while (state->run.phase != SCAN_SILENT)
 	{
-		const EngineOps *ops = state->engine->ops;
-		EngineStatus status;
-		Batch *batch;
-
 		CHECK_FOR_INTERRUPTS();
-		if (ops->next_groups(state->engine, &state->groups))
+		if (state->engine->ops->next_groups(state->engine, &state->groups))
 		{
 			raise_errors(state);
 			if (state->groups.ngroups == 0)
 				continue;
-			state->emitted += state->groups.ngroups;
-			choose_groups(state);
-			report_groups(state);
-			if (state->finished)
-				progress_phase(PROGRESS_RETURNING);
+			begin_groups(state);
 			return true;
 		}
 		if (state->engine->failure[0] != '\0')
-		{
 			fall_back(state);
-			continue;
-		}
-		if (state->merging)
-		{
-			bool more;
-
-			if (parallel_next_part(state, &more) == ENGINE_FAILED)
-				fall_back(state);
-			raise_errors(state);
-			if (!more)
-				break;
-			continue;
-		}
-		if (state->finished)
+		else if (!run_step(state))
 			break;
-		if (take_resident(state) == ENGINE_FAILED)
-		{
-			fall_back(state);
-			continue;
-		}
-		if (ops->bind_buffers && state->feed->batch)
-			ops->bind_buffers(state->engine, state->feed->batch);
-		if (state->feed->batches == 0)
-			progress_phase(PROGRESS_SCANNING);
-		batch = has_enough(state) ? NULL : state->feed->ops->next(state->feed);
-		if (batch)
-			read_values(batch, state->spec);
-		status = batch ? ops->add_batch(state->engine, batch) : end_of_input(state);
-		if (status == ENGINE_FAILED)
-			fall_back(state);
-		raise_errors(state);
-		if (batch == NULL || state->feed->batches % PROGRESS_BATCHES == 0)
-			report_groups(state);
 	}
-	state->nchosen = 0;
+	state->run.nchosen = 0;
 	return false;
 }
 
-/* Runs until there are groups to emit; false when there are no more. */
+/* Runs until there are groups to return; false if there are no more. */
 static bool
 fetch_groups(GpuAggState *state)
 {
@@ -450,26 +489,25 @@ fetch_groups(GpuAggState *state)
 	return more;
 }
 
-/* May group g be returned, now that its tuple has passed the quals, or if there are none? */
+/* True if group g may be returned, after its tuple has passed the quals, if any. */
 static bool
-confirm(const GpuAggState *state, int g)
+confirm_group(const GpuAggState *state, int g)
 {
-	return !chooses(state) || returned_confirm(state->returned, &state->groups, g);
+	return !filters_groups(state) || group_filter_confirm(state->filter, &state->groups, g);
 }
 
-/*
- * Puts a group that is made into the slot, if it passes the quals; keeps it where groups are kept.
+/* Stores the next group in the slot, and keeps it for rescans; false if it is not to be returned.
  */
 static bool
 make_tuple(GpuAggState *state, TupleTableSlot *slot)
 {
 	CustomScanState *node = &state->css;
 	ExprContext *econtext = node->ss.ps.ps_ExprContext;
-	int i = state->next_group++;
-	int g = state->chosen ? state->chosen[i] : i;
+	int i = state->run.next_group++;
+	int g = state->run.chosen ? state->run.chosen[i] : i;
 	MemoryContext old;
 
-	if (node->ss.ps.qual == NULL && !confirm(state, g))
+	if (node->ss.ps.qual == NULL && !confirm_group(state, g))
 		return false;
 	old = MemoryContextSwitchTo(econtext->ecxt_per_tuple_memory);
 	tuples_store(state->tuples, slot, i);
@@ -482,15 +520,18 @@ make_tuple(GpuAggState *state, TupleTableSlot *slot)
 		InstrCountFiltered1(node, 1);
 		return false;
 	}
-	if (node->ss.ps.qual != NULL && !confirm(state, g))
+	if (node->ss.ps.qual != NULL && !confirm_group(state, g))
 		return false;
 	if (kept_behind_quals(state->kept))
 		kept_put(state->kept, slot);
-	state->ntuples++;
+	state->run.ntuples++;
 	return true;
 }
 
-/* Puts a group of an earlier scan into the slot, if there is one; *passed: it passes the quals. */
+/*
+ * Stores the next kept group of an earlier scan in the slot; false if there is none.  *passed: it
+ * passes the quals.
+ */
 static bool
 read_kept(GpuAggState *state, TupleTableSlot *slot, bool *passed)
 {
@@ -520,7 +561,7 @@ exec_scan(CustomScanState *node)
 		ResetExprContext(econtext);
 		if (!read_kept(state, slot, &passed))
 		{
-			if (state->next_group >= state->nchosen)
+			if (state->run.next_group >= state->run.nchosen)
 			{
 				if ((state->kept && kept_is_complete(state->kept)) || !fetch_groups(state))
 				{
@@ -548,7 +589,7 @@ rescan_scan(CustomScanState *node)
 
 	if (changed)
 		UpdateChangedParamSet(state->child, changed);
-	/* constants and aggregates' parameters may have changed */
+	/* whether constants and parameters of the aggregates are as before */
 	same = !bms_overlap(changed, state->expr_params);
 	if (state->kept && state->engine &&
 		kept_rescan(state->kept, same && state->child->chgParam == NULL))
@@ -558,22 +599,15 @@ rescan_scan(CustomScanState *node)
 	if (state->engine)
 	{
 		state->rescans++;
-		state->counted += state->emitted + state->engine->left_out;
+		state->counted += state->run.emitted + state->engine->left_out;
 		state->engine->ops->reset(state->engine);
 		state->feed->ops->rescan(state->feed);
 	}
 	else if (state->child->chgParam == NULL)
 		ExecReScan(state->child);
-	if (state->returned)
-		returned_reset(state->returned);
-	state->next_group = state->nchosen = 0;
-	state->finished = false;
-	state->begun = false;
-	state->silent = false;
-	state->merging = state->late = false;
-	state->parts = 0;
-	state->emitted = state->ntuples = 0;
-	state->participant = -1;
+	if (state->filter)
+		group_filter_reset(state->filter);
+	state->run = new_run;
 }
 
 static void

@@ -1,16 +1,16 @@
 /*
  * exec.h
- *	  Execution state of the custom scan, and what its files have for each other.
+ *	  The state of the custom scan, and what its files call of each other.
  *
+ * exec.c		the callbacks of the scan; they use all other files
  * open.c		opens spec, engine and feed
- * shared_rows.c	rows of groups between participants, in shared memory
  * parallel.c	participants of a parallel plan
- * returned.c	which groups become tuples
- * tuples.c		makes the tuples
- * kept.c		keeps them for rescans
- * explain.c	what EXPLAIN prints
- * count.c		what gpuagg_stats counts
- * exec.c		the callbacks, which use all of these
+ * shared_rows.c	groups of participants, as rows in shared memory
+ * group_filter.c	leaves out groups that HAVING or LIMIT drops
+ * tuples.c		makes tuples of groups
+ * kept.c		keeps tuples for rescans
+ * explain.c	prints EXPLAIN's lines
+ * count.c		counts runs for gpuagg_stats
  */
 #ifndef GPUAGG_EXEC_H
 #define GPUAGG_EXEC_H
@@ -31,60 +31,75 @@
 
 typedef struct GpuAggShared GpuAggShared;
 
+typedef enum ScanPhase
+{
+	SCAN_OFFER,  /* before the first row: the engine may take rows that its device has cached */
+	SCAN_READ,   /* batches go from the feed to the engine */
+	SCAN_MERGE,  /* a participant merges and returns partitions: see parallel_next_part() */
+	SCAN_RETURN, /* the engine is finished, and returns its groups */
+	SCAN_SILENT  /* another participant returns the groups */
+} ScanPhase;
+
+/* The progress of one scan; a rescan begins with a new one. */
+typedef struct ScanRun
+{
+	ScanPhase phase;
+	int nchosen;       /* groups of state->groups that are to be returned */
+	const int *chosen; /* their indexes; NULL: all */
+	int next_group;    /* next one of these */
+	uint64 ntuples;    /* groups of which tuples were made */
+	uint64
+		emitted; /* groups that the engine returned; if there are any, no engine can start over */
+
+	/* In a parallel plan. */
+	int participant; /* number, or -1: not attached */
+	bool joined;     /* the engine shares a query with other participants */
+	bool late;       /* attached after others had begun to merge partitions */
+	int parts;       /* partitions that this process has merged */
+} ScanRun;
+
 typedef struct GpuAggState
 {
 	CustomScanState css; /* must be first */
 	GpuAggPlan *plan;
 	PlanState *child;
 	ExprState *limit_exprs[2]; /* LIMIT and OFFSET, with plan->nlimit or first_groups */
-	ExprState **directs;       /* [agg] the direct argument of an ordered-set aggregate, or NULL */
-	ExprSubplans subplans;     /* of the child's expressions, for all rescans */
-	Bitmapset *expr_params;    /* of custom_exprs */
-	struct Kept *kept;         /* groups for rescans; NULL: never */
+	ExprState **directs;       /* [agg] direct argument of an ordered-set aggregate, or NULL */
+	ExprSubplans subplans;     /* subplans in the child's expressions, for all rescans */
+	Bitmapset *expr_params;    /* parameters in custom_exprs */
+	struct Kept *kept;         /* groups for rescans; NULL: never kept */
 
-	/* Opened for the first tuple, in cxt. */
+	/* Opened for the first tuple, in cxt; NULL before. */
 	MemoryContext cxt;
 	AggSpec *spec;
 	AggOutput **outputs;   /* [agg] */
-	ExprState **fractions; /* [ordered set of the spec]: its direct argument, or NULL */
+	ExprState **fractions; /* [ordered set of the spec] its direct argument, or NULL */
 	Feed *feed;
 	Engine *engine;
-	struct Returned *returned; /* which groups may be returned; NULL: all */
+	struct GroupFilter *filter; /* NULL: all groups may be returned */
 	struct Tuples *tuples;
-	const EngineOps *preferred; /* the engine that was chosen, which may have failed since */
+	const EngineOps *preferred; /* the engine that was chosen; it may have failed since */
 	char engine_reason[160];
 
 	/* Progress. */
-	struct Progress *progress; /* for gpuagg_progress; of the whole query */
-	GroupBatch groups;         /* groups being emitted */
-	const int *chosen;         /* of these; NULL: all */
-	int nchosen;
-	int next_group;
-	bool begun;     /* the engine has been offered resident rows */
-	bool finished;  /* all input is reduced */
-	bool silent;    /* another participant returns the groups */
-	uint64 ntuples; /* groups of which tuples were made */
-	uint64 emitted; /* groups returned: if any, no engine can start over */
+	struct Progress *progress; /* entry of the whole query in gpuagg_progress */
+	ScanRun run;
+	GroupBatch groups; /* groups that are being returned */
 
 	/* For gpuagg_stats. */
 	uint64 rescans;
-	uint64 counted;     /* groups returned before rescans */
-	instr_time elapsed; /* until groups were there */
+	uint64 counted;     /* groups of earlier scans */
+	instr_time elapsed; /* time spent until groups were there */
 
 	/* In a parallel plan. */
-	GpuAggShared *shared;      /* or NULL: there are no participants */
-	const SlotSupport *agreed; /* what the specs of all participants are built for; or NULL */
-	uint64 seed[2];            /* random, and the same in all participants */
-	int participant;           /* number, or -1: not attached */
-	bool joined;               /* the engine shares a query with others */
-	bool late;                 /* attached when others were merging parts already */
-	bool merging;              /* parts of the groups: see parallel_next_part() */
+	GpuAggShared *shared;      /* NULL: there are no other participants */
+	const SlotSupport *agreed; /* what the specs of all participants are built for, or NULL */
+	uint64 seed[2];            /* random, the same in all participants */
 	struct MappedRows *mapped; /* groups of participants in shared memory */
-	int parts;                 /* that this process has merged */
-	bool have_stats;
-	bool uncounted;       /* with have_stats: gpuagg_stats does not have them yet */
-	FeedStats feed_stats; /* with have_stats: of all participants */
-	EngineStats stats;    /* of all participants, once they have shut down */
+	bool have_stats;           /* the following members are set: participants have shut down */
+	bool uncounted;            /* gpuagg_stats does not have these statistics yet */
+	FeedStats feed_stats;      /* totals of all participants */
+	EngineStats stats;         /* totals of all participants */
 	int participants;
 } GpuAggState;
 
@@ -94,21 +109,22 @@ extern void exec_register(void);
 /* open.c */
 
 /*
- * The engine for state->spec, or without one that a common query would get; `reason` as in
- * engines_choose().
+ * Returns the engine for state->spec, or without a spec the one that a common query would get.
+ * `reason` is as in engines_choose().
  */
 extern const EngineOps *exec_choose_engine(const GpuAggState *state, char *reason,
 										   size_t reason_size);
-/* Before the engine is open: the one that the query will get, for EXPLAIN. */
+/* Returns the engine that the query will get, for EXPLAIN, before the engine is open. */
 extern const EngineOps *exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size);
-/* The support of the engine that is open, or that this process would choose now. */
+/* Returns the support of the open engine, or of the one that this process would choose now. */
 extern SlotSupport exec_slot_support(GpuAggState *state);
-/* Both allocate in the current context.  With ops NULL the engine is chosen. */
+/* Opens spec and engine in the current context.  With ops NULL the engine is chosen. */
 extern void exec_open_engine(GpuAggState *state, const EngineOps *ops);
+/* Opens the feed for the open spec and engine, in the current context. */
 extern void exec_open_feed(GpuAggState *state);
-/* NULL where the feed is heap pages, else why it is tuples. */
+/* Returns why the feed takes tuples from the child plan, or NULL if it reads heap pages. */
 extern const char *exec_tuples_reason(GpuAggState *state);
-/* Statistics of this process's engine; false if it has none. */
+/* Sets *stats to the statistics of this process's engine; false if it has none. */
 extern bool exec_stats(GpuAggState *state, EngineStats *stats);
 
 /* parallel.c */
@@ -117,16 +133,16 @@ extern void parallel_initialize(CustomScanState *node, ParallelContext *pcxt, vo
 extern void parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate);
 extern void parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate);
 extern void parallel_shutdown(CustomScanState *node);
-/* Before the first row of this process; false if its engine failed. */
+/* Attaches this process before its first row; false if its engine failed. */
 extern bool parallel_attach(GpuAggState *state);
 /*
- * After the last row.  Sets state->silent if another participant returns the groups;
- * otherwise the engine has all of them, and is to be finished.
+ * Ends the input of this process.  Sets the phase to SCAN_SILENT or SCAN_MERGE, or leaves it: then
+ * the engine has the groups of all participants, and must be finished.
  */
 extern EngineStatus parallel_end_of_input(GpuAggState *state);
 /*
- * With state->merging, when the engine has returned all of its groups: gives it those of the next
- * part. *more becomes false if there is no part left.
+ * In SCAN_MERGE, after the engine has returned all of its groups: gives it the groups of the next
+ * partition, and finishes it.  *more becomes false if there is no partition left.
  */
 extern EngineStatus parallel_next_part(GpuAggState *state, bool *more);
 

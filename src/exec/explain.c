@@ -1,11 +1,10 @@
 /*
  * explain.c
- *	  What EXPLAIN prints of a custom scan.
+ *	  Prints EXPLAIN's lines of a custom scan.
  *
- * Before execution the engine and strategy are those that would be used; after
- * it (ANALYZE) they are those that were, with what they did.  Where rows may be hidden from the
- * user, only what is planned is printed, as all else may depend on these rows: what is skipped,
- * kept or refused, and the strategy.
+ * Before execution these are the engine and strategy that would be used.  After it (ANALYZE) they
+ * are those that were used, with their statistics.  In a guarded plan, where rows may be hidden
+ * from the user, only planned properties are printed: all others may depend on hidden rows.
  */
 #include "postgres.h"
 
@@ -17,7 +16,7 @@
 #include "exec/exec.h"
 #include "settings.h"
 
-/* The keys of a set, as the query would have them. */
+/* Returns the keys of a grouping set as in a query. */
 static char *
 set_text(const KeySet *set, List *keys)
 {
@@ -30,7 +29,7 @@ set_text(const KeySet *set, List *keys)
 	return psprintf("(%s)", text.data);
 }
 
-/* The sets, and once the query has run, the one that each was made from. */
+/* Prints the grouping sets, and after execution the set that each was made from. */
 static void
 explain_sets(GpuAggState *state, List *keys, ExplainState *es)
 {
@@ -72,7 +71,7 @@ explain_keys(GpuAggState *state, List *ancestors, ExplainState *es)
 		ExplainPropertyList("Group Key", keys, es);
 }
 
-/* LIMIT plus OFFSET, and what groups are sorted by to find the best. */
+/* Prints LIMIT plus OFFSET, and the sort keys that choose groups. */
 static void
 explain_limit(GpuAggState *state, List *ancestors, ExplainState *es)
 {
@@ -140,9 +139,9 @@ explain_engine(GpuAggState *state, ExplainState *es)
 							reason[0] ? psprintf("%s (%s)", ops->name, reason) : ops->name, es);
 }
 
-/* Will every key be compared by its bits?  From the types alone; build_key() knows more. */
+/* Returns whether all keys are of integer types, so that they may be KEY_RAW. */
 static bool
-keys_integer(GpuAggState *state)
+are_keys_integer(GpuAggState *state)
 {
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	int16 scale;
@@ -158,7 +157,7 @@ keys_integer(GpuAggState *state)
 	return true;
 }
 
-/* The strategy that the planner's estimates suggest; the data may suggest another. */
+/* Prints the strategy that the planner's estimates suggest.  The rows may suggest another one. */
 static void
 explain_planned_strategy(GpuAggState *state, ExplainState *es)
 {
@@ -171,7 +170,7 @@ explain_planned_strategy(GpuAggState *state, ExplainState *es)
 	device.memory_bytes = get_hash_memory_limit();
 	input.forced = gpuagg_strategy;
 	input.nkeys = plan->nkeys;
-	input.keys_integer = keys_integer(state);
+	input.keys_integer = are_keys_integer(state);
 	input.grouped = plan->grouped || plan->norder > 0;
 	input.rows = plan->est_rows;
 	input.groups = plan->est_groups;
@@ -219,10 +218,8 @@ explain_feed(GpuAggState *state, ExplainState *es)
 
 	if (state->feed)
 		state->feed->ops->explain(state->feed, stats, es);
-	else if (why == NULL)
-		feed_heap_describe(state->child, stats, es);
 	else
-		ExplainPropertyText("Feed", "tuples from the child plan", es);
+		feed_describe(state->child, why == NULL, stats, es);
 	if (!ran && state->plan->norder > 0)
 		ExplainPropertyText("Sort", "by keys and order", es);
 	else if (ran && state->plan->norder > 0 && state->engine->ops->sorts)
@@ -231,7 +228,7 @@ explain_feed(GpuAggState *state, ExplainState *es)
 		ExplainPropertyText("Heap Feed", psprintf("no: %s", why), es);
 }
 
-/* Forgets what was counted for a node and those below. */
+/* Resets the instrumentation of a node and of the nodes below. */
 static bool
 forget_counts(PlanState *node, void *context)
 {
@@ -242,8 +239,8 @@ forget_counts(PlanState *node, void *context)
 }
 
 /*
- * After a run with rows that may be hidden.  Which of them an engine took by name, the nodes below
- * do not count.
+ * Prints what a guarded plan may show after execution.  Nodes below do not count rows that are
+ * cached on the device, so their counts would reveal which rows those were.
  */
 static void
 explain_guarded(GpuAggState *state, ExplainState *es)

@@ -1,19 +1,20 @@
 /*
  * kept.c
- *	  Groups that are kept for rescans.
+ *	  Keeps the tuples of groups for rescans; see kept.h.
  *
- * Core's hashed aggregation returns the groups of its hash table again if a rescan has changed
- * nothing below, as where HAVING or the targets have a column of an outer query.  This scan does
- * the same for every engine: the tuples of its groups go to a tuplestore (work_mem, and files
- * beyond) as they are returned first, and a rescan reads them there.  A scan that was left early is
- * read on behind what is kept, as nodeMaterial does.
+ * PostgreSQL's hashed aggregation returns the groups of its hash table again if a rescan changes
+ * nothing below it, for example if only HAVING or the target list has a column of an outer
+ * query.  This scan does the same for every engine.  When tuples are returned for the first time,
+ * they go to a tuplestore, which uses work_mem, and files beyond that.  A rescan reads them
+ * there.  If the earlier scan stopped early, the rescan continues it after the kept tuples, as
+ * nodeMaterial does.
  *
- * Quals that may give other answers in the next scan are evaluated for kept groups; others only
- * once.
+ * Quals whose result may differ in the next scan are evaluated for kept tuples.  Others are
+ * evaluated once, before tuples are kept.
  *
- * Keeping costs a copy of each group.  So the first scan keeps its groups only if the planner knows
- * of outer queries, on whose columns nothing depends that makes the groups.  Elsewhere the first
- * rescan without a change begins to keep.
+ * Keeping costs a copy of each tuple.  So the first scan keeps them only if the planner found outer
+ * queries, and the groups do not depend on their columns.  Otherwise keeping begins with the first
+ * rescan that changes nothing.
  */
 #include "postgres.h"
 
@@ -30,16 +31,16 @@
 struct Kept
 {
 	MemoryContext cxt;
-	bool unfiltered; /* groups are kept before the quals */
-	bool keeping;    /* in this run */
-	bool complete;
-	Tuplestorestate *store; /* NULL: no group yet */
+	bool unfiltered;        /* tuples are kept before the quals are evaluated */
+	bool keeping;           /* this scan keeps its tuples */
+	bool complete;          /* all tuples of the scan are kept */
+	Tuplestorestate *store; /* NULL: no tuple yet */
 	TupleTableSlot *slot;
 };
 
 /*
- * Do quals depend on what may be different in the next scan?  Of an expression with a subplan only
- * this is known.
+ * True if the result of quals may differ in the next scan: they have parameters of the executor,
+ * or a subplan, which may have any.
  */
 static bool
 may_differ(Node *node, void *context)
@@ -60,8 +61,8 @@ kept_create(GpuAggState *state)
 	Kept *kept;
 
 	/*
-	 * each run of a parallel plan has processes of its own; and core may call volatile functions
-	 * again, but for a hash table
+	 * Each run of a parallel plan has new processes.  With volatile functions, keep groups only
+	 * where PostgreSQL would keep a hash table, instead of calling the functions again.
 	 */
 	if (scan->parallel_aware ||
 		(plan->read_once && (plan->nkeys == 0 || plan->grouped || plan->nsets > 0)))
@@ -115,7 +116,7 @@ kept_put(Kept *kept, TupleTableSlot *slot)
 
 		kept->store = tuplestore_begin_heap(false, false, work_mem);
 		tuplestore_set_eflags(kept->store, EXEC_FLAG_REWIND);
-		/* the reader is told that it is at the end, and stays there while groups are added */
+		/* move the read pointer to the end, where it stays while tuples are added */
 		tuplestore_gettupleslot(kept->store, true, false, kept->slot);
 		MemoryContextSwitchTo(old);
 	}

@@ -1,6 +1,6 @@
 /*
  * kept.h
- *	  Groups that are kept for rescans.
+ *	  Keeps the tuples of groups for rescans that do not change them.
  */
 #ifndef GPUAGG_KEPT_H
 #define GPUAGG_KEPT_H
@@ -12,32 +12,32 @@
 struct GpuAggState;
 typedef struct Kept Kept;
 
-/* For a scan whose child is initialized; NULL: its groups are never kept. */
+/* Returns NULL if groups of this scan are never kept.  The child plan must be initialized. */
 extern Kept *kept_create(struct GpuAggState *state);
 
-/* Are the groups of this run kept, and those that the quals drop among them? */
+/* True if this scan keeps its groups before it evaluates the quals. */
 extern bool kept_before_quals(const Kept *kept);
-/* Are they kept behind the quals? */
+/* True if this scan keeps only groups that pass the quals. */
 extern bool kept_behind_quals(const Kept *kept);
 
 /*
- * Puts the next group of an earlier scan into the slot; false: there is none, and groups go on
- * where that scan was left.
+ * Stores the next group of an earlier scan in the slot.  Returns false if there is none: the scan
+ * then continues where the earlier one stopped.
  */
 extern bool kept_next(Kept *kept, TupleTableSlot *slot);
 /* Keeps a group. */
 extern void kept_put(Kept *kept, TupleTableSlot *slot);
-/* There are no groups beside those that are kept. */
+/* Called when the scan has no more groups: all of them are kept. */
 extern void kept_complete(Kept *kept);
 extern bool kept_is_complete(const Kept *kept);
 
 /*
- * For a rescan, when a scan has begun.  `same`: the rows that are grouped, and how, are as before.
- * True: the groups are returned again.  False: they are made anew.
+ * Begins a rescan after a scan.  `same`: neither the rows nor the grouping has changed.  Returns
+ * true if kept groups are returned, false if the groups must be computed again.
  */
 extern bool kept_rescan(Kept *kept, bool same);
 
-/* Forgets the groups, and releases their memory and files. */
+/* Drops the groups, and releases their memory and files. */
 extern void kept_end(Kept *kept);
 
 #endif /* GPUAGG_KEPT_H */

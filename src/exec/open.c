@@ -1,10 +1,10 @@
 /*
  * open.c
- *	  Opens what a scan runs with: spec, engine and feed.
+ *	  Opens spec, engine and feed of a scan.
  *
- * The spec depends on the engine, as engines differ in the slots that they run
- * (SlotSupport), and the choice of the engine depends on the spec: a spec is built for
- * the engine that is likely to be chosen, and built again if another one is.
+ * The spec depends on the engine, as engines support different slots (SlotSupport).  The choice of
+ * the engine depends on the spec.  So a spec is first built for the engine that is likely to be
+ * chosen, and built again if another one is chosen.
  */
 #include "postgres.h"
 
@@ -23,14 +23,14 @@
 #include "key_spec.h"
 #include "settings.h"
 
-/* What an engine that does not sort pays to have a row sorted, in slots. */
+/* Cost of sorting a row for an engine that does not sort, as a number of slots. */
 #define SORT_WORK 16
 
 /* ---- the spec ---------------------------------------------------------- */
 
-/* The columns that the feed sorts by. */
+/* Adds the columns that rows are sorted by for the aggregates. */
 static void
-build_order(GpuAggState *state, AggSpec *spec)
+add_order(GpuAggState *state, AggSpec *spec)
 {
 	GpuAggPlan *plan = state->plan;
 	TupleDesc child = ExecGetResultType(state->child);
@@ -100,7 +100,7 @@ add_row_set(AggSpec *spec, Aggref *aggref, const int *args, int filter, bool sor
 	return spec_add_distinct(spec, &set) + 1;
 }
 
-/* Translates the plan into a spec; aggregates evaluate their parameters here. */
+/* Translates the plan into a spec.  Evaluates the parameters of aggregates, such as bounds. */
 static void
 build_spec(GpuAggState *state, const SlotSupport *support)
 {
@@ -119,7 +119,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 					  (Node *) list_nth_node(TargetEntry, cscan->custom_scan_tlist, k)->expr,
 					  plan->key_input[k], plan->key_eq[k], plan->key_hash[k],
 					  plan->key_collation[k]);
-	build_order(state, spec);
+	add_order(state, spec);
 	state->outputs = palloc0(sizeof(AggOutput *) * (plan->naggs + 1));
 	state->fractions = palloc0(sizeof(ExprState *) * (plan->naggs + 1));
 	for (int a = 0; a < plan->naggs; a++)
@@ -130,7 +130,7 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 		int set =
 			add_row_set(spec, aggref, plan->agg_args[a], plan->agg_filter[a], plan->agg_sorts[a]);
 
-		/* the set has the filter's rows alone */
+		/* a row set has only rows that pass the filter */
 		state->outputs[a] =
 			aggmap_build(spec, &call, plan->agg_args[a], set > 0 ? -1 : plan->agg_filter[a], set,
 						 &state->css.ss.ps, state->css.ss.ps.ps_ExprContext);
@@ -144,7 +144,10 @@ build_spec(GpuAggState *state, const SlotSupport *support)
 
 /* ---- the engine -------------------------------------------------------- */
 
-/* Has the query fallback aggregates?  Without a spec, those that are whatever their arguments. */
+/*
+ * Returns whether the query has fallback aggregates.  Without a spec, finds only aggregates that
+ * are fallback aggregates with any arguments.
+ */
 static bool
 has_fallbacks(const GpuAggState *state)
 {
@@ -186,7 +189,7 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 {
 	const AggSpec *spec = state->spec;
 	double rows = state->plan->est_rows;
-	/* EXPLAIN has the plan alone */
+	/* in EXPLAIN nothing is shared: the plan decides */
 	bool parallel = state->shared != NULL ||
 		(state->css.ss.ps.plan->parallel_aware &&
 		 (state->css.ss.ps.state->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY));
@@ -197,9 +200,9 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 		.input.read_once = state->plan->read_once,
 		.fallbacks = has_fallbacks(state),
 		.ordered_sets = has_ordered_sets(state),
-		.engines = 1,
+		.row_engines = 1,
 		.work.rows = rows,
-		/* before execution as for a common query */
+		/* without a spec: figures of a common query */
 		.work.values = spec ? spec->nslots + spec->nkeys : 3,
 		.work.columns = spec ? spec->ncols : 2,
 		.work.boundaries = state->plan->grouped ? state->plan->nkeys : 0,
@@ -207,15 +210,16 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 
 	if (spec && spec->nsets > 0)
 	{
-		query.engines = composite_count_row_engines(engines_candidate(), spec, parallel);
-		query.work.values *= query.engines;
+		query.row_engines = composite_count_row_engines(engines_candidate(), spec, parallel);
+		query.work.values *= query.row_engines;
 	}
 	if (spec && spec->norder > 0)
 		query.work.local = rows * SORT_WORK * gpuagg_slot_cost;
 	return engines_choose(&query, reason, reason_size);
 }
 
-/* Chooses the engine, and builds the spec for it. */
+/* Chooses the engine, and builds the spec for it, or for the support that participants agreed on.
+ */
 static const EngineOps *
 choose_engine(GpuAggState *state, const SlotSupport *agreed)
 {
@@ -229,9 +233,12 @@ choose_engine(GpuAggState *state, const SlotSupport *agreed)
 	return ops;
 }
 
-/* The engine that the query would get, and why; state stays as it is but for engine_reason. */
+/*
+ * Returns the engine that the query would get, and sets state->engine_reason.  Other members of the
+ * state stay as they are.
+ */
 static const EngineOps *
-would_choose(GpuAggState *state)
+preview_engine(GpuAggState *state)
 {
 	const EngineOps *ops;
 	AggSpec *spec = state->spec;
@@ -257,18 +264,18 @@ exec_slot_support(GpuAggState *state)
 		return state->spec->support;
 	if (engines_candidate() == engines_default())
 		return engines_default()->support;
-	return would_choose(state)->support;
+	return preview_engine(state)->support;
 }
 
-/* Does an expression need parameters that have no value before the query runs? */
+/* True if an expression has parameters without a value before execution. */
 static bool
-needs_run(Node *node, void *params)
+needs_execution(Node *node, void *params)
 {
 	if (node == NULL)
 		return false;
 	if (IsA(node, Param) && (((Param *) node)->paramkind != PARAM_EXTERN || params == NULL))
 		return true;
-	return expression_tree_walker(node, needs_run, params);
+	return expression_tree_walker(node, needs_execution, params);
 }
 
 const EngineOps *
@@ -277,19 +284,17 @@ exec_planned_engine(GpuAggState *state, char *reason, size_t reason_size)
 	CustomScan *cscan = (CustomScan *) state->css.ss.ps.plan;
 	const EngineOps *ops;
 
-	/* bounds of histograms are evaluated for a spec */
+	/* a spec needs the values of aggregates' parameters, such as bounds of histograms */
 	if (engines_candidate() == engines_default() ||
-		needs_run((Node *) cscan->custom_scan_tlist, state->css.ss.ps.state->es_param_list_info))
+		needs_execution((Node *) cscan->custom_scan_tlist,
+						state->css.ss.ps.state->es_param_list_info))
 		return exec_choose_engine(state, reason, reason_size);
-	ops = would_choose(state);
+	ops = preview_engine(state);
 	strlcpy(reason, state->engine_reason, reason_size);
 	return ops;
 }
 
-/*
- * The direct argument of an ordered-set aggregate in a group, in the current context: an
- * OrderedSetFraction.
- */
+/* Returns the direct argument of an ordered-set aggregate in a group: an OrderedSetFraction. */
 static Datum
 eval_fraction(void *arg, int set, const Datum *keys, const bool *nulls, bool *isnull)
 {
@@ -324,7 +329,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	env.batch_rows = gpuagg_batch_rows;
 	env.est_rows = state->plan->est_rows;
 	env.est_groups = state->plan->est_groups;
-	/* a feed that sorts does so by keys first */
+	/* a feed that sorts rows for aggregates sorts by keys first */
 	env.input.grouped = state->plan->grouped ||
 		(!ops->sorts && state->plan->norder > 0 && state->plan->nkeys > 0 &&
 		 state->plan->nsets == 0);
@@ -332,7 +337,7 @@ exec_open_engine(GpuAggState *state, const EngineOps *ops)
 	memcpy(env.seed, state->seed, sizeof(env.seed));
 	env.input.read_once = state->plan->read_once;
 	env.forced = gpuagg_strategy;
-	/* coarser sets of keys are made of states */
+	/* groups of other grouping sets are made from states, not from ranks */
 	env.ranks = state->spec->nsets == 0;
 	for (int a = 0; a < state->plan->naggs; a++)
 		env.ranks &= !aggmap_reads_registers(state->outputs[a]);
@@ -348,10 +353,10 @@ exec_stats(GpuAggState *state, EngineStats *stats)
 	if (state->engine == NULL)
 		return false;
 	state->engine->ops->stats(state->engine, stats);
-	/* an engine also counts groups that other participants return */
-	stats->groups = state->emitted + state->engine->left_out;
-	stats->returned = state->ntuples;
-	stats->parts = state->parts;
+	/* the engine's number may include groups that other participants return */
+	stats->groups = state->run.emitted + state->engine->left_out;
+	stats->returned = state->run.ntuples;
+	stats->parts = state->run.parts;
 	return true;
 }
 
@@ -362,7 +367,7 @@ exec_tuples_reason(GpuAggState *state)
 {
 	if (gpuagg_feed == GPUAGG_FEED_TUPLES)
 		return "gpuagg.feed is tuples";
-	return feed_heap_unsupported_reason(state->child, state->plan->read_once);
+	return feed_pages_unsupported_reason(state->child, state->plan->read_once);
 }
 
 void
@@ -379,19 +384,16 @@ exec_open_feed(GpuAggState *state)
 		if (plan->input_resno[i] == 0)
 			constants[i] = ExecInitExpr(list_nth(cscan->custom_exprs, n++), &state->css.ss.ps);
 	}
-	if (exec_tuples_reason(state))
-		feed = feed_tuples_open(state->child, state->spec, plan->input_resno, constants,
-								state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
-	else
-		feed = feed_heap_open(state->child, plan->read_once, state->spec, plan->input_resno,
-							  constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
+	feed =
+		feed_open(state->child, exec_tuples_reason(state) == NULL, plan->read_once, state->spec,
+				  plan->input_resno, constants, state->css.ss.ps.ps_ExprContext, gpuagg_batch_rows);
 	feed->subplans = &state->subplans;
 	feed->guarded = plan->guarded;
 	if (plan->norder > 0 && !state->engine->ops->sorts)
 	{
 		AggSpec *sorted = state->spec;
 
-		/* rows that are in order are so in the groups of each set */
+		/* sorted rows are sorted within the groups of each grouping set, too: ignore the keys */
 		if (plan->nsets > 0)
 		{
 			sorted = palloc(sizeof(AggSpec));

@@ -2,68 +2,64 @@
  * parallel.c
  *	  How the participants of a parallel scan merge their groups.
  *
- * A participant is active from its first call until the end of its input.  Each
- * reduces its share of the input in an engine of its own.  There are two ways to bring
- * the groups together, by how many there are.
+ * A participant is active from its first call until the end of its input.  Each reduces its share
+ * of the input in an engine of its own.  There are two ways to merge the groups; the number of
+ * groups decides.
  *
- * Few groups.  At the end of its input a participant that is not the last active one
- * exports its groups to shared storage (dynamic shared memory, or a shared temporary
- * file if they are large) and returns none.  The last one imports all exports and
- * returns the groups.  No participant waits for another, and any number of them is
- * right: the leader alone, workers alone, or one more that starts when the others have
- * ended.
+ * Few groups.  At the end of its input, a participant that is not the last active one exports its
+ * groups to shared storage, and returns none.  The storage is dynamic shared memory, or a shared
+ * temporary file for large exports.  The last participant imports all exports and returns the
+ * groups.  No participant waits for another.  Any number of participants works: the leader alone,
+ * workers alone, or one that starts after the others have ended.
  *
- * Why one that starts so late is right: partial plans return each row to one
- * participant, and when one of them sees the end, rows that were not returned yet
- * belong to participants that are active.  So whichever participant attaches after
- * the last active one finds no rows.
+ * Why such a late start is safe: partial plans return each row to one participant.  When one of
+ * them reaches the end, rows that were not returned yet belong to active participants.  So a
+ * participant that attaches after the last active one has ended finds no rows.
  *
- * Many groups, while others are active: a participant decides at the end of its input
- * that the groups are merged in parts (GpuAggShared.partitioned), and those that end after it
- * do the same.  Each leaves its groups by part, which a hash of the keys decides: rows of its table
- * in shared memory (shared_rows.c), where they and the table fit the memory of one participant, and
- * otherwise records in a shared temporary file for each part.  It waits at a barrier until no
- * participant is active.  Then each takes a part after the other, merges what all have written of
- * it, and returns its groups.  What participants had exported by then, when groups seemed few, the
- * one that decides imports before it writes its own.
+ * Many groups, while others are active.  A participant decides at the end of its input that the
+ * groups are merged in partitions (GpuAggShared.partitioned), and those that end after it do the
+ * same.  A hash of the keys decides the partition of a group.  A participant leaves its groups as
+ * rows in shared memory (shared_rows.c), if they and its table fit the memory of one participant.
+ * Otherwise it writes records to a shared temporary file for each partition.  It then waits at a
+ * barrier until no participant is active.  After that each participant takes one partition after
+ * another, merges what all have written of it, and returns its groups.  Groups that participants
+ * exported before the decision are imported by the one that decides, before it writes its own.
  *
  * Why waiting at the barrier cannot deadlock:
  *
- * - A participant attaches to the barrier at its first call, and until it has
- *	 arrived there it returns no tuple.  So it does not leave the scan's call before,
- *	 but by an error.  Whoever is waited for is executing this scan, or nodes
- *	 below it; it does not stop because its consumer pulls no more tuples (a LIMIT), and is
- *	 not blocked by a full queue to the leader, as it has sent nothing since it attached: not
- *	 from this scan, and another scan (of an Append, say) is not executed meanwhile.
- * - Workers that never start do not attach, nor does a leader that does not
- *	 participate.  One that starts late and finds the barrier passed has no rows, and takes
- *	 parts at once.
- * - Nodes below may have barriers of their own (a parallel hash join).  There, too,
- *	 nobody waits for a participant that has ended its input, and those here that wait have.
- *	 Nodes above may have them: whoever waits there has passed this one, and is
- *	 not waited for here.
- * - After the barrier nobody waits.  A leader or worker that is stopped with a part half returned
- *	 keeps nobody from other parts: their consumer is stopped as well, or there is an error.
- * - The wait can be interrupted.  An error of a worker reaches the leader as an
- *	 interrupt, and one of the leader ends the workers.
+ * - A participant attaches to the barrier at its first call.  It returns no tuple until it has
+ *	 arrived at the barrier, so it leaves the scan's call before only by an error.  A participant
+ *	 that others wait for is therefore executing this scan or nodes below it.  It does not stop
+ *	 because its consumer needs no more tuples (a LIMIT).  A full queue to the leader cannot block
+ *	 it either: it has sent nothing from this scan since it attached, and another scan (of an
+ *	 Append, for example) is not executed meanwhile.
+ * - Workers that never start do not attach, and neither does a leader that does not participate.  A
+ *	 participant that starts late and finds the barrier passed has no rows, and takes partitions at
+ *	 once.
+ * - Nodes below may have barriers of their own (a parallel hash join).  There no node waits for a
+ *	 participant that has ended its input, and participants that wait here have.  Nodes above may
+ *	 have barriers, too: a participant that waits there has passed this barrier, and no one waits
+ * for it here. - After the barrier no one waits.  If a leader or worker stops in the middle of a
+ * partition, the
+ *	 others go on: their consumer stops as well, or there is an error.
+ * - The wait can be interrupted.  An error of a worker reaches the leader as an interrupt, and an
+ *	 error of the leader ends the workers.
  *
- * Engines that can share a query (engine.h) join the one whose number is `share`
- * before their participant attaches.  At the end of its input a participant whose
- * engine has joined flushes.  While others of that query are active, it is done, and
- * has nothing to export, unless the engine kept rows for itself.  The last of them
- * becomes the owner: it has the groups of them all, to return, or to export if
- * participants with other engines are active.  At that moment the query is closed to
- * others: `share` is incremented under the mutex.  A participant that has joined the
- * old query, but is not attached to it, sees that and joins the next one instead.  It
- * joins before it is counted, so that a query has an owner whenever rows are in it.
+ * Engines that can share a query (engine.h) join the one with the number `share` before their
+ * participant attaches.  At the end of its input a participant whose engine has joined flushes.
+ * While others of that query are active, it is then done, and has nothing to export, unless its
+ * engine has kept rows.  The last of them becomes the owner: it has the groups of all, to return,
+ * or to export if participants with other engines are active.  At that moment the query is closed:
+ * `share` is incremented under the mutex.  A participant that has joined the old query, but has not
+ * attached yet, sees the change and joins the next query instead.  A participant joins before it is
+ * counted, so a query with rows always gets an owner.
  *
- * A participant may find itself the last one only after it has exported, because
- * others ended meanwhile.  It then resets its engine and imports all exports, its own
- * among them.  Or it finds that the groups are merged in parts: it imports its own export,
- * and writes its groups again.
+ * A participant may become the last one while it exports, because others end meanwhile.  It then
+ * resets its engine and imports all exports, including its own.  Or it learns that the groups are
+ * merged in partitions: then it imports its own export, and writes its groups by partition.
  *
- * GpuAggShared.mutex protects the counters and totals.  Exports are written before
- * they are counted, and only the last active participant, or the one that decides for parts, reads
+ * GpuAggShared.mutex protects the counters and totals.  Exports are written before they are
+ * counted.  Only the last active participant, or the one that decides to use partitions, reads
  * them.
  */
 #include "postgres.h"
@@ -83,52 +79,47 @@
 #include "exec/exec.h"
 #include "exec/shared_rows.h"
 
-/* Groups larger than this go to a file. */
+/* Exports with more bytes than this go to a file. */
 #define EXPORT_MEMORY (1024 * 1024)
 
-/*
- * With so many groups of all participants together, if others have as many, merging in parts is
- * faster.
- */
+/* Merging in partitions is faster if all participants together have at least this many groups. */
 #define MANY_GROUPS 65536
 
-/*
- * Parts for each participant, so that they end at about the same time; groups of a part, which
- * caches hold; most parts.
- */
+/* Least partitions for each participant, so that all end at about the same time. */
 #define PARTS_EACH 4
+/* Groups of a partition that fit in the processor's cache. */
 #define PART_GROUPS 8192
 #define MAX_PARTS 256
 
 typedef struct GroupExport
 {
-	dsa_pointer data; /* or InvalidDsaPointer: a file */
-	size_t len;       /* in memory */
-	int file;         /* number of the file, if one */
+	dsa_pointer data; /* the export in memory, or InvalidDsaPointer */
+	size_t len;       /* bytes in memory */
+	int file;         /* number of its file; -1: none */
 } GroupExport;
 
 struct GpuAggShared
 {
 	slock_t mutex;
-	int attached;     /* participants so far */
-	int active;       /* those whose input has not ended */
-	bool emitting;    /* the input of all has ended, and one returns the groups */
-	bool partitioned; /* groups are merged in parts */
-	int nparts;       /* a power of 2 */
+	int attached;     /* participants that have attached */
+	int active;       /* attached participants whose input has not ended */
+	bool emitting;    /* all input has ended, and one participant returns the groups */
+	bool partitioned; /* groups are merged in partitions */
+	int nparts;       /* partitions, a power of 2 */
 	pg_atomic_uint32 next_part;
-	Barrier barrier;     /* phase 0 until no participant is active, if partitioned */
-	uint64 seed[2];      /* of the hash that decides which part a group is in */
-	SlotSupport support; /* of the specs of all participants */
-	uint32 layout;       /* spec_layout of the first to attach */
+	Barrier barrier;     /* if partitioned: in phase 0 while participants are active */
+	uint64 seed[2];      /* for the hash that decides the partition of a group */
+	SlotSupport support; /* that the specs of all participants are built for */
+	uint32 layout;       /* spec_layout() of the first participant that attached */
 	int nexports;
-	uint64 share; /* number of the query that engines can join now */
-	int joined;   /* participants that are active and have joined it */
-	dsm_handle segment;
+	uint64 share;       /* number of the query that engines can join now */
+	int joined;         /* active participants whose engines have joined it */
+	dsm_handle segment; /* the plan's segment */
 	SharedFileSet fileset;
-	int reported; /* participants in totals */
+	int reported; /* participants whose statistics are in the totals */
 	EngineStats totals;
 	FeedStats feed_totals;
-	int most; /* participants; their SharedRows follow the exports */
+	int most; /* capacity of `exports`; the SharedRows follow it */
 	GroupExport exports[FLEXIBLE_ARRAY_MEMBER];
 };
 
@@ -169,9 +160,12 @@ reset_counters(GpuAggShared *shared)
 	memset(&shared->feed_totals, 0, sizeof(shared->feed_totals));
 }
 
-/* A power of 2; a participant may have a file, with a buffer, for each. */
+/*
+ * Returns the number of partitions, a power of 2.  A participant may need a file with a buffer for
+ * each, which limits them.
+ */
 static int
-part_count(int participants, double groups)
+count_partitions(int participants, double groups)
 {
 	size_t most = Min(get_hash_memory_limit() / 4 / BLCKSZ, MAX_PARTS);
 	int n = 4;
@@ -188,7 +182,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	GpuAggShared *shared = coordinate;
 
 	SpinLockInit(&shared->mutex);
-	/* no other scan may have this number while a server runs; 0 stands for no shared query */
+	/* unique among all scans while a server runs; 0 stands for no shared query */
 	if (!pg_strong_random(&shared->share, sizeof(shared->share)) ||
 		!pg_strong_random(shared->seed, sizeof(shared->seed)))
 		ereport(ERROR,
@@ -196,7 +190,7 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	shared->share = shared->share | UINT64CONST(1) << 63;
 	pg_atomic_init_u32(&shared->next_part, 0);
 	shared->most = pcxt->nworkers + 1;
-	shared->nparts = part_count(shared->most, state->plan->est_groups);
+	shared->nparts = count_partitions(shared->most, state->plan->est_groups);
 	shared_rows_init(shared_rows(shared), shared->most, pcxt->seg);
 	reset_counters(shared);
 	shared->support = exec_slot_support(state);
@@ -205,10 +199,10 @@ parallel_initialize(CustomScanState *node, ParallelContext *pcxt, void *coordina
 	state->shared = shared;
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
-	state->participant = -1;
+	state->run.participant = -1;
 }
 
-/* For a rescan: all workers of the previous one have ended. */
+/* Prepares a rescan.  All workers of the previous scan have ended. */
 void
 parallel_reinitialize(CustomScanState *node, ParallelContext *pcxt, void *coordinate)
 {
@@ -238,10 +232,10 @@ parallel_initialize_worker(CustomScanState *node, shm_toc *toc, void *coordinate
 	state->shared = shared;
 	memcpy(state->seed, shared->seed, sizeof(state->seed));
 	state->agreed = &shared->support;
-	state->participant = -1;
+	state->run.participant = -1;
 }
 
-/* The number of the query that engines can join now. */
+/* Returns the number of the query that engines can join now. */
 static uint64
 current_share(GpuAggShared *shared)
 {
@@ -262,32 +256,32 @@ parallel_attach(GpuAggState *state)
 	bool agree = true;
 	int phase = BarrierAttach(&shared->barrier);
 
-	while (state->participant < 0)
+	while (state->run.participant < 0)
 	{
 		uint64 share = current_share(shared);
 
-		state->joined = engine->ops->join && engine->ops->join(engine, share);
+		state->run.joined = engine->ops->join && engine->ops->join(engine, share);
 		if (engine->failure[0] != '\0')
 		{
-			/* it attaches with another engine */
+			/* the caller attaches again with another engine */
 			BarrierDetach(&shared->barrier);
 			return false;
 		}
 		SpinLockAcquire(&shared->mutex);
-		if (!state->joined || shared->share == share)
+		if (!state->run.joined || shared->share == share)
 		{
 			if (shared->attached == 0)
 				shared->layout = layout;
 			agree = shared->layout == layout;
-			state->participant = shared->attached++;
+			state->run.participant = shared->attached++;
 			shared->active++;
-			shared->joined += state->joined;
+			shared->joined += state->run.joined;
 		}
 		SpinLockRelease(&shared->mutex);
 	}
-	state->late = phase > 0;
+	state->run.late = phase > 0;
 	if (!agree)
-		elog(ERROR, "participants of a parallel scan disagree about the states of its groups");
+		elog(ERROR, "participants of a parallel scan have different states in their groups");
 	return true;
 }
 
@@ -299,7 +293,7 @@ typedef struct ExportSink
 	GpuAggState *state;
 	char *buffer;
 	size_t used;
-	BufFile *file; /* once there is too much for the buffer */
+	BufFile *file; /* NULL while the buffer suffices */
 } ExportSink;
 
 static void
@@ -324,15 +318,15 @@ export_write(GroupSink *base, const void *data, size_t len)
 	{
 		char name[MAXPGPATH];
 
-		export_file_name(name, sink->state->participant);
+		export_file_name(name, sink->state->run.participant);
 		sink->file = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
 		BufFileWrite(sink->file, sink->buffer, sink->used);
 	}
-	/* without const in older versions */
+	/* older releases have no const here */
 	BufFileWrite(sink->file, unconstify(void *, data), len);
 }
 
-/* Writes this participant's groups to shared storage; the engine ends empty. */
+/* Exports this participant's groups to shared storage.  The engine has no groups afterwards. */
 static EngineStatus
 export_groups(GpuAggState *state, GroupExport *export)
 {
@@ -343,7 +337,7 @@ export_groups(GpuAggState *state, GroupExport *export)
 	status = state->engine->ops->export_groups(state->engine, &sink.base);
 	export->data = InvalidDsaPointer;
 	export->len = 0;
-	export->file = state->participant;
+	export->file = state->run.participant;
 	if (sink.file)
 		BufFileExportFileSet(sink.file);
 	else if (sink.used > 0)
@@ -362,13 +356,13 @@ export_groups(GpuAggState *state, GroupExport *export)
 	return status;
 }
 
-/* The parts of a participant's groups, where they are in files. */
+/* Writes a participant's groups by partition. */
 typedef struct PartSink
 {
 	GroupSink base;
 	GpuAggState *state;
-	BufFile **files; /* [part]; NULL: nothing yet */
-	BufFile **current;
+	BufFile **files;   /* [partition] NULL: nothing was written yet */
+	BufFile **current; /* file of the current group's partition */
 } PartSink;
 
 static void
@@ -394,7 +388,7 @@ part_write(GroupSink *base, const void *data, size_t len)
 	{
 		char name[MAXPGPATH];
 
-		part_file_name(name, sink->state->participant, sink->current - sink->files);
+		part_file_name(name, sink->state->run.participant, sink->current - sink->files);
 		*sink->current = BufFileCreateFileSet(&sink->state->shared->fileset.fs, name);
 	}
 	BufFileWrite(*sink->current, unconstify(void *, data), len);
@@ -405,14 +399,14 @@ part_rows(GroupSink *base, const uint32 *counts, size_t row_size)
 {
 	GpuAggState *state = ((PartSink *) base)->state;
 	MemoryContext old = MemoryContextSwitchTo(state->css.ss.ps.state->es_query_cxt);
-	char *rows = shared_rows_create(shared_rows(state->shared), &state->mapped, state->participant,
-									counts, base->nparts, row_size);
+	char *rows = shared_rows_create(shared_rows(state->shared), &state->mapped,
+									state->run.participant, counts, base->nparts, row_size);
 
 	MemoryContextSwitchTo(old);
 	return rows;
 }
 
-/* Leaves this participant's groups by part. */
+/* Exports this participant's groups by partition, to shared memory or files. */
 static EngineStatus
 export_parts(GpuAggState *state)
 {
@@ -436,12 +430,13 @@ export_parts(GpuAggState *state)
 
 /* ---- reading groups ---------------------------------------------------- */
 
+/* Reads an export from memory or a file. */
 typedef struct ImportSource
 {
 	GroupSource base;
 	const char *data;
-	size_t left;
-	BufFile *file;
+	size_t left;   /* bytes of data */
+	BufFile *file; /* or NULL: memory */
 } ImportSource;
 
 static bool
@@ -503,7 +498,7 @@ import_all(GpuAggState *state)
 	return ENGINE_OK;
 }
 
-/* Rows in shared memory that a participant has left of a part; NULL: none. */
+/* Returns the n rows of a partition that a participant has in shared memory, or NULL. */
 static const char *
 find_rows(GpuAggState *state, int participant, int part, uint32 *n)
 {
@@ -516,7 +511,7 @@ find_rows(GpuAggState *state, int participant, int part, uint32 *n)
 	return rows;
 }
 
-/* The groups that a participant has written of a part. */
+/* Imports the groups of a partition that a participant has written to a file, and deletes it. */
 static EngineStatus
 import_file(GpuAggState *state, int participant, int part)
 {
@@ -544,7 +539,7 @@ parallel_next_part(GpuAggState *state, bool *more)
 	int part;
 
 	*more = false;
-	/* the scan is shut down before its last tuples are fetched only if nobody wants them */
+	/* the scan was shut down: no more tuples are needed */
 	if (shared == NULL)
 		return ENGINE_OK;
 	part = pg_atomic_fetch_add_u32(&shared->next_part, 1);
@@ -568,25 +563,25 @@ parallel_next_part(GpuAggState *state, bool *more)
 			return status;
 	}
 	shared_rows_release(shared_rows(shared), state->mapped, part, shared->nparts);
-	state->parts++;
+	state->run.parts++;
 	return ops->finish(state->engine);
 }
 
 /* ---- the end of a participant's input ---------------------------------- */
 
-/* What a participant does with its groups. */
+/* The ways in which a participant ends its input. */
 typedef enum InputEnd
 {
-	END_SILENT,     /* it has none, and others return theirs */
-	END_LAST,       /* it merges and returns those of all */
-	END_EXPORT,     /* exports them all */
-	END_PARTS,      /* exports them in parts, and waits */
-	END_PARTS_FIRST /* the same, after it has taken over exports of others */
+	END_SILENT,     /* has no groups; another participant returns all */
+	END_LAST,       /* merges and returns the groups of all participants */
+	END_EXPORT,     /* exports its groups */
+	END_PARTS,      /* exports its groups by partition, and waits */
+	END_PARTS_FIRST /* the same, after it has imported the exports of others */
 } InputEnd;
 
 /*
- * How does this participant end?  No longer active with END_SILENT and END_LAST.  Groups of rows
- * that an engine has spilled are not known yet: they are many.
+ * Decides how this participant ends.  After END_SILENT and END_LAST it is not active any more.  If
+ * the engine has spilled rows, the number of groups is unknown, and assumed to be large.
  */
 static InputEnd
 choose_end(GpuAggState *state, const EngineStats *stats)
@@ -614,8 +609,8 @@ choose_end(GpuAggState *state, const EngineStats *stats)
 }
 
 /*
- * Counts the export: END_EXPORT; or END_LAST if all others have ended meanwhile, END_PARTS if
- * groups are many.
+ * Counts the export and returns END_EXPORT, or END_LAST if all others have ended meanwhile.
+ * Returns END_PARTS, without counting it, if the groups are merged in partitions.
  */
 static InputEnd
 end_after_export(GpuAggState *state, const GroupExport *export)
@@ -639,7 +634,7 @@ end_after_export(GpuAggState *state, const GroupExport *export)
 	return end;
 }
 
-/* Writes the groups in parts, and waits until all have. */
+/* Exports the groups by partition, and waits until all participants have. */
 static EngineStatus
 end_with_parts(GpuAggState *state)
 {
@@ -650,21 +645,20 @@ end_with_parts(GpuAggState *state)
 		return status;
 	if (state->engine->ops->begin_part == NULL)
 	{
-		/* others merge; it detaches from the barrier, once, as any that does not merge */
-		state->silent = true;
+		/* others merge; the caller detaches from the barrier */
+		state->run.phase = SCAN_SILENT;
 		return ENGINE_OK;
 	}
-	/* the groups' memory */
+	/* frees the memory of the exported groups */
 	state->engine->ops->begin_part(state->engine, 0);
-	state->merging = true;
+	state->run.phase = SCAN_MERGE;
 	BarrierArriveAndWait(&shared->barrier, PG_WAIT_EXTENSION);
 	return ENGINE_OK;
 }
 
 /*
- * Flushes this participant's rows to the query that its engine has joined.  The last
- * participant of it becomes the owner of all groups; the others end here, unless
- * their engines kept rows for themselves.
+ * Flushes this participant's rows to the query that its engine has joined.  The last participant of
+ * the query becomes the owner of all groups.  The others are done, unless their engines kept rows.
  */
 static EngineStatus
 end_shared_query(GpuAggState *state)
@@ -684,17 +678,17 @@ end_shared_query(GpuAggState *state)
 		shared->share++;
 	else if (complete)
 	{
-		/* it cannot be the last active one: another one is still joined */
+		/* this is not the last active participant: another one is still joined */
 		shared->active--;
-		state->silent = true;
+		state->run.phase = SCAN_SILENT;
 	}
 	SpinLockRelease(&shared->mutex);
-	state->joined = false;
+	state->run.joined = false;
 	ops->detach(state->engine, owner);
 	return ENGINE_OK;
 }
 
-/* Forgets its groups, which are exported, but not errors that the export has met. */
+/* Resets the engine after an export, but keeps the errors that the export has met. */
 static void
 reset_exported(Engine *engine)
 {
@@ -704,7 +698,7 @@ reset_exported(Engine *engine)
 	engine->errors = errors;
 }
 
-/* The groups of all rows are being returned: this one has none. */
+/* Another participant already returns the groups of all rows, so this one must have none. */
 static void
 check_no_rows(GpuAggState *state)
 {
@@ -712,9 +706,9 @@ check_no_rows(GpuAggState *state)
 		elog(ERROR, "parallel participant has rows after the groups were emitted");
 }
 
-/* Ends with groups of its own that it returns or writes, or none. */
+/* Returns or exports the groups of this participant's engine. */
 static EngineStatus
-end_input(GpuAggState *state)
+end_own_groups(GpuAggState *state)
 {
 	GroupExport export;
 	EngineStats stats;
@@ -750,7 +744,7 @@ end_input(GpuAggState *state)
 		case END_PARTS:
 			return end_with_parts(state);
 		default:
-			state->silent = true;
+			state->run.phase = SCAN_SILENT;
 			return ENGINE_OK;
 	}
 }
@@ -761,22 +755,21 @@ parallel_end_of_input(GpuAggState *state)
 	GpuAggShared *shared = state->shared;
 	EngineStatus status = ENGINE_OK;
 
-	if (state->joined)
+	if (state->run.joined)
 		status = end_shared_query(state);
-	if (status == ENGINE_OK && !state->silent)
+	if (status == ENGINE_OK && state->run.phase != SCAN_SILENT)
 	{
-		if (!state->late)
-			status = end_input(state);
+		if (!state->run.late)
+			status = end_own_groups(state);
 		else
 		{
 			check_no_rows(state);
-			state->merging = state->engine->ops->begin_part != NULL;
-			state->silent = !state->merging;
+			state->run.phase = state->engine->ops->begin_part ? SCAN_MERGE : SCAN_SILENT;
 		}
 	}
 	if (status != ENGINE_OK)
 		return status;
-	if (!state->merging)
+	if (state->run.phase != SCAN_MERGE)
 		BarrierDetach(&shared->barrier);
 	return ENGINE_OK;
 }
@@ -798,8 +791,8 @@ add_feed_stats(FeedStats *total, const FeedStats *stats)
 }
 
 /*
- * Adds this process's statistics to the shared totals, and copies these, as the
- * shared memory may be gone when EXPLAIN wants them.
+ * Adds this process's statistics to the shared totals, and copies the totals: the shared memory may
+ * be gone when EXPLAIN prints them.
  */
 void
 parallel_shutdown(CustomScanState *node)
@@ -807,7 +800,7 @@ parallel_shutdown(CustomScanState *node)
 	GpuAggState *state = (GpuAggState *) node;
 	GpuAggShared *shared = state->shared;
 	EngineStats mine;
-	bool ran = state->participant >= 0 && exec_stats(state, &mine);
+	bool ran = state->run.participant >= 0 && exec_stats(state, &mine);
 
 	shared_rows_unmap(&state->mapped);
 	if (shared == NULL)

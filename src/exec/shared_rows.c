@@ -1,14 +1,14 @@
 /*
  * shared_rows.c
- *	  Rows of groups in segments of dynamic shared memory, one for each participant.
+ *	  Groups as rows in shared memory; see shared_rows.h.
  *
- * A participant knows how many rows it leaves of each part, so that one segment of just that size
- * takes them; and participants make theirs side by side, which the plan's dsa area would not let
- * them.
+ * Each participant has a segment of dynamic shared memory.  It knows how many rows each partition
+ * has, so the segment has just the size it needs.  Participants allocate their segments
+ * concurrently, which the plan's dsa area would not allow.
  *
- * Whoever merges a part may find that the participant that left it has ended.  So segments are
- * pinned, and unpinned when the last process lets go of the plan's own segment, as a
- * SharedFileSet's files are deleted: after errors, too.
+ * A participant may have ended when others merge its rows.  So segments are pinned.  They are
+ * unpinned when the last process detaches from the plan's own segment, as the files of a
+ * SharedFileSet are deleted then; this happens after errors, too.
  */
 #include "postgres.h"
 
@@ -20,11 +20,11 @@
 
 #include "exec/shared_rows.h"
 
-/* Before the rows in a segment. */
+/* The header of a segment; the rows follow. */
 typedef struct RowsHeader
 {
 	size_t row_size;
-	uint64 starts[FLEXIBLE_ARRAY_MEMBER]; /* [part]: its first row; and the number of all */
+	uint64 starts[FLEXIBLE_ARRAY_MEMBER]; /* [partition] its first row; then the number of rows */
 } RowsHeader;
 
 struct MappedRows
@@ -71,7 +71,7 @@ on_detach(dsm_segment *seg, Datum arg)
 void
 shared_rows_init(SharedRows *shared, int participants, dsm_segment *seg)
 {
-	/* in a process's own memory there are no other processes to exchange rows with */
+	/* without a segment there are no other processes */
 	shared->n = seg ? participants : 0;
 	for (int p = 0; p < participants; p++)
 		shared->handles[p] = DSM_HANDLE_INVALID;
@@ -87,9 +87,12 @@ shared_rows_attach(SharedRows *shared, dsm_segment *seg)
 	on_dsm_detach(seg, on_detach, PointerGetDatum(shared));
 }
 
-/* Could each participant have so many bytes?  Files are to be preferred to an error. */
+/*
+ * Returns whether /dev/shm has room for this many bytes for each participant.  If it has not, files
+ * are better than an error.
+ */
 static bool
-have_room(const SharedRows *shared, size_t size)
+has_room(const SharedRows *shared, size_t size)
 {
 	struct statvfs fs;
 
@@ -97,7 +100,7 @@ have_room(const SharedRows *shared, size_t size)
 		fs.f_bavail / shared->n > size / fs.f_frsize + 1;
 }
 
-/* The mapping of a participant's segment. */
+/* Returns where the mapping of a participant's segment is noted. */
 static dsm_segment **
 mapping(SharedRows *shared, MappedRows **mapped, int participant)
 {
@@ -124,7 +127,7 @@ shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant, con
 		nrows += counts[p];
 	size = header_size(nparts) + nrows * row_size;
 	segment = mapping(shared, mapped, participant);
-	if (*segment != NULL || !have_room(shared, size))
+	if (*segment != NULL || !has_room(shared, size))
 		return NULL;
 	*segment = dsm_create(size, DSM_CREATE_NULL_IF_MAXSEGMENTS);
 	if (*segment == NULL)
@@ -172,7 +175,7 @@ shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts
 		const RowsHeader *header;
 		char *rows, *start, *end;
 
-		/* an odd handle: in the main shared memory, which stays */
+		/* segments with odd handles are in the main shared memory, which is not freed */
 		if (segment == NULL || dsm_segment_handle(segment) % 2 != 0)
 			continue;
 		header = dsm_segment_address(segment);

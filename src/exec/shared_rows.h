@@ -1,7 +1,7 @@
 /*
  * shared_rows.h
- *	  Rows of groups that a participant of a parallel plan leaves, by part, to those that merge the
- * parts.
+ *	  Groups of a participant as rows in shared memory, by partition, for the participants that
+ * merge the partitions.
  */
 #ifndef GPUAGG_SHARED_ROWS_H
 #define GPUAGG_SHARED_ROWS_H
@@ -11,41 +11,42 @@
 #include "port/atomics.h"
 #include "storage/dsm.h"
 
-/* In the plan's shared memory. */
+/* The segments of all participants; in the shared memory of the plan. */
 typedef struct SharedRows
 {
 	pg_atomic_uint32 users; /* processes that are attached to the plan's segment */
-	int n;
-	dsm_handle handles[FLEXIBLE_ARRAY_MEMBER]; /* [participant]: of a segment of its own, or
-												  DSM_HANDLE_INVALID */
+	int n;                  /* participants */
+	dsm_handle
+		handles[FLEXIBLE_ARRAY_MEMBER]; /* [participant] its segment, or DSM_HANDLE_INVALID */
 } SharedRows;
 
-/* Segments that this process has mapped. */
+/* The segments that this process has mapped. */
 typedef struct MappedRows MappedRows;
 
 extern Size shared_rows_size(int participants);
-/* seg: that of the plan; NULL: there will be one participant. */
+/* seg is the plan's segment; NULL if there will be only one participant. */
 extern void shared_rows_init(SharedRows *shared, int participants, dsm_segment *seg);
+/* Called in each worker. */
 extern void shared_rows_attach(SharedRows *shared, dsm_segment *seg);
-/* All segments go; no other process uses them. */
+/* Deletes all segments.  No other process may use them. */
 extern void shared_rows_clear(SharedRows *shared);
 
 /*
- * Memory for the rows of a participant, counts[part] of so many bytes for each part, one part after
- * another, which others see when they have waited for this one.  Adds the mapping to *mapped, in
- * the current context.  NULL: there is none.
+ * Creates a segment for the rows of a participant: counts[part] rows of row_size bytes for each
+ * partition, one partition after another.  Adds the mapping to *mapped, in the current context.
+ * Returns NULL if there is no memory.  Others may read the rows after a barrier.
  */
 extern char *shared_rows_create(SharedRows *shared, MappedRows **mapped, int participant,
 								const uint32 *counts, int nparts, size_t row_size);
-/* What a participant has left of a part: *n rows; NULL if none. */
+/* Returns the *n rows of a partition that a participant has left, or NULL if it has no segment. */
 extern const char *shared_rows_find(SharedRows *shared, MappedRows **mapped, int participant,
 									int part, int nparts, uint32 *n);
 /*
- * Gives back the memory of a part, which has been merged: else the last process to end would free
- * all of it alone.
+ * Frees the memory of a merged partition.  Otherwise the last process to end would free all memory
+ * alone.
  */
 extern void shared_rows_release(SharedRows *shared, MappedRows *mapped, int part, int nparts);
-/* Unmaps all. */
+/* Unmaps all segments. */
 extern void shared_rows_unmap(MappedRows **mapped);
 
 #endif /* GPUAGG_SHARED_ROWS_H */

@@ -1,10 +1,11 @@
 /*
  * tuples.c
- *	  Groups as tuples: keys and results of many groups are made column by column, and copied to the
- * slot row by row.
+ *	  Makes tuples of groups; see tuples.h.
  *
- * Only what raises no errors, has no side effects and is small is made ahead, as a LIMIT above may
- * leave groups unread. Other aggregates get their values group by group (aggmap_finalize).
+ * Keys and results of many groups are computed ahead, column by column, and copied to the slot
+ * row by row.  A LIMIT above may never read them, so only results that are small, raise no errors
+ * and have no side effects are computed ahead.  Other results are computed for one group at a
+ * time (aggmap_finalize).
  */
 #include "postgres.h"
 
@@ -14,25 +15,25 @@
 #include "exec/exec.h"
 #include "exec/tuples.h"
 
-/* Groups that are made at a time: few at first, as they may be all that is read. */
+/* Groups that are computed ahead: few at first, as no more may be read. */
 #define FIRST_GROUPS 16
 #define MOST_GROUPS 256
-#define MOST_VALUES 16384 /* of theirs */
+#define MOST_VALUES 16384
 
 struct Tuples
 {
 	GpuAggState *state;
-	MemoryContext cxt; /* numerics of the groups that are made */
+	MemoryContext cxt; /* by-reference results that are computed ahead */
 	int ncols;         /* keys, aggregates, GROUPING()s */
 	Datum *values;     /* [group][column] */
 	bool *nulls;
-	int first;  /* group that is made */
-	int n;      /* how many are */
-	int next_n; /* and will be */
-	int capacity;
-	int nlater;
-	int *later; /* aggregates that are not among them */
-	int which[MOST_GROUPS];
+	int first;              /* first chosen group that is computed */
+	int n;                  /* groups that are computed */
+	int next_n;             /* groups to compute next time */
+	int capacity;           /* groups in `values` and `nulls` */
+	int nlater;             /* aggregates whose results are not computed ahead */
+	int *later;             /* their numbers */
+	int which[MOST_GROUPS]; /* index in state->groups of each computed group */
 };
 
 Tuples *
@@ -56,7 +57,7 @@ tuples_restart(Tuples *tuples)
 	tuples->first = tuples->n = 0;
 }
 
-/* GROUPING(): a bit for each of its keys, set where a set does not have the key. */
+/* Returns GROUPING(): a bit for each of its keys, set if the grouping set does not have the key. */
 static Datum
 grouping_value(const GpuAggPlan *plan, int grouping, int set)
 {
@@ -69,7 +70,7 @@ grouping_value(const GpuAggPlan *plan, int grouping, int set)
 }
 
 static void
-make_room(Tuples *tuples, int n)
+enlarge_values(Tuples *tuples, int n)
 {
 	MemoryContext cxt = GetMemoryChunkContext(tuples);
 
@@ -85,7 +86,7 @@ make_room(Tuples *tuples, int n)
 	tuples->capacity = n;
 }
 
-/* Keys and GROUPING()s, of all groups of tuples->which. */
+/* Copies keys and GROUPING()s of the groups in tuples->which. */
 static void
 copy_keys(Tuples *tuples)
 {
@@ -116,9 +117,9 @@ copy_keys(Tuples *tuples)
 	}
 }
 
-/* Makes the groups from the i-th chosen one on. */
+/* Computes results ahead, from the i-th chosen group on. */
 static void
-make_groups(Tuples *tuples, int i)
+compute_ahead(Tuples *tuples, int i)
 {
 	GpuAggState *state = tuples->state;
 	GpuAggPlan *plan = state->plan;
@@ -126,12 +127,12 @@ make_groups(Tuples *tuples, int i)
 
 	MemoryContextReset(tuples->cxt);
 	tuples->first = i;
-	tuples->n = Min(tuples->next_n, state->nchosen - i);
+	tuples->n = Min(tuples->next_n, state->run.nchosen - i);
 	tuples->next_n = Min(2 * tuples->next_n,
 						 Max(FIRST_GROUPS, Min(MOST_GROUPS, MOST_VALUES / Max(tuples->ncols, 1))));
-	make_room(tuples, tuples->n);
+	enlarge_values(tuples, tuples->n);
 	for (int j = 0; j < tuples->n; j++)
-		tuples->which[j] = state->chosen ? state->chosen[i + j] : i + j;
+		tuples->which[j] = state->run.chosen ? state->run.chosen[i + j] : i + j;
 	copy_keys(tuples);
 	old = MemoryContextSwitchTo(tuples->cxt);
 	tuples->nlater = 0;
@@ -151,7 +152,7 @@ tuples_store(Tuples *tuples, TupleTableSlot *slot, int i)
 
 	ExecClearTuple(slot);
 	if (i >= tuples->first + tuples->n || i < tuples->first)
-		make_groups(tuples, i);
+		compute_ahead(tuples, i);
 	at = (Size) (i - tuples->first) * tuples->ncols;
 	for (int c = 0; c < tuples->ncols; c++)
 	{

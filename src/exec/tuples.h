@@ -1,6 +1,6 @@
 /*
  * tuples.h
- *	  Groups as tuples.
+ *	  Makes tuples of groups.
  */
 #ifndef GPUAGG_TUPLES_H
 #define GPUAGG_TUPLES_H
@@ -12,15 +12,15 @@
 struct GpuAggState;
 typedef struct Tuples Tuples;
 
-/* For state->spec and its outputs, in the current context. */
+/* Allocates what tuples of state->outputs need, in the current context. */
 extern Tuples *tuples_open(struct GpuAggState *state);
 
-/* state->groups, or what is chosen of them, are others than before. */
+/* Called when state->groups or state->run.chosen has changed. */
 extern void tuples_restart(Tuples *tuples);
 
 /*
- * Puts the i-th of the chosen groups into the slot; i grows from call to call.  Values by reference
- * are in the current context, or last until the next call.
+ * Stores the i-th of the chosen groups in the slot; i grows from call to call.  By-reference values
+ * are in the current context, or valid until the next call.
  */
 extern void tuples_store(Tuples *tuples, TupleTableSlot *slot, int i);
 

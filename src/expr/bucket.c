@@ -1,7 +1,6 @@
 /*
  * bucket.c
- *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation, and the formula of
- * core's function.
+ *	  width_bucket(float8, lo, hi, n) with constant bounds as a vector operation.
  */
 #include "postgres.h"
 
@@ -46,7 +45,7 @@ run_bucket(const ExprOp *op, int n)
 	uint8 fallback[EXPR_ROWS];
 	uint8 any;
 
-	/* the compiler makes a loop without a branch of each */
+	/* the compiler makes a branch-free loop of each call */
 	if (b->formula == GPUAGG_BINS_PRODUCT)
 		any = bucket_rows(b, op->a->values, GPUAGG_BINS_PRODUCT, op->r->values, fallback, n);
 	else

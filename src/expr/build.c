@@ -2,8 +2,8 @@
  * build.c
  *	  Makes the vectors and operations of an expression set.
  *
- * Everything is allocated in the current memory context, that of the root that is
- * being compiled.
+ * Everything is allocated in the current memory context, which belongs to the root that is being
+ * compiled.
  */
 #include "postgres.h"
 
@@ -110,7 +110,7 @@ expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int st
 	{
 		vec = expr_new_vec(set, type, scale, att->atttypid, NULL, stage);
 		vec->attno = attno;
-		/* columns do not count: there are only so many, and no root can do without its own */
+		/* columns do not count: their number is limited, and every root needs its own */
 		set->bytes -= EXPR_ROWS * (column_width(type) + 1);
 		expr_share(set, vec);
 	}

@@ -1,14 +1,13 @@
 /*
  * codes.c
- *	  Numbers of the by-reference values of a vector, or of its decimals as numerics, in a
- * dictionary.
+ *	  Numbers the by-reference values of a vector, or its decimals as numerics, in a dictionary.
  *
- * Equal numbers mean equal bytes.  Values that are long, out of line or compressed have no number,
- * nor have decimals beyond 64 bits, or any value once the dictionary is full.  Where many rows have
- * values that were not there yet, none are looked up for a while (ExprWindow).
+ * Equal numbers mean equal bytes.  The following have no number: values that are long, out of line
+ * or compressed, decimals beyond 64 bits, and new values once the dictionary is full.  If many rows
+ * have values that are not in the dictionary, lookups pause for a while (ExprWindow).
  *
- * Memory: the dictionary lives as long as the root that it was made for; its values stay where they
- * are.
+ * Memory: the dictionary lives as long as the root that it was made for.  Its values stay where
+ * they are.
  */
 #include "postgres.h"
 
@@ -22,15 +21,15 @@
 #include "expr/internal.h"
 #include "operators/cpu_hash.h"
 
-/* Values that a dictionary may have, and bytes of one of them. */
+/* Limits of a dictionary: number of values, its initial size, bytes of a value. */
 #define MOST_CODES 16384
 #define FIRST_CODES 256
 #define LONGEST_VALUE 64
-/* Codes of decimals from 0 up to here, fields of times among them, are found without a hash. */
+/* Codes of decimals below this, such as fields of times, are found without a hash. */
 #define SMALL_DECIMALS 4096
 /*
- * More than this share of a window's rows that were not there begins a pause of so many rows or
- * more.
+ * A pause begins if more than this part of a window's rows were not found.  Its length in rows
+ * grows from FIRST_PAUSE.
  */
 #define MOST_MISSED(rows) ((rows) / 4)
 #define FIRST_PAUSE (4 * EXPR_WINDOW)
@@ -40,9 +39,9 @@
 
 typedef struct CodeEntry
 {
-	uint64 word; /* all bytes of up to 8, or a decimal; else a hash of the bytes */
-	uint32 len;  /* of the bytes; 0 of a decimal */
-	uint32 code; /* NO_ENTRY: none */
+	uint64 word; /* up to 8 bytes, or a decimal; else a hash of the bytes */
+	uint32 len;  /* number of bytes; 0 for a decimal */
+	uint32 code; /* NO_ENTRY: the entry is free */
 } CodeEntry;
 
 typedef struct Codes
@@ -52,10 +51,11 @@ typedef struct Codes
 	HashSeed seed;
 	uint32 mask;
 	CodeEntry *table;
-	uint32 capacity; /* of dictionary.values */
+	uint32 capacity; /* allocated size of dictionary.values */
 	int16 typlen;
-	int16 scale;   /* of decimals */
-	uint32 *small; /* [decimal]: its code, or NO_ENTRY: not looked up yet; NULL: of other values */
+	int16 scale;   /* scale of the decimals */
+	uint32 *small; /* [decimal] its code, or NO_ENTRY: not looked up yet; NULL: values are not
+					  decimals */
 	ExprWindow window;
 } Codes;
 
@@ -96,13 +96,13 @@ expr_new_dictionary(void)
 }
 
 static inline uint32
-place(const Codes *codes, uint64 word, uint32 len)
+hash_position(const Codes *codes, uint64 word, uint32 len)
 {
 	return hash_finish(hash_fold(codes->seed, word ^ (uint64) len << 56)) & codes->mask;
 }
 
 static void
-make_table(Codes *codes, uint32 size)
+resize_table(Codes *codes, uint32 size)
 {
 	CodeEntry *old = codes->table;
 	uint32 old_size = old ? codes->mask + 1 : 0;
@@ -114,7 +114,7 @@ make_table(Codes *codes, uint32 size)
 	for (uint32 i = 0; i < old_size; i++)
 		if (old[i].code != NO_ENTRY)
 		{
-			uint32 at = place(codes, old[i].word, old[i].len);
+			uint32 at = hash_position(codes, old[i].word, old[i].len);
 
 			while (codes->table[at].code != NO_ENTRY)
 				at = (at + 1) & codes->mask;
@@ -124,7 +124,9 @@ make_table(Codes *codes, uint32 size)
 		pfree(old);
 }
 
-/* The dictionary's own value: bytes as the type has them, or the numeric of a decimal. */
+/*
+ * Copies a value into the dictionary: bytes in the form of the type, or the numeric of a decimal.
+ */
 static Datum
 make_value(Codes *codes, const char *data, uint32 len, uint64 word)
 {
@@ -154,7 +156,7 @@ make_value(Codes *codes, const char *data, uint32 len, uint64 word)
 	return PointerGetDatum(value);
 }
 
-/* Adds a value, for the free entry `at`; NO_ENTRY: there is no room. */
+/* Adds a value at the free entry `at`; NO_ENTRY: there is no room. */
 static pg_noinline uint32
 add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 {
@@ -173,12 +175,12 @@ add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 	codes->table[at] = (CodeEntry){word, len, code};
 	dict->n++;
 	if (dict->n * 2 > codes->mask)
-		make_table(codes, (codes->mask + 1) * 2);
+		resize_table(codes, (codes->mask + 1) * 2);
 	return code;
 }
 
 static inline bool
-is_value(const Codes *codes, uint32 code, const char *data, uint32 len)
+has_bytes(const Codes *codes, uint32 code, const char *data, uint32 len)
 {
 	const char *value = DatumGetPointer(codes->dictionary.values[code]);
 
@@ -186,12 +188,13 @@ is_value(const Codes *codes, uint32 code, const char *data, uint32 len)
 }
 
 /*
- * The number of a value, which may be a new one; NO_ENTRY: it has none.  data NULL: of a decimal.
+ * Returns the number of a value, which is added if it is new; NO_ENTRY: it has none.  data NULL: a
+ * decimal.
  */
 static inline uint32
-find_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
+lookup_or_add_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
 {
-	uint32 at = place(codes, word, len);
+	uint32 at = hash_position(codes, word, len);
 
 	for (;; at = (at + 1) & codes->mask)
 	{
@@ -200,7 +203,7 @@ find_code(Codes *codes, const char *data, uint32 len, uint64 word, int *missed)
 		if (entry->code == NO_ENTRY)
 			break;
 		if (entry->word == word && entry->len == len &&
-			(len <= 8 || is_value(codes, entry->code, data, len)))
+			(len <= 8 || has_bytes(codes, entry->code, data, len)))
 			return entry->code;
 	}
 	(*missed)++;
@@ -221,11 +224,11 @@ code_of_bytes(Codes *codes, Datum value, int *missed)
 		data = flat ? VARDATA_ANY(data) : data;
 	}
 	if (len <= LONGEST_VALUE)
-		return find_code(codes, data, len,
-						 len < 8      ? hash_load_short(data, len) :
-							 len == 8 ? hash_load(data, 8) :
-										hash_string(codes->seed, data, len),
-						 missed);
+		return lookup_or_add_code(codes, data, len,
+								  len < 8      ? hash_load_short(data, len) :
+									  len == 8 ? hash_load(data, 8) :
+												 hash_string(codes->seed, data, len),
+								  missed);
 	(*missed)++;
 	return NO_ENTRY;
 }
@@ -238,16 +241,16 @@ code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 		uint32 *code = &codes->small[value];
 
 		if (unlikely(*code == NO_ENTRY))
-			*code = find_code(codes, NULL, 0, (uint64) value, missed);
+			*code = lookup_or_add_code(codes, NULL, 0, (uint64) value, missed);
 		return *code;
 	}
 	if (value == (int64) value)
-		return find_code(codes, NULL, 0, (uint64) value, missed);
+		return lookup_or_add_code(codes, NULL, 0, (uint64) value, missed);
 	(*missed)++;
 	return NO_ENTRY;
 }
 
-/* Where all decimals are small and have been looked up before; else false. */
+/* Sets the codes if all decimals are small and have been looked up before; else returns false. */
 static bool
 small_codes(const Codes *codes, const gpuagg_i128 *values, int n, int32 *r)
 {
@@ -307,7 +310,7 @@ run_codes(const ExprOp *op, int n)
 }
 
 Vec *
-expr_codes(ExprSet *set, Vec *vec, int stage)
+expr_codes_vec(ExprSet *set, Vec *vec, int stage)
 {
 	int16 typlen;
 	bool typbyval;
@@ -319,7 +322,7 @@ expr_codes(ExprSet *set, Vec *vec, int stage)
 		expr_use(vec->codes, stage);
 		return vec->codes;
 	}
-	/* numbers are of integers, which do not tell display scales apart */
+	/* numbers stand for integers, which do not show display scales */
 	if (vec->constant || vec->scales ||
 		(vec->type == COLUMN_DATUM ? vec->attno == 0 : vec->type != COLUMN_DEC))
 		return NULL;
@@ -336,14 +339,14 @@ expr_codes(ExprSet *set, Vec *vec, int stage)
 	codes->capacity = FIRST_CODES;
 	codes->dictionary.id = expr_new_dictionary();
 	codes->dictionary.values = MemoryContextAlloc(codes->cxt, codes->capacity * sizeof(Datum));
-	make_table(codes, 4 * FIRST_CODES);
+	resize_table(codes, 4 * FIRST_CODES);
 	if (vec->type == COLUMN_DEC)
 	{
 		codes->small = palloc(SMALL_DECIMALS * sizeof(uint32));
 		memset(codes->small, 0xff, SMALL_DECIMALS * sizeof(uint32));
 	}
 	r = expr_new_vec(set, COLUMN_I32, 0, InvalidOid, NULL, stage);
-	/* of all rows, whatever the mask */
+	/* numbers all rows, whatever the mask is */
 	r->mask = NULL;
 	r->codes_of = vec;
 	vec->codes = r;
@@ -355,5 +358,5 @@ void
 expr_add_codes(ExprSet *set, ExprRoot *root)
 {
 	if (root->vec)
-		expr_codes(set, root->vec, root->stage);
+		expr_codes_vec(set, root->vec, root->stage);
 }

@@ -1,19 +1,22 @@
 /*
  * compile.c
- *	  From SQL expressions to vector operations.
+ *	  Compiles SQL expressions to vector operations.
  *
- * What cannot be compiled is NULL, never an error, and the root takes the scalar
- * fallback.  So does a root whose vectors would bring the set beyond EXPR_MEMORY, and
- * one nested too deeply for the stack.  Equal subexpressions are computed once
- * (share.c), across roots and stages: operations are defined for all bit patterns and
- * run over all rows, so that a subexpression of a branch of CASE can be shared, too.
+ * An expression that cannot be compiled gives NULL, never an error, and the root takes the scalar
+ * fallback.  So does a root whose vectors would enlarge the set beyond EXPR_MEMORY, and a root that
+ * is nested too deeply for the stack.
  *
- * Functions without a row in vector_ops.h and without a file of their own are called row by
- * row (expr_run_core), but only for the rows for which core would call them: inside
- * AND, OR, CASE and COALESCE a mask (ExprSet.mask) holds these rows.  The result is
- * VEC_FALLBACK for the others, which the operations above do not read.  An initplan
- * is run by core when the first row takes the scalar fallback because of its
- * parameter; until then the parameter's vector is VEC_FALLBACK.
+ * Equal subexpressions are computed once (share.c), across roots and stages.  Operations are
+ * defined for all bit patterns and run over all rows, so that a subexpression in a branch of CASE
+ * can be shared, too.
+ *
+ * Functions without a row in vector_ops.h and without a file of their own are called row by row
+ * (expr_run_core), but only for the rows for which core would call them: inside AND, OR, CASE and
+ * COALESCE a mask (ExprSet.mask) has these rows.  For all other rows the result is VEC_FALLBACK,
+ * which the operations above do not read.
+ *
+ * Core runs an initplan when the first row takes the scalar fallback because of its parameter.
+ * Until then, the parameter's vector is VEC_FALLBACK.
  */
 #include "postgres.h"
 
@@ -38,8 +41,8 @@
 /* ---- conditions -------------------------------------------------------------- */
 
 /*
- * Sets the mask of what is compiled from here on: core evaluates it where cond is one of
- * `accept`.  Returns the mask so far.
+ * Sets the mask for what is compiled next: core evaluates it where cond is one of `accept`.
+ * Returns the previous mask.
  */
 static ExprMask *
 push_mask(ExprSet *set, const Vec *cond, int accept)
@@ -55,11 +58,11 @@ push_mask(ExprSet *set, const Vec *cond, int accept)
 }
 
 /*
- * The end of an expression with masks: its result does not depend on the rows that its
- * arguments leave out, so it may be shared if it is evaluated for all rows itself.
+ * Ends an expression with masks.  Its result does not depend on the rows that its arguments leave
+ * out.  So it may be shared if the expression itself is evaluated for all rows.
  */
 static Vec *
-end_masks(ExprSet *set, ExprMask *outer, Vec *result)
+pop_masks(ExprSet *set, ExprMask *outer, Vec *result)
 {
 	set->mask = outer;
 	if (result && outer == NULL)
@@ -69,6 +72,7 @@ end_masks(ExprSet *set, ExprMask *outer, Vec *result)
 
 /* ---- constants ------------------------------------------------------------- */
 
+/* Compiles an expression that is the same for all rows. */
 static Vec *
 compile_constant(ExprSet *set, Expr *expr, int stage)
 {
@@ -85,13 +89,13 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 	if (IsA(expr, Param))
 	{
 		vec->lazy = true;
-		expr_empty(vec);
+		expr_empty_constant(vec);
 		expr_emit(set, stage, expr_run_param, vec, NULL, NULL, NULL, expr);
 	}
 	else if (set->mask)
 	{
 		vec->lazy = vec->masked = true;
-		expr_empty(vec);
+		expr_empty_constant(vec);
 		expr_emit(set, stage, expr_run_lazy, vec, expr_mask_vec(set, set->mask, stage), NULL, NULL,
 				  NULL);
 	}
@@ -100,7 +104,9 @@ compile_constant(ExprSet *set, Expr *expr, int stage)
 
 /* ---- functions and operators ----------------------------------------------- */
 
-/* The operation for a function over arguments of the types that it declares, or NULL. */
+/*
+ * Returns the operation for a function, if the arguments have the types that it declares; or NULL.
+ */
 static const ExprFunction *
 find_operation(Oid funcid, int nargs, Vec **args)
 {
@@ -114,7 +120,7 @@ find_operation(Oid funcid, int nargs, Vec **args)
 	return f;
 }
 
-/* A call of core's function for each row, through the function manager. */
+/* Emits a call of core's function for each row, through the function manager. */
 static Vec *
 compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
 				  int stage)
@@ -146,10 +152,10 @@ compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs
 					 call);
 }
 
-/* A call of an operation over compiled arguments; its result is shared by expr, if not NULL. */
+/* Emits an operation over compiled arguments; NULL if there is none. expr: see expr_new_vec. */
 static Vec *
-compile_call_of(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
-				int stage)
+compile_vector_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
+					int stage)
 {
 	const ExprFunction *f;
 
@@ -200,7 +206,7 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 		if (vecs[i++] == NULL)
 			return NULL;
 	}
-	r = compile_call_of(set, funcid, collation, expr, nargs, vecs, stage);
+	r = compile_vector_call(set, funcid, collation, expr, nargs, vecs, stage);
 	if (r == NULL)
 		r = compile_core_call(set, funcid, collation, expr, nargs, vecs, stage);
 	return r;
@@ -235,23 +241,26 @@ compile_bool(ExprSet *set, BoolExpr *expr, int stage)
 				expr_emit_bool(set, stage, expr->boolop == AND_EXPR ? expr_run_and : expr_run_or,
 							   lnext(expr->args, lc) ? NULL : (Expr *) expr, acc, vec, NULL, NULL);
 	}
-	return end_masks(set, outer, acc);
+	return pop_masks(set, outer, acc);
 }
 
 static bool
-same_shape(const Vec *a, const Vec *b)
+have_same_type(const Vec *a, const Vec *b)
 {
 	return a->type == b->type && a->scale == b->scale;
 }
 
-/* A vector of the same type as another. */
+/* Returns a new vector of the same type as another. */
 static Vec *
 new_like(ExprSet *set, const Vec *a, Expr *expr, int stage)
 {
 	return expr_new_vec(set, a->type, a->scale, a->typid, expr, stage);
 }
 
-/* NULL as a branch of CASE, or a missing ELSE, in the type and scale of another branch. */
+/*
+ * Returns a NULL constant for a branch of CASE, or for a missing ELSE, in the type of another
+ * branch.
+ */
 static Vec *
 null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 {
@@ -263,7 +272,7 @@ null_like(ExprSet *set, const Vec *a, CaseExpr *expr, int stage)
 	return vec;
 }
 
-/* Brings decimals to one scale; some may be NULL. */
+/* Brings decimals to a common scale. Vectors may be NULL. */
 static void
 align_scales(ExprSet *set, Vec **vecs, int n, int stage)
 {
@@ -278,7 +287,7 @@ align_scales(ExprSet *set, Vec **vecs, int n, int stage)
 }
 
 static bool
-is_null(Expr *expr)
+is_null_constant(Expr *expr)
 {
 	return expr == NULL || (IsA(expr, Const) && ((Const *) expr)->constisnull);
 }
@@ -290,7 +299,7 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 	ExprMask *outer = set->mask;
 	int n = list_length(expr->args);
 	Vec **whens = palloc(n * sizeof(Vec *));
-	Vec **thens = palloc0((n + 1) * sizeof(Vec *)); /* and ELSE */
+	Vec **thens = palloc0((n + 1) * sizeof(Vec *)); /* [n]: ELSE */
 	Vec *like = NULL;                               /* a branch that is not NULL */
 	Vec *result = NULL;
 
@@ -309,13 +318,13 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 			goto done;
 		before = push_mask(set, whens[i], MASK_TRUE);
 		thens[i] = NULL;
-		if (!is_null(when->result) &&
+		if (!is_null_constant(when->result) &&
 			(like = thens[i] = expr_compile(set, when->result, stage)) == NULL)
 			goto done;
 		set->mask = before;
 		push_mask(set, whens[i], MASK_FALSE | MASK_NULL);
 	}
-	if (!is_null(expr->defresult) &&
+	if (!is_null_constant(expr->defresult) &&
 		(like = thens[n] = expr_compile(set, expr->defresult, stage)) == NULL)
 		goto done;
 	if (like && like->type == COLUMN_DEC)
@@ -332,7 +341,7 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 
 		if (thens[i] == NULL)
 			thens[i] = null_like(set, like, expr, stage);
-		if (!same_shape(thens[i], result))
+		if (!have_same_type(thens[i], result))
 		{
 			result = NULL;
 			break;
@@ -347,10 +356,10 @@ compile_case(ExprSet *set, CaseExpr *expr, int stage)
 	}
 done:
 	set->case_value = saved;
-	return end_masks(set, outer, result);
+	return pop_masks(set, outer, result);
 }
 
-/* Whether b replaces a in GREATEST or LEAST, by the comparison that core's are made of. */
+/* Emits whether b replaces a in GREATEST or LEAST, by the comparison that core uses. */
 static Vec *
 compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage)
 {
@@ -361,11 +370,13 @@ compile_replaces(ExprSet *set, MinMaxOp op, Vec *a, Vec *b, Oid typid, int stage
 	if (a->type == COLUMN_DEC && OidIsValid(opr))
 		return expr_decimal_call(set, get_opcode(opr), NULL, a, b, stage);
 	return OidIsValid(opr) ?
-		compile_call_of(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) :
+		compile_vector_call(set, get_opcode(opr), InvalidOid, NULL, 2, args, stage) :
 		NULL;
 }
 
-/* COALESCE, GREATEST or LEAST: of each argument and what those before it come to. */
+/*
+ * Compiles COALESCE, GREATEST or LEAST: combines each argument with the result of those before it.
+ */
 static Vec *
 compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 {
@@ -395,7 +406,7 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 		both[1] = vec;
 		if (acc->type == COLUMN_DEC && vec->type == COLUMN_DEC)
 			align_scales(set, both, 2, stage);
-		if (!same_shape(both[0], both[1]))
+		if (!have_same_type(both[0], both[1]))
 			return NULL;
 		if (minmax &&
 			(replaces = compile_replaces(set, minmax->op, both[0], both[1], minmax->minmaxtype,
@@ -407,10 +418,10 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 		expr_scales_of_choice(set, acc, minmax ? expr_run_greatest : expr_run_coalesce, both[0],
 							  both[1], replaces, stage);
 	}
-	return minmax ? acc : end_masks(set, outer, acc);
+	return minmax ? acc : pop_masks(set, outer, acc);
 }
 
-/* NULLIF and IS DISTINCT FROM use the rows for which their equality is not NULL. */
+/* Compiles NULLIF or IS DISTINCT FROM. Both compare their arguments by an equality operator. */
 static Vec *
 compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 {
@@ -450,10 +461,10 @@ compile_var(ExprSet *set, Var *var, int stage)
 	int16 scale;
 
 	if (var->varattno <= 0)
-		return NULL; /* system columns and whole rows */
+		return NULL; /* a system column or a whole row */
 	att = TupleDescAttr(set->desc, var->varattno - 1);
 	if (att->attisdropped || att->atttypid != var->vartype)
-		return NULL; /* core raises the error */
+		return NULL; /* core raises an error */
 	type = spec_column_type(att->atttypid, att->atttypmod, &scale);
 	return expr_column(set, var->varattno, type, scale, stage);
 }
@@ -471,7 +482,7 @@ compile_test(ExprSet *set, Expr *arg, Expr *expr, int stage)
 						  ((NullTest *) expr)->nulltesttype == IS_NULL ? NULL : expr);
 }
 
-/* Has the vector the column type in which values of this SQL type are computed? */
+/* Returns whether the vector has the column type in which values of this SQL type are computed. */
 static bool
 has_column_type_of(const Vec *vec, Oid typid)
 {
@@ -482,7 +493,10 @@ has_column_type_of(const Vec *vec, Oid typid)
 	return vec->type == spec_column_type(typid, -1, &scale);
 }
 
-/* A binary-coercible cast: the Datum stays, but its column type may change, as from oid to int4. */
+/*
+ * Compiles a binary-coercible cast.  The Datum stays, but its column type may change, as from oid
+ * to int4.
+ */
 static Vec *
 compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 {
@@ -490,7 +504,7 @@ compile_relabel(ExprSet *set, RelabelType *relabel, int stage)
 	Oid to = getBaseType(relabel->resulttype);
 	int16 scale;
 
-	/* "char" and bool share a column type, but bools are 0 or 1 */
+	/* "char" and bool share a column type, but bools are only 0 or 1 */
 	if (a == NULL ||
 		(has_column_type_of(a, to) &&
 		 (to != BOOLOID || getBaseType(exprType((Node *) relabel->arg)) == to)))
@@ -557,7 +571,7 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 
 /* ExprSet.compile */
 static Vec *
-compile(ExprSet *set, Expr *expr, int stage)
+compile_expr(ExprSet *set, Expr *expr, int stage)
 {
 	NodeFacts facts;
 	Vec *vec = NULL;
@@ -571,7 +585,7 @@ compile(ExprSet *set, Expr *expr, int stage)
 	facts = expr_facts(set, expr);
 	if (set->case_value == NULL || !facts.case_value)
 	{
-		vec = expr_find(set, expr);
+		vec = expr_find_vec(set, expr);
 		if (vec)
 		{
 			expr_use(vec, stage);
@@ -580,11 +594,11 @@ compile(ExprSet *set, Expr *expr, int stage)
 		if (!facts.varying && !set->failed)
 			vec = compile_constant(set, expr, stage);
 	}
-	if (vec == NULL && !set->failed && expr_memo_serves(set, &facts))
+	if (vec == NULL && !set->failed && expr_memo_pays(set, &facts))
 		vec = expr_compile_memo(set, expr, &facts, stage);
 	if (vec == NULL && !set->failed)
 		vec = compile_node(set, expr, stage);
-	/* a root that needs this one has no vector, so the rest of it needs none */
+	/* if this fails, the root has no vector, and the rest of it need not be compiled */
 	if (vec == NULL || !has_column_type_of(vec, exprType((Node *) expr)) ||
 		set->bytes > EXPR_MEMORY)
 		set->failed = true;
@@ -604,7 +618,7 @@ expr_set_create(PlanState *parent, TupleDesc desc, int nstages, ExprSubplans *su
 	set->page_cxt = AllocSetContextCreate(set->cxt, "gpuagg page", ALLOCSET_DEFAULT_SIZES);
 	set->const_cxt = AllocSetContextCreate(set->cxt, "gpuagg constants", ALLOCSET_SMALL_SIZES);
 	set->subplans = subplans;
-	set->compile = compile;
+	set->compile = compile_expr;
 	set->describe = expr_memo_describe;
 	set->memo_columns = EXPR_MEMO_COLUMNS + 1;
 	set->nstages = nstages;
@@ -641,7 +655,7 @@ expr_add_root(ExprSet *set, Expr *expr, int stage)
 	root->stage = stage;
 	if (contain_volatile_functions((Node *) expr) || contain_subplans((Node *) expr))
 		return root;
-	/* in a context of its own, to free all of it if the root cannot be compiled */
+	/* uses an own context, to free everything if the root cannot be compiled */
 	cxt = AllocSetContextCreate(set->cxt, "gpuagg expression", ALLOCSET_SMALL_SIZES);
 	old = MemoryContextSwitchTo(cxt);
 	expr_share_begin(set, expr);
@@ -670,7 +684,7 @@ expr_add_scales_root(ExprSet *set, Expr *expr, int stage)
 
 	if (root->vec && root->vec->type == COLUMN_DEC)
 	{
-		root->vec = expr_scales(set, root->vec, stage);
+		root->vec = expr_scales_vec(set, root->vec, stage);
 		expr_use(root->vec, stage);
 	}
 	return root;

@@ -1,9 +1,10 @@
 /*
  * decimal.c
- *	  Exact numeric arithmetic on 128-bit integers of a scale known beforehand.
+ *	  Vector operations of numerics: exact arithmetic on 128-bit integers of a scale known in
+ *	  advance.
  *
- * The scale is the largest that a value may display, which scales.c knows.  Rows whose result
- * exceeds 128 bits, and values that a decimal cannot represent, take the scalar fallback.
+ * The scale is the largest display scale of the expression (analysis/decimal_scales.c).  Rows whose
+ * result exceeds 128 bits, and values that a decimal cannot represent, take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -18,7 +19,7 @@
 
 typedef gpuagg_i128 i128;
 
-/* a * b; returns whether it leaves 128 bits */
+/* Sets r = a * b; returns whether that overflows 128 bits. */
 static inline bool
 mul_i128(i128 a, i128 b, i128 *r)
 {
@@ -30,11 +31,11 @@ mul_i128(i128 a, i128 b, i128 *r)
 	return __builtin_mul_overflow(a, b, r);
 }
 
-/* Factors that bring the arguments of an operation to one scale. */
+/* Factors that bring the arguments of an operation to the same scale. */
 typedef struct DecimalArgs
 {
 	i128 fa, fb;
-	int compare; /* comparisons: bit 0 "<", bit 1 "=", bit 2 ">" */
+	int compare; /* results of comparisons: bit 0 "<", bit 1 "=", bit 2 ">" */
 } DecimalArgs;
 
 #define DECIMAL_LOOP(...) \
@@ -55,7 +56,7 @@ typedef struct DecimalArgs
 	} \
 	expr_strict(op, n, any ? fallback : NULL)
 
-/* An operation on row i of two arguments, a and b, brought to one scale. */
+/* An operation on arguments a and b of row i, which have been brought to the same scale. */
 #define RUN_ALIGNED(name, ...) \
 	static void run_##name(const ExprOp *op, int n) \
 	{ \
@@ -118,8 +119,8 @@ run_from_int(const ExprOp *op, int n)
 }
 
 /*
- * Numerics to float8: correctly rounded where both the integer and the power
- * of ten are exact in a double, as then one division rounds once.
+ * Converts numerics to float8.  The result is correctly rounded if both the integer and the power
+ * of ten are exact in a double: then the division rounds only once.
  */
 static void
 run_to_float8(const ExprOp *op, int n)
@@ -159,7 +160,7 @@ expr_is_decimal(Oid funcid)
 
 /* ---- compiling ------------------------------------------------------------- */
 
-/* Operators of two decimals. */
+/* An operator of two decimals. */
 typedef struct DecimalOperator
 {
 	Oid funcid;
@@ -245,7 +246,7 @@ expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage
 		if (ops[i].funcid != funcid)
 			continue;
 		a = expr_compile_as(set, linitial(args), ops[i].arg, stage);
-		/* what has several scales mostly has more digits than a double */
+		/* values with several scales usually have more digits than a double */
 		if (a == NULL || (to_float8 && (a->scale > 22 || a->scales)))
 			return NULL;
 		r = to_float8 ? expr_new_vec(set, COLUMN_F64, 0, FLOAT8OID, expr, stage) :
@@ -274,7 +275,7 @@ expr_translate_decimal(ExprProgram *p, const ExprOp *op, uint16 *r)
 		{run_to_float8, VECTOR_DEC_FLOAT8},
 	};
 
-	/* registers have integers as they have decimals */
+	/* a register holds integers in the same form as decimals */
 	if (op->run == run_from_int)
 	{
 		*r = expr_program_vec(p, op->a);

@@ -1,11 +1,10 @@
 /*
  * eval.c
- *	  Runs vector operations: the loops of vector_ops.h, three-valued logic, and calls
- *	  of core's functions; and the scalar fallback.
+ *	  Runs vector operations: the loops of vector_ops.h, three-valued logic, calls of core's
+ *	  functions; and the scalar fallback.
  *
- * A loop computes all rows, whatever their states, so that it vectorizes.  The
- * states of the result are set afterwards, and only if an argument has rows that
- * are not values.
+ * A loop computes all rows, whatever their states, so that it vectorizes.  The states of the result
+ * are set afterwards, and only if an argument has rows that are not values.
  */
 #include "postgres.h"
 
@@ -29,7 +28,7 @@
 
 /* ---- states ---------------------------------------------------------------- */
 
-/* The states of op->r by its arguments alone. */
+/* Sets the states of op->r from its arguments alone. */
 static void
 strict_states(const ExprOp *op, int n)
 {
@@ -109,7 +108,7 @@ COLUMN_SCALARS(X)
 		SCALAR_LOOP(R, condition, value, value_##A a = as[i]; value_##B b = bs[i];); \
 	}
 
-/* Mostly the second argument is a constant, which is a number. */
+/* In most uses the second argument is a constant that is not NaN; it gets a loop of its own. */
 #define OP2_FLOAT(FUNC, A, B, simple, value) \
 	static void run_##FUNC(const ExprOp *op, int n) \
 	{ \
@@ -177,9 +176,8 @@ expr_function_of(const ExprOp *op)
 /* ---- three-valued logic ---------------------------------------------------- */
 
 /*
- * AND and OR evaluate their arguments from left to right and stop at one that is
- * `stop` (false for AND, true for OR), as core does: an error to its right does not
- * occur.
+ * AND and OR evaluate their arguments from left to right and stop at one that is `stop` (false for
+ * AND, true for OR), as core does: an error to its right does not occur.
  */
 static inline void
 run_junction(const ExprOp *op, int n, int8 stop)
@@ -239,9 +237,9 @@ expr_run_not(const ExprOp *op, int n)
 	expr_strict(op, n, NULL);
 }
 
-/* The states of a test of a whose result is never NULL. */
+/* Sets the states of a test of a whose result is never NULL. */
 static void
-set_known(Vec *r, const Vec *a, int n)
+set_never_null(Vec *r, const Vec *a, int n)
 {
 	r->all_values = true;
 	for (int i = 0; i < n; i++)
@@ -261,7 +259,7 @@ expr_run_isnull(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 		r[i] = (expr_state(op->a, i) == VEC_NULL) != negate;
-	set_known(op->r, op->a, n);
+	set_never_null(op->r, op->a, n);
 }
 
 /* data: the BooleanTest */
@@ -300,14 +298,14 @@ expr_run_istrue(const ExprOp *op, int n)
 				break;
 		}
 	}
-	set_known(op->r, op->a, n);
+	set_never_null(op->r, op->a, n);
 }
 
 /* ---- choosing between vectors ---------------------------------------------- */
 
-/* Row i of r is that of a (from[i] 0) or of b (1), VEC_FALLBACK (2) or NULL (3). */
+/* Sets row i of r by from[i]: 0 row i of a, 1 row i of b, 2 VEC_FALLBACK, 3 NULL. */
 static void
-choose(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
+choose_rows(Vec *r, const Vec *a, const Vec *b, const uint8 *from, int n)
 {
 	uint8 all_from = 0;
 
@@ -342,7 +340,7 @@ expr_run_select(const ExprOp *op, int n)
 
 		from[i] = state == VEC_FALLBACK ? 2 : !(state == VEC_VALUE && cond[i]);
 	}
-	choose(op->r, op->b, op->c, from, n);
+	choose_rows(op->r, op->b, op->c, from, n);
 }
 
 void
@@ -352,10 +350,10 @@ expr_run_coalesce(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 		from[i] = expr_state(op->a, i) == VEC_NULL;
-	choose(op->r, op->a, op->b, from, n);
+	choose_rows(op->r, op->a, op->b, from, n);
 }
 
-/* NULLIF(a, ...) with b: whether they are equal */
+/* NULLIF(a, ...); b: whether its arguments are equal */
 void
 expr_run_nullif(const ExprOp *op, int n)
 {
@@ -368,10 +366,10 @@ expr_run_nullif(const ExprOp *op, int n)
 
 		from[i] = state == VEC_FALLBACK ? 2 : (state == VEC_VALUE && equal[i]) ? 3 : 0;
 	}
-	choose(op->r, op->a, op->a, from, n);
+	choose_rows(op->r, op->a, op->a, from, n);
 }
 
-/* a IS DISTINCT FROM b, with c: whether they are equal */
+/* a IS DISTINCT FROM b; c: whether they are equal */
 void
 expr_run_distinct(const ExprOp *op, int n)
 {
@@ -396,7 +394,7 @@ expr_run_distinct(const ExprOp *op, int n)
 	}
 }
 
-/* GREATEST or LEAST of a and b, with c: whether b replaces a */
+/* GREATEST or LEAST of a and b; c: whether b replaces a */
 void
 expr_run_greatest(const ExprOp *op, int n)
 {
@@ -415,7 +413,7 @@ expr_run_greatest(const ExprOp *op, int n)
 		else
 			from[i] = expr_state(op->c, i) == VEC_FALLBACK ? 2 : replaces[i];
 	}
-	choose(op->r, op->a, op->b, from, n);
+	choose_rows(op->r, op->a, op->b, from, n);
 }
 
 /* ---- text ----------------------------------------------------------------- */
@@ -448,7 +446,7 @@ expr_run_text_equal(const ExprOp *op, int n)
 		expr_strict(op, n, fallback);
 }
 
-/* a LIKE 'literal%' under a deterministic collation, where bytes decide; data: ExprPattern */
+/* a LIKE 'literal%' under a deterministic collation, which compares bytes; data: ExprPattern */
 void
 expr_run_like(const ExprOp *op, int n)
 {
@@ -493,12 +491,12 @@ expr_datum(const Vec *vec, int row)
 
 /* Stores a Datum that is not NULL; false if the vector's type cannot represent it. */
 static bool
-store(const Vec *vec, int row, Datum value)
+store_datum(const Vec *vec, int row, Datum value)
 {
 	return column_store(vec->type, vec->scale, vec->values, row, value);
 }
 
-/* The Datums of a as values of another type; any "char" but 0 becomes true. */
+/* Stores the Datums of a as values of another type; any "char" but 0 becomes true. */
 void
 expr_run_relabel(const ExprOp *op, int n)
 {
@@ -513,7 +511,7 @@ expr_run_relabel(const ExprOp *op, int n)
 			{
 				Datum value = expr_datum(op->a, i);
 
-				store(op->r, i, truth ? BoolGetDatum(DatumGetBool(value)) : value);
+				store_datum(op->r, i, truth ? BoolGetDatum(DatumGetBool(value)) : value);
 			}
 }
 
@@ -538,7 +536,7 @@ expr_run_mask(const ExprOp *op, int n)
 	}
 }
 
-/* A call that counts in pg_stat_user_functions. */
+/* Calls a function and counts the call in pg_stat_user_functions. */
 static Datum
 call_counted(FunctionCallInfo fcinfo)
 {
@@ -552,10 +550,9 @@ call_counted(FunctionCallInfo fcinfo)
 }
 
 /*
- * Calls a strict function of core's row by row, for the rows of mask c (NULL: all
- * rows).  Core would call it for these as well, so that it may raise its errors here.
- * Rows after EXPR_PAGE_BYTES of results take the scalar fallback, which frees each
- * result before the next one.
+ * Calls a strict function of core's row by row, for the rows of mask c (NULL: all rows).  Core
+ * would also call it for these rows, so it may raise its errors here.  Once results exceed
+ * EXPR_PAGE_BYTES, rows take the scalar fallback, which frees each result before the next one.
  */
 void
 expr_run_core(const ExprOp *op, int n)
@@ -585,7 +582,7 @@ expr_run_core(const ExprOp *op, int n)
 			value = call->counted ? call_counted(fcinfo) : FunctionCallInvoke(fcinfo);
 			if (fcinfo->isnull)
 				state = VEC_NULL;
-			else if (!store(op->r, i, value))
+			else if (!store_datum(op->r, i, value))
 				state = VEC_FALLBACK;
 		}
 		op->r->state[i] = state;
@@ -593,7 +590,7 @@ expr_run_core(const ExprOp *op, int n)
 	MemoryContextSwitchTo(old);
 }
 
-/* The ExprState of an expression with subplans: an earlier scan's, or a new one. */
+/* Returns the ExprState of an expression with subplans: an earlier scan's, or a new one. */
 static ExprState *
 subplan_state(ExprSet *set, Expr *expr)
 {
@@ -612,7 +609,7 @@ subplan_state(ExprSet *set, Expr *expr)
 	return llast(known->states);
 }
 
-/* Without just-in-time compilation, which would not pay for the few rows that take the fallback. */
+/* Does without just-in-time compilation, which would not pay for the few rows of the fallback. */
 ExprState *
 expr_core_state(ExprSet *set, Expr *expr)
 {
@@ -644,9 +641,9 @@ expr_evaluate_scalar(ExprSet *set, ExprRoot *root, int row, bool *isnull)
 
 /* ---- running --------------------------------------------------------------- */
 
-/* Fills a constant's vector with its value, which core computes. */
-static void
-fill_constant(ExprSet *set, Vec *vec)
+/* Uses core to evaluate a constant for all rows of its vector. */
+void
+expr_constant_fill(ExprSet *set, Vec *vec)
 {
 	bool isnull;
 	Datum value;
@@ -667,7 +664,7 @@ fill_constant(ExprSet *set, Vec *vec)
 	}
 	MemoryContextSwitchTo(old);
 	for (int i = 0; i < EXPR_ROWS && !isnull; i++)
-		if (!store(vec, i, value))
+		if (!store_datum(vec, i, value))
 		{
 			memset(vec->state, VEC_FALLBACK, EXPR_ROWS);
 			vec->all_values = false;
@@ -676,13 +673,13 @@ fill_constant(ExprSet *set, Vec *vec)
 }
 
 void
-expr_empty(Vec *vec)
+expr_empty_constant(Vec *vec)
 {
 	memset(vec->state, VEC_FALLBACK, EXPR_ROWS);
 	vec->all_values = vec->filled = false;
 }
 
-/* A constant that core evaluates only if mask a has a row: its evaluation may fail. */
+/* A constant that core evaluates only if mask a has a row, because its evaluation may fail. */
 void
 expr_run_lazy(const ExprOp *op, int n)
 {
@@ -691,15 +688,15 @@ expr_run_lazy(const ExprOp *op, int n)
 	for (int i = 0; i < n && !op->r->filled; i++)
 		if (mask[i])
 		{
-			fill_constant(op->set, op->r);
+			expr_constant_fill(op->set, op->r);
 			op->r->filled = true;
 		}
 }
 
 /*
- * A parameter, the Param in data: one value for all rows.  That of an initplan which has
- * not run yet stays VEC_FALLBACK: the scalar fallback of the first row that needs it runs
- * the initplan.
+ * A parameter, the Param in data: one value for all rows.  The parameter of an initplan that has
+ * not run yet stays VEC_FALLBACK: the scalar fallback of the first row that needs it runs the
+ * initplan.
  */
 void
 expr_run_param(const ExprOp *op, int n)
@@ -709,14 +706,8 @@ expr_run_param(const ExprOp *op, int n)
 
 	if (op->r->filled || econtext->ecxt_param_exec_vals[param->paramid].execPlan != NULL)
 		return;
-	fill_constant(op->set, op->r);
+	expr_constant_fill(op->set, op->r);
 	op->r->filled = true;
-}
-
-void
-expr_constant_fill(ExprSet *set, Vec *vec)
-{
-	fill_constant(set, vec);
 }
 
 void
@@ -726,7 +717,7 @@ expr_reset(ExprSet *set)
 		set->stages[s].constants_ready = false;
 	for (Vec *vec = set->vecs; vec; vec = vec->next)
 		if (vec->lazy)
-			expr_empty(vec);
+			expr_empty_constant(vec);
 	MemoryContextReset(set->const_cxt);
 	set->resets++;
 }
@@ -749,7 +740,7 @@ expr_run(ExprSet *set, int stage, int n)
 	{
 		for (Vec *vec = set->vecs; vec; vec = vec->next)
 			if (vec->constant && !vec->lazy && vec->stage == stage)
-				fill_constant(set, vec);
+				expr_constant_fill(set, vec);
 		st->constants_ready = true;
 	}
 	for (ExprOp *op = st->ops; op; op = op->next)

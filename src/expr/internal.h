@@ -1,13 +1,21 @@
 /*
  * internal.h
- *	  What the files of expr/ share.
+ *	  Declarations that the files of expr/ share.
  *
- * From bottom to top: eval.c (loops), share.c (common subexpressions), build.c (makes
- * vectors and operations), codes.c (numbers of values), scales.c (display scales), then one file
- * for each kind of function that has an operation of its own (bucket.c, decimal.c, quotient.c,
- * rounding.c, intervals.c, match.c, time_fields.c over zones.c), memo.c (results that are kept),
- * and compile.c, which calls them.  They compile their arguments by ExprSet.compile.  Programs for
- * the GPU likewise: program_build.c, the translations beside the operations, and program.c.
+ * From bottom to top:
+ *
+ *	eval.c			loops of the operations
+ *	share.c			common subexpressions
+ *	build.c			makes vectors and operations
+ *	codes.c			numbers of values
+ *	scales.c		display scales
+ *	bucket.c, decimal.c, quotient.c, rounding.c, intervals.c, match.c,
+ *	time_fields.c	functions that have operations of their own
+ *	memo.c			results that are kept
+ *	compile.c		calls all of these
+ *
+ * Files compile their arguments by ExprSet.compile.  Programs for the GPU have the same structure:
+ * program_build.c, the expr_translate_ functions next to the operations, and program.c.
  */
 #ifndef GPUAGG_EXPR_INTERNAL_H
 #define GPUAGG_EXPR_INTERNAL_H
@@ -18,8 +26,8 @@
 #include "expr/expr.h"
 
 /*
- * An operation.  It computes r from up to three arguments, for n rows; NULL where it
- * has fewer, or takes them from `data`.
+ * An operation.  Computes r from up to three arguments, for n rows.  Arguments are NULL if the
+ * operation has fewer, or takes them from `data`.
  */
 typedef struct ExprOp
 {
@@ -28,14 +36,14 @@ typedef struct ExprOp
 	Vec *a;
 	Vec *b;
 	Vec *c;
-	void *data; /* of the operation */
+	void *data; /* private data of the operation */
 	ExprSet *set;
 	struct ExprOp *next;
-	const bool *skip;    /* or NULL: where to is true once this has run, the operations up to */
-	struct ExprOp *last; /* this one are left out */
+	const bool *skip;    /* NULL, or: if true after this operation has run, the operations */
+	struct ExprOp *last; /* after it up to this one are skipped */
 } ExprOp;
 
-/* Expands LOOP for a C type as wide as values of the column type. */
+/* Expands LOOP for the C type that is as wide as values of the column type. */
 #define BY_WIDTH(type, LOOP) \
 	switch (column_width(type)) \
 	{ \
@@ -69,27 +77,27 @@ typedef struct ExprFunction
 	ColumnType args[2];
 } ExprFunction;
 
-/* The row of vector_ops.h for a function, or NULL. */
+/* Returns the row of vector_ops.h for a function, or NULL. */
 extern const ExprFunction *expr_find_function(Oid funcid);
 
-/* The row whose operation this is, or NULL. */
+/* Returns the row whose operation this is, or NULL. */
 extern const ExprFunction *expr_function_of(const ExprOp *op);
 
-/* Evaluates a constant. */
+/* Fills a constant's vector with its value, which core computes. */
 extern void expr_constant_fill(ExprSet *set, Vec *vec);
 
-/* What expr_run_like needs: a pattern without wildcards but for a % at its end. */
+/* Data of expr_run_like: a LIKE pattern without wildcards, except for a % at its end. */
 typedef struct ExprPattern
 {
 	bool negate; /* NOT LIKE */
-	bool open;   /* there is that % */
+	bool open;   /* it ends with a % */
 	int length;
-	const char *bytes; /* before it */
+	const char *bytes; /* the pattern without that % */
 } ExprPattern;
 
 /*
- * The rows for which core would evaluate an argument of AND, OR, CASE or COALESCE:
- * those of `outer` for which cond is one of `accept`.
+ * The rows for which core would evaluate an argument of AND, OR, CASE or COALESCE: the rows of
+ * `outer` for which cond is one of `accept`.
  */
 #define MASK_FALSE 1
 #define MASK_TRUE 2
@@ -100,16 +108,16 @@ typedef struct ExprMask
 	const struct ExprMask *outer; /* NULL: all rows */
 	const Vec *cond;
 	int accept;
-	Vec *vec; /* the rows as booleans, once an operation needs them */
+	Vec *vec; /* the rows as booleans; NULL until an operation needs them */
 } ExprMask;
 
-/* What expr_run_core needs. */
+/* Data of expr_run_core. */
 typedef struct ExprCoreCall
 {
 	Vec **args;
 	FunctionCallInfo fcinfo;
 	FmgrInfo flinfo;
-	bool counted; /* in pg_stat_user_functions */
+	bool counted; /* calls count in pg_stat_user_functions */
 } ExprCoreCall;
 
 extern void expr_run_and(const ExprOp *op, int n);
@@ -131,16 +139,15 @@ extern void expr_run_text_equal(const ExprOp *op, int n);
 extern void expr_run_like(const ExprOp *op, int n);
 
 /*
- * Sets the states of a strict operation's result from those of its arguments a and b (or
- * NULL).  Rows that are values then, and for which fallback[] is set, become VEC_FALLBACK;
- * fallback NULL: none.
+ * Sets the states of a strict operation's result from the states of its arguments a and b (or
+ * NULL). Then changes rows with fallback[] set from VEC_VALUE to VEC_FALLBACK; fallback NULL: none.
  */
 extern void expr_strict(const ExprOp *op, int n, const uint8 *fallback);
 
 /* Makes all rows of a lazy constant VEC_FALLBACK. */
-extern void expr_empty(Vec *vec);
+extern void expr_empty_constant(Vec *vec);
 
-/* An ExprState for the scalar fallback or for a constant. */
+/* Returns an ExprState for the scalar fallback or for a constant. */
 extern ExprState *expr_core_state(ExprSet *set, Expr *expr);
 
 static inline uint8
@@ -149,14 +156,14 @@ expr_state(const Vec *vec, int i)
 	return vec->all_values ? VEC_VALUE : vec->state[i];
 }
 
-/* Is the text neither out of line nor compressed? */
+/* Returns whether the text is neither out of line nor compressed. */
 static inline bool
 expr_text_inline(Datum d)
 {
 	return !VARATT_IS_EXTERNAL(DatumGetPointer(d)) && !VARATT_IS_COMPRESSED(DatumGetPointer(d));
 }
 
-/* Bytes of a text; of a bpchar without the blanks at its end. */
+/* Returns the bytes of a text; blanks false: without the blanks at its end, for bpchar. */
 static inline int
 expr_text_length(Datum d, bool blanks)
 {
@@ -169,7 +176,7 @@ expr_text_length(Datum d, bool blanks)
 	return len;
 }
 
-/* Equality of inline texts or bpchars under a deterministic collation. */
+/* Compares inline texts or bpchars under a deterministic collation. */
 static inline bool
 expr_text_equal(Datum a, Datum b, bool blanks)
 {
@@ -181,48 +188,58 @@ expr_text_equal(Datum a, Datum b, bool blanks)
 
 /* ---- share.c --------------------------------------------------------------- */
 
-/* Results are kept for combinations of the values of so many columns. */
+/* Maximum number of columns for whose combinations of values results are kept. */
 #define EXPR_MEMO_COLUMNS 3
 
 typedef struct NodeFacts
 {
 	Node *node;    /* hash key */
 	uint32 hash;   /* equal() nodes have equal hashes */
-	bool varying;  /* may differ between rows */
-	bool pure;     /* the same for the same values of columns, in one query */
-	bool slow;     /* the node itself calls a function row by row, */
-	bool has_slow; /* or a node below does */
-	bool narrows;  /* the node itself, a vector operation, has far fewer values than its argument */
-	uint8 nvars;   /* columns below; more than fit: EXPR_MEMO_COLUMNS + 1 */
-	Expr *vars[EXPR_MEMO_COLUMNS]; /* Vars, or nodes that narrow, in place of what they read */
-	bool case_value;               /* holds a CaseTestExpr */
-	char status;                   /* of simplehash.h */
+	bool varying;  /* the result may differ between rows */
+	bool pure;     /* the result depends only on the columns, within a query */
+	bool slow;     /* the node itself calls a function row by row */
+	bool has_slow; /* the node or a node below it is slow */
+	bool
+		narrows; /* the node itself is a vector operation with far fewer values than its argument */
+	uint8 nvars; /* number of columns below, at most EXPR_MEMO_COLUMNS + 1 */
+	Expr *vars[EXPR_MEMO_COLUMNS]; /* Vars, or nodes that narrow in place of the Vars below them */
+	bool case_value;               /* contains a CaseTestExpr */
+	char status;                   /* for simplehash.h */
 } NodeFacts;
 
 /*
- * A root is compiled between begin and end; if that failed, end removes the vectors
- * that were added to `vecs` since.
+ * A root is compiled between begin and end.  If that failed, end removes the vectors that were
+ * added to set->vecs since it was `vecs`.
  */
 extern void expr_share_begin(ExprSet *set, Expr *root);
 extern void expr_share_end(ExprSet *set, Vec *vecs);
 extern NodeFacts expr_facts(ExprSet *set, Expr *expr);
 
-/* Removes the vectors that were added to `vecs` since. */
+/* Removes the vectors that were added to set->vecs since it was `vecs`. */
 extern void expr_share_undo(ExprSet *set, Vec *vecs);
 
-/* Enters a vector by its expr or attno. */
+/* Enters a vector into the hash table by its expr or attno. */
 extern void expr_share(ExprSet *set, Vec *vec);
 
-/* A vector of an equal expression that may stand for this one here, or NULL. */
-extern Vec *expr_find(ExprSet *set, Expr *expr);
+/*
+ * Return a vector of an equal expression, or of a column, that can be used under the current mask;
+ * or NULL.
+ */
+extern Vec *expr_find_vec(ExprSet *set, Expr *expr);
 extern Vec *expr_find_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale);
 
 /* ---- build.c --------------------------------------------------------------- */
 
-/* Zeroed memory aligned for vector loads and 128-bit integers, which palloc does not promise. */
+/*
+ * Returns zeroed memory aligned for vector loads and 128-bit integers, which palloc does not
+ * promise.
+ */
 extern void *expr_alloc(size_t size);
 
-/* A vector of a stage; expr is what it computes if equal expressions may share it, or NULL. */
+/*
+ * Returns a new vector of a stage.  expr: what it computes, if equal expressions may share it, or
+ * NULL.
+ */
 extern Vec *expr_new_vec(ExprSet *set, ColumnType type, int16 scale, Oid typid, Expr *expr,
 						 int stage);
 
@@ -237,19 +254,18 @@ extern Vec *expr_emit(ExprSet *set, int stage, void (*run)(const ExprOp *, int),
 extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Expr *expr,
 						   Vec *a, Vec *b, Vec *c, void *data);
 
-/* The operation that was appended last. */
+/* Returns the operation that was appended last. */
 extern ExprOp *expr_last_op(ExprSet *set, int stage);
 
-/* The rows of a mask as booleans; NULL: all. */
+/* Returns the rows of a mask as a vector of booleans; NULL: all rows. */
 extern Vec *expr_mask_vec(ExprSet *set, ExprMask *mask, int stage);
 
-/* The vector of a table column in this type and scale. */
+/* Returns the vector of a table column in this type and scale. */
 extern Vec *expr_column(ExprSet *set, AttrNumber attno, ColumnType type, int16 scale, int stage);
 
 /*
- * Compiles an argument.  The vector has the column type of the expression's SQL type
- * (of a numeric COLUMN_DEC or COLUMN_DATUM).  NULL: it cannot be compiled, and so the
- * root cannot, either.
+ * Compiles an argument.  The vector has the column type of the expression's SQL type (for numeric:
+ * COLUMN_DEC or COLUMN_DATUM).  NULL: it cannot be compiled, and so the root cannot either.
  */
 static inline Vec *
 expr_compile(ExprSet *set, Expr *expr, int stage)
@@ -257,71 +273,80 @@ expr_compile(ExprSet *set, Expr *expr, int stage)
 	return set->compile(set, expr, stage);
 }
 
-/* The same for an operation that takes vectors of this type only: NULL for another. */
+/* The same for an operation that needs vectors of this type: NULL for another type. */
 extern Vec *expr_compile_as(ExprSet *set, Expr *expr, ColumnType type, int stage);
 
-/* Is this = or <> of text or bpchar, which are operations under a deterministic collation? */
+/*
+ * Returns whether the function is = or <> of text or bpchar.  These have an operation under a
+ * deterministic collation.
+ */
 extern bool expr_is_text_equality(Oid funcid);
 
 /* ---- scales.c --------------------------------------------------------------- */
 
-/* The display scales of decimals: Vec.scales, or a new vector. */
-extern Vec *expr_scales(ExprSet *set, Vec *vec, int stage);
+/* Returns a vector with the display scales of decimals: Vec.scales, or a new vector. */
+extern Vec *expr_scales_vec(ExprSet *set, Vec *vec, int stage);
 
-/* Decimals as those of a scale that is not below their own. */
+/* Returns decimals in a scale that is not below their own. */
 extern Vec *expr_rescale(ExprSet *set, Vec *vec, int16 scale, int stage);
 
 /*
- * Sets the display scales of r, decimals, which are the sum of those of a and b, or the larger
- * ones; returns r.
+ * Sets the display scales of r, the result of an operation on decimals a and b: the sum of their
+ * scales (product), or the larger one.  Returns r.
  */
 extern Vec *expr_scales_of_two(ExprSet *set, Vec *r, Vec *a, Vec *b, bool product, int stage);
 
 /*
- * Sets those of r, which an operation chooses row by row from arguments; if these are decimals,
- * they are of one scale. Returns r, which may be of any type.
+ * Sets the display scales of r, which an operation chooses row by row from its arguments.  Decimals
+ * among these have the same scale.  Returns r, which may have any type.
  */
 extern Vec *expr_scales_of_choice(ExprSet *set, Vec *r, void (*run)(const ExprOp *, int), Vec *a,
 								  Vec *b, Vec *c, int stage);
 
 /* ---- codes.c, memo.c ---------------------------------------------------------- */
 
-/* The numbers of a vector of by-reference values (Vec.codes); NULL: its type has none. */
-extern Vec *expr_codes(ExprSet *set, Vec *vec, int stage);
+/*
+ * Returns a vector with the numbers of by-reference values or decimals (Vec.codes); NULL: the type
+ * has no numbers.
+ */
+extern Vec *expr_codes_vec(ExprSet *set, Vec *vec, int stage);
 
-/* ExprSet.describe: fills `pure` and `slow` of a node without its children. */
+/* ExprSet.describe: fills `pure`, `slow` and `narrows` of a node without its children. */
 extern void expr_memo_describe(Node *node, NodeFacts *facts);
 /*
- * Has the result of this expression better be kept for each combination of the columns that it
- * reads?
+ * Returns whether it pays to keep the results of this expression for combinations of its columns'
+ * values.
  */
-extern bool expr_memo_serves(const ExprSet *set, const NodeFacts *facts);
-/* Its vector; NULL: not kept, but compiled as any other one. */
+extern bool expr_memo_pays(const ExprSet *set, const NodeFacts *facts);
+/* Returns the expression's vector; NULL: it has no memo and must be compiled as usual. */
 extern Vec *expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage);
 
 /*
- * Whether it pays to look rows up: counts those that were not there, and pauses where these are
- * many, longer each time.
+ * Decides whether looking up rows pays.  Counts the rows that were not found.  If there are many,
+ * lookups pause, for longer each time.
  */
 typedef struct ExprWindow
 {
 	int rows;
 	int missed;
-	int pause;  /* rows to come before the next window */
-	int pauses; /* the last pause */
+	int pause;  /* rows that still come before the next window */
+	int pauses; /* rows of the last pause */
 } ExprWindow;
 
-/* May n rows be looked up? */
+/* Returns whether n rows may be looked up. Counts them toward the pause if not. */
 extern bool expr_window_open(ExprWindow *window, int n);
-/* Of n rows that were looked up, `missed` were not there. */
+/* Records that `missed` of n rows were not found. */
 extern void expr_window_note(ExprWindow *window, int n, int missed);
 
 /* ---- functions with operations of their own --------------------------------- */
 
-/* Each returns NULL if funcid is none of its functions or the call cannot be compiled. */
+/* Each returns NULL if funcid is not one of its functions, or if the call cannot be compiled. */
 extern Vec *expr_compile_bucket(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_decimal(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
-/* An operator of two compiled decimals; NULL if it is none, or the scale too large. */
+/*
+ * Returns the result of an operator of two compiled decimals; NULL if it is none, or the scale is
+ * too large.
+ */
 extern Vec *expr_decimal_call(ExprSet *set, Oid funcid, Expr *expr, Vec *a, Vec *b, int stage);
 extern Vec *expr_compile_quotient(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
 extern Vec *expr_compile_rounding(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage);
@@ -332,8 +357,8 @@ extern Vec *expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *exp
 extern Vec *expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage);
 
 /*
- * To operations of the GPU (program.h): false if the operation is none of its functions, else its
- * result *r.
+ * Translate an operation for the GPU (program.h).  They return false if it is not one of their
+ * functions, and otherwise set *r to the operand with the result.
  */
 struct ExprProgram;
 extern bool expr_translate_bucket(struct ExprProgram *p, const ExprOp *op, uint16 *r);
@@ -343,17 +368,17 @@ extern bool expr_translate_scales(struct ExprProgram *p, const ExprOp *op, uint1
 extern bool expr_translate_time(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 extern bool expr_translate_in(struct ExprProgram *p, const ExprOp *op, uint16 *r);
 
-/* The operand with decimals brought to a scale that is not below their own. */
+/* Returns the operand with decimals in a scale that is not below their own. */
 extern uint16 expr_translate_rescaled(struct ExprProgram *p, Vec *vec, int16 scale);
 
-/* Has it a constant pattern without wildcards but for a % at its end? */
+/* Returns whether it has a constant pattern without wildcards, except for a % at its end. */
 extern bool expr_is_simple_like(List *args);
 
-/* Is this a function of decimal.c, of time_fields.c, or of intervals.c? */
+/* Return whether this is a function of decimal.c, of time_fields.c, or of intervals.c. */
 extern bool expr_is_decimal(Oid funcid);
 extern bool expr_is_time(Oid funcid);
 extern bool expr_is_interval(Oid funcid);
-/* Is this a function of rounding.c, over decimals, and to a number of digits that is known? */
+/* Returns whether this is a function of rounding.c over decimals with a known number of digits. */
 extern bool expr_is_rounding(Oid funcid, List *args);
 
 #endif /* GPUAGG_EXPR_INTERNAL_H */

@@ -1,11 +1,11 @@
 /*
  * intervals.c
- *	  Arithmetic with intervals, their comparisons and extract(epoch FROM interval) as vector
- * operations.
+ *	  Vector operations of intervals: arithmetic, comparisons and extract(epoch FROM interval).
  *
- * An interval is three integers.  Results are in an array of the operation (by-reference values of
- * a page). Infinities, sums that overflow, and days added to a timestamp with time zone or months
- * to any, which are the calendar's, take the scalar fallback.
+ * An interval is three integers.  Interval results are in an array of the operation, as by-
+ * reference values of a page.  The following take the scalar fallback: infinities, sums that
+ * overflow, and what needs the calendar (days added to a timestamp with time zone, months added to
+ * any timestamp).
  */
 #include "postgres.h"
 
@@ -17,11 +17,11 @@
 #include "expr/internal.h"
 #include "operators/vector_functions.h"
 
-/* Beyond these core checks ranges, or has infinities. */
+/* True if core neither checks the range of such a time nor treats it as infinite. */
 #define TIME_SAFE(t) \
 	((t) > 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS && (t) < VECTOR_DAY_MAX * VECTOR_DAY_USECS)
 
-/* The values that are infinite in newer releases. */
+/* Returns whether the interval is one of those that newer releases use for infinity. */
 static inline bool
 is_edge(const Interval *i)
 {
@@ -33,8 +33,8 @@ is_edge(const Interval *i)
 #define INTERVAL(vec, i) ((const Interval *) DatumGetPointer(((const Datum *) (vec)->values)[i]))
 
 /*
- * The loop of an operation: `rare` and the assignments hold for rows whose arguments are values; x,
- * y: its arguments that are intervals.
+ * The loop of an operation.  The body runs for rows whose arguments are values; it sets `rare` for
+ * the scalar fallback.
  */
 #define INTERVAL_LOOP(...) \
 	uint8 fallback[EXPR_ROWS]; \
@@ -55,7 +55,7 @@ is_edge(const Interval *i)
 	if (any) \
 	expr_strict(op, n, fallback)
 
-/* data: the array that results are in */
+/* Makes z the interval result of row i; op->data is the array of results. */
 #define INTERVAL_RESULT(i) \
 	Interval *z = &((Interval *) op->data)[i]; \
 	((Datum *) op->r->values)[i] = PointerGetDatum(z)
@@ -108,8 +108,8 @@ run_minus(const ExprOp *op, int n)
 }
 
 /*
- * A time and an interval, added or taken away, without months; days: the zone has none of 23 or 25
- * hours.
+ * Adds an interval without months to a time (sign 1), or subtracts it (-1).  With a time zone the
+ * interval must not have days either: a local day may have 23 or 25 hours.
  */
 static inline void
 shift_time(const ExprOp *op, int n, const Vec *times, const Vec *spans, int sign)
@@ -144,7 +144,7 @@ run_earlier(const ExprOp *op, int n)
 	shift_time(op, n, op->a, op->b, -1);
 }
 
-/* What intervals are compared by: months have 30 days, days 24 hours. */
+/* Returns the value by which intervals are compared: months have 30 days, days have 24 hours. */
 static inline gpuagg_i128
 interval_value(const Interval *x)
 {
@@ -190,7 +190,7 @@ static const struct
 	Oid funcid;
 	void (*run)(const ExprOp *op, int n);
 	ColumnType result;
-	Oid type; /* of the result */
+	Oid type; /* type of the result */
 	ColumnType a, b;
 } interval_functions[] = {
 	{F_TIMESTAMP_MI, run_between, COLUMN_DATUM, INTERVALOID, COLUMN_I64, COLUMN_I64},
@@ -249,7 +249,7 @@ expr_compile_interval(ExprSet *set, Oid funcid, Expr *expr, List *args, int stag
 			set->bytes += EXPR_ROWS * sizeof(Interval);
 		}
 		else if (type == TIMESTAMPTZOID)
-			data = set; /* any but NULL */
+			data = set; /* any pointer but NULL */
 		return expr_emit(set, stage, interval_functions[f].run,
 						 expr_new_vec(set, interval_functions[f].result, 0, type, expr, stage), a,
 						 b, NULL, data);

@@ -1,6 +1,6 @@
 /*
  * match.c
- *	  Vector forms of what is compared with constants: IN lists, LIKE patterns.
+ *	  Vector operations for comparisons with constants: IN lists and LIKE patterns.
  */
 #include "postgres.h"
 
@@ -18,7 +18,6 @@
 #include "expr/program.h"
 #include "spec.h"
 
-/* Is the pattern one for expr_run_like? */
 bool
 expr_is_simple_like(List *args)
 {
@@ -32,7 +31,10 @@ expr_is_simple_like(List *args)
 	return *pattern == '\0' || strcmp(pattern, "%") == 0;
 }
 
-/* LIKE and NOT LIKE with a pattern 'literal' or 'literal%'; others are core's, row by row. */
+/*
+ * Compiles LIKE and NOT LIKE with a pattern 'literal' or 'literal%'.  For other patterns core's
+ * function is called row by row.
+ */
 Vec *
 expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
 {
@@ -61,7 +63,7 @@ expr_compile_like(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *arg
 	return expr_emit_bool(set, stage, expr_run_like, expr, left, NULL, NULL, pattern);
 }
 
-/* The elements of a constant list. */
+/* The elements of a constant array. */
 typedef struct Elements
 {
 	Oid type;
@@ -72,11 +74,14 @@ typedef struct Elements
 	bool *nulls;
 } Elements;
 
-/* A list of more elements takes the scalar fallback; core hashes long ones. */
+/* Longer lists take the scalar fallback: core hashes long ones. */
 #define MOST_COMPARISONS 16
 #define MOST_ELEMENTS (1 << 20)
 
-/* False if the list is no constant, or has none or too many. */
+/*
+ * Sets the elements; false if the list is not a constant, is empty, or has more than `most`
+ * elements.
+ */
 static bool
 elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
 {
@@ -96,7 +101,9 @@ elements_of(ScalarArrayOpExpr *saop, int most, Elements *e)
 	return true;
 }
 
-/* Other operators with ANY or ALL, and lists of other types: OR or AND of comparisons. */
+/*
+ * Compiles other operators with ANY or ALL, and lists of other types, as OR or AND of comparisons.
+ */
 static Vec *
 compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
@@ -126,9 +133,9 @@ compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 						stage);
 }
 
-/* ---- lists of integers and of texts ----------------------------------------- */
+/* ---- lists of integers or texts --------------------------------------------- */
 
-/* Bytes decide, those of a bpchar without the blanks at its end. */
+/* Hashes the bytes of a text; of a bpchar without the blanks at its end. */
 static uint32
 hash_text(Datum text, bool blanks)
 {
@@ -140,19 +147,19 @@ typedef struct ListText
 {
 	Datum text;
 	uint32 hash;
-	char status; /* of simplehash.h */
+	char status; /* for simplehash.h */
 } ListText;
 
-/* The elements that are not NULL, as the operator compares them. */
+/* The elements that are not NULL, in the form in which the operator compares them. */
 typedef struct InList
 {
 	bool negate; /* NOT IN */
 	bool has_null;
-	bool blanks; /* those at the end of a text count */
+	bool blanks; /* blanks at the end of a text count */
 	int count;
 	int64 *ints; /* ascending */
 	Datum *texts;
-	struct texts_hash *hashed; /* instead of texts, if they are many */
+	struct texts_hash *hashed; /* replaces texts if there are many */
 } InList;
 
 /* private_data: InList */
@@ -169,7 +176,7 @@ typedef struct InList
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
-/* Fewer texts are compared with one after the other. */
+/* Fewer texts are compared one by one. */
 #define LEAST_HASHED 12
 
 static inline bool
@@ -308,8 +315,9 @@ collect_texts(InList *list, const Elements *e)
 }
 
 /*
- * Is this left = ANY (list) or left <> ALL (list), of values that are equal if
- * their integers, or bytes but for blanks, are?  = ALL and <> ANY are no membership.
+ * Returns whether this is left = ANY (list) or left <> ALL (list), over types whose values are
+ * equal if their integers or bytes (except blanks) are.  = ALL and <> ANY are not tests of
+ * membership.
  */
 static bool
 is_membership(const ScalarArrayOpExpr *saop)
@@ -359,7 +367,7 @@ is_membership(const ScalarArrayOpExpr *saop)
 	}
 }
 
-/* left IN (constants), left NOT IN (constants) */
+/* Compiles left IN (constants) and left NOT IN (constants). */
 Vec *
 expr_compile_in(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
 {
@@ -412,12 +420,12 @@ expr_translate_in(ExprProgram *p, const ExprOp *op, uint16 *r)
 											  "IN lists of texts are not supported on the GPU");
 		return true;
 	}
-	/* a register has 32 bits without a sign as if they had one */
+	/* a register holds unsigned integers of 32 bits as signed ones */
 	for (int i = 0; i < list->count; i++)
 		constants[i] = op->a->type == COLUMN_U32 ? (int32) list->ints[i] : list->ints[i];
 	data = (list->negate ? VECTOR_IN_NEGATE : 0) | (list->has_null ? VECTOR_IN_NULL : 0);
 	a = expr_program_vec(p, op->a);
-	/* a list of NULLs alone has none, but the operand must be a constant */
+	/* a list of NULLs has no constants, but the operand must be one */
 	*r = expr_program_emit(p, VECTOR_IN, data, a,
 						   list->count > 0 ? expr_program_constants(p, list->count, constants) :
 											 expr_program_constant(p, 0, false),

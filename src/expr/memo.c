@@ -1,23 +1,27 @@
 /*
  * memo.c
- *	  Expressions over columns of few values, computed once for each combination of these.
+ *	  Keeps the results of expressions over columns with few values: each combination of values is
+ *	  computed once.
  *
- * A memo keeps the results of an expression that calls functions row by row.  Its first operation
- * finds the entry of each row by the values of the columns that the expression reads: a
- * by-reference value by its number in a dictionary (codes.c), others by their bits; what date_trunc
- * and extract give takes the place of the column that they read.  Rows without a result are
- * `missing`, and the expression's own operations run for these alone, with `missing` as their mask,
- * so that errors are raised for rows that core would evaluate.  If there are none, these operations
- * are left out.  The last operation takes results from the entries, and keeps new ones.
+ * A memo keeps the results of an expression that calls functions row by row.  Its operations are:
  *
- * Where most rows are missing, as the columns have many values, none are looked up for a while;
- * then all rows that core would evaluate are missing, and the expression is computed as without a
- * memo.  An expression inside that reads fewer columns has a memo of its own.
+ *	1. A lookup finds the entry of each row by the values of the columns that the expression reads.
+ *	   By-reference values count by their numbers in a dictionary (codes.c), others by their bits.
+ *	   The result of date_trunc or extract can take the place of a column.  Rows without a
+ *	   result are `missing`.
+ *	2. The expression's own operations run for the missing rows alone, with `missing` as their
+ *	   mask, so that errors are raised only for rows that core would evaluate.  They are skipped
+ *	   if no row is missing.
+ *	3. The last operation takes results from the entries, and keeps new ones.
  *
- * An expression that cannot be compiled is evaluated by core for the rows that are missing.
+ * If most rows are missing because the columns have many values, lookups pause for a while.  Then
+ * all rows that core would evaluate are missing, and the expression is computed as without a memo.
+ * An expression inside that reads fewer columns has a memo of its own.
  *
- * Memory: entries live as long as the root that the memo was made for, or with stable functions,
- * whose settings may change between them, until the next scan; by-reference results are a
+ * Core evaluates an expression that cannot be compiled for the missing rows.
+ *
+ * Memory: entries live as long as the root that the memo was made for.  With stable functions they
+ * live until the next scan, because settings may change between scans.  By-reference results are a
  * dictionary (Vec.dictionary).
  */
 #include "postgres.h"
@@ -41,46 +45,46 @@
 
 #define MOST_ENTRIES 16384
 #define FIRST_ENTRIES 256
-/* Longer results are not kept. */
+/* Longer results (in bytes) are not kept. */
 #define LONGEST_RESULT 256
-/* Words of a key: two of a decimal, and one for NULLs. */
+/* Maximum number of words of a key: two for a decimal, and one for NULLs. */
 #define MOST_WORDS (2 * EXPR_MEMO_COLUMNS + 1)
 
 #define NO_ENTRY (-1)
 
-/* What is known of an entry: a VecState, or */
+/* Outcome of an entry: a VecState, or */
 enum
 {
 	MEMO_UNKNOWN = VEC_FALLBACK + 1,
-	MEMO_PENDING /* a row at hand is about to tell */
+	MEMO_PENDING /* being computed for a row of this page */
 };
 
 typedef struct Memo
 {
-	ExprDictionary dictionary; /* of the entries */
+	ExprDictionary dictionary; /* its numbers are the entries */
 	MemoryContext cxt;
 	int ncols;
-	Vec *cols[EXPR_MEMO_COLUMNS]; /* numbers, or values */
-	bool by_number; /* there is one column, and its numbers plus one are the entries; 0: NULL */
+	Vec *cols[EXPR_MEMO_COLUMNS]; /* values, or numbers of by-reference values */
+	bool by_number; /* there is one column, and entry = its number + 1; entry 0 is NULL */
 	int nwords;
-	uint64 *words; /* [entry][word] */
+	uint64 *words; /* [entry][word] keys */
 	HashSeed seed;
 	uint32 mask;
-	int32 *table; /* entries by hash of their words */
+	int32 *table; /* hash table: entry, or NO_ENTRY */
 	uint32 capacity;
 	uint8 *outcome; /* [entry] */
-	char *values;   /* [entry] of the result's type */
+	char *values;   /* [entry] values of the result's type */
 	bool nulls;     /* some results are NULL */
-	bool complete;  /* no row is missing */
-	bool found;     /* each row has an entry */
-	bool passing;   /* results are those of one scan: stable functions may read settings */
-	uint32 resets;  /* of the set, when the entries were made */
+	bool complete;  /* no row of this page is missing */
+	bool found;     /* each row of this page has an entry */
+	bool one_scan;  /* entries are valid for one scan only: stable functions may read settings */
+	uint32 resets;  /* ExprSet.resets when the entries were made */
 	int16 typlen;
 	bool typbyval;
 	Vec *inner; /* result of the expression's own operations */
 	Vec *at;    /* entry of each row */
 	Vec *missing;
-	ExprRoot root; /* where core evaluates it */
+	ExprRoot root; /* for rows that core evaluates */
 	ExprWindow window;
 } Memo;
 
@@ -109,7 +113,7 @@ grow_entries(Memo *memo, uint32 capacity, int width)
 }
 
 static inline uint32
-place(const Memo *memo, const uint64 *words)
+hash_position(const Memo *memo, const uint64 *words)
 {
 	uint64 h = hash_fold(memo->seed, words[0]);
 
@@ -119,7 +123,7 @@ place(const Memo *memo, const uint64 *words)
 }
 
 static void
-make_table(Memo *memo, uint32 size)
+rebuild_table(Memo *memo, uint32 size)
 {
 	if (memo->table)
 		pfree(memo->table);
@@ -128,7 +132,7 @@ make_table(Memo *memo, uint32 size)
 	memo->mask = size - 1;
 	for (uint32 e = 0; e < memo->dictionary.n; e++)
 	{
-		uint32 p = place(memo, memo->words + (Size) e * memo->nwords);
+		uint32 p = hash_position(memo, memo->words + (Size) e * memo->nwords);
 
 		while (memo->table[p] != NO_ENTRY)
 			p = (p + 1) & memo->mask;
@@ -136,9 +140,9 @@ make_table(Memo *memo, uint32 size)
 	}
 }
 
-/* Makes the memo empty, with another dictionary than before. */
+/* Empties the memo, which gets a new dictionary. */
 static void
-make_empty(Memo *memo, uint32 resets)
+empty_memo(Memo *memo, uint32 resets)
 {
 	MemoryContextReset(memo->cxt);
 	memo->table = NULL;
@@ -148,10 +152,10 @@ make_empty(Memo *memo, uint32 resets)
 	memo->dictionary = (ExprDictionary){.id = expr_new_dictionary()};
 	grow_entries(memo, FIRST_ENTRIES, column_width(memo->inner->type));
 	if (!memo->by_number)
-		make_table(memo, 4 * FIRST_ENTRIES);
+		rebuild_table(memo, 4 * FIRST_ENTRIES);
 }
 
-/* Is there memory for more? */
+/* Returns whether there is memory for another entry. */
 static bool
 has_room(const Memo *memo)
 {
@@ -160,11 +164,11 @@ has_room(const Memo *memo)
 		 MemoryContextMemAllocated(memo->cxt, false) <= work_mem * (Size) 1024 / 4);
 }
 
-/* The entry of a key, which may be a new one. */
+/* Returns the entry of a key, which is added if it is new; NO_ENTRY: no room. */
 static inline int32
-find_entry(Memo *memo, const uint64 *words, int width)
+lookup_or_add_entry(Memo *memo, const uint64 *words, int width)
 {
-	uint32 p = place(memo, words);
+	uint32 p = hash_position(memo, words);
 	int32 e;
 
 	for (; (e = memo->table[p]) != NO_ENTRY; p = (p + 1) & memo->mask)
@@ -186,13 +190,15 @@ find_entry(Memo *memo, const uint64 *words, int width)
 	memo->table[p] = e;
 	memo->dictionary.n++;
 	if (memo->dictionary.n * 2 > memo->mask)
-		make_table(memo, (memo->mask + 1) * 2);
+		rebuild_table(memo, (memo->mask + 1) * 2);
 	return e;
 }
 
-/* The entries of n rows by the numbers of the only column; NO_ENTRY where there is none. */
+/*
+ * Sets the entries of n rows by the numbers of the only column; NO_ENTRY for rows without a number.
+ */
 static void
-entries_by_number(Memo *memo, int32 *at, int n, int width)
+find_entries_by_number(Memo *memo, int32 *at, int n, int width)
 {
 	const Vec *col = memo->cols[0];
 	const int32 *numbers = col->values;
@@ -213,7 +219,7 @@ entries_by_number(Memo *memo, int32 *at, int n, int width)
 		grow_entries(memo, Max(memo->capacity * 2, last + 1), width);
 }
 
-/* The words of the values of n rows, from word w on of each key; returns the word after them. */
+/* Sets the words of n rows' values, from word w on of each key; returns the next word. */
 static int
 add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
 {
@@ -248,9 +254,9 @@ add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
 	return w + 1;
 }
 
-/* The entries of n rows by words. */
+/* Sets the entries of n rows by words. */
 static void
-entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
+find_entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
 {
 	uint64 keys[EXPR_ROWS][MOST_WORDS];
 	uint8 none[EXPR_ROWS] = {0};
@@ -276,12 +282,11 @@ entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
 			}
 	}
 	for (int i = 0; i < n; i++)
-		at[i] = none[i] || (mask && !mask[i]) ? NO_ENTRY : find_entry(memo, keys[i], width);
+		at[i] =
+			none[i] || (mask && !mask[i]) ? NO_ENTRY : lookup_or_add_entry(memo, keys[i], width);
 }
 
-/*
- * Finds the rows' entries, and which of the rows of mask c (NULL: all) are missing: r.  data: Memo
- */
+/* Finds the rows' entries, and sets r: which rows of mask c (NULL: all) are missing. data: Memo */
 static void
 run_lookup(const ExprOp *op, int n)
 {
@@ -295,8 +300,8 @@ run_lookup(const ExprOp *op, int n)
 
 	op->r->all_values = true;
 	memo->complete = memo->found = false;
-	if (memo->passing && memo->resets != op->set->resets)
-		make_empty(memo, op->set->resets);
+	if (memo->one_scan && memo->resets != op->set->resets)
+		empty_memo(memo, op->set->resets);
 	if (!expr_window_open(&memo->window, n))
 	{
 		for (int i = 0; i < n; i++)
@@ -306,9 +311,9 @@ run_lookup(const ExprOp *op, int n)
 		return;
 	}
 	if (memo->by_number)
-		entries_by_number(memo, at, n, width);
+		find_entries_by_number(memo, at, n, width);
 	else
-		entries_by_words(memo, mask, at, n, width);
+		find_entries_by_words(memo, mask, at, n, width);
 	for (int i = 0; i < n; i++)
 	{
 		uint8 *outcome = &memo->outcome[Max(at[i], 0)];
@@ -328,9 +333,9 @@ run_lookup(const ExprOp *op, int n)
 
 /* ---- results ------------------------------------------------------------------ */
 
-/* Keeps the result of a row for its entry, if that can be done; else the entry is unknown again. */
+/* Keeps the result of a row in its entry, if possible; else the entry is unknown again. */
 static void
-keep(Memo *memo, int32 e, int row)
+keep_result(Memo *memo, int32 e, int row)
 {
 	const Vec *inner = memo->inner;
 	int width = column_width(inner->type);
@@ -359,7 +364,7 @@ keep(Memo *memo, int32 e, int row)
 	memo->outcome[e] = state;
 }
 
-/* r: the results of all rows.  data: Memo */
+/* r: the results of all rows. data: Memo */
 static void
 run_result(const ExprOp *op, int n)
 {
@@ -373,7 +378,7 @@ run_result(const ExprOp *op, int n)
 	if (!memo->complete)
 		for (int i = 0; i < n; i++)
 			if (missing[i] && at[i] >= 0)
-				keep(memo, at[i], i);
+				keep_result(memo, at[i], i);
 	memo->at->all_values = memo->complete && memo->found;
 	if (memo->complete && memo->found)
 	{
@@ -404,7 +409,7 @@ run_result(const ExprOp *op, int n)
 	}
 }
 
-/* r: core's results for the rows of mask a.  data: Memo */
+/* r: core's results for the rows of mask a. data: Memo */
 static void
 run_evaluate(const ExprOp *op, int n)
 {
@@ -436,14 +441,14 @@ run_evaluate(const ExprOp *op, int n)
 
 /* ---- what results may be kept of --------------------------------------------- */
 
-/* Does the function depend on more than its arguments, or count its calls? */
+/* Returns whether the function depends on more than its arguments, or its calls are counted. */
 static bool
 is_impure(Oid funcid, void *context)
 {
 	if (funcid >= FirstNormalObjectId)
 		return func_volatile(funcid) != PROVOLATILE_IMMUTABLE ||
 			pgstat_track_functions != TRACK_FUNC_OFF;
-	/* these see how a value is stored */
+	/* these depend on how a value is stored */
 	return funcid == F_PG_COLUMN_SIZE || funcid == F_PG_COLUMN_COMPRESSION ||
 		func_volatile(funcid) == PROVOLATILE_VOLATILE;
 }
@@ -492,7 +497,7 @@ is_slow_function(Oid funcid, void *context)
 		!expr_is_interval(funcid) && !expr_is_decimal(funcid);
 }
 
-/* Takes the node itself long for each row? */
+/* Returns whether the node itself takes long for each row. */
 static bool
 is_slow(Node *node)
 {
@@ -503,7 +508,7 @@ is_slow(Node *node)
 		case T_OpExpr:
 			if (expr_is_like(((OpExpr *) node)->opfuncid))
 				return !expr_is_simple_like(((OpExpr *) node)->args);
-			/* arithmetic is decimal.c's; its arguments have many values */
+			/* decimal.c does arithmetic, and its arguments have many values */
 			if (exprType(node) == NUMERICOID)
 				return false;
 			return check_functions_in_node(node, is_slow_function, NULL);
@@ -529,18 +534,17 @@ expr_memo_describe(Node *node, NodeFacts *facts)
 /* ---- compiling ------------------------------------------------------------------ */
 
 bool
-expr_memo_serves(const ExprSet *set, const NodeFacts *facts)
+expr_memo_pays(const ExprSet *set, const NodeFacts *facts)
 {
 	if (!facts->pure || !facts->has_slow || facts->nvars == 0 || facts->nvars > EXPR_MEMO_COLUMNS ||
 		facts->nvars >= set->memo_columns || (facts->case_value && set->case_value))
 		return false;
-	/* of what combines several columns, rather the parts that take long */
+	/* if an expression combines several columns, its slow parts get memos instead */
 	return facts->nvars == 1 || facts->slow;
 }
 
 /*
- * Compiles the columns of the key, and what stands for columns; false: one of them cannot be part
- * of it.
+ * Compiles the columns of the key, or nodes in place of columns; false: one of them cannot be used.
  */
 static bool
 compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
@@ -553,7 +557,7 @@ compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 
 		if (vec == NULL || (vec->attno == 0 && IsA(facts->vars[c], Var)))
 			return false;
-		memo->cols[c] = by_reference ? expr_codes(set, vec, stage) : vec;
+		memo->cols[c] = by_reference ? expr_codes_vec(set, vec, stage) : vec;
 		if (memo->cols[c] == NULL)
 			return false;
 		memo->by_number = by_reference && memo->ncols == 1;
@@ -563,7 +567,7 @@ compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)
 	return true;
 }
 
-/* The expression's own operations, over the rows of mask->vec. */
+/* Compiles the expression's own operations, for the rows of mask->vec. */
 static Vec *
 compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 {
@@ -579,7 +583,7 @@ compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 	set->memo_columns = memo->ncols;
 	inner = expr_compile(set, expr, stage);
 	set->memo_columns = columns;
-	/* display scales are not kept */
+	/* a memo keeps no display scales; core evaluates such an expression */
 	if (inner == NULL || inner->scales)
 	{
 		set->failed = false;
@@ -591,7 +595,7 @@ compile_inner(ExprSet *set, Memo *memo, Expr *expr, ExprMask *mask, int stage)
 		expr_emit(set, stage, run_evaluate, inner, memo->missing, NULL, NULL, memo);
 	}
 	set->mask = outer;
-	/* what may be left out is nobody else's */
+	/* vectors of these operations are not computed for all rows, so they cannot be shared */
 	for (Vec *vec = set->vecs; vec != before; vec = vec->next)
 		if (vec->attno == 0)
 			vec->masked = true;
@@ -617,7 +621,7 @@ expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 									  ALLOCSET_DEFAULT_SIZES);
 	memo->seed =
 		hash_seed(pg_prng_uint64(&pg_global_prng_state), pg_prng_uint64(&pg_global_prng_state));
-	memo->passing = contain_mutable_functions((Node *) expr);
+	memo->one_scan = contain_mutable_functions((Node *) expr);
 	memo->at = expr_new_vec(set, COLUMN_I32, 0, InvalidOid, NULL, stage);
 	memo->missing = expr_emit_bool(set, stage, run_lookup, NULL, NULL, NULL,
 								   expr_mask_vec(set, set->mask, stage), memo);
@@ -627,7 +631,7 @@ expr_compile_memo(ExprSet *set, Expr *expr, const NodeFacts *facts, int stage)
 	memo->inner = compile_inner(set, memo, expr, mask, stage);
 	lookup->skip = &memo->complete;
 	lookup->last = expr_last_op(set, stage);
-	make_empty(memo, set->resets);
+	empty_memo(memo, set->resets);
 	r = expr_new_vec(set, memo->inner->type, memo->inner->scale, typid, expr, stage);
 	r->masked = set->mask != NULL;
 	if (r->type == COLUMN_DATUM && !memo->typbyval)

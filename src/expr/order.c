@@ -1,12 +1,11 @@
 /*
  * order.c
- *	  Which expressions cannot raise an error; the order in which quals are evaluated.
+ *	  Chooses the order in which quals are evaluated.
  *
- * The planner orders quals by the cost of their functions; vector operations cost
- * much less, which it does not take into account.  Here the quals that are vector
- * operations throughout come first, so that functions are called for the remaining
- * rows only.  Only adjacent quals that cannot raise an error change places, so that
- * the same errors are raised.
+ * The planner orders quals by the cost of their functions.  Vector operations cost much less, which
+ * it does not take into account.  Here quals that consist of vector operations come first, so that
+ * functions are called only for the remaining rows.  Only adjacent quals that cannot raise an error
+ * change places, so that the same errors are raised.
  */
 #include "postgres.h"
 
@@ -25,7 +24,7 @@ is_slow(Oid funcid, void *context)
 	return expr_find_function(funcid) == NULL && !expr_is_text_equality(funcid);
 }
 
-/* Does it call functions row by row, as far as its nodes tell? */
+/* Returns whether the expression calls functions row by row, judging by its nodes. */
 static bool
 row_by_row_walker(Node *node, void *context)
 {
@@ -55,7 +54,7 @@ List *
 expr_order_quals(List *quals, ParamListInfo params)
 {
 	List *result = NIL;
-	List *slow = NIL; /* of the run of quals that cannot fail */
+	List *slow = NIL; /* slow quals of the current sequence of quals that cannot fail */
 	ListCell *lc;
 
 	foreach (lc, quals)

@@ -2,12 +2,12 @@
  * program.c
  *	  Translates compiled expressions to programs of vector operations.
  *
- * Vectors are translated from the roots down, so that only what a root needs gets into the program:
- * masks and what is computed under them are needed by calls of core's functions alone, which are
- * refused.  Each file of operations has a function that translates its own.
+ * Vectors are translated from the roots down, so that the program has only what a root needs.
+ * Masks and vectors under masks are needed only by calls of core's functions, which are rejected.
+ * Each file of operations has a function that translates its own.
  *
- * First every instruction has a register of its own; in the end registers are given anew, so that
- * those whose values are not needed any more are used again.
+ * At first every instruction has a register of its own.  In the end registers are assigned again,
+ * and a register whose value is no longer needed is reused.
  */
 #include "postgres.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- constants ------------------------------------------------------------- */
 
-/* A constant vector, which has been filled; false: a register cannot have its value. */
+/* Sets the register form of a constant vector that is filled; false if there is none. */
 static bool
 constant_bits(const Vec *vec, int64 *bits)
 {
@@ -62,10 +62,7 @@ constant_bits(const Vec *vec, int64 *bits)
 	return false;
 }
 
-/*
- * May a constant be evaluated before the first row of its stage, which core may not evaluate it
- * for?
- */
+/* When a constant may be evaluated. Core evaluates constants of a stage only if it has a row. */
 typedef enum ExprReady
 {
 	EXPR_NOT_READY,
@@ -83,8 +80,9 @@ has_exec_param(Node *node, void *context)
 	return expression_tree_walker(node, has_exec_param, context);
 }
 
+/* Returns when a constant may be evaluated. */
 static ExprReady
-constant_ready(const ExprSet *set, const Vec *vec)
+when_constant_is_ready(const ExprSet *set, const Vec *vec)
 {
 	Expr *source = vec->source->expr;
 	bool param = IsA(source, Param) && ((Param *) source)->paramkind == PARAM_EXEC;
@@ -102,7 +100,7 @@ constant_ready(const ExprSet *set, const Vec *vec)
 	return EXPR_NOT_READY;
 }
 
-/* What the constant is, now that it has been evaluated; false: it is refused. */
+/* Evaluates a constant; rejects the program and returns false if a register cannot hold it. */
 static bool
 read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 {
@@ -110,7 +108,7 @@ read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 	con->bits = 0;
 	con->state = expr_state(vec, 0);
 	/*
-	 * what the type cannot represent, or a float that is not finite: the bits of a NaN may differ
+	 * Not representable in its type, or a float that is not finite: a NaN may have different bits.
 	 */
 	if (con->state == VECTOR_UNDETERMINED ||
 		(con->state == VECTOR_VALUE && !constant_bits(vec, &con->bits)))
@@ -128,7 +126,7 @@ translate_constant(ExprProgram *p, Vec *vec)
 
 	if (vec->type == COLUMN_DATUM)
 		return expr_program_reject(p, "values of this type are not supported on the GPU");
-	switch (constant_ready(p->set, vec))
+	switch (when_constant_is_ready(p->set, vec))
 	{
 		case EXPR_NOT_READY:
 			return expr_program_reject(p, "a constant may only be computed if a row needs it");
@@ -140,7 +138,7 @@ translate_constant(ExprProgram *p, Vec *vec)
 			{
 				p->waiting[p->nwaiting] = vec;
 				p->places[p->nwaiting++] = operand - VECTOR_CONSTANT;
-				/* until it is known, no constant is equal to it */
+				/* until its value is known, it is not equal to any other constant */
 				p->flat.constants[operand - VECTOR_CONSTANT].pad = 1;
 			}
 			return operand;
@@ -178,7 +176,7 @@ wire_type(ColumnType type)
 	return type == COLUMN_DEC ? WIRE_I64 : wire[type];
 }
 
-/* Is the vector there for the column's NULLs, as bytes? */
+/* Returns whether the vector only says which values of the column are NULL, as bytes. */
 static bool
 is_presence(TupleDesc desc, const Vec *vec)
 {
@@ -189,7 +187,7 @@ is_presence(TupleDesc desc, const Vec *vec)
 		spec_column_type(att->atttypid, att->atttypmod, &scale) != COLUMN_I8;
 }
 
-/* A load of a stored column. */
+/* Emits the load of a stored column. */
 static uint16
 load_column(ExprProgram *p, ExprStored column)
 {
@@ -216,7 +214,7 @@ translate_column(ExprProgram *p, const Vec *vec)
 									.presence = is_presence(p->set->desc, vec)});
 }
 
-/* True where the expression is not NULL, else NULL. */
+/* Returns an expression that is true if `expr` is not NULL, and otherwise NULL. */
 static Expr *
 presence_of(Expr *expr)
 {
@@ -252,7 +250,10 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 		operand;
 }
 
-/* Binary-coercible casts: registers have integers of 32 bits alike, with or without a sign. */
+/*
+ * Translates binary-coercible casts.  Registers hold signed and unsigned integers of 32 bits in the
+ * same form.
+ */
 static uint16
 translate_relabel(ExprProgram *p, const ExprOp *op)
 {
@@ -266,7 +267,7 @@ translate_relabel(ExprProgram *p, const ExprOp *op)
 	return a;
 }
 
-/* Operations over vectors of any type, and those of logic. */
+/* Translates operations over vectors of any type, and logical operations. */
 static bool
 translate_choice(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
@@ -327,7 +328,7 @@ translate_op(ExprProgram *p, const ExprOp *op)
 	return expr_program_reject(p, "a function is not supported on the GPU");
 }
 
-/* The operation that computes a vector. */
+/* Returns the operation that computes a vector. */
 static const ExprOp *
 find_op(const ExprSet *set, const Vec *vec)
 {
@@ -339,7 +340,7 @@ find_op(const ExprSet *set, const Vec *vec)
 
 /* ExprProgram.translate */
 static uint16
-translate(ExprProgram *p, Vec *vec)
+translate_vec(ExprProgram *p, Vec *vec)
 {
 	const ExprOp *op;
 	uint16 operand;
@@ -378,7 +379,7 @@ expr_program_create(ExprSet *set)
 	ExprProgram *p = palloc0(sizeof(ExprProgram));
 
 	p->set = set;
-	p->translate = translate;
+	p->translate = translate_vec;
 	p->flat.filter = VECTOR_NONE;
 	return p;
 }
@@ -394,11 +395,12 @@ expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 s
 }
 
 /*
- * Core evaluates `then` for rows that pass the filter so far.  Each condition is a result, not a
- * column or a constant, so that a server can take rows out where it is computed (GPUAGG_CONDITION).
+ * Adds a condition `then`, which core evaluates for rows that pass the filter so far.  Each
+ * condition is an instruction's result, not a column or a constant, so that a server can remove
+ * rows where it is computed (GPUAGG_CONDITION).
  */
 static void
-filter_by(ExprProgram *p, uint16 then)
+add_condition(ExprProgram *p, uint16 then)
 {
 	if (then >= VECTOR_CONSTANT || expr_program_stored(p, then) >= 0)
 		then = expr_program_emit(p, VECTOR_IS_TRUE, 0, then, 0, 0);
@@ -411,7 +413,7 @@ filter_by(ExprProgram *p, uint16 then)
 void
 expr_program_filter(ExprProgram *p, const ExprRoot *root)
 {
-	filter_by(p, expr_program_root(p, root, COLUMN_I8, 0));
+	add_condition(p, expr_program_root(p, root, COLUMN_I8, 0));
 }
 
 void
@@ -419,10 +421,11 @@ expr_program_check(ExprProgram *p, const ExprRoot *root)
 {
 	ColumnType type = root->vec ? root->vec->type : COLUMN_DATUM;
 
-	filter_by(p, expr_program_emit(p, VECTOR_TOLD, 0, expr_program_root(p, root, type, 0), 0, 0));
+	add_condition(
+		p, expr_program_emit(p, VECTOR_DETERMINED, 0, expr_program_root(p, root, type, 0), 0, 0));
 }
 
-/* ---- what is known of registers --------------------------------------------- */
+/* ---- properties of registers ------------------------------------------------ */
 
 int
 expr_program_stored(const ExprProgram *p, uint16 operand)
@@ -433,7 +436,7 @@ expr_program_stored(const ExprProgram *p, uint16 operand)
 }
 
 static bool
-operand_null(const ExprProgram *p, const bool *nulls, uint16 operand)
+can_be_null(const ExprProgram *p, const bool *nulls, uint16 operand)
 {
 	return operand >= VECTOR_CONSTANT ?
 		p->flat.constants[operand - VECTOR_CONSTANT].state == VECTOR_NULL :
@@ -447,9 +450,9 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 	{
 		const VectorInstruction *in = &p->flat.instructions[i];
 		int n = vector_operands(in->op);
-		bool a = in->op != VECTOR_LOAD && operand_null(p, nulls, in->a);
-		bool b = n > 1 && operand_null(p, nulls, in->b);
-		bool c = n > 2 && operand_null(p, nulls, in->c);
+		bool a = in->op != VECTOR_LOAD && can_be_null(p, nulls, in->a);
+		bool b = n > 1 && can_be_null(p, nulls, in->b);
+		bool c = n > 2 && can_be_null(p, nulls, in->c);
 
 		switch (in->op)
 		{
@@ -465,7 +468,7 @@ expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls)
 			case VECTOR_IS_UNKNOWN:
 			case VECTOR_IS_NOT_UNKNOWN:
 			case VECTOR_DISTINCT:
-			case VECTOR_TOLD:
+			case VECTOR_DETERMINED:
 				nulls[i] = false;
 				break;
 			case VECTOR_LOOKUP:
@@ -510,7 +513,7 @@ type_interval(ColumnType type)
 }
 
 static ExprInterval
-unite(ExprInterval a, ExprInterval b)
+union_of(ExprInterval a, ExprInterval b)
 {
 	if (a.min > a.max)
 		return b;
@@ -519,9 +522,11 @@ unite(ExprInterval a, ExprInterval b)
 	return (ExprInterval){Min(a.min, b.min), Max(a.max, b.max)};
 }
 
-/* The first instants of the units that hold the ends: units begin in order. */
+/*
+ * Returns the range of truncated times: units are in order, so the ends of the range are truncated.
+ */
 static ExprInterval
-truncated(ExprInterval a, const VectorInstruction *in, const ExprProgram *p)
+truncated_interval(ExprInterval a, const VectorInstruction *in, const ExprProgram *p)
 {
 	ExprInterval none = {PG_INT64_MIN, PG_INT64_MAX};
 	VectorRow row;
@@ -540,7 +545,7 @@ truncated(ExprInterval a, const VectorInstruction *in, const ExprProgram *p)
 		none;
 }
 
-/* What it may be beyond its type. */
+/* Returns the range of an operand, which may exceed the range of its type. */
 static ExprInterval
 instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 operand)
 {
@@ -562,12 +567,12 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 		case VECTOR_LOOKUP:
 			return p->lookups[in->data].interval;
 		case VECTOR_SELECT:
-			return unite(instruction_interval(p, stored, in->b),
-						 instruction_interval(p, stored, in->c));
+			return union_of(instruction_interval(p, stored, in->b),
+							instruction_interval(p, stored, in->c));
 		case VECTOR_COALESCE:
 		case VECTOR_GREATEST:
-			return unite(instruction_interval(p, stored, in->a),
-						 instruction_interval(p, stored, in->b));
+			return union_of(instruction_interval(p, stored, in->a),
+							instruction_interval(p, stored, in->b));
 		case VECTOR_NULLIF:
 		case VECTOR_F_INT4_INT2:
 		case VECTOR_F_INT8_INT2:
@@ -579,7 +584,7 @@ instruction_interval(const ExprProgram *p, const ExprInterval *stored, uint16 op
 		case VECTOR_TIME:
 			if (!(in->data & VECTOR_TIME_TRUNC) || (in->data & VECTOR_TIME_DATE))
 				return any;
-			return truncated(instruction_interval(p, stored, in->a), in, p);
+			return truncated_interval(instruction_interval(p, stored, in->a), in, p);
 		case VECTOR_BUCKET:
 			return (ExprInterval){0, p->flat.constants[in->b - VECTOR_CONSTANT + 2].bits + 1};
 		case VECTOR_F_INT2MOD:
@@ -620,11 +625,13 @@ expr_program_interval(const ExprProgram *p, const ExprInterval *stored, uint16 o
 
 typedef struct Allocation
 {
-	int last[VECTOR_MAX_INSTRUCTIONS];  /* instruction that reads it last */
-	int given[VECTOR_MAX_INSTRUCTIONS]; /* register */
+	int last[VECTOR_MAX_INSTRUCTIONS];  /* [instruction] the last instruction that reads its result
+										 */
+	int given[VECTOR_MAX_INSTRUCTIONS]; /* [instruction] its register */
 	bool used[VECTOR_MAX_REGISTERS];
 } Allocation;
 
+/* Records that an instruction reads an operand. */
 static void
 note_use(Allocation *all, uint16 operand, int at)
 {
@@ -632,9 +639,9 @@ note_use(Allocation *all, uint16 operand, int at)
 		all->last[operand] = Max(all->last[operand], at);
 }
 
-/* The register of an operand; it is free from here on if this is its last use. */
+/* Returns the register of an operand, and frees it if this is its last use. */
 static uint16
-give(Allocation *all, uint16 operand, int at)
+use_register(Allocation *all, uint16 operand, int at)
 {
 	if (operand >= VECTOR_CONSTANT)
 		return operand;
@@ -672,7 +679,7 @@ expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 		int r = 0;
 
 		for (int k = 0; k < vector_operands(in->op) && in->op != VECTOR_LOAD; k++)
-			*operands[k] = give(&all, *operands[k], i);
+			*operands[k] = use_register(&all, *operands[k], i);
 		while (r < VECTOR_MAX_REGISTERS && all.used[r])
 			r++;
 		if (r == VECTOR_MAX_REGISTERS)
@@ -685,8 +692,8 @@ expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n)
 		out->nregisters = Max(out->nregisters, r + 1);
 	}
 	for (int c = 0; c < n; c++)
-		outputs[c] = give(&all, outputs[c], -1);
+		outputs[c] = use_register(&all, outputs[c], -1);
 	if (out->filter != VECTOR_NONE)
-		out->filter = give(&all, out->filter, -1);
+		out->filter = use_register(&all, out->filter, -1);
 	return true;
 }

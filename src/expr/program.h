@@ -1,10 +1,10 @@
 /*
  * program.h
- *	  Compiled expressions as a program that the GPU runs (operators/vector_program.h).
+ *	  Compiled expressions as a program for the GPU (operators/vector_program.h).
  *
- * A program is built by adding roots of one ExprSet, and then laid out.  What is not translated
- * (values that are Datums, calls of core's functions, constants that core might not evaluate) makes
- * it refused, with a reason; everything that is added to it after that is without effect.
+ * A program is built by adding roots of one ExprSet, and is then laid out.  It is rejected, with a
+ * reason, if something cannot be translated: values that are Datums, calls of core's functions,
+ * constants that core might not evaluate.  Anything that is added later has no effect.
  */
 #ifndef GPUAGG_EXPR_PROGRAM_H
 #define GPUAGG_EXPR_PROGRAM_H
@@ -14,52 +14,55 @@
 #include "expr/expr.h"
 #include "protocol.h"
 
-/* A column of the table that the program loads, as a register has it. */
+/* A column of the table that the program loads, in the form of a register. */
 typedef struct ExprStored
 {
 	AttrNumber attno;
 	ColumnType type;
 	int16 scale;
 	bool coded;    /* numbers in the column's dictionary, as COLUMN_I32 */
-	bool presence; /* its NULLs alone; see heap_cached_presence() */
+	bool presence; /* only whether values are NULL; see heap_cached_presence() */
 } ExprStored;
 
-/* Values of an integer register; min > max: none. */
+/* The range of an integer register; min > max: no values. */
 typedef struct ExprInterval
 {
 	int64 min, max;
 } ExprInterval;
 
-/* An expression of one coded column, by a table with a value for each number (program_lookup.c). */
+/*
+ * An expression over one coded column, as a table with a value for each number (program_lookup.c).
+ */
 typedef struct ExprLookup
 {
 	Expr *expr;
-	int stored;      /* the column */
-	ColumnType type; /* of the expression; COLUMN_DATUM: the caller gives values numbers */
+	int stored;      /* index of the column in ExprProgram.stored */
+	ColumnType type; /* type of the expression; COLUMN_DATUM: the caller numbers the values */
 	int16 scale;
-	int column; /* the caller's, with COLUMN_DATUM; else -1 */
+	int column; /* the caller's column, with COLUMN_DATUM; else -1 */
 
-	/* once it is filled: */
-	uint32 n;              /* numbers; one more cell is that of NULL */
-	int64 *values;         /* as a register has them */
-	uint8 *states;         /* VectorState */
-	bool nulls;            /* some number's cell is NULL */
-	ExprInterval interval; /* of all values, if the type is an integer */
+	/* set when the table is filled: */
+	uint32 n;              /* numbers; entry n is for NULL */
+	int64 *values;         /* [number] in the form of a register */
+	uint8 *states;         /* [number] VectorState */
+	bool nulls;            /* the value of some number is NULL */
+	ExprInterval interval; /* range of all values, if the type is an integer */
 } ExprLookup;
 
 typedef struct ExprProgram
 {
 	ExprSet *set;
 	uint16 (*translate)(struct ExprProgram *p, Vec *vec); /* see expr_program_vec */
-	const char *unsupported_reason;                       /* NULL: none so far */
-	const char *harm; /* why a lookup was not made: the reason, if there is no other way; or NULL */
+	const char *unsupported_reason; /* why the program is rejected; NULL: it is not */
+	/* why a lookup was not made, or NULL; the reason if there is no other way */
+	const char *harm;
 	int nstored;
 	ExprStored stored[WIRE_MAX_STORED_COLS];
 
-	/* The instructions; each sets the register of its own number. */
+	/* The instructions, each with a register of its own: the one with its number. */
 	VectorProgram flat;
 
-	/* constants that are evaluated once it is known that there are rows */
+	/* constants to be evaluated once it is known that there are rows */
 	int nwaiting;
 	Vec *waiting[VECTOR_MAX_CONSTANTS];
 	uint16 places[VECTOR_MAX_CONSTANTS];
@@ -67,19 +70,19 @@ typedef struct ExprProgram
 	int nlookups;
 	ExprLookup lookups[WIRE_MAX_TABLES];
 
-	/* what vectors have become */
+	/* operands of the vectors translated so far */
 	int nvecs;
 	const Vec *vecs[VECTOR_MAX_INSTRUCTIONS + VECTOR_MAX_CONSTANTS];
 	uint16 operands[VECTOR_MAX_INSTRUCTIONS + VECTOR_MAX_CONSTANTS];
 } ExprProgram;
 
-/* In the current memory context. */
+/* Returns an empty program in the current memory context. */
 extern ExprProgram *expr_program_create(ExprSet *set);
 
-/* Notes why it is refused, unless that is known already; returns VECTOR_NONE. */
+/* Rejects the program, unless it is already rejected; returns VECTOR_NONE. */
 extern uint16 expr_program_reject(ExprProgram *p, const char *why);
 
-/* The operand that has a vector's values; VECTOR_NONE if it is refused. */
+/* Returns the operand with a vector's values; VECTOR_NONE if the program is rejected. */
 static inline uint16
 expr_program_vec(ExprProgram *p, Vec *vec)
 {
@@ -87,16 +90,16 @@ expr_program_vec(ExprProgram *p, Vec *vec)
 }
 
 /*
- * The same for a root, of this type and scale; one that is evaluated row by row is refused, but for
- * lookups.
+ * The same for a root, in this type and scale.  Rejects a root that is evaluated row by row, unless
+ * a lookup can have its values.
  */
 extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale);
 
 /*
- * The operand with the values of an expression over one column, by lookup.  VECTOR_NONE, and
- * nothing is refused, if it cannot be had that way: the column is one that is not coded unless it
- * is a key (`column` at least 0), or the expression may not be evaluated for values of rows that
- * the query does not see.
+ * Returns the operand with the values of an expression over one column, by lookup.  Returns
+ * VECTOR_NONE, without rejecting the program, if that is not possible: the column is not coded and
+ * is not a key (`column` < 0), or the expression may not be evaluated for values of rows that the
+ * query does not see.
  */
 extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale,
 								  int column);
@@ -107,54 +110,55 @@ extern uint16 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, i
  */
 extern void expr_lookup_evaluate(ExprProgram *p, const ExprLookup *lookup, const Datum *entries,
 								 uint32 n, Datum *values, uint8 *states);
-/* Fills one that is not of COLUMN_DATUM; may refuse the program. */
+/* Fills a lookup's table, unless it is COLUMN_DATUM; may reject the program. */
 extern void expr_lookup_fill(ExprProgram *p, ExprLookup *lookup, const Datum *entries, uint32 n);
-/* Notes what the cells, which are filled, have in common. */
+/* Sets `nulls` and `interval` of a table that is filled. */
 extern void expr_lookup_finish(ExprLookup *lookup);
 
-/* The operand with the NULLs of a root of any type. */
+/* Returns the operand that says which values of a root, of any type, are NULL. */
 extern uint16 expr_program_presence(ExprProgram *p, const ExprRoot *root);
 
-/* Rows of which the root is not true are left out from here on. */
+/* Leaves out rows for which the root is not true, from here on. */
 extern void expr_program_filter(ExprProgram *p, const ExprRoot *root);
 
-/* Rows that pass the filters so far, and of which the root cannot be told, cannot be told. */
+/* Makes rows undetermined for which the root is, if they pass the filters so far. */
 extern void expr_program_check(ExprProgram *p, const ExprRoot *root);
 
-/* Appends an operation; c is a number with VECTOR_IN.  Returns its result. */
+/* Appends an operation and returns its result. c is a number with VECTOR_IN. */
 extern uint16 expr_program_emit(ExprProgram *p, VectorOp op, int data, uint16 a, uint16 b,
 								uint16 c);
 
-/* Constants that follow each other, as a register has them; the operand of the first. */
+/* Appends consecutive constants, in the form of a register; returns the operand of the first. */
 extern uint16 expr_program_constants(ExprProgram *p, int n, const int64 *bits);
 
 /*
- * A Datum of this type and scale as a register has it; false: that cannot be, or it is a float that
- * is not finite.
+ * Sets the register form of a Datum of this type and scale; false if there is none, or if it is a
+ * float that is not finite.
  */
 extern bool expr_register_bits(ColumnType type, int16 scale, Datum value, int64 *bits);
 
-/* A constant, or NULL. */
+/* Returns the operand of a constant, or of NULL. */
 extern uint16 expr_program_constant(ExprProgram *p, int64 bits, bool isnull);
 
-/* There are rows: evaluates the constants that core evaluates for the first of them. */
+/* Evaluates the constants that core evaluates for the first row. There must be rows. */
 extern void expr_program_settle(ExprProgram *p);
 
-/* The number of the stored column of which an operand is a copy, or -1. */
+/* Returns the number of the stored column that an operand is a copy of, or -1. */
 extern int expr_program_stored(const ExprProgram *p, uint16 operand);
 
 /*
- * Bit i: the result of instruction i may be NULL, where bit s of `stored` is set if stored column s
- * may be.
+ * Sets nulls[i]: the result of instruction i may be NULL, if exactly the stored columns s with bit
+ * s in `stored` may be.
  */
 extern void expr_program_nulls(const ExprProgram *p, uint32 stored, bool *nulls);
 
-/* The integers that an operand of this type may be, where stored columns are within these. */
+/* Returns the range of an integer operand of this type, given the ranges of the stored columns. */
 extern ExprInterval expr_program_interval(const ExprProgram *p, const ExprInterval *stored,
 										  uint16 operand, ColumnType type);
 
 /*
- * The program for n outputs, whose operands become those of the program.  False: it is refused.
+ * Lays out the program for n outputs, whose operands are changed to those of the result.  False: it
+ * is rejected.
  */
 extern bool expr_program_finish(ExprProgram *p, VectorProgram *out, uint16 *outputs, int n);
 

@@ -1,6 +1,6 @@
 /*
  * program_build.c
- *	  Adds constants and operations to a program.
+ *	  Adds constants and operations to a program, and rejects programs.
  */
 #include "postgres.h"
 
@@ -27,8 +27,9 @@ expr_program_constants(ExprProgram *p, int n, const int64 *bits)
 	return first;
 }
 
+/* Returns the operand of a constant, which is added if it is new. */
 static uint16
-add_constant(ExprProgram *p, int64 bits, uint8 state)
+lookup_or_add_constant(ExprProgram *p, int64 bits, uint8 state)
 {
 	VectorProgram *flat = &p->flat;
 	uint16 operand;
@@ -46,7 +47,7 @@ add_constant(ExprProgram *p, int64 bits, uint8 state)
 uint16
 expr_program_constant(ExprProgram *p, int64 bits, bool isnull)
 {
-	return add_constant(p, isnull ? 0 : bits, isnull ? VECTOR_NULL : VECTOR_VALUE);
+	return lookup_or_add_constant(p, isnull ? 0 : bits, isnull ? VECTOR_NULL : VECTOR_VALUE);
 }
 
 uint16

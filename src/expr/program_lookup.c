@@ -1,13 +1,15 @@
 /*
  * program_lookup.c
- *	  Expressions of one column by tables with a value for each number of its dictionary.
+ *	  Expressions over one column as tables with a value for each number of its dictionary.
  *
- * What harmless functions make of one column can be had on the GPU that way: its condition or value
- * is computed once for each value of the column's dictionary, here, and the GPU looks it up.  The
- * dictionary may have values of rows that the query does not see, or that fail its conditions: so
- * an expression that might tell of them (harmless.c) is refused; one that might fail is evaluated
- *in a subtransaction, and what fails is undetermined.  Core's own messages may also depend on a
- *value, as that of a time zone's file which cannot be read: none is sent to the client meanwhile.
+ * A harmless expression over one column is computed here, once for each value of the column's
+ * dictionary, and the GPU looks the result up.  The dictionary may have values of rows that the
+ * query does not see, or that fail its conditions.  So an expression that might reveal them
+ * (analysis/harmless.c) is not evaluated.  An expression that may fail is evaluated in a
+ * subtransaction, and its result is undetermined if it fails.
+ *
+ * Messages of core itself may also depend on a value, such as the one about a time zone file that
+ * cannot be read.  So no messages are sent to the client meanwhile.
  */
 #include "postgres.h"
 
@@ -32,14 +34,16 @@
 #include "expr/internal.h"
 #include "expr/program.h"
 
-/* Values that may fail, each of which takes a subtransaction, before the program is refused. */
+/* After this many failures the program is rejected. Each of them costs a subtransaction. */
 #define MOST_FAILURES 200
 
 /* ---- which expressions ---------------------------------------------------------- */
 
-/* Is there something that cannot be evaluated by itself, or not at this time? */
+/*
+ * Returns whether the expression contains something that cannot be evaluated by itself, or not yet.
+ */
 static bool
-is_unfit(Node *node, void *context)
+needs_more_than_row(Node *node, void *context)
 {
 	ExprSet *set = context;
 
@@ -59,16 +63,16 @@ is_unfit(Node *node, void *context)
 
 			if (expr->arg == NULL)
 				break;
-			/* the CaseTestExprs of its conditions are its own */
+			/* the CaseTestExprs of its conditions refer to its own argument */
 			foreach (lc, expr->args)
-				if (is_unfit((Node *) lfirst_node(CaseWhen, lc)->result, context))
+				if (needs_more_than_row((Node *) lfirst_node(CaseWhen, lc)->result, context))
 					return true;
-			return is_unfit((Node *) expr->arg, context) ||
-				is_unfit((Node *) expr->defresult, context);
+			return needs_more_than_row((Node *) expr->arg, context) ||
+				needs_more_than_row((Node *) expr->defresult, context);
 		}
 		case T_ArrayCoerceExpr:
-			/* so is that of its elements */
-			return is_unfit((Node *) ((ArrayCoerceExpr *) node)->arg, context);
+			/* and these refer to its own elements */
+			return needs_more_than_row((Node *) ((ArrayCoerceExpr *) node)->arg, context);
 		case T_CaseTestExpr:
 		case T_CoerceToDomain:
 		case T_CoerceToDomainValue:
@@ -78,12 +82,15 @@ is_unfit(Node *node, void *context)
 		default:
 			break;
 	}
-	return expression_tree_walker(node, is_unfit, context);
+	return expression_tree_walker(node, needs_more_than_row, context);
 }
 
-/* The column that the expression reads, and nothing else of the row; 0: there is none. */
+/*
+ * Returns the only column that the expression reads of the row; 0: it reads none or several, or
+ * whole rows.
+ */
 static AttrNumber
-single_column(const ExprSet *set, Expr *expr)
+find_single_column(const ExprSet *set, Expr *expr)
 {
 	Bitmapset *attnos = NULL;
 	int attno;
@@ -95,16 +102,19 @@ single_column(const ExprSet *set, Expr *expr)
 	return attno > 0 ? attno : 0;
 }
 
-/* Are chunks of the column dictionaries? */
+/* Returns whether chunks of the column are dictionaries. */
 static bool
 has_dictionary(Form_pg_attribute att)
 {
 	return !att->attbyval && att->attlen != -2 && getBaseType(att->atttypid) != NUMERICOID;
 }
 
-/* The number of a coded column among those that are stored; -1: there are too many. */
+/*
+ * Returns the number of a coded column among the stored ones, which is added if it is new; -1: too
+ * many.
+ */
 static int
-coded_column(ExprProgram *p, AttrNumber attno)
+lookup_or_add_coded(ExprProgram *p, AttrNumber attno)
 {
 	for (int s = 0; s < p->nstored; s++)
 		if (p->stored[s].attno == attno && p->stored[s].coded)
@@ -118,13 +128,13 @@ coded_column(ExprProgram *p, AttrNumber attno)
 uint16
 expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, int column)
 {
-	AttrNumber attno = single_column(p->set, expr);
+	AttrNumber attno = find_single_column(p->set, expr);
 	Form_pg_attribute att = attno ? TupleDescAttr(p->set->desc, attno - 1) : NULL;
 	int t = 0;
 	int s;
 
 	if (p->unsupported_reason || att == NULL || att->attisdropped ||
-		(column < 0 && !has_dictionary(att)) || is_unfit((Node *) expr, p->set) ||
+		(column < 0 && !has_dictionary(att)) || needs_more_than_row((Node *) expr, p->set) ||
 		contain_volatile_functions((Node *) expr) ||
 		(IsInParallelMode() &&
 		 !expr_cannot_fail((Node *) expr, p->set->parent->state->es_param_list_info)))
@@ -138,7 +148,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 		   (p->lookups[t].type != type || p->lookups[t].scale != scale ||
 			p->lookups[t].column != column || !equal(p->lookups[t].expr, expr)))
 		t++;
-	s = coded_column(p, attno);
+	s = lookup_or_add_coded(p, attno);
 	if (t == WIRE_MAX_TABLES || s < 0)
 		return expr_program_reject(
 			p,
@@ -161,10 +171,10 @@ typedef struct Evaluator
 	int attribute;
 	const Datum *entries;
 	uint32 n;     /* entry n is NULL */
-	int16 typlen; /* of the results */
+	int16 typlen; /* length of the results' type */
 	bool typbyval;
-	MemoryContext cxt; /* of theirs */
-	uint32 at;         /* to be evaluated next */
+	MemoryContext cxt; /* for by-reference results */
+	uint32 at;         /* entry to be evaluated next */
 	Datum *values;
 	uint8 *states;
 } Evaluator;
@@ -192,8 +202,10 @@ evaluate_next(Evaluator *e)
 	e->at++;
 }
 
-/* Evaluates the others in a subtransaction; what fails is undetermined.  Returns whether all are
- * done. */
+/*
+ * Evaluates the remaining entries in a subtransaction.  If one fails, it is undetermined.  Returns
+ * whether all entries are done.
+ */
 static bool
 evaluate_guarded(Evaluator *e)
 {
@@ -234,7 +246,7 @@ evaluate_guarded(Evaluator *e)
 	return e->at > e->n;
 }
 
-/* Until the level of settings that it returns ends, the client is sent no message but errors. */
+/* Lets the client get no messages but errors, until the returned level of settings ends. */
 static int
 silence_client(void)
 {

@@ -1,11 +1,11 @@
 /*
  * quotient.c
- *	  Quotients of numerics whose scales are known beforehand.
+ *	  Quotients of numerics whose scales are known in advance.
  *
- * The display scale of a quotient depends on both values: core wants at least 16 significant digits
- * (select_div_scale).  Results are decimals of a scale that most quotients do not exceed, and their
- * display scales are a vector.  Divisions by zero, quotients that display more digits, and those of
- * which a step leaves 128 bits, take the scalar fallback.
+ * The display scale of a quotient depends on both values: core computes at least 16 significant
+ * digits (select_div_scale).  Results are decimals of EXPR_QUOTIENT_SCALE or more, and their
+ * display scales are a vector.  The following take the scalar fallback: division by zero, quotients
+ * that display more digits, and steps that overflow 128 bits.
  */
 #include "postgres.h"
 
@@ -16,19 +16,19 @@
 #include "columns/decimal.h"
 #include "expr/internal.h"
 
-/* Decimal digits in one of base 10000. */
+/* Decimal digits in a digit of base 10000. */
 #define BASE_DIGITS 4
 #define MOST_POWER 38
 
 typedef struct Magnitude
 {
-	int weight; /* of the first digit of base 10000, which is not 0; 0 of zero */
+	int weight; /* weight of the first digit of base 10000 that is not 0; 0 for zero */
 	int first;  /* that digit */
 } Magnitude;
 
 /*
- * Of value times 10^-scale; `shift` is 10^n that makes the scale, `groups` times 4, a multiple
- * of 4.  False: beyond 128 bits.
+ * Sets the magnitude of value * 10^-scale.  `shift` is the power of ten that makes the scale a
+ * multiple of 4, namely `groups` * 4.  False: overflows 128 bits.
  */
 static inline bool
 get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
@@ -48,23 +48,23 @@ get_magnitude(gpuagg_u128 value, int groups, uint64 shift, Magnitude *m)
 
 typedef struct QuotientOp
 {
-	int scale;     /* of results */
-	Vec *scales;   /* their display scales */
-	int groups[2]; /* see get_magnitude */
+	int scale;     /* scale of results */
+	Vec *scales;   /* display scales of results */
+	int groups[2]; /* [argument] see get_magnitude */
 	uint64 shift[2];
-	gpuagg_u128 power[MOST_POWER + 1]; /* of ten */
+	gpuagg_u128 power[MOST_POWER + 1]; /* [n] 10^n */
 } QuotientOp;
 
 /*
- * a * 10^digits / b, rounded, with halves away from zero, for b that is less than 2^60; false:
- * beyond 127 bits.
+ * Sets q = a * 10^digits / b for b < 2^60.  Halves are rounded away from zero.  False: overflows
+ * 127 bits.
  */
 static inline bool
 divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128 *q)
 {
 	/*
-	 * as many digits at a time as the product of a remainder with a power of ten leaves 64 bits:
-	 * log10(2) is above 1233 / 4096
+	 * Appends as many digits at a time as the product of a remainder and a power of ten fits into
+	 * 64 bits; log10(2) is above 1233 / 4096.
 	 */
 	int most = (63 - pg_leftmost_one_pos64(b)) * 1233 >> 12;
 	gpuagg_u128 quotient = a / b;
@@ -89,7 +89,7 @@ divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128
 	return true;
 }
 
-/* a * 10^digits / b likewise; digits may be negative. */
+/* The same for any b; digits may be negative. */
 static inline bool
 divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, gpuagg_u128 *q)
 {
@@ -107,12 +107,12 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
 }
 
 /*
- * A quotient of two numbers of these scales, which display these, as a decimal; false: core must
- * tell.
+ * Sets the quotient of two decimals of scales sa and sb, whose display scales are da and db, and
+ * its display scale.  False: take the scalar fallback.
  */
 static inline bool
-divide(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb, int db,
-	   gpuagg_i128 *r, int32 *scale)
+divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb,
+				int db, gpuagg_i128 *r, int32 *scale)
 {
 	gpuagg_u128 ua = a < 0 ? -(gpuagg_u128) a : (gpuagg_u128) a;
 	gpuagg_u128 ub = b < 0 ? -(gpuagg_u128) b : (gpuagg_u128) b;
@@ -141,7 +141,7 @@ divide(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int
 	return quotient >> 127 == 0;
 }
 
-/* r and data->scales */
+/* Sets r and data->scales. */
 static void
 run_quotient(const ExprOp *op, int n)
 {
@@ -161,8 +161,9 @@ run_quotient(const ExprOp *op, int n)
 		fallback[i] = 0;
 		if (expr_state(op->r, i) != VEC_VALUE)
 			continue;
-		if (!divide(data, as[i], op->a->scale, as_scales ? as_scales[i] : op->a->scale, bs[i],
-					op->b->scale, bs_scales ? bs_scales[i] : op->b->scale, &r[i], &scales[i]))
+		if (!divide_decimals(data, as[i], op->a->scale, as_scales ? as_scales[i] : op->a->scale,
+							 bs[i], op->b->scale, bs_scales ? bs_scales[i] : op->b->scale, &r[i],
+							 &scales[i]))
 			fallback[i] = any = 1;
 	}
 	if (any)

@@ -1,9 +1,10 @@
 /*
  * rounding.c
- *	  Decimals with fewer digits behind the point, remainders and signs, as core computes them.
+ *	  Vector operations of decimals that core rounds: round, trunc, ceil, floor, remainders and
+ *	  signs.
  *
- * What is rounded has one display scale, whatever those of the values are.  A number of digits that
- * is no constant is core's to read, row by row.
+ * A rounded result has one display scale, whatever the scales of its arguments are.  If the number
+ * of digits is not a constant, core's function is called row by row.
  */
 #include "postgres.h"
 
@@ -19,19 +20,19 @@
 typedef gpuagg_i128 i128;
 typedef gpuagg_u128 u128;
 
-/* The largest power of ten in 128 bits with a sign; half of the next one is more than any value. */
+/* The largest power of ten in signed 128 bits. Half of the next one is larger than any value. */
 #define MOST_POWER 38
 
 typedef struct RoundOp
 {
 	VectorRounding mode;
-	int digits;  /* to be removed from the integer, */
-	int zeros;   /* and then to be appended to it */
+	int digits;  /* number of digits to be removed from the integer */
+	int zeros;   /* number of zeros to be appended then */
 	u128 unit;   /* 10^digits; 0: more than twice any value */
 	i128 factor; /* 10^zeros */
 } RoundOp;
 
-/* a without its last digits; halves go away from zero. */
+/* Returns a without its last digits, rounded by the mode. */
 static inline i128
 remove_digits(const RoundOp *d, i128 a)
 {
@@ -74,7 +75,7 @@ run_round(const ExprOp *op, int n)
 	expr_strict(op, n, any ? fallback : NULL);
 }
 
-/* Of decimals of one scale. */
+/* Arguments have the same scale. */
 static void
 run_mod(const ExprOp *op, int n)
 {
@@ -86,7 +87,7 @@ run_mod(const ExprOp *op, int n)
 
 	for (int i = 0; i < n; i++)
 	{
-		/* core raises the error; and -2^127 / -1 is none */
+		/* core raises the error; -2^127 / -1 is not an error */
 		any |= fallback[i] = b[i] == 0;
 		if ((int64) a[i] == a[i] && (int64) b[i] == b[i])
 			r[i] = b[i] == 0 || b[i] == -1 ? 0 : (int64) a[i] % (int64) b[i];
@@ -138,7 +139,7 @@ expr_is_rounding(Oid funcid, List *args)
 		n <= EXPR_MAX_SCALE && n >= -NUMERIC_MAX_PRECISION;
 }
 
-/* To n digits behind the point; before it, if n is negative. */
+/* Rounds to n digits after the point; before it, if n is negative. */
 static Vec *
 compile_round(ExprSet *set, Expr *expr, Vec *a, int n, VectorRounding mode, int stage)
 {

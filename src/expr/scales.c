@@ -19,9 +19,9 @@
 #include "operators/decode_numeric.h"
 #include "spec.h"
 
-/* ---- of vectors ---------------------------------------------------------------- */
+/* ---- vectors ----------------------------------------------------------------- */
 
-/* data: a power of ten */
+/* Multiplies decimals by a power of ten, *data. */
 static void
 run_rescale(const ExprOp *op, int n)
 {
@@ -42,7 +42,7 @@ run_rescale(const ExprOp *op, int n)
 	expr_strict(op, n, any ? fallback : NULL);
 }
 
-/* The scale of decimals that have but one. */
+/* Sets the display scale of decimals that all have the same one. */
 static void
 run_one_scale(const ExprOp *op, int n)
 {
@@ -77,6 +77,7 @@ run_scale_max(const ExprOp *op, int n)
 	expr_strict(op, n, NULL);
 }
 
+/* Emits an operation that computes display scales. */
 static Vec *
 emit_scales(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Vec *a, Vec *b, Vec *c)
 {
@@ -85,7 +86,7 @@ emit_scales(ExprSet *set, int stage, void (*run)(const ExprOp *, int), Vec *a, V
 }
 
 Vec *
-expr_scales(ExprSet *set, Vec *vec, int stage)
+expr_scales_vec(ExprSet *set, Vec *vec, int stage)
 {
 	return vec->scales ? vec->scales : emit_scales(set, stage, run_one_scale, vec, NULL, NULL);
 }
@@ -103,7 +104,7 @@ expr_rescale(ExprSet *set, Vec *vec, int16 scale, int stage)
 	r = expr_new_vec(set, COLUMN_DEC, scale, vec->typid, NULL, stage);
 	r->least_scale = vec->least_scale;
 	expr_emit(set, stage, run_rescale, r, vec, NULL, NULL, factor);
-	r->scales = expr_scales(set, vec, stage);
+	r->scales = expr_scales_vec(set, vec, stage);
 	return r;
 }
 
@@ -113,8 +114,9 @@ expr_scales_of_two(ExprSet *set, Vec *r, Vec *a, Vec *b, bool product, int stage
 	r->least_scale =
 		product ? a->least_scale + b->least_scale : Max(a->least_scale, b->least_scale);
 	if (r->least_scale < r->scale)
-		r->scales = emit_scales(set, stage, product ? run_scale_sum : run_scale_max,
-								expr_scales(set, a, stage), expr_scales(set, b, stage), NULL);
+		r->scales =
+			emit_scales(set, stage, product ? run_scale_sum : run_scale_max,
+						expr_scales_vec(set, a, stage), expr_scales_vec(set, b, stage), NULL);
 	return r;
 }
 
@@ -133,7 +135,7 @@ expr_scales_of_choice(ExprSet *set, Vec *r, void (*run)(const ExprOp *, int), Ve
 		return r;
 	for (int i = 0; i < lengthof(args); i++)
 		if (args[i] && args[i]->type == COLUMN_DEC)
-			args[i] = expr_scales(set, args[i], stage);
+			args[i] = expr_scales_vec(set, args[i], stage);
 	r->scales = emit_scales(set, stage, run, args[0], args[1], args[2]);
 	return r;
 }
@@ -153,7 +155,7 @@ expr_translate_rescaled(ExprProgram *p, Vec *vec, int16 scale)
 		expr_program_emit(p, VECTOR_DEC_RESCALE, scale - vec->scale, a, 0, 0);
 }
 
-/* Scales are integers, which registers have as they have decimals. */
+/* Scales are integers. A register of the GPU holds integers in the same form as decimals. */
 bool
 expr_translate_scales(ExprProgram *p, const ExprOp *op, uint16 *r)
 {
@@ -176,7 +178,7 @@ expr_translate_scales(ExprProgram *p, const ExprOp *op, uint16 *r)
 		{
 			uint16 more = expr_program_emit(p, VECTOR_DEC_COMPARE, 4, a, b, 0);
 
-			/* b, and what a is larger */
+			/* max(a, b) = b + (a - b if a > b) */
 			a = expr_program_emit(p, VECTOR_DEC_MUL, 0,
 								  expr_program_emit(p, VECTOR_DEC_SUB, 0, a, b, 0), more, 0);
 		}

@@ -2,11 +2,10 @@
  * share.c
  *	  Common subexpressions: finds the vector of an equal expression.
  *
- * The nodes of a root are hashed bottom-up before it is compiled, each once, with the
- * other facts that the compiler needs of every node (NodeFacts), so that compiling
- * takes time in proportion to the expression.  Vectors are kept in a hash table by the
- * hash of what they compute; those of a root that could not be compiled are removed,
- * newest first.
+ * Before a root is compiled, its nodes are hashed bottom-up, each once, together with the other
+ * facts that the compiler needs of every node (NodeFacts).  So the time for compiling is
+ * proportional to the expression's size.  Vectors are in a hash table by the hash of what they
+ * compute.  Vectors of a root that cannot be compiled are removed, newest first.
  */
 #include "postgres.h"
 
@@ -31,7 +30,7 @@
 typedef struct FactsContext
 {
 	ExprSet *set;
-	NodeFacts sum; /* of the children so far */
+	NodeFacts sum; /* combined facts of the children so far */
 } FactsContext;
 
 static uint32
@@ -45,7 +44,7 @@ hash_const(const Const *con)
 					  (int) datumGetSize(con->constvalue, false, con->constlen));
 }
 
-/* A hash of some fields that equal() compares, without the children. */
+/* Returns a hash of some fields that equal() compares, without the children. */
 static uint32
 hash_node(Node *node)
 {
@@ -92,7 +91,7 @@ hash_node(Node *node)
 	return hash_combine(murmurhash32(nodeTag(node)), murmurhash32(field));
 }
 
-/* Could the node itself, whatever its children, differ between rows? */
+/* Returns whether the node itself, whatever its children are, could differ between rows. */
 static bool
 is_varying(Node *node)
 {
@@ -111,7 +110,7 @@ is_varying(Node *node)
 	}
 }
 
-/* Adds a column, or what stands for it. */
+/* Adds a column, or a node that is used in its place. */
 static void
 add_var(NodeFacts *facts, Expr *var)
 {
@@ -126,7 +125,7 @@ add_var(NodeFacts *facts, Expr *var)
 		facts->nvars++;
 }
 
-/* Adds what is known of a node to the sum of its parent's. */
+/* Adds the facts of a node to those of its parent. */
 static void
 add_columns(NodeFacts *sum, const NodeFacts *facts)
 {
@@ -160,7 +159,7 @@ facts_walker(Node *node, void *context)
 		add_var(&mine.sum, (Expr *) node);
 	if (stack_is_too_deep() || expression_tree_walker(node, facts_walker, &mine))
 		return true;
-	/* what is the same for all rows is computed once, however long that takes */
+	/* an expression that is the same for all rows is computed once, so it is not slow */
 	mine.sum.has_slow &= mine.sum.varying;
 	if (mine.sum.narrows && mine.sum.pure && !mine.sum.has_slow && !mine.sum.case_value &&
 		mine.sum.nvars > 0)
@@ -185,7 +184,7 @@ expr_facts(ExprSet *set, Expr *expr)
 	NodeFacts *entry = facts_lookup(set->facts, (Node *) expr);
 	FactsContext context = {.set = set};
 
-	/* a node that the compiler made is not there yet */
+	/* a node that the compiler made is not in the table yet */
 	if (entry == NULL && !facts_walker((Node *) expr, &context))
 		entry = facts_lookup(set->facts, (Node *) expr);
 	if (entry == NULL)
@@ -241,7 +240,7 @@ expr_share(ExprSet *set, Vec *vec)
 	*bucket = vec;
 }
 
-/* Does the vector have a result for every row of the current mask? */
+/* Returns whether the vector has a result for every row of the current mask. */
 static bool
 may_share(const ExprSet *set, const Vec *vec)
 {
@@ -255,7 +254,7 @@ may_share(const ExprSet *set, const Vec *vec)
 }
 
 Vec *
-expr_find(ExprSet *set, Expr *expr)
+expr_find_vec(ExprSet *set, Expr *expr)
 {
 	uint32 hash = expr_facts(set, expr).hash;
 

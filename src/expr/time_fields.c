@@ -1,13 +1,13 @@
 /*
  * time_fields.c
- *	  date_trunc, extract and date_part of dates and timestamps, with a constant
- *	  field, as vector operations.
+ *	  Vector operations of dates and timestamps: date_trunc, extract and date_part with a constant
+ *	  field.
  *
- * Fields of the time of day are divisions.  Those of the calendar (vector_functions.h)
- * take more; a small direct-mapped cache keeps them for recent days.  Timestamps with
- * time zone have the offset of the session's time zone (zones.c), the first moment of a day that
- * which core gives to it.  Infinities, local years before 1 and the ends of the range take the
- * scalar fallback.
+ * Fields of the time of day are divisions.  Fields of the calendar (vector_functions.h) take
+ * longer; a small direct-mapped cache keeps them for recent days.  For timestamps with time zone,
+ * the session's time zone gives the offset (zones.c): of the time itself, and for a truncated
+ * result of the first moment of its day.  Infinities, local years before 1 and the ends of the
+ * range take the scalar fallback.
  */
 #include "postgres.h"
 
@@ -29,20 +29,20 @@
 typedef struct TimeOp
 {
 	VectorField field;
-	bool trunc; /* date_trunc; else extract or date_part */
-	bool zoned; /* timestamptz */
+	bool trunc; /* true: date_trunc; false: extract or date_part */
+	bool zoned; /* the argument is a timestamptz */
 	struct
 	{
 		int32 day; /* days since 2000-01-01 */
 		bool used;
 		int64 value;  /* trunc: first day of the unit; else the field */
-		int64 offset; /* trunc of timestamptz: that this day begins with */
+		int64 offset; /* trunc of timestamptz: offset at the start of the first day */
 	} cache[DAY_CACHE];
-	ZoneSpans *zone;    /* timestamptz */
-	pg_tz *cached_zone; /* that the cache is for */
+	ZoneRanges *zone;   /* timestamptz: offsets of the session's time zone */
+	pg_tz *cached_zone; /* the time zone that the cache is for */
 } TimeOp;
 
-/* *offset is changed where the result begins a day. */
+/* Returns the cached value of a day. Changes *offset if the result is the start of a day. */
 static inline int64
 calendar_cached(TimeOp *t, int32 day, int64 *offset)
 {
@@ -61,9 +61,9 @@ calendar_cached(TimeOp *t, int32 day, int64 *offset)
 	return t->cache[at].value;
 }
 
-/* The result for a local time: microseconds for trunc, else the field times 10^scale. */
+/* Returns the result for a local time: microseconds for trunc, else the field times 10^scale. */
 static inline int64
-time_answer(TimeOp *t, int64 ts, int64 *offset)
+time_result(TimeOp *t, int64 ts, int64 *offset)
 {
 	int64 value;
 
@@ -73,9 +73,9 @@ time_answer(TimeOp *t, int64 ts, int64 *offset)
 	return t->trunc ? value * VECTOR_DAY_USECS : value;
 }
 
-/* The session's offset from UTC in microseconds, if it is always the same. */
+/* Sets the session's offset from UTC in microseconds; false if it changes over time. */
 static bool
-fixed_offset(int64 *usecs)
+get_fixed_offset(int64 *usecs)
 {
 	long gmtoff;
 
@@ -86,8 +86,9 @@ fixed_offset(int64 *usecs)
 }
 
 /*
- * The commonest case: a field that is a small number, of timestamps without time zone, to decimals;
- * false: some time is core's to tell, or it is another case.
+ * Fast path of the most common case: a field that is a small number, of timestamps without time
+ * zone, as decimals.  Returns false if it is another case, or if some time needs the scalar
+ * fallback.
  */
 static bool
 run_plain_field(const ExprOp *op, int n)
@@ -102,7 +103,7 @@ run_plain_field(const ExprOp *op, int n)
 	if (t->zoned || t->trunc || t->field == VECTOR_EPOCH || op->a->type != COLUMN_I64 ||
 		op->r->type != COLUMN_DEC)
 		return false;
-	/* from the first day on, so that nothing is negative */
+	/* counts from the first day on, so that no time is negative */
 	for (int i = 0; i < n; i++)
 		bad |= (uint64) ts[i] + first > span;
 	if (bad)
@@ -156,13 +157,13 @@ run_time(const ExprOp *op, int n)
 
 		ts = op->a->type == COLUMN_I32 ? vector_day_time(((int32 *) op->a->values)[i]) :
 										 ((int64 *) op->a->values)[i];
-		/* without the offset first, which is looked up for times that can be told alone */
+		/* check without the offset first: it can be looked up only for times in range */
 		fallback[i] = unknown || !vector_local_time(ts, 0, &local) ||
 			(t->zoned &&
 			 (!zone_offset(t->zone, ts, &offset) || !vector_local_time(ts, offset, &local)));
 		any |= fallback[i];
 		if (!fallback[i])
-			r = time_answer(t, t->field == VECTOR_EPOCH ? ts : local, &offset);
+			r = time_result(t, t->field == VECTOR_EPOCH ? ts : local, &offset);
 		switch (op->r->type)
 		{
 			case COLUMN_DEC:
@@ -219,10 +220,10 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		if (!expr_time_field(linitial(args), &field))
 			return NULL;
 		if (time_functions[i].argtype == DATEOID && field < VECTOR_DAY)
-			return NULL; /* an error, or in other units */
+			return NULL; /* an error, or other units */
 		if (time_functions[i].result == COLUMN_I64 &&
 			(field == VECTOR_EPOCH || field > VECTOR_YEAR))
-			return NULL; /* an error of core's */
+			return NULL; /* core raises an error */
 		a = expr_compile_as(set, lsecond(args),
 							time_functions[i].argtype == DATEOID ? COLUMN_I32 : COLUMN_I64, stage);
 		if (a == NULL)
@@ -237,7 +238,7 @@ expr_compile_time(ExprSet *set, Oid funcid, Expr *expr, List *args, int stage)
 		t->trunc = time_functions[i].result == COLUMN_I64;
 		t->zoned = time_functions[i].argtype == TIMESTAMPTZOID;
 		if (t->zoned)
-			t->zone = palloc0(sizeof(ZoneSpans));
+			t->zone = palloc0(sizeof(ZoneRanges));
 		return expr_emit(set, stage, run_time,
 						 expr_new_vec(set, time_functions[i].result, scale, exprType((Node *) expr),
 									  expr, stage),
@@ -256,7 +257,7 @@ expr_translate_time(ExprProgram *p, const ExprOp *op, uint16 *r)
 
 	if (op->run != run_time)
 		return false;
-	if (t->zoned && !fixed_offset(&offset))
+	if (t->zoned && !get_fixed_offset(&offset))
 	{
 		*r = expr_program_reject(p,
 								 "time zones without a fixed offset are not supported on the GPU");

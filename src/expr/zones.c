@@ -1,9 +1,9 @@
 /*
  * zones.c
- *	  Offsets of a time zone from UTC, remembered for the spans of time between its transitions.
+ *	  Offsets of a time zone from UTC, cached for the ranges of time between its transitions.
  *
- * Offsets are those of pg_localtime(), so that local times are core's.  A span begins with the
- * earliest time that was asked for, and ends with the next transition.
+ * Offsets come from pg_localtime(), so that local times equal core's.  A range begins with the
+ * earliest time that was looked up in it, and ends with the next transition.
  */
 #include "postgres.h"
 
@@ -14,9 +14,9 @@
 #include "expr/zones.h"
 #include "operators/vector_functions.h"
 
-/* The first span that ends after t; zone->n: there is none. */
+/* Returns the first range that ends after t; zone->n if there is none. */
 static int
-find_span(const ZoneSpans *zone, pg_time_t t)
+find_range(const ZoneRanges *zone, pg_time_t t)
 {
 	int lo = 0, hi = zone->n;
 
@@ -24,7 +24,7 @@ find_span(const ZoneSpans *zone, pg_time_t t)
 	{
 		int mid = lo + (hi - lo) / 2;
 
-		if (zone->spans[mid].end <= t)
+		if (zone->ranges[mid].end <= t)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -32,9 +32,12 @@ find_span(const ZoneSpans *zone, pg_time_t t)
 	return lo;
 }
 
-/* Makes a span of t, which belongs before span i, or extends that to it; false: core must tell. */
+/*
+ * Adds a range for t before range i, or extends range i to include t; false: take the scalar
+ * fallback.
+ */
 static bool
-add_span(ZoneSpans *zone, int i, pg_time_t t)
+add_range(ZoneRanges *zone, int i, pg_time_t t)
 {
 	struct pg_tm *local = pg_localtime(&t, zone->tz);
 	long int before, after;
@@ -47,23 +50,23 @@ add_span(ZoneSpans *zone, int i, pg_time_t t)
 		return false;
 	if (found == 0)
 		boundary = PG_INT64_MAX;
-	if (i < zone->n && zone->spans[i].end == boundary)
+	if (i < zone->n && zone->ranges[i].end == boundary)
 	{
-		zone->spans[i].begin = t;
+		zone->ranges[i].begin = t;
 		zone->last = i;
 		return true;
 	}
-	if (zone->n == lengthof(zone->spans))
+	if (zone->n == lengthof(zone->ranges))
 		zone->n = i = 0;
-	memmove(&zone->spans[i + 1], &zone->spans[i], (zone->n - i) * sizeof(ZoneSpan));
-	zone->spans[i] = (ZoneSpan){t, boundary, local->tm_gmtoff * USECS_PER_SEC};
+	memmove(&zone->ranges[i + 1], &zone->ranges[i], (zone->n - i) * sizeof(ZoneRange));
+	zone->ranges[i] = (ZoneRange){t, boundary, local->tm_gmtoff * USECS_PER_SEC};
 	zone->n++;
 	zone->last = i;
 	return true;
 }
 
 bool
-zone_begin(ZoneSpans *zone)
+zone_begin(ZoneRanges *zone)
 {
 	if (zone->tz != session_timezone)
 		zone->n = zone->last = 0;
@@ -72,21 +75,21 @@ zone_begin(ZoneSpans *zone)
 }
 
 bool
-zone_find(ZoneSpans *zone, int64 ts, int64 *offset)
+zone_find(ZoneRanges *zone, int64 ts, int64 *offset)
 {
 	pg_time_t t = VECTOR_FLOORDIV(ts + VECTOR_EPOCH_USECS, USECS_PER_SEC);
-	int i = find_span(zone, t);
+	int i = find_range(zone, t);
 
-	if ((i >= zone->n || zone->spans[i].begin > t) && !add_span(zone, i, t))
+	if ((i >= zone->n || zone->ranges[i].begin > t) && !add_range(zone, i, t))
 		return false;
-	if (i < zone->n && zone->spans[i].begin <= t && t < zone->spans[i].end)
+	if (i < zone->n && zone->ranges[i].begin <= t && t < zone->ranges[i].end)
 		zone->last = i;
-	*offset = zone->spans[zone->last].offset;
+	*offset = zone->ranges[zone->last].offset;
 	return true;
 }
 
 int64
-zone_day_offset(const ZoneSpans *zone, int32 day)
+zone_day_offset(const ZoneRanges *zone, int32 day)
 {
 	struct pg_tm tm = {0};
 

@@ -9,36 +9,36 @@
 
 #include "pgtime.h"
 
-/* A span of time, in seconds since 1970, with one offset, in microseconds. */
-typedef struct ZoneSpan
+/* A range of time with one offset. Times are in seconds since 1970, the offset in microseconds. */
+typedef struct ZoneRange
 {
 	pg_time_t begin;
-	pg_time_t end; /* before this */
+	pg_time_t end; /* exclusive */
 	int64 offset;
-} ZoneSpan;
+} ZoneRange;
 
-/* Zeroed before its first use. */
-typedef struct ZoneSpans
+/* Ranges of one time zone. Must be zeroed before its first use. */
+typedef struct ZoneRanges
 {
 	pg_tz *tz;
 	int n;
-	int last;            /* that was found last */
-	ZoneSpan spans[256]; /* ascending */
-} ZoneSpans;
+	int last;              /* the range that was found last */
+	ZoneRange ranges[256]; /* ascending */
+} ZoneRanges;
 
-/* Makes it that of the session's time zone; false: there is none. */
-extern bool zone_begin(ZoneSpans *zone);
+/* Switches to the session's time zone; false: there is none. */
+extern bool zone_begin(ZoneRanges *zone);
 
 /*
- * The offset of a time in microseconds since 2000, within what vector_local_time() takes; false:
- * core must tell.
+ * Sets the offset of a time in microseconds since 2000; false: take the scalar fallback.  The time
+ * must be within the range of vector_local_time().
  */
-extern bool zone_find(ZoneSpans *zone, int64 ts, int64 *offset);
+extern bool zone_find(ZoneRanges *zone, int64 ts, int64 *offset);
 
 static inline bool
-zone_offset(ZoneSpans *zone, int64 ts, int64 *offset)
+zone_offset(ZoneRanges *zone, int64 ts, int64 *offset)
 {
-	const ZoneSpan *last = &zone->spans[zone->last];
+	const ZoneRange *last = &zone->ranges[zone->last];
 	int64 at = ts + INT64CONST(946684800000000);
 
 	if (likely(zone->n > 0 && at >= last->begin * INT64CONST(1000000) &&
@@ -50,9 +50,7 @@ zone_offset(ZoneSpans *zone, int64 ts, int64 *offset)
 	return zone_find(zone, ts, offset);
 }
 
-/*
- * The offset that core takes the first moment of a local day, a number of days since 2000, to have.
- */
-extern int64 zone_day_offset(const ZoneSpans *zone, int32 day);
+/* Returns the offset that core uses for the first moment of a local day, in days since 2000. */
+extern int64 zone_day_offset(const ZoneRanges *zone, int32 day);
 
 #endif /* GPUAGG_EXPR_ZONES_H */

@@ -1,10 +1,9 @@
 /*
  * gpuagg.c
- *	  Library entry: settings, hooks and registrations.
+ *	  _PG_init(): defines settings and installs hooks.
  *
- * The library may be loaded by shared_preload_libraries, by
- * session_preload_libraries, or by the first use of one of its functions; all
- * three come through _PG_init.
+ * The library may be loaded by shared_preload_libraries, by session_preload_libraries, or by the
+ * first call of one of its functions.  PostgreSQL calls _PG_init() in all cases.
  */
 #include "postgres.h"
 

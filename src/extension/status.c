@@ -1,6 +1,6 @@
 /*
  * status.c
- *	  gpuagg_status(): what is loaded and how, and how the GPU server does.
+ *	  gpuagg_status(): how the library was loaded, and the state of the GPU server.
  */
 #include "postgres.h"
 
@@ -17,9 +17,9 @@
 
 PG_FUNCTION_INFO_V1(gpuagg_status);
 
-/* Is the library in a list of libraries, such as session_preload_libraries? */
+/* Returns whether a list such as session_preload_libraries has this library. */
 static bool
-is_named(const char *libraries)
+is_in_list(const char *libraries)
 {
 	List *names = NIL;
 	ListCell *lc;
@@ -43,16 +43,16 @@ how_loaded(const ServerSnapshot *server)
 {
 	if (server->state != SERVER_ABSENT)
 		return "shared_preload_libraries";
-	if (is_named(session_preload_libraries_string))
+	if (is_in_list(session_preload_libraries_string))
 		return "session_preload_libraries";
-	if (is_named(local_preload_libraries_string))
+	if (is_in_list(local_preload_libraries_string))
 		return "local_preload_libraries";
 	return "first use";
 }
 
-/* What the server was built with, for people; NULL: it has not been started yet. */
+/* Returns a description of the server's build, or NULL if it was never started. */
 static const char *
-how_built(const ServerSnapshot *server)
+build_description(const ServerSnapshot *server)
 {
 	if (server->build[0] != '\0')
 		return server->build;
@@ -67,6 +67,7 @@ driver_version(const ServerSnapshot *server)
 	return version == 0 ? NULL : psprintf("%d.%d", version / 1000, version % 1000 / 10);
 }
 
+/* A row of the result; values are added in the order of the columns. */
 typedef struct Row
 {
 	Datum values[12];
@@ -83,7 +84,7 @@ put_text(Row *row, const char *text)
 	row->n++;
 }
 
-/* Zero: NULL. */
+/* Adds a process id; 0 becomes NULL. */
 static void
 put_pid(Row *row, int pid)
 {
@@ -115,7 +116,7 @@ gpuagg_status(PG_FUNCTION_ARGS)
 	row.values[row.n++] = Int32GetDatum(server.restarts);
 	row.values[row.n++] = Int32GetDatum(server.state == SERVER_READY ? server.status.ndevices : 0);
 	put_text(&row, driver_version(&server));
-	put_text(&row, how_built(&server));
+	put_text(&row, build_description(&server));
 	row.values[row.n++] = Int64GetDatum(cache_exists() ? (int64) gpuagg_cache_memory << 20 : 0);
 	return HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), row.values, row.nulls));
 }

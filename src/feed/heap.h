@@ -1,14 +1,28 @@
 /*
  * heap.h
- *	  The heap feed: what its files share.
+ *	  The feed over a query's child plan; declarations that the heap*.c files share.
  *
- * From bottom to top: heap_bitmap.c and heap_index.c know the tuples that bitmap and index scans
- * want, heap_page.c reads pages, heap_columns.c their columns, heap_build.c puts them into the
- * column cache, heap_cached.c reads from that, heap_table.c compiles what the query wants of one
- * table, heap_output.c writes a table's rows into the batch, heap_resident.c leaves rows of the
- * cache to an engine, heap.c is the feed.  What the cache spares is in heap_skip.c (whole ranges,
- * and conditions), heap_memo.c (values that come again), heap_bounds.c (values within bounds) and
- * heap_direct.c (copies).
+ * The child plan is one scan of a heap table, perhaps below a LIMIT, or an Append, perhaps below a
+ * projection.  Its subplans are read one after the other.  The rows of a subplan come from one of
+ * three sources (HeapSource): the pages of its table, the column cache, or the executor.  A child
+ * plan of any other kind is one subplan, whose rows come from the executor.
+ *
+ * The files, from bottom to top:
+ *	  heap_bitmap.c, heap_index.c	blocks and tuples that bitmap and index scans select
+ *	  heap_page.c		reads pages and finds the visible tuples
+ *	  heap_columns.c	decodes columns of a page's tuples
+ *	  heap_build.c		adds ranges of blocks to the column cache
+ *	  heap_skip.c		conditions that a range's bounds decide for all of its rows
+ *	  heap_cached.c		reads a table by way of the column cache
+ *	  heap_memo.c, heap_bounds.c, heap_direct.c	shortcuts for cached rows: one evaluation per
+ *distinct value, bounds in place of rows, columns without vectors
+ *	  heap_output.c		writes rows into the batch
+ *	  heap_table.c		compiles the quals and outputs of one table
+ *	  heap_rows.c		runs quals and outputs for the rows of a page
+ *	  heap_source.c		the three sources
+ *	  heap_resident.c	offers cached rows to an engine that has copies of them
+ *	  heap_explain.c	what EXPLAIN shows
+ *	  heap.c			the feed: its phases, its subplans, its batches
  */
 #ifndef GPUAGG_FEED_HEAP_H
 #define GPUAGG_FEED_HEAP_H
@@ -30,98 +44,153 @@
 typedef struct HeapOutput
 {
 	ColumnWriter writer;
-	ExprState *constant; /* or NULL: a column of the scan */
-	int resno;
-	bool wants_codes; /* values are better numbered; see spec_ignores_repeats */
-	int previous;     /* output of the same resno in another form, or -1 */
+	ExprState *constant; /* the column has one value in all batches; NULL: a column of the child */
+	int resno;           /* number of the child's column, from 1; 0: a constant */
+	bool wants_codes;    /* batches should have dictionary codes; see spec_ignores_repeats */
+	int previous;        /* an earlier output of the same resno in another form, or -1 */
 
-	/* of the batch */
-	const void *borrowed; /* rows of the cache that the column points to, or NULL */
-	uint64 dictionary;    /* codes[] are of all rows so far, in this dictionary; 0: they are not */
-	uint32 ncodes;
-	uint32 *codes; /* [row], once there are any */
+	/* State of the batch that is being filled. */
+	const void *borrowed; /* array of the cache that the column points to, or NULL */
+	uint64 dictionary;    /* codes[] has all rows so far, in this dictionary; 0: it does not */
+	uint32 ncodes;        /* entries of that dictionary */
+	uint32 *codes;        /* [row]; NULL before the first use */
 } HeapOutput;
 
-/* How one table yields an output. */
+/* Copies an attribute of the executor's rows to an output. */
+typedef struct HeapCopy
+{
+	int att; /* index into the slot's values */
+	ColumnWriter *writer;
+} HeapCopy;
+
+/* How one table computes an output. */
 typedef struct HeapRoot
 {
-	ExprRoot *root;
-	bool in_place;         /* it is computed into the batch */
-	bool follows;          /* stored with another output, whose HeapRoot.next leads here */
-	int next;              /* output stored together with this one, or -1 */
-	struct HeapMemo *memo; /* or NULL: it is evaluated for each row */
+	ExprRoot *root;        /* NULL: a constant */
+	bool in_place;         /* the vector's values are computed in the batch's array */
+	bool joined;           /* stored together with another output, whose HeapRoot.next leads here */
+	int next;              /* the output that is stored together with this one, or -1 */
+	struct HeapMemo *memo; /* NULL: evaluated for each row */
 } HeapRoot;
 
-/* What is known of a condition on one column of the cache, or of an output; see heap_memo.c. */
+/* Results of a condition or an output, one for each value of a cached column; see heap_memo.c. */
 typedef struct HeapMemo HeapMemo;
 
-/* One table, or a subplan of an Append that must be executed. */
+/* Where the rows of a subplan come from. */
+typedef enum HeapSource
+{
+	HEAP_PAGES,   /* the pages of its table (heap_page.h) */
+	HEAP_CACHE,   /* the column cache, and pages for blocks that it does not have (heap_cached.h) */
+	HEAP_EXECUTOR /* ExecProcNode: the plan is not readable by pages, or an index scan goes on */
+} HeapSource;
+
+/*
+ * One subplan.  The source is chosen when reading begins (heap_source_begin); an index scan may
+ * change from HEAP_PAGES to HEAP_EXECUTOR once, see heap_index.c.
+ */
 typedef struct HeapTable
 {
-	PlanState *tuples; /* that subplan; NULL: a table, whose fields follow */
-	bool ended;        /* it has no more rows */
+	PlanState *node; /* the subplan */
+	int which;       /* its index in HeapFeed.subplans */
+	HeapSource source;
+	bool executor_ended; /* HEAP_EXECUTOR: the node has returned its last row */
+	MemoryContext cxt;   /* owns all of this; NULL: the feed's context does */
+
+	/* The fields below describe a scan; scan is NULL for a subplan that is always executed. */
 	HeapScan *scan;
 	ExprSet *set;
 	int nquals;
 	ExprRoot **quals;
-	HeapMemo **memos; /* [qual]; NULL: it is evaluated for each row */
-	bool *closed;     /* [qual] expr_stage_is_closed */
-	bool *rechecks;   /* [qual] a condition of the indexes */
-	bool *indexed;    /* [qual] such a one, and nothing else */
+	HeapMemo **memos; /* [qual]; NULL: evaluated for each row */
+	bool *closed;     /* [qual] expr_stage_is_closed() */
+	bool *rechecks;   /* [qual] a condition of the index */
+	bool *indexed;    /* [qual] closed and a condition of the index: holds unless recheck is set */
 	int noutputs;
 	HeapRoot *outputs; /* [column of the batch] */
-	bool has_memos;    /* there are outputs with memos, computed in stages of their own */
-	bool by_memos;     /* those of the slice of rows at hand come from them */
-	size_t memo_bytes; /* of their values */
-	List *checks;      /* ExprRoots that core would evaluate as well, for their errors */
+	bool has_memos;    /* outputs with memos exist; the last stage computes them without memos */
+	bool by_memos;     /* the rows at hand take these outputs from the memos */
+	size_t memo_bytes; /* of all memos' values */
+	List *checks;      /* ExprRoots that are evaluated for the errors that core would raise */
 	HeapDecoder *decoder;
-	int nstages;          /* quals, outputs, and outputs with memos */
+	int nstages;          /* one per qual, then outputs, then outputs with memos */
 	HeapColumns *columns; /* [stage] */
-	HeapCached *cached;   /* or NULL: the column cache does not serve it */
-	bool by_cache;        /* this time it does */
-	bool direct;          /* rows of the cache need no vectors, but for quals */
-	bool bounded;         /* nor values, but for the bounds of each range */
-	int which;            /* of the Append's subplans */
-	bool partly;          /* an engine has some of its rows, and is to get the others */
-	MemoryContext cxt;    /* of all this; NULL: kept until the feed ends */
+	HeapCached *cached;   /* NULL: the column cache cannot serve this table */
+	bool direct;          /* cached rows that need no qual are added without vectors */
+	bool bounded;         /* a range's bounds may stand for its rows (heap_bounds.c) */
 } HeapTable;
+
+/* How much of a subplan an engine has taken by reference (heap_resident.h). */
+typedef enum HeapTaken
+{
+	HEAP_TAKEN_NONE, /* or not offered */
+	HEAP_TAKEN_PARTLY,
+	HEAP_TAKEN_ALL
+} HeapTaken;
+
+typedef struct HeapSubplan
+{
+	HeapTable *table; /* NULL: not compiled */
+	HeapTaken taken;
+} HeapSubplan;
+
+/*
+ * The phases of a feed:
+ *	  START -> OFFER		FeedOps.resident: cached rows are offered to the engine
+ *	  START -> READ			the first FeedOps.next
+ *	  OFFER -> READ			without Append: the scan that was offered goes on, and passes over the
+ *							blocks that the engine has taken
+ *	  OFFER -> READ_REST	below an Append: subplans are begun again, but those with HEAP_TAKEN_ALL
+ *	  READ, READ_REST -> DONE	after the last row, or the last one that the LIMIT lets pass
+ *	  any -> START			FeedOps.rescan
+ */
+typedef enum HeapPhase
+{
+	HEAP_START,
+	HEAP_OFFER,
+	HEAP_READ,
+	HEAP_READ_REST,
+	HEAP_DONE
+} HeapPhase;
 
 typedef struct HeapFeed
 {
 	Feed base;
-	LimitState *limit; /* above child; or NULL */
-	uint64 left;       /* rows that it still lets pass */
+	bool executes_child; /* the child is one subplan of source HEAP_EXECUTOR, whatever it is */
+	LimitState *limit;   /* above child, or NULL */
+	uint64 left;         /* rows that the LIMIT still lets pass */
 	PlanState *child;
-	ResultState *result; /* child, if it only projects an Append */
-	AppendState *append; /* that, or child; or NULL */
-	HeapTable **tables;  /* [subplan of append]; [0] without */
-	HeapTable *table;    /* being read */
-	int nkept;
-	ExprContext *econtext;
-	bool extremes; /* there are no keys, and only aggregates min(), max() and count(*) */
-	Batch batch;
-	HeapOutput *outputs;
-	bool constants_done;
-	bool begun;
-	bool done;
-	bool offering;       /* tables are visited for rows that an engine takes by name */
-	bool passed;         /* that for some it does not */
-	bool second;         /* and then for all others */
-	Bitmapset *complete; /* subplans of the Append all of whose rows an engine has */
-	bool volatile_query; /* as feed_heap_open() was told */
-	HeapPage page;
-	int next_tuple; /* of the page */
-	int slice;      /* most tuples that are decoded at a time: few where values are long */
+	ResultState *result; /* child, if it is a projection of an Append; or NULL */
+	AppendState *append; /* below result, or child; or NULL */
+
+	HeapPhase phase;
+	HeapSubplan *subplans; /* [subplan of append]; [0] without Append */
+	HeapTable *table;      /* the subplan that is being read; NULL: none has been begun */
+	int nkept;             /* tables whose compiled expressions are kept for rescans */
+	bool offer_left_rows;  /* the engine has not taken all rows of the subplans before this one */
+	bool volatile_query;   /* as passed to feed_open() */
+	bool extremes;         /* no keys, and no aggregates but min(), max() and count(*) */
+
+	HeapPage page;     /* rows at hand of HEAP_PAGES and HEAP_CACHE */
+	int next_tuple;    /* the first of them that is not in a batch yet */
+	int rows_per_step; /* most tuples that are decoded at a time: fewer where values are long */
 	HeapRows rows;
-	bool borrows;        /* the batch refers to the range of the cache that is pinned, */
-	bool borrows_arrays; /* and so do its columns, to which nothing can be added */
-	uint8 *state;        /* [row of a batch], once it is needed */
 	HeapTupleData tuple; /* for core's evaluator */
-	Arena arena;
+
+	ExprContext *econtext;
+	Batch batch;
+	HeapOutput *outputs; /* [column of the batch] */
+	int natts;           /* attributes that the outputs read of the executor's rows */
+	int ncopies;         /* one for each output that is not a constant */
+	HeapCopy *copies;
+	bool constants_done; /* the columns of constants are filled */
+	bool borrows;        /* the batch refers to the range that is pinned, */
+	bool borrows_arrays; /* and so do its columns, to which nothing can be added */
+	uint8 *state;        /* [row of a batch]; NULL before the first use */
+	Arena arena;         /* by-reference values of the batch */
 	MemoryContext cxt;
 } HeapFeed;
 
-/* Has the batch as many bytes of by-reference values as it may have? */
+/* Returns whether the batch has as many bytes of by-reference values as it may have. */
 static inline bool
 heap_batch_is_full(const HeapFeed *feed)
 {
@@ -129,81 +198,130 @@ heap_batch_is_full(const HeapFeed *feed)
 }
 
 /*
- * Why the subplan of an Append cannot be read from pages; NULL if it can.  Those that cannot are
- * executed, where the Append is not projected.
+ * Returns whether the batch must end before the next page: its columns are arrays of the cache, or
+ * it refers to a range that the next page may unpin.
  */
+static inline bool
+heap_batch_must_end(const HeapFeed *feed)
+{
+	return feed->borrows_arrays ||
+		(feed->borrows && feed->next_tuple >= feed->page.ntuples &&
+		 heap_cached_leaves_range(feed->table->cached));
+}
+
+/* ---- heap_unsupported.c ------------------------------------------------------------ */
+
+/* Returns why the scan node cannot be read by pages; NULL if it can. */
 extern const char *heap_subplan_unsupported_reason(PlanState *node, bool volatile_query);
 
-/* The scan below a LIMIT, or else the node itself. */
+/* Returns the scan below a LIMIT, or the node itself. */
 static inline PlanState *
 heap_below_limit(PlanState *child)
 {
 	return IsA(child, LimitState) ? outerPlanState(child) : child;
 }
 
-/* The Append that the feed reads, below a projection if there is one; or NULL. */
+/* Returns the Append that is the child or below its projection; NULL if there is none. */
 extern AppendState *heap_find_append(PlanState *child);
 
-/* Compiles everything for the table of a plan node; it lives in the current memory context. */
+/* ---- heap_table.c ------------------------------------------------------------------ */
+
+/* Compiles quals and outputs of a scan node, in the current memory context. */
 extern HeapTable *heap_table_create(HeapFeed *feed, ScanState *node);
 
+/* ---- heap_output.c ----------------------------------------------------------------- */
+
 /*
- * Stores the outputs of feed->rows behind the batch's rows; returns for how many rows there was
- * room.
+ * Appends the outputs of feed->rows to the batch's arrays.  Returns for how many rows there was
+ * room; does not change Batch.nrows.
  */
 extern int heap_store_outputs(HeapFeed *feed, HeapTable *table);
 
 /*
- * Makes by-reference values last as long as the batch: n rows that were stored from row `at` on;
- * state: as in a vector, NULL: all are values.  Returns how many rows that was done for: fewer than
- * n if the batch became full.  chunk: they are rows from + rows[i] of it (rows NULL: from + i), or
- * NULL.
+ * Makes n by-reference values, stored from row `at` on, last as long as the batch.  state: as in a
+ * vector; NULL: all rows are values.  chunk: the cached column that they come from, its rows
+ * from + rows[i], or from + i if rows is NULL; a NULL chunk: they do not come from the cache.
+ * Returns for how many rows that was done: fewer than n if the batch became full.
  */
 extern int heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 								 const CacheChunk *chunk, uint32 from, const uint16 *rows);
 
-/* For a qual of a table that is read by way of the cache; NULL: nothing to be remembered. */
+/* Fills the columns of constants, once for all batches. */
+extern void heap_store_constants(HeapFeed *feed);
+
+/* ---- heap_memo.c ------------------------------------------------------------------- */
+
+/* Returns a memo for a qual of a table that the cache serves; NULL if a memo does not help. */
 extern HeapMemo *heap_memo_create(const HeapTable *table, int q);
 /*
- * Which of the feed's rows, all cached, pass a qual: sets sel, returns how many; -1: it must be
- * evaluated.
+ * Decides a qual for the feed's rows, which are cached.  Sets sel to those that pass and returns
+ * their number; returns -1 if the qual must be evaluated.
  */
 extern int heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16 *sel);
 
-/* Frees what memos remember, to which no batch may refer. */
+/* Frees the values of all memos.  No batch may refer to them. */
 extern void heap_memo_forget(HeapTable *table);
 
-/* May an output be computed once for each value of a column of the cache? */
+/* Returns whether an output may be computed once for each value of a cached column. */
 extern bool heap_memo_serves(const HeapTable *table, Expr *expr);
 extern HeapMemo *heap_memo_create_output(const HeapTable *table, ExprRoot *root);
-/* Prepares all outputs' memos for the range at hand; false: values repeat too little. */
+/* Prepares the memos of all outputs for the pinned range; false if values repeat too little. */
 extern bool heap_memo_prepare(HeapTable *table);
 /*
- * Stores output c, and those joined to it, of the feed's first n rows, all cached; returns how
- * many, as heap_store_references.
+ * Stores output c, and those joined to it, for the feed's first n rows, which are cached.  Returns
+ * for how many, as heap_store_references does.
  */
 extern int heap_memo_store(HeapFeed *feed, HeapTable *table, int c, int at, int n);
 
-/*
- * May bounds stand for the rows of a range?  For those of the range at hand?  Then adds up to
- * `room` of them.
- */
+/* ---- heap_bounds.c, heap_direct.c -------------------------------------------------- */
+
+/* Returns whether bounds may stand for the rows of a range at all. */
 extern bool heap_bounds_possible(const HeapFeed *feed, const HeapTable *table);
+/* Returns whether they may for the pinned range. */
 extern bool heap_bounds_serve(const HeapFeed *feed, const HeapTable *table);
+/* Adds up to `room` rows made of bounds to the batch. */
 extern void heap_bounds_add(HeapFeed *feed, HeapTable *table, int room);
 
-/*
- * Can rows of the cache be added without vectors?  And does so, for up to `room` rows of the page.
- */
+/* Returns whether cached rows can be added to the batch without vectors. */
 extern bool heap_direct_possible(const HeapFeed *feed, const HeapTable *table);
+/* Adds up to `room` rows of the page, which are cached, to the batch. */
 extern void heap_direct_add(HeapFeed *feed, HeapTable *table, int room);
 
-/* For FeedOps.resident, once the feed's table is being read by way of the cache. */
+/* ---- heap_rows.c ------------------------------------------------------------------- */
+
+/*
+ * Adds up to `room` rows of the page to the batch: those that pass the quals.  Rows for which the
+ * batch has no room stay at hand.
+ */
+extern void heap_add_rows(HeapFeed *feed, HeapTable *table, int room);
+
+/* ---- heap_source.c ----------------------------------------------------------------- */
+
+/* Chooses the source of a subplan, whose node has been rescanned if need be, and begins it. */
+extern void heap_source_begin(HeapFeed *feed, HeapTable *table);
+/* Returns whether the current subplan has rows at hand, or may have them (HEAP_EXECUTOR). */
+extern bool heap_source_has_rows(const HeapFeed *feed);
+/* Replaces the rows at hand by the next ones; false at the end of the subplan. */
+extern bool heap_source_next(HeapFeed *feed);
+/* Adds rows at hand to the batch. */
+extern void heap_source_add(HeapFeed *feed);
+/* Releases the rows at hand, and pins on their page. */
+extern void heap_source_leave_rows(HeapFeed *feed);
+/* Releases all pins of the current subplan: it will not be read further. */
+extern void heap_source_end(HeapFeed *feed);
+/* Returns why the rows of the current subplan cannot be offered to an engine; NULL if they can. */
+extern const char *heap_source_unoffered_reason(const HeapFeed *feed);
+
+/* ---- heap_resident.c --------------------------------------------------------------- */
+
+/* Returns what FeedOps.resident does, for the current subplan, whose source is HEAP_CACHE. */
 extern struct FeedResident *heap_resident_create(HeapFeed *feed);
-/* Has an engine taken all blocks of a table? */
+/* Returns whether an engine has taken all blocks of a table. */
 extern bool heap_resident_complete(const HeapCached *cached);
 
-/* Fills the columns of constants, once for all batches. */
-extern void heap_store_constants(HeapFeed *feed);
+/* ---- heap_explain.c ---------------------------------------------------------------- */
+
+/* FeedOps.explain. */
+extern void heap_explain(Feed *base, const FeedStats *stats, ExplainState *es);
 
 #endif /* GPUAGG_FEED_HEAP_H */

@@ -1,15 +1,16 @@
 /*
  * heap_bitmap.c
- *	  Which tuples a bitmap heap scan wants.
  *
- * The nodes below the bitmap heap scan, of core's executor, read the indexes and make the bitmap;
- * here its pages are taken in order, some ahead of the scan, so that they can be prefetched
- * (effective_io_concurrency).  As in core, tuples are held against the indexes' conditions again
- * only where the bitmap asks for that, unless another expression wants the result of such a
- * condition as well; heap_unsupported.c says why that changes nothing.
+ * Tuples that a bitmap heap scan selects.
  *
- * Participants of a parallel scan share a bitmap as they do in core: the first one reads the
- * indexes, while the others wait, and each takes one of its pages after another.
+ * Core's executor runs the nodes below the bitmap heap scan, which read the indexes and make the
+ * bitmap. Here its pages are taken in order, some ahead of the scan, so that they can be
+ * prefetched (effective_io_concurrency). As in core, the conditions of the indexes are evaluated
+ * again only where the bitmap demands a recheck, unless another expression needs the result of
+ * such a condition. heap_unsupported.c says why that changes nothing.
+ *
+ * Participants of a parallel scan share a bitmap as in core: the first one reads the indexes while
+ * the others wait, and each participant takes one page after another.
  */
 #include "postgres.h"
 
@@ -32,7 +33,7 @@
 typedef struct BitmapPage
 {
 	BlockNumber block;
-	int n; /* -1: the bitmap does not name tuples */
+	int n; /* -1: the bitmap names the page only */
 	bool recheck;
 	OffsetNumber wanted[MaxHeapTuplesPerPage];
 } BitmapPage;
@@ -42,11 +43,11 @@ struct HeapBitmap
 	BitmapHeapScanState *node;
 	int ahead;      /* pages to prefetch */
 	bool begun;     /* the indexes have been read */
-	TIDBitmap *tbm; /* NULL: another participant has */
+	TIDBitmap *tbm; /* NULL: another participant has it */
 	CompatBitmapIterator iterator;
-	bool ended; /* the iterator has */
-	int first;  /* pages[first] is next, */
-	int npages; /* and there are so many */
+	bool ended; /* the iterator has ended */
+	int first;  /* queue: the next page is pages[first] */
+	int npages; /* number of queued pages */
 	BitmapPage pages[MOST_AHEAD + 1];
 };
 
@@ -81,7 +82,7 @@ heap_bitmap_create(BitmapHeapScanState *node)
 	return bitmap;
 }
 
-/* Has the nodes below read their indexes. */
+/* Runs the nodes below, which read the indexes. */
 static void
 read_indexes(HeapBitmap *bitmap)
 {
@@ -90,7 +91,7 @@ read_indexes(HeapBitmap *bitmap)
 		elog(ERROR, "unrecognized result from subplan");
 }
 
-/* Is it this participant that makes the bitmap?  If not, waits until it is made. */
+/* Returns whether this participant makes the bitmap. If not, waits until it is made. */
 static bool
 makes_bitmap(ParallelBitmapHeapState *shared)
 {
@@ -111,7 +112,7 @@ makes_bitmap(ParallelBitmapHeapState *shared)
 	return state == BM_INITIAL;
 }
 
-/* The bitmap of all participants. */
+/* Begins to read the bitmap that all participants share. */
 static void
 begin_shared(HeapBitmap *bitmap, ParallelBitmapHeapState *shared)
 {
@@ -147,13 +148,13 @@ begin_bitmap(HeapBitmap *bitmap)
 	MemoryContextSwitchTo(old);
 }
 
-/* Puts one more page of the table's nblocks into the queue, and starts to read it. */
+/* Adds one more page of the table's nblocks to the queue, and starts to read it. */
 static void
 queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 {
 	BitmapPage *page = &bitmap->pages[(bitmap->first + bitmap->npages) % lengthof(bitmap->pages)];
 
-	/* pages that came after the scan's begin have nothing that the snapshot sees */
+	/* Pages added after the scan's begin have no visible tuples. */
 	do
 	{
 		if (!compat_bitmap_next(&bitmap->iterator, &page->block, page->wanted, &page->n,

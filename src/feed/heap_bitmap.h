@@ -1,6 +1,7 @@
 /*
  * heap_bitmap.h
- *	  Which tuples a bitmap heap scan wants; see heap_bitmap.c.
+ *
+ * Tuples that a bitmap heap scan selects; see heap_bitmap.c.
  */
 #ifndef GPUAGG_FEED_HEAP_BITMAP_H
 #define GPUAGG_FEED_HEAP_BITMAP_H
@@ -13,25 +14,26 @@
 
 typedef struct HeapBitmap HeapBitmap;
 
-/* The conditions of the indexes that a bitmap or index scan reads. */
+/* Returns the conditions of the indexes that a bitmap or index scan reads; NIL for other scans. */
 extern List *heap_index_quals(const ScanState *node);
 
-/* The quals that rows of a scan must pass, with these. */
+/* Returns the quals that rows of a scan must pass, including those conditions. */
 extern List *heap_scan_quals(const ScanState *node);
 
-/* Is the qual, one of the latter, one of the former? */
+/* Returns whether a qual of heap_scan_quals() is a condition of an index. */
 extern bool heap_index_implies(const ScanState *node, const Expr *qual);
 
-/* In the current memory context; no index is read yet. */
+/* Creates the state in the current memory context; reads no index. */
 extern HeapBitmap *heap_bitmap_create(BitmapHeapScanState *node);
 /*
- * The next block below nblocks, or InvalidBlockNumber at the end.  *n is how many of its tuples the
- * bitmap names, by their line pointers in wanted[MaxHeapTuplesPerPage], or -1: any may be wanted.
- * *recheck: those need not pass the indexes' conditions.  The first call reads the indexes.
+ * Returns the next block below nblocks, or InvalidBlockNumber at the end. Sets wanted[0 .. *n - 1]
+ * to the line pointers of its selected tuples; *n is -1 if the bitmap does not name tuples, so
+ * that any may qualify. wanted has room for MaxHeapTuplesPerPage. *recheck: the tuples may fail
+ * the conditions of the indexes. The first call reads the indexes.
  */
 extern BlockNumber heap_bitmap_next(HeapBitmap *bitmap, BlockNumber nblocks, OffsetNumber *wanted,
 									int *n, bool *recheck);
-/* Frees what indexes have said; the next call reads them again. */
+/* Frees the bitmap; the next call reads the indexes again. */
 extern void heap_bitmap_stop(HeapBitmap *bitmap);
 
 #endif /* GPUAGG_FEED_HEAP_BITMAP_H */

@@ -1,12 +1,12 @@
 /*
  * heap_bounds.c
- *	  Rows of the column cache for queries that ask for no more than minima, maxima and
- *	  their number.
  *
- * Where a query has no keys, and its aggregates are min(), max() and count(*), any rows will do
- * among which are the least and the greatest value of each column, as long as they are as many.  If
- * all rows of a range are read, and all pass the conditions, its chunks' bounds say those two, and
- * all other rows are NULL.
+ * Adds the bounds of a cached range to the batch in place of its rows.
+ *
+ * Where a query has no keys, and its aggregates are min(), max() and count(*), only the least and
+ * greatest value of each column and the number of rows matter. If all rows of a range are read
+ * from the cache, and all pass the conditions, the chunks' bounds give these values. Rows 0 and 1
+ * get the bounds, and all other rows are NULL.
  */
 #include "postgres.h"
 
@@ -32,7 +32,10 @@ heap_bounds_possible(const HeapFeed *feed, const HeapTable *table)
 	return any;
 }
 
-/* Do the bounds say what the aggregates would?  Zeros of floats may have either sign. */
+/*
+ * Returns whether the aggregates would return the chunk's bounds. A zero bound of floats may have
+ * either sign, so it does not qualify.
+ */
 static bool
 has_extremes(const CacheChunk *chunk, const Column *col)
 {
@@ -80,7 +83,7 @@ heap_bounds_add(HeapFeed *feed, HeapTable *table, int room)
 {
 	HeapPage *page = &feed->page;
 	int at = feed->batch.nrows;
-	uint32 from = page->first_row + feed->next_tuple; /* of the range */
+	uint32 from = page->first_row + feed->next_tuple; /* row of the range */
 	int n = Min(room, page->ntuples - feed->next_tuple);
 	MemoryContext old = MemoryContextSwitchTo(table->set->page_cxt);
 
@@ -93,7 +96,7 @@ heap_bounds_add(HeapFeed *feed, HeapTable *table, int room)
 		if (table->outputs[c].root == NULL)
 			continue;
 		chunk = heap_cached_chunk(table->cached, table->outputs[c].root->vec->attno);
-		/* row 0 of the range is the least, row 1 the greatest */
+		/* Row 0 of the range is the least value, row 1 the greatest. */
 		for (; chunk->has_bounds && i < n && from + i < 2; i++)
 			column_write(writer, at + i, heap_skip_bound(chunk, from + i > 0));
 		write_nulls(writer, at + i, n - i);

@@ -1,14 +1,14 @@
 /*
  * heap_build.c
- *	  Builds chunks of the column cache from the pages of a table.
  *
- * A range is read block by block like any other scan reads it, and the columns of
- * all rows that the snapshot sees are decoded, whatever the query's conditions are.
- * Where the range has no descriptor yet, pages are taken that are settled
- * (cache/proof.c); with one, pages whose LSN is the descriptor's.
- * The visibility map is read before the pages.
+ * Adds ranges of a table's blocks to the column cache.
  *
- * Memory: a builder's chunks are kept from range to range.
+ * A range is read block by block, as any scan would read it. The columns of all visible rows are
+ * decoded, whatever the query's conditions are. Where the range has no descriptor yet, settled
+ * pages are taken (cache/proof.c); with a descriptor, pages whose LSN is the descriptor's. The
+ * visibility map is read before the pages.
+ *
+ * Memory: a builder keeps the memory of its chunk builders from range to range.
  */
 #include "postgres.h"
 
@@ -31,10 +31,7 @@
 #include "feed/heap_build.h"
 #include "spec.h"
 
-/*
- * A range of which more than one block in so many cannot be cached is not worth
- * a descriptor.
- */
+/* A range is not worth a descriptor if more than one block in so many is not settled. */
 #define MIN_SETTLED_SHARE 4
 
 struct HeapBuilder
@@ -48,16 +45,16 @@ struct HeapBuilder
 	ExprSet *set;
 	Vec **vecs;            /* [column] */
 	ChunkBuilder **chunks; /* [column] */
-	bool *asked;           /* [column] see heap_builder_ask */
-	bool *wanted;          /* [column] that the range at hand lacks */
-	bool full;             /* there was no memory */
+	bool *selected;        /* [column] see heap_builder_select() */
+	bool *wanted;          /* [column] the current range lacks it, so it is built */
+	bool full;             /* the cache had no memory */
 	HeapPage page;
 	HeapRows rows;
 	BlockNumber blocks[CACHE_RANGE_BLOCKS];
-	CacheRange range; /* a new descriptor */
+	CacheRange range; /* the new descriptor */
 };
 
-/* A hash of the value that rows have which are older than the attribute; 0: they have NULL. */
+/* Returns a hash of the attribute's missing value; 0: older rows have NULL. */
 static uint32
 hash_missing(TupleDesc desc, int a)
 {
@@ -70,8 +67,8 @@ hash_missing(TupleDesc desc, int a)
 }
 
 /*
- * Was the attribute added in the current transaction?  If that aborts, its number goes to another
- * one, whose value for older rows may have the same hash.
+ * Returns whether the attribute was added in the current transaction. If that aborts, another
+ * attribute may get its number, and its missing value may have the same hash.
  */
 static bool
 is_new_attribute(Form_pg_attribute att)
@@ -134,8 +131,8 @@ heap_builder_create(Relation rel, CacheTable *table, int ncols, const CacheColum
 	builder->vecs = palloc(sizeof(Vec *) * ncols);
 	builder->chunks = palloc(sizeof(ChunkBuilder *) * ncols);
 	builder->wanted = palloc(sizeof(bool) * ncols);
-	builder->asked = palloc(sizeof(bool) * ncols);
-	memset(builder->asked, true, sizeof(bool) * ncols);
+	builder->selected = palloc(sizeof(bool) * ncols);
+	memset(builder->selected, true, sizeof(bool) * ncols);
 	for (int c = 0; c < ncols; c++)
 	{
 		Form_pg_attribute att = TupleDescAttr(desc, cols[c].attno - 1);
@@ -160,9 +157,9 @@ heap_builder_start(HeapBuilder *builder, HeapScanDesc scan)
 }
 
 void
-heap_builder_ask(HeapBuilder *builder, const bool *asked)
+heap_builder_select(HeapBuilder *builder, const bool *selected)
 {
-	memcpy(builder->asked, asked, sizeof(bool) * builder->ncols);
+	memcpy(builder->selected, selected, sizeof(bool) * builder->ncols);
 }
 
 bool
@@ -174,7 +171,7 @@ heap_builder_full(const HeapBuilder *builder)
 /* ---- reading pages ------------------------------------------------------------ */
 
 /*
- * The numerics of rows of the page that decimals cannot represent, which are in place of their
+ * Adds the numerics that decimals cannot represent; the vector has pointers to them in place of
  * values.
  */
 static void
@@ -188,7 +185,7 @@ add_exceptions(HeapBuilder *builder, int c, uint32 first_row)
 									(Datum) ((const gpuagg_i128 *) vec->values)[i]);
 }
 
-/* Adds the rows of the page at hand, which become rows from first_row on of the range. */
+/* Adds the rows of the current page, which become rows of the range from first_row on. */
 static void
 add_page(HeapBuilder *builder, uint32 first_row)
 {
@@ -214,7 +211,7 @@ add_page(HeapBuilder *builder, uint32 first_row)
 	}
 }
 
-/* Adds n rows that will not be used. */
+/* Adds n NULL rows, which readers will not use. */
 static void
 add_unused(HeapBuilder *builder, int n)
 {
@@ -248,8 +245,8 @@ read_block(HeapBuilder *builder)
 }
 
 /*
- * Reads all blocks of a range, of which there is no descriptor, and makes one; false: it is not
- * worth it, which is known as soon as too many blocks are not settled.
+ * Reads all blocks of a range without a descriptor, and makes one. Returns false as soon as too
+ * many blocks are not settled for the range to be worth it.
  */
 static bool
 read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
@@ -296,7 +293,10 @@ read_new_range(HeapBuilder *builder, Proof *proof, uint32 number, int nblocks)
 	return ndead <= most_dead;
 }
 
-/* Reads the blocks of a range as its descriptor has them, for columns that it lacks. */
+/*
+ * Reads the blocks of a range that has a descriptor, for columns that it lacks. Blocks that have
+ * changed since are marked dead.
+ */
 static void
 read_known_range(HeapBuilder *builder, Proof *proof, CachePin *pin)
 {
@@ -332,7 +332,7 @@ heap_builder_stop(HeapBuilder *builder)
 
 /* ---- publishing ----------------------------------------------------------------- */
 
-/* Gives the pinned range the chunks that were built. */
+/* Publishes the chunks that were built, in the pinned range. */
 static void
 publish_chunks(HeapBuilder *builder, CachePin *pin)
 {
@@ -355,7 +355,7 @@ publish_chunks(HeapBuilder *builder, CachePin *pin)
 	}
 }
 
-/* Was the pinned range made by this builder just now? */
+/* Returns whether the pinned range is the one that this builder has just made. */
 static bool
 is_ours(HeapBuilder *builder, const CacheRange *range)
 {
@@ -364,15 +364,15 @@ is_ours(HeapBuilder *builder, const CacheRange *range)
 		memcmp(range->rows, builder->range.rows, sizeof(range->rows)) == 0;
 }
 
-/* Notes which columns the range lacks; false: none. */
+/* Sets wanted[] for the columns that the range lacks; returns false if there are none. */
 static bool
-find_wanted(HeapBuilder *builder, const CachePin *pin)
+find_missing_columns(HeapBuilder *builder, const CachePin *pin)
 {
 	bool any = false;
 
 	for (int c = 0; c < builder->ncols; c++)
 	{
-		builder->wanted[c] = builder->asked[c] && (pin == NULL || pin->chunks[c] == NULL);
+		builder->wanted[c] = builder->selected[c] && (pin == NULL || pin->chunks[c] == NULL);
 		any |= builder->wanted[c];
 	}
 	return any;
@@ -382,7 +382,7 @@ CachePin *
 heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 number, int nblocks,
 				 uint64 *built)
 {
-	if (!find_wanted(builder, pin) || builder->full)
+	if (!find_missing_columns(builder, pin) || builder->full)
 		return pin;
 	if (pin)
 	{
@@ -399,7 +399,7 @@ heap_build_range(HeapBuilder *builder, Proof *proof, CachePin *pin, uint32 numbe
 			return NULL;
 		ours = cache_publish_range(builder->table, number, &builder->range, NULL);
 		pin = cache_pin(builder->table, number, builder->ncols, builder->cols);
-		/* not ours, and nobody else's: there is no memory */
+		/* Neither ours nor another backend's: the cache has no memory. */
 		builder->full = !ours && pin == NULL;
 		if (pin == NULL || !is_ours(builder, pin->range))
 			return pin;
@@ -417,11 +417,11 @@ heap_build_again(HeapBuilder *builder, Proof *proof, CachePin *old, int nblocks)
 	CachePin *pin = NULL;
 	bool replaced = false;
 
-	memcpy(builder->wanted, builder->asked, sizeof(bool) * builder->ncols);
+	memcpy(builder->wanted, builder->selected, sizeof(bool) * builder->ncols);
 	if (!builder->full && read_new_range(builder, proof, number, nblocks) &&
 		cache_range_stale(&builder->range, nblocks) < cache_range_stale(range, nblocks))
 		replaced = cache_publish_range(builder->table, number, &builder->range, range);
-	/* the old one's memory is for the new chunks */
+	/* The new chunks may need the old range's memory. */
 	cache_unpin(old);
 	if (replaced)
 		pin = cache_pin(builder->table, number, builder->ncols, builder->cols);

@@ -1,22 +1,21 @@
 /*
  * heap_cached.c
- *	  Reads a table from the column cache where that is proved to be the same, and
- *	  from its pages where it is not.
  *
- * The table is read range by range, in the order of its blocks, as the cache has it
- * (cache/cache.h).  What the cache has of a range is used if all columns that the
- * query reads are there; which of its blocks are still what they were is proved for the
- * query's snapshot (cache/proof.c).  Proved blocks that follow each other are one
- * run of rows, which takes the place of a page; the other blocks are read from
- * the heap, in their places, so that rows come in the order of a sequential scan.
- * Columns that an earlier query has asked for as well, and that a range lacks, are built
- * when the range is read (heap_build.c).
+ * Reads a table by way of the column cache: cached rows where they are proved to be current, and
+ * heap pages for all other blocks.
  *
- * Participants of a parallel scan claim ranges by the counter that core's scan
- * uses, in the same way: some may read by way of the cache and others without it.
+ * The table is read range by range, in block order (cache/cache.h). A cached range is used if it
+ * has all columns that the query reads. Which of its blocks are unchanged is proved for the
+ * query's snapshot (cache/proof.c). The rows of consecutive proved blocks take the place of a
+ * page. All other blocks are read from the heap, in block order, so rows come in the order of a
+ * sequential scan. A column that an earlier query has read as well is added to ranges that lack it
+ * (heap_build.c).
  *
- * Memory: a range stays pinned until the next one is read.  After an error its pin goes with the
- * memory context, and those of pages with the resource owner.
+ * Participants of a parallel scan claim ranges by the counter of core's parallel scan, in the same
+ * way, so some may use the cache and others not.
+ *
+ * Memory: a range stays pinned until the next one is read. After an error its pin is released with
+ * the memory context, and pins of pages by the resource owner.
  */
 #include "postgres.h"
 
@@ -35,13 +34,16 @@
 #include "common/compat.h"
 #include "feed/heap_cached.h"
 
-/* A query that reads more columns is not served: building that many at a time takes much memory. */
+/*
+ * The cache does not serve queries that read more columns: building so many at a time takes much
+ * memory.
+ */
 #define MAX_COLUMNS 100
 
-/* Rows that are handed on at a time are numbered by 16 bits (HeapRows.tuple). */
-#define MAX_RUN 32768
+/* Most cached rows in a HeapPage: HeapRows.tuple has 16 bits. */
+#define MAX_CACHED_ROWS 32768
 
-/* The scale of the decimals as which vectors have a column; -1: they do not. */
+/* Returns the scale of the decimals that vectors want of a column; -1 if there are none. */
 static int16
 decimal_scale(const ExprSet *set, AttrNumber attno)
 {
@@ -52,11 +54,11 @@ decimal_scale(const ExprSet *set, AttrNumber attno)
 }
 
 /*
- * Can chunks be read as the vectors want them: as the type that they have, as Datums, or for their
- * NULLs?
+ * Returns whether chunks can be read as the vectors need them: as the type that chunks have, as
+ * Datums, or for NULLs only.
  */
 static bool
-suits(const HeapCached *cached, const ExprSet *set)
+chunks_fit_vectors(const HeapCached *cached, const ExprSet *set)
 {
 	for (const Vec *vec = set->vecs; vec; vec = vec->next)
 	{
@@ -72,7 +74,7 @@ suits(const HeapCached *cached, const ExprSet *set)
 	return true;
 }
 
-/* The columns' keys, or false if the cache cannot hold one of them. */
+/* Collects the columns' keys; returns false if the cache cannot hold one of them. */
 static bool
 collect_columns(HeapCached *cached, const Bitmapset *attnos, const ExprSet *set)
 {
@@ -110,24 +112,27 @@ heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set, 
 	cached->scan = scan;
 	cached->stats = stats;
 	cached->cxt = CurrentMemoryContext;
-	if (!collect_columns(cached, attnos, set) || !suits(cached, set))
+	if (!collect_columns(cached, attnos, set) || !chunks_fit_vectors(cached, set))
 		return NULL;
 	key = cache_table_key(scan->rel);
 	cached->table = cache_table_open(&key, scan->rel);
 	return cached->table ? cached : NULL;
 }
 
-/* Are there columns to be built in ranges that lack them?  Those that an earlier query has used. */
+/*
+ * Returns whether columns are added to ranges that lack them: earlier queries have used all of
+ * them.
+ */
 static bool
-want_columns(HeapCached *cached)
+columns_are_wanted(HeapCached *cached)
 {
 	for (int c = 0; c < cached->ncols; c++)
-		if (!cache_column_wanted(cached->table, &cached->cols[c]))
+		if (!cache_column_is_wanted(cached->table, &cached->cols[c]))
 			return false;
 	return cached->ncols > 0;
 }
 
-/* What participants of a parallel scan share; NULL: it is none. */
+/* Returns what participants of a parallel scan share; NULL for a serial scan. */
 static ParallelBlockTableScanDesc
 shared_scan(const HeapCached *cached)
 {
@@ -135,12 +140,12 @@ shared_scan(const HeapCached *cached)
 }
 
 /*
- * A parallel scan that has not begun begins with the first block, so that what is claimed are
- * ranges. Returns whether it had not, or whether no other participant reads the table for this
- * scan.
+ * Makes a parallel scan that has not begun start at block 0, so that participants claim whole
+ * ranges. Returns true for the participant that counts the use of the columns: the first one, or
+ * the only one that reads the table.
  */
 static bool
-set_start(HeapCached *cached)
+start_at_first_block(HeapCached *cached)
 {
 	ParallelBlockTableScanDesc shared = shared_scan(cached);
 	bool first;
@@ -156,32 +161,32 @@ set_start(HeapCached *cached)
 }
 
 bool
-heap_cached_begin(HeapCached *cached, bool second)
+heap_cached_begin(HeapCached *cached, bool rest)
 {
 	HeapScan *scan = cached->scan;
 	bool again;
 
 	heap_cached_stop(cached);
-	/* a scan that is repeated is the same query's, but reads what one before it has read */
+	/* A repeated scan belongs to the same query, but may read what the scan before it has added. */
 	again = cached->used;
-	if (set_start(cached) && !again && !second)
+	if (start_at_first_block(cached) && !again && !rest)
 		cache_table_use(cached->table, cached->ncols, cached->cols);
 	cached->used = true;
 	if (cached->skip)
 		heap_skip_reset(cached->skip);
-	if (!again || !second)
-		cached->fill = again ? cached->ncols > 0 : want_columns(cached);
-	if (cached->taken && !second)
+	if (!again || !rest)
+		cached->fill = again ? cached->ncols > 0 : columns_are_wanted(cached);
+	if (cached->taken && !rest)
 	{
 		pfree(cached->taken);
 		cached->taken = NULL;
 	}
-	if (!cached->fill && cached->taken == NULL && !cache_table_filled(cached->table))
+	if (!cached->fill && cached->taken == NULL && !cache_table_is_filled(cached->table))
 		return false;
 	proof_begin(&cached->proof, scan->scan);
 	cached->nblocks = scan->scan->rs_nblocks;
 	cached->block = cached->end = cached->last = cached->wrapped = 0;
-	cached->refused = cached->passed = 0;
+	cached->backoff = cached->nskip_builds = 0;
 	cached->begun = true;
 	return true;
 }
@@ -213,19 +218,19 @@ heap_cached_stop(HeapCached *cached)
 		cached->builder = NULL;
 	}
 	cached->begun = false;
-	/* once, however often the table is scanned */
-	if (!cached->asked && (cached->proof.counts.changed > 0 || cached->missing > 0))
+	/* once, even if the table is scanned repeatedly */
+	if (!cached->refresh_requested && (cached->proof.counts.changed > 0 || cached->missing > 0))
 	{
-		cached->asked = true;
-		cache_ask_refresh(cached->table, cached->missing);
+		cached->refresh_requested = true;
+		cache_request_refresh(cached->table, cached->missing);
 	}
 }
 
 /* ---- which blocks come next ---------------------------------------------------- */
 
-/* Claims some blocks; false when there are no more. */
+/* Claims the next blocks; returns false when there are no more. */
 static bool
-claim(HeapCached *cached)
+claim_blocks(HeapCached *cached)
 {
 	ParallelBlockTableScanDesc shared = shared_scan(cached);
 	uint64 at;
@@ -246,7 +251,7 @@ claim(HeapCached *cached)
 	at = pg_atomic_fetch_add_u64(&shared->phs_nallocated, CACHE_RANGE_BLOCKS);
 	if (at >= cached->nblocks)
 		return false;
-	/* the counter begins at the start block, and goes on with the first one after the last */
+	/* The counter starts at phs_startblock and wraps around after the table's last block. */
 	n = Min(at + CACHE_RANGE_BLOCKS, cached->nblocks) - at;
 	cached->block = cached->last = (at + shared->phs_startblock) % cached->nblocks;
 	cached->end = Min((uint64) cached->block + n, cached->nblocks);
@@ -261,9 +266,9 @@ is_taken(const HeapCached *cached, BlockNumber block)
 		cache_blocks_has(&cached->taken[block / CACHE_RANGE_BLOCKS], block % CACHE_RANGE_BLOCKS);
 }
 
-/* Passes n blocks by, which an engine took. */
+/* Skips n blocks that an engine has taken. */
 static void
-pass_taken(HeapCached *cached, int n)
+skip_taken(HeapCached *cached, int n)
 {
 	cached->block += n;
 	cached->stats->blocks += n;
@@ -271,9 +276,9 @@ pass_taken(HeapCached *cached, int n)
 	cached->scan->blocks_done += n;
 }
 
-/* Passes by the ranges that are taken as a whole, from the next one on. */
+/* Skips ranges of which all blocks are taken, from the next block on. */
 static void
-pass_taken_ranges(HeapCached *cached)
+skip_taken_ranges(HeapCached *cached)
 {
 	while (cached->taken && cached->block < cached->end && cached->block % CACHE_RANGE_BLOCKS == 0)
 	{
@@ -282,12 +287,12 @@ pass_taken_ranges(HeapCached *cached)
 		if (!cache_blocks_all(&cached->taken[cached->block / CACHE_RANGE_BLOCKS], n))
 			break;
 		heap_cached_unpin(cached);
-		pass_taken(cached, n);
+		skip_taken(cached, n);
 		cached->last = cached->block;
 	}
 }
 
-/* Lists the blocks of the range at hand that are read from the heap. */
+/* Lists the blocks of the current range that are read from the heap. */
 static void
 list_stale(HeapCached *cached)
 {
@@ -300,7 +305,7 @@ list_stale(HeapCached *cached)
 	heap_scan_set_list(cached->scan, cached->stale, n);
 }
 
-/* Builds what the cache lacks of the range, which is pinned if it is there. */
+/* Adds the columns that the current range lacks; pins it. */
 static void
 build_range(HeapCached *cached, uint32 number, int nblocks)
 {
@@ -320,32 +325,32 @@ build_range(HeapCached *cached, uint32 number, int nblocks)
 								   &cached->stats->built);
 }
 
-/* After ranges that were not worth building at most so many are not tried. */
+/* Most ranges that are skipped after ranges that were not worth building. */
 #define MAX_REFUSED 64
 
 /*
- * Is the range to be tried?  While an old transaction is running, nothing that was written since is
- * settled, and trying takes a quarter of the range's pages each time.  By chance, so that another
- * query tries other ranges.
+ * Returns whether to try to build a range. While an old transaction is running, nothing written
+ * since then is settled, and each try reads a quarter of the range's pages in vain. The ranges to
+ * skip are chosen at random, so that another query tries other ranges.
  */
 static bool
-try_range(HeapCached *cached)
+should_build(HeapCached *cached)
 {
-	if (cached->passed == 0)
+	if (cached->nskip_builds == 0)
 		return true;
-	cached->passed--;
+	cached->nskip_builds--;
 	return false;
 }
 
-/* Notes whether the range was built. */
+/* Decides how many ranges to skip, from whether the last one was built. */
 static void
-note_try(HeapCached *cached)
+plan_next_build(HeapCached *cached)
 {
 	if (cached->pin || heap_builder_full(cached->builder))
-		cached->refused = 0;
+		cached->backoff = 0;
 	else
-		cached->refused = Min(Max(cached->refused * 2, 1), MAX_REFUSED);
-	cached->passed = pg_prng_uint64_range(&pg_global_prng_state, 0, cached->refused);
+		cached->backoff = Min(Max(cached->backoff * 2, 1), MAX_REFUSED);
+	cached->nskip_builds = pg_prng_uint64_range(&pg_global_prng_state, 0, cached->backoff);
 }
 
 bool
@@ -357,7 +362,7 @@ heap_cached_lacks_chunks(const HeapCached *cached)
 	return false;
 }
 
-/* Are there rows to be read from the cache in the range at hand, from the next block on? */
+/* Returns whether cached rows of the current range remain to be read. */
 static bool
 has_cached_rows(const HeapCached *cached)
 {
@@ -372,7 +377,10 @@ has_cached_rows(const HeapCached *cached)
 	return false;
 }
 
-/* Are all rows of the pinned range, which begins, read from the cache? */
+/*
+ * Returns whether all rows of the pinned range are read from the cache. Called when the range
+ * begins.
+ */
 static bool
 is_whole(const HeapCached *cached)
 {
@@ -392,7 +400,7 @@ heap_cached_whole(const HeapCached *cached)
 	return cached->whole;
 }
 
-/* Holds the quals against the bounds of the pinned range's chunks. */
+/* Tests the quals against the bounds of the pinned range's chunks. */
 static void
 test_bounds(HeapCached *cached)
 {
@@ -400,7 +408,7 @@ test_bounds(HeapCached *cached)
 
 	cached->skipped = cached->all_implied = false;
 	memset(cached->implied, false, cached->nquals);
-	/* without rows core computes no condition, which may fail */
+	/* Core evaluates no condition without rows, and a condition may fail. */
 	if (cached->skip == NULL || !has_cached_rows(cached))
 		return;
 	cached->skipped = heap_skip_refutes(cached->skip, chunks, cached->slots);
@@ -409,7 +417,7 @@ test_bounds(HeapCached *cached)
 												cached->implied) == cached->nquals;
 }
 
-/* Begins the range of the next block. */
+/* Begins the range that contains the next block. */
 static void
 enter_range(HeapCached *cached)
 {
@@ -424,7 +432,7 @@ enter_range(HeapCached *cached)
 	cached->first = first;
 	cached->last = Min(first + nblocks, cached->end);
 	memset(&cached->proved, 0, sizeof(cached->proved));
-	/* what was not taken of a range is read from the heap */
+	/* Blocks of a partly taken range are read from the heap. */
 	if (cached->taken && cache_blocks_any(&cached->taken[number]))
 	{
 		list_stale(cached);
@@ -432,10 +440,10 @@ enter_range(HeapCached *cached)
 	}
 	cached->pin = cache_pin(cached->table, number, cached->ncols, cached->cols);
 	if (cached->fill && whole &&
-		(cached->pin ? heap_cached_lacks_chunks(cached) : try_range(cached)))
+		(cached->pin ? heap_cached_lacks_chunks(cached) : should_build(cached)))
 	{
 		build_range(cached, number, nblocks);
-		note_try(cached);
+		plan_next_build(cached);
 	}
 	if (cached->pin && heap_cached_lacks_chunks(cached))
 		heap_cached_unpin(cached);
@@ -451,11 +459,11 @@ enter_range(HeapCached *cached)
 }
 
 /*
- * Blocks from the next one on that are one run of cached rows; their rows are *nrows from
- * *first_row on.
+ * Returns how many proved blocks follow each other from the next block on, and their rows: *nrows
+ * from *first_row on.
  */
 static int
-next_run(HeapCached *cached, uint32 *first_row, int *nrows)
+next_proved_blocks(HeapCached *cached, uint32 *first_row, int *nrows)
 {
 	const uint32 *rows = cached->pin->range->rows;
 	int from = cached->block - cached->first;
@@ -463,7 +471,7 @@ next_run(HeapCached *cached, uint32 *first_row, int *nrows)
 	int end = cached->last - cached->first;
 
 	while (to < end && cache_blocks_has(&cached->proved, to) &&
-		   rows[to + 1] - rows[from] <= MAX_RUN)
+		   rows[to + 1] - rows[from] <= MAX_CACHED_ROWS)
 		to++;
 	*first_row = rows[from];
 	*nrows = rows[to] - rows[from];
@@ -477,23 +485,23 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 	for (;;)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (cached->block >= cached->end && !claim(cached))
+		if (cached->block >= cached->end && !claim_blocks(cached))
 			return false;
 		if (cached->block >= cached->last)
 		{
-			pass_taken_ranges(cached);
+			skip_taken_ranges(cached);
 			if (cached->block >= cached->end)
 				continue;
 			enter_range(cached);
 		}
 		if (is_taken(cached, cached->block))
 		{
-			pass_taken(cached, 1);
+			skip_taken(cached, 1);
 			continue;
 		}
 		if (cached->pin && cache_blocks_has(&cached->proved, cached->block - cached->first))
 		{
-			int nblocks = next_run(cached, &page->first_row, &page->ntuples);
+			int nblocks = next_proved_blocks(cached, &page->first_row, &page->ntuples);
 
 			page->cached = true;
 			cached->block += nblocks;
@@ -519,7 +527,7 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 		if (page->ntuples > 0)
 			return true;
 		heap_page_release(page);
-		/* somebody may still refer to rows of the range */
+		/* The batch may still refer to rows of the range. */
 		if (cached->pin && heap_cached_leaves_range(cached))
 			return true;
 	}
@@ -528,15 +536,15 @@ heap_cached_next(HeapCached *cached, HeapPage *page)
 bool
 heap_cached_leaves_range(const HeapCached *cached)
 {
-	/* blocks that are read from the heap may turn out to have no rows */
+	/* The remaining blocks may have no rows. */
 	return !has_cached_rows(cached);
 }
 
 /* ---- the rows ------------------------------------------------------------------- */
 
 /*
- * As heap_columns_fill does, puts the numerics that decimals cannot represent in place of their
- * values.
+ * Stores the numerics that decimals cannot represent in place of their values, as
+ * heap_columns_fill() does.
  */
 static void
 fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
@@ -549,11 +557,14 @@ fill_exceptions(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapR
 				chunk_datum(chunk, first_row + rows->tuple[i], &isnull);
 }
 
-/* The cache's arrays are fetched so many bytes before they are read, line by line. */
+/* The cache's arrays are prefetched so many bytes ahead, one cache line at a time. */
 #define PREFETCH_BYTES 4096
 #define LINE_BYTES 64
 
-/* Points a vector to its values in the cache; false if it cannot be. */
+/*
+ * Points a vector to its values in the cache; returns false if the chunk has another layout, NULLs
+ * or exceptions.
+ */
 static bool
 borrow_values(Vec *vec, const CacheChunk *chunk, uint32 from, int n)
 {
@@ -565,20 +576,20 @@ borrow_values(Vec *vec, const CacheChunk *chunk, uint32 from, int n)
 	values += (size_t) from * column_width(vec->type);
 	vec->values = (void *) values;
 	vec->all_values = true;
-	/* the next rows' */
+	/* prefetch the values of the next rows */
 	for (int b = 0; b < bytes; b += LINE_BYTES)
 		__builtin_prefetch(values + PREFETCH_BYTES + b);
 	return true;
 }
 
 void
-heap_cached_return(HeapColumns *columns)
+heap_cached_unborrow(HeapColumns *columns)
 {
 	for (int v = 0; v < columns->nvecs; v++)
 		columns->vecs[v]->values = columns->vecs[v]->memory;
 }
 
-/* Says which rows are not NULL, by a byte of any value. */
+/* Fills a vector that only tells which rows are not NULL; the values have no meaning. */
 static void
 fill_presence(Vec *vec, const CacheChunk *chunk, uint32 first_row, const HeapRows *rows)
 {
@@ -651,7 +662,7 @@ heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple, TupleTable
 		if (cached->slots[a] >= 0)
 			slot->tts_values[a] = chunk_datum(cached->pin->chunks[cached->slots[a]],
 											  page->first_row + tuple, &slot->tts_isnull[a]);
-	/* the tuple is in tts_values alone, which is all that expressions over columns read */
+	/* Expressions over columns read tts_values only. */
 	ExecStoreVirtualTuple(slot);
 	MemoryContextSwitchTo(old);
 }

@@ -1,7 +1,8 @@
 /*
  * heap_cached.h
- *	  Reads a table from the column cache where that is proved to be the same, and
- *	  from its pages where it is not.
+ *
+ * Reads a table by way of the column cache: cached rows where they are proved to be current, and
+ * heap pages for all other blocks.
  */
 #ifndef GPUAGG_FEED_HEAP_CACHED_H
 #define GPUAGG_FEED_HEAP_CACHED_H
@@ -21,77 +22,78 @@
 typedef struct HeapCached
 {
 	HeapScan *scan;
-	FeedStats *stats; /* counts what is read */
+	FeedStats *stats; /* counts what is read; the owner's */
 	MemoryContext cxt;
 	CacheTable *table;
 	int ncols;
-	CacheColumnKey *cols; /* ascending by attribute */
+	CacheColumnKey *cols; /* the columns that the query reads, ascending by attribute */
 	int natts;
 	int *slots;           /* [attribute] index into cols, or -1 */
-	bool fill;            /* ranges that lack columns are built */
-	HeapBuilder *builder; /* NULL before the first of them */
+	bool fill;            /* columns that a range lacks are added to the cache */
+	HeapBuilder *builder; /* NULL before the first range that is built */
 	MemoryContext builder_cxt;
-	int refused; /* doubles with each range in a row that was not worth building; or 0 */
-	int passed;  /* ranges to come that are not to be built */
+	int backoff;      /* doubles with each consecutive range that was not worth building; 0 after a
+						 success */
+	int nskip_builds; /* number of next ranges that are not to be built */
 	Proof proof;
-	bool begun; /* reading; the fields below are valid */
+	bool begun; /* a scan is under way; the fields below are valid */
 
-	BlockNumber nblocks; /* of the table, as the scan sees it */
-	BlockNumber block;   /* the next one to read, */
-	BlockNumber end;     /* before this one, of those that this participant has claimed */
-	BlockNumber wrapped; /* and so many from the table's first one on */
-	BlockNumber first;   /* of the range that is being read, */
-	BlockNumber last;    /* up to this one */
-	CachePin *pin;       /* of the range, or NULL */
-	uint64 dictionary;   /* number of this pin, for Column.dictionary */
-	size_t *longest;     /* [column] of the range; see heap_cached_longest */
-	HeapSkip *skip;      /* set by the owner, or NULL */
-	bool skipped;        /* no row of the range at hand can pass the quals */
-	CacheBlocks *taken;  /* [range] blocks that an engine took (heap_resident.c); NULL: none */
+	BlockNumber nblocks; /* number of the table's blocks, as the scan sees it */
+	BlockNumber block;   /* the next block to read, */
+	BlockNumber end;     /* end of the blocks that this participant has claimed */
+	BlockNumber wrapped; /* claimed blocks after a wrap-around, from the table's first block on */
+	BlockNumber first;   /* blocks of the current range: from this one */
+	BlockNumber last;    /* to the one before this */
+	CachePin *pin;       /* the current range, pinned; NULL: it is read from the heap */
+	uint64 dictionary;   /* new for each pin, for Column.dictionary */
+	size_t *longest;     /* [column] see heap_cached_longest(); 0: not computed */
+	HeapSkip *skip;      /* set by the owner; NULL: bounds decide no qual */
+	bool skipped;        /* no cached row of the current range can pass the quals */
+	CacheBlocks *taken;  /* [range] blocks that an engine has taken (heap_resident.c); NULL: none */
 	int nquals;          /* set by the owner */
-	bool *implied;       /* [qual] set by the owner: each row of the range at hand passes it */
-	bool all_implied;
-	CacheBlocks proved;                    /* its blocks that are read from the cache */
-	bool whole;                            /* all that have rows are among them */
-	BlockNumber stale[CACHE_RANGE_BLOCKS]; /* the others */
-	int missing;     /* most blocks that a range has got since it was cached */
-	bool shared_out; /* set by the owner: one participant alone, any of them, reads the table */
-	bool used;       /* by a scan before; counted */
-	bool asked;      /* for renewal */
+	bool *implied;       /* [qual] allocated by the owner; all cached rows of the range pass it */
+	bool all_implied;    /* implied[] is true for all quals */
+	CacheBlocks proved;  /* blocks of the current range that are read from the cache */
+	bool whole;          /* the proved blocks are all blocks with rows */
+	BlockNumber stale[CACHE_RANGE_BLOCKS]; /* the other blocks */
+	int missing;            /* most blocks by which a range has grown since it was cached */
+	bool shared_out;        /* set by the owner: exactly one participant reads the table */
+	bool used;              /* the columns' use by this query has been counted */
+	bool refresh_requested; /* a refresh has been requested */
 } HeapCached;
 
 /*
- * Prepares to read these columns of the scan's table by way of the cache, for the vectors of a
- * set; NULL: it does not serve them.  `attnos` as pull_varattnos makes them.  Lives in the current
- * memory context.
+ * Prepares to read columns of the scan's table by way of the cache, for the vectors of a set.
+ * `attnos` is what pull_varattnos() makes. Lives in the current memory context. Returns NULL if
+ * the cache cannot serve them.
  */
 extern HeapCached *heap_cached_create(HeapScan *scan, const Bitmapset *attnos, const ExprSet *set,
 									  FeedStats *stats);
 /*
- * Starts to read, after heap_scan_begin; false: nothing is cached, and nothing is to be,
- * so that the scan reads the table by itself.  second: it has been started before, for rows that an
- * engine takes by name, which it has.
+ * Begins a scan, after heap_scan_begin(). Returns false if nothing is cached and nothing is to be
+ * added, so that the scan reads the table by itself. rest: the rows that an engine has not taken
+ * are read (HEAP_READ_REST); its blocks stay taken.
  */
-extern bool heap_cached_begin(HeapCached *cached, bool second);
+extern bool heap_cached_begin(HeapCached *cached, bool rest);
 /*
- * Like heap_scan_next_page; rows may be those of the cache (HeapPage.cached), and none at the end
- * of a range.  Rows that are skipped count as filtered.
+ * Like heap_scan_next_page(). Rows may be cached ones (HeapPage.cached). At the end of a range the
+ * page may be empty. Rows that are skipped count as filtered.
  */
 extern bool heap_cached_next(HeapCached *cached, HeapPage *page);
-/* Releases what is pinned; a scan may begin again. */
+/* Releases all pins, and requests a refresh if stale blocks were found. A new scan may begin. */
 extern void heap_cached_stop(HeapCached *cached);
 
-/* Unpins the pinned range. */
+/* Unpins the current range. */
 extern void heap_cached_unpin(HeapCached *cached);
-/* Does the pinned range lack a column? */
+/* Returns whether the pinned range lacks a column. */
 extern bool heap_cached_lacks_chunks(const HeapCached *cached);
 
-/* May heap_cached_next unpin the range that the last cached rows came from? */
+/* Returns whether heap_cached_next() may unpin the range of the current rows. */
 extern bool heap_cached_leaves_range(const HeapCached *cached);
 
 /*
- * Is a column that chunks have as one type wanted as another one for its NULLs alone?  Bytes are
- * what counts of values that do not fit into a column of their own are made of.
+ * Returns whether only the NULLs of a column are wanted: as a byte of any value. Such a column
+ * counts values of a type that is too wide for a column of its own.
  */
 static inline bool
 heap_cached_presence(ColumnType chunk_type, ColumnType wanted)
@@ -99,17 +101,17 @@ heap_cached_presence(ColumnType chunk_type, ColumnType wanted)
 	return wanted == COLUMN_I8 && chunk_type != COLUMN_I8;
 }
 
-/* Are all rows that the cache has of the range at hand read from it? */
+/* Returns whether all rows of the current range are read from the cache. */
 extern bool heap_cached_whole(const HeapCached *cached);
 
-/* The chunk of a column in the range at hand. */
+/* Returns the chunk of a column in the pinned range. */
 static inline const CacheChunk *
 heap_cached_chunk(const HeapCached *cached, AttrNumber attno)
 {
 	return cached->pin->chunks[cached->slots[attno - 1]];
 }
 
-/* The number of the dictionaries of the range at hand, for Column.dictionary. */
+/* Returns the number of the pinned range's dictionaries, for Column.dictionary. */
 static inline uint64
 heap_cached_dictionary(const HeapCached *cached)
 {
@@ -117,22 +119,22 @@ heap_cached_dictionary(const HeapCached *cached)
 }
 
 /*
- * Bytes of the longest value, detoasted, of a chunk of the range that has a dictionary; SIZE_MAX
- * without.
+ * Returns the bytes of the longest value, detoasted, of a chunk with a dictionary; SIZE_MAX for
+ * other chunks.
  */
 extern size_t heap_cached_longest(HeapCached *cached, const CacheChunk *chunk);
 
 /*
- * Like heap_columns_fill, for a page of cached rows, but only for what stages after this one read.
- * If `condition`, the columns are those of a condition, and vectors that nothing else reads may
- * have their values in the cache until heap_cached_return.
+ * Fills vectors from cached rows, like heap_columns_fill(), but only those that stages later than
+ * `after` read. `condition`: the columns are read by a qual only, so vectors that nothing else
+ * reads may point into the cache until heap_cached_unborrow().
  */
 extern void heap_cached_fill(HeapCached *cached, HeapColumns *columns, const HeapPage *page,
 							 const HeapRows *rows, int after, bool condition, MemoryContext cxt);
-extern void heap_cached_return(HeapColumns *columns);
+extern void heap_cached_unborrow(HeapColumns *columns);
 /*
- * Stores a row's columns in a slot for the table's rows; other attributes become NULL.  What has to
- * be made is in cxt.
+ * Stores a row's columns in a slot for the table's rows; other attributes become NULL.
+ * By-reference values that must be made are allocated in cxt.
  */
 extern void heap_cached_load(HeapCached *cached, const HeapPage *page, int tuple,
 							 TupleTableSlot *slot, MemoryContext cxt);

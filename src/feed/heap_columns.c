@@ -1,14 +1,14 @@
 /*
  * heap_columns.c
- *	  From the tuples of a heap page to vectors of columns.
  *
- * Attributes before the first one of variable width lie at the same offset in
- * all tuples, up to the first NULL.  To find others, all rows of a page walk
- * through their tuples together, step by step: a run of attributes of fixed
- * width is one addition, as its length depends on nothing but which of them are
- * NULL and the position modulo 8; an attribute of variable width is stepped over
- * by its header.  Rows do not wait for each other, so their loads overlap, and
- * NULLs cost no branches.
+ * Decodes columns of a heap page's tuples into vectors.
+ *
+ * Attributes before the first one of variable width have the same offset in all tuples, up to the
+ * first NULL. To find other attributes, the code walks through the tuples of all rows together,
+ * step by step. Consecutive attributes of fixed width (a HeapRun) are one addition: their length
+ * depends only on which of them are NULL and on the position modulo 8. An attribute of variable
+ * width is skipped by its header. Rows do not depend on each other, so their loads overlap, and
+ * NULLs need no branches.
  */
 #include "postgres.h"
 
@@ -21,23 +21,23 @@
 #define WORD_ATTRS 64
 
 /*
- * One step of the walk: a run of attributes of fixed width, perhaps none, and
- * one attribute behind it that is a column or of variable width, if there is
- * any, or two varlenas that are no columns; all in one word of the null bitmap.
+ * One step of the walk: any number of attributes of fixed width, then at most one attribute that
+ * is a wanted column or of variable width, or two varlenas that are not wanted. All attributes of
+ * a step share one word of the null bitmap.
  */
 typedef struct HeapStep
 {
-	int first; /* attribute */
+	int first; /* first attribute */
 	int nrun;
-	int stop;    /* attribute behind the run, or -1 */
-	bool pair;   /* the step is also over the attribute behind that */
-	int slot;    /* index into HeapColumns.attrs, if stop is a column; else -1 */
-	HeapRun run; /* if none is NULL */
+	int stop;    /* attribute after the fixed-width ones, or -1 */
+	bool pair;   /* the step also skips the attribute after that */
+	int slot;    /* index into HeapColumns.attrs if stop is a wanted column; else -1 */
+	HeapRun run; /* length if none is NULL */
 } HeapStep;
 
 /* ---- the table's layout ------------------------------------------------------ */
 
-/* The bytes of a value as a tuple would hold it. */
+/* Returns an attribute's missing value as a tuple would hold it; NULL if there is none. */
 static const uint8 *
 missing_value(TupleDesc desc, int a)
 {
@@ -77,7 +77,7 @@ heap_decoder_create(TupleDesc desc)
 		attr->missing = missing_value(desc, a);
 		attr->start = start;
 		attr->offset = start < 0 ? -1 : decode_align(start, attr->align);
-		/* a varlena that would need padding may lie unpadded */
+		/* A varlena that needs padding may also be stored unpadded (short header). */
 		if (attr->len == -1 && attr->offset != start)
 			attr->offset = -1;
 		start = start < 0 || attr->len < 0 ? -1 : attr->offset + attr->len;
@@ -94,8 +94,8 @@ compare_int16(const void *a, const void *b)
 }
 
 /*
- * The steps to all attributes of a stage.  One begins where the stage before
- * ends, so that a walk can go on from there.
+ * Makes the steps to all attributes of a stage. A step begins where the stage before ends, so that
+ * a walk can go on from there.
  */
 static void
 make_steps(const HeapDecoder *decoder, HeapColumns *columns)
@@ -125,17 +125,17 @@ make_steps(const HeapDecoder *decoder, HeapColumns *columns)
 			a < columns->attrs[k] && attrs[a].len == -1;
 		a += step->pair;
 		for (int i = 0; i < 8; i++)
-			step->run[i] = decode_run(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
+			step->run[i] = decode_fixed_width(&attrs[step->first], step->nrun, ~UINT64CONST(0), i);
 	}
-	/* mostly far fewer than there are attributes, and a query may have many stages */
+	/* Mostly there are far fewer steps than attributes, and a query may have many stages. */
 	columns->steps = palloc(sizeof(HeapStep) * columns->nsteps);
 	memcpy(columns->steps, steps, sizeof(HeapStep) * columns->nsteps);
 	pfree(steps);
 }
 
 /*
- * The runs of n attributes from one on, by the bit set of those, and of the attribute
- * behind, that are not NULL; the same for all stages.
+ * Returns the lengths of n attributes from `first` on, indexed by the bits of those attributes and
+ * the next one that are not NULL. Computed once for all stages.
  */
 static const HeapRun *
 chunk_runs(HeapDecoder *decoder, int first, int n)
@@ -147,7 +147,7 @@ chunk_runs(HeapDecoder *decoder, int first, int n)
 	runs = decoder->chunks[first][n] = MemoryContextAlloc(decoder->cxt, sizeof(HeapRun) << (n + 1));
 	for (int present = 0; present < 1 << (n + 1); present++)
 		for (int i = 0; i < 8; i++)
-			runs[present][i] = decode_run(&decoder->attrs[first], n, present, i) |
+			runs[present][i] = decode_fixed_width(&decoder->attrs[first], n, present, i) |
 				(present >> n != 0 ? ~HEAP_RUN_BYTES : 0);
 	return runs;
 }
@@ -189,7 +189,7 @@ heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int 
 	columns->fetches = BLCKSZ / HEAP_FETCH_BYTES / (columns->nsteps + 1) + 1;
 }
 
-/* Reads a word of all null bitmaps, unless it is the last one read. */
+/* Reads a word of the null bitmaps of all rows, unless it is the last one read. */
 static void
 read_present(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, int word)
 {
@@ -211,7 +211,7 @@ read_present(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows, i
 }
 
 /*
- * The first attribute that some row does not have or has NULL, up to `last`; last + 1 if there is
+ * Returns the first attribute, up to `last`, that some row lacks or has NULL; last + 1 if there is
  * none.
  */
 static int
@@ -229,20 +229,17 @@ find_first_null(HeapDecoder *decoder, const HeapPage *page, const HeapRows *rows
 	return last + 1;
 }
 
-/*
- * How to step over the run before an attribute, or over the last attributes of it, and at that
- * attribute.
- */
+/* How to skip the fixed-width attributes of a step, or the last of them. */
 typedef struct StepOver
 {
-	const HeapRun *runs; /* [those present] */
-	int shift;           /* of the run in `present` */
-	uint32 mask;         /* with the attribute behind */
+	const HeapRun *runs; /* [bits of attributes that are not NULL] */
+	int shift;           /* position of these bits in HeapDecoder.present */
+	uint32 mask;         /* bits, including that of the next attribute */
 } StepOver;
 
 /*
- * Where a row is after attributes at `position`, and all bits set if it has a value there, else
- * none.
+ * Position of a row after skipped attributes. mask: all bits set if the row has a value there,
+ * else 0.
  */
 typedef struct Behind
 {
@@ -250,7 +247,10 @@ typedef struct Behind
 	uint32 mask;
 } Behind;
 
-/* Steps over chunks of a run in which some attributes are NULL, up to the last one. */
+/*
+ * Skips the fixed-width attributes of a step, some of which are NULL, except the last HEAP_CHUNK
+ * or fewer; returns how to skip those.
+ */
 static StepOver
 step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 {
@@ -274,7 +274,10 @@ step_chunks(HeapDecoder *decoder, const HeapStep *step, int n)
 	return over;
 }
 
-/* Row i behind the run; complete: no row has NULL there, and over->runs[0] is the length alone. */
+/*
+ * Returns the position of row i after the fixed-width attributes. complete: no row has NULL there,
+ * and over->runs[0] is the length for all rows.
+ */
 static pg_attribute_always_inline Behind
 behind_run(const HeapDecoder *decoder, const StepOver *over, bool complete, int i)
 {
@@ -294,7 +297,7 @@ step_run(HeapDecoder *decoder, const StepOver *over, bool complete, int n)
 		decoder->position[i] = behind_run(decoder, over, complete, i).at;
 }
 
-/* A run and a column of fixed width. */
+/* Takes a step that ends with a column of fixed width. */
 static pg_attribute_always_inline void
 step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 		   const uint8 *page, int n, const uint8 **located)
@@ -314,11 +317,11 @@ step_fixed(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, b
 	}
 }
 
-/* The end of the varlena that is behind->at, unless that is padded: then sets that. */
+/* Returns the end of the varlena at behind->at; moves behind->at over padding if there is any. */
 static pg_attribute_always_inline uint32
 varlena_end(const uint8 *page, const DecodeAttr *attr, Behind *behind)
 {
-	/* a NULL may be at the end of the page, and is taken for a short header */
+	/* A NULL may be at the end of the page; it is read as an empty short varlena. */
 	uint32 header = page[behind->at & behind->mask] | (~behind->mask & 3);
 
 	if (unlikely(!(header & 1) || header == 1))
@@ -326,7 +329,7 @@ varlena_end(const uint8 *page, const DecodeAttr *attr, Behind *behind)
 	return behind->at + ((header >> 1) & behind->mask);
 }
 
-/* A run and a varlena; located: NULL unless that is a column. */
+/* Takes a step that ends with a varlena; located: NULL unless that is a wanted column. */
 static pg_attribute_always_inline void
 step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 			 const uint8 *page, int n, const uint8 **located)
@@ -341,7 +344,7 @@ step_varlena(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 	}
 }
 
-/* A run and two varlenas. */
+/* Takes a step that ends with two varlenas. */
 static pg_attribute_always_inline void
 step_pair(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over, bool complete,
 		  int shift, const uint8 *page, int n)
@@ -373,7 +376,7 @@ step_cstring(HeapDecoder *decoder, const DecodeAttr *attr, const StepOver *over,
 	}
 }
 
-/* Tuples older than an attribute have its missing value. */
+/* Uses the attribute's missing value for tuples that are older than the attribute. */
 static void
 fill_missing(const HeapPage *page, const HeapRows *rows, int attr, const uint8 *missing,
 			 const uint8 **located)
@@ -383,7 +386,7 @@ fill_missing(const HeapPage *page, const HeapRows *rows, int attr, const uint8 *
 			located[i] = missing;
 }
 
-/* Takes a step with all rows; complete: none has NULL there. */
+/* Takes a step with all rows; complete: no row has a NULL in it. */
 static pg_attribute_always_inline void
 take_step(HeapDecoder *decoder, const HeapStep *step, const StepOver *over, bool complete,
 		  const uint8 *page, int n, const uint8 **located)
@@ -416,7 +419,7 @@ finish_column(const HeapDecoder *decoder, HeapColumns *columns, const HeapStep *
 					 columns->located + (size_t) step->slot * EXPR_ROWS);
 }
 
-/* Do all rows have a value in all attributes of a step? */
+/* Returns whether all rows have a value in all attributes of a step. */
 static inline bool
 has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page, const HeapRows *rows,
 			 int first_null)
@@ -431,9 +434,8 @@ has_no_nulls(HeapDecoder *decoder, const HeapStep *step, const HeapPage *page, c
 }
 
 /*
- * The step to begin with: the last one that is at the same offset in all rows, or
- * the one that an earlier stage has reached, if no column lies before it.
- * Sets positions accordingly.
+ * Returns the step to begin with: the last one at the same offset in all rows, or the one that an
+ * earlier stage has reached if no wanted column lies before it. Sets the positions accordingly.
  */
 static int
 begin_walk(HeapDecoder *decoder, const HeapColumns *columns, const HeapRows *rows, int first_null)
@@ -454,8 +456,8 @@ begin_walk(HeapDecoder *decoder, const HeapColumns *columns, const HeapRows *row
 }
 
 /*
- * Locates the columns that do not lie at one offset in all rows: those from
- * first_null on, and those behind an attribute of variable width.
+ * Locates the columns that do not have the same offset in all rows: from first_null on, and after
+ * an attribute of variable width.
  */
 static void
 locate_columns(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, const HeapPage *page,
@@ -504,8 +506,8 @@ heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
 /* ---- values ------------------------------------------------------------------ */
 
 /*
- * A column's value in each row: at located[i], where NULL stands for NULL, or,
- * without that, at `offset` of each tuple's data.
+ * Fills values[] of each row from located[i], where NULL stands for NULL, or, if located is NULL,
+ * from `start` + the offset of the tuple's data.
  */
 #define FILL(type, fetch) \
 	do \
@@ -526,7 +528,10 @@ heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n)
 			} \
 	} while (0)
 
-/* Of a numeric that the column cannot represent the value is the pointer to it. */
+/*
+ * Fills a vector of decimals. The value of a numeric that the vector cannot represent is the
+ * pointer to it, and its state VEC_FALLBACK.
+ */
 static void
 fill_decimals(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 **located)
 {
@@ -563,7 +568,7 @@ fill_references(Vec *vec, const HeapRows *rows, const uint8 *start, const uint8 
 		values[i] = PointerGetDatum(located ? located[i] : start + rows->data[i]);
 }
 
-/* Fills a vector from values at located[i], or, where that is NULL, at start + rows->data[i]. */
+/* Fills a vector from located[i], or, if located is NULL, from start + rows->data[i]. */
 static void
 fill_vec(Vec *vec, Form_pg_attribute att, const HeapRows *rows, const uint8 *start,
 		 const uint8 **located, bool complete)
@@ -624,7 +629,7 @@ heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan, co
 				 fixed ? NULL : columns->located + (size_t) slot * EXPR_ROWS,
 				 fixed || columns->complete[slot]);
 	}
-	/* the tuples of the next page are about as long up to there */
+	/* Tuples of the next page are about as long up to the last column. */
 	heap_fetch_tuples(scan,
 					  (decoder->reached > last ? decoder->position[0] :
 												 rows->data[0] + decoder->attrs[last].offset) -

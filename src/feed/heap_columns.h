@@ -1,6 +1,7 @@
 /*
  * heap_columns.h
- *	  From the tuples of a heap page to vectors of columns.
+ *
+ * Decodes columns of a heap page's tuples into vectors.
  */
 #ifndef GPUAGG_FEED_HEAP_COLUMNS_H
 #define GPUAGG_FEED_HEAP_COLUMNS_H
@@ -13,74 +14,78 @@
 #include "feed/heap_page.h"
 #include "operators/decode.h"
 
-/* Some tuples of a page: the rows of all vectors. */
+/* Tuples of a page that are the rows of all vectors. */
 typedef struct HeapRows
 {
 	int n;
 	uint16 tuple[EXPR_ROWS]; /* index into the page's tuples */
-	uint16 data[EXPR_ROWS];  /* bytes from the page's start to the first attribute */
+	uint16 data[EXPR_ROWS];  /* offset of the first attribute from the page's start */
 } HeapRows;
 
 /*
- * Bytes of some attributes of fixed width by the position where they begin, modulo 8;
- * in chunk_runs, negative, with HEAP_RUN_BYTES of them, if the attribute behind is not
- * NULL.  No tuple on a page has more bytes than that.
+ * Length of consecutive attributes of fixed width, by the position of the first one modulo 8. In
+ * the results of chunk_runs(), the sign bit says that the next attribute is not NULL, and the
+ * length is the value & HEAP_RUN_BYTES. No tuple on a page is longer than that.
  */
 typedef int16 HeapRun[8];
 #define HEAP_RUN_BYTES 0x7fff
 
-/* Attributes of a run whose NULLs are looked up together. */
+/* Number of attributes whose NULLs are looked up together. */
 #define HEAP_CHUNK 5
 
-/* What decoding the tuples of one table needs. */
+/* State for decoding the tuples of one table. */
 typedef struct HeapDecoder
 {
 	TupleDesc desc;
 	DecodeAttr *attrs;
-	/* [attribute][number of attributes] the runs that begin there, if made yet; see chunk_runs */
+	/* [first attribute][number of attributes] results of chunk_runs(), NULL before the first use */
 	HeapRun *(*chunks)[HEAP_CHUNK + 1];
 	MemoryContext cxt;
-	int border; /* behind the last attribute of the stage that was prepared last */
+	int border; /* attribute after the last one of the stage that was prepared last */
 
 	/*
-	 * Where the walks through the tuples of these rows have come to; the next
-	 * stage may go on from there.  reached: the attribute that begins there, or is
-	 * padded there; 0: no walk yet, to be set with each new set of rows.
+	 * Where the walk through each row's tuple has stopped; the next stage may go on from there.
+	 * reached: the attribute that begins, or is padded, at these positions; 0: no walk yet. The
+	 * caller sets it to 0 for each new set of rows.
 	 */
 	int reached;
-	uint32 position[EXPR_ROWS]; /* of each row, in the page */
+	uint32 position[EXPR_ROWS]; /* [row] offset in the page */
 
-	/* while the columns of a stage are filled: */
-	uint64 present[EXPR_ROWS]; /* decode_present of each row, and of all rows: */
+	/* Used while the columns of a stage are filled: */
+	uint64 present[EXPR_ROWS]; /* [row] decode_present(), and the AND of all rows */
 	uint64 present_in_all;
-	int word; /* of the null bitmaps, which that is of; or -1 */
+	int word; /* word of the null bitmaps that `present` holds; or -1 */
 } HeapDecoder;
 
 struct HeapStep;
 
-/* The columns that a stage of expressions reads first. */
+/* The columns that a stage of expressions is the first to read. */
 typedef struct HeapColumns
 {
 	int nvecs;
 	Vec **vecs;
-	int *slot;  /* [vec] index into the attributes below */
-	int nattrs; /* distinct attributes, ascending */
+	int *slot;  /* [vec] index into attrs */
+	int nattrs; /* number of distinct attributes, ascending */
 	int16 *attrs;
-	int nsteps; /* from the first attribute of a tuple to the last of these */
+	int nsteps; /* steps from the first attribute of a tuple to the last one here */
 	struct HeapStep *steps;
-	int fetches;           /* heap_fetch_some at each */
-	const uint8 **located; /* [attribute][EXPR_ROWS] the value, or NULL */
-	bool *complete;        /* [attribute] no row has NULL there */
+	int fetches; /* argument of heap_fetch_some() after each step */
+	const uint8 *
+		*located;   /* [attribute][EXPR_ROWS] pointer to the value; NULL: the value is NULL */
+	bool *complete; /* [attribute] no row has a NULL there */
 } HeapColumns;
 
-/* All this lives in the current memory context. */
+/* Creates a decoder in the current memory context. */
 extern HeapDecoder *heap_decoder_create(TupleDesc desc);
-/* Prepares the columns of one stage, in the order in which stages run; columns must be zeroed. */
+/* Prepares the columns of one stage, in the order of stages; *columns must be zeroed. */
 extern void heap_columns_init(HeapDecoder *decoder, HeapColumns *columns, ExprSet *set, int stage);
-/* Fills them for all rows, which are of the page that scan has read last. */
+/*
+ * Fills the vectors of a stage for all rows, which are tuples of the page that the scan has read
+ * last.
+ */
 extern void heap_columns_fill(HeapDecoder *decoder, HeapColumns *columns, HeapScan *scan,
 							  const HeapPage *page, const HeapRows *rows);
-/* Keeps n rows, sel[0 .. n - 1], ascending, of those whose columns were filled last. */
+/* Keeps rows sel[0 .. n - 1], ascending, of those whose columns were filled last. */
 extern void heap_rows_keep(HeapDecoder *decoder, HeapRows *rows, const uint16 *sel, int n);
 
 #endif /* GPUAGG_FEED_HEAP_COLUMNS_H */

@@ -1,19 +1,20 @@
 /*
  * heap_direct.c
- *	  Batches of columns as the cache has them.
  *
- * Where the query has no conditions, or all rows of the range pass them, and the batch's columns
- * are columns of the table, cached rows need no vectors: a chunk's own array is a column's values
- * where its layout is the column's, else it is read into the column. By-reference values of the
- * cache need no copies, as the range is pinned: a batch that refers to one ends before the next one
- * is read.  They come with their numbers in the chunk's dictionary.
+ * Adds cached rows to a batch column by column, without vectors.
+ *
+ * This is possible where all rows of the range pass the query's conditions, and the batch's
+ * columns are columns of the table. If a chunk has the column's layout, the batch's column points
+ * to the chunk's array; otherwise the chunk is decoded into the column's array. By-reference
+ * values are not copied, as the range is pinned; a batch that refers to a range ends before the
+ * next range is read. Such values come with their codes in the chunk's dictionary.
  */
 #include "postgres.h"
 
 #include "cache/chunk.h"
 #include "feed/heap.h"
 
-/* Of fewer rows, copies cost less than a batch that ends with them. */
+/* For fewer rows, copying costs less than a batch that ends early. */
 #define MIN_BORROWED_ROWS(capacity) ((capacity) / 2)
 
 bool
@@ -34,7 +35,10 @@ heap_direct_possible(const HeapFeed *feed, const HeapTable *table)
 	return true;
 }
 
-/* Sets the validity of n rows, from row `at` of the batch on, from a chunk's from row `from` on. */
+/*
+ * Marks the NULLs among rows from, from + 1, ... of a chunk in n rows of the batch, from row `at`
+ * on.
+ */
 static void
 copy_validity(ColumnWriter *writer, int at, const uint64 *validity, uint32 from, int n)
 {
@@ -43,7 +47,7 @@ copy_validity(ColumnWriter *writer, int at, const uint64 *validity, uint32 from,
 			column_write_null(writer, at + i);
 }
 
-/* Stores what chunk_read has said of n rows. */
+/* Marks NULLs and unrepresentable values of n rows, as chunk_read() returned their states. */
 static void
 store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from, int n,
 			 const uint8 *state)
@@ -60,8 +64,8 @@ store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from,
 }
 
 /*
- * Points the batch's column to rows of the chunk, which are all rows of the batch; false if it
- * cannot be.
+ * Points the batch's column to rows of the chunk, which then are all rows of the batch. Returns
+ * false if the chunk has another layout.
  */
 static bool
 borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32 from, int n)
@@ -94,7 +98,6 @@ borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32
 	return true;
 }
 
-/* Adds up to `room` rows of the page, which are cached ones, to the batch. */
 void
 heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 {
@@ -134,7 +137,7 @@ heap_direct_add(HeapFeed *feed, HeapTable *table, int room)
 			n = heap_store_references(feed, c, at, n, all_values ? NULL : feed->state, chunk, from,
 									  NULL);
 	}
-	/* rows of other chunks may follow */
+	/* Rows of other ranges may follow. */
 	for (int c = 0; c < feed->batch.ncols && !feed->borrows_arrays; c++)
 		feed->batch.cols[c].has_bounds = false;
 	feed->next_tuple += n;

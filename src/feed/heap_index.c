@@ -1,18 +1,19 @@
 /*
  * heap_index.c
- *	  Which tuples an index scan wants.
  *
- * The index's access method names them, in its order, to the scan that core's node would have
- * begun, which participants of a parallel scan share.  Those that it names one after another on one
- * page are read together: many where the table lies nearly in the order of the index.  Where there
- * are one or a few on a page, the executor is faster: the scan ends, and the node goes on from its
- * descriptor, after the last tuple that was read here.
+ * Tuples that an index scan selects.
  *
- * Tuples are read after the index has been left, as a bitmap scan's are: an MVCC snapshot sees
- * nothing of what has taken the place of a tuple meanwhile.  But of a tuple that looks dead it is
- * found out before the index goes on whether it is so to all, and then the index marks its entry,
- * for later scans to skip, as in core.  Where a page is not known to have deleted tuples only its
- * line pointers are looked at, so that entries of aborted insertions wait for VACUUM.
+ * The index's access method returns TIDs in its order, for the scan that core's node would begin;
+ * participants of a parallel scan share it. Consecutive TIDs on the same page are read together.
+ * That is many where the table lies nearly in the order of the index. Where a page has one or few
+ * of them, the executor is faster: the scan ends, and the node goes on from its scan descriptor,
+ * after the last tuple that was read here.
+ *
+ * Tuples are read after the index page has been unlocked, as in a bitmap scan. An MVCC snapshot
+ * does not see a tuple that has taken the place of another one meanwhile. A tuple that looks dead
+ * is checked before the index returns the next TID. If it is dead to all, the index marks its
+ * entry so that later scans skip it, as core does. On a page without known deleted tuples only the
+ * line pointers are checked, so entries of aborted insertions wait for VACUUM.
  */
 #include "postgres.h"
 
@@ -27,8 +28,8 @@
 #include "feed/heap_index.h"
 
 /*
- * Of so many pages one after another, those that have fewer tuples on average are left to the
- * executor.
+ * The scan ends early if WINDOW_PAGES consecutive pages have fewer than FEW_TUPLES of its tuples
+ * on average.
  */
 #define WINDOW_PAGES 64
 #define FEW_TUPLES 8
@@ -38,12 +39,12 @@ struct HeapIndex
 	IndexScanState *node;
 	bool may_end_early;
 	bool ended_early;
-	bool scattered; /* the scan, or those before it, had few tuples on a page */
-	int npages;     /* of the window, which short scans share */
-	int ntuples;    /* on these */
+	bool scattered; /* this scan or an earlier one had few tuples per page */
+	int npages;     /* pages of the current window; short scans share a window */
+	int ntuples;    /* tuples on these pages */
 	bool begun;
 	bool ended;
-	bool held; /* there is a tuple of the next page: */
+	bool held; /* tid is a tuple of the next page */
 	ItemPointerData tid;
 	bool recheck;
 };
@@ -59,11 +60,11 @@ heap_index_create(IndexScanState *node, bool may_end_early)
 }
 
 /*
- * As nodeIndexscan.c does: evaluates the keys that are no constants, and begins the scan unless it
- * has a descriptor.
+ * Evaluates scan keys that are not constants, and begins the scan unless it has a descriptor; as
+ * nodeIndexscan.c does.
  */
 static void
-begin(HeapIndex *index)
+begin_index_scan(HeapIndex *index)
 {
 	IndexScanState *node = index->node;
 	bool evaluate = node->iss_NumRuntimeKeys != 0 && !node->iss_RuntimeKeysReady;
@@ -88,12 +89,12 @@ begin(HeapIndex *index)
 	index->begun = true;
 }
 
-/* Holds the next tuple that the index names; false if there is none. */
+/* Fetches the next TID of the index into index->tid; returns false if there is none. */
 static bool
 hold_next(HeapIndex *index)
 {
 	IndexScanDesc scan = index->node->iss_ScanDesc;
-	/* that of an index without an order is none */
+	/* an index without an order has no direction */
 	bool backward = ScanDirectionIsBackward(((IndexScan *) index->node->ss.ps.plan)->indexorderdir);
 	ItemPointer tid = index->ended || index->ended_early ?
 		NULL :
@@ -109,7 +110,7 @@ hold_next(HeapIndex *index)
 	return index->held;
 }
 
-/* Counts the page that was read last; decides whether the scan goes on. */
+/* Counts the page that was read last; ends the scan early if its tuples are too scattered. */
 static void
 watch_density(HeapIndex *index, int ntuples)
 {
@@ -129,7 +130,7 @@ heap_index_next(HeapIndex *index)
 		index->ended_early = index->scattered;
 		if (index->ended_early)
 			return InvalidBlockNumber;
-		begin(index);
+		begin_index_scan(index);
 	}
 	if (!index->held && !hold_next(index))
 		return InvalidBlockNumber;
@@ -137,10 +138,10 @@ heap_index_next(HeapIndex *index)
 }
 
 /*
- * May the tuple of a line pointer be dead, with all of the chain of updated ones that begins there?
- * It only says where to look properly; deleted: the page has some that are.  The page is pinned,
- * but not locked: until the pin goes no line pointer of a tuple changes, and others have an offset
- * within the page or none.  A chain that is being updated may have any next member.
+ * Returns whether the tuple of a line pointer may be dead, with its whole HOT chain. This only
+ * decides whether to check properly. deleted: the page has deleted tuples. The page is pinned, but
+ * not locked. Until it is unpinned no line pointer of a tuple changes, and the others have an
+ * offset within the page or none. A chain that is being updated may have any next member.
  */
 static bool
 may_be_dead(Page page, OffsetNumber line, bool deleted)
@@ -170,8 +171,9 @@ may_be_dead(Page page, OffsetNumber line, bool deleted)
 }
 
 /*
- * Is the tuple held dead to all, with all of the chain?  The page is not locked when the index goes
- * on: for a unique index pages are locked while one of its own is.
+ * Returns whether index->tid is dead to all transactions, with its whole HOT chain. The page is
+ * unlocked before the index goes on: a unique index locks heap pages while it holds a lock on one
+ * of its own pages.
  */
 static bool
 is_dead_to_all(HeapIndex *index, Buffer buffer)
@@ -202,7 +204,8 @@ heap_index_take(HeapIndex *index, Buffer buffer, OffsetNumber *wanted, int *n, b
 	Assert(index->held);
 	heap_page_prune_opt(scan->heapRelation, buffer);
 	/*
-	 * as index_fetch_heap does: what is dead on a standby need not be so to the primary's snapshots
+	 * As in index_fetch_heap(): what is dead on a standby may be visible to snapshots of the
+	 * primary.
 	 */
 	marks = !scan->xactStartedInRecovery && !PageIsAllVisible(page);
 	deleted = TransactionIdIsValid(((PageHeader) page)->pd_prune_xid);
@@ -212,7 +215,7 @@ heap_index_take(HeapIndex *index, Buffer buffer, OffsetNumber *wanted, int *n, b
 	{
 		OffsetNumber line = ItemPointerGetOffsetNumber(&index->tid);
 
-		/* for the access method, when it is asked for the next one */
+		/* the access method reads this flag at the next call */
 		scan->kill_prior_tuple =
 			marks && may_be_dead(page, line, deleted) && is_dead_to_all(index, buffer);
 		if (!scan->kill_prior_tuple)

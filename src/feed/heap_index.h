@@ -1,6 +1,7 @@
 /*
  * heap_index.h
- *	  Which tuples an index scan wants; see heap_index.c.
+ *
+ * Tuples that an index scan selects; see heap_index.c.
  */
 #ifndef GPUAGG_FEED_HEAP_INDEX_H
 #define GPUAGG_FEED_HEAP_INDEX_H
@@ -15,24 +16,25 @@
 typedef struct HeapIndex HeapIndex;
 
 /*
- * In the current memory context; nothing is read yet.  may_end_early: where pages have few of its
- * tuples the scan ends, and the owner has core's node execute the rest.
+ * Creates the state in the current memory context; reads nothing. may_end_early: where pages have
+ * few of its tuples, the scan ends, and the caller lets the executor return the rest.
  */
 extern HeapIndex *heap_index_create(IndexScanState *node, bool may_end_early);
 /*
- * The block of the next tuple, or InvalidBlockNumber at the end.  The first call begins the scan.
+ * Returns the block of the next selected tuple, or InvalidBlockNumber at the end. The first call
+ * begins the scan.
  */
 extern BlockNumber heap_index_next(HeapIndex *index);
 /*
- * Of that block, which is pinned and not locked: the index names *n of its tuples one after
- * another, by their line pointers in wanted[MaxHeapTuplesPerPage]; some that are dead to all are
- * left out.  *recheck: they need not pass its conditions.
+ * Sets wanted[0 .. *n - 1] to the line pointers of selected tuples on that block, which is pinned
+ * and not locked; wanted has room for MaxHeapTuplesPerPage. Tuples that are dead to all are left
+ * out. *recheck: the tuples may fail the conditions of the index.
  */
 extern void heap_index_take(HeapIndex *index, Buffer buffer, OffsetNumber *wanted, int *n,
 							bool *recheck);
-/* Has it ended early? */
+/* Returns whether the scan has ended before its last tuple. */
 extern bool heap_index_ended_early(const HeapIndex *index);
-/* The node has been, or will be, rescanned or ended. */
+/* Resets the state: the node has been, or will be, rescanned or ended. */
 extern void heap_index_stop(HeapIndex *index);
 
 #endif /* GPUAGG_FEED_HEAP_INDEX_H */

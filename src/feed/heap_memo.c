@@ -1,18 +1,18 @@
 /*
  * heap_memo.c
- *	  Expressions over one column of few distinct values, evaluated once for each value.
  *
- * The cache has by-reference values as numbers in a dictionary for each range of
- * blocks.  A condition that reads one such column, or an output of the query, is evaluated for the
- * first row with a number that comes to it, by core, and remembered for the others of the range; so
- * it raises an error where core would.
+ * Evaluates an expression over one cached column with few distinct values once for each value.
  *
- * Rows with one number have one value of such an output too, which the batch's column says
- * (Column.codes).  NULLs, of which there may be a value as well, have the number after the last
- * one.
+ * In each range of the column cache, by-reference values are codes of a dictionary. A qual or an
+ * output that reads only one such column is evaluated by core for the first row with each code,
+ * and the result is used for the other rows of the range. So it raises an error where core would.
  *
- * Memory: values of outputs last until the memo is made for another range, or the table is left.
- * The batch refers to them, and ends before that.
+ * Rows with the same code have the same value of such an output. The batch's column says so
+ * (Column.codes). All NULLs have the code after the last one, as an output may map NULL to a
+ * value.
+ *
+ * Memory: values of outputs last until the memo is prepared for another range, or the table is
+ * left. The batch refers to them, and ends before that.
  */
 #include "postgres.h"
 
@@ -32,27 +32,28 @@
 enum
 {
 	MEMO_UNKNOWN = 0,
-	MEMO_FAILED, /* of an output: NULL */
-	MEMO_PASSED  /* of an output: a value */
+	MEMO_FAILED, /* output: NULL */
+	MEMO_PASSED  /* output: a value */
 };
 
 struct HeapMemo
 {
 	AttrNumber attno;
-	uint64 dictionary; /* that the outcomes are for; 0: none */
-	uint8 *outcome;    /* [number]; last that of NULL */
-	MemoryContext cxt; /* outcomes and values, of one range */
+	uint64 dictionary; /* dictionary of the outcomes; 0: none */
+	uint8 *outcome;    /* [code]; the last one is for NULL */
+	MemoryContext cxt; /* outcomes and values of one range */
 
-	/* of outputs */
+	/* Used for outputs only. */
 	ExprRoot *root;
 	int16 typlen;
 	bool typbyval;
-	Datum *values; /* [number] */
-	size_t bytes;  /* of values; see may_keep */
+	Datum *values; /* [code] */
+	size_t bytes;  /* bytes of values; see may_keep() */
 };
 
 /*
- * The by-reference column that an expression reads, and nothing else of the row; 0: there is none.
+ * Returns the by-reference column that an expression reads, if it reads nothing else of the row;
+ * otherwise 0.
  */
 static AttrNumber
 single_column(const HeapTable *table, Node *expr)
@@ -69,7 +70,7 @@ single_column(const HeapTable *table, Node *expr)
 }
 
 static HeapMemo *
-create(AttrNumber attno)
+create_memo(AttrNumber attno)
 {
 	HeapMemo *memo = palloc0(sizeof(HeapMemo));
 
@@ -84,7 +85,7 @@ heap_memo_create(const HeapTable *table, int q)
 {
 	AttrNumber attno = single_column(table, (Node *) table->quals[q]->expr);
 
-	return attno && table->closed[q] ? create(attno) : NULL;
+	return attno && table->closed[q] ? create_memo(attno) : NULL;
 }
 
 bool
@@ -92,7 +93,7 @@ heap_memo_serves(const HeapTable *table, Expr *expr)
 {
 	AttrNumber attno = single_column(table, (Node *) expr);
 
-	/* numerics are decimals in the cache, if they can be */
+	/* the cache stores numerics as decimals where it can */
 	return attno && cache_available() &&
 		getBaseType(TupleDescAttr(RelationGetDescr(table->scan->rel), attno - 1)->atttypid) !=
 		NUMERICOID;
@@ -101,7 +102,7 @@ heap_memo_serves(const HeapTable *table, Expr *expr)
 HeapMemo *
 heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 {
-	HeapMemo *memo = create(single_column(table, (Node *) root->expr));
+	HeapMemo *memo = create_memo(single_column(table, (Node *) root->expr));
 
 	memo->root = root;
 	get_typlenbyval(exprType((Node *) root->expr), &memo->typlen, &memo->typbyval);
@@ -109,7 +110,7 @@ heap_memo_create_output(const HeapTable *table, ExprRoot *root)
 }
 
 static void
-forget(HeapMemo *memo, HeapTable *table)
+forget_values(HeapMemo *memo, HeapTable *table)
 {
 	MemoryContextReset(memo->cxt);
 	table->memo_bytes -= memo->bytes;
@@ -122,15 +123,15 @@ heap_memo_forget(HeapTable *table)
 {
 	for (int q = 0; q < table->nquals; q++)
 		if (table->memos[q])
-			forget(table->memos[q], table);
+			forget_values(table->memos[q], table);
 	for (int c = 0; c < table->noutputs; c++)
 		if (table->outputs[c].memo)
-			forget(table->outputs[c].memo, table);
+			forget_values(table->outputs[c].memo, table);
 }
 
-/* Makes the memo that of the range at hand; false if its values repeat too little. */
+/* Prepares the memo for the pinned range; returns false if its values repeat too little. */
 static bool
-prepare(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
+prepare_memo(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 {
 	uint64 dictionary = heap_cached_dictionary(table->cached);
 	uint32 n = chunk->nentries + 1;
@@ -139,7 +140,7 @@ prepare(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 		return false;
 	if (memo->dictionary == dictionary)
 		return true;
-	forget(memo, table);
+	forget_values(memo, table);
 	memo->outcome = MemoryContextAllocZero(memo->cxt, n); /* MEMO_UNKNOWN */
 	if (memo->root)
 		memo->values = MemoryContextAlloc(memo->cxt, n * sizeof(Datum));
@@ -147,19 +148,17 @@ prepare(HeapMemo *memo, HeapTable *table, const CacheChunk *chunk)
 	return true;
 }
 
-/*
- * The numbers of the feed's rows, all cached, which are some of a slice; NULLs have the last one.
- */
+/* Sets codes[] of the feed's rows, which are cached; NULLs have the code after the last one. */
 static void
 read_codes(const CacheChunk *chunk, const HeapFeed *feed, uint32 *codes)
 {
 	const HeapRows *rows = &feed->rows;
 	const uint64 *validity = chunk_validity(chunk);
 	uint32 from = feed->page.first_row + rows->tuple[0];
-	int span = rows->tuple[rows->n - 1] - rows->tuple[0] + 1;
+	int n = rows->tuple[rows->n - 1] - rows->tuple[0] + 1;
 
-	chunk_codes(chunk, from, span, codes);
-	for (int i = 0; span > rows->n && i < rows->n; i++)
+	chunk_codes(chunk, from, n, codes);
+	for (int i = 0; n > rows->n && i < rows->n; i++)
 		codes[i] = codes[rows->tuple[i] - rows->tuple[0]];
 	if (validity == NULL)
 		return;
@@ -175,7 +174,7 @@ heap_memo_select(HeapMemo *memo, HeapFeed *feed, HeapTable *table, int q, uint16
 	uint32 codes[EXPR_ROWS];
 	int n = 0;
 
-	if (!prepare(memo, table, chunk))
+	if (!prepare_memo(memo, table, chunk))
 		return -1;
 	read_codes(chunk, feed, codes);
 	for (int i = 0; i < feed->rows.n; i++)
@@ -204,13 +203,13 @@ heap_memo_prepare(HeapTable *table)
 	{
 		HeapMemo *memo = table->outputs[c].memo;
 
-		if (memo && !prepare(memo, table, heap_cached_chunk(table->cached, memo->attno)))
+		if (memo && !prepare_memo(memo, table, heap_cached_chunk(table->cached, memo->attno)))
 			return false;
 	}
 	return true;
 }
 
-/* Is there memory for one more value? */
+/* Returns whether there is memory for one more value. */
 static bool
 may_keep(const HeapMemo *memo, const HeapTable *table, Size size)
 {
@@ -218,7 +217,7 @@ may_keep(const HeapMemo *memo, const HeapTable *table, Size size)
 		table->memo_bytes + size <= Max(EXPR_PAGE_BYTES, work_mem * (size_t) 1024);
 }
 
-/* The value of row i, whose number is k; *kept: it lasts as long as the range. */
+/* Returns the value of row i, whose code is k. *kept: the value lasts as long as the range. */
 static Datum
 get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool *kept)
 {
@@ -255,7 +254,10 @@ get_value(HeapMemo *memo, HeapTable *table, int i, uint32 k, bool *isnull, bool 
 	return value;
 }
 
-/* Stores a value in a row of an output; `borrow`: it lasts as long as the range. */
+/*
+ * Stores a value in a row of an output. borrow: the value lasts as long as the range, so it need
+ * not be copied.
+ */
 static void
 store_value(HeapFeed *feed, HeapOutput *output, int row, Datum value, bool isnull, bool borrow)
 {
@@ -274,7 +276,7 @@ store_value(HeapFeed *feed, HeapOutput *output, int row, Datum value, bool isnul
 		column_write(writer, row, value);
 }
 
-/* Notes the numbers, below ncodes, of n rows as those of the batch. */
+/* Stores the codes of n rows, which are below ncodes, for the batch's column. */
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const uint32 *codes, uint32 ncodes)
 {

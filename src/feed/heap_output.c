@@ -1,6 +1,7 @@
 /*
  * heap_output.c
- *	  Writes the output columns of some rows of a page into the batch.
+ *
+ * Writes the outputs of rows into the batch.
  */
 #include "postgres.h"
 
@@ -9,7 +10,10 @@
 #include "columns/decimal.h"
 #include "feed/heap.h"
 
-/* Stores core's value of a row in output c and in the outputs joined to it (HeapRoot.next). */
+/*
+ * Evaluates output c of row i by core and stores it, also in the outputs joined to it
+ * (HeapRoot.next).
+ */
 static void
 store_scalar(HeapFeed *feed, int c, int i, int row)
 {
@@ -26,7 +30,7 @@ store_scalar(HeapFeed *feed, int c, int i, int row)
 	}
 }
 
-/* Replaces by-reference values by copies in the batch's arena; see heap_store_references. */
+/* Replaces by-reference values by copies in the batch's arena; see heap_store_references(). */
 static int
 copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const uint8 *state)
 {
@@ -44,7 +48,10 @@ copy_references(HeapFeed *feed, const HeapOutput *output, int at, int n, const u
 	return n;
 }
 
-/* Stores the numbers that values have in the chunk's dictionary, as far as the batch has them. */
+/*
+ * Stores the codes that the values have in the chunk's dictionary, if all rows of the batch have
+ * codes in the same one.
+ */
 static void
 store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk *chunk, uint32 from,
 			const uint16 *rows)
@@ -64,13 +71,13 @@ store_codes(HeapFeed *feed, HeapOutput *output, int at, int n, const CacheChunk 
 		chunk_codes(chunk, from + (rows ? rows[0] : 0), n, output->codes + at);
 	else
 	{
-		uint32 span[EXPR_ROWS];
+		uint32 range[EXPR_ROWS];
 		int first = rows[0];
 
-		/* rows are some of a slice */
-		chunk_codes(chunk, from + first, rows[n - 1] - first + 1, span);
+		/* The rows are some of a short range: read the codes of all of it. */
+		chunk_codes(chunk, from + first, rows[n - 1] - first + 1, range);
 		for (int i = 0; i < n; i++)
-			output->codes[at + i] = span[rows[i] - first];
+			output->codes[at + i] = range[rows[i] - first];
 	}
 }
 
@@ -92,8 +99,8 @@ heap_store_references(HeapFeed *feed, int c, int at, int n, const uint8 *state,
 }
 
 /*
- * Stores the dictionary's copies of n by-reference values and their numbers (Vec.codes); false if
- * some have no number, or the batch may last longer than the dictionary.
+ * Stores the dictionary's copies of n by-reference values, and their codes (Vec.codes). Returns
+ * false if some value has no code, or the batch may outlive the dictionary.
  */
 static bool
 store_numbered(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n)
@@ -133,7 +140,7 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 	const gpuagg_i128 *values = (gpuagg_i128 *) output->writer.col->values + at;
 
 	if (vec->attno != 0)
-		return; /* decode_numeric has checked those of a column */
+		return; /* decode_numeric() has checked a column's values */
 	for (int i = 0; i < n; i++)
 		if ((values[i] >= limit || values[i] <= -limit) &&
 			(vec->all_values || vec->state[i] == VEC_VALUE))
@@ -147,8 +154,8 @@ check_decimals(HeapFeed *feed, HeapOutput *output, const Vec *vec, int at, int n
 }
 
 /*
- * Stores output c of the first n rows, from row `at` of the batch on.  Returns
- * how many rows that was done for: fewer than n if the batch became full.
+ * Stores output c of the first n rows, from row `at` of the batch on. Returns for how many rows
+ * that was done: fewer than n if the batch became full.
  */
 static int
 store_output(HeapFeed *feed, int c, int at, int n)
@@ -158,7 +165,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	Column *col = output->writer.col;
 	Vec *vec = hroot->root->vec;
 	int width = column_width(col->type);
-	/* nothing is to be converted */
+	/* the vector's values need no conversion */
 	bool same = vec && vec->type == col->type && vec->scale == col->scale &&
 		(vec->scales == NULL || output->writer.form == NUMERIC_ANY_SCALE);
 
@@ -181,7 +188,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 		if (vec->all_values)
 			return n;
 	}
-	/* decimals as numerics */
+	/* decimals that become numerics */
 	else if (vec && vec->type == COLUMN_DEC && vec->codes && col->type == COLUMN_DATUM)
 	{
 		same = store_numbered(feed, output, vec, at, n);
@@ -191,7 +198,7 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	else
 		for (int o = c; o >= 0; o = feed->table->outputs[o].next)
 			feed->outputs[o].dictionary = 0;
-	/* of values that are only counted any byte will do */
+	/* values are only counted, so any byte will do */
 	same |= vec && vec->type == COLUMN_DEC && col->type == COLUMN_I8;
 	for (int i = 0; i < n; i++)
 	{
@@ -220,7 +227,6 @@ store_output(HeapFeed *feed, int c, int at, int n)
 	return n;
 }
 
-/* Fills the columns of constants, once for all batches. */
 void
 heap_store_constants(HeapFeed *feed)
 {
@@ -231,7 +237,7 @@ heap_store_constants(HeapFeed *feed)
 	feed->constants_done = true;
 }
 
-/* Evaluates what core would although no output needs it, where that may raise an error. */
+/* Evaluates expressions that no output needs but core evaluates, as they may raise an error. */
 static void
 run_checks(HeapFeed *feed, HeapTable *table)
 {
@@ -249,10 +255,6 @@ run_checks(HeapFeed *feed, HeapTable *table)
 	}
 }
 
-/*
- * Stores all outputs of the rows that passed the quals; returns for how many rows the batch had
- * room.
- */
 int
 heap_store_outputs(HeapFeed *feed, HeapTable *table)
 {
@@ -265,7 +267,7 @@ heap_store_outputs(HeapFeed *feed, HeapTable *table)
 		if (table->outputs[c].memo && !table->by_memos)
 			for (int o = c; o >= 0; o = table->outputs[o].next)
 				feed->outputs[o].dictionary = 0;
-		if (table->outputs[c].root == NULL || table->outputs[c].follows)
+		if (table->outputs[c].root == NULL || table->outputs[c].joined)
 			continue;
 		if (table->outputs[c].memo && table->by_memos)
 			n = heap_memo_store(feed, table, c, at, n);

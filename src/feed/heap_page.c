@@ -1,18 +1,17 @@
 /*
  * heap_page.c
- *	  The pages of one heap table, and which of their tuples the snapshot sees.
  *
- * A scan is core's own: the SeqScan node of the child plan holds its scan
- * descriptor, begun here as SeqNext does or by the parallel executor, so that
- * block order, ring buffers, read streams, synchronized scans, predicate locks
- * and sharing between participants are what they are for core.  Only the loop
- * over blocks and tuples is ours.
+ * Reads the pages of one heap table, and finds the tuples that the snapshot sees.
  *
- * A page is read under pin and share lock: the line pointers are collected and
- * each tuple's visibility decided.  Then the lock is released and the pin kept:
- * tuples found visible neither move nor change (but for hint bits and xmax)
- * while the page is pinned.  The page after it is pinned as well, so that it can
- * be fetched into the processor's cache meanwhile.
+ * A scan is core's own. The scan node of the child plan holds the scan descriptor, which is begun
+ * here as SeqNext does or by the parallel executor. So block order, ring buffers, read streams,
+ * synchronized scans, predicate locks and sharing between participants are those of core. Only the
+ * loop over blocks and tuples is ours.
+ *
+ * A page is read under pin and share lock: line pointers are collected and the visibility of each
+ * tuple is decided. Then the lock is released and the pin is kept. Visible tuples neither move nor
+ * change while the page is pinned (except hint bits and xmax). The next page is pinned as well, so
+ * that it can be prefetched into the CPU cache meanwhile.
  */
 #include "postgres.h"
 
@@ -32,7 +31,7 @@
 #include "feed/heap_index.h"
 #include "feed/heap_page.h"
 
-/* What is needed of a descriptor that an index scan does not have. */
+/* Makes the part of a heap scan descriptor that an index scan needs and its node does not have. */
 static HeapScanDesc
 describe_scan(HeapScan *scan)
 {
@@ -56,7 +55,7 @@ heap_scan_create(ScanState *node, bool may_end_early)
 	if (IsA(node, IndexScanState))
 	{
 		scan->index = heap_index_create((IndexScanState *) node, may_end_early);
-		/* that of the node is the index's */
+		/* the node's own descriptor is of the index */
 		scan->scan = describe_scan(scan);
 	}
 	return scan;
@@ -64,9 +63,9 @@ heap_scan_create(ScanState *node, bool may_end_early)
 
 /* ---- pages ------------------------------------------------------------------- */
 
-/* Does something else than the order of blocks choose the tuples? */
+/* Returns whether a bitmap or an index selects the tuples. */
 static inline bool
-has_named_tuples(const HeapScan *scan)
+selects_tuples(const HeapScan *scan)
 {
 	return scan->bitmap || scan->index;
 }
@@ -108,7 +107,7 @@ heap_scan_restart(HeapScan *scan)
 	scan->blocks_done = 0;
 }
 
-/* The block to read next, as core's scan chooses it. */
+/* Returns the block to read next, as core's scan chooses it; InvalidBlockNumber at the end. */
 static BlockNumber
 next_block(HeapScan *scan)
 {
@@ -151,7 +150,7 @@ next_block(HeapScan *scan)
 
 /* ---- reading ahead ------------------------------------------------------------ */
 
-/* Would one more use not raise the buffer's usage count? */
+/* Returns whether the buffer's usage count is at its maximum. */
 static bool
 is_most_used(Buffer buffer)
 {
@@ -161,11 +160,10 @@ is_most_used(Buffer buffer)
 }
 
 /*
- * Pins a block.  In memory it is mostly found in the buffer after that of the
- * block before: comparing its tag is cheaper than the lookup.  That does not
- * raise the buffer's usage count, so it is done only where the lookup would not
- * do so either: in a big table, which does not stay in the cache by being scanned
- * (rs_strategy), or if the count is as high as it can be.
+ * Pins a block. In shared buffers it is mostly in the buffer after that of the previous block, and
+ * comparing that buffer's tag is cheaper than a lookup. Pinning it so does not raise its usage
+ * count. Therefore it is done only where a lookup would not raise the count either: in a big table
+ * (rs_strategy), or if the count is at its maximum.
  */
 static Buffer
 pin_block(HeapScan *scan, BlockNumber block)
@@ -186,11 +184,12 @@ pin_block(HeapScan *scan, BlockNumber block)
 }
 
 /*
- * After so many blocks that were not where they were expected, the scan's read stream takes over.
+ * After so many consecutive blocks that were not in the expected buffer, core's read stream takes
+ * over.
  */
 #define MAX_MISSES 4
 
-/* Pins the page after the one at hand, if there is one. */
+/* Pins the page after the current one, if there is one. */
 static void
 open_ahead(HeapScan *scan)
 {
@@ -210,7 +209,7 @@ open_ahead(HeapScan *scan)
 		heap_index_take(scan->index, scan->ahead, scan->wanted_ahead, &scan->nahead,
 						&scan->recheck_ahead);
 	if (COMPAT_READ_STREAM && scan->misses == MAX_MISSES && scan->list == NULL &&
-		!has_named_tuples(scan))
+		!selects_tuples(scan))
 	{
 		compat_read_stream_start(scan->scan, block);
 		scan->streaming = true;
@@ -242,7 +241,9 @@ heap_scan_set_list(HeapScan *scan, const BlockNumber *list, int n)
 #define ITEM_OFFSET(item) ((item) &0x7fff)
 #define ITEM_IS_NORMAL(item) (((item) >> 15 & 3) == LP_NORMAL)
 
-/* Tuples of a page on which all are visible. */
+/*
+ * Collects the tuples of an all-visible page. Returns their number; lists them unless counts_only.
+ */
 static int
 collect_all(HeapPage *page, int lines, bool counts_only)
 {
@@ -271,7 +272,7 @@ collect_all(HeapPage *page, int lines, bool counts_only)
 	return normal;
 }
 
-/* Tuples that the snapshot sees, one by one. */
+/* Collects the visible tuples of a page, testing each one. Returns their number. */
 static int
 collect_visible(HeapScan *scan, HeapPage *page, int lines, bool all_visible, bool serializable)
 {
@@ -303,8 +304,8 @@ collect_visible(HeapScan *scan, HeapPage *page, int lines, bool all_visible, boo
 }
 
 /*
- * Tuples that are named and the snapshot sees, as core finds them: an index leads to the first
- * member of a chain of updated tuples, of which at most one is seen.
+ * Collects the selected tuples that are visible, as core finds them: an index leads to the first
+ * member of a HOT chain, of which at most one tuple is visible. Returns their number.
  */
 static int
 collect_wanted(HeapScan *scan, HeapPage *page)
@@ -326,7 +327,7 @@ collect_wanted(HeapScan *scan, HeapPage *page)
 	return n;
 }
 
-/* The page's tuples that the snapshot sees; the page is share-locked. */
+/* Collects the visible tuples of the page, which is share-locked. */
 static void
 collect_tuples(HeapScan *scan, HeapPage *page)
 {
@@ -335,7 +336,7 @@ collect_tuples(HeapScan *scan, HeapPage *page)
 	bool all_visible = PageIsAllVisible((Page) page->start) && !snapshot->takenDuringRecovery;
 	bool serializable = CheckForSerializableConflictOutNeeded(scan->rel, snapshot);
 
-	if (has_named_tuples(scan) && page->nwanted >= 0)
+	if (selects_tuples(scan) && page->nwanted >= 0)
 		page->ntuples = collect_wanted(scan, page);
 	else if (likely(all_visible && !serializable))
 		page->ntuples = collect_all(page, lines, scan->counts_only);
@@ -343,13 +344,12 @@ collect_tuples(HeapScan *scan, HeapPage *page)
 		page->ntuples = collect_visible(scan, page, lines, all_visible, serializable);
 }
 
-/* Of wider tuples only some parts are read, unless scan->whole_tuples. */
+/* Tuples wider than this are prefetched in part, unless scan->whole_tuples is set. */
 #define NARROW_TUPLE 256
 
 /*
- * Decides what of the page ahead is fetched into the processor's cache while the
- * page at hand is read: hardware does not foresee the next page, and a burst of
- * fetches would stall.
+ * Decides which part of the page ahead is prefetched while the current page is read. Hardware does
+ * not foresee the next page, and many fetches at once would stall.
  */
 static void
 start_fetching(HeapScan *scan, const HeapPage *page)
@@ -365,24 +365,24 @@ start_fetching(HeapScan *scan, const HeapPage *page)
 }
 
 /*
- * Of a bitmap or an index, only the tuples that it names.  The page is not locked: its line
- * pointers may be wrong, which does not matter here.
+ * Prefetches only the selected tuples of a bitmap or index scan. The page is not locked, so its
+ * line pointers may be wrong; a wrong prefetch does no harm.
  */
 void
 heap_fetch_tuples(HeapScan *scan, int bytes)
 {
 	Page page;
-	bool named = has_named_tuples(scan) && scan->nahead >= 0;
+	bool selected = selects_tuples(scan) && scan->nahead >= 0;
 	int lines, n;
 
 	if (bytes <= scan->fetched || !BufferIsValid(scan->ahead))
 		return;
 	page = BufferGetPage(scan->ahead);
 	lines = PageGetMaxOffsetNumber(page);
-	n = Min(named ? scan->nahead : lines, BLCKSZ / NARROW_TUPLE);
+	n = Min(selected ? scan->nahead : lines, BLCKSZ / NARROW_TUPLE);
 	for (int i = 0; i < n; i++)
 	{
-		OffsetNumber line = named ? scan->wanted_ahead[i] : FirstOffsetNumber + i;
+		OffsetNumber line = selected ? scan->wanted_ahead[i] : FirstOffsetNumber + i;
 		uintptr_t tuple;
 
 		if (line > lines)
@@ -397,9 +397,9 @@ heap_fetch_tuples(HeapScan *scan, int bytes)
 }
 
 /*
- * Where attributes begin, how many there are, and whether any is NULL.  The
- * fields that say so are in the last 8 bytes of a fixed header: after a half of
- * t_ctid come t_infomask2, t_infomask, t_hoff and the first byte of the bitmap.
+ * Sets where the attributes of each tuple begin, the fewest attributes of a tuple, and whether any
+ * is NULL. These fields are in the last 8 bytes of the fixed part of a header: half of t_ctid,
+ * t_infomask2, t_infomask, t_hoff and the first byte of the null bitmap.
  */
 #define HEADER_WORD (offsetof(HeapTupleHeaderData, t_infomask2) - 2)
 #define WORD_NATTS ((uint64) HEAP_NATTS_MASK << 16)
@@ -463,7 +463,7 @@ heap_scan_read_page(HeapScan *scan, HeapPage *page)
 	page->block = BufferGetBlockNumber(page->buffer);
 	page->start = (const uint8 *) BufferGetPage(page->buffer);
 	scan->ahead = InvalidBuffer;
-	if (has_named_tuples(scan))
+	if (selects_tuples(scan))
 	{
 		page->nwanted = scan->nahead;
 		page->recheck = scan->recheck_ahead;

@@ -1,6 +1,10 @@
 /*
  * heap_page.h
- *	  The pages of one heap table, and which of their tuples the snapshot sees.
+ *
+ * Reads the pages of one heap table, and finds the tuples that the snapshot sees.
+ *
+ * A page stays pinned while its tuples are used. After an error the resource owner releases the
+ * pins.
  */
 #ifndef GPUAGG_FEED_HEAP_PAGE_H
 #define GPUAGG_FEED_HEAP_PAGE_H
@@ -12,33 +16,30 @@
 
 #include "cache/proof.h"
 
-/*
- * The tuples of one page that the snapshot sees; or some rows of the column cache that stand for
- * those of some pages.
- */
+/* The visible tuples of one page, or rows of the column cache in their place. */
 typedef struct HeapPage
 {
 	Buffer buffer; /* pinned, or InvalidBuffer */
 	BlockNumber block;
 	const uint8 *start;
 	int ntuples;
-	int nwanted; /* of a bitmap or index scan: tuples that are named; -1: all of the page */
+	int nwanted; /* bitmap and index scans: number of selected tuples; -1: all of the page */
 	OffsetNumber wanted[MaxHeapTuplesPerPage];
-	bool recheck; /* of these: tuples need not pass the conditions of the indexes */
-	bool cached;  /* these are rows of the cache, which the fields below do not describe, from this
-					 one on: */
+	bool recheck; /* selected tuples may fail the conditions of the index */
+	bool cached;  /* the rows are cached: ntuples rows of a range, from first_row on; other fields
+					 are undefined */
 	uint32 first_row;
 
-	/* if HeapScan.proof: */
+	/* Valid if HeapScan.proof is set. */
 	XLogRecPtr lsn;
-	bool settled; /* see proof_page_is_settled */
+	bool settled; /* proof_page_is_settled() */
 
-	/* undefined if HeapScan.counts_only: */
-	bool has_nulls; /* some tuple has a null bitmap */
-	int min_natts;  /* fewest attributes of a tuple */
+	/* Undefined if HeapScan.counts_only is set. */
+	bool has_nulls; /* true: some tuple has a null bitmap */
+	int min_natts;  /* fewest attributes that a tuple has */
 	OffsetNumber lines[MaxHeapTuplesPerPage];
-	uint16 tuples[MaxHeapTuplesPerPage]; /* bytes from start to the header */
-	uint16 data[MaxHeapTuplesPerPage];   /* bytes from start to the first attribute */
+	uint16 tuples[MaxHeapTuplesPerPage]; /* offset of the header from start */
+	uint16 data[MaxHeapTuplesPerPage];   /* offset of the first attribute from start */
 } HeapPage;
 
 static inline HeapTupleHeader
@@ -47,75 +48,78 @@ heap_page_tuple(const HeapPage *page, int i)
 	return (HeapTupleHeader) (page->start + page->tuples[i]);
 }
 
-/* Reading one table. */
+/* A scan of one table. */
 typedef struct HeapScan
 {
 	ScanState *node; /* a SeqScanState, BitmapHeapScanState or IndexScanState */
 	Relation rel;
-	struct HeapBitmap *bitmap; /* of the second: which tuples it wants; else NULL */
-	struct HeapIndex *index;   /* of the third, likewise */
-	bool counts_only;          /* set by the owner: of a page only ntuples is wanted */
-	bool whole_tuples;         /* set by the owner: most of each tuple will be read */
-	int ncolumns;              /* set by the owner: columns read of every tuple */
+	struct HeapBitmap *bitmap; /* which tuples a bitmap scan selects; else NULL */
+	struct HeapIndex *index;   /* which tuples an index scan selects; else NULL */
+	bool counts_only;          /* set by the owner: only HeapPage.ntuples is needed */
+	bool whole_tuples;         /* set by the owner: most of each tuple is read */
+	int ncolumns;              /* set by the owner: number of columns read of every tuple */
 	uint64 blocks_done;
-	Proof *proof;             /* set by the owner: pages are examined for the cache; or NULL */
-	FullTransactionId newest; /* with that: raised by settled pages */
-	/* set by the owner: blocks to read, instead of those that core's scan would choose; or NULL */
+	Proof *proof;             /* set by the owner: examine pages for the column cache; or NULL */
+	FullTransactionId newest; /* the newest transaction id of settled pages; only with proof */
+	/* Set by the owner: the blocks to read, in place of those that core's scan chooses; or NULL. */
 	const BlockNumber *list;
 	int nlist;
 
-	HeapScanDesc scan; /* NULL: not begun */
+	HeapScanDesc scan; /* NULL before heap_scan_begin() */
 	bool started;
-	bool streaming;         /* its read stream chooses the blocks; else: */
-	BlockNumber next_block; /* of a serial scan */
+	bool streaming;         /* core's read stream chooses the blocks; else next_block does */
+	BlockNumber next_block; /* serial scan: the next block, */
 	BlockNumber blocks_left;
-	Buffer last; /* that was pinned, though not necessarily now */
-	int misses;  /* latest blocks not found in the buffer expected */
-	int nahead;  /* HeapPage.nwanted and wanted of the page ahead */
+	Buffer last; /* the buffer that was pinned last; the pin may be gone */
+	int misses;  /* number of latest blocks that were not in the expected buffer */
+	int nahead;  /* HeapPage.nwanted of the page ahead */
 	OffsetNumber wanted_ahead[MaxHeapTuplesPerPage];
 	bool recheck_ahead;
-	Buffer ahead;      /* the page after the one at hand, pinned; or InvalidBuffer */
-	const char *fetch; /* what is left of it to fetch into the cache */
+	Buffer ahead;      /* the page after the current one, pinned; or InvalidBuffer */
+	const char *fetch; /* part of that page that is still to be prefetched into the CPU cache */
 	const char *fetch_end;
-	int fetched; /* bytes of each of its tuples that are fetched */
+	int fetched; /* bytes of each of its tuples that are prefetched */
 } HeapScan;
 
 /*
- * The scan of a plan node, which has opened the table; nothing is read yet.  may_end_early: an
- * index scan may leave its last tuples to the node.
+ * Creates the scan of a plan node, which has opened the table; reads nothing. may_end_early: an
+ * index scan may leave its last tuples to the executor.
  */
 extern HeapScan *heap_scan_create(ScanState *node, bool may_end_early);
 /*
- * Begins the scan, unless the node has a scan descriptor already; returns how many blocks the table
- * has.
+ * Begins the scan, unless the node has a scan descriptor already. Returns the number of the
+ * table's blocks.
  */
 extern BlockNumber heap_scan_begin(HeapScan *scan);
-/* Does it read each block once at most?  An index scan may come back to one. */
+/* Returns whether the scan reads each block at most once. An index scan may return to a block. */
 extern bool heap_scan_counts_blocks(const HeapScan *scan);
-/* After the node has been rescanned. */
+/* Restarts the scan, after its node has been rescanned. */
 extern void heap_scan_restart(HeapScan *scan);
 /*
- * Replaces *page, whose pin goes, by the next page that has tuples; false at the
- * end.  The new page stays pinned until the next call or heap_page_release.
+ * Replaces *page, whose pin is released, by the next page that has visible tuples; false at the
+ * end. The new page stays pinned until the next call or heap_page_release().
  */
 extern bool heap_scan_next_page(HeapScan *scan, HeapPage *page);
-/* At the end: has the node more tuples, which it is to return? */
+/*
+ * Returns whether an index scan has ended before its last tuple, so that the node must return the
+ * rest. Valid at the end.
+ */
 extern bool heap_scan_ended_early(const HeapScan *scan);
-/* The same for the very next page, which may have no tuples. */
+/* Like heap_scan_next_page(), but also returns pages without visible tuples. */
 extern bool heap_scan_read_page(HeapScan *scan, HeapPage *page);
-/* Reads these blocks next, and then no more until this is called again. */
+/* Makes the scan read these blocks, and then end until this is called again. */
 extern void heap_scan_set_list(HeapScan *scan, const BlockNumber *list, int n);
 extern void heap_page_release(HeapPage *page);
-/* Releases the page ahead, if there is one: the scan will not go on. */
+/* Releases the pin of the page ahead. The scan will not go on. */
 extern void heap_scan_stop(HeapScan *scan);
 
 #define HEAP_FETCH_BYTES 64
-/* Fetched with each column; a processor has so many fetches under way without waiting. */
+/* Cache lines prefetched with each column; a CPU has so many fetches in flight without stalling. */
 #define HEAP_COLUMN_FETCHES 20
 
 /*
- * Fetches up to n cache lines of the page ahead into the processor's cache:
- * called now and then while the page at hand is read.
+ * Prefetches up to n cache lines of the page ahead. Called from time to time while the current
+ * page is read.
  */
 static inline void
 heap_fetch_some(HeapScan *scan, int n)
@@ -127,8 +131,8 @@ heap_fetch_some(HeapScan *scan, int n)
 }
 
 /*
- * Of the page ahead, fetches the first `bytes` of each tuple; for pages that are not fetched as a
- * whole.
+ * Prefetches the first `bytes` bytes of each tuple of the page ahead; for pages that are not
+ * prefetched as a whole.
  */
 extern void heap_fetch_tuples(HeapScan *scan, int bytes);
 

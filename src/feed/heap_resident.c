@@ -1,11 +1,12 @@
 /*
  * heap_resident.c
- *	  Rows of the column cache that an engine takes by name.
  *
- * Blocks are proved for the query's snapshot when their rows are collected, before the first row is
- * read.  Whatever happens to them after that, these rows are what the snapshot sees; so the blocks
- * are remembered as taken, and the feed passes them by.  All other blocks come as they would
- * without: those of a range of which some are taken from the heap.
+ * Offers cached rows to an engine that has copies of their columns; see heap_resident.h.
+ *
+ * Blocks are proved for the query's snapshot when their rows are collected, before the first row
+ * is read. Whatever happens to them afterwards, these rows are what the snapshot sees. So the
+ * blocks are remembered as taken, and the feed skips them. All other blocks come in batches; those
+ * of a partly taken range are read from the heap.
  */
 #include "postgres.h"
 
@@ -19,8 +20,8 @@
 #include "feed/heap.h"
 #include "feed/heap_resident.h"
 
-/* The most runs that are collected: their list travels in a buffer of the session. */
-#define MOST_RUNS 200000
+/* Most row ranges that are collected: the list has to fit into a buffer of the session. */
+#define MOST_ROW_RANGES 200000
 
 typedef struct Collector
 {
@@ -31,36 +32,37 @@ typedef struct Collector
 } Collector;
 
 static HeapCached *
-cached_of(const FeedResident *resident)
+current_cached(const FeedResident *resident)
 {
 	return ((HeapFeed *) resident->feed)->table->cached;
 }
 
 static void
-add_run(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first,
-		uint32 nrows)
+add_row_range(FeedResident *resident, uint32 range, const CacheRange *contents, uint32 first,
+			  uint32 nrows)
 {
-	WireRowRange *run;
+	WireRowRange *row_range;
 
-	if (resident->nruns == resident->runs_room)
+	if (resident->nrow_ranges == resident->row_ranges_room)
 	{
-		resident->runs_room = Max(resident->runs_room * 2, 64);
-		resident->runs = resident->runs ?
-			repalloc(resident->runs, resident->runs_room * sizeof(WireRowRange)) :
-			MemoryContextAlloc(resident->cxt, resident->runs_room * sizeof(WireRowRange));
+		resident->row_ranges_room = Max(resident->row_ranges_room * 2, 64);
+		resident->row_ranges = resident->row_ranges ?
+			repalloc(resident->row_ranges, resident->row_ranges_room * sizeof(WireRowRange)) :
+			MemoryContextAlloc(resident->cxt, resident->row_ranges_room * sizeof(WireRowRange));
 	}
-	run = &resident->runs[resident->nruns++];
-	memset(run, 0, sizeof(*run));
-	run->stamp = contents->stamp;
-	run->range = range;
-	run->first = first;
-	run->nrows = nrows;
+	row_range = &resident->row_ranges[resident->nrow_ranges++];
+	memset(row_range, 0, sizeof(*row_range));
+	row_range->stamp = contents->stamp;
+	row_range->range = range;
+	row_range->first = first;
+	row_range->nrows = nrows;
 	resident->nrows += nrows;
 }
 
-/* Adds a span that stands for its runs, or, from `run` on, lists them. */
+/* Adds a span. row_range: where its row ranges begin in the list; WIRE_NO_ARRAY: the span stands
+ * for them. */
 static void
-add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
+add_span(FeedResident *resident, const CacheSpan *span, uint32 row_range)
 {
 	WireSpan *out;
 
@@ -83,13 +85,16 @@ add_span(FeedResident *resident, const CacheSpan *span, uint32 run)
 	out->nrows = span->nrows;
 	out->first = span->first / CACHE_RANGE_BLOCKS;
 	out->nranges = span->nranges;
-	out->row_range = run;
-	out->nrow_ranges = run == WIRE_NO_ARRAY ? 0 : resident->nruns - run;
+	out->row_range = row_range;
+	out->nrow_ranges = row_range == WIRE_NO_ARRAY ? 0 : resident->nrow_ranges - row_range;
 }
 
-/* The runs of rows of the pinned range's proved blocks. */
+/*
+ * Adds the rows of the pinned range's proved blocks, one row range for each group of consecutive
+ * blocks.
+ */
 static void
-add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
+add_row_ranges(Collector *c, uint32 range, const CacheBlocks *proved)
 {
 	const CacheRange *contents = c->cached->pin->range;
 	uint32 first = 0;
@@ -97,7 +102,7 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 
 	if (cache_blocks_all(proved, contents->nblocks))
 	{
-		add_run(c->resident, range, contents, 0, contents->nrows);
+		add_row_range(c->resident, range, contents, 0, contents->nrows);
 		return;
 	}
 	for (int i = 0; i <= contents->nblocks; i++)
@@ -110,7 +115,7 @@ add_runs(Collector *c, uint32 range, const CacheBlocks *proved)
 			continue;
 		}
 		if (n > 0)
-			add_run(c->resident, range, contents, first, n);
+			add_row_range(c->resident, range, contents, first, n);
 		n = 0;
 	}
 }
@@ -150,12 +155,12 @@ collect_range(Collector *c, uint32 range, int nblocks)
 		compat_count_tuples(cached->scan->rel, nrows);
 	}
 	else
-		add_runs(c, range, &proved);
+		add_row_ranges(c, range, &proved);
 }
 
 /* ---- spans ----------------------------------------------------------------- */
 
-/* Notes that all blocks of a span are taken, or not. */
+/* Marks all blocks of a span as taken, or as not taken. */
 static void
 mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 {
@@ -167,7 +172,10 @@ mark_span(HeapCached *cached, uint32 first, uint32 nranges, bool taken)
 				taken ? cache_blocks_below(Min(left, CACHE_RANGE_BLOCKS) - w * 64) : 0;
 }
 
-/* What is known of each column in the span, as chunks; false: of one it is not. */
+/*
+ * Gets what is known of each column in the span, as chunks; returns false if one column is
+ * unknown.
+ */
 static bool
 span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks,
 			const CacheChunk **out)
@@ -182,9 +190,9 @@ span_chunks(const HeapCached *cached, const CacheSpan *span, CacheChunk *chunks,
 }
 
 /*
- * Collects all rows of a span by its summary; false: not so.  Conditions may refute it as a whole.
- * Single ranges are not looked at: a GPU that has their columns reads them in less time
- * (feed_resident_refute).
+ * Collects all rows of a span by its summary; returns false if that is not possible. The quals may
+ * refute the span as a whole. Its ranges are not tested one by one: a GPU that has their columns
+ * reads them in less time (see feed_resident_refute()).
  */
 static bool
 collect_span(Collector *c, uint32 number)
@@ -199,7 +207,7 @@ collect_span(Collector *c, uint32 number)
 		span.nblocks != Min(CACHE_SPAN_BLOCKS, cached->nblocks - span.first) ||
 		!span_chunks(cached, &span, chunks, of))
 		return false;
-	/* conditions are computed only if there are rows */
+	/* Core evaluates quals only if there are rows. */
 	if (!proof_span(&cached->proof, &span))
 		return false;
 	if (cached->skip && span.nrows > 0 && heap_skip_refutes(cached->skip, of, cached->slots))
@@ -223,20 +231,24 @@ collect_span(Collector *c, uint32 number)
 	return true;
 }
 
-/* Collects the rows of a span range by range, and makes a summary of it, if it can. */
+/*
+ * Collects the rows of a span range by range, and publishes a summary of the span if all ranges
+ * are whole.
+ */
 static void
 collect_ranges(Collector *c, uint32 number, uint32 nranges)
 {
 	HeapCached *cached = c->cached;
 	FeedResident *resident = c->resident;
 	uint32 first = number * CACHE_SPAN_RANGES;
-	uint32 run = resident->nruns;
+	uint32 row_range = resident->nrow_ranges;
 	bool whole = true;
 	CacheSpan span;
 
 	cache_span_begin(&span, number, cached->ncols, cached->cols);
 	for (uint32 range = first;
-		 range < Min(first + CACHE_SPAN_RANGES, nranges) && resident->nruns < MOST_RUNS; range++)
+		 range < Min(first + CACHE_SPAN_RANGES, nranges) && resident->nrow_ranges < MOST_ROW_RANGES;
+		 range++)
 	{
 		bool accepted = false;
 
@@ -255,14 +267,14 @@ collect_ranges(Collector *c, uint32 number, uint32 nranges)
 	if (!whole || span.nblocks != Min(CACHE_SPAN_BLOCKS, cached->nblocks - span.first))
 		return;
 	cache_span_publish(cached->table, &span);
-	if (resident->nruns - run == span.nranges && resident->nspans < WIRE_MAX_SPANS)
-		add_span(resident, &span, run);
+	if (resident->nrow_ranges - row_range == span.nranges && resident->nspans < WIRE_MAX_SPANS)
+		add_span(resident, &span, row_range);
 }
 
 void
 feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint32 nranges = (cached->nblocks + CACHE_RANGE_BLOCKS - 1) / CACHE_RANGE_BLOCKS;
 	Collector c = {resident, cached, accept, arg};
 
@@ -275,11 +287,11 @@ feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg)
 
 /* ---- what becomes of the rows -------------------------------------------------- */
 
-/* Lists the runs of a span behind all others; false: its ranges are not those any more. */
+/* Appends the row ranges of a span; returns false if the span's ranges have been replaced. */
 static bool
-list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
+list_row_ranges(FeedResident *resident, const WireSpan *span, uint64 expected)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint64 digest = 0;
 
 	for (uint32 range = span->first; range < span->first + span->nranges; range++)
@@ -290,14 +302,14 @@ list_runs(FeedResident *resident, const WireSpan *span, uint64 expected)
 			return false;
 		digest = cache_span_digest(digest, cached->pin->range->stamp);
 		if (cached->pin->range->nrows > 0)
-			add_run(resident, range, cached->pin->range, 0, cached->pin->range->nrows);
+			add_row_range(resident, range, cached->pin->range, 0, cached->pin->range->nrows);
 		heap_cached_unpin(cached);
 	}
-	return digest == expected && resident->nruns <= MOST_RUNS;
+	return digest == expected && resident->nrow_ranges <= MOST_ROW_RANGES;
 }
 
 static int
-compare_runs(const void *a, const void *b)
+compare_row_ranges(const void *a, const void *b)
 {
 	const WireRowRange *x = a;
 	const WireRowRange *y = b;
@@ -307,17 +319,17 @@ compare_runs(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Where the runs of a span begin. */
+/* Returns the index of the first row range of a range or a later one. */
 static uint32
-find_run(const FeedResident *resident, uint32 range)
+find_row_range(const FeedResident *resident, uint32 range)
 {
-	uint32 left = 0, right = resident->nruns;
+	uint32 left = 0, right = resident->nrow_ranges;
 
 	while (left < right)
 	{
 		uint32 mid = left + (right - left) / 2;
 
-		if (resident->runs[mid].range < range)
+		if (resident->row_ranges[mid].range < range)
 			left = mid + 1;
 		else
 			right = mid;
@@ -338,7 +350,7 @@ heap_resident_complete(const HeapCached *cached)
 bool
 feed_resident_complete(const FeedResident *resident)
 {
-	return !resident->follows && heap_resident_complete(cached_of(resident));
+	return !resident->follows && heap_resident_complete(current_cached(resident));
 }
 
 void
@@ -349,33 +361,37 @@ feed_resident_expand(FeedResident *resident, const bool *expand)
 	for (uint32 i = 0; i < resident->nspans; i++)
 	{
 		WireSpan span = resident->spans[i];
-		uint32 before = resident->nruns;
+		uint32 before = resident->nrow_ranges;
 
 		if (expand[i] && span.row_range == WIRE_NO_ARRAY)
 		{
 			resident->nrows -= span.nrows;
-			if (!list_runs(resident, &span, resident->digests[i]))
+			if (!list_row_ranges(resident, &span, resident->digests[i]))
 			{
-				for (; resident->nruns > before; resident->nruns--)
-					resident->nrows -= resident->runs[resident->nruns - 1].nrows;
-				mark_span(cached_of(resident), span.first, span.nranges, false);
+				for (; resident->nrow_ranges > before; resident->nrow_ranges--)
+					resident->nrows -= resident->row_ranges[resident->nrow_ranges - 1].nrows;
+				mark_span(current_cached(resident), span.first, span.nranges, false);
 				continue;
 			}
 			span.row_range = before;
-			span.nrow_ranges = resident->nruns - before;
+			span.nrow_ranges = resident->nrow_ranges - before;
 		}
 		resident->digests[n] = resident->digests[i];
 		resident->spans[n++] = span;
 	}
 	resident->nspans = n;
-	if (resident->nruns > 0)
-		qsort(resident->runs, resident->nruns, sizeof(WireRowRange), compare_runs);
+	if (resident->nrow_ranges > 0)
+		qsort(resident->row_ranges, resident->nrow_ranges, sizeof(WireRowRange),
+			  compare_row_ranges);
 	for (uint32 i = 0; i < n; i++)
 		if (resident->spans[i].row_range != WIRE_NO_ARRAY)
-			resident->spans[i].row_range = find_run(resident, resident->spans[i].first);
+			resident->spans[i].row_range = find_row_range(resident, resident->spans[i].first);
 }
 
-/* Gives back or keeps the spans; returns the rows of those that stand for their runs. */
+/*
+ * Keeps or gives back the spans that stand for their row ranges, and drops the others. Returns the
+ * rows of those that are kept.
+ */
 static uint64
 keep_spans(FeedResident *resident, bool keep)
 {
@@ -390,7 +406,7 @@ keep_spans(FeedResident *resident, bool keep)
 			continue;
 		if (!keep)
 		{
-			mark_span(cached_of(resident), span.first, span.nranges, false);
+			mark_span(current_cached(resident), span.first, span.nranges, false);
 			continue;
 		}
 		nrows += span.nrows;
@@ -402,24 +418,25 @@ keep_spans(FeedResident *resident, bool keep)
 }
 
 /*
- * Of runs of whole ranges for which lacking[] is not 0: which do the conditions refute?  False: no
- * more than half of them.
+ * Sets refuted[] for row ranges of whole ranges that the quals refute, among those with lacking[]
+ * not 0. Returns whether these are more than half of them.
  */
 static bool
-refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
+refute_row_ranges(FeedResident *resident, const uint64 *lacking, bool *refuted)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint32 nlacking = 0, nrefuted = 0;
 
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		CachePin *pin = lacking[i] != 0 ? feed_resident_pin(resident, &resident->runs[i]) : NULL;
+		CachePin *pin =
+			lacking[i] != 0 ? feed_resident_pin(resident, &resident->row_ranges[i]) : NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		refuted[i] = false;
 		if (pin == NULL)
 			continue;
-		refuted[i] = resident->runs[i].nrows == pin->range->nrows &&
+		refuted[i] = resident->row_ranges[i].nrows == pin->range->nrows &&
 			heap_skip_refutes(cached->skip, pin->chunks, cached->slots);
 		nlacking++;
 		nrefuted += refuted[i];
@@ -431,66 +448,67 @@ refute_runs(FeedResident *resident, const uint64 *lacking, bool *refuted)
 void
 feed_resident_refute(FeedResident *resident, uint64 *lacking)
 {
-	HeapCached *cached = cached_of(resident);
-	bool *refuted = palloc(resident->nruns + 1);
+	HeapCached *cached = current_cached(resident);
+	bool *refuted = palloc(resident->nrow_ranges + 1);
 	uint32 n = 0;
 
-	if (cached->skip == NULL || !refute_runs(resident, lacking, refuted))
+	if (cached->skip == NULL || !refute_row_ranges(resident, lacking, refuted))
 		return;
-	/* lists that were sent are not to be sent again */
+	/* Lists that were sent are not sent again. */
 	keep_spans(resident, true);
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		WireRowRange run = resident->runs[i];
+		WireRowRange row_range = resident->row_ranges[i];
 
 		if (refuted[i])
 		{
 			for (int w = 0; w < CACHE_BLOCK_WORDS; w++)
-				cached->stats->skipped += pg_popcount64(cached->taken[run.range].word[w]);
-			InstrCountFiltered1(cached->scan->node, run.nrows);
-			compat_count_tuples(cached->scan->rel, run.nrows);
-			resident->nrows -= run.nrows;
+				cached->stats->skipped += pg_popcount64(cached->taken[row_range.range].word[w]);
+			InstrCountFiltered1(cached->scan->node, row_range.nrows);
+			compat_count_tuples(cached->scan->rel, row_range.nrows);
+			resident->nrows -= row_range.nrows;
 			continue;
 		}
 		lacking[n] = lacking[i];
-		resident->runs[n++] = run;
+		resident->row_ranges[n++] = row_range;
 	}
-	resident->nruns = n;
+	resident->nrow_ranges = n;
 }
 
 void
 feed_resident_keep(FeedResident *resident, const bool *keep, bool spans)
 {
-	HeapCached *cached = cached_of(resident);
+	HeapCached *cached = current_cached(resident);
 	uint32 n = 0;
 
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 		if (!keep[i])
-			memset(&cached->taken[resident->runs[i].range], 0, sizeof(CacheBlocks));
+			memset(&cached->taken[resident->row_ranges[i].range], 0, sizeof(CacheBlocks));
 	resident->nrows = keep_spans(resident, spans);
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		if (!cache_blocks_any(&cached->taken[resident->runs[i].range]))
+		if (!cache_blocks_any(&cached->taken[resident->row_ranges[i].range]))
 			continue;
-		resident->runs[n++] = resident->runs[i];
-		resident->nrows += resident->runs[i].nrows;
+		resident->row_ranges[n++] = resident->row_ranges[i];
+		resident->nrows += resident->row_ranges[i].nrows;
 	}
-	resident->nruns = n;
+	resident->nrow_ranges = n;
 }
 
-/* Blocks that are taken for the rows' sake. */
+/* Returns the number of blocks whose rows the engine has taken. */
 static uint64
 count_blocks(const FeedResident *resident)
 {
-	const HeapCached *cached = cached_of(resident);
+	const HeapCached *cached = current_cached(resident);
 	uint64 n = 0;
 
-	for (uint32 i = 0; i < resident->nruns; i++)
+	for (uint32 i = 0; i < resident->nrow_ranges; i++)
 	{
-		const WireRowRange *run = &resident->runs[i];
+		const WireRowRange *row_range = &resident->row_ranges[i];
 
-		for (int w = 0; (i == 0 || run->range != run[-1].range) && w < CACHE_BLOCK_WORDS; w++)
-			n += pg_popcount64(cached->taken[run->range].word[w]);
+		for (int w = 0;
+			 (i == 0 || row_range->range != row_range[-1].range) && w < CACHE_BLOCK_WORDS; w++)
+			n += pg_popcount64(cached->taken[row_range->range].word[w]);
 	}
 	for (uint32 i = 0; i < resident->nspans; i++)
 	{
@@ -521,7 +539,7 @@ feed_resident_taken(FeedResident *resident)
 	feed->table->cached->stats->resident += count_blocks(resident);
 	feed->table->cached->stats->resident_tables++;
 	compat_count_tuples(feed->table->scan->rel, resident->nrows);
-	/* how many rows pass a condition is not known here */
+	/* With quals, the number of rows that pass is unknown here. */
 	if (feed->table->nquals > 0)
 		return;
 	count_rows(feed->child->instrument, resident->nrows);
@@ -530,17 +548,17 @@ feed_resident_taken(FeedResident *resident)
 }
 
 CachePin *
-feed_resident_pin(FeedResident *resident, const WireRowRange *run)
+feed_resident_pin(FeedResident *resident, const WireRowRange *row_range)
 {
-	HeapCached *cached = cached_of(resident);
-	CachePin *pin = cache_pin(cached->table, run->range, cached->ncols, cached->cols);
+	HeapCached *cached = current_cached(resident);
+	CachePin *pin = cache_pin(cached->table, row_range->range, cached->ncols, cached->cols);
 	bool lacks = false;
 
 	if (pin == NULL)
 		return NULL;
 	for (int c = 0; c < cached->ncols; c++)
 		lacks |= pin->chunks[c] == NULL;
-	if (!lacks && pin->range->stamp == run->stamp)
+	if (!lacks && pin->range->stamp == row_range->stamp)
 		return pin;
 	cache_unpin(pin);
 	return NULL;
@@ -549,8 +567,8 @@ feed_resident_pin(FeedResident *resident, const WireRowRange *run)
 void
 feed_resident_free(FeedResident *resident)
 {
-	if (resident->runs)
-		pfree(resident->runs);
+	if (resident->row_ranges)
+		pfree(resident->row_ranges);
 	if (resident->spans)
 		pfree(resident->spans);
 	if (resident->digests)
@@ -561,7 +579,7 @@ feed_resident_free(FeedResident *resident)
 	pfree(resident);
 }
 
-/* Outputs that are constants: their values. */
+/* Evaluates the outputs that are constants. */
 static void
 set_constants(HeapFeed *feed, FeedResident *resident)
 {
@@ -586,7 +604,7 @@ heap_resident_create(HeapFeed *feed)
 	resident->table = cache_table_id(table->cached->table);
 	resident->cols = table->cached->cols;
 	resident->slots = table->cached->slots;
-	resident->follows = feed->passed;
+	resident->follows = feed->offer_left_rows;
 	resident->alone = feed->append == NULL;
 	resident->set = table->set;
 	resident->nquals = table->nquals;

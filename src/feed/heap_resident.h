@@ -1,10 +1,12 @@
 /*
  * heap_resident.h
- *	  Rows of the column cache that an engine takes by name, as a GPU has copies of their columns.
  *
- * The engine translates the expressions; has the rows collected of ranges whose chunks it accepts;
- * gives back those that it cannot take, and says when it has taken the others.  All of that comes
- * before the first batch.
+ * Offers cached rows to an engine that has copies of their columns, as the GPU server has.
+ *
+ * The engine takes rows by reference: it gets their ranges and row numbers, not their values. It
+ * translates the expressions, has the rows of acceptable ranges collected, gives back those that
+ * it cannot take, and reports when it has taken the others. All of this happens before the first
+ * batch.
  */
 #ifndef GPUAGG_FEED_HEAP_RESIDENT_H
 #define GPUAGG_FEED_HEAP_RESIDENT_H
@@ -17,85 +19,88 @@
 #include "feed.h"
 #include "protocol.h"
 
-/* A query over one table, until the feed is rescanned or ends. */
+/* The offer of one table's rows; valid until the feed is rescanned or ends. */
 typedef struct FeedResident
 {
 	Feed *feed;
 	uint64 table;               /* cache_table_id() */
-	const CacheColumnKey *cols; /* that the query reads */
+	const CacheColumnKey *cols; /* the columns that the query reads */
 	const int *slots;           /* [attribute number - 1] index into cols, and chunks, or -1 */
 
-	bool follows; /* rows of tables before it come by the feed, behind these */
-	bool alone;   /* there are no other tables */
+	bool follows; /* rows of earlier tables come in batches, after these */
+	bool alone;   /* the query reads no other table */
 	ExprSet *set;
 	int nquals;
-	ExprRoot **quals;   /* WHERE, in the order in which they are evaluated */
+	ExprRoot **quals;   /* WHERE, in the order of evaluation */
 	List *checks;       /* ExprRoots that core evaluates for rows that pass, for their errors */
 	ExprRoot **outputs; /* [column of the batch]; NULL: a constant */
-	Datum *constants;   /* those */
+	Datum *constants;   /* [column of the batch] values of constants */
 	bool *constant_nulls;
 
 	/*
-	 * The rows that are collected and not given back: runs, by range and row, and spans of whole
-	 * ranges, by range. The rows of a span are among the runs if it says where
-	 * (WireSpan.row_range), else it stands for them.
+	 * The collected rows that have not been given back, as row ranges, ordered by range and row,
+	 * and as spans, ordered by range. A span is a group of whole ranges (cache/span.h).
+	 * WireSpan.row_range says where the span's row ranges are in the list, or, as WIRE_NO_ARRAY,
+	 * that the span stands for them.
 	 */
-	uint32 nruns;
-	WireRowRange *runs;
+	uint32 nrow_ranges;
+	WireRowRange *row_ranges;
 	uint32 nspans;
 	WireSpan *spans;
-	uint64 *digests; /* of the spans' lists (cache_span_digest) */
+	uint64 *digests; /* of the spans' lists of stamps (cache_span_digest()) */
 	uint64 nrows;
-	/* the feed's */
-	uint32 runs_room;
+	/* Private to heap_resident.c. */
+	uint32 row_ranges_room;
 	uint32 spans_room;
 	MemoryContext cxt;
 } FeedResident;
 
 /*
- * Decides by the chunks of a range's columns, or by what is known of all in a span, whether the
- * engine could take its rows.
+ * Returns whether the engine can take the rows of a range with these chunks. For a span, `chunks`
+ * describe what all of its chunks have in common.
  */
 typedef bool (*ResidentAccept)(void *arg, const CacheChunk *const *chunks);
 
 /*
- * Collects the rows of all ranges that are accepted and proved; those of ranges that no row of
- * which can pass are done.
+ * Collects the proved rows of all ranges that `accept` accepts. Rows of ranges that the quals
+ * refute count as read.
  */
 extern void feed_resident_collect(FeedResident *resident, ResidentAccept accept, void *arg);
 
-/* Will no row come by the feed? */
+/* Returns whether no row is left for batches. */
 extern bool feed_resident_complete(const FeedResident *resident);
 
 /*
- * Lists the runs of those spans that stand for theirs; rows of spans whose ranges have been
- * replaced meanwhile are given back.
+ * Adds the row ranges of spans that stand for their rows, where expand[] is set. Rows of spans
+ * whose ranges have been replaced meanwhile are given back.
  */
 extern void feed_resident_expand(FeedResident *resident, const bool *expand);
 
 /*
- * Of runs for which lacking[] is not 0, those of ranges that the conditions refute are done, so
- * that nothing has to be uploaded for them, if they are most: else later queries had better find
- * all of them.  lacking[] is that of the runs that are left.  Spans that were listed are runs like
- * others then.
+ * Drops row ranges that the quals refute, among those with lacking[] not 0, so that nothing is
+ * uploaded for them. Does so only if most are refuted: otherwise later queries benefit from
+ * uploading all. Adjusts lacking[] to the row ranges that remain. Spans whose row ranges were
+ * listed become plain row ranges.
  */
 extern void feed_resident_refute(FeedResident *resident, uint64 *lacking);
 
 /*
- * Gives back all rows of the ranges of runs that are not to be kept, and without `spans` those of
- * spans that stand for their runs.  Spans that were listed are runs like others then.
+ * Gives back all rows of each range of which a row range is not to be kept, and, unless `spans`,
+ * the rows of spans that stand for their row ranges. Spans whose row ranges were listed become
+ * plain row ranges.
  */
 extern void feed_resident_keep(FeedResident *resident, const bool *keep, bool spans);
 
-/* The engine has taken the rows. */
+/* Counts the rows that the engine has taken. */
 extern void feed_resident_taken(FeedResident *resident);
 
-/* Frees this; what was taken is remembered. */
+/* Frees the offer. The feed remembers the blocks that were taken. */
 extern void feed_resident_free(FeedResident *resident);
 
 /*
- * The range of a run, pinned with its columns; NULL: it has been replaced since, or lacks a column.
+ * Pins the range of a row range with its columns. Returns NULL if it has been replaced since or
+ * lacks a column.
  */
-extern CachePin *feed_resident_pin(FeedResident *resident, const WireRowRange *run);
+extern CachePin *feed_resident_pin(FeedResident *resident, const WireRowRange *row_range);
 
 #endif /* GPUAGG_FEED_HEAP_RESIDENT_H */

@@ -1,18 +1,18 @@
 /*
  * heap_skip.c
- *	  Ranges of the column cache of which no row can pass the query's conditions, or
- *	  every row passes one.
  *
- * Conditions "column operator value" with a btree operator, and "column IS [NOT]
- * NULL", are held against the bounds and the number of NULLs of the column's chunk.
- * A range is skipped only for those before which no condition stands that may raise an error for
- * rows which are skipped.  A value that has to be computed is so only if core would do it for the
- * range's first row, where it belongs to the first condition, or if that cannot raise an error.
+ * Decides a query's conditions for a whole range of the column cache, by the bounds of its chunks.
  *
- * Dates and times may be compared across types, and be cast to each other.  Where that depends on
- * the time zone it is not in order: when clocks are put forward, or an hour's difference becomes a
- * day's, a later local time may be an earlier instant.  By how much is bounded, though, and bounds
- * are moved outwards by more than that.
+ * Conditions "column operator value" with a btree operator, and "column IS [NOT] NULL", are tested
+ * against the bounds and the number of NULLs of the column's chunk. A range may be skipped for a
+ * condition only if no earlier condition may raise an error for the skipped rows. The value is
+ * computed only if core would compute it for the range's first row (so it belongs to the first
+ * condition), or if computing it cannot raise an error.
+ *
+ * Dates and times may be compared across types, and be cast to each other. Where this depends on
+ * the time zone it is not monotonic: when clocks are put forward, or a difference of one hour
+ * becomes one day, a later local time may be an earlier instant. But the deviation is limited, and
+ * bounds are moved outwards by more than the limit.
  */
 #include "postgres.h"
 
@@ -38,20 +38,20 @@
 
 typedef struct SkipTest
 {
-	int qual;   /* number */
-	bool skips; /* may skip ranges */
+	int qual;   /* index of the qual */
+	bool skips; /* a range may be skipped for it */
 	AttrNumber attno;
 	Oid column_type;
-	bool nulls; /* IS NULL, or, with `negate`, IS NOT NULL */
+	bool nulls; /* IS NULL, or IS NOT NULL if negate is set */
 	bool negate;
-	int strategy; /* column operator value */
+	int strategy; /* btree strategy of "column operator value" */
 	Oid collation;
-	FmgrInfo cast;    /* of the column; fn_oid InvalidOid: none */
-	int zones;        /* conversions by the time zone on the way from column to comparison */
-	FmgrInfo op;      /* the operator's function */
-	FmgrInfo less;    /* with equality: column < value, */
+	FmgrInfo cast;    /* cast of the column; fn_oid is InvalidOid: none */
+	int zones;        /* number of conversions that depend on the time zone */
+	FmgrInfo op;      /* function of the operator */
+	FmgrInfo less;    /* equality only: column < value, */
 	FmgrInfo greater; /* column > value */
-	Param *param;     /* that the value is, of those from outside, or NULL */
+	Param *param;     /* the value is this external parameter; or NULL */
 	ExprState *value_state;
 	bool known; /* the fields below are set */
 	bool value_null;
@@ -61,15 +61,15 @@ typedef struct SkipTest
 struct HeapSkip
 {
 	PlanState *scan;
-	MemoryContext temp_cxt;  /* bounds, of one range */
-	MemoryContext value_cxt; /* what columns are compared with, until heap_skip_reset */
+	MemoryContext temp_cxt;  /* bounds of one range */
+	MemoryContext value_cxt; /* values that columns are compared with, until heap_skip_reset() */
 	int ntests;
 	SkipTest *tests;
 };
 
 /*
- * Are chunks' bounds the least and greatest value by the type's btree order?  "char" is ordered
- * without a sign, enums by pg_enum.
+ * Returns whether chunks' bounds are the least and greatest value by the type's btree order.
+ * Chunks order "char" as signed and enums by OID, btree does not.
  */
 static bool
 bounds_are_ordered(Oid type)
@@ -78,7 +78,10 @@ bounds_are_ordered(Oid type)
 	return type != CHAROID && !type_is_enum(type);
 }
 
-/* Is it a cast among dates and times?  Those are in order, but for the time zone. */
+/*
+ * Returns whether a function casts between dates and times. These casts are monotonic except for
+ * the time zone.
+ */
 static bool
 is_time_cast(Oid function)
 {
@@ -97,8 +100,9 @@ is_time_cast(Oid function)
 }
 
 /*
- * Finds what decides "left operator right", where left is of this type; false: the operator is none
- * of the type's btree order.  Nor is one whose answer depends on a setting, but for the time zone.
+ * Sets the functions that decide "left operator right", where left is of `type`. Returns false if
+ * the operator is not in the type's btree family, or depends on a setting other than the time
+ * zone.
  */
 static bool
 set_operator(SkipTest *test, Oid opno, Oid type)
@@ -126,7 +130,7 @@ set_operator(SkipTest *test, Oid opno, Oid type)
 	return true;
 }
 
-/* now() and the like. */
+/* Returns whether an expression is now() or similar. */
 static bool
 is_clock(Node *node)
 {
@@ -143,9 +147,9 @@ is_within(int64 value, int64 limit)
 	return value >= -limit && value <= limit;
 }
 
-/* Is it a number of days, or an interval, of some thousand years at most? */
+/* Returns whether a constant is a number of days or an interval of at most some thousand years. */
 static bool
-is_moderate(Node *node)
+is_overflow_safe(Node *node)
 {
 	const int64 years = 1000;
 	Const *constant = (Const *) node;
@@ -162,7 +166,10 @@ is_moderate(Node *node)
 		is_within(interval->time, years * 366 * USECS_PER_DAY);
 }
 
-/* A value that is known when the query is run (see can_fetch), or computed without an error. */
+/*
+ * Returns whether a value is known when the query runs (see can_fetch()), or can be computed
+ * without an error.
+ */
 static bool
 is_safe_value(Node *node)
 {
@@ -184,13 +191,13 @@ is_safe_value(Node *node)
 		case F_DATE_PL_INTERVAL:
 		case F_DATE_MII:
 		case F_DATE_PLI:
-			return is_clock(linitial(op->args)) && is_moderate(lsecond(op->args));
+			return is_clock(linitial(op->args)) && is_overflow_safe(lsecond(op->args));
 		default:
 			return false;
 	}
 }
 
-/* May the value be computed here? */
+/* Returns whether a value may be computed here. first: it belongs to the first qual. */
 static bool
 is_value(Node *node, bool first)
 {
@@ -199,7 +206,10 @@ is_value(Node *node, bool first)
 		 !contain_subplans(node));
 }
 
-/* Sets the column that a side of a comparison is, perhaps after a cast; false: it is none. */
+/*
+ * Sets the column of a test, if one side of a comparison is a column, perhaps after a cast;
+ * otherwise returns false.
+ */
 static bool
 set_column(SkipTest *test, Node *side)
 {
@@ -273,7 +283,7 @@ heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals, bool guard
 		if (make_test(test, scan, qual, q == 0))
 		{
 			test->qual = q;
-			/* how long a query takes tells what conditions find in rows that are hidden */
+			/* The run time of a query would reveal what a leaky condition finds in hidden rows. */
 			test->skips = !may_fail && !(guarded && contain_leaked_vars(qual));
 			skip->ntests++;
 		}
@@ -298,7 +308,7 @@ heap_skip_reset(HeapSkip *skip)
 	MemoryContextReset(skip->value_cxt);
 }
 
-/* A bound of a chunk as a Datum of the column's type, in the current memory context. */
+/* Returns a bound of a chunk as a Datum of the column's type, in the current memory context. */
 static Datum
 bound_datum(const CacheChunk *chunk, ColumnBound bound)
 {
@@ -320,9 +330,9 @@ bound_datum(const CacheChunk *chunk, ColumnBound bound)
 }
 
 /*
- * By how many days a bound is moved for each conversion by the time zone.  Zones differ from UTC by
- * less than a day, and so two days make a local time the later instant as well; those that are
- * rules instead of names may differ by a week.
+ * Returns by how many days a bound is moved for each conversion by the time zone. Named zones
+ * differ from UTC by less than a day, so two days make sure that a later local time is a later
+ * instant. Zones that are given as rules may differ by a week.
  */
 static int
 zone_days(void)
@@ -330,7 +340,7 @@ zone_days(void)
 	return strpbrk(pg_get_timezone_name(session_timezone), "0123456789<") ? 15 : 2;
 }
 
-/* Dates farther from 2000 than these days cannot be cast, or nearly not. */
+/* Bounds outside these days from 2000 on are not cast: the cast might fail. */
 #define FIRST_DAY (-2400000)
 #define LAST_DAY 70000000
 
@@ -341,7 +351,7 @@ is_finite(const SkipTest *test, ColumnBound bound)
 										  !TIMESTAMP_NOT_FINITE(bound.integer);
 }
 
-/* Can a finite bound of dates or times be cast for certain? */
+/* Returns whether a finite bound of dates or times can be cast without an error. */
 static bool
 is_near(const SkipTest *test, ColumnBound bound)
 {
@@ -351,8 +361,8 @@ is_near(const SkipTest *test, ColumnBound bound)
 }
 
 /*
- * May the cast raise an error for some row of the chunk?  Then each row is to be looked at.  Of
- * what lies before infinity nothing is known.
+ * Returns whether the cast may raise an error for some row of the chunk. Then each row must be
+ * evaluated. With an infinite bound, the other values may be anything.
  */
 static bool
 cast_may_fail(const SkipTest *test, const CacheChunk *chunk)
@@ -365,7 +375,8 @@ cast_may_fail(const SkipTest *test, const CacheChunk *chunk)
 }
 
 /*
- * Moves a bound of dates or times outwards by some days; false: it may be too far out to be cast.
+ * Moves a bound of dates or times outwards by some days; returns false if it may be too far out to
+ * be cast.
  */
 static bool
 move_bound(const SkipTest *test, ColumnBound *bound, int days)
@@ -379,11 +390,11 @@ move_bound(const SkipTest *test, ColumnBound *bound, int days)
 }
 
 /*
- * Does the operator say so of the chunk's greatest or least value, or one beyond it?  If that
- * cannot be told, `unknown`.
+ * Returns whether "bound op value" is true for the chunk's least or greatest value, moved outwards
+ * if need be; `unknown` if that cannot be decided.
  */
 static bool
-holds(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, bool greatest, bool unknown)
+bound_satisfies(SkipTest *test, FmgrInfo *op, const CacheChunk *chunk, bool greatest, bool unknown)
 {
 	ColumnBound bound = greatest ? chunk->greatest : chunk->least;
 	int days = test->zones > 0 ? test->zones * zone_days() : 0;
@@ -404,9 +415,9 @@ heap_skip_bound(const CacheChunk *chunk, bool greatest)
 	return bound_datum(chunk, greatest ? chunk->greatest : chunk->least);
 }
 
-/* Evaluates what the column is compared with. */
+/* Evaluates the value that the column is compared with. */
 static void
-know_value(HeapSkip *skip, SkipTest *test)
+evaluate_value(HeapSkip *skip, SkipTest *test)
 {
 	MemoryContext old = MemoryContextSwitchTo(skip->value_cxt);
 
@@ -416,8 +427,8 @@ know_value(HeapSkip *skip, SkipTest *test)
 }
 
 /*
- * Can the value be had without an error?  Of a parameter that is a field of a record, which may be
- * of another type than when the query was planned, this is not known before.
+ * Returns whether the value can be fetched without an error. A parameter may be a field of a
+ * record whose type has changed since planning; then the fetch would fail.
  */
 static bool
 can_fetch(HeapSkip *skip, const SkipTest *test)
@@ -436,7 +447,7 @@ can_fetch(HeapSkip *skip, const SkipTest *test)
 	return found->ptype == param->paramtype;
 }
 
-/* Can the chunk's bounds be compared with the value?  A NULL cannot. */
+/* Returns whether the chunk's bounds can be compared with the value. A NULL value cannot. */
 static bool
 is_comparable(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
@@ -445,11 +456,11 @@ is_comparable(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 	if (!test->known && !can_fetch(skip, test))
 		return false;
 	if (!test->known)
-		know_value(skip, test);
+		evaluate_value(skip, test);
 	return !test->value_null;
 }
 
-/* Can no row of the chunk pass? */
+/* Returns whether no row of the chunk can pass. */
 static bool
 refutes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
@@ -463,17 +474,17 @@ refutes(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 	{
 		case BTLessStrategyNumber:
 		case BTLessEqualStrategyNumber:
-			return !holds(test, &test->op, chunk, false, true);
+			return !bound_satisfies(test, &test->op, chunk, false, true);
 		case BTGreaterStrategyNumber:
 		case BTGreaterEqualStrategyNumber:
-			return !holds(test, &test->op, chunk, true, true);
+			return !bound_satisfies(test, &test->op, chunk, true, true);
 		default:
-			return holds(test, &test->less, chunk, true, false) ||
-				holds(test, &test->greater, chunk, false, false);
+			return bound_satisfies(test, &test->less, chunk, true, false) ||
+				bound_satisfies(test, &test->greater, chunk, false, false);
 	}
 }
 
-/* Do all rows of the chunk pass? */
+/* Returns whether all rows of the chunk pass. */
 static bool
 implies(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 {
@@ -485,13 +496,13 @@ implies(HeapSkip *skip, SkipTest *test, const CacheChunk *chunk)
 	{
 		case BTLessStrategyNumber:
 		case BTLessEqualStrategyNumber:
-			return holds(test, &test->op, chunk, true, false);
+			return bound_satisfies(test, &test->op, chunk, true, false);
 		case BTGreaterStrategyNumber:
 		case BTGreaterEqualStrategyNumber:
-			return holds(test, &test->op, chunk, false, false);
+			return bound_satisfies(test, &test->op, chunk, false, false);
 		default:
-			return holds(test, &test->op, chunk, true, false) &&
-				holds(test, &test->op, chunk, false, false);
+			return bound_satisfies(test, &test->op, chunk, true, false) &&
+				bound_satisfies(test, &test->op, chunk, false, false);
 	}
 }
 

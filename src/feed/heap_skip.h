@@ -1,7 +1,8 @@
 /*
  * heap_skip.h
- *	  Ranges of the column cache of which no row can pass the query's conditions, or
- *	  every row passes one.
+ *
+ * Decides a query's conditions for a whole range of the column cache, by the bounds of its chunks:
+ * no row can pass (the range is skipped), or every row passes one.
  */
 #ifndef GPUAGG_FEED_HEAP_SKIP_H
 #define GPUAGG_FEED_HEAP_SKIP_H
@@ -16,27 +17,31 @@
 typedef struct HeapSkip HeapSkip;
 
 /*
- * What chunks' bounds can say of nquals quals, which are evaluated in this order, of a scan of a
- * table; NULL: nothing.  In the current memory context.
+ * Prepares to test the quals of a table's scan, in the order of their evaluation. Lives in the
+ * current memory context. guarded: some rows may be hidden from the user. Returns NULL if bounds
+ * can decide none of them.
  */
 extern HeapSkip *heap_skip_create(PlanState *scan, int nquals, ExprRoot *const *quals,
 								  bool guarded);
 
-/* Forgets the values that columns are compared with, for a rescan. */
+/* Forgets the values that columns are compared with. Called when a scan begins. */
 extern void heap_skip_reset(HeapSkip *skip);
 
 /*
- * Does no row pass of chunks that hold some rows?  slots[attno - 1] is an attribute's
- * index into chunks.
+ * Returns whether no row of a range can pass. The range must have rows. slots[attno - 1] is an
+ * attribute's index into chunks.
  */
 extern bool heap_skip_refutes(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots);
 
-/* The least or greatest value of a chunk that has bounds, in the current memory context. */
+/*
+ * Returns the least or greatest value of a chunk that has bounds, allocated in the current memory
+ * context.
+ */
 extern Datum heap_skip_bound(const CacheChunk *chunk, bool greatest);
 
 /*
- * Notes of such chunks, for each qual, whether every row passes, so that it need not be evaluated;
- * returns of how many.  implied[] is false before.
+ * Sets implied[] for quals that every row of a range passes, so that they need not be evaluated;
+ * implied[] must be false before. Returns their number. The range must have rows.
  */
 extern int heap_skip_implies(HeapSkip *skip, const CacheChunk *const *chunks, const int *slots,
 							 bool *implied);

@@ -1,6 +1,7 @@
 /*
  * heap_table.c
- *	  What the query wants of one table: its quals and outputs, compiled.
+ *
+ * Compiles the quals and outputs of one table.
  */
 #include "postgres.h"
 
@@ -12,7 +13,7 @@
 
 #include "feed/heap.h"
 
-/* For ExprSet.load_row: the tuple goes to the slot in which core's evaluator expects it. */
+/* ExprSet.load_row: stores the tuple in the slot where core's evaluator expects it. */
 static void
 load_row(void *owner, int row)
 {
@@ -37,8 +38,8 @@ load_row(void *owner, int row)
 }
 
 /*
- * Replaces Vars of a projection's child, an Append, by the targets of the table's scan, to which
- * they are by number.
+ * Replaces Vars that refer to a projection's child (an Append) by the targets of the table's scan
+ * with the same numbers.
  */
 static Node *
 resolve_outer(Node *node, void *context)
@@ -53,7 +54,7 @@ resolve_outer(Node *node, void *context)
 	return expression_tree_mutator(node, resolve_outer, context);
 }
 
-/* Column resno of the feed's child, as an expression over the table's columns. */
+/* Returns column resno of the feed's child as an expression over the table's columns. */
 static Expr *
 output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 {
@@ -67,8 +68,8 @@ output_expr(const HeapFeed *feed, const HeapTable *table, int resno)
 }
 
 /*
- * Strips relabels, but those that make a boolean of another type's bits, which only the compiler
- * handles.
+ * Strips RelabelTypes, except those that turn bits of another type into a boolean; only the
+ * compiler handles these.
  */
 static Expr *
 strip_relabels(Expr *expr)
@@ -78,7 +79,7 @@ strip_relabels(Expr *expr)
 	return expr;
 }
 
-/* Compiles an expression into the list of checks, unless it cannot raise an error. */
+/* Adds an expression to the list of checks, unless it cannot raise an error. */
 static void
 add_check(HeapTable *table, Expr *expr)
 {
@@ -89,8 +90,8 @@ add_check(HeapTable *table, Expr *expr)
 }
 
 /*
- * Core computes all targets of a plan node.  Those that are no output, or are
- * only part of an expression that may not evaluate them, can still raise errors.
+ * Adds checks. Core computes all targets of a plan node. A target that is not an output, or is
+ * part of an expression that may not evaluate it, can still raise an error.
  */
 static void
 add_checks(HeapFeed *feed, HeapTable *table)
@@ -129,8 +130,8 @@ output_root(HeapFeed *feed, HeapTable *table, const HeapOutput *output, int stag
 }
 
 /*
- * Are the values better numbered?  So need numerics not be made of decimals again and again, for
- * keys above all.
+ * Returns whether dictionary codes of an output are useful. With codes, equal decimals become
+ * numerics only once, which matters most for keys.
  */
 static bool
 wants_codes(const HeapOutput *output, const ExprRoot *root)
@@ -140,8 +141,8 @@ wants_codes(const HeapOutput *output, const ExprRoot *root)
 }
 
 /*
- * Compiles the outputs.  What may be computed once for each value of a column of the cache comes
- * last, in a stage of its own, which can be left out.
+ * Compiles the outputs. Those that may be computed once for each value of a cached column come
+ * last, in a stage of their own that can be left out.
  */
 static void
 add_outputs(HeapFeed *feed, HeapTable *table)
@@ -165,8 +166,8 @@ add_outputs(HeapFeed *feed, HeapTable *table)
 }
 
 /*
- * Marks the outputs that are computed in place in the batch: for each vector the first output of
- * its type.
+ * Marks the outputs whose vectors are computed in the batch's arrays: for each vector the first
+ * output of the same type.
  */
 static void
 redirect_outputs(HeapFeed *feed, HeapTable *table)
@@ -187,7 +188,8 @@ redirect_outputs(HeapFeed *feed, HeapTable *table)
 }
 
 /*
- * Joins outputs of one column that core evaluates for every row, such as a key that is summed too.
+ * Joins outputs of the same column that core evaluates for every row, such as a key that is also
+ * summed.
  */
 static void
 join_outputs(HeapFeed *feed, HeapTable *table)
@@ -200,7 +202,7 @@ join_outputs(HeapFeed *feed, HeapTable *table)
 		hroot->next = -1;
 		if (previous < 0 || hroot->root->vec || table->outputs[previous].root->vec)
 			continue;
-		hroot->follows = true;
+		hroot->joined = true;
 		table->outputs[previous].next = c;
 	}
 }
@@ -227,7 +229,7 @@ init_columns(HeapFeed *feed, HeapTable *table)
 		table->scan->counts_only &= table->outputs[c].root == NULL;
 }
 
-/* Adds the columns of the table that an expression reads, by vectors or by core's evaluator. */
+/* Adds the table's columns that an expression reads to *attnos. */
 static void
 add_attnos(const HeapTable *table, const ExprRoot *root, Bitmapset **attnos)
 {
@@ -236,7 +238,7 @@ add_attnos(const HeapTable *table, const ExprRoot *root, Bitmapset **attnos)
 					   attnos);
 }
 
-/* Prepares to read the table from the column cache. */
+/* Prepares to read the table by way of the column cache, and the per-qual facts. */
 static void
 init_cached(HeapFeed *feed, HeapTable *table)
 {
@@ -249,7 +251,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 		add_attnos(table, table->outputs[c].root, &attnos);
 	foreach (lc, table->checks)
 		add_attnos(table, lfirst(lc), &attnos);
-	/* an index has chosen the tuples */
+	/* A bitmap or index scan reads selected tuples only, so the cache does not serve it. */
 	if (table->scan->bitmap == NULL && table->scan->index == NULL)
 		table->cached = heap_cached_create(table->scan, attnos, table->set, &feed->base.stats);
 	if (table->cached)
@@ -277,14 +279,13 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	{
 		HeapRoot *hroot = &table->outputs[c];
 
-		if (hroot->root == NULL || hroot->follows || hroot->root->stage <= table->nquals)
+		if (hroot->root == NULL || hroot->joined || hroot->root->stage <= table->nquals)
 			continue;
 		hroot->memo = heap_memo_create_output(table, hroot->root);
 		table->has_memos = true;
 	}
 }
 
-/* Compiles everything for the table of a plan node; it lives in the current memory context. */
 HeapTable *
 heap_table_create(HeapFeed *feed, ScanState *node)
 {

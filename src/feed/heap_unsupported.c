@@ -1,6 +1,7 @@
 /*
  * heap_unsupported.c
- *	  Which child plans the heap feed can stand in for.
+ *
+ * Decides which child plans can be read by their tables' pages.
  */
 #include "postgres.h"
 
@@ -17,15 +18,15 @@
 #include "feed/heap.h"
 
 /*
- * Expressions are evaluated a page at a time, once for each use or not at all,
- * and again by core for rows of scalar fallback: volatile functions would show
- * that.  What a subplan calls is unknown here, so a subplan is refused if anything
- * in the query is volatile.
+ * Returns why a node's expressions forbid it. They are evaluated a page at a time, once per use or
+ * not at all, and again by core for rows of the scalar fallback. Volatile functions would show
+ * that. A subplan's functions are unknown here, so no subplan is allowed if anything in the query
+ * is volatile.
  */
 static const char *
 expressions_unsupported_reason(PlanState *node, bool volatile_query)
 {
-	/* no list is made of these, as a query may have many rescans */
+	/* An array, not a List: a query may have many rescans. */
 	Node *exprs[] = {(Node *) node->plan->targetlist, (Node *) node->plan->qual,
 					 (Node *) heap_index_quals((ScanState *) node)};
 
@@ -48,10 +49,10 @@ has_or(Node *node, void *context)
 }
 
 /*
- * What is particular to scans that read an index.  The feed may hold all rows against the
- * conditions of the indexes, core only those for which bitmap or index ask for it.  A tuple that
- * these name passes its index's condition, so that cannot fail for it, but for that of another
- * index under an OR it may.
+ * Returns why a bitmap or index scan cannot be read by pages. The feed may test all rows against
+ * the conditions of the index; core tests only those that need a recheck. A tuple that the index
+ * selects satisfies the condition, so testing it cannot raise an error, unless the condition of
+ * another index stands next to it under an OR.
  */
 static const char *
 indexed_unsupported_reason(PlanState *node)
@@ -86,7 +87,10 @@ is_users_function(Oid funcid, void *context)
 	return funcid >= FirstNormalObjectId;
 }
 
-/* Does it call users' functions or subplans, whose repetition would be seen or take long? */
+/*
+ * Returns whether the expression calls users' functions or subplans: their repetition could be
+ * noticed, or take long.
+ */
 static bool
 repeats_walker(Node *node, void *context)
 {
@@ -99,8 +103,9 @@ repeats_walker(Node *node, void *context)
 }
 
 /*
- * Above an Append each column of the projection is an expression of its own over
- * the table's columns, each of which repeats what it uses of the table's target list.
+ * Returns why the target list of a table below an Append cannot be merged with the projection
+ * above. Each column of the projection becomes an expression over the table's columns, and repeats
+ * what it uses of the table's target list.
  */
 static const char *
 projected_unsupported_reason(PlanState *node)
@@ -110,7 +115,6 @@ projected_unsupported_reason(PlanState *node)
 		NULL;
 }
 
-/* The Append, under the projection if there is one; or NULL. */
 AppendState *
 heap_find_append(PlanState *child)
 {
@@ -137,8 +141,9 @@ any_can_fail(List *exprs, ParamListInfo params)
 }
 
 /*
- * A LIMIT above a scan: rows come in the scan's order, so that the first ones are core's.  But
- * expressions are evaluated for some rows beyond them.
+ * Returns why a LIMIT cannot be read by pages. Rows come in the order of the scan, so the first
+ * ones are core's. But expressions are also evaluated for some rows after the last one that the
+ * LIMIT lets pass, and must not fail there.
  */
 static const char *
 limit_unsupported_reason(LimitState *node)
@@ -163,7 +168,7 @@ limit_unsupported_reason(LimitState *node)
 }
 
 const char *
-feed_heap_unsupported_reason(PlanState *child, bool volatile_query)
+feed_pages_unsupported_reason(PlanState *child, bool volatile_query)
 {
 	const char *why = NULL;
 	EState *estate = child->state;
@@ -195,6 +200,6 @@ feed_heap_unsupported_reason(PlanState *child, bool volatile_query)
 		nheap += subplan == NULL;
 		why = why ? why : subplan;
 	}
-	/* without a projection the others can be executed */
+	/* Without a projection, the executor can run the other subplans. */
 	return child == &append->ps && nheap > 0 ? NULL : why;
 }

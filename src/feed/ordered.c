@@ -1,16 +1,16 @@
 /*
  * ordered.c
- *	  A feed that sorts another one's rows by keys and order.
  *
- * For aggregates with an ORDER BY over types that have 64-bit codes.  Rows are
- * kept in a row store and sorted there.  Beyond the memory limit they are
- * written to the files of a partition set by the hash of their keys, so that
- * each partition holds whole groups and is sorted separately.  A partition that
- * is too large is partitioned again, and at the last level, or without keys,
- * sorted by core's tuplesort on the codes.
+ * A feed that sorts the rows of another feed by keys and order.
  *
- * Memory: a context below the one the feed was opened in; files belong to the
- * resource owner.
+ * Used for aggregates with an ORDER BY over types that have 64-bit codes. Rows are kept in a row
+ * store and sorted there. Beyond the memory limit they are written to the files of a partition set
+ * by the hash of their keys, so that each partition has whole groups and is sorted separately. A
+ * partition that is too large is partitioned again. At the last level, or without keys, core's
+ * tuplesort sorts by the codes.
+ *
+ * Memory: a context below the one in which the feed was opened. Files belong to the resource
+ * owner.
  */
 #include "postgres.h"
 
@@ -29,7 +29,7 @@
 #include "groups/record.h"
 #include "groups/spill.h"
 
-/* Files of a partition set: their buffers take an eighth of the memory. */
+/* Numbers of files of a partition set: their buffers take an eighth of the memory. */
 #define MIN_PARTITIONS 4
 #define MAX_PARTITIONS 256
 #define MAX_LEVEL 2
@@ -47,17 +47,17 @@ typedef struct OrderedFeed
 	MemoryContext cxt;
 	RowStore *store;
 	bool loaded; /* the inner feed has been read to its end */
-	int64 next;  /* row of the sorted store that is due */
+	int64 next;  /* next row of the sorted store */
 
-	int level; /* of the rows being loaded */
+	int level; /* partition level of the rows that are being loaded */
 	PartitionSet *out;
 	PartitionList pending;
 	Partition in;
 	RowReader *reader;
 	StringInfoData record;
 
-	Tuplesortstate *sort;   /* or NULL */
-	TupleDesc desc;         /* the codes, and the row as bytes */
+	Tuplesortstate *sort;   /* NULL: not in use */
+	TupleDesc desc;         /* columns: the codes, then the row as bytes */
 	TupleTableSlot *slot;   /* to write */
 	TupleTableSlot *sorted; /* to read */
 
@@ -91,7 +91,7 @@ finish_partitions(OrderedFeed *feed)
 
 /* ---- tuplesort ---------------------------------------------------------- */
 
-/* For rows that cannot be partitioned (any further). */
+/* Begins a tuplesort, for rows that cannot be partitioned (further). */
 static void
 begin_tuplesort(OrderedFeed *feed)
 {
@@ -168,11 +168,11 @@ next_tuplesorted(OrderedFeed *feed)
 /* ---- loading ------------------------------------------------------------ */
 
 /*
- * The store exceeds the memory: its rows, and all that follow in this load, go to
- * partitions or a tuplesort.
+ * Moves the rows of the store, which exceeds the memory, to partitions or a tuplesort; later rows
+ * of this load follow them.
  */
 static void
-overflow(OrderedFeed *feed)
+leave_memory(OrderedFeed *feed)
 {
 	Batch *batch;
 
@@ -191,7 +191,7 @@ overflow(OrderedFeed *feed)
 		else
 			partition_batch(feed, batch);
 	}
-	/* the codes of Datum keys stay, as rows in the tuplesort have them */
+	/* Codes of Datum keys stay: rows in the tuplesort have them. */
 	row_store_clear_rows(feed->store);
 }
 
@@ -208,11 +208,11 @@ load_batch(OrderedFeed *feed, const Batch *batch)
 		row_store_append(feed->store, batch);
 		if (row_store_memory(feed->store) > feed->mem_limit ||
 			!row_store_has_room(feed->store, feed->batch_rows))
-			overflow(feed);
+			leave_memory(feed);
 	}
 }
 
-/* Sorts the rows of this load, which is complete. */
+/* Sorts the rows of this load, after the last one. */
 static void
 finish_load(OrderedFeed *feed)
 {
@@ -242,7 +242,10 @@ load_partition(OrderedFeed *feed)
 	return true;
 }
 
-/* Loads the inner feed, which runs in the caller's context, where its scans may begin. */
+/*
+ * Loads all rows of the inner feed. That runs in the caller's memory context, in which its scans
+ * may begin.
+ */
 static void
 load_inner(OrderedFeed *feed)
 {
@@ -286,7 +289,7 @@ ordered_next(Feed *base)
 	return batch;
 }
 
-/* ---- life --------------------------------------------------------------- */
+/* ---- rescanning, ending, opening ---------------------------------------------- */
 
 /* Frees the rows that were read, in memory and in files. */
 static void
@@ -347,7 +350,6 @@ ordered_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 }
 
 static const FeedOps ordered_ops = {
-	.name = "ordered",
 	.next = ordered_next,
 	.rescan = ordered_rescan,
 	.end = ordered_end,

@@ -39,14 +39,14 @@ struct GroupBits
 {
 	MemoryContext cxt;
 	const AggSpec *spec;
-	KeyBits *keys;
+	KeyBits *keys; /* [key] */
 	uint64 nbits;
-	uint64 *words;
-	uint64 count;
-	uint32 *at; /* [row of a batch] bit position */
-	uint32 *digits;
+	uint64 *words;     /* the bitmap */
+	uint64 count;      /* bits that are set */
+	uint32 *at;        /* [row of a batch] bit position */
+	uint32 *digits;    /* [row of a batch] digits of one key */
 	uint64 next;       /* first bit position that group_bits_next has not read yet */
-	Batch batch;       /* what group_bits_next returns */
+	Batch batch;       /* the batch that group_bits_next returns */
 	uint64 **validity; /* [key] memory for Column.validity, or NULL */
 };
 
@@ -266,6 +266,7 @@ add_key_positions(const KeyBits *key, const Column *col, int n, uint32 *at, bool
 	return bad == 0;
 }
 
+/* Sets bits, and counts those that were not set. */
 static void
 set_bits(GroupBits *bits, const uint32 *at, int n)
 {

@@ -7,8 +7,8 @@
  * one bit is enough. The bit's position is a mixed-radix number made of the keys, in which the last
  * key changes fastest. Groups are returned in the order of their keys.
  *
- * The engine (engine_cpu/absorb.c) starts with bits where group_bits_possible() allows them and
- * moves to a GroupTable when a key no longer fits.
+ * The CPU engine (engine_cpu/absorb.c) hashes its first batch, changes to bits where
+ * group_bits_possible() allows that, and moves back to its GroupTable when a key no longer fits.
  */
 #ifndef GPUAGG_GROUP_BITS_H
 #define GPUAGG_GROUP_BITS_H

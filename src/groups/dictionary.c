@@ -75,9 +75,9 @@ typedef struct FeedCode
 
 struct Dictionary
 {
-	MemoryContext cxt;
-	MemoryContext values_cxt;
-	MemoryContext temp_cxt;
+	MemoryContext cxt;        /* everything */
+	MemoryContext values_cxt; /* the values that are kept */
+	MemoryContext temp_cxt;   /* detoasted values of a batch, and what functions allocate */
 	ValueClass class;
 	FmgrInfo hashfn;
 	FmgrInfo eqfn;
@@ -88,15 +88,15 @@ struct Dictionary
 	bool met_variant;      /* the last lookup met a variant */
 	HashSeed seed; /* never changes after the first value, because partitions of spilled rows depend
 					  on it */
-	int n;
-	int capacity;
-	Datum *values;              /* [code] the value that is kept */
+	int n;         /* codes given so far */
+	int capacity;  /* allocated entries of values */
+	Datum *values; /* [code] the value that is kept */
 	struct value_hash *entries; /* codes by value; NULL is not among them */
-	int32 null_code;
-	size_t value_bytes;
-	Datum *detoasted;       /* [row of a batch] */
-	FeedCode *feed_codes;   /* [number in the feed's dictionary (Column.codes)] */
-	uint32 feed_codes_size; /* allocated entries */
+	int32 null_code;            /* NO_CODE: NULL has none yet */
+	size_t value_bytes;         /* in values_cxt */
+	Datum *detoasted;           /* [row of a batch] */
+	FeedCode *feed_codes;       /* [number in the feed's dictionary (Column.codes)] */
+	uint32 feed_codes_size;     /* allocated entries */
 	uint32 nfeed_codes;
 	uint64 feed_dictionary;  /* the Column.dictionary that feed_codes is for; 0: none */
 	ShortValue *short_cache; /* [hash of the image]; NULL: not allocated yet */
@@ -110,6 +110,7 @@ equality_is_bytewise(Oid collation)
 	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
 }
 
+/* Returns how values of a key are hashed and compared. */
 static ValueClass
 value_class(const KeySpec *key)
 {
@@ -360,6 +361,7 @@ add_code(Dictionary *dict, Datum value, bool isnull)
 	return dict->n++;
 }
 
+/* Returns whether another code may be given. */
 static inline bool
 has_room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 {
@@ -446,6 +448,7 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 	}
 }
 
+/* Fills dict->detoasted[] and hashes[]. */
 static void
 hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 {

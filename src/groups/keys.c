@@ -17,6 +17,7 @@
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
 
+/* Returns the bits of a float that are the same for all equal values: -0 = 0, NaN = NaN. */
 static inline uint32
 float_bits(float v)
 {
@@ -100,7 +101,7 @@ allocate_bits(int *used, int *nwords, int bits, int *shift)
 static bool
 needs_shown(const AggSpec *spec, const KeySpec *key, bool segmented)
 {
-	/* of a single key, the dictionary has the value of the first row */
+	/* for a single key, the dictionary has the value of the first row */
 	if (key->kind == KEY_DATUM)
 		return segmented || (key->varies && spec->nkeys > 1);
 	return key->kind == KEY_FLOAT;

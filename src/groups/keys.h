@@ -23,7 +23,7 @@ typedef struct KeyLayout
 {
 	int word; /* index of the packed word; -1: the key has only a shown word */
 	int shift;
-	uint64 mask;   /* of the field, before it is shifted */
+	uint64 mask;   /* the field's bits, before they are shifted */
 	int null_word; /* word of the bit that says NULL; -1: none, the dictionary has a code for NULL
 					*/
 	uint64 null_bit;

@@ -46,6 +46,7 @@ insert_row(GroupTable *table, const Batch *batch, int i)
 	return at;
 }
 
+/* Packs the keys of a batch. Without new groups, values get no new codes. */
 static void
 pack_keys(GroupTable *table, const Batch *batch)
 {
@@ -206,6 +207,7 @@ wanted_size(const GroupTable *table)
 	return group_table_hash_size(Max(Min(groups, table->max_groups), table->ngroups + 1.0));
 }
 
+/* Moves all entries to a larger hash table. */
 static void
 grow_hash(GroupTable *table)
 {
@@ -316,6 +318,7 @@ lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, in
 	}
 }
 
+/* Prefetches the first cache line of a row, and one more. */
 static inline void
 prefetch_row(const GroupTable *table, uint32 at)
 {
@@ -353,6 +356,7 @@ locate_hash_words(GroupTable *table, const Batch *batch, int nwords, int n, cons
 		out[i] = lookup_or_add_group(table, batch, nwords, i, n, rows ? rows[i] : i);
 }
 
+/* Finds or adds the groups of n packed keys in TABLE_HASH; see locate_hash_words. */
 static void
 locate_hash(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
 {
@@ -462,7 +466,7 @@ group_table_use_direct(GroupTable *table)
 	return true;
 }
 
-/* Adds slack on the sides where *range exceeds *old, so that the map seldom grows. */
+/* Adds slack on the sides where *range exceeds *old, so that the map does not grow often. */
 static void
 add_slack(const KeyRange *old, KeyRange *range)
 {
@@ -535,6 +539,7 @@ extend_ranges_to_batch(GroupTable *table, const Batch *batch)
 	return inside;
 }
 
+/* Finds or adds the groups of n keys in TABLE_DIRECT, by the bins in words[0]. */
 static void
 locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
 {
@@ -712,6 +717,7 @@ locate_existing_key(GroupTable *table, const Column *col, int n)
 				bins[i] += base + (uint32) v[i] * factor; \
 	} while (0)
 
+/* Adds a key's contribution to bins[]. Returns false if the column is no integer. */
 static bool
 add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool first)
 {
@@ -791,6 +797,9 @@ locate_existing(GroupTable *table, const Batch *batch)
 	return n > 1 && same * 2 < Min(n, RUN_SAMPLE);
 }
 
+/*
+ * Finds or adds the groups of a batch in TABLE_DIRECT or TABLE_HASH, by runs where there are some.
+ */
 static void
 locate_words(GroupTable *table, const Batch *batch)
 {

@@ -186,6 +186,7 @@ read_reference(RowReader *reader, const char **pos, int16 typlen)
 	return value;
 }
 
+/* Reads a row's values into row i of the batch; `nulls` is the start of its record. */
 static void
 decode_row(RowReader *reader, int i, const char *nulls)
 {

@@ -75,7 +75,7 @@ typedef struct GroupReader
 	int capacity;
 	MemoryContext datum_cxt; /* by-reference values of the groups */
 	StringInfoData record;
-	size_t bytes; /* of the records read since group_reader_clear */
+	size_t bytes; /* bytes of records read since group_reader_clear */
 } GroupReader;
 
 /* Creates a reader in a child context of `parent`, which group_reader_free deletes. */

@@ -21,6 +21,7 @@
 #include "common/interruptible.h"
 #include "groups/dictionary.h"
 #include "groups/row_store.h"
+#include "operators/select.h"
 
 /* Kinds of a stored value, one byte each. */
 enum
@@ -39,8 +40,8 @@ enum
 
 typedef struct StoredColumn
 {
-	char *values;
-	uint8 *kinds;
+	char *values; /* [row] of the column\'s width */
+	uint8 *kinds; /* [row] ROW_... */
 } StoredColumn;
 
 struct RowStore
@@ -49,11 +50,11 @@ struct RowStore
 	MemoryContext cxt;
 	MemoryContext datum_cxt; /* by-reference values */
 	int batch_rows;
-	int64 n;
-	int64 capacity;
+	int64 n;        /* rows */
+	int64 capacity; /* rows for which there is room */
 	StoredColumn *cols;
-	int nmasks;
-	int ncodes;
+	int nmasks;         /* codes that are bitmaps of NULL keys */
+	int ncodes;         /* all codes of a row */
 	uint64 **codes;     /* [code][row] */
 	Dictionary **dicts; /* [key] NULL where the key is not a KEY_DATUM */
 	HashSeed seed;      /* for row_store_key_hashes */
@@ -61,7 +62,7 @@ struct RowStore
 	bool toasted;       /* some values are compressed or out of line */
 
 	/* buffers for one batch */
-	uint64 **batch_codes;
+	uint64 **batch_codes; /* [code][row of the batch] */
 	int32 *dict_codes;
 	uint32 *dict_hashes;
 	uint64 *hashes;
@@ -142,6 +143,7 @@ row_store_clear(RowStore *store)
 			dictionary_reset(store->dicts[k]);
 }
 
+/* Returns the bytes of a row without by-reference values and sorting. */
 static size_t
 stored_row_bytes(const RowStore *store)
 {
@@ -172,22 +174,6 @@ row_store_has_room(const RowStore *store, int rows)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Returns an integer that orders as PostgreSQL orders doubles: -0 = 0, NaN last. */
-static inline uint64
-float_code(double x)
-{
-	uint64 bits;
-
-	if (isnan(x))
-		return PG_UINT64_MAX;
-	if (x == 0.0)
-		x = 0.0;
-	memcpy(&bits, &x, sizeof(bits));
-	return (bits >> 63) ? ~bits : bits | UINT64CONST(0x8000000000000000);
-}
-
-#define SIGN_BIT UINT64CONST(0x8000000000000000)
-
 /* Fills codes[] with integers that order as the column's values do. */
 static void
 column_codes(const Column *col, int n, uint64 *codes)
@@ -204,12 +190,12 @@ column_codes(const Column *col, int n, uint64 *codes)
 
 #define X(NAME, value_t, ...) \
 	case COLUMN_##NAME: \
-		CODES(value_t, (uint64) (int64) x ^ SIGN_BIT);
+		CODES(value_t, select_code_i64(x));
 		COLUMN_INTEGERS(X)
 #undef X
 #define X(NAME, value_t, ...) \
 	case COLUMN_##NAME: \
-		CODES(value_t, float_code(x));
+		CODES(value_t, select_code_f64(x + 0.0)); /* -0 = 0 */
 		COLUMN_FLOATS(X)
 #undef X
 #undef CODES
@@ -318,6 +304,7 @@ grow_array(RowStore *store, void *array, size_t bytes)
 	return repalloc_huge(array, bytes);
 }
 
+/* Makes room for this many rows. */
 static void
 grow_store(RowStore *store, int64 rows)
 {
@@ -415,7 +402,7 @@ pack_codes(RowStore *store)
 		uint64 min = codes[0], max = codes[0];
 		int bits;
 
-		INTERRUPTIBLE_FOR(i, 1, store->n)
+		INTERRUPTIBLE_FOR (i, 1, store->n)
 		{
 			min = Min(min, codes[i]);
 			max = Max(max, codes[i]);
@@ -430,9 +417,9 @@ pack_codes(RowStore *store)
 			empty = true;
 		}
 		/* word <= c, so nothing is overwritten before it is read */
-		INTERRUPTIBLE_FOR(i, 0, store->n)
-		store->codes[word][i] =
-			empty ? codes[i] - min : store->codes[word][i] << bits | (codes[i] - min);
+		INTERRUPTIBLE_FOR (i, 0, store->n)
+			store->codes[word][i] =
+				empty ? codes[i] - min : store->codes[word][i] << bits | (codes[i] - min);
 		left -= bits;
 		empty = false;
 	}
@@ -465,7 +452,7 @@ sort_by_byte(const SortArrays *from, const SortArrays *to, int64 n, int shift, u
 		count[b] = at;
 		at += here;
 	}
-	INTERRUPTIBLE_FOR(i, 0, n)
+	INTERRUPTIBLE_FOR (i, 0, n)
 	{
 		uint32 place = count[from->words[i] >> shift & 0xFF]++;
 
@@ -484,7 +471,7 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 {
 	uint64 all = 0;
 
-	INTERRUPTIBLE_FOR(i, 0, n)
+	INTERRUPTIBLE_FOR (i, 0, n)
 	{
 		from->words[i] = words[from->rows[i]];
 		all |= from->words[i];
@@ -494,8 +481,8 @@ sort_by_word(SortArrays *from, SortArrays *to, int64 n, const uint64 *words)
 		uint32 count[256] = {0};
 		SortArrays sorted = *to;
 
-		INTERRUPTIBLE_FOR(i, 0, n)
-		count[from->words[i] >> shift & 0xFF]++;
+		INTERRUPTIBLE_FOR (i, 0, n)
+			count[from->words[i] >> shift & 0xFF]++;
 		if (count[from->words[0] >> shift & 0xFF] == n)
 			continue;
 		sort_by_byte(from, to, n, shift, count);
@@ -582,8 +569,8 @@ row_store_sort(RowStore *store)
 	from.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
 	to.rows = MemoryContextAllocHuge(store->cxt, n * sizeof(uint32));
 	to.words = MemoryContextAllocHuge(store->cxt, n * sizeof(uint64));
-	INTERRUPTIBLE_FOR(i, 0, n)
-	from.rows[i] = i;
+	INTERRUPTIBLE_FOR (i, 0, n)
+		from.rows[i] = i;
 	ties.end = pack_codes(store);
 	if (ties.end > 0)
 		sort_by_word(&from, &to, n, store->codes[0]);
@@ -623,6 +610,7 @@ gather_values(const char *values, char *to, const uint32 *rows, int n, int width
 	}
 }
 
+/* Copies n rows of a column to the batch. */
 static void
 gather_column(RowStore *store, int c, const uint32 *rows, int n)
 {
@@ -671,6 +659,7 @@ rows_within_batch_bytes(const RowStore *store, const uint32 *rows, int n)
 	return n;
 }
 
+/* Makes a batch of rows; `from` is the number of the first one in the order of `rows`. */
 static Batch *
 gather_batch(RowStore *store, const uint32 *rows, int64 from)
 {

@@ -63,8 +63,8 @@ partition_write_group(PartitionSet *set, uint64 hash, const StringInfo record)
 	write_record(set, &hash_partition(set, hash)->groups, record);
 }
 
-static void
-rewind_file(BufFile *file)
+void
+partition_rewind(BufFile *file)
 {
 	if (file && BufFileSeek(file, 0, 0, SEEK_SET) != 0)
 		ereport(
@@ -90,8 +90,8 @@ partition_set_finish(PartitionSet *set, PartitionList *list)
 	{
 		if (!set->parts[p].rows && !set->parts[p].groups)
 			continue;
-		rewind_file(set->parts[p].rows);
-		rewind_file(set->parts[p].groups);
+		partition_rewind(set->parts[p].rows);
+		partition_rewind(set->parts[p].groups);
 		list->parts[list->n++] = set->parts[p];
 	}
 	pfree(set->parts);

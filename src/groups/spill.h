@@ -30,11 +30,11 @@ typedef struct Partition
 
 typedef struct PartitionSet
 {
-	int n;
-	int level;
-	int nfiles;
-	uint64 bytes;
-	Partition *parts;
+	int n;            /* partitions */
+	int level;        /* selects the hash */
+	int nfiles;       /* files that were created */
+	uint64 bytes;     /* written to them */
+	Partition *parts; /* [n] */
 } PartitionSet;
 
 /* Partitions still to be read; the last one is next. */
@@ -53,6 +53,8 @@ extern void partition_set_finish(PartitionSet *set, PartitionList *list);
 extern bool partition_list_pop(PartitionList *list, Partition *part);
 extern void partition_list_clear(PartitionList *list);
 extern void partition_close(Partition *part);
+/* Sets a file, if it is not NULL, to its beginning. */
+extern void partition_rewind(BufFile *file);
 /* Reads the next record of a file; false at its end. */
 extern bool partition_read(BufFile *file, StringInfo record);
 

@@ -10,14 +10,14 @@
  * Rows are found by key in one of these ways (TableMode). A table can change its mode, because the
  * rows keep their keys:
  *
- * 	single		no keys: row 0
- * 	segmented	input with equal keys adjacent: a change of keys starts a group
- * 	direct		an array over the range of integer keys
- * 	hash		open addressing on packed key words
- * 	dictionary	one key of any type: its dictionary code is the row number
+ *	single		no keys: row 0
+ *	segmented	input with equal keys adjacent: a change of keys starts a group
+ *	direct		an array over the range of integer keys
+ *	hash		open addressing on packed key words
+ *	dictionary	one key of any type: its dictionary code is the row number
  *
  * table.c owns the rows and their memory, locate.c finds them. All memory is below `cxt`, a child
- * of the context that was current at creation. Functions may raise errors and check for interrupts.
+ * of the context given at creation. Functions may raise errors and check for interrupts.
  *
  * Three structures of this folder map keys to small numbers, each for its own reason. GroupTable
  * hashes fixed-width words and stores states next to the keys. Dictionary (dictionary.h) hashes
@@ -71,7 +71,7 @@ typedef struct GroupTable
 	char *blank; /* row_size bytes: the content of a new row */
 
 	/* the rows */
-	char *allocation; /* what was allocated for them */
+	char *allocation; /* the allocation that has the rows */
 	char *rows;       /* aligned to a cache line */
 	uint32 ngroups;
 	uint32 capacity;

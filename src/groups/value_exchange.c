@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
+#include "groups/spill.h"
 #include "groups/value_store_internal.h"
 
 static void
@@ -53,6 +54,7 @@ read_value_to_export(ValueStore *store, Datum *value)
 	return found;
 }
 
+/* Writes all values that are in sorts, group by group. */
 static void
 export_sorted(ValueStore *store, GroupSink *sink)
 {
@@ -100,8 +102,8 @@ value_store_export(ValueStore *store, GroupSink *sink)
 	}
 	for (int p = 0; p < store->npartitions; p++)
 	{
-		values_rewind(store->partitions[p].file);
-		while (values_read_run(store->partitions[p].file, &group, codes, &n))
+		partition_rewind(store->partitions[p].file);
+		while (values_read_codes(store->partitions[p].file, &group, codes, &n))
 			write_codes(sink, group, codes, n);
 		CHECK_FOR_INTERRUPTS();
 	}

@@ -10,6 +10,7 @@
 
 #include "common/compat.h"
 #include "common/interruptible.h"
+#include "groups/spill.h"
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
@@ -24,6 +25,7 @@ typedef struct OrderedCode
 	Datum value;
 } OrderedCode;
 
+/* Compares dictionary values in the order of the aggregate. */
 static int
 compare_by_value(const void *a, const void *b, void *arg)
 {
@@ -101,32 +103,27 @@ static void
 divide_partition(ValueStore *store, int p)
 {
 	uint64 codes[LAST_NODE];
-	uint32 run[2];
-	int n = (int) Min(store->nlocal, MAX_SUBPARTITIONS);
+	uint32 group, n;
+	int nparts = (int) Min(store->nlocal, MAX_SUBPARTITIONS);
 	int at = store->nall_partitions;
+	ValuePartition *from;
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
 
-	store->partitions = repalloc_huge(store->partitions, (at + n) * sizeof(ValuePartition));
-	for (int i = 0; i < n; i++)
-		store->partitions[at + i] =
-			(ValuePartition){.stride = store->partitions[p].stride * n,
-							 .first = store->partitions[p].first + store->partitions[p].stride * i};
-	store->nall_partitions += n;
-	while (values_read_run(store->partitions[p].file, &run[0], codes, &run[1]))
+	store->partitions = repalloc_huge(store->partitions, (at + nparts) * sizeof(ValuePartition));
+	from = &store->partitions[p];
+	for (int i = 0; i < nparts; i++)
+		store->partitions[at + i] = (ValuePartition){.stride = from->stride * nparts,
+													 .first = from->first + from->stride * i};
+	store->nall_partitions += nparts;
+	while (values_read_codes(from->file, &group, codes, &n))
 	{
-		ValuePartition *to = &store->partitions[at +
-												(run[0] - store->partitions[p].first) /
-													store->partitions[p].stride % n];
+		ValuePartition *to = &store->partitions[at + (group - from->first) / from->stride % nparts];
 
 		CHECK_FOR_INTERRUPTS();
-		if (to->file == NULL)
-			to->file = BufFileCreateTemp(false);
-		BufFileWrite(to->file, run, sizeof(run));
-		BufFileWrite(to->file, codes, run[1] * sizeof(uint64));
-		store->spilled += sizeof(run) + run[1] * sizeof(uint64);
-		to->codes += run[1];
+		values_write_codes(store, &to->file, group, codes, n);
+		to->codes += n;
 	}
-	close_partition(&store->partitions[p]);
+	close_partition(from);
 	MemoryContextSwitchTo(old);
 }
 
@@ -139,7 +136,7 @@ load_partition(ValueStore *store, ValuePartition *partition)
 
 	values_clear(store);
 	values_reserve_groups(store, store->nlocal);
-	while (values_read_run(partition->file, &group, codes, &n))
+	while (values_read_codes(partition->file, &group, codes, &n))
 	{
 		for (uint32 i = 0; i < n; i++)
 			append_code(store, (group - partition->first) / partition->stride, codes[i]);
@@ -171,7 +168,7 @@ next_partition(ValueStore *store)
 	store->group_n = store->group_read = 0;
 	if (store->npartitions == 0)
 		return true;
-	values_rewind(partition->file);
+	partition_rewind(partition->file);
 	if (partition->codes * (int64) (2 * sizeof(uint64)) <= (int64) store->mem_limit)
 		load_partition(store, partition);
 	else if (store->nlocal > 1)

@@ -14,6 +14,7 @@
 #include "utils/memutils.h"
 
 #include "common/interruptible.h"
+#include "groups/spill.h"
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
@@ -26,13 +27,13 @@ typedef struct LargeGroup
 {
 	ValueStore *store;
 	const int64 *ranks;
-	int m;
-	int next;     /* index in ranks[] of the next rank to be found */
-	int64 before; /* codes less than all codes of the current file */
-	uint64 *found;
+	int m;           /* number of ranks */
+	int next;        /* index in ranks[] of the next rank to be found */
+	int64 before;    /* codes less than all codes of the current file */
+	uint64 *found;   /* [m] codes of the ranks */
 	ValueRuns *runs; /* for a mode; or NULL */
 	int64 capacity;  /* codes that fit into memory */
-	int max_ranges;
+	int max_ranges;  /* most ranges that a file is divided into */
 } LargeGroup;
 
 /* Codes of one file. `raw`: they may be dictionary codes, not yet replaced by ranks. */
@@ -40,18 +41,18 @@ typedef struct CodeFile
 {
 	BufFile *file;
 	bool raw;
-	int64 n;
-	uint64 min, max;
+	int64 n;         /* codes in the file */
+	uint64 min, max; /* the least and the greatest one */
 } CodeFile;
 
 /* Some adjacent buckets. */
 typedef struct CodeRange
 {
 	CodeFile to;
-	bool wanted;
-	bool single; /* all codes are to.min */
-	uint64 *buffer;
-	uint32 buffered;
+	bool wanted;     /* the range has a wanted rank, or there is a mode to find */
+	bool single;     /* all codes are to.min */
+	uint64 *buffer;  /* codes that are not in the file yet; NULL: none are written */
+	uint32 buffered; /* their number */
 } CodeRange;
 
 /* Reads the next codes of a file, at most LAST_NODE; 0 at its end. */
@@ -62,7 +63,7 @@ read_codes(LargeGroup *large, CodeFile *from, uint64 *codes)
 	uint32 group, n;
 
 	CHECK_FOR_INTERRUPTS();
-	if (!values_read_run(from->file, &group, codes, &n))
+	if (!values_read_codes(from->file, &group, codes, &n))
 		return 0;
 	for (uint32 i = 0; i < n && from->raw && rank_of; i++)
 		codes[i] = rank_of[codes[i]];
@@ -91,7 +92,7 @@ finish_in_memory(LargeGroup *large, CodeFile *from)
 
 	values_reserve_codes(store, from->n + LAST_NODE);
 	codes = store->codes;
-	values_rewind(from->file);
+	partition_rewind(from->file);
 	for (uint32 more; (more = read_codes(large, from, codes + n)) > 0;)
 		n += more;
 	while (end < large->m && large->ranks[end] < large->before + n)
@@ -99,8 +100,8 @@ finish_in_memory(LargeGroup *large, CodeFile *from)
 	if (large->runs)
 	{
 		values_sort_codes(codes, n);
-		INTERRUPTIBLE_FOR(i, 0, n)
-		values_add_run(store, large->runs, codes[i], 1);
+		INTERRUPTIBLE_FOR (i, 0, n)
+			values_add_run(store, large->runs, codes[i], 1);
 		for (int i = large->next; i < end; i++)
 			large->found[i] = codes[large->ranks[i] - large->before];
 	}
@@ -147,15 +148,8 @@ make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int sh
 static void
 flush_range_buffer(LargeGroup *large, CodeRange *range)
 {
-	uint32 run[2] = {0, range->buffered};
-
-	if (range->buffered == 0)
-		return;
-	if (range->to.file == NULL)
-		range->to.file = BufFileCreateTemp(false);
-	BufFileWrite(range->to.file, run, sizeof(run));
-	BufFileWrite(range->to.file, range->buffer, range->buffered * sizeof(uint64));
-	large->store->spilled += sizeof(run) + range->buffered * sizeof(uint64);
+	if (range->buffered > 0)
+		values_write_codes(large->store, &range->to.file, 0, range->buffer, range->buffered);
 	range->buffered = 0;
 }
 
@@ -170,7 +164,7 @@ write_ranges(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, in
 	for (int r = 0; r < nranges; r++)
 		if (ranges[r].wanted && !ranges[r].single)
 			ranges[r].buffer = palloc(LAST_NODE * sizeof(uint64));
-	values_rewind(from->file);
+	partition_rewind(from->file);
 	while ((n = read_codes(large, from, codes)) > 0)
 		for (uint32 i = 0; i < n; i++)
 		{
@@ -196,7 +190,7 @@ write_ranges(LargeGroup *large, CodeFile *from, int shift, CodeRange *ranges, in
 static void
 divide_by_range(LargeGroup *large, CodeFile *from)
 {
-	/* of two adjacent ranges, one has more codes than the target, or both together have */
+	/* two adjacent ranges together have more codes than the target */
 	CodeRange *ranges = palloc((2 * large->max_ranges + 2) * sizeof(CodeRange));
 	uint8 *range_of = palloc(BUCKETS);
 	int64 *counts = palloc0(BUCKETS * sizeof(int64));
@@ -206,7 +200,7 @@ divide_by_range(LargeGroup *large, CodeFile *from)
 
 	while ((from->max - from->min) >> shift >= BUCKETS)
 		shift++;
-	values_rewind(from->file);
+	partition_rewind(from->file);
 	while ((n = read_codes(large, from, codes)) > 0)
 		for (uint32 i = 0; i < n; i++)
 			counts[(codes[i] - from->min) >> shift]++;
@@ -245,7 +239,7 @@ values_fetch_large(ValueStore *store, BufFile *file, int64 n, const int64 *ranks
 	large.capacity = Max(store->mem_limit / (2 * sizeof(uint64)), 2 * LAST_NODE);
 	large.max_ranges =
 		(int) Max(4, Min(MAX_RANGES, store->mem_limit / 4 / (BLCKSZ + LAST_NODE * sizeof(uint64))));
-	values_rewind(file);
+	partition_rewind(file);
 	while ((some = read_codes(&large, &from, codes)) > 0)
 		for (uint32 i = 0; i < some; i++)
 		{

@@ -86,7 +86,7 @@ values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 	ValueRuns runs = {0};
 	uint64 min = codes[0], max = codes[0];
 
-	INTERRUPTIBLE_FOR(i, 1, n)
+	INTERRUPTIBLE_FOR (i, 1, n)
 	{
 		min = Min(min, codes[i]);
 		max = Max(max, codes[i]);
@@ -96,18 +96,18 @@ values_find_mode(ValueStore *store, uint64 *codes, int64 n, Datum *mode)
 		uint32 *counts = MemoryContextAllocExtended(
 			store->value_cxt, (max - min + 1) * sizeof(uint32), MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
 
-		INTERRUPTIBLE_FOR(i, 0, n)
-		counts[codes[i] - min]++;
-		INTERRUPTIBLE_FOR(c, 0, (int64) (max - min) + 1)
-		if (counts[c] > 0)
-			values_add_run(store, &runs, min + c, counts[c]);
+		INTERRUPTIBLE_FOR (i, 0, n)
+			counts[codes[i] - min]++;
+		INTERRUPTIBLE_FOR (c, 0, (int64) (max - min) + 1)
+			if (counts[c] > 0)
+				values_add_run(store, &runs, min + c, counts[c]);
 		pfree(counts);
 	}
 	else
 	{
 		sort_codes(codes, n);
-		INTERRUPTIBLE_FOR(i, 0, n)
-		values_add_run(store, &runs, codes[i], 1);
+		INTERRUPTIBLE_FOR (i, 0, n)
+			values_add_run(store, &runs, codes[i], 1);
 	}
 	values_end_runs(store, &runs, mode);
 }

@@ -19,6 +19,7 @@
 #include "common/compat.h"
 #include "common/interruptible.h"
 #include "groups/table.h"
+#include "groups/spill.h"
 #include "groups/value_store_internal.h"
 #include "operators/select.h"
 
@@ -37,8 +38,9 @@
 
 /* ---- life ------------------------------------------------------------------ */
 
+/* Creates the contexts of an empty store, and its dictionary. */
 static void
-create_contexts(ValueStore *store)
+init_empty_store(ValueStore *store)
 {
 	MemoryContext old;
 
@@ -84,7 +86,7 @@ value_store_create(MemoryContext parent, const ValuesSpec *spec, const ColumnSpe
 		store->wrapped.values = palloc0(batch_rows * sizeof(Datum));
 	}
 	MemoryContextSwitchTo(old);
-	create_contexts(store);
+	init_empty_store(store);
 	return store;
 }
 
@@ -117,7 +119,7 @@ value_store_reset(ValueStore *store)
 	store->codes_size = 0;
 	store->in_sorts = store->large = false;
 	store->looked_up = store->next_check = 0;
-	create_contexts(store);
+	init_empty_store(store);
 }
 
 size_t
@@ -133,7 +135,7 @@ value_store_spilled(const ValueStore *store)
 	return store->spilled;
 }
 
-/* ---- chains of codes ------------------------------------------------------------ */
+/* ---- lists of codes ------------------------------------------------------------ */
 
 void
 values_reserve_groups(ValueStore *store, uint32 n)
@@ -191,7 +193,7 @@ allocate_words(ValueStore *store, uint32 words)
 }
 
 void
-values_extend_chain(ValueStore *store, GroupCodes *group)
+values_extend_list(ValueStore *store, GroupCodes *group)
 {
 	uint32 words = group->words == 0 ? FIRST_NODE : Min(group->words * 2, LAST_NODE);
 	uint64 *node = allocate_words(store, words);
@@ -313,6 +315,31 @@ values_of_dict_code(const ValueStore *store, int32 code)
 /* ---- files ------------------------------------------------------------------------- */
 
 void
+values_write_codes(ValueStore *store, BufFile **file, uint32 group, const uint64 *codes, uint32 n)
+{
+	uint32 head[2] = {group, n};
+
+	if (*file == NULL)
+		*file = BufFileCreateTemp(false);
+	BufFileWrite(*file, head, sizeof(head));
+	BufFileWrite(*file, unconstify(uint64 *, codes), n * sizeof(uint64));
+	store->spilled += sizeof(head) + n * sizeof(uint64);
+}
+
+bool
+values_read_codes(BufFile *file, uint32 *group, uint64 *codes, uint32 *n)
+{
+	uint32 head[2];
+
+	if (file == NULL || !compat_read_file(file, head, sizeof(head), true))
+		return false;
+	*group = head[0];
+	*n = head[1];
+	compat_read_file(file, codes, *n * sizeof(uint64), false);
+	return true;
+}
+
+void
 values_flush(ValueStore *store)
 {
 	MemoryContext old = MemoryContextSwitchTo(store->cxt);
@@ -333,44 +360,16 @@ values_flush(ValueStore *store)
 		ValuePartition *partition = &store->partitions[g % store->npartitions];
 		NodeScan scan = scan_nodes(&store->groups[g]);
 		const uint64 *codes;
-		uint32 run[2] = {g};
+		uint32 n;
 
-		if (scan.left > 0 && partition->file == NULL)
-			partition->file = BufFileCreateTemp(false);
 		if (g % 1024 == 0)
 			CHECK_FOR_INTERRUPTS();
 		partition->codes += scan.left;
-		while ((run[1] = next_node(&scan, &codes)) > 0)
-		{
-			BufFileWrite(partition->file, run, sizeof(run));
-			BufFileWrite(partition->file, unconstify(uint64 *, codes), run[1] * sizeof(uint64));
-			store->spilled += sizeof(run) + run[1] * sizeof(uint64);
-		}
+		while ((n = next_node(&scan, &codes)) > 0)
+			values_write_codes(store, &partition->file, g, codes, n);
 	}
 	MemoryContextSwitchTo(old);
 	values_clear(store);
-}
-
-bool
-values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n)
-{
-	uint32 run[2];
-
-	if (file == NULL || !compat_read_file(file, run, sizeof(run), true))
-		return false;
-	*group = run[0];
-	*n = run[1];
-	compat_read_file(file, codes, run[1] * sizeof(uint64), false);
-	return true;
-}
-
-void
-values_rewind(BufFile *file)
-{
-	if (file && BufFileSeek(file, 0, 0, SEEK_SET) != 0)
-		ereport(
-			ERROR,
-			(errcode_for_file_access(), errmsg("could not rewind temporary file of aggregation")));
 }
 
 /* ---- values in ------------------------------------------------------------------------ */
@@ -398,8 +397,8 @@ move_codes_to_sorts(ValueStore *store)
 	values_clear(store);
 	for (int p = 0; p < store->npartitions; p++)
 	{
-		values_rewind(store->partitions[p].file);
-		while (values_read_run(store->partitions[p].file, &group, codes, &n))
+		partition_rewind(store->partitions[p].file);
+		while (values_read_codes(store->partitions[p].file, &group, codes, &n))
 		{
 			for (uint32 i = 0; i < n; i++)
 				values_sort(store, group, values_of_dict_code(store, (int32) codes[i]));
@@ -427,6 +426,7 @@ move_codes_to_sorts(ValueStore *store)
 		} \
 	} while (0)
 
+/* Appends values of a type with codes. */
 static void
 append_codes(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {
@@ -519,6 +519,7 @@ dictionary_is_useless(ValueStore *store, int nrows)
 	return useless;
 }
 
+/* Appends values of a type without codes, to the dictionary or to sorts. */
 static void
 append_datums(ValueStore *store, const Column *col, const uint32 *groups, int nrows)
 {

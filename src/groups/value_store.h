@@ -3,10 +3,10 @@
  *	  Keeps the values of many groups, and returns those of given ranks, or the most frequent
  *	  ones, of each group.
  *
- * For percentiles and modes (exec/ordered_set.c). Groups are numbered from 0; the store does not
- * know their keys. Values are kept as 64-bit codes that compare like the values. Types without such
- * codes use a dictionary: a code is the number of the value's bytes there, and is replaced by the
- * value's rank when all values are known.
+ * For percentiles and modes (composite/ordered_engine.c). Groups are numbered from 0; the store
+ * does not know their keys. Values are kept as 64-bit codes that compare like the values. Types
+ * without such codes use a dictionary: a code is the number of the value's bytes there, and is
+ * replaced by the value's rank when all values are known.
  *
  * Above the memory limit, codes go to temporary files, which are partitioned by group number and
  * read back one partition at a time. A partition that is too large is divided by group, and a

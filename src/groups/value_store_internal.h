@@ -2,12 +2,12 @@
  * value_store_internal.h
  *	  What the files of the store of values share.
  *
- * 	value_store.c		takes values, in lists in memory and in files
- * 	value_sort.c		keeps values in core's tuplesort instead
- * 	value_groups.c		returns groups and their values of given ranks
- * 	value_modes.c		finds the most frequent values
- * 	value_large.c		finds both in groups that exceed the memory
- * 	value_exchange.c	writes values for other stores, and reads theirs
+ *	value_store.c		takes values, in lists in memory and in files
+ *	value_sort.c		keeps values in core's tuplesort instead
+ *	value_groups.c		returns groups and their values of given ranks
+ *	value_modes.c		finds the most frequent values
+ *	value_large.c		finds both in groups that exceed the memory
+ *	value_exchange.c	writes values for other stores, and reads theirs
  */
 #ifndef GPUAGG_VALUE_STORE_INTERNAL_H
 #define GPUAGG_VALUE_STORE_INTERNAL_H
@@ -35,23 +35,23 @@ typedef struct GroupCodes
 {
 	uint64 *at;    /* where the next code goes, in the last node */
 	uint64 *end;   /* end of the last node */
-	uint64 *first; /* node */
+	uint64 *first; /* the first node */
 	int64 before;  /* codes in the nodes before the last one */
-	uint32 words;  /* of the last node; 0: there is no node */
+	uint32 words;  /* size of the last node; 0: there is no node */
 } GroupCodes;
 
 /* A block of memory for nodes. */
 typedef struct Slab
 {
 	uint64 *words;
-	size_t size;
+	size_t size; /* in words */
 } Slab;
 
 /* A file of codes, for the groups first, first + stride, first + 2 * stride, ... */
 typedef struct ValuePartition
 {
 	BufFile *file; /* NULL: no codes */
-	int64 codes;
+	int64 codes;   /* number of codes in the file */
 	uint64 stride;
 	uint64 first;
 } ValuePartition;
@@ -59,17 +59,17 @@ typedef struct ValuePartition
 struct ValueStore
 {
 	const ValuesSpec *spec;
-	ColumnSpec col;
+	ColumnSpec col; /* the column that the values come from */
 	MemoryContext parent;
-	MemoryContext cxt; /* what value_store_reset deletes */
-	size_t mem_limit;
+	MemoryContext cxt; /* deleted by value_store_reset */
+	size_t mem_limit;  /* bytes */
 	int batch_rows;
-	GroupCodes *groups;
-	uint32 ngroups;    /* groups that have lists */
-	uint32 max_groups; /* groups that there is room for */
+	GroupCodes *groups; /* [group, or index of a group in the partition that was read] */
+	uint32 ngroups;     /* groups that have lists */
+	uint32 max_groups;  /* groups that there is room for */
 	Slab *slabs;
 	int nslabs;
-	int slab;         /* from which nodes are allocated now */
+	int slab;         /* the slab from which nodes are allocated now */
 	size_t slab_used; /* its words in use */
 	size_t used;      /* words in use in all slabs */
 
@@ -78,13 +78,13 @@ struct ValueStore
 	 * (values_wrap).
 	 */
 	Dictionary *dict;
-	bool wraps;
-	int32 *dict_codes; /* of a batch */
+	bool wraps;        /* values are not varlenas */
+	int32 *dict_codes; /* [row of a batch] */
 	uint32 *dict_hashes;
-	Column wrapped;
+	Column wrapped; /* the wrapped values of a batch, which are in wrappers */
 	char *wrappers;
-	uint32 *rank_of; /* [dictionary code] rank in the order of values */
-	Datum *by_rank;
+	uint32 *rank_of;  /* [dictionary code] rank in the order of values */
+	Datum *by_rank;   /* [rank] the value */
 	uint32 *class_of; /* [rank] the first rank of an equal value */
 
 	/* Above the memory limit: codes by group, in files. */
@@ -92,51 +92,51 @@ struct ValueStore
 	int nall_partitions; /* including those that a partition was divided into on output */
 	ValuePartition *partitions;
 	/* The dictionary is full, or of no use: values are sorted. */
-	bool exported;      /* other participants import the values */
-	double first_check; /* number of values after which to check whether they repeat */
-	int64 looked_up;
+	bool exported;              /* other participants import the values */
+	double first_check;         /* number of values after which to check whether they repeat */
+	int64 looked_up;            /* values looked up in the dictionary so far */
 	int64 next_check;           /* 0: no check so far */
 	int check_from;             /* size of the dictionary at the last check */
 	bool sorting;               /* all values are in sorts */
 	Tuplesortstate **own_sorts; /* [group] the sort of its values */
 	uint32 nown_sorts;
-	uint32 max_own_sorts;
+	uint32 max_own_sorts;        /* own_sorts are used if there are no more groups than this */
 	Tuplesortstate *shared_sort; /* for all other groups, by group and value; NULL: none */
-	TupleDesc desc;
+	TupleDesc desc;              /* the tuples of shared_sort: group, value */
 	TupleTableSlot *sort_in;
 	TupleTableSlot *sort_out;
 	int64 *sort_counts; /* [group] number of its values in sorts */
 	uint32 sort_groups; /* allocated entries of sort_counts */
-	uint64 spilled;
+	uint64 spilled;     /* bytes written to files, for EXPLAIN */
 
 	/* Output: groups one after the other. */
-	uint32 nall;
-	int partition; /* that is being read */
+	uint32 nall;   /* groups in all partitions */
+	int partition; /* the partition that is being read */
 	uint64 stride; /* its groups are first, first + stride, ... */
 	uint64 first;
 	uint32 next_local; /* the next one of its groups, as an index */
-	uint32 nlocal;
-	uint64 *codes; /* The codes of a group in one array, and another array of the same size. */
-	uint64 *spare;
-	int64 codes_size;
-	bool in_sorts;    /* the groups being read are in sorts */
+	uint32 nlocal;     /* groups of the partition */
+	uint64 *codes;     /* the codes of the current group */
+	uint64 *spare;     /* an array of the same size, for select_ranks */
+	int64 codes_size;  /* allocated codes in each of them */
+	bool in_sorts;     /* the groups being read are in sorts */
 	bool large;       /* the partition is one group that exceeds the memory; it stays in its file */
 	int64 group_n;    /* values of the current group */
 	int64 group_read; /* values of the current group that were read from its sort */
-	uint32 local;
-	SortSupportData ssup;
+	uint32 local;     /* index of the current group in the partition */
+	SortSupportData ssup;    /* compares values */
 	MemoryContext value_cxt; /* values of the current group, and what comparisons allocate */
 };
 
 /* Header of a wrapped value, so that the data after it are aligned. */
 #define WRAPPER_BYTES 8
 
-/* ---- chains of codes ------------------------------------------------------------ */
+/* ---- lists of codes ------------------------------------------------------------ */
 
 /* Makes lists for groups below n. */
 extern void values_reserve_groups(ValueStore *store, uint32 n);
 /* Adds a node to a group's list. */
-extern void values_extend_chain(ValueStore *store, GroupCodes *group);
+extern void values_extend_list(ValueStore *store, GroupCodes *group);
 /* Forgets all codes, and keeps the memory. */
 extern void values_clear(ValueStore *store);
 /* Forgets all codes, and frees the memory. */
@@ -150,7 +150,7 @@ append_code(ValueStore *store, uint32 g, uint64 code)
 	GroupCodes *group = &store->groups[g];
 
 	if (unlikely(group->at == group->end))
-		values_extend_chain(store, group);
+		values_extend_list(store, group);
 	*group->at++ = code;
 }
 
@@ -227,9 +227,11 @@ extern void values_skip_sorted(ValueStore *store, int64 n);
 extern void values_end_sorted(ValueStore *store);
 /* Moves all codes to files. */
 extern void values_flush(ValueStore *store);
-/* Reads the next codes from a file, all of one group; false at its end. */
-extern bool values_read_run(BufFile *file, uint32 *group, uint64 *codes, uint32 *n);
-extern void values_rewind(BufFile *file);
+/* Writes codes of a group to a temporary file, which is created in the current context if NULL. */
+extern void values_write_codes(ValueStore *store, BufFile **file, uint32 group, const uint64 *codes,
+							   uint32 n);
+/* Reads what one call of values_write_codes has written; false at the end of the file. */
+extern bool values_read_codes(BufFile *file, uint32 *group, uint64 *codes, uint32 *n);
 /*
  * To be called before values are added: moves all codes to files if memory is used up, and makes
  * lists for groups below n.

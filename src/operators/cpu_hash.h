@@ -1,17 +1,17 @@
 /*
  * cpu_hash.h
- *	  The keyed hash of the CPU engine's tables: multiply and fold under a random seed.
+ *	  The keyed hash of the CPU engine's tables: multiply and fold with a random seed.
  *
- * Keys can be chosen so that they collide under any hash that is known.  Each
- * table, dictionary and row store therefore draws a random seed, and hashes never
- * leave the process.  Results and stored values must not depend on these hashes.
+ * If a hash function is known, keys can be chosen that collide.  So each table, dictionary and row
+ * store draws a random seed, and hashes never leave the process.  Results and stored values must
+ * not depend on these hashes.
  *
- * Core's hash_bytes_extended takes a seed as well, but three to nine times as
- * long (10 ns for a string of 3 to 16 bytes instead of 1 to 3), which is a
- * quarter of the time that a row with a text key takes.
+ * Core's hash_bytes_extended also takes a seed, but it takes three to nine times as long (10 ns for
+ * a string of 3 to 16 bytes instead of 1 to 3).  That is a quarter of the time of a row with a text
+ * key.
  *
- * Unlike that of the GPU's tables (gpu_hash.h) this hash is no bijection.  The file
- * needs nothing of PostgreSQL, so that unit tests can include it.
+ * Unlike the hash of the GPU's tables (gpu_hash.h), this one is not a bijection.  The file does not
+ * need PostgreSQL, so that unit tests can include it.
  */
 #ifndef GPUAGG_CPU_HASH_H
 #define GPUAGG_CPU_HASH_H
@@ -25,7 +25,7 @@ typedef struct HashSeed
 	uint64_t multiplier; /* odd */
 } HashSeed;
 
-/* A seed of 128 random bits. */
+/* Returns a seed from 128 random bits. */
 static inline HashSeed
 hash_seed(uint64_t a, uint64_t b)
 {
@@ -34,7 +34,7 @@ hash_seed(uint64_t a, uint64_t b)
 	return seed;
 }
 
-/* One step: both halves of the product, where each bit of x counts. */
+/* One step: folds both halves of the product, so that each bit of x has an effect. */
 static inline uint64_t
 hash_fold(HashSeed seed, uint64_t x)
 {
@@ -43,7 +43,7 @@ hash_fold(HashSeed seed, uint64_t x)
 	return (uint64_t) (product >> 64) ^ (uint64_t) product;
 }
 
-/* The 32 bits of a table's hash, all of them good, from those of hash_fold. */
+/* Returns the 32 bits for a table, all of good quality, from a result of hash_fold. */
 static inline uint32_t
 hash_finish(uint64_t h)
 {
@@ -59,7 +59,7 @@ hash_load(const char *data, int len)
 	return x;
 }
 
-/* Fewer than 8 bytes as a number, which is different for different strings of one length. */
+/* Returns fewer than 8 bytes as a number that differs for different strings of the same length. */
 static inline uint64_t
 hash_load_short(const char *data, int len)
 {
@@ -71,7 +71,7 @@ hash_load_short(const char *data, int len)
 		(uint64_t) (uint8_t) data[len - 1] << 16;
 }
 
-/* A string, 8 bytes at a time, the last ones overlapping. */
+/* Returns the hash of a string: 8 bytes at a time; the last 8 bytes may overlap. */
 static inline uint32_t
 hash_string(HashSeed seed, const char *data, int len)
 {

@@ -1,14 +1,13 @@
 /*
  * decode.h
- *	  Where a heap tuple keeps its attributes.
+ *	  Finds the attributes of a heap tuple.
  *
- * Plain C for gcc and nvcc, little-endian like all machines with a GPU of
- * today.  A tuple's data follow its header and null bitmap; attributes lie
- * there in order, aligned by type, NULL ones taking no space, and values of
- * variable width with a header of 1 or 4 bytes (the short form unaligned).
- * Tuples begin at multiples of 8 bytes of a page, and their data do.  The
- * on-disk format is described in PostgreSQL's access/tupmacs.h and postgres.h
- * ("varatt.h" from 16 on).
+ * Plain C for gcc and nvcc; little-endian, like all current machines with a GPU.  A tuple's data
+ * follow its header and null bitmap.  Attributes are in order, aligned by type.  NULL attributes
+ * take no space.  Values of variable width have a header of 1 or 4 bytes; with the short header
+ * they are not aligned.  Tuples begin at multiples of 8 bytes of a page, and so do their data.
+ * PostgreSQL describes the on-disk format in access/tupmacs.h and postgres.h ("varatt.h" from 16
+ * on).
  */
 #ifndef GPUAGG_DECODE_H
 #define GPUAGG_DECODE_H
@@ -22,9 +21,9 @@
 
 typedef struct DecodeAttr
 {
-	/* in the data of tuples where no attribute before it is NULL: */
-	int32_t start;          /* where the attribute before it ends, or -1: varies */
-	int32_t offset;         /* where its own value lies, or -1: varies */
+	/* in the data of tuples in which no earlier attribute is NULL: */
+	int32_t start;          /* end of the attribute before it, or -1: varies */
+	int32_t offset;         /* start of its value, or -1: varies */
 	int16_t len;            /* bytes; -1: a varlena, -2: a C string */
 	uint8_t align;          /* 1, 2, 4 or 8 */
 	const uint8_t *missing; /* value in tuples older than the attribute; NULL for NULL */
@@ -36,7 +35,7 @@ decode_align(uint32_t offset, uint32_t align)
 	return (offset + align - 1) & ~(align - 1);
 }
 
-/* Bytes of a varlena with its header; external ones are pointers of 18 bytes. */
+/* Returns the bytes of a varlena with its header. External ones are pointers of 18 bytes. */
 GPUAGG_HD uint32_t
 decode_varsize(const uint8_t *p)
 {
@@ -50,7 +49,7 @@ decode_varsize(const uint8_t *p)
 	return header >> 2;
 }
 
-/* The payload of a varlena that is neither compressed nor external, else NULL. */
+/* Returns the payload of a varlena; NULL if it is compressed or external. */
 GPUAGG_HD const uint8_t *
 decode_payload(const uint8_t *p, int *len)
 {
@@ -67,10 +66,10 @@ decode_payload(const uint8_t *p, int *len)
 }
 
 /*
- * 64 bits of a tuple's null bitmap, from attribute 64 * word: set for attributes
- * that are not NULL, clear for those that the tuple does not have.  `nulls` is
- * the bitmap, with at least 8 bytes of the tuple's header before it, or NULL if
- * the tuple has none; natts says how many attributes it has.
+ * Returns 64 bits of a tuple's null bitmap, from attribute 64 * word on.  A bit is set if the
+ * attribute is not NULL, and clear if the tuple does not have the attribute.  nulls: the bitmap,
+ * with at least 8 bytes of the tuple's header before it; NULL if the tuple has none.  natts: number
+ * of attributes in the tuple.
  */
 GPUAGG_HD uint64_t
 decode_present(const uint8_t *nulls, int natts, int word)
@@ -81,7 +80,7 @@ decode_present(const uint8_t *nulls, int natts, int word)
 
 	if (left <= 0)
 		return 0;
-	/* the 8 bytes that end with the last of the bitmap's wanted here: none behind it are read */
+	/* the 8 bytes that end with the last wanted byte of the bitmap: reads no byte after it */
 	if (nulls)
 	{
 		memcpy(&bits, nulls + 8 * word - unused / 8, 8);
@@ -91,12 +90,11 @@ decode_present(const uint8_t *nulls, int natts, int word)
 }
 
 /*
- * Bytes from `position`, of which only the remainder by 8 matters, to the end of
- * n attributes of fixed width; bit i of `present` says whether attribute i has
- * a value.
+ * Returns the bytes from `position` (only its remainder modulo 8 matters) to the end of n
+ * attributes of fixed width.  Bit i of `present`: attribute i has a value.
  */
 GPUAGG_HD uint32_t
-decode_run(const DecodeAttr *attrs, int n, uint64_t present, uint32_t position)
+decode_fixed_width(const DecodeAttr *attrs, int n, uint64_t present, uint32_t position)
 {
 	uint32_t end = position;
 
@@ -107,12 +105,13 @@ decode_run(const DecodeAttr *attrs, int n, uint64_t present, uint32_t position)
 }
 
 /*
- * Steps over a varlena, which begins at *position or, padded, after it: sets that, returns its end.
+ * Skips a varlena that begins at *position or after its padding.  Sets *position to its start and
+ * returns its end.
  */
 GPUAGG_HD uint32_t
 decode_varlena(const uint8_t *page, const DecodeAttr *attr, uint32_t *position)
 {
-	/* only a header of 4 bytes is padded, and a pad byte is zero */
+	/* only a header of 4 bytes is padded, and a padding byte is zero */
 	if (page[*position] == 0)
 		*position = decode_align(*position, attr->align);
 	return *position + decode_varsize(page + *position);

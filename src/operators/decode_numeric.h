@@ -1,17 +1,17 @@
 /*
  * decode_numeric.h
- *	  From the stored form of a numeric to an integer times 10^-scale.
+ *	  Decodes the stored form of a numeric to an integer times 10^-scale.
  *
- * Plain C for gcc and nvcc.  `data` points behind the varlena header, at any
- * alignment; `len` is what the header says is there.  The stored form, both
- * header layouts, is part of PostgreSQL's on-disk format (numeric.c).
+ * Plain C for gcc and nvcc.  `data` points behind the varlena header, at any alignment; `len` is
+ * the length by the header.  The stored form, with both header layouts, is part of PostgreSQL's on-
+ * disk format (numeric.c).
  */
 #ifndef GPUAGG_DECODE_NUMERIC_H
 #define GPUAGG_DECODE_NUMERIC_H
 
 #include "operators/monoid.h"
 
-/* Most decimal digits that a decoded value may have: 10^28 < 2^96. */
+/* Maximum number of decimal digits of a decoded value: 10^28 < 2^96. */
 #define DECODE_NUMERIC_DIGITS 28
 #define DECODE_NUMERIC_LIMIT ((gpuagg_i128) 100000000000000 * 100000000000000)
 
@@ -21,7 +21,7 @@ decode_u16(const uint8_t *p)
 	return p[0] | (unsigned) p[1] << 8;
 }
 
-/* 10^n, n < 20; without a loop. */
+/* Returns 10^n for n < 20, without a loop. */
 GPUAGG_HD uint64_t
 decode_pow10(int n)
 {
@@ -34,9 +34,9 @@ decode_pow10(int n)
 }
 
 /*
- * One to three digits of base 10000 times 10^shift, -3 <= shift <= 6, in 64
- * bits: no loops and no division but by constants, as most columns are of this
- * kind.  *fits is 0 where digits lie beyond the display scale.
+ * Returns one to three digits of base 10000 times 10^shift, -3 <= shift <= 6, in 64 bits.  Has no
+ * loops and divides only by constants, because most columns have such values.  Sets *fits to 0 if
+ * there are digits beyond the display scale.
  */
 GPUAGG_HD int64_t
 decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *fits)
@@ -92,7 +92,7 @@ typedef struct DecodeHeader
 {
 	int negative;
 	int dscale;
-	int weight; /* of the first digit */
+	int weight; /* weight of the first digit of base 10000 */
 	const uint8_t *digits;
 	int ndigits;
 } DecodeHeader;
@@ -129,7 +129,7 @@ decode_header(const uint8_t *data, int len, DecodeHeader *h)
 	return 1;
 }
 
-/* value times 10^shift, shift >= -3, in *out; 0 if that has digits behind the point. */
+/* Sets *out to value times 10^shift, shift >= -3. Returns 0 if that has digits after the point. */
 GPUAGG_HD int
 decode_shift(gpuagg_u128 value, int shift, gpuagg_u128 *out)
 {
@@ -157,9 +157,8 @@ decode_shift(gpuagg_u128 value, int shift, gpuagg_u128 *out)
 }
 
 /*
- * Sets *out to the value times 10^scale and returns 1.  Returns 0 for a value that
- * it cannot represent: NaN, an infinity, one of more than DECODE_NUMERIC_DIGITS
- * digits, or one whose display scale is not `scale`.
+ * Sets *out to the value times 10^scale and returns 1.  Returns 0 if it cannot represent the value:
+ * NaN, an infinity, more than DECODE_NUMERIC_DIGITS digits, or a display scale other than `scale`.
  */
 GPUAGG_HD int
 decode_numeric(const uint8_t *data, int len, int scale, gpuagg_i128 *out)
@@ -176,10 +175,10 @@ decode_numeric(const uint8_t *data, int len, int scale, gpuagg_i128 *out)
 		return 1;
 	}
 
-	/* decimal digits of the result; the first base-10000 digit may have four */
+	/* decimal digits of the result; the first digit of base 10000 may have four */
 	if ((h.weight + 1) * 4 + scale > DECODE_NUMERIC_DIGITS)
 		return 0;
-	/* zeros to append to the digits; never below -3, as dscale covers them all */
+	/* zeros to append to the digits; at least -3, because the display scale covers all digits */
 	shift = (h.weight + 1 - h.ndigits) * 4 + scale;
 	if (shift < -3)
 		return 0;

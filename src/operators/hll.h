@@ -1,17 +1,16 @@
 /*
  * hll.h
- *	  HyperLogLog: 2^14 registers of the largest rank seen, and the estimate.
+ *	  HyperLogLog: 2^14 registers with the largest rank seen, and the estimate.
  *
- * A sketch is a histogram whose operator is max (HLL_MAX in monoid_list.h): the
- * top 14 bits of a 64-bit hash choose the register, the position of the first
- * one bit in the remaining 50 is the rank, 1 to 51.
+ * A sketch is a histogram whose operator is max (HLL_MAX in monoid_list.h).  The top 14 bits of a
+ * 64-bit hash choose the register.  The rank, 1 to 51, is the position of the first one bit in the
+ * remaining 50.
  *
- * Flajolet, Fusy, Gandouet, Meunier, "HyperLogLog: the analysis of a
- * near-optimal cardinality estimation algorithm" (2007), gives the registers
- * and the standard error 1.04 / sqrt(2^14) = 0.81 %.  The estimate is that of
- * Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
- * (2017), section 3, algorithm 6, which needs no bias tables and no switch to
- * linear counting.  Plain C, for gcc and nvcc.
+ * Flajolet, Fusy, Gandouet, Meunier, "HyperLogLog: the analysis of a near-optimal cardinality
+ * estimation algorithm" (2007), gives the registers and the standard error 1.04 / sqrt(2^14) = 0.81
+ * %.  The estimate is by Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
+ * (2017), section 3, algorithm 6, which needs neither bias tables nor a switch to linear counting.
+ * Plain C for gcc and nvcc.
  */
 #ifndef GPUAGG_HLL_H
 #define GPUAGG_HLL_H
@@ -22,11 +21,11 @@
 #define GPUAGG_HLL_BITS 14
 #define GPUAGG_HLL_REGISTERS (1 << GPUAGG_HLL_BITS)
 #define GPUAGG_HLL_MAX_RANK (64 - GPUAGG_HLL_BITS + 1)
-#define GPUAGG_HLL_RANKS (GPUAGG_HLL_MAX_RANK + 1) /* 0: no hash has come to the register */
+#define GPUAGG_HLL_RANKS (GPUAGG_HLL_MAX_RANK + 1) /* rank 0: no hash for this register yet */
 
 /*
- * The register of a hash, and its rank.  The hash is mixed first, as a type's hash
- * function may be weak, or have 32 bits; that adds no collisions.
+ * Sets the register of a hash, and its rank.  The hash is mixed first, because a type's hash
+ * function may be weak or have 32 bits.  Mixing adds no collisions.
  */
 GPUAGG_HD void
 gpuagg_bin_hll(uint64_t hash, int *reg, int *rank)
@@ -45,9 +44,10 @@ gpuagg_bin_hll(uint64_t hash, int *reg, int *rank)
 }
 
 /*
- * counts[r] = how many of a sketch's registers have rank r, and the greatest of these ranks.  If
- * that is above GPUAGG_HLL_MAX_RANK, which no hash has, there are no counts.  Few ranks are
- * frequent: four counters of each, as additions to one wait for each other.
+ * Sets counts[r] to the number of registers of a sketch with rank r, and returns the greatest rank.
+ * If that is above GPUAGG_HLL_MAX_RANK, which is invalid, no counts are set.  There are four
+ * counters for each rank, because few ranks are frequent and additions to the same counter would
+ * wait for each other.
  */
 static inline uint32_t
 gpuagg_hll_count_ranks(const int32_t *registers, int32_t *counts)
@@ -67,7 +67,7 @@ gpuagg_hll_count_ranks(const int32_t *registers, int32_t *counts)
 	return most;
 }
 
-/* Ertl's sigma: contribution of the registers still at zero. */
+/* Ertl's sigma: contribution of the registers that are zero. */
 GPUAGG_HD double
 gpuagg_hll_sigma(double x)
 {
@@ -104,8 +104,8 @@ gpuagg_hll_tau(double x)
 }
 
 /*
- * Estimated number of distinct hashes, from how many registers hold each rank: GPUAGG_HLL_RANKS
- * counts.
+ * Returns the estimated number of distinct hashes.  counts: GPUAGG_HLL_RANKS numbers of registers
+ * with each rank.
  */
 GPUAGG_HD double
 gpuagg_hll_estimate(const int32_t *counts)

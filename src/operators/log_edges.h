@@ -1,20 +1,19 @@
 /*
  * log_edges.h
- *	  The edges of log-spaced bins, the same doubles on every machine.
+ *	  The edges of log-spaced bins: the same doubles on every machine.
  *
- * Edge i of n bins between lo and hi is lo * (hi / lo)^(i / n).  exp() and log() of
- * the C library differ in the last digit from release to release, so edges are
- * computed by additions, multiplications and divisions alone, which IEEE 754
- * defines exactly, on pairs of doubles of some 100 bits: after the one rounding at
- * the end edge i is the double nearest to the true value, but where that is within
- * 2^-88 of the middle between two.  Compile with contraction off.
+ * Edge i of n bins between lo and hi is lo * (hi / lo)^(i / n).  exp() and log() of the C library
+ * differ in the last digit between releases.  So edges are computed only by additions,
+ * multiplications and divisions, which IEEE 754 defines exactly, on pairs of doubles with about 100
+ * bits.  After one rounding at the end, edge i is the double nearest to the true value, unless that
+ * is within 2^-88 of the middle between two doubles.  Compile with contraction off.
  */
 #ifndef GPUAGG_LOG_EDGES_H
 #define GPUAGG_LOG_EDGES_H
 
 #include <math.h>
 
-/* A number as the sum of two doubles, the second below half a last digit of the first. */
+/* A number as the sum of two doubles. The second is below half of the last digit of the first. */
 typedef struct gpuagg_pair
 {
 	double hi, lo;
@@ -28,7 +27,7 @@ pair_of(double a)
 	return r;
 }
 
-/* |a| >= |b|, or a = 0 */
+/* requires |a| >= |b|, or a = 0 */
 static inline gpuagg_pair
 pair_fast_sum(double a, double b)
 {
@@ -48,7 +47,7 @@ pair_sum(double a, double b)
 	return r;
 }
 
-/* Dekker's product, of factors below 2^996. */
+/* Dekker's product, for factors below 2^996. */
 static inline gpuagg_pair
 pair_product(double a, double b)
 {
@@ -100,7 +99,10 @@ pair_div(gpuagg_pair a, gpuagg_pair b)
 
 static const gpuagg_pair pair_ln2 = {0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56};
 
-/* The natural logarithm of a finite x > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2 for x = m 2^e. */
+/*
+ * Returns the natural logarithm of a finite x > 0: 2 atanh((m - 1) / (m + 1)) + e ln 2 for x = m
+ * 2^e.
+ */
 static inline gpuagg_pair
 pair_log(double x)
 {
@@ -115,23 +117,23 @@ pair_log(double x)
 	}
 	s = pair_div(pair_sum(m, -1), pair_sum(m, 1));
 	square = pair_mul(s, s);
-	/* |s| < 0.172: the terms left out are below 2^-120 */
+	/* |s| < 0.172: the omitted terms are below 2^-120 */
 	for (int k = 24; k >= 0; k--)
 		sum = pair_add(pair_mul(sum, square), pair_div(pair_of(1), pair_of(2 * k + 1)));
 	sum = pair_scale(pair_mul(sum, s), 2);
 	return pair_add(sum, pair_scale(pair_ln2, e));
 }
 
-/* exp(y) for 0 <= y < 2000, as a number near 1 and a power of 2. */
+/* Returns exp(y) for 0 <= y < 2000 as a number near 1 and a power of 2. */
 static inline gpuagg_pair
 pair_exp(gpuagg_pair y, int *exponent)
 {
-	/* not of a NaN, which comes of edges that no double holds */
+	/* avoids converting a NaN, which results from edges that no double can represent */
 	int k = y.hi < 2000 ? (int) (y.hi / pair_ln2.hi + 0.5) : 0;
 	gpuagg_pair r = pair_add(y, pair_scale(pair_ln2, -k));
 	gpuagg_pair p = pair_of(0);
 
-	/* |r| < 0.35; of a 256th of it 11 terms of exp(r) - 1 are enough, which is squared back */
+	/* |r| < 0.35: for r / 256, 11 terms of exp(r) - 1 are enough; the result is squared 8 times */
 	r = pair_scale(r, 1.0 / 256);
 	for (int j = 11; j >= 1; j--)
 		p = pair_div(pair_mul(r, pair_add(pair_of(1), p)), pair_of(j));
@@ -145,12 +147,12 @@ typedef struct gpuagg_log_range
 {
 	double lo, hi;
 	int n;
-	double mantissa; /* of lo */
+	double mantissa; /* mantissa of lo, in [0.5, 1) */
 	int exponent;
 	gpuagg_pair span; /* log(hi / lo) */
 } gpuagg_log_range;
 
-/* 0 < lo < hi, finite; n > 0 */
+/* requires 0 < lo < hi, finite; n > 0 */
 static inline gpuagg_log_range
 gpuagg_log_range_of(double lo, double hi, int n)
 {
@@ -161,7 +163,7 @@ gpuagg_log_range_of(double lo, double hi, int n)
 	return r;
 }
 
-/* Edge i of 0 .. n, between lo and hi; a larger i does not have a smaller one. */
+/* Returns edge i of 0 .. n, between lo and hi. Edges ascend with i. */
 static inline double
 gpuagg_log_edge(const gpuagg_log_range *r, int i)
 {

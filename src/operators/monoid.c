@@ -1,6 +1,6 @@
 /*
  * monoid.c
- *	  The monoid list as data.  Knows neither PostgreSQL nor CUDA.
+ *	  The list of monoids as data.  Uses neither PostgreSQL nor CUDA.
  */
 #include "operators/monoid.h"
 

@@ -7,18 +7,15 @@
  *	name_identity()		the neutral state
  *	name_lift(x)		the state of one input
  *	name_combine(a, b)	associative; a comes before b in input order
- *	name_step(a, x)		a with one more input; equals combine(a, lift(x)) up
- *						to float rounding, and for float sums equals core's
- *						transition function bit for bit
- *	name_error(a, b, r)	error bits (MonoidError) raised by r = combine(a, b)
- *						or, for steps, with b = lift(x)
+ *	name_step(a, x)		a with one more input.  Equals combine(a, lift(x)) up to float rounding;
+ *						for float sums it equals core's transition function bit for bit
+ *	name_error(a, b, r)	error bits (MonoidError) of r = combine(a, b); for steps b is lift(x)
  *
- * States are plain data and may be copied as bytes, between processes and to the
- * device.  Nothing here depends on PostgreSQL or CUDA's run time; errors are bits,
- * which the caller reports.
+ * States are plain data.  They may be copied as bytes between processes and to the device.  Nothing
+ * here depends on PostgreSQL or CUDA's run time.  Errors are bits, which the caller reports.
  *
- * Floating point: compile with contraction off (gcc -ffp-contract=off, nvcc
- * -fmad=false), so that both compilers round as core does.
+ * Floating point: compile with contraction off (gcc -ffp-contract=off, nvcc -fmad=false), so that
+ * both compilers round as core does.
  */
 #ifndef GPUAGG_MONOID_H
 #define GPUAGG_MONOID_H
@@ -35,8 +32,8 @@
 #endif
 
 /*
- * On the host 128-bit values are aligned as palloc aligns them, to a multiple of 8,
- * like core's int128.  Layouts are the same on both.
+ * On the host, 128-bit values are aligned to a multiple of 8, as palloc aligns them, like core's
+ * int128.  Layouts are the same on both.
  */
 #ifdef __CUDACC__
 typedef __int128 gpuagg_i128;
@@ -46,13 +43,13 @@ typedef __int128 gpuagg_i128 __attribute__((aligned(8)));
 typedef unsigned __int128 gpuagg_u128 __attribute__((aligned(8)));
 #endif
 
-/* Error bits of a reduction, or'ed together over all rows. */
+/* Error bits of a reduction: the bitwise or over all rows. */
 typedef enum MonoidError
 {
 	MONOID_ERR_NONE = 0,
 	MONOID_ERR_OVERFLOW = 1,    /* finite inputs gave an infinite float */
-	MONOID_ERR_UNDERFLOW = 2,   /* non-zero factors gave a zero product */
-	MONOID_ERR_INT_OVERFLOW = 4 /* an integer or decimal sum left its range */
+	MONOID_ERR_UNDERFLOW = 2,   /* nonzero factors gave a zero product */
+	MONOID_ERR_INT_OVERFLOW = 4 /* an integer or decimal sum exceeded its range */
 } MonoidError;
 
 typedef enum MonoidAtomic
@@ -62,13 +59,13 @@ typedef enum MonoidAtomic
 	MONOID_ATOMIC_XCG
 } MonoidAtomic;
 
-/* Composite inputs and states. */
+/* Inputs and states of several values. */
 typedef struct gpuagg_f64x2
 {
 	double x, y;
 } gpuagg_f64x2;
 
-/* Unsigned 192-bit sum of squares: lo is the low 128 bits, hi the carries. */
+/* Unsigned 192-bit sum of squares: lo has the low 128 bits, hi the carries. */
 typedef struct gpuagg_i192
 {
 	gpuagg_u128 lo;
@@ -88,7 +85,7 @@ typedef struct gpuagg_regr
 	double n, sx, sxx, sy, syy, sxy;
 } gpuagg_regr;
 
-/* An order-preserving key code and a payload code; see argmax below. */
+/* An order-preserving code of a key, and a code of its value; see argmax below. */
 typedef struct gpuagg_kv
 {
 	int64_t key, value;
@@ -102,7 +99,7 @@ typedef struct gpuagg_maxsub_i64
 typedef struct gpuagg_maxsub_f64
 {
 	double total, prefix, suffix, best;
-	int64_t flags; /* GPUAGG_MAXSUB_NAN, _PINF, _NINF seen */
+	int64_t flags; /* which of GPUAGG_MAXSUB_NAN, _PINF, _NINF occurred */
 } gpuagg_maxsub_f64;
 
 typedef struct gpuagg_run
@@ -153,7 +150,7 @@ typedef struct MonoidInfo
 
 /* ---- helpers ---------------------------------------------------------- */
 
-/* PostgreSQL's float order: NaN equals NaN and is above everything else. */
+/* PostgreSQL's float order: NaN equals NaN and is above all other values. */
 GPUAGG_HD int
 gpuagg_f64_gt(double a, double b)
 {
@@ -167,8 +164,8 @@ gpuagg_f64_lt(double a, double b)
 }
 
 /*
- * Doubles as 64-bit integers in PostgreSQL's order, NaN last; -0 is below 0, so a
- * key whose order counts is passed as x + 0.0, which makes them equal.
+ * Doubles as 64-bit integers in PostgreSQL's order, NaN last.  The code of -0 is below that of 0.
+ * If they must be equal, pass x + 0.0.
  */
 GPUAGG_HD int64_t
 gpuagg_f64_code(double x)
@@ -198,7 +195,7 @@ gpuagg_code_f64(int64_t code)
 	return u.f;
 }
 
-/* Errors of most monoids: none. */
+/* Most monoids have no errors. */
 #define MONOID_NO_ERROR(name, state_t) \
 	GPUAGG_HD int name##_error(state_t a, state_t b, state_t r) \
 	{ \
@@ -208,7 +205,7 @@ gpuagg_code_f64(int64_t code)
 		return MONOID_ERR_NONE; \
 	}
 
-/* Step of most monoids: combine with the lifted input. */
+/* The step of most monoids combines with the lifted input. */
 #define MONOID_PLAIN_STEP(name, input_t, state_t) \
 	GPUAGG_HD state_t name##_step(state_t a, input_t x) \
 	{ \
@@ -223,7 +220,7 @@ gpuagg_code_f64(int64_t code)
 		return r; \
 	}
 
-/* A monoid whose state is a scalar, from an identity and two expressions. */
+/* A monoid with a scalar state, from an identity and two expressions. */
 #define MONOID_SCALAR(name, input_t, state_t, ident, liftexpr, combexpr) \
 	GPUAGG_HD state_t name##_identity(void) \
 	{ \
@@ -275,7 +272,7 @@ sumsq_i192_combine(gpuagg_i192 a, gpuagg_i192 b)
 MONOID_PLAIN_STEP(sumsq_i192, int64_t, gpuagg_i192)
 MONOID_NO_ERROR(sumsq_i192, gpuagg_i192)
 
-/* Decimals: the caller keeps |x| below 2^126 / rows by choosing the scale. */
+/* Decimals. The caller keeps |x| below 2^126 / rows by its choice of scale. */
 MONOID_SCALAR(sum_dec, gpuagg_i128, gpuagg_i128, 0, x,
 			  (gpuagg_i128) ((gpuagg_u128) a + (gpuagg_u128) b))
 GPUAGG_HD int
@@ -285,7 +282,7 @@ sum_dec_error(gpuagg_i128 a, gpuagg_i128 b, gpuagg_i128 r)
 	return (((a ^ r) & (b ^ r)) < 0) ? MONOID_ERR_INT_OVERFLOW : MONOID_ERR_NONE;
 }
 
-/* -0 is the identity of IEEE addition: a sum of negative zeros stays one. */
+/* -0 is the identity of IEEE addition: a sum of negative zeros stays -0. */
 MONOID_SCALAR(sum_f32, float, float, -0.0f, x, a + b)
 GPUAGG_HD int
 sum_f32_error(float a, float b, float r)
@@ -316,8 +313,8 @@ accum_f64_lift(double x)
 }
 
 /*
- * Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
- * Computing Sample Variances" (1979), as in core's float8_combine.
+ * Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample
+ * Variances" (1979), as in core's float8_combine.
  */
 GPUAGG_HD gpuagg_accum
 accum_f64_combine(gpuagg_accum a, gpuagg_accum b)
@@ -337,8 +334,8 @@ accum_f64_combine(gpuagg_accum a, gpuagg_accum b)
 }
 
 /*
- * Youngs and Cramer, "Some Results Relevant to Choice of Sum and
- * Sum-of-Product Algorithms" (1971), as in core's float8_accum.
+ * Youngs and Cramer, "Some Results Relevant to Choice of Sum and Sum-of-Product Algorithms" (1971),
+ * as in core's float8_accum.
  */
 GPUAGG_HD gpuagg_accum
 accum_f64_step(gpuagg_accum a, double x)
@@ -427,7 +424,7 @@ regr_f64_step(gpuagg_regr a, gpuagg_f64x2 in)
 		r.sxy += tx * ty * scale;
 		if (isinf(r.sx) || isinf(r.sxx) || isinf(r.sy) || isinf(r.syy) || isinf(r.sxy))
 		{
-			/* an infinite input makes NaN; finite ones that overflow stay infinite */
+			/* an infinite input gives NaN; finite inputs that overflow stay infinite */
 			if (isinf(r.sxx) && (isinf(a.sx) || isinf(in.x)))
 				r.sxx = NAN;
 			if (isinf(r.syy) && (isinf(a.sy) || isinf(in.y)))
@@ -471,9 +468,9 @@ MONOID_SIMPLE(min_dec, gpuagg_i128, gpuagg_i128, GPUAGG_I128_MAX, x, a < b ? a :
 MONOID_SIMPLE(max_dec, gpuagg_i128, gpuagg_i128, GPUAGG_I128_MIN, x, a > b ? a : b)
 
 /*
- * Ties go to the later input, as in core's float8smaller and float8larger: it
- * matters for -0 and 0 only.  NaN, the greatest value, is min's identity; max
- * takes -infinity, which a group of -infinities returns anyway.
+ * If values are equal, the later one is taken, as in core's float8smaller and float8larger.  It
+ * matters only for -0 and 0.  NaN, the greatest value, is min's identity.  max's identity is
+ * -infinity, which is also the result for a group of -infinities.
  */
 MONOID_SIMPLE(min_f32, float, float, NAN, x, gpuagg_f64_lt(a, b) ? a : b)
 MONOID_SIMPLE(max_f32, float, float, -INFINITY, x, gpuagg_f64_gt(a, b) ? a : b)
@@ -481,8 +478,8 @@ MONOID_SIMPLE(min_f64, double, double, NAN, x, gpuagg_f64_lt(a, b) ? a : b)
 MONOID_SIMPLE(max_f64, double, double, -INFINITY, x, gpuagg_f64_gt(a, b) ? a : b)
 
 /*
- * Arg max and min.  The identity has the key that loses against all others, and the
- * largest value code, so that any input wins or ties.
+ * Arg max and arg min.  The identity has the key that loses against all others, and the largest
+ * value code, so that any input wins or ties.
  */
 #define MONOID_ARG(name, worst, wins) \
 	MONOID_IDENTITY(name, gpuagg_kv, worst, INT64_MAX) \
@@ -524,7 +521,7 @@ MONOID_SIMPLE(hll_max, int32_t, int32_t, 0, x, a > b ? a : b)
 
 #include "operators/monoid_ordered.h"
 
-/* The list as data; defined in monoid.c. */
+/* The list as data, defined in monoid.c. */
 #ifdef __cplusplus
 extern "C"
 {

@@ -2,22 +2,34 @@
  * monoid_list.h
  *	  Every operator of gpuagg, one row each.
  *
- * MONOID(NAME, name, input type, state type, commutative, atomic class, text)
+ *	MONOID(NAME, name, input type, state type, commutative, atomic, text)
  *
- *	NAME		enum suffix (MONOID_NAME)
+ *	NAME		suffix of the enum MonoidId
  *	name		prefix of the inline functions in monoid.h
- *	input type	what one row contributes
- *	state type	what a group keeps; plain old data, copied with memcpy
- *	commutative 1 if combine(a, b) = combine(b, a) up to float rounding
- *	atomic		how a GPU may update a state in place (Henriksen et al.,
- *				"Compiling Generalized Histograms for GPU", SC20, section 3):
+ *	input type	type of one row's input
+ *	state type	type of a group's state: plain data that is copied with memcpy
+ *	commutative	1 if combine(a, b) = combine(b, a), except for float rounding
+ *	atomic		how a GPU updates a state in place (Henriksen et al., "Compiling Generalized
+ *				Histograms for GPU", SC20, section 3):
  *				HDW  one native atomic instruction
  *				CAS  compare-and-swap of a state of at most 16 bytes
- *				XCG  a lock taken by atomic exchange
+ *				XCG  a lock that is taken by atomic exchange
  *	text		one line for the view gpuagg_operators
  *
- * The includer defines MONOID before including this file, and undefines it
- * after.  Row order is the wire order of MonoidId: append, never reorder.
+ * For example, the row
+ *
+ *	MONOID(SUM_I128, sum_i128, int64_t, gpuagg_i128, 1, CAS, "sum of 64-bit integers in 128 bits")
+ *
+ * defines
+ *
+ *	MONOID_SUM_I128									the enum member
+ *	sum_i128_identity(), _lift(x), _combine(a, b),	functions that monoid.h must define, over inputs
+ *	_step(a, x), _error(a, b, r)					of int64_t and states of 16 bytes
+ *
+ * A GPU may combine the states in any order, and updates them with compare-and-swap.
+ *
+ * The includer defines MONOID before it includes this file, and undefines it afterwards.  The order
+ * of rows is the wire order of MonoidId: append rows, never reorder them.
  */
 MONOID(COUNT, count, int8_t, int64_t, 1, HDW, "number of rows")
 MONOID(SUM_I64, sum_i64, int64_t, int64_t, 1, HDW, "sum of 64-bit integers, wrapping")

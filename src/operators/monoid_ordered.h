@@ -1,19 +1,19 @@
 /*
  * monoid_ordered.h
- *	  Operators that do not commute: subarray sums, runs, compositions, products.
+ *	  Operators that do not commute: subarray sums, longest runs, compositions, matrix products.
  *
- * Only monoid.h includes this file.
+ * A run is a sequence of rows without a gap.  Only monoid.h includes this file.
  */
 #ifndef GPUAGG_MONOID_ORDERED_H
 #define GPUAGG_MONOID_ORDERED_H
 
 /*
- * Maximum subarray sum; that of the empty subarray is 0.  Bentley, "Programming
- * pearls: algorithm design techniques" (1984), as a monoid.
+ * Maximum subarray sum, which is 0 for the empty subarray.  Bentley, "Programming pearls: algorithm
+ * design techniques" (1984), as a monoid.
  *
- * Integers: sums saturate.  If the sum of any subarray exceeds the range, so does the
- * result: best < 0 marks that, in all further combinations, too.  A subarray whose sum
- * is below the range is not the best one.
+ * Integers: sums saturate.  If the sum of any subarray is above the range, so is the result.  best
+ * < 0 marks that, also in all further combinations.  A subarray whose sum is below the range is not
+ * the best one.
  */
 GPUAGG_HD int64_t
 gpuagg_add_sat(int64_t a, int64_t b)
@@ -55,8 +55,8 @@ maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
 }
 
 /*
- * combine with lift(x), shortened: the total is never above the prefix, nor
- * the suffix above the best.
+ * combine with lift(x), simplified: the total is never above the prefix, nor the suffix above the
+ * best.
  */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
@@ -75,8 +75,8 @@ maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
 }
 
 /*
- * The same without overflow checks, for up to 32 inputs after the identity whose
- * magnitudes are within the bound.
+ * The same without overflow checks, for up to 32 inputs after the identity with magnitudes within
+ * the bound.
  */
 #define maxsub_i64_bound 0x03FFFFFFu
 
@@ -102,9 +102,9 @@ maxsub_i64_bounded_step(gpuagg_maxsub_i64 a, int64_t x)
 MONOID_NO_ERROR(maxsub_i64, gpuagg_maxsub_i64)
 
 /*
- * Doubles: NaN is the greatest sum, as PostgreSQL orders it, and the sum of a
- * subarray with both infinities is NaN.  Flags say which of them occurred; 0 takes the
- * place of NaN and +infinity, so that the other sums stay comparable.
+ * Doubles.  NaN is the greatest sum in PostgreSQL's order, and the sum of a subarray with both
+ * infinities is NaN.  Flags say which of these occurred.  NaN and +infinity count as 0, so that the
+ * other sums stay comparable.
  */
 #define GPUAGG_MAXSUB_NAN 1
 #define GPUAGG_MAXSUB_PINF 2
@@ -148,7 +148,7 @@ maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 	return r;
 }
 
-/* As for integers; inputs that flags stand for count as 0. */
+/* As for integers. Inputs that are represented by flags count as 0. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 {
@@ -170,8 +170,8 @@ maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 }
 
 /*
- * The same for up to 32 inputs after the identity, none of which is NaN or infinite,
- * and whose sums are finite, as the exponents of their magnitudes are within the bound.
+ * The same for up to 32 inputs after the identity, none of which is NaN or infinite.  Their sums
+ * are finite because the exponents of their magnitudes are within the bound.
  */
 #define maxsub_f64_bound ((uint32_t) (1023 + 1000) << 20)
 
@@ -198,7 +198,7 @@ maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
 	return r;
 }
 
-/* The result; infinite without flags means that finite sums overflowed. */
+/* Returns the result. If it is infinite without flags, finite sums overflowed. */
 GPUAGG_HD double
 maxsub_f64_best(gpuagg_maxsub_f64 s)
 {
@@ -238,8 +238,8 @@ MONOID_PLAIN_STEP(longest_run, int8_t, gpuagg_run)
 MONOID_NO_ERROR(longest_run, gpuagg_run)
 
 /*
- * Longest strictly ascending run of order-preserving codes.  The input's value is 0
- * for a NULL, which ends a run and belongs to none.
+ * Longest strictly ascending run of order-preserving codes.  The input's value is 0 for NULL, which
+ * ends a run and belongs to none.
  */
 MONOID_IDENTITY(longest_asc, gpuagg_asc, 0, 0, 0, 0, 0, 0)
 
@@ -276,7 +276,7 @@ longest_asc_combine(gpuagg_asc a, gpuagg_asc b)
 MONOID_PLAIN_STEP(longest_asc, gpuagg_kv, gpuagg_asc)
 MONOID_NO_ERROR(longest_asc, gpuagg_asc)
 
-/* (a then b): x -> b.x * (a.x * v + a.y) + b.y; .x is the factor, .y the term. */
+/* (a then b): v -> b.x * (a.x * v + a.y) + b.y; .x is the factor, .y the summand. */
 MONOID_IDENTITY(linear, gpuagg_f64x2, 1.0, 0.0)
 
 GPUAGG_HD gpuagg_f64x2
@@ -290,7 +290,7 @@ linear_combine(gpuagg_f64x2 a, gpuagg_f64x2 b)
 {
 	gpuagg_f64x2 r;
 
-	/* the identity changes nothing, infinities included: 0 * inf is NaN */
+	/* the identity leaves infinities unchanged: 0 * inf would be NaN */
 	if (a.x == 1.0 && a.y == 0.0)
 		return b;
 	if (b.x == 1.0 && b.y == 0.0)
@@ -311,7 +311,7 @@ MONOID_NO_ERROR(linear, gpuagg_f64x2)
 			r.m[i] = (i / (k) == i % (k)) ? 1.0 : 0.0; \
 		return r; \
 	} \
-	/* skipped by combine, so that infinities stay as they are: 0 * inf is NaN */ \
+	/* combine skips the identity to leave infinities unchanged: 0 * inf is NaN */ \
 	GPUAGG_HD int name##_is_identity(state_t a) \
 	{ \
 		for (int i = 0; i < (k) * (k); i++) \

@@ -1,14 +1,15 @@
 /*
  * select.h
- *	  Values of given ranks among many, without sorting them: for percentiles.
+ *	  Finds the values of given ranks among many values without sorting them; for percentiles.
  *
- * Values are 64-bit codes that compare as they do (select_code_i64, select_code_f64).  A pass
- * counts codes by the part of their range that they are in, and only the parts with a wanted rank
- * are looked at again: most values are read three times, whatever their order was.  Codes of a part
- * differ in ten bits less than before, so that no data make it take more than seven rounds.  Where
- * many codes are equal, a single pass counts each of them instead.
+ * Values are 64-bit codes that compare like the values (select_code_i64, select_code_f64).  A pass
+ * divides the range of the codes into buckets and counts the codes of each bucket.  Only buckets
+ * with a wanted rank are processed further, in the same way.  Most values are read three times,
+ * whatever their order is.  With each pass the codes of a bucket have ten bits fewer in which they
+ * differ, so no data need more than seven passes.  If many codes are equal, a single pass counts
+ * the occurrences of each distinct code instead.
  *
- * Plain C for gcc and nvcc; needs nothing of PostgreSQL.
+ * Plain C for gcc and nvcc, without PostgreSQL.
  */
 #ifndef GPUAGG_SELECT_H
 #define GPUAGG_SELECT_H
@@ -18,18 +19,18 @@
 
 #include "operators/monoid.h"
 
-/* Parts that a range is divided into, and the number of values that are sorted instead. */
-#define SELECT_PARTS 1024
+/* Number of buckets of a range; and how many codes are sorted instead. */
+#define SELECT_BUCKETS 1024
 #define SELECT_SORTED 24
 /*
- * Codes that are worth a try to count each different one; places for these, with a code and its
- * number; how far a code may be from its own.
+ * From SELECT_COUNTED codes on, select_by_counts is tried first.  Its hash table has
+ * 2^SELECT_SLOT_BITS slots.  A code is at most SELECT_PROBES - 1 slots behind its first one.
  */
 #define SELECT_COUNTED 4096
-#define SELECT_PLACE_BITS 10
+#define SELECT_SLOT_BITS 10
 #define SELECT_PROBES 8
 
-/* What is called before each so many codes, for callers that must look for interrupts. */
+/* Called before each SELECT_STRIDE codes, for callers that must check for interrupts. */
 #ifndef SELECT_CHECK
 #define SELECT_CHECK() ((void) 0)
 #endif
@@ -40,8 +41,7 @@
 			 k < k##_end; k++)
 
 /*
- * Unsigned codes of integers; and of doubles in PostgreSQL's order, where NaN is the greatest: -0
- * before 0.
+ * Return unsigned codes of integers, and of doubles in PostgreSQL's order: -0 before 0, NaN last.
  */
 GPUAGG_HD uint64_t
 select_code_i64(int64_t x)
@@ -82,7 +82,7 @@ select_sort_few(uint64_t *codes, int64_t n)
 	}
 }
 
-/* A code, and how often it is there. */
+/* A distinct code and the number of its occurrences. */
 typedef struct SelectCount
 {
 	uint64_t code;
@@ -90,9 +90,9 @@ typedef struct SelectCount
 } SelectCount;
 
 /*
- * As select_ranks, of at least SELECT_COUNTED codes, which are left as they are.  Returns 0, soon
- * as a rule, if more than a few are different, or do not fit into the table: as places are near, no
- * data make it slow.
+ * Does what select_ranks does, for at least SELECT_COUNTED codes, and leaves `codes` unchanged.
+ * Returns 0 if there are too many distinct codes for the table.  It gives up early: it makes at
+ * most SELECT_PROBES probes per code, so no data make it slow.
  */
 static inline int
 select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks,
@@ -103,18 +103,18 @@ select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_
 	int64_t rank = base;
 	int found = 0;
 
-	memset(table, 0, sizeof(SelectCount) << SELECT_PLACE_BITS);
+	memset(table, 0, sizeof(SelectCount) << SELECT_SLOT_BITS);
 	SELECT_FOR(k, 0, n)
 	{
 		uint64_t x = codes[k];
-		uint64_t p = (x * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SELECT_PLACE_BITS);
+		uint64_t p = (x * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SELECT_SLOT_BITS);
 		int probes = 0;
 
 		while (table[p].count != 0 && table[p].code != x)
 		{
 			if (++probes == SELECT_PROBES)
 				return 0;
-			p = (p + 1) & ((1 << SELECT_PLACE_BITS) - 1);
+			p = (p + 1) & ((1 << SELECT_SLOT_BITS) - 1);
 		}
 		if (table[p].count++ == 0)
 		{
@@ -123,9 +123,9 @@ select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_
 			table[p].code = x;
 		}
 	}
-	/* in order, at the table's beginning */
+	/* sort the distinct codes to the front of the table */
 	found = 0;
-	for (int p = 0; p < 1 << SELECT_PLACE_BITS; p++)
+	for (int p = 0; p < 1 << SELECT_SLOT_BITS; p++)
 	{
 		SelectCount one = table[p];
 		int to = found;
@@ -147,19 +147,20 @@ select_by_counts(const uint64_t *codes, uint64_t *spare, int64_t n, const int64_
 }
 
 /*
- * out[i] = the code of rank ranks[i] - base, counted from 0, among n codes, for m ranks in
- * ascending order, each less than n.  `codes` and `spare`, which has room for n, are overwritten.
+ * Sets out[i] to the code of rank ranks[i] - base (from 0) among n codes.  The m ranks are in
+ * ascending order, and each is below base + n.  Overwrites `codes`, and `spare`, which has room for
+ * n codes.
  */
 static inline void
 select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, int64_t base, int m,
 			 uint64_t *out)
 {
-	int64_t at[SELECT_PARTS];    /* numbers of codes; then where they are collected */
-	int64_t first[SELECT_PARTS]; /* rank of the first one */
-	uint8_t wanted[SELECT_PARTS];
+	int64_t at[SELECT_BUCKETS]; /* [bucket] number of codes; then where its codes are collected */
+	int64_t first[SELECT_BUCKETS]; /* [bucket] rank of its first code */
+	uint8_t wanted[SELECT_BUCKETS];
 	uint64_t min = codes[0], max = codes[0];
 	int64_t sum = base, collected = 0;
-	int parts = 16, shift = 0, i = 0;
+	int buckets = 16, shift = 0, i = 0;
 
 	if (n <= SELECT_SORTED)
 	{
@@ -181,15 +182,15 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 			out[i] = min;
 		return;
 	}
-	while (parts < SELECT_PARTS && parts * 4 < n)
-		parts *= 2;
-	while ((max - min) >> shift >= (uint64_t) parts)
+	while (buckets < SELECT_BUCKETS && buckets * 4 < n)
+		buckets *= 2;
+	while ((max - min) >> shift >= (uint64_t) buckets)
 		shift++;
-	memset(at, 0, parts * sizeof(at[0]));
+	memset(at, 0, buckets * sizeof(at[0]));
 	SELECT_FOR(k, 0, n)
 	at[(codes[k] - min) >> shift]++;
 
-	for (int p = 0; p < parts; p++)
+	for (int p = 0; p < buckets; p++)
 	{
 		int64_t count = at[p];
 
@@ -202,10 +203,10 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 			i++;
 	}
 	/*
-	 * codes that are not collected go to the place behind, one over the other: there are some, if
-	 * it is used
+	 * All other codes are written to the slot after the collected ones, one over the other.  There
+	 * is such a slot if there are such codes.
 	 */
-	for (int p = 0; p < parts; p++)
+	for (int p = 0; p < buckets; p++)
 		if (!wanted[p])
 			at[p] = collected;
 	SELECT_FOR(k, 0, n)
@@ -219,7 +220,7 @@ select_ranks(uint64_t *codes, uint64_t *spare, int64_t n, const int64_t *ranks, 
 
 	collected = 0;
 	i = 0;
-	for (int p = 0; p < parts; p++)
+	for (int p = 0; p < buckets; p++)
 	{
 		int from = i;
 		int64_t count;

@@ -1,16 +1,16 @@
 /*
  * vector_functions.h
- *	  What vector operations compute that is more than a C expression: the calendar, products;
- *	  for gcc and nvcc.
+ *	  Functions of vector operations that are more than a C expression: calendar fields, overflow
+ *	  of products; for gcc and nvcc.
  *
- * No signed integer overflows here, whatever the arguments, within what the comments say of them.
+ * No signed integer overflows here if arguments are within the limits that the comments state.
  */
 #ifndef GPUAGG_VECTOR_FUNCTIONS_H
 #define GPUAGG_VECTOR_FUNCTIONS_H
 
 #include "operators/monoid.h"
 
-/* Is a * b beyond 64 bits? */
+/* Returns whether a * b overflows 64 bits. */
 GPUAGG_HD int
 vector_mul_overflows(int64_t a, int64_t b)
 {
@@ -33,7 +33,7 @@ typedef enum VectorField
 	VECTOR_MINUTE,
 	VECTOR_HOUR,
 	VECTOR_EPOCH,
-	VECTOR_DAY, /* from here on fields of the calendar */
+	VECTOR_DAY, /* from here on, fields of the calendar */
 	VECTOR_WEEK,
 	VECTOR_MONTH,
 	VECTOR_QUARTER,
@@ -48,7 +48,7 @@ typedef enum VectorField
 #define VECTOR_DAY_USECS INT64_C(86400000000)
 #define VECTOR_EPOCH_USECS (INT64_C(946684800) * VECTOR_USECS) /* from 1970-01-01 to 2000-01-01 */
 
-/* Days since 2000-01-01 of the years 1 to 199000, well inside what core converts without error. */
+/* Days since 2000-01-01 of the years 1 to 199000. Core converts these without error. */
 #define VECTOR_DAY_MIN INT64_C(-730119)
 #define VECTOR_DAY_MAX INT64_C(72000000)
 
@@ -56,14 +56,14 @@ typedef enum VectorField
 #define VECTOR_FLOORDIV(x, d) ((x) / (d) - ((x) % (d) < 0))
 
 /*
- * Years of the calendar below begin in March, so that the leap day ends them; month 0 is March.
- * Its first day is that many days after the year's.
+ * Years of the calendar below begin in March, so that the leap day is the last day; month 0 is
+ * March. This is the number of days from the start of the year to the start of the month.
  */
 #define VECTOR_MONTH_START(month) ((153 * (month) + 2) / 5)
 /* Days from 0000-03-01 to 2000-01-01. */
 #define VECTOR_MARCH_0 730425
 
-/* The first day of a month (1 to 12) of a year from 1 on. */
+/* Returns the first day of a month (1 to 12) of a year from 1 on. */
 GPUAGG_HD int32_t
 vector_month_first(int32_t year, int32_t month)
 {
@@ -80,11 +80,11 @@ vector_day_of_week(int32_t day)
 	return (day % 7 + 13) % 7;
 }
 
-/* The year and month of a day, which is its number *mday in it. */
+/* Sets the year and month of a day, and its number in the month. */
 GPUAGG_HD void
 vector_split_day(int32_t day, int32_t *year, int32_t *month, int32_t *mday)
 {
-	int32_t n = day + VECTOR_MARCH_0; /* from 0 on */
+	int32_t n = day + VECTOR_MARCH_0; /* days since 0000-03-01 */
 	int32_t centuries = (4 * (int64_t) n + 3) / 146097;
 	int32_t rest = n - (int32_t) ((int64_t) centuries * 146097 / 4);
 	int32_t y = (4 * rest + 3) / 1461;
@@ -97,8 +97,8 @@ vector_split_day(int32_t day, int32_t *year, int32_t *month, int32_t *mday)
 }
 
 /*
- * The calendar field of a day within the above bounds, or (trunc) the first day of the unit that
- * holds it.
+ * Returns the calendar field of a day, or (trunc) the first day of the unit that contains the day.
+ * The day must be between VECTOR_DAY_MIN and VECTOR_DAY_MAX.
  */
 GPUAGG_HD int64_t
 vector_calendar(VectorField field, int trunc, int32_t day)
@@ -136,8 +136,8 @@ vector_calendar(VectorField field, int trunc, int32_t day)
 }
 
 /*
- * A field before those of the calendar, of a time in microseconds since 2000-01-01: with trunc the
- * first microsecond of the unit, else the field times 10^scale.
+ * Returns a field below VECTOR_DAY of a time in microseconds since 2000-01-01: with trunc the first
+ * microsecond of the unit, else the field times 10^scale.
  */
 GPUAGG_HD int64_t
 vector_time_of_day(VectorField field, int trunc, int64_t ts)
@@ -161,13 +161,13 @@ vector_time_of_day(VectorField field, int trunc, int64_t ts)
 }
 
 /*
- * The local time of a time (in UTC if `offset`, below a week, is that of a zone); false: its field
- * is core's to tell.
+ * Sets the local time of a time.  offset: 0, or the offset of a time zone, below a week, if the
+ * time is in UTC.  Returns false if core must compute its fields.
  */
 GPUAGG_HD int
 vector_local_time(int64_t ts, int64_t offset, int64_t *local)
 {
-	/* far from where adding the offset could overflow, and then by the local year */
+	/* stay far from where adding the offset could overflow; then check the local year */
 	if (ts < 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS || ts > VECTOR_DAY_MAX * VECTOR_DAY_USECS)
 		return 0;
 	*local = (int64_t) ((uint64_t) ts + (uint64_t) offset);
@@ -175,7 +175,7 @@ vector_local_time(int64_t ts, int64_t offset, int64_t *local)
 		*local <= VECTOR_DAY_MAX * VECTOR_DAY_USECS;
 }
 
-/* A day as a time; far days as one that vector_local_time() refuses. */
+/* Returns a day as a time. For days out of range, it is a time that vector_local_time() rejects. */
 GPUAGG_HD int64_t
 vector_day_time(int32_t day)
 {
@@ -185,7 +185,7 @@ vector_day_time(int32_t day)
 		VECTOR_DAY_USECS;
 }
 
-/* A field, times 10^scale, as date_part gives it. */
+/* Returns a field, given times 10^scale, as date_part does. */
 GPUAGG_HD double
 vector_date_part(VectorField field, int64_t r)
 {

@@ -2,28 +2,37 @@
  * vector_ops.h
  *	  Every operation of vector expressions over scalar columns, one row each; for gcc and nvcc.
  *
- * OP1(FUNC, R, A, rare, value)		a function of one argument
- * OP2(FUNC, R, A, B, rare, value)	a function of two arguments
- * HOST1, HOST2						the same, where the C library decides the last digit: not for
- * the GPU OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats, where the includer defines
- * it, else an OP2; simple: its value where b is not NaN
+ *	OP1(FUNC, R, A, rare, value)			a function of one argument
+ *	OP2(FUNC, R, A, B, rare, value)			a function of two arguments
+ *	HOST1, HOST2							the same, but not for the GPU: the last digit of the
+ *											result depends on the C library
+ *	OP2_FLOAT(FUNC, A, B, simple, value)	a comparison of floats; `simple` is its value if b is
+ *											not NaN.  An OP2 unless the includer defines it
  *
- *	FUNC		the SQL function, as in utils/fmgroids.h (an operator is its function)
- *	R, A, B		ColumnTypes (column_types.h) without the prefix COLUMN_
- *	rare		condition for the scalar fallback: core raises an error there, or
- *				`value` does not hold for such arguments; 0 where there is none
+ *	FUNC		the SQL function, as in utils/fmgroids.h (an operator has the name of its function)
+ *	R, A, B		ColumnTypes of result and arguments, without the prefix COLUMN_
+ *	rare		condition for the scalar fallback: core raises an error, or `value` is wrong for
+ *				such arguments; 0: never
  *	value		the result
  *
- * Both are C expressions of a and b, `rare` of r (the result) as well.  They are
- * evaluated for every bit pattern, as NULL rows have some value, too; so they must
- * not trap: no division by zero.  Nor may signed integers overflow: sums that may
- * are those of unsigned ones.  All functions are strict.
+ * For example, the row
  *
- * Floats round as core's do with contraction off, and the transcendental ones call the
- * same C library.
+ *	OP2(F_INT4PL, I32, I32, I32, (int64_t) a + (int64_t) b != r, (int64_t) a + (int64_t) b)
  *
- * The includer has math.h and vector_functions.h, defines OP1, OP2, HOST1 and HOST2, and
- * undefines them after.
+ * is the function int4pl, which implements int4 + int4.  It takes two COLUMN_I32 vectors a and b,
+ * and gives a COLUMN_I32 vector r of sums.  A row whose sum does not fit into r takes the scalar
+ * fallback, and core raises "integer out of range".
+ *
+ * rare and value are C expressions of a and b; rare may also use r, the result.  They are evaluated
+ * for every bit pattern, because NULL rows also have some value.  So they must not trap (no
+ * division by zero), and signed integers must not overflow (use unsigned ones).  All functions are
+ * strict.
+ *
+ * Floats round as core's do with contraction off.  Transcendental functions call the same C
+ * library.
+ *
+ * The includer includes math.h and vector_functions.h, defines OP1, OP2, HOST1 and HOST2, and
+ * undefines them afterwards.
  */
 /* ---- comparisons --------------------------------------------------------- */
 
@@ -57,7 +66,7 @@ OP2(F_ENUM_EQ, I8, U32, U32, 0, a == b)
 OP2(F_ENUM_NE, I8, U32, U32, 0, a != b)
 #undef OPS_COMPARE
 
-/* NaN equals NaN and is above everything else. */
+/* NaN equals NaN and is above all other values. */
 #ifdef OP2_FLOAT
 #define OPS_FLOAT(P, NAME, A, B, simple, value) OP2_FLOAT(P##NAME, A, B, simple, value)
 #else
@@ -78,7 +87,9 @@ OPS_COMPARE_FLOAT(F_FLOAT84, F64, F32)
 #undef OPS_COMPARE_FLOAT
 #undef OPS_FLOAT
 
-/* A date against a timestamp; infinities and dates beyond the range of timestamps are rare. */
+/*
+ * Compares a date with a timestamp.  Infinities and dates beyond the range of timestamps are rare.
+ */
 #define EXPR_DATE_RARE(d) ((d) < -2451545 || (d) > 106751982)
 #define EXPR_DATE_USEC(d) ((int64_t) ((uint64_t) (int64_t) (d) *86400000000u))
 #define OPS_COMPARE_DATE(op, sym) \
@@ -95,7 +106,7 @@ OPS_COMPARE_DATE(GE, >=)
 
 /* ---- integer arithmetic -------------------------------------------------- */
 
-/* Sums, differences and products in a wider type, or with the carry seen in the signs. */
+/* Detect overflow in a wider type, or by the signs. */
 #define OPS_ARITH_NARROW(P, R, A, B, wide) \
 	OP2(P##PL, R, A, B, (wide) a + (wide) b != r, (wide) a + (wide) b) \
 	OP2(P##MI, R, A, B, (wide) a - (wide) b != r, (wide) a - (wide) b) \
@@ -187,7 +198,7 @@ OP1(F_SIGN_FLOAT8, F64, F64, 0, a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0)
 OP1(F_DSQRT, F64, F64, a < 0, sqrt(a))
 OP1(F_SQRT_FLOAT8, F64, F64, a < 0, sqrt(a))
 
-/* Core handles infinities, NaN and results that may have overflowed. */
+/* Core computes infinities, NaN and results that may have overflowed. */
 #define EXPR_NOT_FINITE(x) (!((x) - (x) == 0))
 HOST1(F_DEXP, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))
 HOST1(F_EXP_FLOAT8, F64, F64, EXPR_NOT_FINITE(a) || EXPR_NOT_FINITE(r) || r == 0, exp(a))

@@ -1,14 +1,17 @@
 /*
  * vector_program.h
- *	  Programs of vector operations, which the GPU and the CPU run alike.
+ *	  Programs of vector operations, which the GPU and the CPU run in the same way.
  *
- * A program computes registers for each row of a tile: first loads, which copy stored columns
- * to registers, then operations over registers and constants.  A register has a value of 64 bits
- * and a state (VectorState) for each row.  The operations are those of expr/eval.c, with the same
- * values and states: the scalar ones are the rows of vector_ops.h, and three-valued logic follows.
- * Decimals are integers of 64 bits here; what exceeds them is VECTOR_UNDETERMINED.  Signed integers
- *are sign-extended in a register, those of 32 bits without a sign as if they had one; a float4's 32
- * bits are zero-extended.
+ * A program computes registers for each row of a tile.  First, loads copy stored columns to
+ * registers; then operations compute registers from registers and constants.  A register has a
+ * value of 64 bits and a state (VectorState) for each row.
+ *
+ * The operations are those of expr/eval.c, with the same values and states: the scalar ones are the
+ * rows of vector_ops.h, and logic is three-valued.  One thing differs: decimals are integers of 64
+ * bits here.  Larger ones are VECTOR_UNDETERMINED.
+ *
+ * In a register, integers are sign-extended, also unsigned ones of 32 bits.  A float4's 32 bits are
+ * zero-extended.
  *
  * vector_run.h runs instructions.  Plain C for gcc and nvcc.
  */
@@ -31,17 +34,18 @@ typedef enum VectorState
 {
 	VECTOR_VALUE = 0,
 	VECTOR_NULL = 1,
-	VECTOR_UNDETERMINED = 2 /* the outcome is core's to tell: an error, or a rare case */
+	VECTOR_UNDETERMINED = 2 /* only core has the result: an error, or a rare case */
 } VectorState;
 
 /*
- * r, a, b and c are those of the instruction; a strict operation is NULL or VECTOR_UNDETERMINED
- * where an argument is (the latter if both occur).  Others say in vector_run.h what they are.
+ * r, a, b and c are members of the instruction.  A strict operation is NULL or VECTOR_UNDETERMINED
+ * if an argument is; VECTOR_UNDETERMINED wins.  See vector_run.h for the states of other
+ * operations.
  */
 typedef enum VectorOp
 {
-	VECTOR_LOAD,   /* stored column a into r; data: its WireType.  Not done by vector_run() */
-	VECTOR_LOOKUP, /* the cell of table `data` for integer a, or for NULL; vector_lookup() does it
+	VECTOR_LOAD,   /* loads stored column a into r; data: its WireType. Not run by vector_run() */
+	VECTOR_LOOKUP, /* the entry of table `data` for integer a, or for NULL; run by vector_lookup()
 					*/
 
 	/* logic, as core evaluates it; booleans are 0 or 1 */
@@ -50,7 +54,7 @@ typedef enum VectorOp
 	VECTOR_NOT, /* strict */
 	VECTOR_ISNULL,
 	VECTOR_ISNOTNULL,
-	VECTOR_IS_TRUE, /* the six in the order of core's BoolTestType */
+	VECTOR_IS_TRUE, /* the six tests are in the order of core's BoolTestType */
 	VECTOR_IS_NOT_TRUE,
 	VECTOR_IS_FALSE,
 	VECTOR_IS_NOT_FALSE,
@@ -59,43 +63,42 @@ typedef enum VectorOp
 
 	/* choices, of values of any type */
 	VECTOR_SELECT,   /* CASE WHEN a THEN b ELSE c */
-	VECTOR_COALESCE, /* of a and b */
-	VECTOR_NULLIF,   /* a, but NULL where b (a and the other are equal) is true */
+	VECTOR_COALESCE, /* COALESCE(a, b) */
+	VECTOR_NULLIF,   /* a, but NULL if b is true; b: whether a equals the other argument */
 	VECTOR_DISTINCT, /* a IS DISTINCT FROM b; c: whether they are equal */
-	VECTOR_GREATEST, /* of a and b, or the least; c: whether b replaces a */
-	VECTOR_IN, /* a integer: is it one of constants b ... b + c - 1, ascending?  data: VECTOR_IN_*
-				*/
+	VECTOR_GREATEST, /* GREATEST or LEAST of a and b; c: whether b replaces a */
+	VECTOR_IN,       /* tests integer a for membership in constants b .. b + c - 1, ascending; data:
+						VECTOR_IN_* */
 
 	/* decimals; strict */
-	VECTOR_DEC_RESCALE, /* a * 10^data, data up to VECTOR_MOST_POWER */
+	VECTOR_DEC_RESCALE, /* a * 10^data; data is at most VECTOR_MOST_POWER */
 	VECTOR_DEC_ADD,
 	VECTOR_DEC_SUB,
 	VECTOR_DEC_MUL,
 	VECTOR_DEC_NEGATE,
 	VECTOR_DEC_ABS,
-	VECTOR_DEC_SIGN,  /* -1, 0 or 1 */
-	VECTOR_DEC_MOD,   /* a % b, with the sign of a; undetermined if b is 0 */
-	VECTOR_DEC_ROUND, /* a / 10^n as an integer; data: n up to VECTOR_MOST_POWER, and VectorRounding
-						 << VECTOR_ROUND_SHIFT */
-	VECTOR_DEC_COMPARE, /* data: bit 0 "<", bit 1 "=", bit 2 ">" */
-	VECTOR_DEC_FLOAT8,  /* a, of scale data up to 22, as a float8 */
+	VECTOR_DEC_SIGN,    /* -1, 0 or 1 */
+	VECTOR_DEC_MOD,     /* a % b, with the sign of a; undetermined if b is 0 */
+	VECTOR_DEC_ROUND,   /* a / 10^n as an integer; data: n, at most VECTOR_MOST_POWER, and
+						   VectorRounding << VECTOR_ROUND_SHIFT */
+	VECTOR_DEC_COMPARE, /* data: result for "<" (bit 0), "=" (bit 1), ">" (bit 2) */
+	VECTOR_DEC_FLOAT8,  /* a, of scale `data` (at most 22), as a float8 */
 
 	/* others; strict */
-	VECTOR_TIME,     /* a field of a: date, or timestamp of a zone b microseconds before UTC; data:
-						VECTOR_TIME_* */
+	VECTOR_TIME,     /* a field of a: a date, or a timestamp in a zone whose local time is b
+						microseconds ahead of UTC; data: VECTOR_TIME_* */
 	VECTOR_BUCKET,   /* width_bucket(a, constants b, b + 1, b + 2: float8, float8, int4); data: a
 						GpuaggBinFormula */
 	VECTOR_TRUTH,    /* a "char" as a boolean */
-	VECTOR_UNSIGNED, /* 32 bits without a sign as 64 bits */
-	VECTOR_F32_CODE, /* a float4's gpuagg_f64_code(); data: 1: that of 0 for -0 */
+	VECTOR_UNSIGNED, /* an unsigned integer of 32 bits as one of 64 bits */
+	VECTOR_F32_CODE, /* gpuagg_f64_code() of a float4; data 1: -0 has the code of 0 */
 	VECTOR_F64_CODE,
-	VECTOR_F32_BELOW, /* a, if its magnitude is below b (float8), and data is 0 or it is not -0;
-						 else undetermined */
+	VECTOR_F32_BELOW, /* a, if |a| < b (float8), and a is not -0 or data is 0; else undetermined */
 	VECTOR_F64_BELOW,
 
 	/* states as values */
-	VECTOR_PRESENCE, /* strict: 1 */
-	VECTOR_TOLD,     /* true; undetermined where a is */
+	VECTOR_PRESENCE,   /* strict: 1 */
+	VECTOR_DETERMINED, /* true; undetermined if a is */
 
 #define OP1(FUNC, ...) VECTOR_##FUNC,
 #define OP2(FUNC, ...) VECTOR_##FUNC,
@@ -109,10 +112,10 @@ typedef enum VectorOp
 	VECTOR_OPS
 } VectorOp;
 
-/* Of ten, in 64 bits with a sign. */
+/* The largest power of ten in signed 64 bits. */
 #define VECTOR_MOST_POWER 18
 
-/* VECTOR_DEC_ROUND */
+/* Modes of VECTOR_DEC_ROUND. */
 typedef enum VectorRounding
 {
 	VECTOR_ROUND_HALF, /* to the nearest integer, halves away from zero */
@@ -125,36 +128,37 @@ typedef enum VectorRounding
 #define VECTOR_ROUND_DIGITS 0x1f
 
 #define VECTOR_IN_NEGATE 1 /* NOT IN */
-#define VECTOR_IN_NULL 2   /* there is a NULL in the list, too */
+#define VECTOR_IN_NULL 2   /* the list also has a NULL */
 
 #define VECTOR_TIME_FIELD 0x0f /* VectorField */
-#define VECTOR_TIME_TRUNC 0x10 /* date_trunc: a time; else an integer, times 10^6 for fractions */
+#define VECTOR_TIME_TRUNC \
+	0x10 /* date_trunc: the result is a time; else an integer, times 10^6 for fractions */
 #define VECTOR_TIME_DATE 0x20  /* a is a date */
-#define VECTOR_TIME_FLOAT 0x40 /* date_part: float8 */
+#define VECTOR_TIME_FLOAT 0x40 /* date_part: the result is a float8 */
 
-/* Operands from this one on are constants: operand - VECTOR_CONSTANT is the number. */
+/* Operands from here on are constants: the number is operand - VECTOR_CONSTANT. */
 #define VECTOR_CONSTANT 0x8000
 #define VECTOR_NONE 0xffff
 
 typedef struct VectorInstruction
 {
 	uint16_t op;
-	uint16_t r; /* register */
+	uint16_t r; /* result register */
 	uint16_t a, /* operands */
 		b, c;
-	uint16_t data; /* of the operation */
+	uint16_t data; /* depends on the operation */
 } VectorInstruction;
 
 typedef struct VectorConstant
 {
-	int64_t bits; /* as a register has them */
+	int64_t bits; /* in the form of a register */
 	uint32_t state;
 	uint32_t pad;
 } VectorConstant;
 
 /*
- * Cells first .. first + n - 1 are those of integers base .. base + n - 1, the one behind them is
- * that of NULL.
+ * A lookup table.  Cells first .. first + n - 1 are for integers base .. base + n - 1.  The cell
+ * after them is for NULL.
  */
 typedef struct VectorTable
 {
@@ -168,13 +172,14 @@ typedef struct VectorProgram
 	uint32_t ninstructions;
 	uint32_t nregisters;
 	uint32_t nconstants;
-	uint16_t filter; /* a boolean: rows that are not true are left out; or VECTOR_NONE */
+	uint16_t
+		filter; /* a boolean operand: rows for which it is not true are left out; or VECTOR_NONE */
 	uint16_t pad;
 	VectorInstruction instructions[VECTOR_MAX_INSTRUCTIONS];
 	VectorConstant constants[VECTOR_MAX_CONSTANTS];
 } VectorProgram;
 
-/* How many operands an operation has, those of constants that it reads by number included. */
+/* Returns the number of operands of an operation. Includes constants that it reads by number. */
 VECTOR_SHARED int
 vector_operands(int op)
 {
@@ -188,7 +193,7 @@ vector_operands(int op)
 		case VECTOR_OR:
 		case VECTOR_COALESCE:
 		case VECTOR_NULLIF:
-		case VECTOR_IN: /* c is a number */
+		case VECTOR_IN: /* c is a number, not an operand */
 		case VECTOR_DEC_ADD:
 		case VECTOR_DEC_SUB:
 		case VECTOR_DEC_MUL:
@@ -214,8 +219,8 @@ vector_operands(int op)
 }
 
 /*
- * The same operation by fewer names: comparisons of signed integers of any width are
- * VECTOR_DEC_COMPARE, as registers have these extended to 64 bits.
+ * Replaces operations by equivalent ones, to have fewer.  Comparisons of signed integers of any
+ * width become VECTOR_DEC_COMPARE, because registers hold them extended to 64 bits.
  */
 VECTOR_SHARED VectorInstruction
 vector_simplify(VectorInstruction in)
@@ -273,7 +278,10 @@ vector_simplify(VectorInstruction in)
 	return in;
 }
 
-/* Is it a register that the instructions before have set, or a constant that there is? */
+/*
+ * Returns whether the operand is a register that an earlier instruction has set, or a constant that
+ * exists.
+ */
 static inline int
 vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)
 {
@@ -313,8 +321,8 @@ vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstr
 }
 
 /*
- * May the program be run over nstored columns, of types below ntypes?  *set: the registers that
- * have a value then, one bit each.
+ * Returns whether the program can be run over nstored columns of types below ntypes.  *set: bit r
+ * is set if register r has a value afterwards.
  */
 static inline int
 vector_program_valid(const VectorProgram *p, int nstored, int ntypes, uint64_t *set)

@@ -2,8 +2,8 @@
  * vector_run.h
  *	  Runs an instruction of a vector program (vector_program.h) over the rows of a tile.
  *
- * The values and states are those that expr/eval.c has, but for decimals beyond 64 bits.  Values of
- * rows that are NULL or undetermined may be anything.  Compile with contraction of floats off.
+ * Values and states are those of expr/eval.c, except for decimals beyond 64 bits.  Values of rows
+ * that are NULL or undetermined may be anything.  Compile with contraction of floats off.
  */
 #ifndef GPUAGG_VECTOR_RUN_H
 #define GPUAGG_VECTOR_RUN_H
@@ -22,7 +22,7 @@
 #define VECTOR_FUNCTION static inline
 #endif
 
-/* Before loops over rows, for who knows how many these are. */
+/* Written before loops over rows. An includer that has a fixed number of rows can define it. */
 #ifndef VECTOR_UNROLL
 #define VECTOR_UNROLL
 #endif
@@ -105,7 +105,7 @@ vector_bits_F64(double value)
 
 typedef struct VectorOperand
 {
-	const int64_t *values; /* of the tile's rows; NULL: a constant */
+	const int64_t *values; /* [row of the tile]; NULL: a constant */
 	const uint8_t *states;
 	int64_t value;
 	uint8_t state;
@@ -142,7 +142,7 @@ vector_state(const VectorOperand *o, int row)
 	return o->values ? o->states[row] : o->state;
 }
 
-/* ---- operations of a kind of their own, for one row each --------------------- */
+/* ---- operations that are not scalar functions, for one row each ------------------ */
 
 typedef struct VectorCell
 {
@@ -192,7 +192,7 @@ vector_junction(VectorRow x, int stop)
 	return vector_cell(!stop, higher);
 }
 
-/* A test whose result is never NULL. */
+/* Returns the result of a test that is never NULL. */
 GPUAGG_HD VectorCell
 vector_test(VectorRow x, int value)
 {
@@ -298,7 +298,7 @@ vector_power10(int n)
 	return r;
 }
 
-/* a, b: values of the operands */
+/* Decimal operations. */
 GPUAGG_HD VectorCell
 vector_decimal(VectorRow x, int op, int data)
 {
@@ -332,8 +332,8 @@ vector_decimal(VectorRow x, int op, int data)
 }
 
 /*
- * Does a quotient go away from zero by one, of a number that is `negative`, with a rest
- * (`inexact`), of half or more?
+ * Returns whether a quotient is rounded away from zero.  negative: its sign; inexact: there is a
+ * remainder; half: the remainder is half of the divisor or more.
  */
 GPUAGG_HD int
 vector_rounds_away(int mode, int negative, int inexact, int half)
@@ -343,14 +343,14 @@ vector_rounds_away(int mode, int negative, int inexact, int half)
 		inexact && mode == (negative ? VECTOR_ROUND_FLOOR : VECTOR_ROUND_CEIL);
 }
 
-/* a / 10^(data's power), see VECTOR_DEC_ROUND. */
+/* Returns a / 10^n; see VECTOR_DEC_ROUND. */
 GPUAGG_HD VectorCell
 vector_decimal_round(VectorRow x, int data)
 {
 	int64_t unit = vector_power10(data & VECTOR_ROUND_DIGITS);
 	int64_t a = x.a.value;
 	int64_t r = a / unit;
-	int64_t rest = a - r * unit; /* with the sign of a */
+	int64_t rest = a - r * unit; /* has the sign of a */
 	uint64_t far = rest < 0 ? -(uint64_t) rest : (uint64_t) rest;
 
 	if (vector_rounds_away(data >> VECTOR_ROUND_SHIFT, a < 0, rest != 0,
@@ -360,8 +360,8 @@ vector_decimal_round(VectorRow x, int data)
 }
 
 /*
- * A numeric as a float8: correctly rounded where both the integer and the power of ten are exact in
- * a double, as then one division rounds once.
+ * Returns a numeric as a float8.  It is correctly rounded if both the integer and the power of ten
+ * are exact in a double: then the division rounds only once.
  */
 GPUAGG_HD VectorCell
 vector_decimal_float8(VectorRow x, int scale)
@@ -369,14 +369,14 @@ vector_decimal_float8(VectorRow x, int scale)
 	int64_t a = x.a.value;
 	double divisor = (double) vector_power10(scale > 18 ? 18 : scale);
 
-	/* exact, as 10^22 is */
+	/* exact up to 10^22 */
 	for (int s = 18; s < scale; s++)
 		divisor *= 10;
 	return vector_strict(x, vector_bits_F64((double) a / divisor),
 						 a > (INT64_C(1) << 53) || a < -(INT64_C(1) << 53));
 }
 
-/* a: the time or date, b: the offset of its zone */
+/* a: the time or date; b: the offset of its zone */
 GPUAGG_HD VectorCell
 vector_time(VectorRow x, int data)
 {
@@ -417,7 +417,7 @@ vector_bucket_of(VectorRow x, const VectorConstant *constants, int formula)
 GPUAGG_HD VectorCell
 vector_code(VectorRow x, double value, int data)
 {
-	/* only 0.0 changes -0 */
+	/* adding 0.0 changes -0 to 0; adding -0.0 changes nothing */
 	return vector_strict(x, gpuagg_f64_code(value + (data ? 0.0 : -0.0)), 0);
 }
 
@@ -458,7 +458,7 @@ vector_other(VectorRow x, int op, int data)
 			return vector_below(x, vector_get_F64(x.a.value), data);
 		case VECTOR_PRESENCE:
 			return vector_strict(x, 1, 0);
-		case VECTOR_TOLD:
+		case VECTOR_DETERMINED:
 			return vector_test(x, 1);
 		default:
 			return vector_cell(0, VECTOR_UNDETERMINED);
@@ -468,13 +468,13 @@ vector_other(VectorRow x, int op, int data)
 /* ---- instructions ---------------------------------------------------------- */
 
 /*
- * The operation of an instruction for rows first, first + step, ... below n of its operands, of
- * which ob is oa where there is only one; list: the constants from operand b on.
+ * Applies an operation for rows first, first + step, ... below n of its operands.  ob is oa if
+ * there is only one operand.  list: the constants from operand b on.
  */
 VECTOR_FUNCTION void
 vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOperand oa,
-			 VectorOperand ob, VectorOperand oc, int64_t *to, uint8_t *told, int first, int step,
-			 int n)
+			 VectorOperand ob, VectorOperand oc, int64_t *to, uint8_t *to_states, int first,
+			 int step, int n)
 {
 #define VECTOR_ROWS(...) \
 	VECTOR_UNROLL for (int i = first; i < n; i += step) \
@@ -487,7 +487,7 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 		x.c = vector_cell(vector_value(&oc, i), vector_state(&oc, i)); \
 		r = __VA_ARGS__; \
 		to[i] = r.value; \
-		told[i] = r.state; \
+		to_states[i] = r.state; \
 	} \
 	break
 
@@ -500,7 +500,7 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 		vector_##R r = (vector_##R)(formula); \
 \
 		sa = sa > sb ? sa : sb; \
-		told[i] = sa == VECTOR_VALUE && (condition) ? VECTOR_UNDETERMINED : sa; \
+		to_states[i] = sa == VECTOR_VALUE && (condition) ? VECTOR_UNDETERMINED : sa; \
 		to[i] = vector_bits_##R(r); \
 	} \
 	break;
@@ -565,8 +565,8 @@ vector_apply(const VectorInstruction *in, const VectorConstant *list, VectorOper
 }
 
 /*
- * Runs one instruction for rows first, first + step, ... below n of a tile: values of
- * register x are at values[x * tile + row], states alike.
+ * Runs one instruction for rows first, first + step, ... below n of a tile.  The value of register
+ * x is values[x * tile + row], and its state states[x * tile + row].
  */
 VECTOR_FUNCTION void
 vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t *values,
@@ -584,7 +584,7 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 				 n);
 }
 
-/* The cell of a table for an integer, or for NULL. */
+/* Returns the cell of a table for an integer, or for NULL. */
 GPUAGG_HD VectorCell
 vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_states, int64_t value,
 				  uint8_t state)
@@ -596,7 +596,7 @@ vector_table_cell(VectorTable t, const int64_t *cells, const uint8_t *cell_state
 	return vector_cell(cells[t.first + at], cell_states[t.first + at]);
 }
 
-/* The same for VECTOR_LOOKUP; the cells are those of all tables. */
+/* Runs VECTOR_LOOKUP in the same way. cells: of all tables. */
 VECTOR_FUNCTION void
 vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int64_t *cells,
 			  const uint8_t *cell_states, const VectorConstant *constants, int64_t *values,
@@ -605,7 +605,7 @@ vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int6
 	VectorOperand oa = vector_operand(in->a, constants, values, states, tile);
 	VectorTable t = tables[in->data];
 	int64_t *to = values + (size_t) in->r * tile;
-	uint8_t *told = states + (size_t) in->r * tile;
+	uint8_t *to_states = states + (size_t) in->r * tile;
 
 	for (int i = first; i < n; i += step)
 	{
@@ -613,7 +613,7 @@ vector_lookup(const VectorInstruction *in, const VectorTable *tables, const int6
 			vector_table_cell(t, cells, cell_states, vector_value(&oa, i), vector_state(&oa, i));
 
 		to[i] = cell.value;
-		told[i] = cell.state;
+		to_states[i] = cell.state;
 	}
 }
 

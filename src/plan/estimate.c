@@ -37,7 +37,7 @@ static double values_of(Node *expr);
 
 /* Returns a constant that is not NULL; NULL for any other expression. */
 static Const *
-constant(Node *expr)
+as_constant(Node *expr)
 {
 	return expr && IsA(expr, Const) && !((Const *) expr)->constisnull ? (Const *) expr : NULL;
 }
@@ -52,7 +52,7 @@ values_of_field(Node *arg)
 		int values;
 	} fields[] = {{"month", 12}, {"day", 31},   {"hour", 24}, {"minute", 60}, {"quarter", 4},
 				  {"dow", 7},    {"isodow", 7}, {"doy", 366}, {"week", 53}};
-	Const *name = constant(arg);
+	Const *name = as_constant(arg);
 
 	for (int i = 0; name && i < lengthof(fields); i++)
 		if (pg_strcasecmp(TextDatumGetCString(name->constvalue), fields[i].name) == 0)
@@ -64,7 +64,7 @@ values_of_field(Node *arg)
 static double
 values_of_modulus(Node *arg)
 {
-	Const *c = constant(arg);
+	Const *c = as_constant(arg);
 	int64 modulus;
 
 	if (c == NULL)
@@ -78,7 +78,7 @@ values_of_modulus(Node *arg)
 static double
 values_of_array_buckets(Node *arg)
 {
-	Const *thresholds = constant(arg);
+	Const *thresholds = as_constant(arg);
 	ArrayType *array;
 
 	if (thresholds == NULL)
@@ -106,8 +106,8 @@ values_of_call(Oid funcid, List *args)
 	{
 		case F_WIDTH_BUCKET_FLOAT8_FLOAT8_FLOAT8_INT4:
 		case F_WIDTH_BUCKET_NUMERIC_NUMERIC_NUMERIC_INT4:
-			return constant(lfourth(args)) ?
-				Max(DatumGetInt32(constant(lfourth(args))->constvalue), 0) + 2.0 :
+			return as_constant(lfourth(args)) ?
+				Max(DatumGetInt32(as_constant(lfourth(args))->constvalue), 0) + 2.0 :
 				0;
 		case F_WIDTH_BUCKET_ANYCOMPATIBLE_ANYCOMPATIBLEARRAY:
 			return values_of_array_buckets(lsecond(args));

@@ -1,10 +1,9 @@
 /*
  * inputs.c
- *	  The inputs of an aggregation: the expressions that its keys, arguments and filters need from
- *the child plan.
+ *	  Collects the inputs of an aggregation: expressions that it needs from the child plan.
  *
- * Equal expressions are one input.  An argument of an aggregate with a FILTER is guarded by a CASE,
- *if it could fail for rows that the filter excludes.
+ * Keys, arguments and filters need inputs.  Equal expressions are one input.  An argument of an
+ * aggregate with a FILTER is guarded by a CASE if it could fail for rows that the filter excludes.
  */
 #include "postgres.h"
 

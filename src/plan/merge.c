@@ -65,7 +65,7 @@ can_send_state(const Aggref *aggref)
 
 /* Returns an expression that replaces the aggregate; NULL: it is not replaced. */
 static Node *
-replacement(const Aggref *aggref)
+replacement_of(const Aggref *aggref)
 {
 	if (!aggmap_is_ours(aggref->aggfnoid) &&
 		!(gpuagg_replace_builtin && aggmap_is_listed(aggref->aggfnoid)))
@@ -83,7 +83,7 @@ needs_rows_walker(Node *node, void *context)
 	if (node == NULL || IsA(node, Query))
 		return false;
 	if (IsA(node, Aggref) && ((Aggref *) node)->agglevelsup == 0)
-		return !can_send_state((Aggref *) node) && replacement((Aggref *) node) == NULL;
+		return !can_send_state((Aggref *) node) && replacement_of((Aggref *) node) == NULL;
 	return expression_tree_walker(node, needs_rows_walker, context);
 }
 
@@ -106,7 +106,7 @@ replace_mutator(Node *node, void *context)
 	check_stack_depth();
 	if (IsA(node, Aggref))
 	{
-		Node *other = can_send_state((Aggref *) node) ? NULL : replacement((Aggref *) node);
+		Node *other = can_send_state((Aggref *) node) ? NULL : replacement_of((Aggref *) node);
 
 		return other ? other : node;
 	}

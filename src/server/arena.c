@@ -1,13 +1,14 @@
 /*
  * arena.c
- *	  Memory shared with clients.
+ *	  Arenas: memory shared with clients.
  *
- * An arena is a memfd, which is mapped and pinned here once and serves one connection at a
- * time.  Pinning takes milliseconds and blocks other threads' calls of the driver, so
- * arenas are kept when a connection ends, and a few are made in advance.  The one used
- * last is reused first; those that were idle for a minute are freed.  A connection that is kept
- * between queries gives its arena back as well, but has it mapped: it gets the same one again if
- * nobody has had it meanwhile.
+ * An arena is a memfd that is mapped and pinned here once, and serves one connection at a time.
+ * Pinning takes milliseconds and blocks driver calls of other threads. So arenas are kept when a
+ * connection ends, and a few are made in advance. The arena used last is reused first. Arenas that
+ * were idle for a minute are freed.
+ *
+ * A connection that is kept between queries gives its arena back as well, but its client has it
+ * still mapped. It gets the same arena again if no other connection has used it meanwhile.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +24,8 @@
 #include "server/server.h"
 
 /*
- * More idle arenas than this are freed at once: 1.5 GB, those of a query with 63 parallel workers.
+ * More idle arenas than this are freed at once. 64 arenas have 1.5 GB, and serve a query with 63
+ * parallel workers.
  */
 #define MOST_IDLE 64
 
@@ -35,7 +37,7 @@ static int nidle;
 static uint64_t made; /* bytes of all arenas, idle or not */
 static uint64_t limit = UINT64_MAX;
 
-/* The memory must not be pinned any more. */
+/* Frees an arena, which must not be pinned. */
 static void
 arena_free(Arena *arena)
 {
@@ -46,7 +48,10 @@ arena_free(Arena *arena)
 	free(arena);
 }
 
-/* The file is sealed: if a client could shrink it, the server's reads would fault. */
+/*
+ * Creates and maps the file. It is sealed: if a client could shrink it, the server's reads would
+ * fault.
+ */
 static bool
 arena_map(Arena *arena)
 {
@@ -65,7 +70,7 @@ arena_map(Arena *arena)
 	return true;
 }
 
-/* Accounts for one more arena; false if the limit would be exceeded. */
+/* Accounts for one more arena. Returns false if the limit would be exceeded. */
 static bool
 take_room(DeviceError *error)
 {
@@ -121,7 +126,7 @@ arena_prepare(int count, DeviceError *error)
 	{
 		Arena *arena;
 
-		/* fewer, if the limit says so */
+		/* the limit is no error: there are fewer arenas then */
 		if (!take_room(error))
 			return true;
 		arena = map_and_pin(error);
@@ -136,8 +141,8 @@ arena_prepare(int count, DeviceError *error)
 }
 
 /*
- * Where in the list the arena is that this connection had last; else the first one that no
- * connection has mapped; else the last.
+ * Returns the list's entry of the arena that this connection had last; else the first one that no
+ * client has mapped; else the last one.
  */
 static Arena **
 find_idle(uint64_t owner)
@@ -207,7 +212,10 @@ arena_bytes(void)
 	return bytes;
 }
 
-/* Takes the arena that has been idle the longest from the list, if it is to be freed; else NULL. */
+/*
+ * Removes the arena that has been idle the longest from the list, if it is to be freed. Else
+ * returns NULL.
+ */
 static Arena *
 take_surplus(time_t now)
 {
@@ -245,7 +253,7 @@ arena_trim(void)
 	time_t now = seconds_now();
 	Arena *arena;
 
-	/* the memory goes now, even if clients that are idle have it mapped */
+	/* the memory is released at once, even if idle clients have it mapped */
 	while ((arena = take_surplus(now)) != NULL)
 	{
 		(void) fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ARENA_BYTES);

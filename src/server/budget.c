@@ -1,7 +1,7 @@
 /*
  * budget.c
- *	  The devices: how many sessions each has, how much of its memory queries
- *	  use and may use, and the counters of STATUS_REPLY.
+ *	  Accounting of the devices: sessions, memory and its limits, and the counters of
+ *	  STATUS_REPLY.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -14,15 +14,15 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static WireStatus state;
 
 /*
- * Limits of the devices: four fifths of the memory that was free at their start, or that no other
- * process has now.
+ * Default limit of each device: four fifths of the memory that was free at the start, or that no
+ * other process uses now.
  */
 static uint64_t default_limit[WIRE_MAX_DEVICES];
 
-/* gpuagg.device_memory_limit, which may be set before the devices are opened; 0: none. */
+/* gpuagg.device_memory_limit, in bytes; 0: none. It may be set before the devices are opened. */
 static uint64_t limit_setting;
 
-/* With the lock held. */
+/* Sets the devices' limits. Called with the lock held. */
 static void
 apply_limit(void)
 {

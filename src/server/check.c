@@ -2,8 +2,11 @@
  * check.c
  *	  Validation of messages.
  *
- * Nothing that a client sends is used before it has been checked here, so that a broken
- * client can harm nothing but its own query.
+ * The server uses nothing that a client sends before it was checked here. So a faulty client can
+ * harm only its own query.
+ *
+ * Each function returns NULL if the message, or this part of it, is valid; else a text that says
+ * what is wrong.
  */
 #include <math.h>
 #include <stdio.h>
@@ -42,7 +45,7 @@ check_keys(const WireQuery *q)
 	return NULL;
 }
 
-/* How many columns make up an operator's input; COUNT may have none. */
+/* Number of columns that an operator reads; COUNT may have none. */
 #define COLUMNS_OF_int8_t 1
 #define COLUMNS_OF_int32_t 1
 #define COLUMNS_OF_uint32_t 1
@@ -64,8 +67,8 @@ static const int columns_of[] = {
 };
 
 /*
- * Does the slot name the columns that its operator reads?  With bins, the first one determines the
- * bin.
+ * Returns whether the slot has the columns that its operator reads. With bins, the first column
+ * determines the bin.
  */
 static bool
 has_columns(const WireSlot *slot)
@@ -83,12 +86,12 @@ has_columns(const WireSlot *slot)
 	}
 }
 
-/* Slots of a set's values. */
+/* Checks a slot's input: whether the operator can reduce values of a set. */
 static const char *
-check_part(const WireQuery *q, const WireSlot *slot)
+check_slot_input(const WireQuery *q, const WireSlot *slot)
 {
 	if (slot->input >= WIRE_SLOT_INPUTS)
-		return "no such part of the rows";
+		return "no such input of a slot";
 	if (slot->input == WIRE_ROWS)
 		return NULL;
 	if (slot->set >= q->nsets)
@@ -97,13 +100,13 @@ check_part(const WireQuery *q, const WireSlot *slot)
 		!gpuagg_monoids[slot->monoid].commutative || columns_of[slot->monoid] > 1)
 		return "operator over a set";
 	if (slot->input != WIRE_DISTINCT && slot->monoid != MONOID_COUNT)
-		return "place of a set";
+		return "position in a set";
 	return slot->col[0] < 0 || slot->col[0] == q->sets[slot->set].col ?
 		NULL :
 		"operator over another column than its set";
 }
 
-/* Rows that arrive grouped: numbers of groups are all that there is of keys. */
+/* Checks a query whose rows arrive grouped: the group's number must be the only key. */
 static const char *
 check_grouped(const WireQuery *q)
 {
@@ -152,11 +155,11 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 	if (!gpuagg_monoids[slot->monoid].commutative &&
 		(!(q->flags & WIRE_ORDERED) || slot->bin_kind != WIRE_BIN_NONE || slot->col[0] < 0))
 		return "ordered operator";
-	if (check_part(q, slot))
-		return check_part(q, slot);
-	/* the library's histograms and runs do not have it */
+	if (check_slot_input(q, slot))
+		return check_slot_input(q, slot);
+	/* the kernels for histograms and for runs of equal keys have no such operator */
 	if (slot->monoid == MONOID_HLL_MAX && slot->bin_kind != WIRE_BIN_HLL)
-		return "registers of no sketch";
+		return "registers without a sketch";
 	switch (slot->bin_kind)
 	{
 		case WIRE_BIN_NONE:
@@ -164,7 +167,7 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		case WIRE_BIN_UNIFORM:
 			if (slot->bin_n < 1 || slot->bin_n != slot->width - 2)
 				return "number of bins";
-			/* gpuagg_bin_uniform may return a bin out of range for others */
+			/* gpuagg_bin_uniform() may return a bin out of range if these are not valid */
 			return slot->formula < GPUAGG_BIN_FORMULAS &&
 					gpuagg_bins_valid(slot->lo, slot->hi, slot->bin_n, (int) slot->formula) ?
 				NULL :
@@ -179,7 +182,7 @@ check_slot(const WireQuery *q, const WireSlot *slot)
 		default:
 			return slot->monoid == MONOID_HLL_MAX && slot->width == GPUAGG_HLL_REGISTERS ?
 				NULL :
-				"registers of another kind";
+				"kind of registers";
 	}
 }
 
@@ -217,7 +220,7 @@ check_query(const WireQuery *q, size_t length)
 	return NULL;
 }
 
-/* Does an array of `need` bytes at offset `at` lie within the batch's bytes? */
+/* Returns whether an array of `need` bytes at offset `at` lies within the batch's bytes. */
 static bool
 array_fits(const WireBatch *b, uint32_t at, size_t need)
 {
@@ -225,9 +228,9 @@ array_fits(const WireBatch *b, uint32_t at, size_t need)
 }
 
 /*
- * Can the operator read values of this type?  Products of matrices need their own size, and
- * other operators take no matrices.  The inputs of operators that do not commute are read by
- * the server's own kernels (device_pack_inputs), which know integers, or numbers, up to 64 bits.
+ * Returns whether the operator can read values of this type. Products of matrices need matrices of
+ * their own size; other operators take no matrices. The server's own kernels (device_pack_inputs)
+ * read the inputs of operators that do not commute. They take integers or numbers up to 64 bits.
  */
 static bool
 operator_reads(int monoid, uint32_t type)
@@ -241,7 +244,7 @@ operator_reads(int monoid, uint32_t type)
 	return type < WIRE_MAT2;
 }
 
-/* Can a bin be computed from values of this type? */
+/* Returns whether a bin can be computed from values of this type. */
 static bool
 is_number(uint32_t type)
 {
@@ -260,9 +263,9 @@ check_slot_columns(const WireColumn *cols, const WireSlot *slot)
 	int f = slot->filter;
 
 	if (slot->bin_kind == WIRE_BIN_HLL && cols[slot->col[0]].type > WIRE_I64)
-		return "hashes are no integers";
+		return "hashes are not integers";
 	if (slot->bin_kind != WIRE_BIN_NONE && !is_number(cols[slot->col[0]].type))
-		return "bins of what is no number";
+		return "bins of values that are not numbers";
 	for (int c = 0; c < 2; c++)
 	{
 		const WireColumn *col = slot->col[c] >= 0 ? &cols[slot->col[c]] : NULL;
@@ -273,7 +276,7 @@ check_slot_columns(const WireColumn *cols, const WireSlot *slot)
 		if (col && reads && !operator_reads(slot->monoid, col->type))
 			return "matrices of another size";
 	}
-	return f < 0 || is_filter(&cols[f]) ? NULL : "filter is no boolean without NULLs";
+	return f < 0 || is_filter(&cols[f]) ? NULL : "filter is not a boolean without NULLs";
 }
 
 static const char *
@@ -282,12 +285,13 @@ check_set_columns(const WireColumn *cols, const WireSet *set)
 	const WireColumn *col = &cols[set->col];
 
 	if (col->values == WIRE_NO_ARRAY || col->type > WIRE_I128)
-		return "set of what is no integer";
-	return set->filter < 0 || is_filter(&cols[set->filter]) ? NULL :
-															  "filter is no boolean without NULLs";
+		return "set of values that are not integers";
+	return set->filter < 0 || is_filter(&cols[set->filter]) ?
+		NULL :
+		"filter is not a boolean without NULLs";
 }
 
-/* Do columns of these types, with these arrays, suit the query? */
+/* Checks that the columns' types and arrays are those that the query needs. */
 static const char *
 check_columns(const WireColumn *cols, const WireQuery *q)
 {
@@ -352,7 +356,7 @@ check_batch(const WireBatch *b, const WireQuery *q, size_t length, size_t buffer
 
 /* ---- stored columns ---- */
 
-/* Types of the columns that are stored, and of those that programs compute. */
+/* Returns whether columns of this type can be stored, and computed by a program. */
 static bool
 is_stored_type(uint32_t type)
 {
@@ -412,7 +416,10 @@ check_store(const WireStore *in, size_t length, size_t buffer_bytes, int buffers
 	return in->column.coded ? check_entries(in, buffer_bytes) : NULL;
 }
 
-/* Loads read columns as they are, and every register is set before it is read. */
+/*
+ * Checks that every load has the type of its stored column, and that every register is set before
+ * it is read. Returns in *set the registers that are set at the end, one bit each.
+ */
 static const char *
 check_program(const WireResident *in, uint64_t *set)
 {
@@ -429,7 +436,7 @@ check_program(const WireResident *in, uint64_t *set)
 	return NULL;
 }
 
-/* The tables' cells are there, and in the buffer. */
+/* Checks that the lookup tables' cells are in the buffer. */
 static const char *
 check_tables(const WireResident *in, size_t buffer_bytes)
 {
@@ -454,7 +461,7 @@ check_cells(const WireResident *in, const char *buffer)
 	return NULL;
 }
 
-/* The query's columns, as check_columns takes them. */
+/* Checks the query's columns, which the program computes. */
 static const char *
 check_outputs(const WireResident *in, const WireQuery *q, uint64_t set)
 {
@@ -489,7 +496,7 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 		wire_align(in->nrow_ranges * sizeof(WireRowRange)) +
 				((size_t) in->nrow_ranges + in->nspans) * sizeof(uint64_t) >
 			buffer_bytes)
-		return "number of row_ranges";
+		return "number of row ranges";
 	if (in->nstored > WIRE_MAX_STORED_COLS || in->ncols != q->ncols)
 		return "number of columns";
 	for (uint32_t i = 0; i < in->nstored; i++)
@@ -502,7 +509,7 @@ check_resident(const WireResident *in, const WireQuery *q, size_t length, size_t
 	return check_outputs(in, q, set);
 }
 
-/* Runs in order; adds their rows. */
+/* Checks that row ranges are in order and do not overlap. Adds their rows to *rows. */
 static const char *
 check_order(const WireRowRange *row_ranges, uint32_t n, uint64_t *rows)
 {
@@ -511,19 +518,19 @@ check_order(const WireRowRange *row_ranges, uint32_t n, uint64_t *rows)
 		const WireRowRange *last = r > 0 ? &row_ranges[r - 1] : NULL;
 
 		if (row_ranges[r].nrows < 1 || row_ranges[r].nrows > UINT32_MAX - row_ranges[r].first)
-			return "rows of a run";
+			return "rows of a row range";
 		if (last &&
 			(row_ranges[r].range < last->range ||
 			 (row_ranges[r].range == last->range &&
 			  (row_ranges[r].stamp != last->stamp ||
 			   row_ranges[r].first < last->first + last->nrows))))
-			return "order of row_ranges";
+			return "order of row ranges";
 		*rows += row_ranges[r].nrows;
 	}
 	return NULL;
 }
 
-/* A list that is sent: whole ranges of the span. */
+/* Checks a span that is sent with its list: the list has whole block ranges of the span. */
 static const char *
 check_list(const WireSpan *span, const WireRowRange *row_ranges, uint32_t n)
 {
@@ -542,7 +549,10 @@ check_list(const WireSpan *span, const WireRowRange *row_ranges, uint32_t n)
 	return rows == span->nrows ? NULL : "rows of a span";
 }
 
-/* No range is in two of them, nor in one without its list and in a run. */
+/*
+ * Besides lists and order, checks that no block range is named twice: by two spans, or by a span
+ * without its list and a row range.
+ */
 const char *
 check_row_ranges(const WireRowRange *row_ranges, uint32_t n, const WireSpan *spans, uint32_t nspans)
 {
@@ -581,20 +591,20 @@ check_value(const WireValue *value, const WireQuery *q)
 	if (value->slot < 0)
 		return value->key >= 0 && value->key < q->nkeys && value->counted < 0 && value->mean == 0 ?
 			NULL :
-			"limit by a key that there is not";
+			"limit by a key that does not exist";
 	if (value->slot >= q->nslots || value->counted >= q->nslots)
-		return "limit by a slot that there is not";
+		return "limit by a slot that does not exist";
 	slot = &q->slots[value->slot];
 	counted = &q->slots[value->counted >= 0 ? value->counted : 0];
 	if (!wire_limit_takes(slot->monoid) || slot->bin_kind != WIRE_BIN_NONE)
-		return "limit by a slot that is no number";
+		return "limit by a slot that is not a number";
 	if (value->counted >= 0 &&
 		(counted->monoid != MONOID_COUNT || counted->bin_kind != WIRE_BIN_NONE))
-		return "limit by what is no count";
+		return "limit by a slot that is not a count";
 	return value->mean == 0 ||
 			(value->mean == 1 && value->counted >= 0 && slot->monoid == MONOID_SUM_F64) ?
 		NULL :
-		"limit by what is no mean";
+		"limit by a slot that is not a mean";
 }
 
 static const char *
@@ -605,7 +615,7 @@ check_limit(const WireLimit *limit, const WireQuery *q)
 	if (limit->nconditions > WIRE_MAX_CONDITIONS)
 		return "number of conditions";
 	if (limit->nsort > WIRE_MAX_SORT || limit->ties > 1 || (limit->count > 0 && limit->nsort == 0))
-		return "what a limit is by";
+		return "sort keys of a limit";
 	for (uint32_t s = 0; s < limit->nsort && wrong == NULL; s++)
 		wrong = check_value(&limit->by[s].value, q);
 	for (uint32_t c = 0; c < limit->nconditions && wrong == NULL; c++)
@@ -621,10 +631,10 @@ check_pick(const WirePick *in, const WireQuery *q, size_t length, size_t buffer_
 	if (in->buffer >= (uint32_t) buffers)
 		return "no such buffer";
 	if (in->set >= q->nsets)
-		return "pick of no set";
+		return "pick of a set that does not exist";
 	if (in->n < 1 || in->n > buffer_bytes / sizeof(int64_t) ||
 		wire_picked_at(in->n) + in->n * sizeof(int64_t) > buffer_bytes)
-		return "number of places";
+		return "number of positions";
 	return NULL;
 }
 

@@ -2,8 +2,8 @@
  * control.c
  *	  The pipe to the supervisor.
  *
- * A thread of its own reads it and calls no device, so that pings are answered even while
- * a driver blocks the other threads.
+ * A thread of its own reads the pipe. It calls no device, so pings are answered even while a driver
+ * blocks the other threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ void
 control_tell(MessageType type, const void *body, size_t length)
 {
 	pthread_mutex_lock(&send_lock);
-	/* if the supervisor is gone, control_main gets end of file */
+	/* if the supervisor is gone, control_main() reads end of file */
 	if (control >= 0)
 		(void) wire_send(control, type, body, length);
 	else if (type == MESSAGE_LOG || type == MESSAGE_UNAVAILABLE)
@@ -44,7 +44,10 @@ server_log(const char *format, ...)
 	control_tell(MESSAGE_LOG, text, strlen(text));
 }
 
-/* Threads and contexts end with the process; running their destructors may block. */
+/*
+ * Skips destructors: threads and CUDA contexts end with the process, and their destructors may
+ * block.
+ */
 void
 server_end(int status)
 {

@@ -1,8 +1,8 @@
 /*
  * dictionary.c
- *	  The dictionary of a stored column; see dictionary.h.
+ *	  Dictionary of a stored column; see dictionary.h.
  *
- * Entries are found by a hash with a random seed, in a table of numbers with linear probing.
+ * Entries are found by a hash with a random seed, in a table of codes with linear probing.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -14,24 +14,24 @@
 
 struct Dictionary
 {
-	/* of the list */
+	/* protected by list_lock */
 	Dictionary *next;
 	int users;
 	bool retired;
-	uint64_t counted; /* in bytes_of_all */
+	uint64_t counted; /* the bytes that bytes_of_all has of it */
 	WireTableKey table;
 	WireColumnKey column;
 
-	pthread_mutex_t lock; /* of the entries */
+	pthread_mutex_t lock; /* protects the entries */
 	uint64_t id;
 	uint64_t seed;
 	uint32_t n;
 	uint32_t bytes; /* of all entries */
-	uint32_t room;  /* in offsets */
+	uint32_t room;  /* entries that `offsets` has room for */
 	uint32_t bytes_room;
 	uint32_t nplaces;  /* a power of two, at least twice n */
-	uint32_t *places;  /* number + 1 of an entry, or 0 */
-	uint32_t *offsets; /* [n + 1] */
+	uint32_t *places;  /* hash table: code + 1 of an entry, or 0 */
+	uint32_t *offsets; /* of the entries' bytes in `images`; n + 1 */
 	char *images;
 };
 
@@ -41,8 +41,8 @@ static uint64_t bytes_of_all;
 static uint64_t retired_count;
 
 /*
- * Starts with the time, so that a server that follows gives others: it makes fewer than one in a
- * nanosecond.
+ * Returns a new id. Ids start at the time in ns when the server makes the first one, and a server
+ * makes fewer than one per nanosecond. So another server process never repeats an id.
  */
 static uint64_t
 next_id(void)
@@ -58,7 +58,7 @@ next_id(void)
 	return __atomic_add_fetch(&last, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Adds to the bytes of all what the dictionary has more now. */
+/* Updates bytes_of_all after the dictionary has grown. */
 static void
 count_bytes(Dictionary *dict)
 {
@@ -222,7 +222,7 @@ mix(uint64_t h)
 }
 
 static uint32_t
-hash(const Dictionary *dict, const char *image, uint32_t length)
+hash_image(const Dictionary *dict, const char *image, uint32_t length)
 {
 	uint64_t h = mix(dict->seed ^ length);
 	uint64_t word;
@@ -238,11 +238,11 @@ hash(const Dictionary *dict, const char *image, uint32_t length)
 	return (uint32_t) (mix((h ^ word) * UINT64_C(0x9e3779b97f4a7c15) + dict->seed) >> 16);
 }
 
-/* The place of an entry, or the free one where it would be. */
+/* Returns the place of an entry in the hash table, or the free place where it would be. */
 static uint32_t
 find_place(const Dictionary *dict, const char *image, uint32_t length)
 {
-	uint32_t place = hash(dict, image, length) & (dict->nplaces - 1);
+	uint32_t place = hash_image(dict, image, length) & (dict->nplaces - 1);
 
 	for (; dict->places[place]; place = (place + 1) & (dict->nplaces - 1))
 	{
@@ -256,7 +256,7 @@ find_place(const Dictionary *dict, const char *image, uint32_t length)
 	return place;
 }
 
-/* Room for n more entries of so many bytes; false: there is none. */
+/* Makes room for n more entries with so many bytes. Returns false if there is no memory. */
 static bool
 make_room(Dictionary *dict, uint32_t n, uint32_t bytes)
 {
@@ -301,9 +301,11 @@ make_room(Dictionary *dict, uint32_t n, uint32_t bytes)
 	return true;
 }
 
-/* The number of an entry, which is added if it is new; UINT32_MAX: the dictionary is full. */
+/*
+ * Returns the code of an entry, which is added if it is new; UINT32_MAX if the dictionary is full.
+ */
 static uint32_t
-number(Dictionary *dict, const char *image, uint32_t length)
+lookup_or_add(Dictionary *dict, const char *image, uint32_t length)
 {
 	uint32_t place = find_place(dict, image, length);
 
@@ -325,16 +327,18 @@ number(Dictionary *dict, const char *image, uint32_t length)
 	return dict->n - 1;
 }
 
-/* The numbers of all given entries, which are a copy that nobody changes. */
+/* Fills in the codes of all given entries. `from` must be a copy that the client cannot change. */
 static bool
-number_all(Dictionary *dict, const char *from, uint32_t nentries, uint32_t bytes, uint32_t *numbers)
+lookup_or_add_all(Dictionary *dict, const char *from, uint32_t nentries, uint32_t bytes,
+				  uint32_t *numbers)
 {
 	const uint32_t *lengths = (const uint32_t *) from;
 	const char *images = from + nentries * sizeof(uint32_t);
 
 	for (uint32_t i = 0; i < nentries; i++)
 	{
-		if (lengths[i] > bytes || (numbers[i] = number(dict, images, lengths[i])) == UINT32_MAX)
+		if (lengths[i] > bytes ||
+			(numbers[i] = lookup_or_add(dict, images, lengths[i])) == UINT32_MAX)
 			return false;
 		images += lengths[i];
 		bytes -= lengths[i];
@@ -355,11 +359,11 @@ dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries, uint
 	{
 		memcpy(copy, from, size);
 		pthread_mutex_lock(&dict->lock);
-		ok = number_all(dict, copy, nentries, bytes, numbers);
+		ok = lookup_or_add_all(dict, copy, nentries, bytes, numbers);
 		count_bytes(dict);
 		pthread_mutex_unlock(&dict->lock);
 	}
-	/* a code without an entry has none in the dictionary, either; that of a NULL may be anything */
+	/* a code without an entry becomes one without an entry; the code of a NULL may be anything */
 	for (uint32_t i = 0; i < n && ok; i++)
 	{
 		uint32_t code = codes[i];

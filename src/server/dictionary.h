@@ -1,11 +1,13 @@
 /*
  * dictionary.h
- *	  The dictionary of a stored column: strings of bytes, numbered from 0 as they come.
+ *	  Dictionary of a stored column: distinct strings of bytes, numbered from 0 as they come.
  *
- * Plain host memory.  A dictionary only grows.  A column has the same one on all devices: each that
- * has something of it takes it, and the last one that gives it back frees it.  A dictionary that is
- * retired is given to nobody any more: the column gets a new one, and devices must free what they
- * have of the column by the old one.
+ * Dictionaries are in host memory, and only grow. A column has the same dictionary on all devices.
+ * Each device that stores something of the column takes a reference, and the last dictionary_give()
+ * frees the dictionary. A retired dictionary gets no more references: the column gets a new one,
+ * and the devices must free what they have stored with the old one.
+ *
+ * All functions may be called from any thread.
  */
 #ifndef GPUAGG_SERVER_DICTIONARY_H
 #define GPUAGG_SERVER_DICTIONARY_H
@@ -17,29 +19,28 @@
 typedef struct Dictionary Dictionary;
 
 /*
- * That of a column, which may be made, with an id that no other has had, or will; NULL: there is
- * none, or no memory.
+ * Returns a reference to the column's dictionary. `make`: creates one if there is none, with an id
+ * that is never used twice. NULL: there is none, or no memory.
  */
 extern Dictionary *dictionary_take(WireTableKey table, const WireColumnKey *column, bool make);
-/* NULL: nothing to do. */
+/* Gives a reference back. NULL is allowed. */
 extern void dictionary_give(Dictionary *dict);
 
 /*
- * Retires a dictionary; the number of those that were retired so far tells devices when to look for
- * theirs.
+ * Retires a dictionary. Devices compare the count of retired ones to see when to look for theirs.
  */
 extern void dictionary_retire(Dictionary *dict);
 extern bool dictionary_is_retired(const Dictionary *dict);
 extern uint64_t dictionary_retired_count(void);
 
-/* Bytes of host memory: of one dictionary, and of all that are not retired. */
+/* Return bytes of host memory: of one dictionary, and of all that are not retired. */
 extern uint64_t dictionary_bytes(const Dictionary *dict);
 extern uint64_t dictionary_bytes_of_all(void);
 
 /*
- * Replaces n codes, which are numbers of entries that lie at `from` as WireEntries has them, by
- * those of the dictionary, which gets what it lacks.  false: the entries make no sense or there is
- * no room; then the codes stay.
+ * Replaces n codes. They are indexes of the entries at `from`, in the layout of WireEntries, and
+ * become codes of the dictionary. New entries are added. Returns false, and leaves the codes, if
+ * the entries are not valid or there is no room.
  */
 extern bool dictionary_translate(Dictionary *dict, const char *from, uint32_t nentries,
 								 uint32_t bytes, uint32_t *codes, uint32_t n);
@@ -48,8 +49,8 @@ extern uint64_t dictionary_id(const Dictionary *dict);
 extern uint32_t dictionary_entries(const Dictionary *dict);
 
 /*
- * Writes what a client lacks that knows so much; dict NULL: there is none.  `to` has room for any
- * dictionary.
+ * Answers DICTIONARY: writes the entries that the client lacks to `to`, and fills in *out. dict may
+ * be NULL: there is none. `to` must have room for any dictionary.
  */
 extern void dictionary_read(Dictionary *dict, const WireDictionary *known, char *to,
 							WireEntries *out);

@@ -2,18 +2,16 @@
  * main.c
  *	  gpuagg-server: the process that owns the GPUs.
  *
- *	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES] [--cache-limit
- * BYTES]
- *				  [--control FD] [--socket PATH]
+ * 	gpuagg-server [--devices LIST] [--memory-limit BYTES] [--pinned-limit BYTES]
+ * 				  [--cache-limit BYTES] [--control FD] [--socket PATH]
  *
- * Started by the supervisor in the data directory, with one end of a socket pair as
- * --control: the server sends READY over it, or the reason why it cannot serve, and
- * receives settings and pings (control.c).  End of file there means that the
- * supervisor is gone.
- * Without --control, as under a debugger, it logs to standard error.
+ * The supervisor starts the server in the data directory. --control is one end of a socket pair:
+ * the server sends READY, or the reason why it cannot serve, and receives settings and pings
+ * (control.c). End of file means that the supervisor is gone. Without --control, in a debugger for
+ * example, the server logs to standard error.
  *
- * Exit status: 0 when told to stop or when no device can be used (MESSAGE_UNAVAILABLE);
- * after any other the supervisor starts it again.
+ * Exit status: 0 if the supervisor has closed the pipe or no device can be used
+ * (MESSAGE_UNAVAILABLE). After any other status the supervisor starts the server again.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,7 +28,7 @@
 #include "server/server.h"
 #include "server/store.h"
 
-/* How long an earlier server may take to exit. */
+/* Time limit for the exit of an earlier server. */
 #define PREDECESSOR_MS 30000
 
 typedef struct Options
@@ -78,7 +76,7 @@ read_options(int argc, char **argv)
 
 /* ---- an earlier server of this cluster ---- */
 
-/* The first line of a file, without its end; false if there is none. */
+/* Reads the first line of a file, without its newline. Returns false if there is none. */
 static bool
 read_line(const char *path, char *line, size_t size)
 {
@@ -94,7 +92,7 @@ read_line(const char *path, char *line, size_t size)
 	return ok;
 }
 
-/* Is it a process of this program, in this data directory, that has not exited yet? */
+/* Returns whether the process is a server of this data directory that has not exited yet. */
 static bool
 still_runs(int pid)
 {
@@ -105,7 +103,9 @@ still_runs(int pid)
 	const char *end;
 	struct stat here, there;
 
-	/* in another directory: of another cluster; a process that is exiting has none any more */
+	/*
+	 * another directory means another cluster; a process that is exiting has no directory any more
+	 */
 	snprintf(path, sizeof(path), "/proc/%d/cwd", pid);
 	if (stat(".", &here) == 0 && stat(path, &there) == 0 &&
 		(here.st_dev != there.st_dev || here.st_ino != there.st_ino))
@@ -114,7 +114,7 @@ still_runs(int pid)
 	if (!read_line("/proc/self/comm", own, sizeof(own)) || !read_line(path, line, sizeof(line)))
 		return false;
 
-	/* "1234 (gpuagg-server) S ..."; a zombie holds nothing */
+	/* the line is like "1234 (gpuagg-server) S ..."; a zombie holds no memory */
 	name = strchr(line, '(');
 	end = strrchr(line, ')');
 	if (name == NULL || end == NULL || end < name || strlen(end) < 3)
@@ -124,9 +124,11 @@ still_runs(int pid)
 }
 
 /*
- * After a crash of the cluster the earlier server may still be exiting, and holding memory
- * of the devices, whose free memory this one is about to measure.  The wait is bounded: a
- * process in a driver that hangs cannot exit.
+ * Waits for an earlier server of this cluster to exit, and writes the file with this server's pid.
+ *
+ * After a crash of the cluster the earlier server may still be exiting. It holds memory of the
+ * devices, whose free memory this server is about to measure. The wait is bounded: a process in a
+ * driver that hangs cannot exit.
  */
 static void
 await_predecessor(const char *socket)
@@ -156,7 +158,7 @@ await_predecessor(const char *socket)
 
 /* ---- connections ---- */
 
-/* The socket's directory may be missing in a data directory that was copied. */
+/* Creates the socket's directory, which may be missing in a data directory that was copied. */
 static void
 make_directory(const char *socket)
 {
@@ -171,7 +173,7 @@ make_directory(const char *socket)
 	}
 }
 
-/* A socket that only this user may connect to, or -1 and errno. */
+/* Returns a listening socket that only this user may connect to; -1, with errno, on failure. */
 static int
 listen_at(const char *path)
 {
@@ -204,7 +206,7 @@ listen_at(const char *path)
 	return sock;
 }
 
-/* Returns when no connection can be accepted any more, with errno. */
+/* Accepts connections. Returns, with errno, when no more can be accepted. */
 static void
 serve(int sock)
 {
@@ -222,9 +224,9 @@ serve(int sock)
 }
 
 /*
- * Other processes may use the devices: the servers of other clusters, say.  What they leave is this
- * one's, so that limits add up without a word between them: of n servers that would fill the memory
- * with copies, each ends with a share of 1 / (n + 1).
+ * Adapts the limits to what other processes leave of the devices, servers of other clusters for
+ * example. So the limits fit together without communication: if n servers would fill the memory
+ * with copies, each ends with 1 / (n + 1) of it.
  */
 static void
 share_devices(void)
@@ -239,8 +241,8 @@ share_devices(void)
 }
 
 /*
- * Frees idle arenas, and stored columns beyond their limit, in a thread of its own, as unpinning
- * may take long.
+ * Main function of a thread that frees idle arenas, and stored columns beyond their limit. It is a
+ * thread because unpinning may take long.
  */
 static void *
 trim_main(void *arg)
@@ -257,7 +259,7 @@ trim_main(void *arg)
 
 /* ---- the start ---- */
 
-/* A session takes two file descriptors, and the soft limit is often 1,024. */
+/* Raises the soft limit of open files, which is often 1,024: a session needs two descriptors. */
 static void
 raise_file_limit(void)
 {
@@ -270,7 +272,7 @@ raise_file_limit(void)
 	}
 }
 
-/* One row through a query that counts it. */
+/* Reduces one row in a query that counts it. */
 static DeviceStatus
 run_once(DeviceQuery *query, Lane *lane, DeviceError *error)
 {
@@ -284,9 +286,7 @@ run_once(DeviceQuery *query, Lane *lane, DeviceError *error)
 	return status == DEVICE_OK ? device_ops.finish(query, NULL, false, &finished, error) : status;
 }
 
-/*
- * As many queries at once as there are arenas: the streams and events of all are kept for clients.
- */
+/* Opens as many queries as there are arenas: their streams and events are kept for clients. */
 static DeviceStatus
 warm_device(int device, Arena *arena, DeviceError *error)
 {
@@ -318,8 +318,8 @@ warm_device(int device, Arena *arena, DeviceError *error)
 }
 
 /*
- * Runs a query on each device, so that what happens at the first use (loading kernels,
- * growing the memory pool) does not delay the first client.
+ * Runs a query on each device. So the work of the first use (loading kernels, growing the memory
+ * pool) does not delay the first client.
  */
 static bool
 warm_up(const WireStatus *devices, DeviceError *error)
@@ -332,11 +332,11 @@ warm_up(const WireStatus *devices, DeviceError *error)
 	for (uint32_t d = 0; d < devices->ndevices && status == DEVICE_OK; d++)
 		status = warm_device((int) d, arena, error);
 	arena_give(arena, 0);
-	/* other failures, of a memory limit too low for this, say, will be those of queries */
+	/* queries will report other failures, such as a memory limit that is too low */
 	return status != DEVICE_LOST;
 }
 
-/* Logs why devices are not used, or what could be better. */
+/* Logs the devices' notes: why a device is not used, or what could be better. */
 static void
 log_notes(const WireDevice *devices, uint32_t n)
 {
@@ -345,7 +345,7 @@ log_notes(const WireDevice *devices, uint32_t n)
 			server_log("GPU %d (%s): %s", devices[d].ordinal, devices[d].name, devices[d].note);
 }
 
-/* Opens the devices and readies them for sessions; returns what went wrong, or NULL. */
+/* Opens the devices and readies them for sessions. Returns NULL, or what went wrong. */
 static const char *
 open_devices(const Options *options, WireStatus *status, DeviceError *error)
 {

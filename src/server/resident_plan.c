@@ -1,6 +1,6 @@
 /*
  * resident_plan.c
- *	  From RESIDENT to what a device has to do; see resident.h.
+ *	  Plans how rows that are cached on a device are read; see resident_plan.h.
  */
 #include <string.h>
 
@@ -8,7 +8,10 @@
 
 /* ---- columns and instructions ---- */
 
-/* The last of the first n instructions that sets the operand; -1: it is a constant. */
+/*
+ * Returns the last of the first n instructions that sets the operand; -1 if the operand is a
+ * constant.
+ */
 static int
 last_setter(const VectorProgram *p, int operand, int n)
 {
@@ -27,7 +30,7 @@ may_be_null(const StoreHold *hold, int stored)
 	return false;
 }
 
-/* Is it a key, an order, or of a set? */
+/* Returns whether the column is a key, an order column, or a column of a set. */
 static bool
 is_no_argument(const WireQuery *q, int c)
 {
@@ -44,8 +47,8 @@ is_no_argument(const WireQuery *q, int c)
 }
 
 /*
- * Does the query only count the rows where the column is not NULL?  Then its values are nobody's
- * concern.
+ * Returns whether the query only counts rows where the column is not NULL, so that its values do
+ * not matter.
  */
 static bool
 only_counted(const WireQuery *q, int c)
@@ -65,11 +68,12 @@ only_counted(const WireQuery *q, int c)
 }
 
 /*
- * Does the slot, which reads the column as its n-th, take codes of floats, or only whether they are
- * NULL?
+ * Returns whether the slot, which reads the column as its n-th argument, needs only codes of
+ * floats, or only NULLs. `zeros`: the codes have 0 for -0. `derived`: the slot's state is derived
+ * from another slot.
  */
 static bool
-takes_codes(const WireSlot *slot, int n, bool zeros, bool told)
+takes_codes(const WireSlot *slot, int n, bool zeros, bool derived)
 {
 	if (slot->bin_kind != WIRE_BIN_NONE || slot->input != WIRE_ROWS)
 		return false;
@@ -81,13 +85,16 @@ takes_codes(const WireSlot *slot, int n, bool zeros, bool told)
 		case MONOID_ARGMIN:
 			return zeros == (n == 0);
 		default:
-			return told;
+			return derived;
 	}
 }
 
-/* Do all who read the column make codes of floats themselves, of keys that of 0 for -0? */
+/*
+ * Returns whether every reader of the float column converts it to codes by itself. `zeros`: as in
+ * takes_codes().
+ */
 static bool
-only_codes(const WireQuery *q, int c, bool zeros, uint64_t told)
+only_codes(const WireQuery *q, int c, bool zeros, uint64_t derived)
 {
 	if (is_no_argument(q, c))
 		return false;
@@ -96,13 +103,13 @@ only_codes(const WireQuery *q, int c, bool zeros, uint64_t told)
 		if (q->slots[s].filter == c)
 			return false;
 		for (int n = 0; n < 2; n++)
-			if (q->slots[s].col[n] == c && !takes_codes(&q->slots[s], n, zeros, told >> s & 1))
+			if (q->slots[s].col[n] == c && !takes_codes(&q->slots[s], n, zeros, derived >> s & 1))
 				return false;
 	}
 	return true;
 }
 
-/* Does it pass a float on that is below a constant? */
+/* Returns whether the instruction passes a float on if its magnitude is below a constant. */
 static bool
 is_check(const VectorProgram *p, const VectorInstruction *in)
 {
@@ -111,12 +118,13 @@ is_check(const VectorProgram *p, const VectorInstruction *in)
 }
 
 /*
- * Finds the stored column that this column of the query, c, is as it stands: also where an
- * instruction passes values on, and only its outcome may be undetermined, and where it makes codes.
+ * Finds the stored column that can be read in place of column c. This includes columns whose
+ * instruction only passes values on, with a check that may make the row undetermined, and columns
+ * whose instruction makes codes.
  */
 static void
-find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, int c, uint64_t told,
-			ResidentColumn *col)
+find_stored_column(const WireQuery *q, const WireResident *in, const StoreHold *hold, int c,
+				   uint64_t derived, ResidentColumn *col)
 {
 	const VectorProgram *p = &in->program;
 	int i = last_setter(p, col->operand, (int) p->ninstructions);
@@ -129,7 +137,7 @@ find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, i
 		setter = p->instructions[i];
 	below = is_check(p, &setter);
 	codes = (setter.op == VECTOR_F32_CODE || setter.op == VECTOR_F64_CODE) &&
-		only_codes(q, c, setter.data != 0, told);
+		only_codes(q, c, setter.data != 0, derived);
 	if (below || codes || (setter.op == VECTOR_PRESENCE && col->presence))
 		i = last_setter(p, setter.a, i);
 	if (i < 0 || p->instructions[i].op != VECTOR_LOAD)
@@ -150,13 +158,13 @@ find_stored(const WireQuery *q, const WireResident *in, const StoreHold *hold, i
 }
 
 static void
-need(uint64_t *registers, int operand)
+need_register(uint64_t *registers, int operand)
 {
 	if (operand < VECTOR_MAX_REGISTERS)
 		*registers |= (uint64_t) 1 << operand;
 }
 
-/* Keeps those instructions on which the registers depend. */
+/* Keeps the instructions that the registers depend on, and drops the others. */
 static void
 drop_instructions(ResidentPlan *plan, uint64_t registers)
 {
@@ -176,13 +184,13 @@ drop_instructions(ResidentPlan *plan, uint64_t registers)
 		{
 			int n = vector_operands(in.op);
 
-			need(&registers, in.a);
+			need_register(&registers, in.a);
 			if (n > 1)
-				need(&registers, in.b);
+				need_register(&registers, in.b);
 			if (n > 2)
-				need(&registers, in.c);
+				need_register(&registers, in.c);
 		}
-		/* from the end on, over what was read already */
+		/* written from the end on, over instructions that were read already */
 		p->instructions[--from] = in;
 	}
 	p->ninstructions = VECTOR_MAX_INSTRUCTIONS - from;
@@ -195,14 +203,16 @@ resident_is_written(const ResidentPlan *plan, int c)
 	const ResidentColumn *col = &plan->cols[c];
 	int constant = col->operand - VECTOR_CONSTANT;
 
-	/* a constant that is only counted is nowhere NULL, or else it is computed as all others */
+	/*
+	 * a constant that is only counted is not read; a NULL constant is computed like other columns
+	 */
 	if (col->presence && constant >= 0 && plan->program.constants[constant].state == VECTOR_VALUE)
 		return false;
 	return col->stored < 0;
 }
 
 static bool
-filters(const WireQuery *q, int col)
+is_filter_column(const WireQuery *q, int col)
 {
 	for (int s = 0; s < q->nslots; s++)
 		if (q->slots[s].filter == col)
@@ -214,7 +224,7 @@ filters(const WireQuery *q, int col)
 }
 
 void
-resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, uint64_t told,
+resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold, uint64_t derived,
 			  ResidentPlan *plan)
 {
 	uint64_t registers = 0;
@@ -223,7 +233,7 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 	plan->program = in->program;
 	plan->ncols = (int) in->ncols;
 	plan->runs = plan->computes = in->program.filter != VECTOR_NONE;
-	need(&registers, in->program.filter);
+	need_register(&registers, in->program.filter);
 	for (int c = 0; c < plan->ncols; c++)
 	{
 		ResidentColumn *col = &plan->cols[c];
@@ -231,9 +241,9 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 		col->operand = in->cols[c];
 		col->type = in->types[c];
 		col->nullable = in->nullable >> c & 1;
-		col->filter = filters(q, c);
+		col->filter = is_filter_column(q, c);
 		col->presence = only_counted(q, c);
-		find_stored(q, in, hold, c, told, col);
+		find_stored_column(q, in, hold, c, derived, col);
 		if (resident_is_written(plan, c))
 		{
 			plan->row_bits += 8 * wire_width(col->type) + col->nullable;
@@ -242,7 +252,7 @@ resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
 		else if (!col->checked)
 			continue;
 		plan->runs = true;
-		need(&registers, col->operand);
+		need_register(&registers, col->operand);
 	}
 	drop_instructions(plan, registers);
 }
@@ -291,7 +301,9 @@ resident_slice(const StoreHold *hold, int64_t most, int64_t *position, int *span
 	slice->nspans = i - slice->span;
 	slice->nrows = end - slice->first;
 	slice->masked = wanted < slice->nrows;
-	/* what goes on is cut at the limit; else there is a gap, the end of the segment, or of all */
+	/*
+	 * the slice ends at the limit, at a gap, at the end of the segment, or at the end of the rows
+	 */
 	*position = (end + 63) / 64 * 64;
 	return true;
 }

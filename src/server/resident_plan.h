@@ -1,74 +1,87 @@
 /*
  * resident_plan.h
- *	  From RESIDENT to what a device has to do: columns that are read where they are stored,
- *	  the instructions that are needed for the others, and slices of rows.
+ *	  Server side of RESIDENT, without a device: plans how rows that are cached on a device are
+ *	  read.
  *
- * Plain C without calls of a device.
+ * Finds the columns that can be read where they are stored, the instructions of the program that
+ * compute the other ones, and slices of rows. The CUDA device layer uses it. It needs no lock: the
+ *columns are held (StoreHold).
  */
 #ifndef GPUAGG_RESIDENT_H
 #define GPUAGG_RESIDENT_H
 
 #include "server/store.h"
 
+/* How a column of the query gets its values. */
 typedef struct ResidentColumn
 {
-	int stored;       /* the column of the message that it is as it stands, or -1: computed */
+	int stored;       /* column of the message that is read in place; -1: the program computes it */
 	uint32_t type;    /* WireType */
-	uint16_t operand; /* of the program */
+	uint16_t operand; /* of the program, which has the column's value */
 	bool nullable;
-	bool filter;   /* of a slot: NULL is false */
-	bool presence; /* nothing reads its values: it has those of the stored column, or nowhere a NULL
-					*/
-	bool codes;    /* the stored column's values are floats, and it is their codes, */
-	bool zeros;    /* and that of -0 is that of 0 */
-	bool checked;  /* rows are undetermined where a float of the stored column is so large, */
-	double below;  /* that its magnitude is not below this, */
-	bool no_zeros; /* or, if so, -0 */
+	bool filter; /* filter of a slot: NULL counts as false */
+	/* only NULLs matter: its values are those of the stored column, or it is never NULL */
+	bool presence;
+	bool codes; /* the reader must make codes of the stored column's floats (gpuagg_f64_code) */
+	bool zeros; /* the code for -0 is that of 0 */
+	/*
+	 * Rows are undetermined if a float's magnitude is not less than `below`, or, with no_zeros, if
+	 * it is -0.
+	 */
+	bool checked;
+	double below;
+	bool no_zeros;
 } ResidentColumn;
 
 typedef struct ResidentPlan
 {
-	VectorProgram program; /* with the instructions that are needed */
-	bool runs;      /* the program decides which rows count, or computes or checks columns, */
-	bool computes;  /* and does more than to check them */
-	uint64_t loads; /* columns of the message that it loads, a bit each */
+	VectorProgram program; /* only the instructions that are needed */
+	bool runs;      /* the program must run: it filters rows, or computes or checks columns */
+	bool computes;  /* the program does more than check columns */
+	uint64_t loads; /* stored columns that the program loads, a bit each */
 	int ncols;
 	ResidentColumn cols[WIRE_MAX_COLS];
-	size_t row_bits; /* of memory for the computed columns of a row */
+	size_t row_bits; /* bits of memory per row for the computed columns */
 } ResidentPlan;
 
-/* May the query have the rows?  Else it releases them, and says why in *lacking. */
+/*
+ * Returns whether the rows come in an order that the query can use. If not, releases the hold and
+ * sets WIRE_UNSORTED in *lacking.
+ */
 extern bool resident_in_order(const WireQuery *q, StoreHold *hold, uint64_t *lacking);
 
-/* Does the program write the column to memory? */
+/* Returns whether the program writes the column to memory. */
 extern bool resident_is_written(const ResidentPlan *plan, int c);
 /*
- * told: a bit for each slot of greatest or smallest keys whose states those of ARGMAX or ARGMIN
- * will tell.
+ * Fills in *plan. derived: a bit for each MIN or MAX slot whose state will be derived from an
+ * ARGMIN or ARGMAX slot.
  */
 extern void resident_plan(const WireQuery *q, const WireResident *in, const StoreHold *hold,
-						  uint64_t told, ResidentPlan *plan);
+						  uint64_t derived, ResidentPlan *plan);
 
-/* Rows first .. first + nrows - 1 of one segment; first is a multiple of 64. */
+/*
+ * A slice: rows first .. first + nrows - 1 of one segment, which are reduced together. `first` is a
+ * multiple of 64.
+ */
 typedef struct ResidentSlice
 {
 	int64_t first;
 	int64_t nrows;
-	bool masked; /* some of them are in no span */
-	int span,    /* of the hold, those that have rows of the slice */
+	bool masked; /* some of its rows are in no span, and must be skipped */
+	int span,    /* first one and number of the hold's spans that have rows of the slice */
 		nspans;
 } ResidentSlice;
 
-/* With no more unwanted rows between two spans these are in one slice. */
+/* Most rows between two spans of one slice. */
 #ifndef RESIDENT_MAX_GAP
 #define RESIDENT_MAX_GAP ((int64_t) 1 << 21)
-/* Slices are not made smaller than this for lack of memory. */
+/* Least rows of a slice when memory is short. */
 #define RESIDENT_LEAST_SLICE ((int64_t) 1 << 18)
 #endif
 
 /*
- * The next slice of at most `most` rows (a multiple of 64), from *position on, which is moved
- * behind it; false: there is none.  *span is that to go on with.  Both begin at 0.
+ * Returns the next slice of at most `most` rows (a multiple of 64), from *position on; false if
+ * there is none. Updates *position and *span; both must be 0 at first.
  */
 extern bool resident_slice(const StoreHold *hold, int64_t most, int64_t *position, int *span,
 						   ResidentSlice *slice);

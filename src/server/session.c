@@ -1,18 +1,17 @@
 /*
  * session.c
- *	  A thread for each connection, which turns messages into device calls.
+ *	  Session: a thread for each connection. It turns messages into device calls.
  *
- * The copy of a batch is started as soon as its message is read.  The batch is reduced
- * when the next message has come, after the copy of that one was started, or at once if no
- * message is waiting: so one batch is copied while the one before it is reduced.  Only the
- * reduction shows whether there is room for the batch; DONE is sent then, and until then
- * the client must not change its rows.
+ * The copy of a batch to the device is started as soon as the message is read. The batch is reduced
+ * when the next message has come, after the copy for that message was started. If no message is
+ * waiting, it is reduced at once. So one batch is copied while the one before is reduced. Only the
+ * reduction shows whether the device has room for the batch. DONE is sent after it, and until then
+ * the client must not change the batch's rows.
  *
- * Rows that the device has need no copy: RESIDED says that they are taken, and FINISH waits for
- * them.
+ * Rows that are cached on the device need no copy. RESIDED says that they are taken; FINISH waits
+ * for them.
  *
- * A session releases its arena, its lane and its query in session_end(), with which the
- * thread always ends.
+ * A session's arena, lane and query are released in session_end(). The thread always ends there.
  */
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +31,7 @@
 #define MAX_SESSIONS 512
 
 /*
- * How long a client may take to send HELLO, to read an answer, and to close the socket after a
+ * Time limits for a client: to send HELLO, to read an answer, and to close the socket after a
  * failure.
  */
 #define GREET_MS 10000
@@ -41,10 +40,10 @@
 
 typedef struct Session
 {
-	uint64_t number; /* of all sessions; from 1 */
+	uint64_t number; /* unique, from 1 */
 	Stream stream;
 	bool greeted;
-	bool kept;  /* since CLOSE: there is neither a query nor an arena */
+	bool kept;  /* after CLOSE: the session has neither a query nor an arena */
 	int device; /* -1: not attached */
 	Arena *arena;
 	Lane *lane;
@@ -52,12 +51,13 @@ typedef struct Session
 	uint64_t bytes_in;
 	double copy_ms;
 	double kernel_ms;
-	double server_ms;      /* since the query was opened */
-	struct timespec since; /* when the message came that is handled */
-	bool taken;            /* the rows of the last RESIDENT were */
-	bool pending;          /* `batch` is copied, and not yet reduced */
+	/* since the query was opened, without the message that is being handled */
+	double server_ms;
+	struct timespec since; /* when the message came that is being handled */
+	bool taken;            /* the rows of the last RESIDENT were taken */
+	bool pending;          /* `batch` has been copied, but not reduced */
 	WireBatch batch;
-	Watch watch;       /* of the message that is being handled */
+	Watch watch;       /* for the message that is being handled */
 	DeviceError error; /* of the last device call that failed */
 	union
 	{
@@ -70,7 +70,7 @@ typedef struct Session
 		WireList list;
 		WirePick pick;
 		WireFinish finish;
-		WireResident resident; /* and WIRE_MAX_SPANS of WireSpan, which take less: */
+		WireResident resident; /* followed by up to WIRE_MAX_SPANS of WireSpan, within `bytes` */
 		char bytes[sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double)];
 	} body;
 } Session;
@@ -82,14 +82,15 @@ _Static_assert(sizeof(WireResident) + WIRE_MAX_SPANS * sizeof(WireSpan) <=
 int session_most_kept = 512;
 int session_keep_ms = 30000;
 
-static atomic_int nsessions; /* but those that are kept: */
+/* Connections in use, and connections that are kept between queries. */
+static atomic_int nsessions;
 static atomic_int nkept;
 
 /* ---- failing ---- */
 
-/* Sends FAILED.  Always false, for "return fail(...)": the session ends. */
+/* Sends FAILED. Always returns false, for "return session_fail(...)": the session ends. */
 static bool
-fail(Session *s, WireFailure failure, const char *text)
+session_fail(Session *s, WireFailure failure, const char *text)
 {
 	WireFailed failed = {.failure = failure};
 
@@ -100,22 +101,22 @@ fail(Session *s, WireFailure failure, const char *text)
 }
 
 /*
- * True if a device call, given s->error, succeeded; else as fail().  Does not return if the device
- * is lost.
+ * Returns true if a device call succeeded, which reports errors in s->error. Else sends FAILED and
+ * returns false. Does not return if the device is lost.
  */
 static bool
-check(Session *s, DeviceStatus status)
+device_ok(Session *s, DeviceStatus status)
 {
 	switch (status)
 	{
 		case DEVICE_OK:
 			return true;
 		case DEVICE_UNSUPPORTED:
-			return fail(s, FAILURE_UNSUPPORTED, s->error.text);
+			return session_fail(s, FAILURE_UNSUPPORTED, s->error.text);
 		case DEVICE_NO_MEMORY:
-			return fail(s, FAILURE_MEMORY, s->error.text);
+			return session_fail(s, FAILURE_MEMORY, s->error.text);
 		default:
-			fail(s, FAILURE_DEVICE, s->error.text);
+			session_fail(s, FAILURE_DEVICE, s->error.text);
 			server_abandon(s->error.text);
 	}
 }
@@ -133,7 +134,7 @@ leave_query(Session *s)
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
 }
 
-/* Gives back the lane and this session's place on its device. */
+/* Closes the lane, and detaches the session from its device. */
 static void
 leave_device(Session *s)
 {
@@ -150,7 +151,7 @@ move_to_device(Session *s, int device)
 {
 	leave_device(s);
 	s->device = budget_attach(device);
-	/* what follows waits for this one */
+	/* the rest of the message waits for this device */
 	watch_end(&s->watch);
 	watch_begin(&s->watch, s->device);
 }
@@ -159,19 +160,19 @@ static bool
 open_lane(Session *s)
 {
 	return s->lane ||
-		check(s,
-			  device_ops.lane_open(&s->lane, s->device, s->arena->memory, ARENA_BUFFER_BYTES,
-								   ARENA_BUFFERS, &s->error));
+		device_ok(s,
+				  device_ops.lane_open(&s->lane, s->device, s->arena->memory, ARENA_BUFFER_BYTES,
+									   ARENA_BUFFERS, &s->error));
 }
 
 /*
- * Joins the query, or makes it; one that is joined may be on another device, to which this session
- * then moves.
+ * Joins the shared query, or creates the query. A shared query may be on another device; the
+ * session then moves to that device.
  */
 static bool
 enter_query(Session *s, const WireQuery *q, const double *thresholds)
 {
-	if (!check(
+	if (!device_ok(
 			s,
 			shared_query_enter(&s->query, s->device, s->arena->memory, q, thresholds, &s->error)))
 		return false;
@@ -180,7 +181,10 @@ enter_query(Session *s, const WireQuery *q, const double *thresholds)
 	return true;
 }
 
-/* Opens the query, unless it is open, on the device that has rows which it reads; -1: on any. */
+/*
+ * Opens the query, unless it is open. `device`: the device that has the rows which the message
+ * names; -1: any device.
+ */
 static bool
 place_query(Session *s, int device)
 {
@@ -188,7 +192,7 @@ place_query(Session *s, int device)
 		return true;
 	if (device >= 0 && device != s->device && s->query->query == NULL)
 		move_to_device(s, device);
-	return check(s, shared_query_place(s->query, s->device, &s->error)) && open_lane(s);
+	return device_ok(s, shared_query_place(s->query, s->device, &s->error)) && open_lane(s);
 }
 
 /* ---- messages ---- */
@@ -200,10 +204,10 @@ on_hello(Session *s, size_t length)
 
 	if (length != sizeof(WireHello) || s->body.hello.version != GPUAGG_PROTOCOL_VERSION ||
 		s->greeted)
-		return fail(s, FAILURE_PROTOCOL, "greeting of another version");
+		return session_fail(s, FAILURE_PROTOCOL, "greeting of another version");
 	s->arena = arena_take(0, &s->error);
 	if (s->arena == NULL)
-		return fail(s, FAILURE_MEMORY, s->error.text);
+		return session_fail(s, FAILURE_MEMORY, s->error.text);
 	s->greeted = true;
 	s->device = budget_attach(-1);
 	welcome.device = s->device;
@@ -217,9 +221,12 @@ on_hello(Session *s, size_t length)
 	return stream_send_fd(&s->stream, MESSAGE_WELCOME, &welcome, sizeof(welcome), s->arena->fd);
 }
 
-/* Gives up all but the connection; false: enough others are kept. */
+/*
+ * Releases everything but the connection. Returns false if enough other connections are kept
+ * already.
+ */
 static bool
-keep(Session *s)
+keep_connection(Session *s)
 {
 	leave_query(s);
 	leave_device(s);
@@ -233,17 +240,20 @@ keep(Session *s)
 	return s->kept;
 }
 
-/* After keep(), before a query: *fd is the arena's, if the client has another one, or -1. */
+/*
+ * Readies a kept connection for another query. *fd is set to the arena's descriptor if the client
+ * does not have this arena mapped, else it stays.
+ */
 static bool
-resume(Session *s, int *fd)
+resume_connection(Session *s, int *fd)
 {
 	s->kept = false;
 	atomic_fetch_sub(&nkept, 1);
 	if (atomic_fetch_add(&nsessions, 1) >= MAX_SESSIONS)
-		return fail(s, FAILURE_BUSY, "too many sessions at the GPU server");
+		return session_fail(s, FAILURE_BUSY, "too many sessions at the GPU server");
 	s->arena = arena_take(s->number, &s->error);
 	if (s->arena == NULL)
-		return fail(s, FAILURE_MEMORY, s->error.text);
+		return session_fail(s, FAILURE_MEMORY, s->error.text);
 	*fd = s->arena->owner == s->number ? -1 : s->arena->fd;
 	move_to_device(s, -1);
 	return true;
@@ -256,16 +266,14 @@ on_open(Session *s, size_t length)
 	int fd = -1;
 
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
-	if (s->kept && !resume(s, &fd))
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
+	if (s->kept && !resume_connection(s, &fd))
 		return false;
 	leave_query(s);
 	s->taken = false;
 	if (!enter_query(s, &s->body.query, (double *) (&s->body.query + 1)))
 		return false;
-	/*
-	 * with one device there is nothing to wait for, and the client has other things to do meanwhile
-	 */
+	/* with one device there is no choice to wait for, and the client can do other work meanwhile */
 	if (((s->body.query.flags & WIRE_LATE) == 0 || store_devices() == 1) && !place_query(s, -1))
 		return false;
 	return fd < 0 ? stream_hold(&s->stream, MESSAGE_OPENED, NULL, 0) :
@@ -275,7 +283,7 @@ on_open(Session *s, size_t length)
 static bool
 on_close(Session *s, size_t length)
 {
-	return length == 0 ? keep(s) : fail(s, FAILURE_PROTOCOL, "close length");
+	return length == 0 ? keep_connection(s) : session_fail(s, FAILURE_PROTOCOL, "close length");
 }
 
 static bool
@@ -295,7 +303,7 @@ reduce_pending(Session *s)
 		return true;
 	s->pending = false;
 	status = shared_query_reduce(s->query, s->lane, &s->batch, &s->error);
-	return (status == DEVICE_FULL || check(s, status)) &&
+	return (status == DEVICE_FULL || device_ok(s, status)) &&
 		send_done(s, s->batch.buffer, status == DEVICE_OK);
 }
 
@@ -311,18 +319,18 @@ on_batch(Session *s, size_t length)
 	bool full;
 
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (s->pending && s->batch.buffer == batch.buffer && !reduce_pending(s))
 		return false;
 	/* a batch that will not be taken need not be copied */
 	s->taken = false;
 	status = shared_query_copy(s->query, s->lane, &batch, &bytes, &s->error);
 	full = status == DEVICE_FULL;
-	if (!full && !check(s, status))
+	if (!full && !device_ok(s, status))
 		return false;
 	if (!reduce_pending(s))
 		return false;
-	if (!full && !check(s, device_ops.copy_wait(s->lane, batch.buffer, &ms, &s->error)))
+	if (!full && !device_ok(s, device_ops.copy_wait(s->lane, batch.buffer, &ms, &s->error)))
 		return false;
 	s->batch = batch;
 	s->pending = true;
@@ -340,9 +348,9 @@ on_store(Session *s, size_t length)
 	bool kept = false;
 
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (!reduce_pending(s) || !place_query(s, store_place(in.table, in.range)) ||
-		!check(s, shared_query_store(s->query, s->lane, &in, &kept, &s->error)))
+		!device_ok(s, shared_query_store(s->query, s->lane, &in, &kept, &s->error)))
 		return false;
 	stored.kept = kept;
 	return stream_send(&s->stream, MESSAGE_STORED, &stored, sizeof(stored));
@@ -354,7 +362,7 @@ on_list(Session *s, size_t length)
 	WireListed listed;
 
 	if (length != sizeof(WireList))
-		return fail(s, FAILURE_PROTOCOL, "list length");
+		return session_fail(s, FAILURE_PROTOCOL, "list length");
 	store_list(&s->body.list, &listed);
 	return stream_send(&s->stream, MESSAGE_LISTED, &listed, sizeof(listed));
 }
@@ -368,7 +376,7 @@ on_dictionary(Session *s, size_t length)
 	Dictionary *dict;
 
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (!reduce_pending(s))
 		return false;
 	dict = dictionary_take(in.table, &in.column, false);
@@ -378,7 +386,10 @@ on_dictionary(Session *s, size_t length)
 	return stream_send(&s->stream, MESSAGE_ENTRIES, &entries, sizeof(entries));
 }
 
-/* With a copy of the row_ranges and cells, which the client cannot change. */
+/*
+ * Reduces rows that are cached on the devices, and sends RESIDED. row_ranges is a copy of the
+ * buffer, which the client cannot change.
+ */
 static bool
 reduce_resident(Session *s, const WireResident *in, const WireRowRange *row_ranges,
 				uint64_t *lacking)
@@ -393,11 +404,11 @@ reduce_resident(Session *s, const WireResident *in, const WireRowRange *row_rang
 	if (wrong == NULL)
 		wrong = check_cells(in, (const char *) row_ranges);
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (!place_query(s, spread_device(in, row_ranges)))
 		return false;
 	status = shared_query_resident(s->query, s->lane, in, row_ranges, lacking, &taken, &s->error);
-	if (status != DEVICE_FULL && !check(s, status))
+	if (status != DEVICE_FULL && !device_ok(s, status))
 		return false;
 	resided.taken = s->taken = taken;
 	if (!taken)
@@ -422,14 +433,14 @@ on_resident(Session *s, size_t length)
 	bool ok;
 
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (!reduce_pending(s))
 		return false;
 	bytes = wire_cell_states_at(in) + in->ncells;
 	row_ranges = malloc(bytes + 1);
 	lacking = calloc((size_t) in->nrow_ranges + in->nspans, sizeof(*lacking));
 	if (row_ranges == NULL || lacking == NULL)
-		ok = fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
+		ok = session_fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
 	else
 	{
 		memcpy(row_ranges, s->arena->memory + (size_t) in->buffer * ARENA_BUFFER_BYTES, bytes);
@@ -450,13 +461,13 @@ ms_since(const struct timespec *then)
 		(double) (now.tv_nsec - then->tv_nsec) / 1000000;
 }
 
-/* Waits for this connection's own batches, and fills in their bytes and times. */
+/* Waits for this connection's own batches. Fills in their bytes and times. */
 static bool
-settle(Session *s, WireFinished *out)
+settle_batches(Session *s, WireFinished *out)
 {
 	double ms;
 
-	if (!reduce_pending(s) || !check(s, device_ops.lane_settle(s->lane, &ms, &s->error)))
+	if (!reduce_pending(s) || !device_ok(s, device_ops.lane_settle(s->lane, &ms, &s->error)))
 		return false;
 	out->bytes_in = s->bytes_in;
 	out->copy_ms = s->copy_ms;
@@ -472,13 +483,13 @@ on_leave(Session *s, size_t length)
 	WireFinished left = {0};
 
 	if (length != 0)
-		return fail(s, FAILURE_PROTOCOL, "leave length");
-	/* another connection's failure may have lost the rows of this one */
-	return check(s, shared_query_failure(s->query, &s->error)) && settle(s, &left) &&
+		return session_fail(s, FAILURE_PROTOCOL, "leave length");
+	/* a failure of another connection may have lost this connection's rows */
+	return device_ok(s, shared_query_failure(s->query, &s->error)) && settle_batches(s, &left) &&
 		stream_send(&s->stream, MESSAGE_LEFT, &left, sizeof(left));
 }
 
-/* Lays out the groups asked for, or as many as fit the buffer. */
+/* Returns the layout of the requested groups, or of as many as fit into the buffer. */
 static WireGroups
 groups_layout(const WireQuery *q, const WireFetch *fetch)
 {
@@ -503,11 +514,11 @@ send_groups(Session *s, const WireFetch *fetch)
 {
 	WireGroups groups = groups_layout(&s->query->wire, fetch);
 
-	return check(s, shared_query_fetch(s->query, s->lane, &groups, &s->error)) &&
+	return device_ok(s, shared_query_fetch(s->query, s->lane, &groups, &s->error)) &&
 		stream_send(&s->stream, MESSAGE_GROUPS, &groups, sizeof(groups));
 }
 
-/* With a copy of the places, which the client cannot change. */
+/* Uses a copy of the positions, which the client cannot change. */
 static bool
 on_pick(Session *s, size_t length)
 {
@@ -518,13 +529,13 @@ on_pick(Session *s, size_t length)
 	bool ok;
 
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	places = malloc(in.n * sizeof(*places));
 	if (places == NULL)
-		return fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
+		return session_fail(s, FAILURE_MEMORY, "out of memory in the GPU server");
 	memcpy(places, s->arena->memory + (size_t) in.buffer * ARENA_BUFFER_BYTES,
 		   in.n * sizeof(*places));
-	ok = check(s, shared_query_pick(s->query, s->lane, &in, places, &s->error));
+	ok = device_ok(s, shared_query_pick(s->query, s->lane, &in, places, &s->error));
 	free(places);
 	return ok && stream_send(&s->stream, MESSAGE_PICKED, &picked, sizeof(picked));
 }
@@ -540,13 +551,13 @@ on_finish(Session *s, size_t length)
 		in = s->body.finish;
 	wrong = check_finish(&in, &s->query->wire, length, ARENA_BUFFERS);
 	if (wrong)
-		return fail(s, FAILURE_PROTOCOL, wrong);
+		return session_fail(s, FAILURE_PROTOCOL, wrong);
 	if (in.if_taken && !s->taken)
 		return true;
 	s->query->limited = in.limit.count > 0 || in.limit.nconditions > 0;
 	s->query->limit = in.limit;
-	if (!reduce_pending(s) || !check(s, shared_query_finish(s->query, &finished, &s->error)) ||
-		!settle(s, &finished) ||
+	if (!reduce_pending(s) || !device_ok(s, shared_query_finish(s->query, &finished, &s->error)) ||
+		!settle_batches(s, &finished) ||
 		!stream_hold(&s->stream, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
 	if (in.first > finished.ngroups)
@@ -560,7 +571,7 @@ on_fetch(Session *s, size_t length)
 {
 	if (length != sizeof(WireFetch) || s->body.fetch.buffer >= ARENA_BUFFERS ||
 		s->body.fetch.ranks > 1)
-		return fail(s, FAILURE_PROTOCOL, "fetch");
+		return session_fail(s, FAILURE_PROTOCOL, "fetch");
 	return send_groups(s, &s->body.fetch);
 }
 
@@ -570,13 +581,13 @@ on_reset(Session *s, size_t length)
 	WireFinished past = {0};
 
 	if (length != 0 || s->query->wire.shared_id != 0)
-		return fail(s, FAILURE_PROTOCOL, "reset");
-	if (!settle(s, &past))
+		return session_fail(s, FAILURE_PROTOCOL, "reset");
+	if (!settle_batches(s, &past))
 		return false;
 	s->taken = false;
 	s->bytes_in = 0;
 	s->copy_ms = s->kernel_ms = s->server_ms = 0;
-	return check(s, shared_query_reset(s->query, &s->error)) &&
+	return device_ok(s, shared_query_reset(s->query, &s->error)) &&
 		stream_send(&s->stream, MESSAGE_OPENED, NULL, 0);
 }
 
@@ -599,12 +610,12 @@ on_message(Session *s, const MessageHeader *header)
 			return on_list(s, header->length);
 		case MESSAGE_OPEN:
 			return s->greeted ? on_open(s, header->length) :
-								fail(s, FAILURE_PROTOCOL, "query without a greeting");
+								session_fail(s, FAILURE_PROTOCOL, "query without a greeting");
 		default:
 			break;
 	}
 	if (s->query == NULL)
-		return fail(s, FAILURE_PROTOCOL, "message without a query");
+		return session_fail(s, FAILURE_PROTOCOL, "message without a query");
 	switch (header->type)
 	{
 		case MESSAGE_STORE:
@@ -635,15 +646,15 @@ on_message(Session *s, const MessageHeader *header)
 		case MESSAGE_RESET:
 			return on_reset(s, header->length);
 		default:
-			return fail(s, FAILURE_PROTOCOL, "no such message");
+			return session_fail(s, FAILURE_PROTOCOL, "no such message");
 	}
 }
 
 /* ---- the thread ---- */
 
 /*
- * Waits for the client to close the socket: until then it may write into the arena, also
- * after a failure.  False if it does not within END_MS.
+ * Waits for the client to close the socket. Until then it may write into the arena, also after a
+ * failure. Returns false if the client does not close it within END_MS.
  */
 static bool
 await_end(int sock)
@@ -678,7 +689,10 @@ give_unowned(Arena *arena)
 	arena_give(arena, 0);
 }
 
-/* Without an arena there is nothing that the client could still write into. */
+/*
+ * Releases everything. If the session has an arena, waits first for the client to close the socket,
+ * because the client may still write into it.
+ */
 static void
 session_end(Session *s)
 {
@@ -695,12 +709,12 @@ session_end(Session *s)
 }
 
 /*
- * How long the client may take for the next message.  After HELLO there is no limit: cursors may
- * rest for long.  One that is kept is closed by the client after session_keep_ms; this is for
- * clients that lost their timer.
+ * Returns the time limit for the next message, in ms; -1: none, because cursors may rest for a long
+ * time. A client closes a kept connection by itself after session_keep_ms; the limit here is for
+ * clients whose timer failed.
  */
 static int
-patience(const Session *s)
+receive_timeout_ms(const Session *s)
 {
 	return s->kept ? 2 * session_keep_ms : s->greeted ? -1 : GREET_MS;
 }
@@ -714,25 +728,29 @@ session_main(void *arg)
 	bool go_on = true;
 
 	while (go_on &&
-		   stream_receive(&s->stream, &header, &s->body, sizeof(s->body), patience(s), &garbage))
+		   stream_receive(&s->stream, &header, &s->body, sizeof(s->body), receive_timeout_ms(s),
+						  &garbage))
 	{
 		watch_begin(&s->watch, s->device);
 		clock_gettime(CLOCK_MONOTONIC, &s->since);
 		go_on = on_message(s, &header);
-		/* what it is opened for comes soon */
+		/* the messages that use the query follow soon */
 		s->stream.spins = header.type == MESSAGE_OPEN;
 		s->server_ms += ms_since(&s->since);
 		watch_end(&s->watch);
 	}
 	if (garbage)
-		fail(s, FAILURE_PROTOCOL, "garbage on the socket");
+		session_fail(s, FAILURE_PROTOCOL, "garbage on the socket");
 	session_end(s);
 	return NULL;
 }
 
-/* Called in the thread that accepts connections, which must not wait for a client. */
+/*
+ * Sends FAILED to a client that gets no session. Called in the thread that accepts connections,
+ * which must not wait for a client.
+ */
 static void
-refuse(int sock, const char *text)
+refuse_connection(int sock, const char *text)
 {
 	struct
 	{
@@ -781,7 +799,7 @@ session_start(int sock)
 	}
 	free(s);
 	atomic_fetch_sub(&nsessions, 1);
-	refuse(sock,
-		   room ? "no thread for another session at the GPU server" :
-				  "too many sessions at the GPU server");
+	refuse_connection(sock,
+					  room ? "no thread for another session at the GPU server" :
+							 "too many sessions at the GPU server");
 }

@@ -1,8 +1,9 @@
 /*
  * shared_query.c
- *	  Open queries: which connections use them, and device calls on them.
+ *	  Queries that sessions may share: their list, and device calls on them.
  *
- * A query that is not shared is in the list as well, with one user.
+ * SharedQuery (server.h) wraps a device's Query with a lock and a status. A query of one session
+ * alone is such a query with one user.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,12 +40,13 @@ make_query(int device, char *arena, const WireQuery *wire, const double *thresho
 }
 
 /*
- * Counts one more user of the query with this `share`, or makes a new one; NULL if there is
- * no memory.  *is_new: the query is new, and locked by the caller, so that others wait
- * until it has been opened on the device.
+ * Returns the query with this shared_id, with one more user; creates the query if there is none.
+ * Returns NULL if there is no memory. If *is_new is set, the query is new and locked for the
+ * caller. Other sessions then wait until it is open on the device.
  */
 static SharedQuery *
-find_or_make(int device, char *arena, const WireQuery *wire, const double *thresholds, bool *is_new)
+find_or_make_query(int device, char *arena, const WireQuery *wire, const double *thresholds,
+				   bool *is_new)
 {
 	SharedQuery *query = NULL;
 
@@ -66,7 +68,10 @@ find_or_make(int device, char *arena, const WireQuery *wire, const double *thres
 	return query;
 }
 
-/* With the query locked: the status and text of the call that failed, or DEVICE_OK. */
+/*
+ * Returns the status and text of the device call that failed, or DEVICE_OK. The query must be
+ * locked.
+ */
 static DeviceStatus
 earlier_failure(const SharedQuery *query, DeviceError *error)
 {
@@ -81,7 +86,7 @@ shared_query_enter(SharedQuery **out, int device, char *arena, const WireQuery *
 {
 	DeviceStatus status = DEVICE_OK;
 	bool is_new;
-	SharedQuery *query = find_or_make(device, arena, wire, thresholds, &is_new);
+	SharedQuery *query = find_or_make_query(device, arena, wire, thresholds, &is_new);
 
 	if (query == NULL)
 		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
@@ -159,9 +164,12 @@ shared_query_failure(SharedQuery *query, DeviceError *error)
 
 /* ---- device calls ---- */
 
-/* Locks the query for a call, unless it has failed, or `finished` is not as the call needs it. */
+/*
+ * Locks the query for a device call. Fails, without the lock, if an earlier call failed, or if
+ * query->finished differs from `finished`.
+ */
 static DeviceStatus
-take_query(SharedQuery *query, bool finished, const char *out_of_order, DeviceError *error)
+lock_query(SharedQuery *query, bool finished, const char *out_of_order, DeviceError *error)
 {
 	DeviceStatus status;
 
@@ -174,9 +182,9 @@ take_query(SharedQuery *query, bool finished, const char *out_of_order, DeviceEr
 	return status;
 }
 
-/* Unlocks the query after a call, and notes a failure, after which nothing can be done with it. */
+/* Unlocks the query after a device call. Records a failure: all later calls then fail. */
 static DeviceStatus
-give_query(SharedQuery *query, DeviceStatus status, const DeviceError *error)
+unlock_query(SharedQuery *query, DeviceStatus status, const DeviceError *error)
 {
 	if (status == DEVICE_FULL)
 		atomic_store(&query->full, true);
@@ -208,7 +216,7 @@ shared_query_copy(SharedQuery *query, Lane *lane, const WireBatch *batch, size_t
 DeviceStatus
 shared_query_reduce(SharedQuery *query, Lane *lane, const WireBatch *batch, DeviceError *error)
 {
-	DeviceStatus status = take_query(query, false, "batch after the end", error);
+	DeviceStatus status = lock_query(query, false, "batch after the end", error);
 
 	if (status != DEVICE_OK)
 		return status;
@@ -221,19 +229,19 @@ shared_query_reduce(SharedQuery *query, Lane *lane, const WireBatch *batch, Devi
 			budget_count_failure(FAILURE_MEMORY, error->text);
 		query->rows = true;
 	}
-	return give_query(query, status, error);
+	return unlock_query(query, status, error);
 }
 
 DeviceStatus
 shared_query_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept,
 				   DeviceError *error)
 {
-	DeviceStatus status = take_query(query, false, "column after the end", error);
+	DeviceStatus status = lock_query(query, false, "column after the end", error);
 
 	if (status != DEVICE_OK)
 		return status;
 	status = spread_store(query, lane, in, kept, error);
-	return give_query(query, status, error);
+	return unlock_query(query, status, error);
 }
 
 DeviceStatus
@@ -241,7 +249,7 @@ shared_query_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 					  const WireRowRange *row_ranges, uint64_t *lacking, bool *taken,
 					  DeviceError *error)
 {
-	DeviceStatus status = take_query(query, false, "rows after the end", error);
+	DeviceStatus status = lock_query(query, false, "rows after the end", error);
 
 	*taken = false;
 	if (status != DEVICE_OK)
@@ -255,61 +263,61 @@ shared_query_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 			budget_count_failure(FAILURE_MEMORY, error->text);
 		query->rows |= *taken;
 	}
-	return give_query(query, status, error);
+	return unlock_query(query, status, error);
 }
 
 static void
-add_parts(WireFinished *result, const WireFinished *parts)
+add_peers(WireFinished *result, const WireFinished *peers)
 {
-	result->errors |= parts->errors;
-	result->undetermined += parts->undetermined;
-	result->changes += parts->changes;
-	result->retries += parts->retries;
-	result->memory_peak += parts->memory_peak;
-	result->kernel_ms += parts->kernel_ms;
-	result->devices = parts->devices;
+	result->errors |= peers->errors;
+	result->undetermined += peers->undetermined;
+	result->changes += peers->changes;
+	result->retries += peers->retries;
+	result->memory_peak += peers->memory_peak;
+	result->kernel_ms += peers->kernel_ms;
+	result->devices = peers->devices;
 }
 
 DeviceStatus
 shared_query_finish(SharedQuery *query, WireFinished *result, DeviceError *error)
 {
-	WireFinished parts = {0};
-	DeviceStatus status = take_query(query, false, "a second end", error);
+	WireFinished peers = {0};
+	DeviceStatus status = lock_query(query, false, "a second end", error);
 
 	if (status != DEVICE_OK)
 		return status;
 	query->finished = true;
-	parts.devices = 1;
-	status = spread_finish(query, &parts, error);
+	peers.devices = 1;
+	status = spread_finish(query, &peers, error);
 	if (status == DEVICE_OK)
 		status = device_ops.finish(query->query, query->limited ? &query->limit : NULL, false,
 								   result, error);
-	add_parts(result, &parts);
+	add_peers(result, &peers);
 	spread_close(query);
-	return give_query(query, status, error);
+	return unlock_query(query, status, error);
 }
 
 DeviceStatus
 shared_query_fetch(SharedQuery *query, Lane *lane, const WireGroups *out, DeviceError *error)
 {
-	DeviceStatus status = take_query(query, true, "fetch before the end", error);
+	DeviceStatus status = lock_query(query, true, "fetch before the end", error);
 
 	if (status != DEVICE_OK)
 		return status;
 	status = device_ops.fetch(query->query, lane, out, error);
-	return give_query(query, status, error);
+	return unlock_query(query, status, error);
 }
 
 DeviceStatus
 shared_query_pick(SharedQuery *query, Lane *lane, const WirePick *in, const int32_t *places,
 				  DeviceError *error)
 {
-	DeviceStatus status = take_query(query, true, "pick before the end", error);
+	DeviceStatus status = lock_query(query, true, "pick before the end", error);
 
 	if (status != DEVICE_OK)
 		return status;
 	status = device_ops.pick(query->query, lane, in, places, error);
-	return give_query(query, status, error);
+	return unlock_query(query, status, error);
 }
 
 DeviceStatus
@@ -327,5 +335,5 @@ shared_query_reset(SharedQuery *query, DeviceError *error)
 		atomic_store(&query->full, false);
 		status = device_ops.reset(query->query, error);
 	}
-	return give_query(query, status, error);
+	return unlock_query(query, status, error);
 }

@@ -1,10 +1,11 @@
 /*
  * spin.c
- *	  Looks for something again and again for a moment, before the caller goes to sleep for it.
+ *	  Polls for a short time before the caller sleeps.
  *
- * To go to sleep and to wake up takes longer than much of what is waited for: the end of a short
- * query's kernels, or a client's next message.  Processors that look are missed by others, backends
- * among them: so where processors are few, nobody looks, and no more than half of them ever do.
+ * Sleeping and waking up takes longer than many waits: for the end of a short query's kernels, or
+ * for a client's next message. But a polling processor is not available for other processes,
+ * backends among them. So no thread polls where there are few processors, and at most half of the
+ * processors poll at a time.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -15,7 +16,7 @@
 #define SPIN_NS 50000
 #define SPIN_PROCESSORS 4
 
-/* Between two looks, which may take a lock that those need who make happen what is waited for. */
+/* Pauses between two polls. A poll may take a lock that the producer needs. */
 #define SPIN_PAUSES 16
 
 atomic_int spin_processors;
@@ -27,14 +28,14 @@ count_processors(void)
 {
 	cpu_set_t set;
 
-	/* any thread may find out */
+	/* a race is harmless: all threads count the same */
 	if (spin_processors == 0)
 		spin_processors = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
 	return spin_processors;
 }
 
 static void
-rest(void)
+pause_processor(void)
 {
 	for (int i = 0; i < SPIN_PAUSES; i++)
 #if defined(__x86_64__)
@@ -67,7 +68,7 @@ spin_until(bool (*found)(void *arg), void *arg)
 
 		do
 		{
-			rest();
+			pause_processor();
 			is = found(arg);
 		} while (!is && now_ns() < end);
 	}

@@ -1,10 +1,10 @@
 /*
  * spread.c
- *	  Queries over stored columns that are spread over several devices; see spread.h.
+ *	  Queries over stored columns that are distributed over several devices; see spread.h.
  *
- * RESIDENT is cut into a message for each device that has rows of it.  First the columns are held
- * everywhere: then all rows are there, or none is reduced.  Each other device has a thread, as
- * looking up keys waits for the device.
+ * RESIDENT is split into a message for each device that has rows of it. First the columns are held
+ * on all devices, so that either all rows are there or none is reduced. Then each device reduces
+ * its rows in a thread of its own, because the lookup of keys waits for the device.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,17 +13,17 @@
 #include "server/resident_plan.h"
 #include "server/spread.h"
 
-/* What a message asks of one device. */
-typedef struct Share
+/* The rows of a split message that one device has. */
+typedef struct DeviceMessage
 {
 	int device;
-	bool any; /* the rest counts: */
+	bool any; /* the device has rows; else the rest is unused */
 	uint32_t nrow_ranges;
 	uint32_t nspans;
-	WireResident *in;         /* with its spans */
-	WireRowRange *row_ranges; /* with the cells */
+	WireResident *in;         /* followed by its spans */
+	WireRowRange *row_ranges; /* followed by the cells of lookup tables */
 	uint64_t *lacking;
-	StoreHold *hold; /* which the device releases, once it was given */
+	StoreHold *hold; /* the device releases it, once it was passed on */
 	DeviceQuery *query;
 	Lane *lane;
 	Watch watch;
@@ -31,22 +31,23 @@ typedef struct Share
 	bool threaded;
 	DeviceStatus status;
 	DeviceError error;
-} Share;
+} DeviceMessage;
 
-/* A message that is cut. */
-typedef struct Cut
+/* A RESIDENT that is split by devices. */
+typedef struct SplitMessage
 {
 	const WireResident *in;
 	const WireRowRange *row_ranges;
-	bool lost; /* a span stands for row_ranges of several devices, which nobody knows */
-	Share share[WIRE_MAX_DEVICES];
-} Cut;
+	/* a span without its list is on several devices, so that no device can know its list */
+	bool lost;
+	DeviceMessage message[WIRE_MAX_DEVICES];
+} SplitMessage;
 
-#define FLAGS (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD)
+#define LACKING_FLAGS (WIRE_OUTDATED | WIRE_UNSORTED | WIRE_SPREAD)
 
-/* ---- who has what ---- */
+/* ---- devices of ranges ---- */
 
-/* The device that has all ranges of the span; -1: there are several. */
+/* Returns the device that stores all ranges of the span; -1 if there are several. */
 static int
 span_place(WireTableKey table, const WireSpan *span)
 {
@@ -67,36 +68,36 @@ spread_device(const WireResident *in, const WireRowRange *row_ranges)
 					   in->nrow_ranges > 0 ? row_ranges[0].range : wire_spans(in)[0].first);
 }
 
-/* ---- cutting a message ---- */
+/* ---- splitting a message ---- */
 
 static void
-count_shares(Cut *cut)
+count_messages(SplitMessage *split)
 {
-	const WireSpan *spans = wire_spans(cut->in);
+	const WireSpan *spans = wire_spans(split->in);
 
-	for (uint32_t i = 0; i < cut->in->nrow_ranges; i++)
-		cut->share[store_place(cut->in->table, cut->row_ranges[i].range)].nrow_ranges++;
-	for (uint32_t i = 0; i < cut->in->nspans; i++)
+	for (uint32_t i = 0; i < split->in->nrow_ranges; i++)
+		split->message[store_place(split->in->table, split->row_ranges[i].range)].nrow_ranges++;
+	for (uint32_t i = 0; i < split->in->nspans; i++)
 	{
-		int d = span_place(cut->in->table, &spans[i]);
+		int d = span_place(split->in->table, &spans[i]);
 
 		if (d >= 0)
-			cut->share[d].nspans++;
+			split->message[d].nspans++;
 		else if (spans[i].row_range == WIRE_NO_ARRAY)
-			cut->lost = true;
+			split->lost = true;
 	}
 }
 
-/* Memory for the messages, which have no row_ranges and spans yet; false: there is none. */
+/* Allocates the messages, without row ranges and spans. Returns false if there is no memory. */
 static bool
-make_messages(Cut *cut)
+make_messages(SplitMessage *split)
 {
-	const WireResident *in = cut->in;
+	const WireResident *in = split->in;
 	size_t cells = wire_cell_states_at(in) + in->ncells - wire_cells_at(in);
 
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share *s = &cut->share[d];
+		DeviceMessage *s = &split->message[d];
 		size_t row_ranges = wire_align(s->nrow_ranges * sizeof(WireRowRange));
 
 		s->device = d;
@@ -110,115 +111,115 @@ make_messages(Cut *cut)
 			return false;
 		*s->in = *in;
 		memcpy((char *) s->row_ranges + row_ranges,
-			   (const char *) cut->row_ranges + wire_cells_at(in), cells);
+			   (const char *) split->row_ranges + wire_cells_at(in), cells);
 		s->in->nrow_ranges = s->in->nspans = 0;
 	}
 	return true;
 }
 
 /*
- * Runs and spans, in their order.  Of a list that is sent, all row_ranges are on its span's device,
- * which numbers them anew.
+ * Fills in row ranges and spans, in their order. The list of a span goes with the span, because all
+ * its row ranges are on one device. The span's index of its list is adjusted.
  */
 static void
-fill_messages(Cut *cut)
+fill_messages(SplitMessage *split)
 {
-	const WireSpan *spans = wire_spans(cut->in);
+	const WireSpan *spans = wire_spans(split->in);
 	uint32_t next = 0;
 
-	for (uint32_t i = 0; i <= cut->in->nrow_ranges; i++)
+	for (uint32_t i = 0; i <= split->in->nrow_ranges; i++)
 	{
-		Share *s;
+		DeviceMessage *s;
 
-		for (; next < cut->in->nspans &&
+		for (; next < split->in->nspans &&
 			 (spans[next].row_range == WIRE_NO_ARRAY || spans[next].row_range <= i);
 			 next++)
 		{
-			int d = span_place(cut->in->table, &spans[next]);
+			int d = span_place(split->in->table, &spans[next]);
 			WireSpan *to;
 
 			if (d < 0)
 				continue;
-			s = &cut->share[d];
+			s = &split->message[d];
 			to = (WireSpan *) (s->in + 1) + s->in->nspans++;
 			*to = spans[next];
 			if (to->row_range != WIRE_NO_ARRAY)
 				to->row_range = s->in->nrow_ranges;
 		}
-		if (i == cut->in->nrow_ranges)
+		if (i == split->in->nrow_ranges)
 			break;
-		s = &cut->share[store_place(cut->in->table, cut->row_ranges[i].range)];
-		s->row_ranges[s->in->nrow_ranges++] = cut->row_ranges[i];
+		s = &split->message[store_place(split->in->table, split->row_ranges[i].range)];
+		s->row_ranges[s->in->nrow_ranges++] = split->row_ranges[i];
 	}
 }
 
 static void
-free_messages(Cut *cut)
+free_messages(SplitMessage *split)
 {
 	for (int d = 0; d < store_devices(); d++)
 	{
-		free(cut->share[d].in);
-		free(cut->share[d].row_ranges);
-		free(cut->share[d].lacking);
+		free(split->message[d].in);
+		free(split->message[d].row_ranges);
+		free(split->message[d].lacking);
 	}
 }
 
-/* What all devices lack, as RESIDED has it. */
+/* Combines what the devices lack, in the order of the message, as RESIDED needs it. */
 static void
-join_lacking(Cut *cut, uint64_t *lacking)
+join_lacking(SplitMessage *split, uint64_t *lacking)
 {
-	const WireSpan *spans = wire_spans(cut->in);
+	const WireSpan *spans = wire_spans(split->in);
 	uint32_t next[WIRE_MAX_DEVICES] = {0};
 	uint64_t flags = 0;
 
 	for (int d = 0; d < store_devices(); d++)
-		if (cut->share[d].any)
+		if (split->message[d].any)
 		{
-			flags |= cut->share[d].lacking[0] & FLAGS;
-			cut->share[d].lacking[0] &= ~FLAGS;
+			flags |= split->message[d].lacking[0] & LACKING_FLAGS;
+			split->message[d].lacking[0] &= ~LACKING_FLAGS;
 		}
-	for (uint32_t i = 0; i < cut->in->nrow_ranges; i++)
+	for (uint32_t i = 0; i < split->in->nrow_ranges; i++)
 	{
-		int d = store_place(cut->in->table, cut->row_ranges[i].range);
+		int d = store_place(split->in->table, split->row_ranges[i].range);
 
-		lacking[i] = cut->share[d].lacking[next[d]++];
+		lacking[i] = split->message[d].lacking[next[d]++];
 	}
-	for (uint32_t i = 0; i < cut->in->nspans; i++)
+	for (uint32_t i = 0; i < split->in->nspans; i++)
 	{
-		int d = span_place(cut->in->table, &spans[i]);
+		int d = span_place(split->in->table, &spans[i]);
 		uint64_t all =
-			spans[i].row_range == WIRE_NO_ARRAY ? UINT64_MAX >> (64 - cut->in->nstored) : 0;
+			spans[i].row_range == WIRE_NO_ARRAY ? UINT64_MAX >> (64 - split->in->nstored) : 0;
 
-		lacking[cut->in->nrow_ranges + i] = d < 0 ? all : cut->share[d].lacking[next[d]++];
+		lacking[split->in->nrow_ranges + i] = d < 0 ? all : split->message[d].lacking[next[d]++];
 	}
 	lacking[0] |= flags;
 }
 
-/* ---- parts ---- */
+/* ---- peers ---- */
 
 /*
- * The query's part on this device, which may be opened; the device is not the query's own, which is
- * not shared.
+ * Returns in *out the query's peer on this device, which is opened if necessary. Not for shared
+ * queries, nor for the query's own device.
  */
 static DeviceStatus
-get_part(SharedQuery *query, int device, PeerQuery **out, DeviceError *error)
+get_peer(SharedQuery *query, int device, PeerQuery **out, DeviceError *error)
 {
-	PeerQuery *part = query->parts[device];
+	PeerQuery *peer = query->peers[device];
 	DeviceStatus status;
 
-	if (part == NULL && (part = calloc(1, sizeof(*part))) == NULL)
+	if (peer == NULL && (peer = calloc(1, sizeof(*peer))) == NULL)
 		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	query->parts[device] = *out = part;
-	if (part->lane == NULL)
+	query->peers[device] = *out = peer;
+	if (peer->lane == NULL)
 	{
-		status = device_ops.lane_open(&part->lane, device, query->arena, ARENA_BUFFER_BYTES,
+		status = device_ops.lane_open(&peer->lane, device, query->arena, ARENA_BUFFER_BYTES,
 									  ARENA_BUFFERS, error);
 		if (status != DEVICE_OK)
 			return status;
 	}
-	if (part->query)
+	if (peer->query)
 		return DEVICE_OK;
-	return device_ops.query_open(&part->query, device, &query->wire, query->thresholds, error);
+	return device_ops.query_open(&peer->query, device, &query->wire, query->thresholds, error);
 }
 
 void
@@ -226,16 +227,16 @@ spread_close(SharedQuery *query)
 {
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 	{
-		PeerQuery *part = query->parts[d];
+		PeerQuery *peer = query->peers[d];
 
-		if (part == NULL)
+		if (peer == NULL)
 			continue;
-		if (part->query)
-			device_ops.query_close(part->query);
-		if (part->lane)
-			device_ops.lane_close(part->lane);
-		free(part);
-		query->parts[d] = NULL;
+		if (peer->query)
+			device_ops.query_close(peer->query);
+		if (peer->lane)
+			device_ops.lane_close(peer->lane);
+		free(peer);
+		query->peers[d] = NULL;
 	}
 }
 
@@ -251,7 +252,7 @@ DeviceStatus
 spread_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept, DeviceError *error)
 {
 	int device = store_place(in->table, in->range);
-	PeerQuery *part;
+	PeerQuery *peer;
 	DeviceStatus status;
 
 	*kept = false;
@@ -259,31 +260,31 @@ spread_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept, De
 		return store_put(device, lane, in, use_of(query), kept, error);
 	if (query->arena == NULL)
 		return DEVICE_OK;
-	status = get_part(query, device, &part, error);
+	status = get_peer(query, device, &peer, error);
 	if (status == DEVICE_NO_MEMORY)
 		return DEVICE_OK;
-	return status == DEVICE_OK ? store_put(device, part->lane, in, use_of(query), kept, error) :
+	return status == DEVICE_OK ? store_put(device, peer->lane, in, use_of(query), kept, error) :
 								 status;
 }
 
 /* ---- rows ---- */
 
 static void
-widen(PeerQuery *part, const WireResident *in)
+widen_key_bounds(PeerQuery *peer, const WireResident *in)
 {
 	for (int k = 0; k < WIRE_MAX_KEYS; k++)
 	{
-		if (!part->reduces || in->key_min[k] < part->key_min[k])
-			part->key_min[k] = in->key_min[k];
-		if (!part->reduces || in->key_max[k] > part->key_max[k])
-			part->key_max[k] = in->key_max[k];
+		if (!peer->reduces || in->key_min[k] < peer->key_min[k])
+			peer->key_min[k] = in->key_min[k];
+		if (!peer->reduces || in->key_max[k] > peer->key_max[k])
+			peer->key_max[k] = in->key_max[k];
 	}
-	part->reduces = true;
+	peer->reduces = true;
 }
 
-/* Holds the share's columns; *held: all of its rows are there. */
+/* Holds the columns of a device's rows. Sets *held if all rows are stored there. */
 static DeviceStatus
-hold_share(SharedQuery *query, Share *s, bool *held)
+hold_message(SharedQuery *query, DeviceMessage *s, bool *held)
 {
 	DeviceStatus status =
 		store_hold(s->device, s->in, s->row_ranges, use_of(query), s->lacking, &s->hold, &s->error);
@@ -295,41 +296,41 @@ hold_share(SharedQuery *query, Share *s, bool *held)
 }
 
 static void
-release_holds(Cut *cut)
+release_holds(SplitMessage *split)
 {
 	for (int d = 0; d < store_devices(); d++)
-		if (cut->share[d].hold)
-			store_release(cut->share[d].hold);
+		if (split->message[d].hold)
+			store_release(split->message[d].hold);
 }
 
-/* Where the share is reduced. */
+/* Finds the query and the lane that reduce the rows of this device. */
 static DeviceStatus
-aim(SharedQuery *query, Lane *lane, Share *s)
+find_target(SharedQuery *query, Lane *lane, DeviceMessage *s)
 {
-	PeerQuery *part;
+	PeerQuery *peer;
 	DeviceStatus status;
 
 	s->query = query->query;
 	s->lane = lane;
 	if (s->device == query->device)
 		return DEVICE_OK;
-	status = get_part(query, s->device, &part, &s->error);
-	s->query = part ? part->query : NULL;
-	s->lane = part ? part->lane : NULL;
-	/* no memory for this is none for the rows */
+	status = get_peer(query, s->device, &peer, &s->error);
+	s->query = peer ? peer->query : NULL;
+	s->lane = peer ? peer->lane : NULL;
+	/* without memory for a peer there is no room for its rows */
 	return status == DEVICE_NO_MEMORY ? DEVICE_FULL : status;
 }
 
-/* Holds all columns and readies all devices; *held: all rows are there. */
+/* Holds all columns, and readies the peers. Sets *held if all rows are stored. */
 static DeviceStatus
-hold_all(SharedQuery *query, Lane *lane, Cut *cut, bool *held, DeviceError *error)
+hold_all(SharedQuery *query, Lane *lane, SplitMessage *split, bool *held, DeviceError *error)
 {
-	*held = !cut->lost;
+	*held = !split->lost;
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share *s = &cut->share[d];
+		DeviceMessage *s = &split->message[d];
 		bool is = true;
-		DeviceStatus status = s->any ? hold_share(query, s, &is) : DEVICE_OK;
+		DeviceStatus status = s->any ? hold_message(query, s, &is) : DEVICE_OK;
 
 		if (status != DEVICE_OK)
 		{
@@ -340,11 +341,12 @@ hold_all(SharedQuery *query, Lane *lane, Cut *cut, bool *held, DeviceError *erro
 	}
 	for (int d = 0; d < store_devices() && *held; d++)
 	{
-		DeviceStatus status = cut->share[d].any ? aim(query, lane, &cut->share[d]) : DEVICE_OK;
+		DeviceStatus status =
+			split->message[d].any ? find_target(query, lane, &split->message[d]) : DEVICE_OK;
 
 		if (status != DEVICE_OK)
 		{
-			*error = cut->share[d].error;
+			*error = split->message[d].error;
 			return status;
 		}
 	}
@@ -352,9 +354,9 @@ hold_all(SharedQuery *query, Lane *lane, Cut *cut, bool *held, DeviceError *erro
 }
 
 static void *
-reduce_share(void *arg)
+reduce_message(void *arg)
 {
-	Share *s = arg;
+	DeviceMessage *s = arg;
 
 	watch_begin(&s->watch, s->device);
 	s->status = device_ops.resident(s->query, s->lane, s->in, s->row_ranges, s->hold, &s->error);
@@ -363,16 +365,16 @@ reduce_share(void *arg)
 	return NULL;
 }
 
-/* All devices at once; the worst of their statuses. */
+/* Reduces the rows of all devices at once. Returns the worst of the statuses. */
 static DeviceStatus
-reduce_all(SharedQuery *query, Cut *cut, DeviceError *error)
+reduce_all(SharedQuery *query, SplitMessage *split, DeviceError *error)
 {
 	DeviceStatus worst = DEVICE_OK;
-	Share *own = NULL;
+	DeviceMessage *own = NULL;
 
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share *s = &cut->share[d];
+		DeviceMessage *s = &split->message[d];
 
 		if (!s->any)
 			continue;
@@ -381,16 +383,16 @@ reduce_all(SharedQuery *query, Cut *cut, DeviceError *error)
 			own = s;
 			continue;
 		}
-		widen(query->parts[d], cut->in);
-		s->threaded = pthread_create(&s->thread, NULL, reduce_share, s) == 0;
+		widen_key_bounds(query->peers[d], split->in);
+		s->threaded = pthread_create(&s->thread, NULL, reduce_message, s) == 0;
 		if (!s->threaded)
-			reduce_share(s);
+			reduce_message(s);
 	}
 	if (own)
-		reduce_share(own);
+		reduce_message(own);
 	for (int d = 0; d < store_devices(); d++)
 	{
-		Share *s = &cut->share[d];
+		DeviceMessage *s = &split->message[d];
 
 		if (s->threaded)
 			pthread_join(s->thread, NULL);
@@ -404,8 +406,9 @@ reduce_all(SharedQuery *query, Cut *cut, DeviceError *error)
 }
 
 /*
- * After DEVICE_FULL of one device, when others may have taken their rows: forgets all of the query,
- * of which nothing may come any more, if these were its first rows.
+ * Called after DEVICE_FULL of one device, when others may have reduced their rows. Drops all rows
+ * of the query if these were its first. Else the query fails: its earlier rows cannot be separated
+ * from these.
  */
 static DeviceStatus
 forget_rows(SharedQuery *query, DeviceError *error)
@@ -420,24 +423,24 @@ forget_rows(SharedQuery *query, DeviceError *error)
 }
 
 static DeviceStatus
-reduce_cut(SharedQuery *query, Lane *lane, Cut *cut, uint64_t *lacking, bool *taken,
-		   DeviceError *error)
+reduce_split(SharedQuery *query, Lane *lane, SplitMessage *split, uint64_t *lacking, bool *taken,
+			 DeviceError *error)
 {
 	bool held;
-	DeviceStatus status = hold_all(query, lane, cut, &held, error);
+	DeviceStatus status = hold_all(query, lane, split, &held, error);
 
 	if (status != DEVICE_OK || !held)
 	{
-		release_holds(cut);
-		join_lacking(cut, lacking);
+		release_holds(split);
+		join_lacking(split, lacking);
 		return status;
 	}
-	status = reduce_all(query, cut, error);
+	status = reduce_all(query, split, error);
 	*taken = status == DEVICE_OK;
 	return status == DEVICE_FULL ? forget_rows(query, error) : status;
 }
 
-/* All rows are on the query's own device, or on none. */
+/* Reduces rows that are all on the query's own device, or a message that reads no columns. */
 static DeviceStatus
 reduce_here(SharedQuery *query, Lane *lane, const WireResident *in, const WireRowRange *row_ranges,
 			uint64_t *lacking, bool *taken, DeviceError *error)
@@ -454,62 +457,62 @@ reduce_here(SharedQuery *query, Lane *lane, const WireResident *in, const WireRo
 }
 
 /*
- * Has only one device rows of the message?  Lists of spans that are sent are remembered by devices
- * that have all of them.
+ * Returns whether only one device has rows of the message. A device remembers a list only if it has
+ * all ranges of its span.
  */
 static bool
-is_on_one(const Cut *cut)
+is_on_one(const SplitMessage *split)
 {
 	int n = 0;
 
 	for (int d = 0; d < store_devices(); d++)
-		n += cut->share[d].nrow_ranges + cut->share[d].nspans > 0;
-	return n == 1 && !cut->lost;
+		n += split->message[d].nrow_ranges + split->message[d].nspans > 0;
+	return n == 1 && !split->lost;
 }
 
 DeviceStatus
 spread_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 				const WireRowRange *row_ranges, uint64_t *lacking, bool *taken, DeviceError *error)
 {
-	Cut *cut;
+	SplitMessage *split;
 	DeviceStatus status = DEVICE_OK;
 
 	*taken = false;
-	/* rows of a shared query that another device has are lacking on its own */
+	/* a shared query has no peers: rows on other devices are reported as lacking */
 	if (in->nstored == 0 || store_devices() == 1 || query->arena == NULL)
 		return reduce_here(query, lane, in, row_ranges, lacking, taken, error);
-	if ((cut = calloc(1, sizeof(*cut))) == NULL)
+	if ((split = calloc(1, sizeof(*split))) == NULL)
 		return device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
-	cut->in = in;
-	cut->row_ranges = row_ranges;
-	count_shares(cut);
-	if (is_on_one(cut) && spread_device(in, row_ranges) == query->device)
+	split->in = in;
+	split->row_ranges = row_ranges;
+	count_messages(split);
+	if (is_on_one(split) && spread_device(in, row_ranges) == query->device)
 		status = reduce_here(query, lane, in, row_ranges, lacking, taken, error);
 	else if (query->wire.flags & WIRE_ORDERED)
 		lacking[0] = WIRE_SPREAD;
-	else if (!make_messages(cut))
+	else if (!make_messages(split))
 		status = device_fail(error, DEVICE_FULL, "out of memory in the GPU server");
 	else
 	{
-		fill_messages(cut);
-		status = reduce_cut(query, lane, cut, lacking, taken, error);
+		fill_messages(split);
+		status = reduce_split(query, lane, split, lacking, taken, error);
 	}
-	free_messages(cut);
-	free(cut);
+	free_messages(split);
+	free(split);
 	return status;
 }
 
 /* ---- the end ---- */
 
 static DeviceStatus
-finish_part(SharedQuery *query, PeerQuery *part, WireFinished *result, DeviceError *error)
+finish_peer(SharedQuery *query, PeerQuery *peer, WireFinished *result, DeviceError *error)
 {
 	WireFinished end = {0};
 	double ms = 0;
-	DeviceStatus status = device_ops.finish(part->query, NULL, true, &end, error);
+	DeviceStatus status = device_ops.finish(peer->query, NULL, true, &end, error);
 
 	if (status == DEVICE_OK)
-		status = device_ops.lane_settle(part->lane, &ms, error);
+		status = device_ops.lane_settle(peer->lane, &ms, error);
 	if (status != DEVICE_OK)
 		return status;
 	result->errors |= end.errors;
@@ -519,7 +522,7 @@ finish_part(SharedQuery *query, PeerQuery *part, WireFinished *result, DeviceErr
 	result->memory_peak += end.memory_peak;
 	result->kernel_ms += end.kernel_ms + ms;
 	result->devices++;
-	return device_ops.absorb(query->query, part->query, part->key_min, part->key_max, error);
+	return device_ops.absorb(query->query, peer->query, peer->key_min, peer->key_max, error);
 }
 
 DeviceStatus
@@ -527,9 +530,9 @@ spread_finish(SharedQuery *query, WireFinished *result, DeviceError *error)
 {
 	for (int d = 0; d < WIRE_MAX_DEVICES; d++)
 	{
-		PeerQuery *part = query->parts[d];
+		PeerQuery *peer = query->peers[d];
 		DeviceStatus status =
-			part && part->reduces ? finish_part(query, part, result, error) : DEVICE_OK;
+			peer && peer->reduces ? finish_peer(query, peer, result, error) : DEVICE_OK;
 
 		if (status != DEVICE_OK)
 			return status;

@@ -1,41 +1,47 @@
 /*
  * spread.h
- *	  Queries over stored columns that are spread over several devices.
+ *	  Queries over stored columns that are distributed over several devices.
  *
- * A query is on one device, which gets its batches.  Of rows of RESIDENT that other devices have,
- * each reduces its own, in a query of its own there; at the end the groups of these are moved to
- * the device of the query, and combined.  All of this is called with the query locked.
+ * A query is on one device, its own, which gets all batches. If RESIDENT names rows that are stored
+ * on other devices, each of these devices reduces its rows in a query of its own, a peer query. At
+ * the end the peers' groups are moved to the query's own device and combined there.
+ *
+ * All functions are called with the SharedQuery locked.
  */
 #ifndef GPUAGG_SERVER_SPREAD_H
 #define GPUAGG_SERVER_SPREAD_H
 
 #include "server/server.h"
 
-/* A query's part on another device than its own. */
+/* A query on another device than its SharedQuery's own, for the rows stored there. */
 typedef struct PeerQuery
 {
 	DeviceQuery *query;
 	Lane *lane;
-	bool reduces;                   /* it has rows: */
-	int64_t key_min[WIRE_MAX_KEYS]; /* as in RESIDENT, over all of them */
+	bool reduces;                   /* it has rows, and the bounds below are valid */
+	int64_t key_min[WIRE_MAX_KEYS]; /* bounds of the keys of all rows, as in RESIDENT */
 	int64_t key_max[WIRE_MAX_KEYS];
 } PeerQuery;
 
-/* A device that has rows of the message; -1: it reads none. */
+/* Returns a device that has rows of the message; -1 if the message reads no columns. */
 extern int spread_device(const WireResident *in, const WireRowRange *row_ranges);
+/* Stores a column of a range on the range's device. *kept: it is stored now. */
 extern DeviceStatus spread_store(SharedQuery *query, Lane *lane, const WireStore *in, bool *kept,
 								 DeviceError *error);
 /*
- * Reduces the rows if all of them are there: then *taken is set.  Else lacking[] is what RESIDED
- * says.  DEVICE_FULL: none of the query's rows counts any more that came with a message of this
- * kind, this one or an earlier one.
+ * Reduces the rows if all of them are stored, and sets *taken. Else fills in lacking[], as RESIDED
+ * needs it. After DEVICE_FULL no row counts that came with this RESIDENT or an earlier one of the
+ * query.
  */
 extern DeviceStatus spread_resident(SharedQuery *query, Lane *lane, const WireResident *in,
 									const WireRowRange *row_ranges, uint64_t *lacking, bool *taken,
 									DeviceError *error);
-/* Moves the groups of all parts to the query, and adds their part of the result. */
+/*
+ * Moves the groups of all peers to the query's own device. Adds the peers' counts and times to
+ * *result.
+ */
 extern DeviceStatus spread_finish(SharedQuery *query, WireFinished *result, DeviceError *error);
-/* Closes all parts. */
+/* Closes all peers. */
 extern void spread_close(SharedQuery *query);
 
 #endif /* GPUAGG_SERVER_SPREAD_H */

@@ -1,10 +1,9 @@
 /*
  * store.c
- *	  Columns of tables that stay on the devices: which there are, and how they are filled; see
- * store.h.
+ *	  Fills the columns that are cached on the devices; see store.h.
  *
- * Each device has a lock, under which all of its bookkeeping and the operations on its memory
- * are done.
+ * Each device's store has a lock. All bookkeeping, and all operations on the device's memory, are
+ * done with it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,7 @@
 #include "server/server.h"
 #include "server/store_internal.h"
 
-/* Ranges of all tables that are remembered, on one device. */
+/* Most ranges of all tables on one device. */
 #define MAX_RANGES (1 << 22)
 
 /* ---- tables, columns, ranges ---- */
@@ -44,8 +43,9 @@ remove_table(Store *store, StoreTable **at)
 }
 
 /*
- * Forgets the table that was used the longest ago of those that nobody holds, and of which no use
- * is `use`; empty ones first. `empty`: only one of which nothing is there.
+ * Removes the table with the oldest last use, of those that no query holds and whose last use is
+ * not `use`; tables without ranges first. `empty`: only a table without ranges. Returns false if
+ * there is none.
  */
 static bool
 forget_table(Store *store, uint64_t use, bool empty)
@@ -96,7 +96,6 @@ same_column(const WireColumnKey *a, const WireColumnKey *b)
 		a->attno == b->attno && a->scale == b->scale && a->type == b->type && a->coded == b->coded;
 }
 
-/* The number of the column, or -1. */
 int
 store_find_column(const StoreTable *table, const WireColumnKey *key)
 {
@@ -107,8 +106,8 @@ store_find_column(const StoreTable *table, const WireColumnKey *key)
 }
 
 /*
- * The entry that was used the longest ago of those that nobody holds and this use has not; those
- * without memory first.  -1: none.
+ * Returns the column with the oldest last use, of those that no query holds and whose last use is
+ * not `use`; columns without memory first. -1: there is none.
  */
 static int
 replaceable_column(const StoreTable *table, uint64_t use)
@@ -166,7 +165,6 @@ store_note_use(StoreTable *table, StoreColumn *column, uint64_t use)
 	column->last = use;
 }
 
-/* The place of the range of this number among the table's, or where it would be. */
 int
 store_range_place(const StoreTable *table, uint32_t number)
 {
@@ -187,7 +185,7 @@ store_range_place(const StoreTable *table, uint32_t number)
 	return left;
 }
 
-/* A new entry for a range at this place; NULL: no memory. */
+/* Inserts a range at this index. Returns NULL if there is no memory. */
 static StoreRange *
 insert_range(Store *store, StoreTable *table, int place)
 {
@@ -214,14 +212,15 @@ insert_range(Store *store, StoreTable *table, int place)
 }
 
 /*
- * Gives a range, which has no columns, a place behind all others; false: there are too many rows.
+ * Gives a range without columns positions behind all others. Returns false if the table has too
+ * many rows.
  */
 static bool
 append_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 {
 	int64_t first = table->end;
 
-	/* not across the end of a segment */
+	/* a range must not cross the end of a segment */
 	if (first / STORE_SEGMENT_ROWS != (first + nrows - 1) / STORE_SEGMENT_ROWS)
 		first = (first / STORE_SEGMENT_ROWS + 1) * STORE_SEGMENT_ROWS;
 	if (first + nrows > STORE_MAX_ROWS)
@@ -233,7 +232,9 @@ append_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 	return true;
 }
 
-/* Takes the place of a range that is out of date; queries that read it keep what they see. */
+/*
+ * Readies an outdated range for other rows. Keeps its positions only if no query reads the table.
+ */
 static bool
 replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 {
@@ -253,7 +254,10 @@ replace_range(StoreTable *table, StoreRange *range, uint32_t nrows)
 	return append_range(table, range, nrows);
 }
 
-/* The table's range with these rows, made if need be; NULL: there is no room. */
+/*
+ * Returns the table's range with these rows, which is created if necessary; NULL if there is no
+ * room.
+ */
 static StoreRange *
 make_range(Store *store, StoreTable *table, const WireStore *in)
 {
@@ -280,7 +284,7 @@ make_range(Store *store, StoreTable *table, const WireStore *in)
 
 /* ---- filling ---- */
 
-/* The column's segment of this number; NULL: no memory. */
+/* Returns the column's segment of this number; NULL if there is no memory. */
 static Segment *
 make_segment(StoreColumn *column, int number)
 {
@@ -297,7 +301,7 @@ make_segment(StoreColumn *column, int number)
 	return &column->segments[number];
 }
 
-/* Room for so many rows in a segment, and in its bitmap if there is one, or there are NULLs now. */
+/* Makes room for so many rows in a segment, and in its bitmap if it has one or gets NULLs. */
 static DeviceStatus
 enlarge_segment(Store *store, StoreColumn *column, Segment *s, int64_t rows, bool nulls,
 				DeviceError *error)
@@ -312,7 +316,8 @@ enlarge_segment(Store *store, StoreColumn *column, Segment *s, int64_t rows, boo
 }
 
 /*
- * Makes room in the column for the rows of a range: twice what there was, or as much as is needed.
+ * Makes room in the column for the rows of a range. Doubles the segment's array if there is memory,
+ * else enlarges it as far as necessary.
  */
 static DeviceStatus
 make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls, Segment **segment,
@@ -339,7 +344,7 @@ make_room(Store *store, StoreColumn *column, const StoreRange *range, bool nulls
 	return status;
 }
 
-/* Copies the values and NULLs of a range to its place. */
+/* Copies the values and NULLs of a range to its positions. */
 static DeviceStatus
 fill(Lane *lane, const WireStore *in, const StoreRange *range, const Segment *s, DeviceError *error)
 {
@@ -356,8 +361,8 @@ fill(Lane *lane, const WireStore *in, const StoreRange *range, const Segment *s,
 }
 
 /*
- * Puts the numbers of the column's dictionary in place of the buffer's own.  false: the dictionary
- * is full, or there is no memory for it.
+ * Replaces the message's own codes, in the buffer, by codes of the column's dictionary. Returns
+ * false if the dictionary is full, or if there is no memory for it.
  */
 static bool
 number_values(Lane *lane, const WireStore *in, StoreColumn *column)
@@ -391,8 +396,9 @@ store_note_stamp(StoreTable *table, uint64_t stamp)
 }
 
 /*
- * Notes that the dictionary is full by the values of the present rows: those of all ranges that
- * queries have named, as those behind this one are not even sent.
+ * Records that the values of the current rows have filled the dictionary. `full_stamp` is the
+ * latest stamp that a query has named, not the one of this range, because ranges after this one are
+ * not even sent.
  */
 static void
 note_full(StoreTable *table, StoreColumn *column, uint64_t stamp)
@@ -403,8 +409,8 @@ note_full(StoreTable *table, StoreColumn *column, uint64_t stamp)
 }
 
 /*
- * Keeps host memory within its limit: other columns' dictionaries go, or this one with what there
- * is of the column (false).
+ * Keeps host memory within its limit. Evicts other columns with dictionaries, and, if that is not
+ * enough, drops this column (returns false).
  */
 static bool
 keep_dictionary(Store *store, StoreTable *table, StoreColumn *column)
@@ -421,8 +427,8 @@ keep_dictionary(Store *store, StoreTable *table, StoreColumn *column)
 }
 
 /*
- * With the lock held.  *again: the column was forgotten for a new dictionary, in which there is
- * room.
+ * store_put() with the lock held. Sets *again if the column was dropped for a new dictionary, which
+ * has room.
  */
 static DeviceStatus
 put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, bool *again,
@@ -447,7 +453,7 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, boo
 	*kept = (range->columns & bit) != 0;
 	if (*kept)
 		return DEVICE_OK;
-	/* what goes for this column must not be the table's list of ranges */
+	/* while columns are evicted for this one, the table's list of ranges must stay */
 	table->holds++;
 	status = make_room(store, column, range, in->validity != WIRE_NO_ARRAY, &segment, error);
 	has_dictionary = status != DEVICE_OK || number_values(lane, in, column);
@@ -458,7 +464,7 @@ put(Store *store, Lane *lane, const WireStore *in, uint64_t use, bool *kept, boo
 		return DEVICE_OK;
 	if (!has_dictionary && column->replaced > 0 && column->holds == 0)
 	{
-		/* values of rows that are gone may fill it */
+		/* values of rows that were replaced may have filled it */
 		store_retry_column(store, table, column);
 		*again = true;
 		return DEVICE_OK;
@@ -499,21 +505,24 @@ store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 	return status;
 }
 
-/* ---- what there was no room for ---- */
+/* ---- refused columns ---- */
 
-/* Would the column be refused again? */
+/* Returns whether there would still be no room for the column. */
 static bool
-still_refused(const Store *store, const StoreColumn *column)
+is_still_refused(const Store *store, const StoreColumn *column)
 {
+	StoreEvictable evictable;
+
 	if (column->full)
 		return true;
+	if (column->refused == 0 && column->refused_host == 0)
+		return false;
+	evictable = store_evictable(store, column->before, column->last);
 	if (column->refused_host > 0 &&
 		dictionary_bytes_of_all() + column->refused_host >
-			store_host_limit() + store_evictable_dictionaries(store, column->before, column->last))
+			store_host_limit() + evictable.dictionaries)
 		return true;
-	return column->refused > 0 &&
-		store_evictable_bytes(store, column->before, column->last) <
-		store_shortage(store, column->refused);
+	return column->refused > 0 && evictable.device < store_shortage(store, column->refused);
 }
 
 uint32_t
@@ -529,14 +538,14 @@ store_refused(int device, const WireResident *in)
 	{
 		int c = store_find_column(table, &in->stored[i]);
 
-		if (c >= 0 && still_refused(store, &table->columns[c]))
+		if (c >= 0 && is_still_refused(store, &table->columns[c]))
 			refused |= (uint32_t) 1 << i;
 	}
 	pthread_mutex_unlock(&store->lock);
 	return refused;
 }
 
-/* ---- all of it ---- */
+/* ---- all columns ---- */
 
 static void
 list_columns(const StoreTable *table, WireListed *out)
@@ -579,8 +588,8 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * The tables with a higher number of which there is something, by number; NULL: there are none, or
- * there is no memory.
+ * Returns the tables with memory and an id above `after`, ordered by id. The caller frees the
+ * array. NULL: there is no memory.
  */
 static StoreTable **
 next_tables(const Store *store, uint64_t after, int *n)

@@ -1,66 +1,74 @@
 /*
  * store.h
- *	  Columns of tables that stay on the devices: which there are, where they lie, what goes.
+ *	  Store: the columns of tables that are cached on the devices. What is there, where it lies,
+ *	  and what is evicted.
  *
- * Device layers share this bookkeeping (store.c) and bring the operations on memory.
+ * This is the bookkeeping. The device layer provides the operations on memory (StoreOps).
  *
- * A table's rows have positions that all of its columns share.  A column is an array for each
- * segment of STORE_SEGMENT_ROWS positions; a range of rows never crosses the end of a segment.
- * Ranges that come in order lie behind each other.  Each device has the ranges of which it is the
- * place; what is said here of a table is of those.
+ * Each device has a store, with the block ranges that belong to the device (wire_place). The rows
+ * of a table on a device have positions, which all of its columns share. A column has an array for
+ * each segment of STORE_SEGMENT_ROWS positions. The rows of a range never cross the end of a
+ * segment. Ranges that come in order lie one after the other.
  *
- * A query holds the columns that it reads until the device has finished with them: what is
- * held is neither freed nor overwritten.  Arrays that had to be replaced by larger ones are freed
- * when nobody holds their column any more.
+ * A query holds the columns that it reads until the device has finished with them. Held columns are
+ * neither freed nor overwritten. An array that was replaced by a larger one is freed when no query
+ * holds its column any more.
  *
- * Lists of row_ranges that came with an id (WireSpan) are remembered with their table, and where
- *their rows lie: that is found again only after a change of the table's ranges or columns.
+ * Lists of row ranges that came with an id (WireSpan) are remembered with their table, together
+ * with the positions of their rows. The positions are found again only after the table's ranges or
+ * columns have changed.
  *
- * When memory is short, the column goes whose last but one use is the longest ago; a column
- * that is being filled takes only from those with an older one than its own.  A use is a query that
- * names the column, whether it was there or not.  Nothing is freed for what would not have room
- * then, either.  Entries of tables and columns are replaced, when there are too many, in the order
- * of their last use.
+ * Eviction: when memory is short, the column is freed whose last but one use is the oldest (LRU-2).
+ * A use is a query that names the column, also if the column was not there. A column that is being
+ * filled takes memory only from columns whose last but one use is older than its own. Nothing is
+ * evicted if the new data would not have room even then. If there are too many entries of tables or
+ * columns, the one with the oldest last use is replaced.
  *
- * A column that was refused is tried again when the reason is gone: when there is memory, or, where
- * its dictionary was full, when a quarter of the ranges that a query reads has changed.
+ * A refused column had no room. It is tried again when there is memory. If its dictionary was full,
+ * it is tried again when a quarter of the ranges that a query reads has changed.
  */
 #ifndef GPUAGG_STORE_H
 #define GPUAGG_STORE_H
 
 #include "device_cuda/device.h"
 
-/* Tests make these and those of resident.h smaller. */
+/* Tests make these constants, and those of resident_plan.h, smaller. */
 #ifndef STORE_SEGMENT_ROWS
 #define STORE_SEGMENT_ROWS ((int64_t) 1 << 25)
-/* The first array of a column has room for at least so many rows. */
+/* Least rows of a column's first array. */
 #define STORE_LEAST_ROWS ((int64_t) 1 << 17)
-/* With fewer rows gaps do not matter. */
+/* Gaps of at most so many positions are ignored. */
 #define STORE_LEAST_GAPS ((int64_t) 1 << 20)
 #endif
-/* A table's lists may have so many row_ranges, and two more for each of its ranges. */
+/* Row ranges that the lists of a table may have, in addition to two for each of its ranges. */
 #define STORE_LEAST_LISTED 1024
 #define STORE_MAX_SEGMENTS 256
 #define STORE_MAX_ROWS (STORE_SEGMENT_ROWS * STORE_MAX_SEGMENTS)
 
-/* Operations on a device's memory, one at a time; what they did is there when they return. */
+/*
+ * Operations on a device's memory. They are called one at a time for each device, and are complete
+ * when they return.
+ */
 typedef struct StoreOps
 {
-	/* The lane's buffer in the arena. */
+	/* Returns the lane's buffer in the arena. */
 	char *(*buffer)(Lane *lane, int buffer);
 	DeviceStatus (*allocate)(int device, size_t bytes, void **at, DeviceError *error);
 	void (*release)(int device, void *at);
-	/* A larger array in place of another one; bytes behind `used` are set to `rest`. */
+	/*
+	 * Fills a larger array that replaces another one: copies its `used` bytes, and sets all bytes
+	 * after them to `rest`.
+	 */
 	DeviceStatus (*enlarge)(int device, void *to, size_t bytes, const void *from, size_t used,
 							int rest, DeviceError *error);
 	/*
-	 * May be NULL: makes room that put_bits needs.  Called without a lock, as the store may have to
-	 * give memory for it.
+	 * Optional: allocates the memory that put_bits needs. Called without the store's lock, because
+	 * the store may have to free memory for it.
 	 */
 	DeviceStatus (*ready)(Lane *lane, DeviceError *error);
 	/*
-	 * Copies from the lane's buffer, at these offsets: values, and bits of rows `first` and on,
-	 * from bit 0.
+	 * Copy from the lane's buffer, at offset `from`: values, or LSB-first bits. put_bits copies
+	 * nrows bits, which become bits `first` and following of `bits`.
 	 */
 	DeviceStatus (*put)(Lane *lane, int buffer, uint32_t from, void *to, size_t bytes,
 						DeviceError *error);
@@ -68,14 +76,14 @@ typedef struct StoreOps
 							 int64_t nrows, DeviceError *error);
 } StoreOps;
 
-/* One segment of a column. */
+/* A segment of a column, as a query reads it. */
 typedef struct StoreSegment
 {
 	const char *values;
-	const uint8_t *validity; /* NULL: no NULLs */
+	const uint8_t *validity; /* LSB-first bits; NULL: no NULLs */
 } StoreSegment;
 
-/* Positions first .. first + nrows - 1. */
+/* A range of positions: first .. first + nrows - 1. */
 typedef struct StoreSpan
 {
 	int64_t first;
@@ -84,54 +92,56 @@ typedef struct StoreSpan
 
 typedef struct StoreTable StoreTable;
 
-/* What a query reads. */
+/* The columns and rows that a query holds. */
 typedef struct StoreHold
 {
-	struct StoreHold *next; /* the holder's */
+	struct StoreHold *next; /* free for the holder's use */
 	int device;
-	StoreTable *table; /* NULL: no column is read */
-	uint64_t columns;  /* of the table, a bit each */
+	StoreTable *table; /* NULL: the query reads no column */
+	uint64_t columns;  /* the table's columns that are held, a bit each */
 	int64_t nrows;
-	bool sorted; /* the row_ranges' rows lie in the order of the row_ranges */
-	int nspans;  /* ascending, with gaps between them, none across segments */
+	bool sorted; /* the positions of rows are in the order of the message's row ranges */
+	int nspans;  /* ascending, with gaps between them; a span does not cross segments */
 	StoreSpan *spans;
 	int nsegments;
-	StoreSegment *segments;               /* nsegments of each stored column of the query */
-	uint8_t column[WIRE_MAX_STORED_COLS]; /* of the table */
+	StoreSegment *segments;               /* nsegments for each stored column of the query */
+	uint8_t column[WIRE_MAX_STORED_COLS]; /* its number in the table, for each stored column */
 } StoreHold;
 
 extern void store_start(const StoreOps *ops, int ndevices);
 /*
- * Bytes of stored columns a device; UINT64_MAX: half of the device's memory.  May be called before
- * store_start.
+ * Limits the bytes of stored columns per device; UINT64_MAX: half of the device's memory. May be
+ * called before store_start().
  */
 extern void store_set_limit(uint64_t bytes);
 /*
- * The devices, over which tables are spread (wire_place); tests make the number of ranges smaller.
+ * Number of devices that tables are distributed over, and consecutive ranges on one device
+ * (wire_place). Tests make the number of ranges smaller.
  */
 extern int store_devices(void);
 extern uint32_t store_place_ranges;
+/* Returns the device of a range. */
 extern int store_place(WireTableKey table, uint32_t range);
 
-/* A number for the uses of one query. */
+/* Returns a new number that marks the uses of one query. */
 extern uint64_t store_use(void);
 
-/* Keeps a column of a range, unless there is no room for it. */
+/* Stores a column of a range. *kept is false if there is no room for it. */
 extern DeviceStatus store_put(int device, Lane *lane, const WireStore *in, uint64_t use, bool *kept,
 							  DeviceError *error);
 
 /*
- * Holds the columns that the message names, if all rows of its row_ranges and spans are there: then
- * *hold is set.  Else it is NULL, and lacking[i] has a bit for each column that run i, or span i -
- * in->nrow_ranges, lacks, or lacking[0] WIRE_OUTDATED.
+ * Holds the columns that the message names, and sets *hold, if all rows of its row ranges and spans
+ * are stored. Else *hold is NULL, and lacking[i] has a bit for each column that row range i lacks,
+ * or span i - in->nrow_ranges; or lacking[0] has WIRE_OUTDATED.
  */
 extern DeviceStatus store_hold(int device, const WireResident *in, const WireRowRange *row_ranges,
 							   uint64_t use, uint64_t *lacking, StoreHold **hold,
 							   DeviceError *error);
 extern void store_release(StoreHold *hold);
 /*
- * Was a stored column of the query seen to be in no order?  As long as it stays, nobody needs to
- * look again.
+ * Returns whether a stored column of the query is known to be neither ascending nor descending.
+ * That is remembered as long as the column is stored.
  */
 extern bool store_is_disordered(const StoreHold *hold, int stored);
 extern void store_note_disorder(const StoreHold *hold, int stored);
@@ -140,30 +150,30 @@ extern void store_note_disorder(const StoreHold *hold, int stored);
 extern void store_list(const WireList *from, WireListed *out);
 
 /*
- * The message's columns, a bit each, of which a part was not kept there, for which there is still
+ * Returns the message's columns, a bit each, that were refused on this device and would still have
  * no room.
  */
 extern uint32_t store_refused(int device, const WireResident *in);
 
 /*
- * Bytes of host memory that a device's tables and dictionaries have; a dictionary counts at each
- * device that uses it.
+ * Returns the bytes of host memory of a device's tables and dictionaries. A dictionary counts for
+ * each device that uses it.
  */
 extern uint64_t store_host_bytes(int device);
 /*
- * What dictionaries of all devices may have of the host's memory; 0: an eighth of what columns may
- * have on the devices.
+ * Limits the host memory of all dictionaries; 0: an eighth of the limits of stored columns on all
+ * devices.
  */
 extern void store_set_host_limit(uint64_t bytes);
 
 /*
- * Gives up to so many bytes back to the budget; false: columns that nobody holds do not have what
- * the budget lacks of them, and all stay.
+ * Gives up to `bytes` back to the budget. If the evictable columns do not have as much as the
+ * budget lacks, evicts nothing and returns false.
  */
 extern bool store_yield(int device, uint64_t bytes);
-/* Frees what is beyond a limit that was lowered. */
+/* Evicts columns beyond a limit that was lowered. */
 extern void store_trim(void);
-/* Forgets all tables that nobody holds. */
+/* Removes everything that no query holds. */
 extern void store_forget(int device);
 
 #endif /* GPUAGG_STORE_H */

@@ -1,7 +1,7 @@
 /*
  * store_hold.c
- *	  Finds the rows that queries name, and holds their columns; lists of row_ranges that have an
- *id.
+ *	  Finds the rows that a RESIDENT message names, and holds their columns. Remembers the lists
+ *	  of spans. See store.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,12 @@
 #include "server/dictionary.h"
 #include "server/store_internal.h"
 
-/* ---- columns and row_ranges ---- */
+/* ---- columns and row ranges ---- */
 
-/* The numbers of the columns that the message names; notes that they are used. */
+/*
+ * Returns the numbers of the message's columns, and records their use. -1: the column cannot be
+ * used.
+ */
 static void
 find_columns(Store *store, StoreTable *table, const WireResident *in, uint64_t use, int *columns)
 {
@@ -26,7 +29,7 @@ find_columns(Store *store, StoreTable *table, const WireResident *in, uint64_t u
 	}
 }
 
-/* Adds to *changed the row_ranges of later stamps. */
+/* Counts row ranges: in *all, and in *changed those with a later stamp. */
 static void
 count_changed(const WireRowRange *row_ranges, uint32_t n, uint64_t stamp, uint64_t *all,
 			  uint64_t *changed)
@@ -36,7 +39,7 @@ count_changed(const WireRowRange *row_ranges, uint32_t n, uint64_t stamp, uint64
 	*all += n;
 }
 
-/* Has the range the row range's rows? */
+/* Returns whether the range is stored with the rows of the row range. */
 static bool
 range_is_there(const StoreRange *range, const WireRowRange *row_range)
 {
@@ -45,7 +48,10 @@ range_is_there(const StoreRange *range, const WireRowRange *row_range)
 		row_range->nrows <= range->nrows - row_range->first;
 }
 
-/* Bit i: the range lacks the message's column i; all bits if it is not there. */
+/*
+ * Returns a bit for each of the message's columns that the range lacks; all bits if the range is
+ * not stored.
+ */
 static uint64_t
 lacks(const StoreRange *range, const WireRowRange *row_range, const WireResident *in,
 	  const int *columns)
@@ -68,7 +74,7 @@ compare_spans(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts spans, and joins those that touch, but not across segments. */
+/* Sorts spans, and merges adjacent ones within a segment. */
 static void
 join_spans(StoreHold *hold)
 {
@@ -89,7 +95,7 @@ join_spans(StoreHold *hold)
 	hold->nspans = n;
 }
 
-/* Does the query know all entries of its coded columns? */
+/* Returns whether the client has all entries of the dictionaries. */
 static bool
 knows_dictionaries(const StoreTable *table, const WireResident *in, const int *columns)
 {
@@ -105,7 +111,10 @@ knows_dictionaries(const StoreTable *table, const WireResident *in, const int *c
 	return true;
 }
 
-/* The range of this number, or NULL; *place is that of the one before, and of this one then. */
+/*
+ * Returns the range at the index of this number, which may have another number; NULL at the end.
+ * *place is the index of the range before, and becomes that of this one.
+ */
 static const StoreRange *
 next_range(const StoreTable *table, uint32_t number, int *place)
 {
@@ -116,7 +125,7 @@ next_range(const StoreTable *table, uint32_t number, int *place)
 	return *place < table->nranges ? &table->ranges[*place] : NULL;
 }
 
-/* Adds a span, and notes whether it lies behind all others. */
+/* Appends a span. Clears hold->sorted unless it lies behind all others. */
 static void
 add_span(StoreHold *hold, const StoreSpan *span)
 {
@@ -126,9 +135,12 @@ add_span(StoreHold *hold, const StoreSpan *span)
 	hold->nrows += span->nrows;
 }
 
-/* ---- lists of row_ranges ---- */
+/* ---- lists of row ranges ---- */
 
-/* The place of the list that begins with this range, or where it would be. */
+/*
+ * Returns the index of the list that begins with this range, or the index where it would be
+ * inserted.
+ */
 static int
 list_place(const StoreTable *table, uint32_t first)
 {
@@ -146,7 +158,10 @@ list_place(const StoreTable *table, uint32_t first)
 	return left;
 }
 
-/* Remembers a list in place of an earlier one, if there is memory. */
+/*
+ * Remembers a span's list, and replaces an earlier one of the same first range. Does nothing
+ * without memory.
+ */
 static void
 remember_list(StoreTable *table, const WireSpan *span, const WireRowRange *row_ranges)
 {
@@ -157,7 +172,7 @@ remember_list(StoreTable *table, const WireSpan *span, const WireRowRange *row_r
 					  .nranges = span->nranges,
 					  .nrow_ranges = span->nrow_ranges};
 
-	/* not more than a few for each range */
+	/* bounds the memory: only a few for each range */
 	if (!there &&
 		table->listed + span->nrow_ranges > 2 * (int64_t) table->nranges + STORE_LEAST_LISTED)
 		return;
@@ -194,7 +209,7 @@ remember_list(StoreTable *table, const WireSpan *span, const WireRowRange *row_r
 	table->lists[place] = list;
 }
 
-/* Finds where the list's rows lie, unless that is known. */
+/* Finds the positions of the list's rows, unless they are up to date. */
 static void
 settle_list(const StoreTable *table, StoreList *list)
 {
@@ -226,7 +241,9 @@ settle_list(const StoreTable *table, StoreList *list)
 	}
 }
 
-/* The list of a span that came without it, if it is known, with what it lacks. */
+/*
+ * Returns the list of a span that came without it, and what it lacks; NULL if the list is unknown.
+ */
 static StoreList *
 find_list(StoreTable *table, const WireSpan *span, const WireResident *in, const int *columns,
 		  uint64_t *lacking)
@@ -248,7 +265,10 @@ find_list(StoreTable *table, const WireSpan *span, const WireResident *in, const
 	return list;
 }
 
-/* The spans of all lists that are named, if none lacks a column; else false. */
+/*
+ * Finds the lists of all spans, and what they lack. Adds to *room the number of position ranges
+ * that they have. Returns whether nothing is lacking.
+ */
 static bool
 find_lists(StoreTable *table, const WireResident *in, const int *columns, uint64_t *lacking,
 		   size_t *room)
@@ -268,10 +288,7 @@ find_lists(StoreTable *table, const WireResident *in, const int *columns, uint64
 	return all;
 }
 
-/*
- * Adds the rows of lists that are named for ranges before this one, from span i on; returns the
- * next span.
- */
+/* Adds the rows of lists for ranges before this one, from span i on. Returns the next span. */
 static uint32_t
 add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t range,
 		  StoreHold *hold)
@@ -292,8 +309,8 @@ add_lists(const StoreTable *table, const WireResident *in, uint32_t i, uint64_t 
 }
 
 /*
- * Finds all rows, of lists and of row_ranges, in the order of their ranges; false: something is
- * lacking, or there is no memory.
+ * Finds all rows, of lists and of row ranges, in the order of their ranges. Returns false if
+ * something is lacking, or if there is no memory.
  */
 static bool
 find_rows(StoreTable *table, const WireResident *in, const WireRowRange *row_ranges,
@@ -331,7 +348,10 @@ find_rows(StoreTable *table, const WireResident *in, const WireRowRange *row_ran
 	return true;
 }
 
-/* Rows without columns: they have any positions.  False: no memory. */
+/*
+ * Sets up a hold without columns: rows are only counted, and any positions will do. Returns false
+ * if there is no memory.
+ */
 static bool
 count_rows(const WireResident *in, const WireRowRange *row_ranges, StoreHold *hold)
 {
@@ -356,7 +376,7 @@ free_hold(StoreHold *hold)
 	free(hold);
 }
 
-/* Holds the columns, and notes where they lie; false: no memory. */
+/* Holds the columns, and fills in their arrays. Returns false if there is no memory. */
 static bool
 take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHold *hold)
 {
@@ -382,7 +402,7 @@ take_hold(StoreTable *table, const WireResident *in, const int *columns, StoreHo
 }
 
 /*
- * Columns whose dictionary was full are tried again when a quarter of the ranges that are named has
+ * Allows another try for columns whose dictionary was full, if a quarter of the named ranges has
  * changed since.
  */
 static void
@@ -441,7 +461,10 @@ store_hold(int device, const WireResident *in, const WireRowRange *row_ranges, u
 	table = store_make_table(store, in->table.id, use);
 	if (table)
 	{
-		/* when the query asks for the first time: what it stores then must not be dropped again */
+		/*
+		 * Removes a table with many gaps, but only at the query's first message: later ones must
+		 * find what the query has stored.
+		 */
 		if (table->gaps > STORE_LEAST_GAPS && table->gaps > table->end / 4 && table->holds == 0 &&
 			table->last != use)
 			store_empty_table(store, table);

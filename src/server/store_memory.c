@@ -1,7 +1,6 @@
 /*
  * store_memory.c
- *	  The stores of all devices, their memory and its limits, and which columns are freed for
- * others; see store.h.
+ *	  The stores of all devices: their memory, its limits, and eviction; see store.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +10,12 @@
 #include "server/server.h"
 #include "server/store_internal.h"
 
-/* Dictionaries may have this part of the memory that stored columns may have on all devices, */
+/*
+ * Limit of the host memory of dictionaries: the limits of stored columns on all devices, divided by
+ * this ...
+ */
 #define HOST_PART 8
-/* but at least so many bytes, and at most this part of the machine's memory. */
+/* ... but at least so many bytes, and at most the machine's memory divided by MACHINE_PART. */
 #define LEAST_HOST_BYTES ((uint64_t) 64 << 20)
 #define MACHINE_PART 16
 
@@ -73,7 +75,9 @@ store_limit(const Store *store)
 	uint64_t setting = atomic_load(&limit_setting);
 	uint64_t limit = budget_device(store->device)->limit;
 
-	/* five eighths of what is at most four fifths of the memory: half of it */
+	/*
+	 * `limit` is at most four fifths of the memory, and five eighths of it are half of the memory
+	 */
 	if (setting == UINT64_MAX)
 		return limit / 8 * 5;
 	return setting < limit ? setting : limit;
@@ -135,7 +139,10 @@ store_free_retired(Store *store, StoreColumn *column)
 	}
 }
 
-/* Forgets arrays that are freed, and the dictionary: another one may have room. */
+/*
+ * Frees the list of segments, whose arrays are freed already, and the dictionary. Another
+ * dictionary may have room.
+ */
 static void
 forget_arrays(StoreColumn *column)
 {
@@ -235,40 +242,30 @@ store_drop_retired(Store *store)
 		store->retired = retired;
 }
 
-/*
- * May the column be freed for one of these uses?  Nobody holds it, its last but one use is before
- * `before`, and its last use is not `last`, which is that of the query that needs the memory.
- */
+/* Returns whether the column may be freed; see store_evict(). */
 static bool
 is_evictable(const StoreColumn *c, uint64_t before, uint64_t last)
 {
 	return c->bytes > 0 && c->holds == 0 && c->before < before && c->last != last;
 }
 
-/* Bytes that store_evict() could free. */
-uint64_t
-store_evictable_bytes(const Store *store, uint64_t before, uint64_t last)
+StoreEvictable
+store_evictable(const Store *store, uint64_t before, uint64_t last)
 {
-	uint64_t bytes = 0;
+	StoreEvictable sum = {0, 0};
 
 	for (const StoreTable *t = store->tables; t; t = t->next)
 		for (int i = 0; i < t->ncolumns; i++)
-			if (is_evictable(&t->columns[i], before, last))
-				bytes += t->columns[i].bytes;
-	return bytes;
-}
+		{
+			const StoreColumn *c = &t->columns[i];
 
-/* Bytes of the dictionaries that store_evict() could free. */
-uint64_t
-store_evictable_dictionaries(const Store *store, uint64_t before, uint64_t last)
-{
-	uint64_t bytes = 0;
-
-	for (const StoreTable *t = store->tables; t; t = t->next)
-		for (int i = 0; i < t->ncolumns; i++)
-			if (t->columns[i].dictionary && is_evictable(&t->columns[i], before, last))
-				bytes += dictionary_bytes(t->columns[i].dictionary);
-	return bytes;
+			if (!is_evictable(c, before, last))
+				continue;
+			sum.device += c->bytes;
+			if (c->dictionary)
+				sum.dictionaries += dictionary_bytes(c->dictionary);
+		}
+	return sum;
 }
 
 bool
@@ -301,8 +298,8 @@ store_evict(Store *store, uint64_t before, uint64_t last, bool coded)
 }
 
 /*
- * Bytes that the store, or queries as well, have beyond their limits once there are so many more;
- * 0: there is room.
+ * Returns the bytes by which the store, or the store and the queries together, would exceed their
+ * limits with `bytes` more.
  */
 uint64_t
 store_shortage(const Store *store, uint64_t bytes)
@@ -316,7 +313,8 @@ store_shortage(const Store *store, uint64_t bytes)
 }
 
 /*
- * Accounts for memory of a column, which takes it from others if need be, and if they have enough.
+ * Accounts for memory of a column, and evicts others if necessary and sufficient. Returns false if
+ * there is not enough.
  */
 static bool
 take_bytes(Store *store, const StoreColumn *column, uint64_t bytes)
@@ -327,7 +325,7 @@ take_bytes(Store *store, const StoreColumn *column, uint64_t bytes)
 
 		if (lacks == 0 && budget_take(store->device, bytes))
 			break;
-		if (store_evictable_bytes(store, column->before, column->last) < lacks ||
+		if (store_evictable(store, column->before, column->last).device < lacks ||
 			!store_evict(store, column->before, column->last, false))
 			return false;
 	}
@@ -355,8 +353,9 @@ store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int
 		return device_fail(error, DEVICE_NO_MEMORY, "gpuagg.device_cache_memory reached");
 	}
 	/*
-	 * memory that others have, or that is in pieces: what frees as much again without help would
-	 * free all in vain
+	 * The allocation may fail because other processes use memory, or because it is fragmented.
+	 * Evicting may help then. Stops once as much was freed as is needed: evicting more would help
+	 * no more.
 	 */
 	had = store->bytes;
 	while ((status = store_ops->allocate(store->device, bytes, &larger.at, error)) ==
@@ -389,7 +388,7 @@ store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes, int
 	return DEVICE_OK;
 }
 
-/* ---- for others ---- */
+/* ---- memory for queries ---- */
 
 bool
 store_yield(int device, uint64_t bytes)
@@ -402,7 +401,7 @@ store_yield(int device, uint64_t bytes)
 
 	pthread_mutex_lock(&store->lock);
 	before = store->bytes;
-	if (store_evictable_bytes(store, UINT64_MAX, 0) >= lacks)
+	if (store_evictable(store, UINT64_MAX, 0).device >= lacks)
 		while (before - store->bytes < bytes && store_evict(store, UINT64_MAX, 0, false))
 			;
 	gave = store->bytes < before;

@@ -2,8 +2,8 @@
  * stream.c
  *	  Messages of a session, several with one system call.
  *
- * A client that sends several messages at once waits for the last answer: so the others go with it
- * (stream_hold).
+ * If a client sends several messages at once, it waits only for the last answer. So earlier answers
+ * are held back and go with the last one (stream_hold).
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 /* ---- sending ---- */
 
 static bool
-flush(Stream *stream)
+send_held(Stream *stream)
 {
 	size_t n = stream->held;
 
@@ -30,7 +30,7 @@ stream_hold(Stream *stream, MessageType type, const void *body, size_t length)
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, (uint32_t) length, 0};
 	size_t bytes = sizeof(header) + length;
 
-	if (stream->held + bytes > sizeof(stream->out) && !flush(stream))
+	if (stream->held + bytes > sizeof(stream->out) && !send_held(stream))
 		return false;
 	if (bytes > sizeof(stream->out))
 		return wire_send(stream->sock, type, body, length);
@@ -44,13 +44,13 @@ stream_hold(Stream *stream, MessageType type, const void *body, size_t length)
 bool
 stream_send(Stream *stream, MessageType type, const void *body, size_t length)
 {
-	return stream_hold(stream, type, body, length) && flush(stream);
+	return stream_hold(stream, type, body, length) && send_held(stream);
 }
 
 bool
 stream_send_fd(Stream *stream, MessageType type, const void *body, size_t length, int fd)
 {
-	return flush(stream) && wire_send_fd(stream->sock, type, body, length, fd);
+	return send_held(stream) && wire_send_fd(stream->sock, type, body, length, fd);
 }
 
 /* ---- receiving ---- */
@@ -63,7 +63,7 @@ stream_waits(const Stream *stream)
 	return stream->from < stream->to || poll(&p, 1, 0) > 0;
 }
 
-/* A receive that does not wait. */
+/* Arguments and result of a receive that does not wait. */
 typedef struct Receive
 {
 	int sock;
@@ -73,7 +73,7 @@ typedef struct Receive
 } Receive;
 
 static bool
-has_come(void *arg)
+receive_now(void *arg)
 {
 	Receive *r = arg;
 
@@ -82,8 +82,8 @@ has_come(void *arg)
 }
 
 /*
- * Receives some bytes, 0 at the end of the file, after wait_ms or an error.  Sends what was held
- * back before it sleeps.
+ * Receives some bytes. Returns 0 at end of file, after wait_ms, or after an error. Sends held-back
+ * answers before it sleeps.
  */
 static size_t
 receive_some(Stream *stream, void *to, size_t size, int wait_ms)
@@ -94,13 +94,13 @@ receive_some(Stream *stream, void *to, size_t size, int wait_ms)
 
 	for (;;)
 	{
-		if (has_come(&r) && r.n < 0 && errno == EINTR)
+		if (receive_now(&r) && r.n < 0 && errno == EINTR)
 			continue;
 		if (r.n >= 0)
 			return r.n;
-		if ((errno != EAGAIN && errno != EWOULDBLOCK) || !flush(stream))
+		if ((errno != EAGAIN && errno != EWOULDBLOCK) || !send_held(stream))
 			return 0;
-		if (spins && spin_until(has_come, &r) && r.n > 0)
+		if (spins && spin_until(receive_now, &r) && r.n > 0)
 			return r.n;
 		spins = false;
 		if (poll(&p, 1, wait_ms) == 0)

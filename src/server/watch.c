@@ -1,10 +1,10 @@
 /*
  * watch.c
- *	  Detects devices that complete nothing any more.
+ *	  Detects devices that hang: that have work but complete none of it.
  *
- * A session registers each message while it handles it.  On a busy device some message is
- * completed all the time, however long each of them waits; if the device or its driver
- * hangs, none is.
+ * A session registers each message while it handles it. On a busy device messages are completed all
+ * the time, however long each of them waits. If the device or its driver hangs, no message is
+ * completed.
  */
 #include <pthread.h>
 #include <time.h>
@@ -12,12 +12,15 @@
 #include "server/server.h"
 
 /*
- * While some kernels hang, messages of new sessions may still complete.  So a message that
- * takes t counts as much as a device that has completed nothing for t / LONG_MESSAGE.
+ * While some kernels hang, messages of new sessions may still be completed. So a message that takes
+ * t ms counts like a device that has completed nothing for t / LONG_MESSAGE ms.
  */
 #define LONG_MESSAGE 5
 
-/* Messages of sessions without a device yet (pinning memory, say) have a place of their own. */
+/*
+ * One place for each device, and one for messages of sessions that have no device yet (pinning
+ * memory, for example).
+ */
 #define PLACES (WIRE_MAX_DEVICES + 1)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,6 +1,6 @@
 /*
  * wire.c
- *	  Whole messages over blocking sockets.
+ *	  Sends and receives whole messages over blocking sockets.
  */
 #include <errno.h>
 #include <poll.h>
@@ -83,7 +83,7 @@ wire_send(int sock, MessageType type, const void *body, size_t length)
 	return wire_send_fd(sock, type, body, length, -1);
 }
 
-/* Waits wait_ms for the first byte, and WIRE_REST_MS for each further piece. */
+/* Receives `length` bytes. Waits wait_ms for the first one, and WIRE_REST_MS each time for more. */
 static bool
 receive_all(int sock, void *data, size_t length, int wait_ms)
 {

@@ -2,7 +2,7 @@
  * state.c
  *	  The state of the GPU server in shared memory.
  *
- * Locking: one LWLock of the extension's own tranche, held for copies only.
+ * Locking: one LWLock of the extension's own tranche. It is held only for copies.
  */
 #include "postgres.h"
 
@@ -15,17 +15,17 @@
 #include "settings.h"
 #include "supervisor/state.h"
 
-/* So often a supervisor may be started. */
+/* Least interval between two starts of a supervisor by sessions. */
 #define ADOPTION_MS 1000
 
 typedef struct SharedServer
 {
 	LWLock *lock;
-	TimestampTz adopted; /* when server_is_orphaned() was true */
+	TimestampTz adopted; /* when server_is_orphaned() has last returned true */
 	ServerSnapshot snapshot;
 } SharedServer;
 
-/* Set in the postmaster and inherited by fork; NULL where the library was loaded later. */
+/* Set in the postmaster and inherited by fork; NULL if the library was loaded later. */
 static SharedServer *shared;
 static ServerState (*first_state)(char *reason, size_t size);
 static shmem_request_hook_type previous_request;
@@ -71,7 +71,7 @@ server_state_init(ServerState (*first)(char *reason, size_t size))
 	shmem_startup_hook = start_memory;
 }
 
-/* Neither a server, nor a supervisor that would start one. */
+/* Returns whether there is neither a server nor a supervisor that would start one. */
 static bool
 is_orphaned(const ServerSnapshot *snapshot)
 {
@@ -94,7 +94,7 @@ server_snapshot(ServerSnapshot *snapshot)
 	*snapshot = s->snapshot;
 	LWLockRelease(s->lock);
 
-	/* nobody is there to say so */
+	/* without a supervisor, no process has recorded that the setting is off */
 	if (is_orphaned(snapshot) && !gpuagg_server)
 	{
 		snapshot->state = SERVER_OFF;
@@ -117,7 +117,7 @@ server_ready(char *reason, size_t reason_size)
 	ServerState state;
 	ServerSnapshot snapshot;
 
-	/* the state alone: the snapshot is large, and a query asks several times */
+	/* reads only the state: the snapshot is large, and a query checks several times */
 	if (shared)
 	{
 		LWLockAcquire(shared->lock, LW_SHARED);

@@ -1,26 +1,25 @@
 /*
  * supervisor.c
- *	  The background worker that keeps the GPU server running.
+ *	  The supervisor: a background worker that keeps the GPU server running.
  *
- * It starts gpuagg-server with fork and exec, reads the server's messages from a
- * socket pair, publishes its state in shared memory, and starts it again when it
- * ends: at once the first time, then with growing pauses while servers end soon after
- * their start.  After one that found no device none is started before settings are
- * reloaded.
+ * It starts gpuagg-server with fork and exec, reads the server's messages from a socket pair, and
+ * publishes its state in shared memory. When the server ends, it starts another one: at once the
+ * first time, then with growing pauses while servers end soon after their start. After a server
+ * that found no device, none is started until the settings are reloaded.
  *
- * It runs only where it has something to do: with gpuagg.server off, or without a program, its
- * slot of max_worker_processes is free for others.  When settings want a server again, the
- * next session that asks for one starts a supervisor as a dynamic background worker.
+ * The supervisor runs only if it has something to do. With gpuagg.server off, or without a program,
+ * it frees its slot of max_worker_processes. When settings want a server again, the next session
+ * that needs one starts a supervisor as a dynamic background worker.
  *
- * A server is killed if it does not answer pings, or reports that a device has
- * completed nothing for long.  The next one is started when the process no longer
- * exists, and so holds no device memory.  The supervisor never blocks until then: a
- * process that is stuck in a driver cannot be killed.
+ * A server is killed if it does not answer pings, or if it reports that a device has completed
+ * nothing for a long time. The next server is started when the process no longer exists, and so has
+ * no device memory. The supervisor never blocks until then: a process that is stuck in a driver
+ * cannot be killed.
  *
- * PR_SET_PDEATHSIG has the kernel kill the server when this process ends, which ends
- * with the postmaster.  Its exit status is 0 or 1: any other would make the postmaster
- * restart the cluster; with 0 it gives its slot back, with 1 it is started again.  It connects to
- * no database, but is a backend, so that pg_stat_activity shows it and what it does.
+ * PR_SET_PDEATHSIG lets the kernel kill the server when this process ends. This process ends with
+ * the postmaster. Its exit status is 0 or 1, because with any other one the postmaster would
+ * restart the cluster. With 0 it frees its slot; with 1 it is started again. It connects to no
+ * database, but it is a backend, so that pg_stat_activity shows it and its state.
  */
 #include "postgres.h"
 
@@ -51,72 +50,72 @@
 #include "supervisor/state.h"
 #include "supervisor/supervisor.h"
 
-/* A server that ends after so long did not fail to start. */
+/* A server that ran at least so long did not fail to start. */
 #define SETTLED_MS 5000
 #define FIRST_PAUSE_MS 200
 /*
- * The longest pauses between starts of servers that end early: if they were ready before, and if
- * not.
+ * Longest pauses between starts of servers that end early: if they were ready before, and if not.
  */
 #define LONGEST_READY_PAUSE_MS 1000
 #define LONGEST_PAUSE_MS 30000
-/* After so many early ends in a row it does not count that they were ready before. */
+/* After so many early ends in a row, the pauses are those of servers that were not ready. */
 #define MANY_EARLY_ENDS 20
 
 /*
- * The interval of pings, and how many intervals without an answer mean that the server
- * is hung.  Intervals are counted instead of measuring time, so that a pause of the
- * whole machine, in which this process does not count either, is not held against it.
+ * Interval of pings, and the number of intervals without an answer after which the server counts as
+ * hung. Intervals are counted instead of measuring time. So a pause of the whole machine does not
+ * count: this process does not run then, either.
  */
 #define PING_MS 1000
 #define MISSED_PINGS 10
-#define FEWEST_PINGS 3 /* if gpuagg.server_timeout is shorter */
+#define FEWEST_PINGS 3 /* if gpuagg.server_timeout is shorter than MISSED_PINGS intervals */
 
-/* A device is not considered hung before it has completed nothing for so long. */
+/* A device counts as hung only after it has completed nothing for so long. */
 #define LEAST_STALL_MS 10000
 
-/* How often waitpid() is called for a killed process: at first, and when it takes long. */
+/* Intervals of waitpid() for a killed process: at first, and when it takes long. */
 #define REAP_MS 10
 #define SLOW_REAP_MS 500
 /*
- * How long a killed process may take before that is logged, and before an exiting supervisor gives
- * up on it.
+ * Time that a killed process may take before that is logged, and before an exiting supervisor stops
+ * waiting for it.
  */
 #define KILL_MS 5000
 
 #define SUPERVISOR_MAIN "gpuagg_supervisor_main"
 
-/* Why there is no server, where the supervisor does not run either. */
+/* Reasons why there is no server, in states without a supervisor. */
 #define NO_PROGRAM "built without CUDA"
 #define NO_SLOT "no worker slot was free, see max_worker_processes"
 
+/* The server process. */
 typedef struct Child
 {
 	pid_t pid;     /* 0: none */
-	int sock;      /* -1: closed, as the process was killed */
-	int64 started; /* ms, as now_ms() */
+	int sock;      /* -1: closed, because the process was killed */
+	int64 started; /* time of the start, and of the kill, as now_ms() */
 	int64 killed;
 	int64 next_ping;
-	int unanswered;                  /* intervals of pings since the last answer */
-	bool wanted;                     /* if killed: not because of settings */
-	bool slow;                       /* ... and it takes long to end, which was logged */
-	bool was_ready;                  /* ... when it was killed */
-	char verdict[160];               /* ... because it hung, in words; else empty */
-	char devices[DEVICE_LIST_BYTES]; /* as it was started with */
-	int filled;                      /* bytes of the message that is arriving */
+	int unanswered;                  /* number of ping intervals since the last answer */
+	bool wanted;                     /* it was killed, but not because of settings */
+	bool slow;                       /* it was killed and takes long to end; this was logged */
+	bool was_ready;                  /* it was ready when it was killed */
+	char verdict[160];               /* how it hung, if it was killed for that; else empty */
+	char devices[DEVICE_LIST_BYTES]; /* gpuagg.devices when it was started */
+	int filled;                      /* bytes of the message in `in` */
 	union
 	{
 		MessageHeader header;
 		char bytes[sizeof(MessageHeader) + sizeof(WireStatus)];
-		uint64 align; /* of the body, after a header of 16 bytes */
+		uint64 align; /* aligns the body, which follows a header of 16 bytes */
 	} in;
 } Child;
 
 static Child child = {.sock = -1};
 static int pause_ms;
-static int early_ends;                 /* in a row */
-static char given_up[MAXPGPATH + 512]; /* the reason that was logged last, with its detail; empty
-										  since a server was ready */
+static int early_ends; /* number of early ends in a row */
+/* The reason that was logged last, with its detail. Empty since a server was ready. */
+static char last_logged[MAXPGPATH + 512];
 
 PGDLLEXPORT void gpuagg_supervisor_main(Datum arg);
 
@@ -145,9 +144,7 @@ program_path(char *path)
 	snprintf(path, MAXPGPATH, "%s/gpuagg-server", dir);
 }
 
-/*
- * Where gpuagg.server_program names one that cannot be executed, that is told when it is to start.
- */
+/* If gpuagg.server_program names a program that cannot be executed, start_server() reports it. */
 bool
 supervisor_has_program(void)
 {
@@ -157,7 +154,7 @@ supervisor_has_program(void)
 	return gpuagg_server_program[0] != '\0' || access(path, F_OK) == 0;
 }
 
-/* In the forked child: nothing of PostgreSQL may run here. */
+/* Executes the server in the forked child, where no PostgreSQL code may run. */
 static void
 run_server(const char *path, int sock, pid_t parent)
 {
@@ -201,7 +198,7 @@ run_server(const char *path, int sock, pid_t parent)
 	_exit(127);
 }
 
-/* Sets the state, for all sessions and for pg_stat_activity. */
+/* Publishes the state, for all sessions and for pg_stat_activity. */
 static void
 enter_state(ServerState state, const char *reason)
 {
@@ -221,22 +218,22 @@ enter_state(ServerState state, const char *reason)
 }
 
 static void
-log_given_up(const char *reason, const char *detail)
+log_unavailable(const char *reason, const char *detail)
 {
-	char text[sizeof(given_up)];
+	char text[sizeof(last_logged)];
 
 	snprintf(text, sizeof(text), "%s %s", reason, detail ? detail : "");
-	if (strcmp(given_up, text) != 0)
+	if (strcmp(last_logged, text) != 0)
 		ereport(LOG,
 				(errmsg("gpuagg runs without a GPU: %s", reason),
 				 detail ? errdetail("%s", detail) : 0));
-	strlcpy(given_up, text, sizeof(given_up));
+	strlcpy(last_logged, text, sizeof(last_logged));
 }
 
 static void
-give_up(const char *reason, const char *detail)
+report_unavailable(const char *reason, const char *detail)
 {
-	log_given_up(reason, detail);
+	log_unavailable(reason, detail);
 	enter_state(SERVER_UNAVAILABLE, reason);
 }
 
@@ -253,21 +250,21 @@ start_server(void)
 	if (device_list_read(gpuagg_devices_list, &list, reason, sizeof(reason)) &&
 		list.kind == DEVICES_NONE)
 	{
-		give_up("gpuagg.devices is none", NULL);
+		report_unavailable("gpuagg.devices is none", NULL);
 		return;
 	}
 	if (!supervisor_has_program())
 	{
-		give_up(NO_PROGRAM, NULL);
+		report_unavailable(NO_PROGRAM, NULL);
 		return;
 	}
 	program_path(path);
 	if (access(path, X_OK) != 0)
 	{
-		/* all may read the reason, but not all gpuagg.server_program */
+		/* all users may read the reason, but not all may read gpuagg.server_program */
 		snprintf(reason, sizeof(reason), "could not execute the program of the GPU server: %m");
 		snprintf(detail, sizeof(detail), "The program is \"%s\".", path);
-		give_up(reason, detail);
+		report_unavailable(reason, detail);
 		return;
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) < 0)
@@ -298,9 +295,9 @@ start_server(void)
 }
 
 /*
- * Kills the server: backends that use it see end of file.  The process is reaped by
- * try_reap().  `verdict` says how it hung, or is NULL: it has closed the socket pair, or
- * settings have changed, and then it is not `wanted` any more.
+ * Kills the server. Backends that use it read end of file. try_reap() reaps the process. `verdict`
+ * says how the server hung; NULL if it has closed the socket pair, or if settings have changed,
+ * with `wanted` false.
  */
 static void
 kill_server(const char *verdict, bool wanted)
@@ -324,7 +321,7 @@ kill_server(const char *verdict, bool wanted)
 		enter_state(SERVER_RESTARTING, verdict ? verdict : "the GPU server ended");
 }
 
-/* The process has ended: decides when the next one is to start. */
+/* Handles the end of the process: decides when the next one is started. */
 static void
 on_server_exit(int status)
 {
@@ -354,7 +351,7 @@ on_server_exit(int status)
 	server_count_restart();
 }
 
-/* Has the killed server ended?  Logs that it takes long if so. */
+/* Returns whether the killed server has ended. Logs if it takes long. */
 static bool
 try_reap(int *status)
 {
@@ -392,7 +389,7 @@ stop_at_exit(int code, Datum arg)
 static void
 on_pong(const WirePong *pong)
 {
-	/* twice the timeout: backends that waited for it have given up */
+	/* twice the timeout: backends that waited for the device have given up by then */
 	uint64 limit = Max(2 * (uint64) gpuagg_server_timeout, LEAST_STALL_MS);
 	char verdict[160];
 
@@ -420,7 +417,7 @@ on_message(const MessageHeader *header, const char *body)
 				const WireStatus *status = (const WireStatus *) body;
 
 				server_set_ready(status);
-				given_up[0] = '\0';
+				last_logged[0] = '\0';
 				enter_state(SERVER_READY, NULL);
 				ereport(
 					LOG,
@@ -429,7 +426,7 @@ on_message(const MessageHeader *header, const char *body)
 			}
 			break;
 		case MESSAGE_UNAVAILABLE:
-			give_up(text, NULL);
+			report_unavailable(text, NULL);
 			break;
 		case MESSAGE_PONG:
 			if (header->length == sizeof(WirePong))
@@ -447,7 +444,9 @@ on_message(const MessageHeader *header, const char *body)
 	}
 }
 
-/* Processes the messages that have arrived; false at the end of file, or if they make no sense. */
+/*
+ * Processes the messages that have arrived. Returns false at end of file, or if they are not valid.
+ */
 static bool
 read_messages(void)
 {
@@ -492,12 +491,12 @@ send_settings(void)
 				  gpuagg_device_cache_memory < 0 ? PG_UINT64_MAX :
 												   (uint64) gpuagg_device_cache_memory << 20}};
 
-	/* if this fails, the server has ended or hangs, which other means find out */
+	/* if this fails, the server has ended or hangs, which pings will detect */
 	(void) send(child.sock, &message, sizeof(message), MSG_NOSIGNAL);
 }
 
 /*
- * At each interval: sends a ping unless one is unanswered; kills a server that has not answered for
+ * At each interval, sends a ping unless one is unanswered. Kills a server that has not answered for
  * too long.
  */
 static void
@@ -537,7 +536,7 @@ reload(void)
 		server_forget_devices();
 	changed = strcmp(child.devices, gpuagg_devices_list) != 0 ||
 		strcmp(program, gpuagg_server_program) != 0;
-	/* what failed may not fail any more */
+	/* a start that failed may succeed now */
 	if (!gpuagg_server || changed)
 		pause_ms = 0;
 	if (child.sock >= 0 && (!gpuagg_server || changed))
@@ -550,7 +549,7 @@ reload(void)
 		enter_state(SERVER_STARTING, "");
 }
 
-/* Starts a server if one is due; returns ms until one will be, or -1. */
+/* Starts a server if its time has come. Returns the ms until then, or -1. */
 static long
 start_if_due(void)
 {
@@ -567,9 +566,12 @@ start_if_due(void)
 	return -1;
 }
 
-/* Pings, reaps and starts, as is due; returns ms until something will be due, or -1. */
+/*
+ * Pings, reaps and starts the server when the time has come. Returns the ms until the next action,
+ * or -1.
+ */
 static long
-do_what_is_due(void)
+run_due_actions(void)
 {
 	int status = 0;
 	long timeout;
@@ -615,18 +617,20 @@ gpuagg_supervisor_main(Datum arg)
 	enter_state(gpuagg_server ? SERVER_STARTING : SERVER_OFF, "");
 	while (!ShutdownRequestPending)
 	{
-		long timeout = do_what_is_due();
+		long timeout = run_due_actions();
 
-		/* without a server to run, the slot is for other workers */
+		/* without a server to run, other workers may have the slot */
 		if (child.pid == 0 && (!gpuagg_server || !supervisor_has_program()))
 		{
-			/* also where the program went away between two starts; "starting" would remain */
+			/*
+			 * the program may have been removed between two starts; the state would stay "starting"
+			 */
 			if (gpuagg_server)
-				give_up(NO_PROGRAM, NULL);
+				report_unavailable(NO_PROGRAM, NULL);
 			proc_exit(0);
 		}
 		wait_for_events(timeout);
-		/* before pings are counted: an answer may have waited for this process */
+		/* before pings are counted: an answer may be waiting for this process */
 		if (child.sock >= 0 && !read_messages())
 			kill_server(NULL, true);
 		if (ConfigReloadPending)
@@ -635,7 +639,7 @@ gpuagg_supervisor_main(Datum arg)
 			reload();
 		}
 	}
-	/* with status 1 the postmaster starts it again, unless the cluster shuts down */
+	/* with status 1 the postmaster starts the supervisor again, unless the cluster shuts down */
 	proc_exit(1);
 }
 
@@ -654,7 +658,10 @@ describe_worker(BackgroundWorker *worker)
 	worker->bgw_restart_time = 1;
 }
 
-/* In the postmaster, when the shared memory is made, at the start and after a crash. */
+/*
+ * Returns the first state. Called in the postmaster when the shared memory is created, at the start
+ * and after a crash.
+ */
 static ServerState
 first_state(char *reason, size_t size)
 {
@@ -663,7 +670,7 @@ first_state(char *reason, size_t size)
 	if (supervisor_has_program() && compat_worker_is_registered(SUPERVISOR_MAIN))
 		return SERVER_STARTING;
 	strlcpy(reason, supervisor_has_program() ? NO_SLOT : NO_PROGRAM, size);
-	log_given_up(reason, NULL);
+	log_unavailable(reason, NULL);
 	return SERVER_UNAVAILABLE;
 }
 
@@ -689,7 +696,7 @@ supervisor_ensure(void)
 	if (!gpuagg_server || !server_is_orphaned() || !supervisor_has_program())
 		return;
 	describe_worker(&worker);
-	/* before it runs: it may know better by the time that this process goes on */
+	/* set before the worker runs: later this would overwrite the worker's own state */
 	server_set_state(SERVER_STARTING, "");
 	if (!RegisterDynamicBackgroundWorker(&worker, NULL))
 		server_set_state(SERVER_UNAVAILABLE, NO_SLOT);

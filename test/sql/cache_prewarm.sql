@@ -27,7 +27,7 @@ SELECT k, gpu_count(*), gpu_sum(v), gpu_min(s), gpu_max(f), gpu_sum(length(wide)
 EXCEPT SELECT k, count(*), sum(v), min(s), max(f), sum(length(wide)), sum(twice), sum(late) FROM warm GROUP BY k;
 RESET gpuagg.require;
 
--- what has changed is read anew, the other columns as well
+-- what has changed is read again, the other columns as well
 UPDATE warm SET v = v + 1 WHERE id % 3 = 0;
 VACUUM (FREEZE) warm;
 SELECT gpuagg_cache_prewarm('warm', '{v}') = blocks('warm') AS whole;

@@ -67,7 +67,7 @@ SET enable_memoize = off;
 SET enable_material = off;
 SELECT same('SELECT x.g, s.c, s.v FROM generate_series(1, 5) x(g), LATERAL (SELECT count(*) AS c, sum(v) AS v FROM ix WHERE v BETWEEN x.g * 1000 AND x.g * 1000 + 700) s');
 SELECT same('SELECT x.g, s.c, s.v FROM generate_series(1, 5) x(g), LATERAL (SELECT count(*) AS c, sum(v) AS v FROM ix WHERE r BETWEEN x.g * 1000 AND x.g * 1000 + 700) s');
--- rescans with another constant, which open the scan anew, keep no memory
+-- rescans with another constant, which open the scan again, keep no memory
 CREATE FUNCTION query_memory() RETURNS numeric LANGUAGE sql VOLATILE AS $$SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState'$$;
 SET gpuagg.require = 'require';
 SELECT sum(a) AS sum, max(bytes) - min(bytes) < 20000 AS none_kept FROM (SELECT g, (SELECT gpu_regr_avgx(g, v) FROM ix WHERE v BETWEEN g AND g + 3) AS a,

@@ -63,7 +63,7 @@ INSERT INTO toasted SELECT i, repeat(chr(97 + i % 5), 10 + i % 4 * 3000), (SELEC
 SELECT agrees('SELECT k, @count(*), @max(v), @max(n) FROM toasted GROUP BY k');
 SELECT agrees('SELECT md5(v), @count(*), @sum(length(k)) FROM toasted WHERE v <> '''' AND k > ''a'' GROUP BY 1');
 SELECT agrees('SELECT n, @count(*), @min(k) FROM toasted WHERE k = repeat(''b'', 3010) OR k IN (''x'', repeat(''c'', 6010)) GROUP BY n');
--- equal values out of line, each stored anew; v of length 4800 and 9600 is external
+-- equal values out of line, each stored separately; v of length 4800 and 9600 is external
 SELECT count(DISTINCT v) AS external_values FROM toasted WHERE length(v) > 4000 AND pg_column_size(v) = length(v);
 SELECT agrees('SELECT v, @count(*), @sum(id) FROM toasted GROUP BY v'), agrees('SELECT v, k, @count(*) FROM toasted GROUP BY v, k'),
     agrees('SELECT v::varchar AS c, left(v, 5) AS l, @count(*) FROM toasted GROUP BY 1, 2');

@@ -51,7 +51,7 @@ resident("SELECT to_char(d, 'YYYY-MM'), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1"
 resident("SELECT wide1, wide2, i8, gpu_count(*) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
 resident("SELECT many, gpu_count(*) FROM t GROUP BY many ORDER BY many LIMIT 10", 'no memory is left for the dictionary of the keys');
 resident("SELECT many::varchar(3), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 10");
-resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'keys that are sent as numbers in a dictionary, and are not made of one column');
+resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'keys that are sent as dictionary codes, and are not computed from one column');
 
 # conditions
 foreach my $condition ("txt = 't3'", "txt <> 't3'", "txt IN ('t1', 't2', 'x')", "txt NOT IN ('t1', NULL)", "txt LIKE 't%'", "vc LIKE '%9'", "txt IS NULL", "txt IS NOT NULL",

@@ -29,6 +29,9 @@ sub same
 my $newest = $node->safe_psql('postgres', "SELECT default_version FROM pg_available_extensions WHERE name = 'gpuagg'");
 my $fresh_members = $node->safe_psql('postgres', $members);
 cmp_ok(scalar(() = $fresh_members =~ /^aggregate\|/mg), '>', 110, 'members of a new installation');
+is($node->safe_psql('postgres', "SELECT count(*) FROM (SELECT DISTINCT classid FROM pg_depend WHERE refclassid = 'pg_extension'::regclass
+		AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gpuagg') AND deptype = 'e') c
+	WHERE classid NOT IN ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_class'::regclass)"), '0', 'all are of kinds that are compared');
 unlike($fresh_members, qr/LANGUAGE internal|pg_catalog\.int8pl/, 'none is an internal function by name');
 unlike($node->safe_psql('postgres', <<SQL), qr/./, 'nor has an aggregate functions of pg_catalog');
 SELECT aggfnoid::regprocedure FROM pg_aggregate JOIN pg_depend d ON objid = aggfnoid AND classid = 'pg_proc'::regclass AND deptype = 'e'

@@ -68,7 +68,8 @@ command_ok([ 'pg_restore', '-e', '-d', $node->connstr('restored'), $dump ], 'pg_
 is($node->safe_psql('restored', "$nowhere SET gpuagg.enabled = off; SELECT * FROM kept.answers('%')"), $row_by_row, 'the answers of what is restored');
 is($node->safe_psql('restored', "$plain SELECT gpuagg.gpu_sum(v) FROM own.t"), '200010000', 'roles may use it there');
 
-# An update calls no function that somebody put into the extension's schema.
+# An update calls no function that somebody put into the extension's schema.  No object of a new installation uses one, although
+# these fit the arguments better than PostgreSQL's own.
 $node->safe_psql('postgres', 'CREATE DATABASE planted');
 $node->safe_psql('planted', <<'SQL');
 CREATE SCHEMA s;
@@ -82,5 +83,32 @@ CREATE OPERATOR s.|| (FUNCTION = s.joined, LEFTARG = text, RIGHTARG = name);
 SQL
 $node->safe_psql('planted', 'ALTER EXTENSION gpuagg UPDATE');
 is($node->safe_psql('planted', "SELECT s.gpu_sum(i) FROM generate_series(1, 10) i"), '55', 'planted functions are not called');
+
+my $planted_uses = <<'SQL';
+SELECT pg_describe_object(o.classid, o.objid, 0) || ' uses ' || pg_describe_object(o.refclassid, o.refobjid, 0)
+FROM pg_depend m JOIN pg_extension x ON m.refclassid = 'pg_extension'::regclass AND m.refobjid = x.oid AND extname = 'gpuagg'
+	LEFT JOIN pg_rewrite r ON m.classid = 'pg_class'::regclass AND r.ev_class = m.objid
+	JOIN pg_depend o ON o.classid = m.classid AND o.objid = m.objid OR o.classid = 'pg_rewrite'::regclass AND o.objid = r.oid
+WHERE m.deptype = 'e' AND (o.refclassid, o.refobjid) IN (
+	SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE proname LIKE 'planted%' OR prosrc LIKE '%planted%'
+	UNION ALL SELECT 'pg_operator'::regclass, oid FROM pg_operator WHERE oprcode::text LIKE '%planted%')
+SQL
+$node->safe_psql('planted', <<'SQL');
+CREATE SCHEMA t;
+CREATE FUNCTION t.generate_series(int4, int8) RETURNS SETOF int8 LANGUAGE sql AS 'SELECT 1::int8 AS planted';
+CREATE FUNCTION t.hashint8extended(int8, int4) RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8 AS planted';
+CREATE FUNCTION t.make_interval(days int4, mins int4) RETURNS interval LANGUAGE sql AS 'SELECT NULL::interval AS planted';
+CREATE FUNCTION t.pg_relation_filenode(oid) RETURNS oid LANGUAGE sql AS 'SELECT 1::oid AS planted';
+CREATE FUNCTION t.planted_power(int4, int4) RETURNS float8 LANGUAGE sql AS 'SELECT 1::float8';
+CREATE FUNCTION t.planted_and(int8, int4) RETURNS int8 LANGUAGE sql AS 'SELECT 1::int8';
+CREATE OPERATOR t.^ (FUNCTION = t.planted_power, LEFTARG = int4, RIGHTARG = int4);
+CREATE OPERATOR t.& (FUNCTION = t.planted_and, LEFTARG = int8, RIGHTARG = int4);
+SET search_path = t;
+CREATE VIEW t.captured AS SELECT 2::int4 ^ 3::int4 AS power, hashint8extended(1::int8, 1) AS hash;
+SQL
+like($node->safe_psql('planted', 'SELECT * FROM t.captured'), qr/^1\|1$/, 'the planted objects fit better');
+$node->safe_psql('planted', 'DROP EXTENSION gpuagg; CREATE EXTENSION gpuagg SCHEMA t');
+is($node->safe_psql('planted', $planted_uses), '', 'no object of a new installation uses them');
+is($node->safe_psql('planted', 'SELECT count(*) FROM t.gpuagg_demo_flights(10)'), '10', 'the sample is made');
 $node->stop;
 done_testing();

@@ -42,5 +42,5 @@ for (['gpu_stddev(int4)', 'i', 'int4'], ['gpu_approx_count_distinct("any")', 'i'
 	like($err, qr/result of the aggregate is of type \w+, not/, "$_->[0] is no $_->[2]");
 }
 my ($status, $out, $err) = $node->psql('postgres', parts('gpu_argmax(anyelement, anycompatible)', "'x', i", 'text'));
-like($err, qr/arguments are not those of aggregate gpu_argmax/, 'a literal without a type');
+like($err, qr/arguments do not match those of aggregate gpu_argmax/, 'a literal without a type');
 done_testing();

@@ -26,8 +26,10 @@ test_words(void)
 		  "nothing stands for all");
 	CHECK(reads(" ALL ") && list.kind == DEVICES_ALL, "all");
 	CHECK(reads("none") && list.kind == DEVICES_NONE && !device_list_has(&list, 0), "none");
-	CHECK(!reads("1,all") && strcmp(wrong, "\"all\" stands alone.") == 0, "%s", wrong);
-	CHECK(!reads("none, 1") && strcmp(wrong, "\"none\" stands alone.") == 0, "%s", wrong);
+	CHECK(!reads("1,all") && strcmp(wrong, "\"all\" cannot be combined with other values.") == 0,
+		  "%s", wrong);
+	CHECK(!reads("none, 1") && strcmp(wrong, "\"none\" cannot be combined with other values.") == 0,
+		  "%s", wrong);
 	CHECK(!reads("zork") &&
 			  strcmp(wrong, "\"zork\" is neither the number of a GPU nor the UUID of one.") == 0,
 		  "%s", wrong);
@@ -39,8 +41,8 @@ test_numbers(void)
 	CHECK(reads("0, 2") && list.kind == DEVICES_NUMBERS && list.n == 2 &&
 			  device_list_has(&list, 0) && !device_list_has(&list, 1) && device_list_has(&list, 2),
 		  "two numbers");
-	CHECK(!reads("0,2,00") && strcmp(wrong, "GPU 0 is named twice.") == 0, "%s", wrong);
-	CHECK(!reads("0,,2") && strcmp(wrong, "An element between commas is empty.") == 0, "%s", wrong);
+	CHECK(!reads("0,2,00") && strcmp(wrong, "GPU 0 is listed twice.") == 0, "%s", wrong);
+	CHECK(!reads("0,,2") && strcmp(wrong, "The list has an empty element.") == 0, "%s", wrong);
 	CHECK(!reads("0,") && !reads(",") && !reads("-1") && !reads("1.5") && !reads("0 1"),
 		  "no numbers");
 	CHECK(!reads("99999999999999999999"), "a number that is too large");
@@ -63,7 +65,7 @@ test_ids(void)
 		  "no MIG instances");
 	CHECK(!reads("0,GPU-12ab") && strcmp(wrong, "Numbers and UUIDs cannot be mixed.") == 0, "%s",
 		  wrong);
-	CHECK(!reads("GPU-12ab,GPU-12,GPU-12ab") && strcmp(wrong, "\"GPU-12ab\" is named twice.") == 0,
+	CHECK(!reads("GPU-12ab,GPU-12,GPU-12ab") && strcmp(wrong, "\"GPU-12ab\" is listed twice.") == 0,
 		  "%s", wrong);
 
 	text[0] = '\0';

@@ -433,7 +433,7 @@ static const DrawnOp light_ops[] = {
 	{VECTOR_F_FLOAT8LE, 'f', 'f', '-', 'b'},  {VECTOR_F_FLOAT8GT, 'f', 'f', '-', 'b'},
 	{VECTOR_F_FLOAT8GE, 'f', 'f', '-', 'b'},  {VECTOR_BUCKET, 'f', 'l', '-', 'i'},
 	{VECTOR_F64_BELOW, 'f', 'f', '-', 'f'},   {VECTOR_PRESENCE, 'x', '-', '-', 'i'},
-	{VECTOR_TOLD, 'x', '-', '-', 'b'},        {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
+	{VECTOR_DETERMINED, 'x', '-', '-', 'b'},  {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
 	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},     {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'}};
 
 /* The light kernel has none of them. */

@@ -441,7 +441,7 @@ GPU_TEST(resident_other_operations)
 	check_op(r, OpInfo{"truth", VECTOR_TRUTH, KIND_I64, KIND_I8, KIND_I8}, 0, -1);
 	check_op(r, OpInfo{"unsigned", VECTOR_UNSIGNED, KIND_I64, KIND_U32, KIND_U32}, 0, -1);
 	check_op(r, OpInfo{"presence", VECTOR_PRESENCE, KIND_I64, KIND_ANY, KIND_ANY}, 0, -1);
-	check_op(r, OpInfo{"told", VECTOR_TOLD, KIND_I64, KIND_ANY, KIND_ANY}, 0, -1);
+	check_op(r, OpInfo{"told", VECTOR_DETERMINED, KIND_I64, KIND_ANY, KIND_ANY}, 0, -1);
 }
 
 /* ---- shapes: columns of all widths, many registers, masks, rows that do not start at 0 ---- */

@@ -175,7 +175,7 @@ draw_instruction(Case *c)
 			emit(c, VECTOR_IS_TRUE, a, 0, 0, true);
 			break;
 		case 6:
-			emit(c, VECTOR_TOLD, x, 0, 0, true);
+			emit(c, VECTOR_DETERMINED, x, 0, 0, true);
 			break;
 		default:
 			emit(c, random_below(2) ? VECTOR_AND : VECTOR_OR, a, b, 0, true);

@@ -347,7 +347,7 @@ logic(void)
 		CHECK(same(run_one(VECTOR_ISNULL, 0, cells[i], no_value, no_value),
 				   i == 3 ? undetermined : value_of(i == 2)),
 			  "%d IS NULL", i);
-		CHECK(same(run_one(VECTOR_TOLD, 0, cells[i], no_value, no_value),
+		CHECK(same(run_one(VECTOR_DETERMINED, 0, cells[i], no_value, no_value),
 				   i == 3 ? undetermined : value_of(1)),
 			  "told %d", i);
 		CHECK(same(run_one(VECTOR_PRESENCE, 0, cells[i], no_value, no_value),

@@ -1,0 +1,188 @@
+/*
+ * heap_rows.c
+ *	  Runs quals and outputs for the rows of a page, and adds the rows that pass to the batch.
+ *
+ * The page's tuples, or cached rows in their place, are taken some at a time (rows_per_step).  For
+ * each stage of the table's ExprSet the columns are decoded that the stage reads; then the stage
+ * runs.  A qual's stage drops the rows that fail it, so that later stages decode fewer rows.
+ */
+#include "postgres.h"
+
+#include "executor/executor.h"
+#include "utils/memutils.h"
+
+#include "feed/heap.h"
+
+/* Returns how many rows pass a qual whose stage has run; sets sel to their numbers. */
+static int
+select_rows(HeapFeed *feed, HeapTable *table, int q, uint16 *sel)
+{
+	HeapRows *rows = &feed->rows;
+	Vec *vec = table->quals[q]->vec;
+	int n = 0;
+
+	sel[0] = 0; /* for the compiler, which cannot see that there are rows */
+	if (vec && vec->all_values)
+	{
+		const int8 *values = vec->values;
+
+		for (int i = 0; i < rows->n; i++)
+		{
+			sel[n] = i;
+			n += values[i] != 0;
+		}
+	}
+	else
+	{
+		for (int i = 0; i < rows->n; i++)
+		{
+			uint8 state = vec ? vec->state[i] : VEC_FALLBACK;
+			bool isnull = false;
+
+			sel[n] = i;
+			if (state == VEC_VALUE)
+				n += ((int8 *) vec->values)[i] != 0;
+			else if (state == VEC_FALLBACK)
+				n += DatumGetBool(expr_evaluate_scalar(table->set, table->quals[q], i, &isnull)) &&
+					!isnull;
+		}
+	}
+	return n;
+}
+
+/* Evaluates a qual, whose columns are filled, and drops the rows that fail it. */
+static void
+apply_qual(HeapFeed *feed, HeapTable *table, int q)
+{
+	HeapRows *rows = &feed->rows;
+	uint16 sel[EXPR_ROWS];
+	int n = -1;
+
+	if (feed->page.cached && table->memos[q])
+		n = heap_memo_select(table->memos[q], feed, table, q, sel);
+	if (n < 0)
+	{
+		expr_run(table->set, q, rows->n);
+		n = select_rows(feed, table, q, sel);
+	}
+	if (n == rows->n)
+		return;
+	heap_rows_keep(table->decoder, rows, sel, n);
+	if (n > 0)
+		expr_compact(table->set, q, sel, n);
+}
+
+/* Points the vectors of in-place outputs to the batch's arrays, behind its rows. */
+static void
+point_outputs_to_batch(HeapFeed *feed, HeapTable *table)
+{
+	for (int c = 0; c < feed->batch.ncols; c++)
+	{
+		Column *col = &feed->batch.cols[c];
+
+		if (table->outputs[c].in_place)
+			table->outputs[c].root->vec->values =
+				(char *) col->values + (size_t) feed->batch.nrows * column_width(col->type);
+	}
+}
+
+/* Returns whether all rows of the page pass a qual without evaluation. */
+static bool
+qual_is_implied(const HeapFeed *feed, const HeapTable *table, int q)
+{
+	if (feed->page.cached)
+		return table->cached->implied[q] && table->closed[q];
+	return table->indexed[q] && !feed->page.recheck;
+}
+
+/*
+ * Runs all stages for feed->rows, which shrink to those that pass the quals.  Returns how many rows
+ * failed conditions of the index.
+ */
+static int
+run_stages(HeapFeed *feed, HeapTable *table)
+{
+	HeapRows *rows = &feed->rows;
+	HeapPage *page = &feed->page;
+	int rechecked = 0;
+
+	table->decoder->reached = 0;
+	table->by_memos = page->cached && table->has_memos && heap_memo_prepare(table);
+	for (int s = 0; s < table->nstages - table->by_memos && rows->n > 0; s++)
+	{
+		bool is_qual = s < table->nquals;
+		bool implied = is_qual && qual_is_implied(feed, table, s);
+
+		if (s == table->nquals)
+			point_outputs_to_batch(feed, table);
+		if (page->cached)
+			heap_cached_fill(table->cached, &table->columns[s], page, rows, implied ? s : -1,
+							 is_qual && !implied, table->set->page_cxt);
+		else
+			heap_columns_fill(table->decoder, &table->columns[s], table->scan, page, rows);
+		if (implied)
+			continue;
+		if (is_qual)
+		{
+			int before = rows->n;
+
+			apply_qual(feed, table, s);
+			if (table->rechecks[s])
+				rechecked += before - rows->n;
+			heap_cached_unborrow(&table->columns[s]);
+		}
+		else
+			expr_run(table->set, s, rows->n);
+	}
+	return rechecked;
+}
+
+void
+heap_add_rows(HeapFeed *feed, HeapTable *table, int room)
+{
+	HeapRows *rows = &feed->rows;
+	HeapPage *page = &feed->page;
+	int first = feed->next_tuple;
+	int n = Min(Min(room, feed->rows_per_step), page->ntuples - first);
+	int added = 0;
+	int rechecked;
+
+	if (table->scan->counts_only)
+	{
+		n = Min(room, page->ntuples - first);
+		feed->next_tuple += n;
+		feed->batch.nrows += n;
+		return;
+	}
+	if (page->cached && table->direct && (table->nquals == 0 || table->cached->all_implied))
+	{
+		if (table->bounded && heap_bounds_serve(feed, table))
+			heap_bounds_add(feed, table, room);
+		else
+			heap_direct_add(feed, table, room);
+		return;
+	}
+	rows->n = n;
+	for (int i = 0; i < n; i++)
+		rows->tuple[i] = first + i;
+	if (!page->cached)
+		memcpy(rows->data, page->data + first, n * sizeof(uint16));
+	rechecked = run_stages(feed, table);
+	if (rows->n > 0)
+		added = heap_store_outputs(feed, table);
+	if (added < rows->n)
+	{
+		/* Long values have filled the batch: decode fewer tuples from now on. */
+		n = rows->tuple[added - 1] + 1 - first;
+		feed->rows_per_step = n;
+	}
+	else if (!heap_batch_is_full(feed))
+		feed->rows_per_step = Min(feed->rows_per_step * 2, EXPR_ROWS);
+	feed->next_tuple += n;
+	feed->batch.nrows += added;
+	/* Rows that stay at hand are counted again later, so some counts here are too high. */
+	rechecked = Min(rechecked, n - added);
+	InstrCountFiltered1(table->scan->node, n - added - rechecked);
+	InstrCountFiltered2(table->scan->node, rechecked);
+	MemoryContextReset(table->set->page_cxt);
+}
