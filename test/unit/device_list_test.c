@@ -71,7 +71,7 @@ test_ids(void)
 	text[0] = '\0';
 	for (int i = 0; i < DEVICE_LIST_MAX + 1; i++)
 		sprintf(text + strlen(text), "%s%d", i ? "," : "", i);
-	CHECK(!reads(text) && strstr(wrong, "More than"), "%s", wrong);
+	CHECK(!reads(text) && strstr(wrong, "more than"), "%s", wrong);
 	memset(text, '1', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	CHECK(!reads(text) && strstr(wrong, "1024 bytes"), "%s", wrong);
