@@ -12,12 +12,14 @@
  *			one ("spill", FIX too) to the limb in device memory
  *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
  *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by signed
- * digits of 24 or 28 bits (hist_moments.cuh); what leaves the top word of either goes to that
- * word's limb in device memory REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y (a wide
- *sum is a two's complement sum in fixed point; a value spans three words) MAX32/64 order-preserving
- * codes, complemented for minima OR64, XOR64	two words; AND is OR of complements CAS		the
- * state itself, exclusive-or the identity's bits, changed by compare-and-swap of 64 bits with what
- * the operator's combine function makes of it
+ *			digits of 24 or 28 bits (hist_moments.cuh); what leaves the top word of either goes
+ *			to that word's limb in device memory
+ *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y (a wide sum is a two's
+ *			complement sum in fixed point; a value spans three words)
+ *	MAX32/64 order-preserving codes, complemented for minima
+ *	OR64, XOR64	two words; AND is OR of complements
+ *	CAS		the state itself, exclusive-or the identity's bits, changed by compare-and-swap
+ *			of 64 bits with what the operator's combine function makes of it
  *
  * Blocks flush words into 64-bit limbs in device memory, where addition, max,
  * or and xor are native and, being exact, independent of order (those of CAS are

@@ -7,7 +7,7 @@
  * A block has 1024 threads with a row each and so 64 registers, which suffices as its loop has no
  * calls: what is alive across a call is in local memory all along, which the L2 cache has where
  * bins take the L1's room.  Rows out of the window, which need calls, are marked by bits and
- *changed by a kernel after it.
+ * changed by a kernel after it.
  */
 #include "hist_fast.cuh"
 

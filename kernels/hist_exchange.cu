@@ -28,9 +28,11 @@
  * kernel out.  For a round and the next of the same parity, whose parts of a tile are the same:
  *
  *	counts		added up before COUNTED, read and cleared before RESERVED; the next are added up
- * after a later RESERVED base, delta	written before RESERVED, read after it and before WRITTEN,
- * which the reserving warp waits for before it writes the next rows		written before SORTED,
- * read after it and before the next RESERVED, which waits for all producers
+ *				after a later RESERVED
+ *	base, delta	written before RESERVED, read after it and before WRITTEN, which the reserving warp
+ *				waits for before it writes the next
+ *	rows		written before SORTED, read after it and before the next RESERVED, which waits for
+ *				all producers
  */
 enum Barrier
 {

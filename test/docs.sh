@@ -113,6 +113,26 @@ for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md .
 	same "links of $document" "" "${missing# }"
 done
 
+# Files of other folders that a README names, but that are not there.
+for document in src/*/README.md; do
+	missing=
+	while read -r file; do
+		[[ -e $(dirname "$document")/$file ]] || missing+=" $file"
+	done < <(grep -oP '`\K\.\./[a-z0-9_/.]+\.(c|h|cu|cuh|sh|pl|md)(?=`)' "$document")
+	same "files that $document names" "" "${missing# }"
+done
+
+# Headings with nothing below them: a text was lost, as in a merge.
+for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md; do
+	[[ -e $document ]] || continue
+	empty=$(awk '
+		/^```/ { code = !code }
+		!code && /^##* / { if (heading != "" && length($1) <= depth) print heading; heading = $0; depth = length($1); next }
+		NF { heading = "" }
+		END { if (heading != "") print heading }' "$document")
+	same "empty sections of $document" "" "$empty"
+done
+
 # blocks DOCUMENT FOLDER: the blocks of SQL as FOLDER/LINE.sql, and what they print as LINE.out
 blocks() {
 	awk -v folder="$2" '

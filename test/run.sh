@@ -3,7 +3,8 @@
 #
 #	test/run.sh [part...]
 #
-# Parts (default: all of them), of which as many run side by side as there are processors, each in clusters of its own:
+# Parts (default: all of them), each in clusters of its own.  One more than there are processors run side by side, as they
+# wait half of the time:
 #	strict		all of src/ compiles under -Wall -Wextra -Werror; the layout of the sources (test/format.pl)
 #	build		a build elsewhere, by clang where there is one; install, uninstall, clean; META.json (test/build.sh)
 #	layers		folders of src/ include and call downwards only (test/layers.pl); functions that call themselves
@@ -268,9 +269,9 @@ part_tap() {
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
-	# as many at a time as there are processors, each in clusters of its own
+	# one more at a time than there are processors, each in clusters of its own
 	for t in "$work"/${TAP:-*}.pl; do
-		while (($(jobs -rp | wc -l) >= $(nproc))); do
+		while (($(jobs -rp | wc -l) > $(nproc))); do
 			wait -n
 		done
 		t=$(basename "$t")
@@ -476,11 +477,13 @@ for part in "${parts[@]}"; do
 done
 trap 'trap - INT TERM; kill 0; exit 130' INT TERM
 for part in "${parts[@]}"; do
-	while (($(jobs -rp | wc -l) >= $(nproc))); do
+	while (($(jobs -rp | wc -l) > $(nproc))); do
 		wait -n
 	done
 	{
+		began=$SECONDS
 		(run_part "$part") >"$results/part-$part.out" 2>&1
+		echo "# $part: $((SECONDS - began)) s" >>"$results/part-$part.out"
 		flock "$results" cat "$results/part-$part.out"
 	} &
 done

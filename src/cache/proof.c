@@ -7,15 +7,15 @@
  * descriptor only if it is *settled*: every xmin and xmax that decides a row's visibility precedes
  * the builder's snapshot->xmin, so that its transaction had committed or aborted, finally, when
  * that snapshot was taken.  Let `newest` be the newest of these ids.  A snapshot whose xmin is
- *newer than `newest` also treats all of them as finished, and reads their outcomes from the same
- *commit log.  So it sees the same rows as the builder, as long as the page's bytes are the same.
- *Two checks remain when cached rows are used: is the snapshot's xmin newer than `newest` (compared
- *as FullTransactionIds, so wraparound does not matter), and is the page unchanged?
+ * newer than `newest` also treats all of them as finished, and reads their outcomes from the same
+ * commit log.  So it sees the same rows as the builder, as long as the page's bytes are the same.
+ * Two checks remain when cached rows are used: is the snapshot's xmin newer than `newest` (compared
+ * as FullTransactionIds, so wraparound does not matter), and is the page unchanged?
  *
  * The second check compares the state at the moment of the check.  A change that is made later, or
  * is being made at that moment, belongs to a transaction that was running at the check, and so also
  * when the query's snapshot was taken earlier: the snapshot does not see it.  A change by an
- *earlier command of the own transaction is complete.
+ * earlier command of the own transaction is complete.
  *
  * 1. The visibility map.  Claim: if a block's all-visible bit is set, and the LSN of the map's page
  *	  is L, at two times, then between them the block has not changed, except in ways that no
@@ -24,20 +24,20 @@
  *	  the bit first).  Code that does not clear it leaves visible rows alone: freezing, hint bits,
  *	  line pointers of dead rows, row locks.  If the bit was cleared, it must have been set again to
  *	  be set at the second time, and visibilitymap_set then puts a new LSN on the map's page, in
- *redo as well.  Clearing a bit changes the LSN in the newest minor releases only (17.11, 18.6), so
+ * redo as well.  Clearing a bit changes the LSN in the newest minor releases only (17.11, 18.6), so
  *	  the bit itself is always read too, with the LSN, under the map page's share lock.  (Core reads
  *	  the map without a lock; there the argument above about running transactions is needed.)
  *	  Therefore the builder reads the map *before* the pages.  The bit must be set at the first
- *time, too: if a database is dropped and created again with the same OID, as a copy of its
- *template's files, the map goes back in time. A different LSN of the map's page proves nothing
- *about a block, as one page of the map has the bits of 32,672 blocks.  Then the second check is
- *used.
+ * time, too: if a database is dropped and created again with the same OID, as a copy of its
+ * template's files, the map goes back in time. A different LSN of the map's page proves nothing
+ * about a block, as one page of the map has the bits of 32,672 blocks.  Then the second check is
+ * used.
  * 2. The page's LSN.  Every change of a permanent table that a snapshot can see is WAL-logged, and
  *	  puts its record's LSN on the page, which no other record has.  So equal LSNs mean an unchanged
  *	  page, except for hint bits.  If all blocks of a range pass this check, the map's LSN that was
  *	  read before them is recorded, so that the next query can use the map.
  * 3. If neither check succeeds, the block is marked as changed, permanently, and read from the
- *heap.
+ * heap.
  *
  * For a span of ranges (span.h) the recorded LSNs of all of its ranges are recorded together.  A
  * span is made only of ranges without blocks that are marked as changed, as the recorded LSN does
@@ -74,11 +74,11 @@
  *	 map is used only to detect changes, not for visibility.  LSNs continue after a promotion.  A
  *	 crash or restart ends the cache.
  * - SERIALIZABLE: the scan has taken the relation's predicate lock before the first block, as
- *core's sequential scan does.  Settled rows cause no conflicts out, as their transactions had ended
- *	 before the snapshot.  A writer checks predicate locks after it has locked the page, and changes
- *	 the page without unlocking it in between.  A reader that does not wait for that lock may take
- *	 its predicate lock too late for the writer, and still miss the writer's change.  Therefore each
- *	 page's LSN is compared under the page's lock, and the map proves nothing.
+ * core's sequential scan does.  Settled rows cause no conflicts out, as their transactions had
+ * ended before the snapshot.  A writer checks predicate locks after it has locked the page, and
+ * changes the page without unlocking it in between.  A reader that does not wait for that lock may
+ * take its predicate lock too late for the writer, and still miss the writer's change.  Therefore
+ * each page's LSN is compared under the page's lock, and the map proves nothing.
  * - Pages with a multixact as xmax that is more than row locks, or with rows moved by releases
  *	 before 9.0, are not settled: they are read from the heap until vacuum has cleaned them.
  * - Attributes added after a row was written: their value is in the catalog, not on the page.  The

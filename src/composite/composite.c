@@ -12,7 +12,8 @@
 Engine *
 composite_open(const EngineOps *ops, const AggSpec *spec, const EngineEnv *env, bool choose)
 {
-	/* the engine of each grouping set, and the inner engine of ordered sets, are opened here, too
+	/*
+	 * the engine of each grouping set, and the inner engine of ordered sets, are opened here, too
 	 */
 	if (spec->nsets > 0)
 		return grouping_sets_open(ops, spec, env, composite_open);

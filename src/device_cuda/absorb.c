@@ -4,8 +4,8 @@
  *	  the query's own groups.
  *
  * If both have the same bins, whole arrays are combined.  Otherwise the keys of the other groups
- *are looked up like keys of rows, a number of groups at a time.  Values of sets are copied with the
- * bins that their groups have here, and sorted together with the query's own.
+ * are looked up like keys of rows, a number of groups at a time.  Values of sets are copied with
+ * the bins that their groups have here, and sorted together with the query's own.
  */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
  * device_common.c
  *	  The base of the CUDA device layer: errors, device numbers, memory of queries, columns and
- *slots as kernels take them.
+ * slots as kernels take them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -166,6 +166,30 @@ memory_grow(DeviceQuery *query, DeviceMemory *memory, size_t used, size_t bytes,
 	memory_release(query, memory);
 	*memory = larger;
 	return DEVICE_OK;
+}
+
+/*
+ * Estimates may be wrong: the first allocation has room for at most so many times the rows of the
+ * first batch.
+ */
+#define ESTIMATE_PER_ROW 64
+
+int64_t
+late_capacity(int64_t capacity, int64_t used, int64_t n, double est_rows)
+{
+	bool first = capacity == 0;
+	double estimate = est_rows * 1.1;
+
+	if (first)
+		capacity = LATE_MIN;
+	if (estimate > ESTIMATE_PER_ROW * (double) n)
+		estimate = ESTIMATE_PER_ROW * (double) n;
+	if (first && estimate > capacity && estimate < LATE_MAX / 2)
+		capacity = (int64_t) estimate;
+	while (capacity < used + n)
+		capacity *= 2;
+	/* the last step may stop at the limit instead of doubling */
+	return capacity > LATE_MAX && used + n <= LATE_MAX ? LATE_MAX : capacity;
 }
 
 /* ---- columns and slots ---- */

@@ -112,7 +112,8 @@ typedef struct GroupStates
 	 * counts the rows (count_slot is -1).
 	 */
 	DeviceMemory row_counts;
-	/* If groups may have no rows: room for the list of those with rows, and a workspace behind it.
+	/*
+	 * If groups may have no rows: room for the list of those with rows, and a workspace behind it.
 	 */
 	DeviceMemory list;
 	DeviceMemory keys; /* FORM_RUNS: packed keys of key_bytes each */
@@ -201,12 +202,6 @@ typedef struct SetValues
 	DeviceMemory values; /* int64 */
 	DeviceMemory counts; /* SetCounts, which kernels update */
 } SetValues;
-
-/*
- * The first allocation for rows or values that are kept until the end has room for the estimated
- * number, but for at most so many times those of the first batch: estimates may be wrong.
- */
-#define ESTIMATE_PER_ROW 64
 
 /* Input that is kept until all rows are there, then sorted by group and reduced. */
 typedef struct LateInput
@@ -361,6 +356,20 @@ extern DeviceStatus device_query_copy_out(DeviceQuery *query, const void *from, 
 										  size_t at, DeviceError *error);
 extern DeviceStatus device_query_wait(DeviceQuery *query, DeviceError *error);
 
+/*
+ * Rows and values that are kept until the end are stored in arrays of at least LATE_MIN and at most
+ * LATE_MAX entries, as their places have 31 bits.
+ */
+#define LATE_MIN (1 << 16)
+#define LATE_MAX (INT32_MAX - 1)
+
+/*
+ * Returns the capacity that such an array must have for n more entries than its `used` ones; above
+ * LATE_MAX if there are too many.  capacity: what it has, 0 before the first allocation, which has
+ * room for the estimated number of rows.
+ */
+extern int64_t late_capacity(int64_t capacity, int64_t used, int64_t n, double est_rows);
+
 /* ---- device_common.c: columns and slots ---- */
 
 /* Describes the rows of a batch whose buffer begins at `base` on the device. */
@@ -459,7 +468,8 @@ extern DeviceStatus runs_sort(DeviceQuery *query, const Rows *rows, const void *
  */
 extern DeviceStatus groups_start_runs(DeviceQuery *query, int64_t n, bool may_be_empty,
 									  DeviceError *error);
-/* The first part of groups_locate: chooses or changes the form, so that the rows' keys have bins.
+/*
+ * The first part of groups_locate: chooses or changes the form, so that the rows' keys have bins.
  */
 extern DeviceStatus groups_fit(DeviceQuery *query, const Rows *rows, DeviceError *error);
 /*

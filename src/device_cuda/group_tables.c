@@ -15,7 +15,7 @@
  *	- from runs, when other rows come: to a hash table.
  *
  * A change first allocates and fills the new table and states.  It replaces the old ones as its
- *last step: if it fails, the groups of earlier batches are as they were.
+ * last step: if it fails, the groups of earlier batches are as they were.
  *
  * strategy.c chooses between direct bins and a hash table.  Its third choice, sort, is also a hash
  * table.  Only if gpuagg.strategy asks for sort, the rows are sorted first and each run is looked

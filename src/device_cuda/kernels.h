@@ -323,7 +323,8 @@ extern "C"
 	GpuaggCudaStatus device_put_bits(const void *from, void *bits, int64_t first, int64_t nrows,
 									 gpuagg_stream stream);
 
-	/* A check of a column of floats.  Rows that fail it are undetermined: only the CPU can judge.
+	/*
+	 * A check of a column of floats.  Rows that fail it are undetermined: only the CPU can judge.
 	 */
 	typedef struct FloatCheck
 	{

@@ -340,7 +340,8 @@ device_list_groups(const int64_t *counts, int64_t n, int32_t *list, int32_t *nli
 
 /* ---- the groups within a limit ---- */
 
-/* Whether a bin is a group (exists) and meets the conditions; its packed key, if the plan reads it.
+/*
+ * Whether a bin is a group (exists) and meets the conditions; its packed key, if the plan reads it.
  */
 struct TopKey
 {

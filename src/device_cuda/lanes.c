@@ -4,7 +4,7 @@
  *
  * Making streams and events takes the driver's lock, so idle lanes are kept for the next session on
  * their device, without their buffers.  A lock protects the list of idle lanes; a lane belongs to
- *one connection.
+ * one connection.
  */
 #include <pthread.h>
 #include <stdlib.h>

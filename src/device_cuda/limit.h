@@ -1,13 +1,13 @@
 /*
  * limit.h
  *	  WireLimit: finds the groups that meet its conditions, and the first `count` of them in its
- *order.
+ * order.
  *
  * A group has a word of 64 bits for each value of the order.  A greater word means an earlier
- *group. If ties are not wanted, the last word is the group's number.  The search (LimitSearch)
- *finds the bound: the words of the last group that is wanted.  It starts at the highest bits of the
- *first word. Each pass over all groups determines one more digit: it counts the digits of the
- *groups that tie with the bits of the bound that are known.
+ * group. If ties are not wanted, the last word is the group's number.  The search (LimitSearch)
+ * finds the bound: the words of the last group that is wanted.  It starts at the highest bits of
+ * the first word. Each pass over all groups determines one more digit: it counts the digits of the
+ * groups that tie with the bits of the bound that are known.
  *
  * Plain C for gcc and nvcc.
  */
@@ -150,8 +150,10 @@ limit_word(const LimitPlan *plan, int w, int64_t g, const char *key)
 #define LIMIT_DIGITS (1 << LIMIT_DIGIT_BITS)
 /* The largest number of passes for a word: one for its range, and one for each digit. */
 #define LIMIT_PASSES (1 + (64 + LIMIT_DIGIT_BITS - 1) / LIMIT_DIGIT_BITS)
-/* The search ends with up to so many groups too many: another pass would take longer.  Tests make
-   it smaller. */
+/*
+ * The search ends with up to so many groups too many: another pass would take longer.  Tests make
+ * it smaller.
+ */
 #ifndef LIMIT_SPARE
 #define LIMIT_SPARE 64
 #endif
@@ -170,8 +172,10 @@ typedef struct LimitSearch
 	uint32_t digits[LIMIT_DIGITS];
 } LimitSearch;
 
-/* Begins with a word.  Before the first call *search is all zeros; digits are zeros before each
- * pass. */
+/*
+ * Begins with a word.  Before the first call *search is all zeros; digits are zeros before each
+ * pass.
+ */
 GPUAGG_HD void
 limit_search_word(LimitSearch *search, int word)
 {

@@ -12,11 +12,6 @@
 
 #include "device_cuda/device_internal.h"
 
-/* The smallest number of rows that the arrays have room for. */
-#define LEAST_ROWS (1 << 16)
-/* Row numbers have 31 bits. */
-#define MOST_ROWS (INT32_MAX - 1)
-
 /* One array for the bins, two for each order key, two for each slot. */
 #define MOST_ARRAYS (1 + 2 * WIRE_MAX_ORDER + 2 * WIRE_MAX_SLOTS)
 
@@ -78,24 +73,6 @@ make_ordered_rows(const WireQuery *q)
 	return rows;
 }
 
-/* Returns the capacity to allocate, so that there is room for n more rows. */
-static int64_t
-wanted_row_capacity(const OrderedRows *rows, double est_rows, int64_t n)
-{
-	int64_t capacity = rows->capacity > 0 ? rows->capacity : LEAST_ROWS;
-	double estimate = est_rows * 1.1;
-
-	/* limit the effect of a wrong estimate */
-	if (estimate > ESTIMATE_PER_ROW * (double) n)
-		estimate = ESTIMATE_PER_ROW * (double) n;
-	if (rows->capacity == 0 && estimate > capacity && estimate < MOST_ROWS / 2)
-		capacity = (int64_t) estimate;
-	while (capacity < rows->n + n)
-		capacity *= 2;
-	/* the last step may stop at the limit instead of doubling */
-	return capacity > MOST_ROWS && rows->n + n <= MOST_ROWS ? MOST_ROWS : capacity;
-}
-
 DeviceStatus
 ordered_reserve(DeviceQuery *query, int64_t nrows, DeviceError *error)
 {
@@ -104,8 +81,8 @@ ordered_reserve(DeviceQuery *query, int64_t nrows, DeviceError *error)
 
 	if (rows == NULL && (rows = query->late.ordered = make_ordered_rows(query->q)) == NULL)
 		return device_fail(error, DEVICE_NO_MEMORY, "out of memory in the GPU server");
-	capacity = wanted_row_capacity(rows, query->q->est_rows, nrows);
-	if (capacity > MOST_ROWS)
+	capacity = late_capacity(rows->capacity, rows->n, nrows, query->q->est_rows);
+	if (capacity > LATE_MAX)
 		return device_fail(error, DEVICE_UNSUPPORTED, "too many rows to sort");
 	for (int a = 0; a < rows->narrays; a++)
 		DEVICE_CHECK(memory_grow(query, &rows->array[a], rows->n * rows->width[a],

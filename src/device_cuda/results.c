@@ -203,7 +203,8 @@ cuda_finish(DeviceQuery *query, const WireLimit *limit, bool for_absorb, WireFin
 
 /* ---- fetching ---- */
 
-/* Returns the bytes per group of a slot's states, or of its counts of ranks, where they are staged.
+/*
+ * Returns the bytes per group of a slot's states, or of its counts of ranks, where they are staged.
  */
 static size_t
 staged_bytes(const WireQuery *q, int s, const WireGroups *out, bool on_device)

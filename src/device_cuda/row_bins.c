@@ -3,7 +3,7 @@
  *	  Finds the bins of rows: the groups that their keys belong to.
  *
  * Bins are made as an array of int32 only where something reads it.  Histograms can also compute
- *bins from key columns, and reduce runs of equal keys without bins.
+ * bins from key columns, and reduce runs of equal keys without bins.
  */
 #include "device_cuda/device_internal.h"
 

@@ -15,27 +15,7 @@
 
 #include "device_cuda/device_internal.h"
 
-/* The smallest number of values that the arrays have room for.  Places have 31 bits. */
-#define LEAST_VALUES (1 << 16)
-#define MOST_VALUES (INT32_MAX - 1)
-
 /* ---- keeping values ---- */
-
-static int64_t
-wanted_set_capacity(const SetValues *set, double est_rows, int64_t n)
-{
-	int64_t capacity = set->capacity > 0 ? set->capacity : LEAST_VALUES;
-	double estimate = est_rows * 1.1;
-
-	/* limit the effect of a wrong estimate */
-	if (estimate > ESTIMATE_PER_ROW * (double) n)
-		estimate = ESTIMATE_PER_ROW * (double) n;
-	if (set->capacity == 0 && estimate > capacity && estimate < MOST_VALUES / 2)
-		capacity = (int64_t) estimate;
-	while (capacity < set->nmax + n)
-		capacity *= 2;
-	return capacity > MOST_VALUES && set->nmax + n <= MOST_VALUES ? MOST_VALUES : capacity;
-}
 
 static DeviceStatus
 start_set(DeviceQuery *query, SetValues *set, DeviceError *error)
@@ -56,9 +36,9 @@ start_set(DeviceQuery *query, SetValues *set, DeviceError *error)
 static DeviceStatus
 reserve_set(DeviceQuery *query, SetValues *set, int64_t n, DeviceError *error)
 {
-	int64_t capacity = wanted_set_capacity(set, query->q->est_rows, n);
+	int64_t capacity = late_capacity(set->capacity, set->nmax, n, query->q->est_rows);
 
-	if (capacity > MOST_VALUES)
+	if (capacity > LATE_MAX)
 		return device_fail(error, DEVICE_UNSUPPORTED, "too many values to sort");
 	DEVICE_CHECK(start_set(query, set, error));
 	DEVICE_CHECK(memory_grow(query, &set->bins, set->nmax * sizeof(int32_t),

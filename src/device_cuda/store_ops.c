@@ -3,7 +3,7 @@
  *	  The operations of the store (server/store.h) on device memory.
  *
  * Each device has one stream for them, and each call waits for it.  So when a call returns, kernels
- *of any query may read what it stored.  The store releases only memory that no query reads.
+ * of any query may read what it stored.  The store releases only memory that no query reads.
  */
 #include "device_cuda/device_internal.h"
 
@@ -16,7 +16,8 @@ finish_stream(cudaStream_t stream, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* Waits, also after a failure: the memory may be reused, and no queued copy may still write to it.
+/*
+ * Waits, also after a failure: the memory may be reused, and no queued copy may still write to it.
  */
 static DeviceStatus
 finish_call(int device, DeviceStatus status, DeviceError *error)

@@ -583,7 +583,8 @@ save_undetermined(DeviceQuery *query, DeviceError *error)
 	return DEVICE_OK;
 }
 
-/* After rows that were not taken: restores the number, and waits until nothing reads their columns.
+/*
+ * After rows that were not taken: restores the number, and waits until nothing reads their columns.
  */
 static DeviceStatus
 restore_undetermined(DeviceQuery *query, DeviceError *error)

@@ -1,7 +1,7 @@
 /*
  * tiles.c
  *	  Reduces rows of stored columns in one pass, if the bins of the slots fit into the shared
- *memory of a multiprocessor: one kernel runs the program, finds the bins and reduces the slots.
+ * memory of a multiprocessor: one kernel runs the program, finds the bins and reduces the slots.
  *
  * The first part of the file converts the program: the kernel keeps the result of the last
  * instruction, and a few temporaries, in registers.
@@ -87,7 +87,8 @@ add_use(Results *results, uint16_t operand, int by)
 	results->last_use[operand] = by;
 }
 
-/* Finds the last use of each result.  Columns and the filter are used after the last instruction.
+/*
+ * Finds the last use of each result.  Columns and the filter are used after the last instruction.
  */
 static void
 find_uses(const ResidentPlan *plan, Results *results)

@@ -447,7 +447,7 @@ cuda_reset(Engine *engine)
 	for (int b = 0; b < MAX_BUFFERS; b++)
 		in_flight |= cuda->busy[b];
 	cuda_stats(engine, &cuda->past);
-	/* groups count only for rows since the reset; has_enough() in exec.c asks how many there are */
+	/* groups count only for rows since the reset; has_enough_groups() in exec.c asks for them */
 	cuda->past.groups = 0;
 	forget_rows(cuda);
 	if (cuda->query == NULL)

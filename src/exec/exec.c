@@ -297,7 +297,8 @@ has_enough_groups(GpuAggState *state)
 
 #ifdef __SANITIZE_ADDRESS__
 
-/* Reads all bytes of by-reference values: the sanitizer does not watch reads by core's functions.
+/*
+ * Reads all bytes of by-reference values: the sanitizer does not watch reads by core's functions.
  */
 static void
 read_values(const Batch *batch, const AggSpec *spec)
@@ -496,7 +497,8 @@ confirm_group(const GpuAggState *state, int g)
 	return !filters_groups(state) || group_filter_confirm(state->filter, &state->groups, g);
 }
 
-/* Stores the next group in the slot, and keeps it for rescans; false if it is not to be returned.
+/*
+ * Stores the next group in the slot, and keeps it for rescans; false if it is not to be returned.
  */
 static bool
 make_tuple(GpuAggState *state, TupleTableSlot *slot)

@@ -37,7 +37,6 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "analysis/analysis.h"
 #include "aggregates/codes.h"
 #include "analysis/analysis.h"
 #include "exec/exec.h"
@@ -222,7 +221,8 @@ evaluate_condition(GroupFilter *filter, Condition *condition)
 	}
 }
 
-/* Evaluates the given constants before the first group.  Then quals_left does not change any more.
+/*
+ * Evaluates the given constants before the first group.  Then quals_left does not change any more.
  */
 static void
 evaluate_given(GroupFilter *filter)
@@ -465,7 +465,8 @@ sift_up(GroupFilter *filter, const SortCode *codes)
 	heap_set(filter, hole, codes);
 }
 
-/* Returns whether filter->codes are worse than the best groups so far, or tie without being needed.
+/*
+ * Returns whether filter->codes are worse than the best groups so far, or tie without being needed.
  */
 static bool
 is_beaten(const GroupFilter *filter)

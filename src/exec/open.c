@@ -218,7 +218,8 @@ exec_choose_engine(const GpuAggState *state, char *reason, size_t reason_size)
 	return engines_choose(&query, reason, reason_size);
 }
 
-/* Chooses the engine, and builds the spec for it, or for the support that participants agreed on.
+/*
+ * Chooses the engine, and builds the spec for it, or for the support that participants agreed on.
  */
 static const EngineOps *
 choose_engine(GpuAggState *state, const SlotSupport *agreed)

@@ -39,8 +39,8 @@
  * - Nodes below may have barriers of their own (a parallel hash join).  There no node waits for a
  *	 participant that has ended its input, and participants that wait here have.  Nodes above may
  *	 have barriers, too: a participant that waits there has passed this barrier, and no one waits
- * for it here. - After the barrier no one waits.  If a leader or worker stops in the middle of a
- * partition, the
+ *	 for it here.
+ * - After the barrier no one waits.  If a leader or worker stops in the middle of a partition, the
  *	 others go on: their consumer stops as well, or there is an error.
  * - The wait can be interrupted.  An error of a worker reaches the leader as an interrupt, and an
  *	 error of the leader ends the workers.

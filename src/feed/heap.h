@@ -15,7 +15,7 @@
  *	  heap_skip.c		conditions that a range's bounds decide for all of its rows
  *	  heap_cached.c		reads a table by way of the column cache
  *	  heap_memo.c, heap_bounds.c, heap_direct.c	shortcuts for cached rows: one evaluation per
- *distinct value, bounds in place of rows, columns without vectors
+ *						distinct value, bounds in place of rows, columns without vectors
  *	  heap_output.c		writes rows into the batch
  *	  heap_table.c		compiles the quals and outputs of one table
  *	  heap_rows.c		runs quals and outputs for the rows of a page

@@ -59,8 +59,10 @@ add_row_range(FeedResident *resident, uint32 range, const CacheRange *contents, 
 	resident->nrows += nrows;
 }
 
-/* Adds a span. row_range: where its row ranges begin in the list; WIRE_NO_ARRAY: the span stands
- * for them. */
+/*
+ * Adds a span. row_range: where its row ranges begin in the list; WIRE_NO_ARRAY: the span stands
+ * for them.
+ */
 static void
 add_span(FeedResident *resident, const CacheSpan *span, uint32 row_range)
 {

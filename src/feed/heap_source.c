@@ -122,7 +122,7 @@ static void
 add_executed(HeapFeed *feed, HeapTable *table)
 {
 	Batch *batch = &feed->batch;
-	/* Without an Append the feed counts the rows of its child itself, see count_child(). */
+	/* Without an Append the feed counts the rows of its child itself, see fill_batch(). */
 	bool counted = feed->append == NULL && !feed->executes_child;
 
 	/* Rows of the executor have no codes, and may be beyond the bounds of cached rows. */

@@ -177,8 +177,10 @@ plan_and_record(Query *query, const char *query_string, int cursor_options, Para
 	{
 		result = (prev_planner_hook ? prev_planner_hook : standard_planner)(query, query_string,
 																			cursor_options, params);
-		/* Citus plans a distributed query once more as if its tables were local: that plan is not
-		 * used */
+		/*
+		 * Citus plans a distributed query once more as if its tables were local: that plan is not
+		 * used
+		 */
 		if (!citus_distributes())
 			record_candidates((int64) result->queryId);
 	}

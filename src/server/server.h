@@ -84,16 +84,6 @@ extern bool stream_send_fd(Stream *stream, MessageType type, const void *body, s
  */
 extern bool stream_hold(Stream *stream, MessageType type, const void *body, size_t length);
 
-/* ---- spin.c ---- */
-
-/*
- * Calls found(arg) repeatedly for about 50 us, if there are enough processors for one more polling
- * thread. Returns false if the caller must sleep instead.
- */
-extern bool spin_until(bool (*found)(void *arg), void *arg);
-/* Number of processors of this process; 0: not counted yet. Tests set it. */
-extern atomic_int spin_processors;
-
 /* ---- check.c ---- */
 
 /* Each returns NULL if the message is valid, else a text that says what is wrong. */
@@ -164,35 +154,11 @@ extern uint64_t arena_bytes(void);
 extern void arena_trim(void);
 extern int arena_idle_seconds;
 
-/* ---- budget.c ---- */
-
-/* Starts the accounting with the devices that were opened, and their limits. */
-extern void budget_start(const WireStatus *devices);
-/* Sets gpuagg.device_memory_limit; 0: none. May be called before budget_start(). */
-extern void budget_set_limit(uint64_t bytes);
-/* Sets the bytes of the device's memory that other processes leave to this one. */
-extern void budget_set_available(int device, uint64_t bytes);
-/* Counts a session at this device (-1: the device with the fewest sessions). Returns the device. */
-extern int budget_attach(int device);
-extern void budget_detach(int device);
-/* Accounts for device memory. Returns false if the device's limit would be exceeded. */
-extern bool budget_take(int device, uint64_t bytes);
-extern void budget_give(int device, uint64_t bytes);
-/* Sets how many of the device's used bytes are stored columns. */
-extern void budget_set_stored(int device, uint64_t bytes);
-extern const WireDevice *budget_device(int device);
-/* Returns the bytes that queries and stored columns may still take. */
-extern uint64_t budget_room(int device);
-/* Count a query, and a failure with its text. budget_status() copies all counters. */
-extern void budget_count_query(void);
-extern void budget_count_failure(WireFailure failure, const char *text);
-extern void budget_status(WireStatus *status);
-
 /* ---- shared_query.c ---- */
 
 /*
- * A query of a session, or of several sessions that share it. It wraps the device layer's Query
- * (device.h) with a lock and a status.
+ * A query of a session, or of several sessions that share it. It wraps the device layer's
+ * DeviceQuery (device.h) with a lock and a status.
  */
 typedef struct SharedQuery
 {

@@ -9,11 +9,11 @@
 #include <stdbool.h>
 
 /*
- * Looks whether it is found, again and again for some 50 us if so many processors are there that
- * this thread may.  False: go to sleep for it.
+ * Calls found(arg) repeatedly for about 50 us, if there are enough processors for one more polling
+ * thread. Returns false if the caller must sleep instead.
  */
 extern bool spin_until(bool (*found)(void *arg), void *arg);
-/* Those of this process; 0: not counted yet.  Tests set it. */
+/* Number of processors of this process; 0: not counted yet. Tests set it. */
 extern atomic_int spin_processors;
 
 #endif /* GPUAGG_SERVER_SPIN_H */

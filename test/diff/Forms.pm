@@ -355,8 +355,9 @@ sub scan_settings
 	my ($query) = @_;
 	my $pages = $Tables::pages;
 	my $cached = $query->{cached} && chance(0.8);
+	my $strategy = pick($cached ? qw(auto auto auto direct hash) : @strategies);
 	my @settings = (
-		"gpuagg.strategy = '" . pick($cached ? qw(auto auto auto direct hash) : @strategies) . "'",
+		"gpuagg.strategy = '$strategy'",
 		"gpuagg.feed = '" . ($pages ? 'heap' : $cached ? 'auto' : pick('auto', 'heap', 'tuples')) . "'",
 		'gpuagg.batch_rows = '
 		  . ($query->{small_batches} ? pick(64, 64, 128, 1000) : pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096)),
@@ -365,6 +366,8 @@ sub scan_settings
 		# or as the server has it
 		map({ "gpuagg.cache = $_" } $cached ? 'eager' : pick(qw(off on eager eager), '') || ()),
 		$cached ? 'enable_sort = off' : (),
+		# the strategy does not choose the plan; cheap comparisons do
+		$strategy =~ /^(?:single|segmented)$/ ? 'cpu_operator_cost = 1e-9' : (),
 		'enable_hashagg = ' . pick('on', 'on', $cached ? 'on' : 'off'));
 
 	foreach my $extreme ('batch_rows = 64', 'batch_rows = 1048576', q{work_mem = '64kB'}, q{GB'}, q{work_mem = '2147483647kB'})

@@ -40,7 +40,7 @@ my %of_random_tables = (
 my %cpu_paths = (
 	'feed heap' => 12, 'feed tuples' => 15, 'cached blocks' => 4, 'cached and changed blocks' => 2,
 	spilled => 4, 'several batches' => 10,
-	'strategy single' => 6, 'strategy direct' => 3, 'strategy hash' => 12, 'strategy segmented' => 4, 'strategy sort' => 3);
+	'strategy single' => 6, 'strategy direct' => 3, 'strategy hash' => 12, 'strategy segmented' => 6, 'strategy sort' => 3);
 
 # Sets the floors, for tables with pages of a history or for random ones, and for
 # the engine that the session chooses.

@@ -9,9 +9,9 @@
  *
  *		plain		changes that a client must detect: an end at any point, half a message, another
  *					type, length or magic, a failure, no arena or an invalid one, offsets and
- * numbers of buffers out of range, a pause, bytes that come one by one.  Its query must give the
- * right answer or a clear error any			any bytes of answers and of the arena as well.  The
- * backend must not crash
+ *					numbers of buffers out of range, a pause, bytes that come one by one.  Its
+ *					query must give the right answer or a clear error
+ *		any			any bytes of answers and of the arena as well.  The backend must not crash
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -46,7 +46,8 @@ if ($role eq 'setup')
 die "no such role: $role\n" if $role !~ /^(?:reader|writer)$/;
 
 my $self = ($role eq 'reader' ? 'Reader' : 'Writer')->new(%option, session => $session, what => "$role $option{name}");
-$self->settle;
+# a server that is being restarted right now is waited for
+eval { $self->settle; 1 } or $self->reconnect;
 while (time() < $option{until})
 {
 	eval { $self->step; 1 } or print("not ok $self->{what} ends: $@"), last;

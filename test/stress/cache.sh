@@ -142,9 +142,12 @@ round() {
 		PGPORT=5433 session writer p1
 		PGPORT=5433 session reader p2
 	fi
+	n=$failed
 	for pid in "${pids[@]}"; do
 		wait "$pid" || fail "a session ended badly"
 	done
+	# what it has died of
+	[[ $failed == "$n" ]] || tail -v -n 3 "$out"/{reader,writer}-*.log
 	if grep -q '^not ok' "$out"/*.log; then
 		failed=1
 		grep -h -A40 '^not ok' "$out"/*.log | grep -v '^count' | head -200

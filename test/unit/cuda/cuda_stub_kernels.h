@@ -6,10 +6,10 @@
  *	cuda_stub_hist.c		histograms, and their programs in tiles
  *	cuda_stub_tables.c		hash tables of groups
  *	cuda_stub_segments.c	rows in order, segments and runs of rows
- *	cuda_stub_batches.c		device_kernels.h: bins, sketches and inputs of ordered operators
- *	cuda_stub_groups.c		device_kernels.h: keys of rows, and groups
- *	cuda_stub_resident.c	device_kernels.h: rows of stored columns
- *	cuda_stub_sets.c		device_kernels.h: values of sets
+ *	cuda_stub_batches.c		device_cuda/kernels.h: bins, sketches and inputs of ordered operators
+ *	cuda_stub_groups.c		device_cuda/kernels.h: keys of rows, and groups
+ *	cuda_stub_resident.c	device_cuda/kernels.h: rows of stored columns
+ *	cuda_stub_sets.c		device_cuda/kernels.h: values of sets
  *
  * Each function is one launch of the stub. Where the headers leave something undefined (the order
  * of a hash table, the size of a workspace), the stub does the simplest thing; but each function
