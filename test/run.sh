@@ -31,9 +31,6 @@
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
-#	emulator	the GPU tests at reduced sizes, and some of the regression and differential tests, with
-#				kernels that the CPU interprets (test/emulator/README.md); not run by default.
-#				EMULATOR_TESTS, EMULATOR_QUERIES (default 300)
 #
 # A part is told when it has ended; one that cannot run here names what it skips.  Ends with one line
 # "N passed, N failed[, N skipped]"; the exit status says whether all passed.
@@ -381,46 +378,6 @@ part_gpu() {
 	done
 }
 
-part_emulator() {
-	local dir=$top/build/emulator program=
-	local -x EMULATOR_REPORT TESTS=${EMULATOR_TESTS:-aggregates histogram sketch ordered sorted top_groups distinct_values}
-
-	if [[ -z $(command -v nvcc) ]]; then
-		skip emulator "no nvcc"
-		return
-	fi
-	check "emulator build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" emulator
-	check "emulator: instructions" "$dir/ptx-test" "$dir/ptx_test.ptx"
-	check "emulator: instructions, other order" env EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/ptx-test" "$dir/ptx_test.ptx"
-	# which the server can write
-	EMULATOR_REPORT=$(mktemp "$pg_tmp/emulator-report.XXXXXX")
-	chmod 666 "$EMULATOR_REPORT"
-	GPU_TESTS=$dir/gpu-tests "$top/test/gpu.sh" --emulated >"$results/emulator-gpu.log" 2>&1
-	gpu_lines emulator-gpu $?
-	EMULATOR_MULTIPROCESSORS=132 "$dir/gpu-tests" --emulated hist_choice hist_exchange_auto hist_exchange_skew \
-		>"$results/emulator-132.log" 2>&1
-	gpu_lines emulator-132 $?
-	# many tiles a block, with warps that take short turns in another order
-	EMULATOR_MULTIPROCESSORS=1 EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/gpu-tests" --emulated \
-		hist_extremes hist_moments hist_tiles >"$results/emulator-1.log" 2>&1
-	gpu_lines emulator-1 $?
-	EMULATOR_DEVICES=2 "$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
-	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
-	"$dir/gpu-resident-many" 1 >"$results/emulator-many.log" 2>&1
-	tap_lines emulator-many <"$results/emulator-many.log" || fail emulator-many
-	program=$(pg_server "$dir/gpuagg-server") || fail "emulator (no server)"
-	if pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" max_worker_processes=32 jit=off autovacuum=off; then
-		"$top/test/emulator/tiles.sh" "$EMULATOR_REPORT" >"$results/emulator-tiles.log" 2>&1
-		tap_lines emulator-tiles <"$results/emulator-tiles.log" || fail emulator-tiles
-		pg_stop
-	else
-		fail "emulator-tiles (no cluster)"
-	fi
-	through_server emulator "$dir/gpuagg-server" "${EMULATOR_QUERIES:-300}"
-	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
-	rm -f "$EMULATOR_REPORT"
-}
-
 finish() {
 	pg_stop
 }
@@ -438,7 +395,6 @@ prepare() {
 		server | tap | stress) plain+=(server-stub) ;;
 		sanitize) sanitized+=(unit-tests) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
-		emulator) [[ -z $(command -v nvcc) ]] || plain+=(emulator) ;;
 		esac
 	done
 	[[ -n $library ]] && make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
@@ -468,7 +424,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs | emulator)
+	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs)
 		check "build and install" pg_install
 		export GPUAGG_INSTALLED=1
 		break

@@ -26,7 +26,7 @@ device_was_short(void)
 #endif
 }
 
-/* TEST_ROUNDS, or as the first argument says, for the emulator (test/emulator/README.md). */
+/* TEST_ROUNDS, or the number that is the first argument. */
 static int rounds = TEST_ROUNDS;
 
 static int taken_at_once, taken_later, not_taken, failed;
