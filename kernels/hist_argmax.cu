@@ -97,13 +97,13 @@ value_code(GpuaggValueType type, u64 bits)
  * compute-sanitizer's racecheck reports them, as it does all accesses without a barrier between, so
  * test/gpu.sh has it leave this kernel out.
  */
-struct Entries
+struct SharedPairs
 {
 	volatile int64_t *keys, *values;
 	u32 *locks;
 
 	__device__ __forceinline__
-	Entries(u32 n)
+	SharedPairs(u32 n)
 	{
 		extern __shared__ __align__(16) u32 shared[];
 
@@ -178,13 +178,13 @@ struct Entries
  * The states themselves, which are read as they were at some time: where the device has no accesses
  * of 16 bytes that cannot be torn, their keys alone.
  */
-struct States
+struct DeviceStates
 {
 	gpuagg_kv *states;
 	const HistArgs &args;
 
 	__device__ __forceinline__
-	States(const HistArgs &a, int s)
+	DeviceStates(const HistArgs &a, int s)
 		: states((gpuagg_kv *) a.slot[s].states), args(a)
 	{
 	}
@@ -456,8 +456,8 @@ __launch_bounds__(threads_for<K>(), 1)
 {
 	u32 nbins = (u32) args.bins.nbins, n = nbins << argmax.log2_copies,
 		mask = (1u << argmax.log2_copies) - 1;
-	States states(args, argmax.slot);
-	Entries entries(n);
+	DeviceStates states(args, argmax.slot);
+	SharedPairs entries(n);
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -490,7 +490,7 @@ __launch_bounds__(threads_for<K>(), 1)
 	argmax_global_kernel(const __grid_constant__ HistArgs args,
 						 const __grid_constant__ ArgmaxArgs argmax)
 {
-	States states(args, argmax.slot);
+	DeviceStates states(args, argmax.slot);
 
 	wait_for_predecessor();
 	let_successor_start();

@@ -237,7 +237,7 @@ __launch_bounds__(HIST_THREADS, 1) out_of_window_kernel(const __grid_constant__ 
 
 	wait_for_predecessor();
 	let_successor_start();
-	hot_begin(args);
+	hot_entries_init(args);
 	/* 32 words at a time, so that those without a mark cost little */
 	for (u32 first = (blockIdx.x * (HIST_THREADS / 32) + threadIdx.x / 32) * 32; first < words;
 		 first += warps * 32)
@@ -253,11 +253,11 @@ __launch_bounds__(HIST_THREADS, 1) out_of_window_kernel(const __grid_constant__ 
 
 			if (has && fast.in_moments >= 0)
 				count_in_limb(args, args.slot[fast.in_moments], bin);
-			change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, bin),
-											  has, bits, 0);
+			change_rows<CHANGE_OUT_OF_WINDOW>(
+				args, fast.slot, bin_in_block_copy(args, fast.slot, bin), has, bits, 0);
 		}
 	}
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
 template <bool EXTREMES, bool PAIRED>

@@ -515,7 +515,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 			carry = (u32) fix_carry(DIGITS, 0), was;
 
 		/* the word that says whether there are rows may be zero */
-		leave_negative_zero(args.slot[fast.slot], place.bin_at(a));
+		replace_negative_zero(args.slot[fast.slot], place.bin_at(a));
 		for (int w = 1; w <= DIGITS; w++)
 		{
 			was = atomicAdd(place.words + w * place.plane + a, carry);

@@ -22,7 +22,7 @@ __launch_bounds__(THREADS) global_kernel(const __grid_constant__ HistArgs args)
 	u64 tile = (u64) ITEMS * THREADS;
 	u32 copy;
 
-	hot_begin(args);
+	hot_entries_init(args);
 	__syncthreads();
 	wait_for_predecessor();
 	let_successor_start();
@@ -56,7 +56,7 @@ __launch_bounds__(THREADS) global_kernel(const __grid_constant__ HistArgs args)
 				{ change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h); });
 		}
 	}
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
 /* n states: of each of 1 << *copies but the first, or at all. */

@@ -269,7 +269,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 			ROW_AFTER_ROW(bool out_of_window =
 							  has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
 						  if (__any_sync(~0u, out_of_window)) change_rows<CHANGE_OUT_OF_WINDOW>(
-							  args, s, bin_of_block(args, s, bin0 + b), out_of_window, l, h););
+							  args, s, bin_in_block_copy(args, s, bin0 + b), out_of_window, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
@@ -277,7 +277,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 							  change_decimal(args, s, bin0 + b, (int64_t) l);
 						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
-			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
+			add_cas_rows<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
 		default: /* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
@@ -356,7 +356,7 @@ __launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs arg
 		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
-	hot_begin(args);
+	hot_entries_init(args);
 	clear_shared(shared, words);
 	__syncthreads();
 	wait_for_predecessor();
@@ -376,7 +376,7 @@ __launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs arg
 			__syncthreads();
 		}
 	}
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
 static __global__ void
@@ -401,7 +401,7 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 
 	wait_for_predecessor();
 	let_successor_start();
-	hot_begin(args);
+	hot_entries_init(args);
 	nitems = args.part.counter[HIST_NITEMS];
 
 	for (;;)
@@ -421,7 +421,7 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 		add_rows(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
 		/* before any thread folds */
-		hot_end(args);
+		hot_entries_flush(args);
 		if (item.split < 0)
 			flush_to_states(args, shared, args.pass_bins, n, [=](u32 b) { return bin0 + b; });
 		else

@@ -162,7 +162,7 @@ carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 b
 
 	/* an overflow may have left the word that says whether there are rows at zero */
 	if (w == 1)
-		leave_negative_zero(slot, bin);
+		replace_negative_zero(slot, bin);
 	for (; w < slot.words; w++)
 	{
 		u32 old = atomicAdd(&shared[at + w * plane], (u32) v);
@@ -375,7 +375,7 @@ flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
 
 			any |= bits;
 			if (bits)
-				err |= combine_into<Op>(v, kept_state<Op>(bits));
+				err |= combine_into<Op>(v, cas_word_state<Op>(bits));
 		}
 		if (any == 0)
 			continue;

@@ -224,7 +224,7 @@ fix_sum(const u64 *limb, int words, int e0)
 
 /* A sum that came to +0 must not stay at its identity, -0. */
 static __device__ __forceinline__ void
-leave_negative_zero(const HistSlot &slot, u32 bin)
+replace_negative_zero(const HistSlot &slot, u32 bin)
 {
 	if (slot.op == MONOID_SUM_F64)
 	{
@@ -248,7 +248,7 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 
 	if (total == 0)
 	{
-		leave_negative_zero(slot, bin);
+		replace_negative_zero(slot, bin);
 		return;
 	}
 	sum = i128_to_double(total, args.window[2 * s]);
@@ -401,7 +401,7 @@ combine_part(void *states, u32 bin, const HistPart &part)
 	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
 		((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
 	if constexpr (form_of(Op::id) == HIST_CAS)
-		b = kept_state<Op>((u64) part.i64);
+		b = cas_word_state<Op>((u64) part.i64);
 	else
 		memcpy(&b, &part, sizeof(S));
 	r = Op::combine(a, b);

@@ -664,7 +664,7 @@ tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
 							 }
 							 if (__any_sync(~0u, out_of_window))
 								 change_rows<CHANGE_OUT_OF_WINDOW>(
-									 args, s, bin_of_block(args, s, b), out_of_window, l, h);
+									 args, s, bin_in_block_copy(args, s, b), out_of_window, l, h);
 						 });
 }
 
@@ -778,7 +778,7 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 static __device__ __noinline__ void
 end_hot(const HistArgs &args)
 {
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------- */
@@ -802,7 +802,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 
 	let_successor_start();
 	if (KERNEL != TILES_LIGHT)
-		hot_begin(args);
+		hot_entries_init(args);
 	clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
 	wait_for_predecessor();
 	if (threadIdx.x < 2 * args.nslots)
