@@ -99,11 +99,11 @@ static __device__ __forceinline__ void
 copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
 {
 #pragma unroll 1
-	for (u32 i = 0; i < t.npieces; i++)
+	for (u32 i = 0; i < t.nstaged; i++)
 #pragma unroll 1
 		for (u32 k = threadIdx.x % 32; k < LINE_ROWS; k += 32)
 		{
-			Piece p = t.piece[i];
+			StagedColumn p = t.staged_column[i];
 			char *to = stage + p.offset + (threadIdx.x / 32 * LINE_ROWS + k) * p.width;
 			bool is = row + k < end;
 
@@ -133,13 +133,13 @@ copy_ahead(const Tile<THREADS> &tile, char *stage, u32 line, u32 end_line, u32 n
 		copy_rest(t, stage, row, nrows);
 	else if (line < end_line)
 	{
-		u32 n = t.npieces, lane = tile.thread % 32, warp_row = tile.thread / 32 * LINE_ROWS,
+		u32 n = t.nstaged, lane = tile.thread % 32, warp_row = tile.thread / 32 * LINE_ROWS,
 			stage_at = shared_address(stage);
 
 #pragma unroll 1
 		for (u32 i = 0; i < n; i++)
 		{
-			Piece p = t.piece[i];
+			StagedColumn p = t.staged_column[i];
 			const char *from = p.values + (u64) row * p.width;
 			u32 to = stage_at + p.offset + warp_row * p.width;
 
@@ -206,9 +206,9 @@ fetch(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
 /* Values as registers of programs have them. */
 template <int THREADS>
 static __device__ __forceinline__ void
-load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
+load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS])
 {
-	bool staged = c.staged != NOT_STAGED;
+	bool staged = c.stage_offset != NOT_STAGED;
 
 	if (!staged && tile.there != ALL_ITEMS)
 	{
@@ -227,7 +227,7 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 	{
 		case GPUAGG_VALUE_I8:
 		{
-			u32 w = staged ? *(const u32 *) (tile.stage + (c.staged + tile.thread * 4)) :
+			u32 w = staged ? *(const u32 *) (tile.stage + (c.stage_offset + tile.thread * 4)) :
 							 fetch<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
 
 #pragma unroll
@@ -237,7 +237,7 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 		}
 		case GPUAGG_VALUE_I16:
 		{
-			uint2 w = staged ? *(const uint2 *) (tile.stage + (c.staged + tile.thread * 8)) :
+			uint2 w = staged ? *(const uint2 *) (tile.stage + (c.stage_offset + tile.thread * 8)) :
 							   fetch<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
 
 			v[0] = (int16_t) w.x;
@@ -249,7 +249,7 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 		case GPUAGG_VALUE_I32:
 		case GPUAGG_VALUE_F32:
 		{
-			int4 w = staged ? staged_int4(tile, c.staged) :
+			int4 w = staged ? staged_int4(tile, c.stage_offset) :
 							  fetch<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
 			int64_t mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
 
@@ -265,7 +265,7 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 
 #pragma unroll
 			for (int half = 0; half < 2; half++)
-				w[half] = staged ? staged_int8(tile, c.staged, half) :
+				w[half] = staged ? staged_int8(tile, c.stage_offset, half) :
 								   fetch<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
 			v[0] = w[0].x;
 			v[1] = w[0].y;
@@ -320,7 +320,7 @@ put_temporary(const Tile<THREADS> &tile, u32 r, const Lanes &from)
 
 template <int THREADS>
 static __device__ __forceinline__ void
-get_column(const Tile<THREADS> &tile, const Source &c, Lanes &to)
+get_column(const Tile<THREADS> &tile, const SourceColumn &c, Lanes &to)
 {
 	to.s = 0;
 	if (c.validity)
@@ -572,10 +572,10 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 	for (int c = 0; c < nkeys; c++)
 	{
 		TileKey key = tile.table->key[c];
-		u32 null_bin = key.word >> 31, values = key.extent - null_bin, valid;
+		u32 null_bin = key.operand >> 31, values = key.extent - null_bin, valid;
 		Lanes x;
 
-		get_operand(tile, key.word & ~NULL_HAS_BIN, last, x);
+		get_operand(tile, key.operand & ~NULL_HAS_BIN, last, x);
 		valid = rows_of_values(x.s);
 		if (!null_bin)
 			ok &= valid;
@@ -736,25 +736,25 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 		u32 in = ok;
 		FastShared place = {};
 
-		if (slot.what & SLOT_NO_VALUES)
-			valid = slot.what & SLOT_VALIDITY ? load_validity(tile, args.slot[s].x.validity) :
-												ALL_ITEMS;
-		else if (!(slot.what & SLOT_AGAIN))
+		if (slot.flags & SLOT_NO_VALUES)
+			valid = slot.flags & SLOT_VALIDITY ? load_validity(tile, args.slot[s].x.validity) :
+												 ALL_ITEMS;
+		else if (!(slot.flags & SLOT_AGAIN))
 		{
 			Lanes x;
 
-			get_operand(tile, slot.word, last, x);
+			get_operand(tile, slot.operand, last, x);
 			valid = rows_of_values(x.s);
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				v[j] = (u64) x.v[j];
-			if (KERNEL != TILES_LIGHT && (slot.what & SLOT_F32))
+			if (KERNEL != TILES_LIGHT && (slot.flags & SLOT_F32))
 #pragma unroll
 				for (int j = 0; j < ITEMS; j++)
 					v[j] = __double_as_longlong((double) __uint_as_float((u32) x.v[j]));
 		}
 		in &= valid;
-		if (slot.what & SLOT_FILTER)
+		if (slot.flags & SLOT_FILTER)
 			in &= load_filter(tile, args.slot[s].filter);
 		else if (slot.filter != OPERAND_NONE)
 		{
@@ -764,13 +764,13 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 			in &= rows_of_truth(x.v) & rows_of_values(x.s);
 		}
 		place.word = args.slot[s].word;
-		place.words = (u32 *) ((char *) shared + slot.words);
-		place.words_at = shared_address(shared) + slot.words;
+		place.words = (u32 *) ((char *) shared + slot.words_offset);
+		place.words_at = shared_address(shared) + slot.words_offset;
 		place.plane = plane;
 		place.nbins = (u32) args.bins.nbins;
 		place.log2_copies = lc;
 		place.copy = copy;
-		add_slot<KERNEL>(args, s, (int) (slot.what & 0xff), place, window[2 * s], at, bin, v, in);
+		add_slot<KERNEL>(args, s, (int) (slot.flags & 0xff), place, window[2 * s], at, bin, v, in);
 	}
 }
 
@@ -789,8 +789,8 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ int window[2 * GPUAGG_MAX_SLOTS];
-	TileTable *table = (TileTable *) ((char *) shared + program_at(args, THREADS));
-	char *stages = (char *) shared + stages_at(args, THREADS);
+	TileTable *table = (TileTable *) ((char *) shared + program_offset(args, THREADS));
+	char *stages = (char *) shared + stages_offset(args, THREADS);
 	u32 stage = 0;
 	/* equal shares of lines, one of a warp each */
 	u32 lines = (u32) (((u64) args.nrows + LINE_ROWS - 1) / LINE_ROWS),
@@ -808,7 +808,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	if (threadIdx.x < 2 * args.nslots)
 		window[threadIdx.x] = args.window[threadIdx.x];
 	lc = log2_copies(args);
-	make_table(args, stage_bytes, lc, *table);
+	make_tile_table(args, stage_bytes, lc, *table);
 	/* not threadIdx.x, which is read anew wherever registers are scarce */
 	asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tile.thread));
 	tile.program = args.program;
