@@ -1,22 +1,31 @@
 /*
  * hist_tiles.cuh
- *	  Histograms of several operators at once: what a program computes of columns goes to bins
- *	  and sums without a way through memory, tile by tile.
+ *	  The kernels of tiled histograms (GPUAGG_HIST_TILES): a vector program and all operators of a
+ *	  call in one pass over the rows.
  *
- * A thread has four rows in a row of a tile for itself, a warp 128, so that nothing waits for
- * another warp; each step, of the program or of an operator, is chosen once for all rows of a tile.
- * The words, limbs and states are those of the other kernels in shared memory.  A result that only
- * the next instruction reads stays in registers; others are temporaries in shared memory, behind
- * the bins.  Behind these are the columns of two tiles, as far as there is room: of the one that is
- * computed, and of the next, on their way meanwhile.
+ * For each tile of rows, a block runs the program (vector_program.h), finds the bins of the rows
+ * that pass its conditions, and adds the rows to the words of all slots in shared memory.  Results
+ * of the program never go through device memory.  Words, limbs and states are those of the other
+ * kernels in shared memory (hist.cuh): the kernel flushes words to limbs at its end, and a fold
+ * kernel combines limbs with states.
  *
- * The fewer operations a kernel knows, the fewer registers it needs, and the more warps run: there
- * are several (TileKernel), of which hist_tiles.cu chooses.
+ * A thread handles ITEMS consecutive rows, its items; a warp handles LINE_ROWS consecutive rows, a
+ * line; the lines of a block's warps are a tile.  Warps need no barriers between tiles, because a
+ * warp reads only what it copied to shared memory itself.  Each step of the program, and each
+ * operator, is chosen once for all items of a thread.
+ *
+ * A result that only the next step reads stays in registers.  Other results are temporaries in
+ * shared memory.  As far as a stage has room, columns of the next tile are copied to shared memory
+ * (cp.async) while the current tile is computed.  See hist_tiles_table.cuh for the layout.
+ *
+ * Arguments: HistArgs with bins of kind RANGE, all of which fit shared memory, and slots whose
+ * `tile` is not TILE_NONE.  The launch must follow hist_launch_prepare() on the stream, which clears
+ * the limbs and places the windows of float sums.  Only hist_tiles_part.cu includes this file.
  */
 #ifndef GPUAGG_HIST_TILES_CUH
 #define GPUAGG_HIST_TILES_CUH
 
-/* values of rows are in registers if loops over them and calls vanish */
+/* Inlines vector_run.h and unrolls its loops, so that arrays of a thread's items are in registers. */
 #define VECTOR_INLINE
 #ifdef __CUDA_ARCH__
 #define VECTOR_UNROLL _Pragma("unroll")
@@ -29,46 +38,48 @@
 #define ALL_ITEMS ((1u << ITEMS) - 1)
 /* Rows of a warp in a tile. */
 #define LINE_ROWS (32 * ITEMS)
-/* Values and states of a thread's rows, these two bits each: a state of all rows is one number. */
-struct Lanes
+
+/* A register of the program: the values of a thread's items, and their VectorStates. */
+struct ItemValues
 {
 	int64_t v[ITEMS];
-	u32 s;
+	/* STATE_BITS for each item, the first one lowest; 0 if all items have values */
+	u32 states;
 };
 
-#define LANE_BITS 2
-/* The states of rows that are all NULL, times a VectorState. */
+#define STATE_BITS 2
+/* Times a VectorState: the states of items that all have it. */
 #define ALL_STATES 0x55u
 
 static __device__ __forceinline__ u32
-lane_state(u32 states, int j)
+item_state(u32 states, int j)
 {
-	return states >> LANE_BITS * j & 3;
+	return states >> STATE_BITS * j & 3;
 }
 
-/* A bit for each row whose state has that bit. */
+/* Returns one bit for each item: whether its state has one of the bits of `state`. */
 static __device__ __forceinline__ u32
-rows_of_state(u32 states, u32 state)
+items_with_state(u32 states, u32 state)
 {
 	u32 bits = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		bits |= states >> LANE_BITS * j & state ? 1u << j : 0;
+		bits |= states >> STATE_BITS * j & state ? 1u << j : 0;
 	return bits;
 }
 
-/* The rows that have a value. */
+/* Returns the items that have a value, one bit each. */
 static __device__ __forceinline__ u32
-rows_of_values(u32 states)
+items_with_value(u32 states)
 {
 	return states == 0 ? ALL_ITEMS :
-						 ALL_ITEMS & ~rows_of_state(states, VECTOR_NULL | VECTOR_UNDETERMINED);
+						 ALL_ITEMS & ~items_with_state(states, VECTOR_NULL | VECTOR_UNDETERMINED);
 }
 
-/* The rows whose value is not 0. */
+/* Returns the items whose value is not 0, one bit each. */
 static __device__ __forceinline__ u32
-rows_of_truth(const int64_t (&v)[ITEMS])
+nonzero_items(const int64_t (&v)[ITEMS])
 {
 	u32 bits = 0;
 
@@ -78,25 +89,28 @@ rows_of_truth(const int64_t (&v)[ITEMS])
 	return bits;
 }
 
-/* Where a thread is. */
+/* A thread's view of the current tile. */
 template <int THREADS> struct Tile
 {
-	const GpuaggProgram *program;
-	const TileTable *table; /* these are in shared memory */
-	const char *stage;      /* of this tile */
-	u32 thread;             /* of the block */
-	ulonglong2 *values;
-	uint8_t *states;
-	u32 row;   /* the first one */
-	u32 there; /* a bit for each row that there is */
-	bool more; /* there are as many rows in the next tile */
+	const GpuaggProgram *program; /* in device memory */
+	const TileTable *table;       /* in shared memory, as all below */
+	const char *stage;            /* the staged columns of this tile */
+	u32 thread;                   /* number of the thread in the block */
+	ulonglong2 *temporary_values; /* [temporary][half of the items][thread] */
+	uint8_t *temporary_states;    /* [temporary][thread] */
+	u32 row;                      /* the thread's first row in the call */
+	u32 present;                  /* one bit for each item: whether the row exists */
+	bool has_next;                /* the warp has another line */
 };
 
 /* ---- columns ------------------------------------------------------------------- */
 
-/* The rows of a warp that are fewer than a line, the others as zeros; one by one. */
+/*
+ * Copies a warp's last line, which has fewer than LINE_ROWS rows, to a stage, and fills it up with
+ * zeros.  Copies single values, without cp.async.  row: the line's first row; end: rows of the call.
+ */
 static __device__ __forceinline__ void
-copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
+copy_partial_line(const TileTable &t, char *stage, u32 row, u32 end)
 {
 #pragma unroll 1
 	for (u32 i = 0; i < t.nstaged; i++)
@@ -119,18 +133,19 @@ copy_rest(const TileTable &t, char *stage, u32 row, u32 end)
 }
 
 /*
- * Has a warp's line of rows on its way to a stage, as one group of copies.  In the stage rows lie
- * as in the column, since copies to places in another order come one by one.
+ * Issues cp.async for one warp's rows of all staged columns, as one commit group; the group is empty
+ * if the line is not below end_line.  A stage keeps the order of a column's rows, since hardware
+ * serializes copies to shared memory in another order.
  */
 template <int THREADS>
 static __device__ __forceinline__ void
-copy_ahead(const Tile<THREADS> &tile, char *stage, u32 line, u32 end_line, u32 nrows)
+copy_line_async(const Tile<THREADS> &tile, char *stage, u32 line, u32 end_line, u32 nrows)
 {
 	const TileTable &t = *tile.table;
 	u32 row = line * LINE_ROWS;
 
 	if (line < end_line && nrows - row < LINE_ROWS)
-		copy_rest(t, stage, row, nrows);
+		copy_partial_line(t, stage, row, nrows);
 	else if (line < end_line)
 	{
 		u32 n = t.nstaged, lane = tile.thread % 32, warp_row = tile.thread / 32 * LINE_ROWS,
@@ -172,7 +187,7 @@ copy_ahead(const Tile<THREADS> &tile, char *stage, u32 line, u32 end_line, u32 n
 	asm volatile("cp.async.commit_group;" : : : "memory");
 }
 
-/* Of a stage, a thread's rows of a column of 4 bytes; */
+/* Returns a thread's items of a staged column of 4-byte values. */
 template <typename Tile>
 static __device__ __forceinline__ int4
 staged_int4(const Tile &tile, u32 offset)
@@ -180,7 +195,7 @@ staged_int4(const Tile &tile, u32 offset)
 	return *(const int4 *) (tile.stage + (offset + tile.thread * 16));
 }
 
-/* half of those of one of 8. */
+/* Returns one half of a thread's items of a staged column of 8-byte values. */
 template <typename Tile>
 static __device__ __forceinline__ ulonglong2
 staged_int8(const Tile &tile, u32 offset, u32 half)
@@ -189,34 +204,38 @@ staged_int8(const Tile &tile, u32 offset, u32 half)
 }
 
 /*
- * A thread's rows of a column as it is stored.  It has the next tile's line under way; one lane
- * does for each, as an instruction takes its lanes one by one.
+ * Returns a thread's items of a column in device memory, as stored; for 8-byte values half of them,
+ * piece 0 or 1.  width: bytes of a value.  Also prefetches the items of the warp's next line to the
+ * L2 cache.  One lane does so for each 128 bytes, since hardware serializes the lanes of a prefetch.
  */
 template <typename T, typename Tile>
 static __device__ __forceinline__ T
-fetch(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
+load_vector(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
 {
 	const T *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
 
-	if (tile.more && piece == 0 && tile.thread % (32 / width) == 0)
+	if (tile.has_next && piece == 0 && tile.thread % (32 / width) == 0)
 		asm volatile("prefetch.global.L2 [%0];" : : "l"((const char *) p + tile_rows * width));
 	return __ldg(p);
 }
 
-/* Values as registers of programs have them. */
+/*
+ * Loads a thread's items of a column, in the form of a program's register: integers sign-extended,
+ * float4 zero-extended.  Items that do not exist are 0.
+ */
 template <int THREADS>
 static __device__ __forceinline__ void
 load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS])
 {
 	bool staged = c.stage_offset != NOT_STAGED;
 
-	if (!staged && tile.there != ALL_ITEMS)
+	if (!staged && tile.present != ALL_ITEMS)
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 		{
 			v[j] = 0;
-			if (tile.there >> j & 1)
+			if (tile.present >> j & 1)
 				v[j] = c.type == GPUAGG_VALUE_F32 ?
 					(int64_t) ((const u32 *) c.values)[tile.row + j] :
 					load_integer(c.values, (GpuaggValueType) c.type, tile.row + j);
@@ -228,7 +247,7 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 		case GPUAGG_VALUE_I8:
 		{
 			u32 w = staged ? *(const u32 *) (tile.stage + (c.stage_offset + tile.thread * 4)) :
-							 fetch<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
+							 load_vector<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
 
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
@@ -238,7 +257,7 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 		case GPUAGG_VALUE_I16:
 		{
 			uint2 w = staged ? *(const uint2 *) (tile.stage + (c.stage_offset + tile.thread * 8)) :
-							   fetch<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
+							   load_vector<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
 
 			v[0] = (int16_t) w.x;
 			v[1] = (int16_t) (w.x >> 16);
@@ -250,7 +269,7 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 		case GPUAGG_VALUE_F32:
 		{
 			int4 w = staged ? staged_int4(tile, c.stage_offset) :
-							  fetch<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
+							  load_vector<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
 			int64_t mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
 
 			v[0] = w.x & mask;
@@ -265,8 +284,9 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 
 #pragma unroll
 			for (int half = 0; half < 2; half++)
-				w[half] = staged ? staged_int8(tile, c.stage_offset, half) :
-								   fetch<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
+				w[half] = staged ?
+					staged_int8(tile, c.stage_offset, half) :
+					load_vector<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
 			v[0] = w[0].x;
 			v[1] = w[0].y;
 			v[2] = w[1].x;
@@ -275,25 +295,25 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 	}
 }
 
-/* The rows that are not NULL. */
+/* Returns the items that are not NULL, one bit each. */
 template <typename Tile>
 static __device__ __forceinline__ u32
 load_validity(const Tile &tile, const uint8_t *validity)
 {
-	return validity && tile.there ? validity[tile.row / 8] >> (tile.row & 7) & ALL_ITEMS :
-									ALL_ITEMS;
+	return validity && tile.present ? validity[tile.row / 8] >> (tile.row & 7) & ALL_ITEMS :
+									  ALL_ITEMS;
 }
 
-/* The rows of those there whose byte is not 0. */
+/* Returns the items that exist and whose byte in the filter is not 0, one bit each. */
 template <int THREADS>
 static __device__ __forceinline__ u32
 load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 {
 	u32 bits = 0;
 
-	if (tile.there == ALL_ITEMS)
+	if (tile.present == ALL_ITEMS)
 	{
-		u32 w = fetch<u32>(tile, filter, 1, 0, THREADS * ITEMS);
+		u32 w = load_vector<u32>(tile, filter, 1, 0, THREADS * ITEMS);
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -302,7 +322,7 @@ load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 	}
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		if ((tile.there >> j & 1) && filter[tile.row + j])
+		if ((tile.present >> j & 1) && filter[tile.row + j])
 			bits |= 1u << j;
 	return bits;
 }
@@ -311,37 +331,40 @@ load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 
 template <int THREADS>
 static __device__ __forceinline__ void
-put_temporary(const Tile<THREADS> &tile, u32 r, const Lanes &from)
+store_temporary(const Tile<THREADS> &tile, u32 r, const ItemValues &from)
 {
-	tile.values[2 * r * THREADS + tile.thread] = make_ulonglong2(from.v[0], from.v[1]);
-	tile.values[(2 * r + 1) * THREADS + tile.thread] = make_ulonglong2(from.v[2], from.v[3]);
-	tile.states[r * THREADS + tile.thread] = (uint8_t) from.s;
+	tile.temporary_values[2 * r * THREADS + tile.thread] = make_ulonglong2(from.v[0], from.v[1]);
+	tile.temporary_values[(2 * r + 1) * THREADS + tile.thread] =
+		make_ulonglong2(from.v[2], from.v[3]);
+	tile.temporary_states[r * THREADS + tile.thread] = (uint8_t) from.states;
 }
 
+/* Loads a thread's items of a column, NULLs included. */
 template <int THREADS>
 static __device__ __forceinline__ void
-get_column(const Tile<THREADS> &tile, const SourceColumn &c, Lanes &to)
+load_column(const Tile<THREADS> &tile, const SourceColumn &c, ItemValues &to)
 {
-	to.s = 0;
+	to.states = 0;
 	if (c.validity)
 	{
 		u32 valid = load_validity(tile, c.validity);
 
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
-			to.s |= (valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL) << LANE_BITS * j;
+			to.states |= (valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL) << STATE_BITS * j;
 	}
 	load_values(tile, c, to.v);
 }
 
+/* Loads an operand.  operand: its code, see OperandKind; last: the result of the last step. */
 template <int THREADS>
 static __device__ __forceinline__ void
-get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
+load_operand(const Tile<THREADS> &tile, u32 operand, const ItemValues &last, ItemValues &to)
 {
-	u32 number = word >> OPERAND_BITS;
+	u32 number = operand >> OPERAND_BITS;
 
-	to.s = 0;
-	switch (word & ((1u << OPERAND_BITS) - 1))
+	to.states = 0;
+	switch (operand & ((1u << OPERAND_BITS) - 1))
 	{
 		case OPERAND_LAST:
 			to = last;
@@ -353,19 +376,19 @@ get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				to.v[j] = c.bits;
-			to.s = c.state * ALL_STATES;
+			to.states = c.state * ALL_STATES;
 			break;
 		}
 		case OPERAND_TEMPORARY:
 		{
-			ulonglong2 low = tile.values[2 * number * THREADS + tile.thread],
-					   high = tile.values[(2 * number + 1) * THREADS + tile.thread];
+			ulonglong2 low = tile.temporary_values[2 * number * THREADS + tile.thread],
+					   high = tile.temporary_values[(2 * number + 1) * THREADS + tile.thread];
 
 			to.v[0] = low.x;
 			to.v[1] = low.y;
 			to.v[2] = high.x;
 			to.v[3] = high.y;
-			to.s = tile.states[number * THREADS + tile.thread];
+			to.states = tile.temporary_states[number * THREADS + tile.thread];
 			break;
 		}
 		case OPERAND_INT4:
@@ -389,39 +412,43 @@ get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
 			break;
 		}
 		case OPERAND_COLUMN:
-			get_column(tile, tile.table->source[number], to);
+			load_column(tile, tile.table->source[number], to);
 			break;
-		default: /* there is none */
+		default: /* OPERAND_NONE */
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				to.v[j] = 0;
 	}
 }
 
+/* Runs VECTOR_LOOKUP: looks integers a up in a table, whose cells are in device memory. */
 template <int THREADS>
 static __device__ __forceinline__ void
-look_up(const Tile<THREADS> &tile, u32 table, const Lanes &a, Lanes &to)
+apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, ItemValues &to)
 {
 	const GpuaggProgram *p = tile.program;
 	VectorTable t = tile.table->table[table];
 
-	to.s = 0;
+	to.states = 0;
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		VectorCell cell =
-			vector_table_cell(t, p->cells, p->cell_states, a.v[j], (uint8_t) lane_state(a.s, j));
+		VectorCell cell = vector_table_cell(t, p->cells, p->cell_states, a.v[j],
+											(uint8_t) item_state(a.states, j));
 
 		to.v[j] = cell.value;
-		to.s |= (u32) cell.state << LANE_BITS * j;
+		to.states |= (u32) cell.state << STATE_BITS * j;
 	}
 }
 
-/* An instruction over operands that, if not STATES, all have values. */
+/*
+ * Runs one instruction, except VECTOR_LOOKUP, on a thread's items.  list: the constants that the
+ * operation reads by number.  Without STATES, all items of all operands must have values.
+ */
 template <bool STATES>
 static __device__ __forceinline__ void
-apply_any(const VectorInstruction &in, const VectorConstant *list, const Lanes &a, const Lanes &b,
-		  const Lanes &c, Lanes &r)
+apply_operation(const VectorInstruction &in, const VectorConstant *list, const ItemValues &a,
+				const ItemValues &b, const ItemValues &c, ItemValues &r)
 {
 	uint8_t sa[ITEMS], sb[ITEMS], sc[ITEMS], sr[ITEMS];
 	VectorOperand oa = {a.v, sa, 0, 0}, ob = {b.v, sb, 0, 0}, oc = {c.v, sc, 0, 0};
@@ -429,22 +456,26 @@ apply_any(const VectorInstruction &in, const VectorConstant *list, const Lanes &
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		sa[j] = STATES ? (uint8_t) lane_state(a.s, j) : VECTOR_VALUE;
-		sb[j] = STATES ? (uint8_t) lane_state(b.s, j) : VECTOR_VALUE;
-		sc[j] = STATES ? (uint8_t) lane_state(c.s, j) : VECTOR_VALUE;
+		sa[j] = STATES ? (uint8_t) item_state(a.states, j) : VECTOR_VALUE;
+		sb[j] = STATES ? (uint8_t) item_state(b.states, j) : VECTOR_VALUE;
+		sc[j] = STATES ? (uint8_t) item_state(c.states, j) : VECTOR_VALUE;
 	}
 	vector_apply(&in, list, oa, ob, oc, r.v, sr, 0, 1, ITEMS);
-	r.s = 0;
+	r.states = 0;
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
-		r.s |= (u32) sr[j] << LANE_BITS * j;
+		r.states |= (u32) sr[j] << STATE_BITS * j;
 }
 
-/* The same by a kernel that knows some operations only. */
+/*
+ * The same, for an operation that the kernel supports.  In the light kernel, each operation is a
+ * separate instance of apply_operation(), with a constant `op`; code of other operations is left
+ * out.
+ */
 template <int KERNEL, bool STATES>
 static __device__ __forceinline__ void
-apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const Lanes &b,
-	  const Lanes &c, Lanes &r)
+apply_supported(VectorInstruction in, const VectorConstant *list, const ItemValues &a,
+				const ItemValues &b, const ItemValues &c, ItemValues &r)
 {
 	if constexpr (KERNEL == TILES_LIGHT)
 		switch (in.op)
@@ -452,37 +483,41 @@ apply(VectorInstruction in, const VectorConstant *list, const Lanes &a, const La
 #define LIGHT(OP) \
 	case OP: \
 		in.op = OP; \
-		apply_any<STATES>(in, list, a, b, c, r); \
+		apply_operation<STATES>(in, list, a, b, c, r); \
 		break;
 			TILES_LIGHT_OPERATIONS
 #undef LIGHT
 		}
 	else
-		apply_any<STATES>(in, list, a, b, c, r);
+		apply_operation<STATES>(in, list, a, b, c, r);
 }
 
-/* Which rows count, so far. */
+/* The outcome of the conditions so far, one bit for each item. */
 struct Conditions
 {
-	u32 hold;    /* those where all conditions were true */
-	u32 unclear; /* where all were true before one that was undetermined */
+	u32 passed;       /* all conditions were true */
+	u32 undetermined; /* the first condition that was not true was undetermined */
 };
 
+/* Applies a condition, with result x, to the items that passed all conditions before it. */
 static __device__ __forceinline__ void
-meet_condition(const Lanes &x, Conditions &c)
+apply_condition(const ItemValues &x, Conditions &c)
 {
-	if (x.s)
+	if (x.states)
 	{
-		c.unclear |= c.hold & rows_of_state(x.s, VECTOR_UNDETERMINED);
-		c.hold &= rows_of_values(x.s);
+		c.undetermined |= c.passed & items_with_state(x.states, VECTOR_UNDETERMINED);
+		c.passed &= items_with_value(x.states);
 	}
-	c.hold &= rows_of_truth(x.v);
+	c.passed &= nonzero_items(x.v);
 }
 
-/* Runs all instructions; `last` has the result of the last one. */
+/*
+ * Runs the steps of the program and applies their conditions.  `last` gets the result of the last
+ * step.  Returns early, with `last` and temporaries incomplete, if no item of the warp passes.
+ */
 template <int KERNEL, int THREADS>
 static __device__ __forceinline__ void
-run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
+run_steps(const Tile<THREADS> &tile, ItemValues &last, Conditions &conditions)
 {
 	const TileTable *t = tile.table;
 
@@ -491,12 +526,12 @@ run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 	{
 		uint4 step = t->step[p];
 		u32 op = step.x & (GPUAGG_CONDITION - 1), result = step.y >> RESULT_SHIFT;
-		Lanes a, b, c, r;
+		ItemValues a, b, c, r;
 
-		get_operand(tile, step.y & ((1u << RESULT_SHIFT) - 1), last, a);
-		b.s = c.s = a.s;
+		load_operand(tile, step.y & ((1u << RESULT_SHIFT) - 1), last, a);
+		b.states = c.states = a.states;
 		if (op == VECTOR_LOOKUP)
-			look_up(tile, step.x >> 16, a, r);
+			apply_lookup(tile, step.x >> 16, a, r);
 		else
 		{
 			VectorInstruction in = {
@@ -504,64 +539,67 @@ run_steps(const Tile<THREADS> &tile, Lanes &last, Conditions &conditions)
 			const VectorConstant *list = t->constant + (step.z >> OPERAND_BITS);
 
 			if ((step.z & OPERAND_LIST) != OPERAND_LIST)
-				get_operand(tile, step.z, last, b);
+				load_operand(tile, step.z, last, b);
 			if (KERNEL != TILES_LIGHT &&
 				(op == VECTOR_SELECT || op == VECTOR_DISTINCT || op == VECTOR_GREATEST))
-				get_operand(tile, step.w, last, c);
-			if (__any_sync(~0u, a.s | b.s | c.s))
-				apply<KERNEL, true>(in, list, a, b, c, r);
+				load_operand(tile, step.w, last, c);
+			if (__any_sync(~0u, a.states | b.states | c.states))
+				apply_supported<KERNEL, true>(in, list, a, b, c, r);
 			else
-				apply<KERNEL, false>(in, list, a, b, c, r);
+				apply_supported<KERNEL, false>(in, list, a, b, c, r);
 		}
 		last = r;
 		if (step.x & GPUAGG_CONDITION)
 		{
-			meet_condition(last, conditions);
-			/* what follows is of no row */
-			if (!__any_sync(~0u, conditions.hold))
+			apply_condition(last, conditions);
+			if (!__any_sync(~0u, conditions.passed))
 				return;
 		}
 		if (result != NO_RESULT)
-			put_temporary(tile, result, last);
+			store_temporary(tile, result, last);
 	}
 }
 
 /*
- * The rows of `wanted` that count, after the program; undetermined: how many of them only core can
- * tell.
+ * Applies the program's filter and its checks.  Returns the items that count, one bit each.  Adds to
+ * `undetermined` the number of items whose outcome is undetermined: a condition was, or an item that
+ * passed all conditions failed a check.
  */
 template <int THREADS>
 static __device__ __forceinline__ u32
-rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &conditions,
-				u32 &undetermined)
+counted_rows(const Tile<THREADS> &tile, const ItemValues &last, Conditions &conditions,
+			 u32 &undetermined)
 {
 	const TileTable *t = tile.table;
 	u32 unclear = 0;
-	Lanes x;
+	ItemValues x;
 
 	if (t->filter != OPERAND_NONE)
 	{
-		get_operand(tile, t->filter, last, x);
-		meet_condition(x, conditions);
+		load_operand(tile, t->filter, last, x);
+		apply_condition(x, conditions);
 	}
 #pragma unroll 1
 	for (u32 c = 0; c < t->nchecks; c++)
 	{
-		get_operand(tile, t->check[c], last, x);
-		unclear |= rows_of_state(
-			x.s, t->nullable[c] ? VECTOR_UNDETERMINED : VECTOR_UNDETERMINED | VECTOR_NULL);
+		load_operand(tile, t->check[c], last, x);
+		unclear |= items_with_state(
+			x.states, t->nullable[c] ? VECTOR_UNDETERMINED : VECTOR_UNDETERMINED | VECTOR_NULL);
 	}
-	undetermined += __popc(conditions.unclear | (unclear & conditions.hold));
-	return conditions.hold & ~unclear;
+	undetermined += __popc(conditions.undetermined | (unclear & conditions.passed));
+	return conditions.passed & ~unclear;
 }
 
 /* ---- bins and inputs ---------------------------------------------------------------- */
 
-/* As find_bins. */
+/*
+ * Finds the bins of the items `ok` from keys with ranges, as find_bins() of hist.cuh does.  Returns
+ * the items that have a bin.  Adds to `outside` the number of items with a key out of its range.
+ */
 template <int THREADS>
 static __device__ __forceinline__ u32
-tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS],
-		  u32 &outside)
+find_tile_bins(const Tile<THREADS> &tile, int nkeys, const ItemValues &last, u32 ok,
+			   int32_t (&bin)[ITEMS], u32 &outside)
 {
 	u32 out = 0;
 
@@ -573,10 +611,10 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 	{
 		TileKey key = tile.table->key[c];
 		u32 null_bin = key.operand >> 31, values = key.extent - null_bin, valid;
-		Lanes x;
+		ItemValues x;
 
-		get_operand(tile, key.operand & ~NULL_HAS_BIN, last, x);
-		valid = rows_of_values(x.s);
+		load_operand(tile, key.operand & ~NULL_HAS_BIN, last, x);
+		valid = items_with_value(x.states);
 		if (!null_bin)
 			ok &= valid;
 #pragma unroll
@@ -597,8 +635,10 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 
 /* ---- operators ---------------------------------------------------------------------- */
 
+/* Raises the maxima of the slot's 32-bit codes. */
 static __device__ __forceinline__ void
-tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+add_tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS],
+				u32 in)
 {
 	u32 code[ITEMS];
 
@@ -608,10 +648,11 @@ tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (
 	add_maxima(place, at, code, in);
 }
 
+/* Adds doubles to a float sum (HIST_FIX). e0: exponent of the window's lowest bit. */
 template <int DIGITS>
 static __device__ __forceinline__ void
-tile_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0,
-		   const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+add_tile_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0,
+				const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
 	FixWindow<DIGITS> window(e0, args.slot[fast.slot].max_shift);
 	HotBin<DIGITS> none = {NO_BIN, 0, {}};
@@ -623,10 +664,13 @@ tile_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, 
 	add_fixes<DIGITS, ITEMS, false>(args, fast, place, window, at, x, in, 0, none);
 }
 
-/* Deviations and squares, whose code is long: row after row. */
+/*
+ * Adds the items to sums of squares (HIST_INTSQ) or deviations (HIST_ACCUM), one item after another,
+ * since their code is long.  Values out of the window change the state.
+ */
 static __device__ __forceinline__ void
-tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
-			 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+add_tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
+				 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
 	const HistSlot &slot = args.slot[s];
 	u64 lo[ITEMS], hi[ITEMS];
@@ -668,10 +712,14 @@ tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
 						 });
 }
 
+/*
+ * Adds the items `in` to the words of slot s.  tile: HistTile; at: index of each item's word in a
+ * plane; v: the inputs, as 64-bit words.
+ */
 template <int KERNEL>
 static __device__ __forceinline__ void
-add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
-		 const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+add_tile_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
+			  const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
 {
 	FastArgs fast = {{}, -1, -1, s};
 
@@ -694,15 +742,15 @@ add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
 	else if (tile == TILE_INT_I64)
 		add_wide_integers(args, fast, place, at, v, in);
 	else if (tile == TILE_MAX32)
-		tile_maxima(args.slot[s].op, place, at, v, in);
+		add_tile_maxima(args.slot[s].op, place, at, v, in);
 	if constexpr (KERNEL != TILES_LIGHT)
 		switch (tile)
 		{
 			case TILE_FIX3:
-				tile_fixes<3>(args, fast, place, e0, at, v, in);
+				add_tile_floats<3>(args, fast, place, e0, at, v, in);
 				break;
 			case TILE_FIX4:
-				tile_fixes<4>(args, fast, place, e0, at, v, in);
+				add_tile_floats<4>(args, fast, place, e0, at, v, in);
 				break;
 			case TILE_MAX64:
 				add_extremes(args, s, place, at, v, in);
@@ -710,14 +758,18 @@ add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
 		}
 	if constexpr (KERNEL == TILES_FULL)
 		if (tile == TILE_SQUARES)
-			tile_squares(args, s, place, e0, bin, v, in);
+			add_tile_squares(args, s, place, e0, bin, v, in);
 }
 
-/* All slots. */
+/*
+ * Adds the items `ok`, whose bins are known, to all slots, after each slot's filter and NULLs.
+ * window: two exponents for each slot (HistArgs.window), in shared memory; lc: log2 of the copies of
+ * a bin.
+ */
 template <int KERNEL, int THREADS>
 static __device__ __forceinline__ void
-add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const int *window, int lc,
-		  const Lanes &last, const int32_t (&bin)[ITEMS], u32 ok)
+add_tile_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const int *window,
+			   int lc, const ItemValues &last, const int32_t (&bin)[ITEMS], u32 ok)
 {
 	u32 plane = args.pass_bins << lc, copy = tile.thread & ((1u << lc) - 1), valid = ALL_ITEMS;
 	u32 at[ITEMS];
@@ -741,10 +793,10 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 												 ALL_ITEMS;
 		else if (!(slot.flags & SLOT_AGAIN))
 		{
-			Lanes x;
+			ItemValues x;
 
-			get_operand(tile, slot.operand, last, x);
-			valid = rows_of_values(x.s);
+			load_operand(tile, slot.operand, last, x);
+			valid = items_with_value(x.states);
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				v[j] = (u64) x.v[j];
@@ -758,10 +810,10 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 			in &= load_filter(tile, args.slot[s].filter);
 		else if (slot.filter != OPERAND_NONE)
 		{
-			Lanes x;
+			ItemValues x;
 
-			get_operand(tile, slot.filter, last, x);
-			in &= rows_of_truth(x.v) & rows_of_values(x.s);
+			load_operand(tile, slot.filter, last, x);
+			in &= nonzero_items(x.v) & items_with_value(x.states);
 		}
 		place.word = args.slot[s].word;
 		place.words = (u32 *) ((char *) shared + slot.words_offset);
@@ -770,19 +822,25 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 		place.nbins = (u32) args.bins.nbins;
 		place.log2_copies = lc;
 		place.copy = copy;
-		add_slot<KERNEL>(args, s, (int) (slot.flags & 0xff), place, window[2 * s], at, bin, v, in);
+		add_tile_slot<KERNEL>(args, s, (int) (slot.flags & 0xff), place, window[2 * s], at, bin, v,
+							  in);
 	}
 }
 
-/* Not inlined, as it takes registers from the loop before it. */
+/* hot_entries_flush(), not inlined: inlined, it would take registers from the loop before it. */
 static __device__ __noinline__ void
-end_hot(const HistArgs &args)
+flush_hot_entries(const HistArgs &args)
 {
 	hot_entries_flush(args);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------- */
 
+/*
+ * One block for each multiprocessor.  Launched with dynamic shared memory of stages_offset() + 2 *
+ * stage_bytes.  Adds to the limbs, to status->outside and to program->undetermined; out-of-window
+ * rows change states.
+ */
 template <int KERNEL, int THREADS>
 __global__ void
 __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args, u32 stage_bytes)
@@ -792,7 +850,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	TileTable *table = (TileTable *) ((char *) shared + program_offset(args, THREADS));
 	char *stages = (char *) shared + stages_offset(args, THREADS);
 	u32 stage = 0;
-	/* equal shares of lines, one of a warp each */
+	/* blocks have equal ranges of lines; the block's warps take its lines in turn */
 	u32 lines = (u32) (((u64) args.nrows + LINE_ROWS - 1) / LINE_ROWS),
 		line = (u32) ((u64) lines * blockIdx.x / gridDim.x) + threadIdx.x / 32,
 		end = (u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x);
@@ -809,42 +867,43 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 		window[threadIdx.x] = args.window[threadIdx.x];
 	lc = log2_copies(args);
 	make_tile_table(args, stage_bytes, lc, *table);
-	/* not threadIdx.x, which is read anew wherever registers are scarce */
+	/* kept in a register: the compiler reads threadIdx.x again wherever registers are scarce */
 	asm volatile("mov.u32 %0, %%tid.x;" : "=r"(tile.thread));
 	tile.program = args.program;
 	tile.table = table;
-	tile.values = (ulonglong2 *) (table + 1);
-	tile.states = (uint8_t *) (tile.values + (size_t) args.temporaries * THREADS * 2);
-	copy_ahead(tile, stages, line, end, args.nrows);
+	tile.temporary_values = (ulonglong2 *) (table + 1);
+	tile.temporary_states =
+		(uint8_t *) (tile.temporary_values + (size_t) args.temporaries * THREADS * 2);
+	copy_line_async(tile, stages, line, end, args.nrows);
 	for (; line < end; line += THREADS / 32)
 	{
-		Lanes last = Lanes();
+		ItemValues last = ItemValues();
 		int32_t bin[ITEMS];
 		Conditions conditions;
 		u32 ok;
 
-		/* a warp reads only what it copied itself, so no other has to be waited for */
+		/* no block barrier: a warp reads only what it copied to a stage itself */
 		tile.stage = stages + stage;
 		stage ^= stage_bytes;
 		__syncwarp();
-		copy_ahead(tile, stages + stage, line + THREADS / 32, end, args.nrows);
+		copy_line_async(tile, stages + stage, line + THREADS / 32, end, args.nrows);
 		asm volatile("cp.async.wait_group 1;" : : : "memory");
 		__syncwarp();
 		tile.row = line * LINE_ROWS + tile.thread % 32 * ITEMS;
-		tile.there = tile.row >= args.nrows ? 0 :
-			args.nrows - tile.row >= ITEMS  ? ALL_ITEMS :
-											  (1u << (args.nrows - tile.row)) - 1;
-		tile.more = line + THREADS / 32 < end;
-		ok = tile.there;
+		tile.present = tile.row >= args.nrows ? 0 :
+			args.nrows - tile.row >= ITEMS    ? ALL_ITEMS :
+												(1u << (args.nrows - tile.row)) - 1;
+		tile.has_next = line + THREADS / 32 < end;
+		ok = tile.present;
 		if (args.bins.filter)
 			ok &= load_filter(tile, args.bins.filter);
 		conditions = {ok, 0};
 		run_steps<KERNEL>(tile, last, conditions);
-		ok = rows_that_count(tile, last, conditions, undetermined);
+		ok = counted_rows(tile, last, conditions, undetermined);
 		if (!__any_sync(~0u, ok))
 			continue;
-		ok = tile_bins(tile, args.bins.ncolumns, last, ok, bin, outside);
-		add_slots<KERNEL>(args, tile, shared, window, lc, last, bin, ok);
+		ok = find_tile_bins(tile, args.bins.ncolumns, last, ok, bin, outside);
+		add_tile_slots<KERNEL>(args, tile, shared, window, lc, last, bin, ok);
 	}
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
@@ -853,7 +912,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	__syncthreads();
 	flush_to_limbs(args, shared, lc, (u32) args.bins.nbins, args.limb, 0);
 	if (KERNEL != TILES_LIGHT)
-		end_hot(args);
+		flush_hot_entries(args);
 }
 
 #endif /* GPUAGG_HIST_TILES_CUH */
