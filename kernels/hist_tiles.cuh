@@ -205,16 +205,16 @@ staged_int8(const Tile &tile, u32 offset, u32 half)
 
 /*
  * Returns a thread's items of a column in device memory, as stored; for 8-byte values half of them,
- * piece 0 or 1.  width: bytes of a value.  Also prefetches the items of the warp's next line to the
+ * half 0 or 1.  width: bytes of a value.  Also prefetches the items of the warp's next line to the
  * L2 cache.  One lane does so for each 128 bytes, since hardware serializes the lanes of a prefetch.
  */
 template <typename T, typename Tile>
 static __device__ __forceinline__ T
-load_vector(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
+load_vector(const Tile &tile, const void *values, int width, int half, u32 tile_rows)
 {
-	const T *p = (const T *) ((const char *) values + (size_t) tile.row * width) + piece;
+	const T *p = (const T *) ((const char *) values + (size_t) tile.row * width) + half;
 
-	if (tile.has_next && piece == 0 && tile.thread % (32 / width) == 0)
+	if (tile.has_next && half == 0 && tile.thread % (32 / width) == 0)
 		asm volatile("prefetch.global.L2 [%0];" : : "l"((const char *) p + tile_rows * width));
 	return __ldg(p);
 }
