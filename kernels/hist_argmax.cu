@@ -200,7 +200,7 @@ struct DeviceStates
 	pair(u32 at) const
 	{
 #if __CUDA_ARCH__ >= 900
-		ulonglong2 bits = load_whole(states + at);
+		ulonglong2 bits = load_16_bytes(states + at);
 		gpuagg_kv v = {(int64_t) bits.x, (int64_t) bits.y};
 #else
 		gpuagg_kv v = {key(at), INT64_MAX};
@@ -308,7 +308,7 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (
 			}
 		in &= in - 1;
 		peers = __match_any_sync(~0u, has ? place : ~0u);
-		put_together<Op>(peers, has, one);
+		combine_peers<Op>(peers, has, one);
 		best.template change<Op>(place, has, one);
 	}
 }

@@ -33,7 +33,7 @@ slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 	return ok;
 }
 
-/* Their inputs, in the two words that to_input reads. */
+/* Their inputs, in the two words that make_input reads. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
