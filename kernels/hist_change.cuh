@@ -467,7 +467,8 @@ put_hot_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
 /*
  * Combines all entries of the block with the states of their bins, and frees them.  What the warps
  * have of a bin in the same entry is combined first.  Called by all threads of a block, after its
- * last row, or before other threads fold these bins; starts and ends with a barrier.
+ * last row, or before other threads fold these bins.  If there are entries, starts and ends with a
+ * barrier.
  */
 static __device__ __forceinline__ void
 hot_entries_flush(const HistArgs &args)
