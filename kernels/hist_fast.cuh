@@ -208,7 +208,7 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
 						<< fix_weight(digits_of(KIND), w);
 				if (p[0] != 0 || sum != 0)
-					fold_fix(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
+					fold_float_sum(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
 			}
 		}
 	}
