@@ -6,13 +6,13 @@
  * Arguments that the functions share:
  *	 - at[j]: index of item j (the thread's row j) in a plane of words: bin << log2_copies | copy;
  *	 - v[j]: the input of item j;
- *	 - in: one bit for each item: whether it has a bin and is to be added.  at[] and v[] of other items
- *	   may be anything;
+ *	 - in: one bit for each item: whether it has a bin and is to be added.  at[] and v[] of other
+ *	   items may be anything;
  *	 - place: the block's planes (FastShared); fast.slot: the slot's number.
  *
  * All lanes of a warp must call a function together.  Each function does one step for all items
- * before the next step, so that their atomics overlap.  Sums stay exact: what does not fit the words
- * goes to the slot's limbs, or changes the state.
+ * before the next step, so that their atomics overlap.  Sums stay exact: what does not fit the
+ * words goes to the slot's limbs, or changes the state.
  */
 #ifndef GPUAGG_HIST_ADD_CUH
 #define GPUAGG_HIST_ADD_CUH
@@ -20,8 +20,8 @@
 #include "hist_fast.cuh"
 
 /*
- * A thread's sum for the hot bin of a split partition.  Rows of a hot bin are summed in registers, so
- * that they do not wait for the same words of shared memory.
+ * A thread's sum for the hot bin of a split partition.  Rows of a hot bin are summed in registers,
+ * so that they do not wait for the same words of shared memory.
  */
 template <int DIGITS> struct HotBin
 {
@@ -81,8 +81,8 @@ change_out_of_window(const HistArgs &args, const FastArgs &fast, const FastShare
 }
 
 /*
- * Adds floats to a sum in form FIX, as DIGITS digits each.  PARTITIONED: rows come from a partition,
- * and those with a bit in `in_hot` are added to `hot` instead of shared memory.
+ * Adds floats to a sum in form FIX, as DIGITS digits each.  PARTITIONED: rows come from a
+ * partition, and those with a bit in `in_hot` are added to `hot` instead of shared memory.
  */
 template <int DIGITS, int ITEMS, bool PARTITIONED, typename T>
 static __device__ __forceinline__ void
@@ -201,8 +201,8 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 			w[j] = 0;
 	}
 	/*
-	 * The carry is that of the unsigned sum, minus 1 for a negative addend.  The top bit of `over` is
-	 * set if it is not 0 for some item.
+	 * The carry is that of the unsigned sum, minus 1 for a negative addend.  The top bit of `over`
+	 * is set if it is not 0 for some item.
 	 */
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -260,8 +260,8 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 }
 
 /*
- * Minima or maxima of 64-bit integers or doubles, whose bits are in v.  A decimal whose code is that
- * of an empty bin changes the state.
+ * Minima or maxima of 64-bit integers or doubles, whose bits are in v.  A decimal whose code is
+ * that of an empty bin changes the state.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void

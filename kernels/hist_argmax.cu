@@ -2,17 +2,18 @@
  * hist_argmax.cu
  *	  Histograms of ARGMAX and ARGMIN, whose states are pairs of a key and a value (gpuagg_kv).
  *
- * Nearly all rows lose by their keys, so the path of a losing row is short: it reads the bin, the key
- * and the key of the best row so far.  Values are read only for rows that may win.
+ * Nearly all rows lose by their keys, so the path of a losing row is short: it reads the bin, the
+ * key and the key of the best row so far.  Values are read only for rows that may win.
  *
  * Two kernels, each an instance for every key type:
- *	 - argmax_shared_kernel, if the bins fit shared memory: each block keeps the best pair of each bin
- *	   in shared memory ("entries"; SharedPairs).  They start from the states.  At its end the block
- *	   combines them with the states.  A winning row thus changes no memory of other blocks.
+ *	 - argmax_shared_kernel, if the bins fit shared memory: each block keeps the best pair of each
+ *	   bin in shared memory ("entries"; SharedPairs).  They start from the states.  At its end the
+ *	   block combines them with the states.  A winning row thus changes no memory of other blocks.
  *	 - argmax_global_kernel, otherwise: rows are compared with the states in device memory, read
  *	   through the L1 cache (DeviceStates).
- * Both combine rows with the same bin within a thread, then within a warp, before they change a pair:
- * if keys ascend, as in order of time, every row wins.
+ *
+ * Both combine rows with the same bin within a thread, then within a warp, before they change a
+ * pair: if keys ascend, as in order of time, every row wins.
  *
  * A block has an equal range of consecutive rows.  It begins with some tiles from the end of its
  * range, the last one first: if keys ascend, rows of these tiles win, and nearly all others lose to
@@ -192,8 +193,8 @@ struct SharedPairs
 };
 
 /*
- * The best pair of each bin is its state in device memory.  Reads may be stale but not torn: without
- * untorn 16-byte reads (compute capability below 9.0), only keys are read.
+ * The best pair of each bin is its state in device memory.  Reads may be stale but not torn:
+ * without untorn 16-byte reads (compute capability below 9.0), only keys are read.
  */
 struct DeviceStates
 {
@@ -213,8 +214,8 @@ struct DeviceStates
 	}
 
 	/*
-	 * Returns a pair that is not better than the state.  Below 9.0 it has INT64_MAX, the worst value,
-	 * instead of the state's value.
+	 * Returns a pair that is not better than the state.  Below 9.0 it has INT64_MAX, the worst
+	 * value, instead of the state's value.
 	 */
 	__device__ __forceinline__ gpuagg_kv
 	pair(u32 at) const
@@ -241,8 +242,8 @@ struct DeviceStates
 	}
 
 	/*
-	 * Returns a pair with which a block's entry can start: a state that was valid at some time, since
-	 * blocks that end may change states, or else the identity.
+	 * Returns a pair with which a block's entry can start: a state that was valid at some time,
+	 * since blocks that end may change states, or else the identity.
 	 */
 	template <typename Op>
 	__device__ __forceinline__ gpuagg_kv

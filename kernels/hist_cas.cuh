@@ -3,8 +3,8 @@
  *	  Form CAS: words of shared memory that hold states, changed by compare-and-swap.
  *
  * For commutative operators whose state has at most 8 bytes and for which there are no native
- * atomics: products.  A word is the bits of the state, exclusive-or the bits of the identity, so that
- * a word of an empty bin is 0.
+ * atomics: products.  A word is the bits of the state, exclusive-or the bits of the identity, so
+ * that a word of an empty bin is 0.
  *
  * Changes of one word are serialized.  So rows with the same bin are combined first, those of a
  * thread and then those of a warp, but only if neighboring lanes show that many rows have the same
@@ -45,8 +45,8 @@ cas_word_state(u64 kept)
 
 /*
  * Combines the value of each lane that `has` one with the lane's word; returns error bits.  A lane
- * whose compare-and-swap fails tries again with the bits that it found.  crowded: combines values of
- * one bin before the first try.  All lanes of the warp must call it.
+ * whose compare-and-swap fails tries again with the bits that it found.  crowded: combines values
+ * of one bin before the first try.  All lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ __forceinline__ int
@@ -66,10 +66,11 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 }
 
 /*
- * Combines a thread's rows `ok` with words, one row of each thread after another; returns error bits.
- * p: the slot's words, 1 << lc copies of each bin, of which a thread changes one.  lo and hi: inputs,
- * as make_input() takes them.  If more neighboring lanes have the same bin than copies keep apart
- * (sorted rows, a hot bin), a thread combines its later rows of that bin with the current one.
+ * Combines a thread's rows `ok` with words, one row of each thread after another; returns error
+ * bits. p: the slot's words, 1 << lc copies of each bin, of which a thread changes one.  lo and hi:
+ * inputs, as make_input() takes them.  If more neighboring lanes have the same bin than copies keep
+ * apart (sorted rows, a hot bin), a thread combines its later rows of that bin with the current
+ * one.
  */
 template <typename Op, int ITEMS>
 static __device__ __forceinline__ int

@@ -3,16 +3,16 @@
  *	  Changes states in device memory by single rows: for operators without a form in shared memory,
  *	  and for floats outside the window of a sum ("out-of-window rows").
  *
- * A change is a native atomic, a compare-and-swap, or a read and write under a lock.  Changes of one
- * state are serialized and take about a microsecond each.  So a warp combines its rows of one bin
- * first, and hot bins have entries in shared memory that the block combines with the states at its
- * end.
+ * A change is a native atomic, a compare-and-swap, or a read and write under a lock.  Changes of
+ * one state are serialized and take about a microsecond each.  So a warp combines its rows of one
+ * bin first, and hot bins have entries in shared memory that the block combines with the states at
+ * its end.
  *
  * States belong to the caller of gpuagg_hist_update(); locks and copies of states are in its
- * workspace.  hist_launch_prepare() must have zeroed the locks (HistArgs.lock) before on the stream.
- * Functions return the MonoidError bits of the operator, or add them to the call's status.  Locks are
- * held for one change each, and their holder waits for nothing; lanes of a warp must be able to
- * progress independently (compute capability 7.0).
+ * workspace.  hist_launch_prepare() must have zeroed the locks (HistArgs.lock) before on the
+ * stream.  Functions return the MonoidError bits of the operator, or add them to the call's status.
+ * Locks are held for one change each, and their holder waits for nothing; lanes of a warp must be
+ * able to progress independently (compute capability 7.0).
  */
 #ifndef GPUAGG_HIST_CHANGE_CUH
 #define GPUAGG_HIST_CHANGE_CUH
@@ -95,8 +95,8 @@ combine_into(typename Op::State &a, const typename Op::State &b)
 
 /*
  * Tries once to combine b into the state in *p by compare-and-swap.  *p has the state's bits
- * exclusive-or `empty`; `old` is what *p had when it was read.  Returns true on success, and adds to
- * err.  Returns false if *p has changed; `old` then has the new bits.
+ * exclusive-or `empty`; `old` is what *p had when it was read.  Returns true on success, and adds
+ * to err.  Returns false if *p has changed; `old` then has the new bits.
  */
 template <typename Op, typename W>
 static __device__ __forceinline__ bool
@@ -180,9 +180,9 @@ change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
 }
 
 /*
- * Reads 16 bytes in one access, so that they are not torn; the two words of a vector load might be of
- * different times.  The L1 cache may answer, so the bytes may be stale.  Needs compute capability
- * 9.0.
+ * Reads 16 bytes in one access, so that they are not torn; the two words of a vector load might be
+ * of different times.  The L1 cache may answer, so the bytes may be stale.  Needs compute
+ * capability 9.0.
  */
 static __device__ __forceinline__ ulonglong2
 load_16_bytes(const void *p)
@@ -197,11 +197,12 @@ load_16_bytes(const void *p)
 }
 
 /*
- * Combines b into a 16-byte state; returns error bits.  By 128-bit compare-and-swap where the device
- * has it, else under the lock.
+ * Combines b into a 16-byte state; returns error bits.  By 128-bit compare-and-swap where the
+ * device has it, else under the lock.
  *
- * If b does not change the state that was read, nothing is written.  So that state must not be torn,
- * but it may be stale: the order of changes is free, and b changed nothing at the time of that state.
+ * If b does not change the state that was read, nothing is written.  So that state must not be
+ * torn, but it may be stale: the order of changes is free, and b changed nothing at the time of
+ * that state.
  */
 template <typename Op>
 static __device__ int
@@ -234,8 +235,8 @@ change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 }
 
 /*
- * Combines v, the state of one or more rows, into the state at p, in the way that suits the operator
- * and the size of its state; returns error bits.  lock: that of the bin.
+ * Combines v, the state of one or more rows, into the state at p, in the way that suits the
+ * operator and the size of its state; returns error bits.  lock: that of the bin.
  */
 template <typename Op>
 static __device__ int
@@ -247,7 +248,9 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 		atomicAdd((u64 *) p, (u64) v);
 	else if constexpr (Op::id == MONOID_SUM_F64)
 	{
-		/* most out-of-window values are too small to change the sum: no atomic is needed for them */
+		/*
+		 * most out-of-window values are too small to change the sum: no atomic is needed for them
+		 */
 		double old = *p;
 
 		if (__double_as_longlong(Op::combine(old, v)) != __double_as_longlong(old))
@@ -263,7 +266,9 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 	return 0;
 }
 
-/* Returns the lock of a bin. A hash spreads bins, so that copies of a state have different locks. */
+/*
+ * Returns the lock of a bin.  A hash spreads bins, so that copies of a state have different locks.
+ */
 static __device__ __forceinline__ u32 *
 bin_lock(const HistArgs &args, u32 bin)
 {
@@ -271,9 +276,9 @@ bin_lock(const HistArgs &args, u32 bin)
 }
 
 /*
- * Returns the number of the state that this block changes for a bin of slot s: that of the bin, or of
- * one of its copies.  Number copy * nbins + bin; copy 0 is the slot's states.  hist_launch_prepare()
- * must have ended, since it samples how many copies are used.
+ * Returns the number of the state that this block changes for a bin of slot s: that of the bin, or
+ * of one of its copies.  Number copy * nbins + bin; copy 0 is the slot's states.
+ * hist_launch_prepare() must have ended, since it samples how many copies are used.
  */
 static __device__ __forceinline__ u32
 bin_in_block_copy(const HistArgs &args, int s, u32 bin)
@@ -448,8 +453,8 @@ put_hot_state_of(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[
 }
 
 /*
- * Combines `kept`, the state of an entry for a bin of slot s, into another entry's state `into`, or,
- * if that is NULL, into the bin's state.  Adds error bits to the call's status.
+ * Combines `kept`, the state of an entry for a bin of slot s, into another entry's state `into`,
+ * or, if that is NULL, into the bin's state.  Adds error bits to the call's status.
  */
 static __device__ __noinline__ void
 put_hot_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
@@ -506,9 +511,9 @@ hot_entries_flush(const HistArgs &args)
 }
 
 /*
- * Combines the value v of each lane that `has` one into the entry of its bin, or into the bin's state
- * if the bin has no entry; returns error bits.  several: v is that of several rows of the warp.  Of
- * lanes whose bins share an entry, only one uses it.  All lanes of the warp must call it.
+ * Combines the value v of each lane that `has` one into the entry of its bin, or into the bin's
+ * state if the bin has no entry; returns error bits.  several: v is that of several rows of the
+ * warp.  Of lanes whose bins share an entry, only one uses it.  All lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ int
@@ -581,9 +586,9 @@ shuffle_state(const S &v, int lane)
 /*
  * Combines the values v of lanes that are peers into the value of the first of them; returns error
  * bits.  peers: the lanes with the same bin as this one.  Afterwards only the first of the peers
- * `has` a value.  Each step combines pairs of neighboring peers, so there are at most five (Demouth,
- * "Voting and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  All lanes of the warp must
- * call it.
+ * `has` a value.  Each step combines pairs of neighboring peers, so there are at most five
+ * (Demouth, "Voting and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  All lanes of the
+ * warp must call it.
  */
 template <typename Op>
 static __device__ __forceinline__ int
@@ -610,9 +615,9 @@ combine_peers(u32 peers, bool &has, typename Op::State &v)
 }
 
 /*
- * Combines the row of each lane that `has` one into the state of its bin; returns error bits.  Rows of
- * one bin are combined first, so that a warp changes the state of a hot bin only once.  All lanes of
- * the warp must call it.
+ * Combines the row of each lane that `has` one into the state of its bin; returns error bits.  Rows
+ * of one bin are combined first, so that a warp changes the state of a hot bin only once.  All
+ * lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ int
@@ -648,9 +653,9 @@ includes_operator(HistChange which, int op)
 }
 
 /*
- * Combines the row of each lane that `has` one into the state of its bin, by the operator of slot s.
- * bin: the state's number, see bin_in_block_copy(); lo and hi: the row's input, as make_input() takes
- * it.  Adds error bits to the call's status.  All lanes of the warp must call it.
+ * Combines the row of each lane that `has` one into the state of its bin, by the operator of slot
+ * s. bin: the state's number, see bin_in_block_copy(); lo and hi: the row's input, as make_input()
+ * takes it.  Adds error bits to the call's status.  All lanes of the warp must call it.
  */
 template <HistChange WHICH>
 static __device__ __noinline__ void

@@ -1,7 +1,7 @@
 /*
  * hist_state.cuh
- *	  Combines limbs with states: turns the limbs of a bin into a partial state, and combines it with
- *	  the caller's state by the operator's own combine and error functions.
+ *	  Combines limbs with states: turns the limbs of a bin into a partial state, and combines it
+ *	  with the caller's state by the operator's own combine and error functions.
  *
  * Limbs are 64-bit words in device memory or registers, to which blocks have added their words of
  * shared memory; see hist.cuh for the forms.  Arithmetic is exact up to one rounding to a double.
@@ -104,8 +104,8 @@ words_to_double(const u32 *words, int n, int e)
 }
 
 /*
- * Adds a * b to r, or subtracts it.  r has n words in two's complement; a and b are magnitudes of na
- * and nb words.
+ * Adds a * b to r, or subtracts it.  r has n words in two's complement; a and b are magnitudes of
+ * na and nb words.
  */
 static __device__ void
 multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool subtract)
@@ -154,8 +154,8 @@ digits_to_words(const u64 *limb, int nlimbs, int bits, u32 *w, int n)
 /* ---- float sums ----------------------------------------------------------- */
 
 /*
- * Returns (sum(xy) - sum(x) * sum(y) / n) * 2^e, exact up to one rounding to a double and the division.  x, y and
- * xy are the sums in two's complement, of w, w and w2 words; they are changed.
+ * Returns (sum(xy) - sum(x) * sum(y) / n) * 2^e, exact up to one rounding to a double and the
+ * division.  x, y and xy are the sums in two's complement, of w, w and w2 words; they are changed.
  */
 static __device__ double
 deviation_from_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
@@ -175,7 +175,10 @@ deviation_from_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 	return scalbn(words_to_double(r, big, 0) / (double) n, e);
 }
 
-/* Like deviation_from_words(), for sums in limbs of weight 2^32: `words` limbs of x and y, words2 of xy. */
+/*
+ * Like deviation_from_words(), for sums in limbs of weight 2^32: `words` limbs of x and y, words2
+ * of xy.
+ */
 static __device__ double
 deviation_from_limbs(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2,
 					 int e)
@@ -189,8 +192,8 @@ deviation_from_limbs(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *
 }
 
 /*
- * Returns the double nearest to s * 2^e0, for the e0 of a window.  Multiplies by powers of two instead
- * of calling scalbn(), which rounds in the same way but has a loop or a call.
+ * Returns the double nearest to s * 2^e0, for the e0 of a window.  Multiplies by powers of two
+ * instead of calling scalbn(), which rounds in the same way but has a loop or a call.
  */
 static __device__ __forceinline__ double
 i128_to_double(gpuagg_i128 s, int e0)
@@ -259,9 +262,9 @@ replace_negative_zero(const HistSlot &slot, u32 bin)
 }
 
 /*
- * Combines a float sum with its state.  total: the sum of at least one row that is not -0, in units of
- * the slot's window.  States are read from the L2 cache, since out-of-window rows may have changed
- * them there.
+ * Combines a float sum with its state.  total: the sum of at least one row that is not -0, in units
+ * of the slot's window.  States are read from the L2 cache, since out-of-window rows may have
+ * changed them there.
  */
 static __device__ __forceinline__ void
 fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
@@ -298,8 +301,8 @@ fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 /* ---- partial states ------------------------------------------------------- */
 
 /*
- * A partial state: that of the call's rows in one bin.  It has room for every state that has a form,
- * 48 bytes.
+ * A partial state: that of the call's rows in one bin.  It has room for every state that has a
+ * form, 48 bytes.
  */
 union HistPartial
 {
@@ -361,9 +364,9 @@ partial_from_code(int op, u64 code, HistPartial &p)
 }
 
 /*
- * Sets p from the limbs of form ACCUM or REGR: the count, the sums, then the sums of products.  ex and
- * ey: exponents of the windows of x and y.  Returns error bits that the combine function cannot see:
- * a sum that is too large for a double.
+ * Sets p from the limbs of form ACCUM or REGR: the count, the sums, then the sums of products.  ex
+ * and ey: exponents of the windows of x and y.  Returns error bits that the combine function cannot
+ * see: a sum that is too large for a double.
  */
 static __device__ int
 partial_from_float_limbs(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPartial &p)

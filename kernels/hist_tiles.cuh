@@ -19,13 +19,16 @@
  * (cp.async) while the current tile is computed.  See hist_tiles_table.cuh for the layout.
  *
  * Arguments: HistArgs with bins of kind RANGE, all of which fit shared memory, and slots whose
- * `tile` is not TILE_NONE.  The launch must follow hist_launch_prepare() on the stream, which clears
- * the limbs and places the windows of float sums.  Only hist_tiles_part.cu includes this file.
+ * `tile` is not TILE_NONE.  The launch must follow hist_launch_prepare() on the stream, which
+ * clears the limbs and places the windows of float sums.  Only hist_tiles_part.cu includes this
+ * file.
  */
 #ifndef GPUAGG_HIST_TILES_CUH
 #define GPUAGG_HIST_TILES_CUH
 
-/* Inlines vector_run.h and unrolls its loops, so that arrays of a thread's items are in registers. */
+/*
+ * Inlines vector_run.h and unrolls its loops, so that arrays of a thread's items are in registers.
+ */
 #define VECTOR_INLINE
 #ifdef __CUDA_ARCH__
 #define VECTOR_UNROLL _Pragma("unroll")
@@ -107,7 +110,8 @@ template <int THREADS> struct Tile
 
 /*
  * Copies a warp's last line, which has fewer than LINE_ROWS rows, to a stage, and fills it up with
- * zeros.  Copies single values, without cp.async.  row: the line's first row; end: rows of the call.
+ * zeros.  Copies single values, without cp.async.  row: the line's first row; end: rows of the
+ * call.
  */
 static __device__ __forceinline__ void
 copy_partial_line(const TileTable &t, char *stage, u32 row, u32 end)
@@ -133,9 +137,9 @@ copy_partial_line(const TileTable &t, char *stage, u32 row, u32 end)
 }
 
 /*
- * Issues cp.async for one warp's rows of all staged columns, as one commit group; the group is empty
- * if the line is not below end_line.  A stage keeps the order of a column's rows, since hardware
- * serializes copies to shared memory in another order.
+ * Issues cp.async for one warp's rows of all staged columns, as one commit group; the group is
+ * empty if the line is not below end_line.  A stage keeps the order of a column's rows, since
+ * hardware serializes copies to shared memory in another order.
  */
 template <int THREADS>
 static __device__ __forceinline__ void
@@ -206,7 +210,8 @@ staged_int8(const Tile &tile, u32 offset, u32 half)
 /*
  * Returns a thread's items of a column in device memory, as stored; for 8-byte values half of them,
  * half 0 or 1.  width: bytes of a value.  Also prefetches the items of the warp's next line to the
- * L2 cache.  One lane does so for each 128 bytes, since hardware serializes the lanes of a prefetch.
+ * L2 cache.  One lane does so for each 128 bytes, since hardware serializes the lanes of a
+ * prefetch.
  */
 template <typename T, typename Tile>
 static __device__ __forceinline__ T
@@ -561,9 +566,9 @@ run_steps(const Tile<THREADS> &tile, ItemValues &last, Conditions &conditions)
 }
 
 /*
- * Applies the program's filter and its checks.  Returns the items that count, one bit each.  Adds to
- * `undetermined` the number of items whose outcome is undetermined: a condition was, or an item that
- * passed all conditions failed a check.
+ * Applies the program's filter and its checks.  Returns the items that count, one bit each.  Adds
+ * to `undetermined` the number of items whose outcome is undetermined: a condition was, or an item
+ * that passed all conditions failed a check.
  */
 template <int THREADS>
 static __device__ __forceinline__ u32
@@ -665,8 +670,8 @@ add_tile_floats(const HistArgs &args, const FastArgs &fast, const FastShared &pl
 }
 
 /*
- * Adds the items to sums of squares (HIST_INTSQ) or deviations (HIST_ACCUM), one item after another,
- * since their code is long.  Values out of the window change the state.
+ * Adds the items to sums of squares (HIST_INTSQ) or deviations (HIST_ACCUM), one item after
+ * another, since their code is long.  Values out of the window change the state.
  */
 static __device__ __forceinline__ void
 add_tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
@@ -763,8 +768,8 @@ add_tile_slot(const HistArgs &args, int s, int tile, const FastShared &place, in
 
 /*
  * Adds the items `ok`, whose bins are known, to all slots, after each slot's filter and NULLs.
- * window: two exponents for each slot (HistArgs.window), in shared memory; lc: log2 of the copies of
- * a bin.
+ * window: two exponents for each slot (HistArgs.window), in shared memory; lc: log2 of the copies
+ * of a bin.
  */
 template <int KERNEL, int THREADS>
 static __device__ __forceinline__ void

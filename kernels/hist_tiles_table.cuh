@@ -161,8 +161,8 @@ make_source(const GpuaggColumn &c, u64 first)
 }
 
 /*
- * Stages a column if a stage has room for `rows` rows of it.  room: bytes of a stage.  A column that
- * is staged already is shared.  Does nothing if there is no column.
+ * Stages a column if a stage has room for `rows` rows of it.  room: bytes of a stage.  A column
+ * that is staged already is shared.  Does nothing if there is no column.
  */
 static __device__ __forceinline__ void
 stage_column(TileTable &t, SourceColumn &s, u32 rows, u32 room)
