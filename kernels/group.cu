@@ -7,16 +7,7 @@
  * cache answers, takes a line for each lane.
  */
 #include "group.cuh"
-
-#define THREADS 256
-#define ITEMS 4
-
-/* Threads of a block with a cache: one runs on a multiprocessor. */
-#define CACHE_THREADS 1024
-/* Buckets from its first where a key may lie. */
-#define CACHE_STEPS 8
-/* A cache is of use to tables of this many groups for each of its entries. */
-#define CACHE_GROUPS 2
+#include "tuning.h"
 
 /* ---- the cache --------------------------------------------------------------- */
 
@@ -79,7 +70,7 @@ struct Cache
 	{
 		u32 b = first(gpuagg_hash64(&hash, key));
 
-		for (int i = 0; i < 2 * CACHE_STEPS; i++)
+		for (int i = 0; i < 2 * Tuned::GROUP_CACHE_BUCKETS_PER_KEY; i++)
 		{
 			uint16_t *e = bins() + 2 * b + i % 2;
 			u32 seen = *(volatile uint16_t *) e;
@@ -115,11 +106,12 @@ struct TileRows
 
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
-load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t)
+load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+		  TileRows &t)
 {
 	t.rows = t.claims = t.deferred = 0;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 	{
 		u64 r = base + j * blockDim.x + threadIdx.x;
 
@@ -137,10 +129,10 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t
 /* Keys of a tile of which all rows take part; they are read once. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
-load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
+load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD])
 {
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 	{
 		u64 r = base + j * blockDim.x + threadIdx.x;
 
@@ -153,28 +145,29 @@ load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
 }
 
 static __device__ __forceinline__ void
-find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[ITEMS],
-			int32_t (&bin)[ITEMS], TileRows &t)
+find_cached(const Cache &cache, const GpuaggHashKey &hash,
+			const Key<1> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+			int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
-	u32 bucket[ITEMS];
+	u32 bucket[Tuned::GROUP_KEYS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		bucket[j] = cache.first(hash_key(hash, key[j]));
-	for (int step = 0; step < CACHE_STEPS && __any_sync(~0u, t.open); step++)
+	for (int step = 0; step < Tuned::GROUP_CACHE_BUCKETS_PER_KEY && __any_sync(~0u, t.open); step++)
 	{
-		u32 both[ITEMS];
-		u64 k[ITEMS][2];
+		u32 both[Tuned::GROUP_KEYS_PER_THREAD];
+		u64 k[Tuned::GROUP_KEYS_PER_THREAD][2];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		{
 			both[j] = ENTRY_EMPTY << 16 | ENTRY_EMPTY;
 			k[j][0] = k[j][1] = 0;
 			cache.read(bucket[j], t.open >> j & 1, both[j], k[j]);
 		}
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		{
 			u32 b = k[j][0] == key[j].w[0] ? both[j] & 0xffff : ENTRY_EMPTY;
 
@@ -193,22 +186,22 @@ find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[I
 /* Claims for rows that met an empty slot.  A table that was seen full takes none. */
 template <int WORDS>
 static __device__ __forceinline__ void
-claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
+claim_rows(const GroupArgs &args, const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
-	u32 seen[ITEMS];
+	u32 seen[Tuned::GROUP_KEYS_PER_THREAD];
 	u64 groups;
 
 	/* from the cache: whether there is room is for reserve_bins to say */
 	asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(groups) : "l"(&args.counters->groups));
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		if (t.open >> j & 1)
 			seen[j] = groups < args.capacity ?
 				atomicCAS(&slots[at[j]].state, SLOT_EMPTY, SLOT_CLAIMED) :
 				SLOT_CLAIMED;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		if (t.open >> j & 1)
 		{
 			if (seen[j] == SLOT_EMPTY)
@@ -221,14 +214,15 @@ claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
 /* Bins for the warp's claims. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
-fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u32 (&at)[ITEMS],
-			int32_t (&bin)[ITEMS], u32 claims)
+fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+			const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD],
+			int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], u32 claims)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	u64 id = reserve_bins(args.counters, __popc(claims));
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		if (claims >> j & 1)
 		{
 			if (id < args.capacity)
@@ -246,14 +240,14 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u32 (&a
 /* The rows that the cache does not know.  Returns the warp's claims. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ u32
-look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32_t (&bin)[ITEMS],
-		TileRows &t)
+look_up(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD], bool fresh,
+		int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
-	u32 at[ITEMS];
+	u32 at[Tuned::GROUP_KEYS_PER_THREAD];
 	u32 claims;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		at[j] = slot_of(hash_key(args.hash, key[j]), args.nslots);
 	if constexpr (WORDS == 1)
 		if (!fresh)
@@ -267,7 +261,7 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 		fill_claims<BYTES, WORDS>(args, key, at, bin, t.claims);
 	if (t.deferred)
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 			if (t.deferred >> j & 1)
 				bin[j] = settle<BYTES, WORDS>(args, key[j], at[j]);
 	__syncwarp();
@@ -276,12 +270,13 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 
 /* Bins of a tile to memory; returns how many rows got none. */
 static __device__ __forceinline__ u32
-store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[ITEMS], const TileRows &t)
+store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD],
+		   const TileRows &t)
 {
 	u32 pending = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 	{
 		u64 r = base + j * blockDim.x + threadIdx.x;
 
@@ -299,13 +294,13 @@ store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[ITEMS], const T
 
 template <int BYTES, bool CACHED>
 static __global__ void
-__launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
+__launch_bounds__(CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BLOCK, CACHED ? 1 : 0)
 	lookup_kernel(const __grid_constant__ GroupArgs args)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
-	u64 tile = blockDim.x * ITEMS, base = blockIdx.x * tile;
+	u64 tile = blockDim.x * Tuned::GROUP_KEYS_PER_THREAD, base = blockIdx.x * tile;
 	Cache cache = {args.buckets};
-	Key<WORDS> next[ITEMS];
+	Key<WORDS> next[Tuned::GROUP_KEYS_PER_THREAD];
 	u32 pending = 0, claims = 0;
 
 	if (args.plain && base + tile <= args.nrows)
@@ -314,13 +309,14 @@ __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 		cache.clear();
 	for (u64 ahead; base < args.nrows; base = ahead)
 	{
-		Key<WORDS> key[ITEMS];
-		int32_t bin[ITEMS];
-		TileRows t = {(1u << ITEMS) - 1, (1u << ITEMS) - 1, 0, 0};
+		Key<WORDS> key[Tuned::GROUP_KEYS_PER_THREAD];
+		int32_t bin[Tuned::GROUP_KEYS_PER_THREAD];
+		TileRows t = {(1u << Tuned::GROUP_KEYS_PER_THREAD) - 1,
+					  (1u << Tuned::GROUP_KEYS_PER_THREAD) - 1, 0, 0};
 
 		if (args.plain && base + tile <= args.nrows)
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 				key[j] = next[j];
 		else
 			load_rows<BYTES, WORDS>(args, base, key, t);
@@ -328,7 +324,7 @@ __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 		if (args.plain && ahead + tile <= args.nrows)
 			load_tile<BYTES, WORDS>(args, ahead, next);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 			bin[j] = -1;
 		if constexpr (CACHED)
 			find_cached(cache, args.hash, key, bin, t);
@@ -340,7 +336,7 @@ __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 			claims = look_up<BYTES, WORDS>(args, key, !CACHED && __popc(claims) > 8, bin, t);
 			if constexpr (CACHED)
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
+				for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 					if ((missed >> j & 1) && bin[j] >= 0)
 						cache.add(args.hash, key[j].w[0], bin[j]);
 		}
@@ -424,7 +420,8 @@ cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 {
 	u32 buckets = (u32) ((facts.smem_per_block - 1024) / cache_bytes(1));
 
-	return table.key_bytes <= 8 && table.capacity <= CACHE_GROUPS * 2 * (int64_t) buckets &&
+	return table.key_bytes <= 8 &&
+			table.capacity <= GROUP_MAX_GROUPS_PER_CACHE_ENTRY * 2 * (int64_t) buckets &&
 			table.capacity <= ENTRY_CLAIMED ?
 		buckets :
 		0;
@@ -438,7 +435,7 @@ template <int BYTES, bool CACHED>
 static GpuaggCudaStatus
 launch_lookup(const GroupArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	int threads = CACHED ? CACHE_THREADS : THREADS;
+	int threads = CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BLOCK;
 	size_t bytes = CACHED ? cache_bytes(args.buckets) : 0;
 	int blocks;
 
@@ -495,11 +492,17 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 	CUDA_TRY(cudaMemsetAsync(to->slots, 0, gpuagg_group_slot_bytes(to->key_bytes, to->capacity),
 							 stream));
 	if (from->key_bytes == 4)
-		grow_kernel<4><<<8 * facts->sms, 256, 0, stream>>>(old, made);
+		grow_kernel<4>
+			<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(
+				old, made);
 	else if (from->key_bytes == 8)
-		grow_kernel<8><<<8 * facts->sms, 256, 0, stream>>>(old, made);
+		grow_kernel<8>
+			<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(
+				old, made);
 	else
-		grow_kernel<16><<<8 * facts->sms, 256, 0, stream>>>(old, made);
+		grow_kernel<16>
+			<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(
+				old, made);
 	CUDA_TRY_LAUNCH("grow_kernel");
 	return GPUAGG_CUDA_OK;
 }

@@ -15,9 +15,6 @@
 
 #include "hist_change.cuh"
 
-/* Lanes whose compare-and-swap failed this many times are combined by bin. */
-#define CAS_TRIES 3
-
 /* Returns the bits of the operator's identity, with which words are exclusive-or'ed. */
 template <typename Op>
 static __device__ __forceinline__ u64
@@ -55,9 +52,9 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 	u64 old = has ? *(volatile u64 *) place : 0;
 	int err = 0;
 
-	for (int tries = crowded ? CAS_TRIES : 0; __any_sync(~0u, has); tries++)
+	for (int tries = crowded ? Tuned::HIST_CAS_TRIES : 0; __any_sync(~0u, has); tries++)
 	{
-		if (tries == CAS_TRIES)
+		if (tries == Tuned::HIST_CAS_TRIES)
 			err |= combine_peers<Op>(__match_any_sync(~0u, has ? bin : ~0u), has, v);
 		if (has)
 			has = !try_change<Op>(place, old, identity_bits<Op>(), v, err);

@@ -378,17 +378,14 @@ uses_hot_entries(int op)
  *
  * Each warp has args.hot_entries of its own, behind the words of the bins; a bin can have only one
  * of them (direct-mapped).  Any bin takes a free entry.  A bin that several rows of the warp have
- * replaces the bin in its entry; so does one in HOT_TRIES other bins.  But each hit of an entry
- * protects it from one replacement.
+ * replaces the bin in its entry; a bin of a single row tries to do so once in
+ * Tuned::HIST_ROWS_PER_HOT_TRY times.  But each hit of an entry protects it from one replacement.
  */
-#define HOT_MOST_HITS 64
-#define HOT_TRIES 16 /* one in so many */
-
 struct HotEntry
 {
 	u32 bin;             /* number of the state; see bin_in_block_copy() */
 	int slot;            /* number of the slot; -1: the entry is free */
-	int hits;            /* hits minus replacements that failed, at most HOT_MOST_HITS */
+	int hits;            /* hits minus replacements that failed, bounded by Tuned */
 	ulonglong2 state[3]; /* has room for every state of a commutative operator: 48 bytes */
 };
 
@@ -538,10 +535,10 @@ change_hot_entry(const HistArgs &args, int s, u32 bin, bool has, bool several,
 			memcpy(&a, entry->state, sizeof(S));
 			err = combine_into<Op>(a, v);
 			memcpy(entry->state, &a, sizeof(S));
-			entry->hits = min(entry->hits + 1, HOT_MOST_HITS);
+			entry->hits = min(entry->hits + 1, Tuned::HIST_MAX_HOT_HITS);
 			past = false;
 		}
-		else if (several || entry->slot < 0 || clock() / 4 % HOT_TRIES == 0)
+		else if (several || entry->slot < 0 || clock() / 4 % Tuned::HIST_ROWS_PER_HOT_TRY == 0)
 		{
 			if (entry->hits > 0)
 				entry->hits--;

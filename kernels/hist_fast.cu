@@ -123,12 +123,6 @@ bins_of(const HistArgs &args, const FastArgs &fast)
  * All slots of extremes read one column.  Extremes only come nearer to the ends, so old bounds
  * hold, and only make more rows look.  Of a bin without rows any value may be one.
  */
-#define BOUNDED_BINS 64
-/*
- * Tiles between two looks for a better bound, but for the first ones; the block's warps take turns.
- */
-#define BOUND_TILES 8
-
 static __device__ __forceinline__ bool
 is_minimum(int op)
 {
@@ -352,8 +346,8 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	FastShared place = place_of<KIND>(args, fast, counting, shared,
 									  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	FixWindow<DIGITS> window(args, fast.slot);
-	const bool bounded =
-		!PARTITIONED && nbins <= BOUNDED_BINS && (is_extreme(KIND) || fast.more[0] >= 0);
+	const bool bounded = !PARTITIONED && nbins <= Tuned::FAST_MAX_BOUNDED_BINS &&
+		(is_extreme(KIND) || fast.more[0] >= 0);
 	u32 turn = 0;
 
 	__syncthreads();
@@ -402,8 +396,8 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 		if (bounded)
 		{
 			turn++;
-			if ((turn % BOUND_TILES == 0 || (turn & (turn - 1)) == 0) &&
-				turn / BOUND_TILES % (threads / 32) == threadIdx.x / 32)
+			if ((turn % Tuned::FAST_TILES_PER_BOUND_SEARCH == 0 || (turn & (turn - 1)) == 0) &&
+				turn / Tuned::FAST_TILES_PER_BOUND_SEARCH % (threads / 32) == threadIdx.x / 32)
 				set_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins,
 								 *bounds);
 		}

@@ -45,7 +45,7 @@ is_extreme(int kind)
 static constexpr __host__ __device__ int
 sm_threads(int kind)
 {
-	return digits_of(kind) ? 512 : 1024;
+	return digits_of(kind) ? FAST_FLOAT_SUM_THREADS_PER_SM : FAST_THREADS_PER_SM;
 }
 
 /*
@@ -56,8 +56,10 @@ static constexpr __host__ __device__ int
 tile_items(int kind, bool paired)
 {
 	return kind == FAST_NONE ?
-		8 :
-		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && digits_of(kind) == 0);
+		Tuned::FAST_COUNT_ROWS_PER_THREAD :
+		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? Tuned::FAST_INT32_ROWS_PER_THREAD :
+														Tuned::FAST_ROWS_PER_THREAD) -
+			(paired && digits_of(kind) == 0);
 }
 
 template <int KIND> struct FastInput

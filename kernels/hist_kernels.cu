@@ -10,15 +10,10 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS HIST_THREADS
-#define ITEMS 8
-
 /* ---- prepare ------------------------------------------------------------- */
 
-/* Lines of a warp whose bins are sampled, by so many warps. */
-#define RACE_LINES 128
-#define RACE_WARPS 16
-#define RACE_ITEMS (RACE_LINES / RACE_WARPS)
+/* Sampled lines of a warp. */
+#define RACE_ITEMS (Tuned::HIST_RACE_SAMPLE_LINES / HIST_PREPARE_WARPS)
 
 /*
  * The race factor, from pairs of rows of a warp with equal bins: were each of D bins as
@@ -30,7 +25,7 @@ sample_race(const HistArgs &args)
 {
 	__shared__ u32 total, equal;
 	u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, lines = (args.nrows + 31) / 32,
-		samples = min(lines, (u32) RACE_LINES), row[RACE_ITEMS], ok = 0;
+		samples = min(lines, (u32) Tuned::HIST_RACE_SAMPLE_LINES), row[RACE_ITEMS], ok = 0;
 	int32_t bin[RACE_ITEMS];
 
 	if (threadIdx.x == 0)
@@ -40,8 +35,11 @@ sample_race(const HistArgs &args)
 	for (int j = 0; j < RACE_ITEMS; j++)
 	{
 		u32 i = warp * RACE_ITEMS + j;
-		u64 from = (u64) lines * i / RACE_LINES, to = (u64) lines * (i + 1) / RACE_LINES;
-		u64 line = samples < RACE_LINES ? i : from + __umul64hi(gpuagg_mix64(i), to - from);
+		u64 from = (u64) lines * i / Tuned::HIST_RACE_SAMPLE_LINES,
+			to = (u64) lines * (i + 1) / Tuned::HIST_RACE_SAMPLE_LINES;
+		u64 line = samples < Tuned::HIST_RACE_SAMPLE_LINES ?
+			i :
+			from + __umul64hi(gpuagg_mix64(i), to - from);
 
 		row[j] = (u32) line * 32 + lane;
 		if (i < samples && line * 32 + lane < args.nrows)
@@ -67,21 +65,24 @@ sample_race(const HistArgs &args)
 }
 
 /* Sampled values of a thread. */
-#define SAMPLE_ITEMS (HIST_SAMPLE / (RACE_WARPS * 32))
+#define SAMPLE_ITEMS (Tuned::HIST_WINDOW_SAMPLE_ROWS / (HIST_PREPARE_WARPS * 32))
 
 /* A thread's rows of the sample: one of each 4096th part, or all. */
 static __device__ __forceinline__ u32
 sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 {
-	u32 samples = min(nrows, (u32) HIST_SAMPLE), ok = 0;
+	u32 samples = min(nrows, (u32) Tuned::HIST_WINDOW_SAMPLE_ROWS), ok = 0;
 
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		u32 i = j * RACE_WARPS * 32 + threadIdx.x;
-		u64 from = (u64) nrows * i / HIST_SAMPLE, to = (u64) nrows * (i + 1) / HIST_SAMPLE;
+		u32 i = j * HIST_PREPARE_WARPS * 32 + threadIdx.x;
+		u64 from = (u64) nrows * i / Tuned::HIST_WINDOW_SAMPLE_ROWS,
+			to = (u64) nrows * (i + 1) / Tuned::HIST_WINDOW_SAMPLE_ROWS;
 
-		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(gpuagg_mix64(i), to - from));
+		row[j] = samples < Tuned::HIST_WINDOW_SAMPLE_ROWS ?
+			i :
+			(u32) (from + __umul64hi(gpuagg_mix64(i), to - from));
 		if (i < samples)
 			ok |= 1u << j;
 	}
@@ -182,13 +183,13 @@ sample_floats(const HistArgs &args, int s)
 	int64_t distinct = sample_race(args);
 
 	if (threadIdx.x == 0)
-		*extra.log2 =
-			hist_model_out_of_window(distinct, out_of_window, min(args.nrows, (u32) HIST_SAMPLE),
-									 args.out_of_window_threads, extra.log2_most);
+		*extra.log2 = hist_model_out_of_window(
+			distinct, out_of_window, min(args.nrows, (u32) Tuned::HIST_WINDOW_SAMPLE_ROWS),
+			args.out_of_window_threads, extra.log2_most);
 }
 
 static __global__ void
-__launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(HIST_PREPARE_WARPS * 32) prepare_kernel(const __grid_constant__ HistArgs args)
 {
 	size_t total = args.part.item ? 0 : (size_t) args.limbs * args.limb_bins;
 
@@ -221,7 +222,7 @@ __launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistAr
 /* ---- accumulate ------------------------------------------------------------ */
 
 #define EACH_ROW(body) \
-	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) if (ok >> j & 1) \
+	_Pragma("unroll") for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++) if (ok >> j & 1) \
 	{ \
 		u32 at = ((u32) bin[j] << lc) | copy; \
 		body \
@@ -229,34 +230,35 @@ __launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistAr
 	break
 
 #define ROW_AFTER_ROW(body) \
-	row_after_row<ITEMS>(ok, bin, lo, hi, \
-						 [&](bool has, int32_t b, u64 l, u64 h) \
-						 { \
-							 u32 at = ((u32) b << lc) | copy; \
-							 body \
-						 }); \
+	row_after_row<Tuned::HIST_ROWS_PER_THREAD>(ok, bin, lo, hi, \
+											   [&](bool has, int32_t b, u64 l, u64 h) \
+											   { \
+												   u32 at = ((u32) b << lc) | copy; \
+												   body \
+											   }); \
 	break
 
 /* One slot's rows into shared memory; bins are relative to bin0. */
 static __device__ __forceinline__ void
-add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (&row)[ITEMS],
-		 const int32_t (&bin)[ITEMS], u32 ok)
+add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
+		 const u32 (&row)[Tuned::HIST_ROWS_PER_THREAD],
+		 const int32_t (&bin)[Tuned::HIST_ROWS_PER_THREAD], u32 ok)
 {
 	u32 plane = args.pass_bins << lc, copy = threadIdx.x & ((1u << lc) - 1);
 	const HistSlot &slot = args.slot[s];
 	u32 *p = shared + (size_t) slot.word * plane;
-	u64 lo[ITEMS], hi[ITEMS];
+	u64 lo[Tuned::HIST_ROWS_PER_THREAD], hi[Tuned::HIST_ROWS_PER_THREAD];
 
-	ok = slot_rows<ITEMS>(slot, row, ok);
+	ok = slot_rows<Tuned::HIST_ROWS_PER_THREAD>(slot, row, ok);
 	if (slot.form == HIST_COUNT)
 	{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 			if (ok >> j & 1)
 				atomicAdd(&p[((u32) bin[j] << lc) | copy], 1u);
 		return;
 	}
-	slot_values<ITEMS>(slot, row, ok, lo, hi);
+	slot_values<Tuned::HIST_ROWS_PER_THREAD>(slot, row, ok, lo, hi);
 	switch (slot.form)
 	{
 		case HIST_INT:
@@ -277,7 +279,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 							  change_decimal(args, s, bin0 + b, (int64_t) l);
 						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
-			add_cas_rows<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
+			add_cas_rows<Tuned::HIST_ROWS_PER_THREAD>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
 		default: /* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
@@ -298,16 +300,16 @@ static __device__ void
 add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end,
 		 bool report)
 {
-	u64 stride = (u64) ITEMS * blockDim.x;
+	u64 stride = (u64) Tuned::HIST_ROWS_PER_THREAD * blockDim.x;
 
 	for (u64 base = begin; base < end; base += stride)
 	{
-		u32 row[ITEMS];
-		int32_t bin[ITEMS];
+		u32 row[Tuned::HIST_ROWS_PER_THREAD];
+		int32_t bin[Tuned::HIST_ROWS_PER_THREAD];
 		u32 ok = 0;
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 		{
 			u64 r = base + (u64) j * blockDim.x + threadIdx.x;
 
@@ -318,17 +320,18 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 		if (args.part.item)
 		{
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 				bin[j] = (ok >> j & 1) ? bin0 + args.part.bin[row[j]] : 0;
 			if (args.part.row)
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
+				for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 					row[j] = (ok >> j & 1) ? args.part.row[row[j]] : 0;
 		}
 		else
-			ok = find_bins<ITEMS>(args.bins, row, ok, bin, report ? args.status : nullptr);
+			ok = find_bins<Tuned::HIST_ROWS_PER_THREAD>(args.bins, row, ok, bin,
+														report ? args.status : nullptr);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 		{
 			bin[j] -= bin0;
 			if ((u32) bin[j] >= nbins)
@@ -343,7 +346,7 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 
 /* M sub-histograms, S passes over the rows. */
 static __global__ void
-__launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(HIST_THREADS_PER_BLOCK, 1) shared_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32 nbins = (u32) args.bins.nbins;
@@ -393,7 +396,7 @@ fold_kernel(const __grid_constant__ HistArgs args)
 
 /* Work items, each a partition's rows or a part of them, taken in order. */
 static __global__ void
-__launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(HIST_THREADS_PER_BLOCK, 1) partition_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
@@ -429,32 +432,29 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 	}
 }
 
-/* Rows of a thread at a time, whose loads are under way together. */
-#define BINS_THREADS 256
-#define BINS_ITEMS 8
-
 static __global__ void
-__launch_bounds__(BINS_THREADS) bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
-											int32_t *out, GpuaggHistStatus *status)
+__launch_bounds__(HIST_BINS_THREADS_PER_BLOCK)
+	bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows, int32_t *out,
+				GpuaggHistStatus *status)
 {
-	constexpr u64 TILE = BINS_THREADS * BINS_ITEMS;
+	constexpr u64 TILE = HIST_BINS_THREADS_PER_BLOCK * Tuned::HIST_BINS_ROWS_PER_THREAD;
 
 	for (u64 first = blockIdx.x * TILE; first < nrows; first += gridDim.x * TILE)
 	{
-		u32 row[BINS_ITEMS], there = 0, ok;
-		int32_t bin[BINS_ITEMS];
+		u32 row[Tuned::HIST_BINS_ROWS_PER_THREAD], there = 0, ok;
+		int32_t bin[Tuned::HIST_BINS_ROWS_PER_THREAD];
 
 #pragma unroll
-		for (int j = 0; j < BINS_ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_BINS_ROWS_PER_THREAD; j++)
 		{
-			u64 r = first + j * BINS_THREADS + threadIdx.x;
+			u64 r = first + j * HIST_BINS_THREADS_PER_BLOCK + threadIdx.x;
 
 			row[j] = (u32) r;
 			there |= r < nrows ? 1u << j : 0;
 		}
-		ok = find_bins<BINS_ITEMS>(bins, row, there, bin, status);
+		ok = find_bins<Tuned::HIST_BINS_ROWS_PER_THREAD>(bins, row, there, bin, status);
 #pragma unroll
-		for (int j = 0; j < BINS_ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_BINS_ROWS_PER_THREAD; j++)
 			if (there >> j & 1)
 				out[row[j]] = (ok >> j & 1) ? bin[j] : -1;
 	}
@@ -465,7 +465,8 @@ __launch_bounds__(BINS_THREADS) bins_kernel(const __grid_constant__ GpuaggBins b
 GpuaggCudaStatus
 hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch_early(prepare_kernel, facts.sms, RACE_WARPS * 32, 0, facts, stream, args));
+	CUDA_TRY(
+		launch_early(prepare_kernel, facts.sms, HIST_PREPARE_WARPS * 32, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -474,22 +475,26 @@ hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 {
 	u64 work = (u64) args.bins.nbins * args.nslots;
 
-	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128,
-						  0, facts, stream, args));
+	CUDA_TRY(launch_early(fold_kernel,
+						  (int) (work / HIST_FOLD_THREADS_PER_BLOCK + 1 < HIST_FOLD_MAX_BLOCKS ?
+									 work / HIST_FOLD_THREADS_PER_BLOCK + 1 :
+									 HIST_FOLD_MAX_BLOCKS),
+						  HIST_FOLD_THREADS_PER_BLOCK, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t bytes = bytes_with_hot(args, THREADS);
+	size_t bytes = bytes_with_hot(args, HIST_THREADS_PER_BLOCK);
 	bool taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
 	{
 		CUDA_TRY(allow_shared(shared_kernel, facts));
-		CUDA_TRY(launch_early(shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
+		CUDA_TRY(launch_early(shared_kernel, facts.sms, HIST_THREADS_PER_BLOCK, bytes, facts,
+							  stream, args));
 	}
 	return hist_launch_fold(args, facts, stream);
 }
@@ -497,15 +502,15 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 GpuaggCudaStatus
 hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t bytes = bytes_with_hot(args, THREADS);
+	size_t bytes = bytes_with_hot(args, HIST_THREADS_PER_BLOCK);
 	bool taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (taken)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(allow_shared(partition_kernel, facts));
-	CUDA_TRY(launch_early(partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes,
-						  facts, stream, args));
+	CUDA_TRY(launch_early(partition_kernel, HIST_PARTITION_BLOCKS_PER_SM * facts.sms,
+						  HIST_THREADS_PER_BLOCK, bytes, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -523,7 +528,8 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	bins_kernel<<<8 * facts->sms, BINS_THREADS, 0, stream>>>(*bins, (u32) nrows, out, status);
+	bins_kernel<<<HIST_BINS_BLOCKS_PER_SM * facts->sms, HIST_BINS_THREADS_PER_BLOCK, 0, stream>>>(
+		*bins, (u32) nrows, out, status);
 	CUDA_TRY_LAUNCH("bins_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -537,7 +543,8 @@ range_init_kernel(int64_t *range)
 	range[1] = INT64_MIN;
 }
 
-static __global__ void __launch_bounds__(256)
+static __global__ void
+__launch_bounds__(HIST_RANGE_THREADS_PER_BLOCK)
 	range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 {
 	int64_t lo = INT64_MAX, hi = INT64_MIN;
@@ -577,7 +584,8 @@ gpuagg_key_range(const GpuaggColumn *column, int64_t nrows, int64_t *range, gpua
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	range_init_kernel<<<1, 1, 0, stream>>>(range);
-	range_kernel<<<8 * facts->sms, 256, 0, stream>>>(*column, (u32) nrows, range);
+	range_kernel<<<HIST_RANGE_BLOCKS_PER_SM * facts->sms, HIST_RANGE_THREADS_PER_BLOCK, 0,
+				   stream>>>(*column, (u32) nrows, range);
 	CUDA_TRY_LAUNCH("range_kernel");
 	return GPUAGG_CUDA_OK;
 }

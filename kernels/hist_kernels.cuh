@@ -10,12 +10,6 @@
 
 /* Kernels need some shared memory of their own. */
 #define SHARED_RESERVE 1024
-/*
- * Threads of a block of the general kernels in shared memory; blocks a multiprocessor of that for
- * partitions.
- */
-#define HIST_THREADS 512
-#define HIST_PARTITION_BLOCKS 2
 
 GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts,
 									 cudaStream_t stream);
@@ -174,9 +168,6 @@ struct PartColumns
 	void *to[PART_MAX_COLUMNS];
 };
 
-/* More partitions take two steps. */
-#define PART_MANY 512
-
 /* What a partition by bin range needs in the workspace. */
 struct PartPlan
 {
@@ -201,9 +192,6 @@ struct PartPlan
 	u32 *split_done;
 	u32 *split_items;
 };
-
-/* Rounds under way at a time; so many queues each multiprocessor has. */
-#define EXCHANGE_ROUNDS 5
 
 /* What an exchange through the L2 cache needs in the workspace; see hist_exchange.cu. */
 struct HistExchange

@@ -14,8 +14,6 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS 1024
-
 struct NarrowArgs
 {
 	SimpleBins bins;
@@ -40,7 +38,7 @@ template <bool SUM>
 static constexpr __host__ __device__ int
 vectors_ahead()
 {
-	return SUM ? 2 : 4;
+	return SUM ? Tuned::NARROW_SUM_VECTORS_PER_THREAD : Tuned::NARROW_COUNT_VECTORS_PER_THREAD;
 }
 
 /* What a block needs for every row. */
@@ -127,12 +125,6 @@ add_four(const NarrowArgs &args, NarrowShared &place, const int4 &bins, const in
 
 /* ---- flush --------------------------------------------------------------------- */
 
-/*
- * Two blocks of a cluster add up their sums of a bin before one of them changes
- * the state: of many bins, a multiprocessor's atomics take their time.
- */
-#define LEAST_PAIRED_BINS 8192
-
 static __device__ __forceinline__ u32
 cluster_rank()
 {
@@ -212,11 +204,11 @@ static __device__ __forceinline__ void
 flush_words(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
 {
 	/* so many at a time of a thread */
-	constexpr int MANY = 8 / WORDS / BLOCKS;
+	constexpr int MANY = Tuned::NARROW_FLUSH_WORDS_PER_THREAD / WORDS / BLOCKS;
 	u32 at = shared_address(words), other = cluster_rank() ^ 1,
 		first = (u32) ((u64) n * (blockIdx.x / BLOCKS) / (gridDim.x / BLOCKS));
 
-	for (u32 base = threadIdx.x; base < n; base += MANY * THREADS)
+	for (u32 base = threadIdx.x; base < n; base += MANY * NARROW_THREADS_PER_BLOCK)
 	{
 		u32 v[MANY][WORDS][BLOCKS];
 
@@ -225,19 +217,19 @@ flush_words(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
 #pragma unroll
 			for (int k = 0; k < WORDS; k++)
 			{
-				u32 b = base + j * THREADS + first;
+				u32 b = base + j * NARROW_THREADS_PER_BLOCK + first;
 
 				b = (b < n ? b : b - n) + k * plane;
-				v[j][k][0] = base + j * THREADS < n ? words[b] : 0;
+				v[j][k][0] = base + j * NARROW_THREADS_PER_BLOCK < n ? words[b] : 0;
 				if (BLOCKS == 2)
-					v[j][k][BLOCKS - 1] = base + j * THREADS < n ?
+					v[j][k][BLOCKS - 1] = base + j * NARROW_THREADS_PER_BLOCK < n ?
 						cluster_word(at + b * (u32) sizeof(u32), other) :
 						0;
 			}
 #pragma unroll
 		for (int j = 0; j < MANY; j++)
 		{
-			u32 b = base + j * THREADS + first;
+			u32 b = base + j * NARROW_THREADS_PER_BLOCK + first;
 			u64 sum = 0;
 
 #pragma unroll
@@ -272,7 +264,7 @@ flush_sums(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin
 	u32 first = rotated(0, n);
 
 	if (args.log2_copies > 0)
-		for (u32 i = threadIdx.x; i < n; i += THREADS)
+		for (u32 i = threadIdx.x; i < n; i += NARROW_THREADS_PER_BLOCK)
 		{
 			u32 b = i + first < n ? i + first : i + first - n;
 
@@ -299,27 +291,29 @@ add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, 
 
 #pragma unroll
 	for (int k = 0; k < AHEAD; k++)
-		if (at + k * THREADS < end)
+		if (at + k * NARROW_THREADS_PER_BLOCK < end)
 		{
-			next[k] = bins ? __ldcs(bins + at + k * THREADS) : make_int4(0, 0, 0, 0);
+			next[k] =
+				bins ? __ldcs(bins + at + k * NARROW_THREADS_PER_BLOCK) : make_int4(0, 0, 0, 0);
 			if (SUM)
-				next_value[k] = __ldcs(values + at + k * THREADS);
+				next_value[k] = __ldcs(values + at + k * NARROW_THREADS_PER_BLOCK);
 		}
 	clear_shared(shared, (size_t) args.words * args.plane);
 	__syncthreads();
-	for (u32 base = begin; base < end; base += AHEAD * THREADS)
+	for (u32 base = begin; base < end; base += AHEAD * NARROW_THREADS_PER_BLOCK)
 	{
 		at = base + threadIdx.x;
 #pragma unroll
-		for (int k = 0; k < AHEAD; k++, at += THREADS)
+		for (int k = 0; k < AHEAD; k++, at += NARROW_THREADS_PER_BLOCK)
 		{
 			int4 bin = next[k], value = SUM ? next_value[k] : next[k];
 
-			if (at + AHEAD * THREADS < end)
+			if (at + AHEAD * NARROW_THREADS_PER_BLOCK < end)
 			{
-				next[k] = bins ? __ldcs(bins + at + AHEAD * THREADS) : make_int4(0, 0, 0, 0);
+				next[k] = bins ? __ldcs(bins + at + AHEAD * NARROW_THREADS_PER_BLOCK) :
+								 make_int4(0, 0, 0, 0);
 				if (SUM)
-					next_value[k] = __ldcs(values + at + AHEAD * THREADS);
+					next_value[k] = __ldcs(values + at + AHEAD * NARROW_THREADS_PER_BLOCK);
 			}
 			if (at < end)
 				add_four<SUM, COUNT>(args, place, bin, value);
@@ -348,7 +342,8 @@ add_end(const NarrowArgs &args, NarrowShared &place, u32 row)
 
 template <bool SUM, bool COUNT>
 static __global__ void
-__launch_bounds__(THREADS, 1) narrow_kernel(const __grid_constant__ NarrowArgs args)
+__launch_bounds__(NARROW_THREADS_PER_BLOCK, 1)
+	narrow_kernel(const __grid_constant__ NarrowArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32 lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
@@ -461,12 +456,12 @@ launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 	if (err != cudaSuccess)
 		return err;
 	/* only if the device runs all pairs at once */
-	args.paired =
-		args.bins.n >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
+	args.paired = args.bins.n >= NARROW_MIN_PAIRED_BINS && args.log2_copies == 0 &&
+		facts.pairs >= facts.sms / 2;
 	if (args.paired)
 		blocks &= ~1;
-	return launch_clusters(kernel, args.paired ? 2 : 1, blocks, THREADS, bytes, facts, stream,
-						   args);
+	return launch_clusters(kernel, args.paired ? 2 : 1, blocks, NARROW_THREADS_PER_BLOCK, bytes,
+						   facts, stream, args);
 }
 
 GpuaggCudaStatus

@@ -11,18 +11,17 @@
 #include "hist_kernels.cuh"
 #include "partition.cuh"
 
-#define ITEMS PART_ITEMS
-#define THREADS PART_THREADS
-
 /* A tile's bins on their way: raw values. */
 static __device__ __forceinline__ void
-load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
+load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[PARTITION_ROWS_PER_THREAD])
 {
 	const int32_t *column = (const int32_t *) args.bins.column[0].values + base + threadIdx.x;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		bin[j] = base + j * THREADS + threadIdx.x < nrows ? __ldcs(column + j * THREADS) : 0;
+	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+		bin[j] = base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x < nrows ?
+			__ldcs(column + j * PARTITION_THREADS_PER_BLOCK) :
+			0;
 }
 
 /* The value of bin 0. */
@@ -37,15 +36,16 @@ first_value(const GpuaggBins &b)
  * bits.
  */
 static __device__ __forceinline__ u32
-tile_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
+tile_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[PARTITION_ROWS_PER_THREAD])
 {
 	u32 ok = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 	{
 		bin[j] = (int32_t) ((u32) bin[j] - first_value(args.bins));
-		if (base + j * THREADS + threadIdx.x < nrows && (u32) bin[j] < (u32) args.bins.nbins)
+		if (base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x < nrows &&
+			(u32) bin[j] < (u32) args.bins.nbins)
 			ok |= 1u << j;
 	}
 	return ok;
@@ -59,8 +59,8 @@ count_rows(const HistArgs &args, int shift, u32 *count)
 	bool index = args.bins.kind == GPUAGG_BIN_INDEX;
 	u32 min = first_value(args.bins), nbins = (u32) args.bins.nbins,
 		lead = ::min((u32) (-(uintptr_t) column % 16 / 4), args.nrows),
-		vectors = (args.nrows - lead) / 4, stride = gridDim.x * THREADS,
-		i = blockIdx.x * THREADS + threadIdx.x, outside = 0;
+		vectors = (args.nrows - lead) / 4, stride = gridDim.x * PARTITION_THREADS_PER_BLOCK,
+		i = blockIdx.x * PARTITION_THREADS_PER_BLOCK + threadIdx.x, outside = 0;
 	const int4 *vector = (const int4 *) (column + lead);
 	auto add = [&](int32_t v)
 	{
@@ -98,7 +98,7 @@ exchanged(const HistArgs &args)
 
 /* Rows of each partition, into plan.start. */
 static __global__ void
-__launch_bounds__(THREADS, 2)
+__launch_bounds__(PARTITION_THREADS_PER_BLOCK, PARTITION_COUNT_BLOCKS_PER_SM)
 	count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	extern __shared__ __align__(16) char part_memory[];
@@ -230,7 +230,7 @@ template <> struct PartColumn<8>
  */
 template <int BYTES, bool MORE>
 static __global__ void
-__launch_bounds__(THREADS, 1)
+__launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 	scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
 {
 	typedef typename PartColumn<BYTES>::type T;
@@ -238,9 +238,9 @@ __launch_bounds__(THREADS, 1)
 	PutBin put = {plan.bin, plan.narrow, plan.part_bins - 1};
 	bool numbers = BYTES == 4 && plan.row, column = BYTES != 0 && !numbers && plan.columns.n > 0;
 	T *out = numbers ? (T *) plan.row : column ? (T *) plan.columns.to[0] : nullptr;
-	u64 base = blockIdx.x * (u64) PART_TILE;
+	u64 base = blockIdx.x * (u64) PARTITION_TILE_ROWS;
 	u32 nrows;
-	int32_t bin[ITEMS];
+	int32_t bin[PARTITION_ROWS_PER_THREAD];
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -249,10 +249,10 @@ __launch_bounds__(THREADS, 1)
 	nrows = plan.rows ? *plan.rows : args.nrows;
 	part_clear(t);
 	load_bins(args, base, nrows, bin);
-	for (; base < nrows; base += gridDim.x * (u64) PART_TILE)
+	for (; base < nrows; base += gridDim.x * (u64) PARTITION_TILE_ROWS)
 	{
-		u32 place[ITEMS];
-		T v[ITEMS];
+		u32 place[PARTITION_ROWS_PER_THREAD];
+		T v[PARTITION_ROWS_PER_THREAD];
 		u32 ok = tile_bins(args, base, nrows, bin);
 		u32 least = ~0u, most = 0;
 		PartRuns runs;
@@ -261,10 +261,10 @@ __launch_bounds__(THREADS, 1)
 			part_load<T>(ok, plan.columns.from[0], base, v);
 		else if (numbers)
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				v[j] = (T) (base + j * THREADS + threadIdx.x);
+			for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+				v[j] = (T) (base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 			if (ok >> j & 1)
 			{
 				u32 p = (u32) bin[j] >> plan.shift;
@@ -275,7 +275,7 @@ __launch_bounds__(THREADS, 1)
 			}
 		runs = part_reserve(t, plan.cursor, least, most);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 			if (ok >> j & 1)
 			{
 				u32 p = (u32) bin[j] >> plan.shift;
@@ -286,7 +286,7 @@ __launch_bounds__(THREADS, 1)
 		part_stage<int32_t>(t.keys(), ok, place, bin);
 		if (out)
 			part_stage<T>(t.stage(), ok, place, v);
-		load_bins(args, base + gridDim.x * (u64) PART_TILE, nrows, bin);
+		load_bins(args, base + gridDim.x * (u64) PARTITION_TILE_ROWS, nrows, bin);
 		part_write<u32, T>(t, runs, put, out);
 		for (int c = column; MORE && c < plan.columns.n; c++)
 			part_move_column<BYTES>(t, runs.total, ok, place, plan.columns.from[c], base,
@@ -319,7 +319,8 @@ launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fa
 					 scatter_kernel<0, true>;
 
 	CUDA_TRY(allow_shared(scatter, facts));
-	CUDA_TRY(launch_early(scatter, facts.sms, THREADS, bytes, facts, stream, args, plan));
+	CUDA_TRY(launch_early(scatter, facts.sms, PARTITION_THREADS_PER_BLOCK, bytes, facts, stream,
+						  args, plan));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -358,7 +359,8 @@ hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &gr
 	size_t bytes = plan.parts * sizeof(u32);
 
 	CUDA_TRY(allow_shared(count_kernel, facts));
-	CUDA_TRY(launch_early(count_kernel, 2 * facts.sms, THREADS, bytes, facts, stream, args, plan));
+	CUDA_TRY(launch_early(count_kernel, PARTITION_COUNT_BLOCKS_PER_SM * facts.sms,
+						  PARTITION_THREADS_PER_BLOCK, bytes, facts, stream, args, plan));
 	CUDA_TRY(launch_early(plan_kernel, 1, 1024, 0, facts, stream, plan));
 	CUDA_TRY(launch_early(clear_splits_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
 	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream) :

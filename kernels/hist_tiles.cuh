@@ -9,10 +9,10 @@
  * kernels in shared memory (hist.cuh): the kernel flushes words to limbs at its end, and a fold
  * kernel combines limbs with states.
  *
- * A thread handles ITEMS consecutive rows, its items; a warp handles LINE_ROWS consecutive rows, a
- * line; the lines of a block's warps are a tile.  Warps need no barriers between tiles, because a
- * warp reads only what it copied to shared memory itself.  Each step of the program, and each
- * operator, is chosen once for all items of a thread.
+ * A thread handles TILES_ROWS_PER_THREAD consecutive rows, its items; a warp handles LINE_ROWS
+ * consecutive rows, a line; the lines of a block's warps are a tile.  Warps need no barriers
+ * between tiles, because a warp reads only what it copied to shared memory itself.  Each step of
+ * the program, and each operator, is chosen once for all items of a thread.
  *
  * A result that only the next step reads stays in registers.  Other results are temporaries in
  * shared memory.  As far as a stage has room, columns of the next tile are copied to shared memory
@@ -38,14 +38,14 @@
 #include "hist_add.cuh"
 #include "hist_tiles_table.cuh"
 
-#define ALL_ITEMS ((1u << ITEMS) - 1)
+#define ALL_ITEMS ((1u << TILES_ROWS_PER_THREAD) - 1)
 /* Rows of a warp in a tile. */
-#define LINE_ROWS (32 * ITEMS)
+#define LINE_ROWS (32 * TILES_ROWS_PER_THREAD)
 
 /* A register of the program: the values of a thread's items, and their VectorStates. */
 struct ItemValues
 {
-	int64_t v[ITEMS];
+	int64_t v[TILES_ROWS_PER_THREAD];
 	/* STATE_BITS for each item, the first one lowest; 0 if all items have values */
 	u32 states;
 };
@@ -67,7 +67,7 @@ items_with_state(u32 states, u32 state)
 	u32 bits = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		bits |= states >> STATE_BITS * j & state ? 1u << j : 0;
 	return bits;
 }
@@ -82,12 +82,12 @@ items_with_value(u32 states)
 
 /* Returns the items whose value is not 0, one bit each. */
 static __device__ __forceinline__ u32
-nonzero_items(const int64_t (&v)[ITEMS])
+nonzero_items(const int64_t (&v)[TILES_ROWS_PER_THREAD])
 {
 	u32 bits = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		bits |= v[j] != 0 ? 1u << j : 0;
 	return bits;
 }
@@ -230,14 +230,14 @@ load_vector(const Tile &tile, const void *values, int width, int half, u32 tile_
  */
 template <int THREADS>
 static __device__ __forceinline__ void
-load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS])
+load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[TILES_ROWS_PER_THREAD])
 {
 	bool staged = c.stage_offset != NOT_STAGED;
 
 	if (!staged && tile.present != ALL_ITEMS)
 	{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		{
 			v[j] = 0;
 			if (tile.present >> j & 1)
@@ -251,18 +251,20 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 	{
 		case GPUAGG_VALUE_I8:
 		{
-			u32 w = staged ? *(const u32 *) (tile.stage + (c.stage_offset + tile.thread * 4)) :
-							 load_vector<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
+			u32 w = staged ?
+				*(const u32 *) (tile.stage + (c.stage_offset + tile.thread * 4)) :
+				load_vector<u32>(tile, c.values, 1, 0, THREADS * TILES_ROWS_PER_THREAD);
 
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				v[j] = (int8_t) (w >> 8 * j);
 			break;
 		}
 		case GPUAGG_VALUE_I16:
 		{
-			uint2 w = staged ? *(const uint2 *) (tile.stage + (c.stage_offset + tile.thread * 8)) :
-							   load_vector<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
+			uint2 w = staged ?
+				*(const uint2 *) (tile.stage + (c.stage_offset + tile.thread * 8)) :
+				load_vector<uint2>(tile, c.values, 2, 0, THREADS * TILES_ROWS_PER_THREAD);
 
 			v[0] = (int16_t) w.x;
 			v[1] = (int16_t) (w.x >> 16);
@@ -273,8 +275,9 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 		case GPUAGG_VALUE_I32:
 		case GPUAGG_VALUE_F32:
 		{
-			int4 w = staged ? staged_int4(tile, c.stage_offset) :
-							  load_vector<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
+			int4 w = staged ?
+				staged_int4(tile, c.stage_offset) :
+				load_vector<int4>(tile, c.values, 4, 0, THREADS * TILES_ROWS_PER_THREAD);
 			int64_t mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
 
 			v[0] = w.x & mask;
@@ -289,9 +292,9 @@ load_values(const Tile<THREADS> &tile, const SourceColumn &c, int64_t (&v)[ITEMS
 
 #pragma unroll
 			for (int half = 0; half < 2; half++)
-				w[half] = staged ?
-					staged_int8(tile, c.stage_offset, half) :
-					load_vector<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
+				w[half] = staged ? staged_int8(tile, c.stage_offset, half) :
+								   load_vector<ulonglong2>(tile, c.values, 8, half,
+														   THREADS * TILES_ROWS_PER_THREAD);
 			v[0] = w[0].x;
 			v[1] = w[0].y;
 			v[2] = w[1].x;
@@ -318,15 +321,15 @@ load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 
 	if (tile.present == ALL_ITEMS)
 	{
-		u32 w = load_vector<u32>(tile, filter, 1, 0, THREADS * ITEMS);
+		u32 w = load_vector<u32>(tile, filter, 1, 0, THREADS * TILES_ROWS_PER_THREAD);
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			bits |= (w >> 8 * j & 0xff) ? 1u << j : 0;
 		return bits;
 	}
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		if ((tile.present >> j & 1) && filter[tile.row + j])
 			bits |= 1u << j;
 	return bits;
@@ -355,7 +358,7 @@ load_column(const Tile<THREADS> &tile, const SourceColumn &c, ItemValues &to)
 		u32 valid = load_validity(tile, c.validity);
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			to.states |= (valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL) << STATE_BITS * j;
 	}
 	load_values(tile, c, to.v);
@@ -379,7 +382,7 @@ load_operand(const Tile<THREADS> &tile, u32 operand, const ItemValues &last, Ite
 			const VectorConstant &c = tile.table->constant[number];
 
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				to.v[j] = c.bits;
 			to.states = c.state * ALL_STATES;
 			break;
@@ -421,7 +424,7 @@ load_operand(const Tile<THREADS> &tile, u32 operand, const ItemValues &last, Ite
 			break;
 		default: /* OPERAND_NONE */
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				to.v[j] = 0;
 	}
 }
@@ -436,7 +439,7 @@ apply_lookup(const Tile<THREADS> &tile, u32 table, const ItemValues &a, ItemValu
 
 	to.states = 0;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		VectorCell cell = vector_table_cell(t, p->cells, p->cell_states, a.v[j],
 											(uint8_t) item_state(a.states, j));
@@ -455,20 +458,21 @@ static __device__ __forceinline__ void
 apply_operation(const VectorInstruction &in, const VectorConstant *list, const ItemValues &a,
 				const ItemValues &b, const ItemValues &c, ItemValues &r)
 {
-	uint8_t sa[ITEMS], sb[ITEMS], sc[ITEMS], sr[ITEMS];
+	uint8_t sa[TILES_ROWS_PER_THREAD], sb[TILES_ROWS_PER_THREAD], sc[TILES_ROWS_PER_THREAD],
+		sr[TILES_ROWS_PER_THREAD];
 	VectorOperand oa = {a.v, sa, 0, 0}, ob = {b.v, sb, 0, 0}, oc = {c.v, sc, 0, 0};
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		sa[j] = STATES ? (uint8_t) item_state(a.states, j) : VECTOR_VALUE;
 		sb[j] = STATES ? (uint8_t) item_state(b.states, j) : VECTOR_VALUE;
 		sc[j] = STATES ? (uint8_t) item_state(c.states, j) : VECTOR_VALUE;
 	}
-	vector_apply(&in, list, oa, ob, oc, r.v, sr, 0, 1, ITEMS);
+	vector_apply(&in, list, oa, ob, oc, r.v, sr, 0, 1, TILES_ROWS_PER_THREAD);
 	r.states = 0;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		r.states |= (u32) sr[j] << STATE_BITS * j;
 }
 
@@ -604,12 +608,12 @@ counted_rows(const Tile<THREADS> &tile, const ItemValues &last, Conditions &cond
 template <int THREADS>
 static __device__ __forceinline__ u32
 find_tile_bins(const Tile<THREADS> &tile, int nkeys, const ItemValues &last, u32 ok,
-			   int32_t (&bin)[ITEMS], u32 &outside)
+			   int32_t (&bin)[TILES_ROWS_PER_THREAD], u32 &outside)
 {
 	u32 out = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		bin[j] = 0;
 #pragma unroll 1
 	for (int c = 0; c < nkeys; c++)
@@ -623,7 +627,7 @@ find_tile_bins(const Tile<THREADS> &tile, int nkeys, const ItemValues &last, u32
 		if (!null_bin)
 			ok &= valid;
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		{
 			u64 k = (u64) x.v[j] - (u64) key.min;
 			bool is_value = valid >> j & 1;
@@ -642,13 +646,13 @@ find_tile_bins(const Tile<THREADS> &tile, int nkeys, const ItemValues &last, u32
 
 /* Raises the maxima of the slot's 32-bit codes. */
 static __device__ __forceinline__ void
-add_tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS],
-				u32 in)
+add_tile_maxima(int op, const FastShared &place, const u32 (&at)[TILES_ROWS_PER_THREAD],
+				const u64 (&v)[TILES_ROWS_PER_THREAD], u32 in)
 {
-	u32 code[ITEMS];
+	u32 code[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		code[j] = (u32) max_code(op, v[j]);
 	add_maxima(place, at, code, in);
 }
@@ -657,16 +661,17 @@ add_tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u
 template <int DIGITS>
 static __device__ __forceinline__ void
 add_tile_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0,
-				const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+				const u32 (&at)[TILES_ROWS_PER_THREAD], const u64 (&v)[TILES_ROWS_PER_THREAD],
+				u32 in)
 {
 	FixWindow<DIGITS> window(e0, args.slot[fast.slot].max_shift);
 	HotBin<DIGITS> none = {NO_BIN, 0, {}};
-	double x[ITEMS];
+	double x[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		x[j] = __longlong_as_double(v[j]);
-	add_fixes<DIGITS, ITEMS, false>(args, fast, place, window, at, x, in, 0, none);
+	add_fixes<DIGITS, TILES_ROWS_PER_THREAD, false>(args, fast, place, window, at, x, in, 0, none);
 }
 
 /*
@@ -675,46 +680,48 @@ add_tile_floats(const HistArgs &args, const FastArgs &fast, const FastShared &pl
  */
 static __device__ __forceinline__ void
 add_tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
-				 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+				 const int32_t (&bin)[TILES_ROWS_PER_THREAD], const u64 (&v)[TILES_ROWS_PER_THREAD],
+				 u32 in)
 {
 	const HistSlot &slot = args.slot[s];
-	u64 lo[ITEMS], hi[ITEMS];
+	u64 lo[TILES_ROWS_PER_THREAD], hi[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		lo[j] = v[j];
 		hi[j] = 0;
 	}
-	row_after_row<ITEMS>(in, bin, lo, hi,
-						 [&](bool has, int32_t b, u64 l, u64 h)
-						 {
-							 u32 at = ((u32) b << place.log2_copies) | place.copy;
-							 bool out_of_window = false;
+	row_after_row<TILES_ROWS_PER_THREAD>(
+		in, bin, lo, hi,
+		[&](bool has, int32_t b, u64 l, u64 h)
+		{
+			u32 at = ((u32) b << place.log2_copies) | place.copy;
+			bool out_of_window = false;
 
-							 if (slot.form == HIST_INTSQ)
-							 {
-								 if (has)
-									 add_square(slot, place.words + at, place.plane, l);
-							 }
-							 else
-							 {
-								 FixPart f;
-								 bool fits = fix_split(l, e0, slot.max_shift, f);
-								 u32 address = place.words_at + at * (u32) sizeof(u32),
-									 plane = place.plane * (u32) sizeof(u32);
+			if (slot.form == HIST_INTSQ)
+			{
+				if (has)
+					add_square(slot, place.words + at, place.plane, l);
+			}
+			else
+			{
+				FixPart f;
+				bool fits = fix_split(l, e0, slot.max_shift, f);
+				u32 address = place.words_at + at * (u32) sizeof(u32),
+					plane = place.plane * (u32) sizeof(u32);
 
-								 if (has && fits && slot.digit_bits == 24)
-									 add_moments<24>(args, slot, (u32) b, address, plane, f);
-								 else if (has && fits)
-									 add_moments<28>(args, slot, (u32) b, address, plane, f);
-								 out_of_window = has && !fits;
-								 __syncwarp();
-							 }
-							 if (__any_sync(~0u, out_of_window))
-								 change_rows<CHANGE_OUT_OF_WINDOW>(
-									 args, s, bin_in_block_copy(args, s, b), out_of_window, l, h);
-						 });
+				if (has && fits && slot.digit_bits == 24)
+					add_moments<24>(args, slot, (u32) b, address, plane, f);
+				else if (has && fits)
+					add_moments<28>(args, slot, (u32) b, address, plane, f);
+				out_of_window = has && !fits;
+				__syncwarp();
+			}
+			if (__any_sync(~0u, out_of_window))
+				change_rows<CHANGE_OUT_OF_WINDOW>(args, s, bin_in_block_copy(args, s, b),
+												  out_of_window, l, h);
+		});
 }
 
 /*
@@ -724,23 +731,24 @@ add_tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
 template <int KERNEL>
 static __device__ __forceinline__ void
 add_tile_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
-			  const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+			  const u32 (&at)[TILES_ROWS_PER_THREAD], const int32_t (&bin)[TILES_ROWS_PER_THREAD],
+			  const u64 (&v)[TILES_ROWS_PER_THREAD], u32 in)
 {
 	FastArgs fast = {{}, -1, -1, s};
 
 	if (tile == TILE_COUNT)
 	{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			if (in >> j & 1)
 				shared_count(place.words_at + at[j] * (u32) sizeof(u32));
 	}
 	else if (tile == TILE_INT_I32)
 	{
-		int32_t w[ITEMS];
+		int32_t w[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			w[j] = (int32_t) v[j];
 		add_integers(args, fast, place, at, w, in);
 	}
@@ -774,14 +782,14 @@ add_tile_slot(const HistArgs &args, int s, int tile, const FastShared &place, in
 template <int KERNEL, int THREADS>
 static __device__ __forceinline__ void
 add_tile_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const int *window,
-			   int lc, const ItemValues &last, const int32_t (&bin)[ITEMS], u32 ok)
+			   int lc, const ItemValues &last, const int32_t (&bin)[TILES_ROWS_PER_THREAD], u32 ok)
 {
 	u32 plane = args.pass_bins << lc, copy = tile.thread & ((1u << lc) - 1), valid = ALL_ITEMS;
-	u32 at[ITEMS];
-	u64 v[ITEMS];
+	u32 at[TILES_ROWS_PER_THREAD];
+	u64 v[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		at[j] = ((u32) bin[j] << lc) | copy;
 		v[j] = 0;
@@ -803,11 +811,11 @@ add_tile_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, con
 			load_operand(tile, slot.operand, last, x);
 			valid = items_with_value(x.states);
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				v[j] = (u64) x.v[j];
 			if (KERNEL != TILES_LIGHT && (slot.flags & SLOT_F32))
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
+				for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 					v[j] = __double_as_longlong((double) __uint_as_float((u32) x.v[j]));
 		}
 		in &= valid;
@@ -883,7 +891,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	for (; line < end; line += THREADS / 32)
 	{
 		ItemValues last = ItemValues();
-		int32_t bin[ITEMS];
+		int32_t bin[TILES_ROWS_PER_THREAD];
 		Conditions conditions;
 		u32 ok;
 
@@ -894,10 +902,10 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 		copy_line_async(tile, stages + stage, line + THREADS / 32, end, args.nrows);
 		asm volatile("cp.async.wait_group 1;" : : : "memory");
 		__syncwarp();
-		tile.row = line * LINE_ROWS + tile.thread % 32 * ITEMS;
-		tile.present = tile.row >= args.nrows ? 0 :
-			args.nrows - tile.row >= ITEMS    ? ALL_ITEMS :
-												(1u << (args.nrows - tile.row)) - 1;
+		tile.row = line * LINE_ROWS + tile.thread % 32 * TILES_ROWS_PER_THREAD;
+		tile.present = tile.row >= args.nrows              ? 0 :
+			args.nrows - tile.row >= TILES_ROWS_PER_THREAD ? ALL_ITEMS :
+															 (1u << (args.nrows - tile.row)) - 1;
 		tile.has_next = line + THREADS / 32 < end;
 		ok = tile.present;
 		if (args.bins.filter)

@@ -21,13 +21,13 @@ enum TileKernel
 };
 
 /* Consecutive rows of one thread in a tile. */
-#define TILE_ITEMS 4
+#define TILES_ROWS_PER_THREAD 4
 
 /* Returns the number of threads in a block of a TileKernel. The kernel's registers limit it. */
 static constexpr __host__ __device__ int
 tile_threads(int kernel)
 {
-	return kernel == TILES_LIGHT ? 1024 : HIST_THREADS;
+	return kernel == TILES_LIGHT ? TILES_LIGHT_THREADS_PER_BLOCK : TILES_THREADS_PER_BLOCK;
 }
 
 /*

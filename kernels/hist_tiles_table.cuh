@@ -11,8 +11,8 @@
  * Dynamic shared memory of a block, in this order:
  *	 - the bins: args.words planes of 32-bit words, then the entries of hot bins (hist_change.cuh);
  *	 - from program_offset() on, the program area: the TileTable, then the temporaries, which are
- *	   program registers that later steps read: ITEMS values of 8 bytes and one byte of states for
- *	   each thread;
+ *	   program registers that later steps read: TILES_ROWS_PER_THREAD values of 8 bytes and one byte
+ *	   of states for each thread;
  *	 - from stages_offset() on, two stages: the staged columns of the current and the next tile.
  */
 #ifndef GPUAGG_HIST_TILES_TABLE_CUH
@@ -20,9 +20,6 @@
 
 #include "hist_change.cuh"
 #include "hist_tiles_args.h"
-
-/* Consecutive rows of a thread in a tile. */
-#define ITEMS TILE_ITEMS
 
 #define MOST_STAGED 16
 #define NOT_STAGED (~0u)
@@ -124,7 +121,8 @@ struct alignas(16) TileTable
 static __host__ __device__ __forceinline__ size_t
 program_bytes(const HistArgs &args, int threads)
 {
-	return sizeof(TileTable) + (size_t) args.temporaries * threads * (ITEMS * 8 + 1);
+	return sizeof(TileTable) +
+		(size_t) args.temporaries * threads * (TILES_ROWS_PER_THREAD * 8 + 1);
 }
 
 /* Returns the offset of the program area in a block's shared memory: a multiple of 16. */
@@ -334,7 +332,7 @@ make_tile_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 		t.table[i] = p.tables[i];
 	__syncthreads();
 	if (i < 32)
-		stage_columns(args, p, blockDim.x * ITEMS, room, t);
+		stage_columns(args, p, blockDim.x * TILES_ROWS_PER_THREAD, room, t);
 	__syncthreads();
 	for (u32 k = i; k < p.steps.ninstructions; k += blockDim.x)
 		t.step[k] = make_step(t, p.steps.instructions[k]);
