@@ -637,7 +637,7 @@ change_by_warp(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 enum HistChange
 {
 	CHANGE_ANY,           /* all except argmax and argmin, which have their own kernels */
-	CHANGE_OUT_OF_WINDOW, /* those with out-of-window rows */
+	CHANGE_OUT_OF_WINDOW, /* operators with out-of-window rows */
 	CHANGE_SUMS           /* float sums (HIST_FIX), which need no entries */
 };
 

@@ -576,8 +576,8 @@ run_steps(const Tile<THREADS> &tile, ItemValues &last, Conditions &conditions)
  */
 template <int THREADS>
 static __device__ __forceinline__ u32
-counted_rows(const Tile<THREADS> &tile, const ItemValues &last, Conditions &conditions,
-			 u32 &undetermined)
+counted_items(const Tile<THREADS> &tile, const ItemValues &last, Conditions &conditions,
+			  u32 &undetermined)
 {
 	const TileTable *t = tile.table;
 	u32 unclear = 0;
@@ -912,7 +912,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 			ok &= load_filter(tile, args.bins.filter);
 		conditions = {ok, 0};
 		run_steps<KERNEL>(tile, last, conditions);
-		ok = counted_rows(tile, last, conditions, undetermined);
+		ok = counted_items(tile, last, conditions, undetermined);
 		if (!__any_sync(~0u, ok))
 			continue;
 		ok = find_tile_bins(tile, args.bins.ncolumns, last, ok, bin, outside);

@@ -30,7 +30,7 @@ struct SourceColumn
 	const char *values;      /* in device memory; NULL: no column */
 	const uint8_t *validity; /* Arrow bits, or NULL if there are no NULLs */
 	u32 type;                /* GpuaggValueType */
-	u32 stage_offset;        /* of the column's copy in a stage, or NOT_STAGED */
+	u32 stage_offset;        /* where the column is in a stage, or NOT_STAGED */
 };
 
 /* The elements of TileTable.source: program inputs, then columns of keys, then columns of slots. */
@@ -65,7 +65,7 @@ struct alignas(16) StagedColumn
 {
 	const char *values;
 	u32 width;  /* bytes of a value: 1, 2, 4 or 8 */
-	u32 offset; /* of the column in a stage */
+	u32 offset; /* where the column is in a stage, in bytes */
 };
 
 /* A grouping key with its range (GPUAGG_BIN_RANGE). */
@@ -83,7 +83,7 @@ struct alignas(16) TileSlot
 {
 	u32 operand;      /* operand code of the input */
 	u32 filter;       /* operand code of a computed filter, or OPERAND_NONE */
-	u32 words_offset; /* of the slot's words in shared memory, in bytes */
+	u32 words_offset; /* where the slot's words are in shared memory, in bytes */
 	u32 flags;        /* HistTile, and SLOT_* */
 };
 

@@ -530,7 +530,7 @@ sort_group_ms(const Key *keys, const double *values, int64_t n, int bits)
  */
 struct GroupCheck
 {
-	const int32_t *group; /* of each row */
+	const int32_t *group; /* the group of each row */
 	int64_t n;            /* number of rows */
 	int64_t groups = 0;   /* groups are 0 to groups - 1 */
 	int64_t distinct = 0; /* number of groups that have rows */
