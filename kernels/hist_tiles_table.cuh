@@ -21,6 +21,7 @@
 #include "hist_change.cuh"
 #include "hist_tiles_args.h"
 
+/* Most columns that are staged. */
 #define MOST_STAGED 16
 #define NOT_STAGED (~0u)
 
