@@ -19,7 +19,7 @@
 
 #include "operators/bins.h"
 #include "peer.h"
-#include "server/store.h"
+#include "server/device_store.h"
 #include "strategy.h"
 
 /* Called by the server's code when it cannot go on. */
