@@ -1,5 +1,5 @@
 /*
- * kernels.cu
+ * kernels_main.cu
  *	  Main program of the kernel benchmark: measures the read bandwidth, runs the parts and prints
  *	  the table.
  *
