@@ -57,18 +57,18 @@ widest_column(const HistArgs &args)
 	return widest;
 }
 
-static HistBins
+static HistSlotsKind
 kind_of_bins(const HistArgs &args)
 {
 	const HistSlot &first = args.slot[0];
 
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].form != HIST_COUNT)
-			return HIST_BINS_ANY;
+			return HIST_SLOTS_ANY;
 	return args.nslots == 1 && !first.filter && !first.x.validity && !first.y.validity &&
-			hist_simple_bins(args.bins) ?
-		HIST_BINS_ONE_COUNT :
-		HIST_BINS_COUNTS;
+			hist_bins_are_simple(args.bins) ?
+		HIST_SLOTS_ONE_COUNT :
+		HIST_SLOTS_COUNTS;
 }
 
 static HistDevice
@@ -84,7 +84,7 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 static bool
 has_column_of_bins(const GpuaggBins &b)
 {
-	return hist_simple_bins(b) && b.column[0].values;
+	return hist_bins_are_simple(b) && b.column[0].values;
 }
 
 /*
@@ -94,7 +94,7 @@ has_column_of_bins(const GpuaggBins &b)
 static GpuaggBins
 column_of_bins(const GpuaggBins &b)
 {
-	return has_column_of_bins(b) ? b : index_bins(nullptr, b.nbins);
+	return has_column_of_bins(b) ? b : make_index_bins(nullptr, b.nbins);
 }
 
 /* An exchange where there would be a partition; sums of three digits, for registers. */
@@ -108,7 +108,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
 	hist_size_slots(trial, {3, 28, false, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
-	if (!hist_exchange_takes(trial, facts, always))
+	if (!hist_exchange_supports(trial, facts, always))
 		return;
 	plan.args = trial;
 	plan.exchange.owners = facts.sms;
@@ -139,7 +139,7 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		if (hist_widths[i].spill &&
 			(m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
-		if (hist_widths[i].in_moments && !hist_fast_takes(trial))
+		if (hist_widths[i].in_moments && !hist_fast_supports(trial))
 			break;
 		if (m.passes < best)
 		{
@@ -285,11 +285,11 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
 	part.shift = hist_log2_ceil(part.part_bins);
-	part.piece_rows = (u32) (hist->nrows / facts.sms / 8 + 4096);
-	part.max_item_rows = max(4 * part.piece_rows, (u32) (hist->nrows / part.parts / 4 * 5));
+	part.split_item_rows = (u32) (hist->nrows / facts.sms / 8 + 4096);
+	part.max_item_rows = max(4 * part.split_item_rows, (u32) (hist->nrows / part.parts / 4 * 5));
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
-	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.piece_rows) + 1;
-	exchange_zeros = plan.exchange.owners ? hist_exchange_zeros(args) : 0;
+	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.split_item_rows) + 1;
+	exchange_zeros = plan.exchange.owners ? hist_exchange_zeroed_words(args) : 0;
 	args.zeros = (u32) exchange_zeros + part.parts;
 	args.zero = ws.take<u32>(args.zeros);
 	part.start = args.zero ? args.zero + exchange_zeros : nullptr;
@@ -322,7 +322,7 @@ set_model(const HistModel &m, HistArgs &args)
 {
 	args.passes = m.passes;
 	args.pass_bins = (u32) m.pass_bins;
-	args.log2_copies = args.log2_most = m.log2_copies;
+	args.log2_copies = args.log2_max_copies = m.log2_copies;
 }
 
 /* Copies of the slots without a form. */
@@ -412,7 +412,7 @@ order_slots(HistArgs &args)
 		}
 	}
 	for (int s = 1; s < args.nslots; s++)
-		args.slot[s].again = same_column(args.slot[s - 1].x, args.slot[s].x);
+		args.slot[s].repeats_x = same_column(args.slot[s - 1].x, args.slot[s].x);
 }
 
 /* Does a program compute some key? */
@@ -453,8 +453,8 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistSlot &slot = args.slot[s];
 
 		STATUS_TRY(hist_set_slot(hist, s, slot));
-		hist_set_extreme(slot);
-		args.locks = args.locks || hist_takes_locks(slot);
+		hist_use_decimal_code_form(slot);
+		args.locks = args.locks || hist_needs_locks(slot);
 	}
 	order_slots(args);
 	for (int i = 0; i < HIST_WIDTHS; i++)
@@ -479,12 +479,12 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		if (bins_beside_tiles(args, dev) < hist->bins.nbins + 1)
 			continue;
 		dev.shared_bytes -= (int) hist_tile_bytes(args);
-		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_BINS_ANY);
+		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_SLOTS_ANY);
 		if (plan.model.form != HIST_FORM_SHARED || plan.model.passes > 1)
 			continue;
 		/* a program's bins are in no memory that could be sampled */
 		if (bins_computed(args.bins) || args.bins.ncolumns == 0)
-			plan.model.log2_copies = plan.model.log2_most;
+			plan.model.log2_copies = plan.model.log2_max_copies;
 		set_model(plan.model, args);
 		args.pass_bins += args.pass_bins & 1;
 		args.spread = HIST_SPREAD_BINS;
@@ -526,7 +526,7 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 
 		STATUS_TRY(hist_set_slot(hist, s, slot));
 		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / DECIMAL_BYTES)
-			hist_set_extreme(slot);
+			hist_use_decimal_code_form(slot);
 		if (is_argmax(slot.op))
 			plan.argmax.slot[plan.argmax.nslots++] = slot;
 		else if (slot.form == HIST_GENERIC || hist->strategy == GPUAGG_HIST_GLOBAL)
@@ -535,7 +535,7 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 			args.slot[args.nslots++] = slot;
 	}
 	for (int s = 0; s < args.nslots; s++)
-		args.locks = args.locks || hist_takes_locks(args.slot[s]);
+		args.locks = args.locks || hist_needs_locks(args.slot[s]);
 	if (args.nslots > 0)
 		choose(hist, facts, plan);
 	if (plan.model.form == HIST_FORM_GLOBAL)
@@ -608,7 +608,7 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 																 plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 &&
-		plan.rest.nslots == 0 && plan.argmax.nslots == 0 && hist_fast_takes(plan.args);
+		plan.rest.nslots == 0 && plan.argmax.nslots == 0 && hist_fast_supports(plan.args);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -623,20 +623,21 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	if (plan.model.form == HIST_FORM_PARTITION)
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
-		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (hist->strategy == GPUAGG_HIST_TILES || !hist_narrow_takes(args))
+		*bytes =
+			ws.take<u32>((size_t) hist_byte_count_blocks(args.nrows, facts) * args.pass_bins / 4);
+	else if (hist->strategy == GPUAGG_HIST_TILES || !hist_narrow_supports(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
 		args.limb = ws.take<u64>((size_t) args.limbs * args.limb_bins);
 		/* what has no preparation has no sample, either; counts do not slow down on equal bins */
-		if (plan.model.log2_most > plan.model.log2_copies)
+		if (plan.model.log2_max_copies > plan.model.log2_copies)
 		{
-			args.log2_most = plan.model.log2_most;
+			args.log2_max_copies = plan.model.log2_max_copies;
 			args.copies = ws.take<int>(1);
 		}
 		if (hist->strategy != GPUAGG_HIST_TILES)
-			args.out_of_window = ws.take<u32>(hist_deviation_marks(args));
+			args.out_of_window = ws.take<u32>(hist_deviation_mark_words(args));
 	}
 }
 
@@ -664,7 +665,7 @@ plan_copies(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 
 	args.extra[s].states = ws.take<char>(more * gpuagg_monoids[args.slot[s].op].state_size);
 	args.extra[s].log2 = log2;
-	args.extra[s].log2_most = most;
+	args.extra[s].log2_max_copies = most;
 }
 
 /* Copies of the states that out-of-window rows change under locks. */
@@ -684,7 +685,7 @@ plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &p
 			bytes += gpuagg_monoids[args.slot[s].op].state_size;
 	if (bytes == 0)
 		return;
-	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, false).log2_most;
+	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, false).log2_max_copies;
 	/* a block changes one of them */
 	while (1 << most > blocks)
 		most--;
@@ -703,12 +704,12 @@ plan_rest(HistPlan &plan, Workspace &ws)
 {
 	HistArgs &rest = plan.rest;
 
-	if (plan.rest_model.log2_most == 0)
+	if (plan.rest_model.log2_max_copies == 0)
 		return;
-	rest.log2_most = plan.rest_model.log2_most;
+	rest.log2_max_copies = plan.rest_model.log2_max_copies;
 	rest.copies = ws.take<int>(1);
 	for (int s = 0; s < rest.nslots; s++)
-		plan_copies(rest, s, rest.log2_most, rest.copies, ws);
+		plan_copies(rest, s, rest.log2_max_copies, rest.copies, ws);
 }
 
 static GpuaggCudaStatus
@@ -721,7 +722,7 @@ launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFac
 		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows,
 									(int32_t *) args.bins.column[0].values, hist->status, stream));
 	if (plan.model.form == HIST_FORM_BYTES)
-		return hist_launch_counts(args, bytes, facts, stream);
+		return hist_launch_byte_counts(args, bytes, facts, stream);
 	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
 		return hist_launch_narrow(args, facts, stream);
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
@@ -734,9 +735,9 @@ launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFac
 	{
 		if (plan.exchange.owners)
 			STATUS_TRY(hist_launch_exchange(args, plan.exchange, facts, stream));
-		STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, facts, stream));
+		STATUS_TRY(hist_launch_partition_rows(args, plan.part, plan.groups, facts, stream));
 		redirect_columns(plan);
-		STATUS_TRY(hist_launch_partition(args, facts, stream));
+		STATUS_TRY(hist_launch_partitioned(args, facts, stream));
 	}
 	return hist_launch_merge_copies(args, facts, stream);
 }

@@ -89,7 +89,7 @@ struct HistSlot
 	int digit_bits;     /* ACCUM */
 	int tile;           /* HistTile, */
 	int filter_operand; /* of a program, or -1, */
-	int again;          /* x is that of the slot before: see hist_tiles.cu */
+	int repeats_x;      /* x is that of the slot before: see hist_tiles.cu */
 	int extend;         /* a narrow column for a 128-bit input */
 	int wide_state;     /* INT: a 128-bit state */
 	int spill;          /* the limb past the words takes carries */
@@ -101,9 +101,9 @@ struct HistSlot
 /* Copies of a slot's states, for changes by rows; see state_at. */
 struct HistCopies
 {
-	void *states;  /* NULL: none */
-	int *log2;     /* of how many are used, the slot's own states counted, */
-	int log2_most; /* and of how many there are */
+	void *states;        /* NULL: none */
+	int *log2;           /* of how many are used, the slot's own states counted, */
+	int log2_max_copies; /* and of how many there are */
 };
 
 struct HistItem
@@ -136,12 +136,12 @@ struct HistArgs
 	GpuaggHistStatus *status;
 	bool report; /* rows out of range */
 	/* the layout of bins, and passes over the rows */
-	int words;       /* word planes in all */
-	int limbs;       /* limb planes in all */
-	int log2_copies; /* M, unless it is sampled: */
-	int log2_most;   /* what there is memory for */
-	int *copies;     /* log2 of M, by the sampled race factor; NULL: log2_copies */
-	int64_t spread;  /* what hist_model_copies then takes */
+	int words;           /* word planes in all */
+	int limbs;           /* limb planes in all */
+	int log2_copies;     /* M, unless it is sampled: */
+	int log2_max_copies; /* what there is memory for */
+	int *copies;         /* log2 of M, by the sampled race factor; NULL: log2_copies */
+	int64_t spread;      /* what hist_model_copies then takes */
 	int passes;
 	u32 pass_bins; /* even, if in shared memory */
 	/* memory of the device */
@@ -455,7 +455,7 @@ add_words(u32 *p, u32 plane, int words, const u32 (&a)[CNT], u32 fill, int w0)
 }
 
 /* Wide sums: where a double lies in a window. */
-struct FixPart
+struct FixValue
 {
 	u64 m; /* 53 bits, 0 for zero */
 	int shift;
@@ -464,7 +464,7 @@ struct FixPart
 
 /* False if the value has no exact place in the window. */
 static __device__ __forceinline__ bool
-fix_split(u64 bits, int e0, int max_shift, FixPart &f)
+fix_from_double(u64 bits, int e0, int max_shift, FixValue &f)
 {
 	int e = (int) (bits >> 52) & 0x7ff;
 
@@ -497,7 +497,7 @@ negate_words(u32 (&a)[CNT])
 }
 
 static __device__ __forceinline__ void
-add_fix(u32 *p, u32 plane, int words, const FixPart &f)
+add_fix(u32 *p, u32 plane, int words, const FixValue &f)
 {
 	int s = f.shift & 31;
 	u64 lo = f.m << s;
@@ -512,7 +512,7 @@ add_fix(u32 *p, u32 plane, int words, const FixPart &f)
 }
 
 static __device__ __forceinline__ void
-add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
+add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
 {
 	int shift = f.shift + g.shift;
 	int s = shift & 31;
@@ -546,29 +546,29 @@ add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
 
 /* Bits of a digit above the lowest, in a sum of so many digits. */
 static __host__ __device__ __forceinline__ int
-fix_bits(int digits)
+fix_digit_bits(int digits)
 {
 	return digits == 4 ? 24 : 27;
 }
 
 static __host__ __device__ __forceinline__ int
-fix_weight(int digits, int word)
+fix_log2_weight(int digits, int word)
 {
-	return word == 0 ? 0 : FIX_LOW_BITS + fix_bits(digits) * (word - 1);
+	return word == 0 ? 0 : FIX_LOW_BITS + fix_digit_bits(digits) * (word - 1);
 }
 
 /* What carries out of this word are worth in the next. */
 static __device__ __forceinline__ int
-fix_carry(int digits, int word)
+fix_carry_value(int digits, int word)
 {
-	return 1 << (32 - (word == 0 ? FIX_LOW_BITS : fix_bits(digits)));
+	return 1 << (32 - (word == 0 ? FIX_LOW_BITS : fix_digit_bits(digits)));
 }
 
 /* The large number for a digit: 1.5 * 2^52 units, and its bias. */
 static __device__ __forceinline__ double
 fix_magic(int e0, int digits, int digit)
 {
-	u64 bits = (u64) (1075 + e0 + fix_weight(digits, digit)) << 52 | 1ULL << 51;
+	u64 bits = (u64) (1075 + e0 + fix_log2_weight(digits, digit)) << 52 | 1ULL << 51;
 
 	if (digit == 0)
 		bits += 1 << FIX_LOW_BITS;
@@ -579,14 +579,14 @@ fix_magic(int e0, int digits, int digit)
 
 /* The high word of absolute values starts below this; the top digit fits 27 bits then. */
 static __device__ __forceinline__ u32
-fix_limit(int e0, int max_shift)
+fix_high_word_limit(int e0, int max_shift)
 {
 	return (u32) (1023 + 53 + e0 + max_shift) << 20;
 }
 
 /* Cuts off one digit; r keeps the rest. */
 static __device__ __forceinline__ u32
-fix_digit(double &r, double magic)
+fix_cut_digit(double &r, double magic)
 {
 	double t = r + magic;
 
@@ -614,7 +614,7 @@ template <int DIGITS> struct FixWindow
 		limit = 0;
 		if constexpr (DIGITS > 0)
 		{
-			limit = fix_limit(e0, max_shift);
+			limit = fix_high_word_limit(e0, max_shift);
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				magic[k] = fix_magic(e0, DIGITS, k);
@@ -629,7 +629,7 @@ template <int DIGITS> struct FixWindow
 
 #pragma unroll
 		for (int k = DIGITS - 1; k >= 0; k--)
-			d[k] = fix_digit(r, magic[k]);
+			d[k] = fix_cut_digit(r, magic[k]);
 		return ((u32) __double2hiint(v) & 0x7fffffff) < limit && r == 0;
 	}
 };
@@ -644,7 +644,7 @@ fix_overflows(int word, u32 old, u32 d, u32 s)
 /* Whether any of the additions of d to old did, by the top bits of what they would carry. */
 template <int DIGITS, int ITEMS, int ROOM>
 static __device__ __forceinline__ bool
-digits_overflow(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
+any_digit_overflows(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
 {
 	u32 over = 0;
 
@@ -689,7 +689,7 @@ max_u64(u64 *p, u64 v)
 /* ---- codes whose order is the operator's ---------------------------------- */
 
 static __device__ __forceinline__ u64
-order_f64(u64 bits)
+f64_order_code(u64 bits)
 {
 	if ((bits & ~(1ULL << 63)) > 0x7ff0000000000000ULL)
 		bits = 0x7ff8000000000000ULL;
@@ -697,14 +697,14 @@ order_f64(u64 bits)
 }
 
 static __device__ __forceinline__ u64
-unorder_f64(u64 code)
+f64_of_order_code(u64 code)
 {
 	return code >> 63 ? code & ~(1ULL << 63) : ~code;
 }
 
 /* v: the bits of the float as a double. */
 static __device__ __forceinline__ u32
-order_f32(u64 v)
+f32_order_code(u64 v)
 {
 	u32 bits = __float_as_uint((float) __longlong_as_double(v));
 
@@ -714,7 +714,7 @@ order_f32(u64 v)
 }
 
 static __device__ __forceinline__ float
-unorder_f32(u32 code)
+f32_of_order_code(u32 code)
 {
 	return __uint_as_float(code >> 31 ? code & 0x7fffffffu : ~code);
 }
@@ -732,17 +732,17 @@ max_code(int op, u64 v)
 		case MONOID_MAX_DEC:
 			return v ^ 1ULL << 63;
 		case MONOID_MIN_F64:
-			return ~order_f64(v);
+			return ~f64_order_code(v);
 		case MONOID_MAX_F64:
-			return order_f64(v);
+			return f64_order_code(v);
 		case MONOID_MIN_I32:
 			return ~((u32) v ^ 0x80000000u) & 0xffffffffu;
 		case MONOID_MAX_I32:
 			return (u32) v ^ 0x80000000u;
 		case MONOID_MIN_F32:
-			return (u32) ~order_f32(v);
+			return (u32) ~f32_order_code(v);
 		default: /* MAX_F32 */
-			return order_f32(v);
+			return f32_order_code(v);
 	}
 }
 

@@ -370,7 +370,7 @@ struct HotEntry
 static __host__ __device__ __forceinline__ u32
 words_before_hot(const HistArgs &args)
 {
-	return (args.words * (args.pass_bins << args.log2_most) + 3) & ~3u;
+	return (args.words * (args.pass_bins << args.log2_max_copies) + 3) & ~3u;
 }
 
 /* Shared memory of a block, in bytes. */

@@ -62,9 +62,9 @@ out_of_window_samples(const HistArgs &args, const FastArgs &fast, const u64 (&va
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		FixPart unused;
+		FixValue unused;
 
-		out_of_window += !fix_split(value[j], e0, slot.max_shift, unused);
+		out_of_window += !fix_from_double(value[j], e0, slot.max_shift, unused);
 	}
 	return out_of_window;
 }

@@ -49,7 +49,7 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 template <int KIND, bool PAIRED> struct FastTile
 {
 	typedef typename FastInput<KIND>::type T;
-	static constexpr int ITEMS = tile_items(KIND, PAIRED);
+	static constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
 	u32 bin[ITEMS];
 	u32 inner[PAIRED ? ITEMS : 1];
 	T v[ITEMS];
@@ -144,7 +144,7 @@ bound_of_code(int op, u64 code, u64 greatest)
 
 	if (op == MONOID_MIN_F64 || op == MONOID_MAX_F64)
 	{
-		u64 bits = unorder_f64(least ? ~code : code);
+		u64 bits = f64_of_order_code(least ? ~code : code);
 
 		/*
 		 * no number: all are beyond it; zeros, which compare as equal and have two codes, are
@@ -192,7 +192,7 @@ template <int KIND>
 static __device__ __forceinline__ bool
 has_doubles(const HistArgs &args, const FastArgs &fast)
 {
-	return digits_of(KIND) > 0 ||
+	return fast_digits(KIND) > 0 ||
 		(KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
 }
 
@@ -209,9 +209,10 @@ set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 		high = doubles ? 0x7ff0000000000000ULL : (u64) (narrow ? INT32_MAX : INT64_MAX);
 
 #pragma unroll 1
-	for (int k = is_extreme(KIND) ? -1 : 0; k < FAST_MORE && (k < 0 || fast.more[k] >= 0); k++)
+	for (int k = fast_is_extreme(KIND) ? -1 : 0; k < FAST_MORE && (k < 0 || fast.joined[k] >= 0);
+		 k++)
 	{
-		const HistSlot &slot = args.slot[k < 0 ? fast.slot : fast.more[k]];
+		const HistSlot &slot = args.slot[k < 0 ? fast.slot : fast.joined[k]];
 		u64 bound = find_bound(slot.op, slot.form == HIST_MAX64,
 							   shared + (size_t) slot.word * plane, lc, nbins);
 
@@ -238,7 +239,7 @@ some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds,
 
 	if (has_doubles<KIND>(args, fast))
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
+		for (int j = 0; j < fast_tile_items(KIND, PAIRED); j++)
 		{
 			double x;
 
@@ -252,12 +253,12 @@ some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds,
 		}
 	else if constexpr (sizeof(tile.v[0]) == sizeof(int32_t))
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
+		for (int j = 0; j < fast_tile_items(KIND, PAIRED); j++)
 			some = some || (int32_t) tile.v[j] <= (int32_t) low ||
 				(int32_t) tile.v[j] >= (int32_t) high;
 	else
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
+		for (int j = 0; j < fast_tile_items(KIND, PAIRED); j++)
 			some = some || (int64_t) tile.v[j] <= (int64_t) low ||
 				(int64_t) tile.v[j] >= (int64_t) high;
 	return __any_sync(~0u, some);
@@ -267,11 +268,11 @@ some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds,
 template <int KIND, bool PARTITIONED, bool PAIRED>
 static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
-		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND, PAIRED)],
-		 const FastTile<KIND, PAIRED> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
+		 const FixWindow<fast_digits(KIND)> &window, const u32 (&at)[fast_tile_items(KIND, PAIRED)],
+		 const FastTile<KIND, PAIRED> &tile, u32 in, u32 in_hot, HotBin<fast_digits(KIND)> &hot)
 {
-	constexpr int ITEMS = tile_items(KIND, PAIRED);
-	constexpr int DIGITS = digits_of(KIND);
+	constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
+	constexpr int DIGITS = fast_digits(KIND);
 
 	if constexpr (DIGITS > 0)
 		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot,
@@ -288,18 +289,18 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 template <int KIND, bool PAIRED>
 static __device__ __forceinline__ void
 add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place,
-		 const u32 (&at)[tile_items(KIND, PAIRED)], const FastTile<KIND, PAIRED> &tile, u32 in)
+		 const u32 (&at)[fast_tile_items(KIND, PAIRED)], const FastTile<KIND, PAIRED> &tile, u32 in)
 {
-	constexpr int ITEMS = tile_items(KIND, PAIRED);
+	constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
 
 #pragma unroll 1
-	for (int k = 0; k < FAST_MORE && fast.more[k] >= 0; k++)
+	for (int k = 0; k < FAST_MORE && fast.joined[k] >= 0; k++)
 	{
-		place.word = args.slot[fast.more[k]].word;
+		place.word = args.slot[fast.joined[k]].word;
 		place.words = shared + place.word * place.plane;
 		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 ||
 					  KIND == FAST_MAX_64)
-			add_extremes<ITEMS>(args, fast.more[k], place, at, tile.v, in);
+			add_extremes<ITEMS>(args, fast.joined[k], place, at, tile.v, in);
 		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64)
 		{
 			u64 bits[ITEMS];
@@ -307,7 +308,7 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				bits[j] = (u64) __double_as_longlong(tile.v[j]);
-			add_extremes<ITEMS>(args, fast.more[k], place, at, bits, in);
+			add_extremes<ITEMS>(args, fast.joined[k], place, at, bits, in);
 		}
 	}
 }
@@ -322,11 +323,11 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
 template <int KIND, int THREADS, bool PARTITIONED, bool PAIRED>
 static __device__ __forceinline__ void
 add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins, u64 begin,
-		  u64 end, bool report, HotBin<digits_of(KIND)> &hot, Bounds *bounds)
+		  u64 end, bool report, HotBin<fast_digits(KIND)> &hot, Bounds *bounds)
 {
 	typedef typename FastInput<KIND>::type T;
-	constexpr int ITEMS = tile_items(KIND, PAIRED);
-	constexpr int DIGITS = digits_of(KIND);
+	constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
+	constexpr int DIGITS = fast_digits(KIND);
 	const int threads = THREADS ? THREADS : blockDim.x;
 	const u32 step = ITEMS * threads;
 	const auto *bins = bins_of<PARTITIONED, PAIRED>(args, fast);
@@ -343,17 +344,17 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 	FastTile<KIND, PAIRED> next;
 
 	next.load(bins, inners, values, begin, end, threads, none);
-	clear_shared(shared,
-				 (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_most)));
+	clear_shared(
+		shared, (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_max_copies)));
 	/* windows are needed at once, cleared limbs at the end or for a carry */
 	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
 		wait_for_predecessor();
 
-	FastShared place = place_of<KIND>(args, fast, counting, shared,
-									  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
+	FastShared place = make_fast_shared<KIND>(args, fast, counting, shared,
+											  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	FixWindow<DIGITS> window(args, fast.slot);
 	const bool bounded =
-		!PARTITIONED && nbins <= BOUNDED_BINS && (is_extreme(KIND) || fast.more[0] >= 0);
+		!PARTITIONED && nbins <= BOUNDED_BINS && (fast_is_extreme(KIND) || fast.joined[0] >= 0);
 	u32 turn = 0;
 
 	__syncthreads();
@@ -393,7 +394,7 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 
 		bool look = !bounded || some_beyond<KIND, PAIRED>(args, fast, *bounds, tile);
 
-		if (look || !is_extreme(KIND))
+		if (look || !fast_is_extreme(KIND))
 			add_tile<KIND, PARTITIONED, PAIRED>(args, fast, place, window, at, tile, in, in_hot,
 												hot);
 		if constexpr (!PARTITIONED)
@@ -417,12 +418,13 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 
 template <int KIND, bool PAIRED>
 static __global__ void
-__launch_bounds__(sm_threads(KIND), 1)
-	fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+__launch_bounds__(fast_sm_threads(KIND), 1)
+	accumulate_fast_kernel(const __grid_constant__ HistArgs args,
+						   const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ Bounds bounds;
-	HotBin<digits_of(KIND)> none = {NO_BIN, 0, {}};
+	HotBin<fast_digits(KIND)> none = {NO_BIN, 0, {}};
 	BlockRows rows(args.nrows);
 
 	let_successor_start();
@@ -433,9 +435,9 @@ __launch_bounds__(sm_threads(KIND), 1)
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false, PAIRED>(args, fast, shared, bin0, n, rows.begin,
-														 rows.end, pass == 0 && args.report, none,
-														 &bounds);
+		add_range<KIND, fast_sm_threads(KIND), false, PAIRED>(
+			args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0 && args.report, none,
+			&bounds);
 		__syncthreads();
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
@@ -448,8 +450,9 @@ __launch_bounds__(sm_threads(KIND), 1)
  */
 template <int KIND>
 static __global__ void
-__launch_bounds__(sm_threads(KIND), 1) fast_partition_kernel(const __grid_constant__ HistArgs args,
-															 const __grid_constant__ FastArgs fast)
+__launch_bounds__(fast_sm_threads(KIND), 1)
+	accumulate_fast_partition_kernel(const __grid_constant__ HistArgs args,
+									 const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
@@ -473,9 +476,9 @@ __launch_bounds__(sm_threads(KIND), 1) fast_partition_kernel(const __grid_consta
 		u32 bin0 = item.part * args.pass_bins;
 		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		HotBin<digits_of(KIND)> hot = {NO_BIN, 0, {}};
+		HotBin<fast_digits(KIND)> hot = {NO_BIN, 0, {}};
 
-		if (digits_of(KIND) > 0 && item.split >= 0)
+		if (fast_digits(KIND) > 0 && item.split >= 0)
 			hot.bin = hot_bin(args.part.bin, item);
 		add_range<KIND, 0, true, false>(args, fast, shared, bin0, n, item.row0, item.row1, false,
 										hot, nullptr);
@@ -484,9 +487,10 @@ __launch_bounds__(sm_threads(KIND), 1) fast_partition_kernel(const __grid_consta
 					  args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();
 		if (item.split < 0)
-			flush_fast<KIND>(args, fast, shared, plane, n, [=](u32 b) { return bin0 + b; });
+			flush_fast_to_states<KIND>(args, fast, shared, plane, n,
+									   [=](u32 b) { return bin0 + b; });
 		else
-			flush_split(args, shared, bin0, n, item.split, &last);
+			flush_split_partition(args, shared, bin0, n, item.split, &last);
 	}
 }
 
@@ -499,8 +503,8 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 			cudaStream_t stream)
 {
 
-	void (*kernel)(HistArgs, FastArgs) = fast_partition_kernel<KIND>;
-	size_t bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
+	void (*kernel)(HistArgs, FastArgs) = accumulate_fast_partition_kernel<KIND>;
+	size_t bytes = (size_t) args.words * (args.pass_bins << args.log2_max_copies) * sizeof(u32);
 	/* the system keeps 1 KB of each block */
 	int blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
@@ -508,12 +512,13 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 	/* counts alone come here partitioned only */
 	if constexpr (KIND != FAST_NONE)
 		if (!args.part.item)
-			kernel = fast.paired ? fast_kernel<KIND, true> : fast_kernel<KIND, false>;
+			kernel = fast.paired ? accumulate_fast_kernel<KIND, true> :
+								   accumulate_fast_kernel<KIND, false>;
 	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;
-	return launch_early(kernel, blocks * facts.sms, sm_threads(KIND) / blocks, bytes, facts, stream,
-						args, fast);
+	return launch_early(kernel, blocks * facts.sms, fast_sm_threads(KIND) / blocks, bytes, facts,
+						stream, args, fast);
 }
 
 static cudaError_t
@@ -541,12 +546,12 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 }
 
 bool
-hist_fast_takes(const HistArgs &args)
+hist_fast_supports(const HistArgs &args)
 {
 	FastArgs fast = FastArgs();
 	int kind;
 
-	return fast_shape(args, fast, kind);
+	return fast_match_shape(args, fast, kind);
 }
 
 GpuaggCudaStatus
@@ -555,7 +560,7 @@ hist_launch_fast(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 	FastArgs fast = FastArgs();
 	int kind;
 
-	*taken = fast_shape(args, fast, kind);
+	*taken = fast_match_shape(args, fast, kind);
 	if (!*taken)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(launch_kind(kind, args, fast, facts, stream));

@@ -26,13 +26,13 @@ enum FastKind
 
 /* Digits of a float sum, 0 for other kinds. */
 static constexpr __host__ __device__ int
-digits_of(int kind)
+fast_digits(int kind)
 {
 	return kind == FAST_FIX4_F64 ? 4 : kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? 3 : 0;
 }
 
 static constexpr __host__ __device__ bool
-is_extreme(int kind)
+fast_is_extreme(int kind)
 {
 	return kind == FAST_MAX_I32 || kind == FAST_MAX_64;
 }
@@ -43,9 +43,9 @@ is_extreme(int kind)
  * as two blocks, so that one flushes while the other reads.
  */
 static constexpr __host__ __device__ int
-sm_threads(int kind)
+fast_sm_threads(int kind)
 {
-	return digits_of(kind) ? 512 : 1024;
+	return fast_digits(kind) ? 512 : 1024;
 }
 
 /*
@@ -53,11 +53,11 @@ sm_threads(int kind)
  * two keys.
  */
 static constexpr __host__ __device__ int
-tile_items(int kind, bool paired)
+fast_tile_items(int kind, bool paired)
 {
 	return kind == FAST_NONE ?
 		8 :
-		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && digits_of(kind) == 0);
+		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && fast_digits(kind) == 0);
 }
 
 template <int KIND> struct FastInput
@@ -93,8 +93,8 @@ struct FastArgs
 	int count;       /* slot numbers, or -1 */
 	int in_moments;  /* instead of count, where ACCUM's word has it */
 	int slot;
-	int more[FAST_MORE]; /* extremes of the slot's column */
-	bool paired;         /* bins are made of two keys, and `bins` has their number alone */
+	int joined[FAST_MORE]; /* extremes of the slot's column */
+	bool paired;           /* bins are made of two keys, and `bins` has their number alone */
 	PairedKeys keys;
 };
 
@@ -157,8 +157,8 @@ add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &
 /* Where the block's bins are. */
 template <int KIND>
 static __device__ __forceinline__ FastShared
-place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc, u32 bin0,
-		 u32 nbins)
+make_fast_shared(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc,
+				 u32 bin0, u32 nbins)
 {
 	u32 plane = args.pass_bins << lc;
 	FastShared place;
@@ -184,10 +184,10 @@ place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared,
  */
 template <int KIND, typename BinOf>
 static __device__ void
-flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, u32 n,
-		   const BinOf &bin_of)
+flush_fast_to_states(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane,
+					 u32 n, const BinOf &bin_of)
 {
-	if constexpr (KIND == FAST_NONE || digits_of(KIND) > 0)
+	if constexpr (KIND == FAST_NONE || fast_digits(KIND) > 0)
 	{
 		for (u32 b = threadIdx.x; b < n; b += blockDim.x)
 		{
@@ -204,9 +204,9 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 				gpuagg_u128 sum = p[0];
 
 #pragma unroll
-				for (int w = 1; w <= digits_of(KIND); w++)
+				for (int w = 1; w <= fast_digits(KIND); w++)
 					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
-						<< fix_weight(digits_of(KIND), w);
+						<< fix_log2_weight(fast_digits(KIND), w);
 				if (p[0] != 0 || sum != 0)
 					fold_fix(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
 			}
@@ -248,61 +248,62 @@ fast_kind(const HistSlot &slot)
 }
 
 static inline bool
-plain_count(const HistSlot &slot)
+is_plain_count(const HistSlot &slot)
 {
 	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
 /* Whether slot s may go along with the first: an extreme of the same column. */
 static inline bool
-fast_joins(const HistArgs &args, int first, int s)
+can_join_extreme(const HistArgs &args, int first, int s)
 {
 	const GpuaggColumn &a = args.slot[first].x, &b = args.slot[s].x;
 
-	return is_extreme(fast_kind(args.slot[s])) && a.values == b.values && a.type == b.type &&
+	return fast_is_extreme(fast_kind(args.slot[s])) && a.values == b.values && a.type == b.type &&
 		!args.part.item;
 }
 
 /* Whether fast kernels take the histogram; fills in how. */
 static inline bool
-fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
+fast_match_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
 	int n = 0;
 
-	fast.paired = !args.part.item && hist_paired_bins(args.bins);
+	fast.paired = !args.part.item && hist_bins_are_paired(args.bins);
 	if (args.nslots > 2 + FAST_MORE || args.part.row ||
-		(!args.part.item && !fast.paired && !hist_simple_bins(args.bins)))
+		(!args.part.item && !fast.paired && !hist_bins_are_simple(args.bins)))
 		return false;
 	fast.count = fast.in_moments = fast.slot = -1;
 	for (int k = 0; k < FAST_MORE; k++)
-		fast.more[k] = -1;
+		fast.joined[k] = -1;
 	for (int s = 0; s < args.nslots; s++)
 	{
 		int other = s;
 
-		if (plain_count(args.slot[s]) && fast.count < 0)
+		if (is_plain_count(args.slot[s]) && fast.count < 0)
 		{
 			fast.count = s;
 			continue;
 		}
 		/* what is no extreme comes first */
 		if (fast.slot < 0 ||
-			(is_extreme(fast_kind(args.slot[fast.slot])) && !is_extreme(fast_kind(args.slot[s]))))
+			(fast_is_extreme(fast_kind(args.slot[fast.slot])) &&
+			 !fast_is_extreme(fast_kind(args.slot[s]))))
 		{
 			other = fast.slot;
 			fast.slot = s;
 		}
-		if (other >= 0 && (n == FAST_MORE || !fast_joins(args, fast.slot, other)))
+		if (other >= 0 && (n == FAST_MORE || !can_join_extreme(args, fast.slot, other)))
 			return false;
 		if (other >= 0)
-			fast.more[n++] = other;
+			fast.joined[n++] = other;
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
-	fast.bins = simple_bins(args.bins);
+	fast.bins = make_simple_bins(args.bins);
 	if (fast.paired)
 	{
 		fast.bins = {nullptr, 0, false, (u32) args.bins.nbins};
-		fast.keys = paired_keys(args.bins);
+		fast.keys = make_paired_keys(args.bins);
 	}
 	/* counts alone come to hist_fast.cu partitioned only */
 	if ((kind == FAST_NONE && fast.paired) || (kind == FAST_ACCUM_F64 && args.part.item))

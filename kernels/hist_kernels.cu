@@ -129,7 +129,7 @@ place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 	least = (best ? (int) best : 1023) + 3 - slot.max_shift;
 	/* all exponents are those of numbers; so have to be those of the numbers that cut off digits */
 	if (slot.form == HIST_FIX)
-		most = min(most, 2045 - fix_weight(slot.digits, slot.digits - 1));
+		most = min(most, 2045 - fix_log2_weight(slot.digits, slot.digits - 1));
 	return min(max(least, 1), most) - 1075;
 }
 
@@ -144,7 +144,7 @@ sample_floats(const HistArgs &args, int s)
 	u64 x[SAMPLE_ITEMS], y[SAMPLE_ITEMS];
 	bool pairs = slot.form == HIST_REGR;
 	int ex, ey = 0;
-	FixPart unused;
+	FixValue unused;
 
 	sample_values(slot.x, row, ok, x);
 	if (pairs)
@@ -161,12 +161,12 @@ sample_floats(const HistArgs &args, int s)
 	}
 	if (!extra.states || !args.out_of_window_threads)
 		return;
-	ok = slot_rows<SAMPLE_ITEMS>(slot, row, ok);
+	ok = filter_slot_rows<SAMPLE_ITEMS>(slot, row, ok);
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 		if ((ok >> j & 1) &&
-			!(fix_split(x[j], ex, slot.max_shift, unused) &&
-			  (!pairs || fix_split(y[j], ey, slot.max_shift, unused))))
+			!(fix_from_double(x[j], ex, slot.max_shift, unused) &&
+			  (!pairs || fix_from_double(y[j], ey, slot.max_shift, unused))))
 			own++;
 	own = __reduce_add_sync(~0u, own);
 	if (threadIdx.x % 32 == 0 && own)
@@ -184,11 +184,11 @@ sample_floats(const HistArgs &args, int s)
 	if (threadIdx.x == 0)
 		*extra.log2 =
 			hist_model_out_of_window(distinct, out_of_window, min(args.nrows, (u32) HIST_SAMPLE),
-									 args.out_of_window_threads, extra.log2_most);
+									 args.out_of_window_threads, extra.log2_max_copies);
 }
 
 static __global__ void
-__launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ HistArgs args)
 {
 	size_t total = args.part.item ? 0 : (size_t) args.limbs * args.limb_bins;
 
@@ -207,7 +207,7 @@ __launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistAr
 		int64_t distinct = sample_race(args);
 
 		if (threadIdx.x == 0)
-			*args.copies = hist_model_copies(distinct, args.spread, args.log2_most);
+			*args.copies = hist_model_copies(distinct, args.spread, args.log2_max_copies);
 	}
 	for (int s = blockIdx.x; s < args.nslots; s += gridDim.x)
 		if (sums_floats(args.slot[s].op))
@@ -229,12 +229,12 @@ __launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistAr
 	break
 
 #define ROW_AFTER_ROW(body) \
-	row_after_row<ITEMS>(ok, bin, lo, hi, \
-						 [&](bool has, int32_t b, u64 l, u64 h) \
-						 { \
-							 u32 at = ((u32) b << lc) | copy; \
-							 body \
-						 }); \
+	for_each_row_of_warp<ITEMS>(ok, bin, lo, hi, \
+								[&](bool has, int32_t b, u64 l, u64 h) \
+								{ \
+									u32 at = ((u32) b << lc) | copy; \
+									body \
+								}); \
 	break
 
 /* One slot's rows into shared memory; bins are relative to bin0. */
@@ -247,7 +247,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 	u32 *p = shared + (size_t) slot.word * plane;
 	u64 lo[ITEMS], hi[ITEMS];
 
-	ok = slot_rows<ITEMS>(slot, row, ok);
+	ok = filter_slot_rows<ITEMS>(slot, row, ok);
 	if (slot.form == HIST_COUNT)
 	{
 #pragma unroll
@@ -256,7 +256,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 				atomicAdd(&p[((u32) bin[j] << lc) | copy], 1u);
 		return;
 	}
-	slot_values<ITEMS>(slot, row, ok, lo, hi);
+	load_slot_values<ITEMS>(slot, row, ok, lo, hi);
 	switch (slot.form)
 	{
 		case HIST_INT:
@@ -274,7 +274,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
 			ROW_AFTER_ROW(u64 code = max_code(slot.op, l); if (has && code == 0 && slot.wide_state)
-							  change_decimal(args, s, bin0 + b, (int64_t) l);
+							  change_decimal_extreme(args, s, bin0 + b, (int64_t) l);
 						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
 			add_cas_rows<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
@@ -343,11 +343,11 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 
 /* M sub-histograms, S passes over the rows. */
 static __global__ void
-__launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(THREADS, 1) accumulate_shared_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32 nbins = (u32) args.bins.nbins;
-	size_t words = (size_t) args.words * (args.pass_bins << args.log2_most);
+	size_t words = (size_t) args.words * (args.pass_bins << args.log2_max_copies);
 	int lc;
 	/*
 	 * an even share, in whole lines of a warp: small batches have fewer tiles than there are blocks
@@ -380,7 +380,7 @@ __launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs arg
 }
 
 static __global__ void
-fold_kernel(const __grid_constant__ HistArgs args)
+fold_limbs_kernel(const __grid_constant__ HistArgs args)
 {
 	u64 work = (u64) args.bins.nbins * args.nslots;
 
@@ -388,12 +388,13 @@ fold_kernel(const __grid_constant__ HistArgs args)
 	wait_for_predecessor();
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < work;
 		 i += (u64) gridDim.x * blockDim.x)
-		fold_bin(args, (int) (i / args.bins.nbins), args.limb, 0, (u32) (i % args.bins.nbins));
+		fold_bin_of_slot(args, (int) (i / args.bins.nbins), args.limb, 0,
+						 (u32) (i % args.bins.nbins));
 }
 
 /* Work items, each a partition's rows or a part of them, taken in order. */
 static __global__ void
-__launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(THREADS, 1) accumulate_partition_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
@@ -425,7 +426,7 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 		if (item.split < 0)
 			flush_to_states(args, shared, args.pass_bins, n, [=](u32 b) { return bin0 + b; });
 		else
-			flush_split(args, shared, bin0, n, item.split, &last);
+			flush_split_partition(args, shared, bin0, n, item.split, &last);
 	}
 }
 
@@ -434,8 +435,8 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 #define BINS_ITEMS 8
 
 static __global__ void
-__launch_bounds__(BINS_THREADS) bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
-											int32_t *out, GpuaggHistStatus *status)
+__launch_bounds__(BINS_THREADS) find_bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
+												 int32_t *out, GpuaggHistStatus *status)
 {
 	constexpr u64 TILE = BINS_THREADS * BINS_ITEMS;
 
@@ -465,7 +466,7 @@ __launch_bounds__(BINS_THREADS) bins_kernel(const __grid_constant__ GpuaggBins b
 GpuaggCudaStatus
 hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch_early(prepare_kernel, facts.sms, RACE_WARPS * 32, 0, facts, stream, args));
+	CUDA_TRY(launch_early(prepare_call_kernel, facts.sms, RACE_WARPS * 32, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -474,8 +475,8 @@ hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 {
 	u64 work = (u64) args.bins.nbins * args.nslots;
 
-	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128,
-						  0, facts, stream, args));
+	CUDA_TRY(launch_early(fold_limbs_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192),
+						  128, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -488,14 +489,15 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
 	{
-		CUDA_TRY(allow_shared(shared_kernel, facts));
-		CUDA_TRY(launch_early(shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
+		CUDA_TRY(allow_shared(accumulate_shared_kernel, facts));
+		CUDA_TRY(
+			launch_early(accumulate_shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
 	}
 	return hist_launch_fold(args, facts, stream);
 }
 
 GpuaggCudaStatus
-hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_partitioned(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	size_t bytes = bytes_with_hot(args, THREADS);
 	bool taken;
@@ -503,9 +505,9 @@ hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (taken)
 		return GPUAGG_CUDA_OK;
-	CUDA_TRY(allow_shared(partition_kernel, facts));
-	CUDA_TRY(launch_early(partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes,
-						  facts, stream, args));
+	CUDA_TRY(allow_shared(accumulate_partition_kernel, facts));
+	CUDA_TRY(launch_early(accumulate_partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS,
+						  bytes, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -523,22 +525,22 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	bins_kernel<<<8 * facts->sms, BINS_THREADS, 0, stream>>>(*bins, (u32) nrows, out, status);
-	CUDA_TRY_LAUNCH("bins_kernel");
+	find_bins_kernel<<<8 * facts->sms, BINS_THREADS, 0, stream>>>(*bins, (u32) nrows, out, status);
+	CUDA_TRY_LAUNCH("find_bins_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
 /* ---- ranges of keys ------------------------------------------------------------ */
 
 static __global__ void
-range_init_kernel(int64_t *range)
+init_key_range_kernel(int64_t *range)
 {
 	range[0] = INT64_MAX;
 	range[1] = INT64_MIN;
 }
 
 static __global__ void __launch_bounds__(256)
-	range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
+	key_range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 {
 	int64_t lo = INT64_MAX, hi = INT64_MIN;
 
@@ -576,8 +578,8 @@ gpuagg_key_range(const GpuaggColumn *column, int64_t nrows, int64_t *range, gpua
 		column->type > GPUAGG_VALUE_I64)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	range_init_kernel<<<1, 1, 0, stream>>>(range);
-	range_kernel<<<8 * facts->sms, 256, 0, stream>>>(*column, (u32) nrows, range);
-	CUDA_TRY_LAUNCH("range_kernel");
+	init_key_range_kernel<<<1, 1, 0, stream>>>(range);
+	key_range_kernel<<<8 * facts->sms, 256, 0, stream>>>(*column, (u32) nrows, range);
+	CUDA_TRY_LAUNCH("key_range_kernel");
 	return GPUAGG_CUDA_OK;
 }

@@ -21,8 +21,8 @@ GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &fa
 									 cudaStream_t stream);
 GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
-GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &facts,
-									   cudaStream_t stream);
+GpuaggCudaStatus hist_launch_partitioned(const HistArgs &args, const DeviceFacts &facts,
+										 cudaStream_t stream);
 /* All slots, tile by tile; what it needs of shared memory beside bins. */
 size_t hist_tile_bytes(const HistArgs &args);
 /* The fastest kernel that knows all slots and steps; NULL: any steps. */
@@ -52,26 +52,26 @@ GpuaggCudaStatus hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, in
 							HistArgs &args);
 
 /* Where the shape is a common one; *taken says whether. */
-bool hist_fast_takes(const HistArgs &args);
+bool hist_fast_supports(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
 /* Words of HistArgs.out_of_window that this takes. */
-size_t hist_deviation_marks(const HistArgs &args);
+size_t hist_deviation_mark_words(const HistArgs &args);
 /* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */
-int hist_count_blocks(u32 nrows, const DeviceFacts &facts);
-GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts,
-									cudaStream_t stream);
+int hist_byte_count_blocks(u32 nrows, const DeviceFacts &facts);
+GpuaggCudaStatus hist_launch_byte_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts,
+										 cudaStream_t stream);
 /*
  * Counts and narrow sums that change states themselves, and need neither limbs
  * nor a fold; whether they take the histogram.
  */
-bool hist_narrow_takes(const HistArgs &args);
+bool hist_narrow_supports(const HistArgs &args);
 GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
 
 /* Does a range have int32 keys, itself in 32 bits, and no NULL? */
 static inline bool
-hist_plain_key(const GpuaggBins &b, int c)
+hist_key_is_plain(const GpuaggBins &b, int c)
 {
 	return b.column[c].type == GPUAGG_VALUE_I32 && b.column[c].values && !b.column[c].validity &&
 		!b.null_bin[c] && b.min[c] >= INT32_MIN && b.min[c] <= INT32_MAX - (b.extent[c] - 1);
@@ -79,11 +79,11 @@ hist_plain_key(const GpuaggBins &b, int c)
 
 /* Bins that are an int32 column less a minimum, in 32 bits, with no filter and no NULL. */
 static inline bool
-hist_simple_bins(const GpuaggBins &b)
+hist_bins_are_simple(const GpuaggBins &b)
 {
 	return !b.filter &&
 		(b.kind == GPUAGG_BIN_INDEX ||
-		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && hist_plain_key(b, 0) &&
+		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && hist_key_is_plain(b, 0) &&
 		  b.extent[0] == b.nbins));
 }
 
@@ -92,15 +92,15 @@ hist_simple_bins(const GpuaggBins &b)
  * no NULL.
  */
 static inline bool
-hist_paired_bins(const GpuaggBins &b)
+hist_bins_are_paired(const GpuaggBins &b)
 {
-	return !b.filter && b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 2 && hist_plain_key(b, 0) &&
-		hist_plain_key(b, 1) && b.extent[0] * b.extent[1] == b.nbins;
+	return !b.filter && b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 2 && hist_key_is_plain(b, 0) &&
+		hist_key_is_plain(b, 1) && b.extent[0] * b.extent[1] == b.nbins;
 }
 
 /* Bins that were found before. */
 static inline GpuaggBins
-index_bins(const int32_t *bins, int64_t nbins)
+make_index_bins(const int32_t *bins, int64_t nbins)
 {
 	GpuaggBins b = GpuaggBins();
 
@@ -122,7 +122,7 @@ struct SimpleBins
 };
 
 static inline SimpleBins
-simple_bins(const GpuaggBins &b)
+make_simple_bins(const GpuaggBins &b)
 {
 	bool index = b.kind == GPUAGG_BIN_INDEX;
 
@@ -151,7 +151,7 @@ struct PairedKeys
 };
 
 static inline PairedKeys
-paired_keys(const GpuaggBins &b)
+make_paired_keys(const GpuaggBins &b)
 {
 	PairedKeys keys;
 
@@ -183,8 +183,8 @@ struct PartPlan
 	u32 parts;
 	u32 part_bins; /* bins of one partition: 1 << shift */
 	int shift;
-	u32 max_item_rows; /* a partition with more is split */
-	u32 piece_rows;    /* into items of at most these */
+	u32 max_item_rows;   /* a partition with more is split */
+	u32 split_item_rows; /* into items of at most these */
 	u32 max_items;
 	u32 max_splits;
 	u32 *start;      /* parts + 1: first row of each */
@@ -228,9 +228,9 @@ struct HistExchange
 };
 
 /* Whether slots, with float sums of three digits, take it; always: if at all possible. */
-bool hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always);
+bool hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool always);
 /* The workspace, and words in it that the preparation is to clear. */
-size_t hist_exchange_zeros(const HistArgs &args);
+size_t hist_exchange_zeroed_words(const HistArgs &args);
 void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros,
 						const PartPlan &part, HistExchange &exchange, Workspace &ws);
 /* Takes all rows, or none: then *exchange.taken is 0, and the partition takes them. */
@@ -238,8 +238,8 @@ GpuaggCudaStatus hist_launch_exchange(const HistArgs &partitioned, const HistExc
 									  const DeviceFacts &facts, cudaStream_t stream);
 
 /* Of simple bins.  groups: of partitions, where rows go first; no parts: there is no such step. */
-GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan,
-								   const PartPlan &groups, const DeviceFacts &facts,
-								   cudaStream_t stream);
+GpuaggCudaStatus hist_launch_partition_rows(const HistArgs &args, const PartPlan &plan,
+											const PartPlan &groups, const DeviceFacts &facts,
+											cudaStream_t stream);
 
 #endif /* GPUAGG_HIST_KERNELS_CUH */

@@ -43,10 +43,10 @@ typedef enum HistForm
 typedef struct HistModel
 {
 	HistForm form;
-	int log2_copies;   /* M = 1 << log2_copies */
-	int log2_most;     /* M if all rows met */
-	int passes;        /* S */
-	int64_t pass_bins; /* bins of one pass or partition */
+	int log2_copies;     /* M = 1 << log2_copies */
+	int log2_max_copies; /* M if all rows met */
+	int passes;          /* S */
+	int64_t pass_bins;   /* bins of one pass or partition */
 	int64_t partitions;
 } HistModel;
 
@@ -67,12 +67,12 @@ typedef struct HistModel
 #define HIST_PASSES_PER_PARTITION 3
 
 /* What the bins are, as far as it decides the form. */
-typedef enum HistBins
+typedef enum HistSlotsKind
 {
-	HIST_BINS_ANY,
-	HIST_BINS_COUNTS,   /* rows are counted, nothing else */
-	HIST_BINS_ONE_COUNT /* once, all of them, which bytes can do */
-} HistBins;
+	HIST_SLOTS_ANY,
+	HIST_SLOTS_COUNTS,   /* rows are counted, nothing else */
+	HIST_SLOTS_ONE_COUNT /* once, all of them, which bytes can do */
+} HistSlotsKind;
 
 #define HIST_MAX_PARTITIONS 16384
 /* With fewer, multiprocessors wait for the last; with more, runs get short. */
@@ -94,7 +94,7 @@ hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistMo
 		part *= 2;
 	m->pass_bins = part;
 	m->partitions = (nbins + part - 1) / part;
-	m->log2_copies = m->log2_most = 0;
+	m->log2_copies = m->log2_max_copies = 0;
 	m->form = m->partitions <= HIST_MAX_PARTITIONS ? HIST_FORM_PARTITION : HIST_FORM_GLOBAL;
 }
 
@@ -159,7 +159,7 @@ hist_model_digit_words(int bits, int digit_bits, int block_bits)
 
 /* nbins bins of bin_words 32-bit words each, all of them in use. */
 static inline HistModel
-hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, HistBins kind)
+hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, HistSlotsKind kind)
 {
 	HistModel m = {HIST_FORM_SHARED, 0, 0, 1, nbins, 1};
 	int64_t fit = dev->shared_bytes / 4 / bin_words;
@@ -171,20 +171,20 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 	if (nbins > fit)
 	{
 		hist_model_passes(nbins, fit, 2, &m);
-		if (kind == HIST_BINS_ONE_COUNT)
+		if (kind == HIST_SLOTS_ONE_COUNT)
 		{
 			hist_model_passes(nbins, dev->shared_bytes & ~15, 16, &m);
 			m.form = HIST_FORM_BYTES;
 		}
-		if (m.passes > (kind == HIST_BINS_ANY ? HIST_PASSES_PER_PARTITION : HIST_PASSES_OF_COUNTS))
+		if (m.passes > (kind == HIST_SLOTS_ANY ? HIST_PASSES_PER_PARTITION : HIST_PASSES_OF_COUNTS))
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
 	/* as many as fit, while the copies' words stay below an eighth of the block's rows */
-	while (m.log2_most < HIST_MAX_LOG2_COPIES && even << (m.log2_most + 1) <= fit &&
-		   (nbins * bin_words) << (m.log2_most + 1) <= block_rows / 8 + 4096)
-		m.log2_most++;
-	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_most);
+	while (m.log2_max_copies < HIST_MAX_LOG2_COPIES && even << (m.log2_max_copies + 1) <= fit &&
+		   (nbins * bin_words) << (m.log2_max_copies + 1) <= block_rows / 8 + 4096)
+		m.log2_max_copies++;
+	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_max_copies);
 	return m;
 }
 
@@ -198,11 +198,11 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 {
 	HistModel m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
 
-	while (!reads && m.log2_most < HIST_MAX_LOG2_GLOBAL &&
-		   nbins << (m.log2_most + 1) <= dev->l2_bytes / 4 / bin_bytes &&
-		   nbins << (m.log2_most + 1) <= nrows / 8)
-		m.log2_most++;
-	m.log2_copies = hist_model_copies(nbins, hist_model_spread(dev), m.log2_most);
+	while (!reads && m.log2_max_copies < HIST_MAX_LOG2_GLOBAL &&
+		   nbins << (m.log2_max_copies + 1) <= dev->l2_bytes / 4 / bin_bytes &&
+		   nbins << (m.log2_max_copies + 1) <= nrows / 8)
+		m.log2_max_copies++;
+	m.log2_copies = hist_model_copies(nbins, hist_model_spread(dev), m.log2_max_copies);
 	return m;
 }
 
@@ -238,7 +238,7 @@ hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shar
 	while (m.log2_copies < HIST_MAX_LOG2_COPIES &&
 		   nbins << (m.log2_copies + 1) <= HIST_ARGMAX_SPREAD)
 		m.log2_copies++;
-	m.log2_most = m.log2_copies;
+	m.log2_max_copies = m.log2_copies;
 	return m;
 }
 

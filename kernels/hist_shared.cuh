@@ -15,7 +15,7 @@
 /* Those of ok that its filter and its inputs' NULLs leave. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
-slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
+filter_slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 {
 	const uint8_t *bits[2] = {slot.x.validity, slot.y.validity};
 
@@ -36,8 +36,8 @@ slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 /* Their inputs, in the two words that to_input reads. */
 template <int ITEMS>
 static __device__ __forceinline__ void
-slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
-			u64 (&hi)[ITEMS])
+load_slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
+				 u64 (&hi)[ITEMS])
 {
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -63,8 +63,8 @@ slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
  */
 template <int ITEMS, typename Body>
 static __device__ __forceinline__ void
-row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[ITEMS],
-			  const Body &body)
+for_each_row_of_warp(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[ITEMS],
+					 const Body &body)
 {
 	int32_t bin[ITEMS];
 
@@ -90,7 +90,7 @@ row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[
  * the same bin do so at once: a hot key's large numbers carry with every second row.
  */
 static __device__ __forceinline__ void
-add_carry(u64 *sums, u32 bin, bool borrow, u64 unit)
+add_carry_to_memory(u64 *sums, u32 bin, bool borrow, u64 unit)
 {
 	u32 active = __activemask(), peers = __match_any_sync(active, bin),
 		borrows = __ballot_sync(active, borrow) & peers;
@@ -156,7 +156,8 @@ add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
  * would be a compare-and-swap loop, which starves on a hot key's words.
  */
 static __device__ __noinline__ void
-carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w, int v)
+add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w,
+				  int v)
 {
 	extern __shared__ __align__(16) u32 shared[];
 
@@ -169,7 +170,7 @@ carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 b
 
 		if (!fix_overflows(w, old, (u32) v, old + v))
 			return;
-		v = v < 0 ? -fix_carry(slot.digits, w) : fix_carry(slot.digits, w);
+		v = v < 0 ? -fix_carry_value(slot.digits, w) : fix_carry_value(slot.digits, w);
 	}
 	if (slot.spill)
 		atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin],
@@ -186,12 +187,12 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 
 	if (bits == 1ULL << 63) /* the identity */
 		return true;
-	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_limit(e0, slot.max_shift))
+	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_high_word_limit(e0, slot.max_shift))
 		return false;
 #pragma unroll
 	for (int k = FIX_MAX_DIGITS - 1; k >= 0; k--)
 		if (k < slot.digits)
-			d[k] = fix_digit(r, fix_magic(e0, slot.digits, k));
+			d[k] = fix_cut_digit(r, fix_magic(e0, slot.digits, k));
 	if (r != 0)
 		return false;
 #pragma unroll
@@ -201,9 +202,9 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 			u32 old = atomicAdd(p + (size_t) k * plane, d[k]);
 
 			if (fix_overflows(k, old, d[k], old + d[k]))
-				carry_digit(args, slot, (u32) (p - shared), plane, bin, k + 1,
-							(int) d[k] < 0 ? -fix_carry(slot.digits, k) :
-											 fix_carry(slot.digits, k));
+				add_carry_to_word(args, slot, (u32) (p - shared), plane, bin, k + 1,
+								  (int) d[k] < 0 ? -fix_carry_value(slot.digits, k) :
+												   fix_carry_value(slot.digits, k));
 		}
 	return true;
 }
@@ -214,11 +215,11 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 		   u64 hi)
 {
 	int w = slot.words, w2 = slot.words2;
-	FixPart f, g;
+	FixValue f, g;
 
 	if (slot.form == HIST_FIX)
 		return add_digits(args, slot, args.window[2 * s], p, plane, bin, lo);
-	if (!fix_split(lo, args.window[2 * s], slot.max_shift, f))
+	if (!fix_from_double(lo, args.window[2 * s], slot.max_shift, f))
 		return false;
 	if (slot.form == HIST_ACCUM)
 	{
@@ -228,7 +229,7 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 			add_moments<28>(args, slot, bin, shared_address(p), plane * (u32) sizeof(u32), f);
 		return true;
 	}
-	if (!fix_split(hi, args.window[2 * s + 1], slot.max_shift, g))
+	if (!fix_from_double(hi, args.window[2 * s + 1], slot.max_shift, g))
 		return false;
 	atomicAdd(p, 1u);
 	add_fix(p + plane, plane, w, f);
@@ -242,7 +243,7 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 
 /* Extremes of decimals, whose identity is no integer of 64 bits: where a code is that of none. */
 static __device__ __noinline__ void
-change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
+change_decimal_extreme(const HistArgs &args, int s, u32 bin, int64_t x)
 {
 	if (args.slot[s].op == MONOID_MIN_DEC)
 		change_bin<Op_min_dec>(args, s, bin, min_dec_lift(x));
@@ -253,7 +254,7 @@ change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
 /* ---- flush ------------------------------------------------------------------ */
 
 static __device__ __forceinline__ u32
-copies_sum(const u32 *p, u32 bin, int lc)
+sum_of_copies(const u32 *p, u32 bin, int lc)
 {
 	u32 mask = (1u << lc) - 1, sum = 0;
 
@@ -265,7 +266,7 @@ copies_sum(const u32 *p, u32 bin, int lc)
 
 /* Blocks begin at different bins, lest all add to the same ones at a time. */
 static __device__ __forceinline__ u32
-rotated(u32 i, u32 n)
+rotate_by_block(u32 i, u32 n)
 {
 	i += (u32) ((u64) n * blockIdx.x / gridDim.x);
 	return i < n ? i : i - n;
@@ -276,14 +277,14 @@ rotated(u32 i, u32 n)
  * word of a two's complement sum is signed, and so are the digits above the lowest, and ACCUM's.
  */
 static __device__ __forceinline__ u64
-limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
+limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
 {
 	u32 mask = (1u << lc) - 1;
 	u64 r = 0;
 
 	switch (slot.form)
 	{
-		case HIST_CAS: /* flush_kept puts copies together */
+		case HIST_CAS: /* flush_cas_bins puts copies together */
 			return ((const u64 *) p)[bin];
 		case HIST_MAX64:
 			for (u32 m = 0; m <= mask; m++)
@@ -332,7 +333,7 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 }
 
 static __device__ __forceinline__ void
-flush_limb(const HistSlot &slot, u64 *limb, u64 v)
+combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 {
 	if (v == 0)
 		return;
@@ -358,14 +359,14 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 /* Form CAS: each bin's copies together, and into its limb. */
 template <typename Op>
 static __device__ __forceinline__ int
-flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
+flush_cas_bins(const u64 *p, int lc, u32 nbins, u64 *limb)
 {
 	u32 mask = (1u << lc) - 1;
 	int err = 0;
 
 	for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
 	{
-		u32 b = rotated(i, nbins);
+		u32 b = rotate_by_block(i, nbins);
 		u64 old, any = 0;
 		typename Op::State v = Op::identity();
 
@@ -405,10 +406,10 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 
 			for (u32 i = threadIdx.x; i < pairs; i += blockDim.x)
 			{
-				u32 b = 2 * rotated(i, pairs);
-				u64 v = copies_sum(p, b, lc);
+				u32 b = 2 * rotate_by_block(i, pairs);
+				u64 v = sum_of_copies(p, b, lc);
 
-				v |= (u64) copies_sum(p, b + 1, lc) << 32;
+				v |= (u64) sum_of_copies(p, b + 1, lc) << 32;
 				if (v)
 					atomicAdd(limb + b / 2, v);
 			}
@@ -422,7 +423,7 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 						  [&](auto op)
 						  {
 							  if constexpr (form_of(op.id) == HIST_CAS)
-								  err = flush_kept<decltype(op)>(
+								  err = flush_cas_bins<decltype(op)>(
 									  (const u64 *) p, lc, nbins,
 									  limbs + (size_t) slot.limb * args.limb_bins + first);
 						  });
@@ -436,9 +437,9 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 
 			for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
 			{
-				u32 b = rotated(i, nbins);
+				u32 b = rotate_by_block(i, nbins);
 
-				flush_limb(slot, limb + b, limb_of_words(slot, p, plane, lc, b, k));
+				combine_into_limb(slot, limb + b, limb_from_words(slot, p, plane, lc, b, k));
 			}
 		}
 	}
@@ -459,7 +460,7 @@ flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, c
 			u64 limb[HIST_MAX_LIMBS];
 
 			for (int k = 0; k < slot.nlimbs; k++)
-				limb[k] = limb_of_words(slot, p, plane, 0, b, k);
+				limb[k] = limb_from_words(slot, p, plane, 0, b, k);
 			fold_limbs(args, s, bin_of(b), limb);
 		}
 	}
@@ -474,7 +475,7 @@ read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin,
 }
 
 static __device__ __noinline__ void
-fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
+fold_bin_of_slot(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 {
 	const HistSlot &slot = args.slot[s];
 	u64 limb[HIST_MAX_LIMBS];
@@ -486,7 +487,8 @@ fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 
 /* A part of a partition that several blocks share; the last of them folds. */
 static __device__ __noinline__ void
-flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split, u32 *last)
+flush_split_partition(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
+					  u32 *last)
 {
 	u64 *limbs = args.limb + (size_t) split * args.limbs * args.limb_bins;
 
@@ -500,7 +502,7 @@ flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
 		return;
 	__threadfence();
 	for (u32 i = threadIdx.x; i < n * args.nslots; i += blockDim.x)
-		fold_bin(args, i / n, limbs, bin0, i % n);
+		fold_bin_of_slot(args, i / n, limbs, bin0, i % n);
 }
 
 static __device__ __forceinline__ void

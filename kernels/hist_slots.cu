@@ -135,14 +135,14 @@ hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 }
 
 void
-hist_set_extreme(HistSlot &slot)
+hist_use_decimal_code_form(HistSlot &slot)
 {
 	if ((slot.op == MONOID_MIN_DEC || slot.op == MONOID_MAX_DEC) && slot.extend)
 		slot.form = HIST_MAX64;
 }
 
 bool
-hist_takes_locks(const HistSlot &slot)
+hist_needs_locks(const HistSlot &slot)
 {
 	return locks_out_of_window(slot.op) || (slot.form == HIST_MAX64 && slot.wide_state);
 }
@@ -193,7 +193,8 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? 3 : fix_words;
 			slot.spill = spill;
 			w = slot.words = slot.digits + !spill;
-			slot.max_shift = min(fix_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
+			slot.max_shift =
+				min(fix_log2_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
 			l = slot.digits + 1;
 			break;
 		default:

@@ -31,8 +31,8 @@ GpuaggCudaStatus hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot);
  * Extremes of decimals that are integers of 64 bits get a form; those whose code is that of none
  * change states themselves.
  */
-void hist_set_extreme(HistSlot &slot);
-bool hist_takes_locks(const HistSlot &slot);
+void hist_use_decimal_code_form(HistSlot &slot);
+bool hist_needs_locks(const HistSlot &slot);
 /*
  * Words and limbs of all slots as in size_slot; 64-bit words first, so that every plane pair is
  * aligned.
