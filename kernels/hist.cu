@@ -557,19 +557,6 @@ make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	return GPUAGG_CUDA_OK;
 }
 
-GpuaggCudaStatus
-hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args)
-{
-	STATUS_TRY(begin_args(hist, args));
-	args.nslots = hist->nslots;
-	for (int s = 0; s < hist->nslots; s++)
-		STATUS_TRY(hist_set_slot(hist, s, args.slot[s]));
-	hist_size_slots(args, {digits, 28, false, false},
-					hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2),
-					hist_log2_ceil(hist->nrows + 1));
-	return GPUAGG_CUDA_OK;
-}
-
 GPUAGG_API GpuaggCudaStatus
 gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 {

@@ -439,12 +439,6 @@ shared_add(u32 at, u32 v)
 	return old;
 }
 
-static __device__ __forceinline__ void
-shared_or(u32 at, u32 v)
-{
-	asm volatile("red.shared.or.b32 [%0], %1;" : : "r"(at), "r"(v) : "memory");
-}
-
 /*
  * Adds the CNT words a[], sign-extended by `fill` (0 or ~0), to a two's complement number in shared
  * memory, from its word w0 on. The number has `words` words at p, p + plane, p + 2 * plane and so
