@@ -1,11 +1,20 @@
 /*
  * hist_kernels.cu
- *	  The kernels of generalized histograms in shared memory.
+ *	  The general kernels of histograms in shared memory. They support all forms, bins of any kind,
+ *	  NULLs and filters.
  *
- * An update is prepare (clear limbs, place the windows of floats) → accumulate
- * → fold.  States that out-of-window rows change under locks have copies (hist_global.cu), made
- * after the preparation, which samples how many, and merged after the fold.  On devices that can,
- * each starts while its predecessor drains and waits where it needs the predecessor's results.
+ * An update launches these kernels: preparation (clears limbs, places the windows of floats,
+ * samples how many copies to use), a kernel that adds all rows, fold (limbs to states). Where
+ * out-of-window rows change states under locks, these states have copies (hist_global.cu): they are
+ * initialized after the preparation and merged after the fold. Kernels that add rows:
+ *
+ *	accumulate_shared_kernel	rows in their order, M copies, S passes
+ *	accumulate_partition_kernel	rows of partitions; a block owns the bins of its work item
+ *
+ * On devices that support it, each kernel starts while the previous one ends, and waits where it
+ * needs the results of that (wait_for_predecessor).
+ *
+ * The file also has gpuagg_hist_bins (bins of rows) and gpuagg_key_range (range of a key column).
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
@@ -21,9 +30,10 @@
 #define RACE_ITEMS (RACE_LINES / RACE_WARPS)
 
 /*
- * The race factor, from pairs of rows of a warp with equal bins: were each of D bins as
- * likely as any other, one pair in D would be equal.  A warp's rows are neighbours,
- * as where bins are added to, so that sorted ones count as the same.  Returns D.
+ * Samples the race factor and returns D, the number of bins in use: if each of D bins were as
+ * likely as any other, one pair of rows in D would have equal bins. The pairs are of rows of a
+ * warp. These are neighbours, as they are when rows are added, so sorted rows count as if they had
+ * few bins. The whole block of RACE_WARPS warps must call it.
  */
 static __device__ int64_t
 sample_race(const HistArgs &args)
@@ -69,7 +79,10 @@ sample_race(const HistArgs &args)
 /* Sampled values of a thread. */
 #define SAMPLE_ITEMS (HIST_SAMPLE / (RACE_WARPS * 32))
 
-/* A thread's rows of the sample: one of each 4096th part, or all. */
+/*
+ * Chooses a thread's rows of the sample: one row of each of HIST_SAMPLE equal ranges, or all rows
+ * if there are fewer. Returns a bit for each of them that exists.
+ */
 static __device__ __forceinline__ u32
 sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 {
@@ -88,7 +101,7 @@ sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 	return ok;
 }
 
-/* A column's values, as stored; zero for NULLs. */
+/* Loads sampled values of a column; zeros for NULLs. */
 static __device__ __forceinline__ void
 sample_values(const GpuaggColumn &c, const u32 (&row)[SAMPLE_ITEMS], u32 ok, u64 (&v)[SAMPLE_ITEMS])
 {
@@ -102,9 +115,12 @@ sample_values(const GpuaggColumn &c, const u32 (&row)[SAMPLE_ITEMS], u32 ok, u64
 	load_items<SAMPLE_ITEMS>(c, row, ok, v, unused);
 }
 
-/* e0 of a window that starts three bits above the greatest exponent among sampled finite values. */
+/*
+ * Returns e0 of a window whose top is three bits above the greatest exponent of the sampled finite
+ * values. The whole block must call it.
+ */
 static __device__ int
-place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
+choose_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 {
 	__shared__ u32 best;
 	u32 own = 0;
@@ -127,15 +143,21 @@ place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 		atomicMax(&best, own);
 	__syncthreads();
 	least = (best ? (int) best : 1023) + 3 - slot.max_shift;
-	/* all exponents are those of numbers; so have to be those of the numbers that cut off digits */
+	/*
+	 * the exponents of the window, and for FIX those of the constants that cut off digits, must be
+	 * those of finite numbers
+	 */
 	if (slot.form == HIST_FIX)
 		most = min(most, 2045 - fix_log2_weight(slot.digits, slot.digits - 1));
 	return min(max(least, 1), most) - 1075;
 }
 
-/* The windows of a slot of floats, and how many copies of its states out-of-window rows change. */
+/*
+ * Chooses the windows of a slot of floats, and how many copies of its states out-of-window rows
+ * change. The whole block must call it.
+ */
 static __device__ void
-sample_floats(const HistArgs &args, int s)
+prepare_float_slot(const HistArgs &args, int s)
 {
 	__shared__ u32 out_of_window;
 	const HistSlot &slot = args.slot[s];
@@ -151,9 +173,9 @@ sample_floats(const HistArgs &args, int s)
 		sample_values(slot.y, row, ok, y);
 	if (threadIdx.x == 0)
 		out_of_window = 0;
-	ex = place_window(slot, x);
+	ex = choose_window(slot, x);
 	if (pairs)
-		ey = place_window(slot, y);
+		ey = choose_window(slot, y);
 	if (threadIdx.x == 0)
 	{
 		args.window[2 * s] = ex;
@@ -187,6 +209,10 @@ sample_floats(const HistArgs &args, int s)
 									 args.out_of_window_threads, extra.log2_max_copies);
 }
 
+/*
+ * Prepares a call: clears limbs, locks and the words at args.zero, samples the copies of bins, and
+ * places the windows of float slots.
+ */
 static __global__ void
 __launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ HistArgs args)
 {
@@ -212,14 +238,15 @@ __launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ H
 	for (int s = blockIdx.x; s < args.nslots; s += gridDim.x)
 		if (sums_floats(args.slot[s].op))
 		{
-			/* all have read what the sample before left in shared memory */
+			/* all threads have read the shared memory of the previous sample */
 			__syncthreads();
-			sample_floats(args, s);
+			prepare_float_slot(args, s);
 		}
 }
 
-/* ---- accumulate ------------------------------------------------------------ */
+/* ---- adding rows ------------------------------------------------------------ */
 
+/* Runs body for each row j of the thread in `ok`; `at` is its place in a plane. */
 #define EACH_ROW(body) \
 	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) if (ok >> j & 1) \
 	{ \
@@ -228,6 +255,7 @@ __launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ H
 	} \
 	break
 
+/* Runs body for the rows of the whole warp serially: has, b, at, and its values l and h. */
 #define ROW_AFTER_ROW(body) \
 	for_each_row_of_warp<ITEMS>(ok, bin, lo, hi, \
 								[&](bool has, int32_t b, u64 l, u64 h) \
@@ -237,10 +265,10 @@ __launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ H
 								}); \
 	break
 
-/* One slot's rows into shared memory; bins are relative to bin0. */
+/* Adds the rows of a slot to shared memory. Bins are relative to bin0. */
 static __device__ __forceinline__ void
-add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (&row)[ITEMS],
-		 const int32_t (&bin)[ITEMS], u32 ok)
+add_rows_of_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
+				 const u32 (&row)[ITEMS], const int32_t (&bin)[ITEMS], u32 ok)
 {
 	u32 plane = args.pass_bins << lc, copy = threadIdx.x & ((1u << lc) - 1);
 	const HistSlot &slot = args.slot[s];
@@ -293,7 +321,10 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 	}
 }
 
-/* Rows [begin, end) in steps of stride tiles, into bins [bin0, bin0 + nbins). */
+/*
+ * Adds the block's rows [begin, end) to bins [bin0, bin0 + nbins), tile by tile. If rows are
+ * partitioned, all of them have bins there. report: count rows out of range.
+ */
 static __device__ void
 add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end,
 		 bool report)
@@ -335,13 +366,16 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 				ok &= ~(1u << j);
 		}
 		for (int s = 0; s < args.nslots; s++)
-			add_slot(args, s, shared, lc, bin0, row, bin, ok);
+			add_rows_of_slot(args, s, shared, lc, bin0, row, bin, ok);
 	}
 }
 
 /* ---- the kernels --------------------------------------------------------------- */
 
-/* M sub-histograms, S passes over the rows. */
+/*
+ * Adds all rows to M sub-histograms in shared memory, in S passes over the rows, and flushes them
+ * to limbs. One block a multiprocessor.
+ */
 static __global__ void
 __launch_bounds__(THREADS, 1) accumulate_shared_kernel(const __grid_constant__ HistArgs args)
 {
@@ -349,9 +383,7 @@ __launch_bounds__(THREADS, 1) accumulate_shared_kernel(const __grid_constant__ H
 	u32 nbins = (u32) args.bins.nbins;
 	size_t words = (size_t) args.words * (args.pass_bins << args.log2_max_copies);
 	int lc;
-	/*
-	 * an even share, in whole lines of a warp: small batches have fewer tiles than there are blocks
-	 */
+	/* equal shares of whole warps of rows: small batches have fewer tiles than there are blocks */
 	u64 lines = ((u64) args.nrows + 31) / 32, begin = lines * blockIdx.x / gridDim.x * 32,
 		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
@@ -379,6 +411,7 @@ __launch_bounds__(THREADS, 1) accumulate_shared_kernel(const __grid_constant__ H
 	hot_entries_flush(args);
 }
 
+/* Combines the limbs of all bins and slots with the states. */
 static __global__ void
 fold_limbs_kernel(const __grid_constant__ HistArgs args)
 {
@@ -392,7 +425,10 @@ fold_limbs_kernel(const __grid_constant__ HistArgs args)
 						 (u32) (i % args.bins.nbins));
 }
 
-/* Work items, each a partition's rows or a part of them, taken in order. */
+/*
+ * Adds partitioned rows. Blocks take work items in order: all rows of a partition, which then go to
+ * states directly, or a range of them, which goes to the limbs of the split partition.
+ */
 static __global__ void
 __launch_bounds__(THREADS, 1) accumulate_partition_kernel(const __grid_constant__ HistArgs args)
 {
@@ -421,7 +457,7 @@ __launch_bounds__(THREADS, 1) accumulate_partition_kernel(const __grid_constant_
 
 		add_rows(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
-		/* before any thread folds */
+		/* before any thread combines limbs with states */
 		hot_entries_flush(args);
 		if (item.split < 0)
 			flush_to_states(args, shared, args.pass_bins, n, [=](u32 b) { return bin0 + b; });
@@ -434,6 +470,7 @@ __launch_bounds__(THREADS, 1) accumulate_partition_kernel(const __grid_constant_
 #define BINS_THREADS 256
 #define BINS_ITEMS 8
 
+/* Stores the bin of each row in out[], or -1 if it has none. */
 static __global__ void
 __launch_bounds__(BINS_THREADS) find_bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
 												 int32_t *out, GpuaggHistStatus *status)
@@ -539,6 +576,7 @@ init_key_range_kernel(int64_t *range)
 	range[1] = INT64_MIN;
 }
 
+/* Finds the least and the greatest value of a column: range[0] and range[1]. */
 static __global__ void __launch_bounds__(256)
 	key_range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 {
