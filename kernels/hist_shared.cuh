@@ -1,7 +1,11 @@
 /*
  * hist_shared.cuh
- *	  Between shared memory, limbs and states: what the accumulating kernels of
- *	  hist_kernels.cu and hist_fast.cu have in common.
+ *	  Device functions that the kernels in shared memory have in common: inputs of a slot, addition of
+ *	  a row to words, and the flush of words to limbs and states.
+ *
+ * `p` points to the words of a slot's first plane, or, in functions that add one row, to the row's
+ * place in it; `plane` is the number of words in a plane. A bin's copies are at bin << lc, where lc
+ * is log2 of M.
  */
 #ifndef GPUAGG_HIST_SHARED_CUH
 #define GPUAGG_HIST_SHARED_CUH
@@ -12,7 +16,7 @@
 
 /* ---- rows of a slot --------------------------------------------------------- */
 
-/* Those of ok that its filter and its inputs' NULLs leave. */
+/* Returns the rows of `ok` that pass the filter of the slot and have no NULL in its inputs. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
 filter_slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
@@ -33,7 +37,10 @@ filter_slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 	return ok;
 }
 
-/* Their inputs, in the two words that to_input reads. */
+/*
+ * Loads the inputs of a slot's rows, in the two words that to_input reads: a 16-byte value, or x
+ * and y.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ void
 load_slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
@@ -57,9 +64,10 @@ load_slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo
 }
 
 /*
- * body(has, bin, lo, hi) for each, by the whole warp: one copy of a long body, since eight
- * for each operator of a call do not fit the instruction cache, which made calls with
- * several nine times slower.  Rows move up, so that they stay in registers.
+ * Runs body(has, bin, lo, hi) for the rows of the whole warp serially, one row of each lane at a
+ * time. So the code of a long body exists only once. Eight copies for each operator of a call do
+ * not fit the instruction cache, which made calls with several operators nine times slower. Rows
+ * move up in the arrays, so that they stay in registers.
  */
 template <int ITEMS, typename Body>
 static __device__ __forceinline__ void
@@ -86,8 +94,9 @@ for_each_row_of_warp(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64
 }
 
 /*
- * A carry, or a borrow, of `unit` from a bin's word to device memory.  Lanes that carry for
- * the same bin do so at once: a hot key's large numbers carry with every second row.
+ * Adds a carry, or subtracts a borrow, of `unit` from a bin's word to sums[bin] in device memory.
+ * Lanes with carries for the same bin are combined: large numbers of a hot key carry with every
+ * second row.
  */
 static __device__ __forceinline__ void
 add_carry_to_memory(u64 *sums, u32 bin, bool borrow, u64 unit)
@@ -101,6 +110,7 @@ add_carry_to_memory(u64 *sums, u32 bin, bool borrow, u64 unit)
 
 /* ---- adding one row --------------------------------------------------------- */
 
+/* Adds an integer to a two's complement sum. */
 static __device__ __forceinline__ void
 add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 bin, u64 lo, u64 hi)
 {
@@ -130,6 +140,7 @@ add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 b
 	}
 }
 
+/* Adds the square of an integer to a two's complement sum. */
 static __device__ __forceinline__ void
 add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 {
@@ -151,9 +162,9 @@ add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 }
 
 /*
- * The seldom case of a carry v into word w of the FIX sum at words[at].  It
- * names shared memory, not a pointer: through generic pointers an addition
- * would be a compare-and-swap loop, which starves on a hot key's words.
+ * Adds a carry v to word w of the FIX sum at shared[at], and carries on if that overflows. This is
+ * rare. The function names shared memory and takes no pointer: through a generic pointer an
+ * addition would be a compare-and-swap loop, which starves on the words of a hot key.
  */
 static __device__ __noinline__ void
 add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w,
@@ -161,7 +172,7 @@ add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane,
 {
 	extern __shared__ __align__(16) u32 shared[];
 
-	/* an overflow may have left the word that says whether there are rows at zero */
+	/* word 0 may be zero now although there are rows, so the state must not stay -0 */
 	if (w == 1)
 		replace_negative_zero(slot, bin);
 	for (; w < slot.words; w++)
@@ -177,9 +188,10 @@ add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane,
 				  (u64) (int64_t) v);
 }
 
-/* One double to a FIX sum; false if it has no exact place in the window. */
+/* Adds a double to a FIX sum. Returns false if it is out of the window. */
 static __device__ __forceinline__ bool
-add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane, u32 bin, u64 bits)
+add_fix_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane, u32 bin,
+			   u64 bits)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	double r = __longlong_as_double(bits);
@@ -209,7 +221,7 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 	return true;
 }
 
-/* False: the row does not fit the windows. */
+/* Adds a row to a FIX, ACCUM or REGR slot. Returns false if it is out of the window. */
 static __device__ __forceinline__ bool
 add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane, u32 bin, u64 lo,
 		   u64 hi)
@@ -218,7 +230,7 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 	FixValue f, g;
 
 	if (slot.form == HIST_FIX)
-		return add_digits(args, slot, args.window[2 * s], p, plane, bin, lo);
+		return add_fix_digits(args, slot, args.window[2 * s], p, plane, bin, lo);
 	if (!fix_from_double(lo, args.window[2 * s], slot.max_shift, f))
 		return false;
 	if (slot.form == HIST_ACCUM)
@@ -241,7 +253,10 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 	return true;
 }
 
-/* Extremes of decimals, whose identity is no integer of 64 bits: where a code is that of none. */
+/*
+ * Changes the state of a minimum or maximum of decimals. Its identity is not a 64-bit integer, so a
+ * value whose code is 0, like an empty bin's, cannot be in shared memory.
+ */
 static __device__ __noinline__ void
 change_decimal_extreme(const HistArgs &args, int s, u32 bin, int64_t x)
 {
@@ -253,6 +268,7 @@ change_decimal_extreme(const HistArgs &args, int s, u32 bin, int64_t x)
 
 /* ---- flush ------------------------------------------------------------------ */
 
+/* Returns the sum of a bin's copies of a word. */
 static __device__ __forceinline__ u32
 sum_of_copies(const u32 *p, u32 bin, int lc)
 {
@@ -264,7 +280,10 @@ sum_of_copies(const u32 *p, u32 bin, int lc)
 	return sum;
 }
 
-/* Blocks begin at different bins, lest all add to the same ones at a time. */
+/*
+ * Returns i rotated within [0, n) by an offset of the block. Blocks flush in different orders, so
+ * that they do not all add to the same limbs at the same time.
+ */
 static __device__ __forceinline__ u32
 rotate_by_block(u32 i, u32 n)
 {
@@ -273,8 +292,8 @@ rotate_by_block(u32 i, u32 n)
 }
 
 /*
- * Limb k of a slot's bin from its words in shared memory, all 1 << lc copies.  The top
- * word of a two's complement sum is signed, and so are the digits above the lowest, and ACCUM's.
+ * Returns limb k of a bin, combined from the words of all its copies. The top word of a two's
+ * complement sum is signed. So are the digits of FIX above the lowest, and all digits of ACCUM.
  */
 static __device__ __forceinline__ u64
 limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
@@ -284,7 +303,7 @@ limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, 
 
 	switch (slot.form)
 	{
-		case HIST_CAS: /* flush_cas_bins puts copies together */
+		case HIST_CAS: /* a single copy; flush_cas_bins handles several */
 			return ((const u64 *) p)[bin];
 		case HIST_MAX64:
 			for (u32 m = 0; m <= mask; m++)
@@ -332,6 +351,7 @@ limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, 
 	return r;
 }
 
+/* Combines a block's limb v with the limb in device memory. */
 static __device__ __forceinline__ void
 combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 {
@@ -341,7 +361,7 @@ combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 	{
 		case HIST_MAX32:
 		case HIST_MAX64:
-			/* most blocks do not have the greatest */
+			/* most blocks do not have the greatest value */
 			if (__ldcg(limb) < v)
 				atomicMax(limb, v);
 			break;
@@ -356,7 +376,10 @@ combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 	}
 }
 
-/* Form CAS: each bin's copies together, and into its limb. */
+/*
+ * Form CAS: combines the copies of each bin, and changes its limb by compare-and-swap. Returns
+ * error bits.
+ */
 template <typename Op>
 static __device__ __forceinline__ int
 flush_cas_bins(const u64 *p, int lc, u32 nbins, u64 *limb)
@@ -387,7 +410,7 @@ flush_cas_bins(const u64 *p, int lc, u32 nbins, u64 *limb)
 	return err;
 }
 
-/* Shared memory into limb planes, from bin `first` (even) of theirs on. */
+/* Flushes nbins bins of all slots to limb planes, from bin `first` (even) of the planes on. */
 static __device__ __noinline__ void
 flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *limbs, u32 first)
 {
@@ -398,7 +421,9 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 		const HistSlot &slot = args.slot[s];
 		const u32 *p = shared + (size_t) slot.word * plane;
 
-		/* counts stay below 2^32 in a call: two to a word, half the atomics */
+		/*
+		 * counts of a call are below 2^32, so a limb has two of them, which takes half the atomics
+		 */
 		if (slot.form == HIST_COUNT)
 		{
 			u64 *limb = limbs + (size_t) slot.limb * args.limb_bins + first / 2;
@@ -445,7 +470,10 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 	}
 }
 
-/* Shared memory straight into states: this block owns the bins, whose numbers are bin_of(place). */
+/*
+ * Combines nbins bins of all slots with states, without limbs. The block must own the bins.
+ * bin_of(place) is the number of the bin at a place of a plane. There are no copies.
+ */
 template <typename BinOf>
 static __device__ __noinline__ void
 flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, const BinOf &bin_of)
@@ -466,6 +494,7 @@ flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, c
 	}
 }
 
+/* Returns limb k of a bin. A limb of COUNT has the counts of two bins. */
 static __device__ __forceinline__ u64
 read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin, int k)
 {
@@ -474,6 +503,10 @@ read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin,
 	return __ldcg(limbs + (size_t) (slot.limb + k) * args.limb_bins + bin);
 }
 
+/*
+ * Combines the limbs of bin bin0 + b with the state of slot s; b counts from the start of the
+ * planes.
+ */
 static __device__ __noinline__ void
 fold_bin_of_slot(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 {
@@ -485,7 +518,10 @@ fold_bin_of_slot(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 	fold_limbs(args, s, bin0 + b, limb);
 }
 
-/* A part of a partition that several blocks share; the last of them folds. */
+/*
+ * Flushes n bins to the limbs of a split partition. The block that finishes the last work item of
+ * the partition combines the limbs with the states. last: a word of shared memory.
+ */
 static __device__ __noinline__ void
 flush_split_partition(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
 					  u32 *last)
@@ -505,6 +541,7 @@ flush_split_partition(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, 
 		fold_bin_of_slot(args, i / n, limbs, bin0, i % n);
 }
 
+/* Clears words of shared memory, by the whole block. */
 static __device__ __forceinline__ void
 clear_shared(u32 *shared, size_t words)
 {
