@@ -92,7 +92,7 @@ count_rows_of_partitions(const HistArgs &args, int shift, u32 *count)
 	}
 	if (i < vectors)
 		add_four(__ldcs(vector + i));
-	/* rows at both ends of the column that are not in a whole_item vector */
+	/* rows at both ends of the column that are not in a whole vector */
 	if (blockIdx.x == 0 && threadIdx.x < args.nrows - 4 * vectors)
 		add(column[threadIdx.x < lead ? threadIdx.x : threadIdx.x + 4 * vectors]);
 	if (outside)
@@ -138,7 +138,7 @@ static __global__ void __launch_bounds__(1024)
 {
 	__shared__ u32 scan[4][32];
 	u32 rows_before = 0, splits_before = 0,
-		items_before[2] = {0, 0}, /* items of whole_item partitions, of split ones */
+		items_before[2] = {0, 0}, /* items of whole partitions, of split ones */
 		all[4], all_split_items = 0;
 
 	wait_for_predecessor();
