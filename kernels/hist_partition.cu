@@ -101,7 +101,7 @@ count_rows_of_partitions(const HistArgs &args, int shift, u32 *count)
 
 /* Returns whether an exchange has taken the rows, so that there is nothing to partition. */
 static __device__ __forceinline__ bool
-exchanged(const HistArgs &args)
+rows_were_exchanged(const HistArgs &args)
 {
 	return args.part.exchanged && __ldcg(args.part.exchanged);
 }
@@ -116,7 +116,7 @@ __launch_bounds__(THREADS, 2) count_partition_rows_kernel(const __grid_constant_
 
 	wait_for_predecessor();
 	let_successor_start();
-	if (exchanged(args))
+	if (rows_were_exchanged(args))
 		return;
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		count[p] = 0;
@@ -256,7 +256,7 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 
 	wait_for_predecessor();
 	let_successor_start();
-	if (exchanged(args))
+	if (rows_were_exchanged(args))
 		return;
 	nrows = plan.rows ? *plan.rows : args.nrows;
 	part_clear(t);
