@@ -178,7 +178,7 @@ GPU_TEST(hist_exchange)
 /* Rows that are not even: hot bins keep to their blocks, and what has no room changes states. */
 GPU_TEST(hist_exchange_skew)
 {
-	const size_t n = gpu_test_rows(1200011, 500001, 50001);
+	const size_t n = gpu_test_rows(1200011, 500001);
 	const std::vector<SlotCase> sets[] = {
 		{count, sum}, {sum_extreme}, {sum_long, count}, {count, sum_wide}};
 	uint64_t seed = 21000;
