@@ -51,6 +51,7 @@
 
 #include "operators/gpu_hash.h"
 #include "common.cuh"
+#include "tuning.h"
 
 typedef unsigned long long u64;
 typedef uint32_t u32;
@@ -211,9 +212,7 @@ enum HistCounter
 	HIST_NCOUNTERS
 };
 
-#define HIST_LOG2_LOCKS 14
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
-#define HIST_SAMPLE 4096
 
 /* Returns whether states of the operator are pairs of a key and a value; see hist_argmax.cu. */
 static constexpr __host__ __device__ bool

@@ -96,13 +96,13 @@ struct ExchangeShared : FastShared
  */
 struct ExchangeTile
 {
-	u64 value[TILE];
+	u64 value[EXCHANGE_TILE_ROWS];
 	u32 count[2][MOST_OWNERS]; /* rows of each owner */
 	u32 base[2][MOST_OWNERS];  /* their first place in the tile */
 	u32 delta[2][MOST_OWNERS]; /* from there to the queue */
 	u32 hot[HOT_BINS];
-	uint16_t key[TILE]; /* where in the owner's plane */
-	uint8_t owner[TILE];
+	uint16_t key[EXCHANGE_TILE_ROWS]; /* where in the owner's plane */
+	uint8_t owner[EXCHANGE_TILE_ROWS];
 };
 
 static __host__ __device__ __forceinline__ size_t
@@ -156,10 +156,10 @@ struct Producer
 	u32 outside = 0;
 	u32 in = 0;  /* of bin[]: rows there are */
 	u32 has = 0; /* of the others: rows that have a bin */
-	u32 bin[ITEMS];
-	u32 local[ITEMS];
-	u32 place[ITEMS]; /* the owner above the rank among its rows */
-	u64 value[ITEMS];
+	u32 bin[EXCHANGE_ROWS_PER_PRODUCER];
+	u32 local[EXCHANGE_ROWS_PER_PRODUCER];
+	u32 place[EXCHANGE_ROWS_PER_PRODUCER]; /* the owner above the rank among its rows */
+	u64 value[EXCHANGE_ROWS_PER_PRODUCER];
 
 	__device__ __forceinline__
 	Producer(const HistArgs &a, const FastArgs &f, const HistExchange &e, ExchangeTile &shared_tile,
@@ -172,7 +172,7 @@ struct Producer
 	__device__ __forceinline__ u64
 	first(u32 round) const
 	{
-		return ((u64) round * x.owners + blockIdx.x) * TILE;
+		return ((u64) round * x.owners + blockIdx.x) * EXCHANGE_TILE_ROWS;
 	}
 
 	__device__ __forceinline__ u32
@@ -180,25 +180,25 @@ struct Producer
 	{
 		u64 row = first(round);
 
-		return row >= args.nrows ? 0 : (u32) min((u64) TILE, args.nrows - row);
+		return row >= args.nrows ? 0 : (u32) min((u64) EXCHANGE_TILE_ROWS, args.nrows - row);
 	}
 	/* load(j) for each of the thread's rows of a tile that there are; those as bits. */
 	template <typename Load>
 	__device__ __forceinline__ u32
 	each_row(u32 round, const Load &load) const
 	{
-		u32 n = rows(round), there = (1u << ITEMS) - 1;
+		u32 n = rows(round), there = (1u << EXCHANGE_ROWS_PER_PRODUCER) - 1;
 
-		if (n == TILE)
+		if (n == EXCHANGE_TILE_ROWS)
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 				load(j);
 		else
 		{
 			there = 0;
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (j * PRODUCERS + t < n)
+			for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
+				if (j * EXCHANGE_PRODUCER_THREADS + t < n)
 				{
 					load(j);
 					there |= 1u << j;
@@ -211,14 +211,14 @@ struct Producer
 	{
 		const u32 *from = (const u32 *) fast.bins.column + first(round) + t;
 
-		in = each_row(round, [&](int j) { bin[j] = __ldcs(from + j * PRODUCERS); });
+		in = each_row(round, [&](int j) { bin[j] = __ldcs(from + j * EXCHANGE_PRODUCER_THREADS); });
 	}
 	__device__ __forceinline__ void
 	load_values(u32 round)
 	{
 		const u64 *from = (const u64 *) args.slot[fast.slot].x.values + first(round) + t;
 
-		each_row(round, [&](int j) { value[j] = __ldcs(from + j * PRODUCERS); });
+		each_row(round, [&](int j) { value[j] = __ldcs(from + j * EXCHANGE_PRODUCER_THREADS); });
 	}
 	/* Where the rows of bin[] go, and their number for each owner. */
 	__device__ __forceinline__ void
@@ -229,7 +229,7 @@ struct Producer
 
 		has = 0;
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 		{
 			u32 b = bin[j] - fast.bins.min;
 
@@ -243,7 +243,9 @@ struct Producer
 
 					if (hot < HOT_BINS)
 						to = {blockIdx.x,
-							  x.local + (hot << HOT_LOG2_COPIES | t % (1 << HOT_LOG2_COPIES))};
+							  x.local +
+								  (hot << EXCHANGE_LOG2_HOT_COPIES |
+								   t % (1 << EXCHANGE_LOG2_HOT_COPIES))};
 				}
 				local[j] = to.local;
 				place[j] = to.owner << 16 | atomicAdd(&counts[to.owner], 1u);
@@ -260,7 +262,7 @@ struct Producer
 		const u32 *base = tile.base[round % 2];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 			if (has >> j & 1)
 			{
 				u32 owner = place[j] >> 16, at = base[owner] + (place[j] & 0xffff);
@@ -278,15 +280,16 @@ struct Producer
 		u32 queues = round % EXCHANGE_ROUNDS * x.owners, over = 0;
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 		{
-			u32 i = j * PRODUCERS + t;
+			u32 i = j * EXCHANGE_PRODUCER_THREADS + t;
 
 			if (i < total)
 			{
-				u32 owner = tile.owner[i], to = delta[owner] + i, at = (queues + owner) * ROOM + to;
+				u32 owner = tile.owner[i], to = delta[owner] + i,
+					at = (queues + owner) * EXCHANGE_QUEUE_ROWS + to;
 
-				if (to < ROOM)
+				if (to < EXCHANGE_QUEUE_ROWS)
 				{
 					x.key[at] = tile.key[i];
 					x.value[at] = tile.value[i];
@@ -299,7 +302,7 @@ struct Producer
 			defer(x, over, UNCOUNTED,
 				  [&](int j, u32 &bin, u64 &value)
 				  {
-					  u32 i = j * PRODUCERS + t;
+					  u32 i = j * EXCHANGE_PRODUCER_THREADS + t;
 
 					  bin = bin_of_place(x, tile.hot, tile.owner[i], tile.key[i]);
 					  value = tile.value[i];
@@ -317,18 +320,18 @@ produce(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 	p.load_values(0);
 	p.count(0);
 	p.load_bins(1);
-	barrier_arrive(COUNTED, PRODUCERS + RESERVERS);
+	barrier_arrive(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	for (u32 round = 0; round < rounds; round++)
 	{
-		barrier_wait(RESERVED, PRODUCERS + RESERVERS);
+		barrier_wait(RESERVED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 		p.sort(round);
 		p.load_values(round + 1);
-		barrier_wait(SORTED, PRODUCERS);
+		barrier_wait(SORTED, EXCHANGE_PRODUCER_THREADS);
 		p.count(round + 1);
 		p.load_bins(round + 2);
-		barrier_arrive(COUNTED, PRODUCERS + RESERVERS);
+		barrier_arrive(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 		p.write(round, tile.base[round % 2][MOST_OWNERS - 1]);
-		barrier_arrive(WRITTEN + round % 2, PRODUCERS + RESERVERS);
+		barrier_arrive(WRITTEN + round % 2, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	}
 	/* the tile past the last is empty, but counted */
 	if (p.outside)
@@ -344,7 +347,7 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 	u32 lane = threadIdx.x % 32, queues = round % EXCHANGE_ROUNDS, *count = tile.count[round % 2],
 		rows[OWNERS_A_LANE], got[OWNERS_A_LANE], sum = 0, before;
 
-	barrier_wait(COUNTED, PRODUCERS + RESERVERS);
+	barrier_wait(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	if (lane == 0 && round >= EXCHANGE_ROUNDS)
 		wait_for(x.consumed + queues, x.owners * (round / EXCHANGE_ROUNDS));
 	__syncwarp();
@@ -369,7 +372,7 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 		tile.delta[round % 2][k * 32 + lane] = got[k] - before;
 		before += rows[k];
 	}
-	barrier_arrive(RESERVED, PRODUCERS + RESERVERS);
+	barrier_arrive(RESERVED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 }
 
 static __device__ __forceinline__ void
@@ -382,7 +385,7 @@ reserve(const HistArgs &args, const HistExchange &x, u32 rounds)
 	{
 		if (round + 1 < rounds)
 			reserve_tile(x, tile, round + 1);
-		barrier_wait(WRITTEN + round % 2, PRODUCERS + RESERVERS);
+		barrier_wait(WRITTEN + round % 2, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 		if (threadIdx.x % 32 == 0)
 			announce(x.produced + round % EXCHANGE_ROUNDS);
 	}
@@ -548,25 +551,25 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 	constexpr int DIGITS = fast_digits(KIND);
 	static_assert(fast_tile_items(KIND, false) == 4 && sizeof(typename FastInput<KIND>::type) == 8,
 				  "rows of a queue");
-	u32 thread = threadIdx.x - PRODUCERS - RESERVERS, group = thread / CONSUMERS,
-		t = thread % CONSUMERS;
+	u32 thread = threadIdx.x - EXCHANGE_PRODUCER_THREADS - EXCHANGE_RESERVER_THREADS,
+		group = thread / EXCHANGE_CONSUMER_THREADS, t = thread % EXCHANGE_CONSUMER_THREADS;
 	ExchangeShared place;
 	FixWindow<DIGITS> window(args, fast.slot);
 
-	(FastShared &) place =
-		make_fast_shared<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
+	(FastShared &) place = make_fast_shared<KIND>(args, fast, fast.count >= 0, shared,
+												  EXCHANGE_LOG2_HOT_COPIES, 0, x.plane);
 	place.x = &x;
 	place.hot = exchange_tile(args, x).hot;
-	for (u32 round = group; round < rounds; round += CONSUMER_GROUPS)
+	for (u32 round = group; round < rounds; round += EXCHANGE_CONSUMER_GROUPS)
 	{
 		u32 queues = round % EXCHANGE_ROUNDS, n;
-		size_t queue = ((size_t) queues * x.owners + blockIdx.x) * ROOM;
+		size_t queue = ((size_t) queues * x.owners + blockIdx.x) * EXCHANGE_QUEUE_ROWS;
 
 		if (t == 0)
 			wait_for(x.produced + queues, x.owners * (round / EXCHANGE_ROUNDS + 1));
-		barrier_wait(QUEUED + group, CONSUMERS);
-		n = min(__ldcg(x.cursor + queues * MOST_OWNERS + blockIdx.x), (u32) ROOM);
-		for (u32 base = 0; base < n; base += 4 * CONSUMERS)
+		barrier_wait(QUEUED + group, EXCHANGE_CONSUMER_THREADS);
+		n = min(__ldcg(x.cursor + queues * MOST_OWNERS + blockIdx.x), (u32) EXCHANGE_QUEUE_ROWS);
+		for (u32 base = 0; base < n; base += 4 * EXCHANGE_CONSUMER_THREADS)
 		{
 			typename FastInput<KIND>::type v[4];
 			u32 at[4],
@@ -582,7 +585,7 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 			else
 				add_wide_integers<4>(args, fast, place, at, v, in);
 		}
-		barrier_wait(QUEUED + group, CONSUMERS);
+		barrier_wait(QUEUED + group, EXCHANGE_CONSUMER_THREADS);
 		if (t == 0)
 		{
 			x.cursor[queues * MOST_OWNERS + blockIdx.x] = 0;
@@ -595,20 +598,20 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 
 template <int KIND>
 static __global__ void
-__launch_bounds__(THREADS, 1)
+__launch_bounds__(EXCHANGE_THREADS_PER_BLOCK, 1)
 	exchange_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 					const __grid_constant__ HistExchange x)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	ExchangeTile &tile = exchange_tile(args, x);
-	u64 step = (u64) x.owners * TILE;
+	u64 step = (u64) x.owners * EXCHANGE_TILE_ROWS;
 	u32 rounds = (u32) ((args.nrows + step - 1) / step);
 	bool any_hot = false;
 
 	if (!*x.taken)
 		return;
 	clear_shared(shared, (size_t) args.words * x.plane);
-	for (u32 i = threadIdx.x; i < 2 * MOST_OWNERS; i += THREADS)
+	for (u32 i = threadIdx.x; i < 2 * MOST_OWNERS; i += EXCHANGE_THREADS_PER_BLOCK)
 		tile.count[i / MOST_OWNERS][i % MOST_OWNERS] = 0;
 	if (threadIdx.x < HOT_BINS)
 	{
@@ -616,21 +619,22 @@ __launch_bounds__(THREADS, 1)
 		any_hot = tile.hot[threadIdx.x] != NO_BIN;
 	}
 	any_hot = __syncthreads_or(any_hot);
-	if (threadIdx.x < PRODUCERS)
+	if (threadIdx.x < EXCHANGE_PRODUCER_THREADS)
 		produce(args, fast, x, rounds, any_hot);
-	else if (threadIdx.x < PRODUCERS + RESERVERS)
+	else if (threadIdx.x < EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS)
 		reserve(args, x, rounds);
 	else
 		consume<KIND>(args, fast, x, rounds);
 	__syncthreads();
 	if (any_hot)
-		flush_to_limbs(args, shared + x.local, HOT_LOG2_COPIES, HOT_BINS, x.limb, 0);
+		flush_to_limbs(args, shared + x.local, EXCHANGE_LOG2_HOT_COPIES, HOT_BINS, x.limb, 0);
 	flush_fast_to_states<KIND>(args, fast, shared, x.plane, x.local,
 							   [&](u32 b) { return bin_of(x, blockIdx.x, b); });
 }
 
 /* Deferred rows, into states. */
-static __global__ void __launch_bounds__(256)
+static __global__ void
+__launch_bounds__(EXCHANGE_DEFERRED_THREADS_PER_BLOCK)
 	deferred_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 					const __grid_constant__ HistExchange x)
 {
@@ -676,9 +680,6 @@ static __global__ void __launch_bounds__(2 * HOT_BINS)
 
 /* ---- choice and launch ------------------------------------------------------------------ */
 
-/* With fewer rows to start with, a partition is as fast. */
-#define LEAST_ROWS (1 << 23)
-
 static bool
 exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
@@ -711,7 +712,7 @@ hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool alwa
 	int kind;
 
 	if (!exchange_shape(args, fast, kind) || facts.sms < 2 || facts.sms >= MOST_OWNERS ||
-		(!always && args.nrows < LEAST_ROWS))
+		(!always && args.nrows < EXCHANGE_MIN_ROWS))
 		return false;
 	/* without 128-bit compare-and-swap they would need locks */
 	if (args.slot[fast.slot].wide_state && !facts.built_for_90)
@@ -738,8 +739,8 @@ hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, 
 {
 	set_owners(args, facts, x);
 	x.always = always;
-	x.key = ws.take<uint16_t>((size_t) EXCHANGE_ROUNDS * x.owners * ROOM);
-	x.value = ws.take<u64>((size_t) EXCHANGE_ROUNDS * x.owners * ROOM);
+	x.key = ws.take<uint16_t>((size_t) EXCHANGE_ROUNDS * x.owners * EXCHANGE_QUEUE_ROWS);
+	x.value = ws.take<u64>((size_t) EXCHANGE_ROUNDS * x.owners * EXCHANGE_QUEUE_ROWS);
 	x.hot = ws.take<u32>(HOT_BINS);
 	x.taken = ws.take<u32>(1);
 	/* a partition's columns, which are not used then */
@@ -761,9 +762,10 @@ launch_exchange(const HistArgs &args, const FastArgs &fast, const HistExchange &
 {
 	CUDA_TRY(allow_shared(exchange_kernel<KIND>, facts));
 	STATUS_TRY(hist_launch_exchange_sample(args, fast, x, facts, stream));
-	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, THREADS, exchange_bytes(args, x),
-							 stream, args, fast, x));
-	CUDA_TRY(launch_early(deferred_kernel, 4 * facts.sms, 256, 0, facts, stream, args, fast, x));
+	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, EXCHANGE_THREADS_PER_BLOCK,
+							 exchange_bytes(args, x), stream, args, fast, x));
+	CUDA_TRY(launch_early(deferred_kernel, EXCHANGE_DEFERRED_BLOCKS_PER_SM * facts.sms,
+						  EXCHANGE_DEFERRED_THREADS_PER_BLOCK, 0, facts, stream, args, fast, x));
 	CUDA_TRY(launch_early(fold_hot_kernel, 1, 2 * HOT_BINS, 0, facts, stream, args, x));
 	return GPUAGG_CUDA_OK;
 }
@@ -778,7 +780,7 @@ hist_launch_exchange(const HistArgs &partitioned, const HistExchange &x, const D
 
 	/* hot bins' planes have copies, and limbs */
 	args.part.item = nullptr;
-	args.pass_bins = x.plane >> HOT_LOG2_COPIES;
+	args.pass_bins = x.plane >> EXCHANGE_LOG2_HOT_COPIES;
 	args.limb = x.limb;
 	args.limb_bins = HOT_BINS;
 	if (!exchange_shape(args, fast, kind))

@@ -46,11 +46,6 @@ template <> struct SegUnit<16>
 	typedef uint4 type;
 };
 
-template <class Op> struct SegFixup
-{
-	static constexpr int threads = sizeof(typename Op::State) > 64 ? 128 : 512;
-};
-
 /* One operator. */
 struct SegmentedInstance
 {

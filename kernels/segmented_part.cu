@@ -57,7 +57,7 @@ instance_run(const SegmentedArgs *args, cudaStream_t stream)
 	STATUS_TRY(launch(segmented_tiles<Op>, args->blocks, warps * 32,
 					  (int) sizeof(SegShared<Op>) * warps, stream, *args));
 	if (args->blocks > 1)
-		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegFixup<Op>::threads, 0, stream, *args));
+		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegShape<Op>::fixup_threads, 0, stream, *args));
 	return GPUAGG_CUDA_OK;
 }
 
