@@ -1,24 +1,24 @@
 /*
  * group.cu
- *	  Hash group-by: keys to dense bins, and the table's interface.
+ *	  Hash group-by: lookups of keys, growth, and the interface of tables.
  *
- * Small tables have a cache in shared memory, which every multiprocessor fills
- * from the rows that it sees: a lookup in device memory, even one that the L1
- * cache answers, takes a line for each lane.
+ * A lookup of a small table uses a cache in shared memory.  Each block fills its cache with the keys
+ * of its own rows.  Without it, each lane reads a line of memory for its key, even from the L1 cache.
  */
 #include "group.cuh"
 #include "tuning.h"
 
 /* ---- the cache --------------------------------------------------------------- */
 
+/* Values of an entry's bin that are no bins. */
 #define ENTRY_EMPTY 0xffffu
 #define ENTRY_CLAIMED 0xfffeu
 
 /*
- * Entries of a key and its bin, two to a bucket.  A key lies in the first
- * bucket that had room for it, from that of its hash on, and stays.
+ * A block's cache of keys and their bins, in shared memory.  A bucket has two entries.  A key is in
+ * the first bucket with room, from the bucket of its hash on, and stays there.
  */
-struct Cache
+struct KeyCache
 {
 	u32 buckets;
 
@@ -52,7 +52,8 @@ struct Cache
 		__syncthreads();
 	}
 	/*
-	 * Both entries of bucket b, if `on`; bins first: one that is there was written after its key.
+	 * Reads both entries of bucket b, if `on`.  Reads bins first: a bin is written after its key, so
+	 * the key of a bin that is there is complete.
 	 */
 	__device__ __forceinline__ void
 	read(u32 b, bool on, u32 &both, u64 (&k)[2]) const
@@ -64,7 +65,7 @@ struct Cache
 					 : "r"((u32) __cvta_generic_to_shared(bins() + 2 * b)),
 					   "r"((u32) __cvta_generic_to_shared(keys() + 2 * b)), "r"((u32) on));
 	}
-	/* If there is room, and no other thread is writing there. */
+	/* Adds a key, unless its buckets are full or another thread is writing there. */
 	__device__ __noinline__ void
 	add(const GpuaggHashKey &hash, u64 key, int32_t bin) const
 	{
@@ -84,7 +85,7 @@ struct Cache
 				atomicCAS(e, (uint16_t) ENTRY_CLAIMED, (uint16_t) bin);
 				return;
 			}
-			/* a claim may be this very key's */
+			/* another thread may be adding the same key */
 			if (seen == ENTRY_CLAIMED || *(volatile u64 *) (keys() + 2 * b + i % 2) == key)
 				return;
 			if (i % 2)
@@ -95,15 +96,16 @@ struct Cache
 
 /* ---- lookup ---------------------------------------------------------------- */
 
-/* A thread's rows of a tile, one bit an item each. */
+/* Sets of a thread's rows in a tile; bit j is row j. */
 struct TileRows
 {
-	u32 rows;     /* that take part */
-	u32 open;     /* without a bin yet */
-	u32 claims;   /* that claimed the slot where they stand */
-	u32 deferred; /* that met another's claim there */
+	u32 rows;     /* rows that are looked up */
+	u32 open;     /* rows without a bin yet */
+	u32 claims;   /* rows that claimed the slot at[j] */
+	u32 deferred; /* rows whose slot at[j] another thread claimed */
 };
 
+/* Loads the keys of a tile, of the rows that are looked up. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
@@ -126,7 +128,7 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_P
 	t.open = t.rows;
 }
 
-/* Keys of a tile of which all rows take part; they are read once. */
+/* Loads the keys of a tile whose rows are all looked up. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD])
@@ -144,8 +146,9 @@ load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_P
 	}
 }
 
+/* Finds bins in the cache.  Sets bin[], and clears the bit in t.open, if the key is there. */
 static __device__ __forceinline__ void
-find_cached(const Cache &cache, const GpuaggHashKey &hash,
+find_cached(const KeyCache &cache, const GpuaggHashKey &hash,
 			const Key<1> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
 			int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
@@ -183,7 +186,7 @@ find_cached(const Cache &cache, const GpuaggHashKey &hash,
 	}
 }
 
-/* Claims for rows that met an empty slot.  A table that was seen full takes none. */
+/* Claims the slots at[] of rows in t.open, unless the table is full. */
 template <int WORDS>
 static __device__ __forceinline__ void
 claim_rows(const GroupArgs &args, const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
@@ -192,7 +195,7 @@ claim_rows(const GroupArgs &args, const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD],
 	u32 seen[Tuned::GROUP_KEYS_PER_THREAD];
 	u64 groups;
 
-	/* from the cache: whether there is room is for reserve_bins to say */
+	/* may be stale, from the L1 cache; reserve_bins decides whether there is room */
 	asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(groups) : "l"(&args.counters->groups));
 #pragma unroll
 	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
@@ -211,7 +214,7 @@ claim_rows(const GroupArgs &args, const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD],
 		}
 }
 
-/* Bins for the warp's claims. */
+/* Gives bins to the warp's claims, and frees the slots if the table is full. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
@@ -227,7 +230,7 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER
 		{
 			if (id < args.capacity)
 			{
-				publish<BYTES, WORDS>(args, slots + at[j], key[j], (u32) id);
+				publish_group<BYTES, WORDS>(args, slots + at[j], key[j], (u32) id);
 				bin[j] = (int32_t) id;
 			}
 			else
@@ -237,11 +240,14 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER
 	__syncwarp();
 }
 
-/* The rows that the cache does not know.  Returns the warp's claims. */
+/*
+ * Looks up the rows that the cache does not have, in the table.  Returns the lanes with claims.
+ * fresh: skips the search through the L1 cache.
+ */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ u32
-look_up(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD], bool fresh,
-		int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
+look_up_in_table(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+				 bool fresh, int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
 	u32 at[Tuned::GROUP_KEYS_PER_THREAD];
 	u32 claims;
@@ -251,8 +257,8 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THR
 		at[j] = slot_of(hash_key(args.hash, key[j]), args.nslots);
 	if constexpr (WORDS == 1)
 		if (!fresh)
-			find_known<false, GROUP_MOST_PROBES>(args, key, at, t.open, bin);
-	find_known<true, GROUP_MOST_PROBES>(args, key, at, t.open, bin);
+			find_known<false>(args, key, at, t.open, bin);
+	find_known<true>(args, key, at, t.open, bin);
 	if (!__any_sync(~0u, t.open))
 		return 0;
 	claim_rows<WORDS>(args, at, t);
@@ -263,12 +269,12 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THR
 #pragma unroll
 		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 			if (t.deferred >> j & 1)
-				bin[j] = settle<BYTES, WORDS>(args, key[j], at[j]);
+				bin[j] = find_or_insert_waiting<BYTES, WORDS>(args, key[j], at[j]);
 	__syncwarp();
 	return claims;
 }
 
-/* Bins of a tile to memory; returns how many rows got none. */
+/* Stores the bins of a tile.  Returns how many rows have none. */
 static __device__ __forceinline__ u32
 store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD],
 		   const TileRows &t)
@@ -292,6 +298,7 @@ store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[Tuned::GROUP_KE
 	return pending;
 }
 
+/* Looks up all rows of a batch. */
 template <int BYTES, bool CACHED>
 static __global__ void
 __launch_bounds__(CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BLOCK, CACHED ? 1 : 0)
@@ -299,7 +306,7 @@ __launch_bounds__(CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BL
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
 	u64 tile = blockDim.x * Tuned::GROUP_KEYS_PER_THREAD, base = blockIdx.x * tile;
-	Cache cache = {args.buckets};
+	KeyCache cache = {args.buckets};
 	Key<WORDS> next[Tuned::GROUP_KEYS_PER_THREAD];
 	u32 pending = 0, claims = 0;
 
@@ -332,8 +339,9 @@ __launch_bounds__(CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BL
 
 		if (__any_sync(~0u, missed))
 		{
-			/* where many keys were new, many will be */
-			claims = look_up<BYTES, WORDS>(args, key, !CACHED && __popc(claims) > 8, bin, t);
+			/* where many keys were new, many more probably are */
+			claims =
+				look_up_in_table<BYTES, WORDS>(args, key, !CACHED && __popc(claims) > 8, bin, t);
 			if constexpr (CACHED)
 #pragma unroll
 				for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
@@ -346,6 +354,7 @@ __launch_bounds__(CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BL
 		atomicAdd(&args.counters->pending, (u64) pending);
 }
 
+/* Copies the groups of one table to another, whose slots are empty. */
 template <int BYTES>
 static __global__ void
 grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ GroupArgs to)
@@ -387,7 +396,8 @@ grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ Grou
 GPUAGG_API size_t
 gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
 {
-	return (size_t) slots_of(capacity) * (key_bytes == 16 ? sizeof(Slot<2>) : sizeof(Slot<1>));
+	return (size_t) slots_for_capacity(capacity) *
+		(key_bytes == 16 ? sizeof(Slot<2>) : sizeof(Slot<1>));
 }
 
 static __global__ void
@@ -399,7 +409,7 @@ init_counters_kernel(GpuaggGroupCounters *counters)
 GPUAGG_API GpuaggCudaStatus
 gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
 {
-	if (!table_valid(table))
+	if (!is_table_valid(table))
 		return GPUAGG_CUDA_INVALID;
 	CUDA_TRY(cudaMemsetAsync(table->slots, 0,
 							 gpuagg_group_slot_bytes(table->key_bytes, table->capacity), stream));
@@ -414,7 +424,7 @@ cache_bytes(u32 buckets)
 	return buckets * 2 * (sizeof(u64) + sizeof(uint16_t));
 }
 
-/* As many as a block has room for, if that is of use to the table, or 0. */
+/* Returns the buckets of the cache: as many as fit, or 0 if the table is too large for a cache. */
 static u32
 cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 {
@@ -428,8 +438,8 @@ cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 }
 
 /*
- * As many blocks as run at once: those that would come later would walk the
- * rows, and so the parts of the table, once more.
+ * Launches as many blocks as run concurrently.  They walk the rows together, and so the same part of
+ * the table if keys were partitioned by hash.  Blocks that start later would walk it again.
  */
 template <int BYTES, bool CACHED>
 static GpuaggCudaStatus
@@ -455,7 +465,7 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 	const DeviceFacts *facts;
 	GroupArgs args = group_args(table);
 
-	if (!table_valid(table) || nrows < 0 || nrows > UINT32_MAX)
+	if (!is_table_valid(table) || nrows < 0 || nrows > UINT32_MAX)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	args.most_probes = GROUP_MOST_PROBES;
@@ -485,7 +495,7 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 	const DeviceFacts *facts;
 	GroupArgs old = group_args(from), made = group_args(to);
 
-	if (!table_valid(from) || !table_valid(to) || from->key_bytes != to->key_bytes ||
+	if (!is_table_valid(from) || !is_table_valid(to) || from->key_bytes != to->key_bytes ||
 		to->capacity < from->capacity)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));

@@ -457,7 +457,7 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 		}
 		in = find_bins<ARGMAX_ROWS_PER_THREAD>(args.bins, row, in, bin,
 											   args.report ? args.status : nullptr);
-		in = slot_rows<ARGMAX_ROWS_PER_THREAD>(slot, row, in);
+		in = filter_slot_rows<ARGMAX_ROWS_PER_THREAD>(slot, row, in);
 		load_items<ARGMAX_ROWS_PER_THREAD>(slot.x, row, in, read, unused);
 #pragma unroll
 		for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
@@ -511,7 +511,7 @@ __launch_bounds__(threads_for<K>(), 1)
 	__syncthreads();
 	for (u32 i = threadIdx.x; i < nbins; i += threads_for<K>())
 	{
-		u32 b = rotated(i, nbins);
+		u32 b = rotate_by_block(i, nbins);
 		gpuagg_kv v = Op::identity();
 
 		for (u32 m = 0; m <= mask; m++)
@@ -556,8 +556,9 @@ launch_argmax(const HistArgs &args, const HistModel &model, const ArgmaxArgs &ar
 static bool
 can_load_vectors(const HistArgs &args, const HistSlot &slot)
 {
-	return hist_simple_bins(args.bins) && !slot.filter && !slot.x.validity && !slot.y.validity &&
-		(uintptr_t) args.bins.column[0].values % 16 == 0 && (uintptr_t) slot.x.values % 16 == 0;
+	return hist_bins_are_simple(args.bins) && !slot.filter && !slot.x.validity &&
+		!slot.y.validity && (uintptr_t) args.bins.column[0].values % 16 == 0 &&
+		(uintptr_t) slot.x.values % 16 == 0;
 }
 
 /* Launches the kernel whose key type is that of the slot's key column. */
@@ -591,7 +592,7 @@ hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFac
 	for (int s = 0; s < args.nslots; s++)
 	{
 		ArgmaxArgs argmax = {
-			simple_bins(args.bins), s, model.log2_copies,
+			make_simple_bins(args.bins), s, model.log2_copies,
 			(u32) min(HIST_ARGMAX_LAST_ROWS_PER_ENTRY * (args.bins.nbins << model.log2_copies),
 					  (int64_t) args.nrows)};
 

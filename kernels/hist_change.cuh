@@ -21,7 +21,7 @@
 
 /* ---- one state ------------------------------------------------------------ */
 
-/* Makes an operator's input x from the two words that load_items() or slot_values() made. */
+/* Makes an operator's input x from the two words that load_items() or load_slot_values() made. */
 template <typename T>
 static __device__ __forceinline__ void
 make_input(u64 lo, u64 hi, T &x)
@@ -393,7 +393,7 @@ struct HotEntry
 static __host__ __device__ __forceinline__ u32
 words_before_hot(const HistArgs &args)
 {
-	return (args.words * (args.pass_bins << args.log2_most) + 3) & ~3u;
+	return (args.words * (args.pass_bins << args.log2_max_copies) + 3) & ~3u;
 }
 
 /* Returns the bytes of shared memory of a block: the bins' words and the entries of its warps. */

@@ -234,7 +234,7 @@ fix_limbs_to_i128(const u64 *limb, int digits)
 	gpuagg_u128 sum = 0;
 
 	for (int i = 0; i <= digits; i++)
-		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_weight(digits, i);
+		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_log2_weight(digits, i);
 	return (gpuagg_i128) sum;
 }
 
@@ -332,10 +332,10 @@ partial_from_code(int op, u64 code, HistPartial &p)
 			p.i32 = (int32_t) ((u32) code ^ 0x80000000u);
 			break;
 		case MONOID_MIN_F32:
-			p.f32 = unorder_f32(~(u32) code);
+			p.f32 = f32_of_order_code(~(u32) code);
 			break;
 		case MONOID_MAX_F32:
-			p.f32 = unorder_f32((u32) code);
+			p.f32 = f32_of_order_code((u32) code);
 			break;
 		case MONOID_MIN_I64:
 			p.i64 = (int64_t) (~code ^ 1ULL << 63);
@@ -344,10 +344,10 @@ partial_from_code(int op, u64 code, HistPartial &p)
 			p.i64 = (int64_t) (code ^ 1ULL << 63);
 			break;
 		case MONOID_MIN_F64:
-			p.f64 = __longlong_as_double(unorder_f64(~code));
+			p.f64 = __longlong_as_double(f64_of_order_code(~code));
 			break;
 		case MONOID_MAX_F64:
-			p.f64 = __longlong_as_double(unorder_f64(code));
+			p.f64 = __longlong_as_double(f64_of_order_code(code));
 			break;
 		case MONOID_BIT_AND:
 			p.i64 = (int64_t) ~code;

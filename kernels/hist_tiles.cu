@@ -84,7 +84,7 @@ tile_column_bytes(const HistArgs &args)
 		if (args.bins.column[c].values)
 			bytes += hist_type_bytes(args.bins.column[c].type);
 	for (int s = 0; s < args.nslots; s++)
-		if (args.slot[s].x.values && !args.slot[s].again)
+		if (args.slot[s].x.values && !args.slot[s].repeats_x)
 			bytes += hist_type_bytes(args.slot[s].x.type);
 	return tile_threads(args.tiles) * TILES_ROWS_PER_THREAD * bytes;
 }

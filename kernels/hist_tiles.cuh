@@ -692,7 +692,7 @@ add_tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
 		lo[j] = v[j];
 		hi[j] = 0;
 	}
-	row_after_row<TILES_ROWS_PER_THREAD>(
+	for_each_row_of_warp<TILES_ROWS_PER_THREAD>(
 		in, bin, lo, hi,
 		[&](bool has, int32_t b, u64 l, u64 h)
 		{
@@ -706,8 +706,8 @@ add_tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
 			}
 			else
 			{
-				FixPart f;
-				bool fits = fix_split(l, e0, slot.max_shift, f);
+				FixValue f;
+				bool fits = fix_from_double(l, e0, slot.max_shift, f);
 				u32 address = place.words_at + at * (u32) sizeof(u32),
 					plane = place.plane * (u32) sizeof(u32);
 
@@ -874,7 +874,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	let_successor_start();
 	if (KERNEL != TILES_LIGHT)
 		hot_entries_init(args);
-	clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
+	clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_max_copies));
 	wait_for_predecessor();
 	if (threadIdx.x < 2 * args.nslots)
 		window[threadIdx.x] = args.window[threadIdx.x];

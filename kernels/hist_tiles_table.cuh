@@ -299,7 +299,7 @@ make_tile_slot(const TileTable &t, const HistArgs &args, int s, int lc)
 
 	if (slot.tile == TILE_COUNT && !slot.x.computed)
 		flags |= SLOT_NO_VALUES | (slot.x.validity ? SLOT_VALIDITY : 0);
-	else if (slot.again)
+	else if (slot.repeats_x)
 		flags |= SLOT_AGAIN;
 	if (slot.filter)
 		flags |= SLOT_FILTER;
