@@ -58,9 +58,9 @@ out_of_window_samples(const HistArgs &args, const FastArgs &fast,
 #pragma unroll
 	for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
 	{
-		FixPart unused;
+		FixValue unused;
 
-		out_of_window += !fix_split(value[j], e0, slot.max_shift, unused);
+		out_of_window += !fix_from_double(value[j], e0, slot.max_shift, unused);
 	}
 	return out_of_window;
 }

@@ -1,24 +1,25 @@
 /*
  * hist_global.cu
- *	  Histograms whose states rows change where they are, in the L2 cache: operators that
- *	  have no form in shared memory, and more bins than a partition can sort.
+ *	  Histograms whose rows change the states in device memory directly, through the L2 cache: operators
+ *	  without a form in shared memory, and more bins than partitions support. Also gpuagg_hist_init.
  *
- * M copies of the states, where the workspace has room for them: init (all but the first, which
- * are the states themselves) → accumulate, a block in the copy of its number → merge.  How many of
- * them are used is sampled (sample_race): the fewer bins are in use, the more.  Sums in shared
- * memory have them for out-of-window rows.
+ * Where the workspace has room, states have M copies. The caller's states are the first copy. The
+ * others are initialized before rows are added, and merged into the states at the end. A block
+ * changes the copy of its number. How many copies are used is sampled (sample_race): the fewer bins
+ * are in use, the more copies. Slots in shared memory have such copies for out-of-window rows.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-/* Rows into the states of this block's copy. */
+/* Adds all rows to the states, or to the copy of the block. */
 static __global__ void
-__launch_bounds__(GLOBAL_THREADS_PER_BLOCK) global_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(GLOBAL_THREADS_PER_BLOCK)
+	accumulate_global_kernel(const __grid_constant__ HistArgs args)
 {
 	u64 tile = (u64) Tuned::GLOBAL_ROWS_PER_THREAD * GLOBAL_THREADS_PER_BLOCK;
 	u32 copy;
 
-	hot_begin(args);
+	hot_entries_init(args);
 	__syncthreads();
 	wait_for_predecessor();
 	let_successor_start();
@@ -43,23 +44,26 @@ __launch_bounds__(GLOBAL_THREADS_PER_BLOCK) global_kernel(const __grid_constant_
 		for (int s = 0; s < args.nslots; s++)
 		{
 			const HistSlot &slot = args.slot[s];
-			u32 in = slot_rows<Tuned::GLOBAL_ROWS_PER_THREAD>(slot, row, ok);
+			u32 in = filter_slot_rows<Tuned::GLOBAL_ROWS_PER_THREAD>(slot, row, ok);
 			u64 lo[Tuned::GLOBAL_ROWS_PER_THREAD], hi[Tuned::GLOBAL_ROWS_PER_THREAD];
 
-			slot_values<Tuned::GLOBAL_ROWS_PER_THREAD>(slot, row, in, lo, hi);
-			row_after_row<Tuned::GLOBAL_ROWS_PER_THREAD>(
+			load_slot_values<Tuned::GLOBAL_ROWS_PER_THREAD>(slot, row, in, lo, hi);
+			for_each_row_of_warp<Tuned::GLOBAL_ROWS_PER_THREAD>(
 				in, bin, lo, hi,
 				[&](bool has, int32_t b, u64 l, u64 h)
 				{ change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h); });
 		}
 	}
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
-/* n states: of each of 1 << *copies but the first, or at all. */
+/*
+ * Sets states to the identity. copies == NULL: n states. Else *copies is log2 of the copies, and
+ * all copies but the first have n states each.
+ */
 template <typename Op>
 static __global__ void
-init_kernel(typename Op::State *states, int64_t n, const int *copies)
+init_states_kernel(typename Op::State *states, int64_t n, const int *copies)
 {
 	typename Op::State id = Op::identity();
 
@@ -72,11 +76,14 @@ init_kernel(typename Op::State *states, int64_t n, const int *copies)
 		states[i] = id;
 }
 
-/* As many lanes a bin as there are copies, the states counted, up to a warp. */
+/*
+ * Merges the copies of nbins states into the states. A bin has as many lanes as copies, the first
+ * one included, up to a warp.
+ */
 template <typename Op>
 static __global__ void
-merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins,
-			 const int *log2_copies, uint32_t *errors)
+merge_copies_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins,
+					const int *log2_copies, uint32_t *errors)
 {
 	typedef typename Op::State S;
 	u32 lane = threadIdx.x % 32;
@@ -89,7 +96,7 @@ merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 n
 	if (log2 == 0)
 		return;
 	lanes = 1 << min(log2, 5);
-	/* the lanes of a warp leave together */
+	/* all lanes of a warp leave the loop together */
 	for (u64 first = (blockIdx.x * (u64) blockDim.x + threadIdx.x - lane) / lanes; first < nbins;
 		 first += (u64) gridDim.x * blockDim.x / lanes)
 	{
@@ -108,6 +115,7 @@ merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 n
 		atomicOr(errors, (u32) err);
 }
 
+/* Returns the blocks of a launch that needs this many threads. */
 static int
 blocks_for(int64_t threads)
 {
@@ -119,8 +127,8 @@ blocks_for(int64_t threads)
 /* ---- launches ------------------------------------------------------------------- */
 
 static GpuaggCudaStatus
-launch_init(int op, void *states, int64_t n, const int *copies, int blocks,
-			const DeviceFacts &facts, cudaStream_t stream)
+launch_init_states(int op, void *states, int64_t n, const int *copies, int blocks,
+				   const DeviceFacts &facts, cudaStream_t stream)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -129,15 +137,17 @@ launch_init(int op, void *states, int64_t n, const int *copies, int blocks,
 				  {
 					  typedef typename decltype(o)::State S;
 
-					  err = launch_early(init_kernel<decltype(o)>, blocks, GLOBAL_THREADS_PER_BLOCK,
-										 0, facts, stream, (S *) states, n, copies);
+					  err = launch_early(init_states_kernel<decltype(o)>, blocks,
+										 GLOBAL_THREADS_PER_BLOCK, 0, facts, stream, (S *) states,
+										 n, copies);
 				  });
 	CUDA_TRY(err);
 	return GPUAGG_CUDA_OK;
 }
 
 static GpuaggCudaStatus
-launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, cudaStream_t stream)
+launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const DeviceFacts &facts,
+							cudaStream_t stream)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -148,8 +158,8 @@ launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, 
 
 					  if constexpr (op.reduces_rows)
 						  err = launch_early(
-							  merge_kernel<decltype(op)>, blocks, GLOBAL_THREADS_PER_BLOCK, 0,
-							  facts, stream, (S *) args.slot[s].states,
+							  merge_copies_kernel<decltype(op)>, blocks, GLOBAL_THREADS_PER_BLOCK,
+							  0, facts, stream, (S *) args.slot[s].states,
 							  (const S *) args.extra[s].states, (u32) args.bins.nbins,
 							  (const int *) args.extra[s].log2,
 							  &args.status->errors[args.slot[s].number]);
@@ -158,7 +168,10 @@ launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, 
 	return GPUAGG_CUDA_OK;
 }
 
-/* Often no copy is used, so no more blocks start than run at once. */
+/*
+ * Returns the blocks for copies. These are often unused, so there are no more blocks than run
+ * concurrently.
+ */
 static int
 blocks_for_copies(const HistArgs &args, int log2, const DeviceFacts &facts)
 {
@@ -173,8 +186,9 @@ hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts, cudaStre
 		const HistCopies &extra = args.extra[s];
 
 		if (extra.states)
-			STATUS_TRY(launch_init(args.slot[s].op, extra.states, args.bins.nbins, extra.log2,
-								   blocks_for_copies(args, extra.log2_most, facts), facts, stream));
+			STATUS_TRY(launch_init_states(
+				args.slot[s].op, extra.states, args.bins.nbins, extra.log2,
+				blocks_for_copies(args, extra.log2_max_copies, facts), facts, stream));
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -187,8 +201,9 @@ hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStr
 		const HistCopies &extra = args.extra[s];
 
 		if (extra.states)
-			STATUS_TRY(launch_merge(
-				args, s, blocks_for_copies(args, min(extra.log2_most, 5), facts), facts, stream));
+			STATUS_TRY(launch_merge_copies_of_slot(
+				args, s, blocks_for_copies(args, min(extra.log2_max_copies, 5), facts), facts,
+				stream));
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -198,8 +213,9 @@ hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 {
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
-	CUDA_TRY(launch_early(global_kernel, GLOBAL_BLOCKS_PER_SM * facts.sms, GLOBAL_THREADS_PER_BLOCK,
-						  bytes_with_hot(args, GLOBAL_THREADS_PER_BLOCK), facts, stream, args));
+	CUDA_TRY(launch_early(accumulate_global_kernel, GLOBAL_BLOCKS_PER_SM * facts.sms,
+						  GLOBAL_THREADS_PER_BLOCK, bytes_with_hot(args, GLOBAL_THREADS_PER_BLOCK),
+						  facts, stream, args));
 	return hist_launch_merge_copies(args, facts, stream);
 }
 
@@ -211,5 +227,5 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 	if (op < 0 || op >= MONOID_COUNT_OF_IDS || nbins < 0)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	return launch_init(op, states, nbins, nullptr, blocks_for(nbins), *facts, stream);
+	return launch_init_states(op, states, nbins, nullptr, blocks_for(nbins), *facts, stream);
 }
