@@ -10,8 +10,8 @@
  *	  a warp are combined first. So M only has to spread these atomics over the banks.
  *	- The cost of clearing and flushing M copies is weighed against the rows of a block.
  *	- Where S passes would read the input more often than a partition moves it, rows are partitioned
- *	  by bin range once, or exchanged where hist_exchange.cu supports the call. Before that, a single
- *	  COUNT is kept in bytes.
+ *	  by bin range once, or exchanged where hist_exchange.cu supports the call. Before that, a
+ *	  single COUNT is kept in bytes.
  *	- Operators without a form have copies of their states in the L2 cache.
  *
  * The race factor is sampled on the device, so that the host does not wait for it. This model only
