@@ -1,6 +1,7 @@
 /*
  * hist.cu
- *	  Generalized histograms, host side: plans a call of gpuagg_hist_update and launches its kernels.
+ *	  Generalized histograms, host side: plans a call of gpuagg_hist_update and launches its
+ *	  kernels.
  *
  * Each call is planned from its arguments and the properties of the device alone:
  *

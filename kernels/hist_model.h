@@ -6,12 +6,12 @@
  * Histograms for GPU" (SC20): as many sub-histograms (M) as pay for themselves, and as few passes
  * (S) as the bins fit into. It differs from the paper in these points, which measurements led to:
  *
- *	- Operators with a form are reduced to native 32-bit atomics in shared memory, or equal bins of a
- *	  warp are combined first. So M only has to spread these atomics over the banks.
+ *	- Operators with a form are reduced to native 32-bit atomics in shared memory, or equal bins of
+ *	  a warp are combined first. So M only has to spread these atomics over the banks.
  *	- The cost of clearing and flushing M copies is weighed against the rows of a block.
- *	- Where S passes would read the input more often than a partition moves it, rows are partitioned by
- *	  bin range once, or exchanged where hist_exchange.cu supports the call. Before that, a single
- *	  COUNT is kept in bytes.
+ *	- Where S passes would read the input more often than a partition moves it, rows are partitioned
+ *	  by bin range once, or exchanged where hist_exchange.cu supports the call. Before that, a
+ *	  single COUNT is kept in bytes.
  *	- Operators without a form have copies of their states in the L2 cache.
  *
  * The race factor is sampled on the device, so that the host does not wait for it. This model only
@@ -48,7 +48,7 @@ typedef struct HistModel
 {
 	HistForm form;
 	int log2_copies;     /* M = 1 << log2_copies if all bins are in use */
-	int log2_max_copies; /* the same if few bins are in use: the most copies that there is room for */
+	int log2_max_copies; /* the same if few bins are in use: the most that there is room for */
 	int passes;          /* S */
 	int64_t pass_bins;   /* bins of a pass or a partition */
 	int64_t partitions;
