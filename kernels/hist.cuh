@@ -580,7 +580,7 @@ add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
  * Three digits are as wide as they can be. Four digits have bits to spare, so they are narrower and
  * overflow less often. They are used for few bins, which get many rows each.
  */
-#define FIX_LOW_BITS 20
+#define FIX_LOW_BITS 20 /* bits of the lowest digit */
 #define FIX_MAX_DIGITS 4
 
 /* Returns the bits of a digit other than the lowest, in sums of `digits` digits. */

@@ -16,7 +16,7 @@
  */
 #include "hist_kernels.cuh"
 
-/* The lowest bit of each byte but the first: where carries out of the others go. */
+/* The lowest bit of each byte except the first. A carry out of the previous byte changes it. */
 #define EDGES 0x01010100u
 
 /* The arguments of the kernels, passed by value. */
@@ -69,7 +69,7 @@ move_carries_to_states(const CountArgs &args, u32 word, u32 old, u32 d)
 /* What a thread needs for each row of a pass. */
 struct CountPass
 {
-	u32 origin; /* the value of the pass's first bin */
+	u32 origin; /* value of the first bin of the pass */
 	u32 nbins;  /* bins of the pass */
 	/*
 	 * Rows are outside if bin + bias > most. bias makes that a comparison of signed numbers if
@@ -186,7 +186,10 @@ __launch_bounds__(COUNTS_THREADS_PER_BLOCK, 1)
 		__stcg(out + i, words[i]);
 }
 
-/* 512 bins a block: a warp sums an eighth of the blocks' bytes. */
+/*
+ * A block of 8 warps sums 512 bins. Each warp adds up the bytes of an eighth of the other kernel's
+ * blocks.
+ */
 #define FOLD_THREADS 256
 #define FOLD_BINS 512
 
@@ -240,7 +243,7 @@ __launch_bounds__(FOLD_THREADS)
 	}
 }
 
-/* Blocks whose bytes a warp can sum in 16 bits. */
+/* Most blocks: a warp sums the bytes of an eighth of them in 16 bits. */
 #define MOST_BLOCKS (8 * 256)
 
 int

@@ -93,6 +93,7 @@ template <> struct FastInput<FAST_FIX3_F32>
 	typedef float type;
 };
 
+/* Most further slots. */
 #define FAST_MORE 2
 
 /* A call of a common shape. Slots are numbers in HistArgs.slot; -1: there is none. */

@@ -13,7 +13,7 @@
 #include "hist.cuh"
 #include "hist_model.h"
 
-/* Kernels need some shared memory of their own. */
+/* Bytes of shared memory of a block that are left for variables that kernels declare. */
 #define SHARED_RESERVE 1024
 
 /*

@@ -44,7 +44,7 @@ vectors_ahead()
 /* What a thread needs for each row of a pass. */
 struct NarrowPass
 {
-	u32 origin; /* the value of the pass's first bin */
+	u32 origin; /* value of the first bin of the pass */
 	u32 nbins;  /* bins of the pass */
 	u32 bin0;   /* first bin of the pass */
 	/*
