@@ -108,7 +108,7 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
 	hist_size_slots(trial, {3, 28, false, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
-	if (!hist_exchange_takes(trial, facts, always))
+	if (!hist_can_exchange(trial, facts, always))
 		return;
 	plan.args = trial;
 	plan.exchange.owners = facts.sms;
@@ -289,7 +289,7 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.max_item_rows = max(4 * part.piece_rows, (u32) (hist->nrows / part.parts / 4 * 5));
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
 	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.piece_rows) + 1;
-	exchange_zeros = plan.exchange.owners ? hist_exchange_zeros(args) : 0;
+	exchange_zeros = plan.exchange.owners ? hist_exchange_zero_words(args) : 0;
 	args.zeros = (u32) exchange_zeros + part.parts;
 	args.zero = ws.take<u32>(args.zeros);
 	part.start = args.zero ? args.zero + exchange_zeros : nullptr;
@@ -636,7 +636,7 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 			args.copies = ws.take<int>(1);
 		}
 		if (hist->strategy != GPUAGG_HIST_TILES)
-			args.out_of_window = ws.take<u32>(hist_deviation_marks(args));
+			args.out_of_window = ws.take<u32>(hist_deviation_mark_words(args));
 	}
 }
 

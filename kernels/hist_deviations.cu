@@ -297,7 +297,7 @@ hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceF
 }
 
 size_t
-hist_deviation_marks(const HistArgs &args)
+hist_deviation_mark_words(const HistArgs &args)
 {
 	FastArgs fast = FastArgs();
 	int kind;

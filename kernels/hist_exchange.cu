@@ -700,7 +700,7 @@ exchange_bytes(const HistArgs &args, const HistExchange &x)
 }
 
 bool
-hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always)
+hist_can_exchange(const HistArgs &args, const DeviceFacts &facts, bool always)
 {
 	HistExchange x = HistExchange();
 	FastArgs fast;
@@ -723,7 +723,7 @@ hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always)
 #define COUNT_WORDS (2 * EXCHANGE_ROUNDS + 1)
 
 size_t
-hist_exchange_zeros(const HistArgs &args)
+hist_exchange_zero_words(const HistArgs &args)
 {
 	return (size_t) args.limbs * HOT_BINS * 2 + QUEUE_WORDS + COUNT_WORDS;
 }

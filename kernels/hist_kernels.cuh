@@ -56,7 +56,7 @@ bool hist_fast_takes(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
 /* Words of HistArgs.out_of_window that this takes. */
-size_t hist_deviation_marks(const HistArgs &args);
+size_t hist_deviation_mark_words(const HistArgs &args);
 /* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */
 int hist_count_blocks(u32 nrows, const DeviceFacts &facts);
 GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts,
@@ -228,9 +228,9 @@ struct HistExchange
 };
 
 /* Whether slots, with float sums of three digits, take it; always: if at all possible. */
-bool hist_exchange_takes(const HistArgs &args, const DeviceFacts &facts, bool always);
+bool hist_can_exchange(const HistArgs &args, const DeviceFacts &facts, bool always);
 /* The workspace, and words in it that the preparation is to clear. */
-size_t hist_exchange_zeros(const HistArgs &args);
+size_t hist_exchange_zero_words(const HistArgs &args);
 void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros,
 						const PartPlan &part, HistExchange &exchange, Workspace &ws);
 /* Takes all rows, or none: then *exchange.taken is 0, and the partition takes them. */
