@@ -2,8 +2,8 @@
  * segmented.cu
  *	  Host side of the segmented reduction: gpuagg_cuda_segmented_reduce.
  *
- * It finds the operator's instance, chooses the number of chunks, divides the caller's workspace and
- * queues the kernels (segmented.cuh) on the caller's stream.  Nothing is allocated, and nothing
+ * It finds the operator's instance, chooses the number of chunks, divides the caller's workspace
+ * and queues the kernels (segmented.cuh) on the caller's stream.  Nothing is allocated, and nothing
  * synchronizes.
  */
 #include "segmented_pieces.cuh"

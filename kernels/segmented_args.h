@@ -9,8 +9,8 @@
  *
  *	chunk	the elements and segment ends that one warp reduces
  *	carry	the state of the open segment: the one that has begun but not ended
- *	head	the result of the first segment that ends in a chunk or a block; elements of that segment
- *			that precede the chunk or the block are missing in it
+ *	head	the result of the first segment that ends in a chunk or a block, without the elements
+ *			before the chunk or the block
  */
 #ifndef GPUAGG_SEGMENTED_ARGS_H
 #define GPUAGG_SEGMENTED_ARGS_H
