@@ -5,21 +5,21 @@
  *	segmented_tiles		the chunk kernel: each warp reduces one chunk of the elements
  *	segmented_fixup		one block: adds what earlier blocks left open to each block's first result
  *
- * They are templates for operators that do not commute.  Both take SegmentedArgs (segmented_args.h).
- * States are written to the caller's array; all memory is the caller's.  The kernels rely on the order
- * of their stream, nothing synchronizes, and no atomics are used.  The order in which states are
- * combined depends only on the device, the offsets and the alignment of the values: the same input
- * gives the same bits.
+ * They are templates for operators that do not commute.  Both take SegmentedArgs
+ * (segmented_args.h).  States are written to the caller's array; all memory is the caller's.  The
+ * kernels rely on the order of their stream, nothing synchronizes, and no atomics are used.  The
+ * order in which states are combined depends only on the device, the offsets and the alignment of
+ * the values: the same input gives the same bits.
  *
  * Load balance: the work is the merge of two lists, the elements and the segment ends.  An element
- * costs 1, a segment end costs Shape::weight.  The merged list is cut into chunks of equal cost, as
- * many as the device runs warps concurrently.  So a giant segment is divided among many warps, and so
- * are a million empty segments.  Each warp finds the two ends of its chunk by a search in the offsets
- * (seg_cut_chunk).
+ * costs 1, a segment end costs Shape::weight.  The merged list is cut into chunks of equal cost, at
+ * most as many as the device runs warps concurrently.  So a giant segment is divided among many
+ * warps, and so are a million empty segments.  Each warp finds the two ends of its chunk by a
+ * search in the offsets (seg_cut_chunk).
  *
  * A warp walks its chunk tile by tile, and needs no barrier beyond the warp.  It keeps the state of
- * the open segment, the carry, from tile to tile.  A tile is a range of elements in shared memory.  A
- * row is the consecutive elements of a tile that one lane folds.  There are three kinds of tile:
+ * the open segment, the carry, from tile to tile.  A tile is a range of elements in shared memory.
+ * A row is the consecutive elements of a tile that one lane folds.  There are three kinds of tile:
  *
  *	mixed tile	Segments may end in it.  Each end becomes a mark on the segment's last element.  A
  *				lane folds its row in order and stores a result at each mark.  Then a segmented
