@@ -1,7 +1,17 @@
 /*
  * hist.cu
- *	  Generalized histograms, host side: the layout of bins in shared memory, the choice of a
- *	  strategy, and the workspace.
+ *	  Generalized histograms, host side: plans a call of gpuagg_hist_update and launches its kernels.
+ *
+ * Each call is planned from its arguments and the properties of the device alone:
+ *
+ *	1. Slots are divided into those with a form in shared memory, ARGMAX and ARGMIN, and all others.
+ *	2. For slots with a form, hist_model.h chooses the form, the copies and the passes, and
+ *	   hist_slots.cu lays out the words of a bin.
+ *	3. The workspace is divided into limbs, copies of states, partitions, and so on. The same code
+ *	   computes its size when the workspace is NULL.
+ *	4. The kernels are launched: preparation, kernels that add rows, fold.
+ *
+ * Kernels are queued on the caller's stream. Nothing synchronizes, and no memory is allocated.
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
@@ -25,24 +35,30 @@
 #define DECIMAL_BYTES 16
 
 /*
- * Operators with a form in one way, argmax and argmin in theirs, the others in the L2 cache: each
- * reads the bins by itself.
+ * The plan of a call. Slots are divided into three kinds, which have kernels of their own and find
+ * the bins separately.
  */
 struct HistPlan
 {
-	HistArgs args;
+	HistArgs args; /* slots with a form in shared memory */
 	HistModel model;
-	PartPlan part;
-	PartPlan groups;       /* of partitions; no parts: none */
-	HistExchange exchange; /* instead of the partition, if rows are even */
-	HistArgs argmax;       /* slots of argmax and argmin */
+	PartPlan part; /* if model.form is HIST_FORM_PARTITION */
+	/* The first step of a partition in two steps. groups.parts == 0: there is one step. */
+	PartPlan groups;
+	/*
+	 * Replaces the partition if the device finds that rows are spread evenly. owners == 0: no
+	 * exchange.
+	 */
+	HistExchange exchange;
+	HistArgs argmax; /* slots of ARGMAX and ARGMIN */
 	HistModel argmax_model;
-	HistArgs rest; /* other slots without a form */
-	HistModel rest_model;
+	HistArgs global; /* slots whose states are changed in the L2 cache */
+	HistModel global_model;
 };
 
+/* Returns the width of the widest input column of the slots; at least 4. */
 static int
-widest_column(const HistArgs &args)
+widest_column_bytes(const HistArgs &args)
 {
 	int widest = 4;
 
@@ -57,20 +73,21 @@ widest_column(const HistArgs &args)
 	return widest;
 }
 
-static HistBins
-kind_of_bins(const HistArgs &args)
+static HistSlotsKind
+kind_of_slots(const HistArgs &args)
 {
 	const HistSlot &first = args.slot[0];
 
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].form != HIST_COUNT)
-			return HIST_BINS_ANY;
+			return HIST_SLOTS_ANY;
 	return args.nslots == 1 && !first.filter && !first.x.validity && !first.y.validity &&
-			hist_simple_bins(args.bins) ?
-		HIST_BINS_ONE_COUNT :
-		HIST_BINS_COUNTS;
+			hist_bins_are_simple(args.bins) ?
+		HIST_SLOTS_ONE_COUNT :
+		HIST_SLOTS_COUNTS;
 }
 
+/* Returns the device for the model, less the shared memory that kernels need for other things. */
 static HistDevice
 hist_device(const DeviceFacts &facts, const HistArgs &args)
 {
@@ -82,33 +99,36 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 }
 
 static bool
-has_column_of_bins(const GpuaggBins &b)
+bins_are_a_column(const GpuaggBins &b)
 {
-	return hist_simple_bins(b) && b.column[0].values;
+	return hist_bins_are_simple(b) && b.column[0].values;
 }
 
 /*
- * Bins as partitions and exchanges take them: if they are not simple, a column of indexes that is
- * made before.
+ * Returns bins that partitions and exchanges can read. If the bins are not a simple column, they
+ * become a column of indexes, which gpuagg_hist_bins fills in the workspace.
  */
 static GpuaggBins
-column_of_bins(const GpuaggBins &b)
+bins_as_column(const GpuaggBins &b)
 {
-	return has_column_of_bins(b) ? b : index_bins(nullptr, b.nbins);
+	return bins_are_a_column(b) ? b : make_index_bins(nullptr, b.nbins);
 }
 
-/* An exchange where there would be a partition; sums of three digits, for registers. */
+/*
+ * Chooses an exchange where the model has chosen a partition, or where the caller demands it. Float
+ * sums then have three digits, to save registers.
+ */
 static void
 choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, int block_bits)
 {
 	bool always = hist->strategy == GPUAGG_HIST_EXCHANGE;
 	HistArgs trial = plan.args;
 
-	trial.bins = column_of_bins(hist->bins);
+	trial.bins = bins_as_column(hist->bins);
 	if (!always && (hist->strategy != GPUAGG_HIST_AUTO || plan.model.form != HIST_FORM_PARTITION))
 		return;
 	hist_size_slots(trial, {3, 28, false, false}, block_bits, hist_log2_ceil(hist->nrows + 1));
-	if (!hist_can_exchange(trial, facts, always))
+	if (!hist_exchange_supports(trial, facts, always))
 		return;
 	plan.args = trial;
 	plan.exchange.owners = facts.sms;
@@ -116,12 +136,13 @@ choose_exchange(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan
 }
 
 /*
- * The layout and the strategy of slots with a form.  Float sums take four digits where that costs
- * no further pass, else three; they, deviations and narrow integer sums keep their carries in
- * shared memory likewise, and counts beside deviations a word.
+ * Chooses the form of slots with a form, and lays out their words. Float sums get four digits where
+ * that costs no further pass, else three. In the same way, with more bins, the carries of float
+ * sums, deviations and narrow integer sums move to limbs in device memory, and a COUNT shares the
+ * word of an ACCUM slot.
  */
 static void
-choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+choose_form(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistArgs &args = plan.args;
 	HistDevice dev = hist_device(facts, args);
@@ -134,12 +155,12 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistArgs trial = args;
 
 		hist_size_slots(trial, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
-		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, kind_of_bins(args));
-		/* spilled carries need limbs that the whole device shares */
+		m = hist_model(&dev, hist->bins.nbins, trial.words, hist->nrows, kind_of_slots(args));
+		/* spilled carries need limbs of all bins, which partitions do not have */
 		if (hist_widths[i].spill &&
 			(m.form != HIST_FORM_SHARED || hist->strategy == GPUAGG_HIST_PARTITION))
 			break;
-		if (hist_widths[i].in_moments && !hist_fast_takes(trial))
+		if (hist_widths[i].in_moments && !hist_fast_supports(trial))
 			break;
 		if (m.passes < best)
 		{
@@ -155,10 +176,10 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		plan.model.form = HIST_FORM_PARTITION;
 	if (plan.model.form == HIST_FORM_PARTITION)
 	{
-		args.bins = column_of_bins(hist->bins);
+		args.bins = bins_as_column(hist->bins);
 		hist_model_partition(&dev, hist->bins.nbins, args.words, &plan.model);
-		/* on a device with less shared memory a tile may have no room for them */
-		if (part_tile_bytes(sizeof(u32), widest_column(args), plan.model.partitions) >
+		/* a tile of the partition may not fit the shared memory of a small device */
+		if (part_tile_bytes(sizeof(u32), widest_column_bytes(args), plan.model.partitions) >
 			(size_t) dev.shared_bytes)
 			plan.model.form = HIST_FORM_GLOBAL;
 	}
@@ -171,15 +192,16 @@ choose(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	}
 }
 
-/* Whether a slot's inputs can be carried along by a partition. */
+/* Returns whether a partition can move the inputs of a slot. */
 static bool
-slot_moves(const HistSlot &slot)
+can_move_inputs(const HistSlot &slot)
 {
 	return !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
+/* Adds a column to those that a partition moves. Returns false if there are too many. */
 static bool
-add_column(PartColumns &cols, const GpuaggColumn &c)
+add_moved_column(PartColumns &cols, const GpuaggColumn &c)
 {
 	if (c.values == nullptr)
 		return true;
@@ -194,9 +216,12 @@ add_column(PartColumns &cols, const GpuaggColumn &c)
 	return true;
 }
 
-/* Columns that the partition carries along, or else row numbers. */
+/*
+ * Takes workspace for what the partition moves: the columns that slots read, or, if one of them
+ * cannot be moved, the numbers of the rows.
+ */
 static void
-plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
+plan_moved_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartColumns &cols = plan.part.columns;
 	bool all = true;
@@ -207,13 +232,14 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	{
 		const HistSlot &slot = plan.args.slot[s];
 
-		all = slot_moves(slot) && add_column(cols, slot.x) && add_column(cols, slot.y);
+		all = can_move_inputs(slot) && add_moved_column(cols, slot.x) &&
+			add_moved_column(cols, slot.y);
 	}
 	plan.part.moved = all;
 	if (!all)
 		cols.n = 0;
 	plan.part.narrow = true;
-	/* an exchange puts bins of rows there, too */
+	/* an exchange also stores bins of deferred rows there, as int32 */
 	plan.part.bin = plan.exchange.owners ? (void *) ws.take<int32_t>(hist->nrows) :
 										   ws.take<uint16_t>(hist->nrows);
 	if (!all)
@@ -226,9 +252,11 @@ plan_columns(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	}
 }
 
-/* Where rows go first if there are too many partitions for one step. */
+/*
+ * Plans a first step that moves rows to groups of partitions, if one step cannot do all partitions.
+ */
 static void
-plan_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
+plan_partition_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 {
 	PartPlan &groups = plan.groups;
 
@@ -252,9 +280,9 @@ plan_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 		groups.columns.to[i] = ws.take<char>(hist->nrows * (size_t) groups.columns.bytes[i]);
 }
 
-/* The accumulating kernel reads the moved columns. */
+/* Lets slots read the moved columns, for the kernel that adds the partitions. */
 static void
-redirect_columns(HistPlan &plan)
+point_slots_to_moved_columns(HistPlan &plan)
 {
 	PartColumns &cols = plan.part.columns;
 
@@ -272,6 +300,7 @@ redirect_columns(HistPlan &plan)
 		}
 }
 
+/* Takes the workspace of a partition, and of an exchange if there is one. */
 static void
 plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
 {
@@ -279,17 +308,17 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	HistArgs &args = plan.args;
 	size_t exchange_zeros;
 
-	if (!has_column_of_bins(hist->bins))
+	if (!bins_are_a_column(hist->bins))
 		args.bins.column[0].values = ws.take<int32_t>(hist->nrows);
 	part = PartPlan();
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
 	part.shift = hist_log2_ceil(part.part_bins);
-	part.piece_rows = (u32) (hist->nrows / facts.sms / 8 + 4096);
-	part.max_item_rows = max(4 * part.piece_rows, (u32) (hist->nrows / part.parts / 4 * 5));
+	part.split_item_rows = (u32) (hist->nrows / facts.sms / 8 + 4096);
+	part.max_item_rows = max(4 * part.split_item_rows, (u32) (hist->nrows / part.parts / 4 * 5));
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
-	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.piece_rows) + 1;
-	exchange_zeros = plan.exchange.owners ? hist_exchange_zero_words(args) : 0;
+	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.split_item_rows) + 1;
+	exchange_zeros = plan.exchange.owners ? hist_exchange_zeroed_words(args) : 0;
 	args.zeros = (u32) exchange_zeros + part.parts;
 	args.zero = ws.take<u32>(args.zeros);
 	part.start = args.zero ? args.zero + exchange_zeros : nullptr;
@@ -298,14 +327,14 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.counter = ws.take<u32>(HIST_NCOUNTERS);
 	part.split_done = ws.take<u32>(part.max_splits);
 	part.split_items = ws.take<u32>(part.max_splits);
-	plan_columns(hist, plan, ws);
+	plan_moved_columns(hist, plan, ws);
 	if (plan.exchange.owners)
 	{
 		hist_exchange_plan(args, facts, hist->strategy == GPUAGG_HIST_EXCHANGE, args.zero, part,
 						   plan.exchange, ws);
 		args.part.exchanged = plan.exchange.taken;
 	}
-	plan_groups(hist, plan, ws);
+	plan_partition_groups(hist, plan, ws);
 	args.part.bin = (const uint16_t *) part.bin;
 	args.part.row = part.row;
 	args.part.item = part.item;
@@ -316,35 +345,36 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	args.limb = ws.take<u64>((size_t) part.max_splits * args.limbs * args.limb_bins);
 }
 
-/* What the model says, to kernels. */
+/* Copies passes and copies from the model to the arguments of kernels. */
 static void
-set_model(const HistModel &m, HistArgs &args)
+set_model_args(const HistModel &m, HistArgs &args)
 {
 	args.passes = m.passes;
 	args.pass_bins = (u32) m.pass_bins;
-	args.log2_copies = args.log2_most = m.log2_copies;
+	args.log2_copies = args.log2_max_copies = m.log2_copies;
 }
 
-/* Copies of the slots without a form. */
+/* Chooses the copies of states that are changed in the L2 cache. */
 static void
-choose_rest(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+choose_global(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
-	HistDevice dev = hist_device(facts, plan.rest);
+	HistDevice dev = hist_device(facts, plan.global);
 	int bytes = 0;
 	bool reads = true;
 
-	for (int s = 0; s < plan.rest.nslots; s++)
+	for (int s = 0; s < plan.global.nslots; s++)
 	{
-		reads = reads && mostly_reads(plan.rest.slot[s].op);
-		bytes += gpuagg_monoids[plan.rest.slot[s].op].state_size;
+		reads = reads && mostly_reads(plan.global.slot[s].op);
+		bytes += gpuagg_monoids[plan.global.slot[s].op].state_size;
 	}
-	plan.rest_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, reads);
-	set_model(plan.rest_model, plan.rest);
-	plan.rest.spread = hist_model_spread(&dev);
-	plan.rest.locks = true;
-	plan.rest.hot_entries = reads ? 0 : HOT_GLOBAL;
+	plan.global_model = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, reads);
+	set_model_args(plan.global_model, plan.global);
+	plan.global.spread = hist_model_spread(&dev);
+	plan.global.locks = true;
+	plan.global.hot_entries = reads ? 0 : HOT_GLOBAL;
 }
 
+/* Chooses between pairs in shared memory and states in the L2 cache. */
 static void
 choose_argmax(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
@@ -358,9 +388,9 @@ choose_argmax(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	plan.argmax.locks = true;
 }
 
-/* What tiles do of a slot. */
+/* Returns how tile kernels accumulate a slot, or TILE_NONE if they cannot. */
 static HistTile
-tile_of(const HistSlot &slot)
+tile_kind(const HistSlot &slot)
 {
 	if (slot.y.values || hist_type_bytes(slot.x.type) > 8)
 		return TILE_NONE;
@@ -393,9 +423,9 @@ same_column(const GpuaggColumn &a, const GpuaggColumn &b)
 		a.computed == b.computed && a.operand == b.operand;
 }
 
-/* Slots of a column behind each other, so that it is read once. */
+/* Moves slots with the same column next to each other, so that tiles read the column once. */
 static void
-order_slots(HistArgs &args)
+order_slots_by_column(HistArgs &args)
 {
 	for (int s = 1; s < args.nslots; s++)
 	{
@@ -412,12 +442,12 @@ order_slots(HistArgs &args)
 		}
 	}
 	for (int s = 1; s < args.nslots; s++)
-		args.slot[s].again = same_column(args.slot[s - 1].x, args.slot[s].x);
+		args.slot[s].repeats_x = same_column(args.slot[s - 1].x, args.slot[s].x);
 }
 
-/* Does a program compute some key? */
+/* Returns whether the program of a call in tiles computes a key. */
 static bool
-bins_computed(const GpuaggBins &b)
+has_computed_key(const GpuaggBins &b)
 {
 	for (int c = 0; c < b.ncolumns; c++)
 		if (b.column[c].computed)
@@ -425,13 +455,14 @@ bins_computed(const GpuaggBins &b)
 	return false;
 }
 
-/* How many bins fit shared memory beside what a program needs; may be negative. */
+/* Returns how many bins fit the shared memory that tiles and the program leave; may be negative. */
 static int
-bins_beside_tiles(const HistArgs &args, const HistDevice &dev)
+bins_that_fit_with_tiles(const HistArgs &args, const HistDevice &dev)
 {
 	return (dev.shared_bytes - (int) hist_tile_bytes(args)) / 4 / args.words;
 }
 
+/* Plans a call in TILES. Returns UNSUPPORTED if tiles cannot accumulate all slots in one pass. */
 static GpuaggCudaStatus
 plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
@@ -453,10 +484,10 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistSlot &slot = args.slot[s];
 
 		STATUS_TRY(hist_set_slot(hist, s, slot));
-		hist_set_extreme(slot);
-		args.locks = args.locks || hist_takes_locks(slot);
+		hist_use_decimal_code_form(slot);
+		args.locks = args.locks || hist_needs_locks(slot);
 	}
-	order_slots(args);
+	order_slots_by_column(args);
 	for (int i = 0; i < HIST_WIDTHS; i++)
 	{
 		HistDevice dev = hist_device(facts, args);
@@ -467,25 +498,25 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		hist_size_slots(args, hist_widths[i], bits, hist_log2_ceil(hist->nrows + 1));
 		for (int s = 0; s < args.nslots; s++)
 		{
-			args.slot[s].tile = tile_of(args.slot[s]);
+			args.slot[s].tile = tile_kind(args.slot[s]);
 			all = all && args.slot[s].tile != TILE_NONE;
 		}
 		if (!all)
 			break;
 		args.tiles = hist_choose_tiles(args, hist->steps);
-		/* fewer threads have fewer temporaries */
-		if (args.tiles == TILES_LIGHT && bins_beside_tiles(args, dev) < hist->bins.nbins + 1)
+		/* the kernels with fewer threads need less memory for temporaries */
+		if (args.tiles == TILES_LIGHT && bins_that_fit_with_tiles(args, dev) < hist->bins.nbins + 1)
 			args.tiles = TILES_MIDDLE;
-		if (bins_beside_tiles(args, dev) < hist->bins.nbins + 1)
+		if (bins_that_fit_with_tiles(args, dev) < hist->bins.nbins + 1)
 			continue;
 		dev.shared_bytes -= (int) hist_tile_bytes(args);
-		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_BINS_ANY);
+		plan.model = hist_model(&dev, hist->bins.nbins, args.words, hist->nrows, HIST_SLOTS_ANY);
 		if (plan.model.form != HIST_FORM_SHARED || plan.model.passes > 1)
 			continue;
-		/* a program's bins are in no memory that could be sampled */
-		if (bins_computed(args.bins) || args.bins.ncolumns == 0)
-			plan.model.log2_copies = plan.model.log2_most;
-		set_model(plan.model, args);
+		/* computed keys cannot be sampled, so the most copies are used */
+		if (has_computed_key(args.bins) || args.bins.ncolumns == 0)
+			plan.model.log2_copies = plan.model.log2_max_copies;
+		set_model_args(plan.model, args);
 		args.pass_bins += args.pass_bins & 1;
 		args.spread = HIST_SPREAD_BINS;
 		return GPUAGG_CUDA_OK;
@@ -493,9 +524,9 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	return GPUAGG_CUDA_UNSUPPORTED;
 }
 
-/* What of the arguments is the call's, but for bins and slots. */
+/* Sets the arguments that concern the whole call, except the bins. */
 static GpuaggCudaStatus
-begin_args(const GpuaggHist *hist, HistArgs &args)
+init_args(const GpuaggHist *hist, HistArgs &args)
 {
 	args = HistArgs();
 	if (hist->nslots < 1 || hist->nslots > GPUAGG_MAX_SLOTS || hist->nrows < 0)
@@ -507,66 +538,56 @@ begin_args(const GpuaggHist *hist, HistArgs &args)
 	return GPUAGG_CUDA_OK;
 }
 
+/*
+ * Plans a call, but takes no workspace. Returns INVALID or UNSUPPORTED if no kernel can compute it.
+ */
 static GpuaggCudaStatus
-make_plan(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+plan_call(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistArgs &args = plan.args;
 
 	plan = HistPlan();
-	STATUS_TRY(begin_args(hist, args));
+	STATUS_TRY(init_args(hist, args));
 	if (hist->strategy == GPUAGG_HIST_TILES)
 		return plan_tiles(hist, facts, plan);
 	STATUS_TRY(hist_check_bins(hist->bins));
 	args.bins = hist->bins;
 	args.report = true;
-	plan.rest = plan.argmax = args;
+	plan.global = plan.argmax = args;
 	for (int s = 0; s < hist->nslots; s++)
 	{
 		HistSlot slot;
 
 		STATUS_TRY(hist_set_slot(hist, s, slot));
 		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / DECIMAL_BYTES)
-			hist_set_extreme(slot);
+			hist_use_decimal_code_form(slot);
 		if (is_argmax(slot.op))
 			plan.argmax.slot[plan.argmax.nslots++] = slot;
 		else if (slot.form == HIST_GENERIC || hist->strategy == GPUAGG_HIST_GLOBAL)
-			plan.rest.slot[plan.rest.nslots++] = slot;
+			plan.global.slot[plan.global.nslots++] = slot;
 		else
 			args.slot[args.nslots++] = slot;
 	}
 	for (int s = 0; s < args.nslots; s++)
-		args.locks = args.locks || hist_takes_locks(args.slot[s]);
+		args.locks = args.locks || hist_needs_locks(args.slot[s]);
 	if (args.nslots > 0)
-		choose(hist, facts, plan);
+		choose_form(hist, facts, plan);
 	if (plan.model.form == HIST_FORM_GLOBAL)
 	{
 		for (int s = 0; s < args.nslots; s++)
-			plan.rest.slot[plan.rest.nslots++] = args.slot[s];
+			plan.global.slot[plan.global.nslots++] = args.slot[s];
 		args.nslots = 0;
 	}
-	set_model(plan.model, args);
+	set_model_args(plan.model, args);
 	args.pass_bins += args.pass_bins & 1;
 	args.spread = HIST_SPREAD_BINS;
-	if (plan.rest.nslots > 0)
-		choose_rest(hist, facts, plan);
+	if (plan.global.nslots > 0)
+		choose_global(hist, facts, plan);
 	if (plan.argmax.nslots > 0)
 		choose_argmax(hist, facts, plan);
-	/* rows out of range are reported once */
-	plan.rest.report = plan.args.nslots == 0;
-	plan.argmax.report = plan.args.nslots == 0 && plan.rest.nslots == 0;
-	return GPUAGG_CUDA_OK;
-}
-
-GpuaggCudaStatus
-hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits, HistArgs &args)
-{
-	STATUS_TRY(begin_args(hist, args));
-	args.nslots = hist->nslots;
-	for (int s = 0; s < hist->nslots; s++)
-		STATUS_TRY(hist_set_slot(hist, s, args.slot[s]));
-	hist_size_slots(args, {digits, 28, false, false},
-					hist_log2_ceil(hist->nrows / facts.sms + 4096 * 2),
-					hist_log2_ceil(hist->nrows + 1));
+	/* only the first kernel that finds bins counts rows out of range */
+	plan.global.report = plan.args.nslots == 0;
+	plan.argmax.report = plan.args.nslots == 0 && plan.global.nslots == 0;
 	return GPUAGG_CUDA_OK;
 }
 
@@ -577,8 +598,8 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	HistPlan plan;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	STATUS_TRY(make_plan(hist, *facts, plan));
-	if (plan.args.nslots == 0 && plan.rest.nslots == 0)
+	STATUS_TRY(plan_call(hist, *facts, plan));
+	if (plan.args.nslots == 0 && plan.global.nslots == 0)
 	{
 		bool shared = plan.argmax_model.form == HIST_FORM_SHARED;
 
@@ -592,8 +613,8 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	if (plan.args.nslots == 0)
 	{
 		choice->strategy = GPUAGG_HIST_GLOBAL;
-		choice->copies = 1 << plan.rest_model.log2_copies;
-		choice->passes = plan.rest_model.passes;
+		choice->copies = 1 << plan.global_model.log2_copies;
+		choice->passes = plan.global_model.passes;
 		choice->bin_bytes = 0;
 		choice->together = false;
 		return GPUAGG_CUDA_OK;
@@ -608,11 +629,14 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 																 plan.model.passes;
 	choice->bin_bytes = plan.model.form == HIST_FORM_BYTES ? 1 : 4 * plan.args.words;
 	choice->together = plan.model.form == HIST_FORM_SHARED && plan.model.passes == 1 &&
-		plan.rest.nslots == 0 && plan.argmax.nslots == 0 && hist_fast_takes(plan.args);
+		plan.global.nslots == 0 && plan.argmax.nslots == 0 && hist_fast_supports(plan.args);
 	return GPUAGG_CUDA_OK;
 }
 
-/* What slots with a form need in the workspace; `bytes` is of counts in bytes alone. */
+/*
+ * Takes the workspace of slots with a form. *bytes is the memory of counts in bytes
+ * (hist_counts.cu), or NULL.
+ */
 static void
 plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws,
 			   u32 **bytes)
@@ -623,16 +647,20 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	if (plan.model.form == HIST_FORM_PARTITION)
 		plan_partition(hist, facts, plan, ws);
 	else if (plan.model.form == HIST_FORM_BYTES)
-		*bytes = ws.take<u32>((size_t) hist_count_blocks(args.nrows, facts) * args.pass_bins / 4);
-	else if (hist->strategy == GPUAGG_HIST_TILES || !hist_narrow_takes(args))
+		*bytes =
+			ws.take<u32>((size_t) hist_byte_count_blocks(args.nrows, facts) * args.pass_bins / 4);
+	else if (hist->strategy == GPUAGG_HIST_TILES || !hist_narrow_supports(args))
 	{
 		args.limb_bins = (u32) hist->bins.nbins + 2;
 		args.limb_bins &= ~1u;
 		args.limb = ws.take<u64>((size_t) args.limbs * args.limb_bins);
-		/* what has no preparation has no sample, either; counts do not slow down on equal bins */
-		if (plan.model.log2_most > plan.model.log2_copies)
+		/*
+		 * the preparation samples the copies. hist_narrow.cu has no preparation, and equal bins do
+		 * not slow it down.
+		 */
+		if (plan.model.log2_max_copies > plan.model.log2_copies)
 		{
-			args.log2_most = plan.model.log2_most;
+			args.log2_max_copies = plan.model.log2_max_copies;
 			args.copies = ws.take<int>(1);
 		}
 		if (hist->strategy != GPUAGG_HIST_TILES)
@@ -641,8 +669,8 @@ plan_workspace(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 }
 
 /*
- * Entries for hot bins (hist_change.cuh) of a warp: `most`, or fewer where a block's shared memory
- * is too small.
+ * Sets the number of hot entries of a warp (hist_change.cuh): `most`, or fewer where the shared
+ * memory of a block is too small.
  */
 static void
 plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
@@ -656,20 +684,24 @@ plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 		args.hot_entries /= 2;
 }
 
-/* Room for 1 << most copies of a slot's states; the states themselves are the first. */
+/*
+ * Takes workspace for 1 << most copies of a slot's states. The states themselves are the first
+ * copy. log2: device memory where the preparation stores how many are used.
+ */
 static void
-plan_copies(HistArgs &args, int s, int most, int *log2, Workspace &ws)
+plan_copies_of_slot(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 {
 	size_t more = (size_t) ((args.bins.nbins << most) - args.bins.nbins);
 
 	args.extra[s].states = ws.take<char>(more * gpuagg_monoids[args.slot[s].op].state_size);
 	args.extra[s].log2 = log2;
-	args.extra[s].log2_most = most;
+	args.extra[s].log2_max_copies = most;
 }
 
-/* Copies of the states that out-of-window rows change under locks. */
+/* Plans copies of the states that out-of-window rows change under locks. */
 static void
-plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan, Workspace &ws)
+plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
+						  Workspace &ws)
 {
 	HistArgs &args = plan.args;
 	HistDevice dev = hist_device(facts, args);
@@ -684,8 +716,8 @@ plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &p
 			bytes += gpuagg_monoids[args.slot[s].op].state_size;
 	if (bytes == 0)
 		return;
-	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, false).log2_most;
-	/* a block changes one of them */
+	most = hist_model_global(&dev, hist->bins.nbins, bytes, hist->nrows, false).log2_max_copies;
+	/* a block changes one copy, so more copies than blocks are useless */
 	while (1 << most > blocks)
 		most--;
 	if (most == 0)
@@ -694,34 +726,35 @@ plan_out_of_window(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &p
 	log2 = ws.take<int>(GPUAGG_MAX_SLOTS);
 	for (int s = 0; s < args.nslots; s++)
 		if (locks_out_of_window(args.slot[s].op))
-			plan_copies(args, s, most, log2 + s, ws);
+			plan_copies_of_slot(args, s, most, log2 + s, ws);
 }
 
-/* Copies of the states of the others. */
+/* Plans copies of the states that are changed in the L2 cache. */
 static void
-plan_rest(HistPlan &plan, Workspace &ws)
+plan_global_copies(HistPlan &plan, Workspace &ws)
 {
-	HistArgs &rest = plan.rest;
+	HistArgs &global = plan.global;
 
-	if (plan.rest_model.log2_most == 0)
+	if (plan.global_model.log2_max_copies == 0)
 		return;
-	rest.log2_most = plan.rest_model.log2_most;
-	rest.copies = ws.take<int>(1);
-	for (int s = 0; s < rest.nslots; s++)
-		plan_copies(rest, s, rest.log2_most, rest.copies, ws);
+	global.log2_max_copies = plan.global_model.log2_max_copies;
+	global.copies = ws.take<int>(1);
+	for (int s = 0; s < global.nslots; s++)
+		plan_copies_of_slot(global, s, global.log2_max_copies, global.copies, ws);
 }
 
+/* Launches the kernels of slots with a form. */
 static GpuaggCudaStatus
-launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFacts &facts,
-			 cudaStream_t stream)
+launch_slots_with_form(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFacts &facts,
+					   cudaStream_t stream)
 {
 	HistArgs &args = plan.args;
 
-	if (plan.model.form == HIST_FORM_PARTITION && !has_column_of_bins(hist->bins))
+	if (plan.model.form == HIST_FORM_PARTITION && !bins_are_a_column(hist->bins))
 		STATUS_TRY(gpuagg_hist_bins(&hist->bins, hist->nrows,
 									(int32_t *) args.bins.column[0].values, hist->status, stream));
 	if (plan.model.form == HIST_FORM_BYTES)
-		return hist_launch_counts(args, bytes, facts, stream);
+		return hist_launch_byte_counts(args, bytes, facts, stream);
 	if (plan.model.form == HIST_FORM_SHARED && args.limb == nullptr)
 		return hist_launch_narrow(args, facts, stream);
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
@@ -734,9 +767,9 @@ launch_forms(const GpuaggHist *hist, HistPlan &plan, u32 *bytes, const DeviceFac
 	{
 		if (plan.exchange.owners)
 			STATUS_TRY(hist_launch_exchange(args, plan.exchange, facts, stream));
-		STATUS_TRY(hist_launch_split(args, plan.part, plan.groups, facts, stream));
-		redirect_columns(plan);
-		STATUS_TRY(hist_launch_partition(args, facts, stream));
+		STATUS_TRY(hist_launch_partition_rows(args, plan.part, plan.groups, facts, stream));
+		point_slots_to_moved_columns(plan);
+		STATUS_TRY(hist_launch_partitioned(args, facts, stream));
 	}
 	return hist_launch_merge_copies(args, facts, stream);
 }
@@ -751,25 +784,25 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	u32 *bytes = nullptr;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	STATUS_TRY(make_plan(hist, *facts, plan));
-	plan.args.window = plan.rest.window = plan.argmax.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
-	plan.args.lock = plan.rest.lock = plan.argmax.lock = ws.take<u32>(HIST_LOCKS);
+	STATUS_TRY(plan_call(hist, *facts, plan));
+	plan.args.window = plan.global.window = plan.argmax.window = ws.take<int>(2 * GPUAGG_MAX_SLOTS);
+	plan.args.lock = plan.global.lock = plan.argmax.lock = ws.take<u32>(HIST_LOCKS);
 	if (plan.args.nslots > 0)
 	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
 		plan_hot_entries(*facts, plan.args,
 						 plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
-		plan_out_of_window(hist, *facts, plan, ws);
+		plan_out_of_window_copies(hist, *facts, plan, ws);
 	}
-	if (plan.rest.nslots > 0)
-		plan_rest(plan, ws);
+	if (plan.global.nslots > 0)
+		plan_global_copies(plan, ws);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	if (hist->nrows == 0)
 		return GPUAGG_CUDA_OK;
 	if (plan.args.nslots > 0)
-		STATUS_TRY(launch_forms(hist, plan, bytes, *facts, stream));
-	if (plan.rest.nslots > 0)
-		STATUS_TRY(hist_launch_global(plan.rest, *facts, stream));
+		STATUS_TRY(launch_slots_with_form(hist, plan, bytes, *facts, stream));
+	if (plan.global.nslots > 0)
+		STATUS_TRY(hist_launch_global(plan.global, *facts, stream));
 	if (plan.argmax.nslots > 0)
 		STATUS_TRY(hist_launch_argmax(plan.argmax, plan.argmax_model, *facts, stream));
 	return GPUAGG_CUDA_OK;

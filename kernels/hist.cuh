@@ -1,33 +1,48 @@
 /*
  * hist.cuh
- *	  Device side of generalized histograms: what kernels know of a slot,
- *	  reading columns, finding bins, and adding to shared memory.
+ *	  Definitions that all histogram kernels share: slots and the arguments of a call, reading of
+ *	  columns, bins of rows, and additions to words in shared memory.
  *
- * In shared memory a bin is a few 32-bit words, kept as planes (word w of all
- * bins, M copies of a bin side by side).  Every form is zero when empty and is
- * changed by native 32-bit atomics only, except 64-bit maxima and CAS:
+ * An update computes state[bin(row)] = combine(state[bin(row)], lift(value(row))) for all rows and
+ * all slots of a call. Terms:
+ *
+ *	slot	one operator of the call with its input columns and its state array
+ *	bin		index of a state; each group of rows has one
+ *	word	32 bits in shared memory. A bin has a few words per slot. Words are stored as planes: one
+ *			plane holds the same word of all bins.
+ *	copies	a block may hold M copies of its bins (sub-histograms), so that lanes with equal bins add
+ *			to different words. The copies of a bin are adjacent in a plane.
+ *	limb	64 bits in device memory. Blocks flush their words to limbs, which are planes, too.
+ *	state	the operator's state in the caller's array in device memory
+ *	pass	one pass over the rows. It covers pass_bins bins, as many as shared memory holds.
+ *	partition	the rows of a range of pass_bins bins, moved together by hist_partition.cu
+ *	window	the range of exponents that a fixed-point sum covers. Its lowest bit is 2^e0.
+ *	out-of-window row	a row whose float has no exact place in the window: an infinity, NaN, a value
+ *			that is too large, or one with bits below 2^e0
+ *
+ * The form of a slot says what its words hold. Every form is zero for an empty bin. Forms are
+ * changed by native 32-bit atomics only, except for 64-bit maxima and CAS.
  *
  *	COUNT	one word
- *	INT		two's complement sum; the carry goes to the next word, past the last
- *			one ("spill", FIX too) to the limb in device memory
- *	FIX		sum of doubles as multiples of 2^e0, in signed digits of 24 or 27 bits (see below)
- *	ACCUM	COUNT, sums of x and of x * x in fixed point (exact, so no cancellation), by signed
- *			digits of 24 or 28 bits (hist_moments.cuh); what leaves the top word of either goes
- *			to that word's limb in device memory
- *	REGR	COUNT, wide sums of x, y, and of x * x, y * y, x * y (a wide sum is a two's
- *			complement sum in fixed point; a value spans three words)
- *	MAX32/64 order-preserving codes, complemented for minima
- *	OR64, XOR64	two words; AND is OR of complements
- *	CAS		the state itself, exclusive-or the identity's bits, changed by compare-and-swap
- *			of 64 bits with what the operator's combine function makes of it
+ *	INT		two's complement sum. A word carries into the next one. The carry out of the last word is
+ *			dropped, or, with `spill` (also used by FIX), added to a limb in device memory.
+ *	INTSQ	two's complement sum of squares of integers
+ *	FIX		sum of doubles as a multiple of 2^e0, in signed digits of 24 or 27 bits (see below)
+ *	ACCUM	COUNT, then the sums of x and of x * x in fixed point, in signed digits of 24 or 28 bits
+ *			(hist_moments.cuh). The sums are exact, so nothing cancels. Carries out of the top word of
+ *			either sum go to the limb of that word.
+ *	REGR	COUNT, then wide sums of x, y, x * x, y * y and x * y. A wide sum is a two's complement sum
+ *			in fixed point; a value spans three words.
+ *	MAX32, MAX64	codes that compare in the operator's order, complemented for minima
+ *	OR64, XOR64	two words. AND is an OR of complements.
+ *	CAS		the state itself, XORed with the bits of the identity. It is changed by a 64-bit
+ *			compare-and-swap with the result of the operator's combine function.
  *
- * Blocks flush words into 64-bit limbs in device memory, where addition, max,
- * or and xor are native and, being exact, independent of order (those of CAS are
- * combined there by compare-and-swap, too).  Fold kernels
- * turn limbs into the monoid's state and combine it with the caller's array by
- * the monoid's own combine function.  Rows that a form cannot take (infinities,
- * NaN, doubles outside the window) and operators without a form are combined
- * with the state directly.
+ * Blocks flush words to limbs with native atomics (add, max, or, xor). These are exact, so the
+ * result does not depend on their order. Limbs of CAS are changed by compare-and-swap. Fold kernels
+ * turn limbs into states and combine them with the caller's states by the monoid's combine
+ * function. Out-of-window rows, and slots without a form (HIST_GENERIC), are combined with states
+ * directly.
  */
 #ifndef GPUAGG_HIST_CUH
 #define GPUAGG_HIST_CUH
@@ -56,10 +71,10 @@ enum HistSlotForm
 	HIST_CAS
 };
 
-/* What hist_tiles.cu does of a slot. */
+/* How the tile kernels (hist_tiles.cu) accumulate a slot. */
 enum HistTile
 {
-	TILE_NONE, /* it cannot */
+	TILE_NONE, /* unsupported by tiles */
 	TILE_COUNT,
 	TILE_INT_I32,
 	TILE_INT_I64,
@@ -70,62 +85,76 @@ enum HistTile
 	TILE_SQUARES
 };
 
-/* A slot as kernels see it. */
+/* One operator of a call, as kernels use it. Pointers are device pointers of the caller. */
 struct HistSlot
 {
-	int op;
-	int form;
-	GpuaggColumn x, y;
-	const uint8_t *filter;
-	void *states;
-	int number; /* among the caller's slots */
-	int word;   /* first word plane in shared memory */
-	int limb;   /* first limb plane in device memory */
-	int nlimbs;
-	int input_words;    /* INT: 1, 2 or 4 words of input */
-	int words;          /* words of INT, FIX and wide sums, and of ACCUM's x */
-	int words2;         /* words of wide sums of products, and of ACCUM's x * x */
-	int digits;         /* FIX: digits of a value */
-	int digit_bits;     /* ACCUM */
-	int tile;           /* HistTile, */
-	int filter_operand; /* of a program, or -1, */
-	int again;          /* x is that of the slot before: see hist_tiles.cu */
-	int extend;         /* a narrow column for a 128-bit input */
-	int wide_state;     /* INT: a 128-bit state */
-	int spill;          /* the limb past the words takes carries */
-	int in_moments;     /* COUNT: its word is ACCUM's, which counts the rows in its window, and
-						   hist_deviations.cu the others */
-	int max_shift;      /* FIX, wide sums: window above 2^e0 */
+	int op;                /* MonoidId */
+	int form;              /* HistSlotForm */
+	GpuaggColumn x, y;     /* inputs; y.values is NULL for operators with one input */
+	const uint8_t *filter; /* one byte a row, 0 leaves the row out; NULL: no filter */
+	void *states;          /* [bin] */
+	int number;            /* index among the caller's slots */
+	int word;              /* number of the first word plane in shared memory */
+	int limb;              /* number of the first limb plane in device memory */
+	int nlimbs;            /* limbs of a bin */
+	int input_words;       /* words of an INT input (1, 2 or 4) or of an INTSQ square (2 or 4) */
+	int words;      /* words of an INT, INTSQ or FIX sum, of a wide sum, or of ACCUM's sum of x */
+	int words2;     /* words of a wide sum of products, or of ACCUM's sum of x * x */
+	int digits;     /* FIX: digits that a value is split into, 3 or 4 */
+	int digit_bits; /* ACCUM: bits of a digit, 24 or 28 */
+	int tile;       /* HistTile */
+	int filter_operand; /* operand of the program that holds the filter, or -1 */
+	/* Tiles: x is the column of the previous slot, whose loaded values are used again. */
+	int repeats_x;
+	int extend; /* the operator's input has 128 bits and the column is narrower: sign-extend it */
+	int wide_state; /* the state has 128 bits */
+	int spill; /* INT, FIX, ACCUM: limbs in device memory take the carries out of the last word */
+	/*
+	 * COUNT: the slot has no word of its own. ACCUM's count word counts the rows inside its window;
+	 * hist_deviations.cu counts the others.
+	 */
+	int in_moments;
+	int max_shift; /* FIX, wide sums: the lowest bit of a value is at most 2^(e0 + max_shift) */
 };
 
-/* Copies of a slot's states, for changes by rows; see state_at. */
+/*
+ * Copies of a slot's state array in device memory, for rows that change states directly. Each block
+ * changes one copy, and merge_copies_kernel combines them. The slot's own array is the first copy
+ * (see state_at).
+ */
 struct HistCopies
 {
-	void *states;  /* NULL: none */
-	int *log2;     /* of how many are used, the slot's own states counted, */
-	int log2_most; /* and of how many there are */
+	void *states;        /* memory of all copies but the first; NULL: there are no others */
+	int *log2;           /* device memory: log2 of the copies in use, the first one included */
+	int log2_max_copies; /* log2 of the copies that there is memory for, the first one included */
 };
 
+/* A work item of a partitioned call: a range of the rows of one partition. */
 struct HistItem
 {
-	u32 row0, row1;
-	u32 part;
-	int split; /* index of a partition of several items, or -1 */
+	u32 row0, row1; /* rows from row0 up to, not including, row1 */
+	u32 part;       /* number of the partition */
+	int split;      /* number of the split partition if it has several items, else -1 */
 };
 
-/* Rows that were moved to partitions by bin range. */
+/*
+ * Rows that hist_partition.cu has moved to partitions by bin range. All arrays are in device
+ * memory.
+ */
 struct HistPartitioned
 {
-	const HistItem *item; /* NULL: they were not */
-	const uint16_t *bin;  /* within the partition */
-	const u32 *row;       /* row numbers where columns were not moved */
-	u32 *counter;         /* HistCounter */
-	u32 *split_done;      /* items finished of each split */
-	const u32 *split_items;
-	const u32 *exchanged; /* not 0: rows went by an exchange; or NULL */
+	const HistItem *item; /* [work item]; NULL: rows are not partitioned */
+	const uint16_t *bin;  /* [row] bin number within the partition */
+	/* [row] number of the row in the caller's columns. NULL: the columns were moved. */
+	const u32 *row;
+	u32 *counter;           /* [HistCounter] */
+	u32 *split_done;        /* [split partition] items that are finished */
+	const u32 *split_items; /* [split partition] items that it has */
+	/* Not 0: the rows went through an exchange, not to partitions. NULL: there is no exchange. */
+	const u32 *exchanged;
 };
 
-/* Everything a histogram kernel needs; passed by value. */
+/* The arguments of histogram kernels, passed by value. */
 struct HistArgs
 {
 	/* the call */
@@ -133,46 +162,52 @@ struct HistArgs
 	HistSlot slot[GPUAGG_MAX_SLOTS];
 	int nslots;
 	u32 nrows;
-	GpuaggHistStatus *status;
-	bool report; /* rows out of range */
+	GpuaggHistStatus *status; /* in device memory */
+	bool report;              /* count rows out of range in status->outside */
 	/* the layout of bins, and passes over the rows */
-	int words;       /* word planes in all */
-	int limbs;       /* limb planes in all */
-	int log2_copies; /* M, unless it is sampled: */
-	int log2_most;   /* what there is memory for */
-	int *copies;     /* log2 of M, by the sampled race factor; NULL: log2_copies */
-	int64_t spread;  /* what hist_model_copies then takes */
+	int words;           /* word planes of all slots */
+	int limbs;           /* limb planes of all slots */
+	int log2_copies;     /* log2 of M if `copies` is NULL */
+	int log2_max_copies; /* log2 of the most copies that shared memory has room for */
+	/*
+	 * log2 of M in device memory, which the preparation derives from the sampled race factor. NULL:
+	 * log2_copies holds.
+	 */
+	int *copies;
+	int64_t spread; /* words or states to spread the bins in use over (hist_model_copies) */
 	int passes;
-	u32 pass_bins; /* even, if in shared memory */
+	u32 pass_bins; /* bins of a pass or a partition; even where they are in shared memory */
 	/* memory of the device */
-	u32 limb_bins; /* bins of a limb plane */
-	u64 *limb;     /* limb planes; in partitions: one set a split; NULL: none */
-	int *window;   /* e0 of x and y, two a slot */
+	u32 limb_bins; /* bins in a limb plane */
+	u64 *limb;     /* limb planes; partitioned: one set for each split partition; NULL: none */
+	int *window;   /* [2 * slot] e0 of x, [2 * slot + 1] e0 of y */
 	u32 *zero;     /* words that the preparation clears */
-	u32 zeros;
-	/* rows that change states themselves */
-	HistCopies extra[GPUAGG_MAX_SLOTS];
-	u32 *lock;                     /* HIST_LOCKS of them */
-	bool locks;                    /* some row may need one */
-	int64_t out_of_window_threads; /* how many may change copies at a time, if out-of-window rows
-									  do; or 0 */
-	u32 *out_of_window;            /* hist_deviations.cu: a bit for each row */
-	int hot_entries;               /* of a warp, a power of two, or 0; see hist_change.cuh */
+	u32 zeros;     /* number of these words */
+	/* rows that change states directly */
+	HistCopies extra[GPUAGG_MAX_SLOTS]; /* copies of the states of each slot */
+	u32 *lock;  /* [HIST_LOCKS] 0 is free; a hash of the bin selects the lock */
+	bool locks; /* some rows may take locks */
+	/* Threads that may change copies concurrently for out-of-window rows. 0: none do. */
+	int64_t out_of_window_threads;
+	u32 *out_of_window; /* hist_deviations.cu: one bit a row, set for out-of-window rows */
+	int hot_entries;    /* hot entries of a warp, a power of two or 0; see hist_change.cuh */
 	/* hist_tiles.cu */
-	const GpuaggProgram *program;
-	int tiles; /* TileKernel */
-	int temporaries;
+	const GpuaggProgram *program; /* in device memory */
+	int tiles;                    /* TileKernel */
+	int temporaries;              /* these three as in GpuaggHist */
 	int input_bytes;
 	u32 input_row;
+	/* partitioned calls */
 	HistPartitioned part;
 };
 
+/* Counters of a partitioned call in device memory. */
 enum HistCounter
 {
-	HIST_NITEMS,
-	HIST_NSPLITS,
-	HIST_NROWS, /* rows that have a bin */
-	HIST_NEXT,
+	HIST_NITEMS,  /* work items */
+	HIST_NSPLITS, /* partitions that are split into several items */
+	HIST_NROWS,   /* rows that have a bin, in all partitions */
+	HIST_NEXT,    /* next work item that no block has taken */
 	HIST_NCOUNTERS
 };
 
@@ -180,7 +215,7 @@ enum HistCounter
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
 #define HIST_SAMPLE 4096
 
-/* Those whose states are pairs of a key and a value: see hist_argmax.cu. */
+/* Returns whether states of the operator are pairs of a key and a value; see hist_argmax.cu. */
 static constexpr __host__ __device__ bool
 is_argmax(int op)
 {
@@ -193,7 +228,7 @@ hist_is_float(GpuaggValueType type)
 	return type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64;
 }
 
-/* body(Op()) with the operator's type. */
+/* Calls body(Op()) with the type of the operator. */
 #pragma nv_exec_check_disable
 template <typename Body>
 static __host__ __device__ __forceinline__ void
@@ -210,14 +245,14 @@ with_operator(int op, const Body &body)
 	}
 }
 
-/* log2 of M; known once the preparation has ended. */
+/* Returns log2 of M. The preparation must have ended. */
 static __device__ __forceinline__ int
 log2_copies(const HistArgs &args)
 {
 	return args.copies ? __ldcg(args.copies) : args.log2_copies;
 }
 
-/* ---- reading ------------------------------------------------------------ */
+/* ---- reading columns ------------------------------------------------------------ */
 
 static __host__ __device__ __forceinline__ int
 hist_type_bytes(GpuaggValueType type)
@@ -245,7 +280,7 @@ bit_set(const uint8_t *bits, u32 row)
 	return (bits[row >> 3] >> (row & 7)) & 1;
 }
 
-/* Inclusive prefix sum over the warp. */
+/* Returns the inclusive prefix sum of v over the warp. */
 static __device__ __forceinline__ u32
 warp_scan(u32 v)
 {
@@ -263,8 +298,9 @@ warp_scan(u32 v)
 }
 
 /*
- * ITEMS values of one column into 64-bit words: integers sign-extended, floats
- * as the bits of a double.  hi takes the second word of 16-byte values.
+ * Loads the values of ITEMS rows into 64-bit words. Integers are sign-extended, float4 is converted
+ * to the bits of a double. `hi` gets the second word of 16-byte values. Rows whose bit in `ok` is 0
+ * are not read.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void
@@ -304,8 +340,9 @@ load_items(const GpuaggColumn &c, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
 /* ---- bins --------------------------------------------------------------- */
 
 /*
- * The bin of each row in ok; rows without one leave ok.  status: where those out of range count, or
- * NULL.
+ * Finds the bins of the rows whose bits are set in `ok`. Returns the bits of the rows that have a
+ * bin: the filter, NULL keys and negative indexes leave rows out. Rows with a key out of range are
+ * left out, too, and counted in status->outside unless status is NULL.
  */
 template <int ITEMS>
 static __device__ __forceinline__ u32
@@ -377,9 +414,9 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 /* ---- adding to shared memory --------------------------------------------- */
 
 /*
- * Atomics at an address within shared memory.  Of a pointer the compiler works
- * out the window's base again for every row, which takes several times as many
- * instructions as the addition itself.
+ * Returns the address of p within shared memory, for the atomics below. Through generic pointers,
+ * the compiler computes the base of the shared memory window again for every row. That takes
+ * several times as many instructions as the addition.
  */
 static __device__ __forceinline__ u32
 shared_address(const void *p)
@@ -402,16 +439,10 @@ shared_add(u32 at, u32 v)
 	return old;
 }
 
-static __device__ __forceinline__ void
-shared_or(u32 at, u32 v)
-{
-	asm volatile("red.shared.or.b32 [%0], %1;" : : "r"(at), "r"(v) : "memory");
-}
-
 /*
- * Add cnt words a, continued by fill (0 or ~0), to the two's complement number
- * at p, p + plane, …, of `words` words, starting with word w0.  Returns what
- * is carried out of the last word.  CHECK: w0 + CNT may be above words.
+ * Adds the CNT words a[], sign-extended by `fill` (0 or ~0), to a two's complement number in shared
+ * memory, from its word w0 on. The number has `words` words at p, p + plane, p + 2 * plane and so
+ * on. Returns the carry out of the last word. CHECK: w0 + CNT may exceed `words`.
  */
 template <int CNT, bool CHECK = true>
 static __device__ __forceinline__ int
@@ -454,17 +485,20 @@ add_words(u32 *p, u32 plane, int words, const u32 (&a)[CNT], u32 fill, int w0)
 	return (int) (fill + carry);
 }
 
-/* Wide sums: where a double lies in a window. */
-struct FixPart
+/* A double as a fixed-point number: (negative ? -m : m) * 2^(e0 + shift). */
+struct FixValue
 {
-	u64 m; /* 53 bits, 0 for zero */
+	u64 m; /* at most 53 bits; 0 for zero */
 	int shift;
 	bool negative;
 };
 
-/* False if the value has no exact place in the window. */
+/*
+ * Converts the bits of a double to fixed point. Returns false if the value is an out-of-window row:
+ * it has no exact place in the window.
+ */
 static __device__ __forceinline__ bool
-fix_split(u64 bits, int e0, int max_shift, FixPart &f)
+fix_from_double(u64 bits, int e0, int max_shift, FixValue &f)
 {
 	int e = (int) (bits >> 52) & 0x7ff;
 
@@ -473,7 +507,7 @@ fix_split(u64 bits, int e0, int max_shift, FixPart &f)
 	f.shift = max(e, 1) - (1075 + e0);
 	if ((u32) f.shift <= (u32) max_shift)
 		return e != 0x7ff;
-	/* seldom: zero, low bits that are all zero, or none of the window's */
+	/* rare cases: zeros, and values below the window whose bits below 2^e0 are all 0 */
 	if (f.m != 0 &&
 		(e == 0x7ff || f.shift > 0 || f.shift < -52 || (f.m & ((1ULL << -f.shift) - 1))))
 		return false;
@@ -496,8 +530,9 @@ negate_words(u32 (&a)[CNT])
 	}
 }
 
+/* Adds a fixed-point value to a wide sum. */
 static __device__ __forceinline__ void
-add_fix(u32 *p, u32 plane, int words, const FixPart &f)
+add_fix(u32 *p, u32 plane, int words, const FixValue &f)
 {
 	int s = f.shift & 31;
 	u64 lo = f.m << s;
@@ -507,12 +542,13 @@ add_fix(u32 *p, u32 plane, int words, const FixPart &f)
 		return;
 	if (f.negative)
 		negate_words(a);
-	/* the window leaves room for all three words */
+	/* the window has room for all three words */
 	add_words<3, false>(p, plane, words, a, f.negative ? ~0u : 0, f.shift >> 5);
 }
 
+/* Adds the product of two fixed-point values to a wide sum. */
 static __device__ __forceinline__ void
-add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
+add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
 {
 	int shift = f.shift + g.shift;
 	int s = shift & 31;
@@ -530,45 +566,53 @@ add_product(u32 *p, u32 plane, int words, const FixPart &f, const FixPart &g)
 }
 
 /*
- * FIX: a value is cut into signed digits by adding numbers so large that the
- * sum's last bit is the digit's unit: no exponents to compare, and every digit
- * is added to its word by itself.  A word overflows after 32 additions at the
- * earliest; the thread that sees it carries on.  The lowest digit is biased to
- * be positive, so that its word says whether a bin was touched at all, and is
- * narrower, so that this word overflows seldom, too.  A word past the digits
- * takes the last carries.
+ * FIX: sums of doubles in fixed point.
  *
- * Three digits are as wide as they can be.  Four have bits to spare, so they are
- * narrower and overflow more seldom: a few bins take many rows each.
+ * A value is split into 3 or 4 signed digits. To cut off a digit, a large constant is added to the
+ * value: the last bit of that sum has the weight of the digit's unit, and the low 32 bits of its
+ * bit pattern are the digit. No exponents are compared, and each digit is added to a word of its
+ * own.
+ *
+ * A word overflows after 32 additions at the earliest. The thread whose addition overflows adds the
+ * carry to the next word. The lowest digit has a bias that makes it positive, so its word is not
+ * zero once a row was added to the bin, unless it overflowed. It has fewer bits, so that its word
+ * overflows rarely. One word above the digits takes the last carries.
+ *
+ * Three digits are as wide as they can be. Four digits have bits to spare, so they are narrower and
+ * overflow less often. They are used for few bins, which get many rows each.
  */
 #define FIX_LOW_BITS 20
 #define FIX_MAX_DIGITS 4
 
-/* Bits of a digit above the lowest, in a sum of so many digits. */
+/* Returns the bits of a digit other than the lowest, in sums of `digits` digits. */
 static __host__ __device__ __forceinline__ int
-fix_bits(int digits)
+fix_digit_bits(int digits)
 {
 	return digits == 4 ? 24 : 27;
 }
 
+/* Returns log2 of the weight of a word, relative to 2^e0. */
 static __host__ __device__ __forceinline__ int
-fix_weight(int digits, int word)
+fix_log2_weight(int digits, int word)
 {
-	return word == 0 ? 0 : FIX_LOW_BITS + fix_bits(digits) * (word - 1);
+	return word == 0 ? 0 : FIX_LOW_BITS + fix_digit_bits(digits) * (word - 1);
 }
 
-/* What carries out of this word are worth in the next. */
+/* Returns the value that a carry out of this word has in the next word. */
 static __device__ __forceinline__ int
-fix_carry(int digits, int word)
+fix_carry_value(int digits, int word)
 {
-	return 1 << (32 - (word == 0 ? FIX_LOW_BITS : fix_bits(digits)));
+	return 1 << (32 - (word == 0 ? FIX_LOW_BITS : fix_digit_bits(digits)));
 }
 
-/* The large number for a digit: 1.5 * 2^52 units, and its bias. */
+/*
+ * Returns the constant that cuts off a digit: 1.5 * 2^52 units of it, and the bias of the lowest
+ * digit, which the second digit subtracts again.
+ */
 static __device__ __forceinline__ double
 fix_magic(int e0, int digits, int digit)
 {
-	u64 bits = (u64) (1075 + e0 + fix_weight(digits, digit)) << 52 | 1ULL << 51;
+	u64 bits = (u64) (1075 + e0 + fix_log2_weight(digits, digit)) << 52 | 1ULL << 51;
 
 	if (digit == 0)
 		bits += 1 << FIX_LOW_BITS;
@@ -577,16 +621,19 @@ fix_magic(int e0, int digits, int digit)
 	return __longlong_as_double(bits);
 }
 
-/* The high word of absolute values starts below this; the top digit fits 27 bits then. */
+/*
+ * Returns the least high word of an absolute value that is too large for the window. Below it, the
+ * top digit has at most 27 bits.
+ */
 static __device__ __forceinline__ u32
-fix_limit(int e0, int max_shift)
+fix_high_word_limit(int e0, int max_shift)
 {
 	return (u32) (1023 + 53 + e0 + max_shift) << 20;
 }
 
-/* Cuts off one digit; r keeps the rest. */
+/* Cuts off a digit of r and returns it; r keeps the rest. */
 static __device__ __forceinline__ u32
-fix_digit(double &r, double magic)
+fix_cut_digit(double &r, double magic)
 {
 	double t = r + magic;
 
@@ -594,14 +641,11 @@ fix_digit(double &r, double magic)
 	return (u32) __double2loint(t);
 }
 
-/*
- * The window of a slot's float sum: the numbers that cut off digits, and where values are too
- * large.
- */
+/* The window of a FIX slot, in the form in which values are split into digits. */
 template <int DIGITS> struct FixWindow
 {
-	double magic[DIGITS + 1];
-	u32 limit;
+	double magic[DIGITS + 1]; /* fix_magic of each digit */
+	u32 limit;                /* fix_high_word_limit */
 
 	__device__ __forceinline__
 	FixWindow(const HistArgs &args, int s)
@@ -614,13 +658,13 @@ template <int DIGITS> struct FixWindow
 		limit = 0;
 		if constexpr (DIGITS > 0)
 		{
-			limit = fix_limit(e0, max_shift);
+			limit = fix_high_word_limit(e0, max_shift);
 #pragma unroll
 			for (int k = 0; k < DIGITS; k++)
 				magic[k] = fix_magic(e0, DIGITS, k);
 		}
 	}
-	/* Digits of a double; whether it has them all. */
+	/* Splits a double into digits. Returns false if the value is out of the window. */
 	template <int ROOM>
 	__device__ __forceinline__ bool
 	cut(double v, u32 (&d)[ROOM]) const
@@ -629,22 +673,25 @@ template <int DIGITS> struct FixWindow
 
 #pragma unroll
 		for (int k = DIGITS - 1; k >= 0; k--)
-			d[k] = fix_digit(r, magic[k]);
+			d[k] = fix_cut_digit(r, magic[k]);
 		return ((u32) __double2hiint(v) & 0x7fffffff) < limit && r == 0;
 	}
 };
 
-/* Whether an addition of d that made s of old left the range of a word. */
+/*
+ * Returns whether the addition s = old + d overflowed a word of a FIX sum. Word 0 is unsigned, the
+ * others are signed.
+ */
 static __device__ __forceinline__ bool
 fix_overflows(int word, u32 old, u32 d, u32 s)
 {
 	return word == 0 ? s < d : (int) ((old ^ s) & (d ^ s)) < 0;
 }
 
-/* Whether any of the additions of d to old did, by the top bits of what they would carry. */
+/* Returns whether any addition of a digit d to a word that held `old` overflowed. */
 template <int DIGITS, int ITEMS, int ROOM>
 static __device__ __forceinline__ bool
-digits_overflow(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
+any_digit_overflows(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
 {
 	u32 over = 0;
 
@@ -663,6 +710,7 @@ digits_overflow(const u32 (&old)[ITEMS][DIGITS], const u32 (&d)[ITEMS][ROOM])
 	return (int) over < 0;
 }
 
+/* Raises *p to v. Most rows do not raise it, so it is read first. */
 static __device__ __forceinline__ void
 max_u32(u32 *p, u32 v)
 {
@@ -670,7 +718,7 @@ max_u32(u32 *p, u32 v)
 		atomicMax(p, v);
 }
 
-/* Few rows raise a maximum, so the compare-and-swap loop hardly runs. */
+/* Raises *p to v. Few rows raise a maximum, so the compare-and-swap loop rarely runs. */
 static __device__ __forceinline__ void
 max_u64(u64 *p, u64 v)
 {
@@ -686,25 +734,30 @@ max_u64(u64 *p, u64 v)
 	}
 }
 
-/* ---- codes whose order is the operator's ---------------------------------- */
+/* ---- codes that compare like values ----------------------------------------- */
 
+/*
+ * Returns a code of a double that compares as an unsigned integer in SQL's order: all NaNs have one
+ * code, the greatest. 0 and -0 have different codes.
+ */
 static __device__ __forceinline__ u64
-order_f64(u64 bits)
+f64_order_code(u64 bits)
 {
 	if ((bits & ~(1ULL << 63)) > 0x7ff0000000000000ULL)
 		bits = 0x7ff8000000000000ULL;
 	return bits >> 63 ? ~bits : bits | 1ULL << 63;
 }
 
+/* Returns the bits of the double that has this code. */
 static __device__ __forceinline__ u64
-unorder_f64(u64 code)
+f64_of_order_code(u64 code)
 {
 	return code >> 63 ? code & ~(1ULL << 63) : ~code;
 }
 
-/* v: the bits of the float as a double. */
+/* Returns the code of a float4, given the bits of its value as a double. */
 static __device__ __forceinline__ u32
-order_f32(u64 v)
+f32_order_code(u64 v)
 {
 	u32 bits = __float_as_uint((float) __longlong_as_double(v));
 
@@ -714,12 +767,15 @@ order_f32(u64 v)
 }
 
 static __device__ __forceinline__ float
-unorder_f32(u32 code)
+f32_of_order_code(u32 code)
 {
 	return __uint_as_float(code >> 31 ? code & 0x7fffffffu : ~code);
 }
 
-/* The greater the code, the better; 0 is the identity's or below it. */
+/*
+ * Returns the code of an input of a minimum or maximum: the greater the code, the better the value.
+ * Code 0 stands for an empty bin. The code of the identity is 0 or more.
+ */
 static __device__ __forceinline__ u64
 max_code(int op, u64 v)
 {
@@ -732,24 +788,23 @@ max_code(int op, u64 v)
 		case MONOID_MAX_DEC:
 			return v ^ 1ULL << 63;
 		case MONOID_MIN_F64:
-			return ~order_f64(v);
+			return ~f64_order_code(v);
 		case MONOID_MAX_F64:
-			return order_f64(v);
+			return f64_order_code(v);
 		case MONOID_MIN_I32:
 			return ~((u32) v ^ 0x80000000u) & 0xffffffffu;
 		case MONOID_MAX_I32:
 			return (u32) v ^ 0x80000000u;
 		case MONOID_MIN_F32:
-			return (u32) ~order_f32(v);
+			return (u32) ~f32_order_code(v);
 		default: /* MAX_F32 */
-			return order_f32(v);
+			return f32_order_code(v);
 	}
 }
 
 /*
- * Allows a kernel all the shared memory of a block.  The limit is the function's,
- * not the launch's: set to what one launch needs, it would fail the larger one of
- * another thread that comes between.
+ * Lets launches of a kernel use all shared memory of a block. The limit belongs to the kernel, not
+ * to a launch: if each launch set what it needs, a larger launch of another thread could fail.
  */
 template <class... Params>
 static inline cudaError_t

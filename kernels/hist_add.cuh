@@ -37,7 +37,8 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 #pragma unroll
 		for (int k = 0; k < DIGITS; k++)
 		{
-			int carry = (int) d[j][k] < 0 ? -fix_carry(DIGITS, k) : fix_carry(DIGITS, k);
+			int carry =
+				(int) d[j][k] < 0 ? -fix_carry_value(DIGITS, k) : fix_carry_value(DIGITS, k);
 			int to = k + 1;
 
 			if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
@@ -49,11 +50,11 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 
 				if (!fix_overflows(to, was, (u32) carry, was + carry))
 					continue;
-				carry = carry < 0 ? -fix_carry(DIGITS, to) : fix_carry(DIGITS, to);
+				carry = carry < 0 ? -fix_carry_value(DIGITS, to) : fix_carry_value(DIGITS, to);
 				to++;
 			}
-			carry_digit(args, slot, place.word * place.plane + at[j], place.plane,
-						place.bin_at(at[j]), to, carry);
+			add_carry_to_word(args, slot, place.word * place.plane + at[j], place.plane,
+							  place.bin_at(at[j]), to, carry);
 		}
 }
 
@@ -146,7 +147,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		for (int j = 0; j < ITEMS; j++)
 			add(j);
 	}
-	if (digits_overflow(old, d))
+	if (any_digit_overflows(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
 	change_floats(args, fast, place, at, v, out_of_window);
 	/* lanes that came apart here would stay so for the rest of the loop */
@@ -158,8 +159,8 @@ static __device__ __forceinline__ void
 add_rest(const HistArgs &args, const HistSlot &slot, const FastShared &place, u32 at, u32 rest)
 {
 	if (rest && slot.spill)
-		add_carry(args.limb + (slot.limb + 1) * (size_t) args.limb_bins, place.bin_at(at),
-				  (int) rest < 0, 1);
+		add_carry_to_memory(args.limb + (slot.limb + 1) * (size_t) args.limb_bins, place.bin_at(at),
+							(int) rest < 0, 1);
 	else if (rest)
 		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), rest);
 }
@@ -256,7 +257,7 @@ add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&a
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
 			if ((in >> j & 1) && code[j] == 0)
-				change_decimal(args, s, place.bin_at(at[j]), (int64_t) v[j]);
+				change_decimal_extreme(args, s, place.bin_at(at[j]), (int64_t) v[j]);
 		__syncwarp();
 	}
 }

@@ -97,13 +97,13 @@ value_code(GpuaggValueType type, u64 bits)
  * compute-sanitizer's racecheck reports them, as it does all accesses without a barrier between, so
  * test/gpu.sh has it leave this kernel out.
  */
-struct Entries
+struct SharedPairs
 {
 	volatile int64_t *keys, *values;
 	u32 *locks;
 
 	__device__ __forceinline__
-	Entries(u32 n)
+	SharedPairs(u32 n)
 	{
 		extern __shared__ __align__(16) u32 shared[];
 
@@ -178,13 +178,13 @@ struct Entries
  * The states themselves, which are read as they were at some time: where the device has no accesses
  * of 16 bytes that cannot be torn, their keys alone.
  */
-struct States
+struct DeviceStates
 {
 	gpuagg_kv *states;
 	const HistArgs &args;
 
 	__device__ __forceinline__
-	States(const HistArgs &a, int s)
+	DeviceStates(const HistArgs &a, int s)
 		: states((gpuagg_kv *) a.slot[s].states), args(a)
 	{
 	}
@@ -423,7 +423,7 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 				in |= 1u << j;
 		}
 		in = find_bins<ITEMS>(args.bins, row, in, bin, args.report ? args.status : nullptr);
-		in = slot_rows<ITEMS>(slot, row, in);
+		in = filter_slot_rows<ITEMS>(slot, row, in);
 		load_items<ITEMS>(slot.x, row, in, read, unused);
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -456,8 +456,8 @@ __launch_bounds__(threads_for<K>(), 1)
 {
 	u32 nbins = (u32) args.bins.nbins, n = nbins << argmax.log2_copies,
 		mask = (1u << argmax.log2_copies) - 1;
-	States states(args, argmax.slot);
-	Entries entries(n);
+	DeviceStates states(args, argmax.slot);
+	SharedPairs entries(n);
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -475,7 +475,7 @@ __launch_bounds__(threads_for<K>(), 1)
 	__syncthreads();
 	for (u32 i = threadIdx.x; i < nbins; i += threads_for<K>())
 	{
-		u32 b = rotated(i, nbins);
+		u32 b = rotate_by_block(i, nbins);
 		gpuagg_kv v = Op::identity();
 
 		for (u32 m = 0; m <= mask; m++)
@@ -490,7 +490,7 @@ __launch_bounds__(threads_for<K>(), 1)
 	argmax_global_kernel(const __grid_constant__ HistArgs args,
 						 const __grid_constant__ ArgmaxArgs argmax)
 {
-	States states(args, argmax.slot);
+	DeviceStates states(args, argmax.slot);
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -519,8 +519,9 @@ launch(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
 static bool
 takes_vectors(const HistArgs &args, const HistSlot &slot)
 {
-	return hist_simple_bins(args.bins) && !slot.filter && !slot.x.validity && !slot.y.validity &&
-		(uintptr_t) args.bins.column[0].values % 16 == 0 && (uintptr_t) slot.x.values % 16 == 0;
+	return hist_bins_are_simple(args.bins) && !slot.filter && !slot.x.validity &&
+		!slot.y.validity && (uintptr_t) args.bins.column[0].values % 16 == 0 &&
+		(uintptr_t) slot.x.values % 16 == 0;
 }
 
 template <typename Op>
@@ -552,7 +553,7 @@ hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFac
 		STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	for (int s = 0; s < args.nslots; s++)
 	{
-		ArgmaxArgs argmax = {simple_bins(args.bins), s, model.log2_copies,
+		ArgmaxArgs argmax = {make_simple_bins(args.bins), s, model.log2_copies,
 							 (u32) min(HIST_ARGMAX_LAST * (args.bins.nbins << model.log2_copies),
 									   (int64_t) args.nrows)};
 

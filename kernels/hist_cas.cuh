@@ -30,7 +30,7 @@ identity_bits()
 
 template <typename Op>
 static __device__ __forceinline__ typename Op::State
-kept_state(u64 kept)
+cas_word_state(u64 kept)
 {
 	typename Op::State v;
 
@@ -110,8 +110,8 @@ change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&l
 /* The same of a slot's operator. */
 template <int ITEMS>
 static __device__ __forceinline__ void
-add_kept(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok,
-		 const int32_t (&bin)[ITEMS], const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
+add_cas_rows(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok,
+			 const int32_t (&bin)[ITEMS], const u64 (&lo)[ITEMS], const u64 (&hi)[ITEMS])
 {
 	int err = 0;
 

@@ -256,7 +256,7 @@ bin_lock(const HistArgs &args, u32 bin)
  * and their copies.  The preparation must have ended.
  */
 static __device__ __forceinline__ u32
-bin_of_block(const HistArgs &args, int s, u32 bin)
+bin_in_block_copy(const HistArgs &args, int s, u32 bin)
 {
 	const HistCopies &extra = args.extra[s];
 
@@ -370,7 +370,7 @@ struct HotEntry
 static __host__ __device__ __forceinline__ u32
 words_before_hot(const HistArgs &args)
 {
-	return (args.words * (args.pass_bins << args.log2_most) + 3) & ~3u;
+	return (args.words * (args.pass_bins << args.log2_max_copies) + 3) & ~3u;
 }
 
 /* Shared memory of a block, in bytes. */
@@ -391,7 +391,7 @@ hot_entries(const HistArgs &args, u32 warp)
 
 /* By the whole block, before the first row. */
 static __device__ __forceinline__ void
-hot_begin(const HistArgs &args)
+hot_entries_init(const HistArgs &args)
 {
 	HotEntry *entry = hot_entries(args, threadIdx.x / 32);
 
@@ -442,7 +442,7 @@ put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulon
  * entries, what its warps have of a bin at once.
  */
 static __device__ __forceinline__ void
-hot_end(const HistArgs &args)
+hot_entries_flush(const HistArgs &args)
 {
 	if (args.hot_entries == 0)
 		return;

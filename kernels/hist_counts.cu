@@ -36,7 +36,7 @@ struct CountArgs
 
 /* Carries out of the bytes of a word, to the states of their bins. */
 static __device__ __noinline__ void
-settle_carries(const CountArgs &args, u32 word, u32 old, u32 d)
+move_carries_to_states(const CountArgs &args, u32 word, u32 old, u32 d)
 {
 	extern __shared__ __align__(16) u32 counts[];
 	u64 *states = args.states + args.bin0 + 4 * word;
@@ -107,7 +107,7 @@ count_rows(const CountArgs &args, const CountRange &range, const int32_t (&value
 #pragma unroll
 		for (int j = 0; j < N; j++)
 			if ((old[j] & 255 * d[j]) == 255 * d[j])
-				settle_carries(args, ((u32) value[j] - range.origin) / 4, old[j], d[j]);
+				move_carries_to_states(args, ((u32) value[j] - range.origin) / 4, old[j], d[j]);
 	/* lanes that came apart here would stay so for the rest of the loop */
 	__syncwarp();
 }
@@ -233,18 +233,19 @@ __launch_bounds__(FOLD_THREADS)
 #define MOST_BLOCKS (8 * 256)
 
 int
-hist_count_blocks(u32 nrows, const DeviceFacts &facts)
+hist_byte_count_blocks(u32 nrows, const DeviceFacts &facts)
 {
 	return (int) min((u32) min(facts.sms, MOST_BLOCKS), nrows / 4096 + 1);
 }
 
 GpuaggCudaStatus
-hist_launch_counts(const HistArgs &hist, u32 *bytes, const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_byte_counts(const HistArgs &hist, u32 *bytes, const DeviceFacts &facts,
+						cudaStream_t stream)
 {
 	CountArgs args = CountArgs();
-	int blocks = hist_count_blocks(hist.nrows, facts);
+	int blocks = hist_byte_count_blocks(hist.nrows, facts);
 
-	args.bins = simple_bins(hist.bins);
+	args.bins = make_simple_bins(hist.bins);
 	args.nrows = hist.nrows;
 	args.pass_bins = hist.pass_bins;
 	args.states = (u64 *) hist.slot[0].states;

@@ -43,13 +43,13 @@ struct FloatExtremes
 	read(const HistArgs &args, const FastArgs &fast, u32 shared_at, u32 plane, u32 at, double v,
 		 bool in)
 	{
-		u64 order = order_f64((u64) __double_as_longlong(v));
+		u64 order = f64_order_code((u64) __double_as_longlong(v));
 
 #pragma unroll
 		for (int k = 0; k < FAST_MORE; k++)
 		{
-			bool there = fast.more[k] >= 0;
-			const HistSlot &slot = args.slot[there ? fast.more[k] : 0];
+			bool there = fast.joined[k] >= 0;
+			const HistSlot &slot = args.slot[there ? fast.joined[k] : 0];
 
 			word_at[k] = shared_at + (slot.word * plane + 2 * at) * (u32) sizeof(u32);
 			code[k] = slot.op == MONOID_MIN_F64 ? ~order : order;
@@ -128,10 +128,10 @@ add_deviation_row(const HistArgs &args, const FastArgs &fast, const DeviationPla
 	const HistSlot &slot = args.slot[fast.slot];
 	u32 at = in ? (b << p.place.log2_copies) | p.place.copy : 0,
 		words_at = p.place.words_at + at * (u32) sizeof(u32);
-	FixPart f;
+	FixValue f;
 	MomentDigits<BITS> m;
 	FloatExtremes extremes;
-	bool fits = fix_split((u64) __double_as_longlong(v), e0, slot.max_shift, f);
+	bool fits = fix_from_double((u64) __double_as_longlong(v), e0, slot.max_shift, f);
 
 	if (EXTREMES)
 		extremes.read(args, fast, p.shared_at, p.place.plane, at, v, in);
@@ -165,8 +165,8 @@ add_deviation_rows(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 
 				   u64 begin, u64 end, bool first)
 {
 	const double *values = (const double *) args.slot[fast.slot].x.values;
-	DeviationPlaces p = {place_of<FAST_ACCUM_F64>(args, fast, fast.count >= 0, shared,
-												  log2_copies(args), bin0, nbins)};
+	DeviationPlaces p = {make_fast_shared<FAST_ACCUM_F64>(args, fast, fast.count >= 0, shared,
+														  log2_copies(args), bin0, nbins)};
 	int e0 = args.window[2 * fast.slot];
 	u32 outside = 0;
 	DeviationKeys<PAIRED> keys, next_keys = {};
@@ -229,7 +229,7 @@ __launch_bounds__(THREADS, 1)
 		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
 		__syncthreads();
-		clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
+		clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_max_copies));
 		if (pass == 0)
 			wait_for_predecessor();
 		__syncthreads();
@@ -270,7 +270,7 @@ __launch_bounds__(HIST_THREADS, 1) out_of_window_kernel(const __grid_constant__ 
 
 	wait_for_predecessor();
 	let_successor_start();
-	hot_begin(args);
+	hot_entries_init(args);
 	/* a warp reads 32 words of marks together, so that words without marks cost little */
 	for (u32 first = (blockIdx.x * (HIST_THREADS / 32) + threadIdx.x / 32) * 32; first < words;
 		 first += warps * 32)
@@ -287,11 +287,11 @@ __launch_bounds__(HIST_THREADS, 1) out_of_window_kernel(const __grid_constant__ 
 			/* the count that shares the word of the deviations lacks these rows */
 			if (has && fast.in_moments >= 0)
 				count_in_limb(args, args.slot[fast.in_moments], bin);
-			change_rows<CHANGE_OUT_OF_WINDOW>(args, fast.slot, bin_of_block(args, fast.slot, bin),
-											  has, bits, 0);
+			change_rows<CHANGE_OUT_OF_WINDOW>(
+				args, fast.slot, bin_in_block_copy(args, fast.slot, bin), has, bits, 0);
 		}
 	}
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
 /* Queues the kernel of deviations with the width of digits that the slot has. */
@@ -308,7 +308,8 @@ launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts 
 	if (err != cudaSuccess)
 		return err;
 	return launch_early(kernel, facts.sms, THREADS,
-						(size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32),
+						(size_t) args.words * (args.pass_bins << args.log2_max_copies) *
+							sizeof(u32),
 						facts, stream, args, fast);
 }
 
@@ -316,7 +317,7 @@ cudaError_t
 hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
 					   cudaStream_t stream)
 {
-	bool extremes = fast.more[0] >= 0;
+	bool extremes = fast.joined[0] >= 0;
 	cudaError_t err = fast.paired ?
 		(extremes ? launch_deviations<true, true> :
 					launch_deviations<false, true>) (args, fast, facts, stream) :
@@ -337,7 +338,7 @@ hist_deviation_mark_words(const HistArgs &args)
 	FastArgs fast = FastArgs();
 	int kind;
 
-	return fast_shape(args, fast, kind) && kind == FAST_ACCUM_F64 ?
+	return fast_match_shape(args, fast, kind) && kind == FAST_ACCUM_F64 ?
 		((size_t) args.nrows + 31) / 32 :
 		0;
 }

@@ -509,16 +509,19 @@ carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4]
 			lowest |= 1u << j;
 		if (fix_overflows(1, old[j][1], d[j][1], old[j][1] + d[j][1]))
 		{
-			u32 carry = (u32) ((int) d[j][1] < 0 ? -fix_carry(DIGITS, 1) : fix_carry(DIGITS, 1)),
+			u32 carry = (u32) ((int) d[j][1] < 0 ? -fix_carry_value(DIGITS, 1) :
+												   fix_carry_value(DIGITS, 1)),
 				was = atomicAdd(top - place.plane, carry);
 
 			if (fix_overflows(2, was, carry, was + carry))
 				atomicAdd(top,
-						  (u32) ((int) carry < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
+						  (u32) ((int) carry < 0 ? -fix_carry_value(DIGITS, 2) :
+												   fix_carry_value(DIGITS, 2)));
 		}
 		if (fix_overflows(2, old[j][2], d[j][2], old[j][2] + d[j][2]))
 			atomicAdd(top,
-					  (u32) ((int) d[j][2] < 0 ? -fix_carry(DIGITS, 2) : fix_carry(DIGITS, 2)));
+					  (u32) ((int) d[j][2] < 0 ? -fix_carry_value(DIGITS, 2) :
+												 fix_carry_value(DIGITS, 2)));
 	}
 	return lowest;
 }
@@ -533,7 +536,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 			const ExchangeShared &place, const FixWindow<3> &window, const u32 (&at)[4],
 			const double (&v)[4], u32 in)
 {
-	constexpr int DIGITS = digits_of(FAST_FIX3_F64);
+	constexpr int DIGITS = fast_digits(FAST_FIX3_F64);
 	u32 d[4][DIGITS], old[4][DIGITS];
 	u32 out_of_window = 0, lowest = 0;
 
@@ -564,7 +567,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 			if (in & ~out_of_window & 1u << j)
 				old[j][k] = atomicAdd(place.words + k * place.plane + at[j], d[j][k]);
 		}
-	if (digits_overflow(old, d))
+	if (any_digit_overflows(old, d))
 		lowest = carry_doubles<DIGITS>(place, at, d, old);
 #pragma unroll 1
 	for (; lowest; lowest &= lowest - 1)
@@ -574,16 +577,17 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 			j == 1     ? at[1] :
 			j == 2     ? at[2] :
 						 at[3],
-			carry = (u32) fix_carry(DIGITS, 0), was;
+			carry = (u32) fix_carry_value(DIGITS, 0), was;
 
 		/* the lowest word marks the bin as used, but may be zero after the overflow */
-		leave_negative_zero(args.slot[fast.slot], place.bin_at(a));
+		replace_negative_zero(args.slot[fast.slot], place.bin_at(a));
 		for (int w = 1; w <= DIGITS; w++)
 		{
 			was = atomicAdd(place.words + w * place.plane + a, carry);
 			if (!fix_overflows(w, was, carry, was + carry))
 				break;
-			carry = (u32) ((int) carry < 0 ? -fix_carry(DIGITS, w) : fix_carry(DIGITS, w));
+			carry =
+				(u32) ((int) carry < 0 ? -fix_carry_value(DIGITS, w) : fix_carry_value(DIGITS, w));
 		}
 	}
 	if (__any_sync(~0u, out_of_window != 0))
@@ -606,8 +610,8 @@ static __device__ __forceinline__ void
 run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds)
 {
 	extern __shared__ __align__(16) u32 shared[];
-	constexpr int DIGITS = digits_of(KIND);
-	static_assert(tile_items(KIND, false) == 4 && sizeof(typename FastInput<KIND>::type) == 8,
+	constexpr int DIGITS = fast_digits(KIND);
+	static_assert(fast_tile_items(KIND, false) == 4 && sizeof(typename FastInput<KIND>::type) == 8,
 				  "rows of a queue");
 	u32 thread = threadIdx.x - PRODUCERS - RESERVERS, group = thread / CONSUMERS,
 		t = thread % CONSUMERS;
@@ -615,7 +619,7 @@ run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 	FixWindow<DIGITS> window(args, fast.slot);
 
 	(FastShared &) place =
-		place_of<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
+		make_fast_shared<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
 	place.x = &x;
 	place.hot = exchange_tile(args, x).hot;
 	for (u32 round = group; round < rounds; round += CONSUMER_GROUPS)
@@ -655,8 +659,8 @@ run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 /* ---- the kernels ------------------------------------------------------------------------ */
 
 /*
- * The exchange.  Block b is owner b.  At its end a block writes its own bins to states, and adds its
- * hot bins to limbs.  The launch is cooperative, so it starts when its predecessor has ended.
+ * The exchange.  Block b is owner b.  At its end a block writes its own bins to states, and adds
+ * its hot bins to limbs.  The launch is cooperative, so it starts when its predecessor has ended.
  */
 template <int KIND>
 static __global__ void
@@ -690,8 +694,8 @@ __launch_bounds__(THREADS, 1)
 	__syncthreads();
 	if (any_hot)
 		flush_to_limbs(args, shared + x.local, HOT_LOG2_COPIES, HOT_BINS, x.limb, 0);
-	flush_fast<KIND>(args, fast, shared, x.plane, x.local,
-					 [&](u32 b) { return bin_of(x, blockIdx.x, b); });
+	flush_fast_to_states<KIND>(args, fast, shared, x.plane, x.local,
+							   [&](u32 b) { return bin_of(x, blockIdx.x, b); });
 }
 
 /* Combines the deferred rows with their states. */
@@ -751,7 +755,7 @@ static __global__ void __launch_bounds__(2 * HOT_BINS)
 static bool
 is_exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
-	return args.nslots <= 2 && fast_shape(args, fast, kind) &&
+	return args.nslots <= 2 && fast_match_shape(args, fast, kind) &&
 		(kind == FAST_FIX3_F64 || kind == FAST_INT_I64);
 }
 
@@ -775,7 +779,7 @@ exchange_bytes(const HistArgs &args, const HistExchange &x)
 }
 
 bool
-hist_can_exchange(const HistArgs &args, const DeviceFacts &facts, bool always)
+hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool always)
 {
 	HistExchange x = HistExchange();
 	FastArgs fast;
@@ -795,12 +799,12 @@ hist_can_exchange(const HistArgs &args, const DeviceFacts &facts, bool always)
 	return x.plane <= 1 << 16 && exchange_bytes(args, x) + 1024 <= facts.smem_per_block;
 }
 
-/* What prepare_kernel clears, in words: limbs of hot bins, rows of queues, counts. */
+/* What prepare_call_kernel clears, in words: limbs of hot bins, rows of queues, counts. */
 #define QUEUE_WORDS (EXCHANGE_ROUNDS * MOST_OWNERS)
 #define COUNT_WORDS (2 * EXCHANGE_ROUNDS + 1)
 
 size_t
-hist_exchange_zero_words(const HistArgs &args)
+hist_exchange_zeroed_words(const HistArgs &args)
 {
 	return (size_t) args.limbs * HOT_BINS * 2 + QUEUE_WORDS + COUNT_WORDS;
 }

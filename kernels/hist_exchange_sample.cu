@@ -66,9 +66,9 @@ count_out_of_window(const HistArgs &args, const FastArgs &fast, const u64 (&valu
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		FixPart unused;
+		FixValue unused;
 
-		out_of_window += !fix_split(value[j], e0, slot.max_shift, unused);
+		out_of_window += !fix_from_double(value[j], e0, slot.max_shift, unused);
 	}
 	return out_of_window;
 }

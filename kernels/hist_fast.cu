@@ -1,18 +1,20 @@
 /*
  * hist_fast.cu
- *	  Accumulating kernels for the common shapes: an int32 column of bins, or
- *	  of keys with one range, or two of these, and one operator, with or without a count, over a
- *	  column without NULLs or filter.
+ *	  Kernels in shared memory for common shapes of calls (hist_fast.cuh): simple or paired bins, and
+ *	  one operator over a column without NULLs or filter, with or without a COUNT and extremes.
  *
- * Everything else goes through the kernels of hist_kernels.cu.  Same layout of shared
- * memory, same limbs; what differs is that no choice is left to the inner
- * loop, so that it runs at memory bandwidth.
+ * hist_kernels.cu has the kernels for all other calls. Words in shared memory and limbs are the
+ * same in both. Here the inner loop has nothing left to decide, so that it runs at memory
+ * bandwidth. There are two kernels for each kind of slot:
+ *
+ *	accumulate_fast_kernel	rows in their order, M copies, S passes; flushes to limbs
+ *	accumulate_fast_partition_kernel	rows of partitions; flushes to states
  */
 #include "hist_add.cuh"
 
-/* The bin that two of three rows have. */
+/* Returns the bin that at least two of three sampled rows of a work item have, or NO_BIN. */
 static __device__ __forceinline__ u32
-hot_bin(const uint16_t *bin, const HistItem &item)
+sample_hot_bin(const uint16_t *bin, const HistItem &item)
 {
 	u32 third = (item.row1 - item.row0) / 3, b[3];
 
@@ -21,10 +23,10 @@ hot_bin(const uint16_t *bin, const HistItem &item)
 	return b[0] == b[1] || b[0] == b[2] ? b[0] : b[1] == b[2] ? b[1] : NO_BIN;
 }
 
-/* What a warp has of the hot bin, to the limbs of the split partition. */
+/* Adds what the warp has in registers for the hot bin to the limbs of the split partition. */
 template <int DIGITS>
 static __device__ __forceinline__ void
-flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *limbs)
+flush_hot_bin(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *limbs)
 {
 	for (int d = 16; d > 0; d /= 2)
 	{
@@ -42,19 +44,19 @@ flush_hot(const HistArgs &args, const FastArgs &fast, HotBin<DIGITS> &hot, u64 *
 				  (u64) hot.digit[k]);
 }
 
-/*
- * A thread's rows of one tile, loaded ahead of their turn; where PAIRED, `bin` and `inner` are two
- * keys.
- */
+/* A thread's rows of one tile, loaded before the previous tile is added. */
 template <int KIND, bool PAIRED> struct FastTile
 {
 	typedef typename FastInput<KIND>::type T;
-	static constexpr int ITEMS = tile_items(KIND, PAIRED);
-	u32 bin[ITEMS];
-	u32 inner[PAIRED ? ITEMS : 1];
-	T v[ITEMS];
+	static constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
+	u32 bin[ITEMS];                /* bin, or PAIRED: the outer key */
+	u32 inner[PAIRED ? ITEMS : 1]; /* PAIRED: the inner key */
+	T v[ITEMS];                    /* value */
 
-	/* Rows past the end get a bin that is none; without bins the others' is 0. */
+	/*
+	 * Loads the rows from `base` on, up to `end`. bins == NULL: all rows have bin 0. Rows past the
+	 * end get `none`, which is not a bin.
+	 */
 	template <typename B>
 	__device__ __forceinline__ void
 	load(const B *bins, const int32_t *inners, const T *values, u64 base, u64 end, int threads,
@@ -100,12 +102,12 @@ template <int KIND, bool PAIRED> struct FastTile
 };
 
 /*
- * Bins as rows have them: those of partitions are relative to the partition; or the outer of two
- * keys.
+ * Returns the column that the bin of a row is loaded from: bin numbers within a partition, the
+ * outer of two keys, or a simple column.
  */
 template <bool PARTITIONED, bool PAIRED>
 static __device__ __forceinline__ auto
-bins_of(const HistArgs &args, const FastArgs &fast)
+bin_column(const HistArgs &args, const FastArgs &fast)
 {
 	if constexpr (PARTITIONED)
 		return args.part.bin;
@@ -118,10 +120,11 @@ bins_of(const HistArgs &args, const FastArgs &fast)
 /* ---- extremes of few bins --------------------------------------------------------- */
 
 /*
- * Of few bins hardly a row raises an extreme.  So a block keeps bounds in shared memory: the first
- * values, as integers or as the bits of doubles, that may be a minimum and a maximum of some bin.
- * All slots of extremes read one column.  Extremes only come nearer to the ends, so old bounds
- * hold, and only make more rows look.  Of a bin without rows any value may be one.
+ * With few bins, hardly any row raises an extreme. So a block keeps bounds in shared memory: only
+ * values at or beyond them can be a new minimum or maximum of some bin. Values between the bounds
+ * are skipped without a look at their bins. Bounds are integers or the bits of doubles. They hold
+ * for all extremes of the call, which have one column. Extremes only move outwards, so an old bound
+ * is still right; it only lets more rows through. While a bin is empty, any value passes.
  */
 #define BOUNDED_BINS 64
 /*
@@ -129,6 +132,7 @@ bins_of(const HistArgs &args, const FastArgs &fast)
  */
 #define BOUND_TILES 8
 
+/* Returns whether the operator is a minimum; the others are maxima. */
 static __device__ __forceinline__ bool
 is_minimum(int op)
 {
@@ -136,7 +140,11 @@ is_minimum(int op)
 		op == MONOID_MIN_F64;
 }
 
-/* The bound where all bins have extremes of at least this code (max_code). */
+/*
+ * Returns the bound if the extremes of all bins have at least this code (max_code). For integers it
+ * is the first value with a greater code. For doubles it is the value of the code: those beyond it
+ * have a greater code. greatest: the greatest code of the type.
+ */
 static __device__ __forceinline__ u64
 bound_of_code(int op, u64 code, u64 greatest)
 {
@@ -144,17 +152,19 @@ bound_of_code(int op, u64 code, u64 greatest)
 
 	if (op == MONOID_MIN_F64 || op == MONOID_MAX_F64)
 	{
-		u64 bits = unorder_f64(least ? ~code : code);
+		u64 bits = f64_of_order_code(least ? ~code : code);
 
 		/*
-		 * no number: all are beyond it; zeros, which compare as equal and have two codes, are
-		 * beyond the number before
+		 * NaN: all values are beyond it, as comparisons with it are false. 0 and -0 compare as
+		 * equal but have two codes, so their bound is the neighbouring number.
 		 */
 		if (code == 0)
 			return 0x7ff8000000000000ULL;
 		return bits << 1 ? bits : least ? 1 : 1ULL << 63 | 1;
 	}
-	/* the next code, if there is one; that of a bin without rows is also the least value's */
+	/*
+	 * the next code, if there is one; code 0 is kept, since it also stands for a bin without rows
+	 */
 	if (code != 0 && code != greatest)
 		code++;
 	code = least ? greatest - code : code;
@@ -163,7 +173,10 @@ bound_of_code(int op, u64 code, u64 greatest)
 		code ^ 1ULL << 63;
 }
 
-/* By a warp: the bound of a slot by the codes that the block's bins have at p. */
+/*
+ * Returns the bound of a slot, from the codes of the block's bins at p. The whole warp must call
+ * it.
+ */
 static __device__ __noinline__ u64
 find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)
 {
@@ -182,36 +195,38 @@ find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)
 	return bound_of_code(op, least, wide ? ~0ULL : 0xffffffffULL);
 }
 
+/* Values below or above these, or integers equal to them, may be new extremes. */
 struct Bounds
 {
 	u64 low, high;
 };
 
-/* Are the slot's column's values doubles? */
+/* Returns whether the column's values are compared as doubles. */
 template <int KIND>
 static __device__ __forceinline__ bool
-has_doubles(const HistArgs &args, const FastArgs &fast)
+column_has_doubles(const HistArgs &args, const FastArgs &fast)
 {
-	return digits_of(KIND) > 0 ||
+	return fast_digits(KIND) > 0 ||
 		(KIND == FAST_MAX_64 && args.slot[fast.slot].x.type == GPUAGG_VALUE_F64);
 }
 
-/* By a warp: finds the bounds. */
+/* Computes the bounds from the extremes that the block has so far. The whole warp must call it. */
 template <int KIND>
 static __device__ __forceinline__ void
-set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, int lc,
-		   u32 nbins, Bounds &bounds)
+update_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, int lc,
+			  u32 nbins, Bounds &bounds)
 {
-	bool doubles = has_doubles<KIND>(args, fast),
+	bool doubles = column_has_doubles<KIND>(args, fast),
 		 narrow = sizeof(typename FastInput<KIND>::type) == sizeof(int32_t);
-	/* where no slot is of an end, nothing is beyond it but the last value itself */
+	/* without a minimum or a maximum slot, only the last value of the type is at that bound */
 	u64 low = doubles ? 0xfff0000000000000ULL : (u64) (narrow ? INT32_MIN : INT64_MIN),
 		high = doubles ? 0x7ff0000000000000ULL : (u64) (narrow ? INT32_MAX : INT64_MAX);
 
 #pragma unroll 1
-	for (int k = is_extreme(KIND) ? -1 : 0; k < FAST_MORE && (k < 0 || fast.more[k] >= 0); k++)
+	for (int k = fast_is_extreme(KIND) ? -1 : 0; k < FAST_MORE && (k < 0 || fast.joined[k] >= 0);
+		 k++)
 	{
-		const HistSlot &slot = args.slot[k < 0 ? fast.slot : fast.more[k]];
+		const HistSlot &slot = args.slot[k < 0 ? fast.slot : fast.joined[k]];
 		u64 bound = find_bound(slot.op, slot.form == HIST_MAX64,
 							   shared + (size_t) slot.word * plane, lc, nbins);
 
@@ -227,18 +242,18 @@ set_bounds(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 	}
 }
 
-/* Whether any value of the warp's may be an extreme of some bin; what are no numbers always may. */
+/* Returns whether any value of the warp may be a new extreme. NaNs always may. */
 template <int KIND, bool PAIRED>
 static __device__ __forceinline__ bool
-some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds,
-			const FastTile<KIND, PAIRED> &tile)
+any_beyond_bounds(const HistArgs &args, const FastArgs &fast, const Bounds &bounds,
+				  const FastTile<KIND, PAIRED> &tile)
 {
 	u64 low = *(const volatile u64 *) &bounds.low, high = *(const volatile u64 *) &bounds.high;
 	bool some = false;
 
-	if (has_doubles<KIND>(args, fast))
+	if (column_has_doubles<KIND>(args, fast))
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
+		for (int j = 0; j < fast_tile_items(KIND, PAIRED); j++)
 		{
 			double x;
 
@@ -252,26 +267,29 @@ some_beyond(const HistArgs &args, const FastArgs &fast, const Bounds &bounds,
 		}
 	else if constexpr (sizeof(tile.v[0]) == sizeof(int32_t))
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
+		for (int j = 0; j < fast_tile_items(KIND, PAIRED); j++)
 			some = some || (int32_t) tile.v[j] <= (int32_t) low ||
 				(int32_t) tile.v[j] >= (int32_t) high;
 	else
 #pragma unroll
-		for (int j = 0; j < tile_items(KIND, PAIRED); j++)
+		for (int j = 0; j < fast_tile_items(KIND, PAIRED); j++)
 			some = some || (int64_t) tile.v[j] <= (int64_t) low ||
 				(int64_t) tile.v[j] >= (int64_t) high;
 	return __any_sync(~0u, some);
 }
 
-/* Adds a tile whose bins are below place.nbins where `in` says so. */
+/*
+ * Adds the rows of a tile to the main slot. `in` has a bit for each row that has a bin here, in_hot
+ * for each row of the hot bin.
+ */
 template <int KIND, bool PARTITIONED, bool PAIRED>
 static __device__ __forceinline__ void
 add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
-		 const FixWindow<digits_of(KIND)> &window, const u32 (&at)[tile_items(KIND, PAIRED)],
-		 const FastTile<KIND, PAIRED> &tile, u32 in, u32 in_hot, HotBin<digits_of(KIND)> &hot)
+		 const FixWindow<fast_digits(KIND)> &window, const u32 (&at)[fast_tile_items(KIND, PAIRED)],
+		 const FastTile<KIND, PAIRED> &tile, u32 in, u32 in_hot, HotBin<fast_digits(KIND)> &hot)
 {
-	constexpr int ITEMS = tile_items(KIND, PAIRED);
-	constexpr int DIGITS = digits_of(KIND);
+	constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
+	constexpr int DIGITS = fast_digits(KIND);
 
 	if constexpr (DIGITS > 0)
 		add_fixes<DIGITS, ITEMS, PARTITIONED>(args, fast, place, window, at, tile.v, in, in_hot,
@@ -284,22 +302,23 @@ add_tile(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		add_extremes<ITEMS>(args, fast.slot, place, at, tile.v, in);
 }
 
-/* The extremes that go along. */
+/* Adds the rows of a tile to the further extremes. */
 template <int KIND, bool PAIRED>
 static __device__ __forceinline__ void
-add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place,
-		 const u32 (&at)[tile_items(KIND, PAIRED)], const FastTile<KIND, PAIRED> &tile, u32 in)
+add_joined_extremes(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared place,
+					const u32 (&at)[fast_tile_items(KIND, PAIRED)],
+					const FastTile<KIND, PAIRED> &tile, u32 in)
 {
-	constexpr int ITEMS = tile_items(KIND, PAIRED);
+	constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
 
 #pragma unroll 1
-	for (int k = 0; k < FAST_MORE && fast.more[k] >= 0; k++)
+	for (int k = 0; k < FAST_MORE && fast.joined[k] >= 0; k++)
 	{
-		place.word = args.slot[fast.more[k]].word;
+		place.word = args.slot[fast.joined[k]].word;
 		place.words = shared + place.word * place.plane;
 		if constexpr (KIND == FAST_INT_I32 || KIND == FAST_MAX_I32 || KIND == FAST_INT_I64 ||
 					  KIND == FAST_MAX_64)
-			add_extremes<ITEMS>(args, fast.more[k], place, at, tile.v, in);
+			add_extremes<ITEMS>(args, fast.joined[k], place, at, tile.v, in);
 		else if constexpr (KIND == FAST_FIX3_F64 || KIND == FAST_FIX4_F64)
 		{
 			u64 bits[ITEMS];
@@ -307,61 +326,65 @@ add_more(const HistArgs &args, const FastArgs &fast, u32 *shared, FastShared pla
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
 				bits[j] = (u64) __double_as_longlong(tile.v[j]);
-			add_extremes<ITEMS>(args, fast.more[k], place, at, bits, in);
+			add_extremes<ITEMS>(args, fast.joined[k], place, at, bits, in);
 		}
 	}
 }
 
-/* ---- a block's rows ----------------------------------------------------------- */
+/* ---- rows of a block ----------------------------------------------------------- */
 
 /*
- * Rows [begin, end) into the block's bins; clears them first, while the first
- * rows are on their way.  THREADS of the block, or 0 if not known ahead.  Rows
- * of a hot bin are not added, but summed up in `hot`.  bounds: room for them in shared memory.
+ * Adds rows [begin, end) to bins [bin0, bin0 + nbins) in shared memory, which it clears first,
+ * while the first rows are loaded. THREADS: threads of the block; 0: known at run time only.
+ * report: count rows out of range. hot: rows of its bin are summed in registers. bounds: shared
+ * memory, used if there are extremes of few bins.
  */
 template <int KIND, int THREADS, bool PARTITIONED, bool PAIRED>
 static __device__ __forceinline__ void
-add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins, u64 begin,
-		  u64 end, bool report, HotBin<digits_of(KIND)> &hot, Bounds *bounds)
+add_row_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
+			  u64 begin, u64 end, bool report, HotBin<fast_digits(KIND)> &hot, Bounds *bounds)
 {
 	typedef typename FastInput<KIND>::type T;
-	constexpr int ITEMS = tile_items(KIND, PAIRED);
-	constexpr int DIGITS = digits_of(KIND);
+	constexpr int ITEMS = fast_tile_items(KIND, PAIRED);
+	constexpr int DIGITS = fast_digits(KIND);
 	const int threads = THREADS ? THREADS : blockDim.x;
 	const u32 step = ITEMS * threads;
-	const auto *bins = bins_of<PARTITIONED, PAIRED>(args, fast);
+	const auto *bins = bin_column<PARTITIONED, PAIRED>(args, fast);
 	const int32_t *inners = PAIRED ? fast.keys.column[1] : nullptr;
 	const T *values = KIND == FAST_NONE ? nullptr : (const T *) args.slot[fast.slot].x.values;
 	bool counting = KIND == FAST_NONE || fast.count >= 0;
 	u32 origin = PARTITIONED ? 0 : fast.bins.min + bin0;
-	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
+	/*
+	 * rows are outside if their bin is at or above the number of bins, compared as signed numbers
+	 * if negative bins are skipped
+	 */
 	u32 bias = fast.bins.skip_negative ? 0x80000000u : 0;
 	u32 most = report ? fast.bins.n - 1 + bias : ~0u;
 	u32 outside = 0;
-	/* what rows past the end have instead of a bin, or of an outer key */
+	/* the bin, or the outer key, of rows past the end */
 	u32 none = PAIRED ? fast.keys.min[0] - 1 : origin - 1;
 	FastTile<KIND, PAIRED> next;
 
 	next.load(bins, inners, values, begin, end, threads, none);
-	clear_shared(shared,
-				 (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_most)));
-	/* windows are needed at once, cleared limbs at the end or for a carry */
+	clear_shared(
+		shared, (size_t) args.words * (args.pass_bins << (PARTITIONED ? 0 : args.log2_max_copies)));
+	/* windows are needed now; cleared limbs at the end, or for a carry */
 	if (!PARTITIONED && (KIND != FAST_MAX_I32 || args.copies))
 		wait_for_predecessor();
 
-	FastShared place = place_of<KIND>(args, fast, counting, shared,
-									  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
+	FastShared place = make_fast_shared<KIND>(args, fast, counting, shared,
+											  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	FixWindow<DIGITS> window(args, fast.slot);
 	const bool bounded =
-		!PARTITIONED && nbins <= BOUNDED_BINS && (is_extreme(KIND) || fast.more[0] >= 0);
+		!PARTITIONED && nbins <= BOUNDED_BINS && (fast_is_extreme(KIND) || fast.joined[0] >= 0);
 	u32 turn = 0;
 
 	__syncthreads();
 	if (bounded)
 	{
-		/* those of empty bins */
+		/* bounds of empty bins */
 		if (threadIdx.x < 32)
-			set_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins, *bounds);
+			update_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins, *bounds);
 		__syncthreads();
 	}
 	for (u64 base = begin; base < end; base += step)
@@ -391,21 +414,21 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 				outside++;
 		}
 
-		bool look = !bounded || some_beyond<KIND, PAIRED>(args, fast, *bounds, tile);
+		bool look = !bounded || any_beyond_bounds<KIND, PAIRED>(args, fast, *bounds, tile);
 
-		if (look || !is_extreme(KIND))
+		if (look || !fast_is_extreme(KIND))
 			add_tile<KIND, PARTITIONED, PAIRED>(args, fast, place, window, at, tile, in, in_hot,
 												hot);
 		if constexpr (!PARTITIONED)
 			if (look)
-				add_more<KIND, PAIRED>(args, fast, shared, place, at, tile, in);
+				add_joined_extremes<KIND, PAIRED>(args, fast, shared, place, at, tile, in);
 		if (bounded)
 		{
 			turn++;
 			if ((turn % BOUND_TILES == 0 || (turn & (turn - 1)) == 0) &&
 				turn / BOUND_TILES % (threads / 32) == threadIdx.x / 32)
-				set_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins,
-								 *bounds);
+				update_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins,
+									*bounds);
 		}
 		hot.rows += __popc(in_hot);
 	}
@@ -415,14 +438,19 @@ add_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32
 
 /* ---- the kernels --------------------------------------------------------------- */
 
+/*
+ * Adds all rows to shared memory, in passes over the rows, and flushes them to limbs. One block a
+ * multiprocessor.
+ */
 template <int KIND, bool PAIRED>
 static __global__ void
-__launch_bounds__(sm_threads(KIND), 1)
-	fast_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
+__launch_bounds__(fast_sm_threads(KIND), 1)
+	accumulate_fast_kernel(const __grid_constant__ HistArgs args,
+						   const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ Bounds bounds;
-	HotBin<digits_of(KIND)> none = {NO_BIN, 0, {}};
+	HotBin<fast_digits(KIND)> none = {NO_BIN, 0, {}};
 	BlockRows rows(args.nrows);
 
 	let_successor_start();
@@ -433,9 +461,9 @@ __launch_bounds__(sm_threads(KIND), 1)
 
 		if (pass > 0)
 			__syncthreads();
-		add_range<KIND, sm_threads(KIND), false, PAIRED>(args, fast, shared, bin0, n, rows.begin,
-														 rows.end, pass == 0 && args.report, none,
-														 &bounds);
+		add_row_range<KIND, fast_sm_threads(KIND), false, PAIRED>(
+			args, fast, shared, bin0, n, rows.begin, rows.end, pass == 0 && args.report, none,
+			&bounds);
 		__syncthreads();
 		wait_for_predecessor();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
@@ -443,13 +471,15 @@ __launch_bounds__(sm_threads(KIND), 1)
 }
 
 /*
- * Two blocks a multiprocessor, or one of twice the threads where bins take more than half of its
+ * Adds partitioned rows, work item by work item, and combines them with states. A multiprocessor
+ * has two blocks, or one with twice the threads if the bins need more than half of its shared
  * memory.
  */
 template <int KIND>
 static __global__ void
-__launch_bounds__(sm_threads(KIND), 1) fast_partition_kernel(const __grid_constant__ HistArgs args,
-															 const __grid_constant__ FastArgs fast)
+__launch_bounds__(fast_sm_threads(KIND), 1)
+	accumulate_fast_partition_kernel(const __grid_constant__ HistArgs args,
+									 const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
@@ -473,24 +503,25 @@ __launch_bounds__(sm_threads(KIND), 1) fast_partition_kernel(const __grid_consta
 		u32 bin0 = item.part * args.pass_bins;
 		u32 n = min(args.pass_bins, (u32) args.bins.nbins - bin0);
 
-		HotBin<digits_of(KIND)> hot = {NO_BIN, 0, {}};
+		HotBin<fast_digits(KIND)> hot = {NO_BIN, 0, {}};
 
-		if (digits_of(KIND) > 0 && item.split >= 0)
-			hot.bin = hot_bin(args.part.bin, item);
-		add_range<KIND, 0, true, false>(args, fast, shared, bin0, n, item.row0, item.row1, false,
-										hot, nullptr);
+		if (fast_digits(KIND) > 0 && item.split >= 0)
+			hot.bin = sample_hot_bin(args.part.bin, item);
+		add_row_range<KIND, 0, true, false>(args, fast, shared, bin0, n, item.row0, item.row1,
+											false, hot, nullptr);
 		if (hot.bin != NO_BIN)
-			flush_hot(args, fast, hot,
-					  args.limb + (size_t) item.split * args.limbs * args.limb_bins);
+			flush_hot_bin(args, fast, hot,
+						  args.limb + (size_t) item.split * args.limbs * args.limb_bins);
 		__syncthreads();
 		if (item.split < 0)
-			flush_fast<KIND>(args, fast, shared, plane, n, [=](u32 b) { return bin0 + b; });
+			flush_fast_to_states<KIND>(args, fast, shared, plane, n,
+									   [=](u32 b) { return bin0 + b; });
 		else
-			flush_split(args, shared, bin0, n, item.split, &last);
+			flush_split_partition(args, shared, bin0, n, item.split, &last);
 	}
 }
 
-/* Shared memory that kernels declare. */
+/* Shared memory that the kernels declare. */
 #define STATIC_BYTES 64
 
 template <int KIND>
@@ -499,21 +530,22 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 			cudaStream_t stream)
 {
 
-	void (*kernel)(HistArgs, FastArgs) = fast_partition_kernel<KIND>;
-	size_t bytes = (size_t) args.words * (args.pass_bins << args.log2_most) * sizeof(u32);
-	/* the system keeps 1 KB of each block */
+	void (*kernel)(HistArgs, FastArgs) = accumulate_fast_partition_kernel<KIND>;
+	size_t bytes = (size_t) args.words * (args.pass_bins << args.log2_max_copies) * sizeof(u32);
+	/* the system reserves 1 KB for each block */
 	int blocks = args.part.item && 2 * (bytes + 1024 + STATIC_BYTES) <= facts.smem_per_sm ? 2 : 1;
 	cudaError_t err;
 
-	/* counts alone come here partitioned only */
+	/* a COUNT alone comes here only if rows are partitioned */
 	if constexpr (KIND != FAST_NONE)
 		if (!args.part.item)
-			kernel = fast.paired ? fast_kernel<KIND, true> : fast_kernel<KIND, false>;
+			kernel = fast.paired ? accumulate_fast_kernel<KIND, true> :
+								   accumulate_fast_kernel<KIND, false>;
 	err = allow_shared(kernel, facts);
 	if (err != cudaSuccess)
 		return err;
-	return launch_early(kernel, blocks * facts.sms, sm_threads(KIND) / blocks, bytes, facts, stream,
-						args, fast);
+	return launch_early(kernel, blocks * facts.sms, fast_sm_threads(KIND) / blocks, bytes, facts,
+						stream, args, fast);
 }
 
 static cudaError_t
@@ -541,12 +573,12 @@ launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFa
 }
 
 bool
-hist_fast_takes(const HistArgs &args)
+hist_fast_supports(const HistArgs &args)
 {
 	FastArgs fast = FastArgs();
 	int kind;
 
-	return fast_shape(args, fast, kind);
+	return fast_match_shape(args, fast, kind);
 }
 
 GpuaggCudaStatus
@@ -555,7 +587,7 @@ hist_launch_fast(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 	FastArgs fast = FastArgs();
 	int kind;
 
-	*taken = fast_shape(args, fast, kind);
+	*taken = fast_match_shape(args, fast, kind);
 	if (!*taken)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(launch_kind(kind, args, fast, facts, stream));

@@ -1,7 +1,11 @@
 /*
  * hist_fast.cuh
- *	  The common shapes: int32 bins, or two int32 keys of ranges, without NULLs or filter, and one
- * operator, with or without a count.  What hist_fast.cu and hist_exchange.cu share.
+ *	  Common shapes of calls, and what the kernels for them share: hist_fast.cu, hist_deviations.cu,
+ *	  hist_exchange.cu and hist_tiles.cuh.
+ *
+ * A common shape has simple or paired bins (an int32 column of bins, an int32 key of a range, or
+ * two of these; no NULLs, no filter), and at most: a COUNT, one slot of a kind below, and extremes
+ * of the same column.
  */
 #ifndef GPUAGG_HIST_FAST_CUH
 #define GPUAGG_HIST_FAST_CUH
@@ -9,57 +13,59 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-/* What the second slot does; the first is a count, if there is one. */
+/* How the kernels accumulate the main slot, which is the one besides the COUNT. */
 enum FastKind
 {
-	FAST_NONE,
-	FAST_FIX3_F64, /* by digits of a value */
+	FAST_NONE,     /* there is only a COUNT */
+	FAST_FIX3_F64, /* FIX by digits of a value and type of the column */
 	FAST_FIX4_F64,
 	FAST_FIX3_F32,
 	FAST_INT_I32,
 	FAST_INT_I64,
 	FAST_MAX_I32,
 	FAST_MAX_64,    /* 64-bit integers or float8 */
-	FAST_ACCUM_F64, /* by hist_deviations.cu; not of partitions */
-	FAST_KINDS
+	FAST_ACCUM_F64, /* in hist_deviations.cu; not for partitions */
+	FAST_KINDS      /* number of kinds; as a kind: unsupported */
 };
 
-/* Digits of a float sum, 0 for other kinds. */
+/* Returns the digits of a value in a float sum; 0 for other kinds. */
 static constexpr __host__ __device__ int
-digits_of(int kind)
+fast_digits(int kind)
 {
 	return kind == FAST_FIX4_F64 ? 4 : kind == FAST_FIX3_F64 || kind == FAST_FIX3_F32 ? 3 : 0;
 }
 
 static constexpr __host__ __device__ bool
-is_extreme(int kind)
+fast_is_extreme(int kind)
 {
 	return kind == FAST_MAX_I32 || kind == FAST_MAX_64;
 }
 
 /*
- * Threads of a multiprocessor: float sums need 128 registers, or they spill,
- * and with fewer rows at a time their atomics do not overlap.  Partitions run
- * as two blocks, so that one flushes while the other reads.
+ * Returns the threads of a multiprocessor. Float sums need 128 registers a thread, or registers
+ * spill to memory. With fewer rows of a thread in a tile, their atomics would not overlap.
+ * Partitions divide the threads into two blocks, so that one block flushes while the other reads
+ * rows.
  */
 static constexpr __host__ __device__ int
-sm_threads(int kind)
+fast_sm_threads(int kind)
 {
-	return digits_of(kind) ? 512 : 1024;
+	return fast_digits(kind) ? 512 : 1024;
 }
 
 /*
- * Rows of a thread in a tile, as registers allow; the next tile is loaded meanwhile.  paired: of
- * two keys.
+ * Returns the rows of a thread in a tile, as many as registers allow while the next tile is loaded.
+ * paired: bins are made of two keys.
  */
 static constexpr __host__ __device__ int
-tile_items(int kind, bool paired)
+fast_tile_items(int kind, bool paired)
 {
 	return kind == FAST_NONE ?
 		8 :
-		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && digits_of(kind) == 0);
+		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && fast_digits(kind) == 0);
 }
 
+/* The type of the input column of a kind. */
 template <int KIND> struct FastInput
 {
 	typedef int32_t type;
@@ -87,32 +93,33 @@ template <> struct FastInput<FAST_FIX3_F32>
 
 #define FAST_MORE 2
 
+/* A call of a common shape. Slots are numbers in HistArgs.slot; -1: there is none. */
 struct FastArgs
 {
-	SimpleBins bins; /* of rows that were not partitioned */
-	int count;       /* slot numbers, or -1 */
-	int in_moments;  /* instead of count, where ACCUM's word has it */
-	int slot;
-	int more[FAST_MORE]; /* extremes of the slot's column */
-	bool paired;         /* bins are made of two keys, and `bins` has their number alone */
+	SimpleBins bins; /* bins of rows that are not partitioned */
+	int count;       /* the COUNT slot */
+	int in_moments;  /* the COUNT slot instead of `count`, if ACCUM's count word has its counts */
+	int slot;        /* the main slot */
+	int joined[FAST_MORE]; /* further slots: extremes of the main slot's column */
+	bool paired;           /* bins are made of two keys; then only bins.n is set */
 	PairedKeys keys;
 };
 
-/* Where a block adds: planes of its bins in shared memory. */
+/* The place of a block's bins in shared memory. */
 struct FastShared
 {
-	u32 *count;
-	u32 *words;
-	u32 count_at; /* their addresses within shared memory */
+	u32 *count;   /* plane of the COUNT slot */
+	u32 *words;   /* first plane of the main slot */
+	u32 count_at; /* the addresses of these within shared memory */
 	u32 words_at;
-	u32 word; /* words begin with this plane */
-	u32 plane;
-	u32 bin0;
-	u32 nbins;
+	u32 word;  /* number of the first plane of the main slot */
+	u32 plane; /* words in a plane */
+	u32 bin0;  /* first bin */
+	u32 nbins; /* number of bins */
 	int log2_copies;
-	u32 copy;
+	u32 copy; /* the copy that this thread adds to */
 
-	/* The bin of a place in a plane. */
+	/* Returns the bin at a place of a plane. */
 	__device__ __forceinline__ u32
 	bin_at(u32 at) const
 	{
@@ -120,7 +127,7 @@ struct FastShared
 	}
 };
 
-/* A block's rows [begin, end): equal shares, each from a line of memory on. */
+/* The rows [begin, end) of a block. All blocks have equal numbers of whole warps of rows. */
 struct BlockRows
 {
 	u64 begin, end;
@@ -134,10 +141,13 @@ struct BlockRows
 	}
 };
 
-/* No bin, and not what rows past the end get. */
+/* No bin. Rows past the end have another value. */
 #define NO_BIN (~1u)
 
-/* 64-bit integers, by words with carries. */
+/*
+ * Adds 64-bit integers to two's complement sums. at[j]: the place of row j in a plane. `in`: a bit
+ * for each row that has a bin here.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ void
 add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place,
@@ -154,11 +164,14 @@ add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &
 		}
 }
 
-/* Where the block's bins are. */
+/*
+ * Returns the place of bins [bin0, bin0 + nbins) in shared memory with 1 << lc copies. counting:
+ * there is a COUNT slot.
+ */
 template <int KIND>
 static __device__ __forceinline__ FastShared
-place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc, u32 bin0,
-		 u32 nbins)
+make_fast_shared(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared, int lc,
+				 u32 bin0, u32 nbins)
 {
 	u32 plane = args.pass_bins << lc;
 	FastShared place;
@@ -176,18 +189,18 @@ place_of(const HistArgs &args, const FastArgs &fast, bool counting, u32 *shared,
 	return place;
 }
 
-/* ---- to states ----------------------------------------------------------------- */
+/* ---- flush to states ----------------------------------------------------------------- */
 
 /*
- * A block's own bins into states, without the detour over limbs in memory; bin_of(place) is the
- * number of one.
+ * Combines n bins that the block owns with states, without limbs. bin_of(place) is the number of
+ * the bin at a place of a plane.
  */
 template <int KIND, typename BinOf>
 static __device__ void
-flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane, u32 n,
-		   const BinOf &bin_of)
+flush_fast_to_states(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 plane,
+					 u32 n, const BinOf &bin_of)
 {
-	if constexpr (KIND == FAST_NONE || digits_of(KIND) > 0)
+	if constexpr (KIND == FAST_NONE || fast_digits(KIND) > 0)
 	{
 		for (u32 b = threadIdx.x; b < n; b += blockDim.x)
 		{
@@ -204,9 +217,9 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 				gpuagg_u128 sum = p[0];
 
 #pragma unroll
-				for (int w = 1; w <= digits_of(KIND); w++)
+				for (int w = 1; w <= fast_digits(KIND); w++)
 					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
-						<< fix_weight(digits_of(KIND), w);
+						<< fix_log2_weight(fast_digits(KIND), w);
 				if (p[0] != 0 || sum != 0)
 					fold_fix(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
 			}
@@ -218,7 +231,7 @@ flush_fast(const HistArgs &args, const FastArgs &fast, const u32 *shared, u32 pl
 
 /* ---- choice -------------------------------------------------------------------- */
 
-/* Which kernel takes this slot; FAST_KINDS: none. */
+/* Returns the kind of a slot, or FAST_KINDS if the kernels do not support it. */
 static inline int
 fast_kind(const HistSlot &slot)
 {
@@ -247,64 +260,69 @@ fast_kind(const HistSlot &slot)
 	}
 }
 
+/* Returns whether a slot counts all rows. */
 static inline bool
-plain_count(const HistSlot &slot)
+is_plain_count(const HistSlot &slot)
 {
 	return slot.form == HIST_COUNT && !slot.filter && !slot.x.validity && !slot.y.validity;
 }
 
-/* Whether slot s may go along with the first: an extreme of the same column. */
+/* Returns whether slot s is an extreme of the main slot's column that can be added with it. */
 static inline bool
-fast_joins(const HistArgs &args, int first, int s)
+can_join_extreme(const HistArgs &args, int first, int s)
 {
 	const GpuaggColumn &a = args.slot[first].x, &b = args.slot[s].x;
 
-	return is_extreme(fast_kind(args.slot[s])) && a.values == b.values && a.type == b.type &&
+	return fast_is_extreme(fast_kind(args.slot[s])) && a.values == b.values && a.type == b.type &&
 		!args.part.item;
 }
 
-/* Whether fast kernels take the histogram; fills in how. */
+/* Returns whether a call has a common shape. Fills in `fast` and the kind of the main slot. */
 static inline bool
-fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
+fast_match_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
 	int n = 0;
 
-	fast.paired = !args.part.item && hist_paired_bins(args.bins);
+	fast.paired = !args.part.item && hist_bins_are_paired(args.bins);
 	if (args.nslots > 2 + FAST_MORE || args.part.row ||
-		(!args.part.item && !fast.paired && !hist_simple_bins(args.bins)))
+		(!args.part.item && !fast.paired && !hist_bins_are_simple(args.bins)))
 		return false;
 	fast.count = fast.in_moments = fast.slot = -1;
 	for (int k = 0; k < FAST_MORE; k++)
-		fast.more[k] = -1;
+		fast.joined[k] = -1;
 	for (int s = 0; s < args.nslots; s++)
 	{
 		int other = s;
 
-		if (plain_count(args.slot[s]) && fast.count < 0)
+		if (is_plain_count(args.slot[s]) && fast.count < 0)
 		{
 			fast.count = s;
 			continue;
 		}
-		/* what is no extreme comes first */
+		/* the main slot is an extreme only if all other slots are */
 		if (fast.slot < 0 ||
-			(is_extreme(fast_kind(args.slot[fast.slot])) && !is_extreme(fast_kind(args.slot[s]))))
+			(fast_is_extreme(fast_kind(args.slot[fast.slot])) &&
+			 !fast_is_extreme(fast_kind(args.slot[s]))))
 		{
 			other = fast.slot;
 			fast.slot = s;
 		}
-		if (other >= 0 && (n == FAST_MORE || !fast_joins(args, fast.slot, other)))
+		if (other >= 0 && (n == FAST_MORE || !can_join_extreme(args, fast.slot, other)))
 			return false;
 		if (other >= 0)
-			fast.more[n++] = other;
+			fast.joined[n++] = other;
 	}
 	kind = fast.slot < 0 ? FAST_NONE : fast_kind(args.slot[fast.slot]);
-	fast.bins = simple_bins(args.bins);
+	fast.bins = make_simple_bins(args.bins);
 	if (fast.paired)
 	{
 		fast.bins = {nullptr, 0, false, (u32) args.bins.nbins};
-		fast.keys = paired_keys(args.bins);
+		fast.keys = make_paired_keys(args.bins);
 	}
-	/* counts alone come to hist_fast.cu partitioned only */
+	/*
+	 * a COUNT alone has a kernel here for partitioned rows only; hist_narrow.cu has one for simple
+	 * bins
+	 */
 	if ((kind == FAST_NONE && fast.paired) || (kind == FAST_ACCUM_F64 && args.part.item))
 		return false;
 	if (fast.count >= 0 && args.slot[fast.count].in_moments)
@@ -315,7 +333,7 @@ fast_shape(const HistArgs &args, FastArgs &fast, int &kind)
 	return kind != FAST_KINDS;
 }
 
-/* FAST_ACCUM_F64 */
+/* Adds all rows of a call of kind FAST_ACCUM_F64 to limbs, and out-of-window rows to states. */
 cudaError_t hist_launch_deviations(const HistArgs &args, const FastArgs &fast,
 								   const DeviceFacts &facts, cudaStream_t stream);
 

@@ -17,12 +17,12 @@
 
 /* Rows into the states of this block's copy. */
 static __global__ void
-__launch_bounds__(THREADS) global_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(THREADS) accumulate_global_kernel(const __grid_constant__ HistArgs args)
 {
 	u64 tile = (u64) ITEMS * THREADS;
 	u32 copy;
 
-	hot_begin(args);
+	hot_entries_init(args);
 	__syncthreads();
 	wait_for_predecessor();
 	let_successor_start();
@@ -46,23 +46,23 @@ __launch_bounds__(THREADS) global_kernel(const __grid_constant__ HistArgs args)
 		for (int s = 0; s < args.nslots; s++)
 		{
 			const HistSlot &slot = args.slot[s];
-			u32 in = slot_rows<ITEMS>(slot, row, ok);
+			u32 in = filter_slot_rows<ITEMS>(slot, row, ok);
 			u64 lo[ITEMS], hi[ITEMS];
 
-			slot_values<ITEMS>(slot, row, in, lo, hi);
-			row_after_row<ITEMS>(
+			load_slot_values<ITEMS>(slot, row, in, lo, hi);
+			for_each_row_of_warp<ITEMS>(
 				in, bin, lo, hi,
 				[&](bool has, int32_t b, u64 l, u64 h)
 				{ change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h); });
 		}
 	}
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
 /* n states: of each of 1 << *copies but the first, or at all. */
 template <typename Op>
 static __global__ void
-init_kernel(typename Op::State *states, int64_t n, const int *copies)
+init_states_kernel(typename Op::State *states, int64_t n, const int *copies)
 {
 	typename Op::State id = Op::identity();
 
@@ -78,8 +78,8 @@ init_kernel(typename Op::State *states, int64_t n, const int *copies)
 /* As many lanes a bin as there are copies, the states counted, up to a warp. */
 template <typename Op>
 static __global__ void
-merge_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins,
-			 const int *log2_copies, uint32_t *errors)
+merge_copies_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins,
+					const int *log2_copies, uint32_t *errors)
 {
 	typedef typename Op::State S;
 	u32 lane = threadIdx.x % 32;
@@ -132,7 +132,7 @@ launch_init(int op, void *states, int64_t n, const int *copies, int blocks,
 				  {
 					  typedef typename decltype(o)::State S;
 
-					  err = launch_early(init_kernel<decltype(o)>, blocks, THREADS, 0, facts,
+					  err = launch_early(init_states_kernel<decltype(o)>, blocks, THREADS, 0, facts,
 										 stream, (S *) states, n, copies);
 				  });
 	CUDA_TRY(err);
@@ -151,7 +151,7 @@ launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, 
 
 					  if constexpr (op.reduces_rows)
 						  err = launch_early(
-							  merge_kernel<decltype(op)>, blocks, THREADS, 0, facts, stream,
+							  merge_copies_kernel<decltype(op)>, blocks, THREADS, 0, facts, stream,
 							  (S *) args.slot[s].states, (const S *) args.extra[s].states,
 							  (u32) args.bins.nbins, (const int *) args.extra[s].log2,
 							  &args.status->errors[args.slot[s].number]);
@@ -176,7 +176,8 @@ hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts, cudaStre
 
 		if (extra.states)
 			STATUS_TRY(launch_init(args.slot[s].op, extra.states, args.bins.nbins, extra.log2,
-								   blocks_for_copies(args, extra.log2_most, facts), facts, stream));
+								   blocks_for_copies(args, extra.log2_max_copies, facts), facts,
+								   stream));
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -189,8 +190,9 @@ hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStr
 		const HistCopies &extra = args.extra[s];
 
 		if (extra.states)
-			STATUS_TRY(launch_merge(
-				args, s, blocks_for_copies(args, min(extra.log2_most, 5), facts), facts, stream));
+			STATUS_TRY(launch_merge(args, s,
+									blocks_for_copies(args, min(extra.log2_max_copies, 5), facts),
+									facts, stream));
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -200,8 +202,8 @@ hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 {
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
-	CUDA_TRY(launch_early(global_kernel, BLOCKS * facts.sms, THREADS, bytes_with_hot(args, THREADS),
-						  facts, stream, args));
+	CUDA_TRY(launch_early(accumulate_global_kernel, BLOCKS * facts.sms, THREADS,
+						  bytes_with_hot(args, THREADS), facts, stream, args));
 	return hist_launch_merge_copies(args, facts, stream);
 }
 

@@ -1,11 +1,20 @@
 /*
  * hist_kernels.cu
- *	  The kernels of generalized histograms in shared memory.
+ *	  The general kernels of histograms in shared memory. They support all forms, bins of any kind,
+ *	  NULLs and filters.
  *
- * An update is prepare (clear limbs, place the windows of floats) → accumulate
- * → fold.  States that out-of-window rows change under locks have copies (hist_global.cu), made
- * after the preparation, which samples how many, and merged after the fold.  On devices that can,
- * each starts while its predecessor drains and waits where it needs the predecessor's results.
+ * An update launches these kernels: preparation (clears limbs, places the windows of floats,
+ * samples how many copies to use), a kernel that adds all rows, fold (limbs to states). Where
+ * out-of-window rows change states under locks, these states have copies (hist_global.cu): they are
+ * initialized after the preparation and merged after the fold. Kernels that add rows:
+ *
+ *	accumulate_shared_kernel	rows in their order, M copies, S passes
+ *	accumulate_partition_kernel	rows of partitions; a block owns the bins of its work item
+ *
+ * On devices that support it, each kernel starts while the previous one ends, and waits where it
+ * needs the results of that (wait_for_predecessor).
+ *
+ * The file also has gpuagg_hist_bins (bins of rows) and gpuagg_key_range (range of a key column).
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
@@ -21,9 +30,10 @@
 #define RACE_ITEMS (RACE_LINES / RACE_WARPS)
 
 /*
- * The race factor, from pairs of rows of a warp with equal bins: were each of D bins as
- * likely as any other, one pair in D would be equal.  A warp's rows are neighbours,
- * as where bins are added to, so that sorted ones count as the same.  Returns D.
+ * Samples the race factor and returns D, the number of bins in use: if each of D bins were as
+ * likely as any other, one pair of rows in D would have equal bins. The pairs are of rows of a
+ * warp. These are neighbours, as they are when rows are added, so sorted rows count as if they had
+ * few bins. The whole block of RACE_WARPS warps must call it.
  */
 static __device__ int64_t
 sample_race(const HistArgs &args)
@@ -69,7 +79,10 @@ sample_race(const HistArgs &args)
 /* Sampled values of a thread. */
 #define SAMPLE_ITEMS (HIST_SAMPLE / (RACE_WARPS * 32))
 
-/* A thread's rows of the sample: one of each 4096th part, or all. */
+/*
+ * Chooses a thread's rows of the sample: one row of each of HIST_SAMPLE equal ranges, or all rows
+ * if there are fewer. Returns a bit for each of them that exists.
+ */
 static __device__ __forceinline__ u32
 sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 {
@@ -88,7 +101,7 @@ sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 	return ok;
 }
 
-/* A column's values, as stored; zero for NULLs. */
+/* Loads sampled values of a column; zeros for NULLs. */
 static __device__ __forceinline__ void
 sample_values(const GpuaggColumn &c, const u32 (&row)[SAMPLE_ITEMS], u32 ok, u64 (&v)[SAMPLE_ITEMS])
 {
@@ -102,9 +115,12 @@ sample_values(const GpuaggColumn &c, const u32 (&row)[SAMPLE_ITEMS], u32 ok, u64
 	load_items<SAMPLE_ITEMS>(c, row, ok, v, unused);
 }
 
-/* e0 of a window that starts three bits above the greatest exponent among sampled finite values. */
+/*
+ * Returns e0 of a window whose top is three bits above the greatest exponent of the sampled finite
+ * values. The whole block must call it.
+ */
 static __device__ int
-place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
+choose_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 {
 	__shared__ u32 best;
 	u32 own = 0;
@@ -127,15 +143,21 @@ place_window(const HistSlot &slot, const u64 (&v)[SAMPLE_ITEMS])
 		atomicMax(&best, own);
 	__syncthreads();
 	least = (best ? (int) best : 1023) + 3 - slot.max_shift;
-	/* all exponents are those of numbers; so have to be those of the numbers that cut off digits */
+	/*
+	 * the exponents of the window, and for FIX those of the constants that cut off digits, must be
+	 * those of finite numbers
+	 */
 	if (slot.form == HIST_FIX)
-		most = min(most, 2045 - fix_weight(slot.digits, slot.digits - 1));
+		most = min(most, 2045 - fix_log2_weight(slot.digits, slot.digits - 1));
 	return min(max(least, 1), most) - 1075;
 }
 
-/* The windows of a slot of floats, and how many copies of its states out-of-window rows change. */
+/*
+ * Chooses the windows of a slot of floats, and how many copies of its states out-of-window rows
+ * change. The whole block must call it.
+ */
 static __device__ void
-sample_floats(const HistArgs &args, int s)
+prepare_float_slot(const HistArgs &args, int s)
 {
 	__shared__ u32 out_of_window;
 	const HistSlot &slot = args.slot[s];
@@ -144,16 +166,16 @@ sample_floats(const HistArgs &args, int s)
 	u64 x[SAMPLE_ITEMS], y[SAMPLE_ITEMS];
 	bool pairs = slot.form == HIST_REGR;
 	int ex, ey = 0;
-	FixPart unused;
+	FixValue unused;
 
 	sample_values(slot.x, row, ok, x);
 	if (pairs)
 		sample_values(slot.y, row, ok, y);
 	if (threadIdx.x == 0)
 		out_of_window = 0;
-	ex = place_window(slot, x);
+	ex = choose_window(slot, x);
 	if (pairs)
-		ey = place_window(slot, y);
+		ey = choose_window(slot, y);
 	if (threadIdx.x == 0)
 	{
 		args.window[2 * s] = ex;
@@ -161,12 +183,12 @@ sample_floats(const HistArgs &args, int s)
 	}
 	if (!extra.states || !args.out_of_window_threads)
 		return;
-	ok = slot_rows<SAMPLE_ITEMS>(slot, row, ok);
+	ok = filter_slot_rows<SAMPLE_ITEMS>(slot, row, ok);
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 		if ((ok >> j & 1) &&
-			!(fix_split(x[j], ex, slot.max_shift, unused) &&
-			  (!pairs || fix_split(y[j], ey, slot.max_shift, unused))))
+			!(fix_from_double(x[j], ex, slot.max_shift, unused) &&
+			  (!pairs || fix_from_double(y[j], ey, slot.max_shift, unused))))
 			own++;
 	own = __reduce_add_sync(~0u, own);
 	if (threadIdx.x % 32 == 0 && own)
@@ -184,11 +206,15 @@ sample_floats(const HistArgs &args, int s)
 	if (threadIdx.x == 0)
 		*extra.log2 =
 			hist_model_out_of_window(distinct, out_of_window, min(args.nrows, (u32) HIST_SAMPLE),
-									 args.out_of_window_threads, extra.log2_most);
+									 args.out_of_window_threads, extra.log2_max_copies);
 }
 
+/*
+ * Prepares a call: clears limbs, locks and the words at args.zero, samples the copies of bins, and
+ * places the windows of float slots.
+ */
 static __global__ void
-__launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ HistArgs args)
 {
 	size_t total = args.part.item ? 0 : (size_t) args.limbs * args.limb_bins;
 
@@ -207,19 +233,20 @@ __launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistAr
 		int64_t distinct = sample_race(args);
 
 		if (threadIdx.x == 0)
-			*args.copies = hist_model_copies(distinct, args.spread, args.log2_most);
+			*args.copies = hist_model_copies(distinct, args.spread, args.log2_max_copies);
 	}
 	for (int s = blockIdx.x; s < args.nslots; s += gridDim.x)
 		if (sums_floats(args.slot[s].op))
 		{
-			/* all have read what the sample before left in shared memory */
+			/* all threads have read the shared memory of the previous sample */
 			__syncthreads();
-			sample_floats(args, s);
+			prepare_float_slot(args, s);
 		}
 }
 
-/* ---- accumulate ------------------------------------------------------------ */
+/* ---- adding rows ------------------------------------------------------------ */
 
+/* Runs body for each row j of the thread in `ok`; `at` is its place in a plane. */
 #define EACH_ROW(body) \
 	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) if (ok >> j & 1) \
 	{ \
@@ -228,26 +255,27 @@ __launch_bounds__(RACE_WARPS * 32) prepare_kernel(const __grid_constant__ HistAr
 	} \
 	break
 
+/* Runs body for the rows of the whole warp serially: has, b, at, and its values l and h. */
 #define ROW_AFTER_ROW(body) \
-	row_after_row<ITEMS>(ok, bin, lo, hi, \
-						 [&](bool has, int32_t b, u64 l, u64 h) \
-						 { \
-							 u32 at = ((u32) b << lc) | copy; \
-							 body \
-						 }); \
+	for_each_row_of_warp<ITEMS>(ok, bin, lo, hi, \
+								[&](bool has, int32_t b, u64 l, u64 h) \
+								{ \
+									u32 at = ((u32) b << lc) | copy; \
+									body \
+								}); \
 	break
 
-/* One slot's rows into shared memory; bins are relative to bin0. */
+/* Adds the rows of a slot to shared memory. Bins are relative to bin0. */
 static __device__ __forceinline__ void
-add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (&row)[ITEMS],
-		 const int32_t (&bin)[ITEMS], u32 ok)
+add_rows_of_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
+				 const u32 (&row)[ITEMS], const int32_t (&bin)[ITEMS], u32 ok)
 {
 	u32 plane = args.pass_bins << lc, copy = threadIdx.x & ((1u << lc) - 1);
 	const HistSlot &slot = args.slot[s];
 	u32 *p = shared + (size_t) slot.word * plane;
 	u64 lo[ITEMS], hi[ITEMS];
 
-	ok = slot_rows<ITEMS>(slot, row, ok);
+	ok = filter_slot_rows<ITEMS>(slot, row, ok);
 	if (slot.form == HIST_COUNT)
 	{
 #pragma unroll
@@ -256,7 +284,7 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 				atomicAdd(&p[((u32) bin[j] << lc) | copy], 1u);
 		return;
 	}
-	slot_values<ITEMS>(slot, row, ok, lo, hi);
+	load_slot_values<ITEMS>(slot, row, ok, lo, hi);
 	switch (slot.form)
 	{
 		case HIST_INT:
@@ -269,15 +297,15 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 			ROW_AFTER_ROW(bool out_of_window =
 							  has && !add_floats(args, slot, s, p + at, plane, bin0 + b, l, h);
 						  if (__any_sync(~0u, out_of_window)) change_rows<CHANGE_OUT_OF_WINDOW>(
-							  args, s, bin_of_block(args, s, bin0 + b), out_of_window, l, h););
+							  args, s, bin_in_block_copy(args, s, bin0 + b), out_of_window, l, h););
 		case HIST_MAX32:
 			EACH_ROW(max_u32(p + at, (u32) max_code(slot.op, lo[j])););
 		case HIST_MAX64:
 			ROW_AFTER_ROW(u64 code = max_code(slot.op, l); if (has && code == 0 && slot.wide_state)
-							  change_decimal(args, s, bin0 + b, (int64_t) l);
+							  change_decimal_extreme(args, s, bin0 + b, (int64_t) l);
 						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
-			add_kept<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
+			add_cas_rows<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
 		default: /* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
@@ -293,7 +321,10 @@ add_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0, const u32 (
 	}
 }
 
-/* Rows [begin, end) in steps of stride tiles, into bins [bin0, bin0 + nbins). */
+/*
+ * Adds the block's rows [begin, end) to bins [bin0, bin0 + nbins), tile by tile. If rows are
+ * partitioned, all of them have bins there. report: count rows out of range.
+ */
 static __device__ void
 add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end,
 		 bool report)
@@ -335,28 +366,29 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 				ok &= ~(1u << j);
 		}
 		for (int s = 0; s < args.nslots; s++)
-			add_slot(args, s, shared, lc, bin0, row, bin, ok);
+			add_rows_of_slot(args, s, shared, lc, bin0, row, bin, ok);
 	}
 }
 
 /* ---- the kernels --------------------------------------------------------------- */
 
-/* M sub-histograms, S passes over the rows. */
+/*
+ * Adds all rows to M sub-histograms in shared memory, in S passes over the rows, and flushes them
+ * to limbs. One block a multiprocessor.
+ */
 static __global__ void
-__launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(THREADS, 1) accumulate_shared_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32 nbins = (u32) args.bins.nbins;
-	size_t words = (size_t) args.words * (args.pass_bins << args.log2_most);
+	size_t words = (size_t) args.words * (args.pass_bins << args.log2_max_copies);
 	int lc;
-	/*
-	 * an even share, in whole lines of a warp: small batches have fewer tiles than there are blocks
-	 */
+	/* equal shares of whole warps of rows: small batches have fewer tiles than there are blocks */
 	u64 lines = ((u64) args.nrows + 31) / 32, begin = lines * blockIdx.x / gridDim.x * 32,
 		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
 
 	let_successor_start();
-	hot_begin(args);
+	hot_entries_init(args);
 	clear_shared(shared, words);
 	__syncthreads();
 	wait_for_predecessor();
@@ -376,11 +408,12 @@ __launch_bounds__(THREADS, 1) shared_kernel(const __grid_constant__ HistArgs arg
 			__syncthreads();
 		}
 	}
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
+/* Combines the limbs of all bins and slots with the states. */
 static __global__ void
-fold_kernel(const __grid_constant__ HistArgs args)
+fold_limbs_kernel(const __grid_constant__ HistArgs args)
 {
 	u64 work = (u64) args.bins.nbins * args.nslots;
 
@@ -388,12 +421,16 @@ fold_kernel(const __grid_constant__ HistArgs args)
 	wait_for_predecessor();
 	for (u64 i = blockIdx.x * (u64) blockDim.x + threadIdx.x; i < work;
 		 i += (u64) gridDim.x * blockDim.x)
-		fold_bin(args, (int) (i / args.bins.nbins), args.limb, 0, (u32) (i % args.bins.nbins));
+		fold_bin_of_slot(args, (int) (i / args.bins.nbins), args.limb, 0,
+						 (u32) (i % args.bins.nbins));
 }
 
-/* Work items, each a partition's rows or a part of them, taken in order. */
+/*
+ * Adds partitioned rows. Blocks take work items in order: all rows of a partition, which then go to
+ * states directly, or a range of them, which goes to the limbs of the split partition.
+ */
 static __global__ void
-__launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(THREADS, 1) accumulate_partition_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
@@ -401,7 +438,7 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 
 	wait_for_predecessor();
 	let_successor_start();
-	hot_begin(args);
+	hot_entries_init(args);
 	nitems = args.part.counter[HIST_NITEMS];
 
 	for (;;)
@@ -420,12 +457,12 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 
 		add_rows(args, shared, 0, bin0, n, item.row0, item.row1, false);
 		__syncthreads();
-		/* before any thread folds */
-		hot_end(args);
+		/* before any thread combines limbs with states */
+		hot_entries_flush(args);
 		if (item.split < 0)
 			flush_to_states(args, shared, args.pass_bins, n, [=](u32 b) { return bin0 + b; });
 		else
-			flush_split(args, shared, bin0, n, item.split, &last);
+			flush_split_partition(args, shared, bin0, n, item.split, &last);
 	}
 }
 
@@ -433,9 +470,10 @@ __launch_bounds__(THREADS, 1) partition_kernel(const __grid_constant__ HistArgs 
 #define BINS_THREADS 256
 #define BINS_ITEMS 8
 
+/* Stores the bin of each row in out[], or -1 if it has none. */
 static __global__ void
-__launch_bounds__(BINS_THREADS) bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
-											int32_t *out, GpuaggHistStatus *status)
+__launch_bounds__(BINS_THREADS) find_bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
+												 int32_t *out, GpuaggHistStatus *status)
 {
 	constexpr u64 TILE = BINS_THREADS * BINS_ITEMS;
 
@@ -465,7 +503,7 @@ __launch_bounds__(BINS_THREADS) bins_kernel(const __grid_constant__ GpuaggBins b
 GpuaggCudaStatus
 hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch_early(prepare_kernel, facts.sms, RACE_WARPS * 32, 0, facts, stream, args));
+	CUDA_TRY(launch_early(prepare_call_kernel, facts.sms, RACE_WARPS * 32, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -474,8 +512,8 @@ hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 {
 	u64 work = (u64) args.bins.nbins * args.nslots;
 
-	CUDA_TRY(launch_early(fold_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192), 128,
-						  0, facts, stream, args));
+	CUDA_TRY(launch_early(fold_limbs_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192),
+						  128, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -488,14 +526,15 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
 	{
-		CUDA_TRY(allow_shared(shared_kernel, facts));
-		CUDA_TRY(launch_early(shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
+		CUDA_TRY(allow_shared(accumulate_shared_kernel, facts));
+		CUDA_TRY(
+			launch_early(accumulate_shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
 	}
 	return hist_launch_fold(args, facts, stream);
 }
 
 GpuaggCudaStatus
-hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_partitioned(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	size_t bytes = bytes_with_hot(args, THREADS);
 	bool taken;
@@ -503,9 +542,9 @@ hist_launch_partition(const HistArgs &args, const DeviceFacts &facts, cudaStream
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (taken)
 		return GPUAGG_CUDA_OK;
-	CUDA_TRY(allow_shared(partition_kernel, facts));
-	CUDA_TRY(launch_early(partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS, bytes,
-						  facts, stream, args));
+	CUDA_TRY(allow_shared(accumulate_partition_kernel, facts));
+	CUDA_TRY(launch_early(accumulate_partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS,
+						  bytes, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -523,22 +562,23 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	bins_kernel<<<8 * facts->sms, BINS_THREADS, 0, stream>>>(*bins, (u32) nrows, out, status);
-	CUDA_TRY_LAUNCH("bins_kernel");
+	find_bins_kernel<<<8 * facts->sms, BINS_THREADS, 0, stream>>>(*bins, (u32) nrows, out, status);
+	CUDA_TRY_LAUNCH("find_bins_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
 /* ---- ranges of keys ------------------------------------------------------------ */
 
 static __global__ void
-range_init_kernel(int64_t *range)
+init_key_range_kernel(int64_t *range)
 {
 	range[0] = INT64_MAX;
 	range[1] = INT64_MIN;
 }
 
+/* Finds the least and the greatest value of a column: range[0] and range[1]. */
 static __global__ void __launch_bounds__(256)
-	range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
+	key_range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 {
 	int64_t lo = INT64_MAX, hi = INT64_MIN;
 
@@ -576,8 +616,8 @@ gpuagg_key_range(const GpuaggColumn *column, int64_t nrows, int64_t *range, gpua
 		column->type > GPUAGG_VALUE_I64)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	range_init_kernel<<<1, 1, 0, stream>>>(range);
-	range_kernel<<<8 * facts->sms, 256, 0, stream>>>(*column, (u32) nrows, range);
-	CUDA_TRY_LAUNCH("range_kernel");
+	init_key_range_kernel<<<1, 1, 0, stream>>>(range);
+	key_range_kernel<<<8 * facts->sms, 256, 0, stream>>>(*column, (u32) nrows, range);
+	CUDA_TRY_LAUNCH("key_range_kernel");
 	return GPUAGG_CUDA_OK;
 }

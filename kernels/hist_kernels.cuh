@@ -1,6 +1,11 @@
 /*
  * hist_kernels.cuh
- *	  What hist.cu launches; see hist_kernels.cu and hist_partition.cu.
+ *	  The host interface between hist.cu, which plans a call, and the files with kernels: launches,
+ *	  tests of which calls a kernel supports, and plans of partitions and exchanges.
+ *
+ * Launches queue kernels on the stream and return the first error. They allocate nothing and do not
+ * synchronize. All device memory belongs to the caller: its columns and states, and the workspace
+ * that hist.cu divides.
  */
 #ifndef GPUAGG_HIST_KERNELS_CUH
 #define GPUAGG_HIST_KERNELS_CUH
@@ -17,90 +22,117 @@
 #define HIST_THREADS 512
 #define HIST_PARTITION_BLOCKS 2
 
+/*
+ * Clears limbs, locks and the words at args.zero, places the windows of floats, and samples how
+ * many copies are used. Must come before the kernels that add rows.
+ */
 GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts,
 									 cudaStream_t stream);
+/* Adds all rows in shared memory and folds limbs into states. */
 GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
-GpuaggCudaStatus hist_launch_partition(const HistArgs &args, const DeviceFacts &facts,
-									   cudaStream_t stream);
-/* All slots, tile by tile; what it needs of shared memory beside bins. */
+/* Adds rows that hist_launch_partition_rows has moved, and folds limbs into states. */
+GpuaggCudaStatus hist_launch_partitioned(const HistArgs &args, const DeviceFacts &facts,
+										 cudaStream_t stream);
+/* Returns the shared memory that a tile kernel needs in addition to the bins, in bytes. */
 size_t hist_tile_bytes(const HistArgs &args);
-/* The fastest kernel that knows all slots and steps; NULL: any steps. */
+/*
+ * Returns the fastest TileKernel that supports all slots and all operations of `steps`. NULL: the
+ * operations are unknown.
+ */
 int hist_choose_tiles(const HistArgs &args, const VectorProgram *steps);
+/* Runs the program of args, adds its results in shared memory, and folds limbs into states. */
 GpuaggCudaStatus hist_launch_tiles(const HistArgs &args, const DeviceFacts &facts,
 								   cudaStream_t stream);
-/* Limbs to states. */
+/* Combines limbs with states. */
 GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream);
-/* Slots without a form. */
+/*
+ * Adds all rows to states in the L2 cache: slots without a form, and more bins than partitions
+ * take.
+ */
 GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
-/* Slots of ARGMAX and ARGMIN. */
+/* Adds all rows of ARGMAX and ARGMIN slots (hist_argmax.cu). */
 GpuaggCudaStatus hist_launch_argmax(const HistArgs &args, const HistModel &model,
 									const DeviceFacts &facts, cudaStream_t stream);
-/* Copies of states: before rows, and after all that changes the states. */
+/*
+ * Initializes the copies of states. Comes after the preparation and before kernels that add rows.
+ * Merging comes after all other changes of the states.
+ */
 GpuaggCudaStatus hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts,
 										 cudaStream_t stream);
 GpuaggCudaStatus hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts,
 										  cudaStream_t stream);
 
-/* Whether the bins make sense, and have so many columns. */
+/* Returns INVALID or UNSUPPORTED for bins that no kernel can use. */
 GpuaggCudaStatus hist_check_bins(const GpuaggBins &bins, int least_columns = 1);
 
-/* Slots alone, checked; float sums of so many digits.  For what finds its bins by itself. */
-GpuaggCudaStatus hist_slots(const GpuaggHist *hist, const DeviceFacts &facts, int digits,
-							HistArgs &args);
-
-/* Where the shape is a common one; *taken says whether. */
-bool hist_fast_takes(const HistArgs &args);
+/*
+ * Returns whether the kernels for common shapes support the call (hist_fast.cu). hist_launch_fast
+ * sets *taken to the same, and launches one of them if they do.
+ */
+bool hist_fast_supports(const HistArgs &args);
 GpuaggCudaStatus hist_launch_fast(const HistArgs &args, const DeviceFacts &facts,
 								  cudaStream_t stream, bool *taken);
-/* Words of HistArgs.out_of_window that this takes. */
-size_t hist_deviation_mark_words(const HistArgs &args);
-/* A lone count in bytes, of a simple column of bins; pass_bins bytes a block. */
-int hist_count_blocks(u32 nrows, const DeviceFacts &facts);
-GpuaggCudaStatus hist_launch_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts,
-									cudaStream_t stream);
 /*
- * Counts and narrow sums that change states themselves, and need neither limbs
- * nor a fold; whether they take the histogram.
+ * Returns the words of HistArgs.out_of_window that the call needs; 0 unless hist_deviations.cu
+ * takes it.
  */
-bool hist_narrow_takes(const HistArgs &args);
+size_t hist_deviation_mark_words(const HistArgs &args);
+/*
+ * Counts rows in bytes, for a single COUNT of a simple column of bins (hist_counts.cu). `bytes` has
+ * room for pass_bins bytes for each of hist_byte_count_blocks() blocks.
+ */
+int hist_byte_count_blocks(u32 nrows, const DeviceFacts &facts);
+GpuaggCudaStatus hist_launch_byte_counts(const HistArgs &args, u32 *bytes, const DeviceFacts &facts,
+										 cudaStream_t stream);
+/*
+ * Returns whether the kernels for counts and sums of int32 support the call (hist_narrow.cu). They
+ * change states directly and need neither limbs nor a fold.
+ */
+bool hist_narrow_supports(const HistArgs &args);
 GpuaggCudaStatus hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
 
-/* Does a range have int32 keys, itself in 32 bits, and no NULL? */
+/*
+ * Returns whether key c of kind RANGE is an int32 column without NULLs whose range lies within 32
+ * bits.
+ */
 static inline bool
-hist_plain_key(const GpuaggBins &b, int c)
+hist_key_is_plain(const GpuaggBins &b, int c)
 {
 	return b.column[c].type == GPUAGG_VALUE_I32 && b.column[c].values && !b.column[c].validity &&
 		!b.null_bin[c] && b.min[c] >= INT32_MIN && b.min[c] <= INT32_MAX - (b.extent[c] - 1);
 }
 
-/* Bins that are an int32 column less a minimum, in 32 bits, with no filter and no NULL. */
+/*
+ * Returns whether bins are simple: the bin of a row is an int32 column less a minimum, without a
+ * filter and without NULLs.
+ */
 static inline bool
-hist_simple_bins(const GpuaggBins &b)
+hist_bins_are_simple(const GpuaggBins &b)
 {
 	return !b.filter &&
 		(b.kind == GPUAGG_BIN_INDEX ||
-		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && hist_plain_key(b, 0) &&
+		 (b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 1 && hist_key_is_plain(b, 0) &&
 		  b.extent[0] == b.nbins));
 }
 
 /*
- * Bins of two int32 keys with such ranges, which fast kernels make themselves; with no filter and
- * no NULL.
+ * Returns whether bins are paired: they are made of two plain int32 keys, without a filter. Fast
+ * kernels compute them.
  */
 static inline bool
-hist_paired_bins(const GpuaggBins &b)
+hist_bins_are_paired(const GpuaggBins &b)
 {
-	return !b.filter && b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 2 && hist_plain_key(b, 0) &&
-		hist_plain_key(b, 1) && b.extent[0] * b.extent[1] == b.nbins;
+	return !b.filter && b.kind == GPUAGG_BIN_RANGE && b.ncolumns == 2 && hist_key_is_plain(b, 0) &&
+		hist_key_is_plain(b, 1) && b.extent[0] * b.extent[1] == b.nbins;
 }
 
-/* Bins that were found before. */
+/* Returns bins of kind INDEX that read a column of bins. */
 static inline GpuaggBins
-index_bins(const int32_t *bins, int64_t nbins)
+make_index_bins(const int32_t *bins, int64_t nbins)
 {
 	GpuaggBins b = GpuaggBins();
 
@@ -112,17 +144,17 @@ index_bins(const int32_t *bins, int64_t nbins)
 	return b;
 }
 
-/* Simple bins, as kernels that take no others see them. */
+/* Simple bins, for kernels that support no others. */
 struct SimpleBins
 {
-	const int32_t *column; /* or NULL: 0 for all rows */
+	const int32_t *column; /* NULL: all rows have bin 0 */
 	u32 min;               /* the value of bin 0 */
-	bool skip_negative;    /* negative bins are no error */
-	u32 n;
+	bool skip_negative;    /* negative bins are left out and not counted as out of range */
+	u32 n;                 /* number of bins */
 };
 
 static inline SimpleBins
-simple_bins(const GpuaggBins &b)
+make_simple_bins(const GpuaggBins &b)
 {
 	bool index = b.kind == GPUAGG_BIN_INDEX;
 
@@ -130,17 +162,14 @@ simple_bins(const GpuaggBins &b)
 			(u32) b.nbins};
 }
 
-/* Paired bins, as kernels see them. */
+/* Paired bins, for kernels. The first key is the outer one. */
 struct PairedKeys
 {
 	const int32_t *column[2];
 	u32 min[2];
 	u32 extent[2];
 
-	/*
-	 * The bin of two keys; above all bins if one of them is out of its range, whatever the other
-	 * is.
-	 */
+	/* Returns the bin of two keys, or ~0 if a key is out of its range. */
 	__device__ __forceinline__ u32
 	bin(u32 outer, u32 inner) const
 	{
@@ -151,7 +180,7 @@ struct PairedKeys
 };
 
 static inline PairedKeys
-paired_keys(const GpuaggBins &b)
+make_paired_keys(const GpuaggBins &b)
 {
 	PairedKeys keys;
 
@@ -164,39 +193,42 @@ paired_keys(const GpuaggBins &b)
 	return keys;
 }
 
-/* Columns that move along with a partition. */
+/* Columns that a partition moves. */
 #define PART_MAX_COLUMNS 8
 struct PartColumns
 {
 	int n;
-	int bytes[PART_MAX_COLUMNS];
+	int bytes[PART_MAX_COLUMNS]; /* width of a value */
 	const void *from[PART_MAX_COLUMNS];
-	void *to[PART_MAX_COLUMNS];
+	void *to[PART_MAX_COLUMNS]; /* [row], in the workspace */
 };
 
 /* More partitions take two steps. */
 #define PART_MANY 512
 
-/* What a partition by bin range needs in the workspace. */
+/*
+ * One step of a partition of rows by bin range, and its memory in the workspace. Partition p has
+ * the bins from p << shift up to (p + 1) << shift. Arrays are in device memory.
+ */
 struct PartPlan
 {
-	u32 parts;
-	u32 part_bins; /* bins of one partition: 1 << shift */
+	u32 parts;     /* number of partitions */
+	u32 part_bins; /* bins of a partition: 1 << shift */
 	int shift;
-	u32 max_item_rows; /* a partition with more is split */
-	u32 piece_rows;    /* into items of at most these */
-	u32 max_items;
-	u32 max_splits;
-	u32 *start;      /* parts + 1: first row of each */
-	u32 *cursor;     /* parts */
-	void *bin;       /* nrows, int32, or uint16 within the partition */
-	bool narrow;     /* the latter: in the last step */
-	u32 *row;        /* nrows numbers of rows where columns do not move, or NULL */
-	const u32 *rows; /* how many there are to move, if not all of the call's */
-	bool moved;      /* columns move: all that slots read */
+	u32 max_item_rows;   /* a partition with more rows is split */
+	u32 split_item_rows; /* rows of a work item of a split partition, at most */
+	u32 max_items;       /* room for work items */
+	u32 max_splits;      /* room for split partitions */
+	u32 *start;          /* [partition] its number of rows, then its first row */
+	u32 *cursor;         /* [partition] where the next rows are appended */
+	void *bin;       /* [row] bin as int32, or, if narrow, number within the partition as uint16 */
+	bool narrow;     /* the step is the last one, and `bin` is uint16 */
+	u32 *row;        /* [row] number of the row in the caller's columns; NULL if `moved` */
+	const u32 *rows; /* number of rows to move, if not all rows of the call; or NULL */
+	bool moved;      /* all columns that slots read are moved */
 	PartColumns columns;
-	int stage_bytes; /* of the widest thing that moves */
-	HistItem *item;
+	int stage_bytes; /* width of the widest value that is moved */
+	HistItem *item;  /* these four as in HistPartitioned */
 	u32 *counter;
 	u32 *split_done;
 	u32 *split_items;
@@ -205,41 +237,54 @@ struct PartPlan
 /* Rounds under way at a time; so many queues each multiprocessor has. */
 #define EXCHANGE_ROUNDS 5
 
-/* What an exchange through the L2 cache needs in the workspace; see hist_exchange.cu. */
+/*
+ * An exchange of rows through the L2 cache, and its memory in the workspace; see hist_exchange.cu.
+ * Each multiprocessor owns some of the bins. Arrays are in device memory.
+ */
 struct HistExchange
 {
-	u32 owners;     /* multiprocessors; 0: there is no exchange */
-	u32 magic;      /* divides by them */
-	u32 mask;       /* of bits that are a number below them */
-	u32 local;      /* bins of each, */
-	u32 plane;      /* and with places for hot ones */
-	bool always;    /* whatever the sample says */
-	uint16_t *key;  /* queues: where in the plane, */
-	u64 *value;     /* and values */
-	u32 *cursor;    /* rows of each */
-	u32 *produced;  /* blocks that are done with a round's tile, */
-	u32 *consumed;  /* with its queue */
-	u32 *ndeferred; /* deferred rows */
-	u32 *deferred_bin;
+	u32 owners;        /* number of owners: the multiprocessors; 0: there is no exchange */
+	u32 magic;         /* multiplier for a division by the owners */
+	u32 mask;          /* the largest 2^n - 1 below the owners */
+	u32 local;         /* bins of an owner */
+	u32 plane;         /* words of an owner's plane: its bins, and copies of hot bins */
+	bool always;       /* exchange the rows whatever the sample says */
+	uint16_t *key;     /* [queue entry] place in the owner's plane */
+	u64 *value;        /* [queue entry] value */
+	u32 *cursor;       /* [queue] rows in it */
+	u32 *produced;     /* [round % EXCHANGE_ROUNDS] blocks that have queued their tiles */
+	u32 *consumed;     /* [round % EXCHANGE_ROUNDS] blocks that have read their queues */
+	u32 *ndeferred;    /* number of rows that a later kernel adds */
+	u32 *deferred_bin; /* [deferred row] */
 	u64 *deferred_value;
-	u32 *hot;   /* hot bins */
-	u32 *taken; /* whether the sample says so */
-	u64 *limb;  /* of hot bins */
+	u32 *hot;   /* [HOT_BINS] hot bins, or NO_BIN */
+	u32 *taken; /* not 0: the rows are exchanged; 0: they are partitioned */
+	u64 *limb;  /* limb planes of hot bins */
 };
 
-/* Whether slots, with float sums of three digits, take it; always: if at all possible. */
-bool hist_can_exchange(const HistArgs &args, const DeviceFacts &facts, bool always);
-/* The workspace, and words in it that the preparation is to clear. */
-size_t hist_exchange_zero_words(const HistArgs &args);
+/*
+ * Returns whether an exchange supports the call; its float sums must have three digits. always: not
+ * only where it is faster than a partition.
+ */
+bool hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool always);
+/* Returns the words of workspace that the preparation must clear for an exchange. */
+size_t hist_exchange_zeroed_words(const HistArgs &args);
+/*
+ * Fills in `exchange` and takes its workspace. `zeros` are the words that are cleared; NULL: only
+ * sizes count.
+ */
 void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros,
 						const PartPlan &part, HistExchange &exchange, Workspace &ws);
-/* Takes all rows, or none: then *exchange.taken is 0, and the partition takes them. */
+/* Exchanges all rows, or none: then *exchange.taken is 0, and the rows must be partitioned. */
 GpuaggCudaStatus hist_launch_exchange(const HistArgs &partitioned, const HistExchange &exchange,
 									  const DeviceFacts &facts, cudaStream_t stream);
 
-/* Of simple bins.  groups: of partitions, where rows go first; no parts: there is no such step. */
-GpuaggCudaStatus hist_launch_split(const HistArgs &args, const PartPlan &plan,
-								   const PartPlan &groups, const DeviceFacts &facts,
-								   cudaStream_t stream);
+/*
+ * Moves rows to partitions; bins must be simple. groups: the first of two steps, which moves rows
+ * to groups of partitions. groups.parts == 0: one step is enough.
+ */
+GpuaggCudaStatus hist_launch_partition_rows(const HistArgs &args, const PartPlan &plan,
+											const PartPlan &groups, const DeviceFacts &facts,
+											cudaStream_t stream);
 
 #endif /* GPUAGG_HIST_KERNELS_CUH */

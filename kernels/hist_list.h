@@ -1,11 +1,10 @@
 /*
  * hist_list.h
- *	  The operators that have a fast form in histograms.
+ *	  The operators that have a form in shared memory. Included with HIST() defined.
  *
- * HIST(NAME, form): MONOID_NAME is accumulated in shared memory in the form
- * HIST_form (hist.cuh).  CAS takes any commutative operator whose state has at most 8 bytes.
- * Operators not listed work through their combine function with compare-and-swap or locks
- * on the states in device memory.
+ * HIST(NAME, form): MONOID_NAME is accumulated in the form HIST_form (hist.cuh). CAS supports any
+ * commutative operator whose state has at most 8 bytes. Operators that are not listed change states
+ * in device memory, by compare-and-swap or under locks.
  */
 HIST(COUNT, COUNT)
 HIST(SUM_I64, INT)

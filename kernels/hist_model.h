@@ -1,21 +1,23 @@
 /*
  * hist_model.h
- *	  Which form a generalized histogram takes: the analytic model.
+ *	  The analytic model: which form of histogram a call takes, and with how many copies and passes.
  *
- * After Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling Generalized
- * Histograms for GPU" (SC20): sub-histograms M as many as pay for themselves,
- * passes S as few as fit.  It departs from the paper in three points that
- * measurements led to: operators with a fast form are reduced to native 32-bit atomics in
- * shared memory, or put equal bins of a warp together, so M only has to spread those over banks;
- * initialising and flushing M copies is weighed against the rows of a block; and where S passes
- * would read the input more often than a partition moves it, the rows are
- * partitioned by bin range once, or exchanged where hist_exchange.cu takes them; a lone
- * count is kept in bytes before that.  Operators without a fast form have copies in the L2 cache.
+ * The model follows Henriksen, Hellfritzsch, Sadayappan and Oancea, "Compiling Generalized
+ * Histograms for GPU" (SC20): as many sub-histograms (M) as pay for themselves, and as few passes
+ * (S) as the bins fit into. It differs from the paper in these points, which measurements led to:
  *
- * The race factor is sampled on the device, where no host waits for it: here is what the
- * memory has room for, and the device picks as many copies of that as rows meet.
+ *	- Operators with a form are reduced to native 32-bit atomics in shared memory, or equal bins of a
+ *	  warp are combined first. So M only has to spread these atomics over the banks.
+ *	- The cost of clearing and flushing M copies is weighed against the rows of a block.
+ *	- Where S passes would read the input more often than a partition moves it, rows are partitioned by
+ *	  bin range once, or exchanged where hist_exchange.cu supports the call. Before that, a single
+ *	  COUNT is kept in bytes.
+ *	- Operators without a form have copies of their states in the L2 cache.
  *
- * Plain C, no memory: pure functions, tested as a table.
+ * The race factor is sampled on the device, so that the host does not wait for it. This model only
+ * says how many copies there is room for; the device then chooses how many of them are used.
+ *
+ * The functions are plain C, pure, and use no memory. test/unit/hist_model_test.c tests them.
  */
 #ifndef GPUAGG_HIST_MODEL_H
 #define GPUAGG_HIST_MODEL_H
@@ -24,29 +26,30 @@
 
 #include "operators/monoid.h"
 
+/* The properties of a device that the model depends on. */
 typedef struct HistDevice
 {
-	int sms;
-	int sm_threads;
-	int shared_bytes; /* most dynamic shared memory of one block */
+	int sms;          /* multiprocessors */
+	int sm_threads;   /* threads that a multiprocessor runs concurrently */
+	int shared_bytes; /* dynamic shared memory that a block may use */
 	int64_t l2_bytes;
 } HistDevice;
 
 typedef enum HistForm
 {
-	HIST_FORM_SHARED,
-	HIST_FORM_BYTES, /* in shared memory, a byte a bin */
-	HIST_FORM_PARTITION,
-	HIST_FORM_GLOBAL
+	HIST_FORM_SHARED,    /* words in shared memory, M copies, S passes */
+	HIST_FORM_BYTES,     /* in shared memory, one byte a bin */
+	HIST_FORM_PARTITION, /* rows partitioned by bin range, then shared memory */
+	HIST_FORM_GLOBAL     /* states changed in the L2 cache */
 } HistForm;
 
 typedef struct HistModel
 {
 	HistForm form;
-	int log2_copies;   /* M = 1 << log2_copies */
-	int log2_most;     /* M if all rows met */
-	int passes;        /* S */
-	int64_t pass_bins; /* bins of one pass or partition */
+	int log2_copies;     /* M = 1 << log2_copies if all bins are in use */
+	int log2_max_copies; /* the same if few bins are in use: the most copies that there is room for */
+	int passes;          /* S */
+	int64_t pass_bins;   /* bins of a pass or a partition */
 	int64_t partitions;
 } HistModel;
 
@@ -66,21 +69,22 @@ typedef struct HistModel
 #define HIST_PASSES_OF_COUNTS 4
 #define HIST_PASSES_PER_PARTITION 3
 
-/* What the bins are, as far as it decides the form. */
-typedef enum HistBins
+/* What the slots of a call compute, as far as the form depends on it. */
+typedef enum HistSlotsKind
 {
-	HIST_BINS_ANY,
-	HIST_BINS_COUNTS,   /* rows are counted, nothing else */
-	HIST_BINS_ONE_COUNT /* once, all of them, which bytes can do */
-} HistBins;
+	HIST_SLOTS_ANY,
+	HIST_SLOTS_COUNTS,   /* only COUNT slots */
+	HIST_SLOTS_ONE_COUNT /* a single COUNT of all rows, which may use bytes */
+} HistSlotsKind;
 
 #define HIST_MAX_PARTITIONS 16384
 /* With fewer, multiprocessors wait for the last; with more, runs get short. */
 #define HIST_GOOD_PARTITIONS 256
 
 /*
- * Partitions of 2^n bins: as many as keep the device evenly busy, small enough
- * that two blocks share a multiprocessor's memory, or one, for very many bins.
+ * Chooses partitions of 2^n bins: enough partitions to keep all multiprocessors busy evenly, and
+ * small enough for two blocks in the shared memory of a multiprocessor, or for one block if there
+ * are very many bins. If that still makes too many partitions, the form becomes HIST_FORM_GLOBAL.
  */
 static inline void
 hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistModel *m)
@@ -94,11 +98,14 @@ hist_model_partition(const HistDevice *dev, int64_t nbins, int bin_words, HistMo
 		part *= 2;
 	m->pass_bins = part;
 	m->partitions = (nbins + part - 1) / part;
-	m->log2_copies = m->log2_most = 0;
+	m->log2_copies = m->log2_max_copies = 0;
 	m->form = m->partitions <= HIST_MAX_PARTITIONS ? HIST_FORM_PARTITION : HIST_FORM_GLOBAL;
 }
 
-/* Passes over bins of which so many fit in one; all but the last are multiples of `unit`. */
+/*
+ * Chooses the number of passes if `fit` bins fit into one. The bins of a pass are a multiple of
+ * `unit`; the last pass may have fewer.
+ */
 static inline void
 hist_model_passes(int64_t nbins, int64_t fit, int64_t unit, HistModel *m)
 {
@@ -108,7 +115,10 @@ hist_model_passes(int64_t nbins, int64_t fit, int64_t unit, HistModel *m)
 	m->pass_bins = ((nbins + m->passes - 1) / m->passes + unit - 1) / unit * unit;
 }
 
-/* log2 of M, at most `most`, so that `distinct` bins are spread over `spread`. */
+/*
+ * Returns log2 of the copies, at most `most`, that spread `distinct` bins in use over at least
+ * `spread` words or states.
+ */
 GPUAGG_HD int
 hist_model_copies(int64_t distinct, int64_t spread, int most)
 {
@@ -119,7 +129,7 @@ hist_model_copies(int64_t distinct, int64_t spread, int most)
 	return log2;
 }
 
-/* The states that threads in flight should be spread over. */
+/* Returns the number of states that the threads of the device should be spread over. */
 static inline int64_t
 hist_model_spread(const HistDevice *dev)
 {
@@ -127,9 +137,10 @@ hist_model_spread(const HistDevice *dev)
 }
 
 /*
- * log2 of the copies of states that out-of-window rows change under locks, at most `most`, if `out`
- * of `sampled` rows are: `distinct` states are spread so that each of `threads` has one for itself,
- * or each of those that change one at a time.
+ * Returns log2 of the copies of states that out-of-window rows change under locks, at most `most`.
+ * `out` of `sampled` rows are out-of-window rows, and `distinct` bins are in use. Each thread that
+ * is expected to change a state at the same time as others gets a state of its own. There are at
+ * most `threads`.
  */
 GPUAGG_HD int
 hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t threads, int most)
@@ -140,13 +151,15 @@ hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t
 }
 
 /*
- * The words of a sum, over 2^block_bits rows, of numbers of `bits` bits that are cut into digits of
- * digit_bits (28 at most), a word for each, which carry into the next.  There are as many as
- * digits, and as many that the top one, which does not carry, has room for all rows: the sum is
- * below 2^(bits + block_bits), so in the top word's units, of 2^(digit_bits * (words - 1)), below
- * 2^30.  All words are signed, and those below the top one are worth up to 2^(31 - digit_bits) of
- * its units and a little, as carries on their way are one a thread: so the top word may leave 2^30
- * by some thousands, for which it has a bit.
+ * Returns the words of a sum of numbers of `bits` bits over 2^block_bits rows. The numbers are
+ * split into digits of digit_bits bits (28 at most). Each digit is added to one word, and a word
+ * carries into the next one.
+ *
+ * There are at least as many words as digits. The top word does not carry, so it needs room for the
+ * sum of all rows, which is below 2^(bits + block_bits). The unit of the top word is 2^(digit_bits
+ * * (words - 1)); in this unit the sum is below 2^30. All words are signed. The words below the top
+ * one are together worth at most about 2^(31 - digit_bits) units, and each thread may have one
+ * carry in flight. So the top word may leave 2^30 by some thousands, for which it has one more bit.
  */
 static inline int
 hist_model_digit_words(int bits, int digit_bits, int block_bits)
@@ -157,52 +170,56 @@ hist_model_digit_words(int bits, int digit_bits, int block_bits)
 	return words > digits ? words : digits;
 }
 
-/* nbins bins of bin_words 32-bit words each, all of them in use. */
+/*
+ * Returns the model of slots in shared memory: nbins bins of bin_words 32-bit words each, nrows
+ * rows. All bins are assumed to be in use.
+ */
 static inline HistModel
-hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, HistBins kind)
+hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, HistSlotsKind kind)
 {
 	HistModel m = {HIST_FORM_SHARED, 0, 0, 1, nbins, 1};
 	int64_t fit = dev->shared_bytes / 4 / bin_words;
 	int64_t block_rows = nrows / dev->sms + 1;
-	/* bins of a pass are even in number, each with all its copies */
+	/* the bins of a pass, each with all its copies, are even in number */
 	int64_t even = nbins + (nbins & 1);
 
 	fit &= ~(int64_t) 1;
 	if (nbins > fit)
 	{
 		hist_model_passes(nbins, fit, 2, &m);
-		if (kind == HIST_BINS_ONE_COUNT)
+		if (kind == HIST_SLOTS_ONE_COUNT)
 		{
 			hist_model_passes(nbins, dev->shared_bytes & ~15, 16, &m);
 			m.form = HIST_FORM_BYTES;
 		}
-		if (m.passes > (kind == HIST_BINS_ANY ? HIST_PASSES_PER_PARTITION : HIST_PASSES_OF_COUNTS))
+		if (m.passes > (kind == HIST_SLOTS_ANY ? HIST_PASSES_PER_PARTITION : HIST_PASSES_OF_COUNTS))
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
-	/* as many as fit, while the copies' words stay below an eighth of the block's rows */
-	while (m.log2_most < HIST_MAX_LOG2_COPIES && even << (m.log2_most + 1) <= fit &&
-		   (nbins * bin_words) << (m.log2_most + 1) <= block_rows / 8 + 4096)
-		m.log2_most++;
-	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_most);
+	/* as many copies as fit, while their words are fewer than an eighth of the block's rows */
+	while (m.log2_max_copies < HIST_MAX_LOG2_COPIES && even << (m.log2_max_copies + 1) <= fit &&
+		   (nbins * bin_words) << (m.log2_max_copies + 1) <= block_rows / 8 + 4096)
+		m.log2_max_copies++;
+	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_max_copies);
 	return m;
 }
 
 /*
- * States of bin_bytes a bin that rows change in place: copies of all in a quarter of
- * the L2 cache.  Where most rows only read, they win nothing; nor do passes over as
- * many bins as the cache holds, which take longer than its misses (TUNING.md).
+ * Returns the model of states that rows change in the L2 cache, bin_bytes bytes a bin. The copies
+ * of all states take at most a quarter of the L2 cache. reads: most rows only read a state, so
+ * copies gain nothing. Passes over as many bins as the cache holds gain nothing either: they take
+ * longer than cache misses (TUNING.md).
  */
 static inline HistModel
 hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t nrows, bool reads)
 {
 	HistModel m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
 
-	while (!reads && m.log2_most < HIST_MAX_LOG2_GLOBAL &&
-		   nbins << (m.log2_most + 1) <= dev->l2_bytes / 4 / bin_bytes &&
-		   nbins << (m.log2_most + 1) <= nrows / 8)
-		m.log2_most++;
-	m.log2_copies = hist_model_copies(nbins, hist_model_spread(dev), m.log2_most);
+	while (!reads && m.log2_max_copies < HIST_MAX_LOG2_GLOBAL &&
+		   nbins << (m.log2_max_copies + 1) <= dev->l2_bytes / 4 / bin_bytes &&
+		   nbins << (m.log2_max_copies + 1) <= nrows / 8)
+		m.log2_max_copies++;
+	m.log2_copies = hist_model_copies(nbins, hist_model_spread(dev), m.log2_max_copies);
 	return m;
 }
 
@@ -218,13 +235,17 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 /* A block reads and changes this many states at its ends in the time of one row. */
 #define HIST_ARGMAX_STATES 4
 
+/* Returns the shared memory of a block for this many pairs and the locks. */
 static inline int64_t
 hist_argmax_shared_bytes(int64_t entries)
 {
 	return entries * HIST_ARGMAX_BYTES + HIST_ARGMAX_LOCKS * 4;
 }
 
-/* In shared memory, or on the states in the L2 cache; shared: wherever the bins fit. */
+/*
+ * Returns the model of ARGMAX and ARGMIN slots: pairs in shared memory if the bins fit and blocks
+ * have enough rows, else states in the L2 cache. shared: pairs wherever the bins fit.
+ */
 static inline HistModel
 hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shared)
 {
@@ -238,7 +259,7 @@ hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shar
 	while (m.log2_copies < HIST_MAX_LOG2_COPIES &&
 		   nbins << (m.log2_copies + 1) <= HIST_ARGMAX_SPREAD)
 		m.log2_copies++;
-	m.log2_most = m.log2_copies;
+	m.log2_max_copies = m.log2_copies;
 	return m;
 }
 

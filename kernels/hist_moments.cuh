@@ -108,12 +108,12 @@ template <int BITS> struct MomentDigits
 	u32 at[2];
 
 	/*
-	 * Cuts a value that fix_split placed in the window.  The arguments: words_at is the shared
-	 * address of the bin's first word, plane_bytes the distance to its next word, `words` the
-	 * number of words for x.
+	 * Cuts a value that fix_from_double placed in the window.  The arguments: words_at is the
+	 * shared address of the bin's first word, plane_bytes the distance to its next word, `words`
+	 * the number of words for x.
 	 */
 	__device__ __forceinline__ void
-	cut(const FixPart &f, u32 words_at, u32 plane_bytes, int words)
+	cut(const FixValue &f, u32 words_at, u32 plane_bytes, int words)
 	{
 		u32 lo = (u32) f.m, hi = (u32) (f.m >> 32), sign = f.negative ? ~0u : 0,
 			s = (u32) f.shift % BITS, t = 2 * (u32) f.shift % BITS;
@@ -201,7 +201,7 @@ template <int BITS> struct MomentDigits
 template <int BITS>
 static __device__ __forceinline__ void
 add_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes,
-			const FixPart &f)
+			const FixValue &f)
 {
 	MomentDigits<BITS> m;
 

@@ -2,7 +2,7 @@
  * hist_narrow.cu
  *	  Counts, and sums of 32-bit integers, straight to their states.
  *
- * A simple column of bins (hist_simple_bins), one count, one sum or both, no
+ * A simple column of bins (hist_bins_are_simple), one count, one sum or both, no
  * NULLs and no filter: words in shared memory, from there native atomics on
  * the states, so that there are no limbs to clear and to fold, and one launch
  * is all.  Columns are read by vectors of four rows, several of them on their
@@ -72,8 +72,8 @@ add_carries(const NarrowArgs &args, const NarrowShared &place, const u32 (&v)[4]
 #pragma unroll
 		for (int j = 0; j < 4; j++)
 			if ((int) over[j] < 0)
-				add_carry((u64 *) args.sums, v[j] - args.bins.min, (int) addend[j] < 0,
-						  (u64) 1 << 32);
+				add_carry_to_memory((u64 *) args.sums, v[j] - args.bins.min, (int) addend[j] < 0,
+									(u64) 1 << 32);
 	}
 	else
 #pragma unroll
@@ -269,7 +269,7 @@ template <bool SUM>
 static __device__ __forceinline__ void
 flush_sums(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin0)
 {
-	u32 first = rotated(0, n);
+	u32 first = rotate_by_block(0, n);
 
 	if (args.log2_copies > 0)
 		for (u32 i = threadIdx.x; i < n; i += THREADS)
@@ -348,7 +348,7 @@ add_end(const NarrowArgs &args, NarrowShared &place, u32 row)
 
 template <bool SUM, bool COUNT>
 static __global__ void
-__launch_bounds__(THREADS, 1) narrow_kernel(const __grid_constant__ NarrowArgs args)
+__launch_bounds__(THREADS, 1) accumulate_narrow_kernel(const __grid_constant__ NarrowArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32 lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
@@ -404,10 +404,10 @@ narrow_shape(const HistArgs &args, NarrowArgs &narrow)
 {
 	const GpuaggBins &b = args.bins;
 
-	if (args.nslots > 2 || !hist_simple_bins(b))
+	if (args.nslots > 2 || !hist_bins_are_simple(b))
 		return false;
 	narrow = NarrowArgs();
-	narrow.bins = simple_bins(b);
+	narrow.bins = make_simple_bins(b);
 	for (int s = 0; s < args.nslots; s++)
 	{
 		const HistSlot &slot = args.slot[s];
@@ -441,7 +441,7 @@ narrow_shape(const HistArgs &args, NarrowArgs &narrow)
 }
 
 bool
-hist_narrow_takes(const HistArgs &args)
+hist_narrow_supports(const HistArgs &args)
 {
 	NarrowArgs narrow;
 
@@ -453,7 +453,7 @@ template <bool SUM, bool COUNT>
 static cudaError_t
 launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	void (*kernel)(NarrowArgs) = narrow_kernel<SUM, COUNT>;
+	void (*kernel)(NarrowArgs) = accumulate_narrow_kernel<SUM, COUNT>;
 	size_t bytes = (size_t) args.words * args.plane * sizeof(u32);
 	int blocks = facts.sms;
 	cudaError_t err = allow_shared(kernel, facts);

@@ -98,8 +98,8 @@ exchanged(const HistArgs &args)
 
 /* Rows of each partition, into plan.start. */
 static __global__ void
-__launch_bounds__(THREADS, 2)
-	count_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
+__launch_bounds__(THREADS, 2) count_partition_rows_kernel(const __grid_constant__ HistArgs args,
+														  const __grid_constant__ PartPlan plan)
 {
 	extern __shared__ __align__(16) char part_memory[];
 	u32 *count = (u32 *) part_memory;
@@ -123,7 +123,8 @@ __launch_bounds__(THREADS, 2)
  * more rows than an item may have are cut into smaller items than that, which
  * come first: they take the longest, as their rows share few bins.
  */
-static __global__ void __launch_bounds__(1024) plan_kernel(const __grid_constant__ PartPlan plan)
+static __global__ void __launch_bounds__(1024)
+	plan_partition_items_kernel(const __grid_constant__ PartPlan plan)
 {
 	__shared__ u32 scan[4][32];
 	u32 rows_before = 0, splits_before = 0,
@@ -134,14 +135,14 @@ static __global__ void __launch_bounds__(1024) plan_kernel(const __grid_constant
 	let_successor_start();
 	for (u32 p = threadIdx.x; p < plan.parts; p += 1024)
 		if (plan.start[p] > plan.max_item_rows)
-			pieces += (plan.start[p] - 1) / plan.piece_rows + 1;
+			pieces += (plan.start[p] - 1) / plan.split_item_rows + 1;
 	block_scan(pieces, scan[3], &items_before[0]);
 	for (u32 base = 0; base < plan.parts; base += 1024)
 	{
 		u32 p = base + threadIdx.x;
 		u32 rows = p < plan.parts ? plan.start[p] : 0;
 		bool split = rows > plan.max_item_rows;
-		u32 items = split ? (rows - 1) / plan.piece_rows + 1 : rows > 0;
+		u32 items = split ? (rows - 1) / plan.split_item_rows + 1 : rows > 0;
 		u32 first = rows_before + block_scan(rows, scan[0], &all[0]) - rows,
 			whole = items_before[0] + block_scan(split ? 0 : items, scan[1], &all[1]) - items,
 			piece = items_before[1] + block_scan(split ? items : 0, scan[2], &all[2]) - items,
@@ -184,7 +185,7 @@ static __global__ void __launch_bounds__(1024) plan_kernel(const __grid_constant
 
 /* Limbs of split partitions start at zero; how many there are is known here only. */
 static __global__ void
-clear_splits_kernel(const __grid_constant__ HistArgs args)
+clear_split_limbs_kernel(const __grid_constant__ HistArgs args)
 {
 	u64 n;
 
@@ -230,8 +231,8 @@ template <> struct PartColumn<8>
  */
 template <int BYTES, bool MORE>
 static __global__ void
-__launch_bounds__(THREADS, 1)
-	scatter_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ PartPlan plan)
+__launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistArgs args,
+												  const __grid_constant__ PartPlan plan)
 {
 	typedef typename PartColumn<BYTES>::type T;
 	PartTile t = {plan.parts, sizeof(u32), (u32) plan.stage_bytes};
@@ -314,9 +315,9 @@ launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fa
 	int width = columns_width(plan.columns);
 	bool one = plan.columns.n + (plan.row != nullptr) <= 1;
 	void (*scatter)(HistArgs, PartPlan) = width == 4 ?
-		(one ? scatter_kernel<4, false> : scatter_kernel<4, true>) :
-		width == 8 ? (one ? scatter_kernel<8, false> : scatter_kernel<8, true>) :
-					 scatter_kernel<0, true>;
+		(one ? scatter_rows_kernel<4, false> : scatter_rows_kernel<4, true>) :
+		width == 8 ? (one ? scatter_rows_kernel<8, false> : scatter_rows_kernel<8, true>) :
+					 scatter_rows_kernel<0, true>;
 
 	CUDA_TRY(allow_shared(scatter, facts));
 	CUDA_TRY(launch_early(scatter, facts.sms, THREADS, bytes, facts, stream, args, plan));
@@ -336,7 +337,7 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 							   sizeof(u32) << (groups.shift - plan.shift), sizeof(u32),
 							   groups.parts, cudaMemcpyDeviceToDevice, stream));
 	STATUS_TRY(launch_scatter(args, groups, facts, stream));
-	grouped.bins = index_bins((const int32_t *) groups.bin, args.bins.nbins);
+	grouped.bins = make_index_bins((const int32_t *) groups.bin, args.bins.nbins);
 	second.rows = plan.counter + HIST_NROWS;
 	for (int c = 0; c < second.columns.n; c++)
 		second.columns.from[c] = groups.columns.to[c];
@@ -352,15 +353,16 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 }
 
 GpuaggCudaStatus
-hist_launch_split(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
-				  const DeviceFacts &facts, cudaStream_t stream)
+hist_launch_partition_rows(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
+						   const DeviceFacts &facts, cudaStream_t stream)
 {
 	size_t bytes = plan.parts * sizeof(u32);
 
-	CUDA_TRY(allow_shared(count_kernel, facts));
-	CUDA_TRY(launch_early(count_kernel, 2 * facts.sms, THREADS, bytes, facts, stream, args, plan));
-	CUDA_TRY(launch_early(plan_kernel, 1, 1024, 0, facts, stream, plan));
-	CUDA_TRY(launch_early(clear_splits_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
+	CUDA_TRY(allow_shared(count_partition_rows_kernel, facts));
+	CUDA_TRY(launch_early(count_partition_rows_kernel, 2 * facts.sms, THREADS, bytes, facts, stream,
+						  args, plan));
+	CUDA_TRY(launch_early(plan_partition_items_kernel, 1, 1024, 0, facts, stream, plan));
+	CUDA_TRY(launch_early(clear_split_limbs_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
 	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream) :
 						  launch_scatter(args, plan, facts, stream);
 }

@@ -1,7 +1,11 @@
 /*
  * hist_shared.cuh
- *	  Between shared memory, limbs and states: what the accumulating kernels of
- *	  hist_kernels.cu and hist_fast.cu have in common.
+ *	  Device functions that the kernels in shared memory have in common: inputs of a slot, addition of
+ *	  a row to words, and the flush of words to limbs and states.
+ *
+ * `p` points to the words of a slot's first plane, or, in functions that add one row, to the row's
+ * place in it; `plane` is the number of words in a plane. A bin's copies are at bin << lc, where lc
+ * is log2 of M.
  */
 #ifndef GPUAGG_HIST_SHARED_CUH
 #define GPUAGG_HIST_SHARED_CUH
@@ -12,10 +16,10 @@
 
 /* ---- rows of a slot --------------------------------------------------------- */
 
-/* Those of ok that its filter and its inputs' NULLs leave. */
+/* Returns the rows of `ok` that pass the filter of the slot and have no NULL in its inputs. */
 template <int ITEMS>
 static __device__ __forceinline__ u32
-slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
+filter_slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 {
 	const uint8_t *bits[2] = {slot.x.validity, slot.y.validity};
 
@@ -33,11 +37,14 @@ slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 	return ok;
 }
 
-/* Their inputs, in the two words that to_input reads. */
+/*
+ * Loads the inputs of a slot's rows, in the two words that to_input reads: a 16-byte value, or x
+ * and y.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ void
-slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
-			u64 (&hi)[ITEMS])
+load_slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITEMS],
+				 u64 (&hi)[ITEMS])
 {
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
@@ -57,14 +64,15 @@ slot_values(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok, u64 (&lo)[ITE
 }
 
 /*
- * body(has, bin, lo, hi) for each, by the whole warp: one copy of a long body, since eight
- * for each operator of a call do not fit the instruction cache, which made calls with
- * several nine times slower.  Rows move up, so that they stay in registers.
+ * Runs body(has, bin, lo, hi) for the rows of the whole warp serially, one row of each lane at a
+ * time. So the code of a long body exists only once. Eight copies for each operator of a call do
+ * not fit the instruction cache, which made calls with several operators nine times slower. Rows
+ * move up in the arrays, so that they stay in registers.
  */
 template <int ITEMS, typename Body>
 static __device__ __forceinline__ void
-row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[ITEMS],
-			  const Body &body)
+for_each_row_of_warp(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[ITEMS],
+					 const Body &body)
 {
 	int32_t bin[ITEMS];
 
@@ -86,11 +94,12 @@ row_after_row(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64 (&hi)[
 }
 
 /*
- * A carry, or a borrow, of `unit` from a bin's word to device memory.  Lanes that carry for
- * the same bin do so at once: a hot key's large numbers carry with every second row.
+ * Adds a carry, or subtracts a borrow, of `unit` from a bin's word to sums[bin] in device memory.
+ * Lanes with carries for the same bin are combined: large numbers of a hot key carry with every
+ * second row.
  */
 static __device__ __forceinline__ void
-add_carry(u64 *sums, u32 bin, bool borrow, u64 unit)
+add_carry_to_memory(u64 *sums, u32 bin, bool borrow, u64 unit)
 {
 	u32 active = __activemask(), peers = __match_any_sync(active, bin),
 		borrows = __ballot_sync(active, borrow) & peers;
@@ -101,6 +110,7 @@ add_carry(u64 *sums, u32 bin, bool borrow, u64 unit)
 
 /* ---- adding one row --------------------------------------------------------- */
 
+/* Adds an integer to a two's complement sum. */
 static __device__ __forceinline__ void
 add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 bin, u64 lo, u64 hi)
 {
@@ -130,6 +140,7 @@ add_integer(const HistArgs &args, const HistSlot &slot, u32 *p, u32 plane, u32 b
 	}
 }
 
+/* Adds the square of an integer to a two's complement sum. */
 static __device__ __forceinline__ void
 add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 {
@@ -151,34 +162,36 @@ add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 }
 
 /*
- * The seldom case of a carry v into word w of the FIX sum at words[at].  It
- * names shared memory, not a pointer: through generic pointers an addition
- * would be a compare-and-swap loop, which starves on a hot key's words.
+ * Adds a carry v to word w of the FIX sum at shared[at], and carries on if that overflows. This is
+ * rare. The function names shared memory and takes no pointer: through a generic pointer an
+ * addition would be a compare-and-swap loop, which starves on the words of a hot key.
  */
 static __device__ __noinline__ void
-carry_digit(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w, int v)
+add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w,
+				  int v)
 {
 	extern __shared__ __align__(16) u32 shared[];
 
-	/* an overflow may have left the word that says whether there are rows at zero */
+	/* word 0 may be zero now although there are rows, so the state must not stay -0 */
 	if (w == 1)
-		leave_negative_zero(slot, bin);
+		replace_negative_zero(slot, bin);
 	for (; w < slot.words; w++)
 	{
 		u32 old = atomicAdd(&shared[at + w * plane], (u32) v);
 
 		if (!fix_overflows(w, old, (u32) v, old + v))
 			return;
-		v = v < 0 ? -fix_carry(slot.digits, w) : fix_carry(slot.digits, w);
+		v = v < 0 ? -fix_carry_value(slot.digits, w) : fix_carry_value(slot.digits, w);
 	}
 	if (slot.spill)
 		atomicAdd(&args.limb[(slot.limb + slot.words) * (size_t) args.limb_bins + bin],
 				  (u64) (int64_t) v);
 }
 
-/* One double to a FIX sum; false if it has no exact place in the window. */
+/* Adds a double to a FIX sum. Returns false if it is out of the window. */
 static __device__ __forceinline__ bool
-add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane, u32 bin, u64 bits)
+add_fix_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane, u32 bin,
+			   u64 bits)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	double r = __longlong_as_double(bits);
@@ -186,12 +199,12 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 
 	if (bits == 1ULL << 63) /* the identity */
 		return true;
-	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_limit(e0, slot.max_shift))
+	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_high_word_limit(e0, slot.max_shift))
 		return false;
 #pragma unroll
 	for (int k = FIX_MAX_DIGITS - 1; k >= 0; k--)
 		if (k < slot.digits)
-			d[k] = fix_digit(r, fix_magic(e0, slot.digits, k));
+			d[k] = fix_cut_digit(r, fix_magic(e0, slot.digits, k));
 	if (r != 0)
 		return false;
 #pragma unroll
@@ -201,24 +214,24 @@ add_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 plane
 			u32 old = atomicAdd(p + (size_t) k * plane, d[k]);
 
 			if (fix_overflows(k, old, d[k], old + d[k]))
-				carry_digit(args, slot, (u32) (p - shared), plane, bin, k + 1,
-							(int) d[k] < 0 ? -fix_carry(slot.digits, k) :
-											 fix_carry(slot.digits, k));
+				add_carry_to_word(args, slot, (u32) (p - shared), plane, bin, k + 1,
+								  (int) d[k] < 0 ? -fix_carry_value(slot.digits, k) :
+												   fix_carry_value(slot.digits, k));
 		}
 	return true;
 }
 
-/* False: the row does not fit the windows. */
+/* Adds a row to a FIX, ACCUM or REGR slot. Returns false if it is out of the window. */
 static __device__ __forceinline__ bool
 add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane, u32 bin, u64 lo,
 		   u64 hi)
 {
 	int w = slot.words, w2 = slot.words2;
-	FixPart f, g;
+	FixValue f, g;
 
 	if (slot.form == HIST_FIX)
-		return add_digits(args, slot, args.window[2 * s], p, plane, bin, lo);
-	if (!fix_split(lo, args.window[2 * s], slot.max_shift, f))
+		return add_fix_digits(args, slot, args.window[2 * s], p, plane, bin, lo);
+	if (!fix_from_double(lo, args.window[2 * s], slot.max_shift, f))
 		return false;
 	if (slot.form == HIST_ACCUM)
 	{
@@ -228,7 +241,7 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 			add_moments<28>(args, slot, bin, shared_address(p), plane * (u32) sizeof(u32), f);
 		return true;
 	}
-	if (!fix_split(hi, args.window[2 * s + 1], slot.max_shift, g))
+	if (!fix_from_double(hi, args.window[2 * s + 1], slot.max_shift, g))
 		return false;
 	atomicAdd(p, 1u);
 	add_fix(p + plane, plane, w, f);
@@ -240,9 +253,12 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 	return true;
 }
 
-/* Extremes of decimals, whose identity is no integer of 64 bits: where a code is that of none. */
+/*
+ * Changes the state of a minimum or maximum of decimals. Its identity is not a 64-bit integer, so a
+ * value whose code is 0, like an empty bin's, cannot be in shared memory.
+ */
 static __device__ __noinline__ void
-change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
+change_decimal_extreme(const HistArgs &args, int s, u32 bin, int64_t x)
 {
 	if (args.slot[s].op == MONOID_MIN_DEC)
 		change_bin<Op_min_dec>(args, s, bin, min_dec_lift(x));
@@ -252,8 +268,9 @@ change_decimal(const HistArgs &args, int s, u32 bin, int64_t x)
 
 /* ---- flush ------------------------------------------------------------------ */
 
+/* Returns the sum of a bin's copies of a word. */
 static __device__ __forceinline__ u32
-copies_sum(const u32 *p, u32 bin, int lc)
+sum_of_copies(const u32 *p, u32 bin, int lc)
 {
 	u32 mask = (1u << lc) - 1, sum = 0;
 
@@ -263,27 +280,30 @@ copies_sum(const u32 *p, u32 bin, int lc)
 	return sum;
 }
 
-/* Blocks begin at different bins, lest all add to the same ones at a time. */
+/*
+ * Returns i rotated within [0, n) by an offset of the block. Blocks flush in different orders, so
+ * that they do not all add to the same limbs at the same time.
+ */
 static __device__ __forceinline__ u32
-rotated(u32 i, u32 n)
+rotate_by_block(u32 i, u32 n)
 {
 	i += (u32) ((u64) n * blockIdx.x / gridDim.x);
 	return i < n ? i : i - n;
 }
 
 /*
- * Limb k of a slot's bin from its words in shared memory, all 1 << lc copies.  The top
- * word of a two's complement sum is signed, and so are the digits above the lowest, and ACCUM's.
+ * Returns limb k of a bin, combined from the words of all its copies. The top word of a two's
+ * complement sum is signed. So are the digits of FIX above the lowest, and all digits of ACCUM.
  */
 static __device__ __forceinline__ u64
-limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
+limb_from_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, int k)
 {
 	u32 mask = (1u << lc) - 1;
 	u64 r = 0;
 
 	switch (slot.form)
 	{
-		case HIST_CAS: /* flush_kept puts copies together */
+		case HIST_CAS: /* a single copy; flush_cas_bins handles several */
 			return ((const u64 *) p)[bin];
 		case HIST_MAX64:
 			for (u32 m = 0; m <= mask; m++)
@@ -331,8 +351,9 @@ limb_of_words(const HistSlot &slot, const u32 *p, u32 plane, int lc, u32 bin, in
 	return r;
 }
 
+/* Combines a block's limb v with the limb in device memory. */
 static __device__ __forceinline__ void
-flush_limb(const HistSlot &slot, u64 *limb, u64 v)
+combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 {
 	if (v == 0)
 		return;
@@ -340,7 +361,7 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 	{
 		case HIST_MAX32:
 		case HIST_MAX64:
-			/* most blocks do not have the greatest */
+			/* most blocks do not have the greatest value */
 			if (__ldcg(limb) < v)
 				atomicMax(limb, v);
 			break;
@@ -355,17 +376,20 @@ flush_limb(const HistSlot &slot, u64 *limb, u64 v)
 	}
 }
 
-/* Form CAS: each bin's copies together, and into its limb. */
+/*
+ * Form CAS: combines the copies of each bin, and changes its limb by compare-and-swap. Returns
+ * error bits.
+ */
 template <typename Op>
 static __device__ __forceinline__ int
-flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
+flush_cas_bins(const u64 *p, int lc, u32 nbins, u64 *limb)
 {
 	u32 mask = (1u << lc) - 1;
 	int err = 0;
 
 	for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
 	{
-		u32 b = rotated(i, nbins);
+		u32 b = rotate_by_block(i, nbins);
 		u64 old, any = 0;
 		typename Op::State v = Op::identity();
 
@@ -375,7 +399,7 @@ flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
 
 			any |= bits;
 			if (bits)
-				err |= combine_into<Op>(v, kept_state<Op>(bits));
+				err |= combine_into<Op>(v, cas_word_state<Op>(bits));
 		}
 		if (any == 0)
 			continue;
@@ -386,7 +410,7 @@ flush_kept(const u64 *p, int lc, u32 nbins, u64 *limb)
 	return err;
 }
 
-/* Shared memory into limb planes, from bin `first` (even) of theirs on. */
+/* Flushes nbins bins of all slots to limb planes, from bin `first` (even) of the planes on. */
 static __device__ __noinline__ void
 flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *limbs, u32 first)
 {
@@ -397,7 +421,9 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 		const HistSlot &slot = args.slot[s];
 		const u32 *p = shared + (size_t) slot.word * plane;
 
-		/* counts stay below 2^32 in a call: two to a word, half the atomics */
+		/*
+		 * counts of a call are below 2^32, so a limb has two of them, which takes half the atomics
+		 */
 		if (slot.form == HIST_COUNT)
 		{
 			u64 *limb = limbs + (size_t) slot.limb * args.limb_bins + first / 2;
@@ -405,10 +431,10 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 
 			for (u32 i = threadIdx.x; i < pairs; i += blockDim.x)
 			{
-				u32 b = 2 * rotated(i, pairs);
-				u64 v = copies_sum(p, b, lc);
+				u32 b = 2 * rotate_by_block(i, pairs);
+				u64 v = sum_of_copies(p, b, lc);
 
-				v |= (u64) copies_sum(p, b + 1, lc) << 32;
+				v |= (u64) sum_of_copies(p, b + 1, lc) << 32;
 				if (v)
 					atomicAdd(limb + b / 2, v);
 			}
@@ -422,7 +448,7 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 						  [&](auto op)
 						  {
 							  if constexpr (form_of(op.id) == HIST_CAS)
-								  err = flush_kept<decltype(op)>(
+								  err = flush_cas_bins<decltype(op)>(
 									  (const u64 *) p, lc, nbins,
 									  limbs + (size_t) slot.limb * args.limb_bins + first);
 						  });
@@ -436,15 +462,18 @@ flush_to_limbs(const HistArgs &args, const u32 *shared, int lc, u32 nbins, u64 *
 
 			for (u32 i = threadIdx.x; i < nbins; i += blockDim.x)
 			{
-				u32 b = rotated(i, nbins);
+				u32 b = rotate_by_block(i, nbins);
 
-				flush_limb(slot, limb + b, limb_of_words(slot, p, plane, lc, b, k));
+				combine_into_limb(slot, limb + b, limb_from_words(slot, p, plane, lc, b, k));
 			}
 		}
 	}
 }
 
-/* Shared memory straight into states: this block owns the bins, whose numbers are bin_of(place). */
+/*
+ * Combines nbins bins of all slots with states, without limbs. The block must own the bins.
+ * bin_of(place) is the number of the bin at a place of a plane. There are no copies.
+ */
 template <typename BinOf>
 static __device__ __noinline__ void
 flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, const BinOf &bin_of)
@@ -459,12 +488,13 @@ flush_to_states(const HistArgs &args, const u32 *shared, u32 plane, u32 nbins, c
 			u64 limb[HIST_MAX_LIMBS];
 
 			for (int k = 0; k < slot.nlimbs; k++)
-				limb[k] = limb_of_words(slot, p, plane, 0, b, k);
+				limb[k] = limb_from_words(slot, p, plane, 0, b, k);
 			fold_limbs(args, s, bin_of(b), limb);
 		}
 	}
 }
 
+/* Returns limb k of a bin. A limb of COUNT has the counts of two bins. */
 static __device__ __forceinline__ u64
 read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin, int k)
 {
@@ -473,8 +503,12 @@ read_limb(const HistArgs &args, const HistSlot &slot, const u64 *limbs, u32 bin,
 	return __ldcg(limbs + (size_t) (slot.limb + k) * args.limb_bins + bin);
 }
 
+/*
+ * Combines the limbs of bin bin0 + b with the state of slot s; b counts from the start of the
+ * planes.
+ */
 static __device__ __noinline__ void
-fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
+fold_bin_of_slot(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 {
 	const HistSlot &slot = args.slot[s];
 	u64 limb[HIST_MAX_LIMBS];
@@ -484,9 +518,13 @@ fold_bin(const HistArgs &args, int s, const u64 *limbs, u32 bin0, u32 b)
 	fold_limbs(args, s, bin0 + b, limb);
 }
 
-/* A part of a partition that several blocks share; the last of them folds. */
+/*
+ * Flushes n bins to the limbs of a split partition. The block that finishes the last work item of
+ * the partition combines the limbs with the states. last: a word of shared memory.
+ */
 static __device__ __noinline__ void
-flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split, u32 *last)
+flush_split_partition(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
+					  u32 *last)
 {
 	u64 *limbs = args.limb + (size_t) split * args.limbs * args.limb_bins;
 
@@ -500,9 +538,10 @@ flush_split(const HistArgs &args, const u32 *shared, u32 bin0, u32 n, int split,
 		return;
 	__threadfence();
 	for (u32 i = threadIdx.x; i < n * args.nslots; i += blockDim.x)
-		fold_bin(args, i / n, limbs, bin0, i % n);
+		fold_bin_of_slot(args, i / n, limbs, bin0, i % n);
 }
 
+/* Clears words of shared memory, by the whole block. */
 static __device__ __forceinline__ void
 clear_shared(u32 *shared, size_t words)
 {

@@ -1,15 +1,18 @@
 /*
  * hist_slots.cu
- *	  Generalized histograms, host side: checks of bins and slots, and the words that slots need.
+ *	  Host side: checks bins and slots of a call, and lays out the words and limbs of slots.
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
 #include "hist_model.h"
 #include "hist_slots.cuh"
 
-/* The column type that is a monoid's own input, or, of pairs, the type of either. */
+/*
+ * Returns the column type of an operator's own input, or, if the input is a pair, of both its
+ * members.
+ */
 static GpuaggValueType
-native_type(MonoidId op)
+native_input_type(MonoidId op)
 {
 	if (op == MONOID_SUM_DEC || op == MONOID_MIN_DEC || op == MONOID_MAX_DEC)
 		return GPUAGG_VALUE_I128;
@@ -29,9 +32,9 @@ native_type(MonoidId op)
 	}
 }
 
-/* Whether a column of this type may feed the operator. */
+/* Returns whether an operator with native input type `native` can read a column of this type. */
 static bool
-type_feeds(GpuaggValueType type, GpuaggValueType native)
+type_can_feed(GpuaggValueType type, GpuaggValueType native)
 {
 	bool integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
 
@@ -70,7 +73,7 @@ hist_check_bins(const GpuaggBins &b, int least_columns)
 	{
 		int64_t product = 1;
 
-		/* no product of what has passed can overflow */
+		/* extents that passed are below 2^31, so the product cannot overflow */
 		for (int c = 0; c < b.ncolumns; c++)
 			if (b.extent[c] < 1 || b.extent[c] > b.nbins || (product *= b.extent[c]) > b.nbins)
 				return GPUAGG_CUDA_INVALID;
@@ -78,7 +81,7 @@ hist_check_bins(const GpuaggBins &b, int least_columns)
 	return GPUAGG_CUDA_OK;
 }
 
-/* Of 16 bytes, a state is changed in one piece. */
+/* Returns the alignment that states need. States of 16 bytes are changed by one access. */
 static size_t
 state_alignment(MonoidId op)
 {
@@ -101,7 +104,7 @@ hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 		return GPUAGG_CUDA_UNSUPPORTED;
 	if ((uintptr_t) in.states % state_alignment(in.op) != 0)
 		return GPUAGG_CUDA_INVALID;
-	native = native_type(in.op);
+	native = native_input_type(in.op);
 	slot.op = in.op;
 	slot.form = form_of(in.op);
 	slot.x = in.x;
@@ -122,38 +125,40 @@ hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot)
 	}
 	if (slot.x.values == nullptr && !slot.x.computed)
 		return GPUAGG_CUDA_INVALID;
-	if (!type_feeds(slot.x.type, native) && !(is_argmax(in.op) && hist_is_float(slot.x.type)))
+	if (!type_can_feed(slot.x.type, native) && !(is_argmax(in.op) && hist_is_float(slot.x.type)))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	slot.extend = native == GPUAGG_VALUE_I128 && slot.x.type != native;
 	if (!pairs)
 		slot.y.values = nullptr, slot.y.validity = nullptr;
 	else if (slot.y.values == nullptr)
 		return GPUAGG_CUDA_INVALID;
-	else if (!type_feeds(slot.y.type, native) && !(is_argmax(in.op) && hist_is_float(slot.y.type)))
+	else if (!type_can_feed(slot.y.type, native) &&
+			 !(is_argmax(in.op) && hist_is_float(slot.y.type)))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	return GPUAGG_CUDA_OK;
 }
 
 void
-hist_set_extreme(HistSlot &slot)
+hist_use_decimal_code_form(HistSlot &slot)
 {
 	if ((slot.op == MONOID_MIN_DEC || slot.op == MONOID_MAX_DEC) && slot.extend)
 		slot.form = HIST_MAX64;
 }
 
 bool
-hist_takes_locks(const HistSlot &slot)
+hist_needs_locks(const HistSlot &slot)
 {
 	return locks_out_of_window(slot.op) || (slot.form == HIST_MAX64 && slot.wide_state);
 }
 
 /*
- * Words and limbs of a slot.  block_bits bounds the rows of one block, which may all fall into one
- * bin; total_bits those of the call, whose float sums must fit 128 bits.
+ * Lays out the words and limbs of a slot, from `words` and `limbs` on, and advances these. All
+ * 2^block_bits rows of a block may have one bin. The float sums of all 2^total_bits rows of the
+ * call must fit 128 bits.
  */
 static void
-size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words,
-		  int &limbs)
+lay_out_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words,
+			 int &limbs)
 {
 	int fix_words = width.fix_words;
 	bool spill = width.spill;
@@ -189,11 +194,12 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 			w = l = slot.words = slot.input_words + 1;
 			break;
 		case HIST_FIX:
-			/* three digits have room for any float4 that comes near the greatest */
+			/* three digits hold any float4 that is not far smaller than the greatest value */
 			slot.digits = slot.x.type == GPUAGG_VALUE_F32 ? 3 : fix_words;
 			slot.spill = spill;
 			w = slot.words = slot.digits + !spill;
-			slot.max_shift = min(fix_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
+			slot.max_shift =
+				min(fix_log2_weight(slot.digits, slot.digits) - 1, 126 - total_bits) - 53;
 			l = slot.digits + 1;
 			break;
 		default:
@@ -204,7 +210,10 @@ size_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits
 			if (slot.form == HIST_REGR)
 				break;
 			slot.digit_bits = width.digit_bits;
-			/* limbs take what leaves the top words: these need room for digits alone */
+			/*
+			 * with spill, limbs take the carries out of the top words, which then need room for
+			 * digits alone
+			 */
 			slot.words = hist_model_digit_words(53 + slot.max_shift, slot.digit_bits,
 												spill ? 0 : block_bits);
 			slot.words2 = hist_model_digit_words(106 + 2 * slot.max_shift, slot.digit_bits,
@@ -229,11 +238,11 @@ hist_log2_ceil(int64_t n)
 }
 
 /*
- * Lets a count of all rows do without a word if there are moments of all rows, which it returns; or
- * NULL.
+ * Finds a COUNT and an ACCUM slot that both take all rows, and lets the COUNT do without a word.
+ * Returns the ACCUM slot, or NULL.
  */
 static const HistSlot *
-join_count(HistArgs &args)
+share_word_of_moments(HistArgs &args)
 {
 	HistSlot *count = nullptr, *moments = nullptr;
 
@@ -262,7 +271,7 @@ hist_size_slots(HistArgs &args, const HistWidth &width, int block_bits, int tota
 	args.words = args.limbs = 0;
 	for (int s = 0; s < args.nslots; s++)
 		args.slot[s].in_moments = false;
-	moments = width.in_moments ? join_count(args) : nullptr;
+	moments = width.in_moments ? share_word_of_moments(args) : nullptr;
 	for (int wide = 1; wide >= 0; wide--)
 		for (int s = 0; s < args.nslots; s++)
 		{
@@ -270,7 +279,7 @@ hist_size_slots(HistArgs &args, const HistWidth &width, int block_bits, int tota
 			bool is_wide = form == HIST_MAX64 || form == HIST_CAS;
 
 			if (is_wide == (wide == 1))
-				size_slot(args.slot[s], width, block_bits, total_bits, args.words, args.limbs);
+				lay_out_slot(args.slot[s], width, block_bits, total_bits, args.words, args.limbs);
 		}
 	for (int s = 0; moments && s < args.nslots; s++)
 		if (args.slot[s].in_moments)

@@ -1,41 +1,54 @@
 /*
  * hist_slots.cuh
- *	  What a histogram's slots need of shared memory; host side.
+ *	  Host side: checks the slots of a call and lays out their words and limbs.
  */
 #ifndef GPUAGG_HIST_SLOTS_CUH
 #define GPUAGG_HIST_SLOTS_CUH
 
 #include "hist.cuh"
 
-/* How wide the sums of slots are. */
+/* How wide the sums of a call are. */
 struct HistWidth
 {
-	int fix_words;   /* of float sums, in digits or words */
-	int digit_bits;  /* of ACCUM */
-	bool spill;      /* device memory takes the carries of FIX, of narrow INT and of ACCUM */
-	bool in_moments; /* a count of all rows has no word beside ACCUM's; for hist_deviations.cu alone
-					  */
+	int fix_words;  /* digits of a FIX value, words of a wide sum of floats */
+	int digit_bits; /* bits of a digit of ACCUM */
+	/*
+	 * Limbs in device memory take the carries out of FIX, ACCUM, and INT sums of inputs of up to 32
+	 * bits.
+	 */
+	bool spill;
+	/*
+	 * A COUNT of all rows has no word of its own if there is an ACCUM slot. Only hist_deviations.cu
+	 * supports that.
+	 */
+	bool in_moments;
 };
 
-/* From wide ones on to those that take least shared memory. */
+/*
+ * The widths that a call may have, from the fastest to the one that needs the least shared memory.
+ */
 static const HistWidth hist_widths[] = {
 	{4, 24, false, false}, {4, 28, false, false}, {3, 28, true, false}, {3, 28, true, true}};
 
 #define HIST_WIDTHS ((int) (sizeof(hist_widths) / sizeof(hist_widths[0])))
 
-/* The least n of which 2^n is not less. */
+/* Returns the least bits with 2^bits >= n. */
 int hist_log2_ceil(int64_t n);
-/* Slot s of a call, but for its words. */
+/*
+ * Checks slot s of a call and fills in all but its words and limbs. Returns INVALID or UNSUPPORTED
+ * if no kernel supports it.
+ */
 GpuaggCudaStatus hist_set_slot(const GpuaggHist *hist, int s, HistSlot &slot);
 /*
- * Extremes of decimals that are integers of 64 bits get a form; those whose code is that of none
- * change states themselves.
+ * Gives minima and maxima of decimals the form MAX64 if their column is an integer of up to 64
+ * bits. Values whose code is 0, like an empty bin's, then change states directly.
  */
-void hist_set_extreme(HistSlot &slot);
-bool hist_takes_locks(const HistSlot &slot);
+void hist_use_decimal_code_form(HistSlot &slot);
+/* Returns whether rows of the slot may change states under locks. */
+bool hist_needs_locks(const HistSlot &slot);
 /*
- * Words and limbs of all slots as in size_slot; 64-bit words first, so that every plane pair is
- * aligned.
+ * Lays out the words and limbs of all slots. A block has up to 2^block_bits rows, the call up to
+ * 2^total_bits. Slots with 64-bit words come first, so that their pairs of planes are aligned.
  */
 void hist_size_slots(HistArgs &args, const HistWidth &width, int block_bits, int total_bits);
 

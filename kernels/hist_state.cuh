@@ -212,7 +212,7 @@ fix_total(const u64 *limb, int digits)
 	gpuagg_u128 sum = 0;
 
 	for (int i = 0; i <= digits; i++)
-		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_weight(digits, i);
+		sum += (gpuagg_u128) (gpuagg_i128) (int64_t) limb[i] << fix_log2_weight(digits, i);
 	return (gpuagg_i128) sum;
 }
 
@@ -224,7 +224,7 @@ fix_sum(const u64 *limb, int words, int e0)
 
 /* A sum that came to +0 must not stay at its identity, -0. */
 static __device__ __forceinline__ void
-leave_negative_zero(const HistSlot &slot, u32 bin)
+replace_negative_zero(const HistSlot &slot, u32 bin)
 {
 	if (slot.op == MONOID_SUM_F64)
 	{
@@ -248,7 +248,7 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 
 	if (total == 0)
 	{
-		leave_negative_zero(slot, bin);
+		replace_negative_zero(slot, bin);
 		return;
 	}
 	sum = i128_to_double(total, args.window[2 * s]);
@@ -296,10 +296,10 @@ part_of_code(int op, u64 code, HistPart &p)
 			p.i32 = (int32_t) ((u32) code ^ 0x80000000u);
 			break;
 		case MONOID_MIN_F32:
-			p.f32 = unorder_f32(~(u32) code);
+			p.f32 = f32_of_order_code(~(u32) code);
 			break;
 		case MONOID_MAX_F32:
-			p.f32 = unorder_f32((u32) code);
+			p.f32 = f32_of_order_code((u32) code);
 			break;
 		case MONOID_MIN_I64:
 			p.i64 = (int64_t) (~code ^ 1ULL << 63);
@@ -308,10 +308,10 @@ part_of_code(int op, u64 code, HistPart &p)
 			p.i64 = (int64_t) (code ^ 1ULL << 63);
 			break;
 		case MONOID_MIN_F64:
-			p.f64 = __longlong_as_double(unorder_f64(~code));
+			p.f64 = __longlong_as_double(f64_of_order_code(~code));
 			break;
 		case MONOID_MAX_F64:
-			p.f64 = __longlong_as_double(unorder_f64(code));
+			p.f64 = __longlong_as_double(f64_of_order_code(code));
 			break;
 		case MONOID_BIT_AND:
 			p.i64 = (int64_t) ~code;
@@ -401,7 +401,7 @@ combine_part(void *states, u32 bin, const HistPart &part)
 	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
 		((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
 	if constexpr (form_of(Op::id) == HIST_CAS)
-		b = kept_state<Op>((u64) part.i64);
+		b = cas_word_state<Op>((u64) part.i64);
 	else
 		memcpy(&b, &part, sizeof(S));
 	r = Op::combine(a, b);

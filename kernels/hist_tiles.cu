@@ -78,7 +78,7 @@ columns_bytes(const HistArgs &args)
 		if (args.bins.column[c].values)
 			bytes += hist_type_bytes(args.bins.column[c].type);
 	for (int s = 0; s < args.nslots; s++)
-		if (args.slot[s].x.values && !args.slot[s].again)
+		if (args.slot[s].x.values && !args.slot[s].repeats_x)
 			bytes += hist_type_bytes(args.slot[s].x.type);
 	return tile_threads(args.tiles) * TILE_ITEMS * bytes;
 }

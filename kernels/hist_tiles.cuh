@@ -637,35 +637,36 @@ tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
 		lo[j] = v[j];
 		hi[j] = 0;
 	}
-	row_after_row<ITEMS>(in, bin, lo, hi,
-						 [&](bool has, int32_t b, u64 l, u64 h)
-						 {
-							 u32 at = ((u32) b << place.log2_copies) | place.copy;
-							 bool out_of_window = false;
+	for_each_row_of_warp<ITEMS>(in, bin, lo, hi,
+								[&](bool has, int32_t b, u64 l, u64 h)
+								{
+									u32 at = ((u32) b << place.log2_copies) | place.copy;
+									bool out_of_window = false;
 
-							 if (slot.form == HIST_INTSQ)
-							 {
-								 if (has)
-									 add_square(slot, place.words + at, place.plane, l);
-							 }
-							 else
-							 {
-								 FixPart f;
-								 bool fits = fix_split(l, e0, slot.max_shift, f);
-								 u32 address = place.words_at + at * (u32) sizeof(u32),
-									 plane = place.plane * (u32) sizeof(u32);
+									if (slot.form == HIST_INTSQ)
+									{
+										if (has)
+											add_square(slot, place.words + at, place.plane, l);
+									}
+									else
+									{
+										FixValue f;
+										bool fits = fix_from_double(l, e0, slot.max_shift, f);
+										u32 address = place.words_at + at * (u32) sizeof(u32),
+											plane = place.plane * (u32) sizeof(u32);
 
-								 if (has && fits && slot.digit_bits == 24)
-									 add_moments<24>(args, slot, (u32) b, address, plane, f);
-								 else if (has && fits)
-									 add_moments<28>(args, slot, (u32) b, address, plane, f);
-								 out_of_window = has && !fits;
-								 __syncwarp();
-							 }
-							 if (__any_sync(~0u, out_of_window))
-								 change_rows<CHANGE_OUT_OF_WINDOW>(
-									 args, s, bin_of_block(args, s, b), out_of_window, l, h);
-						 });
+										if (has && fits && slot.digit_bits == 24)
+											add_moments<24>(args, slot, (u32) b, address, plane, f);
+										else if (has && fits)
+											add_moments<28>(args, slot, (u32) b, address, plane, f);
+										out_of_window = has && !fits;
+										__syncwarp();
+									}
+									if (__any_sync(~0u, out_of_window))
+										change_rows<CHANGE_OUT_OF_WINDOW>(
+											args, s, bin_in_block_copy(args, s, b), out_of_window,
+											l, h);
+								});
 }
 
 template <int KERNEL>
@@ -778,7 +779,7 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 static __device__ __noinline__ void
 end_hot(const HistArgs &args)
 {
-	hot_end(args);
+	hot_entries_flush(args);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------- */
@@ -802,8 +803,8 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 
 	let_successor_start();
 	if (KERNEL != TILES_LIGHT)
-		hot_begin(args);
-	clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_most));
+		hot_entries_init(args);
+	clear_shared(shared, (size_t) args.words * (args.pass_bins << args.log2_max_copies));
 	wait_for_predecessor();
 	if (threadIdx.x < 2 * args.nslots)
 		window[threadIdx.x] = args.window[threadIdx.x];

@@ -263,7 +263,7 @@ make_slot(const TileTable &t, const HistArgs &args, int s, int lc)
 
 	if (slot.tile == TILE_COUNT && !slot.x.computed)
 		what |= SLOT_NO_VALUES | (slot.x.validity ? SLOT_VALIDITY : 0);
-	else if (slot.again)
+	else if (slot.repeats_x)
 		what |= SLOT_AGAIN;
 	if (slot.filter)
 		what |= SLOT_FILTER;

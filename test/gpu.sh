@@ -11,7 +11,7 @@
 # skipped.  GPU_TESTS names another executable.
 #
 # racecheck leaves out kernels whose accesses to shared memory race for it alone; the kernels' heads say why they are right:
-#	argmax_shared_kernel	rows look at entries without their locks (struct Entries in kernels/hist_argmax.cu)
+#	argmax_shared_kernel	rows look at entries without their locks (struct SharedPairs in kernels/hist_argmax.cu)
 #	exchange_kernel			warps that bar.arrive lets through are ordered with those that bar.sync waits for, which
 #							racecheck takes for no order (kernels/hist_exchange.cu)
 set -uo pipefail

@@ -376,7 +376,7 @@ GPU_TEST(hist_moments_few)
 /* Cuts one value in each thread. */
 template <int BITS>
 static __global__ void
-digits_kernel(const FixPart *part, int n, MomentDigits<BITS> *out)
+digits_kernel(const FixValue *part, int n, MomentDigits<BITS> *out)
 {
 	int i = (int) (blockIdx.x * blockDim.x + threadIdx.x);
 
@@ -452,13 +452,13 @@ check_digits()
 							  0x15555555555555,
 							  0x1aaaaaaaaaaaaa,
 							  0x17fffff7fffff7};
-	std::vector<FixPart> parts;
+	std::vector<FixValue> parts;
 	Random r(3);
 
 	for (int shift = 0; shift <= 67; shift++)
 		for (size_t i = 0; i < 2 * (sizeof(edges) / sizeof(edges[0])) + 200; i++)
 		{
-			FixPart f;
+			FixValue f;
 
 			f.m = i < 2 * (sizeof(edges) / sizeof(edges[0])) ?
 				edges[i / 2] :
@@ -467,7 +467,7 @@ check_digits()
 			f.negative = i % 2;
 			parts.push_back(f);
 		}
-	DeviceArray<FixPart> part(parts);
+	DeviceArray<FixValue> part(parts);
 	DeviceArray<Digits> out(parts.size());
 
 	digits_kernel<BITS>
@@ -478,7 +478,7 @@ check_digits()
 
 	for (size_t i = 0; i < parts.size(); i++)
 	{
-		const FixPart &f = parts[i];
+		const FixValue &f = parts[i];
 		int s = f.shift % BITS, t = 2 * f.shift % BITS;
 
 		CHECK(got[i].at[0] == 1u + f.shift / BITS && got[i].at[1] == 101u + 2 * f.shift / BITS,

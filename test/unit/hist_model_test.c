@@ -18,34 +18,34 @@ static const struct
 	int least_log2, /* bounds of log2 M */
 		most_log2;
 	int passes;
-	HistBins kind;
+	HistSlotsKind kind;
 } table[] = {
 	/* few bins: as many copies as a warp has lanes */
-	{1, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
-	{31, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
-	{100, 5, 134217728, HIST_FORM_SHARED, 5, 5, 1, HIST_BINS_ANY},
+	{1, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_SLOTS_ANY},
+	{31, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_SLOTS_ANY},
+	{100, 5, 134217728, HIST_FORM_SHARED, 5, 5, 1, HIST_SLOTS_ANY},
 	/* thousands: equal bins seldom meet */
-	{6137, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
+	{6137, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ANY},
 	/* few rows do not pay for copies */
-	{2000, 5, 100000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
+	{2000, 5, 100000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ANY},
 	/* the last that fit, and the first that do not */
-	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ANY},
-	{57857, 1, 50000000, HIST_FORM_SHARED, 0, 0, 2, HIST_BINS_ANY},
-	{173568, 1, 50000000, HIST_FORM_SHARED, 0, 0, 3, HIST_BINS_ANY},
+	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ANY},
+	{57857, 1, 50000000, HIST_FORM_SHARED, 0, 0, 2, HIST_SLOTS_ANY},
+	{173568, 1, 50000000, HIST_FORM_SHARED, 0, 0, 3, HIST_SLOTS_ANY},
 	/* four passes cost more than a partition, except of counts */
-	{173569, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 4, HIST_BINS_ANY},
-	{231424, 1, 50000000, HIST_FORM_SHARED, 0, 0, 4, HIST_BINS_COUNTS},
-	{231425, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_COUNTS},
-	{1572863, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 28, HIST_BINS_ANY},
+	{173569, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 4, HIST_SLOTS_ANY},
+	{231424, 1, 50000000, HIST_FORM_SHARED, 0, 0, 4, HIST_SLOTS_COUNTS},
+	{231425, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 5, HIST_SLOTS_COUNTS},
+	{1572863, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 28, HIST_SLOTS_ANY},
 	/* a lone count takes a byte a bin as soon as words do not fit */
-	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_BINS_ONE_COUNT},
-	{57857, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
-	{231424, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_BINS_ONE_COUNT},
-	{231425, 1, 50000000, HIST_FORM_BYTES, 0, 0, 2, HIST_BINS_ONE_COUNT},
-	{925696, 1, 50000000, HIST_FORM_BYTES, 0, 0, 4, HIST_BINS_ONE_COUNT},
-	{925697, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 5, HIST_BINS_ONE_COUNT},
+	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ONE_COUNT},
+	{57857, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_SLOTS_ONE_COUNT},
+	{231424, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_SLOTS_ONE_COUNT},
+	{231425, 1, 50000000, HIST_FORM_BYTES, 0, 0, 2, HIST_SLOTS_ONE_COUNT},
+	{925696, 1, 50000000, HIST_FORM_BYTES, 0, 0, 4, HIST_SLOTS_ONE_COUNT},
+	{925697, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 5, HIST_SLOTS_ONE_COUNT},
 	/* more partitions than a tile can count */
-	{2000000000, 5, 134217728, HIST_FORM_GLOBAL, 0, 0, 172861, HIST_BINS_ANY},
+	{2000000000, 5, 134217728, HIST_FORM_GLOBAL, 0, 0, 172861, HIST_SLOTS_ANY},
 };
 
 static void
@@ -73,16 +73,17 @@ model_copies(void)
 {
 	for (int64_t bins = 1; bins <= 57856; bins = bins * 5 / 4 + 1)
 	{
-		HistModel m = hist_model(&h100, bins, 1, 134217728, HIST_BINS_ANY);
+		HistModel m = hist_model(&h100, bins, 1, 134217728, HIST_SLOTS_ANY);
 
-		CHECK(m.log2_copies <= m.log2_most, "%ld bins: 2^%d copies of at most 2^%d", (long) bins,
-			  m.log2_copies, m.log2_most);
-		CHECK(m.log2_copies == hist_model_copies(bins, HIST_SPREAD_BINS, m.log2_most),
+		CHECK(m.log2_copies <= m.log2_max_copies, "%ld bins: 2^%d copies of at most 2^%d",
+			  (long) bins, m.log2_copies, m.log2_max_copies);
+		CHECK(m.log2_copies == hist_model_copies(bins, HIST_SPREAD_BINS, m.log2_max_copies),
 			  "%ld bins: what the device chooses is another number", (long) bins);
-		CHECK(hist_model_copies(1, HIST_SPREAD_BINS, m.log2_most) == m.log2_most,
+		CHECK(hist_model_copies(1, HIST_SPREAD_BINS, m.log2_max_copies) == m.log2_max_copies,
 			  "%ld bins, one in use: not all copies", (long) bins);
 	}
-	CHECK(hist_model(&h100, 20000, 1, 134217728, HIST_BINS_ANY).log2_most == 1, "20000 bins");
+	CHECK(hist_model(&h100, 20000, 1, 134217728, HIST_SLOTS_ANY).log2_max_copies == 1,
+		  "20000 bins");
 }
 
 /*
@@ -133,7 +134,7 @@ model_global(void)
 		int64_t bins;
 		int bytes;
 		int64_t rows;
-		int log2_copies, log2_most;
+		int log2_copies, log2_max_copies;
 	} global[] = {
 		/* a copy for each block of eight a multiprocessor */
 		{1, 16, 134217728, 10, 10},
@@ -146,17 +147,18 @@ model_global(void)
 		{10000000, 16, 134217728, 0, 0},
 	};
 
-	CHECK(hist_model_global(&h100, 10, 16, 134217728, true).log2_most == 0, "maxima want copies");
+	CHECK(hist_model_global(&h100, 10, 16, 134217728, true).log2_max_copies == 0,
+		  "maxima want copies");
 	for (size_t i = 0; i < sizeof(global) / sizeof(global[0]); i++)
 	{
 		HistModel m =
 			hist_model_global(&h100, global[i].bins, global[i].bytes, global[i].rows, false);
 
 		CHECK(m.form == HIST_FORM_GLOBAL && m.log2_copies == global[i].log2_copies &&
-				  m.log2_most == global[i].log2_most && m.passes == 1 &&
+				  m.log2_max_copies == global[i].log2_max_copies && m.passes == 1 &&
 				  m.pass_bins == global[i].bins,
 			  "%ld bins of %d bytes, %ld rows: 2^%d copies of at most 2^%d", (long) global[i].bins,
-			  global[i].bytes, (long) global[i].rows, m.log2_copies, m.log2_most);
+			  global[i].bytes, (long) global[i].rows, m.log2_copies, m.log2_max_copies);
 	}
 }
 
@@ -210,7 +212,7 @@ model_covers(void)
 	for (int64_t bins = 1; bins < 2000000000; bins = bins * 5 / 4 + 1)
 		for (int words = 1; words <= 33; words += 4)
 		{
-			HistModel m = hist_model(&h100, bins, words, 134217728, HIST_BINS_ANY);
+			HistModel m = hist_model(&h100, bins, words, 134217728, HIST_SLOTS_ANY);
 			int64_t shares = m.form == HIST_FORM_PARTITION ? m.partitions : m.passes;
 
 			if (m.form == HIST_FORM_GLOBAL)
@@ -230,11 +232,11 @@ model_copies_fit(void)
 	for (int words = 1; words <= 200; words++)
 		for (int64_t bins = 1; bins * words * 4 <= h100.shared_bytes; bins++)
 		{
-			HistModel m = hist_model(&h100, bins, words, 134217728, HIST_BINS_ANY);
+			HistModel m = hist_model(&h100, bins, words, 134217728, HIST_SLOTS_ANY);
 
 			if (m.form == HIST_FORM_SHARED && m.passes == 1)
-				CHECK(((bins + (bins & 1)) << m.log2_most) * words * 4 <= h100.shared_bytes,
-					  "%ld bins of %d words: 2^%d copies", (long) bins, words, m.log2_most);
+				CHECK(((bins + (bins & 1)) << m.log2_max_copies) * words * 4 <= h100.shared_bytes,
+					  "%ld bins of %d words: 2^%d copies", (long) bins, words, m.log2_max_copies);
 		}
 }
 
@@ -278,7 +280,7 @@ model_partitions(void)
 {
 	for (int64_t bins = 1000000; bins <= 100000000; bins *= 10)
 	{
-		HistModel m = hist_model(&h100, bins, 6, 134217728, HIST_BINS_ANY);
+		HistModel m = hist_model(&h100, bins, 6, 134217728, HIST_SLOTS_ANY);
 
 		CHECK(m.form == HIST_FORM_PARTITION, "%ld bins: form %d", (long) bins, m.form);
 		CHECK((m.pass_bins & (m.pass_bins - 1)) == 0, "%ld bins: partitions of %ld", (long) bins,
