@@ -20,15 +20,15 @@
 
 /* ---- shapes ------------------------------------------------------------ */
 
-/* Tuning as data; measurements in kernels/TUNING.md. */
+/* Sizes of tiles, rows and buffers for one operator.  Measurements are in kernels/TUNING.md. */
 template <class Op> struct SegShape
 {
 	typedef typename Op::State State;
 	static constexpr int in_size = sizeof(typename Op::Input);
 	static constexpr int state_size = sizeof(State);
-	/* warps of a block; each works on its own, so they are few */
+	/* warps of a block; each works alone, so a block needs few */
 	static constexpr int warps = 2;
-	/* consecutive elements of a thread, its row: a power of two, at most 32 */
+	/* consecutive elements of a lane, which are its row: a power of two, at most 32 */
 	static constexpr int items = in_size <= 8 ? 32 :
 		in_size == 16                         ? 8 :
 		in_size <= 72                         ? 4 :
@@ -37,27 +37,28 @@ template <class Op> struct SegShape
 	static constexpr int tile = 32 * items;
 	/* elements between two tests for marks */
 	static constexpr int group = items < 4 ? items : 4;
-	/* the longest segments that one lane folds each */
+	/* greatest length of a tiny segment, which one lane folds; 0: there are no tiny tiles */
 	static constexpr int tiny = state_size <= 48 ? 8 : 0;
 	/*
-	 * 64-bit words from one lane's state to the next where they are staged, odd for the banks; 0:
-	 * they are not
+	 * 64-bit words from one lane's staged state to the next (store_staged): an odd number, so that
+	 * the lanes use different banks; 0: states are not staged
 	 */
 	static constexpr int staged = tiny == 0 || state_size <= 8 ? 0 : state_size / 8 | 1;
-	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
+	/* bytes of one copy to shared memory */
 	static constexpr int unit = in_size <= 16 ? 16 : 8;
 	/*
-	 * So that the threads' rows meet all banks, units of 16 bytes change
-	 * places within their row, and larger elements are padded.
+	 * A row has `row` bytes, which are `units` units; from one row to the next are `stride` bytes.
+	 * So that the lanes' rows meet all banks, units of 16 bytes are permuted within their row, and
+	 * rows of larger elements are padded.
 	 */
 	static constexpr int row = items * in_size;
 	static constexpr int units = row / unit;
 	static constexpr int stride = unit == 8 && units % 2 == 0 ? row + unit : row;
 	/*
-	 * Results take the place of the tile's rows, which are in registers by
-	 * then: a row's results next to each other, rows apart by a pad against
-	 * bank conflicts; then an identity and a carry.  There are as many segment
-	 * ends in a tile as fit, within limits.
+	 * The results of a tile overwrite its rows, which are in registers by then.  Results of one row
+	 * are next to each other; those of different rows are `pad` bytes apart, against bank
+	 * conflicts.  Behind them are an identity and the carry.  A tile has as many segment ends as
+	 * fit, within limits.
 	 */
 	static constexpr int pad = state_size % 16 == 0 ? 16 : state_size % 8 == 0 ? 8 : 4;
 	static constexpr int fit = (32 * stride - 32 * pad) / state_size - 2;
@@ -69,14 +70,14 @@ template <class Op> struct SegShape
 	static constexpr int results = (carry_at + state_size + 15) / 16 * 16;
 	static constexpr int buffer = results > 32 * stride ? results : 32 * stride;
 	/*
-	 * where states of tiny segments are staged, behind their elements, of which there are at most
-	 * so many
+	 * in a tiny tile: where states are staged, behind the elements, and the greatest number of
+	 * elements
 	 */
 	static constexpr int stage_at = buffer - 32 * staged * 8;
 	static constexpr int tiny_most = stage_at / stride * items;
-	/* bytes of marks of a row */
+	/* bytes of a row's marks */
 	static constexpr int mark_row = items < 4 ? 4 : items;
-	/* weight of a segment's end against an element: what a tile full of ends takes longer */
+	/* cost of a segment's end, in elements: a tile full of ends takes that much longer */
 	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
 	static_assert((items & (items - 1)) == 0 && items <= 32, "a row's marks are a word");
 	static_assert(row % unit == 0, "rows are whole units");
