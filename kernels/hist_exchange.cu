@@ -799,7 +799,10 @@ hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool alwa
 	return x.plane <= 1 << 16 && exchange_bytes(args, x) + 1024 <= facts.smem_per_block;
 }
 
-/* What prepare_call_kernel clears, in words: limbs of hot bins, rows of queues, counts. */
+/*
+ * Numbers of words that prepare_call_kernel clears, in addition to the limbs of hot bins: cursors
+ * of the queues, and counts.
+ */
 #define QUEUE_WORDS (EXCHANGE_ROUNDS * MOST_OWNERS)
 #define COUNT_WORDS (2 * EXCHANGE_ROUNDS + 1)
 
@@ -858,7 +861,8 @@ hist_launch_exchange(const HistArgs &partitioned, const HistExchange &x, const D
 	int kind;
 
 	/*
-	 * flush_to_limbs takes the hot bins alone: args has the layout of their copies, and their limbs
+	 * flush_to_limbs writes the hot bins only: pass_bins gives the length of a plane with their
+	 * copies, and the limbs are those of hot bins
 	 */
 	args.part.item = nullptr;
 	args.pass_bins = x.plane >> HOT_LOG2_COPIES;
