@@ -31,7 +31,6 @@ PGXS_FOUND := $(wildcard $(PGXS))
 include $(TOP)kernels/kernels.mk
 include $(TOP)src/server/server.mk
 include $(TOP)test/test.mk
-include $(TOP)test/emulator/emulator.mk
 include $(TOP).packaging/packaging.mk
 
 # Without PostgreSQL only the targets that install it first can run.

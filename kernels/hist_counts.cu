@@ -1,18 +1,18 @@
 /*
  * hist_counts.cu
- *	  Counts of more bins than shared memory has words: a byte a bin.
+ *	  Counts of more bins than shared memory has words for: one byte a bin.
  *
- * A block counts its share of the rows in bytes, four to a word of shared
- * memory, writes them to the workspace, and a second kernel adds up the blocks'
- * bytes of each bin.  With so many bins few have 256 rows in one block.  Where
- * one has, the byte's turn is added to the state at once.
+ * Supported is a single COUNT of all rows with a simple column of bins. A block counts its rows in
+ * bytes, four to a word of shared memory, and writes them to the workspace. A second kernel adds up
+ * the bytes that the blocks have for each bin. With so many bins, few bins get 256 rows in one
+ * block. If one does, these 256 rows go to the state at once.
  *
- * The word is one number: an addition to a full byte carries into the next
- * one.  The thread whose atomic carries out of bytes adds 256 to those bytes' states
- * and takes the carries back out of the word, by another atomic that may itself
- * carry or borrow, and so on.  A byte's carries out are those that were counted
- * for it, and carries into it are all taken back, so in the end it has its
- * rows less 256 for each carry counted, whatever the order.
+ * The four bytes of a word are changed as one number, so an addition to a full byte carries into
+ * the next one. The thread whose atomic makes bytes carry adds 256 to the states of these bytes.
+ * Then it takes the carries back out of the word by another atomic. That may carry or borrow in
+ * turn, and so on. Every carry out of a byte is counted for its bin, and every carry into a byte is
+ * taken back. So in the end a byte has the rows of its bin less 256 for each carry counted,
+ * whatever the order of atomics.
  */
 #include "hist_kernels.cuh"
 
@@ -22,26 +22,30 @@
 /* The lowest bit of each byte but the first: where carries out of the others go. */
 #define EDGES 0x01010100u
 
+/* The arguments of the kernels, passed by value. */
 struct CountArgs
 {
 	SimpleBins bins;
 	u32 nrows;
-	u32 bin0;      /* first one of the pass */
-	u32 pass_bins; /* a multiple of 16 */
-	bool report;   /* rows out of range */
-	u64 *states;
-	u32 *bytes; /* pass_bins of each block */
+	u32 bin0;      /* first bin of the pass */
+	u32 pass_bins; /* bins of a pass, a multiple of 16 */
+	bool report;   /* count rows out of range */
+	u64 *states;   /* [bin] */
+	u32 *bytes;    /* [block] pass_bins bytes each */
 	GpuaggHistStatus *status;
 };
 
-/* Carries out of the bytes of a word, to the states of their bins. */
+/*
+ * Adds 256 to the states of the bytes of counts[word] that carried when d was added to `old`, and
+ * takes the carries back out of the word.
+ */
 static __device__ __noinline__ void
 move_carries_to_states(const CountArgs &args, u32 word, u32 old, u32 d)
 {
 	extern __shared__ __align__(16) u32 counts[];
 	u64 *states = args.states + args.bin0 + 4 * word;
 	u32 now = old + d, carries = (old ^ d ^ now) & EDGES;
-	bool top = now < old, /* the last byte's carry leaves the word */
+	bool top = now < old, /* the carry of the last byte leaves the word */
 		add = true;
 
 	for (;;)
@@ -65,22 +69,25 @@ move_carries_to_states(const CountArgs &args, u32 word, u32 old, u32 d)
 	}
 }
 
-/* What a block needs for every row. */
-struct CountRange
+/* What a thread needs for each row of a pass. */
+struct CountPass
 {
 	u32 origin; /* the value of the pass's first bin */
-	u32 nbins;  /* of the pass */
-	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
+	u32 nbins;  /* bins of the pass */
+	/*
+	 * Rows are outside if bin + bias > most. bias makes that a comparison of signed numbers if
+	 * negative bins are skipped.
+	 */
 	u32 bias;
 	u32 most;
-	u32 bytes; /* address of the bins in shared memory */
+	u32 bytes; /* address of the bytes in shared memory */
 };
 
-/* N rows, by fours those that are there. */
+/* Counts N rows. there[]: whether each group of four rows exists. */
 template <int N>
 static __device__ __forceinline__ void
-count_rows(const CountArgs &args, const CountRange &range, const int32_t (&value)[N],
-		   const bool (&there)[(N + 3) / 4], u32 &outside)
+count_rows_in_bytes(const CountArgs &args, const CountPass &range, const int32_t (&value)[N],
+					const bool (&there)[(N + 3) / 4], u32 &outside)
 {
 	u32 old[N], d[N];
 	bool full = false;
@@ -108,10 +115,11 @@ count_rows(const CountArgs &args, const CountRange &range, const int32_t (&value
 		for (int j = 0; j < N; j++)
 			if ((old[j] & 255 * d[j]) == 255 * d[j])
 				move_carries_to_states(args, ((u32) value[j] - range.origin) / 4, old[j], d[j]);
-	/* lanes that came apart here would stay so for the rest of the loop */
+	/* without this, lanes that diverged would stay apart for the rest of the loop */
 	__syncwarp();
 }
 
+/* Counts the rows of a pass in bytes. Each block stores its bytes in the workspace. */
 static __global__ void
 __launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountArgs args)
 {
@@ -123,8 +131,8 @@ __launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountAr
 		begin = (u32) ((u64) lines * blockIdx.x / gridDim.x) * 32,
 		end = min((u32) ((u64) lines * (blockIdx.x + 1) / gridDim.x) * 32, vectors);
 	const int4 *vector = (const int4 *) (args.bins.column + lead);
-	CountRange range = {args.bins.min + args.bin0, min(args.pass_bins, args.bins.n - args.bin0),
-						args.bins.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
+	CountPass range = {args.bins.min + args.bin0, min(args.pass_bins, args.bins.n - args.bin0),
+					   args.bins.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
 	u32 outside = 0;
 	int4 next[VECTORS];
 	auto load = [&](u32 at)
@@ -159,17 +167,17 @@ __launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountAr
 									  v[k + 1].x, v[k + 1].y, v[k + 1].z, v[k + 1].w};
 			const bool there[2] = {at + k * THREADS < end, at + (k + 1) * THREADS < end};
 
-			count_rows<8>(args, range, value, there, outside);
+			count_rows_in_bytes<8>(args, range, value, there, outside);
 		}
 	}
-	/* what is left at both ends of the column */
+	/* rows at both ends of the column that are not in a whole vector */
 	if (blockIdx.x == 0 && threadIdx.x < 32)
 	{
 		const bool there[1] = {threadIdx.x < args.nrows - 4 * vectors};
 		const int32_t value[1] = {
 			there[0] ? args.bins.column[threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors)] : 0};
 
-		count_rows<1>(args, range, value, there, outside);
+		count_rows_in_bytes<1>(args, range, value, there, outside);
 	}
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
@@ -182,11 +190,14 @@ __launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountAr
 #define FOLD_THREADS 256
 #define FOLD_BINS 512
 
+/* Adds up the bytes that all blocks have for each bin of a pass, and adds the sums to states. */
 static __global__ void
 __launch_bounds__(FOLD_THREADS)
 	fold_bytes_kernel(const __grid_constant__ CountArgs args, int blocks)
 {
-	/* of each warp and lane sixteen bins, two to a word: even bytes, odd bytes */
+	/*
+	 * [warp][word][lane] a lane has 16 bins, two to a word: those of even bytes, then of odd bytes
+	 */
 	__shared__ u32 sums[8][8][33];
 	u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, vectors = args.pass_bins / 16,
 		column = blockIdx.x * 32 + lane, sum[8] = {0};

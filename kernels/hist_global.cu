@@ -1,12 +1,12 @@
 /*
  * hist_global.cu
- *	  Histograms whose states rows change where they are, in the L2 cache: operators that
- *	  have no form in shared memory, and more bins than a partition can sort.
+ *	  Histograms whose rows change the states in device memory directly, through the L2 cache: operators
+ *	  without a form in shared memory, and more bins than partitions support. Also gpuagg_hist_init.
  *
- * M copies of the states, where the workspace has room for them: init (all but the first, which
- * are the states themselves) → accumulate, a block in the copy of its number → merge.  How many of
- * them are used is sampled (sample_race): the fewer bins are in use, the more.  Sums in shared
- * memory have them for out-of-window rows.
+ * Where the workspace has room, states have M copies. The caller's states are the first copy. The
+ * others are initialized before rows are added, and merged into the states at the end. A block
+ * changes the copy of its number. How many copies are used is sampled (sample_race): the fewer bins
+ * are in use, the more copies. Slots in shared memory have such copies for out-of-window rows.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
@@ -15,7 +15,7 @@
 #define ITEMS 4
 #define BLOCKS 8
 
-/* Rows into the states of this block's copy. */
+/* Adds all rows to the states, or to the copy of the block. */
 static __global__ void
 __launch_bounds__(THREADS) accumulate_global_kernel(const __grid_constant__ HistArgs args)
 {
@@ -59,7 +59,10 @@ __launch_bounds__(THREADS) accumulate_global_kernel(const __grid_constant__ Hist
 	hot_entries_flush(args);
 }
 
-/* n states: of each of 1 << *copies but the first, or at all. */
+/*
+ * Sets states to the identity. copies == NULL: n states. Else *copies is log2 of the copies, and
+ * all copies but the first have n states each.
+ */
 template <typename Op>
 static __global__ void
 init_states_kernel(typename Op::State *states, int64_t n, const int *copies)
@@ -75,7 +78,10 @@ init_states_kernel(typename Op::State *states, int64_t n, const int *copies)
 		states[i] = id;
 }
 
-/* As many lanes a bin as there are copies, the states counted, up to a warp. */
+/*
+ * Merges the copies of nbins states into the states. A bin has as many lanes as copies, the first
+ * one included, up to a warp.
+ */
 template <typename Op>
 static __global__ void
 merge_copies_kernel(typename Op::State *states, const typename Op::State *copies, u32 nbins,
@@ -92,7 +98,7 @@ merge_copies_kernel(typename Op::State *states, const typename Op::State *copies
 	if (log2 == 0)
 		return;
 	lanes = 1 << min(log2, 5);
-	/* the lanes of a warp leave together */
+	/* all lanes of a warp leave the loop together */
 	for (u64 first = (blockIdx.x * (u64) blockDim.x + threadIdx.x - lane) / lanes; first < nbins;
 		 first += (u64) gridDim.x * blockDim.x / lanes)
 	{
@@ -111,6 +117,7 @@ merge_copies_kernel(typename Op::State *states, const typename Op::State *copies
 		atomicOr(errors, (u32) err);
 }
 
+/* Returns the blocks of a launch that needs this many threads. */
 static int
 blocks_for(int64_t threads)
 {
@@ -122,8 +129,8 @@ blocks_for(int64_t threads)
 /* ---- launches ------------------------------------------------------------------- */
 
 static GpuaggCudaStatus
-launch_init(int op, void *states, int64_t n, const int *copies, int blocks,
-			const DeviceFacts &facts, cudaStream_t stream)
+launch_init_states(int op, void *states, int64_t n, const int *copies, int blocks,
+				   const DeviceFacts &facts, cudaStream_t stream)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -140,7 +147,8 @@ launch_init(int op, void *states, int64_t n, const int *copies, int blocks,
 }
 
 static GpuaggCudaStatus
-launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, cudaStream_t stream)
+launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const DeviceFacts &facts,
+							cudaStream_t stream)
 {
 	cudaError_t err = cudaSuccess;
 
@@ -160,7 +168,10 @@ launch_merge(const HistArgs &args, int s, int blocks, const DeviceFacts &facts, 
 	return GPUAGG_CUDA_OK;
 }
 
-/* Often no copy is used, so no more blocks start than run at once. */
+/*
+ * Returns the blocks for copies. These are often unused, so there are no more blocks than run
+ * concurrently.
+ */
 static int
 blocks_for_copies(const HistArgs &args, int log2, const DeviceFacts &facts)
 {
@@ -175,9 +186,9 @@ hist_launch_init_copies(const HistArgs &args, const DeviceFacts &facts, cudaStre
 		const HistCopies &extra = args.extra[s];
 
 		if (extra.states)
-			STATUS_TRY(launch_init(args.slot[s].op, extra.states, args.bins.nbins, extra.log2,
-								   blocks_for_copies(args, extra.log2_max_copies, facts), facts,
-								   stream));
+			STATUS_TRY(launch_init_states(
+				args.slot[s].op, extra.states, args.bins.nbins, extra.log2,
+				blocks_for_copies(args, extra.log2_max_copies, facts), facts, stream));
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -190,9 +201,9 @@ hist_launch_merge_copies(const HistArgs &args, const DeviceFacts &facts, cudaStr
 		const HistCopies &extra = args.extra[s];
 
 		if (extra.states)
-			STATUS_TRY(launch_merge(args, s,
-									blocks_for_copies(args, min(extra.log2_max_copies, 5), facts),
-									facts, stream));
+			STATUS_TRY(launch_merge_copies_of_slot(
+				args, s, blocks_for_copies(args, min(extra.log2_max_copies, 5), facts), facts,
+				stream));
 	}
 	return GPUAGG_CUDA_OK;
 }
@@ -215,5 +226,5 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 	if (op < 0 || op >= MONOID_COUNT_OF_IDS || nbins < 0)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	return launch_init(op, states, nbins, nullptr, blocks_for(nbins), *facts, stream);
+	return launch_init_states(op, states, nbins, nullptr, blocks_for(nbins), *facts, stream);
 }

@@ -3,7 +3,7 @@
  *	  The general kernels of histograms in shared memory. They support all forms, bins of any kind,
  *	  NULLs and filters.
  *
- * An update launches these kernels: preparation (clears limbs, places the windows of floats,
+ * An update launches these kernels: preparation (clears limbs, chooses the windows of floats,
  * samples how many copies to use), a kernel that adds all rows, fold (limbs to states). Where
  * out-of-window rows change states under locks, these states have copies (hist_global.cu): they are
  * initialized after the preparation and merged after the fold. Kernels that add rows:
@@ -211,7 +211,7 @@ prepare_float_slot(const HistArgs &args, int s)
 
 /*
  * Prepares a call: clears limbs, locks and the words at args.zero, samples the copies of bins, and
- * places the windows of float slots.
+ * chooses the windows of float slots.
  */
 static __global__ void
 __launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ HistArgs args)

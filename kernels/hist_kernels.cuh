@@ -23,7 +23,7 @@
 #define HIST_PARTITION_BLOCKS 2
 
 /*
- * Clears limbs, locks and the words at args.zero, places the windows of floats, and samples how
+ * Clears limbs, locks and the words at args.zero, chooses the windows of floats, and samples how
  * many copies are used. Must come before the kernels that add rows.
  */
 GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts,
@@ -31,7 +31,7 @@ GpuaggCudaStatus hist_launch_prepare(const HistArgs &args, const DeviceFacts &fa
 /* Adds all rows in shared memory and folds limbs into states. */
 GpuaggCudaStatus hist_launch_shared(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);
-/* Adds rows that hist_launch_partition_rows has moved, and folds limbs into states. */
+/* Adds the rows that hist_launch_partition_rows has moved, and combines the results with states. */
 GpuaggCudaStatus hist_launch_partitioned(const HistArgs &args, const DeviceFacts &facts,
 										 cudaStream_t stream);
 /* Returns the shared memory that a tile kernel needs in addition to the bins, in bytes. */
@@ -49,7 +49,7 @@ GpuaggCudaStatus hist_launch_fold(const HistArgs &args, const DeviceFacts &facts
 								  cudaStream_t stream);
 /*
  * Adds all rows to states in the L2 cache: slots without a form, and more bins than partitions
- * take.
+ * take. Includes the preparation, and the copies of states.
  */
 GpuaggCudaStatus hist_launch_global(const HistArgs &args, const DeviceFacts &facts,
 									cudaStream_t stream);

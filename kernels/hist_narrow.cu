@@ -1,41 +1,41 @@
 /*
  * hist_narrow.cu
- *	  Counts, and sums of 32-bit integers, straight to their states.
+ *	  Counts, and sums of int32 columns, in shared memory and from there directly to states.
  *
- * A simple column of bins (hist_bins_are_simple), one count, one sum or both, no
- * NULLs and no filter: words in shared memory, from there native atomics on
- * the states, so that there are no limbs to clear and to fold, and one launch
- * is all.  Columns are read by vectors of four rows, several of them on their
- * way for each thread.
+ * Supported are a COUNT, a SUM_I64 of an int32 column, or both, with simple bins
+ * (hist_bins_are_simple), without NULLs and filters. Blocks flush words to states by native
+ * atomics. So there are no limbs to clear and to fold, and one launch is enough. Columns are read
+ * in vectors of four rows. A thread has several of them in flight.
  *
- * A sum's word is signed; when it overflows, the next word, or the state if
- * there is none, takes the carry.
+ * The word of a sum is signed. When it overflows, the carry goes to the next word, or, with
+ * `spill`, to the state.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
 #define THREADS 1024
 
+/* The arguments of the kernel, passed by value. */
 struct NarrowArgs
 {
 	SimpleBins bins;
-	const int32_t *value;
+	const int32_t *value; /* [row] input of the sum */
 	u32 nrows;
 	int passes;
-	u32 pass_bins;
-	u32 plane; /* bins of all copies */
+	u32 pass_bins; /* bins of a pass */
+	u32 plane;     /* words in a plane: the bins of a pass, with all copies */
 	int log2_copies;
-	bool paired;  /* clusters of two blocks flush together */
-	int words;    /* planes in all */
-	int sum_word; /* first planes */
-	int count_word;
-	bool spill;  /* the state takes the sum's carries */
-	u64 *counts; /* states */
-	u64 *sums;
+	bool paired;    /* two blocks of a cluster combine their words before they flush */
+	int words;      /* number of planes */
+	int sum_word;   /* number of the first plane of the sum */
+	int count_word; /* number of the plane of the COUNT */
+	bool spill;     /* carries of the sum go to the state; the sum has one word */
+	u64 *counts;    /* states of the COUNT; NULL: there is none */
+	u64 *sums;      /* states of the sum; NULL: there is none */
 	GpuaggHistStatus *status;
 };
 
-/* Vectors of a thread that are on their way. */
+/* Returns how many vectors of each column a thread has in flight. */
 template <bool SUM>
 static constexpr __host__ __device__ int
 vectors_ahead()
@@ -43,27 +43,33 @@ vectors_ahead()
 	return SUM ? 2 : 4;
 }
 
-/* What a block needs for every row. */
-struct NarrowShared
+/* What a thread needs for each row of a pass. */
+struct NarrowPass
 {
 	u32 origin; /* the value of the pass's first bin */
-	u32 nbins;  /* of the pass */
-	u32 bin0;
-	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
+	u32 nbins;  /* bins of the pass */
+	u32 bin0;   /* first bin of the pass */
+	/*
+	 * Rows are outside if bin + bias > most. bias makes that a comparison of signed numbers if
+	 * negative bins are skipped.
+	 */
 	u32 bias;
 	u32 most;
-	u32 watch; /* bins above this may be outside */
-	/* addresses in shared memory: of value v's words, v times `scale` above these */
+	u32 watch; /* bins of the pass above this may be outside */
+	/*
+	 * Addresses in shared memory. The word of a row with bin value v is at count + v * scale, or
+	 * sum + v * scale.
+	 */
 	u32 scale;
 	u32 count;
 	u32 sum;
-	u32 outside;
+	u32 outside; /* rows of this thread that are outside */
 };
 
-/* Carries of the rows whose sums overflowed: those with the top bit in `over`. */
+/* Adds the carries of the rows whose additions overflowed: those with the top bit set in over[]. */
 static __device__ __forceinline__ void
-add_carries(const NarrowArgs &args, const NarrowShared &place, const u32 (&v)[4],
-			const u32 (&addend)[4], const u32 (&over)[4])
+add_carries_of_four(const NarrowArgs &args, const NarrowPass &place, const u32 (&v)[4],
+					const u32 (&addend)[4], const u32 (&over)[4])
 {
 	u32 next = place.sum + args.plane * (u32) sizeof(u32);
 
@@ -82,10 +88,10 @@ add_carries(const NarrowArgs &args, const NarrowShared &place, const u32 (&v)[4]
 				shared_add(next + v[j] * place.scale, (u32) ((int) addend[j] >> 31 | 1));
 }
 
-/* Four rows. */
+/* Adds four rows. */
 template <bool SUM, bool COUNT>
 static __device__ __forceinline__ void
-add_four(const NarrowArgs &args, NarrowShared &place, const int4 &bins, const int4 &values)
+add_four_rows(const NarrowArgs &args, NarrowPass &place, const int4 &bins, const int4 &values)
 {
 	const u32 v[4] = {(u32) bins.x, (u32) bins.y, (u32) bins.z, (u32) bins.w};
 	const u32 w[4] = {(u32) values.x, (u32) values.y, (u32) values.z, (u32) values.w};
@@ -113,7 +119,7 @@ add_four(const NarrowArgs &args, NarrowShared &place, const int4 &bins, const in
 			over[j] = (old[j] ^ s) & (w[j] ^ s);
 		}
 		if ((int) (over[0] | over[1] | over[2] | over[3]) < 0)
-			add_carries(args, place, v, w, over);
+			add_carries_of_four(args, place, v, w, over);
 	}
 	if (most > place.watch)
 #pragma unroll
@@ -128,11 +134,12 @@ add_four(const NarrowArgs &args, NarrowShared &place, const int4 &bins, const in
 /* ---- flush --------------------------------------------------------------------- */
 
 /*
- * Two blocks of a cluster add up their sums of a bin before one of them changes
- * the state: of many bins, a multiprocessor's atomics take their time.
+ * Two blocks of a cluster combine their sums of a bin before one of them changes the state. This
+ * halves the atomics on states, which limit the flush of many bins.
  */
 #define LEAST_PAIRED_BINS 8192
 
+/* Returns the number of the block within its cluster. */
 static __device__ __forceinline__ u32
 cluster_rank()
 {
@@ -144,6 +151,7 @@ cluster_rank()
 	return rank;
 }
 
+/* Waits for all threads of the cluster. */
 static __device__ __forceinline__ void
 cluster_sync()
 {
@@ -152,7 +160,7 @@ cluster_sync()
 #endif
 }
 
-/* A word in the shared memory of a block of the cluster. */
+/* Returns a word in the shared memory of block `rank` of the cluster. */
 static __device__ __forceinline__ u32
 cluster_word(u32 at, u32 rank)
 {
@@ -168,7 +176,7 @@ cluster_word(u32 at, u32 rank)
 	return v;
 }
 
-/* What a word is worth: counts are unsigned, sums signed. */
+/* Returns the value of a word: counts are unsigned, sums are signed. */
 template <bool SUM>
 static __device__ __forceinline__ u64
 word_value(u32 v)
@@ -177,16 +185,16 @@ word_value(u32 v)
 }
 
 static __device__ __forceinline__ void
-change_sum(u64 *states, u32 bin, u64 sum)
+add_to_state(u64 *states, u32 bin, u64 sum)
 {
 	if (sum != 0)
 		atomicAdd(states + bin, sum);
 }
 
-/* A bin's sum in the block, of all its copies and words. */
+/* Returns the sum or count of bin b of the pass, over all its copies and words in this block. */
 template <bool SUM>
 static __device__ __forceinline__ u64
-block_sum(const NarrowArgs &args, const u32 *words, u32 b)
+sum_of_bin(const NarrowArgs &args, const u32 *words, u32 b)
 {
 	u32 mask = (1u << args.log2_copies) - 1;
 	u64 sum = 0;
@@ -203,15 +211,15 @@ block_sum(const NarrowArgs &args, const u32 *words, u32 b)
 }
 
 /*
- * Sums of n bins of the pass to their states, in a cluster of BLOCKS those of
- * all its blocks.  Blocks begin at different bins, lest all add to the same ones
- * at a time.
+ * Adds the sums or counts of n bins to states, from bin0 on. `words` has them without copies, WORDS
+ * planes for each. BLOCKS: blocks of a cluster whose words are combined. Clusters begin at
+ * different bins, so that they do not all change the same states at the same time.
  */
 template <bool SUM, int WORDS, int BLOCKS>
 static __device__ __forceinline__ void
-flush_words(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
+flush_bins_of_cluster(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
 {
-	/* so many at a time of a thread */
+	/* bins of a thread whose words are loaded together */
 	constexpr int MANY = 8 / WORDS / BLOCKS;
 	u32 at = shared_address(words), other = cluster_rank() ^ 1,
 		first = (u32) ((u64) n * (blockIdx.x / BLOCKS) / (gridDim.x / BLOCKS));
@@ -244,30 +252,32 @@ flush_words(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
 			for (int r = 0; r < BLOCKS; r++)
 				sum +=
 					word_value<SUM>(v[j][0][r]) + (WORDS == 2 ? (u64) v[j][WORDS - 1][r] << 32 : 0);
-			change_sum(states, bin0 + (b < n ? b : b - n), sum);
+			add_to_state(states, bin0 + (b < n ? b : b - n), sum);
 		}
 	}
 }
 
+/* Adds the sums or counts of the n bins of a pass to states. The bins have no copies. */
 template <bool SUM, int WORDS>
 static __device__ __forceinline__ void
-flush_planes(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin0)
+flush_bins_without_copies(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin0)
 {
 	if (!args.paired)
-		flush_words<SUM, WORDS, 1>(words, args.plane, n, states, bin0);
+		flush_bins_of_cluster<SUM, WORDS, 1>(words, args.plane, n, states, bin0);
 	else
 	{
-		/* each block half of the bins */
+		/* each block flushes half of the bins for both */
 		u32 half = min((n / 2 + 31) & ~31u, n), from = cluster_rank() ? half : 0;
 
-		flush_words<SUM, WORDS, 2>(words + from, args.plane, from ? n - half : half, states,
-								   bin0 + from);
+		flush_bins_of_cluster<SUM, WORDS, 2>(words + from, args.plane, from ? n - half : half,
+											 states, bin0 + from);
 	}
 }
 
+/* Adds the sums (SUM) or counts of the n bins of a pass to states. `words` is their first plane. */
 template <bool SUM>
 static __device__ __forceinline__ void
-flush_sums(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin0)
+flush_slot(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin0)
 {
 	u32 first = rotate_by_block(0, n);
 
@@ -276,20 +286,23 @@ flush_sums(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin
 		{
 			u32 b = i + first < n ? i + first : i + first - n;
 
-			change_sum(states, bin0 + b, block_sum<SUM>(args, words, b));
+			add_to_state(states, bin0 + b, sum_of_bin<SUM>(args, words, b));
 		}
 	else if (SUM && !args.spill)
-		flush_planes<SUM, 2>(args, words, n, states, bin0);
+		flush_bins_without_copies<SUM, 2>(args, words, n, states, bin0);
 	else
-		flush_planes<SUM, 1>(args, words, n, states, bin0);
+		flush_bins_without_copies<SUM, 1>(args, words, n, states, bin0);
 }
 
 /* ---- rows ---------------------------------------------------------------------- */
 
-/* The vectors of a block's share. */
+/*
+ * Clears shared memory and adds vectors [begin, end) of the columns. `lead` rows come before the
+ * first vector. Vectors are loaded ahead.
+ */
 template <bool SUM, bool COUNT>
 static __device__ __forceinline__ void
-add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, u32 begin, u32 end)
+add_vectors(const NarrowArgs &args, NarrowPass &place, u32 *shared, u32 lead, u32 begin, u32 end)
 {
 	constexpr int AHEAD = vectors_ahead<SUM>();
 	const int4 *bins = args.bins.column ? (const int4 *) (args.bins.column + lead) : nullptr,
@@ -322,30 +335,31 @@ add_vectors(const NarrowArgs &args, NarrowShared &place, u32 *shared, u32 lead, 
 					next_value[k] = __ldcs(values + at + AHEAD * THREADS);
 			}
 			if (at < end)
-				add_four<SUM, COUNT>(args, place, bin, value);
-			/* lanes that came apart there would stay so for the rest of the loop */
+				add_four_rows<SUM, COUNT>(args, place, bin, value);
+			/* without this, lanes that diverged would stay apart for the rest of the loop */
 			__syncwarp();
 		}
 	}
 }
 
-/* A row left at either end of the columns, alone in its vector. */
+/* Adds one row from either end of the columns, where no whole vector is left. */
 template <bool SUM, bool COUNT>
 static __device__ __forceinline__ void
-add_end(const NarrowArgs &args, NarrowShared &place, u32 row)
+add_edge_row(const NarrowArgs &args, NarrowPass &place, u32 row)
 {
-	/* bins that are none, and are not reported */
+	/* a value without a bin in the pass, which is not counted as outside */
 	int none = (int) (place.origin + place.nbins);
-	NarrowShared alone = place;
+	NarrowPass alone = place;
 	int4 bin = {args.bins.column ? args.bins.column[row] : 0, none, none, none},
 		 value = {SUM ? args.value[row] : 0, 0, 0, 0};
 
 	alone.outside = 0;
-	add_four<SUM, COUNT>(args, alone, bin, value);
+	add_four_rows<SUM, COUNT>(args, alone, bin, value);
 	place.outside += (u32) bin.x - place.origin >= place.nbins &&
 		(u32) bin.x - place.origin + place.bin0 + place.bias > place.most;
 }
 
+/* Adds all rows to shared memory and flushes them to states, in passes over the rows. */
 template <bool SUM, bool COUNT>
 static __global__ void
 __launch_bounds__(THREADS, 1) accumulate_narrow_kernel(const __grid_constant__ NarrowArgs args)
@@ -361,7 +375,7 @@ __launch_bounds__(THREADS, 1) accumulate_narrow_kernel(const __grid_constant__ N
 	wait_for_predecessor();
 	for (int pass = 0; pass < args.passes; pass++)
 	{
-		NarrowShared place = NarrowShared();
+		NarrowPass place = NarrowPass();
 
 		place.bin0 = pass * args.pass_bins;
 		place.origin = args.bins.min + place.bin0;
@@ -378,19 +392,20 @@ __launch_bounds__(THREADS, 1) accumulate_narrow_kernel(const __grid_constant__ N
 			__syncthreads();
 		add_vectors<SUM, COUNT>(args, place, shared, lead, begin, end);
 		if (blockIdx.x == 0 && threadIdx.x < args.nrows - 4 * vectors)
-			add_end<SUM, COUNT>(args, place, threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors));
+			add_edge_row<SUM, COUNT>(args, place,
+									 threadIdx.x + (threadIdx.x < lead ? 0 : 4 * vectors));
 		if (place.outside)
 			atomicAdd(&args.status->outside, (u64) place.outside);
 		__syncthreads();
 		if (args.paired)
 			cluster_sync();
 		if (COUNT)
-			flush_sums<false>(args, shared + args.count_word * args.plane, place.nbins, args.counts,
+			flush_slot<false>(args, shared + args.count_word * args.plane, place.nbins, args.counts,
 							  place.bin0);
 		if (SUM)
-			flush_sums<true>(args, shared + args.sum_word * args.plane, place.nbins, args.sums,
+			flush_slot<true>(args, shared + args.sum_word * args.plane, place.nbins, args.sums,
 							 place.bin0);
-		/* the other block may still read this one's words */
+		/* the other block of the cluster may still read the words of this one */
 		if (args.paired)
 			cluster_sync();
 	}
@@ -398,9 +413,9 @@ __launch_bounds__(THREADS, 1) accumulate_narrow_kernel(const __grid_constant__ N
 
 /* ---- choice -------------------------------------------------------------------- */
 
-/* The arguments; false: not a histogram for this file. */
+/* Fills in the arguments. Returns false if the kernel does not support the call. */
 static bool
-narrow_shape(const HistArgs &args, NarrowArgs &narrow)
+narrow_match_shape(const HistArgs &args, NarrowArgs &narrow)
 {
 	const GpuaggBins &b = args.bins;
 
@@ -426,7 +441,7 @@ narrow_shape(const HistArgs &args, NarrowArgs &narrow)
 		narrow.sum_word = slot.word;
 		narrow.spill = slot.spill;
 		narrow.value = (const int32_t *) slot.x.values;
-		/* vectors of both columns */
+		/* vectors of both columns must start at the same rows */
 		if (((uintptr_t) narrow.value ^ (uintptr_t) narrow.bins.column) % 16)
 			return false;
 	}
@@ -445,10 +460,10 @@ hist_narrow_supports(const HistArgs &args)
 {
 	NarrowArgs narrow;
 
-	return narrow_shape(args, narrow);
+	return narrow_match_shape(args, narrow);
 }
 
-/* Starts the kernel for these slots, with blocks in pairs where that is faster. */
+/* Launches the kernel, with clusters of two blocks where that is faster. */
 template <bool SUM, bool COUNT>
 static cudaError_t
 launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
@@ -460,7 +475,7 @@ launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 
 	if (err != cudaSuccess)
 		return err;
-	/* only if the device runs all pairs at once */
+	/* only if the device runs all clusters concurrently */
 	args.paired =
 		args.bins.n >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
 	if (args.paired)
@@ -474,7 +489,7 @@ hist_launch_narrow(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 {
 	NarrowArgs narrow;
 
-	narrow_shape(args, narrow);
+	narrow_match_shape(args, narrow);
 	if (!narrow.sums)
 		CUDA_TRY((launch_narrow<false, true>(narrow, facts, stream)));
 	else

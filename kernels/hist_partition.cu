@@ -1,12 +1,19 @@
 /*
  * hist_partition.cu
- *	  One partition of rows by bin range, ahead of a histogram in shared memory.
+ *	  Moves rows to partitions by bin range, so that the bins of a partition fit shared memory
+ *	  (partition.cuh, PartPlan).
  *
- * count (rows of each partition) → plan (first rows, work items) → scatter
- * (bins and columns to their partition).  Very many partitions take two
- * scatters, the first to groups of partitions, so that a tile's rows go to few
- * places in either.  The order of rows inside a partition is not fixed; the
- * histogram that follows does not depend on it.
+ * These kernels run before accumulate_partition_kernel or accumulate_fast_partition_kernel:
+ *
+ *	count_partition_rows_kernel	counts the rows of each partition
+ *	plan_partition_items_kernel	computes the first row of each partition, and the work items
+ *	clear_split_limbs_kernel	clears the limbs of split partitions
+ *	scatter_rows_kernel	moves bins and columns, or row numbers, to the partitions
+ *
+ * A partition with very many rows is split into several work items, whose blocks share limbs. If
+ * there are very many partitions, rows are scattered twice, first to groups of partitions. So the
+ * rows of a tile go to few places in either step. The order of rows within a partition is not
+ * fixed, and the histogram that follows does not depend on it.
  */
 #include "hist_kernels.cuh"
 #include "partition.cuh"
@@ -14,7 +21,7 @@
 #define ITEMS PART_ITEMS
 #define THREADS PART_THREADS
 
-/* A tile's bins on their way: raw values. */
+/* Loads the values of a tile's bins; 0 for rows past the end. */
 static __device__ __forceinline__ void
 load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
 {
@@ -25,39 +32,42 @@ load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
 		bin[j] = base + j * THREADS + threadIdx.x < nrows ? __ldcs(column + j * THREADS) : 0;
 }
 
-/* The value of bin 0. */
+/* Returns the value of bin 0 in the column. */
 static __device__ __forceinline__ u32
-first_value(const GpuaggBins &b)
+value_of_bin_0(const GpuaggBins &b)
 {
 	return b.kind == GPUAGG_BIN_INDEX ? 0 : (u32) (int32_t) b.min[0];
 }
 
 /*
- * Bins of a tile from values that were loaded before; those of rows there are that have one, as
- * bits.
+ * Turns the loaded values of a tile into bins. Returns a bit for each row that exists and has a
+ * bin.
  */
 static __device__ __forceinline__ u32
-tile_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
+bins_of_tile(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
 {
 	u32 ok = 0;
 
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
-		bin[j] = (int32_t) ((u32) bin[j] - first_value(args.bins));
+		bin[j] = (int32_t) ((u32) bin[j] - value_of_bin_0(args.bins));
 		if (base + j * THREADS + threadIdx.x < nrows && (u32) bin[j] < (u32) args.bins.nbins)
 			ok |= 1u << j;
 	}
 	return ok;
 }
 
-/* Counts rows by partition, four at a time; reports those that have none. */
+/*
+ * Counts the rows of each partition in count[], in vectors of four. Counts rows out of range in
+ * status->outside.
+ */
 static __device__ __forceinline__ void
-count_rows(const HistArgs &args, int shift, u32 *count)
+count_rows_of_partitions(const HistArgs &args, int shift, u32 *count)
 {
 	const int32_t *column = (const int32_t *) args.bins.column[0].values;
 	bool index = args.bins.kind == GPUAGG_BIN_INDEX;
-	u32 min = first_value(args.bins), nbins = (u32) args.bins.nbins,
+	u32 min = value_of_bin_0(args.bins), nbins = (u32) args.bins.nbins,
 		lead = ::min((u32) (-(uintptr_t) column % 16 / 4), args.nrows),
 		vectors = (args.nrows - lead) / 4, stride = gridDim.x * THREADS,
 		i = blockIdx.x * THREADS + threadIdx.x, outside = 0;
@@ -82,21 +92,21 @@ count_rows(const HistArgs &args, int shift, u32 *count)
 	}
 	if (i < vectors)
 		add_four(__ldcs(vector + i));
-	/* what is left at both ends */
+	/* rows at both ends of the column that are not in a whole vector */
 	if (blockIdx.x == 0 && threadIdx.x < args.nrows - 4 * vectors)
 		add(column[threadIdx.x < lead ? threadIdx.x : threadIdx.x + 4 * vectors]);
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
 }
 
-/* Whether there is nothing to partition. */
+/* Returns whether an exchange has taken the rows, so that there is nothing to partition. */
 static __device__ __forceinline__ bool
-exchanged(const HistArgs &args)
+rows_were_exchanged(const HistArgs &args)
 {
 	return args.part.exchanged && __ldcg(args.part.exchanged);
 }
 
-/* Rows of each partition, into plan.start. */
+/* Counts the rows of each partition in plan.start. */
 static __global__ void
 __launch_bounds__(THREADS, 2) count_partition_rows_kernel(const __grid_constant__ HistArgs args,
 														  const __grid_constant__ PartPlan plan)
@@ -106,12 +116,12 @@ __launch_bounds__(THREADS, 2) count_partition_rows_kernel(const __grid_constant_
 
 	wait_for_predecessor();
 	let_successor_start();
-	if (exchanged(args))
+	if (rows_were_exchanged(args))
 		return;
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		count[p] = 0;
 	__syncthreads();
-	count_rows(args, plan.shift, count);
+	count_rows_of_partitions(args, plan.shift, count);
 	__syncthreads();
 	for (u32 p = threadIdx.x; p < plan.parts; p += blockDim.x)
 		if (count[p])
@@ -119,24 +129,24 @@ __launch_bounds__(THREADS, 2) count_partition_rows_kernel(const __grid_constant_
 }
 
 /*
- * One block of 1024: first rows, and the items with their splits.  Partitions of
- * more rows than an item may have are cut into smaller items than that, which
- * come first: they take the longest, as their rows share few bins.
+ * Turns the numbers of rows in plan.start into first rows, and makes the work items. A partition
+ * with more than max_item_rows rows is split into smaller items. These come first, because they
+ * take the longest: their rows share few bins. One block of 1024 threads.
  */
 static __global__ void __launch_bounds__(1024)
 	plan_partition_items_kernel(const __grid_constant__ PartPlan plan)
 {
 	__shared__ u32 scan[4][32];
 	u32 rows_before = 0, splits_before = 0,
-		items_before[2] = {0, 0}, /* of whole partitions, of split ones */
-		all[4], pieces = 0;
+		items_before[2] = {0, 0}, /* items of whole partitions, of split ones */
+		all[4], all_split_items = 0;
 
 	wait_for_predecessor();
 	let_successor_start();
 	for (u32 p = threadIdx.x; p < plan.parts; p += 1024)
 		if (plan.start[p] > plan.max_item_rows)
-			pieces += (plan.start[p] - 1) / plan.split_item_rows + 1;
-	block_scan(pieces, scan[3], &items_before[0]);
+			all_split_items += (plan.start[p] - 1) / plan.split_item_rows + 1;
+	block_scan(all_split_items, scan[3], &items_before[0]);
 	for (u32 base = 0; base < plan.parts; base += 1024)
 	{
 		u32 p = base + threadIdx.x;
@@ -144,10 +154,10 @@ static __global__ void __launch_bounds__(1024)
 		bool split = rows > plan.max_item_rows;
 		u32 items = split ? (rows - 1) / plan.split_item_rows + 1 : rows > 0;
 		u32 first = rows_before + block_scan(rows, scan[0], &all[0]) - rows,
-			whole = items_before[0] + block_scan(split ? 0 : items, scan[1], &all[1]) - items,
-			piece = items_before[1] + block_scan(split ? items : 0, scan[2], &all[2]) - items,
+			whole_item = items_before[0] + block_scan(split ? 0 : items, scan[1], &all[1]) - items,
+			split_item = items_before[1] + block_scan(split ? items : 0, scan[2], &all[2]) - items,
 			number = splits_before + block_scan(split, scan[3], &all[3]) - split;
-		u32 item = split ? piece : whole;
+		u32 item = split ? split_item : whole_item;
 
 		rows_before += all[0];
 		items_before[0] += all[1];
@@ -158,7 +168,7 @@ static __global__ void __launch_bounds__(1024)
 			plan.start[p] = plan.cursor[p] = first;
 			for (u32 i = 0; i < items; i++)
 			{
-				/* equal parts, so that no item is a small rest */
+				/* items of equal size, so that none is a small rest */
 				u32 each = rows / items, more = rows % items;
 
 				plan.item[item + i].row0 = first + i * each + min(i, more);
@@ -183,7 +193,7 @@ static __global__ void __launch_bounds__(1024)
 	}
 }
 
-/* Limbs of split partitions start at zero; how many there are is known here only. */
+/* Clears the limbs of split partitions. Only the device has their number. */
 static __global__ void
 clear_split_limbs_kernel(const __grid_constant__ HistArgs args)
 {
@@ -197,7 +207,7 @@ clear_split_limbs_kernel(const __grid_constant__ HistArgs args)
 		args.limb[i] = 0;
 }
 
-/* Where a bin goes: its number in the partition, if a histogram needs no more. */
+/* Stores the bin of a row: in the last step its number within the partition. */
 struct PutBin
 {
 	void *out;
@@ -214,6 +224,7 @@ struct PutBin
 	}
 };
 
+/* The type that moves values of a width. */
 template <int BYTES> struct PartColumn
 {
 	typedef u32 type;
@@ -224,10 +235,10 @@ template <> struct PartColumn<8>
 };
 
 /*
- * Sorts each tile by partition in shared memory and appends the runs to the
- * partitions.  With the bins goes the first column, or, where no columns move, the
- * numbers of rows.  MORE columns than that take
- * registers even where there are none.
+ * Moves rows to partitions. Each tile is sorted by partition in shared memory; then the rows of
+ * each partition are appended to it together. Bins are moved with the first column, or with the
+ * numbers of rows if no columns move. BYTES: width of all columns; 0: widths differ. MORE: there
+ * are further columns; they take registers even where there are none.
  */
 template <int BYTES, bool MORE>
 static __global__ void
@@ -245,7 +256,7 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 
 	wait_for_predecessor();
 	let_successor_start();
-	if (exchanged(args))
+	if (rows_were_exchanged(args))
 		return;
 	nrows = plan.rows ? *plan.rows : args.nrows;
 	part_clear(t);
@@ -254,7 +265,7 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 	{
 		u32 place[ITEMS];
 		T v[ITEMS];
-		u32 ok = tile_bins(args, base, nrows, bin);
+		u32 ok = bins_of_tile(args, base, nrows, bin);
 		u32 least = ~0u, most = 0;
 		PartRuns runs;
 
@@ -295,9 +306,9 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 	}
 }
 
-/* The width of all columns, or 0. */
+/* Returns the width of all columns, or 0 if widths differ. */
 static int
-columns_width(const PartColumns &columns)
+common_width(const PartColumns &columns)
 {
 	int width = columns.n ? columns.bytes[0] : 4;
 
@@ -308,11 +319,11 @@ columns_width(const PartColumns &columns)
 }
 
 static GpuaggCudaStatus
-launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
-			   cudaStream_t stream)
+launch_scatter_rows(const HistArgs &args, const PartPlan &plan, const DeviceFacts &facts,
+					cudaStream_t stream)
 {
 	size_t bytes = part_tile_bytes(sizeof(u32), plan.stage_bytes, plan.parts);
-	int width = columns_width(plan.columns);
+	int width = common_width(plan.columns);
 	bool one = plan.columns.n + (plan.row != nullptr) <= 1;
 	void (*scatter)(HistArgs, PartPlan) = width == 4 ?
 		(one ? scatter_rows_kernel<4, false> : scatter_rows_kernel<4, true>) :
@@ -324,7 +335,7 @@ launch_scatter(const HistArgs &args, const PartPlan &plan, const DeviceFacts &fa
 	return GPUAGG_CUDA_OK;
 }
 
-/* All rows of the caller's to `groups` of partitions, and from those to partitions. */
+/* Scatters the rows of the caller to groups of partitions, and from these to partitions. */
 static GpuaggCudaStatus
 launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &groups,
 					const DeviceFacts &facts, cudaStream_t stream)
@@ -336,20 +347,20 @@ launch_two_scatters(const HistArgs &args, const PartPlan &plan, const PartPlan &
 	CUDA_TRY(cudaMemcpy2DAsync(groups.cursor, sizeof(u32), plan.start,
 							   sizeof(u32) << (groups.shift - plan.shift), sizeof(u32),
 							   groups.parts, cudaMemcpyDeviceToDevice, stream));
-	STATUS_TRY(launch_scatter(args, groups, facts, stream));
+	STATUS_TRY(launch_scatter_rows(args, groups, facts, stream));
 	grouped.bins = make_index_bins((const int32_t *) groups.bin, args.bins.nbins);
 	second.rows = plan.counter + HIST_NROWS;
 	for (int c = 0; c < second.columns.n; c++)
 		second.columns.from[c] = groups.columns.to[c];
 	if (plan.row)
 	{
-		/* a column by now, and the only one */
+		/* row numbers are a column of the second step, and its only one */
 		second.row = nullptr;
 		second.columns.bytes[second.columns.n] = sizeof(u32);
 		second.columns.from[second.columns.n] = groups.row;
 		second.columns.to[second.columns.n++] = plan.row;
 	}
-	return launch_scatter(grouped, second, facts, stream);
+	return launch_scatter_rows(grouped, second, facts, stream);
 }
 
 GpuaggCudaStatus
@@ -364,5 +375,5 @@ hist_launch_partition_rows(const HistArgs &args, const PartPlan &plan, const Par
 	CUDA_TRY(launch_early(plan_partition_items_kernel, 1, 1024, 0, facts, stream, plan));
 	CUDA_TRY(launch_early(clear_split_limbs_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
 	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream) :
-						  launch_scatter(args, plan, facts, stream);
+						  launch_scatter_rows(args, plan, facts, stream);
 }

@@ -65,7 +65,6 @@ $1/test/%.o: test/%.cu
 	$$(NVCC) $$(CUDA_FLAGS) -MMD -MP -MF $$(@:.o=.d) -c $$< -o $$@
 endef
 $(eval $(call cuda_rules,build))
-$(eval $(call cuda_rules,build/emulator))
 
 # The small kernels of the device layer that have tests here.
 GPU_TEST_SERVER_OBJS = build/device_cuda/kernels.o $(patsubst %,build/device_cuda/kernels_%.o,stored groups sketches)

@@ -14,7 +14,7 @@
 # each is aggregated: what may gather rows is stated in compare.sql, all else must be taken by the custom scan of the
 # workers.  Prints TAP, and how many of the pairs are aggregated where.
 #
-# SERVER=PROGRAM runs this GPU server on every node, and SERVER=standin the one with a stand-in for the GPU, which the nodes
+# SERVER=PROGRAM runs this GPU server on every node, and SERVER=stub the test server, over a stub of the CUDA run time, which the nodes
 # then share; the GPU engine and the column cache are on.  The tasks must have the engine that a local table has, the servers of the
 # workers must get queries of each pair, and citus/gpu.sql asks for copies of columns and for settings.
 set -uo pipefail
@@ -67,13 +67,13 @@ trap finish EXIT
 
 settings=(gpuagg.server=off)
 if [[ -n ${SERVER:-} ]]; then
-	if [[ $SERVER == standin ]]; then
-		make -C "$top" -s PG_CONFIG="$PG_CONFIG" NVCC= server-standin || exit 1
+	if [[ $SERVER == stub ]]; then
+		make -C "$top" -s PG_CONFIG="$PG_CONFIG" NVCC= server-stub || exit 1
 		SERVER=$(pg_server "$top/build/test/gpuagg-server") || exit 1
 		# what the nodes' servers know of each other
 		shared=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
 		chmod 777 "$shared"
-		export GPUAGG_STANDIN_DEVICES=1 GPUAGG_STANDIN_IDLE=1 GPUAGG_STANDIN_SHARED=$shared/device
+		export GPUAGG_STUB_DEVICES=1 GPUAGG_STUB_IDLE=1 GPUAGG_STUB_SHARED=$shared/device
 	fi
 	settings=("gpuagg.server_program='$SERVER'" gpuagg.engine=cuda gpuagg.cache=eager gpuagg.cache_memory=256MB)
 fi

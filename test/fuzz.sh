@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes both sides of the GPU server's protocol, with the stand-in for the GPU.
+# Fuzzes both sides of the GPU server's protocol, over the stub of the CUDA run time.
 #
 #	test/fuzz.sh [server|backends...] [SECONDS] [SEED]		default: both, 10 seconds each, seed 1
 #
@@ -49,9 +49,10 @@ no_reports() {
 	return 1
 }
 
+# The limit of device memory is that of four connections' buffers, 24 MB each, so that some run out of it.
 part_server() {
 	ASAN_OPTIONS=allocator_may_return_null=1:log_path=$work/asan UBSAN_OPTIONS=print_stacktrace=1 \
-		"$dir/gpuagg-server" --memory-limit $((32 << 20)) --cache-limit $((4 << 20)) --socket "$work/socket" 2>"$work/log" &
+		"$dir/gpuagg-server" --memory-limit $((96 << 20)) --cache-limit $((4 << 20)) --socket "$work/socket" 2>"$work/log" &
 	server=$!
 	for _ in $(seq 3000); do
 		[[ -S $work/socket ]] && break

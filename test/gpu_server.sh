@@ -356,9 +356,9 @@ part_faults() {
 		fault "SIG$signal of the server, in a query" busy "$signal"
 		sleep 5
 	done
-	fault_program 'no device' "CUDA_VISIBLE_DEVICES= GPUAGG_STANDIN_DEVICES=0 exec ${SERVER:-$libdir/gpuagg-server} \"\$@\""
+	fault_program 'no device' "CUDA_VISIBLE_DEVICES= GPUAGG_STUB_DEVICES=0 exec ${SERVER:-$libdir/gpuagg-server} \"\$@\""
 	: >"$out/libcuda.so.1"
-	fault_program 'no libcuda' "LD_LIBRARY_PATH=$out GPUAGG_STANDIN_DEVICES=0 exec ${SERVER:-$libdir/gpuagg-server} \"\$@\""
+	fault_program 'no libcuda' "LD_LIBRARY_PATH=$out GPUAGG_STUB_DEVICES=0 exec ${SERVER:-$libdir/gpuagg-server} \"\$@\""
 	setting gpuagg.server_program /nonexistent
 	ask "no server program; EXPLAIN says $(explained)"
 	setting gpuagg.server_program

@@ -15,8 +15,8 @@
 #				REGRESS="a b" runs only these
 #	cached		the regression and differential tests with columns cached by the first query that reads them
 #	isolation	test/specs/*.spec
-#	server		the regression tests, and differential ones, through the GPU server with a
-#				stand-in for the GPU (test/gpu_server.sh)
+#	server		the regression tests, and differential ones, through the GPU server over a
+#				stub of the CUDA run time (test/gpu_server.sh)
 #	tap			test/t/*.pl; TAP=name runs only that one
 #	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh), FUZZ_SECONDS each
 #				(default 5) from FUZZ_SEED on (default 1)
@@ -26,14 +26,11 @@
 #				many of the heap feed over tables with a history
 #	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
 #				STRESS_SECONDS (default 24) from STRESS_SEED on (default 1); half as long of the
-#				cache in GPU memory, by a stand-in for the GPU
+#				cache in GPU memory, over the stub
 #	citus		aggregates over tables of Citus, where it is installed (test/citus.sh)
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	docs		README against the catalog; its SQL is run
 #	gpu			the GPU tests
-#	emulator	the GPU tests at reduced sizes, and some of the regression and differential tests, with
-#				kernels that the CPU interprets (test/emulator/README.md); not run by default.
-#				EMULATOR_TESTS, EMULATOR_QUERIES (default 300)
 #
 # A part is told when it has ended; one that cannot run here names what it skips.  Ends with one line
 # "N passed, N failed[, N skipped]"; the exit status says whether all passed.
@@ -221,7 +218,7 @@ through_server() {
 }
 
 part_server() {
-	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin
+	check "server build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub
 	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-2000} / 4))
 }
 
@@ -255,14 +252,14 @@ tap_cause() {
 }
 
 part_tap() {
-	local work perl t status standin
+	local work perl t status server
 
 	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
 	perl=$pg_libdir/pgxs/src/test/perl
-	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin interrupt-probe >/dev/null ||
-		fail "tap/server-standin, tap/interrupt-probe (do not build)"
+	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub interrupt-probe >/dev/null ||
+		fail "tap/server-stub, tap/interrupt-probe (do not build)"
 	cp -r "$top"/test/t/. "$work"
-	standin=$(pg_server "$top/build/test/gpuagg-server") || fail "tap/server-standin (not installed)"
+	server=$(pg_server "$top/build/test/gpuagg-server") || fail "tap/server-stub (not installed)"
 	# what the tests read must be where "nobody" can enter
 	mkdir -p "$work/build/test" "$work/src"
 	cp "$top/build/test/interrupt_probe.so" "$work/build/test/"
@@ -281,7 +278,7 @@ part_tap() {
 			# releases before 16 take their folders from TESTDIR
 			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" \
 				PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
-				PG_TEST_TIMEOUT_DEFAULT=300 STANDIN_SERVER="$standin" TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
+				PG_TEST_TIMEOUT_DEFAULT=300 STUB_SERVER="$server" TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
 			echo $? >"$results/tap-${t%.pl}.status"
 		) &
 	done
@@ -381,46 +378,6 @@ part_gpu() {
 	done
 }
 
-part_emulator() {
-	local dir=$top/build/emulator program=
-	local -x EMULATOR_REPORT TESTS=${EMULATOR_TESTS:-aggregates histogram sketch ordered sorted top_groups distinct_values}
-
-	if [[ -z $(command -v nvcc) ]]; then
-		skip emulator "no nvcc"
-		return
-	fi
-	check "emulator build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" emulator
-	check "emulator: instructions" "$dir/ptx-test" "$dir/ptx_test.ptx"
-	check "emulator: instructions, other order" env EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/ptx-test" "$dir/ptx_test.ptx"
-	# which the server can write
-	EMULATOR_REPORT=$(mktemp "$pg_tmp/emulator-report.XXXXXX")
-	chmod 666 "$EMULATOR_REPORT"
-	GPU_TESTS=$dir/gpu-tests "$top/test/gpu.sh" --emulated >"$results/emulator-gpu.log" 2>&1
-	gpu_lines emulator-gpu $?
-	EMULATOR_MULTIPROCESSORS=132 "$dir/gpu-tests" --emulated hist_choice hist_exchange_auto hist_exchange_skew \
-		>"$results/emulator-132.log" 2>&1
-	gpu_lines emulator-132 $?
-	# many tiles a block, with warps that take short turns in another order
-	EMULATOR_MULTIPROCESSORS=1 EMULATOR_STEPS=50 EMULATOR_BACKWARDS=1 "$dir/gpu-tests" --emulated \
-		hist_extremes hist_moments hist_tiles >"$results/emulator-1.log" 2>&1
-	gpu_lines emulator-1 $?
-	EMULATOR_DEVICES=2 "$dir/gpu-resident-few" 3 >"$results/emulator-resident.log" 2>&1
-	tap_lines emulator-resident <"$results/emulator-resident.log" || fail emulator-resident
-	"$dir/gpu-resident-many" 1 >"$results/emulator-many.log" 2>&1
-	tap_lines emulator-many <"$results/emulator-many.log" || fail emulator-many
-	program=$(pg_server "$dir/gpuagg-server") || fail "emulator (no server)"
-	if pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" max_worker_processes=32 jit=off autovacuum=off; then
-		"$top/test/emulator/tiles.sh" "$EMULATOR_REPORT" >"$results/emulator-tiles.log" 2>&1
-		tap_lines emulator-tiles <"$results/emulator-tiles.log" || fail emulator-tiles
-		pg_stop
-	else
-		fail "emulator-tiles (no cluster)"
-	fi
-	through_server emulator "$dir/gpuagg-server" "${EMULATOR_QUERIES:-300}"
-	check "emulator: each kernel ran" "$top/test/emulator/kernels.sh" "$EMULATOR_REPORT"
-	rm -f "$EMULATOR_REPORT"
-}
-
 finish() {
 	pg_stop
 }
@@ -435,10 +392,9 @@ prepare() {
 		case $part in
 		layers) plain+=(layers-objects) ;;
 		unit) plain+=(unit-tests) ;;
-		server | tap | stress) plain+=(server-standin) ;;
+		server | tap | stress) plain+=(server-stub) ;;
 		sanitize) sanitized+=(unit-tests) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
-		emulator) [[ -z $(command -v nvcc) ]] || plain+=(emulator) ;;
 		esac
 	done
 	[[ -n $library ]] && make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict && strict=1
@@ -468,7 +424,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs | emulator)
+	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs)
 		check "build and install" pg_install
 		export GPUAGG_INSTALLED=1
 		break

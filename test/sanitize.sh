@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The extension and the GPU server (with the stand-in for the GPU) under AddressSanitizer and
+# The extension and the GPU server (over the stub of the CUDA run time) under AddressSanitizer and
 # UndefinedBehaviorSanitizer: parts of test/run.sh, in a copy of the tree that is built so.
 #
 #	test/sanitize.sh [part...]		parts of test/run.sh, default: regress tap fuzz diff

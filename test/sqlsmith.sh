@@ -4,7 +4,7 @@
 #	test/sqlsmith.sh [MINUTES] [SEED]		default: 30 minutes; the seed is drawn, and printed
 #
 # gpuagg.replace_builtin is on, all costs of the custom scan and of parallel plans are zero, the GPU
-# server has the stand-in for the GPU.  sqlsmith makes queries over tables of all types, and
+# server runs over the stub of the CUDA run time.  sqlsmith makes queries over tables of all types, and
 # test/sqlsmith/drive.pl aggregates over them.  Fails on
 #	- a crash of any process;
 #	- an internal error (XX000), a lost or duplicated relation or the like, that core without the
@@ -28,7 +28,7 @@ if ! command -v sqlsmith >/dev/null; then
 		exit 2
 	fi
 fi
-pg_install && make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-standin || exit 2
+pg_install && make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub || exit 2
 rm -rf "$results"
 mkdir -p "$results"
 program=$(pg_server "$top/build/test/gpuagg-server") || exit 2

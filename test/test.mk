@@ -49,7 +49,7 @@ build/strict/%.o: src/%.c
 	$(CC) -Wall -Wextra -Werror $(CFLAGS) $(CPPFLAGS) -c $< -o $@
 
 # Unit tests: objects of the tests, of every source of src/ that does not include postgres.h, and of the server over a stub
-# of the CUDA run time and kernels on the host, or over the stand-in for the device; each compiled once for all who link it.
+# of the CUDA run time and kernels on the host; each compiled once for all that link it.
 UNIT_DIR = build/unit$(if $(SANITIZE),-sanitize)
 UNIT_TESTS = $(patsubst $(TOP)test/unit/%.c,$(UNIT_DIR)/%,$(wildcard $(TOP)test/unit/*_test.c))
 UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -I$(TOP)src -I$(TOP)test/unit -I$(TOP)kernels \
@@ -83,19 +83,17 @@ unit_objects = $(patsubst $(TOP)%.c,$(UNIT_DIR)/$1/%.o,$2)
 UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
 SERVED_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)))
 STUB_SRCS = $(SERVED_SRCS) $(wildcard $(TOP)test/unit/cuda/*.c)
-STANDIN_SRCS = $(filter-out $(TOP)src/device_cuda/%,$(SERVED_SRCS)) $(wildcard $(TOP)test/unit/standin_*.c)
 RESIDENT_SRCS = $(addprefix $(TOP),$(RESIDENT_PARTS))
 UNIT_LINK = $(CC) $(UNIT_CFLAGS) $(if $(SANITIZE),$(UNIT_SANITIZE)) $^ -o $@ -lpthread -lm
 
 $(UNIT_TESTS): $(UNIT_DIR)/%: $(call unit_objects,stub,$(UNIT_LIBS))
 	$(UNIT_LINK)
 
-$(filter-out %/resident_test %/resident_standin_test %/store_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
+$(filter-out %/resident_test %/store_test,$(UNIT_TESTS)): $(UNIT_DIR)/%: $(UNIT_DIR)/stub/test/unit/%.o
 $(addprefix $(UNIT_DIR)/,device_test device_keys_test device_start_test session_test tiles_test): $(call unit_objects,stub,$(STUB_SRCS))
 $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
 $(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(STUB_SRCS))
-$(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,store.c store_memory.c store_hold.c dictionary.c budget.c))
-$(UNIT_DIR)/resident_standin_test: $(call unit_objects,few,$(TOP)test/unit/resident_standin_test.c $(RESIDENT_SRCS) $(STANDIN_SRCS))
+$(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c column_dictionary.c budget.c))
 
 # Chunks need PostgreSQL's headers; the test stands in for its functions.
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
@@ -108,14 +106,15 @@ $(UNIT_DIR)/chunk_test: $(filter-out %/chunk_test.o,$(CHUNK_OBJS))
 .PHONY: layers-objects
 layers-objects: $(STRICT_OBJS) $(SERVER_SRCS:%.c=build/unit/stub/%.o)
 
-# The server with the stand-in, as TAP tests run it.
-STANDIN_OBJS = $(call unit_objects,stub,$(STANDIN_SRCS) $(TOP)src/server/main.c $(TOP)src/server/control.c $(UNIT_LIBS))
-.PHONY: server-standin
-server-standin: build/test/gpuagg-server
+# The test server: the GPU server over the stub, with faults on request (test/stub_server/faults.c).
+STUB_SERVER_OBJS = $(call unit_objects,stub,$(STUB_SRCS) $(TOP)test/stub_server/faults.c $(TOP)src/server/main.c $(TOP)src/server/control.c $(UNIT_LIBS))
+STUB_SERVER_LDFLAGS = -Wl,--wrap=device_ops
+.PHONY: server-stub
+server-stub: build/test/gpuagg-server
 
-build/test/gpuagg-server: $(STANDIN_OBJS)
+build/test/gpuagg-server: $(STUB_SERVER_OBJS)
 	@mkdir -p $(@D)
-	$(UNIT_LINK)
+	$(UNIT_LINK) $(STUB_SERVER_LDFLAGS)
 
 # A library for TAP tests, which measures how long a backend computes without looking for interrupts.
 .PHONY: interrupt-probe
@@ -125,13 +124,13 @@ build/test/interrupt_probe.so: $(TOP)test/probe/interrupt_probe.c
 	@mkdir -p $(@D)
 	$(CC) -Wall -Wextra -Werror -Wno-unused-parameter $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@
 
-# Programs of test/fuzz.sh; the server is the one with the stand-in, under sanitizers.
+# Programs of test/fuzz.sh; the server is the test server, under sanitizers.
 .PHONY: fuzz-programs
 fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy
 
-build/fuzz/gpuagg-server: $(STANDIN_OBJS:$(UNIT_DIR)/%=build/unit-sanitize/%)
+build/fuzz/gpuagg-server: $(STUB_SERVER_OBJS:$(UNIT_DIR)/%=build/unit-sanitize/%)
 	@mkdir -p $(@D)
-	$(CC) $(UNIT_SANITIZE) $^ -o $@ -lpthread -lm
+	$(CC) $(UNIT_SANITIZE) $^ -o $@ -lpthread -lm $(STUB_SERVER_LDFLAGS)
 
 build/fuzz/attack build/fuzz/proxy: build/fuzz/%: build/unit/stub/test/fuzz/%.o build/unit/stub/src/operators/monoid.o
 	@mkdir -p $(@D)

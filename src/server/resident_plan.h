@@ -4,13 +4,13 @@
  *	  read.
  *
  * Finds the columns that can be read where they are stored, the instructions of the program that
- * compute the other ones, and slices of rows. The CUDA device layer and the stand-in for tests use
- * it. It needs no lock: the columns are held (StoreHold).
+ * compute the other ones, and slices of rows. The CUDA device layer uses it. It needs no lock: the
+ *columns are held (StoreHold).
  */
 #ifndef GPUAGG_RESIDENT_H
 #define GPUAGG_RESIDENT_H
 
-#include "server/store.h"
+#include "server/device_store.h"
 
 /* How a column of the query gets its values. */
 typedef struct ResidentColumn

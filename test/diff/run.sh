@@ -4,8 +4,8 @@
 #
 #	run.sh [--jobs N] [--queries N] [--seed S] [--server PROGRAM] ...
 #
-# With --server the private cluster has that GPU server program (build/test/gpuagg-server is the one with a stand-in
-# for the GPU), and queries ask the GPU engine.  PG_CONF has settings of the cluster (test/pg.sh).
+# With --server the private cluster has that GPU server program (build/test/gpuagg-server is the one over a stub
+# of the CUDA run time), and queries ask the GPU engine.  PG_CONF has settings of the cluster (test/pg.sh).
 #
 # A test runs in a database of its own, gpuagg_diff_<seed>.  --jobs N runs N tests
 # side by side, with seeds from S on, and divides the queries among them; the

@@ -167,7 +167,7 @@ make_sets(Connection *c)
 						 .input = between(WIRE_FIRST, WIRE_SLOT_INPUTS - 1)};
 
 		slot.set = random_below(q->nsets);
-		if (chance(0.7))
+		if (chance(0.5))
 		{
 			slot.input = WIRE_DISTINCT;
 			slot.monoid = over[random_below(sizeof(over) / sizeof(over[0]))];
@@ -203,7 +203,16 @@ make_query(Connection *c)
 					(WireOrder){.col = col, .desc = chance(0.5), .nulls_first = chance(0.5)};
 		}
 	if (chance(0.3))
+	{
+		/* without slots that a device may not support, so that rows are taken and values picked */
+		if (chance(0.5))
+		{
+			memset(q->slots, 0, sizeof(q->slots));
+			q->nslots = q->norder = q->nthresholds = 0;
+			q->flags &= ~(uint32_t) WIRE_ORDERED;
+		}
 		make_sets(c);
+	}
 	q->est_rows = random_below(1000000);
 	q->est_groups = random_below(1000);
 }

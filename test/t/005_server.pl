@@ -1,4 +1,4 @@
-# The GPU server with a stand-in for the GPU: supervision, faults, the protocol.
+# The GPU server over the stub of the CUDA run time: supervision, faults, the protocol.
 use strict;
 use warnings;
 use IO::Socket::UNIX;
@@ -7,7 +7,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(usleep);
 
-$ENV{GPUAGG_STANDIN_IDLE} = 3;
+$ENV{GPUAGG_STUB_IDLE} = 3;
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 max_connections = 100
 gpuagg.require = 'require'
@@ -34,8 +34,8 @@ my $odd = 'SELECT count(*) FROM (SELECT k, gpu_sum(n) s FROM odd GROUP BY k) a J
 ok($node->wait_until_ready, 'the server starts with the cluster');
 my $started = $node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()');
 is((stat $socket)[2] & 0777, 0600, 'the socket is for its owner alone');
-is($node->safe_psql('postgres', 'SELECT count(*), min(name) FROM gpuagg_devices()'), '2|stand-in', 'both devices are listed');
-like($node->safe_psql('postgres', $engine), qr/Engine: cuda.*Strategy: hash \(stand-in\)/s, 'queries run there');
+is($node->safe_psql('postgres', 'SELECT count(*), min(name) FROM gpuagg_devices()'), '2|stub', 'both devices are listed');
+like($node->safe_psql('postgres', $engine), qr/Engine: cuda.*Strategy: direct/s, 'queries run there');
 is($node->safe_psql('postgres', $query), $answer, 'with the right answer');
 is($node->safe_psql('postgres', "$parallel $query"), $answer, 'and by several workers');
 like($node->safe_psql('postgres', $engine =~ s/k, gpu_sum/k, k, gpu_sum/r =~ s/BY k/BY 1, 2/r), qr/Engine: cuda(?!.*Rows on CPU)/s, 'one column is two keys');
@@ -98,7 +98,7 @@ like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF) SELECT gpu_count
 		$parallel SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g", stdout => \$out, stderr => \$err);
 	$node->provoke(undef);
 	is($out, '1000|1000000|500000500000', 'participants without room on the device: with those that have it');
-	like($err, qr/engine "cuda" failed: device memory limit reached/, '... and say so');
+	like($err, qr/engine "cuda" failed: out of memory/, '... and say so');
 	# whose groups have states that the CPU engine would keep in another form
 	foreach my $wide ('gpu_histogram(x, 0, 1000000, 6000)', 'gpu_approx_count_distinct(i)')
 	{
@@ -280,7 +280,7 @@ like($node->safe_psql('postgres', $engine =~ s/BY k/BY k, t/r), qr/Engine: cuda.
 	'exhausted device memory: EXPLAIN says how many rows the CPU took');
 $node->provoke(undef);
 is($node->device('out_of_memory'), 1, '... and it is counted');
-like($node->device('last_error'), qr/memory limit reached/, '... and told');
+like($node->device('last_error'), qr/out of memory/, '... and told');
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_memory_limit = '1MB'");
 $node->reload;
 ok(wait_until(sub { $node->safe_psql('postgres', $engine =~ s/k, gpu/i, gpu/r =~ s/BY k/BY i/r) =~ /Engine: cuda.*Rows on CPU: [1-9]/s }),
@@ -400,7 +400,7 @@ is($node->safe_psql('postgres', 'SELECT pg_postmaster_start_time()'), $started, 
 }
 
 # No device.
-$ENV{GPUAGG_STANDIN_DEVICES} = 0;
+$ENV{GPUAGG_STUB_DEVICES} = 0;
 my $none = GpuaggNode->start_new('none', server => 1);
 $none->safe_psql('postgres', 'CREATE TABLE rows AS SELECT i % 5 AS k, i::float8 AS x FROM generate_series(1, 1000) i');
 wait_until(sub { $none->safe_psql('postgres', $engine) !~ /is starting/ });

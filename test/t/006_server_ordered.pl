@@ -1,5 +1,5 @@
 # Aggregates over order, extremes with a payload and sketches through the GPU
-# server, with a stand-in for the GPU: as ordinary aggregates answer.
+# server, over a stub of the CUDA run time: as ordinary aggregates answer.
 use strict;
 use warnings;
 use GpuaggNode;

@@ -1,4 +1,4 @@
-# Floats near the limits of their types, through the GPU server with a stand-in for the GPU: the GPU adds up
+# Floats near the limits of their types, through the GPU server over a stub of the CUDA run time: the GPU adds up
 # in no order, so it must not get values whose sums might overflow in one.
 use strict;
 use warnings;

@@ -74,7 +74,7 @@ SKIP:
 	$node = GpuaggNode->start_new('server', server => 1);
 	ok($node->wait_until_ready, 'a server starts');
 	is(status($node, 'server, reason IS NULL, server_pid, supervisor_pid, restarts, devices, driver, build'),
-		join('|', 'ready', 't', $node->server_pid, $node->supervisor_pid, 0, 2, '13.0', 'stand-in, without CUDA'), 'gpuagg_status of it');
+		join('|', 'ready', 't', $node->server_pid, $node->supervisor_pid, 0, 2, '13.0', 'CUDA 13.0, compute capabilities 80 90'), 'gpuagg_status of it');
 	$node->kill_server;
 	ok($node->poll_query_until('postgres', "SELECT restarts = 1 AND server = 'ready' FROM gpuagg_status"), 'it is started again');
 	like(status($node, 'last_error'), qr/terminated by signal 9/, '... and what happened is told');

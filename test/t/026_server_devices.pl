@@ -7,8 +7,8 @@ use Resident;
 use Test::More;
 
 # each range on another one of three devices
-$ENV{GPUAGG_STANDIN_DEVICES} = 3;
-$ENV{GPUAGG_STANDIN_RANGES} = 1;
+$ENV{GPUAGG_STUB_DEVICES} = 3;
+$ENV{GPUAGG_STUB_RANGES} = 1;
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'

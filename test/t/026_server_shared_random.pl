@@ -11,10 +11,10 @@ use Time::HiRes qw(usleep);
 my $seconds = $ENV{SHARED_SECONDS} // 15;
 my $directory = File::Temp::tempdir(CLEANUP => 1);
 chmod 0777, $directory;
-$ENV{GPUAGG_STANDIN_IDLE} = 0;		# limits follow at once
-$ENV{GPUAGG_STANDIN_DEVICES} = 2;
-$ENV{GPUAGG_STANDIN_RANGES} = 1;
-$ENV{GPUAGG_STANDIN_SHARED} = "$directory/device";
+$ENV{GPUAGG_STUB_IDLE} = 0;		# limits follow at once
+$ENV{GPUAGG_STUB_DEVICES} = 2;
+$ENV{GPUAGG_STUB_RANGES} = 1;
+$ENV{GPUAGG_STUB_SHARED} = "$directory/device";
 
 my @nodes = map { GpuaggNode->start_new($_, server => 1, conf => <<CONF) } 'one', 'two';
 gpuagg.require = 'require'
@@ -54,7 +54,7 @@ my $third = fork;
 if ($third == 0)
 {
 	my $slots = 16;
-	open my $file, '+<:raw', $ENV{GPUAGG_STANDIN_SHARED} or die $!;
+	open my $file, '+<:raw', $ENV{GPUAGG_STUB_SHARED} or die $!;
 	srand 7;
 	while (1)
 	{

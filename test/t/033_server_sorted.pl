@@ -112,7 +112,7 @@ $node->provoke(undef);
 
 # A query that the server has no room for is the CPU engine's, which says why.
 $node->provoke('lane');
-compare('no lane', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k", qr/Engine: cpu \(cuda failed: device memory limit reached\)/);
+compare('no lane', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k", qr/Engine: cpu \(cuda failed: out of memory/);
 $node->provoke(undef);
 
 # What goes wrong at the server, at each batch: the rest comes from the CPU.

@@ -76,7 +76,7 @@ $psql->quit;
 $node->stop;
 
 # the connection and the memory go after a time, of which core's timeouts know nothing
-$ENV{GPUAGG_STANDIN_KEEP_MS} = 500;
+$ENV{GPUAGG_STUB_KEEP_MS} = 500;
 my $conf = <<CONF;
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
@@ -136,8 +136,8 @@ ok($short->poll_query_until('postgres', "SELECT count(*) = 0 FROM pg_stat_activi
 $short->stop;
 
 # more sessions than the server keeps connections
-delete $ENV{GPUAGG_STANDIN_KEEP_MS};
-$ENV{GPUAGG_STANDIN_KEPT} = 2;
+delete $ENV{GPUAGG_STUB_KEEP_MS};
+$ENV{GPUAGG_STUB_KEPT} = 2;
 my $few = GpuaggNode->start_new('few', server => 1, conf => $conf);
 $few->safe_psql('postgres', $table);
 ok($few->wait_until_ready, 'a server that keeps two connections');

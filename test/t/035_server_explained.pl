@@ -29,15 +29,15 @@ sub engine
 my $sums = join(', ', map { "gpu_sum(v + $_), gpu_max(v * $_)" } 2 .. 90);
 
 for (
-	['SELECT k, gpu_sum(v), gpu_stddev(f) FROM rows GROUP BY k', qr/^cuda \(2 x stand-in\)$/],
+	['SELECT k, gpu_sum(v), gpu_stddev(f) FROM rows GROUP BY k', qr/^cuda \(2 x stub\)$/],
 	['SELECT k, gpu_sum(n) FROM rows GROUP BY k', qr/^cpu \(an aggregate needs its own transition function, which runs only on the CPU\)$/],
 	["SELECT k, $sums FROM rows GROUP BY k", qr/^cpu \(the query has more aggregates than the GPU supports\)$/],
 	['SELECT k, gpu_count(*), mode() WITHIN GROUP (ORDER BY f) FROM rows GROUP BY k', qr/^cpu \(mode\(\) of floats is not supported on the GPU\)$/],
 	['SELECT k, gpu_count(*), gpu_sum(f ORDER BY v DESC) FROM rows GROUP BY k', qr/^cpu \(/],
-	['SELECT k, gpu_product(1 + f * 1e-9) FROM rows GROUP BY k', qr/^cuda \(2 x stand-in\)$/],
+	['SELECT k, gpu_product(1 + f * 1e-9) FROM rows GROUP BY k', qr/^cuda \(2 x stub\)$/],
 	['SELECT k, gpu_product(r) FROM (SELECT k, 1 + random() * 1e-9 AS r FROM rows OFFSET 0) s GROUP BY k', qr/^cpu \(overflow of a product depends on row order, and the input cannot be read twice\)$/],
 	['SELECT n, gpu_count(*) FROM (SELECT n, random() FROM rows OFFSET 0) s GROUP BY n', qr/^cpu \(equal keys may print differently, and the input cannot be read twice\)$/],
-	['SELECT k, gpu_histogram(f, 0, 3000, 20) FROM rows GROUP BY k', qr/^cuda \(2 x stand-in\)$/])
+	['SELECT k, gpu_histogram(f, 0, 3000, 20) FROM rows GROUP BY k', qr/^cuda \(2 x stub\)$/])
 {
 	my ($query, $wanted) = @$_;
 	my $name = substr($query, 0, 70);
@@ -60,8 +60,8 @@ for (['gpu_product(1 + f * 1e-9)', qr/^cpu \(overflow of a product/], ['gpu_sum(
 }
 
 # What needs a value that there is not before the query runs is left until then.
-is(engine('EXPLAIN SELECT gpu_histogram(f, 0, (SELECT max(1 / (v - v)) FROM rows), 20) FROM rows'), 'cuda (2 x stand-in)', 'bounds of a subquery, which is not run');
+is(engine('EXPLAIN SELECT gpu_histogram(f, 0, (SELECT max(1 / (v - v)) FROM rows), 20) FROM rows'), 'cuda (2 x stub)', 'bounds of a subquery, which is not run');
 is(engine('PREPARE bounds(float8) AS SELECT gpu_histogram(f, 0, $1, 20) FROM rows; SET plan_cache_mode = force_generic_plan; EXPLAIN EXECUTE bounds(3000)'),
-	'cuda (2 x stand-in)', 'bounds of a parameter');
+	'cuda (2 x stub)', 'bounds of a parameter');
 
 done_testing();

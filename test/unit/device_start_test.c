@@ -99,12 +99,12 @@ named_devices(void)
 	CHECK(start_named("zork", &status, &error) == DEVICE_UNSUPPORTED && strstr(error.text, "zork"),
 		  "%s", error.text);
 	CHECK(getenv("CUDA_VISIBLE_DEVICES") == NULL, "numbers are CUDA's own");
-	CHECK(start_named("GPU-8932f937, GPU-12, GPU-13", &status, &error) == DEVICE_OK &&
+	CHECK(start_named("GPU-00000001, GPU-00000000, GPU-13", &status, &error) == DEVICE_OK &&
 			  status.ndevices == 2 && status.nskipped == 1 &&
 			  strstr(status.skipped[0].note, "names 3 GPUs, of which CUDA finds the first 2"),
 		  "%s", status.skipped[0].note);
 	CHECK(getenv("CUDA_VISIBLE_DEVICES") &&
-			  strcmp(getenv("CUDA_VISIBLE_DEVICES"), "GPU-8932f937,GPU-12,GPU-13") == 0,
+			  strcmp(getenv("CUDA_VISIBLE_DEVICES"), "GPU-00000001,GPU-00000000,GPU-13") == 0,
 		  "UUIDs are for CUDA");
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	CHECK(start_named("all", &status, &error) == DEVICE_OK && status.ndevices == 2, "all");
@@ -119,30 +119,30 @@ other_processes(void)
 	uint64_t memory = budget_device(0)->memory;
 	uint64_t bytes;
 
-	stub_others = memory / 2;
-	stub_reserved = memory / 4;
-	stub_used = memory / 8;
+	stub_memory[0].others = memory / 2;
+	stub_memory[0].reserved = memory / 4;
+	stub_memory[0].used = memory / 8;
 	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2, "half is left");
-	CHECK(stub_reserved == memory / 4, "nothing is given back while queries run");
+	CHECK(stub_memory[0].reserved == memory / 4, "nothing is given back while queries run");
 	budget_set_available(0, bytes);
 	CHECK(budget_device(0)->limit == memory / 2 / 5 * 4, "the limit follows");
 	CHECK(device_ops.available(0, true, &bytes) && bytes == memory / 2, "half is left");
-	CHECK(stub_reserved == memory / 8 + memory / 64,
+	CHECK(stub_memory[0].reserved == memory / 8 + memory / 64,
 		  "what is not used is given back, but for a little");
-	stub_reserved = memory / 4;
+	stub_memory[0].reserved = memory / 4;
 	budget_set_available(0, memory / 4);
 	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2, "half is left");
-	CHECK(stub_reserved == memory / 8 + memory / 64,
+	CHECK(stub_memory[0].reserved == memory / 8 + memory / 64,
 		  "while queries run, what is more than the limit");
-	stub_grows = memory / 64;
+	stub_memory[0].grows = memory / 64;
 	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2,
 		  "what queries take meanwhile is not another process's");
-	stub_grows = 0;
+	stub_memory[0].grows = 0;
 	stub_fail(STUB_OTHER, 1, true, cudaErrorIllegalAddress);
 	device_ops.pin(&bytes, sizeof(bytes), &(DeviceError){""});
 	CHECK(!device_ops.available(0, true, &bytes), "nothing is known of a device that is lost");
 	stub_mend();
-	stub_others = stub_reserved = stub_used = 0;
+	stub_memory[0].others = stub_memory[0].reserved = stub_memory[0].used = 0;
 	CHECK(device_ops.available(0, true, &bytes) && bytes == memory, "all is left");
 	budget_set_available(0, bytes);
 	CHECK(budget_device(0)->limit == memory / 5 * 4, "as before");

@@ -137,7 +137,7 @@ all_operators()
  */
 GPU_TEST(hist_clustered)
 {
-	const size_t n = gpu_test_rows(300007, 40009, 4009);
+	const size_t n = gpu_test_rows(300007, 40009);
 	const std::vector<MonoidId> calls[] = {{MONOID_COUNT, MONOID_SUM_F64},
 										   {MONOID_SUM_F64},
 										   {MONOID_SUM_F32},
@@ -284,8 +284,7 @@ GPU_TEST(hist_many_slots)
 		{
 			std::vector<MonoidId> some(ops.begin() + at, ops.begin() + at + 8);
 
-			run_case({some, strategy, 3000, gpu_test_rows(50021, 50021, 3001), 2, PLAIN, true, true,
-					  at % 8 == 0, false},
+			run_case({some, strategy, 3000, 50021, 2, PLAIN, true, true, at % 8 == 0, false},
 					 seed++);
 		}
 }
@@ -331,10 +330,8 @@ GPU_TEST(hist_many_bins)
 /* Rows without a bin are left out; those beyond the last bin are counted, once. */
 GPU_TEST(hist_outside)
 {
-	for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000,
-						  (int64_t) gpu_test_rows(9000000, 9000000, 2000000)})
-		for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099,
-						 gpu_test_rows(100002, 100002, 10002)})
+	for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000, 9000000})
+		for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099, 100002})
 			for (size_t shift = 0; shift < 4; shift++)
 			{
 				Random r(n + shift);
@@ -375,7 +372,7 @@ GPU_TEST(hist_outside)
  */
 GPU_TEST(hist_full_bytes)
 {
-	const size_t n = gpu_test_rows(6000011, 400003, 60003);
+	const size_t n = gpu_test_rows(6000011, 400003);
 
 	for (int64_t nbins : {60001L, 300001L})
 		for (int hot : {1, 2, 3, 4, 9})
@@ -409,7 +406,7 @@ GPU_TEST(hist_full_bytes)
  */
 GPU_TEST(hist_narrow_sums)
 {
-	const size_t n = gpu_test_rows(700001, 20003, 3003);
+	const size_t n = gpu_test_rows(700001, 20003);
 
 	for (int64_t nbins : {1L, 40L, 9000L, 30000L, 50000L, 100000L})
 		for (int spread = 0; spread < 3; spread++)

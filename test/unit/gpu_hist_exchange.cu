@@ -194,7 +194,7 @@ GPU_TEST(hist_exchange)
  */
 GPU_TEST(hist_exchange_skew)
 {
-	const size_t n = gpu_test_rows(1200011, 500001, 50001);
+	const size_t n = gpu_test_rows(1200011, 500001);
 	const std::vector<SlotCase> sets[] = {
 		{count, sum}, {sum_extreme}, {sum_long, count}, {count, sum_wide}};
 	uint64_t seed = 21000;

@@ -38,7 +38,7 @@ sum_batch(const std::vector<int32_t> &bins, const std::vector<double> &values, i
  */
 GPU_TEST(hist_digits)
 {
-	const size_t n = gpu_test_rows(8000000, 300000, 40000);
+	const size_t n = gpu_test_rows(8000000, 300000);
 
 	for (int64_t nbins : {1L, 300L, 12000L})
 		for (int sign = 0; sign < 3; sign++)
@@ -777,7 +777,7 @@ check_binades(const BinadeRows &rows, int64_t nbins, BinadeOrder order,
  */
 GPU_TEST(hist_out_of_window_copies)
 {
-	const size_t n = gpu_test_rows(100000, 24000, 12000);
+	const size_t n = gpu_test_rows(100000, 24000);
 
 	for (int64_t nbins : {10L, 300L, 5000L})
 		for (int order = 0; order < BINADES_ORDERS; order++)

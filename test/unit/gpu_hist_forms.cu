@@ -544,7 +544,7 @@ GPU_TEST(hist_moved_columns)
  */
 GPU_TEST(hist_products)
 {
-	const size_t n = gpu_test_rows(300007, 40009, 6007);
+	const size_t n = gpu_test_rows(300007, 40009);
 	const SlotCase some = {MONOID_PRODUCT_F64, GPUAGG_VALUE_F32, true, true, FACTORS};
 	uint64_t seed = 14000;
 

@@ -17,7 +17,6 @@ static int failures_here;
 static bool skipped_here;
 static char skip_reason[200];
 static bool quick;
-static bool emulated;
 static bool unpoisoned;
 
 GpuTest::GpuTest(const char *test_name, GpuTestFunction function)
@@ -53,9 +52,9 @@ gpu_test_quick()
 }
 
 size_t
-gpu_test_rows(size_t usual, size_t when_quick, size_t when_emulated)
+gpu_test_rows(size_t usual, size_t when_quick)
 {
-	return emulated ? when_emulated : quick ? when_quick : usual;
+	return quick ? when_quick : usual;
 }
 
 bool
@@ -151,8 +150,7 @@ main(int argc, char **argv)
 
 	for (int i = 1; i < argc; i++)
 	{
-		emulated = emulated || strcmp(argv[i], "--emulated") == 0;
-		quick = quick || emulated || strcmp(argv[i], "--quick") == 0;
+		quick = quick || strcmp(argv[i], "--quick") == 0;
 		unpoisoned = unpoisoned || strcmp(argv[i], "--unpoisoned") == 0;
 		list = list || strcmp(argv[i], "-l") == 0;
 	}

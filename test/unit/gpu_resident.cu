@@ -455,7 +455,7 @@ GPU_TEST(resident_programs)
 	for (int round = 0; round < (gpu_test_quick() ? 20 : 300); round++)
 	{
 		size_t first = 64 * r.below(10);
-		size_t n = 1 + r.below(round % 10 == 0 ? gpu_test_rows(200000, 200000, 20000) : 5000);
+		size_t n = 1 + r.below(round % 10 == 0 ? 200000 : 5000);
 		int registers = 3 + (int) r.below(VECTOR_MAX_REGISTERS - 3);
 		VectorProgram p;
 		std::vector<Stored> stored;
@@ -492,7 +492,7 @@ GPU_TEST(resident_masks)
 	for (int round = 0; round < 100; round++)
 	{
 		int64_t first = 64 * r.below(100);
-		size_t n = 1 + r.below(round % 10 == 0 ? gpu_test_rows(3000000, 3000000, 60000) : 3000);
+		size_t n = 1 + r.below(round % 10 == 0 ? 3000000 : 3000);
 		std::vector<StoreSpan> spans;
 		std::vector<uint8_t> right(n, 0);
 		int64_t at = first - (int64_t) r.below(200);

@@ -5,8 +5,8 @@
  * A file test/unit/gpu_*.cu defines tests with GPU_TEST(name) { ... } and
  * checks with CHECK(condition, format, ...).  Device memory comes from
  * DeviceArray, which poisons what it allocates and guards both ends.
- * Arguments of the executable select tests by substring; -l lists them, --quick
- * and --unpoisoned are for compute-sanitizer, --emulated for the emulator (see below).
+ * Arguments of the executable select tests by substring; -l lists them. --quick
+ * and --unpoisoned are for compute-sanitizer (see below).
  */
 #ifndef GPUAGG_GPU_TEST_H
 #define GPUAGG_GPU_TEST_H
@@ -73,14 +73,11 @@ void gpu_test_fail(const char *file, int line, const char *format, ...)
 		} \
 	} while (0)
 
-/*
- * True when run with --quick, as under compute-sanitizer, or with --emulated
- * (test/emulator/README.md).
- */
+/* True when run with --quick, as under compute-sanitizer. */
 bool gpu_test_quick();
 
-/* How many rows, or rounds, a test takes: usually, with --quick and with --emulated. */
-size_t gpu_test_rows(size_t usual, size_t when_quick, size_t when_emulated);
+/* Returns the number of rows, or rounds, of a test: as usual or with --quick. */
+size_t gpu_test_rows(size_t usual, size_t when_quick);
 
 /*
  * True when run with --unpoisoned, as under initcheck, which takes a memset for

@@ -1,22 +1,19 @@
 /*
  * resident_test.c
- *	  Columns that stay on the device, and queries over them, through sessions: over the stub
- *	  of the CUDA run time, over the stand-in (resident_standin_test.c), or over a GPU (make
- * gpu-tests).
+ *	  Columns cached on the device, and queries over them, through sessions of the server.
  *
- * A model knows the contents of each range by its stamp.  Columns are stored, replaced and evicted;
- * queries name random rows of random ranges, and must get the groups that the model has of them.
- * Every allocation, copy and launch fails in turn; then the answers are right or there is none, and
- * nothing stays behind.
+ * The device layer runs over the stub of the CUDA run time, or over a GPU (make gpu-tests).
+ *
+ * A model has the contents of each range by its stamp. Columns are stored, replaced and evicted;
+ * queries ask for random rows of random ranges, and must get the model's groups. Each allocation,
+ * copy and launch fails in turn: then the answer is right or there is none, and nothing is left.
  */
 #include "abandon.h"
 #include "resident_test.h"
-#ifndef OVER_STANDIN
 #include "device_cuda/device_internal.h"
 #ifndef OVER_GPU
 #define OVER_STUB 1
 #include "cuda/cuda_stub.h"
-#endif
 #endif
 
 bool
@@ -29,7 +26,7 @@ device_was_short(void)
 #endif
 }
 
-/* TEST_ROUNDS, or as the first argument says, for the emulator (test/emulator/README.md). */
+/* TEST_ROUNDS, or the number that is the first argument. */
 static int rounds = TEST_ROUNDS;
 
 static int taken_at_once, taken_later, not_taken, failed;
@@ -41,11 +38,7 @@ static int taken_at_once, taken_later, not_taken, failed;
 static int64_t
 spare_groups(const Question *t, int n)
 {
-#ifdef OVER_STANDIN
-	return t->q.nslots > 0 ? INT64_MAX : n;
-#else
 	return states_max_groups(&t->q) - n;
-#endif
 }
 
 /*

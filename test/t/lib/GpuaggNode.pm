@@ -1,6 +1,6 @@
 # A cluster with gpuagg, for the tests in this folder: PostgreSQL::Test::Cluster with the settings that they share, and
-# what they ask of the GPU server.  The server is the one with a stand-in for the GPU; writing a file tells the stand-in
-# what to do wrong (test/unit/standin_device.c).
+# functions that read the GPU server's state.  The server is the test server, over a stub of the CUDA run time; a file
+# requests faults of it (test/stub_server/faults.c).
 package GpuaggNode;
 
 use strict;
@@ -14,8 +14,8 @@ use Time::HiRes qw(time usleep);
 
 our @EXPORT = qw(computed message server_program wait_until);
 
-# The GPU server with the stand-in, where the cluster can run it.
-sub server_program { return $ENV{STANDIN_SERVER} // '' }
+# The test server's program, where the cluster can run it.
+sub server_program { return $ENV{STUB_SERVER} // '' }
 
 # The processor time of a process, in milliseconds: the time that tests judge by, whatever else the machine does.
 sub computed
@@ -129,8 +129,8 @@ sub kill_server
 
 sub wait_until_ready { return $_[0]->wait_for_device('state', 'ready') }
 
-# Tells the stand-in what to do wrong, or writes another file that is read by what the test has made; without $what
-# all is right again.
+# Requests a fault of the test server, or writes another file that a test's own library reads.  Without $what, removes
+# the file.
 sub provoke
 {
 	my ($self, $what, $file) = @_;

@@ -2,12 +2,16 @@
  * cuda_stub.c
  *	  A CUDA run time that works in host memory; see cuda_stub.h.
  */
-#include <malloc.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
-#include <stdint.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "cuda_stub.h"
 
@@ -73,13 +77,52 @@ stub_live(void)
 	return live;
 }
 
-/* What a call of this kind returns, apart from what it does. */
+static _Thread_local struct
+{
+	bool on;
+	StubCall call;
+	cudaError_t err;
+	void (*effect)(void);
+} armed;
+
+void
+stub_arm(StubCall call, cudaError_t err, void (*effect)(void))
+{
+	armed.on = true;
+	armed.call = call;
+	armed.err = err;
+	armed.effect = effect;
+}
+
+void
+stub_disarm(void)
+{
+	armed.on = false;
+}
+
+/* Lets this thread's fault occur, if it is one of such calls; returns its error. */
+static cudaError_t
+provoke(StubCall call)
+{
+	void (*effect)(void) = armed.effect;
+
+	if (!armed.on || (armed.call != call && armed.call != STUB_ANY))
+		return cudaSuccess;
+	armed.effect = NULL;
+	if (effect)
+		effect();
+	return armed.err;
+}
+
+/* Counts a call of this kind; returns its error. */
 static cudaError_t
 happen(StubCall call)
 {
-	cudaError_t err;
+	cudaError_t err, provoked = provoke(call);
 
 	pthread_mutex_lock(&lock);
+	if (provoked == cudaErrorIllegalAddress && sticky == cudaSuccess)
+		sticky = provoked;
 	err = sticky;
 	counts[call]++;
 	if (err == cudaSuccess && fault.n > 0 && call == fault.call &&
@@ -90,6 +133,8 @@ happen(StubCall call)
 		if (err == cudaErrorIllegalAddress)
 			sticky = err;
 	}
+	if (err == cudaSuccess)
+		err = provoked;
 	pthread_mutex_unlock(&lock);
 	if (err != cudaSuccess)
 		last = err;
@@ -97,10 +142,14 @@ happen(StubCall call)
 }
 
 cudaError_t
-stub_launch(void)
+stub_launch(bool update)
 {
-	/* like a real launch, also reports the error of an earlier call that was not read */
+	cudaError_t err = update ? provoke(STUB_UPDATE) : cudaSuccess;
+
+	if (err != cudaSuccess)
+		last = err;
 	happen(STUB_LAUNCH);
+	/* like a real launch, it also reports the unread error of an earlier call */
 	return cudaGetLastError();
 }
 
@@ -125,7 +174,17 @@ cudaGetErrorName(cudaError_t err)
 const char *
 cudaGetErrorString(cudaError_t err)
 {
-	return err == cudaErrorMemoryAllocation ? "out of memory" : "an error of the stub";
+	switch (err)
+	{
+		case cudaErrorMemoryAllocation:
+			return "out of memory";
+		case cudaErrorLaunchOutOfResources:
+			return "too many resources requested for launch";
+		case cudaErrorIllegalAddress:
+			return "an illegal memory access was encountered";
+		default:
+			return "an error of the stub";
+	}
 }
 
 cudaError_t
@@ -139,10 +198,38 @@ cudaGetLastError(void)
 
 /* ---- devices ---- */
 
+/* Returns whether the list of UUIDs, or beginnings of them, begins with one of device d. */
+static bool
+names_device(const char *list, int d)
+{
+	char uuid[64];
+
+	snprintf(uuid, sizeof(uuid), "GPU-%08x-0000-0000-0000-000000000000", d);
+	return strncmp(list, uuid, strcspn(list, ",")) == 0;
+}
+
+/*
+ * If CUDA_VISIBLE_DEVICES has UUIDs, CUDA finds the devices before the first UUID that is unknown.
+ */
 cudaError_t
 cudaGetDeviceCount(int *count)
 {
+	const char *list = getenv("CUDA_VISIBLE_DEVICES");
+
 	*count = stub_devices;
+	if (list == NULL || strncmp(list, "GPU-", 4) != 0)
+		return cudaSuccess;
+	for (*count = 0; *list != '\0'; (*count)++)
+	{
+		int d = 0;
+
+		while (d < stub_devices && !names_device(list, d))
+			d++;
+		if (d == stub_devices)
+			break;
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
 	return cudaSuccess;
 }
 
@@ -153,17 +240,12 @@ cudaDriverGetVersion(int *version)
 	return cudaSuccess;
 }
 
-size_t stub_others;
-size_t stub_reserved;
-size_t stub_used;
-size_t stub_grows;
-
 cudaError_t
 cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 {
 	memset(prop, 0, sizeof(*prop));
 	strcpy(prop->name, "stub");
-	prop->totalGlobalMem = (size_t) 1 << 30;
+	prop->totalGlobalMem = stub_memory_bytes;
 	prop->sharedMemPerBlockOptin = 227 << 10;
 	prop->major = stub_capability[device] / 10;
 	prop->minor = stub_capability[device] % 10;
@@ -173,10 +255,12 @@ cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device)
 	return cudaSuccess;
 }
 
+static _Thread_local int current;
+
 cudaError_t
 cudaSetDevice(int device)
 {
-	(void) device;
+	current = device;
 	return sticky;
 }
 
@@ -187,19 +271,89 @@ cudaSetDeviceFlags(unsigned flags)
 	return sticky;
 }
 
+/* ---- memory pools: a pool is known by the device's entry in stub_memory ---- */
+
+size_t stub_memory_bytes = (size_t) 1 << 30;
+StubMemory stub_memory[STUB_MAX_DEVICES];
+
+static StubSharer *sharers;
+static StubSharer *own_sharer;
+
+static bool
+is_alive(int32_t pid)
+{
+	return pid != 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+bool
+stub_share(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0666);
+
+	if (fd < 0)
+		return false;
+	if (ftruncate(fd, STUB_SHARERS * sizeof(StubSharer)) == 0)
+		sharers = mmap(NULL, STUB_SHARERS * sizeof(StubSharer), PROT_READ | PROT_WRITE, MAP_SHARED,
+					   fd, 0);
+	close(fd);
+	if (sharers == NULL || sharers == MAP_FAILED)
+		return false;
+	for (int i = 0; i < STUB_SHARERS && own_sharer == NULL; i++)
+	{
+		int32_t pid = sharers[i].pid;
+
+		if (!is_alive(pid) &&
+			atomic_compare_exchange_strong(&sharers[i].pid, &pid, (int32_t) getpid()))
+			own_sharer = &sharers[i];
+	}
+	return own_sharer != NULL;
+}
+
+void
+stub_share_budget(int device, uint64_t used, uint64_t limit)
+{
+	if (own_sharer == NULL)
+		return;
+	own_sharer->used[device] = used;
+	own_sharer->limit[device] = limit;
+}
+
+/* Returns the bytes of the device that no process has. */
+static size_t
+free_memory(int device)
+{
+	size_t taken = stub_memory[device].others + stub_memory[device].reserved;
+
+	for (int i = 0; i < STUB_SHARERS && sharers; i++)
+		if (&sharers[i] != own_sharer && is_alive(sharers[i].pid))
+			taken += sharers[i].reserved[device];
+	/* a test may give another process more than there is: it then has all that becomes free */
+	return taken < stub_memory_bytes ? stub_memory_bytes - taken : 0;
+}
+
+/* Sets the size of the device's pool. The caller holds the lock. */
+static void
+resize_pool(int device, size_t bytes)
+{
+	stub_memory[device].reserved = bytes;
+	if (own_sharer)
+		own_sharer->reserved[device] = bytes;
+}
+
 cudaError_t
 cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
-	*total = (size_t) 1 << 30;
-	*free_bytes = *total - stub_others - stub_reserved;
+	pthread_mutex_lock(&lock);
+	*total = stub_memory_bytes;
+	*free_bytes = free_memory(current);
+	pthread_mutex_unlock(&lock);
 	return sticky;
 }
 
 cudaError_t
 cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int device)
 {
-	(void) device;
-	*pool = NULL;
+	*pool = (cudaMemPool_t) &stub_memory[device];
 	return sticky;
 }
 
@@ -213,21 +367,26 @@ cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
 cudaError_t
 cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attr, void *value)
 {
-	(void) pool;
-	*(uint64_t *) value = attr == cudaMemPoolAttrUsedMemCurrent ? stub_used : stub_reserved;
+	StubMemory *memory = (StubMemory *) pool;
+
+	pthread_mutex_lock(&lock);
+	*(uint64_t *) value = attr == cudaMemPoolAttrUsedMemCurrent ? memory->used : memory->reserved;
 	if (attr == cudaMemPoolAttrReservedMemCurrent)
-		stub_reserved += stub_grows;
+		memory->reserved += memory->grows;
+	pthread_mutex_unlock(&lock);
 	return sticky;
 }
 
 cudaError_t
 cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 {
-	(void) pool;
-	if (keep < stub_used)
-		keep = stub_used;
-	if (stub_reserved > keep)
-		stub_reserved = keep;
+	StubMemory *memory = (StubMemory *) pool;
+
+	pthread_mutex_lock(&lock);
+	keep = keep > memory->used ? keep : memory->used;
+	if (memory->reserved > keep)
+		resize_pool((int) (memory - stub_memory), keep);
+	pthread_mutex_unlock(&lock);
 	return sticky;
 }
 
@@ -245,7 +404,7 @@ cudaDeviceCanAccessPeer(int *can, int device, int peer)
 	return sticky;
 }
 
-/* ---- memory that copies between devices may still be reading ---- */
+/* ---- memory that copies between devices may still read ---- */
 
 typedef struct Reading
 {
@@ -257,8 +416,9 @@ typedef struct Reading
 static Reading readings[256];
 static int nreadings;
 
+/* Registers that the stream reads this memory. */
 static void
-note_reading(const void *from, size_t bytes, cudaStream_t stream)
+add_reading(const void *from, size_t bytes, cudaStream_t stream)
 {
 	pthread_mutex_lock(&lock);
 	if (nreadings < (int) (sizeof(readings) / sizeof(readings[0])))
@@ -266,7 +426,7 @@ note_reading(const void *from, size_t bytes, cudaStream_t stream)
 	pthread_mutex_unlock(&lock);
 }
 
-/* All that was asked of the stream is done. */
+/* Forgets what the stream reads: all its work is complete. */
 static void
 end_readings(cudaStream_t stream)
 {
@@ -303,28 +463,58 @@ cudaFree(void *at)
 	return happen(STUB_OTHER);
 }
 
-/* What is there before it is written is no zero. */
+/* Precedes each allocation. Allocations are aligned to 256 bytes, as the real ones. */
+typedef struct Header
+{
+	size_t bytes;
+	int device;
+} Header;
+
+#define HEADER_BYTES 256
+
+/* Memory is filled, so that code that takes unwritten memory for zeros fails. */
 cudaError_t
 cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
 {
 	cudaError_t err = happen(STUB_ALLOC);
+	StubMemory *memory = &stub_memory[current];
+	bool fits;
+	char *made;
 
 	(void) stream;
 	if (err != cudaSuccess)
 		return err;
-	*at = aligned_alloc(256, (bytes + 255) / 256 * 256);
+	pthread_mutex_lock(&lock);
+	fits = memory->used + bytes <= memory->reserved + free_memory(current);
+	if (fits)
+	{
+		memory->used += bytes;
+		if (memory->used > memory->reserved)
+			resize_pool(current, memory->used);
+		live++;
+	}
+	pthread_mutex_unlock(&lock);
+	if (!fits)
+		return last = cudaErrorMemoryAllocation;
+	made = aligned_alloc(256, HEADER_BYTES + (bytes + 255) / 256 * 256);
+	*(Header *) made = (Header){bytes, current};
+	*at = made + HEADER_BYTES;
 	memset(*at, 0x5a, bytes < 65536 ? bytes : 65536);
-	__atomic_fetch_add(&live, 1, __ATOMIC_SEQ_CST);
 	return cudaSuccess;
 }
 
-/* With the context lost as well, so that tests may see what the server would forget. */
+/* Also frees after the context was lost, so that tests see what the server does not free. */
 cudaError_t
 cudaFreeAsync(void *at, cudaStream_t stream)
 {
-	stub_write(at, malloc_usable_size(at), stream);
-	free(at);
-	__atomic_fetch_sub(&live, 1, __ATOMIC_SEQ_CST);
+	Header *header = (Header *) ((char *) at - HEADER_BYTES);
+
+	stub_write(at, header->bytes, stream);
+	pthread_mutex_lock(&lock);
+	stub_memory[header->device].used -= header->bytes;
+	live--;
+	pthread_mutex_unlock(&lock);
+	free(header);
 	return sticky;
 }
 
@@ -379,7 +569,7 @@ cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, 
 
 	(void) to_device, (void) from_device;
 	if (err == cudaSuccess)
-		note_reading(from, bytes, stream);
+		add_reading(from, bytes, stream);
 	return err;
 }
 
@@ -394,7 +584,8 @@ cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
 	return err;
 }
 
-/* ---- streams and events: memory of their own, so that leaks and use after the end show ---- */
+/* ---- streams and events: each an allocation, so that leaks and uses after the end are found ----
+ */
 
 cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
@@ -415,7 +606,7 @@ cudaStreamDestroy(cudaStream_t stream)
 	return sticky;
 }
 
-/* What is asked for is not ready the first time; the run time takes that for an error. */
+/* Returns cudaErrorNotReady every other time; the run time records it as an error. */
 static cudaError_t
 ready_later(void)
 {
@@ -504,7 +695,7 @@ cudaEventElapsedTime(float *ms, cudaEvent_t began, cudaEvent_t ended)
 	return happen(STUB_OTHER);
 }
 
-/* In place of dlopen (STUB_CFLAGS): the driver is there. */
+/* Replaces dlopen in the device layer (STUB_CFLAGS): the driver is always found. */
 void *
 stub_dlopen(const char *name, int flags)
 {

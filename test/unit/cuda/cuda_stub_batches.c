@@ -73,7 +73,7 @@ device_update_sketches(const SketchRows *rows, int64_t nrows, void *registers, g
 	GpuaggColumn column = stub_column_of(&rows->column);
 
 	(void) stream;
-	LAUNCH();
+	LAUNCH_UPDATE();
 	for (int64_t i = 0; i < nrows; i++)
 	{
 		int64_t group = rows->group ? rows->group[i] - rows->min : 0;
@@ -145,17 +145,26 @@ GpuaggCudaStatus
 device_pack_inputs(const PackInput *pack, int64_t nrows, void *inputs, uint8_t *keep,
 				   gpuagg_stream stream)
 {
-	GpuaggColumn column = stub_column_of(&pack->column[0]);
+	GpuaggColumn x = stub_column_of(&pack->column[0]);
+	GpuaggColumn y = stub_column_of(&pack->column[1]);
+	bool takes_nulls = pack->monoid == MONOID_LONGEST_ASC;
 
 	(void) stream;
-	LAUNCH();
-	/* the integers of MAXSUB_I64 are what the tests send */
-	if (pack->monoid != MONOID_MAXSUB_I64)
+	if (gpuagg_monoids[pack->monoid].commutative)
 		return GPUAGG_CUDA_UNSUPPORTED;
+	LAUNCH();
 	for (int64_t i = 0; i < nrows; i++)
+		keep[i] = (pack->filter == NULL || pack->filter[i]) &&
+			(takes_nulls ||
+			 ((x.values == NULL || stub_is_valid(x.validity, i)) &&
+			  (y.values == NULL || stub_is_valid(y.validity, i))));
+	if (!takes_nulls)
+		stub_operators[pack->monoid].pack(inputs, &x, &y, nrows);
+	for (int64_t i = 0; i < nrows && takes_nulls; i++)
 	{
-		((int64_t *) inputs)[i] = stub_load_integer(&column, i);
-		keep[i] = stub_is_valid(column.validity, i) && (pack->filter == NULL || pack->filter[i]);
+		int64_t valid = stub_is_valid(x.validity, i);
+
+		((gpuagg_kv *) inputs)[i] = (gpuagg_kv){valid ? stub_load_integer(&x, i) : 0, valid};
 	}
 	return GPUAGG_CUDA_OK;
 }

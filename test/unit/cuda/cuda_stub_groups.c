@@ -210,32 +210,13 @@ device_unpack_keys(const UnpackKeys *unpack, const void *keys, int64_t n, gpuagg
 	return GPUAGG_CUDA_OK;
 }
 
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
-	static int combine_##name(void *state, const void *other) \
-	{ \
-		state_t a, b, r; \
-		memcpy(&a, state, sizeof(a)); \
-		memcpy(&b, other, sizeof(b)); \
-		r = name##_combine(a, b); \
-		memcpy(state, &r, sizeof(r)); \
-		return name##_error(a, b, r); \
-	}
-#include "operators/monoid_list.h"
-#undef MONOID
-
-static int (*const combines[])(void *state, const void *other) = {
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) combine_##name,
-#include "operators/monoid_list.h"
-#undef MONOID
-};
-
 GpuaggCudaStatus
 device_combine_states(const CombineStates *in, gpuagg_stream stream)
 {
 	size_t size = gpuagg_monoids[in->monoid].state_size;
 
 	(void) stream;
-	LAUNCH();
+	LAUNCH_UPDATE();
 	for (int64_t i = 0; i < in->n * in->width; i++)
 	{
 		int64_t bin = in->bins ? in->bins[i / in->width] * (int64_t) in->width + i % in->width : i;
@@ -243,8 +224,8 @@ device_combine_states(const CombineStates *in, gpuagg_stream stream)
 		if (in->from == NULL)
 			((int64_t *) in->states)[bin]++;
 		else
-			*in->errors |= combines[in->monoid]((char *) in->states + bin * size,
-												(const char *) in->from + i * size);
+			*in->errors |= (unsigned) stub_operators[in->monoid].combine(
+				(char *) in->states + bin * size, (const char *) in->from + i * size);
 	}
 	return GPUAGG_CUDA_OK;
 }

@@ -10,8 +10,8 @@
 
 /* ---- histograms ---- */
 
-int stub_paired_updates;
-int stub_paired_bins;
+_Atomic int stub_paired_updates;
+_Atomic int stub_paired_bins;
 
 GpuaggCudaStatus
 gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
@@ -22,13 +22,32 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 	return GPUAGG_CUDA_OK;
 }
 
+/* Returns whether TILES takes a call's operators: no second inputs, no sums of computed floats. */
+static bool
+tiles_take(const GpuaggHist *hist)
+{
+	for (int s = 0; s < hist->nslots; s++)
+	{
+		const GpuaggSlot *slot = &hist->slot[s];
+		bool is_float = slot->x.type == GPUAGG_VALUE_F32 || slot->x.type == GPUAGG_VALUE_F64;
+		bool is_simple = slot->op == MONOID_MAX_F64 || slot->op == MONOID_MIN_F64 ||
+			slot->op == MONOID_MAX_F32 || slot->op == MONOID_MIN_F32 || slot->op == MONOID_COUNT;
+
+		if (slot->y.values || slot->y.computed || (slot->x.computed && is_float && !is_simple))
+			return false;
+	}
+	return true;
+}
+
 GpuaggCudaStatus
 gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 {
 	memset(choice, 0, sizeof(*choice));
 	choice->strategy = GPUAGG_HIST_GLOBAL;
 	choice->together = hist->nslots <= 3 && hist->bins.nbins % 3 != 2;
-	/* a call of each two slots, and now and then none */
+	if (hist->strategy == GPUAGG_HIST_TILES && !tiles_take(hist))
+		return GPUAGG_CUDA_UNSUPPORTED;
+	/* some calls in tiles are refused, so that the callers divide them */
 	if (hist->strategy == GPUAGG_HIST_TILES && (hist->nslots > 2 || hist->bins.nbins % 4 == 3))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	return GPUAGG_CUDA_OK;
@@ -36,111 +55,154 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 
 /* ---- programs of calls in tiles ---- */
 
-/* A column or filter in memory, made of an operand of the program. */
-typedef struct Made
-{
-	char *values;
-	uint8_t *validity;
-	uint16_t operand;
-	int width;
-} Made;
+#define TILE 1024
+/* Registers of a tile: the program's temporaries, its inputs, and results that have no register. */
+#define INPUT_REGISTER VECTOR_MAX_REGISTERS
+#define LAST_REGISTER (INPUT_REGISTER + GPUAGG_MAX_INPUTS)
+#define REGISTERS (LAST_REGISTER + 2)
 
-/* An operand's value in a row. */
-static VectorCell
-operand_cell(const GpuaggProgram *p, int operand, int64_t position, const VectorCell *temporaries,
-			 VectorCell last)
+/* Rows of the inputs while the program runs over them. */
+typedef struct Tile
 {
-	if (operand == GPUAGG_LAST)
-		return last;
-	if (operand >= GPUAGG_INPUT && operand < GPUAGG_LAST)
-	{
-		const GpuaggColumn *c = &p->input[operand - GPUAGG_INPUT];
-
-		return vector_cell(c->type == GPUAGG_VALUE_F32 ? ((const uint32_t *) c->values)[position] :
-														 stub_load_integer(c, position),
-						   stub_is_valid(c->validity, position) ? VECTOR_VALUE : VECTOR_NULL);
-	}
-	if (operand >= VECTOR_CONSTANT)
-		return vector_cell(p->steps.constants[operand - VECTOR_CONSTANT].bits,
-						   (int) p->steps.constants[operand - VECTOR_CONSTANT].state);
-	return temporaries[operand];
-}
-
-/* A row after conditions. */
-typedef struct RowState
-{
-	bool holds;   /* all were true */
-	bool unclear; /* all were true before one that was undetermined */
-} RowState;
+	const GpuaggProgram *program;
+	int n;
+	int64_t position; /* of the first row in the inputs */
+	bool loaded[GPUAGG_MAX_INPUTS];
+	int last; /* register of the last instruction's result */
+	int64_t values[REGISTERS * TILE];
+	uint8_t states[REGISTERS * TILE];
+	bool holds[TILE];   /* all conditions so far were true */
+	bool unclear[TILE]; /* all conditions before one that was undetermined were true */
+} Tile;
 
 static void
-meet_condition(VectorCell x, RowState *row)
+load_input(Tile *tile, int c)
 {
-	row->unclear |= row->holds && x.state == VECTOR_UNDETERMINED;
-	row->holds &= x.state == VECTOR_VALUE && x.value != 0;
-}
+	const GpuaggColumn *column = &tile->program->input[c];
+	int64_t *values = tile->values + (INPUT_REGISTER + c) * TILE;
+	uint8_t *states = tile->states + (INPUT_REGISTER + c) * TILE;
 
-/* Runs the steps for a row of the inputs; returns the last one's result. */
-static VectorCell
-run_steps(const GpuaggProgram *p, int64_t position, VectorCell *temporaries, RowState *row)
-{
-	VectorCell last = {0, VECTOR_UNDETERMINED};
-
-	for (uint32_t i = 0; i < p->steps.ninstructions; i++)
+	for (int i = 0; i < tile->n; i++)
 	{
-		VectorInstruction in = p->steps.instructions[i];
-		int64_t values[4];
-		uint8_t states[4];
+		int64_t at = tile->position + i;
 
-		uint16_t from[3] = {in.a, in.b, in.c};
-		bool condition = in.op & GPUAGG_CONDITION;
-		VectorInstruction local = in;
-		int n;
-
-		local.op &= ~GPUAGG_CONDITION;
-		n = vector_operands(local.op);
-		for (int k = 0; k < n; k++)
-		{
-			VectorCell cell = operand_cell(p, from[k], position, temporaries, last);
-
-			values[k] = cell.value;
-			states[k] = cell.state;
-		}
-		local.a = 0;
-		local.b = in.b >= VECTOR_CONSTANT ? in.b : 1;
-		local.c = n > 2 ? 2 : in.c;
-		local.r = 3;
-		if (local.op == VECTOR_LOOKUP)
-			vector_lookup(&local, p->tables, p->cells, p->cell_states, p->steps.constants, values,
-						  states, 1, 0, 1, 1);
-		else
-			vector_run(&local, p->steps.constants, values, states, 1, 0, 1, 1);
-		last = vector_cell(values[3], states[3]);
-		if (condition)
-			meet_condition(last, row);
-		if (in.r != VECTOR_NONE)
-			temporaries[in.r] = last;
+		values[i] = column->type == GPUAGG_VALUE_F32 ? ((const uint32_t *) column->values)[at] :
+													   stub_load_integer(column, at);
+		states[i] = stub_is_valid(column->validity, at) ? VECTOR_VALUE : VECTOR_NULL;
 	}
-	return last;
+	tile->loaded[c] = true;
 }
 
-/* Does the row count, after the program? */
-static bool
-ends_well(const GpuaggProgram *p, int64_t position, const VectorCell *temporaries, VectorCell last,
-		  RowState row)
+/*
+ * Returns the tile's register of an operand; constants stay as they are. Loads an input that is
+ * used for the first time: others need not have values for all rows.
+ */
+static uint16_t
+register_of(Tile *tile, uint16_t operand)
 {
-	bool told = true;
+	if (operand == GPUAGG_LAST)
+		return tile->last;
+	if (operand < GPUAGG_INPUT || operand >= GPUAGG_LAST)
+		return operand;
+	if (!tile->loaded[operand - GPUAGG_INPUT])
+		load_input(tile, operand - GPUAGG_INPUT);
+	return INPUT_REGISTER + (operand - GPUAGG_INPUT);
+}
 
+static VectorOperand
+operand_of(Tile *tile, uint16_t operand)
+{
+	return vector_operand(register_of(tile, operand), tile->program->steps.constants, tile->values,
+						  tile->states, TILE);
+}
+
+static void
+meet_condition(Tile *tile, uint16_t operand)
+{
+	VectorOperand o = operand_of(tile, operand);
+
+	for (int i = 0; i < tile->n; i++)
+	{
+		int state = vector_state(&o, i);
+
+		tile->unclear[i] |= tile->holds[i] && state == VECTOR_UNDETERMINED;
+		tile->holds[i] &= state == VECTOR_VALUE && vector_value(&o, i) != 0;
+	}
+}
+
+static void
+run_step(Tile *tile, VectorInstruction in)
+{
+	const GpuaggProgram *p = tile->program;
+	bool condition = in.op & GPUAGG_CONDITION;
+	int n;
+
+	in.op &= ~GPUAGG_CONDITION;
+	n = vector_operands(in.op);
+	in.a = register_of(tile, in.a);
+	/* an instruction with one operand has VECTOR_NONE as b: any register will do */
+	in.b = in.b == VECTOR_NONE ? in.a : n > 1 ? register_of(tile, in.b) : in.b;
+	in.c = n > 2 ? register_of(tile, in.c) : in.c;
+	/* a result that only the next instruction reads must not replace what it reads itself */
+	if (in.r == VECTOR_NONE)
+		in.r = tile->last == LAST_REGISTER ? LAST_REGISTER + 1 : LAST_REGISTER;
+	if (in.op == VECTOR_LOOKUP)
+		vector_lookup(&in, p->tables, p->cells, p->cell_states, p->steps.constants, tile->values,
+					  tile->states, TILE, 0, 1, tile->n);
+	else
+		vector_run(&in, p->steps.constants, tile->values, tile->states, TILE, 0, 1, tile->n);
+	tile->last = in.r;
+	if (condition)
+		meet_condition(tile, in.r);
+}
+
+/* Runs the program over the tile's n rows, the first of which is at this position of the inputs. */
+static void
+run_tile(Tile *tile, int64_t position)
+{
+	const GpuaggProgram *p = tile->program;
+
+	tile->position = position;
+	memset(tile->loaded, false, sizeof(tile->loaded));
+	memset(tile->holds, true, sizeof(tile->holds));
+	memset(tile->unclear, false, sizeof(tile->unclear));
+	for (uint32_t i = 0; i < p->steps.ninstructions; i++)
+		run_step(tile, p->steps.instructions[i]);
 	if (p->steps.filter != VECTOR_NONE)
-		meet_condition(operand_cell(p, p->steps.filter, position, temporaries, last), &row);
+		meet_condition(tile, p->steps.filter);
+}
+
+/*
+ * Sets the filter of the tile's rows: 1 for rows that count. Rows with another filter of 0 are left
+ * out; rows whose outcome is undetermined are counted.
+ */
+static void
+end_tile(Tile *tile, const uint8_t *wanted, uint8_t *filter)
+{
+	const GpuaggProgram *p = tile->program;
+
+	for (int i = 0; i < tile->n; i++)
+		filter[i] = (wanted == NULL || wanted[i]) && tile->holds[i] ? 1 : 0;
+	for (int i = 0; i < tile->n; i++)
+		*p->undetermined += (wanted == NULL || wanted[i]) && tile->unclear[i];
 	for (int c = 0; c < p->nchecks; c++)
 	{
-		VectorCell cell = operand_cell(p, p->check[c].operand, position, temporaries, last);
+		VectorOperand o = operand_of(tile, p->check[c].operand);
 
-		told &= cell.state == VECTOR_VALUE || (cell.state == VECTOR_NULL && p->check[c].nullable);
+		for (int i = 0; i < tile->n; i++)
+		{
+			int state = vector_state(&o, i);
+
+			if (filter[i] == 1 && state != VECTOR_VALUE &&
+				(state != VECTOR_NULL || !p->check[c].nullable))
+				filter[i] = 2;
+		}
 	}
-	*p->undetermined += row.unclear || (row.holds && !told);
-	return row.holds && told;
+	for (int i = 0; i < tile->n; i++)
+	{
+		*p->undetermined += filter[i] == 2 && !tile->unclear[i];
+		filter[i] = filter[i] == 1;
+	}
 }
 
 static int
@@ -152,70 +214,93 @@ value_width(GpuaggValueType type)
 															   8;
 }
 
-/* Memory for what the program computes of a column or filter, which then has it. */
-static void
-make_column(Made *made, int *n, int64_t nrows, uint16_t operand, int width, const void **values,
-			const uint8_t **validity)
+/* A column or filter in memory that holds an operand of the program. */
+typedef struct Computed
 {
-	Made *m = &made[(*n)++];
+	char *values;
+	uint8_t *validity;
+	uint16_t operand;
+	int width;
+} Computed;
 
-	*m = (Made){malloc(nrows * 8 + 1), calloc(nrows / 8 + 1, 1), operand, width};
-	*values = m->values;
+/* Allocates a column for what the program computes, and makes it the caller's column. */
+static void
+add_column(Computed *computed, int *n, int64_t nrows, uint16_t operand, int width,
+		   const void **values, const uint8_t **validity)
+{
+	Computed *c = &computed[(*n)++];
+
+	*c = (Computed){malloc(nrows * 8 + 1), calloc(nrows / 8 + 1, 1), operand, width};
+	*values = c->values;
 	if (validity)
-		*validity = m->validity;
+		*validity = c->validity;
 }
 
-/* The same call, with columns for all that a program computes, which `made` gets, and a filter. */
+/* Allocates columns for all that the call's program computes; returns their number. */
 static int
-make_columns(GpuaggHist *hist, Made *made, uint8_t *filter)
+add_columns(GpuaggHist *hist, Computed *computed)
 {
-	const GpuaggProgram *p = hist->program;
 	int n = 0;
 
 	for (int c = 0; c < hist->bins.ncolumns; c++)
 		if (hist->bins.column[c].computed)
-			make_column(made, &n, hist->nrows, hist->bins.column[c].operand,
-						value_width(hist->bins.column[c].type), &hist->bins.column[c].values,
-						&hist->bins.column[c].validity);
+			add_column(computed, &n, hist->nrows, hist->bins.column[c].operand,
+					   value_width(hist->bins.column[c].type), &hist->bins.column[c].values,
+					   &hist->bins.column[c].validity);
 	for (int s = 0; s < hist->nslots; s++)
 	{
 		GpuaggSlot *slot = &hist->slot[s];
 		const void *values;
 
 		if (slot->x.computed)
-			make_column(made, &n, hist->nrows, slot->x.operand, value_width(slot->x.type),
-						&slot->x.values, &slot->x.validity);
+			add_column(computed, &n, hist->nrows, slot->x.operand, value_width(slot->x.type),
+					   &slot->x.values, &slot->x.validity);
 		if (!slot->filter_computed)
 			continue;
-		make_column(made, &n, hist->nrows, slot->filter_operand, 1, &values, NULL);
+		add_column(computed, &n, hist->nrows, slot->filter_operand, 1, &values, NULL);
 		slot->filter = values;
 	}
-	for (int64_t i = 0; i < hist->nrows; i++)
-	{
-		VectorCell temporaries[VECTOR_MAX_REGISTERS];
-		VectorCell last;
-		RowState row = {true, false};
-
-		filter[i] = 0;
-		if (hist->bins.filter && !hist->bins.filter[i])
-			continue;
-		last = run_steps(p, hist->input_row + i, temporaries, &row);
-		filter[i] = ends_well(p, hist->input_row + i, temporaries, last, row);
-		for (int m = 0; m < n; m++)
-		{
-			VectorCell cell =
-				operand_cell(p, made[m].operand, hist->input_row + i, temporaries, last);
-			int64_t value = cell.state == VECTOR_VALUE ? cell.value : 0;
-
-			memcpy(made[m].values + i * made[m].width, &value, made[m].width);
-			made[m].validity[i / 8] |= (cell.state == VECTOR_VALUE) << (i & 7);
-		}
-	}
-	hist->bins.filter = filter;
 	return n;
 }
 
-/* The bin of a row by ranges of keys; -1: none. */
+/* Writes the tile's values of a column, from row `at` of the call on; NULLs are 0. */
+static void
+write_column(Tile *tile, Computed *c, int64_t at)
+{
+	VectorOperand o = operand_of(tile, c->operand);
+
+	for (int i = 0; i < tile->n; i++)
+	{
+		bool valid = vector_state(&o, i) == VECTOR_VALUE;
+		int64_t value = valid ? vector_value(&o, i) : 0;
+
+		memcpy(c->values + (at + i) * c->width, &value, c->width);
+		c->validity[(at + i) / 8] |= valid << ((at + i) & 7);
+	}
+}
+
+/* Runs the call's program: fills the columns that it computes, and makes its filter the call's. */
+static void
+run_program(GpuaggHist *hist, Computed *computed, int n, uint8_t *filter)
+{
+	Tile *tile = malloc(sizeof(*tile));
+
+	tile->program = hist->program;
+	for (int64_t at = 0; at < hist->nrows; at += tile->n)
+	{
+		tile->n = hist->nrows - at < TILE ? (int) (hist->nrows - at) : TILE;
+		tile->last = LAST_REGISTER;
+		run_tile(tile, hist->input_row + at);
+		end_tile(tile, hist->bins.filter ? hist->bins.filter + at : NULL, filter + at);
+		for (int c = 0; c < n; c++)
+			write_column(tile, &computed[c], at);
+	}
+	free(tile);
+	hist->bins.filter = filter;
+	hist->program = NULL;
+}
+
+/* Returns the bin of a row by ranges of keys, or -1 if the row is left out. */
 static int64_t
 range_bin(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 {
@@ -243,6 +328,7 @@ range_bin(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 	return bin;
 }
 
+/* Returns the bin of a row, or -1 if the row is left out. */
 static int64_t
 bin_of(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 {
@@ -253,6 +339,28 @@ bin_of(const GpuaggBins *bins, int64_t i, GpuaggHistStatus *status)
 	return bins->column[0].values ? ((const int32_t *) bins->column[0].values)[i] : 0;
 }
 
+/* Updates all slots of a call without a program. */
+static void
+update_slots(const GpuaggHist *hist)
+{
+	int32_t *bins = malloc((hist->nrows + 1) * sizeof(*bins));
+
+	for (int64_t i = 0; i < hist->nrows; i++)
+	{
+		int64_t bin = bin_of(&hist->bins, i, hist->status);
+
+		bins[i] = bin < hist->bins.nbins ? (int32_t) bin : -1;
+	}
+	for (int s = 0; s < hist->nslots; s++)
+	{
+		const GpuaggSlot *slot = &hist->slot[s];
+		StubRows rows = {hist->nrows, bins, NULL, &slot->x, &slot->y, slot->filter};
+
+		hist->status->errors[s] |= (uint32_t) stub_operators[slot->op].update(slot->states, &rows);
+	}
+	free(bins);
+}
+
 GpuaggCudaStatus
 gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_bytes,
 				   gpuagg_stream stream)
@@ -261,44 +369,33 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	if (hist->bins.nbins < 1)
 		return GPUAGG_CUDA_INVALID;
 	for (int s = 0; s < hist->nslots; s++)
-		stub_check_input(&hist->slot[s]);
+	{
+		GpuaggCudaStatus status = stub_check_slot(&hist->slot[s]);
+
+		if (status != GPUAGG_CUDA_OK)
+			return status;
+	}
 	SIZE(workspace, workspace_bytes);
-	LAUNCH();
+	LAUNCH_UPDATE();
+	stub_paired_updates += hist->bins.ncolumns == 2 && hist->strategy != GPUAGG_HIST_TILES;
 	if (hist->program)
 	{
-		GpuaggHist there = *hist;
-		Made made[GPUAGG_MAX_KEYS + 2 * GPUAGG_MAX_SLOTS];
+		GpuaggHist computed_hist = *hist;
+		Computed computed[GPUAGG_MAX_KEYS + 2 * GPUAGG_MAX_SLOTS];
 		uint8_t *filter = malloc(hist->nrows + 1);
-		int n = make_columns(&there, made, filter);
-		GpuaggCudaStatus status;
+		int n = add_columns(&computed_hist, computed);
 
-		there.program = NULL;
-		status = gpuagg_hist_update(&there, workspace, workspace_bytes, stream);
-		for (int m = 0; m < n; m++)
+		run_program(&computed_hist, computed, n, filter);
+		update_slots(&computed_hist);
+		for (int c = 0; c < n; c++)
 		{
-			free(made[m].values);
-			free(made[m].validity);
+			free(computed[c].values);
+			free(computed[c].validity);
 		}
 		free(filter);
-		return status;
 	}
-	stub_paired_updates += hist->bins.ncolumns == 2 && hist->strategy != GPUAGG_HIST_TILES;
-	for (int64_t i = 0; i < hist->nrows; i++)
-	{
-		int64_t bin = bin_of(&hist->bins, i, hist->status);
-
-		for (int s = 0; s < hist->nslots; s++)
-		{
-			const GpuaggSlot *slot = &hist->slot[s];
-			StubInput in = {slot->x, slot->y, i};
-
-			if (bin < 0 || bin >= hist->bins.nbins || (slot->filter && !slot->filter[i]) ||
-				!stub_is_valid(slot->x.validity, i) || !stub_is_valid(slot->y.validity, i))
-				continue;
-			hist->status->errors[s] |= stub_operators[slot->op].row(
-				(char *) slot->states + bin * gpuagg_monoids[slot->op].state_size, &in);
-		}
-	}
+	else
+		update_slots(hist);
 	return GPUAGG_CUDA_OK;
 }
 

@@ -1,21 +1,19 @@
 /*
  * cuda_stub_kernels.h
- *	  The kernel library and the server's small kernels on the host, row by row
- *	  with the operators of monoid.h, for tests of the device layer.
+ *	  The kernel library and the server's small kernels on the host, with the operators of monoid.h.
  *
- *	cuda_stub_kernels.c		what all of them share
- *	cuda_stub_hist.c		histograms, and programs of their calls in tiles
+ *	cuda_stub_kernels.c		values of columns, operators
+ *	cuda_stub_hist.c		histograms, and their programs in tiles
  *	cuda_stub_tables.c		hash tables of groups
- *	cuda_stub_segments.c	rows in order, segments and runs of them
- *	cuda_stub_batches.c		the server's: rows of batches: bins, sketches, inputs of operators in
- *							order
- *	cuda_stub_groups.c		the server's: keys of rows, and groups
- *	cuda_stub_resident.c	the server's: rows of stored columns
- *	cuda_stub_sets.c		the server's: values of sets
+ *	cuda_stub_segments.c	rows in order, segments and runs of rows
+ *	cuda_stub_batches.c		device_cuda/kernels.h: bins, sketches and inputs of ordered operators
+ *	cuda_stub_groups.c		device_cuda/kernels.h: keys of rows, and groups
+ *	cuda_stub_resident.c	device_cuda/kernels.h: rows of stored columns
+ *	cuda_stub_sets.c		device_cuda/kernels.h: values of sets
  *
- * Each function is one launch of the stub.  What the headers leave undefined (a
- * hash table's order, workspaces) is as simple as possible, but workspaces are
- * requested as by the real library.
+ * Each function is one launch of the stub. Where the headers leave something undefined (the order
+ * of a hash table, the size of a workspace), the stub does the simplest thing; but each function
+ * that takes a workspace in the real library takes one here.
  */
 #ifndef GPUAGG_CUDA_STUB_KERNELS_H
 #define GPUAGG_CUDA_STUB_KERNELS_H
@@ -27,7 +25,8 @@
 
 #define WORKSPACE 4096
 
-/* Answers how much memory is wanted; writes to all of it later, so that too little shows. */
+/* Returns the size of the workspace, or overwrites all of it, so that too little memory is found.
+ */
 #define SIZE(workspace, workspace_bytes) \
 	do \
 	{ \
@@ -43,33 +42,42 @@
 
 /* ---- values ---- */
 
-typedef struct StubInput
-{
-	GpuaggColumn x;
-	GpuaggColumn y;
-	int64_t row; /* in the batch */
-} StubInput;
-
-/* Bit i; of no bitmap every one is set. */
+/* Returns whether value i is not NULL; without a bitmap, none is. */
 extern bool stub_is_valid(const uint8_t *validity, int64_t i);
-/* Of a column of integers. */
+/* Returns a value of a column of integers of up to 64 bits. */
 extern int64_t stub_load_integer(const GpuaggColumn *c, int64_t i);
+/* Returns a value of a column of numbers. */
 extern double stub_load_double(const GpuaggColumn *c, int64_t i);
-/*
- * The library refuses floats for integers, other than of pairs; so does this, by an end of the
- * program.
- */
-extern void stub_check_input(const GpuaggSlot *slot);
-/* The same column, as the library has it. */
+/* Checks the columns of an operator as the library does: a client may send any. */
+extern GpuaggCudaStatus stub_check_slot(const GpuaggSlot *slot);
+/* Returns the column as the kernel library has it. */
 extern GpuaggColumn stub_column_of(const DeviceColumn *c);
 
 /* ---- operators ---- */
 
+/* Rows for an operator. Those with a negative bin, a NULL or a false filter are left out. */
+typedef struct StubRows
+{
+	int64_t n;
+	const int32_t *bins;   /* of row i */
+	const uint32_t *order; /* row i is row order[i] of the columns and the filter; or NULL */
+	const GpuaggColumn *x;
+	const GpuaggColumn *y;
+	const uint8_t *filter; /* or NULL */
+} StubRows;
+
 typedef struct StubOperator
 {
-	int (*row)(void *state, const StubInput *r);  /* a state with a row more; error bits */
-	void (*fill)(char *state, int64_t n);         /* n identities */
-	void (*step)(char *state, const char *input); /* a state with a packed input more */
+	/* Adds the rows to the states of their bins; returns error bits. */
+	int (*update)(void *states, const StubRows *rows);
+	/* Writes the operator's input for each of n rows. */
+	void (*pack)(void *inputs, const GpuaggColumn *x, const GpuaggColumn *y, int64_t n);
+	/* Writes n identities. */
+	void (*fill)(char *states, int64_t n);
+	/* Adds a packed input to a state. */
+	void (*step)(char *state, const char *input);
+	/* Adds another state to a state; returns error bits. */
+	int (*combine)(void *state, const void *other);
 } StubOperator;
 
 /* By MonoidId. */

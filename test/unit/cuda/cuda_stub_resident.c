@@ -2,6 +2,7 @@
  * cuda_stub_resident.c
  *	  The server's small kernels on rows of stored columns, on the host; see cuda_stub_kernels.h.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cuda_stub_kernels.h"
@@ -68,82 +69,118 @@ device_check_floats(const FloatCheck *check, int64_t nrows, gpuagg_stream stream
 	return GPUAGG_CUDA_OK;
 }
 
-/* One row is a tile here. */
-static void
-run_row(const ProgramRun *run, int64_t position, int64_t *values, uint8_t *states)
+/* ---- programs ---- */
+
+#define TILE 1024
+
+typedef struct Tile
 {
-	for (uint32_t p = 0; p < run->program.ninstructions; p++)
+	int n; /* rows */
+	int64_t values[VECTOR_MAX_REGISTERS * TILE];
+	uint8_t states[VECTOR_MAX_REGISTERS * TILE];
+} Tile;
+
+static void
+load_rows(Tile *tile, const DeviceColumn *c, int64_t position, int r)
+{
+	GpuaggColumn column = stub_column_of(c);
+	int64_t *values = tile->values + r * TILE;
+	uint8_t *states = tile->states + r * TILE;
+
+	for (int i = 0; i < tile->n; i++)
 	{
-		const VectorInstruction *in = &run->program.instructions[p];
-		const DeviceColumn *c = &run->input[in->op == VECTOR_LOAD ? in->a : 0];
-
-		if (in->op != VECTOR_LOAD)
-			vector_run(in, run->program.constants, values, states, 1, 0, 1, 1);
-		else
-		{
-			GpuaggColumn column = stub_column_of(c);
-
-			values[in->r] = c->type == WIRE_F32 ? ((const uint32_t *) c->values)[position] :
-												  stub_load_integer(&column, position);
-			states[in->r] = stub_is_valid(c->validity, position) ? VECTOR_VALUE : VECTOR_NULL;
-		}
+		values[i] = c->type == WIRE_F32 ? ((const uint32_t *) c->values)[position + i] :
+										  stub_load_integer(&column, position + i);
+		states[i] = stub_is_valid(c->validity, position + i) ? VECTOR_VALUE : VECTOR_NULL;
 	}
 }
 
-/* The row's columns; false: its outcome is undetermined. */
-static bool
-end_row(const ProgramRun *run, int64_t i, const int64_t *values, const uint8_t *states)
+static void
+run_tile(Tile *tile, const ProgramRun *run, int64_t position)
 {
-	bool told = true;
+	const VectorConstant *constants = run->program.constants;
 
-	for (int c = 0; c < run->noutputs; c++)
+	for (uint32_t p = 0; p < run->program.ninstructions; p++)
 	{
-		const ProgramOutput *out = &run->output[c];
-		VectorOperand o = vector_operand(out->operand, run->program.constants, values, states, 1);
-		int state = vector_state(&o, 0);
-		int64_t value = state == VECTOR_VALUE ? vector_value(&o, 0) : 0;
+		const VectorInstruction *in = &run->program.instructions[p];
+
+		if (in->op == VECTOR_LOAD)
+			load_rows(tile, &run->input[in->a], position, in->r);
+		else if (in->op == VECTOR_LOOKUP)
+			vector_lookup(in, run->tables, run->cells, run->cell_states, constants, tile->values,
+						  tile->states, TILE, 0, 1, tile->n);
+		else
+			vector_run(in, constants, tile->values, tile->states, TILE, 0, 1, tile->n);
+	}
+}
+
+/* Writes a column of the tile, from row `at` of the slice on. */
+static void
+write_output(const Tile *tile, const ProgramRun *run, const ProgramOutput *out, int64_t at)
+{
+	VectorOperand o =
+		vector_operand(out->operand, run->program.constants, tile->values, tile->states, TILE);
+
+	for (int row = 0; row < tile->n; row++)
+	{
+		bool valid = vector_state(&o, row) == VECTOR_VALUE;
+		int64_t value = valid ? vector_value(&o, row) : 0;
+		int64_t i = at + row;
 
 		if (out->values)
 			memcpy((char *) out->values + i * out->width, &value, out->width);
 		if (out->validity)
-			out->validity[i / 32] = (out->validity[i / 32] & ~(1u << (i & 31))) |
-				(uint32_t) (state == VECTOR_VALUE) << (i & 31);
-		if (state == VECTOR_NULL && !out->nullable && !out->filter)
-			told = false;
-		if (state == VECTOR_UNDETERMINED)
-			told = false;
+			out->validity[i / 32] =
+				(out->validity[i / 32] & ~(1u << (i & 31))) | (uint32_t) valid << (i & 31);
 	}
-	return told;
+}
+
+/* Returns whether the row counts; counts it as undetermined if its outcome is. */
+static bool
+end_row(const Tile *tile, const ProgramRun *run, int row)
+{
+	const VectorConstant *constants = run->program.constants;
+	bool undetermined = false, counts = true;
+
+	if (run->program.filter != VECTOR_NONE)
+	{
+		VectorOperand o =
+			vector_operand(run->program.filter, constants, tile->values, tile->states, TILE);
+
+		undetermined = vector_state(&o, row) == VECTOR_UNDETERMINED;
+		counts = vector_state(&o, row) == VECTOR_VALUE && vector_value(&o, row) != 0;
+	}
+	for (int c = 0; c < run->noutputs && counts; c++)
+	{
+		const ProgramOutput *out = &run->output[c];
+		VectorOperand o = vector_operand(out->operand, constants, tile->values, tile->states, TILE);
+		int state = vector_state(&o, row);
+
+		undetermined |= state == VECTOR_UNDETERMINED ||
+			(state == VECTOR_NULL && !out->nullable && !out->filter);
+	}
+	*run->undetermined += undetermined;
+	return counts && !undetermined;
 }
 
 GpuaggCudaStatus
 device_run_program(const ProgramRun *run, int nregisters, int64_t first, int64_t nrows,
 				   const uint8_t *mask, uint8_t *filter, gpuagg_stream stream)
 {
-	int64_t values[VECTOR_MAX_REGISTERS];
-	uint8_t states[VECTOR_MAX_REGISTERS];
+	Tile *tile;
 
 	(void) nregisters, (void) stream;
 	LAUNCH();
-	for (int64_t i = 0; i < nrows; i++)
+	tile = malloc(sizeof(*tile));
+	for (int64_t at = 0; at < nrows; at += tile->n)
 	{
-		VectorOperand o;
-		bool wanted = mask == NULL || mask[i];
-		int state = VECTOR_VALUE;
-		bool told;
-
-		run_row(run, first + i, values, states);
-		told = end_row(run, i, values, states);
-		if (run->program.filter != VECTOR_NONE)
-		{
-			o = vector_operand(run->program.filter, run->program.constants, values, states, 1);
-			state = vector_state(&o, 0);
-			if (state == VECTOR_VALUE && vector_value(&o, 0) == 0)
-				state = VECTOR_NULL;
-		}
-		if (wanted && (state == VECTOR_UNDETERMINED || (state == VECTOR_VALUE && !told)))
-			(*run->undetermined)++;
-		filter[i] = wanted && state == VECTOR_VALUE && told;
+		tile->n = nrows - at < TILE ? (int) (nrows - at) : TILE;
+		run_tile(tile, run, first + at);
+		for (int row = 0; row < tile->n; row++)
+			filter[at + row] = (mask == NULL || mask[at + row]) && end_row(tile, run, row);
+		for (int c = 0; c < run->noutputs; c++)
+			write_output(tile, run, &run->output[c], at);
 	}
+	free(tile);
 	return GPUAGG_CUDA_OK;
 }

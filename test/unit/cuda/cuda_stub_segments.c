@@ -104,7 +104,7 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *segments, MonoidId op, const 
 	if (gpuagg_monoids[op].commutative)
 		return GPUAGG_CUDA_UNSUPPORTED;
 	SIZE(workspace, workspace_bytes);
-	LAUNCH();
+	LAUNCH_UPDATE();
 	for (int64_t s = 0; s < segments->nsegments; s++)
 	{
 		char *state = (char *) states + s * gpuagg_monoids[op].state_size;
@@ -167,7 +167,7 @@ compare_bins(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Has every run a state of its own?  The kernels join a run to its state without atomics. */
+/* Returns whether each run has a state of its own: kernels change it without atomics. */
 static bool
 runs_have_own_bins(const GpuaggRuns *runs)
 {
@@ -184,34 +184,44 @@ runs_have_own_bins(const GpuaggRuns *runs)
 	return ok;
 }
 
+/* Returns the state of each row, or -1 for rows that are left out. */
+static int32_t *
+bins_of_runs(const GpuaggRuns *runs)
+{
+	int64_t run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
+	int32_t *bins = malloc((runs->nrows + 1) * sizeof(*bins));
+
+	for (int64_t i = 0; i < runs->nrows; i++)
+	{
+		run += runs->heads[i / 32] >> (i % 32) & 1;
+		bins[i] = runs->filter && !runs->filter[runs->order ? runs->order[i] : i] ? -1 :
+			runs->bins ? runs->bins[run] :
+						 (int32_t) run;
+	}
+	return bins;
+}
+
 GpuaggCudaStatus
 gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *errors,
 				   void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
 {
-	int64_t run = runs->nrows > 0 ? runs->before[0] - 1 : 0;
+	GpuaggCudaStatus status = stub_check_slot(slot);
+	int32_t *bins;
 
 	(void) stream;
-	stub_check_input(slot);
+	if (status != GPUAGG_CUDA_OK)
+		return GPUAGG_CUDA_UNSUPPORTED;
 	SIZE(workspace, workspace_bytes);
-	LAUNCH();
+	LAUNCH_UPDATE();
 	if (runs->bins && runs->nrows > 0 && !runs_have_own_bins(runs))
 	{
 		printf("Bail out! two runs have one state\n");
 		exit(1);
 	}
-	for (int64_t i = 0; i < runs->nrows; i++)
-	{
-		int64_t row = runs->order ? runs->order[i] : i;
-		StubInput in = {slot->x, slot->y, row};
-		char *state;
-
-		run += runs->heads[i / 32] >> (i % 32) & 1;
-		if ((runs->filter && !runs->filter[row]) || (slot->filter && !slot->filter[row]) ||
-			!stub_is_valid(slot->x.validity, row) || !stub_is_valid(slot->y.validity, row))
-			continue;
-		state = (char *) slot->states +
-			(runs->bins ? runs->bins[run] : run) * gpuagg_monoids[slot->op].state_size;
-		*errors |= stub_operators[slot->op].row(state, &in);
-	}
+	bins = bins_of_runs(runs);
+	*errors |= stub_operators[slot->op].update(
+		slot->states,
+		&(StubRows){runs->nrows, bins, runs->order, &slot->x, &slot->y, slot->filter});
+	free(bins);
 	return GPUAGG_CUDA_OK;
 }

@@ -1,0 +1,58 @@
+/*
+ * value_dictionary.h
+ *	  A dictionary: values of any hashable type to dense codes, by the type's own equality.
+ *
+ * Codes count up from 0 in the order of first appearance. NULL is a value like any other. The value
+ * kept for a code is the first one that was looked up, detoasted. Each dictionary has its own
+ * random seed, so hashes of different dictionaries cannot be compared.
+ *
+ * All memory is below the context given at creation. Functions may raise errors, and check for
+ * interrupts where they call functions of the type.
+ */
+#ifndef GPUAGG_VALUE_DICTIONARY_H
+#define GPUAGG_VALUE_DICTIONARY_H
+
+#include "postgres.h"
+
+#include "batch.h"
+#include "operators/cpu_hash.h"
+#include "spec.h"
+
+typedef struct Dictionary Dictionary;
+
+#define NO_CODE (-1)
+
+extern Dictionary *dictionary_create(MemoryContext parent, const KeySpec *key,
+									 const ColumnSpec *col, int batch_rows);
+/*
+ * Finds or adds the values of a column; fills codes[] and hashes[]. A new value gets the next code
+ * as long as there are fewer than max_codes codes and max_bytes bytes; the first value always gets
+ * one. A value without a code gets NO_CODE.
+ */
+extern void dictionary_lookup(Dictionary *dict, const Column *col, int nrows, int64 max_codes,
+							  size_t max_bytes, int32 *codes, uint32 *hashes);
+/* Fills hashes[] as dictionary_lookup does, without looking up or adding values. */
+extern void dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes);
+extern Datum dictionary_value(const Dictionary *dict, int32 code, bool *isnull);
+/* Replaces the random seed; only before the first value. */
+extern void dictionary_set_seed(Dictionary *dict, HashSeed seed);
+
+/* Returns the hash that dictionary_lookup gave for the value of a code. */
+extern uint32 dictionary_hash(Dictionary *dict, int32 code);
+/*
+ * Returns whether a value has the same bytes as the one kept for its code. Equal values may differ
+ * in their bytes, as 1.0 and 1.00 do. Either value may be compressed or out of line.
+ */
+extern bool dictionary_has_image(const Dictionary *dict, int32 code, Datum value);
+/*
+ * From now on, each lookup records whether it met a variant: a value whose bytes differ from those
+ * of the equal value kept. dictionary_met_variant returns that for the last lookup.
+ */
+extern void dictionary_watch_variants(Dictionary *dict);
+extern bool dictionary_met_variant(const Dictionary *dict);
+extern bool dictionary_equal(Dictionary *dict, Datum a, Datum b);
+extern int dictionary_size(const Dictionary *dict);
+extern size_t dictionary_memory(const Dictionary *dict);
+extern void dictionary_reset(Dictionary *dict);
+
+#endif /* GPUAGG_VALUE_DICTIONARY_H */
