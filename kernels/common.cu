@@ -1,6 +1,8 @@
 /*
  * common.cu
- *	  Error text and device facts of the CUDA library.
+ *	  The last error of each thread, and the facts of each device.
+ *
+ * Thread-safe.  Facts are read once for each device and kept until the process ends.
  */
 #include "common.cuh"
 
@@ -29,7 +31,7 @@ gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
 	last_code = err;
 	snprintf(last_error, sizeof(last_error), "%s (%s) in %s at %s:%d", cudaGetErrorString(err),
 			 cudaGetErrorName(err), call, file, line);
-	/* the next launch's check is not to find this one's error */
+	/* clears the error, so that the check after the next launch does not find it */
 	cudaGetLastError();
 	return GPUAGG_CUDA_ERROR;
 }
@@ -40,11 +42,11 @@ pair_kernel()
 }
 
 /*
- * What the code that runs was compiled for: __CUDA_ARCH__ is its PTX version, whether the device
- * took machine code made of that or makes its own.  Then pairs of blocks, where there are clusters.
+ * Reads what the running code was compiled for, and how many clusters of two blocks fit.  The PTX
+ * version of a kernel is its __CUDA_ARCH__, also if the driver compiled the kernel from PTX.
  */
 static GpuaggCudaStatus
-read_code(DeviceFacts *f)
+read_code_facts(DeviceFacts *f)
 {
 	cudaLaunchConfig_t config = {};
 	cudaLaunchAttribute attribute = {};
@@ -84,7 +86,7 @@ read_facts(int device, DeviceFacts *f)
 	f->l2_bytes = l2;
 	f->smem_per_sm = smem_sm;
 	f->smem_per_block = smem_block;
-	return read_code(f);
+	return read_code_facts(f);
 }
 
 GpuaggCudaStatus

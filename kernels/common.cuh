@@ -1,11 +1,10 @@
 /*
  * common.cuh
- *	  What every kernel file needs: status and error macros, device facts, the
- *	  carving of a caller's workspace, and the monoid list as C++ types.
+ *	  Common to all kernel files: error macros, device facts, launches, workspaces, and the monoid
+ *	  list as C++ types.
  *
- * Rules: host functions return GpuaggCudaStatus; the first CUDA error of a
- * call is kept with its text, file and line for gpuagg_cuda_last_error().
- * Nothing here allocates device memory or synchronizes.
+ * Host functions return GpuaggCudaStatus.  The macros record a CUDA error with its text, file and
+ * line for gpuagg_cuda_last_error().  Nothing here allocates device memory or synchronizes.
  */
 #ifndef GPUAGG_COMMON_CUH
 #define GPUAGG_COMMON_CUH
@@ -26,7 +25,7 @@
 			return gpuagg_cuda_fail(cuda_try_err, #call, __FILE__, __LINE__); \
 	} while (0)
 
-/* The same for a kernel launch just made. */
+/* Returns GPUAGG_CUDA_ERROR from the calling function if the last kernel launch failed. */
 #define CUDA_TRY_LAUNCH(name) \
 	do \
 	{ \
@@ -35,6 +34,7 @@
 			return gpuagg_cuda_fail(cuda_try_err, "launch of " name, __FILE__, __LINE__); \
 	} while (0)
 
+/* Returns the status of the call from the calling function, unless it is GPUAGG_CUDA_OK. */
 #define STATUS_TRY(call) \
 	do \
 	{ \
@@ -43,31 +43,35 @@
 			return status_try; \
 	} while (0)
 
-/* Remembers the error for this thread; always GPUAGG_CUDA_ERROR. */
+/* Records the error for this thread.  Returns GPUAGG_CUDA_ERROR. */
 GpuaggCudaStatus gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line);
 
-/* Devices whose facts are kept. */
+/* Devices with a higher number are INVALID. */
 #define GPUAGG_MAX_DEVICES 64
 
-/* What the choice of a launch depends on, read once per device. */
+/* Properties of a device and of the code that runs on it, which launches depend on. */
 struct DeviceFacts
 {
-	int sms;
-	int major; /* of the compute capability */
+	int sms;   /* multiprocessors */
+	int major; /* major compute capability */
 	size_t l2_bytes;
-	size_t smem_per_sm;
-	size_t smem_per_block; /* with the opt-in above 48 KB */
+	size_t smem_per_sm;    /* bytes of shared memory of a multiprocessor */
+	size_t smem_per_block; /* most bytes for one block (allow_shared) */
 	int threads_per_sm;
-	bool built_for_90; /* and so is the code that runs: it waits for predecessors, and has 128-bit
-						  atomics */
-	int pairs; /* clusters of two blocks, each with a multiprocessor of its own, that run at once */
+	bool built_for_90; /* the running code was compiled for compute capability 9.0 or later: kernels
+						  wait for their predecessors, and use 128-bit atomics */
+	int pairs; /* clusters of two blocks that run concurrently, a block on each multiprocessor */
 };
 
-/* Facts of the current device. */
+/* Sets *facts to the facts of the current device. */
 GpuaggCudaStatus gpuagg_device_facts(const DeviceFacts **facts);
 
 /* ---- launches that overlap the end of the kernel before them on the stream ---- */
 
+/*
+ * A kernel that launch_early started calls this before it reads what an earlier kernel of the
+ * stream wrote.
+ */
 static __device__ __forceinline__ void
 wait_for_predecessor()
 {
@@ -76,6 +80,7 @@ wait_for_predecessor()
 #endif
 }
 
+/* The next kernel of the stream may start when all blocks have called this or have ended. */
 static __device__ __forceinline__ void
 let_successor_start()
 {
@@ -84,7 +89,7 @@ let_successor_start()
 #endif
 }
 
-/* A state from another lane, word by word: take(word) is what that lane has. */
+/* Applies take() to each 32-bit word of a value: shuffles a state between lanes. */
 template <class T, class Take>
 static __device__ __forceinline__ T
 shuffle_words(T value, const Take &take)
@@ -100,7 +105,7 @@ shuffle_words(T value, const Take &take)
 	return value;
 }
 
-/* One integer of a column, sign-extended. */
+/* Returns an integer of a column, sign-extended. */
 static __device__ __forceinline__ int64_t
 load_integer(const void *values, GpuaggValueType type, size_t row)
 {
@@ -118,10 +123,9 @@ load_integer(const void *values, GpuaggValueType type, size_t row)
 }
 
 /*
- * Launches a kernel with leave to start while its predecessor drains: one that
- * waits for it before it reads what others wrote, and lets its own successor start.  Only
- * where the code that runs was compiled with these waits.
- * launch_clusters: so many blocks at a time see each other's shared memory.
+ * Launches a kernel in clusters of `cluster` blocks, which can read each other's shared memory.  If
+ * the running code was compiled for 9.0, the kernel may start before its predecessor has ended.  It
+ * must therefore call wait_for_predecessor() and let_successor_start().
  */
 template <class... Params, class... Args>
 static inline cudaError_t
@@ -146,6 +150,7 @@ launch_clusters(void (*kernel)(Params...), int cluster, int blocks, int threads,
 	return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
+/* The same without clusters. */
 template <class... Params, class... Args>
 static inline cudaError_t
 launch_early(void (*kernel)(Params...), int blocks, int threads, size_t shared_bytes,
@@ -154,7 +159,10 @@ launch_early(void (*kernel)(Params...), int blocks, int threads, size_t shared_b
 	return launch_clusters(kernel, 1, blocks, threads, shared_bytes, facts, stream, args...);
 }
 
-/* Launches blocks that wait for each other, so that all of them run at once or none does. */
+/*
+ * Launches blocks that wait for each other (a cooperative launch): all of them run concurrently, or
+ * the launch fails.
+ */
 template <class... Params, class... Args>
 static inline cudaError_t
 launch_together(void (*kernel)(Params...), int blocks, int threads, size_t shared_bytes,
@@ -175,9 +183,8 @@ launch_together(void (*kernel)(Params...), int blocks, int threads, size_t share
 }
 
 /*
- * Carves a caller's workspace into arrays.  With base NULL it only counts, so
- * that the code which asks for the size and the code which uses the memory are
- * the same lines.
+ * Divides the caller's workspace into arrays, aligned to 256 bytes.  Without memory it only counts
+ * bytes, so that the same code finds the size and takes the arrays.
  */
 struct Workspace
 {
@@ -188,6 +195,7 @@ struct Workspace
 	{
 	}
 
+	/* Returns the next array; NULL without memory. */
 	template <typename T>
 	T *
 	take(size_t count)
@@ -200,8 +208,8 @@ struct Workspace
 };
 
 /*
- * The end of the first half of every function with a workspace: answers the
- * size question, or refuses a workspace that is too small.
+ * Ends the first half of a function with a workspace, after all take() calls.  Returns the size if
+ * the caller gave no memory, and GPUAGG_CUDA_WORKSPACE if it gave too little.
  */
 #define WORKSPACE_TRY(ws, workspace, workspace_bytes) \
 	do \
@@ -216,10 +224,9 @@ struct Workspace
 	} while (0)
 
 /*
- * Each operator of the list as a type, for templates:
- *	 Input, State, id, commutative
- *	 reduces_rows: histograms and runs have it; registers of sketches are raised by a kernel of the
- * server's own identity(), lift(x), combine(a, b), step(a, x) and error(a, b, r)
+ * Each operator of the monoid list as a type, for templates.  Its functions are those of the list.
+ * reduces_rows: histograms and runs have the operator.  They do not have the registers of sketches
+ * (HLL_MAX), which a kernel of the server updates.
  */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic_class, text) \
 	struct Op_##name \

@@ -1,33 +1,24 @@
 /*
  * group.cu
- *	  Hash group-by: keys to dense bins, and the table's interface.
+ *	  Hash group-by: lookups of keys, growth, and the interface of tables.
  *
- * Small tables have a cache in shared memory, which every multiprocessor fills
- * from the rows that it sees: a lookup in device memory, even one that the L1
- * cache answers, takes a line for each lane.
+ * A lookup of a small table uses a cache in shared memory.  Each block fills its cache with the keys
+ * of its own rows.  Without it, each lane reads a line of memory for its key, even from the L1 cache.
  */
 #include "group.cuh"
-
-#define THREADS 256
-#define ITEMS 4
-
-/* Threads of a block with a cache: one runs on a multiprocessor. */
-#define CACHE_THREADS 1024
-/* Buckets from its first where a key may lie. */
-#define CACHE_STEPS 8
-/* A cache is of use to tables of this many groups for each of its entries. */
-#define CACHE_GROUPS 2
+#include "tuning.h"
 
 /* ---- the cache --------------------------------------------------------------- */
 
+/* Values of an entry's bin that are no bins. */
 #define ENTRY_EMPTY 0xffffu
 #define ENTRY_CLAIMED 0xfffeu
 
 /*
- * Entries of a key and its bin, two to a bucket.  A key lies in the first
- * bucket that had room for it, from that of its hash on, and stays.
+ * A block's cache of keys and their bins, in shared memory.  A bucket has two entries.  A key is in
+ * the first bucket with room, from the bucket of its hash on, and stays there.
  */
-struct Cache
+struct KeyCache
 {
 	u32 buckets;
 
@@ -61,7 +52,8 @@ struct Cache
 		__syncthreads();
 	}
 	/*
-	 * Both entries of bucket b, if `on`; bins first: one that is there was written after its key.
+	 * Reads both entries of bucket b, if `on`.  Reads bins first: a bin is written after its key, so
+	 * the key of a bin that is there is complete.
 	 */
 	__device__ __forceinline__ void
 	read(u32 b, bool on, u32 &both, u64 (&k)[2]) const
@@ -73,13 +65,13 @@ struct Cache
 					 : "r"((u32) __cvta_generic_to_shared(bins() + 2 * b)),
 					   "r"((u32) __cvta_generic_to_shared(keys() + 2 * b)), "r"((u32) on));
 	}
-	/* If there is room, and no other thread is writing there. */
+	/* Adds a key, unless its buckets are full or another thread is writing there. */
 	__device__ __noinline__ void
 	add(const GpuaggHashKey &hash, u64 key, int32_t bin) const
 	{
 		u32 b = first(gpuagg_hash64(&hash, key));
 
-		for (int i = 0; i < 2 * CACHE_STEPS; i++)
+		for (int i = 0; i < 2 * Tuned::GROUP_CACHE_BUCKETS_PER_KEY; i++)
 		{
 			uint16_t *e = bins() + 2 * b + i % 2;
 			u32 seen = *(volatile uint16_t *) e;
@@ -93,7 +85,7 @@ struct Cache
 				atomicCAS(e, (uint16_t) ENTRY_CLAIMED, (uint16_t) bin);
 				return;
 			}
-			/* a claim may be this very key's */
+			/* another thread may be adding the same key */
 			if (seen == ENTRY_CLAIMED || *(volatile u64 *) (keys() + 2 * b + i % 2) == key)
 				return;
 			if (i % 2)
@@ -104,22 +96,24 @@ struct Cache
 
 /* ---- lookup ---------------------------------------------------------------- */
 
-/* A thread's rows of a tile, one bit an item each. */
+/* Sets of a thread's rows in a tile; bit j is row j. */
 struct TileRows
 {
-	u32 rows;     /* that take part */
-	u32 open;     /* without a bin yet */
-	u32 claims;   /* that claimed the slot where they stand */
-	u32 deferred; /* that met another's claim there */
+	u32 rows;     /* rows that are looked up */
+	u32 open;     /* rows without a bin yet */
+	u32 claims;   /* rows that claimed the slot at[j] */
+	u32 deferred; /* rows whose slot at[j] another thread claimed */
 };
 
+/* Loads the keys of a tile, of the rows that are looked up. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
-load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t)
+load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+		  TileRows &t)
 {
 	t.rows = t.claims = t.deferred = 0;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 	{
 		u64 r = base + j * blockDim.x + threadIdx.x;
 
@@ -134,13 +128,13 @@ load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS], TileRows &t
 	t.open = t.rows;
 }
 
-/* Keys of a tile of which all rows take part; they are read once. */
+/* Loads the keys of a tile whose rows are all looked up. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
-load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
+load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD])
 {
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 	{
 		u64 r = base + j * blockDim.x + threadIdx.x;
 
@@ -152,29 +146,31 @@ load_tile(const GroupArgs &args, u64 base, Key<WORDS> (&key)[ITEMS])
 	}
 }
 
+/* Finds bins in the cache.  Sets bin[], and clears the bit in t.open, if the key is there. */
 static __device__ __forceinline__ void
-find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[ITEMS],
-			int32_t (&bin)[ITEMS], TileRows &t)
+find_cached(const KeyCache &cache, const GpuaggHashKey &hash,
+			const Key<1> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+			int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
-	u32 bucket[ITEMS];
+	u32 bucket[Tuned::GROUP_KEYS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		bucket[j] = cache.first(hash_key(hash, key[j]));
-	for (int step = 0; step < CACHE_STEPS && __any_sync(~0u, t.open); step++)
+	for (int step = 0; step < Tuned::GROUP_CACHE_BUCKETS_PER_KEY && __any_sync(~0u, t.open); step++)
 	{
-		u32 both[ITEMS];
-		u64 k[ITEMS][2];
+		u32 both[Tuned::GROUP_KEYS_PER_THREAD];
+		u64 k[Tuned::GROUP_KEYS_PER_THREAD][2];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		{
 			both[j] = ENTRY_EMPTY << 16 | ENTRY_EMPTY;
 			k[j][0] = k[j][1] = 0;
 			cache.read(bucket[j], t.open >> j & 1, both[j], k[j]);
 		}
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		{
 			u32 b = k[j][0] == key[j].w[0] ? both[j] & 0xffff : ENTRY_EMPTY;
 
@@ -190,25 +186,25 @@ find_cached(const Cache &cache, const GpuaggHashKey &hash, const Key<1> (&key)[I
 	}
 }
 
-/* Claims for rows that met an empty slot.  A table that was seen full takes none. */
+/* Claims the slots at[] of rows in t.open, unless the table is full. */
 template <int WORDS>
 static __device__ __forceinline__ void
-claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
+claim_rows(const GroupArgs &args, const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
-	u32 seen[ITEMS];
+	u32 seen[Tuned::GROUP_KEYS_PER_THREAD];
 	u64 groups;
 
-	/* from the cache: whether there is room is for reserve_bins to say */
+	/* may be stale, from the L1 cache; reserve_bins decides whether there is room */
 	asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(groups) : "l"(&args.counters->groups));
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		if (t.open >> j & 1)
 			seen[j] = groups < args.capacity ?
 				atomicCAS(&slots[at[j]].state, SLOT_EMPTY, SLOT_CLAIMED) :
 				SLOT_CLAIMED;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		if (t.open >> j & 1)
 		{
 			if (seen[j] == SLOT_EMPTY)
@@ -218,22 +214,23 @@ claim_rows(const GroupArgs &args, const u32 (&at)[ITEMS], TileRows &t)
 		}
 }
 
-/* Bins for the warp's claims. */
+/* Gives bins to the warp's claims, and frees the slots if the table is full. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
-fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u32 (&at)[ITEMS],
-			int32_t (&bin)[ITEMS], u32 claims)
+fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+			const u32 (&at)[Tuned::GROUP_KEYS_PER_THREAD],
+			int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], u32 claims)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	u64 id = reserve_bins(args.counters, __popc(claims));
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		if (claims >> j & 1)
 		{
 			if (id < args.capacity)
 			{
-				publish<BYTES, WORDS>(args, slots + at[j], key[j], (u32) id);
+				publish_group<BYTES, WORDS>(args, slots + at[j], key[j], (u32) id);
 				bin[j] = (int32_t) id;
 			}
 			else
@@ -243,22 +240,25 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], const u32 (&a
 	__syncwarp();
 }
 
-/* The rows that the cache does not know.  Returns the warp's claims. */
+/*
+ * Looks up the rows that the cache does not have, in the table.  Returns the lanes with claims.
+ * fresh: skips the search through the L1 cache.
+ */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ u32
-look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32_t (&bin)[ITEMS],
-		TileRows &t)
+look_up_in_table(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],
+				 bool fresh, int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD], TileRows &t)
 {
-	u32 at[ITEMS];
+	u32 at[Tuned::GROUP_KEYS_PER_THREAD];
 	u32 claims;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 		at[j] = slot_of(hash_key(args.hash, key[j]), args.nslots);
 	if constexpr (WORDS == 1)
 		if (!fresh)
-			find_known<false, GROUP_MOST_PROBES>(args, key, at, t.open, bin);
-	find_known<true, GROUP_MOST_PROBES>(args, key, at, t.open, bin);
+			find_known<false>(args, key, at, t.open, bin);
+	find_known<true>(args, key, at, t.open, bin);
 	if (!__any_sync(~0u, t.open))
 		return 0;
 	claim_rows<WORDS>(args, at, t);
@@ -267,21 +267,22 @@ look_up(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], bool fresh, int32
 		fill_claims<BYTES, WORDS>(args, key, at, bin, t.claims);
 	if (t.deferred)
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 			if (t.deferred >> j & 1)
-				bin[j] = settle<BYTES, WORDS>(args, key[j], at[j]);
+				bin[j] = find_or_insert_waiting<BYTES, WORDS>(args, key[j], at[j]);
 	__syncwarp();
 	return claims;
 }
 
-/* Bins of a tile to memory; returns how many rows got none. */
+/* Stores the bins of a tile.  Returns how many rows have none. */
 static __device__ __forceinline__ u32
-store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[ITEMS], const TileRows &t)
+store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[Tuned::GROUP_KEYS_PER_THREAD],
+		   const TileRows &t)
 {
 	u32 pending = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 	{
 		u64 r = base + j * blockDim.x + threadIdx.x;
 
@@ -297,15 +298,16 @@ store_bins(const GroupArgs &args, u64 base, const int32_t (&bin)[ITEMS], const T
 	return pending;
 }
 
+/* Looks up all rows of a batch. */
 template <int BYTES, bool CACHED>
 static __global__ void
-__launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
+__launch_bounds__(CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BLOCK, CACHED ? 1 : 0)
 	lookup_kernel(const __grid_constant__ GroupArgs args)
 {
 	constexpr int WORDS = BYTES == 16 ? 2 : 1;
-	u64 tile = blockDim.x * ITEMS, base = blockIdx.x * tile;
-	Cache cache = {args.buckets};
-	Key<WORDS> next[ITEMS];
+	u64 tile = blockDim.x * Tuned::GROUP_KEYS_PER_THREAD, base = blockIdx.x * tile;
+	KeyCache cache = {args.buckets};
+	Key<WORDS> next[Tuned::GROUP_KEYS_PER_THREAD];
 	u32 pending = 0, claims = 0;
 
 	if (args.plain && base + tile <= args.nrows)
@@ -314,13 +316,14 @@ __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 		cache.clear();
 	for (u64 ahead; base < args.nrows; base = ahead)
 	{
-		Key<WORDS> key[ITEMS];
-		int32_t bin[ITEMS];
-		TileRows t = {(1u << ITEMS) - 1, (1u << ITEMS) - 1, 0, 0};
+		Key<WORDS> key[Tuned::GROUP_KEYS_PER_THREAD];
+		int32_t bin[Tuned::GROUP_KEYS_PER_THREAD];
+		TileRows t = {(1u << Tuned::GROUP_KEYS_PER_THREAD) - 1,
+					  (1u << Tuned::GROUP_KEYS_PER_THREAD) - 1, 0, 0};
 
 		if (args.plain && base + tile <= args.nrows)
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 				key[j] = next[j];
 		else
 			load_rows<BYTES, WORDS>(args, base, key, t);
@@ -328,7 +331,7 @@ __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 		if (args.plain && ahead + tile <= args.nrows)
 			load_tile<BYTES, WORDS>(args, ahead, next);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 			bin[j] = -1;
 		if constexpr (CACHED)
 			find_cached(cache, args.hash, key, bin, t);
@@ -336,11 +339,12 @@ __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 
 		if (__any_sync(~0u, missed))
 		{
-			/* where many keys were new, many will be */
-			claims = look_up<BYTES, WORDS>(args, key, !CACHED && __popc(claims) > 8, bin, t);
+			/* where many keys were new, many more probably are */
+			claims =
+				look_up_in_table<BYTES, WORDS>(args, key, !CACHED && __popc(claims) > 8, bin, t);
 			if constexpr (CACHED)
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
+				for (int j = 0; j < Tuned::GROUP_KEYS_PER_THREAD; j++)
 					if ((missed >> j & 1) && bin[j] >= 0)
 						cache.add(args.hash, key[j].w[0], bin[j]);
 		}
@@ -350,6 +354,7 @@ __launch_bounds__(CACHED ? CACHE_THREADS : THREADS, CACHED ? 1 : 0)
 		atomicAdd(&args.counters->pending, (u64) pending);
 }
 
+/* Copies the groups of one table to another, whose slots are empty. */
 template <int BYTES>
 static __global__ void
 grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ GroupArgs to)
@@ -391,7 +396,8 @@ grow_kernel(const __grid_constant__ GroupArgs from, const __grid_constant__ Grou
 GPUAGG_API size_t
 gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
 {
-	return (size_t) slots_of(capacity) * (key_bytes == 16 ? sizeof(Slot<2>) : sizeof(Slot<1>));
+	return (size_t) slots_for_capacity(capacity) *
+		(key_bytes == 16 ? sizeof(Slot<2>) : sizeof(Slot<1>));
 }
 
 static __global__ void
@@ -403,7 +409,7 @@ init_counters_kernel(GpuaggGroupCounters *counters)
 GPUAGG_API GpuaggCudaStatus
 gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
 {
-	if (!table_valid(table))
+	if (!is_table_valid(table))
 		return GPUAGG_CUDA_INVALID;
 	CUDA_TRY(cudaMemsetAsync(table->slots, 0,
 							 gpuagg_group_slot_bytes(table->key_bytes, table->capacity), stream));
@@ -418,27 +424,28 @@ cache_bytes(u32 buckets)
 	return buckets * 2 * (sizeof(u64) + sizeof(uint16_t));
 }
 
-/* As many as a block has room for, if that is of use to the table, or 0. */
+/* Returns the buckets of the cache: as many as fit, or 0 if the table is too large for a cache. */
 static u32
 cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 {
 	u32 buckets = (u32) ((facts.smem_per_block - 1024) / cache_bytes(1));
 
-	return table.key_bytes <= 8 && table.capacity <= CACHE_GROUPS * 2 * (int64_t) buckets &&
+	return table.key_bytes <= 8 &&
+			table.capacity <= GROUP_MAX_GROUPS_PER_CACHE_ENTRY * 2 * (int64_t) buckets &&
 			table.capacity <= ENTRY_CLAIMED ?
 		buckets :
 		0;
 }
 
 /*
- * As many blocks as run at once: those that would come later would walk the
- * rows, and so the parts of the table, once more.
+ * Launches as many blocks as run concurrently.  They walk the rows together, and so the same part of
+ * the table if keys were partitioned by hash.  Blocks that start later would walk it again.
  */
 template <int BYTES, bool CACHED>
 static GpuaggCudaStatus
 launch_lookup(const GroupArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	int threads = CACHED ? CACHE_THREADS : THREADS;
+	int threads = CACHED ? GROUP_CACHED_THREADS_PER_BLOCK : GROUP_THREADS_PER_BLOCK;
 	size_t bytes = CACHED ? cache_bytes(args.buckets) : 0;
 	int blocks;
 
@@ -458,7 +465,7 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 	const DeviceFacts *facts;
 	GroupArgs args = group_args(table);
 
-	if (!table_valid(table) || nrows < 0 || nrows > UINT32_MAX)
+	if (!is_table_valid(table) || nrows < 0 || nrows > UINT32_MAX)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	args.most_probes = GROUP_MOST_PROBES;
@@ -488,18 +495,24 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 	const DeviceFacts *facts;
 	GroupArgs old = group_args(from), made = group_args(to);
 
-	if (!table_valid(from) || !table_valid(to) || from->key_bytes != to->key_bytes ||
+	if (!is_table_valid(from) || !is_table_valid(to) || from->key_bytes != to->key_bytes ||
 		to->capacity < from->capacity)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	CUDA_TRY(cudaMemsetAsync(to->slots, 0, gpuagg_group_slot_bytes(to->key_bytes, to->capacity),
 							 stream));
 	if (from->key_bytes == 4)
-		grow_kernel<4><<<8 * facts->sms, 256, 0, stream>>>(old, made);
+		grow_kernel<4>
+			<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(
+				old, made);
 	else if (from->key_bytes == 8)
-		grow_kernel<8><<<8 * facts->sms, 256, 0, stream>>>(old, made);
+		grow_kernel<8>
+			<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(
+				old, made);
 	else
-		grow_kernel<16><<<8 * facts->sms, 256, 0, stream>>>(old, made);
+		grow_kernel<16>
+			<<<GROUP_GROW_BLOCKS_PER_SM * facts->sms, GROUP_GROW_THREADS_PER_BLOCK, 0, stream>>>(
+				old, made);
 	CUDA_TRY_LAUNCH("grow_kernel");
 	return GPUAGG_CUDA_OK;
 }

@@ -1,31 +1,34 @@
 /*
  * group.cuh
- *	  Keys and the hash table of group-by, as kernels see them.
+ *	  The hash table of group-by in device memory: its slots, and the search for a key.
  *
- * Open addressing with linear probing; the slot of a key is its hash scaled to
- * the number of slots, so keys that were partitioned by hash meet in one part of the table.
- * A slot's state is 0 (empty), 1 (claimed, the key is being written) or bin + 2.
- * A warp claims slots for all new keys of its rows before it gets bins with one
- * atomic addition, and never waits for another warp in between; rows that met a
- * claimed slot come last, when waiting is safe.
+ * The table uses open addressing with linear probing.  The first slot of a key is its hash, scaled
+ * to the number of slots.  The state of a slot is SLOT_EMPTY, SLOT_CLAIMED (a thread is writing the
+ * key), or SLOT_BIN + the bin of the key.
  *
- * No search of gpuagg_group_lookup goes further than GROUP_MOST_PROBES slots.  Tables are half
- * full at most, so that a search of random hashes among 2^31 groups passes about a hundred at the
- * longest; where it is more, keys collide that were made to.  Such a row gets no bin and is
- * counted as lost, and the caller takes another seed.
+ * A warp first claims slots for all new keys of its rows, then gets their bins with one atomic
+ * addition, and then fills the slots.  It does not wait for another warp before that.  Rows that
+ * met a slot claimed by another thread come last, when waiting cannot deadlock.
+ *
+ * A search of gpuagg_group_lookup passes at most GROUP_MOST_PROBES slots.  Tables are at most half
+ * full, so that the longest search of random hashes among 2^31 groups passes about a hundred slots.
+ * A longer search means that the keys were chosen to collide.  Its row gets no bin and is counted
+ * as lost, and the caller changes the seed.
  */
 #ifndef GPUAGG_GROUP_CUH
 #define GPUAGG_GROUP_CUH
 
 #include "hist.cuh"
 
+/* States of a slot. */
 #define SLOT_EMPTY 0
 #define SLOT_CLAIMED 1
 #define SLOT_BIN 2
 
+/* A limit against chosen keys, no tuning constant. */
 #define GROUP_MOST_PROBES 1024
 
-/* Keys of 4 and 8 bytes are one word, of 16 bytes two. */
+/* A key of 4 or 8 bytes is one 64-bit word, a key of 16 bytes is two words. */
 template <int WORDS> struct Slot;
 template <> struct __align__(16) Slot<1>
 {
@@ -40,29 +43,33 @@ template <> struct __align__(32) Slot<2>
 	u32 pad[3];
 };
 
+/* A key in registers; one of 4 bytes is zero-extended. */
 template <int WORDS> struct Key
 {
 	u64 w[WORDS];
 };
 
+/* Arguments of the kernels: a table, and the batch of a lookup. */
 struct GroupArgs
 {
-	void *slots;
+	void *slots; /* nslots of Slot<1> or Slot<2> */
 	u32 nslots;
-	u64 capacity;
+	u64 capacity; /* most groups */
 	GpuaggHashKey hash;
-	int32_t most_probes; /* of one search */
-	void *keys;
+	int32_t most_probes; /* slots that one search may pass */
+	void *keys;          /* the key of each bin */
 	GpuaggGroupCounters *counters;
-	const void *input;
+	/* of a lookup: */
+	const void *input; /* keys of the batch */
 	const uint8_t *filter;
 	u32 nrows;
-	bool retry;
-	bool plain; /* neither a retry nor a filter */
-	int32_t *bins;
-	u32 buckets; /* of the cache, or 0 */
+	bool retry;    /* only rows whose bin is -1 */
+	bool plain;    /* all rows: neither a retry nor a filter */
+	int32_t *bins; /* the result */
+	u32 buckets;   /* of the cache in shared memory, or 0 */
 };
 
+/* Loads the key of a row, of BYTES bytes. */
 template <int BYTES>
 static __device__ __forceinline__ Key<BYTES == 16 ? 2 : 1>
 load_key(const void *keys, u32 row)
@@ -114,9 +121,9 @@ same_key(const Slot<WORDS> &s, const Key<WORDS> &k)
 }
 
 /*
- * A slot as this multiprocessor's cache has it: maybe stale, but once full for
- * ever right, as it is written in one piece.  A slot of 32 bytes is not, and
- * the cache may show a new state beside an old key: it has to be read fresh.
+ * Loads a slot through the L1 cache.  It may be stale.  But a slot is written once, by one store of
+ * 16 bytes, so that a slot that has a bin is right.  A slot of 32 bytes takes several stores, so
+ * the cache could show a new state and an old key: such slots need read_slot().
  */
 static __device__ __forceinline__ Slot<1>
 read_slot_cached(const Slot<1> *p)
@@ -124,7 +131,7 @@ read_slot_cached(const Slot<1> *p)
 	u64 hi;
 	Slot<1> s;
 
-	/* one access of 16 bytes, of which the words of a vector need not be */
+	/* one access of 16 bytes; a vector load may be split */
 	asm("{ .reg .b128 t; ld.global.b128 t, [%2]; mov.b128 {%0, %1}, t; }"
 		: "=l"(s.key[0]), "=l"(hi)
 		: "l"(p));
@@ -132,7 +139,10 @@ read_slot_cached(const Slot<1> *p)
 	return s;
 }
 
-/* The same as all see it; a slot of 16 bytes is read and written as one. */
+/*
+ * Loads a slot from the L2 cache, as all multiprocessors see it.  A slot of 16 bytes is one access.
+ * A slot of 32 bytes is read state first, because its state is written last.
+ */
 template <int WORDS>
 static __device__ __forceinline__ Slot<WORDS>
 read_slot(const Slot<WORDS> *p)
@@ -159,9 +169,10 @@ read_slot(const Slot<WORDS> *p)
 	return s;
 }
 
+/* Loads a slot; FRESH: from the L2 cache. */
 template <bool FRESH, int WORDS>
 static __device__ __forceinline__ Slot<WORDS>
-see_slot(const Slot<WORDS> *slot)
+load_slot(const Slot<WORDS> *slot)
 {
 	if constexpr (FRESH)
 		return read_slot(slot);
@@ -169,9 +180,10 @@ see_slot(const Slot<WORDS> *slot)
 		return read_slot_cached(slot);
 }
 
+/* Writes the key of a bin to the keys and to a slot that this thread claimed. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
-publish(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
+publish_group(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
 {
 	store_key<BYTES, WORDS>(args.keys, bin, k);
 	if constexpr (WORDS == 1)
@@ -190,7 +202,7 @@ publish(const GroupArgs &args, Slot<WORDS> *p, const Key<WORDS> &k, u32 bin)
 	}
 }
 
-/* The first slot of a hash. */
+/* Returns the first slot of a hash. */
 static __device__ __forceinline__ u32
 slot_of(u64 hash, u32 nslots)
 {
@@ -203,23 +215,24 @@ next_slot(u32 at, u32 nslots)
 	return at + 1 < nslots ? at + 1 : 0;
 }
 
-/* Rows, one bit each, whose searches have gone on for too long. */
+/* Counts searches that were too long; `rows` has a bit for each. */
 static __device__ __forceinline__ void
-lose_rows(GpuaggGroupCounters *counters, u32 rows)
+count_lost_searches(GpuaggGroupCounters *counters, u32 rows)
 {
 	if (rows)
 		atomicAdd(&counters->lost, (u64) __popc(rows));
 }
 
 /*
- * Most rows find their key, without a claim or a wait.  All items in `open` go to their
- * next slots together, from at[] on, as far as the slots are full, and no lane leaves before
- * the last: a loop that each item leaves by itself took half as long again.  Items whose bin
- * was found leave `open`; the others go on, or are lost, in settle, from where they stopped.
- * FRESH: past the multiprocessor's cache, where slots that were empty stay so.  MOST: slots that an
- * item passes at most, or 0: all that are full.
+ * Finds the bins of keys that the table has, without claims or waits.  That is enough for most rows.
+ *
+ * All keys in `open` step to their next slots together, from at[] on, until a slot is not full or
+ * GROUP_MOST_PROBES were passed.  The warp leaves the loop when its last key stops; a loop that each
+ * key leaves separately took 1.5 times as long.  Sets bin[] and clears the bit in `open` if the key
+ * was found.  Otherwise at[] is the slot where the search stopped, and find_or_insert_waiting continues there.
+ * FRESH: reads past the L1 cache, which may still show slots as empty.
  */
-template <bool FRESH, u32 MOST, int WORDS, int ITEMS>
+template <bool FRESH, int WORDS, int ITEMS>
 static __device__ __forceinline__ void
 find_known(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEMS], u32 &open,
 		   int32_t (&bin)[ITEMS])
@@ -233,9 +246,9 @@ find_known(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEM
 	{
 		seen[j] = Slot<WORDS>();
 		if (going >> j & 1)
-			seen[j] = see_slot<FRESH>(slots + at[j]);
+			seen[j] = load_slot<FRESH>(slots + at[j]);
 	}
-	for (u32 probes = 0; (MOST == 0 || probes < MOST) && __any_sync(~0u, going); probes++)
+	for (u32 probes = 0; probes < GROUP_MOST_PROBES && __any_sync(~0u, going); probes++)
 	{
 #pragma unroll
 		for (int j = 0; j < ITEMS; j++)
@@ -249,28 +262,29 @@ find_known(const GroupArgs &args, const Key<WORDS> (&key)[ITEMS], u32 (&at)[ITEM
 			if (on)
 			{
 				at[j] = next_slot(at[j], args.nslots);
-				seen[j] = see_slot<FRESH>(slots + at[j]);
+				seen[j] = load_slot<FRESH>(slots + at[j]);
 			}
 		}
 	}
 }
 
-enum Found
+enum ProbeResult
 {
-	FOUND,    /* its bin is known */
-	CLAIMED,  /* this row claimed slot `at` for its key */
-	DEFERRED, /* met a claimed slot at `at` */
-	NO_ROOM,
-	LOST /* passed args.most_probes slots */
+	FOUND,    /* the bin is known */
+	CLAIMED,  /* this thread claimed slot `at` for the key */
+	DEFERRED, /* slot `at` is claimed by another thread */
+	NO_ROOM,  /* the key is new and the table is full */
+	LOST      /* the search passed args.most_probes slots */
 };
 
 /*
- * Probes without waiting for other threads.  bin: -1 at first, and less by one with each slot
- * that is passed, which takes no register more; the bin if it is FOUND.
+ * Searches one key from slot `at` on, without waiting for other threads.  `bin` is -1 at first.  It
+ * counts the slots that were passed, as -1 less their number, which saves a register.  If the
+ * result is FOUND, it is the bin.
  */
 template <int WORDS>
-static __device__ __forceinline__ Found
-probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
+static __device__ __forceinline__ ProbeResult
+probe_slots(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	Slot<WORDS> s = read_slot(slots + at);
@@ -281,7 +295,7 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 		{
 			u32 seen;
 
-			/* a full table takes no claims; most readers do not come here */
+			/* a full table takes no claims; few searches come here */
 			if (__ldcg(&args.counters->groups) >= args.capacity &&
 				*(volatile u32 *) &slots[at].state == SLOT_EMPTY)
 				return NO_ROOM;
@@ -304,19 +318,20 @@ probe(const GroupArgs &args, const Key<WORDS> &k, u32 &at, int32_t &bin)
 }
 
 /*
- * One row to its end, waiting for claims of others; -1: it gets no bin.  The key by value: a
- * pointer would keep it in memory.
+ * Finds or inserts one key from slot `at` on, and waits for claims of other threads.  Returns the
+ * bin, or -1 if the table is full or the search too long.  The key is passed by value, as a pointer
+ * to it would keep it in local memory.
  */
 template <int BYTES, int WORDS>
 static __device__ __noinline__ int32_t
-settle(const GroupArgs &args, Key<WORDS> k, u32 at)
+find_or_insert_waiting(const GroupArgs &args, Key<WORDS> k, u32 at)
 {
 	Slot<WORDS> *slots = (Slot<WORDS> *) args.slots;
 	int32_t bin = -1;
 
 	for (;;)
 	{
-		Found f = probe(args, k, at, bin);
+		ProbeResult f = probe_slots(args, k, at, bin);
 
 		if (f == CLAIMED)
 		{
@@ -324,14 +339,14 @@ settle(const GroupArgs &args, Key<WORDS> k, u32 at)
 
 			if (id < args.capacity)
 			{
-				publish<BYTES, WORDS>(args, slots + at, k, (u32) id);
+				publish_group<BYTES, WORDS>(args, slots + at, k, (u32) id);
 				return (int32_t) id;
 			}
 			atomicExch(&slots[at].state, SLOT_EMPTY);
 			return -1;
 		}
 		if (f == LOST)
-			lose_rows(args.counters, 1);
+			count_lost_searches(args.counters, 1);
 		if (f != DEFERRED)
 			return f == FOUND ? bin : -1;
 		while (*(volatile u32 *) &slots[at].state == SLOT_CLAIMED)
@@ -339,7 +354,10 @@ settle(const GroupArgs &args, Key<WORDS> k, u32 at)
 	}
 }
 
-/* Bins for the warp's claims, with one addition. */
+/*
+ * Reserves bins for all claims of the warp with one atomic addition.  Returns the first bin of this
+ * lane, which has `claims` of them.
+ */
 static __device__ __forceinline__ u64
 reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 {
@@ -351,30 +369,30 @@ reserve_bins(GpuaggGroupCounters *counters, u32 claims)
 	return __shfl_sync(~0u, base, 31) + sum - claims;
 }
 
-/* ---- tables, as the host sees them ---- */
+/* ---- host ---- */
 
 static inline u32
-slots_of(int64_t capacity)
+slots_for_capacity(int64_t capacity)
 {
-	/* half full at most: lanes of a warp wait for the longest search */
+	/* at most half full: lanes of a warp wait for the longest search */
 	return 2 * (u32) capacity + 64;
 }
 
 static inline bool
-table_valid(const GpuaggGroupTable *t)
+is_table_valid(const GpuaggGroupTable *t)
 {
 	return (t->key_bytes == 4 || t->key_bytes == 8 || t->key_bytes == 16) && t->capacity > 0 &&
 		t->capacity <= INT32_MAX - 64;
 }
 
-/* What kernels know of a table. */
+/* Returns kernel arguments for a table, without a batch. */
 static inline GroupArgs
 group_args(const GpuaggGroupTable *t)
 {
 	GroupArgs args = GroupArgs();
 
 	args.slots = t->slots;
-	args.nslots = slots_of(t->capacity);
+	args.nslots = slots_for_capacity(t->capacity);
 	args.capacity = (u64) t->capacity;
 	args.hash = gpuagg_hash_key(t->seed);
 	args.most_probes = INT32_MAX - 1;

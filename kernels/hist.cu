@@ -19,20 +19,9 @@
 #include "hist_tiles_args.h"
 #include "partition.cuh"
 
-/*
- * Entries of a warp for hot bins: at least so many where rows may be outside a window, more where
- * there is room.
- */
-#define HOT_LEAST 4
-#define HOT_MOST 64
-#define HOT_RESERVE (HOT_LEAST * HIST_THREADS / 32 * (int) sizeof(HotEntry))
-/* The same of states in the L2 cache, which have copies, too. */
-#define HOT_GLOBAL 8
-
-/*
- * Of so many bins that these bytes a bin fit shared memory, extremes of decimals are faster there.
- */
-#define DECIMAL_BYTES 16
+/* Bytes of shared memory that hot bins have at least, if rows may be outside a window. */
+#define HOT_RESERVE \
+	(HIST_MIN_HOT_ENTRIES_PER_WARP * HIST_THREADS_PER_BLOCK / 32 * (int) sizeof(HotEntry))
 
 /*
  * The plan of a call. Slots are divided into three kinds, which have kernels of their own and find
@@ -261,12 +250,12 @@ plan_partition_groups(const GpuaggHist *hist, HistPlan &plan, Workspace &ws)
 	PartPlan &groups = plan.groups;
 
 	groups = plan.part;
-	if (plan.part.parts <= PART_MANY)
+	if (plan.part.parts <= PARTITION_MAX_IN_ONE_STEP)
 	{
 		groups.parts = 0;
 		return;
 	}
-	while (groups.parts > PART_MANY / 2)
+	while (groups.parts > PARTITION_MAX_IN_ONE_STEP / 2)
 	{
 		groups.shift++;
 		groups.parts = (u32) ((hist->bins.nbins - 1) >> groups.shift) + 1;
@@ -371,7 +360,7 @@ choose_global(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	set_model_args(plan.global_model, plan.global);
 	plan.global.spread = hist_model_spread(&dev);
 	plan.global.locks = true;
-	plan.global.hot_entries = reads ? 0 : HOT_GLOBAL;
+	plan.global.hot_entries = reads ? 0 : HIST_GLOBAL_HOT_ENTRIES_PER_WARP;
 }
 
 /* Chooses between pairs in shared memory and states in the L2 cache. */
@@ -559,7 +548,7 @@ plan_call(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 		HistSlot slot;
 
 		STATUS_TRY(hist_set_slot(hist, s, slot));
-		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / DECIMAL_BYTES)
+		if (hist->bins.nbins <= (int64_t) facts.smem_per_block / HIST_DECIMAL_EXTREME_BYTES_PER_BIN)
 			hist_use_decimal_code_form(slot);
 		if (is_argmax(slot.op))
 			plan.argmax.slot[plan.argmax.nslots++] = slot;
@@ -678,8 +667,8 @@ plan_hot_entries(const DeviceFacts &facts, HistArgs &args, int most)
 	if (!args.locks)
 		return;
 	args.hot_entries = most;
-	while (args.hot_entries > HOT_LEAST &&
-		   bytes_with_hot(args, HIST_THREADS) + hist_tile_bytes(args) >
+	while (args.hot_entries > HIST_MIN_HOT_ENTRIES_PER_WARP &&
+		   bytes_with_hot(args, HIST_THREADS_PER_BLOCK) + hist_tile_bytes(args) >
 			   facts.smem_per_block - SHARED_RESERVE)
 		args.hot_entries /= 2;
 }
@@ -705,7 +694,8 @@ plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, Hist
 {
 	HistArgs &args = plan.args;
 	HistDevice dev = hist_device(facts, args);
-	int blocks = (plan.model.form == HIST_FORM_PARTITION ? HIST_PARTITION_BLOCKS : 1) * facts.sms,
+	int blocks =
+			(plan.model.form == HIST_FORM_PARTITION ? HIST_PARTITION_BLOCKS_PER_SM : 1) * facts.sms,
 		bytes = 0, most;
 	int *log2;
 
@@ -722,7 +712,7 @@ plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, Hist
 		most--;
 	if (most == 0)
 		return;
-	args.out_of_window_threads = (int64_t) blocks * HIST_THREADS;
+	args.out_of_window_threads = (int64_t) blocks * HIST_THREADS_PER_BLOCK;
 	log2 = ws.take<int>(GPUAGG_MAX_SLOTS);
 	for (int s = 0; s < args.nslots; s++)
 		if (locks_out_of_window(args.slot[s].op))
@@ -791,7 +781,8 @@ gpuagg_hist_update(const GpuaggHist *hist, void *workspace, size_t *workspace_by
 	{
 		plan_workspace(hist, *facts, plan, ws, &bytes);
 		plan_hot_entries(*facts, plan.args,
-						 plan.model.form == HIST_FORM_PARTITION ? HOT_LEAST : HOT_MOST);
+						 plan.model.form == HIST_FORM_PARTITION ? HIST_MIN_HOT_ENTRIES_PER_WARP :
+																  HIST_MAX_HOT_ENTRIES_PER_WARP);
 		plan_out_of_window_copies(hist, *facts, plan, ws);
 	}
 	if (plan.global.nslots > 0)

@@ -51,6 +51,7 @@
 
 #include "operators/gpu_hash.h"
 #include "common.cuh"
+#include "tuning.h"
 
 typedef unsigned long long u64;
 typedef uint32_t u32;
@@ -211,9 +212,7 @@ enum HistCounter
 	HIST_NCOUNTERS
 };
 
-#define HIST_LOG2_LOCKS 14
 #define HIST_LOCKS (1 << HIST_LOG2_LOCKS)
-#define HIST_SAMPLE 4096
 
 /* Returns whether states of the operator are pairs of a key and a value; see hist_argmax.cu. */
 static constexpr __host__ __device__ bool
@@ -581,7 +580,7 @@ add_product(u32 *p, u32 plane, int words, const FixValue &f, const FixValue &g)
  * Three digits are as wide as they can be. Four digits have bits to spare, so they are narrower and
  * overflow less often. They are used for few bins, which get many rows each.
  */
-#define FIX_LOW_BITS 20
+#define FIX_LOW_BITS 20 /* bits of the lowest digit */
 #define FIX_MAX_DIGITS 4
 
 /* Returns the bits of a digit other than the lowest, in sums of `digits` digits. */

@@ -18,7 +18,8 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define ITEMS 4
+/* Rows of a thread in a tile: a vector load of bins. */
+#define ARGMAX_ROWS_PER_THREAD 4
 
 /* Keys of kernels without vectors. */
 struct AnyKeys
@@ -30,7 +31,7 @@ template <typename K>
 static constexpr __host__ __device__ int
 threads_for()
 {
-	return sizeof(K) < 4 ? 512 : 1024;
+	return sizeof(K) < 4 ? ARGMAX_ANY_COLUMNS_THREADS_PER_BLOCK : ARGMAX_THREADS_PER_BLOCK;
 }
 
 static_assert(sizeof(gpuagg_kv) == HIST_ARGMAX_BYTES, "the model's entries");
@@ -250,30 +251,31 @@ struct DeviceStates
  */
 template <typename Op, typename Best>
 static __device__ __forceinline__ void
-add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (&at)[ITEMS],
-		  const int64_t (&key)[ITEMS], u32 in)
+add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ARGMAX_ROWS_PER_THREAD],
+		  const u32 (&at)[ARGMAX_ROWS_PER_THREAD], const int64_t (&key)[ARGMAX_ROWS_PER_THREAD],
+		  u32 in)
 {
-	gpuagg_kv v[ITEMS];
-	int64_t found[ITEMS];
-	u64 value[ITEMS], unused[ITEMS];
+	gpuagg_kv v[ARGMAX_ROWS_PER_THREAD];
+	int64_t found[ARGMAX_ROWS_PER_THREAD];
+	u64 value[ARGMAX_ROWS_PER_THREAD], unused[ARGMAX_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		found[j] = best.key(at[j]);
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		if (!may_win<Op>(found[j], key[j]))
 			in &= ~(1u << j);
 	if (!__any_sync(~0u, in))
 		return;
-	load_items<ITEMS>(slot.y, row, in, value, unused);
+	load_items<ARGMAX_ROWS_PER_THREAD>(slot.y, row, in, value, unused);
 	/* better ones may have come meanwhile */
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		found[j] = best.key(at[j]);
 	best.fence();
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 	{
 		v[j].key = key[j];
 		v[j].value = value_code(slot.y.type, value[j]);
@@ -300,7 +302,7 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ITEMS], const u32 (
 		u32 peers;
 
 #pragma unroll
-		for (int j = ITEMS - 1; j >= 0; j--)
+		for (int j = ARGMAX_ROWS_PER_THREAD - 1; j >= 0; j--)
 			if (in >> j & 1)
 			{
 				one = v[j];
@@ -333,23 +335,26 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 	const K *keys = (const K *) slot.x.values;
 	u32 bias = argmax.bins.skip_negative ? 0x80000000u : 0,
 		most = args.report ? argmax.bins.n - 1 + bias : ~0u, outside = 0;
-	u64 vectors = ((u64) args.nrows + ITEMS - 1) / ITEMS, lines = (vectors + 31) / 32,
-		begin = lines * blockIdx.x / gridDim.x * 32,
+	u64 vectors = ((u64) args.nrows + ARGMAX_ROWS_PER_THREAD - 1) / ARGMAX_ROWS_PER_THREAD,
+		lines = (vectors + 31) / 32, begin = lines * blockIdx.x / gridDim.x * 32,
 		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, vectors);
 	u32 tiles = (u32) ((end - begin + threads_for<K>() - 1) / threads_for<K>()),
-		last = min((tiles + 1) / 2, argmax.last_rows / (ITEMS * threads_for<K>()) + 1);
+		last = min((tiles + 1) / 2,
+				   argmax.last_rows / (ARGMAX_ROWS_PER_THREAD * threads_for<K>()) + 1);
 
 	for (u32 t = 0; t < tiles; t++)
 	{
 		u64 base = begin + (u64) tile_place(t, tiles, last) * threads_for<K>();
-		u32 first = (u32) (base + threadIdx.x) * ITEMS,
-			n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ITEMS) : 0, row[ITEMS],
-			at[ITEMS], in = (1u << ITEMS) - 1, greatest = 0;
-		int32_t bin[ITEMS] = {0};
-		K k[ITEMS] = {0};
-		int64_t key[ITEMS];
+		u32 first = (u32) (base + threadIdx.x) * ARGMAX_ROWS_PER_THREAD,
+			n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ARGMAX_ROWS_PER_THREAD) :
+										   0,
+			row[ARGMAX_ROWS_PER_THREAD], at[ARGMAX_ROWS_PER_THREAD],
+			in = (1u << ARGMAX_ROWS_PER_THREAD) - 1, greatest = 0;
+		int32_t bin[ARGMAX_ROWS_PER_THREAD] = {0};
+		K k[ARGMAX_ROWS_PER_THREAD] = {0};
+		int64_t key[ARGMAX_ROWS_PER_THREAD];
 
-		if (n == ITEMS)
+		if (n == ARGMAX_ROWS_PER_THREAD)
 		{
 			*(int4 *) bin = bins ? *(const int4 *) (bins + first) : make_int4(0, 0, 0, 0);
 #pragma unroll
@@ -358,14 +363,14 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 		}
 		else
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 				if (j < (int) n)
 				{
 					bin[j] = bins ? bins[first + j] : 0;
 					k[j] = keys[first + j];
 				}
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		{
 			u32 b = (u32) bin[j] - argmax.bins.min;
 
@@ -375,9 +380,9 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 			key[j] = code_of(k[j]);
 		}
 		/* seldom: some are no rows, or have no bin */
-		if (n < ITEMS || greatest >= argmax.bins.n)
+		if (n < ARGMAX_ROWS_PER_THREAD || greatest >= argmax.bins.n)
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 			{
 				u32 b = (u32) bin[j] - argmax.bins.min;
 
@@ -398,7 +403,7 @@ template <typename Op, typename Best>
 static __device__ __forceinline__ void
 add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 {
-	constexpr u32 TILE = ITEMS * threads_for<AnyKeys>();
+	constexpr u32 TILE = ARGMAX_ROWS_PER_THREAD * threads_for<AnyKeys>();
 	const HistSlot &slot = args.slot[argmax.slot];
 	u64 lines = ((u64) args.nrows + 31) / 32, begin = lines * blockIdx.x / gridDim.x * 32,
 		end = min(lines * (blockIdx.x + 1) / gridDim.x * 32, (u64) args.nrows);
@@ -408,13 +413,13 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 	for (u32 t = 0; t < tiles; t++)
 	{
 		u64 base = begin + (u64) tile_place(t, tiles, last) * TILE;
-		u32 row[ITEMS], at[ITEMS], in = 0;
-		int32_t bin[ITEMS];
-		int64_t key[ITEMS];
-		u64 read[ITEMS], unused[ITEMS];
+		u32 row[ARGMAX_ROWS_PER_THREAD], at[ARGMAX_ROWS_PER_THREAD], in = 0;
+		int32_t bin[ARGMAX_ROWS_PER_THREAD];
+		int64_t key[ARGMAX_ROWS_PER_THREAD];
+		u64 read[ARGMAX_ROWS_PER_THREAD], unused[ARGMAX_ROWS_PER_THREAD];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		{
 			u64 r = base + (u64) j * threads_for<AnyKeys>() + threadIdx.x;
 
@@ -422,11 +427,12 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 			if (r < end)
 				in |= 1u << j;
 		}
-		in = find_bins<ITEMS>(args.bins, row, in, bin, args.report ? args.status : nullptr);
-		in = filter_slot_rows<ITEMS>(slot, row, in);
-		load_items<ITEMS>(slot.x, row, in, read, unused);
+		in = find_bins<ARGMAX_ROWS_PER_THREAD>(args.bins, row, in, bin,
+											   args.report ? args.status : nullptr);
+		in = filter_slot_rows<ARGMAX_ROWS_PER_THREAD>(slot, row, in);
+		load_items<ARGMAX_ROWS_PER_THREAD>(slot.x, row, in, read, unused);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		{
 			at[j] = in >> j & 1 ? ((u32) bin[j] << argmax.log2_copies) | copy : 0;
 			key[j] = hist_is_float(slot.x.type) ? code_of(__longlong_as_double(read[j])) :
@@ -553,9 +559,10 @@ hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFac
 		STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	for (int s = 0; s < args.nslots; s++)
 	{
-		ArgmaxArgs argmax = {make_simple_bins(args.bins), s, model.log2_copies,
-							 (u32) min(HIST_ARGMAX_LAST * (args.bins.nbins << model.log2_copies),
-									   (int64_t) args.nrows)};
+		ArgmaxArgs argmax = {
+			make_simple_bins(args.bins), s, model.log2_copies,
+			(u32) min(HIST_ARGMAX_LAST_ROWS_PER_ENTRY * (args.bins.nbins << model.log2_copies),
+					  (int64_t) args.nrows)};
 
 		CUDA_TRY(args.slot[s].op == MONOID_ARGMAX ?
 					 launch_keys<Op_argmax>(one, model, argmax, facts, stream) :

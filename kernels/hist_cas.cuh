@@ -12,9 +12,6 @@
 
 #include "hist_change.cuh"
 
-/* Lanes that lost a turn so often are combined by bin. */
-#define CAS_TRIES 3
-
 /* What bits of a state are kept exclusive-or, so that none of them is set in an empty bin. */
 template <typename Op>
 static __device__ __forceinline__ u64
@@ -50,9 +47,9 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 	u64 old = has ? *(volatile u64 *) place : 0;
 	int err = 0;
 
-	for (int tries = crowded ? CAS_TRIES : 0; __any_sync(~0u, has); tries++)
+	for (int tries = crowded ? Tuned::HIST_CAS_TRIES : 0; __any_sync(~0u, has); tries++)
 	{
-		if (tries == CAS_TRIES)
+		if (tries == Tuned::HIST_CAS_TRIES)
 			err |= put_together<Op>(__match_any_sync(~0u, has ? bin : ~0u), has, v);
 		if (has)
 			has = !try_change<Op>(place, old, identity_bits<Op>(), v, err);

@@ -355,9 +355,6 @@ uses_hot_entries(int op)
  * rows of a warp, or now and then any, takes the entry of another, unless that was met lately.
  * A warp has args.hot_entries of them to itself, behind the bins' words.
  */
-#define HOT_MOST_HITS 64
-#define HOT_TRIES 16 /* one in so many */
-
 struct HotEntry
 {
 	u32 bin;  /* of the state or of the copy that the block changes */
@@ -504,10 +501,10 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several,
 			memcpy(&a, entry->state, sizeof(S));
 			err = combine_into<Op>(a, v);
 			memcpy(entry->state, &a, sizeof(S));
-			entry->hits = min(entry->hits + 1, HOT_MOST_HITS);
+			entry->hits = min(entry->hits + 1, Tuned::HIST_MAX_HOT_HITS);
 			past = false;
 		}
-		else if (several || entry->slot < 0 || clock() / 4 % HOT_TRIES == 0)
+		else if (several || entry->slot < 0 || clock() / 4 % Tuned::HIST_ROWS_PER_HOT_TRY == 0)
 		{
 			if (entry->hits > 0)
 				entry->hits--;

@@ -16,10 +16,7 @@
  */
 #include "hist_kernels.cuh"
 
-#define THREADS 1024
-/* Vectors of four rows of a thread in a tile; the next tile is loaded meanwhile. */
-#define VECTORS 4
-/* The lowest bit of each byte but the first: where carries out of the others go. */
+/* The lowest bit of each byte except the first. A carry out of the previous byte changes it. */
 #define EDGES 0x01010100u
 
 /* The arguments of the kernels, passed by value. */
@@ -72,7 +69,7 @@ move_carries_to_states(const CountArgs &args, u32 word, u32 old, u32 d)
 /* What a thread needs for each row of a pass. */
 struct CountPass
 {
-	u32 origin; /* the value of the pass's first bin */
+	u32 origin; /* value of the first bin of the pass */
 	u32 nbins;  /* bins of the pass */
 	/*
 	 * Rows are outside if bin + bias > most. bias makes that a comparison of signed numbers if
@@ -121,7 +118,8 @@ count_rows_in_bytes(const CountArgs &args, const CountPass &range, const int32_t
 
 /* Counts the rows of a pass in bytes. Each block stores its bytes in the workspace. */
 static __global__ void
-__launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountArgs args)
+__launch_bounds__(COUNTS_THREADS_PER_BLOCK, 1)
+	count_bytes_kernel(const __grid_constant__ CountArgs args)
 {
 	extern __shared__ __align__(16) u32 counts[];
 	uint4 *words = (uint4 *) counts;
@@ -134,13 +132,13 @@ __launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountAr
 	CountPass range = {args.bins.min + args.bin0, min(args.pass_bins, args.bins.n - args.bin0),
 					   args.bins.skip_negative ? 0x80000000u : 0, ~0u, shared_address(counts)};
 	u32 outside = 0;
-	int4 next[VECTORS];
+	int4 next[Tuned::COUNTS_VECTORS_PER_THREAD];
 	auto load = [&](u32 at)
 	{
 #pragma unroll
-		for (int k = 0; k < VECTORS; k++)
-			if (at + k * THREADS < end)
-				next[k] = __ldcs(vector + at + k * THREADS);
+		for (int k = 0; k < Tuned::COUNTS_VECTORS_PER_THREAD; k++)
+			if (at + k * COUNTS_THREADS_PER_BLOCK < end)
+				next[k] = __ldcs(vector + at + k * COUNTS_THREADS_PER_BLOCK);
 	};
 
 	if (args.report)
@@ -148,24 +146,26 @@ __launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountAr
 	let_successor_start();
 	wait_for_predecessor();
 	load(begin + threadIdx.x);
-	for (u32 i = threadIdx.x; i < args.pass_bins / 16; i += THREADS)
+	for (u32 i = threadIdx.x; i < args.pass_bins / 16; i += COUNTS_THREADS_PER_BLOCK)
 		words[i] = make_uint4(0, 0, 0, 0);
 	__syncthreads();
-	for (u32 base = begin; base < end; base += VECTORS * THREADS)
+	for (u32 base = begin; base < end;
+		 base += Tuned::COUNTS_VECTORS_PER_THREAD * COUNTS_THREADS_PER_BLOCK)
 	{
 		u32 at = base + threadIdx.x;
-		int4 v[VECTORS];
+		int4 v[Tuned::COUNTS_VECTORS_PER_THREAD];
 
 #pragma unroll
-		for (int k = 0; k < VECTORS; k++)
+		for (int k = 0; k < Tuned::COUNTS_VECTORS_PER_THREAD; k++)
 			v[k] = next[k];
-		load(at + VECTORS * THREADS);
+		load(at + Tuned::COUNTS_VECTORS_PER_THREAD * COUNTS_THREADS_PER_BLOCK);
 #pragma unroll
-		for (int k = 0; k < VECTORS; k += 2)
+		for (int k = 0; k < Tuned::COUNTS_VECTORS_PER_THREAD; k += 2)
 		{
 			const int32_t value[8] = {v[k].x,     v[k].y,     v[k].z,     v[k].w,
 									  v[k + 1].x, v[k + 1].y, v[k + 1].z, v[k + 1].w};
-			const bool there[2] = {at + k * THREADS < end, at + (k + 1) * THREADS < end};
+			const bool there[2] = {at + k * COUNTS_THREADS_PER_BLOCK < end,
+								   at + (k + 1) * COUNTS_THREADS_PER_BLOCK < end};
 
 			count_rows_in_bytes<8>(args, range, value, there, outside);
 		}
@@ -182,11 +182,14 @@ __launch_bounds__(THREADS, 1) count_bytes_kernel(const __grid_constant__ CountAr
 	if (outside)
 		atomicAdd(&args.status->outside, (u64) outside);
 	__syncthreads();
-	for (u32 i = threadIdx.x; i < args.pass_bins / 16; i += THREADS)
+	for (u32 i = threadIdx.x; i < args.pass_bins / 16; i += COUNTS_THREADS_PER_BLOCK)
 		__stcg(out + i, words[i]);
 }
 
-/* 512 bins a block: a warp sums an eighth of the blocks' bytes. */
+/*
+ * A block of 8 warps sums 512 bins. Each warp adds up the bytes of an eighth of the other kernel's
+ * blocks.
+ */
 #define FOLD_THREADS 256
 #define FOLD_BINS 512
 
@@ -240,13 +243,13 @@ __launch_bounds__(FOLD_THREADS)
 	}
 }
 
-/* Blocks whose bytes a warp can sum in 16 bits. */
+/* Most blocks: a warp sums the bytes of an eighth of them in 16 bits. */
 #define MOST_BLOCKS (8 * 256)
 
 int
 hist_byte_count_blocks(u32 nrows, const DeviceFacts &facts)
 {
-	return (int) min((u32) min(facts.sms, MOST_BLOCKS), nrows / 4096 + 1);
+	return (int) min((u32) min(facts.sms, MOST_BLOCKS), nrows / COUNTS_MIN_ROWS_PER_BLOCK + 1);
 }
 
 GpuaggCudaStatus
@@ -267,8 +270,8 @@ hist_launch_byte_counts(const HistArgs &hist, u32 *bytes, const DeviceFacts &fac
 	{
 		args.bin0 = pass * args.pass_bins;
 		args.report = pass == 0;
-		CUDA_TRY(
-			launch_early(count_bytes_kernel, blocks, THREADS, args.pass_bins, facts, stream, args));
+		CUDA_TRY(launch_early(count_bytes_kernel, blocks, COUNTS_THREADS_PER_BLOCK, args.pass_bins,
+							  facts, stream, args));
 		CUDA_TRY(launch_early(fold_bytes_kernel,
 							  (int) ((args.pass_bins + FOLD_BINS - 1) / FOLD_BINS), FOLD_THREADS, 0,
 							  facts, stream, args, blocks));

@@ -21,8 +21,6 @@
  */
 #include "hist_fast.cuh"
 
-#define THREADS 1024
-
 /*
  * Least and greatest values of a row's bin, as order-preserving codes of 64 bits.  The greatest
  * code wins; codes of least values are complemented.  Shared memory has no native maximum of 64
@@ -186,17 +184,18 @@ add_deviation_rows(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 
 		next_keys.load(fast, begin + threadIdx.x);
 		next = __ldcs(values + begin + threadIdx.x);
 	}
-	for (u64 row = begin + threadIdx.x; row - threadIdx.x < end; row += THREADS)
+	for (u64 row = begin + threadIdx.x; row - threadIdx.x < end;
+		 row += DEVIATIONS_THREADS_PER_BLOCK)
 	{
 		bool there = row < end;
 		u32 b, out;
 
 		keys = next_keys;
 		v = next;
-		if (row + THREADS < end)
+		if (row + DEVIATIONS_THREADS_PER_BLOCK < end)
 		{
-			next_keys.load(fast, row + THREADS);
-			next = __ldcs(values + row + THREADS);
+			next_keys.load(fast, row + DEVIATIONS_THREADS_PER_BLOCK);
+			next = __ldcs(values + row + DEVIATIONS_THREADS_PER_BLOCK);
 		}
 		b = keys.bin(fast) - p.origin;
 		out = __ballot_sync(
@@ -216,7 +215,7 @@ add_deviation_rows(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 
  */
 template <int BITS, bool EXTREMES, bool PAIRED>
 static __global__ void
-__launch_bounds__(THREADS, 1)
+__launch_bounds__(DEVIATIONS_THREADS_PER_BLOCK, 1)
 	deviations_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast)
 {
 	extern __shared__ __align__(16) u32 shared[];
@@ -261,19 +260,20 @@ bin_of_row(const FastArgs &fast, u32 row)
  * Combines the marked rows with the states of their bins, or with copies of these (HistArgs.extra).
  */
 static __global__ void
-__launch_bounds__(HIST_THREADS, 1) out_of_window_kernel(const __grid_constant__ HistArgs args,
-														const __grid_constant__ FastArgs fast)
+__launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
+	out_of_window_kernel(const __grid_constant__ HistArgs args,
+						 const __grid_constant__ FastArgs fast)
 {
 	const double *values = (const double *) args.slot[fast.slot].x.values;
-	u32 words = (u32) (((u64) args.nrows + 31) / 32), warps = gridDim.x * (HIST_THREADS / 32),
-		lane = threadIdx.x % 32;
+	u32 words = (u32) (((u64) args.nrows + 31) / 32),
+		warps = gridDim.x * (HIST_THREADS_PER_BLOCK / 32), lane = threadIdx.x % 32;
 
 	wait_for_predecessor();
 	let_successor_start();
 	hot_entries_init(args);
 	/* a warp reads 32 words of marks together, so that words without marks cost little */
-	for (u32 first = (blockIdx.x * (HIST_THREADS / 32) + threadIdx.x / 32) * 32; first < words;
-		 first += warps * 32)
+	for (u32 first = (blockIdx.x * (HIST_THREADS_PER_BLOCK / 32) + threadIdx.x / 32) * 32;
+		 first < words; first += warps * 32)
 	{
 		u32 mine = first + lane < words ? args.out_of_window[first + lane] : 0;
 
@@ -307,7 +307,7 @@ launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts 
 
 	if (err != cudaSuccess)
 		return err;
-	return launch_early(kernel, facts.sms, THREADS,
+	return launch_early(kernel, facts.sms, DEVIATIONS_THREADS_PER_BLOCK,
 						(size_t) args.words * (args.pass_bins << args.log2_max_copies) *
 							sizeof(u32),
 						facts, stream, args, fast);
@@ -327,8 +327,8 @@ hist_launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceF
 	if (err == cudaSuccess)
 		err = allow_shared(out_of_window_kernel, facts);
 	if (err == cudaSuccess)
-		err = launch_early(out_of_window_kernel, facts.sms, HIST_THREADS,
-						   bytes_with_hot(args, HIST_THREADS), facts, stream, args, fast);
+		err = launch_early(out_of_window_kernel, facts.sms, HIST_THREADS_PER_BLOCK,
+						   bytes_with_hot(args, HIST_THREADS_PER_BLOCK), facts, stream, args, fast);
 	return err;
 }
 

@@ -129,13 +129,13 @@ struct ExchangeShared : FastShared
  */
 struct ExchangeTile
 {
-	u64 value[TILE];           /* values of the rows */
-	u32 count[2][MOST_OWNERS]; /* number of the tile's rows for each owner */
-	u32 base[2][MOST_OWNERS];  /* position of the owner's first row in the sorted tile */
-	u32 delta[2][MOST_OWNERS]; /* position in the owner's queue less position in the tile */
-	u32 hot[HOT_BINS];         /* the table of hot bins */
-	uint16_t key[TILE];        /* place in the owner's plane */
-	uint8_t owner[TILE];       /* owner of the row */
+	u64 value[EXCHANGE_TILE_ROWS];     /* values of the rows */
+	u32 count[2][MOST_OWNERS];         /* number of the tile's rows for each owner */
+	u32 base[2][MOST_OWNERS];          /* position of the owner's first row in the sorted tile */
+	u32 delta[2][MOST_OWNERS];         /* position in the owner's queue less position in the tile */
+	u32 hot[HOT_BINS];                 /* the table of hot bins */
+	uint16_t key[EXCHANGE_TILE_ROWS];  /* place in the owner's plane */
+	uint8_t owner[EXCHANGE_TILE_ROWS]; /* owner of the row */
 };
 
 /* Returns the bytes of the bins' words, rounded up to the alignment of ExchangeTile. */
@@ -192,10 +192,11 @@ struct Producer
 	u32 outside = 0;     /* rows out of the range of bins */
 	u32 loaded = 0;      /* bits: rows in bin[] */
 	u32 counted = 0;     /* bits: rows with a bin, in place[], owner_rank[] and value[] */
-	u32 bin[ITEMS];
-	u32 place[ITEMS];      /* place in the owner's plane */
-	u32 owner_rank[ITEMS]; /* owner << 16 | rank among the tile's rows for that owner */
-	u64 value[ITEMS];
+	u32 bin[EXCHANGE_ROWS_PER_PRODUCER];
+	u32 place[EXCHANGE_ROWS_PER_PRODUCER]; /* place in the owner's plane */
+	u32 owner_rank
+		[EXCHANGE_ROWS_PER_PRODUCER]; /* owner << 16 | rank among the tile's rows for that owner */
+	u64 value[EXCHANGE_ROWS_PER_PRODUCER];
 
 	__device__ __forceinline__
 	Producer(const HistArgs &a, const FastArgs &f, const HistExchange &e, ExchangeTile &shared_tile,
@@ -208,7 +209,7 @@ struct Producer
 	__device__ __forceinline__ u64
 	first_row(u32 round) const
 	{
-		return ((u64) round * x.owners + blockIdx.x) * TILE;
+		return ((u64) round * x.owners + blockIdx.x) * EXCHANGE_TILE_ROWS;
 	}
 
 	/* Returns the number of rows in the block's tile of a round. */
@@ -217,7 +218,7 @@ struct Producer
 	{
 		u64 row = first_row(round);
 
-		return row >= args.nrows ? 0 : (u32) min((u64) TILE, args.nrows - row);
+		return row >= args.nrows ? 0 : (u32) min((u64) EXCHANGE_TILE_ROWS, args.nrows - row);
 	}
 
 	/*
@@ -227,18 +228,18 @@ struct Producer
 	__device__ __forceinline__ u32
 	each_row(u32 round, const Load &load) const
 	{
-		u32 n = tile_rows(round), present = (1u << ITEMS) - 1;
+		u32 n = tile_rows(round), present = (1u << EXCHANGE_ROWS_PER_PRODUCER) - 1;
 
-		if (n == TILE)
+		if (n == EXCHANGE_TILE_ROWS)
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 				load(j);
 		else
 		{
 			present = 0;
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				if (j * PRODUCERS + t < n)
+			for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
+				if (j * EXCHANGE_PRODUCER_THREADS + t < n)
 				{
 					load(j);
 					present |= 1u << j;
@@ -253,7 +254,8 @@ struct Producer
 	{
 		const u32 *from = (const u32 *) fast.bins.column + first_row(round) + t;
 
-		loaded = each_row(round, [&](int j) { bin[j] = __ldcs(from + j * PRODUCERS); });
+		loaded =
+			each_row(round, [&](int j) { bin[j] = __ldcs(from + j * EXCHANGE_PRODUCER_THREADS); });
 	}
 
 	/* Loads the values of the thread's rows. */
@@ -262,7 +264,7 @@ struct Producer
 	{
 		const u64 *from = (const u64 *) args.slot[fast.slot].x.values + first_row(round) + t;
 
-		each_row(round, [&](int j) { value[j] = __ldcs(from + j * PRODUCERS); });
+		each_row(round, [&](int j) { value[j] = __ldcs(from + j * EXCHANGE_PRODUCER_THREADS); });
 	}
 
 	/* Finds the owner and the place of each row in bin[], and counts the rows for each owner. */
@@ -274,7 +276,7 @@ struct Producer
 
 		counted = 0;
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 		{
 			u32 b = bin[j] - fast.bins.min;
 
@@ -288,7 +290,9 @@ struct Producer
 
 					if (hot < HOT_BINS)
 						to = {blockIdx.x,
-							  x.local + (hot << HOT_LOG2_COPIES | t % (1 << HOT_LOG2_COPIES))};
+							  x.local +
+								  (hot << EXCHANGE_LOG2_HOT_COPIES |
+								   t % (1 << EXCHANGE_LOG2_HOT_COPIES))};
 				}
 				place[j] = to.local;
 				owner_rank[j] = to.owner << 16 | atomicAdd(&counts[to.owner], 1u);
@@ -306,7 +310,7 @@ struct Producer
 		const u32 *base = tile.base[round % 2];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 			if (counted >> j & 1)
 			{
 				u32 owner = owner_rank[j] >> 16, at = base[owner] + (owner_rank[j] & 0xffff);
@@ -328,15 +332,16 @@ struct Producer
 		u32 queues = round % EXCHANGE_ROUNDS * x.owners, over = 0;
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 		{
-			u32 i = j * PRODUCERS + t;
+			u32 i = j * EXCHANGE_PRODUCER_THREADS + t;
 
 			if (i < total)
 			{
-				u32 owner = tile.owner[i], to = delta[owner] + i, at = (queues + owner) * ROOM + to;
+				u32 owner = tile.owner[i], to = delta[owner] + i,
+					at = (queues + owner) * EXCHANGE_QUEUE_ROWS + to;
 
-				if (to < ROOM)
+				if (to < EXCHANGE_QUEUE_ROWS)
 				{
 					x.key[at] = tile.key[i];
 					x.value[at] = tile.value[i];
@@ -349,7 +354,7 @@ struct Producer
 			defer_rows(x, over, UNCOUNTED,
 					   [&](int j, u32 &bin, u64 &value)
 					   {
-						   u32 i = j * PRODUCERS + t;
+						   u32 i = j * EXCHANGE_PRODUCER_THREADS + t;
 
 						   bin = bin_of_place(x, tile.hot, tile.owner[i], tile.key[i]);
 						   value = tile.value[i];
@@ -369,18 +374,18 @@ run_producers(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 	p.load_values(0);
 	p.count_owners(0);
 	p.load_bins(1);
-	barrier_arrive(COUNTED, PRODUCERS + RESERVERS);
+	barrier_arrive(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	for (u32 round = 0; round < rounds; round++)
 	{
-		barrier_wait(RESERVED, PRODUCERS + RESERVERS);
+		barrier_wait(RESERVED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 		p.sort_by_owner(round);
 		p.load_values(round + 1);
-		barrier_wait(SORTED, PRODUCERS);
+		barrier_wait(SORTED, EXCHANGE_PRODUCER_THREADS);
 		p.count_owners(round + 1);
 		p.load_bins(round + 2);
-		barrier_arrive(COUNTED, PRODUCERS + RESERVERS);
+		barrier_arrive(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 		p.write_queues(round, tile.base[round % 2][MOST_OWNERS - 1]);
-		barrier_arrive(WRITTEN + round % 2, PRODUCERS + RESERVERS);
+		barrier_arrive(WRITTEN + round % 2, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	}
 
 	/* the last iteration counted the tile past the last one, which is empty */
@@ -400,7 +405,7 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 	u32 lane = threadIdx.x % 32, queues = round % EXCHANGE_ROUNDS, *count = tile.count[round % 2],
 		rows[OWNERS_A_LANE], got[OWNERS_A_LANE], sum = 0, before;
 
-	barrier_wait(COUNTED, PRODUCERS + RESERVERS);
+	barrier_wait(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	if (lane == 0 && round >= EXCHANGE_ROUNDS)
 		wait_for_count(x.consumed + queues, x.owners * (round / EXCHANGE_ROUNDS));
 	__syncwarp();
@@ -425,7 +430,7 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 		tile.delta[round % 2][k * 32 + lane] = got[k] - before;
 		before += rows[k];
 	}
-	barrier_arrive(RESERVED, PRODUCERS + RESERVERS);
+	barrier_arrive(RESERVED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 }
 
 /* The reserving warp's part of the kernel. */
@@ -439,7 +444,7 @@ run_reserving_warp(const HistArgs &args, const HistExchange &x, u32 rounds)
 	{
 		if (round + 1 < rounds)
 			reserve_tile(x, tile, round + 1);
-		barrier_wait(WRITTEN + round % 2, PRODUCERS + RESERVERS);
+		barrier_wait(WRITTEN + round % 2, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 		if (threadIdx.x % 32 == 0)
 			increment_count(x.produced + round % EXCHANGE_ROUNDS);
 	}
@@ -602,9 +607,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 				   });
 }
 
-/*
- * The consumers' part of the kernel.  Each group of consumers takes every CONSUMER_GROUPS-th round.
- */
+/* The consumers' part of the kernel.  The groups of consumers take the rounds in turn. */
 template <int KIND>
 static __device__ __forceinline__ void
 run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds)
@@ -613,25 +616,25 @@ run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 	constexpr int DIGITS = fast_digits(KIND);
 	static_assert(fast_tile_items(KIND, false) == 4 && sizeof(typename FastInput<KIND>::type) == 8,
 				  "rows of a queue");
-	u32 thread = threadIdx.x - PRODUCERS - RESERVERS, group = thread / CONSUMERS,
-		t = thread % CONSUMERS;
+	u32 thread = threadIdx.x - EXCHANGE_PRODUCER_THREADS - EXCHANGE_RESERVER_THREADS,
+		group = thread / EXCHANGE_CONSUMER_THREADS, t = thread % EXCHANGE_CONSUMER_THREADS;
 	ExchangeShared place;
 	FixWindow<DIGITS> window(args, fast.slot);
 
-	(FastShared &) place =
-		make_fast_shared<KIND>(args, fast, fast.count >= 0, shared, HOT_LOG2_COPIES, 0, x.plane);
+	(FastShared &) place = make_fast_shared<KIND>(args, fast, fast.count >= 0, shared,
+												  EXCHANGE_LOG2_HOT_COPIES, 0, x.plane);
 	place.x = &x;
 	place.hot = exchange_tile(args, x).hot;
-	for (u32 round = group; round < rounds; round += CONSUMER_GROUPS)
+	for (u32 round = group; round < rounds; round += EXCHANGE_CONSUMER_GROUPS)
 	{
 		u32 queues = round % EXCHANGE_ROUNDS, n;
-		size_t queue = ((size_t) queues * x.owners + blockIdx.x) * ROOM;
+		size_t queue = ((size_t) queues * x.owners + blockIdx.x) * EXCHANGE_QUEUE_ROWS;
 
 		if (t == 0)
 			wait_for_count(x.produced + queues, x.owners * (round / EXCHANGE_ROUNDS + 1));
-		barrier_wait(QUEUED + group, CONSUMERS);
-		n = min(__ldcg(x.cursor + queues * MOST_OWNERS + blockIdx.x), (u32) ROOM);
-		for (u32 base = 0; base < n; base += 4 * CONSUMERS)
+		barrier_wait(QUEUED + group, EXCHANGE_CONSUMER_THREADS);
+		n = min(__ldcg(x.cursor + queues * MOST_OWNERS + blockIdx.x), (u32) EXCHANGE_QUEUE_ROWS);
+		for (u32 base = 0; base < n; base += 4 * EXCHANGE_CONSUMER_THREADS)
 		{
 			typename FastInput<KIND>::type v[4];
 			u32 at[4],
@@ -647,7 +650,7 @@ run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 			else
 				add_wide_integers<4>(args, fast, place, at, v, in);
 		}
-		barrier_wait(QUEUED + group, CONSUMERS);
+		barrier_wait(QUEUED + group, EXCHANGE_CONSUMER_THREADS);
 		if (t == 0)
 		{
 			x.cursor[queues * MOST_OWNERS + blockIdx.x] = 0;
@@ -664,20 +667,20 @@ run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
  */
 template <int KIND>
 static __global__ void
-__launch_bounds__(THREADS, 1)
+__launch_bounds__(EXCHANGE_THREADS_PER_BLOCK, 1)
 	exchange_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 					const __grid_constant__ HistExchange x)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	ExchangeTile &tile = exchange_tile(args, x);
-	u64 step = (u64) x.owners * TILE;
+	u64 step = (u64) x.owners * EXCHANGE_TILE_ROWS;
 	u32 rounds = (u32) ((args.nrows + step - 1) / step);
 	bool any_hot = false;
 
 	if (!*x.taken)
 		return;
 	clear_shared(shared, (size_t) args.words * x.plane);
-	for (u32 i = threadIdx.x; i < 2 * MOST_OWNERS; i += THREADS)
+	for (u32 i = threadIdx.x; i < 2 * MOST_OWNERS; i += EXCHANGE_THREADS_PER_BLOCK)
 		tile.count[i / MOST_OWNERS][i % MOST_OWNERS] = 0;
 	if (threadIdx.x < HOT_BINS)
 	{
@@ -685,21 +688,22 @@ __launch_bounds__(THREADS, 1)
 		any_hot = tile.hot[threadIdx.x] != NO_BIN;
 	}
 	any_hot = __syncthreads_or(any_hot);
-	if (threadIdx.x < PRODUCERS)
+	if (threadIdx.x < EXCHANGE_PRODUCER_THREADS)
 		run_producers(args, fast, x, rounds, any_hot);
-	else if (threadIdx.x < PRODUCERS + RESERVERS)
+	else if (threadIdx.x < EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS)
 		run_reserving_warp(args, x, rounds);
 	else
 		run_consumers<KIND>(args, fast, x, rounds);
 	__syncthreads();
 	if (any_hot)
-		flush_to_limbs(args, shared + x.local, HOT_LOG2_COPIES, HOT_BINS, x.limb, 0);
+		flush_to_limbs(args, shared + x.local, EXCHANGE_LOG2_HOT_COPIES, HOT_BINS, x.limb, 0);
 	flush_fast_to_states<KIND>(args, fast, shared, x.plane, x.local,
 							   [&](u32 b) { return bin_of(x, blockIdx.x, b); });
 }
 
 /* Combines the deferred rows with their states. */
-static __global__ void __launch_bounds__(256)
+static __global__ void
+__launch_bounds__(EXCHANGE_DEFERRED_THREADS_PER_BLOCK)
 	deferred_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 					const __grid_constant__ HistExchange x)
 {
@@ -745,9 +749,6 @@ static __global__ void __launch_bounds__(2 * HOT_BINS)
 
 /* ---- choice and launch ------------------------------------------------------------------ */
 
-/* With fewer rows to start with, a partition is as fast. */
-#define LEAST_ROWS (1 << 23)
-
 /*
  * Returns whether the slots are a sum that an exchange supports, with or without a count.  Fills in
  * how they are added.
@@ -786,7 +787,7 @@ hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool alwa
 	int kind;
 
 	if (!is_exchange_shape(args, fast, kind) || facts.sms < 2 || facts.sms >= MOST_OWNERS ||
-		(!always && args.nrows < LEAST_ROWS))
+		(!always && args.nrows < EXCHANGE_MIN_ROWS))
 		return false;
 	/*
 	 * deferred rows change 128-bit states; without 128-bit compare-and-swap they would need locks
@@ -818,8 +819,8 @@ hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, 
 {
 	set_exchange_sizes(args, facts, x);
 	x.always = always;
-	x.key = ws.take<uint16_t>((size_t) EXCHANGE_ROUNDS * x.owners * ROOM);
-	x.value = ws.take<u64>((size_t) EXCHANGE_ROUNDS * x.owners * ROOM);
+	x.key = ws.take<uint16_t>((size_t) EXCHANGE_ROUNDS * x.owners * EXCHANGE_QUEUE_ROWS);
+	x.value = ws.take<u64>((size_t) EXCHANGE_ROUNDS * x.owners * EXCHANGE_QUEUE_ROWS);
 	x.hot = ws.take<u32>(HOT_BINS);
 	x.taken = ws.take<u32>(1);
 	/*
@@ -845,9 +846,10 @@ launch_exchange(const HistArgs &args, const FastArgs &fast, const HistExchange &
 {
 	CUDA_TRY(allow_shared(exchange_kernel<KIND>, facts));
 	STATUS_TRY(hist_launch_exchange_sample(args, fast, x, facts, stream));
-	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, THREADS, exchange_bytes(args, x),
-							 stream, args, fast, x));
-	CUDA_TRY(launch_early(deferred_kernel, 4 * facts.sms, 256, 0, facts, stream, args, fast, x));
+	CUDA_TRY(launch_together(exchange_kernel<KIND>, x.owners, EXCHANGE_THREADS_PER_BLOCK,
+							 exchange_bytes(args, x), stream, args, fast, x));
+	CUDA_TRY(launch_early(deferred_kernel, EXCHANGE_DEFERRED_BLOCKS_PER_SM * facts.sms,
+						  EXCHANGE_DEFERRED_THREADS_PER_BLOCK, 0, facts, stream, args, fast, x));
 	CUDA_TRY(launch_early(fold_hot_kernel, 1, 2 * HOT_BINS, 0, facts, stream, args, x));
 	return GPUAGG_CUDA_OK;
 }
@@ -865,7 +867,7 @@ hist_launch_exchange(const HistArgs &partitioned, const HistExchange &x, const D
 	 * copies, and the limbs are those of hot bins
 	 */
 	args.part.item = nullptr;
-	args.pass_bins = x.plane >> HOT_LOG2_COPIES;
+	args.pass_bins = x.plane >> EXCHANGE_LOG2_HOT_COPIES;
 	args.limb = x.limb;
 	args.limb_bins = HOT_BINS;
 	if (!is_exchange_shape(args, fast, kind))

@@ -7,7 +7,7 @@
  * `local`.
  *
  *	plane	one word for each bin of an owner in shared memory: first its own bins, in the order of
- *			local numbers, and then 1 << HOT_LOG2_COPIES copies of each hot bin
+ *			local numbers, and then 1 << EXCHANGE_LOG2_HOT_COPIES copies of each hot bin
  *	place	an index in a plane
  *	hot bin	a bin with very many rows, as the sample says; every block adds its own rows of hot
  *			bins, so every block has places for them
@@ -19,26 +19,26 @@
 
 #include "hist_fast.cuh"
 
-/* Of a block: 28 warps, which leaves 72 registers a thread. */
-#define PRODUCERS 416
-#define RESERVERS 32 /* one warp: queues' rows for a tile, and announcements */
-#define CONSUMERS 224
-#define CONSUMER_GROUPS 2 /* every other round each, as adding waits for rows */
-#define THREADS (PRODUCERS + RESERVERS + CONSUMER_GROUPS * CONSUMERS)
+/* Threads of the reserving warp. */
+#define EXCHANGE_RESERVER_THREADS 32
+/* Threads of a block: 28 warps, which leaves 72 registers a thread. */
+#define EXCHANGE_THREADS_PER_BLOCK \
+	(EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS + \
+	 EXCHANGE_CONSUMER_GROUPS * EXCHANGE_CONSUMER_THREADS)
 
-#define ITEMS 8
-#define TILE (PRODUCERS * ITEMS)
-/* A queue's room: as many rows as come to four owners. */
-#define ROOM (4 * TILE)
-/* Five a lane of a warp; there are fewer, so that the last one's first place is the end. */
+/* Rows of a tile, and rows for which a queue has room. */
+#define EXCHANGE_TILE_ROWS (EXCHANGE_PRODUCER_THREADS * EXCHANGE_ROWS_PER_PRODUCER)
+#define EXCHANGE_QUEUE_ROWS (EXCHANGE_TILES_PER_QUEUE * EXCHANGE_TILE_ROWS)
+/*
+ * Greatest number of owners plus one, five for each lane of a warp.  The last entry of a table of
+ * owners has no owner, so its first position in a tile is the end of the tile.
+ */
 #define MOST_OWNERS 160
 #define OWNERS_A_LANE (MOST_OWNERS / 32)
 
-/* Hot bins: a table of buckets of two, and copies of their words. */
-#define HOT_LOG2_BUCKETS 6
-#define HOT_BINS (2 << HOT_LOG2_BUCKETS)
-#define HOT_LOG2_COPIES 2
-#define HOT_ENTRIES (HOT_BINS << HOT_LOG2_COPIES)
+/* Entries of the table of hot bins, and places of hot bins in a plane. */
+#define HOT_BINS (2 << EXCHANGE_LOG2_HOT_BUCKETS)
+#define HOT_ENTRIES (HOT_BINS << EXCHANGE_LOG2_HOT_COPIES)
 
 /* ---- owners ---------------------------------------------------------------------- */
 
@@ -90,7 +90,7 @@ bin_of(const HistExchange &x, u32 owner, u32 local)
 static __device__ __forceinline__ u32
 hot_bucket(u32 bin)
 {
-	return bin * 0x9e3779b1u >> (32 - HOT_LOG2_BUCKETS);
+	return bin * 0x9e3779b1u >> (32 - EXCHANGE_LOG2_HOT_BUCKETS);
 }
 
 /* Returns the entry of a bin in the table of hot bins, or HOT_BINS if the bin is not hot. */
@@ -107,7 +107,7 @@ hot_entry(const u32 *hot, u32 bin)
 static __device__ __forceinline__ u32
 bin_of_place(const HistExchange &x, const u32 *hot, u32 owner, u32 at)
 {
-	return at < x.local ? bin_of(x, owner, at) : hot[(at - x.local) >> HOT_LOG2_COPIES];
+	return at < x.local ? bin_of(x, owner, at) : hot[(at - x.local) >> EXCHANGE_LOG2_HOT_COPIES];
 }
 
 /*

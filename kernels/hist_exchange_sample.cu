@@ -5,45 +5,40 @@
  *
  * Rows are not exchanged if too many of them go to one owner in a round, because its queue
  * overflows, or if too many floats have no place in the window.  Samples are taken from
- * SAMPLE_WINDOWS ranges of neighbouring rows.  A range is as long as what all blocks process in one
- * round, because the rows of a round compete for the same queues.
+ * EXCHANGE_SAMPLE_WINDOWS ranges of neighbouring rows.  A range is as long as what all blocks
+ * process in one round, because the rows of a round compete for the same queues.
  */
 #include "hist_exchange.cuh"
 
-#define SAMPLE_THREADS 1024
-#define SAMPLE_ITEMS 8
-#define SAMPLE_WINDOWS 64
-#define SAMPLES_A_WINDOW (SAMPLE_THREADS * SAMPLE_ITEMS / SAMPLE_WINDOWS)
-#define SAMPLE_LOG2_CELLS 12
-#define SAMPLE_CELLS (1 << SAMPLE_LOG2_CELLS)
-#define HOT_SAMPLES 32            /* of all samples: a hot bin */
-#define CROWD_SAMPLES 16          /* of a window's, for one owner: a crowd */
-#define OUT_OF_WINDOW_SAMPLES 128 /* of all samples: too many to defer */
+#define SAMPLES_A_WINDOW \
+	(EXCHANGE_SAMPLE_THREADS * Tuned::EXCHANGE_SAMPLES_PER_THREAD / Tuned::EXCHANGE_SAMPLE_WINDOWS)
+#define SAMPLE_CELLS (1 << Tuned::EXCHANGE_SAMPLE_LOG2_CELLS)
 
 /* Returns the counter that counts the samples of a bin. */
 static __device__ __forceinline__ u32
 sample_cell(u32 bin)
 {
-	return bin * 0x85ebca6bu >> (32 - SAMPLE_LOG2_CELLS);
+	return bin * 0x85ebca6bu >> (32 - Tuned::EXCHANGE_SAMPLE_LOG2_CELLS);
 }
 
 /*
- * Fills the table of hot bins: bins with at least HOT_SAMPLES samples.  Bins with most samples go
- * first, as a full bucket takes no more.  Bins may share a counter, so a bin may be hot by mistake,
- * which does no harm.  All threads of the block must call it.
+ * Fills the table of hot bins: bins with at least EXCHANGE_HOT_BIN_SAMPLES samples.  Bins with most
+ * samples go first, as a full bucket takes no more.  Bins may share a counter, so a bin may be hot
+ * by mistake, which does no harm.  All threads of the block must call it.
  */
 static __device__ __forceinline__ void
-find_hot_bins(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
+find_hot_bins(const u32 (&bin)[Tuned::EXCHANGE_SAMPLES_PER_THREAD], u32 nbins, u32 *cell, u32 *hot)
 {
 #pragma unroll
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
 		if (bin[j] < nbins)
 			atomicAdd(&cell[sample_cell(bin[j])], 1u);
 	__syncthreads();
-	for (u32 least = 64 * HOT_SAMPLES; least >= HOT_SAMPLES; least /= 4)
+	for (u32 least = 64 * Tuned::EXCHANGE_HOT_BIN_SAMPLES; least >= Tuned::EXCHANGE_HOT_BIN_SAMPLES;
+		 least /= 4)
 	{
 #pragma unroll
-		for (int j = 0; j < SAMPLE_ITEMS; j++)
+		for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
 			if (bin[j] < nbins && cell[sample_cell(bin[j])] >= least)
 			{
 				u32 *bucket = hot + 2 * hot_bucket(bin[j]), old = atomicCAS(bucket, NO_BIN, bin[j]);
@@ -57,14 +52,15 @@ find_hot_bins(const u32 (&bin)[SAMPLE_ITEMS], u32 nbins, u32 *cell, u32 *hot)
 
 /* Returns how many of a thread's samples are floats without a place in the window. */
 static __device__ __forceinline__ u32
-count_out_of_window(const HistArgs &args, const FastArgs &fast, const u64 (&value)[SAMPLE_ITEMS])
+count_out_of_window(const HistArgs &args, const FastArgs &fast,
+					const u64 (&value)[Tuned::EXCHANGE_SAMPLES_PER_THREAD])
 {
 	const HistSlot &slot = args.slot[fast.slot];
 	int e0 = args.window[2 * fast.slot];
 	u32 out_of_window = 0;
 
 #pragma unroll
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
 	{
 		FixValue unused;
 
@@ -79,28 +75,29 @@ count_out_of_window(const HistArgs &args, const FastArgs &fast, const u64 (&valu
  * rows have ended.  The windows of floats are the predecessor's, so they are read after the wait.
  */
 static __global__ void
-__launch_bounds__(SAMPLE_THREADS)
+__launch_bounds__(EXCHANGE_SAMPLE_THREADS)
 	sample_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
 				  const __grid_constant__ HistExchange x)
 {
-	constexpr int WINDOWS_AT_ONCE = SAMPLE_THREADS / SAMPLES_A_WINDOW;
+	constexpr int WINDOWS_AT_ONCE = EXCHANGE_SAMPLE_THREADS / SAMPLES_A_WINDOW;
 	__shared__ u32 cell[SAMPLE_CELLS], owner_samples[WINDOWS_AT_ONCE * MOST_OWNERS];
 	__shared__ __align__(8) u32 hot[HOT_BINS];
 	const u64 *values = (const u64 *) args.slot[fast.slot].x.values;
-	u32 nbins = fast.bins.n, bin[SAMPLE_ITEMS];
-	u64 value[SAMPLE_ITEMS];
-	u64 window = min((u64) args.nrows, (u64) x.owners * TILE);
+	u32 nbins = fast.bins.n, bin[Tuned::EXCHANGE_SAMPLES_PER_THREAD];
+	u64 value[Tuned::EXCHANGE_SAMPLES_PER_THREAD];
+	u64 window = min((u64) args.nrows, (u64) x.owners * EXCHANGE_TILE_ROWS);
 	bool crowd = false;
 
-	for (u32 i = threadIdx.x; i < SAMPLE_CELLS; i += SAMPLE_THREADS)
+	for (u32 i = threadIdx.x; i < SAMPLE_CELLS; i += EXCHANGE_SAMPLE_THREADS)
 		cell[i] = 0;
 	if (threadIdx.x < HOT_BINS)
 		hot[threadIdx.x] = NO_BIN;
 #pragma unroll
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
 	{
-		u32 i = j * SAMPLE_THREADS + threadIdx.x;
-		u64 from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) / (SAMPLE_WINDOWS - 1),
+		u32 i = j * EXCHANGE_SAMPLE_THREADS + threadIdx.x;
+		u64 from = (args.nrows - window) * (i / SAMPLES_A_WINDOW) /
+			(Tuned::EXCHANGE_SAMPLE_WINDOWS - 1),
 			row = from + __umul64hi(gpuagg_mix64(i), window);
 
 		bin[j] = (u32) fast.bins.column[row] - fast.bins.min;
@@ -109,9 +106,9 @@ __launch_bounds__(SAMPLE_THREADS)
 	__syncthreads();
 	find_hot_bins(bin, nbins, cell, hot);
 #pragma unroll 1
-	for (int j = 0; j < SAMPLE_ITEMS; j++)
+	for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
 	{
-		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
+		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += EXCHANGE_SAMPLE_THREADS)
 			owner_samples[i] = 0;
 		__syncthreads();
 		if (bin[0] < nbins && hot_entry(hot, bin[0]) == HOT_BINS)
@@ -119,11 +116,11 @@ __launch_bounds__(SAMPLE_THREADS)
 									 owner_of(x, bin[0]).owner],
 					  1u);
 		__syncthreads();
-		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += SAMPLE_THREADS)
-			crowd = crowd || owner_samples[i] >= CROWD_SAMPLES;
+		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += EXCHANGE_SAMPLE_THREADS)
+			crowd = crowd || owner_samples[i] >= Tuned::EXCHANGE_CROWD_SAMPLES;
 			/* shifts the array, so that its indexes are constants and it stays in registers */
 #pragma unroll
-		for (int k = 0; k + 1 < SAMPLE_ITEMS; k++)
+		for (int k = 0; k + 1 < Tuned::EXCHANGE_SAMPLES_PER_THREAD; k++)
 			bin[k] = bin[k + 1];
 		__syncthreads();
 	}
@@ -138,13 +135,15 @@ __launch_bounds__(SAMPLE_THREADS)
 	if (threadIdx.x < HOT_BINS)
 		x.hot[threadIdx.x] = hot[threadIdx.x];
 	if (threadIdx.x == 0)
-		*x.taken = x.always || !(crowd || owner_samples[0] >= OUT_OF_WINDOW_SAMPLES);
+		*x.taken =
+			x.always || !(crowd || owner_samples[0] >= Tuned::EXCHANGE_OUT_OF_WINDOW_SAMPLES);
 }
 
 GpuaggCudaStatus
 hist_launch_exchange_sample(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 							const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch_early(sample_kernel, 1, SAMPLE_THREADS, 0, facts, stream, args, fast, x));
+	CUDA_TRY(
+		launch_early(sample_kernel, 1, EXCHANGE_SAMPLE_THREADS, 0, facts, stream, args, fast, x));
 	return GPUAGG_CUDA_OK;
 }

@@ -126,11 +126,6 @@ bin_column(const HistArgs &args, const FastArgs &fast)
  * for all extremes of the call, which have one column. Extremes only move outwards, so an old bound
  * is still right; it only lets more rows through. While a bin is empty, any value passes.
  */
-#define BOUNDED_BINS 64
-/*
- * Tiles between two looks for a better bound, but for the first ones; the block's warps take turns.
- */
-#define BOUND_TILES 8
 
 /* Returns whether the operator is a minimum; the others are maxima. */
 static __device__ __forceinline__ bool
@@ -375,8 +370,8 @@ add_row_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0,
 	FastShared place = make_fast_shared<KIND>(args, fast, counting, shared,
 											  PARTITIONED ? 0 : log2_copies(args), bin0, nbins);
 	FixWindow<DIGITS> window(args, fast.slot);
-	const bool bounded =
-		!PARTITIONED && nbins <= BOUNDED_BINS && (fast_is_extreme(KIND) || fast.joined[0] >= 0);
+	const bool bounded = !PARTITIONED && nbins <= Tuned::FAST_MAX_BOUNDED_BINS &&
+		(fast_is_extreme(KIND) || fast.joined[0] >= 0);
 	u32 turn = 0;
 
 	__syncthreads();
@@ -425,8 +420,8 @@ add_row_range(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0,
 		if (bounded)
 		{
 			turn++;
-			if ((turn % BOUND_TILES == 0 || (turn & (turn - 1)) == 0) &&
-				turn / BOUND_TILES % (threads / 32) == threadIdx.x / 32)
+			if ((turn % Tuned::FAST_TILES_PER_BOUND_SEARCH == 0 || (turn & (turn - 1)) == 0) &&
+				turn / Tuned::FAST_TILES_PER_BOUND_SEARCH % (threads / 32) == threadIdx.x / 32)
 				update_bounds<KIND>(args, fast, shared, place.plane, place.log2_copies, nbins,
 									*bounds);
 		}

@@ -50,7 +50,7 @@ fast_is_extreme(int kind)
 static constexpr __host__ __device__ int
 fast_sm_threads(int kind)
 {
-	return fast_digits(kind) ? 512 : 1024;
+	return fast_digits(kind) ? FAST_FLOAT_SUM_THREADS_PER_SM : FAST_THREADS_PER_SM;
 }
 
 /*
@@ -61,8 +61,10 @@ static constexpr __host__ __device__ int
 fast_tile_items(int kind, bool paired)
 {
 	return kind == FAST_NONE ?
-		8 :
-		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? 6 : 4) - (paired && fast_digits(kind) == 0);
+		Tuned::FAST_COUNT_ROWS_PER_THREAD :
+		(kind == FAST_INT_I32 || kind == FAST_MAX_I32 ? Tuned::FAST_INT32_ROWS_PER_THREAD :
+														Tuned::FAST_ROWS_PER_THREAD) -
+			(paired && fast_digits(kind) == 0);
 }
 
 /* The type of the input column of a kind. */
@@ -91,6 +93,7 @@ template <> struct FastInput<FAST_FIX3_F32>
 	typedef float type;
 };
 
+/* Most further slots. */
 #define FAST_MORE 2
 
 /* A call of a common shape. Slots are numbers in HistArgs.slot; -1: there is none. */

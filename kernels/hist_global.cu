@@ -11,15 +11,12 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS 256
-#define ITEMS 4
-#define BLOCKS 8
-
 /* Adds all rows to the states, or to the copy of the block. */
 static __global__ void
-__launch_bounds__(THREADS) accumulate_global_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(GLOBAL_THREADS_PER_BLOCK)
+	accumulate_global_kernel(const __grid_constant__ HistArgs args)
 {
-	u64 tile = (u64) ITEMS * THREADS;
+	u64 tile = (u64) Tuned::GLOBAL_ROWS_PER_THREAD * GLOBAL_THREADS_PER_BLOCK;
 	u32 copy;
 
 	hot_entries_init(args);
@@ -29,28 +26,29 @@ __launch_bounds__(THREADS) accumulate_global_kernel(const __grid_constant__ Hist
 	copy = blockIdx.x & ((1u << log2_copies(args)) - 1);
 	for (u64 base = blockIdx.x * tile; base < args.nrows; base += gridDim.x * tile)
 	{
-		u32 row[ITEMS];
-		int32_t bin[ITEMS];
+		u32 row[Tuned::GLOBAL_ROWS_PER_THREAD];
+		int32_t bin[Tuned::GLOBAL_ROWS_PER_THREAD];
 		u32 ok = 0;
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::GLOBAL_ROWS_PER_THREAD; j++)
 		{
-			u64 r = base + (u64) j * THREADS + threadIdx.x;
+			u64 r = base + (u64) j * GLOBAL_THREADS_PER_BLOCK + threadIdx.x;
 
 			row[j] = (u32) r;
 			if (r < args.nrows)
 				ok |= 1u << j;
 		}
-		ok = find_bins<ITEMS>(args.bins, row, ok, bin, args.report ? args.status : nullptr);
+		ok = find_bins<Tuned::GLOBAL_ROWS_PER_THREAD>(args.bins, row, ok, bin,
+													  args.report ? args.status : nullptr);
 		for (int s = 0; s < args.nslots; s++)
 		{
 			const HistSlot &slot = args.slot[s];
-			u32 in = filter_slot_rows<ITEMS>(slot, row, ok);
-			u64 lo[ITEMS], hi[ITEMS];
+			u32 in = filter_slot_rows<Tuned::GLOBAL_ROWS_PER_THREAD>(slot, row, ok);
+			u64 lo[Tuned::GLOBAL_ROWS_PER_THREAD], hi[Tuned::GLOBAL_ROWS_PER_THREAD];
 
-			load_slot_values<ITEMS>(slot, row, in, lo, hi);
-			for_each_row_of_warp<ITEMS>(
+			load_slot_values<Tuned::GLOBAL_ROWS_PER_THREAD>(slot, row, in, lo, hi);
+			for_each_row_of_warp<Tuned::GLOBAL_ROWS_PER_THREAD>(
 				in, bin, lo, hi,
 				[&](bool has, int32_t b, u64 l, u64 h)
 				{ change_rows<CHANGE_ANY>(args, s, copy * (u32) args.bins.nbins + b, has, l, h); });
@@ -121,9 +119,9 @@ merge_copies_kernel(typename Op::State *states, const typename Op::State *copies
 static int
 blocks_for(int64_t threads)
 {
-	int64_t blocks = threads / THREADS + 1;
+	int64_t blocks = threads / GLOBAL_THREADS_PER_BLOCK + 1;
 
-	return (int) (blocks < 4096 ? blocks : 4096);
+	return (int) (blocks < GLOBAL_MAX_STATE_BLOCKS ? blocks : GLOBAL_MAX_STATE_BLOCKS);
 }
 
 /* ---- launches ------------------------------------------------------------------- */
@@ -139,8 +137,9 @@ launch_init_states(int op, void *states, int64_t n, const int *copies, int block
 				  {
 					  typedef typename decltype(o)::State S;
 
-					  err = launch_early(init_states_kernel<decltype(o)>, blocks, THREADS, 0, facts,
-										 stream, (S *) states, n, copies);
+					  err = launch_early(init_states_kernel<decltype(o)>, blocks,
+										 GLOBAL_THREADS_PER_BLOCK, 0, facts, stream, (S *) states,
+										 n, copies);
 				  });
 	CUDA_TRY(err);
 	return GPUAGG_CUDA_OK;
@@ -159,9 +158,10 @@ launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const Devic
 
 					  if constexpr (op.reduces_rows)
 						  err = launch_early(
-							  merge_copies_kernel<decltype(op)>, blocks, THREADS, 0, facts, stream,
-							  (S *) args.slot[s].states, (const S *) args.extra[s].states,
-							  (u32) args.bins.nbins, (const int *) args.extra[s].log2,
+							  merge_copies_kernel<decltype(op)>, blocks, GLOBAL_THREADS_PER_BLOCK,
+							  0, facts, stream, (S *) args.slot[s].states,
+							  (const S *) args.extra[s].states, (u32) args.bins.nbins,
+							  (const int *) args.extra[s].log2,
 							  &args.status->errors[args.slot[s].number]);
 				  });
 	CUDA_TRY(err);
@@ -175,7 +175,7 @@ launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const Devic
 static int
 blocks_for_copies(const HistArgs &args, int log2, const DeviceFacts &facts)
 {
-	return min(blocks_for(args.bins.nbins << log2), BLOCKS * facts.sms);
+	return min(blocks_for(args.bins.nbins << log2), GLOBAL_BLOCKS_PER_SM * facts.sms);
 }
 
 GpuaggCudaStatus
@@ -213,8 +213,9 @@ hist_launch_global(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 {
 	STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	STATUS_TRY(hist_launch_init_copies(args, facts, stream));
-	CUDA_TRY(launch_early(accumulate_global_kernel, BLOCKS * facts.sms, THREADS,
-						  bytes_with_hot(args, THREADS), facts, stream, args));
+	CUDA_TRY(launch_early(accumulate_global_kernel, GLOBAL_BLOCKS_PER_SM * facts.sms,
+						  GLOBAL_THREADS_PER_BLOCK, bytes_with_hot(args, GLOBAL_THREADS_PER_BLOCK),
+						  facts, stream, args));
 	return hist_launch_merge_copies(args, facts, stream);
 }
 

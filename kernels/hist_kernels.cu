@@ -19,28 +19,23 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS HIST_THREADS
-#define ITEMS 8
-
 /* ---- prepare ------------------------------------------------------------- */
 
-/* Lines of a warp whose bins are sampled, by so many warps. */
-#define RACE_LINES 128
-#define RACE_WARPS 16
-#define RACE_ITEMS (RACE_LINES / RACE_WARPS)
+/* Rows of a thread in the sample of bins; a line is the rows of a warp. */
+#define RACE_ITEMS (Tuned::HIST_RACE_SAMPLE_LINES / HIST_PREPARE_WARPS)
 
 /*
  * Samples the race factor and returns D, the number of bins in use: if each of D bins were as
  * likely as any other, one pair of rows in D would have equal bins. The pairs are of rows of a
  * warp. These are neighbours, as they are when rows are added, so sorted rows count as if they had
- * few bins. The whole block of RACE_WARPS warps must call it.
+ * few bins. The whole block of HIST_PREPARE_WARPS warps must call it.
  */
 static __device__ int64_t
 sample_race(const HistArgs &args)
 {
 	__shared__ u32 total, equal;
 	u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, lines = (args.nrows + 31) / 32,
-		samples = min(lines, (u32) RACE_LINES), row[RACE_ITEMS], ok = 0;
+		samples = min(lines, (u32) Tuned::HIST_RACE_SAMPLE_LINES), row[RACE_ITEMS], ok = 0;
 	int32_t bin[RACE_ITEMS];
 
 	if (threadIdx.x == 0)
@@ -50,8 +45,11 @@ sample_race(const HistArgs &args)
 	for (int j = 0; j < RACE_ITEMS; j++)
 	{
 		u32 i = warp * RACE_ITEMS + j;
-		u64 from = (u64) lines * i / RACE_LINES, to = (u64) lines * (i + 1) / RACE_LINES;
-		u64 line = samples < RACE_LINES ? i : from + __umul64hi(gpuagg_mix64(i), to - from);
+		u64 from = (u64) lines * i / Tuned::HIST_RACE_SAMPLE_LINES,
+			to = (u64) lines * (i + 1) / Tuned::HIST_RACE_SAMPLE_LINES;
+		u64 line = samples < Tuned::HIST_RACE_SAMPLE_LINES ?
+			i :
+			from + __umul64hi(gpuagg_mix64(i), to - from);
 
 		row[j] = (u32) line * 32 + lane;
 		if (i < samples && line * 32 + lane < args.nrows)
@@ -76,25 +74,28 @@ sample_race(const HistArgs &args)
 	return equal ? min((int64_t) (total / equal), args.bins.nbins) : args.bins.nbins;
 }
 
-/* Sampled values of a thread. */
-#define SAMPLE_ITEMS (HIST_SAMPLE / (RACE_WARPS * 32))
+/* Rows of a thread in the sample of values. */
+#define SAMPLE_ITEMS (Tuned::HIST_WINDOW_SAMPLE_ROWS / (HIST_PREPARE_WARPS * 32))
 
 /*
- * Chooses a thread's rows of the sample: one row of each of HIST_SAMPLE equal ranges, or all rows
- * if there are fewer. Returns a bit for each of them that exists.
+ * Chooses a thread's rows of the sample: one row of each of HIST_WINDOW_SAMPLE_ROWS equal ranges,
+ * or all rows if there are fewer. Returns a bit for each of them that exists.
  */
 static __device__ __forceinline__ u32
 sample_rows(u32 nrows, u32 (&row)[SAMPLE_ITEMS])
 {
-	u32 samples = min(nrows, (u32) HIST_SAMPLE), ok = 0;
+	u32 samples = min(nrows, (u32) Tuned::HIST_WINDOW_SAMPLE_ROWS), ok = 0;
 
 #pragma unroll
 	for (int j = 0; j < SAMPLE_ITEMS; j++)
 	{
-		u32 i = j * RACE_WARPS * 32 + threadIdx.x;
-		u64 from = (u64) nrows * i / HIST_SAMPLE, to = (u64) nrows * (i + 1) / HIST_SAMPLE;
+		u32 i = j * HIST_PREPARE_WARPS * 32 + threadIdx.x;
+		u64 from = (u64) nrows * i / Tuned::HIST_WINDOW_SAMPLE_ROWS,
+			to = (u64) nrows * (i + 1) / Tuned::HIST_WINDOW_SAMPLE_ROWS;
 
-		row[j] = samples < HIST_SAMPLE ? i : (u32) (from + __umul64hi(gpuagg_mix64(i), to - from));
+		row[j] = samples < Tuned::HIST_WINDOW_SAMPLE_ROWS ?
+			i :
+			(u32) (from + __umul64hi(gpuagg_mix64(i), to - from));
 		if (i < samples)
 			ok |= 1u << j;
 	}
@@ -204,9 +205,9 @@ prepare_float_slot(const HistArgs &args, int s)
 	int64_t distinct = sample_race(args);
 
 	if (threadIdx.x == 0)
-		*extra.log2 =
-			hist_model_out_of_window(distinct, out_of_window, min(args.nrows, (u32) HIST_SAMPLE),
-									 args.out_of_window_threads, extra.log2_max_copies);
+		*extra.log2 = hist_model_out_of_window(
+			distinct, out_of_window, min(args.nrows, (u32) Tuned::HIST_WINDOW_SAMPLE_ROWS),
+			args.out_of_window_threads, extra.log2_max_copies);
 }
 
 /*
@@ -214,7 +215,8 @@ prepare_float_slot(const HistArgs &args, int s)
  * chooses the windows of float slots.
  */
 static __global__ void
-__launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(HIST_PREPARE_WARPS * 32)
+	prepare_call_kernel(const __grid_constant__ HistArgs args)
 {
 	size_t total = args.part.item ? 0 : (size_t) args.limbs * args.limb_bins;
 
@@ -248,7 +250,7 @@ __launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ H
 
 /* Runs body for each row j of the thread in `ok`; `at` is its place in a plane. */
 #define EACH_ROW(body) \
-	_Pragma("unroll") for (int j = 0; j < ITEMS; j++) if (ok >> j & 1) \
+	_Pragma("unroll") for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++) if (ok >> j & 1) \
 	{ \
 		u32 at = ((u32) bin[j] << lc) | copy; \
 		body \
@@ -257,34 +259,35 @@ __launch_bounds__(RACE_WARPS * 32) prepare_call_kernel(const __grid_constant__ H
 
 /* Runs body for the rows of the whole warp serially: has, b, at, and its values l and h. */
 #define ROW_AFTER_ROW(body) \
-	for_each_row_of_warp<ITEMS>(ok, bin, lo, hi, \
-								[&](bool has, int32_t b, u64 l, u64 h) \
-								{ \
-									u32 at = ((u32) b << lc) | copy; \
-									body \
-								}); \
+	for_each_row_of_warp<Tuned::HIST_ROWS_PER_THREAD>(ok, bin, lo, hi, \
+													  [&](bool has, int32_t b, u64 l, u64 h) \
+													  { \
+														  u32 at = ((u32) b << lc) | copy; \
+														  body \
+													  }); \
 	break
 
 /* Adds the rows of a slot to shared memory. Bins are relative to bin0. */
 static __device__ __forceinline__ void
 add_rows_of_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
-				 const u32 (&row)[ITEMS], const int32_t (&bin)[ITEMS], u32 ok)
+				 const u32 (&row)[Tuned::HIST_ROWS_PER_THREAD],
+				 const int32_t (&bin)[Tuned::HIST_ROWS_PER_THREAD], u32 ok)
 {
 	u32 plane = args.pass_bins << lc, copy = threadIdx.x & ((1u << lc) - 1);
 	const HistSlot &slot = args.slot[s];
 	u32 *p = shared + (size_t) slot.word * plane;
-	u64 lo[ITEMS], hi[ITEMS];
+	u64 lo[Tuned::HIST_ROWS_PER_THREAD], hi[Tuned::HIST_ROWS_PER_THREAD];
 
-	ok = filter_slot_rows<ITEMS>(slot, row, ok);
+	ok = filter_slot_rows<Tuned::HIST_ROWS_PER_THREAD>(slot, row, ok);
 	if (slot.form == HIST_COUNT)
 	{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 			if (ok >> j & 1)
 				atomicAdd(&p[((u32) bin[j] << lc) | copy], 1u);
 		return;
 	}
-	load_slot_values<ITEMS>(slot, row, ok, lo, hi);
+	load_slot_values<Tuned::HIST_ROWS_PER_THREAD>(slot, row, ok, lo, hi);
 	switch (slot.form)
 	{
 		case HIST_INT:
@@ -305,7 +308,7 @@ add_rows_of_slot(const HistArgs &args, int s, u32 *shared, int lc, u32 bin0,
 							  change_decimal_extreme(args, s, bin0 + b, (int64_t) l);
 						  else if (has) max_u64((u64 *) p + at, code););
 		case HIST_CAS:
-			add_cas_rows<ITEMS>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
+			add_cas_rows<Tuned::HIST_ROWS_PER_THREAD>(args, slot, (u64 *) p, lc, ok, bin, lo, hi);
 			break;
 		default: /* OR64, XOR64 */
 			ROW_AFTER_ROW(u64 v = slot.op == MONOID_BIT_AND ? ~l : l;
@@ -329,16 +332,16 @@ static __device__ void
 add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 begin, u64 end,
 		 bool report)
 {
-	u64 stride = (u64) ITEMS * blockDim.x;
+	u64 stride = (u64) Tuned::HIST_ROWS_PER_THREAD * blockDim.x;
 
 	for (u64 base = begin; base < end; base += stride)
 	{
-		u32 row[ITEMS];
-		int32_t bin[ITEMS];
+		u32 row[Tuned::HIST_ROWS_PER_THREAD];
+		int32_t bin[Tuned::HIST_ROWS_PER_THREAD];
 		u32 ok = 0;
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 		{
 			u64 r = base + (u64) j * blockDim.x + threadIdx.x;
 
@@ -349,17 +352,18 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
 		if (args.part.item)
 		{
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 				bin[j] = (ok >> j & 1) ? bin0 + args.part.bin[row[j]] : 0;
 			if (args.part.row)
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
+				for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 					row[j] = (ok >> j & 1) ? args.part.row[row[j]] : 0;
 		}
 		else
-			ok = find_bins<ITEMS>(args.bins, row, ok, bin, report ? args.status : nullptr);
+			ok = find_bins<Tuned::HIST_ROWS_PER_THREAD>(args.bins, row, ok, bin,
+														report ? args.status : nullptr);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_ROWS_PER_THREAD; j++)
 		{
 			bin[j] -= bin0;
 			if ((u32) bin[j] >= nbins)
@@ -377,7 +381,8 @@ add_rows(const HistArgs &args, u32 *shared, int lc, u32 bin0, u32 nbins, u64 beg
  * to limbs. One block a multiprocessor.
  */
 static __global__ void
-__launch_bounds__(THREADS, 1) accumulate_shared_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
+	accumulate_shared_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32 nbins = (u32) args.bins.nbins;
@@ -430,7 +435,8 @@ fold_limbs_kernel(const __grid_constant__ HistArgs args)
  * states directly, or a range of them, which goes to the limbs of the split partition.
  */
 static __global__ void
-__launch_bounds__(THREADS, 1) accumulate_partition_kernel(const __grid_constant__ HistArgs args)
+__launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
+	accumulate_partition_kernel(const __grid_constant__ HistArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	__shared__ u32 next, last;
@@ -466,33 +472,30 @@ __launch_bounds__(THREADS, 1) accumulate_partition_kernel(const __grid_constant_
 	}
 }
 
-/* Rows of a thread at a time, whose loads are under way together. */
-#define BINS_THREADS 256
-#define BINS_ITEMS 8
-
 /* Stores the bin of each row in out[], or -1 if it has none. */
 static __global__ void
-__launch_bounds__(BINS_THREADS) find_bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows,
-												 int32_t *out, GpuaggHistStatus *status)
+__launch_bounds__(HIST_BINS_THREADS_PER_BLOCK)
+	find_bins_kernel(const __grid_constant__ GpuaggBins bins, u32 nrows, int32_t *out,
+					 GpuaggHistStatus *status)
 {
-	constexpr u64 TILE = BINS_THREADS * BINS_ITEMS;
+	constexpr u64 TILE = HIST_BINS_THREADS_PER_BLOCK * Tuned::HIST_BINS_ROWS_PER_THREAD;
 
 	for (u64 first = blockIdx.x * TILE; first < nrows; first += gridDim.x * TILE)
 	{
-		u32 row[BINS_ITEMS], there = 0, ok;
-		int32_t bin[BINS_ITEMS];
+		u32 row[Tuned::HIST_BINS_ROWS_PER_THREAD], there = 0, ok;
+		int32_t bin[Tuned::HIST_BINS_ROWS_PER_THREAD];
 
 #pragma unroll
-		for (int j = 0; j < BINS_ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_BINS_ROWS_PER_THREAD; j++)
 		{
-			u64 r = first + j * BINS_THREADS + threadIdx.x;
+			u64 r = first + j * HIST_BINS_THREADS_PER_BLOCK + threadIdx.x;
 
 			row[j] = (u32) r;
 			there |= r < nrows ? 1u << j : 0;
 		}
-		ok = find_bins<BINS_ITEMS>(bins, row, there, bin, status);
+		ok = find_bins<Tuned::HIST_BINS_ROWS_PER_THREAD>(bins, row, there, bin, status);
 #pragma unroll
-		for (int j = 0; j < BINS_ITEMS; j++)
+		for (int j = 0; j < Tuned::HIST_BINS_ROWS_PER_THREAD; j++)
 			if (there >> j & 1)
 				out[row[j]] = (ok >> j & 1) ? bin[j] : -1;
 	}
@@ -503,7 +506,8 @@ __launch_bounds__(BINS_THREADS) find_bins_kernel(const __grid_constant__ GpuaggB
 GpuaggCudaStatus
 hist_launch_prepare(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	CUDA_TRY(launch_early(prepare_call_kernel, facts.sms, RACE_WARPS * 32, 0, facts, stream, args));
+	CUDA_TRY(launch_early(prepare_call_kernel, facts.sms, HIST_PREPARE_WARPS * 32, 0, facts, stream,
+						  args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -512,23 +516,26 @@ hist_launch_fold(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 {
 	u64 work = (u64) args.bins.nbins * args.nslots;
 
-	CUDA_TRY(launch_early(fold_limbs_kernel, (int) (work / 128 + 1 < 8192 ? work / 128 + 1 : 8192),
-						  128, 0, facts, stream, args));
+	CUDA_TRY(launch_early(fold_limbs_kernel,
+						  (int) (work / HIST_FOLD_THREADS_PER_BLOCK + 1 < HIST_FOLD_MAX_BLOCKS ?
+									 work / HIST_FOLD_THREADS_PER_BLOCK + 1 :
+									 HIST_FOLD_MAX_BLOCKS),
+						  HIST_FOLD_THREADS_PER_BLOCK, 0, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
 GpuaggCudaStatus
 hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t bytes = bytes_with_hot(args, THREADS);
+	size_t bytes = bytes_with_hot(args, HIST_THREADS_PER_BLOCK);
 	bool taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (!taken)
 	{
 		CUDA_TRY(allow_shared(accumulate_shared_kernel, facts));
-		CUDA_TRY(
-			launch_early(accumulate_shared_kernel, facts.sms, THREADS, bytes, facts, stream, args));
+		CUDA_TRY(launch_early(accumulate_shared_kernel, facts.sms, HIST_THREADS_PER_BLOCK, bytes,
+							  facts, stream, args));
 	}
 	return hist_launch_fold(args, facts, stream);
 }
@@ -536,15 +543,15 @@ hist_launch_shared(const HistArgs &args, const DeviceFacts &facts, cudaStream_t 
 GpuaggCudaStatus
 hist_launch_partitioned(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
-	size_t bytes = bytes_with_hot(args, THREADS);
+	size_t bytes = bytes_with_hot(args, HIST_THREADS_PER_BLOCK);
 	bool taken;
 
 	STATUS_TRY(hist_launch_fast(args, facts, stream, &taken));
 	if (taken)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(allow_shared(accumulate_partition_kernel, facts));
-	CUDA_TRY(launch_early(accumulate_partition_kernel, HIST_PARTITION_BLOCKS * facts.sms, THREADS,
-						  bytes, facts, stream, args));
+	CUDA_TRY(launch_early(accumulate_partition_kernel, HIST_PARTITION_BLOCKS_PER_SM * facts.sms,
+						  HIST_THREADS_PER_BLOCK, bytes, facts, stream, args));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -562,7 +569,8 @@ gpuagg_hist_bins(const GpuaggBins *bins, int64_t nrows, int32_t *out, GpuaggHist
 	if (nrows == 0)
 		return GPUAGG_CUDA_OK;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	find_bins_kernel<<<8 * facts->sms, BINS_THREADS, 0, stream>>>(*bins, (u32) nrows, out, status);
+	find_bins_kernel<<<HIST_BINS_BLOCKS_PER_SM * facts->sms, HIST_BINS_THREADS_PER_BLOCK, 0,
+					   stream>>>(*bins, (u32) nrows, out, status);
 	CUDA_TRY_LAUNCH("find_bins_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -577,7 +585,8 @@ init_key_range_kernel(int64_t *range)
 }
 
 /* Finds the least and the greatest value of a column: range[0] and range[1]. */
-static __global__ void __launch_bounds__(256)
+static __global__ void
+__launch_bounds__(HIST_RANGE_THREADS_PER_BLOCK)
 	key_range_kernel(GpuaggColumn column, u32 nrows, int64_t *range)
 {
 	int64_t lo = INT64_MAX, hi = INT64_MIN;
@@ -617,7 +626,8 @@ gpuagg_key_range(const GpuaggColumn *column, int64_t nrows, int64_t *range, gpua
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	init_key_range_kernel<<<1, 1, 0, stream>>>(range);
-	key_range_kernel<<<8 * facts->sms, 256, 0, stream>>>(*column, (u32) nrows, range);
+	key_range_kernel<<<HIST_RANGE_BLOCKS_PER_SM * facts->sms, HIST_RANGE_THREADS_PER_BLOCK, 0,
+					   stream>>>(*column, (u32) nrows, range);
 	CUDA_TRY_LAUNCH("key_range_kernel");
 	return GPUAGG_CUDA_OK;
 }

@@ -13,14 +13,8 @@
 #include "hist.cuh"
 #include "hist_model.h"
 
-/* Kernels need some shared memory of their own. */
+/* Bytes of shared memory of a block that are left for variables that kernels declare. */
 #define SHARED_RESERVE 1024
-/*
- * Threads of a block of the general kernels in shared memory; blocks a multiprocessor of that for
- * partitions.
- */
-#define HIST_THREADS 512
-#define HIST_PARTITION_BLOCKS 2
 
 /*
  * Clears limbs, locks and the words at args.zero, chooses the windows of floats, and samples how
@@ -203,9 +197,6 @@ struct PartColumns
 	void *to[PART_MAX_COLUMNS]; /* [row], in the workspace */
 };
 
-/* More partitions take two steps. */
-#define PART_MANY 512
-
 /*
  * One step of a partition of rows by bin range, and its memory in the workspace. Partition p has
  * the bins from p << shift up to (p + 1) << shift. Arrays are in device memory.
@@ -233,9 +224,6 @@ struct PartPlan
 	u32 *split_done;
 	u32 *split_items;
 };
-
-/* Rounds under way at a time; so many queues each multiprocessor has. */
-#define EXCHANGE_ROUNDS 5
 
 /*
  * An exchange of rows through the L2 cache, and its memory in the workspace; see hist_exchange.cu.

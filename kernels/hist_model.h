@@ -25,6 +25,7 @@
 #include <stdbool.h>
 
 #include "operators/monoid.h"
+#include "tuning.h"
 
 /* The properties of a device that the model depends on. */
 typedef struct HistDevice
@@ -53,22 +54,6 @@ typedef struct HistModel
 	int64_t partitions;
 } HistModel;
 
-/* Copies of a bin in shared memory beyond a warp's lanes win nothing. */
-#define HIST_MAX_LOG2_COPIES 5
-/* Equal bins seldom meet in a warp when so many are in use. */
-#define HIST_SPREAD_BINS 4096
-/* In the L2 cache: copies for blocks, and threads that may change a state at a time. */
-#define HIST_MAX_LOG2_GLOBAL 10
-#define HIST_GLOBAL_THREADS 32
-/*
- * The change of a state under a lock by an out-of-window row takes as long as so many rows inside
- * the window.
- */
-#define HIST_OUT_OF_WINDOW_ROWS 4
-/* What a partition costs in passes, of counts and of anything else; see TUNING.md. */
-#define HIST_PASSES_OF_COUNTS 4
-#define HIST_PASSES_PER_PARTITION 3
-
 /* What the slots of a call compute, as far as the form depends on it. */
 typedef enum HistSlotsKind
 {
@@ -76,10 +61,6 @@ typedef enum HistSlotsKind
 	HIST_SLOTS_COUNTS,   /* only COUNT slots */
 	HIST_SLOTS_ONE_COUNT /* a single COUNT of all rows, which may use bytes */
 } HistSlotsKind;
-
-#define HIST_MAX_PARTITIONS 16384
-/* With fewer, multiprocessors wait for the last; with more, runs get short. */
-#define HIST_GOOD_PARTITIONS 256
 
 /*
  * Chooses partitions of 2^n bins: enough partitions to keep all multiprocessors busy evenly, and
@@ -133,7 +114,7 @@ hist_model_copies(int64_t distinct, int64_t spread, int most)
 static inline int64_t
 hist_model_spread(const HistDevice *dev)
 {
-	return (int64_t) dev->sms * dev->sm_threads / HIST_GLOBAL_THREADS;
+	return (int64_t) dev->sms * dev->sm_threads / HIST_THREADS_PER_GLOBAL_STATE;
 }
 
 /*
@@ -145,7 +126,7 @@ hist_model_spread(const HistDevice *dev)
 GPUAGG_HD int
 hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t threads, int most)
 {
-	int64_t busy = threads * HIST_OUT_OF_WINDOW_ROWS * out / sampled;
+	int64_t busy = threads * HIST_ROWS_PER_LOCKED_CHANGE * out / sampled;
 
 	return hist_model_copies(distinct, busy < threads ? busy : threads, most);
 }
@@ -192,7 +173,7 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 			hist_model_passes(nbins, dev->shared_bytes & ~15, 16, &m);
 			m.form = HIST_FORM_BYTES;
 		}
-		if (m.passes > (kind == HIST_SLOTS_ANY ? HIST_PASSES_PER_PARTITION : HIST_PASSES_OF_COUNTS))
+		if (m.passes > (kind == HIST_SLOTS_ANY ? HIST_MAX_PASSES : HIST_MAX_PASSES_OF_COUNTS))
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
@@ -223,17 +204,8 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 	return m;
 }
 
-/*
- * ARGMAX and ARGMIN: a pair a bin in shared memory, and locks; see hist_argmax.cu.  More entries
- * than these would win nothing as copies: an entry that few rows have met is beaten often.
- */
+/* Bytes of an entry of ARGMAX and ARGMIN in shared memory: a key and a value (hist_argmax.cu). */
 #define HIST_ARGMAX_BYTES 16
-#define HIST_ARGMAX_LOCKS 1024
-#define HIST_ARGMAX_SPREAD 1024
-/* So many rows an entry are taken from the end of a block's share. */
-#define HIST_ARGMAX_LAST 8
-/* A block reads and changes this many states at its ends in the time of one row. */
-#define HIST_ARGMAX_STATES 4
 
 /* Returns the shared memory of a block for this many pairs and the locks. */
 static inline int64_t
@@ -253,11 +225,11 @@ hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shar
 	int64_t block_rows = nrows / dev->sms + 1;
 
 	if (hist_argmax_shared_bytes(nbins) > dev->shared_bytes ||
-		(!shared && nbins > HIST_ARGMAX_STATES * block_rows))
+		(!shared && nbins > HIST_ARGMAX_STATES_PER_ROW * block_rows))
 		return m;
 	m.form = HIST_FORM_SHARED;
 	while (m.log2_copies < HIST_MAX_LOG2_COPIES &&
-		   nbins << (m.log2_copies + 1) <= HIST_ARGMAX_SPREAD)
+		   nbins << (m.log2_copies + 1) <= HIST_ARGMAX_MAX_COPIED_ENTRIES)
 		m.log2_copies++;
 	m.log2_max_copies = m.log2_copies;
 	return m;

@@ -13,8 +13,6 @@
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
 
-#define THREADS 1024
-
 /* The arguments of the kernel, passed by value. */
 struct NarrowArgs
 {
@@ -40,13 +38,13 @@ template <bool SUM>
 static constexpr __host__ __device__ int
 vectors_ahead()
 {
-	return SUM ? 2 : 4;
+	return SUM ? Tuned::NARROW_SUM_VECTORS_PER_THREAD : Tuned::NARROW_COUNT_VECTORS_PER_THREAD;
 }
 
 /* What a thread needs for each row of a pass. */
 struct NarrowPass
 {
-	u32 origin; /* the value of the pass's first bin */
+	u32 origin; /* value of the first bin of the pass */
 	u32 nbins;  /* bins of the pass */
 	u32 bin0;   /* first bin of the pass */
 	/*
@@ -137,7 +135,6 @@ add_four_rows(const NarrowArgs &args, NarrowPass &place, const int4 &bins, const
  * Two blocks of a cluster combine their sums of a bin before one of them changes the state. This
  * halves the atomics on states, which limit the flush of many bins.
  */
-#define LEAST_PAIRED_BINS 8192
 
 /* Returns the number of the block within its cluster. */
 static __device__ __forceinline__ u32
@@ -220,11 +217,11 @@ static __device__ __forceinline__ void
 flush_bins_of_cluster(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
 {
 	/* bins of a thread whose words are loaded together */
-	constexpr int MANY = 8 / WORDS / BLOCKS;
+	constexpr int MANY = Tuned::NARROW_FLUSH_WORDS_PER_THREAD / WORDS / BLOCKS;
 	u32 at = shared_address(words), other = cluster_rank() ^ 1,
 		first = (u32) ((u64) n * (blockIdx.x / BLOCKS) / (gridDim.x / BLOCKS));
 
-	for (u32 base = threadIdx.x; base < n; base += MANY * THREADS)
+	for (u32 base = threadIdx.x; base < n; base += MANY * NARROW_THREADS_PER_BLOCK)
 	{
 		u32 v[MANY][WORDS][BLOCKS];
 
@@ -233,19 +230,19 @@ flush_bins_of_cluster(const u32 *words, u32 plane, u32 n, u64 *states, u32 bin0)
 #pragma unroll
 			for (int k = 0; k < WORDS; k++)
 			{
-				u32 b = base + j * THREADS + first;
+				u32 b = base + j * NARROW_THREADS_PER_BLOCK + first;
 
 				b = (b < n ? b : b - n) + k * plane;
-				v[j][k][0] = base + j * THREADS < n ? words[b] : 0;
+				v[j][k][0] = base + j * NARROW_THREADS_PER_BLOCK < n ? words[b] : 0;
 				if (BLOCKS == 2)
-					v[j][k][BLOCKS - 1] = base + j * THREADS < n ?
+					v[j][k][BLOCKS - 1] = base + j * NARROW_THREADS_PER_BLOCK < n ?
 						cluster_word(at + b * (u32) sizeof(u32), other) :
 						0;
 			}
 #pragma unroll
 		for (int j = 0; j < MANY; j++)
 		{
-			u32 b = base + j * THREADS + first;
+			u32 b = base + j * NARROW_THREADS_PER_BLOCK + first;
 			u64 sum = 0;
 
 #pragma unroll
@@ -282,7 +279,7 @@ flush_slot(const NarrowArgs &args, const u32 *words, u32 n, u64 *states, u32 bin
 	u32 first = rotate_by_block(0, n);
 
 	if (args.log2_copies > 0)
-		for (u32 i = threadIdx.x; i < n; i += THREADS)
+		for (u32 i = threadIdx.x; i < n; i += NARROW_THREADS_PER_BLOCK)
 		{
 			u32 b = i + first < n ? i + first : i + first - n;
 
@@ -312,27 +309,29 @@ add_vectors(const NarrowArgs &args, NarrowPass &place, u32 *shared, u32 lead, u3
 
 #pragma unroll
 	for (int k = 0; k < AHEAD; k++)
-		if (at + k * THREADS < end)
+		if (at + k * NARROW_THREADS_PER_BLOCK < end)
 		{
-			next[k] = bins ? __ldcs(bins + at + k * THREADS) : make_int4(0, 0, 0, 0);
+			next[k] =
+				bins ? __ldcs(bins + at + k * NARROW_THREADS_PER_BLOCK) : make_int4(0, 0, 0, 0);
 			if (SUM)
-				next_value[k] = __ldcs(values + at + k * THREADS);
+				next_value[k] = __ldcs(values + at + k * NARROW_THREADS_PER_BLOCK);
 		}
 	clear_shared(shared, (size_t) args.words * args.plane);
 	__syncthreads();
-	for (u32 base = begin; base < end; base += AHEAD * THREADS)
+	for (u32 base = begin; base < end; base += AHEAD * NARROW_THREADS_PER_BLOCK)
 	{
 		at = base + threadIdx.x;
 #pragma unroll
-		for (int k = 0; k < AHEAD; k++, at += THREADS)
+		for (int k = 0; k < AHEAD; k++, at += NARROW_THREADS_PER_BLOCK)
 		{
 			int4 bin = next[k], value = SUM ? next_value[k] : next[k];
 
-			if (at + AHEAD * THREADS < end)
+			if (at + AHEAD * NARROW_THREADS_PER_BLOCK < end)
 			{
-				next[k] = bins ? __ldcs(bins + at + AHEAD * THREADS) : make_int4(0, 0, 0, 0);
+				next[k] = bins ? __ldcs(bins + at + AHEAD * NARROW_THREADS_PER_BLOCK) :
+								 make_int4(0, 0, 0, 0);
 				if (SUM)
-					next_value[k] = __ldcs(values + at + AHEAD * THREADS);
+					next_value[k] = __ldcs(values + at + AHEAD * NARROW_THREADS_PER_BLOCK);
 			}
 			if (at < end)
 				add_four_rows<SUM, COUNT>(args, place, bin, value);
@@ -362,7 +361,8 @@ add_edge_row(const NarrowArgs &args, NarrowPass &place, u32 row)
 /* Adds all rows to shared memory and flushes them to states, in passes over the rows. */
 template <bool SUM, bool COUNT>
 static __global__ void
-__launch_bounds__(THREADS, 1) accumulate_narrow_kernel(const __grid_constant__ NarrowArgs args)
+__launch_bounds__(NARROW_THREADS_PER_BLOCK, 1)
+	accumulate_narrow_kernel(const __grid_constant__ NarrowArgs args)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	u32 lead = min((u32) (-(uintptr_t) args.bins.column % 16 / 4), args.nrows),
@@ -476,12 +476,12 @@ launch_narrow(NarrowArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 	if (err != cudaSuccess)
 		return err;
 	/* only if the device runs all clusters concurrently */
-	args.paired =
-		args.bins.n >= LEAST_PAIRED_BINS && args.log2_copies == 0 && facts.pairs >= facts.sms / 2;
+	args.paired = args.bins.n >= NARROW_MIN_PAIRED_BINS && args.log2_copies == 0 &&
+		facts.pairs >= facts.sms / 2;
 	if (args.paired)
 		blocks &= ~1;
-	return launch_clusters(kernel, args.paired ? 2 : 1, blocks, THREADS, bytes, facts, stream,
-						   args);
+	return launch_clusters(kernel, args.paired ? 2 : 1, blocks, NARROW_THREADS_PER_BLOCK, bytes,
+						   facts, stream, args);
 }
 
 GpuaggCudaStatus

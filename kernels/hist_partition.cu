@@ -18,18 +18,17 @@
 #include "hist_kernels.cuh"
 #include "partition.cuh"
 
-#define ITEMS PART_ITEMS
-#define THREADS PART_THREADS
-
 /* Loads the values of a tile's bins; 0 for rows past the end. */
 static __device__ __forceinline__ void
-load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
+load_bins(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[PARTITION_ROWS_PER_THREAD])
 {
 	const int32_t *column = (const int32_t *) args.bins.column[0].values + base + threadIdx.x;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
-		bin[j] = base + j * THREADS + threadIdx.x < nrows ? __ldcs(column + j * THREADS) : 0;
+	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+		bin[j] = base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x < nrows ?
+			__ldcs(column + j * PARTITION_THREADS_PER_BLOCK) :
+			0;
 }
 
 /* Returns the value of bin 0 in the column. */
@@ -44,15 +43,16 @@ value_of_bin_0(const GpuaggBins &b)
  * bin.
  */
 static __device__ __forceinline__ u32
-bins_of_tile(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[ITEMS])
+bins_of_tile(const HistArgs &args, u64 base, u32 nrows, int32_t (&bin)[PARTITION_ROWS_PER_THREAD])
 {
 	u32 ok = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 	{
 		bin[j] = (int32_t) ((u32) bin[j] - value_of_bin_0(args.bins));
-		if (base + j * THREADS + threadIdx.x < nrows && (u32) bin[j] < (u32) args.bins.nbins)
+		if (base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x < nrows &&
+			(u32) bin[j] < (u32) args.bins.nbins)
 			ok |= 1u << j;
 	}
 	return ok;
@@ -69,8 +69,8 @@ count_rows_of_partitions(const HistArgs &args, int shift, u32 *count)
 	bool index = args.bins.kind == GPUAGG_BIN_INDEX;
 	u32 min = value_of_bin_0(args.bins), nbins = (u32) args.bins.nbins,
 		lead = ::min((u32) (-(uintptr_t) column % 16 / 4), args.nrows),
-		vectors = (args.nrows - lead) / 4, stride = gridDim.x * THREADS,
-		i = blockIdx.x * THREADS + threadIdx.x, outside = 0;
+		vectors = (args.nrows - lead) / 4, stride = gridDim.x * PARTITION_THREADS_PER_BLOCK,
+		i = blockIdx.x * PARTITION_THREADS_PER_BLOCK + threadIdx.x, outside = 0;
 	const int4 *vector = (const int4 *) (column + lead);
 	auto add = [&](int32_t v)
 	{
@@ -108,8 +108,9 @@ rows_were_exchanged(const HistArgs &args)
 
 /* Counts the rows of each partition in plan.start. */
 static __global__ void
-__launch_bounds__(THREADS, 2) count_partition_rows_kernel(const __grid_constant__ HistArgs args,
-														  const __grid_constant__ PartPlan plan)
+__launch_bounds__(PARTITION_THREADS_PER_BLOCK, PARTITION_COUNT_BLOCKS_PER_SM)
+	count_partition_rows_kernel(const __grid_constant__ HistArgs args,
+								const __grid_constant__ PartPlan plan)
 {
 	extern __shared__ __align__(16) char part_memory[];
 	u32 *count = (u32 *) part_memory;
@@ -242,17 +243,18 @@ template <> struct PartColumn<8>
  */
 template <int BYTES, bool MORE>
 static __global__ void
-__launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistArgs args,
-												  const __grid_constant__ PartPlan plan)
+__launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
+	scatter_rows_kernel(const __grid_constant__ HistArgs args,
+						const __grid_constant__ PartPlan plan)
 {
 	typedef typename PartColumn<BYTES>::type T;
 	PartTile t = {plan.parts, sizeof(u32), (u32) plan.stage_bytes};
 	PutBin put = {plan.bin, plan.narrow, plan.part_bins - 1};
 	bool numbers = BYTES == 4 && plan.row, column = BYTES != 0 && !numbers && plan.columns.n > 0;
 	T *out = numbers ? (T *) plan.row : column ? (T *) plan.columns.to[0] : nullptr;
-	u64 base = blockIdx.x * (u64) PART_TILE;
+	u64 base = blockIdx.x * (u64) PARTITION_TILE_ROWS;
 	u32 nrows;
-	int32_t bin[ITEMS];
+	int32_t bin[PARTITION_ROWS_PER_THREAD];
 
 	wait_for_predecessor();
 	let_successor_start();
@@ -261,10 +263,10 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 	nrows = plan.rows ? *plan.rows : args.nrows;
 	part_clear(t);
 	load_bins(args, base, nrows, bin);
-	for (; base < nrows; base += gridDim.x * (u64) PART_TILE)
+	for (; base < nrows; base += gridDim.x * (u64) PARTITION_TILE_ROWS)
 	{
-		u32 place[ITEMS];
-		T v[ITEMS];
+		u32 place[PARTITION_ROWS_PER_THREAD];
+		T v[PARTITION_ROWS_PER_THREAD];
 		u32 ok = bins_of_tile(args, base, nrows, bin);
 		u32 least = ~0u, most = 0;
 		PartRuns runs;
@@ -273,10 +275,10 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 			part_load<T>(ok, plan.columns.from[0], base, v);
 		else if (numbers)
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
-				v[j] = (T) (base + j * THREADS + threadIdx.x);
+			for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
+				v[j] = (T) (base + j * PARTITION_THREADS_PER_BLOCK + threadIdx.x);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 			if (ok >> j & 1)
 			{
 				u32 p = (u32) bin[j] >> plan.shift;
@@ -287,7 +289,7 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 			}
 		runs = part_reserve(t, plan.cursor, least, most);
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 			if (ok >> j & 1)
 			{
 				u32 p = (u32) bin[j] >> plan.shift;
@@ -298,7 +300,7 @@ __launch_bounds__(THREADS, 1) scatter_rows_kernel(const __grid_constant__ HistAr
 		part_stage<int32_t>(t.keys(), ok, place, bin);
 		if (out)
 			part_stage<T>(t.stage(), ok, place, v);
-		load_bins(args, base + gridDim.x * (u64) PART_TILE, nrows, bin);
+		load_bins(args, base + gridDim.x * (u64) PARTITION_TILE_ROWS, nrows, bin);
 		part_write<u32, T>(t, runs, put, out);
 		for (int c = column; MORE && c < plan.columns.n; c++)
 			part_move_column<BYTES>(t, runs.total, ok, place, plan.columns.from[c], base,
@@ -331,7 +333,8 @@ launch_scatter_rows(const HistArgs &args, const PartPlan &plan, const DeviceFact
 					 scatter_rows_kernel<0, true>;
 
 	CUDA_TRY(allow_shared(scatter, facts));
-	CUDA_TRY(launch_early(scatter, facts.sms, THREADS, bytes, facts, stream, args, plan));
+	CUDA_TRY(launch_early(scatter, facts.sms, PARTITION_THREADS_PER_BLOCK, bytes, facts, stream,
+						  args, plan));
 	return GPUAGG_CUDA_OK;
 }
 
@@ -370,8 +373,8 @@ hist_launch_partition_rows(const HistArgs &args, const PartPlan &plan, const Par
 	size_t bytes = plan.parts * sizeof(u32);
 
 	CUDA_TRY(allow_shared(count_partition_rows_kernel, facts));
-	CUDA_TRY(launch_early(count_partition_rows_kernel, 2 * facts.sms, THREADS, bytes, facts, stream,
-						  args, plan));
+	CUDA_TRY(launch_early(count_partition_rows_kernel, PARTITION_COUNT_BLOCKS_PER_SM * facts.sms,
+						  PARTITION_THREADS_PER_BLOCK, bytes, facts, stream, args, plan));
 	CUDA_TRY(launch_early(plan_partition_items_kernel, 1, 1024, 0, facts, stream, plan));
 	CUDA_TRY(launch_early(clear_split_limbs_kernel, 2 * facts.sms, 512, 0, facts, stream, args));
 	return groups.parts ? launch_two_scatters(args, plan, groups, facts, stream) :

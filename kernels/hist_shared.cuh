@@ -197,7 +197,7 @@ add_fix_digits(const HistArgs &args, const HistSlot &slot, int e0, u32 *p, u32 p
 	double r = __longlong_as_double(bits);
 	u32 d[FIX_MAX_DIGITS];
 
-	if (bits == 1ULL << 63) /* the identity */
+	if (bits == 1ULL << 63) /* -0, the identity */
 		return true;
 	if (((u32) (bits >> 32) & 0x7fffffff) >= fix_high_word_limit(e0, slot.max_shift))
 		return false;

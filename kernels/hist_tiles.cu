@@ -80,7 +80,7 @@ columns_bytes(const HistArgs &args)
 	for (int s = 0; s < args.nslots; s++)
 		if (args.slot[s].x.values && !args.slot[s].repeats_x)
 			bytes += hist_type_bytes(args.slot[s].x.type);
-	return tile_threads(args.tiles) * TILE_ITEMS * bytes;
+	return tile_threads(args.tiles) * TILES_ROWS_PER_THREAD * bytes;
 }
 
 GpuaggCudaStatus

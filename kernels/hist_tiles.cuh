@@ -26,13 +26,13 @@
 #include "hist_add.cuh"
 #include "hist_tiles_table.cuh"
 
-#define ALL_ITEMS ((1u << ITEMS) - 1)
+#define ALL_ITEMS ((1u << TILES_ROWS_PER_THREAD) - 1)
 /* Rows of a warp in a tile. */
-#define LINE_ROWS (32 * ITEMS)
+#define LINE_ROWS (32 * TILES_ROWS_PER_THREAD)
 /* Values and states of a thread's rows, these two bits each: a state of all rows is one number. */
 struct Lanes
 {
-	int64_t v[ITEMS];
+	int64_t v[TILES_ROWS_PER_THREAD];
 	u32 s;
 };
 
@@ -53,7 +53,7 @@ rows_of_state(u32 states, u32 state)
 	u32 bits = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		bits |= states >> LANE_BITS * j & state ? 1u << j : 0;
 	return bits;
 }
@@ -68,12 +68,12 @@ rows_of_values(u32 states)
 
 /* The rows whose value is not 0. */
 static __device__ __forceinline__ u32
-rows_of_truth(const int64_t (&v)[ITEMS])
+rows_of_truth(const int64_t (&v)[TILES_ROWS_PER_THREAD])
 {
 	u32 bits = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		bits |= v[j] != 0 ? 1u << j : 0;
 	return bits;
 }
@@ -206,14 +206,14 @@ fetch(const Tile &tile, const void *values, int width, int piece, u32 tile_rows)
 /* Values as registers of programs have them. */
 template <int THREADS>
 static __device__ __forceinline__ void
-load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
+load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[TILES_ROWS_PER_THREAD])
 {
 	bool staged = c.staged != NOT_STAGED;
 
 	if (!staged && tile.there != ALL_ITEMS)
 	{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		{
 			v[j] = 0;
 			if (tile.there >> j & 1)
@@ -228,17 +228,17 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 		case GPUAGG_VALUE_I8:
 		{
 			u32 w = staged ? *(const u32 *) (tile.stage + (c.staged + tile.thread * 4)) :
-							 fetch<u32>(tile, c.values, 1, 0, THREADS * ITEMS);
+							 fetch<u32>(tile, c.values, 1, 0, THREADS * TILES_ROWS_PER_THREAD);
 
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				v[j] = (int8_t) (w >> 8 * j);
 			break;
 		}
 		case GPUAGG_VALUE_I16:
 		{
 			uint2 w = staged ? *(const uint2 *) (tile.stage + (c.staged + tile.thread * 8)) :
-							   fetch<uint2>(tile, c.values, 2, 0, THREADS * ITEMS);
+							   fetch<uint2>(tile, c.values, 2, 0, THREADS * TILES_ROWS_PER_THREAD);
 
 			v[0] = (int16_t) w.x;
 			v[1] = (int16_t) (w.x >> 16);
@@ -250,7 +250,7 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 		case GPUAGG_VALUE_F32:
 		{
 			int4 w = staged ? staged_int4(tile, c.staged) :
-							  fetch<int4>(tile, c.values, 4, 0, THREADS * ITEMS);
+							  fetch<int4>(tile, c.values, 4, 0, THREADS * TILES_ROWS_PER_THREAD);
 			int64_t mask = c.type == GPUAGG_VALUE_F32 ? INT64_C(0xffffffff) : INT64_C(-1);
 
 			v[0] = w.x & mask;
@@ -265,8 +265,9 @@ load_values(const Tile<THREADS> &tile, const Source &c, int64_t (&v)[ITEMS])
 
 #pragma unroll
 			for (int half = 0; half < 2; half++)
-				w[half] = staged ? staged_int8(tile, c.staged, half) :
-								   fetch<ulonglong2>(tile, c.values, 8, half, THREADS * ITEMS);
+				w[half] = staged ?
+					staged_int8(tile, c.staged, half) :
+					fetch<ulonglong2>(tile, c.values, 8, half, THREADS * TILES_ROWS_PER_THREAD);
 			v[0] = w[0].x;
 			v[1] = w[0].y;
 			v[2] = w[1].x;
@@ -293,15 +294,15 @@ load_filter(const Tile<THREADS> &tile, const uint8_t *filter)
 
 	if (tile.there == ALL_ITEMS)
 	{
-		u32 w = fetch<u32>(tile, filter, 1, 0, THREADS * ITEMS);
+		u32 w = fetch<u32>(tile, filter, 1, 0, THREADS * TILES_ROWS_PER_THREAD);
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			bits |= (w >> 8 * j & 0xff) ? 1u << j : 0;
 		return bits;
 	}
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		if ((tile.there >> j & 1) && filter[tile.row + j])
 			bits |= 1u << j;
 	return bits;
@@ -328,7 +329,7 @@ get_column(const Tile<THREADS> &tile, const Source &c, Lanes &to)
 		u32 valid = load_validity(tile, c.validity);
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			to.s |= (valid >> j & 1 ? VECTOR_VALUE : VECTOR_NULL) << LANE_BITS * j;
 	}
 	load_values(tile, c, to.v);
@@ -351,7 +352,7 @@ get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
 			const VectorConstant &c = tile.table->constant[number];
 
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				to.v[j] = c.bits;
 			to.s = c.state * ALL_STATES;
 			break;
@@ -393,7 +394,7 @@ get_operand(const Tile<THREADS> &tile, u32 word, const Lanes &last, Lanes &to)
 			break;
 		default: /* there is none */
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				to.v[j] = 0;
 	}
 }
@@ -407,7 +408,7 @@ look_up(const Tile<THREADS> &tile, u32 table, const Lanes &a, Lanes &to)
 
 	to.s = 0;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		VectorCell cell =
 			vector_table_cell(t, p->cells, p->cell_states, a.v[j], (uint8_t) lane_state(a.s, j));
@@ -423,20 +424,21 @@ static __device__ __forceinline__ void
 apply_any(const VectorInstruction &in, const VectorConstant *list, const Lanes &a, const Lanes &b,
 		  const Lanes &c, Lanes &r)
 {
-	uint8_t sa[ITEMS], sb[ITEMS], sc[ITEMS], sr[ITEMS];
+	uint8_t sa[TILES_ROWS_PER_THREAD], sb[TILES_ROWS_PER_THREAD], sc[TILES_ROWS_PER_THREAD],
+		sr[TILES_ROWS_PER_THREAD];
 	VectorOperand oa = {a.v, sa, 0, 0}, ob = {b.v, sb, 0, 0}, oc = {c.v, sc, 0, 0};
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		sa[j] = STATES ? (uint8_t) lane_state(a.s, j) : VECTOR_VALUE;
 		sb[j] = STATES ? (uint8_t) lane_state(b.s, j) : VECTOR_VALUE;
 		sc[j] = STATES ? (uint8_t) lane_state(c.s, j) : VECTOR_VALUE;
 	}
-	vector_apply(&in, list, oa, ob, oc, r.v, sr, 0, 1, ITEMS);
+	vector_apply(&in, list, oa, ob, oc, r.v, sr, 0, 1, TILES_ROWS_PER_THREAD);
 	r.s = 0;
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		r.s |= (u32) sr[j] << LANE_BITS * j;
 }
 
@@ -560,13 +562,13 @@ rows_that_count(const Tile<THREADS> &tile, const Lanes &last, Conditions &condit
 /* As find_bins. */
 template <int THREADS>
 static __device__ __forceinline__ u32
-tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32_t (&bin)[ITEMS],
-		  u32 &outside)
+tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok,
+		  int32_t (&bin)[TILES_ROWS_PER_THREAD], u32 &outside)
 {
 	u32 out = 0;
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		bin[j] = 0;
 #pragma unroll 1
 	for (int c = 0; c < nkeys; c++)
@@ -580,7 +582,7 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 		if (!null_bin)
 			ok &= valid;
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		{
 			u64 k = (u64) x.v[j] - (u64) key.min;
 			bool is_value = valid >> j & 1;
@@ -598,12 +600,13 @@ tile_bins(const Tile<THREADS> &tile, int nkeys, const Lanes &last, u32 ok, int32
 /* ---- operators ---------------------------------------------------------------------- */
 
 static __device__ __forceinline__ void
-tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+tile_maxima(int op, const FastShared &place, const u32 (&at)[TILES_ROWS_PER_THREAD],
+			const u64 (&v)[TILES_ROWS_PER_THREAD], u32 in)
 {
-	u32 code[ITEMS];
+	u32 code[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		code[j] = (u32) max_code(op, v[j]);
 	add_maxima(place, at, code, in);
 }
@@ -611,84 +614,86 @@ tile_maxima(int op, const FastShared &place, const u32 (&at)[ITEMS], const u64 (
 template <int DIGITS>
 static __device__ __forceinline__ void
 tile_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place, int e0,
-		   const u32 (&at)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+		   const u32 (&at)[TILES_ROWS_PER_THREAD], const u64 (&v)[TILES_ROWS_PER_THREAD], u32 in)
 {
 	FixWindow<DIGITS> window(e0, args.slot[fast.slot].max_shift);
 	HotBin<DIGITS> none = {NO_BIN, 0, {}};
-	double x[ITEMS];
+	double x[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 		x[j] = __longlong_as_double(v[j]);
-	add_fixes<DIGITS, ITEMS, false>(args, fast, place, window, at, x, in, 0, none);
+	add_fixes<DIGITS, TILES_ROWS_PER_THREAD, false>(args, fast, place, window, at, x, in, 0, none);
 }
 
 /* Deviations and squares, whose code is long: row after row. */
 static __device__ __forceinline__ void
 tile_squares(const HistArgs &args, int s, const FastShared &place, int e0,
-			 const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+			 const int32_t (&bin)[TILES_ROWS_PER_THREAD], const u64 (&v)[TILES_ROWS_PER_THREAD],
+			 u32 in)
 {
 	const HistSlot &slot = args.slot[s];
-	u64 lo[ITEMS], hi[ITEMS];
+	u64 lo[TILES_ROWS_PER_THREAD], hi[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		lo[j] = v[j];
 		hi[j] = 0;
 	}
-	for_each_row_of_warp<ITEMS>(in, bin, lo, hi,
-								[&](bool has, int32_t b, u64 l, u64 h)
-								{
-									u32 at = ((u32) b << place.log2_copies) | place.copy;
-									bool out_of_window = false;
+	for_each_row_of_warp<TILES_ROWS_PER_THREAD>(
+		in, bin, lo, hi,
+		[&](bool has, int32_t b, u64 l, u64 h)
+		{
+			u32 at = ((u32) b << place.log2_copies) | place.copy;
+			bool out_of_window = false;
 
-									if (slot.form == HIST_INTSQ)
-									{
-										if (has)
-											add_square(slot, place.words + at, place.plane, l);
-									}
-									else
-									{
-										FixValue f;
-										bool fits = fix_from_double(l, e0, slot.max_shift, f);
-										u32 address = place.words_at + at * (u32) sizeof(u32),
-											plane = place.plane * (u32) sizeof(u32);
+			if (slot.form == HIST_INTSQ)
+			{
+				if (has)
+					add_square(slot, place.words + at, place.plane, l);
+			}
+			else
+			{
+				FixValue f;
+				bool fits = fix_from_double(l, e0, slot.max_shift, f);
+				u32 address = place.words_at + at * (u32) sizeof(u32),
+					plane = place.plane * (u32) sizeof(u32);
 
-										if (has && fits && slot.digit_bits == 24)
-											add_moments<24>(args, slot, (u32) b, address, plane, f);
-										else if (has && fits)
-											add_moments<28>(args, slot, (u32) b, address, plane, f);
-										out_of_window = has && !fits;
-										__syncwarp();
-									}
-									if (__any_sync(~0u, out_of_window))
-										change_rows<CHANGE_OUT_OF_WINDOW>(
-											args, s, bin_in_block_copy(args, s, b), out_of_window,
-											l, h);
-								});
+				if (has && fits && slot.digit_bits == 24)
+					add_moments<24>(args, slot, (u32) b, address, plane, f);
+				else if (has && fits)
+					add_moments<28>(args, slot, (u32) b, address, plane, f);
+				out_of_window = has && !fits;
+				__syncwarp();
+			}
+			if (__any_sync(~0u, out_of_window))
+				change_rows<CHANGE_OUT_OF_WINDOW>(args, s, bin_in_block_copy(args, s, b),
+												  out_of_window, l, h);
+		});
 }
 
 template <int KERNEL>
 static __device__ __forceinline__ void
 add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
-		 const u32 (&at)[ITEMS], const int32_t (&bin)[ITEMS], const u64 (&v)[ITEMS], u32 in)
+		 const u32 (&at)[TILES_ROWS_PER_THREAD], const int32_t (&bin)[TILES_ROWS_PER_THREAD],
+		 const u64 (&v)[TILES_ROWS_PER_THREAD], u32 in)
 {
 	FastArgs fast = {{}, -1, -1, s};
 
 	if (tile == TILE_COUNT)
 	{
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			if (in >> j & 1)
 				shared_count(place.words_at + at[j] * (u32) sizeof(u32));
 	}
 	else if (tile == TILE_INT_I32)
 	{
-		int32_t w[ITEMS];
+		int32_t w[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-		for (int j = 0; j < ITEMS; j++)
+		for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 			w[j] = (int32_t) v[j];
 		add_integers(args, fast, place, at, w, in);
 	}
@@ -718,14 +723,14 @@ add_slot(const HistArgs &args, int s, int tile, const FastShared &place, int e0,
 template <int KERNEL, int THREADS>
 static __device__ __forceinline__ void
 add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const int *window, int lc,
-		  const Lanes &last, const int32_t (&bin)[ITEMS], u32 ok)
+		  const Lanes &last, const int32_t (&bin)[TILES_ROWS_PER_THREAD], u32 ok)
 {
 	u32 plane = args.pass_bins << lc, copy = tile.thread & ((1u << lc) - 1), valid = ALL_ITEMS;
-	u32 at[ITEMS];
-	u64 v[ITEMS];
+	u32 at[TILES_ROWS_PER_THREAD];
+	u64 v[TILES_ROWS_PER_THREAD];
 
 #pragma unroll
-	for (int j = 0; j < ITEMS; j++)
+	for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 	{
 		at[j] = ((u32) bin[j] << lc) | copy;
 		v[j] = 0;
@@ -747,11 +752,11 @@ add_slots(const HistArgs &args, const Tile<THREADS> &tile, u32 *shared, const in
 			get_operand(tile, slot.word, last, x);
 			valid = rows_of_values(x.s);
 #pragma unroll
-			for (int j = 0; j < ITEMS; j++)
+			for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 				v[j] = (u64) x.v[j];
 			if (KERNEL != TILES_LIGHT && (slot.what & SLOT_F32))
 #pragma unroll
-				for (int j = 0; j < ITEMS; j++)
+				for (int j = 0; j < TILES_ROWS_PER_THREAD; j++)
 					v[j] = __double_as_longlong((double) __uint_as_float((u32) x.v[j]));
 		}
 		in &= valid;
@@ -820,7 +825,7 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 	for (; line < end; line += THREADS / 32)
 	{
 		Lanes last = Lanes();
-		int32_t bin[ITEMS];
+		int32_t bin[TILES_ROWS_PER_THREAD];
 		Conditions conditions;
 		u32 ok;
 
@@ -831,10 +836,10 @@ __launch_bounds__(THREADS, 1) tiles_kernel(const __grid_constant__ HistArgs args
 		copy_ahead(tile, stages + stage, line + THREADS / 32, end, args.nrows);
 		asm volatile("cp.async.wait_group 1;" : : : "memory");
 		__syncwarp();
-		tile.row = line * LINE_ROWS + tile.thread % 32 * ITEMS;
-		tile.there = tile.row >= args.nrows ? 0 :
-			args.nrows - tile.row >= ITEMS  ? ALL_ITEMS :
-											  (1u << (args.nrows - tile.row)) - 1;
+		tile.row = line * LINE_ROWS + tile.thread % 32 * TILES_ROWS_PER_THREAD;
+		tile.there = tile.row >= args.nrows                ? 0 :
+			args.nrows - tile.row >= TILES_ROWS_PER_THREAD ? ALL_ITEMS :
+															 (1u << (args.nrows - tile.row)) - 1;
 		tile.more = line + THREADS / 32 < end;
 		ok = tile.there;
 		if (args.bins.filter)

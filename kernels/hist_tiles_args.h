@@ -16,13 +16,13 @@ enum TileKernel
 };
 
 /* Rows of a thread in a tile. */
-#define TILE_ITEMS 4
+#define TILES_ROWS_PER_THREAD 4
 
 /* Threads of a block, as registers allow. */
 static constexpr __host__ __device__ int
 tile_threads(int kernel)
 {
-	return kernel == TILES_LIGHT ? 1024 : HIST_THREADS;
+	return kernel == TILES_LIGHT ? TILES_LIGHT_THREADS_PER_BLOCK : TILES_THREADS_PER_BLOCK;
 }
 
 /* A kernel. */

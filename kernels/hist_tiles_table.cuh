@@ -9,9 +9,6 @@
 #include "hist_change.cuh"
 #include "hist_tiles_args.h"
 
-/* Rows of a thread in a tile. */
-#define ITEMS TILE_ITEMS
-
 #define MOST_STAGED 16
 #define NOT_STAGED (~0u)
 
@@ -102,7 +99,8 @@ struct alignas(16) TileTable
 static __host__ __device__ __forceinline__ size_t
 program_bytes(const HistArgs &args, int threads)
 {
-	return sizeof(TileTable) + (size_t) args.temporaries * threads * (ITEMS * 8 + 1);
+	return sizeof(TileTable) +
+		(size_t) args.temporaries * threads * (TILES_ROWS_PER_THREAD * 8 + 1);
 }
 
 static __host__ __device__ __forceinline__ size_t
@@ -293,7 +291,7 @@ make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 		t.table[i] = p.tables[i];
 	__syncthreads();
 	if (i < 32)
-		stage_columns(args, p, blockDim.x * ITEMS, room, t);
+		stage_columns(args, p, blockDim.x * TILES_ROWS_PER_THREAD, room, t);
 	__syncthreads();
 	for (u32 k = i; k < p.steps.ninstructions; k += blockDim.x)
 		t.step[k] = make_step(t, p.steps.instructions[k]);

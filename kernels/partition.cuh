@@ -19,9 +19,7 @@
  * The larger the tile, the longer the runs, and the fewer lines of memory are
  * written in two parts.
  */
-#define PART_THREADS 512
-#define PART_ITEMS 16
-#define PART_TILE (PART_THREADS * PART_ITEMS)
+#define PARTITION_TILE_ROWS (PARTITION_THREADS_PER_BLOCK * PARTITION_ROWS_PER_THREAD)
 
 /* 16 bytes aligned to 8. */
 struct Pair
@@ -52,13 +50,13 @@ struct PartTile
 	__device__ __forceinline__ char *
 	stage() const
 	{
-		return keys() + PART_TILE * key_bytes;
+		return keys() + PARTITION_TILE_ROWS * key_bytes;
 	}
 	/* rows, then first place of a partition */
 	__device__ __forceinline__ u32 *
 	count() const
 	{
-		return (u32 *) (stage() + PART_TILE * stage_bytes);
+		return (u32 *) (stage() + PARTITION_TILE_ROWS * stage_bytes);
 	}
 	/* from places to rows in device memory */
 	__device__ __forceinline__ u32 *
@@ -84,7 +82,7 @@ struct PartTile
 static inline __host__ __device__ size_t
 part_tile_bytes(int key_bytes, int stage_bytes, size_t parts)
 {
-	return (size_t) PART_TILE * (key_bytes + stage_bytes + sizeof(uint16_t)) +
+	return (size_t) PARTITION_TILE_ROWS * (key_bytes + stage_bytes + sizeof(uint16_t)) +
 		2 * (parts + 1) * sizeof(u32);
 }
 
@@ -114,7 +112,7 @@ part_clear(const PartTile &t)
 {
 	u32 *count = t.count();
 
-	for (u32 p = threadIdx.x; p < t.parts; p += PART_THREADS)
+	for (u32 p = threadIdx.x; p < t.parts; p += PARTITION_THREADS_PER_BLOCK)
 		count[p] = 0;
 	if (threadIdx.x == 0)
 		t.range()[0] = ~0u, t.range()[1] = 0;
@@ -140,7 +138,7 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 	u32 *count = t.count(), *delta = t.delta();
 	PartRuns runs = {0, 0, t.parts};
 
-	if (t.parts > PART_THREADS)
+	if (t.parts > PARTITION_THREADS_PER_BLOCK)
 	{
 		least = __reduce_min_sync(~0u, least);
 		most = __reduce_max_sync(~0u, most);
@@ -151,14 +149,15 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 		}
 	}
 	__syncthreads();
-	if (t.parts > PART_THREADS)
+	if (t.parts > PARTITION_THREADS_PER_BLOCK)
 	{
 		runs.from = min(t.range()[0], t.parts);
 		runs.to = t.range()[1] + 1;
 	}
 
 	u32 n = runs.to > runs.from ? runs.to - runs.from : 0,
-		each = (n + PART_THREADS - 1) / PART_THREADS, from = runs.from + min(threadIdx.x * each, n),
+		each = (n + PARTITION_THREADS_PER_BLOCK - 1) / PARTITION_THREADS_PER_BLOCK,
+		from = runs.from + min(threadIdx.x * each, n),
 		to = runs.from + min((threadIdx.x + 1) * each, n), sum = 0, before;
 
 	for (u32 p = from; p < to; p++)
@@ -180,22 +179,22 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 /* Values of a column for the tile's rows that take part: a bit of `ok` an item. */
 template <typename T>
 static __device__ __forceinline__ void
-part_load(u32 ok, const void *from, u64 base, T (&v)[PART_ITEMS])
+part_load(u32 ok, const void *from, u64 base, T (&v)[PARTITION_ROWS_PER_THREAD])
 {
 	const T *in = (const T *) from + base + threadIdx.x;
 
 #pragma unroll
-	for (int j = 0; j < PART_ITEMS; j++)
+	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 		if (ok >> j & 1)
-			v[j] = in[j * PART_THREADS];
+			v[j] = in[j * PARTITION_THREADS_PER_BLOCK];
 }
 
 /* After part_reserve: ranks within their partition, which is above them, to places in the stage. */
 static __device__ __forceinline__ void
-part_places(const PartTile &t, u32 ok, u32 (&place)[PART_ITEMS])
+part_places(const PartTile &t, u32 ok, u32 (&place)[PARTITION_ROWS_PER_THREAD])
 {
 #pragma unroll
-	for (int j = 0; j < PART_ITEMS; j++)
+	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 		if (ok >> j & 1)
 		{
 			u32 p = place[j] >> 16;
@@ -207,12 +206,13 @@ part_places(const PartTile &t, u32 ok, u32 (&place)[PART_ITEMS])
 
 template <typename T>
 static __device__ __forceinline__ void
-part_stage(char *stage, u32 ok, const u32 (&place)[PART_ITEMS], const T (&v)[PART_ITEMS])
+part_stage(char *stage, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
+		   const T (&v)[PARTITION_ROWS_PER_THREAD])
 {
 	T *staged = (T *) stage;
 
 #pragma unroll
-	for (int j = 0; j < PART_ITEMS; j++)
+	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 		if (ok >> j & 1)
 			staged[place[j]] = v[j];
 }
@@ -247,7 +247,7 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 
 	__syncthreads();
 #pragma unroll
-	for (int h = 0; h < PART_ITEMS; h += GROUP)
+	for (int h = 0; h < PARTITION_ROWS_PER_THREAD; h += GROUP)
 	{
 		K k[GROUP];
 		T v[GROUP];
@@ -256,7 +256,7 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
 		{
-			u32 i = (h + j) * PART_THREADS + threadIdx.x;
+			u32 i = (h + j) * PARTITION_THREADS_PER_BLOCK + threadIdx.x;
 
 			if (i < runs.total)
 			{
@@ -268,7 +268,7 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 		}
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
-			if ((h + j) * PART_THREADS + threadIdx.x < runs.total)
+			if ((h + j) * PARTITION_THREADS_PER_BLOCK + threadIdx.x < runs.total)
 			{
 				put(to[j], k[j]);
 				if (out)
@@ -276,7 +276,7 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 			}
 	}
 	/* first places were read before the barrier */
-	for (u32 p = runs.from + threadIdx.x; p < runs.to; p += PART_THREADS)
+	for (u32 p = runs.from + threadIdx.x; p < runs.to; p += PARTITION_THREADS_PER_BLOCK)
 		t.count()[p] = 0;
 	if (threadIdx.x == 0)
 		t.range()[0] = ~0u, t.range()[1] = 0;
@@ -286,22 +286,22 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 /* A further column through the stage. */
 template <typename T>
 static __device__ __forceinline__ void
-part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], const void *from,
-		  u64 base, void *to)
+part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
+		  const void *from, u64 base, void *to)
 {
 	constexpr int GROUP = sizeof(T) <= 8 ? 8 : 4;
 	const T *in = (const T *) from + base + threadIdx.x;
 	T *staged = (T *) t.stage(), *out = (T *) to;
 
 #pragma unroll
-	for (int h = 0; h < PART_ITEMS; h += GROUP)
+	for (int h = 0; h < PARTITION_ROWS_PER_THREAD; h += GROUP)
 	{
 		T v[GROUP];
 
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
 			if (ok >> (h + j) & 1)
-				v[j] = in[(h + j) * PART_THREADS];
+				v[j] = in[(h + j) * PARTITION_THREADS_PER_BLOCK];
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
 			if (ok >> (h + j) & 1)
@@ -309,7 +309,7 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], 
 	}
 	__syncthreads();
 #pragma unroll
-	for (int h = 0; h < PART_ITEMS; h += GROUP)
+	for (int h = 0; h < PARTITION_ROWS_PER_THREAD; h += GROUP)
 	{
 		T w[GROUP];
 		u32 at[GROUP];
@@ -317,7 +317,7 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], 
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
 		{
-			u32 i = (h + j) * PART_THREADS + threadIdx.x;
+			u32 i = (h + j) * PARTITION_THREADS_PER_BLOCK + threadIdx.x;
 
 			if (i < total)
 			{
@@ -327,7 +327,7 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], 
 		}
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
-			if ((h + j) * PART_THREADS + threadIdx.x < total)
+			if ((h + j) * PARTITION_THREADS_PER_BLOCK + threadIdx.x < total)
 				out[at[j]] = w[j];
 	}
 	__syncthreads();
@@ -339,8 +339,9 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS], 
  */
 template <int BYTES>
 static __device__ __forceinline__ void
-part_move_column(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PART_ITEMS],
-				 const void *from, u64 base, void *out, int bytes)
+part_move_column(const PartTile &t, u32 total, u32 ok,
+				 const u32 (&place)[PARTITION_ROWS_PER_THREAD], const void *from, u64 base,
+				 void *out, int bytes)
 {
 	if constexpr (BYTES == 4)
 		part_move<u32>(t, total, ok, place, from, base, out);

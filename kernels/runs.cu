@@ -14,13 +14,12 @@
 #include <thrust/iterator/transform_iterator.h>
 
 #include "common.cuh"
+#include "tuning.h"
 
-#define THREADS 256
-#define WARPS (THREADS / 32)
+#define RUNS_WARPS_PER_BLOCK (RUNS_THREADS_PER_BLOCK / 32)
 /* Rows of a lane, and of a warp, in one step. */
-#define ROWS 8
-#define STEP (32 * ROWS)
-#define BLOCKS_PER_SM 4
+#define RUNS_ROWS_PER_LANE 8
+#define RUNS_ROWS_PER_STEP (32 * RUNS_ROWS_PER_LANE)
 
 /* ---- numbers of runs ------------------------------------------------------------ */
 
@@ -80,7 +79,7 @@ sort_rows(const T *keys, int64_t n, int bits, T *sorted, uint32_t *order, void *
 											 bits, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
-	number_rows<<<2048, THREADS, 0, stream>>>(n, rows);
+	number_rows<<<RUNS_NUMBER_ROWS_BLOCKS, RUNS_THREADS_PER_BLOCK, 0, stream>>>(n, rows);
 	CUDA_TRY_LAUNCH("number_rows");
 	CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, sorted, rows, order, (int) n, 0,
 											 bits, stream));
@@ -107,8 +106,8 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 /* Eight rows of a column: integers extended, floats as their bits. */
 struct Eight
 {
-	int64_t lo[ROWS];
-	int64_t hi[ROWS];
+	int64_t lo[RUNS_ROWS_PER_LANE];
+	int64_t hi[RUNS_ROWS_PER_LANE];
 };
 
 template <typename T>
@@ -117,7 +116,7 @@ load_together(const void *values, int64_t row, Eight &e)
 {
 	union
 	{
-		T value[ROWS];
+		T value[RUNS_ROWS_PER_LANE];
 		uint2 piece[sizeof(T)];
 	} u;
 
@@ -125,7 +124,7 @@ load_together(const void *values, int64_t row, Eight &e)
 	for (unsigned i = 0; i < sizeof(T); i++)
 		u.piece[i] = __ldcs((const uint2 *) ((const T *) values + row) + i);
 #pragma unroll
-	for (int j = 0; j < ROWS; j++)
+	for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
 	{
 		e.lo[j] = (int64_t) u.value[j];
 		e.hi[j] = (int64_t) u.value[j] >> 63;
@@ -144,7 +143,7 @@ static __device__ __forceinline__ void
 load_wide(const GpuaggColumn &c, const int64_t *row, uint32_t ok, Eight &e)
 {
 #pragma unroll
-	for (int j = 0; j < ROWS; j++)
+	for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
 		if (ok >> j & 1)
 		{
 			e.lo[j] = ((const int64_t *) c.values)[2 * row[j]];
@@ -174,7 +173,7 @@ load_eight(const GpuaggColumn &c, const int64_t *row, uint32_t ok, bool together
 		}
 	else
 #pragma unroll
-		for (int j = 0; j < ROWS; j++)
+		for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
 			if (ok >> j & 1)
 			{
 				e.lo[j] = load_one(c, row[j]);
@@ -281,12 +280,12 @@ rows_that_count(const RunsArgs &a, const int64_t *row, uint32_t ok)
 	{
 		if (filters[k])
 #pragma unroll
-			for (int j = 0; j < ROWS; j++)
+			for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
 				if ((ok >> j & 1) && !filters[k][row[j]])
 					ok &= ~(1u << j);
 		if (bitmaps[k])
 #pragma unroll
-			for (int j = 0; j < ROWS; j++)
+			for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
 				if ((ok >> j & 1) && !bit_at(bitmaps[k], row[j]))
 					ok &= ~(1u << j);
 	}
@@ -343,7 +342,7 @@ fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32
 	f.seen = false;
 	f.first = f.open = Op::identity();
 #pragma unroll
-	for (int j = 0; j < ROWS; j++)
+	for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
 	{
 		if (heads >> j & 1)
 		{
@@ -430,11 +429,11 @@ join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op
 
 template <class Op>
 static __global__ void
-__launch_bounds__(THREADS) runs_kernel(const __grid_constant__ RunsArgs a)
+__launch_bounds__(RUNS_THREADS_PER_BLOCK) runs_kernel(const __grid_constant__ RunsArgs a)
 {
 	const GpuaggRuns &g = a.runs;
 	int lane = threadIdx.x % 32;
-	int chunk = blockIdx.x * WARPS + threadIdx.x / 32;
+	int chunk = blockIdx.x * RUNS_WARPS_PER_BLOCK + threadIdx.x / 32;
 	int64_t begin = chunk * a.chunk_rows;
 	int64_t end = begin + a.chunk_rows < g.nrows ? begin + a.chunk_rows : g.nrows;
 	Walk<Op> walk = {Op::identity(), false};
@@ -442,16 +441,18 @@ __launch_bounds__(THREADS) runs_kernel(const __grid_constant__ RunsArgs a)
 
 	if (chunk >= a.chunks)
 		return;
-	for (int64_t base = begin; base < end; base += STEP)
+	for (int64_t base = begin; base < end; base += RUNS_ROWS_PER_STEP)
 	{
-		int64_t r0 = base + lane * ROWS;
+		int64_t r0 = base + lane * RUNS_ROWS_PER_LANE;
 		bool there = r0 < g.nrows;
 		uint32_t word = there ? g.heads[r0 / 32] : 0;
 		uint32_t low = word & ((1u << (r0 % 32)) - 1);
 		int64_t run = there ? g.before[r0 / 32] + __popc(low) - 1 : 0;
 		uint32_t heads = word >> (r0 % 32) & 0xff;
-		uint32_t ok = !there ? 0 : g.nrows - r0 >= ROWS ? 0xff : (1u << (g.nrows - r0)) - 1;
-		int64_t row[ROWS];
+		uint32_t ok = !there                   ? 0 :
+			g.nrows - r0 >= RUNS_ROWS_PER_LANE ? 0xff :
+												 (1u << (g.nrows - r0)) - 1;
+		int64_t row[RUNS_ROWS_PER_LANE];
 		bool together = ok == 0xff && g.order == nullptr;
 		Eight x, y;
 		Fold<Op> f;
@@ -459,7 +460,7 @@ __launch_bounds__(THREADS) runs_kernel(const __grid_constant__ RunsArgs a)
 		if (base == begin && lane == 0)
 			a.head_run[chunk] = (int32_t) run;
 #pragma unroll
-		for (int j = 0; j < ROWS; j++)
+		for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
 			row[j] = g.order && (ok >> j & 1) ? g.order[r0 + j] : r0 + j;
 		ok = rows_that_count(a, row, ok);
 		if (Op::id != MONOID_COUNT && ok)
@@ -486,11 +487,11 @@ __launch_bounds__(THREADS) runs_kernel(const __grid_constant__ RunsArgs a)
  */
 template <class Op>
 static __global__ void
-__launch_bounds__(THREADS) join_chunks_kernel(const __grid_constant__ RunsArgs a)
+__launch_bounds__(RUNS_THREADS_PER_BLOCK) join_chunks_kernel(const __grid_constant__ RunsArgs a)
 {
 	typedef typename Op::State State;
 	int lane = threadIdx.x % 32;
-	int owner = (int) (blockIdx.x * WARPS + threadIdx.x / 32) - 1;
+	int owner = (int) (blockIdx.x * RUNS_WARPS_PER_BLOCK + threadIdx.x / 32) - 1;
 	State all = Op::identity();
 	int32_t run;
 	int error = 0;
@@ -531,9 +532,11 @@ template <class Op>
 static GpuaggCudaStatus
 launch(const RunsArgs &a, cudaStream_t stream)
 {
-	runs_kernel<Op><<<(a.chunks + WARPS - 1) / WARPS, THREADS, 0, stream>>>(a);
+	runs_kernel<Op><<<(a.chunks + RUNS_WARPS_PER_BLOCK - 1) / RUNS_WARPS_PER_BLOCK,
+					  RUNS_THREADS_PER_BLOCK, 0, stream>>>(a);
 	CUDA_TRY_LAUNCH("runs_kernel");
-	join_chunks_kernel<Op><<<(a.chunks + WARPS) / WARPS, THREADS, 0, stream>>>(a);
+	join_chunks_kernel<Op><<<(a.chunks + RUNS_WARPS_PER_BLOCK) / RUNS_WARPS_PER_BLOCK,
+							 RUNS_THREADS_PER_BLOCK, 0, stream>>>(a);
 	CUDA_TRY_LAUNCH("join_chunks_kernel");
 	return GPUAGG_CUDA_OK;
 }
@@ -599,11 +602,12 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	if (!slot_is_read(*slot, a.pairs))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	most = (int64_t) facts->sms * BLOCKS_PER_SM * WARPS;
+	most = (int64_t) facts->sms * RUNS_BLOCKS_PER_SM * RUNS_WARPS_PER_BLOCK;
 	a.runs = *runs;
 	a.slot = *slot;
 	a.errors = errors;
-	a.chunk_rows = ((runs->nrows + most - 1) / most + STEP - 1) / STEP * STEP;
+	a.chunk_rows = ((runs->nrows + most - 1) / most + RUNS_ROWS_PER_STEP - 1) / RUNS_ROWS_PER_STEP *
+		RUNS_ROWS_PER_STEP;
 	a.chunks = runs->nrows == 0 ? 0 : (int) ((runs->nrows + a.chunk_rows - 1) / a.chunk_rows);
 	state_bytes = gpuagg_monoids[slot->op].state_size;
 	a.head = ws.take<char>(a.chunks * state_bytes);

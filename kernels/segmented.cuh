@@ -800,11 +800,11 @@ seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps)
  */
 template <class Op>
 __global__ void
-__launch_bounds__(SegFixup<Op>::threads) segmented_fixup(SegmentedArgs a)
+__launch_bounds__(SegShape<Op>::fixup_threads) segmented_fixup(SegmentedArgs a)
 {
 	typedef typename Op::State State;
-	constexpr int threads = SegFixup<Op>::threads;
-	constexpr int batch = sizeof(State) <= 16 ? 4 : 1;
+	constexpr int threads = SegShape<Op>::fixup_threads;
+	constexpr int batch = SegShape<Op>::Tuning::FIXUP_BLOCKS_PER_LOAD;
 	__shared__ alignas(16) State totals[threads / 32];
 	__shared__ int has_end[threads / 32];
 	State *states = static_cast<State *>(a.states);

@@ -59,12 +59,6 @@ template <> struct SegUnit<16>
 	typedef uint4 type;
 };
 
-/* Number of threads of the fix-up kernel, which is one block. */
-template <class Op> struct SegFixup
-{
-	static constexpr int threads = sizeof(typename Op::State) > 64 ? 128 : 512;
-};
-
 /* The instance of one operator. */
 struct SegmentedInstance
 {

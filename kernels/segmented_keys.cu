@@ -16,6 +16,7 @@
 #include <thrust/iterator/counting_iterator.h>
 
 #include "common.cuh"
+#include "tuning.h"
 
 /* ---- segments of equal bins ------------------------------------------------ */
 
@@ -95,10 +96,11 @@ gather_rows(int row_size, const void *in, const int64_t *index, int64_t n, void 
 			cudaStream_t stream)
 {
 	int words = row_size / sizeof(Word);
-	int64_t blocks = (n * words + 255) / 256;
+	int64_t blocks = (n * words + SORT_THREADS_PER_BLOCK - 1) / SORT_THREADS_PER_BLOCK;
 
-	gather_words<Word><<<(unsigned) (blocks < 65536 ? blocks : 65536), 256, 0, stream>>>(
-		words, static_cast<const Word *>(in), index, n, static_cast<Word *>(out));
+	gather_words<Word>
+		<<<(unsigned) (blocks < SORT_MAX_BLOCKS ? blocks : SORT_MAX_BLOCKS), SORT_THREADS_PER_BLOCK,
+		   0, stream>>>(words, static_cast<const Word *>(in), index, n, static_cast<Word *>(out));
 	CUDA_TRY_LAUNCH("gather_words");
 	return GPUAGG_CUDA_OK;
 }
@@ -130,7 +132,9 @@ gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n
 static unsigned
 blocks_for(int64_t n)
 {
-	return (unsigned) ((n + 255) / 256 < 65536 ? (n + 255) / 256 : 65536);
+	int64_t blocks = (n + SORT_THREADS_PER_BLOCK - 1) / SORT_THREADS_PER_BLOCK;
+
+	return (unsigned) (blocks < SORT_MAX_BLOCKS ? blocks : SORT_MAX_BLOCKS);
 }
 
 /* Numbers the rows from 0. */
@@ -231,7 +235,7 @@ gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
-	number_rows<<<blocks_for(n), 256, 0, stream>>>(n, rows.Current());
+	number_rows<<<blocks_for(n), SORT_THREADS_PER_BLOCK, 0, stream>>>(n, rows.Current());
 	CUDA_TRY_LAUNCH("number_rows");
 	for (int end = nwords; end > 0;)
 	{
@@ -240,11 +244,13 @@ gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_
 		end -= pass.nwords;
 		if (pass.bits == 0)
 			continue;
-		make_keys<<<blocks_for(n), 256, 0, stream>>>(pass, n, rows.Current(), keys.Current());
+		make_keys<<<blocks_for(n), SORT_THREADS_PER_BLOCK, 0, stream>>>(pass, n, rows.Current(),
+																		keys.Current());
 		CUDA_TRY_LAUNCH("make_keys");
 		CUDA_TRY(cub::DeviceRadixSort::SortPairs(temp, bytes, keys, rows, n, 0, pass.bits, stream));
 	}
-	write_rows<<<blocks_for(n), 256, 0, stream>>>(n, rows.Current(), permutation);
+	write_rows<<<blocks_for(n), SORT_THREADS_PER_BLOCK, 0, stream>>>(n, rows.Current(),
+																	 permutation);
 	CUDA_TRY_LAUNCH("write_rows");
 	return GPUAGG_CUDA_OK;
 }

@@ -65,8 +65,8 @@ launch_instance(const SegmentedArgs *args, cudaStream_t stream)
 	STATUS_TRY(launch_segmented(segmented_tiles<Op>, args->blocks, warps * 32,
 								(int) sizeof(SegShared<Op>) * warps, stream, *args));
 	if (args->blocks > 1)
-		STATUS_TRY(
-			launch_segmented(segmented_fixup<Op>, 1, SegFixup<Op>::threads, 0, stream, *args));
+		STATUS_TRY(launch_segmented(segmented_fixup<Op>, 1, SegShape<Op>::fixup_threads, 0, stream,
+									*args));
 	return GPUAGG_CUDA_OK;
 }
 

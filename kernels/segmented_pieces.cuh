@@ -17,28 +17,26 @@
 
 #include "common.cuh"
 #include "segmented_args.h"
+#include "tuning.h"
 
 /* ---- shapes ------------------------------------------------------------ */
 
-/* Sizes of tiles, rows and buffers for one operator.  Measurements are in kernels/TUNING.md. */
+/* Sizes of tiles, rows and buffers for one operator. */
 template <class Op> struct SegShape
 {
 	typedef typename Op::State State;
 	static constexpr int in_size = sizeof(typename Op::Input);
 	static constexpr int state_size = sizeof(State);
-	/* warps of a block; each works alone, so a block needs few */
-	static constexpr int warps = 2;
+	typedef SegmentedTuning<in_size, state_size> Tuning;
+	static constexpr int warps = Tuning::WARPS_PER_BLOCK;
+	static constexpr int fixup_threads = Tuning::FIXUP_THREADS;
 	/* consecutive elements of a lane, which are its row: a power of two, at most 32 */
-	static constexpr int items = in_size <= 8 ? 32 :
-		in_size == 16                         ? 8 :
-		in_size <= 72                         ? 4 :
-		in_size <= 128                        ? 2 :
-												1;
+	static constexpr int items = Tuning::ELEMENTS_PER_LANE;
 	static constexpr int tile = 32 * items;
 	/* elements between two tests for marks */
 	static constexpr int group = items < 4 ? items : 4;
 	/* greatest length of a tiny segment, which one lane folds; 0: there are no tiny tiles */
-	static constexpr int tiny = state_size <= 48 ? 8 : 0;
+	static constexpr int tiny = Tuning::MAX_TINY_ELEMENTS;
 	/*
 	 * 64-bit words from one lane's staged state to the next (store_staged): an odd number, so that
 	 * the lanes use different banks; 0: states are not staged
@@ -62,8 +60,8 @@ template <class Op> struct SegShape
 	 */
 	static constexpr int pad = state_size % 16 == 0 ? 16 : state_size % 8 == 0 ? 8 : 4;
 	static constexpr int fit = (32 * stride - 32 * pad) / state_size - 2;
-	static constexpr int most_ends = state_size <= 8 ? 256 : 128;
-	static constexpr int least_ends = state_size <= 48 ? 64 : 16;
+	static constexpr int most_ends = Tuning::MAX_ENDS_PER_TILE;
+	static constexpr int least_ends = Tuning::MIN_ENDS_PER_TILE;
 	static constexpr int ends = fit > most_ends ? most_ends : fit < least_ends ? least_ends : fit;
 	static constexpr int identity_at = ends * state_size + 32 * pad;
 	static constexpr int carry_at = identity_at + state_size;
@@ -78,7 +76,7 @@ template <class Op> struct SegShape
 	/* bytes of a row's marks */
 	static constexpr int mark_row = items < 4 ? 4 : items;
 	/* cost of a segment's end, in elements: a tile full of ends takes that much longer */
-	static constexpr int weight = in_size <= 8 ? 16 : in_size == 16 ? 8 : 4;
+	static constexpr int weight = Tuning::ELEMENTS_PER_END;
 	static_assert((items & (items - 1)) == 0 && items <= 32, "a row's marks are a word");
 	static_assert(row % unit == 0, "rows are whole units");
 	static_assert(unit == 8 || (units & (units - 1)) == 0, "places are found by exclusive or");

@@ -3,8 +3,8 @@
  *	  Rows kept in memory, column by column, and sorted by keys and order columns.
  *
  * For aggregates with an ORDER BY (feed/sorted_feed.c). In addition to its columns, each row has
- * 64-bit codes. They compare like the query's keys, in some order that makes equal keys adjacent, and then
- * like its order columns. Sorting compares codes only.
+ * 64-bit codes. They compare like the query's keys, in some order that makes equal keys adjacent,
+ * and then like its order columns. Sorting compares codes only.
  *
  * All memory is below the context given at creation. Functions may raise errors.
  */
