@@ -189,10 +189,10 @@ extern "C"
 #define GPUAGG_MAX_SLOTS 16
 
 	/*
-	 * How a row gets its bin.  RANGE: key c contributes key - min[c].  If null_bin[c] is set, a NULL
-	 * contributes extent[c] - 1, and extent[c] is one more than the number of keys.  Other rows with
-	 * a NULL are left out, as are rows that fail the filter, and rows with a key out of range.  The
-	 * last ones are counted in GpuaggHistStatus.outside.
+	 * How a row gets its bin.  RANGE: key c contributes key - min[c].  If null_bin[c] is set, a
+	 * NULL contributes extent[c] - 1, and extent[c] is one more than the number of keys.  Other
+	 * rows with a NULL are left out, as are rows that fail the filter, and rows with a key out of
+	 * range.  The last ones are counted in GpuaggHistStatus.outside.
 	 */
 	typedef struct GpuaggBins
 	{
@@ -210,8 +210,8 @@ extern "C"
 	 * One operator and its inputs.  x is the input.  y is the second input: Y of a regression (x is
 	 * X), or the payload of argmax and argmin (x is the key).  Integer columns may be narrower than
 	 * the monoid's input, and float4 may be the input of float8.  Argmax and argmin replace a float
-	 * by its gpuagg_f64_code(), and a key of -0 by 0.  A row with a NULL in x or y is left out.  COUNT
-	 * with x.values = NULL counts rows; x.validity still leaves rows out.
+	 * by its gpuagg_f64_code(), and a key of -0 by 0.  A row with a NULL in x or y is left out.
+	 * COUNT with x.values = NULL counts rows; x.validity still leaves rows out.
 	 */
 	typedef struct GpuaggSlot
 	{
@@ -311,7 +311,7 @@ extern "C"
 		GpuaggHistStrategy strategy;
 		int copies;    /* M: sub-histograms of a block, or copies of GLOBAL, if all bins are equally
 						  frequent (race factor 1).  The update samples how often rows of a warp
-						  have the same bin, and makes more copies if that helps and there is room */
+						  have one bin, and makes more copies if that helps and there is room */
 		int passes;    /* S, or the number of partitions */
 		int bin_bytes; /* bytes of one bin in shared memory */
 		int together; /* one kernel of the common shapes (hist_fast.cuh) takes all operators and the
@@ -327,10 +327,10 @@ extern "C"
 	 * Adds a batch of rows to the states.  The strategy is that of operators with a form in shared
 	 * memory (hist_list.h); the other operators always change their states in the L2 cache.
 	 *
-	 * TILES returns UNSUPPORTED if the bins of all operators do not fit into shared memory together,
-	 * and for operators without a form there, for second inputs, and for sums of computed floats.
-	 * Its bins have the kind RANGE, with no column if there is only one bin.  Its columns and filters
-	 * start at a multiple of 16 bytes.
+	 * TILES returns UNSUPPORTED if the bins of all operators do not fit into shared memory
+	 * together, and for operators without a form there, for second inputs, and for sums of computed
+	 * floats.  Its bins have the kind RANGE, with no column if there is only one bin.  Its columns
+	 * and filters start at a multiple of 16 bytes.
 	 */
 	GpuaggCudaStatus gpuagg_hist_update(const GpuaggHist *hist, void *workspace,
 										size_t *workspace_bytes, gpuagg_stream stream);
@@ -349,15 +349,16 @@ extern "C"
 	/*
 	 * ---- runs --------------------------------------------------------------
 	 *
-	 * A run is rows in a row that have the same key.  Rows in the order of their keys are runs, which
-	 * are reduced to one state each without a hash table and without atomics.  Operators must
+	 * A run is rows in a row that have the same key.  Rows in the order of their keys are runs,
+	 * which are reduced to one state each without a hash table and without atomics.  Operators must
 	 * commute.  Any number of operators and columns can use one set of runs.  NULLs and filters are
 	 * those of histograms.
 	 */
 
 	/*
-	 * Counts the runs that begin before each word of 32 rows.  `heads` has a bit for each row, which
-	 * is set where a run begins.  `before` has words + 1 entries; the last one is the number of runs.
+	 * Counts the runs that begin before each word of 32 rows.  `heads` has a bit for each row,
+	 * which is set where a run begins.  `before` has words + 1 entries; the last one is the number
+	 * of runs.
 	 */
 	GpuaggCudaStatus gpuagg_runs_number(const uint32_t *heads, int64_t words, int32_t *before,
 										void *workspace, size_t *workspace_bytes,
@@ -375,8 +376,9 @@ extern "C"
 	} GpuaggRuns;
 
 	/*
-	 * Sorts keys of 4 or 8 bytes and writes the sorted keys, and the row of each.  Keys are integers
-	 * below 2^bits, or any integers if that is all their bits.  Takes fewer than 2^31 rows.
+	 * Sorts keys of 4 or 8 bytes and writes the sorted keys, and the row of each.  Keys are
+	 * integers below 2^bits, or any integers if that is all their bits.  Takes fewer than 2^31
+	 * rows.
 	 */
 	GpuaggCudaStatus gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits,
 									  void *sorted, uint32_t *order, void *workspace,
@@ -398,17 +400,17 @@ extern "C"
  * bytes and are compared as bytes.  The caller provides the memory of a table: the slots, a copy of
  * each key in the order of bins, and the counters.
  *
- * A lookup writes the bin of each row, or GPUAGG_GROUP_FILTERED if the filter leaves the row out, or
- * -1 if the key is new and the table is full.  gpuagg_group_outcome returns GPUAGG_CUDA_FULL then.
- * The caller moves the table to a larger one (gpuagg_group_grow) and looks up the same batch with
- * `retry` set, which changes only the rows that have -1.  Bins never change.  So if the histogram is
- * updated after the last retry, no row is lost or counted twice.
+ * A lookup writes the bin of each row, or GPUAGG_GROUP_FILTERED if the filter leaves the row out,
+ * or -1 if the key is new and the table is full.  gpuagg_group_outcome returns GPUAGG_CUDA_FULL
+ * then.  The caller moves the table to a larger one (gpuagg_group_grow) and looks up the same batch
+ * with `retry` set, which changes only the rows that have -1.  Bins never change.  So if the
+ * histogram is updated after the last retry, no row is lost or counted twice.
  *
- * Keys are hashed with the table's seed (gpu_hash.h).  The seed should be random and secret if users
- * choose the keys, or they could make many keys collide.  The length of a search is bounded.  A row
- * whose search is too long gets -1, too, and gpuagg_group_outcome returns GPUAGG_CUDA_DEGENERATE.
- * This does not happen with random hashes.  The table remains valid: move it to one with another
- * seed (gpuagg_group_grow; the capacity may stay the same) and retry.
+ * Keys are hashed with the table's seed (gpu_hash.h).  The seed should be random and secret if
+ * users choose the keys, or they could make many keys collide.  The length of a search is bounded.
+ * A row whose search is too long gets -1, too, and gpuagg_group_outcome returns
+ * GPUAGG_CUDA_DEGENERATE.  This does not happen with random hashes.  The table remains valid: move
+ * it to one with another seed (gpuagg_group_grow; the capacity may stay the same) and retry.
  */
 #define GPUAGG_GROUP_FILTERED (-2)
 
@@ -456,8 +458,8 @@ extern "C"
 								GPUAGG_CUDA_OK;
 	}
 	/*
-	 * Copies a table to another one with the same or a larger capacity, and any seed.  `to` needs no
-	 * gpuagg_group_init.
+	 * Copies a table to another one with the same or a larger capacity, and any seed.  `to` needs
+	 * no gpuagg_group_init.
 	 */
 	GpuaggCudaStatus gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to,
 									   gpuagg_stream stream);

@@ -2,8 +2,9 @@
  * group.cu
  *	  Hash group-by: lookups of keys, growth, and the interface of tables.
  *
- * A lookup of a small table uses a cache in shared memory.  Each block fills its cache with the keys
- * of its own rows.  Without it, each lane reads a line of memory for its key, even from the L1 cache.
+ * A lookup of a small table uses a cache in shared memory.  Each block fills its cache with the
+ * keys of its own rows.  Without it, each lane reads a line of memory for its key, even from the L1
+ * cache.
  */
 #include "group.cuh"
 #include "tuning.h"
@@ -52,8 +53,8 @@ struct KeyCache
 		__syncthreads();
 	}
 	/*
-	 * Reads both entries of bucket b, if `on`.  Reads bins first: a bin is written after its key, so
-	 * the key of a bin that is there is complete.
+	 * Reads both entries of bucket b, if `on`.  Reads bins first: a bin is written after its key,
+	 * so the key of a bin that is there is complete.
 	 */
 	__device__ __forceinline__ void
 	read(u32 b, bool on, u32 &both, u64 (&k)[2]) const
@@ -438,8 +439,8 @@ cache_buckets(const GpuaggGroupTable &table, const DeviceFacts &facts)
 }
 
 /*
- * Launches as many blocks as run concurrently.  They walk the rows together, and so the same part of
- * the table if keys were partitioned by hash.  Blocks that start later would walk it again.
+ * Launches as many blocks as run concurrently.  They walk the rows together, and so the same part
+ * of the table if keys were partitioned by hash.  Blocks that start later would walk it again.
  */
 template <int BYTES, bool CACHED>
 static GpuaggCudaStatus

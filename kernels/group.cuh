@@ -224,13 +224,15 @@ count_lost_searches(GpuaggGroupCounters *counters, u32 rows)
 }
 
 /*
- * Finds the bins of keys that the table has, without claims or waits.  That is enough for most rows.
+ * Finds the bins of keys that the table has, without claims or waits.  That is enough for most
+ * rows.
  *
  * All keys in `open` step to their next slots together, from at[] on, until a slot is not full or
- * GROUP_MOST_PROBES were passed.  The warp leaves the loop when its last key stops; a loop that each
- * key leaves separately took 1.5 times as long.  Sets bin[] and clears the bit in `open` if the key
- * was found.  Otherwise at[] is the slot where the search stopped, and find_or_insert_waiting continues there.
- * FRESH: reads past the L1 cache, which may still show slots as empty.
+ * GROUP_MOST_PROBES were passed.  The warp leaves the loop when its last key stops; a loop that
+ * each key leaves separately took 1.5 times as long.  Sets bin[] and clears the bit in `open` if
+ * the key was found.  Otherwise at[] is the slot where the search stopped, and
+ * find_or_insert_waiting continues there.  FRESH: reads past the L1 cache, which may still show
+ * slots as empty.
  */
 template <bool FRESH, int WORDS, int ITEMS>
 static __device__ __forceinline__ void

@@ -1,32 +1,38 @@
 /*
  * hist_add.cuh
- *	  Adding a thread's rows of a tile to shared memory, operator by operator.
+ *	  Adds the rows of a thread to a block's words in shared memory: one function for each kind of
+ *	  operator, used by hist_fast.cu, hist_exchange.cu and hist_tiles.cuh.
+ *
+ * Arguments that the functions share:
+ *	 - at[j]: index of item j (the thread's row j) in a plane of words: bin << log2_copies | copy;
+ *	 - v[j]: the input of item j;
+ *	 - in: one bit for each item: whether it has a bin and is to be added.  at[] and v[] of other
+ *	   items may be anything;
+ *	 - place: the block's planes (FastShared); fast.slot: the slot's number.
+ *
+ * All lanes of a warp must call a function together.  Each function does one step for all items
+ * before the next step, so that their atomics overlap.  Sums stay exact: what does not fit the
+ * words goes to the slot's limbs, or changes the state.
  */
 #ifndef GPUAGG_HIST_ADD_CUH
 #define GPUAGG_HIST_ADD_CUH
 
 #include "hist_fast.cuh"
 
-/* ---- adding a tile ------------------------------------------------------------- */
-
 /*
- * All rows of a tile take a step before any takes the next, so that their
- * atomics overlap.  `in` has one bit an item, whether it has a bin here; at[]
- * is where in a plane.
- */
-
-/*
- * The hot bin of a partition that had to be split: its rows are summed up in
- * registers, where they do not queue for the same words of memory.
+ * A thread's sum for the hot bin of a split partition.  Rows of a hot bin are summed in registers,
+ * so that they do not wait for the same words of shared memory.
  */
 template <int DIGITS> struct HotBin
 {
-	u32 bin; /* or NO_BIN */
-	u32 rows;
-	int64_t digit[DIGITS + 1];
+	u32 bin;                   /* within the partition, or NO_BIN */
+	u32 rows;                  /* number of rows */
+	int64_t digit[DIGITS + 1]; /* sums of the digits, the lowest first */
 };
 
-/* Carries of the digits that overflowed when d was added to old. */
+/* ---- float sums ------------------------------------------------------------------ */
+
+/* Adds the carries of words that overflowed when digits d were added to `old`. */
 template <int DIGITS, int ITEMS>
 static __device__ __forceinline__ void
 add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
@@ -43,7 +49,7 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 
 			if (!fix_overflows(k, old[j][k], d[j][k], old[j][k] + d[j][k]))
 				continue;
-			/* the usual case without a call: a middle digit, and its neighbor has room */
+			/* usual case, without a call: a middle digit whose next word does not overflow */
 			if (k > 0 && to < DIGITS)
 			{
 				u32 was = atomicAdd(place.words + to * place.plane + at[j], (u32) carry);
@@ -58,11 +64,11 @@ add_carries(const HistArgs &args, const HistSlot &slot, const FastShared &place,
 		}
 }
 
-/* Floats that have no digits in the window, straight to their states; -0 is the identity. */
+/* Adds floats outside the window directly to their states, except -0, which is the identity. */
 template <int ITEMS, typename T>
 static __device__ __forceinline__ void
-change_floats(const HistArgs &args, const FastArgs &fast, const FastShared &place,
-			  const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 out_of_window)
+change_out_of_window(const HistArgs &args, const FastArgs &fast, const FastShared &place,
+					 const u32 (&at)[ITEMS], const T (&v)[ITEMS], u32 out_of_window)
 {
 	if (__any_sync(~0u, out_of_window))
 #pragma unroll
@@ -75,6 +81,10 @@ change_floats(const HistArgs &args, const FastArgs &fast, const FastShared &plac
 		}
 }
 
+/*
+ * Adds floats to a sum in form FIX, as DIGITS digits each.  PARTITIONED: rows come from a
+ * partition, and those with a bit in `in_hot` are added to `hot` instead of shared memory.
+ */
 template <int DIGITS, int ITEMS, bool PARTITIONED, typename T>
 static __device__ __forceinline__ void
 add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
@@ -88,7 +98,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 	{
 		bool fits = window.cut((double) v[j], d[j]);
 
-		/* the identity, -0, is left out there */
+		/* -0 is set here, too; change_out_of_window() leaves it out */
 		if (((in | in_hot) >> j & 1) &&
 			!(fits && (u32) __double2hiint((double) v[j]) != 0x80000000))
 			out_of_window |= 1u << j;
@@ -112,7 +122,7 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 		}
 	};
 
-	/* partitions have their hot bin in registers, and are faster row by row */
+	/* partitions need registers for their hot bin, and are faster row by row */
 	if constexpr (PARTITIONED)
 	{
 #pragma unroll
@@ -131,8 +141,8 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 			same = same && at[j] == at[0];
 		}
 		/*
-		 * rows of one bin, as of sorted or hot keys, are one addition: four digits fit a word with
-		 * ease
+		 * If all items have the same bin (sorted rows, hot keys), add them in registers first.  A
+		 * word has room for the sum of a thread's digits.
 		 */
 		if (same && out_of_window == 0 && in == (1u << ITEMS) - 1)
 		{
@@ -149,23 +159,29 @@ add_fixes(const HistArgs &args, const FastArgs &fast, const FastShared &place,
 	}
 	if (any_digit_overflows(old, d))
 		add_carries<DIGITS, ITEMS>(args, args.slot[fast.slot], place, at, d, old);
-	change_floats(args, fast, place, at, v, out_of_window);
-	/* lanes that came apart here would stay so for the rest of the loop */
+	change_out_of_window(args, fast, place, at, v, out_of_window);
+	/* converge the warp: lanes that diverged would stay so for the rest of the caller's loop */
 	__syncwarp();
 }
 
-/* What leaves the first word of a sum. */
+/* ---- integer sums ---------------------------------------------------------------- */
+
+/*
+ * Adds a carry out of the first word of a sum to the next word, or to the limb if the sum spills.
+ * carry: 0, 1, or ~0 for a borrow.
+ */
 static __device__ __forceinline__ void
-add_rest(const HistArgs &args, const HistSlot &slot, const FastShared &place, u32 at, u32 rest)
+add_integer_carry(const HistArgs &args, const HistSlot &slot, const FastShared &place, u32 at,
+				  u32 carry)
 {
-	if (rest && slot.spill)
+	if (carry && slot.spill)
 		add_carry_to_memory(args.limb + (slot.limb + 1) * (size_t) args.limb_bins, place.bin_at(at),
-							(int) rest < 0, 1);
-	else if (rest)
-		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), rest);
+							(int) carry < 0, 1);
+	else if (carry)
+		shared_add(place.words_at + (place.plane + at) * (u32) sizeof(u32), carry);
 }
 
-/* Narrow integers: one word, and seldom a carry. */
+/* Adds integers of up to 32 bits to a sum in form INT: one word, and rarely a carry. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place,
@@ -185,7 +201,10 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 		else
 			w[j] = 0;
 	}
-	/* the carry out of the unsigned sum, less one for a negative addend */
+	/*
+	 * The carry is that of the unsigned sum, minus 1 for a negative addend.  The top bit of `over`
+	 * is set if it is not 0 for some item.
+	 */
 #pragma unroll
 	for (int j = 0; j < ITEMS; j++)
 	{
@@ -199,14 +218,16 @@ add_integers(const HistArgs &args, const FastArgs &fast, const FastShared &place
 		{
 			u32 carry = (u32) (old[j] + w[j]) < w[j];
 
-			add_rest(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
+			add_integer_carry(args, slot, place, at[j], (u32) ((int32_t) w[j] >> 31) + carry);
 		}
 	__syncwarp();
 }
 
+/* ---- extremes -------------------------------------------------------------------- */
+
 /*
- * Maxima of codes of 32 or 64 bits; most rows only read.  Shared memory has no native maximum of 64
- * bits.
+ * Raises maxima to the items' codes of 32 or 64 bits.  Most items only read.  64 bits need
+ * compare-and-swap: shared memory has no native 64-bit maximum.
  */
 template <typename W, int ITEMS>
 static __device__ __forceinline__ void
@@ -239,7 +260,10 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 	__syncwarp();
 }
 
-/* Extremes of 64-bit integers, or of floats as they are. */
+/*
+ * Minima or maxima of 64-bit integers or doubles, whose bits are in v.  A decimal whose code is
+ * that of an empty bin changes the state.
+ */
 template <int ITEMS>
 static __device__ __forceinline__ void
 add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS],
@@ -262,7 +286,7 @@ add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&a
 	}
 }
 
-/* The same of 32-bit integers. */
+/* Minima or maxima of 32-bit integers. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 add_extremes(const HistArgs &args, int s, const FastShared &place, const u32 (&at)[ITEMS],

@@ -1,18 +1,27 @@
 /*
  * hist_argmax.cu
- *	  Histograms of ARGMAX and ARGMIN, whose states are pairs of a key and a value.
+ *	  Histograms of ARGMAX and ARGMIN, whose states are pairs of a key and a value (gpuagg_kv).
  *
- * Nearly all rows lose by their keys, so that path is short: the bin, the key, and the key of the
- * best row so far.  Values are read of rows that do not.  Where the bins fit shared memory, a block
- * has the best of its own rows there, and of those before the call ("entries": keys, then values),
- * so that a row that wins changes no memory that others see; after its last row the block combines
- * them with the states.  Else the states themselves are what rows are compared with, by way of the
- * L1 cache.  Either way rows of a thread, then of a warp, that have one bin are put together before
- * they change anything: in order of time, each row wins.
+ * Nearly all rows lose by their keys, so the path of a losing row is short: it reads the bin, the
+ * key and the key of the best row so far.  Values are read only for rows that may win.
  *
- * A block has an equal share of neighbouring rows, and begins with some of the last of them, the
- * last first: where keys ascend, as in order of time, those win, and nearly all others lose to
- * them. Then it goes on from the first, so that few rows win where keys descend, too.
+ * Two kernels, each an instance for every key type:
+ *	 - argmax_shared_kernel, if the bins fit shared memory: each block keeps the best pair of each
+ *	   bin in shared memory ("entries"; SharedPairs).  They start from the states.  At its end the
+ *	   block combines them with the states.  A winning row thus changes no memory of other blocks.
+ *	 - argmax_global_kernel, otherwise: rows are compared with the states in device memory, read
+ *	   through the L1 cache (DeviceStates).
+ *
+ * Both combine rows with the same bin within a thread, then within a warp, before they change a
+ * pair: if keys ascend, as in order of time, every row wins.
+ *
+ * A block has an equal range of consecutive rows.  It begins with some tiles from the end of its
+ * range, the last one first: if keys ascend, rows of these tiles win, and nearly all others lose to
+ * them.  Then it goes on from its first tile, so that few rows win if keys descend, too.
+ *
+ * hist.cu calls hist_launch_argmax() for the slots with these operators: x is the key, y the value.
+ * Either has integers or floats; floats stand for their gpuagg_f64_code().  Launches are queued on
+ * the stream, one for each slot; nothing synchronizes.
  */
 #include "hist_change.cuh"
 #include "hist_kernels.cuh"
@@ -21,12 +30,12 @@
 /* Rows of a thread in a tile: a vector load of bins. */
 #define ARGMAX_ROWS_PER_THREAD 4
 
-/* Keys of kernels without vectors. */
+/* The key type of kernels that read any bins and columns, value by value. */
 struct AnyKeys
 {
 };
 
-/* Threads of a block, as registers allow. */
+/* Returns the number of threads in a block of a kernel for keys K. Its registers limit it. */
 template <typename K>
 static constexpr __host__ __device__ int
 threads_for()
@@ -38,13 +47,13 @@ static_assert(sizeof(gpuagg_kv) == HIST_ARGMAX_BYTES, "the model's entries");
 
 struct ArgmaxArgs
 {
-	SimpleBins bins; /* of kernels with vectors */
-	int slot;
-	int log2_copies; /* of entries, each for some of the block's warps */
-	u32 last_rows;   /* of a block's share, that are its first */
+	SimpleBins bins; /* only for kernels that load vectors */
+	int slot;        /* number of the slot */
+	int log2_copies; /* log2 of the entries of a bin; each is for some of the block's warps */
+	u32 last_rows;   /* about how many rows a block takes from the end of its range first */
 };
 
-/* Whether a row of this key wins, or ties, so that its value decides. */
+/* Returns whether a row with this key beats the best key, or ties, so that its value decides. */
 template <typename Op>
 static __device__ __forceinline__ bool
 may_win(int64_t best, int64_t key)
@@ -54,29 +63,32 @@ may_win(int64_t best, int64_t key)
 	return Op::combine(a, b).key == key;
 }
 
-/* The code of a key, or of a value as load_items has it: floats have their order's. */
+/*
+ * key_code() returns a key as an integer that has the keys' order; value_code() does so for a value
+ * that load_items() made.  Floats have their gpuagg_f64_code(), a key of -0 that of 0.
+ */
 static __device__ __forceinline__ int64_t
-code_of(int64_t key)
+key_code(int64_t key)
 {
 	return key;
 }
 
 static __device__ __forceinline__ int64_t
-code_of(int32_t key)
+key_code(int32_t key)
 {
 	return key;
 }
 
 static __device__ __forceinline__ int64_t
-code_of(double key)
+key_code(double key)
 {
 	return gpuagg_f64_code(key + 0.0);
 }
 
 static __device__ __forceinline__ int64_t
-code_of(float key)
+key_code(float key)
 {
-	return code_of((double) key);
+	return key_code((double) key);
 }
 
 static __device__ __forceinline__ int64_t
@@ -85,18 +97,21 @@ value_code(GpuaggValueType type, u64 bits)
 	return hist_is_float(type) ? gpuagg_f64_code(__longlong_as_double(bits)) : (int64_t) bits;
 }
 
-/* ---- where the best rows are ----------------------------------------------------- */
+/* ---- the best pairs so far ------------------------------------------------------- */
 
 /*
- * The block's entries.  A lock guards changes; who reads without one reads the key before the
- * value, and who changes them writes the value before the key, each with a fence between.  So a
- * reader that finds a row's own key has a value that is at least as good as the one that was kept
- * with it, or the key is about to be beaten.
+ * The best pair of each entry, in a block's shared memory: all keys, then all values, then locks.
  *
- * Such reads race with changes, and are meant to: keys and values are words of 8 bytes that are
- * read and written whole (volatile: relaxed accesses, in the words of the PTX ISA's memory model).
- * compute-sanitizer's racecheck reports them, as it does all accesses without a barrier between, so
- * test/gpu.sh has it leave this kernel out.
+ * A pair is changed under a lock.  Pairs are read without locks: a reader reads the key before the
+ * value, a writer writes the value before the key, and both have a fence between.  So if a reader
+ * finds the key of its own row, the value that it reads next is at least as good as the one with
+ * which that key was written, or it belongs to a better key that is about to be written.  In either
+ * case a row whose value is not better cannot win.
+ *
+ * These races between readers and writers are intended.  Keys and values are 8-byte words that are
+ * read and written in one access (volatile: relaxed accesses of the PTX memory model).
+ * compute-sanitizer's racecheck reports all accesses without a barrier between them, so test/gpu.sh
+ * excludes this kernel.
  */
 struct SharedPairs
 {
@@ -119,7 +134,7 @@ struct SharedPairs
 		return keys[at];
 	}
 
-	/* By the holder of its lock, or when nobody changes it. */
+	/* Returns a pair, whose lock the caller holds, or which no thread changes. */
 	__device__ __forceinline__ gpuagg_kv
 	pair(u32 at) const
 	{
@@ -130,23 +145,26 @@ struct SharedPairs
 		return v;
 	}
 
-	/* Between key() and pair_of(). */
+	/* Orders key() before pair_with_key(), and the accesses of change(). */
 	static __device__ __forceinline__ void
 	fence()
 	{
 		asm volatile("fence.acq_rel.cta;" : : : "memory");
 	}
 
-	/* That whose key key() found: no better than it, unless a better key is on its way. */
+	/*
+	 * Returns the pair whose key key() has returned; fence() must come between.  The value may be a
+	 * better one, of a change that has not written its key yet.
+	 */
 	__device__ __forceinline__ gpuagg_kv
-	pair_of(int64_t key, u32 at) const
+	pair_with_key(int64_t key, u32 at) const
 	{
 		gpuagg_kv v = {key, values[at]};
 
 		return v;
 	}
 
-	/* Of each lane that has one: a row into its entry. */
+	/* Combines the pair v of each lane that `has` one with the lane's entry. */
 	template <typename Op>
 	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
@@ -176,8 +194,8 @@ struct SharedPairs
 };
 
 /*
- * The states themselves, which are read as they were at some time: where the device has no accesses
- * of 16 bytes that cannot be torn, their keys alone.
+ * The best pair of each bin is its state in device memory.  Reads may be stale but not torn:
+ * without untorn 16-byte reads (compute capability below 9.0), only keys are read.
  */
 struct DeviceStates
 {
@@ -196,12 +214,15 @@ struct DeviceStates
 		return states[at].key;
 	}
 
-	/* No better than the state. */
+	/*
+	 * Returns a pair that is not better than the state.  Below 9.0 it has INT64_MAX, the worst
+	 * value, instead of the state's value.
+	 */
 	__device__ __forceinline__ gpuagg_kv
 	pair(u32 at) const
 	{
 #if __CUDA_ARCH__ >= 900
-		ulonglong2 bits = load_whole(states + at);
+		ulonglong2 bits = load_16_bytes(states + at);
 		gpuagg_kv v = {(int64_t) bits.x, (int64_t) bits.y};
 #else
 		gpuagg_kv v = {key(at), INT64_MAX};
@@ -209,22 +230,25 @@ struct DeviceStates
 		return v;
 	}
 
-	/* Both at once, so they need no order. */
+	/* Does nothing: pair_with_key() reads key and value in one access. */
 	static __device__ __forceinline__ void
 	fence()
 	{
 	}
 
 	__device__ __forceinline__ gpuagg_kv
-	pair_of(int64_t key, u32 at) const
+	pair_with_key(int64_t key, u32 at) const
 	{
 		return pair(at);
 	}
 
-	/* A state that was, to start from; other blocks may be at their end. */
+	/*
+	 * Returns a pair with which a block's entry can start: a state that was valid at some time,
+	 * since blocks that end may change states, or else the identity.
+	 */
 	template <typename Op>
 	__device__ __forceinline__ gpuagg_kv
-	known(u32 at) const
+	initial_pair(u32 at) const
 	{
 #if __CUDA_ARCH__ >= 900
 		return pair(at);
@@ -233,6 +257,7 @@ struct DeviceStates
 #endif
 	}
 
+	/* Combines the pair v of each lane that `has` one with the state of its bin. */
 	template <typename Op>
 	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
@@ -246,8 +271,8 @@ struct DeviceStates
 /* ---- rows ------------------------------------------------------------------------ */
 
 /*
- * A thread's rows of those `in`, whose keys and places are known, into the best ones; places of the
- * others are some that there are.  The whole warp must come here.
+ * Combines a thread's rows `in`, one bit each, with the best pairs.  at: the entry of each row; for
+ * other rows any entry that exists.  key: codes of the keys.  All lanes of the warp must call it.
  */
 template <typename Op, typename Best>
 static __device__ __forceinline__ void
@@ -269,7 +294,7 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ARGMAX_ROWS_PER_THR
 	if (!__any_sync(~0u, in))
 		return;
 	load_items<ARGMAX_ROWS_PER_THREAD>(slot.y, row, in, value, unused);
-	/* better ones may have come meanwhile */
+	/* read the keys again: other rows may have changed them while the values were loaded */
 #pragma unroll
 	for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		found[j] = best.key(at[j]);
@@ -281,12 +306,12 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ARGMAX_ROWS_PER_THR
 		v[j].value = value_code(slot.y.type, value[j]);
 		if (in >> j & 1)
 		{
-			gpuagg_kv a = best.pair_of(found[j], at[j]);
+			gpuagg_kv a = best.pair_with_key(found[j], at[j]);
 
 			if (same_bits(a, Op::combine(a, v[j])))
 				in &= ~(1u << j);
 		}
-		/* neighbours of one bin */
+		/* combine neighboring rows with the same bin */
 		if (j > 0 && (in >> (j - 1) & 3) == 3 && at[j - 1] == at[j])
 		{
 			v[j] = Op::combine(v[j - 1], v[j]);
@@ -310,25 +335,28 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ARGMAX_ROWS_PER_THR
 			}
 		in &= in - 1;
 		peers = __match_any_sync(~0u, has ? place : ~0u);
-		put_together<Op>(peers, has, one);
+		combine_peers<Op>(peers, has, one);
 		best.template change<Op>(place, has, one);
 	}
 }
 
-/* The place of a share's tile number t, of so many, of which `last` are taken from the end. */
+/*
+ * Returns which tile of a block's range comes as number t: first the `last` tiles from the end, the
+ * last one first, then the others from the beginning.
+ */
 static __device__ __forceinline__ u32
-tile_place(u32 t, u32 tiles, u32 last)
+tile_in_order(u32 t, u32 tiles, u32 last)
 {
 	return t < last ? tiles - 1 - t : t - last;
 }
 
 /*
- * A block's rows, in vectors: simple bins and keys K, without filter or NULLs, from multiples of 16
- * bytes on.
+ * Adds a block's rows, loading bins and keys as vectors of four rows: simple bins, and keys K that
+ * start at a multiple of 16 bytes, without filter or NULLs.  copy: the warp's copy of the entries.
  */
 template <typename Op, typename K, typename Best>
 static __device__ __forceinline__ void
-add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
+add_vector_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 {
 	const HistSlot &slot = args.slot[argmax.slot];
 	const int32_t *bins = argmax.bins.column;
@@ -344,7 +372,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 
 	for (u32 t = 0; t < tiles; t++)
 	{
-		u64 base = begin + (u64) tile_place(t, tiles, last) * threads_for<K>();
+		u64 base = begin + (u64) tile_in_order(t, tiles, last) * threads_for<K>();
 		u32 first = (u32) (base + threadIdx.x) * ARGMAX_ROWS_PER_THREAD,
 			n = base + threadIdx.x < end ? min(args.nrows - first, (u32) ARGMAX_ROWS_PER_THREAD) :
 										   0,
@@ -377,9 +405,9 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 			greatest = max(greatest, b);
 			row[j] = first + j;
 			at[j] = (b << argmax.log2_copies) | copy;
-			key[j] = code_of(k[j]);
+			key[j] = key_code(k[j]);
 		}
-		/* seldom: some are no rows, or have no bin */
+		/* rare: some rows do not exist, or have no bin */
 		if (n < ARGMAX_ROWS_PER_THREAD || greatest >= argmax.bins.n)
 #pragma unroll
 			for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
@@ -398,7 +426,7 @@ add_vectors(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy
 		atomicAdd(&args.status->outside, (u64) outside);
 }
 
-/* A block's rows of any bins and columns. */
+/* Adds a block's rows, for any bins and columns. copy: the warp's copy of the entries. */
 template <typename Op, typename Best>
 static __device__ __forceinline__ void
 add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
@@ -412,7 +440,7 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 
 	for (u32 t = 0; t < tiles; t++)
 	{
-		u64 base = begin + (u64) tile_place(t, tiles, last) * TILE;
+		u64 base = begin + (u64) tile_in_order(t, tiles, last) * TILE;
 		u32 row[ARGMAX_ROWS_PER_THREAD], at[ARGMAX_ROWS_PER_THREAD], in = 0;
 		int32_t bin[ARGMAX_ROWS_PER_THREAD];
 		int64_t key[ARGMAX_ROWS_PER_THREAD];
@@ -435,8 +463,8 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 		for (int j = 0; j < ARGMAX_ROWS_PER_THREAD; j++)
 		{
 			at[j] = in >> j & 1 ? ((u32) bin[j] << argmax.log2_copies) | copy : 0;
-			key[j] = hist_is_float(slot.x.type) ? code_of(__longlong_as_double(read[j])) :
-												  code_of((int64_t) read[j]);
+			key[j] = hist_is_float(slot.x.type) ? key_code(__longlong_as_double(read[j])) :
+												  key_code((int64_t) read[j]);
 		}
 		add_pairs<Op>(slot, best, row, at, key, in);
 	}
@@ -444,16 +472,18 @@ add_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 
 /* ---- the kernels ----------------------------------------------------------------- */
 
+/* Adds a block's range of rows to the best pairs. */
 template <typename Op, typename K, typename Best>
 static __device__ __forceinline__ void
-add_share(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
+add_block_rows(const HistArgs &args, const ArgmaxArgs &argmax, Best &best, u32 copy)
 {
 	if constexpr (sizeof(K) < 4)
 		add_rows<Op>(args, argmax, best, copy);
 	else
-		add_vectors<Op, K>(args, argmax, best, copy);
+		add_vector_rows<Op, K>(args, argmax, best, copy);
 }
 
+/* One block for each multiprocessor, with hist_argmax_shared_bytes() of dynamic shared memory. */
 template <typename Op, typename K>
 static __global__ void
 __launch_bounds__(threads_for<K>(), 1)
@@ -469,7 +499,7 @@ __launch_bounds__(threads_for<K>(), 1)
 	let_successor_start();
 	for (u32 i = threadIdx.x; i < n; i += threads_for<K>())
 	{
-		gpuagg_kv v = states.template known<Op>(i >> argmax.log2_copies);
+		gpuagg_kv v = states.template initial_pair<Op>(i >> argmax.log2_copies);
 
 		entries.keys[i] = v.key;
 		entries.values[i] = v.value;
@@ -477,7 +507,7 @@ __launch_bounds__(threads_for<K>(), 1)
 	for (u32 i = threadIdx.x; i < HIST_ARGMAX_LOCKS; i += threads_for<K>())
 		entries.locks[i] = 0;
 	__syncthreads();
-	add_share<Op, K>(args, argmax, entries, threadIdx.x / 32 & mask);
+	add_block_rows<Op, K>(args, argmax, entries, threadIdx.x / 32 & mask);
 	__syncthreads();
 	for (u32 i = threadIdx.x; i < nbins; i += threads_for<K>())
 	{
@@ -490,6 +520,7 @@ __launch_bounds__(threads_for<K>(), 1)
 	}
 }
 
+/* One block for each multiprocessor, without dynamic shared memory. */
 template <typename Op, typename K>
 static __global__ void
 __launch_bounds__(threads_for<K>(), 1)
@@ -500,15 +531,15 @@ __launch_bounds__(threads_for<K>(), 1)
 
 	wait_for_predecessor();
 	let_successor_start();
-	add_share<Op, K>(args, argmax, states, 0);
+	add_block_rows<Op, K>(args, argmax, states, 0);
 }
 
 /* ---- launches -------------------------------------------------------------------- */
 
 template <typename Op, typename K>
 static cudaError_t
-launch(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
-	   const DeviceFacts &facts, cudaStream_t stream)
+launch_argmax(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
+			  const DeviceFacts &facts, cudaStream_t stream)
 {
 	bool shared = model.form == HIST_FORM_SHARED;
 	void (*kernel)(HistArgs, ArgmaxArgs) =
@@ -521,31 +552,32 @@ launch(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
 	return launch_early(kernel, facts.sms, threads_for<K>(), bytes, facts, stream, args, argmax);
 }
 
-/* Whether vectors of four rows read the bins and the keys. */
+/* Returns whether bins and keys can be loaded as vectors of four rows; see add_vector_rows(). */
 static bool
-takes_vectors(const HistArgs &args, const HistSlot &slot)
+can_load_vectors(const HistArgs &args, const HistSlot &slot)
 {
 	return hist_bins_are_simple(args.bins) && !slot.filter && !slot.x.validity &&
 		!slot.y.validity && (uintptr_t) args.bins.column[0].values % 16 == 0 &&
 		(uintptr_t) slot.x.values % 16 == 0;
 }
 
+/* Launches the kernel whose key type is that of the slot's key column. */
 template <typename Op>
 static cudaError_t
-launch_keys(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
-			const DeviceFacts &facts, cudaStream_t stream)
+launch_for_key_type(const HistArgs &args, const HistModel &model, const ArgmaxArgs &argmax,
+					const DeviceFacts &facts, cudaStream_t stream)
 {
 	const HistSlot &slot = args.slot[argmax.slot];
 
-	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_I32)
-		return launch<Op, int32_t>(args, model, argmax, facts, stream);
-	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_I64)
-		return launch<Op, int64_t>(args, model, argmax, facts, stream);
-	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_F32)
-		return launch<Op, float>(args, model, argmax, facts, stream);
-	if (takes_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_F64)
-		return launch<Op, double>(args, model, argmax, facts, stream);
-	return launch<Op, AnyKeys>(args, model, argmax, facts, stream);
+	if (can_load_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_I32)
+		return launch_argmax<Op, int32_t>(args, model, argmax, facts, stream);
+	if (can_load_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_I64)
+		return launch_argmax<Op, int64_t>(args, model, argmax, facts, stream);
+	if (can_load_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_F32)
+		return launch_argmax<Op, float>(args, model, argmax, facts, stream);
+	if (can_load_vectors(args, slot) && slot.x.type == GPUAGG_VALUE_F64)
+		return launch_argmax<Op, double>(args, model, argmax, facts, stream);
+	return launch_argmax<Op, AnyKeys>(args, model, argmax, facts, stream);
 }
 
 GpuaggCudaStatus
@@ -554,7 +586,7 @@ hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFac
 {
 	HistArgs one = args;
 
-	/* locks of states, where the device has no atomics of 16 bytes */
+	/* clears the locks, which states need where the device has no 16-byte atomics */
 	if (!facts.built_for_90)
 		STATUS_TRY(hist_launch_prepare(args, facts, stream));
 	for (int s = 0; s < args.nslots; s++)
@@ -565,9 +597,9 @@ hist_launch_argmax(const HistArgs &args, const HistModel &model, const DeviceFac
 					  (int64_t) args.nrows)};
 
 		CUDA_TRY(args.slot[s].op == MONOID_ARGMAX ?
-					 launch_keys<Op_argmax>(one, model, argmax, facts, stream) :
-					 launch_keys<Op_argmin>(one, model, argmax, facts, stream));
-		one.report = false;
+					 launch_for_key_type<Op_argmax>(one, model, argmax, facts, stream) :
+					 launch_for_key_type<Op_argmin>(one, model, argmax, facts, stream));
+		one.report = false; /* rows out of range are reported once */
 	}
 	return GPUAGG_CUDA_OK;
 }

@@ -1,18 +1,21 @@
 /*
  * hist_cas.cuh
- *	  States themselves in shared memory, changed by compare-and-swap: what operators do
- *	  whose states have at most 8 bytes, and no form that native atomics change.
+ *	  Form CAS: words of shared memory that hold states, changed by compare-and-swap.
  *
- * Changes of one word come one after another, so rows of one bin are combined first, a
- * thread's and then the warp's, but only where neighbors say that they meet: where they do
- * not, matching bins within the warp takes longer than changing a word.
+ * For commutative operators whose state has at most 8 bytes and for which there are no native
+ * atomics: products.  A word is the bits of the state, exclusive-or the bits of the identity, so
+ * that a word of an empty bin is 0.
+ *
+ * Changes of one word are serialized.  So rows with the same bin are combined first, those of a
+ * thread and then those of a warp, but only if neighboring lanes show that many rows have the same
+ * bin.  Otherwise matching the bins of a warp takes longer than changing the words.
  */
 #ifndef GPUAGG_HIST_CAS_CUH
 #define GPUAGG_HIST_CAS_CUH
 
 #include "hist_change.cuh"
 
-/* What bits of a state are kept exclusive-or, so that none of them is set in an empty bin. */
+/* Returns the bits of the operator's identity, with which words are exclusive-or'ed. */
 template <typename Op>
 static __device__ __forceinline__ u64
 identity_bits()
@@ -25,6 +28,7 @@ identity_bits()
 	return bits;
 }
 
+/* Returns the state that a word holds. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::State
 cas_word_state(u64 kept)
@@ -37,8 +41,9 @@ cas_word_state(u64 kept)
 }
 
 /*
- * A value of each lane that has one into its word.  A lane that loses its turn tries again with
- * what it finds there; crowded: put together first.  The whole warp must come here.
+ * Combines the value of each lane that `has` one with the lane's word; returns error bits.  A lane
+ * whose compare-and-swap fails tries again with the bits that it found.  crowded: combines values
+ * of one bin before the first try.  All lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ __forceinline__ int
@@ -50,7 +55,7 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 	for (int tries = crowded ? Tuned::HIST_CAS_TRIES : 0; __any_sync(~0u, has); tries++)
 	{
 		if (tries == Tuned::HIST_CAS_TRIES)
-			err |= put_together<Op>(__match_any_sync(~0u, has ? bin : ~0u), has, v);
+			err |= combine_peers<Op>(__match_any_sync(~0u, has ? bin : ~0u), has, v);
 		if (has)
 			has = !try_change<Op>(place, old, identity_bits<Op>(), v, err);
 	}
@@ -58,9 +63,11 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 }
 
 /*
- * Rows, one of each thread after another, into the thread's copy of 1 << lc.  If more neighbors
- * than copies keep apart have the same bin, as where rows are sorted or of a hot bin, a thread
- * takes its later rows of that bin along.
+ * Combines a thread's rows `ok` with words, one row of each thread after another; returns error
+ * bits. p: the slot's words, 1 << lc copies of each bin, of which a thread changes one.  lo and hi:
+ * inputs, as make_input() takes them.  If more neighboring lanes have the same bin than copies keep
+ * apart (sorted rows, a hot bin), a thread combines its later rows of that bin with the current
+ * one.
  */
 template <typename Op, int ITEMS>
 static __device__ __forceinline__ int
@@ -93,7 +100,7 @@ change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&l
 					ok &= ~(1u << j);
 				}
 		err |= change_word<Op>(p + ((bin[0] << lc) | copy), bin[0], has, crowded, v[0]);
-		/* rows move up, so that they stay in registers */
+		/* move the rows up: arrays with constant indexes stay in registers */
 #pragma unroll
 		for (int j = 0; j + 1 < ITEMS; j++)
 		{
@@ -104,7 +111,7 @@ change_words(u64 *p, int lc, u32 ok, const int32_t (&bins)[ITEMS], const u64 (&l
 	return err;
 }
 
-/* The same of a slot's operator. */
+/* The same for a slot's operator; error bits are or'ed into the call's status. */
 template <int ITEMS>
 static __device__ __forceinline__ void
 add_cas_rows(const HistArgs &args, const HistSlot &slot, u64 *p, int lc, u32 ok,

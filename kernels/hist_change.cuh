@@ -1,11 +1,18 @@
 /*
  * hist_change.cuh
- *	  Changes of states in device memory by single rows: of operators that have no form in
- *	  shared memory, and of floats outside the window of a sum ("out-of-window rows").
+ *	  Changes states in device memory by single rows: for operators without a form in shared memory,
+ *	  and for floats outside the window of a sum ("out-of-window rows").
  *
- * Such a change is a compare-and-swap or takes a lock, and those of one state come one after
- * another, a microsecond each.  So a warp puts rows of a bin together, and a block keeps the
- * states of hot bins.
+ * A change is a native atomic, a compare-and-swap, or a read and write under a lock.  Changes of
+ * one state are serialized and take about a microsecond each.  So a warp combines its rows of one
+ * bin first, and hot bins have entries in shared memory that the block combines with the states at
+ * its end.
+ *
+ * States belong to the caller of gpuagg_hist_update(); locks and copies of states are in its
+ * workspace.  hist_launch_prepare() must have zeroed the locks (HistArgs.lock) before on the
+ * stream.  Functions return the MonoidError bits of the operator, or add them to the call's status.
+ * Locks are held for one change each, and their holder waits for nothing; lanes of a warp must be
+ * able to progress independently (compute capability 7.0).
  */
 #ifndef GPUAGG_HIST_CHANGE_CUH
 #define GPUAGG_HIST_CHANGE_CUH
@@ -14,41 +21,42 @@
 
 /* ---- one state ------------------------------------------------------------ */
 
-/* A monoid's input from the two words that load_items made. */
+/* Makes an operator's input x from the two words that load_items() or load_slot_values() made. */
 template <typename T>
 static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, T &x)
+make_input(u64 lo, u64 hi, T &x)
 {
 	x = (T) (int64_t) lo;
 }
 static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, gpuagg_i128 &x)
+make_input(u64 lo, u64 hi, gpuagg_i128 &x)
 {
 	x = (gpuagg_i128) ((gpuagg_u128) hi << 64 | lo);
 }
 static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, double &x)
+make_input(u64 lo, u64 hi, double &x)
 {
 	x = __longlong_as_double(lo);
 }
 static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, float &x)
+make_input(u64 lo, u64 hi, float &x)
 {
 	x = (float) __longlong_as_double(lo);
 }
 static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, gpuagg_f64x2 &x)
+make_input(u64 lo, u64 hi, gpuagg_f64x2 &x)
 {
 	x.x = __longlong_as_double(lo);
 	x.y = __longlong_as_double(hi);
 }
 static __device__ __forceinline__ void
-to_input(u64 lo, u64 hi, gpuagg_kv &x)
+make_input(u64 lo, u64 hi, gpuagg_kv &x)
 {
 	x.key = lo;
 	x.value = hi;
 }
 
+/* Returns whether two states have the same bits; their size is a multiple of 4 bytes. */
 template <typename T>
 static __device__ __forceinline__ bool
 same_bits(const T &a, const T &b)
@@ -62,6 +70,7 @@ same_bits(const T &a, const T &b)
 	return same;
 }
 
+/* The word type of compare-and-swap, by its size in bytes. */
 template <int BYTES> struct CasWord;
 template <> struct CasWord<4>
 {
@@ -72,7 +81,7 @@ template <> struct CasWord<8>
 	typedef unsigned long long type;
 };
 
-/* One state into another; returns error bits. */
+/* Combines state b into a; returns error bits. */
 template <typename Op>
 static __device__ __forceinline__ int
 combine_into(typename Op::State &a, const typename Op::State &b)
@@ -85,8 +94,9 @@ combine_into(typename Op::State &a, const typename Op::State &b)
 }
 
 /*
- * One compare-and-swap of a state, whose bits are in *p, exclusive-or `empty`, where they
- * were `old`.  False: they are others by now, which old then has.
+ * Tries once to combine b into the state in *p by compare-and-swap.  *p has the state's bits
+ * exclusive-or `empty`; `old` is what *p had when it was read.  Returns true on success, and adds
+ * to err.  Returns false if *p has changed; `old` then has the new bits.
  */
 template <typename Op, typename W>
 static __device__ __forceinline__ bool
@@ -111,7 +121,10 @@ try_change(W *p, W &old, W empty, const typename Op::State &b, int &err)
 	return false;
 }
 
-/* By compare-and-swap; a stale first guess only costs a turn of the loop. */
+/*
+ * Combines b into a state of 4 or 8 bytes by compare-and-swap; returns error bits.  The first read
+ * may be stale, which only costs another try.
+ */
 template <typename Op>
 static __device__ int
 change_cas(typename Op::State *p, const typename Op::State &b)
@@ -126,8 +139,8 @@ change_cas(typename Op::State *p, const typename Op::State &b)
 }
 
 /*
- * Between a lock and what it guards.  __threadfence is a sequentially consistent fence, which is
- * slower (PTX ISA, "membar, fence") and more than locks need.
+ * Orders accesses to a lock and to what it guards.  Locks do not need the sequentially consistent
+ * fence of __threadfence(), which is slower (PTX ISA, "membar, fence").
  */
 static __device__ __forceinline__ void
 fence_lock()
@@ -135,7 +148,7 @@ fence_lock()
 	asm volatile("fence.acq_rel.gpu;" : : : "memory");
 }
 
-/* Under a lock of the bin; states wider than 8 bytes. */
+/* Combines b into a state of a multiple of 8 bytes, under a lock; returns error bits. */
 template <typename Op>
 static __device__ int
 change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
@@ -167,11 +180,12 @@ change_locked(typename Op::State *p, const typename Op::State &b, u32 *lock)
 }
 
 /*
- * 16 bytes as one access to memory, which cannot be torn; of a vector of two words, the words might
- * be of two times.  A multiprocessor's cache may answer, so what is read may be old.
+ * Reads 16 bytes in one access, so that they are not torn; the two words of a vector load might be
+ * of different times.  The L1 cache may answer, so the bytes may be stale.  Needs compute
+ * capability 9.0.
  */
 static __device__ __forceinline__ ulonglong2
-load_whole(const void *p)
+load_16_bytes(const void *p)
 {
 	ulonglong2 v;
 
@@ -183,9 +197,12 @@ load_whole(const void *p)
 }
 
 /*
- * 16-byte states: 128-bit compare-and-swap where the device has it.  A state that b does not change
- * is not written, so the first read must be of a state that was: an old one will do, as combining
- * with it then, too, would not have changed it, and where it comes among all changes is free.
+ * Combines b into a 16-byte state; returns error bits.  By 128-bit compare-and-swap where the
+ * device has it, else under the lock.
+ *
+ * If b does not change the state that was read, nothing is written.  So that state must not be
+ * torn, but it may be stale: the order of changes is free, and b changed nothing at the time of
+ * that state.
  */
 template <typename Op>
 static __device__ int
@@ -193,7 +210,7 @@ change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 {
 #if __CUDA_ARCH__ >= 900
 	typedef typename Op::State S;
-	ulonglong2 old = load_whole(p);
+	ulonglong2 old = load_16_bytes(p);
 
 	for (;;)
 	{
@@ -217,7 +234,10 @@ change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 #endif
 }
 
-/* A value that is a state, or rows put together, into the state at p. */
+/*
+ * Combines v, the state of one or more rows, into the state at p, in the way that suits the
+ * operator and the size of its state; returns error bits.  lock: that of the bin.
+ */
 template <typename Op>
 static __device__ int
 change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
@@ -228,7 +248,9 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 		atomicAdd((u64 *) p, (u64) v);
 	else if constexpr (Op::id == MONOID_SUM_F64)
 	{
-		/* most out-of-window values are small, and often lost in a sum that they do not change */
+		/*
+		 * most out-of-window values are too small to change the sum: no atomic is needed for them
+		 */
 		double old = *p;
 
 		if (__double_as_longlong(Op::combine(old, v)) != __double_as_longlong(old))
@@ -244,7 +266,9 @@ change_state(typename Op::State *p, const typename Op::State &v, u32 *lock)
 	return 0;
 }
 
-/* Spread, so that copies of a state have different ones, whatever the number of bins. */
+/*
+ * Returns the lock of a bin.  A hash spreads bins, so that copies of a state have different locks.
+ */
 static __device__ __forceinline__ u32 *
 bin_lock(const HistArgs &args, u32 bin)
 {
@@ -252,8 +276,9 @@ bin_lock(const HistArgs &args, u32 bin)
 }
 
 /*
- * The state that rows of this block change instead of the bin's, counted on over the bins' states
- * and their copies.  The preparation must have ended.
+ * Returns the number of the state that this block changes for a bin of slot s: that of the bin, or
+ * of one of its copies.  Number copy * nbins + bin; copy 0 is the slot's states.
+ * hist_launch_prepare() must have ended, since it samples how many copies are used.
  */
 static __device__ __forceinline__ u32
 bin_in_block_copy(const HistArgs &args, int s, u32 bin)
@@ -264,7 +289,7 @@ bin_in_block_copy(const HistArgs &args, int s, u32 bin)
 						  bin;
 }
 
-/* Where it is.  The first copy are the states themselves. */
+/* Returns the address of a state, by its number; see bin_in_block_copy(). */
 template <typename Op>
 static __device__ __forceinline__ typename Op::State *
 state_at(const HistArgs &args, int s, u32 bin)
@@ -281,7 +306,7 @@ state_at(const HistArgs &args, int s, u32 bin)
 	return p + bin;
 }
 
-/* A value into that state. */
+/* Combines v into a state, by its number; returns error bits. */
 template <typename Op>
 static __device__ __forceinline__ int
 change_bin(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
@@ -291,7 +316,7 @@ change_bin(const HistArgs &args, int s, u32 bin, const typename Op::State &v)
 
 /* ---- hot bins --------------------------------------------------------------- */
 
-/* The form of an operator in shared memory, or HIST_GENERIC. */
+/* Returns the form of an operator in shared memory, a HistSlotForm; HIST_GENERIC: none. */
 static constexpr __host__ __device__ int
 form_of(int op)
 {
@@ -307,14 +332,14 @@ form_of(int op)
 	}
 }
 
-/* Whether rows may be outside the window of a float sum. */
+/* Returns whether the operator sums floats in a window, so that rows may be outside of it. */
 static constexpr __host__ __device__ bool
 sums_floats(int op)
 {
 	return form_of(op) == HIST_FIX || form_of(op) == HIST_ACCUM || form_of(op) == HIST_REGR;
 }
 
-/* Whether most rows leave a state as it is, so that they only read it. */
+/* Returns whether most rows do not change a state, so that they only read it. */
 static constexpr __host__ __device__ bool
 mostly_reads(int op)
 {
@@ -322,7 +347,7 @@ mostly_reads(int op)
 		op == MONOID_MIN_DEC || op == MONOID_MAX_DEC || is_argmax(op);
 }
 
-/* Whether they take locks, so that states have copies. */
+/* Returns whether out-of-window rows take locks, so that states should have copies. */
 static constexpr __host__ __device__ bool
 locks_out_of_window(int op)
 {
@@ -330,8 +355,8 @@ locks_out_of_window(int op)
 }
 
 /*
- * Whether changes need no entries: native additions, and those of float4, which are seldom outside
- * the window.
+ * Returns whether states are changed by native additions, or rarely, so that hot bins need no
+ * entries.  Sums of float4 are changed by compare-and-swap, but float4 is rarely out of the window.
  */
 static constexpr __host__ __device__ bool
 adds_natively(int op)
@@ -340,9 +365,7 @@ adds_natively(int op)
 		op == MONOID_SUM_F32;
 }
 
-/*
- * Whether changes of hot bins go through entries: those that neither mostly read nor add natively.
- */
+/* Returns whether changes of hot bins go through entries. */
 static constexpr __host__ __device__ bool
 uses_hot_entries(int op)
 {
@@ -350,27 +373,30 @@ uses_hot_entries(int op)
 }
 
 /*
- * States of bins that a warp meets often, in shared memory, so that a hot key's state in
- * device memory, where changes come one after another, is changed once a block.  A bin of several
- * rows of a warp, or now and then any, takes the entry of another, unless that was met lately.
- * A warp has args.hot_entries of them to itself, behind the bins' words.
+ * Entries for hot bins: states in shared memory of bins that a warp has often.  The state of a hot
+ * bin in device memory, where changes are serialized, is then changed once for each block.
+ *
+ * Each warp has args.hot_entries of its own, behind the words of the bins; a bin can have only one
+ * of them (direct-mapped).  Any bin takes a free entry.  A bin that several rows of the warp have
+ * replaces the bin in its entry; a bin of a single row tries to do so once in
+ * Tuned::HIST_ROWS_PER_HOT_TRY times.  But each hit of an entry protects it from one replacement.
  */
 struct HotEntry
 {
-	u32 bin;  /* of the state or of the copy that the block changes */
-	int slot; /* -1: free */
-	int hits;
-	ulonglong2 state[3]; /* 48 bytes hold every state of a commutative operator */
+	u32 bin;             /* number of the state; see bin_in_block_copy() */
+	int slot;            /* number of the slot; -1: the entry is free */
+	int hits;            /* hits minus replacements that failed, bounded by Tuned */
+	ulonglong2 state[3]; /* has room for every state of a commutative operator: 48 bytes */
 };
 
-/* Words of shared memory before them. */
+/* Returns the number of words of shared memory before the entries: a multiple of 4. */
 static __host__ __device__ __forceinline__ u32
 words_before_hot(const HistArgs &args)
 {
 	return (args.words * (args.pass_bins << args.log2_max_copies) + 3) & ~3u;
 }
 
-/* Shared memory of a block, in bytes. */
+/* Returns the bytes of shared memory of a block: the bins' words and the entries of its warps. */
 static inline size_t
 bytes_with_hot(const HistArgs &args, int threads)
 {
@@ -378,6 +404,7 @@ bytes_with_hot(const HistArgs &args, int threads)
 		(size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry);
 }
 
+/* Returns the entries of a warp of this block. */
 static __device__ __forceinline__ HotEntry *
 hot_entries(const HistArgs &args, u32 warp)
 {
@@ -386,7 +413,7 @@ hot_entries(const HistArgs &args, u32 warp)
 	return (HotEntry *) (shared + words_before_hot(args)) + warp * args.hot_entries;
 }
 
-/* By the whole block, before the first row. */
+/* Frees the warp's entries. Called by all threads of a block before its first row. */
 static __device__ __forceinline__ void
 hot_entries_init(const HistArgs &args)
 {
@@ -400,10 +427,11 @@ hot_entries_init(const HistArgs &args)
 	__syncwarp();
 }
 
+/* put_hot_state() for one operator; returns error bits. */
 template <typename Op>
 static __device__ __forceinline__ int
-put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
-			   ulonglong2 (*into)[3])
+put_hot_state_of(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
+				 ulonglong2 (*into)[3])
 {
 	if constexpr (Op::reduces_rows && uses_hot_entries(Op::id))
 	{
@@ -421,22 +449,28 @@ put_kept_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3]
 	return 0;
 }
 
-/* What was in an entry: to another's that has the same bin, or, without one, to the bin's state. */
+/*
+ * Combines `kept`, the state of an entry for a bin of slot s, into another entry's state `into`,
+ * or, if that is NULL, into the bin's state.  Adds error bits to the call's status.
+ */
 static __device__ __noinline__ void
-put_kept(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3], ulonglong2 (*into)[3])
+put_hot_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
+			  ulonglong2 (*into)[3])
 {
 	const HistSlot &slot = args.slot[s];
 	int err = 0;
 
 	with_operator(slot.op,
-				  [&](auto op) { err = put_kept_state<decltype(op)>(args, s, bin, kept, into); });
+				  [&](auto op) { err = put_hot_state_of<decltype(op)>(args, s, bin, kept, into); });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
 /*
- * By the whole block, after its last row of bins that others fold or go on to change: empties the
- * entries, what its warps have of a bin at once.
+ * Combines all entries of the block with the states of their bins, and frees them.  What the warps
+ * have of a bin in the same entry is combined first.  Called by all threads of a block, after its
+ * last row, or before other threads fold these bins.  If there are entries, starts and ends with a
+ * barrier.
  */
 static __device__ __forceinline__ void
 hot_entries_flush(const HistArgs &args)
@@ -459,29 +493,29 @@ hot_entries_flush(const HistArgs &args)
 			entry.slot = -1;
 			entry.hits = 0;
 			if (one.slot == all.slot && one.bin == all.bin)
-				put_kept(args, one.slot, one.bin, one.state, &all.state);
+				put_hot_state(args, one.slot, one.bin, one.state, &all.state);
 			else
 			{
 				if (all.slot >= 0)
-					put_kept(args, all.slot, all.bin, all.state, nullptr);
+					put_hot_state(args, all.slot, all.bin, all.state, nullptr);
 				all = one;
 			}
 		}
 		if (all.slot >= 0)
-			put_kept(args, all.slot, all.bin, all.state, nullptr);
+			put_hot_state(args, all.slot, all.bin, all.state, nullptr);
 	}
 	__syncthreads();
 }
 
 /*
- * A value of each lane that has one into its bin's entry, if that is hot, else into its state.
- * The whole warp must come here; of bins that share an entry, one may take it, at once if several
- * rows of the warp have that bin.
+ * Combines the value v of each lane that `has` one into the entry of its bin, or into the bin's
+ * state if the bin has no entry; returns error bits.  several: v is that of several rows of the
+ * warp.  Of lanes whose bins share an entry, only one uses it.  All lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ int
-change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several,
-		   const typename Op::State &v)
+change_hot_entry(const HistArgs &args, int s, u32 bin, bool has, bool several,
+				 const typename Op::State &v)
 {
 	typedef typename Op::State S;
 	u32 lane = threadIdx.x % 32, at = (bin + s) & (args.hot_entries - 1),
@@ -511,7 +545,7 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several,
 			else
 			{
 				if (entry->slot >= 0)
-					put_kept(args, entry->slot, entry->bin, entry->state, nullptr);
+					put_hot_state(args, entry->slot, entry->bin, entry->state, nullptr);
 				entry->slot = s;
 				entry->bin = bin;
 				memcpy(entry->state, &v, sizeof(S));
@@ -527,18 +561,18 @@ change_hot(const HistArgs &args, int s, u32 bin, bool has, bool several,
 
 /* ---- rows --------------------------------------------------------------------- */
 
-/* One of a single row. */
+/* Returns the state of a single row. lo and hi: its input, as make_input() takes it. */
 template <typename Op>
 static __device__ __forceinline__ typename Op::State
 lift_row(u64 lo, u64 hi)
 {
 	typename Op::Input x;
 
-	to_input(lo, hi, x);
+	make_input(lo, hi, x);
 	return Op::lift(x);
 }
 
-/* A state from another lane. */
+/* Returns the state that another lane passes as v. */
 template <typename S>
 static __device__ __forceinline__ S
 shuffle_state(const S &v, int lane)
@@ -547,13 +581,15 @@ shuffle_state(const S &v, int lane)
 }
 
 /*
- * Combines the values of lanes that are each other's peers into that of the first of them, the only
- * one that has one afterwards; lane by lane with the next, in five steps at most (Demouth, "Voting
- * and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  The whole warp must come here.
+ * Combines the values v of lanes that are peers into the value of the first of them; returns error
+ * bits.  peers: the lanes with the same bin as this one.  Afterwards only the first of the peers
+ * `has` a value.  Each step combines pairs of neighboring peers, so there are at most five
+ * (Demouth, "Voting and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  All lanes of the
+ * warp must call it.
  */
 template <typename Op>
 static __device__ __forceinline__ int
-put_together(u32 peers, bool &has, typename Op::State &v)
+combine_peers(u32 peers, bool &has, typename Op::State &v)
 {
 	u32 lane = threadIdx.x % 32, rank = __popc(peers & ((1u << lane) - 1)),
 		later = has ? peers & ~1u << lane : 0;
@@ -568,7 +604,7 @@ put_together(u32 peers, bool &has, typename Op::State &v)
 
 		if (later && rank % 2 == 0)
 			err |= combine_into<Op>(v, other);
-		/* a lane that was combined with the one before is done */
+		/* lanes of odd rank were combined with the peer before them, and are done */
 		later &= rank % 2 ? 0 : ~odd;
 		rank /= 2;
 	}
@@ -576,43 +612,48 @@ put_together(u32 peers, bool &has, typename Op::State &v)
 }
 
 /*
- * A row of each lane that has one, into its state.  Rows of one bin are put together first, so
- * that a hot key's state is changed once a warp.  The whole warp must come here.
+ * Combines the row of each lane that `has` one into the state of its bin; returns error bits.  Rows
+ * of one bin are combined first, so that a warp changes the state of a hot bin only once.  All
+ * lanes of the warp must call it.
  */
 template <typename Op>
 static __device__ int
-change_together(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
+change_by_warp(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 {
 	typedef typename Op::State S;
 	u32 peers = __match_any_sync(~0u, has ? bin : ~0u);
 	int err;
 	S v = has ? lift_row<Op>(lo, hi) : Op::identity();
 
-	err = put_together<Op>(peers, has, v);
+	err = combine_peers<Op>(peers, has, v);
 	if constexpr (uses_hot_entries(Op::id))
-		err |= change_hot<Op>(args, s, bin, has, (peers & (peers - 1)) != 0, v);
+		err |= change_hot_entry<Op>(args, s, bin, has, (peers & (peers - 1)) != 0, v);
 	else if (has)
 		err |= change_bin<Op>(args, s, bin, v);
 	return err;
 }
 
-/* Which operators there may be. */
+/* The operators that an instance of change_rows() has code for. */
 enum HistChange
 {
-	CHANGE_ANY,           /* but those that have a kernel of their own */
-	CHANGE_OUT_OF_WINDOW, /* those that have out-of-window rows */
-	CHANGE_SUMS           /* float sums without deviations, which need no entries */
+	CHANGE_ANY,           /* all except argmax and argmin, which have their own kernels */
+	CHANGE_OUT_OF_WINDOW, /* operators with out-of-window rows */
+	CHANGE_SUMS           /* float sums (HIST_FIX), which need no entries */
 };
 
 static constexpr __host__ __device__ bool
-changes(HistChange which, int op)
+includes_operator(HistChange which, int op)
 {
 	if (which == CHANGE_ANY)
 		return !is_argmax(op);
 	return (which == CHANGE_OUT_OF_WINDOW && sums_floats(op)) || form_of(op) == HIST_FIX;
 }
 
-/* The same of any operator. */
+/*
+ * Combines the row of each lane that `has` one into the state of its bin, by the operator of slot
+ * s. bin: the state's number, see bin_in_block_copy(); lo and hi: the row's input, as make_input()
+ * takes it.  Adds error bits to the call's status.  All lanes of the warp must call it.
+ */
 template <HistChange WHICH>
 static __device__ __noinline__ void
 change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
@@ -625,11 +666,11 @@ change_rows(const HistArgs &args, int s, u32 bin, bool has, u64 lo, u64 hi)
 				  {
 					  typedef decltype(op) Op;
 
-					  if constexpr (Op::reduces_rows && changes(WHICH, Op::id) &&
+					  if constexpr (Op::reduces_rows && includes_operator(WHICH, Op::id) &&
 									mostly_reads(Op::id))
 						  err = has ? change_bin<Op>(args, s, bin, lift_row<Op>(lo, hi)) : 0;
-					  else if constexpr (Op::reduces_rows && changes(WHICH, Op::id))
-						  err = change_together<Op>(args, s, bin, has, lo, hi);
+					  else if constexpr (Op::reduces_rows && includes_operator(WHICH, Op::id))
+						  err = change_by_warp<Op>(args, s, bin, has, lo, hi);
 				  });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);

@@ -224,7 +224,7 @@ flush_fast_to_states(const HistArgs &args, const FastArgs &fast, const u32 *shar
 					sum += (gpuagg_u128) (gpuagg_i128) (int32_t) p[(size_t) w * plane]
 						<< fix_log2_weight(fast_digits(KIND), w);
 				if (p[0] != 0 || sum != 0)
-					fold_fix(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
+					fold_float_sum(args, fast.slot, bin_of(b), (gpuagg_i128) sum);
 			}
 		}
 	}

@@ -269,7 +269,7 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 		T v[PARTITION_ROWS_PER_THREAD];
 		u32 ok = bins_of_tile(args, base, nrows, bin);
 		u32 least = ~0u, most = 0;
-		PartRuns runs;
+		TilePartitions used;
 
 		if (column)
 			part_load<T>(ok, plan.columns.from[0], base, v);
@@ -287,7 +287,7 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 				least = min(least, p);
 				most = max(most, p);
 			}
-		runs = part_reserve(t, plan.cursor, least, most);
+		used = part_reserve(t, plan.cursor, least, most);
 #pragma unroll
 		for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
 			if (ok >> j & 1)
@@ -301,9 +301,9 @@ __launch_bounds__(PARTITION_THREADS_PER_BLOCK, 1)
 		if (out)
 			part_stage<T>(t.stage(), ok, place, v);
 		load_bins(args, base + gridDim.x * (u64) PARTITION_TILE_ROWS, nrows, bin);
-		part_write<u32, T>(t, runs, put, out);
+		part_write<u32, T>(t, used, put, out);
 		for (int c = column; MORE && c < plan.columns.n; c++)
-			part_move_column<BYTES>(t, runs.total, ok, place, plan.columns.from[c], base,
+			part_move_column<BYTES>(t, used.total, ok, place, plan.columns.from[c], base,
 									plan.columns.to[c], plan.columns.bytes[c]);
 	}
 }

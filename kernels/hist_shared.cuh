@@ -38,7 +38,7 @@ filter_slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 }
 
 /*
- * Loads the inputs of a slot's rows, in the two words that to_input reads: a 16-byte value, or x
+ * Loads the inputs of a slot's rows, in the two words that make_input reads: a 16-byte value, or x
  * and y.
  */
 template <int ITEMS>

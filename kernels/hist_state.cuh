@@ -1,18 +1,29 @@
 /*
  * hist_state.cuh
- *	  From limbs to states, by the monoid's own combine and error functions.
+ *	  Combines limbs with states: turns the limbs of a bin into a partial state, and combines it
+ *	  with the caller's state by the operator's own combine and error functions.
+ *
+ * Limbs are 64-bit words in device memory or registers, to which blocks have added their words of
+ * shared memory; see hist.cuh for the forms.  Arithmetic is exact up to one rounding to a double.
+ * fold_limbs() is the entry for all forms.  Its caller must be the only thread that changes the
+ * state, except for changes by out-of-window rows that ended before.
  */
 #ifndef GPUAGG_HIST_STATE_CUH
 #define GPUAGG_HIST_STATE_CUH
 
 #include "hist_cas.cuh"
 
-/* ---- limbs to states ------------------------------------------------------ */
+/* ---- big integers --------------------------------------------------------- */
+
+/* Big integers are arrays of 32-bit words, the lowest first, in two's complement or magnitudes. */
 
 #define HIST_MAX_LIMBS 40
 #define HIST_BIG 20 /* words of a big integer */
 
-/* Two's complement words from limbs of weight 2^32; fills n words. */
+/*
+ * Adds up limbs of weight 2^32 to n words in two's complement.  Limb i has weight 2^(32 * i); the
+ * last limb is signed, the others are unsigned.
+ */
 static __device__ void
 limbs_to_words(const u64 *limb, int nlimbs, u32 *w, int n)
 {
@@ -29,8 +40,9 @@ limbs_to_words(const u64 *limb, int nlimbs, u32 *w, int n)
 	}
 }
 
+/* Replaces a number in two's complement by its magnitude. Returns whether it was negative. */
 static __device__ bool
-words_absolute(u32 *w, int n)
+words_to_magnitude(u32 *w, int n)
 {
 	bool negative = w[n - 1] >> 31;
 	u32 c = 1;
@@ -44,7 +56,7 @@ words_absolute(u32 *w, int n)
 	return negative;
 }
 
-/* The double nearest to w * 2^e, for magnitude w. */
+/* Returns the double nearest to w * 2^e, for a magnitude w of n words. */
 static __device__ double
 magnitude_to_double(const u32 *w, int n, int e)
 {
@@ -76,6 +88,7 @@ magnitude_to_double(const u32 *w, int n, int e)
 	return scalbn(__ull2double_rn(m), 32 * (top - 1) - lead + e);
 }
 
+/* Returns the double nearest to words * 2^e, for a number in two's complement. */
 static __device__ double
 words_to_double(const u32 *words, int n, int e)
 {
@@ -85,12 +98,15 @@ words_to_double(const u32 *words, int n, int e)
 
 	for (int i = 0; i < n; i++)
 		w[i] = words[i];
-	negative = words_absolute(w, n);
+	negative = words_to_magnitude(w, n);
 	d = magnitude_to_double(w, n, e);
 	return negative ? -d : d;
 }
 
-/* r = r + sign * a * b over n words, two's complement; a and b magnitudes. */
+/*
+ * Adds a * b to r, or subtracts it.  r has n words in two's complement; a and b are magnitudes of
+ * na and nb words.
+ */
 static __device__ void
 multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool subtract)
 {
@@ -119,7 +135,7 @@ multiply_add(u32 *r, int n, const u32 *a, int na, const u32 *b, int nb, bool sub
 	}
 }
 
-/* The same from limbs of weight 2^bits, signed ones. */
+/* Like limbs_to_words(), for limb i of weight 2^(bits * i); all limbs are signed. */
 static __device__ void
 digits_to_words(const u64 *limb, int nlimbs, int bits, u32 *w, int n)
 {
@@ -135,21 +151,23 @@ digits_to_words(const u64 *limb, int nlimbs, int bits, u32 *w, int n)
 	}
 }
 
+/* ---- float sums ----------------------------------------------------------- */
+
 /*
- * sum(xy) - sum(x) sum(y) / n, exact up to the last division and rounding, from
- * words of the three sums, which it changes.
+ * Returns (sum(xy) - sum(x) * sum(y) / n) * 2^e, exact up to one rounding to a double and the
+ * division.  x, y and xy are the sums in two's complement, of w, w and w2 words; they are changed.
  */
 static __device__ double
-deviation_of_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
+deviation_from_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 {
 	u32 r[HIST_BIG];
 	u32 count[2] = {(u32) n, (u32) (n >> 32)};
 	bool nx, ny, nxy;
 	int big = HIST_BIG;
 
-	nx = words_absolute(x, w);
-	ny = words_absolute(y, w);
-	nxy = words_absolute(xy, w2);
+	nx = words_to_magnitude(x, w);
+	ny = words_to_magnitude(y, w);
+	nxy = words_to_magnitude(xy, w2);
 	for (int i = 0; i < big; i++)
 		r[i] = 0;
 	multiply_add(r, big, xy, w2, count, 2, nxy);
@@ -157,21 +175,25 @@ deviation_of_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 	return scalbn(words_to_double(r, big, 0) / (double) n, e);
 }
 
-/* The same from limbs. */
+/*
+ * Like deviation_from_words(), for sums in limbs of weight 2^32: `words` limbs of x and y, words2
+ * of xy.
+ */
 static __device__ double
-deviation(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2, int e)
+deviation_from_limbs(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2,
+					 int e)
 {
 	u32 x[HIST_BIG], y[HIST_BIG], xy[HIST_BIG];
 
 	limbs_to_words(lx, words, x, words + 2);
 	limbs_to_words(ly, words, y, words + 2);
 	limbs_to_words(lxy, words2, xy, words2 + 2);
-	return deviation_of_words(n, x, y, words + 2, xy, words2 + 2, e);
+	return deviation_from_words(n, x, y, words + 2, xy, words2 + 2, e);
 }
 
 /*
- * The double nearest to s * 2^e0, for e0 of a window.  Products of powers of two round as scalbn
- * does, which has a loop or a call.
+ * Returns the double nearest to s * 2^e0, for the e0 of a window.  Multiplies by powers of two
+ * instead of calling scalbn(), which rounds in the same way but has a loop or a call.
  */
 static __device__ __forceinline__ double
 i128_to_double(gpuagg_i128 s, int e0)
@@ -194,9 +216,9 @@ i128_to_double(gpuagg_i128 s, int e0)
 	return s < 0 ? -d : d;
 }
 
-/* A wide sum; hist.cu chose its window so that it fits 128 bits. */
+/* Returns a wide sum, which fits 128 bits by the choice of its window (hist_slots.cu). */
 static __device__ __forceinline__ gpuagg_i128
-wide_total(const u64 *limb, int words)
+wide_limbs_to_i128(const u64 *limb, int words)
 {
 	gpuagg_u128 sum = 0;
 
@@ -205,9 +227,9 @@ wide_total(const u64 *limb, int words)
 	return (gpuagg_i128) sum;
 }
 
-/* The same of FIX. */
+/* Returns a sum in form FIX of `digits` digits, likewise. */
 static __device__ __forceinline__ gpuagg_i128
-fix_total(const u64 *limb, int digits)
+fix_limbs_to_i128(const u64 *limb, int digits)
 {
 	gpuagg_u128 sum = 0;
 
@@ -216,13 +238,17 @@ fix_total(const u64 *limb, int digits)
 	return (gpuagg_i128) sum;
 }
 
+/* Returns a wide sum, in units of 2^e0, as a double. */
 static __device__ __forceinline__ double
-fix_sum(const u64 *limb, int words, int e0)
+wide_sum_to_double(const u64 *limb, int words, int e0)
 {
-	return i128_to_double(wide_total(limb, words), e0);
+	return i128_to_double(wide_limbs_to_i128(limb, words), e0);
 }
 
-/* A sum that came to +0 must not stay at its identity, -0. */
+/*
+ * Replaces a state of -0, the identity of float sums, by +0.  Called for a bin that has rows other
+ * than -0, if their sum, or the word that marks a bin as used, may be 0.
+ */
 static __device__ __forceinline__ void
 replace_negative_zero(const HistSlot &slot, u32 bin)
 {
@@ -236,11 +262,12 @@ replace_negative_zero(const HistSlot &slot, u32 bin)
 }
 
 /*
- * A float sum of at least one row that is not -0 into its state.  Out-of-window rows may have
- * changed that in the L2 cache, so states are read there.
+ * Combines a float sum with its state.  total: the sum of at least one row that is not -0, in units
+ * of the slot's window.  States are read from the L2 cache, since out-of-window rows may have
+ * changed them there.
  */
 static __device__ __forceinline__ void
-fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
+fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 {
 	const HistSlot &slot = args.slot[s];
 	int err;
@@ -271,8 +298,13 @@ fold_fix(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
 		atomicOr(&args.status->errors[slot.number], (u32) err);
 }
 
-/* A batch's part of one state; 48 bytes hold every state that has a form. */
-union HistPart
+/* ---- partial states ------------------------------------------------------- */
+
+/*
+ * A partial state: that of the call's rows in one bin.  It has room for every state that has a
+ * form, 48 bytes.
+ */
+union HistPartial
 {
 	int32_t i32;
 	int64_t i64;
@@ -284,8 +316,12 @@ union HistPart
 	gpuagg_regr regr;
 };
 
+/*
+ * Sets p from the limb of an extreme, a code that max_code() made, or of an operator on bits or in
+ * form CAS.
+ */
 static __device__ void
-part_of_code(int op, u64 code, HistPart &p)
+partial_from_code(int op, u64 code, HistPartial &p)
 {
 	switch (op)
 	{
@@ -322,21 +358,25 @@ part_of_code(int op, u64 code, HistPart &p)
 		case MONOID_MAX_DEC:
 			p.i128 = (int64_t) (code ^ 1ULL << 63);
 			break;
-		default: /* BIT_OR, BIT_XOR; of form CAS, as it is kept */
+		default: /* BIT_OR, BIT_XOR; form CAS: the word itself */
 			p.i64 = (int64_t) code;
 	}
 }
 
-/* Returns error bits that the combine functions could not see. */
+/*
+ * Sets p from the limbs of form ACCUM or REGR: the count, the sums, then the sums of products.  ex
+ * and ey: exponents of the windows of x and y.  Returns error bits that the combine function cannot
+ * see: a sum that is too large for a double.
+ */
 static __device__ int
-part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &p)
+partial_from_float_limbs(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPartial &p)
 {
 	int w = slot.words, w2 = slot.words2;
 	const u64 *x = limb + 1;
 
 	if (slot.form == HIST_ACCUM)
 	{
-		/* below 2^128 and 2^256 */
+		/* the sums are below 2^128 and 2^256 */
 		u32 xs[5], ys[5], xx[9];
 		gpuagg_u128 sum = 0;
 		double n = (double) limb[0], sx;
@@ -349,25 +389,26 @@ part_of_floats(const HistSlot &slot, const u64 *limb, int ex, int ey, HistPart &
 		digits_to_words(x + w, w2, slot.digit_bits, xx, 9);
 		p.accum.n = n;
 		p.accum.sx = sx;
-		p.accum.sxx = deviation_of_words(limb[0], xs, ys, 5, xx, 9, 2 * ex);
+		p.accum.sxx = deviation_from_words(limb[0], xs, ys, 5, xx, 9, 2 * ex);
 		return isinf(sx) || isinf(p.accum.sxx) ? MONOID_ERR_OVERFLOW : 0;
 	}
 	const u64 *y = x + w, *xx = y + w, *yy = xx + w2, *xy = yy + w2;
 
 	p.regr.n = (double) limb[0];
-	p.regr.sx = fix_sum(x, w, ex);
-	p.regr.sy = fix_sum(y, w, ey);
-	p.regr.sxx = deviation(limb[0], x, x, w, xx, w2, 2 * ex);
-	p.regr.syy = deviation(limb[0], y, y, w, yy, w2, 2 * ey);
-	p.regr.sxy = deviation(limb[0], x, y, w, xy, w2, ex + ey);
+	p.regr.sx = wide_sum_to_double(x, w, ex);
+	p.regr.sy = wide_sum_to_double(y, w, ey);
+	p.regr.sxx = deviation_from_limbs(limb[0], x, x, w, xx, w2, 2 * ex);
+	p.regr.syy = deviation_from_limbs(limb[0], y, y, w, yy, w2, 2 * ey);
+	p.regr.sxy = deviation_from_limbs(limb[0], x, y, w, xy, w2, ex + ey);
 	return isinf(p.regr.sx) || isinf(p.regr.sxx) || isinf(p.regr.sy) || isinf(p.regr.syy) ||
 			isinf(p.regr.sxy) ?
 		MONOID_ERR_OVERFLOW :
 		0;
 }
 
+/* Sets p from the limbs of form INT or INTSQ. */
 static __device__ void
-part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
+partial_from_integer_limbs(const HistSlot &slot, const u64 *limb, HistPartial &p)
 {
 	if (slot.op == MONOID_SUMSQ_I192)
 	{
@@ -389,9 +430,10 @@ part_of_integer(const HistSlot &slot, const u64 *limb, HistPart &p)
 		p.i64 = (int64_t) sum;
 }
 
+/* Combines a partial state with the state of a bin; returns error bits. */
 template <typename Op>
 static __device__ __forceinline__ int
-combine_part(void *states, u32 bin, const HistPart &part)
+combine_partial(void *states, u32 bin, const HistPartial &partial)
 {
 	typedef typename Op::State S;
 	S *p = (S *) states + bin;
@@ -401,20 +443,23 @@ combine_part(void *states, u32 bin, const HistPart &part)
 	for (int i = 0; i < (int) (sizeof(S) / 4); i++)
 		((u32 *) &a)[i] = __ldcg((const u32 *) p + i);
 	if constexpr (form_of(Op::id) == HIST_CAS)
-		b = cas_word_state<Op>((u64) part.i64);
+		b = cas_word_state<Op>((u64) partial.i64);
 	else
-		memcpy(&b, &part, sizeof(S));
+		memcpy(&b, &partial, sizeof(S));
 	r = Op::combine(a, b);
 	*p = r;
 	return Op::error(a, b, r);
 }
 
-/* Combines the limbs of one slot and bin with the state. */
+/*
+ * Combines the limbs of one bin of slot s with the bin's state; limbs that are all 0 have no rows.
+ * limb: slot.nlimbs of them.  Adds error bits to the call's status.
+ */
 static __device__ __noinline__ void
 fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 {
 	const HistSlot &slot = args.slot[s];
-	HistPart part;
+	HistPartial partial;
 	int err = 0;
 	u64 any = 0;
 
@@ -429,24 +474,25 @@ fold_limbs(const HistArgs &args, int s, u32 bin, const u64 *limb)
 			return;
 		case HIST_INT:
 		case HIST_INTSQ:
-			part_of_integer(slot, limb, part);
+			partial_from_integer_limbs(slot, limb, partial);
 			break;
 		case HIST_FIX:
-			fold_fix(args, s, bin, fix_total(limb, slot.digits));
+			fold_float_sum(args, s, bin, fix_limbs_to_i128(limb, slot.digits));
 			return;
 		case HIST_ACCUM:
 		case HIST_REGR:
-			err = part_of_floats(slot, limb, args.window[2 * s], args.window[2 * s + 1], part);
+			err = partial_from_float_limbs(slot, limb, args.window[2 * s], args.window[2 * s + 1],
+										   partial);
 			break;
 		default:
-			part_of_code(slot.op, limb[0], part);
+			partial_from_code(slot.op, limb[0], partial);
 	}
 	with_operator(slot.op,
 				  [&](auto op)
 				  {
 					  if constexpr (form_of(op.id) != HIST_GENERIC || op.id == MONOID_MIN_DEC ||
 									op.id == MONOID_MAX_DEC)
-						  err |= combine_part<decltype(op)>(slot.states, bin, part);
+						  err |= combine_partial<decltype(op)>(slot.states, bin, partial);
 				  });
 	if (err)
 		atomicOr(&args.status->errors[slot.number], (u32) err);

@@ -1,7 +1,10 @@
 /*
  * hist_tiles.cu
- *	  Histograms by tiles, host side: which of the kernels (hist_tiles.cuh) a program and its
- * operators need, and its launch.
+ *	  Tiled histograms, host side: chooses the kernel (hist_tiles_args.h) for a program and its
+ *	  operators, sizes its shared memory and launches it.
+ *
+ * hist.cu calls these functions when it plans and runs a call of GPUAGG_HIST_TILES.  They allocate
+ * nothing and do not synchronize; launches are queued on the given stream.
  */
 #include "hist_tiles_args.h"
 
@@ -23,9 +26,9 @@ is_light_operation(int op)
 	}
 }
 
-/* Does the program have no other operations? */
+/* Returns whether every operation of the program is one of the light kernel; false for NULL. */
 static bool
-is_light(const VectorProgram *steps)
+is_light_program(const VectorProgram *steps)
 {
 	if (!steps)
 		return false;
@@ -40,7 +43,10 @@ is_light(const VectorProgram *steps)
 	return true;
 }
 
-/* Of a column of float4 it knows only whether values are NULL. */
+/*
+ * Returns whether the light kernel supports the slot's operator.  A count reads only the NULLs of
+ * its column, so its column may be float4.
+ */
 static bool
 is_light_slot(const HistSlot &slot)
 {
@@ -51,7 +57,7 @@ is_light_slot(const HistSlot &slot)
 int
 hist_choose_tiles(const HistArgs &args, const VectorProgram *steps)
 {
-	bool light = is_light(steps), squares = false;
+	bool light = is_light_program(steps), squares = false;
 
 	for (int s = 0; s < args.nslots; s++)
 	{
@@ -64,13 +70,13 @@ hist_choose_tiles(const HistArgs &args, const VectorProgram *steps)
 size_t
 hist_tile_bytes(const HistArgs &args)
 {
-	/* and what is lost as these and the stages start at a multiple of 128 */
+	/* plus padding: the program area is aligned to 16 bytes, the stages to 128 bytes */
 	return instances[args.tiles]->program_bytes(args) + 128 + 16;
 }
 
-/* Bytes of a tile's columns, at most. */
+/* Returns the size of a stage that holds all columns of one tile: inputs, keys and slots. */
 static u32
-columns_bytes(const HistArgs &args)
+tile_column_bytes(const HistArgs &args)
 {
 	u32 bytes = (u32) args.input_bytes;
 
@@ -87,8 +93,8 @@ GpuaggCudaStatus
 hist_launch_tiles(const HistArgs &args, const DeviceFacts &facts, cudaStream_t stream)
 {
 	const TileInstance &instance = *instances[args.tiles];
-	size_t bytes = instance.stages_at(args), most = facts.smem_per_block - SHARED_RESERVE,
-		   stage = min((size_t) columns_bytes(args), most > bytes ? (most - bytes) / 2 : 0) &
+	size_t bytes = instance.stages_offset(args), most = facts.smem_per_block - SHARED_RESERVE,
+		   stage = min((size_t) tile_column_bytes(args), most > bytes ? (most - bytes) / 2 : 0) &
 		~(size_t) 127;
 
 	STATUS_TRY(instance.launch(args, facts, bytes + 2 * stage, (u32) stage, stream));

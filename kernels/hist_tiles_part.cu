@@ -1,14 +1,16 @@
 /*
  * hist_tiles_part.cu
- *	  One kernel of histograms by tiles, TILES_PART of TileKernel; kernels.mk compiles this once for
- * each.
+ *	  Compiles one kernel of tiled histograms, with its launch function, as a TileInstance.
+ *
+ * TILES_PART is the TileKernel.  kernels.mk compiles this file once for each, so that make can
+ * build the kernels in parallel.
  */
 #include "hist_tiles.cuh"
 
 static size_t
-part_stages_at(const HistArgs &args)
+part_stages_offset(const HistArgs &args)
 {
-	return stages_at(args, tile_threads(TILES_PART));
+	return stages_offset(args, tile_threads(TILES_PART));
 }
 
 static size_t
@@ -31,4 +33,5 @@ part_launch(const HistArgs &args, const DeviceFacts &facts, size_t bytes, u32 st
 
 #define TILES_PART_NAME2(n) hist_tiles_part##n
 #define TILES_PART_NAME(n) TILES_PART_NAME2(n)
-const TileInstance TILES_PART_NAME(TILES_PART) = {part_program_bytes, part_stages_at, part_launch};
+const TileInstance TILES_PART_NAME(TILES_PART) = {part_program_bytes, part_stages_offset,
+												  part_launch};

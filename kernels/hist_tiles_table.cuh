@@ -1,7 +1,19 @@
 /*
  * hist_tiles_table.cuh
- *	  What a block of histograms by tiles finds before its first tile: where operands, keys and
- * slots are, and which columns go to shared memory ahead of their tile's turn.
+ *	  TileTable: the program of a tiled histogram, in shared memory, with all operands, keys and
+ *	  slots located; and the layout of a block's shared memory.
+ *
+ * A block builds the table once, before its first tile, so that a tile reads one record for each
+ * step, key and slot.  The table also says which columns are staged.  A staged column is copied to
+ * shared memory asynchronously, one tile ahead of its use; other columns are read from device
+ * memory when they are used.
+ *
+ * Dynamic shared memory of a block, in this order:
+ *	 - the bins: args.words planes of 32-bit words, then the entries of hot bins (hist_change.cuh);
+ *	 - from program_offset() on, the program area: the TileTable, then the temporaries, which are
+ *	   program registers that later steps read: TILES_ROWS_PER_THREAD values of 8 bytes and one byte
+ *	   of states for each thread;
+ *	 - from stages_offset() on, two stages: the staged columns of the current and the next tile.
  */
 #ifndef GPUAGG_HIST_TILES_TABLE_CUH
 #define GPUAGG_HIST_TILES_TABLE_CUH
@@ -9,93 +21,104 @@
 #include "hist_change.cuh"
 #include "hist_tiles_args.h"
 
+/* Most columns that are staged. */
 #define MOST_STAGED 16
 #define NOT_STAGED (~0u)
 
-/* A column, from the call's first row on. */
-struct Source
+/* A column that the program, the bins or a slot reads. Element 0 is the call's first row. */
+struct SourceColumn
 {
-	const char *values;
-	const uint8_t *validity;
-	u32 type;   /* GpuaggValueType */
-	u32 staged; /* offset in a stage, or NOT_STAGED */
+	const char *values;      /* in device memory; NULL: no column */
+	const uint8_t *validity; /* Arrow bits, or NULL if there are no NULLs */
+	u32 type;                /* GpuaggValueType */
+	u32 stage_offset;        /* where the column is in a stage, or NOT_STAGED */
 };
 
+/* The elements of TileTable.source: program inputs, then columns of keys, then columns of slots. */
 #define INPUT_SOURCES 0
 #define BIN_SOURCES GPUAGG_MAX_INPUTS
 #define SLOT_SOURCES (BIN_SOURCES + GPUAGG_MAX_KEYS)
 #define SOURCES (SLOT_SOURCES + GPUAGG_MAX_SLOTS)
 
-/* Where an operand is: a number, and in the lowest bits, which it is. */
+/*
+ * The location of an operand.  An operand code has the kind in its lowest OPERAND_BITS bits and a
+ * number, whose meaning depends on the kind, in the bits above.
+ */
 enum OperandKind
 {
-	OPERAND_LAST,      /* the last result */
-	OPERAND_CONSTANT,  /* a constant's number */
-	OPERAND_TEMPORARY, /* a temporary's */
-	OPERAND_INT4,      /* int32 without NULLs at this offset in a stage */
-	OPERAND_INT8,      /* 8 bytes without NULLs */
-	OPERAND_COLUMN,    /* any column: a source's number */
-	OPERAND_LIST,      /* constants from a number on, which the operation reads by itself */
-	OPERAND_NONE
+	OPERAND_LAST,      /* the result of the last step; no number */
+	OPERAND_CONSTANT,  /* number of a constant */
+	OPERAND_TEMPORARY, /* number of a temporary */
+	OPERAND_INT4,      /* offset of a staged int32 column without NULLs */
+	OPERAND_INT8,      /* offset of a staged column of 8-byte values without NULLs */
+	OPERAND_COLUMN,    /* number of any other column in TileTable.source */
+	OPERAND_LIST,      /* number of the first of several constants, which the operation reads */
+	OPERAND_NONE       /* no operand */
 };
 
 #define OPERAND_BITS 3
-/* An instruction's register is in the word of its operand a, from this bit on. */
+/* The code of operand a also has the step's result temporary, or NO_RESULT, from this bit on. */
 #define RESULT_SHIFT 24
 #define NO_RESULT 0xffu
 
-/* A column that is copied to shared memory before its tile's turn. */
-struct alignas(16) Piece
+/* A column that every tile copies to a stage. */
+struct alignas(16) StagedColumn
 {
 	const char *values;
-	u32 width;
-	u32 offset; /* in a stage */
+	u32 width;  /* bytes of a value: 1, 2, 4 or 8 */
+	u32 offset; /* where the column is in a stage, in bytes */
 };
 
-/* A key's column, and what of it are bins. */
+/* A grouping key with its range (GPUAGG_BIN_RANGE). */
 struct alignas(16) TileKey
 {
 	int64_t min;
-	u32 extent;
-	u32 word; /* the operand, and NULL_HAS_BIN */
+	u32 extent;  /* number of values in the range, plus 1 if NULL has a bin */
+	u32 operand; /* operand code of the key, plus NULL_HAS_BIN if NULL has a bin */
 };
 
 #define NULL_HAS_BIN (1u << 31)
 
+/* A slot: one operator and its input. */
 struct alignas(16) TileSlot
 {
-	u32 word;   /* the operand */
-	u32 filter; /* that of a filter, or OPERAND_NONE */
-	u32 words;  /* bytes to its words in shared memory */
-	u32 what;   /* HistTile, and these: */
+	u32 operand;      /* operand code of the input */
+	u32 filter;       /* operand code of a computed filter, or OPERAND_NONE */
+	u32 words_offset; /* where the slot's words are in shared memory, in bytes */
+	u32 flags;        /* HistTile, and SLOT_* */
 };
 
-#define SLOT_AGAIN 0x100     /* of the slot before, values are */
-#define SLOT_NO_VALUES 0x200 /* a count, which needs none: */
-#define SLOT_VALIDITY 0x400  /* but whether they are NULL */
-#define SLOT_FILTER 0x800    /* a column of bytes */
-#define SLOT_F32 0x1000
+#define SLOT_AGAIN 0x100     /* the input is that of the slot before */
+#define SLOT_NO_VALUES 0x200 /* a count of rows or of a column: reads no values */
+#define SLOT_VALIDITY 0x400  /* such a count that leaves out the column's NULLs */
+#define SLOT_FILTER 0x800    /* the filter is a column of bytes, HistSlot.filter */
+#define SLOT_F32 0x1000      /* the input is float4 */
 
-/* What a block knows of a program, in shared memory. */
+/*
+ * The program, keys and slots of a block.  Read-only after make_tile_table(), so threads read it
+ * without synchronization.
+ */
 struct alignas(16) TileTable
 {
-	uint4 step[VECTOR_MAX_INSTRUCTIONS]; /* operation and data, operands a, b, c */
+	/* x: VectorOp | GPUAGG_CONDITION | data << 16; y, z, w: codes of the operands a, b, c, but w is
+	   the number of constants for VECTOR_IN */
+	uint4 step[VECTOR_MAX_INSTRUCTIONS];
 	VectorConstant constant[VECTOR_MAX_CONSTANTS];
 	VectorTable table[GPUAGG_MAX_TABLES];
-	Piece piece[MOST_STAGED];
-	Source source[SOURCES];
-	u32 npieces;
-	u32 stage_bytes; /* of a stage, so far */
+	StagedColumn staged_column[MOST_STAGED];
+	SourceColumn source[SOURCES];
+	u32 nstaged;
+	u32 stage_bytes; /* bytes of a stage that the staged columns take */
 	u32 nsteps;
 	u32 nchecks;
-	u32 filter;
-	u32 check[GPUAGG_MAX_CHECKS];
+	u32 filter;                   /* operand code of the program's filter, or OPERAND_NONE */
+	u32 check[GPUAGG_MAX_CHECKS]; /* operand codes of the checks */
 	TileKey key[GPUAGG_MAX_KEYS];
 	TileSlot slot[GPUAGG_MAX_SLOTS];
-	bool nullable[GPUAGG_MAX_CHECKS];
+	bool nullable[GPUAGG_MAX_CHECKS]; /* the operand of the check may be NULL */
 };
 
-/* Bytes behind the bins and the entries of hot ones. */
+/* Returns the bytes of the program area, for a block of `threads`. */
 static __host__ __device__ __forceinline__ size_t
 program_bytes(const HistArgs &args, int threads)
 {
@@ -103,28 +126,31 @@ program_bytes(const HistArgs &args, int threads)
 		(size_t) args.temporaries * threads * (TILES_ROWS_PER_THREAD * 8 + 1);
 }
 
+/* Returns the offset of the program area in a block's shared memory: a multiple of 16. */
 static __host__ __device__ __forceinline__ size_t
-program_at(const HistArgs &args, int threads)
+program_offset(const HistArgs &args, int threads)
 {
 	return (words_before_hot(args) * sizeof(u32) +
 			(size_t) (threads / 32) * args.hot_entries * sizeof(HotEntry) + 15) &
 		~(size_t) 15;
 }
 
-/* Two stages behind all that. */
+/* Returns the offset of the two stages in a block's shared memory: a multiple of 128. */
 static __host__ __device__ __forceinline__ size_t
-stages_at(const HistArgs &args, int threads)
+stages_offset(const HistArgs &args, int threads)
 {
-	return (program_at(args, threads) + program_bytes(args, threads) + 127) & ~(size_t) 127;
+	return (program_offset(args, threads) + program_bytes(args, threads) + 127) & ~(size_t) 127;
 }
 
+/* Returns the operand code of a kind and its number. */
 static __device__ __forceinline__ u32
-operand_word(int kind, u32 number)
+make_operand(int kind, u32 number)
 {
 	return (u32) kind | number << OPERAND_BITS;
 }
 
-static __device__ __forceinline__ Source
+/* Returns the column from row `first`, a multiple of 8, on; not staged. */
+static __device__ __forceinline__ SourceColumn
 make_source(const GpuaggColumn &c, u64 first)
 {
 	const char *values = (const char *) c.values;
@@ -133,34 +159,42 @@ make_source(const GpuaggColumn &c, u64 first)
 			c.validity ? c.validity + first / 8 : nullptr, (u32) c.type, NOT_STAGED};
 }
 
-/* A place in the stages for a column, which may have one already. */
+/*
+ * Stages a column if a stage has room for `rows` rows of it.  room: bytes of a stage.  A column
+ * that is staged already is shared.  Does nothing if there is no column.
+ */
 static __device__ __forceinline__ void
-stage_column(TileTable &t, Source &s, u32 rows, u32 room)
+stage_column(TileTable &t, SourceColumn &s, u32 rows, u32 room)
 {
 	u32 width = hist_type_bytes((GpuaggValueType) s.type);
 
 	if (s.values == nullptr)
 		return;
-	for (u32 i = 0; i < t.npieces; i++)
-		if (t.piece[i].values == s.values && t.piece[i].width == width)
+	for (u32 i = 0; i < t.nstaged; i++)
+		if (t.staged_column[i].values == s.values && t.staged_column[i].width == width)
 		{
-			s.staged = t.piece[i].offset;
+			s.stage_offset = t.staged_column[i].offset;
 			return;
 		}
-	if (t.npieces == MOST_STAGED || t.stage_bytes + rows * width > room)
+	if (t.nstaged == MOST_STAGED || t.stage_bytes + rows * width > room)
 		return;
-	s.staged = t.stage_bytes;
-	t.piece[t.npieces++] = {s.values, width, t.stage_bytes};
+	s.stage_offset = t.stage_bytes;
+	t.staged_column[t.nstaged++] = {s.values, width, t.stage_bytes};
 	t.stage_bytes += rows * width;
 }
 
+/* Returns the bit of the program input that the operand is; 0 if it is something else. */
 static __device__ __forceinline__ u32
 input_bit(u32 operand)
 {
 	return operand - GPUAGG_INPUT < GPUAGG_MAX_INPUTS ? 1u << (operand - GPUAGG_INPUT) : 0;
 }
 
-/* By a warp: finds the columns that are read, those that come first in a tile first. */
+/*
+ * Stages the columns that the program, the keys and the slots read, in the order in which a tile
+ * reads them, while a stage has room.  Called by all lanes of one warp.  rows: of a tile; room:
+ * bytes of a stage.
+ */
 static __device__ __noinline__ void
 stage_columns(const HistArgs &args, const GpuaggProgram &p, u32 rows, u32 room, TileTable &t)
 {
@@ -187,7 +221,7 @@ stage_columns(const HistArgs &args, const GpuaggProgram &p, u32 rows, u32 room, 
 	inputs = __reduce_or_sync(~0u, inputs | input_bit(p.steps.filter));
 	if (threadIdx.x % 32 != 0)
 		return;
-	t.npieces = 0;
+	t.nstaged = 0;
 	t.stage_bytes = 0;
 	for (int i = 0; i < GPUAGG_MAX_INPUTS; i++)
 		if (inputs >> i & 1)
@@ -198,83 +232,91 @@ stage_columns(const HistArgs &args, const GpuaggProgram &p, u32 rows, u32 room, 
 		stage_column(t, t.source[SLOT_SOURCES + i], rows, room);
 }
 
+/* Returns the operand code of column i of t.source; OPERAND_NONE if there is no column. */
 static __device__ __forceinline__ u32
-source_word(const TileTable &t, int i)
+encode_source(const TileTable &t, int i)
 {
-	const Source &s = t.source[i];
+	const SourceColumn &s = t.source[i];
 
 	if (s.values == nullptr)
 		return OPERAND_NONE;
-	if (s.staged != NOT_STAGED && s.validity == nullptr && s.type == GPUAGG_VALUE_I32)
-		return operand_word(OPERAND_INT4, s.staged);
-	if (s.staged != NOT_STAGED && s.validity == nullptr &&
+	if (s.stage_offset != NOT_STAGED && s.validity == nullptr && s.type == GPUAGG_VALUE_I32)
+		return make_operand(OPERAND_INT4, s.stage_offset);
+	if (s.stage_offset != NOT_STAGED && s.validity == nullptr &&
 		(s.type == GPUAGG_VALUE_I64 || s.type == GPUAGG_VALUE_F64))
-		return operand_word(OPERAND_INT8, s.staged);
-	return operand_word(OPERAND_COLUMN, i);
+		return make_operand(OPERAND_INT8, s.stage_offset);
+	return make_operand(OPERAND_COLUMN, i);
 }
 
+/* Returns the operand code of a program's operand. */
 static __device__ __forceinline__ u32
-word_of(const TileTable &t, u32 operand)
+encode_operand(const TileTable &t, u32 operand)
 {
 	if (operand == VECTOR_NONE)
 		return OPERAND_NONE;
 	if (operand == GPUAGG_LAST)
 		return OPERAND_LAST;
 	if (operand >= VECTOR_CONSTANT)
-		return operand_word(OPERAND_CONSTANT, operand - VECTOR_CONSTANT);
+		return make_operand(OPERAND_CONSTANT, operand - VECTOR_CONSTANT);
 	return operand >= GPUAGG_INPUT ?
-		source_word(t, INPUT_SOURCES + (int) (operand - GPUAGG_INPUT)) :
-		operand_word(OPERAND_TEMPORARY, operand);
+		encode_source(t, INPUT_SOURCES + (int) (operand - GPUAGG_INPUT)) :
+		make_operand(OPERAND_TEMPORARY, operand);
 }
 
-/* A column of bins or slots. */
+/* Returns the operand code of a key or a slot's input. source: its number in t.source. */
 static __device__ __forceinline__ u32
-column_word(const TileTable &t, const GpuaggColumn &c, int source)
+encode_column(const TileTable &t, const GpuaggColumn &c, int source)
 {
-	return c.computed ? word_of(t, c.operand) : source_word(t, source);
+	return c.computed ? encode_operand(t, c.operand) : encode_source(t, source);
 }
 
+/* Returns the record of an instruction for TileTable.step. */
 static __device__ __forceinline__ uint4
 make_step(const TileTable &t, VectorInstruction in)
 {
-	u32 condition = in.op & GPUAGG_CONDITION, b = word_of(t, in.b), c = OPERAND_NONE;
+	u32 condition = in.op & GPUAGG_CONDITION, b = encode_operand(t, in.b), c = OPERAND_NONE;
 
 	in.op &= ~GPUAGG_CONDITION;
 	in = vector_simplify(in);
 	if (in.op == VECTOR_IN || in.op == VECTOR_BUCKET)
 	{
-		b = operand_word(OPERAND_LIST, in.b - VECTOR_CONSTANT);
+		b = make_operand(OPERAND_LIST, in.b - VECTOR_CONSTANT);
 		c = in.c;
 	}
 	else if (in.op == VECTOR_SELECT || in.op == VECTOR_DISTINCT || in.op == VECTOR_GREATEST)
-		c = word_of(t, in.c);
-	return make_uint4(in.op | condition | (u32) in.data << 16,
-					  word_of(t, in.a) | (in.r == VECTOR_NONE ? NO_RESULT : in.r) << RESULT_SHIFT,
-					  b, c);
+		c = encode_operand(t, in.c);
+	return make_uint4(
+		in.op | condition | (u32) in.data << 16,
+		encode_operand(t, in.a) | (in.r == VECTOR_NONE ? NO_RESULT : in.r) << RESULT_SHIFT, b, c);
 }
 
+/* Returns the record of slot s. lc: log2 of the copies of a bin. */
 static __device__ __forceinline__ TileSlot
-make_slot(const TileTable &t, const HistArgs &args, int s, int lc)
+make_tile_slot(const TileTable &t, const HistArgs &args, int s, int lc)
 {
 	const HistSlot &slot = args.slot[s];
-	u32 what = (u32) slot.tile;
+	u32 flags = (u32) slot.tile;
 
 	if (slot.tile == TILE_COUNT && !slot.x.computed)
-		what |= SLOT_NO_VALUES | (slot.x.validity ? SLOT_VALIDITY : 0);
+		flags |= SLOT_NO_VALUES | (slot.x.validity ? SLOT_VALIDITY : 0);
 	else if (slot.repeats_x)
-		what |= SLOT_AGAIN;
+		flags |= SLOT_AGAIN;
 	if (slot.filter)
-		what |= SLOT_FILTER;
+		flags |= SLOT_FILTER;
 	if (slot.x.type == GPUAGG_VALUE_F32)
-		what |= SLOT_F32;
-	return {column_word(t, slot.x, SLOT_SOURCES + s),
-			slot.filter_operand < 0 ? (u32) OPERAND_NONE : word_of(t, (u32) slot.filter_operand),
-			slot.word * (args.pass_bins << lc) * (u32) sizeof(u32), what};
+		flags |= SLOT_F32;
+	return {encode_column(t, slot.x, SLOT_SOURCES + s),
+			slot.filter_operand < 0 ? (u32) OPERAND_NONE :
+									  encode_operand(t, (u32) slot.filter_operand),
+			slot.word * (args.pass_bins << lc) * (u32) sizeof(u32), flags};
 }
 
-/* By the block: fills in the table; room: of a stage. */
+/*
+ * Fills in the table.  Called by all threads of the block; ends with a barrier.  room: bytes of a
+ * stage; lc: log2 of the copies of a bin.
+ */
 static __device__ __noinline__ void
-make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
+make_tile_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 {
 	const GpuaggProgram &p = *args.program;
 	u32 i = threadIdx.x;
@@ -297,18 +339,18 @@ make_table(const HistArgs &args, u32 room, int lc, TileTable &t)
 		t.step[k] = make_step(t, p.steps.instructions[k]);
 	if (i < (u32) p.nchecks)
 	{
-		t.check[i] = word_of(t, p.check[i].operand);
+		t.check[i] = encode_operand(t, p.check[i].operand);
 		t.nullable[i] = p.check[i].nullable;
 	}
 	if (i < (u32) args.bins.ncolumns)
 		t.key[i] = {args.bins.min[i], (u32) args.bins.extent[i],
-					column_word(t, args.bins.column[i], BIN_SOURCES + (int) i) |
+					encode_column(t, args.bins.column[i], BIN_SOURCES + (int) i) |
 						(args.bins.null_bin[i] ? NULL_HAS_BIN : 0)};
 	if (i < (u32) args.nslots)
-		t.slot[i] = make_slot(t, args, (int) i, lc);
+		t.slot[i] = make_tile_slot(t, args, (int) i, lc);
 	if (i == 0)
 	{
-		t.filter = word_of(t, p.steps.filter);
+		t.filter = encode_operand(t, p.steps.filter);
 		t.nsteps = p.steps.ninstructions;
 		t.nchecks = (u32) p.nchecks;
 	}

@@ -1,24 +1,24 @@
 /*
  * partition.cuh
- *	  Moving a tile of rows to partitions, by bin range (hist_partition.cu).
+ *	  Moves a tile of rows to partitions by bin range (hist_partition.cu).
  *
- * A block counts its tile's rows of each partition, which numbers them;
- * reserves a run in every partition with one atomic addition each; sorts the
- * rows by partition in shared memory; and writes the runs whole.  What decides
- * the partition and the first column go together, further columns one after
- * the other.  A column's values are loaded before the rows are counted, and
- * the next tile's keys before this one's rows are written, so that neither is
- * waited for.  The order of rows inside a partition is not fixed.
+ * A block takes these steps:
+ * 1. It counts the tile's rows of each partition.  The count before each row is the row's rank.
+ * 2. It reserves room in every partition that has rows, with one atomic addition each.
+ * 3. It sorts the rows by partition in shared memory (the stages).
+ * 4. It writes the stages, so that rows of one partition are written together.
+ *
+ * The keys (bins, which decide the partition) and the first column are written together, further
+ * columns serially.  The column is loaded before the rows are counted, and the keys of the next
+ * tile before this one is written, so that neither load is waited for.  The order of rows within a
+ * partition is not fixed.
  */
 #ifndef GPUAGG_PARTITION_CUH
 #define GPUAGG_PARTITION_CUH
 
 #include "hist.cuh"
 
-/*
- * The larger the tile, the longer the runs, and the fewer lines of memory are
- * written in two parts.
- */
+/* Rows of a tile.  A larger tile has more rows for each partition, which are written together. */
 #define PARTITION_TILE_ROWS (PARTITION_THREADS_PER_BLOCK * PARTITION_ROWS_PER_THREAD)
 
 /* 16 bytes aligned to 8. */
@@ -28,17 +28,16 @@ struct Pair
 };
 
 /*
- * A tile in shared memory.  A function takes addresses from it where it needs
- * them: functions that are not inlined would take addresses passed to them for
- * those of any memory.
+ * The layout of a tile in shared memory.  Functions get addresses from it where they need them,
+ * because the compiler knows then that the addresses are in shared memory.
  */
 struct PartTile
 {
 	u32 parts;
-	u32 key_bytes;   /* of what decides the partition */
-	u32 stage_bytes; /* of the widest other column */
+	u32 key_bytes;   /* bytes of a key, which decides the partition */
+	u32 stage_bytes; /* bytes of a value of the widest column */
 
-	/* the keys in the order of partitions */
+	/* the stage of the keys: in the order of partitions */
 	__device__ __forceinline__ char *
 	keys() const
 	{
@@ -46,31 +45,31 @@ struct PartTile
 
 		return part_memory;
 	}
-	/* another column in that order */
+	/* the stage of a column, in the same order */
 	__device__ __forceinline__ char *
 	stage() const
 	{
 		return keys() + PARTITION_TILE_ROWS * key_bytes;
 	}
-	/* rows, then first place of a partition */
+	/* the rows of each partition, and after part_reserve its first place in the stage */
 	__device__ __forceinline__ u32 *
 	count() const
 	{
 		return (u32 *) (stage() + PARTITION_TILE_ROWS * stage_bytes);
 	}
-	/* from places to rows in device memory */
+	/* for each partition: place in the stage + delta = row in device memory */
 	__device__ __forceinline__ u32 *
 	delta() const
 	{
 		return count() + parts;
 	}
-	/* first and last partition that got a row, where a walk over all would take long */
+	/* the first and last partition with a row, if there are more partitions than threads */
 	__device__ __forceinline__ u32 *
 	range() const
 	{
 		return delta() + parts;
 	}
-	/* the partition of each place */
+	/* the partition of each place in the stage */
 	__device__ __forceinline__ uint16_t *
 	part() const
 	{
@@ -78,7 +77,7 @@ struct PartTile
 	}
 };
 
-/* Shared memory of a tile. */
+/* Returns the bytes of shared memory of a tile. */
 static inline __host__ __device__ size_t
 part_tile_bytes(int key_bytes, int stage_bytes, size_t parts)
 {
@@ -87,8 +86,8 @@ part_tile_bytes(int key_bytes, int stage_bytes, size_t parts)
 }
 
 /*
- * Inclusive prefix sum over the block; the sum of all goes to *total.  A caller
- * uses `shared` again only past another barrier.
+ * Returns the inclusive prefix sum over the block, and sets *total to the sum.  `shared` has 32
+ * words; the caller may change them only after another barrier.
  */
 static __device__ __forceinline__ u32
 block_scan(u32 v, u32 *shared, u32 *total)
@@ -99,14 +98,14 @@ block_scan(u32 v, u32 *shared, u32 *total)
 	if (lane == 31)
 		shared[warp] = v;
 	__syncthreads();
-	/* every warp adds up the warps: one barrier less than one warp for all */
+	/* every warp adds up the sums of the warps, which saves a barrier */
 	sums = warp_scan(lane < warps ? shared[lane] : 0);
 	*total = __shfl_sync(~0u, sums, 31);
 	sums = __shfl_sync(~0u, sums, warp ? warp - 1 : 0);
 	return v + (warp ? sums : 0);
 }
 
-/* Ahead of a block's first tile; part_write does it for the next one. */
+/* Clears the counts before a block's first tile; part_write clears them for the next one. */
 static __device__ __forceinline__ void
 part_clear(const PartTile &t)
 {
@@ -119,24 +118,23 @@ part_clear(const PartTile &t)
 	__syncthreads();
 }
 
-/* What a tile's rows got: partitions [from, to) have some of `total` rows. */
-struct PartRuns
+/* The rows of a tile: `total` of them, in partitions from `from` up to, but not including, `to`. */
+struct TilePartitions
 {
 	u32 total;
 	u32 from, to;
 };
 
 /*
- * After every row of the tile was counted: first places of the partitions, and
- * their distance to rows in device memory.  least and most are of the thread's
- * own partitions.
+ * Reserves room in the partitions after all rows were counted: fills in the first places (count)
+ * and delta.  `least` and `most` are the first and last partition of this thread's rows.
  */
-static __device__ __forceinline__ PartRuns
+static __device__ __forceinline__ TilePartitions
 part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 {
 	__shared__ u32 scan[32];
 	u32 *count = t.count(), *delta = t.delta();
-	PartRuns runs = {0, 0, t.parts};
+	TilePartitions used = {0, 0, t.parts};
 
 	if (t.parts > PARTITION_THREADS_PER_BLOCK)
 	{
@@ -151,18 +149,18 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 	__syncthreads();
 	if (t.parts > PARTITION_THREADS_PER_BLOCK)
 	{
-		runs.from = min(t.range()[0], t.parts);
-		runs.to = t.range()[1] + 1;
+		used.from = min(t.range()[0], t.parts);
+		used.to = t.range()[1] + 1;
 	}
 
-	u32 n = runs.to > runs.from ? runs.to - runs.from : 0,
+	u32 n = used.to > used.from ? used.to - used.from : 0,
 		each = (n + PARTITION_THREADS_PER_BLOCK - 1) / PARTITION_THREADS_PER_BLOCK,
-		from = runs.from + min(threadIdx.x * each, n),
-		to = runs.from + min((threadIdx.x + 1) * each, n), sum = 0, before;
+		from = used.from + min(threadIdx.x * each, n),
+		to = used.from + min((threadIdx.x + 1) * each, n), sum = 0, before;
 
 	for (u32 p = from; p < to; p++)
 		sum += count[p];
-	before = block_scan(sum, scan, &runs.total) - sum;
+	before = block_scan(sum, scan, &used.total) - sum;
 	for (u32 p = from; p < to; p++)
 	{
 		u32 c = count[p];
@@ -173,10 +171,10 @@ part_reserve(const PartTile &t, u32 *cursor, u32 least, u32 most)
 		before += c;
 	}
 	__syncthreads();
-	return runs;
+	return used;
 }
 
-/* Values of a column for the tile's rows that take part: a bit of `ok` an item. */
+/* Loads the values of a column; bit j of `ok` is set if row j of the thread has a partition. */
 template <typename T>
 static __device__ __forceinline__ void
 part_load(u32 ok, const void *from, u64 base, T (&v)[PARTITION_ROWS_PER_THREAD])
@@ -189,21 +187,7 @@ part_load(u32 ok, const void *from, u64 base, T (&v)[PARTITION_ROWS_PER_THREAD])
 			v[j] = in[j * PARTITION_THREADS_PER_BLOCK];
 }
 
-/* After part_reserve: ranks within their partition, which is above them, to places in the stage. */
-static __device__ __forceinline__ void
-part_places(const PartTile &t, u32 ok, u32 (&place)[PARTITION_ROWS_PER_THREAD])
-{
-#pragma unroll
-	for (int j = 0; j < PARTITION_ROWS_PER_THREAD; j++)
-		if (ok >> j & 1)
-		{
-			u32 p = place[j] >> 16;
-
-			place[j] = (place[j] & 0xffff) + t.count()[p];
-			t.part()[place[j]] = (uint16_t) p;
-		}
-}
-
+/* Stores the thread's values in a stage. */
 template <typename T>
 static __device__ __forceinline__ void
 part_stage(char *stage, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
@@ -217,28 +201,16 @@ part_stage(char *stage, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
 			staged[place[j]] = v[j];
 }
 
-/* A put for part_write: keys in a column of their own. */
-template <typename K> struct PutKey
-{
-	K *out;
-
-	__device__ __forceinline__ void
-	operator()(u32 row, const K &key) const
-	{
-		out[row] = key;
-	}
-};
-
 /*
- * What lies in the stages, to device memory: keys by put(row, key), and another
- * column, unless out is NULL.  Rows past `last` go there.  Leaves all but the
- * partitions of places free.
+ * Writes the stages to device memory: keys by put(row, key), and the column to `out` unless that is
+ * NULL.  Rows past `last` are written to `last`.  Clears the counts for the next tile.  part() and
+ * delta() stay valid.
  */
 template <typename K, typename T, typename Put>
 static __device__ __forceinline__ void
-part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 last = ~0u)
+part_write(const PartTile &t, const TilePartitions &used, const Put &put, T *out, u32 last = ~0u)
 {
-	/* as many at a time as registers allow */
+	/* rows whose loads are in flight together, as registers allow */
 	constexpr int GROUP = sizeof(K) + sizeof(T) <= 8 ? 8 : sizeof(K) + sizeof(T) <= 12 ? 4 : 2;
 	const K *keys = (const K *) t.keys();
 	const T *staged = (const T *) t.stage();
@@ -258,7 +230,7 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 		{
 			u32 i = (h + j) * PARTITION_THREADS_PER_BLOCK + threadIdx.x;
 
-			if (i < runs.total)
+			if (i < used.total)
 			{
 				to[j] = min(delta[part[i]] + i, last);
 				k[j] = keys[i];
@@ -268,22 +240,22 @@ part_write(const PartTile &t, const PartRuns &runs, const Put &put, T *out, u32 
 		}
 #pragma unroll
 		for (int j = 0; j < GROUP; j++)
-			if ((h + j) * PARTITION_THREADS_PER_BLOCK + threadIdx.x < runs.total)
+			if ((h + j) * PARTITION_THREADS_PER_BLOCK + threadIdx.x < used.total)
 			{
 				put(to[j], k[j]);
 				if (out)
 					out[to[j]] = v[j];
 			}
 	}
-	/* first places were read before the barrier */
-	for (u32 p = runs.from + threadIdx.x; p < runs.to; p += PARTITION_THREADS_PER_BLOCK)
+	/* the first places are not read after the barrier */
+	for (u32 p = used.from + threadIdx.x; p < used.to; p += PARTITION_THREADS_PER_BLOCK)
 		t.count()[p] = 0;
 	if (threadIdx.x == 0)
 		t.range()[0] = ~0u, t.range()[1] = 0;
 	__syncthreads();
 }
 
-/* A further column through the stage. */
+/* Moves a further column through the stage. */
 template <typename T>
 static __device__ __forceinline__ void
 part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PARTITION_ROWS_PER_THREAD],
@@ -334,8 +306,9 @@ part_move(const PartTile &t, u32 total, u32 ok, const u32 (&place)[PARTITION_ROW
 }
 
 /*
- * BYTES: the width of all columns, or 0 for any.  Code for every width at a
- * time has too few registers, so the widths that matter have their own.
+ * Moves a further column of values of `bytes` bytes.  BYTES is the width of all columns, or 0 if it
+ * differs.  Code for all widths needs too many registers, so common widths have kernels of their
+ * own.
  */
 template <int BYTES>
 static __device__ __forceinline__ void

@@ -1,12 +1,11 @@
 /*
  * runs.cu
- *	  Runs of rows that lie together: boundaries to numbers, and the reduction of whole columns by
- * run.
+ *	  Runs: numbers them, sorts rows so that equal keys are runs, and reduces columns by run.
  *
- * Rows are cut into as many chunks as warps run at once.  A warp walks its chunk 256 rows at a
- * time, eight a lane: each lane folds its rows, and a segmented scan joins what is open between
- * lanes.  Runs that end in a chunk that they do not begin in are joined by a second kernel.  No
- * atomics touch states: the same rows give the same bits on each run on the same device.
+ * Rows are divided into as many chunks as warps run concurrently.  A warp walks its chunk in steps
+ * of 256 rows, eight for each lane.  Each lane folds its rows, and a segmented scan combines the
+ * runs that are open between lanes.  A second kernel combines the runs that cross chunks.  No
+ * atomics change states, so the same rows give the same bits on every execution on the same device.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
@@ -17,12 +16,13 @@
 #include "tuning.h"
 
 #define RUNS_WARPS_PER_BLOCK (RUNS_THREADS_PER_BLOCK / 32)
-/* Rows of a lane, and of a warp, in one step. */
+/* Rows of a lane, and of a warp, in one step.  The code depends on eight: masks, vector loads. */
 #define RUNS_ROWS_PER_LANE 8
 #define RUNS_ROWS_PER_STEP (32 * RUNS_ROWS_PER_LANE)
 
 /* ---- numbers of runs ------------------------------------------------------------ */
 
+/* Counts the runs that begin in each word of 32 rows; 0 for the word after the last. */
 struct Heads
 {
 	const uint32_t *heads;
@@ -65,6 +65,7 @@ number_rows(int64_t n, uint32_t *rows)
 		rows[i] = (uint32_t) i;
 }
 
+/* Sorts keys, with the row numbers as values. */
 template <typename T>
 static GpuaggCudaStatus
 sort_rows(const T *keys, int64_t n, int bits, T *sorted, uint32_t *order, void *workspace,
@@ -103,16 +104,17 @@ gpuagg_runs_sort(int key_bytes, const void *keys, int64_t nrows, int bits, void 
 
 /* ---- inputs ----------------------------------------------------------------------- */
 
-/* Eight rows of a column: integers extended, floats as their bits. */
-struct Eight
+/* Values of eight rows: integers sign-extended to 128 bits, floats as their bits. */
+struct EightValues
 {
 	int64_t lo[RUNS_ROWS_PER_LANE];
 	int64_t hi[RUNS_ROWS_PER_LANE];
 };
 
+/* Loads the values of eight rows that are next to each other, by vector loads. */
 template <typename T>
 static __device__ __forceinline__ void
-load_together(const void *values, int64_t row, Eight &e)
+load_together(const void *values, int64_t row, EightValues &e)
 {
 	union
 	{
@@ -140,7 +142,7 @@ load_one(const GpuaggColumn &c, int64_t row)
 }
 
 static __device__ __forceinline__ void
-load_wide(const GpuaggColumn &c, const int64_t *row, uint32_t ok, Eight &e)
+load_wide(const GpuaggColumn &c, const int64_t *row, uint32_t ok, EightValues &e)
 {
 #pragma unroll
 	for (int j = 0; j < RUNS_ROWS_PER_LANE; j++)
@@ -151,9 +153,9 @@ load_wide(const GpuaggColumn &c, const int64_t *row, uint32_t ok, Eight &e)
 		}
 }
 
-/* together: the rows are row[0] and the seven after it, and all are there. */
+/* Loads the values of the rows in `ok`.  together: these are row[0] and the seven rows after it. */
 static __device__ __forceinline__ void
-load_eight(const GpuaggColumn &c, const int64_t *row, uint32_t ok, bool together, Eight &e)
+load_eight(const GpuaggColumn &c, const int64_t *row, uint32_t ok, bool together, EightValues &e)
 {
 	if (c.type == GPUAGG_VALUE_I128)
 		load_wide(c, row, ok, e);
@@ -194,12 +196,12 @@ as_double(GpuaggValueType type, int64_t bits)
 									  __longlong_as_double(bits);
 }
 
-/* What a row has for the operator, in its input type. */
+/* The inputs of a row.  get() converts them to the input type of the operator. */
 struct RowInput
 {
-	GpuaggValueType x, y;
-	int64_t lo, hi, /* the second input of pairs, or the upper half of wide integers */
-		second;
+	GpuaggValueType x, y; /* the types of the columns */
+	int64_t lo, hi,       /* the first input */
+		second;           /* the second input of pairs */
 
 	__device__ __forceinline__ void
 	get(int8_t &v) const
@@ -237,7 +239,7 @@ struct RowInput
 		v.x = as_double(x, lo);
 		v.y = as_double(y, second);
 	}
-	/* floats have their order's codes, a key of -0 that of 0 */
+	/* floats become codes in their order; a key of -0 has the code of 0 */
 	__device__ __forceinline__ void
 	get(gpuagg_kv &v) const
 	{
@@ -254,13 +256,13 @@ struct RunsArgs
 	GpuaggSlot slot;
 	int64_t chunk_rows;
 	int chunks;
-	bool pairs; /* reads slot.y */
+	bool pairs; /* the operator has a second input, slot.y */
 	uint32_t *errors;
-	/* of each chunk */
-	void *head; /* state of the run that was open at its start */
-	void *tail; /* and of the last that begins in it */
-	int32_t *head_run;
-	int32_t *tail_run; /* -1: none begins in it */
+	/* for each chunk: */
+	void *head;        /* the chunk's rows of the run that is open at its start, reduced */
+	void *tail;        /* the chunk's rows of the last run that begins in it, reduced */
+	int32_t *head_run; /* the run that is open at its start */
+	int32_t *tail_run; /* the last run that begins in it; -1: none does */
 };
 
 static __device__ __forceinline__ bool
@@ -269,7 +271,7 @@ bit_at(const uint8_t *bits, int64_t i)
 	return bits == nullptr || (bits[i >> 3] >> (i & 7) & 1);
 }
 
-/* Those of the lane's rows that count. */
+/* Returns the lane's rows in `ok` that neither a filter nor a NULL leaves out. */
 static __device__ __forceinline__ uint32_t
 rows_that_count(const RunsArgs &a, const int64_t *row, uint32_t ok)
 {
@@ -292,9 +294,10 @@ rows_that_count(const RunsArgs &a, const int64_t *row, uint32_t ok)
 	return ok;
 }
 
+/* Combines b into a.  Returns error bits. */
 template <class Op>
 static __device__ __forceinline__ int
-join(typename Op::State &a, const typename Op::State &b)
+combine_into(typename Op::State &a, const typename Op::State &b)
 {
 	typename Op::State r = Op::combine(a, b);
 	int error = Op::error(a, b, r);
@@ -303,20 +306,24 @@ join(typename Op::State &a, const typename Op::State &b)
 	return error;
 }
 
-/* Joins a run's part to its state; no other thread has that run. */
+/*
+ * Combines the reduced rows of a run with its state.  Returns error bits.  No other thread changes
+ * the state.
+ */
 template <class Op>
 static __device__ __forceinline__ int
-emit(const RunsArgs &a, int64_t run, const typename Op::State &part)
+add_to_state(const RunsArgs &a, int64_t run, const typename Op::State &part)
 {
 	typename Op::State *to =
 		(typename Op::State *) a.slot.states + (a.runs.bins ? a.runs.bins[run] : run);
 	typename Op::State state = *to;
-	int error = join<Op>(state, part);
+	int error = combine_into<Op>(state, part);
 
 	*to = state;
 	return error;
 }
 
+/* Returns the value of another lane. */
 template <class T>
 static __device__ __forceinline__ T
 from_lane(T value, int lane)
@@ -324,18 +331,19 @@ from_lane(T value, int lane)
 	return shuffle_words(value, [&](uint32_t w) { return __shfl_sync(~0u, w, lane); });
 }
 
-/* What a lane's rows come to. */
+/* The reduced rows of a lane; runs that begin and end among its rows are in their states. */
 template <class Op> struct Fold
 {
-	typename Op::State first; /* before the first head: of the run that was open */
-	typename Op::State open;  /* from the last head on */
-	bool seen;                /* there is a head */
+	typename Op::State first; /* rows before the first head */
+	typename Op::State open;  /* rows from the last head on; without a head, all rows */
+	bool seen;                /* a run begins among the rows */
 };
 
+/* Reduces a lane's rows.  `run` is the run that is open before them.  Returns error bits. */
 template <class Op>
 static __device__ __forceinline__ int
-fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32_t heads,
-		  int64_t run, Fold<Op> &f)
+fold_rows(const RunsArgs &a, const EightValues &x, const EightValues &y, uint32_t ok,
+		  uint32_t heads, int64_t run, Fold<Op> &f)
 {
 	int error = 0;
 
@@ -347,7 +355,7 @@ fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32
 		if (heads >> j & 1)
 		{
 			if (f.seen)
-				error |= emit<Op>(a, run, f.open);
+				error |= add_to_state<Op>(a, run, f.open);
 			else
 				f.first = f.open;
 			f.seen = true;
@@ -369,17 +377,20 @@ fold_rows(const RunsArgs &a, const Eight &x, const Eight &y, uint32_t ok, uint32
 	return error;
 }
 
-/* A warp's place in its chunk. */
-template <class Op> struct Walk
+/* The run that is open where a warp is in its chunk. */
+template <class Op> struct OpenRun
 {
-	typename Op::State carry; /* of the run that is open */
+	typename Op::State carry; /* its rows so far in the chunk, reduced */
 	bool headed;              /* it began in the chunk */
 };
 
-/* Joins the lanes' folds; run: open before the lane's rows. */
+/*
+ * Combines the lanes' folds with each other and with the open run, and writes runs that end.  `run`
+ * is the run that is open before the lane's rows.  Returns error bits.
+ */
 template <class Op>
 static __device__ __forceinline__ int
-join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op> &walk)
+combine_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, OpenRun<Op> &open_run)
 {
 	typedef typename Op::State State;
 	int lane = threadIdx.x % 32;
@@ -387,7 +398,7 @@ join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op
 	uint32_t seen = __ballot_sync(~0u, f.seen);
 	int error = 0;
 
-	/* inclusive; a lane takes in those back to the last head */
+	/* inclusive scan: a lane combines the lanes before it, back to the last head */
 	for (int d = 1; d < 32; d *= 2)
 	{
 		State left = shuffle_words(open, [&](uint32_t w) { return __shfl_up_sync(~0u, w, d); });
@@ -395,38 +406,39 @@ join_lanes(const RunsArgs &a, int chunk, int64_t run, const Fold<Op> &f, Walk<Op
 
 		if (between == 0)
 		{
-			error |= join<Op>(left, open);
+			error |= combine_into<Op>(left, open);
 			open = left;
 		}
 	}
 	incoming = shuffle_words(open, [&](uint32_t w) { return __shfl_up_sync(~0u, w, 1); });
 	if (lane == 0)
 		incoming = Op::identity();
-	/* no head in the lanes before: what was open goes on */
+	/* without a head in the lanes before, the run from the step before continues */
 	if ((seen & ((1u << lane) - 1)) == 0)
 	{
-		State all = walk.carry;
+		State all = open_run.carry;
 
-		error |= join<Op>(all, incoming);
+		error |= combine_into<Op>(all, incoming);
 		incoming = all;
 	}
 	if (f.seen)
 	{
-		error |= join<Op>(incoming, f.first);
-		if (walk.headed || (seen & ((1u << lane) - 1)) != 0)
-			error |= emit<Op>(a, run, incoming);
+		error |= combine_into<Op>(incoming, f.first);
+		if (open_run.headed || (seen & ((1u << lane) - 1)) != 0)
+			error |= add_to_state<Op>(a, run, incoming);
 		else
 			((State *) a.head)[chunk] = incoming;
 	}
 	open = from_lane(open, 31);
 	if (seen == 0)
-		error |= join<Op>(walk.carry, open);
+		error |= combine_into<Op>(open_run.carry, open);
 	else
-		walk.carry = open;
-	walk.headed |= seen != 0;
+		open_run.carry = open;
+	open_run.headed |= seen != 0;
 	return error;
 }
 
+/* Reduces the runs of each chunk. */
 template <class Op>
 static __global__ void
 __launch_bounds__(RUNS_THREADS_PER_BLOCK) runs_kernel(const __grid_constant__ RunsArgs a)
@@ -436,7 +448,7 @@ __launch_bounds__(RUNS_THREADS_PER_BLOCK) runs_kernel(const __grid_constant__ Ru
 	int chunk = blockIdx.x * RUNS_WARPS_PER_BLOCK + threadIdx.x / 32;
 	int64_t begin = chunk * a.chunk_rows;
 	int64_t end = begin + a.chunk_rows < g.nrows ? begin + a.chunk_rows : g.nrows;
-	Walk<Op> walk = {Op::identity(), false};
+	OpenRun<Op> open_run = {Op::identity(), false};
 	int error = 0;
 
 	if (chunk >= a.chunks)
@@ -454,7 +466,7 @@ __launch_bounds__(RUNS_THREADS_PER_BLOCK) runs_kernel(const __grid_constant__ Ru
 												 (1u << (g.nrows - r0)) - 1;
 		int64_t row[RUNS_ROWS_PER_LANE];
 		bool together = ok == 0xff && g.order == nullptr;
-		Eight x, y;
+		EightValues x, y;
 		Fold<Op> f;
 
 		if (base == begin && lane == 0)
@@ -468,26 +480,27 @@ __launch_bounds__(RUNS_THREADS_PER_BLOCK) runs_kernel(const __grid_constant__ Ru
 		if (a.pairs && ok)
 			load_eight(a.slot.y, row, ok, together, y);
 		error |= fold_rows<Op>(a, x, y, ok, heads, run, f);
-		error |= join_lanes<Op>(a, chunk, run, f, walk);
+		error |= combine_lanes<Op>(a, chunk, run, f, open_run);
 	}
 	if (lane == 0)
 	{
 		int64_t word = (end - 1) / 32;
 
-		((typename Op::State *) (walk.headed ? a.tail : a.head))[chunk] = walk.carry;
-		a.tail_run[chunk] = walk.headed ? g.before[word + 1] - 1 : -1;
+		((typename Op::State *) (open_run.headed ? a.tail : a.head))[chunk] = open_run.carry;
+		a.tail_run[chunk] = open_run.headed ? g.before[word + 1] - 1 : -1;
 	}
 	if (error)
 		atomicOr(a.errors, (uint32_t) error);
 }
 
 /*
- * A warp for each chunk, and one for the run that is open before the first: joins the parts in the
- * chunks behind it.
+ * Combines runs that cross chunks.  Each warp takes the last run that begins in one chunk, and
+ * combines its rows in the chunks after that.  One more warp takes the run that is open before the
+ * first chunk.
  */
 template <class Op>
 static __global__ void
-__launch_bounds__(RUNS_THREADS_PER_BLOCK) join_chunks_kernel(const __grid_constant__ RunsArgs a)
+__launch_bounds__(RUNS_THREADS_PER_BLOCK) combine_chunks_kernel(const __grid_constant__ RunsArgs a)
 {
 	typedef typename Op::State State;
 	int lane = threadIdx.x % 32;
@@ -517,45 +530,45 @@ __launch_bounds__(RUNS_THREADS_PER_BLOCK) join_chunks_kernel(const __grid_consta
 				shuffle_words(part, [&](uint32_t w) { return __shfl_down_sync(~0u, w, d); });
 
 			if (lane + d < 32)
-				error |= join<Op>(part, right);
+				error |= combine_into<Op>(part, right);
 		}
-		error |= join<Op>(all, from_lane(part, 0));
+		error |= combine_into<Op>(all, from_lane(part, 0));
 		more = stops == 0;
 	}
 	if (lane == 0)
-		error |= emit<Op>(a, run, all);
+		error |= add_to_state<Op>(a, run, all);
 	if (error)
 		atomicOr(a.errors, (uint32_t) error);
 }
 
 template <class Op>
 static GpuaggCudaStatus
-launch(const RunsArgs &a, cudaStream_t stream)
+launch_runs(const RunsArgs &a, cudaStream_t stream)
 {
 	runs_kernel<Op><<<(a.chunks + RUNS_WARPS_PER_BLOCK - 1) / RUNS_WARPS_PER_BLOCK,
 					  RUNS_THREADS_PER_BLOCK, 0, stream>>>(a);
 	CUDA_TRY_LAUNCH("runs_kernel");
-	join_chunks_kernel<Op><<<(a.chunks + RUNS_WARPS_PER_BLOCK) / RUNS_WARPS_PER_BLOCK,
-							 RUNS_THREADS_PER_BLOCK, 0, stream>>>(a);
-	CUDA_TRY_LAUNCH("join_chunks_kernel");
+	combine_chunks_kernel<Op><<<(a.chunks + RUNS_WARPS_PER_BLOCK) / RUNS_WARPS_PER_BLOCK,
+								RUNS_THREADS_PER_BLOCK, 0, stream>>>(a);
+	CUDA_TRY_LAUNCH("combine_chunks_kernel");
 	return GPUAGG_CUDA_OK;
 }
 
-/* An operator that does not commute has no instance: its rows come in an order of their own. */
+/* Operators that do not commute have no instance; segmented reductions take them. */
 template <class Op>
 static GpuaggCudaStatus
 launch_instance(const RunsArgs &a, cudaStream_t stream)
 {
 	if constexpr (Op::reduces_rows)
-		return launch<Op>(a, stream);
+		return launch_runs<Op>(a, stream);
 	else
 		return GPUAGG_CUDA_UNSUPPORTED;
 }
 
-/* Does the operator read values of this type?  The types are those of histograms. */
+/* Returns whether an operator with this input reads columns of the type, as histograms do. */
 template <class Input>
 static bool
-reads(GpuaggValueType type)
+can_read_type(GpuaggValueType type)
 {
 	bool integer = type >= GPUAGG_VALUE_I8 && type <= GPUAGG_VALUE_I64;
 
@@ -569,7 +582,7 @@ reads(GpuaggValueType type)
 }
 
 static bool
-slot_is_read(const GpuaggSlot &slot, bool pairs)
+can_read_slot(const GpuaggSlot &slot, bool pairs)
 {
 	switch (slot.op)
 	{
@@ -577,8 +590,8 @@ slot_is_read(const GpuaggSlot &slot, bool pairs)
 	case MONOID_##NAME: \
 		return Op_##name::reduces_rows && \
 			(MONOID_##NAME == MONOID_COUNT || \
-			 (slot.x.values && reads<input_t>(slot.x.type) && \
-			  (!pairs || (slot.y.values && reads<input_t>(slot.y.type)))));
+			 (slot.x.values && can_read_type<input_t>(slot.x.type) && \
+			  (!pairs || (slot.y.values && can_read_type<input_t>(slot.y.type)))));
 #include "operators/monoid_list.h"
 #undef MONOID
 		default:
@@ -599,7 +612,7 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	if ((unsigned) slot->op >= MONOID_COUNT_OF_IDS || runs->nrows < 0 || runs->nrows > INT32_MAX)
 		return GPUAGG_CUDA_INVALID;
 	a.pairs = slot->op == MONOID_REGR_F64 || slot->op == MONOID_ARGMAX || slot->op == MONOID_ARGMIN;
-	if (!slot_is_read(*slot, a.pairs))
+	if (!can_read_slot(*slot, a.pairs))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	most = (int64_t) facts->sms * RUNS_BLOCKS_PER_SM * RUNS_WARPS_PER_BLOCK;

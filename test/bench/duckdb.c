@@ -1,14 +1,16 @@
 /*
  * duckdb.c
- *	  Runs SQL files in an in-memory database of DuckDB, for duckdb.sh.
+ *	  Runs SQL files in an in-memory database of DuckDB, for bench.sh and duckdb.sh.
  *
- * duckdb LIBRARY THREADS REQUESTS REPLIES: REQUESTS and REPLIES are named pipes.
- * Each line of REQUESTS is the path of a file with one statement.  It is executed, its
- * result is left in DuckDB's memory, and one line is written to REPLIES, which is opened for
- * each: "ms WALL CPU", or "error MESSAGE".  CPU is that of all threads.
+ *	duckdb LIBRARY THREADS REQUESTS REPLIES
  *
- * The library is loaded at run time and its few functions are declared here, so that
- * its headers are not needed; they have not changed since DuckDB 0.2.
+ * REQUESTS and REPLIES are named pipes.  Each line of REQUESTS is the path of a file with one SQL
+ * statement.  The program executes the statement and discards its result.  It then opens REPLIES
+ * and writes one line: "ms WALL CPU", or "error MESSAGE".  WALL and CPU are milliseconds; CPU is
+ * the processor time of all threads.
+ *
+ * The library is loaded at run time.  Its headers are not needed: the few functions used are
+ * declared here, and have not changed since DuckDB 0.2.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -20,7 +22,7 @@
 typedef void *Database;
 typedef void *Connection;
 
-/* duckdb_result: four words of an old interface, an old error message, internal data. */
+/* duckdb_result: four words of an old interface, an old error message and internal data */
 typedef struct Result
 {
 	void *words[6];
@@ -33,6 +35,7 @@ static const char *(*duck_error)(Result *result);
 static void (*duck_destroy)(Result *result);
 static const char *(*duck_version)(void);
 
+/* Loads the library and sets the functions; exits on errors. */
 static void
 load_library(const char *path)
 {
@@ -65,6 +68,7 @@ wall_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
+/* Returns the processor time of all threads of this process. */
 static double
 cpu_ms(void)
 {
@@ -75,6 +79,7 @@ cpu_ms(void)
 		(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
 }
 
+/* Reads at most size - 1 bytes of a file; sets an empty string if it cannot be opened. */
 static void
 read_file(const char *path, char *text, size_t size)
 {
@@ -89,7 +94,7 @@ read_file(const char *path, char *text, size_t size)
 	text[n] = '\0';
 }
 
-/* Executes, and writes the reply. */
+/* Executes a statement and writes the reply. */
 static void
 execute(Connection connection, const char *sql, const char *replies)
 {

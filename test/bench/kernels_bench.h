@@ -1,12 +1,13 @@
 /*
  * kernels_bench.h
- *	  Harness of the kernel benchmark: parts, timing, the table.
+ *	  Harness of the kernel benchmark: parts, timing and the printed table.
  *
- * A file test/bench/kernels_*.cu defines a part with BENCH_PART(a, "title")
- * { ... }.  Each row of the table is one problem: our time, the roofline, the
- * peers' times and the aims set for it.  Check the result before you time it.
- * Arguments of the executable choose parts by letter; --quick lowers the
- * repeats, --max=N bounds the elements (2^N).
+ * A file test/bench/kernels_*.cu defines a part with BENCH_PART(a, "title") { ... }.  Each row of
+ * the table is one problem: our time, its share of the roofline, the times of peers (other programs
+ * that solve the same problem) and the targets.  A part must check the result before it measures.
+ *
+ * Arguments of the executable: letters choose parts; --quick lowers the repeats; --max=N bounds the
+ * number of elements to 2^N.
  */
 #ifndef GPUAGG_KERNELS_BENCH_H
 #define GPUAGG_KERNELS_BENCH_H
@@ -24,6 +25,7 @@
 
 typedef void (*BenchFunction)();
 
+/* A part of the benchmark. The constructor adds it to the list of all parts, ordered by letter. */
 struct BenchPart
 {
 	char letter;
@@ -39,6 +41,7 @@ struct BenchPart
 	static BenchPart register_part_##part(#part[0], part_title, bench_part_##part); \
 	static void bench_part_##part()
 
+/* Prints the error and exits with status 2 if the CUDA call fails. */
 #define CUDA_MUST(call) \
 	do \
 	{ \
@@ -51,6 +54,7 @@ struct BenchPart
 		} \
 	} while (0)
 
+/* The same for a function of gpuagg_cuda.h. */
 #define STATUS_MUST(call) \
 	do \
 	{ \
@@ -63,31 +67,34 @@ struct BenchPart
 		} \
 	} while (0)
 
-/* Read bandwidth of this device in bytes a second, measured once in this run. */
+/* Returns the device's read bandwidth in bytes per second. The first call measures it. */
 double bench_read_bandwidth();
 
-/* Bytes of the L2 cache. */
+/* Returns the size of the L2 cache in bytes. */
 size_t bench_l2_bytes();
 
-/* The largest problem asked for, as log2 of the elements; 28 unless --max. */
+/* Returns log2 of the largest number of elements; 28 without --max. */
 int bench_max_log2();
 
-/* Whether --quick was given: fewer repeats, fewer points. */
+/* Returns whether --quick was given: fewer repeats, fewer problems. */
 bool bench_quick();
 
 /*
- * Median milliseconds of one call of f(copy), where copy runs through 0 to
- * copies - 1: give each copy its own input when one input fits in the L2
- * cache (bench_copies).  Short calls are timed in batches, so that gaps
- * between launches are not counted.  A call longer than 50 ms is repeated
- * three times only, and one longer than 250 ms needs no warm runs before.
+ * Returns the median time of one call of f(copy), in milliseconds.  Calls take the copies 0 to
+ * copies - 1 in turn: give each copy its own input if one input fits the L2 cache (bench_copies).
+ * Short calls are timed in batches, so that gaps between launches do not count.  There are 11
+ * repeats, 5 with --quick; 3 of a call longer than 50 ms.  A call longer than 250 ms is repeated
+ * only once, and its two warm-up calls count.
  */
 double bench_time(int copies, const std::function<void(int)> &f);
 
-/* How many copies of `bytes` bytes it takes to leave the L2 cache; at most 256. */
+/*
+ * Returns how many copies of `bytes` bytes exceed the L2 cache, so that none stays in it; at most
+ * 256.
+ */
 int bench_copies(size_t bytes);
 
-/* Device memory, freed at exit of the scope; exits when there is not enough. */
+/* Device memory that the destructor frees. The constructor exits if there is not enough memory. */
 struct BenchMemory
 {
 	char *memory;
@@ -110,12 +117,12 @@ struct BenchMemory
 	}
 };
 
-/* Runs f(begin, end) over [0, n) in parallel on the host's cores, for checks. */
+/* Runs f(begin, end) over ranges of [0, n) in parallel, one for each core of the host. */
 void bench_parallel(int64_t n, const std::function<void(int64_t, int64_t)> &f);
 
 /*
- * Host memory that grows and stays, so that pages are touched once, and by all
- * cores.  Its content is lost when it grows.
+ * Host memory that is reused and only grows, so that its pages are touched only once, by all cores
+ * in parallel.  Its content is lost when it grows.
  */
 struct BenchHost
 {
@@ -131,8 +138,10 @@ struct BenchHost
 	{
 		free(memory);
 	}
+	/* Makes the memory at least this large; exits if there is not enough. */
 	void reserve(size_t bytes);
 
+	/* Returns an array of n elements, of any content. */
 	template <typename T>
 	T *
 	room(int64_t n)
@@ -141,7 +150,7 @@ struct BenchHost
 		return (T *) memory;
 	}
 
-	/* A copy of n elements of device memory. */
+	/* Returns a copy of n elements of device memory. */
 	template <typename T>
 	const T *
 	fetch(const void *device, int64_t n)
@@ -152,7 +161,7 @@ struct BenchHost
 	}
 };
 
-/* A bijection of 64 bits, for data that looks random (the finalizer of MurmurHash3). */
+/* Returns a bijection of x, for data that looks random (the finalizer of MurmurHash3). */
 static __host__ __device__ inline uint64_t
 bench_mix(uint64_t x)
 {
@@ -163,39 +172,40 @@ bench_mix(uint64_t x)
 	return x ^ x >> 33;
 }
 
-/* What a row is to reach: at least so much of the first three, at most so many ms. */
-enum BenchAimOf
+/* The unit of a target. BENCH_MS is an upper limit, all others are lower limits. */
+enum BenchTargetKind
 {
-	BENCH_ROOFLINE, /* per cent of the roofline */
-	BENCH_RATE,     /* G rows/s */
-	BENCH_PEER1,    /* times as fast as the first peer, */
-	BENCH_PEER2,    /* or as the second */
-	BENCH_MS
+	BENCH_ROOFLINE, /* percent of the roofline */
+	BENCH_RATE,     /* 10^9 rows per second */
+	BENCH_PEER1,    /* times as fast as the first peer */
+	BENCH_PEER2,    /* times as fast as the second peer */
+	BENCH_MS        /* milliseconds */
 };
 
-struct BenchAim
+struct BenchTarget
 {
-	BenchAimOf of;
+	BenchTargetKind kind;
 	double value;
 };
 
-/* One line of the table. */
+/* One line of the table: a problem. */
 struct BenchRow
 {
 	std::string problem; /* "sum int4, 2^28 in 2^10 segments" */
-	double bytes;        /* that must move: inputs read, results written */
-	double rows;         /* elements, for G rows/s */
+	double bytes;        /* bytes that must move: inputs read and results written */
+	double rows;         /* number of elements */
 	double ours_ms;
-	const char *peer1 = nullptr; /* name and time of each peer; no time: 0 */
+	const char *peer1 = nullptr; /* name of a peer, or NULL, and its time */
 	double peer1_ms = 0;
 	const char *peer2 = nullptr;
 	double peer2_ms = 0;
-	const char *published = nullptr; /* a time measured elsewhere, and where */
+	const char *published = nullptr; /* source of a published time, or NULL */
 	double published_ms = 0;
-	std::vector<BenchAim> aims;
-	bool correct = true; /* our result equals the CPU monoids' */
+	std::vector<BenchTarget> targets;
+	bool correct = true; /* our result equals that of the CPU monoids */
 };
 
+/* Prints the line and counts it in the summary of its part. */
 void bench_print(const BenchRow &row);
 
 #endif /* GPUAGG_KERNELS_BENCH_H */

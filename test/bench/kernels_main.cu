@@ -1,8 +1,10 @@
 /*
- * kernels.cu
- *	  The kernel benchmark's main program: measures the read bandwidth, runs the
- *	  parts and prints the table.  Exit status 1 if any result was wrong; an aim
- *	  that is missed is marked, and counted in the line at the end of its part.
+ * kernels_main.cu
+ *	  Main program of the kernel benchmark: measures the read bandwidth, runs the parts and prints
+ *	  the table.
+ *
+ * Exit status: 1 if a result was wrong, 2 on errors, else 0, also without a device.  A missed
+ * target is marked in the table and counted in the summary of its part.
  */
 #include "kernels_bench.h"
 
@@ -17,16 +19,17 @@ static bool quick;
 static int max_log2 = 28;
 static int wrong_rows;
 
-/* What the line at the end of a part says. */
+/* The line at the end of a part. */
 struct Summary
 {
 	int rows = 0;
-	int aimed = 0;        /* rows with an aim, */
-	int missed = 0;       /* and with one they miss */
-	double least = 1e300; /* of the roofline, where that is the aim */
-	std::string least_row;
-	double furthest = 1e300; /* share of an aim that is reached */
-	std::string furthest_row;
+	int with_targets = 0; /* rows with a target */
+	int missed = 0;       /* rows that miss a target */
+	double lowest_roofline =
+		1e300; /* lowest percentage of the roofline of rows with such a target */
+	std::string lowest_roofline_row;
+	double lowest_share = 1e300; /* lowest share of a target that is reached */
+	std::string lowest_share_row;
 };
 
 static Summary summary;
@@ -94,7 +97,7 @@ bench_time(int copies, const std::function<void(int)> &f)
 		CUDA_MUST(cudaEventSynchronize(stop));
 		CUDA_MUST(cudaEventElapsedTime(&ms, start, stop));
 		times.push_back(ms / batch);
-		/* the first two runs warm up, and choose the batch and the repeats */
+		/* the first two turns warm up and determine the batch size and the repeats */
 		if (r < 0)
 			batch = ms / batch >= 0.2 ?
 				1 :
@@ -131,7 +134,7 @@ read_all(const uint4 *data, size_t n, uint32_t *out)
 	}
 	for (; i < n; i += stride)
 		x ^= data[i].x ^ data[i].y ^ data[i].z ^ data[i].w;
-	if (x == 0x12345678) /* never, but the compiler cannot know */
+	if (x == 0x12345678) /* never true, but keeps the compiler from removing the reads */
 		*out = x;
 }
 
@@ -160,6 +163,7 @@ bench_read_bandwidth()
 	return bandwidth;
 }
 
+/* Prints a peer's time, and how many times longer than ours it is. */
 static void
 print_peer(const BenchRow &row, const char *name, double ms)
 {
@@ -167,89 +171,90 @@ print_peer(const BenchRow &row, const char *name, double ms)
 		printf(" | %s %.4f ms, x%.2f", name, ms, ms / row.ours_ms);
 }
 
-/* How much of the aim is reached: 1 or more if it is. */
+/* Returns the share of the target that is reached: at least 1 if the target is met. */
 static double
-reached(const BenchRow &row, const BenchAim &aim, double roof_percent)
+reached_share(const BenchRow &row, const BenchTarget &target, double roof_percent)
 {
-	switch (aim.of)
+	switch (target.kind)
 	{
 		case BENCH_ROOFLINE:
-			return roof_percent / aim.value;
+			return roof_percent / target.value;
 		case BENCH_RATE:
-			return row.rows / row.ours_ms * 1e-6 / aim.value;
+			return row.rows / row.ours_ms * 1e-6 / target.value;
 		case BENCH_PEER1:
-			return row.peer1_ms / row.ours_ms / aim.value;
+			return row.peer1_ms / row.ours_ms / target.value;
 		case BENCH_PEER2:
-			return row.peer2_ms / row.ours_ms / aim.value;
+			return row.peer2_ms / row.ours_ms / target.value;
 		default:
-			return aim.value / row.ours_ms;
+			return target.value / row.ours_ms;
 	}
 }
 
 static void
-print_aim(const BenchRow &row, const BenchAim &aim)
+print_target(const BenchRow &row, const BenchTarget &target)
 {
-	switch (aim.of)
+	switch (target.kind)
 	{
 		case BENCH_ROOFLINE:
-			printf(" | aim %.0f%%", aim.value);
+			printf(" | target %.0f%%", target.value);
 			break;
 		case BENCH_RATE:
-			printf(" | aim %.1f G rows/s", aim.value);
+			printf(" | target %.1f G rows/s", target.value);
 			break;
 		case BENCH_PEER1:
-			printf(" | aim x%g of %s", aim.value, row.peer1);
+			printf(" | target x%g of %s", target.value, row.peer1);
 			break;
 		case BENCH_PEER2:
-			printf(" | aim x%g of %s", aim.value, row.peer2);
+			printf(" | target x%g of %s", target.value, row.peer2);
 			break;
 		default:
-			printf(" | aim %.4f ms", aim.value);
+			printf(" | target %.4f ms", target.value);
 	}
 }
 
+/* Prints the row's targets, marks those missed, and counts them in the summary. */
 static void
-print_aims(const BenchRow &row, double roof_percent)
+print_targets(const BenchRow &row, double roof_percent)
 {
 	bool missed = false;
 
 	summary.rows++;
-	for (const BenchAim &aim : row.aims)
+	for (const BenchTarget &target : row.targets)
 	{
-		double share = reached(row, aim, roof_percent);
+		double share = reached_share(row, target, roof_percent);
 
-		print_aim(row, aim);
+		print_target(row, target);
 		if (!(share >= 1))
 		{
 			printf(" MISSED");
 			missed = true;
 		}
-		if (share < summary.furthest)
+		if (share < summary.lowest_share)
 		{
-			summary.furthest = share;
-			summary.furthest_row = row.problem;
+			summary.lowest_share = share;
+			summary.lowest_share_row = row.problem;
 		}
-		if (aim.of == BENCH_ROOFLINE && roof_percent < summary.least)
+		if (target.kind == BENCH_ROOFLINE && roof_percent < summary.lowest_roofline)
 		{
-			summary.least = roof_percent;
-			summary.least_row = row.problem;
+			summary.lowest_roofline = roof_percent;
+			summary.lowest_roofline_row = row.problem;
 		}
 	}
-	summary.aimed += !row.aims.empty();
+	summary.with_targets += !row.targets.empty();
 	summary.missed += missed;
 }
 
 static void
 print_summary(char letter)
 {
-	printf("(%c) in sum: %d rows, %d with aims, %d of them missed", letter, summary.rows,
-		   summary.aimed, summary.missed);
-	if (!summary.least_row.empty())
-		printf(" | least of the roofline, where aimed at: %.1f%%, %s", summary.least,
-			   summary.least_row.c_str());
-	if (!summary.furthest_row.empty())
-		printf(" | least share of an aim: %.2f, %s", summary.furthest,
-			   summary.furthest_row.c_str());
+	printf("(%c) total: %d rows, %d with targets, %d of them missed", letter, summary.rows,
+		   summary.with_targets, summary.missed);
+	if (!summary.lowest_roofline_row.empty())
+		printf(" | lowest of the roofline targets: %.1f%%, %s", summary.lowest_roofline,
+			   summary.lowest_roofline_row.c_str());
+	if (!summary.lowest_share_row.empty())
+		printf(" | lowest share of a target: %.2f, %s", summary.lowest_share,
+			   summary.lowest_share_row.c_str());
 	printf("\n");
 }
 
@@ -263,7 +268,7 @@ bench_print(const BenchRow &row)
 	print_peer(row, row.peer1, row.peer1_ms);
 	print_peer(row, row.peer2, row.peer2_ms);
 	print_peer(row, row.published, row.published_ms);
-	print_aims(row, roof_percent);
+	print_targets(row, roof_percent);
 	printf("%s\n", row.correct ? "" : " | WRONG");
 	wrong_rows += !row.correct;
 }

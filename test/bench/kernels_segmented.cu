@@ -1,10 +1,11 @@
 /*
  * kernels_segmented.cu
- *	  Part (b) of the kernel benchmark: segmented reductions beside cub::DeviceReduce::ReduceByKey.
+ *	  Part (b) of the kernel benchmark: segmented reductions, compared with
+ *	  cub::DeviceReduce::ReduceByKey.
  *
- * Values come from a hash of their index, so that the host checks results
- * without copying inputs; they are such that any order of combination gives
- * the same state.  The roofline counts values, 8-byte offsets and states.
+ * Values are hashes of their index, so the host can check results without a copy of the inputs.
+ * They are chosen so that states are exact in any order of combination.
+ * The roofline counts values, 8-byte offsets and states.
  */
 #include <cub/device/device_reduce.cuh>
 #include <thrust/iterator/transform_iterator.h>
@@ -29,6 +30,7 @@ mix(uint64_t x)
 	return x ^ (x >> 29);
 }
 
+/* value_at() sets *x to value i of a column, for each input type. */
 static __host__ __device__ inline void
 value_at(int64_t i, int8_t *x)
 {
@@ -54,7 +56,10 @@ value_at(int64_t i, gpuagg_f64x2 *x)
 	x->y = (double) (int) (h & 1023) - 512.0;
 }
 
-/* Signed permutation matrices: i -> (s i + t) mod k, whose products are exact. */
+/*
+ * Fills in a k by k matrix: a permutation i -> (s * i + t) mod k, with random signs.  Products of
+ * such matrices are exact.
+ */
 template <int k>
 static __host__ __device__ inline void
 matrix_at(int64_t i, double *m)
@@ -93,7 +98,7 @@ fill_values(InT *x, int64_t n)
 		value_at(i, x + i);
 }
 
-/* Entry by entry: 0 and -0 are equal. */
+/* Returns whether two states are equal.  States of doubles may differ in the sign of 0. */
 template <class T>
 static bool
 same_state(const T &a, const T &b)
@@ -101,6 +106,7 @@ same_state(const T &a, const T &b)
 	return memcmp(&a, &b, sizeof(T)) == 0;
 }
 
+/* Returns whether two structs of doubles are equal, double by double. */
 template <class T>
 static bool
 same_doubles(const T &a, const T &b)
@@ -135,12 +141,14 @@ same_state(const gpuagg_mat5 &a, const gpuagg_mat5 &b)
 
 /* ---- geometries -------------------------------------------------------- */
 
+/* A division of a column in segments. */
 struct Geometry
 {
 	std::string name;
 	std::vector<int64_t> offsets;
 };
 
+/* Returns 2^log2 segments of equal length. */
 static Geometry
 regular(int64_t n, int log2)
 {
@@ -157,7 +165,7 @@ regular(int64_t n, int log2)
 	return g;
 }
 
-/* Segments of the lengths that `length` gives, until n elements are used up. */
+/* Returns segments for n elements, whose lengths are length(random number); the last one is cut. */
 template <class F>
 static Geometry
 irregular(const std::string &name, int64_t n, F length)
@@ -193,7 +201,7 @@ irregular_geometries(int64_t n)
 
 /* ---- checking ---------------------------------------------------------- */
 
-/* The state of elements begin to end, on the CPU. */
+/* Returns the state of the elements from begin to end (exclusive), computed on the CPU. */
 template <class Op>
 static typename Op::State
 fold_values(int64_t begin, int64_t end)
@@ -211,8 +219,9 @@ fold_values(int64_t begin, int64_t end)
 }
 
 /*
- * The CPU monoids over pieces of the elements, in parallel: segments inside a
- * piece are compared there, the others' partial states are put together after.
+ * Compares the device's states with those of the CPU monoids.  Threads take chunks of the elements
+ * in parallel.  A segment inside a chunk is compared there.  For other segments, each chunk keeps a
+ * partial state; these are combined afterwards.
  */
 template <class Op> struct Check
 {
@@ -222,12 +231,12 @@ template <class Op> struct Check
 		int64_t segment;
 		State state;
 	};
-	static const int pieces = 64;
+	static const int nchunks = 64;
 
 	const std::vector<int64_t> &offsets;
 	const State *states;
-	std::vector<Partial> partials[pieces];
-	int64_t wrong[pieces + 1] = {}; /* the last: segments of several pieces */
+	std::vector<Partial> partials[nchunks];
+	int64_t wrong[nchunks + 1] = {}; /* wrong segments; the last: those of several chunks */
 	int64_t first_wrong = INT64_MAX;
 	std::mutex lock;
 
@@ -235,6 +244,7 @@ template <class Op> struct Check
 	{
 	}
 
+	/* Counts the segment in wrong[p] if its state is not the expected one. */
 	void
 	compare(int p, int64_t segment, const State &expect)
 	{
@@ -249,18 +259,19 @@ template <class Op> struct Check
 		}
 	}
 
+	/* Compares the segments inside chunk p, and keeps partial states of the others. */
 	void
-	piece(int p)
+	check_chunk(int p)
 	{
 		int64_t nseg = (int64_t) offsets.size() - 1;
-		int64_t begin = offsets.back() * p / pieces;
-		int64_t end = offsets.back() * (p + 1) / pieces;
+		int64_t begin = offsets.back() * p / nchunks;
+		int64_t end = offsets.back() * (p + 1) / nchunks;
 		int64_t s =
 			std::lower_bound(offsets.begin() + 1, offsets.end(), begin) - offsets.begin() - 1;
 
-		for (; s < nseg && (offsets[s] < end || p == pieces - 1); s++)
+		for (; s < nseg && (offsets[s] < end || p == nchunks - 1); s++)
 		{
-			/* one that ends where the piece starts is the piece before's */
+			/* a segment that ends where this chunk starts belongs to the chunk before */
 			if (offsets[s] < begin && offsets[s + 1] == begin)
 				continue;
 
@@ -273,6 +284,7 @@ template <class Op> struct Check
 		}
 	}
 
+	/* Returns whether all segments are right; prints the first wrong one. */
 	bool
 	run()
 	{
@@ -280,26 +292,26 @@ template <class Op> struct Check
 		int64_t segment = -1;
 		State v = Op::identity();
 
-		bench_parallel(pieces,
+		bench_parallel(nchunks,
 					   [&](int64_t from, int64_t to)
 					   {
 						   for (int64_t p = from; p < to; p++)
-							   piece((int) p);
+							   check_chunk((int) p);
 					   });
-		for (int p = 0; p < pieces; p++)
+		for (int p = 0; p < nchunks; p++)
 			for (const Partial &part : partials[p])
 			{
 				if (part.segment != segment)
 				{
 					if (segment >= 0)
-						compare(pieces, segment, v);
+						compare(nchunks, segment, v);
 					segment = part.segment;
 					v = Op::identity();
 				}
 				v = Op::combine(v, part.state);
 			}
 		if (segment >= 0)
-			compare(pieces, segment, v);
+			compare(nchunks, segment, v);
 		for (int64_t w : wrong)
 			bad += w;
 		if (bad > 0)
@@ -313,7 +325,7 @@ template <class Op> struct Check
 
 /* ---- one problem ------------------------------------------------------- */
 
-/* Device side of one size: values, as many copies as leave the L2 cache. */
+/* Values in device memory: n of them, in as many copies as exceed the L2 cache. */
 template <class InT> struct Values
 {
 	int64_t n;
@@ -330,6 +342,7 @@ template <class InT> struct Values
 			CUDA_MUST(cudaGetLastError());
 		}
 	}
+	/* Returns the elements from one copy to the next. */
 	int64_t
 	stride() const
 	{
@@ -344,6 +357,7 @@ template <class InT> struct Values
 
 static BenchHost host_states;
 
+/* One problem: an operator over values in segments; offsets and states are in device memory. */
 template <class Op> struct Problem
 {
 	typedef typename Op::State State;
@@ -364,18 +378,21 @@ template <class Op> struct Problem
 		poison();
 	}
 
+	/* Overwrites the states, so that stale ones are not taken for results. */
 	void
 	poison()
 	{
 		CUDA_MUST(cudaMemset(states.memory, 0xA5, nseg * sizeof(State)));
 	}
 
+	/* Returns whether the states are right. */
 	bool
 	correct()
 	{
 		return Check<Op>(geometry.offsets, host_states.fetch<State>(states.memory, nseg)).run();
 	}
 
+	/* Checks and measures our kernel; returns its row without peers and targets. */
 	BenchRow
 	measure(const char *what)
 	{
@@ -405,20 +422,21 @@ template <class Op> struct Problem
 	}
 };
 
-/* The largest column; 5 by 5 matrices alone have more at 2^28. */
-static const int64_t most_bytes = (int64_t) 24 << 30;
+/* Bytes of the largest column. Only 5 by 5 matrices have larger ones at 2^28 elements. */
+static const int64_t max_column_bytes = (int64_t) 24 << 30;
 
-/* An operator over all geometries, and its aims. */
-struct Line
+/* What to measure for an operator, and its target. */
+struct OperatorPlan
 {
-	const char *what;
-	int most_segments; /* log2 */
-	double roofline;   /* per cent aimed at from 2^26 elements on, up to 2^26 segments; 0: none */
+	const char *name;
+	int log2_max_segments;
+	/* target in percent, for 2^26 elements or more in at most 2^26 segments; 0: none */
+	double roofline;
 };
 
-/* Sizes as bounded by --max and the memory, as log2. */
+/* Returns log2 of the numbers of elements to measure, bounded by --max and max_column_bytes. */
 static std::vector<int>
-sizes(const char *what, size_t element)
+log2_sizes(const char *what, size_t element)
 {
 	std::vector<int> all = {18};
 
@@ -427,10 +445,10 @@ sizes(const char *what, size_t element)
 		int log2 = std::min(wanted, bench_max_log2());
 		int fitting = log2;
 
-		while (((int64_t) element << fitting) > most_bytes)
+		while (((int64_t) element << fitting) > max_column_bytes)
 			fitting--;
 		if (fitting < log2)
-			printf("%s: 2^%d elements have %.1f GB, too much beside states and the peer's buffers; "
+			printf("%s: 2^%d elements have %.1f GB, too much with states and the peer's buffers; "
 				   "2^%d is the most measured\n",
 				   what, log2, (double) ((int64_t) element << log2) * 1e-9, fitting);
 		if (fitting > all.back())
@@ -439,52 +457,55 @@ sizes(const char *what, size_t element)
 	return all;
 }
 
+/* Sets the targets of a problem with n elements in nseg segments. */
 static void
-set_aims(const Line &line, int64_t n, int64_t nseg, BenchRow *row)
+set_targets(const OperatorPlan &plan, int64_t n, int64_t nseg, BenchRow *row)
 {
 	const int64_t large = (int64_t) 1 << 26;
 
-	if (line.roofline > 0 && n >= large && nseg <= large)
-		row->aims.push_back({BENCH_ROOFLINE, line.roofline});
+	if (plan.roofline > 0 && n >= large && nseg <= large)
+		row->targets.push_back({BENCH_ROOFLINE, plan.roofline});
 }
 
+/* Checks and measures one problem and its peer, and prints the row. */
 template <class Op, class Peer>
 static void
-one_geometry(const Line &line, const Values<typename Op::Input> &values, const Geometry &g,
-			 Peer peer)
+bench_geometry(const OperatorPlan &plan, const Values<typename Op::Input> &values,
+			   const Geometry &g, Peer peer)
 {
 	Problem<Op> problem(values, g);
-	BenchRow row = problem.measure(line.what);
+	BenchRow row = problem.measure(plan.name);
 
 	problem.poison();
 	peer(problem, &row);
-	/* the peer's states, too, of small problems; by key an empty segment has none */
+	/* check the peer, too, if the problem is small; it leaves out empty segments */
 	if (values.n <= 1 << 18 &&
 		std::adjacent_find(g.offsets.begin(), g.offsets.end()) == g.offsets.end() &&
 		!problem.correct())
 		printf("these are states of the peer %s\n", row.peer1);
-	set_aims(line, values.n, problem.nseg, &row);
+	set_targets(plan, values.n, problem.nseg, &row);
 	bench_print(row);
 }
 
+/* Measures an operator for all sizes and geometries. */
 template <class Op, class Peer>
 static void
-all_geometries(const Line &line, Peer peer)
+bench_geometries(const OperatorPlan &plan, Peer peer)
 {
-	for (int log2 : sizes(line.what, sizeof(typename Op::Input)))
+	for (int log2 : log2_sizes(plan.name, sizeof(typename Op::Input)))
 	{
 		Values<typename Op::Input> values((int64_t) 1 << log2);
 
-		for (int s = 0; s <= std::min(log2, line.most_segments); s += bench_quick() ? 6 : 2)
-			one_geometry<Op>(line, values, regular(values.n, s), peer);
+		for (int s = 0; s <= std::min(log2, plan.log2_max_segments); s += bench_quick() ? 6 : 2)
+			bench_geometry<Op>(plan, values, regular(values.n, s), peer);
 		for (const Geometry &g : irregular_geometries(values.n))
-			one_geometry<Op>(line, values, g, peer);
+			bench_geometry<Op>(plan, values, g, peer);
 	}
 }
 
-/* ---- (b) beside cub::DeviceReduce::ReduceByKey --------- */
+/* ---- the peer: cub::DeviceReduce::ReduceByKey --------------------------- */
 
-template <class Op> struct Combine
+template <class Op> struct CombineStates
 {
 	typedef typename Op::State State;
 	__device__ __forceinline__ State
@@ -494,7 +515,7 @@ template <class Op> struct Combine
 	}
 };
 
-template <class Op> struct Lift
+template <class Op> struct LiftValue
 {
 	__device__ __forceinline__ typename Op::State
 	operator()(typename Op::Input x) const
@@ -503,7 +524,7 @@ template <class Op> struct Lift
 	}
 };
 
-/* The key of each element: its segment. */
+/* Sets the key of each element to its segment. */
 static __global__ void
 fill_keys(const int64_t *offsets, int64_t nseg, int64_t n, int32_t *keys)
 {
@@ -525,6 +546,7 @@ fill_keys(const int64_t *offsets, int64_t nseg, int64_t n, int32_t *keys)
 	}
 }
 
+/* Measures the peer, which reduces by key, and sets it in the row. */
 template <class Op>
 static void
 cub_by_key(Problem<Op> &problem, BenchRow *row)
@@ -536,13 +558,13 @@ cub_by_key(Problem<Op> &problem, BenchRow *row)
 	size_t bytes = 0;
 	auto call = [&](void *temp, int copy)
 	{
-		thrust::transform_iterator<Lift<Op>, const typename Op::Input *> in(
-			problem.values.copy(copy), Lift<Op>());
+		thrust::transform_iterator<LiftValue<Op>, const typename Op::Input *> in(
+			problem.values.copy(copy), LiftValue<Op>());
 
 		CUDA_MUST(cub::DeviceReduce::ReduceByKey(temp, bytes, keys.as<int32_t>(),
 												 unique.as<int32_t>(), in,
 												 problem.states.template as<typename Op::State>(),
-												 runs.as<int64_t>(), Combine<Op>(), n));
+												 runs.as<int64_t>(), CombineStates<Op>(), n));
 	};
 
 	fill_keys<<<4096, 256>>>(problem.offsets.template as<int64_t>(), problem.nseg, n,
@@ -558,20 +580,20 @@ cub_by_key(Problem<Op> &problem, BenchRow *row)
 
 template <class Op>
 static void
-beside_cub(const char *what, double roofline)
+compare_with_cub(const char *what, double roofline)
 {
-	all_geometries<Op>({what, 26, roofline}, cub_by_key<Op>);
+	bench_geometries<Op>({what, 26, roofline}, cub_by_key<Op>);
 }
 
 BENCH_PART(
 	b,
 	"segmented reductions, up to 2^26 segments; peer cub::DeviceReduce::ReduceByKey over int4 keys")
 {
-	beside_cub<Op_maxsub_i64>("max_subarray int8", 60);
-	beside_cub<Op_maxsub_f64>("max_subarray float8", 60);
-	beside_cub<Op_linear>("linear", 60);
-	beside_cub<Op_longest_run>("longest_run", 0);
-	beside_cub<Op_mat2>("2x2 product", 0);
-	beside_cub<Op_mat3>("3x3 product", 0);
-	beside_cub<Op_mat5>("5x5 product", 0);
+	compare_with_cub<Op_maxsub_i64>("max_subarray int8", 60);
+	compare_with_cub<Op_maxsub_f64>("max_subarray float8", 60);
+	compare_with_cub<Op_linear>("linear", 60);
+	compare_with_cub<Op_longest_run>("longest_run", 0);
+	compare_with_cub<Op_mat2>("2x2 product", 0);
+	compare_with_cub<Op_mat3>("3x3 product", 0);
+	compare_with_cub<Op_mat5>("5x5 product", 0);
 }

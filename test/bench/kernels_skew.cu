@@ -1,10 +1,11 @@
 /*
  * kernels_skew.cu
- *	  Part (e) of the kernel benchmark: histograms whose rows meet, because they are sorted or
- *	  most are of one bin, and of operators and values that no native atomic of shared memory adds.
+ *	  Part (e) of the kernel benchmark: histograms of sorted rows and of rows with a hot bin; also
+ *	  with operators and values for which shared memory has no native atomics.
  *
- * The peer sorts rows by bin and reduces them with the same operator, which no distribution
- * slows down.  What is looked for are cliffs: rows that take many times as long as uniform ones.
+ * The part has no targets.  Its purpose is to find distributions of rows that take many times as
+ * long as uniform ones.  The peer sorts the rows by bin and reduces them with the same operator, so
+ * no distribution slows it down.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_reduce.cuh>
@@ -20,27 +21,26 @@
 #include "common.cuh"
 #include "kernels_bench.h"
 
+/* The distribution of the rows over the bins. */
 enum Shape
 {
 	UNIFORM,
 	SORTED,
-	HOT /* nine rows of ten in one bin */
+	HOT /* 9 of 10 rows are in one bin */
 };
 
 static const char *const shape_names[] = {"uniform", "sorted", "hot"};
 
-/*
- * Values: doubles from 1 to 2, so near 1 that products stay numbers, or over 80 binades; any
- * integers.
- */
-enum Values
+/* The values of the rows. */
+enum ValueKind
 {
-	ONE_TO_TWO,
-	NEAR_ONE,
-	WIDE,
-	WHOLE
+	ONE_TO_TWO, /* doubles from 1 to 2 */
+	NEAR_ONE,   /* doubles so near 1 that products stay finite */
+	WIDE,       /* doubles with exponents in a range of 80 */
+	WHOLE       /* any int64 */
 };
 
+/* Returns the bin of row i of n. */
 static __host__ __device__ inline int32_t
 bin_of(int64_t i, int64_t n, int64_t bins, Shape shape)
 {
@@ -51,8 +51,9 @@ bin_of(int64_t i, int64_t n, int64_t bins, Shape shape)
 	return (int32_t) (shape == HOT && bench_mix(r) % 10 ? bins / 2 : r % bins);
 }
 
+/* value_of() sets *v to the value of row i. */
 static __host__ __device__ inline void
-value_of(int64_t i, Values kind, double *v)
+value_of(int64_t i, ValueKind kind, double *v)
 {
 	uint64_t r = bench_mix(i ^ 0x5555555555ULL);
 	double u = (double) (r >> 11) * 0x1p-53;
@@ -63,14 +64,14 @@ value_of(int64_t i, Values kind, double *v)
 }
 
 static __host__ __device__ inline void
-value_of(int64_t i, Values kind, int64_t *v)
+value_of(int64_t i, ValueKind kind, int64_t *v)
 {
 	*v = (int64_t) bench_mix(i ^ 0x5555555555ULL);
 }
 
 template <typename T>
 static __global__ void
-make_rows(int32_t *bin, T *value, int64_t n, int64_t bins, Shape shape, Values kind)
+make_rows(int32_t *bin, T *value, int64_t n, int64_t bins, Shape shape, ValueKind kind)
 {
 	for (int64_t i = blockIdx.x * (int64_t) blockDim.x + threadIdx.x; i < n;
 		 i += (int64_t) gridDim.x * blockDim.x)
@@ -82,7 +83,7 @@ make_rows(int32_t *bin, T *value, int64_t n, int64_t bins, Shape shape, Values k
 
 /* ---- the check ------------------------------------------------------------------- */
 
-/* A row's input of the operator; argmax has the value itself for a payload. */
+/* input_of() makes the operator's input from a value; argmax takes it as key and as value. */
 template <typename T>
 static __host__ __device__ inline void
 input_of(T v, T *x)
@@ -100,32 +101,34 @@ input_of(int64_t v, gpuagg_kv *x)
 	x->key = x->value = v;
 }
 
-/* Sums in another order differ by rounding; all else not at all. */
+/* Returns whether two doubles are equal but for rounding: the order of additions differs. */
 static bool
-near(double a, double b)
+is_near(double a, double b)
 {
 	return fabs(a - b) <= 1e-7 * fabs(b);
 }
+/* Returns whether a state of the device is right; only sums of doubles may differ by rounding. */
 template <typename S>
 static bool
-same(const S &a, const S &b)
+is_same(const S &a, const S &b)
 {
 	return memcmp(&a, &b, sizeof(S)) == 0;
 }
 static bool
-same(const double &a, const double &b)
+is_same(const double &a, const double &b)
 {
-	return near(a, b);
+	return is_near(a, b);
 }
 static bool
-same(const gpuagg_accum &a, const gpuagg_accum &b)
+is_same(const gpuagg_accum &a, const gpuagg_accum &b)
 {
-	return a.n == b.n && near(a.sx, b.sx) && near(a.sxx, b.sxx);
+	return a.n == b.n && is_near(a.sx, b.sx) && is_near(a.sxx, b.sxx);
 }
 
+/* Returns whether the device's states equal those of the CPU monoids. */
 template <class Op, typename T>
 static bool
-check(const void *device_states, int64_t n, int64_t bins, Shape shape, Values kind)
+states_are_right(const void *device_states, int64_t n, int64_t bins, Shape shape, ValueKind kind)
 {
 	typedef typename Op::State S;
 	static BenchHost got_memory;
@@ -155,7 +158,7 @@ check(const void *device_states, int64_t n, int64_t bins, Shape shape, Values ki
 						   expect[b] = Op::combine(expect[b], part[b]);
 				   });
 	for (int64_t b = 0; b < bins; b++)
-		wrong += !same(got[b], expect[b]);
+		wrong += !is_same(got[b], expect[b]);
 	if (wrong > 0)
 		printf("%lld of %lld bins differ from the CPU monoids\n", (long long) wrong,
 			   (long long) bins);
@@ -186,7 +189,7 @@ template <class Op> struct CombineStates
 	}
 };
 
-/* Values sorted along. */
+/* Returns the time to sort (bin, value) pairs by bin and to reduce each bin. */
 template <class Op, typename T>
 static double
 sort_reduce_ms(const int32_t *bin, const T *value, int64_t n, int64_t bins)
@@ -216,11 +219,13 @@ sort_reduce_ms(const int32_t *bin, const T *value, int64_t n, int64_t bins)
 		});
 }
 
-/* ---- the rows -------------------------------------------------------------------- */
+/* ---- rows of the table ----------------------------------------------------------- */
 
+/* Checks and measures an operator for one number of bins and one shape, and prints the row. */
 template <class Op, typename T>
 static void
-bench_one(const char *name, GpuaggValueType type, Values kind, int64_t n, int64_t bins, Shape shape)
+bench_shape(const char *name, GpuaggValueType type, ValueKind kind, int64_t n, int64_t bins,
+			Shape shape)
 {
 	BenchMemory bin(n * 4), value(n * sizeof(T)), states(bins * sizeof(typename Op::State)),
 		status(sizeof(GpuaggHistStatus));
@@ -249,7 +254,7 @@ bench_one(const char *name, GpuaggValueType type, Values kind, int64_t n, int64_
 
 	STATUS_MUST(gpuagg_hist_init(Op::id, states.memory, bins, nullptr));
 	run(0);
-	row.correct = check<Op, T>(states.memory, n, bins, shape, kind);
+	row.correct = states_are_right<Op, T>(states.memory, n, bins, shape, kind);
 	row.problem = std::string(name) + ", " + std::to_string(bins) + " bins, " + shape_names[shape];
 	row.bytes = n * (4.0 + sizeof(T)) + (double) bins * sizeof(typename Op::State);
 	row.rows = (double) n;
@@ -259,19 +264,20 @@ bench_one(const char *name, GpuaggValueType type, Values kind, int64_t n, int64_
 	bench_print(row);
 }
 
+/* Measures an operator for all numbers of bins and all shapes; --quick: only 10,000 bins. */
 template <class Op, typename T>
 static void
-bench_operator(const char *name, GpuaggValueType type, Values kind)
+bench_operator(const char *name, GpuaggValueType type, ValueKind kind)
 {
 	int64_t n = (int64_t) 1 << std::min(bench_max_log2(), 27);
 
 	for (int64_t bins : {10, 1000, 10000, 100000, 1000000})
 		for (Shape shape : {UNIFORM, SORTED, HOT})
 			if (!bench_quick() || bins == 10000)
-				bench_one<Op, T>(name, type, kind, n, bins, shape);
+				bench_shape<Op, T>(name, type, kind, n, bins, shape);
 }
 
-BENCH_PART(e, "histograms of 2^27 rows, or as --max says, that are sorted or of a hot bin")
+BENCH_PART(e, "histograms of 2^27 rows (or --max), sorted or with a hot bin")
 {
 	bench_operator<Op_sum_f64, double>("sum float8", GPUAGG_VALUE_F64, ONE_TO_TWO);
 	bench_operator<Op_sum_f64, double>("sum float8 over 80 binades", GPUAGG_VALUE_F64, WIDE);

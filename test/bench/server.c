@@ -1,12 +1,17 @@
 /*
  * server.c
- *	  The GPU server's part of queries over stored columns, by itself: a session in this process
- * stores 48 M rows (or as many as the first argument says), asks each query nine times (the
- * second), or the first of them (the third), checks its groups, and prints the medians of RESIDENT
- * to FINISHED and of the fetching of all groups.
+ *	  Benchmark of the GPU server alone: queries over stored columns, without PostgreSQL.
  *
- * `make bench-server`; the messages are those of the standard queries (queries.txt), and of sorted
- * keys.
+ *	server [ROWS [REPEATS [QUERIES]]]
+ *
+ * A session in this process stores ROWS rows (48 M), runs each query REPEATS times (9), or only the
+ * first QUERIES queries, and prints for each query:
+ *	 - the median time from OPEN to FINISHED, and the time of the kernels in the last run;
+ *	 - the median time to fetch all groups;
+ *	 - the number of groups, and the sum of the first slot over all groups, to compare by eye.
+ *
+ * Run it with `make bench-server`.  The messages are those of the standard queries (queries.txt),
+ * and of further ones with sorted keys, two keys and limits.
  */
 #include <math.h>
 #include <stdio.h>
@@ -17,6 +22,7 @@
 #include "server/device_store.h"
 #include "strategy.h"
 
+/* Called by the server's code when it cannot go on. */
 void
 server_abandon(const char *reason)
 {
@@ -24,19 +30,21 @@ server_abandon(const char *reason)
 	exit(1);
 }
 
+/* Rows of a stored range of a column. */
 #define RANGE_ROWS 48000
 
+/* The stored columns. */
 enum
 {
-	COL_K4,
+	COL_K4, /* random keys: 4, 1 K and 1 M values */
 	COL_K1K,
 	COL_K1M,
-	COL_V1,
+	COL_V1, /* values: an int4, a float8 and a numeric, as an integer */
 	COL_V2,
 	COL_V3,
-	COL_RUN48,
-	COL_RUN5,
-	COL_K10M,
+	COL_RUNS_OF_48, /* ascending keys, each in a run of 48 or 5 rows */
+	COL_RUNS_OF_5,
+	COL_K10M, /* random keys: 10 M values */
 	COLS
 };
 
@@ -70,8 +78,8 @@ make_data(void)
 		((double *) data[COL_V2])[i] = (double) (r % 1000003) / 1000003;
 		((int64_t *) data[COL_V3])[i] = (int64_t) (r % 10000000);
 		((int32_t *) data[COL_K10M])[i] = (int32_t) (r % 10000000);
-		((int32_t *) data[COL_RUN48])[i] = (int32_t) (i / 48);
-		((int32_t *) data[COL_RUN5])[i] = (int32_t) (i / 5 * 3);
+		((int32_t *) data[COL_RUNS_OF_48])[i] = (int32_t) (i / 48);
+		((int32_t *) data[COL_RUNS_OF_5])[i] = (int32_t) (i / 5 * 3);
 	}
 }
 
@@ -82,8 +90,9 @@ fail(const char *what)
 	exit(1);
 }
 
+/* Stores all columns at the server, range by range. */
 static void
-store_all(void)
+store_columns(void)
 {
 	WireQuery q = {.ncols = 0, .nslots = 1};
 	char none[1];
@@ -114,17 +123,19 @@ store_all(void)
 
 /* ---- queries ---- */
 
-typedef struct Question
+/* A query, as the messages that a session sends. */
+typedef struct BenchQuery
 {
 	const char *name;
 	WireQuery q;
 	WireResident in;
-	WireLimit limit; /* if its count is not 0 */
-	int reg[COLS];   /* of the column's load, less 1 */
-} Question;
+	WireLimit limit; /* none if its count is 0 */
+	int reg[COLS];   /* 1 + the register that a column is loaded into; 0: not loaded */
+} BenchQuery;
 
+/* Returns the register of a column. Adds its load to the program if there is none. */
 static int
-load(Question *t, int col)
+add_load(BenchQuery *t, int col)
 {
 	VectorProgram *p = &t->in.program;
 
@@ -143,24 +154,26 @@ load(Question *t, int col)
 	return t->reg[col] - 1;
 }
 
+/* Adds a constant to the program; returns its operand. */
 static int
-constant(Question *t, int64_t bits)
+add_constant(BenchQuery *t, int64_t bits)
 {
 	t->in.program.constants[t->in.program.nconstants] = (VectorConstant){bits, VECTOR_VALUE, 0};
 	return VECTOR_CONSTANT + (int) t->in.program.nconstants++;
 }
 
 static int
-double_constant(Question *t, double x)
+add_double_constant(BenchQuery *t, double x)
 {
 	int64_t bits;
 
 	memcpy(&bits, &x, sizeof(bits));
-	return constant(t, bits);
+	return add_constant(t, bits);
 }
 
+/* Adds an operation to the program; returns its result register. */
 static int
-operate(Question *t, int op, int a, int b, int data)
+add_operation(BenchQuery *t, int op, int a, int b, int data)
 {
 	VectorProgram *p = &t->in.program;
 
@@ -175,8 +188,9 @@ operate(Question *t, int op, int a, int b, int data)
 	return (int) p->nregisters++;
 }
 
+/* Adds an operand as a column of the query's input; returns the column's number. */
 static int
-column(Question *t, int operand, uint32_t type)
+add_column(BenchQuery *t, int operand, uint32_t type)
 {
 	int c = (int) t->in.ncols++;
 
@@ -186,30 +200,33 @@ column(Question *t, int operand, uint32_t type)
 	return c;
 }
 
+/* Adds an aggregate of column x; -1: of no column. */
 static void
-add_slot(Question *t, MonoidId monoid, int x)
+add_slot(BenchQuery *t, MonoidId monoid, int x)
 {
 	t->q.slots[t->q.nslots++] =
 		(WireSlot){.monoid = monoid, .col = {x, -1}, .filter = -1, .width = 1};
 }
 
+/* Adds a grouping key with values from 0 to max. */
 static void
-add_key(Question *t, int operand, int64_t max)
+add_key(BenchQuery *t, int operand, int64_t max)
 {
 	WireQuery *q = &t->q;
 	int k = q->nkeys++;
 
-	q->keys[k] =
-		(WireKey){.col = column(t, operand, WIRE_I32), .width = 4, .nullable = 1, .offset = 4 * k};
+	q->keys[k] = (WireKey){
+		.col = add_column(t, operand, WIRE_I32), .width = 4, .nullable = 1, .offset = 4 * k};
 	q->null_offset = 4 * q->nkeys;
 	q->key_bytes = q->nkeys == 1 ? 8 : 16;
 	t->in.key_max[k] = max;
 }
 
-static Question
-begin(const char *name, double groups, int forced)
+/* Returns a query without keys and aggregates. forced: a STRATEGY_*, or 0. */
+static BenchQuery
+begin_query(const char *name, double groups, int forced)
 {
-	Question t = {.name = name};
+	BenchQuery t = {.name = name};
 
 	t.in.table.id = 1;
 	t.in.program.filter = VECTOR_NONE;
@@ -220,61 +237,63 @@ begin(const char *name, double groups, int forced)
 }
 
 /* count(*), sum(v1), avg(v2) by a column */
-static Question
-three_by(const char *name, int col, int64_t max, double groups, int forced)
+static BenchQuery
+count_sum_avg_by(const char *name, int col, int64_t max, double groups, int forced)
 {
-	Question t = begin(name, groups, forced);
+	BenchQuery t = begin_query(name, groups, forced);
 
-	add_key(&t, load(&t, col), max);
+	add_key(&t, add_load(&t, col), max);
 	add_slot(&t, MONOID_COUNT, -1);
-	add_slot(&t, MONOID_COUNT, column(&t, constant(&t, 1), WIRE_I8));
-	add_slot(&t, MONOID_SUM_I64, column(&t, load(&t, COL_V1), WIRE_I32));
-	add_slot(&t, MONOID_SUM_F64, column(&t, load(&t, COL_V2), WIRE_F64));
+	add_slot(&t, MONOID_COUNT, add_column(&t, add_constant(&t, 1), WIRE_I8));
+	add_slot(&t, MONOID_SUM_I64, add_column(&t, add_load(&t, COL_V1), WIRE_I32));
+	add_slot(&t, MONOID_SUM_F64, add_column(&t, add_load(&t, COL_V2), WIRE_F64));
 	return t;
 }
 
-static Question
+static BenchQuery
 count_by(const char *name, int col, int64_t max, double groups, int forced)
 {
-	Question t = begin(name, groups, forced);
+	BenchQuery t = begin_query(name, groups, forced);
 
-	add_key(&t, load(&t, col), max);
+	add_key(&t, add_load(&t, col), max);
 	add_slot(&t, MONOID_COUNT, -1);
 	return t;
 }
 
-static Question
+static BenchQuery
 query1(void)
 {
-	Question t = begin("1 sum(v2)", 1, 0);
+	BenchQuery t = begin_query("1 sum(v2)", 1, 0);
 
-	add_slot(&t, MONOID_COUNT, column(&t, constant(&t, 1), WIRE_I8));
-	add_slot(&t, MONOID_SUM_F64, column(&t, load(&t, COL_V2), WIRE_F64));
+	add_slot(&t, MONOID_COUNT, add_column(&t, add_constant(&t, 1), WIRE_I8));
+	add_slot(&t, MONOID_SUM_F64, add_column(&t, add_load(&t, COL_V2), WIRE_F64));
 	return t;
 }
 
-static Question
+static BenchQuery
 query5(void)
 {
-	Question t = begin("5 1 K, sum(numeric)", 1000, 0);
+	BenchQuery t = begin_query("5 1 K, sum(numeric)", 1000, 0);
 
-	add_key(&t, load(&t, COL_K1K), 999);
-	add_slot(&t, MONOID_COUNT, column(&t, constant(&t, 1), WIRE_I8));
-	add_slot(&t, MONOID_SUM_DEC, column(&t, load(&t, COL_V3), WIRE_I64));
+	add_key(&t, add_load(&t, COL_K1K), 999);
+	add_slot(&t, MONOID_COUNT, add_column(&t, add_constant(&t, 1), WIRE_I8));
+	add_slot(&t, MONOID_SUM_DEC, add_column(&t, add_load(&t, COL_V3), WIRE_I64));
 	return t;
 }
 
-static Question
+static BenchQuery
 query6(void)
 {
-	Question t = begin("6 min, max, stddev by 2 keys", 4000, 0);
+	BenchQuery t = begin_query("6 min, max, stddev by 2 keys", 4000, 0);
 	int present, v2;
 
-	add_key(&t, load(&t, COL_K4), 3);
-	add_key(&t, load(&t, COL_K1K), 999);
-	present = column(&t, constant(&t, 1), WIRE_I8);
-	v2 = column(&t, operate(&t, VECTOR_F64_BELOW, load(&t, COL_V2), double_constant(&t, 1e150), 1),
-				WIRE_F64);
+	add_key(&t, add_load(&t, COL_K4), 3);
+	add_key(&t, add_load(&t, COL_K1K), 999);
+	present = add_column(&t, add_constant(&t, 1), WIRE_I8);
+	v2 = add_column(&t,
+					add_operation(&t, VECTOR_F64_BELOW, add_load(&t, COL_V2),
+								  add_double_constant(&t, 1e150), 1),
+					WIRE_F64);
 	add_slot(&t, MONOID_COUNT, present);
 	add_slot(&t, MONOID_MIN_F64, v2);
 	add_slot(&t, MONOID_MAX_F64, v2);
@@ -283,88 +302,91 @@ query6(void)
 }
 
 /*
- * By k4 and k1k: sums, of which one call makes the bins itself, or, of both columns, two calls read
- * bins that were made.
+ * Sums by k4 and k1k.  The kernel of one sum makes the bins itself.  With both sums, there are two
+ * kernels, which read bins that another kernel has made.
  */
-static Question
-sums_by_two(const char *name, bool integers, bool floats)
+static BenchQuery
+sums_by_two_keys(const char *name, bool integers, bool floats)
 {
-	Question t = begin(name, 4000, 0);
+	BenchQuery t = begin_query(name, 4000, 0);
 
-	add_key(&t, load(&t, COL_K4), 3);
-	add_key(&t, load(&t, COL_K1K), 999);
+	add_key(&t, add_load(&t, COL_K4), 3);
+	add_key(&t, add_load(&t, COL_K1K), 999);
 	add_slot(&t, MONOID_COUNT, -1);
 	if (integers)
-		add_slot(&t, MONOID_SUM_I64, column(&t, load(&t, COL_V1), WIRE_I32));
+		add_slot(&t, MONOID_SUM_I64, add_column(&t, add_load(&t, COL_V1), WIRE_I32));
 	if (floats)
-		add_slot(&t, MONOID_SUM_F64, column(&t, load(&t, COL_V2), WIRE_F64));
+		add_slot(&t, MONOID_SUM_F64, add_column(&t, add_load(&t, COL_V2), WIRE_F64));
 	return t;
 }
 
 /* stddev(v2) by a column */
-static Question
-deviations(const char *name, int col, int64_t max)
+static BenchQuery
+stddev_by(const char *name, int col, int64_t max)
 {
-	Question t = begin(name, (double) max + 1, 0);
+	BenchQuery t = begin_query(name, (double) max + 1, 0);
 	int v2;
 
-	add_key(&t, load(&t, col), max);
-	v2 = column(&t, operate(&t, VECTOR_F64_BELOW, load(&t, COL_V2), double_constant(&t, 1e150), 1),
-				WIRE_F64);
+	add_key(&t, add_load(&t, col), max);
+	v2 = add_column(&t,
+					add_operation(&t, VECTOR_F64_BELOW, add_load(&t, COL_V2),
+								  add_double_constant(&t, 1e150), 1),
+					WIRE_F64);
 	add_slot(&t, MONOID_COUNT, -1);
 	add_slot(&t, MONOID_ACCUM_F64, v2);
 	return t;
 }
 
-static Question
+static BenchQuery
 query7(void)
 {
-	Question t = begin("7 width_bucket", 102, 0);
-	int lo = double_constant(&t, 0);
+	BenchQuery t = begin_query("7 width_bucket", 102, 0);
+	int lo = add_double_constant(&t, 0);
 
-	double_constant(&t, 1);
-	constant(&t, 100);
-	add_key(&t, operate(&t, VECTOR_BUCKET, load(&t, COL_V2), lo, 0), 101);
+	add_double_constant(&t, 1);
+	add_constant(&t, 100);
+	add_key(&t, add_operation(&t, VECTOR_BUCKET, add_load(&t, COL_V2), lo, 0), 101);
 	add_slot(&t, MONOID_COUNT, -1);
 	return t;
 }
 
-static Question
+static BenchQuery
 query8(void)
 {
-	Question t = begin("8 WHERE", 4, 0);
+	BenchQuery t = begin_query("8 WHERE", 4, 0);
 	int a, b;
 
-	a = operate(&t, VECTOR_F_FLOAT8LT, load(&t, COL_V2), double_constant(&t, 0.5), 0);
-	b = operate(&t, VECTOR_F_INT4NE, load(&t, COL_K1K), constant(&t, 7), 0);
-	t.in.program.filter = operate(&t, VECTOR_SELECT, a, b, 0);
-	t.in.program.instructions[t.in.program.ninstructions - 1].c = (uint16_t) constant(&t, 0);
-	add_key(&t, load(&t, COL_K4), 3);
+	a = add_operation(&t, VECTOR_F_FLOAT8LT, add_load(&t, COL_V2), add_double_constant(&t, 0.5), 0);
+	b = add_operation(&t, VECTOR_F_INT4NE, add_load(&t, COL_K1K), add_constant(&t, 7), 0);
+	t.in.program.filter = add_operation(&t, VECTOR_SELECT, a, b, 0);
+	t.in.program.instructions[t.in.program.ninstructions - 1].c = (uint16_t) add_constant(&t, 0);
+	add_key(&t, add_load(&t, COL_K4), 3);
 	add_slot(&t, MONOID_COUNT, -1);
-	add_slot(&t, MONOID_COUNT, column(&t, constant(&t, 1), WIRE_I8));
-	add_slot(&t, MONOID_SUM_I64, column(&t, load(&t, COL_V1), WIRE_I32));
+	add_slot(&t, MONOID_COUNT, add_column(&t, add_constant(&t, 1), WIRE_I8));
+	add_slot(&t, MONOID_SUM_I64, add_column(&t, add_load(&t, COL_V1), WIRE_I32));
 	return t;
 }
 
-/* 12 aggregates by k4: three each, and the mean, of an int4, a float8 and a numeric */
-static Question
-twelve(void)
+/* 12 aggregates by k4: sum, min, max and avg of an int4, a float8 and a numeric */
+static BenchQuery
+twelve_aggregates(void)
 {
 	static const int cols[3] = {COL_V1, COL_V2, COL_V3};
 	static const MonoidId monoids[3][3] = {{MONOID_SUM_I64, MONOID_MIN_I32, MONOID_MAX_I32},
 										   {MONOID_SUM_F64, MONOID_MIN_F64, MONOID_MAX_F64},
 										   {MONOID_SUM_DEC, MONOID_MIN_DEC, MONOID_MAX_DEC}};
-	Question t = begin("12 aggregates by k4", 4, 0);
+	BenchQuery t = begin_query("12 aggregates by k4", 4, 0);
 
-	add_key(&t, load(&t, COL_K4), 3);
+	add_key(&t, add_load(&t, COL_K4), 3);
 	add_slot(&t, MONOID_COUNT, -1);
 	for (int c = 0; c < 3; c++)
 	{
-		int v = load(&t, cols[c]);
-		int x = column(
-			&t,
-			cols[c] == COL_V2 ? operate(&t, VECTOR_F64_BELOW, v, double_constant(&t, 1e150), 1) : v,
-			types[cols[c]]);
+		int v = add_load(&t, cols[c]);
+		int x = add_column(&t,
+						   cols[c] == COL_V2 ? add_operation(&t, VECTOR_F64_BELOW, v,
+															 add_double_constant(&t, 1e150), 1) :
+											   v,
+						   types[cols[c]]);
 
 		for (int m = 0; m < 3; m++)
 			add_slot(&t, monoids[c][m], x);
@@ -373,52 +395,56 @@ twelve(void)
 }
 
 /*
- * TPC-H's query 1: four columns of numerics, products of them, two keys, WHERE; v1 and k4 stand for
- * discount and tax
+ * Like TPC-H's query 1: sums of numerics and of their products, with a WHERE.  v1 stands for the
+ * discount, k4 for the tax.
  */
-static Question
-products(void)
+static BenchQuery
+products_of_numerics(void)
 {
-	Question t = begin("products of numerics, WHERE", 4, 0);
-	int price = load(&t, COL_V3);
+	BenchQuery t = begin_query("products of numerics, WHERE", 4, 0);
+	int price = add_load(&t, COL_V3);
 	int charge;
 
-	t.in.program.filter = operate(&t, VECTOR_F_INT4LE, load(&t, COL_K1K), constant(&t, 980), 0);
-	add_key(&t, load(&t, COL_K4), 3);
+	t.in.program.filter =
+		add_operation(&t, VECTOR_F_INT4LE, add_load(&t, COL_K1K), add_constant(&t, 980), 0);
+	add_key(&t, add_load(&t, COL_K4), 3);
 	add_slot(&t, MONOID_COUNT, -1);
-	add_slot(&t, MONOID_SUM_DEC, column(&t, load(&t, COL_V1), WIRE_I32));
-	add_slot(&t, MONOID_SUM_DEC, column(&t, price, WIRE_I64));
-	charge = operate(&t, VECTOR_DEC_MUL, price,
-					 operate(&t, VECTOR_DEC_SUB, constant(&t, 100), load(&t, COL_V1), 0), 0);
-	add_slot(&t, MONOID_SUM_DEC, column(&t, charge, WIRE_I64));
-	charge = operate(&t, VECTOR_DEC_MUL, charge,
-					 operate(&t, VECTOR_DEC_ADD, constant(&t, 100), load(&t, COL_K4), 0), 0);
-	add_slot(&t, MONOID_SUM_DEC, column(&t, charge, WIRE_I64));
+	add_slot(&t, MONOID_SUM_DEC, add_column(&t, add_load(&t, COL_V1), WIRE_I32));
+	add_slot(&t, MONOID_SUM_DEC, add_column(&t, price, WIRE_I64));
+	charge = add_operation(
+		&t, VECTOR_DEC_MUL, price,
+		add_operation(&t, VECTOR_DEC_SUB, add_constant(&t, 100), add_load(&t, COL_V1), 0), 0);
+	add_slot(&t, MONOID_SUM_DEC, add_column(&t, charge, WIRE_I64));
+	charge = add_operation(
+		&t, VECTOR_DEC_MUL, charge,
+		add_operation(&t, VECTOR_DEC_ADD, add_constant(&t, 100), add_load(&t, COL_K4), 0), 0);
+	add_slot(&t, MONOID_SUM_DEC, add_column(&t, charge, WIRE_I64));
 	return t;
 }
 
-static Question
-three_keys(const char *name, int forced)
+static BenchQuery
+count_by_two_keys(const char *name, int forced)
 {
-	Question t = begin(name, 4e6, forced);
+	BenchQuery t = begin_query(name, 4e6, forced);
 
-	add_key(&t, load(&t, COL_K1M), 1000000);
-	add_key(&t, load(&t, COL_K4), 3);
+	add_key(&t, add_load(&t, COL_K1M), 1000000);
+	add_key(&t, add_load(&t, COL_K4), 3);
 	add_slot(&t, MONOID_COUNT, -1);
 	return t;
 }
 
-static Question
-with_limit(Question t, const char *name, int slot)
+/* Returns t with a limit of 10 groups, sorted by a slot, or by the first key if slot is -1. */
+static BenchQuery
+with_limit(BenchQuery t, const char *name, int slot)
 {
 	t.name = name;
 	t.limit = (WireLimit){.count = 10, .nsort = 1, .by = {{{slot, 0, -1, 0}, slot >= 0, 0}}};
 	return t;
 }
 
-/* And by the first key among equal ones. */
-static Question
-with_key_behind(Question t, const char *name)
+/* Returns t, which has a limit, sorted by the first key as a second criterion. */
+static BenchQuery
+then_by_key(BenchQuery t, const char *name)
 {
 	t.name = name;
 	t.limit.by[t.limit.nsort++] = (WireSort){.value = {-1, 0, -1, 0}};
@@ -443,9 +469,9 @@ compare_doubles(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The total of all counts of the first slot, while all groups are fetched. */
+/* Fetches all groups; returns the sum of the first slot, as an integer. */
 static int64_t
-fetch_all(const Question *t, uint64_t ngroups)
+fetch_groups(const BenchQuery *t, uint64_t ngroups)
 {
 	int64_t total = 0;
 
@@ -466,32 +492,33 @@ fetch_all(const Question *t, uint64_t ngroups)
 	return total;
 }
 
+/* Runs a query `repeat` times, at most 64, and prints its line. */
 static void
-ask(Question *t, int repeat)
+run_query(BenchQuery *t, int repeat)
 {
 	double server[64], fetch[64];
 	WireFinished finished;
 	int64_t total = 0;
-	int nruns = (int) ((nrows + RANGE_ROWS - 1) / RANGE_ROWS);
+	int nranges = (int) ((nrows + RANGE_ROWS - 1) / RANGE_ROWS);
 
 	for (int i = 0; i < repeat; i++)
 	{
-		WireRowRange *runs = (WireRowRange *) peer.arena;
+		WireRowRange *ranges = (WireRowRange *) peer.arena;
 		WireResided resided;
 		char none[1];
 		double from = now_ms(), done;
 
 		if (!request(&peer, MESSAGE_OPEN, &t->q, sizeof(t->q), MESSAGE_OPENED, none, 0))
 			fail("open");
-		for (int r = 0; r < nruns; r++)
-			runs[r] = (WireRowRange){
+		for (int r = 0; r < nranges; r++)
+			ranges[r] = (WireRowRange){
 				.stamp = (uint64_t) r * RANGE_ROWS + 1,
 				.range = r,
 				.nrows = nrows - (int64_t) r * RANGE_ROWS < RANGE_ROWS ?
 					nrows - (int64_t) r * RANGE_ROWS :
 					RANGE_ROWS,
 			};
-		t->in.nrow_ranges = nruns;
+		t->in.nrow_ranges = nranges;
 		if (!request(&peer, MESSAGE_RESIDENT, &t->in, sizeof(t->in), MESSAGE_RESIDED, &resided,
 					 sizeof(resided)) ||
 			!resided.taken)
@@ -501,7 +528,7 @@ ask(Question *t, int repeat)
 			fail("finish");
 		done = now_ms();
 		server[i] = done - from;
-		total = fetch_all(t, finished.ngroups);
+		total = fetch_groups(t, finished.ngroups);
 		fetch[i] = now_ms() - done;
 	}
 	qsort(server, repeat, sizeof(double), compare_doubles);
@@ -531,52 +558,57 @@ main(int argc, char **argv)
 	arena_set_limit(UINT64_C(1) << 30);
 	if (!peer_open(&peer))
 		fail("hello");
-	store_all();
+	store_columns();
 	printf("%-34s %8s %8s %8s\n", "median ms", "server", "kernels", "fetch");
 	{
-		Question all[] = {
+		BenchQuery all[] = {
 			query1(),
-			three_by("2 4 groups", COL_K4, 3, 4, 0),
-			three_by("3 1 K groups", COL_K1K, 999, 1000, 0),
-			three_by("4 1 M groups", COL_K1M, 999999, 1e6, 0),
+			count_sum_avg_by("2 4 groups", COL_K4, 3, 4, 0),
+			count_sum_avg_by("3 1 K groups", COL_K1K, 999, 1000, 0),
+			count_sum_avg_by("4 1 M groups", COL_K1M, 999999, 1e6, 0),
 			query5(),
 			query6(),
 			query7(),
 			query8(),
-			twelve(),
-			products(),
-			sums_by_two("sum(v1) by 2 keys", true, false),
-			sums_by_two("sum(v2) by 2 keys", false, true),
-			sums_by_two("sum(v1), sum(v2) by 2 keys", true, true),
-			deviations("stddev, 4 groups", COL_K4, 3),
-			deviations("stddev, 1 K groups", COL_K1K, 999),
-			three_by("4 1 M groups, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
-			three_by("4 1 M groups, sort", COL_K1M, 999999, 1e6, STRATEGY_SORT),
-			with_limit(three_by("", COL_K1M, 999999, 1e6, 0), "4 1 M groups, 10 largest counts", 0),
-			with_key_behind(with_limit(three_by("", COL_K1M, 999999, 1e6, 0), "", 0),
-							"the same, then by key"),
-			with_limit(three_by("", COL_K1M, 999999, 1e6, STRATEGY_HASH), "the same, hash", 0),
-			with_limit(three_by("", COL_RUN48, nrows / 48, nrows / 48, 0),
+			twelve_aggregates(),
+			products_of_numerics(),
+			sums_by_two_keys("sum(v1) by 2 keys", true, false),
+			sums_by_two_keys("sum(v2) by 2 keys", false, true),
+			sums_by_two_keys("sum(v1), sum(v2) by 2 keys", true, true),
+			stddev_by("stddev, 4 groups", COL_K4, 3),
+			stddev_by("stddev, 1 K groups", COL_K1K, 999),
+			count_sum_avg_by("4 1 M groups, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
+			count_sum_avg_by("4 1 M groups, sort", COL_K1M, 999999, 1e6, STRATEGY_SORT),
+			with_limit(count_sum_avg_by("", COL_K1M, 999999, 1e6, 0),
+					   "4 1 M groups, 10 largest counts", 0),
+			then_by_key(with_limit(count_sum_avg_by("", COL_K1M, 999999, 1e6, 0), "", 0),
+						"the same, then by key"),
+			with_limit(count_sum_avg_by("", COL_K1M, 999999, 1e6, STRATEGY_HASH), "the same, hash",
+					   0),
+			with_limit(count_sum_avg_by("", COL_RUNS_OF_48, nrows / 48, nrows / 48, 0),
 					   "runs of 48, 10 first keys", -1),
-			with_limit(three_by("", COL_RUN5, nrows / 5 * 3, nrows / 5, 0),
+			with_limit(count_sum_avg_by("", COL_RUNS_OF_5, nrows / 5 * 3, nrows / 5, 0),
 					   "runs of 5, 10 first keys", -1),
-			with_limit(three_keys("", 0), "4 M of 2 keys, 10 largest counts", 0),
+			with_limit(count_by_two_keys("", 0), "4 M of 2 keys, 10 largest counts", 0),
 			count_by("count by 1 M", COL_K1M, 999999, 1e6, 0),
 			count_by("count by 1 M, hash", COL_K1M, 999999, 1e6, STRATEGY_HASH),
-			three_keys("count by 4 M of 2 keys", 0),
-			three_keys("count by 4 M of 2 keys, hash", STRATEGY_HASH),
-			three_by("runs of 48", COL_RUN48, nrows / 48, nrows / 48, 0),
-			three_by("runs of 48, direct", COL_RUN48, nrows / 48, nrows / 48, STRATEGY_DIRECT),
-			three_by("runs of 48, hash", COL_RUN48, nrows / 48, nrows / 48, STRATEGY_HASH),
-			three_by("runs of 5", COL_RUN5, nrows / 5 * 3, nrows / 5, 0),
-			three_by("10 M random groups, hash", COL_K10M, 9999999, 1e7, STRATEGY_HASH),
-			three_by("10 M random groups, sort", COL_K10M, 9999999, 1e7, STRATEGY_SORT),
-			three_by("10 M random groups", COL_K10M, 9999999, 1e7, 0),
-			three_by("runs of 5, hash", COL_RUN5, nrows / 5 * 3, nrows / 5, STRATEGY_HASH),
+			count_by_two_keys("count by 4 M of 2 keys", 0),
+			count_by_two_keys("count by 4 M of 2 keys, hash", STRATEGY_HASH),
+			count_sum_avg_by("runs of 48", COL_RUNS_OF_48, nrows / 48, nrows / 48, 0),
+			count_sum_avg_by("runs of 48, direct", COL_RUNS_OF_48, nrows / 48, nrows / 48,
+							 STRATEGY_DIRECT),
+			count_sum_avg_by("runs of 48, hash", COL_RUNS_OF_48, nrows / 48, nrows / 48,
+							 STRATEGY_HASH),
+			count_sum_avg_by("runs of 5", COL_RUNS_OF_5, nrows / 5 * 3, nrows / 5, 0),
+			count_sum_avg_by("10 M random groups, hash", COL_K10M, 9999999, 1e7, STRATEGY_HASH),
+			count_sum_avg_by("10 M random groups, sort", COL_K10M, 9999999, 1e7, STRATEGY_SORT),
+			count_sum_avg_by("10 M random groups", COL_K10M, 9999999, 1e7, 0),
+			count_sum_avg_by("runs of 5, hash", COL_RUNS_OF_5, nrows / 5 * 3, nrows / 5,
+							 STRATEGY_HASH),
 		};
 
 		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]) && i < most; i++)
-			ask(&all[i], repeat);
+			run_query(&all[i], repeat);
 	}
 	peer_close(&peer);
 	return 0;
