@@ -9,8 +9,8 @@
  * Conventions of all functions, unless a comment says otherwise:
  *	- Pointers are device pointers.  Sizes are 64-bit counts of elements.  Segmented reductions,
  *	  gpuagg_cuda_segments_from_bins and gpuagg_cuda_gather take up to 2^33 elements.  Sorts,
- *	  histograms and hash tables take fewer than 2^32 rows in one call, and return UNSUPPORTED
- *	  above that.  Histograms and hash tables accumulate over calls.
+ *	  histograms and hash tables take fewer than 2^32 rows in one call, and return INVALID or
+ *	  UNSUPPORTED above that.  Histograms and hash tables accumulate over calls.
  *	- Arrays are aligned as their element type, states and columns of 16-byte values to 16 bytes.
  *	  Unaligned states are INVALID.  Workspaces, and the slots and keys of tables, are aligned to
  *	  256 bytes, as cudaMalloc returns them.
