@@ -171,7 +171,7 @@ extern "C"
 	{
 		const void *values;
 		const uint8_t *validity; /* bits, least significant first, 1 = not NULL; NULL: all valid */
-		GpuaggValueType type;    /* of a key: not NATIVE */
+		GpuaggValueType type;    /* keys are not NATIVE */
 		uint16_t computed;       /* 1: a program computes the column (only in TILES); values and
 									validity are NULL then */
 		uint16_t operand;        /* the operand that has it then */
@@ -277,8 +277,8 @@ extern "C"
 	{
 		VectorProgram steps;
 		GpuaggColumn input[GPUAGG_MAX_INPUTS];
-		VectorTable tables[GPUAGG_MAX_TABLES]; /* of VECTOR_LOOKUP */
-		const int64_t *cells;                  /* of these tables, in device memory */
+		VectorTable tables[GPUAGG_MAX_TABLES]; /* tables of VECTOR_LOOKUP */
+		const int64_t *cells;                  /* cells of these tables, in device memory */
 		const uint8_t *cell_states;
 		unsigned long long *undetermined; /* the kernel adds the number of undetermined rows */
 		int nchecks;
@@ -293,7 +293,7 @@ extern "C"
 		int64_t nrows; /* below 2^32 in one call */
 		GpuaggHistStatus *status;
 		GpuaggHistStrategy strategy; /* AUTO: chosen by the model in hist_model.h */
-		/* of a call in TILES: */
+		/* only in TILES: */
 		const GpuaggProgram *program; /* in device memory; or NULL */
 		const VectorProgram *steps; /* its steps in host memory, to choose a faster kernel that has
 										 only their operations; NULL: unknown */
@@ -418,7 +418,7 @@ extern "C"
 	{
 		int key_bytes;    /* 4, 8 or 16 */
 		int64_t capacity; /* most groups; bins are below this */
-		uint64_t seed;    /* of the hash; the same in all calls for this table */
+		uint64_t seed;    /* seed of the hash; the same in all calls for this table */
 		void *slots;      /* gpuagg_group_slot_bytes() bytes; need not be cleared */
 		void *keys;       /* capacity * key_bytes bytes: the key of each bin */
 		struct GpuaggGroupCounters *counters;

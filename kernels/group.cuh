@@ -59,14 +59,14 @@ struct GroupArgs
 	int32_t most_probes; /* slots that one search may pass */
 	void *keys;          /* the key of each bin */
 	GpuaggGroupCounters *counters;
-	/* of a lookup: */
+	/* only in a lookup: */
 	const void *input; /* keys of the batch */
 	const uint8_t *filter;
 	u32 nrows;
 	bool retry;    /* only rows whose bin is -1 */
 	bool plain;    /* all rows: neither a retry nor a filter */
 	int32_t *bins; /* the result */
-	u32 buckets;   /* of the cache in shared memory, or 0 */
+	u32 buckets;   /* buckets of the cache in shared memory; 0: no cache */
 };
 
 /* Loads the key of a row, of BYTES bytes. */
