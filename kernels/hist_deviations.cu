@@ -1,30 +1,44 @@
 /*
  * hist_deviations.cu
- *	  Deviations (ACCUM) of a float8 column in shared memory, of the common shapes: an int32 column
- * of bins, or of keys with one range, or two of these, no NULLs or filter, with or without a count
- * of the rows and extremes of the column.
+ *	  Deviations (form ACCUM) of a float8 column in shared memory, for the common shapes.
  *
- * A block has 1024 threads with a row each and so 64 registers, which suffices as its loop has no
- * calls: what is alive across a call is in local memory all along, which the L2 cache has where
- * bins take the L1's room.  Rows out of the window, which need calls, are marked by bits and
- * changed by a kernel after it.
+ * A common shape has no NULLs and no filter.  Its bins are an int32 column, keys with one range, or
+ * pairs of keys with two ranges.  A count of the rows, and least and greatest values of the same
+ * column, may be computed in the same pass.  Other shapes go to hist_kernels.cu or to tiles.
+ *
+ * hist_launch_deviations queues two kernels, and nothing synchronizes:
+ *
+ *	deviations_kernel		adds all rows to bins in shared memory, in one or more passes over the
+ *							bins; flushes them to limbs, which a later kernel folds into states
+ *	out_of_window_kernel	adds the rows that have no place in the window to their states
+ *
+ * A block of deviations_kernel has 1024 threads with a row each, so 64 registers a thread.  That is
+ * enough because the loop has no calls.  The compiler keeps whatever is live across a call in local
+ * memory throughout the loop, even in iterations without the call.  Local memory is in the L2 cache
+ * here, because the bins take the room of the L1 cache.  Rows out of the window need calls, so the
+ * loop marks them in HistArgs.out_of_window, one bit for each row, and the second kernel changes
+ * their states.
  */
 #include "hist_fast.cuh"
 
 /*
- * Least and greatest doubles in words of 64 bits, of which shared memory has no native maximum.  A
- * bin that a block has met n times is changed about ln n times by each of them, so that nearly
- * every warp has a row that changes one.
+ * Least and greatest values of a row's bin, as order-preserving codes of 64 bits.  The greatest
+ * code wins; codes of least values are complemented.  Shared memory has no native maximum of 64
+ * bits, so compare-and-swap changes a code.  A bin that has seen n rows in random order is changed
+ * about ln n times by each extreme.  So nearly every warp has a row that changes one.
  */
 struct FloatExtremes
 {
-	u32 word_at[FAST_MORE]; /* in shared memory */
-	u64 code[FAST_MORE];
-	u64 seen[FAST_MORE];
+	u32 word_at[FAST_MORE]; /* shared address of the bin's code */
+	u64 code[FAST_MORE];    /* the row's code */
+	u64 seen[FAST_MORE]; /* the bin's code when it was read; greatest of all: nothing to change */
 
-	/* The row's codes, and what its bin has; nothing of that is below the codes if not in. */
+	/*
+	 * Computes the row's codes, and reads those of its bin.  If the row is not `in`, there is
+	 * nothing to change.
+	 */
 	__device__ __forceinline__ void
-	look(const HistArgs &args, const FastArgs &fast, u32 shared_at, u32 plane, u32 at, double v,
+	read(const HistArgs &args, const FastArgs &fast, u32 shared_at, u32 plane, u32 at, double v,
 		 bool in)
 	{
 		u64 order = f64_order_code((u64) __double_as_longlong(v));
@@ -46,8 +60,9 @@ struct FloatExtremes
 		}
 	}
 
+	/* Writes the row's codes to its bin where they are greater. */
 	__device__ __forceinline__ void
-	change()
+	update()
 	{
 #pragma unroll
 		for (int k = 0; k < FAST_MORE; k++)
@@ -65,21 +80,23 @@ struct FloatExtremes
 	}
 };
 
-/* Where a block's bins are. */
+/* Where a block's bins are, and which rows are out of range. */
 struct DeviationPlaces
 {
 	FastShared place;
-	u32 shared_at;
-	u32 plane_bytes;
-	u32 origin; /* of bins, and */
-	u32 most;   /* what is above it is outside, plus */
+	u32 shared_at;   /* shared address of the first word */
+	u32 plane_bytes; /* bytes from one word of a bin to the next */
+	u32 origin;      /* key or bin number of the pass's first bin */
+	/* a row is out of range if its bin + bias > most; later passes count no such rows */
+	u32 most;
 	u32 bias;
 };
 
-/* What a row has of its bin, loaded ahead of its turn: the bin, or two keys. */
+/* What a row's bin is computed from, loaded one row ahead: the bin itself, a key, or two keys. */
 template <bool PAIRED> struct DeviationKeys
 {
-	u32 key, inner; /* of two */
+	u32 key,   /* the bin, the key, or the outer of two keys */
+		inner; /* the inner of two keys */
 
 	__device__ __forceinline__ void
 	load(const FastArgs &fast, u64 row)
@@ -89,7 +106,7 @@ template <bool PAIRED> struct DeviationKeys
 		key = PAIRED || column ? (u32) __ldcs(column + row) : 0;
 		inner = PAIRED ? (u32) __ldcs(fast.keys.column[1] + row) : 0;
 	}
-	/* Before `origin` is subtracted. */
+	/* Returns the bin, from which `origin` is not subtracted yet. */
 	__device__ __forceinline__ u32
 	bin(const FastArgs &fast) const
 	{
@@ -97,11 +114,14 @@ template <bool PAIRED> struct DeviationKeys
 	}
 };
 
-/* A row to its bin, if it is in; returns whether it is out of the window. */
+/*
+ * Adds a row to bin b of the pass, if `in`.  Returns whether the row is `in` but out of the window.
+ * Such a row is in a separate count of rows and in the extremes, but not in the deviations.
+ */
 template <int BITS, bool EXTREMES>
 static __device__ __forceinline__ bool
-add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces &p, int e0, u32 b,
-			  double v, bool in)
+add_deviation_row(const HistArgs &args, const FastArgs &fast, const DeviationPlaces &p, int e0,
+				  u32 b, double v, bool in)
 {
 	const HistSlot &slot = args.slot[fast.slot];
 	u32 at = in ? (b << p.place.log2_copies) | p.place.copy : 0,
@@ -112,31 +132,35 @@ add_deviation(const HistArgs &args, const FastArgs &fast, const DeviationPlaces 
 	bool fits = fix_from_double((u64) __double_as_longlong(v), e0, slot.max_shift, f);
 
 	if (EXTREMES)
-		extremes.look(args, fast, p.shared_at, p.place.plane, at, v, in);
+		extremes.read(args, fast, p.shared_at, p.place.plane, at, v, in);
 	if (in && fast.count >= 0)
 		shared_count(p.place.count_at + at * (u32) sizeof(u32));
 	if (in && fits)
 		shared_count(words_at);
 	else
 	{
-		/* no digit of it is added */
+		/* all digits are zero, and none is added */
 		f.m = 0;
 		f.shift = 0;
 	}
 	m.cut(f, words_at, p.plane_bytes, slot.words);
 	m.add(p.plane_bytes);
 	if (EXTREMES)
-		extremes.change();
+		extremes.update();
 	m.carry(args, slot, p.place.bin_at(at), words_at, p.plane_bytes);
 	__syncwarp();
 	return in && !fits;
 }
 
-/* A block's rows [begin, end) of bins [bin0, bin0 + nbins); begin is a multiple of 32. */
+/*
+ * Adds the block's rows [begin, end) of the bins [bin0, bin0 + nbins).  `begin` is a multiple of
+ * 32.  In the first pass it also counts rows out of range, and writes the marks of rows out of the
+ * window; later passes add their marks.
+ */
 template <int BITS, bool EXTREMES, bool PAIRED>
 static __device__ __forceinline__ void
-add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
-			   u64 begin, u64 end, bool first)
+add_deviation_rows(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0, u32 nbins,
+				   u64 begin, u64 end, bool first)
 {
 	const double *values = (const double *) args.slot[fast.slot].x.values;
 	DeviationPlaces p = {make_fast_shared<FAST_ACCUM_F64>(args, fast, fast.count >= 0, shared,
@@ -149,7 +173,10 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 	p.shared_at = shared_address(shared);
 	p.plane_bytes = p.place.plane * (u32) sizeof(u32);
 	p.origin = fast.bins.min + bin0;
-	/* outside: at or above the number of bins, as signed numbers where negative ones are skipped */
+	/*
+	 * out of range: at or above the number of bins; where negative bins are skipped, as signed
+	 * numbers
+	 */
 	p.bias = fast.bins.skip_negative ? 0x80000000u : 0;
 	p.most = first && args.report ? fast.bins.n - 1 + p.bias : ~0u;
 	if (begin + threadIdx.x < end)
@@ -172,7 +199,7 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 		}
 		b = keys.bin(fast) - p.origin;
 		out = __ballot_sync(
-			~0u, add_deviation<BITS, EXTREMES>(args, fast, p, e0, b, v, there && b < nbins));
+			~0u, add_deviation_row<BITS, EXTREMES>(args, fast, p, e0, b, v, there && b < nbins));
 		if (there && b >= nbins && b + bin0 + p.bias > p.most)
 			outside++;
 		if (threadIdx.x % 32 == 0 && there && (first || out))
@@ -182,6 +209,10 @@ add_deviations(const HistArgs &args, const FastArgs &fast, u32 *shared, u32 bin0
 		atomicAdd(&args.status->outside, (u64) outside);
 }
 
+/*
+ * Adds all rows to bins in shared memory and flushes them to limbs.  A pass takes as many bins as
+ * fit.
+ */
 template <int BITS, bool EXTREMES, bool PAIRED>
 static __global__ void
 __launch_bounds__(DEVIATIONS_THREADS_PER_BLOCK, 1)
@@ -201,14 +232,14 @@ __launch_bounds__(DEVIATIONS_THREADS_PER_BLOCK, 1)
 		if (pass == 0)
 			wait_for_predecessor();
 		__syncthreads();
-		add_deviations<BITS, EXTREMES, PAIRED>(args, fast, shared, bin0, n, rows.begin, rows.end,
-											   pass == 0);
+		add_deviation_rows<BITS, EXTREMES, PAIRED>(args, fast, shared, bin0, n, rows.begin,
+												   rows.end, pass == 0);
 		__syncthreads();
 		flush_to_limbs(args, shared, log2_copies(args), n, args.limb, bin0);
 	}
 }
 
-/* A row of a count, past shared memory; limbs have two counts to a word. */
+/* Adds one to a count in its limb.  A limb has the counts of two bins. */
 static __device__ __forceinline__ void
 count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
 {
@@ -216,7 +247,7 @@ count_in_limb(const HistArgs &args, const HistSlot &slot, u32 bin)
 			  bin % 2 ? 1ULL << 32 : 1ULL);
 }
 
-/* The bin of a row that has one. */
+/* Returns the bin of a row; the row must have one. */
 static __device__ __forceinline__ u32
 bin_of_row(const FastArgs &fast, u32 row)
 {
@@ -225,7 +256,9 @@ bin_of_row(const FastArgs &fast, u32 row)
 	return fast.bins.column ? (u32) fast.bins.column[row] - fast.bins.min : 0;
 }
 
-/* The rows that are marked, to their states or copies of these. */
+/*
+ * Combines the marked rows with the states of their bins, or with copies of these (HistArgs.extra).
+ */
 static __global__ void
 __launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
 	out_of_window_kernel(const __grid_constant__ HistArgs args,
@@ -238,7 +271,7 @@ __launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
 	wait_for_predecessor();
 	let_successor_start();
 	hot_entries_init(args);
-	/* 32 words at a time, so that those without a mark cost little */
+	/* a warp reads 32 words of marks together, so that words without marks cost little */
 	for (u32 first = (blockIdx.x * (HIST_THREADS_PER_BLOCK / 32) + threadIdx.x / 32) * 32;
 		 first < words; first += warps * 32)
 	{
@@ -251,6 +284,7 @@ __launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
 			u32 bin = has ? bin_of_row(fast, row) : 0;
 			u64 bits = has ? (u64) __double_as_longlong(values[row]) : 0;
 
+			/* the count that shares the word of the deviations lacks these rows */
 			if (has && fast.in_moments >= 0)
 				count_in_limb(args, args.slot[fast.in_moments], bin);
 			change_rows<CHANGE_OUT_OF_WINDOW>(
@@ -260,6 +294,7 @@ __launch_bounds__(HIST_THREADS_PER_BLOCK, 1)
 	hot_entries_flush(args);
 }
 
+/* Queues the kernel of deviations with the width of digits that the slot has. */
 template <bool EXTREMES, bool PAIRED>
 static cudaError_t
 launch_deviations(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,

@@ -1,54 +1,82 @@
 /*
  * hist_exchange.cu
- *	  Sums of 64-bit values in so many bins that only all multiprocessors together have room for
- *	  them: each owns a share of the bins in its shared memory for the whole call, and rows reach
- *	  it through queues in the L2 cache.  So rows are read from memory once, where a partition
- *	  reads or writes them four times.
+ *	  Histograms by exchange: sums of 64-bit values in up to about a million bins.
  *
- * One block a multiprocessor, all at once (a cooperative launch), in rounds.  In a round a
- * block's producers sort a tile by owner and append the runs to the owners' queues; its consumers
- * add what its own queue got.  EXCHANGE_ROUNDS rounds are under way at a time: producers wait for
- * consumers of the round whose queues they use again, consumers for all producers of theirs.
+ * These bins do not fit the shared memory of one multiprocessor, but fit that of all
+ * multiprocessors together.  Each multiprocessor owns a share of the bins for the whole call.  Rows
+ * reach the owner of their bin through queues in device memory, which are used again so soon that
+ * they stay in the L2 cache.  So each row is read from memory once, whereas a partition reads or
+ * writes it four times.
  *
- * A sample finds hot bins first.  Their rows stay in the block, which has places for them, and a
- * last kernel adds up the blocks'.  If the sample says that rows crowd in few owners all the same
- * (neighbouring rows of few bins), or that floats are too far apart for a window, rows are
- * partitioned instead.  Rows for which a queue has no room though it said nothing of that kind, and
- * floats outside the window, are deferred: a kernel of its own changes their states one by one.
+ * The exchange has two forms: sums of float8 by three digits, and sums of 64-bit integers.  Both
+ * work with or without a count of the rows.  The bins are an int32 column, or keys with one range.
+ *
+ * hist_launch_exchange queues these kernels; nothing synchronizes, and the memory is the workspace:
+ *
+ *	sample_kernel		finds hot bins, decides whether to exchange rows (hist_exchange_sample.cu)
+ *	exchange_kernel		the exchange; one block for each multiprocessor
+ *	deferred_kernel		adds the rows that exchange_kernel deferred to their states, one by one
+ *	fold_hot_kernel		adds up the hot bins of all blocks
+ *
+ * The sample rejects the exchange if rows crowd in the bins of few owners (neighbouring rows of few
+ * bins), or if floats are too far apart for a window.  Then the other kernels do nothing, and the
+ * partition's kernels, which are queued behind them, take all rows.
+ *
+ * exchange_kernel works in rounds.  Its warps have three roles:
+ *
+ *	producers		load a tile of rows, sort it by owner in shared memory, and append each owner's
+ *					rows to the owner's queue
+ *	reserving warp	reserves room in the queues for the producers' next tile
+ *	consumers		add the rows of the block's own queue to the words of its bins
+ *
+ * Each owner has EXCHANGE_ROUNDS queues, which the rounds use in turn, so rounds overlap.
+ * Producers wait until the consumers of all blocks are done with the round that used the queues
+ * before.  Consumers wait for the producers of all blocks in their round.  Blocks that wait for
+ * each other must run concurrently, so the launch is cooperative: all blocks run, or the launch
+ * fails.
+ *
+ * Rows of hot bins do not go to a queue: every block has places for these bins and adds its own
+ * rows.  A row is deferred if its queue has no room, or if it is a float outside the window.
  */
 #include "hist_exchange.cuh"
 
-/* Of a bin among deferred rows: no count has it. */
+/* A bit in the bin of a deferred row: the row is not counted yet, because it was in no queue. */
 #define UNCOUNTED 0x80000000u
 
 /*
- * Named barriers; 0 is the block's.  What a thread did before it arrived at one, by bar.arrive as
- * by bar.sync, is done for all that take part when the barrier completes (PTX ISA, "bar").
- * compute-sanitizer's racecheck does not know that of bar.arrive, so test/gpu.sh has it leave the
- * kernel out.  For a round and the next of the same parity, whose parts of a tile are the same:
+ * Named barriers of the block.  Barrier 0 is that of __syncthreads.
  *
- *	counts		added up before COUNTED, read and cleared before RESERVED; the next are added up
- *				after a later RESERVED
- *	base, delta	written before RESERVED, read after it and before WRITTEN, which the reserving warp
- *				waits for before it writes the next
- *	rows		written before SORTED, read after it and before the next RESERVED, which waits for
- *				all producers
+ * When a barrier completes, all threads of it see what the others wrote before they arrived, by
+ * bar.arrive as well as by bar.sync (PTX ISA, "bar").  The racecheck tool of compute-sanitizer does
+ * not know this of bar.arrive, so test/gpu.sh excludes the kernel from it.
+ *
+ * Even and odd rounds have counts, base and delta of their own.  All accesses to a tile in shared
+ * memory are ordered:
+ *
+ *	counts		Producers add to them before COUNTED.  The reserving warp reads and clears them
+ *				before RESERVED.  Producers add to the same set again after a later RESERVED.
+ *	base, delta	The reserving warp writes them before RESERVED.  Producers read them after it and
+ *				before WRITTEN.  The reserving warp waits for WRITTEN before it writes the same set.
+ *	rows		Producers write them before SORTED, and read them after it and before the next
+ *				RESERVED.  RESERVED waits for all producers.
  */
 enum Barrier
 {
-	COUNTED = 1, /* a tile's rows; the reserving warp waits */
-	RESERVED,    /* the producers do */
-	SORTED,
-	WRITTEN,   /* and the next, by turns, as producers do not wait */
-	QUEUED = 6 /* and the next, one a group of consumers */
+	COUNTED = 1, /* producers have counted a tile; the reserving warp waits */
+	RESERVED,    /* room in the queues is reserved; producers wait */
+	SORTED,      /* producers have sorted a tile; producers wait */
+	WRITTEN,     /* a tile is in the queues; the reserving warp waits; WRITTEN + 1 in odd rounds */
+	QUEUED = 6   /* consumers of a group wait for each other; QUEUED + 1 for the second group */
 };
 
+/* Arrives at a named barrier of `threads` threads, and waits until it completes. */
 static __device__ __forceinline__ void
 barrier_wait(int barrier, int threads)
 {
 	asm volatile("bar.sync %0, %1;" : : "r"(barrier), "r"(threads) : "memory");
 }
 
+/* Arrives at a named barrier of `threads` threads without waiting. */
 static __device__ __forceinline__ void
 barrier_arrive(int barrier, int threads)
 {
@@ -56,18 +84,21 @@ barrier_arrive(int barrier, int threads)
 }
 
 /*
- * After a barrier, by one thread: what all of them wrote is to be seen by threads that wait for the
- * count.
+ * Increments a count in device memory.  One thread calls it after a barrier.  Threads that see the
+ * new count in wait_for_count also see what all threads of that barrier wrote.
  */
 static __device__ __forceinline__ void
-announce(u32 *count)
+increment_count(u32 *count)
 {
 	asm volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(count) : "memory");
 }
 
-/* By one thread, before a barrier. */
+/*
+ * Polls a count in device memory until it is at least `least`.  One thread calls it before a
+ * barrier.
+ */
 static __device__ __forceinline__ void
-wait_for(const u32 *count, u32 least)
+wait_for_count(const u32 *count, u32 least)
 {
 	u32 v;
 
@@ -78,12 +109,13 @@ wait_for(const u32 *count, u32 least)
 
 /* ---- shared memory --------------------------------------------------------------- */
 
-/* A plane of a block's words: of its own bins, then of hot ones. */
+/* The planes of a block's words.  Each has the block's own bins, and then the hot bins. */
 struct ExchangeShared : FastShared
 {
 	const HistExchange *x;
 	const u32 *hot;
 
+	/* Returns the bin of a place. */
 	__device__ __forceinline__ u32
 	bin_at(u32 at) const
 	{
@@ -92,25 +124,28 @@ struct ExchangeShared : FastShared
 };
 
 /*
- * Behind the bins' words, for two tiles at a time where one is counted while the other is written.
+ * Shared memory behind the bins' words: one tile of rows sorted by owner, and tables for two tiles,
+ * because one tile is counted while the other is written.  A table has an entry for each owner.
  */
 struct ExchangeTile
 {
-	u64 value[EXCHANGE_TILE_ROWS];
-	u32 count[2][MOST_OWNERS]; /* rows of each owner */
-	u32 base[2][MOST_OWNERS];  /* their first place in the tile */
-	u32 delta[2][MOST_OWNERS]; /* from there to the queue */
-	u32 hot[HOT_BINS];
-	uint16_t key[EXCHANGE_TILE_ROWS]; /* where in the owner's plane */
-	uint8_t owner[EXCHANGE_TILE_ROWS];
+	u64 value[EXCHANGE_TILE_ROWS];     /* values of the rows */
+	u32 count[2][MOST_OWNERS];         /* number of the tile's rows for each owner */
+	u32 base[2][MOST_OWNERS];          /* position of the owner's first row in the sorted tile */
+	u32 delta[2][MOST_OWNERS];         /* position in the owner's queue less position in the tile */
+	u32 hot[HOT_BINS];                 /* the table of hot bins */
+	uint16_t key[EXCHANGE_TILE_ROWS];  /* place in the owner's plane */
+	uint8_t owner[EXCHANGE_TILE_ROWS]; /* owner of the row */
 };
 
+/* Returns the bytes of the bins' words, rounded up to the alignment of ExchangeTile. */
 static __host__ __device__ __forceinline__ size_t
 words_bytes(const HistArgs &args, const HistExchange &x)
 {
 	return ((size_t) args.words * x.plane * sizeof(u32) + 15) & ~(size_t) 15;
 }
 
+/* Returns the tile in the block's shared memory. */
 static __device__ __forceinline__ ExchangeTile &
 exchange_tile(const HistArgs &args, const HistExchange &x)
 {
@@ -122,12 +157,13 @@ exchange_tile(const HistArgs &args, const HistExchange &x)
 /* ---- producers -------------------------------------------------------------------- */
 
 /*
- * Rows for the kernel that comes after: item(j) is the bin and the value of each that `mask` has a
- * bit for.  The whole warp must come here.
+ * Appends rows to the list for deferred_kernel.  For each bit j of `mask`, item(j, bin, value)
+ * fills in one row; then `flags` are set in its bin.  All lanes of the warp must call it.  The list
+ * has room for all rows of the call, and each row is deferred at most once.
  */
 template <typename Item>
 static __device__ __forceinline__ void
-defer(const HistExchange &x, u32 mask, u32 flags, const Item &item)
+defer_rows(const HistExchange &x, u32 mask, u32 flags, const Item &item)
 {
 	u32 rows = __popc(mask), end = warp_scan(rows), first = 0;
 
@@ -144,7 +180,7 @@ defer(const HistExchange &x, u32 mask, u32 flags, const Item &item)
 	}
 }
 
-/* A thread's rows on their way: bins of a tile ahead of its values. */
+/* A producer thread with its rows.  Bins are loaded one tile ahead of values. */
 struct Producer
 {
 	const HistArgs &args;
@@ -152,13 +188,14 @@ struct Producer
 	const HistExchange &x;
 	ExchangeTile &tile;
 	const bool any_hot;
-	u32 t = threadIdx.x;
-	u32 outside = 0;
-	u32 in = 0;  /* of bin[]: rows there are */
-	u32 has = 0; /* of the others: rows that have a bin */
+	u32 t = threadIdx.x; /* number of the producer */
+	u32 outside = 0;     /* rows out of the range of bins */
+	u32 loaded = 0;      /* bits: rows in bin[] */
+	u32 counted = 0;     /* bits: rows with a bin, in place[], owner_rank[] and value[] */
 	u32 bin[EXCHANGE_ROWS_PER_PRODUCER];
-	u32 local[EXCHANGE_ROWS_PER_PRODUCER];
-	u32 place[EXCHANGE_ROWS_PER_PRODUCER]; /* the owner above the rank among its rows */
+	u32 place[EXCHANGE_ROWS_PER_PRODUCER]; /* place in the owner's plane */
+	u32 owner_rank
+		[EXCHANGE_ROWS_PER_PRODUCER]; /* owner << 16 | rank among the tile's rows for that owner */
 	u64 value[EXCHANGE_ROWS_PER_PRODUCER];
 
 	__device__ __forceinline__
@@ -168,26 +205,30 @@ struct Producer
 	{
 	}
 
-	/* The block's first row of a round. */
+	/* Returns the block's first row of a round. */
 	__device__ __forceinline__ u64
-	first(u32 round) const
+	first_row(u32 round) const
 	{
 		return ((u64) round * x.owners + blockIdx.x) * EXCHANGE_TILE_ROWS;
 	}
 
+	/* Returns the number of rows in the block's tile of a round. */
 	__device__ __forceinline__ u32
-	rows(u32 round) const
+	tile_rows(u32 round) const
 	{
-		u64 row = first(round);
+		u64 row = first_row(round);
 
 		return row >= args.nrows ? 0 : (u32) min((u64) EXCHANGE_TILE_ROWS, args.nrows - row);
 	}
-	/* load(j) for each of the thread's rows of a tile that there are; those as bits. */
+
+	/*
+	 * Calls load(j) for each of the thread's rows that the tile has.  Returns these rows as bits.
+	 */
 	template <typename Load>
 	__device__ __forceinline__ u32
 	each_row(u32 round, const Load &load) const
 	{
-		u32 n = rows(round), there = (1u << EXCHANGE_ROWS_PER_PRODUCER) - 1;
+		u32 n = tile_rows(round), present = (1u << EXCHANGE_ROWS_PER_PRODUCER) - 1;
 
 		if (n == EXCHANGE_TILE_ROWS)
 #pragma unroll
@@ -195,47 +236,53 @@ struct Producer
 				load(j);
 		else
 		{
-			there = 0;
+			present = 0;
 #pragma unroll
 			for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 				if (j * EXCHANGE_PRODUCER_THREADS + t < n)
 				{
 					load(j);
-					there |= 1u << j;
+					present |= 1u << j;
 				}
 		}
-		return there;
+		return present;
 	}
+
+	/* Loads the bins of the thread's rows. */
 	__device__ __forceinline__ void
 	load_bins(u32 round)
 	{
-		const u32 *from = (const u32 *) fast.bins.column + first(round) + t;
+		const u32 *from = (const u32 *) fast.bins.column + first_row(round) + t;
 
-		in = each_row(round, [&](int j) { bin[j] = __ldcs(from + j * EXCHANGE_PRODUCER_THREADS); });
+		loaded =
+			each_row(round, [&](int j) { bin[j] = __ldcs(from + j * EXCHANGE_PRODUCER_THREADS); });
 	}
+
+	/* Loads the values of the thread's rows. */
 	__device__ __forceinline__ void
 	load_values(u32 round)
 	{
-		const u64 *from = (const u64 *) args.slot[fast.slot].x.values + first(round) + t;
+		const u64 *from = (const u64 *) args.slot[fast.slot].x.values + first_row(round) + t;
 
 		each_row(round, [&](int j) { value[j] = __ldcs(from + j * EXCHANGE_PRODUCER_THREADS); });
 	}
-	/* Where the rows of bin[] go, and their number for each owner. */
+
+	/* Finds the owner and the place of each row in bin[], and counts the rows for each owner. */
 	__device__ __forceinline__ void
-	count(u32 round)
+	count_owners(u32 round)
 	{
 		u32 *counts = tile.count[round % 2], bias = fast.bins.skip_negative ? 0x80000000u : 0,
 			most = fast.bins.n - 1;
 
-		has = 0;
+		counted = 0;
 #pragma unroll
 		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
 		{
 			u32 b = bin[j] - fast.bins.min;
 
-			if ((in >> j & 1) && b <= most)
+			if ((loaded >> j & 1) && b <= most)
 			{
-				Owned to = owner_of(x, b);
+				OwnedBin to = owner_of(x, b);
 
 				if (any_hot)
 				{
@@ -247,34 +294,39 @@ struct Producer
 								  (hot << EXCHANGE_LOG2_HOT_COPIES |
 								   t % (1 << EXCHANGE_LOG2_HOT_COPIES))};
 				}
-				local[j] = to.local;
-				place[j] = to.owner << 16 | atomicAdd(&counts[to.owner], 1u);
-				has |= 1u << j;
+				place[j] = to.local;
+				owner_rank[j] = to.owner << 16 | atomicAdd(&counts[to.owner], 1u);
+				counted |= 1u << j;
 			}
-			else if ((in >> j & 1) && b + bias > most + bias)
+			else if ((loaded >> j & 1) && b + bias > most + bias)
 				outside++;
 		}
 	}
-	/* Into the tile, by owner. */
+
+	/* Writes the rows to the tile in shared memory, sorted by owner. */
 	__device__ __forceinline__ void
-	sort(u32 round)
+	sort_by_owner(u32 round)
 	{
 		const u32 *base = tile.base[round % 2];
 
 #pragma unroll
 		for (int j = 0; j < EXCHANGE_ROWS_PER_PRODUCER; j++)
-			if (has >> j & 1)
+			if (counted >> j & 1)
 			{
-				u32 owner = place[j] >> 16, at = base[owner] + (place[j] & 0xffff);
+				u32 owner = owner_rank[j] >> 16, at = base[owner] + (owner_rank[j] & 0xffff);
 
-				tile.key[at] = (uint16_t) local[j];
+				tile.key[at] = (uint16_t) place[j];
 				tile.owner[at] = (uint8_t) owner;
 				tile.value[at] = value[j];
 			}
 	}
-	/* From there to the queues. */
+
+	/*
+	 * Copies the sorted tile of `total` rows to the queues.  Neighbouring threads write
+	 * neighbouring rows of a queue.  Rows for which the queue has no room are deferred.
+	 */
 	__device__ __forceinline__ void
-	write(u32 round, u32 total)
+	write_queues(u32 round, u32 total)
 	{
 		const u32 *delta = tile.delta[round % 2];
 		u32 queues = round % EXCHANGE_ROUNDS * x.owners, over = 0;
@@ -299,48 +351,54 @@ struct Producer
 			}
 		}
 		if (__any_sync(~0u, over != 0))
-			defer(x, over, UNCOUNTED,
-				  [&](int j, u32 &bin, u64 &value)
-				  {
-					  u32 i = j * EXCHANGE_PRODUCER_THREADS + t;
+			defer_rows(x, over, UNCOUNTED,
+					   [&](int j, u32 &bin, u64 &value)
+					   {
+						   u32 i = j * EXCHANGE_PRODUCER_THREADS + t;
 
-					  bin = bin_of_place(x, tile.hot, tile.owner[i], tile.key[i]);
-					  value = tile.value[i];
-				  });
+						   bin = bin_of_place(x, tile.hot, tile.owner[i], tile.key[i]);
+						   value = tile.value[i];
+					   });
 	}
 };
 
+/* The producers' part of the kernel. */
 static __device__ __forceinline__ void
-produce(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds, bool any_hot)
+run_producers(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds,
+			  bool any_hot)
 {
 	ExchangeTile &tile = exchange_tile(args, x);
 	Producer p(args, fast, x, tile, any_hot);
 
 	p.load_bins(0);
 	p.load_values(0);
-	p.count(0);
+	p.count_owners(0);
 	p.load_bins(1);
 	barrier_arrive(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	for (u32 round = 0; round < rounds; round++)
 	{
 		barrier_wait(RESERVED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
-		p.sort(round);
+		p.sort_by_owner(round);
 		p.load_values(round + 1);
 		barrier_wait(SORTED, EXCHANGE_PRODUCER_THREADS);
-		p.count(round + 1);
+		p.count_owners(round + 1);
 		p.load_bins(round + 2);
 		barrier_arrive(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
-		p.write(round, tile.base[round % 2][MOST_OWNERS - 1]);
+		p.write_queues(round, tile.base[round % 2][MOST_OWNERS - 1]);
 		barrier_arrive(WRITTEN + round % 2, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	}
-	/* the tile past the last is empty, but counted */
+
+	/* the last iteration counted the tile past the last one, which is empty */
 	if (p.outside)
 		atomicAdd(&args.status->outside, (u64) p.outside);
 }
 
 /* ---- the reserving warp -------------------------------------------------------------- */
 
-/* After a tile was counted: room for it in the queues, once those are free again. */
+/*
+ * Waits until a tile is counted and its queues are free again, and reserves room for the tile in
+ * the queues.
+ */
 static __device__ __forceinline__ void
 reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 {
@@ -349,7 +407,7 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 
 	barrier_wait(COUNTED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 	if (lane == 0 && round >= EXCHANGE_ROUNDS)
-		wait_for(x.consumed + queues, x.owners * (round / EXCHANGE_ROUNDS));
+		wait_for_count(x.consumed + queues, x.owners * (round / EXCHANGE_ROUNDS));
 	__syncwarp();
 #pragma unroll
 	for (int k = 0; k < OWNERS_A_LANE; k++)
@@ -358,7 +416,7 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 		sum += rows[k];
 		count[k * 32 + lane] = 0;
 	}
-	/* a line of memory at a time, which is one transaction */
+	/* one instruction changes 32 neighbouring cursors, which is one memory transaction */
 #pragma unroll
 	for (int k = 0; k < OWNERS_A_LANE; k++)
 		got[k] = k * 32 + lane < x.owners ?
@@ -375,8 +433,9 @@ reserve_tile(const HistExchange &x, ExchangeTile &tile, u32 round)
 	barrier_arrive(RESERVED, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 }
 
+/* The reserving warp's part of the kernel. */
 static __device__ __forceinline__ void
-reserve(const HistArgs &args, const HistExchange &x, u32 rounds)
+run_reserving_warp(const HistArgs &args, const HistExchange &x, u32 rounds)
 {
 	ExchangeTile &tile = exchange_tile(args, x);
 
@@ -387,13 +446,16 @@ reserve(const HistArgs &args, const HistExchange &x, u32 rounds)
 			reserve_tile(x, tile, round + 1);
 		barrier_wait(WRITTEN + round % 2, EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS);
 		if (threadIdx.x % 32 == 0)
-			announce(x.produced + round % EXCHANGE_ROUNDS);
+			increment_count(x.produced + round % EXCHANGE_ROUNDS);
 	}
 }
 
 /* ---- consumers ------------------------------------------------------------------------- */
 
-/* Four neighbouring rows of a queue; neighbours in it often have one bin. */
+/*
+ * Loads four neighbouring rows of a queue of n rows: places to at[], values to out[].  Neighbouring
+ * rows of a queue often have the same bin.  Returns the rows that exist as bits.
+ */
 template <int KIND>
 static __device__ __forceinline__ u32
 load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4],
@@ -432,8 +494,9 @@ load_queue(const uint16_t *key, const u64 *value, u32 row, u32 n, u32 (&at)[4],
 }
 
 /*
- * Carries of digits d that were added to old.  The word past the digits has room for any number
- * of rows of a call.  Returns whose lowest word overflowed, which is seldom.
+ * Adds the carries of digits d, which were added to words with the values `old`.  The word past the
+ * digits has room for any number of rows of a call.  Returns the rows whose lowest word overflowed,
+ * as bits.  These are rare, and the caller adds their carries.
  */
 template <int DIGITS>
 static __device__ __forceinline__ u32
@@ -469,8 +532,9 @@ carry_doubles(const ExchangeShared &place, const u32 (&at)[4], const u32 (&d)[4]
 }
 
 /*
- * Sums of doubles, as add_fixes in hist_fast.cuh, without any call, which would take registers:
- * carries are added here, and rows without a place in the window deferred.
+ * Adds doubles to the sums of their bins, like add_fixes in hist_add.cuh, but without calls.  A
+ * call in the loop costs registers in every iteration.  So carries are added inline, and rows
+ * outside the window are deferred.
  */
 static __device__ __forceinline__ void
 add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
@@ -486,12 +550,12 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 	{
 		if (!window.cut(v[j], d[j]) || (u32) __double2hiint(v[j]) == 0x80000000)
 			out_of_window |= 1u << j;
-		/* the identity */
+		/* -0 is the identity of the sum */
 		if (__double_as_longlong(v[j]) == (long long) (1ULL << 63))
 			in &= ~(1u << j);
 	}
 	out_of_window &= in;
-	/* rows of one bin, as of sorted keys, are one addition */
+	/* four rows of one bin, which sorted keys cause, are added together */
 	if (at[0] == at[1] && at[0] == at[2] && at[0] == at[3] && out_of_window == 0 && in == 15)
 	{
 #pragma unroll
@@ -520,7 +584,7 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 						 at[3],
 			carry = (u32) fix_carry_value(DIGITS, 0), was;
 
-		/* the word that says whether there are rows may be zero */
+		/* the lowest word marks the bin as used, but may be zero after the overflow */
 		replace_negative_zero(args.slot[fast.slot], place.bin_at(a));
 		for (int w = 1; w <= DIGITS; w++)
 		{
@@ -532,20 +596,21 @@ add_doubles(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
 		}
 	}
 	if (__any_sync(~0u, out_of_window != 0))
-		defer(x, out_of_window, 0,
-			  [&](int j, u32 &bin, u64 &value)
-			  {
-				  bin = place.bin_at(j == 0 ? at[0] : j == 1 ? at[1] : j == 2 ? at[2] : at[3]);
-				  value = (u64) __double_as_longlong(j == 0     ? v[0] :
-														 j == 1 ? v[1] :
-														 j == 2 ? v[2] :
-																  v[3]);
-			  });
+		defer_rows(x, out_of_window, 0,
+				   [&](int j, u32 &bin, u64 &value)
+				   {
+					   bin = place.bin_at(j == 0 ? at[0] : j == 1 ? at[1] : j == 2 ? at[2] : at[3]);
+					   value = (u64) __double_as_longlong(j == 0     ? v[0] :
+															  j == 1 ? v[1] :
+															  j == 2 ? v[2] :
+																	   v[3]);
+				   });
 }
 
+/* The consumers' part of the kernel.  The groups of consumers take the rounds in turn. */
 template <int KIND>
 static __device__ __forceinline__ void
-consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds)
+run_consumers(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 rounds)
 {
 	extern __shared__ __align__(16) u32 shared[];
 	constexpr int DIGITS = fast_digits(KIND);
@@ -566,7 +631,7 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 		size_t queue = ((size_t) queues * x.owners + blockIdx.x) * EXCHANGE_QUEUE_ROWS;
 
 		if (t == 0)
-			wait_for(x.produced + queues, x.owners * (round / EXCHANGE_ROUNDS + 1));
+			wait_for_count(x.produced + queues, x.owners * (round / EXCHANGE_ROUNDS + 1));
 		barrier_wait(QUEUED + group, EXCHANGE_CONSUMER_THREADS);
 		n = min(__ldcg(x.cursor + queues * MOST_OWNERS + blockIdx.x), (u32) EXCHANGE_QUEUE_ROWS);
 		for (u32 base = 0; base < n; base += 4 * EXCHANGE_CONSUMER_THREADS)
@@ -589,13 +654,17 @@ consume(const HistArgs &args, const FastArgs &fast, const HistExchange &x, u32 r
 		if (t == 0)
 		{
 			x.cursor[queues * MOST_OWNERS + blockIdx.x] = 0;
-			announce(x.consumed + queues);
+			increment_count(x.consumed + queues);
 		}
 	}
 }
 
 /* ---- the kernels ------------------------------------------------------------------------ */
 
+/*
+ * The exchange.  Block b is owner b.  At its end a block writes its own bins to states, and adds
+ * its hot bins to limbs.  The launch is cooperative, so it starts when its predecessor has ended.
+ */
 template <int KIND>
 static __global__ void
 __launch_bounds__(EXCHANGE_THREADS_PER_BLOCK, 1)
@@ -620,11 +689,11 @@ __launch_bounds__(EXCHANGE_THREADS_PER_BLOCK, 1)
 	}
 	any_hot = __syncthreads_or(any_hot);
 	if (threadIdx.x < EXCHANGE_PRODUCER_THREADS)
-		produce(args, fast, x, rounds, any_hot);
+		run_producers(args, fast, x, rounds, any_hot);
 	else if (threadIdx.x < EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS)
-		reserve(args, x, rounds);
+		run_reserving_warp(args, x, rounds);
 	else
-		consume<KIND>(args, fast, x, rounds);
+		run_consumers<KIND>(args, fast, x, rounds);
 	__syncthreads();
 	if (any_hot)
 		flush_to_limbs(args, shared + x.local, EXCHANGE_LOG2_HOT_COPIES, HOT_BINS, x.limb, 0);
@@ -632,7 +701,7 @@ __launch_bounds__(EXCHANGE_THREADS_PER_BLOCK, 1)
 							   [&](u32 b) { return bin_of(x, blockIdx.x, b); });
 }
 
-/* Deferred rows, into states. */
+/* Combines the deferred rows with their states. */
 static __global__ void
 __launch_bounds__(EXCHANGE_DEFERRED_THREADS_PER_BLOCK)
 	deferred_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ FastArgs fast,
@@ -656,7 +725,7 @@ __launch_bounds__(EXCHANGE_DEFERRED_THREADS_PER_BLOCK)
 	}
 }
 
-/* What blocks have of hot bins, into states. */
+/* Combines the limbs of hot bins, to which all blocks added, with the states. */
 static __global__ void __launch_bounds__(2 * HOT_BINS)
 	fold_hot_kernel(const __grid_constant__ HistArgs args, const __grid_constant__ HistExchange x)
 {
@@ -680,15 +749,20 @@ static __global__ void __launch_bounds__(2 * HOT_BINS)
 
 /* ---- choice and launch ------------------------------------------------------------------ */
 
+/*
+ * Returns whether the slots are a sum that an exchange supports, with or without a count.  Fills in
+ * how they are added.
+ */
 static bool
-exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
+is_exchange_shape(const HistArgs &args, FastArgs &fast, int &kind)
 {
 	return args.nslots <= 2 && fast_match_shape(args, fast, kind) &&
 		(kind == FAST_FIX3_F64 || kind == FAST_INT_I64);
 }
 
+/* Sets the sizes of an exchange. */
 static void
-set_owners(const HistArgs &args, const DeviceFacts &facts, HistExchange &x)
+set_exchange_sizes(const HistArgs &args, const DeviceFacts &facts, HistExchange &x)
 {
 	x.owners = facts.sms;
 	x.magic = (u32) ((1ULL << 32) / x.owners + 1);
@@ -698,6 +772,7 @@ set_owners(const HistArgs &args, const DeviceFacts &facts, HistExchange &x)
 	x.plane = x.local + HOT_ENTRIES;
 }
 
+/* Returns the shared memory that a block of exchange_kernel needs. */
 static size_t
 exchange_bytes(const HistArgs &args, const HistExchange &x)
 {
@@ -711,19 +786,24 @@ hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool alwa
 	FastArgs fast;
 	int kind;
 
-	if (!exchange_shape(args, fast, kind) || facts.sms < 2 || facts.sms >= MOST_OWNERS ||
+	if (!is_exchange_shape(args, fast, kind) || facts.sms < 2 || facts.sms >= MOST_OWNERS ||
 		(!always && args.nrows < EXCHANGE_MIN_ROWS))
 		return false;
-	/* without 128-bit compare-and-swap they would need locks */
+	/*
+	 * deferred rows change 128-bit states; without 128-bit compare-and-swap they would need locks
+	 */
 	if (args.slot[fast.slot].wide_state && !facts.built_for_90)
 		return false;
 	if (args.bins.nbins > (int64_t) facts.sms << 16)
 		return false;
-	set_owners(args, facts, x);
+	set_exchange_sizes(args, facts, x);
 	return x.plane <= 1 << 16 && exchange_bytes(args, x) + 1024 <= facts.smem_per_block;
 }
 
-/* What prepare_call_kernel clears, in words: limbs of hot bins, rows of queues, counts. */
+/*
+ * Numbers of words that prepare_call_kernel clears, in addition to the limbs of hot bins: cursors
+ * of the queues, and counts.
+ */
 #define QUEUE_WORDS (EXCHANGE_ROUNDS * MOST_OWNERS)
 #define COUNT_WORDS (2 * EXCHANGE_ROUNDS + 1)
 
@@ -737,13 +817,16 @@ void
 hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros,
 				   const PartPlan &part, HistExchange &x, Workspace &ws)
 {
-	set_owners(args, facts, x);
+	set_exchange_sizes(args, facts, x);
 	x.always = always;
 	x.key = ws.take<uint16_t>((size_t) EXCHANGE_ROUNDS * x.owners * EXCHANGE_QUEUE_ROWS);
 	x.value = ws.take<u64>((size_t) EXCHANGE_ROUNDS * x.owners * EXCHANGE_QUEUE_ROWS);
 	x.hot = ws.take<u32>(HOT_BINS);
 	x.taken = ws.take<u32>(1);
-	/* a partition's columns, which are not used then */
+	/*
+	 * deferred rows take the memory of the partition's columns, which are not used if rows are
+	 * exchanged
+	 */
 	x.deferred_bin = (u32 *) part.bin;
 	x.deferred_value = (u64 *) part.columns.to[0];
 	if (zeros == nullptr)
@@ -755,6 +838,7 @@ hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, 
 	x.ndeferred = x.consumed + EXCHANGE_ROUNDS;
 }
 
+/* Queues the kernels of an exchange. */
 template <int KIND>
 static GpuaggCudaStatus
 launch_exchange(const HistArgs &args, const FastArgs &fast, const HistExchange &x,
@@ -778,12 +862,15 @@ hist_launch_exchange(const HistArgs &partitioned, const HistExchange &x, const D
 	FastArgs fast;
 	int kind;
 
-	/* hot bins' planes have copies, and limbs */
+	/*
+	 * flush_to_limbs writes the hot bins only: pass_bins gives the length of a plane with their
+	 * copies, and the limbs are those of hot bins
+	 */
 	args.part.item = nullptr;
 	args.pass_bins = x.plane >> EXCHANGE_LOG2_HOT_COPIES;
 	args.limb = x.limb;
 	args.limb_bins = HOT_BINS;
-	if (!exchange_shape(args, fast, kind))
+	if (!is_exchange_shape(args, fast, kind))
 		return GPUAGG_CUDA_INVALID;
 	return kind == FAST_FIX3_F64 ? launch_exchange<FAST_FIX3_F64>(args, fast, x, facts, stream) :
 								   launch_exchange<FAST_INT_I64>(args, fast, x, facts, stream);

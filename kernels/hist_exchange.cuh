@@ -1,43 +1,59 @@
 /*
  * hist_exchange.cuh
- *	  Sizes of an exchange, owners of bins and the table of hot ones: what hist_exchange.cu shares
- *	  with its sample.
+ *	  Owners of bins and the table of hot bins, for hist_exchange.cu and hist_exchange_sample.cu.
+ *
+ * An exchange gives each multiprocessor a share of the bins: it owns them.  An owner is the number
+ * of a multiprocessor's block, from 0 to x.owners - 1; a bin has a number among its owner's bins,
+ * `local`.
+ *
+ *	plane	one word for each bin of an owner in shared memory: first its own bins, in the order of
+ *			local numbers, and then 1 << EXCHANGE_LOG2_HOT_COPIES copies of each hot bin
+ *	place	an index in a plane
+ *	hot bin	a bin with very many rows, as the sample says; every block adds its own rows of hot
+ *			bins, so every block has places for them
+ *
+ * x.hot is a hash table of the hot bins with buckets of two; NO_BIN marks an empty entry.
  */
 #ifndef GPUAGG_HIST_EXCHANGE_CUH
 #define GPUAGG_HIST_EXCHANGE_CUH
 
 #include "hist_fast.cuh"
 
-/* One warp reserves room in queues for a tile's rows, and announces tiles that were written. */
+/* Threads of the reserving warp. */
 #define EXCHANGE_RESERVER_THREADS 32
 /* Threads of a block: 28 warps, which leaves 72 registers a thread. */
 #define EXCHANGE_THREADS_PER_BLOCK \
 	(EXCHANGE_PRODUCER_THREADS + EXCHANGE_RESERVER_THREADS + \
 	 EXCHANGE_CONSUMER_GROUPS * EXCHANGE_CONSUMER_THREADS)
 
-/* Rows of a tile, and rows that a queue has room for. */
+/* Rows of a tile, and rows for which a queue has room. */
 #define EXCHANGE_TILE_ROWS (EXCHANGE_PRODUCER_THREADS * EXCHANGE_ROWS_PER_PRODUCER)
 #define EXCHANGE_QUEUE_ROWS (EXCHANGE_TILES_PER_QUEUE * EXCHANGE_TILE_ROWS)
-/* Five a lane of a warp; there are fewer, so that the last one's first place is the end. */
+/*
+ * Greatest number of owners plus one, five for each lane of a warp.  The last entry of a table of
+ * owners has no owner, so its first position in a tile is the end of the tile.
+ */
 #define MOST_OWNERS 160
 #define OWNERS_A_LANE (MOST_OWNERS / 32)
 
-/* Hot bins: a table of buckets of two, and copies of their words. */
+/* Entries of the table of hot bins, and places of hot bins in a plane. */
 #define HOT_BINS (2 << EXCHANGE_LOG2_HOT_BUCKETS)
 #define HOT_ENTRIES (HOT_BINS << EXCHANGE_LOG2_HOT_COPIES)
 
 /* ---- owners ---------------------------------------------------------------------- */
 
-/* n / owners, for n below 2^32 / owners. */
+/* Returns n / x.owners.  n must be below 2^32 / x.owners. */
 static __device__ __forceinline__ u32
-by_owners(const HistExchange &x, u32 n)
+divide_by_owners(const HistExchange &x, u32 n)
 {
 	return __umulhi(n, x.magic);
 }
 
 /*
- * Neighbouring bins have different owners, as rows that are sorted come in runs; and so have
- * multiples of a number, as each row of bins begins elsewhere.
+ * Returns the owner of the first bin in row `local` of the bins, where x.owners neighbouring bins
+ * are a row.  Each bin of a row has another owner, because rows of sorted keys have neighbouring
+ * bins.  Rows of bins begin with different owners, so that bins that are multiples of a number are
+ * spread, too.
  */
 static __device__ __forceinline__ u32
 first_owner(const HistExchange &x, u32 local)
@@ -45,20 +61,23 @@ first_owner(const HistExchange &x, u32 local)
 	return local & x.mask;
 }
 
-struct Owned
+/* Where a bin belongs. */
+struct OwnedBin
 {
 	u32 owner;
-	u32 local; /* among its bins */
+	u32 local; /* number of the bin among its owner's bins, which is its place in a plane */
 };
 
-static __device__ __forceinline__ Owned
+/* Returns the owner of a bin and its local number. */
+static __device__ __forceinline__ OwnedBin
 owner_of(const HistExchange &x, u32 bin)
 {
-	u32 local = by_owners(x, bin), owner = bin - local * x.owners + first_owner(x, local);
+	u32 local = divide_by_owners(x, bin), owner = bin - local * x.owners + first_owner(x, local);
 
 	return {owner < x.owners ? owner : owner - x.owners, local};
 }
 
+/* Returns the bin of an owner and a local number: the inverse of owner_of. */
 static __device__ __forceinline__ u32
 bin_of(const HistExchange &x, u32 owner, u32 local)
 {
@@ -67,13 +86,14 @@ bin_of(const HistExchange &x, u32 owner, u32 local)
 	return local * x.owners + owner - first + (owner < first ? x.owners : 0);
 }
 
+/* Returns the bucket of a bin in the table of hot bins. */
 static __device__ __forceinline__ u32
 hot_bucket(u32 bin)
 {
 	return bin * 0x9e3779b1u >> (32 - EXCHANGE_LOG2_HOT_BUCKETS);
 }
 
-/* The place of a bin among the hot ones, or HOT_BINS. */
+/* Returns the entry of a bin in the table of hot bins, or HOT_BINS if the bin is not hot. */
 static __device__ __forceinline__ u32
 hot_entry(const u32 *hot, u32 bin)
 {
@@ -83,13 +103,17 @@ hot_entry(const u32 *hot, u32 bin)
 	return two.x == bin ? 2 * bucket : two.y == bin ? 2 * bucket + 1 : HOT_BINS;
 }
 
+/* Returns the bin at a place of an owner's plane. */
 static __device__ __forceinline__ u32
 bin_of_place(const HistExchange &x, const u32 *hot, u32 owner, u32 at)
 {
 	return at < x.local ? bin_of(x, owner, at) : hot[(at - x.local) >> EXCHANGE_LOG2_HOT_COPIES];
 }
 
-/* Hot bins, and whether rows are exchanged at all. */
+/*
+ * Queues the kernel that writes the table of hot bins to x.hot, and to *x.taken whether rows are
+ * exchanged at all.  If they are not, the partition takes them.
+ */
 GpuaggCudaStatus hist_launch_exchange_sample(const HistArgs &args, const FastArgs &fast,
 											 const HistExchange &x, const DeviceFacts &facts,
 											 cudaStream_t stream);

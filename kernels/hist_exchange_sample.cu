@@ -1,10 +1,12 @@
 /*
  * hist_exchange_sample.cu
- *	  What an exchange needs from a sample: hot bins, whether rows crowd in few owners, and whether
- *	  floats fit a window.
+ *	  The sample before an exchange (hist_exchange.cu): finds hot bins, and decides whether rows are
+ *	  exchanged.
  *
- * Samples are taken from windows of as many neighbouring rows as blocks work on at a time, since
- * what counts is how many of those go to one owner.
+ * Rows are not exchanged if too many of them go to one owner in a round, because its queue
+ * overflows, or if too many floats have no place in the window.  Samples are taken from
+ * EXCHANGE_SAMPLE_WINDOWS ranges of neighbouring rows.  A range is as long as what all blocks
+ * process in one round, because the rows of a round compete for the same queues.
  */
 #include "hist_exchange.cuh"
 
@@ -12,6 +14,7 @@
 	(EXCHANGE_SAMPLE_THREADS * Tuned::EXCHANGE_SAMPLES_PER_THREAD / Tuned::EXCHANGE_SAMPLE_WINDOWS)
 #define SAMPLE_CELLS (1 << Tuned::EXCHANGE_SAMPLE_LOG2_CELLS)
 
+/* Returns the counter that counts the samples of a bin. */
 static __device__ __forceinline__ u32
 sample_cell(u32 bin)
 {
@@ -19,11 +22,12 @@ sample_cell(u32 bin)
 }
 
 /*
- * Bins that many samples have, those of most first.  Cells may be shared, so some may be hot by
- * mistake.
+ * Fills the table of hot bins: bins with at least EXCHANGE_HOT_BIN_SAMPLES samples.  Bins with most
+ * samples go first, as a full bucket takes no more.  Bins may share a counter, so a bin may be hot
+ * by mistake, which does no harm.  All threads of the block must call it.
  */
 static __device__ __forceinline__ void
-find_hot(const u32 (&bin)[Tuned::EXCHANGE_SAMPLES_PER_THREAD], u32 nbins, u32 *cell, u32 *hot)
+find_hot_bins(const u32 (&bin)[Tuned::EXCHANGE_SAMPLES_PER_THREAD], u32 nbins, u32 *cell, u32 *hot)
 {
 #pragma unroll
 	for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
@@ -46,10 +50,10 @@ find_hot(const u32 (&bin)[Tuned::EXCHANGE_SAMPLES_PER_THREAD], u32 nbins, u32 *c
 	}
 }
 
-/* Of a thread's samples, floats that have no place in the window. */
+/* Returns how many of a thread's samples are floats without a place in the window. */
 static __device__ __forceinline__ u32
-out_of_window_samples(const HistArgs &args, const FastArgs &fast,
-					  const u64 (&value)[Tuned::EXCHANGE_SAMPLES_PER_THREAD])
+count_out_of_window(const HistArgs &args, const FastArgs &fast,
+					const u64 (&value)[Tuned::EXCHANGE_SAMPLES_PER_THREAD])
 {
 	const HistSlot &slot = args.slot[fast.slot];
 	int e0 = args.window[2 * fast.slot];
@@ -66,8 +70,9 @@ out_of_window_samples(const HistArgs &args, const FastArgs &fast,
 }
 
 /*
- * One block: hot bins, whether owners get alike, and whether values are near each other.  Its
- * predecessor has waited for the kernels that wrote the rows.
+ * Takes the sample, and writes x.hot and *x.taken.  It runs as one block.  It reads rows before it
+ * waits for its predecessor: the predecessor lets it start only after the kernels that wrote the
+ * rows have ended.  The windows of floats are the predecessor's, so they are read after the wait.
  */
 static __global__ void
 __launch_bounds__(EXCHANGE_SAMPLE_THREADS)
@@ -75,7 +80,7 @@ __launch_bounds__(EXCHANGE_SAMPLE_THREADS)
 				  const __grid_constant__ HistExchange x)
 {
 	constexpr int WINDOWS_AT_ONCE = EXCHANGE_SAMPLE_THREADS / SAMPLES_A_WINDOW;
-	__shared__ u32 cell[SAMPLE_CELLS], load[WINDOWS_AT_ONCE * MOST_OWNERS];
+	__shared__ u32 cell[SAMPLE_CELLS], owner_samples[WINDOWS_AT_ONCE * MOST_OWNERS];
 	__shared__ __align__(8) u32 hot[HOT_BINS];
 	const u64 *values = (const u64 *) args.slot[fast.slot].x.values;
 	u32 nbins = fast.bins.n, bin[Tuned::EXCHANGE_SAMPLES_PER_THREAD];
@@ -99,21 +104,21 @@ __launch_bounds__(EXCHANGE_SAMPLE_THREADS)
 		value[j] = values[row];
 	}
 	__syncthreads();
-	find_hot(bin, nbins, cell, hot);
+	find_hot_bins(bin, nbins, cell, hot);
 #pragma unroll 1
 	for (int j = 0; j < Tuned::EXCHANGE_SAMPLES_PER_THREAD; j++)
 	{
 		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += EXCHANGE_SAMPLE_THREADS)
-			load[i] = 0;
+			owner_samples[i] = 0;
 		__syncthreads();
 		if (bin[0] < nbins && hot_entry(hot, bin[0]) == HOT_BINS)
-			atomicAdd(
-				&load[threadIdx.x / SAMPLES_A_WINDOW * MOST_OWNERS + owner_of(x, bin[0]).owner],
-				1u);
+			atomicAdd(&owner_samples[threadIdx.x / SAMPLES_A_WINDOW * MOST_OWNERS +
+									 owner_of(x, bin[0]).owner],
+					  1u);
 		__syncthreads();
 		for (u32 i = threadIdx.x; i < WINDOWS_AT_ONCE * MOST_OWNERS; i += EXCHANGE_SAMPLE_THREADS)
-			crowd = crowd || load[i] >= Tuned::EXCHANGE_CROWD_SAMPLES;
-			/* so that they stay in registers */
+			crowd = crowd || owner_samples[i] >= Tuned::EXCHANGE_CROWD_SAMPLES;
+			/* shifts the array, so that its indexes are constants and it stays in registers */
 #pragma unroll
 		for (int k = 0; k + 1 < Tuned::EXCHANGE_SAMPLES_PER_THREAD; k++)
 			bin[k] = bin[k + 1];
@@ -122,15 +127,16 @@ __launch_bounds__(EXCHANGE_SAMPLE_THREADS)
 	crowd = __syncthreads_or(crowd);
 	wait_for_predecessor();
 	if (threadIdx.x == 0)
-		load[0] = 0;
+		owner_samples[0] = 0;
 	__syncthreads();
 	if (args.slot[fast.slot].form == HIST_FIX)
-		atomicAdd(&load[0], out_of_window_samples(args, fast, value));
+		atomicAdd(&owner_samples[0], count_out_of_window(args, fast, value));
 	__syncthreads();
 	if (threadIdx.x < HOT_BINS)
 		x.hot[threadIdx.x] = hot[threadIdx.x];
 	if (threadIdx.x == 0)
-		*x.taken = x.always || !(crowd || load[0] >= Tuned::EXCHANGE_OUT_OF_WINDOW_SAMPLES);
+		*x.taken =
+			x.always || !(crowd || owner_samples[0] >= Tuned::EXCHANGE_OUT_OF_WINDOW_SAMPLES);
 }
 
 GpuaggCudaStatus

@@ -177,9 +177,10 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
-	/* as many copies as fit, while their words are fewer than an eighth of the block's rows */
+	/* as many copies as fit, while their words are few for the block's rows */
 	while (m.log2_max_copies < HIST_MAX_LOG2_COPIES && even << (m.log2_max_copies + 1) <= fit &&
-		   (nbins * bin_words) << (m.log2_max_copies + 1) <= block_rows / 8 + 4096)
+		   (nbins * bin_words) << (m.log2_max_copies + 1) <=
+			   block_rows / HIST_ROWS_PER_COPIED_WORD + HIST_MIN_COPIED_WORDS)
 		m.log2_max_copies++;
 	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_max_copies);
 	return m;
@@ -197,8 +198,9 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 	HistModel m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
 
 	while (!reads && m.log2_max_copies < HIST_MAX_LOG2_GLOBAL &&
-		   nbins << (m.log2_max_copies + 1) <= dev->l2_bytes / 4 / bin_bytes &&
-		   nbins << (m.log2_max_copies + 1) <= nrows / 8)
+		   nbins << (m.log2_max_copies + 1) <=
+			   dev->l2_bytes / HIST_L2_BYTES_PER_GLOBAL_BYTE / bin_bytes &&
+		   nbins << (m.log2_max_copies + 1) <= nrows / HIST_ROWS_PER_GLOBAL_STATE)
 		m.log2_max_copies++;
 	m.log2_copies = hist_model_copies(nbins, hist_model_spread(dev), m.log2_max_copies);
 	return m;

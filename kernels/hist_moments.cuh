@@ -1,30 +1,37 @@
 /*
  * hist_moments.cuh
- *	  ACCUM: exact sums of doubles and of their squares, by digits in words of shared memory.
+ *	  Deviations (form ACCUM): exact sums of doubles and of their squares in words of shared memory.
  *
- * A value and its square have their places in a window of fixed point and are cut into digits of
- * BITS bits, each added to a word of its own.  A digit that has others above it is between -2^(BITS
- * - 1) and 2^(BITS - 1) ("balanced"), so that sums of such digits hardly grow: a word that adds up
- * n of them, of any bits, is around 2^(BITS - 2) * sqrt(n), where without that it would overflow
- * every 2^(33 - BITS) rows.  The highest digit takes what is left, with the sign.  All words are
- * signed; the thread that sees one overflow carries on.  Where top words have no room for all rows
- * of a block (HistWidth.spill), what leaves them, which is 2^32 of theirs, goes to their limbs.
+ * A bin has a word that counts rows, then HistSlot.words words for the sum of x, then
+ * HistSlot.words2 words for the sum of x * x.  Word w of all bins is a plane.  All words are
+ * signed.
+ *
+ * A value and its square have places in a window of fixed point: multiples of a unit.  They are cut
+ * into digits of BITS bits, 24 or 28, and each digit is added to a word of its own.  A digit below
+ * the highest is balanced: it is between -2^(BITS - 1) and 2^(BITS - 1).  Sums of balanced digits
+ * grow slowly: the sum of n digits is around 2^(BITS - 2) * sqrt(n), so a word rarely overflows.
+ * Digits that are not balanced would make a word overflow every 2^(33 - BITS) rows.  The highest
+ * digit is the rest of the number, with its sign.
+ *
+ * A thread whose addition overflows a word adds the carry to the next word.  If the top words have
+ * no room for all rows of a block (HistWidth.spill), what overflows them, 2^32 of their units, goes
+ * to their limbs in device memory.
  */
 #ifndef GPUAGG_HIST_MOMENTS_CUH
 #define GPUAGG_HIST_MOMENTS_CUH
 
 #include "hist.cuh"
 
-/* Whether d, added to old, left the words' 32 bits: by the sign bit. */
+/* Returns a word whose sign bit is set if the signed addition of d to `old` overflowed. */
 static __device__ __forceinline__ u32
-moment_overflow(u32 old, u32 d)
+overflow_sign(u32 old, u32 d)
 {
 	u32 sum = old + d;
 
 	return (old ^ sum) & (d ^ sum);
 }
 
-/* Bits at .. at + 31 of a number of N words, continued by its sign. */
+/* Returns the bits at to at + 31 of a number of N words, which is sign-extended. */
 template <int N>
 static __device__ __forceinline__ u32
 bits_of_words(const u32 (&w)[N], int at)
@@ -33,7 +40,7 @@ bits_of_words(const u32 (&w)[N], int at)
 		w[at / 32], at / 32 + 1 < N ? w[at / 32 + 1] : (u32) ((int) w[N - 1] >> 31), at % 32);
 }
 
-/* w << s, for s below 32, in a word more. */
+/* Computes r = w << s.  s is below 32, and r has one more word. */
 template <int N>
 static __device__ __forceinline__ void
 shift_words(const u32 (&w)[N], u32 s, u32 (&r)[N + 1])
@@ -46,9 +53,11 @@ shift_words(const u32 (&w)[N], u32 s, u32 (&r)[N + 1])
 }
 
 /*
- * Balanced digits of w, a two's complement number: the highest is number N - 1 if that is `full`,
- * else N - 2, and there is none above.  Half a unit of the next digit is added at each that is not
- * the highest, and subtracted from it.
+ * Cuts w, a number in two's complement, into N balanced digits d[].  If `full`, the highest digit
+ * is number N - 1; otherwise it is number N - 2, and d[N - 1] is 0.  Overwrites w.
+ *
+ * First adds half a unit of the next digit at each digit below the highest; then subtracts that
+ * half from the digit.
  */
 template <int BITS, int N, int WORDS>
 static __device__ __forceinline__ void
@@ -81,29 +90,39 @@ cut_digits(u32 (&w)[WORDS], bool full, u32 *d)
 }
 
 /*
- * The digits of a value and of its square, of 53 and 106 bits behind up to BITS - 1 others: all of
- * them are cut before any is added, and added before any is looked at, so that the atomics overlap.
+ * The digits of a value and of its square.  A value has 53 bits and its square 106, shifted by up
+ * to BITS - 1.
+ *
+ * The caller calls cut, add and carry in this order: all digits are cut before any is added, and
+ * all are added before any result is checked.  So the atomic additions overlap.
  */
 template <int BITS> struct MomentDigits
 {
+	/* number of digits of the value, of the square, and of both */
 	static constexpr int X = (53 + BITS - 1 + BITS - 1) / BITS;
 	static constexpr int XX = (106 + BITS - 1 + BITS - 1) / BITS;
 	static constexpr int N = X + XX;
-	u32 d[N], old[N];
-	u32 at[2]; /* of the lowest digits' words */
+	u32 d[N],   /* digits, the value's first */
+		old[N]; /* the words before the digits were added */
+	/* shared addresses of the words for the lowest digit of the value and of the square */
+	u32 at[2];
 
-	/* words: of x */
+	/*
+	 * Cuts a value that fix_from_double placed in the window.  The arguments: words_at is the
+	 * shared address of the bin's first word, plane_bytes the distance to its next word, `words`
+	 * the number of words for x.
+	 */
 	__device__ __forceinline__ void
 	cut(const FixValue &f, u32 words_at, u32 plane_bytes, int words)
 	{
 		u32 lo = (u32) f.m, hi = (u32) (f.m >> 32), sign = f.negative ? ~0u : 0,
 			s = (u32) f.shift % BITS, t = 2 * (u32) f.shift % BITS;
-		u64 low = (u64) lo * lo, mid = (u64) lo * hi, /* below 2^53, times 2^33 */
+		u64 low = (u64) lo * lo, mid = (u64) lo * hi, /* below 2^53; its unit is 2^33 */
 			high = (u64) hi * hi + (mid >> 31), sum = low + (mid << 33), value;
 		u32 m[2] = {lo, hi}, square[4], x[3], xx[5];
 
 		shift_words(m, s, x);
-		/* two's complement */
+		/* negates x in two's complement if the value is negative */
 		value =
 			(((u64) x[1] << 32 | x[0]) ^ (u64) (int64_t) (int) sign) - (u64) (int64_t) (int) sign;
 		x[2] = (x[2] ^ sign) + (value == 0 ? sign & 1 : 0);
@@ -121,6 +140,7 @@ template <int BITS> struct MomentDigits
 		cut_digits<BITS, XX>(xx, 106 + t > BITS * (XX - 1), d + X);
 	}
 
+	/* Adds the digits to their words. */
 	__device__ __forceinline__ void
 	add(u32 plane_bytes)
 	{
@@ -132,8 +152,9 @@ template <int BITS> struct MomentDigits
 	}
 
 	/*
-	 * Carries of the words that overflowed; `bin` is the limbs'.  Without calls and arrays that are
-	 * indexed, lest what is alive here be in local memory.
+	 * Adds the carries of the words that overflowed.  `bin` is the bin's number in the planes of
+	 * limbs.  It makes no calls and indexes no array with a variable: either would put live values
+	 * of the caller into local memory.
 	 */
 	__device__ __forceinline__ void
 	carry(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes) const
@@ -142,13 +163,13 @@ template <int BITS> struct MomentDigits
 
 #pragma unroll
 		for (int k = 0; k < N; k++)
-			some |= moment_overflow(old[k], d[k]);
+			some |= overflow_sign(old[k], d[k]);
 		if ((int) some >= 0)
 			return;
 #pragma unroll
 		for (int k = 0; k < N; k++)
 		{
-			over |= moment_overflow(old[k], d[k]) >> 31 << k;
+			over |= overflow_sign(old[k], d[k]) >> 31 << k;
 			negative |= d[k] >> 31 << k;
 		}
 #pragma unroll 1
@@ -164,7 +185,7 @@ template <int BITS> struct MomentDigits
 			while (overflow && word != end)
 			{
 				word += plane_bytes;
-				overflow = (int) moment_overflow(shared_add(word, carry), carry) < 0;
+				overflow = (int) overflow_sign(shared_add(word, carry), carry) < 0;
 			}
 			if (overflow)
 				atomicAdd(&args.limb[(size_t) (slot.limb + top) * args.limb_bins + bin],
@@ -173,7 +194,10 @@ template <int BITS> struct MomentDigits
 	}
 };
 
-/* Adds a value to the words at shared address words_at, in planes; `bin` is the limbs'. */
+/*
+ * Adds a value to a bin: to its count and to its sums.  The bin's first word is at the shared
+ * address words_at; `bin` is the bin's number in the planes of limbs.
+ */
 template <int BITS>
 static __device__ __forceinline__ void
 add_moments(const HistArgs &args, const HistSlot &slot, u32 bin, u32 words_at, u32 plane_bytes,

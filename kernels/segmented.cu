@@ -1,12 +1,17 @@
 /*
  * segmented.cu
- *	  Host side of the segmented reduction: which instance, how many chunks.
+ *	  Host side of the segmented reduction: gpuagg_cuda_segmented_reduce.
+ *
+ * It finds the operator's instance, chooses the number of chunks, divides the caller's workspace
+ * and queues the kernels (segmented.cuh) on the caller's stream.  Nothing is allocated, and nothing
+ * synchronizes.
  */
 #include "segmented_pieces.cuh"
 
 extern const SegmentedPart segmented_part0, segmented_part1, segmented_part2, segmented_part3,
 	segmented_part4, segmented_part5;
 
+/* Returns the instance of an operator, or NULL if it has none because it commutes. */
 static const SegmentedInstance *
 find_instance(MonoidId op)
 {
@@ -22,28 +27,30 @@ find_instance(MonoidId op)
 	return nullptr;
 }
 
+/* Checks what the host can see.  The offsets are in device memory and are not checked. */
 static bool
-segments_valid(const GpuaggSegments *g)
+are_segments_valid(const GpuaggSegments *g)
 {
 	return g->nvalues >= 0 && g->nsegments >= 0 && (g->nsegments == 0 || g->offsets != nullptr) &&
 		(g->nsegments > 0 || g->nvalues == 0);
 }
 
 /*
- * As many chunks as warps run at once, but none smaller than half a tile.  Two
- * to four times as many took 2 to 13 % longer at 2^26 elements on an H100.
+ * Chooses the number of chunks: the number of warps that run concurrently on the device, but no
+ * chunk is smaller than half a tile.  Two to four times as many chunks took 2 to 13 % longer at
+ * 2^26 elements on an H100.
  */
 static GpuaggCudaStatus
 choose_chunks(const GpuaggSegments *g, const SegmentedInstance *instance, int blocks, int *chunks)
 {
 	const DeviceFacts *facts;
 	int64_t work = g->nvalues + instance->weight * g->nsegments;
-	int64_t least = work / (instance->tile / 2) + 1;
+	int64_t limit = work / (instance->tile / 2) + 1;
 	int64_t most;
 
 	STATUS_TRY(gpuagg_device_facts(&facts));
 	most = (int64_t) facts->sms * blocks * instance->warps;
-	*chunks = (int) (least < most ? least : most);
+	*chunks = (int) (limit < most ? limit : most);
 	return GPUAGG_CUDA_OK;
 }
 
@@ -56,7 +63,7 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, const void *v
 	Workspace ws(workspace);
 	int blocks;
 
-	if ((unsigned) op >= MONOID_COUNT_OF_IDS || !segments_valid(g))
+	if ((unsigned) op >= MONOID_COUNT_OF_IDS || !are_segments_valid(g))
 		return GPUAGG_CUDA_INVALID;
 	instance = find_instance(op);
 	if (instance == nullptr)
@@ -75,5 +82,5 @@ gpuagg_cuda_segmented_reduce(const GpuaggSegments *g, MonoidId op, const void *v
 	args.nsegments = g->nsegments;
 	args.nvalues = g->nvalues;
 	args.states = states;
-	return instance->run(&args, stream);
+	return instance->launch(&args, stream);
 }

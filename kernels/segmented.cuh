@@ -1,28 +1,39 @@
 /*
  * segmented.cuh
- *	  Segmented reduction over CSR offsets: the load-balanced kernel.
+ *	  The two kernels of the segmented reduction over CSR offsets.
  *
- * The work is the merge of two lists: the elements, and the ends of the
- * segments with a weight each.  It is cut into as many equal chunks as the
- * device runs warps at once, so that neither a giant segment nor a million
- * empty ones can leave a warp behind.  Each warp finds its chunk's two ends by
- * a search in the offsets and walks it tile by tile, without a barrier beyond
- * the warp, keeping the partial state of the open segment ("carry") from tile
- * to tile.
+ *	segmented_tiles		the chunk kernel: each warp reduces one chunk of the elements
+ *	segmented_fixup		one block: adds what earlier blocks left open to each block's first result
  *
- *	mixed tile	elements go to shared memory, segment ends become marks on their
- *				last elements; each lane folds its own consecutive elements in
- *				order and stages a result at each mark; a segmented scan over
- *				the lanes brings the left part of each lane's first result
- *	inner tile	the same without marks: no segment ends inside
+ * They are templates for operators that do not commute.  Both take SegmentedArgs
+ * (segmented_args.h).  States are written to the caller's array; all memory is the caller's.  The
+ * kernels rely on the order of their stream, nothing synchronizes, and no atomics are used.  The
+ * order in which states are combined depends only on the device, the offsets and the alignment of
+ * the values: the same input gives the same bits.
  *
- * What the chunks of a block leave open is put together at its end; what a
- * block leaves open goes to the workspace, and segmented_fixup puts the left
- * parts before the first result of each block, in order.  The cut depends on
- * the device and the sizes only: the same input, the same bits.
+ * Load balance: the work is the merge of two lists, the elements and the segment ends.  An element
+ * costs 1, a segment end costs Shape::weight.  The merged list is cut into chunks of equal cost, at
+ * most as many as the device runs warps concurrently.  So a giant segment is divided among many
+ * warps, and so are a million empty segments.  Each warp finds the two ends of its chunk by a
+ * search in the offsets (seg_cut_chunk).
  *
- * Positions in a chunk are 32-bit numbers, relative to its start: a chunk has
- * fewer than 2^31 elements and segments.
+ * A warp walks its chunk tile by tile, and needs no barrier beyond the warp.  It keeps the state of
+ * the open segment, the carry, from tile to tile.  A tile is a range of elements in shared memory.
+ * A row is the consecutive elements of a tile that one lane folds.  There are three kinds of tile:
+ *
+ *	mixed tile	Segments may end in it.  Each end becomes a mark on the segment's last element.  A
+ *				lane folds its row in order and stores a result at each mark.  Then a segmented
+ *				scan over the lanes computes what precedes each lane's first result.
+ *	tiny tile	All its segments are very short.  Each segment is folded by one lane.
+ *	inner tile	The open segment is known to go on behind it.  The lanes fold their rows, and the
+ *				warp reduces the lanes.
+ *
+ * The chunks of a block may leave segments open at their ends; the block combines these at its end.
+ * What a block leaves open goes to the workspace, and segmented_fixup combines that in the order of
+ * the blocks.
+ *
+ * Positions within a chunk are 32-bit numbers relative to the chunk's start: a chunk has fewer than
+ * 2^31 elements and segments.
  */
 #ifndef GPUAGG_SEGMENTED_CUH
 #define GPUAGG_SEGMENTED_CUH
@@ -33,35 +44,42 @@
 
 /* ---- a warp's walk along its chunk -------------------------------------- */
 
-/* What a walk over a tile's segment ends finds; the same in all lanes. */
-struct SegFound
+/*
+ * Segment ends of a tile, as found by mark_ends or tiny_ends; the same in all lanes.  Positions are
+ * relative to the chunk's start.
+ */
+struct SegTileEnds
 {
-	int count;        /* segment ends */
-	int filled;       /* those of segments that are not empty here */
-	int last;         /* the last end */
-	int after;        /* the end after the tile, if known, or -1 */
-	bool first_empty; /* the first end is where the tile starts */
-	bool tiny;        /* all segments are, and what is after the last: nothing is marked */
+	int count;        /* number of segment ends in the tile */
+	int nonempty;     /* number of ended segments with elements in the tile */
+	int last;         /* position of the last end; the tile's start if there is none */
+	int next_end;     /* position of the first end after the tile; -1: not known */
+	bool first_empty; /* the first end is at the tile's start: its segment has no element here */
+	bool tiny; /* all segments are tiny, and so is the rest after the last end; nothing is marked */
 };
 
-/* Where the elements of a tile are in shared memory, row by row. */
+/*
+ * Addresses of the elements of a tile in shared memory.  Rows are stored one after the other.
+ * Units of 16 bytes are permuted within a row, so that the lanes' accesses meet all banks.
+ */
 template <class Op> struct SegRows
 {
 	typedef SegShape<Op> Shape;
 
 	/*
-	 * Elements before the one at p that share its 128 bytes: a tile fetches
-	 * them too, so that the tiles after it start with a cache line.
+	 * Returns the number of elements between p and the start of its line of 128 bytes.  A tile
+	 * fetches them as well, so that the tiles after it start with a cache line.  Returns 0 for
+	 * elements of more than 16 bytes, and if p is not aligned to the size of an element.
 	 */
 	static __device__ __forceinline__ int
-	misfit(const char *p)
+	elements_since_line(const char *p)
 	{
 		int bytes = (int) (reinterpret_cast<uintptr_t>(p) & 127);
 
 		return Shape::in_size > 16 || bytes % Shape::in_size != 0 ? 0 : bytes / Shape::in_size;
 	}
 
-	/* Offset in a buffer of unit q of row r. */
+	/* Returns the position in the buffer of unit q of row r, in bytes. */
 	static __device__ __forceinline__ int
 	offset(int r, int q)
 	{
@@ -72,7 +90,7 @@ template <class Op> struct SegRows
 		return r * Shape::stride + q * Shape::unit;
 	}
 
-	/* Offset of byte `at` of the tile. */
+	/* Returns the position in the buffer of byte `at` of the tile. */
 	static __device__ __forceinline__ int
 	offset(int at)
 	{
@@ -81,8 +99,8 @@ template <class Op> struct SegRows
 };
 
 /*
- * One tile is at work while the next one's elements and segment ends are on
- * their way to shared memory.
+ * The walk of one warp along its chunk.  While the warp works on one tile, the next tile's elements
+ * and segment ends are copied to shared memory.
  */
 template <class Op> struct SegWarp
 {
@@ -94,21 +112,27 @@ template <class Op> struct SegWarp
 	const SegmentedArgs &a;
 	SegShared<Op> &s;
 	int lane;
-	int64_t seg0, /* the chunk's start */
-		elem0;
-	int seg,     /* the segment open where the tile starts */
-		elem,    /* the tile's first element */
-		seg_end, /* of the chunk */
-		elem_end;
-	int open;       /* the open segment surely has this many elements left */
-	int want_elems, /* size of the next mixed tile, from the last one's */
-		want_ends;
-	/* the tile on its way */
-	int buffer, lead, /* unused elements before the first */
-		n,            /* elements */
-		ends;         /* segment ends fetched; -1: an inner tile */
+	/* the chunk's start: number of a segment, position of an element */
+	int64_t seg0, elem0;
+	/* relative to the chunk's start: */
+	int seg;      /* the segment that is open where the next tile starts */
+	int elem;     /* the next tile's first element */
+	int seg_end;  /* the end of the chunk */
+	int elem_end; /* the end of the chunk */
+	int open;     /* the open segment has at least this many elements left in the chunk */
+	/* greatest size of the next mixed tile, adapted to the last one's */
+	int want_elems;
+	int want_ends;
+	/* the fetched tile: */
+	int buffer; /* which buffer has its rows */
+	int lead;   /* number of unused elements before the first */
+	int n;      /* number of elements */
+	int ends;   /* number of segment ends fetched; -1: an inner tile */
 
-	/* Takes the chunk's cut, guesses the first tile from its mean length. */
+	/*
+	 * Starts a walk along the chunk between the cuts.  The size of the first tile is guessed from
+	 * the mean length of the chunk's segments.
+	 */
 	__device__ __forceinline__
 	SegWarp(const SegmentedArgs &args, SegShared<Op> &shared, const int64_t *cut)
 		: a(args), s(shared), lane(threadIdx.x & 31), seg0(cut[0]), elem0(cut[1]), seg(0), elem(0),
@@ -131,7 +155,7 @@ template <class Op> struct SegWarp
 		}
 	}
 
-	/* Starts the copy of n elements from p; `lead` more come along before them. */
+	/* Starts to copy the n elements at p, and the `lead` elements before them. */
 	__device__ __forceinline__ void
 	copy_rows(const char *p)
 	{
@@ -139,7 +163,7 @@ template <class Op> struct SegWarp
 		const char *from = p - lead * Shape::in_size;
 		int bytes = (lead + n) * Shape::in_size;
 
-		/* what is shorter than a unit starts with a line; see Rows::misfit */
+		/* elements shorter than a unit start with a line; see elements_since_line */
 		if (Shape::unit == 16 &&
 			(Shape::in_size < 16 || reinterpret_cast<uintptr_t>(from) % 16 == 0))
 		{
@@ -153,8 +177,8 @@ template <class Op> struct SegWarp
 			else
 			{
 				/*
-				 * elements behind the tile come along up to the chunk's end, which may be the
-				 * array's
+				 * copies of 16 bytes may read elements behind the tile, but not behind the chunk's
+				 * end, which may be the end of the array
 				 */
 				int after = elem_end - elem - n;
 				int there = bytes + (after < 16 ? after : 16) * Shape::in_size;
@@ -173,7 +197,7 @@ template <class Op> struct SegWarp
 				seg_copy8(to + Rows::offset(at), p + at);
 	}
 
-	/* Chooses the tile at (seg, elem) and starts to fetch it. */
+	/* Chooses the next tile, which starts at (seg, elem), and starts to fetch it. */
 	__device__ __forceinline__ void
 	fetch()
 	{
@@ -181,7 +205,7 @@ template <class Op> struct SegWarp
 		const char *p = static_cast<const char *>(a.values) + (elem0 + elem) * Shape::in_size;
 		int limit = inner ? Shape::tile : want_elems;
 
-		lead = Rows::misfit(p);
+		lead = Rows::elements_since_line(p);
 		limit = limit < Shape::tile - lead ? limit : Shape::tile - lead;
 		n = elem_end - elem < limit ? elem_end - elem : limit;
 		ends = inner ? -1 : seg_end - seg < want_ends ? seg_end - seg : want_ends;
@@ -191,14 +215,15 @@ template <class Op> struct SegWarp
 		copy_rows(p);
 	}
 
-	/* End k of the tile, from the chunk's start. */
+	/* Returns segment end k of the tile, relative to the chunk's start. */
 	__device__ __forceinline__ int
-	end(int k)
+	tile_end(int k)
 	{
-		/* the low words do */
+		/* the difference fits 31 bits, so the low words suffice */
 		return (int) (*reinterpret_cast<const unsigned *>(&s.ends[k]) - (unsigned) elem0);
 	}
 
+	/* Reads the lane's row from shared memory. */
 	__device__ __forceinline__ void
 	read_row(Input *x)
 	{
@@ -211,7 +236,7 @@ template <class Op> struct SegWarp
 		memcpy(x, raw, Shape::row);
 	}
 
-	/* The marks of a lane's row as bits, cleared for the next tile. */
+	/* Returns the marks of the lane's row as bits, and clears them for the next tile. */
 	__device__ __forceinline__ uint32_t
 	take_marks()
 	{
@@ -229,7 +254,7 @@ template <class Op> struct SegWarp
 			from[q] = Unit();
 		}
 		memcpy(word, raw, Shape::mark_row);
-		/* the product brings the lowest bits of the four bytes together */
+		/* the product gathers the lowest bits of the four bytes in its highest four bits */
 #pragma unroll
 		for (int q = 0; q < Shape::mark_row / 4; q++)
 			bits |= word[q] * 0x10204080u >> 28 << 4 * q;
@@ -237,46 +262,48 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Counts ends, one a lane, of which those in `ins` are in the tile; true if
-	 * they are the last, and then it is known what comes after.
+	 * Counts the segment ends of one step of a walk.  Each lane has one end e; ends ascend with the
+	 * lanes.  `inside` has a bit for each lane whose end is in the tile.  Returns true after the
+	 * tile's last end; then f->next_end is the first end after the tile, or -1 if it was not
+	 * fetched.
 	 */
 	__device__ __forceinline__ bool
-	count_ends(SegFound *f, int e, unsigned ins)
+	count_ends(SegTileEnds *f, int e, unsigned inside)
 	{
-		f->count += __popc(ins);
-		if (ins != 0)
-			f->last = __shfl_sync(0xFFFFFFFFu, e, 31 - __clz(ins));
-		if (ins == 0xFFFFFFFFu)
+		f->count += __popc(inside);
+		if (inside != 0)
+			f->last = __shfl_sync(0xFFFFFFFFu, e, 31 - __clz(inside));
+		if (inside == 0xFFFFFFFFu)
 			return false;
-		e = __shfl_sync(0xFFFFFFFFu, e, __popc(ins));
-		f->after = e == INT_MAX ? -1 : e;
+		e = __shfl_sync(0xFFFFFFFFu, e, __popc(inside));
+		f->next_end = e == INT_MAX ? -1 : e;
 		return true;
 	}
 
 	/*
-	 * Marks the last element of each segment that ends in the tile, and notes
-	 * where each one's result will be.
+	 * Marks the last element of each segment that ends in the tile, and stores the place of each
+	 * segment's result.
 	 */
-	__device__ __forceinline__ SegFound
+	__device__ __forceinline__ SegTileEnds
 	mark_ends()
 	{
-		SegFound f = {0, 0, elem, -1, false, false};
+		SegTileEnds f = {0, 0, elem, -1, false, false};
 		int limit = elem + n;
 
 #pragma unroll 1
 		for (int base = 0; base < ends; base += 32)
 		{
 			int k = base + lane;
-			int e = k < ends ? end(k) : INT_MAX;
+			int e = k < ends ? tile_end(k) : INT_MAX;
 			int before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
 			bool in = e <= limit;
 			int rank;
-			unsigned ins, filled;
+			unsigned inside, nonempty;
 
 			before = lane == 0 ? f.last : before;
-			ins = __ballot_sync(0xFFFFFFFFu, in);
-			filled = __ballot_sync(0xFFFFFFFFu, in && e != before);
-			rank = f.filled + __popc(filled & ((1u << lane) - 1));
+			inside = __ballot_sync(0xFFFFFFFFu, in);
+			nonempty = __ballot_sync(0xFFFFFFFFu, in && e != before);
+			rank = f.nonempty + __popc(nonempty & ((1u << lane) - 1));
 			if (in && e != before)
 			{
 				int at = lead + e - elem - 1;
@@ -284,21 +311,26 @@ template <class Op> struct SegWarp
 
 				s.marks[r * Shape::mark_row + at % Shape::items] = 1;
 				if (before == elem || (lead + before - elem - 1) / Shape::items != r)
-					s.first[r] = (uint16_t) rank;
-				s.from[k] = (uint16_t) (rank * Shape::state_size + r * Shape::pad);
+					s.first_rank[r] = (uint16_t) rank;
+				s.place[k] = (uint16_t) (rank * Shape::state_size + r * Shape::pad);
 			}
-			else if (in) /* of a tile's first segment, the carry is all */
-				s.from[k] = k > 0 ? Shape::identity_at : Shape::carry_at;
+			else if (in)
+				/* an empty segment: the carry if it is the tile's first, else the identity */
+				s.place[k] = k > 0 ? Shape::identity_at : Shape::carry_at;
 			if (base == 0)
-				f.first_empty = (ins & 1) != 0 && (filled & 1) == 0;
-			f.filled += __popc(filled);
-			if (count_ends(&f, e, ins))
+				f.first_empty = (inside & 1) != 0 && (nonempty & 1) == 0;
+			f.nonempty += __popc(nonempty);
+			if (count_ends(&f, e, inside))
 				break;
 		}
 		return f;
 	}
 
-	/* Sets the sizes of the next mixed tile from what limited this one. */
+	/*
+	 * Sets the sizes of the next mixed tile by what limited this one.  This tile had `count`
+	 * segment ends and `taken` elements.  If out_of_ends is true, the fetched ends were used up
+	 * before the elements.
+	 */
 	__device__ __forceinline__ void
 	adapt(int count, int taken, bool out_of_ends)
 	{
@@ -319,7 +351,10 @@ template <class Op> struct SegWarp
 		want_ends = want_ends < Shape::ends ? want_ends : Shape::ends;
 	}
 
-	/* A row's elements from g on, with marks, and if `partial` with elements that do not count. */
+	/*
+	 * Folds one group of a row's elements, from g on, onto v, and stages a result at each mark.
+	 * partial: elements whose bit in `valid` is clear are skipped.
+	 */
 	template <bool bounded, bool partial>
 	__device__ __forceinline__ State
 	fold_marked(State v, const Input *x, uint32_t valid, uint32_t marks, int g, char **stage)
@@ -340,10 +375,14 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Folds a row onto v.  Elements whose bit in `valid` is clear do not count; at
-	 * each bit of `marks` a result is staged, one after the other.  Where
-	 * `marked` has no bit, no lane has a mark; where `partial` has none, all
-	 * elements of all rows that are used at all count.
+	 * Folds a row onto v, in groups of elements.  Elements whose bit in `valid` is clear are
+	 * skipped.  At each bit of `marks` a result is stored at `stage`, one after the other, and the
+	 * fold restarts at the identity.
+	 *
+	 * The bits of `marked` and `partial` are the same in all lanes, so that the warp does not
+	 * diverge.  A clear bit of `marked` means that no lane has a mark there.  A clear bit of
+	 * `partial` means that the element is valid in every row with valid elements.  The fold of a
+	 * row without valid elements is meaningless.
 	 */
 	template <bool bounded>
 	__device__ __forceinline__ State
@@ -370,12 +409,12 @@ template <class Op> struct SegWarp
 		return v;
 	}
 
-	/* The tile that is there: its work, while the next one is fetched. */
+	/* Reduces the fetched tile, and starts to fetch the next one meanwhile. */
 	__device__ __forceinline__ void
-	work()
+	reduce_tile()
 	{
 		constexpr uint32_t all = Shape::items == 32 ? 0xFFFFFFFFu : (1u << Shape::items % 32) - 1;
-		SegFound found = {0, 0, elem, -1, false, false};
+		SegTileEnds found = {0, 0, elem, -1, false, false};
 		int first_seg = seg;
 		int here = n;
 		int from = lane * Shape::items - lead;
@@ -396,7 +435,7 @@ template <class Op> struct SegWarp
 			here = take_ends(&found);
 			if (Shape::tiny > 0 && found.tiny)
 			{
-				work_tiny(found, here);
+				reduce_tiny_tile(found, here);
 				return;
 			}
 		}
@@ -405,10 +444,10 @@ template <class Op> struct SegWarp
 		{
 			marks = take_marks();
 			if (marks != 0)
-				stage += s.first[lane] * Shape::state_size + lane * Shape::pad;
+				stage += s.first_rank[lane] * Shape::state_size + lane * Shape::pad;
 			marked = __reduce_or_sync(0xFFFFFFFFu, marks);
 		}
-		to = here - from; /* elements of the row up to the tile's end */
+		to = here - from; /* number of elements from the row's start to the tile's end */
 		if (lead > 0 || here < Shape::tile)
 		{
 			valid = to >= Shape::items ? all : to > 0 ? (1u << to) - 1 : 0;
@@ -419,9 +458,9 @@ template <class Op> struct SegWarp
 		seg += found.count;
 		elem += here;
 		buffer ^= 1;
-		/* the rows are in registers: their place is free for results */
+		/* all lanes have their rows in registers: results may overwrite the buffer */
 		__syncwarp();
-		if (unfinished())
+		if (has_more())
 			fetch();
 		if (SegStep<Op, true>::exists &&
 			__all_sync(0xFFFFFFFFu, valid == 0 || SegStep<Op, true>::covers(x)))
@@ -430,23 +469,24 @@ template <class Op> struct SegWarp
 			v = fold_row<false>(v, x, valid, marks, marked, partial, stage);
 		if (valid == 0)
 		{
-			/* a row that is not used: what was folded is none of the tile's */
+			/* the fold of a row without valid elements is meaningless */
 			v = Op::identity();
 		}
 		if (found.count > 0)
-			finish(v, marks, results, stage, first_seg, found);
+			finish_tile(v, marks, results, stage, first_seg, found);
 		else
-			carry_on(v);
+			add_to_carry(v);
 	}
 
 	/*
-	 * The same where segments are so short that a lane folds each: notes their
-	 * ends in s.from, from the tile's start.  If one is longer, f.tiny is not set.
+	 * Like mark_ends, for segments so short that each is folded by one lane.  Stores their ends,
+	 * relative to the tile's start, in s.place.  Sets f.tiny if all segments are short enough; if
+	 * not, mark_ends must be called.
 	 */
-	__device__ __forceinline__ SegFound
+	__device__ __forceinline__ SegTileEnds
 	tiny_ends()
 	{
-		SegFound f = {0, 0, elem, -1, false, false};
+		SegTileEnds f = {0, 0, elem, -1, false, false};
 		int limit = elem + n;
 		int longest = 0;
 
@@ -454,18 +494,18 @@ template <class Op> struct SegWarp
 		for (int base = 0; base < ends; base += 32)
 		{
 			int k = base + lane;
-			int e = k < ends ? end(k) : INT_MAX;
+			int e = k < ends ? tile_end(k) : INT_MAX;
 			int before = __shfl_up_sync(0xFFFFFFFFu, e, 1);
 			bool in = e <= limit;
-			unsigned ins = __ballot_sync(0xFFFFFFFFu, in);
+			unsigned inside = __ballot_sync(0xFFFFFFFFu, in);
 
 			before = lane == 0 ? f.last : before;
 			if (in)
 			{
 				longest = e - before > longest ? e - before : longest;
-				s.from[k] = (uint16_t) (e - elem);
+				s.place[k] = (uint16_t) (e - elem);
 			}
-			if (count_ends(&f, e, ins))
+			if (count_ends(&f, e, inside))
 				break;
 		}
 		longest = __reduce_max_sync(0xFFFFFFFFu, longest);
@@ -474,7 +514,7 @@ template <class Op> struct SegWarp
 		return f;
 	}
 
-	/* Element i of the tile. */
+	/* Returns element i of the tile. */
 	__device__ __forceinline__ Input
 	element(const char *rows, int i)
 	{
@@ -485,8 +525,8 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Writes the states of `count` lanes, by way of the tile's end so that neighbours write
-	 * neighbours.
+	 * Writes the states of `count` lanes to device memory.  They pass through the end of the tile's
+	 * buffer, so that neighbouring lanes write neighbouring words.
 	 */
 	__device__ __forceinline__ void
 	store_staged(const State &v, State *to, int count, char *rows)
@@ -505,9 +545,11 @@ template <class Op> struct SegWarp
 			reinterpret_cast<uint64_t *>(to)[q] = staged[q / words * Shape::staged + q % words];
 	}
 
-	/* A tile of tiny segments: each by one lane. */
+	/*
+	 * Reduces a tile of tiny segments: each segment by one lane.  `here` is the number of elements.
+	 */
 	__device__ __forceinline__ void
-	work_tiny(const SegFound &found, int here)
+	reduce_tiny_tile(const SegTileEnds &found, int here)
 	{
 		char *rows = s.rows[buffer];
 		State *to = static_cast<State *>(a.states) + seg0 + seg;
@@ -517,7 +559,7 @@ template <class Op> struct SegWarp
 		seg += found.count;
 		elem += here;
 		buffer ^= 1;
-		if (unfinished())
+		if (has_more())
 			fetch();
 		for (int base = 0; base < found.count; base += 32)
 		{
@@ -526,9 +568,9 @@ template <class Op> struct SegWarp
 
 			if (k < found.count)
 			{
-				int end = shift + s.from[k];
+				int end = shift + s.place[k];
 
-				for (int i = shift + (k > 0 ? s.from[k - 1] : 0); i < end; i++)
+				for (int i = shift + (k > 0 ? s.place[k - 1] : 0); i < end; i++)
 					v = Op::step(v, element(rows, i));
 			}
 			if (k == 0 && s.head_segment < 0)
@@ -555,11 +597,15 @@ template <class Op> struct SegWarp
 		}
 	}
 
-	/* A mixed tile's ends: marks them, and returns how many elements are used. */
+	/*
+	 * Finds the segment ends of a mixed tile, and marks them unless all segments are tiny.  Returns
+	 * the number of elements that the tile uses: it ends at the last fetched end if there may be
+	 * further ends.  Sets the size of the next tile.
+	 */
 	__device__ __forceinline__ int
-	take_ends(SegFound *found)
+	take_ends(SegTileEnds *found)
 	{
-		SegFound f = {};
+		SegTileEnds f = {};
 		bool out_of_ends;
 		int here;
 
@@ -571,8 +617,8 @@ template <class Op> struct SegWarp
 		out_of_ends = f.count > 0 && f.count == ends && seg + f.count < seg_end;
 		here = out_of_ends ? f.last - elem : n;
 		open = elem_end - elem - here;
-		if (f.after >= 0 && f.after - elem - here < open)
-			open = f.after - elem - here;
+		if (f.next_end >= 0 && f.next_end - elem - here < open)
+			open = f.next_end - elem - here;
 		if (out_of_ends)
 			open = 0;
 		__syncwarp();
@@ -581,9 +627,9 @@ template <class Op> struct SegWarp
 		return here;
 	}
 
-	/* Adds the lanes' states, in order, to the carry. */
+	/* Adds the lanes' states to the carry, in order.  This ends a tile without segment ends. */
 	__device__ __forceinline__ void
-	carry_on(State v)
+	add_to_carry(State v)
 	{
 		v = seg_warp_reduce<Op>(v, 32);
 		if (lane == 0)
@@ -591,12 +637,12 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Completes each lane's first result, which is at `stage` if the lane has
-	 * marks, writes the results, sets the carry.
+	 * Ends a tile with segment ends: completes each lane's first result, which is at `stage` if the
+	 * lane has marks, writes the results of all segments, and sets the carry.
 	 */
 	__device__ __forceinline__ void
-	finish(State v, uint32_t marks, char *results, char *stage, int first_seg,
-		   const SegFound &found)
+	finish_tile(State v, uint32_t marks, char *results, char *stage, int first_seg,
+				const SegTileEnds &found)
 	{
 		typedef typename SegUnit<(Shape::state_size % 8 == 0 ? 8 : 4)>::type Word;
 		constexpr int words = Shape::state_size / sizeof(Word);
@@ -618,7 +664,7 @@ template <class Op> struct SegWarp
 				*first = Op::combine(c, *first);
 			else
 				v = Op::combine(c, v);
-			if (found.filled < found.count)
+			if (found.nonempty < found.count)
 				*reinterpret_cast<State *>(results + Shape::identity_at) = Op::identity();
 		}
 		v = seg_warp_scan<Op>(v, heads, lane);
@@ -630,31 +676,33 @@ template <class Op> struct SegWarp
 			s.carry = v;
 		if (lane == 0 && s.head_segment < 0)
 		{
-			s.head = *reinterpret_cast<const State *>(results + s.from[0]);
+			s.head = *reinterpret_cast<const State *>(results + s.place[0]);
 			s.head_segment = seg0;
 		}
 #pragma unroll 2
 		for (int q = lane; q < found.count * words; q += 32)
-			to[q] = reinterpret_cast<const Word *>(results + s.from[q / words])[q % words];
+			to[q] = reinterpret_cast<const Word *>(results + s.place[q / words])[q % words];
 	}
 
+	/* Returns whether elements or segment ends of the chunk are left. */
 	__device__ __forceinline__ bool
-	unfinished()
+	has_more()
 	{
 		return seg < seg_end || elem < elem_end;
 	}
 
+	/* Reduces the whole chunk. */
 	__device__ __forceinline__ void
-	run()
+	reduce_chunk()
 	{
 		__syncwarp();
-		if (unfinished())
+		if (has_more())
 			fetch();
-		while (unfinished())
+		while (has_more())
 		{
 			seg_copy_wait();
 			__syncwarp();
-			work();
+			reduce_tile();
 		}
 		__syncwarp();
 	}
@@ -662,7 +710,11 @@ template <class Op> struct SegWarp
 
 /* ---- kernels ----------------------------------------------------------- */
 
-/* By one thread, once a block's warps are through: puts their chunks together. */
+/*
+ * Combines the chunks of a block.  One thread calls it, after all warps of the block.  It writes
+ * the result of each segment that began in one chunk and ended in a later one.  If there are
+ * several blocks, the block's head and carry go to the workspace.
+ */
 template <class Op>
 static __device__ __forceinline__ void
 seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
@@ -691,7 +743,7 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 	}
 	if (gridDim.x > 1)
 	{
-		/* read with the others, and not used */
+		/* segmented_fixup reads it but does not use it */
 		if (head < 0)
 			static_cast<State *>(a.heads)[blockIdx.x] = v;
 		static_cast<State *>(a.carries)[blockIdx.x] = v;
@@ -699,6 +751,10 @@ seg_close_block(const SegmentedArgs &a, const SegShared<Op> *warps)
 	}
 }
 
+/*
+ * The chunk kernel.  Each warp reduces one chunk; the last block may have idle warps, with empty
+ * chunks.
+ */
 template <class Op>
 __global__ void __launch_bounds__((SegShape<Op>::warps * 32)) segmented_tiles(SegmentedArgs a)
 {
@@ -715,14 +771,15 @@ __global__ void __launch_bounds__((SegShape<Op>::warps * 32)) segmented_tiles(Se
 
 	SegWarp<Op> walk(a, shared[warp], cut);
 
-	walk.run();
+	walk.reduce_chunk();
 	__syncthreads();
 	if (threadIdx.x == 0)
 		seg_close_block<Op>(a, shared);
 }
 
 /*
- * The state before a warp: the totals of the warps before it back to the nearest that had an end.
+ * Returns the carry at the start of a warp: the totals of the warps before it, back to the nearest
+ * one with a segment end.
  */
 template <class Op>
 static __device__ __forceinline__ typename Op::State
@@ -737,7 +794,9 @@ seg_fold_warps(const typename Op::State *totals, const int *has_end, int warps)
 }
 
 /*
- * One block: puts what the blocks left open before the first results after, in order.
+ * Combines the carries of the blocks of segmented_tiles with the heads of the blocks after them, in
+ * order, and writes the results.  It runs as one block.  Each thread takes a range of blocks; a
+ * segmented scan combines the threads.
  */
 template <class Op>
 __global__ void
@@ -754,7 +813,7 @@ __launch_bounds__(SegShape<Op>::fixup_threads) segmented_fixup(SegmentedArgs a)
 	int end = begin + each < a.blocks ? begin + each : a.blocks;
 	int lane = threadIdx.x & 31;
 	int warp = threadIdx.x >> 5;
-	int64_t first = -1; /* the first segment that ends in this thread's blocks */
+	int64_t first = -1; /* first segment that ends in this thread's range */
 	State first_state = Op::identity();
 	State v = Op::identity();
 	State left;

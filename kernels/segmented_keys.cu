@@ -1,7 +1,14 @@
 /*
  * segmented_keys.cu
- *	  Segments out of bins: boundaries of runs, the gathering of rows, and the
- *	  stable order of rows by group and order key.  Sort and select are CUB's.
+ *	  Kernels that prepare the input of segmented reductions.
+ *
+ *	gpuagg_cuda_segments_from_bins	finds the segments of equal neighbouring bins
+ *	gpuagg_cuda_gather				copies rows in the order of an index
+ *	gpuagg_cuda_sort_rows			sorts row numbers by several words; the sort is stable
+ *	gpuagg_cuda_select_rows			keeps the marked entries of a permutation
+ *
+ * Sort and selection are CUB's.  All work is queued on the caller's stream, nothing synchronizes,
+ * and the memory is the caller's; gpuagg_cuda.h describes the arguments.
  */
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_select.cuh>
@@ -11,10 +18,10 @@
 #include "common.cuh"
 #include "tuning.h"
 
-/* ---- runs of equal bins ------------------------------------------------ */
+/* ---- segments of equal bins ------------------------------------------------ */
 
-/* Whether a bin differs from the one before it. */
-struct RunHead
+/* Predicate for CUB: true for the first row of a run of equal bins. */
+struct IsRunStart
 {
 	const int32_t *bins;
 
@@ -26,11 +33,15 @@ struct RunHead
 };
 
 /*
- * Before CUDA 12.9, CUB's selection silently cuts counts off at 32 bits (NVIDIA/cccl pull request
- * 2400).
+ * Greatest number of rows that CUB's selection can take.  Before CUDA 12.9 it silently cuts numbers
+ * off at 32 bits (NVIDIA/cccl pull request 2400).
  */
 static const int64_t most_selected = CUB_VERSION >= 200800 ? INT64_MAX : INT32_MAX;
 
+/*
+ * Writes the end of the last segment.  One thread runs it, once the number of segments is known on
+ * the device.
+ */
 static __global__ void
 close_offsets(int64_t *offsets, const int64_t *nsegments, int64_t n)
 {
@@ -44,7 +55,7 @@ gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets,
 {
 	Workspace ws(workspace);
 	size_t bytes = 0;
-	RunHead head = {bins};
+	IsRunStart is_start = {bins};
 	thrust::counting_iterator<int64_t> rows(0);
 	char *temp;
 
@@ -52,11 +63,12 @@ gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets,
 		return GPUAGG_CUDA_INVALID;
 	if (n > most_selected)
 		return GPUAGG_CUDA_UNSUPPORTED;
-	CUDA_TRY(
-		cub::DeviceSelect::If(nullptr, bytes, rows, offsets, nsegments_device, n, head, stream));
+	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, rows, offsets, nsegments_device, n, is_start,
+								   stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
-	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, rows, offsets, nsegments_device, n, head, stream));
+	CUDA_TRY(
+		cub::DeviceSelect::If(temp, bytes, rows, offsets, nsegments_device, n, is_start, stream));
 	close_offsets<<<1, 1, 0, stream>>>(offsets, nsegments_device, n);
 	CUDA_TRY_LAUNCH("close_offsets");
 	return GPUAGG_CUDA_OK;
@@ -64,7 +76,10 @@ gpuagg_cuda_segments_from_bins(const int32_t *bins, int64_t n, int64_t *offsets,
 
 /* ---- gather ------------------------------------------------------------ */
 
-/* Copies rows of `words` words: row i of out is row index[i] of in. */
+/*
+ * Copies rows of `words` words: row i of out becomes row index[i] of in.  Neighbouring threads copy
+ * neighbouring words.
+ */
 template <typename Word>
 static __global__ void
 gather_words(int words, const Word *in, const int64_t *index, int64_t n, Word *out)
@@ -74,10 +89,11 @@ gather_words(int words, const Word *in, const int64_t *index, int64_t n, Word *o
 		out[i] = in[words == 1 ? index[i] : index[i / words] * words + i % words];
 }
 
+/* Queues gather_words for rows that are a whole number of Words long. */
 template <typename Word>
 static GpuaggCudaStatus
-gather(int row_size, const void *in, const int64_t *index, int64_t n, void *out,
-	   cudaStream_t stream)
+gather_rows(int row_size, const void *in, const int64_t *index, int64_t n, void *out,
+			cudaStream_t stream)
 {
 	int words = row_size / sizeof(Word);
 	int64_t blocks = (n * words + SORT_THREADS_PER_BLOCK - 1) / SORT_THREADS_PER_BLOCK;
@@ -98,20 +114,21 @@ gpuagg_cuda_gather(int row_size, const void *in, const int64_t *index, int64_t n
 	if (n == 0)
 		return GPUAGG_CUDA_OK;
 	if (row_size % 8 == 0)
-		return gather<uint64_t>(row_size, in, index, n, out, stream);
+		return gather_rows<uint64_t>(row_size, in, index, n, out, stream);
 	switch (row_size)
 	{
 		case 1:
-			return gather<uint8_t>(row_size, in, index, n, out, stream);
+			return gather_rows<uint8_t>(row_size, in, index, n, out, stream);
 		case 4:
-			return gather<uint32_t>(row_size, in, index, n, out, stream);
+			return gather_rows<uint32_t>(row_size, in, index, n, out, stream);
 		default:
 			return GPUAGG_CUDA_INVALID;
 	}
 }
 
-/* ---- order ------------------------------------------------------------- */
+/* ---- sorting rows ------------------------------------------------------------- */
 
+/* Returns the number of blocks of 256 threads for n rows; kernels loop over the rest. */
 static unsigned
 blocks_for(int64_t n)
 {
@@ -120,6 +137,7 @@ blocks_for(int64_t n)
 	return (unsigned) (blocks < SORT_MAX_BLOCKS ? blocks : SORT_MAX_BLOCKS);
 }
 
+/* Numbers the rows from 0. */
 static __global__ void
 number_rows(int64_t n, uint32_t *rows)
 {
@@ -128,14 +146,22 @@ number_rows(int64_t n, uint32_t *rows)
 		rows[i] = (uint32_t) i;
 }
 
-/* The words that one pass sorts by, the first in the highest bits. */
+/*
+ * The words of one sort pass.  Their bits form a key of 64 bits at most; the first word has the
+ * highest bits.
+ */
 struct SortPass
 {
 	int nwords;
-	int bits;
+	int bits; /* of all words */
 	GpuaggSortWord word[GPUAGG_MAX_SORT_WORDS];
 };
 
+/*
+ * Makes the sort key of each row, in the current order of the rows.  A word becomes an unsigned
+ * number: its distance from the least value, or the value with its sign bit inverted if it has 64
+ * bits.  The bits of descending words are inverted.
+ */
 static __global__ void
 make_keys(const __grid_constant__ SortPass pass, int64_t n, const uint32_t *rows, uint64_t *keys)
 {
@@ -160,6 +186,7 @@ make_keys(const __grid_constant__ SortPass pass, int64_t n, const uint32_t *rows
 	}
 }
 
+/* Widens the sorted row numbers to 64 bits. */
 static __global__ void
 write_rows(int64_t n, const uint32_t *rows, int64_t *permutation)
 {
@@ -168,7 +195,7 @@ write_rows(int64_t n, const uint32_t *rows, int64_t *permutation)
 		permutation[i] = rows[i];
 }
 
-/* The last words before `end` that fit 64 bits together. */
+/* Returns the pass of the last words before `end`: as many as have 64 bits together. */
 static SortPass
 last_pass(const GpuaggSortWord *words, int end)
 {
@@ -182,7 +209,9 @@ last_pass(const GpuaggSortWord *words, int end)
 	return pass;
 }
 
-/* Stable passes over (key, row), from the last words to the first. */
+/*
+ * Radix sort in stable passes over pairs of key and row number, from the last words to the first.
+ */
 GPUAGG_API GpuaggCudaStatus
 gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_t *permutation,
 					  void *workspace, size_t *workspace_bytes, gpuagg_stream stream)
@@ -226,7 +255,8 @@ gpuagg_cuda_sort_rows(int64_t n, int nwords, const GpuaggSortWord *words, int64_
 	return GPUAGG_CUDA_OK;
 }
 
-struct KeepRow
+/* Predicate for CUB: true for the rows to keep. */
+struct IsRowKept
 {
 	const uint8_t *keep;
 
@@ -244,7 +274,7 @@ gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *ke
 {
 	Workspace ws(workspace);
 	size_t bytes = 0;
-	KeepRow keeps = {keep};
+	IsRowKept is_kept = {keep};
 	char *temp;
 
 	if (n < 0)
@@ -252,10 +282,10 @@ gpuagg_cuda_select_rows(int64_t n, const int64_t *permutation, const uint8_t *ke
 	if (n > most_selected)
 		return GPUAGG_CUDA_UNSUPPORTED;
 	CUDA_TRY(cub::DeviceSelect::If(nullptr, bytes, permutation, selected, nselected_device, n,
-								   keeps, stream));
+								   is_kept, stream));
 	temp = ws.take<char>(bytes);
 	WORKSPACE_TRY(ws, workspace, workspace_bytes);
-	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, permutation, selected, nselected_device, n, keeps,
+	CUDA_TRY(cub::DeviceSelect::If(temp, bytes, permutation, selected, nselected_device, n, is_kept,
 								   stream));
 	return GPUAGG_CUDA_OK;
 }

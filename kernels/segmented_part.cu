@@ -1,26 +1,33 @@
 /*
  * segmented_part.cu
- *	  The instances of the segmented reduction, of the operators that do not commute: those whose
- * place in the monoid list is SEGMENTED_PART modulo SEGMENTED_PARTS; kernels.mk compiles this once
- * for each.
+ *	  Instances of the segmented reduction.
+ *
+ * kernels.mk compiles this file SEGMENTED_PARTS times.  Each time it instantiates the kernels of
+ * segmented.cuh for the operators that do not commute and whose place in the monoid list is
+ * SEGMENTED_PART modulo SEGMENTED_PARTS.  Operators that commute have no instance: histograms and
+ * runs reduce them.
  */
 #include <atomic>
 
 #include "segmented.cuh"
 
-/* Prepares the chunk kernel on the current device, once, and says how many blocks run at once. */
+/*
+ * Sets the shared memory of the chunk kernel on the current device, and returns in *blocks how many
+ * of its blocks run concurrently on a multiprocessor.  The number is kept for each device.  Threads
+ * may call it concurrently; they may compute it twice.
+ */
 template <class Op>
 static GpuaggCudaStatus
 instance_occupancy(int *blocks)
 {
-	static std::atomic<int> known[GPUAGG_MAX_DEVICES];
+	static std::atomic<int> blocks_of_device[GPUAGG_MAX_DEVICES];
 	constexpr int bytes = sizeof(SegShared<Op>) * SegShape<Op>::warps;
 	int device;
 
 	CUDA_TRY(cudaGetDevice(&device));
 	if (device >= GPUAGG_MAX_DEVICES)
 		return GPUAGG_CUDA_INVALID;
-	*blocks = known[device];
+	*blocks = blocks_of_device[device];
 	if (*blocks > 0)
 		return GPUAGG_CUDA_OK;
 	CUDA_TRY(cudaFuncSetAttribute((segmented_tiles<Op>),
@@ -31,15 +38,15 @@ instance_occupancy(int *blocks)
 	CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, (segmented_tiles<Op>),
 														   (SegShape<Op>::warps * 32), bytes));
 	*blocks = *blocks > 0 ? *blocks : 1;
-	known[device] = *blocks;
+	blocks_of_device[device] = *blocks;
 	return GPUAGG_CUDA_OK;
 }
 
 /* Launches a kernel that begins with seg_launch_order(). */
 template <class... Params, class... Args>
 static GpuaggCudaStatus
-launch(void (*kernel)(Params...), unsigned blocks, int threads, int shared, cudaStream_t stream,
-	   Args... args)
+launch_segmented(void (*kernel)(Params...), unsigned blocks, int threads, int shared,
+				 cudaStream_t stream, Args... args)
 {
 	const DeviceFacts *facts;
 
@@ -48,23 +55,22 @@ launch(void (*kernel)(Params...), unsigned blocks, int threads, int shared, cuda
 	return GPUAGG_CUDA_OK;
 }
 
+/* Queues the chunk kernel, and the fix-up kernel if there are several blocks. */
 template <class Op>
 static GpuaggCudaStatus
-instance_run(const SegmentedArgs *args, cudaStream_t stream)
+launch_instance(const SegmentedArgs *args, cudaStream_t stream)
 {
 	constexpr int warps = SegShape<Op>::warps;
 
-	STATUS_TRY(launch(segmented_tiles<Op>, args->blocks, warps * 32,
-					  (int) sizeof(SegShared<Op>) * warps, stream, *args));
+	STATUS_TRY(launch_segmented(segmented_tiles<Op>, args->blocks, warps * 32,
+								(int) sizeof(SegShared<Op>) * warps, stream, *args));
 	if (args->blocks > 1)
-		STATUS_TRY(launch(segmented_fixup<Op>, 1, SegShape<Op>::fixup_threads, 0, stream, *args));
+		STATUS_TRY(launch_segmented(segmented_fixup<Op>, 1, SegShape<Op>::fixup_threads, 0, stream,
+									*args));
 	return GPUAGG_CUDA_OK;
 }
 
-/*
- * Adds an instance if it is this part's; the others are reduced in any order, as histograms or
- * runs.
- */
+/* Appends the operator's instance to the table if it does not commute and belongs to this part. */
 template <class Op>
 static void
 add_instance(SegmentedInstance *table, int *count)
@@ -76,9 +82,13 @@ add_instance(SegmentedInstance *table, int *count)
 							 SegShape<Op>::warps,
 							 SegShape<Op>::tile,
 							 SegShape<Op>::weight,
-							 instance_run<Op>};
+							 launch_instance<Op>};
 }
 
+/*
+ * Returns the instances of this part, and their number in *count.  The table is filled at the first
+ * call.
+ */
 static const SegmentedInstance *
 part_table(int *count)
 {

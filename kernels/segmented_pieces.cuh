@@ -1,8 +1,16 @@
 /*
  * segmented_pieces.cuh
- *	  What the kernels of the segmented reduction are made of: shapes, shared
- *	  memory, steps, work within a warp, copies to shared memory and the search
- *	  for a chunk's ends.
+ *	  Building blocks of the segmented reduction's chunk kernel (segmented.cuh).
+ *
+ *	SegShape		sizes of tiles, rows and buffers for an operator
+ *	SegShared		a warp's shared memory
+ *	SegStep			the step by one element
+ *	seg_warp_*		scan and reduction over the lanes of a warp, in lane order
+ *	seg_copy*		asynchronous copies from device to shared memory
+ *	seg_cut_chunk	the search for the two ends of a chunk
+ *
+ * All functions run on the device.  Functions named seg_warp_* and the search need all 32 lanes
+ * of the warp.
  */
 #ifndef GPUAGG_SEGMENTED_PIECES_CUH
 #define GPUAGG_SEGMENTED_PIECES_CUH
@@ -13,6 +21,7 @@
 
 /* ---- shapes ------------------------------------------------------------ */
 
+/* Sizes of tiles, rows and buffers for one operator. */
 template <class Op> struct SegShape
 {
 	typedef typename Op::State State;
@@ -21,32 +30,33 @@ template <class Op> struct SegShape
 	typedef SegmentedTuning<in_size, state_size> Tuning;
 	static constexpr int warps = Tuning::WARPS_PER_BLOCK;
 	static constexpr int fixup_threads = Tuning::FIXUP_THREADS;
-	/* consecutive elements of a thread, its row: a power of two, at most 32 */
+	/* consecutive elements of a lane, which are its row: a power of two, at most 32 */
 	static constexpr int items = Tuning::ELEMENTS_PER_LANE;
 	static constexpr int tile = 32 * items;
 	/* elements between two tests for marks */
 	static constexpr int group = items < 4 ? items : 4;
-	/* the longest segments that one lane folds each */
+	/* greatest length of a tiny segment, which one lane folds; 0: there are no tiny tiles */
 	static constexpr int tiny = Tuning::MAX_TINY_ELEMENTS;
 	/*
-	 * 64-bit words from one lane's state to the next where they are staged, odd for the banks; 0:
-	 * they are not
+	 * 64-bit words from one lane's staged state to the next (store_staged): an odd number, so that
+	 * the lanes use different banks; 0: states are not staged
 	 */
 	static constexpr int staged = tiny == 0 || state_size <= 8 ? 0 : state_size / 8 | 1;
-	/* copies to shared memory are of 16 bytes for small elements, else of 8 */
+	/* bytes of one copy to shared memory */
 	static constexpr int unit = in_size <= 16 ? 16 : 8;
 	/*
-	 * So that the threads' rows meet all banks, units of 16 bytes change
-	 * places within their row, and larger elements are padded.
+	 * A row has `row` bytes, which are `units` units; from one row to the next are `stride` bytes.
+	 * So that the lanes' rows meet all banks, units of 16 bytes are permuted within their row, and
+	 * rows of larger elements are padded.
 	 */
 	static constexpr int row = items * in_size;
 	static constexpr int units = row / unit;
 	static constexpr int stride = unit == 8 && units % 2 == 0 ? row + unit : row;
 	/*
-	 * Results take the place of the tile's rows, which are in registers by
-	 * then: a row's results next to each other, rows apart by a pad against
-	 * bank conflicts; then an identity and a carry.  There are as many segment
-	 * ends in a tile as fit, within limits.
+	 * The results of a tile overwrite its rows, which are in registers by then.  Results of one row
+	 * are next to each other; those of different rows are `pad` bytes apart, against bank
+	 * conflicts.  Behind them are an identity and the carry.  A tile has as many segment ends as
+	 * fit, within limits.
 	 */
 	static constexpr int pad = state_size % 16 == 0 ? 16 : state_size % 8 == 0 ? 8 : 4;
 	static constexpr int fit = (32 * stride - 32 * pad) / state_size - 2;
@@ -58,14 +68,14 @@ template <class Op> struct SegShape
 	static constexpr int results = (carry_at + state_size + 15) / 16 * 16;
 	static constexpr int buffer = results > 32 * stride ? results : 32 * stride;
 	/*
-	 * where states of tiny segments are staged, behind their elements, of which there are at most
-	 * so many
+	 * in a tiny tile: where states are staged, behind the elements, and the greatest number of
+	 * elements
 	 */
 	static constexpr int stage_at = buffer - 32 * staged * 8;
 	static constexpr int tiny_most = stage_at / stride * items;
-	/* bytes of marks of a row */
+	/* bytes of a row's marks */
 	static constexpr int mark_row = items < 4 ? 4 : items;
-	/* weight of a segment's end against an element: what a tile full of ends takes longer */
+	/* cost of a segment's end, in elements: a tile full of ends takes that much longer */
 	static constexpr int weight = Tuning::ELEMENTS_PER_END;
 	static_assert((items & (items - 1)) == 0 && items <= 32, "a row's marks are a word");
 	static_assert(row % unit == 0, "rows are whole units");
@@ -73,30 +83,45 @@ template <class Op> struct SegShape
 	static_assert(buffer < 65536, "places of results have 16 bits");
 };
 
-/* A warp's shared memory. */
+/* Shared memory of one warp.  No other warp uses it before the chunk is done. */
 template <class Op> struct SegShared
 {
 	typedef SegShape<Op> Shape;
 
-	/* the elements' rows: of the tile at work, then its results, and of the next tile on its way */
+	/*
+	 * two buffers: one holds the rows of the current tile, and then its results; the other receives
+	 * the rows of the next tile
+	 */
 	alignas(16) char rows[2][Shape::buffer];
-	/* 1 at each element right before a segment's end; all 0 between tiles */
+	/*
+	 * one byte for each element of the tile: 1 at the last element of each segment that ends in the
+	 * tile; all bytes are 0 between tiles
+	 */
 	alignas(16) uint8_t marks[32 * Shape::mark_row];
-	alignas(16) typename Op::State carry; /* of the segment that is open */
-	alignas(16)
-		typename Op::State head; /* the chunk's first result, without what came before the chunk */
-	int64_t ends[Shape::ends];   /* offsets, from the end of the tile's first segment on */
-	int64_t head_segment;        /* the segment of head, or -1: no segment ends in the chunk */
-	uint16_t from[Shape::ends];  /* place in the results of each segment of the tile */
-	uint16_t first[32];          /* number of the first result of each row that has one */
+	/* state of the open segment; elements before the chunk are missing in it */
+	alignas(16) typename Op::State carry;
+	/* result of the first segment that ends in the chunk, without elements before the chunk */
+	alignas(16) typename Op::State head;
+	/* ends of the tile's segments in order: offsets, copied from device memory */
+	int64_t ends[Shape::ends];
+	/* segment of head; -1: no segment has ended in the chunk yet */
+	int64_t head_segment;
+	/*
+	 * for each segment that ends in the tile: byte position of its result in the buffer; in a tile
+	 * of tiny segments: its end, as a number of elements from the tile's start
+	 */
+	uint16_t place[Shape::ends];
+	/* for each row with a mark: rank of its first result among the nonempty segments' results */
+	uint16_t first_rank[32];
 };
 
-/* ---- pieces ------------------------------------------------------------ */
+/* ---- launches ------------------------------------------------------------ */
 
 /*
- * First in each kernel: the launches are allowed to overlap the end of the work
- * before them on the stream, so that their start costs nothing.  They wait here
- * before they touch memory, and let the next launch do likewise.
+ * Begins every kernel.  The launch of a kernel may overlap the end of the work before it on the
+ * stream, which hides the cost of the launch.  This function lets the next launch start early as
+ * well, and then waits for the work before the kernel.  No memory may be accessed before it
+ * returns.
  */
 static __device__ __forceinline__ void
 seg_launch_order()
@@ -105,14 +130,19 @@ seg_launch_order()
 	wait_for_predecessor();
 }
 
+/* ---- steps ------------------------------------------------------------ */
+
 /*
- * One more element.  Some operators have a shorter step, "bounded", for rows
- * of elements that cannot lead far from the identity.
+ * The step by one element.  Some operators have a shorter step, "bounded", without checks of
+ * overflow.  It is right only in a fold that starts at the identity and takes one row whose
+ * elements are all small.
  */
 template <class Op, bool bounded> struct SegStep
 {
+	/* true if the operator has this kind of step */
 	static constexpr bool exists = !bounded;
 
+	/* Returns whether the bounded step may be used for all elements of a row. */
 	static __device__ __forceinline__ bool
 	covers(const typename Op::Input *)
 	{
@@ -148,7 +178,9 @@ SEG_BOUNDED_STEP(maxsub_i64, int64_t, 32)
 SEG_BOUNDED_STEP(maxsub_f64, double, 32)
 #undef SEG_BOUNDED_STEP
 
-/* A state from the lane `delta` below (up) or above (down), word by word. */
+/* ---- work of a warp ------------------------------------------------------------ */
+
+/* Returns the value of the lane `delta` below (up) or above (not up). */
 template <bool up, class T>
 static __device__ __forceinline__ T
 seg_shfl(T value, int delta)
@@ -162,9 +194,9 @@ seg_shfl(T value, int delta)
 }
 
 /*
- * Inclusive scan over a warp in lane order, restarting at each lane whose bit
- * is set in heads: lane l's result folds the lanes from its nearest head (or
- * lane 0) up to itself.
+ * Inclusive scan over the lanes of a warp, in lane order.  It restarts at each lane whose bit is
+ * set in heads: the result of a lane combines the values from the nearest such lane at or before
+ * it, or else from lane 0, up to the lane itself.
  */
 template <class Op>
 static __device__ __forceinline__ typename Op::State
@@ -184,7 +216,10 @@ seg_warp_scan(typename Op::State v, unsigned heads, int lane)
 	return v;
 }
 
-/* Folds groups of `lanes` neighbours in lane order; good in each group's lane 0. */
+/*
+ * Combines the values of groups of `lanes` neighbouring lanes, in lane order.  `lanes` is a power
+ * of two.  The result is valid in the first lane of each group only.
+ */
 template <class Op>
 static __device__ __forceinline__ typename Op::State
 seg_warp_reduce(typename Op::State v, int lanes)
@@ -202,6 +237,9 @@ seg_warp_reduce(typename Op::State v, int lanes)
 	return v;
 }
 
+/* ---- copies to shared memory ------------------------------------------------------------ */
+
+/* Start asynchronous copies of 16, 8 and 4 bytes to shared memory; see seg_copy_wait. */
 static __device__ __forceinline__ void
 seg_copy16(void *to_shared, const void *from)
 {
@@ -226,7 +264,10 @@ seg_copy4(void *to_shared, const void *from)
 				 "l"(from));
 }
 
-/* Fewer than 16 bytes, whole elements of `size` bytes each: nothing behind them is read. */
+/*
+ * Copies fewer than 16 bytes, which are whole elements of `size` bytes.  Nothing behind them is
+ * read.
+ */
 template <int size>
 static __device__ __forceinline__ void
 seg_copy_rest(char *to_shared, const char *from, int bytes)
@@ -239,13 +280,19 @@ seg_copy_rest(char *to_shared, const char *from, int bytes)
 			to_shared[at] = from[at];
 }
 
+/* Waits for the copies that this thread started. */
 static __device__ __forceinline__ void
 seg_copy_wait()
 {
 	asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* Where the search probes first, from its guess: -2^14 to -8, -4 to 3, 8 to 2^14. */
+/* ---- search for a chunk ------------------------------------------------------------ */
+
+/*
+ * Returns a lane's distance from the guess in the first probe: -2^14 to -8, -4 to 3, 8 to 2^14,
+ * ascending by lane.
+ */
 static __device__ __forceinline__ int
 seg_probe_distance(int lane)
 {
@@ -253,11 +300,16 @@ seg_probe_distance(int lane)
 }
 
 /*
- * By one warp: cuts the work, the elements and `weight` for each segment's end,
- * at two diagonals.  cut[2 * d] is the greatest segment s in [0, nsegments]
- * with offsets[s] - offsets[0] + weight * s <= diagonal[d], cut[2 * d + 1] the
- * element.  Evenly long segments are found at the first probe, at and around
- * the mean's place; others in log33 of their distance to it or of nsegments.
+ * Finds where two diagonals cut the merge path.  All lanes of a warp call it together.
+ *
+ * The path merges two lists: the elements, of cost 1, and the segment ends, of cost `weight`.  The
+ * cut at diagonal[d] has that cost before it.  The number of segment ends before the cut goes to
+ * cut[2 * d]: it is the greatest s in [0, nsegments] with offsets[s] - offsets[0] + weight * s <=
+ * diagonal[d].  The position in values of the first element after the cut goes to cut[2 * d + 1].
+ *
+ * The first probe looks at and around the place that the mean length of segments predicts, so it
+ * finds the cut if segments are equally long.  Otherwise each further probe of 32 offsets divides
+ * the range by 33: the search takes log33 of the distance to the guess, or of nsegments.
  */
 static __device__ __forceinline__ void
 seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *diagonal, int64_t *cut)
@@ -266,7 +318,7 @@ seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *dia
 	int lane = threadIdx.x & 31;
 	int64_t base = a.offsets[0];
 	double density = (double) nsegments / (double) (total > 0 ? total : 1);
-	int64_t low[2], high[2], at_high[2]; /* offsets[high] */
+	int64_t low[2], high[2], at_high[2]; /* offsets[high], or the end of the elements */
 
 #pragma unroll
 	for (int d = 0; d < 2; d++)
@@ -315,13 +367,16 @@ seg_search(const SegmentedArgs &a, int weight, int64_t total, const int64_t *dia
 	{
 		int64_t e = base + diagonal[d] - weight * low[d];
 
-		/* inside the weight of a segment's end its elements are all taken */
+		/* a cut inside the cost of a segment's end is behind all elements of the segment */
 		cut[2 * d] = low[d];
 		cut[2 * d + 1] = low[d] == nsegments ? base + a.nvalues : e < at_high[d] ? e : at_high[d];
 	}
 }
 
-/* Where chunk `chunk` starts and ends: segment, element, segment, element. */
+/*
+ * Finds the start and the end of a chunk: cut[0] and cut[2] are segments, cut[1] and cut[3]
+ * positions in values.  All lanes of a warp call it together.
+ */
 static __device__ __forceinline__ void
 seg_cut_chunk(const SegmentedArgs &a, int weight, int chunk, int64_t *cut)
 {

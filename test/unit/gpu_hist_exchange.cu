@@ -1,14 +1,16 @@
 /*
  * gpu_hist_exchange.cu
- *	  Histograms whose rows multiprocessors exchange: bins of every owner, rows at the ends of
- *	  tiles and rounds, hot bins, crowds that have no room in a queue.
+ *	  Tests of histograms by exchange (hist_exchange.cu).
+ *
+ * They cover bins of every owner, rows at the ends of tiles and rounds, hot bins, and rows that
+ * crowd in the bins of few owners, whose queues have no room for them.
  */
 #include "common.cuh"
 #include "gpu_hist_run.h"
 
-/* Rows of a block's tile, as hist_exchange.cu has it. */
+/* Number of rows in a block's tile, as in hist_exchange.cuh. */
 #define TILE 3328
-#define EXCHANGE_SMS 48 /* whose shared memory holds the bins of these tests */
+#define EXCHANGE_SMS 48 /* their shared memory has room for the bins of these tests */
 
 static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
 					  sum = {MONOID_SUM_F64, GPUAGG_VALUE_F64},
@@ -28,7 +30,10 @@ enum RowOrder
 
 static const char *const order_names[] = {"even", "sorted", "hot", "stride", "crowd"};
 
-/* A bin whose owner is the first, by the formula of hist_exchange.cu. */
+/*
+ * Returns a bin of owner 0 by the formula of hist_exchange.cuh: the one with the number `local`
+ * among its bins.
+ */
 static int64_t
 crowd_bin(int64_t local, int64_t owners)
 {
@@ -39,6 +44,7 @@ crowd_bin(int64_t local, int64_t owners)
 	return local * owners + (owners - (local & mask)) % owners;
 }
 
+/* Returns the bin of row i of n rows. */
 static int32_t
 bin_of_row(Random &r, size_t i, size_t n, int64_t nbins, int64_t owners, RowOrder order)
 {
@@ -63,7 +69,8 @@ bin_of_row(Random &r, size_t i, size_t n, int64_t nbins, int64_t owners, RowOrde
 }
 
 /*
- * Keys start at `first`; a few are out of the range, and a filter leaves out some if it is wanted.
+ * Rows of a test.  Keys start at `first`.  A few keys are out of range, and if `filtered`, a filter
+ * excludes some rows.
  */
 struct ExchangeRows
 {
@@ -87,7 +94,7 @@ struct ExchangeRows
 			key = bin[i] + first;
 			if (r.below(1000) == 0)
 			{
-				/* below the first, which is skipped if that is 0 */
+				/* a key below the first is skipped if that is 0 */
 				bool above = r.below(2);
 
 				key = above ? first + (int32_t) nbins : first - 1;
@@ -105,7 +112,10 @@ struct ExchangeRows
 	}
 };
 
-/* Few rows twice, so that states are not new; by an exchange, if so it is to be. */
+/*
+ * Checks one histogram.  It must be made by an exchange if `taken`, and must not otherwise.  Few
+ * rows are added twice, so that the states are not always empty.
+ */
 static void
 check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowOrder order,
 			   int32_t first, GpuaggHistStrategy strategy, bool taken, uint64_t seed,
@@ -149,7 +159,10 @@ check_exchange(const std::vector<SlotCase> &slots, size_t n, int64_t nbins, RowO
 	actual.check(expected, text);
 }
 
-/* Every form that takes it, rows at the ends of tiles and rounds, bins at those of owners. */
+/*
+ * Every form of the exchange, rows at the ends of tiles and rounds, and first and last bins of
+ * owners.
+ */
 GPU_TEST(hist_exchange)
 {
 	const std::vector<SlotCase> sets[] = {{count, sum},         {sum},
@@ -175,7 +188,10 @@ GPU_TEST(hist_exchange)
 	}
 }
 
-/* Rows that are not even: hot bins keep to their blocks, and what has no room changes states. */
+/*
+ * Skewed rows: the rows of hot bins stay in their block, and rows without room in a queue are
+ * deferred.
+ */
 GPU_TEST(hist_exchange_skew)
 {
 	const size_t n = gpu_test_rows(1200011, 500001);
@@ -189,7 +205,7 @@ GPU_TEST(hist_exchange_skew)
 				check_exchange(slots, n, nbins, order, 5, GPUAGG_HIST_EXCHANGE, true, seed++);
 }
 
-/* Bins that are no column are found before, and rows out of the range counted there, once. */
+/* A filter: bins are computed before the exchange, and rows out of range are counted once. */
 GPU_TEST(hist_exchange_found_bins)
 {
 	const std::vector<SlotCase> sets[] = {{count, sum}, {sum_long}};
@@ -203,7 +219,10 @@ GPU_TEST(hist_exchange_found_bins)
 								   strategy == GPUAGG_HIST_EXCHANGE, seed++, true);
 }
 
-/* AUTO takes it from so many rows on, but partitions rows that crowd, or have values far apart. */
+/*
+ * AUTO exchanges rows from 2^23 rows on, but partitions rows that crowd in few owners or have
+ * values far apart.
+ */
 GPU_TEST(hist_exchange_auto)
 {
 	const size_t least = (size_t) 1 << 23;

@@ -1,7 +1,9 @@
 /*
  * gpu_hist_moments.cu
- *	  Deviations in as few words as there can be: carries that leave the top words for limbs in
- * device memory, and a count of rows that has no word for itself.
+ *	  Tests of deviations (form ACCUM) in the fewest words.
+ *
+ * They cover carries from the top words to the limbs in device memory, a count of rows that shares
+ * the word of the deviations, and the digits themselves.
  */
 #include <algorithm>
 
@@ -15,7 +17,7 @@ static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
 					  least = {MONOID_MIN_F64, GPUAGG_VALUE_F64},
 					  greatest = {MONOID_MAX_F64, GPUAGG_VALUE_F64};
 
-/* Rows of bins and a column that all slots read. */
+/* Rows of a test.  All slots read the column x. */
 struct MomentRows
 {
 	std::vector<int32_t> bin;
@@ -23,8 +25,8 @@ struct MomentRows
 };
 
 /*
- * Batches of the rows into states, by the strategies and by two keys; the words of a bin, if the
- * device is an H100 or one like it, or 0.
+ * Adds the rows twice to states and checks these: by AUTO, by SHARED, and by bins of two keys.  On
+ * an H100 or a similar device a bin must have `words` words, if that is not 0.
  */
 static void
 check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase> &slots, int words,
@@ -84,7 +86,7 @@ check_moments(const MomentRows &rows, int64_t nbins, const std::vector<SlotCase>
 	}
 }
 
-/* The rows of which the device takes its sample. */
+/* Returns which rows the device samples to place the window. */
 static std::vector<bool>
 sampled_rows(size_t n)
 {
@@ -101,9 +103,9 @@ sampled_rows(size_t n)
 }
 
 /*
- * All rows in a few bins, of the greatest magnitude that the window takes: three bits above the
- * sample's.  Of few rows windows are widest, so that the top word of x is full after 64 rows, of x
- * * x after 1024.
+ * Most rows are in one bin and have the greatest magnitude that the window takes: three bits above
+ * that of the sample.  Windows are widest for few rows; then the top word of x is full after 64
+ * rows, that of x * x after 1024.
  */
 GPU_TEST(hist_moments_spill)
 {
@@ -130,17 +132,18 @@ GPU_TEST(hist_moments_spill)
 	}
 }
 
-/* How the same rows come to other kernels than the fast one, and in passes. */
+/* Ways by which the same rows reach other kernels than the fast one, or several passes. */
 enum MomentWay
 {
-	MOMENTS_NULLABLE, /* the column might have NULLs: the general kernel */
+	MOMENTS_NULLABLE, /* the column may have NULLs: the general kernel */
 	MOMENTS_PASSES,   /* more bins than fit */
 	MOMENTS_NULLABLE_PASSES,
-	MOMENTS_PAIRED_PASSES, /* by two keys, of which the fast kernel makes the bins */
+	MOMENTS_PAIRED_PASSES, /* bins of two keys, which the fast kernel computes */
 	MOMENTS_TILES,
 	MOMENT_WAYS
 };
 
+/* Adds the rows to states in one way and checks these. */
 static void
 check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const char *what)
 {
@@ -188,9 +191,9 @@ check_moments_way(const MomentRows &rows, int64_t nbins, MomentWay way, const ch
 }
 
 /*
- * Row k of a part of the rows that are not in the sample: the words of some bins become full by
- * small digits, so that a lost carry is most of the sum.  In units of the window, if it has 28 bits
- * above 53 as of up to a million rows.
+ * Sets row k of a part of the rows that are not in the sample.  Small digits fill the words of some
+ * bins, so that a lost carry is most of the sum.  Values are in units of the window: it has 28 bits
+ * above 53, as for up to a million rows.
  */
 static void
 carry_row(int part, size_t k, int64_t nbins, int32_t &bin, double &v)
@@ -198,8 +201,8 @@ carry_row(int part, size_t k, int64_t nbins, int32_t &bin, double &v)
 	const double digit = 0x7ffffff;
 
 	/*
-	 * word 1 of x up to 2^31 - 1; a thousand rows later word 0 carries into it, and so it into word
-	 * 2
+	 * fills word 1 of x to 2^31 - 1; a thousand rows later word 0 carries into it, and it carries
+	 * into word 2
 	 */
 	if (k < 31 || (k >= 1100 && k < 1117))
 	{
@@ -230,8 +233,8 @@ carry_row(int part, size_t k, int64_t nbins, int32_t &bin, double &v)
 }
 
 /*
- * Sums that hover where the top words are full, in every kernel that has them, and carries out of
- * the others.
+ * Sums whose top words change between full and not full, and carries out of the other words, in
+ * every kernel of deviations.
  */
 GPU_TEST(hist_moments_ways)
 {
@@ -258,7 +261,7 @@ GPU_TEST(hist_moments_ways)
 				bool negative = signs == 1 || (signs == 2 && i % 1000 < 700) ||
 					(signs == 3 && i % 500 > 63 && i % 2);
 
-				/* neighbours out of the window, whose bins are in two passes */
+				/* neighbouring rows out of the window, whose bins are in two passes */
 				if (signs == 3 && i % 97 < 2)
 					v = ldexp((double) (i % 7 + 1), -80);
 				rows.x[i] = negative ? -v : v;
@@ -274,9 +277,7 @@ GPU_TEST(hist_moments_ways)
 		}
 }
 
-/*
- * A count whose word is that of the deviations, where some rows, or most, are outside the window.
- */
+/* A count that shares the word of the deviations, where some or most rows are out of the window. */
 GPU_TEST(hist_moments_count)
 {
 	const size_t n = gpu_test_quick() ? 12007 : 300007;
@@ -301,9 +302,7 @@ GPU_TEST(hist_moments_count)
 		}
 }
 
-/*
- * The same with slots in any order, infinities and numbers that are none, and rows without a bin.
- */
+/* The same with the slots in any order, infinities, NaN, and rows without a bin. */
 GPU_TEST(hist_moments_orders)
 {
 	const size_t n = gpu_test_quick() ? 12007 : 300007;
@@ -337,8 +336,8 @@ GPU_TEST(hist_moments_orders)
 }
 
 /*
- * Few bins, whose counts have words of their own, and windows at the least exponents, with rows
- * below them and rows out of range.
+ * Few bins, whose counts have words of their own.  Windows at the least exponents, with rows below
+ * them, and rows out of range.
  */
 GPU_TEST(hist_moments_few)
 {
@@ -360,7 +359,7 @@ GPU_TEST(hist_moments_few)
 
 					rows.bin[i] = (int32_t) r.below(nbins + nbins / 3) - (i % 50 == 0);
 					rows.x[i] = ldexp(r.uniform() - 0.25, exponent);
-					/* few bits, at and below the window's least ones */
+					/* few bits, at and below the lowest bits of the window */
 					if (low || (out && rows.bin[i] % 3 == 0))
 						rows.x[i] = ldexp((double) r.below(8) - 2,
 										  exponent - 50 - (int) r.below(low ? 20 : 60));
@@ -372,9 +371,9 @@ GPU_TEST(hist_moments_few)
 			}
 }
 
-/* ---- digits alone -------------------------------------------------------------------- */
+/* ---- digits -------------------------------------------------------------------- */
 
-/* Cuts one value at each shift. */
+/* Cuts one value in each thread. */
 template <int BITS>
 static __global__ void
 digits_kernel(const FixValue *part, int n, MomentDigits<BITS> *out)
@@ -385,7 +384,7 @@ digits_kernel(const FixValue *part, int n, MomentDigits<BITS> *out)
 		out[i].cut(part[i], 0, 1, 100);
 }
 
-/* magnitude * 2^shift, as words of two's complement */
+/* Adds magnitude * 2^shift, or its negative, to a number of eight words in two's complement. */
 static void
 add_shifted(uint32_t (&w)[8], unsigned __int128 magnitude, bool negative, int shift)
 {
@@ -403,7 +402,10 @@ add_shifted(uint32_t (&w)[8], unsigned __int128 magnitude, bool negative, int sh
 	}
 }
 
-/* Digits of which the highest has `bits` bits left. */
+/*
+ * Returns whether n digits are right for a number of `bits` bits: each is in its range, and their
+ * sum is the number.  `shift` is the shift of the number.
+ */
 template <int BITS>
 static bool
 digits_make(const uint32_t *d, int n, int bits, unsigned __int128 magnitude, bool negative,
@@ -417,7 +419,10 @@ digits_make(const uint32_t *d, int n, int bits, unsigned __int128 magnitude, boo
 	{
 		int64_t v = (int32_t) d[k], most = (int64_t) 1 << (k < top ? BITS - 1 : bits - BITS * top);
 
-		/* no word past those that hist_model_digit_words gives the window */
+		/*
+		 * a digit above the highest must be 0: the window has no word for it
+		 * (hist_model_digit_words)
+		 */
 		if (v < -most || v > most || (k > top && v != 0))
 			return false;
 		add_shifted(sum, (unsigned __int128) (v < 0 ? -v : v), v < 0, BITS * k);
@@ -425,6 +430,7 @@ digits_make(const uint32_t *d, int n, int bits, unsigned __int128 magnitude, boo
 	return memcmp(sum, expect, sizeof(sum)) == 0;
 }
 
+/* Checks the digits of values with many patterns of bits at every shift. */
 template <int BITS>
 static void
 check_digits()
@@ -486,8 +492,8 @@ check_digits()
 }
 
 /*
- * Digits of values and squares at every shift: balanced, none past the highest that the window has,
- * and worth the number.
+ * Digits of values and squares at every shift: balanced, none above the highest that the window
+ * has, and their sum is the number.
  */
 GPU_TEST(hist_moments_digits)
 {

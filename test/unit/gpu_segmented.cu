@@ -1,14 +1,14 @@
 /*
  * gpu_segmented.cu
- *	  Segmented reductions against the CPU monoids: every operator that does not
- *	  commute over many geometries; bins, ordering.
+ *	  Tests of segmented reductions, of segments from bins and of the order of rows.
  *
- * Inputs are such that each operator's result is the same in any order of
- * combination (small whole numbers in floats, signed permutation matrices), so
- * that states are compared exactly.
+ * Every operator that does not commute is compared with the CPU monoids over many geometries.  The
+ * inputs give the same result in any order of combination (small whole numbers in floats, signed
+ * permutation matrices), so states are compared exactly.
  */
 #include "gpu_segmented_test.h"
 
+/* Checks an operator over one geometry if it does not commute. */
 template <class Op>
 static void
 check_one(const char *name, const Geometry &geometry, uint64_t seed, int repeats = 1)
@@ -17,7 +17,7 @@ check_one(const char *name, const Geometry &geometry, uint64_t seed, int repeats
 		check_monoid<Op>(name, geometry, seed + Op::id, repeats);
 }
 
-/* Every operator over one geometry. */
+/* Checks every operator over one geometry. */
 static void
 check_all(const Geometry &geometry, uint64_t seed, int repeats = 1)
 {
@@ -29,7 +29,7 @@ check_all(const Geometry &geometry, uint64_t seed, int repeats = 1)
 
 /* ---- tests ------------------------------------------------------------- */
 
-/* Up to 2^19 elements, with lengths of every kind. */
+/* Up to 2^19 elements in segments of every kind. */
 GPU_TEST(segmented_small)
 {
 	Random r(1);
@@ -40,6 +40,9 @@ GPU_TEST(segmented_small)
 		check_all(random_lengths("mean", r, (int) (30000 / mean) + 2, 2 * mean, 1), mean);
 }
 
+/*
+ * The large geometries: with --quick all of them, else those that segmented_small does not cover.
+ */
 GPU_TEST(segmented_large)
 {
 	Random r(3);
@@ -49,7 +52,7 @@ GPU_TEST(segmented_large)
 			check_all(g, 300);
 }
 
-/* Lengths that differ little, from less than one a lane to more than a chunk. */
+/* Lengths that differ little: from less than one element for each lane to more than a chunk. */
 GPU_TEST(segmented_regular)
 {
 	int64_t n = (1 << 19) + 10000;
@@ -68,16 +71,15 @@ GPU_TEST(segmented_regular)
 }
 
 /*
- * Subarray sums with elements beyond the bounds of the shorter steps among
- * others: near the integers' limits without leaving them, overflow, NaN and
- * infinities.
+ * Subarray sums where some elements are beyond the bound of the shorter steps: near the limits of
+ * integers without overflow, with overflow, NaN and infinities.
  */
 GPU_TEST(segmented_subarray_limits)
 {
 	const double inf = INFINITY;
 	const double odd[] = {NAN, inf, -inf, 1e307, -1e307};
 	Random r(11);
-	const int nseg = 400, length = 30; /* most rows have a segment's end */
+	const int nseg = 400, length = 30; /* most rows of a tile contain a segment's end */
 	std::vector<int64_t> x(nseg * length);
 	std::vector<double> y(nseg * length);
 	std::vector<int64_t> offsets(nseg + 1);
@@ -127,7 +129,8 @@ GPU_TEST(segmented_subarray_limits)
 }
 
 /*
- * Subarray sums of the least and greatest integers, of which the answers are the same in any order.
+ * Subarray sums of the least and greatest integers.  Their results do not depend on the order of
+ * combination.
  */
 GPU_TEST(segmented_subarray_extremes)
 {
@@ -168,7 +171,10 @@ GPU_TEST(segmented_subarray_extremes)
 	}
 }
 
-/* Runs of `distinct` bins in n rows: where they begin, their bins, and a reduction of them. */
+/*
+ * Checks segments_from_bins for up to `distinct` bins in n sorted rows: where the segments start,
+ * their bins, and a reduction of them.
+ */
 static void
 check_bins(Random &r, int64_t n, uint64_t distinct)
 {
@@ -218,7 +224,7 @@ check_bins(Random &r, int64_t n, uint64_t distinct)
 	CHECK(d_offsets.guards_intact() && d_unique.guards_intact() && workspace.guards_intact(),
 		  "overrun");
 
-	/* and reduced: the number of rows of each bin */
+	/* a reduction of the segments gives the number of rows of each bin */
 	DeviceArray<int8_t> d_values(std::vector<int8_t>(n, 1));
 	DeviceArray<gpuagg_run> d_states(runs);
 	GpuaggSegments segments = {n, runs, d_offsets};
@@ -232,6 +238,7 @@ check_bins(Random &r, int64_t n, uint64_t distinct)
 			  "run %zu: %ld rows", s, (long) states[s].best);
 }
 
+/* Segments from bins: few and many bins in few and many rows. */
 GPU_TEST(segmented_by_bin)
 {
 	Random r(8);
@@ -241,7 +248,7 @@ GPU_TEST(segmented_by_bin)
 			check_bins(r, n, distinct);
 }
 
-/* The rows that std::stable_sort puts in order, by words of all widths. */
+/* Returns the row numbers in the order that std::stable_sort gives. */
 static std::vector<int64_t>
 sorted_rows(const std::vector<std::vector<int64_t>> &words, const std::vector<bool> &descending)
 {
@@ -260,7 +267,7 @@ sorted_rows(const std::vector<std::vector<int64_t>> &words, const std::vector<bo
 	return rows;
 }
 
-/* Shuffled rows of a non-commutative operator, put in order; some are left out. */
+/* Shuffled rows are sorted by words of several widths, gathered, and selected. */
 GPU_TEST(segmented_sort_rows)
 {
 	Random r(9);
@@ -334,7 +341,8 @@ GPU_TEST(segmented_sort_rows)
 	}
 }
 
-GPU_TEST(segmented_refusals)
+/* Unsupported operators, and arguments that are not valid. */
+GPU_TEST(segmented_errors)
 {
 	GpuaggSegments segments = {10, 1, (const int64_t *) 256};
 	size_t bytes = 0;

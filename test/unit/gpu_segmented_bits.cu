@@ -1,16 +1,16 @@
 /*
  * gpu_segmented_bits.cu
- *	  Segmented reductions where the order of combination shows in the last bits:
- *	  ten times the same input gives ten times the same bits, in every form, and
- *	  they are near those of a fold on the CPU.
+ *	  Tests of segmented reductions whose last bits depend on the order of combination.
  *
- * The values keep their place in memory over the runs: nothing is promised of
- * the bits of another alignment.
+ * Ten runs over the same input must give the same bits, and results must be near those of a fold on
+ * the CPU.  The values keep their address over the runs, because another alignment may give other
+ * bits.
  */
 #include "gpu_segmented_test.h"
 
 /* ---- inputs whose combination rounds ------------------------------------- */
 
+/* Random inputs: magnitudes that differ much, so that sums round. */
 static double
 rough_double(Random &r)
 {
@@ -23,7 +23,7 @@ rough(Random &r, double *x)
 	*x = rough_double(r);
 }
 
-/* Factors near 1. */
+/* The factors are near 1 or -1. */
 static void
 rough(Random &r, gpuagg_f64x2 *x)
 {
@@ -31,7 +31,7 @@ rough(Random &r, gpuagg_f64x2 *x)
 	x->y = r.uniform() - 0.5;
 }
 
-/* Entries scaled so that long products neither vanish nor overflow. */
+/* The entries are scaled so that long products neither vanish nor overflow. */
 static void
 rough_matrix(Random &r, double *m, int k, double scale)
 {
@@ -62,8 +62,7 @@ rough(Random &r, gpuagg_mat5 *x)
 /* ---- comparison with the fold -------------------------------------------- */
 
 /*
- * What errors are in proportion to: the number of values, and of doubles the sum of their
- * magnitudes.
+ * Errors are in proportion to the number of values, and for doubles to the sum of their magnitudes.
  */
 struct Magnitude
 {
@@ -83,13 +82,14 @@ struct Magnitude
 	}
 };
 
-/* False for NaN. */
+/* Returns whether two numbers differ by at most the tolerance; false for NaN. */
 static bool
 within(double a, double b, double tolerance)
 {
 	return fabs(a - b) <= tolerance;
 }
 
+/* Returns whether a result is near the fold on the CPU. */
 static bool
 near(const gpuagg_maxsub_f64 &a, const gpuagg_maxsub_f64 &b, const Magnitude &m)
 {
@@ -100,9 +100,7 @@ near(const gpuagg_maxsub_f64 &a, const gpuagg_maxsub_f64 &b, const Magnitude &m)
 		within(a.best, b.best, tolerance);
 }
 
-/*
- * Linear compositions: the factors are near 1, so an error of one step stays one of about its size.
- */
+/* The factors are near 1, so the error of a step keeps about its size. */
 static bool
 near(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b, const Magnitude &m)
 {
@@ -111,8 +109,8 @@ near(const gpuagg_f64x2 &a, const gpuagg_f64x2 &b, const Magnitude &m)
 }
 
 /*
- * Matrices: in proportion to the largest entry; a product may be much smaller
- * than its factors' norms, hence the wide margin.
+ * The tolerance for matrices is in proportion to the largest entry.  It is wide because a product
+ * may be much smaller than the norms of its factors.
  */
 static bool
 near_matrix(const double *a, const double *b, int n)
@@ -149,7 +147,7 @@ near(const gpuagg_mat5 &a, const gpuagg_mat5 &b, const Magnitude &)
 
 /* ---- runs ---------------------------------------------------------------- */
 
-/* The first segment whose states differ, or -1. */
+/* Returns the first segment whose states differ, or -1. */
 template <class State>
 static int64_t
 first_difference(const std::vector<State> &a, const std::vector<State> &b)
@@ -160,7 +158,7 @@ first_difference(const std::vector<State> &a, const std::vector<State> &b)
 	return -1;
 }
 
-/* Ten runs over one geometry, each in a workspace of its own. */
+/* Runs one operator ten times over one geometry, each time with another workspace. */
 template <class Op>
 static void
 check_bits(const char *name, const Geometry &g, uint64_t seed)
@@ -216,6 +214,7 @@ check_bits(const char *name, const Geometry &g, uint64_t seed)
 	}
 }
 
+/* Checks the operators of doubles over one geometry. */
 static void
 check_bits_all(const Geometry &g, uint64_t seed)
 {
@@ -229,6 +228,7 @@ check_bits_all(const Geometry &g, uint64_t seed)
 
 /* ---- tests --------------------------------------------------------------- */
 
+/* Few elements, in short and in longer segments. */
 GPU_TEST(segmented_bits_small)
 {
 	Random r(21);
@@ -240,8 +240,8 @@ GPU_TEST(segmented_bits_small)
 }
 
 /*
- * Lengths that differ much, below and beyond a chunk's own; longer ones for what cannot leave its
- * range.
+ * Lengths that differ much, shorter and longer than a chunk.  Very long segments are for subarray
+ * sums only: the other operators may leave the range of doubles there.
  */
 GPU_TEST(segmented_bits_large)
 {

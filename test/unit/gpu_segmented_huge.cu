@@ -1,6 +1,6 @@
 /*
  * gpu_segmented_huge.cu
- *	  Segmented reductions of more than 2^31 elements.
+ *	  Tests of segmented reductions of more than 2^31 elements.
  */
 #include "gpu_segmented_test.h"
 
@@ -8,6 +8,7 @@
 
 static const int64_t huge_count = ((int64_t) 1 << 31) + 12345;
 
+/* Sets all elements to 1, but to 0 at `hole`. */
 static __global__ void
 fill_runs(int8_t *values, int64_t n, int64_t hole)
 {
@@ -16,7 +17,7 @@ fill_runs(int8_t *values, int64_t n, int64_t hole)
 		values[i] = i != hole;
 }
 
-/* Whether a test of so many bytes can run. */
+/* Returns whether a test that needs `bytes` of device memory can run. */
 static bool
 huge_can_run(size_t bytes)
 {
@@ -25,6 +26,7 @@ huge_can_run(size_t bytes)
 	return !gpu_test_quick() && gpu_test_has_memory(bytes);
 }
 
+/* A segment of nearly all elements, with a hole near its end, among short ones. */
 GPU_TEST(segmented_huge)
 {
 	const int64_t n = huge_count;
@@ -55,10 +57,12 @@ GPU_TEST(segmented_huge)
 }
 
 /*
- * A hole is at each multiple of a prime, so that places which differ by a power of two are others.
+ * A hole is at each multiple of a prime: positions that differ by a power of two are not both
+ * holes.
  */
 #define HUGE_PERIOD 61
 
+/* Sets the elements to 0 at holes, and to 1 elsewhere. */
 static __global__ void
 fill_huge(int8_t *values, int64_t n)
 {
@@ -67,7 +71,7 @@ fill_huge(int8_t *values, int64_t n)
 		values[i] = i % HUGE_PERIOD != 0;
 }
 
-/* Elements begin to end, without going through them. */
+/* Returns the expected state of the elements [begin, end), computed without a loop over them. */
 static gpuagg_run
 huge_run(int64_t begin, int64_t end)
 {
@@ -86,6 +90,7 @@ huge_run(int64_t begin, int64_t end)
 			first < last ? std::max(best, (int64_t) HUGE_PERIOD - 1) : best};
 }
 
+/* Checks the longest runs of the segments of one geometry. */
 static void
 check_huge_runs(const int8_t *values, const Geometry &g)
 {
@@ -110,7 +115,8 @@ check_huge_runs(const int8_t *values, const Geometry &g)
 }
 
 /*
- * Runs over more than 2^31 elements: in regular segments, and in irregular ones, one of them long.
+ * Longest runs in more than 2^31 elements: in regular segments, and in irregular ones with a long
+ * one among them.
  */
 GPU_TEST(segmented_huge_runs)
 {

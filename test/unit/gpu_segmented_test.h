@@ -1,7 +1,9 @@
 /*
  * gpu_segmented_test.h
- *	  For the tests of segmented reductions: random inputs, comparison of states,
- *	  geometries, and the check of one operator over one geometry.
+ *	  Shared by the tests of segmented reductions.
+ *
+ * It has random inputs and the comparison of states for each type, geometries (lists of segments),
+ * and check_monoid, which checks one operator over one geometry.
  */
 #ifndef GPUAGG_GPU_SEGMENTED_TEST_H
 #define GPUAGG_GPU_SEGMENTED_TEST_H
@@ -15,6 +17,7 @@
 
 /* ---- inputs and comparison by type -------------------------------------- */
 
+/* Random inputs whose combination is exact in any order. */
 static inline void
 make(Random &r, int8_t *x)
 {
@@ -43,7 +46,7 @@ make(Random &r, gpuagg_f64x2 *x)
 	x->y = (double) ((int) r.below(2001) - 1000);
 }
 
-/* A signed permutation matrix: products are exact. */
+/* Makes a signed permutation matrix.  Products of such matrices are exact. */
 static inline void
 make_matrix(Random &r, double *m, int k)
 {
@@ -77,7 +80,10 @@ make(Random &r, gpuagg_mat5 *x)
 	make_matrix(r, x->m, 5);
 }
 
-/* Equal up to rounding in proportion to the largest, if all that is expected is finite. */
+/*
+ * Returns whether the doubles are equal up to rounding.  The tolerance is in proportion to the
+ * largest expected value (a), and only if all expected values are finite.
+ */
 static inline bool
 close_doubles(const double *a, const double *b, int n)
 {
@@ -92,7 +98,10 @@ close_doubles(const double *a, const double *b, int n)
 	return true;
 }
 
-/* Bytes, unless the type says otherwise: NaN equals NaN, 0 equals -0. */
+/*
+ * Returns whether states are equal.  Types without doubles compare bytes; for doubles NaN equals
+ * NaN, and 0 equals -0.
+ */
 template <class T>
 static inline bool
 same(const T &a, const T &b)
@@ -137,10 +146,11 @@ same(const gpuagg_mat5 &a, const gpuagg_mat5 &b)
 
 /* ---- geometries -------------------------------------------------------- */
 
+/* A list of segments. */
 struct Geometry
 {
 	const char *name;
-	std::vector<int64_t> offsets; /* from 0 */
+	std::vector<int64_t> offsets; /* start of each segment, and the end; the first is 0 */
 };
 
 static inline Geometry
@@ -153,6 +163,7 @@ from_lengths(const char *name, const std::vector<int64_t> &lengths)
 	return g;
 }
 
+/* Returns segments of random lengths up to `limit`.  empty_in_8 of 8 segments are empty. */
 static inline Geometry
 random_lengths(const char *name, Random &r, int segments, int64_t limit, int empty_in_8)
 {
@@ -163,7 +174,7 @@ random_lengths(const char *name, Random &r, int segments, int64_t limit, int emp
 	return from_lengths(name, lengths);
 }
 
-/* Lengths 2^u: few long, many short. */
+/* Returns many short and few long segments.  Lengths are below 2^bits. */
 static inline Geometry
 power_law(Random &r, int segments, int bits)
 {
@@ -174,7 +185,7 @@ power_law(Random &r, int segments, int bits)
 	return from_lengths("power law", lengths);
 }
 
-/* `large`: more elements. */
+/* Returns segments of every kind.  `large`: with more elements. */
 static inline std::vector<Geometry>
 geometries(Random &r, bool large)
 {
@@ -204,6 +215,7 @@ geometries(Random &r, bool large)
 
 /* ---- one operator ------------------------------------------------------ */
 
+/* Reduces segments on the device, with a workspace of its own. */
 static inline void
 reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *states)
 {
@@ -219,6 +231,11 @@ reduce(const GpuaggSegments *segments, MonoidId op, const void *values, void *st
 	CHECK(workspace.guards_intact(), "workspace overrun");
 }
 
+/*
+ * Reduces random values by one operator, `repeats` times, and compares the states with a fold on
+ * the CPU.  Each repetition must give the same bits.  The values and the states start at random
+ * alignments.
+ */
 template <class Op>
 static inline void
 check_monoid(const char *name, const Geometry &g, uint64_t seed, int repeats)
@@ -229,7 +246,7 @@ check_monoid(const char *name, const Geometry &g, uint64_t seed, int repeats)
 	Random r(seed);
 	int64_t nseg = (int64_t) g.offsets.size() - 1;
 	int64_t n = g.offsets.back();
-	int64_t lead = (int64_t) r.below(5); /* offsets[0] */
+	int64_t lead = (int64_t) r.below(5); /* number of unused elements before the first segment */
 	std::vector<Input> values(n + lead);
 	std::vector<int64_t> offsets(g.offsets);
 	std::vector<State> first;
@@ -268,7 +285,10 @@ check_monoid(const char *name, const Geometry &g, uint64_t seed, int repeats)
 	}
 }
 
-/* Lengths from `least` on, `spread` of them, with one that is longer. */
+/*
+ * Returns segments of `least` to `least` + `spread` - 1 elements, with one of `longest` near the
+ * end.
+ */
 static inline Geometry
 even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64_t spread,
 			 int64_t longest)
@@ -282,7 +302,7 @@ even_lengths(const char *name, Random &r, int64_t elements, int64_t least, int64
 	return g;
 }
 
-/* The start of a state, for messages. */
+/* Returns the first bytes of a state, for messages. */
 template <class State>
 static unsigned long
 seg_first_word(const State &state)
