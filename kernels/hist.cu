@@ -1,6 +1,7 @@
 /*
  * hist.cu
- *	  Generalized histograms, host side: plans a call of gpuagg_hist_update and launches its kernels.
+ *	  Generalized histograms, host side: plans a call of gpuagg_hist_update and launches its
+ *	  kernels.
  *
  * Each call is planned from its arguments and the properties of the device alone:
  *
@@ -303,8 +304,10 @@ plan_partition(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 	part.parts = (u32) plan.model.partitions;
 	part.part_bins = (u32) plan.model.pass_bins;
 	part.shift = hist_log2_ceil(part.part_bins);
-	part.split_item_rows = (u32) (hist->nrows / facts.sms / 8 + 4096);
-	part.max_item_rows = max(4 * part.split_item_rows, (u32) (hist->nrows / part.parts / 4 * 5));
+	part.split_item_rows = (u32) (hist->nrows / facts.sms / PARTITION_SPLIT_ITEMS_PER_SM +
+								  PARTITION_MIN_SPLIT_ITEM_ROWS);
+	part.max_item_rows = max(PARTITION_MAX_ITEM_SPLITS * part.split_item_rows,
+							 (u32) (hist->nrows / part.parts / 4 * 5));
 	part.max_splits = (u32) (hist->nrows / part.max_item_rows + 1);
 	part.max_items = part.parts + part.max_splits + (u32) (hist->nrows / part.split_item_rows) + 1;
 	exchange_zeros = plan.exchange.owners ? hist_exchange_zeroed_words(args) : 0;

@@ -8,31 +8,31 @@
  *
  *	slot	one operator of the call with its input columns and its state array
  *	bin		index of a state; each group of rows has one
- *	word	32 bits in shared memory. A bin has a few words per slot. Words are stored as planes: one
- *			plane holds the same word of all bins.
- *	copies	a block may hold M copies of its bins (sub-histograms), so that lanes with equal bins add
- *			to different words. The copies of a bin are adjacent in a plane.
+ *	word	32 bits in shared memory. A bin has a few words per slot. Words are stored as planes:
+ *			one plane holds the same word of all bins.
+ *	copies	a block may hold M copies of its bins (sub-histograms), so that lanes with equal bins
+ *			add to different words. The copies of a bin are adjacent in a plane.
  *	limb	64 bits in device memory. Blocks flush their words to limbs, which are planes, too.
  *	state	the operator's state in the caller's array in device memory
  *	pass	one pass over the rows. It covers pass_bins bins, as many as shared memory holds.
  *	partition	the rows of a range of pass_bins bins, moved together by hist_partition.cu
  *	window	the range of exponents that a fixed-point sum covers. Its lowest bit is 2^e0.
- *	out-of-window row	a row whose float has no exact place in the window: an infinity, NaN, a value
- *			that is too large, or one with bits below 2^e0
+ *	out-of-window row	a row whose float has no exact place in the window: an infinity, NaN, a
+ *			value that is too large, or one with bits below 2^e0
  *
  * The form of a slot says what its words hold. Every form is zero for an empty bin. Forms are
  * changed by native 32-bit atomics only, except for 64-bit maxima and CAS.
  *
  *	COUNT	one word
- *	INT		two's complement sum. A word carries into the next one. The carry out of the last word is
- *			dropped, or, with `spill` (also used by FIX), added to a limb in device memory.
+ *	INT		two's complement sum. A word carries into the next one. The carry out of the last word
+ *			is dropped, or, with `spill` (also used by FIX), added to a limb in device memory.
  *	INTSQ	two's complement sum of squares of integers
  *	FIX		sum of doubles as a multiple of 2^e0, in signed digits of 24 or 27 bits (see below)
  *	ACCUM	COUNT, then the sums of x and of x * x in fixed point, in signed digits of 24 or 28 bits
- *			(hist_moments.cuh). The sums are exact, so nothing cancels. Carries out of the top word of
- *			either sum go to the limb of that word.
- *	REGR	COUNT, then wide sums of x, y, x * x, y * y and x * y. A wide sum is a two's complement sum
- *			in fixed point; a value spans three words.
+ *			(hist_moments.cuh). The sums are exact, so nothing cancels. Carries out of the top word
+ *			of either sum go to the limb of that word.
+ *	REGR	COUNT, then wide sums of x, y, x * x, y * y and x * y. A wide sum is a two's complement
+ *			sum in fixed point; a value spans three words.
  *	MAX32, MAX64	codes that compare in the operator's order, complemented for minima
  *	OR64, XOR64	two words. AND is an OR of complements.
  *	CAS		the state itself, XORed with the bits of the identity. It is changed by a 64-bit

@@ -1,7 +1,7 @@
 /*
  * hist_fast.cu
- *	  Kernels in shared memory for common shapes of calls (hist_fast.cuh): simple or paired bins, and
- *	  one operator over a column without NULLs or filter, with or without a COUNT and extremes.
+ *	  Kernels in shared memory for common shapes of calls (hist_fast.cuh): simple or paired bins,
+ *	  and one operator over a column without NULLs or filter, with or without a COUNT and extremes.
  *
  * hist_kernels.cu has the kernels for all other calls. Words in shared memory and limbs are the
  * same in both. Here the inner loop has nothing left to decide, so that it runs at memory

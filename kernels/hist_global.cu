@@ -1,7 +1,8 @@
 /*
  * hist_global.cu
- *	  Histograms whose rows change the states in device memory directly, through the L2 cache: operators
- *	  without a form in shared memory, and more bins than partitions support. Also gpuagg_hist_init.
+ *	  Histograms whose rows change the states in device memory directly, through the L2 cache:
+ *	  operators without a form in shared memory, and more bins than partitions support. Also
+ *	  gpuagg_hist_init.
  *
  * Where the workspace has room, states have M copies. The caller's states are the first copy. The
  * others are initialized before rows are added, and merged into the states at the end. A block

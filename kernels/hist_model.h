@@ -6,12 +6,12 @@
  * Histograms for GPU" (SC20): as many sub-histograms (M) as pay for themselves, and as few passes
  * (S) as the bins fit into. It differs from the paper in these points, which measurements led to:
  *
- *	- Operators with a form are reduced to native 32-bit atomics in shared memory, or equal bins of a
- *	  warp are combined first. So M only has to spread these atomics over the banks.
+ *	- Operators with a form are reduced to native 32-bit atomics in shared memory, or equal bins of
+ *	  a warp are combined first. So M only has to spread these atomics over the banks.
  *	- The cost of clearing and flushing M copies is weighed against the rows of a block.
- *	- Where S passes would read the input more often than a partition moves it, rows are partitioned by
- *	  bin range once, or exchanged where hist_exchange.cu supports the call. Before that, a single
- *	  COUNT is kept in bytes.
+ *	- Where S passes would read the input more often than a partition moves it, rows are partitioned
+ *	  by bin range once, or exchanged where hist_exchange.cu supports the call. Before that, a
+ *	  single COUNT is kept in bytes.
  *	- Operators without a form have copies of their states in the L2 cache.
  *
  * The race factor is sampled on the device, so that the host does not wait for it. This model only
@@ -48,7 +48,7 @@ typedef struct HistModel
 {
 	HistForm form;
 	int log2_copies;     /* M = 1 << log2_copies if all bins are in use */
-	int log2_max_copies; /* the same if few bins are in use: the most copies that there is room for */
+	int log2_max_copies; /* the same if few bins are in use: the most that there is room for */
 	int passes;          /* S */
 	int64_t pass_bins;   /* bins of a pass or a partition */
 	int64_t partitions;
@@ -177,9 +177,10 @@ hist_model(const HistDevice *dev, int64_t nbins, int bin_words, int64_t nrows, H
 			hist_model_partition(dev, nbins, bin_words, &m);
 		return m;
 	}
-	/* as many copies as fit, while their words are fewer than an eighth of the block's rows */
+	/* as many copies as fit, while their words are few for the block's rows */
 	while (m.log2_max_copies < HIST_MAX_LOG2_COPIES && even << (m.log2_max_copies + 1) <= fit &&
-		   (nbins * bin_words) << (m.log2_max_copies + 1) <= block_rows / 8 + 4096)
+		   (nbins * bin_words) << (m.log2_max_copies + 1) <=
+			   block_rows / HIST_ROWS_PER_COPIED_WORD + HIST_MIN_COPIED_WORDS)
 		m.log2_max_copies++;
 	m.log2_copies = hist_model_copies(nbins, HIST_SPREAD_BINS, m.log2_max_copies);
 	return m;
@@ -197,8 +198,9 @@ hist_model_global(const HistDevice *dev, int64_t nbins, int bin_bytes, int64_t n
 	HistModel m = {HIST_FORM_GLOBAL, 0, 0, 1, nbins, 1};
 
 	while (!reads && m.log2_max_copies < HIST_MAX_LOG2_GLOBAL &&
-		   nbins << (m.log2_max_copies + 1) <= dev->l2_bytes / 4 / bin_bytes &&
-		   nbins << (m.log2_max_copies + 1) <= nrows / 8)
+		   nbins << (m.log2_max_copies + 1) <=
+			   dev->l2_bytes / HIST_L2_BYTES_PER_GLOBAL_BYTE / bin_bytes &&
+		   nbins << (m.log2_max_copies + 1) <= nrows / HIST_ROWS_PER_GLOBAL_STATE)
 		m.log2_max_copies++;
 	m.log2_copies = hist_model_copies(nbins, hist_model_spread(dev), m.log2_max_copies);
 	return m;

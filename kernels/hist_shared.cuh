@@ -1,7 +1,7 @@
 /*
  * hist_shared.cuh
- *	  Device functions that the kernels in shared memory have in common: inputs of a slot, addition of
- *	  a row to words, and the flush of words to limbs and states.
+ *	  Device functions that the kernels in shared memory have in common: inputs of a slot, addition
+ *	  of a row to words, and the flush of words to limbs and states.
  *
  * `p` points to the words of a slot's first plane, or, in functions that add one row, to the row's
  * place in it; `plane` is the number of words in a plane. A bin's copies are at bin << lc, where lc

@@ -34,8 +34,17 @@
 #define HIST_MAX_LOG2_COPIES 5
 /* Copies are made until a block has this many bins; above, equal bins in a warp are rare. */
 #define HIST_SPREAD_BINS 4096
+/*
+ * Least rows of a block for each word of its copies, which have to be cleared and flushed; and
+ * words of copies that need no rows.
+ */
+#define HIST_ROWS_PER_COPIED_WORD 8
+#define HIST_MIN_COPIED_WORDS 4096
 /* log2 of the most copies of the states in the L2 cache. */
 #define HIST_MAX_LOG2_GLOBAL 10
+/* Least rows for each copied state, and least bytes of the L2 cache for each of its bytes. */
+#define HIST_ROWS_PER_GLOBAL_STATE 8
+#define HIST_L2_BYTES_PER_GLOBAL_BYTE 4
 /* Threads in flight for each copy of a state in the L2 cache. */
 #define HIST_THREADS_PER_GLOBAL_STATE 32
 /* Rows inside the window that take as long as one change of a state under a lock. */
@@ -127,6 +136,14 @@ static constexpr int PARTITION_ROWS_PER_THREAD = 16;
 static constexpr int PARTITION_COUNT_BLOCKS_PER_SM = 2;
 /* More partitions take two steps, the first to groups of partitions. */
 static constexpr int PARTITION_MAX_IN_ONE_STEP = 512;
+/*
+ * A large partition is split into items, which blocks take.  All rows would be about this many
+ * items for each multiprocessor; an item has at least this many rows; and a partition of up to this
+ * many items is not split.
+ */
+static constexpr int PARTITION_SPLIT_ITEMS_PER_SM = 8;
+static constexpr int PARTITION_MIN_SPLIT_ITEM_ROWS = 4096;
+static constexpr int PARTITION_MAX_ITEM_SPLITS = 4;
 
 /* Rows exchanged between multiprocessors (hist_exchange*.cu). */
 
