@@ -348,7 +348,7 @@ set_model_args(const HistModel &m, HistArgs &args)
 
 /* Chooses the copies of states that are changed in the L2 cache. */
 static void
-choose_global(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+choose_global_copies(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistDevice dev = hist_device(facts, plan.global);
 	int bytes = 0;
@@ -368,7 +368,7 @@ choose_global(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 
 /* Chooses between pairs in shared memory and states in the L2 cache. */
 static void
-choose_argmax(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
+choose_argmax_form(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
 	HistDevice dev = hist_device(facts, plan.argmax);
 
@@ -409,7 +409,7 @@ tile_kind(const HistSlot &slot)
 }
 
 static bool
-same_column(const GpuaggColumn &a, const GpuaggColumn &b)
+is_same_column(const GpuaggColumn &a, const GpuaggColumn &b)
 {
 	return a.values == b.values && a.validity == b.validity && a.type == b.type &&
 		a.computed == b.computed && a.operand == b.operand;
@@ -423,7 +423,7 @@ order_slots_by_column(HistArgs &args)
 	{
 		int like = s;
 
-		while (like > 0 && !same_column(args.slot[like - 1].x, args.slot[s].x))
+		while (like > 0 && !is_same_column(args.slot[like - 1].x, args.slot[s].x))
 			like--;
 		for (int i = s; like > 0 && i > like; i--)
 		{
@@ -434,7 +434,7 @@ order_slots_by_column(HistArgs &args)
 		}
 	}
 	for (int s = 1; s < args.nslots; s++)
-		args.slot[s].repeats_x = same_column(args.slot[s - 1].x, args.slot[s].x);
+		args.slot[s].repeats_x = is_same_column(args.slot[s - 1].x, args.slot[s].x);
 }
 
 /* Returns whether the program of a call in tiles computes a key. */
@@ -574,9 +574,9 @@ plan_call(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 	args.pass_bins += args.pass_bins & 1;
 	args.spread = HIST_SPREAD_BINS;
 	if (plan.global.nslots > 0)
-		choose_global(hist, facts, plan);
+		choose_global_copies(hist, facts, plan);
 	if (plan.argmax.nslots > 0)
-		choose_argmax(hist, facts, plan);
+		choose_argmax_form(hist, facts, plan);
 	/* only the first kernel that finds bins counts rows out of range */
 	plan.global.report = plan.args.nslots == 0;
 	plan.argmax.report = plan.args.nslots == 0 && plan.global.nslots == 0;

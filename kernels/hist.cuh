@@ -274,7 +274,7 @@ hist_type_bytes(GpuaggValueType type)
 }
 
 static __device__ __forceinline__ bool
-bit_set(const uint8_t *bits, u32 row)
+is_bit_set(const uint8_t *bits, u32 row)
 {
 	return (bits[row >> 3] >> (row & 7)) & 1;
 }
@@ -389,7 +389,7 @@ find_bins(const GpuaggBins &b, const u32 (&row)[ITEMS], u32 ok, int32_t (&bin)[I
 
 				if (!(ok >> j & 1))
 					continue;
-				if (col.validity && !bit_set(col.validity, row[j]))
+				if (col.validity && !is_bit_set(col.validity, row[j]))
 				{
 					if (!b.null_bin[c])
 						ok &= ~(1u << j);

@@ -544,8 +544,8 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 }
 
 static cudaError_t
-launch_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
-			cudaStream_t stream)
+launch_fast_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
+				 cudaStream_t stream)
 {
 	switch (kind)
 	{
@@ -585,6 +585,6 @@ hist_launch_fast(const HistArgs &args, const DeviceFacts &facts, cudaStream_t st
 	*taken = fast_match_shape(args, fast, kind);
 	if (!*taken)
 		return GPUAGG_CUDA_OK;
-	CUDA_TRY(launch_kind(kind, args, fast, facts, stream));
+	CUDA_TRY(launch_fast_kind(kind, args, fast, facts, stream));
 	return GPUAGG_CUDA_OK;
 }

@@ -6,8 +6,9 @@
  *
  * Where the workspace has room, states have M copies. The caller's states are the first copy. The
  * others are initialized before rows are added, and merged into the states at the end. A block
- * changes the copy of its number. How many copies are used is sampled (sample_race): the fewer bins
- * are in use, the more copies. Slots in shared memory have such copies for out-of-window rows.
+ * changes the copy of its number. How many copies are used is sampled (sample_distinct_bins): the
+ * fewer bins are in use, the more copies. Slots in shared memory have such copies for out-of-window
+ * rows.
  */
 #include "hist_kernels.cuh"
 #include "hist_shared.cuh"
@@ -118,7 +119,7 @@ merge_copies_kernel(typename Op::State *states, const typename Op::State *copies
 
 /* Returns the blocks of a launch that needs this many threads. */
 static int
-blocks_for(int64_t threads)
+blocks_for_threads(int64_t threads)
 {
 	int64_t blocks = threads / GLOBAL_THREADS_PER_BLOCK + 1;
 
@@ -176,7 +177,7 @@ launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const Devic
 static int
 blocks_for_copies(const HistArgs &args, int log2, const DeviceFacts &facts)
 {
-	return min(blocks_for(args.bins.nbins << log2), GLOBAL_BLOCKS_PER_SM * facts.sms);
+	return min(blocks_for_threads(args.bins.nbins << log2), GLOBAL_BLOCKS_PER_SM * facts.sms);
 }
 
 GpuaggCudaStatus
@@ -228,5 +229,6 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 	if (op < 0 || op >= MONOID_COUNT_OF_IDS || nbins < 0)
 		return GPUAGG_CUDA_INVALID;
 	STATUS_TRY(gpuagg_device_facts(&facts));
-	return launch_init_states(op, states, nbins, nullptr, blocks_for(nbins), *facts, stream);
+	return launch_init_states(op, states, nbins, nullptr, blocks_for_threads(nbins), *facts,
+							  stream);
 }

@@ -31,7 +31,7 @@
  * few bins. The whole block of HIST_PREPARE_WARPS warps must call it.
  */
 static __device__ int64_t
-sample_race(const HistArgs &args)
+sample_distinct_bins(const HistArgs &args)
 {
 	__shared__ u32 total, equal;
 	u32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, lines = (args.nrows + 31) / 32,
@@ -111,7 +111,7 @@ sample_values(const GpuaggColumn &c, const u32 (&row)[SAMPLE_ITEMS], u32 ok, u64
 	if (c.validity)
 #pragma unroll
 		for (int j = 0; j < SAMPLE_ITEMS; j++)
-			if ((ok >> j & 1) && !bit_set(c.validity, row[j]))
+			if ((ok >> j & 1) && !is_bit_set(c.validity, row[j]))
 				ok &= ~(1u << j);
 	load_items<SAMPLE_ITEMS>(c, row, ok, v, unused);
 }
@@ -202,7 +202,7 @@ prepare_float_slot(const HistArgs &args, int s)
 		return;
 	}
 
-	int64_t distinct = sample_race(args);
+	int64_t distinct = sample_distinct_bins(args);
 
 	if (threadIdx.x == 0)
 		*extra.log2 = hist_model_out_of_window(
@@ -232,7 +232,7 @@ __launch_bounds__(HIST_PREPARE_WARPS * 32)
 		args.zero[i] = 0;
 	if (args.copies && blockIdx.x == gridDim.x - 1)
 	{
-		int64_t distinct = sample_race(args);
+		int64_t distinct = sample_distinct_bins(args);
 
 		if (threadIdx.x == 0)
 			*args.copies = hist_model_copies(distinct, args.spread, args.log2_max_copies);
@@ -596,7 +596,7 @@ __launch_bounds__(HIST_RANGE_THREADS_PER_BLOCK)
 	{
 		int64_t v;
 
-		if (column.validity && !bit_set(column.validity, (u32) r))
+		if (column.validity && !is_bit_set(column.validity, (u32) r))
 			continue;
 		v = load_integer(column.values, column.type, r);
 		lo = v < lo ? v : lo;

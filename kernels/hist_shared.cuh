@@ -32,7 +32,7 @@ filter_slot_rows(const HistSlot &slot, const u32 (&row)[ITEMS], u32 ok)
 		if (bits[k])
 #pragma unroll
 			for (int j = 0; j < ITEMS; j++)
-				if ((ok >> j & 1) && !bit_set(bits[k], row[j]))
+				if ((ok >> j & 1) && !is_bit_set(bits[k], row[j]))
 					ok &= ~(1u << j);
 	return ok;
 }
