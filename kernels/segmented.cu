@@ -6,7 +6,7 @@
  * and queues the kernels (segmented.cuh) on the caller's stream.  Nothing is allocated, and nothing
  * synchronizes.
  */
-#include "segmented_pieces.cuh"
+#include "segmented_args.h"
 
 extern const SegmentedPart segmented_part0, segmented_part1, segmented_part2, segmented_part3,
 	segmented_part4, segmented_part5;

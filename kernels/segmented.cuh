@@ -40,7 +40,7 @@
 
 #include <limits.h>
 
-#include "segmented_pieces.cuh"
+#include "segmented_warp.cuh"
 
 /* ---- a warp's walk along its chunk -------------------------------------- */
 

@@ -1,5 +1,5 @@
 /*
- * segmented_pieces.cuh
+ * segmented_warp.cuh
  *	  Building blocks of the segmented reduction's chunk kernel (segmented.cuh).
  *
  *	SegShape		sizes of tiles, rows and buffers for an operator
@@ -12,8 +12,8 @@
  * All functions run on the device.  Functions named seg_warp_* and the search need all 32 lanes
  * of the warp.
  */
-#ifndef GPUAGG_SEGMENTED_PIECES_CUH
-#define GPUAGG_SEGMENTED_PIECES_CUH
+#ifndef GPUAGG_SEGMENTED_WARP_CUH
+#define GPUAGG_SEGMENTED_WARP_CUH
 
 #include "common.cuh"
 #include "segmented_args.h"
@@ -389,4 +389,4 @@ seg_cut_chunk(const SegmentedArgs &a, int weight, int chunk, int64_t *cut)
 	seg_search(a, weight, total, diagonal, cut);
 }
 
-#endif /* GPUAGG_SEGMENTED_PIECES_CUH */
+#endif /* GPUAGG_SEGMENTED_WARP_CUH */
