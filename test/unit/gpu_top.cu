@@ -134,7 +134,7 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 	{
 		const char *key = host_key(&host, g, nullptr);
 
-		if (key && limit_has(&on_host.plan, &search, g, key))
+		if (key && limit_contains(&on_host.plan, &search, g, key))
 			right.push_back((int32_t) g);
 	}
 	STATUS_MUST(device_top_groups(&top, n, nullptr, nullptr, nullptr, nullptr, &bytes, nullptr));
