@@ -1,12 +1,12 @@
 /*
  * resident_groups.c
- *	  The groups of a question, by what the model has.
+ *	  The expected groups of a query, computed from the model row by row.
  */
 #include "operators/vector_run.h"
 #include "resident_test.h"
 
 void
-groups_no_pairs(Group *g)
+groups_clear_pairs(Group *g)
 {
 	g->best = argmax_identity();
 	g->most = max_i64_identity();
@@ -34,13 +34,16 @@ groups_compare(const void *a, const void *b)
 		((const Group *) a)->sum > ((const Group *) b)->sum;
 }
 
-/* One group for each key, in no order.  To sort rows takes longer. */
+/*
+ * Combines the groups of each key with a hash table, in no order. This is faster than sorting all
+ * rows.
+ */
 static int
-gather(Group *groups, int n)
+combine_unsorted(Group *groups, int n)
 {
 	uint64_t size = 16;
 	int made = 0;
-	int *places; /* of keys: the number of their group, from 1 on */
+	int *places; /* hash table: number of a key's group + 1 */
 
 	while (size < 2 * (uint64_t) n)
 		size *= 2;
@@ -74,7 +77,7 @@ groups_combine(Group *groups, int n, bool distinct)
 	int64_t last = 0;
 
 	if (!distinct)
-		n = gather(groups, n);
+		n = combine_unsorted(groups, n);
 	qsort(groups, n, sizeof(*groups), groups_compare);
 	for (int i = 0; i < n; last = groups[i++].sum)
 		if (made > 0 && groups[made - 1].key == groups[i].key)
@@ -88,7 +91,7 @@ groups_combine(Group *groups, int n, bool distinct)
 }
 
 static void
-note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group *g)
+set_pair(const TestQuery *t, const Model *m, const Range *r, uint32_t row, Group *g)
 {
 	g->most = gpuagg_f64_code((double) model_value(m, r, COL_X, row));
 	g->payloads = !model_is_null(r, t->payload, row);
@@ -97,26 +100,27 @@ note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group
 }
 
 Group *
-groups_expect(const Question *t, const Model *m, int *n, uint64_t *undetermined)
+groups_expect(const TestQuery *t, const Model *m, int *n, uint64_t *undetermined)
 {
 	Group *groups;
 	size_t rows = 0;
 
-	for (uint32_t r = 0; r < t->nruns; r++)
-		rows += t->runs[r].nrows;
+	for (uint32_t r = 0; r < t->nrow_ranges; r++)
+		rows += t->row_ranges[r].nrows;
 	groups = malloc((rows + 1) * sizeof(*groups));
 	*n = 0;
-	for (uint32_t i = 0; i < t->nruns; i++)
-		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
+	for (uint32_t i = 0; i < t->nrow_ranges; i++)
+		for (uint32_t row = t->row_ranges[i].first;
+			 row < t->row_ranges[i].first + t->row_ranges[i].nrows; row++)
 		{
 			Group *g = &groups[*n];
-			int is =
-				question_outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
+			int is = test_query_row_outcome(t, m, &m->ranges[t->row_ranges[i].range / 3], row,
+											&g->key, &g->sum);
 
 			g->count = 1;
-			groups_no_pairs(g);
+			groups_clear_pairs(g);
 			if (t->kind == PAIRS)
-				note_pair(t, m, &m->ranges[t->runs[i].range / 3], row, g);
+				set_pair(t, m, &m->ranges[t->row_ranges[i].range / 3], row, g);
 			*n += is > 0;
 			*undetermined += is < 0;
 		}
