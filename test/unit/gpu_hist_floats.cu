@@ -26,9 +26,9 @@ sum_batch(const std::vector<int32_t> &bins, const std::vector<double> &values, i
 	DeviceArray<double> x(values), states(nbins);
 	DeviceArray<GpuaggHistStatus> status(1);
 
-	one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32},
-			  {x.get(), nullptr, GPUAGG_VALUE_F64}, values.size(), nbins, states.get(),
-			  status.get(), strategy);
+	update_one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32},
+					 {x.get(), nullptr, GPUAGG_VALUE_F64}, values.size(), nbins, states.get(),
+					 status.get(), strategy);
 	return states.take();
 }
 
@@ -901,9 +901,9 @@ GPU_TEST(hist_float_errors)
 
 			if (e.op == MONOID_SUM_F32)
 				in = {device_single.get(), nullptr, GPUAGG_VALUE_F32};
-			one_batch(e.op, {device_bins.get(), nullptr, GPUAGG_VALUE_I32}, in, bins.size(), 3,
-					  states.get(), status.get(), strategy,
-					  e.op == MONOID_REGR_F64 ? second : GpuaggColumn());
+			update_one_batch(e.op, {device_bins.get(), nullptr, GPUAGG_VALUE_I32}, in, bins.size(),
+							 3, states.get(), status.get(), strategy,
+							 e.op == MONOID_REGR_F64 ? second : GpuaggColumn());
 			CHECK(status.take()[0].errors[0] == e.errors,
 				  "%s of (%g, %g) and (%g, %g), strategy %d: error bits %u, expected %u",
 				  gpuagg_monoids[e.op].name, e.x[0], e.y[0], e.x[1], e.y[1], strategy,

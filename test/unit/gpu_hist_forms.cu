@@ -303,7 +303,7 @@ GPU_TEST(hist_integer_edges)
 
 			if (size_of(type) > size_of(own))
 				continue;
-			if (takes_pairs(op))
+			if (has_pair_input(op))
 				slot.second = type;
 			for (int64_t nbins : {1L, 500L, 60000L})
 				for (GpuaggHistStrategy strategy : strategies)
@@ -389,8 +389,8 @@ GPU_TEST(hist_integer_sums)
 
 					if (fits)
 						x = {device_narrow.get(), nullptr, GPUAGG_VALUE_I32};
-					one_batch(op, {device_bin.get(), nullptr, GPUAGG_VALUE_I32}, x, n, nbins,
-							  actual.states[0]->get(), actual.status.get(), strategy);
+					update_one_batch(op, {device_bin.get(), nullptr, GPUAGG_VALUE_I32}, x, n, nbins,
+									 actual.states[0]->get(), actual.status.get(), strategy);
 					snprintf(what, sizeof(what), "%zu times %ld, strategy %d", n, (long) value,
 							 strategy);
 					actual.check(expected, what);
@@ -483,7 +483,7 @@ GPU_TEST(hist_sixteen_slots)
 	uint64_t seed = 11000;
 
 	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
-		if (in_histograms(op))
+		if (histograms_support(op))
 		{
 			SlotCase slot = plain_slot((MonoidId) op);
 
@@ -658,9 +658,9 @@ GPU_TEST(hist_beyond_2_31)
 				DeviceArray<GpuaggHistStatus> status(1);
 				int64_t bad = -1;
 
-				one_batch(op, {bins.get(), nullptr, GPUAGG_VALUE_I32},
-						  {values.get(), nullptr, GPUAGG_VALUE_I8}, (size_t) n, nbins, states.get(),
-						  status.get(), strategy);
+				update_one_batch(op, {bins.get(), nullptr, GPUAGG_VALUE_I32},
+								 {values.get(), nullptr, GPUAGG_VALUE_I8}, (size_t) n, nbins,
+								 states.get(), status.get(), strategy);
 				std::vector<int64_t> got = states.take();
 
 				for (int64_t b = 0; b < nbins && bad < 0; b++)
