@@ -93,6 +93,20 @@ struct HistExpected
 	}
 };
 
+/* Returns the first state in which two arrays differ, or -1. */
+static inline int64_t
+first_difference(MonoidId op, const std::vector<char> &a, const std::vector<char> &b)
+{
+	size_t size = gpuagg_monoids[op].state_size;
+
+	if (a == b)
+		return -1;
+	for (size_t at = 0; at < a.size(); at += size)
+		if (memcmp(&a[at], &b[at], size) != 0)
+			return (int64_t) (at / size);
+	return -1;
+}
+
 /* Returns a state's bytes as hexadecimal words. */
 static inline std::string
 state_text(MonoidId op, const char *state)
