@@ -332,8 +332,8 @@ GPU_TEST(hist_many_bins)
 /* Rows without a bin are left out. Rows beyond the last bin are counted once. */
 GPU_TEST(hist_outside)
 {
-	for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000, 9000000})
-		for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099, 100002})
+	for (int64_t nbins : {100L, 70000L, 300000L, 9000000L})
+		for (size_t n : {1, 3, 4095, 4099, 100002})
 			for (size_t shift = 0; shift < 4; shift++)
 			{
 				Random r(n + shift);
