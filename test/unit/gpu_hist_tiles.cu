@@ -23,6 +23,17 @@ static const std::vector<SlotCase> tile_slots = {
 	{MONOID_SUM_I64, GPUAGG_VALUE_I64}, {MONOID_MIN_I64, GPUAGG_VALUE_I64},
 	{MONOID_SUM_F64, GPUAGG_VALUE_F64}, {MONOID_MAX_I64, GPUAGG_VALUE_I64}};
 
+/* Returns a column as slots and keys take it: from the call's first row on. */
+static GpuaggColumn
+column_from(const Column &x, size_t first)
+{
+	GpuaggColumn c = x.get();
+
+	c.values = (const char *) c.values + first * size_of(c.type);
+	c.validity = c.validity ? c.validity + first / 8 : nullptr;
+	return c;
+}
+
 /* The columns of a segment. The call's rows begin at `first`. */
 struct TileRows
 {
@@ -43,15 +54,10 @@ struct TileRows
 		for (Column *x : {&key, &a, &b, &f})
 			x->upload(0);
 	}
-	/* Returns a column as slots and keys take it: from the call's first row on. */
 	GpuaggColumn
 	call_column(const Column &x) const
 	{
-		GpuaggColumn c = x.get();
-
-		c.values = (const char *) c.values + first * size_of(c.type);
-		c.validity = c.validity ? c.validity + first / 8 : nullptr;
-		return c;
+		return column_from(x, first);
 	}
 };
 
@@ -179,6 +185,31 @@ GPU_TEST(hist_tiles)
 	}
 }
 
+/* Adds the rows to the expected states of check_many_columns. */
+static void
+expect_many_columns(const Column &key, const std::vector<std::unique_ptr<Column>> &column,
+					HistExpected &expect)
+{
+	for (size_t i = 0; i < key.in.size(); i++)
+		for (size_t s = 0; s < expect.slots.size(); s++)
+		{
+			const Column &stored = *column[(s * 5) % column.size()];
+			auto v = [&](int c) { return (int64_t) column[c]->in[i].lo; };
+			bool left = column[1]->ok(i) && column[2]->ok(i),
+				 right = column[3]->ok(i) && column[5]->ok(i);
+			int64_t a = v(1) + v(2), b = v(3) + v(5);
+
+			if (s == 0 && left)
+				expect.step(s, key.in[i].lo, {(uint64_t) a, 0});
+			if (s == 1 && right)
+				expect.step(s, key.in[i].lo, {(uint64_t) b, 0});
+			if (s == 2 && left && right)
+				expect.step(s, key.in[i].lo, {(uint64_t) (a - b), 0});
+			if (s >= 3 && stored.ok(i))
+				expect.step(s, key.in[i].lo, stored.in[i]);
+		}
+}
+
 /*
  * Checks a call with more columns than can be staged, some of them inputs or used by several slots,
  * and with temporaries.
@@ -246,23 +277,7 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 		else
 			h.slot[s].x = column[(s * 5) % ncolumns]->get();
 	}
-	for (size_t i = 0; i < n; i++)
-		for (size_t s = 0; s < slots.size(); s++)
-		{
-			auto v = [&](int c) { return (int64_t) column[c]->in[i].lo; };
-			bool left = column[1]->ok(i) && column[2]->ok(i),
-				 right = column[3]->ok(i) && column[5]->ok(i);
-			int64_t a = v(1) + v(2), b = v(3) + v(5);
-
-			if (s == 0 && left)
-				expect.step(s, key.in[i].lo, {(uint64_t) a, 0});
-			if (s == 1 && right)
-				expect.step(s, key.in[i].lo, {(uint64_t) b, 0});
-			if (s == 2 && left && right)
-				expect.step(s, key.in[i].lo, {(uint64_t) (a - b), 0});
-			if (s >= 3 && column[(s * 5) % ncolumns]->ok(i))
-				expect.step(s, key.in[i].lo, column[(s * 5) % ncolumns]->in[i]);
-		}
+	expect_many_columns(key, column, expect);
 	actual.attach(h);
 	hist_update(h);
 	snprintf(what, sizeof(what), "%ld bins, NULLs %d, %d bytes of inputs, %zu rows", (long) nbins,
@@ -629,6 +644,40 @@ static const int kernel_nslots[TILE_KERNELS] = {5, 7, 8};
 static const int drawn_input_of_slot[] = {-1, 0, -2, -2, 0, 4, 5, 4};
 
 /*
+ * Adds the results of a program to the expected states, for the rows from `first` on. Returns the
+ * number of undetermined rows. `computed` is the operand of computed inputs, `filter` that of slot
+ * 1's filter.
+ */
+static unsigned long long
+expect_program(const DrawnProgram &d, const std::vector<Column> &inputs, const Column &key,
+			   size_t first, uint16_t computed, uint16_t filter, HistExpected &expect)
+{
+	unsigned long long undetermined = 0;
+
+	for (size_t i = first; i < key.in.size(); i++)
+	{
+		DrawnRow row = {d, inputs, i};
+		bool determined, counts = row.run(&determined);
+		VectorCell x = row.operand(computed, d.n), f = row.operand(filter, d.n);
+
+		undetermined += !determined;
+		if (!counts || !key.ok(i))
+			continue;
+		for (size_t s = 0; s < expect.slots.size(); s++)
+		{
+			int c = drawn_input_of_slot[s];
+			Input in =
+				c >= 0 ? inputs[c].in[i] : Input{(uint64_t) x.value, (uint64_t) (x.value >> 63)};
+			bool ok = c >= 0 ? inputs[c].ok(i) : c == -1 || x.state == VECTOR_VALUE;
+
+			if (ok && (s != 1 || (f.state == VECTOR_VALUE && f.value)))
+				expect.step(s, (int64_t) key.in[i].lo, in);
+		}
+	}
+	return undetermined;
+}
+
+/*
  * Checks a random program with the smallest kernel that supports it, and with one for any program.
  */
 static void
@@ -670,15 +719,6 @@ check_program(int kernel, uint64_t seed)
 	host[0] = d.p;
 	DeviceArray<GpuaggProgram> program(host);
 
-	auto call_column = [&](const Column &x)
-	{
-		GpuaggColumn c = x.get();
-
-		c.values = (const char *) c.values + first * size_of(c.type);
-		c.validity = c.validity ? c.validity + first / 8 : nullptr;
-		return c;
-	};
-
 	h.strategy = GPUAGG_HIST_TILES;
 	h.program = program.get();
 	h.temporaries = d.n;
@@ -687,14 +727,14 @@ check_program(int kernel, uint64_t seed)
 	h.nrows = (int64_t) n;
 	h.bins.kind = GPUAGG_BIN_RANGE;
 	h.bins.ncolumns = 1;
-	h.bins.column[0] = call_column(key);
+	h.bins.column[0] = column_from(key, first);
 	h.bins.extent[0] = h.bins.nbins = nbins;
 	h.nslots = (int) slots.size();
 	for (size_t s = 0; s < slots.size(); s++)
 	{
 		h.slot[s].op = slots[s].op;
 		if (drawn_input_of_slot[s] >= 0)
-			h.slot[s].x = call_column(inputs[drawn_input_of_slot[s]]);
+			h.slot[s].x = column_from(inputs[drawn_input_of_slot[s]], first);
 		else if (drawn_input_of_slot[s] == -2)
 			h.slot[s].x = {nullptr, nullptr, slots[s].type, 1, computed};
 	}
@@ -705,26 +745,7 @@ check_program(int kernel, uint64_t seed)
 	{
 		h.steps = any ? nullptr : &host[0].steps;
 		hist_update(h);
-		for (size_t i = first; i < first + n; i++)
-		{
-			DrawnRow row = {d, inputs, i};
-			bool determined, counts = row.run(&determined);
-			VectorCell x = row.operand(computed, d.n), f = row.operand(filter, d.n);
-
-			expect_undetermined += !determined;
-			if (!counts || !key.ok(i))
-				continue;
-			for (size_t s = 0; s < slots.size(); s++)
-			{
-				int c = drawn_input_of_slot[s];
-				Input in = c >= 0 ? inputs[c].in[i] :
-									Input{(uint64_t) x.value, (uint64_t) (x.value >> 63)};
-				bool ok = c >= 0 ? inputs[c].ok(i) : c == -1 || x.state == VECTOR_VALUE;
-
-				if (ok && (s != 1 || (f.state == VECTOR_VALUE && f.value)))
-					expect.step(s, (int64_t) key.in[i].lo, in);
-			}
-		}
+		expect_undetermined += expect_program(d, inputs, key, first, computed, filter, expect);
 	}
 	snprintf(what, sizeof(what), "kernel %d, seed %lu, %zu rows from %zu on", kernel,
 			 (unsigned long) seed, n, first);
