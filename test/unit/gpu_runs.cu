@@ -217,6 +217,21 @@ draw_type(Random &r, GpuaggValueType wide)
 	return integers[r.below(std::is_same<Input, int32_t>::value ? 3 : 4)];
 }
 
+/* Checks the number of runs that the device counts. */
+static void
+check_numbers(const Rows &rows, const DeviceArray<uint32_t> &heads, const char *name)
+{
+	DeviceArray<int32_t> numbers(rows.heads.size() + 1);
+	size_t bytes = 0;
+
+	STATUS_MUST(gpuagg_runs_number(heads, rows.heads.size(), numbers, nullptr, &bytes, nullptr));
+	DeviceArray<char> work(bytes);
+
+	STATUS_MUST(gpuagg_runs_number(heads, rows.heads.size(), numbers, work.get(), &bytes, nullptr));
+	CHECK(numbers.take().back() == rows.before.back() - rows.before[0], "%s: wrong number of runs",
+		  name);
+}
+
 template <class Input, class State, class Identity, class Step>
 static void
 check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean, Identity identity,
@@ -267,7 +282,7 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 
 	DeviceArray<uint32_t> heads(rows.heads), device_order(order),
 		errors(std::vector<uint32_t>(1, 0));
-	DeviceArray<int32_t> before(rows.before), numbers(rows.heads.size() + 1), device_bins(bins);
+	DeviceArray<int32_t> before(rows.before), device_bins(bins);
 	DeviceArray<uint8_t> device_filter(filter), device_slot_filter(slot_filter);
 	DeviceArray<uint64_t> device_valid(valid);
 	DeviceArray<char> x(c.values[0]), y(c.values[1]);
@@ -286,15 +301,7 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 	slot.y = {y.get(), nullptr, c.type[1]};
 	slot.filter = slot_filtered ? device_slot_filter.get() : nullptr;
 	slot.states = states.get();
-	STATUS_MUST(gpuagg_runs_number(heads, rows.heads.size(), numbers, nullptr, &bytes, nullptr));
-	{
-		DeviceArray<char> work(bytes);
-
-		STATUS_MUST(
-			gpuagg_runs_number(heads, rows.heads.size(), numbers, work.get(), &bytes, nullptr));
-		CHECK(numbers.take().back() == rows.before.back() - rows.before[0],
-			  "%s: wrong number of runs", name);
-	}
+	check_numbers(rows, heads, name);
 	STATUS_MUST(gpuagg_hist_init(op, states.get(), rows.runs, nullptr));
 	STATUS_MUST(gpuagg_runs_update(&runs, &slot, errors, nullptr, &bytes, nullptr));
 	DeviceArray<char> work(bytes);

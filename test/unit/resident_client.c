@@ -315,6 +315,31 @@ is_within_limit(const Group *expected, int n, const Group *groups, int made)
 	return ok && made <= wanted + MAX_EXCESS;
 }
 
+/* Reads a fetched group from the arena. Checks its sketch, if it has one. */
+static void
+read_group(const Peer *peer, const TestQuery *t, const Model *m, const WireGroups *fetched,
+		   uint32_t g, Group *group, const char *what)
+{
+	const char *const arena = peer->arena;
+	const int64_t *sums = (const int64_t *) (arena + fetched->slots[1]);
+
+	memcpy(&group->key, arena + fetched->keys + g * t->q.key_bytes, t->q.key_bytes);
+	group->count = ((const int64_t *) (arena + fetched->slots[0]))[g];
+	groups_clear_pairs(group);
+	if (t->q.nslots > 2 && t->q.slots[2].bin_kind == WIRE_BIN_HLL && group->count > 0)
+		check_sketch(t, m, group,
+					 (const int32_t *) (arena + fetched->slots[2]) + g * GPUAGG_HLL_REGISTERS,
+					 what);
+	if (t->kind == PAIRS)
+	{
+		group->best = ((const gpuagg_kv *) (arena + fetched->slots[2]))[g];
+		group->most = ((const int64_t *) (arena + fetched->slots[3]))[g];
+		group->payloads = ((const int64_t *) (arena + fetched->slots[4]))[g];
+	}
+	for (int b = 0; b < t->q.slots[1].width; b++)
+		group->sum += sums[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
+}
+
 bool
 client_check_answer(Peer *peer, const TestQuery *t, const Model *m, Group *expected, int n,
 					uint64_t undetermined, const char *what)
@@ -323,7 +348,6 @@ client_check_answer(Peer *peer, const TestQuery *t, const Model *m, Group *expec
 	Group *groups;
 	int at = 0, all = n;
 	bool ok = true;
-
 	WireFinish finish = {.first = 0};
 	WireGroups ahead = {.n = 0};
 
@@ -367,26 +391,7 @@ client_check_answer(Peer *peer, const TestQuery *t, const Model *m, Group *expec
 						 sizeof(got)) &&
 				got.n > 0;
 		for (uint32_t g = 0; ok && g < got.n; g++, at++)
-		{
-			const int64_t *states = (int64_t *) (peer->arena + got.slots[1]);
-
-			memcpy(&groups[at].key, peer->arena + got.keys + g * t->q.key_bytes, t->q.key_bytes);
-			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
-			groups_clear_pairs(&groups[at]);
-			if (t->q.nslots > 2 && t->q.slots[2].bin_kind == WIRE_BIN_HLL && groups[at].count > 0)
-				check_sketch(t, m, &groups[at],
-							 (int32_t *) (peer->arena + got.slots[2]) + g * GPUAGG_HLL_REGISTERS,
-							 what);
-			if (t->kind == PAIRS)
-			{
-				groups[at].best = ((gpuagg_kv *) (peer->arena + got.slots[2]))[g];
-				groups[at].most = ((int64_t *) (peer->arena + got.slots[3]))[g];
-				groups[at].payloads = ((int64_t *) (peer->arena + got.slots[4]))[g];
-			}
-			for (int b = 0; b < t->q.slots[1].width; b++)
-				groups[at].sum +=
-					states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
-		}
+			read_group(peer, t, m, &got, g, &groups[at], what);
 	}
 	if (ok)
 	{

@@ -231,41 +231,22 @@ add_pairs(TestQuery *t)
 	add_slot(&t->q, MONOID_COUNT, payload, -1);
 }
 
-void
-test_query_make(TestQuery *t, const Model *m, Kind kind)
+/* Adds count(*), then the filter and the slots of the query's kind. */
+static void
+add_slots(TestQuery *t)
 {
 	WireResident *in = &t->in;
 	WireQuery *q = &t->q;
-	int k = -1, v, c;
+	int v, c;
 
-	memset(t, 0, sizeof(*t));
-	t->kind = kind;
-	in->table.id = m->id;
-	in->buffer = random_below(ARENA_BUFFERS);
-	in->program.filter = VECTOR_NONE;
-	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER ||
-		kind == COMPUTED_KEYS)
-		k = kind == NO_COLUMNS || kind == TWO_KEYS || (kind == SKETCH && random_below(8) > 0) ?
-			-1 :
-			emit_load(in, COL_K);
-	if (kind == COMPUTED_KEYS)
-		k = emit(in, VECTOR_F_INT4PL, k, add_constant(in, 5));
-	if (k >= 0)
-		make_key(t, m, k, kind != NULLS_UNDETERMINED);
-	if (kind == TWO_KEYS)
-	{
-		make_two_keys(t, m);
-		q->ncols = in->ncols;
-		return;
-	}
 	add_slot(q, MONOID_COUNT, -1, -1);
-	switch (kind)
+	switch (t->kind)
 	{
 		case FILTERED_NO_KEYS:
 		case FILTERED_KEYS:
 		case SUM_UNDETERMINED:
 			v = emit_load(in, COL_V);
-			if (kind != SUM_UNDETERMINED)
+			if (t->kind != SUM_UNDETERMINED)
 				in->program.filter = emit_below_200(in, v);
 			c = add_column(t, emit(in, VECTOR_F_INT8PL, v, add_constant(in, 1)), WIRE_I64, true);
 			add_slot(q, MONOID_SUM_I64, c, -1);
@@ -306,18 +287,48 @@ test_query_make(TestQuery *t, const Model *m, Kind kind)
 		default:
 			add_slot(q, MONOID_SUM_I64,
 					 add_column(t, emit_load(in, COL_S), WIRE_I16, random_below(2)), -1);
-			if (kind == CONDITIONS)
+			if (t->kind == CONDITIONS)
 				add_conditions(t, (int) in->program.nregisters - 1);
-			if (kind == FLOATS)
+			if (t->kind == FLOATS)
 				add_floats(t);
-			if (kind == PAIRS)
+			if (t->kind == PAIRS)
 				add_pairs(t);
-			if (kind == SKETCH)
+			if (t->kind == SKETCH)
 				add_sketch(t);
-			if (kind == NOTHING_LEFT)
+			if (t->kind == NOTHING_LEFT)
 				in->program.filter = emit(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1,
 										  add_constant(in, -1000));
 	}
+}
+
+void
+test_query_make(TestQuery *t, const Model *m, Kind kind)
+{
+	WireResident *in = &t->in;
+	WireQuery *q = &t->q;
+	int k = -1;
+
+	memset(t, 0, sizeof(*t));
+	t->kind = kind;
+	in->table.id = m->id;
+	in->buffer = random_below(ARENA_BUFFERS);
+	in->program.filter = VECTOR_NONE;
+	if (kind == PLAIN_KEYS || kind == FILTERED_KEYS || kind >= NULL_SLOT_FILTER ||
+		kind == COMPUTED_KEYS)
+		k = kind == NO_COLUMNS || kind == TWO_KEYS || (kind == SKETCH && random_below(8) > 0) ?
+			-1 :
+			emit_load(in, COL_K);
+	if (kind == COMPUTED_KEYS)
+		k = emit(in, VECTOR_F_INT4PL, k, add_constant(in, 5));
+	if (k >= 0)
+		make_key(t, m, k, kind != NULLS_UNDETERMINED);
+	if (kind == TWO_KEYS)
+	{
+		make_two_keys(t, m);
+		q->ncols = in->ncols;
+		return;
+	}
+	add_slots(t);
 	q->ncols = in->ncols;
 }
 
