@@ -30,8 +30,8 @@ draw(uint32_t n)
 typedef struct KeysQuery
 {
 	WireQuery q;
-	int form
-		[WIRE_MAX_KEYS]; /* of the values, see draw_key: 0 few, 1 others in each batch, 2 the ends of the type, 3 scattered */
+	/* kind of the values: 0 few, 1 others in each batch, 2 the ends of the type, 3 scattered */
+	int form[WIRE_MAX_KEYS];
 	int first_null[WIRE_MAX_KEYS]; /* first batch with NULLs; KEYS_BATCHES: no NULLs */
 } KeysQuery;
 

@@ -14,8 +14,9 @@ enum ExtremesOrder
 {
 	EXTREMES_RANDOM,
 	EXTREMES_APART, /* each row's value is beyond all earlier ones, in one direction or the other */
-	EXTREMES_LATE, /* one value until the last rows, which have extreme values of the type, or neighbours of that value */
-	EXTREMES_ENDS, /* one extreme value in most rows, another one in some */
+	/* one value until the last rows, which have extreme values of the type, or its neighbours */
+	EXTREMES_LATE,
+	EXTREMES_ENDS,  /* one extreme value in most rows, another one in some */
 	EXTREMES_ZEROS, /* -0 or 0, and the other zero in the last rows */
 	EXTREMES_ORDERS
 };

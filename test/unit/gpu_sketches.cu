@@ -23,8 +23,7 @@ struct SketchCase
 	int64_t ngroups;
 	size_t n;
 	Values values;
-	bool
-		keyed; /* the first group has a negative number; else it has 0, and some rows have no group */
+	bool keyed; /* group numbers begin with a negative one, else with 0 */
 	bool nulls;
 	bool filter;
 	size_t shift; /* columns start this number of elements after a multiple of 256 bytes */

@@ -11,7 +11,7 @@ enum
 {
 	SLOT_COUNT, /* 0 in some groups, whose sums are NULL */
 	SLOT_SUM,
-	SLOT_WIDE, /* 128 bits, some beyond 64 bits, where the order only has the nearest 64-bit number */
+	SLOT_WIDE, /* 128 bits; where 64 are too few, the order uses the nearest 64-bit number */
 	SLOT_FLOAT,
 	SLOTS
 };

@@ -82,25 +82,29 @@ extern int64_t model_value(const Model *m, const Range *r, int col, uint32_t row
 
 typedef enum Kind
 {
-	PLAIN_NO_KEYS,    /* count(*), sum(s) */
-	PLAIN_KEYS,       /* the same BY k */
-	FILTERED_NO_KEYS, /* count(*), sum(v + 1) WHERE v < 200 */
-	FILTERED_KEYS,    /* the same BY k */
-	COMPUTED_KEYS,    /* count(*), sum(s) BY k + 5 */
-	ONE_SLOT_FILTER,  /* count(*), sum(s) FILTER (WHERE b) */
-	NULL_SLOT_FILTER, /* count(*), sum(s) FILTER (WHERE v < 200) BY k */
-	SUM_UNDETERMINED, /* count(*), sum(v + 1) BY k */
-	NULLS_UNDETERMINED, /* count(*), sum(s) BY k; k is declared without NULLs, so that they are undetermined */
-	NO_COLUMNS,      /* count(*), sum(7) */
-	HISTOGRAM,       /* count(*), count(*) by bins of x WHERE b, BY k */
-	DISTINCT_VALUES, /* count(*), sum(DISTINCT s), and another slot of the set, BY k */
-	NOTHING_LEFT,    /* count(*), sum(s) WHERE false BY k */
-	MANY_SLOTS, /* count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some FILTER (WHERE v < 200), WHERE s <> 7 OR b, BY k */
+	PLAIN_NO_KEYS,      /* count(*), sum(s) */
+	PLAIN_KEYS,         /* the same BY k */
+	FILTERED_NO_KEYS,   /* count(*), sum(v + 1) WHERE v < 200 */
+	FILTERED_KEYS,      /* the same BY k */
+	COMPUTED_KEYS,      /* count(*), sum(s) BY k + 5 */
+	ONE_SLOT_FILTER,    /* count(*), sum(s) FILTER (WHERE b) */
+	NULL_SLOT_FILTER,   /* count(*), sum(s) FILTER (WHERE v < 200) BY k */
+	SUM_UNDETERMINED,   /* count(*), sum(v + 1) BY k */
+	NULLS_UNDETERMINED, /* count(*), sum(s) BY k, which is declared to have no NULLs */
+	NO_COLUMNS,         /* count(*), sum(7) */
+	HISTOGRAM,          /* count(*), count(*) by bins of x WHERE b, BY k */
+	DISTINCT_VALUES,    /* count(*), sum(DISTINCT s), and another slot of the set, BY k */
+	NOTHING_LEFT,       /* count(*), sum(s) WHERE false BY k */
+	/*
+	 * count(*), sum(s * (s + 1) - (s + 1)), count(v), extremes and sums, some of them FILTER (WHERE
+	 * v < 200), WHERE s <> 7 OR b, BY k
+	 */
+	MANY_SLOTS,
 	CONDITIONS, /* count(*), sum(s) WHERE s <> 7 [AND v < 200] AND v + 1 < 200 AND b BY k */
 	FLOATS,     /* count(*), sum(s), sum(x), max(x) BY k; a large x is undetermined */
 	PAIRS,      /* count(*), sum(s), argmax(v or s, x), max(code of x), count(v or s), BY k */
 	SKETCH,     /* count(*), sum(s), a sketch of v, BY k or without a key */
-	TWO_KEYS, /* count(*), sum(i), sometimes another aggregate, BY i, j; one kernel call may compute their bins */
+	TWO_KEYS,   /* count(*), sum(i), sometimes another aggregate, BY i, j */
 	KINDS
 } Kind;
 
