@@ -112,18 +112,18 @@ compare_groups(const void *a, const void *b)
 static int
 combine_groups(KeysGroup *groups, int n)
 {
-	int made = 0;
+	int ngroups = 0;
 
 	qsort(groups, n, sizeof(*groups), compare_groups);
 	for (int i = 0; i < n; i++)
-		if (made > 0 && compare_groups(&groups[made - 1], &groups[i]) == 0)
+		if (ngroups > 0 && compare_groups(&groups[ngroups - 1], &groups[i]) == 0)
 		{
-			groups[made - 1].sum += groups[i].sum;
-			groups[made - 1].count += groups[i].count;
+			groups[ngroups - 1].sum += groups[i].sum;
+			groups[ngroups - 1].count += groups[i].count;
 		}
 		else
-			groups[made++] = groups[i];
-	return made;
+			groups[ngroups++] = groups[i];
+	return ngroups;
 }
 
 /* Draws a batch: writes its columns to `to`, its description to *batch, and its rows to `rows`. */
@@ -216,7 +216,7 @@ check_keys_query(uint64_t seed, int forms[FORM_HASH + 1], int *not_reduced)
 	SharedQuery *query = NULL;
 	Lane *lane = NULL;
 	DeviceError error = {""};
-	int n = 0, made;
+	int n = 0, ngroups;
 
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
@@ -246,14 +246,14 @@ check_keys_query(uint64_t seed, int forms[FORM_HASH + 1], int *not_reduced)
 		*not_reduced += status != DEVICE_OK;
 	}
 	forms[query->query->groups.form]++;
-	made = fetch_all_groups(query, lane, arena, &k.q, groups, &error);
+	ngroups = fetch_all_groups(query, lane, arena, &k.q, groups, &error);
 	stub_mend();
-	if (made >= 0)
+	if (ngroups >= 0)
 	{
-		qsort(groups, made, sizeof(*groups), compare_groups);
+		qsort(groups, ngroups, sizeof(*groups), compare_groups);
 		n = combine_groups(rows, n);
-		CHECK(made == n && memcmp(rows, groups, n * sizeof(*rows)) == 0,
-			  "seed %d: %d groups, expected %d, or they differ", (int) seed, made, n);
+		CHECK(ngroups == n && memcmp(rows, groups, n * sizeof(*rows)) == 0,
+			  "seed %d: %d groups, expected %d, or they differ", (int) seed, ngroups, n);
 	}
 	else
 		CHECK(0, "seed %d: no groups: %s", (int) seed, error.text);

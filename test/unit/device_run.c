@@ -62,7 +62,7 @@ check_stays_failed(QueryRun *run, int buffer)
 }
 
 static bool
-give_batch(QueryRun *run, int b)
+send_batch(QueryRun *run, int b)
 {
 	int p = b % PARTICIPANTS;
 	int buffer = b / PARTICIPANTS % ARENA_BUFFERS;
@@ -400,7 +400,7 @@ run_query(QueryRun *run, const Case *c, uint32_t wanted)
 	}
 	for (int b = 0; b < c->nbatches && ok; b++)
 		if (wanted >> b & 1)
-			ok = give_batch(run, b);
+			ok = send_batch(run, b);
 	for (int p = 0; p < PARTICIPANTS && ok; p++)
 	{
 		double ms;
@@ -462,23 +462,24 @@ run_check_sums(const QueryRun *run, const char *what)
 }
 
 void
-run_check_right(const QueryRun *run, const QueryRun *whole, const char *what)
+run_check_groups(const QueryRun *run, const QueryRun *whole, const char *what)
 {
 	QueryRun again;
-	const QueryRun *right = whole;
+	const QueryRun *reference = whole;
 
 	run_check_sums(run, what);
 	if (run->taken != whole->taken)
 	{
 		run_query(&again, run->c, run->taken);
-		right = &again;
+		reference = &again;
 	}
-	CHECK(right->status == DEVICE_OK && right->taken == run->taken,
+	CHECK(reference->status == DEVICE_OK && reference->taken == run->taken,
 		  "%s: the run for comparison failed, or reduced other batches", what);
-	CHECK(run->finished.ngroups == right->finished.ngroups &&
-			  (run->finished.ngroups == 0 ||
-			   memcmp(run->groups, right->groups, run->group_bytes * run->finished.ngroups) == 0),
-		  "%s: groups differ from those without the fault", what);
-	if (right == &again)
+	CHECK(
+		run->finished.ngroups == reference->finished.ngroups &&
+			(run->finished.ngroups == 0 ||
+			 memcmp(run->groups, reference->groups, run->group_bytes * run->finished.ngroups) == 0),
+		"%s: groups differ from those without the fault", what);
+	if (reference == &again)
 		free(again.groups);
 }

@@ -37,6 +37,6 @@ extern void run_check_sums(const QueryRun *run, const char *what);
  * Checks a run without failure. Its groups must equal those of a run without faults over the same
  * batches. `whole` is a run without faults over all batches.
  */
-extern void run_check_right(const QueryRun *run, const QueryRun *whole, const char *what);
+extern void run_check_groups(const QueryRun *run, const QueryRun *whole, const char *what);
 
 #endif /* GPUAGG_UNIT_DEVICE_RUN_H */

@@ -93,7 +93,7 @@ run_with_fault(const Case *c, const QueryRun *whole, const Fault *fault, int n)
 	if (run.status == DEVICE_OK)
 	{
 		incomplete_runs += run.taken != whole->taken;
-		run_check_right(&run, whole, what);
+		run_check_groups(&run, whole, what);
 	}
 	free(run.groups);
 
@@ -155,7 +155,7 @@ test_little_memory(void)
 			if (run.status == DEVICE_OK)
 			{
 				ended++;
-				run_check_right(&run, &whole, current.name);
+				run_check_groups(&run, &whole, current.name);
 			}
 			/* a table four times as large does not fit then, but a smaller one does */
 			CHECK(current.key != key_distinct || current.first_null > 0 || part < 12 ||

@@ -206,12 +206,12 @@ GPU_TEST(hist_operators)
  */
 GPU_TEST(hist_one_bin)
 {
-	static const std::vector<MonoidId> beside[] = {
+	static const std::vector<MonoidId> other_ops[] = {
 		{}, {MONOID_COUNT}, {MONOID_COUNT, MONOID_MIN_F64, MONOID_MAX_F64}};
 	uint64_t seed = 1500;
 
 	for (MonoidId op : all_operators())
-		for (const std::vector<MonoidId> &others : beside)
+		for (const std::vector<MonoidId> &others : other_ops)
 			for (size_t n : {0, 1, 33, 4099, 70001})
 				for (size_t shift : {0, 3})
 					for (GpuaggHistStrategy strategy : strategies)

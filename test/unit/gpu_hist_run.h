@@ -27,8 +27,7 @@ struct SlotCase
 	bool nulls = false;   /* x has NULLs */
 	bool filter = false;
 	Spread spread = PLAIN;
-	GpuaggValueType second =
-		GPUAGG_VALUE_NATIVE; /* type of y; GPUAGG_VALUE_NATIVE: there is no y */
+	GpuaggValueType second = GPUAGG_VALUE_NATIVE; /* type of y; NATIVE: there is no y */
 	bool second_nulls = false;
 };
 
@@ -157,9 +156,9 @@ struct BinKeys
 
 		for (size_t i = 0; i < bin.size(); i++)
 		{
-			bool is = bin[i] >= 0 && bin[i] < nbins;
-			uint32_t at[2] = {is ? (uint32_t) bin[i] / extent[1] : extent[0] / 2,
-							  is ? (uint32_t) bin[i] % extent[1] : extent[1] / 2};
+			bool has_bin = bin[i] >= 0 && bin[i] < nbins;
+			uint32_t at[2] = {has_bin ? (uint32_t) bin[i] / extent[1] : extent[0] / 2,
+							  has_bin ? (uint32_t) bin[i] % extent[1] : extent[1] / 2};
 			const uint32_t invalid[7][2] = {
 				{at[0], ~0u},
 				{at[0], extent[1]},
@@ -172,9 +171,9 @@ struct BinKeys
 				 */
 				{extent[1] > 1 ? (uint32_t) ((1ULL << 32) / extent[1]) + 1 : extent[0], at[1]}};
 
-			outside += !is;
+			outside += !has_bin;
 			for (int c = 0; c < 2; c++)
-				key[c][i] = (int32_t) (min[c] + (is ? at[c] : invalid[i % 7][c]));
+				key[c][i] = (int32_t) (min[c] + (has_bin ? at[c] : invalid[i % 7][c]));
 		}
 		bins.kind = GPUAGG_BIN_RANGE;
 		bins.ncolumns = 2;

@@ -88,17 +88,17 @@ update_batch(const SketchCase &c, Random &r, std::vector<uint8_t> &expected,
 	for (size_t i = 0; i < c.n; i++)
 	{
 		int64_t v = draw_value(c, r, i);
-		bool is = r.below(8) != 0;
+		bool is_valid = r.below(8) != 0;
 		int reg, rank;
 
 		memcpy(&bytes[i * width], &v, width);
 		group[i] = (int32_t) r.below(c.ngroups);
 		filter[i] = r.below(4) != 0;
-		valid[i / 8] |= is << i % 8;
+		valid[i / 8] |= is_valid << i % 8;
 		if (r.below(16) == 0)
 			group[i] = r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (c.ngroups + r.below(9));
 		group[i] += min;
-		if (group[i] < min || group[i] - min >= c.ngroups || (c.nulls && !is) ||
+		if (group[i] < min || group[i] - min >= c.ngroups || (c.nulls && !is_valid) ||
 			(c.filter && !filter[i]))
 			continue;
 		gpuagg_bin_hll((uint64_t) v, &reg, &rank);

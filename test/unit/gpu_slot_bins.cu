@@ -64,12 +64,12 @@ check_bins(const Bounds &b, int formula, bool grouped, Random &r)
 
 	for (size_t i = 0; i < n; i++)
 	{
-		bool is = r.below(8) != 0;
+		bool is_valid = r.below(8) != 0;
 
 		group[i] = grouped ? (int32_t) r.below(5) - 1 : 0;
 		filter[i] = r.below(4) != 0;
-		valid[i / 8] |= is << i % 8;
-		expected[i] = is && filter[i] && group[i] >= 0 ?
+		valid[i / 8] |= is_valid << i % 8;
+		expected[i] = is_valid && filter[i] && group[i] >= 0 ?
 			group[i] * (b.n + 2) + gpuagg_bin_uniform(values[i], b.lo, b.hi, b.n, formula) :
 			-1;
 	}

@@ -125,10 +125,10 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 
 	for (int64_t g = 0; g < n; g++)
 	{
-		bool is = !sparse || groups.counts[g] > 0;
+		bool has_rows = !sparse || groups.counts[g] > 0;
 
-		expected.all += is;
-		expected.failed += is && host_key(&host, g, nullptr) == nullptr;
+		expected.all += has_rows;
+		expected.failed += has_rows && host_key(&host, g, nullptr) == nullptr;
 	}
 	limit_search(&on_host.plan, host_key, &host, n, expected.all - expected.failed, &search);
 	for (int64_t g = 0; g < n; g++)
@@ -144,17 +144,17 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 								  &bytes, nullptr));
 
 	TopCounts counted = found.take()[0];
-	int32_t made = nlisted.take()[0];
-	std::vector<int32_t> got = list.take(made > 0 ? made : 0);
+	int32_t ngot = nlisted.take()[0];
+	std::vector<int32_t> got = list.take(ngot > 0 ? ngot : 0);
 
 	CHECK(counted.all == expected.all && counted.failed == expected.failed,
 		  "%s: %d groups, %d failed; expected %d, %d", what, counted.all, counted.failed,
 		  expected.all, expected.failed);
-	CHECK(got == expected_list, "%s: %d groups, expected %d, or they differ", what, made,
+	CHECK(got == expected_list, "%s: %d groups, expected %d, or they differ", what, ngot,
 		  (int) expected_list.size());
 	if (limit.count > 0 && !limit.ties && limit.nsort == 1 && limit.by[0].value.slot == SLOT_COUNT)
-		CHECK((uint64_t) made <= limit.count + LIMIT_SPARE, "%s: %d groups with a limit of %d",
-			  what, made, (int) limit.count);
+		CHECK((uint64_t) ngot <= limit.count + LIMIT_SPARE, "%s: %d groups with a limit of %d",
+			  what, ngot, (int) limit.count);
 }
 
 static WireQuery

@@ -238,11 +238,11 @@ compare_by_limit(const void *a, const void *b)
 	{
 		const WireSort *by = &limit.by[w];
 		int64_t x = 0, y = 0;
-		bool is = group_value(a, &by->value, &x), other = group_value(b, &by->value, &y);
+		bool x_valid = group_value(a, &by->value, &x), y_valid = group_value(b, &by->value, &y);
 
-		if (is != other)
-			return is == (by->nulls_first != 0) ? 1 : -1;
-		if (is && x != y)
+		if (x_valid != y_valid)
+			return x_valid == (by->nulls_first != 0) ? 1 : -1;
+		if (x_valid && x != y)
 			return (x < y) == (by->descending != 0) ? 1 : -1;
 	}
 	return 0;
@@ -287,12 +287,12 @@ find_group(const Group *groups, int n, const Group *like)
  * meet the conditions.
  */
 static bool
-is_within_limit(const Group *expected, int n, const Group *groups, int made)
+is_within_limit(const Group *expected, int n, const Group *groups, int ngroups)
 {
 	int count = limit.count > 0 && limit.count < (uint64_t) n ? (int) limit.count : n;
 	Group *sorted = malloc((n + 1) * sizeof(*sorted));
 	int wanted = 0;
-	bool ok = made >= count;
+	bool ok = ngroups >= count;
 
 	memcpy(sorted, expected, n * sizeof(*sorted));
 	if (limit.count > 0)
@@ -302,17 +302,18 @@ is_within_limit(const Group *expected, int n, const Group *groups, int made)
 		int place = count < n ? compare_by_limit(&expected[i], &sorted[count - 1]) : -1;
 
 		wanted += place < 0 || (place == 0 && limit.ties);
-		ok = find_group(groups, made, &expected[i]) || !(place < 0 || (place == 0 && limit.ties));
+		ok =
+			find_group(groups, ngroups, &expected[i]) || !(place < 0 || (place == 0 && limit.ties));
 	}
 	wanted = wanted < count ? count : wanted;
-	for (int g = 0; g < made && ok; g++)
+	for (int g = 0; g < ngroups && ok; g++)
 	{
-		const Group *is = find_group(expected, n, &groups[g]);
+		const Group *found = find_group(expected, n, &groups[g]);
 
-		ok = is && memcmp(is, &groups[g], sizeof(*is)) == 0;
+		ok = found && memcmp(found, &groups[g], sizeof(*found)) == 0;
 	}
 	free(sorted);
-	return ok && made <= wanted + MAX_EXCESS;
+	return ok && ngroups <= wanted + MAX_EXCESS;
 }
 
 /* Reads a fetched group from the arena. Checks its sketch, if it has one. */

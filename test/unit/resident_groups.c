@@ -42,7 +42,7 @@ static int
 combine_unsorted(Group *groups, int n)
 {
 	uint64_t size = 16;
-	int made = 0;
+	int ncombined = 0;
 	int *places; /* hash table: number of a key's group + 1 */
 
 	while (size < 2 * (uint64_t) n)
@@ -56,8 +56,8 @@ combine_unsorted(Group *groups, int n)
 			at = (at + 1) & (size - 1);
 		if (places[at] == 0)
 		{
-			groups[made++] = groups[i];
-			places[at] = made;
+			groups[ncombined++] = groups[i];
+			places[at] = ncombined;
 		}
 		else
 		{
@@ -67,27 +67,27 @@ combine_unsorted(Group *groups, int n)
 		}
 	}
 	free(places);
-	return made;
+	return ncombined;
 }
 
 int
 groups_combine(Group *groups, int n, bool distinct)
 {
-	int made = 0;
+	int ncombined = 0;
 	int64_t last = 0;
 
 	if (!distinct)
 		n = combine_unsorted(groups, n);
 	qsort(groups, n, sizeof(*groups), groups_compare);
 	for (int i = 0; i < n; last = groups[i++].sum)
-		if (made > 0 && groups[made - 1].key == groups[i].key)
+		if (ncombined > 0 && groups[ncombined - 1].key == groups[i].key)
 		{
-			groups[made - 1].count += groups[i].count;
-			groups[made - 1].sum += distinct && groups[i].sum == last ? 0 : groups[i].sum;
+			groups[ncombined - 1].count += groups[i].count;
+			groups[ncombined - 1].sum += distinct && groups[i].sum == last ? 0 : groups[i].sum;
 		}
 		else
-			groups[made++] = groups[i];
-	return made;
+			groups[ncombined++] = groups[i];
+	return ncombined;
 }
 
 static void
@@ -114,15 +114,15 @@ groups_expect(const TestQuery *t, const Model *m, int *n, uint64_t *undetermined
 			 row < t->row_ranges[i].first + t->row_ranges[i].nrows; row++)
 		{
 			Group *g = &groups[*n];
-			int is = test_query_row_outcome(t, m, &m->ranges[t->row_ranges[i].range / 3], row,
-											&g->key, &g->sum);
+			int outcome = test_query_row_outcome(t, m, &m->ranges[t->row_ranges[i].range / 3], row,
+												 &g->key, &g->sum);
 
 			g->count = 1;
 			groups_clear_pairs(g);
 			if (t->kind == PAIRS)
 				set_pair(t, m, &m->ranges[t->row_ranges[i].range / 3], row, g);
-			*n += is > 0;
-			*undetermined += is < 0;
+			*n += outcome > 0;
+			*undetermined += outcome < 0;
 		}
 	return groups;
 }

@@ -30,7 +30,7 @@ device_was_short(void)
 /* TEST_ROUNDS, or the program's first argument */
 static int rounds = TEST_ROUNDS;
 
-static int taken_at_once, taken_later, not_taken, failed;
+static int taken_immediately, taken_later, not_taken, failed;
 
 /*
  * Returns how many more groups the query could have on a device, which has a bin for each state of
@@ -83,7 +83,7 @@ check_test_query(Peer *peer, Model *m, Kind kind, bool must, const char *where)
 		CHECK(taken || !must, "%s: the rows of %d groups were not taken", what, n);
 		CHECK(!taken || spare >= 0 || store_devices() > 1, "%s: the rows of %d groups were taken",
 			  what, n);
-		taken_at_once += taken && !any;
+		taken_immediately += taken && !any;
 		taken_later += taken && any;
 		not_taken += !taken;
 		if (!taken)
@@ -163,9 +163,9 @@ test_all_kinds(void)
 	}
 	CHECK(wait_until_empty(), "memory or a session is left");
 	CHECK(client_named_spans_taken > rounds || store_place_ranges % (3 * SPAN_RANGES) != 0,
-		  "only %d spans were taken by their ids", client_named_spans_taken);
-	CHECK(taken_at_once > rounds && taken_later > 12 * rounds,
-		  "only %d queries were taken at once, %d later", taken_at_once, taken_later);
+		  "only %d spans were named by their ids were taken", client_named_spans_taken);
+	CHECK(taken_immediately > rounds && taken_later > 12 * rounds,
+		  "only %d queries were taken immediately, %d later", taken_immediately, taken_later);
 #ifdef OVER_STUB
 	/* by the histogram itself for slices in one call, otherwise as an array of bins */
 	CHECK(stub_paired_updates > rounds && stub_paired_bins > rounds,
@@ -175,8 +175,8 @@ test_all_kinds(void)
 		   stub_paired_updates, stub_paired_bins);
 	stub_paired_updates = stub_paired_bins = 0;
 #endif
-	printf("# %d queries taken at once, %d later\n", taken_at_once, taken_later);
-	client_named_spans_taken = taken_at_once = taken_later = 0;
+	printf("# %d queries taken immediately, %d later\n", taken_immediately, taken_later);
+	client_named_spans_taken = taken_immediately = taken_later = 0;
 }
 
 /*
@@ -286,7 +286,7 @@ check_read_all(Peer *peer, const Model *m, bool taken, bool kept, const char *wh
 	CHECK(is_kept == kept, "%s: kept %d", what, is_kept);
 }
 
-/* Checks that the column is evicted whose last use but one is oldest (LRU-2). */
+/* Checks that the column is evicted whose second-to-last use is oldest (LRU-2). */
 static void
 test_eviction(void)
 {
@@ -310,9 +310,9 @@ test_eviction(void)
 	check_read_all(&peer, &a, true, true, "a for the second time");
 	check_read_all(&peer, &b, false, false, "b, which was not used before");
 	check_read_all(&peer, &a, true, true, "a, which is still there");
-	check_read_all(&peer, &b, false, true, "b, whose last use but one is newer than that of a");
+	check_read_all(&peer, &b, false, true, "b, whose second-to-last use is newer than that of a");
 	check_read_all(&peer, &b, true, true, "b, which is there");
-	check_read_all(&peer, &a, false, false, "a, whose last use but one is older than that of b");
+	check_read_all(&peer, &a, false, false, "a, whose second-to-last use is older than that of b");
 	store_set_limit(1000);
 	CHECK(client_open(&peer, &(TestQuery){.q = {.nslots = 0}}), "%s", peer.failed.text);
 	store_trim();
@@ -505,7 +505,7 @@ open_runs_query(Peer *peer, Model *m, TestQuery *t, Kind kind)
 static void
 test_batch_after_runs(void)
 {
-	int refused = 0;
+	int rejected = 0;
 	WireDone done = {.taken = 0};
 
 	for (int n = 1; !done.taken; n++)
@@ -534,7 +534,7 @@ test_batch_after_runs(void)
 			request(&peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)),
 			"%s", peer.failed.text);
 		stub_mend();
-		refused += !done.taken;
+		rejected += !done.taken;
 		client_last_taken = false;
 		if (!done.taken)
 			CHECK(client_check_answer(&peer, &t, &m, expected, groups, undetermined,
@@ -543,7 +543,7 @@ test_batch_after_runs(void)
 		free(expected);
 		peer_close(&peer);
 	}
-	CHECK(refused > 3, "only %d batches were rejected", refused);
+	CHECK(rejected > 3, "only %d batches were rejected", rejected);
 	CHECK(wait_until_empty(), "memory or a session is left");
 }
 
@@ -640,7 +640,7 @@ main(int argc, char **argv)
 	if (TEST_ROWS <= 900)
 	{
 		RUN("with little memory, groups are right and the limit holds", test_little_memory);
-		RUN("the column whose last use but one is oldest is evicted", test_eviction);
+		RUN("the column whose second-to-last use is oldest is evicted", test_eviction);
 	}
 	RUN("another number of rows under one stamp is rejected", test_changed_row_count);
 #ifdef OVER_STUB

@@ -168,9 +168,8 @@ extern int groups_combine(Group *groups, int n, bool distinct);
 
 /* ---- resident_client.c: functions return false if the connection failed ---- */
 
-extern bool client_last_taken; /* the last RESIDENT message was answered with "taken" */
-extern int
-	client_named_spans_taken; /* spans that were named by their ids, and whose rows were taken */
+extern bool client_last_taken;       /* the last RESIDENT message was answered with "taken" */
+extern int client_named_spans_taken; /* number of spans named by id whose rows were taken */
 
 /* Stores a column of a range. Sets *kept to whether the server keeps it. */
 extern bool client_store(Peer *peer, const Model *m, int range, int col, bool *kept);

@@ -40,7 +40,7 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 }
 
 static bool
-give_batch(Peer *peer, const Case *c, int b, bool *taken)
+send_batch(Peer *peer, const Case *c, int b, bool *taken)
 {
 	WireBatch batch;
 	WireDone done = {0};
@@ -91,21 +91,21 @@ static void
 check_groups(Peer *peer, const Case *c, uint32_t batches, const char *what)
 {
 	uint64_t ngroups;
-	int64_t count, sum, right_count = 0, right_sum = 0;
+	int64_t count, sum, expected_count = 0, expected_sum = 0;
 	int n;
-	Expected *right = expect(c, batches, &n);
+	Expected *expected = expect(c, batches, &n);
 
 	for (int g = 0; g < n; g++)
 	{
-		right_count += right[g].count;
-		right_sum += right[g].sum;
+		expected_count += expected[g].count;
+		expected_sum += expected[g].sum;
 	}
-	free(right);
+	free(expected);
 	if (!sum_groups(peer, &ngroups, &count, &sum))
 		return;
-	CHECK(ngroups == (uint64_t) n && count == right_count && sum == right_sum,
+	CHECK(ngroups == (uint64_t) n && count == expected_count && sum == expected_sum,
 		  "%s: %d groups with %d rows, sum %d; expected %d, %d, %d", what, (int) ngroups,
-		  (int) count, (int) sum, n, (int) right_count, (int) right_sum);
+		  (int) count, (int) sum, n, (int) expected_count, (int) expected_sum);
 }
 
 /* ---- three connections share a query ---- */
@@ -126,7 +126,7 @@ check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 		if (p == first)
 			continue;
 		CHECK(!(p % 2 ?
-					give_batch(&peers[p], c, 0, &taken) :
+					send_batch(&peers[p], c, 0, &taken) :
 					request(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
 			  "%s: a failed query answers another participant", what);
 		CHECK(strcmp(peers[p].failed.text, peers[first].failed.text) == 0 &&
@@ -147,7 +147,7 @@ run_shared(Peer *peers, const Case *c, const char *what)
 
 	for (int b = 0; b < c->nbatches; b++)
 	{
-		if (!give_batch(&peers[b % PARTICIPANTS], c, b, &taken))
+		if (!send_batch(&peers[b % PARTICIPANTS], c, b, &taken))
 			return b % PARTICIPANTS;
 		batches |= (uint32_t) taken << b;
 		batches_rejected += !taken;
@@ -193,7 +193,7 @@ run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, in
 			 on ? " and later" : "");
 	make_case(1, &small);
 	CHECK(peer_open(&other) && open_query(&other, &small, 0) &&
-			  give_batch(&other, &small, 0, &taken) && taken,
+			  send_batch(&other, &small, 0, &taken) && taken,
 		  "%s: the other query cannot be opened: %s", what, other.failed.text);
 	for (int p = 0; p < PARTICIPANTS; p++)
 		CHECK(peer_open(&peers[p]), "%s: a connection cannot be opened", what);
@@ -208,7 +208,7 @@ run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, in
 	if (failed >= 0)
 		check_all_fail(peers, c, failed, what);
 	CHECK(calls == NULL || (opened && failed < 0), "a run without faults fails");
-	CHECK(give_batch(&other, &small, 1, &taken) && taken, "%s: the other query's batch fails: %s",
+	CHECK(send_batch(&other, &small, 1, &taken) && taken, "%s: the other query's batch fails: %s",
 		  what, other.failed.text);
 	check_groups(&other, &small, 3, "the other query");
 	for (int p = 0; p < PARTICIPANTS; p++)
@@ -264,7 +264,7 @@ await_answer(Sender *s, int b)
 	MessageHeader header;
 	bool garbage;
 	int buffer = b / PARTICIPANTS % ARENA_BUFFERS;
-	char *there = s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES;
+	char *sent_rows = s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES;
 	char *rows;
 	bool same;
 
@@ -278,10 +278,10 @@ await_answer(Sender *s, int b)
 	s->taken |= (uint32_t) (done.taken != 0) << b;
 	rows = calloc(1, ARENA_BUFFER_BYTES);
 	make_batch(s->c, b, buffer, rows, &batch);
-	same = memcmp(rows, there, batch.bytes) == 0;
+	same = memcmp(rows, sent_rows, batch.bytes) == 0;
 	free(rows);
 	/* the server does not read the buffer any more */
-	memset(there, 0xaa, batch.bytes);
+	memset(sent_rows, 0xaa, batch.bytes);
 	return same ? NULL : "the server changed the rows";
 }
 
@@ -398,7 +398,7 @@ run_late(Peer *peer, const Case *c, const char *what)
 
 	for (int b = 0; b < c->nbatches; b++)
 	{
-		if (!give_batch(peer, c, b, &taken))
+		if (!send_batch(peer, c, b, &taken))
 			return false;
 		batches |= (uint32_t) taken << b;
 	}

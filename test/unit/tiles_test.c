@@ -256,23 +256,24 @@ check_row(const Case *c, int number)
 {
 	VectorCell columns[COLUMNS], registers[VECTOR_MAX_REGISTERS],
 		temporaries[VECTOR_MAX_REGISTERS] = {{0, VECTOR_UNDETERMINED}}, last;
-	int expected = 1, filter = 1;
+	int expected_filter = 1, filter = 1;
 
 	for (int i = 0; i < COLUMNS; i++)
 		columns[i] =
 			vector_cell(random_below(i < 2 ? 9 : 2), random_below(5) ? VECTOR_VALUE : VECTOR_NULL);
-	run_program(&c->plan.program, registers, columns, &expected);
+	run_program(&c->plan.program, registers, columns, &expected_filter);
 	last = run_program(&c->tiles.program.steps, temporaries, columns, &filter);
-	CHECK(filter == expected, "program %d: the filter is %d, expected %d", number, filter,
-		  expected);
+	CHECK(filter == expected_filter, "program %d: the filter is %d, expected %d", number, filter,
+		  expected_filter);
 	for (int o = 0; o < c->plan.ncols && filter == 1; o++)
 	{
-		VectorCell is = operand(c->tiles.operand[o], temporaries, columns, last),
-				   right = operand(c->plan.cols[o].operand, registers, columns, last);
+		VectorCell got = operand(c->tiles.operand[o], temporaries, columns, last),
+				   expected = operand(c->plan.cols[o].operand, registers, columns, last);
 
-		CHECK(is.state == right.state && (is.state != VECTOR_VALUE || is.value == right.value),
-			  "program %d, column %d: %ld, expected %ld", number, o, (long) is.value,
-			  (long) right.value);
+		CHECK(got.state == expected.state &&
+				  (got.state != VECTOR_VALUE || got.value == expected.value),
+			  "program %d, column %d: %ld, expected %ld", number, o, (long) got.value,
+			  (long) expected.value);
 	}
 }
 

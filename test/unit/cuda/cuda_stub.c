@@ -429,7 +429,7 @@ add_reading(const void *from, size_t bytes, cudaStream_t stream)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Forgets what the stream reads: all its work is complete. */
+/* Removes what the stream reads: all its work is complete. */
 static void
 end_readings(cudaStream_t stream)
 {

@@ -161,10 +161,10 @@ device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlist
 	*counts = (TopCounts){0};
 	for (int64_t i = 0; i < n; i++)
 	{
-		bool is = top->counts == NULL || top->counts[i] > 0;
+		bool has_rows = top->counts == NULL || top->counts[i] > 0;
 
-		counts->all += is;
-		counts->failed += is && key_within(top, i, space) == NULL;
+		counts->all += has_rows;
+		counts->failed += has_rows && key_within(top, i, space) == NULL;
 	}
 	limit_search(&top->plan, key_within, top, n, counts->all - counts->failed, &search);
 	for (int64_t i = 0; i < n; i++)
