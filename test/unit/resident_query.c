@@ -372,7 +372,7 @@ test_query_row_outcome(const TestQuery *t, const Model *m, const Range *r, uint3
 			*sum = 7;
 			return 1;
 		case HISTOGRAM:
-			/* count(*) is a slot with bins: the client sums up each bin's count times its number */
+			/* the client adds up count times number of each bin */
 			*sum =
 				gpuagg_bin_uniform(model_value(m, r, COL_X, row), 0, 60, 6, GPUAGG_BINS_QUOTIENT);
 			return (int) model_value(m, r, COL_B, row);

@@ -233,9 +233,7 @@ add_ordered(Case *c)
 	add_slot(q, MONOID_MAXSUB_I64, COL_V);
 }
 
-/*
- * Adds two sets: the distinct values of v, and the values of `order` for a first value and a mode.
- */
+/* Adds two sets: v for distinct values and the mode, COL_ORDER for the first value. */
 static void
 add_sets(Case *c)
 {
