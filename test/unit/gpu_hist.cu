@@ -238,9 +238,7 @@ GPU_TEST(hist_one_bin)
 						batch.attach(h);
 						for (size_t s = 0; s < slots.size(); s++)
 						{
-							/*
-							 * extremes of floats use the column of slot 0, as its kernel requires
-							 */
+							/* extremes read the column of a float8 operator */
 							bool same =
 								own_type(op) == GPUAGG_VALUE_F64 && slots[s].op != MONOID_COUNT;
 
