@@ -1,8 +1,9 @@
 /*
  * abandon.h
- *	  In place of control.c, for tests whose faults must not lose the device.
+ *	  Replaces server_abandon of control.c in tests whose faults must not lose the device: the
+ *	  test fails.
  *
- * For the file of a test that has main.
+ * Include it in the source file that has main.
  */
 #ifndef GPUAGG_UNIT_ABANDON_H
 #define GPUAGG_UNIT_ABANDON_H

@@ -1,10 +1,10 @@
 /*
  * backend.h
- *	  Stands in for a backend in tests of files that need PostgreSQL's headers and no more
- *	  of it than memory and errors.  Memory is malloc'ed and belongs to no context; an error
- *	  ends the program.
+ *	  Stands in for a PostgreSQL backend. It serves tests of files that include PostgreSQL's
+ *	  headers, but need only its memory and errors. Memory comes from malloc and belongs to no
+ *	  context. An error ends the program.
  *
- * Comes after unit.h, which prints, and before other headers.
+ * Include it after unit.h, which prints with the C library, and before all other headers.
  */
 #ifndef GPUAGG_BACKEND_H
 #define GPUAGG_BACKEND_H

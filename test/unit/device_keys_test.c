@@ -1,7 +1,10 @@
 /*
  * device_keys_test.c
- *	  Queries of several keys, of any widths and values, through the CUDA device layer over a stub
- * of the run time; half of them lack memory at some point.
+ *	  Tests queries with one to five keys of random widths and values. They go through the CUDA
+ *	  device layer over the CUDA stub. In half of them, allocations of device memory fail at some
+ *	  point.
+ *
+ * Reference: the groups of the batches that were reduced, combined on the host by sorting rows.
  */
 #include "abandon.h"
 #include "cuda/cases.h"
@@ -23,16 +26,19 @@ draw(uint32_t n)
 	return (uint32_t) (random_state >> 33) % n;
 }
 
-/* A query of up to five keys, its key values, and its groups computed by other means. */
+/* A random query with up to five keys. */
 typedef struct KeysQuery
 {
 	WireQuery q;
-	int form[WIRE_MAX_KEYS]; /* of values: few, more in each batch, the ends of the type, scattered
-							  */
-	int first_null[WIRE_MAX_KEYS]; /* batch; KEYS_BATCHES: no NULLs */
+	/* kind of the values: 0 few, 1 others in each batch, 2 the ends of the type, 3 scattered */
+	int form[WIRE_MAX_KEYS];
+	int first_null[WIRE_MAX_KEYS]; /* first batch with NULLs; KEYS_BATCHES: no NULLs */
 } KeysQuery;
 
-/* As the client packs keys (engine_cuda/query.c); false if they are too wide. */
+/*
+ * Draws a query, with keys packed as the client packs them (engine_cuda/query.c). Returns false if
+ * the keys are too wide.
+ */
 static bool
 draw_keys_query(KeysQuery *k)
 {
@@ -67,7 +73,7 @@ draw_keys_query(KeysQuery *k)
 	q->ncols = q->nkeys + 1;
 	q->forced = forced[draw(3)];
 	add_slot(q, MONOID_SUM_I64, q->nkeys);
-	/* count(*), or count(column), which shows no direct bins */
+	/* count(*), or count(column), which does not show which direct bins have rows */
 	add_slot(q, MONOID_COUNT, draw(2) ? -1 : (int) q->nkeys);
 	return true;
 }
@@ -106,21 +112,21 @@ compare_groups(const void *a, const void *b)
 static int
 combine_groups(KeysGroup *groups, int n)
 {
-	int made = 0;
+	int ngroups = 0;
 
 	qsort(groups, n, sizeof(*groups), compare_groups);
 	for (int i = 0; i < n; i++)
-		if (made > 0 && compare_groups(&groups[made - 1], &groups[i]) == 0)
+		if (ngroups > 0 && compare_groups(&groups[ngroups - 1], &groups[i]) == 0)
 		{
-			groups[made - 1].sum += groups[i].sum;
-			groups[made - 1].count += groups[i].count;
+			groups[ngroups - 1].sum += groups[i].sum;
+			groups[ngroups - 1].count += groups[i].count;
 		}
 		else
-			groups[made++] = groups[i];
-	return made;
+			groups[ngroups++] = groups[i];
+	return ngroups;
 }
 
-/* Writes a batch and describes it; its rows are appended to `rows`. */
+/* Draws a batch: writes its columns to `to`, its description to *batch, and its rows to `rows`. */
 static void
 draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *rows)
 {
@@ -174,10 +180,10 @@ draw_batch(const KeysQuery *k, int b, char *to, WireBatch *batch, KeysGroup *row
 	batch->bytes = at;
 }
 
-/* All groups of the query; their number. */
+/* Finishes the query and fetches all groups. Returns their number, or -1 after a failure. */
 static int
-fetch_keys(SharedQuery *query, Lane *lane, const char *arena, const WireQuery *q, KeysGroup *groups,
-		   DeviceError *error)
+fetch_all_groups(SharedQuery *query, Lane *lane, const char *arena, const WireQuery *q,
+				 KeysGroup *groups, DeviceError *error)
 {
 	WireFinished finished = {0};
 	WireGroups out = {0};
@@ -199,9 +205,9 @@ fetch_keys(SharedQuery *query, Lane *lane, const char *arena, const WireQuery *q
 	return (int) out.n;
 }
 
-/* One query, with lack of memory at some point in half of them. */
+/* Tests one random query. In half of them, allocations fail at some point. */
 static void
-run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
+check_keys_query(uint64_t seed, int forms[FORM_HASH + 1], int *not_reduced)
 {
 	static KeysGroup rows[KEYS_BATCHES * KEYS_ROWS], groups[KEYS_BATCHES * KEYS_ROWS];
 	static const double no_thresholds[1];
@@ -210,7 +216,7 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 	SharedQuery *query = NULL;
 	Lane *lane = NULL;
 	DeviceError error = {""};
-	int n = 0, made;
+	int n = 0, ngroups;
 
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
@@ -237,39 +243,39 @@ run_keys(uint64_t seed, int forms[FORM_HASH + 1], int *untaken)
 		CHECK(status == DEVICE_OK || status == DEVICE_FULL, "seed %d, batch %d: %s", (int) seed, b,
 			  error.text);
 		n += status == DEVICE_OK ? KEYS_ROWS : 0;
-		*untaken += status != DEVICE_OK;
+		*not_reduced += status != DEVICE_OK;
 	}
 	forms[query->query->groups.form]++;
-	made = fetch_keys(query, lane, arena, &k.q, groups, &error);
+	ngroups = fetch_all_groups(query, lane, arena, &k.q, groups, &error);
 	stub_mend();
-	if (made >= 0)
+	if (ngroups >= 0)
 	{
-		qsort(groups, made, sizeof(*groups), compare_groups);
+		qsort(groups, ngroups, sizeof(*groups), compare_groups);
 		n = combine_groups(rows, n);
-		CHECK(made == n && memcmp(rows, groups, n * sizeof(*rows)) == 0,
-			  "seed %d: %d groups, expected %d, or others", (int) seed, made, n);
+		CHECK(ngroups == n && memcmp(rows, groups, n * sizeof(*rows)) == 0,
+			  "seed %d: %d groups, expected %d, or they differ", (int) seed, ngroups, n);
 	}
 	else
 		CHECK(0, "seed %d: no groups: %s", (int) seed, error.text);
 	shared_query_leave(query);
 	device_ops.lane_close(lane);
-	CHECK(budget_device(0)->used == 0 && stub_live() == 0, "seed %d: something is left",
+	CHECK(budget_device(0)->used == 0 && stub_live() == 0, "seed %d: memory was not freed",
 		  (int) seed);
 }
 
 static void
-several_keys(void)
+test_several_keys(void)
 {
 	int forms[FORM_HASH + 1] = {0};
-	int untaken = 0;
+	int not_reduced = 0;
 
 	for (int seed = 1; seed <= 3000; seed++)
-		run_keys(seed, forms, &untaken);
-	CHECK(forms[FORM_DIRECT] > 300 && forms[FORM_HASH] > 300 && untaken > 300,
-		  "%d direct, %d hash, %d batches not taken", forms[FORM_DIRECT], forms[FORM_HASH],
-		  untaken);
-	printf("# %d direct, %d hash, %d batches not taken\n", forms[FORM_DIRECT], forms[FORM_HASH],
-		   untaken);
+		check_keys_query(seed, forms, &not_reduced);
+	CHECK(forms[FORM_DIRECT] > 300 && forms[FORM_HASH] > 300 && not_reduced > 300,
+		  "%d direct, %d hash, %d batches not reduced", forms[FORM_DIRECT], forms[FORM_HASH],
+		  not_reduced);
+	printf("# %d direct, %d hash, %d batches not reduced\n", forms[FORM_DIRECT], forms[FORM_HASH],
+		   not_reduced);
 }
 
 int
@@ -281,6 +287,7 @@ main(void)
 	if (device_ops.start("all", &status, &error) != DEVICE_OK)
 		return 1;
 	budget_start(&status);
-	RUN("several keys", several_keys);
+	RUN("queries of several keys have the right groups, also when allocations fail",
+		test_several_keys);
 	return unit_done();
 }

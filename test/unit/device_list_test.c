@@ -1,6 +1,6 @@
 /*
  * device_list_test.c
- *	  What gpuagg.devices may be (device_list.h).
+ *	  Tests the syntax of gpuagg.devices (device_list.h).
  */
 #include <stdbool.h>
 
@@ -23,7 +23,7 @@ static void
 test_words(void)
 {
 	CHECK(reads("") && list.kind == DEVICES_ALL && device_list_has(&list, 7),
-		  "nothing stands for all");
+		  "an empty list does not mean all devices");
 	CHECK(reads(" ALL ") && list.kind == DEVICES_ALL, "all");
 	CHECK(reads("none") && list.kind == DEVICES_NONE && !device_list_has(&list, 0), "none");
 	CHECK(!reads("1,all") && strcmp(wrong, "\"all\" cannot be combined with other values.") == 0,
@@ -40,12 +40,12 @@ test_numbers(void)
 {
 	CHECK(reads("0, 2") && list.kind == DEVICES_NUMBERS && list.n == 2 &&
 			  device_list_has(&list, 0) && !device_list_has(&list, 1) && device_list_has(&list, 2),
-		  "two numbers");
+		  "two numbers are read wrongly");
 	CHECK(!reads("0,2,00") && strcmp(wrong, "GPU 0 is listed twice.") == 0, "%s", wrong);
 	CHECK(!reads("0,,2") && strcmp(wrong, "The list has an empty element.") == 0, "%s", wrong);
 	CHECK(!reads("0,") && !reads(",") && !reads("-1") && !reads("1.5") && !reads("0 1"),
-		  "no numbers");
-	CHECK(!reads("99999999999999999999"), "a number that is too large");
+		  "text that is no list of numbers is accepted");
+	CHECK(!reads("99999999999999999999"), "a number that is too large is accepted");
 }
 
 static void
@@ -56,13 +56,13 @@ test_ids(void)
 	CHECK(reads("GPU-" UUID ", GPU-12ab") && list.kind == DEVICES_IDS && list.n == 2 &&
 			  strcmp(list.ids, "GPU-" UUID ",GPU-12ab") == 0,
 		  "%s", list.ids);
-	CHECK(reads("MIG-" UUID) && reads("MIG-GPU-" UUID "/1/0"), "MIG instances");
+	CHECK(reads("MIG-" UUID) && reads("MIG-GPU-" UUID "/1/0"), "MIG instances are rejected");
 	CHECK(!reads("GPU-") && !reads("GPU-12g") && !reads("GPU-12345678d") &&
 			  !reads("GPU-" UUID "0") && !reads(UUID),
-		  "no UUIDs");
+		  "text that is no UUID is accepted");
 	CHECK(!reads("MIG-GPU-" UUID) && !reads("MIG-GPU-" UUID "/1") &&
 			  !reads("MIG-GPU-" UUID "/1/0/2") && !reads("GPU-" UUID "/1/0") && !reads("MIG-"),
-		  "no MIG instances");
+		  "text that names no MIG instance is accepted");
 	CHECK(!reads("0,GPU-12ab") && strcmp(wrong, "Numbers and UUIDs cannot be mixed.") == 0, "%s",
 		  wrong);
 	CHECK(!reads("GPU-12ab,GPU-12,GPU-12ab") && strcmp(wrong, "\"GPU-12ab\" is listed twice.") == 0,
@@ -80,8 +80,8 @@ test_ids(void)
 int
 main(void)
 {
-	RUN("words", test_words);
-	RUN("numbers", test_numbers);
-	RUN("UUIDs and MIG instances", test_ids);
+	RUN("lists of words are read", test_words);
+	RUN("lists of numbers are read", test_numbers);
+	RUN("lists of UUIDs and MIG instances are read", test_ids);
 	return unit_done();
 }

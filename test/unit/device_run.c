@@ -1,13 +1,15 @@
 /*
  * device_run.c
- *	  A run of a query through the device layer, and what is checked in and after it; see
- * device_run.h.
+ *	  Runs a query through the device layer, with checks during and after it; see device_run.h.
  */
 #include "device_run.h"
 
-/* Fills in status and error; later calls are not made. */
+/*
+ * Stores status and error in the run. Returns whether the call succeeded. No calls follow one that
+ * failed.
+ */
 static bool
-went_well(Run *run, DeviceStatus status, const DeviceError *error)
+record_status(QueryRun *run, DeviceStatus status, const DeviceError *error)
 {
 	run->status = status;
 	run->error = *error;
@@ -15,7 +17,7 @@ went_well(Run *run, DeviceStatus status, const DeviceError *error)
 }
 
 static bool
-open_run(Run *run)
+open_run(QueryRun *run)
 {
 	DeviceError error = {""};
 	WireQuery wire = run->c->q;
@@ -23,22 +25,22 @@ open_run(Run *run)
 	wire.shared_id = 4711;
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
-		if (!went_well(
+		if (!record_status(
 				run, shared_query_enter(&run->query[p], 0, NULL, &wire, run->c->thresholds, &error),
 				&error))
 			return false;
-		if (!went_well(run,
-					   device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
-											ARENA_BUFFERS, &error),
-					   &error))
+		if (!record_status(run,
+						   device_ops.lane_open(&run->lane[p], 0, run->arena[p], BUFFER_BYTES,
+												ARENA_BUFFERS, &error),
+						   &error))
 			return false;
 	}
 	return true;
 }
 
-/* After a failure of the query every call of every participant returns it. */
+/* Checks that every later call of every participant returns the failure of the query. */
 static void
-check_stays_failed(Run *run, int buffer)
+check_stays_failed(QueryRun *run, int buffer)
 {
 	WireBatch batch;
 	WireFinished finished;
@@ -49,17 +51,18 @@ check_stays_failed(Run *run, int buffer)
 	for (int p = 0; p < PARTICIPANTS; p++)
 	{
 		CHECK(shared_query_reduce(run->query[p], run->lane[p], &batch, &error) == run->status,
-			  "a batch after the failure");
-		CHECK(strcmp(error.text, run->error.text) == 0, "another text: %s", error.text);
+			  "a batch after the failure has another status");
+		CHECK(strcmp(error.text, run->error.text) == 0, "the failure has another text: %s",
+			  error.text);
 		CHECK(shared_query_finish(run->query[p], &finished, &error) == run->status,
-			  "an end after the failure");
+			  "finish after the failure has another status");
 		CHECK(shared_query_fetch(run->query[p], run->lane[p], &groups, &error) == run->status,
-			  "a fetch after the failure");
+			  "fetch after the failure has another status");
 	}
 }
 
 static bool
-give_batch(Run *run, int b)
+send_batch(QueryRun *run, int b)
 {
 	int p = b % PARTICIPANTS;
 	int buffer = b / PARTICIPANTS % ARENA_BUFFERS;
@@ -72,16 +75,17 @@ give_batch(Run *run, int b)
 	make_batch(run->c, b, buffer, run->arena[p] + buffer * BUFFER_BYTES, &batch);
 	status = shared_query_copy(run->query[p], run->lane[p], &batch, &bytes, &error);
 	if (status != DEVICE_FULL &&
-		(!went_well(run, status, &error) ||
-		 !went_well(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error)))
+		(!record_status(run, status, &error) ||
+		 !record_status(run, device_ops.copy_wait(run->lane[p], buffer, &ms, &error), &error)))
 		return false;
 	status = shared_query_reduce(run->query[p], run->lane[p], &batch, &error);
 	if (status == DEVICE_FULL)
 	{
-		CHECK(error.text[0] != '\0' || atomic_load(&run->query[p]->full), "no reason");
+		CHECK(error.text[0] != '\0' || atomic_load(&run->query[p]->full),
+			  "a batch is rejected without a reason");
 		return true;
 	}
-	if (!went_well(run, status, &error))
+	if (!record_status(run, status, &error))
 	{
 		check_stays_failed(run, buffer);
 		return false;
@@ -90,7 +94,7 @@ give_batch(Run *run, int b)
 	return true;
 }
 
-/* A packed key of at most 8 bytes, as a number. */
+/* Returns a packed key of at most 8 bytes as a number. */
 static uint64_t
 read_key(const void *from, size_t key_bytes)
 {
@@ -119,10 +123,11 @@ compare_long_keys(const void *a, const void *b)
 }
 
 /*
- * The same groups with counts of ranks, if the query has sketches; run->groups has their registers.
+ * Fetches the groups again, with counts of ranks in place of registers, if the query has sketches.
+ * Compares them with the registers in run->groups. Returns false if a call failed.
  */
 static bool
-check_ranks(Run *run, WireGroups out)
+check_ranks(QueryRun *run, WireGroups out)
 {
 	const WireQuery *q = &run->c->q;
 	size_t at = q->key_bytes;
@@ -133,7 +138,8 @@ check_ranks(Run *run, WireGroups out)
 		if (q->slots[s].bin_kind != WIRE_BIN_HLL)
 			continue;
 		out.ranks = 1;
-		if (!went_well(run, shared_query_fetch(run->query[0], run->lane[0], &out, &error), &error))
+		if (!record_status(run, shared_query_fetch(run->query[0], run->lane[0], &out, &error),
+						   &error))
 			return false;
 		for (uint32_t g = 0; g < out.n; g++)
 		{
@@ -146,7 +152,7 @@ check_ranks(Run *run, WireGroups out)
 			CHECK(memcmp(run->arena[0] + out.slots[s] + g * sizeof(counts), counts,
 						 sizeof(counts)) == 0 &&
 					  memcmp(run->arena[0] + out.keys + g * q->key_bytes, group, q->key_bytes) == 0,
-				  "%s: ranks of group %d", run->c->name, (int) (out.first + g));
+				  "%s: wrong ranks of group %d", run->c->name, (int) (out.first + g));
 			free(registers);
 		}
 	}
@@ -154,7 +160,7 @@ check_ranks(Run *run, WireGroups out)
 }
 
 static bool
-fetch_groups(Run *run)
+fetch_groups(QueryRun *run)
 {
 	const WireQuery *q = &run->c->q;
 	size_t key_bytes = q->key_bytes;
@@ -174,7 +180,8 @@ fetch_groups(Run *run)
 			out.slots[s] = at;
 			at += wire_align(out.n * wire_slot_bytes(&q->slots[s], 0));
 		}
-		if (!went_well(run, shared_query_fetch(run->query[0], run->lane[0], &out, &error), &error))
+		if (!record_status(run, shared_query_fetch(run->query[0], run->lane[0], &out, &error),
+						   &error))
 			return false;
 		for (uint32_t g = 0; g < out.n; g++)
 		{
@@ -208,9 +215,12 @@ compare_integers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Values of a group in order, in malloc'ed memory. */
+/*
+ * Returns the sorted values of a group: v without NULLs, or those of COL_ORDER. The caller frees
+ * the array.
+ */
 static int64_t *
-values_of(const Run *run, uint64_t key, bool v, int *n)
+values_of(const QueryRun *run, uint64_t key, bool v, int *n)
 {
 	const Case *c = run->c;
 	int64_t *values = malloc(sizeof(int64_t) * (c->nbatches * c->nrows + 1));
@@ -225,10 +235,11 @@ values_of(const Run *run, uint64_t key, bool v, int *n)
 }
 
 /*
- * Of a query with sets of values: what add_sets asks for, by other means; false: a call has failed.
+ * Checks the sets of add_sets: distinct values, mode and picked values. The reference is the sorted
+ * values of each group. Returns false if a call failed.
  */
 static bool
-check_sets(Run *run)
+check_sets(QueryRun *run)
 {
 	const WireQuery *q = &run->c->q;
 
@@ -260,9 +271,9 @@ check_sets(Run *run)
 			WirePick one = {.n = 1};
 
 			places[0] = (int32_t) wire_mode_place(states[5], 1);
-			if (!went_well(run,
-						   shared_query_pick(run->query[0], run->lane[0], &one, places, &error),
-						   &error))
+			if (!record_status(run,
+							   shared_query_pick(run->query[0], run->lane[0], &one, places, &error),
+							   &error))
 				return false;
 			CHECK(states[5] >> 31 == most &&
 					  *(const int64_t *) (run->arena[0] + wire_picked_at(1)) == mode,
@@ -271,8 +282,8 @@ check_sets(Run *run)
 		values = values_of(run, read_key(at, q->key_bytes), false, &n);
 		for (int i = 0; i < 3; i++)
 			places[i] = (int32_t) (states[4] + (n - 1) / 2 * i);
-		if (!went_well(run, shared_query_pick(run->query[0], run->lane[0], &pick, places, &error),
-					   &error))
+		if (!record_status(
+				run, shared_query_pick(run->query[0], run->lane[0], &pick, places, &error), &error))
 		{
 			free(values);
 			return false;
@@ -285,11 +296,11 @@ check_sets(Run *run)
 }
 
 /*
- * Of a query with ARGMAX: the greatest v, of rows that have one, and the smallest of another
- * column, of all rows.
+ * Checks the extremes of add_argmax: the greatest v that is not NULL, and the smallest value of
+ * COL_ORDER.
  */
 static void
-check_extremes(const Run *run)
+check_extremes(const QueryRun *run)
 {
 	for (uint64_t g = 0; g < run->finished.ngroups; g += 1 + run->finished.ngroups / 16)
 	{
@@ -304,15 +315,15 @@ check_extremes(const Run *run)
 
 			memcpy(&extreme, at + key_bytes + (v ? 4 : 7) * sizeof(int64_t), sizeof(extreme));
 			CHECK(extreme == (v ? n > 0 ? values[n - 1] : INT64_MIN : values[0]),
-				  "%s: extreme %d of group %d", run->c->name, v, (int) g);
+				  "%s: wrong extreme %d of group %d", run->c->name, v, (int) g);
 			free(values);
 		}
 	}
 }
 
-/* There is no such place. */
+/* Checks that a place beyond the last value is rejected. */
 static void
-pick_too_far(Run *run)
+check_pick_beyond_end(QueryRun *run)
 {
 	WirePick pick = {.set = 1, .n = 2};
 	int32_t places[2] = {0, (int32_t) run->query[0]->query->late.sets[1].n};
@@ -320,10 +331,10 @@ pick_too_far(Run *run)
 
 	CHECK(shared_query_pick(run->query[0], run->lane[0], &pick, places, &error) ==
 			  DEVICE_UNSUPPORTED,
-		  "a place behind all");
+		  "a place beyond the last value was accepted");
 }
 
-/* A query whose groups wait to be fetched has no other memory than theirs. */
+/* Checks that a finished query has no memory except for its groups, thresholds and status. */
 static void
 check_finished_memory(const DeviceQuery *query)
 {
@@ -335,34 +346,37 @@ check_finished_memory(const DeviceQuery *query)
 
 	for (int s = 0; s < query->q->nslots; s++)
 		groups += query->groups.states.slot[s].bytes;
-	CHECK(query->late.ordered == NULL, "rows in order are kept");
+	CHECK(query->late.ordered == NULL, "the ordered rows were not freed");
 	CHECK(query->memory == groups + query->thresholds.bytes + query->status.bytes,
-		  "%zu bytes, %zu of them groups", (size_t) query->memory, groups);
+		  "the query has %zu bytes, of which groups take %zu", (size_t) query->memory, groups);
 }
 
-/* Keys are as long as the NULLs among them need, and rows are counted once. */
+/*
+ * Checks that packed keys are as short as their NULLs allow, and that rows are counted only once.
+ */
 static void
-check_form(const Run *run)
+check_form(const QueryRun *run)
 {
 	const DeviceQuery *query = run->query[0]->query;
 	const Case *c = run->c;
 	bool nulls = c->first_null > 0 && run->taken >> c->first_null != 0;
 	bool all = run->taken == (1u << c->nbatches) - 1;
 
-	/* a batch that is not taken may have changed the form */
+	/* a batch that was rejected may have changed the form */
 	if (query->groups.form == FORM_HASH && (all || nulls))
 		CHECK(query->groups.hash.table.key_bytes ==
 				  (nulls || wire_keeps_rows(&c->q) ? c->q.key_bytes : 4),
-			  "%s: keys of %d bytes in the table", c->name, query->groups.hash.table.key_bytes);
+			  "%s: keys have %d bytes in the table", c->name, query->groups.hash.table.key_bytes);
 	if (query->groups.form == FORM_DIRECT && (all || nulls))
-		CHECK(query->groups.ranges.has_null[0] == nulls, "%s: a bin for NULLs", c->name);
+		CHECK(query->groups.ranges.has_null[0] == nulls,
+			  "%s: there is a bin for NULLs without NULLs, or none with NULLs", c->name);
 	CHECK((query->groups.states.row_counts.at != NULL) ==
 			  (query->groups.form == FORM_DIRECT && c->q.slots[0].col[0] >= 0),
 		  "%s: rows are counted twice, or not at all", c->name);
 }
 
 void
-run_query(Run *run, const Case *c, uint32_t wanted)
+run_query(QueryRun *run, const Case *c, uint32_t wanted)
 {
 	static char *arenas[PARTICIPANTS];
 	static uint64_t last_seed;
@@ -380,27 +394,28 @@ run_query(Run *run, const Case *c, uint32_t wanted)
 	ok = run->opened = open_run(run);
 	if (ok)
 	{
-		CHECK(run->query[0]->query->seed != last_seed, "two queries hash alike");
+		CHECK(run->query[0]->query->seed != last_seed,
+			  "two queries in succession have the same hash seed");
 		last_seed = run->query[0]->query->seed;
 	}
 	for (int b = 0; b < c->nbatches && ok; b++)
 		if (wanted >> b & 1)
-			ok = give_batch(run, b);
+			ok = send_batch(run, b);
 	for (int p = 0; p < PARTICIPANTS && ok; p++)
 	{
 		double ms;
 
-		ok = went_well(run, device_ops.lane_settle(run->lane[p], &ms, &error), &error);
+		ok = record_status(run, device_ops.lane_settle(run->lane[p], &ms, &error), &error);
 	}
 	if (ok)
-		ok = went_well(run, shared_query_finish(run->query[0], &run->finished, &error), &error);
+		ok = record_status(run, shared_query_finish(run->query[0], &run->finished, &error), &error);
 	if (ok)
 	{
 		check_finished_memory(run->query[0]->query);
 		check_form(run);
 		ok = fetch_groups(run);
 		if (ok && c->q.nsets > 0 && check_sets(run))
-			pick_too_far(run);
+			check_pick_beyond_end(run);
 		if (ok && c->q.nslots == 6 && c->q.slots[2].monoid == MONOID_ARGMAX)
 			check_extremes(run);
 	}
@@ -422,14 +437,14 @@ run_used(void)
 }
 
 void
-run_check_sums(const Run *run, const char *what)
+run_check_sums(const QueryRun *run, const char *what)
 {
 	int n;
 	Expected *expected = expect(run->c, run->taken, &n);
 
-	CHECK((uint64_t) n == run->finished.ngroups, "%s: %d groups expected, not %d", what, n,
+	CHECK((uint64_t) n == run->finished.ngroups, "%s: expected %d groups, not %d", what, n,
 		  (int) run->finished.ngroups);
-	CHECK(run->finished.errors == 0, "%s: errors", what);
+	CHECK(run->finished.errors == 0, "%s: the query has error bits", what);
 	for (int g = 0; g < n && (uint64_t) g < run->finished.ngroups; g++)
 	{
 		const char *at = run->groups + g * run->group_bytes;
@@ -447,23 +462,24 @@ run_check_sums(const Run *run, const char *what)
 }
 
 void
-run_check_right(const Run *run, const Run *whole, const char *what)
+run_check_groups(const QueryRun *run, const QueryRun *whole, const char *what)
 {
-	Run again;
-	const Run *right = whole;
+	QueryRun again;
+	const QueryRun *reference = whole;
 
 	run_check_sums(run, what);
 	if (run->taken != whole->taken)
 	{
 		run_query(&again, run->c, run->taken);
-		right = &again;
+		reference = &again;
 	}
-	CHECK(right->status == DEVICE_OK && right->taken == run->taken, "%s: the run to compare with",
-		  what);
-	CHECK(run->finished.ngroups == right->finished.ngroups &&
-			  (run->finished.ngroups == 0 ||
-			   memcmp(run->groups, right->groups, run->group_bytes * run->finished.ngroups) == 0),
-		  "%s: other groups than without the fault", what);
-	if (right == &again)
+	CHECK(reference->status == DEVICE_OK && reference->taken == run->taken,
+		  "%s: the run for comparison failed, or reduced other batches", what);
+	CHECK(
+		run->finished.ngroups == reference->finished.ngroups &&
+			(run->finished.ngroups == 0 ||
+			 memcmp(run->groups, reference->groups, run->group_bytes * run->finished.ngroups) == 0),
+		"%s: groups differ from those without the fault", what);
+	if (reference == &again)
 		free(again.groups);
 }

@@ -1,7 +1,7 @@
 /*
  * device_run.h
- *	  A query of cases.h by three participants through the device layer, for tests of it over the
- * stub.
+ *	  Runs a query of cases.h through the device layer over the CUDA stub, and checks its groups.
+ *	  Three participants share the query, as parallel workers do.
  */
 #ifndef GPUAGG_UNIT_DEVICE_RUN_H
 #define GPUAGG_UNIT_DEVICE_RUN_H
@@ -12,28 +12,31 @@
 #define PARTICIPANTS 3
 #define BUFFER_BYTES (1 << 20)
 
-typedef struct Run
+typedef struct QueryRun
 {
 	const Case *c;
 	SharedQuery *query[PARTICIPANTS];
 	Lane *lane[PARTICIPANTS];
 	char *arena[PARTICIPANTS];
 	bool opened;
-	uint32_t taken; /* batches, a bit each */
+	uint32_t taken; /* a bit for each batch that was reduced */
 	DeviceStatus status;
 	DeviceError error;
 	WireFinished finished;
-	char *groups; /* key and states of each, by key */
+	char *groups; /* key and states of each group, sorted by key */
 	size_t group_bytes;
-} Run;
+} QueryRun;
 
-/* Runs the batches of `wanted`; those taken are in run->taken.  The groups are malloc'ed. */
-extern void run_query(Run *run, const Case *c, uint32_t wanted);
-/* Bytes in the device's budget. */
+/* Runs the query with the batches whose bits are set in `wanted`. The caller frees run->groups. */
+extern void run_query(QueryRun *run, const Case *c, uint32_t wanted);
+/* Returns the bytes that are taken from the device's budget. */
 extern uint64_t run_used(void);
-/* The first two slots of the groups are those of the batches taken. */
-extern void run_check_sums(const Run *run, const char *what);
-/* A run that ended well: its groups are those of a run without faults over the batches taken. */
-extern void run_check_right(const Run *run, const Run *whole, const char *what);
+/* Checks the first two slots of all groups against the rows of the batches that were reduced. */
+extern void run_check_sums(const QueryRun *run, const char *what);
+/*
+ * Checks a run without failure. Its groups must equal those of a run without faults over the same
+ * batches. `whole` is a run without faults over all batches.
+ */
+extern void run_check_groups(const QueryRun *run, const QueryRun *whole, const char *what);
 
 #endif /* GPUAGG_UNIT_DEVICE_RUN_H */

@@ -1,7 +1,7 @@
 /*
  * device_start_test.c
- *	  Which devices the CUDA device layer starts with over a stub of the run time, and how their
- * limits follow what other processes have of their memory.
+ *	  Tests which devices the CUDA device layer starts, over the CUDA stub. Also tests how their
+ *	  limits follow the memory that other processes take.
  */
 #include "abandon.h"
 #include "cuda/cuda_stub.h"
@@ -20,50 +20,50 @@ start(int devices, int first, int second, WireStatus *status, DeviceError *error
 }
 
 static void
-devices(void)
+test_usable_devices(void)
 {
 	WireStatus status;
 	DeviceError error;
 
 	CHECK(start(2, 75, 90, &status, &error) == DEVICE_OK && status.ndevices == 1 &&
 			  status.devices[0].ordinal == 1,
-		  "an old device beside a good one: %s", error.text);
+		  "an old device keeps a good one from starting: %s", error.text);
 	CHECK(status.nskipped == 1 && status.skipped[0].ordinal == 0 &&
 			  strstr(status.skipped[0].note, "capability 7.5 is below 8.0"),
 		  "%s", status.skipped[0].note);
 	CHECK(start(1, 75, 0, &status, &error) == DEVICE_UNSUPPORTED && strstr(error.text, "7.5"),
-		  "an old device alone: %s", error.text);
+		  "an old device starts: %s", error.text);
 
-	/* a binary made of PTX at the start */
+	/* the driver compiled PTX to a binary at the start */
 	stub_binary = 120;
 	CHECK(start(1, 120, 0, &status, &error) == DEVICE_OK &&
 			  strstr(status.devices[0].note, "CUDA_ARCHS=\"... 120\""),
 		  "%s", status.devices[0].note);
 	stub_binary = 90;
 
-	/* neither binary nor PTX */
+	/* the device has neither binary nor PTX */
 	stub_fail(STUB_LAUNCH, 1, false, cudaErrorNoKernelImageForDevice);
 	CHECK(start(2, 90, 90, &status, &error) == DEVICE_OK && status.ndevices == 1 &&
 			  status.nskipped == 1 && status.devices[0].ordinal == 1,
-		  "a device without kernels");
+		  "a device without kernels is not skipped");
 	stub_fail(STUB_LAUNCH, 1, true, cudaErrorMemoryAllocation);
 	CHECK(start(1, 90, 0, &status, &error) == DEVICE_NO_MEMORY,
-		  "a device that is busy may be tried again");
+		  "a busy device is not reported as short of memory");
 	stub_fail(STUB_OTHER, 1, true, cudaErrorJitCompilerNotFound);
 	CHECK(start(1, 120, 0, &status, &error) == DEVICE_UNSUPPORTED,
-		  "PTX that the driver cannot compile");
+		  "PTX that the driver cannot compile is not reported as unsupported");
 
 	/* an error of the second device must not be reported by a launch on the first */
 	stub_fail(STUB_OTHER, 2, false, cudaErrorDevicesUnavailable);
 	CHECK(start(2, 90, 90, &status, &error) == DEVICE_OK && status.ndevices == 1 &&
 			  status.nskipped == 1 && status.devices[0].ordinal == 0,
-		  "a device that another process uses exclusively");
-	CHECK(cudaGetLastError() == cudaSuccess, "the error stays behind");
+		  "a device that another process uses exclusively is not skipped");
+	CHECK(cudaGetLastError() == cudaSuccess, "an error was left unread");
 	stub_mend();
 
 	CHECK(start(1, 90, 0, &status, &error) == DEVICE_OK && status.ndevices == 1 &&
 			  status.nskipped == 0 && status.devices[0].note[0] == '\0',
-		  "a device");
+		  "a good device does not start");
 	budget_start(&status);
 }
 
@@ -78,7 +78,7 @@ start_named(const char *names, WireStatus *status, DeviceError *error)
 }
 
 static void
-named_devices(void)
+test_named_devices(void)
 {
 	WireStatus status;
 	DeviceError error;
@@ -86,35 +86,36 @@ named_devices(void)
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	CHECK(start_named("1", &status, &error) == DEVICE_OK && status.ndevices == 1 &&
 			  status.nskipped == 0 && status.devices[0].ordinal == 1,
-		  "the second one");
+		  "the second device alone does not start");
 	CHECK(start_named("1, 7", &status, &error) == DEVICE_OK && status.ndevices == 1 &&
 			  status.nskipped == 1 && status.skipped[0].ordinal == 7 &&
 			  strstr(status.skipped[0].note, "no GPU of this number"),
 		  "%s", status.skipped[0].note);
 	CHECK(start_named("7", &status, &error) == DEVICE_UNSUPPORTED && status.ndevices == 0,
-		  "none that is there");
+		  "a device that does not exist starts");
 	CHECK(start_named("none", &status, &error) == DEVICE_UNSUPPORTED &&
 			  strstr(error.text, "names no device"),
 		  "%s", error.text);
 	CHECK(start_named("zork", &status, &error) == DEVICE_UNSUPPORTED && strstr(error.text, "zork"),
 		  "%s", error.text);
-	CHECK(getenv("CUDA_VISIBLE_DEVICES") == NULL, "numbers are CUDA's own");
+	CHECK(getenv("CUDA_VISIBLE_DEVICES") == NULL, "a list of numbers changes CUDA_VISIBLE_DEVICES");
 	CHECK(start_named("GPU-00000001, GPU-00000000, GPU-13", &status, &error) == DEVICE_OK &&
 			  status.ndevices == 2 && status.nskipped == 1 &&
 			  strstr(status.skipped[0].note, "names 3 GPUs, of which CUDA finds the first 2"),
 		  "%s", status.skipped[0].note);
 	CHECK(getenv("CUDA_VISIBLE_DEVICES") &&
 			  strcmp(getenv("CUDA_VISIBLE_DEVICES"), "GPU-00000001,GPU-00000000,GPU-13") == 0,
-		  "UUIDs are for CUDA");
+		  "UUIDs are not passed to CUDA");
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	CHECK(start_named("all", &status, &error) == DEVICE_OK && status.ndevices == 2, "all");
-	CHECK(start(1, 90, 0, &status, &error) == DEVICE_OK, "one for the tests that follow");
+	CHECK(start(1, 90, 0, &status, &error) == DEVICE_OK,
+		  "the device for the next tests does not start");
 	budget_start(&status);
 }
 
-/* What other processes leave, and what is given back to them. */
+/* Tests the memory that other processes leave, and the memory that is given back to them. */
 static void
-other_processes(void)
+test_other_processes(void)
 {
 	uint64_t memory = budget_device(0)->memory;
 	uint64_t bytes;
@@ -122,41 +123,46 @@ other_processes(void)
 	stub_memory[0].others = memory / 2;
 	stub_memory[0].reserved = memory / 4;
 	stub_memory[0].used = memory / 8;
-	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2, "half is left");
-	CHECK(stub_memory[0].reserved == memory / 4, "nothing is given back while queries run");
+	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2,
+		  "half of the memory is not available");
+	CHECK(stub_memory[0].reserved == memory / 4, "memory is given back while queries run");
 	budget_set_available(0, bytes);
-	CHECK(budget_device(0)->limit == memory / 2 / 5 * 4, "the limit follows");
-	CHECK(device_ops.available(0, true, &bytes) && bytes == memory / 2, "half is left");
+	CHECK(budget_device(0)->limit == memory / 2 / 5 * 4,
+		  "the limit does not follow the available memory");
+	CHECK(device_ops.available(0, true, &bytes) && bytes == memory / 2,
+		  "half of the memory is not available when idle");
 	CHECK(stub_memory[0].reserved == memory / 8 + memory / 64,
-		  "what is not used is given back, but for a little");
+		  "unused memory is not given back when idle, except for a small rest");
 	stub_memory[0].reserved = memory / 4;
 	budget_set_available(0, memory / 4);
-	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2, "half is left");
+	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2,
+		  "half of the memory is not available above the limit");
 	CHECK(stub_memory[0].reserved == memory / 8 + memory / 64,
-		  "while queries run, what is more than the limit");
+		  "memory above the limit is not given back while queries run");
 	stub_memory[0].grows = memory / 64;
 	CHECK(device_ops.available(0, false, &bytes) && bytes == memory / 2,
-		  "what queries take meanwhile is not another process's");
+		  "memory that queries take meanwhile is attributed to another process");
 	stub_memory[0].grows = 0;
 	stub_fail(STUB_OTHER, 1, true, cudaErrorIllegalAddress);
 	device_ops.pin(&bytes, sizeof(bytes), &(DeviceError){""});
-	CHECK(!device_ops.available(0, true, &bytes), "nothing is known of a device that is lost");
+	CHECK(!device_ops.available(0, true, &bytes), "a device that is lost has available memory");
 	stub_mend();
 	stub_memory[0].others = stub_memory[0].reserved = stub_memory[0].used = 0;
-	CHECK(device_ops.available(0, true, &bytes) && bytes == memory, "all is left");
+	CHECK(device_ops.available(0, true, &bytes) && bytes == memory,
+		  "the memory is not available again");
 	budget_set_available(0, bytes);
-	CHECK(budget_device(0)->limit == memory / 5 * 4, "as before");
+	CHECK(budget_device(0)->limit == memory / 5 * 4, "the limit is not as before");
 	budget_set_limit(1 << 20);
 	budget_set_available(0, bytes);
-	CHECK(budget_device(0)->limit == 1 << 20, "a setting is the most");
+	CHECK(budget_device(0)->limit == 1 << 20, "the limit is not that of the setting");
 	budget_set_limit(0);
 }
 
 int
 main(void)
 {
-	RUN("devices that are named", named_devices);
-	RUN("devices that can be used, and others", devices);
-	RUN("other processes on the device", other_processes);
+	RUN("devices are found by number or UUID", test_named_devices);
+	RUN("devices that cannot be used are skipped", test_usable_devices);
+	RUN("limits follow what other processes use", test_other_processes);
 	return unit_done();
 }

@@ -1,12 +1,14 @@
 /*
  * device_test.c
- *	  The CUDA device layer over a stub of the run time: every call of a set of
- *	  queries fails once, or from some point on.
+ *	  Tests the CUDA device layer over the CUDA stub. For each query of cases.h, every call of
+ *	  the run time fails: in one test only that call, in another all calls after it, too.
  *
- * Whatever fails, a query of three participants returns the right groups of the batches
- * that were taken, or every participant gets the same failure; all memory is freed; a
- * query beside it is not affected.  Lack of memory makes no open query fail, unless it
- * keeps rows in order.
+ * A query is shared by three participants. After any fault, its groups are those of the batches
+ * that were reduced, or every participant gets the same failure. All memory is freed, and another
+ * query that is open at the same time is not affected. Lack of memory makes no open query fail,
+ * unless it keeps ordered rows.
+ *
+ * References: the groups of cases.h, and those of a run without faults.
  */
 #include "abandon.h"
 #include "cuda/cuda_stub.h"
@@ -19,7 +21,7 @@ typedef struct Fault
 	StubCall call;
 	cudaError_t err;
 	bool on;
-	DeviceStatus status; /* what it may end in, but for well */
+	DeviceStatus status; /* the only status besides DEVICE_OK that the fault may cause */
 } Fault;
 
 static const Fault faults[] = {
@@ -36,14 +38,14 @@ static const Fault faults[] = {
 };
 
 static int runs;
-static int refused; /* runs that ended well without some of their batches */
+static int incomplete_runs; /* runs without failure in which some batches were rejected */
 
 static void
-run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
+run_with_fault(const Case *c, const QueryRun *whole, const Fault *fault, int n)
 {
 	Case small;
-	Run run;
-	SharedQuery *beside = NULL;
+	QueryRun run;
+	SharedQuery *other = NULL;
 	Lane *lane = NULL;
 	WireBatch batch;
 	WireFinished finished = {0};
@@ -55,19 +57,19 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	int live_before;
 
 	snprintf(what, sizeof(what), "%s, call %d of kind %d, error %d%s", c->name, n, fault->call,
-			 fault->err, fault->on ? " and on" : "");
+			 fault->err, fault->on ? " and later" : "");
 	if (arena == NULL)
 		arena = malloc(ARENA_BUFFERS * BUFFER_BYTES);
 	make_case(1, &small);
-	CHECK(shared_query_enter(&beside, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
-			  shared_query_place(beside, 0, &error) == DEVICE_OK &&
+	CHECK(shared_query_enter(&other, 0, NULL, &small.q, small.thresholds, &error) == DEVICE_OK &&
+			  shared_query_place(other, 0, &error) == DEVICE_OK &&
 			  device_ops.lane_open(&lane, 0, arena, BUFFER_BYTES, ARENA_BUFFERS, &error) ==
 				  DEVICE_OK,
-		  "%s: the query beside it: %s", what, error.text);
+		  "%s: the other query cannot be opened: %s", what, error.text);
 	make_batch(&small, 0, 0, arena, &batch);
 	CHECK(device_ops.copy(lane, &batch, &bytes, &error) == DEVICE_OK &&
-			  shared_query_reduce(beside, lane, &batch, &error) == DEVICE_OK,
-		  "%s: the batch beside it: %s", what, error.text);
+			  shared_query_reduce(other, lane, &batch, &error) == DEVICE_OK,
+		  "%s: the other query's batch fails: %s", what, error.text);
 	used_before = run_used();
 	live_before = stub_live();
 
@@ -76,38 +78,39 @@ run_with_fault(const Case *c, const Run *whole, const Fault *fault, int n)
 	stub_mend();
 
 	runs++;
-	CHECK(run_used() == used_before, "%s: %d bytes stay in the budget", what,
+	CHECK(run_used() == used_before, "%s: %d bytes were not returned to the budget", what,
 		  (int) (run_used() - used_before));
-	CHECK(stub_live() == live_before, "%s: %d pieces of memory stay", what,
+	CHECK(stub_live() == live_before, "%s: %d allocations were not freed", what,
 		  stub_live() - live_before);
 	CHECK(run.status == DEVICE_OK || run.status == fault->status, "%s: status %d, %s", what,
 		  run.status, run.error.text);
-	CHECK(run.status == DEVICE_OK || run.error.text[0] != '\0', "%s: no text", what);
-	/* lack of memory after the query was opened means batches that are not taken, and no failure */
+	CHECK(run.status == DEVICE_OK || run.error.text[0] != '\0', "%s: the failure has no text",
+		  what);
+	/* with a query open, lack of memory only rejects batches */
 	CHECK(run.status == DEVICE_OK || !run.opened || fault->call != STUB_ALLOC ||
 			  fault->err != cudaErrorMemoryAllocation || wire_keeps_rows(&c->q),
-		  "%s: %s", what, run.error.text);
+		  "%s: lack of memory is a failure: %s", what, run.error.text);
 	if (run.status == DEVICE_OK)
 	{
-		refused += run.taken != whole->taken;
-		run_check_right(&run, whole, what);
+		incomplete_runs += run.taken != whole->taken;
+		run_check_groups(&run, whole, what);
 	}
 	free(run.groups);
 
-	CHECK(shared_query_reduce(beside, lane, &batch, &error) == DEVICE_OK &&
-			  shared_query_finish(beside, &finished, &error) == DEVICE_OK && finished.ngroups == 50,
-		  "%s: the query beside it ends with %s", what, error.text);
-	shared_query_leave(beside);
+	CHECK(shared_query_reduce(other, lane, &batch, &error) == DEVICE_OK &&
+			  shared_query_finish(other, &finished, &error) == DEVICE_OK && finished.ngroups == 50,
+		  "%s: the other query ends with %s", what, error.text);
+	shared_query_leave(other);
 	device_ops.lane_close(lane);
-	CHECK(run_used() == 0 && stub_live() == 0, "%s: something is left in the end", what);
+	CHECK(run_used() == 0 && stub_live() == 0, "%s: memory was not freed in the end", what);
 }
 
 static Case current;
 
 static void
-every_call_fails(void)
+test_failing_calls(void)
 {
-	Run whole;
+	QueryRun whole;
 	int calls[STUB_CALLS];
 
 	stub_fail(STUB_ALLOC, 0, false, cudaSuccess);
@@ -115,9 +118,9 @@ every_call_fails(void)
 	for (int k = 0; k < STUB_CALLS; k++)
 		calls[k] = stub_count(k);
 	CHECK(whole.status == DEVICE_OK && whole.taken == (1u << current.nbatches) - 1,
-		  "without faults: %s", whole.error.text);
-	CHECK(run_used() == 0 && stub_live() == 0, "without faults: something is left");
-	run_check_sums(&whole, "without faults");
+		  "a run without faults fails: %s", whole.error.text);
+	CHECK(run_used() == 0 && stub_live() == 0, "a run without faults does not free its memory");
+	run_check_sums(&whole, "a run without faults");
 	for (size_t f = 0; f < sizeof(faults) / sizeof(faults[0]); f++)
 		for (int n = 1; n <= calls[faults[f].call]; n++)
 			run_with_fault(&current, &whole, &faults[f], n);
@@ -126,12 +129,12 @@ every_call_fails(void)
 
 /* ---- limits ---- */
 
-/* Memory of every size up to what the query needs. */
+/* Limits the memory to 1/16, 2/16, ... of what the query needs. */
 static void
-little_memory(void)
+test_little_memory(void)
 {
 	uint64_t enough;
-	Run run, whole;
+	QueryRun run, whole;
 	int ended = 0;
 
 	for (int i = 0; make_case(i, &current); i++)
@@ -148,28 +151,32 @@ little_memory(void)
 			budget_set_limit(0);
 			CHECK(run.status == DEVICE_OK || run.status == DEVICE_NO_MEMORY, "%s: status %d, %s",
 				  current.name, run.status, run.error.text);
-			CHECK(run_used() == 0 && stub_live() == 0, "%s: something is left", current.name);
+			CHECK(run_used() == 0 && stub_live() == 0, "%s: memory was not freed", current.name);
 			if (run.status == DEVICE_OK)
 			{
 				ended++;
-				run_check_right(&run, &whole, current.name);
+				run_check_groups(&run, &whole, current.name);
 			}
-			/* four times the table is too much then, and less does */
+			/* a table four times as large does not fit then, but a smaller one does */
 			CHECK(current.key != key_distinct || current.first_null > 0 || part < 12 ||
 					  run.taken == whole.taken,
-				  "%s: taken %x with %d sixteenths of the memory", current.name, run.taken, part);
+				  "%s: batches %x were reduced with %d sixteenths of the memory", current.name,
+				  run.taken, part);
 			free(run.groups);
 		}
 		free(whole.groups);
 	}
-	CHECK(ended > 110, "only %d runs ended well", ended);
+	CHECK(ended > 110, "only %d runs succeeded", ended);
 }
 
-/* A table grows up to the most bins, by less than four times if need be; then no batch is taken. */
+/*
+ * A table grows up to the largest number of bins, by a factor below four if necessary. Then batches
+ * are rejected.
+ */
 static void
-most_bins(void)
+test_most_bins(void)
 {
-	Run run;
+	QueryRun run;
 	int64_t most = cuda_max_bins;
 	int n;
 
@@ -186,23 +193,23 @@ most_bins(void)
 	cuda_max_bins = n - 1;
 	run_query(&run, &current, ~0u);
 	CHECK(run.status == DEVICE_OK && run.taken == (1u << (current.nbatches - 1)) - 1,
-		  "one bin too few: taken %x, %s", run.taken, run.error.text);
+		  "one bin too few: batches %x were reduced, %s", run.taken, run.error.text);
 	run_check_sums(&run, "one bin too few");
 	free(run.groups);
 
-	/* histograms so wide that there is room for few groups, or none */
+	/* histograms so wide that few groups have room, or none */
 	make_case(5, &current);
 	for (int groups = 0; groups < 21; groups++)
 	{
 		cuda_max_bins = groups * 32;
 		run_query(&run, &current, ~0u);
 		CHECK(run.status == DEVICE_OK && (run.taken != 0) == (groups >= 20),
-			  "%d groups: taken %x, %s", groups, run.taken, run.error.text);
+			  "%d groups: batches %x were reduced, %s", groups, run.taken, run.error.text);
 		run_check_sums(&run, "wide histograms");
 		free(run.groups);
 	}
 	cuda_max_bins = most;
-	CHECK(run_used() == 0 && stub_live() == 0, "something is left");
+	CHECK(run_used() == 0 && stub_live() == 0, "memory was not freed");
 }
 
 int
@@ -215,9 +222,15 @@ main(void)
 		return 1;
 	budget_start(&status);
 	for (int i = 0; make_case(i, &current); i++)
-		RUN(current.name, every_call_fails);
-	printf("# %d runs, %d of them without some batches\n", runs, refused);
-	RUN("little memory", little_memory);
-	RUN("the most bins", most_bins);
+	{
+		char name[128];
+
+		snprintf(name, sizeof(name), "%s: the groups are right or all participants fail",
+				 current.name);
+		RUN(name, test_failing_calls);
+	}
+	printf("# %d runs, %d of them without some batches\n", runs, incomplete_runs);
+	RUN("with little memory queries have the right groups or fail", test_little_memory);
+	RUN("tables grow to the largest number of bins, then batches are rejected", test_most_bins);
 	return unit_done();
 }

@@ -1,18 +1,19 @@
 /*
  * gpu_group.cu
- *	  Hash group-by against a map on the host.
+ *	  Tests hash tables of groups, which grow, with random keys of 4, 8 and 16 bytes. Reference:
+ *	  a std::map on the host.
  */
 #include "gpu_group_table.h"
 
 #include <algorithm>
 #include <map>
 
-/* What a run of batches has seen, and what it should have. */
+/* The rows of all batches so far. */
 struct Expect
 {
-	int bytes; /* of a key */
+	int bytes; /* bytes of a key */
 	std::map<std::string, int64_t> count;
-	std::map<int64_t, int64_t> got; /* rows of each bin */
+	std::map<int64_t, int64_t> got; /* rows of each bin, as the device found them */
 	std::map<std::string, int64_t> bin_of;
 	int64_t groups = 0;
 };
@@ -43,7 +44,10 @@ random_batch(Random &r, Expect &expect, size_t n, uint64_t distinct, bool filter
 	return b;
 }
 
-/* Looks a batch up in *table, which grows as often as it is full. */
+/*
+ * Looks up the keys of a batch in *table, which is replaced by a larger one whenever it is full.
+ * Returns their bins.
+ */
 static std::vector<int32_t>
 lookup_batch(Table **table, Expect &expect, const Batch &b, bool filter)
 {
@@ -65,18 +69,21 @@ lookup_batch(Table **table, Expect &expect, const Batch &b, bool filter)
 
 		Table *larger = new Table(expect.bytes, (*table)->t.capacity * 2);
 
-		CHECK(pending > 0, "full, but no row pending");
+		CHECK(pending > 0, "the table is full, but no row is pending");
 		STATUS_MUST(gpuagg_group_grow(&(*table)->t, &larger->t, nullptr));
 		CUDA_MUST(cudaDeviceSynchronize());
 		CHECK((*table)->intact(), "table overrun");
 		delete *table;
 		*table = larger;
 	}
-	CHECK(false, "no end of growing");
+	CHECK(false, "the table still does not fit after 40 times");
 	return bins.take();
 }
 
-/* Equal keys have equal bins. */
+/*
+ * Counts the rows of each bin. Checks that equal keys have equal bins, and that rows left out by
+ * the filter have none.
+ */
 static void
 check_batch(Expect &expect, const Batch &b, const std::vector<int32_t> &out)
 {
@@ -98,12 +105,12 @@ check_batch(Expect &expect, const Batch &b, const std::vector<int32_t> &out)
 }
 
 /*
- * Batches of rows into a table that starts at `capacity` and grows; checks that
- * equal keys have equal bins, different ones different, and none is lost.
+ * Inserts batches of rows into a table that starts with room for `capacity` groups and grows.
+ * Checks that equal keys have equal bins, different keys have different bins, and no row is lost.
  */
 static void
-run_batches(int bytes, uint64_t distinct, size_t n, int batches, int64_t capacity, bool filter,
-			bool skew, uint64_t seed)
+check_batches(int bytes, uint64_t distinct, size_t n, int batches, int64_t capacity, bool filter,
+			  bool skew, uint64_t seed)
 {
 	Random r(seed);
 	Expect expect;
@@ -142,16 +149,16 @@ GPU_TEST(group_lookup)
 			for (size_t n : {0, 1, 255, 1025, 40000})
 				for (int flags = 0; flags < 4; flags++)
 					if (!gpu_test_quick() || (n != 40000 && flags < 2))
-						run_batches(bytes, distinct, n, 2, 10000, flags & 1, flags & 2, seed++);
+						check_batches(bytes, distinct, n, 2, 10000, flags & 1, flags & 2, seed++);
 }
 
-/* Tables of one group and more, that have to grow many times. */
+/* Tables with room for one group or a few, which have to grow many times. */
 GPU_TEST(group_grow)
 {
 	uint64_t seed = 100;
 
 	for (int bytes : {4, 8, 16})
 		for (int64_t capacity : {1, 37, 1000})
-			run_batches(bytes, 100000, gpu_test_quick() ? 3000 : 60000, 3, capacity, true, false,
-						seed++);
+			check_batches(bytes, 100000, gpu_test_quick() ? 3000 : 60000, 3, capacity, true, false,
+						  seed++);
 }

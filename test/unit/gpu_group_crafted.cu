@@ -1,7 +1,9 @@
 /*
  * gpu_group_crafted.cu
- *	  Hash group-by over keys that were made to collide under a table's seed:
- *	  every call ends soon, none gives a wrong bin, and another seed mends it.
+ *	  Tests hash tables of groups with keys that were chosen to collide under the table's seed.
+ *	  Every call ends after a limited search, no row gets a wrong bin, and a table with another
+ *	  seed has room for all keys. Reference: the keys themselves, of which each must have its own
+ *	  bin.
  */
 #include "gpu_group_table.h"
 #include "operators/gpu_hash.h"
@@ -14,10 +16,10 @@
 #define SEED 99
 #define OTHER_SEED 100
 
-/* So many that some search passes more slots than any is allowed to. */
+/* With this number of keys, some searches reach the limit of slots that a search may visit. */
 #define COLLIDING 6000
 
-/* Keys one after another, as their bytes. */
+/* The bytes of keys, without gaps. */
 struct Keys
 {
 	int bytes;
@@ -43,7 +45,7 @@ struct Keys
 	}
 };
 
-/* Different keys whose hashes fall into one slot of tables with `capacity` groups and the seed. */
+/* Returns different keys that hash to one slot of a table with this capacity and seed. */
 static Keys
 colliding_keys(int bytes, uint64_t seed, int64_t capacity)
 {
@@ -73,7 +75,7 @@ struct Lookup
 };
 
 static Lookup
-look_up(const Table &table, const Keys &keys, int retry, DeviceArray<int32_t> &bins)
+lookup_keys(const Table &table, const Keys &keys, int retry, DeviceArray<int32_t> &bins)
 {
 	DeviceArray<char> device_keys(keys.data);
 	Lookup l;
@@ -86,7 +88,7 @@ look_up(const Table &table, const Keys &keys, int retry, DeviceArray<int32_t> &b
 	return l;
 }
 
-/* Each key that has a bin has one of its own, where the table has that key. */
+/* Checks that each key with a bin has its own one, and that the table has the key there. */
 static void
 check_bins(const Table &table, const Keys &keys, const Lookup &l)
 {
@@ -106,7 +108,7 @@ check_bins(const Table &table, const Keys &keys, const Lookup &l)
 		if (b < 0 || b >= l.groups || !seen.insert(b).second ||
 			std::string(&unique[(size_t) b * keys.bytes], keys.bytes) != keys[i])
 		{
-			CHECK(false, "%d-byte keys, row %zu: bin %d of %ld is not its own", keys.bytes, i, b,
+			CHECK(false, "%d-byte keys, row %zu: bin %d of %ld is another key's", keys.bytes, i, b,
 				  (long) l.groups);
 			return;
 		}
@@ -118,7 +120,10 @@ check_bins(const Table &table, const Keys &keys, const Lookup &l)
 static const int64_t capacities[] = {10000,
 									 100000}; /* with a cache in shared memory, and without */
 
-/* A lookup fails cleanly, and goes on in a table of another seed, no larger. */
+/*
+ * A lookup stops with GPUAGG_CUDA_DEGENERATE. It continues in a table of the same size with another
+ * seed.
+ */
 GPU_TEST(group_crafted_lookup)
 {
 	for (int bytes : {4, 8, 16})
@@ -135,7 +140,7 @@ GPU_TEST(group_crafted_lookup)
 			other.t.seed = OTHER_SEED;
 			STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
 
-			Lookup first = look_up(table, keys, 0, bins);
+			Lookup first = lookup_keys(table, keys, 0, bins);
 
 			CHECK(first.status == GPUAGG_CUDA_DEGENERATE && first.pending > 0 && first.groups > 0,
 				  "%d-byte keys: status %d, %ld pending of %zu", bytes, first.status,
@@ -144,7 +149,7 @@ GPU_TEST(group_crafted_lookup)
 
 			STATUS_MUST(gpuagg_group_grow(&table.t, &other.t, nullptr));
 
-			Lookup second = look_up(other, keys, 1, bins);
+			Lookup second = lookup_keys(other, keys, 1, bins);
 
 			CHECK(second.status == GPUAGG_CUDA_OK && second.pending == 0 &&
 					  second.groups == (int64_t) keys.size(),
@@ -162,8 +167,8 @@ GPU_TEST(group_crafted_lookup)
 }
 
 /*
- * Keys that collide under the new seed, not the old: growth ends, the new table is whole, and the
- * old as it was.
+ * Keys collide only under the new table's seed. Growth ends, the new table has all keys, and the
+ * old one is unchanged.
  */
 GPU_TEST(group_crafted_grow)
 {
@@ -180,7 +185,7 @@ GPU_TEST(group_crafted_grow)
 		good.t.seed = OTHER_SEED + 1;
 		STATUS_MUST(gpuagg_group_init(&table.t, nullptr));
 
-		Lookup first = look_up(table, keys, 0, bins);
+		Lookup first = lookup_keys(table, keys, 0, bins);
 
 		CHECK(first.status == GPUAGG_CUDA_OK, "status %d", first.status);
 		check_bins(table, keys, first);
@@ -188,16 +193,16 @@ GPU_TEST(group_crafted_grow)
 		STATUS_MUST(bad.outcome(&groups));
 		CHECK(groups == (int64_t) keys.size(), "%d-byte keys: %ld groups of %zu", bytes,
 			  (long) groups, keys.size());
-		CHECK(look_up(bad, keys, 0, bins).status == GPUAGG_CUDA_DEGENERATE,
-			  "%d-byte keys: all were found", bytes);
+		CHECK(lookup_keys(bad, keys, 0, bins).status == GPUAGG_CUDA_DEGENERATE,
+			  "%d-byte keys: all rows found their bins", bytes);
 		for (Table *from : {&table, &bad})
 		{
 			STATUS_MUST(gpuagg_group_grow(&from->t, &good.t, nullptr));
 
-			Lookup again = look_up(good, keys, 0, bins);
+			Lookup again = lookup_keys(good, keys, 0, bins);
 
 			CHECK(again.status == GPUAGG_CUDA_OK && again.bins == first.bins,
-				  "%d-byte keys: status %d, or other bins", bytes, again.status);
+				  "%d-byte keys: status %d, or the bins differ", bytes, again.status);
 		}
 	}
 }

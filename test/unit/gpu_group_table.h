@@ -1,6 +1,6 @@
 /*
  * gpu_group_table.h
- *	  For the tests of hash group-by: a table of groups, and random keys.
+ *	  A table of groups on the device and random keys, for tests of hash group-by.
  */
 #ifndef GPUAGG_GPU_GROUP_TABLE_H
 #define GPUAGG_GPU_GROUP_TABLE_H
@@ -26,7 +26,7 @@ struct Table
 		t.keys = keys.get();
 		t.counters = counters.get();
 	}
-	/* How the last lookup went; waits for it. */
+	/* Waits for the last lookup, and returns its outcome. */
 	GpuaggCudaStatus
 	outcome(int64_t *groups, int64_t *pending = nullptr) const
 	{
@@ -43,7 +43,10 @@ struct Table
 	}
 };
 
-/* Keys: `distinct` of them, zero and all ones among them, hot ones often. */
+/*
+ * Returns one of `distinct` keys, among them all zeros and all ones. With skew, three keys are most
+ * frequent.
+ */
 static inline std::string
 random_key(Random &r, int bytes, uint64_t distinct, bool skew)
 {

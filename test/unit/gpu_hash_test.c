@@ -1,6 +1,8 @@
 /*
  * gpu_hash_test.c
- *	  The keyed hash of group keys, in a table with linear probing as the GPU's.
+ *	  Tests the keyed hash of group keys (operators/gpu_hash.h), in a table with linear probing
+ *	  like the GPU's. Regular keys, and keys crafted to collide, must not lead to long searches.
+ *	  Reference: random hashes, with which the longest search is about 60 slots.
  */
 #include "unit.h"
 
@@ -14,9 +16,9 @@ typedef struct Word2
 	uint64_t lo, hi;
 } Word2;
 
-/* A mix function without a key, as such tables often have, and its inverse. */
+/* A hash without a key, as is common for such tables, and its inverse below. */
 static uint64_t
-unkeyed(uint64_t x)
+hash_without_key(uint64_t x)
 {
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93u;
@@ -27,7 +29,7 @@ unkeyed(uint64_t x)
 }
 
 static uint64_t
-ununkeyed(uint64_t x)
+unhash_without_key(uint64_t x)
 {
 	uint64_t inverse = gpuagg_odd_inverse(0xd6e8feb86659fd93u);
 
@@ -39,9 +41,7 @@ ununkeyed(uint64_t x)
 	return x;
 }
 
-/*
- * Slots that the longest search passes when these hashes, all different, are inserted one by one.
- */
+/* Inserts these hashes, and returns the number of slots that the longest search passes. */
 static int
 longest_search(const uint64_t *hash, int n)
 {
@@ -71,11 +71,11 @@ longest_of_keys(const GpuaggHashKey *k, const uint64_t *keys, int n)
 	static uint64_t hash[KEYS];
 
 	for (int i = 0; i < n; i++)
-		hash[i] = k ? gpuagg_hash64(k, keys[i]) : unkeyed(keys[i]);
+		hash[i] = k ? gpuagg_hash64(k, keys[i]) : hash_without_key(keys[i]);
 	return longest_search(hash, n);
 }
 
-/* The top 16 bits of a hash, equal for all, above others that differ. */
+/* Returns a hash with the same top 16 bits for all i. */
 static uint64_t
 colliding_hash(uint64_t i)
 {
@@ -83,7 +83,7 @@ colliding_hash(uint64_t i)
 }
 
 static void
-inverts(void)
+test_inverse(void)
 {
 	for (int i = 0; i < 100000; i++)
 	{
@@ -93,36 +93,41 @@ inverts(void)
 		CHECK(gpuagg_unhash64(&k, gpuagg_hash64(&k, x)) == x, "%llx", (unsigned long long) x);
 		CHECK(gpuagg_hash64(&k, gpuagg_unhash64(&k, x)) == x, "%llx", (unsigned long long) x);
 		CHECK(k.mul[0] * k.inverse[0] == 1 && k.mul[1] * k.inverse[1] == 1 && (k.mul[2] & 1),
-			  "no inverse");
+			  "a multiplier has no inverse");
 	}
 }
 
 static void
-same_seed_same_hash(void)
+test_seeds(void)
 {
 	GpuaggHashKey a = gpuagg_hash_key(42), b = gpuagg_hash_key(42), c = gpuagg_hash_key(43);
 
 	CHECK(memcmp(&a, &b, sizeof(a)) == 0, "the same seed gives another key");
 	CHECK(memcmp(&a, &c, sizeof(a)) != 0, "another seed gives the same key");
-	/* of both words, and of their order */
-	CHECK(gpuagg_hash128(&a, 1, 2) == gpuagg_hash128(&b, 1, 2), "not the same");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 2, 1), "order of words");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 1, 3), "second word");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 0, 2), "first word");
+	/* both words and their order matter */
+	CHECK(gpuagg_hash128(&a, 1, 2) == gpuagg_hash128(&b, 1, 2),
+		  "equal seeds give different hashes");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 2, 1),
+		  "the order of the words does not matter");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 1, 3), "the second word does not matter");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 0, 2), "the first word does not matter");
 }
 
-/* Keys whose hashes collide without a key, or under one seed, do not under others. */
+/*
+ * Keys that collide with the hash without a key, or under one seed, do not collide under other
+ * seeds.
+ */
 static void
-crafted_keys(void)
+test_crafted_keys(void)
 {
 	static uint64_t keys[KEYS];
 	GpuaggHashKey victim = gpuagg_hash_key(1);
 	int worst = 0;
 
 	for (int i = 0; i < KEYS; i++)
-		keys[i] = ununkeyed(colliding_hash(i));
+		keys[i] = unhash_without_key(colliding_hash(i));
 	CHECK(longest_of_keys(NULL, keys, KEYS) > KEYS / 2,
-		  "the crafted keys do not collide: the test shows nothing");
+		  "the crafted keys do not collide, so that the test shows nothing");
 	for (int seed = 0; seed < 100; seed++)
 	{
 		GpuaggHashKey k = gpuagg_hash_key(seed);
@@ -130,7 +135,7 @@ crafted_keys(void)
 
 		worst = longest > worst ? longest : worst;
 	}
-	CHECK(worst < 150, "searches of %d slots", worst);
+	CHECK(worst < 150, "a search passes %d slots", worst);
 
 	for (int i = 0; i < KEYS; i++)
 		keys[i] = gpuagg_unhash64(&victim, colliding_hash(i));
@@ -144,15 +149,15 @@ crafted_keys(void)
 
 		worst = longest > worst ? longest : worst;
 	}
-	CHECK(worst < 150, "searches of %d slots under other seeds", worst);
+	CHECK(worst < 150, "a search under another seed passes %d slots", worst);
 }
 
 /*
- * Keys of a pattern, which differ in few bits or by one stride, under many seeds.  Random
- * hashes have searches of 60 slots at the longest among so many.
+ * Regular keys, which differ in few bits or by a constant, under many seeds. With random hashes,
+ * the longest search is about 60 slots.
  */
 static void
-regular_keys(void)
+test_regular_keys(void)
 {
 	static uint64_t keys[KEYS];
 
@@ -170,7 +175,7 @@ regular_keys(void)
 					keys[i] = (uint64_t) i << 32 | (uint64_t) i;
 					break;
 				case 2:
-					/* the first step undoes itself */
+					/* the first step of the hash cancels the upper word */
 					keys[i] = (uint64_t) i << 32 ^ (uint64_t) i * 65537;
 					break;
 				case 3:
@@ -180,7 +185,7 @@ regular_keys(void)
 					keys[i] = (uint64_t) i * 0x9E3779B97F4A7C15u;
 					break;
 				default:
-					/* rotated: each pattern has the counter at another place */
+					/* rotated, so that each pattern has the counter at another place */
 					keys[i] = pattern ? (uint64_t) i << pattern | (uint64_t) i >> (64 - pattern) :
 										(uint64_t) i;
 			}
@@ -191,13 +196,13 @@ regular_keys(void)
 
 			worst = longest > worst ? longest : worst;
 		}
-		CHECK(worst < 150, "pattern %d: searches of %d slots", pattern, worst);
+		CHECK(worst < 150, "pattern %d: a search passes %d slots", pattern, worst);
 	}
 }
 
-/* Keys of two words: either alone, both, and crafted for the hash without a key. */
+/* Keys of two words: one word varies, both do, and keys crafted for the hash without a key. */
 static void
-wide_keys(void)
+test_wide_keys(void)
 {
 	static Word2 keys[KEYS];
 	static uint64_t hash[KEYS];
@@ -222,16 +227,17 @@ wide_keys(void)
 					keys[i] = (Word2){n, n << 48};
 					break;
 				case 3:
-					/* mix(mix(lo) + hi * c) is the same for all */
-					keys[i] =
-						(Word2){n, (7 - unkeyed(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
-					hash[i] = unkeyed(unkeyed(keys[i].lo) + keys[i].hi * 0x9E3779B97F4A7C15u);
-					CHECK(hash[i] == unkeyed(7),
-						  "the crafted keys do not collide: the test shows nothing");
+					/* hash_without_key(hash_without_key(lo) + hi * c) is the same for all keys */
+					keys[i] = (Word2){
+						n, (7 - hash_without_key(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
+					hash[i] = hash_without_key(hash_without_key(keys[i].lo) +
+											   keys[i].hi * 0x9E3779B97F4A7C15u);
+					CHECK(hash[i] == hash_without_key(7),
+						  "the crafted keys do not collide, so that the test shows nothing");
 					break;
 				case 4:
-					keys[i] =
-						(Word2){ununkeyed(colliding_hash(n)), ununkeyed(colliding_hash(n + 1))};
+					keys[i] = (Word2){unhash_without_key(colliding_hash(n)),
+									  unhash_without_key(colliding_hash(n + 1))};
 					break;
 			}
 		}
@@ -245,13 +251,16 @@ wide_keys(void)
 			longest = longest_search(hash, KEYS);
 			worst = longest > worst ? longest : worst;
 		}
-		CHECK(worst < 150, "pattern %d: searches of %d slots", pattern, worst);
+		CHECK(worst < 150, "pattern %d: a search passes %d slots", pattern, worst);
 	}
 }
 
-/* The lower half, by which caches in shared memory place keys, is spread as well. */
+/*
+ * The lower half of the hash, which places keys in caches in shared memory, is also well
+ * distributed.
+ */
 static void
-lower_half(void)
+test_lower_half(void)
 {
 	static uint64_t keys[KEYS], hash[KEYS];
 
@@ -263,23 +272,24 @@ lower_half(void)
 
 			for (int i = 0; i < KEYS; i++)
 			{
-				keys[i] = pattern ? ununkeyed(colliding_hash(i) >> 32 | colliding_hash(i) << 32) :
-									(uint64_t) i << 40;
+				keys[i] = pattern ?
+					unhash_without_key(colliding_hash(i) >> 32 | colliding_hash(i) << 32) :
+					(uint64_t) i << 40;
 				hash[i] = gpuagg_hash64(&k, keys[i]) << 32;
 			}
 			longest = longest_search(hash, KEYS);
-			CHECK(longest < 150, "pattern %d: searches of %d slots", pattern, longest);
+			CHECK(longest < 150, "pattern %d: a search passes %d slots", pattern, longest);
 		}
 }
 
 int
 main(void)
 {
-	RUN("inverts", inverts);
-	RUN("same_seed_same_hash", same_seed_same_hash);
-	RUN("crafted_keys", crafted_keys);
-	RUN("regular_keys", regular_keys);
-	RUN("wide_keys", wide_keys);
-	RUN("lower_half", lower_half);
+	RUN("the hash can be inverted", test_inverse);
+	RUN("the seed determines the hash, and both words matter", test_seeds);
+	RUN("crafted keys do not collide under other seeds", test_crafted_keys);
+	RUN("regular keys do not collide", test_regular_keys);
+	RUN("keys of two words do not collide", test_wide_keys);
+	RUN("the lower half of the hash does not collide", test_lower_half);
 	return unit_done();
 }

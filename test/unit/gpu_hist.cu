@@ -1,15 +1,14 @@
 /*
  * gpu_hist.cu
- *	  Generalized histograms against the CPU monoids.
- *
- * Every commutative operator, strategy and kind of bins, over sizes around
- * tile edges, with NULLs, filters, extreme values, and in several batches.
+ *	  Tests gpuagg_hist_update with bins given by index. Covers every commutative operator, every
+ *	  strategy, sizes around the kernels' tile sizes, NULLs, filters, extreme values, several
+ *	  batches, and rows clustered by bin. Reference: the CPU's operators (gpu_hist_run.h).
  */
 #include <algorithm>
 
 #include "gpu_hist_run.h"
 
-/* ---- one comparison ------------------------------------------------------------- */
+/* ---- one case ----------------------------------------------------------------------- */
 
 struct HistCase
 {
@@ -21,9 +20,9 @@ struct HistCase
 	Spread spread;
 	bool nulls;
 	bool filter;
-	bool narrow;         /* narrower columns than the monoids' inputs */
-	bool skew;           /* nine rows of ten in one bin */
-	bool sorted = false; /* by bin, so that the rows of a warp have one or two */
+	bool narrow;         /* columns are narrower than the operators' inputs */
+	bool skew;           /* nine of ten rows are in one bin */
+	bool sorted = false; /* rows are sorted by bin, so that a warp's rows have one or two bins */
 };
 
 static GpuaggValueType
@@ -40,9 +39,9 @@ column_type(MonoidId op, bool narrow)
 	return t == GPUAGG_VALUE_F64 ? GPUAGG_VALUE_F32 : t;
 }
 
-/* The slots of a case; every other one has the filter. */
+/* Returns the slots of a case. Every second slot has the filter. */
 static std::vector<SlotCase>
-slots_of(const HistCase &c, Random &r)
+case_slots(const HistCase &c, Random &r)
 {
 	std::vector<SlotCase> slots;
 
@@ -51,13 +50,13 @@ slots_of(const HistCase &c, Random &r)
 		SlotCase slot = {c.ops[s], column_type(c.ops[s], c.narrow), c.nulls, c.filter && s % 2,
 						 c.spread};
 
-		/* many or extreme factors leave the range of doubles, here or there as they come */
+		/* with many or extreme factors, a product leaves the range of doubles in some orders */
 		if (slot.op == MONOID_PRODUCT_F64 && (c.nbins < 5000 || c.skew || c.spread == EXTREME))
 			slot.spread = FACTORS;
-		/* pairs are counted, too, and either of the two may have NULLs alone */
+		/* pairs may also be counted; x and y have NULLs in different rows */
 		if (slot.op == MONOID_COUNT)
 			slot.nulls = c.nulls && r.below(2);
-		if (takes_pairs(slot.op) || (slot.op == MONOID_COUNT && c.nulls))
+		if (has_pair_input(slot.op) || (slot.op == MONOID_COUNT && c.nulls))
 		{
 			slot.second = slot.type;
 			slot.second_nulls = c.nulls;
@@ -68,8 +67,8 @@ slots_of(const HistCase &c, Random &r)
 }
 
 static void
-run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, HistExpected &expected,
-		  const HistActual &actual)
+update_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r,
+			 HistExpected &expected, const HistActual &actual)
 {
 	GpuaggHist h = GpuaggHist();
 	Column keys;
@@ -100,16 +99,16 @@ run_batch(const HistCase &c, const std::vector<SlotCase> &slots, Random &r, Hist
 }
 
 static void
-run_case(const HistCase &c, uint64_t seed)
+check_case(const HistCase &c, uint64_t seed)
 {
 	Random r(seed);
-	std::vector<SlotCase> slots = slots_of(c, r);
+	std::vector<SlotCase> slots = case_slots(c, r);
 	HistExpected expected(slots, c.nbins);
 	HistActual actual(slots, c.nbins);
 	char what[160];
 
 	for (int k = 0; k < c.batches; k++)
-		run_batch(c, slots, r, expected, actual);
+		update_batch(c, slots, r, expected, actual);
 	snprintf(what, sizeof(what),
 			 "strategy %d, %ld bins, %zu rows x %d, spread %d nulls %d filter %d narrow %d "
 			 "skew %d sorted %d",
@@ -126,14 +125,14 @@ all_operators()
 	std::vector<MonoidId> ops;
 
 	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
-		if (in_histograms(op))
+		if (histograms_support(op))
 			ops.push_back((MonoidId) op);
 	return ops;
 }
 
 /*
- * Rows of a warp that share a bin, one or a hot one: what is put together before it is
- * added, the copies that the sample asks for, and those of states without a form.
+ * Many rows of a warp share a bin, or one bin has most rows. Covers combination within a warp,
+ * copies of states that the sample suggests, and operators without a special kernel.
  */
 GPU_TEST(hist_clustered)
 {
@@ -169,7 +168,7 @@ GPU_TEST(hist_clustered)
 
 				c.sorted = (flags & 4) != 0;
 				if (!gpu_test_quick() || flags % 3 == 0)
-					run_case(c, seed);
+					check_case(c, seed);
 				seed++;
 			}
 }
@@ -197,22 +196,22 @@ GPU_TEST(hist_operators)
 								  (flags & 4) != 0,
 								  (flags & 8) != 0};
 
-					run_case(c, seed++);
+					check_case(c, seed++);
 				}
 }
 
 /*
- * All rows in one bin, without a column that says so: each operator alone, and with what its
- * kernels take beside it.
+ * All rows are in one bin: the index has no column. Each operator is alone, or with others that its
+ * kernel can update in the same pass.
  */
 GPU_TEST(hist_one_bin)
 {
-	static const std::vector<MonoidId> beside[] = {
+	static const std::vector<MonoidId> other_ops[] = {
 		{}, {MONOID_COUNT}, {MONOID_COUNT, MONOID_MIN_F64, MONOID_MAX_F64}};
 	uint64_t seed = 1500;
 
 	for (MonoidId op : all_operators())
-		for (const std::vector<MonoidId> &others : beside)
+		for (const std::vector<MonoidId> &others : other_ops)
 			for (size_t n : {0, 1, 33, 4099, 70001})
 				for (size_t shift : {0, 3})
 					for (GpuaggHistStrategy strategy : strategies)
@@ -239,7 +238,7 @@ GPU_TEST(hist_one_bin)
 						batch.attach(h);
 						for (size_t s = 0; s < slots.size(); s++)
 						{
-							/* extremes go along with a sum of their column */
+							/* extremes read the column of a float8 operator */
 							bool same =
 								own_type(op) == GPUAGG_VALUE_F64 && slots[s].op != MONOID_COUNT;
 
@@ -255,7 +254,8 @@ GPU_TEST(hist_one_bin)
 						}
 						actual.attach(h);
 						hist_update(h);
-						snprintf(what, sizeof(what), "%s and %zu, %zu rows, shift %zu, strategy %d",
+						snprintf(what, sizeof(what),
+								 "%s with %zu others, %zu rows, shift %zu, strategy %d",
 								 gpuagg_monoids[op].name, others.size(), n, shift, strategy);
 						actual.check(expected, what);
 					}
@@ -270,8 +270,8 @@ GPU_TEST(hist_sizes)
 		for (size_t n : {0, 1, 31, 32, 33, 4095, 4096, 4097, 8191, 8193, 540671, 540673})
 			for (int64_t nbins : {1L, 255L, 20000L, 300001L})
 				if (n < 10000 || !gpu_test_quick())
-					run_case({ops, strategy, nbins, n, 1, PLAIN, true, true, false, n % 2 == 1},
-							 seed++);
+					check_case({ops, strategy, nbins, n, 1, PLAIN, true, true, false, n % 2 == 1},
+							   seed++);
 }
 
 GPU_TEST(hist_many_slots)
@@ -284,12 +284,12 @@ GPU_TEST(hist_many_slots)
 		{
 			std::vector<MonoidId> some(ops.begin() + at, ops.begin() + at + 8);
 
-			run_case({some, strategy, 3000, 50021, 2, PLAIN, true, true, at % 8 == 0, false},
-					 seed++);
+			check_case({some, strategy, 3000, 50021, 2, PLAIN, true, true, at % 8 == 0, false},
+					   seed++);
 		}
 }
 
-/* Partitions in two steps, by every way in which rows may move. */
+/* Partitions in two steps, with each layout of the rows that are moved. */
 GPU_TEST(hist_many_bins)
 {
 	const size_t n = gpu_test_quick() ? 9001 : 300007;
@@ -314,24 +314,24 @@ GPU_TEST(hist_many_bins)
 		{{MONOID_MIN_I32}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, yes},
 		{{MONOID_MAX_I64}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
 		{{MONOID_MIN_F64}, GPUAGG_HIST_AUTO, 200001, n, 2, EXTREME, no, no, no, no},
-		/* a count and a sum at once */
+		/* a count and a sum in one pass */
 		{{MONOID_COUNT, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 700, n, 2, EXTREME, no, no, yes, no},
 		{{MONOID_COUNT, MONOID_SUM_I64}, GPUAGG_HIST_AUTO, 60000, n, 2, EXTREME, no, no, yes, yes},
-		/* sums of one word in several passes, with carries to the states */
+		/* sums with one word in shared memory, in several passes, with carries to the states */
 		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 50000, n, 2, EXTREME, no, no, yes, yes},
 		{{MONOID_SUM_I64}, GPUAGG_HIST_SHARED, 150000, n, 2, EXTREME, no, no, yes, no},
 	};
 	uint64_t seed = 3000;
 
 	for (const HistCase &c : cases)
-		run_case(c, seed++);
+		check_case(c, seed++);
 }
 
-/* Rows without a bin are left out; those beyond the last bin are counted, once. */
+/* Rows without a bin are left out. Rows beyond the last bin are counted once. */
 GPU_TEST(hist_outside)
 {
-	for (int64_t nbins : {(int64_t) 100, (int64_t) 70000, (int64_t) 300000, 9000000})
-		for (size_t n : {(size_t) 1, (size_t) 3, (size_t) 4095, (size_t) 4099, 100002})
+	for (int64_t nbins : {100L, 70000L, 300000L, 9000000L})
+		for (size_t n : {1, 3, 4095, 4099, 100002})
 			for (size_t shift = 0; shift < 4; shift++)
 			{
 				Random r(n + shift);
@@ -355,10 +355,11 @@ GPU_TEST(hist_outside)
 
 				for (GpuaggHistStrategy strategy : strategies)
 				{
-					one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
-							  GpuaggColumn(), n, nbins, states.get(), status.get(),
-							  nbins > 100 && strategy == GPUAGG_HIST_SHARED ? GPUAGG_HIST_AUTO :
-																			  strategy);
+					update_one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
+									 GpuaggColumn(), n, nbins, states.get(), status.get(),
+									 nbins > 100 && strategy == GPUAGG_HIST_SHARED ?
+										 GPUAGG_HIST_AUTO :
+										 strategy);
 					CHECK(states.take() == expect && status.take()[0].outside == outside,
 						  "strategy %d, %ld bins, %zu rows, shift %zu: %llu outside, expected %llu",
 						  strategy, (long) nbins, n, shift, status.take()[0].outside, outside);
@@ -367,8 +368,8 @@ GPU_TEST(hist_outside)
 }
 
 /*
- * Bytes that count rows are full over and over, all four of a word at a time, and
- * pass on what they had just then.
+ * Counts in bytes of shared memory overflow repeatedly, up to all four bytes of a word in one step,
+ * and are added to the states.
  */
 GPU_TEST(hist_full_bytes)
 {
@@ -392,17 +393,18 @@ GPU_TEST(hist_full_bytes)
 			}
 			DeviceArray<int32_t> device_keys(keys, hot % 4);
 
-			one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32}, GpuaggColumn(),
-					  n, nbins, states.get(), status.get(), GPUAGG_HIST_AUTO);
-			CHECK(states.take() == expect && status.take()[0].outside == 0, "%ld bins, %d hot ones",
-				  (long) nbins, hot);
+			update_one_batch(MONOID_COUNT, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
+							 GpuaggColumn(), n, nbins, states.get(), status.get(),
+							 GPUAGG_HIST_AUTO);
+			CHECK(states.take() == expect && status.take()[0].outside == 0,
+				  "wrong counts: %ld bins, %d hot ones", (long) nbins, hot);
 			CHECK(states.guards_intact(), "states overrun");
 		}
 }
 
 /*
- * Sums of 32-bit integers whose words overflow either way, from columns that
- * start anywhere, with rows that have no bin.
+ * Sums of 32-bit integers: the words in shared memory overflow in either direction. Columns start
+ * at any element, and some rows have no bin.
  */
 GPU_TEST(hist_narrow_sums)
 {
@@ -435,9 +437,9 @@ GPU_TEST(hist_narrow_sums)
 				}
 				DeviceArray<int32_t> device_keys(keys, shift % 4), device_values(values, shift / 4);
 
-				one_batch(MONOID_SUM_I64, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
-						  {device_values.get(), nullptr, GPUAGG_VALUE_I32}, n, nbins, states.get(),
-						  status.get(), GPUAGG_HIST_AUTO);
+				update_one_batch(MONOID_SUM_I64, {device_keys.get(), nullptr, GPUAGG_VALUE_I32},
+								 {device_values.get(), nullptr, GPUAGG_VALUE_I32}, n, nbins,
+								 states.get(), status.get(), GPUAGG_HIST_AUTO);
 				CHECK(states.take() == expect && status.take()[0].outside == outside,
 					  "%ld bins, spread %d, shift %zu: %llu outside, expected %llu", (long) nbins,
 					  spread, shift, status.take()[0].outside, outside);

@@ -1,7 +1,8 @@
 /*
  * gpu_hist_argmax.cu
- *	  Histograms of argmax and argmin against the CPU monoids: which rows win, in which order they
- * come, how they are spread over bins, and the numbers of bins about which the form changes.
+ *	  Tests histograms of argmax and argmin: rows that win, lose and tie, in several orders and
+ *	  distributions over bins, and numbers of bins at which the kernel changes its form.
+ *	  Reference: the CPU's operators (gpu_hist_run.h).
  */
 #include <algorithm>
 
@@ -13,16 +14,16 @@ enum Keys
 	ASCENDING, /* each row wins an argmax */
 	DESCENDING,
 	TWO,   /* most rows tie */
-	EQUAL, /* all do, and values descend */
-	ENDS,  /* the least and the greatest integers, of values, too */
+	EQUAL, /* all rows tie, and values descend */
+	ENDS,  /* keys and values are the least and greatest integers */
 	NKEYS
 };
 
 enum Groups
 {
 	UNIFORM,
-	SKEWED, /* nine rows of ten in one bin, and some bins have none */
-	SORTED, /* neighbours have one bin */
+	SKEWED, /* nine of ten rows are in one bin, and some bins have no rows */
+	SORTED, /* neighbours are in the same bin */
 	CYCLIC,
 	NGROUPS
 };
@@ -38,7 +39,7 @@ struct ArgmaxCase
 	Groups groups;
 	bool nulls = false;
 	bool filter = false;
-	size_t shift = 0; /* elements that columns start after a multiple of 256 bytes */
+	size_t shift = 0; /* columns start this number of elements after a multiple of 256 bytes */
 	int batches = 2;
 };
 
@@ -54,7 +55,7 @@ is_float(GpuaggValueType type)
 	return type == GPUAGG_VALUE_F32 || type == GPUAGG_VALUE_F64;
 }
 
-/* A float that integers give in their order, among them both zeros, infinities and NaN. */
+/* Returns a float for an integer, mostly in the same order. Some are zeros, infinities or NaN. */
 static double
 float_of(int64_t v)
 {
@@ -63,7 +64,7 @@ float_of(int64_t v)
 	return v % 61 == 0 ? specials[(uint64_t) v / 61 % 7] : (double) (float) v;
 }
 
-/* Numbers as a column has them; they become what stands for them. */
+/* Makes a column of these numbers. Replaces float columns' numbers in v by their codes. */
 static void
 set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key,
 		   const std::vector<uint8_t> &valid, size_t shift)
@@ -87,7 +88,7 @@ set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key,
 }
 
 static int64_t
-key_of(const ArgmaxCase &c, Random &r, size_t i, size_t n)
+draw_key(const ArgmaxCase &c, Random &r, size_t i, size_t n)
 {
 	int64_t greatest = greatest_of(c.x);
 
@@ -102,14 +103,14 @@ key_of(const ArgmaxCase &c, Random &r, size_t i, size_t n)
 		case EQUAL:
 			return -7;
 		case ENDS:
-			return edge(r, 8 * size_of(c.x));
+			return random_edge(r, 8 * size_of(c.x));
 		default:
 			return (int64_t) (r.next() << (64 - 8 * size_of(c.x))) >> (64 - 8 * size_of(c.x));
 	}
 }
 
 static int32_t
-bin_of(const ArgmaxCase &c, Random &r, size_t i)
+draw_bin(const ArgmaxCase &c, Random &r, size_t i)
 {
 	switch (c.groups)
 	{
@@ -125,7 +126,7 @@ bin_of(const ArgmaxCase &c, Random &r, size_t i)
 }
 
 static void
-run_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistActual &actual)
+update_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistActual &actual)
 {
 	std::vector<int64_t> x(c.n), y(c.n);
 	std::vector<int32_t> bins(c.n);
@@ -135,13 +136,13 @@ run_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistActu
 
 	for (size_t i = 0; i < c.n; i++)
 	{
-		x[i] = key_of(c, r, i, c.n);
-		y[i] = c.keys == ENDS ? edge(r, 8 * size_of(c.y)) :
+		x[i] = draw_key(c, r, i, c.n);
+		y[i] = c.keys == ENDS ? random_edge(r, 8 * size_of(c.y)) :
 			c.keys == EQUAL   ? -(int64_t) (i % greatest_of(c.y)) :
 								(int64_t) (r.next() << (64 - 8 * size_of(c.y))) >>
 				(64 - 8 * size_of(c.y));
-		bins[i] = bin_of(c, r, i);
-		/* rows that have no bin */
+		bins[i] = draw_bin(c, r, i);
+		/* rows without a bin */
 		if (r.below(16) == 0)
 			bins[i] = r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (c.nbins + r.below(9));
 		if (c.filter)
@@ -177,7 +178,7 @@ run_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistActu
 }
 
 static void
-run_case(const ArgmaxCase &c, uint64_t seed)
+check_case(const ArgmaxCase &c, uint64_t seed)
 {
 	Random r(seed);
 	std::vector<SlotCase> slots = {{c.op, c.x, c.nulls, c.filter, PLAIN, c.y, c.nulls}};
@@ -186,7 +187,7 @@ run_case(const ArgmaxCase &c, uint64_t seed)
 	char what[160];
 
 	for (int b = 0; b < c.batches; b++)
-		run_batch(c, r, expected, actual);
+		update_batch(c, r, expected, actual);
 	snprintf(what, sizeof(what),
 			 "types %d and %d, strategy %d, %ld bins, %zu rows x %d, keys %d, groups %d, nulls %d "
 			 "filter %d shift %zu",
@@ -198,7 +199,7 @@ run_case(const ArgmaxCase &c, uint64_t seed)
 static const MonoidId both[] = {MONOID_ARGMAX, MONOID_ARGMIN};
 static const GpuaggHistStrategy forms[] = {GPUAGG_HIST_SHARED, GPUAGG_HIST_GLOBAL};
 
-/* Rows that win, lose and tie, in each order and spread, in both forms. */
+/* Rows that win, lose and tie, in each order and distribution, in both forms. */
 GPU_TEST(hist_argmax_orders)
 {
 	const size_t n = gpu_test_quick() ? 3001 : 60013;
@@ -210,12 +211,12 @@ GPU_TEST(hist_argmax_orders)
 			for (int keys = 0; keys < NKEYS; keys++)
 				for (int groups = 0; groups < NGROUPS; groups++)
 					for (int64_t nbins : {1L, 5L, 1000L})
-						run_case({op, types[seed % 2], types[seed / 2 % 2], form, nbins, n,
-								  (Keys) keys, (Groups) groups},
-								 seed++);
+						check_case({op, types[seed % 2], types[seed / 2 % 2], form, nbins, n,
+									(Keys) keys, (Groups) groups},
+								   seed++);
 }
 
-/* Columns of each pair of types, from any start on, with NULLs and filters. */
+/* Columns of each pair of types, starting at any element, with NULLs and filters. */
 GPU_TEST(hist_argmax_columns)
 {
 	const size_t n = gpu_test_quick() ? 1003 : 9001;
@@ -231,15 +232,15 @@ GPU_TEST(hist_argmax_columns)
 					{
 						MonoidId op = both[seed % 2];
 
-						run_case({op, x, y, form, 40, n, flags % 2 ? ENDS : RANDOM, UNIFORM,
-								  (flags & 1) != 0, (flags & 2) != 0, shift},
-								 seed++);
+						check_case({op, x, y, form, 40, n, flags % 2 ? ENDS : RANDOM, UNIFORM,
+									(flags & 1) != 0, (flags & 2) != 0, shift},
+								   seed++);
 					}
 }
 
 /*
- * Where the entries of a block have copies, or none, or the bins do not fit; and the ends of
- * vectors and warps.
+ * Numbers of bins around those at which a block has copies of its entries, has none, or has no room
+ * for the bins. Numbers of rows around the ends of vectors and warps.
  */
 GPU_TEST(hist_argmax_sizes)
 {
@@ -250,16 +251,17 @@ GPU_TEST(hist_argmax_sizes)
 		for (int64_t nbins : {1L, 31L, 32L, 33L, 512L, 513L, 1024L, 1025L, 14208L, 14209L, 60000L})
 			for (size_t n : {1, 3, 4, 5, 127, 128, 129, 4095, 4097, 70001})
 				if (!quick || (n < 5000 && nbins < 2000))
-					run_case({both[seed % 2], seed % 3 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64,
-							  GPUAGG_VALUE_I32, form, nbins, n, seed % 5 ? RANDOM : ASCENDING,
-							  seed % 7 ? UNIFORM : SORTED},
-							 seed++);
+					check_case({both[seed % 2], seed % 3 ? GPUAGG_VALUE_I32 : GPUAGG_VALUE_I64,
+								GPUAGG_VALUE_I32, form, nbins, n, seed % 5 ? RANDOM : ASCENDING,
+								seed % 7 ? UNIFORM : SORTED},
+							   seed++);
 }
 
 /*
- * Beside other operators: each reads the rows by itself, and those out of range are counted once.
+ * A call with other operators, too: each one reads the rows separately, and rows out of range are
+ * counted once.
  */
-GPU_TEST(hist_argmax_beside)
+GPU_TEST(hist_argmax_with_others)
 {
 	const size_t n = gpu_test_quick() ? 2003 : 40009;
 	const SlotCase arg = plain_slot(MONOID_ARGMAX), least = plain_slot(MONOID_ARGMIN);
@@ -299,6 +301,6 @@ GPU_TEST(hist_argmax_beside)
 				batch.attach(h);
 				actual.attach(h);
 				hist_update(h);
-				actual.check(expected, "argmax beside other operators");
+				actual.check(expected, "argmax with other operators");
 			}
 }

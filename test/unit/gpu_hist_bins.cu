@@ -1,7 +1,9 @@
 /*
  * gpu_hist_bins.cu
- *	  Bins from keys: gpuagg_hist_bins by itself, and gpuagg_hist_update with the bin
- *	  function fused in, over every kind of bins, number of bins and strategy.
+ *	  Tests bins computed from keys: gpuagg_hist_bins, and gpuagg_hist_update where the kernel
+ *	  computes them itself. Covers every kind of bins, several types, ranges and numbers of keys,
+ *	  every strategy, and numbers of bins for every form of the kernels. References: bins
+ *	  computed on the host, and the CPU's operators (gpu_hist_run.h).
  */
 #include <algorithm>
 #include <limits>
@@ -9,7 +11,7 @@
 #include "operators/bins.h"
 #include "gpu_hist_run.h"
 
-/* ---- bin functions ---------------------------------------------------------------- */
+/* ---- gpuagg_hist_bins and gpuagg_key_range -------------------------------------------- */
 
 static void
 check_bins(const char *what, const GpuaggBins &bins, size_t n, const std::vector<int32_t> &expect,
@@ -114,14 +116,14 @@ GPU_TEST(hist_key_range)
 		STATUS_MUST(gpuagg_key_range(&c, (int64_t) n, range.get(), nullptr));
 		std::vector<int64_t> got = range.take();
 
-		CHECK(got[0] == lo && got[1] == hi, "%zu rows: %ld .. %ld", n, (long) got[0],
+		CHECK(got[0] == lo && got[1] == hi, "%zu rows: the range is %ld .. %ld", n, (long) got[0],
 			  (long) got[1]);
 	}
 }
 
-/* ---- updates with the bin function fused in ----------------------------------------- */
+/* ---- gpuagg_hist_update ---------------------------------------------------------------- */
 
-/* One column of a range: values min to min + extent - 1. */
+/* A key column with the values min to min + extent - 1. */
 struct RangeKey
 {
 	GpuaggValueType type;
@@ -131,17 +133,17 @@ struct RangeKey
 	bool null_bin;
 };
 
-/* Keys of n rows, the bin of each as the host finds it, and how many are out of range. */
+/* The keys of n rows, the expected bin of each, and the number of rows that are out of range. */
 struct HistKeys
 {
 	size_t n;
 	Random r;
-	bool skew; /* half of the rows in one bin, or a sixteenth */
+	bool skew; /* half of the rows are in one bin, instead of a sixteenth */
 	Column column[3];
 	GpuaggBins bins = GpuaggBins();
 	std::vector<int32_t> bin;
 	unsigned long long outside = 0;
-	std::vector<uint8_t> filter; /* empty: none */
+	std::vector<uint8_t> filter; /* empty: no filter */
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 	std::string text;
 
@@ -171,21 +173,21 @@ struct HistKeys
 	void range(const std::vector<RangeKey> &keys);
 
   private:
-	void put(int c, size_t i, int64_t v);
-	void take(int c, bool nulls);
+	void set_value(int c, size_t i, int64_t v);
+	void finish_column(int c, bool nulls);
 };
 
 void
-HistKeys::put(int c, size_t i, int64_t v)
+HistKeys::set_value(int c, size_t i, int64_t v)
 {
 	column[c].in[i].lo = (uint64_t) v;
 	memcpy(&column[c].bytes[i * size_of(column[c].type)], &column[c].in[i],
 		   size_of(column[c].type));
 }
 
-/* A column that is full, to the device. */
+/* Copies a filled column to the device. */
 void
-HistKeys::take(int c, bool nulls)
+HistKeys::finish_column(int c, bool nulls)
 {
 	if (nulls)
 	{
@@ -198,7 +200,7 @@ HistKeys::take(int c, bool nulls)
 	bins.ncolumns = c + 1;
 }
 
-/* Bins as they are; negative ones are skipped. */
+/* Bins given by index. Rows with a negative bin are left out. */
 void
 HistKeys::index()
 {
@@ -212,7 +214,7 @@ HistKeys::index()
 			v = r.below(2) ? -1 - (int64_t) r.below(100) : bins.nbins + (int64_t) r.below(100);
 		if (r.below(1000) == 0)
 			v = r.below(2) ? INT32_MIN : INT32_MAX;
-		put(0, i, v);
+		set_value(0, i, v);
 		if (!in_filter(i))
 			continue;
 		if (v >= bins.nbins)
@@ -220,11 +222,14 @@ HistKeys::index()
 		else if (v >= 0)
 			bin[i] = (int32_t) v;
 	}
-	take(0, false);
+	finish_column(0, false);
 	text += "index";
 }
 
-/* Any value of a type that is out of the key's range; if there is none, the least that is in it. */
+/*
+ * Returns a value of the type that is out of the key's range, or the least in range if there is
+ * none.
+ */
 static int64_t
 out_of_range(Random &r, const RangeKey &k)
 {
@@ -246,7 +251,10 @@ out_of_range(Random &r, const RangeKey &k)
 	return k.min;
 }
 
-/* Hot rows have the same key in all columns; some are out of range in one or more. */
+/*
+ * Bins from ranges. Hot rows have the same value in each column. Some rows are out of range in one
+ * or several columns.
+ */
 void
 HistKeys::range(const std::vector<RangeKey> &keys)
 {
@@ -268,10 +276,10 @@ HistKeys::range(const std::vector<RangeKey> &keys)
 
 		fill_column(column[c], r, k.type, n, PLAIN, false);
 		for (size_t i = 0; i < n; i++)
-			put((int) c, i,
-				r.below(24) == 0 ? out_of_range(r, k) :
-								   first + (int64_t) (hot[i] ? values / 3 : r.below(values)));
-		take((int) c, k.nulls);
+			set_value((int) c, i,
+					  r.below(24) == 0 ? out_of_range(r, k) :
+										 first + (int64_t) (hot[i] ? values / 3 : r.below(values)));
+		finish_column((int) c, k.nulls);
 		bins.min[c] = k.min;
 		bins.null_bin[c] = k.null_bin;
 		bins.extent[c] = k.extent + k.null_bin;
@@ -307,10 +315,10 @@ HistKeys::range(const std::vector<RangeKey> &keys)
 	}
 }
 
-/* The same rows by each strategy. */
+/* Updates with the same rows, by each of the strategies. */
 static void
-update_all_ways(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t shift,
-				const std::vector<GpuaggHistStrategy> &ways)
+check_strategies(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t shift,
+				 const std::vector<GpuaggHistStrategy> &used_strategies)
 {
 	Random r(keys.n + slots.size());
 	HistBatch batch(r, slots, keys.n, shift);
@@ -318,7 +326,7 @@ update_all_ways(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t
 
 	expected.outside = keys.outside;
 	batch.expect(expected, keys.bin);
-	for (GpuaggHistStrategy strategy : ways)
+	for (GpuaggHistStrategy strategy : used_strategies)
 	{
 		HistActual actual(slots, keys.bins.nbins);
 		GpuaggHist h = GpuaggHist();
@@ -335,7 +343,10 @@ update_all_ways(const HistKeys &keys, const std::vector<SlotCase> &slots, size_t
 	}
 }
 
-/* What the kernels tell apart: with NULLs none of the special forms takes the slots. */
+/*
+ * Returns sets of slots for all forms of the kernels. With NULLs, none of the special forms can be
+ * used.
+ */
 static std::vector<std::vector<SlotCase>>
 slot_sets(bool nulls)
 {
@@ -362,25 +373,25 @@ slot_sets(bool nulls)
 	};
 }
 
-static const std::vector<GpuaggHistStrategy> every_way(strategies, strategies + 4);
+static const std::vector<GpuaggHistStrategy> all_strategies(strategies, strategies + 4);
 
 /*
- * Not all ways where they take long: hundreds of passes, or half of the rows waiting for
- * one state.
+ * Leaves out combinations that take long: hundreds of passes, or half of the rows waiting for one
+ * state.
  */
 static std::vector<GpuaggHistStrategy>
-ways_for(int64_t nbins, const HistKeys &keys, uint64_t seed)
+strategies_for(int64_t nbins, const HistKeys &keys, uint64_t seed)
 {
 	if (nbins >= 1000000 && seed % 4 != 0)
 		return {GPUAGG_HIST_PARTITION, GPUAGG_HIST_AUTO};
 	if (keys.skew)
 		return {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_AUTO};
-	return every_way;
+	return all_strategies;
 }
 
 /*
- * Rows, and numbers of bins for every form: copies, one pass, several, bytes, the L2 cache,
- * partitions.
+ * The number of rows. The numbers of bins are for every form: copies, one pass, several passes,
+ * bytes, the L2 cache, partitions.
  */
 static size_t
 key_rows()
@@ -396,7 +407,7 @@ key_bins()
 	return {300, 12000, 50000, 200000, 1000000};
 }
 
-/* An int32 key with one range and no NULL, which the fast kernels read as it is. */
+/* One int32 key with a range and without NULLs, which the fast kernels read directly. */
 GPU_TEST(hist_update_simple_range)
 {
 	uint64_t seed = 100;
@@ -411,14 +422,15 @@ GPU_TEST(hist_update_simple_range)
 			HistKeys keys(key_rows(), nbins, false, seed);
 
 			keys.range({{GPUAGG_VALUE_I32, least[seed % 4], nbins, false, false}});
-			update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(nbins, keys, seed));
+			check_strategies(keys, sets[k], seed / 2 % 2, strategies_for(nbins, keys, seed));
 		}
 	}
 }
 
 /*
- * Two such keys, of which the fast kernels make the bins: of either the range may begin or end with
- * int32 itself.  In passes, too, and partitioned; of rows in whole lines, and not.
+ * Two such keys, from which the fast kernels compute the bins. The ranges may begin or end at the
+ * limits of int32. Covers several passes, partitions, and numbers of rows that are multiples of 32
+ * or not.
  */
 GPU_TEST(hist_update_paired)
 {
@@ -446,14 +458,15 @@ GPU_TEST(hist_update_paired)
 
 				keys.range({{GPUAGG_VALUE_I32, least(seed / 3, outer), outer, false, false},
 							{GPUAGG_VALUE_I32, least(seed, inner), inner, false, false}});
-				update_all_ways(keys, sets[k], seed / 2 % 2, ways_for(outer * inner, keys, seed));
+				check_strategies(keys, sets[k], seed / 2 % 2,
+								 strategies_for(outer * inner, keys, seed));
 			}
 		}
 }
 
 /*
- * Two int32 keys that the general way takes: NULLs or a bin for them, ranges that leave int32, a
- * filter, more states than bins.
+ * Two int32 keys that only the general kernels support: NULLs or a bin for them, ranges beyond
+ * int32, a filter, more bins than the ranges have values.
  */
 GPU_TEST(hist_update_not_paired)
 {
@@ -478,12 +491,12 @@ GPU_TEST(hist_update_not_paired)
 		HistKeys keys(key_rows(), outer.extent == 14 ? nbins + 20 : nbins, k == 5, 170 + k);
 
 		keys.range(ranges[k]);
-		update_all_ways(keys, sums, 0, every_way);
-		update_all_ways(keys, moments, 0, every_way);
+		check_strategies(keys, sums, 0, all_strategies);
+		check_strategies(keys, moments, 0, all_strategies);
 	}
 }
 
-/* The n-th of the ranges that take the general way, with at most nbins bins. */
+/* Returns the n-th of the ranges that only the general kernels support, with at most nbins bins. */
 static std::vector<RangeKey>
 general_range(uint64_t n, int64_t nbins)
 {
@@ -503,7 +516,7 @@ general_range(uint64_t n, int64_t nbins)
 			/* below any int32 */
 			return {{i32, (int64_t) INT32_MIN - 5, nbins, false, false}};
 		case 4:
-			/* fewer than there are states */
+			/* fewer values than bins */
 			return {{i32, 5, nbins - 7, false, false}};
 		case 5:
 			return {{i16, -3, std::min<int64_t>(root, 30000), true, true},
@@ -520,7 +533,8 @@ general_range(uint64_t n, int64_t nbins)
 }
 
 /*
- * Every other kind of range: other types, NULLs with and without a bin, several columns, filters.
+ * Ranges that only the general kernels support: other types, NULLs with and without a bin, several
+ * columns, filters.
  */
 GPU_TEST(hist_update_range)
 {
@@ -534,15 +548,15 @@ GPU_TEST(hist_update_range)
 				HistKeys keys(key_rows(), nbins, seed % 4 == 0, seed);
 
 				keys.range(general_range(seed, nbins));
-				update_all_ways(keys, slots, 0, ways_for(nbins, keys, seed));
+				check_strategies(keys, slots, 0, strategies_for(nbins, keys, seed));
 				seed++;
 			}
-		/* next time other sets have the skew */
+		/* the other sets have the skew next time */
 		seed++;
 	}
 }
 
-/* A simple range or index but for the filter; indexes that are negative or too large. */
+/* A simple range or an index, but with a filter. Some indexes are negative or too large. */
 GPU_TEST(hist_update_filter)
 {
 	uint64_t seed = 300;
@@ -556,16 +570,20 @@ GPU_TEST(hist_update_filter)
 				keys.range({{GPUAGG_VALUE_I32, -99, nbins, false, false}});
 			else
 				keys.index();
-			update_all_ways(keys, slots, 0, ways_for(nbins, keys, seed));
+			check_strategies(keys, slots, 0, strategies_for(nbins, keys, seed));
 			seed++;
 		}
 }
 
-/* So many bins that partitions take two scatters; fewer with --quick, and those forms only. */
+/*
+ * So many bins that partitions take two steps. With --quick there are fewer, and only the simple
+ * range.
+ */
 GPU_TEST(hist_update_many_bins)
 {
 	const int64_t nbins = gpu_test_quick() ? 1000001 : 10000001;
-	const std::vector<GpuaggHistStrategy> ways = {GPUAGG_HIST_AUTO, GPUAGG_HIST_PARTITION};
+	const std::vector<GpuaggHistStrategy> used_strategies = {GPUAGG_HIST_AUTO,
+															 GPUAGG_HIST_PARTITION};
 	auto sets = slot_sets(false);
 	uint64_t seed = 601;
 
@@ -575,23 +593,25 @@ GPU_TEST(hist_update_many_bins)
 			general(key_rows(), nbins, k == 3, seed++), filtered(key_rows(), nbins, true, seed++);
 
 		simple.range({{GPUAGG_VALUE_I32, -5000000, nbins, false, false}});
-		update_all_ways(simple, sets[k], 0, ways);
+		check_strategies(simple, sets[k], 0, used_strategies);
 		if (gpu_test_quick())
 			continue;
 		general.range(general_range(k == 0 ? 2 : k == 3 ? 6 : 5, nbins));
-		update_all_ways(general, sets[k], 0, k == 0 && !general.skew ? every_way : ways);
+		check_strategies(general, sets[k], 0,
+						 k == 0 && !general.skew ? all_strategies : used_strategies);
 		filtered.index();
-		update_all_ways(filtered, sets[k], 0, ways);
+		check_strategies(filtered, sets[k], 0, used_strategies);
 	}
 }
 
 /*
- * A range that goes on where int32 ends: keys from the other end of int32 are out of it,
- * not in the bins past the end.
+ * A range that continues beyond the greatest int32. Keys from the other end of int32 are out of
+ * range, not in the bins past that end.
  */
 GPU_TEST(hist_update_range_past_int32)
 {
-	const std::vector<GpuaggHistStrategy> ways(strategies, strategies + (gpu_test_quick() ? 2 : 4));
+	const std::vector<GpuaggHistStrategy> used_strategies(strategies,
+														  strategies + (gpu_test_quick() ? 2 : 4));
 	uint64_t seed = 700;
 
 	for (int64_t nbins : gpu_test_quick() ? std::vector<int64_t>{1000} :
@@ -601,6 +621,6 @@ GPU_TEST(hist_update_range_past_int32)
 			HistKeys keys(key_rows(), nbins, false, seed++);
 
 			keys.range({{GPUAGG_VALUE_I32, INT32_MAX - 500, nbins, false, false}});
-			update_all_ways(keys, slots, 0, ways);
+			check_strategies(keys, slots, 0, used_strategies);
 		}
 }

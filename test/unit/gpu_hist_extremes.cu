@@ -1,27 +1,29 @@
 /*
  * gpu_hist_extremes.cu
- *	  Extremes of few bins, whose blocks keep bounds of what may raise one: values that rise with
- * every row, that come late, to bins that had none, and those at the ends of what there is.
+ *	  Tests histograms of minimum and maximum with few bins. Their kernels keep bounds in each
+ *	  block: only values beyond them can change a state. Covers values that grow with every row,
+ *	  that come late, that come to empty bins, and the extreme values of the types. Reference:
+ *	  the CPU's operators (gpu_hist_run.h).
  */
 #include <type_traits>
 
 #include "gpu_hist_run.h"
 
-/* What the values of rows are. */
+/* The order of the rows' values. */
 enum ExtremesOrder
 {
 	EXTREMES_RANDOM,
-	EXTREMES_APART, /* each row's beyond those before it, either way */
-	EXTREMES_LATE,  /* one value until the last rows, which have the ends of what there is, or the
-					   next values */
-	EXTREMES_ENDS,  /* one end in all rows, the other in some */
-	EXTREMES_ZEROS, /* -0 or 0, and the other of them in the last rows */
+	EXTREMES_APART, /* each row's value is beyond all earlier ones, in one direction or the other */
+	/* one value until the last rows, which have extreme values of the type, or its neighbours */
+	EXTREMES_LATE,
+	EXTREMES_ENDS,  /* one extreme value in most rows, another one in some */
+	EXTREMES_ZEROS, /* -0 or 0, and the other zero in the last rows */
 	EXTREMES_ORDERS
 };
 
 /*
- * The ends of integers; of floats, zeros, which have two codes, infinities and numbers that are
- * none.
+ * Returns an extreme value: of integers, the ends of the type; of floats, both zeros, infinities,
+ * NaN, denormals.
  */
 template <typename T>
 static T
@@ -74,12 +76,15 @@ extreme_value(ExtremesOrder order, Random &r, size_t i, size_t n, int round)
 }
 
 static int
-rounds_of(int order)
+round_count(int order)
 {
 	return order == EXTREMES_ENDS ? 7 : order == EXTREMES_LATE || order == EXTREMES_ZEROS ? 2 : 1;
 }
 
-/* Where floats are zeros alone, 0 is the greatest and -0 the least, whatever the order of rows. */
+/*
+ * Checks float extremes of rows that are all zeros: the maximum is 0, the minimum -0, whatever the
+ * order of rows.
+ */
 static void
 check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_t nbins,
 			const char *what)
@@ -96,19 +101,19 @@ check_zeros(const HistActual &actual, const std::vector<SlotCase> &slots, int64_
 
 			memcpy(&bits, &got[8 * b], 8);
 			CHECK(bits == (slots[s].op == MONOID_MIN_F64 ? 1ULL << 63 : 0),
-				  "%s: zero %016lx of bin %ld", what, (unsigned long) bits, (long) b);
+				  "%s: wrong zero %016lx in bin %ld", what, (unsigned long) bits, (long) b);
 		}
 	}
 }
 
-/* Rows of one batch, for any operators of the type. */
+/* The rows of one batch, for any operators of their type. */
 template <typename T> struct ExtremesRows
 {
 	GpuaggValueType type;
 	int64_t nbins;
 	ExtremesOrder order;
 	int round;
-	bool together; /* in one pass */
+	bool together; /* the call is expected to take all slots in one pass */
 	std::vector<int32_t> bin;
 	std::vector<T> values;
 	std::unique_ptr<DeviceArray<int32_t>> index;
@@ -125,7 +130,7 @@ template <typename T> struct ExtremesRows
 		values.resize(n);
 		for (size_t i = 0; i < n; i++)
 		{
-			/* the last bin has no row up to the middle of a block's; some rows have no bin */
+			/* the last bin has no rows in the first 5/8 of the batch; some rows have no bin */
 			bin[i] = r.below(50) == 0 ?
 				-1 :
 				(int32_t) r.below(i < n / 8 * 5 && nbins > 1 ? nbins - 1 : nbins);
@@ -149,8 +154,8 @@ template <typename T> struct ExtremesRows
 		return in;
 	}
 	/*
-	 * A call of a count and these operators; or by two keys, of which rows without a bin have one
-	 * out of range.
+	 * Checks a call with a count and these operators. `paired`: the bins come from two keys, and
+	 * rows without a bin have a key out of range.
 	 */
 	void
 	check(const std::vector<MonoidId> &ops, bool paired = false) const
@@ -191,7 +196,7 @@ template <typename T> struct ExtremesRows
 			  slots.size(), (long) nbins, choice.together);
 		hist_update(h);
 		snprintf(what, sizeof(what), "order %d, round %d, %ld bins%s", order, round, (long) nbins,
-				 paired ? " of two keys" : "");
+				 paired ? " from two keys" : "");
 		actual.check(expect, what);
 		if ((order == EXTREMES_ENDS && round == 0) || (order == EXTREMES_ZEROS && nbins == 1))
 			check_zeros(actual, slots, nbins, what);
@@ -202,7 +207,7 @@ GPU_TEST(hist_extremes)
 {
 	for (int64_t nbins : {1L, 4L, 64L, 65L})
 		for (int order = 0; order < EXTREMES_ORDERS; order++)
-			for (int round = 0; round < (rounds_of(order)); round++)
+			for (int round = 0; round < (round_count(order)); round++)
 			{
 				ExtremesOrder o = (ExtremesOrder) order;
 
@@ -225,7 +230,7 @@ GPU_TEST(hist_extremes)
 			}
 }
 
-/* The same by two keys, of which the kernels make the bins. */
+/* The same with bins from two keys, which the kernels compute. */
 GPU_TEST(hist_extremes_paired)
 {
 	for (int64_t nbins : {1L, 64L, 65L})
@@ -244,7 +249,7 @@ GPU_TEST(hist_extremes_paired)
 		}
 }
 
-/* The last of two passes has few bins, and so bounds. */
+/* Two passes, of which the last has few bins, so that it keeps bounds. */
 GPU_TEST(hist_extremes_passes)
 {
 	const DeviceFacts *facts;
@@ -263,11 +268,11 @@ GPU_TEST(hist_extremes_passes)
 		}
 }
 
-/* One end alone, so that no slot is of the other. */
+/* Only minimum, or only maximum. */
 GPU_TEST(hist_extremes_alone)
 {
 	for (int order = 0; order < EXTREMES_ORDERS; order++)
-		for (int round = 0; round < (rounds_of(order)); round++)
+		for (int round = 0; round < (round_count(order)); round++)
 		{
 			ExtremesRows<int32_t> ints(GPUAGG_VALUE_I32, 4, (ExtremesOrder) order, round);
 			ExtremesRows<int64_t> longs(GPUAGG_VALUE_I64, 4, (ExtremesOrder) order, round);

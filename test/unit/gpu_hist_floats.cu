@@ -1,7 +1,8 @@
 /*
  * gpu_hist_floats.cu
- *	  Float sums and moments in histograms: exact where fixed point says so, the same
- *	  bits on every run, and rows outside the window, which change states one by one.
+ *	  Tests float sums and moments in histograms: sums are exact and rounded once where fixed
+ *	  point applies, every run gives the same bits, and errors are reported. References: exact
+ *	  sums in 128-bit integers, and the CPU's operators (gpu_hist_run.h).
  */
 #include <algorithm>
 
@@ -15,25 +16,25 @@ static const SlotCase count = {MONOID_COUNT, GPUAGG_VALUE_I8},
 					  accum = {MONOID_ACCUM_F64, GPUAGG_VALUE_F64},
 					  regr = plain_slot(MONOID_REGR_F64);
 
-/* ---- exact sums -------------------------------------------------------------------- */
+/* ---- exact sums ----------------------------------------------------------------------- */
 
-/* Sums of float8 by bins, in one batch. */
+/* Returns the sums of float8 values by bin, for one batch. */
 static std::vector<double>
-sum_batch(const std::vector<int32_t> &bins, const std::vector<double> &values, int64_t nbins,
-		  GpuaggHistStrategy strategy)
+batch_sums(const std::vector<int32_t> &bins, const std::vector<double> &values, int64_t nbins,
+		   GpuaggHistStrategy strategy)
 {
 	DeviceArray<int32_t> keys(bins);
 	DeviceArray<double> x(values), states(nbins);
 	DeviceArray<GpuaggHistStatus> status(1);
 
-	one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32},
-			  {x.get(), nullptr, GPUAGG_VALUE_F64}, values.size(), nbins, states.get(),
-			  status.get(), strategy);
+	update_one_batch(MONOID_SUM_F64, {keys.get(), nullptr, GPUAGG_VALUE_I32},
+					 {x.get(), nullptr, GPUAGG_VALUE_F64}, values.size(), nbins, states.get(),
+					 status.get(), strategy);
 	return states.take();
 }
 
 /*
- * Many rows of a hot bin, so that every digit of the sums overflows: the result is the
+ * Many rows in a hot bin, so that every digit of the fixed-point sums overflows. The result is the
  * exact sum, rounded once.
  */
 GPU_TEST(hist_digits)
@@ -61,7 +62,7 @@ GPU_TEST(hist_digits)
 			for (GpuaggHistStrategy strategy :
 				 {GPUAGG_HIST_SHARED, GPUAGG_HIST_PARTITION, GPUAGG_HIST_EXCHANGE})
 			{
-				std::vector<double> got = sum_batch(bins, values, nbins, strategy);
+				std::vector<double> got = batch_sums(bins, values, nbins, strategy);
 				int64_t bad = -1;
 
 				for (int64_t b = 0; b < nbins && bad < 0; b++)
@@ -74,7 +75,7 @@ GPU_TEST(hist_digits)
 		}
 }
 
-/* A sum of zeros is -0 only if all of them are; of numbers that cancel out, +0. */
+/* A sum of zeros is -0 only if all of them are -0. Numbers that cancel each other give +0. */
 GPU_TEST(hist_zeros)
 {
 	const size_t n = 120000;
@@ -94,20 +95,21 @@ GPU_TEST(hist_zeros)
 		}
 		values[4] = 5;
 		values[n - 2] = -5;
-		std::vector<double> got = sum_batch(bins, values, 7, strategy);
+		std::vector<double> got = batch_sums(bins, values, 7, strategy);
 
 		for (int b = 0; b < 7; b++)
 			CHECK(as_bits(got[b]) == as_bits(b == 0 || b >= 5 ? -0.0 : 0.0),
-				  "strategy %d, bin %d: %016lx", strategy, b, (unsigned long) as_bits(got[b]));
+				  "strategy %d, bin %d: wrong zero %016lx", strategy, b,
+				  (unsigned long) as_bits(got[b]));
 	}
 }
 
-/* ---- the same bits ------------------------------------------------------------------ */
+/* ---- repeatable results ------------------------------------------------------------------ */
 
 /*
- * A number of 48 bits times one of twenty powers of two: 2^18 > |v|, a multiple of 2^-48.
- * That lies in the window of the narrowest sums (three digits), while doubles in another
- * order would round otherwise.
+ * Returns a number of 48 bits times one of twenty powers of two: below 2^18, and a multiple of
+ * 2^-48. It is inside the window of the narrowest sums (three digits), but sums in double precision
+ * depend on the order of such numbers.
  */
 static double
 scattered(Random &r)
@@ -115,7 +117,7 @@ scattered(Random &r)
 	return ((double) r.below((uint64_t) 1 << 48) - 0x1p47) * exp2((double) r.below(20) - 48);
 }
 
-/* Rows in bins, half of them in one. */
+/* Rows in bins, half of them in one bin. */
 struct ScatteredRows
 {
 	int64_t nbins;
@@ -157,7 +159,7 @@ ScatteredRows::ScatteredRows(size_t n, int64_t bins_of, uint64_t seed) : nbins(b
 		c->upload(0);
 }
 
-/* Rounded once; -0 for empty bins. */
+/* Returns the exact sums, rounded once; -0 for empty bins. */
 std::vector<double>
 ScatteredRows::exact_sums(const Column &c) const
 {
@@ -177,7 +179,7 @@ ScatteredRows::exact_sums(const Column &c) const
 	return sums;
 }
 
-/* Or the test would not tell an exact sum from any other. */
+/* Checks that the test can distinguish an exact sum from others. */
 void
 ScatteredRows::check_order_matters() const
 {
@@ -192,7 +194,7 @@ ScatteredRows::check_order_matters() const
 	CHECK(up != down, "the order of rows does not matter to plain sums of the hot bin");
 }
 
-/* One update from empty states; the bytes of all slots' states. */
+/* Updates empty states once, and returns the bytes of all slots' states. */
 static std::vector<std::vector<char>>
 scattered_states(const ScatteredRows &rows, const std::vector<SlotCase> &slots,
 				 GpuaggHistStrategy strategy)
@@ -224,21 +226,7 @@ scattered_states(const ScatteredRows &rows, const std::vector<SlotCase> &slots,
 	return states;
 }
 
-/* Where two arrays of states differ first; -1: nowhere. */
-static int64_t
-first_difference(MonoidId op, const std::vector<char> &a, const std::vector<char> &b)
-{
-	size_t size = gpuagg_monoids[op].state_size;
-
-	if (a == b)
-		return -1;
-	for (size_t at = 0; at < a.size(); at += size)
-		if (memcmp(&a[at], &b[at], size) != 0)
-			return (int64_t) (at / size);
-	return -1;
-}
-
-/* Sums are the exact ones, rounded once. */
+/* Checks that sums are exact and rounded once. */
 static void
 check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<char> &got,
 			int strategy)
@@ -263,15 +251,15 @@ check_exact(const ScatteredRows &rows, const SlotCase &slot, const std::vector<c
 			memcpy(&d, &got[8 * b], 8);
 		if (d == sums[b])
 			continue;
-		CHECK(false, "%s, strategy %d, %ld bins: bin %ld has the sum %.17g, exactly it is %.17g",
+		CHECK(false, "%s, strategy %d, %ld bins: bin %ld has the sum %.17g, the exact one is %.17g",
 			  gpuagg_monoids[slot.op].name, strategy, (long) rows.nbins, (long) b, d, sums[b]);
 		return;
 	}
 }
 
 /*
- * Float sums and moments come out the same, bit for bit, ten times over.  Strategies need
- * not agree with each other on deviations, but on sums, which are exact until rounded.
+ * Float sums and moments have the same bits in ten runs. Deviations may differ between strategies.
+ * Sums may not, as they are exact before they are rounded.
  */
 GPU_TEST(hist_repeatable)
 {
@@ -322,471 +310,6 @@ GPU_TEST(hist_repeatable)
 	}
 }
 
-/* ---- rows outside the window ---------------------------------------------------------- */
-
-/*
- * Of what lies in the window, all in the hot bin, half of it negative: nothing is left of the sums.
- */
-#define INSIDE_X (1.5 * 0x1p20)
-#define INSIDE_Y (1.25 * 0x1p10)
-
-/*
- * Rows at 2^-80 of the batch's maximum, which have no place in any window: alone in their
- * bins, two in a bin, and many in the hot bin, where they are whole multiples of 2^-100 so
- * that they add up exactly in any order.
- */
-struct OutOfWindowRows
-{
-	int64_t nbins;
-	int64_t hot;
-	int64_t ordinary = 0; /* rows in the window */
-	bool single;          /* values have 24 bits */
-	Random r;
-	std::vector<int32_t> bin;
-	std::vector<double> x, y;
-	std::vector<uint8_t> out_of_window;
-
-	OutOfWindowRows(size_t n, int64_t bins_of, bool is_single, size_t hot_ones, uint64_t seed);
-	double tiny();
-	void add(int64_t b, double v, double w, bool is_out_of_window);
-	void mix();
-};
-
-double
-OutOfWindowRows::tiny()
-{
-	int bits = single ? 24 : 53;
-	uint64_t m = (r.next() >> (64 - bits)) | 1 | (uint64_t) 1 << (bits - 1);
-
-	return (r.below(2) ? -1 : 1) * ldexp((double) m, -59 - bits);
-}
-
-void
-OutOfWindowRows::add(int64_t b, double v, double w, bool is_out_of_window)
-{
-	bin.push_back((int32_t) b);
-	x.push_back(v);
-	y.push_back(w);
-	out_of_window.push_back(is_out_of_window);
-	ordinary += !is_out_of_window;
-}
-
-/* In no order that anything could rely on. */
-void
-OutOfWindowRows::mix()
-{
-	for (size_t i = bin.size(); i > 1; i--)
-	{
-		size_t j = r.below(i);
-
-		std::swap(bin[i - 1], bin[j]);
-		std::swap(x[i - 1], x[j]);
-		std::swap(y[i - 1], y[j]);
-		std::swap(out_of_window[i - 1], out_of_window[j]);
-	}
-}
-
-OutOfWindowRows::OutOfWindowRows(size_t n, int64_t bins_of, bool is_single, size_t hot_ones,
-								 uint64_t seed)
-	: nbins(bins_of), hot(bins_of / 2), single(is_single), r(seed)
-{
-	int which = 0;
-
-	for (int64_t b = 0; b < nbins && bin.size() < n / 4; b += nbins / 500 + 1, which++)
-		for (int k = 0; k < 1 + which % 2 && b != hot; k++)
-			/* one of x and y is enough to keep a pair from the window */
-			add(b, which % 3 == 1 ? 3.5 : tiny(), which % 3 == 2 ? 3.5 : tiny(), true);
-	for (size_t i = 0; i < hot_ones; i++)
-	{
-		double v[2];
-
-		for (double &d : v)
-			d = ldexp((double) (r.below((uint64_t) 1 << (single ? 10 : 18)) | 1) *
-						  (r.below(2) ? 1 : -1),
-					  -100);
-		add(hot, v[0], v[1], true);
-	}
-	while (bin.size() + 2 <= n)
-	{
-		add(hot, INSIDE_X, INSIDE_Y, false);
-		add(hot, -INSIDE_X, -INSIDE_Y, false);
-	}
-	mix();
-}
-
-/* What n ordinary rows make of the hot bin. */
-template <typename Op>
-static typename Op::State
-ordinary_state(int64_t n)
-{
-	typename Op::State s = Op::identity();
-	double rows = (double) n;
-
-	if constexpr (Op::id == MONOID_COUNT)
-		s = n;
-	/* numbers that cancel out */
-	if constexpr (Op::id == MONOID_SUM_F64 || Op::id == MONOID_SUM_F32)
-		s = 0;
-	if constexpr (Op::id == MONOID_ACCUM_F64)
-		s = {rows, 0, rows * (INSIDE_X * INSIDE_X)};
-	if constexpr (Op::id == MONOID_REGR_F64)
-		s = {rows,
-			 0,
-			 rows * (INSIDE_X * INSIDE_X),
-			 0,
-			 rows * (INSIDE_Y * INSIDE_Y),
-			 rows * (INSIDE_X * INSIDE_Y)};
-	return s;
-}
-
-/*
- * Out-of-window rows one by one, then the ordinary ones at once.  Where pairs meet, either order
- * gives the same bits.
- */
-template <typename Op>
-static void
-out_of_window_states(const OutOfWindowRows &rows, std::vector<char> &bytes)
-{
-	typedef typename Op::State S;
-	S *states;
-
-	bytes.resize(rows.nbins * sizeof(S));
-	states = (S *) bytes.data();
-	for (int64_t b = 0; b < rows.nbins; b++)
-		states[b] = Op::identity();
-	for (size_t i = 0; i < rows.bin.size(); i++)
-		if (rows.out_of_window[i])
-		{
-			typename Op::Input x;
-
-			host_input(Input{as_bits(rows.x[i]), as_bits(rows.y[i])}, x);
-			states[rows.bin[i]] = Op::combine(states[rows.bin[i]], Op::lift(x));
-		}
-	states[rows.hot] = Op::combine(states[rows.hot], ordinary_state<Op>(rows.ordinary));
-}
-
-/* The expected states of the operators that these tests use. */
-static std::vector<char>
-out_of_window_expected(const OutOfWindowRows &rows, MonoidId op)
-{
-	std::vector<char> bytes;
-
-	switch (op)
-	{
-#define EXPECTED(NAME, name) \
-	case MONOID_##NAME: \
-		out_of_window_states<Op_##name>(rows, bytes); \
-		break
-		EXPECTED(COUNT, count);
-		EXPECTED(SUM_F32, sum_f32);
-		EXPECTED(SUM_F64, sum_f64);
-		EXPECTED(ACCUM_F64, accum_f64);
-		EXPECTED(REGR_F64, regr_f64);
-#undef EXPECTED
-		default:
-			CHECK(false, "no expectation for %s", gpuagg_monoids[op].name);
-	}
-	return bytes;
-}
-
-/* Columns of out-of-window rows on the device. */
-struct OutOfWindowColumns
-{
-	DeviceArray<int32_t> bin;
-	DeviceArray<double> x, y;
-	DeviceArray<float> single;
-
-	explicit OutOfWindowColumns(const OutOfWindowRows &rows)
-		: bin(rows.bin), x(rows.x), y(rows.y),
-		  single(std::vector<float>(rows.x.begin(), rows.x.end()))
-	{
-	}
-};
-
-static GpuaggHist
-out_of_window_update(const OutOfWindowRows &rows, const OutOfWindowColumns &columns,
-					 const std::vector<SlotCase> &slots, GpuaggHistStrategy strategy)
-{
-	GpuaggHist h = GpuaggHist();
-
-	h.bins.kind = GPUAGG_BIN_INDEX;
-	h.bins.ncolumns = 1;
-	h.bins.column[0] = {columns.bin.get(), nullptr, GPUAGG_VALUE_I32};
-	h.bins.nbins = rows.nbins;
-	h.nslots = (int) slots.size();
-	h.nrows = (int64_t) rows.bin.size();
-	h.strategy = strategy;
-	for (size_t s = 0; s < slots.size(); s++)
-	{
-		const void *x = columns.x.get();
-
-		if (slots[s].type == GPUAGG_VALUE_F32)
-			x = columns.single.get();
-		h.slot[s].op = slots[s].op;
-		if (slots[s].op != MONOID_COUNT)
-			h.slot[s].x = {x, nullptr, slots[s].type};
-		if (slots[s].op == MONOID_REGR_F64)
-			h.slot[s].y = {columns.y.get(), nullptr, GPUAGG_VALUE_F64};
-	}
-	return h;
-}
-
-/*
- * All bins bit for bit, the hot one too: what is in the window is zero, or so much more
- * that nothing of the out-of-window rows is left beside it.  Only where rows change states in any
- * order (GLOBAL) the hot bin's floats depend on it.
- */
-static void
-check_out_of_window(const OutOfWindowRows &rows, const std::vector<SlotCase> &slots,
-					GpuaggHistStrategy strategy, const HistActual &actual, bool ordered)
-{
-	HistScale scale;
-
-	for (size_t i = 0; i < rows.bin.size(); i++)
-		if (rows.bin[i] == rows.hot)
-			scale_step(MONOID_REGR_F64, scale, Input{as_bits(rows.x[i]), as_bits(rows.y[i])});
-	for (size_t s = 0; s < slots.size(); s++)
-	{
-		MonoidId op = slots[s].op;
-		size_t size = gpuagg_monoids[op].state_size;
-		std::vector<char> expect = out_of_window_expected(rows, op), got = actual.states[s]->take();
-		char *hot = &got[rows.hot * size];
-		int64_t bad;
-
-		if (!ordered && same_state(op, hot, &expect[rows.hot * size], &scale))
-			memcpy(hot, &expect[rows.hot * size], size);
-		bad = first_difference(op, got, expect);
-		CHECK(bad < 0,
-			  "%s of type %d, slot %zu of %zu, strategy %d, %ld bins, %zu rows: bin %ld (%s): %s, "
-			  "expected %s",
-			  gpuagg_monoids[op].name, slots[s].type, s, slots.size(), strategy, (long) rows.nbins,
-			  rows.bin.size(), (long) bad,
-			  bad == rows.hot ? "the hot one" : "of out-of-window rows alone",
-			  bad < 0 ? "" : state_text(op, &got[bad * size]).c_str(),
-			  bad < 0 ? "" : state_text(op, &expect[bad * size]).c_str());
-		CHECK(actual.status.take()[0].errors[s] == 0, "%s: error bits %u", gpuagg_monoids[op].name,
-			  actual.status.take()[0].errors[s]);
-		CHECK(actual.states[s]->guards_intact(), "%s: states overrun", gpuagg_monoids[op].name);
-	}
-}
-
-/* Rows at 2^-80 of the maximum come out exactly, alone, two in a bin and in the hot bin. */
-GPU_TEST(hist_out_of_window_rows)
-{
-	const size_t n = gpu_test_quick() ? 3001 : 100003;
-	const std::vector<SlotCase> sets[] = {{sum},
-										  {count, sum},
-										  {sum_single},
-										  {single, count},
-										  {accum},
-										  {regr},
-										  {sum, count, accum, regr}};
-
-	for (int64_t nbins : {1L, 300L, 5000L, 40000L, 300001L})
-		for (GpuaggHistStrategy strategy : strategies)
-		{
-			/* rows that all wait for one lock take their time */
-			size_t some = strategy == GPUAGG_HIST_GLOBAL ? 2003 : n;
-			uint64_t seed = 50 + (uint64_t) (nbins + strategy);
-			const OutOfWindowRows rows(some, nbins, false, some / 100, seed),
-				single_rows(some, nbins, true, some / 100, seed);
-			const OutOfWindowColumns columns(rows), single_columns(single_rows);
-
-			if (gpu_test_quick() && nbins > 5000)
-				return;
-			for (const auto &slots : sets)
-			{
-				bool is_single = slots[0].type == GPUAGG_VALUE_F32;
-				HistActual actual(slots, nbins);
-				GpuaggHist h =
-					out_of_window_update(is_single ? single_rows : rows,
-										 is_single ? single_columns : columns, slots, strategy);
-				GpuaggHistChoice choice;
-
-				actual.attach(h);
-				hist_update(h);
-				STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-				check_out_of_window(is_single ? single_rows : rows, slots, strategy, actual,
-									choice.strategy != GPUAGG_HIST_GLOBAL);
-			}
-		}
-}
-
-/*
- * The same in both bins beside each boundary of partitions of 5 million bins.  States begin
- * 8 bytes after a line of the cache, so that neighbors share lines across boundaries; none
- * may be read before out-of-window rows have changed it.
- */
-GPU_TEST(hist_out_of_window_boundaries)
-{
-	const int64_t nbins = gpu_test_quick() ? 300001 : 5000001;
-	OutOfWindowRows rows(2, nbins, false, 0, 70);
-
-	for (int64_t b = 1024; b + 1 < nbins; b += 1024)
-		for (int64_t at = b - 2; at < b + 2; at++)
-		{
-			rows.add(at, INSIDE_X, 0, false);
-			rows.add(at, -INSIDE_X, 0, false);
-			rows.add(at, rows.tiny(), 0, true);
-		}
-	rows.mix();
-
-	OutOfWindowColumns columns(rows);
-	std::vector<char> expect_sums = out_of_window_expected(rows, MONOID_SUM_F64);
-
-	for (const std::vector<SlotCase> &slots :
-		 {std::vector<SlotCase>{sum}, std::vector<SlotCase>{sum, count}})
-		for (int round = 0; round < 3; round++)
-		{
-			HistActual actual(slots, nbins, 8);
-			GpuaggHist h = out_of_window_update(rows, columns, slots, GPUAGG_HIST_PARTITION);
-			int64_t bad;
-
-			actual.attach(h);
-			hist_update(h);
-			std::vector<char> got = actual.states[0]->take();
-
-			bad = first_difference(MONOID_SUM_F64, got, expect_sums);
-			CHECK(bad < 0, "%zu slots, round %d: bin %ld has %s, expected %s", slots.size(), round,
-				  (long) bad, bad < 0 ? "" : state_text(MONOID_SUM_F64, &got[bad * 8]).c_str(),
-				  bad < 0 ? "" : state_text(MONOID_SUM_F64, &expect_sums[bad * 8]).c_str());
-		}
-}
-
-/* How rows of BinadeRows are spread over the bins. */
-enum BinadeOrder
-{
-	BINADES_MIXED,
-	BINADES_SORTED,
-	BINADES_HOT,      /* nine of ten in the last bin */
-	BINADES_FEW_OUT,  /* the exponent of the first bin for nearly all rows */
-	BINADES_OVERFLOW, /* two rows, likely not of the sample, whose squares are infinite */
-	BINADES_ORDERS
-};
-
-/*
- * The exponent of an x is its bin's, of ten over 80 binades: rows of most bins are outside the
- * window, and of a bin's rows none is small beside the others.  Every y is inside.
- */
-struct BinadeRows
-{
-	std::vector<int32_t> bin;
-	std::vector<double> x, y;
-
-	BinadeRows(size_t n, int64_t nbins, BinadeOrder order);
-};
-
-BinadeRows::BinadeRows(size_t n, int64_t nbins, BinadeOrder order) : bin(n), x(n), y(n)
-{
-	Random r(n + (uint64_t) (nbins + order));
-
-	for (size_t i = 0; i < n; i++)
-	{
-		bin[i] = (int32_t) (order == BINADES_SORTED                 ? i * nbins / n :
-								order == BINADES_HOT && r.below(10) ? nbins - 1 :
-																	  r.below(nbins));
-		x[i] = ldexp(r.uniform() + 0.5,
-					 order == BINADES_FEW_OUT && r.below(10000) ? 0 : bin[i] % 10 * -8);
-		y[i] = r.uniform() - 0.5;
-	}
-	if (order == BINADES_OVERFLOW)
-		for (size_t i : {n / 3, n / 3 * 2})
-		{
-			bin[i] = 1;
-			x[i] = i == n / 3 ? 1e200 : -1e200;
-		}
-}
-
-/* A slot of the test below: of x and y, or of y and x. */
-struct BinadeSlot
-{
-	SlotCase slot;
-	bool swapped = false;
-};
-
-static const std::vector<BinadeSlot> binade_sets[] = {
-	{{accum}}, {{regr}}, {{count}, {accum, true}, {accum}, {sum}, {regr, true}, {regr}}};
-
-/* Two batches of the rows, into states that are aligned to 16 bytes and no more. */
-static void
-check_binades(const BinadeRows &rows, int64_t nbins, BinadeOrder order,
-			  const std::vector<BinadeSlot> &set)
-{
-	DeviceArray<int32_t> bin(rows.bin);
-	DeviceArray<double> x(rows.x), y(rows.y);
-	std::vector<SlotCase> slots;
-
-	for (const BinadeSlot &b : set)
-		slots.push_back(b.slot);
-
-	HistExpected expect(slots, nbins);
-
-	for (size_t s = 0; s < slots.size(); s++)
-	{
-		for (size_t i = 0; i < 2 * rows.x.size(); i++)
-		{
-			uint64_t one = as_bits(rows.x[i % rows.x.size()]),
-					 two = as_bits(rows.y[i % rows.x.size()]);
-
-			expect.step(s, rows.bin[i % rows.x.size()],
-						set[s].swapped ? Input{two, one} : Input{one, two});
-		}
-		/* of x, and of pairs, which have x either way */
-		if (order == BINADES_OVERFLOW &&
-			(slots[s].op == MONOID_REGR_F64 ||
-			 (slots[s].op == MONOID_ACCUM_F64 && !set[s].swapped)))
-			expect.errors[s] = MONOID_ERR_OVERFLOW;
-	}
-	for (GpuaggHistStrategy strategy : strategies)
-	{
-		HistActual actual(slots, nbins, 16);
-		GpuaggHist h = GpuaggHist();
-		char what[100];
-
-		h.bins.kind = GPUAGG_BIN_INDEX;
-		h.bins.ncolumns = 1;
-		h.bins.column[0] = {bin.get(), nullptr, GPUAGG_VALUE_I32};
-		h.bins.nbins = nbins;
-		h.nslots = (int) slots.size();
-		h.nrows = (int64_t) rows.x.size();
-		h.strategy = strategy;
-		for (size_t s = 0; s < slots.size(); s++)
-		{
-			GpuaggColumn one = {x.get(), nullptr, GPUAGG_VALUE_F64},
-						 two = {y.get(), nullptr, GPUAGG_VALUE_F64};
-
-			h.slot[s].op = slots[s].op;
-			h.slot[s].x = set[s].swapped ? two : one;
-			h.slot[s].y = slots[s].op != MONOID_REGR_F64 ? GpuaggColumn() :
-				set[s].swapped                           ? one :
-														   two;
-		}
-		actual.attach(h);
-		hist_update(h);
-		hist_update(h);
-		snprintf(what, sizeof(what), "strategy %d, %ld bins, order %d, %zu slots", strategy,
-				 (long) nbins, order, slots.size());
-		actual.check(expect, what);
-	}
-}
-
-/*
- * Out-of-window rows of many blocks, whose states have copies, of some slots and not of others; in
- * few and many bins, in one, in a partition of several blocks, and where the sample may see none of
- * them.
- */
-GPU_TEST(hist_out_of_window_copies)
-{
-	const size_t n = gpu_test_rows(100000, 24000);
-
-	for (int64_t nbins : {10L, 300L, 5000L})
-		for (int order = 0; order < BINADES_ORDERS; order++)
-			for (const auto &set : binade_sets)
-				if (nbins <= (int64_t) n / 16)
-					check_binades(BinadeRows(n, nbins, (BinadeOrder) order), nbins,
-								  (BinadeOrder) order, set);
-}
-
 /* ---- error bits ------------------------------------------------------------------------ */
 
 struct FloatError
@@ -820,9 +343,9 @@ static const FloatError float_errors[] = {
 };
 
 /*
- * Two factors whose product is an error, or none for all that it looks like: taken by one thread,
- * warp or block, or by several, with rows of the same bin or of others between them, or in two
- * batches.
+ * Two factors whose product is an error, or only looks like one. One thread, warp or block takes
+ * both, or different ones do. Between them are rows of the same bin or of others, or they are in
+ * different batches.
  */
 GPU_TEST(hist_product_errors)
 {
@@ -881,7 +404,8 @@ GPU_TEST(hist_product_errors)
 }
 
 /*
- * Errors that the monoids state reach the status: two rows in a bin, others in the bins beside it.
+ * Errors of the operators are reported in the status. Two rows in one bin cause the error; others
+ * are in neighbouring bins.
  */
 GPU_TEST(hist_float_errors)
 {
@@ -901,9 +425,9 @@ GPU_TEST(hist_float_errors)
 
 			if (e.op == MONOID_SUM_F32)
 				in = {device_single.get(), nullptr, GPUAGG_VALUE_F32};
-			one_batch(e.op, {device_bins.get(), nullptr, GPUAGG_VALUE_I32}, in, bins.size(), 3,
-					  states.get(), status.get(), strategy,
-					  e.op == MONOID_REGR_F64 ? second : GpuaggColumn());
+			update_one_batch(e.op, {device_bins.get(), nullptr, GPUAGG_VALUE_I32}, in, bins.size(),
+							 3, states.get(), status.get(), strategy,
+							 e.op == MONOID_REGR_F64 ? second : GpuaggColumn());
 			CHECK(status.take()[0].errors[0] == e.errors,
 				  "%s of (%g, %g) and (%g, %g), strategy %d: error bits %u, expected %u",
 				  gpuagg_monoids[e.op].name, e.x[0], e.y[0], e.x[1], e.y[1], strategy,

@@ -1,21 +1,22 @@
 /*
  * gpu_hist_forms.cu
- *	  Which form a histogram takes, and what only some forms have to get right: the ends
- *	  of integers, pairs of 64 bits, up to sixteen slots, batches by different strategies,
- *	  more than 2^31 rows.
+ *	  Tests which form a histogram call takes (gpuagg_hist_choose), and data for which only some
+ *	  forms are critical: the extreme integers, pairs of 64-bit values, up to sixteen slots,
+ *	  batches by different strategies, more than 2^31 rows. Reference: the CPU's operators
+ *	  (gpu_hist_run.h).
  */
 #include <algorithm>
 
 #include "gpu_hist_run.h"
 
-/* ---- indexed rows by any slots ------------------------------------------------------- */
+/* ---- rows with an index ----------------------------------------------------------------- */
 
 struct IndexedRows
 {
 	Column keys;
 	std::vector<int32_t> bin;
 
-	/* Half of the rows in one bin if `skew`. */
+	/* With skew, half of the rows are in one bin. */
 	IndexedRows(Random &r, size_t n, int64_t nbins, bool skew) : bin(n)
 	{
 		fill_column(keys, r, GPUAGG_VALUE_I32, n, PLAIN, false);
@@ -44,12 +45,13 @@ struct BatchSize
 };
 
 /*
- * Batches one after another into the same states; `together`: all slots but the first read one
- * column.
+ * Adds batches to the same states, and checks the states. `together`: all slots but the first read
+ * one column, so that one kernel must take them.
  */
 static void
-run_batches(const std::vector<SlotCase> &slots, int64_t nbins,
-			const std::vector<BatchSize> &batches, bool skew, uint64_t seed, bool together = false)
+check_batches(const std::vector<SlotCase> &slots, int64_t nbins,
+			  const std::vector<BatchSize> &batches, bool skew, uint64_t seed,
+			  bool together = false)
 {
 	Random r(seed);
 	HistExpected expected(slots, nbins);
@@ -77,7 +79,8 @@ run_batches(const std::vector<SlotCase> &slots, int64_t nbins,
 			GpuaggHistChoice choice;
 
 			STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-			CHECK(choice.together, "%zu slots of one column are not together", slots.size());
+			CHECK(choice.together, "%zu slots of one column are not taken in one kernel",
+				  slots.size());
 		}
 		hist_update(h);
 		text += std::to_string(b.n) + " rows by strategy " + std::to_string(b.strategy) + ", ";
@@ -86,13 +89,13 @@ run_batches(const std::vector<SlotCase> &slots, int64_t nbins,
 	actual.check(expected, text.c_str());
 }
 
-/* ---- the choice ----------------------------------------------------------------------- */
+/* ---- the choice of a form ---------------------------------------------------------------- */
 
 enum ChoiceBins
 {
 	SIMPLE,       /* an index */
 	SIMPLE_RANGE, /* an int32 key without NULLs */
-	RANGE_I64     /* a key that fast kernels do not read */
+	RANGE_I64     /* a key that the fast kernels cannot read */
 };
 
 struct FormCase
@@ -100,9 +103,9 @@ struct FormCase
 	std::vector<SlotCase> slots;
 	ChoiceBins bins;
 	int64_t nbins;
-	GpuaggHistStrategy strategy; /* what is chosen */
-	int passes;                  /* or partitions; -1: any */
-	int bin_bytes;               /* -1: any */
+	GpuaggHistStrategy strategy; /* the expected choice */
+	int passes;                  /* expected number of passes or partitions; -1: any */
+	int bin_bytes;               /* expected bytes of shared memory per bin; -1: any */
 };
 
 static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
@@ -119,9 +122,9 @@ static const SlotCase count_slot = {MONOID_COUNT, GPUAGG_VALUE_I8},
 					  decimal_slot = {MONOID_MIN_DEC, GPUAGG_VALUE_I128};
 
 /*
- * 231,424 bytes of shared memory for bins: 57,856 words.  A sum of int32 takes two of them,
- * or one that spills; one of doubles five, or three, or four where rows are exchanged; a maximum
- * one.
+ * Returns calls with the form expected on a device with 231,424 bytes (57,856 words) of shared
+ * memory for bins. A sum of int32 takes two words, or one that overflows into the state. A sum of
+ * doubles takes five words, or three, or four with EXCHANGE. A maximum takes one word.
  */
 static std::vector<FormCase>
 form_cases()
@@ -131,7 +134,7 @@ form_cases()
 	const SlotCase nulls = {MONOID_COUNT, GPUAGG_VALUE_I8, true};
 
 	return {
-		/* counts: a word, then a byte a bin, then partitions */
+		/* counts: a word per bin, then a byte, then partitions */
 		{{count_slot}, SIMPLE, 31, shared, 1, 4},
 		{{count_slot}, SIMPLE, 57856, shared, 1, 4},
 		{{count_slot}, SIMPLE, 57857, shared, 1, 1},
@@ -140,20 +143,23 @@ form_cases()
 		{{count_slot}, SIMPLE, 925696, shared, 4, 1},
 		{{count_slot}, SIMPLE, 925697, partition, 227, 4},
 		/*
-		 * bytes cannot leave rows out, nor find bins; partitions and exchanges have them found
-		 * before
+		 * with bytes, rows cannot be left out and bins cannot be computed; partitions and exchanges
+		 * have the bins computed before
 		 */
 		{{nulls}, SIMPLE, 57857, shared, 2, 4},
 		{{nulls}, SIMPLE, 231424, shared, 4, 4},
 		{{nulls}, SIMPLE, 231425, partition, 227, 4},
 		{{count_slot}, RANGE_I64, 231424, shared, 4, 4},
-		/* two words, one that spills in one pass or in fewer than two take, partitions */
+		/*
+		 * two words, then one that overflows, if that takes one pass or saves passes, then
+		 * partitions
+		 */
 		{{narrow_slot}, SIMPLE, 28928, shared, 1, 8},
 		{{narrow_slot}, SIMPLE, 28929, shared, 1, 4},
 		{{narrow_slot}, SIMPLE_RANGE, 57857, shared, 2, 4},
 		{{narrow_slot}, SIMPLE, 173568, shared, 3, 4},
 		{{narrow_slot}, SIMPLE, 173569, partition, 170, 8},
-		/* four digits and a word for carries, or three digits that spill */
+		/* four digits and a word for carries, or three digits that overflow into the state */
 		{{sum_slot}, SIMPLE, 11570, shared, 1, 20},
 		{{sum_slot}, SIMPLE, 11571, shared, 1, 12},
 		{{sum_slot}, SIMPLE, 19285, shared, 2, 20},
@@ -171,8 +177,8 @@ form_cases()
 		{{max_slot}, RANGE_I64, 173568, shared, 3, 4},
 		{{max_slot}, RANGE_I64, 173569, partition, -1, 4},
 		/*
-		 * deviations with wide windows, with ones that spill carries, and then a count beside them
-		 * without a word
+		 * deviations with wide windows, then with words that overflow, then with a count that has
+		 * no word
 		 */
 		{{accum_slot}, SIMPLE, 3788, shared, 1, 60},
 		{{accum_slot}, SIMPLE, 4058, shared, 1, 56},
@@ -181,17 +187,20 @@ form_cases()
 		{{count_slot, least_slot, greatest_slot, accum_slot}, SIMPLE, 4058, shared, 1, 56},
 		{{count_slot, least_slot, greatest_slot, accum_slot}, SIMPLE, 4059, shared, 2, -1},
 		{{count_slot, least_slot, greatest_slot, accum_slot}, RANGE_I64, 4058, shared, 2, -1},
-		/* the state itself */
+		/* the state itself in shared memory */
 		{{product_slot}, SIMPLE, 28928, shared, 1, 8},
 		{{product_slot}, SIMPLE, 28929, shared, 2, 8},
 		{{product_slot}, SIMPLE_RANGE, 86784, shared, 3, 8},
 		{{product_slot}, SIMPLE, 86785, partition, 170, 8},
 		{{count_slot, product_slot}, SIMPLE, 1000, shared, 1, 12},
-		/* pairs, and locks */
+		/* pairs with locks */
 		{{arg_slot}, SIMPLE, 1000, shared, 1, 16},
 		{{arg_slot}, RANGE_I64, 14208, shared, 1, 16},
 		{{arg_slot}, SIMPLE, 14209, global, -1, 0},
-		/* no form in shared memory; beside one that has, none for itself */
+		/*
+		 * no form in shared memory; as one of several slots, such an operator changes its states
+		 * directly
+		 */
 		{{arg_slot, decimal_slot, count_slot}, SIMPLE, 1000, shared, 1, 4},
 		{{arg_slot, decimal_slot}, SIMPLE, 1000, global, -1, 0},
 		{{decimal_slot, count_slot}, SIMPLE, 1000, shared, 1, 4},
@@ -200,7 +209,7 @@ form_cases()
 	};
 }
 
-/* The bins of a case over a column of keys. */
+/* Makes the bins of a case from a column of keys. */
 static void
 set_bins(GpuaggHist &h, ChoiceBins bins, int64_t nbins, const void *keys)
 {
@@ -211,7 +220,7 @@ set_bins(GpuaggHist &h, ChoiceBins bins, int64_t nbins, const void *keys)
 	h.bins.extent[0] = h.bins.nbins = nbins;
 }
 
-/* AUTO takes the form that the model promises, and a forced strategy is taken. */
+/* AUTO chooses the expected form. A forced strategy is used. */
 GPU_TEST(hist_choice)
 {
 	const DeviceFacts *facts;
@@ -224,7 +233,7 @@ GPU_TEST(hist_choice)
 	{
 		GpuaggHist h = GpuaggHist();
 
-		/* nothing is read: columns only differ */
+		/* no kernel runs: the columns only need different addresses */
 		set_bins(h, f.bins, f.nbins, columns.get());
 		h.nslots = (int) f.slots.size();
 		h.nrows = 50000000;
@@ -240,7 +249,7 @@ GPU_TEST(hist_choice)
 			h.slot[s].states = columns.get();
 		}
 		STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-		/* the figures are those of an H100 or H200 */
+		/* the numbers are for an H100 or H200 */
 		if (facts->smem_per_block == 232448 && facts->sms >= 132)
 			CHECK(choice.strategy == f.strategy && (f.passes < 0 || choice.passes == f.passes) &&
 					  (f.bin_bytes < 0 || choice.bin_bytes == f.bin_bytes),
@@ -256,13 +265,13 @@ GPU_TEST(hist_choice)
 		{
 			h.strategy = strategy;
 			STATUS_MUST(gpuagg_hist_choose(&h, &choice));
-			CHECK(choice.strategy == strategy, "%s, %ld bins: strategy %d, %d was asked for",
+			CHECK(choice.strategy == strategy, "%s, %ld bins: strategy %d instead of %d",
 				  gpuagg_monoids[f.slots[0].op].name, (long) f.nbins, choice.strategy, strategy);
 		}
 	}
 }
 
-/* The same numbers of bins with rows in them: the last and the first of each form. */
+/* The same numbers of bins with rows: they are the last and the first of each form. */
 GPU_TEST(hist_form_edges)
 {
 	const size_t n = gpu_test_quick() ? 2003 : 50021;
@@ -272,17 +281,17 @@ GPU_TEST(hist_form_edges)
 	{
 		if (f.bins != SIMPLE || f.nbins > (gpu_test_quick() ? 60000 : 10000000))
 			continue;
-		run_batches(f.slots, f.nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_AUTO}}, true,
-					seed++);
+		check_batches(f.slots, f.nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_AUTO}}, true,
+					  seed++);
 	}
 }
 
-/* ---- ends of integers ------------------------------------------------------------------ */
+/* ---- extreme integers ------------------------------------------------------------------- */
 
 /*
- * Columns of nothing but the least and greatest values: sums wrap as the monoids' do, wider
- * ones and squares are exact, an argmax of least keys is a row all the same, and none of it
- * is an error.
+ * Columns that only have the least and greatest values, 0 and their neighbours. 64-bit sums wrap
+ * like the operator's, 128-bit sums and sums of squares are exact, and an argmax of least keys is a
+ * row. There are no error bits.
  */
 GPU_TEST(hist_integer_edges)
 {
@@ -303,25 +312,25 @@ GPU_TEST(hist_integer_edges)
 
 			if (size_of(type) > size_of(own))
 				continue;
-			if (takes_pairs(op))
+			if (has_pair_input(op))
 				slot.second = type;
 			for (int64_t nbins : {1L, 500L, 60000L})
 				for (GpuaggHistStrategy strategy : strategies)
 				{
 					bool global = strategy == GPUAGG_HIST_GLOBAL;
-					/* not too many that wait for each other */
+					/* fewer rows that wait for each other */
 					size_t rows = nbins == 1 && global ? n / 10 : n;
 
 					if (nbins > 500 &&
 						(gpu_test_quick() || global || strategy == GPUAGG_HIST_PARTITION))
 						continue;
-					run_batches({slot}, nbins, {{rows, strategy}, {rows / 2, strategy}},
-								nbins > 1 && !global, seed++);
+					check_batches({slot}, nbins, {{rows, strategy}, {rows / 2, strategy}},
+								  nbins > 1 && !global, seed++);
 				}
 		}
 }
 
-/* Sums and extremes of one column in one kernel. */
+/* A sum and extremes of one column in one kernel. */
 GPU_TEST(hist_together)
 {
 	const size_t n = gpu_test_quick() ? 5003 : 300007;
@@ -344,20 +353,20 @@ GPU_TEST(hist_together)
 			{
 				Spread spread = edges && c.type != GPUAGG_VALUE_F64 ? EDGES : PLAIN;
 
-				run_batches({count,
-							 {c.op[0], c.type, false, false, spread},
-							 {c.op[1], c.type, false, false, spread},
-							 {c.op[2], c.type, false, false, spread}},
-							nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_SHARED}}, edges,
-							seed++, true);
-				run_batches({count,
-							 {c.op[0], c.type, false, false, spread},
-							 {c.op[2], c.type, false, false, spread}},
-							nbins, {{n, GPUAGG_HIST_AUTO}}, edges, seed++, true);
+				check_batches({count,
+							   {c.op[0], c.type, false, false, spread},
+							   {c.op[1], c.type, false, false, spread},
+							   {c.op[2], c.type, false, false, spread}},
+							  nbins, {{n, GPUAGG_HIST_AUTO}, {n / 7, GPUAGG_HIST_SHARED}}, edges,
+							  seed++, true);
+				check_batches({count,
+							   {c.op[0], c.type, false, false, spread},
+							   {c.op[2], c.type, false, false, spread}},
+							  nbins, {{n, GPUAGG_HIST_AUTO}}, edges, seed++, true);
 			}
 }
 
-/* The same value in all rows, so that sums go as far as they can either way. */
+/* The same value in all rows, so that sums become as large as possible, positive or negative. */
 GPU_TEST(hist_integer_sums)
 {
 	const size_t n = gpu_test_quick() ? 5003 : 300007;
@@ -389,8 +398,8 @@ GPU_TEST(hist_integer_sums)
 
 					if (fits)
 						x = {device_narrow.get(), nullptr, GPUAGG_VALUE_I32};
-					one_batch(op, {device_bin.get(), nullptr, GPUAGG_VALUE_I32}, x, n, nbins,
-							  actual.states[0]->get(), actual.status.get(), strategy);
+					update_one_batch(op, {device_bin.get(), nullptr, GPUAGG_VALUE_I32}, x, n, nbins,
+									 actual.states[0]->get(), actual.status.get(), strategy);
 					snprintf(what, sizeof(what), "%zu times %ld, strategy %d", n, (long) value,
 							 strategy);
 					actual.check(expected, what);
@@ -398,8 +407,8 @@ GPU_TEST(hist_integer_sums)
 }
 
 /*
- * A sum of decimals that leaves 128 bits says so: each batch keeps to the bound that the
- * caller has to keep, and the third goes past the end, either way.
+ * A sum of decimals that exceeds 128 bits sets an error bit. Each batch keeps the limit that the
+ * caller has to keep. The third one exceeds the range, with either sign.
  */
 GPU_TEST(hist_decimal_overflow)
 {
@@ -444,9 +453,9 @@ GPU_TEST(hist_decimal_overflow)
 		}
 }
 
-/* ---- pairs, many slots, many batches ----------------------------------------------------- */
+/* ---- pairs, many slots, many batches ------------------------------------------------------ */
 
-/* Argmax and argmin with keys and payloads of all widths. */
+/* Argmax and argmin with keys and values of all widths. */
 GPU_TEST(hist_arg_pairs)
 {
 	const size_t n = gpu_test_quick() ? 1003 : 3001;
@@ -465,13 +474,13 @@ GPU_TEST(hist_arg_pairs)
 
 				for (const SlotCase &c : cases)
 					for (GpuaggHistStrategy strategy : strategies)
-						run_batches({c}, seed % 2 ? 300 : 9000, {{n, strategy}, {n / 3, strategy}},
-									false, seed),
+						check_batches({c}, seed % 2 ? 300 : 9000,
+									  {{n, strategy}, {n / 3, strategy}}, false, seed),
 							seed++;
-				/* beside slots that have a form */
+				/* together with slots that have forms in shared memory */
 				for (GpuaggHistStrategy strategy : strategies)
-					run_batches({cases[0], sum_slot, count_slot, cases[2]}, 700, {{n, strategy}},
-								false, seed++);
+					check_batches({cases[0], sum_slot, count_slot, cases[2]}, 700, {{n, strategy}},
+								  false, seed++);
 			}
 }
 
@@ -483,7 +492,7 @@ GPU_TEST(hist_sixteen_slots)
 	uint64_t seed = 11000;
 
 	for (int op = 0; op < MONOID_COUNT_OF_IDS; op++)
-		if (in_histograms(op))
+		if (histograms_support(op))
 		{
 			SlotCase slot = plain_slot((MonoidId) op);
 
@@ -504,21 +513,24 @@ GPU_TEST(hist_sixteen_slots)
 				{
 					SlotCase slot = all[(seed + 5 * s) % all.size()];
 
-					/* every other time nothing but columns, which move */
+					/*
+					 * every second call has no NULLs and filters, so that partitions can move all
+					 * columns
+					 */
 					slot.nulls = slot.nulls && seed % 2;
 					slot.filter = slot.filter && seed % 2;
 					some.push_back(slot);
 				}
-				run_batches(some, nbins, {{n, strategy}}, strategy != GPUAGG_HIST_GLOBAL, seed++);
+				check_batches(some, nbins, {{n, strategy}}, strategy != GPUAGG_HIST_GLOBAL, seed++);
 			}
-	/* the same operator sixteen times, over columns of its own each */
+	/* the same operator sixteen times, each with its own column */
 	for (GpuaggHistStrategy strategy : strategies)
-		run_batches(std::vector<SlotCase>(16, narrow_slot), 1000, {{n, strategy}}, false, seed++);
+		check_batches(std::vector<SlotCase>(16, narrow_slot), 1000, {{n, strategy}}, false, seed++);
 }
 
 /*
- * Columns of all widths that move with their rows, eight of them, and nine, which are more than a
- * partition carries along; in one scatter and in two.
+ * Columns of all widths that are moved with their rows: eight of them, then nine, which are more
+ * than a partition moves. Partitions in one step and in two.
  */
 GPU_TEST(hist_moved_columns)
 {
@@ -533,14 +545,14 @@ GPU_TEST(hist_moved_columns)
 	{
 		for (int64_t nbins : {1L, 3000L, 1000001L})
 			if (nbins <= (gpu_test_quick() ? 3000 : 1000001))
-				run_batches(slots, nbins, {{n, GPUAGG_HIST_PARTITION}}, false, seed++);
+				check_batches(slots, nbins, {{n, GPUAGG_HIST_PARTITION}}, false, seed++);
 		slots.push_back({MONOID_MAX_I64, GPUAGG_VALUE_I64});
 	}
 }
 
 /*
- * Products beside other slots, of columns that move with a partition and of such that do not, where
- * a bin's rows are few, meet in a warp, or are so many that blocks share its partition.
+ * Products with other slots, of columns that a partition moves and of others. A bin has few rows,
+ * several rows in a warp, or so many that several blocks share its partition.
  */
 GPU_TEST(hist_products)
 {
@@ -555,10 +567,11 @@ GPU_TEST(hist_products)
 			for (GpuaggHistStrategy strategy : strategies)
 				for (bool skew : {false, true})
 					if (!gpu_test_quick() || nbins == 700 || strategy == GPUAGG_HIST_PARTITION)
-						run_batches(slots, nbins, {{n, strategy}, {n / 7, strategy}}, skew, seed++);
+						check_batches(slots, nbins, {{n, strategy}, {n / 7, strategy}}, skew,
+									  seed++);
 }
 
-/* Batches of other sizes by other strategies go on with the states of those before. */
+/* Batches of different sizes by different strategies update the same states. */
 GPU_TEST(hist_batches)
 {
 	const bool quick = gpu_test_quick();
@@ -588,14 +601,14 @@ GPU_TEST(hist_batches)
 		for (const auto &slots : sets)
 			for (int64_t nbins : {100L, 20000L, 200000L})
 				if (nbins <= (quick ? 100 : 200000))
-					run_batches(slots, nbins, batches, true, seed++);
+					check_batches(slots, nbins, batches, true, seed++);
 }
 
 /* ---- more than 2^31 rows ------------------------------------------------------------------ */
 
 /*
- * Every 32nd row has one of the bins in turn, the others are in the hot one.  The value says
- * which bin it belongs to.
+ * Every 32nd row has one of the bins in turn, all others are in the hot bin. The value depends on
+ * the bin.
  */
 #define BIG_STEP 7919
 #define BIG_HOT_VALUE (-125)
@@ -619,17 +632,17 @@ big_rows(int32_t *bins, int8_t *values, int64_t n, int32_t nbins, int32_t hot)
 	}
 }
 
-/* Counts and sums of int8, the hot bin's count above 2^31 and its sum below -2^38. */
+/* Counts and sums of int8. The hot bin's count is above 2^31, and its sum below -2^38. */
 GPU_TEST(hist_beyond_2_31)
 {
 	const int64_t n = ((int64_t) 1 << 31) + ((int64_t) 1 << 27) + 12345;
 	const int64_t scattered = n / 32;
-	/* columns, and a partition of them */
+	/* the columns, and a partition of them */
 	const size_t need = (size_t) n * 5 + (size_t) n * 4;
 
 	if (gpu_test_quick())
 	{
-		gpu_test_skip("takes more rows than --quick has time for");
+		gpu_test_skip("--quick has no time for so many rows");
 		return;
 	}
 	if (!gpu_test_has_memory(need))
@@ -658,9 +671,9 @@ GPU_TEST(hist_beyond_2_31)
 				DeviceArray<GpuaggHistStatus> status(1);
 				int64_t bad = -1;
 
-				one_batch(op, {bins.get(), nullptr, GPUAGG_VALUE_I32},
-						  {values.get(), nullptr, GPUAGG_VALUE_I8}, (size_t) n, nbins, states.get(),
-						  status.get(), strategy);
+				update_one_batch(op, {bins.get(), nullptr, GPUAGG_VALUE_I32},
+								 {values.get(), nullptr, GPUAGG_VALUE_I8}, (size_t) n, nbins,
+								 states.get(), status.get(), strategy);
 				std::vector<int64_t> got = states.take();
 
 				for (int64_t b = 0; b < nbins && bad < 0; b++)

@@ -1,7 +1,7 @@
 /*
  * gpu_hist_reference.h
- *	  For tests of histograms and of group-by: states as the CPU monoids make them, and random
- * columns of every type on host and device.
+ *	  The reference for tests of histograms and segments: states computed on the host with the
+ *	  CPU's operators. Also makes random columns of every type on host and device.
  */
 #ifndef GPUAGG_GPU_HIST_REFERENCE_H
 #define GPUAGG_GPU_HIST_REFERENCE_H
@@ -13,9 +13,9 @@
 #include "common.cuh"
 #include "gpu_test.h"
 
-/* ---- the reference ---------------------------------------------------------- */
+/* ---- states on the host --------------------------------------------------------- */
 
-/* One input as two words: integers, or the bits of doubles. */
+/* One input of an operator as two words: integers, or the bits of doubles. */
 struct Input
 {
 	uint64_t lo, hi;
@@ -71,9 +71,9 @@ host_input(Input in, gpuagg_kv &x)
 	x.key = in.lo, x.value = in.hi;
 }
 
-/* Does the operator take rows of histograms? */
+/* Returns whether histograms support the operator. */
 static inline bool
-in_histograms(int op)
+histograms_support(int op)
 {
 	return gpuagg_monoids[op].commutative && op != MONOID_HLL_MAX;
 }
@@ -126,16 +126,16 @@ reference_step(MonoidId op, std::vector<char> &states, int64_t bin, Input in)
 	}
 }
 
-/* ---- how far two float states may lie apart --------------------------------------- */
+/* ---- comparison of states: how much float states may differ -------------------- */
 
-/* Sums over the rows of one bin, of absolute values: what a float state's error is measured by. */
+/* Sums over the rows of one bin. The sums of absolute values scale the tolerated error. */
 struct HistScale
 {
 	double n = 0, x = 0, y = 0, xx = 0, yy = 0,
-		   sum = -0.0; /* of the values themselves: the reference of sum_f32 */
+		   sum = -0.0; /* sum of the values: the reference of sum_f32 */
 };
 
-/* Whether a state has float words that rounding may change. */
+/* Returns whether a state has float words that depend on rounding. */
 static inline bool
 is_rounded(MonoidId op)
 {
@@ -157,12 +157,14 @@ scale_step(MonoidId op, HistScale &scale, Input in)
 }
 
 /*
- * The same up to the rounding of n additions, in whatever order, on either side: each is
- * off by at most n units of 2^-53 of the sum of absolute values, `scale`.  The kernels are
- * better than that (exact in fixed point, rounded once a batch; rows outside the window
- * one by one), so it is the reference, which goes on row by row, that may need it.  Its
- * errors do not all point the same way: of many rows, 1e-12 is more than ever was needed.
- * A row that is lost or counted twice is seen unless it is smaller than that.
+ * Returns whether two sums are equal, up to the rounding of n additions in any order on either
+ * side.
+ *
+ * Each sum is off by at most n times 2^-53 of `scale`, the sum of absolute values. The kernels are
+ * more exact: they add in fixed point and round once per batch, except for out-of-window rows,
+ * which they add one by one. The tolerance is for the reference, which adds row by row. Its errors
+ * partly cancel: for many rows, 1e-12 was always enough. A row that is lost or counted twice is
+ * found unless it is smaller than the tolerance.
  */
 static inline bool
 near_sum(double a, double b, double n, double scale)
@@ -177,8 +179,9 @@ near_sum(double a, double b, double n, double scale)
 }
 
 /*
- * Deviations, updated row by row (Youngs and Cramer) or by parts (Chan): a term's error is
- * a few units of the sum of squares, whatever is left of that about the mean.
+ * The same for sums of squared deviations, updated row by row (Youngs and Cramer) or by parts
+ * (Chan). The error of each step is a few units of 2^-53 of the sum of squares, even if little of
+ * it remains about the mean.
  */
 static inline bool
 near_deviation(double a, double b, double n, double scale)
@@ -186,7 +189,10 @@ near_deviation(double a, double b, double n, double scale)
 	return near_sum(a, b, 8 * n + 32, scale);
 }
 
-/* One step in single precision is 2^-24; the reference is in double precision. */
+/*
+ * The same for a sum in single precision, where an addition is off by 2^-24. The reference is in
+ * double precision.
+ */
 static inline bool
 near_single(float a, const HistScale &scale)
 {
@@ -208,7 +214,7 @@ near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 
 	memcpy(p, a, gpuagg_monoids[op].state_size);
 	memcpy(q, b, gpuagg_monoids[op].state_size);
-	/* the number of rows */
+	/* the number of rows must be equal */
 	if (memcmp(p, q, 8) != 0 || !near_sum(p[1], q[1], s.n, s.x))
 		return false;
 	if (!near_deviation(p[2], q[2], s.n, s.xx))
@@ -218,7 +224,7 @@ near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 		 near_deviation(p[5], q[5], s.n, sqrt(s.xx) * sqrt(s.yy)));
 }
 
-/* Extremes: -0 or 0, as they come; one NaN or another. */
+/* Compares extremes. Zeros of different sign are equal, and so are all NaNs. */
 template <typename T>
 static inline bool
 same_extreme(const char *a, const char *b)
@@ -230,7 +236,10 @@ same_extreme(const char *a, const char *b)
 	return p == q || (isnan(p) && isnan(q));
 }
 
-/* Whether state a is what it should be, b; scale is that of the bin if the operator rounds. */
+/*
+ * Returns whether state a equals the expected state b. If the operator rounds, `scale` is the
+ * bin's.
+ */
 static inline bool
 same_state(MonoidId op, const char *a, const char *b, const HistScale *scale)
 {
@@ -259,7 +268,7 @@ same_state(MonoidId op, const char *a, const char *b, const HistScale *scale)
 			memcpy(&q, b, 8);
 			if (op == MONOID_PRODUCT_F64)
 				return near_sum(p, q, scale->n, fabs(q));
-			/* zeros with their sign: two that are equal would be the same bytes */
+			/* zeros must have the expected sign; if they have, the bytes are equal */
 			return (p != 0 || q != 0) && near_sum(p, q, scale->n, scale->x);
 		default:
 			return false;
@@ -273,7 +282,7 @@ struct Column
 	GpuaggValueType type;
 	std::vector<Input> in;
 	std::vector<char> bytes;
-	std::vector<uint8_t> valid; /* one byte a row; empty: no NULL */
+	std::vector<uint8_t> valid; /* one byte per row; empty: no NULLs */
 	DeviceArray<char> *device = nullptr;
 	DeviceArray<uint8_t> *device_valid = nullptr;
 
@@ -319,15 +328,15 @@ size_of(GpuaggValueType t)
 
 enum Spread
 {
-	PLAIN,   /* small integers, doubles around 100 */
-	EXTREME, /* whole range; infinities, NaN, denormals */
-	EDGES,   /* integers: the least and the greatest, 0 and their neighbors alone */
-	FACTORS  /* doubles: 1, seldom 2 or a half, of either sign; products are exact in any order */
+	PLAIN,   /* small integers, doubles around 50 */
+	EXTREME, /* the whole range; infinities, NaN, denormals */
+	EDGES,   /* integers: only the least and greatest values, 0, and their neighbours */
+	FACTORS  /* doubles: 1, sometimes 2 or 1/2, of either sign; products are exact in any order */
 };
 
-/* Any of the integers at either end of a type of so many bits, or of those about 0. */
+/* Returns an integer at either end of a type with this number of bits, or next to 0. */
 static inline int64_t
-edge(Random &r, int bits)
+random_edge(Random &r, int bits)
 {
 	int64_t least = INT64_MIN >> (64 - bits), greatest = INT64_MAX >> (64 - bits);
 	const int64_t all[] = {least, least + 1, -1, 0, 1, greatest - 1, greatest};
@@ -359,17 +368,17 @@ random_input(Random &r, GpuaggValueType t, Spread spread)
 		return in;
 	}
 	in.lo = spread == PLAIN ? (uint64_t) ((int64_t) r.below(2001) - 1000) : r.next();
-	/* as the column has it, sign-extended */
+	/* sign-extended, as in the column */
 	in.lo = (uint64_t) ((int64_t) (in.lo << (64 - bits)) >> (64 - bits));
 	if (special)
 		in.lo = (uint64_t) (r.below(2) ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits));
 	if (spread == EDGES)
-		in.lo = (uint64_t) edge(r, bits);
-	/* decimals leave room for sums; payloads are any integer */
+		in.lo = (uint64_t) random_edge(r, bits);
+	/* with PLAIN and EXTREME, decimals leave room for sums */
 	if (t == GPUAGG_VALUE_I128)
 		in.hi = spread == PLAIN ? (uint64_t) ((int64_t) in.lo >> 63) :
 			spread == EXTREME   ? (uint64_t) ((int64_t) r.next() >> 24) :
-								  (uint64_t) edge(r, 64);
+								  (uint64_t) random_edge(r, 64);
 	else
 		in.hi = (uint64_t) ((int64_t) in.lo >> 63);
 	return in;
@@ -428,9 +437,9 @@ own_type(MonoidId op)
 	}
 }
 
-/* Whether an input is of two columns, of one type. */
+/* Returns whether an input consists of two values of one type. */
 static inline bool
-takes_pairs(MonoidId op)
+has_pair_input(MonoidId op)
 {
 	return op == MONOID_REGR_F64 || op == MONOID_ARGMAX || op == MONOID_ARGMIN;
 }

@@ -1,11 +1,11 @@
 /*
  * gpu_hist_run.h
- *	  What the tests of gpuagg_hist_update share: slots with random columns, states as
- *	  they should be and as the device made them, and the call itself.
+ *	  Shared by the tests of gpuagg_hist_update: slots with random columns, the expected states,
+ *	  the states made by the device, and the call.
  *
- * A HistBatch makes columns for a list of SlotCase.  HistExpected takes each of its rows that
- * has a bin, by the CPU monoids; HistActual holds the arrays that the device fills, and
- * compares.  One HistExpected serves any number of Actuals, one a strategy.
+ * HistBatch makes the columns for a list of SlotCase. HistExpected computes the expected states
+ * with the CPU's operators. HistActual has the arrays that the device fills, and compares them. One
+ * HistExpected serves several HistActual, one for each strategy.
  */
 #ifndef GPUAGG_GPU_HIST_RUN_H
 #define GPUAGG_GPU_HIST_RUN_H
@@ -19,39 +19,43 @@ static const GpuaggHistStrategy strategies[] = {GPUAGG_HIST_SHARED, GPUAGG_HIST_
 												GPUAGG_HIST_GLOBAL, GPUAGG_HIST_EXCHANGE,
 												GPUAGG_HIST_AUTO};
 
-/* One operator and how its columns are made. */
+/* An operator, and how its columns are made. */
 struct SlotCase
 {
 	MonoidId op;
-	GpuaggValueType type; /* of x */
-	bool nulls = false;   /* in x */
+	GpuaggValueType type; /* type of x */
+	bool nulls = false;   /* x has NULLs */
 	bool filter = false;
 	Spread spread = PLAIN;
-	GpuaggValueType second = GPUAGG_VALUE_NATIVE; /* type of y; NATIVE: there is none */
+	GpuaggValueType second = GPUAGG_VALUE_NATIVE; /* type of y; NATIVE: there is no y */
 	bool second_nulls = false;
 };
 
-/* Of the operator's own input, and a second one where it takes pairs; products stay in range. */
+/*
+ * Returns a slot with columns of the operator's own input type. Products stay within the range of
+ * doubles.
+ */
 static inline SlotCase
 plain_slot(MonoidId op)
 {
 	SlotCase c = {op, own_type(op)};
 
-	if (takes_pairs(op))
+	if (has_pair_input(op))
 		c.second = c.type;
 	if (op == MONOID_PRODUCT_F64)
 		c.spread = FACTORS;
 	return c;
 }
 
-/* ---- states ------------------------------------------------------------------------ */
+/* ---- expected states ---------------------------------------------------------------- */
 
 struct HistExpected
 {
 	std::vector<SlotCase> slots;
 	int64_t nbins;
 	std::vector<std::vector<char>> states;
-	std::vector<std::vector<HistScale>> scales; /* empty where nothing rounds */
+	std::vector<std::vector<HistScale>>
+		scales; /* for each slot, by bin; empty if the operator does not round */
 	unsigned long long outside = 0;
 	std::vector<uint32_t> errors;
 
@@ -72,7 +76,7 @@ struct HistExpected
 		if (!scales[s].empty())
 			scale_step(slots[s].op, scales[s][bin], in);
 	}
-	/* The first bin whose state is not what it should be, or -1. */
+	/* Returns the first bin with a wrong state, or -1. */
 	int64_t
 	first_bad(size_t s, const std::vector<char> &got) const
 	{
@@ -88,7 +92,21 @@ struct HistExpected
 	}
 };
 
-/* A state's bytes, by words. */
+/* Returns the first state in which two arrays differ, or -1. */
+static inline int64_t
+first_difference(MonoidId op, const std::vector<char> &a, const std::vector<char> &b)
+{
+	size_t size = gpuagg_monoids[op].state_size;
+
+	if (a == b)
+		return -1;
+	for (size_t at = 0; at < a.size(); at += size)
+		if (memcmp(&a[at], &b[at], size) != 0)
+			return (int64_t) (at / size);
+	return -1;
+}
+
+/* Returns a state's bytes as hexadecimal words. */
 static inline std::string
 state_text(MonoidId op, const char *state)
 {
@@ -107,12 +125,12 @@ state_text(MonoidId op, const char *state)
 	return text;
 }
 
-/* ---- bins by two keys ------------------------------------------------------------------ */
+/* ---- bins from two keys ---------------------------------------------------------------- */
 
 /*
- * Two int32 keys whose ranges make these bins, which kernels of common shapes take as they are.
- * Rows without a bin have a key out of its range, or both: just beside it, so that without a look
- * at each they had another bin, or far away.
+ * Two int32 keys from whose ranges the given bins result. The fast kernels compute these bins
+ * themselves. In rows without a bin, one key or both are out of range. They are next to the range,
+ * where a missing check would give another row's bin, or far away.
  */
 struct BinKeys
 {
@@ -138,22 +156,24 @@ struct BinKeys
 
 		for (size_t i = 0; i < bin.size(); i++)
 		{
-			bool is = bin[i] >= 0 && bin[i] < nbins;
-			uint32_t at[2] = {is ? (uint32_t) bin[i] / extent[1] : extent[0] / 2,
-							  is ? (uint32_t) bin[i] % extent[1] : extent[1] / 2};
-			const uint32_t beside[7][2] = {
+			bool has_bin = bin[i] >= 0 && bin[i] < nbins;
+			uint32_t at[2] = {has_bin ? (uint32_t) bin[i] / extent[1] : extent[0] / 2,
+							  has_bin ? (uint32_t) bin[i] % extent[1] : extent[1] / 2};
+			const uint32_t invalid[7][2] = {
 				{at[0], ~0u},
 				{at[0], extent[1]},
 				{~0u, at[1]},
 				{extent[0], at[1]},
 				{~0u, extent[1]},
 				{at[0] ^ 1u << 31, at[1] ^ 1u << 31},
-				/* times extent[1] it is small again in 32 bits, where that is more than one */
+				/*
+				 * multiplied by extent[1] it overflows 32 bits and is small again, if extent[1] > 1
+				 */
 				{extent[1] > 1 ? (uint32_t) ((1ULL << 32) / extent[1]) + 1 : extent[0], at[1]}};
 
-			outside += !is;
+			outside += !has_bin;
 			for (int c = 0; c < 2; c++)
-				key[c][i] = (int32_t) (min[c] + (is ? at[c] : beside[i % 7][c]));
+				key[c][i] = (int32_t) (min[c] + (has_bin ? at[c] : invalid[i % 7][c]));
 		}
 		bins.kind = GPUAGG_BIN_RANGE;
 		bins.ncolumns = 2;
@@ -173,7 +193,7 @@ struct HistActual
 	std::vector<std::unique_ptr<DeviceArray<char>>> states;
 	DeviceArray<GpuaggHistStatus> status{1};
 
-	/* States start `shift` bytes after a multiple of 256. */
+	/* Initializes states that start `shift` bytes after a multiple of 256. */
 	HistActual(const std::vector<SlotCase> &slots, int64_t nbins, size_t shift = 0)
 	{
 		CUDA_MUST(cudaMemset(status.get(), 0, sizeof(GpuaggHistStatus)));
@@ -194,10 +214,10 @@ struct HistActual
 	void
 	check(const HistExpected &e, const char *what) const
 	{
-		const GpuaggHistStatus told = status.take()[0];
+		const GpuaggHistStatus reported = status.take()[0];
 
-		CHECK(told.outside == e.outside, "%s: %llu rows outside, expected %llu", what, told.outside,
-			  e.outside);
+		CHECK(reported.outside == e.outside, "%s: %llu rows outside, expected %llu", what,
+			  reported.outside, e.outside);
 		for (size_t s = 0; s < e.slots.size(); s++)
 		{
 			MonoidId op = e.slots[s].op;
@@ -210,15 +230,15 @@ struct HistActual
 				  bad < 0 || e.scales[s].empty() ? -1 : e.scales[s][bad].n,
 				  bad < 0 ? "" : state_text(op, &got[bad * size]).c_str(),
 				  bad < 0 ? "" : state_text(op, &e.states[s][bad * size]).c_str());
-			CHECK(told.errors[s] == e.errors[s], "%s: slot %zu, %s: error bits %u, expected %u",
-				  what, s, gpuagg_monoids[op].name, told.errors[s], e.errors[s]);
+			CHECK(reported.errors[s] == e.errors[s], "%s: slot %zu, %s: error bits %u, expected %u",
+				  what, s, gpuagg_monoids[op].name, reported.errors[s], e.errors[s]);
 			CHECK(states[s]->guards_intact(), "%s: slot %zu, %s: states overrun", what, s,
 				  gpuagg_monoids[op].name);
 		}
 	}
 };
 
-/* ---- rows -------------------------------------------------------------------------- */
+/* ---- rows: HistBatch ------------------------------------------------------------------- */
 
 struct HistBatch
 {
@@ -229,7 +249,7 @@ struct HistBatch
 	std::vector<uint8_t> filter;
 	std::unique_ptr<DeviceArray<uint8_t>> device_filter;
 
-	/* Columns of n rows, which start 1 + shift elements after a multiple of 256 bytes. */
+	/* Makes columns of n rows that start 1 + shift elements after a multiple of 256 bytes. */
 	HistBatch(Random &r, const std::vector<SlotCase> &of, size_t rows, size_t shift = 0)
 		: slots(of), n(rows)
 	{
@@ -265,7 +285,7 @@ struct HistBatch
 			slot.filter = slots[s].filter ? device_filter->get() : nullptr;
 		}
 	}
-	/* Row i of slot s, if it counts. */
+	/* Sets `in` to the input of slot s from row i. Returns false if the row does not count. */
 	bool
 	input(size_t s, size_t i, Input &in) const
 	{
@@ -279,7 +299,7 @@ struct HistBatch
 			in.hi = y[s].in[i].lo;
 		return true;
 	}
-	/* bin: of each row; negative: none. */
+	/* Adds the rows to the expected states. bin: the bin of each row, or negative for none. */
 	void
 	expect(HistExpected &e, const std::vector<int32_t> &bin) const
 	{
@@ -309,11 +329,11 @@ hist_update(const GpuaggHist &h)
 	CHECK(workspace.guards_intact(), "workspace overrun");
 }
 
-/* One slot over one batch: states made anew, a bin a row from the index. */
+/* Initializes the states of one slot, and adds a batch to them. `index` has the bin of each row. */
 static inline void
-one_batch(MonoidId op, const GpuaggColumn &index, const GpuaggColumn &x, size_t n, int64_t nbins,
-		  void *states, GpuaggHistStatus *status, GpuaggHistStrategy strategy,
-		  const GpuaggColumn &y = GpuaggColumn())
+update_one_batch(MonoidId op, const GpuaggColumn &index, const GpuaggColumn &x, size_t n,
+				 int64_t nbins, void *states, GpuaggHistStatus *status, GpuaggHistStrategy strategy,
+				 const GpuaggColumn &y = GpuaggColumn())
 {
 	GpuaggHist h = GpuaggHist();
 

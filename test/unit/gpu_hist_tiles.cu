@@ -1,19 +1,21 @@
 /*
  * gpu_hist_tiles.cu
- *	  Histograms by tiles: programs over columns of all widths, staged in shared memory or not, from
- * rows of any segment on.
+ *	  Tests histograms in tiles (GPUAGG_HIST_TILES): calls with a program over columns of all
+ *	  widths, which are staged in shared memory or not. The rows may start anywhere in a segment.
+ *	  Reference: the program is computed on the host, row by row, and its results are added with
+ *	  the CPU's operators (gpu_hist_run.h).
  */
 #include "gpu_hist_run.h"
 #include "hist_tiles_args.h"
 #include "operators/vector_run.h"
 
-/* What is asked for: WHERE a < 300 AND b <> 7, of computed and of stored columns by a key. */
+/* A call WHERE a < 300 AND b <> 7, with slots of computed and of stored columns, by one key. */
 struct TileCase
 {
 	GpuaggValueType key, a, b, f;
 	int64_t nbins;
 	bool nulls;      /* in a and f */
-	int input_bytes; /* as the call says; what programs read may have no room */
+	int input_bytes; /* GpuaggHist.input_bytes; the inputs may need more */
 };
 
 static const std::vector<SlotCase> tile_slots = {
@@ -21,7 +23,18 @@ static const std::vector<SlotCase> tile_slots = {
 	{MONOID_SUM_I64, GPUAGG_VALUE_I64}, {MONOID_MIN_I64, GPUAGG_VALUE_I64},
 	{MONOID_SUM_F64, GPUAGG_VALUE_F64}, {MONOID_MAX_I64, GPUAGG_VALUE_I64}};
 
-/* Columns of the rows of a segment, the call's from `first` on. */
+/* Returns a column as slots and keys take it: from the call's first row on. */
+static GpuaggColumn
+column_from(const Column &x, size_t first)
+{
+	GpuaggColumn c = x.get();
+
+	c.values = (const char *) c.values + first * size_of(c.type);
+	c.validity = c.validity ? c.validity + first / 8 : nullptr;
+	return c;
+}
+
+/* The columns of a segment. The call's rows begin at `first`. */
 struct TileRows
 {
 	Column key, a, b, f;
@@ -41,15 +54,10 @@ struct TileRows
 		for (Column *x : {&key, &a, &b, &f})
 			x->upload(0);
 	}
-	/* A column as slots and keys have it. */
 	GpuaggColumn
-	of_call(const Column &x) const
+	call_column(const Column &x) const
 	{
-		GpuaggColumn c = x.get();
-
-		c.values = (const char *) c.values + first * size_of(c.type);
-		c.validity = c.validity ? c.validity + first / 8 : nullptr;
-		return c;
+		return column_from(x, first);
 	}
 };
 
@@ -92,7 +100,7 @@ expect_tiles(const TileRows &rows, size_t n, HistExpected &expect)
 		if (!rows.a.ok(i) || a >= 300 || b == 7)
 			continue;
 		expect.step(0, bin, {0, 0});
-		/* a - b + b and a - b */
+		/* slots 1 and 3 have a - b + b, which is a; slot 2 has a - b */
 		expect.step(1, bin, {(uint64_t) a, 0});
 		expect.step(2, bin, {(uint64_t) (a - b), 0});
 		expect.step(3, bin, {(uint64_t) a, 0});
@@ -126,7 +134,7 @@ check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 	h.input_row = (int64_t) first;
 	h.bins.kind = GPUAGG_BIN_RANGE;
 	h.bins.ncolumns = 1;
-	h.bins.column[0] = rows.of_call(rows.key);
+	h.bins.column[0] = rows.call_column(rows.key);
 	h.bins.extent[0] = h.bins.nbins = c.nbins;
 	h.nslots = (int) tile_slots.size();
 	h.nrows = (int64_t) n;
@@ -134,9 +142,9 @@ check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 		h.slot[s].op = tile_slots[s].op;
 	h.slot[1].x = sum;
 	h.slot[2].x = difference;
-	h.slot[3].x = rows.of_call(rows.a);
-	h.slot[4].x = rows.of_call(rows.f);
-	h.slot[5].x = rows.of_call(rows.b);
+	h.slot[3].x = rows.call_column(rows.a);
+	h.slot[4].x = rows.call_column(rows.f);
+	h.slot[5].x = rows.call_column(rows.b);
 	actual.attach(h);
 	for (int call = 0; call < 2; call++)
 	{
@@ -151,8 +159,9 @@ check_tiles(const TileCase &c, size_t first, size_t n, uint64_t seed)
 }
 
 /*
- * Every width as input, key and slot's column; with no room for inputs, for some, and for more than
- * there are; where bins leave hardly any; ends of tiles and of a thread's rows.
+ * Covers every width as input, key and slot's column. There is room for none of the inputs, for
+ * some, or for more than there are. Bins leave hardly any shared memory. Numbers of rows are at the
+ * ends of tiles and of a thread's rows.
  */
 GPU_TEST(hist_tiles)
 {
@@ -176,9 +185,34 @@ GPU_TEST(hist_tiles)
 	}
 }
 
+/* Adds the rows to the expected states of check_many_columns. */
+static void
+expect_many_columns(const Column &key, const std::vector<std::unique_ptr<Column>> &column,
+					HistExpected &expect)
+{
+	for (size_t i = 0; i < key.in.size(); i++)
+		for (size_t s = 0; s < expect.slots.size(); s++)
+		{
+			const Column &stored = *column[(s * 5) % column.size()];
+			auto v = [&](int c) { return (int64_t) column[c]->in[i].lo; };
+			bool left = column[1]->ok(i) && column[2]->ok(i),
+				 right = column[3]->ok(i) && column[5]->ok(i);
+			int64_t a = v(1) + v(2), b = v(3) + v(5);
+
+			if (s == 0 && left)
+				expect.step(s, key.in[i].lo, {(uint64_t) a, 0});
+			if (s == 1 && right)
+				expect.step(s, key.in[i].lo, {(uint64_t) b, 0});
+			if (s == 2 && left && right)
+				expect.step(s, key.in[i].lo, {(uint64_t) (a - b), 0});
+			if (s >= 3 && stored.ok(i))
+				expect.step(s, key.in[i].lo, stored.in[i]);
+		}
+}
+
 /*
- * More columns than are staged, of which some are the same and some are inputs, too; temporaries
- * beside them.
+ * Checks a call with more columns than can be staged, some of them inputs or used by several slots,
+ * and with temporaries.
  */
 static void
 check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_t seed)
@@ -215,7 +249,7 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 	host[0].steps.filter = VECTOR_NONE;
 	for (int c = 0; c < ncolumns; c++)
 		host[0].input[c] = column[c]->get();
-	/* temporaries 0 and 1: the least of two small columns and itself */
+	/* temporaries 0 and 1: sums of two columns each; the last result is their difference */
 	host[0].steps.instructions[0] = {VECTOR_DEC_ADD, 0, GPUAGG_INPUT + 1, GPUAGG_INPUT + 2, 0, 0};
 	host[0].steps.instructions[1] = {VECTOR_DEC_ADD, 1, GPUAGG_INPUT + 3, GPUAGG_INPUT + 5, 0, 0};
 	host[0].steps.instructions[2] = {VECTOR_DEC_SUB, VECTOR_NONE, 0, 1, 0, 0};
@@ -243,23 +277,7 @@ check_many_columns(int64_t nbins, bool nulls, int input_bytes, size_t n, uint64_
 		else
 			h.slot[s].x = column[(s * 5) % ncolumns]->get();
 	}
-	for (size_t i = 0; i < n; i++)
-		for (size_t s = 0; s < slots.size(); s++)
-		{
-			auto v = [&](int c) { return (int64_t) column[c]->in[i].lo; };
-			bool left = column[1]->ok(i) && column[2]->ok(i),
-				 right = column[3]->ok(i) && column[5]->ok(i);
-			int64_t a = v(1) + v(2), b = v(3) + v(5);
-
-			if (s == 0 && left)
-				expect.step(s, key.in[i].lo, {(uint64_t) a, 0});
-			if (s == 1 && right)
-				expect.step(s, key.in[i].lo, {(uint64_t) b, 0});
-			if (s == 2 && left && right)
-				expect.step(s, key.in[i].lo, {(uint64_t) (a - b), 0});
-			if (s >= 3 && column[(s * 5) % ncolumns]->ok(i))
-				expect.step(s, key.in[i].lo, column[(s * 5) % ncolumns]->in[i]);
-		}
+	expect_many_columns(key, column, expect);
 	actual.attach(h);
 	hist_update(h);
 	snprintf(what, sizeof(what), "%ld bins, NULLs %d, %d bytes of inputs, %zu rows", (long) nbins,
@@ -278,7 +296,7 @@ GPU_TEST(hist_tiles_columns)
 				check_many_columns(nbins, nulls, input_bytes, n, seed++);
 }
 
-/* Extremes of float4, beside a program and operators that the light kernel knows. */
+/* Checks extremes of float4, with a program and operators that the light kernel supports. */
 static void
 check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
 {
@@ -308,14 +326,14 @@ check_singles(int64_t nbins, bool nulls, size_t n, uint64_t seed)
 	h.input_row = (int64_t) rows.first;
 	h.bins.kind = GPUAGG_BIN_RANGE;
 	h.bins.ncolumns = 1;
-	h.bins.column[0] = rows.of_call(rows.key);
+	h.bins.column[0] = rows.call_column(rows.key);
 	h.bins.extent[0] = h.bins.nbins = nbins;
 	h.nslots = (int) slots.size();
 	h.nrows = (int64_t) n;
 	for (size_t s = 0; s < slots.size(); s++)
 	{
 		h.slot[s].op = slots[s].op;
-		h.slot[s].x = s == 0 ? GpuaggColumn() : rows.of_call(s == 1 ? rows.b : rows.f);
+		h.slot[s].x = s == 0 ? GpuaggColumn() : rows.call_column(s == 1 ? rows.b : rows.f);
 	}
 	actual.attach(h);
 	for (int any = 0; any < 2; any++)
@@ -348,10 +366,7 @@ GPU_TEST(hist_tiles_singles)
 				check_singles(nbins, nulls, n, seed++);
 }
 
-/*
- * Copies of an odd number of bins fit beside temporaries, of which there are as many as leave
- * little room.
- */
+/* An odd number of bins, whose copies leave little room for the temporaries. */
 GPU_TEST(hist_tiles_copies)
 {
 	const int ncolumns = 12;
@@ -409,11 +424,11 @@ GPU_TEST(hist_tiles_copies)
 		}
 }
 
-/* ---- random programs ------------------------------------------------------------------ */
+/* ---- random programs --------------------------------------------------------------------- */
 
 /*
- * What operands and results are: i integers, w those of 32 bits, f float8, b booleans, x any, l a
- * list, - none.
+ * An operation, with the kinds of its operands and result: i integer, w integer of 32 bits, f
+ * float8, b boolean, x any, l list, - none.
  */
 struct DrawnOp
 {
@@ -421,7 +436,7 @@ struct DrawnOp
 	char a, b, c, result;
 };
 
-/* The light kernel has them all. */
+/* Operations that the light kernel supports. */
 static const DrawnOp light_ops[] = {
 	{VECTOR_AND, 'b', 'b', '-', 'b'},         {VECTOR_OR, 'b', 'b', '-', 'b'},
 	{VECTOR_NOT, 'b', '-', '-', 'b'},         {VECTOR_ISNULL, 'x', '-', '-', 'b'},
@@ -436,14 +451,14 @@ static const DrawnOp light_ops[] = {
 	{VECTOR_DETERMINED, 'x', '-', '-', 'b'},  {VECTOR_DEC_ADD, 'i', 'i', '-', 'i'},
 	{VECTOR_DEC_SUB, 'i', 'i', '-', 'i'},     {VECTOR_DEC_MUL, 'i', 'i', '-', 'i'}};
 
-/* The light kernel has none of them. */
+/* Operations that it does not support. */
 static const DrawnOp other_ops[] = {
 	{VECTOR_SELECT, 'b', 'i', 'i', 'i'},     {VECTOR_COALESCE, 'i', 'i', '-', 'i'},
 	{VECTOR_DEC_MOD, 'i', 'i', '-', 'i'},    {VECTOR_F_INT8PL, 'i', 'i', '-', 'i'},
 	{VECTOR_F_FLOAT8PL, 'f', 'f', '-', 'f'}, {VECTOR_IN, 'i', 'l', '-', 'b'},
 	{VECTOR_F_INT4PL, 'w', 'w', '-', 'w'}};
 
-/* Columns that programs read, by number, and constants. */
+/* The columns that programs read, by number. Then the kinds of the constants. */
 static const GpuaggValueType drawn_inputs[] = {GPUAGG_VALUE_I32, GPUAGG_VALUE_I64,
 											   GPUAGG_VALUE_F64, GPUAGG_VALUE_I16,
 											   GPUAGG_VALUE_F64, GPUAGG_VALUE_I64};
@@ -454,7 +469,7 @@ static const char constant_kinds[] = "wifbbi";
 struct DrawnProgram
 {
 	GpuaggProgram p;
-	char kind[16]; /* of each result */
+	char kind[16]; /* kind of each result */
 	int n;
 
 	static bool
@@ -462,7 +477,10 @@ struct DrawnProgram
 	{
 		return wanted == 'x' || wanted == is || (wanted == 'i' && (is == 'w' || is == 'b'));
 	}
-	/* An operand that instruction i, or what comes after the last one, may read. */
+	/*
+	 * Returns a random operand of this kind that instruction i may read. i = n is for operands
+	 * after the last instruction.
+	 */
 	uint16_t
 	draw_operand(Random &r, char wanted, int i) const
 	{
@@ -536,7 +554,7 @@ struct DrawnProgram
 	}
 };
 
-/* A row of a program on the host. */
+/* Runs a program over one row on the host. */
 struct DrawnRow
 {
 	const DrawnProgram &d;
@@ -559,16 +577,16 @@ struct DrawnRow
 		return result[o];
 	}
 	void
-	meet(VectorCell x)
+	apply_condition(VectorCell x)
 	{
 		bool truth = x.state == VECTOR_VALUE && x.value != 0;
 
 		unclear = unclear || (holds && x.state == VECTOR_UNDETERMINED);
 		holds = holds && truth;
 	}
-	/* Whether it counts; *told: whether the program can tell. */
+	/* Returns whether the row counts. Sets *determined to whether its outcome is determined. */
 	bool
-	run(bool *told)
+	run(bool *determined)
 	{
 		bool clear = true;
 
@@ -596,10 +614,10 @@ struct DrawnRow
 			vector_run(&in, d.p.steps.constants, values, states, 1, 0, 1, 1);
 			result[i] = vector_cell(values[3], states[3]);
 			if (condition)
-				meet(result[i]);
+				apply_condition(result[i]);
 		}
 		if (d.p.steps.filter != VECTOR_NONE)
-			meet(operand(d.p.steps.filter, d.n));
+			apply_condition(operand(d.p.steps.filter, d.n));
 		for (int c = 0; c < d.p.nchecks; c++)
 		{
 			VectorCell x = operand(d.p.check[c].operand, d.n);
@@ -607,33 +625,69 @@ struct DrawnRow
 			clear = clear &&
 				(x.state == VECTOR_VALUE || (x.state == VECTOR_NULL && d.p.check[c].nullable));
 		}
-		*told = !unclear && (clear || !holds);
+		*determined = !unclear && (clear || !holds);
 		return holds && clear;
 	}
 };
 
 /*
- * What is asked of a kernel: the light one's operators first, then the middle one's, then those of
- * the full one alone.
+ * Slots for the kernels: first those that the light kernel supports, then those that the middle one
+ * supports, then one that only the full one supports.
  */
 static const std::vector<SlotCase> drawn_slots = {
 	{MONOID_COUNT, GPUAGG_VALUE_I8},    {MONOID_SUM_I64, GPUAGG_VALUE_I32},
 	{MONOID_COUNT, GPUAGG_VALUE_I64},   {MONOID_SUM_DEC, GPUAGG_VALUE_I64},
 	{MONOID_MAX_I32, GPUAGG_VALUE_I32}, {MONOID_SUM_F64, GPUAGG_VALUE_F64},
 	{MONOID_MIN_I64, GPUAGG_VALUE_I64}, {MONOID_ACCUM_F64, GPUAGG_VALUE_F64}};
-static const int slots_of_kernel[TILE_KERNELS] = {5, 7, 8};
-/* The column of each, or the computed operand. */
-static const int drawn_columns[] = {-1, 0, -2, -2, 0, 4, 5, 4};
+static const int kernel_nslots[TILE_KERNELS] = {5, 7, 8};
+/* The input of each slot; -1: none, -2: the computed operand. */
+static const int drawn_input_of_slot[] = {-1, 0, -2, -2, 0, 4, 5, 4};
 
-/* A random program, by the kernel that is enough for it and by one that is for any. */
+/*
+ * Adds the results of a program to the expected states, for the rows from `first` on. Returns the
+ * number of undetermined rows. `computed` is the operand of computed inputs, `filter` that of slot
+ * 1's filter.
+ */
+static unsigned long long
+expect_program(const DrawnProgram &d, const std::vector<Column> &inputs, const Column &key,
+			   size_t first, uint16_t computed, uint16_t filter, HistExpected &expect)
+{
+	unsigned long long undetermined = 0;
+
+	for (size_t i = first; i < key.in.size(); i++)
+	{
+		DrawnRow row = {d, inputs, i};
+		bool determined, counts = row.run(&determined);
+		VectorCell x = row.operand(computed, d.n), f = row.operand(filter, d.n);
+
+		undetermined += !determined;
+		if (!counts || !key.ok(i))
+			continue;
+		for (size_t s = 0; s < expect.slots.size(); s++)
+		{
+			int c = drawn_input_of_slot[s];
+			Input in =
+				c >= 0 ? inputs[c].in[i] : Input{(uint64_t) x.value, (uint64_t) (x.value >> 63)};
+			bool ok = c >= 0 ? inputs[c].ok(i) : c == -1 || x.state == VECTOR_VALUE;
+
+			if (ok && (s != 1 || (f.state == VECTOR_VALUE && f.value)))
+				expect.step(s, (int64_t) key.in[i].lo, in);
+		}
+	}
+	return undetermined;
+}
+
+/*
+ * Checks a random program with the smallest kernel that supports it, and with one for any program.
+ */
 static void
 check_program(int kernel, uint64_t seed)
 {
 	Random r(seed);
 	const size_t first = 64 * r.below(3), n = 1 + r.below(r.below(3) ? 3000 : 30000);
 	const int64_t nbins = 1 + (int64_t) r.below(60);
-	/* operations alone may ask for the middle kernel, too */
-	const int nslots = slots_of_kernel[kernel == TILES_MIDDLE && r.below(2) ? TILES_LIGHT : kernel];
+	/* an operation alone may need the middle kernel */
+	const int nslots = kernel_nslots[kernel == TILES_MIDDLE && r.below(2) ? TILES_LIGHT : kernel];
 	std::vector<SlotCase> slots(drawn_slots.begin(), drawn_slots.begin() + nslots);
 	std::vector<Column> inputs(DRAWN_INPUTS);
 	Column key;
@@ -665,15 +719,6 @@ check_program(int kernel, uint64_t seed)
 	host[0] = d.p;
 	DeviceArray<GpuaggProgram> program(host);
 
-	auto of_call = [&](const Column &x)
-	{
-		GpuaggColumn c = x.get();
-
-		c.values = (const char *) c.values + first * size_of(c.type);
-		c.validity = c.validity ? c.validity + first / 8 : nullptr;
-		return c;
-	};
-
 	h.strategy = GPUAGG_HIST_TILES;
 	h.program = program.get();
 	h.temporaries = d.n;
@@ -682,15 +727,15 @@ check_program(int kernel, uint64_t seed)
 	h.nrows = (int64_t) n;
 	h.bins.kind = GPUAGG_BIN_RANGE;
 	h.bins.ncolumns = 1;
-	h.bins.column[0] = of_call(key);
+	h.bins.column[0] = column_from(key, first);
 	h.bins.extent[0] = h.bins.nbins = nbins;
 	h.nslots = (int) slots.size();
 	for (size_t s = 0; s < slots.size(); s++)
 	{
 		h.slot[s].op = slots[s].op;
-		if (drawn_columns[s] >= 0)
-			h.slot[s].x = of_call(inputs[drawn_columns[s]]);
-		else if (drawn_columns[s] == -2)
+		if (drawn_input_of_slot[s] >= 0)
+			h.slot[s].x = column_from(inputs[drawn_input_of_slot[s]], first);
+		else if (drawn_input_of_slot[s] == -2)
 			h.slot[s].x = {nullptr, nullptr, slots[s].type, 1, computed};
 	}
 	h.slot[1].filter_computed = 1;
@@ -700,26 +745,7 @@ check_program(int kernel, uint64_t seed)
 	{
 		h.steps = any ? nullptr : &host[0].steps;
 		hist_update(h);
-		for (size_t i = first; i < first + n; i++)
-		{
-			DrawnRow row = {d, inputs, i};
-			bool told, counts = row.run(&told);
-			VectorCell x = row.operand(computed, d.n), f = row.operand(filter, d.n);
-
-			expect_undetermined += !told;
-			if (!counts || !key.ok(i))
-				continue;
-			for (size_t s = 0; s < slots.size(); s++)
-			{
-				int c = drawn_columns[s];
-				Input in = c >= 0 ? inputs[c].in[i] :
-									Input{(uint64_t) x.value, (uint64_t) (x.value >> 63)};
-				bool ok = c >= 0 ? inputs[c].ok(i) : c == -1 || x.state == VECTOR_VALUE;
-
-				if (ok && (s != 1 || (f.state == VECTOR_VALUE && f.value)))
-					expect.step(s, (int64_t) key.in[i].lo, in);
-			}
-		}
+		expect_undetermined += expect_program(d, inputs, key, first, computed, filter, expect);
 	}
 	snprintf(what, sizeof(what), "kernel %d, seed %lu, %zu rows from %zu on", kernel,
 			 (unsigned long) seed, n, first);
@@ -738,7 +764,7 @@ GPU_TEST(hist_tiles_programs)
 			check_program(kernel, 9900 + (uint64_t) (kernel * programs + i));
 }
 
-/* Which kernel is chosen, by operators and by operations. */
+/* Checks the choice of the kernel, by operators and by operations. */
 GPU_TEST(hist_tiles_choice)
 {
 	const int light = 1 << TILE_COUNT | 1 << TILE_INT_I32 | 1 << TILE_INT_I64 | 1 << TILE_MAX32;
@@ -755,28 +781,29 @@ GPU_TEST(hist_tiles_choice)
 
 		args[0].slot[1].tile = tile;
 		p.ninstructions = 0;
-		CHECK(hist_choose_tiles(args[0], &p) == least, "operator %d", tile);
+		CHECK(hist_choose_tiles(args[0], &p) == least, "operator %d: wrong kernel", tile);
 		CHECK(hist_choose_tiles(args[0], nullptr) == (least > TILES_MIDDLE ? least : TILES_MIDDLE),
-			  "operator %d, any steps", tile);
+			  "operator %d, unknown steps: wrong kernel", tile);
 		p.ninstructions = 2;
 		p.instructions[0].op = VECTOR_AND | GPUAGG_CONDITION;
 		for (const DrawnOp &d : light_ops)
 		{
 			p.instructions[1].op = (uint16_t) d.op;
-			CHECK(hist_choose_tiles(args[0], &p) == least, "operator %d, operation %d", tile, d.op);
+			CHECK(hist_choose_tiles(args[0], &p) == least,
+				  "operator %d, operation %d: wrong kernel", tile, d.op);
 		}
 		for (const DrawnOp &d : other_ops)
 		{
 			p.instructions[1].op = (uint16_t) d.op;
 			CHECK(hist_choose_tiles(args[0], &p) == (least > TILES_MIDDLE ? least : TILES_MIDDLE),
-				  "operator %d, operation %d", tile, d.op);
+				  "operator %d, operation %d: wrong kernel", tile, d.op);
 		}
 	}
-	/* of float4 the light kernel knows whether they are NULL */
+	/* the light kernel can count float4 values, but not compare them */
 	p.ninstructions = 0;
 	args[0].slot[1].x.type = GPUAGG_VALUE_F32;
 	args[0].slot[1].tile = TILE_COUNT;
-	CHECK(hist_choose_tiles(args[0], &p) == TILES_LIGHT, "a count of float4");
+	CHECK(hist_choose_tiles(args[0], &p) == TILES_LIGHT, "a count of float4: wrong kernel");
 	args[0].slot[1].tile = TILE_MAX32;
-	CHECK(hist_choose_tiles(args[0], &p) == TILES_MIDDLE, "an extreme of float4");
+	CHECK(hist_choose_tiles(args[0], &p) == TILES_MIDDLE, "an extreme of float4: wrong kernel");
 }

@@ -1,10 +1,9 @@
 /*
  * gpu_main.cu
- *	  Runs the GPU unit tests; prints one line a test, with how long it took, and a last line of
- * counts.
+ *	  Runs the GPU unit tests. Prints a line with the time of each test, then a line of counts.
  *
- * Exit status: 0 all passed or skipped, 1 a test failed, 2 the harness failed.
- * Without a usable device every test is skipped by name.
+ * Exit status: 0 if all tests passed or were skipped, 1 if a test failed, 2 if a call failed that
+ * no test checks. Without a usable device every test is skipped by name.
  */
 #include "gpu_test.h"
 
@@ -13,8 +12,8 @@
 #include <time.h>
 
 static GpuTest *tests;
-static int failures_here;
-static bool skipped_here;
+static int test_failures;
+static bool test_skipped;
 static char skip_reason[200];
 static bool quick;
 static bool unpoisoned;
@@ -24,7 +23,7 @@ GpuTest::GpuTest(const char *test_name, GpuTestFunction function)
 {
 	GpuTest **place = &tests;
 
-	/* sorted by name: registration order depends on the linker */
+	/* sorted by name, because the order of registration depends on the linker */
 	while (*place && strcmp((*place)->name, test_name) < 0)
 		place = &(*place)->next;
 	next = *place;
@@ -36,7 +35,7 @@ gpu_test_fail(const char *file, int line, const char *format, ...)
 {
 	va_list args;
 
-	if (failures_here++ >= 10)
+	if (test_failures++ >= 10)
 		return;
 	printf("    %s:%d: ", file, line);
 	va_start(args, format);
@@ -68,7 +67,7 @@ gpu_test_skip(const char *format, ...)
 {
 	va_list args;
 
-	skipped_here = true;
+	test_skipped = true;
 	va_start(args, format);
 	vsnprintf(skip_reason, sizeof(skip_reason), format, args);
 	va_end(args);
@@ -97,22 +96,22 @@ milliseconds()
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Runs one test, prints what came of it and counts it. */
+/* Runs one test, prints its outcome and counts it. */
 static void
 run_test(const GpuTest *test, int *passed, int *failed, int *skipped)
 {
 	long began = milliseconds();
 
-	failures_here = 0;
-	skipped_here = false;
+	test_failures = 0;
+	test_skipped = false;
 	test->run();
 	CUDA_MUST(cudaDeviceSynchronize());
-	if (failures_here > 0)
+	if (test_failures > 0)
 	{
 		printf("FAILED %s  %ld ms\n", test->name, milliseconds() - began);
 		(*failed)++;
 	}
-	else if (skipped_here)
+	else if (test_skipped)
 	{
 		printf("skipped %s (%s)\n", test->name, skip_reason);
 		(*skipped)++;
@@ -125,7 +124,7 @@ run_test(const GpuTest *test, int *passed, int *failed, int *skipped)
 }
 
 static bool
-selected(const GpuTest *test, int argc, char **argv)
+is_selected(const GpuTest *test, int argc, char **argv)
 {
 	bool any = false;
 
@@ -156,14 +155,14 @@ main(int argc, char **argv)
 	}
 	setvbuf(stdout, nullptr, _IOLBF, 0);
 	/*
-	 * columns are large, and made and given back all the time: the system's part of that took half
-	 * of some tests' time
+	 * Large columns are allocated and freed all the time. Keeping their memory in the process
+	 * halves the time of some tests.
 	 */
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	for (GpuTest *test = tests; test; test = test->next)
 	{
-		if (!selected(test, argc, argv))
+		if (!is_selected(test, argc, argv))
 			continue;
 		if (list)
 		{

@@ -1,7 +1,8 @@
 /*
  * gpu_resident.cu
- *	  Programs of vector operations, masks and shifted bitmaps on the device, against the same
- * headers on the host.
+ *	  Tests the server's kernels on stored columns: programs of vector operations, masks of row
+ *	  ranges, and bitmaps at any bit offset. Reference: the same operations
+ *	  (operators/vector_run.h) on the host, and loops over bits.
  */
 #include <math.h>
 
@@ -20,14 +21,14 @@ enum ValueKind
 	KIND_I64,
 	KIND_F32,
 	KIND_F64,
-	KIND_ANY /* any of them */
+	KIND_ANY /* any of the others */
 };
 
 struct OpInfo
 {
 	const char *name;
 	int op;
-	int result; /* NaNs of floats need not have the same bits */
+	int result; /* kind of the result; NaNs may differ in their bits */
 	int a, b;
 };
 
@@ -73,7 +74,7 @@ random_integer(Random &r, int bits)
 	int64_t v = r.below(3) == 0 ? special[r.below(sizeof(special) / sizeof(special[0]))] :
 								  (int64_t) r.next() >> r.below(63);
 
-	/* sign-extended, as a register has it */
+	/* sign-extended, as in a register */
 	return bits == 64 ? v : (int64_t) ((uint64_t) v << (64 - bits)) >> (64 - bits);
 }
 
@@ -138,12 +139,12 @@ same_value(int kind, int64_t x, int64_t y)
 	return x == y;
 }
 
-/* ---- a program on both sides ---- */
+/* ---- a program on host and device ---- */
 
 struct Stored
 {
 	int type;
-	std::vector<int64_t> values; /* as bytes of the type */
+	std::vector<int64_t> values; /* the bytes of a column of the type */
 	std::vector<uint64_t> bits;
 };
 
@@ -188,13 +189,13 @@ stored_value(const Stored &s, size_t i)
 
 struct Outcome
 {
-	std::vector<std::vector<int64_t>> values; /* of each output, of rows that are valid */
+	std::vector<std::vector<int64_t>> values; /* values of each output, by row; 0 for NULLs */
 	std::vector<std::vector<bool>> valid;
 	std::vector<uint8_t> filter;
 	unsigned long long undetermined = 0;
 };
 
-/* What the program makes of rows first .. first + n - 1. */
+/* Runs the program on the host over n rows, from row `first` on. */
 static Outcome
 run_on_host(const VectorProgram &p, const std::vector<Stored> &stored,
 			const std::vector<ProgramOutput> &outputs, const std::vector<uint8_t> *mask,
@@ -260,13 +261,13 @@ run_on_host(const VectorProgram &p, const std::vector<Stored> &stored,
 	return out;
 }
 
-/* Runs it on the device as well, and compares; result: the kind of the outputs' values. */
+/* Runs the program on host and device, and compares. result: the kind of the outputs' values. */
 static void
 check_program(const char *name, const VectorProgram &p, const std::vector<Stored> &stored,
 			  std::vector<ProgramOutput> outputs, const std::vector<uint8_t> *mask, size_t first,
 			  size_t n, int result)
 {
-	Outcome right = run_on_host(p, stored, outputs, mask, first, n);
+	Outcome expected = run_on_host(p, stored, outputs, mask, first, n);
 	std::vector<DeviceArray<int64_t> *> values;
 	std::vector<DeviceArray<uint64_t> *> bits;
 	DeviceArray<uint8_t> filter(n);
@@ -298,13 +299,15 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 	if (mask)
 		filter.put(*mask);
 
-	DeviceArray<ProgramRun> there(run);
+	DeviceArray<ProgramRun> on_device(run);
 
-	STATUS_MUST(device_run_program(there.get(), (int) p.nregisters, (int64_t) first, (int64_t) n,
-								   mask ? filter.get() : nullptr, filter.get(), nullptr));
-	CHECK(filter.take() == right.filter, "%s: other rows count", name);
-	CHECK(undetermined.take()[0] == right.undetermined, "%s: %llu rows undetermined, not %llu",
-		  name, undetermined.take()[0], right.undetermined);
+	STATUS_MUST(device_run_program(on_device.get(), (int) p.nregisters, (int64_t) first,
+								   (int64_t) n, mask ? filter.get() : nullptr, filter.get(),
+								   nullptr));
+	CHECK(filter.take() == expected.filter, "%s: the filter differs", name);
+	CHECK(undetermined.take()[0] == expected.undetermined,
+		  "%s: %llu rows undetermined, expected %llu", name, undetermined.take()[0],
+		  expected.undetermined);
 	CHECK(filter.guards_intact(), "%s: filter overrun", name);
 	for (size_t c = 0; c < outputs.size(); c++)
 	{
@@ -317,7 +320,7 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 		{
 			int64_t v = 0;
 
-			if (!right.filter[i])
+			if (!expected.filter[i])
 				continue;
 			memcpy(&v, (char *) got.data() + i * outputs[c].width, outputs[c].width);
 			if (outputs[c].width < 8)
@@ -325,10 +328,10 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 					(64 - 8 * outputs[c].width);
 			if (outputs[c].width == 4 && result == KIND_F32)
 				v = (uint32_t) v;
-			CHECK(!outputs[c].validity || (valid[i / 64] >> (i % 64) & 1) == right.valid[c][i],
-				  "%s: row %zu: NULL", name, i);
-			CHECK(same_value(result, right.values[c][i], v), "%s: row %zu: %llx, not %llx", name, i,
-				  (long long) v, (long long) right.values[c][i]);
+			CHECK(!outputs[c].validity || (valid[i / 64] >> (i % 64) & 1) == expected.valid[c][i],
+				  "%s: row %zu: NULL on one side", name, i);
+			CHECK(same_value(result, expected.values[c][i], v), "%s: row %zu: %llx, expected %llx",
+				  name, i, (long long) v, (long long) expected.values[c][i]);
 		}
 		CHECK(values[stored.size() + c]->guards_intact() &&
 				  bits[stored.size() + c]->guards_intact(),
@@ -357,7 +360,7 @@ output(int operand, int width, bool nullable, bool filter)
 		nullable};
 }
 
-/* One operation over three columns, or a constant in place of the second; with all its data. */
+/* Checks an operation over three columns, then with a constant as the second operand. */
 static void
 check_op(Random &r, const OpInfo &info, int data, int c)
 {
@@ -441,10 +444,10 @@ GPU_TEST(resident_other_operations)
 	check_op(r, OpInfo{"truth", VECTOR_TRUTH, KIND_I64, KIND_I8, KIND_I8}, 0, -1);
 	check_op(r, OpInfo{"unsigned", VECTOR_UNSIGNED, KIND_I64, KIND_U32, KIND_U32}, 0, -1);
 	check_op(r, OpInfo{"presence", VECTOR_PRESENCE, KIND_I64, KIND_ANY, KIND_ANY}, 0, -1);
-	check_op(r, OpInfo{"told", VECTOR_DETERMINED, KIND_I64, KIND_ANY, KIND_ANY}, 0, -1);
+	check_op(r, OpInfo{"determined", VECTOR_DETERMINED, KIND_I64, KIND_ANY, KIND_ANY}, 0, -1);
 }
 
-/* ---- shapes: columns of all widths, many registers, masks, rows that do not start at 0 ---- */
+/* ---- columns of all widths, many registers, masks, rows that start anywhere ---- */
 
 GPU_TEST(resident_programs)
 {
@@ -471,7 +474,7 @@ GPU_TEST(resident_programs)
 		p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, 0, 0, 0, 0, all_types[type]);
 		p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, 1, 1, 0, 0, WIRE_I8);
 		p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, 2, 2, 0, 0, WIRE_I32);
-		/* sums and logic through all registers */
+		/* sums and logic that use all registers */
 		for (int i = 3; i < registers; i++)
 			p.instructions[p.ninstructions++] = r.below(2) ?
 				instruction(VECTOR_AND, i, i == 3 ? 1 : i - 1, 1, 0, 0) :
@@ -494,7 +497,7 @@ GPU_TEST(resident_masks)
 		int64_t first = 64 * r.below(100);
 		size_t n = 1 + r.below(round % 10 == 0 ? 3000000 : 3000);
 		std::vector<StoreSpan> spans;
-		std::vector<uint8_t> right(n, 0);
+		std::vector<uint8_t> expected(n, 0);
 		int64_t at = first - (int64_t) r.below(200);
 
 		while (at < first + (int64_t) n)
@@ -503,23 +506,23 @@ GPU_TEST(resident_masks)
 
 			for (int64_t i = s.first; i < s.first + s.nrows; i++)
 				if (i >= first && i < first + (int64_t) n)
-					right[i - first] = 1;
+					expected[i - first] = 1;
 			spans.push_back(s);
 			at = s.first + s.nrows + 1;
 		}
 
-		DeviceArray<StoreSpan> there(spans);
+		DeviceArray<StoreSpan> on_device(spans);
 		DeviceArray<uint8_t> mask(n);
 		DeviceArray<int32_t> bins(n);
-		std::vector<int32_t> right_bins(n);
+		std::vector<int32_t> expected_bins(n);
 
-		STATUS_MUST(
-			device_mask(there.get(), (int) spans.size(), first, (int64_t) n, mask.get(), nullptr));
-		CHECK(mask.take() == right && mask.guards_intact(), "a mask of %zu rows", n);
+		STATUS_MUST(device_mask(on_device.get(), (int) spans.size(), first, (int64_t) n, mask.get(),
+								nullptr));
+		CHECK(mask.take() == expected && mask.guards_intact(), "wrong mask of %zu rows", n);
 		STATUS_MUST(device_filter_bins(mask.get(), (int64_t) n, bins.get(), nullptr));
 		for (size_t i = 0; i < n; i++)
-			right_bins[i] = right[i] - 1;
-		CHECK(bins.take() == right_bins && bins.guards_intact(), "bins of %zu rows", n);
+			expected_bins[i] = expected[i] - 1;
+		CHECK(bins.take() == expected_bins && bins.guards_intact(), "wrong bins of %zu rows", n);
 	}
 }
 
@@ -540,7 +543,7 @@ GPU_TEST(resident_bitmaps)
 		for (int64_t i = 0; i < (n + 63) / 64; i++)
 			from.push_back(r.next());
 
-		DeviceArray<uint64_t> there(bits), source(from);
+		DeviceArray<uint64_t> on_device(bits), source(from);
 
 		for (int64_t i = 0; i < n; i++)
 		{
@@ -550,8 +553,8 @@ GPU_TEST(resident_bitmaps)
 			word = (word & ~((uint64_t) 1 << ((first + i) % 64))) | bit << ((first + i) % 64);
 		}
 		STATUS_MUST(
-			device_put_bits(given ? source.get() : nullptr, there.get(), first, n, nullptr));
-		CHECK(there.take() == bits && there.guards_intact(), "%lld bits at %lld", (long long) n,
-			  (long long) first);
+			device_put_bits(given ? source.get() : nullptr, on_device.get(), first, n, nullptr));
+		CHECK(on_device.take() == bits && on_device.guards_intact(),
+			  "wrong bitmap: %lld bits from bit %lld on", (long long) n, (long long) first);
 	}
 }

@@ -1,8 +1,8 @@
 /*
  * gpu_runs.cu
- *	  Runs of rows on the device: numbers of runs, and every operator that commutes over runs of all
- * lengths, with NULLs, filters, rows in an order of their own and states elsewhere, against the
- * same operators on the host.
+ *	  Tests histograms over runs of equal keys: numbering of runs, and every commutative operator
+ *	  over runs of all lengths. Covers NULLs, filters, rows read through an order, and states in
+ *	  another order than runs. Reference: the same operators on the host, row by row.
  */
 #include <math.h>
 
@@ -16,11 +16,14 @@ struct Rows
 {
 	std::vector<uint32_t> heads;
 	std::vector<int32_t> before;
-	std::vector<int64_t> run; /* of each row */
+	std::vector<int64_t> run; /* number of each row's run */
 	int64_t runs = 0;
 };
 
-/* Lengths around `mean`, some of them many times longer. */
+/*
+ * Makes runs with lengths around `mean`; some are many times longer. `begins`: the first row begins
+ * a run.
+ */
 static Rows
 make_rows(Random &r, int64_t n, int64_t mean, bool begins)
 {
@@ -50,11 +53,11 @@ static const GpuaggValueType integers[] = {GPUAGG_VALUE_I8, GPUAGG_VALUE_I16, GP
 										   GPUAGG_VALUE_I64};
 static const int width[] = {0, 1, 2, 4, 8, 4, 8, 16};
 
-/* A value of the type that the operator reads exactly, at `to`. */
+/* Writes a random value that is exact in any type. range: the number of different values. */
 static void
 make_value(Random &r, GpuaggValueType type, char *to, int range)
 {
-	/* of products 1 and -1, which no order overflows */
+	/* for products 1 and -1, which overflow in no order */
 	int64_t v = range == 2 ? 2 * (int64_t) r.below(2) - 1 : (int64_t) r.below(range) - range / 2;
 	double d = (double) v;
 	float f = (float) v;
@@ -103,42 +106,42 @@ struct Columns
 };
 
 static void
-get(const Columns &, size_t, int8_t *v)
+read_input(const Columns &, size_t, int8_t *v)
 {
 	*v = 1;
 }
 static void
-get(const Columns &c, size_t i, int32_t *v)
+read_input(const Columns &c, size_t i, int32_t *v)
 {
 	*v = (int32_t) integer_at(c.values[0], c.type[0], i);
 }
 static void
-get(const Columns &c, size_t i, int64_t *v)
+read_input(const Columns &c, size_t i, int64_t *v)
 {
 	*v = integer_at(c.values[0], c.type[0], i);
 }
 static void
-get(const Columns &c, size_t i, float *v)
+read_input(const Columns &c, size_t i, float *v)
 {
 	*v = (float) double_at(c.values[0], c.type[0], i);
 }
 static void
-get(const Columns &c, size_t i, double *v)
+read_input(const Columns &c, size_t i, double *v)
 {
 	*v = double_at(c.values[0], c.type[0], i);
 }
 static void
-get(const Columns &c, size_t i, gpuagg_i128 *v)
+read_input(const Columns &c, size_t i, gpuagg_i128 *v)
 {
 	*v = c.type[0] == GPUAGG_VALUE_I128 ? *(const gpuagg_i128 *) (c.values[0].data() + 16 * i) :
 										  integer_at(c.values[0], c.type[0], i);
 }
 static void
-get(const Columns &c, size_t i, gpuagg_f64x2 *v)
+read_input(const Columns &c, size_t i, gpuagg_f64x2 *v)
 {
 	*v = {double_at(c.values[0], c.type[0], i), double_at(c.values[1], c.type[1], i)};
 }
-/* Floats by their codes. */
+/* Returns an integer, or the code of a float. */
 static int64_t
 code_at(const std::vector<char> &values, GpuaggValueType type, size_t i, double zero)
 {
@@ -148,13 +151,13 @@ code_at(const std::vector<char> &values, GpuaggValueType type, size_t i, double 
 }
 
 static void
-get(const Columns &c, size_t i, gpuagg_kv *v)
+read_input(const Columns &c, size_t i, gpuagg_kv *v)
 {
 	*v = {code_at(c.values[0], c.type[0], i, 0.0), code_at(c.values[1], c.type[1], i, -0.0)};
 }
 template <class T>
 static void
-get(const Columns &, size_t, T *)
+read_input(const Columns &, size_t, T *)
 {
 }
 
@@ -185,7 +188,7 @@ is_double_state<gpuagg_regr>()
 
 template <class S>
 static bool
-same(const S &a, const S &b)
+same_state(const S &a, const S &b)
 {
 	if (!is_double_state<S>())
 		return memcmp(&a, &b, sizeof(S)) == 0;
@@ -214,6 +217,21 @@ draw_type(Random &r, GpuaggValueType wide)
 	return integers[r.below(std::is_same<Input, int32_t>::value ? 3 : 4)];
 }
 
+/* Checks the number of runs that the device counts. */
+static void
+check_numbers(const Rows &rows, const DeviceArray<uint32_t> &heads, const char *name)
+{
+	DeviceArray<int32_t> numbers(rows.heads.size() + 1);
+	size_t bytes = 0;
+
+	STATUS_MUST(gpuagg_runs_number(heads, rows.heads.size(), numbers, nullptr, &bytes, nullptr));
+	DeviceArray<char> work(bytes);
+
+	STATUS_MUST(gpuagg_runs_number(heads, rows.heads.size(), numbers, work.get(), &bytes, nullptr));
+	CHECK(numbers.take().back() == rows.before.back() - rows.before[0], "%s: wrong number of runs",
+		  name);
+}
+
 template <class Input, class State, class Identity, class Step>
 static void
 check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean, Identity identity,
@@ -225,15 +243,15 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 	std::vector<uint32_t> order(n);
 	std::vector<int32_t> bins(rows.runs);
 	std::vector<uint64_t> valid((n + 63) / 64 + 1);
-	std::vector<State> right(rows.runs, identity());
+	std::vector<State> expected(rows.runs, identity());
 	bool ordered = r.below(2), filtered = r.below(2), slot_filtered = r.below(3) == 0,
-		 nulls = r.below(2), elsewhere = r.below(3) == 0;
+		 nulls = r.below(2), reversed = r.below(3) == 0;
 
 	std::iota(order.begin(), order.end(), 0);
 	std::iota(bins.begin(), bins.end(), 0);
 	for (int64_t i = n - 1; i > 0 && ordered; i--)
 		std::swap(order[i], order[r.below(i + 1)]);
-	if (elsewhere)
+	if (reversed)
 		std::reverse(bins.begin(), bins.end());
 	for (auto &v : filter)
 		v = r.below(4) != 0;
@@ -253,45 +271,37 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 	{
 		size_t row = ordered ? order[i] : i;
 		Input x;
-		State &state = right[bins[rows.run[i]]];
+		State &state = expected[bins[rows.run[i]]];
 
 		if ((filtered && !filter[row]) || (slot_filtered && !slot_filter[row]) ||
 			(nulls && !(valid[row / 64] >> (row % 64) & 1)))
 			continue;
-		get(c, row, &x);
+		read_input(c, row, &x);
 		state = step(state, x);
 	}
 
-	DeviceArray<uint32_t> heads(rows.heads), there_order(order),
+	DeviceArray<uint32_t> heads(rows.heads), device_order(order),
 		errors(std::vector<uint32_t>(1, 0));
-	DeviceArray<int32_t> before(rows.before), numbers(rows.heads.size() + 1), there_bins(bins);
-	DeviceArray<uint8_t> there_filter(filter), there_slot(slot_filter);
-	DeviceArray<uint64_t> there_valid(valid);
+	DeviceArray<int32_t> before(rows.before), device_bins(bins);
+	DeviceArray<uint8_t> device_filter(filter), device_slot_filter(slot_filter);
+	DeviceArray<uint64_t> device_valid(valid);
 	DeviceArray<char> x(c.values[0]), y(c.values[1]);
 	DeviceArray<State> states(rows.runs);
 	GpuaggRuns runs = {n,
 					   heads,
 					   before,
-					   ordered ? there_order.get() : nullptr,
-					   elsewhere ? there_bins.get() : nullptr,
-					   filtered ? there_filter.get() : nullptr};
+					   ordered ? device_order.get() : nullptr,
+					   reversed ? device_bins.get() : nullptr,
+					   filtered ? device_filter.get() : nullptr};
 	GpuaggSlot slot = {};
 	size_t bytes = 0;
 
 	slot.op = op;
-	slot.x = {x.get(), nulls ? (const uint8_t *) there_valid.get() : nullptr, c.type[0]};
+	slot.x = {x.get(), nulls ? (const uint8_t *) device_valid.get() : nullptr, c.type[0]};
 	slot.y = {y.get(), nullptr, c.type[1]};
-	slot.filter = slot_filtered ? there_slot.get() : nullptr;
+	slot.filter = slot_filtered ? device_slot_filter.get() : nullptr;
 	slot.states = states.get();
-	STATUS_MUST(gpuagg_runs_number(heads, rows.heads.size(), numbers, nullptr, &bytes, nullptr));
-	{
-		DeviceArray<char> work(bytes);
-
-		STATUS_MUST(
-			gpuagg_runs_number(heads, rows.heads.size(), numbers, work.get(), &bytes, nullptr));
-		CHECK(numbers.take().back() == rows.before.back() - rows.before[0],
-			  "%s: another number of runs", name);
-	}
+	check_numbers(rows, heads, name);
 	STATUS_MUST(gpuagg_hist_init(op, states.get(), rows.runs, nullptr));
 	STATUS_MUST(gpuagg_runs_update(&runs, &slot, errors, nullptr, &bytes, nullptr));
 	DeviceArray<char> work(bytes);
@@ -300,8 +310,9 @@ check_operator(Random &r, MonoidId op, const char *name, int64_t n, int64_t mean
 	std::vector<State> got = states.take();
 
 	for (int64_t g = 0; g < rows.runs; g++)
-		CHECK(same(got[g], right[g]), "%s: run %lld of %lld, %lld rows, mean %lld, another state",
-			  name, (long long) g, (long long) rows.runs, (long long) n, (long long) mean);
+		CHECK(same_state(got[g], expected[g]),
+			  "%s: run %lld of %lld, %lld rows, mean %lld: wrong state", name, (long long) g,
+			  (long long) rows.runs, (long long) n, (long long) mean);
 	CHECK(states.guards_intact(), "%s: states overrun", name);
 }
 
@@ -326,8 +337,8 @@ GPU_TEST(runs_of_every_operator)
 		}
 }
 
-/* Those that do not commute, and registers of sketches. */
-GPU_TEST(runs_of_other_operators_are_refused)
+/* Operators that do not commute, and registers of sketches, are not supported. */
+GPU_TEST(runs_of_other_operators_are_unsupported)
 {
 	GpuaggRuns runs = {};
 	GpuaggSlot slot = {};
@@ -338,6 +349,6 @@ GPU_TEST(runs_of_other_operators_are_refused)
 		slot.op = op;
 		CHECK(gpuagg_runs_update(&runs, &slot, nullptr, nullptr, &bytes, nullptr) ==
 				  GPUAGG_CUDA_UNSUPPORTED,
-			  "%s: taken", gpuagg_monoids[op].name);
+			  "%s is supported", gpuagg_monoids[op].name);
 	}
 }

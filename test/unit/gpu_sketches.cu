@@ -1,7 +1,7 @@
 /*
  * gpu_sketches.cu
- *	  Kernels of the server for sketches of distinct values: registers that rows raise, combined,
- * widened and counted.
+ *	  Tests the server's kernels for HyperLogLog sketches: updates of registers from rows,
+ *	  combination, widening, and counts of ranks. Reference: operators/hll.h on the host.
  */
 #include "common.cuh"
 #include "gpu_test.h"
@@ -11,9 +11,9 @@
 enum Values
 {
 	DISTINCT,
-	FEW, /* of three hashes */
+	FEW, /* three hashes */
 	ONE,
-	RISING, /* ranks of one register ascend */
+	RISING, /* the rank of one register grows */
 	NVALUES
 };
 
@@ -23,13 +23,13 @@ struct SketchCase
 	int64_t ngroups;
 	size_t n;
 	Values values;
-	bool keyed; /* groups are counted from some number on; else from 0, and some rows have none */
+	bool keyed; /* group numbers begin with a negative one, else with 0 */
 	bool nulls;
 	bool filter;
-	size_t shift; /* elements that columns start after a multiple of 256 bytes */
+	size_t shift; /* columns start this number of elements after a multiple of 256 bytes */
 };
 
-/* Hashes that all come to register 0 of their group, by rank; made by trial. */
+/* Returns, by rank, hashes that belong to register 0. They are found by trial. */
 static const std::vector<int64_t> &
 hashes_by_rank()
 {
@@ -54,7 +54,7 @@ hashes_by_rank()
 }
 
 static int64_t
-value_of(const SketchCase &c, Random &r, size_t i)
+draw_value(const SketchCase &c, Random &r, size_t i)
 {
 	const std::vector<int64_t> &by_rank =
 		c.values == RISING ? hashes_by_rank() : std::vector<int64_t>();
@@ -73,10 +73,10 @@ value_of(const SketchCase &c, Random &r, size_t i)
 	}
 }
 
-/* Raises the registers by the rows of a batch, on the device and here. */
+/* Updates the registers with the rows of a batch, on device and host. */
 static void
-run_batch(const SketchCase &c, Random &r, std::vector<uint8_t> &expected,
-		  DeviceArray<uint8_t> &registers)
+update_batch(const SketchCase &c, Random &r, std::vector<uint8_t> &expected,
+			 DeviceArray<uint8_t> &registers)
 {
 	const int32_t min = c.keyed ? -3 : 0;
 	size_t width = wire_width(c.type);
@@ -87,18 +87,18 @@ run_batch(const SketchCase &c, Random &r, std::vector<uint8_t> &expected,
 
 	for (size_t i = 0; i < c.n; i++)
 	{
-		int64_t v = value_of(c, r, i);
-		bool is = r.below(8) != 0;
+		int64_t v = draw_value(c, r, i);
+		bool is_valid = r.below(8) != 0;
 		int reg, rank;
 
 		memcpy(&bytes[i * width], &v, width);
 		group[i] = (int32_t) r.below(c.ngroups);
 		filter[i] = r.below(4) != 0;
-		valid[i / 8] |= is << i % 8;
+		valid[i / 8] |= is_valid << i % 8;
 		if (r.below(16) == 0)
 			group[i] = r.below(2) ? -1 - (int32_t) r.below(9) : (int32_t) (c.ngroups + r.below(9));
 		group[i] += min;
-		if (group[i] < min || group[i] - min >= c.ngroups || (c.nulls && !is) ||
+		if (group[i] < min || group[i] - min >= c.ngroups || (c.nulls && !is_valid) ||
 			(c.filter && !filter[i]))
 			continue;
 		gpuagg_bin_hll((uint64_t) v, &reg, &rank);
@@ -122,7 +122,7 @@ run_batch(const SketchCase &c, Random &r, std::vector<uint8_t> &expected,
 }
 
 static void
-run_case(const SketchCase &c, uint64_t seed)
+check_case(const SketchCase &c, uint64_t seed)
 {
 	size_t all = c.ngroups * GPUAGG_HLL_REGISTERS;
 	Random r(seed);
@@ -132,21 +132,21 @@ run_case(const SketchCase &c, uint64_t seed)
 
 	CUDA_MUST(cudaMemset(registers.get(), 0, all));
 	for (int b = 0; b < 2; b++)
-		run_batch(c, r, expected, registers);
+		update_batch(c, r, expected, registers);
 	std::vector<uint8_t> got = registers.take();
 
 	while (bad < all && got[bad] == expected[bad])
 		bad++;
 	CHECK(bad == all,
 		  "type %d, %ld groups, %zu rows, values %d, keyed %d nulls %d filter %d shift %zu: "
-		  "register %zu of group %zu is %d, not %d",
+		  "register %zu of group %zu is %d, expected %d",
 		  c.type, (long) c.ngroups, c.n, c.values, c.keyed, c.nulls, c.filter, c.shift,
 		  bad % GPUAGG_HLL_REGISTERS, bad / GPUAGG_HLL_REGISTERS, bad < all ? got[bad] : 0,
 		  bad < all ? expected[bad] : 0);
 	CHECK(registers.guards_intact(), "registers overrun");
 }
 
-/* Few rows, whose registers are raised in device memory. */
+/* Few rows, whose registers are updated in device memory. */
 GPU_TEST(sketch_rows)
 {
 	const WireType types[] = {WIRE_I8, WIRE_I16, WIRE_I32, WIRE_I64};
@@ -157,14 +157,14 @@ GPU_TEST(sketch_rows)
 			for (size_t n : {1, 31, 1023, 1025, 9001})
 				for (int flags = 0; flags < 8; flags++)
 					if (!gpu_test_quick() || flags == (int) (seed % 8))
-						run_case({type, ngroups, n, (Values) (flags % 3), (flags & 1) != 0,
-								  (flags & 2) != 0, (flags & 4) != 0, n % 3},
-								 seed++);
+						check_case({type, ngroups, n, (Values) (flags % 3), (flags & 1) != 0,
+									(flags & 2) != 0, (flags & 4) != 0, n % 3},
+								   seed++);
 					else
 						seed++;
 }
 
-/* Registers whose words many rows change at a time. */
+/* Many rows change the words of the same registers concurrently. */
 GPU_TEST(sketch_hot_registers)
 {
 	const size_t n = gpu_test_quick() ? 3001 : 200003;
@@ -172,12 +172,15 @@ GPU_TEST(sketch_hot_registers)
 
 	for (int values = 0; values < NVALUES; values++)
 		for (int64_t ngroups : {1L, 20L})
-			run_case({values == RISING ? WIRE_I64 : WIRE_I32, ngroups, n, (Values) values, false,
-					  false, false, 0},
-					 seed++);
+			check_case({values == RISING ? WIRE_I64 : WIRE_I32, ngroups, n, (Values) values, false,
+						false, false, 0},
+					   seed++);
 }
 
-/* Rows enough for registers in shared memory, of as many groups as fit and one more. */
+/*
+ * Enough rows for registers in shared memory: for the largest number of groups that fits, and for
+ * one more.
+ */
 GPU_TEST(sketch_shared)
 {
 	const DeviceFacts *facts;
@@ -194,13 +197,13 @@ GPU_TEST(sketch_shared)
 		for (size_t rows : {n - 1, n + 1})
 			for (int values = 0; values < NVALUES; values++)
 				if (rows > n || values == 0)
-					run_case({WIRE_I64, ngroups, rows, (Values) values, values == 1, values == 2,
-							  values == 0, 1},
-							 seed++);
+					check_case({WIRE_I64, ngroups, rows, (Values) values, values == 1, values == 2,
+								values == 0, 1},
+							   seed++);
 	}
 }
 
-/* Sketches of groups, by a list and in their order, combined, widened and counted. */
+/* Sketches of groups, in a list or all, are combined, widened and counted. */
 GPU_TEST(sketch_groups)
 {
 	const int64_t ngroups = 7, n = 5;
@@ -236,11 +239,11 @@ GPU_TEST(sketch_groups)
 											  from[g * GPUAGG_HLL_REGISTERS + i]);
 			gpuagg_hll_count_ranks(expected, counted);
 			CHECK(memcmp(expected, &got[g * GPUAGG_HLL_REGISTERS], sizeof(expected)) == 0,
-				  "listed %d: registers of group %ld", listed, (long) group);
+				  "listed %d: wrong registers of group %ld", listed, (long) group);
 			CHECK(memcmp(counted, &ranks[g * GPUAGG_HLL_RANKS], sizeof(counted)) == 0,
-				  "listed %d: ranks of group %ld", listed, (long) group);
+				  "listed %d: wrong ranks of group %ld", listed, (long) group);
 		}
-		/* the others are as they were */
+		/* groups outside of the list are unchanged */
 		for (int64_t g : {1, 4})
 			CHECK(!listed ||
 					  memcmp(&left[g * GPUAGG_HLL_REGISTERS], &to[g * GPUAGG_HLL_REGISTERS],

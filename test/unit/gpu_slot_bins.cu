@@ -1,7 +1,7 @@
 /*
  * gpu_slot_bins.cu
- *	  The server's kernel for bins of histograms, against the same header on the host: each formula,
- * at edges and anywhere.
+ *	  Tests the server's kernel that computes bins of histograms (device_slot_bins). Covers each
+ *	  formula, values at bin edges, and random bits. Reference: operators/bins.h on the host.
  */
 #include "common.cuh"
 #include "gpu_test.h"
@@ -28,9 +28,9 @@ static const std::vector<Bounds> all_bounds = {{0, 1, 1},
 											   {-1.7e308, 1.7e308, 7},
 											   {1.7e308, -1.7e308, 20}};
 
-/* Every edge and the numbers beside it, what is out of order, and any bits. */
+/* Returns the edges of all bins with their neighbours, special values, and random bits. */
 static std::vector<double>
-values_of(const Bounds &b, Random &r)
+test_values(const Bounds &b, Random &r)
 {
 	std::vector<double> values = {NAN, INFINITY, -INFINITY, 0, -0.0};
 
@@ -55,7 +55,7 @@ values_of(const Bounds &b, Random &r)
 static void
 check_bins(const Bounds &b, int formula, bool grouped, Random &r)
 {
-	std::vector<double> values = values_of(b, r);
+	std::vector<double> values = test_values(b, r);
 	size_t n = values.size();
 	std::vector<int32_t> group(n);
 	std::vector<uint8_t> filter(n), valid((n + 7) / 8);
@@ -64,12 +64,12 @@ check_bins(const Bounds &b, int formula, bool grouped, Random &r)
 
 	for (size_t i = 0; i < n; i++)
 	{
-		bool is = r.below(8) != 0;
+		bool is_valid = r.below(8) != 0;
 
 		group[i] = grouped ? (int32_t) r.below(5) - 1 : 0;
 		filter[i] = r.below(4) != 0;
-		valid[i / 8] |= is << i % 8;
-		expected[i] = is && filter[i] && group[i] >= 0 ?
+		valid[i / 8] |= is_valid << i % 8;
+		expected[i] = is_valid && filter[i] && group[i] >= 0 ?
 			group[i] * (b.n + 2) + gpuagg_bin_uniform(values[i], b.lo, b.hi, b.n, formula) :
 			-1;
 	}
@@ -93,8 +93,8 @@ check_bins(const Bounds &b, int formula, bool grouped, Random &r)
 	std::vector<int32_t> got = out.take();
 
 	for (size_t i = 0; i < n; i++)
-		CHECK(got[i] == expected[i], "%.17g in %g .. %g by %d, formula %d: %d, not %d", values[i],
-			  b.lo, b.hi, b.n, formula, got[i], expected[i]);
+		CHECK(got[i] == expected[i], "%.17g in %g .. %g by %d, formula %d: bin %d, expected %d",
+			  values[i], b.lo, b.hi, b.n, formula, got[i], expected[i]);
 	CHECK(out.guards_intact(), "bins overrun");
 }
 

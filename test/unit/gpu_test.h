@@ -1,12 +1,13 @@
 /*
  * gpu_test.h
- *	  Harness of the GPU unit tests: one executable, many tests.
+ *	  The framework of the GPU unit tests, which are one program.
  *
- * A file test/unit/gpu_*.cu defines tests with GPU_TEST(name) { ... } and
- * checks with CHECK(condition, format, ...).  Device memory comes from
+ * A file gpu_*.cu defines tests with GPU_TEST(name) { ... }. They check with CHECK(condition,
+ * format, ...): the first ten failures of a test print their message. Device memory comes from
  * DeviceArray, which poisons what it allocates and guards both ends.
- * Arguments of the executable select tests by substring; -l lists them. --quick
- * and --unpoisoned are for compute-sanitizer (see below).
+ *
+ * The program's arguments select tests by parts of their names; -l lists the names. --quick and
+ * --unpoisoned are for compute-sanitizer (see below).
  */
 #ifndef GPUAGG_GPU_TEST_H
 #define GPUAGG_GPU_TEST_H
@@ -37,7 +38,7 @@ struct GpuTest
 	static GpuTest register_##name(#name, test_##name); \
 	static void test_##name()
 
-/* Counts a failure of the running test; the first few are printed. */
+/* Counts a failure of the running test. The first ten are printed. */
 void gpu_test_fail(const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -48,7 +49,9 @@ void gpu_test_fail(const char *file, int line, const char *format, ...)
 			gpu_test_fail(__FILE__, __LINE__, __VA_ARGS__); \
 	} while (0)
 
-/* A CUDA call that must succeed for the test to make sense. */
+/*
+ * CUDA_MUST and STATUS_MUST end the program if a call fails without which the test makes no sense.
+ */
 #define CUDA_MUST(call) \
 	do \
 	{ \
@@ -73,25 +76,28 @@ void gpu_test_fail(const char *file, int line, const char *format, ...)
 		} \
 	} while (0)
 
-/* True when run with --quick, as under compute-sanitizer. */
+/* Returns whether the program runs with --quick, as under compute-sanitizer. */
 bool gpu_test_quick();
 
-/* Returns the number of rows, or rounds, of a test: as usual or with --quick. */
+/* Returns the number of rows, or rounds, of a test: the usual one or that for --quick. */
 size_t gpu_test_rows(size_t usual, size_t when_quick);
 
 /*
- * True when run with --unpoisoned, as under initcheck, which takes a memset for
- * an initialization and then sees nothing.
+ * Returns whether the program runs with --unpoisoned, as under initcheck. That tool considers
+ * memory initialized after a memset, and would find no reads of unwritten memory.
  */
 bool gpu_test_unpoisoned();
 
 /*
- * Says why the running test is left out; it counts as skipped unless a check of it failed.  Return
- * after it.
+ * Skips the running test, for a reason. A test that also has failures counts as failed. The caller
+ * returns from the test.
  */
 void gpu_test_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether the device has so many bytes free, with some to spare; if not, the test is skipped. */
+/*
+ * Returns whether the device has this number of bytes free, and some to spare. If not, skips the
+ * test.
+ */
 bool gpu_test_has_memory(size_t bytes);
 
 /* Reproducible random numbers (splitmix64). */
@@ -111,7 +117,7 @@ struct Random
 		z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
 		return z ^ (z >> 31);
 	}
-	/* uniform in [0, limit) */
+	/* Returns a uniform number in [0, limit), or 0 if limit is 0. */
 	uint64_t
 	below(uint64_t limit)
 	{
@@ -125,11 +131,12 @@ struct Random
 };
 
 /*
- * Device memory of `count` elements that starts `shift` elements after a
- * 256-byte boundary, poisoned, with guard bytes before and after; with --quick
- * without, so that compute-sanitizer sees what reads beyond the data.  With
- * --unpoisoned what lies before a shifted start is poisoned all the same: kernels
- * fetch whole lines of memory from before an unaligned start, and use none of it.
+ * Device memory for `count` elements. They begin `shift` elements after a multiple of 256 bytes.
+ * The memory is poisoned, and has guard bytes before and after the elements.
+ *
+ * With --quick there are no guard bytes, so that compute-sanitizer sees accesses outside of the
+ * data. With --unpoisoned only the bytes before a shifted start are poisoned: kernels read whole
+ * cache lines there, but use none of those bytes.
  */
 template <typename T> class DeviceArray
 {
@@ -180,9 +187,8 @@ template <typename T> class DeviceArray
 				cudaMemcpy(get(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
 	}
 	/*
-	 * Waits for the device, then copies back the first n elements.  Of an array
-	 * that is filled in part, only that part should be asked for: initcheck reports
-	 * copies of what nobody wrote.
+	 * Waits for the device, and returns copies of the first n elements. If only some elements were
+	 * written, copy only these: initcheck reports copies of unwritten memory.
 	 */
 	std::vector<T>
 	take(size_t n) const
@@ -200,7 +206,7 @@ template <typename T> class DeviceArray
 	{
 		return take(count);
 	}
-	/* Whether nothing was written before or after the data. */
+	/* Returns whether the bytes before and after the data are unchanged. */
 	bool
 	guards_intact() const
 	{

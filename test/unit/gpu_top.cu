@@ -1,6 +1,7 @@
 /*
  * gpu_top.cu
- *	  The groups within a limit on the device, against the same steps on the host (limit_host.h).
+ *	  Tests the kernels that find the groups within a limit (device_top_groups). Reference: the
+ *	  same search on the host (limit_host.h).
  */
 #include "gpu_test.h"
 #include "limit_host.h"
@@ -10,12 +11,12 @@ enum
 {
 	SLOT_COUNT, /* 0 in some groups, whose sums are NULL */
 	SLOT_SUM,
-	SLOT_WIDE, /* of 128 bits, of which some are cut */
+	SLOT_WIDE, /* 128 bits; where 64 are too few, the order uses the nearest 64-bit number */
 	SLOT_FLOAT,
 	SLOTS
 };
 
-/* States of n groups, and their keys: an integer of 32 bits and a byte for NULL. */
+/* The states of n groups and their keys: an integer of 32 bits, and a byte with its NULL bit. */
 struct Groups
 {
 	std::vector<int64_t> counts, sums, keys;
@@ -23,7 +24,7 @@ struct Groups
 	std::vector<double> floats;
 };
 
-/* With few different values, so that they tie, or special ones. */
+/* Makes groups with few different values, so that they tie, and with special ones. */
 static Groups
 make_groups(Random &r, int64_t n, int kinds)
 {
@@ -72,7 +73,7 @@ random_limit(Random &r, int64_t n)
 	return limit;
 }
 
-/* A plan's groups on the host. */
+/* The groups on the host, with the plan for them. */
 struct HostGroups
 {
 	const TopGroups *top;
@@ -106,7 +107,7 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 	TopGroups top = {};
 	TopGroups on_host;
 	static LimitSearch search;
-	std::vector<int32_t> right;
+	std::vector<int32_t> expected_list;
 	TopCounts expected = {};
 	size_t bytes = 0;
 
@@ -124,18 +125,18 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 
 	for (int64_t g = 0; g < n; g++)
 	{
-		bool is = !sparse || groups.counts[g] > 0;
+		bool has_rows = !sparse || groups.counts[g] > 0;
 
-		expected.all += is;
-		expected.failed += is && host_key(&host, g, nullptr) == nullptr;
+		expected.all += has_rows;
+		expected.failed += has_rows && host_key(&host, g, nullptr) == nullptr;
 	}
 	limit_search(&on_host.plan, host_key, &host, n, expected.all - expected.failed, &search);
 	for (int64_t g = 0; g < n; g++)
 	{
 		const char *key = host_key(&host, g, nullptr);
 
-		if (key && limit_has(&on_host.plan, &search, g, key))
-			right.push_back((int32_t) g);
+		if (key && limit_contains(&on_host.plan, &search, g, key))
+			expected_list.push_back((int32_t) g);
 	}
 	STATUS_MUST(device_top_groups(&top, n, nullptr, nullptr, nullptr, nullptr, &bytes, nullptr));
 	DeviceArray<char> workspace(bytes);
@@ -143,16 +144,17 @@ check_top(const Groups &groups, const WireQuery &q, const WireLimit &limit, bool
 								  &bytes, nullptr));
 
 	TopCounts counted = found.take()[0];
-	int32_t made = nlisted.take()[0];
-	std::vector<int32_t> got = list.take(made > 0 ? made : 0);
+	int32_t ngot = nlisted.take()[0];
+	std::vector<int32_t> got = list.take(ngot > 0 ? ngot : 0);
 
 	CHECK(counted.all == expected.all && counted.failed == expected.failed,
 		  "%s: %d groups, %d failed; expected %d, %d", what, counted.all, counted.failed,
 		  expected.all, expected.failed);
-	CHECK(got == right, "%s: %d groups, expected %d, or others", what, made, (int) right.size());
+	CHECK(got == expected_list, "%s: %d groups, expected %d, or they differ", what, ngot,
+		  (int) expected_list.size());
 	if (limit.count > 0 && !limit.ties && limit.nsort == 1 && limit.by[0].value.slot == SLOT_COUNT)
-		CHECK((uint64_t) made <= limit.count + LIMIT_SPARE, "%s: %d groups of a limit of %d", what,
-			  made, (int) limit.count);
+		CHECK((uint64_t) ngot <= limit.count + LIMIT_SPARE, "%s: %d groups with a limit of %d",
+			  what, ngot, (int) limit.count);
 }
 
 static WireQuery
@@ -191,7 +193,7 @@ GPU_TEST(top_groups)
 	}
 }
 
-/* All alike: by a count alone, and by the key behind it. */
+/* All groups are equal: ordered only by a count, and by a count and the key. */
 GPU_TEST(top_equal_groups)
 {
 	int64_t n = gpu_test_quick() ? 30000 : 1 << 20;
@@ -205,10 +207,10 @@ GPU_TEST(top_equal_groups)
 	limit.by[0] = {{SLOT_COUNT, 0, -1, 0}, 1, 0};
 	check_top(groups, q, limit, false, "equal counts");
 	limit.ties = 1;
-	check_top(groups, q, limit, false, "equal counts, with ties");
+	check_top(groups, q, limit, false, "equal counts with ties");
 	for (int64_t g = 0; g < n; g++)
 		groups.keys[g] = (int64_t) (uint32_t) (int32_t) (g * 7919 % n - n / 2);
 	limit.nsort = 2;
 	limit.by[1] = {{-1, 0, -1, 0}, 0, 0};
-	check_top(groups, q, limit, false, "equal counts, by key");
+	check_top(groups, q, limit, false, "equal counts, then by key");
 }

@@ -1,16 +1,22 @@
 /*
  * limit_host.h
- *	  The groups within a limit, by passes over all of them, for device layers on the host.
+ *	  Finds the groups within a limit on the host, with passes over all groups. The CUDA stub
+ *	  uses it in place of the kernels, and gpu_top.cu as the reference for them.
  */
 #ifndef GPUAGG_UNIT_LIMIT_HOST_H
 #define GPUAGG_UNIT_LIMIT_HOST_H
 
 #include "device_cuda/limit.h"
 
-/* The key of group g, maybe in `space`; NULL: it is none, or fails a condition. */
+/*
+ * Returns the packed key of group g, or NULL if the group does not exist or fails a condition. The
+ * key may be written to `space`.
+ */
 typedef const char *(*LimitKey)(const void *groups, int64_t g, char *space);
 
-/* Finds the bound, of which all `passing` groups have a key. */
+/*
+ * Searches for the bound: the words of the last group that is wanted. `passing` groups have a key.
+ */
 __attribute__((unused)) static void
 limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t n, int64_t passing,
 			 LimitSearch *search)
@@ -48,9 +54,9 @@ limit_search(const LimitPlan *plan, LimitKey key_of, const void *groups, int64_t
 	}
 }
 
-/* Is the group, which has a key, within the limit? */
+/* Returns whether the group is within the limit. `key` is its packed key. */
 __attribute__((unused)) static int
-limit_has(const LimitPlan *plan, const LimitSearch *search, int64_t g, const char *key)
+limit_contains(const LimitPlan *plan, const LimitSearch *search, int64_t g, const char *key)
 {
 	uint64_t word;
 

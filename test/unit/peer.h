@@ -1,6 +1,7 @@
 /*
  * peer.h
- *	  A client of the GPU server's sessions, for tests.
+ *	  A client of the GPU server's sessions, for tests. It is connected to a session in the same
+ *	  process by a socket pair.
  */
 #ifndef GPUAGG_UNIT_PEER_H
 #define GPUAGG_UNIT_PEER_H
@@ -18,10 +19,10 @@ typedef struct Peer
 {
 	int sock;
 	char *arena;
-	WireFailed failed; /* what the last answer was, if its text is not empty */
+	WireFailed failed; /* the last answer, if that was a failure; otherwise its text is empty */
 } Peer;
 
-/* The welcome, which brings the arena. */
+/* Receives the welcome message, and maps the arena that comes with it. */
 __attribute__((unused)) static bool
 receive_welcome(Peer *peer)
 {
@@ -75,7 +76,7 @@ peer_close(Peer *peer)
 	close(peer->sock);
 }
 
-/* Receives an answer of this type, or a failure. */
+/* Receives an answer of this type. Returns false, and fills peer->failed, if it is a failure. */
 __attribute__((unused)) static bool
 receive_answer(Peer *peer, MessageType wanted, void *answer, size_t size)
 {
@@ -96,16 +97,18 @@ receive_answer(Peer *peer, MessageType wanted, void *answer, size_t size)
 	if (header.type == MESSAGE_FAILED && header.length == sizeof(WireFailed))
 	{
 		peer->failed = in.failed;
-		CHECK(in.failed.text[0] != '\0', "a failure without a text");
+		CHECK(in.failed.text[0] != '\0', "a failure has no text");
 		return false;
 	}
-	CHECK(header.type == (uint32_t) wanted && header.length == size, "an answer of type %u, not %d",
-		  header.type, wanted);
+	CHECK(header.type == (uint32_t) wanted && header.length == size,
+		  "an answer has type %u, not %d", header.type, wanted);
 	memcpy(answer, &in, size);
 	return true;
 }
 
-/* Sends a message, and receives its answer. */
+/*
+ * Sends a message and receives its answer. Returns false after a failure, as receive_answer does.
+ */
 __attribute__((unused)) static bool
 request(Peer *peer, MessageType type, const void *body, size_t length, MessageType wanted,
 		void *answer, size_t size)

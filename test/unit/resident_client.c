@@ -1,6 +1,7 @@
 /*
  * resident_client.c
- *	  A client that stores columns of the model, asks questions, and compares their groups.
+ *	  A client that stores columns of the model, sends queries over them, and compares their
+ *	  groups.
  */
 #include "operators/hll.h"
 #include "resident_test.h"
@@ -43,15 +44,15 @@ client_store(Peer *peer, const Model *m, int range, int col, bool *kept)
 	}
 	if (!request(peer, MESSAGE_STORE, &in, sizeof(in), MESSAGE_STORED, &stored, sizeof(stored)))
 		return false;
-	CHECK(stored.buffer == in.buffer, "another buffer was stored");
+	CHECK(stored.buffer == in.buffer, "STORED names another buffer");
 	*kept = stored.kept != 0;
 	return true;
 }
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 bool
-client_open(Peer *peer, const Question *t)
+client_open(Peer *peer, const TestQuery *t)
 {
 	WireQuery q = t->q;
 
@@ -63,12 +64,12 @@ client_open(Peer *peer, const Question *t)
 bool client_last_taken;
 
 static bool
-ask_once(Peer *peer, Question *t, bool *taken)
+send_resident_once(Peer *peer, TestQuery *t, bool *taken)
 {
 	char message[sizeof(WireResident) + SPANS * sizeof(WireSpan)];
 	WireResided resided;
 
-	question_lay_out(t);
+	test_query_lay_out(t);
 	memcpy(peer->arena + (size_t) t->in.buffer * ARENA_BUFFER_BYTES, t->sent,
 		   t->in.nrow_ranges * sizeof(WireRowRange));
 	memcpy(message, &t->in, sizeof(t->in));
@@ -76,25 +77,25 @@ ask_once(Peer *peer, Question *t, bool *taken)
 	if (!request(peer, MESSAGE_RESIDENT, message, sizeof(t->in) + t->in.nspans * sizeof(WireSpan),
 				 MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
-	CHECK(resided.buffer == t->in.buffer, "another buffer");
+	CHECK(resided.buffer == t->in.buffer, "RESIDED names another buffer");
 	*taken = client_last_taken = resided.taken != 0;
 	return true;
 }
 
-int client_named_taken;
+int client_named_spans_taken;
 
 bool
-client_ask(Peer *peer, Question *t, bool *taken)
+client_send_resident(Peer *peer, TestQuery *t, bool *taken)
 {
 	for (;;)
 	{
 		uint64_t lacking[SPANS];
 		bool again = false;
 
-		if (!ask_once(peer, t, taken))
+		if (!send_resident_once(peer, t, taken))
 			return false;
 		for (int s = 0; s < SPANS && *taken; s++)
-			client_named_taken += t->named[s];
+			client_named_spans_taken += t->named[s];
 		if (*taken)
 			return true;
 		memcpy(lacking,
@@ -106,7 +107,7 @@ client_ask(Peer *peer, Question *t, bool *taken)
 		{
 			bool *named = &t->named[t->spans[i].first / (3 * SPAN_RANGES)];
 
-			CHECK(*named || lacking[i] == 0, "a list that was sent is lacking");
+			CHECK(*named || lacking[i] == 0, "a span whose row ranges were sent is lacking");
 			again |= lacking[i] != 0;
 			if (lacking[i] != 0)
 				*named = false;
@@ -117,7 +118,7 @@ client_ask(Peer *peer, Question *t, bool *taken)
 }
 
 bool
-client_store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, bool *all_kept)
+client_store_lacking(Peer *peer, const TestQuery *t, const Model *m, bool *any, bool *all_kept)
 {
 	uint64_t lacking[3 * RANGES];
 
@@ -132,7 +133,8 @@ client_store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, b
 		{
 			bool kept;
 
-			CHECK(lacking[i] >> t->in.nstored == 0, "bits of columns that there are not");
+			CHECK(lacking[i] >> t->in.nstored == 0,
+				  "lacking columns include some that the query does not read");
 			if (!(lacking[i] >> c & 1))
 				continue;
 			*any = true;
@@ -143,21 +145,24 @@ client_store_lacking(Peer *peer, const Question *t, const Model *m, bool *any, b
 	return true;
 }
 
-/* ---- answers ---- */
+/* ---- groups ---- */
 
-/* Kernels are not made for tests. */
+/*
+ * The number of groups that a limit may leave in excess. Kernels are not compiled with the small
+ * constants of the tests.
+ */
 #ifdef OVER_GPU
-#define MOST_SPARE 64
+#define MAX_EXCESS 64
 #else
-#define MOST_SPARE LIMIT_SPARE
+#define MAX_EXCESS LIMIT_SPARE
 #endif
 
-static WireLimit limit; /* of the next answer, if `limited` */
+static WireLimit limit; /* the limit of the next FINISH, if `limited` */
 static bool limited;
 
-/* A key, a count, or a sum whose value is NULL where the count is 0, or where none is. */
+/* Draws a key, a count or a sum. The sum is NULL where the count is 0, or never. */
 static WireValue
-draw_value(const Question *t)
+draw_value(const TestQuery *t)
 {
 	int slot = random_below(3) - 1;
 
@@ -167,9 +172,9 @@ draw_value(const Question *t)
 }
 
 static void
-draw_limit(const Question *t)
+draw_limit(const TestQuery *t)
 {
-	/* of one key */
+	/* only for queries with one key */
 	limited = t->keyed && t->kind != TWO_KEYS && random_below(3) == 0;
 	limit = (WireLimit){.count = random_below(3) * (1 + random_below(20)),
 						.nsort = 1 + random_below(WIRE_MAX_SORT),
@@ -188,7 +193,7 @@ draw_limit(const Question *t)
 	limited = limited && (limit.count > 0 || limit.nconditions > 0);
 }
 
-/* A group's value; false: NULL. */
+/* Sets *value to the group's value. Returns false if it is NULL. */
 static bool
 group_value(const Group *g, const WireValue *of, int64_t *value)
 {
@@ -196,47 +201,48 @@ group_value(const Group *g, const WireValue *of, int64_t *value)
 	return of->slot < 0 ? g->key >> 32 == 0 : of->counted < 0 || g->count > 0;
 }
 
-/* Are these the registers of a group's rows? */
+/* Compares the registers with those of the group's rows. */
 static void
-check_sketch(const Question *t, const Model *m, const Group *g, const int32_t *registers,
+check_sketch(const TestQuery *t, const Model *m, const Group *g, const int32_t *registers,
 			 const char *what)
 {
-	static uint8_t right[GPUAGG_HLL_REGISTERS];
+	static uint8_t expected[GPUAGG_HLL_REGISTERS];
 	int bad = 0;
 
-	memset(right, 0, sizeof(right));
-	for (uint32_t i = 0; i < t->nruns; i++)
-		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
+	memset(expected, 0, sizeof(expected));
+	for (uint32_t i = 0; i < t->nrow_ranges; i++)
+		for (uint32_t row = t->row_ranges[i].first;
+			 row < t->row_ranges[i].first + t->row_ranges[i].nrows; row++)
 		{
-			const Range *r = &m->ranges[t->runs[i].range / 3];
+			const Range *r = &m->ranges[t->row_ranges[i].range / 3];
 			uint64_t key;
 			int64_t sum;
 			int reg, rank;
 
-			if (question_outcome(t, m, r, row, &key, &sum) != 1 || key != g->key ||
+			if (test_query_row_outcome(t, m, r, row, &key, &sum) != 1 || key != g->key ||
 				model_is_null(r, COL_V, row))
 				continue;
 			gpuagg_bin_hll((uint64_t) model_value(m, r, COL_V, row), &reg, &rank);
-			right[reg] = (uint8_t) hll_max_combine(right[reg], rank);
+			expected[reg] = (uint8_t) hll_max_combine(expected[reg], rank);
 		}
 	for (int r = 0; r < GPUAGG_HLL_REGISTERS; r++)
-		bad += registers[r] != right[r];
-	CHECK(bad == 0, "%s: %d registers of group %d", what, bad, (int) g->key);
+		bad += registers[r] != expected[r];
+	CHECK(bad == 0, "%s: %d wrong registers of group %d", what, bad, (int) g->key);
 }
 
-/* In the order of the limit. */
+/* Compares two groups by the order of the limit. */
 static int
-compare_places(const void *a, const void *b)
+compare_by_limit(const void *a, const void *b)
 {
 	for (uint32_t w = 0; w < limit.nsort; w++)
 	{
 		const WireSort *by = &limit.by[w];
 		int64_t x = 0, y = 0;
-		bool is = group_value(a, &by->value, &x), other = group_value(b, &by->value, &y);
+		bool x_valid = group_value(a, &by->value, &x), y_valid = group_value(b, &by->value, &y);
 
-		if (is != other)
-			return is == (by->nulls_first != 0) ? 1 : -1;
-		if (is && x != y)
+		if (x_valid != y_valid)
+			return x_valid == (by->nulls_first != 0) ? 1 : -1;
+		if (x_valid && x != y)
 			return (x < y) == (by->descending != 0) ? 1 : -1;
 	}
 	return 0;
@@ -256,15 +262,15 @@ meets_conditions(const Group *g)
 	return true;
 }
 
-/* Those that meet the conditions; their number. */
+/* Removes the groups that do not meet the conditions. Returns the number of those left. */
 static int
-apply_conditions(Group *right, int n)
+apply_conditions(Group *expected, int n)
 {
 	int kept = 0;
 
 	for (int i = 0; i < n; i++)
-		if (meets_conditions(&right[i]))
-			right[kept++] = right[i];
+		if (meets_conditions(&expected[i]))
+			expected[kept++] = expected[i];
 	return kept;
 }
 
@@ -275,48 +281,74 @@ find_group(const Group *groups, int n, const Group *like)
 }
 
 /*
- * Are these groups within the limit, of the n right ones that meet the conditions?  All that come
- * before the last of the first `count`, enough that tie with it, or all, and few others, if memory
- * was not short; each is what it should be.
+ * Returns whether the fetched groups are those within the limit. Each must equal an expected one.
+ * They must contain all groups that come before the last of the first `count`, and enough of those
+ * that tie with it, or all. Few others may be among them. `n` is the number of expected groups that
+ * meet the conditions.
  */
 static bool
-is_within(const Group *right, int n, const Group *groups, int made)
+is_within_limit(const Group *expected, int n, const Group *groups, int ngroups)
 {
 	int count = limit.count > 0 && limit.count < (uint64_t) n ? (int) limit.count : n;
 	Group *sorted = malloc((n + 1) * sizeof(*sorted));
 	int wanted = 0;
-	bool ok = made >= count;
+	bool ok = ngroups >= count;
 
-	memcpy(sorted, right, n * sizeof(*sorted));
+	memcpy(sorted, expected, n * sizeof(*sorted));
 	if (limit.count > 0)
-		qsort(sorted, n, sizeof(*sorted), compare_places);
+		qsort(sorted, n, sizeof(*sorted), compare_by_limit);
 	for (int i = 0; i < n && ok; i++)
 	{
-		int place = count < n ? compare_places(&right[i], &sorted[count - 1]) : -1;
+		int place = count < n ? compare_by_limit(&expected[i], &sorted[count - 1]) : -1;
 
 		wanted += place < 0 || (place == 0 && limit.ties);
-		ok = find_group(groups, made, &right[i]) || !(place < 0 || (place == 0 && limit.ties));
+		ok =
+			find_group(groups, ngroups, &expected[i]) || !(place < 0 || (place == 0 && limit.ties));
 	}
 	wanted = wanted < count ? count : wanted;
-	for (int g = 0; g < made && ok; g++)
+	for (int g = 0; g < ngroups && ok; g++)
 	{
-		const Group *is = find_group(right, n, &groups[g]);
+		const Group *found = find_group(expected, n, &groups[g]);
 
-		ok = is && memcmp(is, &groups[g], sizeof(*is)) == 0;
+		ok = found && memcmp(found, &groups[g], sizeof(*found)) == 0;
 	}
 	free(sorted);
-	return ok && made <= wanted + MOST_SPARE;
+	return ok && ngroups <= wanted + MAX_EXCESS;
+}
+
+/* Reads a fetched group from the arena. Checks its sketch, if it has one. */
+static void
+read_group(const Peer *peer, const TestQuery *t, const Model *m, const WireGroups *fetched,
+		   uint32_t g, Group *group, const char *what)
+{
+	const char *const arena = peer->arena;
+	const int64_t *sums = (const int64_t *) (arena + fetched->slots[1]);
+
+	memcpy(&group->key, arena + fetched->keys + g * t->q.key_bytes, t->q.key_bytes);
+	group->count = ((const int64_t *) (arena + fetched->slots[0]))[g];
+	groups_clear_pairs(group);
+	if (t->q.nslots > 2 && t->q.slots[2].bin_kind == WIRE_BIN_HLL && group->count > 0)
+		check_sketch(t, m, group,
+					 (const int32_t *) (arena + fetched->slots[2]) + g * GPUAGG_HLL_REGISTERS,
+					 what);
+	if (t->kind == PAIRS)
+	{
+		group->best = ((const gpuagg_kv *) (arena + fetched->slots[2]))[g];
+		group->most = ((const int64_t *) (arena + fetched->slots[3]))[g];
+		group->payloads = ((const int64_t *) (arena + fetched->slots[4]))[g];
+	}
+	for (int b = 0; b < t->q.slots[1].width; b++)
+		group->sum += sums[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
 }
 
 bool
-client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right, int n,
+client_check_answer(Peer *peer, const TestQuery *t, const Model *m, Group *expected, int n,
 					uint64_t undetermined, const char *what)
 {
 	WireFinished finished;
 	Group *groups;
 	int at = 0, all = n;
 	bool ok = true;
-
 	WireFinish finish = {.first = 0};
 	WireGroups ahead = {.n = 0};
 
@@ -334,19 +366,19 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 		return false;
 	CHECK(finished.undetermined == undetermined, "%s: %d rows undetermined, expected %d", what,
 		  (int) finished.undetermined, (int) undetermined);
-	/* such rows may be in groups or not */
+	/* such rows may be in groups, or not */
 	if (t->kind == FLOATS && undetermined > 0)
 		return true;
 	if (limited)
 	{
-		/* without memory nothing is left out */
+		/* without memory no group is left out */
 		if (finished.ngroups < finished.allgroups || !device_was_short())
-			n = apply_conditions(right, n);
+			n = apply_conditions(expected, n);
 		CHECK(finished.failed == (uint64_t) (all - n), "%s: %d groups failed, expected %d", what,
 			  (int) finished.failed, all - n);
 	}
-	CHECK(!t->keyed || finished.allgroups == (uint64_t) all, "%s: %d of %d groups", what,
-		  (int) finished.allgroups, all);
+	CHECK(!t->keyed || finished.allgroups == (uint64_t) all, "%s: %d groups in all, expected %d",
+		  what, (int) finished.allgroups, all);
 	groups = calloc(finished.ngroups + 1, sizeof(*groups));
 	while (ok && (uint64_t) at < finished.ngroups)
 	{
@@ -360,38 +392,19 @@ client_check_answer(Peer *peer, const Question *t, const Model *m, Group *right,
 						 sizeof(got)) &&
 				got.n > 0;
 		for (uint32_t g = 0; ok && g < got.n; g++, at++)
-		{
-			const int64_t *states = (int64_t *) (peer->arena + got.slots[1]);
-
-			memcpy(&groups[at].key, peer->arena + got.keys + g * t->q.key_bytes, t->q.key_bytes);
-			groups[at].count = ((int64_t *) (peer->arena + got.slots[0]))[g];
-			groups_no_pairs(&groups[at]);
-			if (t->q.nslots > 2 && t->q.slots[2].bin_kind == WIRE_BIN_HLL && groups[at].count > 0)
-				check_sketch(t, m, &groups[at],
-							 (int32_t *) (peer->arena + got.slots[2]) + g * GPUAGG_HLL_REGISTERS,
-							 what);
-			if (t->kind == PAIRS)
-			{
-				groups[at].best = ((gpuagg_kv *) (peer->arena + got.slots[2]))[g];
-				groups[at].most = ((int64_t *) (peer->arena + got.slots[3]))[g];
-				groups[at].payloads = ((int64_t *) (peer->arena + got.slots[4]))[g];
-			}
-			for (int b = 0; b < t->q.slots[1].width; b++)
-				groups[at].sum +=
-					states[g * t->q.slots[1].width + b] * (t->q.slots[1].width > 1 ? b : 1);
-		}
+			read_group(peer, t, m, &got, g, &groups[at], what);
 	}
 	if (ok)
 	{
 		qsort(groups, at, sizeof(*groups), groups_compare);
-		/* without keys there may be a group of no rows */
+		/* without keys there may be a group without rows */
 		if (!t->keyed && at == 1 && groups[0].count == 0)
 			at = 0;
 		CHECK(limited && finished.ngroups < finished.allgroups ?
-				  is_within(right, n, groups, at) :
-				  at == n && memcmp(groups, right, n * sizeof(*right)) == 0,
-			  "%s: %d groups, expected %d, or others (%d rows, %d)", what, at, n,
-			  at ? (int) groups[0].count : 0, n ? (int) right[0].count : 0);
+				  is_within_limit(expected, n, groups, at) :
+				  at == n && memcmp(groups, expected, n * sizeof(*expected)) == 0,
+			  "%s: %d groups, expected %d, or they differ (%d rows in the first, expected %d)",
+			  what, at, n, at ? (int) groups[0].count : 0, n ? (int) expected[0].count : 0);
 	}
 	free(groups);
 	return ok;

@@ -1,12 +1,12 @@
 /*
  * resident_groups.c
- *	  The groups of a question, by what the model has.
+ *	  The expected groups of a query, computed from the model row by row.
  */
 #include "operators/vector_run.h"
 #include "resident_test.h"
 
 void
-groups_no_pairs(Group *g)
+groups_clear_pairs(Group *g)
 {
 	g->best = argmax_identity();
 	g->most = max_i64_identity();
@@ -34,13 +34,16 @@ groups_compare(const void *a, const void *b)
 		((const Group *) a)->sum > ((const Group *) b)->sum;
 }
 
-/* One group for each key, in no order.  To sort rows takes longer. */
+/*
+ * Combines the groups of each key with a hash table, in no order. This is faster than sorting all
+ * rows.
+ */
 static int
-gather(Group *groups, int n)
+combine_unsorted(Group *groups, int n)
 {
 	uint64_t size = 16;
-	int made = 0;
-	int *places; /* of keys: the number of their group, from 1 on */
+	int ncombined = 0;
+	int *places; /* hash table: number of a key's group + 1 */
 
 	while (size < 2 * (uint64_t) n)
 		size *= 2;
@@ -53,8 +56,8 @@ gather(Group *groups, int n)
 			at = (at + 1) & (size - 1);
 		if (places[at] == 0)
 		{
-			groups[made++] = groups[i];
-			places[at] = made;
+			groups[ncombined++] = groups[i];
+			places[at] = ncombined;
 		}
 		else
 		{
@@ -64,31 +67,31 @@ gather(Group *groups, int n)
 		}
 	}
 	free(places);
-	return made;
+	return ncombined;
 }
 
 int
 groups_combine(Group *groups, int n, bool distinct)
 {
-	int made = 0;
+	int ncombined = 0;
 	int64_t last = 0;
 
 	if (!distinct)
-		n = gather(groups, n);
+		n = combine_unsorted(groups, n);
 	qsort(groups, n, sizeof(*groups), groups_compare);
 	for (int i = 0; i < n; last = groups[i++].sum)
-		if (made > 0 && groups[made - 1].key == groups[i].key)
+		if (ncombined > 0 && groups[ncombined - 1].key == groups[i].key)
 		{
-			groups[made - 1].count += groups[i].count;
-			groups[made - 1].sum += distinct && groups[i].sum == last ? 0 : groups[i].sum;
+			groups[ncombined - 1].count += groups[i].count;
+			groups[ncombined - 1].sum += distinct && groups[i].sum == last ? 0 : groups[i].sum;
 		}
 		else
-			groups[made++] = groups[i];
-	return made;
+			groups[ncombined++] = groups[i];
+	return ncombined;
 }
 
 static void
-note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group *g)
+set_pair(const TestQuery *t, const Model *m, const Range *r, uint32_t row, Group *g)
 {
 	g->most = gpuagg_f64_code((double) model_value(m, r, COL_X, row));
 	g->payloads = !model_is_null(r, t->payload, row);
@@ -97,28 +100,29 @@ note_pair(const Question *t, const Model *m, const Range *r, uint32_t row, Group
 }
 
 Group *
-groups_expect(const Question *t, const Model *m, int *n, uint64_t *undetermined)
+groups_expect(const TestQuery *t, const Model *m, int *n, uint64_t *undetermined)
 {
 	Group *groups;
 	size_t rows = 0;
 
-	for (uint32_t r = 0; r < t->nruns; r++)
-		rows += t->runs[r].nrows;
+	for (uint32_t r = 0; r < t->nrow_ranges; r++)
+		rows += t->row_ranges[r].nrows;
 	groups = malloc((rows + 1) * sizeof(*groups));
 	*n = 0;
-	for (uint32_t i = 0; i < t->nruns; i++)
-		for (uint32_t row = t->runs[i].first; row < t->runs[i].first + t->runs[i].nrows; row++)
+	for (uint32_t i = 0; i < t->nrow_ranges; i++)
+		for (uint32_t row = t->row_ranges[i].first;
+			 row < t->row_ranges[i].first + t->row_ranges[i].nrows; row++)
 		{
 			Group *g = &groups[*n];
-			int is =
-				question_outcome(t, m, &m->ranges[t->runs[i].range / 3], row, &g->key, &g->sum);
+			int outcome = test_query_row_outcome(t, m, &m->ranges[t->row_ranges[i].range / 3], row,
+												 &g->key, &g->sum);
 
 			g->count = 1;
-			groups_no_pairs(g);
+			groups_clear_pairs(g);
 			if (t->kind == PAIRS)
-				note_pair(t, m, &m->ranges[t->runs[i].range / 3], row, g);
-			*n += is > 0;
-			*undetermined += is < 0;
+				set_pair(t, m, &m->ranges[t->row_ranges[i].range / 3], row, g);
+			*n += outcome > 0;
+			*undetermined += outcome < 0;
 		}
 	return groups;
 }

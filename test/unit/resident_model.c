@@ -1,6 +1,7 @@
 /*
  * resident_model.c
- *	  A model of tables, which knows the contents of each range by its stamp.
+ *	  Tables for resident_test. All values are functions of the range's stamp and the row, so
+ *	  that the expected groups can be computed at any time.
  */
 #include "resident_test.h"
 
@@ -11,7 +12,7 @@ uint64_t model_last_stamp;
 uint64_t model_last_table;
 
 static void
-renew(Range *range)
+refresh_range(Range *range)
 {
 	range->stamp = ++model_last_stamp;
 	range->nrows = 1 + (uint32_t) random_below(TEST_ROWS);
@@ -20,7 +21,7 @@ renew(Range *range)
 void
 model_change(Model *m, int range)
 {
-	renew(&m->ranges[range]);
+	refresh_range(&m->ranges[range]);
 	m->spans[range / SPAN_RANGES] = 0;
 }
 
@@ -35,7 +36,7 @@ model_make(Model *m)
 	for (int r = 0; r < RANGES; r++)
 	{
 		m->ranges[r].ordered = m->ordered ? r + 1 : 0;
-		renew(&m->ranges[r]);
+		refresh_range(&m->ranges[r]);
 	}
 }
 
@@ -50,7 +51,7 @@ model_has_nulls(const Range *r, int col)
 bool
 model_is_null(const Range *r, int col, uint32_t row)
 {
-	/* behind all others */
+	/* NULLs come last, as they do in the order of the key */
 	if (col == COL_K && r->ordered)
 		return model_has_nulls(r, col) && row > r->nrows / 2;
 	return model_has_nulls(r, col) && row % 10 == (uint32_t) (col == COL_K ? 4 : 7);

@@ -1,16 +1,18 @@
 /*
  * session_test.c
- *	  The GPU server's sessions over a stub of the CUDA run time: three
- *	  connections share a query, of which every allocation and launch fails.
+ *	  Tests the GPU server's sessions over the CUDA stub. Three connections share a query of
+ *	  cases.h, and every allocation and every launch fails in some run.
  *
- * Either all batches are answered, and the groups are those of the batches taken;
- * or one connection gets a failure, and the others the same for their next message.  The
- * server goes on, a query beside it gets its groups, and all memory is free when all
+ * After a fault, either all batches are answered, and the groups are those of the batches that were
+ * reduced; or one connection gets a failure, and the others get the same failure for their next
+ * message. The server goes on, another query gets its groups, and all memory is freed when the
  * connections are closed.
  *
- * Then all three send at once, with as many batches under way as there are buffers,
- * while the query runs out of room: the groups are those of the batches whose DONE said
- * that they were taken.
+ * Another test sends from all three connections concurrently, with a batch in each buffer, while
+ * the query runs out of room. More tests open queries with WIRE_LATE: on a device only with the
+ * first message that needs one.
+ *
+ * Reference: the groups of cases.h, for the batches whose DONE says that they were reduced.
  */
 #include "abandon.h"
 #include "cuda/cases.h"
@@ -38,7 +40,7 @@ open_query(Peer *peer, const Case *c, uint64_t share)
 }
 
 static bool
-give_batch(Peer *peer, const Case *c, int b, bool *taken)
+send_batch(Peer *peer, const Case *c, int b, bool *taken)
 {
 	WireBatch batch;
 	WireDone done = {0};
@@ -47,12 +49,14 @@ give_batch(Peer *peer, const Case *c, int b, bool *taken)
 	make_batch(c, b, buffer, peer->arena + (size_t) buffer * ARENA_BUFFER_BYTES, &batch);
 	if (!request(peer, MESSAGE_BATCH, &batch, sizeof(batch), MESSAGE_DONE, &done, sizeof(done)))
 		return false;
-	CHECK(done.buffer == (uint32_t) buffer, "another buffer is done");
+	CHECK(done.buffer == (uint32_t) buffer, "DONE names another buffer");
 	*taken = done.taken != 0;
 	return true;
 }
 
-/* Rows and sum of v of all groups. */
+/*
+ * Finishes the query, and sums up the first two slots over all groups: the number of rows, and v.
+ */
 static bool
 sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 {
@@ -75,7 +79,7 @@ sum_groups(Peer *peer, uint64_t *ngroups, int64_t *count, int64_t *sum)
 			*count += ((int64_t *) (peer->arena + groups.slots[0]))[g];
 			*sum += ((int64_t *) (peer->arena + groups.slots[1]))[g];
 		}
-		CHECK(groups.n > 0, "no groups were fetched");
+		CHECK(groups.n > 0, "a fetch returned no groups");
 		if (groups.n == 0)
 			return false;
 		first += groups.n;
@@ -87,30 +91,30 @@ static void
 check_groups(Peer *peer, const Case *c, uint32_t batches, const char *what)
 {
 	uint64_t ngroups;
-	int64_t count, sum, right_count = 0, right_sum = 0;
+	int64_t count, sum, expected_count = 0, expected_sum = 0;
 	int n;
-	Expected *right = expect(c, batches, &n);
+	Expected *expected = expect(c, batches, &n);
 
 	for (int g = 0; g < n; g++)
 	{
-		right_count += right[g].count;
-		right_sum += right[g].sum;
+		expected_count += expected[g].count;
+		expected_sum += expected[g].sum;
 	}
-	free(right);
+	free(expected);
 	if (!sum_groups(peer, &ngroups, &count, &sum))
 		return;
-	CHECK(ngroups == (uint64_t) n && count == right_count && sum == right_sum,
-		  "%s: %d groups of %d rows, sum %d; not %d, %d, %d", what, (int) ngroups, (int) count,
-		  (int) sum, n, (int) right_count, (int) right_sum);
+	CHECK(ngroups == (uint64_t) n && count == expected_count && sum == expected_sum,
+		  "%s: %d groups with %d rows, sum %d; expected %d, %d, %d", what, (int) ngroups,
+		  (int) count, (int) sum, n, (int) expected_count, (int) expected_sum);
 }
 
-/* ---- three of them ---- */
+/* ---- three connections share a query ---- */
 
 static int runs;
 static int failures;
-static int refusals;
+static int batches_rejected;
 
-/* The other participants get the failure of the first one for their next message. */
+/* Checks that the other participants get the failure of the first one for their next message. */
 static void
 check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 {
@@ -122,18 +126,18 @@ check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 		if (p == first)
 			continue;
 		CHECK(!(p % 2 ?
-					give_batch(&peers[p], c, 0, &taken) :
+					send_batch(&peers[p], c, 0, &taken) :
 					request(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left))),
-			  "%s: a query that failed is answered", what);
+			  "%s: a failed query answers another participant", what);
 		CHECK(strcmp(peers[p].failed.text, peers[first].failed.text) == 0 &&
 				  peers[p].failed.failure == peers[first].failed.failure,
-			  "%s: \"%s\" is another failure than \"%s\"", what, peers[p].failed.text,
+			  "%s: failures \"%s\" and \"%s\" differ", what, peers[p].failed.text,
 			  peers[first].failed.text);
 	}
 	failures++;
 }
 
-/* Returns the participant that got a failure, or -1. */
+/* Runs the query. Returns the participant that got a failure, or -1. */
 static int
 run_shared(Peer *peers, const Case *c, const char *what)
 {
@@ -143,10 +147,10 @@ run_shared(Peer *peers, const Case *c, const char *what)
 
 	for (int b = 0; b < c->nbatches; b++)
 	{
-		if (!give_batch(&peers[b % PARTICIPANTS], c, b, &taken))
+		if (!send_batch(&peers[b % PARTICIPANTS], c, b, &taken))
 			return b % PARTICIPANTS;
 		batches |= (uint32_t) taken << b;
-		refusals += !taken;
+		batches_rejected += !taken;
 	}
 	for (int p = 0; p < PARTICIPANTS; p++)
 		if (!request(&peers[p], MESSAGE_LEAVE, NULL, 0, MESSAGE_LEFT, &left, sizeof(left)))
@@ -155,9 +159,9 @@ run_shared(Peer *peers, const Case *c, const char *what)
 	return peers[0].failed.text[0] ? 0 : -1;
 }
 
-/* Sessions end on threads of their own. */
+/* Waits until all sessions have ended, on their own threads, and all memory is freed. */
 static bool
-is_empty(void)
+wait_until_empty(void)
 {
 	for (int i = 0; i < 5000; i++)
 	{
@@ -172,24 +176,27 @@ is_empty(void)
 	return false;
 }
 
-/* The calls of each kind are counted in *calls if there is no fault. */
+/*
+ * Runs a query with a fault, next to another query without. If calls is not NULL, there is no
+ * fault, and the calls of each kind are counted there.
+ */
 static void
 run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, int *calls)
 {
 	Case small;
-	Peer beside, peers[PARTICIPANTS];
+	Peer other, peers[PARTICIPANTS];
 	bool taken, opened = true;
 	int failed = -1;
 	char what[128];
 
 	snprintf(what, sizeof(what), "%s, call %d of kind %d, error %d%s", c->name, n, call, err,
-			 on ? " and on" : "");
+			 on ? " and later" : "");
 	make_case(1, &small);
-	CHECK(peer_open(&beside) && open_query(&beside, &small, 0) &&
-			  give_batch(&beside, &small, 0, &taken) && taken,
-		  "%s: the query beside it: %s", what, beside.failed.text);
+	CHECK(peer_open(&other) && open_query(&other, &small, 0) &&
+			  send_batch(&other, &small, 0, &taken) && taken,
+		  "%s: the other query cannot be opened: %s", what, other.failed.text);
 	for (int p = 0; p < PARTICIPANTS; p++)
-		CHECK(peer_open(&peers[p]), "%s: a greeting", what);
+		CHECK(peer_open(&peers[p]), "%s: a connection cannot be opened", what);
 	stub_fail(call, n, on, err);
 	for (int p = 0; p < PARTICIPANTS && opened; p++)
 		opened = open_query(&peers[p], c, 99);
@@ -200,21 +207,21 @@ run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, in
 	stub_mend();
 	if (failed >= 0)
 		check_all_fail(peers, c, failed, what);
-	CHECK(calls == NULL || (opened && failed < 0), "without faults: a failure");
-	CHECK(give_batch(&beside, &small, 1, &taken) && taken, "%s: the query beside it: %s", what,
-		  beside.failed.text);
-	check_groups(&beside, &small, 3, "the query beside it");
+	CHECK(calls == NULL || (opened && failed < 0), "a run without faults fails");
+	CHECK(send_batch(&other, &small, 1, &taken) && taken, "%s: the other query's batch fails: %s",
+		  what, other.failed.text);
+	check_groups(&other, &small, 3, "the other query");
 	for (int p = 0; p < PARTICIPANTS; p++)
 		peer_close(&peers[p]);
-	peer_close(&beside);
-	CHECK(is_empty(), "%s: something is left", what);
+	peer_close(&other);
+	CHECK(wait_until_empty(), "%s: memory or a session is left", what);
 	runs++;
 }
 
 static Case current;
 
 static void
-every_call_fails(void)
+test_failing_calls(void)
 {
 	static const struct
 	{
@@ -235,7 +242,7 @@ every_call_fails(void)
 			run_with_fault(&current, faults[f].call, n, faults[f].on, faults[f].err, NULL);
 }
 
-/* ---- batches under way ---- */
+/* ---- batches in flight ---- */
 
 #define PIPELINED_BATCHES 24
 
@@ -244,7 +251,7 @@ typedef struct Sender
 	pthread_t thread;
 	Peer peer;
 	const Case *c;
-	int first; /* of its batches; then every third */
+	int first; /* its first batch; every third batch after it is also its own */
 	uint32_t taken;
 	const char *wrong;
 } Sender;
@@ -257,25 +264,25 @@ await_answer(Sender *s, int b)
 	MessageHeader header;
 	bool garbage;
 	int buffer = b / PARTICIPANTS % ARENA_BUFFERS;
-	char *there = s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES;
+	char *sent_rows = s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES;
 	char *rows;
 	bool same;
 
 	if (!wire_receive(s->peer.sock, &header, &done, sizeof(done), -1, &garbage) ||
 		header.type != MESSAGE_DONE)
-		return "no answer to a batch";
+		return "a batch has no answer";
 	if (done.buffer != (uint32_t) buffer)
-		return "answers in another order";
+		return "answers come in another order than batches";
 	if (done.taken && b != s->first && !(s->taken >> (b - PARTICIPANTS) & 1))
-		return "a batch was taken after one that was not";
+		return "a batch was reduced after one that was rejected";
 	s->taken |= (uint32_t) (done.taken != 0) << b;
 	rows = calloc(1, ARENA_BUFFER_BYTES);
 	make_batch(s->c, b, buffer, rows, &batch);
-	same = memcmp(rows, there, batch.bytes) == 0;
+	same = memcmp(rows, sent_rows, batch.bytes) == 0;
 	free(rows);
-	/* the server does not read them any more */
-	memset(there, 0xaa, batch.bytes);
-	return same ? NULL : "rows were changed";
+	/* the server does not read the buffer any more */
+	memset(sent_rows, 0xaa, batch.bytes);
+	return same ? NULL : "the server changed the rows";
 }
 
 static void *
@@ -294,7 +301,7 @@ send_all(void *arg)
 			s->wrong = await_answer(s, waiting);
 			waiting += PARTICIPANTS;
 		}
-		/* also what lies between the arrays */
+		/* also clear the gaps between the arrays, as await_answer compares all bytes */
 		memset(s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES, 0, (size_t) s->c->nrows * 64);
 		make_batch(s->c, b, buffer, s->peer.arena + (size_t) buffer * ARENA_BUFFER_BYTES, &batch);
 		if (!wire_send(s->peer.sock, MESSAGE_BATCH, &batch, sizeof(batch)))
@@ -305,9 +312,11 @@ send_all(void *arg)
 	return NULL;
 }
 
-/* Returns the batches that were taken. */
+/*
+ * Sends batches from all participants concurrently. Returns the set of batches that were reduced.
+ */
 static uint32_t
-run_at_once(const Case *c, const char *what)
+run_concurrently(const Case *c, const char *what)
 {
 	Sender senders[PARTICIPANTS];
 	WireFinished left;
@@ -335,12 +344,12 @@ run_at_once(const Case *c, const char *what)
 	check_groups(&senders[0].peer, c, taken, what);
 	for (int p = 0; p < PARTICIPANTS; p++)
 		peer_close(&senders[p].peer);
-	CHECK(is_empty(), "%s: something is left", what);
+	CHECK(wait_until_empty(), "%s: memory or a session is left", what);
 	return taken;
 }
 
 static void
-many_under_way(void)
+test_batches_in_flight(void)
 {
 	int64_t most = cuda_max_bins;
 	uint32_t all = (1u << PIPELINED_BATCHES) - 1;
@@ -348,29 +357,29 @@ many_under_way(void)
 
 	make_case(4, &current);
 	current.nbatches = PIPELINED_BATCHES;
-	CHECK(run_at_once(&current, "room for all") == all, "some batches were not taken");
+	CHECK(run_concurrently(&current, "room for all") == all, "some batches were not reduced");
 	for (int part = 1; part < 8; part++)
 	{
 		uint32_t taken;
 
 		snprintf(what, sizeof(what), "room for %d eighths", part);
 		cuda_max_bins = (int64_t) PIPELINED_BATCHES * current.nrows / 8 * part;
-		taken = run_at_once(&current, what);
-		CHECK(taken != 0 && taken != all, "%s: taken %x", what, taken);
+		taken = run_concurrently(&current, what);
+		CHECK(taken != 0 && taken != all, "%s: batches %x were reduced", what, taken);
 	}
 	cuda_max_bins = most;
 	for (int n = 4 * PARTICIPANTS; n < 4 * PARTICIPANTS + 20; n++)
 	{
 		snprintf(what, sizeof(what), "no memory at allocation %d", n);
 		stub_fail(STUB_ALLOC, n, true, cudaErrorMemoryAllocation);
-		run_at_once(&current, what);
+		run_concurrently(&current, what);
 		stub_mend();
 	}
 }
 
-/* ---- queries that are opened late ---- */
+/* ---- queries opened with WIRE_LATE ---- */
 
-/* Opens it with WIRE_LATE, of which no device hears. */
+/* Opens the query with WIRE_LATE: no device is used yet. */
 static bool
 open_late(Peer *peer, const Case *c)
 {
@@ -380,7 +389,7 @@ open_late(Peer *peer, const Case *c)
 	return open_query(peer, &late, 0);
 }
 
-/* All batches, and the groups; *taken: whether all were taken. */
+/* Sends all batches, and checks the groups. Returns false after a failure. */
 static bool
 run_late(Peer *peer, const Case *c, const char *what)
 {
@@ -389,7 +398,7 @@ run_late(Peer *peer, const Case *c, const char *what)
 
 	for (int b = 0; b < c->nbatches; b++)
 	{
-		if (!give_batch(peer, c, b, &taken))
+		if (!send_batch(peer, c, b, &taken))
 			return false;
 		batches |= (uint32_t) taken << b;
 	}
@@ -398,11 +407,11 @@ run_late(Peer *peer, const Case *c, const char *what)
 }
 
 /*
- * Every call fails once: the first message that needs a device is answered with a failure, or later
- * ones, and nothing is left.
+ * Every call fails once. Either the first message that needs a device gets a failure, or a later
+ * one does. Everything is freed.
  */
 static void
-late_calls_fail(void)
+test_failing_late_calls(void)
 {
 	static const struct
 	{
@@ -423,26 +432,29 @@ late_calls_fail(void)
 			char what[64];
 			bool ok;
 
-			snprintf(what, sizeof(what), "late, call %d of kind %d", n, faults[f].call);
-			CHECK(peer_open(&peer), "%s: a greeting", what);
+			snprintf(what, sizeof(what), "late query, call %d of kind %d", n, faults[f].call);
+			CHECK(peer_open(&peer), "%s: a connection cannot be opened", what);
 			stub_fail(faults[f].call, n, false, faults[f].err);
-			CHECK(open_late(&peer, &c), "%s: OPEN needs no device: %s", what, peer.failed.text);
-			CHECK(!stub_has_failed(), "%s: OPEN calls a device", what);
+			CHECK(open_late(&peer, &c), "%s: OPEN fails: %s", what, peer.failed.text);
+			CHECK(!stub_has_failed(), "%s: OPEN calls the device", what);
 			ok = run_late(&peer, &c, what);
 			failed = stub_has_failed();
 			stub_mend();
 			CHECK(ok || (failed && strcmp(peer.failed.text, "the connection was closed") != 0),
 				  "%s: %s", what, peer.failed.text);
 			peer_close(&peer);
-			CHECK(is_empty(), "%s: something is left", what);
+			CHECK(wait_until_empty(), "%s: memory or a session is left", what);
 			runs++;
 			failures += !ok;
 		}
 }
 
-/* Messages that come first, after which the connection goes on, ends, or is hung up. */
+/*
+ * Sends invalid first messages after OPEN. Then the connection is used again, closed, or broken
+ * off.
+ */
 static void
-late_first_messages(void)
+test_late_first_messages(void)
 {
 	static const char zeros[sizeof(WireBatch)];
 	Case c;
@@ -462,22 +474,24 @@ late_first_messages(void)
 						  peer.failed.failure == FAILURE_PROTOCOL,
 					  "message %d of %d bytes: %s", types[t], length, peer.failed.text);
 			else if (length == 0)
-				CHECK(wire_send(peer.sock, types[t], zeros, 0), "message %d", types[t]);
+				CHECK(wire_send(peer.sock, types[t], zeros, 0), "message %d cannot be sent",
+					  types[t]);
 			peer_close(&peer);
-			CHECK(is_empty(), "message %d of %d bytes: something is left", types[t], length);
+			CHECK(wait_until_empty(), "message %d of %d bytes: memory or a session is left",
+				  types[t], length);
 		}
-	/* half a message */
+	/* the connection breaks off in a message */
 	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
 	CHECK(send(peer.sock,
 			   &(MessageHeader){GPUAGG_PROTOCOL_MAGIC, MESSAGE_BATCH, sizeof(WireBatch), 0},
 			   sizeof(MessageHeader), 0) > 0,
-		  "half a message");
+		  "half a message cannot be sent");
 	peer_close(&peer);
-	CHECK(is_empty(), "half a message: something is left");
+	CHECK(wait_until_empty(), "half a message: memory or a session is left");
 
 	/*
-	 * no rows; one query behind another, of which the first is never used; from the start; on a
-	 * connection that was kept
+	 * A query without rows; two queries opened in succession, of which the first is never used; a
+	 * query reset before its first row; a query on a kept connection.
 	 */
 	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
 	check_groups(&peer, &c, 0, "no rows");
@@ -485,14 +499,14 @@ late_first_messages(void)
 		  "%s", peer.failed.text);
 	CHECK(open_late(&peer, &c) &&
 			  request(&peer, MESSAGE_RESET, NULL, 0, MESSAGE_OPENED, answer, 0) &&
-			  run_late(&peer, &c, "from its start"),
+			  run_late(&peer, &c, "reset at its start"),
 		  "%s", peer.failed.text);
 	CHECK(open_late(&peer, &c) && wire_send(peer.sock, MESSAGE_CLOSE, NULL, 0),
-		  "a connection that is kept");
-	CHECK(is_empty(), "a connection that is kept has something");
+		  "a connection cannot be kept");
+	CHECK(wait_until_empty(), "a kept connection still has memory");
 	CHECK(open_late(&peer, &c) && run_late(&peer, &c, "kept"), "%s", peer.failed.text);
 	peer_close(&peer);
-	CHECK(is_empty(), "something is left");
+	CHECK(wait_until_empty(), "memory or a session is left");
 }
 
 int
@@ -501,19 +515,25 @@ main(void)
 	WireStatus status = {0};
 	DeviceError error = {""};
 
-	/* with one device nothing is opened late */
+	/* with one device, WIRE_LATE has no effect */
 	stub_devices = 2;
 	if (device_ops.start("all", &status, &error) != DEVICE_OK)
 		return 1;
 	budget_start(&status);
 	for (int i = 0; make_case(i, &current); i++)
-		/* rows of all participants in one order, or grouped, are no query that sessions share */
+		/* sessions cannot share a query with ordered or grouped rows */
 		if (current.q.flags == 0)
-			RUN(current.name, every_call_fails);
-	RUN("many batches under way", many_under_way);
-	RUN("queries that are opened late, and calls fail", late_calls_fail);
-	RUN("queries that are opened late, and what comes first", late_first_messages);
-	printf("# %d runs: in %d the query failed, %d batches were not taken\n", runs, failures,
-		   refusals);
+		{
+			char name[128];
+
+			snprintf(name, sizeof(name), "%s: the groups are right or all connections fail",
+					 current.name);
+			RUN(name, test_failing_calls);
+		}
+	RUN("batches in flight on three connections have the right groups", test_batches_in_flight);
+	RUN("a call that fails in a late query gives one failure", test_failing_late_calls);
+	RUN("late queries survive any first message", test_late_first_messages);
+	printf("# %d runs: in %d the query failed, %d batches were not reduced\n", runs, failures,
+		   batches_rejected);
 	return unit_done();
 }

@@ -1,8 +1,7 @@
 /*
  * store_test.c
- *	  The bookkeeping of stored columns: what is replaced when lists are full, dictionaries that
- * fill, and memory that cannot be had.  Devices are in host memory, in operations of the test's
- * own.
+ *	  Tests the bookkeeping of stored columns: eviction from full lists, full dictionaries, and
+ *	  failing allocations. The devices are simulated: StoreOps of the test that use host memory.
  */
 #include <string.h>
 
@@ -74,12 +73,12 @@ column_key(int attno, bool coded)
 }
 
 /*
- * Stores `nrows` rows of a range; of a coded column each has a text of its own, counted from
- * `first`.
+ * Stores `nrows` rows of a range. Each row of a coded column has another text: the numbers from
+ * `first` on. Returns whether the column was kept.
  */
 static bool
-store(int device, uint64_t table, int attno, bool coded, uint32_t range, uint64_t stamp,
-	  uint32_t nrows, uint32_t first, uint64_t use)
+store_column(int device, uint64_t table, int attno, bool coded, uint32_t range, uint64_t stamp,
+			 uint32_t nrows, uint32_t first, uint64_t use)
 {
 	WireStore in = {
 		.table = {table},
@@ -111,10 +110,10 @@ store(int device, uint64_t table, int attno, bool coded, uint32_t range, uint64_
 	return kept;
 }
 
-/* Are all rows of the ranges there, for a query that knows the dictionary? */
+/* Returns whether the device has all rows of the ranges, for a query that knows the dictionary. */
 static bool
-is_there(int device, uint64_t table, int attno, bool coded, const WireRowRange *runs,
-		 uint32_t nruns, uint64_t use)
+is_stored(int device, uint64_t table, int attno, bool coded, const WireRowRange *ranges,
+		  uint32_t nranges, uint64_t use)
 {
 	static WireResident in;
 	uint64_t lacking[64];
@@ -123,12 +122,12 @@ is_there(int device, uint64_t table, int attno, bool coded, const WireRowRange *
 	WireColumnKey key = column_key(attno, coded);
 	Dictionary *dict = coded ? dictionary_take((WireTableKey){table}, &key, false) : NULL;
 
-	in = (WireResident){.table = {table}, .nrow_ranges = nruns, .nstored = 1};
+	in = (WireResident){.table = {table}, .nrow_ranges = nranges, .nstored = 1};
 	in.stored[0] = key;
 	if (dict)
 		in.known[0] = (WireKnown){dictionary_id(dict), dictionary_entries(dict)};
 	dictionary_give(dict);
-	CHECK(store_hold(device, &in, runs, use, lacking, &hold, &error) == DEVICE_OK, "%s",
+	CHECK(store_hold(device, &in, ranges, use, lacking, &hold, &error) == DEVICE_OK, "%s",
 		  error.text);
 	if (hold)
 		store_release(hold);
@@ -146,73 +145,73 @@ is_refused(int device, uint64_t table, int attno, bool coded)
 }
 
 static void
-forget_all(void)
+check_empty(void)
 {
 	for (int d = 0; d < DEVICES; d++)
 		store_forget(d);
 	for (int d = 0; d < DEVICES; d++)
-		CHECK(budget_device(d)->used == 0 && store_host_bytes(d) == 0, "something is left");
-	CHECK(dictionary_bytes_of_all() == 0, "a dictionary is left");
+		CHECK(budget_device(d)->used == 0 && store_host_bytes(d) == 0, "memory was not freed");
+	CHECK(dictionary_bytes_of_all() == 0, "a dictionary was not freed");
 }
 
-/*
- * More tables than there are entries: the one that was used the longest ago goes, with its columns.
- */
+/* With more tables than entries, the table whose last use is oldest goes, with its columns. */
 static void
-many_tables(void)
+test_many_tables(void)
 {
 	WireRowRange run = {1, 0, 0, 10, 0};
 
 	for (uint64_t t = 1; t <= 3 * STORE_MAX_TABLES; t++)
 	{
-		CHECK(store(0, t, 1, false, 0, 1, 10, 0, store_use()), "table %d has no place", (int) t);
-		CHECK(is_there(0, 1, 1, false, &run, 1, store_use()),
-			  "table 1, which all queries use, is gone after table %d", (int) t);
+		CHECK(store_column(0, t, 1, false, 0, 1, 10, 0, store_use()), "table %d was not kept",
+			  (int) t);
+		CHECK(is_stored(0, 1, 1, false, &run, 1, store_use()),
+			  "table 1, which all queries use, went after table %d", (int) t);
 	}
 	CHECK(store_of(0)->ntables == STORE_MAX_TABLES, "%d tables", store_of(0)->ntables);
 	CHECK(store_find_table(store_of(0), 3 * STORE_MAX_TABLES) &&
 			  store_find_table(store_of(0), 2) == NULL,
-		  "tables that were not used longest");
-	forget_all();
+		  "the tables used last are not the ones that were kept");
+	check_empty();
 }
 
 /* The same with columns of a table. */
 static void
-many_columns(void)
+test_many_columns(void)
 {
 	WireRowRange run = {1, 0, 0, 10, 0};
 
 	for (int a = 1; a <= 3 * STORE_MAX_COLUMNS; a++)
 	{
-		CHECK(store(0, 1, a, false, 0, 1, 10, 0, store_use()), "column %d has no place", a);
-		CHECK(is_there(0, 1, 1, false, &run, 1, store_use()),
-			  "column 1, which all queries use, is gone after column %d", a);
-		CHECK(is_there(0, 1, a, false, &run, 1, store_use()), "column %d is not there", a);
+		CHECK(store_column(0, 1, a, false, 0, 1, 10, 0, store_use()), "column %d was not kept", a);
+		CHECK(is_stored(0, 1, 1, false, &run, 1, store_use()),
+			  "column 1, which all queries use, went after column %d", a);
+		CHECK(is_stored(0, 1, a, false, &run, 1, store_use()), "column %d is not stored", a);
 	}
-	CHECK(!is_there(0, 1, 2, false, &run, 1, store_use()), "a column that was not used for long");
-	forget_all();
+	CHECK(!is_stored(0, 1, 2, false, &run, 1, store_use()),
+		  "a column that was not used for long is still stored");
+	check_empty();
 }
 
 /* Columns of one query do not replace each other. */
 static void
-columns_of_a_query(void)
+test_columns_of_a_query(void)
 {
 	uint64_t use = store_use();
 
 	for (int a = 1; a <= STORE_MAX_COLUMNS + 5; a++)
-		CHECK(store(0, 1, a, false, 0, 1, 10, 0, use) == (a <= STORE_MAX_COLUMNS),
-			  "column %d of a query", a);
-	forget_all();
+		CHECK(store_column(0, 1, a, false, 0, 1, 10, 0, use) == (a <= STORE_MAX_COLUMNS),
+			  "column %d of a query: kept, or not, against the limit", a);
+	check_empty();
 }
 
 #define BLOCKS 32
 #define TEXTS (WIRE_MAX_ENTRIES / BLOCKS)
 
-/* A text column whose rows change again and again stays, as values that are gone do not count. */
+/* A text column whose rows change often stays stored: values that are gone do not count. */
 static void
-churn(void)
+test_changing_texts(void)
 {
-	WireRowRange runs[BLOCKS];
+	WireRowRange ranges[BLOCKS];
 
 	for (int round = 0; round < 6; round++)
 	{
@@ -221,98 +220,107 @@ churn(void)
 		for (int device = 0; device < DEVICES; device++)
 			for (uint32_t r = 0; r < BLOCKS; r++)
 			{
-				runs[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-				store(device, 1, 1, true, r, stamps, TEXTS, round * WIRE_MAX_ENTRIES + r * TEXTS,
-					  use);
+				ranges[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
+				store_column(device, 1, 1, true, r, stamps, TEXTS,
+							 round * WIRE_MAX_ENTRIES + r * TEXTS, use);
 			}
-		/* what was stored before the dictionary was replaced is sent once more */
+		/* rows stored before the dictionary was replaced are sent again */
 		for (uint32_t r = 0; r < BLOCKS; r++)
-			store(1, 1, 1, true, r, runs[r].stamp, TEXTS, round * WIRE_MAX_ENTRIES + r * TEXTS,
-				  use);
-		CHECK(is_there(1, 1, 1, true, runs, BLOCKS, store_use()), "round %d", round);
-		CHECK(!is_refused(1, 1, 1, true), "refused in round %d", round);
+			store_column(1, 1, 1, true, r, ranges[r].stamp, TEXTS,
+						 round * WIRE_MAX_ENTRIES + r * TEXTS, use);
+		CHECK(is_stored(1, 1, 1, true, ranges, BLOCKS, store_use()),
+			  "round %d: the column is not stored", round);
+		CHECK(!is_refused(1, 1, 1, true), "the column is refused in round %d", round);
 	}
-	forget_all();
+	check_empty();
 }
 
-/* One with too many values is refused until a quarter of its ranges has changed. */
+/* A text column with too many values is refused until a quarter of its ranges has changed. */
 static void
-too_many_texts(void)
+test_too_many_texts(void)
 {
-	WireRowRange runs[2 * BLOCKS];
+	WireRowRange ranges[2 * BLOCKS];
 	int kept = 0;
 
 	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
 	{
-		runs[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-		kept += store(0, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
+		ranges[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
+		kept += store_column(0, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
 	}
-	CHECK(kept == BLOCKS, "%d ranges kept", kept);
-	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
-		  "not refused");
+	CHECK(kept == BLOCKS, "%d ranges were kept", kept);
+	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
+		  "the column is not refused");
 	for (int r = 0; r < BLOCKS / 2 - 1; r++)
-		runs[r].stamp = ++stamps;
-	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
-		  "tried again after few changes");
-	runs[BLOCKS].stamp = ++stamps;
-	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()) && !is_refused(0, 1, 1, true),
-		  "not tried again");
+		ranges[r].stamp = ++stamps;
+	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
+		  "the column is tried again after few changes");
+	ranges[BLOCKS].stamp = ++stamps;
+	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && !is_refused(0, 1, 1, true),
+		  "the column is not tried again");
 	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
-		CHECK(store(0, 1, 1, true, r, runs[r].stamp, TEXTS, 7, store_use()),
-			  "range %d with the same texts as others", (int) r);
-	CHECK(is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()), "not there");
-	forget_all();
+		CHECK(store_column(0, 1, 1, true, r, ranges[r].stamp, TEXTS, 7, store_use()),
+			  "range %d, with the texts of others, was not kept", (int) r);
+	CHECK(is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()), "the column is not stored");
+	check_empty();
 }
 
 /*
- * A query names all ranges, and sends none behind the first that was refused: the next query does
+ * A query names all ranges, but sends none after the first that was refused. The next query does
  * not try again.
  */
 static void
-not_all_sent(void)
+test_ranges_not_sent(void)
 {
-	WireRowRange runs[2 * BLOCKS];
+	WireRowRange ranges[2 * BLOCKS];
 
 	for (uint32_t r = 0; r < 2 * BLOCKS; r++)
-		runs[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()), "there from the start");
+		ranges[r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
+	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()),
+		  "the column is stored at the start");
 	for (uint32_t r = 0; r <= BLOCKS; r++)
-		store(0, 1, 1, true, r, runs[r].stamp, TEXTS, r * TEXTS, store_use());
-	CHECK(!is_there(0, 1, 1, true, runs, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
-		  "not refused");
-	CHECK(is_there(0, 1, 1, true, runs, BLOCKS, store_use()), "what was kept is gone");
-	/* what is freed is not refused */
-	CHECK(store_yield(0, 1) && !is_refused(0, 1, 1, true), "refused where there is nothing");
-	forget_all();
+		store_column(0, 1, 1, true, r, ranges[r].stamp, TEXTS, r * TEXTS, store_use());
+	CHECK(!is_stored(0, 1, 1, true, ranges, 2 * BLOCKS, store_use()) && is_refused(0, 1, 1, true),
+		  "the column is not refused");
+	CHECK(is_stored(0, 1, 1, true, ranges, BLOCKS, store_use()),
+		  "the ranges that were kept are gone");
+	/* a column that was freed is not refused */
+	CHECK(store_yield(0, 1) && !is_refused(0, 1, 1, true),
+		  "a column is refused though nothing is stored");
+	check_empty();
 }
 
-/* A dictionary that is full on two devices, and is replaced for one of them. */
+/* A dictionary is full on two devices, and is replaced for one of them. */
 static void
-full_on_two(void)
+test_full_on_two_devices(void)
 {
-	WireRowRange runs[2][2 * BLOCKS];
+	WireRowRange ranges[2][2 * BLOCKS];
 
 	for (int d = 0; d < DEVICES; d++)
 	{
 		for (uint32_t r = 0; r < 2 * BLOCKS; r++)
 		{
-			runs[d][r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
-			store(d, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
+			ranges[d][r] = (WireRowRange){++stamps, r, 0, TEXTS, 0};
+			store_column(d, 1, 1, true, r, stamps, TEXTS, r * TEXTS, store_use());
 		}
 		CHECK(is_refused(d, 1, 1, true), "device %d has room", d);
 	}
 	for (int r = 0; r < BLOCKS; r++)
-		runs[0][r].stamp = ++stamps;
-	CHECK(!is_there(0, 1, 1, true, runs[0], 2 * BLOCKS, store_use()) && !is_refused(0, 1, 1, true),
-		  "not tried again");
-	CHECK(!is_there(1, 1, 1, true, runs[1], 2 * BLOCKS, store_use()) && !is_refused(1, 1, 1, true),
-		  "not tried again on the other device");
-	forget_all();
+		ranges[0][r].stamp = ++stamps;
+	CHECK(!is_stored(0, 1, 1, true, ranges[0], 2 * BLOCKS, store_use()) &&
+			  !is_refused(0, 1, 1, true),
+		  "the column is not tried again");
+	CHECK(!is_stored(1, 1, 1, true, ranges[1], 2 * BLOCKS, store_use()) &&
+			  !is_refused(1, 1, 1, true),
+		  "the column is not tried again on the other device");
+	check_empty();
 }
 
-/* A column that a query holds keeps its dictionary; then it is stored anew. */
+/*
+ * A column that a query holds keeps its dictionary. Afterwards it is stored again, with another
+ * one.
+ */
 static void
-held(void)
+test_held_column(void)
 {
 	static WireResident in;
 	WireRowRange run = {++stamps, 0, 0, TEXTS, 0};
@@ -323,99 +331,104 @@ held(void)
 	Dictionary *dict;
 	uint64_t bytes;
 
-	CHECK(store(0, 1, 1, true, 0, run.stamp, TEXTS, 0, store_use()), "not kept");
+	CHECK(store_column(0, 1, 1, true, 0, run.stamp, TEXTS, 0, store_use()),
+		  "the column was not kept");
 	dict = dictionary_take((WireTableKey){1}, &key, false);
 	in = (WireResident){.table = {1}, .nrow_ranges = 1, .nstored = 1};
 	in.stored[0] = key;
 	in.known[0] = (WireKnown){dictionary_id(dict), dictionary_entries(dict)};
 	CHECK(store_hold(0, &in, &run, store_use(), lacking, &hold, &error) == DEVICE_OK && hold,
-		  "not held");
+		  "the column is not held");
 	bytes = dictionary_bytes_of_all();
 	dictionary_retire(dict);
-	CHECK(bytes > 0 && dictionary_bytes_of_all() == 0, "%d bytes of %d",
-		  (int) dictionary_bytes_of_all(), (int) bytes);
+	CHECK(bytes > 0 && dictionary_bytes_of_all() == 0,
+		  "the retired dictionary still counts: %d bytes of %d", (int) dictionary_bytes_of_all(),
+		  (int) bytes);
 	CHECK(hold->segments[0].values &&
 			  ((const uint32_t *) hold->segments[0].values)[TEXTS - 1] == TEXTS - 1,
-		  "what is held has changed");
-	CHECK(!store(0, 1, 1, true, 1, ++stamps, TEXTS, 0, store_use()),
+		  "the held column has changed");
+	CHECK(!store_column(0, 1, 1, true, 1, ++stamps, TEXTS, 0, store_use()),
 		  "a held column has two dictionaries");
-	CHECK(dictionary_take((WireTableKey){1}, &key, false) == NULL, "a retired dictionary is given");
+	CHECK(dictionary_take((WireTableKey){1}, &key, false) == NULL,
+		  "a retired dictionary is returned");
 	store_release(hold);
 	dictionary_give(dict);
-	CHECK(!is_there(0, 1, 1, true, &run, 1, store_use()),
-		  "codes of a retired dictionary are there");
-	CHECK(store(0, 1, 1, true, 0, run.stamp, TEXTS, 50, store_use()) &&
-			  is_there(0, 1, 1, true, &run, 1, store_use()),
-		  "not kept anew");
-	forget_all();
+	CHECK(!is_stored(0, 1, 1, true, &run, 1, store_use()),
+		  "codes of a retired dictionary are still used");
+	CHECK(store_column(0, 1, 1, true, 0, run.stamp, TEXTS, 50, store_use()) &&
+			  is_stored(0, 1, 1, true, &run, 1, store_use()),
+		  "the column was not kept with a new dictionary");
+	check_empty();
 }
 
 /*
- * Dictionaries stay within the limit of host memory: those used longest ago go; a refusal ends when
- * there is room.
+ * Dictionaries stay within the limit of host memory: those whose last use is oldest go. A column is
+ * not refused any more when there is room.
  */
 static void
-host_memory(void)
+test_host_memory(void)
 {
 	WireRowRange run = {1, 0, 0, TEXTS, 0};
 	uint64_t one;
 
-	CHECK(store(0, 1, 1, true, 0, 1, TEXTS, 0, store_use()), "not kept");
+	CHECK(store_column(0, 1, 1, true, 0, 1, TEXTS, 0, store_use()), "the column was not kept");
 	one = dictionary_bytes_of_all();
-	CHECK(store_host_bytes(0) > one && store_host_bytes(1) == 0, "%d bytes",
-		  (int) store_host_bytes(0));
+	CHECK(store_host_bytes(0) > one && store_host_bytes(1) == 0,
+		  "the device has %d bytes of host memory", (int) store_host_bytes(0));
 	store_set_host_limit(3 * one);
 	for (uint64_t t = 2; t < 10; t++)
 		for (int twice = 0; twice < 2; twice++)
 		{
-			store(0, t, 1, true, 0, 1, TEXTS, 0, store_use());
-			CHECK(dictionary_bytes_of_all() <= 3 * one, "%d bytes of %d",
-				  (int) dictionary_bytes_of_all(), (int) (3 * one));
+			store_column(0, t, 1, true, 0, 1, TEXTS, 0, store_use());
+			CHECK(dictionary_bytes_of_all() <= 3 * one,
+				  "dictionaries have %d bytes, the limit is %d", (int) dictionary_bytes_of_all(),
+				  (int) (3 * one));
 		}
-	CHECK(is_there(0, 9, 1, true, &run, 1, store_use()) &&
-			  !is_there(0, 1, 1, true, &run, 1, store_use()),
-		  "others than the latest are there");
+	CHECK(is_stored(0, 9, 1, true, &run, 1, store_use()) &&
+			  !is_stored(0, 1, 1, true, &run, 1, store_use()),
+		  "the stored columns are not the latest");
 	store_set_host_limit(one / 2);
-	CHECK(!store(0, 20, 1, true, 0, 1, TEXTS, 0, store_use()) && is_refused(0, 20, 1, true),
-		  "beyond the limit");
+	CHECK(!store_column(0, 20, 1, true, 0, 1, TEXTS, 0, store_use()) && is_refused(0, 20, 1, true),
+		  "a column beyond the limit was kept, or is not refused");
 	store_set_host_limit(0);
-	CHECK(!is_refused(0, 20, 1, true) && store(0, 20, 1, true, 0, 1, TEXTS, 0, store_use()),
-		  "refused though there is room");
-	forget_all();
+	CHECK(!is_refused(0, 20, 1, true) && store_column(0, 20, 1, true, 0, 1, TEXTS, 0, store_use()),
+		  "a column is refused though there is room");
+	check_empty();
 }
 
-/* What cannot be had frees nothing. */
+/* Nothing is evicted for memory that could not be freed anyway. */
 static void
-impossible(void)
+test_impossible_memory(void)
 {
 	WireRowRange run = {1, 0, 0, 10, 0};
 	uint64_t stored;
 
 	for (uint64_t t = 1; t <= 10; t++)
 		for (int twice = 0; twice < 2; twice++)
-			store(0, t, 1, false, 0, 1, 10, 0, store_use());
+			store_column(0, t, 1, false, 0, 1, 10, 0, store_use());
 	stored = budget_device(0)->stored;
 	CHECK(stored > 0, "nothing is stored");
 	CHECK(!store_yield(0, 2 * DEVICE_BYTES) && budget_device(0)->stored == stored,
-		  "columns are freed in vain");
-	/* others have nearly all of the limit */
-	CHECK(budget_take(0, budget_room(0)), "no room");
+		  "columns are evicted in vain");
+	/* memory other than stored columns takes nearly all of the limit */
+	CHECK(budget_take(0, budget_room(0)), "there is no room");
 	CHECK(!store_yield(0, stored + 1) && budget_device(0)->stored == stored,
-		  "columns are freed in vain where others have the rest");
+		  "columns are evicted in vain where other memory takes the rest");
 	CHECK(store_yield(0, stored / 2) && budget_device(0)->stored <= stored - stored / 2,
-		  "what can be freed is not");
+		  "columns that can be evicted are not");
 	budget_give(0, budget_device(0)->used - budget_device(0)->stored);
-	/* the device has no memory in one piece: no more is freed than was wanted */
+	/* the device's memory is fragmented: no more is evicted than was needed */
 	stored = budget_device(0)->stored;
 	largest = 1;
 	for (int twice = 0; twice < 3; twice++)
-		CHECK(!store(0, 50, 1, false, 0, 1, 10, 0, store_use()), "kept without memory");
+		CHECK(!store_column(0, 50, 1, false, 0, 1, 10, 0, store_use()),
+			  "a column was kept without memory");
 	largest = SIZE_MAX;
-	CHECK(budget_device(0)->stored >= stored / 2, "%d of %d bytes are left",
+	CHECK(budget_device(0)->stored >= stored / 2, "only %d of %d bytes are left",
 		  (int) budget_device(0)->stored, (int) stored);
 	for (uint64_t t = 1; t <= 10; t++)
-		is_there(0, t, 1, false, &run, 1, store_use());
-	forget_all();
+		is_stored(0, t, 1, false, &run, 1, store_use());
+	check_empty();
 }
 
 int
@@ -427,15 +440,15 @@ main(void)
 		status.devices[d].limit = DEVICE_BYTES;
 	budget_start(&status);
 	store_start(&operations, DEVICES);
-	RUN("more tables than entries", many_tables);
-	RUN("more columns than entries", many_columns);
-	RUN("more columns of one query than entries", columns_of_a_query);
-	RUN("texts that change", churn);
-	RUN("more texts than a dictionary holds", too_many_texts);
-	RUN("ranges that are not sent to a full dictionary", not_all_sent);
-	RUN("a dictionary that is full on two devices", full_on_two);
-	RUN("a dictionary that is replaced while a query reads", held);
-	RUN("host memory of dictionaries", host_memory);
-	RUN("memory that cannot be had", impossible);
+	RUN("the table whose last use is oldest gives way", test_many_tables);
+	RUN("the column whose last use is oldest gives way", test_many_columns);
+	RUN("columns of one query do not replace each other", test_columns_of_a_query);
+	RUN("a text column that changes often stays stored", test_changing_texts);
+	RUN("a column with too many texts is refused until it changes", test_too_many_texts);
+	RUN("a column is refused though not all ranges were sent", test_ranges_not_sent);
+	RUN("a dictionary that is full on two devices is replaced on both", test_full_on_two_devices);
+	RUN("a query keeps the dictionary that it reads", test_held_column);
+	RUN("dictionaries stay within the limit of host memory", test_host_memory);
+	RUN("nothing is evicted for memory that cannot be freed", test_impossible_memory);
 	return unit_done();
 }

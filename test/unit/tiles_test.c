@@ -1,14 +1,18 @@
 /*
  * tiles_test.c
- *	  Steps of tiles as they are made of programs: which conditions they have, and that rows and
- * values stay what they are.
+ *	  Tests the programs of tiles that tiles_are_allowed derives from the program of a RESIDENT
+ *	  message (device_cuda/tiles.c). Checks by hand-written programs which steps are
+ *	  marked as conditions. Checks by random programs and rows that filter and values stay the
+ *	  same.
+ *
+ * Reference: the original program, run over one row with vector_run.
  */
 #include "abandon.h"
 #include "operators/vector_run.h"
 #include "device_cuda/device_internal.h"
 #include "unit.h"
 
-/* Columns, two of integers and two of booleans, and constants. */
+/* The input columns: two of integers, two of booleans. Then constants. */
 #define COLUMNS 4
 #define OUTPUTS 3
 #define FALSE_CONSTANT VECTOR_CONSTANT
@@ -20,12 +24,12 @@ static const VectorConstant constants[] = {{.bits = 0, .state = VECTOR_VALUE},
 
 #define CONSTANTS ((int) (sizeof(constants) / sizeof(constants[0])))
 
-/* What the server has of a query: a program, of which some results are columns. */
+/* A program as the server has it, and the program of tiles made of it. */
 typedef struct Case
 {
 	ResidentPlan plan;
 	TileProgram tiles;
-	bool boolean[VECTOR_MAX_INSTRUCTIONS]; /* the result is one */
+	bool boolean[VECTOR_MAX_INSTRUCTIONS]; /* the instruction's result is a boolean */
 } Case;
 
 static void
@@ -44,14 +48,14 @@ emit(Case *c, VectorOp op, uint16_t a, uint16_t b, uint16_t third, bool boolean)
 	VectorProgram *p = &c->plan.program;
 	uint16_t r = (uint16_t) p->ninstructions;
 
-	CHECK(r < VECTOR_MAX_REGISTERS, "a program of so many registers");
+	CHECK(r < VECTOR_MAX_REGISTERS, "the program has too many registers");
 	c->boolean[r] = boolean;
 	p->instructions[p->ninstructions++] = (VectorInstruction){op, r, a, b, third, 0};
 	p->nregisters = p->ninstructions;
 	return r;
 }
 
-/* As SQL's WHERE has conditions. */
+/* Adds a condition with AND, in the form in which the client compiles WHERE. */
 static void
 filter_by(Case *c, uint16_t condition)
 {
@@ -70,12 +74,16 @@ make(Case *c)
 	static DeviceQuery query;
 
 	query.q = &q;
-	CHECK(tiles_are_allowed(&query, &in, &c->plan, &c->tiles), "tiles are not wanted");
+	CHECK(tiles_are_allowed(&query, &in, &c->plan, &c->tiles),
+		  "the program is not allowed in tiles");
 }
 
-/* ---- which conditions ---- */
+/* ---- conditions ---- */
 
-/* Whether each of n steps is a condition, '1' or '0'. */
+/*
+ * Compares the conditions with `marks`, which has '1' for each step that is a condition, '0' for
+ * others.
+ */
 static void
 check_conditions(const Case *c, const char *marks, const char *what)
 {
@@ -90,7 +98,7 @@ check_conditions(const Case *c, const char *marks, const char *what)
 }
 
 static void
-marks(void)
+test_condition_marks(void)
 {
 	static Case c;
 	uint16_t x, first, second;
@@ -131,10 +139,10 @@ marks(void)
 	c.plan.ncols = 1;
 	c.plan.cols[0] = (ResidentColumn){.stored = -1, .operand = c.plan.program.filter};
 	make(&c);
-	check_conditions(&c, "001", "a choice that is a column, too");
+	check_conditions(&c, "001", "a choice that is also a column");
 }
 
-/* ---- what becomes of rows ---- */
+/* ---- rows ---- */
 
 static uint16_t
 draw_operand(const Case *c, bool boolean)
@@ -194,18 +202,18 @@ operand(uint16_t o, const VectorCell *registers, const VectorCell *columns, Vect
 }
 
 static void
-meet(VectorCell x, int *filter)
+apply_condition(VectorCell x, int *filter)
 {
 	if (*filter == 1)
 		*filter = x.state == VECTOR_UNDETERMINED ? -1 : x.state == VECTOR_VALUE && x.value != 0;
 }
 
 /*
- * Runs instructions over a row; returns the last result.  *filter: 1 true, 0 not, -1 undetermined,
- * so far.
+ * Runs the program over one row, and returns the last result. Updates *filter: 1 true, 0 false or
+ * NULL, -1 undetermined.
  */
 static VectorCell
-run(const VectorProgram *p, VectorCell *registers, const VectorCell *columns, int *filter)
+run_program(const VectorProgram *p, VectorCell *registers, const VectorCell *columns, int *filter)
 {
 	VectorCell last = {0, VECTOR_UNDETERMINED};
 
@@ -234,12 +242,12 @@ run(const VectorProgram *p, VectorCell *registers, const VectorCell *columns, in
 			last = vector_cell(values[3], states[3]);
 		}
 		if (p->instructions[i].op & GPUAGG_CONDITION)
-			meet(last, filter);
+			apply_condition(last, filter);
 		if (p->instructions[i].r != VECTOR_NONE)
 			registers[p->instructions[i].r] = last;
 	}
 	if (p->filter != VECTOR_NONE)
-		meet(operand(p->filter, registers, columns, last), filter);
+		apply_condition(operand(p->filter, registers, columns, last), filter);
 	return last;
 }
 
@@ -248,29 +256,30 @@ check_row(const Case *c, int number)
 {
 	VectorCell columns[COLUMNS], registers[VECTOR_MAX_REGISTERS],
 		temporaries[VECTOR_MAX_REGISTERS] = {{0, VECTOR_UNDETERMINED}}, last;
-	int expected = 1, filter = 1;
+	int expected_filter = 1, filter = 1;
 
 	for (int i = 0; i < COLUMNS; i++)
 		columns[i] =
 			vector_cell(random_below(i < 2 ? 9 : 2), random_below(5) ? VECTOR_VALUE : VECTOR_NULL);
-	run(&c->plan.program, registers, columns, &expected);
-	last = run(&c->tiles.program.steps, temporaries, columns, &filter);
-	CHECK(filter == expected, "program %d: the filter is %d, expected %d", number, filter,
-		  expected);
+	run_program(&c->plan.program, registers, columns, &expected_filter);
+	last = run_program(&c->tiles.program.steps, temporaries, columns, &filter);
+	CHECK(filter == expected_filter, "program %d: the filter is %d, expected %d", number, filter,
+		  expected_filter);
 	for (int o = 0; o < c->plan.ncols && filter == 1; o++)
 	{
-		VectorCell is = operand(c->tiles.operand[o], temporaries, columns, last),
-				   right = operand(c->plan.cols[o].operand, registers, columns, last);
+		VectorCell got = operand(c->tiles.operand[o], temporaries, columns, last),
+				   expected = operand(c->plan.cols[o].operand, registers, columns, last);
 
-		CHECK(is.state == right.state && (is.state != VECTOR_VALUE || is.value == right.value),
-			  "program %d, column %d: %ld, expected %ld", number, o, (long) is.value,
-			  (long) right.value);
+		CHECK(got.state == expected.state &&
+				  (got.state != VECTOR_VALUE || got.value == expected.value),
+			  "program %d, column %d: %ld, expected %ld", number, o, (long) got.value,
+			  (long) expected.value);
 	}
 }
 
-/* Random programs with a filter of several conditions, which other instructions read, too. */
+/* Random programs: their filter has several conditions, which other instructions may read. */
 static void
-rows(void)
+test_random_programs(void)
 {
 	static Case c;
 	int with_conditions = 0;
@@ -308,7 +317,7 @@ rows(void)
 int
 main(void)
 {
-	RUN("which conditions steps have", marks);
-	RUN("rows and values of random programs", rows);
+	RUN("steps are marked as conditions", test_condition_marks);
+	RUN("random programs keep filter and values", test_random_programs);
 	return unit_done();
 }

@@ -1,12 +1,12 @@
 /*
  * unit.h
- *	  Harness of the unit tests in C: prints TAP.
+ *	  The framework of the C unit tests. It prints TAP.
  *
- * A test is a function run by RUN(name, function).  It calls CHECK(condition,
- * format, ...) as often as it likes; the first failures are explained.  main
- * ends with "return unit_done();".
+ * A test is a function run by RUN(name, function). It calls CHECK(condition, format, ...) any
+ * number of times. The first five failures of a test print their message. main ends with "return
+ * unit_done();".
  *
- * A test may have several files: all of them count, and draw random numbers, in the same variables.
+ * A test program may have several source files. They share the counters and the random numbers.
  */
 #ifndef GPUAGG_UNIT_H
 #define GPUAGG_UNIT_H
@@ -17,10 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Weak: one for all files. */
+/* Weak symbols: all source files of a program share one definition. */
 __attribute__((weak)) int unit_tests;
 __attribute__((weak)) int unit_failed_tests;
-__attribute__((weak)) int unit_failures; /* of the running test */
+__attribute__((weak)) int unit_failures; /* failed checks of the running test */
 
 __attribute__((format(printf, 3, 4), unused)) static void
 unit_fail(const char *file, int line, const char *format, ...)
@@ -75,14 +75,14 @@ random_u64(void)
 	return z ^ (z >> 31);
 }
 
-/* Uniform in 0 .. limit - 1. */
+/* Returns a uniform number in 0 .. limit - 1. */
 __attribute__((unused)) static int64_t
 random_below(int64_t limit)
 {
 	return (int64_t) (random_u64() % (uint64_t) limit);
 }
 
-/* Uniform in [0, 1). */
+/* Returns a uniform number in [0, 1). */
 __attribute__((unused)) static double
 random_unit(void)
 {

@@ -1,7 +1,8 @@
 /*
  * cases.h
- *	  Queries for tests of the GPU server over the stub, with the rows of each batch
- *	  and the answer computed by other means.
+ *	  Queries for tests of the GPU server over the CUDA stub. Functions of the batch and row
+ *	  number generate the rows. The expected answer (number of rows and sum of v by key) is
+ *	  computed by sorting.
  */
 #ifndef GPUAGG_CUDA_CASES_H
 #define GPUAGG_CUDA_CASES_H
@@ -17,19 +18,19 @@ typedef struct Case
 {
 	const char *name;
 	int nbatches;
-	int nrows; /* of each batch */
+	int nrows; /* rows of each batch */
 	int32_t (*key)(int batch, int row);
-	int first_null; /* batch from which on each 10th key is NULL; 0: the key is not nullable */
+	int first_null; /* first batch in which every tenth key is NULL; 0: the key is not nullable */
 	WireQuery q;
 	double thresholds[8];
 } Case;
 
-/* Columns of every batch, one after the other. */
+/* Columns of every batch, in this order. */
 enum
 {
-	COL_KEY,   /* int4, see first_null */
-	COL_V,     /* int8, NULL in each 7th row */
-	COL_X,     /* float8, whose sums are exact */
+	COL_KEY,   /* int4; its NULLs depend on first_null */
+	COL_V,     /* int8, NULL in every seventh row */
+	COL_X,     /* float8; its sums are exact */
 	COL_ORDER, /* int8 */
 	COLS
 };
@@ -58,7 +59,7 @@ set_bit(uint8_t *bits, int i, bool value)
 	bits[i >> 3] |= value << (i & 7);
 }
 
-/* Writes the rows, and describes them. */
+/* Writes a batch's rows to `to`, and fills the description in *batch. */
 __attribute__((unused)) static void
 make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 {
@@ -104,7 +105,7 @@ make_batch(const Case *c, int b, int buffer, char *to, WireBatch *batch)
 	}
 }
 
-/* ---- the queries: the number of rows and sum(v) first, in all of them ---- */
+/* ---- the queries: slots 0 and 1 of each are count(*) and sum(v) ---- */
 
 static void
 add_slot(WireQuery *q, MonoidId monoid, int x)
@@ -148,7 +149,7 @@ key_spread(int batch, int row)
 	return (batch + row) % 20 * 1000;
 }
 
-/* Numbers of runs, as grouped rows have them. */
+/* Returns the number of a run. Rows of WIRE_GROUPED have such keys. */
 static int32_t
 key_runs(int batch, int row)
 {
@@ -156,7 +157,7 @@ key_runs(int batch, int row)
 }
 
 static void
-arrive_grouped(Case *c)
+make_grouped(Case *c)
 {
 	c->q.flags = WIRE_GROUPED;
 	add_slot(&c->q, MONOID_ACCUM_F64, COL_X);
@@ -232,7 +233,7 @@ add_ordered(Case *c)
 	add_slot(q, MONOID_MAXSUB_I64, COL_V);
 }
 
-/* Distinct values of a column, and values of places of another one. */
+/* Adds two sets: v for distinct values and the mode, COL_ORDER for the first value. */
 static void
 add_sets(Case *c)
 {
@@ -251,7 +252,7 @@ add_sets(Case *c)
 	q->slots[5].input = WIRE_MODE_LAST;
 }
 
-/* count(column) instead of count(*), of a column without NULLs. */
+/* Replaces count(*) by count(column), for a column without NULLs. */
 static void
 count_column(Case *c)
 {
@@ -266,10 +267,10 @@ typedef struct CaseRow
 	int nbatches;
 	int nrows;
 	int first_null;
-	void (*change)(Case *c); /* or NULL */
+	void (*change)(Case *c); /* adds slots or changes the query; or NULL */
 } CaseRow;
 
-/* The n-th query; false after the last. */
+/* Makes the n-th query. Returns false if n is beyond the last one. */
 __attribute__((unused)) static bool
 make_case(int n, Case *c)
 {
@@ -277,27 +278,29 @@ make_case(int n, Case *c)
 		{"no keys", STRATEGY_AUTO, NULL, 6, 300, 0, add_sum},
 		{"direct bins", STRATEGY_DIRECT, key_few, 6, 300, 0, NULL},
 		{"direct bins that grow", STRATEGY_DIRECT, key_shifting, 6, 300, 0, add_max},
-		{"direct bins to a hash table", STRATEGY_AUTO, key_scattered, 6, 300, 0, NULL},
+		{"direct bins become a hash table", STRATEGY_AUTO, key_scattered, 6, 300, 0, NULL},
 		{"a hash table that grows", STRATEGY_HASH, key_distinct, 6, 1500, 0, add_argmax},
 		{"histograms", STRATEGY_HASH, key_spread, 6, 300, 0, add_histograms},
 		{"sketches", STRATEGY_DIRECT, key_few, 3, 300, 0, add_sketch},
 		{"many aggregates", STRATEGY_AUTO, key_few, 6, 300, 0, add_many},
 		{"rows in order", STRATEGY_AUTO, key_spread, 6, 12000, 0, add_ordered},
-		{"a hash table, and a first NULL in the last batch", STRATEGY_HASH, key_distinct, 6, 300, 5,
+		{"a hash table, and NULL first in the last batch", STRATEGY_HASH, key_distinct, 6, 300, 5,
 		 NULL},
 		{"a nullable key without NULLs", STRATEGY_HASH, key_distinct, 6, 300, 6, NULL},
-		{"direct bins, and a first NULL", STRATEGY_DIRECT, key_few, 6, 300, 2, NULL},
-		{"direct bins to a hash table, and a first NULL", STRATEGY_AUTO, key_scattered, 6, 300, 3,
-		 NULL},
+		{"direct bins, and NULL first in a later batch", STRATEGY_DIRECT, key_few, 6, 300, 2, NULL},
+		{"direct bins become a hash table, and NULL first in a later batch", STRATEGY_AUTO,
+		 key_scattered, 6, 300, 3, NULL},
 		{"direct bins that grow, with NULLs", STRATEGY_AUTO, key_shifting, 4, 300, 1, NULL},
-		{"direct bins with NULLs to a hash table", STRATEGY_AUTO, key_scattered_late, 4, 300, 1,
+		{"direct bins with NULLs become a hash table", STRATEGY_AUTO, key_scattered_late, 4, 300, 1,
 		 NULL},
 		{"direct bins without count(*)", STRATEGY_DIRECT, key_shifting, 6, 300, 4, count_column},
-		{"rows in order, and a first NULL", STRATEGY_AUTO, key_spread, 6, 300, 3, add_ordered},
+		{"rows in order, and NULL first in a later batch", STRATEGY_AUTO, key_spread, 6, 300, 3,
+		 add_ordered},
 		{"sets of values", STRATEGY_AUTO, key_spread, 6, 12000, 0, add_sets},
 		{"sets of values without keys", STRATEGY_AUTO, NULL, 6, 300, 0, add_sets},
-		{"rows that arrive grouped", STRATEGY_AUTO, key_runs, 1, 3000, 0, arrive_grouped},
-		{"sets of values, and a first NULL", STRATEGY_AUTO, key_distinct, 6, 300, 3, add_sets},
+		{"rows that arrive grouped", STRATEGY_AUTO, key_runs, 1, 3000, 0, make_grouped},
+		{"sets of values, and NULL first in a later batch", STRATEGY_AUTO, key_distinct, 6, 300, 3,
+		 add_sets},
 	};
 	const CaseRow *row = &rows[n];
 	WireQuery *q = &c->q;
@@ -326,11 +329,11 @@ make_case(int n, Case *c)
 	return true;
 }
 
-/* ---- the answer ---- */
+/* ---- the expected answer ---- */
 
 typedef struct Expected
 {
-	uint64_t key; /* as packed */
+	uint64_t key; /* packed */
 	int64_t count;
 	int64_t sum;
 } Expected;
@@ -344,7 +347,7 @@ compare_expected(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The packed key of a row, as a number. */
+/* Returns the packed key of a row as a number. */
 static uint64_t
 packed_key(const Case *c, int b, int r)
 {
@@ -353,7 +356,10 @@ packed_key(const Case *c, int b, int r)
 	return row_has_key(c, b, r) ? (uint32_t) c->key(b, r) : (uint64_t) 1 << 8 * c->q.null_offset;
 }
 
-/* Groups of these batches (a bit each), by key, in malloc'ed memory. */
+/*
+ * Returns the groups of the batches whose bits are set in `batches`, sorted by key. The caller
+ * frees the array.
+ */
 __attribute__((unused)) static Expected *
 expect(const Case *c, uint32_t batches, int *ngroups)
 {

@@ -1,6 +1,6 @@
 /*
  * cuda_runtime_api.h
- *	  What the server's device layer uses of the CUDA run time, declared for
+ *	  The part of the CUDA run-time API that the server's device layer uses. It is declared here for
  *	  the stub (cuda_stub.c), so that tests need no CUDA.
  *
  * Names, values and meaning are those of the CUDA run-time API.

@@ -27,7 +27,7 @@ static cudaError_t sticky;
 static struct
 {
 	StubCall call;
-	int n; /* 0: none */
+	int n; /* number of the call that fails; 0: no fault is set */
 	bool on;
 	cudaError_t err;
 	bool happened;
@@ -100,9 +100,12 @@ stub_disarm(void)
 	armed.on = false;
 }
 
-/* Lets this thread's fault occur, if it is one of such calls; returns its error. */
+/*
+ * Returns the error armed for this thread, if it applies to such calls. Runs its effect the first
+ * time.
+ */
 static cudaError_t
-provoke(StubCall call)
+armed_error(StubCall call)
 {
 	void (*effect)(void) = armed.effect;
 
@@ -114,11 +117,11 @@ provoke(StubCall call)
 	return armed.err;
 }
 
-/* Counts a call of this kind; returns its error. */
+/* Counts a call of this kind, and returns the error that the call has to return. */
 static cudaError_t
-happen(StubCall call)
+call_error(StubCall call)
 {
-	cudaError_t err, provoked = provoke(call);
+	cudaError_t err, provoked = armed_error(call);
 
 	pthread_mutex_lock(&lock);
 	if (provoked == cudaErrorIllegalAddress && sticky == cudaSuccess)
@@ -144,12 +147,12 @@ happen(StubCall call)
 cudaError_t
 stub_launch(bool update)
 {
-	cudaError_t err = update ? provoke(STUB_UPDATE) : cudaSuccess;
+	cudaError_t err = update ? armed_error(STUB_UPDATE) : cudaSuccess;
 
 	if (err != cudaSuccess)
 		last = err;
-	happen(STUB_LAUNCH);
-	/* like a real launch, it also reports the unread error of an earlier call */
+	call_error(STUB_LAUNCH);
+	/* like a real launch, it also returns the unread error of an earlier call */
 	return cudaGetLastError();
 }
 
@@ -327,7 +330,7 @@ free_memory(int device)
 	for (int i = 0; i < STUB_SHARERS && sharers; i++)
 		if (&sharers[i] != own_sharer && is_alive(sharers[i].pid))
 			taken += sharers[i].reserved[device];
-	/* a test may give another process more than there is: it then has all that becomes free */
+	/* a test may give another process more than there is: it takes all that becomes free */
 	return taken < stub_memory_bytes ? stub_memory_bytes - taken : 0;
 }
 
@@ -394,7 +397,7 @@ cudaError_t
 cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessDesc *access, size_t n)
 {
 	(void) pool, (void) access, (void) n;
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 cudaError_t
@@ -426,7 +429,7 @@ add_reading(const void *from, size_t bytes, cudaStream_t stream)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Forgets what the stream reads: all its work is complete. */
+/* Removes what the stream reads: all its work is complete. */
 static void
 end_readings(cudaStream_t stream)
 {
@@ -448,7 +451,7 @@ stub_write(const void *at, size_t bytes, cudaStream_t stream)
 		if (readings[i].stream != stream && readings[i].from < (const char *) at + bytes &&
 			(const char *) at < readings[i].from + readings[i].bytes)
 		{
-			fprintf(stderr, "memory changes that another device's stream may still be reading\n");
+			fprintf(stderr, "memory changes while another device's stream may still read it\n");
 			abort();
 		}
 	pthread_mutex_unlock(&lock);
@@ -460,7 +463,7 @@ cudaError_t
 cudaFree(void *at)
 {
 	(void) at;
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 /* Precedes each allocation. Allocations are aligned to 256 bytes, as the real ones. */
@@ -476,7 +479,7 @@ typedef struct Header
 cudaError_t
 cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
 {
-	cudaError_t err = happen(STUB_ALLOC);
+	cudaError_t err = call_error(STUB_ALLOC);
 	StubMemory *memory = &stub_memory[current];
 	bool fits;
 	char *made;
@@ -503,7 +506,7 @@ cudaMallocAsync(void **at, size_t bytes, cudaStream_t stream)
 	return cudaSuccess;
 }
 
-/* Also frees after the context was lost, so that tests see what the server does not free. */
+/* Also frees memory after the context was lost, so that tests see what the server fails to free. */
 cudaError_t
 cudaFreeAsync(void *at, cudaStream_t stream)
 {
@@ -521,7 +524,7 @@ cudaFreeAsync(void *at, cudaStream_t stream)
 cudaError_t
 cudaHostAlloc(void **at, size_t bytes, unsigned flags)
 {
-	cudaError_t err = happen(STUB_OTHER);
+	cudaError_t err = call_error(STUB_OTHER);
 
 	(void) flags;
 	if (err == cudaSuccess)
@@ -540,7 +543,7 @@ cudaError_t
 cudaHostRegister(void *at, size_t bytes, unsigned flags)
 {
 	(void) at, (void) bytes, (void) flags;
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 cudaError_t
@@ -553,7 +556,7 @@ cudaHostUnregister(void *at)
 cudaError_t
 cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream)
 {
-	cudaError_t err = happen(STUB_COPY);
+	cudaError_t err = call_error(STUB_COPY);
 
 	(void) kind, (void) stream;
 	if (err == cudaSuccess && bytes > 0)
@@ -576,7 +579,7 @@ cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, 
 cudaError_t
 cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
 {
-	cudaError_t err = happen(STUB_COPY);
+	cudaError_t err = call_error(STUB_COPY);
 
 	(void) stream;
 	if (err == cudaSuccess && bytes > 0)
@@ -584,13 +587,14 @@ cudaMemsetAsync(void *at, int value, size_t bytes, cudaStream_t stream)
 	return err;
 }
 
-/* ---- streams and events: each an allocation, so that leaks and uses after the end are found ----
+/*
+ * ---- streams and events: each is an allocation, so that tools find leaks and uses after free ----
  */
 
 cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
-	cudaError_t err = happen(STUB_OTHER);
+	cudaError_t err = call_error(STUB_OTHER);
 
 	(void) flags;
 	if (err == cudaSuccess)
@@ -611,7 +615,7 @@ static cudaError_t
 ready_later(void)
 {
 	static _Thread_local bool asked;
-	cudaError_t err = happen(STUB_OTHER);
+	cudaError_t err = call_error(STUB_OTHER);
 
 	asked = err == cudaSuccess && !asked;
 	return asked ? (last = cudaErrorNotReady) : err;
@@ -641,7 +645,7 @@ cudaStreamSynchronize(cudaStream_t stream)
 {
 	*(volatile char *) stream = 0;
 	end_readings(stream);
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 cudaError_t
@@ -650,13 +654,13 @@ cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 	(void) flags;
 	*(volatile char *) stream = 0;
 	*(volatile char *) event = 0;
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 cudaError_t
 cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-	cudaError_t err = happen(STUB_OTHER);
+	cudaError_t err = call_error(STUB_OTHER);
 
 	(void) flags;
 	if (err == cudaSuccess)
@@ -676,14 +680,14 @@ cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
 	*(volatile char *) stream = 0;
 	*(volatile char *) event = 0;
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 cudaError_t
 cudaEventSynchronize(cudaEvent_t event)
 {
 	*(volatile char *) event = 0;
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 cudaError_t
@@ -692,7 +696,7 @@ cudaEventElapsedTime(float *ms, cudaEvent_t began, cudaEvent_t ended)
 	*(volatile char *) began = 0;
 	*(volatile char *) ended = 0;
 	*ms = 1;
-	return happen(STUB_OTHER);
+	return call_error(STUB_OTHER);
 }
 
 /* Replaces dlopen in the device layer (STUB_CFLAGS): the driver is always found. */

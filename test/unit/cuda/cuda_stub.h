@@ -1,7 +1,7 @@
 /*
  * cuda_stub.h
- *	  A CUDA run time in host memory. Every call is complete when it returns, and can be told to
- *	  fail. Unit tests and the test server (../../stub_server) link it in place of libcudart.
+ *	  A CUDA run time in host memory. Every call is complete when it returns. Tests can make
+ *	  calls fail. Unit tests and the test server (../../stub_server) link it in place of libcudart.
  *
  * Two kinds of faults exist. stub_fail() counts calls of all threads; unit tests use it.
  * stub_arm() concerns the calls of one thread until stub_disarm(); the test server uses it.

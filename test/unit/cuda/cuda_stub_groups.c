@@ -1,7 +1,7 @@
 /*
  * cuda_stub_groups.c
  *	  The server's small kernels on keys of rows and on groups, on the host; see
- * cuda_stub_kernels.h.
+ *	  cuda_stub_kernels.h.
  */
 #include <string.h>
 
@@ -134,7 +134,7 @@ device_group_keys(const GroupKeys *keys, const int32_t *list, int64_t n, void *o
 	return GPUAGG_CUDA_OK;
 }
 
-/* LimitKey */
+/* Implements LimitKey for a TopGroups. */
 static const char *
 key_within(const void *arg, int64_t i, char *space)
 {
@@ -161,14 +161,14 @@ device_top_groups(const TopGroups *top, int64_t n, int32_t *list, int32_t *nlist
 	*counts = (TopCounts){0};
 	for (int64_t i = 0; i < n; i++)
 	{
-		bool is = top->counts == NULL || top->counts[i] > 0;
+		bool has_rows = top->counts == NULL || top->counts[i] > 0;
 
-		counts->all += is;
-		counts->failed += is && key_within(top, i, space) == NULL;
+		counts->all += has_rows;
+		counts->failed += has_rows && key_within(top, i, space) == NULL;
 	}
 	limit_search(&top->plan, key_within, top, n, counts->all - counts->failed, &search);
 	for (int64_t i = 0; i < n; i++)
-		if (key_within(top, i, space) && limit_has(&top->plan, &search, i, space))
+		if (key_within(top, i, space) && limit_contains(&top->plan, &search, i, space))
 			list[(*nlisted)++] = (int32_t) i;
 	return GPUAGG_CUDA_OK;
 }

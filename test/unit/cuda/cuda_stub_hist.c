@@ -22,9 +22,12 @@ gpuagg_hist_init(MonoidId op, void *states, int64_t nbins, gpuagg_stream stream)
 	return GPUAGG_CUDA_OK;
 }
 
-/* Returns whether TILES takes a call's operators: no second inputs, no sums of computed floats. */
+/*
+ * Returns whether TILES supports a call's operators: none has a second input, none is a sum of
+ * computed floats.
+ */
 static bool
-tiles_take(const GpuaggHist *hist)
+tiles_support(const GpuaggHist *hist)
 {
 	for (int s = 0; s < hist->nslots; s++)
 	{
@@ -45,9 +48,9 @@ gpuagg_hist_choose(const GpuaggHist *hist, GpuaggHistChoice *choice)
 	memset(choice, 0, sizeof(*choice));
 	choice->strategy = GPUAGG_HIST_GLOBAL;
 	choice->together = hist->nslots <= 3 && hist->bins.nbins % 3 != 2;
-	if (hist->strategy == GPUAGG_HIST_TILES && !tiles_take(hist))
+	if (hist->strategy == GPUAGG_HIST_TILES && !tiles_support(hist))
 		return GPUAGG_CUDA_UNSUPPORTED;
-	/* some calls in tiles are refused, so that the callers divide them */
+	/* some calls in tiles are rejected, so that the callers have to divide them */
 	if (hist->strategy == GPUAGG_HIST_TILES && (hist->nslots > 2 || hist->bins.nbins % 4 == 3))
 		return GPUAGG_CUDA_UNSUPPORTED;
 	return GPUAGG_CUDA_OK;
@@ -94,8 +97,8 @@ load_input(Tile *tile, int c)
 }
 
 /*
- * Returns the tile's register of an operand; constants stay as they are. Loads an input that is
- * used for the first time: others need not have values for all rows.
+ * Returns the tile's register of an operand; constants stay as they are. Loads an input when it is
+ * used for the first time, because unused inputs need not have values for all rows.
  */
 static uint16_t
 register_of(Tile *tile, uint16_t operand)

@@ -125,7 +125,10 @@ load_code(const GpuaggColumn *c, int64_t i, double zero)
 #define INPUT_gpuagg_mat4(x, y, i) ((const gpuagg_mat4 *) (x)->values)[i]
 #define INPUT_gpuagg_mat5(x, y, i) ((const gpuagg_mat5 *) (x)->values)[i]
 
-/* The functions of StubOperator. A row's error bits need its value as a state by itself. */
+/*
+ * The functions of StubOperator. A row's error bits are those of combining its value, as a state,
+ * with the state before it.
+ */
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
 	static int update_##name(void *states, const StubRows *rows) \
 	{ \

@@ -1,6 +1,7 @@
 /*
  * cuda_stub_segments.c
- *	  Rows in order, and segments and runs of them, on the host; see cuda_stub_kernels.h.
+ *	  The library's sorting, and its segments and runs of rows, on the host; see
+ *	  cuda_stub_kernels.h.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ typedef struct Sort
 {
 	int nwords;
 	const GpuaggSortWord *words;
-	uint64_t without; /* bits that are not looked at, of the one word */
+	uint64_t without; /* bits to be ignored; only set if there is one word */
 } Sort;
 
 static _Thread_local Sort sorting;
@@ -167,7 +168,10 @@ compare_bins(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns whether each run has a state of its own: kernels change it without atomics. */
+/*
+ * Returns whether no two runs have the same bin. Kernels rely on it: they update states without
+ * atomics.
+ */
 static bool
 runs_have_own_bins(const GpuaggRuns *runs)
 {
@@ -184,7 +188,7 @@ runs_have_own_bins(const GpuaggRuns *runs)
 	return ok;
 }
 
-/* Returns the state of each row, or -1 for rows that are left out. */
+/* Returns the bin of each row, or -1 for rows that are left out. The caller frees the array. */
 static int32_t *
 bins_of_runs(const GpuaggRuns *runs)
 {
@@ -215,7 +219,7 @@ gpuagg_runs_update(const GpuaggRuns *runs, const GpuaggSlot *slot, uint32_t *err
 	LAUNCH_UPDATE();
 	if (runs->bins && runs->nrows > 0 && !runs_have_own_bins(runs))
 	{
-		printf("Bail out! two runs have one state\n");
+		printf("Bail out! two runs have the same bin\n");
 		exit(1);
 	}
 	bins = bins_of_runs(runs);

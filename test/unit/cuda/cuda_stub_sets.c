@@ -16,7 +16,7 @@ device_init_set(SetCounts *counts, gpuagg_stream stream)
 	return GPUAGG_CUDA_OK;
 }
 
-/* From the last row on, as the order is undefined. */
+/* Appends values from the last row backwards, because the order is undefined. */
 GpuaggCudaStatus
 device_keep_values(const SetRows *rows, int64_t nrows, int32_t *bins, int64_t *values,
 				   SetCounts *counts, gpuagg_stream stream)
@@ -48,8 +48,8 @@ typedef struct Pair
 } Pair;
 
 /*
- * By the highest `bits` bits of the keys; pairs of one key stay as they are.  A test sorts many:
- * this is faster than qsort.
+ * Sorts stably by the highest `bits` bits of the keys. A radix sort, as qsort is too slow for the
+ * tests.
  */
 static void
 sort_pairs(Pair *pairs, int64_t n, int bits)
@@ -73,8 +73,8 @@ sort_pairs(Pair *pairs, int64_t n, int bits)
 }
 
 /*
- * Keys go by their lowest bits alone; what is sorted changes places with the spare arrays, which
- * are spoiled.
+ * Sorts by the lowest `bits` bits. The sorted arrays are the spare ones, which become bins[0] and
+ * values[0]; the former input is overwritten.
  */
 GpuaggCudaStatus
 device_sort_values(bool by_bin, int32_t *bins[2], int64_t *values[2], int64_t n, int bits,

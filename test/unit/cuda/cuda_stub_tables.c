@@ -1,14 +1,14 @@
 /*
  * cuda_stub_tables.c
- *	  Hash tables of groups on the host: linear probing over numbers of groups; see
- * cuda_stub_kernels.h.
+ *	  Hash tables of groups on the host: linear probing, with slots that hold group numbers; see
+ *	  cuda_stub_kernels.h.
  */
 #include <string.h>
 
 #include "cuda_stub_kernels.h"
 
 static int64_t
-slots_of(int64_t capacity)
+slot_count(int64_t capacity)
 {
 	return 2 * capacity + 64;
 }
@@ -17,7 +17,7 @@ size_t
 gpuagg_group_slot_bytes(int key_bytes, int64_t capacity)
 {
 	(void) key_bytes;
-	return slots_of(capacity) * sizeof(int32_t);
+	return slot_count(capacity) * sizeof(int32_t);
 }
 
 static void
@@ -36,9 +36,12 @@ gpuagg_group_init(const GpuaggGroupTable *table, gpuagg_stream stream)
 	return GPUAGG_CUDA_OK;
 }
 
-/* The bin of a key, new or not; -1 if it is new and there is no room. */
+/*
+ * Returns the bin of a key, which is added if it is new. Returns -1 if it is new and the table is
+ * full.
+ */
 static int32_t
-find_or_add(const GpuaggGroupTable *table, const char *key)
+lookup_or_add(const GpuaggGroupTable *table, const char *key)
 {
 	int width = table->key_bytes;
 	int32_t *slots = table->slots;
@@ -48,12 +51,12 @@ find_or_add(const GpuaggGroupTable *table, const char *key)
 
 	for (int i = 0; i < width; i++)
 		h = (h ^ (unsigned char) key[i]) * 0x100000001b3ULL;
-	at = (int64_t) ((h ^ h >> 32) % slots_of(table->capacity));
+	at = (int64_t) ((h ^ h >> 32) % slot_count(table->capacity));
 	while (slots[at] >= 0 && memcmp(keys + (size_t) slots[at] * width, key, width) != 0)
-		at = (at + 1) % slots_of(table->capacity);
+		at = (at + 1) % slot_count(table->capacity);
 	if (slots[at] >= 0)
 		return slots[at];
-	/* as the real one, it goes on counting */
+	/* the counter passes the capacity, as in the real kernel */
 	if (table->counters->groups >= (uint64_t) table->capacity)
 	{
 		table->counters->groups++;
@@ -80,7 +83,7 @@ gpuagg_group_lookup(const GpuaggGroupTable *table, const void *keys, const uint8
 			bins[i] = GPUAGG_GROUP_FILTERED;
 			continue;
 		}
-		bins[i] = find_or_add(table, (const char *) keys + i * table->key_bytes);
+		bins[i] = lookup_or_add(table, (const char *) keys + i * table->key_bytes);
 		table->counters->pending += bins[i] < 0;
 	}
 	return GPUAGG_CUDA_OK;
@@ -97,6 +100,6 @@ gpuagg_group_grow(const GpuaggGroupTable *from, const GpuaggGroupTable *to, gpua
 	LAUNCH();
 	clear_table(to);
 	for (int64_t g = 0; g < groups; g++)
-		find_or_add(to, (const char *) from->keys + g * from->key_bytes);
+		lookup_or_add(to, (const char *) from->keys + g * from->key_bytes);
 	return GPUAGG_CUDA_OK;
 }

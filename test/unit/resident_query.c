@@ -1,6 +1,6 @@
 /*
- * resident_question.c
- *	  Queries over rows of the model: their messages, and what each of its rows is to them.
+ * resident_query.c
+ *	  Queries over rows of the model: their messages, and the outcome of each row.
  */
 #include "operators/bins.h"
 #include "operators/hll.h"
@@ -14,9 +14,9 @@ add_slot(WireQuery *q, MonoidId monoid, int x, int filter)
 		(WireSlot){.monoid = monoid, .col = {x, -1}, .filter = filter, .width = 1};
 }
 
-/* A load of a column of the model, into the next register, which is returned. */
+/* Adds an instruction that loads a column of the model. Returns the result's register. */
 static int
-load(WireResident *in, int col)
+emit_load(WireResident *in, int col)
 {
 	VectorProgram *p = &in->program;
 	int r = (int) p->nregisters++;
@@ -33,14 +33,14 @@ load(WireResident *in, int col)
 }
 
 static int
-constant(WireResident *in, int64_t bits)
+add_constant(WireResident *in, int64_t bits)
 {
 	in->program.constants[in->program.nconstants] = (VectorConstant){bits, VECTOR_VALUE, 0};
 	return VECTOR_CONSTANT + (int) in->program.nconstants++;
 }
 
 static int
-operate(WireResident *in, int op, int a, int b)
+emit(WireResident *in, int op, int a, int b)
 {
 	VectorProgram *p = &in->program;
 	int r = (int) p->nregisters++;
@@ -51,7 +51,7 @@ operate(WireResident *in, int op, int a, int b)
 }
 
 static int
-column(Question *t, int operand, uint32_t type, bool nullable)
+add_column(TestQuery *t, int operand, uint32_t type, bool nullable)
 {
 	int c = (int) t->in.ncols++;
 
@@ -62,7 +62,7 @@ column(Question *t, int operand, uint32_t type, bool nullable)
 }
 
 static void
-make_key(Question *t, const Model *m, int operand, bool nullable)
+make_key(TestQuery *t, const Model *m, int operand, bool nullable)
 {
 	WireQuery *q = &t->q;
 
@@ -70,8 +70,8 @@ make_key(Question *t, const Model *m, int operand, bool nullable)
 	q->nkeys = 1;
 	q->key_bytes = nullable ? 8 : 4;
 	q->null_offset = 4;
-	q->keys[0] =
-		(WireKey){.col = column(t, operand, WIRE_I32, nullable), .width = 4, .nullable = nullable};
+	q->keys[0] = (WireKey){
+		.col = add_column(t, operand, WIRE_I32, nullable), .width = 4, .nullable = nullable};
 	q->forced = random_below(3) == 0 ? STRATEGY_SORT :
 		m->scattered || m->ordered   ? STRATEGY_AUTO :
 		random_below(2)              ? STRATEGY_DIRECT :
@@ -81,24 +81,24 @@ make_key(Question *t, const Model *m, int operand, bool nullable)
 		m->ordered ? INT32_MAX : (m->scattered ? 39 * INT64_C(50000017) : 39) + m->least + 5;
 }
 
-/* Slot 2: a sketch of v. */
+/* Adds slot 2: a sketch of v. */
 static void
-sketch(Question *t)
+add_sketch(TestQuery *t)
 {
 	WireQuery *q = &t->q;
 
-	add_slot(q, MONOID_HLL_MAX, column(t, load(&t->in, COL_V), WIRE_I64, true), -1);
+	add_slot(q, MONOID_HLL_MAX, add_column(t, emit_load(&t->in, COL_V), WIRE_I64, true), -1);
 	q->slots[2].bin_kind = WIRE_BIN_HLL;
 	q->slots[2].bin_n = q->slots[2].width = GPUAGG_HLL_REGISTERS;
 }
 
-/* Keys of ranges that may be wider than the keys: numbers of bins are of any kind. */
+/* Declares ranges that may be wider than the keys, so that the number of bins varies. */
 static void
-make_two_keys(Question *t, const Model *m)
+make_two_keys(TestQuery *t, const Model *m)
 {
 	WireQuery *q = &t->q;
-	int i = column(t, load(&t->in, COL_I), WIRE_I32, false),
-		j = column(t, load(&t->in, COL_J), WIRE_I32, false), more = (int) random_below(4);
+	int i = add_column(t, emit_load(&t->in, COL_I), WIRE_I32, false),
+		j = add_column(t, emit_load(&t->in, COL_J), WIRE_I32, false), more = (int) random_below(4);
 
 	t->keyed = true;
 	q->nkeys = 2;
@@ -114,61 +114,61 @@ make_two_keys(Question *t, const Model *m)
 	add_slot(q, MONOID_SUM_I64, i, -1);
 	if (more == 1)
 		add_slot(q, MONOID_MAX_I32, i, -1);
-	/* another call */
+	/* a second kernel call */
 	if (more == 2)
-		add_slot(q, MONOID_ACCUM_F64, column(t, load(&t->in, COL_X), WIRE_F64, false), -1);
-	/* which finds its groups by bins */
+		add_slot(q, MONOID_ACCUM_F64, add_column(t, emit_load(&t->in, COL_X), WIRE_F64, false), -1);
+	/* a sketch, which finds its groups by bins */
 	if (more == 3)
-		sketch(t);
+		add_sketch(t);
 }
 
-/* The operand of v < 200. */
+/* Adds v < 200, and returns its operand. */
 static int
-below(WireResident *in, int v)
+emit_below_200(WireResident *in, int v)
 {
-	return operate(in, VECTOR_F_INT8LT, v, constant(in, 200));
+	return emit(in, VECTOR_F_INT8LT, v, add_constant(in, 200));
 }
 
-/* Results that several instructions read, and columns that several slots read. */
+/* Adds many slots: several instructions read one result, and several slots read one column. */
 static void
-many_slots(Question *t)
+add_many_slots(TestQuery *t)
 {
 	WireResident *in = &t->in;
 	WireQuery *q = &t->q;
-	int s = load(in, COL_S), v = load(in, COL_V), b = load(in, COL_B), above, filter, x, y;
+	int s = emit_load(in, COL_S), v = emit_load(in, COL_V), b = emit_load(in, COL_B), above, filter,
+		x, y;
 
-	above = operate(in, VECTOR_F_INT4PL, s, constant(in, 1));
-	in->program.filter =
-		operate(in, VECTOR_OR, operate(in, VECTOR_F_INT4NE, s, constant(in, 7)), b);
-	x = column(t, operate(in, VECTOR_F_INT4MI, operate(in, VECTOR_F_INT4MUL, s, above), above),
-			   WIRE_I32, random_below(2));
+	above = emit(in, VECTOR_F_INT4PL, s, add_constant(in, 1));
+	in->program.filter = emit(in, VECTOR_OR, emit(in, VECTOR_F_INT4NE, s, add_constant(in, 7)), b);
+	x = add_column(t, emit(in, VECTOR_F_INT4MI, emit(in, VECTOR_F_INT4MUL, s, above), above),
+				   WIRE_I32, random_below(2));
 	add_slot(q, MONOID_SUM_I64, x, -1);
-	filter = column(t, below(in, v), WIRE_I8, false);
+	filter = add_column(t, emit_below_200(in, v), WIRE_I8, false);
 	add_slot(q, MONOID_MAX_I32, x, -1);
-	y = column(t, v, WIRE_I64, true);
+	y = add_column(t, v, WIRE_I64, true);
 	add_slot(q, MONOID_COUNT, y, -1);
 	add_slot(q, MONOID_MIN_DEC, y, filter);
 	add_slot(q, MONOID_MAX_DEC, y, -1);
-	add_slot(q, MONOID_ACCUM_F64, column(t, load(in, COL_X), WIRE_F64, true), -1);
+	add_slot(q, MONOID_ACCUM_F64, add_column(t, emit_load(in, COL_X), WIRE_F64, true), -1);
 	add_slot(q, MONOID_SUMSQ_I128, x, filter);
 }
 
-/* A choice between `then` and false. */
+/* Adds a condition to the filter, with AND in the form in which the client compiles WHERE. */
 static void
-filter_by(WireResident *in, int then)
+add_condition(WireResident *in, int then)
 {
 	VectorProgram *p = &in->program;
 
-	p->filter = operate(in, VECTOR_SELECT, p->filter, then);
-	p->instructions[p->ninstructions - 1].c = (uint16_t) constant(in, 0);
+	p->filter = emit(in, VECTOR_SELECT, p->filter, then);
+	p->instructions[p->ninstructions - 1].c = (uint16_t) add_constant(in, 0);
 }
 
 /*
- * As SQL's WHERE: each condition counts where those before it are true.  Also where they are not
- * computed in their order.
+ * Adds conditions as in SQL's WHERE: each one counts only where those before it are true. The
+ * instructions may be in another order.
  */
 static void
-conditions(Question *t, int s)
+add_conditions(TestQuery *t, int s)
 {
 	WireResident *in = &t->in;
 	int v, undetermined, second, third;
@@ -176,66 +176,137 @@ conditions(Question *t, int s)
 	t->guarded = random_below(2);
 	in->program.filter = VECTOR_NONE;
 	if (random_below(2))
-		in->program.filter = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
-	v = load(in, COL_V);
-	/* where v is NULL the guard is, and the other would be undetermined */
-	second = t->guarded ? below(in, v) : -1;
-	undetermined = t->guarded ? operate(in, VECTOR_COALESCE, v, constant(in, INT64_MAX)) : v;
-	undetermined = below(in, operate(in, VECTOR_F_INT8PL, undetermined, constant(in, 1)));
+		in->program.filter = emit(in, VECTOR_F_INT4NE, s, add_constant(in, 7));
+	v = emit_load(in, COL_V);
+	/* where v is NULL, this condition is NULL, and the next one would be undetermined */
+	second = t->guarded ? emit_below_200(in, v) : -1;
+	undetermined = t->guarded ? emit(in, VECTOR_COALESCE, v, add_constant(in, INT64_MAX)) : v;
+	undetermined = emit_below_200(in, emit(in, VECTOR_F_INT8PL, undetermined, add_constant(in, 1)));
 	if (in->program.filter == VECTOR_NONE)
-		in->program.filter = operate(in, VECTOR_F_INT4NE, s, constant(in, 7));
-	third = load(in, COL_B);
+		in->program.filter = emit(in, VECTOR_F_INT4NE, s, add_constant(in, 7));
+	third = emit_load(in, COL_B);
 	if (random_below(2))
-		third = operate(in, VECTOR_TRUTH, third, VECTOR_NONE);
+		third = emit(in, VECTOR_TRUTH, third, VECTOR_NONE);
 	if (t->guarded)
-		filter_by(in, second);
+		add_condition(in, second);
 	if (random_below(2))
 	{
-		filter_by(in, undetermined);
-		filter_by(in, third);
+		add_condition(in, undetermined);
+		add_condition(in, third);
 	}
 	else
-		filter_by(in, operate(in, VECTOR_AND, undetermined, third));
+		add_condition(in, emit(in, VECTOR_AND, undetermined, third));
 }
 
 static void
-floats(Question *t)
+add_floats(TestQuery *t)
 {
 	WireResident *in = &t->in;
 	double limit = t->limit = random_below(2) ? 100 : 1000;
 	int64_t bits;
-	int x = load(in, COL_X), checked;
+	int x = emit_load(in, COL_X), checked;
 
 	memcpy(&bits, &limit, sizeof(bits));
-	checked = operate(in, VECTOR_F64_BELOW, x, constant(in, bits));
-	add_slot(&t->q, MONOID_SUM_F64, column(t, checked, WIRE_F64, true), -1);
+	checked = emit(in, VECTOR_F64_BELOW, x, add_constant(in, bits));
+	add_slot(&t->q, MONOID_SUM_F64, add_column(t, checked, WIRE_F64, true), -1);
 	add_slot(&t->q, MONOID_MAX_F64,
-			 random_below(2) ? (int) t->in.ncols - 1 : column(t, x, WIRE_F64, true), -1);
+			 random_below(2) ? (int) t->in.ncols - 1 : add_column(t, x, WIRE_F64, true), -1);
 }
 
-/* The payload has NULLs in some ranges, or none. */
+/* Adds pairs whose argument has NULLs in some ranges, or has none. */
 static void
-pairs(Question *t)
+add_pairs(TestQuery *t)
 {
 	WireResident *in = &t->in;
-	int x = operate(in, VECTOR_F64_CODE, load(in, COL_X), VECTOR_NONE), code, payload;
+	int x = emit(in, VECTOR_F64_CODE, emit_load(in, COL_X), VECTOR_NONE), code, payload;
 
 	in->program.instructions[in->program.ninstructions - 1].data = 1;
 	t->payload = random_below(2) ? COL_V : COL_S;
-	code = column(t, x, WIRE_I64, random_below(2));
-	payload = column(t, load(in, t->payload), model_types[t->payload], t->payload == COL_V);
+	code = add_column(t, x, WIRE_I64, random_below(2));
+	payload =
+		add_column(t, emit_load(in, t->payload), model_types[t->payload], t->payload == COL_V);
 	add_slot(&t->q, MONOID_ARGMAX, code, -1);
 	t->q.slots[t->q.nslots - 1].col[1] = payload;
 	add_slot(&t->q, MONOID_MAX_I64, code, -1);
 	add_slot(&t->q, MONOID_COUNT, payload, -1);
 }
 
-void
-question_make(Question *t, const Model *m, Kind kind)
+/* Adds count(*), then the filter and the slots of the query's kind. */
+static void
+add_slots(TestQuery *t)
 {
 	WireResident *in = &t->in;
 	WireQuery *q = &t->q;
-	int k = -1, v, c;
+	int v, c;
+
+	add_slot(q, MONOID_COUNT, -1, -1);
+	switch (t->kind)
+	{
+		case FILTERED_NO_KEYS:
+		case FILTERED_KEYS:
+		case SUM_UNDETERMINED:
+			v = emit_load(in, COL_V);
+			if (t->kind != SUM_UNDETERMINED)
+				in->program.filter = emit_below_200(in, v);
+			c = add_column(t, emit(in, VECTOR_F_INT8PL, v, add_constant(in, 1)), WIRE_I64, true);
+			add_slot(q, MONOID_SUM_I64, c, -1);
+			break;
+		case ONE_SLOT_FILTER:
+			c = add_column(t, emit_load(in, COL_B), WIRE_I8, false);
+			add_slot(q, MONOID_SUM_I64, add_column(t, emit_load(in, COL_S), WIRE_I16, false), c);
+			break;
+		case NULL_SLOT_FILTER:
+			c = add_column(t, emit_below_200(in, emit_load(in, COL_V)), WIRE_I8, false);
+			add_slot(q, MONOID_SUM_I64, add_column(t, emit_load(in, COL_S), WIRE_I16, false), c);
+			break;
+		case NO_COLUMNS:
+			add_slot(q, MONOID_SUM_I64, add_column(t, add_constant(in, 7), WIRE_I64, false), -1);
+			break;
+		case DISTINCT_VALUES:
+			c = add_column(t, emit_load(in, COL_S), WIRE_I16, false);
+			q->nsets = 1;
+			q->sets[0] = (WireSet){c, -1};
+			add_slot(q, MONOID_SUM_I64, c, -1);
+			add_slot(q, MONOID_COUNT, -1, -1);
+			q->slots[1].input = WIRE_DISTINCT;
+			q->slots[2].input = WIRE_DISTINCT + random_below(WIRE_SLOT_INPUTS - WIRE_DISTINCT);
+			break;
+		case HISTOGRAM:
+			in->program.filter = emit_load(in, COL_B);
+			add_slot(q, MONOID_COUNT,
+					 add_column(t, emit_load(in, COL_X), WIRE_F64, random_below(2)), -1);
+			q->slots[1].bin_kind = WIRE_BIN_UNIFORM;
+			q->slots[1].bin_n = 6;
+			q->slots[1].width = 8;
+			q->slots[1].hi = 60;
+			q->slots[1].formula = GPUAGG_BINS_QUOTIENT;
+			break;
+		case MANY_SLOTS:
+			add_many_slots(t);
+			break;
+		default:
+			add_slot(q, MONOID_SUM_I64,
+					 add_column(t, emit_load(in, COL_S), WIRE_I16, random_below(2)), -1);
+			if (t->kind == CONDITIONS)
+				add_conditions(t, (int) in->program.nregisters - 1);
+			if (t->kind == FLOATS)
+				add_floats(t);
+			if (t->kind == PAIRS)
+				add_pairs(t);
+			if (t->kind == SKETCH)
+				add_sketch(t);
+			if (t->kind == NOTHING_LEFT)
+				in->program.filter = emit(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1,
+										  add_constant(in, -1000));
+	}
+}
+
+void
+test_query_make(TestQuery *t, const Model *m, Kind kind)
+{
+	WireResident *in = &t->in;
+	WireQuery *q = &t->q;
+	int k = -1;
 
 	memset(t, 0, sizeof(*t));
 	t->kind = kind;
@@ -246,81 +317,24 @@ question_make(Question *t, const Model *m, Kind kind)
 		kind == COMPUTED_KEYS)
 		k = kind == NO_COLUMNS || kind == TWO_KEYS || (kind == SKETCH && random_below(8) > 0) ?
 			-1 :
-			load(in, COL_K);
+			emit_load(in, COL_K);
 	if (kind == COMPUTED_KEYS)
-		k = operate(in, VECTOR_F_INT4PL, k, constant(in, 5));
+		k = emit(in, VECTOR_F_INT4PL, k, add_constant(in, 5));
 	if (k >= 0)
-		make_key(t, m, k, kind != NO_NULLS_SAID);
+		make_key(t, m, k, kind != NULLS_UNDETERMINED);
 	if (kind == TWO_KEYS)
 	{
 		make_two_keys(t, m);
 		q->ncols = in->ncols;
 		return;
 	}
-	add_slot(q, MONOID_COUNT, -1, -1);
-	switch (kind)
-	{
-		case FILTERED_NO_KEYS:
-		case FILTERED_KEYS:
-		case SUM_UNDETERMINED:
-			v = load(in, COL_V);
-			if (kind != SUM_UNDETERMINED)
-				in->program.filter = below(in, v);
-			c = column(t, operate(in, VECTOR_F_INT8PL, v, constant(in, 1)), WIRE_I64, true);
-			add_slot(q, MONOID_SUM_I64, c, -1);
-			break;
-		case ONE_SLOT_FILTER:
-			c = column(t, load(in, COL_B), WIRE_I8, false);
-			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, false), c);
-			break;
-		case NULL_SLOT_FILTER:
-			c = column(t, below(in, load(in, COL_V)), WIRE_I8, false);
-			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, false), c);
-			break;
-		case NO_COLUMNS:
-			add_slot(q, MONOID_SUM_I64, column(t, constant(in, 7), WIRE_I64, false), -1);
-			break;
-		case DISTINCT_VALUES:
-			c = column(t, load(in, COL_S), WIRE_I16, false);
-			q->nsets = 1;
-			q->sets[0] = (WireSet){c, -1};
-			add_slot(q, MONOID_SUM_I64, c, -1);
-			add_slot(q, MONOID_COUNT, -1, -1);
-			q->slots[1].input = WIRE_DISTINCT;
-			q->slots[2].input = WIRE_DISTINCT + random_below(WIRE_SLOT_INPUTS - WIRE_DISTINCT);
-			break;
-		case HISTOGRAM:
-			in->program.filter = load(in, COL_B);
-			add_slot(q, MONOID_COUNT, column(t, load(in, COL_X), WIRE_F64, random_below(2)), -1);
-			q->slots[1].bin_kind = WIRE_BIN_UNIFORM;
-			q->slots[1].bin_n = 6;
-			q->slots[1].width = 8;
-			q->slots[1].hi = 60;
-			q->slots[1].formula = GPUAGG_BINS_QUOTIENT;
-			break;
-		case MANY_SLOTS:
-			many_slots(t);
-			break;
-		default:
-			add_slot(q, MONOID_SUM_I64, column(t, load(in, COL_S), WIRE_I16, random_below(2)), -1);
-			if (kind == CONDITIONS)
-				conditions(t, (int) in->program.nregisters - 1);
-			if (kind == FLOATS)
-				floats(t);
-			if (kind == PAIRS)
-				pairs(t);
-			if (kind == SKETCH)
-				sketch(t);
-			if (kind == NOTHING_LEFT)
-				in->program.filter = operate(in, VECTOR_F_INT2LT, (int) in->program.nregisters - 1,
-											 constant(in, -1000));
-	}
+	add_slots(t);
 	q->ncols = in->ncols;
 }
 
 int
-question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row, uint64_t *key,
-				 int64_t *sum)
+test_query_row_outcome(const TestQuery *t, const Model *m, const Range *r, uint32_t row,
+					   uint64_t *key, int64_t *sum)
 {
 	int64_t k = model_value(m, r, COL_K, row) + (t->kind == COMPUTED_KEYS ? 5 : 0);
 	bool null_key = model_is_null(r, COL_K, row);
@@ -352,13 +366,13 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 		case NULL_SLOT_FILTER:
 			*sum = !null_v && v < 200 ? *sum : 0;
 			return 1;
-		case NO_NULLS_SAID:
+		case NULLS_UNDETERMINED:
 			return null_key ? -1 : 1;
 		case NO_COLUMNS:
 			*sum = 7;
 			return 1;
 		case HISTOGRAM:
-			/* the bins below 30, weighted */
+			/* the client adds up count times number of each bin */
 			*sum =
 				gpuagg_bin_uniform(model_value(m, r, COL_X, row), 0, 60, 6, GPUAGG_BINS_QUOTIENT);
 			return (int) model_value(m, r, COL_B, row);
@@ -381,12 +395,12 @@ question_outcome(const Question *t, const Model *m, const Range *r, uint32_t row
 	}
 }
 
-/* ---- rows ---- */
+/* ---- row ranges ---- */
 
 void
-question_draw_runs(Question *t, Model *m)
+test_query_draw_ranges(TestQuery *t, Model *m)
 {
-	/* a call makes the bins of slices without a mask */
+	/* without a mask for rows, one kernel call computes the bins */
 	bool all = t->kind == TWO_KEYS && random_below(2);
 	int density = all ? 10 : 1 + (int) random_below(10);
 	uint32_t n = 0;
@@ -412,30 +426,30 @@ question_draw_runs(Question *t, Model *m)
 			pieces = 1;
 		for (int p = 0; p < pieces && at < nrows; p++)
 		{
-			WireRowRange *run = &t->runs[n];
+			WireRowRange *row_range = &t->row_ranges[n];
 
 			if (pieces > 1)
 				at += random_below(nrows - at);
-			*run = (WireRowRange){m->ranges[range].stamp, range * 3, at, nrows - at, 0};
+			*row_range = (WireRowRange){m->ranges[range].stamp, range * 3, at, nrows - at, 0};
 			if (pieces > 1)
-				run->nrows = 1 + random_below(nrows - at);
-			at += run->nrows;
+				row_range->nrows = 1 + random_below(nrows - at);
+			at += row_range->nrows;
 			n++;
 		}
 	}
 	if (n == 0)
-		t->runs[n++] = (WireRowRange){m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
-	t->nruns = n;
+		t->row_ranges[n++] = (WireRowRange){m->ranges[7].stamp, 21, 0, m->ranges[7].nrows, 0};
+	t->nrow_ranges = n;
 }
 
 void
-question_lay_out(Question *t)
+test_query_lay_out(TestQuery *t)
 {
 	t->in.nrow_ranges = t->in.nspans = 0;
-	for (int span = -1, i = 0; i < (int) t->nruns; i++)
+	for (int span = -1, i = 0; i < (int) t->nrow_ranges; i++)
 	{
-		const WireRowRange *run = &t->runs[i];
-		int of = run->range / (3 * SPAN_RANGES);
+		const WireRowRange *row_range = &t->row_ranges[i];
+		int of = row_range->range / (3 * SPAN_RANGES);
 
 		if (t->whole[of])
 		{
@@ -451,11 +465,11 @@ question_lay_out(Question *t)
 								  t->named[of] ? WIRE_NO_ARRAY : t->in.nrow_ranges,
 								  0};
 			}
-			out->nrows += run->nrows;
+			out->nrows += row_range->nrows;
 			out->nrow_ranges += !t->named[of];
 			span = of;
 		}
 		if (!t->whole[of] || !t->named[of])
-			t->sent[t->in.nrow_ranges++] = *run;
+			t->sent[t->in.nrow_ranges++] = *row_range;
 	}
 }
