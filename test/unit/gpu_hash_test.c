@@ -1,6 +1,10 @@
 /*
  * gpu_hash_test.c
- *	  The keyed hash of group keys, in a table with linear probing as the GPU's.
+ *	  Tests the keyed hash of group keys (operators/gpu_hash.h).
+ *
+ * Keys are inserted into a table with linear probing, like the GPU's. No search may pass 150 slots,
+ * neither for regular keys nor for keys that were crafted to collide without a hash key or with
+ * another seed. The hash of one word is invertible.
  */
 #include "unit.h"
 
@@ -14,9 +18,9 @@ typedef struct Word2
 	uint64_t lo, hi;
 } Word2;
 
-/* A mix function without a key, as such tables often have, and its inverse. */
+/* A mix function without a hash key, as hash tables often use, and its inverse. */
 static uint64_t
-unkeyed(uint64_t x)
+mix(uint64_t x)
 {
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93u;
@@ -27,7 +31,7 @@ unkeyed(uint64_t x)
 }
 
 static uint64_t
-ununkeyed(uint64_t x)
+unmix(uint64_t x)
 {
 	uint64_t inverse = gpuagg_odd_inverse(0xd6e8feb86659fd93u);
 
@@ -40,7 +44,7 @@ ununkeyed(uint64_t x)
 }
 
 /*
- * Slots that the longest search passes when these hashes, all different, are inserted one by one.
+ * Returns how many slots the longest search passes when n different hashes are inserted serially.
  */
 static int
 longest_search(const uint64_t *hash, int n)
@@ -65,17 +69,18 @@ longest_search(const uint64_t *hash, int n)
 	return longest;
 }
 
+/* The same for keys. They are hashed by mix() if k is NULL. */
 static int
 longest_of_keys(const GpuaggHashKey *k, const uint64_t *keys, int n)
 {
 	static uint64_t hash[KEYS];
 
 	for (int i = 0; i < n; i++)
-		hash[i] = k ? gpuagg_hash64(k, keys[i]) : unkeyed(keys[i]);
+		hash[i] = k ? gpuagg_hash64(k, keys[i]) : mix(keys[i]);
 	return longest_search(hash, n);
 }
 
-/* The top 16 bits of a hash, equal for all, above others that differ. */
+/* Returns hash number i of a series with equal top 16 bits. Hashes with equal top bits collide. */
 static uint64_t
 colliding_hash(uint64_t i)
 {
@@ -83,7 +88,7 @@ colliding_hash(uint64_t i)
 }
 
 static void
-inverts(void)
+hash_inverts(void)
 {
 	for (int i = 0; i < 100000; i++)
 	{
@@ -93,7 +98,7 @@ inverts(void)
 		CHECK(gpuagg_unhash64(&k, gpuagg_hash64(&k, x)) == x, "%llx", (unsigned long long) x);
 		CHECK(gpuagg_hash64(&k, gpuagg_unhash64(&k, x)) == x, "%llx", (unsigned long long) x);
 		CHECK(k.mul[0] * k.inverse[0] == 1 && k.mul[1] * k.inverse[1] == 1 && (k.mul[2] & 1),
-			  "no inverse");
+			  "the factors of a hash key have inverses");
 	}
 }
 
@@ -102,16 +107,18 @@ same_seed_same_hash(void)
 {
 	GpuaggHashKey a = gpuagg_hash_key(42), b = gpuagg_hash_key(42), c = gpuagg_hash_key(43);
 
-	CHECK(memcmp(&a, &b, sizeof(a)) == 0, "the same seed gives another key");
-	CHECK(memcmp(&a, &c, sizeof(a)) != 0, "another seed gives the same key");
-	/* of both words, and of their order */
-	CHECK(gpuagg_hash128(&a, 1, 2) == gpuagg_hash128(&b, 1, 2), "not the same");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 2, 1), "order of words");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 1, 3), "second word");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 0, 2), "first word");
+	CHECK(memcmp(&a, &b, sizeof(a)) == 0, "the same seed gives the same key");
+	CHECK(memcmp(&a, &c, sizeof(a)) != 0, "another seed gives another key");
+	/* the hash of two words depends on both words and their order */
+	CHECK(gpuagg_hash128(&a, 1, 2) == gpuagg_hash128(&b, 1, 2),
+		  "the hash is the same under the same key");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 2, 1),
+		  "the order of words changes the hash");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 1, 3), "the second word changes the hash");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 0, 2), "the first word changes the hash");
 }
 
-/* Keys whose hashes collide without a key, or under one seed, do not under others. */
+/* Keys that collide without a hash key, or under one seed, do not collide under other seeds. */
 static void
 crafted_keys(void)
 {
@@ -120,9 +127,9 @@ crafted_keys(void)
 	int worst = 0;
 
 	for (int i = 0; i < KEYS; i++)
-		keys[i] = ununkeyed(colliding_hash(i));
+		keys[i] = unmix(colliding_hash(i));
 	CHECK(longest_of_keys(NULL, keys, KEYS) > KEYS / 2,
-		  "the crafted keys do not collide: the test shows nothing");
+		  "the crafted keys collide without a hash key, as the test needs");
 	for (int seed = 0; seed < 100; seed++)
 	{
 		GpuaggHashKey k = gpuagg_hash_key(seed);
@@ -135,7 +142,7 @@ crafted_keys(void)
 	for (int i = 0; i < KEYS; i++)
 		keys[i] = gpuagg_unhash64(&victim, colliding_hash(i));
 	CHECK(longest_of_keys(&victim, keys, KEYS) > KEYS / 2,
-		  "keys crafted for a seed do not collide under it");
+		  "keys crafted for a seed collide under it");
 	worst = 0;
 	for (int seed = 2; seed < 100; seed++)
 	{
@@ -148,8 +155,8 @@ crafted_keys(void)
 }
 
 /*
- * Keys of a pattern, which differ in few bits or by one stride, under many seeds.  Random
- * hashes have searches of 60 slots at the longest among so many.
+ * Keys that differ in few bits or by a constant stride, under 20 seeds. Among as many random
+ * hashes, the longest search passes about 60 slots.
  */
 static void
 regular_keys(void)
@@ -180,7 +187,7 @@ regular_keys(void)
 					keys[i] = (uint64_t) i * 0x9E3779B97F4A7C15u;
 					break;
 				default:
-					/* rotated: each pattern has the counter at another place */
+					/* counters rotated by 0 to 63 bits, a different rotation for each pattern */
 					keys[i] = pattern ? (uint64_t) i << pattern | (uint64_t) i >> (64 - pattern) :
 										(uint64_t) i;
 			}
@@ -195,7 +202,7 @@ regular_keys(void)
 	}
 }
 
-/* Keys of two words: either alone, both, and crafted for the hash without a key. */
+/* Keys of two words: one word, both, or crafted to collide without a hash key. */
 static void
 wide_keys(void)
 {
@@ -223,15 +230,13 @@ wide_keys(void)
 					break;
 				case 3:
 					/* mix(mix(lo) + hi * c) is the same for all */
-					keys[i] =
-						(Word2){n, (7 - unkeyed(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
-					hash[i] = unkeyed(unkeyed(keys[i].lo) + keys[i].hi * 0x9E3779B97F4A7C15u);
-					CHECK(hash[i] == unkeyed(7),
-						  "the crafted keys do not collide: the test shows nothing");
+					keys[i] = (Word2){n, (7 - mix(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
+					hash[i] = mix(mix(keys[i].lo) + keys[i].hi * 0x9E3779B97F4A7C15u);
+					CHECK(hash[i] == mix(7),
+						  "the crafted keys collide without a hash key, as the test needs");
 					break;
 				case 4:
-					keys[i] =
-						(Word2){ununkeyed(colliding_hash(n)), ununkeyed(colliding_hash(n + 1))};
+					keys[i] = (Word2){unmix(colliding_hash(n)), unmix(colliding_hash(n + 1))};
 					break;
 			}
 		}
@@ -249,7 +254,9 @@ wide_keys(void)
 	}
 }
 
-/* The lower half, by which caches in shared memory place keys, is spread as well. */
+/*
+ * The lower half of the hash, which selects the slot in caches in shared memory, is spread as well.
+ */
 static void
 lower_half(void)
 {
@@ -263,7 +270,7 @@ lower_half(void)
 
 			for (int i = 0; i < KEYS; i++)
 			{
-				keys[i] = pattern ? ununkeyed(colliding_hash(i) >> 32 | colliding_hash(i) << 32) :
+				keys[i] = pattern ? unmix(colliding_hash(i) >> 32 | colliding_hash(i) << 32) :
 									(uint64_t) i << 40;
 				hash[i] = gpuagg_hash64(&k, keys[i]) << 32;
 			}
@@ -275,11 +282,11 @@ lower_half(void)
 int
 main(void)
 {
-	RUN("inverts", inverts);
-	RUN("same_seed_same_hash", same_seed_same_hash);
-	RUN("crafted_keys", crafted_keys);
-	RUN("regular_keys", regular_keys);
-	RUN("wide_keys", wide_keys);
-	RUN("lower_half", lower_half);
+	RUN("the hash is invertible", hash_inverts);
+	RUN("the seed determines the hash", same_seed_same_hash);
+	RUN("crafted keys do not collide under another seed", crafted_keys);
+	RUN("regular keys do not collide", regular_keys);
+	RUN("keys of two words do not collide", wide_keys);
+	RUN("the lower half of the hash does not collide", lower_half);
 	return unit_done();
 }

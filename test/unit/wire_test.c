@@ -1,6 +1,9 @@
 /*
  * wire_test.c
- *	  Messages of the GPU server from peers that send half, nothing or nonsense, or never read.
+ *	  Tests sending and receiving of messages (server/wire.c) with peers that misbehave.
+ *
+ * The peer is the other end of a socket pair: it sends a part of a message, nothing, single bytes
+ * or wrong headers, or never reads. The test includes the source file with a shorter timeout.
  */
 #include "unit.h"
 
@@ -61,14 +64,16 @@ test_silent(void)
 	int64_t since = now_ms();
 
 	open_pair();
-	CHECK(!wire_receive(pair[1], &header, body, sizeof(body), 50, &garbage), "nothing came");
-	CHECK(!garbage && now_ms() - since >= 50 && now_ms() - since < 5000, "within the time");
+	CHECK(!wire_receive(pair[1], &header, body, sizeof(body), 50, &garbage),
+		  "no message is received from a silent peer");
+	CHECK(!garbage && now_ms() - since >= 50 && now_ms() - since < 5000,
+		  "the wait ends at its timeout, and is no protocol error");
 	close_pair();
 }
 
-/* The rest has a time of its own, however long the first byte may take. */
+/* The rest of a message has its own timeout, even if the first byte may take any time. */
 static void
-test_half(void)
+test_incomplete(void)
 {
 	MessageHeader whole = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, 20, 0};
 
@@ -82,17 +87,18 @@ test_half(void)
 		open_pair();
 		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
-			  "%zu bytes and silence", n);
+			  "%zu bytes without the rest are no message and no protocol error", n);
 		close_pair();
 		open_pair();
 		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
 		shutdown(pair[0], SHUT_WR);
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
-			  "%zu bytes and the end", n);
+			  "%zu bytes and a closed connection are no message and no protocol error", n);
 		close_pair();
 	}
 }
 
+/* Sends a message in single bytes, one every 20 ms. */
 static void *
 send_slowly(void *arg)
 {
@@ -107,7 +113,7 @@ send_slowly(void *arg)
 	return NULL;
 }
 
-/* Slower in all than the time for one part. */
+/* The whole message takes longer than the timeout, but each byte arrives within it. */
 static void
 test_slow(void)
 {
@@ -119,14 +125,15 @@ test_slow(void)
 	memcpy(bytes + sizeof(whole), "abc", 3);
 	open_pair();
 	CHECK(pthread_create(&thread, NULL, send_slowly, bytes) == 0, "thread");
-	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "byte by byte");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage),
+		  "a message is received byte by byte");
 	CHECK(memcmp(body, "abc", 3) == 0, "body");
 	pthread_join(thread, NULL);
 	close_pair();
 }
 
 static void
-test_nonsense(void)
+test_wrong_headers(void)
 {
 	static const MessageHeader wrong[] = {
 		{GPUAGG_PROTOCOL_MAGIC + 1, MESSAGE_LOG, 3, 0},
@@ -140,35 +147,35 @@ test_nonsense(void)
 		open_pair();
 		CHECK(write(pair[0], &wrong[i], sizeof(wrong[i])) == sizeof(wrong[i]), "write");
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && garbage,
-			  "header %zu", i);
+			  "wrong header %zu is a protocol error", i);
 		close_pair();
 	}
 }
 
 static void
-test_deaf(void)
+test_never_reads(void)
 {
-	struct timeval patience = {.tv_usec = 100000};
+	struct timeval send_timeout = {.tv_usec = 100000};
 	int64_t since = now_ms();
 	int sent = 0;
 
 	open_pair();
-	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &send_timeout, sizeof(send_timeout));
 	while (sent < 1000000 && wire_send(pair[0], MESSAGE_LOG, body, sizeof(body)))
 		sent++;
-	CHECK(sent < 1000000, "a peer that never reads is given up");
-	CHECK(now_ms() - since < 5000, "soon");
+	CHECK(sent < 1000000, "sending to a peer that never reads fails");
+	CHECK(now_ms() - since < 5000, "sending fails within 5 s");
 	close_pair();
 }
 
 int
 main(void)
 {
-	RUN("whole messages", test_whole);
-	RUN("a peer that sends nothing", test_silent);
-	RUN("a peer that sends half", test_half);
-	RUN("a peer that sends byte by byte", test_slow);
-	RUN("a peer that sends nonsense", test_nonsense);
-	RUN("a peer that never reads", test_deaf);
+	RUN("whole messages are received", test_whole);
+	RUN("a silent peer causes a timeout", test_silent);
+	RUN("an incomplete message is not received", test_incomplete);
+	RUN("a slow peer is waited for", test_slow);
+	RUN("a wrong header is a protocol error", test_wrong_headers);
+	RUN("sending to a peer that never reads fails", test_never_reads);
 	return unit_done();
 }
