@@ -165,7 +165,7 @@ query_servers() {
 	done
 	PGDATABASE=$name sql "CREATE TABLE t ($columns) PARTITION BY LIST (part)" "${args[@]}" "ALTER TABLE t ATTACH PARTITION w FOR VALUES IN ('$name')" \
 		"ALTER DATABASE $name SET enable_partitionwise_aggregate = on"
-	PGDATABASE=$name psql -XqAt -v asks="$name" -f "$top/test/fdw_encodings.sql" 2>&1
+	PGDATABASE=$name psql -XqAt -v database="$name" -f "$top/test/fdw_encodings.sql" 2>&1
 }
 query_servers utf8 w latin euc cyr
 query_servers latin w_latin utf8

@@ -1,9 +1,9 @@
--- On the coordinator of test/fdw.sh: the partitioned table "t" with foreign partitions, and "flat", a local copy.
--- Compares all aggregates by several groupings, and says where they ran.
+-- Tests on the coordinator of test/fdw.sh, which has the partitioned table "t" with foreign partitions, and "flat", a local copy.
+-- Compares all aggregates for several groupings, and checks where they ran.
 
 \ir fdw_functions.sql
 
--- Every aggregate of the extension over columns of its argument types, and core's of the same name.
+-- Calls of each aggregate of the extension with columns of its argument types, and of PostgreSQL's aggregate of the same name.
 CREATE TABLE calls AS
 WITH columns(type, name) AS (
 	SELECT DISTINCT ON (atttypid) atttypid, attname::text FROM pg_attribute
@@ -39,8 +39,8 @@ UPDATE calls SET call = replace(call, 'f8 % 2', 'f8::numeric % 2') WHERE call ~ 
 
 
 /*
- * All pairs.  Aggregates that take rows in their order, and those whose states are of no use to others, get rows; so does
- * the planner's way to extremes without keys, which sorts rows, and it may choose rows for states that are large.
+ * All pairs of aggregate and grouping. Rows are fetched for aggregates that depend on their order, and for those without portable states.
+ * For extremes without keys, the planner may sort rows, and for large states it may fetch rows.
  */
 CREATE TEMP TABLE pairs AS
 SELECT same(format('%s by %s', call, coalesce(nullif(keys, ''), 'nothing')), query,
@@ -57,7 +57,7 @@ SELECT format('%s %s pairs of aggregate and keys, of which %s whole, %s in part,
 	CASE WHEN bool_or(line ~ '^not') THEN 'not ok' ELSE 'ok' END, count(*), count(*) FILTER (WHERE line ~ ': whole$'),
 	count(*) FILTER (WHERE line ~ ': partial$'), count(*) FILTER (WHERE line ~ ': rows$')) FROM pairs;
 
--- Queries of all kinds.
+-- Queries of many shapes.
 SELECT same('FILTER', 'SELECT k, gpu_sum(i4) FILTER (WHERE i8 > 0), gpu_count(*) FILTER (WHERE b) FROM t GROUP BY k', 'partial');
 SELECT same('HAVING', 'SELECT k, gpu_avg(num) FROM t GROUP BY k HAVING gpu_sum(i4) > 500 AND gpu_count(x) > 100', 'partial');
 SELECT same('HAVING without keys', 'SELECT gpu_avg(num) FROM t HAVING gpu_count(*) > 30000', 'partial');
@@ -75,7 +75,7 @@ SELECT same('today among keys', 'SELECT k, current_date, gpu_sum(i4) FROM t GROU
 SELECT same('subquery as a key', 'SELECT (SELECT max(name) FROM names) AS s, gpu_sum(i4), gpu_avg(i8) FROM t GROUP BY 1', 'partial');
 SELECT same('subquery among keys', 'SELECT (SELECT max(name) FROM names) AS s, k, gpu_avg(i8) FROM t GROUP BY 1, 2', 'partial');
 SELECT same('parameter as a key', 'SELECT g, s FROM generate_series(1, 3) g, LATERAL (SELECT g + 1, gpu_sum(i4) AS s FROM t GROUP BY 1) q', 'partial|rows');
--- with few rows, whose transport is cheap otherwise
+-- few rows: a higher cost of their transfer prevents that they are fetched
 ALTER SERVER s0 OPTIONS (ADD fdw_tuple_cost '1000');
 ALTER SERVER s1 OPTIONS (ADD fdw_tuple_cost '1000');
 SELECT same('key that a condition makes constant', 'SELECT k, gpu_sum(i4) FROM t WHERE k = 3 GROUP BY k', 'partial');
@@ -107,7 +107,7 @@ SELECT same('view', 'SELECT k, total FROM t_by_k', 'partial', 'SELECT k, gpu_sum
 SELECT same('UNION ALL', 'SELECT k, gpu_sum(i4) FROM t GROUP BY k UNION ALL SELECT NULL, gpu_sum(i4) FROM t', 'partial');
 SELECT same('join with a local table', 'SELECT name, gpu_sum(i4) FROM t JOIN names USING (k) GROUP BY name', 'rows');
 SELECT same('join of partitions', 'SELECT a.k, gpu_count(*), gpu_sum(b.i4) FROM t a JOIN t b ON a.region = b.region AND a.n = b.n GROUP BY a.k', 'partial|rows');
--- with the servers' own estimates of costs
+-- the servers estimate costs
 ALTER SERVER s0 OPTIONS (ADD use_remote_estimate 'true');
 ALTER SERVER s1 OPTIONS (ADD use_remote_estimate 'true');
 SELECT same('remote estimates', 'SELECT k, gpu_avg(num), gpu_count(*) FROM t GROUP BY k HAVING gpu_count(*) > 10', 'partial');
@@ -142,7 +142,7 @@ SELECT CASE WHEN NOT EXISTS (TABLE prepared EXCEPT ALL (SELECT sum(i4 + 10), cou
 		UNION ALL SELECT sum(i4), k FROM flat GROUP BY k)) AND (SELECT count(*) FROM prepared) = 108 THEN 'ok' ELSE 'not ok' END || ' prepared, and INSERT';
 RESET plan_cache_mode;
 
--- a role that may only see some of the rows, and one that may read nothing
+-- a role that sees only some of the rows, and one without privileges
 SET ROLE reader;
 SELECT CASE WHEN answer('SELECT k, gpu_sum(i4) FROM t GROUP BY k') = answer('SELECT k, sum(i4) FROM flat WHERE region <> 2 GROUP BY k')
 	THEN 'ok' ELSE 'not ok' END || ' row security';
