@@ -100,12 +100,12 @@ same "columns of views" "$(sql "SELECT c.relname || ' ' || a.attname
 # The chart is drawn from the table of times.
 same "chart of times" "$(awk -f test/bench/chart.awk README.md)" "$(cat test/bench/speed.svg)"
 
-# anchors FILE: the names that links to its headings have
+# anchors FILE: prints the names by which links refer to its headings
 anchors() {
 	sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
-# Files and headings that links of a document name, but that are not there.
+# Links to files and headings that do not exist.
 for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md .packaging/README.md .github/*.md; do
 	[[ -e $document ]] || continue
 	missing=
@@ -118,7 +118,7 @@ for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md .
 	same "links of $document" "" "${missing# }"
 done
 
-# Files of other folders that a README names, but that are not there.
+# Files of other folders that a README names and that do not exist.
 for document in src/*/README.md; do
 	missing=
 	while read -r file; do

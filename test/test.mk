@@ -1,4 +1,4 @@
-# The tests, the demo and the benchmark.
+# Targets of the tests, the demonstration and the benchmark.
 #
 #	make test			runs all tests; PARTS="unit regress" runs these parts only (see test/run.sh)
 #	make demo			runs a demonstration on real data

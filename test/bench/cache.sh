@@ -103,7 +103,7 @@ queries() {
 machine="$(nproc) cores, $(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat, ms of CPU time"
 
 if has_part first || has_part bytes || has_part dml; then
-	# fills the tables
+	# fill the tables
 	"$here/bench.sh" --rows "$rows" --repeat 1 --configs core >"$work/fill" || { cat "$work/fill"; exit 1; }
 	echo "gpuagg column cache: $rows rows, $machine"
 fi

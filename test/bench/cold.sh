@@ -29,7 +29,7 @@ source "$here/../pg.sh"
 trap 'pg_stop; rm -rf "$work"' EXIT
 pg_need && pg_install || exit 1
 pg_start "shared_preload_libraries='gpuagg'" shared_buffers=128MB autovacuum=off checkpoint_timeout=1h || exit 1
-# fills the tables
+# fill the tables
 "$here/bench.sh" --rows "$rows" --repeat 1 --queries "$queries" --configs core >"$work/fill" || { cat "$work/fill"; exit 1; }
 
 # Removes the tables from the memory of the server and of the kernel.

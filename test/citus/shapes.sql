@@ -2,7 +2,7 @@
 -- tables by local ones. `place` is where the query must be aggregated (place_of()), or NULL if it may be anywhere.
 CREATE TABLE shapes (n serial, name text, query text, place text, settings text DEFAULT '', exact bool DEFAULT true);
 INSERT INTO shapes (name, query, place) VALUES
-('aggregates together', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s, gpu_avg(n) AS a, gpu_min(t) AS mn, gpu_max(ts) AS mx FROM dist_rows GROUP BY g', 'workers'),
+('several aggregates', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s, gpu_avg(n) AS a, gpu_min(t) AS mn, gpu_max(ts) AS mx FROM dist_rows GROUP BY g', 'workers'),
 ('two keys, one of them the distribution column', 'SELECT g, k, gpu_count(*) AS c, gpu_sum(i8) AS s FROM dist_rows GROUP BY g, k', 'workers'),
 ('an expression as key', 'SELECT i4 % 10 AS e, gpu_count(*) AS c, gpu_sum(n) AS s FROM dist_rows GROUP BY 1', 'workers'),
 ('expressions of aggregates', 'SELECT g, gpu_sum(i4)::numeric / nullif(gpu_count(*), 0) AS e, CASE WHEN gpu_max(i4) > 5 THEN gpu_min(d) END AS m FROM dist_rows GROUP BY g', 'workers'),
@@ -20,16 +20,16 @@ INSERT INTO shapes (name, query, place) VALUES
 ('sum of DISTINCT values', 'SELECT g, gpu_sum(DISTINCT i2) AS s, gpu_count(*) AS c FROM dist_rows GROUP BY g', NULL),
 ('DISTINCT with FILTER', 'SELECT g, gpu_count(DISTINCT h) FILTER (WHERE b) AS s FROM dist_rows GROUP BY g', NULL),
 ('SELECT DISTINCT of aggregates', 'SELECT DISTINCT gpu_count(*) AS c FROM dist_rows GROUP BY k', NULL),
-('a subquery by the distribution column', 'SELECT gpu_max(c) AS m, gpu_sum(s) AS s FROM (SELECT k, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY k) q', 'workers'),
-('a subquery by another', 'SELECT gpu_max(c) AS m, gpu_sum(s) AS s FROM (SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY g) q', NULL),
-('a subquery joined', 'SELECT h, gpu_count(*) AS c, gpu_sum(s) AS s FROM dist_rows JOIN (SELECT k, gpu_sum(i4) AS s FROM dist_rows GROUP BY k) q USING (k) GROUP BY h', 'workers'),
+('a subquery grouped by the distribution column', 'SELECT gpu_max(c) AS m, gpu_sum(s) AS s FROM (SELECT k, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY k) q', 'workers'),
+('a subquery grouped by another column', 'SELECT gpu_max(c) AS m, gpu_sum(s) AS s FROM (SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY g) q', NULL),
+('a join with a subquery', 'SELECT h, gpu_count(*) AS c, gpu_sum(s) AS s FROM dist_rows JOIN (SELECT k, gpu_sum(i4) AS s FROM dist_rows GROUP BY k) q USING (k) GROUP BY h', 'workers'),
 ('CTE', 'WITH q AS (SELECT g, gpu_count(*) AS c, gpu_avg(n) AS a FROM dist_rows GROUP BY g) SELECT c, a, label FROM q JOIN ref_g USING (g)', NULL),
 ('CTE, materialized', 'WITH q AS MATERIALIZED (SELECT g, gpu_count(*) AS c FROM dist_rows GROUP BY g) SELECT gpu_sum(c) AS s, gpu_count(*) AS n FROM q', NULL),
 ('CTE of rows, materialized', 'WITH q AS MATERIALIZED (SELECT g, i4 FROM dist_rows WHERE i4 > 400) SELECT g, gpu_sum(i4) AS s, gpu_count(*) AS n FROM q GROUP BY g', NULL),
 ('aggregates with other state types', 'SELECT g, gpu_stddev(i4) AS d, gpu_avg(i8) AS a, gpu_histogram(f8, -250, 250, 20) AS hist, gpu_argmax(t, i8) AS t, gpu_count(*) AS c FROM dist_rows GROUP BY g', 'workers'),
 ('aggregates with other state types in expressions, FILTER and HAVING', 'SELECT h, round(gpu_variance(i8) FILTER (WHERE b), 3) AS v FROM dist_rows GROUP BY h HAVING gpu_approx_count_distinct(i4) > 10 AND gpu_stddev(n) > 1', 'workers'),
 ('a view', 'SELECT * FROM dist_view', 'workers'),
-('a view joined', 'SELECT v.c, label FROM dist_view v JOIN ref_g USING (g)', NULL),
+('a join with a view', 'SELECT v.c, label FROM dist_view v JOIN ref_g USING (g)', NULL),
 ('a scalar subquery', 'SELECT gpu_count(*) AS c FROM dist_rows WHERE i4 > (SELECT gpu_avg(i4) FROM dist_rows)', NULL),
 ('IN with a subquery', 'SELECT g, gpu_count(*) AS c FROM dist_rows WHERE k IN (SELECT k FROM dist_k GROUP BY k HAVING gpu_count(*) = 1) GROUP BY g', NULL),
 ('a correlated subquery', 'SELECT k, (SELECT gpu_count(*) FROM dist_rows d WHERE d.k = o.k AND d.b) AS c FROM dist_k o WHERE k < 5', NULL),
@@ -69,9 +69,9 @@ INSERT INTO shapes (name, query, place, settings) VALUES
 ('core''s, SELECT DISTINCT', 'SELECT DISTINCT g, h FROM dist_rows', NULL, 'gpuagg.replace_builtin = on'),
 ('core''s, UNION', 'SELECT g FROM dist_rows UNION SELECT i4 FROM dist_rows', NULL, 'gpuagg.replace_builtin = on'),
 ('core''s, UNION by the distribution column', 'SELECT k FROM dist_rows UNION SELECT k FROM dist_k', NULL, 'gpuagg.replace_builtin = on'),
-('core''s, not replaced', 'SELECT g, count(*) AS c, sum(i4) AS s FROM dist_rows GROUP BY g', 'core on workers', 'gpuagg.replace_builtin = off'),
+('core''s that are not replaced', 'SELECT g, count(*) AS c, sum(i4) AS s FROM dist_rows GROUP BY g', 'core on workers', 'gpuagg.replace_builtin = off'),
 ('without the custom scan', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY g', 'core on workers', 'gpuagg.enabled = off'),
-('forbidden', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY g', 'core on workers', 'gpuagg.require = forbid');
+('custom scan forbidden', 'SELECT g, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY g', 'core on workers', 'gpuagg.require = forbid');
 
 CREATE TABLE dist_parts (LIKE local_rows) PARTITION BY RANGE (d);
 CREATE TABLE dist_parts_1 PARTITION OF dist_parts FOR VALUES FROM (MINVALUE) TO ('2022-01-01');

@@ -14,11 +14,11 @@ BEGIN
 	INSERT INTO local_out SELECT k, count(*), sum(i4), avg(n) FROM local_rows GROUP BY k;
 	RETURN NEXT tap(place_of(plan) = 'workers', 'plan of INSERT ... SELECT', plan);
 	wrong := difference('SELECT * FROM dist_out', 'SELECT * FROM local_out', true);
-	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT by the distribution column', wrong);
+	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT grouped by the distribution column', wrong);
 	INSERT INTO dist_out SELECT g, gpu_count(*) FILTER (WHERE b), gpu_sum(i4), gpu_avg(n) FROM dist_rows WHERE g IS NOT NULL GROUP BY g;
 	INSERT INTO local_out SELECT g, count(*) FILTER (WHERE b), sum(i4), avg(n) FROM local_rows WHERE g IS NOT NULL GROUP BY g;
 	wrong := difference('SELECT * FROM dist_out', 'SELECT * FROM local_out', true);
-	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT by another', wrong);
+	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT grouped by another column', wrong);
 	CREATE TEMP TABLE made AS SELECT h, gpu_count(*) AS c FROM dist_rows GROUP BY h;
 	wrong := difference('SELECT * FROM made', 'SELECT h, count(*) AS c FROM local_rows GROUP BY h', true);
 	RETURN NEXT tap(wrong = '', 'CREATE TABLE AS', wrong);
@@ -113,13 +113,13 @@ DECLARE
 	query text := 'SELECT bi, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY bi';
 	wrong text := difference(query, 'SELECT bi, count(*) AS c, sum(i4) AS s FROM local_rows GROUP BY bi', true);
 BEGIN
-	RETURN NEXT tap(wrong = '', 'what workers do not take', wrong);
+	RETURN NEXT tap(wrong = '', 'a query that workers cannot execute by the custom scan', wrong);
 	SET LOCAL gpuagg.require = require;
 	EXECUTE query;
 	PERFORM * FROM rows_of(query);
-	RETURN NEXT tap(false, 'what workers do not take, required', 'no error');
+	RETURN NEXT tap(false, 'it is an error if the custom scan is required', 'no error');
 EXCEPTION WHEN OTHERS THEN
-	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'what workers do not take, required', SQLERRM);
+	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'it is an error if the custom scan is required', SQLERRM);
 END
 $$;
 
@@ -130,7 +130,7 @@ DECLARE
 BEGIN
 	RETURN NEXT tap(plan ~ '^Custom Scan \(GpuAgg\)', 'local tables', plan);
 	plan := plan_of('SELECT g, count(*) FROM local_rows GROUP BY g');
-	RETURN NEXT tap(plan !~ 'GpuAgg', 'core''s over local tables', plan);
+	RETURN NEXT tap(plan !~ 'GpuAgg', 'PostgreSQL''s aggregates over local tables', plan);
 END
 $$;
 
@@ -169,8 +169,8 @@ BEGIN
 	RETURN NEXT tap(got = (SELECT format('%s %s', count(*), sum(i4)) FROM local_rows), 'INSERT ... RETURNING', got);
 	SET LOCAL gpuagg.require = require;
 	INSERT INTO dist_out SELECT k, gpu_count(*) FROM dist_rows WHERE k = 3 GROUP BY k RETURNING c INTO got;
-	RETURN NEXT tap(false, 'INSERT ... RETURNING, required', 'no error');
+	RETURN NEXT tap(false, 'INSERT ... RETURNING is an error if the custom scan is required', 'no error');
 EXCEPTION WHEN OTHERS THEN
-	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'INSERT ... RETURNING, required', SQLERRM);
+	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'INSERT ... RETURNING is an error if the custom scan is required', SQLERRM);
 END
 $$;

@@ -3,7 +3,7 @@
  *	  Tests the pool of arenas (server/arena.c): the limit of pinned memory, and when memory is
  *	  freed.
  *
- * pin() and unpin() are fakes that count arenas, and can be told to fail. The test includes the
+ * pin() and unpin() are fakes that count arenas, and fail on request. The test includes the
  * source file, and runs in one thread.
  */
 #define _GNU_SOURCE

@@ -161,7 +161,7 @@ uniform_examples(void)
 	static const struct
 	{
 		double x, lo, hi;
-		int n, product, /* -1 where it overflows */
+		int n, product, /* -1 if the formula overflows */
 			quotient;
 	} example[] = {
 		{5.35, 0.024, 10.06, 5, 3, 3},

@@ -177,7 +177,7 @@ regular_keys(void)
 					keys[i] = (uint64_t) i << 32 | (uint64_t) i;
 					break;
 				case 2:
-					/* the first step undoes itself */
+					/* the first step of the mix function is its own inverse */
 					keys[i] = (uint64_t) i << 32 ^ (uint64_t) i * 65537;
 					break;
 				case 3:
