@@ -304,8 +304,6 @@ wrong_batches(void)
 static void
 wrong_stored(void)
 {
-	VectorProgram *p = &resident.program;
-
 	STORED(store.buffer = 4);
 	STORED(store.nrows = 0);
 	STORED(store.nrows = UINT32_MAX);
@@ -347,7 +345,7 @@ wrong_stored(void)
 	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].n = 5));
 	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].first = 5));
 	STORED((resident.ntables = 1, resident.ncells = 0));
-	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
+	STORED(resident.program.instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1,
 			store.nentries = WIRE_MAX_ENTRIES + 1));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = BUFFER / 4));
@@ -365,6 +363,20 @@ wrong_stored(void)
 	STORED(resident.cols[1] = VECTOR_NONE);
 	STORED(query.keys[0].nullable = 0);
 	STORED(query.slots[1].filter = 1);
+	STORED(row_ranges[0].nrows = 0);
+	STORED(row_ranges[0].nrows = 101);
+	STORED(row_ranges[1].first = UINT32_MAX);
+	STORED(row_ranges[1].stamp = 6);
+	STORED(row_ranges[0].range = 2);
+	CHECK(check_resident(&resident, &query, sizeof(resident) - 1, BUFFER, 4) != NULL,
+		  "a short message is rejected");
+}
+
+static void
+wrong_programs(void)
+{
+	VectorProgram *p = &resident.program;
+
 	STORED(p->nregisters = VECTOR_MAX_REGISTERS + 1);
 	STORED(p->nregisters = 3);
 	STORED(p->ninstructions = VECTOR_MAX_INSTRUCTIONS + 1);
@@ -387,13 +399,6 @@ wrong_stored(void)
 	STORED(p->instructions[4] =
 			   ((VectorInstruction){VECTOR_DEC_ROUND, 1, 1, 0, 0, 4 << VECTOR_ROUND_SHIFT}));
 	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_SELECT, 1, 1, 1, VECTOR_NONE, 0}));
-	STORED(row_ranges[0].nrows = 0);
-	STORED(row_ranges[0].nrows = 101);
-	STORED(row_ranges[1].first = UINT32_MAX);
-	STORED(row_ranges[1].stamp = 6);
-	STORED(row_ranges[0].range = 2);
-	CHECK(check_resident(&resident, &query, sizeof(resident) - 1, BUFFER, 4) != NULL,
-		  "a short message");
 }
 
 static void
@@ -509,7 +514,8 @@ main(void)
 	RUN("valid messages are accepted", valid_messages);
 	RUN("wrong queries are rejected", wrong_queries);
 	RUN("wrong batches are rejected", wrong_batches);
-	RUN("wrong stored columns, programs and row ranges are rejected", wrong_stored);
+	RUN("wrong stored columns and row ranges are rejected", wrong_stored);
+	RUN("wrong programs are rejected", wrong_programs);
 	RUN("valid limits are accepted and wrong ones rejected", limits);
 	RUN("valid picks are accepted and wrong ones rejected", picks);
 	RUN("queries that are opened late are checked", late_queries);
