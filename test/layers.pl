@@ -217,7 +217,7 @@ foreach my $file (@files)
 	}
 	foreach my $used (sort keys %{ $calls{$file} // {} })
 	{
-		# functions of strategy.h are defined in strategy.c, and functions of store.h in store.c or store_hold.c
+		# functions of strategy.h are defined in strategy.c, and functions of device_store.h in device_store.c or device_store_hold.c
 		$wrong{"symbol: $file -> $used"} = " ($calls{$file}{$used})"
 			unless allowed($file, $used) || ($uses{ folder($file) }
 			&& grep { allowed($file, $_) } $used =~ s/\.c$/.h/r, $used =~ s/_[^_]*\.c$/.h/r);

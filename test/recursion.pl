@@ -135,7 +135,7 @@ sub visit
 }
 
 cmp_ok(scalar(keys %body), '>', 2000, 'functions are found');
-ok(scalar(grep { $_ eq 'src/expr/compile.c:compile_expr' } @{ $callees{'src/expr/internal.h:expr_compile'} }), 'calls of members are found');
+ok(scalar(grep { $_ eq 'src/expr/compile.c:compile_expr' } @{ $callees{'src/expr/expr_internal.h:expr_compile'} }), 'calls of members are found');
 is(join("
 ", map { join ' ', @$_ } @cycles), '', 'recursive functions check the stack');
 # entries of functions that were removed

@@ -1,6 +1,6 @@
 /*
  * dictionary_test.c
- *	  Tests the GPU server's dictionaries of stored columns (server/dictionary.c).
+ *	  Tests the GPU server's dictionaries of stored columns (server/column_dictionary.c).
  *
  * Entries get numbers in the order in which they arrive; a client reads all entries, or those that
  * are new to it; entries and bytes are limited. Entries are strings of one length that contain a
@@ -8,7 +8,7 @@
  */
 #include <string.h>
 
-#include "server/dictionary.c"
+#include "server/column_dictionary.c"
 
 #include "unit.h"
 
