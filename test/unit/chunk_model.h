@@ -1,6 +1,6 @@
 /*
  * chunk_model.h
- *	  What the tests of chunks share.
+ *	  Declarations that the tests of chunks share.
  *
  * A model holds the values of all rows of one chunk in plain arrays. A test fills the model and
  * calls build_and_check(), which builds the chunk, reads it in all ways, and compares what was read
