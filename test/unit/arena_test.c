@@ -44,7 +44,8 @@ test_limit(void)
 	for (int i = 0; i < 3; i++)
 		CHECK((a[i] = arena_take(0, &error)) != NULL, "arena %d is within the limit", i);
 	CHECK(arena_take(0, &error) == NULL, "the limit refuses a fourth arena");
-	CHECK(strcmp(error.text, "gpuagg.pinned_memory_limit reached") == 0, "%s", error.text);
+	CHECK(strcmp(error.text, "gpuagg.pinned_memory_limit reached") == 0, "the error is: %s",
+		  error.text);
 	arena_give(a[0], 0);
 	CHECK((a[3] = arena_take(0, &error)) == a[0], "the arena that was given back is used again");
 	CHECK(pinned == 3, "%d arenas are pinned", pinned);
@@ -80,7 +81,8 @@ test_failure(void)
 	arena_set_limit(ARENA_BYTES);
 	pin_fails = true;
 	for (int i = 0; i < 3; i++)
-		CHECK(arena_take(0, &error) == NULL && strcmp(error.text, "no pin") == 0, "%s", error.text);
+		CHECK(arena_take(0, &error) == NULL && strcmp(error.text, "no pin") == 0,
+			  "the error is: %s", error.text);
 	CHECK(!arena_prepare(1, &error), "nothing is prepared if memory cannot be pinned");
 	pin_fails = false;
 	CHECK((a = arena_take(0, &error)) != NULL, "arenas that could not be pinned do not count");

@@ -95,8 +95,10 @@ hash_inverts(void)
 		GpuaggHashKey k = gpuagg_hash_key(i % 100 ? random_u64() : (uint64_t) i);
 		uint64_t x = i % 3 ? random_u64() : (uint64_t) i;
 
-		CHECK(gpuagg_unhash64(&k, gpuagg_hash64(&k, x)) == x, "%llx", (unsigned long long) x);
-		CHECK(gpuagg_hash64(&k, gpuagg_unhash64(&k, x)) == x, "%llx", (unsigned long long) x);
+		CHECK(gpuagg_unhash64(&k, gpuagg_hash64(&k, x)) == x, "%llx is restored from its hash",
+			  (unsigned long long) x);
+		CHECK(gpuagg_hash64(&k, gpuagg_unhash64(&k, x)) == x, "%llx is the hash of its inverse",
+			  (unsigned long long) x);
 		CHECK(k.mul[0] * k.inverse[0] == 1 && k.mul[1] * k.inverse[1] == 1 && (k.mul[2] & 1),
 			  "the factors of a hash key have inverses");
 	}

@@ -102,8 +102,10 @@ codes_keep_order(void)
 	{
 		int64_t x = (int64_t) random_bits();
 
-		CHECK(select_i64_of(select_code_i64(x)) == x, "%lld", (long long) x);
-		CHECK(select_f64_of(select_code_f64((double) x)) == (double) x, "%g", (double) x);
+		CHECK(select_i64_of(select_code_i64(x)) == x, "%lld is restored from its code",
+			  (long long) x);
+		CHECK(select_f64_of(select_code_f64((double) x)) == (double) x,
+			  "%g is restored from its code", (double) x);
 	}
 	CHECK(select_code_i64(INT64_MIN) == 0 && select_code_i64(INT64_MAX) == UINT64_MAX,
 		  "the least and greatest integers have the least and greatest codes");
@@ -124,7 +126,7 @@ bucket_is_near(void)
 		CHECK(quantiles_bucket(middle, level) == bucket, "%g at level %d", x, level);
 		CHECK(fabs(middle - x) <= ldexp(fabs(x), level - 53) || level == 0, "%g, %g at level %d", x,
 			  middle, level);
-		CHECK(level > 0 || middle == x, "%g", x);
+		CHECK(level > 0 || middle == x, "%g is its own bucket at level 0", x);
 	}
 }
 

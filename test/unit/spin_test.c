@@ -51,11 +51,11 @@ test_not_found(void)
 	int64_t start = now_ns();
 
 	spin_processors = 8;
-	CHECK(!spin_until(never_true, &n) && n > 1, "%d polls", n);
-	CHECK(now_ns() - start >= SPIN_NS, "only %d ns", (int) (now_ns() - start));
+	CHECK(!spin_until(never_true, &n) && n > 1, "%d polls, not several", n);
+	CHECK(now_ns() - start >= SPIN_NS, "polling took only %d ns", (int) (now_ns() - start));
 	n = 0;
 	spin_processors = SPIN_PROCESSORS - 1;
-	CHECK(!spin_until(never_true, &n) && n == 1, "%d polls where processors are few", n);
+	CHECK(!spin_until(never_true, &n) && n == 1, "%d polls on few processors, not 1", n);
 }
 
 static atomic_int polling_threads, /* threads that have polled more than once */

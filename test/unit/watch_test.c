@@ -39,7 +39,7 @@ test_hung(void)
 	CHECK(watch_stalled_ms() >= 100, "a message that does not end counts, %d ms",
 		  (int) watch_stalled_ms());
 	watch_end(&w);
-	CHECK(watch_stalled_ms() == 0, "ended");
+	CHECK(watch_stalled_ms() == 0, "a device is not stalled when its message has ended");
 }
 
 /* Messages end every 20 ms while one message waits for 400 ms. */
@@ -77,7 +77,7 @@ test_devices(void)
 	}
 	CHECK(watch_stalled_ms() >= 100, "%d ms", (int) watch_stalled_ms());
 	watch_end(&hung);
-	CHECK(watch_stalled_ms() == 0, "ended");
+	CHECK(watch_stalled_ms() == 0, "a device is not stalled when its message has ended");
 }
 
 int

@@ -26,7 +26,7 @@ static bool garbage;
 static void
 open_pair(void)
 {
-	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "a socket pair is created");
 }
 
 static void
@@ -49,12 +49,15 @@ static void
 test_whole(void)
 {
 	open_pair();
-	CHECK(wire_send(pair[0], MESSAGE_LOG, "abc", 3), "send");
-	CHECK(wire_send(pair[0], MESSAGE_PING, NULL, 0), "send without a body");
-	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "receive");
-	CHECK(header.type == MESSAGE_LOG && header.length == 3 && memcmp(body, "abc", 3) == 0, "body");
-	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "receive");
-	CHECK(header.type == MESSAGE_PING && header.length == 0, "no body");
+	CHECK(wire_send(pair[0], MESSAGE_LOG, "abc", 3), "a message is sent");
+	CHECK(wire_send(pair[0], MESSAGE_PING, NULL, 0), "a message without a body is sent");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage),
+		  "a message is received");
+	CHECK(header.type == MESSAGE_LOG && header.length == 3 && memcmp(body, "abc", 3) == 0,
+		  "the message has its body");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage),
+		  "a message is received");
+	CHECK(header.type == MESSAGE_PING && header.length == 0, "the message has no body");
 	close_pair();
 }
 
@@ -85,12 +88,12 @@ test_incomplete(void)
 			continue;
 		memcpy(bytes, &whole, sizeof(whole));
 		open_pair();
-		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
+		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "bytes are written");
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
 			  "%zu bytes without the rest are no message and no protocol error", n);
 		close_pair();
 		open_pair();
-		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
+		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "bytes are written");
 		shutdown(pair[0], SHUT_WR);
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
 			  "%zu bytes and a closed connection are no message and no protocol error", n);
@@ -124,10 +127,10 @@ test_slow(void)
 	memcpy(bytes, &whole, sizeof(whole));
 	memcpy(bytes + sizeof(whole), "abc", 3);
 	open_pair();
-	CHECK(pthread_create(&thread, NULL, send_slowly, bytes) == 0, "thread");
+	CHECK(pthread_create(&thread, NULL, send_slowly, bytes) == 0, "a thread starts");
 	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage),
 		  "a message is received byte by byte");
-	CHECK(memcmp(body, "abc", 3) == 0, "body");
+	CHECK(memcmp(body, "abc", 3) == 0, "the message has its body");
 	pthread_join(thread, NULL);
 	close_pair();
 }
@@ -145,7 +148,7 @@ test_wrong_headers(void)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 	{
 		open_pair();
-		CHECK(write(pair[0], &wrong[i], sizeof(wrong[i])) == sizeof(wrong[i]), "write");
+		CHECK(write(pair[0], &wrong[i], sizeof(wrong[i])) == sizeof(wrong[i]), "bytes are written");
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && garbage,
 			  "wrong header %zu is a protocol error", i);
 		close_pair();
