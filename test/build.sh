@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
-# Tests the build: in a directory of its own, under clang with WERROR=1 where there is a clang (CC=... chooses), then
-# install, uninstall and clean, of which nothing may remain; META.json against the PGXN Meta Spec; make dist.
-# Prints "ok" lines.  PG_CONFIG names the PostgreSQL.
+# Tests the build.
+#
+#	test/build.sh
+#
+#	PG_CONFIG	the PostgreSQL to build for
+#	CC			the compiler (default: clang, or gcc if clang is not installed)
+#
+# Builds in another directory with WERROR=1, installs, uninstalls and cleans, and checks that no file remains. Checks META.json by the
+# PGXN Meta Spec, and the archive of `make dist`. Prints "ok" lines. The exit status is 0 if all checks passed.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 status=0
@@ -9,7 +15,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/build" "$work/root"
 
-# check NAME COMMAND...
+# check NAME COMMAND...: prints whether the command succeeds, and the end of its output if not
 check() {
 	if "${@:2}" >"$work/log" 2>&1; then
 		echo "ok $1"
@@ -20,32 +26,32 @@ check() {
 	fi
 }
 
-# As Debian's pg_buildext calls it, but without the GPU server, which takes minutes, and without optimization.
-make_there() {
+# Calls make like Debian's pg_buildext, but without the GPU server, which takes minutes to build, and without optimization.
+make_outside_tree() {
 	make -s -C "$work/build" -f "$top/Makefile" VPATH="$top" -j"$(nproc)" ${PG_CONFIG:+"PG_CONFIG=$PG_CONFIG"} CC="$cc" DESTDIR="$work/root" \
 		NVCC= WERROR=1 OPTIMIZE=-O0 with_llvm=no "$@"
 }
 
-installed() {
-	make_there install && find "$work/root" -name 'gpuagg*' -type f -printf '%f\n' | sort >"$work/files" &&
+check_install() {
+	make_outside_tree install && find "$work/root" -name 'gpuagg*' -type f -printf '%f\n' | sort >"$work/files" &&
 		diff - "$work/files" < <(cd "$top/sql" && printf '%s\n' gpuagg--*.sql gpuagg.control gpuagg.so | sort)
 }
 
-# The server is put there by hand, as if a build with nvcc had installed it.
-uninstalled() {
+# Adds a file in place of the server, as if a build with nvcc had installed it.
+check_uninstall() {
 	touch "$(find "$work/root" -name gpuagg.so -printf %h)/gpuagg-server"
-	make_there uninstall
+	make_outside_tree uninstall
 	[[ -z $(find "$work/root" -type f -print | tee /dev/stderr) ]]
 }
 
-cleaned() {
+check_clean() {
 	mkdir -p "$work/build/tmp_install" "$work/build/test/results"
-	make_there clean
+	make_outside_tree clean
 	[[ -z $(find "$work/build" -mindepth 1 -print | tee /dev/stderr) ]]
 }
 
-# What the PGXN Meta Spec 1.0.0 requires, and that files and versions are those of the tree.
-meta() {
+# Checks what the PGXN Meta Spec 1.0.0 requires, and that files and versions are those of the tree.
+check_meta() {
 	(cd "$top" && perl -MJSON::PP -e '
 		local $/;
 		open(my $f, "<", "META.json") or die;
@@ -77,11 +83,11 @@ meta() {
 		die map { "META.json: $_\n" } @bad if @bad;')
 }
 
-# An archive holds the names of its files as they are.
-dist() {
+# Searches the archive for the names of files. They are stored uncompressed.
+check_dist() {
 	local name
 
-	make_there dist || return 1
+	make_outside_tree dist || return 1
 	name=$(cd "$work/build" && ls gpuagg-*.zip) && name=${name%.zip} || return 1
 	for file in META.json README.md LICENSE CHANGELOG.md Makefile gpuagg.control sql/gpuagg--1.0.sql sql/gpuagg--1.0--1.1.sql sql/gpuagg--1.1.sql \
 		sql/REFERENCE.md sql/DISTRIBUTED.md .packaging/debian/control.in; do
@@ -91,14 +97,14 @@ dist() {
 
 cc=${CC:-$(command -v clang || ls /usr/lib/llvm-*/bin/clang 2>/dev/null | tail -1)}
 cc=${cc:-gcc}
-check "build in another directory, by $(basename "$cc")" make_there all
-check "install" installed
-check "uninstall leaves nothing" uninstalled
+check "build in another directory, with $(basename "$cc")" make_outside_tree all
+check "install" check_install
+check "uninstall leaves nothing" check_uninstall
 if [[ -e $top/.git ]] && command -v git >/dev/null; then
-	check "make dist" dist
+	check "make dist" check_dist
 else
 	echo "ok make dist # SKIP no git"
 fi
-check "clean leaves nothing" cleaned
-check "META.json" meta
+check "clean leaves nothing" check_clean
+check "META.json" check_meta
 exit $status

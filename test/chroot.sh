@@ -1,14 +1,17 @@
 # shellcheck shell=bash
-# Chroots of Debian for tests of packages, sourced by scripts that set top, chroots (a folder) and suite.
+# Chroots of Debian for tests of packages and of other releases. Scripts source this file; they need root.
 #
-#	bare			the bare system of the suite, in $chroots/$suite/bare, by debootstrap from the mirror that apt uses
-#	fresh NAME		a new copy of it, $root, entered as if just installed; with CUDA=1 the toolkit is lent to it, but for NAME install
-#	enter USER COMMAND	runs a command of bash in $root
-#	kept PACKAGES	the chroot $root of the suite with PACKAGES (a comma between two), made once and mounted; needs no $chroots
-#	sources FOLDER	copies the source tree, without what was built in it
-#	mount_in NAME, unmount	what fresh mounts in $root
+#	make_bare				makes a minimal system of the suite in $chroots/$suite/bare, with debootstrap from apt's mirror, once
+#	make_fresh NAME			sets $root to a new copy of the minimal system, mounted. With CUDA=1, the host's toolkit is mounted
+#							in it, except if NAME is install
+#	make_kept PACKAGES		makes a system with PACKAGES (separated by commas) in $root, once, and mounts it. Needs no $chroots
+#	enter USER COMMAND		runs a command of bash in $root
+#	copy_sources FOLDER		copies the source tree without build results
+#	mount_in NAME, unmount	mount and unmount what make_fresh mounts in $root
+#
+# Callers set top (the source tree), suite (bookworm or trixie), and chroots (a folder) or root (for make_kept).
 
-# What is needed in a chroot, and not left behind.
+# Unmounts everything in $root.
 unmount() {
 	local at
 
@@ -28,14 +31,14 @@ mount_in() {
 	fi
 }
 
-# enter USER COMMAND: in the chroot $root
+# enter USER COMMAND: runs the command in the chroot $root
 enter() {
 	chroot "$root" env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 		setpriv --reuid="$1" --regid="$(chroot "$root" id -g "$1")" --init-groups env HOME=/tmp bash -c "cd /tmp && $2"
 }
 
-# The bare system of the suite.
-bare() {
+# Makes the minimal system of the suite.
+make_bare() {
 	local mirror
 
 	[[ -e $chroots/$suite/bare/etc/debian_version ]] && return 0
@@ -47,8 +50,8 @@ bare() {
 		mv "$chroots/$suite/bare.new" "$chroots/$suite/bare"
 }
 
-# fresh NAME: a new chroot, in $root
-fresh() {
+# make_fresh NAME: makes a new chroot, and sets $root to it
+make_fresh() {
 	unmount
 	root=$chroots/$suite/$1
 	rm -rf --one-file-system "$root" && cp -a "$chroots/$suite/bare" "$root" && mkdir -p "$root/dev/shm" "$root/usr/local/cuda" || return 1
@@ -59,8 +62,8 @@ fresh() {
 	enter root "apt-get update -qq"
 }
 
-# kept PACKAGES: the chroot $root, which stays
-kept() {
+# make_kept PACKAGES: makes the chroot $root if it does not exist, and mounts it
+make_kept() {
 	local mirror
 
 	if [[ ! -e $root/ready ]]; then
@@ -71,7 +74,7 @@ kept() {
 		rm -rf --one-file-system "$root"
 		debootstrap --variant=minbase "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1 ||
 			{ tail -20 "$root.log" >&2; return 1; }
-		# packages must not start services in there
+		# packages must not start services in the chroot
 		printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 		chmod +x "$root/usr/sbin/policy-rc.d"
 		chroot "$root" sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
@@ -84,8 +87,8 @@ kept() {
 	mountpoint -q "$root/dev/shm" || mount -t tmpfs -o mode=1777 shm "$root/dev/shm"
 }
 
-# The source tree, without what was built in it, goes to FOLDER.
-sources() {
+# copy_sources FOLDER: copies the source tree, without build results, to FOLDER
+copy_sources() {
 	mkdir -p "$1"
 	tar cf - -C "$top" --exclude=./.git --exclude=./build --exclude=./tmp_install --exclude=./test/results --exclude='./gpuagg-*.zip' \
 		--exclude='*.o' --exclude='*.d' --exclude='*.bc' --exclude='*.so' . | tar xf - -C "$1"

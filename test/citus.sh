@@ -1,25 +1,30 @@
 #!/usr/bin/env bash
-# Aggregates over tables that Citus distributes, against core's over local tables of the same rows.
+# Compares aggregates over distributed tables of Citus with PostgreSQL's own over local tables of the same rows.
 #
-#	test/citus.sh				with the Citus that is installed; says so where there is none
-#	test/citus.sh ARCHIVE		with a Citus of this source archive, on PostgreSQL 17 in a chroot of Debian 13 (trixie)
+#	test/citus.sh				tests with the installed Citus; the test is skipped if there is none
+#	test/citus.sh ARCHIVE		tests with Citus from this source archive, on PostgreSQL 17 in a chroot of Debian 13 (trixie)
 #
-# The chroot is $CHROOT (default /var/tmp/gpuagg-NAME of the archive), made and built once and used again; needs root, a mirror of
-# Debian and 2 GB of disk.
+#	ROWS			rows of the tables (default 300000). With less than about 60000, the workers use PostgreSQL's own plan for some
+#					aggregates, as it is cheaper, and the test fails
+#	CHROOT			the chroot, built once and reused (default: /var/tmp/gpuagg-NAME with NAME from the archive). Needs root, a
+#					mirror of Debian and 2 GB of disk
+#	SERVER=PROGRAM	runs this GPU server on each node
+#	SERVER=stub		runs the test server on each node; the nodes share its stub of the CUDA run time
+#	PG_CONFIG		the PostgreSQL to test
 #
-# A coordinator and two workers on loopback addresses, tables of ROWS (default 300000) rows in 8 shards (citus/tables.sql); of fewer than
-# some 60000 the workers rightly leave some to core, which is told as a failure.
-# citus/compare.sql compares each aggregate of the extension over each type of arguments, grouped by the distribution column,
-# by another, by none and by two; citus/shapes.sql and citus/statements.sql whole statements.  EXPLAIN says where
-# each is aggregated: what may gather rows is stated in compare.sql, all else must be taken by the custom scan of the
-# workers.  Prints TAP, and how many of the pairs are aggregated where.
+# Prints TAP, and how many pairs are aggregated where. The exit status is 0 if the tests ran, even if one failed.
 #
-# SERVER=PROGRAM runs this GPU server on every node, and SERVER=stub the test server, over a stub of the CUDA run time, which the nodes
-# then share; the GPU engine and the column cache are on.  The tasks must have the engine that a local table has, the servers of the
-# workers must get queries of each pair, and citus/gpu.sql asks for copies of columns and for settings.
+# There are a coordinator and two workers on loopback addresses, with tables in 8 shards (citus/tables.sql). citus/compare.sql compares
+# each aggregate for each type of arguments, grouped by the distribution column, by another column, by none and by two.
+# citus/shapes.sql and citus/statements.sql compare whole statements. EXPLAIN shows where each is aggregated: compare.sql lists the
+# aggregates for which the coordinator may gather rows; for all others, the workers must use the custom scan.
+#
+# With SERVER, the GPU engine and the column cache are enabled. Tasks must use the same engine as a local table, and the workers'
+# servers must get queries of each pair. citus/gpu.sql then tests copies of columns, and settings.
 set -uo pipefail
 
-chrooted() {
+# run_in_chroot ARCHIVE: makes the chroot, builds Citus in it, and runs this script there
+run_in_chroot() {
 	local archive=$1 name packages
 
 	name=$(basename "$archive" | sed 's/\.tar.*//')
@@ -31,7 +36,7 @@ chrooted() {
 	source "$top/test/chroot.sh"
 	trap unmount EXIT
 	packages=$(printf %s, lib{lz4,zstd,ssl,krb5,icu,xml2,xslt1,pam0g,selinux1,readline}-dev)
-	kept "${packages}zlib1g-dev,flex,bison,autoconf,xz-utils,ca-certificates,gcc,make,libc6-dev,perl,postgresql-17,postgresql-server-dev-17,libipc-run-perl" || exit 1
+	make_kept "${packages}zlib1g-dev,flex,bison,autoconf,xz-utils,ca-certificates,gcc,make,libc6-dev,perl,postgresql-17,postgresql-server-dev-17,libipc-run-perl" || exit 1
 	if [[ ! -e $root/usr/lib/postgresql/17/lib/citus.so ]]; then
 		echo "# building $name"
 		mkdir -p "$root/src/citus" && tar xf "$archive" -C "$root/src/citus" --strip-components=1 &&
@@ -39,18 +44,18 @@ chrooted() {
 				make -s -j$(nproc) with_llvm=no && make -s install with_llvm=no" >"$root/citus.log" 2>&1 ||
 			{ tail -20 "$root/citus.log" >&2; exit 1; }
 	fi
-	sources "$root/src/gpuagg"
+	copy_sources "$root/src/gpuagg"
 	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" SERVER="${SERVER:-}" /src/gpuagg/test/citus.sh
 	exit
 }
 
-[[ $# == 0 ]] || chrooted "$1"
+[[ $# == 0 ]] || run_in_chroot "$1"
 
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
 pg_need || exit 2
 if [[ ! -e $("$PG_CONFIG" --pkglibdir)/citus.so ]]; then
-	echo "ok 1 - citus # SKIP Citus is not installed"
+	echo "ok 1 - Citus # SKIP Citus is not installed"
 	exit 0
 fi
 [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install || exit 1
@@ -70,7 +75,7 @@ if [[ -n ${SERVER:-} ]]; then
 	if [[ $SERVER == stub ]]; then
 		make -C "$top" -s PG_CONFIG="$PG_CONFIG" NVCC= server-stub || exit 1
 		SERVER=$(pg_server "$top/build/test/gpuagg-server") || exit 1
-		# what the nodes' servers know of each other
+		# the memory of the devices that the nodes' servers share
 		shared=$(mktemp -d "$pg_tmp/gpuagg-server.XXXXXX")
 		chmod 777 "$shared"
 		export GPUAGG_STUB_DEVICES=1 GPUAGG_STUB_IDLE=1 GPUAGG_STUB_SHARED=$shared/device
@@ -78,13 +83,13 @@ if [[ -n ${SERVER:-} ]]; then
 	settings=("gpuagg.server_program='$SERVER'" gpuagg.engine=cuda gpuagg.cache=eager gpuagg.cache_memory=256MB)
 fi
 
-# Three ports that nobody listens to.
+# Finds three consecutive ports on which no process listens.
 port=$((20000 + $$ % 10000))
 while (: </dev/tcp/127.0.0.1/$port || : </dev/tcp/127.0.0.1/$((port + 1)) || : </dev/tcp/127.0.0.1/$((port + 2))) 2>/dev/null; do
 	port=$((port + 3))
 done
 
-# node N
+# node N: starts a cluster on the Nth port
 node() {
 	pg_start "port=$((port + $1))" "listen_addresses='127.0.0.1'" "shared_preload_libraries='citus,gpuagg'" "${settings[@]}" \
 		"citus.node_conninfo='sslmode=disable'" citus.enable_statistics_collection=off wal_level=logical max_connections=150 \
@@ -94,22 +99,22 @@ node() {
 	psql -Xqc "CREATE EXTENSION citus" || return
 }
 
-# psql on the coordinator, which is the last node
+# sql ARGS...: runs psql on the coordinator, which is the node started last
 sql() {
 	PGOPTIONS="-c client_min_messages=error" psql -XqAt -v ON_ERROR_STOP=1 -P pager=off "$@"
 }
 
-node 1 && node 2 && node 0 || { echo "not ok - three nodes"; tail -5 "$pg_root/log"; exit 1; }
+node 1 && node 2 && node 0 || { echo "not ok - three nodes start"; tail -5 "$pg_root/log"; exit 1; }
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/citus" && pwd)
 {
 	sql -c "SELECT citus_set_coordinator_host('127.0.0.1', $port)" -c "SELECT citus_add_node('127.0.0.1', $((port + 1)))" \
 		-c "SELECT citus_add_node('127.0.0.1', $((port + 2)))" -c "CREATE EXTENSION gpuagg" &&
 		sql -v rows="${ROWS:-300000}" -f "$here/tables.sql" && sql -f "$here/compare.sql" && sql -f "$here/shapes.sql" && sql -f "$here/statements.sql"
-} >/dev/null || { echo "not ok - tables"; exit 1; }
+} >/dev/null || { echo "not ok - tables are created"; exit 1; }
 echo "# $(sql -c "SELECT split_part(citus_version(), ' on ', 1) || ', PostgreSQL ' || current_setting('server_version')")"
 sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) FROM pairs" | sql -v ON_ERROR_STOP=0 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
 sql -c "SELECT line FROM report"
-[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) FROM pairs"))) ]] || echo "not ok - all pairs in all groupings"
+[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) FROM pairs"))) ]] || echo "not ok - all pairs ran in all groupings"
 sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) FROM shapes ORDER BY n" | sql -v ON_ERROR_STOP=0 2>&1 |
 	sed 's/^[^ ]*ERROR: /not ok - &/'
 sql -c "SELECT format('SELECT %I();', proname) FROM pg_proc WHERE proname LIKE 'statement\\_%' AND pronamespace = 'public'::regnamespace ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |

@@ -1,18 +1,19 @@
 #!/usr/bin/env bash
-# PostgreSQL's own regression tests with gpuagg.replace_builtin = on in the whole
-# server and costs that let the custom scan win wherever it may run.
+# Runs PostgreSQL's own regression tests with gpuagg.replace_builtin = on, and with costs of zero, so that the custom scan is used
+# wherever it can run.
 #
-#	test/core_aggregates.sh [test...]
+#	test/core_aggregates.sh [test...]	default: all tests
 #
-# Results must be those that core expects, apart from plans, the order of rows
-# that no ORDER BY asks for, and the last digits of floats (core_normalise.pl).
-# The whole schedule runs twice, first with gpuagg.enabled = off: tests whose outcome
-# depends on the machine or on the packaging differ from core's files without us, and
-# are compared with that run.  Every test decides; arguments name those to judge alone.
+#	CORE_SOURCE	an unpacked source tree of PostgreSQL (default /var/tmp/gpuagg-core-MAJOR). If it is missing, apt-get downloads
+#				Debian's source package of the installed PostgreSQL
+#	CORE_CONF	more settings of the cluster
+#	PG_CONFIG	the PostgreSQL to test
 #
-# The tests come from Debian's source package of the installed PostgreSQL, which
-# is fetched into $CORE_SOURCE (default /var/tmp/gpuagg-core-MAJOR) by apt-get;
-# put an unpacked source tree there to do without.
+# Prints a line for each test. The exit status is 0 if all passed.
+#
+# Results must be PostgreSQL's expected ones, except for plans, the order of rows without ORDER BY, and the last digits of floats
+# (core_normalise.pl). The whole schedule runs twice, first with gpuagg.enabled = off. Some outcomes depend on the machine or on the
+# packaging and differ from the expected files even without the extension: they are compared with the first run.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -22,8 +23,8 @@ source_dir=${CORE_SOURCE:-/var/tmp/gpuagg-core-$major}
 results=$top/test/results/core
 trap pg_stop EXIT
 
-# The newest source that the mirrors hold, or else the release's.
-fetch() {
+# Downloads the source of the newest minor release, or else of the one in Debian's release.
+fetch_source() {
 	local tmp where options status=1
 
 	tmp=$(mktemp -d)
@@ -49,20 +50,20 @@ fetch() {
 	return $status
 }
 
-[[ -d $source_dir/src/test/regress ]] || fetch || { echo "cannot get PostgreSQL's source" >&2; exit 1; }
+[[ -d $source_dir/src/test/regress ]] || fetch_source || { echo "cannot get PostgreSQL's source" >&2; exit 1; }
 rm -rf "$results"
 mkdir -p "$results"/{lib,out}
 cc -shared -fPIC -O1 -I"$("$PG_CONFIG" --includedir-server)" -o "$results/lib/regress.so" \
 	"$source_dir/src/test/regress/regress.c" || exit 1
 cp "$pg_libdir"/{autoinc,refint}.so "$results/lib/" 2>/dev/null
 
-# run_schedule NAME CONF...: outputs in $results/NAME, the server's log beside.
+# run_schedule NAME CONF...: runs all tests. Results go to $results/NAME, the server's log to $results/NAME-server.log.
 run_schedule() {
 	local name=$1 options
 
 	shift
 	pg_start "shared_preload_libraries='gpuagg'" max_prepared_transactions=2 "$@" || exit 1
-	# some tests write files beside their input
+	# some tests write files next to their input
 	cp -r "$source_dir/src/test/regress" "$pg_root/regress"
 	mkdir -p "$pg_root/out"/{testtablespace,results}
 	cp -r "$results/lib" "$pg_root/lib"
@@ -79,7 +80,7 @@ run_schedule() {
 	mkdir -p "$results/expected"
 	cp "$pg_root/regress/expected"/*.out "$results/expected/"
 	cp "$pg_root/out/expected"/*.out "$results/expected/" 2>/dev/null
-	# paths in answers
+	# results contain paths
 	sed -i "s|$pg_root|ROOT|g" "$results/$name"/*.out "$results/expected"/*.out
 	cp "$pg_root/log" "$results/$name-server.log"
 	pg_stop
@@ -88,12 +89,12 @@ run_schedule() {
 run_schedule off gpuagg.enabled=off
 run_schedule on gpuagg.replace_builtin=on gpuagg.startup_cost=0 gpuagg.row_cost=0 gpuagg.slot_cost=0 ${CORE_CONF:-}
 
-# differs A B: what core_normalise.pl leaves of their difference, on stdout.
+# differs A B: succeeds if the files differ after core_normalise.pl, and prints the difference
 differs() {
 	! diff -u <(perl "$top/test/core_normalise.pl" "$1") <(perl "$top/test/core_normalise.pl" "$2")
 }
 
-# same_as_core NAME OUT: is it one of the outcomes that core expects, or that of the run without us?
+# same_as_core NAME OUT: succeeds if the output is one of the expected ones, or that of the run without the extension
 same_as_core() {
 	local expected
 
@@ -123,7 +124,7 @@ if grep -E 'PANIC|was terminated by signal|TRAP' "$results/on-server.log"; then
 	echo "FAILED   core: the server crashed"
 	failed=$((failed + 1))
 fi
-echo "differ from core's files without gpuagg as well: ${compared[*]:-none}"
+echo "tests that differ from the expected files without gpuagg, too: ${compared[*]:-none}"
 echo "custom scans in plans: $(cat "$results"/on/*.out | grep -c 'Custom Scan (GpuAgg)')"
 echo "$passed passed, $failed failed"
 [[ $failed == 0 && $passed != 0 ]]

@@ -1,7 +1,8 @@
 #!/usr/bin/env perl
-# Prints the output of one of core's regression tests without what the custom
-# scan may change: plans are dropped, the rows of each result are sorted, floats
-# keep 10 digits, and column widths are squeezed.
+# Removes what the custom scan may change from the output of one of PostgreSQL's regression tests: omits plans, sorts the rows of each
+# result, rounds floats to 10 digits, and removes the padding of columns.
+#
+#	test/core_normalise.pl FILE
 use strict;
 use warnings;
 

@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# make demo: a tour of gpuagg on real flights, in a private cluster that is
-# gone at the end, or, where PGHOST is set, in a database of its own of the
-# running server (which must have the extension preloaded).  Every answer is
-# compared with core's; the exit status says whether all were equal.  COPIES=13
-# sets how often the 230,770 flights are repeated.
+# Demonstrates gpuagg on real data, 230,770 flights (make demo).
+#
+#	test/demo.sh
+#
+#	COPIES		how many times the flights are repeated (default 13)
+#	PGHOST		if set, the demonstration runs in a new database of this running server, which must preload the extension. Default:
+#				a private cluster. Both are removed at the end
+#	PG_CONFIG	the PostgreSQL for the private cluster
+#
+# Each answer is compared with that of PostgreSQL's own aggregates. The exit status is 0 if all are equal.
 set -uo pipefail
 copies=${COPIES:-13}
 work=$(mktemp -d)
@@ -19,7 +24,7 @@ heading() {
 	printf '\n%s%s%s\n' "$bold" "$*" "$plain"
 }
 
-# Milliseconds of a query, the best of three, its rows thrown away.
+# time_of QUERY: prints the least of three execution times in ms; rows are discarded
 time_of() {
 	sql -At <<-SQL | awk '/^Time:/ {if (best == "" || $2 < best) best = $2} END {printf "%.0f", best}'
 		$settings
@@ -31,15 +36,15 @@ time_of() {
 	SQL
 }
 
-# ask TITLE QUERY SHOWN: QUERY with agg: before each aggregate; SHOWN selects
-# what is printed of its answer, which is called answer.
-ask() {
-	local title=$1 ours=${2//agg:/gpu_} core=${2//agg:/} shown=$3 a b
+# show TITLE QUERY PRINTED: runs QUERY with gpuagg's and with PostgreSQL's aggregates, compares answers, and prints times. In QUERY,
+# "agg:" is written before each aggregate. The query PRINTED selects from "answer" the rows to print.
+show() {
+	local title=$1 ours=${2//agg:/gpu_} core=${2//agg:/} printed=$3 a b
 
 	heading "$title"
 	sed 's/^/    /' <<<"$ours;"
 	echo
-	sql -P footer=off -c "WITH answer AS ($ours) $shown"
+	sql -P footer=off -c "WITH answer AS ($ours) $printed"
 	sql -At -c "$settings" -c "EXPLAIN (COSTS OFF) $ours" | sed 's/^/    /'
 	sql -At -c "SELECT * FROM ($ours) s ORDER BY s::text" >"$work/ours"
 	sql -At -c "SELECT * FROM ($core) s ORDER BY s::text" >"$work/core"
@@ -47,7 +52,7 @@ ask() {
 	b=$(time_of "$ours")
 	echo
 	if cmp -s "$work/ours" "$work/core"; then
-		printf '    %s rows, all equal to core'\''s.' "$(wc -l <"$work/ours")"
+		printf '    %s rows, all equal to PostgreSQL'\''s.' "$(wc -l <"$work/ours")"
 	else
 		printf '    THE ANSWERS DIFFER.'
 		status=1
@@ -56,7 +61,7 @@ ask() {
 		"$(awk -v a="$a" -v b="$b" 'BEGIN {printf "%.1f", a / (b > 0 ? b : 1)}')" "$plain"
 }
 
-# Until the GPU server has started, or has found no GPU; says which engine there is.
+# Waits until the GPU server has started or has found no GPU, and prints which engine is used.
 await_gpu() {
 	local state=
 
@@ -85,7 +90,7 @@ else
 	pg_need && pg_install || exit 1
 	pg_start "shared_preload_libraries='gpuagg'" shared_buffers=1GB work_mem=64MB jit=off || exit 1
 fi
-# Both sides run in one process, so that two busy cores do not blur the comparison.
+# Both run in one process, so that the times do not depend on the number of free cores.
 settings="SET max_parallel_workers_per_gather = 0;"
 
 sql <<-SQL
@@ -105,22 +110,22 @@ echo "    United States domestic flights of 2001, repeated $copies times over la
 sql -P footer=off -c "SELECT count(*) AS flights, pg_size_pretty(pg_relation_size('flights')) AS size,
 	min(date)::date AS first, max(date)::date AS last FROM flights"
 await_gpu
-echo "    Each question below is asked twice: with gpu_count, gpu_avg, ... and with core's count, avg, ..."
+echo "    Each question below is asked twice: with gpu_count, gpu_avg, ... and with PostgreSQL's count, avg, ..."
 
-ask "1. Which airports are the worst?" \
+show "1. Which airports are the worst?" \
 	"SELECT origin, agg:count(*) AS flights, agg:avg(delay) AS delay, agg:max(delay) AS worst
 FROM flights GROUP BY origin" \
 	"SELECT origin, flights, round(delay, 1) AS \"average delay\", worst FROM answer
 	WHERE flights > 1000 ORDER BY delay DESC LIMIT 6"
 
-ask "2. When should one fly?" \
+show "2. When should one fly?" \
 	"SELECT date_part('hour', date)::int AS hour, agg:count(*) AS flights, agg:avg(delay) AS delay,
        agg:stddev(delay) AS spread
 FROM flights GROUP BY 1" \
 	"SELECT hour, flights, round(delay, 1) AS \"average delay\", round(spread, 1) AS spread,
 	repeat('#', greatest(0, round(delay)::int)) AS bar FROM answer WHERE hour BETWEEN 5 AND 23 ORDER BY hour"
 
-ask "3. How did it go day by day?" \
+show "3. How did it go day by day?" \
 	"SELECT date::date AS day, agg:count(*) AS flights, agg:sum(distance) AS miles,
        agg:count(*) FILTER (WHERE delay > 60) AS late
 FROM flights GROUP BY 1" \
@@ -140,7 +145,7 @@ a=$(time_of "$core_histogram")
 b=$(time_of "$histogram")
 echo
 if cmp -s "$work/ours" "$work/core"; then
-	printf '    Every bin is equal to that of core'\''s width_bucket with GROUP BY.'
+	printf '    Every bin is equal to that of PostgreSQL'\''s width_bucket with GROUP BY.'
 else
 	printf '    THE ANSWERS DIFFER.'
 	status=1
@@ -148,11 +153,11 @@ fi
 printf '  core %s ms, gpuagg %s ms: %s%s times as fast%s\n' "$a" "$b" "$bold" \
 	"$(awk -v a="$a" -v b="$b" 'BEGIN {printf "%.1f", a / (b > 0 ? b : 1)}')" "$plain"
 
-heading "That was all"
+heading "The end"
 if [[ $status == 0 ]]; then
-	echo "    Every answer was core's.  What was made for this tour is removed again."
+	echo "    All answers were equal to PostgreSQL's. The tables of this demonstration are removed."
 else
-	echo "    Some answers differ from core's: this is a bug." >&2
+	echo "    Some answers differ from PostgreSQL's: this is a bug." >&2
 fi
 echo "    README.md says how to install gpuagg into a server of your own."
 exit $status

@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
-# Runs the steps of .packaging/Dockerfile up to one of its targets in chroots of Debian, then what CMD says, and a query in it.
+# Runs the steps of .packaging/Dockerfile in chroots of Debian, then its CMD, and a query.
 #
-#	test/dockerfile.sh SUITE TARGET		bookworm or trixie, cpu or gpu
+#	test/dockerfile.sh SUITE TARGET		SUITE is bookworm or trixie, TARGET is cpu or gpu
 #
-# Called by test/packages.sh, whose head says what is needed.  There is no Docker here: each stage is a chroot, in place of the image
-# "postgres" a Debian with its own PostgreSQL, in place of "nvidia/cuda" one to which /usr/local/cuda is lent (CUDA=1).  So not
-# tested: the images themselves, their entry points, and everything that needs a GPU.
+#	CHROOTS		the folder of the chroots (default /var/tmp/gpuagg-packages)
+#	CUDA=1		mounts /usr/local/cuda in the chroots; TARGET gpu needs it
+#
+# test/packages.sh calls this script, and its header lists the requirements. The exit status is that of the query.
+#
+# Docker is not needed: each stage is a chroot. In place of the image "postgres" it is a Debian with its own PostgreSQL, in place of
+# "nvidia/cuda" a Debian with the host's toolkit. So this does not test the images themselves, their entry points, or a GPU.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 chroots=${CHROOTS:-/var/tmp/gpuagg-packages}
@@ -14,12 +18,12 @@ suite=$1 target=$2
 source "$top/test/chroot.sh"
 trap unmount EXIT
 
-# The file's instructions, one a line.
+# Prints the instructions of the file, one per line.
 instructions() {
 	sed -e '/^#/d' -e '/^$/d' "$top/.packaging/Dockerfile" | sed -e ':a' -e '/\\$/{N;s/ *\\\n[ \t]*/ /;ba' -e '}'
 }
 
-# The stages that a stage needs, and itself, in order.
+# stages TARGET: prints the stages that TARGET needs, and TARGET, in the order of the file
 stages() {
 	instructions | awk -v target="$1" '
 		$1 == "FROM" { stage = $4; order[++n] = stage; from[stage] = $2 }
@@ -34,18 +38,18 @@ stages() {
 		END { mark(target); for (i = 1; i <= n; i++) if (needed[order[i]]) print order[i] }'
 }
 
-# A chroot in place of the image, $root.
+# image NAME STAGE: makes a chroot in place of the image, and sets $root to it
 image() {
 	case $1 in
 	postgres:*)
-		fresh "docker-$2"
+		make_fresh "docker-$2"
 		enter root "apt-get install -y -qq --no-install-recommends postgresql"
 		pg_major=$(basename "$(ls -d "$root"/usr/lib/postgresql/*)")
 		mkdir "$root/docker-entrypoint-initdb.d"
 		;;
 	*cuda*)
 		[[ -n ${CUDA:-} ]] || { echo "stage $2 needs CUDA=1" >&2; exit 1; }
-		fresh "docker-$2"
+		make_fresh "docker-$2"
 		;;
 	*)
 		unmount
@@ -57,7 +61,7 @@ image() {
 	esac
 }
 
-# What a stage does with the context and other stages.  COPY takes one source.
+# copy ARGS...: runs COPY with one source, from the context or from another stage
 copy() {
 	local source=$1 to=$root$2 from
 
@@ -71,12 +75,12 @@ copy() {
 			cp -a "$from" "$to"
 		fi
 		;;
-	.) sources "$to" ;;
-	*) echo "COPY $source is not known here" >&2; exit 1 ;;
+	.) copy_sources "$to" ;;
+	*) echo "COPY $source is not supported by this test" >&2; exit 1 ;;
 	esac
 }
 
-# Those of the file that have no variable yet; the ones of FROM are other images here.
+# expand TEXT: replaces ${PG_MAJOR}. Variables in FROM need no replacement, as images are chosen by name.
 expand() {
 	local line=$1
 
@@ -103,12 +107,12 @@ for stage in $(stages "$target"); do
 		RUN) enter root "set -e; ${rest}" ;;
 		CMD) command=$(tr -d '[]",' <<<"$rest") ;;
 		ENV | ARG) ;;
-		*) echo "$word is not known here" >&2; exit 1 ;;
+		*) echo "$word is not supported by this test" >&2; exit 1 ;;
 		esac
 	done < <(instructions)
 done
 
-# What the image's entry point does: a new cluster, CMD in it, the files of /docker-entrypoint-initdb.d.
+# Does what the image's entry point does: makes a cluster, starts it with CMD, and runs the files of /docker-entrypoint-initdb.d.
 enter postgres "export PATH=/usr/lib/postgresql/$pg_major/bin:\$PATH PGHOST=/tmp
 	initdb -D /tmp/data -A trust >/dev/null
 	$command -D /tmp/data -c listen_addresses= -c unix_socket_directories=/tmp >/tmp/log 2>&1 &

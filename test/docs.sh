@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# Checks the documents for users, README.md and sql/*.md, against the running server that PGHOST names:
+# Checks the documents for users, README.md and sql/*.md, with a running server.
 #
-#	- the tables of functions, settings and columns of views against the catalog; a row too many or too few is a failure
-#	- names of settings in the text, and links between documents and to their headings
-#	- all SQL: the blocks of a document run in order in a new database "docs"; a block right below one of SQL is what it prints
+#	test/docs.sh
 #
-# Prints "ok" lines.
+#	PGHOST, PGPORT, ...		the server; the script creates and drops the database "docs" in it
+#
+# Prints "ok" lines. The exit status is 0 if all checks passed. Checks that
+#
+#	- the tables of functions, settings and columns of views have the same rows as the catalog
+#	- settings that the text names exist, and links to documents, headings and files have a target
+#	- all SQL examples work: the blocks of a document run in order in the database, and print the block that follows them
+#	- no heading is without text
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top" || exit
@@ -16,12 +21,12 @@ sql() {
 	psql -XqAt -v ON_ERROR_STOP=1 -c "$1"
 }
 
-# table NAME: the rows, without the head, of the table between <!-- NAME --> and <!-- /NAME --> in any document
+# table NAME: prints the rows, without the head, of the table between <!-- NAME --> and <!-- /NAME --> in any document
 table() {
 	sed -n "/^<!-- $1 -->/,/^<!-- \/$1 -->/p" "${documents[@]}" | grep '^|' | tail -n +3
 }
 
-# Leaves out rows of what PostgreSQL 18 has, before 18.
+# Before PostgreSQL 18, omits rows about features of PostgreSQL 18.
 of_this_release() {
 	if (($(sql "SHOW server_version_num") < 180000)); then
 		grep -v "from PostgreSQL 18 on"
@@ -30,7 +35,7 @@ of_this_release() {
 	fi
 }
 
-# same NAME ACTUAL DOCUMENTED
+# same NAME ACTUAL DOCUMENTED: prints whether both have the same lines, in any order
 same() {
 	local out
 
@@ -38,7 +43,7 @@ same() {
 		echo "ok $1"
 	else
 		echo "not ok $1"
-		echo "# < what there is, > what is written"
+		echo "# < actual, > documented"
 		echo "$out"
 		status=1
 	fi
@@ -46,7 +51,7 @@ same() {
 
 sql "CREATE EXTENSION IF NOT EXISTS gpuagg" 2>/dev/null
 
-# Functions that users call: those whose arguments they can make.  Those that return states are called by other servers.
+# Functions that users call. Functions of states, which other servers call, and functions with internal arguments are omitted.
 same "functions" "$(sql "
 	SELECT p.proname || ' ' || CASE WHEN a.aggkind = 'n' AND p.pronargs = 0 THEN '*' ELSE
 		coalesce((SELECT string_agg(CASE t.typcategory WHEN 'A' THEN e.typname || '[]' ELSE t.typname END, ', ' ORDER BY i)
@@ -72,16 +77,16 @@ same "functions" "$(sql "
 same "settings" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
 	"$(table settings | awk -F'|' '{gsub(/[` ]/, "", $2); gsub(/[` ]/, "", $3); print $2 " " $3}')"
 
-# README's short table: defaults, where the setting is marked with * if it is server-wide.
+# The short table in README.md: names and defaults. A * marks settings that apply to the whole server.
 same "settings that matter" "$(sql "LOAD 'gpuagg'; SELECT name || ' ' || boot_val || CASE WHEN context IN ('sighup', 'postmaster') THEN ' *' ELSE '' END
 		FROM pg_settings WHERE name IN ($(table settings-that-matter | sed "s/^| \`\([^\`]*\)\`.*/'\1'/" | paste -sd,))")" \
 	"$(table settings-that-matter | awk -F'|' '{star = sub(/\*/, "", $2); gsub(/[` ]/, "", $2); gsub(/[` ]/, "", $3); print $2 " " $3 (star ? " *" : "")}')"
 
-# Every setting that the text speaks of exists.
+# All settings that the text names exist.
 same "names of settings" "$(sql "LOAD 'gpuagg'; SELECT name FROM pg_settings WHERE name LIKE 'gpuagg.%'")" \
 	"$(grep -ohP '(?<!-)\bgpuagg\.[a-z_]+' "${documents[@]}" | grep -vE '\.(so|control)$' | sort -u)"
 
-# Columns of views: rows "| `view` | `column`, `column`, … | …".
+# Columns of views. Rows have the form "| `view` | `column`, `column`, … | …".
 same "columns of views" "$(sql "SELECT c.relname || ' ' || a.attname
 	FROM pg_class c JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e'
 		JOIN pg_extension x ON x.oid = d.refobjid AND x.extname = 'gpuagg' JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
@@ -92,15 +97,15 @@ same "columns of views" "$(sql "SELECT c.relname || ' ' || a.attname
 			print $2 " " columns[i]
 	}')"
 
-# The picture is drawn from the table of times.
-same "picture of times" "$(awk -f test/bench/chart.awk README.md)" "$(cat test/bench/speed.svg)"
+# The chart is drawn from the table of times.
+same "chart of times" "$(awk -f test/bench/chart.awk README.md)" "$(cat test/bench/speed.svg)"
 
-# anchors FILE: the names that links to its headings have
+# anchors FILE: prints the names by which links refer to its headings
 anchors() {
 	sed -n '/^```/,/^```/!s/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
-# Files and headings that links of a document name, but that are not there.
+# Links to files and headings that do not exist.
 for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md .packaging/README.md .github/*.md; do
 	[[ -e $document ]] || continue
 	missing=
@@ -113,7 +118,7 @@ for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md .
 	same "links of $document" "" "${missing# }"
 done
 
-# Files of other folders that a README names, but that are not there.
+# Files of other folders that a README names and that do not exist.
 for document in src/*/README.md; do
 	missing=
 	while read -r file; do
@@ -122,7 +127,7 @@ for document in src/*/README.md; do
 	same "files that $document names" "" "${missing# }"
 done
 
-# Headings with nothing below them: a text was lost, as in a merge.
+# A heading without text shows that text was lost, for example in a merge.
 for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md; do
 	[[ -e $document ]] || continue
 	empty=$(awk '
@@ -133,7 +138,7 @@ for document in "${documents[@]}" */README.md src/*/README.md test/*/README.md; 
 	same "empty sections of $document" "" "$empty"
 done
 
-# blocks DOCUMENT FOLDER: the blocks of SQL as FOLDER/LINE.sql, and what they print as LINE.out
+# blocks DOCUMENT FOLDER: writes the blocks of SQL to FOLDER/LINE.sql, and the blocks of their output to LINE.out
 blocks() {
 	awk -v folder="$2" '
 		/^```/ && !inside {
@@ -149,9 +154,9 @@ blocks() {
 	' "$1"
 }
 
-# printed FILE: what psql prints, with the lines numbered.  Leaves out what differs between machines and releases: the engine's
-# reason, memory, how many blocks the table has and how they were proved, the heading of a plan, decimals of rows.
-printed() {
+# normalized FILE: prints the output of psql with its lines numbered. Removes what differs between machines and releases: the reason for
+# an engine, memory, numbers of blocks and how they were proved, the heading of a plan, decimals of rows.
+normalized() {
 	sed -E 's/ *$//; /^ *QUERY PLAN$/d; s/Engine: .*/Engine:/; s/Memory: .*/Memory:/; s/(rows=[0-9]+)\.00/\1/;
 		s/[0-9]+ of [0-9]+ blocks/blocks/; s/(visibility map|lsn|changed)=[0-9]+/\1=/g' "$1" |
 		awk '!/^-*$/' | grep -n .
@@ -172,7 +177,7 @@ for document in "${documents[@]}"; do
 			cat "$work/actual"
 			status=1
 		elif [[ -e ${block%.sql}.out ]]; then
-			same "$name and its answer" "$(printed "$work/actual")" "$(printed "${block%.sql}.out")"
+			same "$name and its answer" "$(normalized "$work/actual")" "$(normalized "${block%.sql}.out")"
 		else
 			echo "ok $name"
 		fi

@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# Tables with foreign partitions: three private clusters, of which one has a table with partitions at the other two.
-# Every aggregate, grouped by the partition key, by others and by none, against core on a local copy, and where the
-# aggregation runs (test/fdw.sql); what a server sends that is no state (test/fdw_evil.sql); and databases of other encodings, with
-# other identifiers and with columns of other types (test/fdw_encodings.sql, test/fdw_types.sql).  Prints "ok" and "not ok" lines.
+# Tests tables with foreign partitions (postgres_fdw), in three private clusters. One has a table with partitions in the other two.
 #
 #	test/fdw.sh [rows]		default 20000
+#
+#	PG_CONFIG	the PostgreSQL to test
+#
+# Prints "ok" and "not ok" lines.
+#
+#	fdw.sql				all aggregates, grouped by the partition key, by other columns and by none, compared with PostgreSQL's own
+#						over a local copy; and where the aggregation runs
+#	fdw_evil.sql		a server that sends invalid states
+#	fdw_encodings.sql	databases of different encodings
+#	fdw_types.sql		databases with other identifiers, and with columns of other types
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -19,7 +26,7 @@ stop_all() {
 }
 trap stop_all EXIT
 
-# node PORT: starts a cluster, whose socket is $PGHOST then
+# node PORT: starts a cluster, and sets PGHOST and PGPORT to it
 node() {
 	pg_start "shared_preload_libraries='gpuagg'" "port=$1" jit=off autovacuum=off || exit 1
 	roots+=("$pg_root")
@@ -51,7 +58,7 @@ data="SELECT n, n % 5, CASE WHEN n % 17 > 0 THEN n * 7 % 53 END,
 	format('(%s,1)', n % 100)::tid, (time '00:00' + n * interval '1 s')::timetz, (n % 100)::text::xid8
 	FROM generate_series(1::int8, $rows) n"
 
-# regions 0 and 2 at the first server, 1 and 3 at the second; one partition is empty
+# regions 0 and 2 are on the first server, 1 and 3 on the second; one partition of each is empty
 for i in 0 1; do
 	node $((5441 + i))
 	for region in $i $((i + 2)); do
@@ -83,7 +90,7 @@ sql "CREATE TABLE own PARTITION OF t FOR VALUES IN (4)" "INSERT INTO own SELECT 
 	"ALTER DATABASE postgres SET enable_partitionwise_aggregate = on"
 psql -XqAt -f "$top/test/fdw.sql" 2>&1 | sed 's/^not ok permission: permission denied for table .*/ok permission/'
 
-# a tree of servers: a database whose only partition is the partitioned table here
+# a tree of servers: a database with one foreign partition, which is the partitioned table of this database
 tree="SELECT k, gpu_avg(num), gpu_sum(i8), gpu_avg(i4), gpu_count(*), gpu_stddev(i4), gpu_histogram(f8, -50, 50, 7), gpu_approx_count_distinct(txt)
 	FROM t GROUP BY k ORDER BY k"
 sql "CREATE DATABASE top"
@@ -101,7 +108,7 @@ plan=$(PGDATABASE=postgres sql "EXPLAIN (VERBOSE, COSTS off) $remote")
 [[ $plan == *"PARTIAL gpuagg_numeric_avg_accum_state"* ]] && echo "ok states of states" || echo "not ok states of states"
 export PGDATABASE=postgres
 
-# a server that sends what is no state: errors, and no crash
+# a server that sends invalid states, which must cause errors and no crash
 sql "CREATE DATABASE evil"
 export PGDATABASE=evil
 sql "CREATE TABLE r (k int, i4 int, i8 int8, num numeric, f8 float8, txt text)" "CREATE TABLE sent (bytes bytea)" "INSERT INTO sent VALUES ('')" \
@@ -128,8 +135,8 @@ sql "CREATE SERVER evil FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '$PGHOST
 	"CREATE FOREIGN TABLE sent (bytes bytea) SERVER evil"
 psql -XqAt -f "$top/test/fdw_evil.sql" 2>&1
 
-# Databases of several encodings, each with words that it can have, and that have one order in all of them, as postgres_fdw expects of
-# texts of one collation; those that ask have a partition of their own and foreign ones.
+# Databases of several encodings, each with words that it can encode. The words have the same order in all of them, as postgres_fdw
+# expects for one collation. Databases that run queries have a local partition and foreign ones.
 latin="'café', 'Ärger', 'weiß', 'Weiß', 'zebra', 'été', ''"
 declare -A encodings=([utf8]=UTF8 [latin]=LATIN1 [euc]=EUC_JP [cyr]=WIN1251 [ascii]=SQL_ASCII)
 declare -A words=([latin]="$latin" [euc]="'日本', '亜', 'カナ', 'zebra', ''" [cyr]="'Ёлка', 'еж', 'Москва', 'zebra', ''"
@@ -145,8 +152,8 @@ for name in utf8 latin euc cyr ascii; do
 	export PGCLIENTENCODING=UTF8
 done
 PGDATABASE=utf8 sql "CREATE VIEW w_latin AS SELECT * FROM w WHERE txt !~ '[日カЁе]'"
-# ask DATABASE TABLE SERVERS...: that database asks the servers for their tables or views of this name
-ask() {
+# query_servers DATABASE TABLE SERVERS...: runs queries in the database over the servers' tables or views of this name
+query_servers() {
 	local name=$1 table=$2 other args=()
 
 	shift 2
@@ -158,13 +165,13 @@ ask() {
 	done
 	PGDATABASE=$name sql "CREATE TABLE t ($columns) PARTITION BY LIST (part)" "${args[@]}" "ALTER TABLE t ATTACH PARTITION w FOR VALUES IN ('$name')" \
 		"ALTER DATABASE $name SET enable_partitionwise_aggregate = on"
-	PGDATABASE=$name psql -XqAt -v asks="$name" -f "$top/test/fdw_encodings.sql" 2>&1
+	PGDATABASE=$name psql -XqAt -v database="$name" -f "$top/test/fdw_encodings.sql" 2>&1
 }
-ask utf8 w latin euc cyr
-ask latin w_latin utf8
-ask ascii w latin utf8
+query_servers utf8 w latin euc cyr
+query_servers latin w_latin utf8
+query_servers ascii w latin utf8
 
-# tables with columns of other types and with other identifiers than the server that asks has
+# tables whose columns have other types and other identifiers than on the local server
 sql "CREATE DATABASE far" "CREATE DATABASE near"
 PGDATABASE=far sql "CREATE EXTENSION gpuagg" "CREATE TYPE number AS ENUM ('10', '9', '2', '-3')" "CREATE DOMAIN small AS int" \
 	"CREATE TABLE far_rows AS SELECT 1 AS part, i AS n, i % 4 AS h, i2, i2::int AS i4, i2::int8 AS i8, i2 / 4.0 AS num, i2::numeric(4, 2) AS short,
@@ -184,7 +191,7 @@ PGDATABASE=near sql "CREATE EXTENSION gpuagg" "CREATE EXTENSION postgres_fdw" \
 	"CREATE USER MAPPING FOR PUBLIC SERVER far OPTIONS (user 'postgres')" "ALTER DATABASE near SET enable_partitionwise_aggregate = on"
 PGDATABASE=near psql -XqAt -f "$top/test/fdw_types.sql" 2>&1 | grep -v '^$'
 
-# the servers ran what they were sent by the custom scan, but for what they thought cheaper otherwise
+# the servers used the custom scan for the queries that they got, except where PostgreSQL's own plan was cheaper
 for i in 0 1; do
 	PGHOST=${roots[i]}/sock PGPORT=$((5441 + i)) sql "SELECT CASE WHEN sum(calls) FILTER (WHERE event = 'taken') > 300 AND
 			count(*) FILTER (WHERE event = 'refused' AND reason !~ 'cheaper') = 0 THEN 'ok' ELSE 'not ok' END

@@ -1,4 +1,4 @@
--- In a database of test/fdw.sh that asks servers whose databases have other encodings: the same answers as over the rows.
+-- Tests in a database of test/fdw.sh with foreign partitions in databases of other encodings. Compares answers with those over fetched rows.
 \ir fdw_functions.sql
 SET gpuagg.enabled = off;
 CREATE TABLE flat AS SELECT * FROM t;
@@ -11,5 +11,5 @@ FROM unnest(ARRAY['txt', 'vc', 'ch', 'nm', 'arr', 'j']) col,
 		|| CASE WHEN col IN ('txt', 'vc', 'ch', 'arr') THEN ARRAY['gpu_max(%s)', 'gpu_min(%s)'] END) form,
 	format(form, col) call, unnest(ARRAY['k', col]) key;
 SELECT line FROM lines WHERE line ~ '^not';
-SELECT format('%s %s aggregates of text asked by %s, %s of them in part', CASE WHEN bool_or(line ~ '^not') THEN 'not ok' ELSE 'ok' END,
-	count(*), :'asks', count(*) FILTER (WHERE line ~ ': partial$')) FROM lines;
+SELECT format('%s %s aggregates of text in %s, %s of them in part', CASE WHEN bool_or(line ~ '^not') THEN 'not ok' ELSE 'ok' END,
+	count(*), :'database', count(*) FILTER (WHERE line ~ ': partial$')) FROM lines;

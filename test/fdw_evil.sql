@@ -1,4 +1,4 @@
--- On the coordinator of test/fdw.sh: states from a server that sends any bytes.
+-- Tests on the coordinator of test/fdw.sh: a server sends arbitrary bytes as states.
 CREATE TABLE outcomes (call text, answer text);
 DO $$
 DECLARE
@@ -10,11 +10,11 @@ BEGIN
 		SELECT call, bytes FROM unnest(ARRAY['gpu_avg(num)', 'gpu_sum(i8)', 'gpu_stddev(i4)', 'gpu_variance(num)', 'gpu_approx_percentile(f8, 0.5)',
 				'gpu_histogram(f8, 0, 1, 5)', 'gpu_argmax(txt, i4)', 'gpu_avg(i4 * interval ''1 s'')']) call,
 			LATERAL (
-				-- of each length, zeros, ones, small numbers, and numbers with a few wrong ones among them
+				-- bytes of one pattern with several lengths
 				SELECT decode(repeat(unit, length), 'hex') AS bytes FROM unnest(ARRAY['00', 'ff', '01', '00000001', '7fffffff', '80000000', '0000000000000001'])
 					unit, unnest(ARRAY[0, 1, 2, 3, 5, 8, 9, 12, 20, 40, 100, 5000]) length
 				UNION ALL
-				-- a count, and a number of one digit, each with weight, sign and scale of all kinds; and what may follow
+				-- a count and a numeric of one digit, with several weights, signs and scales, and several continuations
 				SELECT decode('0000000000000005' || digits || weight || sign || scale || digit || rest, 'hex')
 				FROM unnest(ARRAY['00000000', '00000001', '00000002', 'ffffffff']) digits,
 					unnest(ARRAY['00000000', '7fffffff', '80000000', '00010000', 'ffff0000']) weight, unnest(ARRAY['00000000', '00004000', '0000c000']) sign,
@@ -32,11 +32,11 @@ BEGIN
 		END;
 	END LOOP;
 END $$;
--- an internal error is one that nobody thought of
+-- internal errors show that a check is missing
 SELECT CASE WHEN count(*) > 500 AND count(*) FILTER (WHERE answer ~ '^XX000') = 0 AND count(answer) > count(*) / 2 THEN 'ok' ELSE 'not ok' END ||
-	format(' %s states that are none, %s errors', count(*), count(answer)) FROM outcomes;
+	format(' %s invalid states, %s errors', count(*), count(answer)) FROM outcomes;
 SELECT DISTINCT '# ' || call || ': ' || answer FROM outcomes WHERE answer ~ '^XX000' LIMIT 5;
--- a state of other types than the query's: gpu_argmax of integers, where a text is expected
+-- a state with other types than the query's: gpu_argmax of integers instead of text
 UPDATE sent SET bytes = '\x0000001700000017000000000001000000000400000001000000000400000007';
 TRUNCATE outcomes;
 DO $$
@@ -47,8 +47,8 @@ EXCEPTION WHEN OTHERS THEN
 END $$;
 SELECT CASE WHEN count(*) = 1 THEN 'ok' ELSE 'not ok' END || ' state of another type' FROM outcomes
 	WHERE answer = 'invalid type in a partial state';
--- states of intervals of other releases: three finite ones and an infinite one, which releases before 17 have not; and a sum that is a
--- finite interval there and an infinite one here
+-- states of intervals of other releases: finite ones, an infinite one, which releases before 17 do not have, and a sum that is a finite
+-- interval in one release and an infinite one in another
 TRUNCATE outcomes;
 DO $$
 DECLARE

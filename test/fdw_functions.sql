@@ -1,12 +1,12 @@
--- What the tests over foreign partitions share: a partitioned table "t", and "flat", a local copy.
+-- Functions for tests with foreign partitions: they compare a partitioned table "t" with "flat", a local copy.
 
--- One row's answer as text, floats rounded: sums of floats depend on the order of rows.
+-- Returns a value as text. Floats are rounded, as sums of floats depend on the order of rows.
 CREATE FUNCTION shown(float8) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE WHEN $1 IN ('NaN', 'Infinity', '-Infinity', 0) THEN $1::text
 	ELSE trim_scale(round($1::numeric, 9 - greatest(floor(log(abs($1)))::int, -9)))::text END $$;
 CREATE FUNCTION shown(anyelement) RETURNS text LANGUAGE sql STABLE AS $$ SELECT $1::text $$;
 
--- All rows of a query, sorted.
+-- Returns all rows of a query, sorted.
 CREATE FUNCTION answer(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -15,7 +15,7 @@ BEGIN
 	RETURN result;
 END $$;
 
--- Where a query aggregates: by the servers of its partitions whole, or in part, or here from their rows.
+-- Returns where a query is aggregated: 'whole' or 'partial' on the servers, 'rows' locally from fetched rows, or 'local'.
 CREATE FUNCTION place(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -28,7 +28,7 @@ BEGIN
 		WHEN plan ~ 'PARTIAL' AND plan ~ 'Finalize ' THEN 'partial' ELSE 'whole' END;
 END $$;
 
--- The answer over "t" with its partitions, and that of core over "flat"; a line of TAP.
+-- Compares the answer over "t" with PostgreSQL's own over "flat", and where the query is aggregated. Returns a line of TAP.
 CREATE FUNCTION same(name text, query text, wanted_place text, reference text DEFAULT NULL) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	wanted text;

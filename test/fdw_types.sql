@@ -1,13 +1,13 @@
--- On a server of test/fdw.sh that asks itself, by the server "far", a database "far": foreign tables whose columns are of other
--- types than those of the tables behind them, and identifiers of objects.
+-- Tests in a database of test/fdw.sh with foreign tables in another database, "far". Columns of foreign tables have other types than the
+-- columns of the remote tables, and identifiers of objects have other OIDs.
 \ir fdw_functions.sql
 SET client_min_messages = warning;
 SET timezone = 'America/New_York';
 SET datestyle = 'SQL, DMY';
 
--- Pairs of types: one partition is foreign, with a column of table "far_rows", and one local.
+-- Results of pairs of types. One partition is foreign, with a column of the table "far_rows", and one is local.
 CREATE TABLE pairs (far_column text, type text, tried bool, line text);
--- How the aggregates that take the type are called, those that postgres_fdw can ship.
+-- Returns calls of the aggregates that accept the type, for aggregates that postgres_fdw can ship.
 CREATE FUNCTION calls(type text) RETURNS text[] LANGUAGE sql AS $$
 	SELECT array_agg(DISTINCT call) FROM (
 		SELECT unnest(ARRAY['gpu_count(x)', 'gpu_approx_count_distinct(x)', 'gpu_argmax(x, x)', 'gpu_argmin(x, n)', 'gpu_last(n, x)']) AS call
@@ -26,7 +26,7 @@ BEGIN
 	CREATE TABLE t2 PARTITION OF t FOR VALUES IN (2);
 	PERFORM set_config('gpuagg.enabled', 'off', true);
 	BEGIN
-		-- what core can fetch; its text is in the local partition, too
+		-- fetched rows, some of which go to the local partition
 		CREATE TABLE flat AS SELECT * FROM t;
 		INSERT INTO t2 SELECT 2, n, h, x FROM flat WHERE n % 3 = 0;
 		INSERT INTO flat TABLE t2;
@@ -52,7 +52,7 @@ SELECT line FROM pairs WHERE line ~ '^not' LIMIT 40;
 SELECT format('%s %s pairs of types, %s aggregates', CASE WHEN bool_or(line ~ '^not') OR count(*) < 2000 THEN 'not ok' ELSE 'ok' END,
 	count(DISTINCT far_column || type), count(*)) FROM pairs WHERE tried;
 
--- Identifiers: the same names, other OIDs; "only_far" is not here.
+-- Identifiers of objects with the same names and other OIDs.
 CREATE TABLE t (part int, n int, h int, c regclass, cs regclass[], ty regtype, o oid) PARTITION BY LIST (part);
 CREATE FOREIGN TABLE t1 PARTITION OF t FOR VALUES IN (1) SERVER far OPTIONS (table_name 'far_names');
 CREATE TABLE t2 PARTITION OF t FOR VALUES IN (2);
@@ -66,11 +66,11 @@ SELECT same('identifiers: ' || call, format('SELECT h, %s FROM t GROUP BY 1', ca
 FROM unnest(ARRAY['gpu_approx_count_distinct(c)', 'gpu_approx_count_distinct(cs)', 'gpu_approx_count_distinct(ty)', 'gpu_argmax(c, n)', 'gpu_argmax(cs, n)',
 	'gpu_argmin(n, c)', 'gpu_max(c::oid)', 'gpu_max(cs)', 'gpu_count(*) FILTER (WHERE c = ''alpha''::regclass)', 'gpu_argmax(o::regclass, n)']) call;
 SELECT same('identifiers as keys: ' || key, format('SELECT %s, gpu_max(o), gpu_avg(n) FROM t GROUP BY 1', key), 'partial') FROM unnest(ARRAY['c', 'ty']) key;
--- postgres_fdw itself takes the order of these to be the same at all servers, so that only the place counts
+-- postgres_fdw assumes that these have the same order on all servers, so only the place is checked
 SELECT CASE place(query) WHEN 'rows' THEN 'ok' ELSE 'not ok' END || ' ' || query
 FROM unnest(ARRAY['SELECT c::oid, gpu_max(n) FROM t GROUP BY 1', 'SELECT o::regclass, gpu_max(n) FROM t GROUP BY 1']) query;
 
--- The same through gpuagg_merge: states of another database.
+-- States of another database.
 CREATE FOREIGN TABLE far_states (agg text, state gpuagg_state) SERVER far;
 SELECT CASE WHEN gpuagg_finish(state, 'gpu_argmax(anyelement, anycompatible)', NULL::regclass) = 'alpha'::regclass THEN 'ok' ELSE 'not ok' END
 	|| ' identifier in a state of ' || agg FROM far_states WHERE agg = 'one';
@@ -78,5 +78,5 @@ SELECT CASE WHEN gpuagg_finish(state, 'gpu_argmax(anyelement, anycompatible)', N
 	|| ' identifiers in a state of ' || agg FROM far_states WHERE agg = 'array';
 SET search_path = pg_catalog;
 SELECT CASE WHEN public.gpuagg_finish(state, 'public.gpu_argmax(anyelement, anycompatible)', NULL::regclass) = 'public.alpha'::regclass THEN 'ok' ELSE 'not ok' END
-	|| ' identifier in a state, and another path' FROM public.far_states WHERE agg = 'one';
+	|| ' identifier in a state, with another search_path' FROM public.far_states WHERE agg = 'one';
 RESET search_path;

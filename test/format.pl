@@ -1,10 +1,10 @@
 #!/usr/bin/env perl
-# The layout of the sources: what .clang-format and .editorconfig say.
+# Checks the layout of the sources by .clang-format and .editorconfig.
 #
-#	test/format.pl			checks all files, as TAP
+#	test/format.pl			checks all files, prints TAP
 #	test/format.pl --fix	lays out the C and CUDA sources
 #
-# The layout itself is checked where clang-format 14 is installed, as other versions differ in details.
+# The layout itself is checked only if clang-format 14 is installed, as other versions differ in details.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -24,14 +24,14 @@ if (@ARGV && $ARGV[0] eq '--fix')
 	exit(system($clang_format, '-i', @sources) != 0);
 }
 
-cmp_ok(scalar @sources, '>', 100, 'there are sources');
+cmp_ok(scalar @sources, '>', 100, 'sources are found');
 is(setting('.editorconfig', qr/^max_line_length = (\d+)/m), $columns, '.editorconfig has the line width of .clang-format');
 
-subtest 'layout of C and CUDA sources' => sub {
+subtest 'C and CUDA sources are laid out as .clang-format says' => sub {
 	plan skip_all => 'clang-format 14 is not installed' unless defined $clang_format;
 	my $differences = `$clang_format --dry-run -Werror @{[ join ' ', @sources ]} 2>&1`;
 
-	is($?, 0, 'as make format would make it') or diag(substr($differences, 0, 4000));
+	is($?, 0, 'make format would change nothing') or diag(substr($differences, 0, 4000));
 };
 
 my (@wide, @loose);
@@ -51,11 +51,11 @@ foreach my $file (@texts)
 	}
 	close $in;
 }
-is("@wide", '', "lines of at most $columns columns");
-is("@loose", '', 'no blanks at the end of a line, and a newline at the end of each file');
+is("@wide", '', "lines have at most $columns columns");
+is("@loose", '', 'no line ends with a blank, and each file ends with a newline');
 done_testing();
 
-# The value that the pattern captures in this file.
+# setting(FILE, PATTERN): returns what the pattern captures in the file.
 sub setting
 {
 	my ($file, $pattern) = @_;
@@ -66,7 +66,7 @@ sub setting
 	return $value;
 }
 
-# These folders and those below them, without what tests write.
+# Returns these folders and their subfolders, without the folder of test results.
 sub folders
 {
 	my @folders = @_;

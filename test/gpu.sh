@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# All GPU tests, on a GPU host, in one command; needs no PostgreSQL.
+# Runs the tests of the kernels on a GPU host. Needs no PostgreSQL.
 #
-#	test/gpu.sh [--sanitize] [name...]
+#	test/gpu.sh [--sanitize] [name...]	default: all tests; with names, the tests whose names contain one of them
 #
-# Runs build/gpu-tests (made by `make gpu-tests`), whole or the tests whose
-# names contain an argument.  --sanitize repeats them at reduced sizes (the
-# executable's --quick) under compute-sanitizer's memcheck, racecheck and
-# initcheck; for the last with --unpoisoned, as memory that is set to a poison
-# counts as initialized.  Without a GPU every test is named and counted as
-# skipped.  GPU_TESTS names another executable.
+#	--sanitize	repeats the tests at reduced sizes under memcheck, racecheck and initcheck of compute-sanitizer
+#	GPU_TESTS	another executable (default build/gpu-tests, made by `make gpu-tests`)
 #
-# racecheck leaves out kernels whose accesses to shared memory race for it alone; the kernels' heads say why they are right:
-#	argmax_shared_kernel	rows look at entries without their locks (struct SharedPairs in kernels/hist_argmax.cu)
-#	exchange_kernel			warps that bar.arrive lets through are ordered with those that bar.sync waits for, which
-#							racecheck takes for no order (kernels/hist_exchange.cu)
+# The exit status is 0 if all tests passed, 2 if the executable is missing. Without a GPU all tests are skipped.
+#
+# initcheck runs with --unpoisoned: memory that the tests fill with a pattern counts as initialized.
+#
+# racecheck excludes kernels for which it reports races that are none. The kernels' comments explain why they are correct:
+#	argmax_shared_kernel	rows read entries without their locks (struct SharedPairs in kernels/hist_argmax.cu)
+#	exchange_kernel			bar.arrive orders warps before those that wait in bar.sync, which racecheck does not recognize
+#							(kernels/hist_exchange.cu)
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 tests=${GPU_TESTS:-$top/build/gpu-tests}
@@ -27,7 +27,7 @@ if [[ ! -x $tests ]]; then
     exit 2
 fi
 "$tests" "$@" || exit
-# the server's sessions over stored columns, which print TAP
+# the tests of the server's sessions over stored columns, whose TAP is changed to this format
 if [[ $# -eq 0 && -z ${GPU_TESTS:-} ]] && nvidia-smi >/dev/null 2>&1; then
     for t in few many; do
         [[ ! -x $top/build/gpu-resident-$t ]] || "$top/build/gpu-resident-$t" | sed -e 's/^not ok [0-9]* -/FAILED/' \
@@ -35,13 +35,13 @@ if [[ $# -eq 0 && -z ${GPU_TESTS:-} ]] && nvidia-smi >/dev/null 2>&1; then
     done
 fi
 [[ -n $sanitize ]] || exit 0
-races_meant='regex=.*(argmax_shared_kernel|exchange_kernel).*'
+excluded_kernels='regex=.*(argmax_shared_kernel|exchange_kernel).*'
 status=0
 for tool in memcheck racecheck initcheck; do
     echo "compute-sanitizer --tool $tool"
     options=(--quick) checks=(--tool "$tool" --error-exitcode 3)
     [[ $tool == initcheck ]] && options+=(--unpoisoned)
-    [[ $tool == racecheck ]] && checks+=(--kernel-name-exclude "$races_meant")
+    [[ $tool == racecheck ]] && checks+=(--kernel-name-exclude "$excluded_kernels")
     compute-sanitizer "${checks[@]}" "$tests" "${options[@]}" "$@" || status=$?
 done
 exit "$status"

@@ -1,32 +1,35 @@
 #!/usr/bin/env bash
-# The GPU engine on a GPU host, against the running cluster that PGHOST names: one
-# whose server host is this one, with the extension preloaded and a GPU server.
+# Tests the GPU engine on a GPU host, in a running cluster with the extension preloaded and a GPU server.
 #
-#	test/gpu_server.sh [part...]
+#	test/gpu_server.sh [part...]		default: regress diff faults first bench
 #
-#	regress		the regression tests with gpuagg.engine = cuda; those that choose the CPU engine
-#				without that, where only EXPLAIN may differ
-#	diff		the differential test likewise: QUERIES (default 1000) in JOBS processes (default 1),
-#				seeds from SEED on
-#	faults		what goes wrong with the GPU server and around it, in a table
-#	first		times of the first and second GPU query of a fresh backend
-#	bench		test/bench/bench.sh: core, CPU engine and GPU engine; ROWS (default 8000000),
-#				CONFIGS (default core,cpu-tuples,cuda-tuples)
-#	explain		what EXPLAIN ANALYZE says of the benchmark's queries; after bench
-#	demo		test/demo.sh, which must say that it runs on the GPU
-#	sanitizer	a part of diff and of regress (TESTS) with the server under compute-sanitizer; needs to
-#				be superuser and to find compute-sanitizer
-#	postmaster	kills the postmaster, which must take the GPU server along; the cluster is down then
+#	regress		runs the regression tests with gpuagg.engine = cuda; then runs tests that choose the CPU engine without this choice,
+#				where only EXPLAIN may differ
+#	diff		runs QUERIES (default 1000) random queries in JOBS processes (default 1), with seeds from SEED (default 1) on
+#	faults		prints a table of faults of the GPU server and of what a session sees
+#	first		prints the times of the first GPU queries of a new backend
+#	bench		runs test/bench/bench.sh with ROWS (default 8000000), REPEAT (default 3) and CONFIGS (default
+#				core,cpu-tuples,cuda-tuples)
+#	explain		prints the lines of EXPLAIN ANALYZE about the GPU for the benchmark's queries; needs the tables of bench
+#	demo		runs test/demo.sh, and prints its lines about the engine and the answers
+#	sanitizer	runs some queries of diff and some tests of regress (TESTS) with the server under compute-sanitizer; needs a superuser
+#	postmaster	kills the postmaster, and checks that the GPU server ends; the cluster is down afterwards
 #
-# Where SERVER_LOG names the cluster's log, the engines that ran the queries of
-# regress and diff are counted, with the reasons for the CPU engine.
+#	PGHOST, PGPORT, PGUSER	the cluster, which must run on this host
+#	SERVER_LOG				the cluster's log. If set, regress and diff count the queries by engine, with the reasons for the CPU engine
+#	SERVER					the GPU server's program for the part faults (default: the installed one)
+#	OUT_DIR					the folder for output (default: a new one)
+#	TESTS					the regression tests of regress and sanitizer
+#	PG_REGRESS				the program pg_regress
+#
+# The exit status is 0 if all parts passed.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${OUT_DIR:-$(mktemp -d)}
 chmod 777 "$out"
 failed=0
 cuda='-c gpuagg.engine=cuda -c jit=off'
-watching=
+log_options=
 
 sql() {
 	psql -XAtq -v ON_ERROR_STOP=1 "$@"
@@ -36,7 +39,7 @@ ready() {
 	[[ $(sql -c 'SELECT state FROM gpuagg_devices() LIMIT 1' 2>/dev/null) == ready ]]
 }
 
-# Waits for the server; the milliseconds it took.
+# Waits until the server is ready, up to 300 s. Prints the time in ms.
 await_ready() {
 	local since
 
@@ -47,18 +50,18 @@ await_ready() {
 	echo $((($(date +%s%N) - since) / 1000000))
 }
 
-# watch: from now on the server logs the engine of every query, if we can read that.
-watch() {
+# Makes the server log the engine of each query from now on, if the log can be read.
+log_engines() {
 	[[ -n ${SERVER_LOG:-} ]] || return
 	sql -c "ALTER SYSTEM SET log_line_prefix = '%a> '" -c 'SELECT pg_reload_conf()' >/dev/null
-	logged=$(stat -c %s "$SERVER_LOG")
-	watching=' -c session_preload_libraries=auto_explain -c auto_explain.log_min_duration=0 -c auto_explain.log_nested_statements=on'
+	log_offset=$(stat -c %s "$SERVER_LOG")
+	log_options=' -c session_preload_libraries=auto_explain -c auto_explain.log_min_duration=0 -c auto_explain.log_nested_statements=on'
 }
 
-# Queries of custom scans by engine since watch, then the reasons for the CPU engine with the tests they come from.
+# Prints the number of custom scans by engine since log_engines, and the reasons for the CPU engine with the tests.
 engines() {
 	[[ -n ${SERVER_LOG:-} ]] || return
-	tail -c +$((logged + 1)) "$SERVER_LOG" | awk '
+	tail -c +$((log_offset + 1)) "$SERVER_LOG" | awk '
 		/^[^\t]/ {test = $0; sub(/> .*/, "", test); sub(/.*\//, "", test)}
 		/^\t *Engine: / {
 			sub(/^\t *Engine: /, ""); engine = $1; n[engine]++
@@ -75,7 +78,7 @@ engines() {
 		}' | cut -c1-"${WIDTH:-200}" | sort
 }
 
-# at_server NAME COMMAND...: the command, which must have brought queries to the GPU server
+# at_server NAME COMMAND...: runs the command, which must send queries to the GPU server
 at_server() {
 	local name=$1 before n
 
@@ -84,56 +87,56 @@ at_server() {
 	"$@" || failed=1
 	n=$(($(sql -c 'SELECT sum(queries) FROM gpuagg_devices()') - before))
 	if ((n > 0)); then
-		echo "ok - $name: at the GPU server"
+		echo "ok - $name: queries ran on the GPU server"
 		echo "# $n queries"
 	else
-		echo "not ok - $name: no query at the GPU server"
+		echo "not ok - $name: queries ran on the GPU server"
 		failed=1
 	fi
 }
 
-# regress DIR TESTS...: pg_regress with the inputs in DIR/sql and the answers in DIR/expected
+# regress DIR TESTS...: runs pg_regress with the tests in DIR/sql and the expected output in DIR/expected
 regress() {
-	local dir=$1 expected= debugged rc=0
+	local dir=$1 expected= rc=0
 
 	shift
 	mkdir -p "$out/regress"
 	ln -sfn "$dir/expected" "$out/regress/expected"
 	"$PG_REGRESS" --help | grep -q -e --expecteddir && expected=--expecteddir=$dir
 	# shellcheck disable=SC2086
-	PGOPTIONS=$cuda$watching "$PG_REGRESS" --inputdir="$dir" --outputdir="$out/regress" $expected \
+	PGOPTIONS=$cuda$log_options "$PG_REGRESS" --inputdir="$dir" --outputdir="$out/regress" $expected \
 		--bindir="$(dirname "$(command -v psql)")" --host="$PGHOST" --port="$PGPORT" --user="$PGUSER" \
 		--dbname=regress --load-extension=gpuagg "$@" >"$out/regress.log" 2>&1 || rc=1
 	grep -E '^(test|ok|not ok)|tests' "$out/regress.log"
 	return $rc
 }
 
-# Names of the regression tests with a line like $1.  settings.sql lists what is set, so it cannot run with
-# other settings; what shows messages for debugging would show those of auto_explain too.
+# tests_with PATTERN: prints the names of regression tests with a matching line. Omits settings.sql, which lists the settings, and with
+# auto_explain the tests that print debug messages.
 tests_with() {
 	local t
 
 	for t in "$top"/test/sql/*.sql; do
 		t=$(basename "$t" .sql)
-		if [[ -z $watching ]] || ! grep -q 'client_min_messages = debug' "$top/test/sql/$t.sql"; then
+		if [[ -z $log_options ]] || ! grep -q 'client_min_messages = debug' "$top/test/sql/$t.sql"; then
 			[[ $t != settings && -f $top/expected/$t.out ]] && grep -q "$1" "$top/test/sql/$t.sql" && echo "$t"
 		fi
 	done
 }
 
-# leaves_engine NAME: whether a regression test runs with another engine than the CPU's, which it may choose
+# leaves_engine NAME: succeeds if a regression test does not use the CPU engine for all of its queries
 leaves_engine() {
 	! grep -q "$pinned" "$top/test/sql/$1.sql" ||
 		grep -E 'gpuagg\.engine|(RESET|DISCARD) ALL|^\\c ' "$top/test/sql/$1.sql" | grep -qv "$pinned"
 }
 
-# Answers without the lines of plans that tell engines apart, and without what depends on their width.
+# without_engines FILE: prints output without lines of plans that depend on the engine, and without widths
 without_engines() {
 	sed -E '/^ *(Engine|Strategy|Strategy Changes|Memory|Batches|Groups|Spilled|Spill Partitions|Device Memory|Device Limit|To Device|From Device|Retries)[:=]/d
 		/^-+$/d; /^\([0-9]+ rows?\)$/d; s/^ +//; s/ *\+?$//' "$1"
 }
 
-# ... where plans may differ
+# regress_plans DIR TESTS...: runs regress, and ignores differences
 regress_plans() {
 	regress "$@" >/dev/null || true
 }
@@ -145,43 +148,42 @@ part_regress() {
 	mkdir -p "$dir"
 	cp -r "$top/expected" "$top"/test/{sql,include,data} "$dir"
 	[[ -n ${TESTS:-} ]] || regress "$dir" explain || failed=1
-	watch
-	# those that never leave the CPU engine say what they say without a GPU server (part regress of test/run.sh)
+	log_engines
+	# omit tests that use only the CPU engine: they need no GPU server, and test/run.sh runs them
 	tests=$(for t in $(tests_with ''); do ! leaves_engine "$t" || echo "$t"; done)
 	# shellcheck disable=SC2086
-	at_server "the tests as they are" regress "$dir" ${TESTS:-$tests}
+	at_server "unchanged tests" regress "$dir" ${TESTS:-$tests}
 	head -"${DIFF_LINES:-100}" "$out/regress/regression.diffs" 2>/dev/null
 	engines
 	[[ -z ${TESTS:-} ]] || return
-	# memory.sql is about the memory of the CPU engine, float_bits.sql, float_means.sql and cached_forms.sql about its order of
-	# additions, column_cache.sql about what its feed reads, shared_parts.sql about how participants merge, rescan.sql about
-	# rows of the plan below, progress.sql about its phases, first_groups.sql about stopping early, and group_bits.sql,
-	# top_groups.sql and grouping_sets.sql about its strategies and, the latter, its order of additions; plan_shapes.sql is about
-	# plans that its prices make
+	# Some tests depend on the CPU engine: memory.sql tests its memory, float_bits.sql, float_means.sql and cached_forms.sql its order
+	# of additions, column_cache.sql what its feed reads, shared_parts.sql how participants merge, rescan.sql rows of the plan below,
+	# progress.sql its phases, first_groups.sql that it stops early, group_bits.sql, top_groups.sql and grouping_sets.sql its
+	# strategies (the last one also its order of additions), plan_shapes.sql plans that its costs make.
 	tests=$(tests_with "$pinned" | grep -vxE 'memory|float_bits|float_means|cached_forms|column_cache|progress|group_bits|top_groups|grouping_sets|shared_parts|rescan|first_groups|plan_shapes')
-	echo "without the choice of the CPU engine; only EXPLAIN may differ:" $tests
+	echo "tests without the choice of the CPU engine; only EXPLAIN may differ:" $tests
 	sed -i "s/$pinned/SET gpuagg.engine = 'cuda'/" "$dir"/sql/*.sql "$dir"/expected/*.out
-	[[ -z ${SERVER_LOG:-} ]] || logged=$(stat -c %s "$SERVER_LOG")
+	[[ -z ${SERVER_LOG:-} ]] || log_offset=$(stat -c %s "$SERVER_LOG")
 	# shellcheck disable=SC2086
-	at_server "those that choose the CPU engine, without that" regress_plans "$dir" $tests
+	at_server "tests without the choice of the CPU engine" regress_plans "$dir" $tests
 	for t in $tests; do
 		differences+=$(diff <(without_engines "$dir/expected/$t.out") <(without_engines "$out/regress/results/$t.out"))
 	done
 	if [[ -n $differences ]]; then
-		echo "not ok - the same answers, plans aside"
+		echo "not ok - answers are the same, except for plans"
 		head -40 <<<"$differences"
 		failed=1
 	else
-		echo "ok - the same answers, plans aside"
+		echo "ok - answers are the same, except for plans"
 	fi
 	engines
 }
 
 part_diff() {
-	watch
+	log_engines
 	mkdir -p "$out/diff"
 	chmod 777 "$out/diff"
-	PGAPPNAME=diff PGOPTIONS=$cuda$watching at_server "random queries" "$top/test/diff/run.sh" --gpu --scripts "$out/diff" \
+	PGAPPNAME=diff PGOPTIONS=$cuda$log_options at_server "random queries" "$top/test/diff/run.sh" --gpu --scripts "$out/diff" \
 		--jobs "${JOBS:-1}" --queries "${QUERIES:-1000}" --seed "${SEED:-1}" >"$out/diff.log" 2>&1
 	tail -"${DIFF_LINES:-200}" "$out/diff.log"
 	engines
@@ -205,7 +207,7 @@ device() {
 	sql -c "SELECT $1 FROM gpuagg_devices() ORDER BY device LIMIT 1" 2>/dev/null
 }
 
-# Waits until the server was started more than $1 times again; the milliseconds since $2.
+# await_restart N SINCE: waits until the server has restarted more than N times. Prints the ms since SINCE (ns).
 await_restart() {
 	for _ in $(seq 400); do
 		[[ $(device "restarts > $1 AND state = 'ready'") == t ]] && break
@@ -214,14 +216,14 @@ await_restart() {
 	echo $((($(date +%s%N) - $2) / 1000000))
 }
 
-# One line of the table: what happened, what the session saw, when the server was back.
-row() {
+# print_row FAULT SEEN BACK: prints a line of the table: the fault, what the session saw, when the server was ready again
+print_row() {
 	printf '| %-44s | %-78s | %-9s | %s |\n' "$1" "$2" "$3" \
 		"$([[ $(sql -c 'SELECT pg_postmaster_start_time()') == "$started" ]] && echo unchanged || echo CHANGED)"
 }
 
-# What came of a query whose answer and messages were written to $out/fault.*.
-seen() {
+# Prints the outcome of a query whose answer and messages are in $out/fault.answer and $out/fault.log.
+query_outcome() {
 	local why
 
 	why=$(sed -n 's/.*engine "cuda" failed: //p' "$out/fault.log" | head -1)
@@ -232,50 +234,50 @@ seen() {
 	fi
 }
 
-# Starts the query and returns in its middle, with its process in $asked.
-begin() {
+# Starts the query, waits until about half of its time has passed, and sets query_pid to its process.
+start_query() {
 	sql -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log" &
-	asked=$!
-	sleep "$half"
+	query_pid=$!
+	sleep "$half_time"
 }
 
-# fault NAME WHEN SIGNAL: kills the server, idle or in the middle of a query
+# fault NAME WHEN SIGNAL: sends a signal to the server, while it is idle or during a query (busy)
 fault() {
 	local restarts since back
 
 	restarts=$(device restarts)
 	: >"$out/fault.log"
-	[[ $2 == idle ]] || begin
+	[[ $2 == idle ]] || start_query
 	since=$(date +%s%N)
 	pkill -"$3" -x gpuagg-server
 	back=$(await_restart "$restarts" "$since")
 	if [[ $2 == idle ]]; then
 		sql -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log"
 	else
-		wait "$asked"
+		wait "$query_pid"
 	fi
-	row "$1" "$(seen)" "$back ms"
+	print_row "$1" "$(query_outcome)" "$back ms"
 	((back < 2000)) || failed=1
 }
 
-# ask NAME [WHAT]: the query as it is now, the GPU server being what it is, and a value of gpuagg_devices() after it
-ask() {
+# run_query NAME [EXPRESSION]: runs the query, and prints its outcome, with a value of gpuagg_devices() after it
+run_query() {
 	sql -c "$settings $query" >"$out/fault.answer" 2>"$out/fault.log"
-	row "$1" "$(seen)${2:+; $(device "$2")}" -
+	print_row "$1" "$(query_outcome)${2:+; $(device "$2")}" -
 }
 
-# The engine that EXPLAIN names.
+# Prints the engine that EXPLAIN names.
 explained() {
 	sql -c "SET max_parallel_workers_per_gather = 0; EXPLAIN (COSTS OFF) $query" | sed -n 's/^ *Engine: //p'
 }
 
-# setting NAME VALUE: for all, by a reload; waits a moment
+# setting NAME [VALUE]: sets or resets a setting in the server's configuration, and waits for its reload
 setting() {
 	sql -c "ALTER SYSTEM $([[ -n ${2-} ]] && echo "SET $1 = '$2'" || echo "RESET $1")" -c 'SELECT pg_reload_conf()' >/dev/null
 	sleep 0.3
 }
 
-# A program in place of the server, that starts it with a changed environment or something else.
+# fault_program NAME COMMAND: replaces the server by a script, until the CPU engine is chosen, and runs the query
 fault_program() {
 	printf '#!/bin/sh\n%s\n' "$2" >"$out/server.sh"
 	chmod 755 "$out/server.sh"
@@ -284,29 +286,29 @@ fault_program() {
 		[[ $(sql -c "$settings EXPLAIN (COSTS OFF) $query" 2>/dev/null) == *"cpu (no GPU"* ]] && break
 		sleep 0.05
 	done
-	ask "$1; EXPLAIN says $(explained)"
+	run_query "$1; EXPLAIN says $(explained)"
 	setting gpuagg.server_program
 	await_ready >/dev/null
 }
 
-# Sessions and device memory must be gone in a second, whatever became of the backend.
+# fault_backend FUNCTION: cancels or terminates the backend during a query. The server must release its session and memory in 1 s.
 fault_backend() {
-	begin
+	start_query
 	sql -c "SELECT $1(pid) FROM pg_stat_activity WHERE query LIKE '%gpu_rows%' AND pid <> pg_backend_pid()" >/dev/null
-	wait "$asked"
+	wait "$query_pid"
 	for _ in $(seq 50); do
 		[[ $(device 'sessions + memory_used') == 0 ]] && break
 		sleep 0.02
 	done
-	row "$1 in a query" "$(grep -oE '(ERROR|FATAL): .*' "$out/fault.log" | head -1); sessions and device memory left: $(device 'sessions + memory_used')" -
+	print_row "$1 in a query" "$(grep -oE '(ERROR|FATAL): .*' "$out/fault.log" | head -1); sessions and device memory left: $(device 'sessions + memory_used')" -
 	[[ $(device 'sessions + memory_used') == 0 ]] || failed=1
 }
 
 fault_garbage() {
-	local socket answered
+	local socket nfailures
 
 	socket=$(sql -c 'SHOW data_directory')/pg_stat_tmp/gpuagg.socket
-	answered=$(perl -MIO::Socket::UNIX -e '
+	nfailures=$(perl -MIO::Socket::UNIX -e '
 		srand(1); my $n = 0;
 		foreach my $i (1 .. 200) {
 			my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die "no connection";
@@ -316,7 +318,7 @@ fault_garbage() {
 			$SIG{PIPE} = "IGNORE"; $s->autoflush(1); print $s $body; shutdown($s, 1);
 			my $reply; $n++ if sysread($s, $reply, 4096); }
 		print $n' "$socket")
-	ask "200 times garbage or half messages on the socket" "'$answered failures sent'"
+	run_query "200 invalid or incomplete messages on the socket" "'$nfailures failures sent'"
 }
 
 fault_many() {
@@ -329,7 +331,7 @@ fault_many() {
 	done
 	wait
 	right_ones=$(grep -lFx "$right" "$out"/many.* | wc -l)
-	row '64 sessions at once' "$right_ones right answers, $(($(device queries) - before)) queries at the server; memory left: $(device memory_used)" -
+	print_row '64 concurrent sessions' "$right_ones right answers, $(($(device queries) - before)) queries at the server; memory left: $(device memory_used)" -
 	[[ $right_ones == 64 ]] || failed=1
 }
 
@@ -341,14 +343,14 @@ part_faults() {
 	await_ready >/dev/null
 	started=$(sql -c 'SELECT pg_postmaster_start_time()')
 	right=$(sql -c "SET gpuagg.enabled = off; ${query//gpu_count/count}" | tail -1)
-	half=$(sql -c "$settings $query" -c '\timing on' -c "$query" 2>/dev/null | awk '/^Time:/ {print $2 / 2500}')
-	row fault 'what the session saw' 'back after' | sed 's/unchanged/start time/'
+	half_time=$(sql -c "$settings $query" -c '\timing on' -c "$query" 2>/dev/null | awk '/^Time:/ {print $2 / 2500}')
+	print_row fault 'what the session saw' 'ready after' | sed 's/unchanged/start time/'
 	fault_many
 	fault_garbage
 	fault_backend pg_cancel_backend
 	fault_backend pg_terminate_backend
 	setting gpuagg.device_memory_limit 26MB
-	ask 'device memory exhausted' "'out_of_memory is ' || out_of_memory"
+	run_query 'device memory exhausted' "'out_of_memory is ' || out_of_memory"
 	setting gpuagg.device_memory_limit
 	for signal in KILL SEGV ABRT; do
 		fault "SIG$signal of the server, idle" idle "$signal"
@@ -360,10 +362,10 @@ part_faults() {
 	: >"$out/libcuda.so.1"
 	fault_program 'no libcuda' "LD_LIBRARY_PATH=$out GPUAGG_STUB_DEVICES=0 exec ${SERVER:-$libdir/gpuagg-server} \"\$@\""
 	setting gpuagg.server_program /nonexistent
-	ask "no server program; EXPLAIN says $(explained)"
+	run_query "no server program; EXPLAIN says $(explained)"
 	setting gpuagg.server_program
 	await_ready >/dev/null
-	ask 'afterwards' "format('restarts %s, sessions %s, device memory %s', restarts, sessions, memory_used)"
+	run_query 'after all faults' "format('restarts %s, sessions %s, device memory %s', restarts, sessions, memory_used)"
 	[[ $(sql -c 'SELECT pg_postmaster_start_time()') == "$started" ]] || failed=1
 }
 
@@ -375,18 +377,18 @@ part_postmaster() {
 	pid=$(head -1 "$(sql -c 'SHOW data_directory')/postmaster.pid")
 	since=$(date +%s%N)
 	kill -9 "$pid"
-	# an ended process stays as a zombie until its new parent reaps it
+	# a process that has ended is a zombie until its new parent reaps it
 	while ps -C gpuagg-server -o stat= | grep -qv Z && (($(date +%s%N) - since < 5000000000)); do
 		sleep 0.005
 	done
-	echo "SIGKILL of the postmaster: the GPU server is gone after $((($(date +%s%N) - since) / 1000000)) ms"
+	echo "SIGKILL of the postmaster: the GPU server has ended after $((($(date +%s%N) - since) / 1000000)) ms"
 	(($(date +%s%N) - since < 1000000000)) || failed=1
 }
 
 part_first() {
 	make_rows
 	await_ready >/dev/null
-	# the CPU engine first: a backend that reads a table for the first time maps its pages
+	# the CPU engine runs first, so that the times do not include mapping the pages of the table
 	psql -Xq <<SQL | grep Time
 SET max_parallel_workers_per_gather = 0; SET gpuagg.require = require;
 SET gpuagg.engine = cpu;
@@ -404,7 +406,7 @@ part_bench() {
 		--configs "${CONFIGS:-core,cpu-tuples,cuda-tuples}" || failed=1
 }
 
-# What EXPLAIN says of the GPU's part in the benchmark's queries.
+# Prints the lines of EXPLAIN ANALYZE about the GPU for the benchmark's queries.
 part_explain() {
 	local name query feed
 
@@ -429,7 +431,7 @@ part_sanitizer() {
 	libdir=$(sql -c "SELECT setting FROM pg_config() WHERE name = 'PKGLIBDIR'")
 	tool=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 	rm -f "$out"/sanitizer.*.log
-	# not exec: the tool outlives the kill of this shell, sees the server end, and sums up
+	# without exec, the tool survives the kill of this shell, and prints its summary when the server ends
 	cat >"$out/server.sh" <<SH
 #!/bin/sh
 $tool --tool memcheck --log-file $out/sanitizer.%p.log $libdir/gpuagg-server "\$@"

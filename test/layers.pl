@@ -1,17 +1,17 @@
 #!/usr/bin/env perl
-# The order of the folders of src/, from the list under "Layers" in src/README.md, against what the
-# code does; and the order of the files of a folder whose README.md states one, as src/device_cuda/ does.
+# Checks that the folders of src/ use each other only downwards, in the order of the list "Layers" in src/README.md. Checks the order
+# of files in folders whose README.md has a list of files, such as src/device_cuda/.
 #
-#	test/layers.pl			the checks, as TAP
-#	test/layers.pl --print	the folders, top to bottom: files, lines, and the folders each uses
+#	test/layers.pl			checks, prints TAP
+#	test/layers.pl --print	prints the folders from top to bottom: files, lines, and the folders that each uses
 #
-# Needs the objects of `make layers-objects`.  Fails for
-#	- an #include of a file in a higher folder, or, where the list says what a folder may use,
-#	  of anything else in the tree; plain C must not include PostgreSQL's headers;
-#	- a symbol that is defined in a higher folder, however it was declared;
-#	- a circle of #includes or of symbols between files of one folder, or of the two folders of the
-#	  server.  Circles between other folders have an arrow upwards;
-#	- an #include or a symbol of a file further down in the list of files of the folder's README.md.
+# Needs the objects of `make layers-objects`. These are errors:
+#	- an #include of a file in a higher folder, or of a file that the list does not allow the folder to use;
+#	- an #include of a PostgreSQL header in plain C;
+#	- a use of a symbol that is defined in a higher folder, even if its declaration is elsewhere;
+#	- a cycle of #includes or of symbols between files of a folder, or of the two folders of the server. Between other folders, a
+#	  cycle always contains a use upwards;
+#	- an #include or a use of a symbol of a file that comes later in the list of files in the folder's README.md.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -20,11 +20,11 @@ use Test::More;
 chdir dirname(__FILE__) . '/..' or die "cannot enter the source tree: $!";
 
 # ---------------------------------------------------------------------------------------------
-# What the README says.
+# The lists of the READMEs.
 
-my %level;						# folder, "." for src/ itself -> its place from below
-my %uses;						# folder -> the only files, or folders with a slash, that it may use
-my %plain;						# folders in plain C
+my %level;						# folder ("." for src/ itself) -> its position, from the lowest
+my %uses;						# folder -> files and folders (with a slash) that it may use; undefined: all lower ones
+my %plain;						# folders in plain C, without PostgreSQL
 my $readme = slurp('src/README.md');
 my ($list) = $readme =~ /<!-- layers -->\n(.*?)<!-- end of layers -->/s or die 'src/README.md has no list of layers';
 
@@ -38,7 +38,7 @@ foreach my $line (grep { /^\S/ } split /\n/, $list)
 	$uses{$folder} = [ $1 =~ /`([^`]+)`/g ] if $terms =~ /\buses only (.*)/;
 }
 
-# Folders whose README.md has a list of their files, lowest first: file -> its place in that list.
+# file -> its position in the list of files of its folder's README.md, lowest first, for folders with such a list
 my %place;
 
 foreach my $name (grep { -e "src/$_/README.md" } keys %level)
@@ -56,14 +56,14 @@ foreach my $name (grep { -e "src/$_/README.md" } keys %level)
 }
 
 # ---------------------------------------------------------------------------------------------
-# What the code does: arrows "file -> file", relative to src/.
+# The uses in the code, from file to file. Paths are relative to src/.
 
 my @files = sort(glob('src/*.[ch] src/*/*.[ch] src/*/*.cu src/*/*.cuh'));
 s{^src/}{} foreach @files;
 my %lines;						# file -> number of lines
 my %includes;					# file -> the project's files that it includes
-my %foreign;					# file -> headers in quotes that are not the project's
-my %calls;						# file.c -> the files that define its undefined symbols -> one of those
+my %foreign;					# file -> headers in quotes that do not belong to the project
+my %calls;						# file.c -> file that defines some of its undefined symbols -> one of these symbols
 
 foreach my $file (@files)
 {
@@ -87,12 +87,12 @@ foreach my $file (@files)
 	}
 }
 
-# The server is a program of its own: what it calls is defined in its two folders, or in the files that it shares.
+# The server is another program than the library. It has two folders, and shares some files with the library.
 my @sources = grep { /\.c$/ } @files;
 my @of_server = grep { is_of_server($_) } @sources;
 my @of_library = grep { !is_of_server($_) } @sources;
 my @missing = grep { !-e object($_) } @sources;
-my %symbols;					# object -> what nm prints of it
+my %symbols;					# object -> lines that nm prints
 read_symbols(\@of_library, \@of_library);
 read_symbols(\@of_server, [ @of_server, grep { $_ eq 'strategy.c' || m{^operators/} } @of_library ]);
 
@@ -108,9 +108,9 @@ sub slurp
 sub is_of_server { return $_[0] =~ m{^(?:server|device_cuda)/} }
 sub object { return (is_of_server($_[0]) ? 'build/unit/stub/src/' : 'build/strict/') . ($_[0] =~ s/\.c$/.o/r) }
 sub folder { return $_[0] =~ m{^(\.\./\w+|\w+)/} ? $1 : '.' }
-sub may_circle { return folder($_[0]) eq folder($_[1]) || (is_of_server($_[0]) && is_of_server($_[1])) }
+sub may_cycle { return folder($_[0]) eq folder($_[1]) || (is_of_server($_[0]) && is_of_server($_[1])) }
 
-# Fills %calls for the first files; the others define.
+# read_symbols(USERS, DEFINERS): fills %calls with the symbols that the first files use and the second files define.
 sub read_symbols
 {
 	my ($users, $definers) = @_;
@@ -132,7 +132,7 @@ sub read_symbols
 	return;
 }
 
-# The lines that nm prints of the object of a file; of all objects at the first call.
+# Returns the lines that nm prints for the object of a file. The first call runs nm for all objects.
 sub nm
 {
 	my ($file) = @_;
@@ -176,11 +176,11 @@ if (@ARGV && $ARGV[0] eq '--print')
 }
 
 # ---------------------------------------------------------------------------------------------
-# The checks.  What is wrong is a line "kind: file -> file".
+# The checks. Errors have the form "kind: file -> file".
 
-my %wrong;						# line -> detail
+my %wrong;						# error -> detail
 
-# Whether the list lets a file use another.
+# allowed(USER, USED): returns whether the list allows a file to use another.
 sub allowed
 {
 	my ($user, $used) = map { folder($_) } @_;
@@ -190,8 +190,8 @@ sub allowed
 	return defined $level{$used} && $level{$used} < $level{$user};
 }
 
-# Pairs of files that lie on a circle of the graph, as [user, used].
-sub circles
+# Returns the pairs of files [user, used] that are on a cycle of the graph.
+sub cycles
 {
 	my ($graph) = @_;
 	my %reached;
@@ -202,7 +202,7 @@ sub circles
 
 		while (defined(my $file = pop @todo))
 		{
-			push @todo, grep { may_circle($_, $start) && !$reached{$start}{$_}++ } @{ $graph->{$file} // [] };
+			push @todo, grep { may_cycle($_, $start) && !$reached{$start}{$_}++ } @{ $graph->{$file} // [] };
 		}
 	}
 	return map { my $user = $_; map { [ $user, $_ ] } grep { $reached{$_} && $reached{$_}{$user} } @{ $graph->{$user} } }
@@ -217,7 +217,7 @@ foreach my $file (@files)
 	}
 	foreach my $used (sort keys %{ $calls{$file} // {} })
 	{
-		# what strategy.h or device_store.h declares is defined in strategy.c, or device_store_hold.c
+		# functions of strategy.h are defined in strategy.c, and functions of device_store.h in device_store.c or device_store_hold.c
 		$wrong{"symbol: $file -> $used"} = " ($calls{$file}{$used})"
 			unless allowed($file, $used) || ($uses{ folder($file) }
 			&& grep { allowed($file, $_) } $used =~ s/\.c$/.h/r, $used =~ s/_[^_]*\.c$/.h/r);
@@ -228,18 +228,18 @@ foreach my $file (@files)
 		$wrong{"order: $file -> $used"} = '' unless ($place{$used} // 0) <= $place{$file};
 	}
 }
-foreach my $pair (circles(\%includes))
+foreach my $pair (cycles(\%includes))
 {
-	$wrong{"include circle: $pair->[0] -> $pair->[1]"} = '';
+	$wrong{"include cycle: $pair->[0] -> $pair->[1]"} = '';
 }
-foreach my $pair (circles({ map { $_ => [ sort keys %{ $calls{$_} } ] } keys %calls }))
+foreach my $pair (cycles({ map { $_ => [ sort keys %{ $calls{$_} } ] } keys %calls }))
 {
 	my ($user, $used) = @$pair;
 
-	$wrong{"symbol circle: $user -> $used"} = " ($calls{$user}{$used})";
+	$wrong{"symbol cycle: $user -> $used"} = " ($calls{$user}{$used})";
 }
 
-# Plain C, with everything that it includes.
+# Plain C, with all files that it includes.
 my %seen;
 my @todo = map { [ $_, $_ ] } grep { $plain{ folder($_) } } @files;
 while (my $next = shift @todo)
@@ -251,7 +251,7 @@ while (my $next = shift @todo)
 	push @todo, map { [ $_, $for ] } @{ $includes{$file} // [] };
 }
 
-# none NAME, WRONG...: there must be none
+# none(NAME, ERRORS...): the test passes if there are no errors
 sub none
 {
 	my ($name, @found) = @_;
@@ -260,19 +260,19 @@ sub none
 }
 
 my %folders = map { folder($_) => 1 } @files;
-none('every folder is in the list of layers', grep { !defined $level{$_} } sort keys %folders);
-none('every folder of the list is there', grep { !$folders{$_} } sort keys %level);
-none('every file is in its folder\'s list of files',
+none('each folder is in the list of layers', grep { !defined $level{$_} } sort keys %folders);
+none('each folder of the list exists', grep { !$folders{$_} } sort keys %level);
+none('each file is in its folder\'s list of files',
 	grep { my $file = $_; !$place{$file} && grep { folder($_) eq folder($file) } keys %place } @files);
-none('every file of such a list is there', grep { my $file = $_; !grep { $_ eq $file } @files } sort keys %place);
-none('every source has an object (make layers-objects)', @missing);
+none('each file of such a list exists', grep { my $file = $_; !grep { $_ eq $file } @files } sort keys %place);
+none('each source has an object (make layers-objects)', @missing);
 foreach my $check (
-	[ 'include', 'includes go downwards' ],
-	[ 'symbol', 'symbols come from below' ],
-	[ 'order', 'files use files further up in their folder\'s list' ],
-	[ 'include circle', 'no circle of includes in a folder' ],
-	[ 'symbol circle', 'no circle of symbols in a folder' ],
-	[ 'not plain C', 'no PostgreSQL in plain C' ])
+	[ 'include', 'files include only files of lower folders' ],
+	[ 'symbol', 'files use only symbols of lower folders' ],
+	[ 'order', 'files use only earlier files of their folder\'s list' ],
+	[ 'include cycle', 'no folder has a cycle of includes' ],
+	[ 'symbol cycle', 'no folder has a cycle of symbols' ],
+	[ 'not plain C', 'plain C includes no PostgreSQL headers' ])
 {
 	my ($kind, $name) = @$check;
 

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Builds the Debian packages of .packaging/debian, installs and tests them, each in a fresh chroot; then the steps of
-# .packaging/Dockerfile in another.
+# Builds the Debian packages of .packaging/debian, and installs and tests them, each in a new chroot. Then runs the steps of
+# .packaging/Dockerfile in another chroot.
 #
 #	test/packages.sh [suite...]		default: bookworm (PostgreSQL 15) and trixie (17)
 #
-# Needs root on a Debian that can reach its package mirror, debootstrap (installed if missing), and 3 GB of disk below
-# $CHROOTS (default /var/tmp/gpuagg-packages), where the packages are left in SUITE/.  The chroots are made anew each time,
-# from a copy of the bare system that debootstrap makes once.
+#	PARTS="build install docker"	runs only these parts (default: all)
+#	CHROOTS=/var/tmp/gpuagg-packages	the folder of the chroots; the packages are written to SUITE/ in it
+#	CUDA=1			also builds the GPU server, which takes minutes, with the toolkit of the host's /usr/local/cuda. Its package is
+#					installed and its program started, but it does not compute anything without a GPU
+#	INSTALLCHECK=0	omits the regression tests with the installed package, which take most of the time
 #
-#	PARTS="build install docker"	only these (default: all)
-#	CUDA=1			also builds the GPU server, which takes minutes: CUDA's toolkit in /usr/local/cuda is lent to the chroots.
-#					Its package is installed and its program started, but without a GPU nothing is computed on it.
-#	INSTALLCHECK=0	without the regression tests in the installed package, which take most of the time
+# Prints "ok" lines, and at the end "N passed, N failed". The exit status is 0 if all passed.
 #
-# Prints "ok" lines and ends with "N passed, N failed".
+# Needs root on a Debian that can reach its package mirror, debootstrap (installed if it is missing), and 3 GB of disk. Chroots are new
+# each time, copies of a minimal system that debootstrap makes once.
 set -uo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 chroots=${CHROOTS:-/var/tmp/gpuagg-packages}
@@ -22,7 +22,7 @@ passed=0 failed=0
 version=$(sed -n 's/^   "version": "\(.*\)",/\1/p' "$top/META.json")
 [[ $(id -u) == 0 ]] || { echo "$0 needs root, for the chroots" >&2; exit 2; }
 
-# check NAME COMMAND...: one test; its output is kept in $chroots/SUITE/NAME.log
+# check NAME COMMAND...: prints whether the command succeeds; its output goes to $chroots/SUITE/NAME.log
 check() {
 	local log="$chroots/$suite/${1//[^A-Za-z]/-}.log"
 
@@ -41,12 +41,12 @@ check() {
 source "$top/test/chroot.sh"
 trap unmount EXIT
 
-# The source package and from it the binary ones, with pg_buildext and dpkg-buildpackage.
+# Builds the source package, and from it the binary packages, with pg_buildext and dpkg-buildpackage.
 build_packages() {
 	local name=postgresql-gpuagg-$version
 
-	fresh build || return 1
-	sources "$root/src/$name"
+	make_fresh build || return 1
+	copy_sources "$root/src/$name"
 	tar czf "$root/src/postgresql-gpuagg_$version.orig.tar.gz" -C "$root/src" "$name"
 	cp -r "$top/.packaging/debian" "$root/src/$name/debian"
 	enter root "apt-get install -y --no-install-recommends postgresql-server-dev-all dpkg-dev &&
@@ -60,12 +60,12 @@ lint() {
 	enter root "apt-get install -y --no-install-recommends lintian && lintian --fail-on error --tag-display-limit 0 /src/*.changes"
 }
 
-# Into a chroot that has nothing of PostgreSQL: apt takes it from the package's dependencies.
+# Installs the packages in a chroot without PostgreSQL: apt installs it as their dependency.
 install_packages() {
-	fresh install || return 1
+	make_fresh install || return 1
 	cp "$chroots/$suite"/*.deb "$root/tmp/"
 	cp -r "$top/.packaging/debian/tests" "$root/tmp/"
-	sources "$root/src"
+	copy_sources "$root/src"
 	chmod -R a+rX "$root/src"
 	rm -f "$root"/tmp/*-dbgsym_*.deb
 	enter root "apt-get install -y --no-install-recommends /tmp/*.deb"
@@ -73,7 +73,7 @@ install_packages() {
 	[[ -e $root/usr/lib/postgresql/$major/lib/gpuagg.so ]]
 }
 
-# The cluster that Debian makes, as its administrator preloads the library.  Its port is another one where 5432 is taken.
+# Preloads the library in the cluster that Debian made. Its port is not 5432 if that is in use.
 cluster() {
 	enter root "[ -d /etc/postgresql/$major/main ] || pg_createcluster $major main; pg_ctlcluster $major main start" &&
 		enter postgres "psql -c \"ALTER SYSTEM SET shared_preload_libraries = 'gpuagg'\" -c \"ALTER SYSTEM SET max_worker_processes = 32\"" &&
@@ -82,7 +82,7 @@ cluster() {
 		port=$(enter postgres "psql -XAtc 'SHOW port'")
 }
 
-# With the package of the GPU server its program runs, and says that there is no GPU; else none is asked for.
+# The GPU server and its libraries are installed exactly if its package was built.
 server_program() {
 	if [[ -n ${CUDA:-} ]]; then
 		[[ -x $root/usr/lib/postgresql/$major/lib/gpuagg-server ]] && ! enter root "ldd /usr/lib/postgresql/$major/lib/gpuagg-server" | grep 'not found'
@@ -91,7 +91,7 @@ server_program() {
 	fi
 }
 
-# An installation of the packages has no headers; pg_regress comes with them.
+# Runs `make installcheck`. It needs the package of headers, which has pg_regress.
 installcheck() {
 	enter root "apt-get install -y --no-install-recommends make gcc postgresql-server-dev-$major && mkdir -m 777 /tmp/check" &&
 		enter postgres "psql -c 'ALTER SYSTEM SET autovacuum = off' -c 'ALTER SYSTEM SET jit = off' -c 'ALTER SYSTEM SET max_parallel_workers = 16'" &&
@@ -100,7 +100,7 @@ installcheck() {
 			{ head -n 100 /tmp/check/regression.diffs; false; }"
 }
 
-# Purged, the packages leave nothing.
+# Purging the packages removes all their files.
 purge() {
 	enter root "pg_ctlcluster $major main stop -m fast; apt-get purge -y 'postgresql-*-gpuagg*'" &&
 		[[ -z $(find "$root/usr" -name '*gpuagg*' -print | tee /dev/stderr) ]]
@@ -109,7 +109,7 @@ purge() {
 [[ $# -gt 0 ]] || set -- bookworm trixie
 for suite in "$@"; do
 	mkdir -p "$chroots/$suite"
-	check "bare system" bare || continue
+	check "bare system" make_bare || continue
 	if [[ $parts == *" build "* ]]; then
 		check "packages" build_packages || continue
 		check "lintian" lint

@@ -1,29 +1,37 @@
 # shellcheck shell=bash
-# A private PostgreSQL for tests, demo and benchmarks, sourced by scripts.
+# Private PostgreSQL clusters for tests, the demo and benchmarks. Scripts source this file.
 #
-# The installed PostgreSQL's files are copied into $PREFIX (default
-# <root>/tmp_install) and the extension is installed into that copy, so nothing
-# outside the source tree is written and several trees can be tested at once.
+# The files of the installed PostgreSQL are copied to $PREFIX (default: tmp_install in the source tree), and the extension is
+# installed into the copy. So nothing outside the source tree is written, and several trees can be tested concurrently.
 #
-#	pg_need				checks that PostgreSQL and its headers are there; as root installs what is missing
-#	pg_install			copies PostgreSQL, builds and installs the extension, without its GPU server
-#						unless there is a GPU: that takes minutes to build
-#	pg_start [conf...]	a new cluster with each "name=value" line of settings, and those of
-#				$PG_CONF, which has ; between them; sets PGHOST, PGPORT, ...
-#	pg_stop				stops it and removes its data
-#	pg_server PROGRAM	installs a GPU server's program where the cluster's user can run it, in a folder of the name of
-#						PROGRAM's; prints the path for gpuagg.server_program
-#	pg_await_server		waits until the GPU server of the cluster is ready; that is false after five minutes
-#	pg_core_files		lets what this shell starts leave core files, where the system has them in the working directory
-#	pg_crashes path...	what a cluster's logs at or below these say of crashes, and where its processes crashed
-#	as_pg command...	runs a command as the user who owns the cluster
+#	pg_need				checks that PostgreSQL and its headers are installed; root installs them if they are missing
+#	pg_install			copies PostgreSQL, builds the extension and installs it. The GPU server is built only on a host with a
+#						GPU, as its build takes minutes
+#	pg_start [conf...]	creates and starts a cluster with these "name=value" settings and those of $PG_CONF, which are
+#						separated by ";"; sets PGHOST, PGPORT, PGUSER, PGDATABASE, PATH, and pg_root to its directory
+#	pg_stop				stops the cluster in pg_root, and removes its data
+#	pg_server PROGRAM	installs a GPU server where the cluster's user can run it; prints the path for gpuagg.server_program.
+#						Servers from different folders are kept apart
+#	pg_await_server		waits until the GPU server of the cluster is ready; fails after five minutes
+#	pg_core_files		enables core files for programs that this shell starts
+#	pg_crashes path...	prints the messages about crashes in logs in these folders, and the stacks of core files
+#	as_pg command...	runs a command as the user that owns the cluster
 #
-# Works as root (the cluster then runs as "nobody") and as any other user.  Where
-# "nobody" cannot enter the source tree, the copy lies under $TMPDIR instead.
+# Variables for callers to set before:
+#
+#	PG_CONFIG			the PostgreSQL to test (default: pg_config)
+#	PREFIX				the folder of the copy
+#	PG_CONF				more settings of clusters
+#	TMPDIR				the folder for clusters
+#	pg_make_args		arguments for make in pg_install
+#	GPUAGG_INSTALLED	if set, scripts omit pg_install, because their caller has called it
+#
+# Root and any other user can run it. For root, clusters run as user "nobody". If "nobody" cannot enter the source tree, the copy is
+# in $TMPDIR.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
-# What the cluster's user reads is copied by root, whose umask may keep others out.
+# Root copies files that the cluster's user must read, so root's own umask may be too strict.
 umask 022
 
 as_nobody() {
@@ -35,7 +43,7 @@ if [[ $(id -u) == 0 ]] && ! as_nobody test -x "$pg_tmp"; then
 	pg_tmp=/tmp
 fi
 
-# Sets the paths of the PostgreSQL found and of its copy.
+# Sets the paths of the installed PostgreSQL and of the copy.
 pg_paths() {
 	# an absolute path: pg_start puts the copy's pg_config first in PATH
 	PG_CONFIG=$(command -v "${PG_CONFIG:-pg_config}") || return 1
@@ -55,7 +63,7 @@ pg_paths() {
 }
 pg_paths || true
 
-# What is missing, as names of Debian packages.
+# Prints the Debian packages that are missing.
 pg_missing() {
 	local found=${PG_CONFIG:-$(command -v pg_config)}
 
@@ -92,7 +100,7 @@ pg_need() {
 
 pg_install() {
 	[[ -e /dev/nvidiactl ]] || local pg_make_args="NVCC= ${pg_make_args:-}"
-	# outside of the tree a copy outlives it, and may be of a release before
+	# a copy outside of the tree may be of another release
 	if [[ ! -x $pg_bindir/postgres || $("$PG_CONFIG" --version) != $(cat "$PREFIX/release" 2>/dev/null) ]]; then
 		local bindir
 
@@ -120,7 +128,7 @@ as_pg() {
 	fi
 }
 
-# Parts that run side by side install the same program, which servers run meanwhile: so it is renamed into its place.
+# Concurrent parts install the same program while servers execute it. So it is installed under another name and renamed.
 pg_server() {
 	local folder to
 
@@ -152,7 +160,7 @@ pg_core_files() {
 	ulimit -S -c "$(ulimit -H -c)"
 }
 
-# A stack for each core file, if gdb is there: the frames next to the crash.
+# Stacks need gdb. Only the innermost frames are printed.
 pg_crashes() {
 	local core
 
@@ -170,7 +178,7 @@ pg_start() {
 	mkdir "$pg_root/data" "$pg_root/sock"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$pg_root"
 	chmod 700 "$pg_root/data"
-	# Checksums, the default from 18 on, give pages that VACUUM marks all-visible another LSN.
+	# With checksums, the default from 18 on, VACUUM changes the LSN of pages that it marks all-visible.
 	# shellcheck disable=SC2046
 	(cd "$pg_root" && as_pg initdb -D "$pg_root/data" -A trust -U postgres --no-locale -E UTF8 --no-sync \
 		$(as_pg initdb --help | grep -o -e --no-data-checksums) >/dev/null) || return 1

@@ -1,23 +1,27 @@
 #!/usr/bin/env bash
-# pg_upgrade of a cluster whose views, materialized views, indexes, defaults, constraints and policies use the extension.
+# Tests pg_upgrade of a cluster whose views, materialized views, indexes, defaults, constraints and policies use the extension.
 #
-#	test/pg_upgrade.sh [ROOT:]OLD [ROOT:]NEW	majors, as in: test/pg_upgrade.sh 15 /var/tmp/gpuagg-trixie:17
+#	test/pg_upgrade.sh [ROOT:]OLD [ROOT:]NEW
 #
-# Needs root, and each of the two releases as Debian's packages postgresql-MAJOR and postgresql-server-dev-MAJOR,
-# gcc and make, in the root directory of a system: / if none is named, or a chroot (test/pg17.sh makes one).  NEW's minor
-# release should be no older than OLD's: catalogs of releases after a security fix may be beyond an older pg_upgrade.
-# Nothing is written there but in directories under /var/tmp that are removed at the end: the extension is built and
-# installed into copies of both releases, and the old one's copy, with the shared libraries that NEW's system lacks, goes
-# to that of NEW, which is where pg_upgrade runs, as nobody.
+#	OLD, NEW	major releases, as in: test/pg_upgrade.sh 15 /var/tmp/gpuagg-trixie:17
+#	ROOT		root directory of the system in which the release is installed: a chroot (test/pg17.sh makes one), default /
 #
-# Databases: "made" by CREATE EXTENSION, "schema" with the extension in a schema of its own, and "from_VERSION" for each
-# older version, updated before.  After pg_upgrade each must answer as before, and have the same objects as a new
-# installation in the new cluster, but gpu_min and gpu_max of bytea, which only new installations in 18 have.
+# Prints a line for each check. The exit status is 0 if all passed, 2 for wrong arguments.
+#
+# Needs root. Each system needs Debian's packages postgresql-MAJOR and postgresql-server-dev-MAJOR, gcc and make. NEW's minor release
+# should not be older than OLD's: an older pg_upgrade may not support catalogs of newer minor releases.
+#
+# The extension is built and installed in copies of both releases. The copy of OLD, with the shared libraries that NEW's system lacks, is
+# moved to NEW's system, where pg_upgrade runs as nobody. Everything is written to folders in /var/tmp that are removed at the end.
+#
+# The old cluster has the databases "made" with CREATE EXTENSION, "schema" with the extension in another schema, and "from_VERSION" for
+# each older version, updated before. After pg_upgrade each must give the same answers, and have the same objects as a new installation
+# in the new cluster. An exception are gpu_min and gpu_max of bytea, which only new installations on PostgreSQL 18 have.
 set -uo pipefail
 
 passed=0 failed=0
 
-# report NAME STATUS
+# report NAME STATUS: prints the result of a check
 report() {
 	if [[ $2 == 0 ]]; then
 		echo "ok       pg_upgrade/$1"
@@ -28,7 +32,7 @@ report() {
 	fi
 }
 
-# same NAME FILE FILE
+# same NAME FILE FILE: checks that both files are equal
 same() {
 	diff "$2" "$3" >"$work/diff"
 	report "$1" $?
@@ -41,7 +45,7 @@ as_nobody() {
 	setpriv --reuid=nobody --regid=nogroup --clear-groups env HOME=/tmp PGHOST="$work/run" PGUSER=postgres "$@"
 }
 
-# bin SIDE: its programs, in the copy
+# bin SIDE: prints the folder of programs in the copy of the release; SIDE is old or new
 bin() {
 	echo "$work/$1/usr/lib/postgresql/${major[$1]}/bin"
 }
@@ -55,7 +59,7 @@ stop() {
 	as_nobody "$(bin "$1")/pg_ctl" -D "$work/run/$1" -m fast -w stop >/dev/null
 }
 
-# sql SIDE DATABASE COMMAND...: each a statement, or @FILE
+# sql SIDE DATABASE COMMAND...: runs commands, each a statement or @FILE
 sql() {
 	local args=() command
 
@@ -110,7 +114,7 @@ run_upgrade() {
 
 	start new
 	sql new postgres "CREATE DATABASE fresh" "CREATE DATABASE fresh_schema"
-	# What core has only from 18 on, an installation of before does not get.
+	# pg_upgrade does not add aggregates for functions that PostgreSQL has only from 18 on
 	late=()
 	if ((major[old] < 18 && major[new] >= 18)); then
 		late=("ALTER EXTENSION gpuagg DROP AGGREGATE gpu_min(bytea)" "ALTER EXTENSION gpuagg DROP AGGREGATE gpu_max(bytea)"
@@ -137,7 +141,7 @@ run_upgrade() {
 		sql new "$db" "REFRESH MATERIALIZED VIEW kept.stored" "REINDEX TABLE kept.everything" "ALTER EXTENSION gpuagg UPDATE" &&
 			sql new "$db" "SET gpuagg.enabled = off" "SELECT * FROM kept.answers('stored')" >"$work/refreshed" &&
 			awk '/^[a-z_0-9]+\|/ {on = /^stored/} on' "$work/$db.before" | cmp - "$work/refreshed"
-		report "$db: refreshed, indexed anew" $?
+		report "$db: refreshed and reindexed" $?
 	done
 	stop new
 	! grep -E 'PANIC|was terminated by signal|TRAP' "$work"/run/*.log
@@ -154,7 +158,7 @@ if [[ ${1:-} == --inside ]]; then
 	exit
 fi
 
-# ---- preparing it -------------------------------------------------------------
+# ---- preparation -------------------------------------------------------------
 
 usage() {
 	sed -n '2,/^set/{/^#/{s/^# \{0,1\}//;p}}' "$0"
@@ -181,7 +185,7 @@ in_root() {
 	chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "${@:2}"
 }
 
-# Copies the release of a side, and the extension built for it, to $1/SIDE.
+# copy_release SIDE FOLDER: copies the release, and the extension built for it, to FOLDER/SIDE
 copy_release() {
 	local side=$1 to=$2/$1 from=${root[$1]} dir prefix=/usr/lib/postgresql/${major[$1]} build
 
@@ -199,7 +203,7 @@ copy_release() {
 	cp -a "$build/stage/." "$to/"
 }
 
-# Shared libraries of the old release's programs that NEW's system lacks.
+# Copies the shared libraries of the old release's programs that NEW's system lacks.
 copy_libraries() {
 	local name path
 

@@ -1,12 +1,11 @@
 #!/usr/bin/env perl
-# Functions of src/ that call themselves, directly or through others, against the stack: what input, expressions and types
-# can make deep must check it.
+# Checks that recursive functions of src/ check the depth of the stack, if input, expressions or types can make them deep.
 #
-#	test/recursion.pl		the checks, as TAP
+#	test/recursion.pl		checks, prints TAP
 #
-# Reads the sources alone: a function has an arrow to each function that it names, and, where it calls one of the members of
-# structs that are named below, to the functions that are assigned to it.  On every way around a circle of these some function
-# must call check_stack_depth(), or stack_is_too_deep(), or be in the list of bounded ones.
+# Reads only the sources. A function may call each function that it names. If it calls one of the struct members listed below, it may
+# call each function that is assigned to this member. In each cycle of calls, a function must call check_stack_depth() or
+# stack_is_too_deep(), or be in the list of bounded functions.
 use strict;
 use warnings;
 use File::Basename qw(dirname);
@@ -14,18 +13,18 @@ use Test::More;
 
 chdir dirname(__FILE__) . '/..' or die "cannot enter the source tree: $!";
 
-# What cannot be deep, and why not.
+# Functions whose recursion is bounded, and why.
 my %bounded = (
-	divide_by_range => 'each time the range of codes is a part of the one before',
-	select_ranks => 'likewise',
-	sort_equal_runs => 'once for each word of a key',
-	find_conditions => 'at most VECTOR_MAX_INSTRUCTIONS',
-	expr_use => 'a vector of scales has none itself',
-	composite_open => 'grouping sets, ordered sets and distinct values nest once each',
-	cpu_leave_bits => 'there are no bits any more when groups come back',
-	redial => 'only a connection that was used before is made anew, once',
+	divide_by_range => 'each call has a smaller range of codes',
+	select_ranks => 'each call has a smaller range of codes',
+	sort_equal_runs => 'at most once for each word of a key',
+	find_conditions => 'at most VECTOR_MAX_INSTRUCTIONS calls',
+	expr_use => 'a vector of scales has no scales itself',
+	composite_open => 'grouping sets, ordered sets and distinct values nest at most once each',
+	cpu_leave_bits => 'when groups are added again, there are no bits left',
+	redial => 'only a connection that was used before is opened again, once',
 );
-# Members by which functions call themselves, compiling expressions.
+# Struct members through which functions that compile expressions are recursive.
 my %recursive = map { $_ => 1 } qw(compile translate);
 my %checks = map { $_ => 1 } qw(check_stack_depth stack_is_too_deep);
 
@@ -39,7 +38,7 @@ foreach my $file (sort(glob('src/*.[ch] src/*/*.[ch]')))
 
 	$text =~ s{/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'}{ }gs;
 	$text =~ s{^[ \t]*#(?:[^\n]*\\\n)*[^\n]*}{}mg;
-	# a line before the name has the type
+	# the line before the name has the type
 	while ($text =~ /^([^\n]*)\n(\w+)\(((?:[^{};]|\n)*)\)\s*\n\{(.*?)^\}/msg)
 	{
 		my ($type, $name, $args, $code) = ($1, $2, $3, $4);
@@ -50,8 +49,8 @@ foreach my $file (sort(glob('src/*.[ch] src/*/*.[ch]')))
 	push @{ $member{$1} }, "$file $2" while $text =~ /(?:->|\.)(\w+)\s*=\s*&?(\w+)\b/g;
 }
 
-my %arrows = map { $_ => [ arrows($_) ] } keys %body;
-my (%index, %low, %on, @stack, @circles);
+my %callees = map { $_ => [ callees($_) ] } keys %body;
+my (%index, %low, %on, @stack, @cycles);
 foreach my $node (sort keys %body)
 {
 	visit($node) unless defined $index{$node};
@@ -66,7 +65,7 @@ sub slurp
 	return scalar <$handle>;
 }
 
-# The function that a name means in a file.
+# meant(FILE, NAME): returns the function to which a name refers in a file.
 sub meant
 {
 	my ($file, $name) = @_;
@@ -74,25 +73,25 @@ sub meant
 	return exists $body{"$file:$name"} ? "$file:$name" : $global{$name};
 }
 
-sub safe { my ($name) = $_[0] =~ /:(\w+)$/; return $bounded{$name} || grep { $checks{$_} } $body{ $_[0] } =~ /\b(\w+)\s*\(/g }
+sub is_bounded_or_checks { my ($name) = $_[0] =~ /:(\w+)$/; return $bounded{$name} || grep { $checks{$_} } $body{ $_[0] } =~ /\b(\w+)\s*\(/g }
 
-sub arrows
+sub callees
 {
 	my ($node) = @_;
 	my ($file) = $node =~ /^(.*):/;
 	my $code = $body{$node};
 	my %to;
 
-	return () if safe($node);
-	# core checks the stack before it calls them, or in what it calls with them first
+	return () if is_bounded_or_checks($node);
+	# PostgreSQL checks the stack before it calls these callbacks, or in the first function that it calls with them
 	$code =~ s/\b(expression_tree_(?:walker|mutator)|query_tree_walker)\s*\(([^;]*?),\s*\w+\s*,/$1($2,/g;
-	# the original callback
+	# the assignment of a callback back to its variable is no call
 	$code =~ s/->(\w+)\s*=\s*\w+;/->$1;/g;
 	foreach my $name ($code =~ /(?<!->)(?<!\.)\b([a-z]\w+)\b/g)
 	{
 		my $found = meant($file, $name);
 
-		# no variable of that name
+		# unless a variable has this name
 		$to{$found} = 1 if defined $found && $code !~ /\w\s+\**$name\s*[;,=\[]/;
 	}
 	foreach my $name ($code =~ /(?:->|\.)(\w+)\)?\s*\(/g)
@@ -107,7 +106,7 @@ sub arrows
 	return sort keys %to;
 }
 
-# Tarjan's components.
+# Finds strongly connected components (Tarjan).
 sub visit
 {
 	my ($v) = @_;
@@ -116,7 +115,7 @@ sub visit
 	$index{$v} = $low{$v} = keys %index;
 	push @stack, $v;
 	$on{$v} = 1;
-	foreach my $w (@{ $arrows{$v} })
+	foreach my $w (@{ $callees{$v} })
 	{
 		if (!defined $index{$w})
 		{
@@ -129,16 +128,16 @@ sub visit
 		}
 	}
 	return if $low{$v} != $index{$v};
-	my @circle;
-	do { push @circle, pop @stack; delete $on{ $circle[-1] } } until $circle[-1] eq $v;
-	push @circles, \@circle if @circle > 1 || grep { $_ eq $v } @{ $arrows{$v} };
+	my @cycle;
+	do { push @cycle, pop @stack; delete $on{ $cycle[-1] } } until $cycle[-1] eq $v;
+	push @cycles, \@cycle if @cycle > 1 || grep { $_ eq $v } @{ $callees{$v} };
 	return;
 }
 
-cmp_ok(scalar(keys %body), '>', 2000, 'functions were found');
-ok(scalar(grep { $_ eq 'src/expr/compile.c:compile_expr' } @{ $arrows{'src/expr/expr_internal.h:expr_compile'} }), 'calls of members were found');
+cmp_ok(scalar(keys %body), '>', 2000, 'functions are found');
+ok(scalar(grep { $_ eq 'src/expr/compile.c:compile_expr' } @{ $callees{'src/expr/expr_internal.h:expr_compile'} }), 'calls of members are found');
 is(join("
-", map { join ' ', @$_ } @circles), '', 'functions that call themselves check the stack');
-# an entry without its function is old
-is(join(' ', grep { my $name = $_; !grep { /:$name$/ } keys %body } sort keys %bounded), '', 'every function of the list is there');
+", map { join ' ', @$_ } @cycles), '', 'recursive functions check the stack');
+# entries of functions that were removed
+is(join(' ', grep { my $name = $_; !grep { /:$name$/ } keys %body } sort keys %bounded), '', 'each function of the list exists');
 done_testing();

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
-# Random SQL: aggregates over the queries of Debian's sqlsmith, in a private cluster.
+# Runs random SQL: aggregates over queries that sqlsmith makes, in a private cluster.
 #
-#	test/sqlsmith.sh [MINUTES] [SEED]		default: 30 minutes; the seed is drawn, and printed
+#	test/sqlsmith.sh [MINUTES] [SEED]		default: 30 minutes, and a random seed, which is printed
 #
-# gpuagg.replace_builtin is on, all costs of the custom scan and of parallel plans are zero, the GPU
-# server runs over the stub of the CUDA run time.  sqlsmith makes queries over tables of all types, and
-# test/sqlsmith/drive.pl aggregates over them.  Fails on
+#	JOBS		number of concurrent sessions (default: one per processor)
+#	MIN_SHARE	least percentage of plans with a custom scan (default 40)
+#	PG_CONFIG	the PostgreSQL to test
+#
+# The exit status is 0 if the test passed, 2 if something is missing. Logs and failed statements are written to test/results/sqlsmith.
+#
+# gpuagg.replace_builtin is on, all costs of the custom scan and of parallel plans are zero, and the GPU server uses the stub of the CUDA
+# run time. sqlsmith makes queries over tables of all types, and test/sqlsmith/drive.pl adds aggregates. The test fails for
 #	- a crash of any process;
-#	- an internal error (XX000), a lost or duplicated relation or the like, that core without the
-#	  custom scan does not raise for the same statement;
-#	- a statement that runs far beyond its timeout, and does not without the custom scan;
-#	- fewer than MIN_SHARE (default 40) percent of the plans with a custom scan.
-# JOBS sessions at once (default: one for each processor).  Logs and the statements that failed
-# are kept in test/results/sqlsmith.
+#	- an internal error (XX000) that the same statement does not raise without the custom scan;
+#	- a statement that exceeds its timeout by far, and does not without the custom scan;
+#	- too few plans with a custom scan.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -41,7 +43,7 @@ pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" 
 	max_parallel_workers_per_gather=2 $parallel_mode=on max_worker_processes=32 max_parallel_workers=16 \
 	jit=off statement_timeout=5s lock_timeout=1s temp_file_limit=1GB log_error_verbosity=verbose log_min_messages=error || exit 2
 psql -XAtq -v ON_ERROR_STOP=1 -f "$top/test/sqlsmith/tables.sql" >"$results/tables.log" 2>&1 ||
-	{ cat "$results/tables.log"; echo "FAILED   tables"; exit 1; }
+	{ cat "$results/tables.log"; echo "FAILED   tables are not created"; exit 1; }
 export PGUSER=smith PGDATABASE=smith
 
 pids=()
@@ -54,7 +56,7 @@ for pid in "${pids[@]}"; do
 	wait "$pid" || failed=1
 done
 echo "seed $seed, $minutes minutes, ${#pids[@]} sessions"
-# "figure: number" lines of all jobs, added up
+# the sums of the "NAME: NUMBER" lines of all jobs
 sed -n 's/^\([a-z][^:]*\): \([0-9]*\)$/\1\t\2/p' "$results"/job*.log | awk -F'\t' '{n[$1] += $2} END {for (f in n) print n[f] "\t" f}' | sort -k2 >"$results/figures"
 cat "$results/figures"
 grep -h '^FAILED' -A8 "$results"/job*.log | head -100
@@ -66,7 +68,7 @@ if grep -aE 'PANIC|was terminated by signal|TRAP' "$results/server.log"; then
 fi
 grep -aoE '(ERROR|FATAL|PANIC|LOG|WARNING):  XX[0-9A-Z]{3}: .*' "$results/server.log" | sed 's/[0-9][0-9]*/N/g' | sort | uniq -c | sort -rn | head -20 >"$results/internal"
 if [[ -s $results/internal ]]; then
-	echo "internal errors in the log, core's own among them:"
+	echo "internal errors in the log, including PostgreSQL's own:"
 	cat "$results/internal"
 fi
 figure() {

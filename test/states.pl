@@ -1,7 +1,9 @@
 #!/usr/bin/env perl
-# Valid states that lie, for test/states.sh: lines of hexadecimal text, each a gpuagg_state or a gpuagg_row.
+# Makes forged states for test/states.sh: well-formed states and rows with wrong contents.
 #
 #	test/states.pl SEED NUMBER state|row
+#
+# Prints NUMBER lines of hexadecimal text, each a gpuagg_state or a gpuagg_row. The output depends only on the arguments.
 use strict;
 use warnings;
 
@@ -9,23 +11,23 @@ my ($seed, $number, $what) = @ARGV;
 srand $seed;
 
 sub pick { return $_[ rand @_ ] }
-sub counted { return pack('N/a*', $_[0]) }
+sub length_and_bytes { return pack('N/a*', $_[0]) }
 
 my @ints = (0, 1, 2, 3, 255, 1000, 0xFFFF, 0x10000, 999_999, 1_000_000, 2**30, 2**31 - 1, 2**31, 2**32 - 1);
 my @longs = map { pack 'Q>', $_ } 0, 1, 2, 100, 2**31, 2**55, 2**56, 2**62, 9223372036854775807, 9223372036854775808, 18446744073709551615;
 my @doubles = map { pack 'd>', $_ } 0, -0.0, 1, 0.5, -1, 10, 1e300, -1e300, 1e-310, 9**9**9, -(9**9**9), -sin(9**9**9);
-# not multiranges: core's function that receives them asks for as much memory as they say
+# types by oid, without multiranges: PostgreSQL's receive function allocates as much memory as the value claims
 my @fixed = (16, 17, 20, 21, 23, 25, 114, 142, 600, 700, 701, 705, 869, 1005, 1007, 1009, 1082, 1114, 1186, 1560, 1700, 2205, 2249, 2275, 2278, 2283, 2287,
 	2950, 3220, 3614, 3802, 3904, 4072, 0, 9999, 4294967295);
 my @named = ('public.positive', 'public.never_null', 'public.digits', 'public.pair', 'public.positive[]', 'public.pair[]', 'public.mood',
 	'public.gpuagg_state', 'public.gpuagg_row', 'public.gpuagg_state[]', 'public.parts', 'nowhere.x', '-', '23', 'int4', '"', 'public.span', '');
 
-# One of the usual ones, or, one time in twenty, of the others.
+# mostly(USUAL, OTHERS): returns one of the usual values, or with probability 1/20 one of the others
 sub mostly { my ($usual, $others) = @_; return rand() < 0.95 ? pick(@$usual) : pick(@$others) }
 sub long { return mostly([ @longs[ 1 .. 5 ] ], \@longs) }
 sub int_ { return pack 'N', rand() < 0.7 ? pick(0 .. 5) : pick(@ints) }
-sub type { return rand() < 0.6 ? pack('N', pick(@fixed, (23, 25, 1700, 2249) x 6)) : pack('N', 0) . counted(pick(@named)) }
-sub collation { return rand() < 0.95 ? "\0" . pack('N', mostly([ 0, 0, 100, 950 ], [ 12345, 4294967295 ])) : "\1" . counted(pick('pg_catalog."C"', '"C"', '9999', 'x')) }
+sub type { return rand() < 0.6 ? pack('N', pick(@fixed, (23, 25, 1700, 2249) x 6)) : pack('N', 0) . length_and_bytes(pick(@named)) }
+sub collation { return rand() < 0.95 ? "\0" . pack('N', mostly([ 0, 0, 100, 950 ], [ 12345, 4294967295 ])) : "\1" . length_and_bytes(pick('pg_catalog."C"', '"C"', '9999', 'x')) }
 
 sub value
 {
@@ -36,11 +38,11 @@ sub value
 	return "\0" . record($depth) if $oid == 2249 && $depth < 40;
 	return "\0" . pack('NNN', 1, pick(0, 1, 2, 2**31 - 1), pick(0, 1, 2**31 - 1)) . join('', map { value(pack('N', 2249), $depth + 1) } 1 .. 2)
 		if $oid == 2287 && $depth < 40;
-	return "\0" . counted(int_()) if $oid == 23 && rand() < 0.8;
-	return "\0" . counted(pick('a', '5', '')) if $oid == 25 && rand() < 0.8;
-	return "\0" . counted(pack('n*', 1, 0, 0, 0, 5)) if $oid == 1700 && rand() < 0.8;
-	return "\0" . counted(int_()) if $type =~ /positive$|never_null$/ && rand() < 0.7;
-	return "\0" . counted(pick(int_(), pick(@longs), pick(@doubles), pack('n*', 1, 0, 0, 0, 5), pack('n*', map { int rand 65536 } 1 .. 6), '', 'a', '5',
+	return "\0" . length_and_bytes(int_()) if $oid == 23 && rand() < 0.8;
+	return "\0" . length_and_bytes(pick('a', '5', '')) if $oid == 25 && rand() < 0.8;
+	return "\0" . length_and_bytes(pack('n*', 1, 0, 0, 0, 5)) if $oid == 1700 && rand() < 0.8;
+	return "\0" . length_and_bytes(int_()) if $type =~ /positive$|never_null$/ && rand() < 0.7;
+	return "\0" . length_and_bytes(pick(int_(), pick(@longs), pick(@doubles), pack('n*', 1, 0, 0, 0, 5), pack('n*', map { int rand 65536 } 1 .. 6), '', 'a', '5',
 			'-5', '{1,-2}', '(1,x)', '(5,5)', 'glad', "\xff", "a\0b", 'x' x 3000, join('', map { int_() } 1 .. 8), ($what eq 'state' ? state($depth + 1) : '')));
 }
 
@@ -50,12 +52,12 @@ sub record
 	my $n = pick(0, 1, 1, 2, 3);
 	my $bytes = pack 'N', 2249;
 
-	return pack('N', 0) . counted('public.pair') . "\0" . counted(pick('(1,2)', '(-1,2)', '(1,x)')) if rand() < 0.2;
+	return pack('N', 0) . length_and_bytes('public.pair') . "\0" . length_and_bytes(pick('(1,2)', '(-1,2)', '(1,x)')) if rand() < 0.2;
 	$bytes .= pack 'N', rand() < 0.95 ? $n : pick(@ints);
 	for (1 .. $n)
 	{
 		my $type = type();
-		$bytes .= counted(pick('a', 'b', 'x' x 63, 'x' x 64, '')) . $type . collation() . value($type, $depth + 1);
+		$bytes .= length_and_bytes(pick('a', 'b', 'x' x 63, 'x' x 64, '')) . $type . collation() . value($type, $depth + 1);
 	}
 	return $bytes;
 }
@@ -112,11 +114,11 @@ sub state
 	my ($depth) = @_;
 	my $kind = pick(1 .. 9, 8, 8, 9);
 	my $bytes = (rand() < 0.02 ? "\2" : "\1") . chr(rand() < 0.97 ? $kind : pick(0, 1 .. 10, 255)) . body($kind, $depth);
-	return spoil($bytes);
+	return corrupt($bytes);
 }
 
-# A field twice, an end that is missing, a byte that is another, or, most often, nothing of that.
-sub spoil
+# Returns the bytes, mostly unchanged; else with a truncated end, with bytes repeated, or with one byte changed.
+sub corrupt
 {
 	my ($bytes) = @_;
 	my $at = int rand length $bytes;
@@ -134,7 +136,7 @@ sub row
 		'gpu_approx_count_distinct("any")', 'gpu_histogram(double precision,double precision[])', 'gpu_approx_percentile(double precision,double precision)', 'int4pl(integer,integer)', '0', '2100');
 	my @types = map { type() } 1 .. ($agg =~ /,/ ? 2 : 1);
 
-	return spoil(counted('public.' x ($agg =~ /^gpu/) . $agg) . collation() . pack('N', rand() < 0.95 ? scalar(@types) : pick(@ints)) .
+	return corrupt(length_and_bytes('public.' x ($agg =~ /^gpu/) . $agg) . collation() . pack('N', rand() < 0.95 ? scalar(@types) : pick(@ints)) .
 		join('', map { $_ . value($_, 0) } @types));
 }
 

@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# States and rows that are made by hand and lie (test/states.pl): as text, by COPY in text and binary form, and as what a
-# foreign server answers.  Each is an error that somebody thought of, or a state that can be used, within bounds of memory and
-# time, and values of domains are such as the domains allow.  Prints "ok" and "not ok" lines.
+# Tests forged states and rows of aggregates (test/states.pl).
 #
-#	test/states.sh [number] [seed]		default 2000, 1
+#	test/states.sh [NUMBER] [SEED]		default: 2000 forged states and rows, seed 1
+#
+#	PG_CONFIG	the PostgreSQL to test
+#
+# Prints "ok" and "not ok" lines. The exit status is 0 if the test ran, even if a check failed.
+#
+# States arrive as text, by COPY in text and binary form, and as an answer of a foreign server. Each must raise an expected error or be
+# usable, within limits of memory and time. Values of domains must be valid for the domain.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -13,7 +18,7 @@ pg_start "shared_preload_libraries='gpuagg'" jit=off autovacuum=off statement_ti
 files=$(mktemp -d "$pg_tmp/gpuagg-states.XXXXXX")
 trap 'pg_stop; rm -rf "$files"' EXIT
 
-psql -Xq -v ON_ERROR_STOP=1 -v port="$PGPORT" -v sock="$PGHOST" <<'SQL' || { echo "not ok could not set up"; exit 1; }
+psql -Xq -v ON_ERROR_STOP=1 -v port="$PGPORT" -v sock="$PGHOST" <<'SQL' || { echo "not ok the tables are created"; exit 1; }
 CREATE EXTENSION gpuagg;
 CREATE EXTENSION postgres_fdw;
 CREATE DOMAIN positive AS int CHECK (value > 0);
@@ -23,7 +28,7 @@ CREATE TYPE pair AS (a positive, b digits);
 CREATE TYPE parts AS (a int, b gpuagg_state);
 CREATE TYPE span AS RANGE (subtype = positive);
 CREATE TYPE mood AS ENUM ('sad', 'glad');
-CREATE TABLE lies (n serial, kind text, bytes text);
+CREATE TABLE forged_states (n serial, kind text, bytes text);
 CREATE TABLE outcomes (n int, way text, answer text);
 CREATE TABLE copied_state (x gpuagg_state);
 CREATE TABLE copied_row (x gpuagg_row);
@@ -69,33 +74,33 @@ BEGIN
 END $$;
 CREATE PROCEDURE attempt(first int, last int) LANGUAGE plpgsql AS $$
 DECLARE
-	lie lies;
+	forged forged_states;
 	way text;
 	answer text;
 	state gpuagg_state;
 BEGIN
-	FOR lie IN SELECT * FROM lies WHERE n BETWEEN first AND last LOOP
-		FOREACH way IN ARRAY CASE WHEN lie.n % 10 = 0 THEN ARRAY['text', 'foreign'] ELSE ARRAY['text'] END LOOP
+	FOR forged IN SELECT * FROM forged_states WHERE n BETWEEN first AND last LOOP
+		FOREACH way IN ARRAY CASE WHEN forged.n % 10 = 0 THEN ARRAY['text', 'foreign'] ELSE ARRAY['text'] END LOOP
 			answer := NULL;
 			BEGIN
 				IF way = 'foreign' THEN
-					UPDATE answer SET bytes = lie.bytes;
+					UPDATE answer SET bytes = forged.bytes;
 					COMMIT;
 				END IF;
 			END;
 			BEGIN
-				IF lie.kind = 'row' THEN
-					EXECUTE format('SELECT gpuagg_merge(s) FROM %s', CASE way WHEN 'text' THEN format('(VALUES (%L::gpuagg_row), (NULL)) v(s)', lie.bytes)
+				IF forged.kind = 'row' THEN
+					EXECUTE format('SELECT gpuagg_merge(s) FROM %s', CASE way WHEN 'text' THEN format('(VALUES (%L::gpuagg_row), (NULL)) v(s)', forged.bytes)
 						ELSE 'answered_row v(s)' END) INTO state;
 				ELSE
-					EXECUTE format('SELECT s FROM %s', CASE way WHEN 'text' THEN format('(VALUES (%L::gpuagg_state)) v(s)', lie.bytes)
+					EXECUTE format('SELECT s FROM %s', CASE way WHEN 'text' THEN format('(VALUES (%L::gpuagg_state)) v(s)', forged.bytes)
 						ELSE 'answered_state v(s)' END) INTO state;
 				END IF;
 				PERFORM finish_all(state);
 			EXCEPTION WHEN OTHERS THEN
 				answer := SQLSTATE || ' ' || left(SQLERRM, 200);
 			END;
-			INSERT INTO outcomes VALUES (lie.n, way, answer);
+			INSERT INTO outcomes VALUES (forged.n, way, answer);
 		END LOOP;
 	END LOOP;
 END $$;
@@ -103,9 +108,9 @@ SQL
 
 for kind in state row; do
 	"$top/test/states.pl" "$seed" $((number / 2)) $kind >"$files/$kind"
-	psql -Xq -c "COPY lies (kind, bytes) FROM STDIN" < <(sed "s/^/$kind	\\\\/" "$files/$kind")
+	psql -Xq -c "COPY forged_states (kind, bytes) FROM STDIN" < <(sed "s/^/$kind	\\\\/" "$files/$kind")
 done
-# pieces of a binary file with one row each, and of a text file
+# writes binary and text files for COPY with one row each
 awk -v n="$number" -v files="$files" 'FNR % 20 == 1 { print FILENAME, FNR, $0 }' "$files/state" "$files/row" |
 	perl -ne 'my ($file, $n, $hex) = split; my $kind = $file =~ m{state$} ? "state" : "row";
 		my $bytes = pack "H*", substr $hex, 2;
@@ -114,7 +119,7 @@ awk -v n="$number" -v files="$files" 'FNR % 20 == 1 { print FILENAME, FNR, $0 }'
 		open my $t, ">", "$base.txt"; print $t "\\$hex\n"; close $t;
 		print "\\copy copied_$kind FROM \x27$base.bin\x27 (FORMAT binary)\n\\copy copied_$kind FROM \x27$base.txt\x27\n"' >"$files/copies"
 psql -Xq -v VERBOSITY=verbose -f "$files/copies" >"$files/copied" 2>&1
-# what core's own functions raise as internal errors, when they receive such values in whatever way
+# internal errors that PostgreSQL's own functions raise for such values
 core='unsupported json(b|path) version number|tsvector|tsquery'
 copied=$(grep -c 'ERROR: ' "$files/copied")
 bad=$(grep -E 'ERROR: +(XX|57014)|server closed|invalid memory alloc' "$files/copied" | grep -vE "$core" | head -3)
@@ -124,25 +129,25 @@ bad=$(grep -E 'ERROR: +(XX|57014)|server closed|invalid memory alloc' "$files/co
 		echo "CALL attempt($first, $((first + 499)));"
 	done
 	cat <<'SQL'
-SELECT CASE WHEN (regexp_match(pg_read_file('/proc/' || pg_backend_pid() || '/status'), 'RssAnon:\s*(\d+)'))[1]::int < 300000 THEN 'ok' ELSE 'not ok' END || ' memory';
+SELECT CASE WHEN (regexp_match(pg_read_file('/proc/' || pg_backend_pid() || '/status'), 'RssAnon:\s*(\d+)'))[1]::int < 300000 THEN 'ok' ELSE 'not ok' END || ' the backend uses little memory';
 SQL
 } | psql -XqAt >"$files/attempted" 2>&1
 grep -v '^ok' "$files/attempted" | sed 's/^/not ok /' | head -5
 grep '^ok' "$files/attempted"
 psql -XqAt <<SQL
 SELECT CASE WHEN count(*) >= $number AND count(*) FILTER (WHERE answer IS NULL) > $number / 20 AND count(answer) > $number / 10 AND
-	count(*) FILTER (WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core') = 0 THEN 'ok' ELSE 'not ok' END || ' lies: '
+	count(*) FILTER (WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core') = 0 THEN 'ok' ELSE 'not ok' END || ' forged states are errors or usable: '
 	|| format('%s attempts, %s errors', count(*), count(answer)) FROM outcomes;
 SELECT DISTINCT '# ' || way || ' ' || n || ': ' || answer FROM outcomes WHERE answer ~ '^(XX|57014|53200)' AND answer !~ '$core' LIMIT 8;
 SQL
-# a state of some MB takes some times as much, also where its values are of a domain
+# a state of some MB needs only a few times as much memory, even if its values have a domain
 psql -XqAt <<'SQL'
 CREATE TABLE many AS SELECT gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement,anycompatible)', records, 1)) AS state
 FROM (SELECT array_agg(ROW(i::positive, NULL::positive)) AS records FROM generate_series(1, 50000) i) s;
 \c
-SELECT 'not ok many records' FROM many WHERE gpuagg_finish(state, 'gpu_argmax(anyelement,anycompatible)', NULL::record[]) IS NULL;
+SELECT 'not ok many records are finished' FROM many WHERE gpuagg_finish(state, 'gpu_argmax(anyelement,anycompatible)', NULL::record[]) IS NULL;
 SELECT CASE WHEN (regexp_match(pg_read_file('/proc/' || pg_backend_pid() || '/status'), 'VmHWM:\s*(\d+)'))[1]::int < 200000 THEN 'ok' ELSE 'not ok' END ||
-	' memory for many records with domains';
+	' many records with domains need little memory';
 SQL
-grep -qE 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && { echo "not ok the server crashed"; pg_crashes "$pg_root"; } || echo "ok no crash"
+grep -qE 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && { echo "not ok the server crashed"; pg_crashes "$pg_root"; } || echo "ok the server did not crash"
 exit 0

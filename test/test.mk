@@ -1,20 +1,21 @@
-# The tests, the demo and the benchmark.
+# Targets of the tests, the demonstration and the benchmark.
 #
-#	make test			everything; PARTS="unit regress" only these (see test/run.sh)
-#	make demo			a tour on real data
-#	make bench			core against gpuagg; ROWS=8000000
-#	make difftest		the differential test alone; N=20000 SEED=1; PAGES=1 of the heap feed; JOBS=16 side by side
-#	make installcheck	the regression tests in the running server, which has shared_preload_libraries = 'gpuagg'
-#	make strict			all of src/ under -Wall -Wextra -Werror, and the layout of all sources (test/format.pl)
-#	make format			lays out the C and CUDA sources, with clang-format 14
-#	make layers-objects	what test/layers.pl reads
-#	make unit-tests		build/unit/*, each a C test that needs no PostgreSQL; SANITIZE=1 under sanitizers
+#	make test			runs all tests; PARTS="unit regress" runs these parts only (see test/run.sh)
+#	make demo			runs a demonstration on real data
+#	make bench			compares the speed with PostgreSQL's own plans; ROWS=8000000 sets the size of the tables
+#	make difftest		runs random queries; N=20000 SEED=1 set number and seed, PAGES=1 uses tables with a history, JOBS=16 runs
+#						16 processes concurrently
+#	make installcheck	runs the regression tests in a running server with shared_preload_libraries = 'gpuagg'
+#	make strict			compiles all of src/ with -Wall -Wextra -Werror, and checks the layout of all sources (test/format.pl)
+#	make format			lays out the C and CUDA sources with clang-format 14
+#	make layers-objects	builds the objects that test/layers.pl reads
+#	make unit-tests		builds the unit tests, build/unit/*, which need no PostgreSQL; SANITIZE=1 builds them with sanitizers
 .PHONY: test demo bench difftest strict format check-format unit-tests
 
 test:
 	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) $(TOP)test/run.sh $(PARTS)
 
-# pg_regress finds expected/ beside its output before 16, and by an option since.
+# Before release 16, pg_regress reads expected/ in its output directory. Later releases have an option.
 REGRESS ?= $(patsubst $(TOP)test/sql/%.sql,%,$(wildcard $(TOP)test/sql/*.sql))
 REGRESS_OPTS = --inputdir=$(TOP)test --load-extension=gpuagg \
                $(if $(filter-out 15,$(MAJORVERSION)),--expecteddir=$(or $(TOP),.))
@@ -32,8 +33,8 @@ bench:
 difftest:
 	@PG_CONFIG=$(if $(PGXS_FOUND),$(PG_CONFIG)) $(TOP)test/diff/run.sh $(if $(N),--queries $(N)) $(if $(SEED),--seed $(SEED)) $(if $(PAGES),--pages) $(if $(JOBS),--jobs $(JOBS))
 
-# Objects of their own, so that a warning shows again although the library is built.  With STRICT=1 the library is made of
-# these: what is tested is compiled once.
+# Separate objects, so that a warning is printed again even if the library is built. With STRICT=1 the library is linked from
+# them, so that tests compile each file only once.
 STRICT_OBJS = $(SRCS:$(TOP)src/%.c=build/strict/%.o)
 
 strict: $(STRICT_OBJS) check-format
@@ -48,15 +49,15 @@ build/strict/%.o: src/%.c
 	@mkdir -p $(@D)
 	$(CC) -Wall -Wextra -Werror $(CFLAGS) $(CPPFLAGS) -c $< -o $@
 
-# Unit tests: objects of the tests, of every source of src/ that does not include postgres.h, and of the server over a stub
-# of the CUDA run time and kernels on the host; each compiled once for all that link it.
+# Unit tests link their own object with objects of all sources of src/ that do not include postgres.h. Tests of the server
+# also link its objects and a stub of the CUDA run time, which runs kernels on the host. Each source is compiled once.
 UNIT_DIR = build/unit$(if $(SANITIZE),-sanitize)
 UNIT_TESTS = $(patsubst $(TOP)test/unit/%.c,$(UNIT_DIR)/%,$(wildcard $(TOP)test/unit/*_test.c))
 UNIT_CFLAGS = -std=gnu11 -g -O2 -ffp-contract=off -Wall -Wextra -Werror -I$(TOP)src -I$(TOP)test/unit -I$(TOP)kernels \
               $(CLANG_FLAGS) -MMD -MP
 UNIT_SANITIZE = -fno-omit-frame-pointer -fsanitize=address$(comma)undefined -fno-sanitize-recover=all
 STUB_CFLAGS = -I$(TOP)test/unit/cuda -Ddlopen=stub_dlopen -DGPUAGG_LEAST_CAPABILITY=80 '-DGPUAGG_CUDA_ARCHS="80 90"'
-# Segments and slices of stored columns so small that few rows have several, and tables that few groups make grow.
+# Segments and slices of stored columns are small, so that few rows need several, and tables of groups grow early.
 RESIDENT_CFLAGS = -DSTORE_SEGMENT_ROWS=4096 -DSTORE_LEAST_ROWS=256 -DSTORE_LEAST_GAPS=512 -DRESIDENT_MAX_GAP=700 \
                   -DRESIDENT_LEAST_SLICE=128 -DSPLIT_ROWS=300 -DABSORB_GROUPS=17 -DLIMIT_SPARE=0 -DLEAST_CAPACITY=256 -DSTORE_MAX_TABLES=24
 
@@ -78,7 +79,7 @@ build/unit-sanitize/few/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(UNIT_SANITIZE) $(STUB_CFLAGS) $(RESIDENT_CFLAGS) -c $< -o $@
 
-# objects KIND SOURCES: in UNIT_DIR
+# $(call unit_objects,KIND,SOURCES): the objects of sources in UNIT_DIR; KIND is stub, or few for RESIDENT_CFLAGS
 unit_objects = $(patsubst $(TOP)%.c,$(UNIT_DIR)/$1/%.o,$2)
 UNIT_LIBS = $(shell grep -L '"postgres.h"' $(SRCS))
 SERVED_SRCS = $(addprefix $(TOP),$(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)))
@@ -95,18 +96,19 @@ $(UNIT_DIR)/device_test: $(call unit_objects,stub,$(TOP)test/unit/device_run.c)
 $(UNIT_DIR)/resident_test: $(call unit_objects,few,$(TOP)test/unit/resident_test.c $(RESIDENT_SRCS) $(STUB_SRCS))
 $(UNIT_DIR)/store_test: $(call unit_objects,few,$(TOP)test/unit/store_test.c $(addprefix $(TOP)src/server/,device_store.c device_store_memory.c device_store_hold.c column_dictionary.c budget.c))
 
-# Chunks need PostgreSQL's headers; the test stands in for its functions.
+# Chunks need PostgreSQL's headers. test/unit/backend.h and chunk_model.c define the functions that they call.
 CHUNK_CFLAGS = -O3 -fno-strict-aliasing -fwrapv -Wno-unused-parameter -Wno-sign-compare -Wno-missing-field-initializers
-CHUNK_OBJS = $(call unit_objects,stub,$(TOP)test/unit/chunk_test.c $(addprefix $(TOP)src/cache/,chunk.c chunk_build.c))
+CHUNK_TESTS = chunk_test chunk_references_test
+CHUNK_OBJS = $(call unit_objects,stub,$(TOP)test/unit/chunk_model.c $(addprefix $(TOP)src/cache/,chunk.c chunk_build.c))
 
-$(CHUNK_OBJS): UNIT_CFLAGS += $(CHUNK_CFLAGS) $(CPPFLAGS)
-$(UNIT_DIR)/chunk_test: $(filter-out %/chunk_test.o,$(CHUNK_OBJS))
+$(CHUNK_OBJS) $(call unit_objects,stub,$(CHUNK_TESTS:%=$(TOP)test/unit/%.c)): UNIT_CFLAGS += $(CHUNK_CFLAGS) $(CPPFLAGS)
+$(addprefix $(UNIT_DIR)/,$(CHUNK_TESTS)): $(CHUNK_OBJS)
 
-# Of every source, for test/layers.pl.
+# An object of each source file, for test/layers.pl.
 .PHONY: layers-objects
 layers-objects: $(STRICT_OBJS) $(SERVER_SRCS:%.c=build/unit/stub/%.o)
 
-# The test server: the GPU server over the stub, with faults on request (test/stub_server/faults.c).
+# The test server: the GPU server over the stub, which fails on request (test/stub_server/faults.c).
 STUB_SERVER_OBJS = $(call unit_objects,stub,$(STUB_SRCS) $(TOP)test/stub_server/faults.c $(TOP)src/server/main.c $(TOP)src/server/control.c $(UNIT_LIBS))
 STUB_SERVER_LDFLAGS = -Wl,--wrap=device_ops
 .PHONY: server-stub
@@ -116,7 +118,7 @@ build/test/gpuagg-server: $(STUB_SERVER_OBJS)
 	@mkdir -p $(@D)
 	$(UNIT_LINK) $(STUB_SERVER_LDFLAGS)
 
-# A library for TAP tests, which measures how long a backend computes without looking for interrupts.
+# A library for TAP tests that measures the longest time for which a backend does not check for interrupts.
 .PHONY: interrupt-probe
 interrupt-probe: build/test/interrupt_probe.so
 
@@ -124,7 +126,7 @@ build/test/interrupt_probe.so: $(TOP)test/probe/interrupt_probe.c
 	@mkdir -p $(@D)
 	$(CC) -Wall -Wextra -Werror -Wno-unused-parameter $(CFLAGS) $(CPPFLAGS) -fPIC -shared $< -o $@
 
-# Programs of test/fuzz.sh; the server is the test server, under sanitizers.
+# The programs of test/fuzz.sh. The server is the test server, built with sanitizers.
 .PHONY: fuzz-programs
 fuzz-programs: build/fuzz/gpuagg-server build/fuzz/attack build/fuzz/proxy
 

@@ -1,17 +1,18 @@
-# The GPU server: build/gpuagg-server, installed beside the extension's library where nvcc is present.
+# Builds the GPU server, and installs it in the folder of the extension's library. Needs nvcc.
 #
-#	make server				build/gpuagg-server
+#	make server				builds build/gpuagg-server
+#	make bench-server		builds test/bench/server
 CUDA_HOME ?= $(patsubst %/bin/nvcc,%,$(realpath $(firstword $(shell command -v $(NVCC) 2>/dev/null))))
 SERVER_CFLAGS = -std=gnu11 -O2 -g -ffp-contract=off -Wall -Wextra $(if $(WERROR),-Werror) -MMD -MP -I$(TOP)src -I$(TOP)kernels \
                 $(SANITIZE_FLAGS)
-# The server is src/server/ over the CUDA device layer, src/device_cuda/.
+# The server consists of src/server/ and the CUDA device layer, src/device_cuda/.
 SERVER_SRCS = $(patsubst $(TOP)%,%,$(wildcard $(TOP)src/server/*.c $(TOP)src/device_cuda/*.c))
 SERVER_OBJS = $(patsubst src/%.c,build/%.o,$(filter src/server/%,$(SERVER_SRCS)))
 SERVER_KERNEL_OBJS = $(patsubst $(TOP)src/%.cu,build/%.o,$(wildcard $(TOP)src/device_cuda/*.cu))
 SERVER_HOST_OBJS = $(patsubst src/%.c,build/%.o,$(filter src/device_cuda/%,$(SERVER_SRCS))) \
                    build/server/strategy.o build/server/device_list.o
 SERVER_CUDA_OBJS = $(SERVER_HOST_OBJS) $(SERVER_KERNEL_OBJS)
-# What test/unit/resident_test.c is linked with.
+# The other files of test/unit/resident_test.c.
 RESIDENT_PARTS = $(filter-out %_test.c,$(patsubst $(TOP)%,%,$(wildcard $(TOP)test/unit/resident_*.c)))
 
 .PHONY: all server install install-server uninstall uninstall-server
@@ -32,7 +33,7 @@ $(SERVER_CUDA_OBJS): SERVER_CFLAGS += -I$(CUDA_HOME)/include -DGPUAGG_LEAST_CAPA
 build/gpuagg-server: $(SERVER_OBJS) $(SERVER_CUDA_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
 
-# test/unit/resident_test.c over a GPU, with few rows in many segments and slices, and with many rows.
+# test/unit/resident_test.c on a GPU: once with few rows in many segments and slices, once with many rows.
 GPU_RESIDENT_OBJS = $(patsubst %.c,%.o,test/unit/resident_test.c $(RESIDENT_PARTS) \
                     $(filter-out src/server/main.c src/server/control.c,$(SERVER_SRCS)) src/strategy.c src/device_list.c)
 GPU_RESIDENT_CFLAGS = $(SERVER_CFLAGS) -I$(CUDA_HOME)/include -I$(TOP)test/unit -DOVER_GPU \
@@ -53,7 +54,7 @@ build/gpu-resident-many: $(GPU_RESIDENT_OBJS:%=build/many/%)
 build/gpu-resident-few build/gpu-resident-many: $(SERVER_KERNEL_OBJS) $(KERNEL_LIB)
 	$(NVCC) $(CUDA_GENCODE) $^ -lpthread -ldl -lm -o $@
 
-# test/bench/server.c: the server's part of queries over stored columns.
+# test/bench/server.c measures the server's part of queries over stored columns.
 .PHONY: bench-server
 bench-server: test/bench/server
 

@@ -1,4 +1,4 @@
--- The airports of the flights, with made-up regions; every fifth one is a hub.
+-- Fills the table of airports from the flights, with invented regions. Every fifth airport is a hub.
 TRUNCATE gpuagg_bench_airports;
 INSERT INTO gpuagg_bench_airports
 SELECT code, row_number() OVER (ORDER BY code) % 7, (row_number() OVER (ORDER BY code) % 5 = 0)::int

@@ -1,35 +1,38 @@
 #!/usr/bin/env bash
-# Core's aggregates against gpuagg on the seven standard queries, one with a
-# WHERE, one over real flights (text keys) and TPC-H's query 1 (numerics).
+# Compares the speed of gpuagg with that of PostgreSQL's own aggregates: the seven standard queries, one with a WHERE, one over real
+# flights (text keys), and TPC-H's query 1 (numerics).
 #
 #	test/bench/bench.sh [--rows N] [--repeat N] [--workers N] [--configs a,b,...] [--set name=value]...
-#		[--queries FILE] [--base CONFIG] [--cpu-time]
+#		[--queries FILE] [--base CONFIG] [--cpu-time] [--library FILE]
+#
+#	--rows N			rows of the standard table (default 8000000); the others have a quarter of them
+#	--repeat N			executions per query and configuration (default 5)
+#	--workers N			parallel workers of the parallel configurations (default: the number of processors)
+#	--configs a,b,...	configurations, see below
+#	--set name=value	a setting for all configurations, e.g. gpuagg.feed=tuples
+#	--queries FILE		queries in the form of queries.txt, the default
+#	--base CONFIG		the configuration with which others are compared (default: the first; for parallel ones core-parallel)
+#	--cpu-time			measures CPU time, on which other processes have less influence: of the session's process, or of all threads of
+#						DuckDB
+#	--library FILE		DuckDB's library (default: $DUCKDB_LIBRARY)
+#	PGHOST				if set, runs in this running server, which must preload the extension, and keeps the tables there
 #
 # Configurations (default: core, core-parallel, cpu, cpu-parallel, and with a GPU cuda, cuda-parallel):
-#	core, core-parallel			core's aggregates, without and with parallel workers
+#	core, core-parallel			PostgreSQL's aggregates, without and with parallel workers
 #	cpu, cpu-parallel			gpuagg on the CPU engine, from heap pages
 #	cpu-cache, cpu-cache-parallel	the same, from the column cache, which has all of the columns
 #	cpu-tuples					the same, with rows from the child plan instead of pages
 #	cuda, cuda-parallel			gpuagg on the GPU, from heap pages
 #	cuda-cache, cuda-cache-parallel	the same, from the column cache
 #	cuda-tuples					the same, with rows from the child plan
-#	builtin, builtin-parallel	core's names with gpuagg.replace_builtin, where the planner expects gpuagg to win, from heap pages
+#	builtin, builtin-parallel	PostgreSQL's names with gpuagg.replace_builtin, where the planner chooses gpuagg, from heap pages
 #	builtin-cache, builtin-cache-parallel	the same, from the column cache
-#	auto, auto-parallel			gpuagg where the planner expects it to win, with the column cache
+#	auto, auto-parallel			gpuagg where the planner chooses it, with the column cache
 #	duckdb, duckdb-parallel		DuckDB on its own copy in memory; see duckdb.sh
-# The first is the base of the ratios; core-parallel, if it is there, that of the parallel ones.
-# --base is another base for all of them.
-# --cpu-time measures processor time instead, which other processes disturb less: of the session's
-# own process, and of all threads of DuckDB.
-# --workers is how many workers those have (default: as many as there are processors);
-# --set adds a setting to all, e.g. --set gpuagg.feed=tuples.
 #
-# Runs in a private cluster, or, where PGHOST is set, in the running server it
-# names (which must have the extension preloaded); the tables of that row count
-# are kept there between runs.  Checks first that all configurations give equal
-# answers, then prints the median time of each.  Times are the server's own for
-# SELECT count(s) FROM (query) s, so that the client costs nothing; everything
-# is in memory, jit is off and work_mem is 256 MB for all.
+# Checks that all configurations give equal answers, then prints the median time of each. The exit status is 0 if answers are equal. Times
+# are the server's own for SELECT count(s) FROM (query) s, so they do not include the client. All data is in memory, jit is off, and
+# work_mem is 256 MB.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rows=8000000 repeat=5 workers=$(nproc) sets=() queries=$here/queries.txt base= cpu_time= library=${DUCKDB_LIBRARY:-}
@@ -68,7 +71,7 @@ if [[ -z ${PGHOST:-} ]]; then
 		max_parallel_workers=64 autovacuum=off checkpoint_timeout=1h || exit 1
 fi
 
-# What makes a configuration, as SET commands.
+# config_sets CONFIG: prints the SET commands of a configuration
 config_sets() {
 	local s
 
@@ -98,6 +101,7 @@ config_sets() {
 	done
 }
 
+# config_query CONFIG QUERY: prints the query with the names of aggregates that the configuration uses
 config_query() {
 	[[ $1 == core* || $1 == duckdb* || $1 == builtin* ]] && echo "${2//agg:/}" || echo "${2//agg:/gpu_}"
 }
@@ -108,12 +112,12 @@ sql() {
 
 # ---- DuckDB ----------------------------------------------------------------------
 
-# Executes a file of SQL; prints "ms WALL CPU".
+# duck FILE: executes a file of SQL in DuckDB; prints "ms WALL CPU"
 duck() {
 	echo "$1" >"$work/requests" && cat "$work/replies"
 }
 
-# One statement, or the end.
+# duck_sql STATEMENT: executes a statement in DuckDB; exits if it fails
 duck_sql() {
 	local reply
 
@@ -122,7 +126,7 @@ duck_sql() {
 	[[ $reply == ms* ]] || { echo "DuckDB: $reply"; exit 1; } >&2
 }
 
-# Starts DuckDB with so many threads and copies the tables into it.
+# duck_start THREADS: starts DuckDB with this number of threads, and copies the tables into it
 duck_start() {
 	local table
 
@@ -148,7 +152,7 @@ duck_start() {
 
 # ---- queries ---------------------------------------------------------------------
 
-# The query's answer, sorted by its keys, in $work/NAME.
+# answer CONFIG QUERY KEYS: writes the answer, sorted by its first KEYS columns, to $work/CONFIG
 answer() {
 	local order=
 
@@ -165,8 +169,8 @@ answer() {
 	} | sql >"$work/$1"
 }
 
-# All runs of a query, the configurations by turns, with their times in ms in $work/NAME.ms.  In one session,
-# after a run that does not count: a session that reads a table for the first time maps its pages.
+# run_all QUERY: executes a query in one session, in all configurations in turn, and writes the times in ms to $work/CONFIG.ms. The first
+# execution does not count, as it maps the pages of the table.
 run_all() {
 	local c r
 
@@ -203,8 +207,7 @@ median() {
 }
 
 sql -c "CREATE EXTENSION IF NOT EXISTS gpuagg" 2>/dev/null || exit 1
-# fill TABLE ROWS FILE PARTS: makes sure that it has so many rows, inserted by
-# so many sessions at once.
+# fill TABLE ROWS FILE SESSIONS: fills the table by the SQL of FILE, in concurrent sessions, unless it has this number of rows
 fill() {
 	local table=$1 n=$2 part
 
@@ -234,7 +237,7 @@ case " ${configs[*]} " in
 esac
 echo "gpuagg benchmark: $rows rows ($(sql -c "SELECT pg_size_pretty(pg_relation_size('gpuagg_bench'))")), $(nproc) cores," \
 	"$(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat${cpu_time:+, processor time}"
-# The configuration that another is compared with.
+# base_of CONFIG: prints the configuration with which another is compared
 base_of() {
 	if [[ -n $base ]]; then
 		echo "$base"
@@ -250,7 +253,7 @@ for c in "${configs[@]}"; do printf '%15s' "$c"; done
 for c in "${configs[@]}"; do [[ $c == "$(base_of "$c")" ]] || printf '%16s' "$c x"; done
 echo
 status=0
-# Why the planner has left a query to core, after its EXPLAIN; nothing if it has not.
+# not_taken CONFIG QUERY: prints why the planner did not choose gpuagg, or nothing if it did
 not_taken() {
 	{
 		config_sets "$1"
@@ -259,7 +262,7 @@ not_taken() {
 }
 
 declare -A total=()
-asked=0 refused=()
+nqueries=0 not_taken_reasons=()
 while IFS=$'\x1f' read -r name query keys; do
 	name=$(xargs <<<"$name") query=$(xargs -0 <<<"$query") keys=$(xargs <<<"$keys")
 	for c in "${configs[@]}"; do
@@ -279,14 +282,14 @@ while IFS=$'\x1f' read -r name query keys; do
 		printf '%15.1f' "${ms[$c]}"
 		total[$c]=$(awk -v a="${total[$c]:-0}" -v b="${ms[$c]}" 'BEGIN {print a + b}')
 	done
-	((asked++))
+	((nqueries++))
 	for c in "${configs[@]}"; do
 		with=$(base_of "$c")
 		[[ $c == "$with" ]] || printf '%16s' "$(awk -v a="${ms[$with]}" -v b="${ms[$c]}" 'BEGIN {printf "%.2f", a / b}')"
 	done
 	echo
 	for c in "${configs[@]}"; do
-		[[ $c == builtin ]] && why=$(not_taken "$c" "$query") && [[ -n $why ]] && refused+=("$name: $why")
+		[[ $c == builtin ]] && why=$(not_taken "$c" "$query") && [[ -n $why ]] && not_taken_reasons+=("$name: $why")
 	done
 done <<<"$(sed 's/ | /\x1f/g' <<<"$text")"
 printf '%-26s' 'all'
@@ -296,7 +299,7 @@ for c in "${configs[@]}"; do
 	[[ $c == "$with" ]] || printf '%16s' "$(awk -v a="${total[$with]}" -v b="${total[$c]}" 'BEGIN {printf "%.2f", a / b}')"
 done
 echo
-[[ " ${configs[*]} " != *" builtin "* ]] || echo "$((asked - ${#refused[@]})) of $asked queries were taken."
-[[ ${#refused[@]} == 0 ]] || printf 'Left to core: %s\n' "${refused[@]}"
+[[ " ${configs[*]} " != *" builtin "* ]] || echo "$((nqueries - ${#not_taken_reasons[@]})) of $nqueries queries were executed by gpuagg."
+[[ ${#not_taken_reasons[@]} == 0 ]] || printf 'Executed by PostgreSQL: %s\n' "${not_taken_reasons[@]}"
 [[ $status != 0 ]] || echo "The answers of all configurations are equal."
 exit $status

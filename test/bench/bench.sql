@@ -1,5 +1,5 @@
--- Rows :from to :to of the standard table: every column from a 64-bit hash of
--- the row number, so that no order in the heap helps anyone.
+-- Inserts rows :from to :to of the standard table. Each column is computed from a 64-bit hash of the row number, so rows are in random
+-- order.
 INSERT INTO gpuagg_bench
 SELECT (h & 3)::int,
        ((h >> 2) & 1048575)::int % 1000,

@@ -1,19 +1,22 @@
 #!/usr/bin/env bash
-# What the column cache costs and gains: seven measurements, each by itself.
+# Measures the cost and the gain of the column cache, in a private cluster, with one process per query.
 #
 #	test/bench/cache.sh [--rows N] [--repeat N] [--settle SECONDS] [--parts a,b,...]
 #
-#	first	each standard query with gpuagg.cache off, and its first (cold), second (filling) and third run
-#	bytes	bytes of cache a row for the tables of those queries, beside the heap's
-#	dml		a table loaded and not vacuumed, vacuumed, 1 % of it updated, 1 % appended, vacuumed again:
-#			the heap feed, the first query after that and a warm one; answers are compared with core's
-#	wide	late columns of a table of 100 columns: core, the heap feed, the cache
-#	pgbench	TPC-B without the library, and with it and the accounts cached, by turns
-#	proof	what proving a block unchanged costs, by the visibility map and by pages, and for 1 TB
+#	--rows N			rows of the standard table (default 2000000)
+#	--repeat N			executions per measurement (default 5)
+#	--settle SECONDS	time for the refresh of changed ranges after each change of dml (default 5)
+#	--parts a,b,...		measurements (default: all of the following)
 #
-# After each change of `dml`, ranges that have become stale get --settle seconds (default 5) to be renewed.
-# In a private cluster, one process a query.  Times are medians of processor time of the query's process
-# in ms, which other processes on the machine disturb less.
+#	first	each standard query with gpuagg.cache off, and its first (cold), second (filling) and third (warm) execution
+#	bytes	bytes per row of the cache and of the heap, for the tables of these queries
+#	dml		a table that is loaded and not vacuumed, vacuumed, 1 % updated, 1 % appended, vacuumed again: the heap feed, the first query
+#			after each change, and a warm one; answers are compared with PostgreSQL's
+#	wide	late columns of a table of 100 columns: PostgreSQL, the heap feed, the cache
+#	pgbench	TPC-B without the library, and with it and with cached accounts, in turn
+#	proof	the cost of proving that a block is unchanged, by the visibility map and by pages, extrapolated to 1 TB
+#
+# Times are medians of the CPU time of the query's process in ms, on which other processes have less influence.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rows=2000000 repeat=5 settle=5 parts=first,bytes,dml,wide,pgbench,proof
@@ -37,7 +40,8 @@ pg_start "shared_preload_libraries='gpuagg'" shared_buffers=2GB gpuagg.cache_mem
 
 psql -Xqc 'CREATE EXTENSION gpuagg' || exit 1
 
-wants() {
+# has_part NAME: succeeds if the measurement was chosen
+has_part() {
 	[[ ,$parts, == *,$1,* ]]
 }
 
@@ -56,7 +60,7 @@ ratio() {
 settings="SET jit = off; SET work_mem = '256MB'; SET max_parallel_workers_per_gather = 0;
 	SET gpuagg.require = 'require'; SET gpuagg.engine = 'cpu';"
 
-# Lines for psql: runs a query and says its processor time as "NAME: ms".
+# timed NAME QUERY: prints lines for psql that run a query and print the CPU times before and after it
 timed() {
 	cat <<-EOF
 		\\set from \`cut -d" " -f1 /proc/:pid/schedstat\`
@@ -66,7 +70,7 @@ timed() {
 	EOF
 }
 
-# Runs the lines on standard input in one session; each NAME's times go to $work/NAME.ms.
+# Runs the lines on standard input in one session. The CPU times of each NAME go to $work/NAME.ms.
 session() {
 	{
 		echo "$settings"
@@ -75,36 +79,36 @@ session() {
 	} | sql | awk -v work="$work" '/^[a-z0-9_]+: / {sub(":", "", $1); print ($3 - $2) / 1e6 > (work "/" $1 ".ms")}'
 }
 
-# The median of NAME's times.
+# ms NAME: prints the median of the times of NAME
 ms() {
 	median <"$work/$1.ms"
 }
 
-# Both answers to a query whose first $2 columns are keys; says so if they differ.
+# compare QUERY KEYS: prints a message if the answers with and without the cache differ; the first KEYS columns are keys
 compare() {
 	local order='' i
 
 	for ((i = 1; i <= $2; i++)); do order+=${order:+, }$i; done
 	sql -c "SET gpuagg.enabled = off" -c "COPY (${1//agg:/} ${order:+ORDER BY $order}) TO STDOUT (FORMAT csv)" >"$work/core.csv"
 	sql -c "$settings" -c "COPY (${1//agg:/gpu_} ${order:+ORDER BY $order}) TO STDOUT (FORMAT csv)" >"$work/cache.csv"
-	awk -F, -v other="$work/core.csv" -f "$here/compare.awk" "$work/cache.csv" || echo "the answer is not core's: $1"
+	awk -F, -v other="$work/core.csv" -f "$here/compare.awk" "$work/cache.csv" || echo "the answer is not PostgreSQL's: $1"
 }
 
 tables="gpuagg_bench gpuagg_bench_flights gpuagg_bench_lineitem"
 evict=$(printf "SELECT gpuagg_cache_evict('%s');\n" $tables)
-# Each line of queries.txt: name, query and keys, for `while IFS='|' read`.
+# Prints the lines of queries.txt for `while IFS='|' read -r name query keys`.
 queries() {
 	grep -v '^#' "$here/queries.txt" | sed 's/ *| */|/g'
 }
-machine="$(nproc) cores, $(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat, ms of processor time"
+machine="$(nproc) cores, $(sql -c "SELECT split_part(version(), ' (', 1)"), median of $repeat, ms of CPU time"
 
-if wants first || wants bytes || wants dml; then
-	# fills the tables
+if has_part first || has_part bytes || has_part dml; then
+	# fill the tables
 	"$here/bench.sh" --rows "$rows" --repeat 1 --configs core >"$work/fill" || { cat "$work/fill"; exit 1; }
 	echo "gpuagg column cache: $rows rows, $machine"
 fi
 
-if wants first; then
+if has_part first; then
 	printf '\n%-26s%12s%12s%12s%12s%12s\n' '' 'cache off' first filling warm 'first/off'
 	while IFS='|' read -r name query _; do
 		query=${query//agg:/gpu_}
@@ -125,11 +129,11 @@ if wants first; then
 	done < <(queries)
 fi
 
-if wants bytes; then
+if has_part bytes; then
 	while IFS='|' read -r _ query _; do
 		sql -c "$settings SET gpuagg.cache = eager" -c "SELECT count(s) FROM (${query//agg:/gpu_} OFFSET 0) s" >/dev/null
 	done < <(queries)
-	printf '\n%-26s%12s%12s%14s%14s  %s\n' 'bytes a row' cache heap 'cache, MB' 'heap, MB' columns
+	printf '\n%-26s%12s%12s%14s%14s  %s\n' 'bytes per row' cache heap 'cache, MB' 'heap, MB' columns
 	sql -F '|' -c "SELECT relation, sum(bytes) / max(rows), pg_relation_size(relation) / max(rows)::float8,
 			sum(bytes) / 1e6, pg_relation_size(relation) / 1e6,
 			string_agg(coalesce(\"column\", 'proofs') || ' ' || round(bytes / rows::numeric, 2), ', ' ORDER BY bytes DESC)
@@ -140,7 +144,7 @@ if wants bytes; then
 		done
 fi
 
-# One state of the table in `dml`, whose title is $1, with its first, third, fifth and eighth query.
+# dml_state TITLE: measures queries 1, 3, 5 and 8 in one state of the table of dml
 dml_state() {
 	local name query keys
 
@@ -167,7 +171,7 @@ dml_state() {
 	done < <(queries | grep '^[1358] ')
 }
 
-if wants dml; then
+if has_part dml; then
 	sql -c "$evict" >/dev/null
 	sql -c 'CREATE TABLE gpuagg_bench_dml (LIKE gpuagg_bench)'
 	sql -c 'INSERT INTO gpuagg_bench_dml SELECT * FROM gpuagg_bench'
@@ -184,7 +188,7 @@ if wants dml; then
 	sql -c 'DROP TABLE gpuagg_bench_dml'
 fi
 
-if wants wide; then
+if has_part wide; then
 	sql -v rows=300000 -f "$here/wide.sql" >/dev/null
 	grep -E '^some (sums of 90|sum|max|by)' "$here/wide.txt" | grep -v 'sums of 5\|by c7' >"$work/wide.txt"
 	echo
@@ -194,18 +198,18 @@ fi
 
 # ---- pgbench ---------------------------------------------------------------------
 
-# Restarts the server with these libraries.
+# restart LIBRARIES: restarts the server with these shared_preload_libraries
 restart() {
 	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/data" -l "$pg_root/log" -m fast -w \
 		-o "-c shared_preload_libraries='$1'" restart >/dev/null) || exit 1
 }
 
-# Processor time of the server's processes that have ended, in ticks.
+# Prints the CPU time of the server's processes that have ended, in ticks.
 ended_ticks() {
 	sed 's/.*) //' "/proc/$(head -1 "$pg_root/data/postmaster.pid")/stat" | awk '{print $14 + $15}'
 }
 
-# One round with these libraries: "transactions per second, processor time of a transaction in microseconds".
+# pgbench_round LIBRARIES: prints the transactions per second, and the CPU time per transaction in microseconds
 pgbench_round() {
 	local from
 
@@ -222,7 +226,7 @@ pgbench_round() {
 		/^tps/ {printf "%s %.2f\n", $3, ticks / hz * 1e6 / n}' "$work/pgbench"
 }
 
-if wants pgbench; then
+if has_part pgbench; then
 	pgbench -i -q -s 10 >/dev/null 2>&1 || exit 1
 	rm -f "$work"/*.ms
 	for ((r = 0; r <= repeat; r++)); do
@@ -234,22 +238,22 @@ if wants pgbench; then
 		done
 	done
 	printf '\n%-26s%14s%14s%10s\n' "pgbench, TPC-B, scale 10" 'without' 'with cache' ratio
-	printf '%-26s%14.1f%14.1f%10s\n' 'transactions a second' "$(ms tps_core)" "$(ms tps_cache)" \
+	printf '%-26s%14.1f%14.1f%10s\n' 'transactions per second' "$(ms tps_core)" "$(ms tps_cache)" \
 		"$(awk -v a="$(ms tps_cache)" -v b="$(ms tps_core)" 'BEGIN {printf "%.3f", a / b}')"
-	printf '%-26s%14.1f%14.1f%10s\n' 'processor us each' "$(ms us_core)" "$(ms us_cache)" \
+	printf '%-26s%14.1f%14.1f%10s\n' 'CPU us per transaction' "$(ms us_core)" "$(ms us_cache)" \
 		"$(awk -v a="$(ms us_cache)" -v b="$(ms us_core)" 'BEGIN {printf "%.3f", a / b}')"
 	restart gpuagg
 fi
 
 # ---- proofs ----------------------------------------------------------------------
 
-# A table of $2 blocks, one row each.
+# proof_table NAME BLOCKS: makes a table with one row per block
 proof_table() {
 	sql -c "CREATE TABLE $1 (x int, pad text) WITH (fillfactor = 10)" -c "ALTER TABLE $1 ALTER pad SET STORAGE PLAIN"
 	sql -c "INSERT INTO $1 SELECT i, repeat('x', 700) FROM generate_series(1, $2) i"
 }
 
-# Of a sum over a cached table of so few rows, the proof is nearly all.
+# proof_time TABLE NAME: measures a sum over a cached table. With so few rows, the proof takes nearly all of the time.
 proof_time() {
 	{
 		echo 'SET gpuagg.cache = eager;'
@@ -259,7 +263,7 @@ proof_time() {
 	} | session
 }
 
-if wants proof; then
+if has_part proof; then
 	blocks=131072
 	proof_table gpuagg_proof $blocks
 	proof_table gpuagg_proof_few $((blocks / 8))
@@ -272,13 +276,13 @@ if wants proof; then
 			grep -i 'proved\|cache' | sed 's/^ */  /' >"$work/explained"
 		awk -v all="$(ms all)" -v few="$(ms few)" -v n=$blocks -v how=$how 'BEGIN {
 			ns = (all - few) * 1e6 / (n * 7 / 8)
-			printf "\nproof by %s: %d blocks (%d ranges) %.3f ms, %d blocks %.3f ms: %.2f ns a block, %.2f s for 1 TB (2^27 blocks)\n",
+			printf "\nproof by %s: %d blocks (%d ranges) %.3f ms, %d blocks %.3f ms: %.2f ns per block, %.2f s for 1 TB (2^27 blocks)\n",
 				how == "map" ? "the visibility map" : "pages", n, n / 256, all, n / 8, few, ns, ns * 2 ^ 27 / 1e9}'
 		cat "$work/explained"
 	done
-	sql -c "SELECT format('descriptors: %s bytes a block, %s for 1 TB', round(bytes / blocks::numeric, 1),
+	sql -c "SELECT format('descriptors: %s bytes per block, %s for 1 TB', round(bytes / blocks::numeric, 1),
 			pg_size_pretty((bytes / blocks::numeric * 2 ^ 27)::bigint))
 		FROM (SELECT sum(bytes) FILTER (WHERE \"column\" IS NULL) AS bytes, max(blocks) AS blocks
 			FROM gpuagg_cache WHERE relation = 'gpuagg_proof'::regclass) s"
-	echo "(Extrapolated from a table whose descriptors and map are in the processor's caches; of 1 TB, they are not.)"
+	echo "(Extrapolated from a table whose descriptors and map fit into the processor's caches. Those of 1 TB do not.)"
 fi

@@ -1,9 +1,9 @@
-# Draws README.md's table of the standard queries as test/bench/speed.svg: a bar
-# for each configuration, its length the share of core's time.
+# Draws the chart test/bench/speed.svg from the table of the standard queries in README.md. Each configuration has a bar, whose length is
+# its time divided by PostgreSQL's time.
 #
 #	awk -f test/bench/chart.awk README.md > test/bench/speed.svg
 #
-# test/docs.sh checks that the picture is that of the table.
+# test/docs.sh checks that the chart agrees with the table.
 BEGIN {
 	FS = " *\\| *"
 	left = 310

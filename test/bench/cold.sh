@@ -1,12 +1,15 @@
 #!/usr/bin/env bash
-# Core's aggregates against gpuagg over tables that are not in memory: before each
-# query the server is started anew and the kernel drops its pages of the tables.
+# Compares gpuagg with PostgreSQL's own aggregates over tables that are not in memory. Before each query the server is restarted, and the
+# kernel drops the cached pages of the tables.
 #
 #	test/bench/cold.sh [--rows N] [--repeat N] [--workers N] [--queries FILE]
 #
-# --workers N gives both as many parallel workers; 0, the default, none.  Queries
-# are those of queries.txt.  Prints the median of each and the ratio.  Answers
-# are compared by bench.sh, not here.
+#	--rows N		rows of the standard table (default 2000000)
+#	--repeat N		executions per query (default 5)
+#	--workers N		parallel workers of both (default 0)
+#	--queries FILE	queries in the form of queries.txt, the default
+#
+# Prints the median times and their ratio. Does not compare answers; bench.sh does.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rows=2000000 repeat=5 workers=0 queries=$here/queries.txt
@@ -26,11 +29,11 @@ source "$here/../pg.sh"
 trap 'pg_stop; rm -rf "$work"' EXIT
 pg_need && pg_install || exit 1
 pg_start "shared_preload_libraries='gpuagg'" shared_buffers=128MB autovacuum=off checkpoint_timeout=1h || exit 1
-# fills the tables
+# fill the tables
 "$here/bench.sh" --rows "$rows" --repeat 1 --queries "$queries" --configs core >"$work/fill" || { cat "$work/fill"; exit 1; }
 
-# Nothing of the tables is left in the server's memory or in the kernel's.
-chill() {
+# Removes the tables from the memory of the server and of the kernel.
+drop_caches() {
 	local file
 
 	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/data" -l "$pg_root/log" -m fast -w restart >/dev/null) || exit 1
@@ -41,7 +44,7 @@ chill() {
 	done <"$work/files"
 }
 
-# The time of a query in ms.  The first statement loads the catalogs, whose pages are cold as well.
+# run CONFIG QUERY: appends the time of a query in ms to $work/CONFIG.ms. The first statement loads catalogs, which are not cached either.
 run() {
 	local sets="SET jit = off; SET work_mem = '256MB'; SET max_parallel_workers_per_gather = $workers;
 		SET min_parallel_table_scan_size = 0; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;" query=$2
@@ -50,7 +53,7 @@ run() {
 	core) sets+="SET gpuagg.enabled = off;" query=${query//agg:/} ;;
 	cpu) sets+="SET gpuagg.require = 'require'; SET gpuagg.engine = 'cpu';" query=${query//agg:/gpu_} ;;
 	esac
-	chill
+	drop_caches
 	psql -XqAt -v ON_ERROR_STOP=1 <<-EOF | sed -n 's/^Time: \([0-9.]*\) ms.*/\1/p' >>"$work/$1.ms"
 		$sets
 		EXPLAIN SELECT count(s) FROM ($query OFFSET 0) s \g /dev/null

@@ -1,6 +1,7 @@
-# Compares two results in CSV, both sorted by their keys: every field equal as
-# text, or as a number within 1e-9 (sums of floats depend on the order of rows).
-# awk -F, -v other=FILE -f compare.awk FILE
+# Compares two results in CSV, both sorted by their keys. Fields must be equal as text, or as numbers within 1e-9, as sums of floats depend
+# on the order of rows. Prints the first difference. The exit status is 1 if there is one.
+#
+#	awk -F, -v other=FILE -f compare.awk FILE
 function differ(a, b, d)
 {
 	if (a == b)
@@ -24,7 +25,7 @@ function differ(a, b, d)
 }
 END {
 	if (!bad && (getline line < other) > 0) {
-		print "one row too many: " line
+		print "row " NR + 1 " is surplus: " line
 		bad = 1
 	}
 	exit bad

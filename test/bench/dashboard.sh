@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A dashboard's day: the queries of dashboard.sql over flights, in core's words, with core, with gpuagg where the
-# planner expects it to win (gpuagg.replace_builtin, from heap pages and from the warm column cache), and, if its
-# library is found, with DuckDB on its own copy in memory; one process each.  Says which queries were not taken, and why.
+# Measures the queries of a dashboard over flights (dashboard.sql), with PostgreSQL's names of aggregates, in one process each:
+# PostgreSQL, gpuagg where the planner chooses it (gpuagg.replace_builtin, from heap pages and from the warm column cache), and DuckDB on
+# its own copy in memory if its library is found. Prints which queries gpuagg did not execute, and why.
 #
-#	test/bench/dashboard.sh [--rows N] [option of bench.sh]...
+#	test/bench/dashboard.sh [--rows N] [--library FILE] [option of bench.sh]...
 #
-# --rows N: flights (default: 3000000).  DuckDB's library as in duckdb.sh.
+#	--rows N		number of flights (default 3000000)
+#	--library FILE	DuckDB's library, see duckdb.sh
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rows=3000000 args=() duck=

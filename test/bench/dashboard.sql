@@ -1,5 +1,5 @@
--- What a dashboard over flights sends in a day: name | query | number of leading key columns by which answers are sorted
--- to be compared; 0 where the query sorts them itself.  dashboard.sh runs it; names of aggregates are core's.
+-- Queries of a dashboard over flights, for dashboard.sh: name | query | number of leading key columns. Answers are sorted by the key
+-- columns before they are compared; 0 if the query sorts them itself. Aggregates have PostgreSQL's names.
 count                         | SELECT count(*) FROM gpuagg_bench_flights | 0
 totals                        | SELECT count(*), sum(distance), avg(delay), min(date), max(date) FROM gpuagg_bench_flights | 0
 by origin                     | SELECT origin, count(*), avg(delay) FROM gpuagg_bench_flights GROUP BY origin | 1
@@ -41,7 +41,7 @@ arrivals by hour              | SELECT extract(hour FROM date + delay * interval
 quarter                       | SELECT extract(year FROM date), extract(quarter FROM date), sum(distance) FROM gpuagg_bench_flights GROUP BY 1, 2 | 2
 distinct origins              | SELECT count(DISTINCT origin) FROM gpuagg_bench_flights | 0
 distinct origins by dest.     | SELECT destination, count(DISTINCT origin) FROM gpuagg_bench_flights GROUP BY destination | 1
-distinct beside others        | SELECT destination, count(DISTINCT origin), count(*), avg(delay) FROM gpuagg_bench_flights GROUP BY destination | 1
+distinct with others          | SELECT destination, count(DISTINCT origin), count(*), avg(delay) FROM gpuagg_bench_flights GROUP BY destination | 1
 list of destinations          | SELECT origin, string_agg(DISTINCT destination, ',' ORDER BY destination) FROM gpuagg_bench_flights GROUP BY origin | 1
 all routes                    | SELECT DISTINCT origin, destination FROM gpuagg_bench_flights | 2
 all airports                  | SELECT origin FROM gpuagg_bench_flights UNION SELECT destination FROM gpuagg_bench_flights | 1

@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
-# Core's aggregates, gpuagg from heap pages, gpuagg from the warm column cache, and DuckDB on
-# its own copy of the same rows in memory: the standard queries, side by side in one run.
+# Compares PostgreSQL's aggregates, gpuagg from heap pages, gpuagg from the warm column cache, and DuckDB on its own copy of the rows in
+# memory, for the standard queries.
 #
-#	test/bench/duckdb.sh [--rows N] [--threads N] [--repeat N] [--library PATH] [option of bench.sh]...
+#	test/bench/duckdb.sh [--threads N] [--library FILE] [option of bench.sh]...
 #
-# --threads N gives DuckDB N threads and PostgreSQL N processes a query (default: 1).  The last
-# columns are DuckDB's time divided by theirs: above 1, DuckDB is slower.  Answers are compared with
-# core's, numbers within 1e-9.  DuckDB's time ends with the result in its memory.
+#	--threads N		threads of DuckDB, and processes per query of PostgreSQL (default 1)
+#	--library FILE	DuckDB's library (default: $DUCKDB_LIBRARY, or node_modules in this folder, in the source tree or in the current folder)
 #
-# Needs DuckDB's library: --library, $DUCKDB_LIBRARY, or node_modules of this folder, of the
-# source tree or of the current one.
+# The last columns are DuckDB's time divided by the others: above 1, DuckDB is slower. Answers are compared with PostgreSQL's, numbers
+# within 1e-9. DuckDB's time ends when the result is in its memory.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 threads=1 library=${DUCKDB_LIBRARY:-} args=()
@@ -25,7 +24,7 @@ done
 # shellcheck source=test/bench/library.sh
 source "$here/library.sh"
 if [[ ! -e $library ]]; then
-	echo "No libduckdb.so.  The npm package @duckdb/node-bindings-linux-x64 has it:
+	echo "libduckdb.so is not found. The npm package @duckdb/node-bindings-linux-x64 has it:
 	npm install --no-save @duckdb/node-bindings-linux-x64
 or unpack a release of DuckDB, and give the file with --library." >&2
 	exit 1

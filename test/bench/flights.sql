@@ -1,4 +1,4 @@
--- The flights of test/data, on stdin, repeated over later years to :to rows.
+-- Inserts :to flights: those of test/data, from standard input, repeated with later dates.
 CREATE TEMPORARY TABLE loaded (LIKE gpuagg_bench_flights);
 \copy loaded FROM pstdin (FORMAT csv, HEADER)
 INSERT INTO gpuagg_bench_flights

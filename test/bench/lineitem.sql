@@ -1,6 +1,5 @@
--- Rows :from to :to of TPC-H's lineitem: column types, value ranges and what
--- depends on what among dates, flags and prices as in the specification, 4.2.3,
--- at scale factor 1; comments are words of random length.
+-- Inserts rows :from to :to of TPC-H's lineitem. Column types, ranges of values, and the dependencies among dates, flags and prices are
+-- those of the specification, section 4.2.3, at scale factor 1. Comments are text of random length.
 INSERT INTO gpuagg_bench_lineitem
 SELECT orderkey, partkey, suppkey, linenumber, quantity,
        quantity * (90000 + (partkey / 10) % 20001 + 100 * (partkey % 1000)) / 100.0, discount / 100.0, tax / 100.0,

@@ -1,25 +1,30 @@
 #!/usr/bin/env bash
-# Plans at default costs: queries of many shapes, where the planner chooses between core's plan and gpuagg, against
-# core's time.  None should take more than 1.2 times as long.
+# Tests the planner's choice between PostgreSQL's plan and gpuagg at default costs, for queries of many shapes. No query should take more
+# than 1.2 times PostgreSQL's time. Takes about four minutes.
 #
 #	test/bench/shapes.sh [--rows N] [--repeat N] [--workers N] [--only REGEX] [--forced] [--details]
 #		[--set name=value]... [--limit RATIO]
 #
+#	--rows N			rows of the largest table (default 300000)
+#	--repeat N			least number of executions (default 5)
+#	--workers N			parallel workers of a query (default 0)
+#	--only REGEX		only shapes whose names match
+#	--forced			also measures the configurations must and must+
+#	--details			also prints costs and times of each configuration
+#	--set name=value	a setting for all configurations except core
+#	--limit RATIO		ratios above it are marked (default 1.2)
+#	PGHOST				if set, runs in this running server, which must preload the extension; the tables are dropped at the end
+#
 # Configurations:
 #	core			gpuagg.enabled = off: the base
 #	gpu, gpu+		the query with gpu_* aggregates, without the column cache, and with all columns in it
-#	own, own+		the query with core's own aggregates and gpuagg.replace_builtin, the same
-#	must, must+		with --forced: own, with a custom scan wherever one can be used
-# A ratio is the shortest time of a configuration, divided by core's shortest time.  The first ratio is of elapsed
-# time; the second one, after a slash, is of processor time of the session's process, which other processes disturb less (not with workers,
-# nor where the server is on another machine).  "=": the plan has no custom scan.  "!": the smaller one of
-# both ratios is above --limit (default: 1.2).  Planning is not part of the time.
+#	own, own+		the query with PostgreSQL's aggregates and gpuagg.replace_builtin, without and with the column cache
+#	must, must+		like own and own+, with a custom scan wherever one can be used
 #
-# --rows N: rows of the largest table (default: 300000); --only: shapes whose names match; --workers N: parallel workers
-# of a query (default: 0); --details: costs and times in ms of each configuration as well; --set adds a setting to all but core.
-#
-# Runs in a private cluster, or, where PGHOST is set, in the running server that it names, which must have the extension
-# preloaded; the tables are dropped again.  It takes about four minutes.  Queries: shapes.txt; tables: shapes.sql.
+# A ratio is the shortest time of a configuration divided by the shortest time of core. The first ratio is of elapsed time. The second one,
+# after a slash, is of CPU time of the session's process, on which other processes have less influence; it is not available with workers,
+# or if the server is on another machine. "=" marks plans without a custom scan. "!" marks shapes for which both ratios are above the
+# limit. Times do not include planning. Queries are in shapes.txt, tables in shapes.sql.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rows=300000 repeat=5 workers=0 only=. details= limit=1.2 sets='' configs=(core gpu gpu+ own own+)
@@ -66,10 +71,10 @@ if [[ -z ${PGHOST:-} ]]; then
 fi
 sql -c 'SET client_min_messages = warning' -c 'CREATE EXTENSION IF NOT EXISTS gpuagg' || exit 1
 drop_tables && sql -v rows="$rows" -f "$here/shapes.sql" >"$work/setup" || exit 1
-# all columns of all tables, as the second query of each would have them; tables of a few blocks are read as they are
+# caches all columns, as a second query of each table would; tables of a few blocks are never cached
 sql -c "SELECT gpuagg_cache_prewarm(oid) FROM pg_class WHERE relname ~ '^gpuagg_shapes' AND relkind = 'r'" >"$work/setup" || exit 1
 
-# What makes a configuration.
+# config_sets CONFIG: prints the SET commands of a configuration
 config_sets() {
 	echo "RESET ALL; SET jit = off; SET work_mem = '64MB'; SET max_parallel_workers_per_gather = $workers;"
 	case $1 in
@@ -85,12 +90,12 @@ config_query() {
 	[[ $1 == gpu* ]] && echo "${2//agg:/gpu_}" || echo "${2//agg:/}"
 }
 
-# Has the configuration a query of its own?
+# config_applies CONFIG QUERY: succeeds unless the configuration needs gpu_* aggregates and the query has none
 config_applies() {
 	[[ $1 != gpu* || $2 == *agg:* ]]
 }
 
-# One run; its times follow "RUN config".
+# run CONFIG: prints lines for psql that execute the query once, and print "RUN CONFIG" and the times
 run() {
 	config_sets "$1"
 	echo "\\echo RUN $1"
@@ -101,8 +106,8 @@ run() {
 	[[ -z $cpu ]] || echo "\\echo To: \`cut -d' ' -f1 /proc/:pid/schedstat\`"
 }
 
-# All runs of a query in one session, the configurations by turns; the first ones do not count: they make the plans, and map pages.
-# So do a few more where a run takes little time, as more of them are made then.
+# session QUERY N: prints lines for psql that execute the query N times in each configuration, in turn. The executions before "BEGIN" do not
+# count: they make the plans, and map pages.
 session() {
 	local c r
 
@@ -122,7 +127,7 @@ session() {
 	done
 }
 
-# Lines "config wall cpu cost taken", times in ms, and cpu as NULL where it is not known.
+# Prints lines "config wall cpu cost taken" with the shortest times in ms. cpu is NULL if it is not available.
 minima() {
 	awk '
 		/^BEGIN$/ {counts = 1}
@@ -136,7 +141,7 @@ minima() {
 		END {for (c in wall) print c, wall[c], c in cpu ? cpu[c] : "NULL", cost[c], c in taken ? "taken" : "core"}'
 }
 
-# Quick queries are run more often.
+# repeats QUERY: prints the number of executions, which is greater for short queries
 repeats() {
 	local ms
 
@@ -154,7 +159,7 @@ cpu=
 [[ -z $cpu || -r /proc/$(sql -c 'SELECT pid FROM pg_stat_activity WHERE backend_type = $$checkpointer$$')/schedstat ]] || cpu=
 
 echo "gpuagg, plans at default costs: $rows rows, $workers workers, $(nproc) cores," \
-	"$(sql -c "SELECT split_part(version(), ' (', 1)"), shortest of $repeat or more; elapsed time${cpu:+ / processor time}"
+	"$(sql -c "SELECT split_part(version(), ' (', 1)"), shortest of $repeat or more; elapsed time${cpu:+ / CPU time}"
 printf '%-32s%10s' '' 'core, ms'
 for c in "${configs[@]:1}"; do printf '%14s' "$c"; done
 echo
@@ -189,7 +194,7 @@ while IFS=$'\x1f' read -r name query; do
 			print line
 			for (i = 1; details && i <= n; i++)
 				if (configs[i] in wall)
-					printf "    %-8s %-6s cost %12.1f  elapsed %9.2f  processor %9.2f\n", configs[i], taken[configs[i]],
+					printf "    %-8s %-6s cost %12.1f  elapsed %9.2f  CPU %9.2f\n", configs[i], taken[configs[i]],
 						cost[configs[i]], wall[configs[i]], cpu[configs[i]]
 		}' "$work/minima"
 	sed -n 's/^//p' "$work/above" >>"$work/all" 2>/dev/null
@@ -197,8 +202,8 @@ while IFS=$'\x1f' read -r name query; do
 done <<<"$(grep -Ev '^(#|$)' "$here/shapes.txt" | sed 's/ | /\x1f/')"
 echo
 if [[ -s $work/all ]]; then
-	echo "Above $limit times core's time:"
+	echo "Above $limit times PostgreSQL's time:"
 	sed 's/^/    /' "$work/all"
 else
-	echo "None takes more than $limit times core's time."
+	echo "No query takes more than $limit times PostgreSQL's time."
 fi

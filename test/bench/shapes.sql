@@ -1,9 +1,9 @@
--- The tables of shapes.sh, of :rows rows and less.  Values are hashes of numbers, so that every run has the same.
+-- The tables of shapes.sh, with up to :rows rows. Values are hashes of row numbers, so each run has the same.
 CREATE FUNCTION gpuagg_shapes_mix(n int, seed int, below int) RETURNS int LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
 	'SELECT (hashint4extended(n, seed) & 1152921504606846975)::bigint % below';
 
--- k: 1,000 values in random order; h: a wide range in random order; c: in the order of the rows; s: text of few values;
--- u: text that is unique
+-- k has 1,000 values in random order, h 100,000 values in random order, c ascends with the rows, s is text with few values, u is unique
+-- text.
 CREATE TABLE gpuagg_shapes (id int PRIMARY KEY, k int NOT NULL, h int NOT NULL, c int NOT NULL, n int, flag bool, region text,
 	price numeric(10,2), v float8, ts timestamp, s text, u text);
 INSERT INTO gpuagg_shapes

@@ -1,4 +1,4 @@
--- The tables of the benchmark, empty unless they are there already.
+-- Creates the tables of the benchmark if they do not exist.
 CREATE TABLE IF NOT EXISTS gpuagg_bench (k4 int, k1k int, k1m int, v1 int, v2 float8, v3 numeric(12,2));
 CREATE TABLE IF NOT EXISTS gpuagg_bench_lineitem (l_orderkey bigint NOT NULL, l_partkey int NOT NULL, l_suppkey int NOT NULL,
     l_linenumber int NOT NULL, l_quantity numeric(15,2) NOT NULL, l_extendedprice numeric(15,2) NOT NULL,

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Core's aggregates against gpuagg over tables of 100 columns: sums and groups
-# over late columns (90 to 99) of each type and over early ones (5 to 9), and
-# count(*); with NULLs in some columns, in all, and in none.
+# Compares gpuagg with PostgreSQL's own aggregates over tables of 100 columns, in a private cluster: sums and groups over late columns (90
+# to 99) of each type and over early ones (5 to 9), and count(*), with NULLs in some columns, in all, and in none.
 #
 #	test/bench/wide.sh [--rows N] [option of bench.sh]...
 #
-# Runs in a private cluster, one process a query (--configs adds others); answers
-# are checked and times taken and printed by bench.sh.
+#	--rows N	rows of each table (default 300000)
+#
+# bench.sh compares answers, measures and prints times, with one process per query unless --configs is given.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 rows=300000 args=()

@@ -1,6 +1,6 @@
--- Tables of 100 columns, c0 to c99: int, float8, text, numeric and timestamp in
--- turn, so that column number modulo 5 says the type.  Their texts are NULL in
--- one row of eight; in gpuagg_wide_nulls so is every other column, in gpuagg_wide_filled none.
+-- Tables of 100 columns, c0 to c99. Their types are int, float8, text, numeric and timestamp in turn, so the column number modulo 5
+-- determines the type. In gpuagg_wide, texts are NULL in one of eight rows; in gpuagg_wide_nulls all columns are, in gpuagg_wide_filled
+-- none.
 CREATE FUNCTION pg_temp.make(name text, nulls int[], nrows int) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	types text[] := '{int,float8,text,numeric,timestamp}';

@@ -1,7 +1,7 @@
--- Functions that run a query over the distributed table and its like over local ones, and compare.
+-- Functions that run a query over the distributed table and the same query over a local table, and compare the answers.
 
--- The rows of a query: a sorted array of lines with names and values.  -0 counts as 0, as the first of equal values depends on the
--- order of rows.
+-- Returns the rows of a query as a sorted array of lines with names and values. -0 becomes 0, as the first of equal values depends on
+-- the order of rows.
 CREATE FUNCTION rows_of(query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
 	r record;
@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 
--- Are two lines the same?  Where floats are sums of parts of the rows, their last digits may be others.
+-- Returns whether two lines are equal. If not exact, the last digits of floats may differ, as they are sums of partial sums.
 CREATE FUNCTION alike(a text, b text, exact bool) RETURNS bool LANGUAGE sql AS $$
 	SELECT a = b OR (NOT exact AND (SELECT count(*) > 0 AND bool_and(coalesce(v = w OR
 			(v || w ~ '^[-+0-9.e]+$' AND abs(v::numeric - w::numeric) <= 1e-9 * greatest(abs(v::numeric), abs(w::numeric), 1e-3)), false))
@@ -33,20 +33,20 @@ BEGIN
 END
 $$;
 
--- Where a query is aggregated: 'workers' (by the custom scan on the workers; groups or parts of them travel), 'core on workers',
--- 'rows' (they travel to the coordinator).
+-- Returns where a query is aggregated: 'workers' (by the custom scan on the workers), 'core on workers' (by PostgreSQL's plan on the
+-- workers), 'rows' (the coordinator aggregates rows that workers send).
 CREATE FUNCTION place_of(plan text) RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN tasks ~ 'Custom Scan \(GpuAgg\)' THEN 'workers' WHEN tasks ~ 'Aggregate' THEN 'core on workers'
 		WHEN tasks <> '' THEN 'rows' ELSE 'no task' END
 	FROM (SELECT coalesce(string_agg(t, E'\n'), '') AS tasks FROM regexp_split_to_table(plan, 'Tasks Shown') WITH ORDINALITY s(t, n) WHERE n > 1) s
 $$;
 
--- The engine of a plan's first custom scan, with the reason or the device; with Citus it is a task's.
+-- Returns the engine of a plan's first custom scan, with the reason or the device. With Citus it is the scan of a task.
 CREATE FUNCTION engine_of(plan text) RETURNS text LANGUAGE sql AS $$
 	SELECT substring(plan, 'Engine: ([^\n]*)')
 $$;
 
--- How many queries the GPU servers of the workers got, or the coordinator's; 0 without servers.
+-- Return how many queries the GPU servers of the workers, or of the coordinator, got; 0 without servers.
 CREATE FUNCTION queries_at_servers() RETURNS bigint LANGUAGE sql AS $$
 	SELECT coalesce(sum(nullif(result, '')::bigint) FILTER (WHERE success), 0)
 	FROM run_command_on_workers('SELECT sum(queries) FROM gpuagg_devices()')
@@ -56,7 +56,7 @@ CREATE FUNCTION queries_here() RETURNS bigint LANGUAGE sql AS $$
 	SELECT coalesce(sum(queries), 0)::bigint FROM gpuagg_devices()
 $$;
 
--- Compares; the answer is '' or what is wrong.
+-- Compares the answers of two queries, the second one without the custom scan. Returns '' or the difference.
 CREATE FUNCTION difference(ours text, cores text, exact bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	got text[];
@@ -76,10 +76,10 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- One pair of aggregate and argument types, in all groupings.
+-- The results of pairs of an aggregate and its argument types, one row per grouping.
 CREATE TABLE result (call text, grouping_of text, wrong text, place text, gpu bool);
 
--- May gather rows when grouped by another key than the distribution column: what needs all rows of a group, or their order.
+-- Returns whether rows may be gathered if the grouping is not by the distribution column: the aggregate needs all rows of a group.
 CREATE FUNCTION may_gather(call text) RETURNS bool LANGUAGE sql AS $$
 	SELECT call ~ 'ORDER BY' OR starts_with(call, 'gpu_median')
 $$;
@@ -109,9 +109,9 @@ DECLARE
 	wrong text;
 	place text;
 	before bigint;
-	asked bigint;
+	on_workers bigint;
 	before_here bigint;
-	asked_here bigint;
+	on_coordinator bigint;
 BEGIN
 	FOREACH keys IN ARRAY ARRAY['k', 'g', '', 'g, h'] LOOP
 		ours := format('SELECT %s %s AS a FROM dist_rows %s', keys || CASE WHEN keys <> '' THEN ',' END, call,
@@ -120,28 +120,28 @@ BEGIN
 			CASE WHEN keys <> '' THEN 'GROUP BY ' || keys END);
 		before := queries_at_servers();
 		wrong := difference(ours, cores, exact);
-		asked := queries_at_servers() - before;
+		on_workers := queries_at_servers() - before;
 		BEGIN
 			place := place_of(plan_of(ours));
-			-- a query of each of the 8 tasks, if a local table's goes to the server
+			-- if the query over the local table goes to the server, so do the queries of the 8 tasks
 			IF place = 'workers' AND current_setting('gpuagg.server')::bool THEN
 				before_here := queries_here();
 				PERFORM rows_of(replace(ours, 'dist_rows', 'local_rows'));
-				asked_here := queries_here() - before_here;
-				IF (CASE WHEN asked_here > 0 THEN asked < 8 OR engine_of(plan_of(ours)) !~ '^cuda' ELSE asked > 0 END) THEN
-					wrong := wrong || format('%s queries at the GPU servers, %s of a local table', asked, asked_here);
+				on_coordinator := queries_here() - before_here;
+				IF (CASE WHEN on_coordinator > 0 THEN on_workers < 8 OR engine_of(plan_of(ours)) !~ '^cuda' ELSE on_workers > 0 END) THEN
+					wrong := wrong || format('%s queries at the GPU servers of workers, %s at that of the coordinator for a local table', on_workers, on_coordinator);
 				END IF;
 			END IF;
 		EXCEPTION WHEN OTHERS THEN
 			place := 'error';
 		END;
-		INSERT INTO result VALUES (call, keys, wrong, place, CASE WHEN asked_here IS NOT NULL THEN asked > 0 END);
+		INSERT INTO result VALUES (call, keys, wrong, place, CASE WHEN on_coordinator IS NOT NULL THEN on_workers > 0 END);
 	END LOOP;
 END
 $$;
 
--- Every aggregate of the extension with columns of the types of its arguments, and what it is compared with: core's aggregate
--- of that name, or itself without the custom scan.
+-- Calls of each aggregate of the extension with columns of its argument types, and the calls to compare them with: PostgreSQL's
+-- aggregate of that name, or the same aggregate without the custom scan.
 CREATE VIEW pairs AS
 WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('bigint', 'i8'), ('real', 'f4'), ('double precision', 'f8'),
 		('numeric', 'n'), ('numeric', 'nn'), ('text', 't'), ('character', 'bp'), ('date', 'd'), ('time without time zone', 'tm'),
@@ -155,12 +155,12 @@ WITH columns(type, name) AS (VALUES ('smallint', 'i2'), ('integer', 'i4'), ('big
 		SELECT p.oid, proname, aggkind, p.proargtypes::oid[] AS types, pronargs, prorettype::regtype::text AS result
 		FROM pg_aggregate a JOIN pg_proc p ON p.oid = aggfnoid JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 			JOIN pg_extension x ON d.refclassid = 'pg_extension'::regclass AND x.oid = d.refobjid AND extname = 'gpuagg'
-		-- others are for foreign servers alone
+		-- other functions are only called by foreign servers
 		WHERE proname LIKE 'gpu\_%'),
 	calls AS (
 		SELECT proname, 'gpu_count(*)' AS call, result FROM ours WHERE pronargs = 0 AND aggkind = 'n'
 		UNION ALL
-		-- the order of rows is what these are about
+		-- aggregates that depend on the order of rows
 		SELECT proname, format('%s(%s ORDER BY id)', proname, CASE WHEN proname = 'gpu_compose_linear' THEN 'p8, 1' ELSE
 			CASE proname WHEN 'gpu_matrix_product' THEN 'mat' ELSE c.name END END), result
 		FROM ours JOIN columns c ON c.type = format_type(types[0], NULL)

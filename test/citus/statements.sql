@@ -1,4 +1,4 @@
--- Statements that shapes.sql has no place for; each function returns a line of TAP.
+-- Statements that are not single queries, and so not in shapes.sql. Each function statement_*() returns lines of TAP.
 
 CREATE FUNCTION tap(ok bool, name text, detail text DEFAULT '') RETURNS text LANGUAGE sql AS $$
 	SELECT CASE WHEN ok THEN 'ok - ' ELSE 'not ok - ' END || name || CASE WHEN ok THEN '' ELSE ': ' || coalesce(detail, '') END
@@ -14,11 +14,11 @@ BEGIN
 	INSERT INTO local_out SELECT k, count(*), sum(i4), avg(n) FROM local_rows GROUP BY k;
 	RETURN NEXT tap(place_of(plan) = 'workers', 'plan of INSERT ... SELECT', plan);
 	wrong := difference('SELECT * FROM dist_out', 'SELECT * FROM local_out', true);
-	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT by the distribution column', wrong);
+	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT grouped by the distribution column', wrong);
 	INSERT INTO dist_out SELECT g, gpu_count(*) FILTER (WHERE b), gpu_sum(i4), gpu_avg(n) FROM dist_rows WHERE g IS NOT NULL GROUP BY g;
 	INSERT INTO local_out SELECT g, count(*) FILTER (WHERE b), sum(i4), avg(n) FROM local_rows WHERE g IS NOT NULL GROUP BY g;
 	wrong := difference('SELECT * FROM dist_out', 'SELECT * FROM local_out', true);
-	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT by another', wrong);
+	RETURN NEXT tap(wrong = '', 'INSERT ... SELECT grouped by another column', wrong);
 	CREATE TEMP TABLE made AS SELECT h, gpu_count(*) AS c FROM dist_rows GROUP BY h;
 	wrong := difference('SELECT * FROM made', 'SELECT h, count(*) AS c FROM local_rows GROUP BY h', true);
 	RETURN NEXT tap(wrong = '', 'CREATE TABLE AS', wrong);
@@ -26,7 +26,7 @@ BEGIN
 END
 $$;
 
--- In plpgsql.  Citus plans no generic plan there.
+-- Runs queries with parameters in plpgsql. Citus makes no generic plan for them.
 CREATE FUNCTION counted(bound int, tenant int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	many text;
@@ -90,7 +90,7 @@ BEGIN
 END
 $$;
 
--- Names and types of columns are those that the query has without Citus.
+-- Names and types of columns are the same as without Citus.
 CREATE FUNCTION statement_columns() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	columns text := 'gpu_count(*), gpu_sum(i2), gpu_avg(i4), gpu_min(d), gpu_max(f4), gpu_stddev(i4), gpu_variance(f8), gpu_bit_and(i2), gpu_every(b)';
@@ -107,34 +107,34 @@ BEGIN
 END
 $$;
 
--- bit has no hash function, so the custom scan does not group by it: an error on the workers where it is required, and else core's answer.
+-- The type bit has no hash function, so the custom scan cannot group by it. If the custom scan is required, the workers raise an error.
 CREATE FUNCTION statement_required() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	query text := 'SELECT bi, gpu_count(*) AS c, gpu_sum(i4) AS s FROM dist_rows GROUP BY bi';
 	wrong text := difference(query, 'SELECT bi, count(*) AS c, sum(i4) AS s FROM local_rows GROUP BY bi', true);
 BEGIN
-	RETURN NEXT tap(wrong = '', 'what workers do not take', wrong);
+	RETURN NEXT tap(wrong = '', 'a query that workers cannot execute by the custom scan', wrong);
 	SET LOCAL gpuagg.require = require;
 	EXECUTE query;
 	PERFORM * FROM rows_of(query);
-	RETURN NEXT tap(false, 'what workers do not take, required', 'no error');
+	RETURN NEXT tap(false, 'it is an error if the custom scan is required', 'no error');
 EXCEPTION WHEN OTHERS THEN
-	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'what workers do not take, required', SQLERRM);
+	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'it is an error if the custom scan is required', SQLERRM);
 END
 $$;
 
--- Tables that Citus does not know.
+-- Tables that are not in the metadata of Citus.
 CREATE FUNCTION statement_local() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	plan text := plan_of('SELECT g, gpu_count(*) FROM local_rows GROUP BY g');
 BEGIN
 	RETURN NEXT tap(plan ~ '^Custom Scan \(GpuAgg\)', 'local tables', plan);
 	plan := plan_of('SELECT g, count(*) FROM local_rows GROUP BY g');
-	RETURN NEXT tap(plan !~ 'GpuAgg', 'core''s over local tables', plan);
+	RETURN NEXT tap(plan !~ 'GpuAgg', 'PostgreSQL''s aggregates over local tables', plan);
 END
 $$;
 
--- What becomes core's still needs EXECUTE on the aggregate that was called.
+-- A call that is replaced by PostgreSQL's aggregate still needs the privilege EXECUTE on the aggregate that was called.
 CREATE FUNCTION statement_privileges() RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	CREATE ROLE citus_nobody LOGIN;
@@ -148,7 +148,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 
--- Arguments that are evaluated once for each row: the least of many random numbers, and the greatest, are near the ends.
+-- Volatile arguments are evaluated for each row: the least and the greatest of many random numbers are near the bounds.
 CREATE FUNCTION statement_volatile() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	least float8;
@@ -159,7 +159,7 @@ BEGIN
 END
 $$;
 
--- Citus cannot tell the workers of such a statement.
+-- Citus does not distribute aggregates in such statements.
 CREATE FUNCTION statement_returning() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	got text;
@@ -169,8 +169,8 @@ BEGIN
 	RETURN NEXT tap(got = (SELECT format('%s %s', count(*), sum(i4)) FROM local_rows), 'INSERT ... RETURNING', got);
 	SET LOCAL gpuagg.require = require;
 	INSERT INTO dist_out SELECT k, gpu_count(*) FROM dist_rows WHERE k = 3 GROUP BY k RETURNING c INTO got;
-	RETURN NEXT tap(false, 'INSERT ... RETURNING, required', 'no error');
+	RETURN NEXT tap(false, 'INSERT ... RETURNING is an error if the custom scan is required', 'no error');
 EXCEPTION WHEN OTHERS THEN
-	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'INSERT ... RETURNING, required', SQLERRM);
+	RETURN NEXT tap(SQLERRM LIKE '%cannot be executed by the custom scan%', 'INSERT ... RETURNING is an error if the custom scan is required', SQLERRM);
 END
 $$;

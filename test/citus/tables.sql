@@ -1,5 +1,5 @@
--- A distributed, a reference and a local table of the same rows, of rows; run on the coordinator.
--- Sums of these floats are exact in any order, but for f8x with its NaN, infinity and -0.
+-- A distributed, a reference and a local table with the same rows, :rows of them. Run on the coordinator.
+-- Sums of the floats are exact in any order, except those of f8x, which has NaN, infinity and -0.
 SET citus.shard_count = 8;
 SET client_min_messages = warning;
 CREATE TYPE kind AS ENUM ('low', 'middle', 'high');

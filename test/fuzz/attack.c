@@ -1,17 +1,24 @@
 /*
  * attack.c
- *	  Fuzzes the GPU server: mutated messages from several connections.
+ *	  Fuzzes the GPU server with mutated messages over several connections.
  *
  *	attack SOCKET PID SECONDS SEED
  *
- * Attackers send valid messages with random queries and batches, some of them sharing a query,
- * and change them anywhere: bytes, fields, lengths, the order and the number of messages,
- * descriptors sent along, half a message, answers that are not read, a close at any point, writing
- * in the arena while the server reads it.  Between them a well-behaved client runs queries whose
- * answers it knows.  Every 5,000 rounds all attackers close, after which the server must have
- * no session, device memory, thread or descriptor more than before.
+ *	SOCKET	path of the server's socket
+ *	PID		the server's process
  *
- * Prints figures and TAP.  What is sent depends on SEED only; when it arrives does not.
+ * Prints TAP and counts. The exit status is 0 if all is right, 1 if not, 2 for wrong arguments.
+ *
+ * Attackers send valid messages with random queries and batches, some of which share a query. They
+ * mutate bytes, fields, lengths, and the order and number of messages. They attach descriptors,
+ * send incomplete messages, do not read answers, close the connection at any point, and write to
+ * the arena while the server reads it.
+ *
+ * After every 150 rounds another client runs valid queries and compares the answers with expected
+ * ones. After every 5,000 rounds all attackers close their connections. Then the server must
+ * release all sessions, device memory, threads and descriptors.
+ *
+ * SEED determines what is sent, but not the time at which the server reads it.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -30,10 +37,10 @@
 #include "generate_resident.h"
 
 #define CONNECTIONS 12
-#define MOST_BODY (sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double))
-/* A server that leaves a well-behaved client alone for so long hangs. */
-#define PATIENCE_S 60
-/* Arenas that the server may keep (arena.c), each with its descriptor. */
+#define MAX_BODY (sizeof(WireQuery) + WIRE_MAX_THRESHOLDS * sizeof(double))
+/* A server that does not answer a valid message within this time hangs. */
+#define HANG_TIMEOUT_S 60
+/* The number of arenas that the server may keep (server/arena.c). Each has a descriptor. */
 #define KEPT_ARENAS 66
 
 #define LAST_REQUEST MESSAGE_CLOSE
@@ -43,10 +50,11 @@ static const char *socket_path;
 static pid_t server;
 static Connection connections[CONNECTIONS];
 static uint64_t sent, mutated, answers[256], conversations, checks, stored_rows;
-static char body[MOST_BODY];
+static char body[MAX_BODY];
 
+/* Fails the test. */
 static void
-give_up(const char *what)
+report_failure(const char *what)
 {
 	CHECK(false, "%s (after %llu messages)", what, (unsigned long long) sent);
 }
@@ -54,10 +62,10 @@ give_up(const char *what)
 /* ---- connections ---- */
 
 static int
-dial(void)
+connect_to_server(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	struct timeval patience = {PATIENCE_S, 0};
+	struct timeval timeout = {HANG_TIMEOUT_S, 0};
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	strncpy(address.sun_path, socket_path, sizeof(address.sun_path) - 1);
@@ -66,14 +74,14 @@ dial(void)
 		close(sock);
 		return -1;
 	}
-	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(sock, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	return sock;
 }
 
-/* From CLOSE on it may be another connection's. */
+/* Unmaps the arena. After CLOSE the server may give it to another connection. */
 static void
-forget_arena(Connection *c)
+unmap_arena(Connection *c)
 {
 	if (c->arena)
 		munmap(c->arena, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES);
@@ -83,16 +91,21 @@ forget_arena(Connection *c)
 	c->arena_fd = -1;
 }
 
+/* Closes a connection, and resets its state. */
 static void
-hang_up(Connection *c)
+close_connection(Connection *c)
 {
-	forget_arena(c);
+	unmap_arena(c);
 	if (c->sock >= 0)
 		close(c->sock);
 	memset(c, 0, sizeof(*c));
 	c->sock = c->arena_fd = -1;
 }
 
+/*
+ * Receives exactly `length` bytes. Stores the first descriptor that arrives in *fd if that is
+ * negative. Returns false at the end of the connection or after the timeout.
+ */
 static bool
 receive_bytes(int sock, void *data, size_t length, int *fd)
 {
@@ -120,7 +133,10 @@ receive_bytes(int sock, void *data, size_t length, int *fd)
 	return true;
 }
 
-/* The type of the next message, whose body goes to `to`; 0 at the end or after waiting too long. */
+/*
+ * Receives a message and its body. Returns its type, or 0 at the end of the connection or after the
+ * timeout.
+ */
 static int
 receive_message(Connection *c, void *to, size_t size, size_t *length)
 {
@@ -132,7 +148,7 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 	if (header.magic != GPUAGG_PROTOCOL_MAGIC || header.reserved != 0 || header.length > size ||
 		header.type < MESSAGE_WELCOME || header.type > LAST_ANSWER)
 	{
-		give_up("the server sent what is no message");
+		report_failure("the server sent an invalid message");
 		return 0;
 	}
 	answers[header.type]++;
@@ -144,19 +160,19 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 		if (header.type == MESSAGE_OPENED ?
 				c->closes == 0 :
 				header.type != MESSAGE_WELCOME || (c->arena && c->closes == 0))
-			give_up("a descriptor with a message that has none");
+			report_failure("the server sent a descriptor with a message that has none");
 		if (ftruncate(fd, 4096) == 0)
-			give_up("a client can shrink its arena");
+			report_failure("a client can shrink its arena");
 		/*
-		 * it may be that of an OPEN after which another CLOSE was sent, or come with the answer to
-		 * HELLO after CLOSE was sent
+		 * the arena is no longer this connection's if CLOSE was sent after the OPEN or the HELLO
+		 * that this message answers
 		 */
 		if (c->closes != (header.type == MESSAGE_OPENED))
 		{
 			close(fd);
 			return header.type;
 		}
-		forget_arena(c);
+		unmap_arena(c);
 		c->arena_fd = fd;
 		c->arena = mmap(NULL, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES, PROT_READ | PROT_WRITE,
 						MAP_SHARED, fd, 0);
@@ -166,9 +182,12 @@ receive_message(Connection *c, void *to, size_t size, size_t *length)
 	return header.type;
 }
 
-/* Returns a set to pick from: if possible one whose values the server keeps, for places in it. */
+/*
+ * Returns the set of a PICK message. Prefers a set whose values the server keeps, so that PICK is
+ * valid.
+ */
 static uint32_t
-choose_set(const Connection *c)
+pick_set(const Connection *c)
 {
 	for (int s = 0; s < c->query.nslots && s < WIRE_MAX_SLOTS && chance(0.9); s++)
 		if (c->query.slots[s].input != WIRE_ROWS && c->query.slots[s].input != WIRE_DISTINCT)
@@ -178,18 +197,14 @@ choose_set(const Connection *c)
 
 /* ---- messages ---- */
 
-/*
- * Makes a message of this type, as a well-behaved client would send it; returns the length of its
- * body.
- */
+/* Makes a valid body of a message of this type in body[]. Returns its length. */
 static size_t
 make_message(Connection *c, int type)
 {
 	WireHello hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
 	WireFetch fetch = {chance(0.8) ? 0 : random_below(20), between(1, 100),
 					   random_below(WIRE_BUFFERS), chance(0.5), 0};
-	WirePick pick = {
-		.set = choose_set(c), .n = between(1, 50), .buffer = random_below(WIRE_BUFFERS)};
+	WirePick pick = {.set = pick_set(c), .n = between(1, 50), .buffer = random_below(WIRE_BUFFERS)};
 
 	switch (type)
 	{
@@ -197,7 +212,7 @@ make_message(Connection *c, int type)
 			memcpy(body, &hello, sizeof(hello));
 			return sizeof(hello);
 		case MESSAGE_OPEN:
-			choose_query(c);
+			pick_query(c);
 			memcpy(body, &c->query, sizeof(WireQuery));
 			memcpy(body + sizeof(WireQuery), c->thresholds, c->query.nthresholds * sizeof(double));
 			return sizeof(WireQuery) + c->query.nthresholds * sizeof(double);
@@ -230,8 +245,9 @@ make_message(Connection *c, int type)
 
 /* ---- mutation ---- */
 
+/* Returns a value near which checks of lengths, counts or floats may be wrong, or a random one. */
 static uint64_t
-interesting(void)
+boundary_value(void)
 {
 	static const uint64_t values[] = {0,
 									  1,
@@ -268,6 +284,7 @@ interesting(void)
 	return chance(0.2) ? random_u64() : values[random_below(sizeof(values) / sizeof(values[0]))];
 }
 
+/* Flips bits, or overwrites aligned fields with boundary values. */
 static void
 mutate_bytes(char *at, size_t length)
 {
@@ -277,7 +294,7 @@ mutate_bytes(char *at, size_t length)
 	{
 		int width = 1 << random_below(4);
 		size_t where = random_below(length) / width * width;
-		uint64_t value = interesting();
+		uint64_t value = boundary_value();
 
 		if (chance(0.3))
 			at[random_below(length)] ^= 1 << random_below(8);
@@ -286,7 +303,7 @@ mutate_bytes(char *at, size_t length)
 	}
 }
 
-/* What of a query matters is at its start and in its slots; most of its bytes are unused. */
+/* Mutates a query, mostly in its used part: the fields at its start and the slots in use. */
 static void
 mutate_query(Connection *c, size_t length)
 {
@@ -295,7 +312,10 @@ mutate_query(Connection *c, size_t length)
 	mutate_bytes(body, chance(0.8) && used < length ? used : length);
 }
 
-/* The runs are in the arena; most instructions and constants are unused. */
+/*
+ * Mutates a RESIDENT message: its row ranges in the arena, its used instructions, or any other
+ * byte.
+ */
 static void
 mutate_resident(Connection *c, size_t length)
 {
@@ -311,8 +331,9 @@ mutate_resident(Connection *c, size_t length)
 		mutate_bytes(body, chance(0.7) ? offsetof(WireResident, program.instructions) : length);
 }
 
+/* Returns a descriptor to attach to a message. It may be negative. */
 static int
-a_descriptor(void)
+random_descriptor(void)
 {
 	switch (random_below(3))
 	{
@@ -321,11 +342,14 @@ a_descriptor(void)
 		case 1:
 			return memfd_create("attack", MFD_CLOEXEC);
 		default:
-			return dial();
+			return connect_to_server();
 	}
 }
 
-/* Sends without waiting; what the socket's buffer cannot take is lost. */
+/*
+ * Sends bytes with nfds descriptors, without waiting. Bytes that do not fit the socket's buffer are
+ * lost.
+ */
 static void
 send_bytes(Connection *c, const void *data, size_t length, int nfds)
 {
@@ -341,7 +365,7 @@ send_bytes(Connection *c, const void *data, size_t length, int nfds)
 		struct cmsghdr *cmsg;
 
 		for (int i = 0; i < nfds; i++)
-			if ((fds[i] = a_descriptor()) < 0)
+			if ((fds[i] = random_descriptor()) < 0)
 				fds[i] = dup(2);
 		msg.msg_control = space;
 		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
@@ -356,14 +380,15 @@ send_bytes(Connection *c, const void *data, size_t length, int nfds)
 		close(fds[i]);
 }
 
+/* Makes and sends a valid or mutated message. */
 static void
 send_message(Connection *c, int type, bool mutate)
 {
-	static char message[sizeof(MessageHeader) + MOST_BODY];
+	static char message[sizeof(MessageHeader) + MAX_BODY];
 	size_t length = make_message(c, type);
 	size_t total = sizeof(MessageHeader) + length;
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
-	int times = 1;
+	int copies = 1;
 
 	if (mutate)
 	{
@@ -374,16 +399,16 @@ send_message(Connection *c, int type, bool mutate)
 				mutate_bytes((char *) &header, sizeof(header));
 				break;
 			case 1:
-				header.length = chance(0.5) ? interesting() : length + between(-8, 8);
+				header.length = chance(0.5) ? boundary_value() : length + between(-8, 8);
 				break;
 			case 2:
 				header.type = chance(0.8) ? between(0, LAST_REQUEST) : between(60, 140);
 				break;
 			case 3:
-				times = between(2, 60);
+				copies = between(2, 60);
 				break;
 			case 4:
-				total = random_below(total); /* half of it */
+				total = random_below(total); /* an incomplete message */
 				break;
 			default:
 				if (type == MESSAGE_OPEN)
@@ -396,12 +421,12 @@ send_message(Connection *c, int type, bool mutate)
 	}
 	memcpy(message, &header, sizeof(header));
 	memcpy(message + sizeof(header), body, length);
-	for (int i = 0; i < times; i++)
+	for (int i = 0; i < copies; i++)
 	{
 		sent++;
 		if (header.type == MESSAGE_CLOSE)
 		{
-			forget_arena(c);
+			unmap_arena(c);
 			c->closes++;
 		}
 		send_bytes(c, message, total, mutate && chance(0.1) ? between(1, 8) : 0);
@@ -410,7 +435,7 @@ send_message(Connection *c, int type, bool mutate)
 
 /* ---- attackers ---- */
 
-/* The message that comes next in a sound conversation. */
+/* Returns the type of a message that is valid at this point of the connection. */
 static int
 next_type(Connection *c)
 {
@@ -418,13 +443,13 @@ next_type(Connection *c)
 		return MESSAGE_HELLO;
 	if (c->step == 1 || (c->closes > 0 && !c->opened))
 		return MESSAGE_OPEN;
-	/* queries with sets are few, and what comes after their end is to be reached, too */
+	/* few queries have sets; finish them early, so that PICK is reached as well */
 	if (c->query.nsets > 0 && c->step > 4 && chance(0.5))
 		return c->finished ? MESSAGE_PICK : MESSAGE_FINISH;
 	if (c->step < 12 && !c->finished && chance(0.5))
-		return chance(0.1)                    ? MESSAGE_DICTIONARY :
-			chance(0.5) || !suits_programs(c) ? MESSAGE_STORE :
-												MESSAGE_RESIDENT;
+		return chance(0.1)                      ? MESSAGE_DICTIONARY :
+			chance(0.5) || !can_use_programs(c) ? MESSAGE_STORE :
+												  MESSAGE_RESIDENT;
 	if (c->step < 12 && !c->finished && chance(0.8))
 		return MESSAGE_BATCH;
 	if (c->finished && chance(0.6))
@@ -452,7 +477,7 @@ next_type(Connection *c)
 	}
 }
 
-/* Reads what has come, waiting a little if an answer is due. */
+/* Reads all answers that have arrived. Waits up to wait_ms for the first one. */
 static void
 read_answers(Connection *c, int wait_ms)
 {
@@ -466,30 +491,31 @@ read_answers(Connection *c, int wait_ms)
 
 		if (type == 0 || type == MESSAGE_FAILED)
 		{
-			/* sometimes it goes on sending to a session that failed */
+			/* sometimes continue to send messages to a session that failed */
 			if (type == 0 || chance(0.8))
-				hang_up(c);
+				close_connection(c);
 			return;
 		}
 		wait_ms = 0;
 	}
 }
 
+/* One round of an attacker: connects, or sends one message and reads answers. */
 static void
-attack(Connection *c)
+attack_once(Connection *c)
 {
 	bool mutate = c->step > 0 ? chance(0.15) : chance(0.03);
 	int type = mutate && chance(0.2) ? between(1, LAST_REQUEST) : next_type(c);
 
 	if (c->sock < 0)
 	{
-		c->sock = dial();
+		c->sock = connect_to_server();
 		if (c->sock < 0)
 		{
-			give_up("cannot connect to the server");
+			report_failure("cannot connect to the server");
 			return;
 		}
-		c->deaf = chance(0.05);
+		c->never_reads = chance(0.05);
 		conversations++;
 		return;
 	}
@@ -506,61 +532,69 @@ attack(Connection *c)
 		type == MESSAGE_FINISH || (c->finished && type != MESSAGE_OPEN && type != MESSAGE_RESET);
 	if (chance(0.02))
 		shutdown(c->sock, chance(0.5) ? SHUT_WR : SHUT_RD);
-	if (!c->deaf)
+	if (!c->never_reads)
 		read_answers(c, mutate ? 2 : 20);
 	if (c->sock >= 0 && (chance(0.03) || c->step > 60))
-		hang_up(c);
+		close_connection(c);
 }
 
-/* ---- the well-behaved client ---- */
+/* ---- the client whose answers are checked ---- */
 
 #define KEYS 16
 
+/*
+ * The expected states of the groups with keys 0 .. KEYS - 1, and at KEYS of the group with key
+ * NULL.
+ */
 typedef struct Expected
 {
-	int64_t count[KEYS + 1]; /* the last one is of NULL */
+	int64_t count[KEYS + 1];
 	int64_t sum[KEYS + 1];
 	int64_t min[KEYS + 1];
 } Expected;
 
 static void
-expect_none(Expected *e)
+reset_expected(Expected *e)
 {
 	memset(e, 0, sizeof(*e));
 	for (int k = 0; k <= KEYS; k++)
 		e->min[k] = INT64_MAX;
 }
 
+/*
+ * Sends a message with the body in body[], and waits for an answer of the given type and size,
+ * which is copied to `to`. Returns false, and fails the test, if another answer arrives.
+ */
 static bool
 request(Connection *c, int type, size_t length, int answer, void *to, size_t size)
 {
 	char message[sizeof(MessageHeader) + sizeof(WireQuery) + sizeof(WireResident)];
-	static char other[WIRE_MAX_BODY];
+	static char got_body[WIRE_MAX_BODY];
 	MessageHeader header = {GPUAGG_PROTOCOL_MAGIC, type, length, 0};
-	size_t got;
-	int came;
+	size_t got_size;
+	int got_type;
 
 	memcpy(message, &header, sizeof(header));
 	memcpy(message + sizeof(header), body, length);
 	if (send(c->sock, message, sizeof(header) + length, MSG_NOSIGNAL) !=
 		(ssize_t) (sizeof(header) + length))
 		return false;
-	came = receive_message(c, other, sizeof(other), &got);
-	if (came != answer || got != size)
+	got_type = receive_message(c, got_body, sizeof(got_body), &got_size);
+	if (got_type != answer || got_size != size)
 	{
-		CHECK(false, "answer %d of %zu bytes to message %d, not %d of %zu: %s", came, got, type,
-			  answer, size,
-			  came == MESSAGE_FAILED ? ((WireFailed *) other)->text :
-				  came == 0          ? strerror(errno) :
-									   "");
+		CHECK(false, "answer %d of %zu bytes to message %d, not %d of %zu: %s", got_type, got_size,
+			  type, answer, size,
+			  got_type == MESSAGE_FAILED ? ((WireFailed *) got_body)->text :
+				  got_type == 0          ? strerror(errno) :
+										   "");
 		return false;
 	}
 	if (size > 0)
-		memcpy(to, other, size);
+		memcpy(to, got_body, size);
 	return true;
 }
 
-/* Sends a batch; its rows are added to *e unless the server has no memory for them. */
+/* Sends a batch of random rows. Adds the rows to *e unless the server had no memory for them. */
 static bool
 send_rows(Connection *c, Expected *e)
 {
@@ -601,7 +635,8 @@ send_rows(Connection *c, Expected *e)
 }
 
 /*
- * A range of a table of its own, whose two columns are stored if they are not; *e: what came of it.
+ * Stores the two columns of a range of `table`, which attackers do not use, and aggregates them.
+ * Adds the rows to *e unless the server had no memory for them.
  */
 static bool
 send_stored_rows(Connection *c, Expected *e, uint64_t table)
@@ -613,25 +648,25 @@ send_stored_rows(Connection *c, Expected *e, uint64_t table)
 					.range = random_below(5),
 					.nrows = n,
 					.validity = WIRE_NO_ARRAY};
-	WireRowRange run = {in.stamp, in.range, 0, n, 0};
+	WireRowRange row_range = {in.stamp, in.range, 0, n, 0};
 	WireStored stored;
-	WireResident ask = {.table = {table},
-						.buffer = 1,
-						.nrow_ranges = 1,
-						.nstored = 2,
-						.ncols = 2,
-						.key_max = {KEYS - 1}};
+	WireResident resident = {.table = {table},
+							 .buffer = 1,
+							 .nrow_ranges = 1,
+							 .nstored = 2,
+							 .ncols = 2,
+							 .key_max = {KEYS - 1}};
 	WireResided resided;
 	Expected rows = *e;
 
-	ask.program.filter = VECTOR_NONE;
-	ask.program.nregisters = ask.program.ninstructions = 2;
+	resident.program.filter = VECTOR_NONE;
+	resident.program.nregisters = resident.program.ninstructions = 2;
 	for (int i = 0; i < 2; i++)
 	{
-		in.column = ask.stored[i] = (WireColumnKey){.attno = i, .type = types[i]};
-		ask.program.instructions[i] = (VectorInstruction){VECTOR_LOAD, i, i, 0, 0, types[i]};
-		ask.cols[i] = i;
-		ask.types[i] = types[i];
+		in.column = resident.stored[i] = (WireColumnKey){.attno = i, .type = types[i]};
+		resident.program.instructions[i] = (VectorInstruction){VECTOR_LOAD, i, i, 0, 0, types[i]};
+		resident.cols[i] = i;
+		resident.types[i] = types[i];
 		for (uint32_t r = 0; r < n; r++)
 		{
 			int64_t value = i ? (int64_t) (r * in.stamp) >> 20 : r % KEYS;
@@ -647,9 +682,9 @@ send_stored_rows(Connection *c, Expected *e, uint64_t table)
 		if (!request(c, MESSAGE_STORE, sizeof(in), MESSAGE_STORED, &stored, sizeof(stored)))
 			return false;
 	}
-	memcpy(c->arena + WIRE_BUFFER_BYTES, &run, sizeof(run));
-	memcpy(body, &ask, sizeof(ask));
-	if (!request(c, MESSAGE_RESIDENT, sizeof(ask), MESSAGE_RESIDED, &resided, sizeof(resided)))
+	memcpy(c->arena + WIRE_BUFFER_BYTES, &row_range, sizeof(row_range));
+	memcpy(body, &resident, sizeof(resident));
+	if (!request(c, MESSAGE_RESIDENT, sizeof(resident), MESSAGE_RESIDED, &resided, sizeof(resided)))
 		return false;
 	if (resided.taken)
 		*e = rows;
@@ -657,31 +692,32 @@ send_stored_rows(Connection *c, Expected *e, uint64_t table)
 	return true;
 }
 
+/* Finishes the query, fetches its groups, and compares them with the expected ones. */
 static bool
-right_groups(Connection *c, const Expected *e)
+check_groups(Connection *c, const Expected *e)
 {
 	WireFinished finished;
 	WireFetch fetch = {.max = KEYS + 1, .buffer = 1};
 	WireGroups groups;
 	char *base = c->arena + WIRE_BUFFER_BYTES;
-	uint64_t present = 0;
+	uint64_t nexpected = 0;
 	uint32_t right = 0;
 
 	for (int k = 0; k <= KEYS; k++)
-		present += e->count[k] > 0;
+		nexpected += e->count[k] > 0;
 	if (!request(c, MESSAGE_FINISH, 0, MESSAGE_FINISHED, &finished, sizeof(finished)))
 		return false;
-	if (finished.ngroups != present)
+	if (finished.ngroups != nexpected)
 	{
 		CHECK(false, "%llu groups, not %llu", (unsigned long long) finished.ngroups,
-			  (unsigned long long) present);
+			  (unsigned long long) nexpected);
 		return false;
 	}
-	fetch.max = present;
+	fetch.max = nexpected;
 	memcpy(body, &fetch, sizeof(fetch));
 	if (!request(c, MESSAGE_FETCH, sizeof(fetch), MESSAGE_GROUPS, &groups, sizeof(groups)))
 		return false;
-	for (uint32_t g = 0; g < groups.n && g < present; g++)
+	for (uint32_t g = 0; g < groups.n && g < nexpected; g++)
 	{
 		const char *key = base + groups.keys + g * 8;
 		int32_t k;
@@ -692,13 +728,13 @@ right_groups(Connection *c, const Expected *e)
 			((int64_t *) (base + groups.slots[1]))[g] == e->sum[k] &&
 			((int64_t *) (base + groups.slots[2]))[g] == e->min[k];
 	}
-	CHECK(right == present, "%u of %llu groups are right", right, (unsigned long long) present);
-	return right == present;
+	CHECK(right == nexpected, "%u of %llu groups are right", right, (unsigned long long) nexpected);
+	return right == nexpected;
 }
 
 /*
- * The query is over, and the connection is kept; *mapped, if it is not NULL, is the arena
- * meanwhile.
+ * Sends CLOSE, which ends the query and keeps the connection. *mapped is set to the arena, still
+ * mapped.
  */
 static bool
 send_close(Connection *c, char **mapped)
@@ -711,9 +747,9 @@ send_close(Connection *c, char **mapped)
 	return send(c->sock, &header, sizeof(header), MSG_NOSIGNAL) == sizeof(header);
 }
 
-/* OPEN after CLOSE, with other connections between them: OPENED may bring another arena. */
+/* Sends CLOSE and OPEN. If another connection used the arena meanwhile, OPENED has another one. */
 static bool
-open_again(Connection *c, const WireQuery *q)
+reopen_query(Connection *c, const WireQuery *q)
 {
 	char *mapped;
 	bool right = send_close(c, &mapped);
@@ -729,13 +765,11 @@ open_again(Connection *c, const WireQuery *q)
 	return right;
 }
 
-/*
- * A whole conversation, with a reset in the middle, and further queries over the same connection.
- */
+/* Runs several valid queries over one connection, separated by RESET or by CLOSE and OPEN. */
 static bool
-behave_well(void)
+run_checked_queries(void)
 {
-	Connection c = {.sock = dial(), .arena_fd = -1};
+	Connection c = {.sock = connect_to_server(), .arena_fd = -1};
 	WireHello hello = {GPUAGG_PROTOCOL_VERSION, (int) getpid()};
 	WireWelcome welcome;
 	WireFinished left;
@@ -755,27 +789,28 @@ behave_well(void)
 	right = right && request(&c, MESSAGE_OPEN, sizeof(q), MESSAGE_OPENED, NULL, 0);
 	for (int pass = 0; pass < 6 && right; pass++)
 	{
-		expect_none(&e);
+		reset_expected(&e);
 		for (int i = between(1, 6); i > 0 && right; i--)
 			right = chance(0.5) ? send_rows(&c, &e) : send_stored_rows(&c, &e, 77);
 		if (right && chance(0.3))
 			right = request(&c, MESSAGE_LEAVE, 0, MESSAGE_LEFT, &left, sizeof(left));
-		right = right && right_groups(&c, &e);
+		right = right && check_groups(&c, &e);
 		if (right)
-			right = pass % 2 ? open_again(&c, &q) :
+			right = pass % 2 ? reopen_query(&c, &q) :
 							   request(&c, MESSAGE_RESET, 0, MESSAGE_OPENED, NULL, 0);
 	}
-	hang_up(&c);
+	close_connection(&c);
 	checks++;
 	if (!right)
-		give_up("a well-behaved client did not get its answer");
+		report_failure("a valid query did not get its answer");
 	return right;
 }
 
-/* ---- what the server holds when no client is connected ---- */
+/* ---- resources of the server when no client is connected ---- */
 
+/* Returns the number of open descriptors of the server. */
 static int
-descriptors(void)
+count_descriptors(void)
 {
 	char path[64];
 	int n = 0;
@@ -790,9 +825,12 @@ descriptors(void)
 	return n;
 }
 
-/* A line of /proc/PID/status: "Threads" or "VmRSS" (kB). */
+/*
+ * Returns the number in a line of the server's /proc/PID/status, "Threads:" or "VmRSS:" (kB); -1 if
+ * there is none.
+ */
 static long
-of_process(const char *what)
+process_value(const char *what)
 {
 	char path[64];
 	char line[256];
@@ -809,31 +847,33 @@ of_process(const char *what)
 	return value;
 }
 
+/* Asks the server for its status. Returns whether it has no sessions and no memory of queries. */
 static bool
-nothing_held(WireStatus *status)
+server_is_idle(WireStatus *status)
 {
-	Connection c = {.sock = dial(), .arena_fd = -1};
+	Connection c = {.sock = connect_to_server(), .arena_fd = -1};
 	bool ok = c.sock >= 0 &&
 		request(&c, MESSAGE_STATUS, 0, MESSAGE_STATUS_REPLY, status, sizeof(*status));
 	uint64_t held = status->sessions;
 
-	hang_up(&c);
+	close_connection(&c);
 	for (uint32_t d = 0; d < status->ndevices; d++)
 		held += status->devices[d].used - status->devices[d].stored + status->devices[d].sessions;
 	return ok && held == 0;
 }
 
+/* Closes all attackers' connections, and waits until the server has released what they used. */
 static bool
-quiet(int descriptors_before)
+check_idle(int descriptors_at_start)
 {
 	WireStatus status = {0};
 
 	for (int i = 0; i < CONNECTIONS; i++)
-		hang_up(&connections[i]);
-	for (int i = 0; i < PATIENCE_S * 100; i++)
+		close_connection(&connections[i]);
+	for (int i = 0; i < HANG_TIMEOUT_S * 100; i++)
 	{
-		if (nothing_held(&status) && of_process("Threads:") <= 2 &&
-			descriptors() <= descriptors_before + KEPT_ARENAS)
+		if (server_is_idle(&status) && process_value("Threads:") <= 2 &&
+			count_descriptors() <= descriptors_at_start + KEPT_ARENAS)
 			return true;
 		usleep(10000);
 	}
@@ -841,8 +881,8 @@ quiet(int descriptors_before)
 		  "%u sessions, %llu and %llu bytes of device memory, %ld threads, %d descriptors (%d "
 		  "before) are left",
 		  status.sessions, (unsigned long long) status.devices[0].used,
-		  (unsigned long long) status.devices[1].used, of_process("Threads:"), descriptors(),
-		  descriptors_before);
+		  (unsigned long long) status.devices[1].used, process_value("Threads:"),
+		  count_descriptors(), descriptors_at_start);
 	return false;
 }
 
@@ -852,29 +892,29 @@ static void
 fuzz(void)
 {
 	double end = time(NULL) + seconds;
-	int before;
+	int nfds_at_start;
 	long memory = 0;
 	uint64_t rounds = 0;
 
 	for (int i = 0; i < CONNECTIONS; i++)
 		connections[i].sock = connections[i].arena_fd = -1;
-	if (!behave_well())
+	if (!run_checked_queries())
 		return;
-	before = descriptors();
+	nfds_at_start = count_descriptors();
 	for (; time(NULL) < end && unit_failures == 0; rounds++)
 	{
-		attack(&connections[random_below(CONNECTIONS)]);
+		attack_once(&connections[random_below(CONNECTIONS)]);
 		if (rounds % 150 == 149)
-			behave_well();
+			run_checked_queries();
 		if (rounds % 5000 == 4999)
 		{
-			quiet(before);
-			memory = memory ? memory : of_process("VmRSS:");
+			check_idle(nfds_at_start);
+			memory = memory ? memory : process_value("VmRSS:");
 		}
 	}
-	quiet(before);
-	behave_well();
-	CHECK(kill(server, 0) == 0, "the server is gone");
+	check_idle(nfds_at_start);
+	run_checked_queries();
+	CHECK(kill(server, 0) == 0, "the server is running");
 	printf(
 		"# %llu conversations, %llu messages, %llu of them mutated; %llu queries checked; "
 		"answers: %llu welcome, %llu opened, %llu done, %llu left, %llu finished, %llu groups, "
@@ -887,10 +927,10 @@ fuzz(void)
 		(unsigned long long) answers[MESSAGE_GROUPS], (unsigned long long) answers[MESSAGE_FAILED],
 		(unsigned long long) answers[MESSAGE_STORED], (unsigned long long) answers[MESSAGE_RESIDED],
 		(unsigned long long) answers[MESSAGE_PICKED], (unsigned long long) stored_rows, memory,
-		of_process("VmRSS:"), (unsigned long long) rounds);
+		process_value("VmRSS:"), (unsigned long long) rounds);
 	for (int type = MESSAGE_WELCOME; type <= LAST_ANSWER; type++)
 		CHECK(answers[type] > 0 || rounds < (type == MESSAGE_PICKED ? 8000 : 2000),
-			  "no answer of type %d came", type);
+			  "there were answers of type %d", type);
 }
 
 int
@@ -906,6 +946,6 @@ main(int argc, char **argv)
 	seconds = atof(argv[3]);
 	unit_random_state = strtoull(argv[4], NULL, 10);
 	signal(SIGPIPE, SIG_IGN);
-	RUN("mutated messages to the GPU server", fuzz);
+	RUN("the GPU server survives mutated messages", fuzz);
 	return unit_done();
 }

@@ -1,6 +1,9 @@
 /*
  * generate.h
- *	  Random queries and batches that a server accepts, for attack.c.
+ *	  Makes random queries and batches that a server accepts, for attack.c.
+ *
+ * Everything depends only on the random numbers of unit.h. Values of batches go into the arena of
+ * the connection, if it has one.
  */
 #ifndef GPUAGG_FUZZ_GENERATE_H
 #define GPUAGG_FUZZ_GENERATE_H
@@ -18,17 +21,17 @@ typedef struct Connection
 	int sock; /* -1: closed */
 	char *arena;
 	int arena_fd;
-	bool deaf;     /* never reads */
-	int step;      /* messages sent */
-	bool finished; /* groups may be fetched */
-	bool opened;   /* OPEN was sent, and no CLOSE since */
-	int closes;    /* sent */
-	WireQuery query;
-	uint8_t types[WIRE_MAX_COLS];
-	double thresholds[64];
+	bool never_reads;
+	int step;                     /* number of messages sent */
+	bool finished;                /* FINISH was sent, groups may be fetched */
+	bool opened;                  /* OPEN was sent, and no CLOSE after it */
+	int closes;                   /* number of CLOSE messages sent */
+	WireQuery query;              /* the query opened last */
+	uint8_t types[WIRE_MAX_COLS]; /* of the query's columns */
+	double thresholds[64];        /* of the query's slots */
 } Connection;
 
-/* Queries that several connections share, by number - 1. */
+/* Queries that several connections share. The index is the query's shared_id - 1. */
 static Connection shared[4];
 static bool shared_made[4];
 
@@ -46,6 +49,7 @@ between(int low, int high)
 
 /* ---- queries ---- */
 
+/* Returns a random column of the query whose type is in least .. most, or -1 if there is none. */
 static int
 pick_column(Connection *c, int least, int most)
 {
@@ -83,7 +87,7 @@ make_keys(Connection *c)
 	}
 	if (q->nkeys == 0)
 		return;
-	/* keys of 16 bytes leave none for NULLs */
+	/* keys of 16 bytes have no room for the byte of NULLs */
 	for (int k = 0; k < q->nkeys && end == WIRE_MAX_KEY_BYTES; k++)
 		q->keys[k].nullable = nullable = false;
 	q->key_bytes = end + nullable <= 4 ? 4 : end + nullable <= 8 ? 8 : 16;
@@ -142,7 +146,7 @@ make_slot(Connection *c, WireSlot *slot)
 	return slot->col[0] >= 0;
 }
 
-/* Sets of values of integer columns, and what is asked of them. */
+/* Adds sets of distinct values of integer columns, and slots over them. */
 static void
 make_sets(Connection *c)
 {
@@ -204,7 +208,7 @@ make_query(Connection *c)
 		}
 	if (chance(0.3))
 	{
-		/* without slots that a device may not support, so that rows are taken and values picked */
+		/* remove slots that a device may not support, so that values can be picked */
 		if (chance(0.5))
 		{
 			memset(q->slots, 0, sizeof(q->slots));
@@ -217,9 +221,9 @@ make_query(Connection *c)
 	q->est_groups = random_below(1000);
 }
 
-/* A query of its own, or one of those that are shared. */
+/* Sets the connection's query to a new one, or to a shared one. */
 static void
-choose_query(Connection *c)
+pick_query(Connection *c)
 {
 	int n = random_below(4);
 	Connection *s = &shared[n];
@@ -243,6 +247,7 @@ choose_query(Connection *c)
 
 /* ---- batches ---- */
 
+/* Writes n values of a type: bytes of one value, special values, or small numbers. */
 static void
 fill_values(char *at, int type, uint32_t n)
 {
@@ -268,9 +273,9 @@ fill_values(char *at, int type, uint32_t n)
 		}
 }
 
-/* Does the query need no more of the column than which values are NULL? */
+/* Returns whether the query needs only the column's NULLs, and not its values. */
 static bool
-only_counted(const WireQuery *q, int col)
+needs_only_nulls(const WireQuery *q, int col)
 {
 	for (int k = 0; k < q->nkeys; k++)
 		if (q->keys[k].col == col)
@@ -288,6 +293,7 @@ only_counted(const WireQuery *q, int col)
 	return true;
 }
 
+/* Makes a BATCH message, and writes its columns to the arena. Returns the length of the body. */
 static size_t
 make_batch(Connection *c, WireBatch *b)
 {
@@ -295,7 +301,7 @@ make_batch(Connection *c, WireBatch *b)
 	size_t at = 0;
 	size_t row_bytes = 1;
 
-	/* values and bitmaps of all columns, and what aligns them, fit the buffer */
+	/* values, bitmaps and padding of all columns must fit the buffer */
 	for (uint32_t i = 0; i < c->query.ncols; i++)
 		row_bytes += wire_width(c->types[i]) + 1;
 	if (n > (WIRE_BUFFER_BYTES - 2 * WIRE_ALIGN * WIRE_MAX_COLS) / row_bytes)
@@ -313,7 +319,7 @@ make_batch(Connection *c, WireBatch *b)
 		for (int k = 0; k < c->query.nkeys; k++)
 			nulls &= c->query.keys[k].col != (int) i || c->query.keys[k].nullable;
 		b->cols[i] = (WireColumn){c->types[i], at, WIRE_NO_ARRAY};
-		if (only_counted(&c->query, i))
+		if (needs_only_nulls(&c->query, i))
 			b->cols[i].values = WIRE_NO_ARRAY;
 		else if (c->arena)
 			fill_values(c->arena + (size_t) b->buffer * WIRE_BUFFER_BYTES + at, c->types[i], n);

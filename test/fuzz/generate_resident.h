@@ -1,9 +1,9 @@
 /*
  * generate_resident.h
- *	  Random stored columns, and queries over them, for attack.c.
+ *	  Makes random messages about stored columns, and queries over them, for attack.c.
  *
- * A range's rows follow from its number and stamp, so that what one connection has stored another
- * one can name.
+ * The number of rows of a range depends only on its number and stamp. So a connection can use
+ * ranges that another one has stored.
  */
 #ifndef GPUAGG_FUZZ_GENERATE_RESIDENT_H
 #define GPUAGG_FUZZ_GENERATE_RESIDENT_H
@@ -30,7 +30,7 @@ table_column(int col)
 		.typid = 20, .typmod = -1, .attno = col + 1, .scale = -1, .type = types[col % 6]};
 }
 
-/* The same column, kept as numbers in a dictionary. */
+/* Returns the key of the same column, stored as codes of a dictionary. */
 static WireColumnKey
 coded_column(int col)
 {
@@ -42,7 +42,7 @@ coded_column(int col)
 	return key;
 }
 
-/* Numbers of the message's own entries, with those behind them. */
+/* Adds entries of a dictionary to a STORE message, and writes codes and entries to the arena. */
 static void
 make_entries(Connection *c, WireStore *in)
 {
@@ -103,7 +103,7 @@ make_value(const WireQuery *q)
 	return value;
 }
 
-/* Maybe one of nothing. */
+/* Makes a random limit, or none. */
 static void
 make_limit(const Connection *c, WireLimit *in)
 {
@@ -121,7 +121,7 @@ make_limit(const Connection *c, WireLimit *in)
 							chance(0.5) ? INT64_MAX : between(0, 1000)};
 }
 
-/* The body of FINISH; maybe none. */
+/* Makes the body of FINISH, which may be empty. Returns its length. */
 static size_t
 make_finish(const Connection *c, WireFinish *in)
 {
@@ -134,6 +134,7 @@ make_finish(const Connection *c, WireFinish *in)
 	return sizeof(*in);
 }
 
+/* Makes a STORE message, and writes its column to the arena. Returns the length of the body. */
 static size_t
 make_store(Connection *c, WireStore *in)
 {
@@ -167,6 +168,7 @@ make_store(Connection *c, WireStore *in)
 	return sizeof(*in);
 }
 
+/* Returns a random register or constant. */
 static int
 pick_operand(const VectorProgram *p)
 {
@@ -174,7 +176,7 @@ pick_operand(const VectorProgram *p)
 											  between(0, VECTOR_MAX_REGISTERS - 1);
 }
 
-/* Random operations over what is there; those that would make the program invalid are left out. */
+/* Makes a program of random instructions. Instructions that would make it invalid are omitted. */
 static void
 make_program(WireResident *in)
 {
@@ -202,7 +204,7 @@ make_program(WireResident *in)
 								pick_operand(p),
 								chance(0.3) ? between(0, 4) : pick_operand(p),
 								chance(0.5) ? between(0, 31) : random_below(65536)};
-		/* of tables that there are */
+		/* lookups use existing tables */
 		if (p->instructions[p->ninstructions].op == VECTOR_LOOKUP && ntables == 0)
 			continue;
 		if (p->instructions[p->ninstructions].op == VECTOR_LOOKUP)
@@ -219,9 +221,12 @@ make_program(WireResident *in)
 	}
 }
 
-/* Is the column of the query a key or an order, or a slot's filter? */
+/*
+ * Returns whether the query's column must not be NULL, as a key that is not nullable, or as a
+ * filter.
+ */
 static bool
-has_no_nulls(const WireQuery *q, int col)
+must_not_be_null(const WireQuery *q, int col)
 {
 	for (int k = 0; k < q->nkeys; k++)
 		if (q->keys[k].col == col && !q->keys[k].nullable)
@@ -235,9 +240,9 @@ has_no_nulls(const WireQuery *q, int col)
 	return false;
 }
 
-/* Can its columns be those of a program? */
+/* Returns whether a program can compute all columns of the query. */
 static bool
-suits_programs(const Connection *c)
+can_use_programs(const Connection *c)
 {
 	for (int i = 0; i < c->query.ncols; i++)
 		if (c->types[i] >= WIRE_MAT2)
@@ -246,11 +251,12 @@ suits_programs(const Connection *c)
 }
 
 /*
- * Spans of two ranges each, all rows of them, with their lists or by the id that stands for these;
- * ids say which stamps the ranges have.  The ranges before `first_range` are theirs.
+ * Adds spans of two ranges each, with all their rows. A span has a list of row ranges, or only its
+ * id, which stands for the list: ids are computed from the ranges' stamps. Sets *first_range to the
+ * first range that is in no span.
  */
 static void
-make_spans(WireResident *in, WireRowRange *runs, int *first_range)
+make_spans(WireResident *in, WireRowRange *row_ranges, int *first_range)
 {
 	WireSpan *spans = (WireSpan *) (in + 1);
 
@@ -272,14 +278,14 @@ make_spans(WireResident *in, WireRowRange *runs, int *first_range)
 			span->row_range = in->nrow_ranges;
 			span->nrow_ranges = 2;
 			for (int r = 0; r < 2; r++)
-				runs[in->nrow_ranges++] = (WireRowRange){
+				row_ranges[in->nrow_ranges++] = (WireRowRange){
 					stamps[r], *first_range + r, 0, range_rows(*first_range + r, stamps[r]), 0};
 		}
 		*first_range += 2;
 	}
 }
 
-/* Tables for VECTOR_LOOKUP, behind the runs. */
+/* Adds tables for VECTOR_LOOKUP. Their cells follow the row ranges in the arena. */
 static void
 make_tables(Connection *c, WireResident *in)
 {
@@ -299,8 +305,9 @@ make_tables(Connection *c, WireResident *in)
 	}
 }
 
+/* Adds random row ranges of the ranges from `from` on. */
 static void
-make_runs(WireRowRange *runs, uint32_t *nruns, int from)
+make_row_ranges(WireRowRange *row_ranges, uint32_t *nrow_ranges, int from)
 {
 	for (int range = from; range < TABLE_RANGES; range++)
 	{
@@ -308,17 +315,18 @@ make_runs(WireRowRange *runs, uint32_t *nruns, int from)
 		uint32_t nrows = range_rows(range, stamp);
 		uint32_t first = chance(0.6) ? 0 : random_below(nrows);
 
-		if (chance(0.3) && (range < TABLE_RANGES - 1 || *nruns > 0))
+		if (chance(0.3) && (range < TABLE_RANGES - 1 || *nrow_ranges > 0))
 			continue;
-		runs[(*nruns)++] = (WireRowRange){
+		row_ranges[(*nrow_ranges)++] = (WireRowRange){
 			stamp, range, first, chance(0.6) ? nrows - first : 1 + random_below(nrows - first), 0};
 	}
 }
 
+/* Makes a RESIDENT message for the connection's query. Returns the length of the body. */
 static size_t
 make_resident(Connection *c, WireResident *in)
 {
-	WireRowRange runs[TABLE_RANGES];
+	WireRowRange row_ranges[TABLE_RANGES];
 	uint64_t set;
 	int from;
 
@@ -333,10 +341,10 @@ make_resident(Connection *c, WireResident *in)
 		if (in->stored[i].coded)
 			in->known[i] = (WireKnown){1 + random_below(4), random_below(30)};
 	}
-	make_spans(in, runs, &from);
-	make_runs(runs, &in->nrow_ranges, from);
+	make_spans(in, row_ranges, &from);
+	make_row_ranges(row_ranges, &in->nrow_ranges, from);
 	if (c->arena)
-		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, runs,
+		memcpy(c->arena + (size_t) in->buffer * WIRE_BUFFER_BYTES, row_ranges,
 			   in->nrow_ranges * sizeof(WireRowRange));
 	make_tables(c, in);
 	make_program(in);
@@ -348,7 +356,7 @@ make_resident(Connection *c, WireResident *in)
 		do
 			in->cols[i] = pick_operand(&in->program);
 		while (!vector_operand_valid(&in->program, set, in->cols[i]));
-		if (!has_no_nulls(&c->query, (int) i) && chance(0.7))
+		if (!must_not_be_null(&c->query, (int) i) && chance(0.7))
 			in->nullable |= (uint64_t) 1 << i;
 	}
 	for (int k = 0; k < c->query.nkeys; k++)

@@ -1,17 +1,20 @@
 /*
  * proxy.c
- *	  Fuzzes the GPU server's clients: a proxy, for gpuagg.server_program, that changes answers.
+ *	  Fuzzes the GPU server's clients: a proxy that changes the server's answers.
  *
- * It starts "gpuagg-server.real" in its own directory, with its own arguments, accepts
- * backends' connections in its place and forwards messages in both directions.  Answers of the
- * server are changed as the file "gpuagg.fuzz" in the working directory says when a connection is
- * made, "MODE SEED SHARE" (share: of answers that are changed), or not at all without it:
+ * It is installed as gpuagg.server_program. It starts "gpuagg-server.real" of its own directory
+ * with its own arguments, accepts connections of backends, and forwards messages in both
+ * directions.
  *
- *		plain		changes that a client must detect: an end at any point, half a message, another
- *					type, length or magic, a failure, no arena or an invalid one, offsets and
- *					numbers of buffers out of range, a pause, bytes that come one by one.  Its
- *					query must give the right answer or a clear error
- *		any			any bytes of answers and of the arena as well.  The backend must not crash
+ * When a backend connects, the proxy reads the file "gpuagg.fuzz" in the working directory. Without
+ * it, answers are not changed. It has one line, "MODE SEED SHARE". SHARE is the fraction of answers
+ * that are changed. MODE is one of:
+ *
+ *		plain		changes that a client must detect: an end at any point, an incomplete message,
+ *					another type, length or magic, a failure, no arena or an invalid one, offsets
+ *					and numbers of buffers out of range. Also a pause, and a message in single
+ *					bytes. The query must give the right answer or a clear error.
+ *		any			the same, and any bytes of answers and of the arena. The backend must not crash.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,23 +38,26 @@
 
 #define REAL_SOCKET "gpuagg.real"
 
+/* One connection of a backend. Each has a thread. */
 typedef struct Link
 {
-	int client;
-	int server;
+	int client; /* socket of the backend */
+	int server; /* socket of the real server */
 	char mode[16];
-	double share;
-	uint64_t random;
-	char *arena; /* the real one, mapped here too */
+	double share;    /* fraction of answers that are changed */
+	uint64_t random; /* state of the random numbers */
+	char *arena;     /* the connection's arena, mapped here as well */
+
+	/* The answer that is being forwarded. */
 	MessageHeader header;
 	char body[WIRE_MAX_BODY];
-	int fd; /* came with the message, or -1 */
+	int fd; /* the descriptor that arrived with it, or -1 */
 } Link;
 
 static unsigned long connections;
 
 static uint64_t
-draw(Link *l)
+random_bits(Link *l)
 {
 	uint64_t z = (l->random += 0x9E3779B97F4A7C15u);
 
@@ -61,13 +67,14 @@ draw(Link *l)
 }
 
 static uint32_t
-below(Link *l, uint32_t limit)
+random_below(Link *l, uint32_t limit)
 {
-	return draw(l) % limit;
+	return random_bits(l) % limit;
 }
 
+/* Returns a socket that listens at the path or is connected to it, or -1. */
 static int
-socket_at(const char *path, bool listening)
+open_socket(const char *path, bool listening)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -103,7 +110,7 @@ send_all(int sock, const void *data, size_t length)
 	return true;
 }
 
-/* The first byte of the message takes the descriptors along. */
+/* Sends bytes, with the descriptors attached to the first one. */
 static bool
 send_fds(int sock, const void *data, size_t length, const int *fds, int nfds)
 {
@@ -123,6 +130,7 @@ send_fds(int sock, const void *data, size_t length, const int *fds, int nfds)
 		send_all(sock, (const char *) data + 1, length - 1);
 }
 
+/* Receives exactly `length` bytes from the server, and a descriptor into l->fd. */
 static bool
 receive_all(Link *l, void *data, size_t length)
 {
@@ -148,131 +156,135 @@ receive_all(Link *l, void *data, size_t length)
 	return true;
 }
 
-/* ---- what a client must notice ---- */
+/* ---- changes that a client must detect ---- */
 
-/* A descriptor that is no arena. */
+/* Returns a descriptor that a client must not accept as an arena. */
 static int
-unfit_arena(Link *l)
+make_invalid_arena(Link *l)
 {
 	int fd;
 
-	if (below(l, 4) == 0)
+	if (random_below(l, 4) == 0)
 		return open("/dev/null", O_RDWR | O_CLOEXEC);
 	fd = memfd_create("unfit", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	/* large enough and not sealed, or sealed and too small */
-	if (below(l, 2))
+	/* either large enough and not sealed, or sealed and too small */
+	if (random_below(l, 2))
 		(void) !ftruncate(fd, (off_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES);
 	else
 	{
-		(void) !ftruncate(fd, below(l, 1 << 20));
+		(void) !ftruncate(fd, random_below(l, 1 << 20));
 		fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	}
 	return fd;
 }
 
 static void
-spoil_welcome(Link *l)
+corrupt_welcome(Link *l)
 {
 	WireWelcome *w = (WireWelcome *) l->body;
 
-	switch (below(l, 6))
+	switch (random_below(l, 6))
 	{
 		case 0:
-			w->buffers = below(l, 2) ? 0 : UINT32_MAX;
+			w->buffers = random_below(l, 2) ? 0 : UINT32_MAX;
 			break;
 		case 1:
-			w->buffer_bytes = below(l, WIRE_BUFFER_BYTES);
+			w->buffer_bytes = random_below(l, WIRE_BUFFER_BYTES);
 			break;
 		case 2:
-			w->buffer_bytes += 1 + below(l, 60);
+			w->buffer_bytes += 1 + random_below(l, 60);
 			break;
 		case 3:
-			w->arena_bytes = below(l, 2) ? UINT64_MAX : w->arena_bytes + 1;
+			w->arena_bytes = random_below(l, 2) ? UINT64_MAX : w->arena_bytes + 1;
 			break;
 		default:
 			close(l->fd);
-			l->fd = below(l, 3) ? unfit_arena(l) : -1;
+			l->fd = random_below(l, 3) ? make_invalid_arena(l) : -1;
 	}
 }
 
 static void
-spoil_groups(Link *l)
+corrupt_groups(Link *l)
 {
 	WireGroups *g = (WireGroups *) l->body;
-	uint32_t *offset = below(l, 2) ? &g->keys : &g->slots[0];
+	uint32_t *offset = random_below(l, 2) ? &g->keys : &g->slots[0];
 
-	switch (below(l, 5))
+	switch (random_below(l, 5))
 	{
 		case 4:
-			g->ranks ^= 1 + below(l, 2);
+			g->ranks ^= 1 + random_below(l, 2);
 			break;
 		case 0:
-			g->first += 1 + below(l, 1000);
+			g->first += 1 + random_below(l, 1000);
 			break;
 		case 1:
-			g->n = below(l, 2) ? 0 : UINT32_MAX - below(l, 100);
+			g->n = random_below(l, 2) ? 0 : UINT32_MAX - random_below(l, 100);
 			break;
 		case 2:
-			*offset = UINT32_MAX - below(l, 1000);
+			*offset = UINT32_MAX - random_below(l, 1000);
 			break;
 		default:
-			*offset += 1 + below(l, 63);
+			*offset += 1 + random_below(l, 63);
 	}
 }
 
-/* Replaces the message by "failed", whose text may have no end. */
+/* Replaces the message by FAILED. Its text may lack the terminating zero. */
 static void
-put_failure(Link *l)
+replace_by_failure(Link *l)
 {
 	WireFailed *failed = (WireFailed *) l->body;
 
 	l->header = (MessageHeader){GPUAGG_PROTOCOL_MAGIC, MESSAGE_FAILED, sizeof(*failed), 0};
-	memset(failed, below(l, 2) ? 'x' : 0, sizeof(*failed));
-	failed->failure = below(l, 6);
+	memset(failed, random_below(l, 2) ? 'x' : 0, sizeof(*failed));
+	failed->failure = random_below(l, 6);
 }
 
-/* False: the connection ends here. */
+/*
+ * Sends the answer with a change that a client must detect. Returns false if the connection must
+ * end.
+ */
 static bool
-spoil_plainly(Link *l)
+send_detectable_change(Link *l)
 {
 	size_t total = sizeof(MessageHeader) + l->header.length;
-	char piece[512];
+	char chunk[512];
 
-	switch (below(l, 9))
+	switch (random_below(l, 9))
 	{
 		case 0:
 			return false;
 		case 1:
-			memcpy(piece, &l->header, sizeof(l->header));
-			memcpy(piece + sizeof(l->header), l->body,
+			memcpy(chunk, &l->header, sizeof(l->header));
+			memcpy(chunk + sizeof(l->header), l->body,
 				   l->header.length < 400 ? l->header.length : 400);
-			send_all(l->client, piece, below(l, total < 400 ? total : 400));
+			send_all(l->client, chunk, random_below(l, total < 400 ? total : 400));
 			return false;
 		case 2:
-			l->header.magic ^= 1u << below(l, 32);
+			l->header.magic ^= 1u << random_below(l, 32);
 			break;
 		case 3:
-			l->header.type = (l->header.type + 1 + below(l, 100)) % 256;
+			l->header.type = (l->header.type + 1 + random_below(l, 100)) % 256;
 			if (l->header.type == MESSAGE_FAILED)
-				put_failure(l);
+				replace_by_failure(l);
 			break;
 		case 4:
-			l->header.length += below(l, 2) ? 1 + below(l, 64) : -1 - below(l, 64);
+			l->header.length +=
+				random_below(l, 2) ? 1 + random_below(l, 64) : -1 - random_below(l, 64);
 			send_all(l->client, &l->header, sizeof(l->header));
 			return false;
 		case 5:
-			put_failure(l);
+			replace_by_failure(l);
 			break;
 		case 6:
-			usleep(1000 * below(l, 100));
+			usleep(1000 * random_below(l, 100));
 			break;
 		default:
 			if (l->header.type == MESSAGE_WELCOME)
-				spoil_welcome(l);
+				corrupt_welcome(l);
 			else if (l->header.type == MESSAGE_GROUPS)
-				spoil_groups(l);
+				corrupt_groups(l);
 			else if (l->header.type == MESSAGE_DONE)
-				((WireDone *) l->body)->buffer = WIRE_BUFFERS + below(l, 1000);
+				((WireDone *) l->body)->buffer = WIRE_BUFFERS + random_below(l, 1000);
 			else
 				for (size_t i = 0; i < sizeof(MessageHeader); i++)
 				{
@@ -287,31 +299,33 @@ spoil_plainly(Link *l)
 		send_all(l->client, l->body, l->header.length);
 }
 
-/* ---- anything ---- */
+/* ---- any changes ---- */
 
+/* Sends the answer with any bytes changed, in its body and in the arena. */
 static bool
-spoil(Link *l)
+send_any_change(Link *l)
 {
 	static const uint64_t values[] = {
 		0, 1, 63, 64, 255, 65535, INT32_MAX, UINT32_MAX, INT64_MAX, UINT64_MAX, WIRE_BUFFER_BYTES};
 	int fds[3];
 	bool ok;
 
-	for (int n = 1 + below(l, 4); n > 0 && l->header.length >= 8; n--)
+	for (int n = 1 + random_below(l, 4); n > 0 && l->header.length >= 8; n--)
 	{
-		uint64_t value = below(l, 3) ? values[below(l, 11)] : draw(l);
+		uint64_t value = random_below(l, 3) ? values[random_below(l, 11)] : random_bits(l);
 
-		memcpy(l->body + below(l, l->header.length / 8) * 8, &value, 1 << below(l, 4));
+		memcpy(l->body + random_below(l, l->header.length / 8) * 8, &value,
+			   1 << random_below(l, 4));
 	}
-	if (l->arena && below(l, 2))
-		for (int n = below(l, 2000); n > 0; n--)
-			l->arena[below(l, 1 << 16)] = draw(l);
+	if (l->arena && random_below(l, 2))
+		for (int n = random_below(l, 2000); n > 0; n--)
+			l->arena[random_below(l, 1 << 16)] = random_bits(l);
 	for (int i = 0; i < 3; i++)
-		fds[i] = l->fd >= 0 ? dup(l->fd) : below(l, 10) == 0 ? unfit_arena(l) : -1;
+		fds[i] = l->fd >= 0 ? dup(l->fd) : random_below(l, 10) == 0 ? make_invalid_arena(l) : -1;
 	ok = send_fds(l->client, &l->header, sizeof(l->header), fds,
 				  fds[0] < 0                   ? 0 :
 					  fds[1] < 0 || fds[2] < 0 ? 1 :
-												 below(l, 3) + 1) &&
+												 random_below(l, 3) + 1) &&
 		send_all(l->client, l->body, l->header.length);
 	for (int i = 0; i < 3; i++)
 		if (fds[i] >= 0)
@@ -321,9 +335,9 @@ spoil(Link *l)
 
 /* ---- a connection ---- */
 
-/* Brings one answer to the client; false at the end. */
+/* Forwards one answer to the client, changed or not. Returns false if the connection must end. */
 static bool
-pass_answer(Link *l)
+forward_answer(Link *l)
 {
 	bool ok;
 
@@ -338,22 +352,23 @@ pass_answer(Link *l)
 		if (l->arena == MAP_FAILED)
 			l->arena = NULL;
 	}
-	if (l->mode[0] == '\0' || draw(l) >> 11 > l->share * 0x1p53)
+	if (l->mode[0] == '\0' || random_bits(l) >> 11 > l->share * 0x1p53)
 		ok = send_fds(l->client, &l->header, sizeof(l->header), &l->fd, l->fd >= 0) &&
 			send_all(l->client, l->body, l->header.length);
-	else if (strcmp(l->mode, "any") == 0 && below(l, 4))
-		ok = spoil(l);
+	else if (strcmp(l->mode, "any") == 0 && random_below(l, 4))
+		ok = send_any_change(l);
 	else
-		ok = spoil_plainly(l);
+		ok = send_detectable_change(l);
 	if (l->fd >= 0)
 		close(l->fd);
 	return ok;
 }
 
+/* Forwards messages in both directions until the connection ends. */
 static void
-run_link(Link *l)
+forward_messages(Link *l)
 {
-	char piece[65536];
+	char chunk[65536];
 
 	for (;;)
 	{
@@ -364,22 +379,22 @@ run_link(Link *l)
 			return;
 		if (p[0].revents)
 		{
-			ssize_t n = recv(l->client, piece, sizeof(piece), 0);
+			ssize_t n = recv(l->client, chunk, sizeof(chunk), 0);
 
-			if (n <= 0 || !send_all(l->server, piece, n))
+			if (n <= 0 || !send_all(l->server, chunk, n))
 				return;
 		}
-		if (p[1].revents && !pass_answer(l))
+		if (p[1].revents && !forward_answer(l))
 			return;
 	}
 }
 
 static void *
-link_main(void *arg)
+link_thread_main(void *arg)
 {
 	Link *l = arg;
 
-	run_link(l);
+	forward_messages(l);
 	if (l->arena)
 		munmap(l->arena, (size_t) WIRE_BUFFERS * WIRE_BUFFER_BYTES);
 	close(l->client);
@@ -388,6 +403,7 @@ link_main(void *arg)
 	return NULL;
 }
 
+/* Reads the file gpuagg.fuzz, and seeds the random numbers of the connection. */
 static void
 read_mode(Link *l)
 {
@@ -410,7 +426,7 @@ start_link(int client)
 	pthread_t thread;
 
 	l->client = client;
-	l->server = socket_at(REAL_SOCKET, false);
+	l->server = open_socket(REAL_SOCKET, false);
 	if (l->server < 0)
 	{
 		close(client);
@@ -420,21 +436,22 @@ start_link(int client)
 	read_mode(l);
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	if (pthread_create(&thread, &attr, link_main, l) != 0)
+	if (pthread_create(&thread, &attr, link_thread_main, l) != 0)
 		abort();
 	pthread_attr_destroy(&attr);
 }
 
+/* Handles SIGCHLD: the real server has ended. */
 static void
-on_child(int signal)
+exit_with_server(int signal)
 {
 	(void) signal;
 	_exit(3);
 }
 
-/* The real server, with the arguments that this program got. */
+/* Starts the real server with this program's arguments and another socket. */
 static void
-start_real(int argc, char **argv)
+start_real_server(int argc, char **argv)
 {
 	char path[4096];
 	char *args[argc + 3];
@@ -448,7 +465,7 @@ start_real(int argc, char **argv)
 	args[argc] = "--socket";
 	args[argc + 1] = REAL_SOCKET;
 	args[argc + 2] = NULL;
-	signal(SIGCHLD, on_child);
+	signal(SIGCHLD, exit_with_server);
 	if (fork() == 0)
 	{
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -456,7 +473,7 @@ start_real(int argc, char **argv)
 			execv(path, args);
 		_exit(127);
 	}
-	/* the supervisor is to see the real server's end of its pipe */
+	/* only the real server may hold its end of the supervisor's pipe */
 	for (int i = 1; i + 1 < argc; i++)
 		if (strcmp(argv[i], "--control") == 0)
 			close(atoi(argv[i + 1]));
@@ -465,11 +482,11 @@ start_real(int argc, char **argv)
 int
 main(int argc, char **argv)
 {
-	int sock = socket_at(GPUAGG_SOCKET_NAME, true);
+	int sock = open_socket(GPUAGG_SOCKET_NAME, true);
 
 	if (sock < 0)
 		return 1;
-	start_real(argc, argv);
+	start_real_server(argc, argv);
 	for (;;)
 	{
 		int client = accept4(sock, NULL, NULL, SOCK_CLOEXEC);

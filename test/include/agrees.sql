@@ -1,4 +1,5 @@
--- agrees(query) says whether the heap feed's answer is core's; @ is the prefix of aggregates.
+-- agrees(query): compares the answer of the heap feed with PostgreSQL's own. In the query, @ stands before each aggregate's name.
+-- Returns 'ok', or both answers.
 CREATE FUNCTION agrees(q text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text[];

@@ -1,5 +1,5 @@
--- differs(query): says where the heap feed's answer, or error, is not core's, else NULL; @ is the
--- prefix of aggregates.
+-- differs(query): compares the answer or error of the heap feed with PostgreSQL's own. In the query, @ stands before each aggregate's
+-- name. Returns NULL if they are equal, else both.
 CREATE FUNCTION pg_temp.result_of(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     r text;
@@ -24,7 +24,7 @@ BEGIN
             heap := heap OR line ~ 'Feed: .*heap pages';
         END LOOP;
     EXCEPTION WHEN OTHERS THEN
-        heap := ours = SQLSTATE || ' ' || SQLERRM;	-- in planning
+        heap := ours = SQLSTATE || ' ' || SQLERRM;	-- an error in planning
     END;
     IF NOT heap THEN
         RETURN 'no heap feed: ' || q;

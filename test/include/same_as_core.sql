@@ -1,5 +1,6 @@
 /*
- * Compares a query with core, as sets; says how often the custom scan is in its plan, and how many rows it has.
+ * Compares the rows of a query with those without the extension, in any order. Returns how many custom scans its plan has, and how many
+ * rows it returns, are missing or are surplus.
  */
 CREATE FUNCTION pg_temp.same_as_core(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,4 +1,5 @@
--- Compares a query's answer with core's; says what lines of its plan show of `shown`, a pattern: from where rows came.
+-- same(query, shown): compares a query's answer with PostgreSQL's own. Returns 'same' or both answers, followed by the parts of lines of
+-- EXPLAIN ANALYZE that match the pattern `shown`, which name the source of the rows.
 CREATE FUNCTION same(query text, shown text DEFAULT :'shown') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	ours text;

@@ -1,15 +1,15 @@
 /*
  * interrupt_probe.c
- *	  Measures how long a backend computes without looking for interrupts.
+ *	  Measures how long a backend computes without checking for interrupts.
  *
- * A timer of the processor time that the process uses asks for interrupts, as a signal would, and
- * sees whether the request is still there when it expires again.  ProcessInterrupts() forgets a
- * request at once, so that one that stays tells how long the process has computed without
- * CHECK_FOR_INTERRUPTS().  Waits do not count, and neither does what else the machine has to do.
+ * A timer of the process's CPU time requests an interrupt, like a signal, and at its next expiry
+ * tests whether the request is still pending. ProcessInterrupts() clears a request at once. So a
+ * pending request shows how long the process has computed without CHECK_FOR_INTERRUPTS(). Waits and
+ * the load of the machine do not count.
  *
- * Processes that have interrupt_probe.file set, which parallel workers take over from their leader,
- * append a line to that file when the longest stretch so far ends: milliseconds, and addresses of
- * the functions that were active then.
+ * A process with the setting interrupt_probe.file appends a line to that file when its longest
+ * interval so far ends: milliseconds, followed by the addresses of the active functions. Parallel
+ * workers inherit the setting from their leader.
  */
 #include "postgres.h"
 
@@ -26,20 +26,20 @@
 
 PG_MODULE_MAGIC;
 
-/* What the system's clock tells apart, on most systems, and what is worth a line. */
-#define TICK_US 4000
-#define LEAST_MS 20
+#define TICK_US 4000 /* interval of the timer: the resolution of most systems' clocks */
+#define LEAST_MS 20  /* shorter intervals are not reported */
 
-#define MOST_FRAMES 24
+#define MAX_FRAMES 24
 
 void _PG_init(void);
 
 static char *probe_file;
-static double asked_at = -1; /* -1: there is no request */
-static double longest;
-static void *frames[MOST_FRAMES];
+static double requested_at = -1; /* CPU time of the pending request in ms; -1 if there is none */
+static double longest;           /* longest interval, in ms */
+static void *frames[MAX_FRAMES]; /* active functions of the longest interval */
 static int nframes;
 
+/* Returns the CPU time of the process in ms. */
 static double
 computed_ms(void)
 {
@@ -49,7 +49,7 @@ computed_ms(void)
 	return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
 }
 
-/* The stretch that began with the request has ended. */
+/* Appends the interval that has ended to the file. */
 static void
 report(double ms)
 {
@@ -63,24 +63,25 @@ report(double ms)
 	close(file);
 }
 
+/* Handles the timer's signal. */
 static void
 tick(SIGNAL_ARGS)
 {
 	int save_errno = errno;
 	double now = computed_ms();
 
-	if (asked_at < 0 || !InterruptPending)
+	if (requested_at < 0 || !InterruptPending)
 	{
-		if (asked_at >= 0 && nframes > 0)
+		if (requested_at >= 0 && nframes > 0)
 			report(longest);
 		nframes = 0;
-		asked_at = now;
+		requested_at = now;
 		InterruptPending = true;
 	}
-	else if (now - asked_at > Max(longest, LEAST_MS))
+	else if (now - requested_at > Max(longest, LEAST_MS))
 	{
-		longest = now - asked_at;
-		nframes = backtrace(frames, MOST_FRAMES);
+		longest = now - requested_at;
+		nframes = backtrace(frames, MAX_FRAMES);
 	}
 	errno = save_errno;
 }
@@ -94,11 +95,11 @@ assign_file(const char *file, void *extra)
 
 	longest = 0;
 	nframes = 0;
-	asked_at = -1;
+	requested_at = -1;
 	if (file[0] != '\0')
 	{
 		timer.it_interval.tv_usec = timer.it_value.tv_usec = TICK_US;
-		/* its first call loads a library */
+		/* the first call loads a library, which a signal handler must not do */
 		(void) backtrace(first, 1);
 		sigaction(SIGPROF, &action, NULL);
 	}
@@ -109,6 +110,6 @@ void
 _PG_init(void)
 {
 	DefineCustomStringVariable("interrupt_probe.file",
-							   "Where to report; empty: nothing is measured.", NULL, &probe_file,
-							   "", PGC_SUSET, 0, NULL, assign_file, NULL);
+							   "File for measurements. If empty, nothing is measured.", NULL,
+							   &probe_file, "", PGC_SUSET, 0, NULL, assign_file, NULL);
 }

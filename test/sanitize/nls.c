@@ -1,9 +1,10 @@
 /*
  * nls.c
- *	  No message catalogs; loaded before PostgreSQL's programs beside AddressSanitizer's library.
+ *	  Replaces glibc's functions of message catalogs by functions without effect.
  *
- * Where that library is loaded first, glibc 2.36 unlocks its lock of message catalogs once more
- * than it locked it, before main, and the first bindtextdomain() waits for ever.
+ * test/sanitize.sh preloads it into PostgreSQL's programs, together with AddressSanitizer's
+ * library. When that library is loaded first, glibc 2.36 unlocks the lock of its message catalogs
+ * once too often before main(), and the first bindtextdomain() never returns.
  */
 #include <stddef.h>
 

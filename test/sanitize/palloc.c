@@ -1,18 +1,19 @@
 /*
  * palloc.c
- *	  Memory contexts that AddressSanitizer sees into; part of test/sanitize.sh's build alone.
+ *	  Allocates each chunk of a memory context with malloc(), so that AddressSanitizer checks its
+ *	  bounds. Only test/sanitize.sh builds it into the extension.
  *
- * palloc cuts chunks from large blocks and gives them out again after a reset, so a read of
- * freed memory, or beyond a chunk, looks sound to the sanitizer.  When the extension is loaded,
- * this file replaces the methods of all AllocSet contexts of the process, core's among them:
- * each chunk is a malloc of its own, and pfree, reset and deletion of its context free it.
- * Chunks made before that stay with core's methods.
+ * palloc() allocates chunks from large blocks and reuses them after a reset. So AddressSanitizer
+ * does not notice reads of freed memory or after the end of a chunk. When the extension is loaded,
+ * this file replaces the methods of all AllocSet contexts of the process, including PostgreSQL's
+ * own. Then each chunk is a separate allocation, freed by pfree(), or by reset or deletion of its
+ * context. Chunks that are older keep PostgreSQL's methods.
  *
- * A chunk begins with the 16 bytes that core's has (PostgreSQL 15: its size, its context),
- * before them the links of the context's list.  Chunks that core made are told apart by the
- * highest bit of the size.
+ * A chunk begins with the same 16 bytes as PostgreSQL's (in release 15: size and context). They are
+ * preceded by the links of the context's list. The highest bit of the size marks separate chunks.
  *
- * Other major versions find the methods from the chunk, by a table; nothing is replaced there.
+ * Other major releases find the methods in a table, by bits of the chunk. There nothing is
+ * replaced.
  */
 #include "postgres.h"
 
@@ -24,17 +25,17 @@
 
 #if PG_VERSION_NUM / 10000 == 15
 
-#define OURS ((Size) 1 << 63)
+#define SEPARATE_CHUNK ((Size) 1 << 63)
 
 typedef struct Chunk
 {
 	struct Chunk *next;
 	struct Chunk *prev;
-	Size size;             /* | OURS */
+	Size size;             /* with the bit SEPARATE_CHUNK set */
 	MemoryContext context; /* GetMemoryChunkContext reads this */
 } Chunk;
 
-/* The chunks of a context: a chain of a hash table by the context's address. */
+/* The separate chunks of a context: an entry of a hash table by the context's address. */
 typedef struct Head
 {
 	struct Head *next;
@@ -44,7 +45,7 @@ typedef struct Head
 
 #define NCHAINS 4096
 static Head *chains[NCHAINS];
-static MemoryContextMethods core;
+static MemoryContextMethods original;
 
 static Head **
 find_head(MemoryContext context)
@@ -57,9 +58,9 @@ find_head(MemoryContext context)
 }
 
 static bool
-is_ours(void *pointer)
+is_separate_chunk(void *pointer)
 {
-	return (((Chunk *) pointer)[-1].size & OURS) != 0;
+	return (((Chunk *) pointer)[-1].size & SEPARATE_CHUNK) != 0;
 }
 
 static void
@@ -93,13 +94,13 @@ unlink_chunk(Chunk *chunk)
 }
 
 static void *
-our_alloc(MemoryContext context, Size size)
+separate_alloc(MemoryContext context, Size size)
 {
 	Chunk *chunk = malloc(sizeof(Chunk) + size);
 
 	if (chunk == NULL)
 		return NULL;
-	chunk->size = size | OURS;
+	chunk->size = size | SEPARATE_CHUNK;
 	chunk->context = context;
 	link_chunk(chunk);
 	context->mem_allocated += size;
@@ -107,39 +108,39 @@ our_alloc(MemoryContext context, Size size)
 }
 
 static void
-our_free(MemoryContext context, void *pointer)
+separate_free(MemoryContext context, void *pointer)
 {
 	Chunk *chunk = (Chunk *) pointer - 1;
 
-	if (!is_ours(pointer))
+	if (!is_separate_chunk(pointer))
 	{
-		core.free_p(context, pointer);
+		original.free_p(context, pointer);
 		return;
 	}
 	unlink_chunk(chunk);
-	context->mem_allocated -= chunk->size & ~OURS;
+	context->mem_allocated -= chunk->size & ~SEPARATE_CHUNK;
 	free(chunk);
 }
 
 static void *
-our_realloc(MemoryContext context, void *pointer, Size size)
+separate_realloc(MemoryContext context, void *pointer, Size size)
 {
 	Size before;
 	void *moved;
 
-	if (!is_ours(pointer))
-		return core.realloc(context, pointer, size);
-	before = ((Chunk *) pointer)[-1].size & ~OURS;
-	moved = our_alloc(context, size);
+	if (!is_separate_chunk(pointer))
+		return original.realloc(context, pointer, size);
+	before = ((Chunk *) pointer)[-1].size & ~SEPARATE_CHUNK;
+	moved = separate_alloc(context, size);
 	if (moved == NULL)
 		return NULL;
 	memcpy(moved, pointer, Min(before, size));
-	our_free(context, pointer);
+	separate_free(context, pointer);
 	return moved;
 }
 
 static void
-free_all(MemoryContext context)
+free_chunks(MemoryContext context)
 {
 	Head **at = find_head(context);
 	Head *head = *at;
@@ -147,30 +148,31 @@ free_all(MemoryContext context)
 	if (head == NULL)
 		return;
 	while (head->chunks)
-		our_free(context, head->chunks + 1);
+		separate_free(context, head->chunks + 1);
 	*at = head->next;
 	free(head);
 }
 
 static void
-our_reset(MemoryContext context)
+separate_reset(MemoryContext context)
 {
-	free_all(context);
-	core.reset(context);
+	free_chunks(context);
+	original.reset(context);
 }
 
 static void
-our_delete(MemoryContext context)
+separate_delete(MemoryContext context)
 {
-	free_all(context);
-	core.delete_context(context);
+	free_chunks(context);
+	original.delete_context(context);
 }
 
 static Size
-our_chunk_space(MemoryContext context, void *pointer)
+separate_chunk_space(MemoryContext context, void *pointer)
 {
-	return is_ours(pointer) ? sizeof(Chunk) + (((Chunk *) pointer)[-1].size & ~OURS) :
-							  core.get_chunk_space(context, pointer);
+	return is_separate_chunk(pointer) ?
+		sizeof(Chunk) + (((Chunk *) pointer)[-1].size & ~SEPARATE_CHUNK) :
+		original.get_chunk_space(context, pointer);
 }
 
 static __attribute__((constructor)) void
@@ -182,13 +184,13 @@ replace_methods(void)
 
 	if (mprotect((void *) from, (uintptr_t) (methods + 1) - from, PROT_READ | PROT_WRITE) != 0)
 		elog(FATAL, "could not replace the methods of memory contexts: %m");
-	core = *methods;
-	methods->alloc = our_alloc;
-	methods->free_p = our_free;
-	methods->realloc = our_realloc;
-	methods->reset = our_reset;
-	methods->delete_context = our_delete;
-	methods->get_chunk_space = our_chunk_space;
+	original = *methods;
+	methods->alloc = separate_alloc;
+	methods->free_p = separate_free;
+	methods->realloc = separate_realloc;
+	methods->reset = separate_reset;
+	methods->delete_context = separate_delete;
+	methods->get_chunk_space = separate_chunk_space;
 }
 
 #endif

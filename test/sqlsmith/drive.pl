@@ -1,12 +1,14 @@
-# Runs random aggregates over the queries that sqlsmith makes, in the database that PGHOST etc. name
-# (test/sqlsmith.sh).
+# Runs random aggregates over queries of sqlsmith. test/sqlsmith.sh calls it.
 #
 #	drive.pl --minutes N --seed N --results DIR
 #
-# sqlsmith alone makes no GROUP BY.  Each of its queries that runs, and each table now and then, becomes
-# the input of a few grouped queries with aggregates that fit its columns' types.  Each runs with other
-# settings; one that fails inside or too late runs again with gpuagg.enabled = off, which tells
-# our errors from core's.  Prints "FAILED" with the statement, and figures as "name: number".
+#	PGHOST, PGPORT, PGUSER, PGDATABASE		the database
+#
+# Prints "FAILED" with the statement for each error, and counts as "name: number". The exit status is 1 if there was an error.
+#
+# sqlsmith alone makes no GROUP BY. Each of its queries that can be planned, and sometimes a table, becomes the input of a few grouped
+# queries with aggregates for the types of its columns, each with random settings. A statement with an internal error, or one that runs
+# too long, runs again with gpuagg.enabled = off: if that fails as well, the error is PostgreSQL's own.
 use strict;
 use warnings;
 use FindBin;
@@ -21,8 +23,8 @@ srand($seed);
 $| = 1;
 
 my $TIMEOUT = 5;
-my $LATE = 20;    # seconds: far beyond the timeout, on a busy machine too
-my $QUERIES = 1000;    # of one sqlsmith
+my $LATE = 20;    # seconds after which a statement has missed its timeout, even on a busy machine
+my $QUERIES = 1000;    # queries of one sqlsmith process
 my $end = time + 60 * $minutes;
 my $session = Session->new(log => "$results/psql$seed.log");
 my %figures = map { $_ => 0 } ('statements', 'statements that ran', 'plans', 'plans with a custom scan', 'plans with parallel custom scans',
@@ -33,7 +35,7 @@ my $failed = 0;
 sub one_of { return $_[ int(rand(@_)) ]; }
 sub chance { return rand() < $_[0]; }
 
-# Aggregates by the type of their first argument: [name, the other types...].
+# Type of the first argument -> aggregates as [name, types of the other arguments...].
 my %aggregates;
 foreach my $row (
 	@{
@@ -48,7 +50,7 @@ foreach my $row (
 
 	next if grep { !/^\w+( \w+)*(\[\])?$/ } @types;
 	push @{ $aggregates{$first} }, [ $name, @types ];
-	# ours and what they replace more often
+	# the extension's aggregates and those that they replace are more frequent
 	push @{ $aggregates{$first} }, ([ $name, @types ]) x 3 if $name =~ /gpu_|^(sum|avg|min|max|count|stddev|var|bit_|bool_|corr)/;
 }
 die "no aggregates" if !$aggregates{integer};
@@ -58,7 +60,7 @@ my %constants = (
 	'text' => [ q{','}, q{''} ], 'boolean' => [ 'true', 'false', 'NULL' ], 'bytea' => [q{'\x00'}],
 	'double precision[]' => [ q{'{0,10,100}'}, q{'{1}'} ]);
 
-# A column, or a constant, of this type as SQL.
+# Returns a column or a constant of this type.
 sub value_of
 {
 	my ($type, $columns) = @_;
@@ -68,19 +70,19 @@ sub value_of
 	return '(' . one_of(@{ $constants{$type} || ['NULL'] }) . ")::" . ($type =~ /^any/ ? 'int' : $type);
 }
 
-# What is the same in each row, or in none: constants that no column type of the extension holds among them.
-my @alone = (
+# Arguments that use no column, such as constants; the extension's column types cannot represent some of them.
+my @without_column = (
 	[ q{'NaN'::numeric(10,2)}, 'numeric' ], [ '123456789012345678901234567890.12::numeric(40,2)', 'numeric' ], [ '1.5::numeric(6,3)', 'numeric' ],
 	[ q{(SELECT 'NaN'::numeric)}, 'numeric' ], [ '(SELECT count(*) FROM few)', 'bigint' ], [ q{'-0'::float8}, 'double precision' ], [ 'NULL::int', 'integer' ],
 	[ 'random()', 'double precision' ], [ q{'x'::text}, 'text' ], [ 'now()', 'timestamp with time zone' ], [ '2147483647', 'integer' ],
 	[ q{'1 day'::interval}, 'interval' ], [ 'true', 'boolean' ]);
 
-# Something to aggregate: a column, or an expression over it, with its type; seldom none.
+# Returns an argument and its type: a column, an expression over it, or with a small probability an expression without columns.
 sub argument
 {
 	my ($columns) = @_;
 
-	return one_of(@alone)->@* if chance(0.08);
+	return one_of(@without_column)->@* if chance(0.08);
 	my ($name, $type) = @{ one_of(@$columns) };
 	my $sql = "s.$name";
 
@@ -89,7 +91,7 @@ sub argument
 		my $other = value_of($type, $columns);
 
 		$sql = one_of("$sql + $other", "$sql - $sql", "$sql * 2", "$sql / nullif($other, 0)", "coalesce($sql, $other)", "CASE WHEN $sql > $other THEN $sql END");
-		# the type of an operator's result may be another one: say it
+		# an operator's result may have another type, so cast it
 		$sql = "($sql)::$type";
 	}
 	elsif ($type =~ /^timestamp|^date/ && chance(0.4))
@@ -121,7 +123,7 @@ sub aggregate
 	return "$name($distinct" . join(', ', $argument, map { value_of($_, $columns) } @types) . "$order)$filter";
 }
 
-# A grouped query over `from`, whose columns are [name, type].
+# Returns a grouped query over the table or subquery $from, whose columns are [name, type].
 sub grouped
 {
 	my ($from, $columns) = @_;
@@ -157,6 +159,7 @@ sub settings
 	  'SET max_parallel_workers_per_gather = ' . one_of(0, 2, 2);
 }
 
+# Prints a failed statement and appends it to a file of the results.
 sub fail
 {
 	my ($what, $message, $settings, $sql) = @_;
@@ -169,7 +172,7 @@ sub fail
 	return;
 }
 
-# Runs it; what happened is counted and judged.
+# Runs a statement, counts the outcome, and reports an error.
 sub try_statement
 {
 	my ($settings, $sql) = @_;
@@ -182,7 +185,7 @@ sub try_statement
 	$figures{'statements that ran'}++ if $r->{state} eq '00000';
 	if ($r->{state} eq 'LOST')
 	{
-		# the other session's crash ends this one, too; the log says which it was
+		# a crash of another session ends this one, too; the log shows which one crashed
 		$figures{crashes}++;
 		fail('crash', 'connection lost', $settings, $sql);
 		$session->reconnect;
@@ -210,7 +213,7 @@ sub try_statement
 	return;
 }
 
-# Columns of a query as [name, type], or undef if it cannot even be planned.
+# Returns the columns of a query as [name, type], or undef if it cannot be planned.
 sub columns_of
 {
 	my ($from) = @_;
@@ -223,6 +226,7 @@ sub columns_of
 	return @$columns ? $columns : undef;
 }
 
+# Runs $n aggregate queries over the table or subquery $from. Returns 0 if it cannot be planned.
 sub aggregate_over
 {
 	my ($from, $n) = @_;
@@ -249,8 +253,8 @@ sub aggregate_over
 	return 1;
 }
 
-# Starts sqlsmith; its queries come one by one.
-sub smith
+# Starts sqlsmith, and returns a handle from which to read its queries.
+sub start_sqlsmith
 {
 	my ($seed) = @_;
 
@@ -262,7 +266,7 @@ sub smith
 my @tables = qw(many many many narrow few none parts parent grouped);
 for (my $round = 0; time < $end; $round++)
 {
-	my $queries = smith(($seed * 100_000 + $round) % 2**31);
+	my $queries = start_sqlsmith(($seed * 100_000 + $round) % 2**31);
 	my $n = 0;
 
 	while (time < $end)
@@ -282,7 +286,7 @@ for (my $round = 0; time < $end; $round++)
 	close($queries) if time < $end;
 	if ($n == 0 && time < $end)
 	{
-		fail('sqlsmith', 'made no query', '', '');
+		fail('sqlsmith', 'it printed no query', '', '');
 		last;
 	}
 }

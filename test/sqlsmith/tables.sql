@@ -1,5 +1,5 @@
--- The database of test/sqlsmith.sh: tables with a column of each common type, with NULLs and
--- special values, of many rows, few and none; a partitioned one, a parent with a child, a view.
+-- The database of test/sqlsmith.sh. Tables have a column of each common type, with NULLs and special values, and many, few or no rows.
+-- There are also a partitioned table, a parent with a child, and a view.
 \set ON_ERROR_STOP on
 CREATE ROLE smith LOGIN;
 CREATE DATABASE smith;
@@ -7,7 +7,7 @@ CREATE DATABASE smith;
 CREATE EXTENSION gpuagg;
 GRANT CREATE, USAGE ON SCHEMA public TO smith;
 
--- What random calls of must not harm the other sessions, or change what is tested.
+-- Functions that must not be called at random, as they harm other sessions or change the state of the server.
 DO $$
 DECLARE f regprocedure;
 BEGIN
@@ -54,7 +54,7 @@ CREATE TABLE narrow (k int, s text, x float8, n numeric(12,3));
 INSERT INTO narrow SELECT i % 41, (i % 12)::text, i, i / 8.0 FROM generate_series(1, 20000) i;
 CREATE INDEX ON narrow (k, s);
 CREATE INDEX ON many (i4);
--- a column that came later, one that is gone, values out of line, dead rows
+-- an added column, a dropped column, values out of line, dead rows
 ALTER TABLE many ADD COLUMN late int DEFAULT 7, ADD COLUMN long text;
 UPDATE many SET long = (SELECT string_agg(md5(id::text || g), '') FROM generate_series(1, 100) g) WHERE id % 100 = 0;
 ALTER TABLE few DROP COLUMN nm;
@@ -75,6 +75,6 @@ CREATE POLICY odd ON parent USING (w % 2 = 1);
 DROP FUNCTION some_rows;
 RESET ROLE;
 VACUUM ANALYZE;
--- what is tested runs over rows
+-- the tables have the expected rows
 SELECT 1 / (SELECT (count(*) = 5000 AND count(long) = 50 AND count(i4) > 4000 AND count(*) FILTER (WHERE f8 = 'NaN') > 10)::int FROM many);
 SELECT 1 / ((SELECT count(*) FROM parts) = 6000 AND (SELECT count(*) FROM narrow) = 20000)::int;

@@ -1,4 +1,4 @@
-# Readers: transactions that ask random queries of the column cache and of core, and compare.
+# Readers of the stress test. In transactions they run random queries with the column cache and without the extension, and compare.
 package Reader;
 use strict;
 use warnings;
@@ -9,9 +9,9 @@ use Shapes;
 *pick = \&Shapes::pick;
 *upto = \&Shapes::upto;
 
-# What answers without the extension, and with it, beside the engine.
-my $core = 'SET LOCAL gpuagg.enabled = off \; SET LOCAL max_parallel_workers_per_gather = 0';
-my $scan = join(' \; ', map { "SET LOCAL $_" } 'gpuagg.enabled = on', "gpuagg.require = 'require'",
+# Settings for queries without the extension, and with it, except for the engine.
+my $plain_settings = 'SET LOCAL gpuagg.enabled = off \; SET LOCAL max_parallel_workers_per_gather = 0';
+my $scan_settings = join(' \; ', map { "SET LOCAL $_" } 'gpuagg.enabled = on', "gpuagg.require = 'require'",
 	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
 sub new
@@ -41,7 +41,7 @@ sub condition
 	return "$name " . pick('<', '>', '<>') . ' ' . ($type =~ /numeric/ ? upto(9000) . '.5' : $type eq 'bigint' ? $n * 1e9 : $type eq 'smallint' ? upto(100) : $n);
 }
 
-# Across types, by casts, and against the time of the query.
+# Returns a condition on a date or time, some with operands of other types, casts, or the time of the query.
 sub time_condition
 {
 	my ($name, $day) = @_;
@@ -71,7 +71,7 @@ sub key
 	return $name;
 }
 
-# A random query over some of the columns.
+# Returns a random query over some of the columns.
 sub query
 {
 	my ($table, $columns) = @_;
@@ -89,7 +89,7 @@ sub query
 
 # ---- answers ----------------------------------------------------------------------
 
-# Runs a statement of a transaction; dies with the state of an error.
+# Runs a statement, and returns its rows. Dies with the SQLSTATE of an error, or with LOST.
 sub run
 {
 	my ($self, $sql) = @_;
@@ -100,14 +100,15 @@ sub run
 	return $result->{rows};
 }
 
+# Returns rows as sorted lines.
 sub lines { return join("\n", sort map { join('|', @$_) } @{ $_[0] }) }
 
-# How a run by the cache is set.
+# Returns random settings for a query with the cache.
 sub draw_settings
 {
 	my ($self) = @_;
 
-	return join(' \; ', $scan, map { "SET LOCAL $_" }
+	return join(' \; ', $scan_settings, map { "SET LOCAL $_" }
 		  'gpuagg.engine = ' . ($self->{engine} eq 'cpu' ? 'cpu' : pick('cuda', 'cuda', 'auto')),
 		'gpuagg.cache = ' . (chance(0.7) ? 'eager' : 'on'),
 		'max_parallel_workers_per_gather = ' . (chance(0.25) ? 2 : 0),
@@ -116,16 +117,17 @@ sub draw_settings
 		'gpuagg.batch_rows = ' . pick(1024, 65536, 262144));
 }
 
-sub ask_core
+# Returns PostgreSQL's own answer.
+sub plain_answer
 {
 	my ($self, $sql) = @_;
 
-	$self->run($core);
+	$self->run($plain_settings);
 	return lines($self->run($sql));
 }
 
-# By a cursor now and then, which reads the rest later.
-sub ask_cached
+# Returns the answer with the cache. Sometimes uses a cursor, and fetches most of the rows later.
+sub cached_answer
 {
 	my ($self, $sql, $settings) = @_;
 	my $rows;
@@ -143,7 +145,7 @@ sub ask_cached
 	return lines($self->run($sql));
 }
 
-# What the cache gave to a query.
+# Runs EXPLAIN ANALYZE, and counts the blocks that the query read from the cache. Returns the plan.
 sub explain
 {
 	my ($self, $sql, $settings) = @_;
@@ -166,30 +168,30 @@ sub explain
 	return $text;
 }
 
-# Says what differs.
+# Prints what differs between two answers, and what both give now.
 sub report
 {
 	my ($self, $sql, $settings, $expected, $answer) = @_;
 	my (%expected, %answer);
-	my $again = eval { $self->ask_cached($sql, $settings) } // $@;
-	my $heap = eval { $self->ask_cached($sql, "$settings \\; SET LOCAL gpuagg.cache = off") } // $@;
-	my $now = eval { $self->ask_core($sql) } // $@;
+	my $again = eval { $self->cached_answer($sql, $settings) } // $@;
+	my $heap = eval { $self->cached_answer($sql, "$settings \\; SET LOCAL gpuagg.cache = off") } // $@;
+	my $now = eval { $self->plain_answer($sql) } // $@;
 	my $plan = eval { $self->explain($sql, $settings) } // $@;
 
 	@expected{ split /\n/, $expected } = ();
 	@answer{ split /\n/, $answer } = ();
 	$self->count('differences');
-	print "not ok $self->{what}: an answer differs; seed $self->{seed}\n# $sql\n# $settings\n",
+	print "not ok $self->{what}: answers are equal; seed $self->{seed}\n# $sql\n# $settings\n",
 	  map({ "#   core $_\n" } (grep { !exists $answer{$_} } sort keys %expected)[ 0 .. 4 ]),
-	  map({ "#   here $_\n" } (grep { !exists $expected{$_} } sort keys %answer)[ 0 .. 4 ]),
+	  map({ "#   cache $_\n" } (grep { !exists $expected{$_} } sort keys %answer)[ 0 .. 4 ]),
 	  '# transaction: ', join('; ', @{ $self->{done} }), "\n",
-	  '# again: core ', ($now eq $expected ? 'the same' : 'another answer'), ', here ',
+	  '# now: core ', ($now eq $expected ? 'the same' : 'another answer'), ', cache ',
 	  ($again eq $expected ? 'right' : 'wrong'), ', without the cache ', ($heap eq $expected ? 'right' : 'wrong'), "\n",
 	  map({ "#   $_\n" } split /\n/, $plan);
 	return;
 }
 
-# The partitions that a query reads: one that is attached is there at once, also for a snapshot that is older.
+# Returns the partitions that a query reads. A partition that is attached is visible at once, even to older snapshots.
 sub partitions
 {
 	my ($self, $sql) = @_;
@@ -198,8 +200,8 @@ sub partitions
 	return $self->run(q{SELECT string_agg(relid::oid::text, ' ' ORDER BY relid) FROM pg_partition_tree('parted')})->[0][0];
 }
 
-# One query, by both; returns it with core's answer, and the partitions that it is of, to be asked
-# again, or nothing if others have come.
+# Runs a query with the cache and without the extension, and compares. Returns the query, PostgreSQL's answer and the partitions, as
+# arguments for another comparison in this transaction; or nothing if partitions were attached or detached meanwhile.
 sub compare
 {
 	my ($self, $sql, $expected, $partitions) = @_;
@@ -207,9 +209,9 @@ sub compare
 	my $cached;
 
 	$partitions //= $self->partitions($sql);
-	$cached = $self->ask_cached($sql, $settings) if chance(0.5);
-	$expected //= $self->ask_core($sql);
-	$cached //= $self->ask_cached($sql, $settings);
+	$cached = $self->cached_answer($sql, $settings) if chance(0.5);
+	$expected //= $self->plain_answer($sql);
+	$cached //= $self->cached_answer($sql, $settings);
 	$self->count('queries');
 	if ($self->partitions($sql) ne $partitions)
 	{
@@ -229,7 +231,7 @@ sub compare
 
 # ---- transactions -------------------------------------------------------------------
 
-# Changes by the transaction itself, some of them taken back.
+# Changes rows in this transaction, and sometimes rolls back to a savepoint.
 sub change
 {
 	my ($self, $table) = @_;
@@ -247,10 +249,10 @@ sub change
 	return;
 }
 
-# Locks a table and asks it some questions; those and core's answers go to @$asked.
-sub ask_table
+# Locks a table and runs some queries. Queries and answers are appended to @$done.
+sub query_table
 {
-	my ($self, $table, $asked, $changes) = @_;
+	my ($self, $table, $done, $changes) = @_;
 	my @columns;
 
 	$self->run("LOCK TABLE $table IN ACCESS SHARE MODE");
@@ -260,14 +262,15 @@ sub ask_table
 	{
 		my $sql = query($table, \@columns);
 
-		push @$asked, $self->compare($sql);
+		push @$done, $self->compare($sql);
 		next if $self->{standby} || !chance($changes);
-		@$asked = ();
+		@$done = ();
 		$self->change($table);
 	}
 	return;
 }
 
+# Runs a transaction. With a probability of 15 %, it keeps its snapshot for a long time.
 sub transaction
 {
 	my ($self) = @_;
@@ -275,11 +278,11 @@ sub transaction
 	my $level = $self->{standby} || chance(0.8) ? 'REPEATABLE READ' : 'SERIALIZABLE';
 	my $old = chance(0.15);
 	my $end = time() + ($old ? rand($self->{patience}) : 0);
-	my @asked;
+	my @queries;
 
 	$self->{done} = [];
 	$self->run("BEGIN ISOLATION LEVEL $level");
-	# a snapshot that is older than what it reads first
+	# take the snapshot some time before the first query
 	if ($old || chance(0.2))
 	{
 		$self->run('SELECT 1');
@@ -287,26 +290,27 @@ sub transaction
 	}
 	while (1)
 	{
-		$self->ask_table($tables[-1], \@asked, $old ? 0.02 : 0.04);
+		$self->query_table($tables[-1], \@queries, $old ? 0.02 : 0.04);
 		last if time() >= $end;
 		sleep(rand(0.4));
-		foreach my $question (@asked)
+		foreach my $query (@queries)
 		{
 			next if !chance(0.5);
 			$self->count('old snapshots');
-			$self->compare(@$question);
+			$self->compare(@$query);
 		}
-		splice(@asked, 0, -6) if @asked > 6;
+		splice(@queries, 0, -6) if @queries > 6;
 		push @tables, pick(@Shapes::names);
 	}
 	$self->run(chance(0.8) ? 'COMMIT' : 'ROLLBACK');
 	return;
 }
 
-# Errors that concurrent changes of the tables cause, a literal for a column of another type by now among them; the
+# Errors that concurrent changes of tables cause. For example, a column may have another type now than the query's constant. The
 # connection is lost in a crash.
 my $expected_errors = qr/^(?:22007|22P02|40|23514|42P01|42703|42804|42846|42883|55P03|57014|57P|25006|XX000 cache lookup failed|LOST|0A000 cannot access temporary or unlogged)/;
 
+# Runs one transaction, and counts or reports its error.
 sub step
 {
 	my ($self) = @_;
@@ -320,7 +324,7 @@ sub step
 		$self->reconnect;
 		return;
 	}
-	# rows of a parallel scan are not read again where the GPU server is lost
+	# a parallel scan cannot read its rows again if the GPU server is lost
 	if ($error =~ /^0A000.*(?:gpuagg|custom scan|engine "cuda" is not available)|^38000 engine "cuda" failed: the GPU server (?:ended|did not answer)/i)
 	{
 		$self->count('refused');
@@ -338,7 +342,7 @@ sub step
 	return;
 }
 
-# The server may crash again meanwhile.
+# Connects again. The server may crash again meanwhile.
 sub reconnect
 {
 	my ($self) = @_;
@@ -346,11 +350,12 @@ sub reconnect
 	do
 	{
 		$self->{session}->reconnect;
-	} until (eval { $self->settle; 1 } || time() > $self->{until} + 30);
+	} until (eval { $self->prepare_session; 1 } || time() > $self->{until} + 30);
 	return;
 }
 
-sub settle
+# Sets the settings of a new session.
+sub prepare_session
 {
 	my ($self) = @_;
 

@@ -1,4 +1,4 @@
-# The tables of the stress test: their columns, values for these, what is in them now.
+# The tables of the stress test: their columns, random values for them, and queries for the columns that they have now.
 package Shapes;
 use strict;
 use warnings;
@@ -6,7 +6,7 @@ use warnings;
 my @all = ([ s => 'smallint' ], [ b => 'bigint' ], [ d => 'numeric(12,2)' ], [ n => 'numeric' ], [ f => 'double precision' ],
 	[ r => 'real' ], [ txt => 'text' ], [ words => 'text' ], [ ts => 'timestamp' ], [ da => 'date' ], [ ok => 'boolean' ]);
 
-# Every table has id and k as well, with an index on each.
+# Each table also has the columns id and k, with an index on each.
 our %shapes = (
 	narrow => { rows => 50000, columns => [ [ v => 'integer' ] ] },
 	every => { rows => 24000, columns => \@all },
@@ -23,7 +23,7 @@ sub chance { return rand() < $_[0] }
 sub pick { return $_[ rand @_ ] }
 sub upto { return int(rand($_[0])) }
 
-# The least id of a partition.
+# Returns the least id of a partition.
 sub part_start { return $_[0] =~ /(\d+)$/ ? $1 * $PART_IDS : 0 }
 
 sub part_bounds
@@ -33,7 +33,7 @@ sub part_bounds
 	return "FROM ($first) TO (" . ($first + $PART_IDS) . ')';
 }
 
-# Statements that make a table, without rows.
+# Returns statements that make a table without rows.
 sub create
 {
 	my ($name) = @_;
@@ -54,7 +54,7 @@ sub create
 	return (@statements, "CREATE INDEX ON $name (id)", "CREATE INDEX ON $name (k)");
 }
 
-# A random value for a column, as SQL over generate_series ... i.
+# Returns an expression of a random value for a column, for each row of generate_series() i.
 sub value
 {
 	my ($name, $type) = @_;
@@ -88,7 +88,7 @@ sub value
 	return $name =~ /[sv]$/ ? $value : "CASE WHEN random() > 0.05 THEN $value END";
 }
 
-# Random ids, of the partition if it is one.
+# Returns an expression of a random id, within the bounds of a partition.
 sub ids
 {
 	my ($name) = @_;
@@ -105,6 +105,7 @@ sub insert
 	return "INSERT INTO $name (" . join(', ', map { $_->[0] } @$columns) . ") SELECT $values FROM generate_series(1, $n) i";
 }
 
+# Returns a statement that inserts a share of the table's initial rows.
 sub fill
 {
 	my ($name, $share) = @_;
@@ -114,7 +115,7 @@ sub fill
 		int($shape->{rows} * ($share // 1)));
 }
 
-# The columns that a table has now, with their types.
+# Returns a query for the columns that a table has now, with their types.
 sub columns_query
 {
 	my ($name) = @_;

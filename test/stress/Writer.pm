@@ -1,4 +1,4 @@
-# Writers: random changes of the tables and of their definitions.
+# Writers of the stress test. They make random changes of the tables and of their definitions.
 package Writer;
 use strict;
 use warnings;
@@ -18,7 +18,7 @@ sub new
 
 sub count { $_[0]{count}{ $_[1] } += $_[2] // 1; return }
 
-# Runs statements, as many as succeed; returns whether all did.
+# Runs statements up to the first that fails. Returns whether all succeeded.
 sub run
 {
 	my ($self, @statements) = @_;
@@ -36,7 +36,7 @@ sub run
 	return 1;
 }
 
-# Errors that writers cause each other.
+# Errors that other writers cause.
 my $expected_errors = qr/^(?:40|42|55|57|25|2BP01|0A000|22|23|26|XX000 (?:cache lookup failed|tuple concurrently|could not open relation|relation \d+ deleted))/;
 
 sub failed
@@ -49,7 +49,7 @@ sub failed
 	return;
 }
 
-# In a transaction, with pauses so that others see it in progress; how it ends.
+# Runs statements in a transaction and ends it with COMMIT or ROLLBACK. Pauses, so that others run while it is in progress.
 sub in_transaction
 {
 	my ($self, $end, @statements) = @_;
@@ -63,7 +63,7 @@ sub in_transaction
 	return $self->run($ok ? $end : 'ROLLBACK') && $ok;
 }
 
-# A short range of ids, or one that is neighbours in the heap.
+# Returns a condition for a short range of ids or of blocks.
 sub some_rows
 {
 	my ($self) = @_;
@@ -106,9 +106,10 @@ sub refill
 
 sub partition { return 'parted_' . upto(4) }
 
-# ---- what a writer does -----------------------------------------------------------------
+# ---- operations -------------------------------------------------------------------------
 
-my %does = (
+# name => [ weight, function ]
+my %operations = (
 	change => [ 30, sub { my $self = shift; $self->run($self->dml) } ],
 	transaction => [ 15, sub { my $self = shift; $self->in_transaction(chance(0.7) ? 'COMMIT' : 'ROLLBACK', map { $self->dml } 1 .. 1 + upto(4)) } ],
 	savepoints => [ 8, sub {
@@ -139,7 +140,7 @@ my %does = (
 		$self->run("DELETE FROM $self->{table} WHERE ctid >= '($from,0)'") && $self->run("VACUUM (TRUNCATE) $self->{table}") && chance(0.8) && $self->run(Shapes::insert($self->{table}, $self->{columns}, 3000));
 	} ],
 	truncate_map => [ 2, sub { my $self = shift; $self->run("SELECT pg_truncate_visibility_map('$self->{table}')") if $self->{table} ne 'parted' } ],
-	# what is evicted is built again, by whoever comes
+	# evicted chunks are built again by the next reader
 	evict => [ 10, sub { my $self = shift; $self->run("SELECT gpuagg_cache_evict('$self->{table}')") if $self->{table} ne 'parted' } ],
 	prewarm => [ 4, sub { my $self = shift; $self->run("SELECT gpuagg_cache_prewarm('$self->{table}')") if $self->{table} ne 'parted' } ],
 	cluster => [ 1, sub { my $self = shift; $self->run("CLUSTER $self->{table} USING $self->{table}_id_idx") } ],
@@ -150,7 +151,7 @@ my %does = (
 		my $self = shift;
 		my $x = 'y' . upto(5);
 		my ($one, $two) = (default_of($x), default_of($x));
-		# what the transaction reads is cached, and the attribute's number used again
+		# the cache keeps the column that was rolled back, and the next column gets the same attribute number
 		$self->in_transaction('ROLLBACK', "ALTER TABLE $self->{root} ADD COLUMN $x $one", $self->cached("SELECT count($x), min($x) FROM $self->{root}"));
 		$self->run("ALTER TABLE $self->{root} ADD COLUMN $x $two");
 	} ],
@@ -196,13 +197,13 @@ sub default_of
 {
 	my ($x) = @_;
 
-	# always the same type for a name, so that only the default tells two apart
+	# a name always has the same type, so that two columns differ only in their defaults
 	return "integer DEFAULT " . upto(1000) if defined $x && $x =~ /[02]/;
 	return "text DEFAULT 'd" . upto(1000) . "'" if defined $x;
 	return pick('integer', 'integer DEFAULT ' . upto(1000), 'numeric(12,2) DEFAULT 1.5', "text DEFAULT 'some text'", 'boolean DEFAULT true', 'bigint DEFAULT (random() * 10)::bigint');
 }
 
-# A query that fills the cache.
+# Returns a query that fills the cache.
 sub cached
 {
 	my ($self, $sql) = @_;
@@ -238,12 +239,13 @@ sub copy_in
 	return "COPY $self->{table} (" . $self->copy_columns . ") FROM '" . $self->copy_file . "' WITH (FORMAT text$option)";
 }
 
-my @weighted = map { my $what = $_; map { $what } 1 .. $does{$what}[0] } sort keys %does;
+my @weighted = map { my $name = $_; map { $name } 1 .. $operations{$name}[0] } sort keys %operations;
 
+# Runs a random operation on a random table. Tables that have become too large are emptied, and those that are missing are made.
 sub operation
 {
 	my ($self) = @_;
-	my $what = pick(@weighted);
+	my $name = pick(@weighted);
 	my $limit = 12 << 20;
 
 	$self->{root} = pick(@Shapes::names);
@@ -258,10 +260,10 @@ sub operation
 	}
 	$self->run("SELECT coalesce(pg_relation_size(to_regclass('$self->{table}')) / 8192, 0), coalesce(pg_total_relation_size(to_regclass('$self->{table}')), 0)") or return;
 	$self->{blocks} = $self->{rows}[0][0];
-	$what = pick('truncate', 'copy_freeze', 'drop') if $self->{rows}[0][1] > $limit;
-	$what = 'insert' if $self->{blocks} < 20 && $self->{table} ne 'parted' && chance(0.5);
-	$self->count($what);
-	$self->count("$what done") if $does{$what}[1]->($self);
+	$name = pick('truncate', 'copy_freeze', 'drop') if $self->{rows}[0][1] > $limit;
+	$name = 'insert' if $self->{blocks} < 20 && $self->{table} ne 'parted' && chance(0.5);
+	$self->count($name);
+	$self->count("$name done") if $operations{$name}[1]->($self);
 	return;
 }
 
@@ -276,7 +278,7 @@ sub step
 	return;
 }
 
-# The server may crash again meanwhile.
+# Connects again. The server may crash again meanwhile.
 sub reconnect
 {
 	my ($self) = @_;
@@ -284,12 +286,12 @@ sub reconnect
 	do
 	{
 		$self->{session}->reconnect;
-	} until (eval { $self->settle; 1 } || time() > $self->{until} + 30);
+	} until (eval { $self->prepare_session; 1 } || time() > $self->{until} + 30);
 	return;
 }
 
-# Prepared transactions that a crash has left are ended by who began them.
-sub settle
+# Sets the settings of a new session, and ends prepared transactions that this writer began before a crash.
+sub prepare_session
 {
 	my ($self) = @_;
 

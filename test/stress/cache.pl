@@ -1,13 +1,22 @@
 #!/usr/bin/env perl
-# One session of the stress test of the column cache (cache.sh starts many).
+# One session of the stress test of the column cache. cache.sh starts many of them.
 #
-# cache.pl setup|reader|writer --name N --seed S --until SECONDS [--standby] [--patience SECONDS] [--directory DIR] [--engine cpu|cuda]
+#	cache.pl setup|reader|writer [option...]
 #
-#	setup	makes the tables
-#	reader	compares answers until that time (seconds since 1970)
-#	writer	changes tables until then
+#	setup		makes the tables
+#	reader		compares answers
+#	writer		changes tables
 #
-# Prints "not ok" lines with what is wrong, and in the end "count NAME: NUMBER" lines.
+#	--name N			name of the session (default x)
+#	--seed S			seed of random numbers (default 1)
+#	--until TIME		the time at which the session ends, in seconds since 1970
+#	--standby			the server is a standby, so nothing is changed
+#	--patience SECONDS	longest time for which a transaction keeps its snapshot (default 4)
+#	--directory DIR		folder for files of COPY and logs (default /tmp)
+#	--engine ENGINE		engine of readers, cpu or cuda (default cpu)
+#
+# STRESS_VERBOSE in the environment prints expected errors as well. Prints "not ok" lines with errors, and at the end "count NAME: NUMBER"
+# lines.
 use strict;
 use warnings;
 use FindBin;
@@ -39,15 +48,15 @@ if ($role eq 'setup')
 
 		die "$result->{state} $result->{message}\n$sql\n" if $result->{state} ne '00000';
 	}
-	# not everywhere installed
+	# fails where the extension is not installed
 	$session->run('CREATE EXTENSION pg_visibility');
 	exit 0;
 }
 die "no such role: $role\n" if $role !~ /^(?:reader|writer)$/;
 
 my $self = ($role eq 'reader' ? 'Reader' : 'Writer')->new(%option, session => $session, what => "$role $option{name}");
-# a server that is being restarted right now is waited for
-eval { $self->settle; 1 } or $self->reconnect;
+# the server may be restarting right now
+eval { $self->prepare_session; 1 } or $self->reconnect;
 while (time() < $option{until})
 {
 	eval { $self->step; 1 } or print("not ok $self->{what} ends: $@"), last;

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Tries to make the column cache give a wrong answer: writers change tables and their
-# definitions in every way, while readers compare the cache's answers with core's, each pair
-# with one snapshot; in a private cluster with a standby, through crashes and a promotion.
+# Stress test of the column cache. Writers change tables and their definitions in many ways, while readers compare the answers of the
+# cache with PostgreSQL's own, each pair under one snapshot. Runs in a private cluster with a standby, with crashes and a promotion.
 #
 #	cache.sh [--seconds N] [--sessions N] [--seed S] [--memory "MB..."] [--server PROGRAM]
 #
-# With --server, readers ask the GPU engine, by that server program, which is killed and
-# stopped now and then and is given other limits of memory.
+#	--seconds	total time (default 30), divided evenly among the rounds
+#	--sessions	number of sessions (default 6); one half writes, the other half reads
+#	--seed		seed of random numbers (default 1)
+#	--memory	gpuagg.cache_memory of each round in MB (default "256 8 2")
+#	--server	readers use the GPU engine with this server program. It is repeatedly killed, stopped, and given other limits of memory
+#	PG_CONF		more settings of the cluster (test/pg.sh)
 #
-# The time is divided among rounds, one for each cache_memory of the list (default "256 8 2").  There are more of them
-# while nothing was seen of what the test is about, as on a busy machine.
-# A round: tables, a standby, half of the sessions write and half read; a backend
-# is killed at 40 % of the time, the server crashes at 55 %, and at 70 % the standby is promoted
-# and gets a writer of its own.  PG_CONF has settings (test/pg.sh).  What the sessions
-# have said is kept in test/results/stress.
+# Prints counts, and at the end a line "ok" or "not ok". The exit status is 0 if the test passed. The output of the sessions is written
+# to test/results/stress.
 #
-# Ends with what was counted, and a line "ok" or "not ok".
+# In each round, a backend is killed after 40 % of the time, the server crashes after 55 %, and the standby is promoted after 70 % and
+# gets a writer. If a round did not reach the code that the test is for, as happens on a busy machine, up to 10 more rounds follow.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=test/pg.sh
@@ -44,7 +44,7 @@ fail() {
 	failed=1
 }
 
-# session ROLE NAME [option...]: starts one, until $until
+# session ROLE NAME [option...]: starts a session that ends at the time $until
 session() {
 	local role=$1 name=$2
 
@@ -55,6 +55,7 @@ session() {
 	pids+=($!)
 }
 
+# cluster NAME ARGS...: runs pg_ctl for the cluster data or standby
 cluster() {
 	(cd "$pg_root" && as_pg pg_ctl -D "$pg_root/$1" -l "$pg_root/$1.log" -w -t 60 "${@:2}" >>"$out/pg_ctl.log" 2>&1)
 }
@@ -66,7 +67,7 @@ start_standby() {
 	cluster standby start
 }
 
-# The server process of some session, killed: all others are thrown out, and shared memory is made anew.
+# Kills a random backend: the server then ends all other sessions and creates its shared memory again.
 kill_backend() {
 	local pid
 
@@ -74,8 +75,8 @@ kill_backend() {
 	[[ -z $pid ]] || kill -9 "$pid"
 }
 
-# Kills the GPU server, stops it, or changes what memory it may use, every few seconds until $until.
-trouble() {
+# Kills or stops the GPU server, or changes its limits of memory, every few seconds until $until.
+disturb_server() {
 	local pid n=0
 
 	while (($(date +%s) + 2 < until)); do
@@ -90,71 +91,72 @@ trouble() {
 			-c 'SELECT pg_reload_conf()' ;;
 		esac >/dev/null 2>&1
 	done
-	echo "count trouble: $n" >"$out/trouble.log"
+	echo "count disturbances: $n" >"$out/disturbances.log"
 }
 
-# at PERCENT: waits until so much of the round is over
+# at PERCENT: waits until this share of the round has passed
 at() {
 	local pause=$((begun + length * $1 / 100 - $(date +%s)))
 
 	((pause <= 0)) || sleep "$pause"
 }
 
-# Did the server crash for another reason than the killed backend?
-look_at_log() {
+# check_log FILE: fails the test if the server crashed for another reason than the killed backend, or leaked
+check_log() {
 	local log=$1
 
 	if grep -aE 'PANIC|TRAP|terminated by signal (4|6|7|8|11)|invalid memory alloc|buffer refcount leak|resource was not closed|leaked' "$log" | head -5 | grep .; then
-		fail "the server's log has errors: $(basename "$log")"
+		fail "the server's log has no errors: $(basename "$log")"
 		cp "$log" "$results/$(basename "$log")-$seed"
 	fi
 }
 
+# round MB: runs a round with this size of the cache
 round() {
 	local mb=$1 standby=1 begun until out=$results/$1-$seed pids=() n
 
 	mkdir -p "$out"
-	pg_start "${settings[@]}" "gpuagg.cache_memory=${mb}MB" || { fail "no cluster"; return; }
+	pg_start "${settings[@]}" "gpuagg.cache_memory=${mb}MB" || { fail "the cluster starts"; return; }
 	mkdir "$pg_root/copy"
 	chmod 777 "$pg_root/copy"
-	perl "$here/cache.pl" setup --directory "$pg_root/copy" --seed "$seed" || { fail setup; return; }
-	[[ -z $server ]] || pg_await_server || { fail "no GPU server"; return; }
+	perl "$here/cache.pl" setup --directory "$pg_root/copy" --seed "$seed" || { fail "the tables are made"; return; }
+	[[ -z $server ]] || pg_await_server || { fail "the GPU server starts"; return; }
 	if [[ $(psql -XAtqc 'SHOW wal_level') == minimal ]]; then
 		standby=
 	else
-		start_standby || { fail "no standby"; standby=; }
+		start_standby || { fail "the standby starts"; standby=; }
 	fi
 	begun=$(date +%s) until=$(($(date +%s) + length))
 	for ((n = 1; n <= sessions / 2; n++)); do
 		session writer "w$n"
 		session reader "r$n" --patience "$(((length + 9) / 10))" --engine $engine
 	done
-	[[ -z $server ]] || { trouble & pids+=($!); }
+	[[ -z $server ]] || { disturb_server & pids+=($!); }
 	[[ -z $standby ]] || PGPORT=5433 session reader s1 --standby --patience 2
 	at 40
 	kill_backend
 	at 55
 	cluster data -m immediate stop
-	cluster data start || fail "no restart"
+	cluster data start || fail "the server restarts"
 	at 70
 	if [[ -n $standby ]]; then
-		cluster standby promote || fail "no promotion"
+		cluster standby promote || fail "the standby is promoted"
 		PGPORT=5433 session writer p1
 		PGPORT=5433 session reader p2
 	fi
 	n=$failed
 	for pid in "${pids[@]}"; do
-		wait "$pid" || fail "a session ended badly"
+		wait "$pid" || fail "a session ends with status 0"
 	done
-	# what it has died of
+	# the reason of the failure
 	[[ $failed == "$n" ]] || tail -v -n 3 "$out"/{reader,writer}-*.log
 	if grep -q '^not ok' "$out"/*.log; then
 		failed=1
 		grep -h -A40 '^not ok' "$out"/*.log | grep -v '^count' | head -200
 	fi
 	cp "$pg_root"/*.log "$pg_root/log" "$out" 2>/dev/null
-	look_at_log "$pg_root/log"
-	[[ -z $standby ]] || { look_at_log "$pg_root/standby.log"; look_at_log "$pg_root/data.log"; cluster standby -m immediate stop; }
+	check_log "$pg_root/log"
+	[[ -z $standby ]] || { check_log "$pg_root/standby.log"; check_log "$pg_root/data.log"; cluster standby -m immediate stop; }
 	pg_stop
 }
 
@@ -178,7 +180,7 @@ for mb in "${rounds[@]}"; do
 	round "$mb"
 done
 
-# What was counted, to say something?  Sets missing.
+# Adds up the counts. Sets missing to the counts that are zero although the test is for them.
 count() {
 	local what needed=(queries 'visibility map' lsn built)
 
@@ -199,7 +201,7 @@ for ((more = 0; more < 10 && failed == 0 && ${#missing[@]} > 0; more++)); do
 done
 sed 's/^/# /' "$results/counts"
 for what in ${missing[@]+"${missing[@]}"}; do
-	fail "none of: $what"
+	fail "the count of \"$what\" is not zero"
 done
-[[ $failed == 0 ]] && echo "ok no answer differs" || echo "not ok stress"
+[[ $failed == 0 ]] && echo "ok all answers are equal" || echo "not ok all answers are equal"
 exit $failed

@@ -1,8 +1,11 @@
 /*
  * bins_test.c
- *	  The bins of histograms against formulations of their own: a value is in
- *	  bin i if it lies between edges i - 1 and i; and where that depends on
- *	  rounding, each step of core's formula in a wider arithmetic, rounded.
+ *	  Tests the functions that map a value to a histogram bin (operators/bins.h).
+ *
+ * They are compared with two references: a search for the edges i - 1 and i between which the value
+ * is, for values where no arithmetic rounds; and core's formula, each step in quadruple precision
+ * and then rounded, for values at edges. Other tests use known answers of width_bucket() and random
+ * doubles.
  */
 #include "unit.h"
 
@@ -10,7 +13,10 @@
 
 #define ROUNDS 20000
 
-/* The bin of x among n between lo and hi, by its edges; all arithmetic is exact. */
+/*
+ * Returns the bin of x among n bins between lo and hi by a search. Inputs must be such that nothing
+ * rounds.
+ */
 static int
 bin_by_edges(double x, double lo, double hi, int n)
 {
@@ -27,7 +33,7 @@ bin_by_edges(double x, double lo, double hi, int n)
 	return n + 1;
 }
 
-/* Widths are powers of two and values eighths, so nothing rounds. */
+/* Bin widths are powers of two and values are multiples of 1/16 of a width, so nothing rounds. */
 static void
 uniform_by_edges(void)
 {
@@ -46,7 +52,10 @@ uniform_by_edges(void)
 	}
 }
 
-/* The bin of x by steps in quadruple precision, each then rounded to a double. */
+/*
+ * Returns the bin of x by core's formula. Each step is computed in quadruple precision and rounded
+ * to double.
+ */
 static int
 bin_by_steps(double x, double lo, double hi, int n, int formula)
 {
@@ -69,8 +78,8 @@ bin_by_steps(double x, double lo, double hi, int n, int formula)
 }
 
 /*
- * Between 0 and n bins of one unit: the bins of an edge and, if there are few, of the numbers just
- * before and after it.
+ * Checks the bin of edge number `edge` of n bins of width 1 / units that start or end at 0. With up
+ * to 300 bins, also checks the doubles next to the edge.
  */
 static void
 check_edge(int edge, int n, int units, int formula, int down)
@@ -92,7 +101,7 @@ check_edge(int edge, int n, int units, int formula, int down)
 	}
 }
 
-/* Every integer, tenth and hundredth that is an edge of 1 to 2,000 bins. */
+/* Checks all edges of 1 to 2,000 bins of width 1, 1/10 and 1/100, in both directions. */
 static void
 decimal_edges(void)
 {
@@ -106,7 +115,7 @@ decimal_edges(void)
 				}
 }
 
-/* Any bounds, any value: a bin in range, and never one before that of a smaller value. */
+/* For random bounds and values, the bin is in range, and a greater value has no earlier bin. */
 static void
 uniform_in_range_and_monotone(void)
 {
@@ -143,8 +152,8 @@ uniform_in_range_and_monotone(void)
 }
 
 /*
- * Answers of core's width_bucket(), which refuses only the NaN: of release 15, and of those from 16
- * on.
+ * Known answers of core's width_bucket(): `product` of release 15, `quotient` of releases from 16
+ * on. For NaN, which core rejects, they are the bin after the greatest value.
  */
 static void
 uniform_examples(void)
@@ -152,7 +161,7 @@ uniform_examples(void)
 	static const struct
 	{
 		double x, lo, hi;
-		int n, product, /* -1 where it overflows */
+		int n, product, /* -1 if the formula overflows */
 			quotient;
 	} example[] = {
 		{5.35, 0.024, 10.06, 5, 3, 3},
@@ -194,11 +203,12 @@ uniform_examples(void)
 			bin = gpuagg_bin_uniform(example[i].x, example[i].lo, example[i].hi, example[i].n, f);
 			CHECK(bin == expected, "example %zu, formula %d: %d", i, f, bin);
 		}
-	CHECK(!gpuagg_bins_valid(0, 1, 4, GPUAGG_BIN_FORMULAS), "a formula that we do not know");
-	CHECK(!gpuagg_bins_valid(0, 1e308, 2, GPUAGG_BINS_PRODUCT), "a product that overflows");
+	CHECK(!gpuagg_bins_valid(0, 1, 4, GPUAGG_BIN_FORMULAS), "an unknown formula is rejected");
+	CHECK(!gpuagg_bins_valid(0, 1e308, 2, GPUAGG_BINS_PRODUCT),
+		  "bounds whose product overflows are rejected");
 }
 
-/* As many thresholds as are not above the value; NaN is above all numbers. */
+/* The bin is the number of thresholds that are not above the value. NaN is above all numbers. */
 static void
 thresholds_by_counting(void)
 {
@@ -228,10 +238,10 @@ thresholds_by_counting(void)
 int
 main(void)
 {
-	RUN("uniform bins by edges", uniform_by_edges);
-	RUN("uniform bins at decimal edges", decimal_edges);
-	RUN("uniform bins in range and monotone", uniform_in_range_and_monotone);
-	RUN("uniform bins as width_bucket", uniform_examples);
-	RUN("thresholds by counting", thresholds_by_counting);
+	RUN("uniform bins agree with a search of the edges", uniform_by_edges);
+	RUN("uniform bins at decimal edges agree with quadruple precision", decimal_edges);
+	RUN("uniform bins are in range and monotone", uniform_in_range_and_monotone);
+	RUN("uniform bins agree with width_bucket()", uniform_examples);
+	RUN("bins of thresholds agree with counting", thresholds_by_counting);
 	return unit_done();
 }

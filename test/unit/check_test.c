@@ -1,6 +1,10 @@
 /*
  * check_test.c
- *	  What the GPU server refuses: a message that makes sense, changed in one place at a time.
+ *	  Tests the validation of messages by the GPU server (server/check.c).
+ *
+ * Each case starts from a valid message and makes one change, after which the check must fail. The
+ * macros QUERY, BATCH and STORED run one case and print its source text. The test includes the
+ * source file.
  */
 #include "unit.h"
 
@@ -11,9 +15,12 @@
 static WireQuery query;
 static WireBatch batch;
 
-/* SELECT k, count(*), sum(v), histogram(x, 0, 1, 8) by an int4 key. */
+/*
+ * Makes a valid query and batch: SELECT k, count(*), sum(v), histogram(x, 0, 1, 8) with an int4 key
+ * k.
+ */
 static void
-make_good(void)
+make_valid(void)
 {
 	memset(&query, 0, sizeof(query));
 	query.ncols = 3;
@@ -43,17 +50,17 @@ make_good(void)
 
 static WireStore store;
 static WireResident resident;
-static WireRowRange runs[2];
+static WireRowRange row_ranges[2];
 static WireSpan spans[2];
 
-/* The same query over stored columns: k, v + 1 and x, WHERE v < 7. */
+/* Makes the same query over stored columns k, v + 1 and x, with WHERE v < 7. */
 static void
 make_stored(void)
 {
 	static const uint32_t types[] = {WIRE_I32, WIRE_I64, WIRE_F64};
 	VectorProgram *p = &resident.program;
 
-	make_good();
+	make_valid();
 	memset(&store, 0, sizeof(store));
 	store.nrows = 1000;
 	store.column.type = WIRE_I64;
@@ -75,56 +82,58 @@ make_stored(void)
 	p->nregisters = 4;
 	p->nconstants = 2;
 	p->filter = 3;
-	runs[0] = (WireRowRange){5, 1, 0, 100, 0};
-	runs[1] = (WireRowRange){5, 1, 100, 50, 0};
+	row_ranges[0] = (WireRowRange){5, 1, 0, 100, 0};
+	row_ranges[1] = (WireRowRange){5, 1, 100, 50, 0};
 }
 
+/* Adds two spans, each with one of the row ranges. */
 static void
-with_spans(void)
+add_spans(void)
 {
 	resident.nspans = 2;
-	runs[0] = (WireRowRange){5, 1, 0, 100, 0};
-	runs[1] = (WireRowRange){6, 2, 0, 50, 0};
+	row_ranges[0] = (WireRowRange){5, 1, 0, 100, 0};
+	row_ranges[1] = (WireRowRange){6, 2, 0, 50, 0};
 	spans[0] = (WireSpan){9, 100, 0, 2, 0, 1};
 	spans[1] = (WireSpan){10, 1000, 3, 128, WIRE_NO_ARRAY, 0};
 }
 
 static const char *
-wrong_stored(void)
+stored_error(void)
 {
 	const char *wrong = check_store(&store, sizeof(store), BUFFER, 4);
 
 	if (wrong == NULL)
 		wrong = check_resident(&resident, &query,
 							   sizeof(resident) + resident.nspans * sizeof(WireSpan), BUFFER, 4);
-	return wrong ? wrong : check_row_ranges(runs, 2, spans, resident.nspans);
+	return wrong ? wrong : check_row_ranges(row_ranges, 2, spans, resident.nspans);
 }
 
 static const char *
-wrong_query(void)
+query_error(void)
 {
 	return check_query(&query, sizeof(query));
 }
 
 static const char *
-wrong_batch(void)
+batch_error(void)
 {
 	return check_batch(&batch, &query, sizeof(batch), BUFFER, 4);
 }
 
+/* Makes one change to a valid message, and checks that it is rejected. */
 #define QUERY(change) \
 	do \
 	{ \
-		make_good(); \
+		make_valid(); \
 		change; \
-		CHECK(wrong_query() != NULL, "accepted: %s", #change); \
+		CHECK(query_error() != NULL, "accepted: %s", #change); \
 	} while (0)
 #define BATCH(change) \
 	do \
 	{ \
-		make_good(); \
+		make_valid(); \
 		change; \
-		CHECK(wrong_batch() != NULL, "accepted: %s", #change); \
+		CHECK(batch_error() != NULL, "accepted: %s", #change); \
 	} while (0)
 
 #define STORED(change) \
@@ -132,33 +141,33 @@ wrong_batch(void)
 	{ \
 		make_stored(); \
 		change; \
-		CHECK(wrong_stored() != NULL, "accepted: %s", #change); \
+		CHECK(stored_error() != NULL, "accepted: %s", #change); \
 	} while (0)
 
 static void
-good(void)
+valid_messages(void)
 {
 	make_stored();
-	CHECK(wrong_stored() == NULL, "stored: %s", wrong_stored());
-	with_spans();
-	CHECK(wrong_stored() == NULL, "spans: %s", wrong_stored());
-	make_good();
-	CHECK(wrong_query() == NULL, "query: %s", wrong_query());
-	CHECK(wrong_batch() == NULL, "batch: %s", wrong_batch());
+	CHECK(stored_error() == NULL, "stored: %s", stored_error());
+	add_spans();
+	CHECK(stored_error() == NULL, "spans: %s", stored_error());
+	make_valid();
+	CHECK(query_error() == NULL, "query: %s", query_error());
+	CHECK(batch_error() == NULL, "batch: %s", batch_error());
 	query.slots[2] = (WireSlot){.monoid = MONOID_HLL_MAX,
 								.col = {1, -1},
 								.filter = -1,
 								.bin_kind = WIRE_BIN_HLL,
 								.bin_n = GPUAGG_HLL_REGISTERS,
 								.width = GPUAGG_HLL_REGISTERS};
-	CHECK(wrong_query() == NULL, "sketch: %s", wrong_query());
+	CHECK(query_error() == NULL, "sketch: %s", query_error());
 	query.slots[2] = (WireSlot){.monoid = MONOID_REGR_F64, .col = {1, 2}, .filter = -1, .width = 1};
-	CHECK(wrong_query() == NULL, "two columns: %s", wrong_query());
+	CHECK(query_error() == NULL, "two columns: %s", query_error());
 }
 
-/* Slot 1 is of the distinct values of its column. */
+/* Makes slot 1 an aggregate of the distinct values of its column. */
 static void
-with_set(void)
+add_set(void)
 {
 	query.nsets = 1;
 	query.sets[0] = (WireSet){1, -1};
@@ -166,10 +175,10 @@ with_set(void)
 }
 
 static void
-queries(void)
+wrong_queries(void)
 {
-	CHECK(check_query(&query, sizeof(query) - 1) != NULL, "a short query");
-	CHECK(check_query(&query, sizeof(query) + 8) != NULL, "a long query");
+	CHECK(check_query(&query, sizeof(query) - 1) != NULL, "a short query is rejected");
+	CHECK(check_query(&query, sizeof(query) + 8) != NULL, "a long query is rejected");
 	QUERY(query.ncols = WIRE_MAX_COLS + 1);
 	QUERY(query.nkeys = WIRE_MAX_KEYS + 1);
 	QUERY(query.nslots = WIRE_MAX_SLOTS + 1);
@@ -225,14 +234,14 @@ queries(void)
 	QUERY(query.nsets = 1; query.sets[0].filter = -2);
 	QUERY(query.slots[0].input = WIRE_SLOT_INPUTS);
 	QUERY(query.slots[0].input = WIRE_DISTINCT);
-	QUERY(with_set(); query.slots[1].set = 1);
-	QUERY(with_set(); query.slots[1].filter = 0);
-	QUERY(with_set(); query.slots[1].col[0] = 0);
-	QUERY(with_set(); query.slots[1].col[1] = 1);
-	QUERY(with_set(); query.slots[1].input = WIRE_FIRST);
-	QUERY(with_set(); query.slots[1].input = WIRE_MODE_LAST);
-	QUERY(with_set(); query.slots[1].monoid = MONOID_MAXSUB_I64; query.flags = WIRE_ORDERED);
-	QUERY(with_set(); query.slots[2].input = WIRE_DISTINCT);
+	QUERY(add_set(); query.slots[1].set = 1);
+	QUERY(add_set(); query.slots[1].filter = 0);
+	QUERY(add_set(); query.slots[1].col[0] = 0);
+	QUERY(add_set(); query.slots[1].col[1] = 1);
+	QUERY(add_set(); query.slots[1].input = WIRE_FIRST);
+	QUERY(add_set(); query.slots[1].input = WIRE_MODE_LAST);
+	QUERY(add_set(); query.slots[1].monoid = MONOID_MAXSUB_I64; query.flags = WIRE_ORDERED);
+	QUERY(add_set(); query.slots[2].input = WIRE_DISTINCT);
 	QUERY(query.slots[2].hi = 1.0 / 0.0);
 	QUERY(query.slots[2].lo = query.slots[2].hi);
 	QUERY(query.slots[2].bin_n = 1 << 25; query.slots[2].width = (1 << 25) + 2);
@@ -250,14 +259,16 @@ picks(void)
 							  {.n = BUFFER / sizeof(int64_t)},
 							  {.n = BUFFER / 12}};
 
-	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL, "places");
-	CHECK(check_pick(&pick, &q, sizeof(pick) - 1, BUFFER, 4) != NULL, "a short message");
+	CHECK(check_pick(&pick, &q, sizeof(pick), BUFFER, 4) == NULL, "a valid pick is accepted");
+	CHECK(check_pick(&pick, &q, sizeof(pick) - 1, BUFFER, 4) != NULL,
+		  "a short message is rejected");
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		CHECK(check_pick(&wrong[i], &q, sizeof(pick), BUFFER, 4) != NULL, "pick %d", (int) i);
+		CHECK(check_pick(&wrong[i], &q, sizeof(pick), BUFFER, 4) != NULL,
+			  "wrong pick %d is rejected", (int) i);
 }
 
 static void
-batches(void)
+wrong_batches(void)
 {
 	BATCH(query.nsets = 1; query.sets[0].col = 2);
 	BATCH(query.nsets = 1; query.sets[0].col = 1; batch.cols[1].values = WIRE_NO_ARRAY;
@@ -291,10 +302,8 @@ batches(void)
 }
 
 static void
-stored(void)
+wrong_stored(void)
 {
-	VectorProgram *p = &resident.program;
-
 	STORED(store.buffer = 4);
 	STORED(store.nrows = 0);
 	STORED(store.nrows = UINT32_MAX);
@@ -310,20 +319,20 @@ stored(void)
 	STORED(resident.nrow_ranges = 0);
 	STORED(resident.nspans = WIRE_MAX_SPANS + 1);
 	STORED(resident.nspans = UINT32_MAX);
-	STORED(with_spans(); spans[0].nrows = 99);
-	STORED(with_spans(); spans[0].row_range = 2);
-	STORED(with_spans(); spans[0].nrow_ranges = 3);
-	STORED(with_spans(); spans[0].nrow_ranges = UINT32_MAX);
-	STORED(with_spans(); spans[0].nrow_ranges = 0);
-	STORED(with_spans(); spans[0].nranges = 1);
-	STORED(with_spans(); spans[0].nranges = 0);
-	STORED(with_spans(); spans[0].first = 2);
-	STORED(with_spans(); spans[0].nranges = 4);
-	STORED(with_spans(); runs[0].first = 1; runs[0].nrows = 99);
-	STORED(with_spans(); spans[1].nrows = 0);
-	STORED(with_spans(); spans[1].nrows = UINT64_MAX);
-	STORED(with_spans(); spans[1].first = 2);
-	STORED(with_spans(); spans[1].first = 1);
+	STORED(add_spans(); spans[0].nrows = 99);
+	STORED(add_spans(); spans[0].row_range = 2);
+	STORED(add_spans(); spans[0].nrow_ranges = 3);
+	STORED(add_spans(); spans[0].nrow_ranges = UINT32_MAX);
+	STORED(add_spans(); spans[0].nrow_ranges = 0);
+	STORED(add_spans(); spans[0].nranges = 1);
+	STORED(add_spans(); spans[0].nranges = 0);
+	STORED(add_spans(); spans[0].first = 2);
+	STORED(add_spans(); spans[0].nranges = 4);
+	STORED(add_spans(); row_ranges[0].first = 1; row_ranges[0].nrows = 99);
+	STORED(add_spans(); spans[1].nrows = 0);
+	STORED(add_spans(); spans[1].nrows = UINT64_MAX);
+	STORED(add_spans(); spans[1].first = 2);
+	STORED(add_spans(); spans[1].first = 1);
 	STORED(resident.nrow_ranges = BUFFER / sizeof(WireRowRange));
 	STORED(resident.nrow_ranges = UINT32_MAX);
 	STORED(resident.nstored = WIRE_MAX_STORED_COLS + 1);
@@ -336,7 +345,7 @@ stored(void)
 	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].n = 5));
 	STORED((resident.ntables = 1, resident.ncells = 5, resident.tables[0].first = 5));
 	STORED((resident.ntables = 1, resident.ncells = 0));
-	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
+	STORED(resident.program.instructions[4] = ((VectorInstruction){VECTOR_LOOKUP, 1, 1, 0, 0, 0}));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1,
 			store.nentries = WIRE_MAX_ENTRIES + 1));
 	STORED((store.column.type = WIRE_I32, store.column.coded = 1, store.nentries = BUFFER / 4));
@@ -354,6 +363,20 @@ stored(void)
 	STORED(resident.cols[1] = VECTOR_NONE);
 	STORED(query.keys[0].nullable = 0);
 	STORED(query.slots[1].filter = 1);
+	STORED(row_ranges[0].nrows = 0);
+	STORED(row_ranges[0].nrows = 101);
+	STORED(row_ranges[1].first = UINT32_MAX);
+	STORED(row_ranges[1].stamp = 6);
+	STORED(row_ranges[0].range = 2);
+	CHECK(check_resident(&resident, &query, sizeof(resident) - 1, BUFFER, 4) != NULL,
+		  "a short message is rejected");
+}
+
+static void
+wrong_programs(void)
+{
+	VectorProgram *p = &resident.program;
+
 	STORED(p->nregisters = VECTOR_MAX_REGISTERS + 1);
 	STORED(p->nregisters = 3);
 	STORED(p->ninstructions = VECTOR_MAX_INSTRUCTIONS + 1);
@@ -376,13 +399,6 @@ stored(void)
 	STORED(p->instructions[4] =
 			   ((VectorInstruction){VECTOR_DEC_ROUND, 1, 1, 0, 0, 4 << VECTOR_ROUND_SHIFT}));
 	STORED(p->instructions[4] = ((VectorInstruction){VECTOR_SELECT, 1, 1, 1, VECTOR_NONE, 0}));
-	STORED(runs[0].nrows = 0);
-	STORED(runs[0].nrows = 101);
-	STORED(runs[1].first = UINT32_MAX);
-	STORED(runs[1].stamp = 6);
-	STORED(runs[0].range = 2);
-	CHECK(check_resident(&resident, &query, sizeof(resident) - 1, BUFFER, 4) != NULL,
-		  "a short message");
 }
 
 static void
@@ -419,86 +435,90 @@ limits(void)
 	q.slots[1] = (WireSlot){.monoid = MONOID_ACCUM_F64, .width = 1};
 	q.slots[2] = (WireSlot){.monoid = MONOID_COUNT, .width = 8, .bin_kind = WIRE_BIN_UNIFORM};
 	q.slots[3] = (WireSlot){.monoid = MONOID_SUM_F64, .width = 1};
-	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a count");
-	CHECK(check_finish(&in, &q, sizeof(in) - 1, 3) != NULL, "a short message");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "a limit by a count is accepted");
+	CHECK(check_finish(&in, &q, sizeof(in) - 1, 3) != NULL, "a short message is rejected");
 	in.buffer = 3;
-	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "no such buffer");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "a buffer that does not exist is rejected");
 	in.buffer = 2;
 	in.limit = (WireLimit){.nsort = 1, .by = {{{-1, 0, -1, 0}}}, .count = 5};
-	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a key");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "a limit by a key is accepted");
 	in.limit = (WireLimit){.nsort = 1, .by = {{{3, 0, 0, 1}}}, .count = 5};
-	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "a limit by a mean is accepted");
 	in.limit = (WireLimit){.nconditions = 1, .conditions = {{.value = {3, 0, 0, 0}}}};
-	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "conditions alone");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "conditions without a limit are accepted");
 	in.limit = (WireLimit){
 		.nsort = 2, .by = {{{3, 0, 0, 1}, 1, 0}, {{-1, 0, -1, 0}}}, .count = 5, .ties = 1};
-	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "by a mean and a key, with ties");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL,
+		  "a limit by a mean and a key, with ties, is accepted");
 	in.limit = (WireLimit){0};
 	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL && check_finish(&in, &q, 0, 3) == NULL,
-		  "none");
+		  "a message without a limit is accepted");
 	in.ranks = 1;
-	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "ranks");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) == NULL, "ranks are accepted");
 	in.ranks = 2;
-	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "ranks of another kind");
+	CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "unknown kinds of ranks are rejected");
 	in.ranks = 0;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 	{
 		in.limit = wrong[i];
-		CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "limit %d", (int) i);
+		CHECK(check_finish(&in, &q, sizeof(in), 3) != NULL, "wrong limit %d is rejected", (int) i);
 	}
 }
 
 static void
-late(void)
+late_queries(void)
 {
-	make_good();
+	make_valid();
 	query.flags |= WIRE_LATE;
-	CHECK(check_query(&query, sizeof(query)) == NULL, "opened late");
+	CHECK(check_query(&query, sizeof(query)) == NULL, "a query that is opened late is accepted");
 	query.shared_id = 1;
-	CHECK(check_query(&query, sizeof(query)) != NULL, "opened late, and shared");
+	CHECK(check_query(&query, sizeof(query)) != NULL,
+		  "a shared query that is opened late is rejected");
 	query.shared_id = 0;
 	query.flags |= 8;
-	CHECK(check_query(&query, sizeof(query)) != NULL, "a flag that there is not");
+	CHECK(check_query(&query, sizeof(query)) != NULL, "an unknown flag is rejected");
 }
 
-/* Rows that arrive grouped. */
+/* Queries whose rows arrive grouped have one key that is not nullable, the number of the group. */
 static void
-grouped(void)
+grouped_rows(void)
 {
-	make_good();
+	make_valid();
 	query.nslots = 2;
 	query.flags = WIRE_GROUPED;
-	CHECK(check_query(&query, sizeof(query)) != NULL, "a key that may be NULL");
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a nullable key is rejected");
 	query.keys[0].nullable = 0;
 	query.key_bytes = query.null_offset = 4;
-	CHECK(check_query(&query, sizeof(query)) == NULL, "numbers of runs");
+	CHECK(check_query(&query, sizeof(query)) == NULL, "numbers of groups are accepted");
 	query.shared_id = 1;
-	CHECK(check_query(&query, sizeof(query)) != NULL, "shared");
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a shared query is rejected");
 	query.shared_id = 0;
 	query.flags |= WIRE_ORDERED;
-	CHECK(check_query(&query, sizeof(query)) != NULL, "rows that are kept");
+	CHECK(check_query(&query, sizeof(query)) != NULL, "an ordered query is rejected");
 	query.flags = WIRE_GROUPED;
 	query.nslots = 3;
-	CHECK(check_query(&query, sizeof(query)) != NULL, "bins");
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a slot with bins is rejected");
 	query.nslots = 2;
 	query.nkeys = 0;
 	query.key_bytes = query.null_offset = 0;
-	CHECK(check_query(&query, sizeof(query)) != NULL, "no number");
+	CHECK(check_query(&query, sizeof(query)) != NULL, "a query without a key is rejected");
 	make_stored();
 	query.flags = WIRE_GROUPED;
-	CHECK(check_resident(&resident, &query, sizeof(resident), BUFFER, 3) != NULL, "stored rows");
+	CHECK(check_resident(&resident, &query, sizeof(resident), BUFFER, 3) != NULL,
+		  "stored rows are rejected");
 }
 
 int
 main(void)
 {
-	RUN("messages that make sense", good);
-	RUN("queries that make none", queries);
-	RUN("batches that make none", batches);
-	RUN("stored columns and programs that make none", stored);
-	RUN("limits", limits);
-	RUN("picks", picks);
-	RUN("queries that are opened late", late);
-	RUN("rows that arrive grouped", grouped);
+	RUN("valid messages are accepted", valid_messages);
+	RUN("wrong queries are rejected", wrong_queries);
+	RUN("wrong batches are rejected", wrong_batches);
+	RUN("wrong stored columns and row ranges are rejected", wrong_stored);
+	RUN("wrong programs are rejected", wrong_programs);
+	RUN("valid limits are accepted and wrong ones rejected", limits);
+	RUN("valid picks are accepted and wrong ones rejected", picks);
+	RUN("queries that are opened late are checked", late_queries);
+	RUN("queries with grouped rows are checked", grouped_rows);
 	return unit_done();
 }

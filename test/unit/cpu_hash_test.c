@@ -1,7 +1,9 @@
 /*
  * cpu_hash_test.c
- *	  The hash of tables and dictionaries: few probes for keys of every pattern,
- *	  and for those that collide under an unkeyed hash.
+ *	  Tests the seeded hash of hash tables and dictionaries (operators/cpu_hash.h).
+ *
+ * With linear probing in a table that is 2/5 full, keys of regular patterns need few probes. So do
+ * keys and strings that were crafted to collide under a known hash without a seed.
  */
 #include "unit.h"
 
@@ -13,9 +15,9 @@
 
 static uint64_t keys[KEYS];
 static uint32_t hashes[KEYS];
-static uint32_t table[SLOTS]; /* key number + 1 */
+static uint32_t table[SLOTS]; /* number of the key + 1; 0 if the slot is empty */
 
-/* A good mixer that everybody knows, and that runs backwards. */
+/* A well-known mix function without a seed. It is invertible, so colliding keys can be computed. */
 #define FACTOR UINT64_C(0xd6e8feb86659fd93)
 #define INVERSE UINT64_C(14982988110149298331)
 
@@ -35,9 +37,11 @@ unmix(uint64_t x)
 	return x ^ x >> 32;
 }
 
-/* Slots looked at for n keys, linear probing; stops at `most`. */
+/*
+ * Returns how many slots linear probing visits when n hashes are inserted. Stops at `most` slots.
+ */
 static uint64_t
-probes(int n, uint64_t most)
+count_probes(int n, uint64_t most)
 {
 	uint64_t total = 0;
 
@@ -54,37 +58,40 @@ probes(int n, uint64_t most)
 }
 
 static HashSeed
-some_seed(void)
+random_seed(void)
 {
 	uint64_t a = random_u64();
 
 	return hash_seed(a, random_u64());
 }
 
+/*
+ * Checks the number of probes for keys[], alone and followed by a second word, under several seeds.
+ */
 static void
 check_keys(const char *what)
 {
 	for (int s = 0; s < SEEDS; s++)
 	{
-		HashSeed seed = some_seed();
+		HashSeed seed = random_seed();
 		uint64_t total;
 
 		for (int i = 0; i < KEYS; i++)
 			hashes[i] = hash_finish(hash_fold(seed, keys[i]));
-		total = probes(KEYS, 8 * KEYS);
+		total = count_probes(KEYS, 8 * KEYS);
 		CHECK(total < 2 * KEYS, "%s: %llu probes for %d keys", what, (unsigned long long) total,
 			  KEYS);
-		/* a second word, as that of NULLs */
+		/* with a second word, such as the bits of NULLs */
 		for (int i = 0; i < KEYS; i++)
 			hashes[i] = hash_finish(hash_fold(seed, hash_fold(seed, i % 4) ^ keys[i]));
-		total = probes(KEYS, 8 * KEYS);
+		total = count_probes(KEYS, 8 * KEYS);
 		CHECK(total < 2 * KEYS, "%s, second word: %llu probes for %d keys", what,
 			  (unsigned long long) total, KEYS);
 	}
 }
 
 static void
-patterns(void)
+regular_keys(void)
 {
 	char what[64];
 
@@ -122,14 +129,17 @@ crafted_keys(void)
 			keys[i] = unmix((uint64_t) i << shift);
 			hashes[i] = (uint32_t) mix(keys[i]);
 		}
-		/* they do what they were made for */
-		CHECK(shift < 32 || probes(n, UINT64_MAX) == (uint64_t) n * (n + 1) / 2,
-			  "keys do not collide");
+		/* if the shift is 32 or more, the lower 32 bits of all hashes without a seed are equal */
+		CHECK(shift < 32 || count_probes(n, UINT64_MAX) == (uint64_t) n * (n + 1) / 2,
+			  "crafted keys collide under the hash without a seed");
 		check_keys("keys that collide under a known hash");
 	}
 }
 
-/* 24 bytes: the second word makes up for the first under multiply-and-fold without a seed. */
+/*
+ * Strings of 24 bytes. Without a seed, the second word cancels the effect of the first on a hash
+ * that multiplies and folds.
+ */
 static void
 crafted_strings(void)
 {
@@ -150,23 +160,23 @@ crafted_strings(void)
 	}
 	for (int s = 0; s < SEEDS; s++)
 	{
-		HashSeed seed = some_seed();
+		HashSeed seed = random_seed();
 		uint64_t total;
 
 		for (int i = 0; i < KEYS; i++)
 			hashes[i] = hash_string(seed, strings[i], 24);
-		total = probes(KEYS, 8 * KEYS);
+		total = count_probes(KEYS, 8 * KEYS);
 		CHECK(total < 2 * KEYS, "%llu probes for %d strings", (unsigned long long) total, KEYS);
 		for (int i = 1; i < KEYS; i++)
 			collisions += hashes[i] == hashes[i - 1];
 	}
-	CHECK(collisions < 10, "%llu neighbours of one hash", (unsigned long long) collisions);
+	CHECK(collisions < 10, "%llu neighbours have the same hash", (unsigned long long) collisions);
 }
 
 static void
 strings_of_all_lengths(void)
 {
-	HashSeed seed = some_seed();
+	HashSeed seed = random_seed();
 	char data[80];
 
 	for (int i = 0; i < (int) sizeof(data); i++)
@@ -175,28 +185,29 @@ strings_of_all_lengths(void)
 	{
 		uint32_t hash = hash_string(seed, data, len);
 
-		/* what lies behind the end does not count, each byte before it does */
+		/* the byte after the end does not change the hash, each byte before it does */
 		data[len] ^= 1;
-		CHECK(hash_string(seed, data, len) == hash, "length %d reads on", len);
+		CHECK(hash_string(seed, data, len) == hash, "length %d: the hash reads beyond the end",
+			  len);
 		data[len] ^= 1;
 		for (int i = 0; i < len; i++)
 		{
 			data[i] ^= 1;
-			CHECK(hash_string(seed, data, len) != hash, "length %d: byte %d does not count", len,
-				  i);
+			CHECK(hash_string(seed, data, len) != hash,
+				  "length %d: byte %d does not change the hash", len, i);
 			data[i] ^= 1;
 		}
-		CHECK(hash_string(some_seed(), data, len) != hash, "length %d: the seed does not count",
-			  len);
+		CHECK(hash_string(random_seed(), data, len) != hash,
+			  "length %d: the seed does not change the hash", len);
 	}
 }
 
 int
 main(void)
 {
-	RUN("patterns of keys", patterns);
-	RUN("crafted keys", crafted_keys);
-	RUN("crafted strings", crafted_strings);
-	RUN("strings of all lengths", strings_of_all_lengths);
+	RUN("keys of regular patterns need few probes", regular_keys);
+	RUN("crafted keys need few probes", crafted_keys);
+	RUN("crafted strings need few probes", crafted_strings);
+	RUN("all bytes and the seed change the hash of a string", strings_of_all_lengths);
 	return unit_done();
 }

@@ -1,7 +1,10 @@
 /*
  * dictionary_test.c
- *	  The GPU server's dictionaries of stored columns: numbers, growth, what a client is told, and
- * bounds.
+ *	  Tests the GPU server's dictionaries of stored columns (server/column_dictionary.c).
+ *
+ * Entries get numbers in the order in which they arrive; a client reads all entries, or those that
+ * are new to it; entries and bytes are limited. Entries are strings of one length that contain a
+ * number. The test includes the source file, and runs in one thread.
  */
 #include <string.h>
 
@@ -13,7 +16,10 @@ static char buffer[WIRE_BUFFER_BYTES];
 static const WireTableKey table = {1};
 static const WireColumnKey column = {.attno = 1, .coded = 1};
 
-/* Entries as STORE brings them: strings of one length for which the number of each decides. */
+/*
+ * Writes n entries into the buffer, in the form of a STORE message, and returns their bytes. Each
+ * contains its number, first + i, and is filled up to `length` bytes.
+ */
 static uint32_t
 make_entries(uint32_t first, uint32_t n, uint32_t length)
 {
@@ -31,50 +37,59 @@ make_entries(uint32_t first, uint32_t n, uint32_t length)
 	return n * length;
 }
 
+/*
+ * Reads the entries that are new to a client with nentries of dictionary `id`. Returns whether the
+ * answer names the buffer.
+ */
 static bool
-known(Dictionary *dict, uint64_t id, uint32_t nentries, WireEntries *out)
+read_entries(Dictionary *dict, uint64_t id, uint32_t nentries, WireEntries *out)
 {
-	WireDictionary ask = {.id = id, .nentries = nentries, .buffer = 2};
+	WireDictionary request = {.id = id, .nentries = nentries, .buffer = 2};
 
-	dictionary_read(dict, &ask, buffer, out);
+	dictionary_read(dict, &request, buffer, out);
 	return out->buffer == 2;
 }
 
 static void
-numbers(void)
+test_numbers(void)
 {
 	Dictionary *dict = dictionary_take(table, &column, true);
 	uint32_t codes[4] = {0, 2, 1, 7};
 	WireEntries out;
 	uint32_t bytes = make_entries(10, 3, 12);
 
-	CHECK(dictionary_translate(dict, buffer, 3, bytes, codes, 4), "entries that fit");
+	CHECK(dictionary_translate(dict, buffer, 3, bytes, codes, 4), "entries are added");
 	CHECK(codes[0] == 0 && codes[1] == 2 && codes[2] == 1,
-		  "numbers in the order in which entries come");
-	CHECK(codes[3] == WIRE_MAX_ENTRIES, "a code without an entry has none");
+		  "entries are numbered in the order in which they arrive");
+	CHECK(codes[3] == WIRE_MAX_ENTRIES, "a code without an entry gets no number");
 	codes[0] = 0;
 	codes[1] = 1;
 	bytes = make_entries(12, 2, 12);
 	CHECK(dictionary_translate(dict, buffer, 2, bytes, codes, 2) && codes[0] == 2 && codes[1] == 3,
-		  "one that is there, and a new one");
-	CHECK(dictionary_entries(dict) == 4, "four entries");
-	CHECK(known(dict, 0, 0, &out) && out.id == dictionary_id(dict) && out.first == 0 &&
+		  "a known entry keeps its number, and a new one gets the next");
+	CHECK(dictionary_entries(dict) == 4, "there are four entries");
+	CHECK(read_entries(dict, 0, 0, &out) && out.id == dictionary_id(dict) && out.first == 0 &&
 			  out.nentries == 4 && out.bytes == 48,
-		  "all of it");
-	CHECK(known(dict, out.id, 3, &out) && out.first == 3 && out.nentries == 4 && out.bytes == 12,
-		  "the last entry");
-	CHECK(((uint32_t *) buffer)[0] == 12 && buffer[4] == 13, "its length and bytes");
-	CHECK(known(dict, out.id, 5, &out) && out.first == 0, "more than there are");
-	CHECK(known(dict, out.id + 1, 3, &out) && out.first == 0, "of another dictionary");
-	CHECK(known(NULL, out.id, 3, &out) && out.id == 0 && out.nentries == 0, "of none");
+		  "a new client gets all entries");
+	CHECK(read_entries(dict, out.id, 3, &out) && out.first == 3 && out.nentries == 4 &&
+			  out.bytes == 12,
+		  "a client gets only the entries that it lacks");
+	CHECK(((uint32_t *) buffer)[0] == 12 && buffer[4] == 13,
+		  "the entry's length and bytes are in the buffer");
+	CHECK(read_entries(dict, out.id, 5, &out) && out.first == 0,
+		  "a client that claims more entries than there are gets all");
+	CHECK(read_entries(dict, out.id + 1, 3, &out) && out.first == 0,
+		  "a client with entries of another dictionary gets all");
+	CHECK(read_entries(NULL, out.id, 3, &out) && out.id == 0 && out.nentries == 0,
+		  "without a dictionary there are no entries");
 	dictionary_give(dict);
 	dict = dictionary_take(table, &column, true);
-	CHECK(dictionary_id(dict) != out.id, "ids are not used again");
+	CHECK(dictionary_id(dict) != out.id, "the id of a dictionary is not used again");
 	dictionary_give(dict);
 }
 
 static void
-bounds(void)
+test_limits(void)
 {
 	Dictionary *dict = dictionary_take(table, &column, true);
 	uint32_t code = 0;
@@ -88,36 +103,38 @@ bounds(void)
 		code = 4095;
 		ok = ok && dictionary_translate(dict, buffer, 4096, bytes, &code, 1) && code == i + 4095;
 	}
-	CHECK(ok, "as many entries as there may be");
+	CHECK(ok, "the maximum number of entries fits");
 	code = 0;
 	make_entries(WIRE_MAX_ENTRIES, 1, 8);
-	CHECK(!dictionary_translate(dict, buffer, 1, 8, &code, 1) && code == 0, "one more; codes stay");
+	CHECK(!dictionary_translate(dict, buffer, 1, 8, &code, 1) && code == 0,
+		  "one more entry is refused, and codes stay unchanged");
 	make_entries(77, 1, 8);
 	CHECK(dictionary_translate(dict, buffer, 1, 8, &code, 1) && code == 77,
-		  "those that are there are found");
+		  "known entries are still found");
 	dictionary_give(dict);
 
 	dict = dictionary_take(table, &column, true);
 	code = 0;
 	make_entries(1, 1, WIRE_MAX_ENTRY_BYTES);
 	CHECK(dictionary_translate(dict, buffer, 1, WIRE_MAX_ENTRY_BYTES, &code, 1),
-		  "as many bytes as there may be");
+		  "the maximum number of bytes fits");
 	make_entries(2, 1, 8);
-	CHECK(!dictionary_translate(dict, buffer, 1, 8, &code, 1), "more bytes");
+	CHECK(!dictionary_translate(dict, buffer, 1, 8, &code, 1), "more bytes are refused");
 	make_entries(1, 2, 8);
 	lengths[1] = 9;
-	CHECK(!dictionary_translate(dict, buffer, 2, 16, &code, 1), "lengths beyond the bytes");
+	CHECK(!dictionary_translate(dict, buffer, 2, 16, &code, 1),
+		  "lengths beyond the bytes are refused");
 	make_entries(1, 1, 8);
 	lengths[0] = 0;
 	CHECK(!dictionary_translate(dict, buffer, 2, 0, &code, 1) || dictionary_entries(dict) <= 3,
-		  "empty entries");
+		  "empty entries are refused or added once");
 	dictionary_give(dict);
 }
 
 int
 main(void)
 {
-	RUN("numbers of entries", numbers);
-	RUN("bounds", bounds);
+	RUN("entries are numbered and read", test_numbers);
+	RUN("entries and bytes are limited", test_limits);
 	return unit_done();
 }

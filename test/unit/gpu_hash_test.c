@@ -1,8 +1,10 @@
 /*
  * gpu_hash_test.c
- *	  Tests the keyed hash of group keys (operators/gpu_hash.h), in a table with linear probing
- *	  like the GPU's. Regular keys, and keys crafted to collide, must not lead to long searches.
- *	  Reference: random hashes, with which the longest search is about 60 slots.
+ *	  Tests the keyed hash of group keys (operators/gpu_hash.h).
+ *
+ * Keys are inserted into a table with linear probing, like the GPU's. No search may pass 150 slots,
+ * neither for regular keys nor for keys that were crafted to collide without a hash key or with
+ * another seed. The hash of one word is invertible.
  */
 #include "unit.h"
 
@@ -16,9 +18,9 @@ typedef struct Word2
 	uint64_t lo, hi;
 } Word2;
 
-/* A hash without a key, as is common for such tables, and its inverse below. */
+/* A mix function without a hash key, as hash tables often use, and its inverse. */
 static uint64_t
-hash_without_key(uint64_t x)
+mix(uint64_t x)
 {
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93u;
@@ -29,7 +31,7 @@ hash_without_key(uint64_t x)
 }
 
 static uint64_t
-unhash_without_key(uint64_t x)
+unmix(uint64_t x)
 {
 	uint64_t inverse = gpuagg_odd_inverse(0xd6e8feb86659fd93u);
 
@@ -41,7 +43,9 @@ unhash_without_key(uint64_t x)
 	return x;
 }
 
-/* Inserts these hashes, and returns the number of slots that the longest search passes. */
+/*
+ * Returns how many slots the longest search passes when n different hashes are inserted serially.
+ */
 static int
 longest_search(const uint64_t *hash, int n)
 {
@@ -65,17 +69,18 @@ longest_search(const uint64_t *hash, int n)
 	return longest;
 }
 
+/* The same for keys. They are hashed by mix() if k is NULL. */
 static int
 longest_of_keys(const GpuaggHashKey *k, const uint64_t *keys, int n)
 {
 	static uint64_t hash[KEYS];
 
 	for (int i = 0; i < n; i++)
-		hash[i] = k ? gpuagg_hash64(k, keys[i]) : hash_without_key(keys[i]);
+		hash[i] = k ? gpuagg_hash64(k, keys[i]) : mix(keys[i]);
 	return longest_search(hash, n);
 }
 
-/* Returns a hash with the same top 16 bits for all i. */
+/* Returns hash number i of a series with equal top 16 bits. Hashes with equal top bits collide. */
 static uint64_t
 colliding_hash(uint64_t i)
 {
@@ -83,51 +88,50 @@ colliding_hash(uint64_t i)
 }
 
 static void
-test_inverse(void)
+hash_inverts(void)
 {
 	for (int i = 0; i < 100000; i++)
 	{
 		GpuaggHashKey k = gpuagg_hash_key(i % 100 ? random_u64() : (uint64_t) i);
 		uint64_t x = i % 3 ? random_u64() : (uint64_t) i;
 
-		CHECK(gpuagg_unhash64(&k, gpuagg_hash64(&k, x)) == x, "%llx", (unsigned long long) x);
-		CHECK(gpuagg_hash64(&k, gpuagg_unhash64(&k, x)) == x, "%llx", (unsigned long long) x);
+		CHECK(gpuagg_unhash64(&k, gpuagg_hash64(&k, x)) == x, "%llx is restored from its hash",
+			  (unsigned long long) x);
+		CHECK(gpuagg_hash64(&k, gpuagg_unhash64(&k, x)) == x, "%llx is the hash of its inverse",
+			  (unsigned long long) x);
 		CHECK(k.mul[0] * k.inverse[0] == 1 && k.mul[1] * k.inverse[1] == 1 && (k.mul[2] & 1),
-			  "a multiplier has no inverse");
+			  "the factors of a hash key have inverses");
 	}
 }
 
 static void
-test_seeds(void)
+same_seed_same_hash(void)
 {
 	GpuaggHashKey a = gpuagg_hash_key(42), b = gpuagg_hash_key(42), c = gpuagg_hash_key(43);
 
-	CHECK(memcmp(&a, &b, sizeof(a)) == 0, "the same seed gives another key");
-	CHECK(memcmp(&a, &c, sizeof(a)) != 0, "another seed gives the same key");
-	/* both words and their order matter */
+	CHECK(memcmp(&a, &b, sizeof(a)) == 0, "the same seed gives the same key");
+	CHECK(memcmp(&a, &c, sizeof(a)) != 0, "another seed gives another key");
+	/* the hash of two words depends on both words and their order */
 	CHECK(gpuagg_hash128(&a, 1, 2) == gpuagg_hash128(&b, 1, 2),
-		  "equal seeds give different hashes");
+		  "the hash is the same under the same key");
 	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 2, 1),
-		  "the order of the words does not matter");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 1, 3), "the second word does not matter");
-	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 0, 2), "the first word does not matter");
+		  "the order of words changes the hash");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 1, 3), "the second word changes the hash");
+	CHECK(gpuagg_hash128(&a, 1, 2) != gpuagg_hash128(&a, 0, 2), "the first word changes the hash");
 }
 
-/*
- * Keys that collide with the hash without a key, or under one seed, do not collide under other
- * seeds.
- */
+/* Keys that collide without a hash key, or under one seed, do not collide under other seeds. */
 static void
-test_crafted_keys(void)
+crafted_keys(void)
 {
 	static uint64_t keys[KEYS];
 	GpuaggHashKey victim = gpuagg_hash_key(1);
 	int worst = 0;
 
 	for (int i = 0; i < KEYS; i++)
-		keys[i] = unhash_without_key(colliding_hash(i));
+		keys[i] = unmix(colliding_hash(i));
 	CHECK(longest_of_keys(NULL, keys, KEYS) > KEYS / 2,
-		  "the crafted keys do not collide, so that the test shows nothing");
+		  "the crafted keys collide without a hash key, as the test needs");
 	for (int seed = 0; seed < 100; seed++)
 	{
 		GpuaggHashKey k = gpuagg_hash_key(seed);
@@ -135,12 +139,12 @@ test_crafted_keys(void)
 
 		worst = longest > worst ? longest : worst;
 	}
-	CHECK(worst < 150, "a search passes %d slots", worst);
+	CHECK(worst < 150, "searches of %d slots", worst);
 
 	for (int i = 0; i < KEYS; i++)
 		keys[i] = gpuagg_unhash64(&victim, colliding_hash(i));
 	CHECK(longest_of_keys(&victim, keys, KEYS) > KEYS / 2,
-		  "keys crafted for a seed do not collide under it");
+		  "keys crafted for a seed collide under it");
 	worst = 0;
 	for (int seed = 2; seed < 100; seed++)
 	{
@@ -149,15 +153,15 @@ test_crafted_keys(void)
 
 		worst = longest > worst ? longest : worst;
 	}
-	CHECK(worst < 150, "a search under another seed passes %d slots", worst);
+	CHECK(worst < 150, "searches of %d slots under other seeds", worst);
 }
 
 /*
- * Regular keys, which differ in few bits or by a constant, under many seeds. With random hashes,
- * the longest search is about 60 slots.
+ * Keys that differ in few bits or by a constant stride, under 20 seeds. Among as many random
+ * hashes, the longest search passes about 60 slots.
  */
 static void
-test_regular_keys(void)
+regular_keys(void)
 {
 	static uint64_t keys[KEYS];
 
@@ -175,7 +179,7 @@ test_regular_keys(void)
 					keys[i] = (uint64_t) i << 32 | (uint64_t) i;
 					break;
 				case 2:
-					/* the first step of the hash cancels the upper word */
+					/* the first step of the mix function is its own inverse */
 					keys[i] = (uint64_t) i << 32 ^ (uint64_t) i * 65537;
 					break;
 				case 3:
@@ -185,7 +189,7 @@ test_regular_keys(void)
 					keys[i] = (uint64_t) i * 0x9E3779B97F4A7C15u;
 					break;
 				default:
-					/* rotated, so that each pattern has the counter at another place */
+					/* counters rotated by 0 to 63 bits, a different rotation for each pattern */
 					keys[i] = pattern ? (uint64_t) i << pattern | (uint64_t) i >> (64 - pattern) :
 										(uint64_t) i;
 			}
@@ -196,13 +200,13 @@ test_regular_keys(void)
 
 			worst = longest > worst ? longest : worst;
 		}
-		CHECK(worst < 150, "pattern %d: a search passes %d slots", pattern, worst);
+		CHECK(worst < 150, "pattern %d: searches of %d slots", pattern, worst);
 	}
 }
 
-/* Keys of two words: one word varies, both do, and keys crafted for the hash without a key. */
+/* Keys of two words: one word, both, or crafted to collide without a hash key. */
 static void
-test_wide_keys(void)
+wide_keys(void)
 {
 	static Word2 keys[KEYS];
 	static uint64_t hash[KEYS];
@@ -227,17 +231,14 @@ test_wide_keys(void)
 					keys[i] = (Word2){n, n << 48};
 					break;
 				case 3:
-					/* hash_without_key(hash_without_key(lo) + hi * c) is the same for all keys */
-					keys[i] = (Word2){
-						n, (7 - hash_without_key(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
-					hash[i] = hash_without_key(hash_without_key(keys[i].lo) +
-											   keys[i].hi * 0x9E3779B97F4A7C15u);
-					CHECK(hash[i] == hash_without_key(7),
-						  "the crafted keys do not collide, so that the test shows nothing");
+					/* mix(mix(lo) + hi * c) is the same for all */
+					keys[i] = (Word2){n, (7 - mix(n)) * gpuagg_odd_inverse(0x9E3779B97F4A7C15u)};
+					hash[i] = mix(mix(keys[i].lo) + keys[i].hi * 0x9E3779B97F4A7C15u);
+					CHECK(hash[i] == mix(7),
+						  "the crafted keys collide without a hash key, as the test needs");
 					break;
 				case 4:
-					keys[i] = (Word2){unhash_without_key(colliding_hash(n)),
-									  unhash_without_key(colliding_hash(n + 1))};
+					keys[i] = (Word2){unmix(colliding_hash(n)), unmix(colliding_hash(n + 1))};
 					break;
 			}
 		}
@@ -251,16 +252,15 @@ test_wide_keys(void)
 			longest = longest_search(hash, KEYS);
 			worst = longest > worst ? longest : worst;
 		}
-		CHECK(worst < 150, "pattern %d: a search passes %d slots", pattern, worst);
+		CHECK(worst < 150, "pattern %d: searches of %d slots", pattern, worst);
 	}
 }
 
 /*
- * The lower half of the hash, which places keys in caches in shared memory, is also well
- * distributed.
+ * The lower half of the hash, which selects the slot in caches in shared memory, is spread as well.
  */
 static void
-test_lower_half(void)
+lower_half(void)
 {
 	static uint64_t keys[KEYS], hash[KEYS];
 
@@ -272,24 +272,23 @@ test_lower_half(void)
 
 			for (int i = 0; i < KEYS; i++)
 			{
-				keys[i] = pattern ?
-					unhash_without_key(colliding_hash(i) >> 32 | colliding_hash(i) << 32) :
-					(uint64_t) i << 40;
+				keys[i] = pattern ? unmix(colliding_hash(i) >> 32 | colliding_hash(i) << 32) :
+									(uint64_t) i << 40;
 				hash[i] = gpuagg_hash64(&k, keys[i]) << 32;
 			}
 			longest = longest_search(hash, KEYS);
-			CHECK(longest < 150, "pattern %d: a search passes %d slots", pattern, longest);
+			CHECK(longest < 150, "pattern %d: searches of %d slots", pattern, longest);
 		}
 }
 
 int
 main(void)
 {
-	RUN("the hash can be inverted", test_inverse);
-	RUN("the seed determines the hash, and both words matter", test_seeds);
-	RUN("crafted keys do not collide under other seeds", test_crafted_keys);
-	RUN("regular keys do not collide", test_regular_keys);
-	RUN("keys of two words do not collide", test_wide_keys);
-	RUN("the lower half of the hash does not collide", test_lower_half);
+	RUN("the hash is invertible", hash_inverts);
+	RUN("the seed determines the hash", same_seed_same_hash);
+	RUN("crafted keys do not collide under another seed", crafted_keys);
+	RUN("regular keys do not collide", regular_keys);
+	RUN("keys of two words do not collide", wide_keys);
+	RUN("the lower half of the hash does not collide", lower_half);
 	return unit_done();
 }

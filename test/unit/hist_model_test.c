@@ -1,12 +1,18 @@
 /*
  * hist_model_test.c
- *	  The analytic model of histograms as a table: bins, words and rows to form, copies and passes.
+ *	  Tests the analytic model that chooses how a histogram is computed (kernels/hist_model.h).
+ *
+ * A table gives the expected form, number of copies and passes for numbers of bins, words and rows
+ * on an H100. Other tests check for many sizes that what was chosen fits and covers all bins.
  */
 #include "unit.h"
 
 #include "../../kernels/hist_model.h"
 
-/* An H100: 132 multiprocessors, 227 kB for a block less what kernels need, 50 MB of L2 cache. */
+/*
+ * H100: 132 multiprocessors, 227 kB of shared memory per block less 1 kB that kernels use, 50 MB of
+ * L2 cache.
+ */
 static const HistDevice h100 = {132, 2048, 232448 - 1024, 50 << 20};
 
 static const struct
@@ -15,29 +21,28 @@ static const struct
 	int words;
 	int64_t rows;
 	HistForm form;
-	int least_log2, /* bounds of log2 M */
-		most_log2;
+	int least_log2, most_log2; /* bounds of log2 of the number of copies */
 	int passes;
 	HistSlotsKind kind;
 } table[] = {
-	/* few bins: as many copies as a warp has lanes */
+	/* few bins: one copy per lane of a warp */
 	{1, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_SLOTS_ANY},
 	{31, 1, 50000000, HIST_FORM_SHARED, 5, 5, 1, HIST_SLOTS_ANY},
 	{100, 5, 134217728, HIST_FORM_SHARED, 5, 5, 1, HIST_SLOTS_ANY},
-	/* thousands: equal bins seldom meet */
+	/* thousands of bins: lanes rarely update the same bin, so one copy */
 	{6137, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ANY},
-	/* few rows do not pay for copies */
+	/* few rows: copies would cost more than they save */
 	{2000, 5, 100000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ANY},
-	/* the last that fit, and the first that do not */
+	/* the largest number of bins for each number of passes, and one more */
 	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ANY},
 	{57857, 1, 50000000, HIST_FORM_SHARED, 0, 0, 2, HIST_SLOTS_ANY},
 	{173568, 1, 50000000, HIST_FORM_SHARED, 0, 0, 3, HIST_SLOTS_ANY},
-	/* four passes cost more than a partition, except of counts */
+	/* four passes cost more than a partition, except for counts */
 	{173569, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 4, HIST_SLOTS_ANY},
 	{231424, 1, 50000000, HIST_FORM_SHARED, 0, 0, 4, HIST_SLOTS_COUNTS},
 	{231425, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 5, HIST_SLOTS_COUNTS},
 	{1572863, 1, 50000000, HIST_FORM_PARTITION, 0, 0, 28, HIST_SLOTS_ANY},
-	/* a lone count takes a byte a bin as soon as words do not fit */
+	/* a single count uses one byte per bin if words do not fit */
 	{57856, 1, 50000000, HIST_FORM_SHARED, 0, 0, 1, HIST_SLOTS_ONE_COUNT},
 	{57857, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_SLOTS_ONE_COUNT},
 	{231424, 1, 50000000, HIST_FORM_BYTES, 0, 0, 1, HIST_SLOTS_ONE_COUNT},
@@ -65,8 +70,8 @@ model_table(void)
 }
 
 /*
- * What the device chooses if all bins are in use is what the model says; of fewer, up to what there
- * is memory for.
+ * The device chooses the number of copies again when it knows how many bins are in use. If all are,
+ * it chooses what the model chose; if one is, as many copies as fit.
  */
 static void
 model_copies(void)
@@ -75,20 +80,20 @@ model_copies(void)
 	{
 		HistModel m = hist_model(&h100, bins, 1, 134217728, HIST_SLOTS_ANY);
 
-		CHECK(m.log2_copies <= m.log2_max_copies, "%ld bins: 2^%d copies of at most 2^%d",
-			  (long) bins, m.log2_copies, m.log2_max_copies);
+		CHECK(m.log2_copies <= m.log2_max_copies, "%ld bins: 2^%d copies of at most 2^%d", (long) bins,
+			  m.log2_copies, m.log2_max_copies);
 		CHECK(m.log2_copies == hist_model_copies(bins, HIST_SPREAD_BINS, m.log2_max_copies),
-			  "%ld bins: what the device chooses is another number", (long) bins);
+			  "%ld bins: the device chooses the same number of copies", (long) bins);
 		CHECK(hist_model_copies(1, HIST_SPREAD_BINS, m.log2_max_copies) == m.log2_max_copies,
-			  "%ld bins, one in use: not all copies", (long) bins);
+			  "%ld bins, one in use: the device chooses all copies", (long) bins);
 	}
 	CHECK(hist_model(&h100, 20000, 1, 134217728, HIST_SLOTS_ANY).log2_max_copies == 1,
-		  "20000 bins");
+		  "20000 bins: at most two copies fit");
 }
 
 /*
- * Copies for out-of-window rows: none without such rows, more the more of them are, and no more
- * than threads need.
+ * The number of copies for out-of-window rows: one without such rows, ascending with their number,
+ * and no more than threads can use.
  */
 static void
 model_out_of_window(void)
@@ -100,7 +105,7 @@ model_out_of_window(void)
 		int before = 0;
 
 		CHECK(hist_model_out_of_window(bins, 0, 4096, threads, 7) == 0,
-			  "%ld bins: copies for no out-of-window rows", (long) bins);
+			  "%ld bins: one copy without out-of-window rows", (long) bins);
 		for (int64_t out = 1; out <= 4096; out *= 2)
 		{
 			int log2 = hist_model_out_of_window(bins, out, 4096, threads, 7);
@@ -112,20 +117,20 @@ model_out_of_window(void)
 		}
 	}
 	CHECK(hist_model_out_of_window(1000, 1, 4096, threads, 7) == 0,
-		  "1000 bins, one out-of-window row");
+		  "1000 bins, one out-of-window row: one copy");
 	CHECK(hist_model_out_of_window(1, 1, 4096, threads, 7) > 0,
-		  "one out-of-window row of the only bin");
+		  "one bin, one out-of-window row: several copies");
 	CHECK(hist_model_out_of_window(1000, 3072, 4096, threads, 7) == 7,
-		  "1000 bins, three of four rows");
+		  "1000 bins, three of four rows: 2^7 copies");
 	CHECK(hist_model_out_of_window(10000, 3072, 4096, threads, 7) == 3,
-		  "10000 bins, three of four rows");
+		  "10000 bins, three of four rows: 2^3 copies");
 	CHECK(hist_model_out_of_window(100000, 3072, 4096, threads, 7) == 0,
-		  "100000 bins, three of four rows");
+		  "100000 bins, three of four rows: one copy");
 	CHECK(hist_model_out_of_window(2, 5, 5, threads, 4) == 4,
-		  "five rows, all of them outside the window");
+		  "two bins, five rows, all outside the window: 2^4 copies");
 }
 
-/* States in the L2 cache: copies of few, one of many. */
+/* States in global memory, cached in L2: several copies for few bins, one for many. */
 static void
 model_global(void)
 {
@@ -136,19 +141,18 @@ model_global(void)
 		int64_t rows;
 		int log2_copies, log2_max_copies;
 	} global[] = {
-		/* a copy for each block of eight a multiprocessor */
+		/* one copy per block, with eight blocks per multiprocessor */
 		{1, 16, 134217728, 10, 10},
 		{100, 16, 134217728, 7, 10},
-		/* enough bins, unless few of them are in use */
+		/* one copy, or up to 2^6 if few of the bins are in use */
 		{10000, 16, 134217728, 0, 6},
-		/* few rows do not pay for the merge */
+		/* few rows: merging copies would cost more than they save */
 		{100, 16, 1000, 0, 0},
 		{1000000, 16, 134217728, 0, 0},
 		{10000000, 16, 134217728, 0, 0},
 	};
 
-	CHECK(hist_model_global(&h100, 10, 16, 134217728, true).log2_max_copies == 0,
-		  "maxima want copies");
+	CHECK(hist_model_global(&h100, 10, 16, 134217728, true).log2_max_copies == 0, "maxima have one copy");
 	for (size_t i = 0; i < sizeof(global) / sizeof(global[0]); i++)
 	{
 		HistModel m =
@@ -163,8 +167,8 @@ model_global(void)
 }
 
 /*
- * Pairs: entries in shared memory where they fit and rows pay for them, several a bin where bins
- * are few.
+ * Pairs of argmax: entries are in shared memory if they fit and there are enough rows, with several
+ * entries per bin if bins are few.
  */
 static void
 model_argmax(void)
@@ -172,7 +176,7 @@ model_argmax(void)
 	static const struct
 	{
 		int64_t bins, rows;
-		bool shared; /* asked for */
+		bool shared; /* shared memory is forced */
 		HistForm form;
 		int log2_copies;
 	} argmax[] = {
@@ -185,7 +189,7 @@ model_argmax(void)
 		{14208, 50000000, false, HIST_FORM_SHARED, 0},
 		{14209, 50000000, false, HIST_FORM_GLOBAL, 0},
 		{14209, 50000000, true, HIST_FORM_GLOBAL, 0},
-		/* few rows do not pay for many entries */
+		/* few rows: initializing many entries would cost more than they save */
 		{4, 1, false, HIST_FORM_SHARED, 5},
 		{5, 1, false, HIST_FORM_GLOBAL, 0},
 		{1000, 132 * 248, false, HIST_FORM_GLOBAL, 0},
@@ -205,7 +209,10 @@ model_argmax(void)
 	}
 }
 
-/* What a pass or partition takes fits, and together they take every bin. */
+/*
+ * The bins of a pass or partition fit into shared memory, and all passes or partitions cover all
+ * bins.
+ */
 static void
 model_covers(void)
 {
@@ -213,19 +220,20 @@ model_covers(void)
 		for (int words = 1; words <= 33; words += 4)
 		{
 			HistModel m = hist_model(&h100, bins, words, 134217728, HIST_SLOTS_ANY);
-			int64_t shares = m.form == HIST_FORM_PARTITION ? m.partitions : m.passes;
+			int64_t nparts = m.form == HIST_FORM_PARTITION ? m.partitions : m.passes;
 
 			if (m.form == HIST_FORM_GLOBAL)
 				continue;
 			CHECK((m.pass_bins << m.log2_copies) * words * 4 <= h100.shared_bytes,
 				  "%ld bins of %d words: a pass of %ld does not fit", (long) bins, words,
 				  (long) m.pass_bins);
-			CHECK(m.pass_bins * shares >= bins, "%ld bins of %d words: %ld times %ld", (long) bins,
-				  words, (long) shares, (long) m.pass_bins);
+			CHECK(m.pass_bins * nparts >= bins,
+				  "%ld bins of %d words: %ld parts of %ld bins cover all", (long) bins, words,
+				  (long) nparts, (long) m.pass_bins);
 		}
 }
 
-/* The copies that there may be fit, too, of an even number of bins. */
+/* The maximum number of copies fits, too, with the number of bins rounded up to even. */
 static void
 model_copies_fit(void)
 {
@@ -241,8 +249,8 @@ model_copies_fit(void)
 }
 
 /*
- * The words of deviations' sums: as many that the top one has room for all rows, or for a row where
- * it spills, and no more.
+ * The number of words of sums of deviations: the least number for which the top word does not
+ * overflow, after all rows, or after one row (rows = 0) where carries are spilled.
  */
 static void
 model_digits(void)
@@ -262,19 +270,19 @@ model_digits(void)
 					  digit_bits);
 			}
 	/*
-	 * 2^25 rows on 132 multiprocessors, up to 2^19 a block, windows of 76 bits; the same with
-	 * carries spilled
+	 * windows of 76 bits: 2^25 rows on 132 multiprocessors are up to 2^19 per block; with carries
+	 * spilled, rows do not count
 	 */
 	CHECK(hist_model_digit_words(76, 28, 19) == 4 && hist_model_digit_words(152, 28, 19) == 7,
-		  "deviations");
+		  "a window of 76 bits and 2^19 rows need 4 and 7 words");
 	CHECK(hist_model_digit_words(76, 28, 0) == 3 && hist_model_digit_words(152, 28, 0) == 6,
-		  "spilled carries");
-	/* the widest windows of spilled carries, of few rows */
+		  "a window of 76 bits with spilled carries needs 3 and 6 words");
+	/* the widest windows with spilled carries, for few rows */
 	CHECK(hist_model_digit_words(84, 28, 0) == 3 && hist_model_digit_words(168, 28, 0) == 6,
-		  "full digits");
+		  "a window of 84 bits with spilled carries needs 3 and 6 words");
 }
 
-/* Enough partitions to keep a device busy, each a power of two of bins. */
+/* There are enough partitions to keep a device busy. Their number of bins is a power of two. */
 static void
 model_partitions(void)
 {
@@ -293,14 +301,14 @@ model_partitions(void)
 int
 main(void)
 {
-	RUN("the model's table", model_table);
-	RUN("copies in shared memory", model_copies);
-	RUN("copies fit", model_copies_fit);
-	RUN("copies for out-of-window rows", model_out_of_window);
-	RUN("copies in the L2 cache", model_global);
-	RUN("digits of deviations", model_digits);
-	RUN("pairs of argmax", model_argmax);
-	RUN("partitions", model_partitions);
-	RUN("passes and partitions fit and cover", model_covers);
+	RUN("the model chooses as the table says", model_table);
+	RUN("the device chooses copies as the model does", model_copies);
+	RUN("the maximum number of copies fits", model_copies_fit);
+	RUN("copies for out-of-window rows ascend with their number", model_out_of_window);
+	RUN("copies in the L2 cache are as the table says", model_global);
+	RUN("sums of deviations have as few words as fit", model_digits);
+	RUN("pairs of argmax are in shared memory where the table says", model_argmax);
+	RUN("there are enough partitions", model_partitions);
+	RUN("passes and partitions fit and cover all bins", model_covers);
 	return unit_done();
 }

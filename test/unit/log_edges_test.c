@@ -1,7 +1,9 @@
 /*
  * log_edges_test.c
- *	  The edges of log-spaced bins: exact where the true ones are doubles, else the
- *	  nearest to what extended precision gives, and ascending.
+ *	  Tests the edges of log-spaced bins (operators/log_edges.h).
+ *
+ * Edges that are powers of integers are exact. Edges of random ranges are compared with extended
+ * precision, and with the edges of twice as many bins. Edges ascend and are within the range.
  */
 #include "unit.h"
 
@@ -9,7 +11,7 @@
 
 #include "operators/log_edges.h"
 
-/* A positive double of any magnitude. */
+/* Returns a positive normal double of any magnitude. */
 static double
 random_positive(void)
 {
@@ -17,7 +19,7 @@ random_positive(void)
 }
 
 static void
-powers(void)
+edges_at_powers(void)
 {
 	for (int base = 2; base <= 10; base++)
 	{
@@ -31,9 +33,12 @@ powers(void)
 	}
 }
 
-/* Half of the edges of twice as many bins are these: all are rounded once. */
+/*
+ * Every second edge of twice as many bins is an edge of these. It is equal, as each edge is rounded
+ * once.
+ */
 static void
-twice_as_many(void)
+edges_of_twice_as_many_bins(void)
 {
 	for (int round = 0; round < 500; round++)
 	{
@@ -50,11 +55,12 @@ twice_as_many(void)
 }
 
 /*
- * Near the middle between two doubles extended precision may take the other one; not every machine
- * has it.
+ * Edges are within 5/8 of a unit in the last place of the edge in extended precision: near the
+ * middle between two doubles, the reference may round to the other one. Machines without extended
+ * precision have a reference of doubles, and a tolerance of 4 units.
  */
 static void
-nearest(void)
+edges_are_nearest(void)
 {
 	for (int round = 0; round < 20000; round++)
 	{
@@ -74,7 +80,7 @@ nearest(void)
 }
 
 static void
-ascending(void)
+edges_ascend(void)
 {
 	const double bounds[][2] = {{4.9406564584124654e-324, DBL_MAX},
 								{1, 1 + 1e-14},
@@ -96,16 +102,16 @@ ascending(void)
 			before = edge;
 		}
 		CHECK(gpuagg_log_edge(&r, 0) == r.lo && gpuagg_log_edge(&r, r.n) == r.hi,
-			  "bounds are not edges");
+			  "the first and last edge are the bounds");
 	}
 }
 
 int
 main(void)
 {
-	RUN("powers of whole numbers", powers);
-	RUN("edges of twice as many bins", twice_as_many);
-	RUN("the nearest double", nearest);
-	RUN("ascending", ascending);
+	RUN("edges at powers of integers are exact", edges_at_powers);
+	RUN("edges agree with those of twice as many bins", edges_of_twice_as_many_bins);
+	RUN("edges are the nearest doubles", edges_are_nearest);
+	RUN("edges ascend and are within the range", edges_ascend);
 	return unit_done();
 }

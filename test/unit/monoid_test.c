@@ -1,12 +1,12 @@
 /*
  * monoid_test.c
- *	  The laws of every operator, and what each computes.
+ *	  Tests all aggregate operators (operators/monoid.h): the laws of a monoid, and the results.
  *
- * Laws run over all of monoid_list.h, so a new row is tested as it is added:
- * identity, associativity, commutativity where the list claims it, and step
- * against combine with the lifted input.  States are folds of random inputs, as
- * in use.  Inputs are chosen so that floating-point arithmetic is exact where
- * the operator allows it, and compared with a tolerance elsewhere.
+ * The laws are tested for each row of monoid_list.h, so a new operator is tested without a change
+ * here: identity, associativity, commutativity if the list claims it, and that a step equals
+ * combining with the lifted input. States are made by steps over random inputs. Inputs are such
+ * that floating-point arithmetic is exact; where the operator does not allow this, states are
+ * compared with a tolerance. Results are compared with plain loops over the same inputs.
  */
 #include "unit.h"
 
@@ -16,19 +16,19 @@
 
 /* ---- random inputs ----------------------------------------------------------- */
 
-/* May inputs of this operator be NaN or infinite without breaking associativity? */
+/* Returns whether the operator is associative for NaN and infinite inputs as well. */
 static int
-takes_specials(MonoidId id)
+is_associative_for_specials(MonoidId id)
 {
 	return id != MONOID_LINEAR;
 }
 
 static double
-random_number(MonoidId id)
+random_float_input(MonoidId id)
 {
 	static const double special[] = {NAN, INFINITY, -INFINITY, -0.0, 0.0};
 
-	if (takes_specials(id) && random_below(40) == 0)
+	if (is_associative_for_specials(id) && random_below(40) == 0)
 		return special[random_below(5)];
 	/* products of powers of two and sums of small integers are exact */
 	if (id == MONOID_PRODUCT_F64)
@@ -71,13 +71,13 @@ random_gpuagg_i128(MonoidId id)
 static float
 random_float(MonoidId id)
 {
-	return (float) random_number(id);
+	return (float) random_float_input(id);
 }
 
 static double
 random_double(MonoidId id)
 {
-	return random_number(id);
+	return random_float_input(id);
 }
 
 static gpuagg_f64x2
@@ -85,15 +85,15 @@ random_gpuagg_f64x2(MonoidId id)
 {
 	gpuagg_f64x2 r;
 
-	/* few bits, so that compositions of a few maps are exact */
+	/* few bits, so that the composition of a few maps is exact */
 	if (id == MONOID_LINEAR)
 	{
 		r.x = (double) (random_below(9) - 4);
 		r.y = (double) (random_below(17) - 8);
 		return r;
 	}
-	r.x = random_number(id);
-	r.y = random_number(id);
+	r.x = random_float_input(id);
+	r.y = random_float_input(id);
 	return r;
 }
 
@@ -124,7 +124,10 @@ RANDOM_MATRIX(5)
 
 /* ---- equality of states --------------------------------------------------------- */
 
-/* NaN equals NaN; zeros of either sign are equal. */
+/*
+ * Returns whether two numbers differ by no more than the tolerance. NaN equals NaN, and -0 equals
+ * 0.
+ */
 static int
 near(double a, double b, double tolerance)
 {
@@ -166,7 +169,7 @@ same_gpuagg_maxsub_f64(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 	return a.flags == b.flags && near(maxsub_f64_best(a), maxsub_f64_best(b), 0);
 }
 
-/* Deviations are rounded; inputs are below 1000, so their squares below 1e6 a row. */
+/* Sums of squared deviations are rounded. Inputs are below 1000, so each row adds less than 1e6. */
 static int
 same_gpuagg_accum(gpuagg_accum a, gpuagg_accum b)
 {
@@ -233,15 +236,17 @@ SAME_MATRIX(5)
 			CHECK(name##_error(e, name##_lift(x), name##_step(e, x)) == MONOID_ERR_NONE, \
 				  "error of one input, round %d", i); \
 		} \
-		CHECK(gpuagg_monoids[MONOID_##NAME].commutative == (comm), "list"); \
-		CHECK(gpuagg_monoids[MONOID_##NAME].state_size == sizeof(state_t), "list"); \
+		CHECK(gpuagg_monoids[MONOID_##NAME].commutative == (comm), \
+			  "the list has the commutativity"); \
+		CHECK(gpuagg_monoids[MONOID_##NAME].state_size == sizeof(state_t), \
+			  "the list has the size of the state"); \
 		CHECK(MONOID_ATOMIC_##atomic == MONOID_ATOMIC_XCG || sizeof(state_t) <= 16, \
 			  "a state of more than 16 bytes cannot be updated by compare-and-swap"); \
 	}
 #include "operators/monoid_list.h"
 #undef MONOID
 
-/* ---- what they compute ---------------------------------------------------------- */
+/* ---- results ---------------------------------------------------------------------- */
 
 #define MAX_ROWS 60
 
@@ -252,7 +257,7 @@ integers_by_wider_arithmetic(void)
 	{
 		gpuagg_i192 squares = sumsq_i192_identity();
 		gpuagg_i128 sum = sum_i128_identity(), expected_sum = 0;
-		uint64_t word[4] = {0}; /* squares in 64-bit words */
+		uint64_t word[4] = {0}; /* the expected sum of squares, least word first */
 
 		for (int n = (int) random_below(MAX_ROWS); n > 0; n--)
 		{
@@ -264,7 +269,7 @@ integers_by_wider_arithmetic(void)
 			sum = sum_i128_step(sum, x);
 			expected_sum += x;
 			squares = sumsq_i192_step(squares, x);
-			/* schoolbook: hi^2 * 2^64 + 2 hi lo * 2^32 + lo^2, carried by hand */
+			/* long multiplication: hi^2 * 2^64 + 2 hi lo * 2^32 + lo^2, with explicit carries */
 			for (int p = 0; p < 3; p++)
 			{
 				uint64_t add[4] = {0};
@@ -274,7 +279,7 @@ integers_by_wider_arithmetic(void)
 					add[0] = product[0];
 				else if (p == 1)
 				{
-					/* 2 hi lo has up to 65 bits, kept as hi lo shifted by 33 */
+					/* 2 hi lo has up to 65 bits, so hi lo is shifted by 33 instead */
 					add[0] = (hi * lo) << 33;
 					add[1] = (hi * lo) >> 31;
 				}
@@ -297,13 +302,16 @@ integers_by_wider_arithmetic(void)
 }
 
 static void
-decimal_overflow_is_told(void)
+decimal_overflow(void)
 {
 	gpuagg_i128 big = GPUAGG_I128_MAX;
 
-	CHECK(sum_dec_error(big, 1, sum_dec_step(big, 1)) == MONOID_ERR_INT_OVERFLOW, "upwards");
-	CHECK(sum_dec_error(-big, -2, sum_dec_step(-big, -2)) == MONOID_ERR_INT_OVERFLOW, "downwards");
-	CHECK(sum_dec_error(big, -1, sum_dec_step(big, -1)) == MONOID_ERR_NONE, "none");
+	CHECK(sum_dec_error(big, 1, sum_dec_step(big, 1)) == MONOID_ERR_INT_OVERFLOW,
+		  "overflow upwards is an error");
+	CHECK(sum_dec_error(-big, -2, sum_dec_step(-big, -2)) == MONOID_ERR_INT_OVERFLOW,
+		  "overflow downwards is an error");
+	CHECK(sum_dec_error(big, -1, sum_dec_step(big, -1)) == MONOID_ERR_NONE,
+		  "a sum in range is no error");
 }
 
 static void
@@ -346,60 +354,70 @@ deviations_by_two_passes(void)
 	}
 }
 
-/* As core's float8_accum: infinite inputs make NaN, finite ones that overflow an error. */
+/*
+ * As in core's float8_accum, infinite inputs give NaN, and finite inputs that overflow are an
+ * error.
+ */
 static void
-overflow_is_told(void)
+float_overflow(void)
 {
 	gpuagg_accum a = accum_f64_lift(1e200);
 	gpuagg_accum b = accum_f64_lift(-1e200);
 	gpuagg_accum inf = accum_f64_lift(INFINITY);
 	gpuagg_f64x2 p = {1e200, 1}, q = {-1e200, 2}, r = {INFINITY, 3};
 
-	CHECK(accum_f64_error(a, b, accum_f64_step(a, -1e200)) == MONOID_ERR_OVERFLOW, "accum step");
-	CHECK(accum_f64_error(a, b, accum_f64_combine(a, b)) == MONOID_ERR_OVERFLOW, "accum combine");
+	CHECK(accum_f64_error(a, b, accum_f64_step(a, -1e200)) == MONOID_ERR_OVERFLOW,
+		  "accum: a step that overflows is an error");
+	CHECK(accum_f64_error(a, b, accum_f64_combine(a, b)) == MONOID_ERR_OVERFLOW,
+		  "accum: a combination that overflows is an error");
 	CHECK(accum_f64_error(a, inf, accum_f64_step(a, INFINITY)) == MONOID_ERR_NONE,
-		  "infinite input");
-	CHECK(isnan(accum_f64_step(a, INFINITY).sxx), "infinite input");
-	CHECK(isnan(accum_f64_step(accum_f64_step(inf, 1), -INFINITY).sx), "both infinities");
+		  "accum: an infinite input is no error");
+	CHECK(isnan(accum_f64_step(a, INFINITY).sxx), "accum: an infinite input gives NaN");
+	CHECK(isnan(accum_f64_step(accum_f64_step(inf, 1), -INFINITY).sx),
+		  "accum: both infinities give NaN");
 	CHECK(regr_f64_error(regr_f64_lift(p), regr_f64_lift(q), regr_f64_step(regr_f64_lift(p), q)) ==
 			  MONOID_ERR_OVERFLOW,
-		  "regr step");
+		  "regr: a step that overflows is an error");
 	CHECK(regr_f64_error(regr_f64_lift(p), regr_f64_lift(r), regr_f64_step(regr_f64_lift(p), r)) ==
 			  MONOID_ERR_NONE,
-		  "regr infinite");
+		  "regr: an infinite input is no error");
 	CHECK(!isnan(regr_f64_step(regr_f64_lift(p), r).syy) &&
 			  isnan(regr_f64_step(regr_f64_lift(p), r).sxy),
-		  "regr infinite x leaves y alone");
+		  "regr: an infinite x does not change the sums of y");
 
 	CHECK(sum_f64_error(DBL_MAX, DBL_MAX, sum_f64_step(DBL_MAX, DBL_MAX)) == MONOID_ERR_OVERFLOW,
-		  "sum");
+		  "a sum that overflows is an error");
 	CHECK(sum_f64_error(INFINITY, 1, sum_f64_step(INFINITY, 1)) == MONOID_ERR_NONE,
-		  "sum of infinity");
+		  "a sum with an infinite input is no error");
 	CHECK(sum_f32_error(FLT_MAX, FLT_MAX, sum_f32_step(FLT_MAX, FLT_MAX)) == MONOID_ERR_OVERFLOW,
-		  "sum");
+		  "a sum in single precision that overflows is an error");
 	CHECK(product_f64_error(1e200, 1e200, product_f64_step(1e200, 1e200)) == MONOID_ERR_OVERFLOW,
-		  "product");
+		  "a product that overflows is an error");
 	CHECK(product_f64_error(1e-200, 1e-200, product_f64_step(1e-200, 1e-200)) ==
 			  MONOID_ERR_UNDERFLOW,
-		  "product");
-	CHECK(product_f64_error(0, 1e-200, product_f64_step(0, 1e-200)) == MONOID_ERR_NONE, "zero");
+		  "a product that underflows is an error");
+	CHECK(product_f64_error(0, 1e-200, product_f64_step(0, 1e-200)) == MONOID_ERR_NONE,
+		  "a product with zero is no error");
 }
 
-/* A sum of negative zeros is one; every other sum that is zero is positive. */
+/* A sum of negative zeros is -0. Any other sum that is zero is +0. */
 static void
 signs_of_zero(void)
 {
-	CHECK(signbit(sum_f64_step(sum_f64_identity(), -0.0)), "-0");
-	CHECK(!signbit(sum_f64_step(sum_f64_step(sum_f64_identity(), -0.0), 0.0)), "-0 + 0");
-	CHECK(signbit(sum_f32_step(sum_f32_identity(), -0.0f)), "-0 in single precision");
-	/* core keeps the later of equal values */
-	CHECK(signbit(min_f64_step(0.0, -0.0)) && !signbit(min_f64_step(-0.0, 0.0)), "min");
-	CHECK(signbit(max_f64_step(0.0, -0.0)) && !signbit(max_f64_step(-0.0, 0.0)), "max");
+	CHECK(signbit(sum_f64_step(sum_f64_identity(), -0.0)), "the sum of -0 is -0");
+	CHECK(!signbit(sum_f64_step(sum_f64_step(sum_f64_identity(), -0.0), 0.0)), "-0 + 0 is +0");
+	CHECK(signbit(sum_f32_step(sum_f32_identity(), -0.0f)),
+		  "the sum of -0 in single precision is -0");
+	/* as in core, the later of two equal values is kept */
+	CHECK(signbit(min_f64_step(0.0, -0.0)) && !signbit(min_f64_step(-0.0, 0.0)),
+		  "min() keeps the later zero");
+	CHECK(signbit(max_f64_step(0.0, -0.0)) && !signbit(max_f64_step(-0.0, 0.0)),
+		  "max() keeps the later zero");
 }
 
-/* PostgreSQL's order of floats: NaN above infinity, equal to itself. */
+/* Compares floats in PostgreSQL's order: NaN equals NaN, and is greater than infinity. */
 static int
-float_rank(double x, double y)
+compare_floats(double x, double y)
 {
 	if (isnan(x) || isnan(y))
 		return isnan(x) - isnan(y);
@@ -417,13 +435,13 @@ extremes_in_the_order_of_floats(void)
 
 		for (int j = 0; j < n; j++)
 		{
-			double x = random_below(3) ? random_number(MONOID_MIN_F64) :
+			double x = random_below(3) ? random_float_input(MONOID_MIN_F64) :
 				random_below(2)        ? NAN :
 				random_below(2)        ? INFINITY :
 										 -INFINITY;
 
-			least = j == 0 || float_rank(x, least) < 0 ? x : least;
-			most = j == 0 || float_rank(x, most) > 0 ? x : most;
+			least = j == 0 || compare_floats(x, least) < 0 ? x : least;
+			most = j == 0 || compare_floats(x, most) > 0 ? x : most;
 			lo = min_f64_step(lo, x);
 			hi = max_f64_step(hi, x);
 			lo4 = min_f32_step(lo4, (float) x);
@@ -460,7 +478,7 @@ arg_extremes_by_search(void)
 }
 
 static void
-runs_by_search(void)
+sequences_by_search(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
@@ -497,24 +515,31 @@ runs_by_search(void)
 				ascending = up && to - from + 1 > ascending ? to - from + 1 : ascending;
 			}
 		}
-		CHECK(sub.best == best && maxsub_f64_best(subf) == (double) best, "subarray, round %d", i);
-		CHECK(run.best == longest, "run, round %d", i);
-		CHECK(asc.best == ascending, "ascending, round %d", i);
+		CHECK(sub.best == best && maxsub_f64_best(subf) == (double) best,
+			  "maximum subarray sum, round %d", i);
+		CHECK(run.best == longest, "longest run, round %d", i);
+		CHECK(asc.best == ascending, "longest ascending sequence, round %d", i);
 	}
 }
 
-/* The shorter steps equal the others up to their bounds, which nothing wilder is within. */
+/*
+ * Bounded steps equal the general ones for inputs within their bounds. Greater inputs are out of
+ * bounds.
+ */
 static void
 bounded_steps(void)
 {
 	const int64_t most = ((int64_t) 1 << 57) - 1;
-	const int64_t wild[] = {INT64_MIN, -most - 2, most + 1, INT64_MAX};
-	const double wild_floats[] = {NAN, INFINITY, -INFINITY, DBL_MAX, -DBL_MAX, ldexp(1, 1001)};
+	const int64_t out_of_bounds[] = {INT64_MIN, -most - 2, most + 1, INT64_MAX};
+	const double out_of_bounds_floats[] = {NAN,     INFINITY, -INFINITY,
+										   DBL_MAX, -DBL_MAX, ldexp(1, 1001)};
 
 	for (int i = 0; i < 4; i++)
-		CHECK(maxsub_i64_magnitude(wild[i]) > maxsub_i64_bound, "integer %d", i);
+		CHECK(maxsub_i64_magnitude(out_of_bounds[i]) > maxsub_i64_bound,
+			  "integer %d is out of bounds", i);
 	for (int i = 0; i < 6; i++)
-		CHECK(maxsub_f64_magnitude(wild_floats[i]) > maxsub_f64_bound, "double %d", i);
+		CHECK(maxsub_f64_magnitude(out_of_bounds_floats[i]) > maxsub_f64_bound,
+			  "double %d is out of bounds", i);
 	for (int i = 0; i < ROUNDS; i++)
 	{
 		gpuagg_maxsub_i64 a = maxsub_i64_identity(), b = a;
@@ -527,8 +552,8 @@ bounded_steps(void)
 										  -most - 1;
 			double y = ldexp((double) (random_below(2001) - 1000), i % 2 ? 990 : 0);
 
-			CHECK(maxsub_i64_magnitude(x) <= maxsub_i64_bound, "%ld", (long) x);
-			CHECK(maxsub_f64_magnitude(y) <= maxsub_f64_bound, "%g", y);
+			CHECK(maxsub_i64_magnitude(x) <= maxsub_i64_bound, "%ld is within bounds", (long) x);
+			CHECK(maxsub_f64_magnitude(y) <= maxsub_f64_bound, "%g is within bounds", y);
 			a = maxsub_i64_step(a, x);
 			b = maxsub_i64_bounded_step(b, x);
 			c = maxsub_f64_step(c, y);
@@ -575,18 +600,19 @@ compositions_in_order(void)
 int
 main(void)
 {
-#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) RUN("laws of " #name, laws_##name);
+#define MONOID(NAME, name, input_t, state_t, comm, atomic, text) \
+	RUN("the laws hold for " #name, laws_##name);
 #include "operators/monoid_list.h"
 #undef MONOID
-	RUN("wide integers by schoolbook arithmetic", integers_by_wider_arithmetic);
-	RUN("overflow of decimals", decimal_overflow_is_told);
-	RUN("deviations by two passes", deviations_by_two_passes);
-	RUN("overflow of floats", overflow_is_told);
-	RUN("signs of zero", signs_of_zero);
-	RUN("extremes in the order of floats", extremes_in_the_order_of_floats);
-	RUN("arg extremes by search", arg_extremes_by_search);
-	RUN("runs and subarrays by search", runs_by_search);
-	RUN("steps within bounds", bounded_steps);
-	RUN("compositions in order", compositions_in_order);
+	RUN("wide integers agree with long multiplication", integers_by_wider_arithmetic);
+	RUN("overflow of decimals is reported", decimal_overflow);
+	RUN("deviations agree with two passes", deviations_by_two_passes);
+	RUN("overflow of floats is reported", float_overflow);
+	RUN("signs of zero are as in core", signs_of_zero);
+	RUN("extremes use PostgreSQL's order of floats", extremes_in_the_order_of_floats);
+	RUN("arg extremes agree with a search", arg_extremes_by_search);
+	RUN("runs and subarrays agree with a search", sequences_by_search);
+	RUN("bounded steps equal the general ones", bounded_steps);
+	RUN("compositions keep the order of inputs", compositions_in_order);
 	return unit_done();
 }

@@ -1,6 +1,10 @@
 /*
  * select_test.c
- *	  Selected ranks against a sort; codes and buckets of doubles.
+ *	  Tests selection by rank (operators/select.h) and buckets of doubles (operators/quantiles.h).
+ *
+ * Selected values are compared with those of qsort(). Values are few or many distinct ones,
+ * doubles, duplicates and powers of two. Codes of numbers keep their order and can be converted
+ * back.
  */
 #include "unit.h"
 
@@ -9,8 +13,8 @@
 #include "operators/quantiles.h"
 
 #define ROUNDS 3000
-#define MOST 6000
-#define MOST_RANKS 9
+#define MAX_VALUES 6000
+#define MAX_RANKS 9
 
 static int
 compare_codes(const void *a, const void *b)
@@ -54,7 +58,7 @@ random_code(int kind)
 		case 2:
 			return x % 2 ? UINT64_MAX : x % 3;
 		case 3:
-			/* each round leaves all but one */
+			/* powers of two: each round of the selection excludes only one value */
 			return UINT64_C(1) << (x % 64);
 		default:
 			return x;
@@ -62,16 +66,16 @@ random_code(int kind)
 }
 
 static void
-ranks_as_sorted(void)
+ranks_agree_with_sort(void)
 {
-	static uint64_t codes[MOST], spare[MOST], sorted[MOST];
+	static uint64_t codes[MAX_VALUES], spare[MAX_VALUES], sorted[MAX_VALUES];
 
 	for (int round = 0; round < ROUNDS; round++)
 	{
-		int n = 1 + (int) random_below(round % 7 ? 200 : MOST);
-		int m = 1 + (int) random_below(MOST_RANKS);
-		int64_t ranks[MOST_RANKS];
-		uint64_t found[MOST_RANKS];
+		int n = 1 + (int) random_below(round % 7 ? 200 : MAX_VALUES);
+		int m = 1 + (int) random_below(MAX_RANKS);
+		int64_t ranks[MAX_RANKS];
+		uint64_t found[MAX_RANKS];
 
 		for (int i = 0; i < n; i++)
 			sorted[i] = codes[i] = random_code(round % 5);
@@ -86,7 +90,7 @@ ranks_as_sorted(void)
 }
 
 static void
-codes_in_order(void)
+codes_keep_order(void)
 {
 	static const double ascending[] = {-INFINITY, -1e300, -2, -1,    -1e-320,  -0.0, 0.0,
 									   1e-320,    1,      2,  1e300, INFINITY, NAN};
@@ -98,15 +102,18 @@ codes_in_order(void)
 	{
 		int64_t x = (int64_t) random_bits();
 
-		CHECK(select_i64_of(select_code_i64(x)) == x, "%lld", (long long) x);
-		CHECK(select_f64_of(select_code_f64((double) x)) == (double) x, "%g", (double) x);
+		CHECK(select_i64_of(select_code_i64(x)) == x, "%lld is restored from its code",
+			  (long long) x);
+		CHECK(select_f64_of(select_code_f64((double) x)) == (double) x,
+			  "%g is restored from its code", (double) x);
 	}
-	CHECK(select_code_i64(INT64_MIN) == 0 && select_code_i64(INT64_MAX) == UINT64_MAX, "bounds");
+	CHECK(select_code_i64(INT64_MIN) == 0 && select_code_i64(INT64_MAX) == UINT64_MAX,
+		  "the least and greatest integers have the least and greatest codes");
 }
 
-/* The middle of a bucket is in it, and near to its values. */
+/* The middle of a bucket is in the bucket, and near to its values. */
 static void
-buckets_near(void)
+bucket_is_near(void)
 {
 	for (int i = 0; i < ROUNDS; i++)
 	{
@@ -119,15 +126,15 @@ buckets_near(void)
 		CHECK(quantiles_bucket(middle, level) == bucket, "%g at level %d", x, level);
 		CHECK(fabs(middle - x) <= ldexp(fabs(x), level - 53) || level == 0, "%g, %g at level %d", x,
 			  middle, level);
-		CHECK(level > 0 || middle == x, "%g", x);
+		CHECK(level > 0 || middle == x, "%g is its own bucket at level 0", x);
 	}
 }
 
 int
 main(void)
 {
-	RUN("ranks as sorted", ranks_as_sorted);
-	RUN("codes in order", codes_in_order);
-	RUN("buckets near their values", buckets_near);
+	RUN("selected ranks agree with a sort", ranks_agree_with_sort);
+	RUN("codes keep the order of numbers", codes_keep_order);
+	RUN("the middle of a bucket is near its values", bucket_is_near);
 	return unit_done();
 }

@@ -1,6 +1,10 @@
 /*
  * spin_test.c
- *	  How long threads of the GPU server look for something before they sleep, and how many do.
+ *	  Tests spin_until() (server/spin.c): how long a thread of the GPU server polls, and how many
+ *	  threads poll concurrently.
+ *
+ * Conditions are functions that count their calls. The test includes the source file and sets the
+ * number of processors itself.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -12,17 +16,17 @@
 
 #define THREADS 16
 
-static int looks;
+static int polls;
 
 static bool
-at_third(void *arg)
+true_at_third_poll(void *arg)
 {
 	(void) arg;
-	return ++looks == 3;
+	return ++polls == 3;
 }
 
 static bool
-never(void *arg)
+never_true(void *arg)
 {
 	atomic_fetch_add((atomic_int *) arg, 1);
 	return false;
@@ -32,10 +36,12 @@ static void
 test_found(void)
 {
 	spin_processors = 8;
-	looks = 2;
-	CHECK(spin_until(at_third, NULL) && looks == 3, "there at once");
-	looks = 0;
-	CHECK(spin_until(at_third, NULL) && looks == 3, "there at the third look");
+	polls = 2;
+	CHECK(spin_until(true_at_third_poll, NULL) && polls == 3,
+		  "a condition that is true is polled once");
+	polls = 0;
+	CHECK(spin_until(true_at_third_poll, NULL) && polls == 3,
+		  "a condition that becomes true is found");
 }
 
 static void
@@ -45,69 +51,70 @@ test_not_found(void)
 	int64_t start = now_ns();
 
 	spin_processors = 8;
-	CHECK(!spin_until(never, &n) && n > 1, "%d looks", n);
-	CHECK(now_ns() - start >= SPIN_NS, "only %d ns", (int) (now_ns() - start));
+	CHECK(!spin_until(never_true, &n) && n > 1, "%d polls, not several", n);
+	CHECK(now_ns() - start >= SPIN_NS, "polling took only %d ns", (int) (now_ns() - start));
 	n = 0;
 	spin_processors = SPIN_PROCESSORS - 1;
-	CHECK(!spin_until(never, &n) && n == 1, "%d looks where processors are few", n);
+	CHECK(!spin_until(never_true, &n) && n == 1, "%d polls on few processors, not 1", n);
 }
 
-static atomic_int looking, /* threads that have looked more than once */
-	most;
+static atomic_int polling_threads, /* threads that have polled more than once */
+	most_polling_threads;
 
-/* Stays until all threads have come. */
+/* Returns true at a thread's second poll, after all threads have made their first. */
 static bool
-seen_by_all(void *arg)
+true_after_all_polled(void *arg)
 {
-	static atomic_int come;
-	int *times = arg;
+	static atomic_int arrived;
+	int *npolls = arg;
 
-	if (++*times == 1)
-		atomic_fetch_add(&come, 1);
-	if (*times == 2)
+	if (++*npolls == 1)
+		atomic_fetch_add(&arrived, 1);
+	if (*npolls == 2)
 	{
-		int now = atomic_fetch_add(&looking, 1) + 1;
+		int now = atomic_fetch_add(&polling_threads, 1) + 1;
 
-		if (now > most)
-			most = now;
-		while (come < THREADS)
+		if (now > most_polling_threads)
+			most_polling_threads = now;
+		while (arrived < THREADS)
 			usleep(100);
 	}
-	return *times == 2;
+	return *npolls == 2;
 }
 
 static void *
-look(void *arg)
+poll_in_thread(void *arg)
 {
-	int times = 0;
+	int npolls = 0;
 
 	(void) arg;
-	spin_until(seen_by_all, &times);
-	CHECK(times == 1 || times == 2, "%d looks", times);
+	spin_until(true_after_all_polled, &npolls);
+	CHECK(npolls == 1 || npolls == 2, "%d polls, not 1 or 2", npolls);
 	return NULL;
 }
 
-/* The others sleep at once. */
+/* With 8 processors, 4 threads poll, and all others return after their first poll. */
 static void
-test_half(void)
+test_concurrent(void)
 {
 	pthread_t threads[THREADS];
 
 	spin_processors = 8;
 	for (int t = 0; t < THREADS; t++)
-		CHECK(pthread_create(&threads[t], NULL, look, NULL) == 0, "no thread");
+		CHECK(pthread_create(&threads[t], NULL, poll_in_thread, NULL) == 0, "a thread starts");
 	for (int t = 0; t < THREADS; t++)
 		pthread_join(threads[t], NULL);
-	CHECK(most == 4, "%d threads were looking on 8 processors", most);
-	looks = 0;
-	CHECK(spin_until(at_third, NULL) && looks == 3, "and now one may");
+	CHECK(most_polling_threads == 4, "%d threads polled concurrently, not 4", most_polling_threads);
+	polls = 0;
+	CHECK(spin_until(true_at_third_poll, NULL) && polls == 3,
+		  "a thread polls again when the others have ended");
 }
 
 int
 main(void)
 {
-	RUN("what is found", test_found);
-	RUN("what is not", test_not_found);
-	RUN("no more threads than half of the processors", test_half);
+	RUN("polling ends when the condition is true", test_found);
+	RUN("polling ends after its time, or at once on few processors", test_not_found);
+	RUN("at most half of the processors poll concurrently", test_concurrent);
 	return unit_done();
 }

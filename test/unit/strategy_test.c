@@ -1,7 +1,7 @@
 /*
  * strategy_test.c
- *	  The choice of strategies as a table: facts in, strategy out; and what must
- *	  hold of every choice, on random facts.
+ *	  Tests strategy_choose() (strategy.h): a table of inputs and expected strategies, and
+ *	  invariants of the choice for random inputs.
  */
 #include "unit.h"
 
@@ -21,25 +21,25 @@ static const StrategyDevice gpu = {
 
 typedef struct Row
 {
-	const char *what;
+	const char *name;
 	const StrategyDevice *device;
 	StrategyInput input;
 	GpuaggStrategy expected;
 } Row;
 
-/* Shorthand: integer keys of a range known from data. */
+/* Members of an input with one integer key whose range is known from the data. */
 #define INTEGERS(g, range) \
 	.nkeys = 1, .keys_integer = true, .range_known = true, .rows = 1e7, .groups = (g), \
 	.key_range = (range), .state_bytes = 32, .key_bytes = 8
-/* Any keys. */
+/* Members of an input with one key of any type. */
 #define KEYS(g) .nkeys = 1, .rows = 1e7, .groups = (g), .state_bytes = 32, .key_bytes = 8
 
 static const Row rows[] = {
 	{"no keys", &cpu, {.nkeys = 0}, STRATEGY_SINGLE},
-	{"no keys whatever is asked", &cpu, {.nkeys = 0, .forced = STRATEGY_HASH}, STRATEGY_SINGLE},
+	{"no keys, hash forced", &cpu, {.nkeys = 0, .forced = STRATEGY_HASH}, STRATEGY_SINGLE},
 	{"no keys, GPU", &gpu, {.nkeys = 0, .ordered = true}, STRATEGY_SINGLE},
 	{"grouped rows", &cpu, {INTEGERS(1000, 1000), .grouped = true}, STRATEGY_SEGMENTED},
-	{"grouped rows keep their order",
+	{"grouped rows, hash forced",
 	 &cpu,
 	 {INTEGERS(1000, 1000), .grouped = true, .forced = STRATEGY_HASH},
 	 STRATEGY_SEGMENTED},
@@ -47,9 +47,9 @@ static const Row rows[] = {
 	{"small range, few groups", &cpu, {INTEGERS(3, 60000)}, STRATEGY_DIRECT},
 	{"dense range of a million", &cpu, {INTEGERS(400000, 500000)}, STRATEGY_DIRECT},
 	{"sparse range", &cpu, {INTEGERS(1000, 200000)}, STRATEGY_HASH},
-	{"map beyond a quarter of the memory", &cpu, {INTEGERS(60000, 600000)}, STRATEGY_HASH},
-	{"astronomic range", &cpu, {INTEGERS(100, 1.8e19)}, STRATEGY_HASH},
-	{"range unknown",
+	{"a map of more than a quarter of the memory", &cpu, {INTEGERS(60000, 600000)}, STRATEGY_HASH},
+	{"a range of 64 bits", &cpu, {INTEGERS(100, 1.8e19)}, STRATEGY_HASH},
+	{"unknown range",
 	 &cpu,
 	 {.nkeys = 1,
 	  .keys_integer = true,
@@ -59,51 +59,51 @@ static const Row rows[] = {
 	  .state_bytes = 32,
 	  .key_bytes = 8},
 	 STRATEGY_HASH},
-	{"other keys", &cpu, {KEYS(1000)}, STRATEGY_HASH},
-	{"groups beyond the memory, from data", &cpu, {INTEGERS(1e7, 1e15)}, STRATEGY_SORT},
-	{"groups beyond the memory, as planned", &cpu, {KEYS(1e7)}, STRATEGY_HASH},
-	{"hash asked for", &cpu, {INTEGERS(1000, 1001), .forced = STRATEGY_HASH}, STRATEGY_HASH},
-	{"sort asked for", &cpu, {INTEGERS(1000, 1001), .forced = STRATEGY_SORT}, STRATEGY_SORT},
-	{"direct asked for, sparse",
+	{"keys that are not integers", &cpu, {KEYS(1000)}, STRATEGY_HASH},
+	{"groups do not fit into memory, by the data", &cpu, {INTEGERS(1e7, 1e15)}, STRATEGY_SORT},
+	{"groups do not fit into memory, by the plan", &cpu, {KEYS(1e7)}, STRATEGY_HASH},
+	{"hash forced", &cpu, {INTEGERS(1000, 1001), .forced = STRATEGY_HASH}, STRATEGY_HASH},
+	{"sort forced", &cpu, {INTEGERS(1000, 1001), .forced = STRATEGY_SORT}, STRATEGY_SORT},
+	{"direct forced, sparse range",
 	 &cpu,
 	 {INTEGERS(1000, 200000), .forced = STRATEGY_DIRECT},
 	 STRATEGY_DIRECT},
-	{"direct asked for, impossible", &cpu, {KEYS(1000), .forced = STRATEGY_DIRECT}, STRATEGY_HASH},
-	{"segmented asked for, not grouped",
+	{"direct forced, impossible", &cpu, {KEYS(1000), .forced = STRATEGY_DIRECT}, STRATEGY_HASH},
+	{"segmented forced, rows not grouped",
 	 &cpu,
 	 {KEYS(1000), .forced = STRATEGY_SEGMENTED},
 	 STRATEGY_HASH},
-	{"single asked for, keys", &cpu, {KEYS(1000), .forced = STRATEGY_SINGLE}, STRATEGY_HASH},
+	{"single forced, with keys", &cpu, {KEYS(1000), .forced = STRATEGY_SINGLE}, STRATEGY_HASH},
 	{"GPU, small range", &gpu, {INTEGERS(1000, 1001)}, STRATEGY_DIRECT},
-	{"GPU, order matters", &gpu, {KEYS(1000), .ordered = true}, STRATEGY_SORT},
-	{"GPU, groups in the cache", &gpu, {KEYS(100000)}, STRATEGY_HASH},
-	{"GPU, groups beyond the cache", &gpu, {KEYS(1e8)}, STRATEGY_SORT},
+	{"GPU, aggregates depend on order", &gpu, {KEYS(1000), .ordered = true}, STRATEGY_SORT},
+	{"GPU, groups fit into the L2 cache", &gpu, {KEYS(100000)}, STRATEGY_HASH},
+	{"GPU, groups do not fit into the L2 cache", &gpu, {KEYS(1e8)}, STRATEGY_SORT},
 	{"GPU, grouped rows",
 	 &gpu,
 	 {INTEGERS(1000, 1000), .grouped = true, .mean_run = 48},
 	 STRATEGY_SEGMENTED},
-	{"GPU, grouped rows of one each",
+	{"GPU, grouped rows, one row per group",
 	 &gpu,
 	 {INTEGERS(1e7, 1e7), .grouped = true, .mean_run = 1},
 	 STRATEGY_SEGMENTED},
-	{"GPU, grouped rows, hash asked for",
+	{"GPU, grouped rows, hash forced",
 	 &gpu,
 	 {INTEGERS(1000, 1000), .grouped = true, .forced = STRATEGY_HASH},
 	 STRATEGY_HASH},
-	{"GPU, grouped rows, direct asked for and impossible",
+	{"GPU, grouped rows, direct forced, impossible",
 	 &gpu,
 	 {KEYS(1000), .grouped = true, .forced = STRATEGY_DIRECT},
 	 STRATEGY_SEGMENTED}};
 
 static void
-table(void)
+choices_by_table(void)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 	{
 		StrategyChoice choice;
 
 		strategy_choose(rows[i].device, &rows[i].input, &choice);
-		CHECK(choice.strategy == rows[i].expected, "%s: %s, expected %s (%s)", rows[i].what,
+		CHECK(choice.strategy == rows[i].expected, "%s: %s, expected %s (%s)", rows[i].name,
 			  strategy_name(choice.strategy), strategy_name(rows[i].expected), choice.reason);
 	}
 }
@@ -128,7 +128,7 @@ random_input(void)
 }
 
 static void
-invariants(void)
+choices_keep_invariants(void)
 {
 	for (int i = 0; i < 100000; i++)
 	{
@@ -138,23 +138,26 @@ invariants(void)
 
 		strategy_choose(device, &input, &choice);
 		strategy_choose(device, &input, &again);
-		CHECK(memcmp(&choice, &again, sizeof(choice)) == 0, "not a pure function");
-		CHECK(choice.strategy != STRATEGY_AUTO, "nothing chosen");
-		CHECK((choice.strategy == STRATEGY_SINGLE) == (input.nkeys == 0), "single with keys");
-		CHECK(choice.strategy != STRATEGY_SEGMENTED || input.grouped, "segmented, not grouped");
+		CHECK(memcmp(&choice, &again, sizeof(choice)) == 0, "the same input gives the same choice");
+		CHECK(choice.strategy != STRATEGY_AUTO, "a strategy is chosen");
+		CHECK((choice.strategy == STRATEGY_SINGLE) == (input.nkeys == 0),
+			  "SINGLE is chosen exactly if there are no keys");
+		CHECK(choice.strategy != STRATEGY_SEGMENTED || input.grouped,
+			  "SEGMENTED is chosen only for grouped rows");
 		CHECK(choice.strategy != STRATEGY_DIRECT ||
 				  (input.keys_integer && input.range_known &&
 				   input.key_range <= device->memory_bytes),
-			  "direct over %g values", input.key_range);
-		CHECK(choice.bins >= 1 && choice.passes >= 1, "no bins or passes");
-		CHECK(choice.reason[0] != '\0', "no reason");
+			  "DIRECT is chosen only for a known integer range that fits, not %g values",
+			  input.key_range);
+		CHECK(choice.bins >= 1 && choice.passes >= 1, "there is at least one bin and one pass");
+		CHECK(choice.reason[0] != '\0', "the choice has a reason");
 	}
 }
 
 int
 main(void)
 {
-	RUN("strategies by table", table);
-	RUN("what holds of every choice", invariants);
+	RUN("inputs of the table give the expected strategies", choices_by_table);
+	RUN("choices for random inputs keep the invariants", choices_keep_invariants);
 	return unit_done();
 }

@@ -1,7 +1,10 @@
 /*
  * vector_program_test.c
- *	  Vector programs: how registers hold values, what each operation makes of NULLs and of rows
- * that cannot be told, the calendar day by day, and which programs are refused.
+ *	  Tests vector programs (operators/vector_program.h, operators/vector_run.h).
+ *
+ * Checks how registers hold values, the states of results for NULL and undetermined operands, known
+ * answers, the calendar day by day, and which programs are rejected. Truth tables and the calendar
+ * have references in this file.
  */
 #include "unit.h"
 
@@ -45,7 +48,7 @@ same(VectorCell a, VectorCell b)
 	return a.state == b.state && (a.state != VECTOR_VALUE || a.value == b.value);
 }
 
-/* Values of every type at their edges, as a register has them. */
+/* Random values of each type, frequently near its bounds, as the bits of a register. */
 static int64_t
 random_I8(void)
 {
@@ -124,29 +127,32 @@ random_F32(void)
 	return vector_bits_F32((float) random_double());
 }
 
-/* Each type's bits in a register; what is there already stays as it is. */
-#define CANONICAL(NAME) \
-	static int canonical_##NAME(int64_t bits) \
+/*
+ * Returns whether the bits are the canonical form of a value of the type: reading and writing keeps
+ * them.
+ */
+#define IS_CANONICAL(NAME) \
+	static int is_canonical_##NAME(int64_t bits) \
 	{ \
 		return vector_bits_##NAME(vector_get_##NAME(bits)) == bits; \
 	}
-CANONICAL(I8)
-CANONICAL(I16)
-CANONICAL(I32)
-CANONICAL(I64)
-CANONICAL(F32)
-CANONICAL(F64)
+IS_CANONICAL(I8)
+IS_CANONICAL(I16)
+IS_CANONICAL(I32)
+IS_CANONICAL(I64)
+IS_CANONICAL(F32)
+IS_CANONICAL(F64)
 
-/* One row of vector_ops.h over random values. */
+/* Checks one operation of vector_ops.h for the operands a and b, in all states. */
 static void
-check_scalar(int op, int nargs, int64_t a, int64_t b, int (*canonical)(int64_t))
+check_scalar(int op, int nargs, int64_t a, int64_t b, int (*is_canonical)(int64_t))
 {
 	VectorCell r = run_one(op, 0, value_of(a), value_of(b), no_value);
 	VectorCell again;
 
 	CHECK(r.state == VECTOR_VALUE || r.state == VECTOR_UNDETERMINED,
 		  "operation %d: state %d of values", op, r.state);
-	CHECK(canonical(r.value), "operation %d: %lld is no value of its type in a register", op,
+	CHECK(is_canonical(r.value), "operation %d: %lld is no value of its type in a register", op,
 		  (long long) r.value);
 	CHECK(run_one(op, 0, no_value, value_of(b), no_value).state == VECTOR_NULL,
 		  "operation %d of NULL", op);
@@ -159,7 +165,7 @@ check_scalar(int op, int nargs, int64_t a, int64_t b, int (*canonical)(int64_t))
 		CHECK(run_one(op, 0, no_value, undetermined, no_value).state == VECTOR_UNDETERMINED,
 			  "operation %d of NULL and undetermined", op);
 	}
-	/* the same with a constant */
+	/* again, with a constant as the second operand and the result in place of the first */
 	constants[0].bits = b;
 	constants[0].state = VECTOR_VALUE;
 	{
@@ -178,9 +184,9 @@ scalar_operations(void)
 {
 	for (int i = 0; i < 2000; i++)
 	{
-#define OP1(FUNC, R, A, ...) check_scalar(VECTOR_##FUNC, 1, random_##A(), 0, canonical_##R);
+#define OP1(FUNC, R, A, ...) check_scalar(VECTOR_##FUNC, 1, random_##A(), 0, is_canonical_##R);
 #define OP2(FUNC, R, A, B, ...) \
-	check_scalar(VECTOR_##FUNC, 2, random_##A(), random_##B(), canonical_##R);
+	check_scalar(VECTOR_##FUNC, 2, random_##A(), random_##B(), is_canonical_##R);
 #define HOST1(...)
 #define HOST2(...)
 #include "operators/vector_ops.h"
@@ -191,9 +197,9 @@ scalar_operations(void)
 	}
 }
 
-/* Known answers, of errors above all. */
+/* Known answers. A row that would raise an error is undetermined. */
 static void
-some_answers(void)
+known_answers(void)
 {
 	CHECK(
 		same(run_one(VECTOR_F_INT4PL, 0, value_of(INT32_MAX), value_of(1), no_value), undetermined),
@@ -226,31 +232,6 @@ some_answers(void)
 		  "rescale");
 	CHECK(same(run_one(VECTOR_DEC_RESCALE, 18, value_of(10), no_value, no_value), undetermined),
 		  "rescale too far");
-	for (int mode = VECTOR_ROUND_HALF; mode <= VECTOR_ROUND_CEIL; mode++)
-	{
-		/* of 2.4, 2.5 and 2.6, and the same below zero */
-		static const int64_t rounded[][6] = {{2, 3, 3, -2, -3, -3},
-											 {2, 2, 2, -2, -2, -2},
-											 {2, 2, 2, -3, -3, -3},
-											 {3, 3, 3, -2, -2, -2}};
-		static const int64_t values[] = {24, 25, 26, -24, -25, -26};
-
-		for (int i = 0; i < 6; i++)
-			CHECK(same(run_one(VECTOR_DEC_ROUND, 1 | mode << VECTOR_ROUND_SHIFT,
-							   value_of(values[i]), no_value, no_value),
-					   value_of(rounded[mode][i])),
-				  "rounding %d of %d", mode, (int) values[i]);
-		CHECK(same(run_one(VECTOR_DEC_ROUND, 0 | mode << VECTOR_ROUND_SHIFT, value_of(INT64_MIN),
-						   no_value, no_value),
-				   value_of(INT64_MIN)),
-			  "nothing to round");
-		CHECK(same(run_one(VECTOR_DEC_ROUND, 18 | mode << VECTOR_ROUND_SHIFT,
-						   value_of(INT64_C(-9000000000000000000)), no_value, no_value),
-				   value_of(-9)),
-			  "eighteen digits");
-	}
-	CHECK(same(run_one(VECTOR_DEC_ROUND, 18, value_of(INT64_MAX), no_value, no_value), value_of(9)),
-		  "the largest value");
 	CHECK(same(run_one(VECTOR_DEC_MOD, 0, value_of(-7), value_of(4), no_value), value_of(-3)),
 		  "remainder");
 	CHECK(
@@ -269,11 +250,11 @@ some_answers(void)
 	CHECK(same(run_one(VECTOR_F64_BELOW, 1, value_of(vector_bits_F64(-0.0)),
 					   value_of(vector_bits_F64(1)), no_value),
 			   undetermined),
-		  "-0 is told apart");
+		  "-0 is undetermined if the sign of zero matters");
 	CHECK(same(run_one(VECTOR_F64_BELOW, 0, value_of(vector_bits_F64(-2)),
 					   value_of(vector_bits_F64(2)), no_value),
 			   undetermined),
-		  "a large float");
+		  "a large float is undetermined");
 	for (int op = VECTOR_DEC_RESCALE; op <= VECTOR_UNSIGNED; op++)
 	{
 		CHECK(op == VECTOR_BUCKET ||
@@ -285,7 +266,38 @@ some_answers(void)
 	}
 }
 
-/* All combinations of states and booleans; the truth tables written down once more. */
+/* Rounds decimals in all modes. */
+static void
+rounding(void)
+{
+	for (int mode = VECTOR_ROUND_HALF; mode <= VECTOR_ROUND_CEIL; mode++)
+	{
+		/* results for 2.4, 2.5, 2.6, -2.4, -2.5 and -2.6 */
+		static const int64_t rounded[][6] = {{2, 3, 3, -2, -3, -3},
+											 {2, 2, 2, -2, -2, -2},
+											 {2, 2, 2, -3, -3, -3},
+											 {3, 3, 3, -2, -2, -2}};
+		static const int64_t values[] = {24, 25, 26, -24, -25, -26};
+
+		for (int i = 0; i < 6; i++)
+			CHECK(same(run_one(VECTOR_DEC_ROUND, 1 | mode << VECTOR_ROUND_SHIFT,
+							   value_of(values[i]), no_value, no_value),
+					   value_of(rounded[mode][i])),
+				  "rounding %d of %d", mode, (int) values[i]);
+		CHECK(same(run_one(VECTOR_DEC_ROUND, 0 | mode << VECTOR_ROUND_SHIFT, value_of(INT64_MIN),
+						   no_value, no_value),
+				   value_of(INT64_MIN)),
+			  "rounding of 0 digits");
+		CHECK(same(run_one(VECTOR_DEC_ROUND, 18 | mode << VECTOR_ROUND_SHIFT,
+						   value_of(INT64_C(-9000000000000000000)), no_value, no_value),
+				   value_of(-9)),
+			  "rounding of 18 digits");
+	}
+	CHECK(same(run_one(VECTOR_DEC_ROUND, 18, value_of(INT64_MAX), no_value, no_value), value_of(9)),
+		  "rounding of the largest value");
+}
+
+/* All combinations of FALSE, TRUE, NULL and undetermined, compared with truth tables. */
 static void
 logic(void)
 {
@@ -294,7 +306,7 @@ logic(void)
 	for (int i = 0; i < 4; i++)
 		for (int j = 0; j < 4; j++)
 		{
-			/* F, T, N, U by a and b; a decides first */
+			/* rows and columns are FALSE, TRUE, NULL, undetermined; a is evaluated first */
 			static const int and[4][4] = {{0, 0, 0, 0}, {0, 1, 2, 3}, {0, 2, 2, 3}, {3, 3, 3, 3}};
 			static const int or [4][4] = {{0, 1, 2, 3}, {1, 1, 1, 1}, {2, 1, 2, 3}, {3, 3, 3, 3}};
 			VectorCell a = cells[i];
@@ -349,7 +361,7 @@ logic(void)
 			  "%d IS NULL", i);
 		CHECK(same(run_one(VECTOR_DETERMINED, 0, cells[i], no_value, no_value),
 				   i == 3 ? undetermined : value_of(1)),
-			  "told %d", i);
+			  "%d is determined", i);
 		CHECK(same(run_one(VECTOR_PRESENCE, 0, cells[i], no_value, no_value),
 				   i >= 2 ? cells[i] : value_of(1)),
 			  "presence of %d", i);
@@ -381,7 +393,7 @@ lists(void)
 		}
 }
 
-/* Every day of the first centuries and of some far ones, counted on from the first. */
+/* All days of the years 1 to 3299, counted from the first, and random days of all years. */
 static void
 calendar(void)
 {
@@ -407,14 +419,14 @@ calendar(void)
 					  year, month, d);
 				CHECK(vector_calendar(VECTOR_DOY, 0, day) == day - first + 1,
 					  "%d-%d-%d: day of the year", year, month, d);
-				CHECK(vector_calendar(VECTOR_MONTH, 1, day) == day - d + 1, "%d-%d-%d: its month",
-					  year, month, d);
-				CHECK(vector_calendar(VECTOR_YEAR, 1, day) == first, "%d-%d-%d: its year", year,
-					  month, d);
+				CHECK(vector_calendar(VECTOR_MONTH, 1, day) == day - d + 1,
+					  "%d-%d-%d: first day of the month", year, month, d);
+				CHECK(vector_calendar(VECTOR_YEAR, 1, day) == first,
+					  "%d-%d-%d: first day of the year", year, month, d);
 				CHECK(d != 4 || month != 1 || vector_calendar(VECTOR_WEEK, 0, day) == 1,
 					  "%d-01-04 is in week 1", year);
 				CHECK(weekday != 1 || vector_calendar(VECTOR_WEEK, 1, day) == day,
-					  "%d-%d-%d: a Monday", year, month, d);
+					  "%d-%d-%d: a Monday begins a week", year, month, d);
 				CHECK(weekday == 1 ||
 						  vector_calendar(VECTOR_WEEK, 0, day) ==
 							  vector_calendar(VECTOR_WEEK, 0, day - 1),
@@ -423,17 +435,18 @@ calendar(void)
 	}
 	for (int i = 0; i < 200000; i++)
 	{
-		int32_t any =
+		int32_t random_day =
 			(int32_t) (VECTOR_DAY_MIN + random_below(VECTOR_DAY_MAX - VECTOR_DAY_MIN + 1));
 		int y, m, md;
 
-		vector_split_day(any, &y, &m, &md);
-		CHECK(vector_month_first(y, m) + md - 1 == any, "day %d comes back", any);
+		vector_split_day(random_day, &y, &m, &md);
+		CHECK(vector_month_first(y, m) + md - 1 == random_day,
+			  "day %d is the day of its year, month and day", random_day);
 	}
 }
 
 static void
-refused_programs(void)
+rejected_programs(void)
 {
 	static VectorProgram p;
 	uint64_t set;
@@ -444,25 +457,29 @@ refused_programs(void)
 	p.filter = 1;
 	p.instructions[0] = (VectorInstruction){VECTOR_LOAD, 0, 1, 0, 0, 3};
 	p.instructions[1] = (VectorInstruction){VECTOR_F_INT4LT, 1, 0, VECTOR_CONSTANT, 0, 0};
-	CHECK(vector_program_valid(&p, 2, 11, &set) && set == 3, "a program");
-	CHECK(!vector_program_valid(&p, 1, 11, &set), "a column that is not there");
-	CHECK(!vector_program_valid(&p, 2, 3, &set), "a type that is not there");
+	CHECK(vector_program_valid(&p, 2, 11, &set) && set == 3, "a valid program is accepted");
+	CHECK(!vector_program_valid(&p, 1, 11, &set), "a column that does not exist is rejected");
+	CHECK(!vector_program_valid(&p, 2, 3, &set), "a type that does not exist is rejected");
 	p.filter = 2;
-	CHECK(!vector_program_valid(&p, 2, 11, &set), "a filter that nothing sets");
+	CHECK(!vector_program_valid(&p, 2, 11, &set),
+		  "a filter register that no instruction sets is rejected");
 	p.filter = VECTOR_NONE;
 	p.instructions[1].a = 1;
-	CHECK(!vector_program_valid(&p, 2, 11, &set), "an operand that nothing sets");
+	CHECK(!vector_program_valid(&p, 2, 11, &set),
+		  "an operand register that no instruction sets is rejected");
 	p.instructions[1] = (VectorInstruction){VECTOR_BUCKET, 1, 0, VECTOR_CONSTANT + 1, 0, 0};
-	CHECK(!vector_program_valid(&p, 2, 11, &set), "a bucket of too few constants");
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "a bucket with too few constants is rejected");
 	p.instructions[1] = (VectorInstruction){VECTOR_IN, 1, 0, VECTOR_CONSTANT + 1, 3, 0};
-	CHECK(!vector_program_valid(&p, 2, 11, &set), "a list of too few constants");
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "a list with too few constants is rejected");
 	p.instructions[1].c = 2;
-	CHECK(vector_program_valid(&p, 2, 11, &set), "a list");
+	CHECK(vector_program_valid(&p, 2, 11, &set), "a list is accepted");
 	p.instructions[1].op = VECTOR_OPS;
-	CHECK(!vector_program_valid(&p, 2, 11, &set), "no operation");
+	CHECK(!vector_program_valid(&p, 2, 11, &set), "an operation that does not exist is rejected");
 }
 
-/* Cells of integers 5 .. 7 and of NULL, behind another table's. */
+/*
+ * A table with cells for the integers 5 to 7 and for NULL. Its cells follow those of another table.
+ */
 static void
 lookups(void)
 {
@@ -488,7 +505,10 @@ lookups(void)
 	CHECK(states[6] == VECTOR_UNDETERMINED, "undetermined stays undetermined");
 }
 
-/* An instruction and the same by fewer names, over values of its operands' types. */
+/*
+ * If an instruction can be simplified, checks that both give the same results. Returns whether it
+ * can.
+ */
 static int
 check_simplified(int op, int64_t (*draw_a)(void), int64_t (*draw_b)(void))
 {
@@ -514,7 +534,7 @@ check_simplified(int op, int64_t (*draw_a)(void), int64_t (*draw_b)(void))
 }
 
 static void
-simplified(void)
+simplified_comparisons(void)
 {
 	int n = 0;
 
@@ -534,13 +554,14 @@ simplified(void)
 int
 main(void)
 {
-	RUN("comparisons by fewer names", simplified);
-	RUN("lookups in tables", lookups);
-	RUN("scalar operations keep to their types and are strict", scalar_operations);
-	RUN("some answers", some_answers);
-	RUN("logic of NULLs and of rows that cannot be told", logic);
-	RUN("lists", lists);
-	RUN("the calendar, day by day", calendar);
-	RUN("programs that are refused", refused_programs);
+	RUN("simplified comparisons give the same results", simplified_comparisons);
+	RUN("lookups find the cells of their table", lookups);
+	RUN("scalar operations are strict and give values of their types", scalar_operations);
+	RUN("known answers", known_answers);
+	RUN("decimals are rounded in all modes", rounding);
+	RUN("logic of NULL and undetermined operands", logic);
+	RUN("values are found in lists", lists);
+	RUN("the calendar is right for each day", calendar);
+	RUN("invalid programs are rejected", rejected_programs);
 	return unit_done();
 }

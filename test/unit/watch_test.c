@@ -1,6 +1,9 @@
 /*
  * watch_test.c
- *	  When a device of the GPU server is taken for hung.
+ *	  Tests watch_stalled_ms() (server/watch.c), by which the GPU server detects a hung device.
+ *
+ * Messages begin and end here with pauses of 10 to 100 ms. The test includes the source file, and
+ * runs in one thread.
  */
 #include "unit.h"
 
@@ -19,11 +22,11 @@ test_idle(void)
 {
 	Watch w;
 
-	CHECK(watch_stalled_ms() == 0, "nothing was begun");
+	CHECK(watch_stalled_ms() == 0, "a device without messages is not stalled");
 	watch_begin(&w, 0);
 	watch_end(&w);
 	sleep_ms(50);
-	CHECK(watch_stalled_ms() == 0, "nothing is at work");
+	CHECK(watch_stalled_ms() == 0, "a device whose messages have ended is not stalled");
 }
 
 static void
@@ -33,18 +36,19 @@ test_hung(void)
 
 	watch_begin(&w, 0);
 	sleep_ms(100);
-	CHECK(watch_stalled_ms() >= 100, "one message, %d ms", (int) watch_stalled_ms());
+	CHECK(watch_stalled_ms() >= 100, "a message that does not end counts, %d ms",
+		  (int) watch_stalled_ms());
 	watch_end(&w);
-	CHECK(watch_stalled_ms() == 0, "ended");
+	CHECK(watch_stalled_ms() == 0, "a device is not stalled when its message has ended");
 }
 
-/* Others end all the time while one waits for its turn. */
+/* Messages end every 20 ms while one message waits for 400 ms. */
 static void
 test_busy(void)
 {
-	Watch patient, w[3];
+	Watch waiting, w[3];
 
-	watch_begin(&patient, 0);
+	watch_begin(&waiting, 0);
 	for (int i = 0; i < 20; i++)
 	{
 		Watch *one = &w[i % 3];
@@ -53,12 +57,12 @@ test_busy(void)
 		sleep_ms(20);
 		watch_end(one);
 	}
-	CHECK(watch_stalled_ms() >= 400 / LONG_MESSAGE, "what waits for very long counts");
+	CHECK(watch_stalled_ms() >= 400 / LONG_MESSAGE, "a long message counts a fifth of its time");
 	CHECK(watch_stalled_ms() < 300, "a busy device is not hung: %d ms", (int) watch_stalled_ms());
-	watch_end(&patient);
+	watch_end(&waiting);
 }
 
-/* Messages of another device, or of none, do not count for this one. */
+/* Messages of another device, or without one, do not hide that a device is stalled. */
 static void
 test_devices(void)
 {
@@ -73,15 +77,15 @@ test_devices(void)
 	}
 	CHECK(watch_stalled_ms() >= 100, "%d ms", (int) watch_stalled_ms());
 	watch_end(&hung);
-	CHECK(watch_stalled_ms() == 0, "ended");
+	CHECK(watch_stalled_ms() == 0, "a device is not stalled when its message has ended");
 }
 
 int
 main(void)
 {
-	RUN("an idle device", test_idle);
-	RUN("a hung device", test_hung);
-	RUN("a busy device", test_busy);
-	RUN("several devices", test_devices);
+	RUN("an idle device is not stalled", test_idle);
+	RUN("a device that completes nothing is stalled", test_hung);
+	RUN("a busy device is not stalled", test_busy);
+	RUN("each device is watched separately", test_devices);
 	return unit_done();
 }

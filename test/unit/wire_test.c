@@ -1,6 +1,9 @@
 /*
  * wire_test.c
- *	  Messages of the GPU server from peers that send half, nothing or nonsense, or never read.
+ *	  Tests sending and receiving of messages (server/wire.c) with peers that misbehave.
+ *
+ * The peer is the other end of a socket pair: it sends a part of a message, nothing, single bytes
+ * or wrong headers, or never reads. The test includes the source file with a shorter timeout.
  */
 #include "unit.h"
 
@@ -23,7 +26,7 @@ static bool garbage;
 static void
 open_pair(void)
 {
-	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "socketpair");
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0, "a socket pair is created");
 }
 
 static void
@@ -46,12 +49,15 @@ static void
 test_whole(void)
 {
 	open_pair();
-	CHECK(wire_send(pair[0], MESSAGE_LOG, "abc", 3), "send");
-	CHECK(wire_send(pair[0], MESSAGE_PING, NULL, 0), "send without a body");
-	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "receive");
-	CHECK(header.type == MESSAGE_LOG && header.length == 3 && memcmp(body, "abc", 3) == 0, "body");
-	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "receive");
-	CHECK(header.type == MESSAGE_PING && header.length == 0, "no body");
+	CHECK(wire_send(pair[0], MESSAGE_LOG, "abc", 3), "a message is sent");
+	CHECK(wire_send(pair[0], MESSAGE_PING, NULL, 0), "a message without a body is sent");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage),
+		  "a message is received");
+	CHECK(header.type == MESSAGE_LOG && header.length == 3 && memcmp(body, "abc", 3) == 0,
+		  "the message has its body");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage),
+		  "a message is received");
+	CHECK(header.type == MESSAGE_PING && header.length == 0, "the message has no body");
 	close_pair();
 }
 
@@ -61,14 +67,16 @@ test_silent(void)
 	int64_t since = now_ms();
 
 	open_pair();
-	CHECK(!wire_receive(pair[1], &header, body, sizeof(body), 50, &garbage), "nothing came");
-	CHECK(!garbage && now_ms() - since >= 50 && now_ms() - since < 5000, "within the time");
+	CHECK(!wire_receive(pair[1], &header, body, sizeof(body), 50, &garbage),
+		  "no message is received from a silent peer");
+	CHECK(!garbage && now_ms() - since >= 50 && now_ms() - since < 5000,
+		  "the wait ends at its timeout, and is no protocol error");
 	close_pair();
 }
 
-/* The rest has a time of its own, however long the first byte may take. */
+/* The rest of a message has its own timeout, even if the first byte may take any time. */
 static void
-test_half(void)
+test_incomplete(void)
 {
 	MessageHeader whole = {GPUAGG_PROTOCOL_MAGIC, MESSAGE_LOG, 20, 0};
 
@@ -80,19 +88,20 @@ test_half(void)
 			continue;
 		memcpy(bytes, &whole, sizeof(whole));
 		open_pair();
-		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
+		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "bytes are written");
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
-			  "%zu bytes and silence", n);
+			  "%zu bytes without the rest are no message and no protocol error", n);
 		close_pair();
 		open_pair();
-		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "write");
+		CHECK(write(pair[0], bytes, n) == (ssize_t) n, "bytes are written");
 		shutdown(pair[0], SHUT_WR);
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && !garbage,
-			  "%zu bytes and the end", n);
+			  "%zu bytes and a closed connection are no message and no protocol error", n);
 		close_pair();
 	}
 }
 
+/* Sends a message in single bytes, one every 20 ms. */
 static void *
 send_slowly(void *arg)
 {
@@ -107,7 +116,7 @@ send_slowly(void *arg)
 	return NULL;
 }
 
-/* Slower in all than the time for one part. */
+/* The whole message takes longer than the timeout, but each byte arrives within it. */
 static void
 test_slow(void)
 {
@@ -118,15 +127,16 @@ test_slow(void)
 	memcpy(bytes, &whole, sizeof(whole));
 	memcpy(bytes + sizeof(whole), "abc", 3);
 	open_pair();
-	CHECK(pthread_create(&thread, NULL, send_slowly, bytes) == 0, "thread");
-	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage), "byte by byte");
-	CHECK(memcmp(body, "abc", 3) == 0, "body");
+	CHECK(pthread_create(&thread, NULL, send_slowly, bytes) == 0, "a thread starts");
+	CHECK(wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage),
+		  "a message is received byte by byte");
+	CHECK(memcmp(body, "abc", 3) == 0, "the message has its body");
 	pthread_join(thread, NULL);
 	close_pair();
 }
 
 static void
-test_nonsense(void)
+test_wrong_headers(void)
 {
 	static const MessageHeader wrong[] = {
 		{GPUAGG_PROTOCOL_MAGIC + 1, MESSAGE_LOG, 3, 0},
@@ -138,37 +148,37 @@ test_nonsense(void)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 	{
 		open_pair();
-		CHECK(write(pair[0], &wrong[i], sizeof(wrong[i])) == sizeof(wrong[i]), "write");
+		CHECK(write(pair[0], &wrong[i], sizeof(wrong[i])) == sizeof(wrong[i]), "bytes are written");
 		CHECK(!wire_receive(pair[1], &header, body, sizeof(body), -1, &garbage) && garbage,
-			  "header %zu", i);
+			  "wrong header %zu is a protocol error", i);
 		close_pair();
 	}
 }
 
 static void
-test_deaf(void)
+test_never_reads(void)
 {
-	struct timeval patience = {.tv_usec = 100000};
+	struct timeval send_timeout = {.tv_usec = 100000};
 	int64_t since = now_ms();
 	int sent = 0;
 
 	open_pair();
-	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &send_timeout, sizeof(send_timeout));
 	while (sent < 1000000 && wire_send(pair[0], MESSAGE_LOG, body, sizeof(body)))
 		sent++;
-	CHECK(sent < 1000000, "a peer that never reads is given up");
-	CHECK(now_ms() - since < 5000, "soon");
+	CHECK(sent < 1000000, "sending to a peer that never reads fails");
+	CHECK(now_ms() - since < 5000, "sending fails within 5 s");
 	close_pair();
 }
 
 int
 main(void)
 {
-	RUN("whole messages", test_whole);
-	RUN("a peer that sends nothing", test_silent);
-	RUN("a peer that sends half", test_half);
-	RUN("a peer that sends byte by byte", test_slow);
-	RUN("a peer that sends nonsense", test_nonsense);
-	RUN("a peer that never reads", test_deaf);
+	RUN("whole messages are received", test_whole);
+	RUN("a silent peer causes a timeout", test_silent);
+	RUN("an incomplete message is not received", test_incomplete);
+	RUN("a slow peer is waited for", test_slow);
+	RUN("a wrong header is a protocol error", test_wrong_headers);
+	RUN("sending to a peer that never reads fails", test_never_reads);
 	return unit_done();
 }
