@@ -17,6 +17,8 @@
 # SERVER=PROGRAM runs this GPU server on every node, and SERVER=stub the test server, over a stub of the CUDA run time, which the nodes
 # then share; the GPU engine and the column cache are on.  The tasks must have the engine that a local table has, the servers of the
 # workers must get queries of each pair, and citus/gpu.sql asks for copies of columns and for settings.
+#
+# CITUS=PATTERN runs only the tests whose call, name or function matches the regular expression: CITUS=gpu_median, CITUS=cursor.
 set -uo pipefail
 
 chrooted() {
@@ -40,7 +42,7 @@ chrooted() {
 			{ tail -20 "$root/citus.log" >&2; exit 1; }
 	fi
 	sources "$root/src/gpuagg"
-	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" SERVER="${SERVER:-}" /src/gpuagg/test/citus.sh
+	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" SERVER="${SERVER:-}" CITUS="${CITUS:-}" /src/gpuagg/test/citus.sh
 	exit
 }
 
@@ -100,6 +102,11 @@ sql() {
 }
 
 node 1 && node 2 && node 0 || { echo "not ok - three nodes"; tail -5 "$pg_root/log"; exit 1; }
+# the tests that CITUS selects
+pattern="'${CITUS//\'/\'\'}'"
+pairs="FROM pairs WHERE call ~ $pattern"
+shapes="FROM shapes s WHERE name ~ $pattern"
+statements="FROM pg_proc WHERE proname LIKE 'statement\\_%' AND pronamespace = 'public'::regnamespace AND proname ~ $pattern"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/citus" && pwd)
 {
 	sql -c "SELECT citus_set_coordinator_host('127.0.0.1', $port)" -c "SELECT citus_add_node('127.0.0.1', $((port + 1)))" \
@@ -107,14 +114,16 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/citus" && pwd)
 		sql -v rows="${ROWS:-300000}" -f "$here/tables.sql" && sql -f "$here/compare.sql" && sql -f "$here/shapes.sql" && sql -f "$here/statements.sql"
 } >/dev/null || { echo "not ok - tables"; exit 1; }
 echo "# $(sql -c "SELECT split_part(citus_version(), ' on ', 1) || ', PostgreSQL ' || current_setting('server_version')")"
-sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) FROM pairs" | sql -v ON_ERROR_STOP=0 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
+sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) $pairs" | sql -v ON_ERROR_STOP=0 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
 sql -c "SELECT line FROM report"
-[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) FROM pairs"))) ]] || echo "not ok - all pairs in all groupings"
-sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) FROM shapes ORDER BY n" | sql -v ON_ERROR_STOP=0 2>&1 |
+[[ $(sql -c "SELECT (SELECT count(*) $pairs) + (SELECT count(*) $shapes) + (SELECT count(*) $statements)") != 0 ]] ||
+	echo "not ok - CITUS: no test matches \"${CITUS:-}\""
+[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) $pairs"))) ]] || echo "not ok - all pairs in all groupings"
+sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) $shapes ORDER BY n" | sql -v ON_ERROR_STOP=0 2>&1 |
 	sed 's/^[^ ]*ERROR: /not ok - &/'
-sql -c "SELECT format('SELECT %I();', proname) FROM pg_proc WHERE proname LIKE 'statement\\_%' AND pronamespace = 'public'::regnamespace ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
+sql -c "SELECT format('SELECT %I();', proname) $statements ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
 	sed 's/^[^ ]*ERROR: /not ok - &/'
-[[ -z ${SERVER:-} ]] || sql -v ON_ERROR_STOP=0 -f "$here/gpu.sql" 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
+[[ -z ${SERVER:-} || -n ${CITUS:-} ]] || sql -v ON_ERROR_STOP=0 -f "$here/gpu.sql" 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
 for pg_root in "${roots[@]}"; do
 	grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && echo "not ok - no node crashed"
 done
