@@ -1,5 +1,5 @@
-# Spans of ranges that are proved and named as a whole: answers stay core's whatever happens to the table between queries,
-# and a steady query asks once.
+# Spans of block ranges: the backend proves the visibility of a span's rows once, and then refers to the span by its id. Answers must
+# be core's whatever happens to the table and the server between queries. Repeated queries must upload nothing.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -28,32 +28,23 @@ my $sums = 'SELECT k, gpu_count(*), gpu_sum(v), gpu_min(d), gpu_max(f) FROM t';
 my @queries = ("$sums GROUP BY k ORDER BY k", "$sums WHERE d > 500 GROUP BY k ORDER BY k", 'SELECT gpu_count(*) FROM t',
 	"$sums WHERE v < 0 GROUP BY k ORDER BY k");
 
-sub core
-{
-	my ($query) = @_;
-	$query =~ s/gpu_(?=\w+\()//g;
-	return $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query");
-}
-
-# Each query thrice: ranges are looked at, their span is named with its list, and without.
-sub same
+# Tests that all queries give core's answers. Each runs several times: the first execution proves ranges, the second one sends the
+# span with its list of ranges, the third one sends the span's id only.
+sub check_queries
 {
 	my ($name, $times) = @_;
-	foreach my $query (@queries)
-	{
-		my $right = core($query);
-		is(join("|", map { $node->safe_psql('postgres', $query) eq $right } 1 .. $times // 3), join('|', (1) x ($times // 3)), "$name: $query");
-	}
+
+	is_right_answer($node, $_, "$name: $_", reference => core_query($_), times => $times // 3) foreach @queries;
 	return;
 }
 
-sub explain { return $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $_[0]") }
+check_queries('at first');
+like($node->explain_analyze($_), qr/Resident Rows: 60000/, "all rows come from the device: $_") for @queries[0, 2];
+like($node->explain_analyze($queries[3]), qr/skipped=[1-9]/, 'the bounds of a span exclude it by a condition');
+unlike($node->explain_analyze($queries[0]), qr/Uploaded/, 'nothing is uploaded');
+like($node->explain_analyze($queries[0]), qr/Session Time: .*Proof Time: .*Resident Time: .*Finish Time: .*Fetch Time: .*Server Time: /s, 'EXPLAIN shows the times of all steps');
 
-same('at first');
-like(explain($_), qr/Resident Rows: 60000/, "all rows are on the GPU: $_") for @queries[0, 2];
-like(explain($queries[3]), qr/skipped=[1-9]/, 'bounds of the span refute a condition');
-unlike(explain($queries[0]), qr/Uploaded/, 'nothing is uploaded');
-like(explain($queries[0]), qr/Session Time: .*Proof Time: .*Resident Time: .*Finish Time: .*Fetch Time: .*Server Time: /s, 'times');
+# ---- changes of the table ----
 
 foreach my $change (
 	'DELETE FROM t WHERE v = 30000', 'VACUUM t', 'UPDATE t SET v = v + 1 WHERE d = 300', 'VACUUM FREEZE t',
@@ -64,39 +55,39 @@ foreach my $change (
 	'SELECT gpuagg_cache_prewarm(\'t\')')
 {
 	$node->safe_psql('postgres', $change);
-	same($change, 4);
+	check_queries("after $change", 4);
 }
 
-like(explain($queries[0]), qr/Resident Rows: 60000/, 'all rows are on the GPU');
+like($node->explain_analyze($queries[0]), qr/Resident Rows: 60000/, 'all rows come from the device');
 
-# others' changes: not seen before their commit, nor by older snapshots
+# ---- changes of other transactions ----
 my $writer = $node->background_psql('postgres');
 my $reader = $node->background_psql('postgres');
 my $sum = 'SELECT gpu_sum(v) FROM t';
-my $before = core($sum);
+my $before = $node->safe_psql('postgres', core_query($sum));
 $node->safe_psql('postgres', $sum) for 1 .. 3;
 $reader->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ');
-is($reader->query_safe($sum), $before, 'a snapshot');
+is($reader->query_safe($sum), $before, 'a REPEATABLE READ transaction gives the right answer');
 $writer->query_safe('BEGIN');
 $writer->query_safe('UPDATE t SET v = 1000000 WHERE v = 40000');
-is($node->safe_psql('postgres', $sum), $before, 'before the commit') for 1 .. 2;
-is($writer->query_safe($sum), $before + 960000, 'the own change');
+is($node->safe_psql('postgres', $sum), $before, 'a change is not seen before its commit') for 1 .. 2;
+is($writer->query_safe($sum), $before + 960000, '... but by its own transaction');
 $writer->query_safe('COMMIT');
-is($node->safe_psql('postgres', $sum), $before + 960000, 'after the commit') for 1 .. 2;
-is($reader->query_safe($sum), $before, 'an older snapshot');
+is($node->safe_psql('postgres', $sum), $before + 960000, '... and by all others after the commit') for 1 .. 2;
+is($reader->query_safe($sum), $before, '... but not by the older snapshot');
 $node->safe_psql('postgres', 'VACUUM t');
-is($node->safe_psql('postgres', $sum), $before + 960000, 'after vacuum') for 1 .. 3;
-is($reader->query_safe($sum), $before, 'an older snapshot after vacuum') for 1 .. 2;
+is($node->safe_psql('postgres', $sum), $before + 960000, 'it is still seen after VACUUM') for 1 .. 3;
+is($reader->query_safe($sum), $before, '... and not by the older snapshot') for 1 .. 2;
 $reader->query_safe('COMMIT');
-is($reader->query_safe($sum), $before + 960000, 'a new one');
+is($reader->query_safe($sum), $before + 960000, '... but by a new one');
 $reader->query_safe('BEGIN ISOLATION LEVEL SERIALIZABLE');
-is($reader->query_safe($sum), $before + 960000, 'a serializable one') for 1 .. 2;
+is($reader->query_safe($sum), $before + 960000, '... and by a SERIALIZABLE transaction') for 1 .. 2;
 $reader->query_safe('COMMIT');
 $writer->quit;
 $reader->quit;
 
-# Ends the server; true once another one is ready.
-sub kill_server
+# Kills the server, and waits until another one is ready.
+sub restart_server
 {
 	my $restarts = $node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status');
 
@@ -105,22 +96,22 @@ sub kill_server
 	return $node->poll_query_until('postgres', "SELECT restarts > $restarts AND server = 'ready' FROM gpuagg_status");
 }
 
-# a list that another server had
-ok(kill_server(), 'another server starts');
-same('with another server');
+# ---- another server, which does not have the spans ----
+ok(restart_server(), 'another server starts');
+check_queries('with another server');
 
 $node->safe_psql('postgres', 'VACUUM t');
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
-same('renewed');
+check_queries('after a prewarm');
 
-# no room: what was refused is not sent again
+# ---- no memory: columns that were rejected are not sent again ----
 $node->safe_psql('postgres', "ALTER SYSTEM SET gpuagg.device_cache_memory = '1MB'");
 $node->reload;
-# without what it has from before
-ok(kill_server(), 'a server with little memory');
-explain($queries[0]);
-same('no room');
-unlike(explain($queries[0]), qr/Uploaded/, 'nothing is sent that was refused');
-cmp_ok($node->safe_psql('postgres', 'SELECT sum(bytes) FROM gpuagg_device_columns()'), '<=', 1024 * 1024, 'the limit is kept');
+# a new server, which has no copies yet
+ok(restart_server(), 'a server with little memory for copies starts');
+$node->explain_analyze($queries[0]);
+check_queries('with little memory');
+unlike($node->explain_analyze($queries[0]), qr/Uploaded/, 'rejected columns are not sent again');
+cmp_ok($node->safe_psql('postgres', 'SELECT sum(bytes) FROM gpuagg_device_columns()'), '<=', 1024 * 1024, 'the copies stay below gpuagg.device_cache_memory');
 
 done_testing();

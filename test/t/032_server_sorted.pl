@@ -1,4 +1,5 @@
-# Sorted plans at the GPU server: groups leave in order, whatever goes wrong on the way.
+# Sorted plans at the GPU server. Groups must come in the order of their keys, with keys and values of all types, and whatever goes
+# wrong at the server. The reference is core's answer.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -35,20 +36,15 @@ VACUUM ANALYZE s;
 SQL
 ok($node->wait_until_ready, 'the server starts');
 
-# The answers of the custom scan at the server and of core; the plan, with what it did, must be like $plan.
-sub compare
+# Tests that the query's answer is core's, and that EXPLAIN ANALYZE prints $plan, by default a sorted plan at the server.
+sub check_query
 {
 	my ($name, $query, $plan, $settings) = @_;
-	my ($out, $err, $explain);
 
-	$settings //= '';
+	$settings = $settings ? "$settings;" : '';
 	$plan //= qr/Engine: cuda.*Strategy: segmented \(rows arrive grouped/s;
-	$node->psql('postgres', "$settings; $query", stdout => \$out, stderr => \$err);
-	(my $plain = $query) =~ s/gpu_//g;
-	my $core = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain");
-	is($out, $core, $name) or diag($err);
-	$node->psql('postgres', "$settings; EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query", stdout => \$explain, stderr => \$err);
-	like($explain, $plan, "$name: the plan");
+	is_right_answer($node, $query, "$name: the answer is core's", settings => $settings, reference => core_query($query));
+	like(answer($node, "$settings EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query"), $plan, "$name: the plan is the expected one");
 	return;
 }
 
@@ -63,113 +59,111 @@ foreach my $key (@keys)
 {
 	my ($list, $order) = ($key->[0], $key->[1] // $key->[0]);
 
-	compare("$_ by $order", "SELECT $list, $values{$_} FROM s GROUP BY $list ORDER BY $order") foreach sort keys %values;
+	check_query("$_ by $order", "SELECT $list, $values{$_} FROM s GROUP BY $list ORDER BY $order") foreach sort keys %values;
 }
-cmp_ok($node->devices('sum(queries)') - $before, '>=', 60, 'all of them were queries of the server');
+cmp_ok($node->devices('sum(queries)') - $before, '>=', 60, 'all of these queries ran at the server');
 
-# one server query for each, in many batches
+# ---- batches, memory, strategies, clauses ----
+
 foreach my $rows (64, 100, 4096, 1048576)
 {
-	compare("batches of $rows rows", "SELECT k, $values{odd} FROM s GROUP BY k ORDER BY k",
+	check_query("batches of $rows rows", "SELECT k, $values{odd} FROM s GROUP BY k ORDER BY k",
 		$rows > 1e6 ? qr/Engine: cpu.*rows too wide/s : undef, "SET gpuagg.batch_rows = $rows");
 }
-compare('little memory', "SELECT t, $values{integers} FROM s GROUP BY t ORDER BY t", undef, "SET work_mem = '64kB'");
-compare("strategy $_", "SELECT k2, k, gpu_count(*) FROM s GROUP BY k2, k ORDER BY k2, k", undef, "SET gpuagg.strategy = '$_'")
+check_query('little memory', "SELECT t, $values{integers} FROM s GROUP BY t ORDER BY t", undef, "SET work_mem = '64kB'");
+check_query("strategy $_", "SELECT k2, k, gpu_count(*) FROM s GROUP BY k2, k ORDER BY k2, k", undef, "SET gpuagg.strategy = '$_'")
   foreach qw(direct hash sort segmented);
-compare('HAVING', 'SELECT k, gpu_sum(v) FROM s GROUP BY k HAVING gpu_sum(v) > 3000 ORDER BY k');
-compare('LIMIT', 'SELECT k, gpu_sum(v) FROM s GROUP BY k ORDER BY k LIMIT 7 OFFSET 200');
-compare('a group each row', 'SELECT i, gpu_sum(v) FROM s GROUP BY i ORDER BY i');
-compare('no rows', 'SELECT k, gpu_sum(v) FROM s WHERE k > 5000 GROUP BY k ORDER BY k');
-compare('one row', 'SELECT k, gpu_sum(v) FROM s WHERE i = 5 GROUP BY k ORDER BY k', qr/Engine: cuda/);
-compare('rescans', 'SELECT g, k, a FROM generate_series(1, 40) g, LATERAL (SELECT k, gpu_sum(v + g) AS a FROM s WHERE k > g * 30 GROUP BY k ORDER BY k LIMIT 3) x');
-compare('rescans to the end', 'SELECT g, k, a FROM generate_series(1, 20) g, LATERAL (SELECT k, gpu_sum(v + g) AS a FROM s WHERE k BETWEEN g * 30 AND g * 35 GROUP BY k ORDER BY k OFFSET 0) x');
-compare('a Sort below', 'SELECT b, v, gpu_count(*), gpu_sum(f) FROM (SELECT b, v, f FROM s ORDER BY b, v OFFSET 0) q GROUP BY b, v ORDER BY b, v', qr/Engine: cuda.*rows arrive grouped.*Sort/s, 'SET enable_sort = on; SET gpuagg.batch_rows = 500');
-compare('an incremental sort', 'SELECT k2, v, gpu_count(*) FROM (SELECT k2, v FROM s ORDER BY k2, v OFFSET 0) q GROUP BY k2, v ORDER BY k2, v', qr/Engine: cuda.*rows arrive grouped.*Incremental Sort/s, 'SET enable_sort = on');
-compare('volatile rows', 'SELECT k, gpu_sum(v) FROM (SELECT k, v + (random() * 0)::int AS v FROM s ORDER BY k OFFSET 0) q GROUP BY k ORDER BY k');
-compare('Gather Merge', 'SELECT k, gpu_sum(v) FROM (SELECT k, v FROM s ORDER BY k OFFSET 0) q GROUP BY k ORDER BY k', undef,
+check_query('HAVING', 'SELECT k, gpu_sum(v) FROM s GROUP BY k HAVING gpu_sum(v) > 3000 ORDER BY k');
+check_query('LIMIT', 'SELECT k, gpu_sum(v) FROM s GROUP BY k ORDER BY k LIMIT 7 OFFSET 200');
+check_query('a group each row', 'SELECT i, gpu_sum(v) FROM s GROUP BY i ORDER BY i');
+check_query('no rows', 'SELECT k, gpu_sum(v) FROM s WHERE k > 5000 GROUP BY k ORDER BY k');
+check_query('one row', 'SELECT k, gpu_sum(v) FROM s WHERE i = 5 GROUP BY k ORDER BY k', qr/Engine: cuda/);
+check_query('rescans', 'SELECT g, k, a FROM generate_series(1, 40) g, LATERAL (SELECT k, gpu_sum(v + g) AS a FROM s WHERE k > g * 30 GROUP BY k ORDER BY k LIMIT 3) x');
+check_query('rescans to the end', 'SELECT g, k, a FROM generate_series(1, 20) g, LATERAL (SELECT k, gpu_sum(v + g) AS a FROM s WHERE k BETWEEN g * 30 AND g * 35 GROUP BY k ORDER BY k OFFSET 0) x');
+check_query('a Sort below', 'SELECT b, v, gpu_count(*), gpu_sum(f) FROM (SELECT b, v, f FROM s ORDER BY b, v OFFSET 0) q GROUP BY b, v ORDER BY b, v', qr/Engine: cuda.*rows arrive grouped.*Sort/s, 'SET enable_sort = on; SET gpuagg.batch_rows = 500');
+check_query('an incremental sort', 'SELECT k2, v, gpu_count(*) FROM (SELECT k2, v FROM s ORDER BY k2, v OFFSET 0) q GROUP BY k2, v ORDER BY k2, v', qr/Engine: cuda.*rows arrive grouped.*Incremental Sort/s, 'SET enable_sort = on');
+check_query('volatile rows', 'SELECT k, gpu_sum(v) FROM (SELECT k, v + (random() * 0)::int AS v FROM s ORDER BY k OFFSET 0) q GROUP BY k ORDER BY k');
+check_query('Gather Merge', 'SELECT k, gpu_sum(v) FROM (SELECT k, v FROM s ORDER BY k OFFSET 0) q GROUP BY k ORDER BY k', undef,
 	'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_index_scan_size = 0; SET min_parallel_table_scan_size = 0');
-like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT k, $_->[0] FROM s GROUP BY k ORDER BY k"), qr/Engine: cpu \(.*$_->[1]/, "$_->[0] is the CPU engine's")
+like($node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT k, $_->[0] FROM s GROUP BY k ORDER BY k"), qr/Engine: cpu \(.*$_->[1]/, "the CPU engine computes $_->[0]")
   foreach [ 'gpu_product(1 + f / 1e6)', 'products' ], [ 'gpu_histogram(v, -5000, 5000, 4)', 'histograms and sketches' ];
 
-# one float that is so large that its square only just has room, and many small ones behind it
+# one float whose square is near the largest float, followed by many small ones
 $node->safe_psql('postgres', 'CREATE TABLE large AS SELECT i / 20000 AS k, i, CASE WHEN i = 20000 THEN 1e154 ELSE i % 2 END::float8 AS f FROM generate_series(0, 59999) i; CREATE INDEX ON large (k, i); VACUUM ANALYZE large');
-compare("large floats, batches of $_", 'SELECT k, gpu_count(*), gpu_sum(f), gpu_avg(f) FROM large GROUP BY k ORDER BY k', undef, "SET gpuagg.batch_rows = $_") foreach 64, 4096;
-# zeros with either sign in a group, of which the server takes none
+check_query("large floats, batches of $_", 'SELECT k, gpu_count(*), gpu_sum(f), gpu_avg(f) FROM large GROUP BY k ORDER BY k', undef, "SET gpuagg.batch_rows = $_") foreach 64, 4096;
+# zeros with both signs in a group, which the server gives back
 $node->safe_psql('postgres', "CREATE TABLE zeros AS SELECT CASE i % 4 WHEN 0 THEN -0.0::float8 ELSE i % 4 / 2 END * (i / 1000) AS f FROM generate_series(0, 9999) i; CREATE INDEX ON zeros (f); VACUUM ANALYZE zeros");
-$node->provoke('memory');
-compare('zeros taken back', 'SELECT gpu_count(*), gpu_sum(f) FROM zeros GROUP BY f ORDER BY f', qr/Engine: cuda/);
-$node->provoke(undef);
+$node->set_fault('memory');
+check_query('zeros that are given back', 'SELECT gpu_count(*), gpu_sum(f) FROM zeros GROUP BY f ORDER BY f', qr/Engine: cuda/);
+$node->clear_fault;
 
-# a cursor, with other queries of the server between its fetches
+# a cursor, with other queries at the server between its fetches
 {
 	my $fetches = join(' ', map { "FETCH 400 FROM c; SELECT gpu_count(*) FROM s WHERE i < $_ * 10;" } 1 .. 5);
 	my $cursor = "BEGIN; DECLARE c CURSOR FOR SELECT k, gpu_sum(v), gpu_min(odd), gpu_sum(n) FROM s GROUP BY k ORDER BY k; $fetches COMMIT";
-	(my $plain = $cursor) =~ s/gpu_//g;
 
-	is($node->safe_psql('postgres', "SET gpuagg.batch_rows = 1000; $cursor"),
-		$node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain"), 'a cursor');
+	is_right_answer($node, $cursor, 'a cursor gives the right answer', settings => 'SET gpuagg.batch_rows = 1000;', reference => core_query($cursor));
 }
 
-# A query that the server has no room for is the CPU engine's, which says why.
-$node->provoke('lane');
-compare('no lane', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k", qr/Engine: cpu \(cuda failed: out of memory/);
-$node->provoke(undef);
+# ---- faults ----
 
-# What goes wrong at the server, at each batch: the rest comes from the CPU.
+# The server has no memory for the query. The CPU engine runs it, and EXPLAIN shows the reason.
+$node->set_fault('lane');
+check_query('no lane', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k", qr/Engine: cpu \(cuda failed: out of memory/);
+$node->clear_fault;
+
+# A fault at a batch: the CPU engine takes the remaining rows.
 foreach my $fault (qw(memory launch abort segv fetch keys))
 {
 	foreach my $from (1, 2, 4)
 	{
 		my ($out, $err);
 		my $query = "SELECT t, $values{integers} FROM s GROUP BY t ORDER BY t";
-		(my $plain = $query) =~ s/gpu_//g;
 
-		ok($node->wait_until_ready, "the server is there before $fault $from");
-		$node->provoke("$fault $from");
+		ok($node->wait_until_ready, "the server is ready before fault $fault at batch $from");
+		$node->set_fault("$fault $from");
 		$node->psql('postgres', "SET client_min_messages = debug1; SET gpuagg.batch_rows = 1000; $query", stdout => \$out, stderr => \$err);
-		$node->provoke(undef);
-		is($out, $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain"), "$fault at batch $from");
-		like($err, qr/rows are reduced on the CPU from here on/, "$fault at batch $from: the CPU takes over");
+		$node->clear_fault;
+		is($out, $node->safe_psql('postgres', core_query($query)), '... the answer is right');
+		like($err, qr/rows are reduced on the CPU from here on/, '... a message says that the CPU takes the remaining rows');
 	}
 }
-ok($node->wait_until_ready, 'the server is there again');
+ok($node->wait_until_ready, 'the server is ready after the faults');
 
-# the same with rows beside those that come back
+# The same with rows that the CPU fallback has taken before.
 foreach my $fault ('abort', 'memory')
 {
 	foreach my $from (1 .. 5)
 	{
-		my ($out, $err);
 		my $query = "SELECT t, $values{odd} FROM s WHERE i > 18000 GROUP BY t ORDER BY t";
-		(my $plain = $query) =~ s/gpu_//g;
 
-		ok($node->wait_until_ready, "the server is there before $fault $from");
-		$node->provoke("$fault $from");
-		$node->psql('postgres', "SET gpuagg.batch_rows = 400; $query", stdout => \$out, stderr => \$err);
-		$node->provoke(undef);
-		is($out, $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain"), "$fault at batch $from, rows beside it") or diag($err);
+		ok($node->wait_until_ready, "the server is ready before fault $fault at batch $from");
+		$node->set_fault("$fault $from");
+		is_right_answer($node, $query, '... the answer is right, also of rows of the CPU fallback', settings => 'SET gpuagg.batch_rows = 400;',
+			reference => core_query($query));
+		$node->clear_fault;
 	}
 }
-ok($node->wait_until_ready, 'the server is there once more');
+ok($node->wait_until_ready, 'the server is ready after these faults');
 
-# an overflow that core reports
+# an overflow, which core reports too
 foreach my $engine ('cuda', 'cpu')
 {
 	my ($out, $err);
 
 	$node->psql('postgres', "SET gpuagg.engine = $engine; SELECT k, gpu_sum(odd * 1e8) FROM s GROUP BY k ORDER BY k", stdout => \$out, stderr => \$err);
-	like($err, qr/value out of range: overflow/, "an overflow, engine $engine");
+	like($err, qr/value out of range: overflow/, "an overflow is an error, engine $engine");
 }
 
-# cancel, while the server takes its time
+# a timeout while the server is slow
 {
 	my ($out, $err);
 
-	$node->provoke('slow 1');
+	$node->set_fault('slow 1');
 	$node->psql('postgres', "SET statement_timeout = 100; SET gpuagg.batch_rows = 64; SELECT t, gpu_sum(v) FROM s, generate_series(1, 50) GROUP BY t ORDER BY t", stdout => \$out, stderr => \$err);
-	like($err, qr/canceling statement due to statement timeout/, 'a cancel');
-	$node->provoke(undef);
+	like($err, qr/canceling statement due to statement timeout/, 'a query at a slow server can be cancelled');
+	$node->clear_fault;
 }
-compare('after all that', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k");
+check_query('after all that', "SELECT k, $values{integers} FROM s GROUP BY k ORDER BY k");
 $node->stop;
 done_testing();

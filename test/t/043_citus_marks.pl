@@ -1,8 +1,7 @@
-# What the planner's hook for Citus makes of queries that users write by hand.  The hook is there with Citus's setting, and
-# takes marks and calls of gpuagg_merge away from queries over tables that are not Citus's.
+# The planner hook for Citus, in queries that a user writes by hand over local tables. The hook is active if a setting of Citus exists.
+# It removes marks (conditions that carry settings to the workers) and calls of gpuagg_merge from such queries.
 use strict;
 use warnings;
-use lib "$ENV{TOP}/lib";
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -10,6 +9,7 @@ use Test::More;
 my $node = GpuaggNode->start_new('main', conf => "citus.shard_count = 32\n");
 $node->safe_psql('postgres', 'CREATE TABLE t AS SELECT i, i % 3 AS k FROM generate_series(1, 1000) i; ANALYZE t');
 
+# A condition with a mark, which is always true.
 sub mark { return "concat('gpuagg.require=$_[0]'::text) IS NOT NULL" }
 
 sub count_where
@@ -17,30 +17,31 @@ sub count_where
 	return $node->safe_psql('postgres', "SELECT count(*) FILTER (WHERE $_[0]) FROM t");
 }
 
-is(count_where(mark('allow')), '1000', 'a mark');
-is(count_where(mark('allow') . ' AND ' . mark('require')), '1000', 'two, and nothing else');
-is(count_where("i < 10 AND " . mark('allow') . ' AND ' . mark('require')), '9', 'two and a condition');
-is(count_where("i < 10 AND k = 1 AND " . mark('require')), '3', 'two conditions');
-is(count_where("i < 10 OR " . mark('require')), '1000', 'OR');
-is(count_where("NOT (" . mark('require') . ')'), '0', 'NOT');
-is(count_where("concat('gpuagg.require=allow'::text) IS NULL"), '0', 'IS NULL');
+is(count_where(mark('allow')), '1000', 'a mark is true for all rows');
+is(count_where(mark('allow') . ' AND ' . mark('require')), '1000', '... two marks');
+is(count_where("i < 10 AND " . mark('allow') . ' AND ' . mark('require')), '9', '... two marks and a condition');
+is(count_where("i < 10 AND k = 1 AND " . mark('require')), '3', '... a mark and two conditions');
+is(count_where("i < 10 OR " . mark('require')), '1000', '... a mark in OR');
+is(count_where("NOT (" . mark('require') . ')'), '0', '... NOT of a mark is false');
+is(count_where("concat('gpuagg.require=allow'::text) IS NULL"), '0', '... IS NULL of a mark is false');
 like($node->safe_psql('postgres', "EXPLAIN SELECT k, sum(i) FILTER (WHERE " . mark('require') . ") FROM t GROUP BY k"), qr/GpuAgg/,
-	'a mark is for the custom scan');
+	'a query of core\'s aggregates with a mark uses the custom scan');
 
-sub parts
+# A query that packs, merges and finishes partial states.
+sub merge_query
 {
 	my ($aggregate, $arguments, $result) = @_;
 	return "SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('$aggregate'::regprocedure, $arguments)), '$aggregate'::regprocedure, NULL::$result) FROM t";
 }
 
-is($node->safe_psql('postgres', parts('gpu_sum(int8)', 'i::int8', 'numeric')), '500500', 'parts');
-is($node->safe_psql('postgres', parts('gpu_argmax(anyelement, anycompatible)', "'n' || i, i", 'text')), 'n1000', 'parts of any type');
+is($node->safe_psql('postgres', merge_query('gpu_sum(int8)', 'i::int8', 'numeric')), '500500', 'gpuagg_merge gives the right answer');
+is($node->safe_psql('postgres', merge_query('gpu_argmax(anyelement, anycompatible)', "'n' || i, i", 'text')), 'n1000', '... also for a polymorphic aggregate');
 for (['gpu_stddev(int4)', 'i', 'int4'], ['gpu_approx_count_distinct("any")', 'i', 'text'], ['gpu_sum(int8)', 'i::int8', 'int8[]'],
 	['gpu_argmax(anyelement, anycompatible)', 'i, i', 'text'], ['gpu_argmin(anyelement, anycompatible)', 'i::text, i', 'int8'])
 {
-	my ($status, $out, $err) = $node->psql('postgres', parts(@$_));
-	like($err, qr/result of the aggregate is of type \w+, not/, "$_->[0] is no $_->[2]");
+	my ($status, $out, $err) = $node->psql('postgres', merge_query(@$_));
+	like($err, qr/result of the aggregate is of type \w+, not/, "the result of $_->[0] as $_->[2] is an error");
 }
-my ($status, $out, $err) = $node->psql('postgres', parts('gpu_argmax(anyelement, anycompatible)', "'x', i", 'text'));
-like($err, qr/arguments do not match those of aggregate gpu_argmax/, 'a literal without a type');
+my ($status, $out, $err) = $node->psql('postgres', merge_query('gpu_argmax(anyelement, anycompatible)', "'x', i", 'text'));
+like($err, qr/arguments do not match those of aggregate gpu_argmax/, 'an argument that is a literal without a type is an error');
 done_testing();
