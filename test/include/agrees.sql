@@ -1,4 +1,4 @@
--- agrees(query) says whether the heap feed's answer is core's; @ is the prefix of aggregates.
+-- agrees(query): returns whether the heap feed's answer is core's. @ is the prefix of aggregates.
 CREATE FUNCTION agrees(q text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text[];

@@ -1,4 +1,4 @@
--- differs(query): says where the heap feed's answer, or error, is not core's, else NULL; @ is the
+-- differs(query): returns how the heap feed's answer, or error, differs from core's; NULL if it does not. @ is the
 -- prefix of aggregates.
 CREATE FUNCTION pg_temp.result_of(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -24,7 +24,7 @@ BEGIN
             heap := heap OR line ~ 'Feed: .*heap pages';
         END LOOP;
     EXCEPTION WHEN OTHERS THEN
-        heap := ours = SQLSTATE || ' ' || SQLERRM;	-- in planning
+        heap := ours = SQLSTATE || ' ' || SQLERRM;	-- an error at planning
     END;
     IF NOT heap THEN
         RETURN 'no heap feed: ' || q;

@@ -1,7 +1,7 @@
--- same(query): the query is written with "@" before every aggregate's name.  It
--- runs as core has it, as plain gpu_* aggregates, in the custom scan, and in the
--- custom scan with core's own names; says that all rows (or errors) are equal,
--- or shows what differs.  Order of rows does not matter.
+-- same(query): the query has "@" before the name of every aggregate. It runs with core's aggregates, with plain
+-- gpu_* aggregates, in the custom scan, and in the custom scan with core's names. Returns that all rows (or errors)
+-- are equal, or the difference. The order of rows
+-- does not matter.
 SET client_min_messages = warning;
 CREATE OR REPLACE FUNCTION pg_temp.answer(query text, require text, builtin bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -31,7 +31,7 @@ BEGIN
 	RETURN format(E'DIFFERENT\ncore %s\nplain %s\ncustom scan %s\ncustom scan, core names %s', core, plain, custom, builtin);
 END $$;
 RESET client_min_messages;
--- sums of floats in another order may differ in the last digits
+-- sums of floats in another order may differ in their last digits
 SET extra_float_digits = -3;
 -- so that core's aggregates are taken whatever the size of the input
 SET gpuagg.startup_cost = 0;

@@ -1,4 +1,4 @@
--- Compares a query's answer with core's; says what lines of its plan show of `shown`, a pattern: from where rows came.
+-- Compares a query's answer with core's, and returns the lines of its plan that match `shown`: where rows came from.
 CREATE FUNCTION same(query text, shown text DEFAULT :'shown') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	ours text;
