@@ -146,7 +146,7 @@ typedef struct EngineValue
 
 /*
  * A group meets the condition if the value is not NULL and within min .. max.  Bounds of floats are
- * their codes (aggregates/codes.h).
+ * their codes (aggregates/agg_codes.h).
  */
 typedef struct EngineCondition
 {

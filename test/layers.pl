@@ -217,7 +217,7 @@ foreach my $file (@files)
 	}
 	foreach my $used (sort keys %{ $calls{$file} // {} })
 	{
-		# what strategy.h or store.h declares is defined in strategy.c, or store_hold.c
+		# what strategy.h or device_store.h declares is defined in strategy.c, or device_store_hold.c
 		$wrong{"symbol: $file -> $used"} = " ($calls{$file}{$used})"
 			unless allowed($file, $used) || ($uses{ folder($file) }
 			&& grep { allowed($file, $_) } $used =~ s/\.c$/.h/r, $used =~ s/_[^_]*\.c$/.h/r);

@@ -136,7 +136,7 @@ sub visit
 }
 
 cmp_ok(scalar(keys %body), '>', 2000, 'functions were found');
-ok(scalar(grep { $_ eq 'src/expr/compile.c:compile_expr' } @{ $arrows{'src/expr/internal.h:expr_compile'} }), 'calls of members were found');
+ok(scalar(grep { $_ eq 'src/expr/compile.c:compile_expr' } @{ $arrows{'src/expr/expr_internal.h:expr_compile'} }), 'calls of members were found');
 is(join("
 ", map { join ' ', @$_ } @circles), '', 'functions that call themselves check the stack');
 # an entry without its function is old

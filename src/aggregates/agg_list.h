@@ -153,7 +153,7 @@ AGG_OURS("gpuagg_hll_transfn", HLL, S1(COUNT, 0), S1(HLL_MAX, 0))
 AGG_OURS("gpuagg_argmax_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMAX, 1, 0), S1(MAX_I64, 1))
 AGG_OURS("gpuagg_argmin_transfn", ARG, S2(COUNT, 1, 0), S2(ARGMIN, 1, 0), S1(MIN_I64, 1))
 
-/* aggregates that depend on the order of rows: the states of ordered.c, or the result */
+/* aggregates that depend on the order of rows: the states of order_dependent.c, or the result */
 AGG_OURS("gpuagg_maxsub_int8_transfn", MAXSUB_I64, S1(COUNT, 0), S1(MAXSUB_I64, 0))
 AGG_OURS("gpuagg_maxsub_float8_transfn", MAXSUB_F64, S1(COUNT, 0), S1(MAXSUB_F64, 0))
 AGG_OURS("gpuagg_longest_run_transfn", RUN, S1(LONGEST_RUN, 0))

@@ -1,6 +1,6 @@
 /*
  * matrix.h
- *	  Square matrices as SQL arrays; implemented in ordered.c.
+ *	  Square matrices as SQL arrays; implemented in order_dependent.c.
  */
 #ifndef GPUAGG_MATRIX_H
 #define GPUAGG_MATRIX_H

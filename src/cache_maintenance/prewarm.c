@@ -26,7 +26,7 @@
 #include "common/progress.h"
 #include "feed/heap_build.h"
 #include "settings.h"
-#include "cache_maintenance/fill.h"
+#include "cache_maintenance/column_fill.h"
 
 PG_FUNCTION_INFO_V1(gpuagg_cache_prewarm);
 

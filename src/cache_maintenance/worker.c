@@ -41,7 +41,7 @@
 #include "cache/forget.h"
 #include "cache/refresh.h"
 #include "settings.h"
-#include "cache_maintenance/fill.h"
+#include "cache_maintenance/column_fill.h"
 
 /* The worker sleeps so many times as long as it has worked. */
 #define SLEEP_FACTOR 3

@@ -18,7 +18,7 @@
 #include "server/budget.h"
 #include "server/resident_plan.h"
 #include "server/spin.h"
-#include "server/store.h"
+#include "server/device_store.h"
 #include "strategy.h"
 
 /* A connection's copy stream, and its buffers on the device. */
@@ -404,7 +404,7 @@ extern DeviceStatus lane_add_kernel_time(Lane *lane, int buffer, DeviceError *er
 
 /* ---- store_ops.c ---- */
 
-/* Starts the store (server/store.h) with the memory operations of this layer. */
+/* Starts the store (server/device_store.h) with the memory operations of this layer. */
 extern DeviceStatus cuda_store_start(int ndevices, DeviceError *error);
 
 /* ---- group_states.c ---- */

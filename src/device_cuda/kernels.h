@@ -18,7 +18,7 @@
 #include "gpuagg_cuda.h"
 #include "protocol.h"
 #include "device_cuda/limit.h"
-#include "server/store.h"
+#include "server/device_store.h"
 
 #ifdef __cplusplus
 extern "C"

@@ -1,6 +1,6 @@
 /*
  * store_ops.c
- *	  The operations of the store (server/store.h) on device memory.
+ *	  The operations of the store (server/device_store.h) on device memory.
  *
  * Each device has one stream for them, and each call waits for it.  So when a call returns, kernels
  * of any query may read what it stored.  The store releases only memory that no query reads.

@@ -17,7 +17,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 
 /* The second-level cache of a core, for strategy.c; typical of servers. */
 #define L2_BYTES (1024 * 1024)

@@ -9,7 +9,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 
 /* Most groups that are returned at a time, and the bytes of their states. */
 #define OUT_GROUPS 1024

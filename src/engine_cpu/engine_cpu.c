@@ -14,7 +14,7 @@
 #include "utils/memutils.h"
 
 #include "engine_cpu/engine_cpu.h"
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 #include "settings.h"
 
 /* ---- rows in ------------------------------------------------------------ */

@@ -18,7 +18,7 @@
 
 #include "miscadmin.h"
 
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 
 #define CACHE_LINE 64
 

@@ -20,7 +20,7 @@
 #include "utils/memutils.h"
 
 #include "aggregates/interval_steps.h"
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 
 /*
  * A cache for aggregates that ignore repeated values (spec_ignores_repeats): values that groups

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 
 const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS] = {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) INPUT_##input_t,

@@ -10,7 +10,7 @@
 #include "utils/memutils.h"
 
 #include "engine_cpu/engine_cpu.h"
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 
 /*
  * Most groups that are located between two checks of the memory, and the bytes of their table rows.

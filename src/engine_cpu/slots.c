@@ -21,7 +21,7 @@
 #include "port/pg_bitutils.h"
 
 #include "operators/bins.h"
-#include "engine_cpu/internal.h"
+#include "engine_cpu/engine_cpu_internal.h"
 #include "operators/hll.h"
 
 /* Loops over runs are faster if runs have this many rows on average. */

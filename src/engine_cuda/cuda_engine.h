@@ -2,7 +2,7 @@
  * cuda_engine.h
  *	  The state of the CUDA engine, and the functions that its files share.
  *
- * session.c		sessions with the server: opened for a query, given back
+ * client_session.c		sessions with the server: opened for a query, given back
  * ordered_sets.c	results of ordered sets: picks values of groups at the server
  * groups.c			fetches groups of the server in chunks
  * rows.c			sends rows to the server, or to the CPU fallback
@@ -118,7 +118,7 @@ cuda_add_time(double *ms, instr_time since)
 	*ms += INSTR_TIME_GET_MILLISEC(now);
 }
 
-/* session.c */
+/* client_session.c */
 extern dlist_head cuda_engines; /* of this process */
 /* Closes the session, records the reason, and returns ENGINE_FAILED. */
 extern EngineStatus cuda_fail(CudaEngine *cuda, const char *why);

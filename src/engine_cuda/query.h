@@ -15,7 +15,7 @@
 #include "postgres.h"
 
 #include "batch.h"
-#include "groups/dictionary.h"
+#include "groups/value_dictionary.h"
 #include "engine.h"
 #include "protocol.h"
 #include "spec.h"

@@ -3,7 +3,7 @@
  *	  HAVING and ORDER BY ... LIMIT on the states of groups.
  *
  * A group that HAVING or the LIMIT above the scan will drop need not become a tuple.  Its states
- * suffice to decide that, if the compared values have codes (aggregates/codes.h).
+ * suffice to decide that, if the compared values have codes (aggregates/agg_codes.h).
  *
  * HAVING.  The scan's quals of the form `aggregate op constant` are conditions on codes, which
  * are evaluated first.  All quals are evaluated again for the tuples that are left, so the filter
@@ -37,7 +37,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "aggregates/codes.h"
+#include "aggregates/agg_codes.h"
 #include "analysis/analysis.h"
 #include "exec/exec.h"
 #include "exec/group_filter.h"

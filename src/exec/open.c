@@ -19,7 +19,7 @@
 #include "aggregates/partial_call.h"
 #include "composite/composite.h"
 #include "exec/exec.h"
-#include "feed/ordered.h"
+#include "feed/sorted_feed.h"
 #include "key_spec.h"
 #include "settings.h"
 

@@ -12,7 +12,7 @@
 #include "utils/fmgrprotos.h"
 
 #include "analysis/width_bucket.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 
 typedef struct BucketOp

@@ -13,7 +13,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 
 void *
 expr_alloc(size_t size)

@@ -35,7 +35,7 @@
 #include "utils/typcache.h"
 
 #include "common/compat.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "spec.h"
 
 /* ---- conditions -------------------------------------------------------------- */

@@ -22,7 +22,7 @@
 
 #include "columns/column_value.h"
 #include "common/compat.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "operators/vector_functions.h"
 #include "operators/vector_program.h"
 

@@ -46,7 +46,7 @@
 #define EXPR_PAGE_BYTES BATCH_BYTES
 /* An expression whose vectors would enlarge a set beyond this many bytes is not compiled. */
 #define EXPR_MEMORY (4 * 1024 * 1024)
-/* Number of rows that are examined to decide whether values repeat; see codes.c and memo.c. */
+/* Rows that are examined to decide whether values repeat; see value_numbers.c and memo.c. */
 #define EXPR_WINDOW 4096
 /* Number of buckets in the hash table of a set's vectors. */
 #define EXPR_BUCKETS 256
@@ -92,7 +92,7 @@ typedef struct Vec
 
 /*
  * By-reference values with numbers (numerics of decimals).  The values stay where they are; see
- * codes.c and memo.c.
+ * value_numbers.c and memo.c.
  */
 typedef struct ExprDictionary
 {

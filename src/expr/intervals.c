@@ -14,7 +14,7 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "operators/vector_functions.h"
 
 /* True if core neither checks the range of such a time nor treats it as infinite. */

@@ -14,7 +14,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 #include "spec.h"
 

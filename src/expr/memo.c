@@ -6,7 +6,8 @@
  * A memo keeps the results of an expression that calls functions row by row.  Its operations are:
  *
  *	1. A lookup finds the entry of each row by the values of the columns that the expression reads.
- *	   By-reference values count by their numbers in a dictionary (codes.c), others by their bits.
+ *	   By-reference values count by their numbers in a dictionary (value_numbers.c), others by
+ *	   their bits.
  *	   The result of date_trunc or extract can take the place of a column.  Rows without a
  *	   result are `missing`.
  *	2. The expression's own operations run for the missing rows alone, with `missing` as their
@@ -40,7 +41,7 @@
 #include "utils/memutils.h"
 
 #include "columns/column_value.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "operators/cpu_hash.h"
 
 #define MOST_ENTRIES 16384
@@ -508,7 +509,7 @@ is_slow(Node *node)
 		case T_OpExpr:
 			if (expr_is_like(((OpExpr *) node)->opfuncid))
 				return !expr_is_simple_like(((OpExpr *) node)->args);
-			/* decimal.c does arithmetic, and its arguments have many values */
+			/* decimal_ops.c does arithmetic, and its arguments have many values */
 			if (exprType(node) == NUMERICOID)
 				return false;
 			return check_functions_in_node(node, is_slow_function, NULL);

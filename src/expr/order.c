@@ -16,7 +16,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 
 static bool
 is_slow(Oid funcid, void *context)

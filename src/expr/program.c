@@ -19,7 +19,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 #include "operators/vector_run.h"
 #include "spec.h"

@@ -31,7 +31,7 @@
 #include "utils/resowner.h"
 
 #include "columns/column_value.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 
 /* After this many failures the program is rejected. Each of them costs a subtransaction. */

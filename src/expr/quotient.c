@@ -14,7 +14,7 @@
 #include "utils/fmgroids.h"
 
 #include "columns/decimal.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 
 /* Decimal digits in a digit of base 10000. */
 #define BASE_DIGITS 4

@@ -13,7 +13,7 @@
 #include "utils/numeric.h"
 
 #include "columns/decimal.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 #include "operators/vector_run.h"
 

@@ -14,7 +14,7 @@
 #include "utils/fmgroids.h"
 
 #include "columns/decimal.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 #include "operators/decode_numeric.h"
 #include "spec.h"

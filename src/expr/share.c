@@ -14,7 +14,7 @@
 #include "nodes/nodeFuncs.h"
 #include "utils/datum.h"
 
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 
 #define SH_PREFIX facts
 #define SH_ELEMENT_TYPE NodeFacts

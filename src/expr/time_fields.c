@@ -19,7 +19,7 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 #include "expr/zones.h"
 #include "operators/vector_functions.h"

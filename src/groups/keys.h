@@ -15,7 +15,7 @@
 #include "postgres.h"
 
 #include "batch.h"
-#include "groups/dictionary.h"
+#include "groups/value_dictionary.h"
 #include "spec.h"
 
 /* Where a key is in a row. */

@@ -19,7 +19,7 @@
 #include "columns/column_writer.h"
 #include "columns/hash_seed.h"
 #include "common/interruptible.h"
-#include "groups/dictionary.h"
+#include "groups/value_dictionary.h"
 #include "groups/row_store.h"
 #include "operators/select.h"
 

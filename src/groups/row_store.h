@@ -2,9 +2,9 @@
  * row_store.h
  *	  Rows kept in memory, column by column, and sorted by keys and order columns.
  *
- * For aggregates with an ORDER BY (feed/ordered.c). In addition to its columns, each row has 64-bit
- * codes. They compare like the query's keys, in some order that makes equal keys adjacent, and then
- * like its order columns. Sorting compares codes only.
+ * For aggregates with an ORDER BY (feed/sorted_feed.c). In addition to its columns, each row has
+ * 64-bit codes. They compare like the query's keys, in some order that makes equal keys adjacent,
+ * and then like its order columns. Sorting compares codes only.
  *
  * All memory is below the context given at creation. Functions may raise errors.
  */
@@ -14,7 +14,7 @@
 #include "postgres.h"
 
 #include "batch.h"
-#include "groups/dictionary.h"
+#include "groups/value_dictionary.h"
 #include "spec.h"
 
 typedef struct RowStore RowStore;

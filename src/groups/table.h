@@ -20,9 +20,10 @@
  * of the context given at creation. Functions may raise errors and check for interrupts.
  *
  * Three structures of this folder map keys to small numbers, each for its own reason. GroupTable
- * hashes fixed-width words and stores states next to the keys. Dictionary (dictionary.h) hashes
- * single values of any type, with the type's own equality; its codes become words of a GroupTable's
- * keys. GroupBits (bits.h) needs no table at all, but takes only integer keys without states.
+ * hashes fixed-width words and stores states next to the keys. Dictionary (value_dictionary.h)
+ * hashes single values of any type, with the type's own equality; its codes become words of a
+ * GroupTable's keys. GroupBits (bits.h) needs no table at all, but takes only integer keys without
+ * states.
  */
 #ifndef GPUAGG_GROUP_TABLE_H
 #define GPUAGG_GROUP_TABLE_H

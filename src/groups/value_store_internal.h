@@ -19,7 +19,7 @@
 #include "utils/sortsupport.h"
 #include "utils/tuplesort.h"
 
-#include "groups/dictionary.h"
+#include "groups/value_dictionary.h"
 #include "groups/value_store.h"
 
 /*

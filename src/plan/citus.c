@@ -10,7 +10,7 @@
  * So the hook here changes the query before Citus's planner sees it.  (Citus insists on being the
  * first library, and the hook that is installed last is called first.)  An aggregate of the
  * extension that is core's under another name becomes core's if Citus can distribute that one.
- * Others that can be merged become calls of gpuagg_merge (merge.c).
+ * Others that can be merged become calls of gpuagg_merge (citus_merge.c).
  *
  * A worker shall compute these aggregates with the custom scan although they have core's names.  It
  * gets nothing from the coordinator but the text of its task: Citus propagates no session's
@@ -54,7 +54,7 @@
 #include "aggregates/aggmap.h"
 #include "common/compat.h"
 #include "plan/citus.h"
-#include "plan/merge.h"
+#include "plan/citus_merge.h"
 #include "settings.h"
 
 #define MARK "gpuagg.require="

@@ -26,7 +26,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-#include "aggregates/codes.h"
+#include "aggregates/agg_codes.h"
 #include "plan/group_query.h"
 
 /*

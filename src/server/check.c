@@ -14,7 +14,7 @@
 #include "operators/bins.h"
 #include "operators/hll.h"
 #include "server/server.h"
-#include "server/store.h"
+#include "server/device_store.h"
 
 static const char *
 check_keys(const WireQuery *q)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
-#include "server/store.h"
+#include "server/device_store.h"
 
 static int control = -1;
 static const char *socket_path;

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "server/server.h"
-#include "server/store.h"
+#include "server/device_store.h"
 
 /* Time limit for the exit of an earlier server. */
 #define PREDECESSOR_MS 30000

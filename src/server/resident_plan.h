@@ -10,7 +10,7 @@
 #ifndef GPUAGG_RESIDENT_H
 #define GPUAGG_RESIDENT_H
 
-#include "server/store.h"
+#include "server/device_store.h"
 
 /* How a column of the query gets its values. */
 typedef struct ResidentColumn

@@ -8,7 +8,7 @@
  * 	session.c		a thread for each connection: messages to device calls
  * 	shared_query.c	queries, which sessions may share
  * 	spread.c		queries over stored columns of several devices (spread.h)
- * 	store.c			columns of tables that are cached on the devices (store.h)
+ * 	device_store.c			columns of tables that are cached on the devices (device_store.h)
  * 	resident_plan.c	how rows of RESIDENT are read from these columns (resident_plan.h)
  * 	check.c			validation of messages
  * 	arena.c			memory shared with clients

@@ -24,9 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "server/dictionary.h"
+#include "server/column_dictionary.h"
 #include "server/spread.h"
-#include "server/store.h"
+#include "server/device_store.h"
 
 #define MAX_SESSIONS 512
 

@@ -14,7 +14,7 @@
 
 #include "operators/bins.h"
 #include "peer.h"
-#include "server/store.h"
+#include "server/device_store.h"
 #include "strategy.h"
 
 void

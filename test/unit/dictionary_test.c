@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "server/dictionary.c"
+#include "server/column_dictionary.c"
 
 #include "unit.h"
 

@@ -12,7 +12,7 @@
 #define GPUAGG_UNIT_RESIDENT_TEST_H
 
 #include "peer.h"
-#include "server/store.h"
+#include "server/device_store.h"
 #include "strategy.h"
 
 /* ---- resident_model.c ---- */

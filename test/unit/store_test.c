@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "server/store_internal.h"
+#include "server/device_store_internal.h"
 #include "server/server.h"
 #include "unit.h"
 

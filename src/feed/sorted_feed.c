@@ -1,5 +1,5 @@
 /*
- * ordered.c
+ * sorted_feed.c
  *
  * A feed that sorts the rows of another feed by keys and order.
  *
@@ -24,7 +24,7 @@
 
 #include "common/compat.h"
 #include "common/progress.h"
-#include "feed/ordered.h"
+#include "feed/sorted_feed.h"
 #include "groups/row_store.h"
 #include "groups/record.h"
 #include "groups/spill.h"

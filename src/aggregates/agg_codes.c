@@ -1,6 +1,6 @@
 /*
- * codes.c
- *	  Codes of aggregates' values; see codes.h.
+ * agg_codes.c
+ *	  Codes of aggregates' values; see agg_codes.h.
  *
  * The code of an integer, date or time is the value itself. The code of a float is
  * gpuagg_f64_code() of the value, with -0 changed to 0. The code of a numeric is an integer of a
@@ -14,7 +14,7 @@
 #include "utils/fmgroids.h"
 
 #include "aggregates/aggmap_internal.h"
-#include "aggregates/codes.h"
+#include "aggregates/agg_codes.h"
 #include "columns/decimal.h"
 #include "operators/decode_numeric.h"
 

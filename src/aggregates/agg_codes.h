@@ -1,13 +1,13 @@
 /*
- * codes.h
+ * agg_codes.h
  *	  Values of aggregates and keys as integers that compare as the values do.
  *
  * A code is made from a group's states, without making the value. Comparing two codes gives the
  * same result as the type's default btree operators on the two values. HAVING and LIMIT use codes
  * to leave groups out before their values are made.
  */
-#ifndef GPUAGG_CODES_H
-#define GPUAGG_CODES_H
+#ifndef GPUAGG_AGG_CODES_H
+#define GPUAGG_AGG_CODES_H
 
 #include "postgres.h"
 
@@ -53,4 +53,4 @@ extern bool codes_find_slots(const AggOutput *out, int *slot, int *counted);
 extern bool codes_of_constant(const AggOutput *out, Oid with, Oid type, Datum value,
 							  gpuagg_i128 *code);
 
-#endif /* GPUAGG_CODES_H */
+#endif /* GPUAGG_AGG_CODES_H */

@@ -1,5 +1,5 @@
 /*
- * ordered.c
+ * order_dependent.c
  *	  Aggregates that depend on the order of rows, as ordinary aggregates: gpu_max_subarray_sum,
  *	  gpu_longest_run, gpu_longest_ascending_run, gpu_compose_linear and gpu_matrix_product.
  *

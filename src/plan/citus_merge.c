@@ -1,5 +1,5 @@
 /*
- * merge.c
+ * citus_merge.c
  *	  Rewrites aggregates over distributed tables as calls of gpuagg_merge.
  *
  * Citus computes an aggregate in parts if it has a combine function and a state that is not a
@@ -22,7 +22,7 @@
 
 #include "aggregates/aggmap.h"
 #include "aggregates/partial_call.h"
-#include "plan/merge.h"
+#include "plan/citus_merge.h"
 #include "settings.h"
 
 /* Names of aggregates that Citus computes in parts whatever their state is. */

@@ -1,6 +1,6 @@
 /*
- * dictionary.c
- *	  Values to codes; see dictionary.h.
+ * value_dictionary.c
+ *	  Values to codes; see value_dictionary.h.
  *
  * Strings whose equality is that of their bytes are hashed and compared here. Values of other types
  * use the hash and equality functions of their type, in a context that is reset after each batch.
@@ -21,7 +21,7 @@
 
 #include "columns/hash_seed.h"
 #include "common/compat.h"
-#include "groups/dictionary.h"
+#include "groups/value_dictionary.h"
 
 /* Room for values when the dictionary is created. */
 #define FIRST_VALUES 128

@@ -1,5 +1,5 @@
 /*
- * store.h
+ * device_store.h
  *	  Store: the columns of tables that are cached on the devices. What is there, where it lies,
  *	  and what is evicted.
  *
@@ -27,8 +27,8 @@
  * A refused column had no room. It is tried again when there is memory. If its dictionary was full,
  * it is tried again when a quarter of the ranges that a query reads has changed.
  */
-#ifndef GPUAGG_STORE_H
-#define GPUAGG_STORE_H
+#ifndef GPUAGG_DEVICE_STORE_H
+#define GPUAGG_DEVICE_STORE_H
 
 #include "device_cuda/device.h"
 
@@ -176,4 +176,4 @@ extern void store_trim(void);
 /* Removes everything that no query holds. */
 extern void store_forget(int device);
 
-#endif /* GPUAGG_STORE_H */
+#endif /* GPUAGG_DEVICE_STORE_H */

@@ -1,6 +1,6 @@
 /*
- * dictionary.c
- *	  Dictionary of a stored column; see dictionary.h.
+ * column_dictionary.c
+ *	  Dictionary of a stored column; see column_dictionary.h.
  *
  * Entries are found by a hash with a random seed, in a table of codes with linear probing.
  */
@@ -10,7 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "server/dictionary.h"
+#include "server/column_dictionary.h"
 
 struct Dictionary
 {

@@ -1,10 +1,10 @@
 /*
- * fill.h
+ * column_fill.h
  *
  * Reads ranges of one table into the column cache.
  */
-#ifndef GPUAGG_CACHE_MAINTENANCE_FILL_H
-#define GPUAGG_CACHE_MAINTENANCE_FILL_H
+#ifndef GPUAGG_COLUMN_FILL_H
+#define GPUAGG_COLUMN_FILL_H
 
 #include "postgres.h"
 
@@ -46,4 +46,4 @@ extern bool fill_range(TableFill *fill, uint32 number, bool prove);
  */
 extern int fill_served(TableFill *fill, uint32 number, uint64 *rows);
 
-#endif /* GPUAGG_CACHE_MAINTENANCE_FILL_H */
+#endif /* GPUAGG_COLUMN_FILL_H */

@@ -1,5 +1,5 @@
 /*
- * internal.h
+ * engine_cpu_internal.h
  *	  What the files of the CPU engine share.
  *
  *	engine_cpu.c	the vtable of engine.h: life, order of steps, statistics

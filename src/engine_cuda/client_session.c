@@ -1,5 +1,5 @@
 /*
- * session.c
+ * client_session.c
  *	  Sessions of the CUDA engine with the GPU server (client side; server/session.c is the
  *	  other side).
  *

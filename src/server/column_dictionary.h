@@ -1,5 +1,5 @@
 /*
- * dictionary.h
+ * column_dictionary.h
  *	  Dictionary of a stored column: distinct strings of bytes, numbered from 0 as they come.
  *
  * Dictionaries are in host memory, and only grow. A column has the same dictionary on all devices.
@@ -9,8 +9,8 @@
  *
  * All functions may be called from any thread.
  */
-#ifndef GPUAGG_SERVER_DICTIONARY_H
-#define GPUAGG_SERVER_DICTIONARY_H
+#ifndef GPUAGG_COLUMN_DICTIONARY_H
+#define GPUAGG_COLUMN_DICTIONARY_H
 
 #include <stdbool.h>
 
@@ -55,4 +55,4 @@ extern uint32_t dictionary_entries(const Dictionary *dict);
 extern void dictionary_read(Dictionary *dict, const WireDictionary *known, char *to,
 							WireEntries *out);
 
-#endif /* GPUAGG_SERVER_DICTIONARY_H */
+#endif /* GPUAGG_COLUMN_DICTIONARY_H */

@@ -1,5 +1,5 @@
 /*
- * dictionary.h
+ * value_dictionary.h
  *	  A dictionary: values of any hashable type to dense codes, by the type's own equality.
  *
  * Codes count up from 0 in the order of first appearance. NULL is a value like any other. The value
@@ -9,8 +9,8 @@
  * All memory is below the context given at creation. Functions may raise errors, and check for
  * interrupts where they call functions of the type.
  */
-#ifndef GPUAGG_DICTIONARY_H
-#define GPUAGG_DICTIONARY_H
+#ifndef GPUAGG_VALUE_DICTIONARY_H
+#define GPUAGG_VALUE_DICTIONARY_H
 
 #include "postgres.h"
 
@@ -55,4 +55,4 @@ extern int dictionary_size(const Dictionary *dict);
 extern size_t dictionary_memory(const Dictionary *dict);
 extern void dictionary_reset(Dictionary *dict);
 
-#endif /* GPUAGG_DICTIONARY_H */
+#endif /* GPUAGG_VALUE_DICTIONARY_H */

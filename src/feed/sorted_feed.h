@@ -1,10 +1,10 @@
 /*
- * ordered.h
+ * sorted_feed.h
  *
  * A feed that sorts the rows of another feed by keys and order.
  */
-#ifndef GPUAGG_FEED_ORDERED_H
-#define GPUAGG_FEED_ORDERED_H
+#ifndef GPUAGG_SORTED_FEED_H
+#define GPUAGG_SORTED_FEED_H
 
 #include "feed.h"
 
@@ -14,4 +14,4 @@
  */
 extern Feed *feed_ordered_open(Feed *inner, const AggSpec *spec, size_t mem_limit, int batch_rows);
 
-#endif /* GPUAGG_FEED_ORDERED_H */
+#endif /* GPUAGG_SORTED_FEED_H */

@@ -1,5 +1,5 @@
 /*
- * fill.c
+ * column_fill.c
  *
  * Reads ranges of one table into the column cache.
  *
@@ -17,7 +17,7 @@
 #include "cache/proof.h"
 #include "cache/refresh.h"
 #include "feed/heap_build.h"
-#include "cache_maintenance/fill.h"
+#include "cache_maintenance/column_fill.h"
 
 /* Most columns that are built at once. */
 #define GROUP_COLUMNS 100

@@ -1,14 +1,14 @@
 /*
- * store_memory.c
- *	  The stores of all devices: their memory, its limits, and eviction; see store.h.
+ * device_store_memory.c
+ *	  The stores of all devices: their memory, its limits, and eviction; see device_store.h.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "server/dictionary.h"
+#include "server/column_dictionary.h"
 #include "server/server.h"
-#include "server/store_internal.h"
+#include "server/device_store_internal.h"
 
 /*
  * Limit of the host memory of dictionaries: the limits of stored columns on all devices, divided by

@@ -1,9 +1,9 @@
 /*
- * merge.h
+ * citus_merge.h
  *	  Rewrites aggregates over distributed tables as calls of gpuagg_merge.
  */
-#ifndef GPUAGG_MERGE_H
-#define GPUAGG_MERGE_H
+#ifndef GPUAGG_CITUS_MERGE_H
+#define GPUAGG_CITUS_MERGE_H
 
 #include "postgres.h"
 
@@ -22,4 +22,4 @@ extern void merge_rewrite(Query *query);
 /* The reverse, for tasks of such a query that have whole groups and need no states. */
 extern void merge_restore(Query *query);
 
-#endif /* GPUAGG_MERGE_H */
+#endif /* GPUAGG_CITUS_MERGE_H */

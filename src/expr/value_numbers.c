@@ -1,5 +1,5 @@
 /*
- * codes.c
+ * value_numbers.c
  *	  Numbers the by-reference values of a vector, or its decimals as numerics, in a dictionary.
  *
  * Equal numbers mean equal bytes.  The following have no number: values that are long, out of line
@@ -18,7 +18,7 @@
 #include "utils/memutils.h"
 
 #include "columns/decimal.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "operators/cpu_hash.h"
 
 /* Limits of a dictionary: number of values, its initial size, bytes of a value. */

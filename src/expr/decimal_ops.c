@@ -1,5 +1,5 @@
 /*
- * decimal.c
+ * decimal_ops.c
  *	  Vector operations of numerics: exact arithmetic on 128-bit integers of a scale known in
  *	  advance.
  *
@@ -12,7 +12,7 @@
 #include "utils/fmgroids.h"
 
 #include "columns/decimal.h"
-#include "expr/internal.h"
+#include "expr/expr_internal.h"
 #include "expr/program.h"
 
 /* ---- loops ----------------------------------------------------------------- */

@@ -1,13 +1,13 @@
 /*
- * store_hold.c
+ * device_store_hold.c
  *	  Finds the rows that a RESIDENT message names, and holds their columns. Remembers the lists
- *	  of spans. See store.h.
+ *	  of spans. See device_store.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/dictionary.h"
-#include "server/store_internal.h"
+#include "server/column_dictionary.h"
+#include "server/device_store_internal.h"
 
 /* ---- columns and row ranges ---- */
 

@@ -1,5 +1,5 @@
 /*
- * internal.h
+ * expr_internal.h
  *	  Declarations that the files of expr/ share.
  *
  * From bottom to top:
@@ -7,9 +7,9 @@
  *	eval.c			loops of the operations
  *	share.c			common subexpressions
  *	build.c			makes vectors and operations
- *	codes.c			numbers of values
+ *	value_numbers.c			numbers of values
  *	scales.c		display scales
- *	bucket.c, decimal.c, quotient.c, rounding.c, intervals.c, match.c,
+ *	bucket.c, decimal_ops.c, quotient.c, rounding.c, intervals.c, match.c,
  *	time_fields.c	functions that have operations of their own
  *	memo.c			results that are kept
  *	compile.c		calls all of these
@@ -303,7 +303,7 @@ extern Vec *expr_scales_of_two(ExprSet *set, Vec *r, Vec *a, Vec *b, bool produc
 extern Vec *expr_scales_of_choice(ExprSet *set, Vec *r, void (*run)(const ExprOp *, int), Vec *a,
 								  Vec *b, Vec *c, int stage);
 
-/* ---- codes.c, memo.c ---------------------------------------------------------- */
+/* ---- value_numbers.c, memo.c ---------------------------------------------------------- */
 
 /*
  * Returns a vector with the numbers of by-reference values or decimals (Vec.codes); NULL: the type
@@ -374,7 +374,7 @@ extern uint16 expr_translate_rescaled(struct ExprProgram *p, Vec *vec, int16 sca
 /* Returns whether it has a constant pattern without wildcards, except for a % at its end. */
 extern bool expr_is_simple_like(List *args);
 
-/* Return whether this is a function of decimal.c, of time_fields.c, or of intervals.c. */
+/* Return whether this is a function of decimal_ops.c, of time_fields.c, or of intervals.c. */
 extern bool expr_is_decimal(Oid funcid);
 extern bool expr_is_time(Oid funcid);
 extern bool expr_is_interval(Oid funcid);

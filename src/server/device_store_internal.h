@@ -1,17 +1,17 @@
 /*
- * store_internal.h
- *	  The data structures of a device's store. store_memory.c manages memory and eviction,
- *	  store.c fills columns, store_hold.c finds rows.
+ * device_store_internal.h
+ *	  The data structures of a device's store. device_store_memory.c manages memory and eviction,
+ *	  device_store.c fills columns, device_store_hold.c finds rows.
  *
  * All functions but store_of() and store_host_limit() are called with the store's lock held.
  */
-#ifndef GPUAGG_STORE_INTERNAL_H
-#define GPUAGG_STORE_INTERNAL_H
+#ifndef GPUAGG_DEVICE_STORE_INTERNAL_H
+#define GPUAGG_DEVICE_STORE_INTERNAL_H
 
 #include <pthread.h>
 
-#include "server/dictionary.h"
-#include "server/store.h"
+#include "server/column_dictionary.h"
+#include "server/device_store.h"
 
 /* Most tables of a device. Tests make it smaller. */
 #ifndef STORE_MAX_TABLES
@@ -124,7 +124,7 @@ typedef struct Store
 	uint64_t retired;
 } Store;
 
-/* ---- store_memory.c ---- */
+/* ---- device_store_memory.c ---- */
 
 extern const StoreOps *store_ops;
 
@@ -165,7 +165,7 @@ extern uint64_t store_shortage(const Store *store, uint64_t bytes);
 extern DeviceStatus store_enlarge(Store *store, StoreColumn *column, Array *array, size_t bytes,
 								  int rest, DeviceError *error);
 
-/* ---- store.c ---- */
+/* ---- device_store.c ---- */
 
 extern StoreTable *store_find_table(Store *store, uint64_t id);
 /*
@@ -205,4 +205,4 @@ extern void store_free_retired(Store *store, StoreColumn *column);
 extern int store_range_place(const StoreTable *table, uint32_t number);
 extern void store_free_list(StoreList *list);
 
-#endif /* GPUAGG_STORE_INTERNAL_H */
+#endif /* GPUAGG_DEVICE_STORE_INTERNAL_H */

@@ -1,6 +1,6 @@
 /*
- * store.c
- *	  Fills the columns that are cached on the devices; see store.h.
+ * device_store.c
+ *	  Fills the columns that are cached on the devices; see device_store.h.
  *
  * Each device's store has a lock. All bookkeeping, and all operations on the device's memory, are
  * done with it.
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "server/dictionary.h"
+#include "server/column_dictionary.h"
 #include "server/server.h"
-#include "server/store_internal.h"
+#include "server/device_store_internal.h"
 
 /* Most ranges of all tables on one device. */
 #define MAX_RANGES (1 << 22)
