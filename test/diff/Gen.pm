@@ -541,6 +541,57 @@ sub source
 		});
 }
 
+# Calls of aggregates that core does not have, of ordered aggregates, percentiles and modes; often none.
+sub special_aggregates
+{
+	my ($wild, $from, $keys, $sets) = @_;
+	my @calls = chance(0.25) ? map { own_aggregate($wild, $from) } 1 .. pick(1, 2, 3) : ();
+
+	push @calls, map { ordered_aggregates($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$wild && chance(0.12);
+	push @calls, grep { $_ } map { ordered_set($keys, @{ $from->{columns} }) } 1 .. pick(1, 1, 2, 4) if chance($sets ? 0.4 : 0.15);
+	if (grep { $_->{call} =~ /WITHIN GROUP|gpu:median/ } @calls)
+	{
+		Tally::draw('ordered sets in grouping sets') if $sets;
+		# also ordered aggregates in the same query
+		push @calls, ordered_aggregates($from) if $from->{base} && !$wild && chance(0.3);
+		Tally::draw('ordered sets beside orders') if grep { $_->{call} =~ /ORDER BY/ && $_->{call} !~ /WITHIN GROUP/ } @calls;
+	}
+	return @calls;
+}
+
+sub having_clause
+{
+	my ($grouping, @columns) = @_;
+
+	return ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
+		$grouping ? ("$grouping > 0", "$grouping <> 1 AND agg:count(*) > 1") : (),
+		'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
+}
+
+# ORDER BY aggregates with a LIMIT, where the keys break ties; or ORDER BY keys.
+sub order_clause
+{
+	my ($keys, $alone, $sets, $grouping, @columns) = @_;
+	my $sql;
+
+	if (!$alone && !$sets && chance(0.4) && !grep { $_->{lossy} } @$keys)
+	{
+		my $int = pick(of_kind('int', @columns))->{name};
+		my @values = map { pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)") }
+			1 .. (chance(0.4) ? int_between(2, 3) : 1);
+		Tally::draw('ORDER BY aggregate LIMIT');
+		Tally::draw('ORDER BY aggregates LIMIT') if @values > 1;
+		$sql = ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST') } @values);
+		$sql .= ", $_ " . pick('', 'DESC') foreach 1 .. @$keys;
+		return $sql . pick(' LIMIT ' . int_between(0, 20), ' LIMIT ' . int_between(1, 20) . ' OFFSET ' . int_between(0, 9),
+			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');
+	}
+	$sql = ' ORDER BY ' . join(', ', $grouping && chance(0.5) ? "$grouping DESC" : (), map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @$keys);
+	# a LIMIT needs a total order: no keys that print alike, and no grouping sets, in which a missing key equals a NULL key
+	$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !$sets && !grep { $_->{lossy} } @$keys;
+	return $sql;
+}
+
 # Returns a query: {
 #	setup, teardown	statements before and after it
 #	sql				the query with agg:name for each aggregate
@@ -568,16 +619,7 @@ sub make_query
 	my @keys = map { key(!$order_by, @columns) } 1 .. $nkeys;
 	my $sets = @keys && chance(0.12);
 	my $grouping;
-	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
-	push @own, map { ordered_aggregates($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$tables->{wild} && chance(0.12);
-	push @own, grep { $_ } map { ordered_set(\@keys, @columns) } 1 .. pick(1, 1, 2, 4) if chance($sets ? 0.4 : 0.15);
-	if (grep { $_->{call} =~ /WITHIN GROUP|gpu:median/ } @own)
-	{
-		Tally::draw('ordered sets in grouping sets') if $sets;
-		# also ordered aggregates in the same query
-		push @own, ordered_aggregates($from) if $from->{base} && !$tables->{wild} && chance(0.3);
-		Tally::draw('ordered sets beside orders') if grep { $_->{call} =~ /ORDER BY/ && $_->{call} !~ /WITHIN GROUP/ } @own;
-	}
+	my @own = special_aggregates($tables->{wild}, $from, \@keys, $sets);
 	# core sorts the rows for these
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
@@ -645,31 +687,10 @@ sub make_query
 		my $list = join(', ', map { $_->{sql} } @keys);
 		$sql .= ' GROUP BY ' . ($sets ? several_sets(map { $_->{sql} } @keys) : $list);
 	}
-	if (!$alone && chance(0.15))
+	$sql .= having_clause($grouping, @columns) if !$alone && chance(0.15);
+	if ($order_by)
 	{
-		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
-			$grouping ? ("$grouping > 0", "$grouping <> 1 AND agg:count(*) > 1") : (),
-			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
-	}
-	# ORDER BY aggregates with a LIMIT; the keys break ties
-	if ($order_by && !$alone && !$sets && chance(0.4) && !grep { $_->{lossy} } @keys)
-	{
-		my $int = pick(of_kind('int', @columns))->{name};
-		my @values = map { pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)") }
-			1 .. (chance(0.4) ? int_between(2, 3) : 1);
-		Tally::draw('ORDER BY aggregate LIMIT');
-		Tally::draw('ORDER BY aggregates LIMIT') if @values > 1;
-		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST') } @values);
-		$sql .= ", $_ " . pick('', 'DESC') foreach 1 .. @keys;
-		$sql .= pick(' LIMIT ' . int_between(0, 20), ' LIMIT ' . int_between(1, 20) . ' OFFSET ' . int_between(0, 9),
-			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');
-		$query{ordered} = 1;
-	}
-	elsif ($order_by)
-	{
-		$sql .= ' ORDER BY ' . join(', ', $grouping && chance(0.5) ? "$grouping DESC" : (), map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
-		# a LIMIT needs a total order: no keys that print alike, and no grouping sets, in which a missing key equals a NULL key
-		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !$sets && !grep { $_->{lossy} } @keys;
+		$sql .= order_clause(\@keys, $alone, $sets, $grouping, @columns);
 		$query{ordered} = 1;
 	}
 	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, indexed => $indexed, setup => [], teardown => []);
