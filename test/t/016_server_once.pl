@@ -32,7 +32,7 @@ sub is_core_answer
 
 ok($node->wait_until_ready, 'the server starts');
 
-# The arguments of gpu_count are not sent: a batch has only one byte for each, NULL or not. A spill must not need the values.
+# The values of arguments of gpu_count are not sent, only whether they are NULL. A spill must not need the values.
 foreach my $from (1, 2)
 {
 	$node->set_fault("memory $from");
