@@ -21,6 +21,8 @@
 #
 # With SERVER, the GPU engine and the column cache are enabled. Tasks must use the same engine as a local table, and the workers'
 # servers must get queries of each pair. citus/gpu.sql then tests copies of columns, and settings.
+#
+# CITUS=PATTERN runs only the tests whose call, name or function matches the regular expression: CITUS=gpu_median, CITUS=cursor.
 set -uo pipefail
 
 # run_in_chroot ARCHIVE: makes the chroot, builds Citus in it, and runs this script there
@@ -45,7 +47,7 @@ run_in_chroot() {
 			{ tail -20 "$root/citus.log" >&2; exit 1; }
 	fi
 	copy_sources "$root/src/gpuagg"
-	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" SERVER="${SERVER:-}" /src/gpuagg/test/citus.sh
+	chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 ROWS="${ROWS:-}" SERVER="${SERVER:-}" CITUS="${CITUS:-}" /src/gpuagg/test/citus.sh
 	exit
 }
 
@@ -105,6 +107,11 @@ sql() {
 }
 
 node 1 && node 2 && node 0 || { echo "not ok - three nodes start"; tail -5 "$pg_root/log"; exit 1; }
+# the tests that CITUS selects
+pattern="'${CITUS//\'/\'\'}'"
+pairs="FROM pairs WHERE call ~ $pattern"
+shapes="FROM shapes s WHERE name ~ $pattern"
+statements="FROM pg_proc WHERE proname LIKE 'statement\\_%' AND pronamespace = 'public'::regnamespace AND proname ~ $pattern"
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")/citus" && pwd)
 {
 	sql -c "SELECT citus_set_coordinator_host('127.0.0.1', $port)" -c "SELECT citus_add_node('127.0.0.1', $((port + 1)))" \
@@ -112,14 +119,16 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/citus" && pwd)
 		sql -v rows="${ROWS:-300000}" -f "$here/tables.sql" && sql -f "$here/compare.sql" && sql -f "$here/shapes.sql" && sql -f "$here/statements.sql"
 } >/dev/null || { echo "not ok - tables are created"; exit 1; }
 echo "# $(sql -c "SELECT split_part(citus_version(), ' on ', 1) || ', PostgreSQL ' || current_setting('server_version')")"
-sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) FROM pairs" | sql -v ON_ERROR_STOP=0 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
+sql -c "SELECT format('CALL compare_pair(%L, %L, %L);', call, core, exact) $pairs" | sql -v ON_ERROR_STOP=0 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
 sql -c "SELECT line FROM report"
-[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) FROM pairs"))) ]] || echo "not ok - all pairs ran in all groupings"
-sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) FROM shapes ORDER BY n" | sql -v ON_ERROR_STOP=0 2>&1 |
+[[ $(sql -c "SELECT (SELECT count(*) $pairs) + (SELECT count(*) $shapes) + (SELECT count(*) $statements)") != 0 ]] ||
+	echo "not ok - CITUS: no test matches \"${CITUS:-}\""
+[[ $(sql -c "SELECT count(*) FROM result") == $((4 * $(sql -c "SELECT count(*) $pairs"))) ]] || echo "not ok - all pairs ran in all groupings"
+sql -c "SELECT format('SELECT compare_shape(s) FROM shapes s WHERE n = %s;', n) $shapes ORDER BY n" | sql -v ON_ERROR_STOP=0 2>&1 |
 	sed 's/^[^ ]*ERROR: /not ok - &/'
-sql -c "SELECT format('SELECT %I();', proname) FROM pg_proc WHERE proname LIKE 'statement\\_%' AND pronamespace = 'public'::regnamespace ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
+sql -c "SELECT format('SELECT %I();', proname) $statements ORDER BY proname" | sql -v ON_ERROR_STOP=0 2>&1 |
 	sed 's/^[^ ]*ERROR: /not ok - &/'
-[[ -z ${SERVER:-} ]] || sql -v ON_ERROR_STOP=0 -f "$here/gpu.sql" 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
+[[ -z ${SERVER:-} || -n ${CITUS:-} ]] || sql -v ON_ERROR_STOP=0 -f "$here/gpu.sql" 2>&1 | sed 's/^[^ ]*ERROR: /not ok - &/'
 for pg_root in "${roots[@]}"; do
 	grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && echo "not ok - no node crashed"
 done

@@ -3,38 +3,52 @@
 #
 #	test/run.sh [part...]
 #
-# Parts (default: all of them), each in clusters of its own.  One more than there are processors run side by side, as they
-# wait half of the time:
-#	strict		all of src/ compiles under -Wall -Wextra -Werror; the layout of the sources (test/format.pl)
-#	build		a build elsewhere, by clang where there is one; install, uninstall, clean; META.json (test/build.sh)
-#	layers		folders of src/ include and call downwards only (test/layers.pl); functions that call themselves
-#				check the stack (test/recursion.pl)
-#	unit		C tests without PostgreSQL
-#	sanitize	the same under AddressSanitizer and UndefinedBehaviorSanitizer
-#	regress		pg_regress: test/sql/*.sql, one after the other in one database;
-#				REGRESS="a b" runs only these
-#	cached		the regression and differential tests with columns cached by the first query that reads them
-#	isolation	test/specs/*.spec
-#	server		the regression tests, and differential ones, through the GPU server over a
-#				stub of the CUDA run time (test/gpu_server.sh)
-#	tap			test/t/*.pl; TAP=name runs only that one
-#	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh), FUZZ_SECONDS each
-#				(default 5) from FUZZ_SEED on (default 1)
-#	states		states and rows of aggregates that are made by hand (test/states.sh), STATES (default 2000)
-#				from STATES_SEED on (default 1)
-#	diff		the differential test, DIFF_QUERIES queries (default 2000), and half as
-#				many of the heap feed over tables with a history
-#	stress		writers in every way against readers of the column cache (test/stress/cache.sh),
-#				STRESS_SECONDS (default 24) from STRESS_SEED on (default 1); half as long of the
-#				cache in GPU memory, over the stub
-#	citus		aggregates over tables of Citus, where it is installed (test/citus.sh)
-#	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
-#	docs		README against the catalog; its SQL is run
-#	gpu			the GPU tests
+# Without arguments it runs all parts. The number of parts that run concurrently is one more than the number of
+# processors, because a part waits half of its time. Each part starts its own clusters. The parts are:
 #
-# A part is told when it has ended; one that cannot run here names what it skips.  Ends with one line
-# "N passed, N failed[, N skipped]"; the exit status says whether all passed.
-# Logs are kept in test/results.
+#	strict		all of src/ compiles under -Wall -Wextra -Werror; the layout of the sources (test/format.pl)
+#	layers		folders of src/ include and call only lower folders (test/layers.pl); recursive functions check the
+#				stack (test/recursion.pl); each TAP test has its own number
+#	build		a build in another directory, with clang if it is installed; install, uninstall, clean; META.json
+#				(test/build.sh)
+#	unit		C tests that need no PostgreSQL: test/unit/*_test.c
+#	sanitize	the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
+#	regress		pg_regress: test/sql/*.sql, serially in one database
+#	cached		the regression tests and random queries, with columns cached by the first query that reads them
+#	server		the regression tests and random queries through the GPU server, over a stub of the CUDA run time
+#				(test/gpu_server.sh)
+#	isolation	test/specs/*.spec
+#	tap			test/t/*.pl
+#	diff		random queries (test/diff/), and half as many over tables whose pages have a history
+#	states		forged states and rows of aggregates (test/states.sh)
+#	fuzz		mutated messages to the GPU server and to backends (test/fuzz.sh)
+#	stress		writers of all kinds against readers of the column cache (test/stress/cache.sh); then half as long
+#				with the cache in GPU memory, over the stub
+#	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
+#	citus		aggregates over tables of Citus, if it is installed (test/citus.sh)
+#	docs		README.md and sql/*.md against the catalog; their SQL is run (test/docs.sh)
+#	gpu			the kernels, on a host with a GPU
+#
+# These variables select tests. Each has a list of names or shell patterns, such as REGRESS="group_bits heap_*". A name
+# that matches no test is an error.
+#
+#	REGRESS		tests of the parts regress, cached and server
+#	TAP			tests of the part tap
+#	UNIT		tests of the parts unit and sanitize
+#	SPECS		tests of the part isolation
+#	FDW			sections of the part fdw (test/fdw.sh lists them)
+#	CITUS		a regular expression instead: the names of tests of the part citus
+#
+# These variables set numbers and seeds of random tests, and seconds:
+#
+#	DIFF_QUERIES, DIFF_SEED			2000, 1; half as many queries in the part cached, a quarter in the part server
+#	STATES, STATES_SEED				2000, 1
+#	FUZZ_SECONDS, FUZZ_SEED			5, 1; seconds for the server, and as many for backends
+#	STRESS_SECONDS, STRESS_SEED		24, 1
+#
+# Each part's output appears when the part has ended, and ends with the part's seconds. Tests that cannot run here are
+# listed as skipped. The last line is "N passed, N failed[, N skipped]". The exit status is 0 if no test failed.
+# Logs are in test/results.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -57,7 +71,7 @@ skip() {
 	skipped=$((skipped + 1))
 }
 
-# check NAME COMMAND...: one test, its output in test/results/NAME.log
+# check NAME COMMAND...: runs a command as one test. Its output is in test/results/NAME.log.
 check() {
 	local name=$1 log=$results/${1//[\/ ]/_}.log
 
@@ -70,8 +84,8 @@ check() {
 	fi
 }
 
-# tap_lines PREFIX: counts the lines of pg_regress (before and since 16), prove
-# -v and the unit tests on stdin; fails if there is none.
+# tap_lines PREFIX: counts the result lines on stdin, in the format of pg_regress (before and since 16), of "prove -v" or
+# of the unit tests. Fails if there is no such line.
 tap_lines() {
 	local prefix=$1 line name any=
 
@@ -99,6 +113,39 @@ tap_lines() {
 	[[ -n $any ]]
 }
 
+# select_tests VARIABLE FILE...: prints the names of the files that the list in VARIABLE selects, without folder and suffix;
+# all of them if the list is empty. Fails if a name or pattern of the list matches no file.
+select_tests() {
+	local variable=$1 file name pattern patterns found status=0
+	local -A selected=()
+
+	read -rd '' -a patterns <<<"${!variable:-*}"
+	for pattern in "${patterns[@]}"; do
+		found=
+		for file in "${@:2}"; do
+			name=${file##*/}
+			name=${name%.*}
+			# shellcheck disable=SC2053
+			[[ $name == $pattern ]] || continue
+			found=1
+			[[ -n ${selected[$name]:-} ]] || echo "$name"
+			selected[$name]=1
+		done
+		[[ -n $found ]] || { echo "$variable: there is no test \"$pattern\"" >&2; status=1; }
+	done
+	return $status
+}
+
+# tests_of PART: prints the selected tests of a part that select_tests can list
+tests_of() {
+	case $1 in
+	regress | cached | server) select_tests REGRESS "$top"/test/sql/*.sql ;;
+	tap) select_tests TAP "$top"/test/t/*.pl ;;
+	unit | sanitize) select_tests UNIT "$top"/test/unit/*_test.c ;;
+	isolation) select_tests SPECS "$top"/test/specs/*.spec ;;
+	esac
+}
+
 part_strict() {
 	check "strict build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" strict
 	"$top/test/format.pl" >"$results/format.log" 2>&1
@@ -112,6 +159,11 @@ part_build() {
 	grep -v '^ok ' "$results/build.log"
 }
 
+# Fails if two TAP tests have the same number, and prints the numbers.
+tap_numbers_are_unique() {
+	! basename -a "$top"/test/t/*.pl | sed 's/_.*//' | sort | uniq -d | grep .
+}
+
 part_layers() {
 	check "layers build" make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" layers-objects
 	"$top/test/layers.pl" >"$results/layers.log" 2>&1
@@ -120,17 +172,29 @@ part_layers() {
 	"$top/test/recursion.pl" >"$results/recursion.log" 2>&1
 	tap_lines recursion <"$results/recursion.log" || fail recursion
 	grep '^#' "$results/recursion.log"
+	check "layers/TAP tests have different numbers" tap_numbers_are_unique
 }
 
-part_unit() {
-	local prefix=${1:-unit} dir=$top/build/unit${1:+-$1} t status
+# unit_targets DIR: what make builds for the selected unit tests
+unit_targets() {
+	if [[ -n ${UNIT:-} ]]; then
+		tests_of unit | sed "s|^|$1/|"
+	else
+		echo unit-tests
+	fi
+}
 
-	check "$prefix build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" ${1:+SANITIZE=1} unit-tests
-	# as many side by side as there are processors
-	basename -s .c -a "$top"/test/unit/*_test.c | ASAN_OPTIONS=detect_leaks=0 xargs -P"$(nproc)" -I{} sh -c \
-		'"$0/{}" >"$1-{}.log" 2>&1; echo $? >"$1-{}.status"' "$dir" "$results/$prefix"
-	for t in "$top"/test/unit/*_test.c; do
-		t=$(basename "$t" .c)
+# part_unit [sanitize]: the unit tests, or those built with sanitizers
+part_unit() {
+	local prefix=${1:-unit} dir=build/unit${1:+-$1} t tests status
+
+	tests=$(tests_of unit)
+	# shellcheck disable=SC2046
+	check "$prefix build" make -C "$top" -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" ${1:+SANITIZE=1} $(unit_targets "$dir")
+	# one per processor concurrently
+	ASAN_OPTIONS=detect_leaks=0 xargs -P"$(nproc)" -I{} sh -c '"$0/{}" >"$1-{}.log" 2>&1; echo $? >"$1-{}.status"' \
+		"$top/$dir" "$results/$prefix" <<<"$tests"
+	for t in $tests; do
 		status=$(cat "$results/$prefix-$t.status")
 		tap_lines "$prefix/$t" <"$results/$prefix-$t.log" || [[ $status != 0 ]] || pass "$prefix/$t"
 		if [[ $status != 0 ]]; then
@@ -144,7 +208,8 @@ part_sanitize() {
 	part_unit sanitize
 }
 
-# pg_regress finds expected/ beside its output before 16, and by an option since.
+# regress_dirs DIR: makes an empty output folder, and prints pg_regress's options for folders. Before release 16 pg_regress
+# looks for expected/ in the output folder, since then an option names it.
 regress_dirs() {
 	rm -rf "${1:?}"
 	mkdir -p "$1"
@@ -158,8 +223,7 @@ regress_dirs() {
 part_regress() {
 	local out=$results/regress tests options
 
-	tests=${REGRESS:-$(cd "$top/test/sql" && ls ./*.sql 2>/dev/null | sed 's|^\./||; s|\.sql$||' | sort)}
-	[[ -n $tests ]] || return 0
+	tests=$(tests_of regress)
 	pg_start "shared_preload_libraries='gpuagg'" max_worker_processes=32 max_parallel_workers=16 jit=off \
 		autovacuum=off || { fail "regress (no cluster)"; return; }
 	options=$(regress_dirs "$out")
@@ -172,7 +236,8 @@ part_regress() {
 	pg_stop
 }
 
-# The differential test draws other queries than in part diff.
+# The regression tests and the differential test with eager caching. The seed differs from that of the part diff, so the
+# queries differ too.
 part_cached() {
 	local results=$results/cached
 	local -x PG_CONF="gpuagg.cache=eager;gpuagg.cache_memory=64MB"
@@ -186,8 +251,7 @@ part_cached() {
 part_isolation() {
 	local out=$results/isolation tests options
 
-	tests=$(cd "$top/test/specs" 2>/dev/null && ls ./*.spec 2>/dev/null | sed 's|^\./||; s|\.spec$||' | sort)
-	[[ -n $tests ]] || return 0
+	tests=$(tests_of isolation)
 	pg_start "shared_preload_libraries='gpuagg'" jit=off autovacuum=off max_prepared_transactions=4 \
 		gpuagg.cache_renew=0 || { fail "isolation (no cluster)"; return; }
 	options=$(regress_dirs "$out")
@@ -200,7 +264,7 @@ part_isolation() {
 	pg_stop
 }
 
-# through_server NAME PROGRAM QUERIES: the regression tests, TESTS or all, and so many differential ones through a GPU server
+# through_server NAME PROGRAM QUERIES: the regression tests, and QUERIES random queries, through the GPU server PROGRAM
 through_server() {
 	local out=$results/$1 program status
 
@@ -209,7 +273,8 @@ through_server() {
 	mkdir -p "$out"
 	pg_start "shared_preload_libraries='gpuagg'" "gpuagg.server_program='$program'" \
 		max_worker_processes=32 max_parallel_workers=16 jit=off autovacuum=off || { fail "$1 (no cluster)"; return; }
-	OUT_DIR=$out QUERIES=$3 SEED=${DIFF_SEED:-1} "$top/test/gpu_server.sh" regress diff >"$results/$1.log" 2>&1
+	TESTS=${REGRESS:+$(tests_of server | xargs)} OUT_DIR=$out QUERIES=$3 SEED=${DIFF_SEED:-1} \
+		"$top/test/gpu_server.sh" regress diff >"$results/$1.log" 2>&1
 	status=$?
 	tap_lines "$1" <"$results/$1.log" || status=1
 	[[ $status == 0 ]] || { fail "$1"; tail -n 200 "$results/$1.log"; }
@@ -222,7 +287,7 @@ part_server() {
 	through_server server "$top/build/test/gpuagg-server" $((${DIFF_QUERIES:-2000} / 4))
 }
 
-# The server must have lived through the part without a crash.
+# server_alive NAME: fails if a process of the cluster crashed during the part
 server_alive() {
 	cp "$pg_root/log" "$results/$1-server.log"
 	if grep -qE 'PANIC|was terminated by signal|TRAP' "$results/$1-server.log"; then
@@ -231,12 +296,12 @@ server_alive() {
 	fi
 }
 
-# tap_cause WORK TEST: why a TAP test failed, in about 20 lines: what it says of its first failure, or of its end; crashes; the
-# last errors in its clusters' logs, of which some may have been wanted.
+# tap_cause WORK TEST: prints in about 20 lines why a TAP test failed: its messages at the first failure, or its last lines;
+# crashes; and the last errors in the logs of its clusters, some of which the test may expect.
 tap_cause() {
 	local log=$1/tmp_check/log/regress_log_$2
 
-	# without initdb's words, and the times that newer releases put before each line
+	# without initdb's messages, and without the times at the beginnings of lines, which newer releases print
 	sed -E -e 's/^\[[0-9:.]+\]\([0-9.]+s\) //' -e '/^The files belonging to this database/,/-l logfile start$/d' \
 		-e '/^(# (Running|Checking|Postmaster PID|No postmaster|issuing query)|###|waiting for server|server st|ok |$)/d' "$log" |
 		awk '/^not ok|^error running SQL|^connection error|^psql (error|exited|timed out|returns)|Bail out|timed out| at [^ ]+ line [0-9]+\.$/ && !from { from = NR }
@@ -252,48 +317,47 @@ tap_cause() {
 }
 
 part_tap() {
-	local work perl t status server
+	local work perl t tests status server
 
+	tests=$(tests_of tap)
 	work=$(mktemp -d "$pg_tmp/gpuagg-tap.XXXXXX")
 	perl=$pg_libdir/pgxs/src/test/perl
 	make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub interrupt-probe >/dev/null ||
 		fail "tap/server-stub, tap/interrupt-probe (do not build)"
 	cp -r "$top"/test/t/. "$work"
 	server=$(pg_server "$top/build/test/gpuagg-server") || fail "tap/server-stub (not installed)"
-	# what the tests read must be where "nobody" can enter
+	# the tests run as "nobody", so their files are copied to where "nobody" can read them
 	mkdir -p "$work/build/test" "$work/src"
 	cp "$top/build/test/interrupt_probe.so" "$work/build/test/"
 	cp "$top/src/protocol.h" "$work/src/"
 	chmod -R go+rX "$work"
 	[[ $(id -u) == 0 ]] && chown -R nobody:nogroup "$work"
-	# one more at a time than there are processors, each in clusters of its own
-	for t in "$work"/${TAP:-*}.pl; do
+	# each test starts its own clusters; one more than the number of processors run concurrently
+	for t in $tests; do
 		while (($(jobs -rp | wc -l) > $(nproc))); do
 			wait -n
 		done
-		t=$(basename "$t")
 		(
 			cd "$work" || exit 1
 			pg_core_files
-			# releases before 16 take their folders from TESTDIR
+			# releases before 16 read the folders' names from TESTDIR
 			as_pg TESTDIR="$work" TESTDATADIR="$work/tmp_check" TESTLOGDIR="$work/tmp_check/log" \
 				PERL5LIB="$perl:$work/lib" PG_REGRESS="$PG_REGRESS" TMPDIR="$pg_tmp" \
-				PG_TEST_TIMEOUT_DEFAULT=300 STUB_SERVER="$server" TOP="$work" perl "$t" >"$results/tap-${t%.pl}.log" 2>&1
-			echo $? >"$results/tap-${t%.pl}.status"
+				PG_TEST_TIMEOUT_DEFAULT=300 STUB_SERVER="$server" TOP="$work" perl "$t.pl" >"$results/tap-$t.log" 2>&1
+			echo $? >"$results/tap-$t.status"
 		) &
 	done
 	wait
-	for t in "$work"/${TAP:-*}.pl; do
-		t=$(basename "$t")
-		status=$(<"$results/tap-${t%.pl}.status")
-		if grep -q '^1\.\.0 # SKIP' "$results/tap-${t%.pl}.log"; then
-			skip "tap/${t%.pl}" "$(sed -n 's/^1\.\.0 # SKIP //p' "$results/tap-${t%.pl}.log")"
+	for t in $tests; do
+		status=$(<"$results/tap-$t.status")
+		if grep -q '^1\.\.0 # SKIP' "$results/tap-$t.log"; then
+			skip "tap/$t" "$(sed -n 's/^1\.\.0 # SKIP //p' "$results/tap-$t.log")"
 			continue
 		fi
-		tap_lines "tap/${t%.pl}" < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/tap-${t%.pl}.log") || status=1
+		tap_lines "tap/$t" < <(sed -n '/^\(not \)\{0,1\}ok /p' "$results/tap-$t.log") || status=1
 		if [[ $status != 0 ]]; then
-			fail "tap/${t%.pl} (exit status $status)"
-			tap_cause "$work" "${t%.pl}"
+			fail "tap/$t (exit status $status)"
+			tap_cause "$work" "$t"
 		fi
 	done
 	rm -rf "$work"
@@ -320,7 +384,7 @@ part_fuzz() {
 	grep -v '^ok ' "$results/fuzz.log"
 }
 
-# stress NAME SECONDS [option...]
+# stress NAME SECONDS [option...]: one run of test/stress/cache.sh
 stress() {
 	"$top/test/stress/cache.sh" --seconds "$2" --seed "${STRESS_SEED:-1}" "${@:3}" >"$results/$1.log" 2>&1
 	tap_lines "$1" < <(grep -E '^(not )?ok ' "$results/$1.log") || fail "$1"
@@ -358,7 +422,7 @@ part_docs() {
 	pg_stop
 }
 
-# gpu_lines NAME STATUS: what test/gpu.sh printed to NAME.log
+# gpu_lines NAME STATUS: counts the lines of test/gpu.sh in NAME.log, and fails if its exit status was not 0
 gpu_lines() {
 	tap_lines "$1" < <(sed -e 's/^FAILED /not ok - /' -e 's/^skipped \(.*\) (\(.*\))$/ok - \1 # SKIP \2/' "$results/$1.log") &&
 		[[ $2 == 0 ]] || fail "$1 (exit status $2)"
@@ -382,8 +446,8 @@ finish() {
 	pg_stop
 }
 
-# What parts need is built before them, once and by all processors, and not by several of them at the same time;
-# sets $strict if all of src/ compiles without a warning.
+# prepare PART...: builds what the parts need before they start, so that no two parts build the same file concurrently. Sets
+# $strict if all of src/ compiles without a warning.
 prepare() {
 	local part library= plain=() sanitized=()
 
@@ -391,9 +455,9 @@ prepare() {
 		[[ $part == @(unit|sanitize|build|gpu) ]] || library=1
 		case $part in
 		layers) plain+=(layers-objects) ;;
-		unit) plain+=(unit-tests) ;;
+		unit) mapfile -tO "${#plain[@]}" plain < <(unit_targets build/unit) ;;
 		server | tap | stress) plain+=(server-stub) ;;
-		sanitize) sanitized+=(unit-tests) ;;
+		sanitize) mapfile -tO "${#sanitized[@]}" sanitized < <(unit_targets build/unit-sanitize) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
 	done
@@ -402,7 +466,7 @@ prepare() {
 	[[ ${#sanitized[@]} == 0 ]] || make -C "$top" -s -k -j"$(nproc)" PG_CONFIG="$PG_CONFIG" SANITIZE=1 "${sanitized[@]}"
 }
 
-# run_part NAME: in a process of its own; what it has counted goes to a file
+# run_part NAME: runs a part, and writes its counts to a file; called in a subshell
 run_part() {
 	trap finish EXIT
 	passed=0 failed=0 skipped=0
@@ -417,10 +481,11 @@ parts=("$@")
 [[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw docs citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
+	tests_of "$part" >/dev/null || exit 2
 	rm -f "$results/part-$part.count"
 done
 prepare "${parts[@]}" >"$results/prepare.log" 2>&1
-# The library of the objects of part strict, unless the compiler warns.
+# The library is linked from the objects of the part strict, unless the compiler warned.
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in

@@ -1,5 +1,5 @@
-# What happens to the tables of a set between its queries, so that pages which the column cache
-# has are read again unchanged, changed, cleaned and rewritten.
+# Changes of a set's tables between its queries. Pages that the column cache has are then read again unchanged, changed, vacuumed
+# and rewritten.
 package Changes;
 use strict;
 use warnings;
@@ -7,7 +7,7 @@ use Types;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
 
-# One change of a table: statements that succeed.
+# Returns the statements of one change of a table.
 sub change
 {
 	my ($name, $join, $key) = @_;
@@ -30,7 +30,7 @@ sub change
 		[ @some, "VACUUM $name" ]) };
 }
 
-# The changes before a query, mostly none.
+# Returns the statements before a query; usually none.
 sub changes
 {
 	my ($tables) = @_;

@@ -1,6 +1,5 @@
-# Random scalar expressions over columns, typed: what vector expressions and
-# core's evaluator must agree on.  Integers come from small values mostly, so
-# that few queries end in an overflow, and those that do must do so in core too.
+# Random scalar expressions over columns, by type. The extension's vector expressions and core's evaluator must agree on them. Integers
+# are mostly small, so that few queries end with an overflow. These must overflow in core too.
 package Expr;
 use strict;
 use warnings;
@@ -10,7 +9,7 @@ use Values;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; *constant = \&Values::constant; }
 
-# What a result of each kind is to an aggregate; as in Types.
+# The properties of results of each kind, as in Types.
 my %info = (
 	int => { num => 1, minmax => 1, int => 1 },
 	num => { norm => 'trim_scale(%s)', num => 1, minmax => 1 },
@@ -44,13 +43,12 @@ sub zoned_column { return column_of(sub { $_[0]{type} =~ /^timestamptz/ }, @_); 
 sub span_column { return column_of(sub { $_[0]{type} eq 'interval' }, @_); }
 sub oid_column { return column_of(sub { $_[0]{type} eq 'oid' }, @_); }
 
-# Subqueries of the rows of d, which has an "id" and few rows: without a reference
-# to the row, with one, and those that raise an error when they are evaluated.
+# Subqueries over d, which has an "id" and few rows: without a reference to the outer row, with one, and with an error.
 sub initplan { return pick('(SELECT count(*) FROM d)::int', '(SELECT max(id) % 7 FROM d)', '(SELECT min(id) FROM d WHERE id > 3)'); }
 sub subplan { return "(SELECT count(*)::int FROM (SELECT id AS xid FROM d) x WHERE xid <= $_[0] % 10)"; }
 sub failing { return pick('(SELECT 1 / (count(*) - count(*))::int FROM d)', '(SELECT i FROM generate_series(1, 2) i)', '(SELECT i / 0 FROM generate_series(1, 1) i)'); }
 
-# An operand that core never evaluates is a subquery that fails.
+# An integer expression with a subquery that would fail, in an operand that core never evaluates.
 sub lazy_int
 {
 	my ($column, $a) = @_;
@@ -62,7 +60,7 @@ sub lazy_int
 		"CASE coalesce($a, 0) WHEN coalesce($a, 0) THEN 2 WHEN " . failing() . ' THEN 1 END');
 }
 
-# Each returns SQL, and falls back to another form where there is no such column.
+# Generators by kind: sub(depth, columns) that returns SQL. They use another form if there is no column of the kind.
 my %make;
 %make = (
 	int => sub {
@@ -103,7 +101,7 @@ my %make;
 		return $column if $depth <= 0;
 		my $constant = constant(pick('numeric', 'numeric(10,2)', 'numeric(40,2)'));
 		my ($a, $b) = ($make{num}->($depth - 1, @c), chance(0.5) ? $column : chance(0.5) ? $constant : pick('1', '0.5', '2.25', '-3'));
-		# of several display scales, of which a sum shows the largest
+		# several display scales: a sum has the largest one
 		return pick('CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $a ELSE 0 END",
 			'CASE WHEN ' . $make{bool}->($depth - 1, @c) . " THEN $b WHEN " . $make{bool}->(0, @c) . " THEN $a * 1.25 ELSE 3 END",
 			"coalesce($b, $a, 1.5)", "least($a, $b, 2.125)", "($a / (abs($b) + 100.0))", "(CASE WHEN $b > 0 THEN $a / nullif($b, 0) ELSE 0.00 END)")
@@ -166,7 +164,7 @@ my %make;
 		my $span = span_column(@c);
 		my $kind = chance(0.6) ? 'stamp' : 'zoned';
 		my ($a, $b) = ($make{$kind}->(0, @c), $make{$kind}->(0, @c));
-		# infinities cannot be subtracted everywhere
+		# not every release can subtract infinities
 		my $between = "(CASE WHEN isfinite($a) AND isfinite($b) THEN $a - $b END)";
 		return $between if $depth <= 0 && !$span;
 		return pick($between, "($a - date_trunc('day', $a))") if $depth <= 0 && chance(0.03);
@@ -206,7 +204,7 @@ my %make;
 		return pick(@form);
 	});
 
-# An expression of a kind, as argument() and key() of Gen want it.
+# An expression of a kind, in the form of Gen::argument() and Gen::key().
 sub expression
 {
 	my ($kind, @columns) = @_;
@@ -216,7 +214,7 @@ sub expression
 	return { sql => $sql, info => $info{$kind}, type => '' };
 }
 
-# Of a kind that an aggregate of the given property takes.
+# An expression of a kind that has the property.
 sub with_property
 {
 	my ($property, @columns) = @_;

@@ -1,5 +1,4 @@
-# The statements that a query is put in, with what stands in the places of its
-# constants, and the settings it runs with.
+# The forms of a query: the statements that contain it, the text of its constants, and its settings.
 package Forms;
 use strict;
 use warnings;
@@ -12,12 +11,12 @@ BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types
 
 # ---- the form of a query ----------------------------------------------------
 
-# Some put the query inside another one; the others are in script().
+# Forms with the query inside another one. script() makes the others.
 my @around = qw(subquery exists correlated rescan lateral nested with_twice union view made);
 my @statement = qw(prepared prepared prepared function function sql_function do_block execute_into cursor cursor cursor);
 my @cursors = qw(steps two hold held_at_once scroll changes beside);
 
-# Chooses the form, and fills the places of constants as it wants them.
+# Chooses the form, and replaces the placeholders of constants accordingly.
 sub reshape
 {
 	my ($query, $tables) = @_;
@@ -34,20 +33,20 @@ sub reshape
 	$query->{cursor} = 'steps' if $form eq 'cursor' && $query->{cursor} eq 'changes' && $tables->{wild};
 	Tally::draw("form $form", $query->{cursor} ? "cursor $query->{cursor}" : ());
 	fill($query, $form);
-	# a Gather runs the subqueries that are below it, whether or not they are reached
+	# Gather executes the subqueries below it, even if no expression needs them
 	$query->{serial} = 1 if grep { $_ eq 'subqueries that are not reached' } Tally::drawn();
 	$query->{serial} = 1 if grep { /generate_series\(1, [12]\) i/ } @{ $query->{setup} };
-	# core folds constants when it plans, and meets their errors there
+	# core folds constants at planning, and may raise their errors there
 	push @{ $query->{settings} }, "plan_cache_mode = '" . pick('auto', 'force_generic_plan', 'force_custom_plan') . "'"
 	  if @{ $query->{places} };
 	return;
 }
 
-# The query inside another one, or another one of the same kind.
+# Puts the query inside another one. For correlated subqueries makes a new query instead.
 sub around
 {
 	my ($query, $tables, $form) = @_;
-	# the inner query's, over columns that the outer one may not have
+	# the filter may have columns that the outer query does not have
 	local $Gen::common_filter = undef;
 	my @float = @{ $query->{float} };
 	my $names = join(', ', map { "o$_" } 0 .. $#float);
@@ -72,7 +71,7 @@ sub around
 		}
 		elsif ($form eq 'rescan')
 		{
-			# the outer row in an argument, a key, a filter
+			# the outer row in an argument, in a key and in a filter
 			$sql = "SELECT d.id, (SELECT agg:sum(($int % 1000 + d.bj)::int8) FILTER (WHERE aj <> d.bj) FROM t WHERE $condition), "
 			  . "(SELECT agg:count(*) FROM (SELECT aj % (1 + d.bj) AS k, agg:max($int) FROM t GROUP BY 1) g) FROM d$outer";
 			@float = (0, 0, 0);
@@ -123,13 +122,13 @@ sub around
 		$sql = 'SELECT * FROM q WHERE o0 IS NOT NULL OR o0 IS NULL';
 	}
 	$query->{sql} = "$with$sql";
-	# what is asked about columns is asked of the query as it was
+	# these checks refer to the columns of the query without the outer one
 	$query->{constant} = [] if $form =~ /^(?:correlated|rescan|nested|lateral|exists)$/;
 	$query->{float} = \@float;
 	return;
 }
 
-# The query with literals in all places.
+# The query with literals in place of all placeholders.
 sub literals
 {
 	my ($sql) = @_;
@@ -145,8 +144,7 @@ sub literals
 		});
 }
 
-# Fills the places: parameters and variables are listed in the query, each with
-# its type and a value for each time that it is executed.
+# Replaces the placeholders. The query's "places" lists its parameters and variables, each with its type and a value for each execution.
 sub fill
 {
 	my ($query, $form) = @_;
@@ -157,7 +155,7 @@ sub fill
 	my @texts;
 
 	Tally::draw_from(Values::literals($query->{sql}));
-	# what is asked about columns has the same places as their aggregates
+	# the checks for constant columns have the same placeholders as their aggregates
 	@texts = split /\x04/, Values::render(
 		join("\x04", $query->{sql}, map { @$_ } @constant),
 		sub {
@@ -196,7 +194,7 @@ sub arguments
 	return @values ? '(' . join(', ', @values) . ')' : '';
 }
 
-# The rows of a function that returns them as arrays of text.
+# A function that returns the query's rows as arrays of text.
 sub function
 {
 	my ($query, $sql) = @_;
@@ -233,7 +231,7 @@ sub function
 		[ after => $drop ]);
 }
 
-# A block that keeps the answer in a table, or the one row of it in variables.
+# A DO block that stores the answer in a table, or its only row in variables.
 sub block
 {
 	my ($query, $sql) = @_;
@@ -254,41 +252,41 @@ sub block
 	}
 	return (
 		[ must => 'DROP TABLE IF EXISTS made' ],
-		[ ask => "DO \$body\$DECLARE $declared BEGIN $into END\$body\$" ],
+		[ query => "DO \$body\$DECLARE $declared BEGIN $into END\$body\$" ],
 		[ rows => 'SELECT * FROM made' ]);
 }
 
 my %cursor = (
 	steps => sub {
 		my ($sql) = @_;
-		return ([ ask => "DECLARE c CURSOR FOR $sql" ], map({ [ rows => "FETCH $_ FROM c" ] } 1, 3, 100, 'ALL'), [ after => 'COMMIT' ]);
+		return ([ query => "DECLARE c CURSOR FOR $sql" ], map({ [ rows => "FETCH $_ FROM c" ] } 1, 3, 100, 'ALL'), [ after => 'COMMIT' ]);
 	},
 	two => sub {
 		my ($sql) = @_;
 		return (
-			map({ [ ask => "DECLARE $_ CURSOR FOR $sql" ] } qw(c1 c2 c3)),
-			[ ask => 'FETCH 1 FROM c3' ],
+			map({ [ query => "DECLARE $_ CURSOR FOR $sql" ] } qw(c1 c2 c3)),
+			[ query => 'FETCH 1 FROM c3' ],
 			map({ [ rows => "FETCH $_" ] } '2 FROM c1', '5 FROM c2', '100 FROM c1', 'ALL FROM c2', 'ALL FROM c1'),
 			[ after => 'COMMIT' ]);
 	},
 	hold => sub {
 		my ($sql) = @_;
-		return ([ ask => "DECLARE c CURSOR WITH HOLD FOR $sql" ], [ rows => 'FETCH 2 FROM c' ], [ ask => 'COMMIT' ], [ rows => 'FETCH ALL FROM c' ], [ after => 'ROLLBACK' ], [ after => 'CLOSE ALL' ]);
+		return ([ query => "DECLARE c CURSOR WITH HOLD FOR $sql" ], [ rows => 'FETCH 2 FROM c' ], [ query => 'COMMIT' ], [ rows => 'FETCH ALL FROM c' ], [ after => 'ROLLBACK' ], [ after => 'CLOSE ALL' ]);
 	},
 	held_at_once => sub {
 		my ($sql) = @_;
-		return ([ ask => "DECLARE c CURSOR WITH HOLD FOR $sql" ], [ ask => 'COMMIT' ], map({ [ rows => "FETCH $_ FROM c" ] } 10, 'ALL'), [ after => 'ROLLBACK' ], [ after => 'CLOSE ALL' ]);
+		return ([ query => "DECLARE c CURSOR WITH HOLD FOR $sql" ], [ query => 'COMMIT' ], map({ [ rows => "FETCH $_ FROM c" ] } 10, 'ALL'), [ after => 'ROLLBACK' ], [ after => 'CLOSE ALL' ]);
 	},
 	scroll => sub {
 		my ($sql) = @_;
-		return ([ ask => "DECLARE c SCROLL CURSOR FOR $sql" ], [ ask => 'FETCH 5 FROM c' ], [ ask => 'MOVE BACKWARD ALL FROM c' ], [ rows => 'FETCH ALL FROM c' ], [ rows => 'FETCH BACKWARD ALL FROM c' ],
+		return ([ query => "DECLARE c SCROLL CURSOR FOR $sql" ], [ query => 'FETCH 5 FROM c' ], [ query => 'MOVE BACKWARD ALL FROM c' ], [ rows => 'FETCH ALL FROM c' ], [ rows => 'FETCH BACKWARD ALL FROM c' ],
 			[ after => 'COMMIT' ]);
 	},
-	# the cursor sees the tables as they were
+	# the cursor must not see changes after its DECLARE
 	changes => sub {
 		my ($sql) = @_;
 		return (
-			[ ask => "DECLARE c CURSOR FOR $sql" ],
+			[ query => "DECLARE c CURSOR FOR $sql" ],
 			[ rows => 'FETCH 2 FROM c' ],
 			map({ [ must => $_ ] } 'DELETE FROM t WHERE id % 2 = 0', 'UPDATE t SET aj = aj + 1'),
 			[ rows => 'FETCH ALL FROM c' ],
@@ -296,14 +294,14 @@ my %cursor = (
 	},
 	beside => sub {
 		my ($sql) = @_;
-		return ([ ask => "DECLARE c CURSOR FOR $sql" ], [ rows => 'FETCH 2 FROM c' ], [ rows => $sql ], [ rows => 'FETCH ALL FROM c' ], [ after => 'COMMIT' ]);
+		return ([ query => "DECLARE c CURSOR FOR $sql" ], [ rows => 'FETCH 2 FROM c' ], [ rows => $sql ], [ rows => 'FETCH ALL FROM c' ], [ after => 'COMMIT' ]);
 	});
 
-# The statements of a query, in order, each with its role:
-#	must	it has to succeed
-#	ask		an error is the query's answer
-#	rows	likewise, and its rows are part of the answer
-#	after	it ends what the others began
+# Returns the statements of a query in order, as [role, SQL]. Roles:
+#	must	the statement must succeed
+#	query	an error is the query's answer
+#	rows	the same, and the rows are part of the answer
+#	after	cleans up; runs after an error too
 sub script
 {
 	my ($query, $sql, $view) = @_;
@@ -321,7 +319,7 @@ sub script
 
 		return (
 			@before,
-			[ ask => 'PREPARE q' . ($types ? "($types)" : '') . " AS $sql" ],
+			[ query => 'PREPARE q' . ($types ? "($types)" : '') . " AS $sql" ],
 			map({ [ rows => 'EXECUTE q' . arguments($query, $_) ] } 0 .. $query->{times} - 1),
 			@also, [ after => 'DEALLOCATE ALL' ]);
 	}
@@ -336,20 +334,20 @@ sub script
 	{
 		my $names = join(', ', map { "o$_" } 0 .. $#{ $query->{float} });
 
-		return (@before, [ must => 'DROP TABLE IF EXISTS made' ], [ ask => "CREATE TEMP TABLE made ($names) AS $sql" ], [ rows => 'SELECT * FROM made' ], @also);
+		return (@before, [ must => 'DROP TABLE IF EXISTS made' ], [ query => "CREATE TEMP TABLE made ($names) AS $sql" ], [ rows => 'SELECT * FROM made' ], @also);
 	}
-	# what the first one stores and the second one copies to a device, the third one finds there
+	# the first execution caches the columns, the second one uploads them, and the third one reads them from the device
 	return (@before, map({ [ rows => $sql ] } 1 .. ($query->{cached} ? 3 : 1)), @also);
 }
 
 # ---- settings ---------------------------------------------------------------
 
-# The setting that makes serial plans run in a worker, as this server names it.
+# The name of the setting that runs serial plans in a worker, which depends on the release.
 our $in_worker;
 
 my @strategies = qw(auto auto auto single segmented direct hash sort);
 
-# Settings for the custom scan's turn.
+# Random settings for the variants with the custom scan.
 sub scan_settings
 {
 	my ($query) = @_;
@@ -363,10 +361,10 @@ sub scan_settings
 		  . ($query->{small_batches} ? pick(64, 64, 128, 1000) : pick(64, 64, 128, 1000, 4096, 65536, chance(0.1) ? 1048576 : 4096)),
 		"work_mem = '" . pick('64kB', '64kB', '64kB', '256kB', '4MB', '64MB', pick('64kB', '1GB', '16GB', '200GB', '2147483647kB')) . "'",
 		'hash_mem_multiplier = ' . pick(1, 2, chance(0.1) ? 1000 : 1),
-		# or as the server has it
+		# sometimes the default of the cluster
 		map({ "gpuagg.cache = $_" } $cached ? 'eager' : pick(qw(off on eager eager), '') || ()),
 		$cached ? 'enable_sort = off' : (),
-		# the strategy does not choose the plan; cheap comparisons do
+		# with these strategies the planner must still choose sorted input, which cheap comparisons achieve
 		$strategy =~ /^(?:single|segmented)$/ ? 'cpu_operator_cost = 1e-9' : (),
 		'enable_hashagg = ' . pick('on', 'on', $cached ? 'on' : 'off'));
 
@@ -376,13 +374,13 @@ sub scan_settings
 	}
 	Tally::draw('parallel') if !$query->{serial};
 	push @settings, 'enable_sort = off' if $query->{orderly} || $pages;
-	# an index scan's rows are in another order
+	# an index scan changes the order of rows
 	my $scan = $query->{indexed} ? 'indexscan' : $pages ? pick('seqscan', 'seqscan', 'seqscan', 'bitmapscan', 'bitmapscan', $query->{orderly} ? 'seqscan' : 'indexscan') : '';
 
 	push @settings, map { "enable_$_ = off" } grep { $_ ne $scan } qw(indexscan indexonlyscan bitmapscan) if $pages;
 	push @settings, 'enable_seqscan = ' . ($pages ? ($scan ne 'seqscan' ? 'off' : 'on') : pick('on', 'off')), 'enable_hashjoin = ' . pick('on', 'off')
 	  if !$query->{orderly};
-	# combined, the states of these give another answer, in core as well
+	# combining the states of these aggregates changes the answer, in core too
 	push @settings, 'enable_partitionwise_aggregate = on' if chance(0.2) && $query->{sql} !~ /\b(?:lossy|null|unsafe)_sum\(/;
 	push @settings, "$in_worker = on" if $in_worker && !$query->{serial} && chance(0.1);
 	push @settings, @{ parallel_settings($query) };
@@ -405,7 +403,7 @@ sub parallel_settings
 	];
 }
 
-# Settings of the reference: rows in heap order where that matters.
+# Settings of the reference. If the order of rows matters, the plan reads them in heap order.
 sub core_settings
 {
 	my ($query) = @_;

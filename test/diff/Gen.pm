@@ -10,11 +10,12 @@ use Tally;
 use Types;
 use Values;
 
-# the queries are for a GPU
+# True with --gpu: the queries run with the GPU engine.
 our $gpu = 0;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; *constant = \&Values::constant; }
 
+# The columns whose types have the property.
 sub of_kind
 {
 	my ($kind, @columns) = @_;
@@ -22,7 +23,7 @@ sub of_kind
 	return grep { $_->{info}{$kind} } @columns;
 }
 
-# A scalar expression that may be an argument: { sql, info, type }.
+# Returns an expression for an argument, { sql, info, type }, or undef if no column has the property.
 sub argument
 {
 	my ($kind, @columns) = @_;
@@ -46,7 +47,7 @@ sub argument
 	return { sql => $sql, info => $column->{info}, type => $column->{type} };
 }
 
-# A constant in the place of a column: alone, or for some of the rows.
+# An expression in which a constant replaces a column, for all or some rows.
 sub chosen_constant
 {
 	my ($column, @columns) = @_;
@@ -93,7 +94,7 @@ sub simple_condition
 	return pick(@forms);
 }
 
-# The kind of list that a column may be looked up in.
+# The kind of IN list for a column, or undef.
 sub listed
 {
 	my ($type) = ($_[0]{type});
@@ -107,13 +108,13 @@ sub listed
 	  : undef;
 }
 
-# A filter that several aggregates of a query have, or undef.
+# A filter that several aggregates of a query share, or undef.
 our $common_filter;
 
 my @regressions = qw(corr covar_pop covar_samp regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope
   regr_sxx regr_sxy regr_syy);
 
-# Whether an expression may be a float4.
+# Returns whether an expression may have type float4.
 sub is_single
 {
 	my ($sql, @columns) = @_;
@@ -121,7 +122,7 @@ sub is_single
 	return $sql =~ /float4/ || grep { $_->{type} eq 'float4' && $sql =~ /\b$_->{name}\b/ } @columns;
 }
 
-# Whether all values of a column are equal, among the rows that a regression over these columns takes.
+# An expression that tells whether all values of a column are equal, among the rows of a regression over these columns.
 sub constant_of
 {
 	my ($filter, @pair) = @_;
@@ -130,9 +131,11 @@ sub constant_of
 	return '(' . join(' OR ', map { "min($_) $rows = max($_) $rows" } @pair) . ')';
 }
 
-# One aggregate call: { sql with agg:name, float: compare with tolerance, 2: a wide one; constant: SQL
-# that says whether the answer hangs on a deviation of equal values }.
-# fragile ones depend on rounding too much unless rows come in order.
+# Returns an aggregate call:
+#	call, sql	the call with agg:name, without and with the expression that normalises its result
+#	float		1: compare with a tolerance; 2: with a larger one
+#	constant	an expression that tells whether the result depends on the deviation of equal values
+# If not $orderly, it makes no regressions, whose rounding depends too much on the order of rows.
 sub aggregate
 {
 	my ($wild, $orderly, @columns) = @_;
@@ -174,9 +177,9 @@ sub aggregate
 		my @numbers = of_kind('num', @columns);
 		@numbers = grep { $_->{info}{num} == 1 } @numbers;
 		my ($x, $y) = map { my $c = pick(@numbers); $c->{type} =~ /numeric/ ? "$c->{name}::float8" : $c->{name} } 1 .. 2;
-		# sums of huge values that cancel have digits by the order of rows, which a GPU does not keep
+		# if large values cancel, the digits of sums depend on the order of rows, which a GPU does not keep
 		($x, $y) = map { '(' . s/::float8\z//r . '::numeric % 1000)::float8' } $x, $y if $gpu;
-		# the intercept of a value over itself is rounding noise around 0, by the order of rows
+		# the intercept of a value over itself is rounding noise around 0
 		$call = 'agg:' . pick($x eq $y ? grep { $_ ne 'regr_intercept' } @regressions : @regressions) . "($y, $x)";
 		$float = 1;
 		@pair = ($x, $y) if $call =~ /corr|covar|intercept|r2|slope|sxy/;
@@ -188,7 +191,7 @@ sub aggregate
 	}
 	elsif ($kind eq 'other')
 	{
-		# that gpuagg has no operator for, in a form that does not depend on the order of rows
+		# aggregates without an operator of the extension, in a form that does not depend on the order of rows
 		my $column = pick(@columns)->{name};
 		my $int = '(' . pick(of_kind('int', @columns))->{name} . ' % 1000)::int4';
 		my $own = chance(0.5) ? own_function($int) : undef;
@@ -199,12 +202,12 @@ sub aggregate
 	{
 		$call = 'agg:' . pick(qw(bool_and bool_or every)) . '(' . condition(@columns) . ')';
 	}
-	# which of equal values that look different is the one is open
+	# with DISTINCT, any of equal values that print differently may be kept
 	if ($call !~ /[*]\)\z|jsonb_agg|bag\(|lossy_sum|unsafe_sum/ && $kind ne 'regr' && chance(0.12) && !$wild
 		&& !grep { ($_->{info}{nokey} || $_->{info}{loose} && (!$_->{info}{float} || $call =~ /array_agg/)) && $call =~ /\b$_->{name}\b/ } @columns)
 	{
 		$call =~ s/\(/(DISTINCT /;
-		# as is the scale of 0 among quotients
+		# so the scale of a quotient that is 0 is undetermined
 		$norm //= 'trim_scale(%s)' if $arg && ($arg->{info}{norm} // '') eq 'trim_scale(%s)' && $arg->{sql} !~ /\A\w+\z/;
 		Tally::draw('DISTINCT in aggregates');
 	}
@@ -213,7 +216,7 @@ sub aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float, constant => @pair ? constant_of($filter, @pair) : undef };
 }
 
-# Fractions of percentiles: one, a key's or some row's, or several; one in fifty is out of range.
+# The fraction of a percentile: a constant, an array, a subquery or an expression of a key. One in fifty is out of range.
 sub fractions
 {
 	my ($keys) = @_;
@@ -240,7 +243,7 @@ sub fractions
 	return constant('float8', pick(0, 0.1, 0.25, 0.5, 0.5, 0.9, 0.95, 1));
 }
 
-# A percentile or mode.  Of equal values that look different any may be shown.
+# A percentile or mode, or undef. Only over types whose equal values print alike, because any of them may be the result.
 sub ordered_set
 {
 	my ($keys, @columns) = @_;
@@ -253,7 +256,7 @@ sub ordered_set
 
 		return undef if !@numbers;
 		$sql = pick(@numbers);
-		# -0 and 0 are equal
+		# + 0 turns -0 into 0
 		$sql = "($sql->{name}::float8 + 0)";
 		$call = $kind eq 'median' ? "gpu:median($sql)" : undef;
 	}
@@ -273,7 +276,7 @@ sub ordered_set
 	return { call => $call, sql => $call, float => 1 };
 }
 
-# A user's aggregate, and how to print its answer.
+# An aggregate of a user, and the format that normalises its result.
 sub own_function
 {
 	my ($int) = @_;
@@ -282,8 +285,7 @@ sub own_function
 		[ "wide_avg($int)", 'trim_scale(%s)' ], [ "strict_max(nullif($int, 3)::text)" ], [ "bag(abs($int) % 20)" ]);
 }
 
-# An aggregate that core does not have, as gpu:name: it runs in core's executor
-# for the reference.  "numbered" sources have an "id" to order by.
+# A call of an aggregate that core does not have, as gpu:name. The reference executes it as a plain aggregate.
 sub own_aggregate
 {
 	my ($wild, $from) = @_;
@@ -322,7 +324,7 @@ sub own_aggregate
 	}
 	elsif ($kind eq 'merge')
 	{
-		# sums of floats that are exact in any order; some histograms are NULL, and one set in twenty does not fit
+		# the sums of floats are exact in any order; some histograms are NULL, and in one query of twenty their lengths differ
 		my $int = pick(of_kind('int', @columns))->{name};
 		my $type = pick('int8', 'int8', 'float8', 'numeric');
 		my $counts = "ARRAY[$int % 100, 1, CASE WHEN $int > 3 THEN 2 ELSE 0 END]::$type\[]";
@@ -332,7 +334,7 @@ sub own_aggregate
 	}
 	elsif ($kind eq 'product')
 	{
-		# of few distinct factors, so that digits stay few
+		# few distinct factors, so that products have few digits
 		my $int = pick(of_kind('int', @columns))->{name};
 		$call = 'gpu:product(' . pick("nullif($int % 3, 0)::numeric", "CASE WHEN $int % 50 = 0 THEN 1.5 ELSE 1.0 END", "CASE $int WHEN 1 THEN 'NaN' WHEN 2 THEN 2 ELSE (-1)::numeric(4, 1) END") . ')';
 		$norm = 'trim_scale(%s)';
@@ -341,7 +343,7 @@ sub own_aggregate
 	{
 		$value = pick(of_kind('minmax', @columns));
 		$norm = $value->{info}{norm};
-		# a record, whose columns nothing declares, as text: no table can have it
+		# an anonymous record; as text, because no table can have such a column
 		$row = 1 if !$norm && !$value->{info}{loose} && $value->{type} !~ /wide/ && chance(0.2);
 		$norm = '%s::text' if $row;
 		$call = 'gpu:' . pick(qw(argmax argmin first last)) . '(' . ($row ? "ROW($value->{name}, 1)" : $value->{name}) . ", $key->{name})";
@@ -359,7 +361,7 @@ sub own_aggregate
 		$call = "gpu:$arguments{$kind} ORDER BY "
 		  . (chance(0.5) ? $key->{name} . pick('', ' DESC', ' NULLS FIRST') . ', ' : '') . 'id)';
 	}
-	# the same in parts, as they are computed for other servers
+	# the same with partial states, as foreign servers compute them
 	my $parts;
 	if ($kind eq 'extreme' && !$row && $value->{type} !~ /wide/ && chance(0.3))
 	{
@@ -374,8 +376,7 @@ sub own_aggregate
 	return { call => $call, sql => $norm ? sprintf($norm, $call) : $call, float => $float };
 }
 
-# One of core's aggregates with an ORDER BY, of a "numbered" source, or several that read other things of one argument: each may have
-# another order, or none.
+# Returns calls of one or more of core's aggregates with an ORDER BY, each with its own order or none.
 sub ordered_aggregates
 {
 	my ($from) = @_;
@@ -402,8 +403,7 @@ sub ordered_aggregates
 	} @calls;
 }
 
-# Whether a group's key, whose equal values may look different, looks like one of
-# the group's rows.
+# An expression that tells whether a group's key prints like one of the group's rows. Equal keys may print differently.
 sub looks_like_a_row
 {
 	my ($sql) = @_;
@@ -411,8 +411,7 @@ sub looks_like_a_row
 	return qq{(concat($sql) COLLATE "C" = ANY (array_agg(concat($sql) COLLATE "C")))};
 }
 
-# A key: { sql to group by, shown: equal keys print alike }; by_image: it may be
-# shown by whether it looks like one of its rows.
+# Returns a key: { sql to group by, shown: an expression that prints equal keys alike, lossy }. $by_image allows looks_like_a_row().
 sub key
 {
 	my ($by_image, @columns) = @_;
@@ -437,7 +436,7 @@ sub key
 	{
 		my $made = Expr::key(@columns);
 
-		# a number alone would be the place of an output column
+		# a plain number in GROUP BY would refer to an output column
 		return { sql => $made->{sql}, shown => sprintf($made->{info}{norm} // '%s', $made->{sql}) }
 		  if Values::literals($made->{sql}) =~ /[a-z]/;
 	}
@@ -451,13 +450,13 @@ sub key
 	return { sql => $sql, shown => $shown, lossy => $column->{info}{lossy} };
 }
 
-# Some of these, in their order.
+# A random subset of the list, in its order.
 sub some_of
 {
 	return grep { chance(0.5) } @_;
 }
 
-# A GROUP BY clause of several sets of these keys.
+# A GROUP BY clause with several grouping sets of these keys.
 sub several_sets
 {
 	my (@keys) = @_;
@@ -475,7 +474,7 @@ sub several_sets
 		my $kind = pick(qw(ROLLUP CUBE SETS SETS));
 		my $list = join(', ', @$half);
 
-		# what the target list has must be in some set
+		# each key must be in some set, because the target list has all keys
 		push @lists, $kind eq 'SETS'
 		  ? 'GROUPING SETS (' . join(', ', "($list)", (map { '(' . join(', ', some_of(@$half)) . ')' } 1 .. int_between(0, 3)), chance(0.3) ? "ROLLUP ($list)" : ()) . ')'
 		  : chance(0.2) && @$half > 1 ? "$kind (($half->[0], $half->[1])" . join('', map { ", $_" } @$half[ 2 .. $#$half ]) . ')'
@@ -497,8 +496,8 @@ sub arm
 	  . " FROM $from";
 }
 
-# FROM clause: { sql, columns, orderly: rows come in one order whatever the plan,
-# base: t itself, key: a primary key that the columns "of" depend on }.
+# Returns a FROM clause: { sql, columns, orderly: the order of rows does not depend on the plan, base: it is t itself, so it has "id",
+# key: a primary key on which the columns "of" depend, is: its feature in Tally }.
 sub source
 {
 	my ($tables) = @_;
@@ -542,12 +541,63 @@ sub source
 		});
 }
 
-# A query: {
-#	setup, teardown	statements around it
-#	sql				with agg:name for each aggregate
-#	float			per output column, whether to compare with tolerance: 1, or 2, a wide one
-#	constant		per output column, [its sql, what to ask instead: see aggregate], or undef
-#	orderly			rounding may not depend on the plan
+# Calls of aggregates that core does not have, of ordered aggregates, percentiles and modes; often none.
+sub special_aggregates
+{
+	my ($wild, $from, $keys, $sets) = @_;
+	my @calls = chance(0.25) ? map { own_aggregate($wild, $from) } 1 .. pick(1, 2, 3) : ();
+
+	push @calls, map { ordered_aggregates($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$wild && chance(0.12);
+	push @calls, grep { $_ } map { ordered_set($keys, @{ $from->{columns} }) } 1 .. pick(1, 1, 2, 4) if chance($sets ? 0.4 : 0.15);
+	if (grep { $_->{call} =~ /WITHIN GROUP|gpu:median/ } @calls)
+	{
+		Tally::draw('ordered sets in grouping sets') if $sets;
+		# also ordered aggregates in the same query
+		push @calls, ordered_aggregates($from) if $from->{base} && !$wild && chance(0.3);
+		Tally::draw('ordered sets beside orders') if grep { $_->{call} =~ /ORDER BY/ && $_->{call} !~ /WITHIN GROUP/ } @calls;
+	}
+	return @calls;
+}
+
+sub having_clause
+{
+	my ($grouping, @columns) = @_;
+
+	return ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
+		$grouping ? ("$grouping > 0", "$grouping <> 1 AND agg:count(*) > 1") : (),
+		'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
+}
+
+# ORDER BY aggregates with a LIMIT, where the keys break ties; or ORDER BY keys.
+sub order_clause
+{
+	my ($keys, $alone, $sets, $grouping, @columns) = @_;
+	my $sql;
+
+	if (!$alone && !$sets && chance(0.4) && !grep { $_->{lossy} } @$keys)
+	{
+		my $int = pick(of_kind('int', @columns))->{name};
+		my @values = map { pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)") }
+			1 .. (chance(0.4) ? int_between(2, 3) : 1);
+		Tally::draw('ORDER BY aggregate LIMIT');
+		Tally::draw('ORDER BY aggregates LIMIT') if @values > 1;
+		$sql = ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST') } @values);
+		$sql .= ", $_ " . pick('', 'DESC') foreach 1 .. @$keys;
+		return $sql . pick(' LIMIT ' . int_between(0, 20), ' LIMIT ' . int_between(1, 20) . ' OFFSET ' . int_between(0, 9),
+			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');
+	}
+	$sql = ' ORDER BY ' . join(', ', $grouping && chance(0.5) ? "$grouping DESC" : (), map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @$keys);
+	# a LIMIT needs a total order: no keys that print alike, and no grouping sets, in which a missing key equals a NULL key
+	$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !$sets && !grep { $_->{lossy} } @$keys;
+	return $sql;
+}
+
+# Returns a query: {
+#	setup, teardown	statements before and after it
+#	sql				the query with agg:name for each aggregate
+#	float			for each output column, 0: compare exactly; 1: with a tolerance; 2: with a larger one
+#	constant		for each output column, [its SQL, the check that replaces it: "constant" of aggregate()], or undef
+#	orderly			results depend on the order of rows, so all variants must read rows in one order
 # }
 sub make_query
 {
@@ -561,32 +611,23 @@ sub make_query
 	my $serial = $tables->{wild} || chance(0.6);
 	my $within = $Tables::pages && !$tables->{wild} && chance(0.15) ? Pages::own_changes() : undef;
 	my $indexed = $Tables::pages && !$tables->{wild} && chance(0.2) && grep { $_->{name} eq 'aj' } @columns;
-	# an index scan's rows are in another order
+	# an index scan changes the order of rows
 	my $orderly = $from->{orderly} && $serial && !$within && !$indexed;
 	my $nkeys = pick(0, 1, 1, 1, 2, 2, 3, 4);
-	# each may sort the rows, into another order
+	# an ORDER BY may sort the rows below the aggregation
 	my $order_by = $nkeys && chance(0.25);
 	my @keys = map { key(!$order_by, @columns) } 1 .. $nkeys;
 	my $sets = @keys && chance(0.12);
 	my $grouping;
-	my @own = chance(0.25) ? map { own_aggregate($tables->{wild}, $from) } 1 .. pick(1, 2, 3) : ();
-	push @own, map { ordered_aggregates($from) } 1 .. pick(1, 1, 2, 3) if $from->{base} && !$tables->{wild} && chance(0.12);
-	push @own, grep { $_ } map { ordered_set(\@keys, @columns) } 1 .. pick(1, 1, 2, 4) if chance($sets ? 0.4 : 0.15);
-	if (grep { $_->{call} =~ /WITHIN GROUP|gpu:median/ } @own)
-	{
-		Tally::draw('ordered sets in grouping sets') if $sets;
-		# both in one query
-		push @own, ordered_aggregates($from) if $from->{base} && !$tables->{wild} && chance(0.3);
-		Tally::draw('ordered sets beside orders') if grep { $_->{call} =~ /ORDER BY/ && $_->{call} !~ /WITHIN GROUP/ } @own;
-	}
-	# core sorts for them
+	my @own = special_aggregates($tables->{wild}, $from, \@keys, $sets);
+	# core sorts the rows for these
 	my $sorts = $order_by || $sets || grep { $_->{call} =~ /ORDER BY|median/ } @own;
 	local $common_filter = chance(0.2) ? condition(@columns) : undef;
 	my @aggs = map { aggregate($tables->{wild}, $orderly && !$sorts, @columns) } 1 .. pick(1, 1, 2, 3, 5, 8);
 	my $where = join(' AND ', ($indexed ? Pages::index_condition('aj', $from->{base}) : ()), chance(0.4) ? '(' . condition(@columns) . ')' : ());
 	my (@out, @float, @constant, $sql, %query);
 
-	# no aggregates at all
+	# a query without aggregates
 	my $alone = @keys && !$sets && !$from->{key} && !(grep { $_->{shown} =~ /array_agg/ } @keys) && chance(0.08) ? pick('GROUP BY', 'DISTINCT') : '';
 
 	if ($alone)
@@ -646,31 +687,10 @@ sub make_query
 		my $list = join(', ', map { $_->{sql} } @keys);
 		$sql .= ' GROUP BY ' . ($sets ? several_sets(map { $_->{sql} } @keys) : $list);
 	}
-	if (!$alone && chance(0.15))
+	$sql .= having_clause($grouping, @columns) if !$alone && chance(0.15);
+	if ($order_by)
 	{
-		$sql .= ' HAVING ' . pick('agg:count(*) > ' . Values::int_constant(0, 5),
-			$grouping ? ("$grouping > 0", "$grouping <> 1 AND agg:count(*) > 1") : (),
-			'agg:max(' . pick(of_kind('int', @columns))->{name} . ') > ' . Values::int_constant(0, 3));
-	}
-	# the best groups by values, and by all keys among equal ones
-	if ($order_by && !$alone && !$sets && chance(0.4) && !grep { $_->{lossy} } @keys)
-	{
-		my $int = pick(of_kind('int', @columns))->{name};
-		my @values = map { pick('agg:count(*)', "agg:count($int)", "agg:sum($int)", "agg:max($int)", "agg:min($int)", "agg:avg($int)") }
-			1 .. (chance(0.4) ? int_between(2, 3) : 1);
-		Tally::draw('ORDER BY aggregate LIMIT');
-		Tally::draw('ORDER BY aggregates LIMIT') if @values > 1;
-		$sql .= ' ORDER BY ' . join(', ', map { "$_ " . pick('', 'DESC', 'NULLS FIRST', 'DESC NULLS LAST') } @values);
-		$sql .= ", $_ " . pick('', 'DESC') foreach 1 .. @keys;
-		$sql .= pick(' LIMIT ' . int_between(0, 20), ' LIMIT ' . int_between(1, 20) . ' OFFSET ' . int_between(0, 9),
-			' FETCH FIRST ' . int_between(1, 9) . ' ROWS WITH TIES');
-		$query{ordered} = 1;
-	}
-	elsif ($order_by)
-	{
-		$sql .= ' ORDER BY ' . join(', ', $grouping && chance(0.5) ? "$grouping DESC" : (), map { "$_ " . pick('', 'DESC', 'NULLS FIRST') } 1 .. @keys);
-		# which of equal rows come before a limit is open: also of a key that is NULL and of one that a set leaves out
-		$sql .= ' LIMIT ' . int_between(1, 20) if chance(0.5) && !$sets && !grep { $_->{lossy} } @keys;
+		$sql .= order_clause(\@keys, $alone, $sets, $grouping, @columns);
 		$query{ordered} = 1;
 	}
 	%query = (%query, sql => $sql, float => \@float, constant => \@constant, orderly => $orderly, serial => $serial, indexed => $indexed, setup => [], teardown => []);

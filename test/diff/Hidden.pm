@@ -1,9 +1,9 @@
-# Queries by a role that may not see everything: policies and security_barrier views hide rows, privileges hide a column, and some
-# rows are deleted after columns were cached.  Conditions send their argument as a NOTICE, or as an INFO, which no setting silences.
-# Whoever asks may be told of no more than core tells.
+# Queries of a role from which rows are hidden. Policies and security_barrier views hide rows, privileges hide a column, and some rows
+# are deleted after columns were cached. Functions in the queries report their argument as a NOTICE, or as an INFO, which no setting
+# suppresses. The role must not get more messages than from core.
 #
-# Beside t there is the table h for this: queries like a dashboard's over its cached columns reach the rows in a GPU's memory,
-# whose dictionaries have the values of hidden and of deleted rows too.
+# The queries read t, or table h. Queries over the cached columns of h read rows from the device, whose dictionaries contain values of
+# hidden and of deleted rows too.
 package Hidden;
 use strict;
 use warnings;
@@ -13,10 +13,11 @@ BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types
 
 my $rows = 6000;
 
-# The role, which is one of the cluster's, so each seed has its own.
+# The name of the role. Roles belong to the cluster, so each seed has its own.
 our $role;
 
-# What a set needs beside its tables.  In h a third of the rows is visible, and their values are others than those of hidden rows.
+# Statements that create h, the functions and the policies. A third of h's rows is visible, and visible and hidden rows have different
+# values.
 sub statements
 {
 	return (
@@ -39,10 +40,10 @@ sub statements
 		(map { ("ALTER TABLE $_ ENABLE ROW LEVEL SECURITY", "CREATE POLICY some_rows ON $_ TO $role USING (id % 3 = 0)") } 't', 'h'));
 }
 
-# What reads the columns of h that have dictionaries.
+# A query that reads the columns of h with dictionaries.
 our $reading = 'SELECT word, gpu_count(name), gpu_count(s) FROM h GROUP BY word';
 
-# Deletes all rows of a word and a range, mostly none, after they were cached, and then copied to the GPU's memory.
+# Statements that delete all rows with one value, after the columns were cached and uploaded; usually none.
 sub changes
 {
 	return () if !chance(0.1);
@@ -53,21 +54,21 @@ sub changes
 		chance(0.5) ? 'VACUUM h' : ());
 }
 
-# Settings under which columns are cached, and go to the GPU's memory.
+# Settings with which columns are cached and uploaded.
 sub scan_settings
 {
 	return [ 'gpuagg.cache = eager', 'max_parallel_workers_per_gather = 0' ];
 }
 
-# What a query is asked with beside its own settings.
-sub asked_as
+# Settings that follow those of the query.
+sub role_settings
 {
 	return [ 'client_min_messages = notice', "ROLE $role" ];
 }
 
-# What tells of the text of a column: a function of the user's, or one of core's, which says that a query of blanks and tabs has
-# no lexemes.  The blanks and tabs are bits of a hash.
-sub telling
+# A condition that reports the text of a column: by a function of the user, or by to_tsquery(), which gives a notice with its argument
+# if that has no lexemes. The argument consists of blanks and tabs, the bits of a hash of the text.
+sub reporting_condition
 {
 	my ($column) = @_;
 
@@ -75,34 +76,34 @@ sub telling
 	return "(to_tsquery('simple', translate(('x' || left(md5($column\::text), 8))::bit(32)::text, '01', E' \\t')) IS NOT NULL)";
 }
 
-# A query over t that tells of a column, before other conditions or after them, of a view with a barrier or not.
+# A query over t, or over a security_barrier view of it, with a condition that reports a column.
 sub over_t
 {
 	my ($query, @columns) = @_;
 	my $column = pick(@columns)->{name};
 	my $barrier = chance(0.3);
-	my $inner = '(SELECT * FROM ' . ($barrier ? 't_behind' : 't') . ' WHERE ' . telling($column) . pick('', ' AND id < 40', ' AND id % 2 = 0') . ') t';
+	my $inner = '(SELECT * FROM ' . ($barrier ? 't_behind' : 't') . ' WHERE ' . reporting_condition($column) . pick('', ' AND id < 40', ' AND id % 2 = 0') . ') t';
 	my @setup = $barrier ? ('CREATE VIEW t_behind WITH (security_barrier) AS SELECT * FROM t WHERE id % 3 = 1', "GRANT SELECT ON t_behind TO $role") : ();
 
-	return { %$query, last => asked_as(), setup => \@setup, sql => $query->{sql} =~ s/ FROM t\b/ FROM $inner/r, all_rows => "SELECT agg:count(*) FROM $inner", teardown => $barrier ? ['DROP VIEW t_behind'] : [] };
+	return { %$query, last => role_settings(), setup => \@setup, sql => $query->{sql} =~ s/ FROM t\b/ FROM $inner/r, all_rows => "SELECT agg:count(*) FROM $inner", teardown => $barrier ? ['DROP VIEW t_behind'] : [] };
 }
 
-# A dashboard's query over h.
+# A query over h that reports a column, in a condition, a key, an argument or a FILTER.
 sub over_h
 {
 	my $from = pick('h', 'h', 'h_behind');
 	my $column = $from eq 'h' && chance(0.1) ? 'secret' : pick('word', 'word', 'name', 'n');
 	my $key = pick('k', 'word', 'name', 'n % 4', "left(word, 2)");
-	my $tells = chance(0.25) ? '(length(to_json(s)::text) > 0)' : telling($column);
+	my $reports = chance(0.25) ? '(length(to_json(s)::text) > 0)' : reporting_condition($column);
 	my @conditions = pick([], [], ['n < 40'], ["word LIKE '%3%'"], ["word = 'w3'"], [ 'price > 20', 'k IN (1, 2)' ]);
-	my ($select, $where) = @{ pick([ "$key, agg:count(*), agg:sum(n)", $tells ], [ "$key, agg:count(*)", $tells ], [ "$key, agg:count(*) FILTER (WHERE $tells), agg:max(price)" ],
-		[ "$tells, agg:count(*), agg:sum(price)" ], [ "$key, agg:sum(CASE WHEN $tells THEN n END)" ]) };
+	my ($select, $where) = @{ pick([ "$key, agg:count(*), agg:sum(n)", $reports ], [ "$key, agg:count(*)", $reports ], [ "$key, agg:count(*) FILTER (WHERE $reports), agg:max(price)" ],
+		[ "$reports, agg:count(*), agg:sum(price)" ], [ "$key, agg:sum(CASE WHEN $reports THEN n END)" ]) };
 
 	@conditions = @{ $conditions[0] };
 	@conditions = chance(0.5) ? (@conditions, $where) : ($where, @conditions) if $where;
 	return {
 		form => 'plain',
-		last => asked_as(),
+		last => role_settings(),
 		float => [ (0) x 3 ],
 		sql => "SELECT $select FROM $from" . (@conditions ? ' WHERE ' . join(' AND ', @conditions) : '') . ' GROUP BY 1' };
 }

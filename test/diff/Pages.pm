@@ -1,7 +1,5 @@
-# Tables whose pages have a history: columns in any order, dropped, added and
-# retyped between batches of rows, in wide rows and narrow ones; odd type
-# modifiers; values short, long, compressed and out of line; dead, aborted,
-# updated and half-visible rows.
+# Tables whose pages have a history. Columns are in any order, and are dropped, added and retyped between inserts. Rows are wide or
+# narrow, dead, aborted, updated or locked. Values are short, long, compressed or out of line. Types have unusual modifiers.
 package Pages;
 use strict;
 use warnings;
@@ -9,7 +7,7 @@ use Types;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
 
-# Types beyond those of Types, as there.
+# More types, in the form of %Types::types.
 my %odd = (
 	'numeric(3,-2)' => { make => sub { sub { int_between(-999, 999) * 100 } }, norm => 'trim_scale(%s)', num => 1, minmax => 1 },
 	'numeric(30,28)' => { make => sub { sub { pick(0, 1, '-99.0000000000000000000000000001', '0.5') } }, norm => 'trim_scale(%s)', num => 1, minmax => 1 },
@@ -29,7 +27,7 @@ my %odd = (
 	tsvector => { make => sub { sub { pick("'fat' 'cat'", "'rat'") } } },
 	'text COLLATE "POSIX"' => { make => sub { Types::text_maker() }, minmax => 1, text => 1 });
 
-# Types that ALTER TABLE turns into another: no rewrite, or one.
+# Types to which ALTER TABLE can change a type, with or without a rewrite of the table.
 my %wider = (
 	int2 => [ 'int4', 'int8' ],
 	int4 => ['int8'],
@@ -41,7 +39,7 @@ my %wider = (
 	'char(4)' => [ 'text', 'varchar' ],
 	'timestamp(0)' => ['timestamp']);
 
-# Columns made by padding().
+# The number of columns that padding() has created.
 my $paddings = 0;
 
 my @kinds = ('', '', '', 'UNLOGGED ', 'TEMP ');
@@ -76,7 +74,7 @@ sub copy
 	return "$text\\.\n";
 }
 
-# One step of a table's history; returns statements, and changes @$columns and the ids in %$alive.
+# Returns the statements of one step of a table's history. Updates @$columns and the ids of live rows in %$alive.
 sub step
 {
 	my ($name, $prefix, $columns, $alive, $number, $wild) = @_;
@@ -130,7 +128,7 @@ sub step
 	return $steps{ pick(sort keys %steps) }->();
 }
 
-# A column that no query reads, between those that some do, NULL in all rows, some or none.
+# The declaration of a column that no query reads, and that is NULL in all, some or no rows.
 sub padding
 {
 	my ($type, $value) = @{ pick([ 'bool', 'true' ], [ 'int2', '2' ], [ 'int', '4' ], [ 'float8', '8' ], [ 'numeric', '1.5' ],
@@ -140,7 +138,7 @@ sub padding
 	return 'pad' . ++$paddings . " $type$default";
 }
 
-# Indexes of several columns, of some rows, and of an expression, which conditions of index_condition() name.
+# Indexes on several columns, partial indexes, and an index on an expression; index_condition() makes conditions for them.
 sub more_indexes
 {
 	my ($name, $join, @short) = @_;
@@ -149,7 +147,7 @@ sub more_indexes
 	  "(id) WHERE $join > 3", "($join, id) WHERE id % 2 = 0", "(($join % 5))", "($join) INCLUDE (id)";
 }
 
-# A condition that an index on the join column, "id" or an expression serves: of a column that the source has.
+# A condition that an index on the join column, on "id" or on an expression supports. $has_id: the source has "id".
 sub index_condition
 {
 	my ($join, $has_id) = @_;
@@ -162,7 +160,7 @@ sub index_condition
 	return pick($range, $range, "id > $rows", "$join > 3 AND id BETWEEN $rows AND $rows + 1500", "$range AND id % 2 = 0", "$range AND id > $rows");
 }
 
-# A table as Gen::make_table makes it.
+# A table, in the form of Tables::make_table.
 sub make_table
 {
 	my ($name, $prefix, $nrows, $wild) = @_;
@@ -182,7 +180,7 @@ sub make_table
 	push @statements, "DROP TABLE IF EXISTS $name CASCADE",
 	  'CREATE ' . pick(@kinds) . "TABLE $name (" . join(', ', @declared) . ')' . (chance(0.3) ? ' WITH (fillfactor = 60)' : '');
 	push @statements, "CREATE INDEX ON $name (id)" if chance(0.3);
-	# for bitmap and index scans
+	# indexes for bitmap and index scans
 	my @short = map { $_->{name} } grep { $_->{type} =~ /^(?:int[248]|date|float8)$/ } @columns;
 	push @statements, "CREATE INDEX ON $name USING " . pick('btree', 'btree', 'brin', 'hash') . " ($_)"
 	  foreach grep { chance(0.5) } "${prefix}j", grep { $_ ne "${prefix}j" } @short;
@@ -214,7 +212,7 @@ sub shuffled
 	return @out;
 }
 
-# The families hold t's rows.
+# Checks that the families have t's rows.
 sub family_checks
 {
 	my ($t) = @_;
@@ -222,8 +220,7 @@ sub family_checks
 	return map { [ "SELECT count(*) FROM $_", $t->{checks}[0][1] ] } qw(p i);
 }
 
-# Statements that put t's rows into partitions (p) and into inheritance children
-# (i) with columns in other orders.
+# Statements that copy t's rows into partitions (p) and into inheritance children (i), whose columns have other orders.
 sub families
 {
 	my ($t) = @_;
@@ -254,7 +251,7 @@ sub families
 		chance(0.5) ? 'VACUUM (ANALYZE) p, i, i1, i2' : 'ANALYZE p');
 }
 
-# Changes of the querying transaction itself, seen by the query and rolled back.
+# Changes by the query's own transaction, which the query sees, and which are rolled back.
 sub own_changes
 {
 	my $which = 'id % ' . pick(2, 3, 7) . ' = 1';

@@ -1,6 +1,5 @@
-# A psql session driven through pipes.  Statements go in, rows come out as
-# lines of fields; errors come back as SQLSTATE and message, messages of other
-# levels (plans that auto_explain reports, for one) as text.
+# A psql session that is controlled through pipes. It returns rows as lists of fields, errors as SQLSTATE and message, and all other
+# messages (for example the plans of auto_explain) as text.
 package Session;
 use strict;
 use warnings;
@@ -9,7 +8,7 @@ use IPC::Open2;
 our $FIELD = "\x1f";
 my $END = '@@END@@';
 
-# log: a file of this session alone, for psql's messages
+# log: the file for this session's messages
 sub new
 {
 	my ($class, %args) = @_;
@@ -54,8 +53,7 @@ sub reconnect
 	return;
 }
 
-# What psql has said since the last call: it writes messages at once, so those of
-# a statement are there when its end is.
+# The messages since the last call. psql writes them unbuffered, so those of a statement are complete when its end was read.
 sub messages
 {
 	my ($self) = @_;
@@ -69,9 +67,8 @@ sub messages
 	return $text;
 }
 
-# Runs one statement, or several joined by "\;".  Returns { state, message,
-# rows => [[field...]...] }; state is '00000' on success and 'LOST' when the
-# connection broke.
+# Runs one statement, or several that are joined by "\;". Returns { state, message, rows => [[field...]...] }. The state is '00000' on
+# success, and 'LOST' if the connection broke.
 sub run
 {
 	my ($self, $sql) = @_;

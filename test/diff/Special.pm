@@ -1,5 +1,5 @@
-# Queries made for one thing each, which random ones would seldom be: how often
-# functions are called, what is never evaluated, states that meet again.
+# Queries for one purpose each, which random queries rarely have: how often functions are called, expressions that must not be
+# evaluated, states that are spilled and combined.
 package Special;
 use strict;
 use warnings;
@@ -11,6 +11,7 @@ use Values;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; *constant = \&Values::constant; }
 
+# Picks n elements of a list.
 sub some
 {
 	my ($n, @list) = @_;
@@ -20,8 +21,7 @@ sub some
 	return @out;
 }
 
-# Answers that do not depend on what random() returns, as long as it is asked once
-# for each row.
+# Queries over random() whose answers are the same whatever it returns, if it is called once for each row.
 sub volatile_values
 {
 	my ($t, @ints) = @_;
@@ -47,7 +47,7 @@ sub volatile_values
 	return chance(0.5) ? { sql => "SELECT $sql", float => [ (0) x @out ] } : { sql => "SELECT aj, $sql GROUP BY aj", float => [ (0) x (1 + @out) ] };
 }
 
-# A sequence tells how often a function was called.
+# Queries whose functions advance a sequence. Its value counts the calls.
 sub volatile_calls
 {
 	my ($t, @ints) = @_;
@@ -85,7 +85,7 @@ sub volatile_calls
 	};
 }
 
-# What would raise an error is behind a condition that keeps it from being evaluated.
+# Expressions that would fail, behind conditions that keep them from being evaluated.
 sub not_reached
 {
 	my ($t, @ints) = @_;
@@ -106,7 +106,7 @@ sub not_reached
 	return { sql => "SELECT $sql", float => [ (0) x @out ] };
 }
 
-# Histograms whose bounds are errors, over no rows.
+# Histograms over no rows, whose bounds would be errors.
 sub bounds
 {
 	my ($t, @ints) = @_;
@@ -121,7 +121,7 @@ sub bounds
 	return { sql => "SELECT gpu:histogram(NULL::float8, 0, $bad, $bins), agg:count(*) FROM t$empty", float => [ 0, 0 ] };
 }
 
-# A FILTER keeps rows from being evaluated, in arguments and in ORDER BY.
+# Arguments and ORDER BY expressions that would fail for rows which a FILTER removes.
 sub filtered
 {
 	my ($t, @ints) = @_;
@@ -138,7 +138,7 @@ sub filtered
 	return chance(0.5) ? { sql => "SELECT $sql", float => [ (0) x @out ] } : { sql => "SELECT id % 7, $sql GROUP BY 1", float => [ (0) x (1 + @out) ] };
 }
 
-# Users' aggregates over many groups: more than 64 kB hold.
+# Aggregates of a user over many groups, whose states need more than 64 kB.
 sub many_states
 {
 	my ($t, @ints) = @_;
@@ -151,9 +151,8 @@ sub many_states
 	return { sql => "SELECT $key, " . join(', ', @calls) . ' FROM ' . pick('t', 't', 'p') . " GROUP BY $key", float => [ (0) x (@keys + @calls) ], serial => chance(0.7) };
 }
 
-# Small batches whose values are longer than those of the batches before, with
-# constants among the arguments that no column of the engine can hold: what lives as
-# long as a batch, and what lives as long as the query.
+# Small batches, each with longer values than the one before, and constants as arguments that no vector can represent. They test the
+# memory of a batch and the memory of the query.
 sub longer_values
 {
 	my ($t, @ints) = @_;
@@ -172,7 +171,7 @@ sub longer_values
 	};
 }
 
-# A condition of a column as it stands, and a constant.
+# A comparison of a column with a constant, without an expression.
 sub plain_condition
 {
 	my @columns = @_;
@@ -184,7 +183,7 @@ sub plain_condition
 	return "$name " . pick('<', '<=', '>', '>=', chance(0.3) ? '=' : '<>', '<>') . ' ' . constant($type, Values::literal($type, chance(0.1)));
 }
 
-# An aggregate of a column as it stands, as Gen::aggregate makes them; $light: not of squares, nor a sum of floats.
+# An aggregate of a column, without an expression, in the form of Gen::aggregate. If $light, no variance and no sum of floats.
 sub plain_aggregate
 {
 	my ($light, @columns) = @_;
@@ -201,8 +200,7 @@ sub plain_aggregate
 	return [ $call, $info->{float} ? ($of eq 'sum' && $column->{type} eq 'float4' ? 2 : 1) : 0 ];
 }
 
-# What runs over stored columns on a device without a way through memory: columns as they stand, few groups, conditions of
-# columns and constants.
+# Queries that a fused kernel can run over cached columns: aggregates of columns, few groups, comparisons of columns with constants.
 sub dashboards
 {
 	my ($t) = @_;
@@ -224,7 +222,7 @@ sub dashboards
 		float => [ (0) x @keys, map { $_->[1] } @out ],
 		cached => 1,
 		only_forms => [qw(plain prepared)],
-		# all blocks are stored, and as they are now
+		# all blocks are cached and not stale
 		reset => $Gen::gpu && !$Tables::pages ? [ "VACUUM $from", "SELECT gpuagg_cache_prewarm('$from')" ] : []
 	};
 }
@@ -239,7 +237,7 @@ my %kinds = (
 	'users\' states' => \&many_states,
 	'longer values' => \&longer_values);
 
-# One of them, as Gen::make_query makes queries.
+# A query of a random kind, in the form of Gen::make_query.
 sub make_query
 {
 	my ($tables) = @_;

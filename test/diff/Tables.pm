@@ -1,4 +1,4 @@
-# Random tables, and those that are the same for all sets.
+# Random tables, and the tables and functions that are the same for all sets.
 package Tables;
 use strict;
 use warnings;
@@ -8,12 +8,12 @@ use Values;
 
 BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types::int_between; }
 
-# Set to try the feed that reads pages: tables with a history, base tables only.
+# True with --pages: tables whose pages have a history, and queries of base tables only.
 our $pages = 0;
 
 my @sizes = (0, 1, 2, 30, 300, 1000, 1000, 3000, 3000, 6000);
 
-# A column: { name, type (a key of %Types::types), info }.
+# Returns columns { name, type (a key of %Types::types), info }.
 sub make_columns
 {
 	my ($prefix, $count) = @_;
@@ -27,10 +27,8 @@ sub make_columns
 	return @columns;
 }
 
-# One table: its statements, in order, and its columns.  "j" joins the tables
-# of a set and "id" numbers the rows.  checks: queries with the one value that
-# each must return, so that nobody tests over tables that do not hold what they
-# should.
+# Returns a table: { name, columns, statements that create it, checks, key }. Column "<prefix>j" joins the tables of a set, and "id"
+# numbers the rows. The checks are queries, each with the value that it must return.
 sub make_table
 {
 	my ($name, $prefix, $nrows, $wild) = @_;
@@ -84,7 +82,7 @@ sub make_table
 	return { name => $name, columns => \@columns, statements => \@statements, checks => \@checks, key => $key };
 }
 
-# A set of tables: t (the fact table), d (small), p (t's rows in partitions).
+# Returns a set of tables: t (the fact table), d (small), p (t's rows in partitions).
 sub make_tables
 {
 	my $wild = chance(0.3);
@@ -111,7 +109,7 @@ sub make_tables
 	};
 }
 
-# The table of wide values: compressed, out of line, some of them alike.
+# Table w has wide values: compressed, out of line, some of them equal.
 my @wide = (
 	'DROP TABLE IF EXISTS w CASCADE',
 	'CREATE TABLE w (id int PRIMARY KEY, wj int4, w1 text, w2 text, w3 numeric, w4 bytea)',
@@ -135,7 +133,7 @@ sub wide_columns
 	  [ 'wj', 'int4' ], [ 'w1', 'wide text' ], [ 'w2', 'wide text' ], [ 'w3', 'numeric' ], [ 'w4', 'wide bytea' ];
 }
 
-# The table of odd values: a column of each type, that holds all values of Values.
+# Table o has odd values: a column of each type with all values of Values.pm.
 my @odd_types = grep { $Types::types{$_} } sort keys %{ { Values::all_values() } };
 my $odd_rows = 150;
 
@@ -159,7 +157,7 @@ sub odd_columns
 	return map { { name => 'o' . ++$n, type => $_, info => $Types::types{$_} } } @odd_types;
 }
 
-# The table of numbers: columns of each type that a device has, above 0, below 0, and from below to above with NULLs.
+# Table m has numbers: for each numeric type of the device a positive column, a negative one, and one with both signs and NULLs.
 my @number_types = (qw(int2 int4 int8 float4 float8), 'numeric(12,2)');
 my $number_rows = 4000;
 
@@ -182,8 +180,8 @@ sub number_columns
 	  map { my $n = $_; map { ["m$n$_", $number_types[$n]] } 0 .. 2 } 0 .. $#number_types;
 }
 
-# A user's aggregates.  The answer of none depends on the order of rows, as long
-# as their own functions alone are called: "lossy" ends as NULL where any row is 7.
+# Aggregates of a user. Their answers do not depend on the order of rows if only their own functions are called. "lossy_sum" is NULL if
+# any row is 7 modulo 100.
 my @aggregates = (
 	q{CREATE OR REPLACE FUNCTION lossy_add(int8, int4) RETURNS int8 STRICT LANGUAGE plpgsql AS
 		'BEGIN RETURN CASE WHEN $2 % 100 <> 7 THEN $1 + $2 END; END'},
@@ -199,7 +197,7 @@ my @aggregates = (
 	q{CREATE OR REPLACE FUNCTION bag_size(text[]) RETURNS int LANGUAGE sql AS 'SELECT length(array_to_string($1, '''')) + 1000 * cardinality($1)'},
 	q{CREATE OR REPLACE AGGREGATE bag(int4) (sfunc = bag_add, stype = text[], initcond = '{}', finalfunc = bag_size)});
 
-# What all sets need.
+# Statements that create the objects of all sets.
 sub fixtures
 {
 	return (

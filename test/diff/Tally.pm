@@ -1,21 +1,20 @@
-# What the queries were, and which paths of the extension they took: counted, so
-# that a test that tries nothing fails.
+# Counts the features of queries, and the paths of the extension that they took. A test whose queries have a feature or a path too rarely
+# fails.
 package Tally;
 use strict;
 use warnings;
 
-# What the query being made has drawn.
+# Features of the query that is being generated.
 my %drawn;
 
-# feature => number of runs by the custom scan that had an answer, that have one
-# of the feature, and of these that returned rows
+# The number of executions by the custom scan that gave an answer; and by feature, the number of these, and of those with rows.
 my ($runs, %answered, %with_rows) = (0);
 
-# path => number of watched runs that took it
+# The number of watched executions; and by path, the number of those that took it.
 my ($watched, %took) = (0);
 
-# The least share of answered runs, in percent, of each feature, and of watched
-# runs of each path: about a third of what random queries have.
+# The minimum shares in percent, of each feature among answers, and of each path among watched executions. They are about a third of
+# the shares that random queries have.
 my (%features, %paths);
 
 my %usual = (
@@ -42,8 +41,7 @@ my %cpu_paths = (
 	spilled => 4, 'several batches' => 10,
 	'strategy single' => 6, 'strategy direct' => 3, 'strategy hash' => 12, 'strategy segmented' => 6, 'strategy sort' => 3);
 
-# Sets the floors, for tables with pages of a history or for random ones, and for
-# the engine that the session chooses.
+# Sets the minimum shares, which depend on --pages and on the engine of the session.
 sub expect
 {
 	my ($pages) = @_;
@@ -70,14 +68,14 @@ sub begin_query
 	return;
 }
 
-# Notes a feature of the query being made.
+# Records features of the query that is being generated.
 sub draw
 {
 	$drawn{$_} = 1 foreach @_;
 	return;
 }
 
-# What the text of a query shows of itself.
+# Features that the text of a query shows.
 my %shown = (
 	q{users' aggregates} => qr/\b(?:lossy_sum|null_sum|unsafe_sum|wide_avg|strict_max|bag)\(/,
 	'keys that look different' => qr/= ANY \(array_agg/,
@@ -102,7 +100,7 @@ sub draw_from
 
 sub drawn { return sort keys %drawn; }
 
-# A query was answered by the custom scan, with so many rows.
+# Records an answer of the custom scan with the number of its rows.
 sub answered
 {
 	my ($rows) = @_;
@@ -116,7 +114,7 @@ sub answered
 	return;
 }
 
-# The paths that a query's plans, as auto_explain wrote them, say it took.
+# Records the paths of a query from the plans that auto_explain printed.
 sub watch
 {
 	my ($text) = @_;
@@ -124,7 +122,7 @@ sub watch
 
 	return if $text !~ /^\w+:  duration: .* plan:/m;
 	$watched++;
-	# a query that calls a function for each row has a plan for each, and patterns with ^ are slow in long texts
+	# keeps only the lines that are needed: a function may add a plan for each row, and patterns with ^ are slow in long texts
 	$text = join("\n", grep { /GpuAgg|Bitmap Heap Scan|Index Scan|(?:Strategy|Engine|Feed|Cached Blocks|Spilled|Participants|Workers Launched|Batches|Device Limit): / } split(/\n/, $text));
 	$seen{'custom scan'} = $text =~ /Custom Scan \(GpuAgg\)/;
 	$seen{'no custom scan'} = !$seen{'custom scan'};
@@ -159,9 +157,8 @@ sub percent
 	return $whole ? 100 * $part / $whole : 0;
 }
 
-# Prints the shares; returns the names of those that are too small.  With few
-# queries a share says nothing: one is judged where its floor means 10 runs, and one
-# of 0 where the share that was seen when floors were set (3 times as much) does.
+# Prints the shares, and returns the names of those that are too small. A share is checked only if enough queries ran: if its minimum
+# corresponds to 10 executions, or, for a count of 0, if three times the minimum does.
 sub report
 {
 	my (@low);

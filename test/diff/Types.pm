@@ -1,5 +1,4 @@
-# The column types of the differential test: how to make their values, how to
-# print them so that equal values look equal, what may be asked of them.
+# The column types of the differential test: how to generate values, how to print equal values alike, and which aggregates a type has.
 package Types;
 use strict;
 use warnings;
@@ -14,7 +13,7 @@ sub int_between
 	return $low + int(rand($high - $low + 1));
 }
 
-# Profiles of integers; each is sub(row number, least, greatest).
+# Distributions of integers: sub(row number, lowest, highest).
 my %int_profile = (
 	const => sub { 3 },
 	few => sub { int_between(0, 3) },
@@ -35,11 +34,11 @@ sub int_maker
 	my ($low, $high) = @_;
 	my $profile = $int_profile{ pick(qw(const few few small small skew wide extreme thousand sequence runs)) };
 
-	# The limits of int8 are text: a double does not hold them.
+	# the limits of int8 are text, because a double cannot represent them
 	return sub { $profile->($_[0], $low, $high) };
 }
 
-# Exact floats: sums are the same in every order.  Wild ones are not.
+# Returns a generator of floats. Unless $wild, their sums are exact in any order.
 sub float_maker
 {
 	my ($wild, $single) = @_;
@@ -60,10 +59,10 @@ sub float_maker
 	};
 }
 
-# Values that go out of line; set for tables whose pages are tried.
+# True with --pages: some values are stored out of line.
 our $long = 0;
 
-# Numerics that fit numeric(precision, scale), or any.
+# Returns a generator of numerics that fit numeric(precision, scale), or of any numerics.
 sub numeric_maker
 {
 	my ($precision, $scale) = @_;
@@ -87,7 +86,7 @@ sub numeric_maker
 	};
 }
 
-# As COPY reads it.
+# A value in the text format of COPY.
 sub copy_text
 {
 	my ($value) = @_;
@@ -110,7 +109,7 @@ sub text_maker
 		return pick(@words) if $kind eq 'words';
 		return pick('x', 'y', 'z') if $kind eq 'few';
 		return 'k' . int_between(1, 2000) if $kind eq 'many';
-		# as long as a batch is, or shorter: the next batch's are longer
+		# the length grows with the row number, so that each batch has longer values than the one before
 		return 'd' x (8 + 6 * int($_[0] / $step)) . int_between(1, 9) if $kind eq 'steps';
 		return chance(0.05) ? pick(@far) : 'near' if $kind eq 'far';
 		return chance(0.1) ? pick('p', 'q') x int_between(1000, 9000) : 'long' . int_between(1, 50);
@@ -123,17 +122,19 @@ sub timestamp_text
 		int_between(0, 23), pick(0, 30, int_between(0, 59)), pick(0, 0, int_between(0, 59)));
 }
 
+# The types. The name is the type in CREATE TABLE:
 # name => {
-#	decl	type as in CREATE TABLE (the name by default)
-#	make	sub(wild) returning a maker: sub(row number) returning text
-#	norm	expression of %s that prints equal values alike
-#	lossy	... and some that are not equal
-#	loose	equal values may look different
-#	num		1: an argument of sum, avg, stddev; 2: of sum and avg; 3: of sum only
-#	minmax	has min and max
-#	float	its aggregates round: compare with tolerance
-#	int		integer
-#	freq	how often it is drawn
+#	make	sub(wild) that returns a generator: sub(row number) that returns text
+#	norm	an expression of %s that prints equal values alike
+#	lossy	norm prints some different values alike, too
+#	loose	equal values may print differently
+#	num		1: the type has sum, avg and stddev; 2: sum and avg; 3: sum only
+#	minmax	the type has min and max
+#	float	its aggregates round, so they are compared with a tolerance
+#	int		it is an integer type
+#	bool, text	it is boolean, or text
+#	nokey	it cannot be a key
+#	freq	the relative frequency
 # }
 our %types = (
 	int2 => { make => sub { int_maker(-32768, 32767) }, num => 1, minmax => 1, int => 1, freq => 3 },
@@ -224,14 +225,14 @@ our %types = (
 	int4range => { make => sub { sub { pick('[1,5)', 'empty', '[2,)') } }, freq => 1 },
 	varbit => { make => sub { sub { pick('0', '1', '101') } }, freq => 1 });
 
-# columns of wide values, which are shown by their hash
+# Columns of table w, whose values are printed as hashes.
 our $wide = { norm => 'md5(%s)', minmax => 0, freq => 0 };
 
 my %citext = (make => sub { sub { pick('a', 'A', 'aB', 'Ab', 'b') } }, loose => 1, norm => 'lower(%s::text)');
 
 our @bag = map { ($_) x $types{$_}{freq} } sort keys %types;
 
-# Where contrib is installed.
+# Adds type citext, if its extension is installed.
 sub add_citext
 {
 	$types{citext} = \%citext;

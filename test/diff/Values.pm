@@ -1,9 +1,7 @@
-# Constants of every type, those among them that no column of the engines can
-# hold, and lists of them for IN.
+# Constants of every type, including those that no vector can represent, and lists for IN.
 #
-# In a query that is being made a constant is a place: constant() returns a
-# marker, and render() turns each into what the form of the query wants there, a
-# literal, a parameter, a variable, a subquery.
+# While a query is generated, its constants are placeholders: constant() returns a marker. Later render() replaces each marker by a
+# literal, a parameter, a variable or a subquery, as the form of the query requires.
 package Values;
 use strict;
 use warnings;
@@ -13,9 +11,8 @@ BEGIN { *pick = \&Types::pick; *chance = \&Types::chance; *int_between = \&Types
 
 my $long = 'repeat(\'x\', 10000)';
 
-# Values as they stand between quotes, usual ones and odd ones; a reference is to SQL.
-# Sums of floats, and of their squares, do not overflow: whether they do so before
-# an infinity comes depends on the order of rows.
+# The usual and the odd values of each type, without quotes; a reference points to an expression. Sums of floats and of their squares do
+# not overflow, because an overflow before or after an infinity depends on the order of rows.
 my %values = (
 	int2 => [ [ 0, 1, 7, -3, 42 ], [ -32768, 32767 ] ],
 	int4 => [ [ 0, 1, 5, 7, -3, 42, 100, 500 ], [ -2147483648, 2147483647 ] ],
@@ -54,7 +51,7 @@ my %values = (
 	numrange => [ ['[1.0,5)'], ['empty'] ],
 	varbit => [ ['101'], [''] ]);
 
-# The type of a column or expression without what only a column has.
+# Returns the type without COLLATE, or undef if it has no values here.
 sub bare_type
 {
 	my ($type) = @_;
@@ -63,13 +60,13 @@ sub bare_type
 	return $values{$type} ? $type : undef;
 }
 
-# Types with all their values, for a table that holds them.
+# Returns the types with all their values as literals.
 sub all_values
 {
 	return map { my $type = $_; ($type => [ map { ref $_ ? "($$_)::$type" : "'$_'::$type" } map { @$_ } @{ $values{$type} } ]) } sort keys %values;
 }
 
-# A literal of a type; odd ones when asked for, or by chance.
+# Returns a literal of a type. $odd: an odd value; undef: sometimes.
 sub literal
 {
 	my ($type, $odd) = @_;
@@ -83,7 +80,7 @@ sub literal
 
 my ($BEGIN, $MIDDLE, $END) = ("\x01", "\x02", "\x03");
 
-# A place for a constant of a type; of a given literal, if there is one.
+# Returns a placeholder for a constant of a type, with the given literal or a random one.
 sub constant
 {
 	my ($type, $literal) = @_;
@@ -92,7 +89,7 @@ sub constant
 	return "$BEGIN$type$MIDDLE$literal$END";
 }
 
-# Is a literal one of the odd values of its type, or NULL?
+# Returns whether a literal is one of the odd values of its type, or NULL.
 sub is_odd
 {
 	my ($type, $literal) = @_;
@@ -109,7 +106,7 @@ sub int_constant
 	return constant('int4', int_between($low, $high));
 }
 
-# Puts $how->(type, literal) into all places; equal places get the same text.
+# Replaces all placeholders by $how->(type, literal). Equal placeholders get the same text.
 sub render
 {
 	my ($sql, $how) = @_;
@@ -119,7 +116,7 @@ sub render
 	return $sql;
 }
 
-# Negative numbers in parentheses, for what stands before them.
+# Replaces all placeholders by their literals. Negative numbers are in parentheses, because an operator may precede them.
 sub literals
 {
 	my ($sql) = @_;
@@ -131,7 +128,7 @@ sub subquery
 {
 	my ($type, $literal) = @_;
 
-	# after ANY a subquery alone would be one of elements
+	# after ANY a plain subquery would return elements, not an array
 	return "((SELECT $literal)::$type)" if $type =~ /\[\]$/;
 	return pick("(SELECT $literal)", "(SELECT $literal OFFSET 0)", "(SELECT $literal FROM d ORDER BY id LIMIT 1)",
 		"(SELECT max($literal) FROM d WHERE id < 0)")
@@ -139,7 +136,7 @@ sub subquery
 	return pick("(SELECT $literal)", "(SELECT $literal OFFSET 0)");
 }
 
-# Elements of lists, by number.
+# Elements of lists, from their numbers.
 my %element = (
 	int => sub { $_[0] - 5 },
 	oid => sub { "'" . ($_[0] % 3 ? $_[0] : 4294967295 - $_[0]) . "'" },
@@ -149,7 +146,7 @@ my %element = (
 	float => sub { $_[0] / 8 });
 my %array_type = (int => 'int4', oid => 'oid', text => 'text', stamp => 'timestamp', num => 'numeric', float => 'float8');
 
-# A condition that looks for an expression of a kind in a list of 1 to 10,000.
+# A condition that compares an expression with a list of 1 to 10,000 elements.
 sub in_list
 {
 	my ($kind, $sql) = @_;
@@ -160,7 +157,7 @@ sub in_list
 
 	@list = reverse @list if chance(0.3);
 	splice(@list, int_between(0, $#list), 1, 'NULL') if chance(0.2);
-	# a parameter or variable may be an array
+	# an array may become a parameter or a variable
 	if (chance(0.3))
 	{
 		my $array = constant("$type\[]", 'ARRAY[' . join(', ', @list) . "]::$type\[]");

@@ -1,36 +1,33 @@
 #!/usr/bin/env perl
-# The differential test: random queries over random tables, answered by
+# The differential test: random queries over random tables. Each query runs in several variants, whose answers must be the same:
 #
-#	core	core's aggregates, the extension disabled
+#	core	core's aggregates, without the extension; this is the reference
 #	plain	gpu_* aggregates in core's executor (gpuagg.require = forbid)
 #	scan	gpu_* aggregates in the custom scan (gpuagg.require = require), with
 #			random strategy, batch size, memory, feed and parallelism
-#	builtin	core's aggregates taken by the custom scan (gpuagg.replace_builtin)
+#	builtin	core's aggregates in the custom scan (gpuagg.replace_builtin)
 #
-# and compared: floats with a tolerance, everything else as text, errors by
-# SQLSTATE.  Everything follows from the seed.  A difference is printed with a
-# script for psql that shows it; --set and --query repeat one query alone.
+# Floats are compared with a tolerance, everything else as text, errors by SQLSTATE. The seed determines tables and queries. A
+# difference is printed with a psql script that reproduces it. --set and --query repeat one query.
 #
-# --pages tries the heap feed: tables whose pages have a history (Pages.pm), queries
-# of base tables, partitions and inheritance children only.
+# --pages tests the heap feed: the pages of the tables have a history (Pages.pm), and queries read only base tables, partitions and
+# inheritance children.
 #
-# A test that tries nothing fails: every statement of a set has to succeed, its
-# tables must hold what was put there, and at the end the queries must have had
-# rows, and taken each path of the extension, often enough (floors below).  The
-# paths are those of the very runs that are compared: auto_explain shows their plans.
+# The test must not pass without testing anything. So every statement of a set must succeed, and the tables must have the expected
+# contents. At the end, enough queries must have returned rows and taken each path of the extension (the floors in Tally.pm). The
+# paths are those of the compared executions: auto_explain prints their plans.
 #
-# --avoid 'PATTERN|PATTERN' leaves out queries that match: the SQL, a setting, or a
-# feature, as the report at the end names them.  Nothing is asked of shares then.
+# --avoid 'PATTERN|PATTERN' skips queries whose SQL, settings or features match. The features are those of the report. Shares are then
+# not checked.
 #
-# Between queries the tables of a set change (Changes): columns that the cache has are
-# read while warm, stale in part, and cold.
+# The tables change between queries (Changes.pm), so that columns in the cache are warm, partly stale, and cold.
 #
-# Modules: Types (column types), Values (constants), Tables, Pages (tables with a
-# history), Changes, Expr (expressions), Gen (queries), Special (queries made for one thing),
-# Forms (statements around a query, and settings), Hidden (queries by a role that may not see everything), Tally (counts), Session (psql).
+# Modules: Types (column types), Values (constants), Tables, Pages (tables with a history), Changes, Expr (expressions), Gen (queries),
+# Special (queries for one purpose), Forms (statements around a query, settings), Hidden (queries of a role from which rows are
+# hidden), Tally (counts), Session (psql).
 #
-# --gpu allows for what the GPU engine states more exactly than core: the deviation of equal values is 0
-# there, rounding noise in core, and corr and regr_* may be NULL for the one and a number for the other.
+# --gpu allows differences where the GPU engine is more exact than core. The deviation of equal values is 0 on the GPU, and rounding
+# noise in core. So corr and regr_* may be NULL in one and a number in the other.
 #
 # difftest.pl [--seed N] [--queries N] [--pages] [--gpu] [--set N [--query N]] [--scripts DIR]
 #	[--avoid PATTERN] [--show]
@@ -60,21 +57,22 @@ if ($option{pages})
 binmode(STDOUT, ':utf8');
 STDOUT->autoflush(1);
 
-# What has been done to the tables of a set since they were made.
+# The statements that have changed the tables since they were created.
 my @history;
 
 my $session = Session->new(log => "$option{scripts}/diff-psql-$option{seed}" . ($option{pages} ? '-pages' : '') . '.log');
-my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant changes hidden forbidden told resident mismatches);
+my %count = map { $_ => 0 } qw(core plain scan builtin refused unlimited errors avoided constant changes hidden forbidden messages resident mismatches);
 my @builtin = (
 	'gpuagg.replace_builtin = on', 'gpuagg.startup_cost = 0', 'gpuagg.row_cost = 0', 'gpuagg.slot_cost = 0');
 
-# The plans of a run, as messages; at a level that leaves the server's log alone,
-# unless somebody reads them there.
+# Settings with which auto_explain sends the plans as messages. Their level keeps them out of the server's log, unless the caller has
+# set auto_explain and reads the log.
 my @watch = (
 	'auto_explain.log_min_duration = 0', 'auto_explain.log_analyze = on', 'auto_explain.log_timing = off',
 	'auto_explain.log_nested_statements = on',
 	($ENV{PGOPTIONS} // '') =~ /auto_explain/ ? 'client_min_messages = log' : 'auto_explain.log_level = notice');
 
+# Seeds rand() with a hash of several numbers.
 sub reseed
 {
 	my $n = 2166136261;
@@ -89,7 +87,8 @@ sub reseed
 	return;
 }
 
-sub version_text
+# The SQL of a variant: agg:name and gpu:name become names of aggregates.
+sub variant_sql
 {
 	my ($sql, $variant) = @_;
 
@@ -116,16 +115,15 @@ sub variant_settings
 	return [ @common, "gpuagg.require = 'require'", ($variant eq 'builtin' ? @builtin : ()), @$scan, @last ];
 }
 
-# The statements of one variant with their roles, as of Forms::script.
+# The statements of a variant with their roles, from Forms::script.
 sub variant_script
 {
 	my ($variant, $query, $scan) = @_;
 
-	return Forms::script($query, version_text($query->{sql}, $variant), version_text($query->{view} // '', $variant));
+	return Forms::script($query, variant_sql($query->{sql}, $variant), variant_sql($query->{view} // '', $variant));
 }
 
-# A statement without which the test would not try what it says.  Dies as "LOST"
-# where the connection breaks.
+# Runs a statement that must succeed. Dies if it fails, with "LOST" if the connection breaks.
 sub must
 {
 	my ($sql) = @_;
@@ -136,21 +134,21 @@ sub must
 	return $result;
 }
 
-# Does something, and again where the server crashes meanwhile, by another's query.
-sub surely
+# Calls a function, and again if the connection is lost, because another test's query may have crashed the server.
+sub with_retries
 {
-	my ($what) = @_;
+	my ($function) = @_;
 
 	foreach my $try (1 .. 5)
 	{
-		return if eval { $what->(); 1 };
+		return if eval { $function->(); 1 };
 		die $@ if $@ ne "LOST\n";
 		$session->reconnect;
 	}
 	die "the server crashes\n";
 }
 
-# Runs a variant; watched: notes the paths that it took.
+# Runs a variant and returns its answer. If $watched, records the paths that it took.
 sub run_variant
 {
 	my ($variant, $query, $scan, $watched) = @_;
@@ -178,7 +176,7 @@ sub run_script
 		$result = $role eq 'must' ? must($sql) : $session->run($sql);
 		die "LOST\n" if $result->{state} eq 'LOST';
 		push @rows, @{ $result->{rows} } if $role eq 'rows';
-		$failed = $result if $role =~ /ask|rows/ && $result->{state} ne '00000';
+		$failed = $result if $role =~ /query|rows/ && $result->{state} ne '00000';
 	}
 	Tally::watch($session->messages) if $watched && !$failed;
 	return $failed ? { state => $failed->{state}, message => $failed->{message}, rows => [] } : { state => '00000', message => '', rows => \@rows };
@@ -192,11 +190,11 @@ sub same_number
 	return 0 if $a !~ /^-?[\d.]+(?:e[-+]?\d+)?$/i || $b !~ /^-?[\d.]+(?:e[-+]?\d+)?$/i;
 	$difference = abs($a - $b);
 	$scale = abs($a) > abs($b) ? abs($a) : abs($b);
-	# float4 sums are rounded to 24 bits at each of some thousand rows
+	# sums of float4 are rounded to 24 bits at each of some thousand rows
 	return $difference <= ($single ? 1e-4 : 1e-9) * $scale || $difference <= 1e-9;
 }
 
-# Rows sorted by their exact fields first, and then by all, among which 0 and -0 are one number: sum(DISTINCT f) may be either.
+# Sorts rows by their exact fields, and then by all fields. 0 and -0 count as equal, because sum(DISTINCT f) may be either.
 sub in_order
 {
 	my ($exact, $rows) = @_;
@@ -206,7 +204,7 @@ sub in_order
 	  map { my $row = $_; [ join("\x00", (map { $row->[$_] // '' } @$exact), map { s/\A-0\z/0/r } @$row), $row ] } @$rows;
 }
 
-# Rows by their exact fields, for those of one group.
+# The exact fields of a row as one string, which identifies its group.
 sub exact_fields
 {
 	my ($query, $row) = @_;
@@ -214,27 +212,27 @@ sub exact_fields
 	return join("\x00", map { $row->[$_] // '' } grep { !$query->{float}[$_] } 0 .. $#{ $query->{float} });
 }
 
-# Whether a field of a row that differs is the correlation or so of a column whose values in the group are all equal.
-sub constant_column
+# Returns whether a field that differs is a regression over a column whose values in the group are all equal.
+sub is_of_constant_column
 {
 	my ($query, $scan, $field, $row) = @_;
 	my ($sql, $constant) = @{ $query->{constant}[$field] // return 0 };
-	my %asked = (%$query, sql => $query->{sql} =~ s/\Q$sql\E/$constant/gr);
-	my @same = grep { exact_fields($query, $_) eq exact_fields($query, $row) } @{ run_variant('core', \%asked, $scan)->{rows} };
+	my %changed = (%$query, sql => $query->{sql} =~ s/\Q$sql\E/$constant/gr);
+	my @same = grep { exact_fields($query, $_) eq exact_fields($query, $row) } @{ run_variant('core', \%changed, $scan)->{rows} };
 
 	$count{constant}++;
 	return scalar grep { ($_->[$field] // '') eq 't' } @same;
 }
 
-# An error of a value: core counts a cast of infinity or NaN to an integer among unsupported features.
-sub value_error
+# Returns whether the result is an error of a value. Core reports a cast of infinity or NaN to an integer as an unsupported feature.
+sub is_value_error
 {
 	my ($result) = @_;
 
 	return $result->{state} =~ /^2[12]/ || ($result->{state} eq '0A000' && $result->{message} =~ /cannot convert (?:infinity|NaN) to /);
 }
 
-# Compares two results; returns what differs, or undef.
+# Compares two results. Returns a description of the first difference, or undef.
 sub difference
 {
 	my ($query, $reference, $result, $scan) = @_;
@@ -242,8 +240,8 @@ sub difference
 	my @exact = grep { !$float->[$_] } 0 .. $#$float;
 	my (@a, @b);
 
-	# where several rows have errors, or one has several, which is met first may differ
-	return undef if value_error($reference) && value_error($result);
+	# several rows may have errors, and the variants may find different ones first
+	return undef if is_value_error($reference) && is_value_error($result);
 	if ($reference->{state} ne $result->{state})
 	{
 		return "$reference->{state} $reference->{message} | $result->{state} $result->{message}";
@@ -259,15 +257,15 @@ sub difference
 
 			next if defined $y && $x eq $y;
 			next if $float->[$field] && same_number($x, $y, $float->[$field] == 2);
-			next if $option{gpu} && constant_column($query, $scan, $field, $a[$row]);
+			next if $option{gpu} && is_of_constant_column($query, $scan, $field, $a[$row]);
 			return join(' ; ', @{ $a[$row] }) . "\n#   | " . join(' ; ', @{ $b[$row] });
 		}
 	}
 	return undef;
 }
 
-# What reads all groups of a query that may stop before the last; undef: it reads all of them.
-sub unlimited
+# Returns the query without the clauses that let it stop before its last group, or undef if it has none.
+sub without_limit
 {
 	my ($query) = @_;
 	my %whole = %$query;
@@ -281,9 +279,9 @@ sub unlimited
 	return $whole{sql} eq $query->{sql} && ($whole{view} // '') eq ($query->{view} // '') ? undef : \%whole;
 }
 
-# Under LIMIT over sorted groups, and in EXISTS, either side may stop before the row that raises
-# an error.  Without it both have to reach that row, or to agree on all groups.
-sub unlimited_difference
+# Compares the variants of a query without its LIMIT. With LIMIT over sorted groups, and in EXISTS, a variant may stop before the row
+# that raises an error. Without it both must reach that row, or agree on all groups.
+sub difference_without_limit
 {
 	my ($whole, $variant, $scan) = @_;
 
@@ -309,35 +307,35 @@ sub write_script
 	return;
 }
 
-# Says what differs, with the script that shows it.
+# Prints a difference, and writes a script that reproduces it.
 sub report_difference
 {
-	my ($what, $variant, $set, $number, $tables, $query, $scan) = @_;
+	my ($difference, $variant, $set, $number, $tables, $query, $scan) = @_;
 	my $file = "$option{scripts}/diff-$option{seed}-$set-$number.sql";
 	my $mode = ($option{pages} ? ' --pages' : '') . ($option{gpu} ? ' --gpu' : '');
 
 	$count{mismatches}++;
 	write_script($file, $tables, $query, $scan, 'core', $variant);
 	print "not ok query $set.$number: $variant differs from core\n",
-	  '# ' . substr(($query->{view} ? "$query->{view} ; " : '') . $query->{sql}, 0, 3000) . "\n# ", join('; ', @$scan) . "\n#     $what\n",
+	  '# ' . substr(($query->{view} ? "$query->{view} ; " : '') . $query->{sql}, 0, 3000) . "\n# ", join('; ', @$scan) . "\n#     $difference\n",
 	  '# features: ' . join(', ', Tally::drawn()) . "\n",
-	  "# again: test/diff/run.sh$mode --seed $option{seed} --set $set --query $number\n# script: $file\n";
+	  "# to repeat: test/diff/run.sh$mode --seed $option{seed} --set $set --query $number\n# script: $file\n";
 	return;
 }
 
-# After a crash: the session again, its tables, and the query's own setup.
+# Reconnects after a crash, and creates the tables and the query's own setup again.
 sub recover
 {
 	my ($tables, $query) = @_;
 
 	$session->reconnect;
-	surely(sub { start(); load($tables); must($_) foreach @history, @{ $query->{setup} } });
+	with_retries(sub { start(); load($tables); must($_) foreach @history, @{ $query->{setup} } });
 	return;
 }
 
-# Runs a variant; where the connection is lost, once more.  A server that serves
-# several tests may have crashed by another's query: both are told.
-sub run_surely
+# Runs a variant, and once more if the connection is lost, because another test's query may have crashed the server. Both cases are
+# reported.
+sub run_with_retry
 {
 	my ($variant, $query, $scan, $tables) = @_;
 	my $watched = $variant =~ /scan|builtin/ && Types::chance(0.6);
@@ -353,7 +351,7 @@ sub run_surely
 	return $result;
 }
 
-# The tables change before a query.
+# Changes the tables before a query.
 sub change_tables
 {
 	my ($set, $number, $tables) = @_;
@@ -362,7 +360,7 @@ sub change_tables
 	reseed($option{seed}, $set, $number + 1, 1);
 	@changes = (Changes::changes($tables), Hidden::changes());
 	return if !@changes;
-	surely(sub { must('RESET ALL'); must($_) foreach @changes });
+	with_retries(sub { must('RESET ALL'); must($_) foreach @changes });
 	push @history, @changes;
 	$count{changes}++;
 	return;
@@ -370,57 +368,57 @@ sub change_tables
 
 # ---- hidden rows --------------------------------------------------------------
 
-# The answer to a query by a role with hidden rows, and all that it is told meanwhile.
-sub run_told
+# Runs a query as the role with hidden rows. Returns its result, and the set of its messages.
+sub run_as_reader
 {
 	my ($variant, $query, $scan) = @_;
-	my ($result, %told);
+	my ($result, %messages);
 
 	must(join(' \\; ', 'RESET ALL', map { "SET $_" } @{ variant_settings($variant, $query, $scan) }));
 	$session->messages;
-	$result = $session->run(version_text($query->{sql}, $variant));
+	$result = $session->run(variant_sql($query->{sql}, $variant));
 	die "LOST\n" if $result->{state} eq 'LOST';
-	$told{$_} = 1 foreach $session->messages =~ /(?:NOTICE|INFO):\s+(.*)/g;
+	$messages{$_} = 1 foreach $session->messages =~ /(?:NOTICE|INFO):\s+(.*)/g;
 	must('RESET ROLE');
-	return ($result, \%told);
+	return ($result, \%messages);
 }
 
-# Asks a query of Hidden three times, as the first may be what brings columns into the GPU's memory.  The custom scan has to tell of
-# no more than core, and to answer alike.
+# Runs a query of Hidden three times, because the first execution may only upload columns to the device. The custom scan must give
+# core's answer, and no message that core does not give.
 sub run_hidden
 {
 	my ($set, $number, $tables, $query, $scan) = @_;
 	my $variant = $query->{sql} =~ /gpu:/ ? 'scan' : Types::pick('scan', 'scan', 'builtin');
 
 	must($_) foreach @{ $query->{setup} // [] };
-	my ($expected, $allowed) = run_told('core', $query, $scan);
+	my ($expected, $allowed) = run_as_reader('core', $query, $scan);
 	foreach my $time ($expected->{state} =~ /^(?:00000|42501)/ ? 1 .. 3 : ())
 	{
-		my ($result, $told) = run_told($variant, $query, $scan);
-		my @more = grep { !$allowed->{$_} } sort keys %$told;
+		my ($result, $messages) = run_as_reader($variant, $query, $scan);
+		my @more = grep { !$allowed->{$_} } sort keys %$messages;
 
-		# core's plan may stop early, at the first row for min() of a constant: all that its conditions let through may be told
+		# core's plan may stop at the first row, for min() of a constant. Then messages for all rows that pass the conditions are allowed.
 		if (@more && $query->{all_rows})
 		{
-			my (undef, $all) = run_told('core', { %$query, sql => $query->{all_rows} }, $scan);
+			my (undef, $all) = run_as_reader('core', { %$query, sql => $query->{all_rows} }, $scan);
 			@more = grep { !$all->{$_} } @more;
 		}
-		my $what = @more ? 'tells of ' . join(', ', @more) : difference($query, $expected, $result, $scan);
+		my $difference = @more ? 'more messages: ' . join(', ', @more) : difference($query, $expected, $result, $scan);
 
 		last if $result->{state} eq '0A000';
 		$count{hidden}++;
 		$count{forbidden}++ if $result->{state} eq '42501';
-		$count{told} += keys %$told;
-		next if !$what;
-		report_difference("as a role with hidden rows, at question $time: $what", $variant, $set, $number, $tables, $query, $scan);
+		$count{messages} += keys %$messages;
+		next if !$difference;
+		report_difference("as a role with hidden rows, execution $time: $difference", $variant, $set, $number, $tables, $query, $scan);
 		last;
 	}
 	must($_) foreach @{ $query->{teardown} // [] };
 	return;
 }
 
-# Whether such queries can reach rows in the GPU's memory: the second of two does.
-sub reaches_gpu
+# Returns whether such queries read rows from the device. The first of two executions uploads the columns.
+sub reads_from_device
 {
 	my $plan;
 
@@ -429,8 +427,8 @@ sub reaches_gpu
 	return scalar grep { $_->[0] =~ /Resident Rows: \d/ } @{ $plan->{rows} };
 }
 
-# One table, all rows, nothing that has to be made before.
-sub may_hide
+# Returns whether the query can run as the role with hidden rows: it reads one table whole, and needs no setup.
+sub can_run_as_reader
 {
 	my ($query) = @_;
 	my @from = $query->{sql} =~ /\bFROM\b/g;
@@ -456,8 +454,8 @@ sub run_query
 		return;
 	}
 	print "-- $set.$number: $query->{sql}\n" if $option{show};
-	surely(sub { must($_) foreach @{ $query->{setup} } });
-	$reference = run_surely('core', $query, $scan, $tables);
+	with_retries(sub { must($_) foreach @{ $query->{setup} } });
+	$reference = run_with_retry('core', $query, $scan, $tables);
 	$count{core}++;
 	$count{errors}++ if $reference->{state} ne '00000';
 	die "query $set.$number is wrong: $query->{sql}\n$reference->{state} $reference->{message}\n"
@@ -465,8 +463,8 @@ sub run_query
 	report_difference($reference->{lost}, 'core', $set, $number, $tables, $query, $scan) if $reference->{lost};
 	foreach my $variant (@variants)
 	{
-		my $result = run_surely($variant, $query, $scan, $tables);
-		my $what = $result->{lost};
+		my $result = run_with_retry($variant, $query, $scan, $tables);
+		my $difference = $result->{lost};
 
 		die "query $set.$number is wrong for $variant: $query->{sql}\n$result->{message}\n" if $result->{state} eq '42883';
 		if ($variant ne 'plain' && $result->{state} eq '0A000' && $result->{message} =~ /gpuagg|custom scan/i)
@@ -476,20 +474,20 @@ sub run_query
 		}
 		$count{$variant}++;
 		Tally::answered(scalar @{ $result->{rows} }) if $variant ne 'plain' && $result->{state} eq '00000';
-		$what //= difference($query, $reference, $result, $scan);
-		if ($what && $reference->{state} ne $result->{state} && (my $whole = unlimited($query)))
+		$difference //= difference($query, $reference, $result, $scan);
+		if ($difference && $reference->{state} ne $result->{state} && (my $whole = without_limit($query)))
 		{
-			$what = unlimited_difference($whole, $variant, $scan);
+			$difference = difference_without_limit($whole, $variant, $scan);
 		}
-		report_difference($what, $variant, $set, $number, $tables, $query, $scan) if $what;
+		report_difference($difference, $variant, $set, $number, $tables, $query, $scan) if $difference;
 	}
-	run_hidden($set, $number, $tables, Hidden::over_t($query, @{ $tables->{t}{columns} }), $scan) if $reference->{state} eq '00000' && may_hide($query) && Types::chance(0.3);
+	run_hidden($set, $number, $tables, Hidden::over_t($query, @{ $tables->{t}{columns} }), $scan) if $reference->{state} eq '00000' && can_run_as_reader($query) && Types::chance(0.3);
 	run_hidden($set, $number, $tables, Hidden::over_h(), Hidden::scan_settings()) if Types::chance(0.2);
-	surely(sub { must($_) foreach @{ $query->{teardown} } });
+	with_retries(sub { must($_) foreach @{ $query->{teardown} } });
 	return;
 }
 
-# Runs statements, which have to succeed, and queries with one value each, which has to be right.
+# Runs statements that must succeed, and queries that must return the given value.
 sub build
 {
 	my ($statements, $checks) = @_;
@@ -499,7 +497,7 @@ sub build
 	{
 		my $value = must($check->[0])->{rows}[0][0] // '';
 
-		die "the table does not hold what it should: $check->[0] is $value, not $check->[1]\n" if $value ne $check->[1];
+		die "the table has wrong contents: $check->[0] is $value, not $check->[1]\n" if $value ne $check->[1];
 	}
 	return;
 }
@@ -513,14 +511,14 @@ sub load
 	return;
 }
 
-# What a session needs.
+# Loads what a session needs.
 sub start
 {
 	must($_) foreach 'SET client_min_messages = warning', 'CREATE EXTENSION IF NOT EXISTS gpuagg', "LOAD 'auto_explain'", "LOAD 'gpuagg'";
 	return;
 }
 
-# What all sets share: made once, by the seed alone.
+# Creates the objects that all sets share.
 sub prepare
 {
 	start();
@@ -535,27 +533,27 @@ sub prepare
 }
 
 my $sets = int(($option{queries} + $PER_SET - 1) / $PER_SET);
-surely(\&prepare);
+with_retries(\&prepare);
 foreach my $set (defined $option{set} ? $option{set} : 0 .. $sets - 1)
 {
 	my $tables;
 
 	reseed($option{seed}, $set, 0);
 	$tables = Tables::make_tables();
-	surely(sub { start(); must('RESET ALL'); load($tables) });
+	with_retries(sub { start(); must('RESET ALL'); load($tables) });
 	@history = ();
 	foreach my $number (0 .. ($option{query} // $PER_SET - 1))
 	{
 		change_tables($set, $number, $tables);
 		run_query($set, $number, $tables) if !defined $option{query} || $number == $option{query};
 	}
-	surely(sub { $count{resident} += reaches_gpu() }) if $option{gpu} && !defined $option{query};
+	with_retries(sub { $count{resident} += reads_from_device() }) if $option{gpu} && !defined $option{query};
 }
 print "# $count{core} queries ($count{errors} raise errors): $count{scan} by the custom scan, $count{plain} plain,",
-  " $count{builtin} with replace_builtin; $count{refused} times refused;",
+  " $count{builtin} with replace_builtin; $count{refused} not taken;",
   " $count{unlimited} compared again without LIMIT; tables changed $count{changes} times; $count{avoided} avoided;",
-  " $count{hidden} asked with hidden rows, which told of $count{told} values, and $count{forbidden} forbidden",
-  ($option{gpu} ? "; $count{constant} asked for constant columns" : ''), "\n";
+  " $count{hidden} with hidden rows, which gave $count{messages} messages, and $count{forbidden} without privilege",
+  ($option{gpu} ? "; $count{constant} checked for constant columns" : ''), "\n";
 if (!defined $option{query})
 {
 	my $enough = $count{scan} + $count{builtin} > 4 * $count{refused} && $count{errors} < 0.1 * $count{core} + 3;
@@ -563,13 +561,13 @@ if (!defined $option{query})
 
 	Tally::expect($option{pages}) if !defined $option{avoid};
 	@low = Tally::report();
-	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries, and few raise errors\n";
+	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries, and few queries fail\n";
 	if ($option{gpu})
 	{
-		print $count{resident} ? 'ok ' : 'not ok ', "queries with hidden rows reach the GPU's memory\n";
+		print $count{resident} ? 'ok ' : 'not ok ', "queries with hidden rows read rows from the device\n";
 		$count{mismatches} += !$count{resident};
 	}
-	print @low ? 'not ok ' : 'ok ', 'queries are what they should be' . (@low ? ': too few of ' . join(', ', @low) : '') . "\n";
+	print @low ? 'not ok ' : 'ok ', 'the queries have all features and paths often enough' . (@low ? ': too few of ' . join(', ', @low) : '') . "\n";
 	$count{mismatches} += !$enough + @low;
 }
 print $count{mismatches} ? 'not ok ' : 'ok ', "$count{core} queries, seed $option{seed}\n";

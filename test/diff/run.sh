@@ -1,16 +1,15 @@
 #!/usr/bin/env bash
-# Runs the differential test in a private cluster, or in the running server that
-# PGHOST names; there it needs psql and perl alone.
+# Runs the differential test (difftest.pl) in a private cluster, or in the running cluster that PGHOST names. The latter needs only
+# psql and perl.
 #
 #	run.sh [--jobs N] [--queries N] [--seed S] [--server PROGRAM] ...
 #
-# With --server the private cluster has that GPU server program (build/test/gpuagg-server is the one over a stub
-# of the CUDA run time), and queries ask the GPU engine.  PG_CONF has settings of the cluster (test/pg.sh).
+# --server gives the private cluster this GPU server program, and sets gpuagg.engine = cuda. build/test/gpuagg-server is the server
+# over a stub of the CUDA run time. PG_CONF has more settings of the cluster (test/pg.sh).
 #
-# A test runs in a database of its own, gpuagg_diff_<seed>.  --jobs N runs N tests
-# side by side, with seeds from S on, and divides the queries among them; the
-# differences of all, and the sum of their figures, are printed.  All other arguments
-# are those of difftest.pl.
+# Each test has its own database, gpuagg_diff_<seed>. --jobs N runs N tests concurrently, with the seeds S, S + 1, ..., and divides the
+# queries among them. It prints the differences of all tests, and the sums of their counts. All other arguments are passed to
+# difftest.pl.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 results=$here/../results
@@ -46,7 +45,7 @@ if [[ -z ${PGHOST:-} ]]; then
 	fi
 	pg_start "${settings[@]}" || exit 1
 elif [[ -n $server ]]; then
-	echo "--server is for a private cluster" >&2
+	echo "--server needs a private cluster" >&2
 	exit 2
 fi
 if [[ -n $server ]]; then
@@ -56,13 +55,13 @@ if [[ -n $server ]]; then
 fi
 mkdir -p "$results"
 
-# one SEED QUERIES: a test alone, in the database that PGDATABASE names
-one() {
+# run_test SEED QUERIES: one test, in the database PGDATABASE
+run_test() {
 	perl "$here/difftest.pl" --scripts "$results" --seed "$1" --queries "$2" ${rest[@]+"${rest[@]}"}
 }
 
-# Adds up the reports of several tests: lines "#   name  n  share %  ..." and "# n answers ...".
-sum_up() {
+# sum_reports LOG...: adds the counts of several tests' reports: lines "#   name  n  share %  ..." and "# n answers ..."
+sum_reports() {
 	awk '
 		/^# [0-9]+ (answers|runs|queries)/ {
 			kind = $3; total[kind] += $2
@@ -89,8 +88,8 @@ sql() {
 	psql -Xq -v ON_ERROR_STOP=1 -d "$database" -c 'SET client_min_messages = warning' "$@"
 }
 
-# databases COMMAND...: the command, with databases for all seeds
-databases() {
+# with_databases COMMAND...: runs the command with a new database for each seed
+with_databases() {
 	local j status=0
 
 	for ((j = seed; j < seed + jobs; j++)); do
@@ -103,16 +102,17 @@ databases() {
 	return $status
 }
 
-alone() {
-	PGDATABASE=gpuagg_diff_$seed one "$seed" "$queries"
+run_one() {
+	PGDATABASE=gpuagg_diff_$seed run_test "$seed" "$queries"
 }
 
-several() {
+# Runs $jobs tests concurrently.
+run_several() {
 	local j pids=() logs=() failed=0
 
 	for ((j = seed; j < seed + jobs; j++)); do
 		logs+=("$results/diff$pages-$j.log")
-		PGDATABASE=gpuagg_diff_$j one "$j" $(((queries + jobs - 1) / jobs)) >"$results/diff$pages-$j.log" 2>&1 &
+		PGDATABASE=gpuagg_diff_$j run_test "$j" $(((queries + jobs - 1) / jobs)) >"$results/diff$pages-$j.log" 2>&1 &
 		pids+=($!)
 	done
 	for j in "${!pids[@]}"; do
@@ -120,21 +120,21 @@ several() {
 		failed=$((failed + 1))
 		grep -vE '^ok |^#   [^ ].* %' "${logs[j]}"
 	done
-	sum_up "${logs[@]}"
+	sum_reports "${logs[@]}"
 	[[ $failed == 0 ]] && echo -n 'ok ' || echo -n 'not ok '
-	echo "$jobs tests side by side, seeds $seed to $((seed + jobs - 1)); $failed failed"
+	echo "$jobs tests ran concurrently, seeds $seed to $((seed + jobs - 1)); $failed failed"
 	[[ $failed == 0 ]]
 }
 
 database=${PGDATABASE:-postgres} status=0
 if ((jobs > 1)); then
-	databases several || status=1
+	with_databases run_several || status=1
 else
-	databases alone || status=1
+	with_databases run_one || status=1
 fi
 if [[ -n ${pg_root:-} ]] && grep -E 'PANIC|was terminated by signal|TRAP' "$pg_root/log"; then
 	cp "$pg_root/log" "$results/diff-server.log"
-	echo "not ok the server lives"
+	echo "not ok the server did not crash"
 	status=1
 fi
 exit $status

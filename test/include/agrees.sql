@@ -1,5 +1,4 @@
--- agrees(query): compares the answer of the heap feed with PostgreSQL's own. In the query, @ stands before each aggregate's name.
--- Returns 'ok', or both answers.
+-- agrees(query): returns whether the heap feed's answer is core's. @ is the prefix of aggregates.
 CREATE FUNCTION agrees(q text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text[];

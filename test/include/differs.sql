@@ -1,5 +1,5 @@
--- differs(query): compares the answer or error of the heap feed with PostgreSQL's own. In the query, @ stands before each aggregate's
--- name. Returns NULL if they are equal, else both.
+-- differs(query): returns how the heap feed's answer, or error, differs from core's; NULL if it does not. @ is the
+-- prefix of aggregates.
 CREATE FUNCTION pg_temp.result_of(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     r text;
@@ -24,7 +24,7 @@ BEGIN
             heap := heap OR line ~ 'Feed: .*heap pages';
         END LOOP;
     EXCEPTION WHEN OTHERS THEN
-        heap := ours = SQLSTATE || ' ' || SQLERRM;	-- an error in planning
+        heap := ours = SQLSTATE || ' ' || SQLERRM;	-- an error at planning
     END;
     IF NOT heap THEN
         RETURN 'no heap feed: ' || q;

@@ -1,6 +1,7 @@
--- same(query): runs a query in four ways, and compares rows or errors. In the query, @ stands before each aggregate's name. It runs with
--- PostgreSQL's aggregates, with gpu_* aggregates without the custom scan, with them in the custom scan, and with PostgreSQL's names in
--- the custom scan. Returns the number of rows or the error if all are equal, else all answers. The order of rows does not matter.
+-- same(query): the query has "@" before the name of every aggregate. It runs with core's aggregates, with plain
+-- gpu_* aggregates, in the custom scan, and in the custom scan with core's names. Returns that all rows (or errors)
+-- are equal, or the difference. The order of rows
+-- does not matter.
 SET client_min_messages = warning;
 CREATE OR REPLACE FUNCTION pg_temp.answer(query text, require text, builtin bool) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -30,9 +31,9 @@ BEGIN
 	RETURN format(E'DIFFERENT\ncore %s\nplain %s\ncustom scan %s\ncustom scan, core names %s', core, plain, custom, builtin);
 END $$;
 RESET client_min_messages;
--- the last digits of sums of floats depend on the order of rows
+-- sums of floats in another order may differ in their last digits
 SET extra_float_digits = -3;
--- the custom scan costs nothing, so that it is chosen for inputs of any size
+-- so that core's aggregates are taken whatever the size of the input
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;

@@ -1,5 +1,4 @@
--- same(query, shown): compares a query's answer with PostgreSQL's own. Returns 'same' or both answers, followed by the parts of lines of
--- EXPLAIN ANALYZE that match the pattern `shown`, which name the source of the rows.
+-- Compares a query's answer with core's, and returns the lines of its plan that match `shown`: where rows came from.
 CREATE FUNCTION same(query text, shown text DEFAULT :'shown') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	ours text;

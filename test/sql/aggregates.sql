@@ -1,4 +1,4 @@
--- Every family of aggregates over every type that core has it for.
+-- Every family of aggregates, over every type for which core has it.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -49,32 +49,32 @@ SELECT pg_temp.same('SELECT k, @bool_and(bo), @bool_or(bo), @every(bo), @bool_an
 SELECT pg_temp.same('SELECT k, @count(n), @sum(n), @avg(n), @stddev(n), @var_pop(n), @min(n), @max(n) FROM t GROUP BY k');
 SELECT pg_temp.same('SELECT k, @sum(b), @avg(b), @variance(b), @sum(c), @avg(c), @min(c), @count(c) FROM t GROUP BY k');
 SELECT pg_temp.same('SELECT k, @sum(m), @avg(m), @stddev(m), @variance(m) FROM t GROUP BY k');
--- and with a filter they do not
+-- aggregates with different filters do not
 SELECT pg_temp.same('SELECT k, @sum(n), @sum(n) FILTER (WHERE i % 2 = 0), @avg(c) FILTER (WHERE d > 0), @avg(c), @count(*) FILTER (WHERE bo), @max(tx) FILTER (WHERE bo) FROM t GROUP BY k');
 
--- the product, which core does not have
+-- gpu_product, which core does not have
 SELECT gpu_product(x) FROM generate_series(1, 20) x;
 SELECT gpu_product(x), gpu_product(x) FILTER (WHERE x IS NULL) FROM unnest(ARRAY[2, NULL, -0.5, 8]::float8[]) x;
 
--- result types are core's; of enums, anyelement stands for the same
+-- result types are core's; for enums the result type is anyelement instead of anyenum
 SELECT p.proname, pg_get_function_identity_arguments(p.oid), p.prorettype::regtype, q.prorettype::regtype
 FROM pg_proc p JOIN pg_proc q ON q.proname = substr(p.proname, 5) AND q.proargtypes = p.proargtypes
 	AND q.pronamespace = 'pg_catalog'::regnamespace
 WHERE p.proname LIKE 'gpu\_%' AND p.prokind = 'a' AND p.prorettype <> q.prorettype AND q.prorettype <> 'anyenum'::regtype;
--- none is missing
+-- no aggregate of core is missing
 SELECT q.oid::regprocedure FROM pg_proc q
 WHERE q.pronamespace = 'pg_catalog'::regnamespace AND q.prokind = 'a'
 	AND q.proname ~ '^(count|sum|avg|stddev.*|var.*|corr|covar_.*|regr_.*|bool_.*|every|bit_(and|or|xor)|min|max)$'
 	AND NOT EXISTS (SELECT FROM pg_proc p WHERE p.proname = 'gpu_' || q.proname AND p.proargtypes = q.proargtypes)
 	AND NOT pg_get_function_identity_arguments(q.oid) ~ 'bit|record'
 ORDER BY 1;
--- all are safe in parallel plans, and described
+-- all are parallel safe and have a comment
 SELECT p.oid::regprocedure FROM pg_proc p
 WHERE p.proname LIKE 'gpu%' AND p.pronamespace = (SELECT extnamespace FROM pg_extension WHERE extname = 'gpuagg')
 	AND (obj_description(p.oid, 'pg_proc') IS NULL OR (p.prokind = 'a' AND p.proparallel <> 's'))
 ORDER BY 1;
 
--- the greatest key beside what lies there: on a GPU one is taken from the other's states
+-- the greatest key together with a value of its row: on a GPU one of them is derived from the other's state
 CREATE TABLE greatest_beside AS SELECT i % 3 AS k, i::int8 AS v, (i * 7 % 1000)::int8 AS x FROM generate_series(1, 300) i;
 ALTER TABLE greatest_beside ALTER v SET NOT NULL, ALTER x SET NOT NULL;
 SET gpuagg.require = 'require';

@@ -1,5 +1,5 @@
--- Every family in every way that the custom scan may run: strategies, small
--- batches, spilling, sorted input, parallel workers.
+-- Every family of aggregates with every way in which the custom scan may run: strategies, small batches,
+-- spilling, sorted input, parallel workers.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -32,16 +32,16 @@ CREATE TEMP TABLE lists AS SELECT * FROM (VALUES
 	('round(@corr(d, e)::numeric, 7), round(@covar_pop(d, e)::numeric, 7), round(@regr_slope(d, e)::numeric, 7), @regr_avgx(d, e), @regr_avgy(d, e), @regr_count(d, e), round(@regr_sxx(d, e)::numeric, 5)'),
 	('@bit_and(s), @bit_or(n), @bit_xor(b), @bool_and(bo), @bool_or(bo), @every(bo), @sum(n) FILTER (WHERE bo), @avg(c) FILTER (WHERE i % 2 = 0), @max(tx) FILTER (WHERE d > 0)')
 ) AS v(list);
--- some rows that decimals cannot hold
+-- some rows have numerics that decimals cannot represent
 UPDATE agg_rows SET c = 'NaN' WHERE i % 1009 = 0 AND k = 3;
 
--- every list ungrouped and by every kind of keys, with core's answer
+-- all lists of aggregates, without keys and with every kind of keys, with core's answers
 CREATE TEMP TABLE queries AS
 SELECT keys, query, pg_temp.answer(replace(query, '@', ''), 'allow', false) AS core
 FROM (VALUES (''), ('k'), ('i % 1001'), ('tx, bo'), ('c')) AS g(keys), lists l,
 	format(CASE keys WHEN '' THEN 'SELECT %2$s FROM agg_rows' ELSE 'SELECT %1$s, %2$s FROM agg_rows GROUP BY %1$s' END, keys, l.list) AS query;
 
--- sweep(settings): all of them in the custom scan under these settings
+-- sweep(settings): runs all of them in the custom scan with these settings
 CREATE FUNCTION pg_temp.sweep(settings text[]) RETURNS TABLE (keys text, result text, lists bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	setting text;

@@ -1,5 +1,5 @@
--- gpu_argmax and gpu_argmin over every pair of types, in the custom scan against
--- plain SQL: extreme keys and values, ties, NULLs that win, -0, NaN.
+-- gpu_argmax and gpu_argmin over every pair of types. The custom scan is compared with plain SQL: extreme keys
+-- and values, ties, NULLs as results, -0, NaN.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -21,7 +21,7 @@ FROM generate_series(1, 400) i;
 INSERT INTO extremes SELECT 100 + i FROM generate_series(1, 2) i;
 ANALYZE extremes;
 
--- the pairs whose answer differs; text tells -0 from 0
+-- the pairs of types whose answers differ; compared as text, which distinguishes -0 from 0
 CREATE FUNCTION wrong_extremes(names text[]) RETURNS TABLE (value text, key text, aggregate text)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -52,7 +52,7 @@ END $$;
 
 SET gpuagg.require = 'require';
 SELECT * FROM wrong_extremes(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'tz', 'n', 's', 'b']);
--- the same as ordinary aggregates
+-- the same as plain aggregates
 RESET gpuagg.require;
 SET gpuagg.enabled = off;
 SELECT * FROM wrong_extremes(ARRAY['i2', 'i4', 'i8', 'f4', 'f8', 'd', 'ts', 'tz', 'n', 's', 'b']);
@@ -68,7 +68,7 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET gpuagg.enabled;
 
--- records, whose columns go along with states
+-- records; their states contain the types of the columns
 CREATE TABLE recorded WITH (parallel_workers = 2) AS SELECT i, i % 3 AS g, CASE WHEN i % 5 = 0 THEN NULL ELSE 's' || i % 70 END AS s, (i % 7)::numeric(6, 2) AS n
 	FROM generate_series(1, 20000) i;
 ANALYZE recorded;
@@ -89,7 +89,7 @@ RESET gpuagg.require;
 SET gpuagg.enabled = off;
 EXPLAIN (COSTS OFF) SELECT * FROM pg_temp.of_records();
 SELECT * FROM pg_temp.of_records() ORDER BY g;
--- all digits travel, and what has no binary form
+-- states keep all digits, and values without a binary form
 CREATE TYPE digits AS (f float8);
 SET extra_float_digits = -5;
 SELECT (gpu_last(ROW(i / 3.0::float8)::digits, i)).f = 20000 / 3.0::float8 AS same FROM recorded;
@@ -105,11 +105,11 @@ RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 RESET parallel_leader_participation;
 
--- a value that ties as -0 and 0 does not depend on row order or participants
+-- a tie between -0 and 0 does not depend on the order of rows or on participants
 SELECT gpu_argmax(v::float8, 1) AS f8, gpu_argmin(v::float4, 1) AS f4 FROM (VALUES (1, '0'), (2, '-0')) r(i, v);
 SELECT gpu_argmax(v::float8, 1) AS f8, gpu_argmin(v::float4, 1) AS f4 FROM (VALUES (1, '-0'), (2, '0')) r(i, v);
 
--- runs without an ORDER BY take rows as they come, in one process
+-- without an ORDER BY, gpu_longest_run takes rows in their order, in one process
 SET work_mem = '64kB';
 CREATE TABLE runs AS SELECT i * 7919 % 5000 AS g, CASE WHEN i % 9 > 0 THEN i % 10 < 7 END AS c, i % 17 AS x FROM generate_series(1, 60000) i;
 ANALYZE runs;
@@ -118,7 +118,7 @@ CREATE TEMP TABLE ours AS SELECT g, gpu_longest_run(c) AS run, gpu_longest_ascen
 RESET gpuagg.require;
 RESET work_mem;
 SET gpuagg.enabled = off;
-SET enable_sort = off; -- which would not keep the order
+SET enable_sort = off; -- a sort would not keep the order of equal keys
 CREATE TEMP TABLE plain AS SELECT g, gpu_longest_run(c) AS run, gpu_longest_ascending_run(x) AS up, gpu_max_subarray_sum(x - 8::int8) AS best FROM runs GROUP BY g;
 RESET gpuagg.enabled;
 RESET enable_sort;

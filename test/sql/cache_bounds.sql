@@ -1,5 +1,5 @@
--- What the bounds of cached columns save: ranges of which no row passes, conditions that all rows pass; dates and times
--- across types and time zones. And counts of what is not NULL.
+-- What the bounds of cached columns save: ranges in which no row passes a condition, conditions that all rows
+-- pass, dates and times across types and time zones, and counts of values that are not NULL.
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.engine = 'cpu';
@@ -10,7 +10,7 @@ SET timezone = 'America/New_York';
 \set include :srcdir '/include/agrees.sql'
 \i :include
 
--- the share of the blocks that a query skips, in percent
+-- the share of blocks that a query skips, in percent
 CREATE FUNCTION skips(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -20,7 +20,7 @@ BEGIN
     RETURN round(100 * (plan -> 'Cached Blocks Skipped')::int / (plan -> 'Cached Blocks')::int::numeric);
 END $$;
 
--- 4 rows a block and 1,024 a range; some years of times, in order, four hours apart
+-- 4 rows a block and 1,024 a range; some years of times in order, four hours apart
 CREATE TABLE times (id int, ts timestamp, tz timestamptz, d date, f float8, n numeric, t text, pad text)
     WITH (autovacuum_enabled = off);
 ALTER TABLE times ALTER pad SET STORAGE PLAIN;
@@ -30,7 +30,7 @@ INSERT INTO times SELECT i, '2018-01-01'::timestamp + i * interval '4 hours', '2
 VACUUM ANALYZE times;
 SELECT count(s) FROM (SELECT gpu_sum(id), gpu_max(ts), gpu_max(tz), gpu_max(d), gpu_sum(f), gpu_max(n), gpu_count(t) FROM times OFFSET 0) s;
 
--- across types, and by casts: what core answers, and most of the table is skipped
+-- comparisons across types and with casts: core's answer, and most of the table is skipped
 SET gpuagg.require = 'require';
 SELECT c, skips('SELECT gpu_count(*), gpu_sum(id) FROM times WHERE ' || c) > 70 AS skips,
     agrees('SELECT @count(*), @sum(id), @min(id), @max(id) FROM times WHERE ' || c)
@@ -43,7 +43,7 @@ FROM unnest(ARRAY[
     '''2026-01-01''::timestamptz < ts', '''2020-03-08'' = tz::date', 'tz::date > ''2026-01-01 10:00''::timestamptz', 'ts::date > ''2026-01-01 10:00''::timestamptz',
     'id > 0 AND ts < now() - interval ''100 years''', 'id > 0 AND tz < now() - interval ''100 years''', 'id > 0 AND d < current_date - 36500',
     'id > 0 AND ts < localtimestamp - interval ''100 years''', 'ts > make_timestamptz(2026, 1, 1, 0, 0, 0)']) c;
--- where clocks are put forward and back: each hour around them
+-- each hour around the changes to and from summer time
 CREATE TABLE clocks (ts timestamp, d date, tz timestamptz, pad text) WITH (autovacuum_enabled = off);
 ALTER TABLE clocks ALTER pad SET STORAGE PLAIN;
 INSERT INTO clocks SELECT ts, ts::date, ts::timestamptz, repeat('x', 1900)
@@ -66,7 +66,7 @@ END $$;
 SELECT * FROM disagreements('{ts,d,tz,ts::date,tz::date,ts::timestamptz,tz::timestamp,d::timestamptz}', '{<,>=,=}',
     '{America/New_York,UTC,Pacific/Apia,AAA+160BBB-160}');
 SET timezone = 'America/New_York';
--- the same table under another zone, within one statement's plan
+-- the same table in another time zone, within the plan of one statement
 PREPARE since(timestamptz) AS SELECT gpu_count(*) FROM clocks WHERE ts > $1;
 EXECUTE since('2024-03-10 06:30+00');
 SET timezone = 'Pacific/Kiritimati';
@@ -74,7 +74,7 @@ EXECUTE since('2024-03-10 06:30+00');
 SELECT count(*) FROM clocks WHERE ts > '2024-03-10 06:30+00'::timestamptz;
 RESET timezone;
 SET timezone = 'America/New_York';
--- infinities, and what is too far out to be cast
+-- infinities, and values that are out of range for the cast
 CREATE TABLE far (d date, ts timestamp, tz timestamptz) WITH (autovacuum_enabled = off);
 INSERT INTO far VALUES ('infinity', 'infinity', 'infinity'), ('-infinity', '-infinity', '-infinity'), ('2024-01-01', '2024-01-01', '2024-01-01'),
     (NULL, NULL, NULL), ('4714-11-24 BC', '4714-11-24 BC', '4714-11-25 BC'), ('5874897-01-01', '294276-12-31 23:00', '294276-12-31 12:00');
@@ -83,7 +83,7 @@ FROM unnest('{d,ts,tz,ts::date,tz::timestamp}'::text[]) c, unnest('{<,>,=}'::tex
     unnest(ARRAY['''infinity''::timestamptz', '''2024-01-01''::timestamptz', '''-infinity''::date', '''2024-01-01''::timestamp']) v
 GROUP BY 1;
 SELECT gpu_count(*) FROM far WHERE d::timestamp > '2024-01-01';
--- a cast that fails for one row of a range does so whatever the bound that is compared tells of the others
+-- a cast that fails for one row of a range must fail, whatever the bounds say about the other rows
 CREATE TABLE beyond (id int, d date, ts timestamp) WITH (autovacuum_enabled = off);
 INSERT INTO beyond SELECT i, CASE i WHEN 50 THEN '5000000-01-01' WHEN 60 THEN 'infinity' ELSE '2024-01-01' END::date,
     CASE i WHEN 50 THEN '294276-12-31 23:00' WHEN 60 THEN 'infinity' ELSE '2024-01-01' END::timestamp FROM generate_series(1, 100) i;
@@ -94,7 +94,7 @@ SELECT gpu_count(*) FROM beyond WHERE d::timestamptz < '2000-01-01';
 SELECT gpu_sum(id) FROM beyond WHERE ts::timestamptz > '2000-01-01';
 SELECT gpu_count(*) FROM beyond WHERE id > 60 AND d::timestamp > '2000-01-01';
 
--- conditions that all rows of a range pass: with others, on columns that are read again, with NULLs, and with errors in their places
+-- conditions that all rows of a range pass: with other conditions, on columns that are read anyway, with NULLs, with errors
 SELECT q, agrees(q) FROM unnest(ARRAY[
     'SELECT @count(*) FROM times WHERE id > 0', 'SELECT @sum(id), @sum(f) FROM times WHERE id > 500 AND f >= 0', 'SELECT @sum(f) FROM times WHERE id BETWEEN 3000 AND 17000',
     'SELECT t, @count(*), @sum(id) FROM times WHERE ts >= ''2019-01-01'' AND t <> ''x3'' GROUP BY t', 'SELECT @sum(id) FROM times WHERE n > 0', 'SELECT @sum(id) FROM times WHERE n IS NULL',
@@ -103,14 +103,14 @@ SELECT q, agrees(q) FROM unnest(ARRAY[
     'SELECT @sum(id / (id - 30)) FROM times WHERE id > 30']) q;
 SELECT gpu_sum(id / (id - 7000)) FROM times WHERE id > 0;
 SELECT gpu_sum(id / (id - 7000)) FROM times WHERE id > 7000;
--- after changes, and in a query that reads pages and cached blocks
+-- after changes, and in a query that reads heap pages and cached blocks
 BEGIN;
 UPDATE times SET id = -id WHERE id % 1000 = 7;
 SELECT q, agrees(q) FROM unnest(ARRAY['SELECT @count(*), @sum(id) FROM times WHERE id > 0', 'SELECT @count(*), @sum(id) FROM times WHERE id < 1',
     'SELECT @count(t), @count(n), @count(*) FROM times']) q;
 ROLLBACK;
 
--- a parameter that cannot be had is not asked for where no row comes to it
+-- a parameter that cannot be computed is not computed if no row needs it
 SET plan_cache_mode = force_generic_plan;
 DO $$
 DECLARE
@@ -125,7 +125,7 @@ BEGIN
 END $$;
 RESET plan_cache_mode;
 
--- counts of what is not NULL read no values: of text, of numerics of any scale, of columns without any value
+-- counts of values that are not NULL read no values: of text, of numerics of any scale, of columns without a value
 CREATE TABLE sparse (k int, t text, n numeric, j jsonb, b bool, none text) WITH (autovacuum_enabled = off);
 INSERT INTO sparse SELECT i % 3, CASE WHEN i % 5 > 1 THEN repeat('t', i % 100) END, CASE WHEN i % 7 > 1 THEN i / 7.0 END,
     CASE WHEN i % 2 > 0 THEN jsonb_build_object('a', i) END, CASE WHEN i % 3 > 0 THEN i % 2 = 0 END FROM generate_series(1, 9000) i;

@@ -1,4 +1,4 @@
--- Minima, maxima and count(*) without keys: the bounds of cached columns stand for their values.
+-- Minima, maxima and count(*) without keys are taken from the bounds of cached columns.
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.engine = 'cpu';
@@ -26,7 +26,7 @@ CREATE VIEW queries AS SELECT q FROM unnest(ARRAY[
 SELECT q, agrees(q) FROM queries;
 SELECT agrees(q) FROM queries GROUP BY 1;
 SELECT gpu_count(*), gpu_min(i4), gpu_max(i4), gpu_min(ts), gpu_max(part) FROM extremes;
--- changed blocks, whose extremes count no more
+-- changed blocks, whose bounds are no longer valid
 BEGIN;
 DELETE FROM extremes WHERE i4 = (SELECT max(i4) FROM extremes) OR n2 = (SELECT min(n2) FROM extremes) OR part = 79998;
 UPDATE extremes SET i2 = 32000, f8 = 'NaN', n = 'NaN' WHERE i8 = 40000::int8 * 1000000007;
@@ -35,7 +35,7 @@ ROLLBACK;
 SELECT q, agrees(q) FROM queries WHERE agrees(q) <> 'ok';
 DELETE FROM extremes WHERE i4 > 40000;
 SELECT q, agrees(q) FROM queries WHERE agrees(q) <> 'ok';
--- zeros of either sign, NaN, numerics that are no decimals, scales
+-- zeros of both signs, NaN, numerics that are no decimals, scales
 CREATE TABLE odd (f4 float4, f8 float8, n numeric, n2 numeric(6,2)) WITH (autovacuum_enabled = off);
 INSERT INTO odd SELECT CASE WHEN i % 2 = 0 THEN '-0'::float4 ELSE 0 END, CASE WHEN i % 2 = 0 THEN 'NaN'::float8 ELSE 5 END,
     CASE WHEN i % 7 = 0 THEN 'NaN'::numeric WHEN i % 2 = 0 THEN 1.0 ELSE 1.00 END, CASE WHEN i % 5 = 0 THEN NULL ELSE 1 END FROM generate_series(1, 5000) i;
@@ -46,7 +46,7 @@ SELECT agrees('SELECT @min(f4), @max(f4), @max(f8), @max(n), @min(n2), @count(*)
 DELETE FROM odd;
 VACUUM odd;
 SELECT agrees('SELECT @min(f4), @max(f4), @max(f8), @max(n), @min(n2), @count(*) FROM odd') FROM generate_series(1, 2);
--- batches of other sizes, and participants of a parallel scan
+-- other batch sizes, and participants of a parallel scan
 SET gpuagg.batch_rows = 64;
 SELECT agrees(q) FROM queries GROUP BY 1;
 SET gpuagg.batch_rows = 1048576;

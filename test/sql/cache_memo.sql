@@ -1,4 +1,4 @@
--- Outputs over one column of few distinct values in the cache are computed once for each of them.
+-- Expressions of one cached column with few distinct values are computed once for each value.
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.engine = 'cpu';
@@ -16,7 +16,7 @@ INSERT INTO words SELECT i, CASE WHEN i % 11 > 0 THEN repeat(chr(65 + i % 7), i 
 VACUUM ANALYZE words;
 SELECT count(s) FROM (SELECT gpu_count(t), gpu_count(u), gpu_count(v), gpu_count(j), gpu_sum(n), gpu_count(long), gpu_sum(id) FROM words OFFSET 0) s;
 
--- how often a function is called that says it is immutable
+-- counts the calls of a function that is declared immutable
 CREATE SEQUENCE calls;
 CREATE FUNCTION noted(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RETURN t || '!'; END $$;
 CREATE FUNCTION calls_of(query text) RETURNS bigint LANGUAGE plpgsql AS $$
@@ -27,7 +27,7 @@ BEGIN
 END $$;
 SELECT q, calls_of(q) BETWEEN 1 AND 200 AS once FROM unnest(ARRAY['SELECT noted(t), gpu_count(*) FROM words GROUP BY 1', 'SELECT gpu_max(noted(t)) FROM words', 'SELECT gpu_count(noted(v)) FROM words WHERE id > 5',
     'SELECT noted(t), gpu_max(noted(t)), gpu_count(noted(t)) FROM words GROUP BY 1', 'SELECT length(noted(t)), gpu_sum(length(noted(v))) FROM words WHERE id % 2 = 0 GROUP BY 1']) q;
--- two columns, or a column whose values do not repeat: for each row
+-- with two columns, or a column whose values do not repeat, they are computed for each row
 SELECT calls_of('SELECT gpu_count(noted(t || v)) FROM words') BETWEEN 1 AND 5000 AS two, calls_of('SELECT gpu_count(noted(id::text)) FROM words') AS ids;
 
 CREATE VIEW queries AS SELECT q FROM unnest(ARRAY[
@@ -41,12 +41,12 @@ CREATE VIEW queries AS SELECT q FROM unnest(ARRAY[
     'SELECT lower(t), @count(*) FILTER (WHERE v::int > 5), @sum(id) FILTER (WHERE upper(t) = ''AA2'') FROM words GROUP BY 1', 'SELECT n * 2, @sum(n + 1) FROM words GROUP BY 1',
     'SELECT lower(w.t), upper(w.t), @count(*) FROM words w GROUP BY 1, 2', 'SELECT 1, @max(lower(t)) FROM words WHERE lower(t) > ''b'' AND t <> ''x''']) q;
 SELECT q, agrees(q) FROM queries;
--- errors are raised for rows that core would compute, and only for those
+-- errors are raised for rows that core would compute, and for no others
 SELECT agrees('SELECT @sum(10 / (length(t) - 3)) FROM words WHERE length(t) <> 3'), agrees('SELECT @sum(10 / (length(t) - 3)) FROM words WHERE id % 7 IN (0, 1)'),
     agrees('SELECT @count(v::int) FROM words WHERE id < 0'), agrees('SELECT @count(CASE WHEN length(t) > 3 THEN 1 / (length(t) - 3) END) FROM words');
 SELECT gpu_sum(10 / (length(t) - 3)) FROM words;
 SELECT gpu_max(t::int) FROM words WHERE id % 7 = 1;
--- pages and cached blocks in one batch, rows of one code with other values outside of the cache
+-- heap pages and cached blocks in one batch; rows of one code with other values outside the cache
 BEGIN;
 UPDATE words SET t = CASE WHEN t IS NULL THEN 'new' WHEN id % 2 = 0 THEN lower(t) END WHERE id % 700 < 30;
 SELECT agrees(q) FROM queries GROUP BY 1;
@@ -65,7 +65,7 @@ CREATE TABLE parts0 PARTITION OF parts FOR VALUES IN (0) WITH (autovacuum_enable
 CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1) WITH (autovacuum_enabled = off);
 INSERT INTO parts SELECT id % 2, t FROM words;
 SELECT agrees('SELECT lower(t), @count(*), @max(upper(t)) FROM parts GROUP BY 1') FROM generate_series(1, 2);
--- tables that have been read keep no values of theirs, however many those are
+-- tables that have been read leave no values in memory, however many there are
 CREATE TABLE lists (p int, t text) PARTITION BY LIST (p);
 SELECT format('CREATE TABLE lists%s PARTITION OF lists FOR VALUES IN (%s) WITH (autovacuum_enabled = off)', p, p) FROM generate_series(1, 20) p \gexec
 INSERT INTO lists SELECT p, 'x' || p || ' ' || i % 400 FROM generate_series(1, 20) p, generate_series(1, 1600) i;

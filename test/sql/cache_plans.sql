@@ -1,4 +1,4 @@
--- The planner knows what the column cache has.
+-- The planner takes into account which columns the column cache has.
 SET client_min_messages = warning;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.cache = eager;
@@ -12,7 +12,7 @@ BEGIN
     EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
     RETURN jsonb_path_query_first(plan, '$.** ? (@."Custom Plan Provider" == "GpuAgg")') -> 'Total Cost';
 END $$;
--- a query's nodes from top to bottom
+-- the nodes of a plan, from top to bottom
 CREATE FUNCTION nodes(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -31,7 +31,7 @@ INSERT INTO plans SELECT g % 10, g, g % 1000, g / 4.0, repeat('x', 300) FROM gen
 CREATE INDEX ON plans (i);
 VACUUM ANALYZE plans;
 
--- a scan of cached columns costs less; of columns of which one is not cached, nothing less
+-- a scan of cached columns is cheaper; not if one of the columns is not cached
 CREATE TABLE before AS SELECT cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') AS kv,
     cost('SELECT k, gpu_sum(w) FROM plans GROUP BY k') AS kw, cost('SELECT gpu_count(*) FROM plans WHERE v > 0') AS v;
 SET max_parallel_workers_per_gather = 2;
@@ -41,34 +41,34 @@ SET max_parallel_workers_per_gather = 0;
 SELECT count(s) FROM (SELECT k, gpu_sum(v) FROM plans GROUP BY k OFFSET 0) s;
 SELECT kv > 2 * cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') AS cached, kw = cost('SELECT k, gpu_sum(w) FROM plans GROUP BY k') AS lacks_w,
     v > cost('SELECT gpu_count(*) FROM plans WHERE v > 0') AS condition FROM before;
--- so little is not worth workers
+-- the scan is too short for workers
 SET max_parallel_workers_per_gather = 2;
 SELECT nodes('SELECT k, gpu_sum(v) FROM plans GROUP BY k');
 SELECT nodes('SELECT k, gpu_sum(w) FROM plans GROUP BY k');
 SET max_parallel_workers_per_gather = 0;
--- not where the cache is not read
+-- not if the cache is not read
 SET gpuagg.cache = off;
 SELECT kv = cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') AS uncached FROM before;
 SET gpuagg.cache = eager;
--- a column of another type is another one
+-- a column of another type must be cached again
 BEGIN;
 ALTER TABLE plans ALTER v TYPE bigint;
 ANALYZE plans;
 SELECT abs(kv / cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') - 1) < 0.1 AS uncached FROM before;
 ROLLBACK;
 
--- an index that reads a part of the pages is dearer than columns of all of them that are cached
+-- an index scan of a part of the pages costs more than cached columns of all pages
 SELECT nodes('SELECT k, gpu_sum(i) FROM plans WHERE i < 3000 GROUP BY k');
 SELECT count(s) FROM (SELECT k, gpu_sum(i) FROM plans GROUP BY k OFFSET 0) s;
 SELECT nodes('SELECT k, gpu_sum(i) FROM plans WHERE i < 3000 GROUP BY k');
 SELECT k, gpu_sum(i) FROM plans WHERE i < 3000 GROUP BY k ORDER BY k LIMIT 2;
--- not where it reads few, nor where columns are missing
+-- not if it reads few pages, nor if columns are missing
 SELECT nodes('SELECT k, gpu_sum(i) FROM plans WHERE i < 30 GROUP BY k');
 SELECT nodes('SELECT k, gpu_sum(w) FROM plans WHERE i < 3000 GROUP BY k');
 -- expressions above the scan, and conditions without columns
 SELECT nodes('SELECT k + 1, gpu_sum(i * 2) FROM plans WHERE i < 3000 AND now() IS NOT NULL GROUP BY k + 1');
 SELECT k + 1 AS k1, gpu_sum(i * 2) FROM plans WHERE i < 3000 AND now() IS NOT NULL GROUP BY k + 1 ORDER BY k1 LIMIT 2;
--- with workers as well
+-- also with workers
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -77,13 +77,13 @@ SELECT k, gpu_sum(i) FROM plans WHERE i < 3000 GROUP BY k ORDER BY k LIMIT 2;
 RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 
--- when blocks are known to have changed, the cost rises again
+-- after blocks were found to have changed, the cost rises again
 CREATE TABLE warm AS SELECT cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') AS kv;
 UPDATE plans SET v = v;
 SELECT count(s) FROM (SELECT k, gpu_sum(v) FROM plans GROUP BY k OFFSET 0) s;
 SELECT cost('SELECT k, gpu_sum(v) FROM plans GROUP BY k') > 2 * kv AS dearer FROM warm;
 
--- partitions: each by itself
+-- each partition separately
 CREATE TABLE parts (k int, v int, pad text) PARTITION BY LIST (k);
 CREATE TABLE parts1 PARTITION OF parts FOR VALUES IN (1);
 CREATE TABLE parts2 PARTITION OF parts FOR VALUES IN (2);

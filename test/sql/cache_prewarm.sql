@@ -1,4 +1,4 @@
--- gpuagg_cache_prewarm(): who may, what can be cached, and what is there afterwards.
+-- gpuagg_cache_prewarm(): who may call it, what can be cached, and what is cached afterwards.
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS gpuagg_reader, gpuagg_nobody;
 RESET client_min_messages;
@@ -13,7 +13,7 @@ ALTER TABLE warm ADD late int DEFAULT 7;
 VACUUM (FREEZE, ANALYZE) warm;
 CREATE FUNCTION blocks(regclass) RETURNS int8 LANGUAGE sql RETURN pg_relation_size($1) / current_setting('block_size')::int;
 
--- what is there: nothing, one column, all
+-- the cached columns: none, one, all
 SELECT "column" FROM gpuagg_cache WHERE relation = 'warm'::regclass;
 SELECT gpuagg_cache_prewarm('warm', '{k}') = blocks('warm') AS whole;
 SELECT "column", blocks = blocks('warm') AS whole, rows, valid FROM gpuagg_cache WHERE relation = 'warm'::regclass ORDER BY 1;
@@ -27,7 +27,7 @@ SELECT k, gpu_count(*), gpu_sum(v), gpu_min(s), gpu_max(f), gpu_sum(length(wide)
 EXCEPT SELECT k, count(*), sum(v), min(s), max(f), sum(length(wide)), sum(twice), sum(late) FROM warm GROUP BY k;
 RESET gpuagg.require;
 
--- what has changed is read again, the other columns as well
+-- changed blocks are read again, for the other columns too
 UPDATE warm SET v = v + 1 WHERE id % 3 = 0;
 VACUUM (FREEZE) warm;
 SELECT gpuagg_cache_prewarm('warm', '{v}') = blocks('warm') AS whole;
@@ -40,7 +40,7 @@ SELECT k, gpu_count(*), gpu_sum(v), gpu_min(s), gpu_max(f), gpu_sum(length(wide)
 EXCEPT SELECT k, count(*), sum(v), min(s), max(f), sum(length(wide)), sum(twice), sum(late) FROM warm GROUP BY k;
 RESET gpuagg.require;
 
--- in a transaction that has written the table, its own rows are not for others
+-- in a transaction that has changed the table, its own rows must not be cached for others
 BEGIN;
 INSERT INTO warm (id, k) VALUES (0, 0);
 SELECT gpuagg_cache_prewarm('warm') < blocks('warm') AS fewer;
@@ -49,7 +49,7 @@ ROLLBACK;
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT gpuagg_cache_prewarm('warm', '{k}') > 0 AS cached;
 COMMIT;
--- nor when it has made the table
+-- nor in the transaction that has created the table
 BEGIN;
 CREATE TABLE fresh AS SELECT 1 AS k;
 SAVEPOINT s;
@@ -59,7 +59,7 @@ TRUNCATE warm;
 SELECT gpuagg_cache_prewarm('warm');
 ROLLBACK;
 
--- partitions, whose columns may be in another order
+-- partitions whose columns have another order
 CREATE TABLE parts (k int, v int) PARTITION BY LIST (k);
 CREATE TABLE part1 PARTITION OF parts FOR VALUES IN (1);
 CREATE TABLE part2 (v int, gone int, k int);
@@ -79,7 +79,7 @@ CREATE TABLE empty (k int);
 CREATE MATERIALIZED VIEW seen AS SELECT k, sum(v) FROM warm GROUP BY k;
 SELECT gpuagg_cache_prewarm('void'), gpuagg_cache_prewarm('empty'), gpuagg_cache_prewarm('seen'), gpuagg_cache_prewarm('part4');
 
--- what cannot be cached
+-- relations that cannot be cached
 CREATE VIEW warm_view AS SELECT * FROM warm;
 CREATE INDEX warm_k ON warm (k);
 CREATE SEQUENCE warm_numbers;
@@ -101,7 +101,7 @@ SELECT gpuagg_cache_prewarm('warm', '{ctid}');
 SELECT gpuagg_cache_prewarm('warm', '{k,NULL}');
 SELECT gpuagg_cache_prewarm('parts', '{w}');
 
--- who may
+-- privileges
 GRANT SELECT (id, k) ON warm TO gpuagg_reader;
 ALTER TABLE warm ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON parts TO gpuagg_reader;
@@ -120,7 +120,7 @@ SELECT gpuagg_cache_prewarm('warm_view');
 SELECT gpuagg_cache_prewarm('seen');
 RESET ROLE;
 
--- a session that does not use the cache may fill it
+-- a session with gpuagg.cache = off may fill the cache
 SET gpuagg.cache = off;
 SELECT gpuagg_cache_evict('warm') > 0 AS evicted;
 SELECT gpuagg_cache_prewarm('warm', '{k}') = blocks('warm') AS whole;

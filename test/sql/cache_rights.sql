@@ -1,4 +1,4 @@
--- The view gpuagg_cache shows what the user may select from.
+-- The view gpuagg_cache shows only tables and columns that the user may select from.
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS gpuagg_reader;
 CREATE ROLE gpuagg_reader;

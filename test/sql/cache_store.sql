@@ -1,16 +1,16 @@
--- The column cache's store as users see it: settings, the view gpuagg_cache, gpuagg_cache_evict().
+-- The column cache as users see it: settings, the view gpuagg_cache, gpuagg_cache_evict().
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS gpuagg_nobody;
 RESET client_min_messages;
 
 SELECT name, unit, context, boot_val, enumvals FROM pg_settings WHERE name LIKE 'gpuagg.cache%' AND name <> 'gpuagg.cache_memory' ORDER BY name;
--- the memory is what the machine gives, and says so
+-- the default memory depends on the machine, and the setting shows the resulting value
 SELECT unit, context, boot_val, setting::int BETWEEN 1 AND 1024 AS chosen FROM pg_settings WHERE name = 'gpuagg.cache_memory';
 SET gpuagg.cache_memory = 1;
 SET gpuagg.cache = off;
 SET gpuagg.cache = maybe;
 RESET gpuagg.cache;
--- it is there, beside the locks
+-- the cache is in shared memory, with its locks
 SELECT allocated_size >= setting::int8 * 1024 * 1024 AS there FROM pg_shmem_allocations, pg_settings
 WHERE pg_shmem_allocations.name = 'gpuagg cache' AND pg_settings.name = 'gpuagg.cache_memory';
 
@@ -49,7 +49,7 @@ SELECT gpuagg_cache_evict('cached'), gpuagg_cache_evict('parted');
 SELECT gpuagg_cache_evict('parted2');
 RESET ROLE;
 
--- tables that go, in transactions that end in every way
+-- dropped tables, in transactions that end in every way
 BEGIN;
 TRUNCATE cached;
 SAVEPOINT a;
@@ -67,7 +67,7 @@ DROP TABLE cached_here;
 DROP SEQUENCE cached_numbers;
 DROP ROLE gpuagg_nobody;
 
--- bounds of what is cached are not in the order of "char", nor of enums
+-- the bounds of cached columns do not follow the order of "char" or of enums
 SET gpuagg.cache = eager;
 SET gpuagg.require = require;
 CREATE TYPE cached_order AS ENUM ('b', 'c');

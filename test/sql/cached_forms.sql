@@ -1,5 +1,5 @@
--- Columns in the forms that the cache has: integers and decimals as narrow offsets, counts that are equal, floats whose
--- bounds are known; and where these forms end in the middle of a table.
+-- Columns in the forms that the cache has: integers and decimals as narrow offsets, counts that are equal, floats
+-- with known bounds. Also tables in which these forms end in the middle.
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.require = 'require';
@@ -11,7 +11,7 @@ SET extra_float_digits = 1;
 \set include :srcdir '/include/agrees.sql'
 \i :include
 
--- of each query: does it agree, when the cache is cold, warm, in small batches and in large ones?
+-- does each query agree with core, with a cold and a warm cache, in small and in large batches?
 CREATE FUNCTION agree_all(VARIADIC queries text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     query text;
@@ -30,7 +30,7 @@ BEGIN
     RETURN NEXT 'done';
 END $$;
 
--- each width, with bases of either sign and at the ends of the types; NULLs in the last rows alone
+-- each width, with bases of both signs and at the ends of the types; NULLs only in the last rows
 CREATE TABLE forms (id int, k1 int, k2 smallint, k8 bigint, ko oid, s2 smallint, s4 int, b1 bigint, b2 bigint, b4 bigint, top bigint, bottom bigint,
     d1 numeric(10,2), d2 numeric(12,3), d4 numeric(16,4), dbig numeric(19,0), dhuge numeric(28,2), f float8) WITH (autovacuum_enabled = off);
 INSERT INTO forms SELECT i, i % 5 - 2, i % 300 - 150, -9223372036854775808 + i % 4, 4294967295 - i % 3, 32767 - i % 200, -2147483648 + i * 13 % 70000,
@@ -48,15 +48,15 @@ SELECT agree_all(
     'SELECT k1, @sum(d1) FILTER (WHERE s4 % 2 = 0), @count(*) FILTER (WHERE k2 > 0), @sum(b1), @count(*) FROM forms GROUP BY k1',
     'SELECT k1, @sum(d1), @min(d1), @avg(s4), @stddev(s4), @stddev(f), @count(f) FROM forms GROUP BY k1',
     'SELECT b1, @count(*), @sum(d1) FROM forms GROUP BY b1');
--- rows in runs of one group
+-- rows in runs of equal keys
 CREATE TABLE runs WITH (autovacuum_enabled = off) AS SELECT i / 500 AS k, -7 - i % 100 AS a, (i % 1000 / 10.0)::numeric(8,1) AS d, i / 3.0::float8 AS f FROM generate_series(1, 40000) i;
 SELECT agree_all('SELECT k, @count(*), @sum(a), @sum(d), @avg(f), @count(f) FROM runs GROUP BY k', 'SELECT @count(*), @count(a), @sum(a), @avg(f), @sum(f) FROM runs');
--- sums that leave 64 bits in the middle
+-- sums that exceed 64 bits in the middle
 SELECT agree_all('SELECT k1 % 2, @sum(b), @avg(b) FROM (SELECT k1, b2 * 1000000 AS b FROM forms) f GROUP BY 1');
 CREATE TABLE large WITH (autovacuum_enabled = off) AS SELECT i % 3 AS k, 1000000000000000 + i % 100 AS b, (-7000000000000000 - i % 9)::numeric(18,1) AS d FROM generate_series(1, 30000) i;
 SELECT agree_all('SELECT k, @sum(b), @sum(d) FROM large GROUP BY k', 'SELECT @sum(b), @sum(d), @count(*) FROM large');
 
--- NULLs, immoderate floats, new keys and other scales that come late: what was noted before holds no longer
+-- NULLs, floats that are not overflow-safe, new keys and other scales, late in the table, so that earlier assumptions fail
 INSERT INTO forms SELECT 17000 + i, CASE WHEN i % 9 > 0 THEN i % 7 - 3 END, i % 400 - 200, CASE WHEN i % 5 > 0 THEN 5 - i END, 7, NULL, i, NULL, NULL, i, 0, 0,
     CASE WHEN i % 4 > 0 THEN i END, NULL, i, i, i, CASE i WHEN 400 THEN 'NaN' WHEN 500 THEN 1e100 WHEN 600 THEN 'Infinity' ELSE NULLIF(i % 3, 0) END FROM generate_series(1, 3000) i;
 SELECT agree_all(
@@ -66,14 +66,14 @@ SELECT agree_all(
     'SELECT k1, @avg(s4::float8), @avg(f), @count(f) FROM forms GROUP BY k1', 'SELECT @avg(f), @avg(s4::float8), @count(*) FROM forms',
     'SELECT k2, @sum(d1), @count(d1), @count(*), @avg(f) FROM forms GROUP BY k2', 'SELECT k8, @sum(d1) FROM forms GROUP BY k8',
     'SELECT k1, k2, @count(*), @sum(d2) FROM forms GROUP BY k1, k2', 'SELECT @count(*), @sum(d1), @sum(f) FROM forms WHERE id < 17390');
--- beyond the memory, rows go to files and come back
+-- more groups than memory: rows go to files and are read again
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT agree_all('SELECT id, @count(*), @count(d1), @sum(d1), @sum(b1), @avg(f) FROM forms GROUP BY id', 'SELECT id % 9000 AS g, k2, @sum(d1), @count(*), @sum(s4) FROM forms GROUP BY 1, 2');
 RESET work_mem;
 RESET hash_mem_multiplier;
 
--- sums of floats without groups: beyond the greatest number, and with infinities
+-- sums of floats without groups: larger than the largest float, and with infinities
 CREATE TABLE sums (id int, x float8) WITH (autovacuum_enabled = off);
 INSERT INTO sums SELECT i, CASE i WHEN 20000 THEN 1.7e308 WHEN 20001 THEN 1.6e308 WHEN 20002 THEN -1.7e308 ELSE 0.1 END FROM generate_series(1, 30000) i;
 SELECT gpu_sum(x) FROM sums;
@@ -84,7 +84,7 @@ SELECT agree_all('SELECT @sum(x), @avg(x) FROM sums');
 INSERT INTO sums VALUES (30001, '-Infinity');
 SELECT agree_all('SELECT @sum(x) FROM sums');
 
--- comparisons of floats with numbers, with NaN and with columns
+-- comparisons of floats with constants, with NaN and with columns
 CREATE TABLE compared WITH (autovacuum_enabled = off) AS SELECT i AS id, x, x::float4 AS r, y FROM generate_series(1, 5000) i,
     LATERAL (SELECT (ARRAY[-1.5, 0, '-0', 0.25, 1e30, 'NaN', 'Infinity', '-Infinity', NULL]::float8[])[1 + i % 9] AS x, (ARRAY[0.25, 'NaN', NULL, '-Infinity', 0]::float8[])[1 + i / 9 % 5] AS y) v;
 SELECT agree_all(VARIADIC array_agg('SELECT @count(*), @sum(id) FROM compared WHERE ' || l || ' ' || o || ' ' || r))

@@ -1,4 +1,4 @@
--- Settings that change between the rescans of one query: results of stable functions are those of each scan.
+-- Settings that change between the rescans of a query: stable functions are computed again for each scan.
 SET gpuagg.require = 'require';
 SET gpuagg.replace_builtin = on;
 SET max_parallel_workers_per_gather = 0;
@@ -20,7 +20,7 @@ SELECT c.id, s.* FROM (SELECT id, set_config('datestyle', style, false) FROM cha
 	LATERAL (SELECT min(h), max(h), count(*) FROM
 		(SELECT k || d::text h, count(*) FROM few WHERE few.id >= c.id GROUP BY 1) g) s;
 
--- between two fetches from a cursor
+-- ... and between two fetches from a cursor
 SET datestyle = 'ISO, MDY';
 BEGIN;
 DECLARE c CURSOR FOR SELECT changes.id, s.* FROM changes,

@@ -1,4 +1,4 @@
--- Reading by way of the column cache: what fills it, what proves it, and that answers stay those of the tables.
+-- The column cache: what fills it, what proves that it is valid, and that answers are those of the tables.
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.require = 'require';
@@ -8,7 +8,7 @@ SET gpuagg.engine = 'cpu';
 \set include :srcdir '/include/agrees.sql'
 \i :include
 
--- what EXPLAIN ANALYZE says of a query's feed, without numbers that depend on the page's layout
+-- what EXPLAIN ANALYZE prints about a query's feed, without numbers that depend on the layout of pages
 CREATE FUNCTION feed(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -33,17 +33,17 @@ CREATE TABLE col (id int, k int, t text, d numeric(10,2), n numeric, f float8, b
 INSERT INTO col SELECT i, i % 7, 'key ' || i % 5, i / 100.0, CASE WHEN i % 100 = 0 THEN 'NaN' ELSE i / 8.0 END, i / 3.0,
     CASE WHEN i % 3 > 0 THEN i % 2 = 0 END, '2024-01-01'::timestamp + i * interval '1 minute' FROM generate_series(1, 60000) i;
 
--- the first query leaves it alone, the second one fills it, the third one reads it
+-- the first query ignores the cache, the second one fills it, the third one reads it
 SET gpuagg.cache = on;
 SELECT feed('SELECT k, gpu_sum(id) FROM col GROUP BY k') FROM generate_series(1, 3);
--- pages without a bit in the visibility map are proved by their LSN; once they have one, first that, then the map
+-- without bits in the visibility map the LSN proves pages; with bits first the LSN does, and then the map
 VACUUM col;
 SELECT feed('SELECT k, gpu_sum(id) FROM col GROUP BY k') FROM generate_series(1, 2);
--- other columns of the same ranges, at once
+-- other columns of the same ranges, together
 SET gpuagg.cache = eager;
 SELECT feed('SELECT t, gpu_count(*), gpu_sum(d), gpu_sum(n), gpu_avg(f), gpu_count(b), gpu_max(ts) FROM col GROUP BY t') FROM generate_series(1, 2);
 SELECT feed('SELECT gpu_count(*) FROM col');
--- without it
+-- without the cache
 SET gpuagg.cache = off;
 SELECT feed('SELECT k, gpu_sum(id) FROM col GROUP BY k');
 SET gpuagg.cache = eager;
@@ -60,7 +60,7 @@ CREATE FUNCTION all_agree() RETURNS SETOF text LANGUAGE sql AS $$
     'SELECT @count(*), @max(f), @min(id) FROM col']) q $$;
 SELECT * FROM all_agree();
 
--- ranges whose bounds refute a condition are skipped, unless an error would be missed
+-- ranges are skipped if their bounds exclude a condition, unless that would hide an error
 SELECT q, feed(q) FROM unnest(ARRAY['SELECT gpu_sum(k) FROM col WHERE id > 50000', 'SELECT gpu_sum(k) FROM col WHERE 50000 < id AND k = 1', 'SELECT gpu_sum(k) FROM col WHERE id = 70000::int8',
     'SELECT gpu_sum(k) FROM col WHERE d < 0', 'SELECT gpu_sum(k) FROM col WHERE ts >= ''2024-02-05''::date', 'SELECT gpu_sum(k) FROM col WHERE f > 1e10', 'SELECT gpu_sum(k) FROM col WHERE id IS NULL',
     'SELECT gpu_sum(k) FROM col WHERE b IS NULL', 'SELECT gpu_sum(k) FROM col WHERE b IS NOT NULL', 'SELECT gpu_sum(k) FROM col WHERE n = 5', 'SELECT gpu_sum(k) FROM col WHERE id < (SELECT 10)',
@@ -76,7 +76,7 @@ RESET plan_cache_mode;
 DEALLOCATE before;
 SELECT g, (SELECT gpu_count(*) FROM col WHERE id < g) FROM unnest(ARRAY[1, 5, 59999, NULL]) g;
 
--- values whose order is not that of the bounds: "char" has no sign, labels come between others, clocks are put forward
+-- types whose order differs from the order of the bounds: "char" is unsigned, enum labels, local times
 CREATE TYPE label AS ENUM ('b', 'd');
 ALTER TYPE label ADD VALUE 'a' BEFORE 'b';
 CREATE TABLE orders AS SELECT CASE WHEN i % 2 = 0 THEN 'a'::"char" ELSE (-100)::int::"char" END AS c,
@@ -87,7 +87,7 @@ SET timezone = 'America/New_York';
 SELECT agrees(q) FROM unnest(ARRAY['SELECT @count(*) FROM orders WHERE c > ''z''', 'SELECT @count(*) FROM orders WHERE c < ''B''', 'SELECT @count(*) FROM orders WHERE e < ''b''',
     'SELECT @count(*) FROM orders WHERE e >= ''d''', 'SELECT @count(*) FROM orders WHERE ts > ''2024-03-10 07:15+00''::timestamptz']) q;
 RESET timezone;
--- where there are no rows left, nothing is computed that may fail
+-- if no rows are left, nothing is computed that may fail
 PREPARE above(int) AS SELECT gpu_count(*) FROM orders WHERE ts > '2024-01-01'::timestamp + 10 / $1 * interval '1 day';
 SET plan_cache_mode = force_generic_plan;
 EXECUTE above(1);
@@ -98,7 +98,7 @@ DEALLOCATE above;
 DROP TABLE orders;
 DROP TYPE label;
 
--- pages at the end of a range that turn out to have no rows: values of the rows before them are kept while they are read
+-- pages at the end of a range that have no rows: the values of the rows before them are kept while they are read
 CREATE TABLE parts (p int, t text, k int) PARTITION BY LIST (p);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1) WITH (autovacuum_enabled = off);
 CREATE UNLOGGED TABLE parts_2 PARTITION OF parts FOR VALUES IN (2);
@@ -109,12 +109,12 @@ DELETE FROM parts_1 WHERE k > 500;
 SELECT agrees('SELECT t, @count(*) FROM parts GROUP BY t');
 DROP TABLE parts;
 
--- evaluating rows one by one keeps no memory: a row of each end, and what the process had then
+-- evaluation row by row keeps no memory: compares the memory of the process at the first and at the last rows
 CREATE FUNCTION memory_at(numeric) RETURNS bigint IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT sum(total_bytes) FROM pg_backend_memory_contexts); END $$;
 SELECT gpu_max(memory_at(d)) - gpu_min(memory_at(d)) < 500000 AS little FROM col WHERE right(d::text, 6) IN ('100.00', '600.00');
 DROP FUNCTION memory_at;
 
--- changes: rows of other pages come from the cache still
+-- after changes, rows of other pages still come from the cache
 UPDATE col SET d = d + 1 WHERE id BETWEEN 100 AND 200;
 SELECT regexp_replace(feed('SELECT k, gpu_sum(d) FROM col GROUP BY k'), 'by (map|LSN)', 'proved') FROM generate_series(1, 2);
 DELETE FROM col WHERE id % 10000 = 5;
@@ -135,7 +135,7 @@ SELECT * FROM all_agree();
 ROLLBACK;
 SELECT * FROM all_agree();
 
--- attributes that rows do not have yet: the value is not on the page, and another one after a rollback
+-- attributes that rows do not have yet: their value is not in the page, and it may differ after a rollback
 BEGIN;
 ALTER TABLE col ADD late int DEFAULT 5;
 SELECT gpu_sum(late) FROM col;
@@ -146,14 +146,14 @@ SELECT gpu_sum(late), gpu_count(late) FROM col;
 ALTER TABLE col DROP late;
 ALTER TABLE col ADD late int;
 SELECT gpu_sum(late), gpu_count(late) FROM col;
--- two such values with the same hash, until PostgreSQL hashes otherwise: the bytes of '00062477' and '00131396'
+-- two default values with the same hash: the bytes of '00062477' and '00131396'
 BEGIN;
 ALTER TABLE col ADD equal_hash bigint DEFAULT 3978706186067259440;
 SELECT gpu_max(equal_hash) FROM col;
 ROLLBACK;
 ALTER TABLE col ADD equal_hash bigint DEFAULT 3907210438125891632;
 SELECT gpu_max(equal_hash) FROM col;
--- one that takes a gigabyte, once for each row of a range
+-- a default value of a gigabyte, which is needed once for each row of a range
 CREATE TABLE long WITH (autovacuum_enabled = off) AS SELECT i FROM generate_series(1, 60000) i;
 ALTER TABLE long ADD n numeric DEFAULT repeat('123456789', 2500)::numeric;
 INSERT INTO long SELECT i, (i / 100.0)::numeric(10,2) FROM generate_series(1, 240000) i;
@@ -164,7 +164,7 @@ DROP TABLE long;
 ALTER TABLE col ALTER d TYPE numeric(12,2);
 SELECT * FROM all_agree();
 
--- tables that are truncated, rewritten, and made in this transaction
+-- tables that are truncated, rewritten, and created in this transaction
 BEGIN;
 TRUNCATE col;
 INSERT INTO col (id, k, t) VALUES (1, 1, 'one');
@@ -178,7 +178,7 @@ CREATE UNLOGGED TABLE unlogged_col AS SELECT * FROM col;
 SELECT feed('SELECT gpu_sum(id) FROM unlogged_col') FROM generate_series(1, 2);
 DROP TABLE unlogged_col;
 
--- pages that are not settled are hardly read twice: buffers that a query reads, by those that it reads without the cache
+-- pages that are not settled are rarely read twice: buffers that a query reads, divided by those without the cache
 CREATE FUNCTION buffers(query text) RETURNS numeric LANGUAGE plpgsql AS $$
 DECLARE
     plan jsonb;
@@ -199,7 +199,7 @@ ROLLBACK;
 DROP TABLE unsettled;
 DROP FUNCTION buffers;
 
--- a sequence changes in place, without another LSN
+-- a sequence changes in place, without a new LSN
 CREATE SEQUENCE numbers;
 SELECT nextval('numbers'), nextval('numbers');
 SELECT gpu_max(last_value) FROM numbers;
@@ -208,14 +208,14 @@ SELECT gpu_max(last_value) FROM numbers;
 SELECT feed('SELECT gpu_max(last_value) FROM numbers');
 DROP SEQUENCE numbers;
 
--- errors that core would raise, and those that it would not
+-- errors that core would raise, and errors that it would not
 SELECT gpu_sum(id) FROM col WHERE t::int > 3;
 UPDATE col SET t = 'x' WHERE k = 3;
 UPDATE col SET t = id % 9 WHERE k <> 3;
 SELECT agrees('SELECT @count(*), @sum(id) FROM col WHERE k <> 3 AND t::int > 3');
 SELECT gpu_count(*) FROM col WHERE t::int > 3;
 
--- cursors keep what they have begun with
+-- a cursor continues as it began
 BEGIN;
 DECLARE c CURSOR FOR SELECT k, gpu_sum(id) FROM col GROUP BY k ORDER BY k;
 FETCH 2 FROM c;
@@ -223,7 +223,7 @@ UPDATE col SET id = 0;
 FETCH 2 FROM c;
 ROLLBACK;
 
--- many columns of many types, parallel
+-- many columns of many types, in parallel
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -231,7 +231,7 @@ SET min_parallel_table_scan_size = 0;
 SELECT * FROM all_agree();
 -- without the leader
 CREATE TABLE workers WITH (autovacuum_enabled = off, parallel_workers = 2) AS SELECT i, i % 7 AS k FROM generate_series(1, 60000) i;
--- from PostgreSQL 16 on the table has got pages in advance, which go
+-- from PostgreSQL 16 on, the table was extended in advance by blocks that VACUUM removes
 VACUUM workers;
 SET parallel_leader_participation = off;
 SET gpuagg.cache = on;

@@ -43,14 +43,14 @@ SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT x.k, (SELECT count(DISTINCT y.v + x.k) FROM d y WHERE y.k = x.k AND y.id < 100) FROM (VALUES (1), (2), (1)) x(k)',
 	'SELECT count(DISTINCT a.k), sum(DISTINCT b.v) FROM d a JOIN d b ON a.id = b.id']) q;
 
--- more than the memory, and in parallel
+-- more values than memory, and in parallel
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT id), sum(DISTINCT id), sum(v), array_agg(DISTINCT id) FROM d GROUP BY k',
 	'SELECT f + 0 AS g, count(DISTINCT s), sum(DISTINCT n), string_agg(DISTINCT s, '','') FROM d GROUP BY f + 0',
 	'SELECT s, f + 0 AS g, count(DISTINCT id), count(*) FROM d GROUP BY s, f + 0']) q;
--- several sets share the memory, but not so that they spill nearly every row
+-- several sets share the memory, and do not spill nearly every row
 CREATE FUNCTION distinct_spills(query text) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
@@ -76,7 +76,7 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 
--- not taken
+-- queries that are not taken
 SET client_min_messages = error;
 CREATE FUNCTION distinct_reason(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

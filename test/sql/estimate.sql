@@ -1,4 +1,4 @@
--- How many groups the planner expects: no more than an expression can have values.
+-- The planner's estimate of the number of groups: at most the number of values that an expression can have.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -10,7 +10,7 @@ SELECT i, i::float8 / 20000 AS x, (i / 7)::numeric AS n, timestamp '2000-01-01' 
 FROM generate_series(1, 20000) i;
 ANALYZE estimates;
 
--- The rows that GpuAgg is expected to return.
+-- The number of rows that GpuAgg is expected to return.
 CREATE FUNCTION expected_groups(keys text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
@@ -28,7 +28,7 @@ SELECT keys, expected_groups(keys) FROM unnest(ARRAY[
 	'CASE WHEN x > 0.5 THEN ''high'' WHEN x > 0.1 THEN ''low'' END', 'CASE WHEN x > 0.5 THEN i END',
 	'coalesce(i % 2, 7)', 'few, width_bucket(x, 0, 1, 5)', 'i, x > 0.5', 'random()', 'i + 1']) keys;
 
--- So histograms are not kept from parallel workers.
+-- So histograms can use parallel workers.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

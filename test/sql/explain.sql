@@ -1,5 +1,5 @@
 --
--- What EXPLAIN shows, in all formats.
+-- EXPLAIN in all formats.
 --
 SET gpuagg.engine = 'cpu';
 SET gpuagg.feed = 'tuples';
@@ -7,7 +7,7 @@ SET gpuagg.require = 'require';
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE e AS SELECT i % 5 AS k, i AS v, 'k' || i % 3 AS t FROM generate_series(1, 1000) i;
 ANALYZE e;
--- numbers that depend on the machine or the version become N
+-- numbers that depend on the machine or the release become N
 CREATE FUNCTION explained(options text, query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -25,7 +25,7 @@ SELECT explained('SUMMARY OFF', 'SELECT gpu_count(*) FROM e x JOIN e y USING (k)
 SELECT explained('ANALYZE, TIMING OFF, SUMMARY OFF, BUFFERS OFF', 'SELECT k, gpu_sum(v) FROM e GROUP BY k HAVING k > 1');
 SELECT explained('ANALYZE, TIMING OFF, SUMMARY OFF, BUFFERS OFF', 'SELECT gpu_sum(v) FROM e WHERE v > 500');
 SELECT explained('ANALYZE, TIMING OFF, SUMMARY OFF, BUFFERS OFF', 'SELECT gpu_count(*) FROM e LIMIT 0');
--- nothing runs and no parameter is evaluated without ANALYZE
+-- without ANALYZE nothing is executed and no parameter is evaluated
 SELECT * FROM explained('SUMMARY OFF', 'SELECT gpu_histogram(v, 0, (SELECT 1 / (count(*) - 1000) FROM e), 4) FROM e') e WHERE e ~ 'GpuAgg';
 -- all formats are well-formed and have the same properties
 CREATE FUNCTION properties(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -43,7 +43,7 @@ BEGIN
         || E'\n' || (y ~ 'Input Rows: 1000');
 END $$;
 SELECT properties('SELECT k, gpu_sum(v) FROM e GROUP BY k');
--- why a query is not taken
+-- the reason for which a query is not taken
 RESET gpuagg.require;
 SELECT * FROM explained('VERBOSE, SUMMARY OFF', 'SELECT k, gpu_count(DISTINCT v::numeric::money) FROM e GROUP BY k') e WHERE e ~ 'GpuAgg';
 SET gpuagg.enabled = off;

@@ -1,8 +1,8 @@
--- Why a query is not taken, in every format of EXPLAIN (VERBOSE).
+-- EXPLAIN (VERBOSE) prints in every format why a query is not taken.
 CREATE TABLE refused AS SELECT i % 3 AS k, i AS v FROM generate_series(1, 1000) i;
 ANALYZE refused;
 
--- what EXPLAIN prints as a value, and a property of it
+-- the output of EXPLAIN as a value, and a property of it
 CREATE FUNCTION explained(query text) RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
 	plan jsonb;
@@ -22,7 +22,7 @@ FROM explained('SELECT k, gpu_count(DISTINCT v::numeric::money) FROM refused GRO
 SELECT xpath('/e:explain/e:Query/e:GpuAgg-Not-Used/text()', p, '{{e,http://www.postgresql.org/2009/explain}}') AS not_used
 FROM explained_xml('SELECT k, gpu_count(DISTINCT v::numeric::money) FROM refused GROUP BY k') p;
 
--- the text: its last lines
+-- the last lines of the text format
 CREATE FUNCTION explained_end(format text, query text, lines int) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	plan text;
@@ -39,7 +39,7 @@ SELECT * FROM explained_end('xml', 'SELECT gpu_count(DISTINCT v::numeric::money)
 -- a window function
 SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM explained('SELECT gpu_sum(v) OVER () FROM refused') p;
 
--- several queries of one EXPLAIN: each has its own
+-- several queries in one EXPLAIN: each has its own reason
 CREATE VIEW two AS SELECT 1 AS x;
 CREATE RULE two AS ON INSERT TO two DO INSTEAD (
 	UPDATE refused SET v = 1 WHERE v = (SELECT gpu_count(DISTINCT v::numeric::money) FROM refused);
@@ -48,12 +48,12 @@ SELECT jsonb_array_length(p) AS queries, p -> 0 ->> 'GpuAgg Not Used' AS first, 
 	p -> 1 ? 'Plan' AS plan
 FROM explained('INSERT INTO two VALUES (1)') p;
 
--- which level of the query, by what it selects from
+-- the level of the query is identified by what it selects from
 SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM explained('SELECT sum(c) FROM (SELECT k, gpu_sum(v) OVER () c FROM refused, pg_class, pg_type t, pg_proc OFFSET 0) x') p;
 SET gpuagg.replace_builtin = on;
 SELECT p -> 0 ->> 'GpuAgg Not Used' AS not_used FROM unnest(ARRAY['SELECT DISTINCT ON (k) k, v FROM refused', 'SELECT k FROM refused INTERSECT SELECT v FROM refused',
     'SELECT k FROM refused EXCEPT SELECT v FROM refused UNION ALL SELECT 1', 'SELECT * FROM (SELECT k FROM refused EXCEPT ALL SELECT v FROM refused) x']) q, explained(q) p;
--- a count of few groups is not refused where these are taken
+-- an outer count over few groups is not reported if the groups are taken
 SET gpuagg.row_cost = 0;
 SET gpuagg.startup_cost = 1;
 SELECT p -> 0 -> 'GpuAgg Not Used' AS not_used, p::text LIKE '%GpuAgg%' AS taken, p::text LIKE '%"Aggregate"%' AS core FROM explained('SELECT count(*), sum(s) FROM (SELECT k, sum(v) s FROM refused GROUP BY k OFFSET 0) x') p;
@@ -61,14 +61,14 @@ RESET gpuagg.row_cost;
 RESET gpuagg.startup_cost;
 RESET gpuagg.replace_builtin;
 
--- another plan was cheaper
+-- another plan is cheaper
 SELECT p -> 0 ->> 'GpuAgg Not Used' AS why FROM explained('SELECT gpu_sum(v) FROM refused') p;
--- no reason, no property
+-- without a reason there is no property
 SET gpuagg.require = 'require';
 SELECT p -> 0 ? 'GpuAgg Not Used' AS not_used FROM explained('SELECT gpu_sum(v) FROM refused') p;
 RESET gpuagg.require;
 
--- of the query itself, not of those that its functions plan
+-- reasons of the query itself, not of queries in its functions
 CREATE FUNCTION asks() RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN (SELECT gpu_count(DISTINCT v::numeric::money) FROM refused);

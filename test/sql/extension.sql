@@ -1,5 +1,4 @@
--- Life of the extension: update, other schema, drop and create in one session,
--- in a database of its own.
+-- The life of the extension: update, another schema, drop and create in one session, in its own database.
 \set regress :DBNAME
 CREATE DATABASE gpuagg_extension;
 \c gpuagg_extension
@@ -15,7 +14,7 @@ BEGIN
 END $$;
 SELECT public.total();
 
--- an update to the version there is, and to one that is not there
+-- an update to the current version, and to one that does not exist
 ALTER EXTENSION gpuagg UPDATE;
 ALTER EXTENSION gpuagg UPDATE TO '9.9';
 
@@ -31,15 +30,15 @@ RESET search_path;
 ALTER EXTENSION gpuagg SET SCHEMA public;
 SELECT public.total();
 
--- what depends on it holds it
+-- it cannot be dropped while other objects depend on it
 CREATE VIEW sums AS SELECT gpu_sum(k) FROM (VALUES (1)) v(k);
 DROP EXTENSION gpuagg;
 DROP VIEW sums;
 
--- drop and create: the new functions are known at once
+-- drop and create: the new functions are used immediately
 DROP EXTENSION gpuagg;
 SELECT public.total();
--- whatever engine settings demand, for core's aggregates too: its script's queries are core's to run
+-- also with settings that require an engine and replace core's aggregates: core runs the queries of its script
 SET gpuagg.engine = 'cuda';
 SET gpuagg.require = 'require';
 SET gpuagg.replace_builtin = on;
@@ -55,14 +54,14 @@ ALTER EXTENSION gpuagg SET SCHEMA public;
 DROP SCHEMA elsewhere;
 SELECT public.total();
 
--- an aggregate of a user's own is not the extension's, whatever its name
+-- a user's aggregate with a name of the extension is not the extension's
 CREATE AGGREGATE gpu_mine(int) (SFUNC = int4_sum, STYPE = int8);
 SELECT gpu_mine(i) FROM t;
 SET gpuagg.replace_builtin = on;
 SELECT gpu_mine(i), sum(i) FROM t;
 RESET gpuagg.replace_builtin;
 DROP AGGREGATE gpu_mine(int);
--- every object of the extension is a member of it, so that pg_dump leaves them out
+-- all objects of the extension are members of it, so that pg_dump omits them
 SELECT p.oid::regprocedure FROM pg_proc p
 WHERE (proname LIKE 'gpu\_%' OR proname LIKE 'gpuagg\_%') AND pronamespace = 'public'::regnamespace
 	AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e');

@@ -1,10 +1,10 @@
--- gpu_min and gpu_max of the types that only core's functions compare: as core's, in the custom scan and without.
+-- gpu_min and gpu_max of the types that only core's functions can compare: core's answers, with the custom scan and without.
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;
 CREATE TYPE extreme_mood AS ENUM ('sad', 'ok', 'happy');
 ALTER TYPE extreme_mood ADD VALUE 'grim' BEFORE 'ok';
--- a row in which all is NULL, a group of such rows, equal values that look different
+-- a row of NULLs, a group of such rows, equal values that print differently
 CREATE TABLE extremes AS SELECT i % 4 AS k, i, CASE WHEN live THEN ('10.' || i * 7 % 5 || '.0.' || i * 11 % 200 || CASE WHEN i % 3 = 0 THEN '/16' ELSE '' END)::inet END AS inet,
 	CASE WHEN live THEN ('10.' || i * 7 % 5 || '.0.0/16')::cidr END AS cidr,
 	CASE WHEN live THEN ARRAY[i * 7 % 3, nullif(i * 11 % 7, 0)] END AS array,
@@ -39,18 +39,18 @@ SELECT :'grouped_core';
 \t off
 SELECT how, workers, pg_temp.answers(how, workers, :'ours', '') = :'whole_core' AS whole, pg_temp.answers(how, workers, 'k, ' || :'ours', 'GROUP BY k') = :'grouped_core' AS grouped
 FROM unnest('{forbid, require}'::text[]) how, generate_series(0, 2, 2) workers;
--- one alone, which runs where core's functions run, and over no row
+-- one aggregate alone, which runs where core's functions run, and over no rows
 SET gpuagg.require = require;
 SELECT gpu_min(inet), gpu_max(mood), gpu_max("array") FROM extremes WHERE k = 1;
 SELECT gpu_min(inet), gpu_max(mood), gpu_max("array"), gpu_min(timetz) FROM extremes WHERE i < 0;
 SELECT pg_typeof(gpu_max(mood)), pg_typeof(gpu_min(texts)), pg_typeof(gpu_max("char")), pg_typeof(gpu_max(varchar)), pg_typeof(gpu_max(cidr)) FROM extremes;
 RESET gpuagg.require;
--- other types stay out
+-- other types are not taken
 SELECT gpu_max(ARRAY[point(1, 2)]);
 SELECT gpu_max(true);
 SELECT gpuagg_enum_larger('a'::text, 'a'::text);
 SELECT gpuagg_enum_smaller(1, 2);
--- the least by an index, as core's
+-- the minimum by an index, as in core
 CREATE INDEX ON extremes (inet);
 SET enable_seqscan = off;
 SET gpuagg.enabled = off;
@@ -65,7 +65,7 @@ END $$;
 SELECT pg_temp.scans('SELECT gpu_max(inet) FROM extremes');
 RESET gpuagg.enabled;
 RESET enable_seqscan;
--- every type for which core has them, but for record, whose states CREATE AGGREGATE refuses
+-- every type for which core has min and max, except record, for which CREATE AGGREGATE rejects such states
 SELECT proname, proargtypes[0]::regtype FROM pg_proc p WHERE pronamespace = 'pg_catalog'::regnamespace AND proname IN ('min', 'max') AND prokind = 'a'
 	AND proargtypes[0] <> 'record'::regtype
 	AND NOT EXISTS (SELECT FROM pg_proc o WHERE o.proname = 'gpu_' || p.proname AND o.proargtypes = p.proargtypes);

@@ -1,5 +1,5 @@
--- Fallback aggregates whose states have memory contexts: measuring them must not
--- take longer the more of them there are once the memory is used up.
+-- Fallback aggregates whose states have memory contexts. Measuring these must not become slower with the number of
+-- contexts when the memory is used up.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;

@@ -1,5 +1,5 @@
--- Values that a column of decimals cannot hold, as constants and in rows, beside long
--- values that fill a batch's memory many times over: both feeds store them alike.
+-- Values that a decimal column cannot represent, as constants and in rows, together with long values that fill a
+-- batch's memory many times. Both feeds must store them correctly.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -36,7 +36,7 @@ SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	$$SELECT g, @sum(d), @avg(d), @count(d), left(@max(txt), 3) FROM columns_input GROUP BY g$$,
 	$$SELECT 'NaN'::numeric(10,2) AS k, @sum(2.50::numeric(10,2)), @max('constant'::text), left(@max(txt), 3) FROM columns_input GROUP BY 1$$,
 	$$SELECT b.i, (SELECT @sum(v) FROM (SELECT b.d AS v FROM columns_input c WHERE c.i < 100 + b.i) s) FROM columns_input b WHERE i IN (6, 7, 8)$$]) q;
--- plpgsql's variables, in custom and generic plans
+-- variables of PL/pgSQL, in custom and generic plans
 CREATE FUNCTION pg_temp.variable(v numeric(10,2)) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -53,7 +53,7 @@ SELECT pg_temp.variable('NaN'), pg_temp.variable(0.25);
 RESET gpuagg.feed;
 RESET plan_cache_mode;
 
--- Batches that end by bytes, in the middle of pages and of several columns.
+-- Batches that end by bytes, in the middle of pages and columns.
 RESET gpuagg.require;
 CREATE TABLE columns_wide AS
 SELECT i % 11 AS g, i AS v,
@@ -69,7 +69,7 @@ SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 SET work_mem = '64kB';
 SELECT pg_temp.agrees($$SELECT md5(a) AS a, g, @count(*), @sum(v), md5(@max(b)) FROM columns_wide GROUP BY columns_wide.a, g$$);
 RESET work_mem;
--- rows removed by a filter are counted once, though some are looked at again
+-- rows removed by a filter are counted once, even if some are evaluated again
 CREATE FUNCTION pg_temp.removed() RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;

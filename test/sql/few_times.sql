@@ -1,4 +1,4 @@
--- Functions of date_trunc and extract are called once for each of their values, whatever the number of times; functions of numerics once a value.
+-- Expressions with date_trunc and extract are computed once for each result of these, and functions of numerics once for each value.
 SET client_min_messages = warning;
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/agrees.sql'
@@ -29,7 +29,7 @@ SELECT q, time_calls_of(q) <= 1000 AS few FROM unnest(ARRAY['SELECT noted(to_cha
     'SELECT gpu_max(noted(date_trunc(''week'', z)::text)) FROM moments', 'SELECT gpu_max(noted(extract(dow FROM t)::text || extract(hour FROM z))) FROM moments',
     'SELECT gpu_sum(noted(n / 4.0)) FROM moments', 'SELECT gpu_count(*) FROM moments WHERE noted(date_trunc(''year'', z)::text) LIKE ''2020%''',
     'SELECT gpu_sum(noted(extract(isodow FROM t) + n)) FROM moments']) q;
--- a time by itself, beside one of its fields, has many values
+-- a time that is needed itself has many values
 SELECT time_calls_of('SELECT gpu_max(noted(to_char(t, ''HH24:MI'') || extract(dow FROM t))) FROM moments') > 10000 AS many;
 
 CREATE VIEW time_queries AS SELECT q FROM unnest(ARRAY[
@@ -44,7 +44,7 @@ SELECT q, agrees(q) FROM time_queries;
 SET work_mem = '64kB';
 SELECT agrees(q), count(*) FROM time_queries GROUP BY 1;
 RESET work_mem;
--- errors are raised for rows that core would compute, and only for those
+-- errors are raised for rows that core would compute, and for no others
 SELECT agrees('SELECT @sum(floor(100 / (n + 21.0))) FROM moments'), agrees('SELECT @sum(CASE WHEN n <> 0 THEN floor(1.0 / n) END) FROM moments');
 SELECT gpu_sum(floor(1.0 / n)) FROM moments;
 SELECT gpu_count(date_trunc('fortnight', t)::text) FROM moments;

@@ -1,4 +1,4 @@
--- Expressions over columns of few values, from heap pages: one call for each combination of values that rows have.
+-- Expressions over columns with few values, from heap pages: computed once for each combination of values.
 SET client_min_messages = warning;
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/agrees.sql'
@@ -14,12 +14,12 @@ INSERT INTO words SELECT i, CASE WHEN i % 11 > 0 THEN repeat(chr(65 + i % 7), i 
     'c' || i % 3, i % 9, i % 6, timestamp '2020-01-31 23:00' + i % 13 * interval '9 days', CASE i % 4 WHEN 0 THEN 0 WHEN 1 THEN '-0'::float8 WHEN 2 THEN 'NaN' ELSE i % 8 END,
     ('00000000-0000-0000-0000-00000000000' || i % 5)::uuid
     FROM generate_series(1, 20000) i;
--- long values, compressed and out of line, and values that come once
+-- long values, compressed and out of line, and values that occur once
 ALTER TABLE words ADD w text;
 UPDATE words SET w = CASE id % 4 WHEN 0 THEN 'w' || id WHEN 1 THEN repeat('long ' || id % 3, 30) WHEN 2 THEN repeat('wide ' || id % 3, 600) ELSE 'x' END WHERE id % 50 < 30;
 VACUUM ANALYZE words;
 
--- how often a function is called that says it is immutable
+-- counts the calls of a function that is declared immutable
 CREATE SEQUENCE calls;
 CREATE FUNCTION noted(t text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RETURN t || '!'; END $$;
 CREATE FUNCTION noted_stable(t text) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('calls'); RETURN t || '!'; END $$;
@@ -33,7 +33,7 @@ SELECT q, calls_of(q) <= 400 AS few FROM unnest(ARRAY['SELECT noted(a), gpu_coun
     'SELECT noted(a || b), gpu_count(*) FROM words GROUP BY 1', 'SELECT gpu_count(*) FROM words WHERE noted(a) LIKE ''%1!''', 'SELECT gpu_count(*) FILTER (WHERE noted(b) > ''v'') FROM words',
     'SELECT gpu_count(CASE WHEN n > 3 THEN noted(a) END) FROM words', 'SELECT gpu_count(noted(n::text)), gpu_count(noted(a) || n) FROM words']) q;
 SELECT calls_of('SELECT gpu_count(noted(w)) FROM words') > 5000 AS many, calls_of('SELECT gpu_count(noted(id::text)) FROM words') AS ids, calls_of('SELECT gpu_count(noted_stable(a)) FROM words') > 10000 AS stable;
--- a memo over many values has one over few inside
+-- a memo over many values contains a memo over few
 SELECT calls_of('SELECT gpu_count(noted(a) || id::text) FROM words') <= 150 AS few;
 
 CREATE VIEW queries AS SELECT q FROM unnest(ARRAY[
@@ -49,7 +49,7 @@ SELECT q, agrees(q) FROM queries;
 SET work_mem = '64kB';
 SELECT agrees(q), count(*) FROM queries GROUP BY 1;
 RESET work_mem;
--- errors are raised for rows that core would compute, and only for those
+-- errors are raised for rows that core would compute, and for no others
 SELECT agrees('SELECT @sum(10 / (length(a) - 3)) FROM words WHERE length(a) <> 3'), agrees('SELECT @count(b::int) FROM words WHERE id < 0'),
     agrees('SELECT @count(CASE WHEN length(a) > 3 THEN 1 / (length(a) - 3) END) FROM words'), agrees('SELECT @count(CASE WHEN n > 0 THEN to_char(1 / n, ''9'') END) FROM words');
 SELECT gpu_sum(10 / (length(a) - 3)) FROM words;
@@ -75,19 +75,19 @@ SET parallel_tuple_cost = 0;
 SELECT agrees('SELECT upper(a), @count(*), @min(a), @max(b) FROM words GROUP BY 1'), agrees('SELECT upper(a), @count(*), @min(a) FROM parts GROUP BY 1');
 RESET max_parallel_workers_per_gather;
 
--- intervals: arithmetic, sums, averages and extremes, with errors of core's
+-- intervals: arithmetic, sums, averages and extremes, and core's errors
 CREATE TABLE spans (id int, a timestamp, b timestamptz, i interval);
 INSERT INTO spans SELECT g, timestamp '2020-01-01' + g * interval '7 hours 13 minutes', timestamptz '2020-03-29 00:00 Europe/Berlin' + g % 500 * interval '17 minutes',
     CASE g % 9 WHEN 0 THEN NULL WHEN 1 THEN interval '24 hours' WHEN 2 THEN interval '1 day' WHEN 3 THEN interval '30 days' WHEN 4 THEN interval '1 mon' ELSE g % 50 * interval '-1 hour 1 second' END
     FROM generate_series(1, 5000) g;
 ANALYZE spans;
--- in parallel plans any of equal intervals that look different may be shown
+-- in a parallel plan any of equal intervals that print differently may be the result
 SELECT q, agrees(q) FROM unnest(ARRAY['SELECT id % 3, @avg(a - date_trunc(''day'', a)), @sum(a - ''2020-06-01''), @min(b - ''2021-01-01''), @max(b - date_trunc(''day'', b)) FROM spans GROUP BY 1',
     'SELECT @sum(i), @avg(i), extract(epoch FROM @min(i)), extract(epoch FROM @max(i)), @sum(i + i), extract(epoch FROM @max(i - interval ''1 day'')) FROM spans', 'SELECT id % 7, extract(epoch FROM @min(i)), extract(epoch FROM @max(i)) FROM spans GROUP BY 1', 'SELECT extract(epoch FROM i), @count(*) FROM spans GROUP BY i',
     'SELECT @sum(extract(epoch FROM i)), @avg(extract(epoch FROM a - ''2019-01-01'')), @max(extract(epoch FROM i + interval ''3 years 5 mons'')) FROM spans',
     'SELECT @count(*) FILTER (WHERE i > interval ''23 hours''), @count(*) FILTER (WHERE i <= interval ''1 day''), @count(*) FILTER (WHERE i = interval ''24 hours'') FROM spans',
     'SELECT @max(a + i), @min(a - i), @max(b + i), @min(b - i), @max(a + interval ''1 mon''), @max(b + interval ''3 hours'') FROM spans']) q;
--- the same one without workers
+-- the same query without workers
 SET max_parallel_workers_per_gather = 0;
 SELECT agrees('SELECT @min(i), @max(i), @max(i - interval ''1 day'') FROM spans'), agrees('SELECT id % 7, @min(i), @max(i) FROM spans GROUP BY 1'), agrees('SELECT i, @count(*) FROM spans GROUP BY 1');
 RESET max_parallel_workers_per_gather;
@@ -102,7 +102,7 @@ SELECT gpu_sum(i) FROM spans;
 SELECT gpu_sum(i + i) FROM spans;
 RESET max_parallel_workers_per_gather;
 SELECT agrees('SELECT @max(a - ''2100-01-01''), @min(a - ''2100-01-01'') FROM spans'), agrees('SELECT @max(extract(epoch FROM i)) FROM spans');
--- the whole range of timestamps is longer than microseconds can be: an error from PostgreSQL 17 on
+-- the range of all timestamps is longer than microseconds can represent: an error since PostgreSQL 17
 CREATE FUNCTION outcome(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     answer text;
@@ -129,7 +129,7 @@ BEGIN
     RETURN QUERY SELECT agrees('SELECT extract(dow FROM t), date_part(''doy'', t), extract(isodow FROM t), @sum(extract(epoch FROM t)) FROM zoned WHERE isfinite(t) GROUP BY 1, 2, 3');
 END $$;
 SELECT zone, verdict, count(*) FROM unnest('{Europe/Berlin,America/New_York,America/Sao_Paulo,Australia/Lord_Howe,Pacific/Apia,Asia/Tehran,"EST5EDT,M3.2.0,M11.1.0",<odd>+03:17}'::text[]) zone, in_zone(zone) GROUP BY 1, 2 ORDER BY 1;
--- another zone for the same plan
+-- another time zone with the same plan
 PREPARE days AS SELECT gpu_max(date_trunc('day', t)) AT TIME ZONE 'UTC' AS day FROM zoned WHERE t < '2018-07-01';
 SET timezone = 'Europe/Berlin';
 EXECUTE days;
@@ -137,7 +137,7 @@ SET timezone = 'America/New_York';
 EXECUTE days;
 RESET timezone;
 
--- a record that lacks the field by now is not asked for it where LIKE, which comes first, leaves no row
+-- the field of a record without that field is not accessed if LIKE, which comes first, removes the row
 CREATE FUNCTION of_record() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     r record;

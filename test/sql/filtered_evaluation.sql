@@ -1,15 +1,15 @@
--- What core does not evaluate for rows that a FILTER excludes, or where there is no row:
--- arguments, ORDER BY inside aggregates, bounds of histograms, subqueries.
+-- Expressions that core does not evaluate for rows which a FILTER removes, or without rows: arguments, ORDER BY
+-- inside aggregates, bounds of histograms, subqueries.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
 SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;
--- from 16 on: a sort below core's aggregation may come before its filters
+-- since release 16 a sort below core's aggregation may evaluate expressions before the filters
 SELECT count(set_config(name, 'off', false)) < 2 AS set FROM pg_settings WHERE name = 'enable_presorted_aggregate';
 CREATE TABLE filtered AS
 SELECT i, i * 7 % 101 AS a, i % 4 AS y, (i % 4)::float8 AS x, i % 2 AS g, i * 37 % 101 - 50 AS n FROM generate_series(1, 100) i;
--- The answer, or the error, as plain aggregates give it, if both feeds of the custom scan and a sort below it agree.
+-- Returns the answer or error of the plain aggregates, if both feeds of the custom scan and a sort below it agree.
 CREATE FUNCTION pg_temp.answer(q text, require text, feed text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -42,7 +42,7 @@ SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	'SELECT gpu_sum((SELECT 1 / (count(*) - 100) FROM filtered)) FROM filtered WHERE y > 3',
 	'SELECT gpu_sum((SELECT count(*) FROM filtered)) FILTER (WHERE y > 2), gpu_max((SELECT max(a) FROM filtered)) FROM filtered']) q;
 
--- leakproof functions that fail for want of a collation
+-- leakproof functions that fail because they need a collation
 CREATE COLLATION filtered_nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 CREATE TABLE collated (i int, a text COLLATE "C", b text COLLATE "POSIX", n text COLLATE filtered_nocase);
 INSERT INTO collated SELECT i, 'a' || i, 'b' || i, 'c' || i FROM generate_series(1, 10) i;
@@ -55,7 +55,7 @@ FROM unnest('{a = b,a <> b,a IS DISTINCT FROM b,"nullif(a, b) IS NULL","a IN (''
 DROP TABLE collated;
 DROP COLLATION filtered_nocase;
 
--- ORDER BY: one filter, the same filter, several filters, one aggregate without
+-- ORDER BY: one filter, the same filter, several filters, one aggregate without a filter
 SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	'SELECT gpu_longest_run(a % 2 = 0 ORDER BY 12 / y, i) FILTER (WHERE y <> 0) FROM filtered',
 	'SELECT gpu_longest_run(a % 2 = 0 ORDER BY (12 / y)::numeric DESC, i) FILTER (WHERE y <> 0) FROM filtered',
@@ -70,13 +70,13 @@ SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	'SELECT gpu_longest_ascending_run(a ORDER BY i, 12 / y) FILTER (WHERE y <> 0), gpu_longest_run(a > 20 ORDER BY i) FROM filtered',
 	'SELECT gpu_max_subarray_sum(n ORDER BY i, 12 / y) FILTER (WHERE y <> 0), gpu_max_subarray_sum(n ORDER BY i) FILTER (WHERE 12 / (y + 1) > 3) FROM filtered',
 	'SELECT g, gpu_longest_run(a > 40 ORDER BY (SELECT 1 / (count(*) - 100) FROM filtered), i) FILTER (WHERE y > 3) FROM filtered GROUP BY g']) q;
--- a sort each, as one cannot know whose expression it may evaluate; the condition fails, in core as well
+-- each aggregate has its own sort, because it must not evaluate another's expressions; the condition fails, in core too
 SET gpuagg.require = 'require';
 SELECT gpu_longest_run(a > 40 ORDER BY 12 / y) FILTER (WHERE y > 0), gpu_longest_run(a > 40 ORDER BY 12 / g) FILTER (WHERE g > 0)
 FROM filtered WHERE 12 / y = 12 / g;
 RESET gpuagg.require;
 
--- histograms' bounds, in the order in which core comes to them
+-- the bounds of histograms, evaluated in core's order
 SELECT pg_temp.agrees(q) FROM unnest(ARRAY[
 	$$SELECT gpu_histogram(x, 0, current_setting('nope.nope')::float8, 10) FROM filtered WHERE false$$,
 	$$SELECT g, gpu_histogram(x, 0, current_setting('nope.nope')::float8, 10) FROM filtered WHERE i > 100 GROUP BY g$$,
@@ -92,7 +92,7 @@ SET gpuagg.require = 'require';
 EXECUTE bounds(4, 2, 4);
 SET plan_cache_mode = force_generic_plan;
 EXECUTE bounds(4, 2, 4);
--- no row has a say in what is out of range
+-- without rows, bounds that are out of range are no error
 EXECUTE bounds(0, 0, 1e400);
 EXECUTE bounds(1, 1, 1e400);
 RESET plan_cache_mode;

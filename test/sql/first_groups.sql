@@ -1,4 +1,4 @@
--- Under a LIMIT without ORDER BY, groups that have nothing but keys are read until there are enough of them.
+-- With a LIMIT and without ORDER BY, a query that has only keys reads rows until it has enough groups.
 SET gpuagg.require = 'require';
 SET gpuagg.replace_builtin = on;
 SET gpuagg.engine = 'cpu';
@@ -6,7 +6,7 @@ SET gpuagg.batch_rows = 64;
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE firsts AS SELECT i % 1000 AS k, 'text ' || i % 7 AS t, i AS v FROM generate_series(1, 50000) i;
 VACUUM ANALYZE firsts;
--- how many rows were read
+-- the number of rows that were read
 CREATE FUNCTION read(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -22,7 +22,7 @@ SELECT count(*), count(DISTINCT k) FROM (SELECT DISTINCT k FROM firsts LIMIT 10)
 SELECT count(*), count(DISTINCT k) FROM (SELECT DISTINCT k FROM firsts LIMIT 10 OFFSET 995) s;
 SELECT count(*) FROM (SELECT DISTINCT t FROM firsts LIMIT 10) s;
 SELECT count(*) FROM (SELECT DISTINCT k FROM firsts LIMIT 0) s;
--- all rows: more groups than there are, no LIMIT, an order, aggregates, HAVING, window functions, calls that would be missed
+-- all rows are read: more groups wanted than exist, no LIMIT, an order, aggregates, HAVING, window functions, functions with effects
 SELECT read('SELECT DISTINCT t FROM firsts LIMIT 10'), read('SELECT DISTINCT k FROM firsts LIMIT NULL'), read('SELECT DISTINCT k FROM firsts ORDER BY k LIMIT 10'),
 	read('SELECT k, count(*) FROM firsts GROUP BY k LIMIT 10'), read('SELECT k FROM firsts GROUP BY k HAVING sum(v) > 0 LIMIT 10'),
 	read('SELECT DISTINCT k FROM firsts WHERE random() >= 0 LIMIT 10');
@@ -39,7 +39,7 @@ RESET plan_cache_mode;
 SET enable_material = off;
 SET enable_memoize = off;
 SELECT g, (SELECT count(*) FROM (SELECT DISTINCT k FROM firsts WHERE v > g LIMIT g * 100) s) FROM generate_series(0, 12, 4) g;
--- a parallel plan reads all
+-- a parallel plan reads all rows
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -1,15 +1,15 @@
--- Floats bit for bit: on the CPU engine, in a serial plan, the custom scan adds the rows of a group in the order in
--- which they arrive, so that every aggregate of floats gives core's very bits.  Compared by float8send and float4send,
--- which tell zeros apart; all NaNs count as one, as their sign is the compiler's choice.
+-- Floats are exact to the bit: in a serial plan with the CPU engine the custom scan adds the rows of a group in their
+-- order, so all aggregates of floats give core's bits. They are compared by float8send and float4send, which
+-- distinguish zeros. All NaNs count as equal, because their sign depends on the compiler.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
 SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;
-SET enable_sort = off;	-- core's would change the order of equal keys
+SET enable_sort = off;	-- core's sort would change the order of equal keys
 
--- Values of all magnitudes and both signs in random order, so that sums round and another order of rows gives another
--- sum; NULLs.  Groups with small % 9 from 3 to 6 have special values in one column each.
+-- Values of all magnitudes and both signs in random order, so that sums round and depend on the order; NULLs. Groups
+-- with small % 9 from 3 to 6 have special values, in one column each.
 SELECT FROM setseed(0.25);
 CREATE TABLE bits AS
 SELECT i, g AS small, g * 1000003::int8 * 1000003 AS sparse, 'key ' || g AS name, (random() * 1500)::int AS many,
@@ -23,7 +23,7 @@ FROM (SELECT i, (random() * 66)::int AS g, random() - 0.4 AS sign,
 CREATE INDEX bits_sorted ON bits (small, i);
 VACUUM ANALYZE bits;
 
--- Core's aggregates of floats over these columns, with "@" before their names; a SELECT list of their bits.
+-- Core's aggregates of floats over these columns, with "@" before their names, and a SELECT list of their bits.
 CREATE TABLE calls AS
 SELECT row_number() OVER (ORDER BY proname, args) AS n, format('@%s(%s)', proname, args) AS call,
 	CASE prorettype WHEN 700 THEN 'float4' ELSE 'float8' END AS type
@@ -33,7 +33,7 @@ FROM pg_proc JOIN pg_aggregate ON aggfnoid = pg_proc.oid,
 WHERE aggkind = 'n' AND pronamespace = 'pg_catalog'::regnamespace AND proargtypes::text = types AND prorettype IN (700, 701);
 SELECT count(*) AS calls, string_agg(DISTINCT substring(call, '\w+'), ' ' ORDER BY substring(call, '\w+')) AS aggregates FROM calls;
 
--- ours(keys), core(keys): a row for each group with the bits of all calls.
+-- ours(keys), core(keys): a row for each group with the bits of all results.
 CREATE FUNCTION pg_temp.query(prefix text, keys text) RETURNS text LANGUAGE sql AS $$
 	SELECT replace(format('SELECT %s AS key, ARRAY[%s] AS bits FROM bits %s', CASE keys WHEN '' THEN '''''' ELSE format('concat_ws('','', %s)', keys) END,
 						  string_agg(format('%1$ssend(CASE WHEN %2$s = ''NaN'' THEN ''NaN'' ELSE %2$s END)', type, call), ', ' ORDER BY n),
@@ -52,12 +52,12 @@ BEGIN
 END $$;
 CREATE TABLE keys AS SELECT keys FROM pg_temp.keys() keys;
 SELECT keys, count(*) AS groups FROM core GROUP BY keys ORDER BY 2, 1;
--- Another order of the same rows has other bits.
+-- Another order of the same rows gives other bits.
 SELECT count(*) FILTER (WHERE a[1] <> b[1]) > 30 AS x, count(*) FILTER (WHERE a[2] <> b[2]) > 30 AS y, count(*) FILTER (WHERE a[3] <> b[3]) > 30 AS r
 FROM (SELECT ARRAY[sum(x ORDER BY i), sum(y ORDER BY i), sum(r ORDER BY i)] AS a,
 		  ARRAY[sum(x ORDER BY i DESC), sum(y ORDER BY i DESC), sum(r ORDER BY i DESC)] AS b FROM bits GROUP BY small) s;
 
--- What differs from core under some settings; and how the plan went.
+-- Returns the differences from core with some settings, and how the plan ran.
 CREATE FUNCTION pg_temp.compare(keys text, settings text[], OUT differing text, OUT strategy text, OUT feed text, OUT spilled bool)
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -93,11 +93,11 @@ CREATE TABLE results AS
 SELECT mode, keys, c.*
 FROM modes, keys, unnest(ARRAY['heap', 'tuples']) feed, pg_temp.compare(keys, settings || ('gpuagg.feed=' || feed)) c;
 SELECT differing, count(*), min(mode), min(keys), min(feed) FROM results GROUP BY differing;
--- all of them took part
+-- all participants took part
 SELECT mode, string_agg(DISTINCT feed, ', ' ORDER BY feed) AS feeds, string_agg(DISTINCT strategy, ', ' ORDER BY strategy) AS strategies, bool_or(spilled) AS spilled
 FROM results GROUP BY mode ORDER BY mode COLLATE "C";
 
--- Input that arrives sorted, from an index.
+-- Sorted input, from an index.
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
 SELECT (pg_temp.compare('small', settings)).* FROM (VALUES ('{enable_hashagg=off}'::text[]), ('{enable_hashagg=off,gpuagg.batch_rows=64}')) v (settings);

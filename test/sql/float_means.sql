@@ -1,4 +1,4 @@
--- avg() of floats alone keeps no squares; what they decide is whether core raises an error.
+-- avg() of floats keeps no sum of squares. Core's squares may overflow, and then core raises an error.
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET extra_float_digits = 1;
@@ -31,7 +31,7 @@ CREATE TABLE means (id int, g int, x float8, r float4);
 INSERT INTO means SELECT i, i % 3, i / 7.0, i / 3.0 FROM generate_series(1, 10000) i;
 SELECT same('g, @avg(x), @avg(r), @count(x)', 'FROM means GROUP BY g');
 SELECT same('@avg(x)', 'FROM means');
--- beside squares that are wanted
+-- together with aggregates that need the squares
 SELECT same('g, @avg(x), @stddev(x), @avg(r)', 'FROM means GROUP BY g');
 SELECT same('g, @stddev(x), @avg(x)', 'FROM means WHERE id > 20000 GROUP BY g');
 -- NaN and infinities, early and late
@@ -39,7 +39,7 @@ INSERT INTO means VALUES (20001, 0, 'NaN', 'NaN'), (20002, 1, 'Infinity', '-Infi
 SELECT same('g, @avg(x), @avg(r)', 'FROM means GROUP BY g');
 SELECT same('g, @avg(x)', 'FROM (SELECT * FROM means ORDER BY id DESC OFFSET 0) m GROUP BY g');
 DELETE FROM means WHERE id > 20000;
--- squares that overflow although the sum does not, in the first and in a later batch
+-- squares overflow and the sum does not, in the first and in a later batch
 INSERT INTO means VALUES (20001, 0, 1e160, 0), (20002, 0, -1e160, 0);
 SELECT same('g, @avg(x)', 'FROM means WHERE id > 20000 GROUP BY g');
 SELECT same('g, @avg(x)', 'FROM means GROUP BY g');

@@ -1,4 +1,4 @@
--- States and rows that are made by hand: what is in them is checked as input of its type, and none has another in it.
+-- Forged states and rows: their contents are checked like input of the types, and none may contain another state.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -15,11 +15,11 @@ CREATE FUNCTION counted(bytes text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SE
 CREATE FUNCTION hex(t text) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT encode(convert_to(t, 'UTF8'), 'hex') $$;
 CREATE FUNCTION type_hex(t text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
 	SELECT CASE WHEN t::regtype::oid < 10000 THEN lpad(to_hex(t::regtype::oid::int), 8, '0') ELSE '00000000' || counted(hex(t)) END $$;
--- The state of gpu_argmax of one row: the bytes of the value (null: a null), and 1 as the key.
+-- The state of gpu_argmax of one row, from the bytes of the value (NULL: a NULL), with 1 as the key.
 CREATE FUNCTION forged(t text, bytes text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
 	SELECT '\x0108' || type_hex(t) || type_hex('int4') || '0000000000' || '01' || '00' || counted('00000001') ||
 		coalesce('00' || counted(bytes), '01') $$;
--- Likewise a row of it.
+-- The same as a row.
 CREATE FUNCTION forged_row(t text, bytes text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
 	SELECT '\x' || counted(hex('public.gpu_argmax(anyelement,anycompatible)')) || '0000000000' || '00000002' ||
 		type_hex(t) || coalesce('00' || counted(bytes), '01') || type_hex('int4') || '00' || counted('00000001') $$;
@@ -36,7 +36,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN SQLSTATE || ' ' || SQLERRM;
 END $$;
--- What each value comes to as input of its type, in a state, in a row, and in a record.
+-- The result of each value as input of its type, in a state, in a row, and in a record.
 CREATE TABLE trials (n int, t text, input text, bytes text);
 INSERT INTO trials VALUES (1, 'public.positive', '5', '00000005'), (2, 'public.positive', '-5', 'fffffffb'), (3, 'public.never_null', '7', '00000007'),
 (4, 'public.never_null', NULL, NULL), (5, 'public.short_text', 'abc', hex('abc')), (6, 'public.short_text', 'abcd', hex('abcd')),
@@ -51,11 +51,11 @@ SELECT n, t, input, try(format('SELECT %L::%s', input, t)) AS typed,
 	try(format('SELECT gpuagg_finish(gpuagg_merge(%L::gpuagg_row), ''gpu_argmax(anyelement, anycompatible)'', NULL::%s)', forged_row(t, bytes), t)) AS of_row,
 	try(format('SELECT gpuagg_finish(%L::gpuagg_state, ''gpu_argmax(anyelement, anycompatible)'', NULL::record)', forged_record(t, bytes))) AS of_record
 FROM trials ORDER BY n;
--- a condition that came later
+-- a constraint that was added later
 CREATE TABLE kept AS SELECT forged('public.positive', '00000005')::gpuagg_state AS state;
 ALTER DOMAIN positive ADD CHECK (value <> 5);
 SELECT gpuagg_finish(state, 'gpu_argmax(anyelement, anycompatible)', NULL::positive) FROM kept;
--- a null of such a domain is a value of outer joins, also in parallel plans
+-- outer joins make NULLs of a domain with NOT NULL, also in parallel plans
 CREATE TABLE outer_rows AS SELECT i, i % 3 AS g FROM generate_series(1, 1000) i;
 CREATE TABLE inner_rows (i int, d never_null);
 SET parallel_setup_cost = 0;
@@ -65,7 +65,7 @@ SET gpuagg.enabled = off;
 SELECT gpu_argmax(d, o.i) IS NULL AS none, gpu_argmax(ROW(d), o.i) AS record FROM outer_rows o LEFT JOIN inner_rows USING (i);
 RESET gpuagg.enabled;
 
--- States and rows in states and rows
+-- states and rows inside states and rows
 SELECT try(format('SELECT %L::gpuagg_state', forged(t, hex('x')))) AS state, try(format('SELECT %L::gpuagg_row', forged_row(t, hex('x')))) AS row,
 	try(format('SELECT %L::gpuagg_state', forged_record(t, hex('x')))) AS record
 FROM unnest(ARRAY['public.gpuagg_state', 'public.gpuagg_row', 'public.gpuagg_state[]']) t;
@@ -90,7 +90,7 @@ BEGIN
 EXCEPTION WHEN feature_not_supported THEN
 	RAISE NOTICE '% bytes: %', length(r) / 2, SQLERRM;
 END $$;
--- a domain whose condition reads a state: of itself, and so on
+-- a domain whose constraint reads a state, which contains the domain, and so on
 CREATE FUNCTION is_state(text) RETURNS bool LANGUAGE plpgsql AS 'BEGIN RETURN $1::gpuagg_state IS NOT NULL; END';
 CREATE DOMAIN state_text AS text CHECK (is_state(value));
 DO $$
@@ -118,7 +118,7 @@ BEGIN
 		END;
 	END LOOP;
 END $$;
--- what an aggregate would put there
+-- the values that an aggregate would put there
 SET gpuagg.require = 'allow';
 CREATE TABLE stated AS SELECT i, forged('int4', '00000001')::gpuagg_state AS state FROM generate_series(1, 1000) i;
 SET max_parallel_workers_per_gather = 0;
@@ -128,7 +128,7 @@ SET max_parallel_workers_per_gather = 2;
 \set VERBOSITY terse
 SELECT gpu_argmax(state, i) FROM stated;
 \set VERBOSITY default
--- by the leader or a worker, which only the context would tell
+-- raised by the leader or by a worker; only the context would show which
 \set SHOW_CONTEXT never
 SET gpuagg.enabled = off;
 SELECT gpu_argmax(ROW(state), i) IS NOT NULL AS record FROM stated;
@@ -137,21 +137,21 @@ RESET gpuagg.enabled;
 SELECT gpuagg_pack('gpu_argmax(anyelement, anycompatible)', state, i) FROM stated LIMIT 1;
 SELECT gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', ROW(state), i)) FROM stated LIMIT 1;
 
--- Numbers of rows are bounded
+-- the number of rows is limited
 SELECT try(format('SELECT gpuagg_finish(%L::gpuagg_state, ''gpu_avg(int8)'', NULL::numeric)', '\x0101' || n || '00000001' || repeat('00', 12) || '0001'))
 FROM unnest(ARRAY['0000000000000002', '00ffffffffffffff', '0100000000000000', '7fffffffffffffff', '8000000000000000']) n;
--- Bins are there before memory is used for them: 29 bytes of a histogram of 999,998
+-- bins are checked before memory is allocated: 29 bytes of a histogram of 999,998 bins
 SELECT try(format('SELECT %L::gpuagg_state', '\x0105' || flags || n || '3ff0000000000000' || '4024000000000000'))
 FROM unnest(ARRAY['00', '06']) flags, unnest(ARRAY['000f423f', '7fffffff', '80000000', '00000000']) n;
--- Collations by number
+-- collations by number
 SELECT try(format('SELECT %L::gpuagg_state', '\x0108' || type_hex('text') || type_hex('int4') || '01' || counted(hex(name)) || '00'))
 FROM unnest(ARRAY['4294967295', '123456789', '-', '"pg_catalog"."C"', 'pg_catalog.nowhere']) name;
--- Words
+-- words
 SELECT 'abc'::gpuagg_state;
 SELECT 'abc'::gpuagg_row;
 SELECT '\x0g'::gpuagg_state;
 SELECT gpuagg_pack('gpu_stddev(int4)', 1.5, 'text'::text);
--- types that are gone
+-- types that were dropped
 CREATE TABLE kept_rows AS SELECT gpuagg_pack('gpu_argmax(anyelement, anycompatible)', 'glad'::mood, 1) AS row;
 DROP TYPE mood;
 \set VERBOSITY sqlstate
@@ -165,7 +165,7 @@ DROP DOMAIN positive, never_null, short_text, tenth, digits, good_pair, state_do
 DROP TYPE pair, state_pair CASCADE;
 DROP FUNCTION try, forged, forged_row, forged_record, type_hex, hex, counted, is_state;
 
--- A row in a table whose aggregate has another OID, as after pg_upgrade
+-- a row in a table whose aggregate has another OID, as after pg_upgrade
 CREATE CAST (gpuagg_row AS bytea) WITHOUT FUNCTION;
 CREATE CAST (bytea AS gpuagg_row) WITHOUT FUNCTION;
 SELECT gpuagg_merge(overlay(gpuagg_pack('gpu_sum(int8)', 7::int8)::bytea PLACING substr(gpuagg_pack('gpu_sum(numeric)', 7::numeric)::bytea, 1, 4)
@@ -173,7 +173,7 @@ SELECT gpuagg_merge(overlay(gpuagg_pack('gpu_sum(int8)', 7::int8)::bytea PLACING
 DROP CAST (gpuagg_row AS bytea);
 DROP CAST (bytea AS gpuagg_row);
 
--- Conditions of domains within a value see the session as it is.
+-- constraints of domains inside a value see the settings of the session
 CREATE DOMAIN slashed AS date CHECK (value::text ~ '/');
 CREATE DOMAIN of_latin_client AS int CHECK (pg_client_encoding() = 'LATIN1');
 CREATE TYPE slashed_pair AS (a slashed, b of_latin_client, c interval);

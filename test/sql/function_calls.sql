@@ -1,5 +1,5 @@
--- Functions in quals and arguments as the user meets them: who may call them, and
--- how often pg_stat_user_functions says they were.
+-- Functions in conditions and arguments: privileges to execute them, and the numbers of calls in
+-- pg_stat_user_functions.
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS gpuagg_caller;
 RESET client_min_messages;
@@ -17,7 +17,7 @@ CREATE FUNCTION call_abs(int) RETURNS int LANGUAGE internal STRICT IMMUTABLE AS 
 CREATE FUNCTION call_equal(int, int) RETURNS bool LANGUAGE plpgsql STRICT IMMUTABLE AS 'BEGIN RETURN $1 = $2; END';
 CREATE OPERATOR === (LEFTARG = int, RIGHTARG = int, FUNCTION = call_equal);
 
--- counted as core counts them: also in branches, for NULLs, beside others, and not at all
+-- calls are counted as in core: in branches, for NULLs, with other functions, and not at all
 CREATE TABLE call_queries AS SELECT row_number() OVER () AS n, q FROM unnest(ARRAY[
     'SELECT @sum(call_pl(a)) FROM calls', 'SELECT @sum(call_pl(y)) FROM calls', 'SELECT call_pl(a), @count(*) FROM calls GROUP BY 1', 'SELECT @count(*) FROM calls WHERE call_pl(a) > 2 AND call_pl(id) > 500',
     'SELECT @sum(CASE WHEN a = 1 THEN call_pl(a) ELSE call_sql(a) END) FROM calls', 'SELECT @sum(coalesce(y, call_pl(a))) FROM calls', 'SELECT @count(*) FROM calls WHERE a = 1 OR call_pl(y) = 2',
@@ -54,7 +54,7 @@ SELECT count(pg_temp.counts(q, 'gpu_', 'require')) FROM call_queries;
 COMMIT;
 RESET client_min_messages;
 
--- functions that the role may not execute: whatever the form in which they run, also where no row reaches them
+-- functions that the role may not execute, in every form in which they run, and also if no row reaches them
 REVOKE EXECUTE ON FUNCTION call_pl(int), call_equal(int, int) FROM PUBLIC;
 CREATE FUNCTION pg_temp.outcome(q text, prefix text, setting text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
@@ -68,7 +68,7 @@ GRANT SELECT ON call_queries TO gpuagg_caller;
 SET ROLE gpuagg_caller;
 SELECT n, pg_temp.outcome(q, '', 'forbid') AS core, pg_temp.outcome(q, '', 'forbid') = pg_temp.outcome(q, 'gpu_', 'require') AS agrees FROM call_queries ORDER BY n;
 RESET ROLE;
--- so for built-in ones that have a vector form
+-- the same for built-in functions with a vector form
 REVOKE EXECUTE ON FUNCTION int4pl(int, int), date_part(text, timestamp), int4eq(int, int), pg_catalog."numeric"(int), textlike(text, text) FROM PUBLIC;
 SET ROLE gpuagg_caller;
 SELECT q, pg_temp.outcome(q, '', 'forbid') AS core, pg_temp.outcome(q, '', 'forbid') = pg_temp.outcome(q, 'gpu_', 'require') AS agrees FROM unnest(ARRAY['SELECT @sum(a + id) FROM calls', 'SELECT @count(*) FROM calls WHERE a = 1',

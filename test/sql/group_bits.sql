@@ -1,4 +1,4 @@
--- groups without aggregates as bits: ranges that grow, and outgrow them; NULLs, every integer type, spilling, workers
+-- groups without aggregates as bits: ranges that grow, and become too large; NULLs, every integer type, spilling, workers
 SET gpuagg.replace_builtin = on;
 CREATE TABLE b AS SELECT i AS id, i % 10 AS k, CASE WHEN i % 7 = 0 THEN NULL ELSE i % 100 - 50 END AS z,
 	(i * 7919 % 30011)::int8 AS w, (i % 300)::int2 AS s, i % 2 = 0 AS t, date '2000-01-01' + (i % 1000)::int AS d,
@@ -42,7 +42,7 @@ SET gpuagg.batch_rows = 256;
 SELECT n, pg_temp.same_as_core(q) FROM q ORDER BY n;
 RESET gpuagg.batch_rows;
 
--- which way was taken
+-- the strategy that was used
 CREATE FUNCTION bits_strategy(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
@@ -56,7 +56,7 @@ SELECT bits_strategy('SELECT DISTINCT k FROM b'), bits_strategy('SELECT DISTINCT
 SET gpuagg.strategy = 'hash';
 SELECT bits_strategy('SELECT DISTINCT k FROM b') LIKE 'hash%' AS hash;
 
--- strings that are found by their bytes alone: every length, empty ones, ones with the same ends, and beyond the short
+-- strings that are identified by their bytes: every length, empty, with equal ends, and longer than a short string
 CREATE TABLE t AS SELECT left('abcdefghij' || i % 3, 1 + i % 11) AS s, repeat(chr(97 + i % 3), i % 10) AS r, (i % 3000)::text AS m,
 	CASE WHEN i % 5 = 0 THEN NULL ELSE i % 7 || '' END AS z, i % 3 AS k FROM generate_series(1, 20000) i;
 INSERT INTO t VALUES ('', '', '', '', 0), ('aXa', 'aYa', 'aXXXa', 'aYYYa', 0);

@@ -49,12 +49,12 @@ SELECT q, pg_temp.same_as_core(q) FROM unnest(ARRAY[
 	'SELECT (SELECT sum(x) FROM (SELECT o.v AS x UNION SELECT i.v FROM alone i WHERE i.k = o.k UNION SELECT 1) y) AS t
 		FROM (SELECT DISTINCT v, k FROM alone WHERE k < 2 AND v < 2) o']) q;
 
--- equal in the type or collation of an inner UNION, and different in that of the whole
+-- values that are equal in the type or collation of an inner UNION, and different in that of the outer one
 CREATE COLLATION alone_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 SELECT count(*) FROM (SELECT lower(s COLLATE alone_case) FROM alone UNION SELECT upper(s COLLATE alone_case) FROM alone
 	UNION SELECT 'y' COLLATE "C") x;
 
--- what is not taken
+-- queries that are not taken
 SELECT q, pg_temp.same_as_core(q) FROM unnest(ARRAY[
 	'SELECT DISTINCT ON (k) k, v FROM alone ORDER BY k, v',
 	'SELECT DISTINCT count(*) OVER (PARTITION BY k) AS c FROM alone',
@@ -103,7 +103,7 @@ RESET gpuagg.require;
 RESET enable_hashagg;
 RESET enable_sort;
 
--- not more arms than the planner can take in a short time
+-- at most as many arms of UNION as the planner can process in a short time
 SET gpuagg.replace_builtin = on;
 SET gpuagg.require = 'require';
 SELECT n, alone_scans(string_agg('SELECT ' || i || ', ''a''', ' UNION ')) FROM unnest(ARRAY[300, 301]) n, generate_series(1, n) i

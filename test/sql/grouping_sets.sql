@@ -50,7 +50,7 @@ INSERT INTO queries (q) VALUES
 	('SELECT count(*), sum(v) FROM (SELECT a, count(*) AS v, generate_series(1, 2) AS s FROM g GROUP BY ROLLUP (a)) x GROUP BY s');
 SELECT pg_temp.same_as_core(q), q FROM queries ORDER BY number;
 
--- columns that keys in all sets determine
+-- columns that are determined by keys of all sets
 CREATE TABLE gk (id int PRIMARY KEY, name text, k int);
 INSERT INTO gk SELECT i, 'n' || i % 5, i % 3 FROM generate_series(1, 20) i;
 SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
@@ -60,7 +60,7 @@ SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 	'SELECT a, (SELECT name FROM gk WHERE id = g.a) AS name, count(*) FROM g GROUP BY ROLLUP (a)',
 	'SELECT r > 2 AS k, a, count(*) FROM (SELECT random() AS r, a FROM g) s GROUP BY ROLLUP (a, r > 2)']) q;
 
--- on the CPU engine sums and extremes of floats are core's to the last bit where core hashes all sets, as it adds rows in their order, too
+-- with the CPU engine, sums and extremes of floats are core's to the last bit if core hashes all sets, because both add rows in their order
 CREATE FUNCTION pg_temp.bits(f float8) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT encode(float8send(f), 'hex') $$;
 CREATE TABLE gf AS SELECT i % 3 AS a, i % 5 AS b, CASE WHEN i % 11 = 0 THEN -0.0 ELSE sin(i) END::float8 AS x, (i % 7 * 0.1 * i)::float4 AS y,
 	CASE WHEN i % 2 = 0 THEN -0.0 ELSE 0 END::float8 AS o FROM generate_series(1, 5000) i;
@@ -72,7 +72,7 @@ SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
 
 RESET gpuagg.engine;
 
--- more than the memory
+-- more groups than memory
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT pg_temp.same_as_core(q), q FROM unnest(ARRAY[
@@ -99,7 +99,7 @@ SET gpuagg.engine = 'cpu';
 EXPLAIN (COSTS OFF) SELECT a, b, count(*), sum(v) FROM g GROUP BY ROLLUP (a, b);
 SET max_parallel_workers_per_gather = 0;
 
--- what is made from what
+-- sets that are computed from others
 CREATE FUNCTION made_of(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
@@ -116,13 +116,13 @@ SELECT made_of(q), q FROM unnest(ARRAY[
 	'SELECT a, b, count(DISTINCT v) FROM g GROUP BY ROLLUP (a, b)',
 	'SELECT a, b, count(*), array_agg(v) FROM g GROUP BY ROLLUP (a, b)',
 	'SELECT a, b, gpu_longest_run(v > 3 ORDER BY v) FROM g GROUP BY ROLLUP (a, b)']) q;
--- what GROUPING() is of goes through each node above
+-- the arguments of GROUPING() pass through each node above
 EXPLAIN (COSTS OFF, VERBOSE) SELECT a, b, grouping(a, b), count(*), sum(v) FROM g GROUP BY GROUPING SETS ((a), (a, b), ())
 HAVING grouping(a) = 0 ORDER BY grouping(a, b), a, b;
 
 RESET gpuagg.engine;
 
--- what core does
+-- queries that core runs
 SET gpuagg.require = 'require';
 SELECT 1 AS one, gpu_count(*) FROM g GROUP BY ROLLUP (one);
 SELECT a AS x, a AS y, gpu_count(*) FROM g GROUP BY ROLLUP (x, y);
@@ -131,7 +131,7 @@ SELECT gpu_count(*) FROM g GROUP BY CUBE (a, b, c, v, n, u, f, z, a + 1);
 PREPARE p AS SELECT * FROM (SELECT $1::int AS k, a, gpu_count(*) AS n FROM g GROUP BY ROLLUP (k, a)) s ORDER BY k, a, n;
 SET plan_cache_mode = 'force_generic_plan';
 EXECUTE p (7);
--- a cursor, in steps
+-- a cursor that is read in steps
 BEGIN;
 DECLARE k CURSOR FOR SELECT grouping(a) AS h, gpu_count(*) > 0 AS some FROM g WHERE v < 20 GROUP BY ROLLUP (a);
 FETCH 5 FROM k;

@@ -1,6 +1,5 @@
--- Keys that somebody chose so that they collide under a hash that is known, a
--- multiply-and-shift that can be run backwards: they take about as long as any
--- others.  Where all rows met in one place, this would be minutes.
+-- Keys that an attacker chose so that they collide under a known hash, a multiply-and-shift that can be inverted.
+-- They must take about as long as other keys. If all collided, this would take minutes.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -10,7 +9,7 @@ SET enable_sort = off;
 CREATE FUNCTION wrap(x numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS $$ SELECT mod(mod(x, 18446744073709551616) + 18446744073709551616, 18446744073709551616) $$;
 CREATE FUNCTION fold(x numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS
 	$$ SELECT div(x, 4294967296) * 4294967296 + (mod(x, 4294967296)::bigint # div(x, 4294967296)::bigint) $$;
--- x ^= x >> 32, twice times 0xd6e8feb86659fd93 with that between, and again; and back.
+-- x ^= x >> 32, and twice a multiplication by 0xd6e8feb86659fd93 followed by the same; and its inverse
 CREATE FUNCTION mix(x numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS
 	$$ SELECT fold(wrap(fold(wrap(fold(x) * 15485907386658061715)) * 15485907386658061715)) $$;
 CREATE FUNCTION unmix(x numeric) RETURNS numeric IMMUTABLE LANGUAGE sql AS
@@ -19,7 +18,7 @@ CREATE FUNCTION signed(x numeric) RETURNS bigint IMMUTABLE LANGUAGE sql AS
 	$$ SELECT (CASE WHEN x >= 9223372036854775808 THEN x - 18446744073709551616 ELSE x END)::bigint $$;
 SELECT count(*) FILTER (WHERE unmix(mix(x)) = x) AS inverted FROM generate_series(0::numeric, 18446744073709551615, 18446744073709551615 / 99) x;
 
--- 20,000 keys whose hashes end in 32 zeros, of which each comes 200 times; and pairs whose common hash is zero.
+-- 20,000 keys whose hashes end in 32 zero bits, each 200 times; and pairs of keys whose combined hash is zero.
 CREATE TABLE flood AS SELECT i, signed(unmix(unmix(i * 4294967296))) AS k FROM generate_series(1, 20000) i;
 CREATE TABLE pairs AS SELECT i::bigint AS a, signed(wrap(-31 * mix(i))) AS b FROM generate_series(1, 10000) i;
 ANALYZE flood, pairs;
@@ -29,7 +28,7 @@ SELECT gpu_count(*), gpu_sum(c), gpu_sum(s) FROM (SELECT k, gpu_count(*) AS c, g
 SELECT gpu_count(*), gpu_sum(c) FROM (SELECT a, b, gpu_count(*) AS c FROM pairs GROUP BY a, b) q;
 RESET statement_timeout;
 
--- Beyond the memory: a partition that stays one is read and written again for each few groups.
+-- More groups than memory: a partition that cannot be divided is read and written again for each few groups.
 CREATE FUNCTION spilled(query text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;

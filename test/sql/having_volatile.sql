@@ -1,4 +1,4 @@
--- Volatile functions in HAVING are called for as many groups as core calls them, whatever LIMIT and other conditions say.
+-- Volatile functions in HAVING are called for as many groups as in core, whatever LIMIT and other conditions allow.
 SET gpuagg.replace_builtin = on;
 SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;

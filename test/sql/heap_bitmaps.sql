@@ -1,4 +1,4 @@
--- Bitmap heap scans, and Appends of which some subplans must be executed, are read from pages.
+-- The heap feed reads bitmap heap scans, and Appends in which the executor must run some subplans.
 SET gpuagg.require = 'require';
 SET gpuagg.cache = off;
 SET enable_indexscan = off;
@@ -14,7 +14,7 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
--- Both answers, or an error if they differ.
+-- Returns both answers, or an error if they differ.
 CREATE FUNCTION same(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	ours text;
@@ -40,16 +40,16 @@ VACUUM ANALYZE bits;
 
 SELECT feed('SELECT k, gpu_count(*), gpu_sum(v) FROM bits WHERE v BETWEEN 5000 AND 15000 GROUP BY k');
 SELECT same('SELECT k, gpu_count(*), gpu_sum(v) FROM bits WHERE v BETWEEN 5000 AND 15000 GROUP BY k') IS NOT NULL;
--- several indexes, a filter beside them, columns that no index has, a partial index
+-- several indexes, with a filter, columns that no index has, a partial index
 SELECT same('SELECT k, gpu_count(*), gpu_sum(w), gpu_max(t) FROM bits WHERE (k = 2 OR v < 3000 OR v > 19000) AND t <> ''text 3'' GROUP BY k') IS NOT NULL;
 SELECT feed('SELECT gpu_sum(v) FROM bits WHERE k = 3 AND w < 2000');
 SELECT same('SELECT gpu_sum(v) FROM bits WHERE k = 3 AND w < 2000') IS NOT NULL;
--- nothing, everything, NULL
+-- no rows, all rows, NULL
 SELECT same('SELECT gpu_count(*), gpu_sum(v) FROM bits WHERE v < 0') IS NOT NULL,
 	same('SELECT gpu_count(*), gpu_sum(v) FROM bits WHERE v > 0') IS NOT NULL,
 	same('SELECT gpu_count(*), gpu_sum(v) FROM bits WHERE v > NULL::int') IS NOT NULL;
 
--- chains of updated tuples, dead ones, tuples out of the snapshot's sight, own changes
+-- HOT chains, dead tuples, tuples that the snapshot does not see, own changes
 UPDATE bits SET t = 'hot' WHERE v % 3 = 0;
 UPDATE bits SET v = v + 100000 WHERE v % 5 = 0;
 DELETE FROM bits WHERE v % 11 = 0;
@@ -63,7 +63,7 @@ UPDATE bits SET w = 0;
 SELECT same('SELECT t, gpu_sum(w) FROM bits WHERE v < 10000 GROUP BY t') IS NOT NULL;
 ROLLBACK;
 
--- pages that a small work_mem keeps without their tuples, and the summary of a BRIN index
+-- lossy pages because of a small work_mem, and the summary of a BRIN index
 SET work_mem = '64kB';
 CREATE TABLE many AS SELECT i AS v, i % 10 AS k, repeat('x', 300) AS filler FROM generate_series(1, 60000) i;
 CREATE INDEX ON many (v);
@@ -79,7 +79,7 @@ SELECT same('SELECT gpu_count(*), gpu_sum(v) FROM bits WHERE v BETWEEN 3000 AND 
 SELECT same('SELECT g, (SELECT gpu_sum(v) FROM bits WHERE v < g * 1000) FROM generate_series(0, 4) g') IS NOT NULL;
 SELECT same('SELECT g, s FROM generate_series(1, 3) g, LATERAL (SELECT k, gpu_count(*) FROM bits WHERE v < g * 500 GROUP BY k) s') IS NOT NULL;
 
--- conditions that may fail: left to the executor if they are alternatives, as serializable transactions are
+-- conditions that may fail: alternatives are left to the executor, as are serializable transactions
 CREATE TABLE quotients AS SELECT i AS v, i % 50 AS d FROM generate_series(1, 5000) i;
 CREATE INDEX ON quotients ((100 / d)) WHERE d <> 0;
 VACUUM ANALYZE quotients;
@@ -93,7 +93,7 @@ BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT feed('SELECT gpu_count(*) FROM bits WHERE k = 3');
 ROLLBACK;
 
--- one partition by its index, or out of foreign hands, and the others from pages
+-- one partition is read by its index, or is foreign, and the others from pages
 RESET enable_seqscan;
 RESET enable_indexscan;
 CREATE TABLE parts (k int, v int, t text) PARTITION BY RANGE (v);

@@ -1,4 +1,4 @@
--- Index scans read from pages mark the index's entries of dead tuples, so that later scans do not visit their pages.
+-- Index scans of the heap feed mark index entries of dead tuples, so that later scans do not visit their pages.
 SET gpuagg.cache = off;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
@@ -6,7 +6,7 @@ SET enable_bitmapscan = off;
 SET enable_seqscan = off;
 SET enable_indexonlyscan = off;
 SET max_parallel_workers_per_gather = 0;
--- temporary tables, whose dead tuples no other session's snapshot sees
+-- temporary tables, whose dead tuples no other session can see
 CREATE TEMP TABLE dx (v int, w int, t text);
 INSERT INTO dx SELECT i, i % 7, 'text ' || i FROM generate_series(1, 20000) i;
 CREATE INDEX dx_v ON dx (v);
@@ -24,17 +24,17 @@ BEGIN
 	RETURN (plan->0->'Plan'->>'Local Hit Blocks')::int + (plan->0->'Plan'->>'Local Read Blocks')::int;
 END
 $$;
--- of a scan again and again, ours and then core's
+-- buffers of repeated scans, by the custom scan and then by core
 CREATE FUNCTION visits(query text) RETURNS text LANGUAGE sql VOLATILE AS $$
 	WITH n AS MATERIALIZED (SELECT pages_visited(query, true) AS first, pages_visited(query, true) AS second, pages_visited(query, true) AS third, pages_visited(query, false) AS core)
 	SELECT format('fewer: %s, no fewer then: %s, as many as core''s: %s', second < first - 60, abs(second - third) <= 3, abs(third - core) <= 3) FROM n
 $$;
 SET gpuagg.require = 'require';
--- deleted, and pruned by the scan, as their pages are full
+-- deleted tuples, which the scan prunes, because their pages are full
 DELETE FROM dx WHERE v BETWEEN 1000 AND 15000;
 SELECT visits('SELECT w, count(*), sum(length(t)) FROM dx WHERE v BETWEEN 800 AND 15200 GROUP BY w');
 SELECT w, count(*), sum(length(t)) FROM dx WHERE v BETWEEN 800 AND 15200 GROUP BY w ORDER BY w;
--- pages with much room are not pruned: the tuples themselves are dead, and so are whole chains of updated ones
+-- pages with free space are not pruned: dead tuples, and dead chains of updated tuples
 TRUNCATE dx;
 ALTER TABLE dx SET (fillfactor = 40);
 INSERT INTO dx SELECT i, i % 7, 'text ' || i FROM generate_series(1, 20000) i;
@@ -43,7 +43,7 @@ UPDATE dx SET w = w + 1 WHERE v % 3 = 0;
 DELETE FROM dx WHERE v BETWEEN 1000 AND 15000;
 SELECT visits('SELECT w, count(*), sum(length(t)) FROM dx WHERE v BETWEEN 800 AND 15200 GROUP BY w');
 SELECT w, count(*), sum(length(t)) FROM dx WHERE v BETWEEN 800 AND 15200 GROUP BY w ORDER BY w;
--- not marked: what a snapshot still sees, what was locked only, and what is deleted by a transaction that fails
+-- not marked: tuples that a snapshot still sees, locked tuples, and tuples whose deletion was rolled back
 BEGIN;
 DECLARE c CURSOR FOR SELECT count(*), sum(v) FROM dx WHERE v BETWEEN 16000 AND 18000;
 SAVEPOINT s;
@@ -59,7 +59,7 @@ COMMIT;
 SET gpuagg.require = 'require';
 SELECT count(*), sum(v) FROM dx WHERE v BETWEEN 16000 AND 18000;
 SELECT count(*), sum(v) FROM dx WHERE v BETWEEN 16000 AND 18000;
--- rows that take the places of dead ones, found by both indexes
+-- rows that reuse the places of dead ones, found by both indexes
 VACUUM dx;
 INSERT INTO dx SELECT i, i % 7, 'text ' || i FROM generate_series(1000, 15000) i;
 SELECT w, count(*), sum(length(t)) FROM dx WHERE v BETWEEN 800 AND 15200 GROUP BY w ORDER BY w;

@@ -1,6 +1,6 @@
--- Vector expressions of the heap feed against core: every operator and cast over
--- the scalar types, and the other kinds of expressions, as group keys, arguments
--- and conditions, over mild and over extreme values.  Errors must be core's.
+-- Vector expressions of the heap feed against core: every operator and cast over the scalar types, and all other
+-- kinds of expressions, as keys, arguments and conditions, over usual and over extreme values. Errors must be
+-- core's.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
@@ -48,8 +48,8 @@ VACUUM ANALYZE mild, extreme;
 CREATE TABLE columns AS
 SELECT attname::text AS col, atttypid AS typ FROM pg_attribute WHERE attrelid = 'mild'::regclass AND attnum > 1;
 
--- Every operator between two columns, as a key over mild values (where most have
--- an answer), as a condition or argument over extreme ones (where many raise errors).
+-- Every operator between two columns, as a key over usual values (most have a result), and as a condition or an
+-- argument over extreme values (many raise errors).
 CREATE TABLE expressions AS
 SELECT format('%s %s %s', a.col, op.oprname, b.col) AS e, op.oprresult AS typ
 FROM pg_operator op JOIN columns a ON a.typ = op.oprleft JOIN columns b ON b.typ = op.oprright
@@ -74,7 +74,7 @@ SELECT format('%s(%s)', f, a.col), 'float8'::regtype
 FROM columns a, unnest(ARRAY['sqrt', 'exp', 'ln', 'log', 'floor', 'ceil', 'round', 'trunc', 'sign', 'abs']) f
 WHERE a.typ IN ('float8'::regtype, 'numeric'::regtype) OR (f = 'abs' AND a.typ IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype, 'float4'::regtype))
 UNION ALL
--- functions under their other names
+-- functions that have several names
 SELECT replace(f, '$c', a.col), 'float8'::regtype
 FROM columns a, unnest(ARRAY['ceiling($c)', 'dround($c)', 'dtrunc($c)', 'dsqrt($c)', 'dexp($c)', 'dlog1($c)', 'dlog10($c)', 'float8abs($c)',
     'pow($c, 2)', 'dpow($c, 0.5)']) f WHERE a.typ = 'float8'::regtype
@@ -98,15 +98,15 @@ CREATE FUNCTION differences(template text, expressions text[]) RETURNS SETOF tex
 $$;
 SELECT count(*) > 400 AS plenty FROM expressions;
 SELECT differences('SELECT $e AS k, @count(*) FROM mild GROUP BY 1', array_agg(e)) FROM expressions
--- which has no hash function
+-- a type without a hash function
 WHERE typ <> 'money'::regtype;
 SELECT differences('SELECT id % 5, @count($e), @count(*) FROM extreme WHERE $e IS NOT NULL GROUP BY 1', array_agg(e)) FROM expressions
--- where several rows raise different errors, which comes first may differ
+-- if several rows raise different errors, the first one may differ
 WHERE e !~ 'date_trunc.* d\)';
 SELECT differences('SELECT id % 5, @sum($e), @min($e) FROM mild WHERE i4 <> 0 AND id > 9 GROUP BY 1', array_agg(e)) FROM expressions
 WHERE typ = 'numeric'::regtype;
 
--- Everything that is not a call: each line is an expression of mild's or extreme's columns.
+-- Expressions that are not calls: each line is one over the columns of mild or extreme.
 CREATE TABLE others (e text);
 INSERT INTO others VALUES
 ('i4 > 0 AND i8 < 5'), ('i4 > 0 OR i8 < 5'), ('NOT (b OR i4 > 2)'), ('b AND NULL'), ('b OR NULL'), ('b IS TRUE'), ('b IS NOT TRUE'), ('b IS FALSE'),
@@ -140,12 +140,12 @@ SELECT differences('SELECT id % 5, @sum($e), @avg($e), @min($e), @max($e) FROM e
 SELECT differences('SELECT @count(*), @count($e), @count(*) FILTER (WHERE ($e) IS NULL) FROM mild WHERE ($e) IS NOT NULL OR id > 400', array_agg(e)) FROM others;
 SELECT differences('SELECT id % 5, @count($e) FROM extreme GROUP BY 1', array_agg(e)) FROM others WHERE e !~ 'mild';
 
--- Conditions change places where no error comes or goes.
+-- Conditions are reordered only if that neither causes nor hides an error.
 SELECT differences('SELECT @count(*), @sum(id) FROM extreme WHERE $e', ARRAY['tx LIKE ''%a%'' AND i4 < 5', 'tx LIKE ''a\'' AND i4 = 77', 'i4 = 77 AND tx LIKE ''a\''',
     '10 / i4 > 2 AND tx LIKE ''%a%'' AND i2 > 0', 'tx LIKE ''%a%'' AND i4 <> 0 AND 10 / i4 > 2 AND i2 > 0', 'i4 <> 0 AND tx LIKE ''%a%'' AND 10 / i4 > 2',
     'tx ~ ''a'' AND i2 > 0 AND u = ''ffffffff-ffff-ffff-ffff-ffffffffffff'' AND vc IN (''a '', '''') AND f8 > 0', 'upper(tx) <> ''A'' AND b IS NULL AND i8 IN (1, -1)']);
 
--- What has no vector form, and is evaluated by core row by row, as EXPLAIN says.
+-- Expressions without a vector form, which core evaluates row by row; EXPLAIN says so.
 CREATE FUNCTION row_by_row(e text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -160,7 +160,7 @@ SELECT row_by_row(e) FROM others WHERE row_by_row(e) <> '' AND e !~ 'now|current
 SELECT count(row_by_row(e)) < count(*) / 4 AS few FROM expressions;
 RESET gpuagg.require;
 
--- A constant that only some rows want, or none.
+-- A constant that only some rows need, or none.
 SET gpuagg.require = 'require';
 SELECT gpu_sum(CASE WHEN id < -5 THEN 1 / (pg_backend_pid() * 0) ELSE id END) FROM mild;
 SELECT gpu_sum(CASE WHEN id > 490 THEN 1 / (pg_backend_pid() * 0) ELSE id END) FROM mild;
@@ -182,7 +182,7 @@ EXECUTE p(0, 'k1', 1);
 SELECT g, (SELECT gpu_sum(i4 * g) FROM mild WHERE i2 = g AND f8 > g / 2.0) FROM generate_series(-3, 4) g;
 RESET gpuagg.require;
 
--- width_bucket at the borders of buckets, and the nearest values around them
+-- width_bucket at the bounds of buckets, and for the nearest values around them
 CREATE TABLE borders AS
 SELECT lo + (hi - lo) * (i::float8 / n) * (1 + ulps * 1.1e-16) AS x
 FROM (VALUES (0.0::float8, 1.0::float8, 1), (0, 1, 100), (0, 10, 7), (-3, 9, 11), (0.1, 0.7, 30), (-1e300, 1e300, 9)) b(lo, hi, n),

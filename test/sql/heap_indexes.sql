@@ -1,4 +1,4 @@
--- Index scans are read from pages where these have many of their tuples, and the executor goes on where they do not.
+-- The heap feed reads index scans whose pages have many of their tuples. The executor reads the others.
 SET gpuagg.cache = off;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
@@ -16,35 +16,35 @@ CREATE INDEX ix_expr ON ix ((v % 1000), t);
 CREATE INDEX ix_point ON ix USING gist (point(v, r));
 CREATE INDEX ix_hash ON ix USING hash (t);
 VACUUM ANALYZE ix;
--- does the answer equal core's?  From where rows came
+-- Returns whether the answer is core's, and where the rows came from.
 \set shown 'Feed: .*|Index Scan.*using \\w+|Rows Removed by.*'
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same_from.sql'
 \i :include
 SELECT same('SELECT k, count(*), sum(v), sum(w), max(t) FROM ix WHERE v BETWEEN 5000 AND 15000 GROUP BY k');
--- another condition, columns that the index has not, no columns at all
+-- with another condition, columns that the index does not have, no columns at all
 SELECT same('SELECT k, count(*), sum(w), min(t) FROM ix WHERE v BETWEEN 5000 AND 15000 AND t <> ''text 3'' GROUP BY k');
 SELECT same('SELECT count(*) FROM ix WHERE v < 9000');
--- scattered over all pages; and so many that pages have several
+-- rows scattered over all pages; and several rows in each page
 SELECT same('SELECT k, count(*), sum(v), max(t) FROM ix WHERE r BETWEEN 5000 AND 6000 GROUP BY k');
 SELECT same('SELECT k, count(*), sum(v), max(t) FROM ix WHERE r BETWEEN 5000 AND 5002 GROUP BY k');
 SELECT same('SELECT k, count(*), sum(v), max(t) FROM ix WHERE r > 3 AND t = ''text 5'' GROUP BY k');
 SELECT same('SELECT k, count(*), sum(v), max(t) FROM ix WHERE r BETWEEN 3 AND 9000 GROUP BY k');
 SELECT same('SELECT t, count(*), sum(v) FROM ix WHERE k = 3 AND v > 100 GROUP BY t');
--- lists, conditions on expressions, a partial index, other access methods, one whose matches are checked again
+-- lists, conditions on expressions, a partial index, other access methods, one whose matches are rechecked
 SELECT same('SELECT k, count(*), sum(r) FROM ix WHERE v IN (3, 9, 14, 1000, 1001, 19999, 30000) GROUP BY k');
 SELECT same('SELECT k, count(*), sum(r) FROM ix WHERE v % 1000 = 7 AND t > ''text 2'' GROUP BY k');
 SELECT same('SELECT count(*), sum(v) FROM ix WHERE v % 2 = 0 AND w < 2000');
 SELECT same('SELECT count(*), sum(v) FROM ix WHERE t = ''text 7'' AND r >= 0 AND v >= 0');
 SELECT same('SELECT k, count(*), sum(v) FROM ix WHERE circle ''((100, 100), 5000)'' @> point(v, r) GROUP BY k');
--- nothing, NULL
+-- no rows, NULL
 SELECT same('SELECT count(*), sum(v) FROM ix WHERE v < 0'), same('SELECT count(*), sum(v) FROM ix WHERE v > NULL::int');
--- the order of the index, forward and backward, which groups and aggregates want
+-- the order of the index, forward and backward, which sorted groups and aggregates need
 SELECT same('SELECT v / 10, count(*), sum(r) FROM ix WHERE v BETWEEN 5000 AND 5500 GROUP BY 1');
 SELECT same('SELECT string_agg(t, '','' ORDER BY -v) FROM ix WHERE v BETWEEN 5000 AND 5200');
 SELECT same('SELECT string_agg(t, '','' ORDER BY r) FROM ix WHERE r BETWEEN 5000 AND 5200');
 SELECT same('SELECT k, array_agg(v ORDER BY v) FROM ix WHERE k = 2 AND v < 300 GROUP BY k');
--- chains of updated tuples, dead ones, own changes, tuples that the snapshot does not see
+-- HOT chains, dead tuples, own changes, tuples that the snapshot does not see
 UPDATE ix SET t = 'hot' WHERE v % 3 = 0;
 UPDATE ix SET v = v + 100000 WHERE v % 5 = 0;
 DELETE FROM ix WHERE v % 11 = 0;
@@ -67,7 +67,7 @@ SET enable_memoize = off;
 SET enable_material = off;
 SELECT same('SELECT x.g, s.c, s.v FROM generate_series(1, 5) x(g), LATERAL (SELECT count(*) AS c, sum(v) AS v FROM ix WHERE v BETWEEN x.g * 1000 AND x.g * 1000 + 700) s');
 SELECT same('SELECT x.g, s.c, s.v FROM generate_series(1, 5) x(g), LATERAL (SELECT count(*) AS c, sum(v) AS v FROM ix WHERE r BETWEEN x.g * 1000 AND x.g * 1000 + 700) s');
--- rescans with another constant, which open the scan again, keep no memory
+-- rescans with another constant open the scan again and keep no memory
 CREATE FUNCTION query_memory() RETURNS numeric LANGUAGE sql VOLATILE AS $$SELECT sum(used_bytes) FROM pg_backend_memory_contexts WHERE name = 'ExecutorState'$$;
 SET gpuagg.require = 'require';
 SELECT sum(a) AS sum, max(bytes) - min(bytes) < 20000 AS none_kept FROM (SELECT g, (SELECT gpu_regr_avgx(g, v) FROM ix WHERE v BETWEEN g AND g + 3) AS a,
@@ -84,25 +84,25 @@ CREATE INDEX ON parts2 (w);
 VACUUM ANALYZE parts;
 SELECT same('SELECT k, count(*), sum(v), sum(w) FROM parts WHERE v BETWEEN 4000 AND 14000 AND w < 9000 GROUP BY k');
 SELECT same('SELECT k + 1, count(*), sum(v + w) FROM (SELECT * FROM parts WHERE v BETWEEN 4000 AND 14000 AND w < 9000 OFFSET 0) s GROUP BY 1');
--- an index scan in a cursor that is left before its end
+-- an index scan in a cursor that is closed before its end
 BEGIN;
 DECLARE c CURSOR FOR SELECT v / 2, count(*) FROM ix WHERE v BETWEEN 1000 AND 9000 GROUP BY 1 ORDER BY 1;
 FETCH 2 FROM c;
 CLOSE c;
 COMMIT;
--- not from pages: the order of distances, serializable transactions
+-- not read from pages: the order of distances, serializable transactions
 SELECT same('SELECT string_agg(t, '','' ORDER BY point(v, r) <-> ''(0, 0)'') FROM ix WHERE v < 30');
 SELECT same('SELECT count(*), sum(v) FROM (SELECT v FROM ix ORDER BY point(v, r) <-> ''(0, 0)'' LIMIT 100) s');
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT same('SELECT count(*), sum(v) FROM ix WHERE v < 300');
 COMMIT;
--- tuples are counted as the index's
+-- tuples are counted as tuples of the index
 SELECT pg_stat_force_next_flush();
 BEGIN;
 SELECT count(*), sum(r) FROM ix WHERE v BETWEEN 5000 AND 6000;
 SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'ix'::regclass;
 COMMIT;
--- participants share the scan
+-- participants of a parallel plan share the scan
 SET max_parallel_workers_per_gather = 3;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

@@ -1,4 +1,4 @@
--- LIMIT without ORDER BY above a scan, below the aggregates: the first rows in the table's order, as core has them.
+-- LIMIT without ORDER BY between a scan and the aggregates: the first rows in the table's order, as in core.
 SET gpuagg.replace_builtin = on;
 SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;
@@ -6,7 +6,7 @@ SET synchronize_seqscans = off;
 CREATE TABLE limited AS SELECT i, nullif(i % 7, 3) AS k, i % 1000 AS v, repeat('x', i % 40) || i AS t, (i % 50)::numeric / 4 AS n FROM generate_series(1, 20000) i;
 DELETE FROM limited WHERE i % 11 = 0;
 VACUUM ANALYZE limited;
--- core's answer and ours, and from where ours takes the rows
+-- the answers of core and of the custom scan, and where the latter reads its rows
 CREATE FUNCTION both_ways(query text, OUT same text, OUT feed text) LANGUAGE plpgsql AS $$
 DECLARE
 	core text;
@@ -34,7 +34,7 @@ SELECT (both_ways('SELECT min(i), max(i), count(*) FROM (SELECT i FROM limited L
 SELECT (both_ways('SELECT count(*), sum(v) FROM (SELECT * FROM limited LIMIT NULL) s')).*;
 SELECT (both_ways('SELECT count(*), sum(v) FROM (SELECT * FROM limited LIMIT (SELECT 500)) s')).*;
 SELECT (both_ways('SELECT count(*), sum(v) FROM (SELECT * FROM limited LIMIT 500 OFFSET 0) s')).*;
--- what the feed does not do itself
+-- limits that the executor must apply
 SELECT (both_ways('SELECT count(*), sum(v) FROM (SELECT * FROM limited LIMIT 500 OFFSET 5) s')).*;
 SELECT (both_ways('SELECT count(*), sum(w) FROM (SELECT 100 / (v - 600) AS w FROM limited LIMIT 500) s')).*;
 SELECT (both_ways('SELECT count(*), sum(v) FROM (SELECT * FROM limited WHERE 1000 / (i - 900) < 5 LIMIT 500) s')).*;
@@ -44,7 +44,7 @@ SELECT n, (both_ways(format('SELECT count(*), sum(v), min(i), max(i), count(k), 
 FROM unnest('{0,1,64,1000,4097,18181,1000000}'::int[]) n;
 SELECT (both_ways('SELECT min(i), max(i), count(*) FROM (SELECT i FROM limited LIMIT 10000) s')).*;
 SELECT (both_ways('SELECT min(i), max(v), count(*) FROM (SELECT i, v FROM limited WHERE v >= 0 LIMIT 9999) s')).*;
--- again, with other limits
+-- rescans with other limits
 SET gpuagg.require = 'require';
 SELECT l, (SELECT sum(v) FROM (SELECT v FROM limited LIMIT l) s) FROM unnest('{3,0,5000,NULL,3}'::int[]) l;
 SELECT l, (SELECT sum(v) FROM (SELECT v FROM limited WHERE v > l LIMIT 5000) s) FROM unnest('{3,900,5000,3}'::int[]) l;

@@ -1,5 +1,5 @@
--- Numerics of every scale, as decimals from pages and from tuples: digits of
--- base 10000 begin elsewhere in each, and zeros at their ends are not stored.
+-- Numerics of every scale, as decimals, from heap pages and from tuples. The position of the base 10000 digits
+-- depends on the scale, and zeros at their ends are not stored.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -14,7 +14,7 @@ DECLARE
 BEGIN
 	FOR s IN 0 .. 24 LOOP
 		columns := columns || format(', d%1$s numeric(%2$s, %1$s)', s, s + 11);
-		-- as many digits before the point and behind it as there are: none, one, several, all
+		-- numbers of digits before and after the point: none, one, several, all
 		small := small || format(', CASE WHEN i %% 19 = 0 THEN NULL WHEN i %% 97 = 0 THEN ''NaN'' ELSE (1 - i %% 3)
 			* trunc((i * 7919::int8 %% 1000003)::numeric ^ (i %% 2 + 1) / 10::numeric ^ (i %% 12) %% 1e11::numeric, i %% %s) END', s + 1);
 		nines := nines || ', ' || repeat('9', 11) || '.' || repeat('9', s);

@@ -1,5 +1,5 @@
--- The heap feed on pages in every state: layouts, histories of ALTER TABLE, TOAST,
--- dead, aborted and half-visible tuples, partitions, kinds of tables, cursors.
+-- The heap feed on pages in every state: layouts, histories of ALTER TABLE, TOAST, dead, aborted and half-visible
+-- tuples, partitions, kinds of tables, cursors.
 SET client_min_messages = warning;
 SET enable_sort = off;
 
@@ -7,7 +7,7 @@ SET enable_sort = off;
 \set include :srcdir '/include/agrees.sql'
 \i :include
 
--- Every order of fixed and varying columns, with all patterns of NULLs.
+-- Every order of columns with fixed and with variable length, with all patterns of NULLs.
 CREATE FUNCTION layouts() RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     types text[] := '{int2,text,float8,bool,"numeric(10,2)",int4,char(3),int8}';
@@ -40,7 +40,7 @@ BEGIN
 END $$;
 SELECT layouts();
 
--- Columns added, dropped and changed after rows were written.
+-- Columns are added, dropped and changed after rows were written.
 CREATE TABLE h (a int, b text, c int8);
 INSERT INTO h SELECT i % 5, 'x' || i, i FROM generate_series(1, 300) i;
 ALTER TABLE h ADD d int DEFAULT 7, ADD e text DEFAULT 'added', ADD f numeric(8,3) DEFAULT 1.5, ADD g float8;
@@ -99,7 +99,7 @@ SELECT agrees('SELECT k, @count(*), @sum(v) FROM w GROUP BY k');
 VACUUM FREEZE w;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM w WHERE v <> 5 GROUP BY k');
 
--- A cursor sees the table of its start, also when held; no pins are left behind.
+-- A cursor sees the table as it was at its start, also WITH HOLD. No pins are left.
 SET gpuagg.require = 'require';
 BEGIN;
 DECLARE c CURSOR FOR SELECT k, gpu_count(*), gpu_sum(v) FROM w WHERE k < 3 GROUP BY k ORDER BY k;
@@ -170,7 +170,7 @@ SELECT agrees('SELECT k, @count(*), @sum(v), @sum(n), @max(t) FROM part GROUP BY
     agrees('SELECT k, @count(*), @sum(v) FROM w GROUP BY k'), agrees('SELECT @count(*), @sum(v), @max(a) FROM wide WHERE k > 0');
 SELECT lo, (SELECT gpu_count(*) FROM w WHERE id >= lo AND id < lo + 2000) FROM generate_series(0, 5000, 2000) lo;
 
--- What cannot be read as pages says so.
+-- Tables that cannot be read as pages; EXPLAIN shows the reason.
 CREATE FUNCTION feed_of(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     line text;

@@ -1,6 +1,6 @@
--- The heap feed and what a session does to its tables: HOT chains, rewrites and
--- truncations of its own transaction, SET LOCAL, held cursors, scans that start in
--- the middle of a table, long values as keys, commands seen and not yet seen.
+-- The heap feed after changes by the session: HOT chains, rewrites and truncations in its own transaction, SET
+-- LOCAL, held cursors, scans that start in the middle of a table, long values as keys, visibility of the commands
+-- of a transaction.
 CREATE SCHEMA heap_tables;
 SET search_path = heap_tables, public;
 SET client_min_messages = warning;
@@ -11,7 +11,7 @@ SET gpuagg.feed = 'heap';
 \set include :srcdir '/include/agrees.sql'
 \i :include
 
--- HOT chains: only their last visible version counts, before and after pruning.
+-- HOT chains: only the visible version counts, before and after pruning.
 CREATE TABLE hot (id int PRIMARY KEY, k int, v int) WITH (fillfactor = 40, autovacuum_enabled = off);
 INSERT INTO hot SELECT i, i % 5, i FROM generate_series(1, 3000) i;
 BEGIN;
@@ -29,7 +29,7 @@ VACUUM hot;
 UPDATE hot SET v = -v WHERE id % 12 = 4;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM hot GROUP BY k');
 
--- A transaction's own table, column, truncation and rewrite, kept and rolled back.
+-- A table, a column, a truncation and a rewrite by the own transaction, committed and rolled back.
 BEGIN;
 CREATE TABLE own (k int, v int);
 SELECT agrees('SELECT @count(*), @sum(v) FROM own');
@@ -60,7 +60,7 @@ CLUSTER own USING own_k;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM own GROUP BY k');
 VACUUM FULL own;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM own GROUP BY k');
--- errors in subtransactions, caught
+-- errors in subtransactions that are caught
 DO $$
 BEGIN
     FOR i IN 1..5 LOOP
@@ -73,7 +73,7 @@ BEGIN
 END $$;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM own GROUP BY k'), (SELECT count(*) FROM own);
 
--- A query inside a command sees the table of the command's start.
+-- A query inside a command sees the table as it was at the command's start.
 SET gpuagg.require = 'require';
 INSERT INTO own SELECT 100 + k, gpu_count(*) FROM own GROUP BY k;
 SELECT k, v FROM own WHERE k >= 100 ORDER BY k;
@@ -84,7 +84,7 @@ SELECT k, gpu_sum(v) FROM own GROUP BY k ORDER BY k;
 CREATE FUNCTION total() RETURNS numeric LANGUAGE sql VOLATILE AS 'SELECT gpu_sum(v) FROM own';
 CREATE FUNCTION stable_total() RETURNS numeric LANGUAGE sql STABLE AS 'SELECT gpu_sum(v) FROM own';
 BEGIN;
--- one sees what the command has changed so far, the other its start
+-- a volatile function sees what the command has changed so far, a stable one the table at its start
 WITH changed AS (UPDATE own SET v = 0 WHERE k = 3 RETURNING total() AS now, stable_total() AS start)
 SELECT count(DISTINCT now) > 1 AS changes, count(DISTINCT start) AS starts FROM changed;
 ROLLBACK;
@@ -114,7 +114,7 @@ COMMIT;
 SELECT feed();
 SHOW gpuagg.batch_rows;
 
--- Cursors: held, scrolled, closed early, left open at the end; rows changed meanwhile.
+-- Cursors: held, scrolled, closed early, left open at the end; rows change meanwhile.
 BEGIN;
 DECLARE held CURSOR WITH HOLD FOR SELECT k, gpu_count(*), gpu_sum(v) FROM hot GROUP BY k ORDER BY k;
 DECLARE begun SCROLL CURSOR WITH HOLD FOR SELECT k, gpu_count(*) FROM hot GROUP BY k ORDER BY k;
@@ -134,7 +134,7 @@ FETCH BACKWARD 2 FROM begun;
 CLOSE ALL;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM hot GROUP BY k');
 
--- Rows locked in every way, by this transaction and before.
+-- Rows with every kind of lock, of this transaction and of earlier ones.
 BEGIN;
 SELECT count(*) FROM (SELECT FROM hot WHERE k = 2 FOR UPDATE) l;
 SELECT count(*) FROM (SELECT FROM hot WHERE k = 3 FOR NO KEY UPDATE) l;
@@ -147,8 +147,8 @@ SELECT agrees('SELECT k, @count(*), @sum(v) FROM hot GROUP BY k');
 COMMIT;
 SELECT agrees('SELECT k, @count(*), @sum(v) FROM hot GROUP BY k');
 
--- Scans of a large table may start anywhere in it, and go round: a table of more
--- than a quarter of shared_buffers, scanned in part first.
+-- A scan of a large table may start in its middle, and wrap around: a table of more than a quarter of
+-- shared_buffers, of which an earlier scan read a part.
 SHOW synchronize_seqscans;
 CREATE TABLE large (id int, k int, filler text);
 ALTER TABLE large ALTER filler SET STORAGE PLAIN;

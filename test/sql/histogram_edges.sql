@@ -1,4 +1,4 @@
--- Bins are those of the running server's width_bucket, at every edge; and the edges that gpu_histogram_bins shows hold the values in them.
+-- Bins are those of width_bucket at every edge, and the edges that gpu_histogram_bins shows contain the values of their bins.
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;
@@ -7,7 +7,7 @@ SELECT count(*) AS values_elsewhere
 FROM generate_series(0, 99) x, gpu_histogram_bins(0, 100, 100, (SELECT gpu_histogram(y, 0, 100, 100) FROM (VALUES (x)) v(y))) h
 WHERE h.count > 0 AND NOT (x >= lower AND x < upper);
 
--- integers, tenths and hundredths that are edges of 1 to 2,000 bins, by the aggregate's own function
+-- integers, tenths and hundredths that are edges of 1 to 2,000 bins, with the plain aggregate
 CREATE TABLE edges AS SELECT n, units, (edge::numeric / units)::float8 AS x, (n::numeric / units)::float8 AS hi
 FROM generate_series(1, 2000, 9) n, unnest(ARRAY[1, 10, 100]) units, generate_series(0, n) edge;
 SELECT count(*) AS wrong FROM (
@@ -19,7 +19,7 @@ SELECT count(*) AS wrong FROM (
 		GROUP BY 1, 2, 3) c GROUP BY 1, 2) core USING (n, units)
 WHERE h.up <> core.up OR h.down <> core.down OR h.weights <> core.up::float8[];
 
--- where the bounds are constants: in engines, as keys, and in conditions; both directions, and the numbers beside the edges
+-- the same with constant bounds: in engines, as keys and in conditions, in both directions, and with the numbers next to the edges
 CREATE FUNCTION pg_temp.differs(lo float8, hi float8, n int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	bounds text := format('%L::float8, %L::float8, %s', lo, hi, n);
@@ -46,7 +46,7 @@ BEGIN
 	EXECUTE format('SELECT gpu_count(*) FROM points WHERE width_bucket(x, %s) > %s', bounds, n / 2) INTO chosen;
 	SET LOCAL gpuagg.require = allow;
 	IF chosen <> (SELECT count(*) FROM core WHERE bin > n / 2) THEN RETURN 'condition'; END IF;
-	-- the interval of each bin has its lower end upwards, and its upper end downwards
+	-- with ascending bounds a bin includes its lower edge, with descending bounds its upper edge
 	SELECT count(*) INTO shown FROM core JOIN gpu_histogram_bins(lo, hi, n, counts) h USING (bin)
 	WHERE NOT CASE WHEN lo < hi THEN x >= lower AND x < upper ELSE x > lower AND x <= upper END;
 	RETURN nullif(shown, 0) || ' outside of what is shown';
@@ -55,11 +55,11 @@ SELECT lo, hi, n, d FROM (VALUES (0, 100, 100), (100, 0, 100), (0, 100, 1000), (
 	(-273.15, 1000, 333), (1e-300, 1, 13), (-1e300, 1e300, 30), (1, 1.000000000000001, 3), (1e15, 1e15 + 9, 9), (0, 2000, 2000), (200, 0, 2000), (0, 20, 1999), (-5, 80, 13)) v(lo, hi, n),
 	pg_temp.differs(lo, hi, n) d WHERE d IS NOT NULL;
 
--- wider than the greatest number: every bin is a quarter
+-- a range larger than the largest double: every bin is a quarter
 SELECT gpu_histogram(x, -1.7e308, 1.7e308, 4), gpu_histogram(x, 1.7e308, -1.7e308, 4) FROM unnest(ARRAY[-1.7e308, -1e308, -1, 0, 1, 1e308, 1.7e308]) x;
 SELECT bin, lower, upper FROM gpu_histogram_bins(-1.7e308, 1.7e308, ARRAY[0, 1, 1, 1, 1, 0]::int8[]);
--- bins of which some hold no number: each number is in the bin that shows it
+-- some bins contain no double: each double is in the bin whose edges contain it
 SELECT bin, lower = upper AS empty, count FROM gpu_histogram_bins(1, 1.0000000000000004, 4, (SELECT gpu_histogram(x, 1, 1.0000000000000004, 4) FROM unnest(ARRAY[1, 1.0000000000000002, 1.0000000000000004]) x)) WHERE bin > 0;
--- the first edge is 0, whatever its sign
+-- the first edge is 0, with either sign
 SELECT bin, upper FROM gpu_histogram_bins(0, -1, ARRAY[0, 0, 0]::int8[]) WHERE bin = 1;
 DROP TABLE edges;

@@ -1,14 +1,14 @@
--- Reading, merging and log-spacing histograms.
+-- Functions that read and merge histograms, and logarithmic bins.
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;
 
--- thresholds: the bounds of bins
+-- the bounds of bins from thresholds
 SELECT * FROM gpu_histogram_bins(ARRAY[0, 1.5, 1.5, 10], ARRAY[1, 2, 0, 4, 8]::int8[]);
 SELECT * FROM gpu_histogram_bins('{-Infinity, 3, Infinity, NaN}'::float8[], '{0, 1, 2.5, NULL, NaN}'::float8[]);
 SELECT * FROM gpu_histogram_bins('{1}'::float8[], (SELECT gpu_histogram(x, '{1}'::float8[]) FROM generate_series(0, 3) x));
 SELECT * FROM gpu_histogram_bins('{1}'::float8[], NULL::int8[]);
--- with the number of bins
+-- the bounds of bins from their number
 SELECT bin, round(lower::numeric, 12) AS lower, round(upper::numeric, 12) AS upper, count FROM gpu_histogram_bins(0, 10, 2, ARRAY[1, 2, 3, 4]::int8[]);
 SELECT bin, round(lower::numeric, 12) AS lower, round(upper::numeric, 12) AS upper, count FROM gpu_histogram_bins(10, 0, 2, ARRAY[1, 2, 3, 4]::float8[]);
 
@@ -16,22 +16,22 @@ SELECT bin, round(lower::numeric, 12) AS lower, round(upper::numeric, 12) AS upp
 SELECT count(*), count(*) FILTER (WHERE h.count = 1 AND x >= lower AND x < upper) AS right
 FROM unnest(gpu_histogram_log_thresholds(0.001, 1e6, 30)) x, gpu_histogram_log_bins(0.001, 1e6, (SELECT gpu_histogram_log(y, 0.001, 1e6, 30) FROM (VALUES (x)) v(y))) h WHERE h.count > 0;
 
--- edges of log-spaced bins: exact where they are numbers that one would write
+-- edges of logarithmic bins: exact if they are short decimal numbers
 SELECT gpu_histogram_log_thresholds(1, 1000000, 6), gpu_histogram_log_thresholds(0.001, 1000, 6), gpu_histogram_log_thresholds(1, 1024, 10),
 	gpu_histogram_log_thresholds(5e-324, 1.7976931348623157e308, 1), gpu_histogram_log_thresholds(1, 4, 4);
--- the doubles nearest to the true edges, as numeric has them
+-- other edges are the doubles nearest to the exact values, which numeric computes
 CREATE FUNCTION pg_temp.wrong_edges(lo float8, hi float8, n int) RETURNS int8 LANGUAGE sql AS $$
 	SELECT count(*) FROM unnest(gpu_histogram_log_thresholds(lo, hi, n)) WITH ORDINALITY t(edge, i)
 	WHERE edge <> (lo::numeric * power(hi::numeric(1000, 60) / lo::numeric(1000, 60), (i - 1)::numeric(1000, 60) / n))::float8
 $$;
 SELECT lo, hi, n, pg_temp.wrong_edges(lo, hi, n) FROM (VALUES (0.5, 1e6, 13), (0.125, 8, 100), (3, 1e9, 77), (1, 2, 12), (2, 3, 300), (1e-3::float8, 1, 1)) v(lo, hi, n);
--- ascending, however many
+-- edges are ascending, with any number of bins
 SELECT count(*), count(DISTINCT edge), bool_and(edge >= before) FROM (
 	SELECT edge, lag(edge, 1, edge) OVER (ORDER BY i) AS before FROM unnest(gpu_histogram_log_thresholds(1, 1.000000000000001, 100)) WITH ORDINALITY t(edge, i)) e;
 SELECT count(*), bool_and(edge > before) FROM (
 	SELECT edge, lag(edge, 1, 0) OVER (ORDER BY i) AS before FROM unnest(gpu_histogram_log_thresholds(1e-300, 1e300, 99999)) WITH ORDINALITY t(edge, i)) e;
 
--- gpu_histogram_log is a histogram over these thresholds
+-- gpu_histogram_log equals gpu_histogram over these thresholds
 SELECT gpu_histogram_log(x, 1, 1000, 3) FROM unnest(ARRAY['-Infinity', -1, 0, 0.5, 1, 9.99, 10, 99, 100, 999, 1000, 'Infinity', 'NaN', NULL]::float8[]) x;
 SELECT gpu_histogram_log(x, 1, 1000, 3) FROM (VALUES (NULL::float8)) v(x);
 SELECT gpu_histogram_log(x, NULL, 1000, 3) FROM (VALUES (NULL::float8)) v(x);
@@ -49,7 +49,7 @@ SELECT count(*) AS same FROM custom JOIN (
 	SELECT k, array_agg(c ORDER BY bin) AS logs FROM (SELECT g.k, g.bin, count(h.x) AS c
 		FROM (SELECT k, bin FROM generate_series(0, 6) k, generate_series(0, 41) bin) g
 			LEFT JOIN h ON h.k = g.k AND width_bucket(h.x, gpu_histogram_log_thresholds(0.001, 1e5, 40)) = g.bin GROUP BY 1, 2) b GROUP BY 1) e USING (k, logs);
--- equal bins are shared; parameters, bounds by group, and too many of them for slots
+-- equal bins are shared; bounds as parameters, bounds by group, and too many bins for slots
 SELECT gpu_histogram_log(x, 1, 1000, 3), gpu_histogram(x, '{1, 10, 100, 1000}'::float8[]), gpu_count(x) FROM h;
 PREPARE logs(float8, int) AS SELECT gpu_histogram_log(x, $1, $1 * 100, $2) FROM h;
 EXECUTE logs(0.5, 4);
@@ -67,7 +67,7 @@ SET gpuagg.require = forbid;
 SELECT count(*) AS same FROM plain JOIN (SELECT k, gpu_histogram_log(x, 0.001, 1e5, 40) AS logs FROM histograms GROUP BY k) p USING (k, logs);
 RESET gpuagg.require;
 
--- merging: of days, and of workers
+-- merged histograms of days, and of parallel workers
 CREATE TABLE daily AS SELECT k, day, gpu_histogram(x, 0, 100, 8) AS counts, gpu_histogram(x, 0, 100, 8, w) AS weights,
 	gpu_histogram(x, 0, 100, 8)::numeric[] AS numbers, gpu_histogram_log(x, 1, 100, 8) AS logs FROM histograms GROUP BY k, day ORDER BY k, day;
 INSERT INTO daily VALUES (0, NULL, NULL, NULL, NULL, NULL), (99, NULL, NULL, NULL, NULL, NULL);
@@ -90,21 +90,21 @@ END $$;
 SELECT how, workers, pg_temp.merged(how, workers) FROM unnest('{forbid, require}'::text[]) how, generate_series(0, 2, 2) workers;
 SET gpuagg.require = require;
 SET max_parallel_workers_per_gather = 0;
--- short and long, toasted and not; none at all
+-- short and long arrays, toasted and not; no rows
 SELECT gpu_histogram_merge(c), gpu_histogram_merge(c) FILTER (WHERE false), gpu_histogram_merge(c::float8[]), gpu_histogram_merge(c::numeric[]) FROM (VALUES ('{1, 2, 3}'::int8[]), ('[0:2]={10, 20, 30}'), (NULL)) v(c);
 SELECT gpu_histogram_merge(c) FROM (VALUES (NULL::int8[])) v(c);
 SELECT gpu_histogram_merge(c) FROM (SELECT '{1}'::int8[]) v(c) WHERE false;
 CREATE TEMP TABLE long AS SELECT i % 2 AS k, array_fill(i, ARRAY[100000])::int8[] AS c FROM generate_series(1, 6) i;
 SELECT k, m[1], m[100000], array_length(m, 1) FROM (SELECT k, gpu_histogram_merge(c) AS m FROM long GROUP BY k) s ORDER BY k;
--- numerics exactly, floats as core adds them
+-- numerics are added exactly, floats as core adds them
 SELECT gpu_histogram_merge(c) FROM (VALUES ('{0.1, NaN, Infinity}'::numeric[]), ('{0.2, 1, -Infinity}')) v(c);
 SELECT gpu_histogram_merge(c) FROM (VALUES ('{0.1, NaN, Infinity, -0}'::float8[]), ('{0.2, 1, -Infinity, -0}')) v(c);
--- by other aggregates' sides, ordered, in windows
+-- together with other aggregates, ordered, in windows
 SELECT k, gpu_count(*), gpu_sum(day), gpu_histogram_merge(counts ORDER BY day) = gpu_histogram_merge(counts) AS same FROM daily WHERE k < 2 GROUP BY k ORDER BY k;
 RESET gpuagg.require;
 SELECT i, gpu_histogram_merge(ARRAY[i, 1]::int8[]) OVER (ORDER BY i), gpu_histogram_merge(ARRAY[i]::float8[]) OVER (ORDER BY i ROWS 1 PRECEDING) FROM generate_series(1, 4) i;
 
--- quantiles, in their own words: linear within the bin
+-- quantiles, compared with a formulation in SQL: linear within the bin
 SELECT gpu_histogram_quantile(0, 10, ARRAY[0, 4, 0, 4, 0]::int8[], f), gpu_histogram_quantile(10, 0, ARRAY[0, 4, 0, 4, 0]::int8[], f),
 	gpu_histogram_quantile(0, 10, ARRAY[2, 4, 0, 4, 2]::float8[], f), gpu_histogram_quantile('{0, 5, 5, 20}'::float8[], ARRAY[0, 1, 0, 3, 0]::int8[], f)
 FROM unnest(ARRAY[0, 0.125, 0.25, 0.5, 0.75, 0.9, 1]) f;
@@ -112,19 +112,19 @@ SELECT gpu_histogram_quantile(0, 10, ARRAY[1, 4, 4, 1]::int8[], ARRAY[0, 0.1, 0.
 	gpu_histogram_quantile(10, 0, ARRAY[1, 4, 4, 1]::int8[], ARRAY[0, 0.1, 0.5, 0.9, 1]),
 	gpu_histogram_quantile(0, 10, ARRAY[1, 4, 4, 1]::int8[], '{{0.25, 0.5}, {0.75, NULL}}'::float8[]), gpu_histogram_quantile(0, 10, ARRAY[1, 4, 4, 1]::int8[], '{}'::float8[]);
 SELECT gpu_histogram_quantile('{1, 10, 100}'::float8[], ARRAY[0, 2, 2, 0]::int8[], ARRAY[0.25, 0.5, 0.75]);
--- nothing counted, NULLs
+-- empty histograms, NULLs
 SELECT gpu_histogram_quantile(0, 10, ARRAY[0, 0, 0]::int8[], 0.5), gpu_histogram_quantile(0, 10, ARRAY[0, 0, 0]::int8[], '{0.5}'::float8[]), gpu_histogram_quantile(0, 10, NULL::int8[], 0.5),
 	gpu_histogram_quantile(0, 10, ARRAY[0, 1, 0]::int8[], NULL::float8), gpu_histogram_quantile('{1}'::float8[], '{0, 0}'::float8[], 0.5);
--- infinite and NaN bounds; as wide as doubles; many
+-- infinite and NaN bounds; the range of all doubles; many fractions
 SELECT f, gpu_histogram_quantile('{-Infinity, 0, Infinity, NaN}'::float8[], ARRAY[0, 2, 2, 2, 2]::int8[], f) FROM unnest(ARRAY[0, 0.1, 0.25, 0.3, 0.5, 0.6, 0.8]) f;
 SELECT gpu_histogram_quantile(-1.7e308, 1.7e308, ARRAY[0, 1, 0]::int8[], ARRAY[0, 0.25, 0.5, 1]);
 SELECT gpu_histogram_quantile(0, 1000000, gpu_histogram(x, 0, 1000000, 1000000), ARRAY[0.5, 0.999]) FROM generate_series(0, 999999) x;
--- within a bin of what core finds
+-- the difference to core's percentile is at most a bin
 SELECT k, bool_and(abs(gpu_histogram_quantile(0, 20, counts, f) - exact) <= 0.1) FROM (
 	SELECT k, f, gpu_histogram(x, 0, 20, 200) AS counts, percentile_disc(f) WITHIN GROUP (ORDER BY x) AS exact
 	FROM h, unnest(ARRAY[0.1, 0.5, 0.9]) f WHERE x >= 0 AND x < 20 GROUP BY k, f) s GROUP BY k ORDER BY k;
 
--- errors, with the names of functions and arguments
+-- errors name the function and the argument
 CREATE FUNCTION pg_temp.fails(sql text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	detail text;
@@ -156,12 +156,12 @@ SELECT call, pg_temp.fails('SELECT ' || call) FROM unnest(ARRAY[
 	'gpuagg_histogram_merge_int8(''{1}'', ''{1}'')']) call;
 \t off
 \x off
--- the same in the custom scan
+-- the same errors in the custom scan
 SET gpuagg.require = require;
 SELECT call, pg_temp.fails('SELECT ' || call) FROM unnest(ARRAY['gpu_histogram_log(x, 0, 1, 5) FROM h', 'gpu_histogram_log(x, 1, 1 + k, 5) FROM h', 'gpu_histogram_log(x, 1, NULL, 5) FROM h',
 	'gpu_histogram_merge(ARRAY[9223372036854775807, k]) FROM h', 'gpu_histogram_merge(CASE k WHEN 1 THEN counts ELSE logs[:3] END) FROM daily']) call;
 RESET gpuagg.require;
--- a user's aggregate may begin with any array
+-- a user's aggregate may have any array as its initial state
 CREATE AGGREGATE pg_temp.from_empty(int8[]) (SFUNC = gpuagg_histogram_merge_int8, STYPE = int8[], INITCOND = '{}');
 CREATE AGGREGATE pg_temp.from_nulls(int8[]) (SFUNC = gpuagg_histogram_merge_int8, STYPE = int8[], INITCOND = '{NULL,NULL}');
 CREATE AGGREGATE pg_temp.from_nulls(float8[]) (SFUNC = gpuagg_histogram_merge_float8, STYPE = float8[], INITCOND = '{NULL,NULL}');

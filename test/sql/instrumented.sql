@@ -1,10 +1,10 @@
--- Rescans of queries whose nodes are timed, by EXPLAIN ANALYZE or auto_explain: a
--- node is not rescanned while its time is running.
+-- Rescans of queries whose nodes are timed, by EXPLAIN ANALYZE or auto_explain: a node must not be rescanned
+-- while its timer is running.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
 SET gpuagg.engine = 'cpu';
--- rows of which a GPU has copies are not counted where a condition leaves some out
+-- rows from a GPU's memory are not counted by the node if a condition removes some
 SET gpuagg.cache = off;
 SET max_parallel_workers_per_gather = 0;
 CREATE TABLE timed (k int, v int);
@@ -14,7 +14,7 @@ CREATE TABLE timed_parts1 PARTITION OF timed_parts FOR VALUES FROM (0) TO (300);
 CREATE TABLE timed_parts2 PARTITION OF timed_parts FOR VALUES FROM (300) TO (2000);
 INSERT INTO timed_parts SELECT * FROM timed;
 ANALYZE timed, timed_parts;
--- Rows and loops of each node.
+-- The rows and loops of each node.
 CREATE FUNCTION counts(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;

@@ -1,4 +1,4 @@
--- Sums and averages of intervals, whose states are the library's own before PostgreSQL 17: as core's sum and avg.
+-- Sums and averages of intervals, whose states are the extension's own before PostgreSQL 17: answers are core's.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -18,7 +18,7 @@ SELECT pg_temp.same('SELECT @sum(iv) FILTER (WHERE i % 3 = 0), @avg(iv) FILTER (
 SET work_mem = '64kB';
 SELECT pg_temp.same('SELECT i / 2, @sum(iv), @avg(iv) FROM spans GROUP BY i / 2');
 RESET work_mem;
--- moving frames, some of them empty or without values
+-- moving frames; some are empty or have no values
 SELECT count(*) FROM (
 	SELECT i, gpu_sum(iv) OVER w, gpu_avg(iv) OVER w FROM spans WINDOW w AS (PARTITION BY k ORDER BY i ROWS BETWEEN 5 PRECEDING AND 3 PRECEDING)
 	EXCEPT ALL
@@ -34,7 +34,7 @@ EXPLAIN (COSTS OFF) SELECT gpu_sum(iv), gpu_avg(iv) FROM spans;
 SELECT gpu_sum(iv) = sum(iv) AND gpu_avg(iv) = avg(iv) AS same FROM spans;
 RESET gpuagg.enabled;
 RESET max_parallel_workers_per_gather;
--- overflow is core's
+-- an overflow is an error as in core
 SELECT gpu_sum(iv) FROM (VALUES (interval '178000000 years'), ('178000000 years')) v(iv);
 SELECT gpu_avg(iv) OVER (ORDER BY iv ROWS 1 PRECEDING) FROM (VALUES (interval '178000000 years'), ('178000000 years')) v(iv);
 DROP TABLE spans;

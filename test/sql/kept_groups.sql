@@ -1,6 +1,6 @@
 --
--- Shapes above the scan: correlated, LATERAL and EXISTS subqueries over groups, cursors and rescans.  The answers are core's, and
--- where nothing changes that makes the groups, the input is read once.
+-- Plans above the scan that read its groups repeatedly: correlated, LATERAL and EXISTS subqueries, cursors and
+-- rescans. Answers are core's. If nothing changes on which the groups depend, the input is read once.
 --
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
@@ -23,7 +23,7 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
     RETURN SQLSTATE || ' ' || SQLERRM;
 END $$;
--- by both feeds: is the answer core's, and how many rows were read?  @ is the prefix of aggregates.
+-- returns whether both feeds give core's answer, and how many rows were read; @ is the prefix of aggregates
 CREATE FUNCTION shape(q text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     core text := answer(replace(q, '@', ''), 'forbid');
@@ -61,37 +61,37 @@ SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM none GRO
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @count(*) c FROM f GROUP BY k HAVING @sum(v) > o.y ORDER BY @sum(v) DESC, k LIMIT 3) z) FROM o');
 -- the same with an error for a group that is read again
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM f GROUP BY k) z WHERE z.s / (o.x - 5) > 0) FROM o');
--- the targets
+-- the target list
 SELECT shape('SELECT x, (SELECT max(s) FROM (SELECT k, @sum(v) + o.x s FROM f GROUP BY k OFFSET 0) z) FROM o');
 SELECT shape('SELECT x, z.* FROM o, LATERAL (SELECT k, @sum(v) + o.x s, @avg(d) FROM f GROUP BY k) z');
--- LATERAL, with and without LIMIT, and what is selected above the groups
+-- LATERAL, with and without LIMIT, and expressions over the groups
 SELECT shape('SELECT x, z.* FROM o, LATERAL (SELECT k, @sum(v) s FROM f GROUP BY k HAVING @sum(v) > o.y) z');
 SELECT shape('SELECT x, z.* FROM o, LATERAL (SELECT k, @sum(v) s FROM f GROUP BY k HAVING @sum(v) > o.y ORDER BY @sum(v), k LIMIT 2) z');
 SELECT shape('SELECT x, z.* FROM o, LATERAL (SELECT k, @sum(v) s FROM f GROUP BY k ORDER BY 2, 1 LIMIT 2) z WHERE z.s > o.y');
 SELECT shape('SELECT x, z.* FROM o LEFT JOIN LATERAL (SELECT t, @count(*) c FROM f GROUP BY t OFFSET 0) z ON z.c = 140 + o.x');
--- EXISTS and the like leave the scan early
+-- EXISTS and similar subqueries do not read all groups
 SELECT shape('SELECT x FROM o WHERE EXISTS (SELECT FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE z.k = o.x + 14 AND s > 0)');
 SELECT shape('SELECT x FROM o WHERE NOT EXISTS (SELECT FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE z.k = o.x + 14 AND s > 0 OFFSET 0)');
 SELECT shape('SELECT x, (SELECT s FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE k >= o.x AND k % 7 = 3 ORDER BY k LIMIT 1) FROM o');
 SELECT shape('SELECT x FROM o WHERE (x = ANY (SELECT k + o.x - o.x FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE s > 0)) IS TRUE');
--- grouping sets, DISTINCT, ordered sets, aggregates with an order, those that only their own functions compute
+-- grouping sets, DISTINCT, ordered sets, aggregates with ORDER BY, fallback aggregates
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, b, @sum(v) s, GROUPING(k, b) g FROM f GROUP BY ROLLUP (k, b)) z WHERE z.s > o.y) FROM o');
 SELECT shape('SELECT x, (SELECT sum(g) FROM (SELECT k, b, @count(DISTINCT v) s, GROUPING(k, b) g FROM f GROUP BY GROUPING SETS (k, b, ())) z WHERE z.s > o.x * 20) FROM o');
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @count(DISTINCT t) s, @sum(DISTINCT b) FROM f GROUP BY k) z WHERE z.s > o.x) FROM o');
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @percentile_disc(0.3) WITHIN GROUP (ORDER BY v) s, @mode() WITHIN GROUP (ORDER BY t) m FROM f GROUP BY k) z WHERE z.s > o.y / 20) FROM o');
 SELECT shape('SELECT x, (SELECT sum(a[o.x] * c) FROM (SELECT k, array_agg(v ORDER BY t, v) a, @count(*) c FROM f GROUP BY k OFFSET 0) z) FROM o');
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, string_agg(t, '''') s, @min(t) m FROM f GROUP BY k) z WHERE length(z.s || m) > o.x * 8) FROM o');
--- what HAVING depends on: an initplan of the outer row, a subplan, volatile functions
+-- HAVING depends on an initplan of the outer row, on a subplan, on volatile functions
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM f GROUP BY k HAVING @sum(v) > (SELECT max(y) FROM o p WHERE p.x <= o.x)) z) FROM o');
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM f GROUP BY k HAVING @sum(v) > (SELECT max(y) FROM o p WHERE p.x < o.x + k - 10)) z) FROM o');
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM f GROUP BY k HAVING @sum(v) > o.y AND random() < 2) z) FROM o');
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM f WHERE random() < 2 GROUP BY k) z WHERE z.s > o.y) FROM o');
--- more groups than memory has room for
+-- more groups than memory
 SET work_mem = '64kB';
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM wide GROUP BY k) z WHERE z.s > o.x * 9) FROM o');
 SELECT shape('SELECT x, (SELECT s FROM (SELECT k, @sum(v) s FROM wide GROUP BY k OFFSET 0) z WHERE z.k = o.y LIMIT 1) FROM o');
 RESET work_mem;
--- what changes is below: read anew (a GPU counts rows that WHERE leaves out, too); where parameters of the aggregates change, rows of the last time are shown
+-- changes below the scan: its input is read again (a GPU counts rows that WHERE removes, too); if only parameters of aggregates change, the rows of the previous scan are counted
 SELECT shape('SELECT x, (SELECT @sum(v) FROM f WHERE k < o.x) FROM o') ~ '^\d+ rows( or \d+ rows)?$' AS agrees;
 SELECT shape('SELECT x, (SELECT @sum(v * o.x) FROM f) FROM o');
 SELECT shape('SELECT x, (SELECT @count(*) FILTER (WHERE k = o.x) FROM f) FROM o');
@@ -100,9 +100,9 @@ SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k % o.x, @sum(v) s FROM f 
 SELECT shape('SELECT x, (SELECT @percentile_disc(o.x / 10.0) WITHIN GROUP (ORDER BY v) FROM f) FROM o');
 SELECT shape('SELECT x, z.k FROM o, LATERAL (SELECT k FROM f GROUP BY k HAVING @sum(v) > 0 ORDER BY @sum(v), k LIMIT o.x) z');
 SELECT shape('SELECT x, (SELECT gpu_histogram(d, 0, o.y, 4) FROM f) FROM o');
--- now below, now above: once for each row of the outermost
+-- changes below and above in turn: read once for each outermost row
 SELECT shape('SELECT x, (SELECT sum((SELECT count(*) FROM (SELECT k, @sum(v) s FROM f WHERE v <= 100 * o.x GROUP BY k) z WHERE z.s > p.y)) FROM o p) FROM o WHERE x > 7') ~ '^\d+ rows( or \d+ rows)?$' AS agrees;
--- nothing changes: from the second rescan on
+-- nothing changes: the groups are kept from the second rescan on
 SELECT shape('SELECT x, (SELECT count(*) FROM (SELECT k, @sum(v) s FROM f GROUP BY k OFFSET 0) z WHERE z.s > o.y) FROM o');
 SET enable_hashjoin = off;
 SET enable_mergejoin = off;
@@ -111,7 +111,7 @@ SELECT shape('WITH RECURSIVE w(n, c) AS (SELECT 1, 0::bigint UNION ALL SELECT n 
 RESET enable_hashjoin;
 RESET enable_mergejoin;
 
--- cursors, left and read on, forwards and back
+-- cursors that are closed and continued, forward and backward
 SET gpuagg.require = 'require';
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT x, (SELECT count(*) FROM (SELECT k, gpu_sum(v) s FROM f GROUP BY k) z WHERE z.s > o.y * 1.2) FROM o ORDER BY x;
@@ -125,13 +125,13 @@ FETCH BACKWARD 3 FROM c;
 MOVE FORWARD ALL FROM d;
 SELECT count(*) FROM o, LATERAL (SELECT k, gpu_sum(v) s FROM f GROUP BY k HAVING gpu_sum(v) > o.y * 1.2) z WHERE x > 9;
 ROLLBACK;
--- prepared statements start anew
+-- each execution of a prepared statement reads its input
 PREPARE p(int) AS SELECT x, (SELECT count(*) FROM (SELECT k, gpu_sum(v) s FROM f WHERE v < $1 GROUP BY k) z WHERE z.s > o.y) FROM o WHERE x < 4;
 EXECUTE p(1000);
 EXECUTE p(500);
--- kept groups leave no memory or files behind when a query fails
+-- kept groups leave no memory or files when a query fails
 SELECT x, (SELECT count(*) FROM (SELECT k, gpu_sum(v) s FROM wide GROUP BY k) z WHERE z.s / (o.x - 5) > 3) FROM o;
--- a scan of few rows is worth its start where there are many
+-- a scan of few rows is worth its startup if there are many rescans
 RESET gpuagg.require;
 SET gpuagg.engine = 'cpu';
 EXPLAIN (COSTS OFF) SELECT count(s) FROM generate_series(1, 3000) g, LATERAL (SELECT gpu_sum(v) AS s FROM f WHERE k < g % 10) z;

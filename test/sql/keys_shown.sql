@@ -1,5 +1,5 @@
--- Equal keys need not look alike: each group shows those of its first row, in
--- every strategy, from files, and between participants.
+-- Equal keys may print differently. Each group prints the keys of its first row: in every strategy, from files, and
+-- between participants.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 SET max_parallel_workers_per_gather = 0;
@@ -9,7 +9,7 @@ SET gpuagg.slot_cost = 0;
 RESET client_min_messages;
 CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
 
--- How a value looks depends on its group.
+-- How a value prints depends on its group.
 CREATE DOMAIN price AS numeric;
 CREATE TYPE pair AS (n numeric, t text);
 CREATE TABLE looks AS
@@ -26,12 +26,12 @@ SELECT g, g % 3 AS m, CASE g % 7 WHEN 6 THEN NULL ELSE (1.5::numeric(30, 10))::t
        ROW(round(7, (g % 4)::int), 'x')::pair AS rec,
        numrange(round(1, (g % 2)::int), round(2, (g % 3)::int)) AS ran,
        repeat('9', 3000)::numeric + round(3, (g % 1000)::int) AS wide,
-       -- no look but one: their rows keep nothing apart
+       -- values that print in one way only, so that rows keep no keys
        'text ' || g % 2 AS t, (g % 2)::int2 AS small, g % 11 = 0 AS b
 FROM generate_series(0, 599) g, generate_series(1, 5) s(i);
 ANALYZE looks;
 
--- Rows of one answer that are not among the other's, both ways.
+-- The rows of each answer that are not in the other one.
 CREATE FUNCTION differ(keys text, VARIADIC conf text[] DEFAULT '{}') RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	segmented bool := 'gpuagg.strategy=segmented' = ANY (conf);
@@ -64,21 +64,21 @@ BEGIN
 	RETURN result;
 END $$;
 
--- Two keys: the group, and one that looks as the group has it.
+-- Two keys: the group, and a key whose printed form depends on the group.
 SELECT key, differ('g, ' || key) AS hash,
        differ(key || ', g', 'gpuagg.strategy=sort') AS sort,
        differ('g, ' || key, 'gpuagg.batch_rows=64', 'work_mem=64kB', 'hash_mem_multiplier=1') AS spilled,
        differ('g, ' || key, 'gpuagg.strategy=segmented', 'gpuagg.batch_rows=64') AS segmented,
        differ('m, ' || key || ', g, small, b, zeros', 'gpuagg.batch_rows=256') AS several
 FROM unnest(ARRAY['num', 'dom', 'iv', 'f8', 'f4', 'nc', 'bp', 'js', 'arr', 'rec', 'ran', 'wide', 't', 'num, iv, f8, nc, js']) key;
--- One key, and keys whose group has several looks: that of its first row.
+-- One key, and a key that prints in several ways within a group: the first row's way.
 SELECT key, differ(key) AS alone, differ('m, ' || key) AS first,
        differ('m, ' || key, 'gpuagg.strategy=sort', 'gpuagg.batch_rows=64') AS sort,
        differ('m, ' || key, 'gpuagg.batch_rows=64', 'work_mem=64kB', 'hash_mem_multiplier=1') AS spilled
 FROM unnest(ARRAY['num', 'dom', 'iv', 'f8', 'f4', 'nc', 'bp', 'js', 'arr', 'rec', 'ran', 't']) key;
 
--- More groups than memory, whose states leave for files as well, with looks of
--- their own: a few thousand groups that share each value.
+-- More groups than memory, also with states in files, and keys that print in their own way: a few thousand groups
+-- for each value.
 CREATE TABLE looks_many AS
 SELECT g, round(g % 10, (g % 7)::int) AS num, CASE WHEN g % 2 = 0 THEN '-0' ELSE '0' END::float8 AS f8, g * 3 AS v
 FROM generate_series(1, 60000) g, generate_series(1, 2);
@@ -96,7 +96,7 @@ SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS 
 RESET gpuagg.enabled;
 DROP TABLE ours, core;
 
--- What is kept beside the groups counts as memory: of 6,000 groups, one value in 600 looks of 1.5 kB each.
+-- The keys kept with groups count as memory: 6,000 groups, one value that prints in 600 ways of 1.5 kB each.
 CREATE FUNCTION spilled(query text) RETURNS bool LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
@@ -114,7 +114,7 @@ RESET work_mem;
 RESET gpuagg.require;
 DROP FUNCTION spilled;
 
--- Participants pass on the keys that their groups show.
+-- Participants pass on the printed keys of their groups.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -128,7 +128,7 @@ FROM (SELECT g, num, f8, gpu_sum(v) AS s FROM looks_many GROUP BY g, num, f8) q;
 RESET work_mem;
 SET max_parallel_workers_per_gather = 0;
 
--- Columns that depend on a primary key, and those that GROUP BY names for nothing.
+-- Columns that depend on a primary key, and redundant columns in GROUP BY.
 CREATE TABLE looks_goods (id int PRIMARY KEY, price numeric, since interval, weight float8, name text COLLATE nocase);
 INSERT INTO looks_goods VALUES (1, 1.0, '1 day', '-0', 'Tea'), (2, 1.00, '24:00:00', '0', 'tea'), (3, 1.000, '1 day', '0', 'TEA'),
 	(4, NULL, NULL, NULL, NULL);
@@ -142,7 +142,7 @@ SET enable_hashagg = off;
 SELECT id, price, since, weight, name, gpu_count(*) FROM looks_goods JOIN looks_sales USING (id) GROUP BY looks_goods.id ORDER BY id;
 RESET enable_hashagg;
 
--- The query with which it was seen first.
+-- A regression query.
 SELECT a, i, n, gpu_count(*) FROM (VALUES (1, '1 day'::interval, 1.0), (2, '24:00:00', 1.00), (3, '1 day', 1.000)) v(a, i, n)
 GROUP BY a, i, n ORDER BY a;
 RESET gpuagg.require;

@@ -1,5 +1,5 @@
--- What core evaluates only for some rows, or for none, is not evaluated for others:
--- initplans, parameters and functions of constants in branches, and their errors.
+-- Initplans, parameters and functions of constants in branches: they are evaluated only for the rows for which core
+-- evaluates them, and so are their errors.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
@@ -24,7 +24,7 @@ BEGIN
 END $$;
 SET lazy.calls = 0;
 
--- $s fails, once it is run
+-- $s fails if it is executed
 CREATE TABLE failing AS SELECT * FROM unnest(ARRAY['(SELECT v FROM two)', '(SELECT 1 / v FROM zero)', '((SELECT 1 / v FROM zero) + 1)', '(1 / current_setting(''lazy.zero'')::int)',
     'current_setting(''lazy.nope'')::int', '(1 / ((SELECT v FROM zero) + 0))']) s;
 SET lazy.zero = 0;
@@ -49,13 +49,13 @@ CREATE TABLE lazy_queries AS SELECT * FROM unnest(ARRAY[
     'SELECT gpu_histogram(v, 0, $s, 4) FROM none', 'SELECT gpu_histogram(id, 0, $s, 4) FROM $t WHERE a > 100', 'SELECT gpu_histogram(id, 0, $s, 4) FILTER (WHERE a > 100) FROM $t', 'SELECT gpu_histogram(id, ARRAY[0.0, $s]::float8[]) FROM $t WHERE a > 100',
     'SELECT a, @percentile_disc(1.0 / nullif($s, 0)) WITHIN GROUP (ORDER BY id) FROM $t WHERE a > 100 GROUP BY a', 'SELECT @percentile_disc(1.0 / nullif($s, 0)) WITHIN GROUP (ORDER BY id) FROM $t WHERE a > 100']) q;
 SELECT pg_temp.differs(q) FROM (SELECT replace(replace(l.q, '$s', s), '$t', t) q FROM lazy_queries l, failing, unnest('{lazy,lazy_parts}'::text[]) t) x WHERE pg_temp.differs(q) IS NOT NULL;
--- and where the initplan has a value, at the first row or later, or is NULL
+-- also if the initplan has a value, needed at the first row or later, or is NULL
 SELECT pg_temp.differs(q) FROM (SELECT replace(replace(l.q, '$s', s), '$t', t) q FROM lazy_queries l, unnest('{(SELECT max(v) FROM two),(SELECT v FROM none)}'::text[]) s,
     unnest('{lazy,lazy_parts}'::text[]) t) x WHERE pg_temp.differs(q) IS NOT NULL;
--- as many of these queries fail in core as one would think, and most do not
+-- the number of these queries, and how many of them fail in core
 SELECT count(*), count(*) FILTER (WHERE pg_temp.result_of(replace(replace(l.q, '$s', s), '$t', 'lazy'), '', 'forbid') ~ '^22|^21|^42') FROM lazy_queries l, failing;
 
--- how often it is run: not at all, once
+-- how often it is executed: never, once
 SET gpuagg.require = require;
 SELECT gpu_sum(CASE WHEN a > 100 THEN (SELECT counted(1) FROM zero) ELSE a END) FROM lazy;
 SELECT gpu_sum(CASE WHEN a > 100 THEN counted(1) ELSE a END) FROM lazy;
@@ -64,7 +64,7 @@ SHOW lazy.calls;
 SELECT gpu_sum(CASE WHEN a > 8 THEN (SELECT counted(1) FROM zero) ELSE a END), gpu_count(*) FILTER (WHERE id > 1500 AND a > (SELECT counted(2) FROM zero)) FROM lazy;
 SHOW lazy.calls;
 
--- HAVING in the order of costs
+-- conditions of HAVING in the order of their costs
 CREATE FUNCTION called(bigint) RETURNS bool LANGUAGE plpgsql STABLE COST 100 AS $$
 BEGIN
     PERFORM set_config('lazy.calls', (current_setting('lazy.calls')::int + 1)::text, false);
@@ -76,9 +76,9 @@ SELECT a FROM lazy GROUP BY a HAVING called(gpu_sum(id)) AND gpu_max(id) > 10000
 SHOW lazy.calls;
 SELECT a FROM lazy GROUP BY a HAVING called(gpu_sum(id)) AND gpu_max(id) > 1999 AND gpu_max(x) > 'x';
 SHOW lazy.calls;
--- one that is cheaper, and may fail, comes before one that would drop the group
+-- a cheap condition that may fail is evaluated before a dear one that would remove the group
 SELECT a FROM lazy GROUP BY a HAVING gpu_count(*) > (SELECT 1 / v FROM zero) AND gpu_sum(id) < 0;
--- an initplan of HAVING is run once a group comes to it
+-- an initplan in HAVING is executed when the first group needs it
 SET lazy.calls = 0;
 SELECT a FROM lazy GROUP BY a HAVING gpu_sum(id) < 0 AND gpu_count(*) > (SELECT counted(1) FROM zero) ORDER BY a LIMIT 3;
 SHOW lazy.calls;
@@ -87,13 +87,13 @@ SHOW lazy.calls;
 SELECT a FROM lazy GROUP BY a HAVING gpu_count(*) > (SELECT counted(1) FROM zero) AND gpu_max(x) > 'x' ORDER BY gpu_count(*), a LIMIT 3;
 SHOW lazy.calls;
 
--- rescans: with the parameter changed, and run only by some of them
+-- rescans: with the changed parameter, and executed only by some of them
 SELECT g, (SELECT gpu_sum(CASE WHEN l.a > 12 - g THEN (SELECT 10 / (g - 5) FROM zero) ELSE l.a END) FROM lazy l) FROM generate_series(1, 4) g;
 SELECT g, (SELECT gpu_sum(CASE WHEN l.a > 12 - g THEN (SELECT 10 / (g - 5) FROM zero) ELSE l.a END) FROM lazy l) FROM generate_series(1, 2) g;
 SELECT g, (SELECT gpu_sum(CASE WHEN l.a > g THEN 10 / (g - 5) ELSE l.a END) FROM lazy l) FROM generate_series(6, 12) g;
 SELECT g, (SELECT gpu_sum(CASE WHEN l.a > g THEN 10 / (g - 20) ELSE l.a END) FROM lazy l WHERE l.a < g + (SELECT max(v) FROM two)) FROM generate_series(18, 20) g;
 
--- generic plans and PL/pgSQL variables
+-- generic plans and variables of PL/pgSQL
 SET plan_cache_mode = force_generic_plan;
 PREPARE lazy_query(int) AS SELECT gpu_sum(CASE WHEN a > 100 THEN a / $1 ELSE a END), gpu_count(*) FILTER (WHERE a > 100 AND 1 / $1 > 0) FROM lazy;
 EXECUTE lazy_query(0);

@@ -1,5 +1,5 @@
--- IN lists and conditions of any length: right, in time that grows with them, and in
--- memory that does not.
+-- IN lists and conditions of any length: right answers, time that grows with the length, and memory that does
+-- not.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
@@ -22,7 +22,7 @@ ALTER TABLE lists ALTER t SET STORAGE EXTERNAL;
 INSERT INTO lists (i, t) SELECT 4004, repeat('long', 3000);
 ANALYZE lists;
 
--- every type, lists of 1 to 1,000 elements, NULLs and values twice among them, none sorted
+-- every type, lists of 1 to 1,000 elements, unsorted, with NULLs and duplicates
 CREATE TABLE list_elements (col text, typ text, element text);
 INSERT INTO list_elements VALUES ('i4', 'int4', 'e * 37 % 600'), ('i4', 'int8', 'e * 37 % 600'), ('i4', 'int2', 'e * 37 % 600'), ('i2', 'int8', 'e * 37 % 600'), ('i2', 'int4', '-e'), ('i8', 'int2', 'e'),
     ('i8', 'int4', '600 - e'), ('o', 'oid', 'e * 4'), ('t', 'text', '''k'' || e * 37 % 600'), ('vc', 'varchar', '''k'' || e * 37 % 600'), ('c', 'bpchar', '''k'' || e * 37 % 600 || repeat('' '', e % 3)'),
@@ -49,7 +49,7 @@ SELECT count(*) FROM list_queries;
 SELECT count(DISTINCT r) > 60 AS various, count(*) FILTER (WHERE r ~ '^[24]') AS failing FROM (SELECT pg_temp.result_of(q, '', 'forbid') r FROM list_queries OFFSET 0) s;
 SELECT left(pg_temp.differs(q), 200) FROM list_queries WHERE pg_temp.differs(q) IS NOT NULL;
 
--- conditions of many terms, nested deeply, many at once, wide CASEs
+-- conditions with many terms, deeply nested, many together, long CASEs
 CREATE FUNCTION pg_temp.of_many(element text, delimiter text, n int) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     r text;
@@ -69,7 +69,7 @@ UNION ALL
 SELECT n, 'SELECT ' || pg_temp.of_many('@sum(x + $)', ', ', n) || ' FROM lists' FROM (VALUES (200), (1200)) n(n);
 SELECT left(pg_temp.differs(q), 200) FROM of_many WHERE pg_temp.differs(q) IS NOT NULL;
 
--- memory of the scan and its expressions, seen from within
+-- memory of the scan and its expressions, measured from inside the query
 CREATE FUNCTION pg_temp.megabytes(int) RETURNS int LANGUAGE sql STABLE AS 'SELECT (sum(total_bytes) / 1e6)::int FROM pg_backend_memory_contexts WHERE name ~* ''gpuagg''';
 CREATE FUNCTION pg_temp.within(q text, seconds int, most int DEFAULT 32) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
@@ -82,11 +82,11 @@ BEGIN
 END $$;
 SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(i)) FROM lists WHERE i < 3 AND i4 <> ALL (ARRAY[' || pg_temp.of_many('-$', ', ', 200000) || '])', 10) AS ints;
 SELECT pg_temp.within('SELECT gpu_max(pg_temp.megabytes(i)) FROM lists WHERE i < 3 AND (i > 0 OR ' || pg_temp.of_many('(x = $ AND y = $)', ' OR ', 12000) || ')', 20) AS terms;
--- texts are looked up, not compared with one after the other: 2 * 10^10 comparisons
+-- texts are looked up by hash; comparisons one by one would be 2 * 10^10
 CREATE TABLE list_texts AS SELECT i, 'text ' || lpad(i::text, 8, '0') AS t FROM generate_series(1, 100000) i;
 SELECT pg_temp.within('SELECT gpu_count(*) FROM list_texts WHERE t <> ALL (''{' || (SELECT string_agg('none ' || lpad(i::text, 8, '0'), ',') FROM generate_series(1, 200000) i) || '}'')', 10, 200000) AS texts;
 DROP TABLE list_texts;
--- many roots, each too large, forget what was made of their parts
+-- many expressions, each too large, which discard what was compiled for their parts
 SELECT pg_temp.within(replace('SELECT gpu_max(pg_temp.megabytes(i)), $ FROM lists WHERE i < 3', '$',
     pg_temp.of_many('gpu_sum(CASE ' || pg_temp.of_many('WHEN x = $ OR y = 1 + $ THEN $', ' ', 1000) || ' ELSE 1 END)', ', ', 40)), 20) AS roots;
 

@@ -1,5 +1,5 @@
--- The CPU engine stays within work_mem: groups that do not fit go to temporary
--- files and come back, with exact results.
+-- The CPU engine stays within work_mem: groups that do not fit go to temporary files and are read again. Answers are
+-- exact.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -11,7 +11,7 @@ SELECT (i * 7919::int8 % 1000000) AS k, i % 1000 AS v, (i % 97)::float8 / 7 AS x
 FROM generate_series(1, 1000000) i;
 ANALYZE big;
 
--- One number of a JSON plan of the custom scan.
+-- One number of the custom scan in a JSON plan.
 CREATE FUNCTION explain_number(query text, field text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
 	plan json;
@@ -37,8 +37,8 @@ SELECT explain_number('SELECT k, gpu_count(*), gpu_sum(v) FROM big GROUP BY k', 
        explain_number('SELECT k, gpu_count(*), gpu_sum(v) FROM big GROUP BY k', 'Spilled') > 0 AS spilled;
 -- A few groups never spill, however many rows.
 SELECT explain_number('SELECT v, gpu_count(*), gpu_sum(k) FROM big GROUP BY v', 'Spilled') AS spilled;
--- States by reference, whose memory is estimated as they grow; groups whose rows
--- were turned away stay out.
+-- States by reference, whose memory is estimated while they grow; groups whose rows were spilled do not
+-- come back into memory.
 RESET gpuagg.require;
 CREATE TABLE long AS
 SELECT repeat('long', 25) || i % 500 AS s, i * 7919::int8 % 61 AS k
@@ -62,7 +62,7 @@ SELECT gpu_count(*), gpu_sum(c), gpu_sum(s), gpu_min(k), gpu_max(k)
 FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s FROM big WHERE k < 300000 GROUP BY k) g;
 RESET gpuagg.strategy;
 
--- One giant group among many: the partition of one group comes to an end.
+-- One giant group among many: the partition of a single group ends.
 SELECT gpu_count(*), gpu_sum(c), gpu_max(c), gpu_sum(s)
 FROM (SELECT CASE WHEN v < 900 THEN -1 ELSE k END AS kk, gpu_count(*) AS c, gpu_sum(v) AS s
       FROM big WHERE k < 300000 GROUP BY 1) g;
@@ -81,7 +81,7 @@ FROM big WHERE k < 200000 GROUP BY 1, 2;
 SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE core) d) AS differ FROM ours;
 DROP TABLE ours, core;
 
--- Wide states: a histogram for each of many groups.
+-- Large states: a histogram for each of many groups.
 SET gpuagg.require = 'require';
 SET work_mem = '64kB';
 CREATE TEMP TABLE ours AS
@@ -92,7 +92,7 @@ SELECT k % 2000 AS k, gpu_histogram(v, 0, 1000, 100) AS h FROM big WHERE k < 200
 SELECT count(*), (SELECT count(*) FROM (TABLE ours EXCEPT ALL TABLE plain) d) AS differ FROM ours;
 DROP TABLE ours, plain;
 
--- A cursor left open, rescans: files are closed with the scan.
+-- An open cursor, rescans: files are closed with the scan.
 SET gpuagg.require = 'require';
 BEGIN;
 DECLARE c CURSOR FOR SELECT k, gpu_count(*) FROM big GROUP BY k;
@@ -103,7 +103,7 @@ COMMIT;
 SELECT g, (SELECT gpu_count(*) FROM (SELECT k, gpu_sum(v) FROM big WHERE k % 10 = g GROUP BY k) s)
 FROM generate_series(1, 3) g;
 
--- Participants of a parallel plan pass on more groups than fit into memory.
+-- Participants of a parallel plan export more groups than fit into memory.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -113,7 +113,7 @@ FROM (SELECT k, gpu_count(*) AS c, gpu_sum(v) AS s, gpu_sum(v::numeric) AS n FRO
 DROP FUNCTION explain_number;
 DROP TABLE big;
 
--- a scan that is opened anew for each rescan leaves nothing behind
+-- a scan that is opened again for each rescan leaves no files
 BEGIN;
 DECLARE c CURSOR FOR SELECT x.i, y.s FROM generate_series(1, 10000) x(i),
 	LATERAL (SELECT gpu_sum(g + x.i) AS s, count(7) FROM generate_series(1, 5) g) y;

@@ -1,5 +1,4 @@
--- Whatever the memory that settings allow, from the least to the most: the same
--- answer in every strategy.
+-- The smallest to the largest memory that settings allow: the same answer in every strategy.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -14,7 +13,7 @@ CREATE INDEX ON bounds (k, t);
 CREATE INDEX ON bounds (g);
 VACUUM ANALYZE bounds;
 
--- The query's rows as core has them, and how many answers differed in these settings.
+-- Core's rows, and the number of settings with which the answer differs.
 CREATE FUNCTION differ(query text, scan text, strategies text[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	core text;
@@ -60,7 +59,7 @@ SELECT * FROM differ('SELECT @count(*), @sum(v), @max(t) FROM bounds', 'on', '{a
 SELECT * FROM differ('SELECT g, @count(*), @sum(v), @avg(n) FROM bounds GROUP BY g', 'on', '{auto,direct,hash,sort}');
 SELECT * FROM differ('SELECT k, t, @count(*), @sum(n), @max(v) FROM bounds GROUP BY k, t', 'on', '{auto,hash,sort}');
 SELECT * FROM differ('SELECT t, @count(*), @min(t) FROM bounds GROUP BY t', 'on', '{auto,hash,sort}');
--- Sorted by an index: each group leaves as it ends.
+-- Sorted by an index: each group is returned when it ends.
 SELECT * FROM differ('SELECT g, @count(*), @sum(v) FROM bounds GROUP BY g', 'off', '{segmented}');
 SELECT * FROM differ('SELECT k, t, @count(*), @sum(n), @max(t) FROM bounds GROUP BY k, t', 'off', '{segmented}');
 SELECT * FROM differ('SELECT k, gpu_histogram(v, 0, 1000, 200) FROM bounds GROUP BY k', 'off', '{segmented}');

@@ -1,13 +1,13 @@
 --
--- Integer keys with and without NULLs, which travel to a GPU packed together: NULLs from the first
--- row, from the last ones, in one participant's rows alone; widths that leave a byte for NULLs, and
--- that do not.
+-- Integer keys with and without NULLs, which a GPU gets packed together: NULLs in the first row, in the last rows, in
+-- one participant's rows only; widths that leave a byte for NULLs, and
+-- widths that do not.
 --
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
 
--- 30,000 rows; of the columns with an n the last 10 are NULL, of those with an f the first 10
+-- 30,000 rows; columns with an n have NULLs in the last 10 rows, columns with an f in the first 10
 CREATE TABLE nk AS SELECT i, (i % 7)::int2 AS s, i % 11 AS a, i % 13 - 5 AS b, i % 3 AS c, i % 2 AS d, i % 5 AS e,
     (i % 17) * 10000000000 AS l, i::int8 % 19 AS m,
     CASE WHEN i <= 29990 THEN i % 11 END AS an, CASE WHEN i <= 29990 THEN i % 9000 * 7919 END AS hn,
@@ -19,19 +19,19 @@ ANALYZE nk;
 CREATE FUNCTION answers() RETURNS TABLE (keys text, result text) LANGUAGE sql AS $$
     SELECT keys, pg_temp.same('SELECT ' || keys || ', @count(*), @sum(i), @max(i) FROM nk GROUP BY ' || keys)
     FROM (VALUES
-        -- up to 4 bytes, and with the NULLs more
+        -- up to 4 bytes, and more with NULLs
         ('a'), ('an'), ('af'), ('hn'), ('hf'), ('s, s + 1::int2'),
         -- 8
         ('l'), ('ln'), ('a, b'), ('an, b'), ('hn, a'), ('hf, an'), ('s, a, s - 1::int2'),
         -- 16
         ('l, m'), ('ln, m'), ('a, b, c, d'), ('an, b, c, d'), ('af, b, c, d'), ('an, af, c, cn'), ('l, a, b'), ('ln, hn, af'),
-        -- 20, of which some travel as codes
+        -- 20 bytes, of which some are sent as dictionary codes
         ('l, m, a'), ('ln, m, an'), ('a, b, c, d, e'), ('s, l, m, an')
     ) AS k(keys)
 $$;
 SELECT * FROM answers();
 
--- without count(*), without aggregates, one of a filter
+-- without count(*), without aggregates, with a filter
 SELECT pg_temp.same('SELECT an, @sum(i), @count(af) FROM nk GROUP BY an'),
     pg_temp.same('SELECT an, cn, @count(*) FILTER (WHERE i % 2 = 0) FROM nk GROUP BY an, cn'),
     pg_temp.same('SELECT an, @count(*), @count(*) FILTER (WHERE i > 29900), @avg(hn) FROM nk GROUP BY an');
@@ -39,7 +39,7 @@ SELECT pg_temp.same('SELECT an, @sum(i), @count(af) FROM nk GROUP BY an'),
 SELECT keys, pg_temp.answer(query, 'require', false) = pg_temp.answer(query, 'forbid', false) AS same
     FROM (VALUES ('an'), ('l, m'), ('ln, m'), ('a, b, c, d'), ('an, b, c, d')) AS k(keys),
         format('SELECT %s, gpu_max_subarray_sum(m - 9 ORDER BY i) FROM nk GROUP BY %1$s', keys) AS query;
--- in small batches, and again
+-- in small batches, and rescanned
 SET gpuagg.batch_rows = 1024;
 SELECT count(*), bool_and(result LIKE 'same%') FROM answers();
 SET gpuagg.require = 'require';
@@ -47,7 +47,7 @@ PREPARE again (int) AS SELECT count(*), sum(n), sum(s) FROM
     (SELECT an, b, c, d, gpu_count(*) AS n, gpu_sum(i) AS s FROM nk WHERE i > $1 GROUP BY an, b, c, d) g;
 EXECUTE again (0);
 EXECUTE again (29985);
--- several participants, of whom some see NULLs and others do not
+-- several participants, of which some see NULLs and others do not
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;

@@ -1,4 +1,4 @@
--- No rows, NULLs alone, single rows.
+-- No rows, only NULLs, single rows.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -30,7 +30,7 @@ INSERT INTO t (k) VALUES (1);
 SELECT * FROM pg_temp.every_aggregate('');
 SELECT * FROM pg_temp.every_aggregate('GROUP BY k');
 
--- one value, then one and a NULL, then the NULL group
+-- one value, then one value and a NULL, then the group of NULLs
 INSERT INTO t VALUES (2, -1, -1, -1, -1.5, -1.5, -1.50, -1.50, '-1 day', -1, '2000-01-01', '2000-01-01', 1, '', false);
 SELECT * FROM pg_temp.every_aggregate('');
 SELECT * FROM pg_temp.every_aggregate('GROUP BY k');
@@ -42,5 +42,5 @@ SELECT * FROM pg_temp.every_aggregate('WHERE k = 3');
 -- a pair counts only if neither side is NULL
 SELECT pg_temp.same('SELECT @regr_count(y, x), @regr_avgx(y, x), @regr_avgy(y, x), @covar_pop(y, x)
 	FROM (VALUES (1.0::float8, NULL::float8), (NULL, 2), (3, 4), (5, 7), (NULL, NULL)) AS v(y, x)');
--- filters that are never, or never known to be, true
+-- filters that are never true, or always NULL
 SELECT pg_temp.same('SELECT @count(*) FILTER (WHERE false), @sum(n) FILTER (WHERE NULL), @max(tx) FILTER (WHERE n > 5), @avg(c) FILTER (WHERE n > 5) FROM t');

@@ -1,5 +1,5 @@
--- Operators over order, extremes with a payload, sketches: each against a
--- plain SQL formulation, as ordinary aggregates and in the custom scan.
+-- Operators over order, extremes with a payload, sketches: each compared with plain SQL, as plain aggregates and
+-- in the custom scan.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -87,7 +87,7 @@ SET gpuagg.require = 'forbid';
 SELECT * FROM wrong();
 SELECT count(*), count(maxsub), count(run), count(argmax), count(linear) FROM actual;
 
--- EXPLAIN without the engine, which depends on the machine.
+-- EXPLAIN without the line of the engine, which depends on the machine.
 CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE line text;
 BEGIN
@@ -97,13 +97,13 @@ BEGIN
     END LOOP;
 END $$;
 
--- The same in the custom scan, over a sort, over a sorted index and with memory short.
+-- The same in the custom scan: over a sort, over a sorted index, and with little memory.
 SET gpuagg.require = 'require';
 SELECT * FROM plan_of('SELECT * FROM actual');
 SELECT * FROM wrong();
 CREATE INDEX ord_idx ON ord (g, ts);
 SET enable_seqscan = off; SET enable_sort = off;
--- from PostgreSQL 16 on the index gives the order inside groups too
+-- since PostgreSQL 16 the index gives the order inside groups too
 SELECT bool_or(line ~ 'Index Scan using ord_idx') AS index, bool_or(line ~ 'Strategy: segmented') AS segmented,
        bool_or(line ~ 'Incremental Sort') = (current_setting('server_version_num')::int < 160000) AS right_sort
 FROM plan_of('SELECT g, gpu_longest_run(c ORDER BY ts) FROM ord GROUP BY g ORDER BY g') line;
@@ -118,9 +118,9 @@ SELECT gpu_longest_run(c ORDER BY g, ts), gpu_longest_run(c ORDER BY g), gpu_cou
 SELECT gpu_compose_linear(2, i ORDER BY i DESC NULLS LAST) AS down, gpu_count(*) FROM (VALUES (1), (2), (NULL), (3)) v (i);
 SELECT gpu_compose_linear(2, coalesce(i, 10) ORDER BY -i NULLS FIRST) FROM (VALUES (1), (2), (NULL), (3)) v (i);
 SELECT g % 2 AS odd, gpu_compose_linear(2, i ORDER BY g + i) AS r FROM (VALUES (1, 1), (2, 2), (3, 3), (1, 5), (4, 1)) v (g, i) GROUP BY g % 2 ORDER BY 1;
--- an order that has no codes is sorted below
+-- an order without codes is sorted below the scan
 SELECT * FROM plan_of('SELECT gpu_longest_run(c ORDER BY s, ts) FROM ord');
--- more rows than memory: partitions, a tuplesort of partitions and of everything
+-- more rows than memory: partitions, a tuplesort of one partition and of all rows
 CREATE TABLE big AS SELECT i % 50 AS g, i / 10000 AS h, CASE WHEN i % 7 = 0 THEN NULL ELSE i % 11 END AS x,
        i AS ts, (i * 7919) % 20011 AS shuffled, 't' || i % 3 AS s FROM generate_series(1, 20000) i;
 SET work_mem = '64kB';
@@ -135,7 +135,7 @@ SET gpuagg.require = 'forbid';
 SELECT * FROM sorts ORDER BY n;
 SELECT count(*) AS same FROM here NATURAL JOIN sorts;
 SET gpuagg.require = 'require';
--- sorted anew for other rows, and for the same
+-- sorted again for other rows, and kept for the same rows
 CREATE VIEW again AS
 SELECT p, (SELECT gpu_longest_ascending_run(x ORDER BY shuffled) FROM big WHERE ts % 4 < p) AS best,
        (SELECT gpu_max_subarray_sum(5 - x ORDER BY shuffled, h) FROM big WHERE g > p + 45) AS few FROM generate_series(0, 3) p
@@ -151,12 +151,12 @@ RESET work_mem;
 RESET gpuagg.batch_rows;
 -- two orders: the rows are sorted for each
 SELECT gpu_longest_run(c ORDER BY ts, g), gpu_longest_run(c ORDER BY x, g, ts) FROM ord;
--- sums of floats in their order are core's to the last digit: no row
+-- sums of floats in their order are core's to the last digit: no row differs
 SELECT gpu_sum(x::float8 / 3 ORDER BY x) AS here FROM ord WHERE x > 0
 EXCEPT SELECT sum(x::float8 / 3) FROM (SELECT x FROM ord WHERE x > 0 ORDER BY x) q;
 SET gpuagg.require = 'forbid';
 
--- Empty input, and edges of the value ranges.
+-- No rows, and the ends of value ranges.
 SELECT gpu_max_subarray_sum(x::int8 ORDER BY ts), gpu_longest_run(c ORDER BY ts),
        gpu_longest_ascending_run(x ORDER BY ts), gpu_compose_linear(x, x ORDER BY ts),
        gpu_matrix_product(ARRAY[[x]] ORDER BY ts), gpu_argmax(s, k), gpu_approx_count_distinct(x)
@@ -169,7 +169,7 @@ SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, '-Infinity'::float8),
 SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, 'Infinity'::float8), (2, -2), (3, 7)) v (i, x);
 SELECT gpu_max_subarray_sum(x ORDER BY i) FROM (VALUES (1, 1e308::float8), (2, 1e308)) v (i, x);
 
--- Extremes with a payload over every promised type; ties and NULL values.
+-- Extremes with a payload of every supported type; ties and NULL values.
 SELECT gpu_argmax(v, k) FROM (VALUES ('b', 1.0), ('a', 1.00), (NULL, 1), ('z', 0), ('0', NULL)) t (v, k);
 SELECT gpu_argmax(v, k) FROM (VALUES (NULL::text, 2), ('a', 1)) t (v, k);
 SELECT gpu_argmax(i, f) AS "NaN is greatest", gpu_argmin(i, f) FROM (VALUES (1, 'NaN'::float8), (2, 'Infinity'), (3, '-Infinity')) t (i, f);
@@ -188,7 +188,7 @@ SELECT gpu_matrix_product(m ORDER BY i) FROM (VALUES (1, ARRAY[[1,2],[3,4]]::flo
 SELECT gpu_matrix_product(ARRAY[1,2]::float8[]);
 SELECT gpu_matrix_product(ARRAY[[1,NULL],[2,3]]::float8[]);
 SELECT gpu_matrix_product((SELECT array_agg(r) FROM (SELECT array_agg(1.0::float8) AS r FROM generate_series(1, 6) a, generate_series(1, 6) b GROUP BY a) q));
--- powers of a 3 by 3, 4 by 4 and 5 by 5 permutation give the identity
+-- powers of permutations of size 3, 4 and 5 give the identity
 SELECT k, gpu_matrix_product(p ORDER BY i) =
           (SELECT array_agg(r ORDER BY a) FROM (SELECT a, array_agg((a = b)::int::float8 ORDER BY b) AS r
                                                 FROM generate_series(1, k) a, generate_series(1, k) b GROUP BY a) e) AS identity
@@ -204,7 +204,7 @@ FROM (VALUES (1, 2::int8), (2, -1), (3, 4), (4, -9), (5, 1)) t (ts, v);
 SELECT gpu_argmax(ts, v) FILTER (WHERE v < 4), gpu_longest_run(v > 0 ORDER BY ts) FILTER (WHERE ts <> 2)
 FROM (VALUES (1, 2::int8), (2, -1), (3, 4), (4, -9), (5, 1)) t (ts, v);
 
--- Sketches: exact when small, within 3 % (over three standard errors) when large, the same when merged.
+-- Sketches: exact if small, within 3 % (more than three standard errors) if large, the same if merged.
 SELECT gpu_approx_count_distinct(x) - count(DISTINCT x), gpu_approx_count_distinct(s) - count(DISTINCT s) FROM ord;
 SELECT gpu_approx_count_distinct(k::numeric) FROM generate_series(0, 8) k;
 SELECT n, abs(gpu_approx_count_distinct(i % n) - n) <= 0.03 * n AS close

@@ -1,5 +1,5 @@
--- Two thousand random cases, one a group, of every operator over order against
--- plain SQL: NULLs, ties, NaN, single rows, groups of NULLs alone.
+-- Two thousand random cases of every operator over order, one for each group, compared with plain SQL: NULLs, ties,
+-- NaN, single rows, groups of only NULLs.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -23,7 +23,7 @@ FROM groups, generate_series(1, n) i
 ORDER BY random();
 ANALYZE cases;
 
--- the order of the rows in each group: by k downwards, NULLs last, then ts
+-- the order of rows within each group: by k descending, NULLs last, then by ts
 CREATE TABLE numbered AS SELECT *, row_number() OVER (PARTITION BY g ORDER BY k DESC NULLS LAST, ts) AS i FROM cases;
 ANALYZE numbered;
 CREATE TABLE expected AS
@@ -89,7 +89,7 @@ SELECT count(*) AS cases, count(*) FILTER (WHERE a.subarray IS DISTINCT FROM e.s
        count(*) FILTER (WHERE abs(x.visitors - e.visitors) > 1) AS visitors
 FROM expected e LEFT JOIN actual a USING (g) LEFT JOIN products p USING (g) LEFT JOIN extremes x USING (g) LEFT JOIN texts t USING (g);
 
--- in the custom scan, with memory and without, and as ordinary aggregates
+-- in the custom scan, with much and with little memory, and as plain aggregates
 SET gpuagg.require = 'require';
 SELECT * FROM wrong;
 SET work_mem = '64kB';
@@ -98,7 +98,7 @@ RESET work_mem;
 SET gpuagg.require = 'forbid';
 SELECT * FROM wrong;
 RESET gpuagg.require;
--- the cases are not all alike
+-- the cases differ
 SELECT count(subarray) > 1500 AS subarray, count(DISTINCT run) > 20 AS run, count(*) FILTER (WHERE fsubarray = 'NaN') > 50 AS nan,
        count(*) FILTER (WHERE last IS NULL) > 50 AS null_wins, count(matrix) > 1000 AS matrix FROM expected;
 DROP VIEW wrong, actual, products, extremes, texts;

@@ -1,4 +1,4 @@
--- percentiles, modes and medians of several grouping sets, beside ORDER BY and DISTINCT, with subqueries as fractions
+-- percentiles, modes and medians with grouping sets, together with ORDER BY and DISTINCT, and with subqueries as fractions
 SET gpuagg.replace_builtin = on;
 SET gpuagg.require = 'require';
 CREATE TABLE g AS SELECT i % 4 AS a, i % 7 AS b, (i % 3)::text AS s, i * 7919 % 1000 AS v, (i * 7919 % 1000) / 8.0::float8 AS f,
@@ -22,10 +22,10 @@ CREATE TABLE queries AS SELECT row_number() OVER () AS id, q FROM unnest(ARRAY[
 	'SELECT o, percentile_disc(0.5) WITHIN GROUP (ORDER BY z) FILTER (WHERE o), count(*) FILTER (WHERE o) FROM g GROUP BY ROLLUP (o)',
 	'SELECT id / 4, a, percentile_disc(0.5) WITHIN GROUP (ORDER BY v), count(*) FROM g GROUP BY ROLLUP (id / 4, a)',
 	'SELECT s, b, percentile_disc(0.5) WITHIN GROUP (ORDER BY s), percentile_disc(0.5) WITHIN GROUP (ORDER BY b) FROM g GROUP BY CUBE (s, b)',
-	-- keys as fractions: NULL where a set leaves them out
+	-- keys as fractions: NULL in sets without the key
 	'SELECT p, b, percentile_cont(p) WITHIN GROUP (ORDER BY f), percentile_disc(ARRAY[p / 2, 0.5]) WITHIN GROUP (ORDER BY v) FROM g GROUP BY CUBE (p, b)',
 	'SELECT p / 2 AS q, b, percentile_disc(coalesce(p / 2, 1)) WITHIN GROUP (ORDER BY v) FROM g GROUP BY ROLLUP (p / 2, b)',
-	-- DISTINCT and ORDER BY beside
+	-- together with DISTINCT and ORDER BY
 	'SELECT a, b, count(DISTINCT z), string_agg(DISTINCT s, '',''), percentile_cont(0.5) WITHIN GROUP (ORDER BY f), sum(DISTINCT d) FILTER (WHERE o), count(*) FROM g GROUP BY ROLLUP (a, b)',
 	'SELECT a, b, percentile_cont(0.5) WITHIN GROUP (ORDER BY f), string_agg(s, '','' ORDER BY v, id) FILTER (WHERE v < 40), array_agg(v ORDER BY id DESC) FILTER (WHERE o AND v > 990) FROM g GROUP BY CUBE (a, b)',
 	'SELECT a, percentile_cont(0.5) WITHIN GROUP (ORDER BY f), string_agg(s, '','' ORDER BY v, id), count(DISTINCT z), sum(f ORDER BY id), gpu_longest_run(o ORDER BY id), min(n), count(*) FROM g GROUP BY a',
@@ -40,7 +40,7 @@ CREATE TABLE queries AS SELECT row_number() OVER () AS id, q FROM unnest(ARRAY[
 	'SELECT x.i, y.* FROM (VALUES (1), (2), (3)) x(i), LATERAL (SELECT a, percentile_disc((SELECT max(p) FROM g h WHERE h.a = g.a AND h.id < 20 * x.i)) WITHIN GROUP (ORDER BY v) FROM g GROUP BY ROLLUP (a)) y']) q;
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 
--- more than the memory
+-- more values than memory
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
@@ -57,7 +57,7 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 
--- parameters, one and several, in custom and generic plans; a plan that runs again
+-- parameters, one and several, in custom and generic plans; a plan that is executed again
 PREPARE quantiles(float8, float8[]) AS SELECT a, b, percentile_disc($1) WITHIN GROUP (ORDER BY v) AS x,
 	percentile_disc($2) WITHIN GROUP (ORDER BY v) AS y, percentile_disc((SELECT $1 / 2)) WITHIN GROUP (ORDER BY v) AS z
 	FROM g WHERE a = 1 AND b < 2 GROUP BY ROLLUP (a, b) ORDER BY a, b;
@@ -76,7 +76,7 @@ FETCH 1 FROM c;
 FETCH ALL FROM c;
 COMMIT;
 
--- a fraction that depends on a key, and is no key; constants and equal keys that all sets have
+-- a fraction that depends on a key and is no key; constants, and a key that all sets have twice
 CREATE TABLE fractions AS SELECT i AS id, i / 10.0::float8 AS frac, i % 3 AS c FROM generate_series(0, 9) i;
 ALTER TABLE fractions ADD PRIMARY KEY (id);
 SELECT u.id, percentile_disc(frac) WITHIN GROUP (ORDER BY v) FROM fractions u JOIN g ON g.b = u.id GROUP BY GROUPING SETS ((u.id), (u.id)) ORDER BY 1;

@@ -30,7 +30,7 @@ SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 SET work_mem = '300kB';
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 
--- what is written is counted once: all values, then half of them, and so on
+-- spilled values are counted once each: first all values, then half of them, and so on
 SET work_mem = '64kB';
 CREATE FUNCTION pg_temp.spilled(query text) RETURNS int LANGUAGE plpgsql SET gpuagg.engine TO cpu AS $$
 DECLARE

@@ -57,7 +57,7 @@ CREATE TABLE queries AS SELECT row_number() OVER () AS id, q FROM unnest(ARRAY[
 	'SELECT k, count(DISTINCT z), string_agg(DISTINCT s, '','') FILTER (WHERE b), percentile_disc(''{0.5}''::float8[]) WITHIN GROUP (ORDER BY s), avg(v) FILTER (WHERE b) FROM o GROUP BY k']) q;
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
 
--- more than the memory
+-- more values than memory
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT pg_temp.same_as_core(q), id FROM queries ORDER BY id;
@@ -79,7 +79,7 @@ RESET parallel_setup_cost;
 RESET parallel_tuple_cost;
 RESET min_parallel_table_scan_size;
 
--- errors are core's: also in groups without values, and that HAVING leaves out
+-- errors are core's: also for groups without values, and for groups that HAVING removes
 SET gpuagg.require = 'require';
 SELECT k, percentile_cont(1.5) WITHIN GROUP (ORDER BY f) FROM o GROUP BY k;
 SELECT percentile_cont('NaN') WITHIN GROUP (ORDER BY f) FROM o WHERE false;
@@ -87,7 +87,7 @@ SELECT percentile_disc('{0.5,-1}'::float8[]) WITHIN GROUP (ORDER BY z) FROM o;
 SELECT percentile_disc('{0.5,-1}'::float8[]) WITHIN GROUP (ORDER BY z) FROM o WHERE false;
 SELECT v, percentile_cont(v / 3.0) WITHIN GROUP (ORDER BY f) FROM o GROUP BY v HAVING count(*) < 0;
 
--- parameters, a plan that runs again, a cursor
+-- parameters, a plan that is executed again, a cursor
 PREPARE quantile(float8, float8[]) AS SELECT k, percentile_disc($1) WITHIN GROUP (ORDER BY z) AS a,
 	percentile_disc($2) WITHIN GROUP (ORDER BY z) AS b FROM o WHERE k < 3 GROUP BY k ORDER BY k;
 EXECUTE quantile(0.5, '{0,1}');
@@ -100,7 +100,7 @@ DECLARE c CURSOR FOR SELECT k, mode() WITHIN GROUP (ORDER BY v) FROM o WHERE k =
 FETCH 1 FROM c;
 COMMIT;
 
--- what is left to core
+-- aggregates that core runs
 CREATE AGGREGATE own_percentile(float8 ORDER BY float8) (SFUNC = ordered_set_transition, STYPE = internal,
 	FINALFUNC = percentile_cont_float8_final);
 SELECT rank(3) WITHIN GROUP (ORDER BY v) FROM o;

@@ -1,5 +1,5 @@
--- The sorts below ordered aggregates, by enough rows for every kind of them:
--- directions, NULLs, expressions, several codes in a word, with memory and without.
+-- The sorts below ordered aggregates, with enough rows for each kind of sort: directions, NULLs, expressions,
+-- several codes in a word, with much and with little memory.
 CREATE TABLE sorts AS SELECT i * 7919 % 6 AS g, CASE WHEN i % 11 = 0 THEN NULL WHEN i % 2 = 0 THEN i * 104729::int8 % 41 - 20
 	ELSE (i * 104729::int8 % 40000003 - 20000000) * 1000000007 END AS o1, i * 31 % 4 AS o2, i * 104729::int8 % 21 - 10 AS x, i * 7907 % 10 < 7 AS c, i
 FROM generate_series(1, 30000) i;

@@ -1,4 +1,4 @@
--- Integers widen as in core, and what overflows in core does here.
+-- Integer results have core's wider types, and overflows are errors as in core.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -19,7 +19,7 @@ SELECT pg_temp.same('SELECT @avg(d) FROM t');
 SELECT pg_temp.same('SELECT k, @stddev(CASE n WHEN 0 THEN 0 ELSE d * (1 - 2 * k) END) FROM t GROUP BY k');
 SELECT pg_temp.same('SELECT @variance(d * (1 - 2 * k)) FROM t');
 SELECT pg_temp.same('SELECT @regr_sxx(1, d), @corr(d, d) FROM (SELECT d * (1 - 2 * k) AS d FROM t LIMIT 2) u');
--- floats add as floats of their own width
+-- sums of floats have the width of the floats
 SELECT pg_temp.same('SELECT @sum(r) FROM (SELECT 16777216::float4 AS r UNION ALL SELECT 1::float4 FROM generate_series(1, 10)) u');
 SELECT pg_temp.same('SELECT @sum(money ''92233720368547758.07'') FROM generate_series(1, 1)');
 
@@ -27,6 +27,6 @@ SELECT gpu_product(1e200::float8) FROM generate_series(1, 2);
 SELECT gpu_product(1e-200::float8) FROM generate_series(1, 2);
 SELECT gpu_product(x) FROM unnest(ARRAY[0, 1e-300]::float8[]) x;
 
--- errors in arguments and filters come through
+-- errors in arguments and filters are raised
 SELECT pg_temp.same('SELECT k, @sum(1 / k) FROM t GROUP BY k');
 SELECT pg_temp.same('SELECT k, @count(*) FILTER (WHERE 1 / k = 1) FROM t GROUP BY k');

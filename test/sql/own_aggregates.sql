@@ -1,6 +1,6 @@
--- Aggregates that have no operator of ours, beside those that have: their own
--- transition functions run in the custom scan, with states by value, by
--- reference, expanded, internal, strict, NULL, and with final functions.
+-- Aggregates without an operator of the extension, together with others. Their own transition functions run in the
+-- custom scan: states by value, by reference, expanded, internal; strict functions, NULL states, final
+-- functions.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -50,7 +50,7 @@ SET hash_mem_multiplier = 1;
 SELECT list, pg_temp.same(format('SELECT k, @count(*), %s FROM own GROUP BY k', list)) FROM lists;
 RESET work_mem;
 RESET hash_mem_multiplier;
--- groups that come one after the other, and in pieces
+-- groups that come in order, and groups whose rows are in several batches
 SET enable_seqscan = off;
 SET enable_hashagg = off;
 SET gpuagg.batch_rows = 77;
@@ -70,7 +70,7 @@ EXPLAIN (COSTS OFF) SELECT k, gpu_count(*), collect_from(v) FROM own GROUP BY k;
 SET work_mem = '64kB';
 SELECT list, pg_temp.same(format('SELECT k, @count(*), %s FROM own GROUP BY k', list)) FROM lists WHERE list !~ '_agg|_from|last|raw|first|mix';
 RESET work_mem;
--- alone they are core's
+-- alone they are left to core
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.replace_builtin = on;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT k, array_agg(v) FROM own GROUP BY k;

@@ -1,25 +1,25 @@
--- Aggregates of others, beside ours: their states are combined where core would
--- combine them and nowhere else, and as core does it.
+-- Fallback aggregates together with others. Their states are combined only where core would combine them, and
+-- in the same way.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
 SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;
--- Group 0 is there, and its state NULL, when memory is used up; rows of it follow.
+-- Group 0 exists and its state is NULL when memory is used up. More of its rows follow.
 CREATE TABLE states AS SELECT i, CASE WHEN i < 16 THEN 0 ELSE i % 15000 END AS g,
                               CASE WHEN i = 3 OR i > 15000 AND i % 7 = 0 THEN -1 ELSE i % 100 END AS v
 FROM generate_series(0, 74999) i;
 ANALYZE states;
 
--- A strict function that returns NULL once: the state stays NULL, whatever follows.
+-- A strict function that returns NULL once: the state stays NULL for all later rows.
 CREATE FUNCTION once_null(s int, v int) RETURNS int STRICT IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
 $$ BEGIN RETURN CASE WHEN v < 0 THEN NULL ELSE s + v END; END $$;
 CREATE AGGREGATE stays_null(int) (sfunc = once_null, stype = int, combinefunc = int4pl, parallel = safe);
--- Combining is an error, and not asked for in a serial plan.
+-- The combine function raises an error. A serial plan does not call it.
 CREATE FUNCTION must_not(a int, b int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'combined'; END $$;
 CREATE AGGREGATE alone(int) (sfunc = once_null, stype = int, initcond = 0, combinefunc = must_not);
--- States in an order that combining would not keep.
+-- States that depend on an order, which combining would not keep.
 CREATE FUNCTION chain(s text, v int) RETURNS text IMMUTABLE LANGUAGE sql AS $$ SELECT md5(coalesce(s, '') || v) $$;
 CREATE AGGREGATE chained(int) (sfunc = chain, stype = text, combinefunc = textcat);
 
@@ -57,8 +57,8 @@ RESET work_mem;
 RESET gpuagg.require;
 RESET hash_mem_multiplier;
 
--- In a parallel plan a strict combine function meets states of functions that
--- are not strict; and states that stayed NULL, of which it takes no notice.
+-- In a parallel plan a strict combine function gets states of functions that are not strict, and ignores states
+-- that stayed NULL.
 CREATE FUNCTION add_slowly(s int8, v int) RETURNS int8 IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
 $$ BEGIN RETURN CASE WHEN v IS NULL THEN s ELSE coalesce(s, 0) + v END; END $$;
 CREATE AGGREGATE own_sum(int) (sfunc = add_slowly, stype = int8, combinefunc = int8pl, parallel = safe);

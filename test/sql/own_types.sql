@@ -1,5 +1,5 @@
--- States of array_agg travel by their element type's send and receive functions.
--- Where it has none, no plan asks for them, and a serial plan never does.
+-- States of array_agg are sent by the element type's send and receive functions. No parallel plan is made for a type
+-- without them, and a serial plan never calls them.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 SET gpuagg.engine = 'cpu';

@@ -1,5 +1,5 @@
 --
--- Parallel plans: participants aggregate privately, and the last one emits.
+-- Parallel plans: each participant aggregates on its own, and the last one returns the groups.
 --
 SET gpuagg.engine = 'cpu';
 SET gpuagg.require = 'require';
@@ -35,7 +35,7 @@ CREATE FUNCTION answers() RETURNS SETOF text LANGUAGE sql VOLATILE AS $$
     UNION ALL SELECT 'numeric: ' || (gpu_sum(n * n), gpu_stddev(v), gpu_variance(n))::text FROM pt
 $$;
 SELECT answers();
--- a few workers, none at all, and workers alone
+-- a few workers, no workers, and workers without the leader
 SET max_parallel_workers_per_gather = 1;
 SELECT md5(string_agg(a, '|')) FROM answers() a \gset one_
 SET parallel_leader_participation = off;
@@ -48,21 +48,21 @@ SELECT md5(string_agg(a, '|')) = :'one_md5' AS no_worker FROM answers() a;
 RESET max_parallel_workers;
 SET max_parallel_workers_per_gather = 0;
 SELECT md5(string_agg(a, '|')) = :'one_md5' AS serial FROM answers() a;
--- with little memory, groups spill before they are merged
+-- with little memory groups are spilled before they are merged
 SET max_parallel_workers_per_gather = 3;
 SET work_mem = '64kB';
 SELECT md5(string_agg(a, '|')) = :'one_md5' AS little_memory FROM answers() a;
 RESET work_mem;
--- no shared memory at all: a cursor's plan is run where workers are not allowed
+-- without shared memory: a cursor's plan runs where workers are not allowed
 BEGIN;
 DECLARE c CURSOR WITH HOLD FOR SELECT k, gpu_sum(v) FROM pt GROUP BY k ORDER BY k LIMIT 2;
 FETCH 1 FROM c;
 COMMIT;
 FETCH 1 FROM c;
 CLOSE c;
--- LIMIT leaves participants behind
+-- LIMIT ends the query before the participants have finished
 SELECT count(*) FROM (SELECT k, gpu_count(*) FROM pt GROUP BY k LIMIT 3) q;
--- errors of participants reach the user, with a context if it was a worker's
+-- errors of participants are raised, with a context if a worker raised them
 \set VERBOSITY terse
 SELECT gpu_sum(1 / (v - 30000)) FROM pt;
 \set VERBOSITY default

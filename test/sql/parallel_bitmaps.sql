@@ -1,4 +1,4 @@
--- Participants of a parallel bitmap heap scan share a bitmap, and read its tuples from pages.
+-- Participants of a parallel bitmap heap scan share a bitmap, and read its tuples from heap pages.
 SET gpuagg.cache = off;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
@@ -18,7 +18,7 @@ CREATE INDEX pbits_brin ON pbits USING brin (w) WITH (pages_per_range = 8);
 UPDATE pbits SET t = 'hot' WHERE v % 3 = 0;
 DELETE FROM pbits WHERE v % 11 = 0;
 VACUUM ANALYZE pbits;
--- does the answer equal core's?  From where rows came
+-- Returns whether the answer is core's, and where the rows came from.
 \set shown 'Feed: .*|Parallel Bitmap Heap Scan|Rows Removed by Index Recheck'
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same_from.sql'
@@ -39,7 +39,7 @@ RESET max_parallel_workers;
 SET work_mem = '64kB';
 SELECT same('SELECT k, count(*), sum(v), max(t) FROM pbits WHERE v % 2 >= 0 AND v > 50 AND k IN (1, 2, 3) GROUP BY k');
 RESET work_mem;
--- again
+-- rescanned
 SET enable_material = off;
 SET enable_memoize = off;
 SELECT same('SELECT x.g, s.k, s.c FROM generate_series(1, 3) x(g) LEFT JOIN (SELECT k, count(*) AS c FROM pbits WHERE v BETWEEN 5000 AND 45000 GROUP BY k) s ON s.c > x.g * 1000');

@@ -1,4 +1,4 @@
--- Exports of engines that are made of engines, in parallel plans: grouping sets, DISTINCT values and ordered sets.
+-- Exports of composite engines in parallel plans: grouping sets, DISTINCT values and ordered sets.
 SET gpuagg.replace_builtin = on;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.require = 'require';

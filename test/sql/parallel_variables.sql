@@ -1,5 +1,5 @@
--- Variables of PL/pgSQL as arguments that a parallel plan's participants evaluate before the first row: workers have only
--- their values, and all make the same states of them.
+-- Variables of PL/pgSQL as arguments that the participants of a parallel plan evaluate before the first row. Workers
+-- have only their values, and all participants must create the same states from them.
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;

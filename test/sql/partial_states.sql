@@ -1,5 +1,5 @@
--- Aggregates in parts: gpuagg_finish(gpuagg_merge(gpuagg_pack(...))) is the aggregate, in the custom scan and without it,
--- in parallel, and with states that were text or binary meanwhile.
+-- Partial aggregation: gpuagg_finish(gpuagg_merge(gpuagg_pack(...))) equals the aggregate, in the custom scan and
+-- without it, in parallel, and with states that were converted to text or binary.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -31,7 +31,7 @@ CREATE FUNCTION partly(c calls) RETURNS text LANGUAGE sql AS $$
 	SELECT format('gpuagg_finish(gpuagg_merge(gpuagg_pack(%L::regprocedure, %s)), %L::regprocedure, NULL::%s)', c.agg, c.args, c.agg, c.result) $$;
 CREATE FUNCTION wholly(c calls) RETURNS text LANGUAGE sql AS $$
 	SELECT format('%s(%s)', split_part(c.agg::text, '(', 1), c.args) $$;
--- How many groups, and how many differ?
+-- the number of groups, and of groups that differ
 CREATE FUNCTION compare_parts(c calls, what text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
@@ -43,7 +43,7 @@ END $$;
 -- in the custom scan
 SET gpuagg.require = 'require';
 SELECT n, agg, args, compare_parts(c, format('SELECT k, %s AS x FROM parts GROUP BY k', partly(c))) FROM calls c WHERE n <> 9 ORDER BY n;
--- without it, where each row takes a state apart and makes it anew
+-- without it, where each row reads a state and makes a new one
 SET gpuagg.require = 'allow';
 SET gpuagg.enabled = off;
 SELECT n, compare_parts(c, format('SELECT k, %s AS x FROM parts GROUP BY k', partly(c))) FROM calls c ORDER BY n;
@@ -56,7 +56,7 @@ EXPLAIN (COSTS OFF) SELECT gpuagg_merge(gpuagg_pack('gpu_stddev(int4)'::regproce
 SELECT n, compare_parts(c, format('SELECT k, %s AS x FROM parts GROUP BY k', partly(c))) FROM calls c WHERE n IN (1, 10, 14, 16, 19) ORDER BY n;
 SET max_parallel_workers_per_gather = 0;
 
--- States of three parts of the rows, made by the custom scan, sent as text and as bytes, combined without it.
+-- states of three parts of the rows, made by the custom scan, sent as text and as bytes, combined without it
 CREATE TABLE states (n int, k int, part int, state gpuagg_state);
 SET gpuagg.enabled = on;
 SET gpuagg.require = 'require';
@@ -78,18 +78,18 @@ COPY travelled FROM PROGRAM 'cat gpuagg_partial_states; rm gpuagg_partial_states
 SELECT count(*), count(*) FILTER (WHERE s.state::text <> t.state::text) AS binary_differs,
 	count(*) FILTER (WHERE s.state::text::gpuagg_state::text <> s.state::text) AS text_differs
 FROM states s JOIN travelled t USING (n, k, part);
--- gpuagg_merge has a combine function that SQL can call by an aggregate
+-- SQL can call the combine function of gpuagg_merge through an aggregate
 CREATE AGGREGATE together(gpuagg_state) (SFUNC = gpuagg_merge_combine, STYPE = gpuagg_state);
 SELECT n, compare_parts(c, format('SELECT k, gpuagg_finish(together(state), %L::regprocedure, NULL::%s) AS x FROM travelled WHERE n = %s GROUP BY k',
 	agg, result, n)) FROM calls c WHERE n <> 9 ORDER BY n;
--- rows travel too
+-- states of rows
 SELECT gpuagg_finish(gpuagg_merge(row::text::gpuagg_row), 'gpu_last(anyelement, anycompatible)', NULL::feeling) = gpu_last(e, t)
 FROM (SELECT gpuagg_pack('gpu_last(anyelement, anycompatible)'::regprocedure, e, t) AS row, e, t FROM parts WHERE i <= 100) q;
--- forms that are promised
+-- documented forms
 SELECT gpuagg_merge(gpuagg_pack('gpu_stddev(int4)'::regprocedure, i)) FROM generate_series(1, 5) i;
 SELECT gpuagg_merge(gpuagg_pack('gpu_histogram(float8, float8, float8, int4)'::regprocedure, i::float8, 0::float8, 8::float8, 2)) FROM generate_series(1, 5) i;
 SELECT gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)'::regprocedure, e, i)) FROM parts WHERE i < 5;
--- no rows, and null rows
+-- no rows, and NULL rows
 SELECT gpuagg_finish(NULL, 'gpu_approx_count_distinct("any")', NULL::int8), gpuagg_finish(NULL, 'gpu_stddev(int4)', NULL::numeric),
 	gpuagg_finish(NULL, NULL, NULL::int);
 SELECT gpuagg_merge(NULL) IS NULL FROM parts;
@@ -131,7 +131,7 @@ GRANT EXECUTE ON FUNCTION gpu_stddev(int4) TO PUBLIC;
 REVOKE SELECT ON parts FROM gpuagg_nobody;
 DROP ROLE gpuagg_nobody;
 
--- Bytes that are no state are an error, and those that are one can be used.
+-- Bytes that are no valid state are an error, and valid ones can be used.
 CREATE FUNCTION tampered(c calls, state text, rounds int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	bytes bytea;
@@ -159,7 +159,7 @@ BEGIN
 	RETURN accepted;
 END $$;
 SELECT n, tampered(c, (SELECT state::text FROM states s WHERE s.n = c.n AND k = 1 AND part = 1), 1000) BETWEEN 0 AND 999 FROM calls c WHERE n <> 9 ORDER BY n;
--- likewise rows
+-- the same for rows
 CREATE FUNCTION tampered_row(r text, rounds int) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	bytes bytea;
@@ -197,7 +197,7 @@ SELECT gpuagg_finish(gpuagg_merge(r), 'gpu_last(anyelement, anycompatible)', NUL
 		FROM generate_series(1, 100) i) v(r, rs);
 SELECT tampered_row(gpuagg_pack('gpu_last(anyelement, anycompatible)'::regprocedure, ROW(3, ARRAY['t'], ROW(now(), 1.5)), ROW('x'::text, 1))::text, 2000) < 2000,
 	tampered_row(gpuagg_pack('gpu_last(anyelement, anycompatible)'::regprocedure, ARRAY[ROW(3), ROW('u'::text)], ROW(1, NULL::int))::text, 2000) < 2000;
--- rows in tables, read where records have other numbers and types other columns
+-- rows in tables, read where record types have other numbers and types other columns
 CREATE TYPE altered AS (a int, b int);
 CREATE TABLE kept AS
 SELECT gpuagg_pack(agg, ROW(1, 2), 5) AS record, gpuagg_pack(agg, ARRAY[ROW(3, 4)], ROW(6)) AS records,
@@ -211,7 +211,7 @@ SELECT gpuagg_finish(gpuagg_merge(record), 'gpu_argmax(anyelement, anycompatible
 	gpuagg_finish(gpuagg_merge(composite), 'gpu_argmax(anyelement, anycompatible)', NULL::altered) AS composite,
 	gpuagg_finish(gpuagg_merge(composites), 'gpu_argmax(anyelement, anycompatible)', NULL::altered[]) AS composites FROM kept;
 SELECT record::text::gpuagg_row::text = record::text AS same FROM kept;
--- the name of a column is whole characters
+-- a column's name must consist of whole characters
 SELECT replace(gpuagg_pack('gpu_argmax(anyelement, anycompatible)'::regprocedure, ROW(1), 5)::text,
 	'000000026631', '00000041' || repeat('61', 62) || 'e282ac')::gpuagg_row;
 DROP TABLE kept;

@@ -4,7 +4,7 @@ CREATE TABLE q AS SELECT i % 5 AS k, (i * 7919 % 10007) / 16.0::float8 AS f, mak
 INSERT INTO q VALUES (7, NULL), (8, '-0'), (9, 'NaN', '1 mon'), (9, 'Infinity', '30 days'), (9, '-Infinity');
 VACUUM ANALYZE q;
 
--- with the custom scan, without it, and core's
+-- with the custom scan, without it, and in core
 CREATE FUNCTION pg_temp.three_ways(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	answers text[];
@@ -16,7 +16,7 @@ BEGIN
 		EXECUTE way;
 		EXECUTE format('SELECT string_agg(x::text, E''\n'' ORDER BY x::text) FROM (%s) x', query) INTO answer;
 		answers := answers || answer;
-		-- the last one is core's
+		-- the last variant is core's
 		query := replace(replace(query, 'gpu_median(f)', 'percentile_cont(0.5) WITHIN GROUP (ORDER BY f)'), 'gpu_median(t)',
 			'percentile_cont(0.5) WITHIN GROUP (ORDER BY t)');
 		query := CASE WHEN cardinality(answers) = 2 THEN regexp_replace(query, 'gpu_(percentile|mode|count)', '\1', 'g') ELSE query END;
@@ -42,14 +42,14 @@ SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT id, pg_temp.three_ways(query) FROM queries ORDER BY id;
 
--- gpu_median is a plain aggregate
+-- gpu_median is an ordinary aggregate, not an ordered-set one
 SET gpuagg.require = 'require';
 SELECT gpu_median(DISTINCT z), gpu_median(DISTINCT z) FILTER (WHERE b) FROM q;
 SELECT gpu_median(z ORDER BY id) FROM q;
 RESET gpuagg.require;
 SELECT id, gpu_median(f) OVER (ORDER BY id ROWS 2 PRECEDING) FROM q WHERE id < 6;
 
--- sketches: the same in any order and plan, within the bound
+-- sketches: the same with any order and plan, within the error bound
 CREATE TABLE hard AS
 SELECT 'uniform' AS data, x AS id, (x * 7919::int8 % 1000003) / 1000003.0::float8 AS v FROM generate_series(1, 30000) x UNION ALL
 SELECT 'powers', x, (1 + x % 7 / 8.0) * 2.0::float8 ^ (x % 2000 - 1000) FROM generate_series(1, 30000) x UNION ALL
@@ -61,7 +61,7 @@ SELECT 'skew', x, (1e9 / x) ^ 2 FROM generate_series(1, 30000) x UNION ALL
 SELECT 'all orders', x, CASE WHEN x % 2 = 0 THEN -1 ELSE 1 END * 1.5 * 2.0::float8 ^ (x % 2045 - 1022) FROM generate_series(1, 30000) x UNION ALL
 SELECT 'special', x, CASE x % 5 WHEN 0 THEN 'NaN' WHEN 1 THEN 'Infinity' WHEN 2 THEN '-Infinity' WHEN 3 THEN -0.0 ELSE x END FROM generate_series(1, 30000) x;
 VACUUM ANALYZE hard;
--- powers of two that the values have, each sign for itself
+-- powers of two around the values, separately for each sign
 CREATE TABLE orders AS SELECT data, count(DISTINCT get_byte(float8send(v), 0) * 16 + get_byte(float8send(v), 1) / 16) AS n FROM hard
 	WHERE v NOT IN ('NaN', 'Infinity', '-Infinity', 0) GROUP BY data;
 CREATE TABLE answers AS
@@ -72,7 +72,7 @@ SELECT data, p, about, exactly FROM
 SELECT data, n, count(*) FILTER (WHERE about = exactly) = 201 AS exact,
 	count(*) FILTER (WHERE NOT (about = exactly OR abs(about - exactly) < abs(exactly) * least(n / 2048.0, 1.0001))) AS beyond_the_bound
 FROM answers LEFT JOIN orders USING (data) GROUP BY data, n ORDER BY data;
--- in any order of rows, in parallel or not, in the custom scan or not
+-- with any order of rows, in parallel or not, in the custom scan or not
 CREATE TABLE shuffled AS SELECT * FROM hard ORDER BY md5(id::text), data;
 VACUUM ANALYZE shuffled;
 CREATE TABLE sketches AS

@@ -1,10 +1,10 @@
--- The aggregates are ordinary ones: windows, DISTINCT, ORDER BY, grouping sets,
--- parallel plans of core, partial use in views and prepared statements.
+-- The aggregates work as ordinary ones: windows, DISTINCT, ORDER BY, grouping sets, core's parallel plans, views and
+-- prepared statements.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
 
--- plainly(query): core's answer against that of the plain aggregates
+-- plainly(query): compares core's answer with that of the plain aggregates
 CREATE FUNCTION pg_temp.plainly(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	core text := pg_temp.answer(replace(query, '@', ''), 'allow', false);
@@ -20,7 +20,7 @@ SELECT i, i % 5 AS k, nullif(i * 7919 % 211, 3)::int2 AS s, nullif(i * 7919 % 20
 	(i % 9)::numeric::money AS mo, 'x' || i % 13 AS tx, i % 3 = 0 AS bo
 FROM generate_series(1, 400) i;
 
--- frames that grow, and frames that move, for which inverse transition functions are used
+-- growing frames, and moving frames, for which inverse transition functions are used
 SELECT frame, list, pg_temp.plainly(format('SELECT i, %s FROM t WINDOW w AS (PARTITION BY k ORDER BY i %s)', list, frame))
 FROM (VALUES ('ROWS UNBOUNDED PRECEDING'), ('ROWS BETWEEN 7 PRECEDING AND 3 FOLLOWING'),
 		('ROWS BETWEEN 7 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW'), ('RANGE BETWEEN 20 PRECEDING AND CURRENT ROW')) f(frame),
@@ -38,7 +38,7 @@ SELECT pg_temp.plainly('SELECT k, bo, @sum(n), @count(*), grouping(k, bo) FROM t
 SELECT pg_temp.plainly('SELECT k, bo, @avg(c), @max(tx) FROM t GROUP BY CUBE (k, bo)');
 SELECT pg_temp.plainly('SELECT k, bo, @avg(d) FROM t GROUP BY GROUPING SETS ((k), (bo), ())');
 
--- min and max use an index as core's do
+-- min and max use an index as in core
 CREATE INDEX ON t (n);
 SET enable_seqscan = off;
 SET gpuagg.require = forbid;

@@ -1,12 +1,12 @@
--- Which plans are chosen at default costs, for queries of many shapes: what is named here is the custom scan, if there is one, and
--- what it or core's aggregate reads.  Times are compared in test/bench/shapes.sh.
+-- The plans that are chosen at default costs, for queries of many shapes: the custom scan or not, and what it, or
+-- core's aggregate, reads. test/bench/shapes.sh compares times.
 SET client_min_messages = warning;
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
 SET max_parallel_workers_per_gather = 0;
 SET work_mem = '16MB';
 
--- who aggregates, what is sorted for it, and the scans, from top to bottom
+-- the aggregation, its sorts, and the scans, from top to bottom
 CREATE FUNCTION shape(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     line text;
@@ -46,7 +46,7 @@ INSERT INTO queries VALUES
 (7, 'SELECT d.k, (SELECT count(DISTINCT s) FROM shapes f WHERE f.k = d.k) FROM dim d'),
 (8, 'SELECT d.k, l.* FROM dim d, LATERAL (SELECT sum(h), max(s) FROM shapes f WHERE f.k = d.k) l'),
 (9, 'SELECT count(*) FROM dim d WHERE EXISTS (SELECT 1 FROM shapes f WHERE f.k = d.k GROUP BY region HAVING count(*) > 10)'),
--- much of the table: all of it is read faster where its columns are cached
+-- a large part of the table: reading all of it is faster if its columns are cached
 (10, 'SELECT region, sum(price) FROM shapes WHERE h < 2500 GROUP BY region'),
 (11, 'SELECT count(*), sum(h) FROM shapes WHERE k < 40'),
 -- no scan of many rows
@@ -62,18 +62,18 @@ SET gpuagg.cache = on;
 SELECT gpuagg_cache_prewarm('shapes') > 0 AS cached;
 SELECT n, shape AS uncached FROM uncached WHERE n <> 7 ORDER BY n;
 SELECT n, shape(query) AS cached FROM queries WHERE n <> 7 ORDER BY n;
--- since 16 core sorts values of DISTINCT below the aggregate, and that is in its price
+-- since release 16 core sorts values of DISTINCT below the aggregate, which its cost includes
 SELECT u.shape = x AS uncached, shape(q.query) = x AS cached
 FROM uncached u JOIN queries q USING (n), (SELECT CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'core > Seq Scan' ELSE 'Seq Scan > GpuAgg' END || ' > Bitmap Heap Scan' AS x) v
 WHERE n = 7;
--- with workers as well
+-- also with workers
 SET max_parallel_workers_per_gather = 2;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SELECT n, shape(query) AS parallel FROM queries WHERE n IN (1, 4, 10) ORDER BY n;
--- values that are nearly unique have no parallel plan
+-- there is no parallel plan for nearly unique values
 SELECT shape('SELECT flag, percentile_disc(0.9) WITHIN GROUP (ORDER BY price) FROM shapes GROUP BY flag') !~ 'Parallel GpuAgg' AS serial;
--- beside an outer query's column, where core's plan is parallel: there a rescan starts workers anyway
+-- with a column of an outer query, where core's plan is parallel, because a rescan starts workers anyway
 SET gpuagg.cache = off;
 SELECT shape('SELECT d.k, (SELECT count(*) FROM shapes f WHERE f.k = d.k AND f.id IN (SELECT max(id) FROM shapes WHERE h % 3 = 1 GROUP BY k)) FROM dim d') ~
     'Gather > Parallel GpuAgg' AS as_core;
@@ -82,32 +82,32 @@ RESET parallel_tuple_cost;
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.cache = off;
 
--- ordered sets: of few values, and of nearly unique ones, of few groups and of many, of which core sorts each
+-- ordered sets of few values and of nearly unique ones, with few groups and with many, each of which core sorts
 SELECT shape('SELECT region, mode() WITHIN GROUP (ORDER BY s) FROM shapes GROUP BY region') AS few_values,
     shape('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY u) FROM shapes') AS unique_values,
     shape('SELECT region, percentile_disc(0.5) WITHIN GROUP (ORDER BY u) FROM shapes GROUP BY region') AS few_groups;
 
--- aggregates with an order: a custom scan sorts by that order alone, and hashes groups
+-- aggregates with an order: the custom scan sorts by that order only, and hashes groups
 SET gpuagg.require = 'require';
 SELECT shape('SELECT region, (array_agg(price ORDER BY ts, price))[1], count(*) FROM shapes GROUP BY region') AS few_groups;
 SELECT shape('SELECT flag, array_agg(price ORDER BY price) FROM shapes GROUP BY flag') AS numerics;
 SELECT shape('SELECT k, string_agg(s, '','' ORDER BY s) FROM shapes GROUP BY k') AS more_groups;
 SELECT shape('SELECT array_agg(u ORDER BY u) FROM shapes') AS one_group;
--- unless the states of all groups need more memory than there is; then core's plan is faster
+-- unless the states of all groups need more memory than allowed; then core's plan is faster
 SET work_mem = '64kB';
 SELECT shape('SELECT region, (array_agg(price ORDER BY ts, price))[1], count(*) FROM shapes GROUP BY region') AS required;
 SET gpuagg.require = 'allow';
 SELECT shape('SELECT region, (array_agg(price ORDER BY ts, price))[1], count(*) FROM shapes GROUP BY region') ~ '^core' AS left_to_core;
 SET work_mem = '16MB';
 
--- ordered sets of nearly unique values are sorted: sorts of their own for the groups that are there when sorting begins, and a common one for later ones
+-- ordered sets of nearly unique values are sorted: each group that exists when sorting begins on its own, later ones together
 CREATE TABLE values_of_sets AS
 SELECT g, CASE WHEN g < 30000 THEN g % 3 ELSE g % 211 END AS few, g % 2000 AS many, md5(g::text) AS u, nullif(g * 7919 % 70001, 5) / 100.0 AS x,
     (g * 7919 % 70001 % 60000)::text::varchar AS r
 FROM generate_series(1, 70000) g;
 VACUUM ANALYZE values_of_sets;
 SET gpuagg.require = 'require';
--- groups that are hashed have their rows in order, also where they leave the memory
+-- rows of hashed groups are in order, also of groups that were spilled
 PREPARE ordered AS SELECT many, string_agg(u, ',' ORDER BY x, u) AS list FROM values_of_sets GROUP BY many;
 SELECT shape('EXECUTE ordered') AS hashed;
 SET work_mem = '64kB';

@@ -1,4 +1,4 @@
--- Who may run what.  Relations' privileges and row security are core's.
+-- Privileges to execute functions. Privileges of relations, and row security, are core's.
 SET client_min_messages = warning;
 DROP ROLE IF EXISTS gpuagg_reader;
 RESET client_min_messages;
@@ -17,7 +17,7 @@ SELECT count(*) > 30 FROM gpuagg_operators;
 SELECT gpuagg_version() IS NOT NULL;
 RESET ROLE;
 
--- an aggregate that may not be executed, in the custom scan and plainly
+-- an aggregate that the role may not execute, in the custom scan and as a plain aggregate
 REVOKE EXECUTE ON FUNCTION gpu_sum(int) FROM PUBLIC;
 SET ROLE gpuagg_reader;
 SELECT k, gpu_sum(n) FROM secrets GROUP BY k;
@@ -33,7 +33,7 @@ CREATE POLICY half ON secrets TO gpuagg_reader USING (n <= 50);
 SET gpuagg.require = require;
 SET ROLE gpuagg_reader;
 SELECT k, gpu_sum(n), gpu_count(*) FROM secrets GROUP BY k ORDER BY k;
--- a function that leaks sees only rows that the policy lets through
+-- a leaky function sees only rows that the policy allows
 CREATE FUNCTION pg_temp.leak(int) RETURNS bool LANGUAGE plpgsql COST 0.0001 AS $$
 BEGIN
 	IF $1 > 50 THEN RAISE NOTICE 'saw %', $1; END IF;
@@ -43,7 +43,7 @@ SELECT gpu_count(*) FROM secrets WHERE pg_temp.leak(n);
 RESET ROLE;
 SELECT gpu_count(*) FROM secrets;
 
--- no one but a superuser creates the extension
+-- only a superuser may create the extension
 RESET gpuagg.require;
 SELECT rolsuper FROM pg_roles WHERE rolname = 'gpuagg_reader';
 SELECT superuser, relocatable, trusted FROM pg_available_extension_versions WHERE name = 'gpuagg' AND version = '1.0';

@@ -1,7 +1,7 @@
--- The view gpuagg_progress: every feed, every phase.  A query looks at itself.
+-- The view gpuagg_progress for every feed and phase. A query looks at itself.
 CREATE TABLE work AS SELECT i % 1000 AS k, i AS v, i % 7 AS w FROM generate_series(1, 200000) i;
 ANALYZE work;
--- said to be stable, so that aggregates may take it
+-- declared stable, so that aggregates may use it
 CREATE FUNCTION seen(anyelement) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (
 	SELECT format('%s%s, blocks %s, rows %s, groups %s', phase, ' of ' || relation,
 		CASE WHEN blocks_total = 0 THEN 'unknown' WHEN blocks_done > blocks_total / 2 AND blocks_done <= blocks_total THEN 'most' ELSE 'few' END,
@@ -14,7 +14,7 @@ SET gpuagg.require = 'require';
 SET gpuagg.engine = 'cpu';
 SET max_parallel_workers_per_gather = 0;
 
--- tuples: while reading, and while groups are returned
+-- tuples: while rows are read, and while groups are returned
 SET gpuagg.feed = 'tuples';
 SELECT gpu_max(seen_late(v)) FROM (SELECT v FROM work ORDER BY v OFFSET 0) s;
 SELECT max(s) FROM (SELECT gpu_max(seen_late(v)) AS s FROM work GROUP BY k) g;
@@ -25,7 +25,7 @@ SET gpuagg.feed = 'heap';
 SET gpuagg.cache = off;
 SELECT max(s) FROM (SELECT gpu_max(seen_late(v)) AS s FROM work GROUP BY k) g;
 SELECT DISTINCT seen(k) FROM (SELECT k, gpu_sum(v) AS s FROM work GROUP BY k OFFSET 0) g WHERE s IS NOT NULL;
--- an index scan, which comes back to pages: rows alone say how far it is
+-- an index scan returns to pages, so only rows show its progress
 CREATE TABLE back WITH (fillfactor = 50) AS SELECT i * 7919::bigint % 20011 AS r, i AS v FROM generate_series(1, 20000) i;
 CREATE INDEX ON back (r);
 ANALYZE back;
@@ -37,7 +37,7 @@ RESET enable_bitmapscan;
 DROP TABLE back;
 RESET gpuagg.cache;
 
--- groups in files: all read, and not all merged
+-- groups in files: all rows are read, and not all groups merged
 SET work_mem = '64kB';
 SET hash_mem_multiplier = 1;
 SELECT count(*), count(DISTINCT s) > 1 AS growing, max(s) FILTER (WHERE n = 200000) AS last
@@ -46,10 +46,10 @@ FROM (SELECT CASE WHEN n % 10000 = 0 THEN seen(v) END AS s, n
 RESET work_mem;
 RESET hash_mem_multiplier;
 
--- rows that are sorted
+-- sorted rows
 SELECT DISTINCT split_part(seen(w), ',', 1) AS seen FROM (SELECT w, gpu_max_subarray_sum(v::int8 ORDER BY v) AS s FROM work GROUP BY w OFFSET 0) g WHERE s > 0 ORDER BY 1;
 
--- merging: the combine function of an aggregate that is run by its own functions, where participants met
+-- merging: in the combine function of a fallback aggregate, with states of several participants
 CREATE FUNCTION noted_step(text, int) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$ SELECT coalesce($1, '') $$;
 CREATE FUNCTION noted_combine(text, text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS
 	$$ BEGIN RETURN (SELECT phase FROM gpuagg_progress() WHERE pid = pg_backend_pid()); END $$;
@@ -62,7 +62,7 @@ SELECT count(*), bool_and(noted IN ('', 'merging groups')) AS merging
 FROM (SELECT k, noted(w) FROM work GROUP BY k HAVING gpu_sum(v) > 0) g;
 SET max_parallel_workers_per_gather = 0;
 
--- nested: the inner query shows itself, and then the outer one again
+-- nested queries: the inner query is shown, and then the outer one again
 CREATE FUNCTION inner_query(i int) RETURNS text STABLE LANGUAGE plpgsql AS $$ BEGIN
 	RETURN (SELECT gpu_max(seen(v)) FROM work WHERE v < 10);
 END $$;
@@ -76,7 +76,7 @@ SET gpuagg.startup_cost = 0;
 SELECT gpu_max(inner_query(k)) AS inner, gpu_max(seen(k)) AS outer, gpu_max(failing_query(k)) AS after_error FROM outer_work;
 RESET gpuagg.startup_cost;
 
--- nothing is left over
+-- no query is left
 SELECT count(*) FROM gpuagg_progress;
 BEGIN;
 DECLARE c CURSOR FOR SELECT k, gpu_sum(v) FROM work GROUP BY k;
@@ -89,7 +89,7 @@ FETCH 1 FROM c \gset
 ROLLBACK;
 SELECT count(*) FROM gpuagg_progress;
 
--- a strategy's reason is that of what it came to be
+-- a changed strategy is shown with its reason
 CREATE TABLE grows AS SELECT i AS k FROM generate_series(1, 100000) i;
 CREATE FUNCTION strategy_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE

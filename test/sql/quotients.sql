@@ -1,4 +1,4 @@
--- Quotients of numerics and integers have core's scales and digits, whatever their values are.
+-- Quotients of numerics and integers have core's scales and digits for all values.
 SET client_min_messages = warning;
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/agrees.sql'
@@ -7,7 +7,7 @@ SET max_parallel_workers_per_gather = 0;
 SET gpuagg.engine = 'cpu';
 SET enable_sort = off;
 
--- digits that are equal in front, zeros, halves, small and large values, scales that are no multiples of four
+-- equal leading digits, zeros, halves, small and large values, scales that are no multiples of four
 CREATE TABLE pairs AS
 SELECT row_number() OVER () AS id, (a.v % 2147483647)::int AS i, a.v::numeric(18, 0) AS a0, (a.v / 100)::numeric(20, 2) AS a2, (a.v / 1e6)::numeric(24, 7) AS a7, nullif(b.v, 0)::int8 AS j,
     nullif(b.v / 10, 0)::numeric(20, 1) AS b1, nullif((b.v / 1000)::numeric(20, 3), 0) AS b3, nullif((b.v / 1e9)::numeric(28, 9), 0) AS b9, b.v::numeric(24, 0) AS zero

@@ -1,5 +1,5 @@
--- Types whose comparison and hash functions run queries with the extension's aggregates, as keys, distinct values, orders and conditions: an
--- inner query must not change or free what the outer one holds.
+-- Types whose comparison and hash functions run queries with the extension's aggregates, as keys, distinct values,
+-- orders and conditions. An inner query must not change or free data of the outer one.
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 CREATE TABLE inner_rows AS SELECT i % 5 AS k, i AS v, 't' || i % 7 AS s FROM generate_series(1, 300) i;

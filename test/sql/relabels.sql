@@ -1,5 +1,5 @@
--- Casts that change no bits, only what they mean: the vector forms of operators
--- must not take a value for what it was before.
+-- Casts that change only the type of a value, not its bits: vector forms of operators must use the new
+-- type.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
@@ -25,7 +25,7 @@ FROM generate_series(1, 12) i, LATERAL (SELECT
     (ARRAY['a', E'\\377', E'\\002', '']::"char"[])[1 + i % 4] AS c, (enum_range(NULL::relabel_mood))[1 + i % 3] AS m,
     (ARRAY[0, 1.5, -2.5, 'NaN', 1e300, NULL]::float8[])[1 + i % 6] AS f8, (ARRAY['a', 'a ', 'ab', '', NULL])[1 + i % 5] AS tx,
     (ARRAY[B'10101', B'00000', NULL])[1 + i % 3] AS bi) v;
--- casts that only a superuser can make
+-- casts that only a superuser can create
 CREATE CAST (float8 AS timestamp) WITHOUT FUNCTION;
 CREATE CAST (float8 AS timestamptz) WITHOUT FUNCTION;
 CREATE CAST (timestamp AS int8) WITHOUT FUNCTION;
@@ -41,7 +41,7 @@ CREATE CAST (bool AS "char") WITHOUT FUNCTION;
 CREATE CAST (bpchar AS bytea) WITHOUT FUNCTION;
 ANALYZE relabels;
 
--- expressions of every type that is the name of another, and what they are compared with
+-- expressions of every type with several names, and operands for comparisons
 CREATE TABLE relabel_exprs (e text, typ text, list text);
 INSERT INTO relabel_exprs VALUES
     ('o::int4', 'int4', '-1, 5'), ('dop::int4', 'int4', '-1, 1259'), ('o::oid::int4', 'int4', '-1294967296, NULL'), ('x::int4', 'int4', '-1, 5'),
@@ -64,7 +64,7 @@ SELECT pg_temp.differs(q) FROM (SELECT format('SELECT id, @count(*) FROM relabel
     UNION ALL SELECT format('SELECT CASE WHEN b THEN %s END, @count(*) FROM relabels GROUP BY 1', e) FROM relabel_exprs WHERE typ !~ 'bit|money'
     UNION ALL SELECT format('SELECT @sum(abs(hashtext((%s)::text))) FROM relabels', e) FROM relabel_exprs) s WHERE pg_temp.differs(q) IS NOT NULL;
 
--- arithmetic, aggregates' arguments and comparisons with what the value is now
+-- arithmetic, arguments of aggregates, and comparisons with the new type
 SELECT pg_temp.differs(q) FROM (VALUES ('SELECT @sum(o::int4::numeric), @sum(o::int4::numeric(12,2)), @sum(o::int4) FROM relabels'),
     ('SELECT @sum(o::int4::int8), @sum(o::int4::float8), @sum(-(o::int4)::numeric * 1.5), @avg(o::int4), @bit_and(o::int4), @bit_or(rc::oid::int4) FROM relabels'),
     ('SELECT @count(*) FROM relabels WHERE o::int4 < 0 AND a::oid > 5'), ('SELECT @count(*) FROM relabels WHERE o::int4 < i8'),
@@ -85,7 +85,7 @@ WHERE pg_temp.differs(q) IS NOT NULL;
 SET gpuagg.require = require;
 SELECT gpu_sum(o::int4::numeric), gpu_min(o::int4), gpu_max(o::int4), gpu_min(a::oid), gpu_max(a::oid) FROM relabels;
 SELECT gpu_count(*) FILTER (WHERE a::oid IN (4294967295, 5)), gpu_count(*) FILTER (WHERE o::int4 IN (-1, 5)) FROM relabels;
--- the casts themselves cost no row by row evaluation
+-- these casts cause no evaluation row by row
 CREATE FUNCTION pg_temp.uncompiled(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     line text;

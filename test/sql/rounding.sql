@@ -23,15 +23,15 @@ CREATE TABLE rounding_shapes (q text);
 INSERT INTO rounding_shapes SELECT replace(t, '$', '(' || x || ')') FROM rounding_numbers, unnest(ARRAY['SELECT k, @sum($), @avg($), @min($), @max($) FROM rounding_rows GROUP BY k',
     'SELECT @count(*), @sum(scale($)), @bit_xor(hashtext(($)::text)) FROM rounding_rows WHERE $ <> 1.5']) t;
 SELECT agrees(q) AS verdict, count(*) FROM rounding_shapes GROUP BY 1;
--- as keys, and what is distinct
+-- as keys, and with DISTINCT
 SELECT agrees('SELECT round(n2, -1), @count(*), @sum(DISTINCT trunc(n3)) FROM rounding_rows GROUP BY 1'), agrees('SELECT mod(n3, 3), @count(*) FROM rounding_rows GROUP BY 1');
--- a parameter is no constant of the plan
+-- a parameter is not a constant of the plan
 PREPARE digits(int) AS SELECT gpu_sum(round(n3, $1)), sum(round(n3, $1)) FROM rounding_rows WHERE k < 100;
 SET plan_cache_mode = 'force_generic_plan';
 EXECUTE digits(1);
 EXECUTE digits(-1);
 RESET plan_cache_mode;
--- core raises the errors, for rows that it divides for alone
+-- errors are core's, only for rows for which core divides
 SELECT gpu_sum(n3 % n2) FROM rounding_rows;
 SELECT agrees('SELECT @sum(CASE WHEN n2 <> 0 THEN n3 % n2 ELSE 0.5 END), @sum(mod(n3, z)) FILTER (WHERE z <> 0) FROM rounding_rows WHERE k < 100');
 DROP TABLE rounding_rows, rounding_numbers, rounding_shapes;

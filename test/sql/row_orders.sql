@@ -1,4 +1,4 @@
--- aggregates with an ORDER BY of their own: one for all, several, beside DISTINCT, FILTER and others
+-- aggregates with their own ORDER BY: one for all, several, together with DISTINCT, FILTER and other aggregates
 SET gpuagg.replace_builtin = on;
 CREATE TABLE o AS SELECT i % 7 AS k, (i * 7919 % 5003) AS a, CASE WHEN i % 11 = 0 THEN NULL ELSE i * 104729 % 5009 END AS b,
 	((i * 31 % 997) || 'x')::text AS s, (i % 100)::numeric(10,2) / 4 AS n, (i % 50) / 7.0::float8 AS f, i % 5 AS v, i AS id,
@@ -33,7 +33,7 @@ INSERT INTO q (q) VALUES
 	('SELECT x.k, (SELECT string_agg(y.s, '','' ORDER BY y.id * x.k) || array_agg(y.a ORDER BY y.id)::text FROM o y WHERE y.k = x.k AND y.id < 100) FROM (VALUES (1), (2), (1)) x(k)'),
 	('SELECT k, array_agg(b ORDER BY id) FILTER (WHERE false), array_agg(DISTINCT b) FILTER (WHERE id < 3) FROM o GROUP BY k'),
 	('SELECT k, v > 2 AS t, count(DISTINCT v > 2) FILTER (WHERE v > 2), count(DISTINCT k) FILTER (WHERE v > 2), array_agg(DISTINCT b) FILTER (WHERE v > 2) FROM o GROUP BY k, v > 2'),
-	-- whether an argument is NULL and its value; its display scale and its value
+	-- whether an argument is NULL, and its value; its display scale, and its value
 	('SELECT k, count(s ORDER BY id), max(s) FROM o GROUP BY k'),
 	('SELECT k, count(s ORDER BY id), string_agg(s, '','' ORDER BY id), min(s ORDER BY s) FROM o GROUP BY k'),
 	('SELECT k, string_agg(v::text, '','' ORDER BY s DESC, id), count(s ORDER BY id DESC), count(s) FROM o GROUP BY k'),
@@ -44,11 +44,11 @@ INSERT INTO q (q) VALUES
 	('SELECT k, v, avg(CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END ORDER BY id), max(CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END), sum(v ORDER BY CASE v WHEN 1 THEN n::numeric(12,2) WHEN 2 THEN 1.5 ELSE n::numeric(12,4) END, id) FROM o GROUP BY k, v'),
 	('SELECT k, count(DISTINCT s) FILTER (WHERE b > 2500), count(DISTINCT b) FILTER (WHERE b > 2500), count(DISTINCT s) FROM o GROUP BY k');
 SELECT pg_temp.same_as_core(q), q FROM q ORDER BY n;
--- more than the memory
+-- more rows than memory
 SET work_mem = '64kB';
 SELECT n, pg_temp.same_as_core(q) FROM q ORDER BY n;
 RESET work_mem;
--- with rows that workers have gathered
+-- rows below a Gather
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
@@ -59,7 +59,7 @@ RESET min_parallel_table_scan_size;
 
 SET gpuagg.require = 'require';
 SELECT k, array_agg(1 / v ORDER BY id), array_agg(v ORDER BY 1 / v) FROM o GROUP BY k;
--- a cursor that is left in the middle, a savepoint
+-- a cursor that is closed in the middle, a savepoint
 BEGIN;
 DECLARE c CURSOR FOR SELECT k, array_agg(a ORDER BY id), string_agg(s, ',' ORDER BY a, id) FROM o GROUP BY k;
 MOVE 2 FROM c;
@@ -70,7 +70,7 @@ COMMIT;
 PREPARE orders(int) AS SELECT array_agg(a ORDER BY a * $1) AS x, array_agg(a ORDER BY id * $1) AS y FROM o WHERE id BETWEEN 1 AND 9;
 EXECUTE orders(1);
 EXECUTE orders(-1);
--- more arguments than a row has columns
+-- more arguments than a tuple can have columns
 RESET gpuagg.require;
 SELECT 'SELECT md5(ARRAY[' || string_agg(format('sum(a + %s ORDER BY %s)', i, CASE i WHEN 1 THEN 'b' ELSE 'id' END), ', ') || ']::text) FROM o' AS q
 	FROM generate_series(1, 1800) i \gset

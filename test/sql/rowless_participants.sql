@@ -1,11 +1,11 @@
--- parallel plans in which a participant without rows of its own merges the groups of all
+-- parallel plans in which a participant without rows merges the groups of all participants
 SET gpuagg.replace_builtin = on;
 CREATE TABLE rp AS SELECT i % 5000 AS id, i % 7 AS k, (i % 1000)::float8 AS f, (i % 13)::text AS s FROM generate_series(1, 10000) i;
 CREATE TABLE rp_slow AS SELECT * FROM rp LIMIT 1;
 VACUUM ANALYZE rp, rp_slow;
--- one participant reads it, and no other rows meanwhile
+-- one participant reads it, and meanwhile no other rows
 ALTER TABLE rp_slow SET (parallel_workers = 0);
--- true for no row, and late
+-- true for no row, and slow
 CREATE FUNCTION rp_late(id int) RETURNS bool LANGUAGE plpgsql STABLE PARALLEL SAFE COST 100000 AS $$
 BEGIN
 	PERFORM pg_sleep(0.3);

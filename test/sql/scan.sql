@@ -39,7 +39,7 @@ SELECT same('SELECT a = 3 AS x, a, @count(*) c FROM s WHERE a = 4 GROUP BY a = 3
 SELECT same('SELECT ''x''::text AS k, @count(*) c FROM s GROUP BY 1');
 SELECT same('SELECT ''x''::text AS k, @count(*) c FROM s WHERE id < 0 GROUP BY 1');
 SELECT same('SELECT a, t, @count(*) c FROM s WHERE a = 4 AND t = ''none'' GROUP BY a, t');
--- WHERE, HAVING, FILTER; a filter keeps errors of its argument away
+-- WHERE, HAVING, FILTER; a filter prevents errors of its argument
 SELECT same('SELECT t, @sum(a) FILTER (WHERE f > 100) x, @sum(a) y FROM s WHERE b % 3 = 0 GROUP BY t');
 SELECT same('SELECT t, @count(*) c FROM s GROUP BY t HAVING @max(f) > 2497 AND t <> ''k4''');
 SELECT same('SELECT @count(*) c FROM s HAVING @count(*) > 1000000');
@@ -75,12 +75,12 @@ SELECT same('SELECT a, @avg(f) f FROM sp GROUP BY a');
 RESET enable_partitionwise_aggregate;
 CREATE VIEW sv AS SELECT t, gpu_sum(a) AS sum FROM s GROUP BY t;
 SELECT same('SELECT t, sum FROM sv WHERE t > ''k4''') = 'same, 5 rows' AS view;
--- sorting, LIMIT, DISTINCT, window functions and set-returning functions above
+-- sorts, LIMIT, DISTINCT, window functions and set-returning functions above the scan
 SELECT same('SELECT t, @sum(a) s FROM s GROUP BY t ORDER BY s DESC, t LIMIT 3');
 SELECT same('SELECT DISTINCT @count(*) c FROM s GROUP BY a');
 SELECT same('SELECT t, @sum(a) s, rank() OVER (ORDER BY @sum(a), t) r FROM s GROUP BY t');
 SELECT same('SELECT a, generate_series(1, @count(*) % 3) g FROM s GROUP BY a');
--- sublinks in arguments, filters, HAVING and above
+-- sublinks in arguments, filters, HAVING and above the scan
 SELECT same('SELECT t, @sum((SELECT max(a) FROM s y WHERE y.id = x.id)) m FROM s x WHERE id < 200 GROUP BY t');
 SELECT same('SELECT t, @count(*) FILTER (WHERE a IN (SELECT id FROM s WHERE id < 3)) c FROM s GROUP BY t');
 SELECT same('SELECT t, @count(*) c FROM s GROUP BY t HAVING @count(*) > (SELECT 454)');
@@ -89,7 +89,7 @@ SELECT same('SELECT t, @sum(a + (SELECT 1)) x, @sum((SELECT 2)) y FROM s GROUP B
 -- an aggregate of an outer query
 SELECT same('SELECT a, (SELECT @sum(s.b) FROM (SELECT 1) q) x FROM s GROUP BY a');
 
--- statements
+-- INSERT, UPDATE and other statements
 SET gpuagg.require = 'require';
 CREATE TABLE target AS SELECT t, gpu_sum(b) AS sum FROM s GROUP BY t;
 INSERT INTO target SELECT 'all', gpu_sum(b) FROM s;
@@ -117,7 +117,7 @@ DROP POLICY first_ten ON s;
 REVOKE ALL ON s FROM regress_gpuagg_reader;
 DROP ROLE regress_gpuagg_reader;
 
--- other forms of queries are left to core, and require says why
+-- other forms of queries are left to core, and gpuagg.require reports the reason
 SELECT gpu_count(DISTINCT a::numeric::money) FROM s;
 SELECT 1 AS one, gpu_count(*) FROM s GROUP BY ROLLUP (one);
 SELECT gpu_count(*) OVER () FROM s;
@@ -131,7 +131,7 @@ DROP VIEW sv;
 DROP TABLE target, sp, s;
 DROP FUNCTION same;
 
--- Strings of every short length that differ in one byte, or by a zero byte at their end.
+-- Strings of every short length that differ in one byte, or by a zero byte at their ends.
 CREATE TABLE strings AS
 SELECT overlay(repeat('a', len) PLACING 'b' FROM at FOR 1) AS t, overlay(repeat('a', len) PLACING ' ' FROM at FOR 1)::char(40) AS c,
     decode(overlay(repeat('00', len) PLACING '01' FROM at * 2 - 1 FOR 2), 'hex') AS b

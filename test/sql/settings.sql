@@ -1,5 +1,5 @@
 --
--- Settings: defaults, wrong values, and what each does.
+-- Settings: defaults, invalid values, and what each one does.
 --
 SELECT name, setting, context, enumvals FROM pg_settings
     WHERE name IN ('gpuagg.enabled', 'gpuagg.engine', 'gpuagg.require', 'gpuagg.strategy', 'gpuagg.batch_rows', 'gpuagg.replace_builtin',
@@ -31,7 +31,7 @@ BEGIN
     END LOOP;
     RETURN false;
 END $$;
--- the planner decides by costs: many rows are taken, few are not
+-- the planner decides by costs: a query of many rows is taken, one of few rows is not
 SELECT taken('SELECT k, gpu_sum(v) FROM c GROUP BY k') AS many, taken('SELECT k, gpu_sum(v) FROM small GROUP BY k') AS few;
 SET gpuagg.startup_cost = 1e9;
 SELECT taken('SELECT k, gpu_sum(v) FROM c GROUP BY k') AS many;
@@ -41,7 +41,7 @@ RESET gpuagg.startup_cost;
 SET gpuagg.row_cost = 1;
 SELECT taken('SELECT k, gpu_sum(v) FROM c GROUP BY k') AS many;
 RESET gpuagg.row_cost;
--- reading pages is cheaper than asking the executor for rows; not so where that is not what happens
+-- reading pages costs less than getting rows from the executor, but only if pages can be read
 CREATE FUNCTION cost(query text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -88,7 +88,7 @@ SET gpuagg.replace_builtin = on;
 SELECT taken('SELECT k, sum(v), avg(v), count(*) FROM c GROUP BY k') AS "on", taken('SELECT string_agg(v::text, '','') FROM c') AS other;
 SELECT k, sum(v), avg(v), count(*), stddev(v) FROM c GROUP BY k ORDER BY k;
 RESET gpuagg.replace_builtin;
--- batch_rows and strategies change no answer
+-- batch_rows and strategies change no answers
 CREATE TABLE answers (q text);
 DO $$
 DECLARE
@@ -105,7 +105,7 @@ BEGIN
     END LOOP;
 END $$;
 SELECT DISTINCT q FROM answers;
--- a prepared plan follows settings that are read at execution
+-- a prepared plan obeys settings that are read at execution
 SET gpuagg.require = 'require';
 PREPARE p AS SELECT gpu_sum(v) FROM c;
 EXECUTE p;

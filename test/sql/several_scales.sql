@@ -1,5 +1,5 @@
--- Sums and averages of numerics of several display scales, of CASE and the like and of quotients: each group's answer
--- has the largest scale that one of its values displays.
+-- Sums and averages of numerics of several display scales, of CASE and similar expressions, and of quotients. The
+-- result of each group has the largest display scale of its values.
 SET client_min_messages = warning;
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/agrees.sql'
@@ -37,10 +37,10 @@ INSERT INTO scale_shapes SELECT replace(t, '$', '(' || x || ')') FROM scale_numb
     'SELECT k, @sum(DISTINCT n0), @avg($) FROM scale_sales GROUP BY k',
     'SELECT @count(*), @sum(n2) FROM scale_sales WHERE $ > 1.5', 'SELECT @sum($) FROM scale_sales WHERE id < 0']) t;
 SELECT agrees(q) AS verdict, count(*) FROM scale_shapes GROUP BY 1;
--- the largest scale of a group is that of one row, and of none when a filter leaves that out
+-- the largest scale of a group may come from one row, which a filter may remove
 SELECT gpu_sum(CASE WHEN id = 4000 THEN n3 ELSE q END) AS one, gpu_sum(CASE WHEN id = 4000 THEN n3 ELSE q END) FILTER (WHERE id <> 4000) AS none,
     gpu_avg(CASE WHEN id = 4000 THEN n3 END) AS alone FROM scale_sales WHERE id > 0;
--- groups that are written to files
+-- groups that are spilled
 SET work_mem = '64kB';
 SELECT agrees(replace(q, '% 900', '% 5000')) AS verdict, count(*) FROM scale_shapes WHERE q LIKE '%900%' GROUP BY 1;
 RESET work_mem;
@@ -61,14 +61,14 @@ END $$;
 SELECT same_scale_rows(q) AS verdict, count(*) FROM scale_shapes GROUP BY 1;
 RESET gpuagg.feed;
 SELECT same_scale_rows(replace(q, 'FROM scale_sales', 'FROM scale_sales JOIN (SELECT generate_series(1, 3000, 7) AS other) o ON o.other = id')) AS verdict, count(*) FROM scale_shapes WHERE q LIKE 'SELECT k, @sum($)%' OR q LIKE '%stddev%' GROUP BY 1;
--- states that participants exchange
+-- states that participants export
 SET max_parallel_workers_per_gather = 2;
 SELECT same_scale_rows(q) AS verdict, count(*) FROM scale_shapes WHERE q NOT LIKE '%DISTINCT%' AND q NOT LIKE '%max%' GROUP BY 1;
 SET parallel_leader_participation = off;
 SELECT same_scale_rows(q) AS verdict, count(*) FROM scale_shapes WHERE q LIKE '%900%' GROUP BY 1;
 RESET parallel_leader_participation;
 SET max_parallel_workers_per_gather = 0;
--- partitions whose columns lie elsewhere; expressions without a column; parameters
+-- partitions with other orders of columns; expressions without a column; parameters
 CREATE TABLE scale_parts (k int, n2 numeric(9, 2), n3 numeric(9, 3)) PARTITION BY RANGE (k);
 CREATE TABLE scale_part1 PARTITION OF scale_parts FOR VALUES FROM (0) TO (100);
 CREATE TABLE scale_part2 (n3 numeric(9, 3), k int, n2 numeric(9, 2));
@@ -87,11 +87,11 @@ EXECUTE choice_of_core(1);
 EXECUTE choice_of_core(2);
 SET gpuagg.require = 'require';
 RESET plan_cache_mode;
--- partial states for other servers
+-- partial states for foreign servers
 SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('sum(numeric)', CASE WHEN k < 3 THEN 0 ELSE n2 * 1.25 END)), 'sum(numeric)', NULL::numeric) AS sum,
     gpuagg_finish(gpuagg_merge(gpuagg_pack('avg(numeric)', n2 / 7)), 'avg(numeric)', NULL::numeric) AS avg FROM scale_sales WHERE k < 7;
 SELECT sum(CASE WHEN k < 3 THEN 0 ELSE n2 * 1.25 END), avg(n2 / 7) FROM scale_sales WHERE k < 7;
--- errors are raised for rows that core divides for alone
+-- errors are raised only for rows for which core divides
 SELECT gpu_sum(n2 / z) FROM scale_sales;
 SELECT gpu_sum(n2 / z) = sum(n2 / z) AS same FROM scale_sales WHERE z <> 0 AND k < 100;
 SELECT gpu_sum(CASE WHEN k = 3 THEN n2 / (k - 2) ELSE 0 END) = sum(CASE WHEN k = 3 THEN n2 / (k - 2) ELSE 0 END) AS same FROM scale_sales WHERE k < 100;

@@ -1,5 +1,5 @@
--- Participants of a parallel plan that leave many groups to each other: as rows in shared memory, beyond the memory of one
--- participant in files, and again after a rescan.
+-- Participants of a parallel plan exchange many groups: as rows in shared memory, in files if one participant's memory
+-- is exceeded, and again after a rescan.
 SET gpuagg.engine = 'cpu';
 SET gpuagg.replace_builtin = on;
 SET jit = off;

@@ -1,5 +1,5 @@
--- gpu_approx_count_distinct: the same sketch plainly, in the custom scan, by
--- groups, and merged from workers, for types that are their own hash and others.
+-- gpu_approx_count_distinct: the same sketch as a plain aggregate, in the custom scan, by groups, and merged from
+-- workers; for types whose value is the hash, and for others.
 SET gpuagg.startup_cost = 0;
 SET gpuagg.row_cost = 0;
 SET gpuagg.slot_cost = 0;
@@ -29,7 +29,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SET min_parallel_table_scan_size = 0;
 SELECT plain.grouped, plain.answers = custom.answers AS same FROM pg_temp.sketches('forbid') plain JOIN pg_temp.sketches('require') custom USING (grouped);
--- types that are their own hash alone, of all widths, since the others keep a query from the GPU
+-- types whose value is the hash, of all widths, alone, because other types keep a query from the GPU
 CREATE FUNCTION pg_temp.own_hashes(require text) RETURNS TABLE (grouped bool, answers text) LANGUAGE plpgsql AS $$
 DECLARE
 	list text := 'gpu_approx_count_distinct(n), gpu_approx_count_distinct(s), gpu_approx_count_distinct(b), gpu_approx_count_distinct(o),
@@ -41,8 +41,8 @@ BEGIN
 	RESET gpuagg.require;
 END $$;
 SELECT plain.grouped, plain.answers = custom.answers AS same FROM pg_temp.own_hashes('forbid') plain JOIN pg_temp.own_hashes('require') custom USING (grouped);
--- zeros of both signs are one value, as are NaNs
+-- zeros of both signs are one value, and so are NaNs
 SELECT gpu_approx_count_distinct(x) FROM unnest(ARRAY['0', '-0', 'NaN', 'NaN', '1']::float8[]) x;
--- no value
+-- no values
 SELECT gpu_approx_count_distinct(x) FROM unnest(ARRAY[NULL, NULL]::int[]) x;
 DROP TABLE sketch;

@@ -1,5 +1,5 @@
 --
--- Sorted input: groups leave in order as they complete, and no Sort is put on top.
+-- Sorted input: groups are returned in order as they complete, and the plan has no Sort above.
 --
 SET gpuagg.engine = 'cpu';
 SET gpuagg.require = 'require';
@@ -28,14 +28,14 @@ SELECT k, gpu_sum(v) FROM o GROUP BY k ORDER BY k LIMIT 3;
 SELECT k, gpu_sum(v) FROM o GROUP BY k ORDER BY k DESC LIMIT 3;
 SELECT t, gpu_sum(v), gpu_count(*) FROM o GROUP BY t ORDER BY t OFFSET 198;
 SELECT k, j, gpu_sum(v) FROM o GROUP BY k, j ORDER BY k, j LIMIT 4;
--- batches end within groups
+-- batches that end within groups
 SET gpuagg.batch_rows = 64;
 SELECT count(*), sum(k), sum(s), sum(c), bool_and(k > before) AS in_order FROM (
     SELECT k, s, c, lag(k, 1, -1) OVER () AS before FROM
         (SELECT k, gpu_sum(v) s, gpu_count(*) c FROM o GROUP BY k ORDER BY k) q) q;
 SELECT count(*), bool_and(t > before) AS in_order, sum(c) FROM (
     SELECT t, c, lag(t, 1, '') OVER () AS before FROM (SELECT t, gpu_count(*) c FROM o GROUP BY t ORDER BY t) q) q;
--- whatever strategy is asked for, order is kept
+-- every strategy keeps the order
 SET gpuagg.strategy = 'hash';
 SELECT count(*), bool_and(k > before) AS in_order FROM (
     SELECT k, lag(k, 1, -1) OVER () AS before FROM (SELECT k, gpu_sum(v) s FROM o GROUP BY k ORDER BY k) q) q;
@@ -47,16 +47,16 @@ RESET gpuagg.strategy;
 INSERT INTO o SELECT NULL, 1, i, NULL FROM generate_series(1, 5) i;
 SELECT k, gpu_sum(v), gpu_count(*) FROM o GROUP BY k ORDER BY k OFFSET 500;
 SELECT k, gpu_sum(v), gpu_count(*) FROM o GROUP BY k ORDER BY k DESC LIMIT 2;
--- a Sort below, where the order is wanted anyway
+-- a Sort below, if the query needs the order anyway
 RESET enable_sort;
 DROP INDEX o_k_j_idx;
 RESET enable_seqscan;
 SELECT j, gpu_sum(v) FROM o GROUP BY j ORDER BY j;
--- merge join below
+-- a merge join below
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
 SELECT x.k, gpu_count(*) FROM o x JOIN o y ON x.k = y.k AND x.k < 3 GROUP BY x.k ORDER BY x.k;
--- equality of the sort's operator, not of bytes
+-- equality is that of the sort operator, not of bytes
 CREATE TABLE oq (n numeric, f float8);
 INSERT INTO oq VALUES (1.0, 0), (1.00, '-0'), (2, 'NaN'), (2.0, 'NaN'), ('NaN', 1), ('NaN', 1);
 CREATE INDEX ON oq (n);

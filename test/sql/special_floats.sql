@@ -1,4 +1,4 @@
--- NaN, infinities, signed zeros, in floats and numerics.
+-- NaN, infinities and signed zeros, in floats and numerics.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/same.sql'
 \i :include
@@ -19,10 +19,10 @@ SELECT pg_temp.same('SELECT @min(d), @max(d), @sum(d), @avg(d), @variance(d), @c
 -- the sign of a zero sum
 SELECT pg_temp.same('SELECT k, @sum(d), @sum(r) FROM t WHERE d = 0 GROUP BY k');
 SELECT gpu_sum('-0'::float8), gpu_sum('-0'::float4) FROM generate_series(1, 3);
--- the last of equal values, as in core
+-- the last of equal values is the result, as in core
 SELECT pg_temp.same('SELECT k, @min(d), @max(d), @min(r), @max(r) FROM t WHERE d = 0 GROUP BY k');
 
--- declared scale: NaN is the only special value that fits
+-- a declared scale allows NaN and no other special value
 CREATE TEMP TABLE n (k int, c numeric(10, 3));
 INSERT INTO n SELECT i % 5, CASE WHEN i % 5 = 0 AND i % 7 = 0 THEN 'NaN' WHEN i % 11 = 0 THEN NULL ELSE (i * 7919 % 10007) / 1000.0 - 5 END
 FROM generate_series(1, 500) i;
@@ -30,7 +30,7 @@ SELECT pg_temp.same('SELECT k, @sum(c), @avg(c), @min(c), @max(c), @count(c), @s
 SELECT pg_temp.same('SELECT @sum(c), @avg(c), @min(c), @max(c) FROM n');
 SELECT pg_temp.same('SELECT k, @sum(c) FILTER (WHERE c = ''NaN''), @min(c) FILTER (WHERE c = ''NaN''), @max(c) FILTER (WHERE c < 0) FROM n GROUP BY k');
 
--- numerics of any scale and size keep core's digits
+-- numerics of any scale and size have core's digits
 CREATE TEMP TABLE w AS SELECT i % 3 AS k, (i || '.' || repeat('9', i % 20 + 1))::numeric AS m,
 	(i * 1.5)::numeric(1000, 2) AS c1000, (i * 100)::numeric(6, -2) AS neg, (i / 10 ^ 12)::numeric(15, 14) AS small
 FROM generate_series(1, 200) i;

@@ -1,4 +1,4 @@
--- States that leave a database: what they say to another one, of another encoding and with other identifiers.
+-- States in another database, with another encoding and other object identifiers.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -6,14 +6,14 @@ CREATE TABLE located ();
 INSERT INTO located DEFAULT VALUES;
 CREATE TYPE opinion AS ENUM ('well', 'badly');
 CREATE AGGREGATE all_together(gpuagg_state) (SFUNC = gpuagg_merge_combine, STYPE = gpuagg_state);
--- Values that other databases know by other identifiers, or hash otherwise, are in no states that they would be told by.
+-- Values with object identifiers, or with a hash that differs between databases, are rejected in states that depend on them.
 SELECT gpuagg_pack('gpu_approx_count_distinct("any")', 'well'::opinion);
 SELECT gpuagg_pack('gpu_approx_count_distinct("any")', '{"a": 1}'::jsonb);
 SELECT gpuagg_merge(gpuagg_pack('gpu_approx_count_distinct("any")'::regprocedure, 'located'::regclass)) FROM located;
 SELECT gpuagg_pack('gpu_argmax(anyelement, anycompatible)', 1, ARRAY['located'::regclass]);
 CREATE TYPE named AS (relation regclass, n int);
 SELECT gpuagg_pack('gpu_argmax(anyelement, anycompatible)', 1, ROW('located', 2)::named);
--- where they do not decide, they are names with schemas
+-- elsewhere identifiers are sent as names with schemas
 SET search_path = pg_catalog;
 SELECT convert_from(substr(decode(substr(s::text, 3), 'hex'), 3 + 4 + 4 + 1 + 4 + 1 + 1 + 4 + 4 + 1 + 4, 50), 'UTF8') AS name,
 	public.gpuagg_finish(s::text::public.gpuagg_state, 'public.gpu_argmax(anyelement, anycompatible)', NULL::regclass)
@@ -21,7 +21,7 @@ FROM (SELECT public.gpuagg_merge(public.gpuagg_pack('public.gpu_argmax(anyelemen
 RESET search_path;
 SELECT gpuagg_finish(gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', ARRAY[ROW('located', 2)::named], 1))::text::gpuagg_state,
 	'gpu_argmax(anyelement, anycompatible)', NULL::named[]);
--- A database in another encoding: the same names of columns, texts and sketches, and states that say which encoding they are in.
+-- A database in another encoding: the same names of columns, texts and sketches. States contain their encoding.
 CREATE DATABASE gpuagg_latin1 ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C';
 SELECT current_database() AS here \gset
 \c gpuagg_latin1
@@ -38,7 +38,7 @@ SELECT gpuagg_finish(:'text'::gpuagg_state, 'gpu_argmax(anyelement, anycompatibl
 	row_to_json(gpuagg_finish(:'record'::gpuagg_state, 'gpu_argmax(anyelement, anycompatible)', NULL::record)),
 	gpuagg_finish(gpuagg_merge(:'row'::gpuagg_row), 'gpu_first(anyelement, anycompatible)', NULL::text)
 FROM (SELECT gpuagg_merge(gpuagg_pack('gpu_approx_count_distinct("any")', txt)) FROM (VALUES ('große'::text), ('Ähre'), ('more')) v(txt) UNION ALL SELECT :'sketch'::gpuagg_state) q(s);
--- what LATIN1 has not, and no encoding at all
+-- characters that LATIN1 does not have, and a database without an encoding
 SELECT gpuagg_merge(gpuagg_pack('gpu_argmax(anyelement, anycompatible)', '日本'::text, 1))::text AS text \gset
 \c gpuagg_latin1
 SELECT :'text'::gpuagg_state;
@@ -50,7 +50,7 @@ DROP TYPE opinion;
 DROP TABLE located;
 DROP AGGREGATE all_together(gpuagg_state);
 
--- gpuagg_as_type: a value by its text
+-- gpuagg_as_type: converts a value through its text
 SELECT gpuagg_as_type('x'::char(3), NULL::text) || '|', gpuagg_as_type(0.1::float4, NULL::float8), gpuagg_as_type(2.5, NULL::numeric, (4 << 16) + 1 + 4), gpuagg_as_type(NULL::int, NULL::date),
 	gpuagg_as_type('01/02/2024'::text, NULL::date, -1, '{UTC,"ISO, DMY",postgres}'), gpuagg_as_type('2024-02-01'::date, NULL::timestamptz, -1, '{Asia/Tokyo,NULL,NULL}') AT TIME ZONE 'UTC',
 	current_setting('TimeZone') <> 'Asia/Tokyo' AS restored;
@@ -58,7 +58,7 @@ SELECT gpuagg_as_type('x'::text, NULL::int);
 SELECT gpuagg_as_type('abc'::text, NULL::varchar, 2 + 4);
 SELECT gpuagg_as_type(now(), NULL::date, -1, '{UTC}');
 CREATE TABLE as_types AS SELECT i, i::int2 AS i2, i::varchar(5) AS vc, i::numeric(6, 2) AS n FROM generate_series(1, 5) i;
--- the planner takes it away, or has a cast for it
+-- the planner removes it, or replaces it by a cast
 EXPLAIN (VERBOSE, COSTS OFF) SELECT gpuagg_as_type(i, NULL::int), gpuagg_as_type(i2, NULL::int8), gpuagg_as_type(i, NULL::numeric), gpuagg_as_type(vc, NULL::text),
 	gpuagg_as_type(vc, NULL::varchar), gpuagg_as_type(vc, NULL::varchar, 9), gpuagg_as_type(vc, NULL::varchar, 10), gpuagg_as_type(n, NULL::numeric), gpuagg_as_type(n, NULL::int) FROM as_types;
 DROP TABLE as_types;

@@ -1,5 +1,5 @@
--- The states that travel between servers are the same bytes in all releases of PostgreSQL: those that aggregates for other servers
--- return, and gpuagg_state.  A difference between releases, or to what was written here before, is one between servers.
+-- States that servers exchange are the same bytes in all releases of PostgreSQL: results of the aggregates for foreign
+-- servers, and gpuagg_state. A change here would break the exchange with other servers.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -11,7 +11,7 @@ SELECT i, (i * 7 % 11 - 5)::int2 AS i2, i * 31 % 97 - 40 AS i4, i * 1000003::int
 	date '2024-02-28' + i AS d, timestamp '2024-02-28 12:00' + i * interval '1 h' AS ts
 FROM generate_series(1, 9) i;
 
--- each aggregate for other servers
+-- each aggregate for foreign servers
 CREATE FUNCTION release_state(signature text, types text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	state text;
@@ -31,7 +31,7 @@ FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::re
 	JOIN pg_extension x ON x.oid = refobjid AND extname = 'gpuagg'
 WHERE prokind = 'a' AND proname ~ '^gpuagg_.*_state$'
 ORDER BY p.oid::regprocedure::text COLLATE "C";
--- hashes of all types whose values are counted by other servers
+-- hashes of all types whose values foreign servers count
 SELECT expr, md5(release_hash) FROM unnest(ARRAY['b', 'i2', 'i4', 'i8', 'i::oid', 'i::text::xid', 'i::text::xid8', 'i::text::cid', 'format(''(%s,%s)'', i, i)::tid', 'f4', 'f8',
 		'num', 'd', 'ts::time', 'ts::time::timetz', 'ts', 'ts AT TIME ZONE ''UTC''', 'iv', 'txt', 'txt::varchar', 'txt::char(5)', 'txt::name', 'txt::bytea',
 		'md5(txt)::uuid', '(''10.0.0.'' || i)::inet', '(''10.0.0.'' || i)::cidr', '(''00:00:00:00:00:0'' || i)::macaddr', '(''00:00:00:00:00:00:00:0'' || i)::macaddr8',

@@ -1,4 +1,4 @@
--- Reasons that name objects of a database with another encoding.
+-- Reasons in gpuagg_stats that name objects of a database with another encoding.
 SELECT gpuagg_stats_reset() IS NOT NULL;
 CREATE DATABASE gpuagg_latin ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C';
 SELECT current_database() AS here \gset

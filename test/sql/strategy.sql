@@ -1,11 +1,11 @@
--- Strategies of the CPU engine: each gives core's answer, whatever is asked for
--- and whatever the data look like.
+-- Strategies of the CPU engine: each gives core's answer, whatever strategy is set, and whatever the
+-- data are.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
 SET gpuagg.engine = 'cpu';
 
--- Keys of all kinds: small, wide, sparse, in runs, NULL, -0 and NaN, strings.
+-- Keys of all kinds: small, wide, sparse, in runs of equal keys, NULL, -0 and NaN, strings.
 CREATE TABLE strat AS
 SELECT i,
        CASE WHEN i % 11 = 0 THEN NULL ELSE i * 7919 % 23 END AS small,
@@ -25,11 +25,11 @@ SELECT i,
 FROM generate_series(1, 5000) i;
 ANALYZE strat;
 
--- Core's answers, by keys and whether with sums of floats.
+-- Core's answers, by keys and with or without sums of floats.
 CREATE TABLE core_rows (keys text, floats bool, answer text);
 CREATE INDEX ON core_rows (keys, floats);
 
--- Rows of core's answer that are not the custom scan's, and how many more or fewer it has.
+-- The rows of core's answer that the custom scan does not return, and the difference of the numbers of rows.
 CREATE FUNCTION differ(keys text, floats bool, VARIADIC conf text[]) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	aggs text := '@count(*), @count(v), @sum(v), @avg(v), @min(v), @max(v), @min(x), @max(x), @stddev(v), @sum(n),'
@@ -75,14 +75,14 @@ FROM (SELECT keys, strategy, rows, mem,
            unnest(ARRAY['64kB', '64MB']) mem OFFSET 0) d
 WHERE differ <> 0;
 
--- Sorted below: groups leave as they complete.
+-- Sorted below: groups are returned as they complete.
 RESET enable_sort;
 SET enable_hashagg = off;
 SELECT keys, differ(keys, false, 'gpuagg.batch_rows=64') AS differ
 FROM unnest(ARRAY['small', 'small, small2', 'run', 'uniq', 'f + 0', 's', 'num', 's, small', 'b, f + 0, num']) keys;
 RESET enable_hashagg;
 
--- What was chosen.
+-- The strategy that was chosen.
 CREATE FUNCTION strategy_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -106,14 +106,14 @@ SET gpuagg.strategy = 'sort';
 SELECT strategy_of('SELECT small, gpu_count(*) FROM strat GROUP BY small');
 RESET gpuagg.strategy;
 
--- Keys that leave the range of the first batches: direct widens, then hashes.
+-- Keys that leave the range of the first batches: the range of "direct" grows, then "hash" is used.
 SET gpuagg.batch_rows = 64;
 SELECT strategy_of('SELECT k, gpu_count(*) FROM (SELECT CASE WHEN i < 500 THEN i % 10 WHEN i < 1000 THEN i
     ELSE i * 1000000007::int8 END AS k FROM strat ORDER BY i OFFSET 0) s GROUP BY k');
 SELECT gpu_sum(c), gpu_count(*) FROM (SELECT k, gpu_count(*) AS c
     FROM (SELECT CASE WHEN i < 500 THEN i % 10 WHEN i < 1000 THEN i
           ELSE i * 1000000007::int8 END AS k FROM strat ORDER BY i OFFSET 0) s GROUP BY k) g;
--- The ends of int8.
+-- The limits of int8.
 SELECT k, gpu_count(*) FROM (SELECT CASE WHEN i < 100 THEN 9223372036854775807 - i % 2
     WHEN i < 200 THEN -9223372036854775808 + i % 2 END AS k FROM strat ORDER BY i OFFSET 0) s GROUP BY k ORDER BY k;
 SELECT k, gpu_count(*) FROM (SELECT 9223372036854775807 - i % 5 AS k FROM strat) s GROUP BY k ORDER BY k;

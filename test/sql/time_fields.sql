@@ -1,5 +1,5 @@
--- Fields and truncation of dates and timestamps around the year 1, at the ends of
--- their ranges and in time zones on both sides of UTC: the local year decides.
+-- Fields and truncation of dates and timestamps around the year 1, at the ends of their ranges, and in time zones on
+-- both sides of UTC, where the local year matters.
 \getenv srcdir PG_ABS_SRCDIR
 \set include :srcdir '/include/differs.sql'
 \i :include
@@ -13,7 +13,7 @@ SELECT i, v::timestamp, v::timestamptz, v::date FROM generate_series(1, 4) i, (S
     '0001-01-01 00:00', '0001-01-01 07:59:59.999999', '0001-01-01 08:00', '0001-12-31 BC 23:59:59.999999', '0001-12-31 BC 13:00', '0001-01-02', '0001-06-15 12:34:56.789',
     '0002-01-01', '0044-03-15 12:00:00.5 BC', '0100-12-31 23:30 BC', '0101-01-01', '0100-12-31 23:59', '1000-12-31 20:00', '1001-01-01 04:00', '1900-02-28 23:59:59', '1969-12-31 23:59:59.999999',
     '1970-01-01', '1999-12-31 16:00', '2000-01-01', '2000-02-29 12:00', '2004-12-31', '2005-01-02 23:00', '2009-12-28', '2010-01-03 20:00', '9999-12-31 23:59', '199000-01-01']) v) s(v);
--- where core raises errors, too
+-- where core raises errors, the custom scan does too
 INSERT INTO times SELECT 8, v::timestamp, v::timestamptz, v::date FROM unnest('{4712-01-01 BC UTC,4713-11-24 BC UTC,294276-12-31 23:59:59.999999 UTC}'::text[]) v;
 INSERT INTO times VALUES (5, 'infinity', 'infinity', 'infinity'), (6, '-infinity', '-infinity', '-infinity'), (7, NULL, NULL, NULL);
 INSERT INTO times (d) VALUES ('4713-01-01 BC'), ('5874897-12-31'), ('0001-12-31 BC'), ('0001-01-01');

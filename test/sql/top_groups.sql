@@ -1,4 +1,4 @@
--- HAVING and ORDER BY ... LIMIT on the states of groups: the scan returns no more of them than Sort and Limit need.
+-- HAVING and ORDER BY ... LIMIT on the states of groups: the scan returns only the groups that Sort and Limit need.
 SET gpuagg.replace_builtin = on;
 SET gpuagg.engine = 'cpu';
 SET jit = off;
@@ -12,7 +12,7 @@ FROM generate_series(1, 8000) i;
 ALTER TABLE tops ALTER n TYPE numeric(12, 3);
 VACUUM ANALYZE tops;
 
--- what the scan returns, and what it says of that
+-- the number of rows that the scan returns, and the lines of EXPLAIN about that
 CREATE FUNCTION returned(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -23,7 +23,7 @@ BEGIN
 		END IF;
 	END LOOP;
 END $$;
--- are the answers core's?  Orders of all columns make them unique.
+-- checks that answers are core's; orders by all columns make them unique
 CREATE FUNCTION agrees(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	ours text;
@@ -42,10 +42,10 @@ SET gpuagg.require = 'require';
 SELECT returned('SELECT k, count(*) FROM tops GROUP BY k ORDER BY count(*) DESC, k LIMIT 10');
 SELECT returned('SELECT k, count(*) FROM tops GROUP BY k HAVING count(*) > 5 AND max(v) >= 99 ORDER BY sum(b) DESC NULLS LAST, k DESC LIMIT 3 OFFSET 2');
 SELECT returned('SELECT k, max(i) FROM tops GROUP BY k ORDER BY max(i) DESC FETCH FIRST 4 ROWS WITH TIES');
--- text has no codes: groups that tie with the last come, too
+-- text has no codes, so groups that tie with the last one are returned too
 SELECT returned('SELECT t, d, count(*) FROM tops GROUP BY t, d ORDER BY count(*), t LIMIT 2') LIMIT 1;
 SELECT returned('SELECT t, max(i) FROM tops GROUP BY t ORDER BY t, max(i) LIMIT 2');
--- the limit is known when the query runs
+-- the limit is known only when the query runs
 PREPARE limited(int, bigint) AS SELECT k, sum(v) FROM tops GROUP BY k ORDER BY sum(v) NULLS FIRST, k LIMIT $1 OFFSET $2;
 SET plan_cache_mode = 'force_generic_plan';
 SELECT returned('EXECUTE limited(3, 4)');
@@ -57,14 +57,14 @@ EXECUTE limited(1, -1);
 EXECUTE limited(2, 9223372036854775807);
 RESET plan_cache_mode;
 SELECT returned('SELECT DISTINCT d, v FROM tops ORDER BY d DESC, v LIMIT 5');
--- not where something else is between the two
+-- not if the plan has another node between the scan and the Limit
 SELECT returned('SELECT k, count(*), row_number() OVER (ORDER BY k) FROM tops GROUP BY k ORDER BY count(*), k LIMIT 2');
 SELECT returned('SELECT DISTINCT count(*) FROM tops GROUP BY k ORDER BY count(*) LIMIT 1');
 SELECT returned('SELECT k, generate_series(1, 2) FROM tops GROUP BY k ORDER BY count(*), k LIMIT 2');
 SELECT returned('SELECT k, count(*), random() < 2 FROM tops GROUP BY k ORDER BY count(*), k LIMIT 2');
 RESET gpuagg.require;
 
--- every kind of value, both orders, NULLs on both sides, ties, offsets; HAVING left to tuples
+-- values of every kind, both orders, NULLs on both sides, ties, offsets; HAVING that needs tuples
 SELECT query, agrees(query)
 FROM (
 	SELECT format('SELECT k, %s AS a FROM tops GROUP BY k %s ORDER BY %s %s NULLS %s, k %s', agg, condition, agg, way, nulls, rest) AS query
@@ -86,7 +86,7 @@ FROM (
 			('min(i)', '(SELECT 250)'), ('sum(odd)', '''NaN''')) v(agg, value)) q
 WHERE agrees(query) <> 'agrees';
 
--- memory that is used up, cursors, and rescans, for which limit and condition change
+-- memory that is used up, cursors, and rescans that change limit and condition
 SET work_mem = '64kB';
 SELECT agrees('SELECT k, sum(v) AS a FROM tops GROUP BY k ORDER BY a DESC NULLS LAST, k LIMIT 12');
 SELECT agrees('SELECT k, i FROM tops GROUP BY k, i ORDER BY i % 2, count(*), i DESC LIMIT 12');
@@ -103,7 +103,7 @@ FETCH BACKWARD 2 FROM c;
 FETCH ALL FROM c;
 COMMIT;
 
--- many groups in parallel: each participant returns groups of its own
+-- many groups in parallel: each participant returns its own groups
 SET max_parallel_workers_per_gather = 3;
 SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
@@ -115,7 +115,7 @@ FROM generate_series(1, 300000) i;
 ALTER TABLE crowd SET (parallel_workers = 3);
 VACUUM ANALYZE crowd;
 SET work_mem = '64MB';
--- where one has reduced all rows before another one starts, it merges alone: then again
+-- if one participant has reduced all rows before another one starts, it merges alone; the query is then repeated
 CREATE FUNCTION parts(query text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;

@@ -1,5 +1,5 @@
--- Numerics without a declared scale: summed as decimals of the scale that most of them have, by statistics.
--- Columns that are only counted: their values are not copied.
+-- Numerics without a declared scale are added as decimals of their most common scale, according to statistics.
+-- Values of columns that are only counted are not copied.
 SET client_min_messages = warning;
 SET max_parallel_workers_per_gather = 0;
 SET gpuagg.engine = 'cpu';
@@ -8,7 +8,7 @@ SET gpuagg.engine = 'cpu';
 \set include :srcdir '/include/agrees.sql'
 \i :include
 
--- A number that EXPLAIN ANALYZE shows of the scan.
+-- A number that EXPLAIN ANALYZE prints for the scan.
 CREATE FUNCTION shown(property text, q text) RETURNS float8 LANGUAGE plpgsql AS $$
 DECLARE plan json;
 BEGIN
@@ -27,7 +27,7 @@ INSERT INTO prices SELECT i, i % 5000, round(i * 1.01, 2), CASE WHEN i % 9 = 0 T
 FROM generate_series(1, 20000) i;
 CREATE TEMP TABLE memory AS SELECT shown('Memory', 'SELECT k, gpu_sum(same) FROM prices GROUP BY k') AS kb;
 ANALYZE prices;
--- no state of a transition function any more
+-- no transition function is needed any more
 SELECT shown('Memory', 'SELECT k, gpu_sum(same) FROM prices GROUP BY k') < kb / 2 AS smaller FROM memory;
 
 CREATE TABLE scale_queries (q text);
@@ -44,7 +44,7 @@ SELECT agrees(q) verdict, count(*) FROM scale_queries GROUP BY 1;
 SET work_mem = '64kB';
 SELECT agrees(replace(q, '% 700', '% 7000')) verdict, count(*) FROM scale_queries GROUP BY 1;
 RESET work_mem;
--- rows of another scale than the statistics say
+-- rows with another scale than the statistics predict
 INSERT INTO prices SELECT i, i, i * 0.001, i * 0.1, i, i, i, i FROM generate_series(1, 3000) i;
 SELECT agrees(q) verdict, count(*) FROM scale_queries GROUP BY 1;
 SET max_parallel_workers_per_gather = 2;
@@ -53,7 +53,7 @@ SET parallel_setup_cost = 0;
 SET parallel_tuple_cost = 0;
 SELECT agrees(q) verdict, count(*) FROM scale_queries WHERE q LIKE '%@sum%' AND q NOT LIKE '%@max%' GROUP BY 1;
 SET max_parallel_workers_per_gather = 0;
--- of equal extremes the last one is shown
+-- the last one of equal extremes is the result
 CREATE TABLE equal_extremes (i int, x numeric);
 INSERT INTO equal_extremes SELECT i, CASE i % 10 WHEN 3 THEN 1.0 WHEN 4 THEN 1.000 ELSE 1.00 END FROM generate_series(1, 1000) i;
 ANALYZE equal_extremes;
@@ -76,7 +76,7 @@ SELECT count(*) FROM (SELECT k % 9 k, sum(most) s, avg(odd) a, max(mixed) m, cou
 RESET gpuagg.require;
 RESET gpuagg.feed;
 
--- long values that are only counted fill no batch
+-- long values that are only counted do not fill a batch
 CREATE TABLE long_values (t text, b bytea, a int[], n name, u uuid, iv interval, r int4range, c xid);
 INSERT INTO long_values SELECT CASE WHEN i % 3 > 0 THEN repeat('x', 1500) || i END, CASE WHEN i % 4 > 0 THEN decode(repeat('ab', i), 'hex') END,
     CASE WHEN i % 5 > 0 THEN array_fill(i, ARRAY[i % 400]) END, CASE WHEN i % 6 > 0 THEN i::text END,

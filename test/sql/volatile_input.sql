@@ -1,5 +1,5 @@
--- What a subquery computes is computed once for each row, used once, often or never:
--- volatile functions of its targets and conditions, and errors of those that nobody uses.
+-- A subquery's expressions are computed once for each row, whether they are used once, often or never: volatile
+-- functions in its target list and conditions, and errors of columns that nobody uses.
 SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS gpuagg;
 RESET client_min_messages;
@@ -16,16 +16,16 @@ SELECT sum((x <> s)::int) FROM (SELECT x, gpu_min(x) AS s FROM (SELECT (random()
 -- in a subplan
 SELECT gpu_sum(x - x), gpu_count(*)
 FROM (SELECT (SELECT random() + r.i) AS x FROM volatile_rows r UNION ALL SELECT random() FROM volatile_rows) s;
--- used never
+-- never used
 SELECT gpu_count(*) FROM (SELECT nextval('volatile_seq') FROM volatile_rows OFFSET 0) s;
 SELECT currval('volatile_seq');
 SELECT gpu_count(g) FROM (SELECT g, nextval('volatile_seq') FROM volatile_rows UNION ALL SELECT g, 1 FROM volatile_rows) s;
 SELECT currval('volatile_seq');
--- conditions see what the row's own condition before them did
+-- a condition sees the effects of the conditions before it on the same row
 SELECT gpu_count(*) FROM volatile_rows WHERE nextval('volatile_seq') > 0 AND currval('volatile_seq') = 4000 + i;
 SELECT gpu_count(*) FROM volatile_rows r
 WHERE nextval('volatile_seq') > 0 AND (SELECT currval('volatile_seq') = 6000 + r.i OFFSET 0);
--- a set-returning target
+-- a set-returning function in the target list
 SELECT gpu_count(*), gpu_sum(n), gpu_sum(x - x) FROM (SELECT generate_series(1, 3) AS n, random() AS x FROM volatile_rows) s;
 -- in a parallel plan nothing is computed twice either
 SET max_parallel_workers_per_gather = 2;
@@ -35,14 +35,14 @@ SET min_parallel_table_scan_size = 0;
 SELECT gpu_sum(x - x) FROM (SELECT random() AS x FROM volatile_rows UNION ALL SELECT random() FROM volatile_rows) s;
 SET max_parallel_workers_per_gather = 0;
 
--- as keys: one alone, and two that are equal, which are not one
+-- as keys: one alone, and two equal expressions, which are different keys
 SELECT count(*), sum(c), bool_or(a IS DISTINCT FROM b) FROM (SELECT random() < 0.5 AS a, random() + 0 < 0.5 AS b, gpu_count(*) AS c FROM volatile_rows GROUP BY 1, 2) s;
 SELECT random() < 0.5 AS a, random() < 0.5 AS b, gpu_count(*) FROM volatile_rows GROUP BY 1, 2;
 SET gpuagg.require = 'allow';
 SELECT count(*), sum(c), bool_or(a IS DISTINCT FROM b) FROM (SELECT random() < 0.5 AS a, random() < 0.5 AS b, gpu_count(*) AS c FROM volatile_rows GROUP BY 1, 2) s;
 SET gpuagg.require = 'require';
 
--- what EXPLAIN says; what is only above the aggregation does no harm
+-- EXPLAIN shows the reason; volatile functions above the aggregation are allowed
 CREATE FUNCTION pg_temp.feed(q text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	line text;
@@ -61,7 +61,7 @@ SELECT pg_temp.feed($$SELECT gpu_count(*) FROM volatile_rows r WHERE (SELECT ran
 SELECT pg_temp.feed($$SELECT g, gpu_sum(i), random() FROM volatile_rows GROUP BY g$$);
 SELECT pg_temp.feed($$SELECT gpu_count(*) FROM volatile_rows r WHERE (SELECT r.i > count(*) FROM volatile_rows OFFSET 0)$$);
 
--- errors of targets that no aggregate uses, or only for some rows
+-- errors of columns that no aggregate uses, or only for some rows
 CREATE FUNCTION pg_temp.outcome(q text, require text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;

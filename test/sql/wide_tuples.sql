@@ -1,4 +1,4 @@
--- Late attributes of wide tuples: the walk over all rows of a page finds what core's does.
+-- Late attributes of wide tuples: decoding them for all rows of a page gives the same values as core.
 SET client_min_messages = warning;
 SET enable_sort = off;
 SET enable_indexscan = off;
@@ -9,7 +9,7 @@ SET enable_bitmapscan = off;
 \set include :srcdir '/include/agrees.sql'
 \i :include
 
--- Types in turn, and values made of the row's number i and the column's number @.
+-- The types in turn, with values from the row's number i and the column's number @.
 CREATE TABLE kinds (kind text, types text[], vals text[]);
 INSERT INTO kinds VALUES
     ('mixed', '{int2,text,float8,"numeric(10,2)",char(3),int4,date,int8,uuid,name}',
@@ -20,8 +20,8 @@ INSERT INTO kinds VALUES
     ('varying', '{text,numeric,interval,varchar}',
         ARRAY['repeat(chr(97+@%26),i%140)', 'i*1.25+@', 'i*interval ''1 min''', '''v''||i%(@+3)']),
     ('int', '{int}', ARRAY['i']);
--- A table of n columns.  Those whose number modulo `every` is one of `remainders` are NULL in some rows.
--- Checks each of the last columns, alone and with early ones, as argument, as key and in conditions.
+-- A table of n columns. Columns whose number modulo `every` is one of `remainders` are NULL in some rows. Checks each
+-- of the last columns, alone and with early ones, as argument, as key and in conditions.
 CREATE FUNCTION wide(of_kind text, n int, every int, VARIADIC remainders int[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
     verdict text;
@@ -41,7 +41,7 @@ BEGIN
             agrees(format('SELECT @count(c%1$s), c%1$s::text FROM t GROUP BY 2', c)),
             agrees(format('SELECT c%s k, @count(*), @count(c%s), @count(c%s), @count(c0) FROM t GROUP BY 1', c, (c + 1) % n, c / 2)),
             agrees(format('SELECT @count(*), @count(c%3$s), c%2$s::text FROM t WHERE c%1$s IS NOT NULL AND c%2$s::text > ''2'' GROUP BY 3', c, (c + 2) % n, c / 3)),
-            -- a walk for each condition goes on where the one before ended, or begins anew
+            -- the decoding for a condition continues where the one before ended, or starts again
             agrees(format('SELECT @count(*), @count(c%s), @count(c%s) FROM t WHERE %s', c, c / 2, (
                 SELECT string_agg(format('(c%1$s IS NULL OR c%1$s::text <> ''%2$s'')', x, x % 4), ' AND ' ORDER BY x * (c % 2 * 2 - 1))
                 FROM generate_series(greatest(0, n - m), c) x)))] LOOP
@@ -50,16 +50,16 @@ BEGIN
     END LOOP;
     DROP TABLE t;
 END $$;
--- NULLs nowhere, in a few columns, everywhere, in one column alone
+-- NULLs in no column, in a few columns, in all columns, in one column only
 SELECT wide('mixed', 43, 1, 1), wide('mixed', 43, 7, 3), wide('mixed', 43, 1, 0);
 SELECT wide('mixed', 75, 75, 2), wide('mixed', 75, 75, 63), wide('mixed', 75, 75, 64), wide('mixed', 75, 75, 74);
 SELECT wide('fixed', 70, 1, 1), wide('fixed', 70, 5, 1, 2), wide('fixed', 70, 1, 0), wide('fixed', 140, 130, 0), wide('fixed', 140, 11, 7);
 SELECT wide('varying', 30, 1, 1), wide('varying', 30, 3, 2), wide('varying', 30, 1, 0);
--- null bitmaps of whole words and bytes, and rows of nothing but NULLs
+-- null bitmaps of whole words and bytes, and rows of only NULLs
 SELECT wide('int', n, 1, 0) FROM unnest('{7,8,9,40,63,64,65,72}'::int[]) n;
 
 CREATE FUNCTION run(sql text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN EXECUTE sql; END $$;
--- Columns added and dropped on both sides of the 64th; tuples with fewer attributes.
+-- Columns added and dropped before and after the 64th; tuples with fewer attributes.
 SELECT run(format('CREATE TABLE old (%s)', string_agg(format('c%s %s', c, CASE c % 3 WHEN 0 THEN 'text' WHEN 1 THEN 'int2' ELSE 'float8' END), ',' ORDER BY c))) FROM generate_series(1, 60) c;
 INSERT INTO old (c1, c3, c60) SELECT i, 'x' || i, repeat('y', i % 200) FROM generate_series(1, 200) i;
 SELECT count(run(format('ALTER TABLE old ADD d%s %s', c, CASE c % 4 WHEN 0 THEN 'int DEFAULT 5' WHEN 1 THEN 'text DEFAULT ''added''' WHEN 2 THEN 'numeric(9,3)' ELSE 'float8 DEFAULT 1.5' END))) FROM generate_series(1, 12) c;
@@ -82,7 +82,7 @@ SELECT run(format('INSERT INTO most SELECT %s FROM generate_series(1, 20) i', st
 SELECT agrees('SELECT c1600, c65, @count(*), @sum(c1), @sum(c64), @sum(c1599), @count(c200), @count(c800) FROM most GROUP BY 1, 2'),
     agrees('SELECT c200, @sum(c1599), @max(c1400), @count(c1598) FROM most WHERE c64 > 0 GROUP BY 1');
 
--- count(*): of all-visible pages the line pointers alone, with dead ones and such that lead to another.
+-- count(*) reads only the line pointers of all-visible pages, including dead and redirected ones.
 CREATE TABLE counted (id int, v text) WITH (fillfactor = 50, autovacuum_enabled = off);
 INSERT INTO counted SELECT i, repeat('v', i % 100) FROM generate_series(1, 3000) i;
 CREATE INDEX ON counted (id);
@@ -107,7 +107,7 @@ SELECT counts();
 BEGIN ISOLATION LEVEL SERIALIZABLE;
 SELECT counts();
 COMMIT;
--- A thousand conditions, each decoded in a stage of its own: what steps over attributes is not made for each anew.
+-- A thousand conditions, each decoded in its own stage: the steps over attributes are shared.
 CREATE FUNCTION many_stages(n int) RETURNS TABLE (rows int8, megabytes numeric) LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE (SELECT format('SELECT (SELECT gpu_count(*) FROM most WHERE c1 > 280 AND %s), (SELECT sum(total_bytes) FROM pg_backend_memory_contexts) / 1048576',

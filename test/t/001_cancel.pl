@@ -1,6 +1,6 @@
-# Cancel and statement_timeout act at once, in every phase of a custom scan: no phase runs long without looking for
-# interrupts.  Measured is what the backend itself computes, from the kernel's accounts, so that it does not matter what
-# else the machine has to do: once to its end, then until it has computed some part of that and is cancelled.
+# A cancel and statement_timeout end a query promptly in every phase of a custom scan. Each query runs once to its end, and then
+# several times until it has used a part of that processor time and is cancelled. The test compares the backend's processor time,
+# because other load on the machine does not change it.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -20,7 +20,7 @@ FROM generate_series(1, 500000) i;
 VACUUM ANALYZE rows;
 SQL
 
-# Many aggregates, so that a loop over the rows takes some time.
+# Many aggregates make a loop over the rows slow.
 my $sums = join(', ', map { "gpu_sum(x + $_)" } 1 .. 150);
 my $numeric_sums = join(', ', map { "gpu_sum(n + $_)" } 1 .. 6);
 my $runs = join(', ', map { "gpu_max_subarray_sum(x - $_ ORDER BY k)" } 1 .. 20);
@@ -42,7 +42,6 @@ my @cases = (
 	[ 'parallel', "SELECT small, $sums FROM rows GROUP BY small",
 		'SET max_parallel_workers_per_gather = 1; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0' ]);
 
-# Milliseconds that a process has computed.
 sub wait_until_idle
 {
 	my ($pid) = @_;
@@ -58,16 +57,16 @@ foreach my $case (@cases)
 		$pid = $session->query('SELECT pg_backend_pid()');
 		$session->query("$_[0] $settings");
 		$log = -s $node->logfile;
-		$since = computed($pid);
+		$since = cpu_milliseconds($pid);
 		$session->query_until(qr/started/, "\\o /dev/null\n\\echo started\n$query;\n");
 	};
 
-	# To its end, not before it has started.
+	# Runs the query to its end. Waits for its start first, because the session is idle before.
 	$start->('');
 	$node->poll_query_until('postgres', "SELECT query LIKE '%gpu%' FROM pg_stat_activity WHERE pid = $pid");
 	wait_until_idle($pid);
-	my $total = computed($pid) - $since;
-	# Of 120 batches it may finish a few; to end takes some time as well.
+	my $total = cpu_milliseconds($pid) - $since;
+	# After the cancel the query may finish a few of its 120 batches, and needs some time to end.
 	my $limit = 20 + $total / 20;
 	$session->quit;
 
@@ -75,30 +74,30 @@ foreach my $case (@cases)
 	{
 		my $cancelled;
 
-		# It may compute less than the first time and be at its end too soon; then the goal was too far.
+		# If the query uses less time than before, it may end before the cancel. Then the next attempt cancels earlier.
 		for (1 .. 5)
 		{
 			$start->('');
-			for (my $n = 1; computed($pid) - $since < $part * $total; $n++)
+			for (my $n = 1; cpu_milliseconds($pid) - $since < $part * $total; $n++)
 			{
 				usleep(1000);
 				last if $n % 500 == 0 && $node->safe_psql('postgres', "SELECT state FROM pg_stat_activity WHERE pid = $pid") ne 'active';
 			}
-			$since = computed($pid);
+			$since = cpu_milliseconds($pid);
 			kill 'INT', $pid;
 			last unless wait_until_idle($pid);
-			$since = computed($pid) - $since;
+			$since = cpu_milliseconds($pid) - $since;
 			$session->quit;
 			$cancelled = slurp_file($node->logfile, $log) =~ /canceling statement due to user request/;
 			last if $cancelled;
 			$total *= 0.8;
 		}
-		ok($cancelled, sprintf('%s: cancelled after %d %%', $name, 100 * $part));
-		cmp_ok($since, '<', $limit, '... and computes no longer');
+		ok($cancelled, sprintf('%s: a cancel after %d %% ends the query', $name, 100 * $part));
+		cmp_ok($since, '<', $limit, '... within few milliseconds of processor time');
 	}
 }
 
-# The time until the timeout counts too, but is at most the timeout.
+# The limit includes the 50 ms until the timeout.
 foreach my $case (grep { $_->[0] =~ /row by row|spilled groups/ } @cases)
 {
 	my ($name, $query, $settings) = (@$case, '');
@@ -107,14 +106,14 @@ foreach my $case (grep { $_->[0] =~ /row by row|spilled groups/ } @cases)
 	my $log = -s $node->logfile;
 
 	$session->query("$settings; SET statement_timeout = 50");
-	my $since = computed($pid);
+	my $since = cpu_milliseconds($pid);
 	$session->query($query);
-	cmp_ok(computed($pid) - $since, '<', 150, "$name: computes no longer than statement_timeout");
-	like(slurp_file($node->logfile, $log), qr/canceling statement due to statement timeout/, '... which ends it');
+	cmp_ok(cpu_milliseconds($pid) - $since, '<', 150, "$name: the query computes little longer than statement_timeout");
+	like(slurp_file($node->logfile, $log), qr/canceling statement due to statement timeout/, '... and is cancelled by it');
 	$session->quit;
 }
 
-is($node->safe_psql('postgres', 'SELECT gpu_count(*) FROM rows'), '500000', 'the server answers afterwards');
+is($node->safe_psql('postgres', 'SELECT gpu_count(*) FROM rows'), '500000', 'a query after the cancels gives the right answer');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'no temporary file is left');
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# Ten thousand executions by each feed in one session, errors and cancelled queries
-# among them, leave neither memory nor files behind.
+# Ten thousand executions in one session leave no memory and no open files, with the heap feed and with the tuple feed. Some of them
+# end with an error or a cancel.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -23,7 +23,7 @@ BEGIN
 		EXECUTE query;
 	END LOOP;
 END \$\$;
--- runs that end in an error, caught
+-- executions that end with an error, which is caught
 CREATE FUNCTION failing_runs(query text, n int) RETURNS void LANGUAGE plpgsql AS \$\$
 BEGIN
 	FOR i IN 1 .. n LOOP
@@ -48,10 +48,10 @@ SQL
 my $session = $node->background_psql('postgres');
 my $backend = $session->query('SELECT pg_backend_pid()');
 
-sub memory { return $session->query('SELECT sum(total_bytes) FROM pg_backend_memory_contexts') }
+sub context_bytes { return $session->query('SELECT sum(total_bytes) FROM pg_backend_memory_contexts') }
 
 # Memory of the process that is not shared, in kB.
-sub resident { return slurp_file("/proc/$backend/status") =~ /^RssAnon:\s+(\d+)/m ? $1 : die 'no RssAnon' }
+sub private_memory { return slurp_file("/proc/$backend/status") =~ /^RssAnon:\s+(\d+)/m ? $1 : die 'no RssAnon' }
 
 sub open_files
 {
@@ -77,26 +77,26 @@ my @cases = (
 	[ 'ended by errors of the aggregate', 'failing_runs', 'SELECT k, gpu_sum(x * 1e306) FROM t GROUP BY k', 1000 ],
 	[ 'cancelled', 'failing_runs', 'SELECT k, gpu_sum(cancelling(v)) FROM t GROUP BY k', 1000 ]);
 
-cmp_ok(sum(map { $_->[3] } @cases), '>=', 10000, 'ten thousand executions');
+cmp_ok(sum(map { $_->[3] } @cases), '>=', 10000, 'there are ten thousand executions');
 foreach my $case (map({ [ 'heap', @$_ ] } @cases), map({ [ 'tuples', @$_ ] } @cases))
 {
 	my ($feed, $name, $function, $query, $n) = @$case;
-	my ($before, $files, $resident, $grown);
+	my ($contexts, $files, $private, $grown);
 
 	$session->query("SET work_mem = '" . ($name eq 'spilled' ? '64kB' : '4MB') . "'");
 	$session->query("SET gpuagg.feed = '$feed'");
 	$name = "$name, $feed";
-	like($session->query("EXPLAIN $query"), $feed eq 'heap' ? qr/Feed: .*heap pages/ : qr/Feed: tuples/, "$name: feed");
+	like($session->query("EXPLAIN $query"), $feed eq 'heap' ? qr/Feed: .*heap pages/ : qr/Feed: tuples/, "$name: EXPLAIN names the feed");
 	$session->query("SELECT $function(\$q\$$query\$q\$, " . int($n / 10) . ')');
-	$before = memory();
+	$contexts = context_bytes();
 	$files = open_files();
-	$resident = resident();
-	is($session->query("SELECT 'done' FROM (SELECT $function(\$q\$$query\$q\$, $n)) s"), 'done', "$name: $n executions");
-	$grown = memory() - $before;
-	cmp_ok($grown, '<', 65536, "$name: memory contexts");
-	# a sanitizer keeps what is freed
-	cmp_ok(resident() - $resident, '<', 512, "$name: memory of the process, in kB") unless $ENV{SANITIZE};
-	cmp_ok(open_files() - $files, '<=', 2, "$name: open files");
+	$private = private_memory();
+	is($session->query("SELECT 'done' FROM (SELECT $function(\$q\$$query\$q\$, $n)) s"), 'done', "$name: $n executions succeed");
+	$grown = context_bytes() - $contexts;
+	cmp_ok($grown, '<', 65536, "$name: memory contexts do not grow");
+	# a sanitizer does not give freed memory back
+	cmp_ok(private_memory() - $private, '<', 512, "$name: the process does not grow, in kB") unless $ENV{SANITIZE};
+	cmp_ok(open_files() - $files, '<=', 2, "$name: no file stays open");
 }
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_ls_tmpdir()'), '0', 'no temporary file is left');
 $session->quit;

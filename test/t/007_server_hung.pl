@@ -1,4 +1,5 @@
-# No session waits long for a GPU server, a device or a peer that does not answer.
+# No session waits long for a GPU server or a device that does not answer: the server or its supervisor is stopped (SIGSTOP), a device
+# hangs, a peer sends half a message, or a server cannot be killed.
 use strict;
 use warnings;
 use File::Spec;
@@ -9,9 +10,9 @@ use Time::HiRes qw(time);
 
 my $dir = File::Spec->rel2abs(PostgreSQL::Test::Utils::tempdir);
 
-# A library that spoils system calls where a file asks for it: SIGKILL does nothing, as to a process that
-# is stuck in a driver; a message with a file descriptor stops after its header.
-append_to_file("$dir/spoil.c", <<'C');
+# A preloaded library that changes system calls while a file in the data directory exists. With gpuagg.immortal SIGKILL has no
+# effect, as on a process that is stuck in a driver. With gpuagg.halfway a message with a file descriptor stops after its header.
+append_to_file("$dir/intercept.c", <<'C');
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/socket.h>
@@ -37,11 +38,11 @@ ssize_t sendmsg(int sock, const struct msghdr *msg, int flags)
 	return syscall(SYS_sendmsg, sock, msg, flags);
 }
 C
-my $spoil = system("cc -shared -fPIC -o $dir/spoil.so $dir/spoil.c") == 0;
-$ENV{LD_PRELOAD} = "$dir/spoil.so" if $spoil;
+my $intercept = system("cc -shared -fPIC -o $dir/intercept.so $dir/intercept.c") == 0;
+$ENV{LD_PRELOAD} = "$dir/intercept.so" if $intercept;
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-# what is tested are batches: autovacuum may let the table be cached in the middle
+# no cache, so that all rows arrive in batches: after an autovacuum the table could be cached
 gpuagg.cache = off
 gpuagg.server_timeout = '2s'
 gpuagg.require = 'require'
@@ -56,80 +57,79 @@ my $socket = $node->socket_path;
 my $query = 'SELECT count(*), sum(c), sum(s) FROM (SELECT k, gpu_count(*) c, gpu_sum(i) s FROM rows GROUP BY k) g';
 my $answer = '1000|400000|80000200000';
 
-# Not gone, nor waiting to be collected.
-sub runs
+# Returns whether the process exists and is not a zombie.
+sub is_running
 {
 	my ($pid) = @_;
 	return -e "/proc/$pid/stat" && (eval { slurp_file("/proc/$pid/stat") } // '') =~ /\) [^ZX] /;
 }
 
 ok($node->wait_until_ready, 'the server starts with the cluster');
-is($node->safe_psql('postgres', $query), $answer, 'queries run there');
+is($node->safe_psql('postgres', $query), $answer, '... and executes queries');
 
-# Stopped while idle: it is found out without a query.
+# The idle server is stopped. The supervisor notices that without a query.
 {
 	my $pid = $node->server_pid;
 	kill 'STOP', $pid;
 	ok($node->wait_for_device('restarts', 1), 'a server that is stopped while idle is killed');
 	ok($node->wait_for_another_server($pid), '... and replaced');
 	isnt($node->server_pid, $pid, '... by another process');
-	like($node->device('last_error'), qr/^the GPU server did not answer for \d+ s, and was killed$/, '... and the reason is told');
-	ok(!runs($pid), '... and the old one is gone');
-	is($node->safe_psql('postgres', $query), $answer, '... and queries run');
+	like($node->device('last_error'), qr/^the GPU server did not answer for \d+ s, and was killed$/, '... and gpuagg_devices() shows the reason');
+	ok(!is_running($pid), '... and the old process is gone');
+	is($node->safe_psql('postgres', $query), $answer, '... and queries give the right answer');
 }
 
-# Stopped in the middle of a query, of which the client waits without end: the supervisor ends that.
+# The server is stopped in the middle of a query whose backend has no time limit. The supervisor's limit ends the server.
 {
 	my ($out, $err);
 	my $pid = $node->server_pid;
-	$node->provoke('slower');
+	$node->set_fault('slower');
 	my $psql = $node->background_psql('postgres', on_error_stop => 0);
 	$psql->query_until(qr/started/, "SET gpuagg.server_timeout = 0;\n\\echo started\n$query;\n");
 	$node->poll_query_until('postgres', 'SELECT sum(sessions) > 0 FROM gpuagg_devices()');
 	kill 'STOP', $pid;
-	$node->provoke(undef);
-	# by the supervisor's deadline: without it, never
-	is($psql->query('SELECT 1'), "$answer\n1", 'a server stopped in the middle of a query: answered by the CPU engine');
+	$node->clear_fault;
+	is($psql->query('SELECT 1'), "$answer\n1", 'the server is stopped in the middle of a query: the CPU engine gives the answer');
 	$psql->quit;
 	ok($node->wait_for_another_server($pid), '... and the server is replaced');
 }
 
-# Stopped together with its supervisor: clients have a deadline of their own.
+# The server and its supervisor are stopped. The backend's own limit ends the wait.
 {
 	my ($out, $err);
 	my $pid = $node->server_pid;
 	my $supervisor = $node->supervisor_pid;
 	kill 'STOP', $supervisor, $pid;
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
-	is($out, $answer, 'nobody watches a stopped server: answered by the CPU engine');
-	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
-	like($node->device('last_error'), qr/did not answer within 2000 ms/, 'gpuagg_devices() says so as well');
+	is($out, $answer, 'server and supervisor are stopped: the CPU engine gives the answer');
+	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and a message gives the reason');
+	like($node->device('last_error'), qr/did not answer within 2000 ms/, '... and so does gpuagg_devices()');
 	kill 'CONT', $pid, $supervisor;
-	is($node->safe_psql('postgres', $query), $answer, '... and when they go on');
-	is($node->server_pid, $pid, '... it is the same process: who was stopped himself kills nobody');
+	is($node->safe_psql('postgres', $query), $answer, '... and queries run again when both continue');
+	is($node->server_pid, $pid, '... in the same server, which the supervisor did not kill');
 }
 
-# A device that does nothing any more, of a server that is well.
+# A device hangs, and its server answers pings.
 {
 	my ($out, $err);
 	my $before = $node->device('restarts');
 	my $pid = $node->server_pid;
-	$node->provoke('hang');
+	$node->set_fault('hang');
 	$node->psql('postgres', "SET client_min_messages = 'debug1'; $query", stdout => \$out, stderr => \$err);
-	$node->provoke(undef);
-	is($out, $answer, 'a device that hangs: answered by the CPU engine');
-	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and said so');
+	$node->clear_fault;
+	is($out, $answer, 'a device hangs: the CPU engine gives the answer');
+	like($err, qr/engine "cuda" failed: the GPU server did not answer within 2000 ms/, '... and a message gives the reason');
 	ok($node->wait_for_device('restarts', $before + 1), '... and the server is killed');
 	ok($node->wait_for_another_server($pid), '... and replaced');
-	like($node->device('last_error'), qr/^a GPU has completed nothing for \d+ s, and was killed$/, '... and the reason is told');
+	like($node->device('last_error'), qr/^a GPU has completed nothing for \d+ s, and was killed$/, '... and gpuagg_devices() shows the reason');
 }
 
-# A device with a queue is busy, not hung.
+# A slow device with queued queries is not hung.
 {
 	my $pid = $node->server_pid;
 	my @children;
 	my $loop = 'DO $$ BEGIN FOR n IN 1 .. 25 LOOP PERFORM k, gpu_sum(i) FROM rows GROUP BY k; END LOOP; END $$';
-	$node->provoke('slow');
+	$node->set_fault('slow');
 	foreach (1 .. 8)
 	{
 		my ($in, $out, $err) = ('', '', '');
@@ -139,40 +139,41 @@ is($node->safe_psql('postgres', $query), $answer, 'queries run there');
 	my $since = time;
 	my @done = map { $_->{run}->finish or diag ${ $_->{err} } } @children;
 	note('busy for ' . (time - $since) . ' s');
-	$node->provoke(undef);
-	is(scalar(grep { $_ } @done), 8, 'many sessions that queue for a slow device');
-	is($node->server_pid, $pid, '... have it without its being taken for hung');
+	$node->clear_fault;
+	is(scalar(grep { $_ } @done), 8, 'queries of eight sessions wait for a slow device and succeed');
+	is($node->server_pid, $pid, '... and the server is not killed');
 }
 
 SKIP:
 {
-	skip 'no C compiler', 8 unless $spoil;
+	skip 'no C compiler', 8 unless $intercept;
 
-	# Cancelled between the header of the greeting's answer and its body: with the header came a file descriptor.
+	# The backend is cancelled between the header and the body of the answer to its greeting. A file descriptor comes with the
+	# header.
 	my $psql = $node->background_psql('postgres', on_error_stop => 0);
 	my $backend = $psql->query('SELECT pg_backend_pid()');
 	my $memory = sub { scalar grep { (readlink($_) // '') =~ /memfd:gpuagg/ } glob "/proc/$backend/fd/*" };
-	is($psql->query($query), $answer, 'a query of a session');
-	$node->provoke('', $node->data_dir . '/gpuagg.halfway');
-	# the library reads the file in the server, which has the environment of the postmaster
+	is($psql->query($query), $answer, 'a session executes a query');
+	append_to_file($node->data_dir . '/gpuagg.halfway', '');
+	# the next server's process loads the library too, and reads the file
 	$node->wait_for_another_server($node->kill_server);
 	$psql->query("SET statement_timeout = 1000");
 	$psql->query($query);
-	like($psql->{stderr}, qr/canceling statement due to statement timeout/, '... and another, cancelled while it is greeted');
-	is($memory->(), 0, '... leaves no file descriptor');
-	$node->provoke(undef, $node->data_dir . '/gpuagg.halfway');
+	like($psql->{stderr}, qr/canceling statement due to statement timeout/, '... and is cancelled while it connects for another');
+	is($memory->(), 0, '... which leaves no file descriptor');
+	unlink $node->data_dir . '/gpuagg.halfway';
 	$psql->quit;
 
-	# A process that no signal ends is not waited for: neither by the supervisor nor at shutdown.
+	# No signal ends the server's process. Neither the supervisor nor a shutdown waits for it.
 	$node->wait_until_ready;
 	my $pid = $node->server_pid;
-	$node->provoke('', $node->data_dir . '/gpuagg.immortal');
+	append_to_file($node->data_dir . '/gpuagg.immortal', '');
 	kill 'STOP', $pid;
 	$node->poll_query_until('postgres', "SELECT state <> 'ready' FROM gpuagg_devices() WHERE device = 0");
-	is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, 'a server that cannot be killed: the CPU engine');
-	ok($node->wait_for_device("last_error ~ 'process $pid, was killed but does not end'", 't'), '... and it is said');
-	is($node->safe_psql('postgres', 'SELECT pg_reload_conf()'), 't', '... and the supervisor lives');
+	is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, 'the server cannot be killed: the CPU engine gives the answer');
+	ok($node->wait_for_device("last_error ~ 'process $pid, was killed but does not end'", 't'), '... and gpuagg_devices() shows the reason');
+	is($node->safe_psql('postgres', 'SELECT pg_reload_conf()'), 't', '... and a reload works');
 	$node->stop('fast');
-	ok(wait_until(sub { !runs($pid) }), '... and the kernel ends the server with its supervisor');
+	ok(wait_until(sub { !is_running($pid) }), '... and the kernel ends the server with its supervisor');
 }
 done_testing();

@@ -1,4 +1,5 @@
-# The heap feed on a hot standby; its progress; pins after cancelled and failed scans.
+# The heap feed: on a hot standby, whose snapshots must not trust newer all-visible marks; gpuagg_progress of a running scan; and no
+# pinned buffer after a cancelled, failed or abandoned scan. The reference is core's answer.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -24,15 +25,9 @@ $standby->start;
 my $ours = "SET gpuagg.require = 'require'; SELECT k, gpu_count(*), gpu_sum(v), gpu_max(t) FROM rows GROUP BY k ORDER BY k";
 my $core = 'SELECT k, count(*), sum(v), max(t) FROM rows GROUP BY k ORDER BY k';
 
-sub same
-{
-	my ($node, $name) = @_;
-
-	is($node->safe_psql('postgres', $ours), $node->safe_psql('postgres', $core), $name);
-}
 
 like($standby->safe_psql('postgres', "SET gpuagg.require = 'require'; EXPLAIN SELECT gpu_count(*) FROM rows"),
-	qr/Feed: .*heap pages of rows/, 'the standby reads pages');
+	qr/Feed: .*heap pages of rows/, 'the standby uses the heap feed');
 my @changes = (
 	'DELETE FROM rows WHERE id % 10 = 3',
 	'UPDATE rows SET v = v + 1 WHERE id % 4 = 0',
@@ -46,10 +41,10 @@ for my $change (@changes)
 {
 	$primary->safe_psql('postgres', $change);
 	$primary->wait_for_catchup($standby);
-	same($standby, "standby after $change");
+	is_right_answer($standby, $ours, "the standby's answer is right after $change", reference => $core);
 }
 
-# A standby's snapshot must not trust all-visible marks set after it.
+# A snapshot on the standby must not trust all-visible marks that were set after it.
 $primary->safe_psql('postgres', "INSERT INTO rows SELECT i, i % 7, 1, 'x' FROM generate_series(1, 10000) i");
 $primary->wait_for_catchup($standby);
 my $session = $standby->background_psql('postgres') if $standby->can('background_psql');
@@ -60,13 +55,14 @@ SKIP:
 	my $before = $session->query_safe($ours);
 	$primary->safe_psql('postgres', "INSERT INTO rows SELECT i, 1, 1, 'y' FROM generate_series(1, 3000) i; VACUUM rows");
 	$primary->wait_for_catchup($standby);
-	is($session->query_safe($ours), $before, 'an old snapshot on the standby');
+	is($session->query_safe($ours), $before, 'an old snapshot on the standby sees the old rows');
 	$session->quit;
 }
 
 $standby->stop;
 
-# A running scan shows its progress.
+# ---- gpuagg_progress ----
+
 $primary->safe_psql('postgres', <<SQL);
 CREATE FUNCTION slow(int) RETURNS int STRICT IMMUTABLE LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN \$1; END';
 SQL
@@ -77,14 +73,15 @@ $in .= "SET gpuagg.require = 'require'; SET gpuagg.batch_rows = 64; SELECT k, gp
 $scan->pump_nb;
 ok($primary->poll_query_until('postgres',
 		"SELECT relation = 'rows'::regclass AND blocks_total > 0 AND blocks_done > 0 AND rows > 0 AND groups > 0 FROM gpuagg_progress"),
-	'gpuagg_progress shows a scan');
+	'gpuagg_progress shows a running scan');
 $primary->safe_psql('postgres', "SELECT pg_cancel_backend(pid) FROM gpuagg_progress");
-ok($primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpuagg_progress'), 'and no longer once it ends');
+ok($primary->poll_query_until('postgres', 'SELECT count(*) = 0 FROM gpuagg_progress'), '... and not after its end');
 $in .= "\\q\n";
 $scan->finish;
 
-# Cancelled, failed and abandoned scans leave no pin behind, while their session
-# and even their transaction goes on.
+# ---- pins ----
+
+# Cancelled, failed and abandoned scans leave no pinned buffer, although their session, and sometimes their transaction, continues.
 $primary->safe_psql('postgres', "INSERT INTO rows SELECT i, i % 7, 1, 'x' FROM generate_series(1, 300000) i; ANALYZE rows");
 $primary->safe_psql('postgres', 'CREATE EXTENSION pg_buffercache');
 $session = $primary->background_psql('postgres', on_error_stop => 0);
@@ -105,15 +102,15 @@ for my $case (
 {
 	my ($what, $statements, $state) = @$case;
 
-	# one statement a line: each is a message of its own
+	# psql sends each line as its own message
 	$session->query("SET gpuagg.require = 'require';\nSET gpuagg.feed = 'heap';\n" . ($statements =~ s/;(?![^\$]*\$\$)\s*/;\n/gr) . ';');
-	is($session->query('\echo :LAST_ERROR_SQLSTATE'), $state, "$what: the error");
+	is($session->query('\echo :LAST_ERROR_SQLSTATE'), $state, "$what: the error is the expected one");
 	is($primary->safe_psql('postgres', $pins), '0', "$what: no pin is left");
 }
-like($primary->safe_psql('postgres', "SET gpuagg.feed = 'heap'; EXPLAIN $long"), qr/Feed: .*heap pages of rows/, 'they read pages');
+like($primary->safe_psql('postgres', "SET gpuagg.feed = 'heap'; EXPLAIN $long"), qr/Feed: .*heap pages of rows/, 'these scans use the heap feed');
 $primary->safe_psql('postgres', "SET lock_timeout = '60s'; SET statement_timeout = '300s'; DELETE FROM rows; VACUUM FREEZE rows");
-is($primary->safe_psql('postgres', "SELECT pg_relation_size('rows')"), '0', 'vacuum could truncate the table');
-unlike(slurp_file($primary->logfile), qr/refcount leak|still referenced/, 'no pin was leaked');
+is($primary->safe_psql('postgres', "SELECT pg_relation_size('rows')"), '0', 'VACUUM can truncate the table');
+unlike(slurp_file($primary->logfile), qr/refcount leak|still referenced/, 'the log reports no leaked pin');
 $session->quit;
 
 $primary->stop;

@@ -1,4 +1,6 @@
-# Rows that come once, of volatile functions, at the GPU server; and rows that come back from it and are spilled.
+# Rows that can be computed only once, because of volatile functions, at the GPU server. Where another query would start over on the
+# CPU engine, this one must give its answer with the CPU fallback. Also rows that the server gives back, and that are spilled. The
+# reference is core's answer.
 use strict;
 use warnings;
 use IO::Socket::UNIX;
@@ -7,7 +9,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-# what is tested are batches: autovacuum may let the table be cached in the middle
+# no cache, so that all rows arrive in batches: after an autovacuum the table could be cached
 gpuagg.cache = off
 gpuagg.require = 'require'
 gpuagg.engine = 'cuda'
@@ -19,34 +21,31 @@ FROM generate_series(1, 100000) i;
 ANALYZE rows;
 SQL
 
-# The answers of the custom scan at the server and of core.
-sub compare
+# Tests that the answer with little memory is core's.
+sub is_core_answer
 {
 	my ($query, $name) = @_;
-	my ($out, $err, $core);
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	$node->psql('postgres', "SET work_mem = '64kB'; $query", stdout => \$out, stderr => \$err);
-	(my $plain = $query) =~ s/gpu_//g;
-	$core = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $plain");
-	return is($out, $core, $name) || diag($err);
+	return is_right_answer($node, $query, $name, settings => "SET work_mem = '64kB';", reference => core_query($query));
 }
 
 ok($node->wait_until_ready, 'the server starts');
 
-# Of a value that is only counted no more than its presence travels; a spill copies values.
+# The values of arguments of gpu_count are not sent, only whether they are NULL. A spill must not need the values.
 foreach my $from (1, 2)
 {
-	$node->provoke("memory $from");
-	compare('SELECT count(*), sum(a), sum(b), sum(c), sum(d), sum(e) FROM (SELECT i, gpu_count(t) AS a, gpu_count(u) AS b,
-		gpu_count(c) AS c, gpu_count(v) AS d, gpu_count(n) AS e FROM rows GROUP BY i) g', "counts that come back are spilled, from batch $from on");
-	$node->provoke(undef);
+	$node->set_fault("memory $from");
+	is_core_answer('SELECT count(*), sum(a), sum(b), sum(c), sum(d), sum(e) FROM (SELECT i, gpu_count(t) AS a, gpu_count(u) AS b,
+		gpu_count(c) AS c, gpu_count(v) AS d, gpu_count(n) AS e FROM rows GROUP BY i) g', "counts of rows that are given back and spilled are right, from batch $from on");
+	$node->clear_fault;
 }
 
-# What makes the CPU engine start over where it can is no error where it cannot.
-compare('SELECT gpu_max(v), gpu_min(v) FROM (SELECT -floor(random() * 0.9) AS v FROM rows OFFSET 0) s', 'minus zeros that come once');
-compare('SELECT gpu_max(v), gpu_count(*) FROM (SELECT i, (random() * 0)::int + i AS v FROM rows OFFSET 0) s', 'integers that come once');
-compare('SELECT k, gpu_sum(v) FROM (SELECT (n * CASE WHEN i % 2 = 0 THEN 1 ELSE 1.0 END) % 10 AS k, i + (random() * 0)::int AS v FROM rows OFFSET 0) r GROUP BY k ORDER BY k',
-	'keys that may look different');
+# Values that make the CPU engine start over where it can. Here it cannot, and the query must not fail.
+is_core_answer('SELECT gpu_max(v), gpu_min(v) FROM (SELECT -floor(random() * 0.9) AS v FROM rows OFFSET 0) s', 'minus zeros: the answer is core\'s');
+is_core_answer('SELECT gpu_max(v), gpu_count(*) FROM (SELECT i, (random() * 0)::int + i AS v FROM rows OFFSET 0) s', 'integers: the answer is core\'s');
+is_core_answer('SELECT k, gpu_sum(v) FROM (SELECT (n * CASE WHEN i % 2 = 0 THEN 1 ELSE 1.0 END) % 10 AS k, i + (random() * 0)::int AS v FROM rows OFFSET 0) r GROUP BY k ORDER BY k',
+	'equal keys that print differently: the answer is core\'s');
 foreach my $query (
 	"SELECT gpu_sum(v) FROM (SELECT 1e308 + random() * 0 AS v FROM rows OFFSET 0) s",
 	"SELECT gpu_product(v) FROM (SELECT CASE WHEN i < 4 THEN 1e200 ELSE 1 END + random() * 0 AS v FROM rows OFFSET 0) s")
@@ -54,21 +53,22 @@ foreach my $query (
 	my ($out, $err);
 
 	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
-	like($err, qr/value out of range: overflow/, "an overflow of rows that come once: $query");
+	like($err, qr/value out of range: overflow/, "an overflow is an error: $query");
 }
-# the first product overflows only in another order
+# this product overflows only in another order of rows
 is($node->safe_psql('postgres', 'SELECT gpu_product(v) FROM (SELECT CASE i WHEN 1 THEN 1e200 WHEN 2 THEN 1e-300 WHEN 3 THEN 1e200 ELSE 1 END + random() * 0 AS v FROM rows OFFSET 0) s'),
-	'1e+100', 'a product of rows that come once');
+	'1e+100', 'a product that overflows in another order is right');
 {
 	my $rows = '(SELECT random() * 0 + i AS v, i FROM rows OFFSET 0) s';
 
-	$node->provoke("memory 2");
+	$node->set_fault("memory 2");
 	is($node->safe_psql('postgres', "SET gpuagg.batch_rows = 64; SELECT gpu_longest_run(v > 0 ORDER BY i) FROM $rows"), 100000,
-		'rows in order that come once, where there is no room');
-	$node->provoke(undef);
+		'ordered rows give the right answer without device memory');
+	$node->clear_fault;
 }
 
-# While an engine moves its groups to the CPU, functions of its keys run queries that need more sessions than a process has.
+# While an engine moves its groups to the CPU fallback, a hash function of its keys runs a query that needs more sessions than a
+# process may have.
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE few AS SELECT i::float8 AS x FROM generate_series(1, 100) i;
 CREATE TYPE number;
@@ -103,10 +103,10 @@ SQL
 	my ($out, $err);
 
 	$node->psql('postgres', 'SELECT count(k::text), sum(c), count(*) FILTER (WHERE s = \'NaN\') FROM (SELECT k, gpu_count(*) AS c, gpu_sum(n) AS s FROM numbers GROUP BY k) q', stdout => \$out, stderr => \$err);
-	is($out, '20000|100000|1', 'queries inside a merge') or diag($err);
+	is($out, '20000|100000|1', 'queries run while groups are moved to the CPU') or diag($err);
 }
 
-# One participant reads a table whole, has all its groups spilled and meets an overflow only when it exports them.
+# Each participant reads a whole table and spills its groups. One finds an overflow only when it exports its groups.
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE once AS SELECT i % 100000 AS k, CASE i % 100000 WHEN 90007 THEN 1.7e308 ELSE 1 END::float8 AS x FROM generate_series(0, 199999) i;
 CREATE TABLE longer AS SELECT i % 100000 + 1000000 AS k, 1::float8 AS x FROM generate_series(0, 599999) i;
@@ -118,16 +118,16 @@ foreach my $engine ('cuda', 'cpu')
 {
 	my ($out, $err);
 
-	$node->provoke("memory 1");
+	$node->set_fault("memory 1");
 	$node->psql('postgres', "SET gpuagg.engine = $engine; SET work_mem = '64kB'; SET parallel_leader_participation = off; SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0;
 		SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
 		SELECT max(s) FROM (SELECT k, gpu_sum(x) AS s FROM (SELECT * FROM once UNION ALL SELECT * FROM longer) u GROUP BY k) g",
 		stdout => \$out, stderr => \$err);
-	$node->provoke(undef);
-	like($err, qr/value out of range: overflow/, "an overflow in the groups that a participant exports, engine $engine") or diag($out);
+	$node->clear_fault;
+	like($err, qr/value out of range: overflow/, "an overflow in exported groups is an error, engine $engine") or diag($out);
 }
 
-# Between two scans of a query the server goes, and the rows of the second come once.
+# The server is killed between two scans of a query with volatile functions.
 {
 	my $socket = $node->socket_path;
 	my $peer = IO::Socket::UNIX->new(Peer => $socket) or die "no connection";
@@ -146,7 +146,7 @@ SQL
 	my ($out, $err);
 	$node->psql('postgres', 'SELECT j, c FROM (SELECT kill_server(j) AS j FROM generate_series(1, 3) j OFFSET 0) o,
 		LATERAL (SELECT gpu_count(*) AS c FROM (SELECT random() FROM rows WHERE i > 10 * o.j OFFSET 0) r) s', stdout => \$out, stderr => \$err);
-	is($out, "1|99990\n2|99980\n3|99970", 'a server that goes before a rescan') or diag($err);
+	is($out, "1|99990\n2|99980\n3|99970", 'a server that ends before a rescan does not change the answer') or diag($err);
 }
 
 $node->stop;

@@ -1,5 +1,5 @@
-# Random expressions over rows of which the GPU server has copies, against core.  RESIDENT_QUERIES says how many,
-# RESIDENT_SEED which.
+# Random queries over rows that are cached on the device. The reference is core's answer. RESIDENT_QUERIES is the number of queries,
+# RESIDENT_SEED the seed.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -21,7 +21,7 @@ srand($seed);
 sub one_of { return $_[rand @_] }
 sub int_in { my ($lo, $hi) = @_; return $lo + int(rand($hi - $lo + 1)) }
 
-# Expressions of each kind, of at most so many levels.
+# Leaves of expressions, by type.
 my %leaves = (
 	int => sub { one_of(qw(i2 i4 i4 k k2 z v), int_in(-3, 9), int_in(-40000, 40000)) },
 	big => sub { one_of('i8', 'i8', 'v::bigint', int_in(-1_000_000, 1_000_000) . '::bigint') },
@@ -33,6 +33,8 @@ my %leaves = (
 	text => sub { one_of('C', 'C', 'C', "'value 12'", "'t'", "''", 'NULL::text') },
 	time => sub { one_of('ts', 'ts', sprintf("timestamp '200%d-%02d-%02d %02d:13'", int_in(0, 1), int_in(1, 12), int_in(1, 28), int_in(0, 23))) });
 my %nodes;
+
+# Returns an expression of the type with at most $depth levels.
 sub expr
 {
 	my ($kind, $depth) = @_;
@@ -40,10 +42,10 @@ sub expr
 	return $leaves{$kind}->() if $depth <= 0 || rand() < 0.15;
 	return one_of(@{ $nodes{$kind} })->($depth - 1);
 }
-sub compare { return one_of('=', '<>', '<', '<=', '>', '>=') }
+sub comparison { return one_of('=', '<>', '<', '<=', '>', '>=') }
 
-# An expression of one text column, C, whichever that is.
-sub of_text
+# Replaces C in an expression by a random text column.
+sub with_text_column
 {
 	my ($e) = @_;
 	my $column = one_of('txt', 'txt', 'vc', 'ch', 'nm::text', 'u::text', 'num');
@@ -52,8 +54,8 @@ sub of_text
 	return $e;
 }
 
-# What every kind has.
-sub choices
+# Generators of conditional expressions, for every type.
+sub conditionals
 {
 	my ($kind) = @_;
 
@@ -77,15 +79,15 @@ sub extremes
 
 %nodes = (
 	int => [
-		choices('int'), extremes('int'), binary('int', '+', '-', '&', '|', '#'), binary('int', '+', '-'),
+		conditionals('int'), extremes('int'), binary('int', '+', '-', '&', '|', '#'), binary('int', '+', '-'),
 		sub { my $d = shift; '(' . expr('int', $d) . ' ' . one_of('*', '/', '%') . ' ' . int_in(1, 9) . ')' },
 		sub { my $d = shift; 'abs(' . expr('int', $d) . ')' }, sub { my $d = shift; '(-' . expr('int', $d) . ')' },
 		sub { my $d = shift; '(' . expr('date', $d) . ' - ' . expr('date', $d) . ')' },
 		sub { my $d = shift; '(' . expr('bool', $d) . ')::int' },
 		sub { my $d = shift; 'width_bucket(' . expr('float', $d) . ', 0, 100, 8)' },
-		sub { my $d = shift; of_text(one_of('length', 'octet_length', 'ascii') . '(' . expr('text', $d) . ')') },
-		sub { my $d = shift; of_text("position('1' in " . expr('text', $d) . ')') },
-		sub { of_text("CASE WHEN C ~ '^[0-9]+\$' THEN C::int ELSE -1 END") },
+		sub { my $d = shift; with_text_column(one_of('length', 'octet_length', 'ascii') . '(' . expr('text', $d) . ')') },
+		sub { my $d = shift; with_text_column("position('1' in " . expr('text', $d) . ')') },
+		sub { with_text_column("CASE WHEN C ~ '^[0-9]+\$' THEN C::int ELSE -1 END") },
 		sub { my $e = expr('int', shift); "CASE WHEN $e <> 0 THEN v / $e END" } ],
 	text => [
 		sub { my $d = shift; one_of('upper', 'lower', 'reverse', 'md5') . '(' . expr('text', $d) . ')' },
@@ -93,48 +95,49 @@ sub extremes
 		sub { my $d = shift; 'substr(' . expr('text', $d) . ', ' . int_in(-1, 5) . one_of('', ', ' . int_in(0, 6)) . ')' },
 		sub { my $d = shift; 'replace(' . expr('text', $d) . ", '1', '" . one_of('', 'one') . "')" } ],
 	big => [
-		choices('big'), extremes('big'), binary('big', '+', '-', '&', '|'),
+		conditionals('big'), extremes('big'), binary('big', '+', '-', '&', '|'),
 		sub { my $d = shift; '(' . expr('big', $d) . ' ' . one_of('*', '/', '%') . ' ' . int_in(1, 9) . ')' },
 		sub { my $d = shift; 'coalesce((' . expr('big', $d) . ')::int, 7)' },
 		sub { my $d = shift; '(' . expr('int', $d) . '::bigint * ' . expr('int', $d) . ')' },
 		sub { my $d = shift; '(' . expr('big', $d) . ' - ' . expr('int', $d) . ')' } ],
 	num => [
-		choices('num'), binary('num', '+', '-'), binary('num', '+', '*'),
+		conditionals('num'), binary('num', '+', '-'), binary('num', '+', '*'),
 		sub { my $d = shift; 'abs(' . expr('num', $d) . ')' }, sub { my $d = shift; '(-' . expr('num', $d) . ')' },
 		sub { my $d = shift; '(' . expr('int', $d) . ')::numeric' },
 		sub { my $d = shift; 'extract(' . one_of(qw(year month day week quarter dow isodow doy)) . ' FROM ' . expr(one_of('date', 'time'), $d) . ')' },
 		sub { my $d = shift; 'extract(' . one_of(qw(second minute hour epoch)) . ' FROM ' . expr('time', $d) . ')' } ],
 	float => [
-		choices('float'), extremes('float'), binary('float', '+', '-', '*'), binary('float', '+', '-'),
+		conditionals('float'), extremes('float'), binary('float', '+', '-', '*'), binary('float', '+', '-'),
 		sub { my $d = shift; one_of('floor', 'ceil', 'round', 'trunc', 'sign', 'abs') . '(' . expr('float', $d) . ')' },
 		sub { my $d = shift; 'sqrt(abs(' . expr('float', $d) . '))' },
 		sub { my $d = shift; '(' . expr('float', $d) . ' / ' . int_in(1, 7) . ')' },
 		sub { my $d = shift; '(' . expr(one_of('int', 'big', 'num'), $d) . ')::float8' },
 		sub { my $d = shift; "date_part('" . one_of(qw(second epoch hour doy week)) . "', " . expr('time', $d) . ')' } ],
-	single => [ choices('single'), binary('single', '+', '-', '*'), sub { my $d = shift; '(' . expr('float', $d) . ')::float4' } ],
+	single => [ conditionals('single'), binary('single', '+', '-', '*'), sub { my $d = shift; '(' . expr('float', $d) . ')::float4' } ],
 	bool => [
-		(map { (sub { my $d = shift; of_text('(' . expr('text', $d) . ' ' . compare() . ' ' . expr('text', 0) . one_of('', ' COLLATE "C"') . ')') }) } 1 .. 2),
-		sub { my $d = shift; of_text('(' . expr('text', $d) . one_of(' LIKE ', ' NOT LIKE ', ' ~ ') . one_of("'t%'", "'%1'", "'%a_u%'") . ')') },
-		sub { my $d = shift; of_text('(' . expr('text', $d) . one_of('', ' NOT') . " IN ('t1', 'value 7', 'T3', '12'" . one_of('', ', NULL') . '))') },
-		sub { my $d = shift; of_text('(' . expr('text', $d) . one_of(' IS NULL', ' IS NOT NULL') . ')') },
-		choices('bool'), binary('bool', 'AND', 'OR'), binary('bool', 'AND', 'OR', 'IS DISTINCT FROM'),
-		(map { my $kind = $_; sub { my $d = shift; '(' . expr($kind, $d) . ' ' . compare() . ' ' . expr($kind, $d) . ')' } } qw(int big num float single date time)),
-		sub { my $d = shift; '(' . expr('date', $d) . ' ' . compare() . ' ' . expr('time', $d) . ')' },
+		(map { (sub { my $d = shift; with_text_column('(' . expr('text', $d) . ' ' . comparison() . ' ' . expr('text', 0) . one_of('', ' COLLATE "C"') . ')') }) } 1 .. 2),
+		sub { my $d = shift; with_text_column('(' . expr('text', $d) . one_of(' LIKE ', ' NOT LIKE ', ' ~ ') . one_of("'t%'", "'%1'", "'%a_u%'") . ')') },
+		sub { my $d = shift; with_text_column('(' . expr('text', $d) . one_of('', ' NOT') . " IN ('t1', 'value 7', 'T3', '12'" . one_of('', ', NULL') . '))') },
+		sub { my $d = shift; with_text_column('(' . expr('text', $d) . one_of(' IS NULL', ' IS NOT NULL') . ')') },
+		conditionals('bool'), binary('bool', 'AND', 'OR'), binary('bool', 'AND', 'OR', 'IS DISTINCT FROM'),
+		(map { my $kind = $_; sub { my $d = shift; '(' . expr($kind, $d) . ' ' . comparison() . ' ' . expr($kind, $d) . ')' } } qw(int big num float single date time)),
+		sub { my $d = shift; '(' . expr('date', $d) . ' ' . comparison() . ' ' . expr('time', $d) . ')' },
 		sub { my $d = shift; '(NOT ' . expr('bool', $d) . ')' },
 		sub { my $d = shift; '(' . expr('bool', $d) . ' IS ' . one_of('', 'NOT ') . one_of(qw(TRUE FALSE UNKNOWN)) . ')' },
 		sub { my $d = shift; '(' . expr(one_of('int', 'num', 'date'), $d) . ' IS ' . one_of('', 'NOT ') . 'NULL)' },
 		sub { my $d = shift; '(' . expr('int', $d) . ' ' . one_of('', 'NOT ') . 'IN (' . join(', ', map { int_in(-5, 50) } 1 .. int_in(2, 9)) . '))' } ],
-	date => [ choices('date'), extremes('date'), sub { my $d = shift; '(' . expr('date', $d) . ' + ' . one_of('k', 'i2::int', int_in(-99, 99)) . ')' },
+	date => [ conditionals('date'), extremes('date'), sub { my $d = shift; '(' . expr('date', $d) . ' + ' . one_of('k', 'i2::int', int_in(-99, 99)) . ')' },
 		sub { my $d = shift; '(' . expr('time', $d) . ')::date' } ],
-	time => [ choices('time'), extremes('time'), sub { my $d = shift; "date_trunc('" . one_of(qw(second minute hour day week month quarter year)) . "', " . expr('time', $d) . ')' },
+	time => [ conditionals('time'), extremes('time'), sub { my $d = shift; "date_trunc('" . one_of(qw(second minute hour day week month quarter year)) . "', " . expr('time', $d) . ')' },
 		sub { my $d = shift; '(' . expr('date', $d) . ')::timestamp' } ]);
 
-# What an aggregate may read, whose result does not depend on the order of rows.
+# The aggregates of each type whose results do not depend on the order of rows.
 my %aggregates = (
 	int => [qw(sum avg min max count bit_or)], big => [qw(sum min max count)], num => [qw(sum avg min max count)], float => [qw(min max count)],
 	text => [qw(count)], single => [qw(min max count)], bool => [qw(bool_and bool_or count)], date => [qw(min max count)], time => [qw(min max count)]);
 
-# An aggregate of distinct values, or a percentile.  Of 0 and -0 either may be shown.
+# A call of an aggregate with DISTINCT, or of a percentile. (The caller adds 0 to percentiles of floats, because 0 and -0 are equal,
+# and either may be the result.)
 sub set_aggregate
 {
 	my ($depth) = @_;
@@ -150,22 +153,22 @@ sub set_aggregate
 	return "gpu_percentile_disc($fraction) WITHIN GROUP (ORDER BY $argument" . one_of('', ' DESC') . ')';
 }
 
-sub query
+sub random_query
 {
 	my $depth = int_in(1, 3);
 	my @keys = map {
 		my $kind = one_of(qw(int big bool date time text text text column column));
 		my $key = $kind eq 'column' ? one_of(qw(txt vc ch nm u num nfree n0 f4 d), q{to_char(d, 'YYYY-MM')}, q{extract(month FROM ts)}) : expr($kind, int_in(0, 2));
 
-		# a constant is no key of a column
-		$kind eq 'text' ? of_text($key =~ /\bC\b/ ? $key : 'C') : $key
+		# the key must contain a column
+		$kind eq 'text' ? with_text_column($key =~ /\bC\b/ ? $key : 'C') : $key
 	} 1 .. one_of(0, 1, 1, 1, 2);
 	my $sets = rand() < 0.3;
 	my @outputs = map {
 		my $kind = one_of(keys %aggregates);
 		my $argument = expr($kind, $depth);
 		$argument = "($argument)" . one_of('::int', '::int', '') if $kind eq 'int' && $argument =~ /^-?\d+$/;
-		$argument = of_text($argument) if $kind eq 'text';
+		$argument = with_text_column($argument) if $kind eq 'text';
 		my $call = $sets && rand() < 0.5 ? set_aggregate($depth) : 'gpu_' . one_of(@{ $aggregates{$kind} }) . "($argument)";
 		my $none = $call =~ /^gpu_percentile_cont/ ? ' + 0' : '';
 		$call . (rand() < 0.2 ? ' FILTER (WHERE ' . expr('bool', 1) . ')' : '') . $none
@@ -216,29 +219,29 @@ END \$\$;
 SQL
 ok($node->wait_until_ready, 'the server starts');
 
-my @queries = map { query() } 1 .. $n;
+my @queries = map { random_query() } 1 .. $n;
 
 $node->safe_psql('postgres', 'INSERT INTO queries VALUES ' . join(', ', map { "(\$q\$$_\$q\$)" } @queries));
-# in its own session: the first uploads
+# three statements, because the first execution of a query uploads columns
 $node->safe_psql('postgres', "UPDATE queries SET core = answer(replace(q, 'gpu_', ''), false); UPDATE queries SET ours = answer(q, true); UPDATE queries SET plan = plan_of(q)");
 my $different = $node->safe_psql('postgres', 'SELECT q, left(core, 200), left(ours, 200) FROM queries WHERE core IS DISTINCT FROM ours LIMIT 5');
-is($different, '', "$n queries, seed $seed: the answers of core");
+is($different, '', "$n queries, seed $seed: all answers are core's");
 
 my ($errors, $resident, $failed) = split /\|/, $node->safe_psql('postgres',
 	"SELECT count(*) FILTER (WHERE core ~ '^[0-9A-Z]{5} '), count(*) FILTER (WHERE plan ~ 'Resident Rows: [1-9]'), count(*) FILTER (WHERE plan ~ 'cuda failed') FROM queries");
-note "$errors raise errors; $resident with rows on the GPU, $failed started over";
+note "$errors queries fail; $resident read rows from the device; $failed start over on the CPU";
 note $node->safe_psql('postgres', "SELECT coalesce(substring(plan FROM 'Resident Rows: none: [^\\n]*'), substring(plan FROM 'Engine: cpu[^\\n]*'), left(plan, 5)) AS why, count(*) FROM queries WHERE plan !~ 'Resident Rows: [1-9]' GROUP BY 1 ORDER BY 2 DESC");
-cmp_ok($resident, '>', $n * 0.7, 'most queries have rows on the GPU');
+cmp_ok($resident, '>', $n * 0.7, 'most queries read rows from the device');
 my ($drawn, $there) = split /\|/, $node->safe_psql('postgres',
 	"SELECT count(*), count(*) FILTER (WHERE plan ~ 'Resident Rows: [1-9]') FROM queries WHERE q ~ '\\m(txt|vc|ch|nm|u|num|nfree)\\M' AND core !~ '^[0-9A-Z]{5} '");
 note "$there of $drawn queries with columns of other types";
 cmp_ok($drawn, '>', $n * 0.4, 'many queries have columns of other types');
-cmp_ok($there, '>', $drawn * 0.7, 'of which most have rows on the GPU');
+cmp_ok($there, '>', $drawn * 0.7, '... and most of these read rows from the device');
 
 ($drawn, $there) = split /\|/, $node->safe_psql('postgres',
 	"SELECT count(*), count(*) FILTER (WHERE plan ~ 'Resident Rows: [1-9]') FROM queries WHERE q ~ '\\(DISTINCT|percentile_' AND core !~ '^[0-9A-Z]{5} '");
 note "$there of $drawn queries with distinct values or percentiles";
 cmp_ok($drawn, '>', $n * 0.1, 'many queries have distinct values or percentiles');
-cmp_ok($there, '>', $drawn * 0.6, 'of which most have rows on the GPU');
+cmp_ok($there, '>', $drawn * 0.6, '... and most of these read rows from the device');
 
 done_testing();

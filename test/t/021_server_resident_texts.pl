@@ -1,5 +1,5 @@
-# Rows of which the GPU server has copies, whose columns are kept as numbers in a dictionary: keys, conditions and
-# expressions of texts and other types, against core.
+# Columns that are cached on the device as dictionary codes, of type text and others: keys, conditions and expressions. The reference
+# is core's answer. Also: dictionaries that grow, that are full, and that are lost with the server.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -34,46 +34,46 @@ $Resident::node = $node;
 ok($node->wait_until_ready, 'the server starts');
 $node->safe_psql('postgres', 'SELECT gpuagg_cache_prewarm(\'t\')');
 
-# keys
+# ---- keys ----
 foreach my $key (qw(txt vc ch nm u by j free fixed f8 num cb long))
 {
-	resident("SELECT $key, gpu_count(*), gpu_sum(v), gpu_avg(fixed) FROM t GROUP BY $key ORDER BY $key");
+	is_resident("SELECT $key, gpu_count(*), gpu_sum(v), gpu_avg(fixed) FROM t GROUP BY $key ORDER BY $key");
 }
-resident("SELECT txt, ch, k % 3, gpu_count(*), gpu_max(v) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
-resident("SELECT txt, vc, nm, u, gpu_count(*) FROM t WHERE v < 5000 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4");
-resident("SELECT upper(txt), length(vc), gpu_count(*) FROM t GROUP BY 1, 2 ORDER BY 1, 2");
-resident("SELECT substr(vc, 1, 7), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT CASE txt WHEN 't1' THEN 'one' WHEN 't2' THEN 'two' END, gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT CASE WHEN txt IN ('t1', 't2') THEN k % 4 ELSE -1 END, gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT coalesce(txt, 'none'), gpu_count(txt), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT j ->> 'a', gpu_sum((j ->> 'a')::int) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT to_char(d, 'YYYY-MM'), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT wide1, wide2, i8, gpu_count(*) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
-resident("SELECT many, gpu_count(*) FROM t GROUP BY many ORDER BY many LIMIT 10", 'no memory is left for the dictionary of the keys');
-resident("SELECT many::varchar(3), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 10");
-resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'keys that are sent as dictionary codes, and are not computed from one column');
+is_resident("SELECT txt, ch, k % 3, gpu_count(*), gpu_max(v) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+is_resident("SELECT txt, vc, nm, u, gpu_count(*) FROM t WHERE v < 5000 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4");
+is_resident("SELECT upper(txt), length(vc), gpu_count(*) FROM t GROUP BY 1, 2 ORDER BY 1, 2");
+is_resident("SELECT substr(vc, 1, 7), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT CASE txt WHEN 't1' THEN 'one' WHEN 't2' THEN 'two' END, gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT CASE WHEN txt IN ('t1', 't2') THEN k % 4 ELSE -1 END, gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT coalesce(txt, 'none'), gpu_count(txt), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT j ->> 'a', gpu_sum((j ->> 'a')::int) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT to_char(d, 'YYYY-MM'), gpu_sum(v) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT wide1, wide2, i8, gpu_count(*) FROM t GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
+is_resident("SELECT many, gpu_count(*) FROM t GROUP BY many ORDER BY many LIMIT 10", 'no memory is left for the dictionary of the keys');
+is_resident("SELECT many::varchar(3), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1 LIMIT 10");
+is_resident("SELECT txt || k, gpu_count(*) FROM t GROUP BY 1 ORDER BY 1", 'keys that are sent as dictionary codes, and are not computed from one column');
 
-# conditions
+# ---- conditions and arguments ----
 foreach my $condition ("txt = 't3'", "txt <> 't3'", "txt IN ('t1', 't2', 'x')", "txt NOT IN ('t1', NULL)", "txt LIKE 't%'", "vc LIKE '%9'", "txt IS NULL", "txt IS NOT NULL",
 	"txt < 't5' COLLATE \"C\"", "txt > 't5'", "ch = 'A'", "ch = 'Bx   '", "u = md5('7')::uuid", "by > '\\x80'", "j \@> '{\"a\": 3}'", "vc ~ '^value 1'", "lower(txt) = 't1'",
 	"cb = 'C3'", "txt = 't1' AND v > 100 OR ch = 'C'", "NOT (txt = 't1')", "num ~ '^[0-9]+\$' AND num::int > 10", "position('9' in vc) > 0", "txt BETWEEN 't2' AND 't4'",
 	"nm = 'name3'", "long LIKE 'c%'", "txt = ANY (ARRAY['t1', 't9'])", "txt IS DISTINCT FROM 't1'", "free > 3", "fixed::text LIKE '%5'")
 {
-	resident("SELECT k % 10, gpu_count(*), gpu_sum(v) FROM t WHERE $condition GROUP BY 1 ORDER BY 1", $condition =~ /fixed::text|free/ ? '.*' : undef);
+	is_resident("SELECT k % 10, gpu_count(*), gpu_sum(v) FROM t WHERE $condition GROUP BY 1 ORDER BY 1", $condition =~ /fixed::text|free/ ? '.*' : undef);
 }
-resident("SELECT k % 10, gpu_count(*) FROM t WHERE txt = (SELECT 't4') GROUP BY 1", 'a function is not supported on the GPU');
-resident("SELECT txt, gpu_sum(v) FILTER (WHERE vc LIKE '%7'), gpu_count(*) FILTER (WHERE ch = 'A') FROM t GROUP BY txt ORDER BY txt");
-resident("SELECT k % 10, gpu_sum(length(vc)), gpu_max(CASE WHEN ch = 'A' THEN v END), gpu_sum(CASE num WHEN 'none' THEN 0 ELSE num::int END) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT k % 10, gpu_count(txt), gpu_count(long), gpu_count(free), gpu_count(cb) FROM t GROUP BY 1 ORDER BY 1");
-resident("SELECT k % 10, gpu_bool_and(txt > 't0'), gpu_bool_or(ch = 'Z'), gpu_every(vc <> 'x') FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT k % 10, gpu_count(*) FROM t WHERE txt = (SELECT 't4') GROUP BY 1", 'a function is not supported on the GPU');
+is_resident("SELECT txt, gpu_sum(v) FILTER (WHERE vc LIKE '%7'), gpu_count(*) FILTER (WHERE ch = 'A') FROM t GROUP BY txt ORDER BY txt");
+is_resident("SELECT k % 10, gpu_sum(length(vc)), gpu_max(CASE WHEN ch = 'A' THEN v END), gpu_sum(CASE num WHEN 'none' THEN 0 ELSE num::int END) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT k % 10, gpu_count(txt), gpu_count(long), gpu_count(free), gpu_count(cb) FROM t GROUP BY 1 ORDER BY 1");
+is_resident("SELECT k % 10, gpu_bool_and(txt > 't0'), gpu_bool_or(ch = 'Z'), gpu_every(vc <> 'x') FROM t GROUP BY 1 ORDER BY 1");
 
-# what fails for some values: only if a row has them that passes
-like(ours("SELECT gpu_sum(num::int) FROM t"), qr/invalid input syntax for type integer: "none"/, 'a value that is no number');
-resident("SELECT gpu_sum(num::int) FROM t WHERE num <> 'none'");
-resident("SELECT k % 10, gpu_sum(1 / length(replace(txt, 't0', ''))) FROM t WHERE txt <> 't0' GROUP BY 1 ORDER BY 1");
-like(ours("SELECT gpu_sum(1 / length(replace(txt, 't0', ''))) FROM t"), qr/division by zero/, 'a division by zero');
+# ---- expressions that fail for some values: an error only if a row with such a value passes the conditions ----
+like(our_answer("SELECT gpu_sum(num::int) FROM t"), qr/invalid input syntax for type integer: "none"/, 'a value that is no integer is an error');
+is_resident("SELECT gpu_sum(num::int) FROM t WHERE num <> 'none'");
+is_resident("SELECT k % 10, gpu_sum(1 / length(replace(txt, 't0', ''))) FROM t WHERE txt <> 't0' GROUP BY 1 ORDER BY 1");
+like(our_answer("SELECT gpu_sum(1 / length(replace(txt, 't0', ''))) FROM t"), qr/division by zero/, 'a division by zero is an error');
 
-# TPC-H query 1
+# ---- TPC-H query 1 ----
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE lineitem (l_quantity numeric(15,2), l_extendedprice numeric(15,2), l_discount numeric(15,2), l_tax numeric(15,2), l_returnflag char(1), l_linestatus char(1), l_shipdate date);
 INSERT INTO lineitem SELECT i % 50 + 1, (i * 7919 % 10494950) / 100.0 + 900, (i % 11) / 100.0, (i % 9) / 100.0, substr('ANR', i % 3 + 1, 1), substr('FO', i % 2 + 1, 1), date '1992-01-02' + i % 2500
@@ -81,20 +81,20 @@ FROM generate_series(1, 30000) i;
 VACUUM FREEZE ANALYZE lineitem;
 SELECT gpuagg_cache_prewarm('lineitem');
 SQL
-resident("SELECT l_returnflag, l_linestatus, gpu_sum(l_quantity), gpu_sum(l_extendedprice), gpu_sum(l_extendedprice * (1 - l_discount)), gpu_sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)),
+is_resident("SELECT l_returnflag, l_linestatus, gpu_sum(l_quantity), gpu_sum(l_extendedprice), gpu_sum(l_extendedprice * (1 - l_discount)), gpu_sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)),
 	gpu_avg(l_quantity), gpu_avg(l_extendedprice), gpu_avg(l_discount), gpu_count(*) FROM lineitem WHERE l_shipdate <= date '1998-12-01' - interval '90 days' GROUP BY l_returnflag, l_linestatus ORDER BY 1, 2");
 
-# equal keys that look different
+# ---- equal keys that print differently ----
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE v AS SELECT i AS id, i % 5 AS k, (CASE WHEN i % 2 = 0 THEN '1.0' ELSE '1.00' END)::numeric AS n, (CASE WHEN i % 2 = 0 THEN 'a' ELSE 'A' END) COLLATE blind AS c,
 	CASE i % 3 WHEN 0 THEN '-0'::float8 WHEN 1 THEN 0 ELSE 'NaN' END AS f, (CASE i % 2 WHEN 0 THEN 'x' ELSE 'x ' END)::bpchar AS b FROM generate_series(1, 5000) i;
 VACUUM FREEZE ANALYZE v;
 SELECT gpuagg_cache_prewarm('v');
 SQL
-resident("SELECT $_, gpu_count(*) FROM v GROUP BY 1 ORDER BY 1", 'equal keys print differently') foreach qw(n c f b);
-resident("SELECT k, $_, gpu_count(*) FROM v GROUP BY 1, 2 ORDER BY 1, 2", 'equal keys print differently') foreach qw(n c f b);
+is_resident("SELECT $_, gpu_count(*) FROM v GROUP BY 1 ORDER BY 1", 'equal keys print differently') foreach qw(n c f b);
+is_resident("SELECT k, $_, gpu_count(*) FROM v GROUP BY 1, 2 ORDER BY 1, 2", 'equal keys print differently') foreach qw(n c f b);
 
-# more values than a dictionary has
+# ---- more values than a dictionary can have ----
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE m AS SELECT i % 10 AS k, md5(i::text) AS txt FROM generate_series(1, 70000) i;
 VACUUM FREEZE ANALYZE m;
@@ -102,11 +102,11 @@ SELECT gpuagg_cache_prewarm('m');
 SQL
 for (1 .. 2)
 {
-	is(ours("SELECT txt, gpu_count(*) FROM m GROUP BY txt ORDER BY txt LIMIT 10"), core("SELECT txt, count(*) FROM m GROUP BY txt ORDER BY txt LIMIT 10"), 'many values');
-	is(ours("SELECT k, gpu_count(*) FROM m WHERE txt < '7' GROUP BY k ORDER BY k"), core("SELECT k, count(*) FROM m WHERE txt < '7' GROUP BY k ORDER BY k"), 'many values in a condition');
+	is(our_answer("SELECT txt, gpu_count(*) FROM m GROUP BY txt ORDER BY txt LIMIT 10"), core_answer("SELECT txt, count(*) FROM m GROUP BY txt ORDER BY txt LIMIT 10"), 'a key with more values than a dictionary gives the right answer');
+	is(our_answer("SELECT k, gpu_count(*) FROM m WHERE txt < '7' GROUP BY k ORDER BY k"), core_answer("SELECT k, count(*) FROM m WHERE txt < '7' GROUP BY k ORDER BY k"), '... and so does a condition on it');
 }
 
-# dictionaries grow; sessions know older ones
+# ---- dictionaries grow, and sessions have copies of older ones ----
 my $other = $node->background_psql('postgres');
 my $texts = "SELECT txt, gpu_count(*), gpu_sum(v) FROM t WHERE vc <> 'none' GROUP BY txt ORDER BY txt";
 
@@ -115,34 +115,34 @@ foreach my $change ("UPDATE t SET txt = 'new' WHERE v % 1000 = 7", "INSERT INTO 
 	"DELETE FROM t WHERE txt = 't5'", "UPDATE t SET vc = 'none' WHERE v = 9", "UPDATE t SET txt = txt || ' ' WHERE v BETWEEN 40 AND 50")
 {
 	$node->safe_psql('postgres', $change);
-	is($other->query_safe($texts), core($texts), "$change: a session that knows older dictionaries");
+	is($other->query_safe($texts), core_answer($texts), "a session with older dictionaries gives the right answer after $change");
 	$node->safe_psql('postgres', 'VACUUM FREEZE t');
 	$node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
-	is(ours($texts), core($texts), "$change: built anew");
-	is($other->query_safe($texts), core($texts), "$change: the other session then");
-	like(seen($texts), qr/Resident Rows: [1-9]/, "$change: on the GPU");
+	is(our_answer($texts), core_answer($texts), '... a new session does after VACUUM and a prewarm');
+	is($other->query_safe($texts), core_answer($texts), '... and the session with older dictionaries does again');
+	like(plan_and_errors($texts), qr/Resident Rows: [1-9]/, '... from the device');
 }
 
-# the view of what is where
-is($node->safe_psql('postgres', <<SQL), "txt|gpu|1\ntxt|ram|1", 'a row a column and tier');
+# ---- the views ----
+is($node->safe_psql('postgres', <<SQL), "txt|gpu|1\ntxt|ram|1", 'gpuagg_cache has a row for each column and tier');
 SELECT "column", tier, count(*) FROM gpuagg_cache WHERE relation = 't'::regclass AND "column" IN ('txt') AND "rows" > 10000 AND bytes > 10000 GROUP BY 1, 2 ORDER BY 1, 2
 SQL
-is($node->safe_psql('postgres', "SELECT gpu_cache_used > 0, gpu_cache_used = (SELECT sum(bytes) FROM gpuagg_device_columns()) FROM gpuagg_status"), 't|t', 'and in the status');
-is($node->safe_psql('postgres', 'CREATE ROLE reader; SET ROLE reader; SELECT count(*) FROM gpuagg_device_columns()'), '0', 'of what one may read');
+is($node->safe_psql('postgres', "SELECT gpu_cache_used > 0, gpu_cache_used = (SELECT sum(bytes) FROM gpuagg_device_columns()) FROM gpuagg_status"), 't|t', 'gpuagg_status shows the memory of all columns on the device');
+is($node->safe_psql('postgres', 'CREATE ROLE reader; SET ROLE reader; SELECT count(*) FROM gpuagg_device_columns()'), '0', 'gpuagg_device_columns() shows only tables that the role may read');
 
-# a server that is gone takes its dictionaries along, also what sessions know of them
+# ---- the dictionaries are lost with the server, and sessions forget their copies ----
 my $many = 'SELECT length(many), gpu_count(*) FROM t GROUP BY 1 ORDER BY 1';
 my $known = "SELECT sum(total_bytes) FROM pg_backend_memory_contexts WHERE name LIKE 'GPU dictionary%'";
-is($other->query_safe($many), core($many), 'many values') for 1 .. 2;
+is($other->query_safe($many), core_answer($many), 'a column with many values gives the right answer') for 1 .. 2;
 my $bytes = $other->query_safe($known);
-cmp_ok($bytes, '>', 1024 * 1024, 'a session knows them');
+cmp_ok($bytes, '>', 1024 * 1024, '... and the session has a copy of the dictionary');
 my $killed = $node->kill_server;
-is(ours("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a server that is gone');
+is(our_answer("SET gpuagg.engine = 'auto'; $texts"), core_answer($texts), 'the server is lost: the answer is right');
 ok($node->wait_for_another_server($killed), 'another server starts');
-is($other->query_safe("SET gpuagg.engine = 'auto'; $texts"), core($texts), 'a session of before') for 1 .. 2;
-is($other->query_safe("SET gpuagg.engine = 'cuda'; $many"), core($many), 'many values once more') for 1 .. 2;
-cmp_ok($other->query_safe($known), '<', 1.5 * $bytes, 'no more than of one dictionary');
-like(seen($texts), qr/Resident Rows: [1-9]/, 'on the GPU');
+is($other->query_safe("SET gpuagg.engine = 'auto'; $texts"), core_answer($texts), '... an older session gives the right answer') for 1 .. 2;
+is($other->query_safe("SET gpuagg.engine = 'cuda'; $many"), core_answer($many), '... also for a column with many values') for 1 .. 2;
+cmp_ok($other->query_safe($known), '<', 1.5 * $bytes, '... and has a copy of only one dictionary of that column');
+like(plan_and_errors($texts), qr/Resident Rows: [1-9]/, '... rows come from the device again');
 $other->quit;
 
 done_testing();

@@ -1,5 +1,5 @@
-# Spans that are named by their ids together with what else rows on the GPU can need: dictionaries that grow, the order
-# of the table, limits; and what another server, or one with less memory, makes of them.
+# Spans that the backend refers to by their ids, in queries that also need dictionaries, the order of rows, or a LIMIT. Dictionaries
+# grow, some rows come from the heap, and the server is replaced. The reference is the answer of the plain aggregates.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -23,16 +23,14 @@ SELECT gpuagg_cache_prewarm('t');
 SQL
 ok($node->wait_until_ready, 'the server starts');
 
-sub explain { return $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $_[0]") }
-
-# Several times: ranges are looked at, their span is named with its list, and without.
-sub same
+# Tests the query's answer, and that its rows come from the device. It runs four times: the first execution proves ranges, the second
+# one sends the span with its list of ranges, the next ones send the span's id only.
+sub check_query
 {
 	my ($query, $name) = @_;
-	my $right = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query");
 
-	is(join('|', map { $node->safe_psql('postgres', $query) eq $right } 1 .. 4), '1|1|1|1', "$name: $query");
-	like(explain($query), qr/Resident Rows: [1-9]/, '... on the GPU');
+	is_right_answer($node, $query, "$name: $query", times => 4);
+	like($node->explain_analyze($query), qr/Resident Rows: [1-9]/, '... from the device');
 	return;
 }
 
@@ -45,28 +43,28 @@ my @queries = (
 	'SELECT k, gpu_sum(i) AS n FROM t GROUP BY k ORDER BY n, k LIMIT 10',
 	"SELECT k, gpu_max(i) FILTER (WHERE txt = 't5') AS n FROM t GROUP BY k ORDER BY n DESC NULLS LAST, k LIMIT 10");
 
-same($_, 'at first') for @queries;
-# another session than this has added to the dictionary
+check_query($_, 'at first') for @queries;
+# another session has added values to the dictionary
 $node->safe_psql('postgres', "UPDATE t SET txt = 'new' || seq % 5 WHERE seq % 1000 = 0; VACUUM FREEZE t; SELECT gpuagg_cache_prewarm('t')");
-same($_, 'more texts') for @queries[0, 1];
-# span and range by turns
+check_query($_, 'with more texts') for @queries[0, 1];
+# a changed row splits the span
 $node->safe_psql('postgres', 'UPDATE t SET i = i + 1 WHERE seq = 30000');
-same($_, 'some rows by the feed') for @queries[0, 1, 4];
+check_query($_, 'with some rows from the heap') for @queries[0, 1, 4];
 $node->safe_psql('postgres', "VACUUM FREEZE t; SELECT gpuagg_cache_prewarm('t')");
 
-# few groups are fetched
-# (counts that are 0 are fetched, too)
-my $all = 'SELECT k, gpu_count(*) FILTER (WHERE seq < k * 10) AS n FROM t GROUP BY k';
-same("$all ORDER BY n DESC, k LIMIT 10", 'a limit');
-my ($bytes) = explain($all) =~ /From Device: (\d+) kB/;
-my ($few) = explain("$all ORDER BY n DESC LIMIT 10") =~ /From Device: (\d+) kB/;
-cmp_ok($few * 3, '<', $bytes, "a limit leaves groups out: $few kB of $bytes");
-like(explain("$all ORDER BY n DESC LIMIT 10"), qr/Groups Kept: 10\b/, '... and EXPLAIN tells how many are kept');
+# ---- a LIMIT: only few groups are fetched ----
 
-# a list and a dictionary that another server had
+my $all = 'SELECT k, gpu_count(*) FILTER (WHERE seq < k * 10) AS n FROM t GROUP BY k';
+check_query("$all ORDER BY n DESC, k LIMIT 10", 'with a LIMIT');
+my ($bytes) = $node->explain_analyze($all) =~ /From Device: (\d+) kB/;
+my ($few) = $node->explain_analyze("$all ORDER BY n DESC LIMIT 10") =~ /From Device: (\d+) kB/;
+cmp_ok($few * 3, '<', $bytes, "with a LIMIT fewer groups are fetched: $few kB of $bytes");
+like($node->explain_analyze("$all ORDER BY n DESC LIMIT 10"), qr/Groups Kept: 10\b/, '... and EXPLAIN shows how many are kept');
+
+# ---- another server, which does not have the spans and dictionaries ----
 my $killed = $node->kill_server;
 $node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; SELECT gpu_count(*) FROM t");
 ok($node->wait_for_another_server($killed), 'another server starts');
-same($_, 'another server') for @queries;
+check_query($_, 'with another server') for @queries;
 
 done_testing();

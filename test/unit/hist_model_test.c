@@ -80,8 +80,8 @@ model_copies(void)
 	{
 		HistModel m = hist_model(&h100, bins, 1, 134217728, HIST_SLOTS_ANY);
 
-		CHECK(m.log2_copies <= m.log2_max_copies, "%ld bins: 2^%d copies of at most 2^%d", (long) bins,
-			  m.log2_copies, m.log2_max_copies);
+		CHECK(m.log2_copies <= m.log2_max_copies, "%ld bins: 2^%d copies of at most 2^%d",
+			  (long) bins, m.log2_copies, m.log2_max_copies);
 		CHECK(m.log2_copies == hist_model_copies(bins, HIST_SPREAD_BINS, m.log2_max_copies),
 			  "%ld bins: the device chooses the same number of copies", (long) bins);
 		CHECK(hist_model_copies(1, HIST_SPREAD_BINS, m.log2_max_copies) == m.log2_max_copies,
@@ -152,7 +152,8 @@ model_global(void)
 		{10000000, 16, 134217728, 0, 0},
 	};
 
-	CHECK(hist_model_global(&h100, 10, 16, 134217728, true).log2_max_copies == 0, "maxima have one copy");
+	CHECK(hist_model_global(&h100, 10, 16, 134217728, true).log2_max_copies == 0,
+		  "maxima have one copy");
 	for (size_t i = 0; i < sizeof(global) / sizeof(global[0]); i++)
 	{
 		HistModel m =

@@ -1,4 +1,4 @@
-# Calls of every aggregate of the extension, made from the catalog, so that no new one is forgotten.
+# Calls of every aggregate of the extension. They are made from the catalog, so that new aggregates are included.
 package Calls;
 
 use strict;
@@ -7,7 +7,7 @@ use Exporter 'import';
 
 our @EXPORT = qw(create_rows aggregate_calls);
 
-# What an argument of each type is, of the rows that create_rows makes.
+# An argument of each type, over the columns of create_rows.
 my %argument = (
 	smallint => 'small', integer => 'i', bigint => 'i::bigint', real => 'x::real', 'double precision' => 'x', numeric => 'n',
 	money => 'i::int::money', interval => 'iv', boolean => 'b', text => 's', character => 's::bpchar', date => 'ts::date',
@@ -17,13 +17,13 @@ my %argument = (
 	anyarray => 'ARRAY[i, small]', anyelement => 'n', anycompatible => 'i', '"any"' => 's', 'bigint[]' => 'ARRAY[i, 1]::bigint[]',
 	'numeric[]' => 'ARRAY[i, 1]::numeric[]', 'double precision[]' => 'ARRAY[0.25, 0.5]::float8[]');
 
-# Arguments that must mean something, by the function's name and number of arguments.
+# Argument lists of functions for which the arguments above are invalid. The key is the function's name and number of arguments.
 my %arguments = (
 	gpu_histogram5 => 'x, 0, 100000, 10, x', gpu_histogram4 => 'x, 0, 100000, 10', gpu_histogram2 => 'x, ARRAY[1, 10, 100]::float8[]',
 	gpu_histogram_log4 => 'x, 1, 1e6, 10', gpu_approx_percentile2 => 'x, ', gpu_matrix_product1 => 'ARRAY[[1, 0], [x / 1e9, 1]]',
 	gpu_compose_linear2 => '0.5, x', gpu_product1 => '1::');
 
-# A table named `name` of so many rows.
+# Creates table $name with $n rows.
 sub create_rows
 {
 	my ($node, $name, $n) = @_;
@@ -38,7 +38,7 @@ SQL
 	return;
 }
 
-# [name with types, call] for each aggregate; `ordered`: those whose result depends on the order of rows get one.
+# Returns [name with types, call] for each aggregate. The call has an ORDER BY if the result depends on the order of rows.
 sub aggregate_calls
 {
 	my ($node) = @_;
@@ -49,7 +49,7 @@ SELECT p.proname, a.aggkind, a.aggnumdirectargs, array_to_string(ARRAY(SELECT fo
 FROM pg_aggregate a JOIN pg_proc p ON p.oid = a.aggfnoid WHERE p.proname LIKE 'gpu\_%' ORDER BY 1, 4
 SQL
 	{
-		# the separator of psql's columns is the first three bars alone
+		# psql separates columns by "|", and the last column contains "|" too
 		my ($name, $kind, $ndirect, $types) = split /\|/, $line, 4;
 		my @types = split /\|/, $types // '';
 		my @values = map { $argument{$_} // die "no argument of type $_ for $name" } @types;

@@ -1,6 +1,6 @@
-# A cluster with gpuagg, for the tests in this folder: PostgreSQL::Test::Cluster with the settings that they share, and
-# functions that read the GPU server's state.  The server is the test server, over a stub of the CUDA run time; a file
-# requests faults of it (test/stub_server/faults.c).
+# A cluster with gpuagg for the TAP tests: PostgreSQL::Test::Cluster with the tests' settings. The module also has functions that
+# read the GPU server's state, request faults of it, and compare answers. The server is the test server, the GPU server over a
+# stub of the CUDA run time.
 package GpuaggNode;
 
 use strict;
@@ -12,30 +12,32 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time usleep);
 
-our @EXPORT = qw(computed message server_program wait_until);
+our @EXPORT = qw(answer answer_and_peak core_query cpu_milliseconds is_right_answer message parallel_settings server_program
+	wait_until without_scan);
 
-# The test server's program, where the cluster can run it.
+# The test server's program, which the cluster's user can execute; '' if it was not built.
 sub server_program { return $ENV{STUB_SERVER} // '' }
 
-# The processor time of a process, in milliseconds: the time that tests judge by, whatever else the machine does.
-sub computed
+# The processor time that a process has used. Tests compare this time because other load on the machine does not change it.
+sub cpu_milliseconds
 {
 	my ($pid) = @_;
 	return (split ' ', slurp_file("/proc/$pid/schedstat"))[0] / 1e6;
 }
 
-# A started cluster with the extension in database postgres.  Options:
+# Returns a started cluster with the extension in database postgres. Options:
 #	conf	lines of postgresql.conf
 #	init	[ arguments of init ]
-#	server	with the GPU server; the test is skipped where that is not built
+#	server	1: with the GPU server; the test is skipped if the server was not built
 sub start_new
 {
 	my ($class, $name, %options) = @_;
 	plan skip_all => 'build/test/gpuagg-server is not built' if $options{server} && !-x server_program();
 	my $node = $class->new($name);
-	# ICU's collations need an encoding, which SQL_ASCII, that of a system without a locale, is not
+	# a system without a locale would give SQL_ASCII, which ICU collations do not support
 	my @initdb = ('--encoding=UTF8', '--no-locale');
-	# checksums, the default from 18 on, give pages that VACUUM marks all-visible another LSN, so that they are cached
+	# With checksums, the default since release 18, VACUUM changes the LSN of pages that it marks all-visible. The column cache
+	# would then not cache these pages.
 	push @initdb, grep { `initdb --help` =~ /$_/ } '--no-data-checksums';
 	$node->init(extra => \@initdb, @{ $options{init} // [] });
 	$node->append_conf('postgresql.conf', <<CONF);
@@ -51,7 +53,73 @@ CONF
 	return $node;
 }
 
-# Starts a query in a session of its own and returns, when it runs, the session and its process.
+# ---- queries and answers ----
+
+# Settings that make the planner choose a parallel plan with two workers.
+sub parallel_settings
+{
+	return 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; '
+		. 'SET min_parallel_table_scan_size = 0;';
+}
+
+# The query without the custom scan: its aggregates are plain aggregates.
+sub without_scan
+{
+	my ($query) = @_;
+	return "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query";
+}
+
+# The query with core's aggregates in place of the extension's.
+sub core_query
+{
+	my ($query) = @_;
+	return without_scan($query =~ s/gpu_(?=\w+\()//gr);
+}
+
+# The output of a query, followed by its first error.
+sub answer
+{
+	my ($node, $query) = @_;
+	my ($out, $err);
+
+	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
+	$err =~ s/^psql:.*?: //mg;
+	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
+}
+
+# Tests that a query gives the right answer through the custom scan. The reference must not fail. Options:
+#	reference	the query to compare with; default: the same query without the custom scan
+#	settings	SQL before the query
+#	times		number of executions, each of which must give the right answer; default 1
+sub is_right_answer
+{
+	my ($node, $query, $name, %options) = @_;
+	my $right = $node->safe_psql('postgres', $options{reference} // without_scan($query));
+	my @answers = map { answer($node, ($options{settings} // '') . " $query") } 1 .. $options{times} // 1;
+	my ($wrong) = grep { $_ ne $right } @answers;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	return is($wrong // $right, $right, $name);
+}
+
+# Returns a checksum of the query's answer, and the peak memory (VmHWM) of its session's process in kB.
+sub answer_and_peak
+{
+	my ($node, $settings, $query) = @_;
+	my $out = $node->safe_psql('postgres', "$settings; SELECT md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM ($query) s;"
+			. " SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\\s*([0-9]+)'))[1]");
+
+	return split /\n/, $out;
+}
+
+# Returns the plan of an execution of the query.
+sub explain_analyze
+{
+	my ($self, $query) = @_;
+	return $self->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $query");
+}
+
+# Starts a query in a new session. Returns the session and its process when the query is active.
 sub start_query
 {
 	my ($self, $settings, $query) = @_;
@@ -65,20 +133,23 @@ sub start_query
 	return ($session, $pid);
 }
 
-# An expression over gpuagg_devices(), of the first device or of all.
+# ---- the GPU server ----
+
+# The value of an expression over the row of the first device in gpuagg_devices().
 sub device
 {
-	my ($self, $what) = @_;
-	return $self->safe_psql('postgres', "SELECT $what FROM gpuagg_devices() WHERE device = 0");
+	my ($self, $expression) = @_;
+	return $self->safe_psql('postgres', "SELECT $expression FROM gpuagg_devices() WHERE device = 0");
 }
 
+# The value of an expression over all rows of gpuagg_devices().
 sub devices
 {
-	my ($self, $what) = @_;
-	return $self->safe_psql('postgres', "SELECT $what FROM gpuagg_devices()");
+	my ($self, $expression) = @_;
+	return $self->safe_psql('postgres', "SELECT $expression FROM gpuagg_devices()");
 }
 
-# Waits until something holds; says whether it came to that.  The limit is one that no machine reaches, however busy it is.
+# Waits until $holds returns true. Returns false after the timeout, which is longer than any busy machine needs.
 sub wait_until
 {
 	my ($holds) = @_;
@@ -92,23 +163,23 @@ sub wait_until
 	return 1;
 }
 
-# ... until such an expression has the value
+# Waits until an expression over the first device has the value.
 sub wait_for_device
 {
-	my ($self, $what, $value) = @_;
+	my ($self, $expression, $value) = @_;
 
-	return wait_until(sub { $self->device($what) eq $value });
+	return wait_until(sub { $self->device($expression) eq $value });
 }
 
-# ... of all devices
+# Waits until an expression over all devices has the value.
 sub wait_for_devices
 {
-	my ($self, $what, $value) = @_;
+	my ($self, $expression, $value) = @_;
 
-	return wait_until(sub { $self->devices($what) eq $value });
+	return wait_until(sub { $self->devices($expression) eq $value });
 }
 
-# ... for a server that is ready and another one than this, whose end may not have been noticed yet
+# Waits for a ready server with another process than $pid. The end of process $pid may not have been noticed yet.
 sub wait_for_another_server
 {
 	my ($self, $pid) = @_;
@@ -117,7 +188,7 @@ sub wait_for_another_server
 		sub { $self->device('state') eq 'ready' && $self->server_pid != 0 && $self->server_pid != $pid });
 }
 
-# Kills the server; its process, for wait_for_another_server.
+# Kills the server. Returns its process, for wait_for_another_server.
 sub kill_server
 {
 	my ($self) = @_;
@@ -129,25 +200,30 @@ sub kill_server
 
 sub wait_until_ready { return $_[0]->wait_for_device('state', 'ready') }
 
-# Requests a fault of the test server, or writes another file that a test's own library reads.  Without $what, removes
-# the file.
-sub provoke
-{
-	my ($self, $what, $file) = @_;
+sub fault_file { return $_[0]->data_dir . '/gpuagg.fault' }
 
-	$file //= $self->data_dir . '/gpuagg.fault';
-	if (defined $what)
-	{
-		append_to_file("$file.new", "$what\n");
-		rename("$file.new", $file);
-	}
-	else { unlink $file; }
+# Requests a fault of the test server; test/stub_server/faults.c lists the faults.
+sub set_fault
+{
+	my ($self, $fault) = @_;
+	my $file = $self->fault_file;
+
+	append_to_file("$file.new", "$fault\n");
+	rename("$file.new", $file);
+	return;
+}
+
+sub clear_fault
+{
+	my ($self) = @_;
+
+	unlink $self->fault_file;
 	return;
 }
 
 sub socket_path { return $_[0]->data_dir . '/pg_stat_tmp/gpuagg.socket' }
 
-# The process at the other end of the socket, and the supervisor, its parent.
+# The server's process, from the socket's peer credentials; 0 without a server.
 sub server_pid
 {
 	my ($self) = @_;
@@ -155,18 +231,20 @@ sub server_pid
 	return unpack('l', $peer->sockopt(17));	# SO_PEERCRED
 }
 
+# The supervisor's process, which is the parent of the server's.
 sub supervisor_pid
 {
 	my ($self) = @_;
 	return slurp_file('/proc/' . $self->server_pid . '/stat') =~ /\) \S (\d+) / ? $1 : die 'no supervisor';
 }
 
-# Of the protocol (src/protocol.h): its version, and a message as bytes.
+# The version of the protocol, from src/protocol.h.
 sub protocol_version
 {
 	return slurp_file("$ENV{TOP}/src/protocol.h") =~ /PROTOCOL_VERSION (\d+)/ ? $1 : die 'no version';
 }
 
+# The bytes of a message of the protocol.
 sub message
 {
 	my ($type, $body) = @_;

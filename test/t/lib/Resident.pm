@@ -1,38 +1,37 @@
-# Queries over rows of which the GPU server may have copies: answers of the custom scan beside core's, and where the rows were.
+# Tests of queries over rows that may be cached on the GPU server's devices. They compare answers with core's, and check whether
+# the query read the cached copies ("Resident Rows" of EXPLAIN).
 package Resident;
 use strict;
 use warnings;
 use Exporter 'import';
+use GpuaggNode;
 use Test::More;
 
-our @EXPORT = qw(core ours seen resident);
-our $node;						# to be set: the node that all of them ask
+our @EXPORT = qw(core_answer is_core_answer is_resident our_answer plan_and_errors);
+our $node;						# the cluster of all queries; the test sets it
 
-# What a query prints, and its first error.
-sub answer
-{
-	my ($query) = @_;
-	my ($out, $err);
-
-	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
-	$err =~ s/^psql:.*?: //mg;
-	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
-}
-
-# By core's plans and core's aggregates.
-sub core
+# The answer of core's plans with core's aggregates.
+sub core_answer
 {
 	my ($query) = @_;
 
 	$query =~ s/gpu_median\(((?:[^()]|\([^()]*\))*)\)/percentile_cont(0.5) WITHIN GROUP (ORDER BY $1)/g;
-	$query =~ s/gpu_(?=\w+\()//g;
-	return answer("SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query");
+	return answer($node, core_query($query));
 }
 
-sub ours { return answer($_[0]) }
+sub our_answer { return answer($node, $_[0]) }
 
-# The plan of a run of the query, and errors.
-sub seen
+# Tests that the query's answer is core's.
+sub is_core_answer
+{
+	my ($query, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	return is(our_answer($query), core_answer($query), $name // $query);
+}
+
+# The plan of an execution of the query, followed by its messages.
+sub plan_and_errors
 {
 	my ($query) = @_;
 	my ($out, $err);
@@ -41,17 +40,18 @@ sub seen
 	return $out . $err;
 }
 
-# The query's answer is core's, and its rows are on the GPU, or are not with a reason like this.
-sub resident
+# Tests that the query's answer is core's, and that it read rows from the device. With $reason, tests instead that it read no rows
+# from the device, for a reason that matches. Returns the plan.
+sub is_resident
 {
-	my ($query, $why) = @_;
-	my $seen;
+	my ($query, $reason) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 
-	is(ours($query), core($query), $query);
-	$seen = seen($query);
-	like($seen, defined $why ? qr/Resident Rows: none: $why|cuda failed: $why/ : qr/Resident Rows: [1-9]/, '... ' . ($why // 'on the GPU'));
-	return $seen;
+	is_core_answer($query);
+	my $plan = plan_and_errors($query);
+	like($plan, defined $reason ? qr/Resident Rows: none: $reason|cuda failed: $reason/ : qr/Resident Rows: [1-9]/,
+		defined $reason ? "... not from the device: $reason" : '... from the device');
+	return $plan;
 }
 
 1;

@@ -1,5 +1,5 @@
--- Every member of the extension, a row each, with all that makes it what it is: definition, dependencies, rights, comment.
--- Rows are equal in two databases whose extensions are.  No definition: of an object of a kind that this query does not read.
+-- A row for every member of the extension, with its definition, privileges, comment and dependencies. Two databases have the same rows if
+-- their extensions have the same objects. The definition is NULL for kinds of objects that this query does not read.
 SET search_path = pg_catalog;
 SELECT i.type, i.identity, CASE WHEN d.classid = 'pg_proc'::regclass AND a.aggfnoid IS NULL THEN pg_get_functiondef(d.objid)
 		WHEN a.aggfnoid IS NOT NULL THEN concat_ws(' ', to_jsonb(a) || jsonb_build_object('aggtranstype', a.aggtranstype::regtype,

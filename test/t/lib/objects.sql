@@ -1,6 +1,6 @@
--- Objects of a user that hang on those of the extension: views of every aggregate (grouped g_…, in a window w_…), a
--- materialized view, indexes, functions, a default, a generated column, a constraint, a policy.  answers() gives what
--- they answer.  Works with every version of the extension, wherever search_path finds it.
+-- Objects of a user that depend on the extension: two views of every aggregate (g_… with GROUP BY, w_… as a window function), a
+-- materialized view, indexes, functions, a default, a generated column, a constraint, a policy. answers() returns their contents. The
+-- script works with every version of the extension, in whatever schema of the search_path it is.
 CREATE SCHEMA kept;
 CREATE TABLE kept.everything AS
 SELECT id, id % 7 AS k, id::int2 AS c_int2, id * 37 % 101 AS c_int4, id::int8 * 1000003 AS c_int8, (id % 13 / 4.0)::float4 AS c_float4,
@@ -31,7 +31,7 @@ BEGIN
 			CASE WHEN aggnumdirectargs = 1 THEN CASE proargtypes[0] WHEN 'float8'::regtype THEN '0.5' ELSE '''{0.25,0.75}''::float8[]' END ELSE '' END AS direct
 		FROM pg_proc p JOIN pg_aggregate ON aggfnoid = p.oid JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 			JOIN pg_extension x ON x.oid = d.refobjid AND extname = 'gpuagg'
-		WHERE prokind = 'a' AND proname !~ '_state$'	-- those are for other servers
+		WHERE prokind = 'a' AND proname !~ '_state$'	-- not these, which are for foreign servers
 	LOOP
 		call := CASE WHEN f.is_ordered_set THEN format('%s) WITHIN GROUP (ORDER BY %s', f.direct, f.columns)
 			WHEN f.name = 'gpu_approx_percentile' THEN replace(replace(f.columns, ', c_float8s', ', ''{0.25,0.75}''::float8[]'), ', c_float8', ', 0.5')
@@ -50,7 +50,7 @@ BEGIN
 					'FROM kept.everything', format('w_%s_%s', f.name, f.n), f.home, f.name, call);
 			END IF;
 		EXCEPTION WHEN undefined_column OR undefined_function OR datatype_mismatch OR syntax_error THEN
-			NULL;				-- no column of that type
+			NULL;				-- there is no column of the argument's type
 		END;
 	END LOOP;
 END $$;
@@ -76,7 +76,7 @@ CREATE POLICY some_rows ON kept.everything FOR SELECT TO reader USING (id <= (SE
 ALTER TABLE kept.everything ENABLE ROW LEVEL SECURITY;
 CREATE VIEW kept.operators AS SELECT operator FROM gpuagg_operators WHERE operator LIKE 'sum%';
 
--- What the views, and the tables stored and defaults, answer: a row for each whose name is LIKE the pattern.
+-- Returns the contents of the views, of the materialized view and of table defaults: a row for each whose name is LIKE the pattern.
 CREATE FUNCTION kept.answers(pattern text) RETURNS TABLE (name name, rows int8, answer text) LANGUAGE plpgsql AS $$
 DECLARE
 	query text;

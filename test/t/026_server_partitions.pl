@@ -1,5 +1,6 @@
-# Tables below an Append on the GPU tier: partitions, inheritance children and UNION ALL, each by a program of its own;
-# what is not cached, or is read by an index, comes by the feed into the same groups.
+# Several tables below an Append, whose rows are cached on the device: partitions, inheritance children and UNION ALL. Each table has
+# its own program. Rows of tables that are not cached, or that an index reads, arrive in batches and go to the same groups. The
+# reference is the answer of the plain aggregates.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -16,7 +17,7 @@ autovacuum = off
 max_parallel_workers_per_gather = 0
 CONF
 
-# The third partition has its columns in another order, and had others; each has texts that others have, in another order.
+# The third partition has another order of columns, and dropped columns. The partitions share texts, whose codes differ by partition.
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE p (day int, k int, v int, n numeric(10, 2), f float8, txt text, seq int) PARTITION BY RANGE (day);
 CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
@@ -48,23 +49,20 @@ SELECT gpuagg_cache_prewarm(('many' || i)::regclass) FROM generate_series(0, 79)
 SQL
 ok($node->wait_until_ready, 'the server starts');
 
-sub plan_of { return $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) $_[0]") }
-
-# Twice, as columns are uploaded at first.
-sub same
+# Tests the query's answer, and with $feed the plan's line "Feed". The query runs twice, because the first execution uploads columns.
+sub check_query
 {
 	my ($query, $feed) = @_;
-	my $right = $node->safe_psql('postgres', "SET gpuagg.enabled = off; SET gpuagg.require = 'allow'; $query");
 
-	is(join('|', map { $node->safe_psql('postgres', $query) eq $right } 1 .. 2), '1|1', $query);
-	like(plan_of($query), qr/$feed/, "... $feed") if $feed;
+	is_right_answer($node, $query, $query, times => 2);
+	like($node->explain_analyze($query), qr/$feed/, "... $feed") if $feed;
 	return;
 }
 
-# p6 has no rows, and the fourth cannot be cached
+# p4 cannot be cached because it is unlogged, and p6 has no rows
 my $five = 'GPU memory \(\d+ of \d+ blocks, 5 of 7 tables\), heap pages of 7 tables';
 
-same($_, $five) for (
+check_query($_, $five) for (
 	'SELECT gpu_count(*), gpu_sum(v), gpu_avg(f), gpu_max(seq) FROM p',
 	'SELECT k, gpu_count(*), gpu_sum(v), gpu_sum(n), gpu_min(f), gpu_max(n) FROM p GROUP BY k ORDER BY k',
 	'SELECT day, k, gpu_count(v), gpu_avg(n) FROM p GROUP BY day, k ORDER BY 1, 2',
@@ -73,62 +71,62 @@ same($_, $five) for (
 	'SELECT seq, gpu_sum(v) FROM p GROUP BY seq ORDER BY 2 DESC NULLS LAST, 1 LIMIT 20',
 	'SELECT seq / 3, gpu_count(*) FROM p GROUP BY 1 HAVING gpu_sum(v) > 13000 ORDER BY 1',
 	'SELECT k, gpu_sum(v) FILTER (WHERE f > 0) FROM p GROUP BY k ORDER BY k');
-# pruned: when planned, and when run
-same('SELECT k, gpu_count(*), gpu_sum(v) FROM p WHERE day BETWEEN 5 AND 25 GROUP BY k ORDER BY k', '3 of 3 tables\)');
+# ---- partitions are pruned, by the planner and by the executor ----
+check_query('SELECT k, gpu_count(*), gpu_sum(v) FROM p WHERE day BETWEEN 5 AND 25 GROUP BY k ORDER BY k', '3 of 3 tables\)');
 $node->safe_psql('postgres', 'ANALYZE p');
 like($node->safe_psql('postgres', 'SET plan_cache_mode = force_generic_plan; PREPARE q(int) AS SELECT gpu_count(*), gpu_sum(v) FROM p WHERE day >= $1 AND day < 20; '
-	  . 'EXECUTE q(10); EXPLAIN (ANALYZE, COSTS OFF) EXECUTE q(10)'), qr/^10000\|.*1 of 2 tables\)|^10000\|.*1 of 1 tables\)/s, 'pruned by a parameter');
-same('SELECT g, s.* FROM generate_series(5, 50, 10) g, LATERAL (SELECT gpu_count(*), gpu_sum(v) FROM p WHERE day < g AND day > g - 8) s ORDER BY 1');
-# a table of which an index is read
-same('SELECT k, gpu_count(*), gpu_sum(v) FROM p WHERE seq < 200 OR day > 9 AND day < 20 GROUP BY k ORDER BY k');
+	  . 'EXECUTE q(10); EXPLAIN (ANALYZE, COSTS OFF) EXECUTE q(10)'), qr/^10000\|.*1 of 2 tables\)|^10000\|.*1 of 1 tables\)/s, 'a parameter prunes partitions');
+check_query('SELECT g, s.* FROM generate_series(5, 50, 10) g, LATERAL (SELECT gpu_count(*), gpu_sum(v) FROM p WHERE day < g AND day > g - 8) s ORDER BY 1');
+# ---- an index reads one of the tables ----
+check_query('SELECT k, gpu_count(*), gpu_sum(v) FROM p WHERE seq < 200 OR day > 9 AND day < 20 GROUP BY k ORDER BY k');
 {
 	my $mixed = 'SELECT k, gpu_count(*), gpu_sum(v) FROM (SELECT k, v, seq FROM p1 WHERE seq = 51 UNION ALL SELECT k, v, seq FROM p2) s GROUP BY k ORDER BY k';
 
-	like(plan_of($mixed), qr/Index Scan/, 'an index is read');
-	same($mixed, '1 of 2 tables\), .*heap pages of 1 tables, tuples of 1 subplans');
+	like($node->explain_analyze($mixed), qr/Index Scan/, 'the plan has an index scan');
+	check_query($mixed, '1 of 2 tables\), .*heap pages of 1 tables, tuples of 1 subplans');
 }
-# rows in order: those of all tables, as they follow each other
-same('SELECT gpu_longest_run(v > 0 ORDER BY seq), gpu_max_subarray_sum(v ORDER BY seq) FROM p');
-same('SELECT k, gpu_max_subarray_sum(v ORDER BY f, seq) FROM p WHERE day < 20 GROUP BY k ORDER BY k', '[12] of 2 tables\)');
-same('SELECT k, gpu_max_subarray_sum(v ORDER BY f, seq) FROM p WHERE day > 15 GROUP BY k ORDER BY k');
-# inheritance, and other tables with other types
-same('SELECT k, gpu_count(*), gpu_sum(v), gpu_sum(n) FROM parent GROUP BY k ORDER BY k', '2 of 2 tables\)');
-same('SELECT k, gpu_count(*), gpu_sum(n) FROM (SELECT k, n FROM parent UNION ALL SELECT c, a FROM other) s GROUP BY k ORDER BY k');
-same('SELECT k, gpu_count(*), gpu_sum(v) FROM (SELECT k, v::int8 AS v FROM parent UNION ALL SELECT c, b FROM other) s GROUP BY k ORDER BY k');
-same('SELECT k, gpu_count(*), gpu_sum(v) FROM (SELECT k, v FROM parent UNION ALL SELECT 3, b::int + c FROM other WHERE b > 100) s GROUP BY k ORDER BY k');
-same("SELECT t, gpu_count(*) FROM (SELECT txt AS t FROM p1 UNION ALL SELECT x FROM child UNION ALL SELECT 't1' FROM other) s GROUP BY t ORDER BY gpu_count(*) DESC, t LIMIT 30");
-# many tables: the expressions of most are not kept; one has not been cached
-same('SELECT k % 10, gpu_count(*), gpu_sum(v) FROM many GROUP BY 1 ORDER BY 1', '(78|79|80) of 80 tables\)');
-same('SELECT k, gpu_sum(v) FROM many GROUP BY k ORDER BY k', '(78|79|80) of 80 tables\)');
+# ---- ordered rows, of all tables ----
+check_query('SELECT gpu_longest_run(v > 0 ORDER BY seq), gpu_max_subarray_sum(v ORDER BY seq) FROM p');
+check_query('SELECT k, gpu_max_subarray_sum(v ORDER BY f, seq) FROM p WHERE day < 20 GROUP BY k ORDER BY k', '[12] of 2 tables\)');
+check_query('SELECT k, gpu_max_subarray_sum(v ORDER BY f, seq) FROM p WHERE day > 15 GROUP BY k ORDER BY k');
+# ---- inheritance, and UNION ALL of tables with other types ----
+check_query('SELECT k, gpu_count(*), gpu_sum(v), gpu_sum(n) FROM parent GROUP BY k ORDER BY k', '2 of 2 tables\)');
+check_query('SELECT k, gpu_count(*), gpu_sum(n) FROM (SELECT k, n FROM parent UNION ALL SELECT c, a FROM other) s GROUP BY k ORDER BY k');
+check_query('SELECT k, gpu_count(*), gpu_sum(v) FROM (SELECT k, v::int8 AS v FROM parent UNION ALL SELECT c, b FROM other) s GROUP BY k ORDER BY k');
+check_query('SELECT k, gpu_count(*), gpu_sum(v) FROM (SELECT k, v FROM parent UNION ALL SELECT 3, b::int + c FROM other WHERE b > 100) s GROUP BY k ORDER BY k');
+check_query("SELECT t, gpu_count(*) FROM (SELECT txt AS t FROM p1 UNION ALL SELECT x FROM child UNION ALL SELECT 't1' FROM other) s GROUP BY t ORDER BY gpu_count(*) DESC, t LIMIT 30");
+# ---- many tables: the expressions of most tables are not kept, and one table is not cached ----
+check_query('SELECT k % 10, gpu_count(*), gpu_sum(v) FROM many GROUP BY 1 ORDER BY 1', '(78|79|80) of 80 tables\)');
+check_query('SELECT k, gpu_sum(v) FROM many GROUP BY k ORDER BY k', '(78|79|80) of 80 tables\)');
 
-# the planner prefers one process to several where the GPU has copies
+# ---- the planner prefers one process if the device has copies ----
 {
 	my $settings = "SET gpuagg.engine = 'auto'; SET max_parallel_workers_per_gather = 4; SET min_parallel_table_scan_size = 0; "
 	  . 'SET parallel_setup_cost = 10; SET parallel_tuple_cost = 0; SET gpuagg.gpu_startup_cost = 1; ';
 	my $query = 'SELECT k, gpu_count(*), gpu_sum(v), gpu_sum(n) FROM p WHERE day NOT BETWEEN 30 AND 39 GROUP BY k ORDER BY k';
 
-	unlike($node->safe_psql('postgres', "$settings EXPLAIN $query"), qr/Gather/, 'one process');
-	like($node->safe_psql('postgres', "$settings SET gpuagg.cache = off; EXPLAIN $query"), qr/Gather/, '... and several without the cache');
+	unlike($node->safe_psql('postgres', "$settings EXPLAIN $query"), qr/Gather/, 'with copies on the device the plan is not parallel');
+	like($node->safe_psql('postgres', "$settings SET gpuagg.cache = off; EXPLAIN $query"), qr/Gather/, '... and without the cache it is');
 }
 
-# some rows by the feed, in several tables
+# ---- changed rows of several tables arrive in batches ----
 $node->safe_psql('postgres', 'UPDATE p SET v = v + 1, k = k % 5 WHERE seq % 5000 = 7; DELETE FROM many WHERE v % 3000 = 5');
-same($_, 'GPU memory.*column cache|GPU memory') for (
+check_query($_, 'GPU memory.*column cache|GPU memory') for (
 	'SELECT k, gpu_count(*), gpu_sum(v), gpu_sum(n) FROM p GROUP BY k ORDER BY k',
 	'SELECT txt, gpu_count(*), gpu_sum(v) FROM p GROUP BY txt ORDER BY txt',
 	'SELECT k, gpu_sum(v) FROM many GROUP BY k ORDER BY k');
-same('SELECT gpu_longest_run(v > 0 ORDER BY seq), gpu_max_subarray_sum(v ORDER BY seq) FROM p');
-# errors are core's, and only those of rows that pass
+check_query('SELECT gpu_longest_run(v > 0 ORDER BY seq), gpu_max_subarray_sum(v ORDER BY seq) FROM p');
+# an error is raised only if a row that passes the conditions causes it
 {
 	my ($out, $err);
 
 	(undef, $out, $err) = $node->psql('postgres', 'SELECT gpu_sum(1 / (k - 3)) FROM p');
-	like($err, qr/division by zero/, 'an error in some table');
+	like($err, qr/division by zero/, 'a division by zero in one table is an error');
 }
-same('SELECT gpu_sum(1 / (k - 3)) FROM p WHERE k <> 3');
-# counters
+check_query('SELECT gpu_sum(1 / (k - 3)) FROM p WHERE k <> 3');
+# ---- statistics ----
 $node->safe_psql('postgres', 'SELECT pg_stat_reset(); SELECT gpu_count(v) FROM many; SELECT pg_sleep(0)');
 $node->poll_query_until('postgres', "SELECT sum(seq_scan) = 80 FROM pg_stat_user_tables WHERE relname ~ 'many[0-9]'")
-  or fail('each table is scanned once');
+  or fail('pg_stat_user_tables counts one scan of each table');
 
 done_testing();

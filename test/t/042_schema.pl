@@ -1,8 +1,7 @@
-# The extension in a schema of its own, used with an empty search_path, by roles without rights, dumped and restored; who
-# may create it, and what stands in its schema beside it.
+# The extension in its own schema: used with an empty search_path and by roles without privileges, dumped and restored. Also: who may
+# create it, and that it does not call functions which a user has created in its schema.
 use strict;
 use warnings;
-use lib "$ENV{TOP}/lib";
 use GpuaggNode;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -13,22 +12,22 @@ my $nowhere = "SET search_path = '';";
 
 $node->safe_psql('postgres', 'CREATE ROLE owner; CREATE ROLE plain; CREATE DATABASE owned OWNER owner');
 
-# Who owns a database may not create it: see the control file.
+# The owner of a database may not create the extension, because it is not trusted (gpuagg.control).
 my ($status, $out, $err) = $node->psql('owned', 'SET ROLE owner; CREATE EXTENSION gpuagg');
-like($err, qr/permission denied to create extension "gpuagg"/, 'an owner of a database may not create the extension');
+like($err, qr/permission denied to create extension "gpuagg"/, 'the owner of a database may not create the extension');
 is($node->safe_psql('owned', "SELECT bool_or(trusted), bool_and(superuser) FROM pg_available_extension_versions WHERE name = 'gpuagg'"),
 	'f|t', 'no version is trusted');
 
-# As the README has it.
+# The commands of README.md.
 $node->safe_psql('owned', 'CREATE SCHEMA gpuagg; GRANT USAGE ON SCHEMA gpuagg TO PUBLIC; CREATE EXTENSION gpuagg SCHEMA gpuagg');
 is($node->safe_psql('owned', "SELECT count(*) FROM pg_proc WHERE proname LIKE 'gpu%' AND pronamespace <> 'gpuagg'::regnamespace"),
-	'0', 'nothing of it is in another schema');
+	'0', 'no function is in another schema');
 $node->safe_psql('owned', "SET search_path = gpuagg; $objects");
 my $row_by_row = $node->safe_psql('owned', "$nowhere SET gpuagg.enabled = off; SELECT * FROM kept.answers('%')");
-cmp_ok(scalar(() = $row_by_row =~ /^[gw]_gpu_/mg), '>', 200, 'views of aggregates, with an empty search_path');
+cmp_ok(scalar(() = $row_by_row =~ /^[gw]_gpu_/mg), '>', 200, 'views of more than 200 aggregates work with an empty search_path');
 my $grouped = "SELECT * FROM kept.answers('g\\_%')";
 is($node->safe_psql('owned', "$nowhere SET gpuagg.require = 'require'; $grouped"),
-	$node->safe_psql('owned', "$nowhere SET gpuagg.enabled = off; $grouped"), 'and by the custom scan');
+	$node->safe_psql('owned', "$nowhere SET gpuagg.enabled = off; $grouped"), '... and give the same answers by the custom scan');
 
 $node->safe_psql('owned', <<SQL);
 CREATE SCHEMA own AUTHORIZATION plain;
@@ -39,37 +38,39 @@ SQL
 $node->safe_psql('owned', 'VACUUM ANALYZE own.t');
 my $plain = "$nowhere SET ROLE plain; SET gpuagg.require = 'require';";
 is($node->safe_psql('owned', "$plain SELECT k, gpuagg.gpu_sum(v), gpuagg.gpu_avg(n), gpuagg.gpu_max(s) FROM own.t GROUP BY k ORDER BY k LIMIT 1"),
-	'0|20010000|1000.50000000000000000000|a2', 'grouped, as a role without rights');
+	'0|20010000|1000.50000000000000000000|a2', 'a role without privileges can run aggregates');
 is($node->safe_psql('owned', "$plain SELECT bin, lower, upper, count FROM gpuagg.gpu_histogram_bins(0, 20000, (SELECT gpuagg.gpu_histogram(v, 0, 20000, 2) FROM own.t))
-	WHERE bin = 1"), '1|0|10000|9999', 'a histogram');
+	WHERE bin = 1"), '1|0|10000|9999', '... histograms');
 is($node->safe_psql('owned', "$plain SELECT gpuagg.gpu_last(s, v), gpuagg.gpu_longest_run(v > 5 ORDER BY v),
-	gpuagg.gpu_approx_count_distinct(k) FROM own.t"), 'a2|19995|10', 'aggregates of its own');
-is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_version() > '1'"), 't', 'the version');
-like($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_operators"), qr/^\d\d$/, 'the view of operators');
-is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_progress"), '0', 'the view of progress');
-is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_devices()"), '0', 'devices');
-is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_prewarm('own.t', '{k,v}') > 100"), 't', 'the cache is filled');
-is($node->safe_psql('owned', "$plain SELECT \"column\" FROM gpuagg.gpuagg_cache WHERE relation = 'own.t'::regclass AND \"column\" IN ('k', 'v') ORDER BY 1"), "k\nv", 'and shown');
+	gpuagg.gpu_approx_count_distinct(k) FROM own.t"), 'a2|19995|10', '... and aggregates that core does not have');
+is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_version() > '1'"), 't', '... gpuagg_version()');
+like($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_operators"), qr/^\d\d$/, '... gpuagg_operators');
+is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_progress"), '0', '... gpuagg_progress');
+is($node->safe_psql('owned', "$plain SELECT count(*) FROM gpuagg.gpuagg_devices()"), '0', '... and gpuagg_devices()');
+is($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_prewarm('own.t', '{k,v}') > 100"), 't', 'the role can prewarm its own table');
+is($node->safe_psql('owned', "$plain SELECT \"column\" FROM gpuagg.gpuagg_cache WHERE relation = 'own.t'::regclass AND \"column\" IN ('k', 'v') ORDER BY 1"), "k\nv", '... see its columns in gpuagg_cache');
 like($node->safe_psql('owned', "$plain EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT gpuagg.gpu_sum(v) FROM own.t"),
-	qr/GpuAgg/, 'EXPLAIN');
-cmp_ok($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_evict('own.t')"), '>', 0, 'and emptied');
+	qr/GpuAgg/, '... see the custom scan in EXPLAIN');
+cmp_ok($node->safe_psql('owned', "$plain SELECT gpuagg.gpuagg_cache_evict('own.t')"), '>', 0, '... and evict its own table');
 is($node->safe_psql('owned', "$plain SET gpuagg.replace_builtin = on; SELECT k, sum(v) FROM own.t GROUP BY k ORDER BY k LIMIT 1"),
-	'0|20010000', "core's names");
+	'0|20010000', "... and use gpuagg.replace_builtin");
 ($status, $out, $err) = $node->psql('owned', "$plain SELECT gpuagg.gpuagg_cache_evict('kept.everything')");
-like($err, qr/must be owner of table everything/, 'not the table of another owner');
+like($err, qr/must be owner of table everything/, 'it cannot evict the table of another owner');
 ($status, $out, $err) = $node->psql('owned', "$plain SELECT gpuagg.gpuagg_cache_prewarm('kept.everything')");
-like($err, qr/permission denied for table everything/, 'nor one that the role may not read');
+like($err, qr/permission denied for table everything/, '... nor prewarm a table that it may not read');
 
-# dump and restore, which work with an empty search_path
+# ---- dump and restore, which use an empty search_path ----
 my $dump = $node->basedir . '/owned.dump';
-command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $node->connstr('owned') ], 'pg_dump');
+command_ok([ 'pg_dump', '-Fc', '-f', $dump, '-d', $node->connstr('owned') ], 'pg_dump succeeds');
 $node->safe_psql('postgres', 'CREATE DATABASE restored');
-command_ok([ 'pg_restore', '-e', '-d', $node->connstr('restored'), $dump ], 'pg_restore');
-is($node->safe_psql('restored', "$nowhere SET gpuagg.enabled = off; SELECT * FROM kept.answers('%')"), $row_by_row, 'the answers of what is restored');
-is($node->safe_psql('restored', "$plain SELECT gpuagg.gpu_sum(v) FROM own.t"), '200010000', 'roles may use it there');
+command_ok([ 'pg_restore', '-e', '-d', $node->connstr('restored'), $dump ], 'pg_restore succeeds');
+is($node->safe_psql('restored', "$nowhere SET gpuagg.enabled = off; SELECT * FROM kept.answers('%')"), $row_by_row, 'restored views give the same answers');
+is($node->safe_psql('restored', "$plain SELECT gpuagg.gpu_sum(v) FROM own.t"), '200010000', '... and the role without privileges can use the extension');
 
-# An update calls no function that somebody put into the extension's schema.  No object of a new installation uses one, although
-# these fit the arguments better than PostgreSQL's own.
+# ---- planted functions ----
+
+# An update calls no function that a user has created in the extension's schema. No object of a new installation uses such a function
+# either, although these functions match the argument types better than PostgreSQL's own.
 $node->safe_psql('postgres', 'CREATE DATABASE planted');
 $node->safe_psql('planted', <<'SQL');
 CREATE SCHEMA s;
@@ -82,7 +83,7 @@ CREATE FUNCTION s.joined(text, name) RETURNS text LANGUAGE plpgsql AS $$ BEGIN R
 CREATE OPERATOR s.|| (FUNCTION = s.joined, LEFTARG = text, RIGHTARG = name);
 SQL
 $node->safe_psql('planted', 'ALTER EXTENSION gpuagg UPDATE');
-is($node->safe_psql('planted', "SELECT s.gpu_sum(i) FROM generate_series(1, 10) i"), '55', 'planted functions are not called');
+is($node->safe_psql('planted', "SELECT s.gpu_sum(i) FROM generate_series(1, 10) i"), '55', 'the update does not call planted functions');
 
 my $planted_uses = <<'SQL';
 SELECT pg_describe_object(o.classid, o.objid, 0) || ' uses ' || pg_describe_object(o.refclassid, o.refobjid, 0)
@@ -106,9 +107,9 @@ CREATE OPERATOR t.& (FUNCTION = t.planted_and, LEFTARG = int8, RIGHTARG = int4);
 SET search_path = t;
 CREATE VIEW t.captured AS SELECT 2::int4 ^ 3::int4 AS power, hashint8extended(1::int8, 1) AS hash;
 SQL
-like($node->safe_psql('planted', 'SELECT * FROM t.captured'), qr/^1\|1$/, 'the planted objects fit better');
+like($node->safe_psql('planted', 'SELECT * FROM t.captured'), qr/^1\|1$/, 'a view of a user resolves to the planted functions');
 $node->safe_psql('planted', 'DROP EXTENSION gpuagg; CREATE EXTENSION gpuagg SCHEMA t');
-is($node->safe_psql('planted', $planted_uses), '', 'no object of a new installation uses them');
-is($node->safe_psql('planted', 'SELECT count(*) FROM t.gpuagg_demo_flights(10)'), '10', 'the sample is made');
+is($node->safe_psql('planted', $planted_uses), '', 'no object of a new installation uses planted functions');
+is($node->safe_psql('planted', 'SELECT count(*) FROM t.gpuagg_demo_flights(10)'), '10', '... and gpuagg_demo_flights() works');
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# Every kind of aggregate over rows of which the GPU server has copies: which run there, and why others do not; each with
-# and without FILTER, a condition and keys, against the same without the extension's plans.
+# Every kind of aggregate over rows that are cached on the device, with and without FILTER, a condition and keys. The reference is the
+# answer of the plain aggregates. Aggregates that do not run on the device must have their reason in EXPLAIN.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -27,21 +27,20 @@ SELECT gpuagg_cache_prewarm('t');
 SQL
 ok($node->wait_until_ready, 'the server starts');
 
-# The aggregate's answer is that of core's plans; its rows are on the GPU, or are not with a reason like this.
+# Tests the aggregate's answers in three queries, and that they read rows from the device. With $reason, tests instead that they do not,
+# for a reason that matches.
 sub check
 {
-	my ($aggregate, $why) = @_;
+	my ($aggregate, $reason) = @_;
 	my $filter = $aggregate =~ /DISTINCT/ ? '' : ', ' . $aggregate . ' FILTER (WHERE i > 0)';
 	my @forms = ("SELECT $aggregate FROM t", "SELECT k, $aggregate$filter FROM t GROUP BY k ORDER BY k",
 		"SELECT txt, $aggregate FROM t WHERE f > 20 AND txt <> 't7' GROUP BY txt ORDER BY txt");
 
 	foreach my $form (@forms)
 	{
-		my $expected = $node->safe_psql('postgres', "SET gpuagg.enabled = off; $form");
-
-		is($node->safe_psql('postgres', "SET gpuagg.require = 'require'; $form"), $expected, $form);
-		my $seen = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $form");
-		like($seen, defined $why ? qr/Resident Rows: none: $why|Engine: cpu.*$why|cuda failed: $why/ : qr/Resident Rows: [1-9]/, '... ' . ($why // 'on the GPU'));
+		is_right_answer($node, $form, $form, settings => "SET gpuagg.require = 'require';");
+		like($node->explain_analyze($form), defined $reason ? qr/Resident Rows: none: $reason|Engine: cpu.*$reason|cuda failed: $reason/ : qr/Resident Rows: [1-9]/,
+			defined $reason ? "... not on the device: $reason" : '... on the device');
 	}
 }
 
@@ -49,10 +48,10 @@ check("gpu_count(*), gpu_count(i)");
 check("gpu_count($_)") foreach qw(txt a v);
 check("gpu_sum($_)") foreach qw(s i l f r n);
 check("gpu_avg($_)") foreach qw(s i l f r n);
-# of several display scales, with that of the row that displays most
+# numerics of several display scales: the result has the largest one
 check("gpu_sum($_), gpu_avg($_)") foreach "CASE WHEN i > 0 THEN 0 ELSE n * 1.25 END", "CASE WHEN k < 3 THEN n WHEN i < 0 THEN s::numeric END * n", "coalesce(n, s, 0.125)",
 	"CASE WHEN txt < 't3' THEN 1.5 ELSE n END + CASE WHEN b THEN n ELSE 1.125 END", "greatest(n, 50.5, s) - nullif(n, 3)";
-# digits that are rounded away, and zeros in their place
+# functions that round numerics to fewer digits, or to more
 check("gpu_sum($_), gpu_avg($_)") foreach "round(n * 1.25, 1)", "round(n, 0)", "round(n * n, -3)", "trunc(n, 1) + trunc(n * 3, -1)", "round(n, 5)", "ceil(n) - floor(-n)",
 	"mod(n, 7) + n % (s + 200.25)", "sign(n)", "round(CASE WHEN i > 0 THEN 0 ELSE n * 1.25 END, 1)", "CASE WHEN s <> 0 THEN n % s ELSE round(n, 1) END";
 check("gpu_sum(round(n, -30))", 'rounding by that many digits is not supported on the GPU');
@@ -70,16 +69,16 @@ check("gpu_argmax(i, l), gpu_argmin(i, l), gpu_argmax(s, n::float8), gpu_argmin(
 check("gpu_argmax(i, f), gpu_argmin(f, l), gpu_argmax(r, f), gpu_argmin(f, r)");
 check("gpu_first(i, l), gpu_last(i, ts)");
 check("gpu_approx_count_distinct($_)") foreach qw(i l d);
-# of sketches that are estimated at once only counts of ranks travel, not 64 kB a group; those of combined states do
+# Sketches: the server returns only the counts of ranks for each group, instead of states of 64 kB, unless states are combined later.
 foreach my $case (['gpu_approx_count_distinct(i), gpu_approx_count_distinct(l)', 1], ['gpu_approx_count_distinct(i), gpu_count(DISTINCT s)', 1],
 	['gpu_approx_count_distinct(i), k % 2', 0, 'GROUPING SETS ((k), (k % 2))'])
 {
 	my ($what, $ranks, $sets) = @$case;
 	my $query = "SELECT k, $what FROM t GROUP BY " . ($sets // 'k') . ' ORDER BY 1, 3';
 
-	is($node->safe_psql('postgres', "SET gpuagg.require = 'require'; $query"), $node->safe_psql('postgres', "SET gpuagg.enabled = off; $query"), $query);
+	is_right_answer($node, $query, $query, settings => "SET gpuagg.require = 'require';");
 	my ($bytes) = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query") =~ /From Device: (\d+) kB/;
-	cmp_ok($bytes, $ranks ? '<' : '>=', $ranks ? 16 : 640, "... $bytes kB fetched");
+	cmp_ok($bytes, $ranks ? '<' : '>=', $ranks ? 16 : 640, "... $bytes kB are fetched");
 }
 check("gpu_approx_count_distinct($_)", 'an aggregate needs its own transition function, which runs only on the CPU') foreach qw(f txt);
 check("gpu_max_subarray_sum(i ORDER BY l, seq)");
@@ -92,15 +91,15 @@ check("gpu_compose_linear(0.5, s::float8 * 0.125 ORDER BY seq)");
 check("gpu_count(*), gpu_sum(i), gpu_avg(i), gpu_min(i), gpu_max(i), gpu_sum(l), gpu_avg(f), gpu_min(f), gpu_max(f), gpu_stddev(f), gpu_sum(n), gpu_avg(n)");
 check("gpu_sum(n * (1 - s * 0.01)), gpu_sum(i * n), gpu_avg(n * n)");
 
-# ordered, but not all of it can be on the GPU: rows that are not cached come by the feed
+# ordered aggregates need all rows on the device
 $node->safe_psql('postgres', 'UPDATE t SET i = i + 1 WHERE seq % 5000 = 1');
 check("gpu_max_subarray_sum(i ORDER BY seq)", 'all ordered rows must be cached, and some are not');
 $node->safe_psql('postgres', 'VACUUM FREEZE t');
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('t')");
 my $query = 'SELECT k, gpu_max_subarray_sum(i ORDER BY s), gpu_longest_run(b ORDER BY s) FROM t GROUP BY k ORDER BY k';
-is($node->safe_psql('postgres', $query), $node->safe_psql('postgres', "SET gpuagg.cache = off; $query"), 'ties are in the order of the table') for 1 .. 2;
+is($node->safe_psql('postgres', $query), $node->safe_psql('postgres', "SET gpuagg.cache = off; $query"), 'ties in the order are kept in the order of the table') for 1 .. 2;
 
-# what the GPU does not have
+# types that are not cached on the device
 check("gpu_matrix_product(a ORDER BY seq)", 'matrices are not cached on the GPU');
 
 done_testing();

@@ -1,6 +1,7 @@
-# Rows that a policy or a security_barrier view hides, that are deleted, or that fail an earlier condition: functions that
-# tell of their argument are called for no more values than core calls them for, and what EXPLAIN ANALYZE and the
-# views say does not depend on hidden rows.
+# Hidden rows: rows that a policy or a security_barrier view hides, that are deleted, or that fail an earlier condition. Functions that
+# can reveal their arguments must be called for no more values than core calls them for. The output of EXPLAIN ANALYZE and of the views
+# must not depend on hidden rows. The attacker is role mallory. The reference is core, and a twin of each table with the same visible
+# rows and other hidden rows.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -16,7 +17,8 @@ max_parallel_workers_per_gather = 0
 CONF
 my $rows = 20000;
 
-# Each of four rows is Mallory's.  In the twin the others' values are different ones of the same lengths.
+# Mallory owns every fourth row. Table "two" is the twin of table "one": its hidden rows have other values of the same lengths. The
+# function told() reports its argument in a notice.
 $node->safe_psql('postgres', <<SQL);
 CREATE ROLE mallory;
 GRANT CREATE ON SCHEMA public TO mallory;
@@ -57,7 +59,7 @@ my %ways = (
 	'GPU memory' => "SET gpuagg.engine = 'cuda'; SET gpuagg.cache = eager;");
 my $core = "SET gpuagg.enabled = off; SET gpuagg.require = allow;";
 
-# What a query prints, and what is told meanwhile.
+# Returns the output and the messages of a query of Mallory.
 sub run_as_mallory
 {
 	my ($settings, $query) = @_;
@@ -68,72 +70,75 @@ sub run_as_mallory
 	return ($out, $err);
 }
 
-sub told_of
+# Returns the output of a query of Mallory, and the set of its messages.
+sub answer_and_messages
 {
 	my ($settings, $query) = @_;
 	my ($out, $err) = run_as_mallory($settings, $query);
-	my %told = map { $_ => 1 } ($err =~ /^((?:NOTICE|WARNING|ERROR|INFO|LOG(?!:  statement:)|DEBUG).*)/mg);
+	my %messages = map { $_ => 1 } ($err =~ /^((?:NOTICE|WARNING|ERROR|INFO|LOG(?!:  statement:)|DEBUG).*)/mg);
 
-	return ($out, \%told);
+	return ($out, \%messages);
 }
 
-# Asked twice: the first query may be what brings columns into the GPU's memory.
-sub tells_no_more
+# Tests that a query gives core's answer, and no message that core does not give. It runs twice, because the first execution may only
+# upload columns to the device.
+sub check_messages
 {
 	my ($query) = @_;
 	my $plain = $query =~ s/gpu_(?=\w+\()//gr;
-	my ($expected, $allowed) = told_of($core, $plain);
+	my ($expected, $allowed) = answer_and_messages($core, $plain);
 
 	foreach my $way (sort keys %ways)
 	{
 		foreach my $time (1, 2)
 		{
-			my ($got, $told) = told_of($ways{$way}, $query);
+			my ($got, $messages) = answer_and_messages($ways{$way}, $query);
 
-			is($got, $expected, "$way, $time: $query");
-			is(join("\n", grep { !$allowed->{$_} } sort keys %$told), '', '... tells of no more than core');
+			is($got, $expected, "$way, execution $time: the answer is core's: $query");
+			is(join("\n", grep { !$allowed->{$_} } sort keys %$messages), '', '... and it gives no more messages than core');
 		}
 	}
 }
 
-# For the GPU's dictionaries.
+# Fills the dictionaries of the GPU server.
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('$_')") foreach @tables;
 $node->safe_psql('postgres', "SET gpuagg.engine = 'cuda'; SELECT word, owner, bits, s, gpu_count(*) FROM $_ GROUP BY 1, 2, 3, 4") foreach grep { !/dead/ } @tables;
 $node->safe_psql('postgres', "SET gpuagg.engine = 'cuda'; SELECT word, gpu_count(*) FROM dead GROUP BY 1");
 $node->safe_psql('postgres', "DELETE FROM dead WHERE word LIKE 'dead%'; VACUUM (FREEZE) dead");
 $node->safe_psql('postgres', "SELECT gpuagg_cache_prewarm('dead')");
 
-# to_tsquery() says that a query without lexemes is none; blanks and tabs spell the word.
-my $spelt = "to_tsquery('simple', translate(rpad('x' || encode(convert_to(word, 'UTF8'), 'hex'), 9, '0')::bit(32)::text, '01', E' \\t'))";
+# to_tsquery() of only blanks and tabs gives a notice that contains its argument. Blanks and tabs encode the bits of the word.
+my $encoded = "to_tsquery('simple', translate(rpad('x' || encode(convert_to(word, 'UTF8'), 'hex'), 9, '0')::bit(32)::text, '01', E' \\t'))";
 
 foreach my $table (qw(one one_view))
 {
-	tells_no_more("SELECT k, gpu_count(*) FROM $table WHERE $spelt IS NOT NULL GROUP BY k ORDER BY k");
-	tells_no_more("SELECT k, gpu_count(*) FROM $table WHERE length(to_json(s)::text) > 0 GROUP BY k ORDER BY k");
-	tells_no_more("SELECT ${spelt}::text, gpu_count(*) FROM $table GROUP BY 1 ORDER BY 1");
-	tells_no_more("SELECT k, gpu_count($spelt) FROM $table WHERE word = 'm4' GROUP BY k ORDER BY k");
-	tells_no_more("SELECT k, gpu_count(*) FILTER (WHERE $spelt IS NOT NULL) FROM $table WHERE word LIKE '%4' GROUP BY k ORDER BY k");
-	tells_no_more("SELECT k, gpu_count(*) FROM $table WHERE told(word) GROUP BY k ORDER BY k");
-	tells_no_more("SELECT k, gpu_count(*) FROM $table WHERE told(word) AND word LIKE 'm%2' AND told(owner) GROUP BY k ORDER BY k");
-	tells_no_more("SELECT k, gpu_count(*) FROM $table WHERE amount > 500 AND told(amount::text) GROUP BY k ORDER BY k");
-	tells_no_more("SELECT k, gpu_count(*) FROM $table WHERE i < 10 AND (i > 100 OR told(bits)) GROUP BY k ORDER BY k");
-	tells_no_more("SELECT told(word), gpu_sum(i), gpu_count(told(owner)) FILTER (WHERE word = 'm4') FROM $table GROUP BY 1 ORDER BY 1");
-	tells_no_more("SELECT k, gpu_sum(length(word)) FROM $table GROUP BY k HAVING told(gpu_min(word)) ORDER BY k");
-	tells_no_more("SELECT k, gpu_sum(bits::int) FROM $table GROUP BY k ORDER BY k");
-	tells_no_more("SELECT s, gpu_count(*) FROM $table GROUP BY s ORDER BY s");
+	check_messages("SELECT k, gpu_count(*) FROM $table WHERE $encoded IS NOT NULL GROUP BY k ORDER BY k");
+	check_messages("SELECT k, gpu_count(*) FROM $table WHERE length(to_json(s)::text) > 0 GROUP BY k ORDER BY k");
+	check_messages("SELECT ${encoded}::text, gpu_count(*) FROM $table GROUP BY 1 ORDER BY 1");
+	check_messages("SELECT k, gpu_count($encoded) FROM $table WHERE word = 'm4' GROUP BY k ORDER BY k");
+	check_messages("SELECT k, gpu_count(*) FILTER (WHERE $encoded IS NOT NULL) FROM $table WHERE word LIKE '%4' GROUP BY k ORDER BY k");
+	check_messages("SELECT k, gpu_count(*) FROM $table WHERE told(word) GROUP BY k ORDER BY k");
+	check_messages("SELECT k, gpu_count(*) FROM $table WHERE told(word) AND word LIKE 'm%2' AND told(owner) GROUP BY k ORDER BY k");
+	check_messages("SELECT k, gpu_count(*) FROM $table WHERE amount > 500 AND told(amount::text) GROUP BY k ORDER BY k");
+	check_messages("SELECT k, gpu_count(*) FROM $table WHERE i < 10 AND (i > 100 OR told(bits)) GROUP BY k ORDER BY k");
+	check_messages("SELECT told(word), gpu_sum(i), gpu_count(told(owner)) FILTER (WHERE word = 'm4') FROM $table GROUP BY 1 ORDER BY 1");
+	check_messages("SELECT k, gpu_sum(length(word)) FROM $table GROUP BY k HAVING told(gpu_min(word)) ORDER BY k");
+	check_messages("SELECT k, gpu_sum(bits::int) FROM $table GROUP BY k ORDER BY k");
+	check_messages("SELECT s, gpu_count(*) FROM $table GROUP BY s ORDER BY s");
 }
-# A name that leads below a time zone's file is logged; whether it does so here tells a word.
+# A time zone whose name leads below another zone's file is logged. Here the message depends on the word.
 foreach my $value ("timezone(CASE WHEN word LIKE '%1' THEN 'UTC/x' ELSE 'UTC' END, timestamp '2020-01-01')",
 	"(CASE WHEN word LIKE '%1' THEN '2020-01-01 00:00 UTC/x' ELSE '2020-01-01' END)::timestamptz")
 {
-	tells_no_more("SET client_min_messages = log; SELECT k, gpu_count(*) FROM $_ WHERE word LIKE '%2' AND $value IS NOT NULL GROUP BY k ORDER BY k")
+	check_messages("SET client_min_messages = log; SELECT k, gpu_count(*) FROM $_ WHERE word LIKE '%2' AND $value IS NOT NULL GROUP BY k ORDER BY k")
 		foreach qw(one one_view);
 }
-tells_no_more("SELECT k, gpu_count(*) FROM dead WHERE $spelt IS NOT NULL GROUP BY k ORDER BY k");
-tells_no_more("SELECT k, gpu_count(*) FROM dead WHERE word = 'none' AND told(word) GROUP BY k ORDER BY k");
+check_messages("SELECT k, gpu_count(*) FROM dead WHERE $encoded IS NOT NULL GROUP BY k ORDER BY k");
+check_messages("SELECT k, gpu_count(*) FROM dead WHERE word = 'none' AND told(word) GROUP BY k ORDER BY k");
 
-# What is harmless stays on the GPU, and the reason for the others is there.
-sub seen
+# ---- functions that cannot reveal their arguments run on the device; for others EXPLAIN shows the reason ----
+
+sub explain_on_gpu
 {
 	my ($query) = @_;
 	my ($out, $err);
@@ -141,16 +146,18 @@ sub seen
 	$node->psql('postgres', "$ways{'GPU memory'} EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query", stdout => \$out, stderr => \$err);
 	return $out;
 }
-like(seen("SELECT word, gpu_count(*), gpu_sum(length(owner)) FROM one WHERE word LIKE '%1' AND upper(owner) <> 'X' AND bits = '1' GROUP BY word"),
-	qr/Resident Rows: $rows/, 'harmless functions on the GPU');
-like(seen("SELECT k, gpu_count(*) FROM one WHERE $spelt IS NOT NULL GROUP BY k"),
-	qr/Resident Rows: none: a function might reveal values that are hidden from the query/, 'the reason for others');
-like(seen("SELECT s, gpu_count(*) FROM one GROUP BY s"),
-	qr/Resident Rows: none: comparing keys might reveal values that are hidden from the query/, 'keys of a type that is not plain');
+like(explain_on_gpu("SELECT word, gpu_count(*), gpu_sum(length(owner)) FROM one WHERE word LIKE '%1' AND upper(owner) <> 'X' AND bits = '1' GROUP BY word"),
+	qr/Resident Rows: $rows/, 'functions that reveal nothing run on the device');
+like(explain_on_gpu("SELECT k, gpu_count(*) FROM one WHERE $encoded IS NOT NULL GROUP BY k"),
+	qr/Resident Rows: none: a function might reveal values that are hidden from the query/, 'EXPLAIN shows that a function might reveal values');
+like(explain_on_gpu("SELECT s, gpu_count(*) FROM one GROUP BY s"),
+	qr/Resident Rows: none: comparing keys might reveal values that are hidden from the query/, 'EXPLAIN shows that a comparison of keys might reveal values');
 
-# Twins: the same visible rows, other hidden ones.  Their tables have different numbers of pages, so buffers, which EXPLAIN ANALYZE
-# shows by default since 18, are left out.
-sub explained
+# ---- twins: EXPLAIN ANALYZE prints the same ----
+
+# Returns Mallory's EXPLAIN ANALYZE of a query over $table, without the table's name. The twins have different numbers of pages, so
+# buffers, which EXPLAIN ANALYZE prints by default since release 18, are left out.
+sub explain_as_mallory
 {
 	my ($settings, $query, $table, $form) = @_;
 	my ($out, $err) = run_as_mallory($settings, sprintf("EXPLAIN (ANALYZE, VERBOSE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF$form) $query", $table));
@@ -170,21 +177,21 @@ foreach my $suffix ('', '_view')
 		{
 			foreach my $form ('', ', FORMAT JSON')
 			{
-				my $first = explained($ways{$way}, $query, "one$suffix", $form);
+				my $first = explain_as_mallory($ways{$way}, $query, "one$suffix", $form);
 
-				is($first, explained($ways{$way}, $query, "two$suffix", $form), "$way: EXPLAIN of twins: $query$form");
-				like($first, qr/GpuAgg/, '... by the custom scan');
+				is($first, explain_as_mallory($ways{$way}, $query, "two$suffix", $form), "$way: EXPLAIN prints the same for both twins: $query$form");
+				like($first, qr/GpuAgg/, '... with the custom scan');
 			}
 		}
 	}
 	my ($plan) = run_as_mallory($ways{'column cache'}, "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT gpu_count(*) FROM one$suffix WHERE amount > 1500");
 
-	unlike($plan, qr/skipped=/, 'what is skipped is not told');
-	like($plan, qr/Counts: not told, as rows may be hidden/, 'and that is said');
+	unlike($plan, qr/skipped=/, 'EXPLAIN does not print how many blocks were skipped');
+	like($plan, qr/Counts: not told, as rows may be hidden/, '... and says so');
 }
-like($node->safe_psql('postgres', "$ways{'column cache'} EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT gpu_count(*) FROM one WHERE amount > 5000"), qr/skipped=[1-9]/, 'who sees all rows is told');
+like($node->safe_psql('postgres', "$ways{'column cache'} EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT gpu_count(*) FROM one WHERE amount > 5000"), qr/skipped=[1-9]/, 'EXPLAIN prints it for a role that sees all rows');
 
-# A value that fails in a dictionary ends a subtransaction, of which the client is not told either.
+# A dictionary value for which an expression fails ends a subtransaction. Debug messages must not reveal that.
 my %subtransactions;
 foreach my $table (qw(one two))
 {
@@ -192,9 +199,10 @@ foreach my $table (qw(one two))
 
 	$subtransactions{$table} = () = $messages =~ /StartSubTransaction/g;
 }
-is($subtransactions{two}, $subtransactions{one}, 'messages for debugging do not count values that fail');
+is($subtransactions{two}, $subtransactions{one}, 'debug messages do not reveal the number of values that fail');
 
-# Where a visible key equals one of a hidden row, and looks different, the GPU gives up; in the other table none does.
+# The GPU engine fails if a visible key equals a hidden key that prints differently. In the other table no keys are equal. Mallory must
+# see no difference.
 foreach my $hidden ([ 'equal', 'hours => 24 * (n % 5)' ], [ 'unequal', 'years => 1 + n % 5' ])
 {
 	my ($table, $interval) = @$hidden;
@@ -213,17 +221,17 @@ INSERT INTO $table SELECT 'mallory', make_interval(days => n % 5) FROM generate_
 SELECT gpuagg_stats_reset();
 KEYS
 	($out, $err) = run_as_mallory("SET gpuagg.engine = 'cuda'; SET client_min_messages = debug1;", "SELECT t, gpu_count(*) FROM $table GROUP BY t ORDER BY t");
-	is($out, join("\n", '00:00:00|4000', '1 day|4000', map { "$_ days|4000" } 2 .. 4), "$table keys: as the visible rows have them");
-	unlike($err, qr/failed/, '... and no message of a failure');
-	is($node->safe_psql('postgres', "SELECT engine FROM gpuagg_stats WHERE event = 'taken'"), 'cuda', '... and gpuagg_stats has the engine that was chosen');
+	is($out, join("\n", '00:00:00|4000', '1 day|4000', map { "$_ days|4000" } 2 .. 4), "$table keys: the answer prints the keys of the visible rows");
+	unlike($err, qr/failed/, '... and no message mentions a failure');
+	is($node->safe_psql('postgres', "SELECT engine FROM gpuagg_stats WHERE event = 'taken'"), 'cuda', '... and gpuagg_stats has the engine of the plan');
 }
 
-# The views.
-is((run_as_mallory('', "SELECT count(*) FROM gpuagg_cache WHERE relation IN ('one'::regclass, 'two')"))[0], '0', 'gpuagg_cache does not tell of a table with hidden rows');
-isnt((run_as_mallory('', "SELECT count(*) FROM gpuagg_cache WHERE relation = 'dead'::regclass"))[0], '0', '... but of others');
+# ---- the views ----
+is((run_as_mallory('', "SELECT count(*) FROM gpuagg_cache WHERE relation IN ('one'::regclass, 'two')"))[0], '0', 'gpuagg_cache does not show a table with hidden rows');
+isnt((run_as_mallory('', "SELECT count(*) FROM gpuagg_cache WHERE relation = 'dead'::regclass"))[0], '0', '... but other tables');
 $node->safe_psql('postgres', 'SELECT gpuagg_stats_reset()');
-explained($ways{$_}, "SELECT k, gpu_count(*) FROM %s WHERE i > 1500000 GROUP BY k", 'one', '') foreach sort keys %ways;
-is($node->safe_psql('postgres', "SELECT count(*) FROM gpuagg_stats WHERE event = 'taken' AND (rows <> 0 OR strategy <> '')"), '0', 'gpuagg_stats does not tell of strategy and rows');
+explain_as_mallory($ways{$_}, "SELECT k, gpu_count(*) FROM %s WHERE i > 1500000 GROUP BY k", 'one', '') foreach sort keys %ways;
+is($node->safe_psql('postgres', "SELECT count(*) FROM gpuagg_stats WHERE event = 'taken' AND (rows <> 0 OR strategy <> '')"), '0', 'gpuagg_stats does not show the strategy and the rows');
 
 $node->stop;
 done_testing();

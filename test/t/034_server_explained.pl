@@ -1,4 +1,4 @@
-# EXPLAIN names the engine that runs the query, and why, before it runs as after.
+# EXPLAIN without ANALYZE names the engine that runs the query, and the reason for the CPU engine. EXPLAIN ANALYZE must print the same.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -19,7 +19,8 @@ ANALYZE rows;
 SQL
 ok($node->wait_until_ready, 'the server starts');
 
-sub engine
+# Returns the line "Engine" of the plan that an EXPLAIN prints.
+sub explained_engine
 {
 	my ($engine) = $node->safe_psql('postgres', $_[0]) =~ /Engine: (.*)/;
 
@@ -42,26 +43,26 @@ for (
 	my ($query, $wanted) = @$_;
 	my $name = substr($query, 0, 70);
 
-	like(engine("EXPLAIN (COSTS OFF) $query"), $wanted, "EXPLAIN: $name");
-	is(engine("EXPLAIN (COSTS OFF) $query"), engine("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query"), '... and that is what runs');
+	like(explained_engine("EXPLAIN (COSTS OFF) $query"), $wanted, "EXPLAIN names the engine: $name");
+	is(explained_engine("EXPLAIN (COSTS OFF) $query"), explained_engine("EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) $query"), '... and EXPLAIN ANALYZE the same one');
 }
 
-# In a parallel plan rows come once, and workers are told by the plan alone.
-my $workers = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; SET gpuagg.cache = off;';
+# A parallel plan cannot start over, and its workers know only the plan.
+my $workers = parallel_settings() . ' SET gpuagg.cache = off;';
 
 for (['gpu_product(1 + f * 1e-9)', qr/^cpu \(overflow of a product/], ['gpu_sum(f)', qr/^cuda/])
 {
 	my ($call, $wanted) = @$_;
 	my $plan = $node->safe_psql('postgres', "$workers EXPLAIN (COSTS OFF) SELECT k, $call FROM rows GROUP BY k");
 
-	like($plan, qr/Parallel/, "$call, in parallel");
-	like(engine("$workers EXPLAIN (COSTS OFF) SELECT k, $call FROM rows GROUP BY k"), $wanted, '... EXPLAIN');
-	like(engine("$workers EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, $call FROM rows GROUP BY k"), $wanted, '... and that is what runs');
+	like($plan, qr/Parallel/, "$call: the plan is parallel");
+	like(explained_engine("$workers EXPLAIN (COSTS OFF) SELECT k, $call FROM rows GROUP BY k"), $wanted, '... EXPLAIN names the engine');
+	like(explained_engine("$workers EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) SELECT k, $call FROM rows GROUP BY k"), $wanted, '... and EXPLAIN ANALYZE the same one');
 }
 
-# What needs a value that there is not before the query runs is left until then.
-is(engine('EXPLAIN SELECT gpu_histogram(f, 0, (SELECT max(1 / (v - v)) FROM rows), 20) FROM rows'), 'cuda (2 x stub)', 'bounds of a subquery, which is not run');
-is(engine('PREPARE bounds(float8) AS SELECT gpu_histogram(f, 0, $1, 20) FROM rows; SET plan_cache_mode = force_generic_plan; EXPLAIN EXECUTE bounds(3000)'),
-	'cuda (2 x stub)', 'bounds of a parameter');
+# EXPLAIN does not compute values that are known only when the query runs.
+is(explained_engine('EXPLAIN SELECT gpu_histogram(f, 0, (SELECT max(1 / (v - v)) FROM rows), 20) FROM rows'), 'cuda (2 x stub)', 'EXPLAIN does not execute a subquery for the bounds of a histogram');
+is(explained_engine('PREPARE bounds(float8) AS SELECT gpu_histogram(f, 0, $1, 20) FROM rows; SET plan_cache_mode = force_generic_plan; EXPLAIN EXECUTE bounds(3000)'),
+	'cuda (2 x stub)', 'the bounds of a histogram can be parameters');
 
 done_testing();

@@ -1,5 +1,5 @@
-# Participants of a parallel plan that merge many groups in parts wait for each other: a cancel, an error and the end of
-# any of them, whether it waits or is waited for, ends the query at once, and nothing is left of it.
+# Participants of a parallel plan divide many groups into partitions, and wait for each other before they merge them. A cancel, an error
+# or the end of a participant, whether it waits or others wait for it, ends the query and leaves no process and no file.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -17,7 +17,7 @@ parallel_setup_cost = 0
 parallel_tuple_cost = 1
 min_parallel_table_scan_size = 0
 CONF
-# The row of number 0 is the first one: it keeps the participant that starts first, and the others share the rest.
+# The first row has number 0. It delays the participant that reads it, and the others share the remaining rows.
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE rows AS SELECT (i * 7919::bigint % 50021)::int AS k, CASE WHEN i > 1 THEN 1 ELSE 0 END AS number
 FROM generate_series(1, 400000) i;
@@ -36,7 +36,8 @@ SQL
 my $query = 'SELECT count(*) FROM (SELECT k, count(*), sum(number) FROM rows WHERE wait(number) GROUP BY k OFFSET 0) s';
 my $others = q{FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND query LIKE 'SELECT count(*) FROM (SELECT k%'};
 
-sub nothing_left
+# Tests that no process and no temporary file of the query is left.
+sub check_nothing_left
 {
 	my ($name) = @_;
 
@@ -47,13 +48,13 @@ sub nothing_left
 	return;
 }
 
-# [name, leader participates, what to do with whom]
+# [name, leader participates, function and its argument for SELECT]
 my @cases = (
 	[ 'cancel', 'on', "pg_cancel_backend(pid) $others AND backend_type = 'client backend'" ],
 	[ 'cancel of a leader that does not participate', 'off', "pg_cancel_backend(pid) $others AND backend_type = 'client backend'" ],
-	[ 'end of one that waits', 'on', "pg_terminate_backend(pid) FROM (SELECT pid $others AND wait_event_type = 'Extension'
+	[ 'end of a worker that waits', 'on', "pg_terminate_backend(pid) FROM (SELECT pid $others AND wait_event_type = 'Extension'
 		AND backend_type = 'parallel worker' LIMIT 1) w" ],
-	[ 'end of the one that is waited for', 'off', "pg_terminate_backend(pid) $others AND wait_event = 'PgSleep'" ]);
+	[ 'end of the participant for which the others wait', 'off', "pg_terminate_backend(pid) $others AND wait_event = 'PgSleep'" ]);
 
 foreach my $case (@cases)
 {
@@ -65,16 +66,16 @@ foreach my $case (@cases)
 
 	ok($node->poll_query_until('postgres', "SELECT count(*) FILTER (WHERE wait_event_type = 'Extension') > 0
 		AND count(*) FILTER (WHERE wait_event = 'PgSleep') = 1
-		AND count(*) FILTER (WHERE wait_event_type = 'Extension' AND backend_type = 'parallel worker') > 0 $others"), "$name: they wait");
+		AND count(*) FILTER (WHERE wait_event_type = 'Extension' AND backend_type = 'parallel worker') > 0 $others"), "$name: participants wait for another one");
 	$node->safe_psql('postgres', "SELECT $act");
 	IPC::Run::finish($handle);
 	like($err, qr/ERROR:|FATAL:/, "$name: the query fails");
-	nothing_left($name);
+	check_nothing_left($name);
 }
 
 (my $failing = $query) =~ s/wait/fail/;
 my ($rc, $out, $err) = $node->psql('postgres', $failing);
-like($err, qr/it fails/, 'error of one that is waited for: it is shown');
-nothing_left('error of one that is waited for');
-is($node->safe_psql('postgres', 'SELECT count(*) FROM (SELECT k, count(*) FROM rows GROUP BY k OFFSET 0) s'), '50021', 'all is well afterwards');
+like($err, qr/it fails/, 'error of the participant for which the others wait: the query fails with it');
+check_nothing_left('error of the participant for which the others wait');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM (SELECT k, count(*) FROM rows GROUP BY k OFFSET 0) s'), '50021', 'a query after these gives the right answer');
 done_testing();

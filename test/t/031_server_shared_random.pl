@@ -1,5 +1,5 @@
-# Two clusters share two devices, of which a third process takes memory and gives it back all the time, while queries run
-# in many sessions: none fails or answers wrongly, no server ends, and no memory is left.
+# Two clusters share two devices. A third process allocates and frees device memory at random while many sessions run queries. No query
+# fails or gives a wrong answer, no server ends, and no session is left. SHARED_SECONDS is the duration.
 use strict;
 use warnings;
 use File::Temp;
@@ -11,7 +11,7 @@ use Time::HiRes qw(usleep);
 my $seconds = $ENV{SHARED_SECONDS} // 15;
 my $directory = File::Temp::tempdir(CLEANUP => 1);
 chmod 0777, $directory;
-$ENV{GPUAGG_STUB_IDLE} = 0;		# limits follow at once
+$ENV{GPUAGG_STUB_IDLE} = 0;		# servers adapt their limits immediately
 $ENV{GPUAGG_STUB_DEVICES} = 2;
 $ENV{GPUAGG_STUB_RANGES} = 1;
 $ENV{GPUAGG_STUB_SHARED} = "$directory/device";
@@ -39,7 +39,7 @@ foreach my $node (@nodes)
 	ok($node->wait_until_ready, $node->name . ': the server starts');
 }
 
-# Each query with the answer of the CPU engine; another one is an error.
+# A script for pgbench. A wrong answer makes a query fail with a division by zero.
 my $script = '';
 foreach my $query (@queries)
 {
@@ -49,7 +49,7 @@ foreach my $query (@queries)
 }
 append_to_file("$directory/script", $script);
 
-# The third process: a device of 1 GB has all, none or little left.
+# The third process. It leaves all, almost none or a little of each device's 1 GB.
 my $third = fork;
 if ($third == 0)
 {
@@ -69,17 +69,17 @@ my @running = map {
 		'>&', "$directory/" . $_->name) } @nodes;
 foreach my $n (0 .. 1)
 {
-	my $said = "$directory/" . $nodes[$n]->name;
-	ok($running[$n]->finish, $nodes[$n]->name . ': answers') or diag(slurp_file($said));
+	my $output = "$directory/" . $nodes[$n]->name;
+	ok($running[$n]->finish, $nodes[$n]->name . ': all answers are right') or diag(slurp_file($output));
 }
 kill 'KILL', $third;
 waitpid $third, 0;
 foreach my $node (@nodes)
 {
 	my $name = $node->name;
-	is($node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status'), 0, "$name: the server is the first one");
+	is($node->safe_psql('postgres', 'SELECT restarts FROM gpuagg_status'), 0, "$name: the server was not restarted");
 	ok($node->wait_for_devices('sum(sessions)', 0), "$name: no session is left");
-	cmp_ok($node->safe_psql('postgres', "SELECT sum(calls) FROM gpuagg_stats WHERE event = 'taken' AND engine = 'cuda'"), '>', 5, "$name: at the server");
+	cmp_ok($node->safe_psql('postgres', "SELECT sum(calls) FROM gpuagg_stats WHERE event = 'taken' AND engine = 'cuda'"), '>', 5, "$name: queries ran at the server");
 	$node->safe_psql('postgres', 'DROP TABLE rows');
 }
 $_->stop foreach @nodes;

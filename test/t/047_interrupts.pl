@@ -1,6 +1,6 @@
-# No backend computes long without looking for interrupts, whatever a row or a state costs: every aggregate in every way that
-# groups are made, and the widest states that there are.  interrupt_probe.so (test/probe/) measures the longest stretch between two
-# checks, in processor time of the backend and of its parallel workers, so that it does not matter what else the machine has to do.
+# No process computes for long without a check for interrupts, whatever a row or a state costs: every aggregate with every way of
+# grouping, and the largest states. interrupt_probe.so (test/probe/) measures the longest time between two checks, as processor time of
+# the backend and of its parallel workers, because other load on the machine does not change it.
 use strict;
 use warnings;
 use Calls;
@@ -11,7 +11,7 @@ use Test::More;
 my $probe = "$ENV{TOP}/build/test/interrupt_probe.so";
 plan skip_all => 'build/test/interrupt_probe.so is not built' if !-e $probe;
 
-# Milliseconds.  What is meant is some 100; a slow machine may take longer for the same steps.
+# Milliseconds. The code aims at about 100; a slow machine needs longer for the same steps.
 my $limit = 300;
 
 my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
@@ -21,20 +21,20 @@ gpuagg.server_timeout = '60s'
 CONF
 $node->wait_until_ready or die 'no GPU server';
 create_rows($node, 'many', 10_000);
-# few rows, each with parameters of a state as wide as there is
+# few rows with the largest states
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE few AS SELECT i AS k, 'key ' || i AS s, i::float8 AS x, 1000000 AS bins FROM generate_series(1, 48) i;
 CREATE TABLE wide AS SELECT array_agg(i::float8 ORDER BY i) AS t, array_agg(i::bigint ORDER BY i) AS n, array_agg(i / 1e6 ORDER BY i) AS f
 FROM generate_series(1, 1000000) i;
--- enough that all of them without a check take longer than the limit: some milliseconds each
+-- some milliseconds for each row, so that all rows without a check would exceed the limit
 CREATE TABLE several AS SELECT i AS k, i::float8 AS x FROM generate_series(1, 150) i;
 VACUUM ANALYZE;
 SQL
 
 my $file = $node->data_dir . '/interrupts';
 
-# Runs a query, and checks that no stretch was longer than the limit.
-sub check
+# Executes a query, and tests that no time between two checks for interrupts exceeds the limit.
+sub check_interrupts
 {
 	my ($name, $query, $settings) = @_;
 	my ($result, $out, $err) = $node->psql('postgres', <<SQL);
@@ -51,13 +51,12 @@ SQL
 	my ($longest) = sort { $b <=> $a } $report =~ /^(\d+) ms$/mg;
 
 	unlink $file;
-	is($result, 0, "$name: runs") or diag($err);
-	cmp_ok($longest // 0, '<', $limit, "$name: milliseconds without a check") or diag($report);
+	is($result, 0, "$name: the query succeeds") or diag($err);
+	cmp_ok($longest // 0, '<', $limit, "$name: it checks for interrupts often, in ms") or diag($report);
 	return;
 }
 
-my $parallel = 'SET max_parallel_workers_per_gather = 2; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0;'
-	. ' SET min_parallel_table_scan_size = 0';
+my $parallel = parallel_settings();
 my %ways = (
 	'one group' => [ '', 'SET gpuagg.batch_rows = 1048576' ],
 	'few groups' => [ 'i % 10', 'SET gpuagg.batch_rows = 1048576' ],
@@ -68,7 +67,7 @@ my %ways = (
 	'workers' => [ 'k', $parallel ],
 	'the GPU server' => [ 'k', "SET gpuagg.engine = 'cuda'" ]);
 
-# The calls are divided among some queries: one has at most so many slots.
+# The calls are divided among several queries, because a query has a limited number of slots.
 my @calls = map { $_->[1] } aggregate_calls($node);
 my $nqueries = 6;
 foreach my $way (sort keys %ways)
@@ -80,7 +79,7 @@ foreach my $way (sort keys %ways)
 		my @some = @calls[ grep { $_ % $nqueries == $part } 0 .. $#calls ];
 		my $engine = $settings =~ /engine/ ? '' : "; SET gpuagg.engine = 'cpu'";
 
-		check("all aggregates, $way, $part",
+		check_interrupts("all aggregates, $way, $part",
 			'SELECT count(s::text) FROM (SELECT ' . join(', ', @some) . ' FROM many' . ($key ? " GROUP BY $key" : '') . ' OFFSET 0) s',
 			"$settings$engine");
 	}
@@ -115,7 +114,7 @@ foreach my $case (@cases)
 {
 	my ($name, $query, $settings) = (@$case, '');
 
-	check($name, "SELECT count(s::text) FROM ($query OFFSET 0) s", "$settings; SET gpuagg.engine = 'cpu'");
+	check_interrupts($name, "SELECT count(s::text) FROM ($query OFFSET 0) s", "$settings; SET gpuagg.engine = 'cpu'");
 }
 $node->stop;
 done_testing();

@@ -1,5 +1,5 @@
-# Two clusters that share a device: their limits add up to its memory, what one gives back the other may have, and what
-# happens to the server of one does not touch the other.
+# Two clusters share a device. Their limits adapt to its memory: memory that one gives back is available to the other. A fault of one
+# server does not affect the other. The answer of the query is known.
 use strict;
 use warnings;
 use File::Temp;
@@ -9,7 +9,7 @@ use Test::More;
 
 $ENV{GPUAGG_STUB_IDLE} = 1;
 $ENV{GPUAGG_STUB_DEVICES} = 1;
-# so little that the part that a server keeps in its pool, a sixty-fourth, is less than its copies
+# so little memory that the part which a server keeps in its pool, a sixty-fourth, is smaller than its copies
 my $memory = 96 << 20;
 $ENV{GPUAGG_STUB_MEMORY} = $memory;
 $ENV{GPUAGG_STUB_SHARED} = File::Temp::tempdir(CLEANUP => 1) . '/device';
@@ -39,10 +39,10 @@ foreach my $node (@nodes)
 
 sub used { return $_[0]->devices('sum(memory_used)') }
 
-# What a server writes to the file (StubSharer in test/unit/cuda/cuda_stub.h), of the first device: the memory of its pool,
-# what it uses of that, and its limit.
+# Reads a server's numbers of the first device from the shared file (StubSharer in test/unit/cuda/cuda_stub.h): the size of its memory
+# pool, the used part of it, and its limit, all in bytes.
 my $slots = 16;
-sub shared
+sub shared_numbers
 {
 	my ($node) = @_;
 	my $pid = $node->safe_psql('postgres', 'SELECT server_pid FROM gpuagg_status');
@@ -63,34 +63,36 @@ sub wait_for
 	my ($node, $condition, $name) = @_;
 	my @numbers;
 
-	ok(wait_until(sub { @numbers = shared($node); $condition->(@numbers) }), $node->name . ": $name") or
+	ok(wait_until(sub { @numbers = shared_numbers($node); $condition->(@numbers) }), $node->name . ": $name") or
 		diag("pool, used, limit: @numbers");
 }
 
-# The answer, and whether it came from the device's memory.
-sub answers
+# Tests the answer, and if $resident is defined, whether rows come from the device.
+sub check_answer
 {
 	my ($node, $name, $resident) = @_;
-	is($node->safe_psql('postgres', $query), $answer, $node->name . ": $name: the answer");
+	is($node->safe_psql('postgres', $query), $answer, $node->name . ": the answer is right, $name");
 	return if !defined $resident;
 	my $plan = $node->safe_psql('postgres', "EXPLAIN (ANALYZE, COSTS off, TIMING off) $query");
-	$resident ? like($plan, qr/Resident Rows: $rows/, '... from GPU memory') : unlike($plan, qr/Resident Rows: $rows/, '... not from GPU memory');
+	$resident ? like($plan, qr/Resident Rows: $rows/, '... from the device') : unlike($plan, qr/Resident Rows: $rows/, '... not from the device');
 }
 
-answers($_, 'first', undef) foreach @nodes;
-answers($_, 'both have copies', 1) foreach @nodes;
+check_answer($_, 'at first', undef) foreach @nodes;
+check_answer($_, 'both servers have copies', 1) foreach @nodes;
 
-# what one has the other's limit lacks
+# memory of one server reduces the other's limit
 foreach my $node (@nodes)
 {
 	my $other = $node == $one ? $two : $one;
-	wait_for($other, sub { $_[1] > 4 << 20 }, 'has copies');
-	# the pool may be smaller by now: memory of the last query goes back when the server is idle
-	wait_for($node, sub { abs($_[2] - ($memory - (shared($other))[0]) / 5 * 4) < 10 }, 'its limit is four fifths of what the other leaves');
+	wait_for($other, sub { $_[1] > 4 << 20 }, 'the server has copies');
+	# reads the pool's size each time, because it shrinks when the server is idle
+	wait_for($node, sub { abs($_[2] - ($memory - (shared_numbers($other))[0]) / 5 * 4) < 10 }, 'the limit is four fifths of the memory that the other leaves');
 }
 
-# a third process takes all that is free, now and later: both give copies back, and no query fails
-sub third_takes
+# ---- a third process takes all free memory: both servers free copies, and no query fails ----
+
+# Writes the memory of a third process to the shared file; 0 frees it.
+sub allocate_in_third_process
 {
 	my ($bytes) = @_;
 	open my $file, '+<:raw', $ENV{GPUAGG_STUB_SHARED} or die $!;
@@ -98,15 +100,15 @@ sub third_takes
 	print $file pack 'lx4Q', $bytes ? ($$, $bytes) : (0, 0);
 	close $file;
 }
-third_takes($memory);
-wait_for($_, sub { $_[0] < 9 << 20 && $_[1] < 8 << 20 }, 'copies go where a third process needs the memory') foreach @nodes;
-answers($_, 'without memory', 0) foreach @nodes;
-third_takes(0);
+allocate_in_third_process($memory);
+wait_for($_, sub { $_[0] < 9 << 20 && $_[1] < 8 << 20 }, 'the server frees copies when a third process needs the memory') foreach @nodes;
+check_answer($_, 'without device memory', 0) foreach @nodes;
+allocate_in_third_process(0);
 wait_for($_, sub { $_[2] > $memory / 2 }, 'the limit grows again') foreach @nodes;
-answers($_, 'afterwards', undef) foreach @nodes;
-answers($_, 'afterwards again', 1) foreach @nodes;
+check_answer($_, 'after the third process', undef) foreach @nodes;
+check_answer($_, 'and again', 1) foreach @nodes;
 
-# side by side
+# ---- queries of both clusters alternate ----
 {
 	my @sessions = map { $_->background_psql('postgres') } @nodes;
 	my $wrong = 0;
@@ -115,28 +117,28 @@ answers($_, 'afterwards again', 1) foreach @nodes;
 		$_->query_safe("SELECT 1") foreach @sessions;
 		$wrong += $_->query($query) ne $answer foreach @sessions;
 	}
-	is($wrong, 0, 'queries of both by turns');
+	is($wrong, 0, 'all answers are right when queries of both clusters alternate');
 	$_->quit foreach @sessions;
 }
 
-# the server of one killed, then the other's hung: the other cluster goes on from its copies
+# ---- one server is killed or stopped: the other cluster continues with its copies ----
 foreach my $node (@nodes)
 {
 	my $other = $node == $one ? $two : $one;
 	my $pid = $node->kill_server;
-	answers($other, $node->name . '\'s server was killed', 1);
-	ok($node->wait_for_another_server($pid), $node->name . ': it is started again');
-	answers($node, 'after that', undef);
+	check_answer($other, 'after the other server was killed', 1);
+	ok($node->wait_for_another_server($pid), $node->name . ': the server starts again');
+	check_answer($node, 'from the next server', undef);
 }
 foreach my $node (@nodes)
 {
 	my $other = $node == $one ? $two : $one;
 	my $pid = $node->safe_psql('postgres', 'SELECT server_pid FROM gpuagg_status');
 	kill 'STOP', $pid;
-	answers($other, $node->name . '\'s server hangs', 1);
-	is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, '... which itself answers without it');
-	ok($node->poll_query_until('postgres', "SELECT server = 'ready' AND server_pid <> $pid FROM gpuagg_status"), '... and starts another one');
-	answers($node, 'after that', undef);
+	check_answer($other, 'while the other server is stopped', 1);
+	is($node->safe_psql('postgres', "SET gpuagg.engine = 'auto'; $query"), $answer, $node->name . ': the answer is right with a stopped server');
+	ok($node->poll_query_until('postgres', "SELECT server = 'ready' AND server_pid <> $pid FROM gpuagg_status"), '... and another server starts');
+	check_answer($node, 'from the next server', undef);
 }
 
 $_->stop foreach @nodes;

@@ -1,5 +1,5 @@
-# Participants of a parallel plan that merge many groups in parts, of which one has a session of the GPU server and the others
-# have the CPU engine, as there is room for one session: it merges none, and nobody waits for it longer than for the others.
+# A parallel plan merges many groups in partitions. The GPU server has room for only one session, so that one participant uses the GPU
+# and the others the CPU engine. The one with the GPU merges no partition, and the others must not wait for it forever.
 use strict;
 use warnings;
 use GpuaggNode;
@@ -20,7 +20,7 @@ parallel_setup_cost = 0
 parallel_tuple_cost = 1
 min_parallel_table_scan_size = 0
 CONF
-# The leader, which mostly has the session, ends after one worker and before another.
+# The leader usually gets the session. It ends after one worker and before another.
 $node->safe_psql('postgres', <<SQL);
 CREATE TABLE rows AS SELECT (i * 7919::bigint % 50021)::int AS k, i % 50000 = 1 AS slow FROM generate_series(1, 400000) i;
 ALTER TABLE rows SET (parallel_workers = 3);
@@ -40,9 +40,9 @@ foreach my $run (1 .. 4)
 {
 	my ($rc, $out, $err) = $node->psql('postgres', 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF)
 		SELECT k, count(*), bool_or(slow) FROM rows WHERE wait(slow) GROUP BY k');
-	unlike($err, qr/timeout/, "run $run: nobody waits for ever");
-	like($out, qr/Gather \(actual rows=50021(?:\.00)? /, '... and all groups are there');
+	unlike($err, qr/timeout/, "run $run: no participant waits forever");
+	like($out, qr/Gather \(actual rows=50021(?:\.00)? /, '... and all groups are returned');
 	$parts++ if $out =~ /Merged Parts/;
 }
-cmp_ok($parts, '>', 0, 'groups were merged in parts');
+cmp_ok($parts, '>', 0, 'groups were merged in partitions at least once');
 done_testing();

@@ -1,6 +1,6 @@
-# What a query takes in memory is bounded by bytes, whatever its states take, and by what it needs, whatever the settings allow.
-# Measured as the most memory that the session's process ever had (VmHWM), each query in a session of its own, and compared with
-# core, which runs the same aggregates as ordinary ones; or with the same query under other settings.
+# The memory of a query is limited by work_mem, also with large states, and it grows with the data, not with the settings: a work_mem of
+# 2 TB must not allocate more than 64 MB does. The measure is the peak memory (VmHWM) of the session's process. Each query has its own
+# session. The reference is core with the plain aggregates, or the same query with other settings.
 use strict;
 use warnings;
 use Calls;
@@ -10,7 +10,7 @@ use Test::More;
 
 plan skip_all => 'no /proc/self/status' if !-e '/proc/self/status';
 
-# In kB: what a query may take beyond core; and the memory that the server shares with a session
+# In kB: the memory that a query may use beyond core's, and the size of the arena that the server shares with a session.
 my $margin = 32 * 1024;
 my $arena = 24 * 1024;
 
@@ -26,37 +26,29 @@ $node->safe_psql('postgres', <<SQL);
 CREATE TABLE few AS SELECT i AS k, 'key ' || i AS s, i::float8 AS x, 1000000 AS bins FROM generate_series(1, 40) i;
 CREATE TABLE wide AS SELECT array_agg(i::float8 ORDER BY i) AS t, array_agg(i::bigint ORDER BY i) AS n FROM generate_series(1, 1000000) i;
 CREATE TABLE several AS SELECT i AS k, 500 + i % 100 AS bins, i::float8 AS x FROM generate_series(1, 5000) i;
--- a wide range of keys, and few rows
+-- few rows, whose keys have a wide range
 CREATE TABLE sparse AS SELECT i, timestamp '2020-01-01' + make_interval(secs => i * 7919 % 2043 * 1000) AS ts, i * 104729 % 1000003 AS k,
 	md5(i::text) AS s, i::float8 AS x, i::numeric AS n FROM generate_series(1, 2043) i;
 VACUUM ANALYZE;
 SQL
 
-# The answer to a query, and VmHWM of its session in kB.
-sub run_query
-{
-	my ($settings, $query) = @_;
-	my $out = $node->safe_psql('postgres', "$settings; SELECT md5(string_agg(s::text, ' ' ORDER BY s::text)) FROM ($query) s;"
-			. " SELECT (regexp_match(pg_read_file('/proc/self/status'), 'VmHWM:\\s*([0-9]+)'))[1]");
-	return split /\n/, $out;
-}
-
+# Tests the answer and the peak memory of each engine.
 sub compare_to_core
 {
 	my ($name, $query, $settings, @engines) = @_;
-	my ($expected, $core) = run_query("$settings; SET gpuagg.enabled = off", $query);
+	my ($expected, $core) = answer_and_peak($node, "$settings; SET gpuagg.enabled = off", $query);
 
 	foreach my $engine (@engines)
 	{
-		my ($answer, $memory) = run_query("$settings; SET gpuagg.engine = '$engine'; SET gpuagg.require = 'require'", $query);
+		my ($answer, $memory) = answer_and_peak($node, "$settings; SET gpuagg.engine = '$engine'; SET gpuagg.require = 'require'", $query);
 
-		is($answer, $expected, "$name, $engine: answer");
-		cmp_ok($memory, '<', $core + $margin + ($engine eq 'cuda' ? $arena : 0), "$name, $engine: kB of memory, core's $core");
+		is($answer, $expected, "$name, $engine: the answer is core's");
+		cmp_ok($memory, '<', $core + $margin + ($engine eq 'cuda' ? $arena : 0), "$name, $engine: the peak memory is near core's $core kB");
 	}
 	return;
 }
 
-# Every aggregate, in many groups.  Sums of floats need not have the same digits in another order of rows.
+# Every aggregate, in many groups. IS NULL hides the last digits of sums of floats, which depend on the order of rows.
 my @calls = map { $_->[1] } aggregate_calls($node);
 foreach my $part (0 .. 5)
 {
@@ -66,7 +58,7 @@ foreach my $part (0 .. 5)
 		'cpu', 'cuda');
 }
 
-# The widest states.
+# The largest states.
 my $one = 'array_length(gpu_histogram(x, 0, 100, bins), 1)';
 my $six = join(', ', map { "array_length(gpu_histogram(x, $_, 100, bins), 1) AS h$_" } 1 .. 6);
 my @cases = (
@@ -87,18 +79,18 @@ my @cases = (
 			. ' FROM several WHERE k < 4100 GROUP BY k' ]);
 compare_to_core($_->[0], $_->[1], $_->[2] // "SET work_mem = '4MB'", 'cpu') foreach @cases;
 
-# hash_mem_multiplier allows more, and what it allows is used.
-sub spilled
+# hash_mem_multiplier is respected.
+sub is_spilled
 {
 	my ($multiplier) = @_;
 	my $plan = $node->safe_psql('postgres', "SET gpuagg.engine = 'cpu'; SET gpuagg.require = 'require'; SET hash_mem_multiplier = $multiplier;"
 			. " EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) SELECT k, $one FROM several GROUP BY k");
 	return $plan =~ /Partitions|Spill|Disk/i ? 1 : 0;
 }
-is(spilled(1), 1, 'states of 20 MB do not fit work_mem');
-is(spilled(16), 0, '... and fit 16 times as much');
+is(is_spilled(1), 1, 'states of 20 MB do not fit work_mem');
+is(is_spilled(16), 0, '... and fit 16 times as much');
 
-# As much memory as can be set: tables grow with rows and groups.
+# The largest work_mem: tables grow with the numbers of rows and groups.
 my %families = (
 	sums => 'gpu_count(*), gpu_sum(i), gpu_avg(n), gpu_max(x)', 'own transition functions' => 'gpu_max(s), gpu_sum(make_interval(secs => i))',
 	'ordered sets' => 'gpu_median(x), gpu_percentile_disc(0.5) WITHIN GROUP (ORDER BY s)',
@@ -112,36 +104,37 @@ foreach my $family (sort keys %families)
 	{
 		foreach my $engine ('cpu', 'cuda')
 		{
-			my $longest = '';
+			my $exceeded = '';
 
 			foreach my $key (sort keys %keys)
 			{
 				my $query = "SELECT $keys{$key}" . ($families{$family} ? ", $families{$family}" : '')
 					. " FROM sparse GROUP BY " . join(', ', 1 .. ($key eq 'text' ? 1 : 2));
 				my $settings = "SET gpuagg.strategy = '$strategy'; SET gpuagg.engine = '$engine'; SET gpuagg.require = 'require'";
-				my ($expected, $usual) = run_query("$settings; SET work_mem = '64MB'", $query);
-				my ($answer, $memory) = run_query("$settings; SET work_mem = '2147483647kB'", $query);
+				my ($expected, $usual) = answer_and_peak($node, "$settings; SET work_mem = '64MB'", $query);
+				my ($answer, $memory) = answer_and_peak($node, "$settings; SET work_mem = '2147483647kB'", $query);
 
-				$longest .= " $key: $memory, not $usual" if $memory > 2 * $usual || $answer ne $expected;
+				$exceeded .= " $key: $memory, not $usual" if $memory > 2 * $usual || $answer ne $expected;
 			}
-			is($longest, '', "$family, $strategy, $engine: memory with work_mem = 2 TB");
+			is($exceeded, '', "$family, $strategy, $engine: work_mem = 2 TB needs no more memory than 64 MB");
 		}
 	}
 }
 
-# Estimates do not count either: of a join that has few rows.
+# A wrong estimate must not allocate memory: the planner expects many groups of this join, and there are few.
 foreach my $strategy ('auto', 'direct', 'hash')
 {
 	my $query = 'SELECT a.i, b.k, gpu_count(*) FROM many a, many b WHERE a.i + b.i < 100 AND a.i < 60 AND b.i < 60 GROUP BY 1, 2';
 	my $settings = "SET gpuagg.strategy = '$strategy'; SET gpuagg.engine = 'cpu'; SET gpuagg.require = 'require'";
-	my ($expected, $usual) = run_query("$settings; SET work_mem = '64MB'", $query);
-	my ($answer, $memory) = run_query("$settings; SET work_mem = '2147483647kB'", $query);
+	my ($expected, $usual) = answer_and_peak($node, "$settings; SET work_mem = '64MB'", $query);
+	my ($answer, $memory) = answer_and_peak($node, "$settings; SET work_mem = '2147483647kB'", $query);
 
-	is($answer, $expected, "a wrong estimate, $strategy: answer");
-	cmp_ok($memory, '<', 2 * $usual, "a wrong estimate, $strategy: kB of memory, $usual with 64 MB");
+	is($answer, $expected, "a wrong estimate, $strategy: the answer is the same");
+	cmp_ok($memory, '<', 2 * $usual, "a wrong estimate, $strategy: the peak memory is near the $usual kB with 64 MB");
 }
 
-# Little memory for sorted input: a step that ends early must not cost as much as one that takes all rows.  In ticks of processor time.
+# Sorted input with little memory: a step that ends early must not cost as much as one that takes all rows. Returns the ticks of
+# processor time.
 sub ticks
 {
 	my ($work_mem) = @_;
@@ -152,6 +145,6 @@ sub ticks
 	return $lines[-1] - $lines[0];
 }
 my $usual = ticks('4MB');
-cmp_ok(ticks('64kB'), '<', 8 * $usual + 40, "sorted input with 64 kB: ticks, $usual with 4 MB");
+cmp_ok(ticks('64kB'), '<', 8 * $usual + 40, "sorted input with 64 kB is not much slower than the $usual ticks with 4 MB");
 $node->stop;
 done_testing();
