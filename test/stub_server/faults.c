@@ -187,7 +187,7 @@ typedef struct Events
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Events *all_events;
 
-/* Returns the events of a query, which come from one thread at a time. */
+/* Returns the events of a query. Its calls are serialized. */
 static Events *
 events_of(const DeviceQuery *query)
 {

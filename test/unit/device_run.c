@@ -220,7 +220,7 @@ compare_integers(const void *a, const void *b)
  * the array.
  */
 static int64_t *
-values_of(const QueryRun *run, uint64_t key, bool v, int *n)
+sorted_values(const QueryRun *run, uint64_t key, bool v, int *n)
 {
 	const Case *c = run->c;
 	int64_t *values = malloc(sizeof(int64_t) * (c->nbatches * c->nrows + 1));
@@ -248,7 +248,7 @@ check_sets(QueryRun *run)
 		const char *at = run->groups + g * run->group_bytes;
 		int64_t states[6];
 		int n, distinct = 0, run_length = 0, most = 0;
-		int64_t *values = values_of(run, read_key(at, q->key_bytes), true, &n);
+		int64_t *values = sorted_values(run, read_key(at, q->key_bytes), true, &n);
 		int64_t sum = 0, mode = 0;
 		WirePick pick = {.set = 1, .n = 3};
 		int32_t places[3];
@@ -279,7 +279,7 @@ check_sets(QueryRun *run)
 					  *(const int64_t *) (run->arena[0] + wire_picked_at(1)) == mode,
 				  "%s: the most frequent value", run->c->name);
 		}
-		values = values_of(run, read_key(at, q->key_bytes), false, &n);
+		values = sorted_values(run, read_key(at, q->key_bytes), false, &n);
 		for (int i = 0; i < 3; i++)
 			places[i] = (int32_t) (states[4] + (n - 1) / 2 * i);
 		if (!record_status(
@@ -310,7 +310,7 @@ check_extremes(const QueryRun *run)
 		for (int v = 0; v < 2; v++)
 		{
 			int n;
-			int64_t *values = values_of(run, read_key(at, key_bytes), v, &n);
+			int64_t *values = sorted_values(run, read_key(at, key_bytes), v, &n);
 			int64_t extreme;
 
 			memcpy(&extreme, at + key_bytes + (v ? 4 : 7) * sizeof(int64_t), sizeof(extreme));

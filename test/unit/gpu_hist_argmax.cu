@@ -44,7 +44,7 @@ struct ArgmaxCase
 };
 
 static int64_t
-greatest_of(GpuaggValueType type)
+greatest_integer(GpuaggValueType type)
 {
 	return INT64_MAX >> (64 - 8 * size_of(type));
 }
@@ -57,7 +57,7 @@ is_float(GpuaggValueType type)
 
 /* Returns a float for an integer, mostly in the same order. Some are zeros, infinities or NaN. */
 static double
-float_of(int64_t v)
+make_float(int64_t v)
 {
 	const double specials[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, 1e-310, -1e-310};
 
@@ -74,7 +74,7 @@ set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key,
 	c.bytes.resize(v.size() * size_of(type));
 	for (size_t i = 0; i < v.size(); i++)
 	{
-		double d = float_of(v[i]);
+		double d = make_float(v[i]);
 		float f = (float) d;
 		const void *from = type == GPUAGG_VALUE_F64 ? (const void *) &d :
 			type == GPUAGG_VALUE_F32                ? (const void *) &f :
@@ -90,7 +90,7 @@ set_column(Column &c, std::vector<int64_t> &v, GpuaggValueType type, bool key,
 static int64_t
 draw_key(const ArgmaxCase &c, Random &r, size_t i, size_t n)
 {
-	int64_t greatest = greatest_of(c.x);
+	int64_t greatest = greatest_integer(c.x);
 
 	switch (c.keys)
 	{
@@ -138,7 +138,7 @@ update_batch(const ArgmaxCase &c, Random &r, HistExpected &expected, const HistA
 	{
 		x[i] = draw_key(c, r, i, c.n);
 		y[i] = c.keys == ENDS ? random_edge(r, 8 * size_of(c.y)) :
-			c.keys == EQUAL   ? -(int64_t) (i % greatest_of(c.y)) :
+			c.keys == EQUAL   ? -(int64_t) (i % greatest_integer(c.y)) :
 								(int64_t) (r.next() << (64 - 8 * size_of(c.y))) >>
 				(64 - 8 * size_of(c.y));
 		bins[i] = draw_bin(c, r, i);

@@ -346,14 +346,14 @@ check_program(const char *name, const VectorProgram &p, const std::vector<Stored
 /* ---- every operation ---- */
 
 static VectorInstruction
-instruction(int op, int r, int a, int b, int c, int data)
+make_instruction(int op, int r, int a, int b, int c, int data)
 {
 	return VectorInstruction{(uint16_t) op, (uint16_t) r, (uint16_t) a,
 							 (uint16_t) b,  (uint16_t) c, (uint16_t) data};
 }
 
 static ProgramOutput
-output(int operand, int width, bool nullable, bool filter)
+make_output(int operand, int width, bool nullable, bool filter)
 {
 	return ProgramOutput{
 		nullptr, nullable ? (uint32_t *) 1 : nullptr, (uint16_t) operand, (uint8_t) width, filter,
@@ -380,7 +380,7 @@ check_op(Random &r, const OpInfo &info, int data, int c)
 		p.nregisters = 4;
 		p.filter = VECTOR_NONE;
 		for (int i = 0; i < 3; i++)
-			p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, i, i, 0, 0, WIRE_I64);
+			p.instructions[p.ninstructions++] = make_instruction(VECTOR_LOAD, i, i, 0, 0, WIRE_I64);
 		for (p.nconstants = 0; p.nconstants < 6; p.nconstants++)
 			p.constants[p.nconstants] =
 				VectorConstant{random_value(r, info.b), (uint32_t) (r.below(12) == 0), 0};
@@ -392,8 +392,8 @@ check_op(Random &r, const OpInfo &info, int data, int c)
 		}
 		if (form || info.op == VECTOR_BUCKET || info.op == VECTOR_IN)
 			b = VECTOR_CONSTANT;
-		p.instructions[p.ninstructions++] = instruction(info.op, 3, 0, b, c < 0 ? 2 : c, data);
-		check_program(info.name, p, stored, {output(3, 8, true, false)}, nullptr, 0, n,
+		p.instructions[p.ninstructions++] = make_instruction(info.op, 3, 0, b, c < 0 ? 2 : c, data);
+		check_program(info.name, p, stored, {make_output(3, 8, true, false)}, nullptr, 0, n,
 					  info.result);
 	}
 }
@@ -471,16 +471,17 @@ GPU_TEST(resident_programs)
 		stored.push_back(make_stored(r, all_types[type], kinds[type], first + n, r.below(2)));
 		stored.push_back(make_stored(r, WIRE_I8, KIND_I8, first + n, r.below(2)));
 		stored.push_back(make_stored(r, WIRE_I32, KIND_I32, first + n, r.below(2)));
-		p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, 0, 0, 0, 0, all_types[type]);
-		p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, 1, 1, 0, 0, WIRE_I8);
-		p.instructions[p.ninstructions++] = instruction(VECTOR_LOAD, 2, 2, 0, 0, WIRE_I32);
+		p.instructions[p.ninstructions++] =
+			make_instruction(VECTOR_LOAD, 0, 0, 0, 0, all_types[type]);
+		p.instructions[p.ninstructions++] = make_instruction(VECTOR_LOAD, 1, 1, 0, 0, WIRE_I8);
+		p.instructions[p.ninstructions++] = make_instruction(VECTOR_LOAD, 2, 2, 0, 0, WIRE_I32);
 		/* sums and logic that use all registers */
 		for (int i = 3; i < registers; i++)
 			p.instructions[p.ninstructions++] = r.below(2) ?
-				instruction(VECTOR_AND, i, i == 3 ? 1 : i - 1, 1, 0, 0) :
-				instruction(VECTOR_F_INT4PL, i, 2, (int) r.below(i), 0, 0);
+				make_instruction(VECTOR_AND, i, i == 3 ? 1 : i - 1, 1, 0, 0) :
+				make_instruction(VECTOR_F_INT4PL, i, 2, (int) r.below(i), 0, 0);
 		p.filter = r.below(3) == 0 ? VECTOR_NONE : 1 + (int) r.below(registers - 1);
-		outputs.push_back(output(0, wire_width(all_types[type]), r.below(2), r.below(2)));
+		outputs.push_back(make_output(0, wire_width(all_types[type]), r.below(2), r.below(2)));
 		for (size_t i = 0; i < n; i++)
 			mask[i] = r.below(4) != 0;
 		check_program("program", p, stored, outputs, r.below(2) ? &mask : nullptr, first, n,

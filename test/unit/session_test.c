@@ -139,7 +139,7 @@ check_all_fail(Peer *peers, const Case *c, int first, const char *what)
 
 /* Runs the query. Returns the participant that got a failure, or -1. */
 static int
-run_shared(Peer *peers, const Case *c, const char *what)
+run_shared_query(Peer *peers, const Case *c, const char *what)
 {
 	uint32_t batches = 0;
 	WireFinished left;
@@ -201,7 +201,7 @@ run_with_fault(const Case *c, StubCall call, int n, bool on, cudaError_t err, in
 	for (int p = 0; p < PARTICIPANTS && opened; p++)
 		opened = open_query(&peers[p], c, 99);
 	if (opened)
-		failed = run_shared(peers, c, what);
+		failed = run_shared_query(peers, c, what);
 	for (int k = 0; k < STUB_CALLS && calls; k++)
 		calls[k] = stub_count(k);
 	stub_mend();
@@ -381,7 +381,7 @@ test_batches_in_flight(void)
 
 /* Opens the query with WIRE_LATE: no device is used yet. */
 static bool
-open_late(Peer *peer, const Case *c)
+open_late_query(Peer *peer, const Case *c)
 {
 	Case late = *c;
 
@@ -391,7 +391,7 @@ open_late(Peer *peer, const Case *c)
 
 /* Sends all batches, and checks the groups. Returns false after a failure. */
 static bool
-run_late(Peer *peer, const Case *c, const char *what)
+run_late_query(Peer *peer, const Case *c, const char *what)
 {
 	uint32_t batches = 0;
 	bool taken;
@@ -435,9 +435,9 @@ test_failing_late_calls(void)
 			snprintf(what, sizeof(what), "late query, call %d of kind %d", n, faults[f].call);
 			CHECK(peer_open(&peer), "%s: a connection cannot be opened", what);
 			stub_fail(faults[f].call, n, false, faults[f].err);
-			CHECK(open_late(&peer, &c), "%s: OPEN fails: %s", what, peer.failed.text);
+			CHECK(open_late_query(&peer, &c), "%s: OPEN fails: %s", what, peer.failed.text);
 			CHECK(!stub_has_failed(), "%s: OPEN calls the device", what);
-			ok = run_late(&peer, &c, what);
+			ok = run_late_query(&peer, &c, what);
 			failed = stub_has_failed();
 			stub_mend();
 			CHECK(ok || (failed && strcmp(peer.failed.text, "the connection was closed") != 0),
@@ -468,7 +468,7 @@ test_late_first_messages(void)
 	for (size_t t = 0; t < sizeof(types) / sizeof(types[0]); t++)
 		for (int length = 0; length <= 4; length += 4)
 		{
-			CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
+			CHECK(peer_open(&peer) && open_late_query(&peer, &c), "%s", peer.failed.text);
 			if (types[t] != MESSAGE_LEAVE && (types[t] != MESSAGE_CLOSE || length > 0))
 				CHECK(!request(&peer, types[t], zeros, length, MESSAGE_OPENED, answer, 0) &&
 						  peer.failed.failure == FAILURE_PROTOCOL,
@@ -481,7 +481,7 @@ test_late_first_messages(void)
 				  types[t], length);
 		}
 	/* the connection breaks off in a message */
-	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
+	CHECK(peer_open(&peer) && open_late_query(&peer, &c), "%s", peer.failed.text);
 	CHECK(send(peer.sock,
 			   &(MessageHeader){GPUAGG_PROTOCOL_MAGIC, MESSAGE_BATCH, sizeof(WireBatch), 0},
 			   sizeof(MessageHeader), 0) > 0,
@@ -493,18 +493,19 @@ test_late_first_messages(void)
 	 * A query without rows; two queries opened in succession, of which the first is never used; a
 	 * query reset before its first row; a query on a kept connection.
 	 */
-	CHECK(peer_open(&peer) && open_late(&peer, &c), "%s", peer.failed.text);
+	CHECK(peer_open(&peer) && open_late_query(&peer, &c), "%s", peer.failed.text);
 	check_groups(&peer, &c, 0, "no rows");
-	CHECK(open_late(&peer, &c) && open_late(&peer, &c) && run_late(&peer, &c, "the second of two"),
+	CHECK(open_late_query(&peer, &c) && open_late_query(&peer, &c) &&
+			  run_late_query(&peer, &c, "the second of two"),
 		  "%s", peer.failed.text);
-	CHECK(open_late(&peer, &c) &&
+	CHECK(open_late_query(&peer, &c) &&
 			  request(&peer, MESSAGE_RESET, NULL, 0, MESSAGE_OPENED, answer, 0) &&
-			  run_late(&peer, &c, "reset at its start"),
+			  run_late_query(&peer, &c, "reset at its start"),
 		  "%s", peer.failed.text);
-	CHECK(open_late(&peer, &c) && wire_send(peer.sock, MESSAGE_CLOSE, NULL, 0),
+	CHECK(open_late_query(&peer, &c) && wire_send(peer.sock, MESSAGE_CLOSE, NULL, 0),
 		  "a connection cannot be kept");
 	CHECK(wait_until_empty(), "a kept connection still has memory");
-	CHECK(open_late(&peer, &c) && run_late(&peer, &c, "kept"), "%s", peer.failed.text);
+	CHECK(open_late_query(&peer, &c) && run_late_query(&peer, &c, "kept"), "%s", peer.failed.text);
 	peer_close(&peer);
 	CHECK(wait_until_empty(), "memory or a session is left");
 }
