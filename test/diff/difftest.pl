@@ -562,7 +562,8 @@ if (!defined $option{query})
 	Tally::expect($option{pages}) if !defined $option{avoid};
 	@low = Tally::report();
 	print $enough ? 'ok ' : 'not ok ', "the custom scan takes most queries, and few queries fail\n";
-	if ($option{gpu})
+	# in few sets the rows of h may have been changed each time
+	if ($option{gpu} && $sets > 3)
 	{
 		print $count{resident} ? 'ok ' : 'not ok ', "queries with hidden rows read rows from the device\n";
 		$count{mismatches} += !$count{resident};
