@@ -110,7 +110,8 @@ echo "    United States domestic flights of 2001, repeated $copies times over la
 sql -P footer=off -c "SELECT count(*) AS flights, pg_size_pretty(pg_relation_size('flights')) AS size,
 	min(date)::date AS first, max(date)::date AS last FROM flights"
 await_gpu
-echo "    Each question below is asked twice: with gpu_count, gpu_avg, ... and with PostgreSQL's count, avg, ..."
+echo "    Each query below runs twice: with gpu_count, gpu_avg, ... and with PostgreSQL's count, avg, ..."
+echo "    Times are the best of three runs. From the second run on, gpuagg reads the column cache."
 
 show "1. Which airports are the worst?" \
 	"SELECT origin, agg:count(*) AS flights, agg:avg(delay) AS delay, agg:max(delay) AS worst
@@ -136,7 +137,8 @@ heading "4. How are delays distributed?  A histogram in one pass"
 histogram="SELECT gpu_histogram(delay, -60, 180, 24) FROM flights"
 echo "    SELECT * FROM gpu_histogram_bins(-60, 180, ($histogram));"
 echo
-sql -P footer=off -c "SELECT bin, lower, upper, count, bar FROM gpu_histogram_bins(-60, 180, ($histogram))"
+sql -P footer=off -c "SELECT bin, round(lower::numeric, 6) AS lower, round(upper::numeric, 6) AS upper, count, bar
+	FROM gpu_histogram_bins(-60, 180, ($histogram))"
 sql -At -c "EXPLAIN (COSTS OFF) $histogram" | sed 's/^/    /'
 core_histogram="SELECT width_bucket(delay, -60, 180, 24) AS bin, count(*) FROM flights WHERE delay IS NOT NULL GROUP BY 1"
 sql -At -c "SELECT bin, count FROM gpu_histogram_bins(-60, 180, ($histogram)) WHERE count > 0 ORDER BY 1" >"$work/ours"
@@ -155,7 +157,7 @@ printf '  core %s ms, gpuagg %s ms: %s%s times as fast%s\n' "$a" "$b" "$bold" \
 
 heading "The end"
 if [[ $status == 0 ]]; then
-	echo "    All answers were equal to PostgreSQL's. The tables of this demonstration are removed."
+	echo "    All answers were equal to PostgreSQL's. Its database or private cluster is removed."
 else
 	echo "    Some answers differ from PostgreSQL's: this is a bug." >&2
 fi

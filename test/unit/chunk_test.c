@@ -149,7 +149,7 @@ floats(void)
 							kind == 4 ? float_bits(NAN) | (random_below(100)) :
 							kind == 5 ? float_bits(NAN) :
 							kind == 6 ? float_bits(special[random_below(lengthof(special))]) :
-							kind == 7 ? float_bits(random_below(2) ? INFINITY : INFINITY) :
+							kind == 7 ? float_bits(random_below(2) ? INFINITY : -INFINITY) :
 							kind == 8 ? float_bits(-INFINITY) :
 										float_bits(random_below(300) ? random_unit() : NAN);
 					build_and_check();
