@@ -70,7 +70,10 @@ extern void cache_span_begin(CacheSpan *span, uint32 number, int ncols, const Ca
 extern bool cache_span_add(CacheSpan *span, CachePin *pin);
 extern void cache_span_publish(CacheTable *table, CacheSpan *span);
 
-/* Returns the digest with a range's stamp added. */
+/*
+ * Returns the digest of a list of stamps: the digest of the list before its last stamp (0: an empty
+ * list), and that stamp, are given.
+ */
 extern uint64 cache_span_digest(uint64 digest, uint64 stamp);
 
 /*
