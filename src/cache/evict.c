@@ -283,7 +283,7 @@ evict_bare_ranges(StoredTable *table, Size need)
 
 /*
  * Evicts ranges of a table with their chunks; pinned ones are freed by their last unpin. Returns
- * about how many bytes are freed.
+ * the bytes of the ranges' descriptors.
  */
 static Size
 evict_ranges(StoredTable *table)

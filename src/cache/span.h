@@ -71,8 +71,8 @@ extern bool cache_span_add(CacheSpan *span, CachePin *pin);
 extern void cache_span_publish(CacheTable *table, CacheSpan *span);
 
 /*
- * Returns the digest of a list of stamps: the digest of the list before its last stamp (0: an empty
- * list), and that stamp, are given.
+ * Extends the digest of a list of stamps by one more stamp, and returns it. An empty list has
+ * digest 0.
  */
 extern uint64 cache_span_digest(uint64 digest, uint64 stamp);
 

@@ -52,7 +52,10 @@ extern Engine *composite_add_engine(CompositeEngine *composite, Engine *engine);
 extern EngineStatus composite_status(CompositeEngine *composite, const Engine *engine,
 									 EngineStatus status);
 
-/* The same after a call that returns no status: Engine.failure alone says that it failed. */
+/*
+ * Like composite_status(), after a call that returns no status: Engine.failure alone says whether
+ * it failed.
+ */
 static inline EngineStatus
 composite_check(CompositeEngine *composite, const Engine *engine)
 {
