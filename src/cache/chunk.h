@@ -92,8 +92,9 @@ extern bool chunk_gather(const CacheChunk *chunk, const uint16 *rows, uint32 fro
 						 ColumnType type, int16 scale, void *values, uint8 *state);
 
 /*
- * Returns the chunk's array of values if it is stored as an array of this type, with row r at r *
- * width; else NULL, and the values must be decoded. NULLs and exceptions have any value.
+ * Returns the chunk's array of values if it is stored as an array of this type, so that element r
+ * is the value of row r; else NULL, and the values must be decoded. NULLs and exceptions have any
+ * value.
  */
 extern const void *chunk_in_place(const CacheChunk *chunk, ColumnType type, int16 scale);
 

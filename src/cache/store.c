@@ -495,7 +495,8 @@ cache_mark_dead(CachePin *pin, const CacheBlocks *blocks)
 
 /*
  * Returns whether a column may get a chunk or, if column is NULL, a table may get a range: it has
- * one already, or fewer entries than the limit have any. Under change_lock.
+ * some already, or the number of columns or tables that have some is below its limit. Under
+ * change_lock.
  */
 static bool
 may_fill(const StoredTable *table, const StoredColumn *column)

@@ -152,6 +152,7 @@ find_or_add_entry(HTAB *entries, const void *key, bool *found)
 	return entry;
 }
 
+/* Initializes a sum with zeros. */
 static void
 init_sum(StoredSum *sum)
 {

@@ -185,6 +185,7 @@ start_area(CacheShared *shared, int tranche)
 	dsa_detach(created);
 }
 
+/* Returns a random number; derived from the time if there is no source of random numbers. */
 static uint64
 random_number(void)
 {

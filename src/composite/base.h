@@ -65,9 +65,11 @@ composite_check(CompositeEngine *composite, const Engine *engine)
 /* Resets all inner engines. */
 extern void composite_reset_engines(CompositeEngine *composite);
 
-/* EngineOps.export_groups, import_groups and close for all inner engines, one after the other. */
+/* EngineOps.export_groups: exports the groups of all inner engines, one after the other. */
 extern EngineStatus composite_export_groups(Engine *base, GroupSink *sink);
+/* EngineOps.import_groups: imports such an export into all inner engines. */
 extern EngineStatus composite_import_groups(Engine *base, GroupSource *source);
+/* EngineOps.close: closes all inner engines. */
 extern void composite_close(Engine *base);
 
 #endif /* GPUAGG_COMPOSITE_BASE_H */

@@ -318,6 +318,7 @@ add_set_rows(DistinctEngine *distinct, RowSet *set, const Batch *batch)
 							set->engine->ops->add_batch(set->engine, &set->batch));
 }
 
+/* EngineOps.add_batch: adds rows of the input to the inner engine and to all row sets. */
 static EngineStatus
 distinct_add_batch(Engine *base, const Batch *batch)
 {
@@ -453,6 +454,7 @@ finish_set(DistinctEngine *distinct, RowSet *set)
 	return status;
 }
 
+/* EngineOps.finish: gives the rows of all sets to the inner engine, and finishes it. */
 static EngineStatus
 distinct_finish(Engine *base)
 {
@@ -465,6 +467,7 @@ distinct_finish(Engine *base)
 	return composite_status(&distinct->composite, inner, inner->ops->finish(inner));
 }
 
+/* EngineOps.next_groups: returns groups of the inner engine. */
 static bool
 distinct_next_groups(Engine *base, GroupBatch *out)
 {
@@ -487,6 +490,7 @@ reset_sorts(DistinctEngine *distinct)
 			row_sort_reset(distinct->sets[s].sort);
 }
 
+/* EngineOps.reset: removes all rows and groups. */
 static void
 distinct_reset(Engine *base)
 {
@@ -496,6 +500,7 @@ distinct_reset(Engine *base)
 	reset_sorts(distinct);
 }
 
+/* EngineOps.close: closes all engines and ends all sorts. */
 static void
 distinct_close(Engine *base)
 {

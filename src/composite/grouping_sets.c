@@ -526,6 +526,7 @@ grouping_next_groups(Engine *base, GroupBatch *out)
 
 /* ---- a shared query ------------------------------------------------------------------- */
 
+/* EngineOps.join, forwarded to the only engine that gets rows. */
 static bool
 grouping_join(Engine *base, uint64 share)
 {
@@ -537,6 +538,7 @@ grouping_join(Engine *base, uint64 share)
 	return joined;
 }
 
+/* EngineOps.flush, forwarded to the only engine that gets rows. */
 static EngineStatus
 grouping_flush(Engine *base, bool *complete)
 {
@@ -546,6 +548,7 @@ grouping_flush(Engine *base, bool *complete)
 	return composite_status(&grouping->composite, engine, engine->ops->flush(engine, complete));
 }
 
+/* EngineOps.detach, forwarded to the only engine that gets rows. */
 static void
 grouping_detach(Engine *base, bool owner)
 {
@@ -556,6 +559,7 @@ grouping_detach(Engine *base, bool owner)
 
 /* ---- reset, statistics, close -------------------------------------------------------- */
 
+/* EngineOps.reset: removes all groups, and closes the engines of sets with a parent. */
 static void
 grouping_reset(Engine *base)
 {
@@ -601,6 +605,7 @@ grouping_stats(Engine *base, EngineStats *stats)
 	strlcpy(stats->strategy, first.strategy, sizeof(stats->strategy));
 }
 
+/* EngineOps.close: closes all engines. */
 static void
 grouping_close(Engine *base)
 {

@@ -145,6 +145,10 @@ set_own_batch(OrderedSetEngine *engine, const Batch *batch)
 	}
 }
 
+/*
+ * EngineOps.add_batch: gives rows of the input to the inner engine, and gathers the values of
+ * ordered sets.
+ */
 static EngineStatus
 ordered_add_batch(Engine *base, const Batch *batch)
 {
@@ -332,6 +336,7 @@ ordered_finish(Engine *base)
 	return composite_status(&engine->composite, inner, inner->ops->finish(inner));
 }
 
+/* EngineOps.next_groups: returns groups of the inner engine. */
 static bool
 ordered_next_groups(Engine *base, GroupBatch *out)
 {
@@ -354,6 +359,7 @@ close_files(OrderedSetEngine *engine)
 	partition_close(&engine->in);
 }
 
+/* EngineOps.reset: removes all groups, values and files. */
 static void
 ordered_reset(Engine *base)
 {
@@ -366,6 +372,7 @@ ordered_reset(Engine *base)
 	composite_reset_engines(&engine->composite);
 }
 
+/* EngineOps.stats: those of the inner engine, with the memory and files of the values added. */
 static void
 ordered_stats(Engine *base, EngineStats *stats)
 {
@@ -387,6 +394,7 @@ ordered_stats(Engine *base, EngineStats *stats)
 			 spilled > 0 ? "in files" : "in memory");
 }
 
+/* EngineOps.close: closes the inner engine, and deletes all files. */
 static void
 ordered_close(Engine *base)
 {

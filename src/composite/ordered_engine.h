@@ -64,8 +64,11 @@ extern void ordered_gather(OrderedSetEngine *engine, const Batch *batch);
 /* Ends the partitions that are written; they become pending. */
 extern void ordered_finish_partitions(OrderedSetEngine *engine);
 
-/* EngineOps.export_groups and import_groups. */
+/*
+ * EngineOps.export_groups: exports the inner engine's groups, then groups and values of this one.
+ */
 extern EngineStatus ordered_export_groups(Engine *base, GroupSink *sink);
+/* EngineOps.import_groups: adds the groups and values of such an export. */
 extern EngineStatus ordered_import_groups(Engine *base, GroupSource *source);
 
 #endif /* GPUAGG_ORDERED_ENGINE_H */

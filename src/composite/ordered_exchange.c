@@ -181,7 +181,10 @@ import_keys(ForeignGroups *foreign, GroupSource *source)
 	}
 }
 
-/* A ValueRefused callback: adds a value that the store cannot take by group number as a row. */
+/*
+ * A ValueRejected callback (groups/value_store.h): adds a value that the store could not import as
+ * a row.
+ */
 static void
 import_value(void *arg, uint32 group, Datum value)
 {

@@ -638,7 +638,7 @@ rescan_scan(CustomScanState *node)
 	state->run = new_run;
 }
 
-/* EndCustomScan: releases everything. */
+/* EndCustomScan: closes the scan and the child plan, and drops kept groups. */
 static void
 end_scan(CustomScanState *node)
 {

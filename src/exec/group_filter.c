@@ -136,8 +136,8 @@ strategy_of(Oid opno, Oid type)
 }
 
 /*
- * Makes a condition of a qual; returns false if the qual does not have the form, or values without
- * codes.
+ * Makes a condition of a qual. Returns false if the qual has another form, or the aggregate's
+ * values have no codes.
  */
 static bool
 make_condition(const GpuAggState *scan, Node *qual, Condition *condition)

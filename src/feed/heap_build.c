@@ -363,8 +363,8 @@ publish_chunks(HeapBuilder *builder, CachePin *pin)
 }
 
 /*
- * Returns whether a range has the same blocks, rows and LSNs as the one that this builder has
- * just read, so that its chunks belong to it.
+ * Returns whether a range has the same blocks, rows and LSNs as the one that this builder has just
+ * read, so that the builder's chunks fit it.
  */
 static bool
 is_ours(HeapBuilder *builder, const CacheRange *range)

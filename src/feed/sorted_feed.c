@@ -342,6 +342,7 @@ ordered_end(Feed *base)
 	MemoryContextDelete(feed->cxt);
 }
 
+/* FeedOps.explain: the inner feed's lines, and how rows were sorted. */
 static void
 ordered_explain(Feed *base, const FeedStats *stats, ExplainState *es)
 {
