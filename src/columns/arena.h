@@ -71,7 +71,7 @@ arena_alloc(Arena *arena, size_t size)
 	return result;
 }
 
-/* Copies a varlena that is out of line, compressed or expanded. */
+/* arena_copy() of a varlena that is out of line, compressed or expanded. */
 static pg_noinline
 pg_attribute_unused() Datum arena_copy_toasted(Arena *arena, Datum value)
 {

@@ -89,7 +89,10 @@ divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128
 	return true;
 }
 
-/* The same for any b; digits may be negative. */
+/*
+ * As divide_small(), but for any b and for negative `digits`. Returns false on overflow of 128
+ * bits.
+ */
 static inline bool
 divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, gpuagg_u128 *q)
 {
@@ -107,8 +110,9 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
 }
 
 /*
- * Sets the quotient of two decimals of scales sa and sb, whose display scales are da and db, and
- * its display scale.  False: take the scalar fallback.
+ * Sets *r to a / b in scale data->scale, and *scale to its display scale. sa, sb: scales of the
+ * integers a and b; da, db: their display scales. Returns false if the row must take the scalar
+ * fallback.
  */
 static inline bool
 divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb,
@@ -142,7 +146,7 @@ divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i1
 	return quotient >> 127 == 0;
 }
 
-/* Sets r and data->scales. */
+/* r = a / b for decimals; also sets data->scales to the display scales. */
 static void
 run_quotient(const ExprOp *op, int n)
 {

@@ -36,6 +36,10 @@ maxsub_i64_lift(int64_t x)
 	return r;
 }
 
+/*
+ * Combines states of adjacent ranges of rows. The best subarray is in a, or in b, or a suffix of a
+ * and a prefix of b (`cross`).
+ */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
 {
@@ -55,8 +59,8 @@ maxsub_i64_combine(gpuagg_maxsub_i64 a, gpuagg_maxsub_i64 b)
 }
 
 /*
- * combine with lift(x), simplified: the total is never above the prefix, nor the suffix above the
- * best.
+ * combine(a, lift(x)), simplified: the total is never above the prefix, and the suffix is never
+ * above the best.
  */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
@@ -74,18 +78,23 @@ maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
 	return r;
 }
 
-/*
- * The same without overflow checks, for up to 32 inputs after the identity with magnitudes within
- * the bound.
- */
+/* The largest maxsub_i64_magnitude() of inputs for maxsub_i64_bounded_step(). */
 #define maxsub_i64_bound 0x03FFFFFFu
 
+/*
+ * Returns a number that is at most maxsub_i64_bound if and only if -2^57 <= x < 2^57. Sums of 32
+ * such inputs do not overflow.
+ */
 GPUAGG_HD uint32_t
 maxsub_i64_magnitude(int64_t x)
 {
 	return (uint32_t) (x >> 32) + 0x02000000u;
 }
 
+/*
+ * maxsub_i64_step() without overflow checks: for up to 32 inputs after the identity, each with a
+ * magnitude within maxsub_i64_bound.
+ */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_bounded_step(gpuagg_maxsub_i64 a, int64_t x)
 {
@@ -148,7 +157,7 @@ maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 	return r;
 }
 
-/* As for integers. Inputs that are represented by flags count as 0. */
+/* As maxsub_i64_step(). NaN and +infinity set a flag and count as 0; -infinity sets a flag, too. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 {
@@ -169,12 +178,13 @@ maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 	return r;
 }
 
-/*
- * The same for up to 32 inputs after the identity, none of which is NaN or infinite.  Their sums
- * are finite because the exponents of their magnitudes are within the bound.
- */
+/* The largest maxsub_f64_magnitude() of inputs for maxsub_f64_bounded_step(): about 2^1000. */
 #define maxsub_f64_bound ((uint32_t) (1023 + 1000) << 20)
 
+/*
+ * Returns the upper 32 bits of |x|, which order doubles by magnitude. Infinities and NaN are above
+ * the bound.
+ */
 GPUAGG_HD uint32_t
 maxsub_f64_magnitude(double x)
 {
@@ -184,6 +194,10 @@ maxsub_f64_magnitude(double x)
 	return (uint32_t) (bits >> 32) & 0x7FFFFFFFu;
 }
 
+/*
+ * maxsub_f64_step() without checks: for up to 32 inputs after the identity, each with a magnitude
+ * within maxsub_f64_bound. Then no input is infinite or NaN, and all sums are finite.
+ */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
 {
@@ -198,7 +212,10 @@ maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
 	return r;
 }
 
-/* Returns the result. If it is infinite without flags, finite sums overflowed. */
+/*
+ * Returns the maximum subarray sum of a state, with its flags applied. If it is infinite without
+ * flags, finite sums overflowed.
+ */
 GPUAGG_HD double
 maxsub_f64_best(gpuagg_maxsub_f64 s)
 {
@@ -276,7 +293,10 @@ longest_asc_combine(gpuagg_asc a, gpuagg_asc b)
 MONOID_PLAIN_STEP(longest_asc, gpuagg_kv, gpuagg_asc)
 MONOID_NO_ERROR(longest_asc, gpuagg_asc)
 
-/* (a then b): v -> b.x * (a.x * v + a.y) + b.y; .x is the factor, .y the summand. */
+/*
+ * Composition of functions v -> x * v + y.  combine(a, b) applies a first, and then b: v -> b.x *
+ * (a.x * v + a.y) + b.y.
+ */
 MONOID_IDENTITY(linear, gpuagg_f64x2, 1.0, 0.0)
 
 GPUAGG_HD gpuagg_f64x2

@@ -179,7 +179,7 @@ typedef struct VectorProgram
 	VectorConstant constants[VECTOR_MAX_CONSTANTS];
 } VectorProgram;
 
-/* Returns the number of operands of an operation. Includes constants that it reads by number. */
+/* Returns how many of a, b and c are operands (registers or constants) of an operation. */
 VECTOR_SHARED int
 vector_operands(int op)
 {
@@ -279,8 +279,8 @@ vector_simplify(VectorInstruction in)
 }
 
 /*
- * Returns whether the operand is a register that an earlier instruction has set, or a constant that
- * exists.
+ * Returns whether the operand is a constant that exists, or a register that an earlier instruction
+ * has set (bit in `set`).
  */
 static inline int
 vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)
@@ -289,6 +289,10 @@ vector_operand_valid(const VectorProgram *p, uint64_t set, int operand)
 										operand < VECTOR_MAX_REGISTERS && (set >> operand & 1);
 }
 
+/*
+ * Returns whether running the instruction reads only stored columns, registers and constants that
+ * exist. set: bit r says whether register r has a value; ntypes: number of wire types.
+ */
 static inline int
 vector_instruction_valid(const VectorProgram *p, uint64_t set, const VectorInstruction *in,
 						 int nstored, int ntypes)
