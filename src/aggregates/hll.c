@@ -46,6 +46,7 @@ PG_FUNCTION_INFO_V1(gpuagg_hll_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_hll_deserialize);
 PG_FUNCTION_INFO_V1(gpuagg_hll_final);
 
+/* Returns a new, empty sketch in sparse form. */
 static HllState *
 hll_new(MemoryContext cxt)
 {
@@ -84,6 +85,7 @@ hll_entry(HllState *state, uint32 reg)
 	return &state->sparse[at];
 }
 
+/* Doubles the table of a sparse state. */
 static void
 hll_grow(HllState *state)
 {
@@ -159,6 +161,10 @@ hll_flush(HllState *state)
 	state->npending = 0;
 }
 
+/*
+ * Adds a pair of a register and a rank to the buffer; enters the buffered pairs first if it is
+ * full.
+ */
 static inline void
 hll_add(HllState *state, int reg, int rank)
 {
@@ -167,7 +173,7 @@ hll_add(HllState *state, int reg, int rank)
 	state->pending[state->npending++] = (uint32) reg << 8 | rank;
 }
 
-/* Counts how many registers have each rank. */
+/* Sets counts[r] to the number of registers with rank r. */
 static void
 hll_count_ranks(HllState *state, int *counts)
 {
@@ -215,7 +221,10 @@ hll_value_is_hash(Oid type)
 	}
 }
 
-/* Returns the value of such a type in 64 bits, widened as a column of the type is. */
+/*
+ * Returns a value of a type for which hll_value_is_hash() is true in 64 bits, widened as a column
+ * of the type is.
+ */
 static uint64
 hll_value(Oid type, Datum value)
 {
@@ -281,6 +290,7 @@ gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Merges sketch `from` into `into`: each register gets the larger rank. */
 static void
 hll_merge(HllState *into, HllState *from)
 {

@@ -111,13 +111,14 @@ typedef struct IntervalState
 /* Returns argument i as a state, or NULL. */
 #define STATE_ARG(i) (PG_ARGISNULL(i) ? NULL : (IntervalState *) PG_GETARG_POINTER(i))
 
+/* Returns a new, empty state in the aggregate's context. */
 static IntervalState *
 new_state(FunctionCallInfo fcinfo)
 {
 	return MemoryContextAllocZero(aggregate_context(fcinfo), sizeof(IntervalState));
 }
 
-/* Adds n intervals with this sum, or subtracts them, by interval_pl or interval_mi. */
+/* Adds n intervals whose sum is *sum (interval_pl, n > 0), or removes -n of them (interval_mi). */
 static void
 change_state(IntervalState *state, PGFunction operator, Interval * sum, int64 n)
 {
@@ -179,6 +180,7 @@ gpuagg_interval_avg_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Returns the serialized form of a state. */
 static bytea *
 write_serialized(const SerializedIntervals *s)
 {

@@ -20,7 +20,7 @@ typedef bool (*AggStep)(Datum state, Datum value);
 /* Returns the step that replaces a transition function, or NULL. */
 extern AggStep interval_step(const FmgrInfo *transfn);
 
-/* True for values that are infinite in newer releases. */
+/* Returns whether newer releases may treat the interval as infinite. */
 static inline bool
 interval_may_be_infinite(const Interval *i)
 {

@@ -38,12 +38,14 @@ typedef struct MedianState
 	char *values;
 } MedianState;
 
+/* Returns argument i as a state; NULL if it is NULL. */
 static MedianState *
 state_argument(FunctionCallInfo fcinfo, int i)
 {
 	return PG_ARGISNULL(i) ? NULL : (MedianState *) PG_GETARG_POINTER(i);
 }
 
+/* Returns a new, empty state with room for at least `capacity` values of `width` bytes. */
 static MedianState *
 create_state(MemoryContext cxt, int width, int64 capacity)
 {
@@ -56,7 +58,7 @@ create_state(MemoryContext cxt, int width, int64 capacity)
 	return state;
 }
 
-/* Appends n values, and grows the array if need be. */
+/* Appends n values to the state; enlarges its array if they do not fit. */
 static void
 append_values(MedianState *state, const void *values, int64 n)
 {
@@ -125,6 +127,7 @@ gpuagg_median_final(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(ranks[0] == ranks[1] ? low : low + (0.5 * (high - low)));
 }
 
+/* Comparator of qsort_interruptible */
 static int
 compare_intervals(const void *a, const void *b, void *arg)
 {

@@ -49,8 +49,8 @@ ordered_state(FunctionCallInfo fcinfo, Size size)
 /* ---- maximum subarray sum ---------------------------------------------- */
 
 /*
- * NULLs are skipped. The empty subarray has the sum 0. The result without rows is NULL. The
- * monoid's state shows overflow; see maxsub_i64 in monoid_ordered.h.
+ * (internal, bigint) Skips NULLs. An overflow is marked in the state; see maxsub_i64 in
+ * monoid_ordered.h.
  */
 Datum
 gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
@@ -64,6 +64,10 @@ gpuagg_maxsub_int8_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/*
+ * Returns the sum, which is 0 for the empty subarray; NULL if no row counts. Raises an error if a
+ * sum overflowed.
+ */
 Datum
 gpuagg_maxsub_int8_final(PG_FUNCTION_ARGS)
 {
@@ -105,7 +109,7 @@ gpuagg_maxsub_float8_final(PG_FUNCTION_ARGS)
 
 /* ---- runs --------------------------------------------------------------- */
 
-/* A NULL condition is not true and ends a run. The result without rows is NULL. */
+/* (internal, boolean) A NULL condition is not true and ends a run. */
 Datum
 gpuagg_longest_run_transfn(PG_FUNCTION_ARGS)
 {
@@ -214,7 +218,10 @@ typedef struct MatrixState
 	} u;
 } MatrixState;
 
-/* Checks the shape and returns the number of rows. */
+/*
+ * Returns the number of rows of a square matrix. Raises an error if the array is not a valid
+ * matrix.
+ */
 static int
 matrix_size(ArrayType *array)
 {

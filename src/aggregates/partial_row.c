@@ -67,8 +67,8 @@ typedef struct PartialAggregate
 } PartialAggregate;
 
 /*
- * Looks up an aggregate. Raises an error if it has no partial states, or the user may not execute
- * it.
+ * Returns what the catalog has of an aggregate. Raises an error if it has no partial states, or
+ * the user may not execute it.
  */
 static PartialAggregate
 lookup_partial_aggregate(Oid agg)
@@ -134,7 +134,10 @@ partial_is_portable(PartialKind kind, const Oid *types, Oid collation)
 
 /* ---- rows ----------------------------------------------------------------------- */
 
-/* Makes a row; types[i] is the type of values[i]. */
+/*
+ * Returns a gpuagg_row of these arguments; types[i] is the type of values[i]. Raises an error if a
+ * type cannot be part of a state.
+ */
 static RowHead *
 make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatum *values)
 {
@@ -178,7 +181,10 @@ make_row(Oid agg, Oid collation, int nargs, const Oid *types, const NullableDatu
 	return row;
 }
 
-/* Reads the arguments of a row whose memory belongs to the caller. */
+/*
+ * Sets the types and values of a row's arguments. By-reference values are copies in the current
+ * context.
+ */
 static void
 read_row(RowHead *row, Oid *types, NullableDatum *values)
 {
@@ -200,6 +206,7 @@ read_row(RowHead *row, Oid *types, NullableDatum *values)
 	}
 }
 
+/* Raises an error that names the n types of the arguments. */
 static void
 report_wrong_arguments(Oid agg, const Oid *types, int n)
 {
@@ -257,6 +264,7 @@ gpuagg_pack(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(make_row(PG_GETARG_OID(0), PG_GET_COLLATION(), n, types, values));
 }
 
+/* Appends a row to buf in portable form (portable.h). */
 static void
 send_row(StringInfo buf, RowHead *row)
 {
@@ -274,7 +282,7 @@ send_row(StringInfo buf, RowHead *row)
 	}
 }
 
-/* Reads and checks a row. */
+/* Reads a row in portable form to the end of buf. Raises an error if it is invalid. */
 static RowHead *
 receive_row(StringInfo buf)
 {
@@ -336,8 +344,9 @@ gpuagg_row_out(PG_FUNCTION_ARGS)
 /* ---- the aggregate ----------------------------------------------------------------- */
 
 /*
- * Calls a function of an aggregate. Its arguments are a state in memory (NULL without `state`) and
- * further arguments.
+ * Calls a function of an aggregate. Its first argument is `state` as a state in memory, or NULL;
+ * nargs further arguments follow. result: type of the result. A strict function with a NULL
+ * argument is not called; then *isnull is true.
  */
 static Datum
 call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs, const Oid *types,
@@ -406,7 +415,10 @@ gpuagg_merge_accum(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(state ? partial_combine(state, internal) : partial_store(parts.kind, internal));
 }
 
-/* Raises an error if `type`, which the caller named, is not the type of the result. */
+/*
+ * Raises an error if `type`, which the caller of gpuagg_finish named, is not the type of the
+ * result.
+ */
 static void
 check_result(const PartialAggregate *parts, const bytea *state, Oid type)
 {

@@ -107,7 +107,7 @@ expr_is_interval_epoch(Oid funcid, List *args)
 }
 
 /*
- * Sets the scale of a function whose results all have the same display scale. Returns false for
+ * Sets the scale of a function whose results all have the same display scale.  Returns false for
  * other functions.
  */
 static bool
@@ -184,7 +184,7 @@ function_scales(Oid funcid, List *args, Scales *scales)
 }
 
 /*
- * Sets the range of scales of a choice among expressions, such as CASE. Ignores NULL constants.
+ * Sets the range of scales of a choice among expressions, such as CASE.  Ignores NULL constants.
  * Returns false if a scale is not known, or all are NULL.
  */
 static bool
@@ -206,7 +206,7 @@ choice_scales(List *exprs, Scales *scales)
 }
 
 /*
- * Sets scales->most to scales->least, for values that all have one display scale. Returns `known`
+ * Sets scales->most to scales->least, for values that all have one display scale.  Returns `known`
  * unchanged, for the caller to return.
  */
 static bool
@@ -217,7 +217,7 @@ one_scale(bool known, Scales *scales)
 }
 
 /*
- * Sets the range of display scales that the values of an expression can have. Returns false if it
+ * Sets the range of display scales that the values of an expression can have.  Returns false if it
  * is not numeric, or the range is not known.
  */
 static bool

@@ -68,7 +68,7 @@ column_write_unrepresentable(ColumnWriter *writer, int row, Datum value)
 }
 
 /*
- * Writes a numeric in the form of the column (writer->form). Returns false if the numeric is
+ * Writes a numeric in the form of the column (writer->form).  Returns false if the numeric is
  * unrepresentable.
  */
 static bool

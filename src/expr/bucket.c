@@ -23,8 +23,8 @@ typedef struct BucketOp
 } BucketOp;
 
 /*
- * Sets r[i] to the bin of x[i] for n rows. Marks NaN and infinities in fallback[]; returns whether
- * there are any. A constant `formula` makes the loop branch-free.
+ * Sets r[i] to the bin of x[i] for n rows.  Marks NaN and infinities in fallback[]; returns whether
+ * there are any.  A constant `formula` makes the loop branch-free.
  */
 static inline uint8
 bucket_rows(const BucketOp *b, const double *x, GpuaggBinFormula formula, int32 *restrict r,

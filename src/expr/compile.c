@@ -42,7 +42,7 @@
 
 /*
  * Restricts the mask for what is compiled next: rows of the current mask for which cond is one of
- * `accept`, as core evaluates it for these only. Returns the previous mask.
+ * `accept`, as core evaluates it for these only.  Returns the previous mask.
  */
 static ExprMask *
 push_mask(ExprSet *set, const Vec *cond, int accept)
@@ -58,8 +58,8 @@ push_mask(ExprSet *set, const Vec *cond, int accept)
 }
 
 /*
- * Restores mask `outer` at the end of an expression that used masks, and returns its result. The
- * result does not depend on the rows that its arguments leave out. So it may be shared if the
+ * Restores mask `outer` at the end of an expression that used masks, and returns its result.  The
+ * result does not depend on the rows that its arguments leave out.  So it may be shared if the
  * expression itself is evaluated for all rows.
  */
 static Vec *
@@ -177,7 +177,7 @@ compile_vector_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nar
 
 /*
  * Compiles a call of a function or operator: as a vector operation, or else as calls of core's
- * function row by row. Returns NULL if neither is possible.
+ * function row by row.  Returns NULL if neither is possible.
  */
 static Vec *
 compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, int stage)
@@ -220,7 +220,7 @@ compile_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, List *args, in
 /* ---- logic, CASE and the like ---------------------------------------------- */
 
 /*
- * Compiles AND, OR or NOT. Each argument of AND and OR is compiled for the rows that the arguments
+ * Compiles AND, OR or NOT.  Each argument of AND and OR is compiled for the rows that the arguments
  * before it leave open.
  */
 static Vec *
@@ -304,7 +304,7 @@ is_null_constant(Expr *expr)
 }
 
 /*
- * Compiles CASE from the last branch to the first: WHEN a THEN b ELSE (the result so far). Returns
+ * Compiles CASE from the last branch to the first: WHEN a THEN b ELSE (the result so far).  Returns
  * NULL if all branches are NULL, or their types differ.
  */
 static Vec *
@@ -439,7 +439,10 @@ compile_choice(ExprSet *set, Expr *expr, List *args, int stage)
 	return minmax ? acc : pop_masks(set, outer, acc);
 }
 
-/* Compiles NULLIF or IS DISTINCT FROM. Both compare their arguments by an equality operator. */
+/*
+ * Compiles NULLIF or IS DISTINCT FROM: both compare their arguments by an equality operator.
+ * Returns NULL if an argument or the comparison cannot be compiled.
+ */
 static Vec *
 compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 {
@@ -471,6 +474,10 @@ compile_by_equality(ExprSet *set, OpExpr *op, int stage)
 
 /* ---- all expressions ------------------------------------------------------- */
 
+/*
+ * Returns the vector of a table column; NULL for system columns, whole rows and columns whose type
+ * has changed.
+ */
 static Vec *
 compile_var(ExprSet *set, Var *var, int stage)
 {
@@ -590,8 +597,8 @@ compile_node(ExprSet *set, Expr *expr, int stage)
 }
 
 /*
- * ExprSet.compile, see expr_compile(). Returns the vector of an equal expression, or else compiles
- * a constant, a memo or a node. Sets set->failed if it returns NULL.
+ * ExprSet.compile, see expr_compile().  Returns the vector of an equal expression, or else compiles
+ * a constant, a memo or a node.  Sets set->failed if it returns NULL.
  */
 static Vec *
 compile_expr(ExprSet *set, Expr *expr, int stage)

@@ -428,7 +428,7 @@ expr_run_greatest(const ExprOp *op, int n)
 
 /*
  * r = a = b or a <> b for text or bpchar under a deterministic collation; data: the OID of core's
- * function. Values out of line or compressed take the scalar fallback.
+ * function.  Values out of line or compressed take the scalar fallback.
  */
 void
 expr_run_text_equal(const ExprOp *op, int n)
@@ -504,7 +504,7 @@ expr_datum(const Vec *vec, int row)
 }
 
 /*
- * Stores a Datum that is not NULL as the value of a row. Returns false if the vector's type cannot
+ * Stores a Datum that is not NULL as the value of a row.  Returns false if the vector's type cannot
  * represent it.
  */
 static bool
@@ -514,7 +514,7 @@ store_datum(const Vec *vec, int row, Datum value)
 }
 
 /*
- * r: the Datums of a as values of the column type of r. If r is a boolean and a is not, any value
+ * r: the Datums of a as values of the column type of r.  If r is a boolean and a is not, any value
  * but 0 becomes true.
  */
 void
@@ -706,7 +706,7 @@ expr_empty_constant(Vec *vec)
 }
 
 /*
- * Fills the constant r as soon as a row is in mask a. Core evaluates the constant only for such a
+ * Fills the constant r as soon as a row is in mask a.  Core evaluates the constant only for such a
  * row, and its evaluation may fail.
  */
 void
@@ -723,7 +723,7 @@ expr_run_lazy(const ExprOp *op, int n)
 }
 
 /*
- * Fills r, which has one value for all rows, with the value of the Param in data. If the parameter
+ * Fills r, which has one value for all rows, with the value of the Param in data.  If the parameter
  * is the result of an initplan that has not run yet, r stays VEC_FALLBACK: the scalar fallback of
  * the first row that needs it runs the initplan.
  */

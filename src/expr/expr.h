@@ -74,7 +74,7 @@ typedef struct Vec
 
 	/*
 	 * The number of each value in a dictionary that lives as long as the set (COLUMN_I32); NULL:
-	 * none. VEC_FALLBACK: the value has no number.  Undefined for NULL.
+	 * none.  VEC_FALLBACK: the value has no number.  Undefined for NULL.
 	 */
 	struct Vec *codes;
 	struct Vec *codes_of; /* the vector whose numbers these are */
@@ -119,7 +119,7 @@ typedef struct ExprStage
 
 /*
  * ExprStates of expressions with subplans.  A subplan belongs to its plan node until the query
- * ends. So these states are made once, not for each rescan.
+ * ends.  So these states are made once, not for each rescan.
  */
 typedef struct ExprSubplans
 {

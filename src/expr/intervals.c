@@ -22,11 +22,11 @@
 	((t) > 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS && (t) < VECTOR_DAY_MAX * VECTOR_DAY_USECS)
 
 /*
- * Returns whether month and day both have the least or largest int32. Newer releases treat such
+ * Returns whether month and day both have the least or largest int32.  Newer releases treat such
  * intervals as infinite.
  */
 static inline bool
-has_infinity_fields(const Interval *i)
+may_be_infinite(const Interval *i)
 {
 	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
 		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
@@ -91,10 +91,10 @@ run_plus(const ExprOp *op, int n)
 		const Interval *y = INTERVAL(op->b, i);
 		INTERVAL_RESULT(i);
 
-		rare = has_infinity_fields(x) || has_infinity_fields(y) ||
+		rare = may_be_infinite(x) || may_be_infinite(y) ||
 			__builtin_add_overflow(x->month, y->month, &z->month) ||
 			__builtin_add_overflow(x->day, y->day, &z->day) ||
-			__builtin_add_overflow(x->time, y->time, &z->time) || has_infinity_fields(z);
+			__builtin_add_overflow(x->time, y->time, &z->time) || may_be_infinite(z);
 	});
 }
 
@@ -107,16 +107,16 @@ run_minus(const ExprOp *op, int n)
 		const Interval *y = INTERVAL(op->b, i);
 		INTERVAL_RESULT(i);
 
-		rare = has_infinity_fields(x) || has_infinity_fields(y) ||
+		rare = may_be_infinite(x) || may_be_infinite(y) ||
 			__builtin_sub_overflow(x->month, y->month, &z->month) ||
 			__builtin_sub_overflow(x->day, y->day, &z->day) ||
-			__builtin_sub_overflow(x->time, y->time, &z->time) || has_infinity_fields(z);
+			__builtin_sub_overflow(x->time, y->time, &z->time) || may_be_infinite(z);
 	});
 }
 
 /*
- * Sets r to time + interval (sign 1) or time - interval (sign -1). Intervals with months take the
- * scalar fallback. With a time zone, intervals with days do, too: a local day may have 23 or 25
+ * Sets r to time + interval (sign 1) or time - interval (sign -1).  Intervals with months take the
+ * scalar fallback.  With a time zone, intervals with days do, too: a local day may have 23 or 25
  * hours.
  */
 static inline void
@@ -179,7 +179,7 @@ RUN_COMPARE(gt, >)
 RUN_COMPARE(ge, >=)
 
 /*
- * r = extract(epoch FROM a) for intervals: seconds as decimals of scale 6. A year has 365.25 days,
+ * r = extract(epoch FROM a) for intervals: seconds as decimals of scale 6.  A year has 365.25 days,
  * and each month beyond whole years has 30.
  */
 static void
@@ -191,7 +191,7 @@ run_epoch(const ExprOp *op, int n)
 			(int64) 4 * DAYS_PER_MONTH * (x->month % MONTHS_PER_YEAR) + (int64) 4 * x->day;
 		int64 r = 0;
 
-		rare = has_infinity_fields(x) ||
+		rare = may_be_infinite(x) ||
 			__builtin_mul_overflow(quarters, (int64) (USECS_PER_DAY / 4), &r) ||
 			__builtin_add_overflow(r, x->time, &r);
 		((gpuagg_i128 *) op->r->values)[i] = r;

@@ -79,7 +79,7 @@ typedef struct Elements
 #define MOST_ELEMENTS (1 << 20)
 
 /*
- * Sets *e to the elements of the array that saop compares with. Returns false if it is not a
+ * Sets *e to the elements of the array that saop compares with.  Returns false if it is not a
  * constant, is NULL or empty, or has more than `most` elements.
  */
 static bool
@@ -102,8 +102,8 @@ get_elements(ScalarArrayOpExpr *saop, int most, Elements *e)
 }
 
 /*
- * Compiles x op ANY (list) as x op e1 OR x op e2 and so on; ALL as AND. Used for operators and
- * types that run_in() does not compare. Returns NULL if the list is not a short constant.
+ * Compiles x op ANY (list) as x op e1 OR x op e2 and so on; ALL as AND.  Used for operators and
+ * types that run_in() does not compare.  Returns NULL if the list is not a short constant.
  */
 static Vec *
 compile_comparisons(ExprSet *set, ScalarArrayOpExpr *saop, int stage)
@@ -211,7 +211,7 @@ in_texts(const InList *list, Datum text)
 }
 
 /*
- * r = a IN (list) or a NOT IN (list); data: InList. With a NULL in the list, a value that is not
+ * r = a IN (list) or a NOT IN (list); data: InList.  With a NULL in the list, a value that is not
  * in it gives NULL.
  */
 static void

@@ -92,7 +92,7 @@ typedef struct Memo
 /* ---- entries ------------------------------------------------------------------ */
 
 /*
- * Enlarges the arrays of entries to `capacity`. New entries are MEMO_UNKNOWN. width: bytes of a
+ * Enlarges the arrays of entries to `capacity`.  New entries are MEMO_UNKNOWN. width: bytes of a
  * result.
  */
 static void
@@ -209,7 +209,7 @@ lookup_or_add_entry(Memo *memo, const uint64 *words, int width)
 
 /*
  * Sets at[i] to the entry of row i, by the number that the only column has for it: number + 1, or
- * 0 for NULL. NO_ENTRY: the value has no number. Adds entries for new numbers.
+ * 0 for NULL.  NO_ENTRY: the value has no number.  Adds entries for new numbers.
  */
 static void
 find_entries_by_number(Memo *memo, int32 *at, int n, int width)
@@ -235,7 +235,7 @@ find_entries_by_number(Memo *memo, int32 *at, int n, int width)
 
 /*
  * Writes the bits of a column's values into the keys of n rows: one word, or two for decimals,
- * from word w on. Returns the index of the word after them.
+ * from word w on.  Returns the index of the word after them.
  */
 static int
 add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
@@ -272,8 +272,8 @@ add_words(const Vec *col, uint64 (*keys)[MOST_WORDS], int w, int n)
 }
 
 /*
- * Sets at[i] to the entry of row i, by the bits of its columns; adds new keys. NO_ENTRY: the row
- * is outside of mask (NULL: all rows), a column is VEC_FALLBACK, or there is no room. Word 0 of a
+ * Sets at[i] to the entry of row i, by the bits of its columns; adds new keys.  NO_ENTRY: the row
+ * is outside of mask (NULL: all rows), a column is VEC_FALLBACK, or there is no room.  Word 0 of a
  * key has a bit for each column that is NULL.
  */
 static void
@@ -308,7 +308,7 @@ find_entries_by_words(Memo *memo, const int8 *mask, int32 *at, int n, int width)
 }
 
 /*
- * First operation of a memo; data: Memo. Sets memo->at to the entry of each row. Sets r to true
+ * First operation of a memo; data: Memo.  Sets memo->at to the entry of each row.  Sets r to true
  * for rows of mask c (NULL: all rows) that have no kept result and must be computed: the missing
  * rows.
  */
@@ -359,7 +359,7 @@ run_lookup(const ExprOp *op, int n)
 /* ---- results ------------------------------------------------------------------ */
 
 /*
- * Keeps a row's result, computed by memo->inner, in entry e. If the result is VEC_FALLBACK or too
+ * Keeps a row's result, computed by memo->inner, in entry e.  If the result is VEC_FALLBACK or too
  * long, or there is no room, the entry becomes MEMO_UNKNOWN again.
  */
 static void
@@ -393,7 +393,7 @@ keep_result(Memo *memo, int32 e, int row)
 }
 
 /*
- * Last operation of a memo; data: Memo. Keeps the results of the missing rows, and sets r to the
+ * Last operation of a memo; data: Memo.  Keeps the results of the missing rows, and sets r to the
  * results of all rows, from entries or from memo->inner.
  */
 static void
@@ -441,7 +441,7 @@ run_result(const ExprOp *op, int n)
 }
 
 /*
- * Sets r to core's results for the rows of mask a, by the scalar fallback. All other rows become
+ * Sets r to core's results for the rows of mask a, by the scalar fallback.  All other rows become
  * VEC_FALLBACK. data: Memo
  */
 static void
@@ -492,7 +492,7 @@ is_impure(Oid funcid, void *context)
 
 /*
  * Returns whether the node, without its children, gives equal results for equal column values
- * within a query, so that results may be kept. Nodes not listed are not pure.
+ * within a query, so that results may be kept.  Nodes not listed are not pure.
  */
 static bool
 is_pure(Node *node)
@@ -590,7 +590,7 @@ expr_memo_pays(const ExprSet *set, const NodeFacts *facts)
 
 /*
  * Sets memo->cols and the other members that describe the key, from the columns below the
- * expression (facts->vars). Returns false if one of them has no vector, or no numbers.
+ * expression (facts->vars).  Returns false if one of them has no vector, or no numbers.
  */
 static bool
 compile_key(ExprSet *set, Memo *memo, const NodeFacts *facts, int stage)

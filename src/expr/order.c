@@ -20,7 +20,7 @@
 
 /*
  * Callback of check_functions_in_node: returns whether the function is neither in vector_ops.h nor
- * an equality of texts. All others count as slow.
+ * an equality of texts.  All others count as slow.
  */
 static bool
 lacks_vector_operation(Oid funcid, void *context)
@@ -30,7 +30,7 @@ lacks_vector_operation(Oid funcid, void *context)
 
 /*
  * Returns whether the expression contains a function that lacks_vector_operation() or a node that
- * is not listed here. Such quals run after the others.
+ * is not listed here.  Such quals run after the others.
  */
 static bool
 row_by_row_walker(Node *node, void *context)

@@ -27,7 +27,7 @@
 /* ---- constants ------------------------------------------------------------- */
 
 /*
- * Sets the register form of a constant vector that is filled. Returns false if there is none:
+ * Sets the register form of a constant vector that is filled.  Returns false if there is none:
  * Datums, floats that are not finite, decimals beyond 64 bits.
  */
 static bool
@@ -108,7 +108,7 @@ when_constant_is_ready(const ExprSet *set, const Vec *vec)
 }
 
 /*
- * Evaluates the constant of a vector and sets *con. If a register cannot hold it, rejects the
+ * Evaluates the constant of a vector and sets *con.  If a register cannot hold it, rejects the
  * program and returns false.
  */
 static bool
@@ -130,8 +130,8 @@ read_constant(ExprProgram *p, Vec *vec, VectorConstant *con)
 }
 
 /*
- * Returns the operand of a constant vector. If core evaluates the constant only once there is a
- * row, it stays empty until expr_program_settle(). Rejects the program if the constant must not be
+ * Returns the operand of a constant vector.  If core evaluates the constant only once there is a
+ * row, it stays empty until expr_program_settle().  Rejects the program if the constant must not be
  * evaluated, or a register cannot hold it.
  */
 static uint16
@@ -182,7 +182,7 @@ expr_program_settle(ExprProgram *p)
 /* ---- operations ------------------------------------------------------------ */
 
 /*
- * Returns the WIRE_ type in which the server stores a column of this type. Decimals are 64-bit
+ * Returns the WIRE_ type in which the server stores a column of this type.  Decimals are 64-bit
  * integers there.
  */
 static int
@@ -208,7 +208,7 @@ is_presence(TupleDesc desc, const Vec *vec)
 
 /*
  * Returns the operand with the values of a stored column, which is added to p->stored if it is
- * new. Rejects the program if it reads too many columns.
+ * new.  Rejects the program if it reads too many columns.
  */
 static uint16
 load_column(ExprProgram *p, ExprStored column)
@@ -274,7 +274,7 @@ expr_program_presence(ExprProgram *p, const ExprRoot *root)
 }
 
 /*
- * Returns the operand with the result of a binary-coercible cast. Most casts need no instruction:
+ * Returns the operand with the result of a binary-coercible cast.  Most casts need no instruction:
  * registers hold signed and unsigned integers of 32 bits in the same form.
  */
 static uint16
@@ -292,7 +292,7 @@ translate_relabel(ExprProgram *p, const ExprOp *op)
 
 /*
  * Translates a logical operation, a test or a choice between values (CASE, COALESCE, NULLIF,
- * GREATEST). Sets *r to the result's operand; returns false for any other operation.
+ * GREATEST).  Sets *r to the result's operand; returns false for any other operation.
  */
 static bool
 translate_choice(ExprProgram *p, const ExprOp *op, uint16 *r)
@@ -330,7 +330,7 @@ translate_choice(ExprProgram *p, const ExprOp *op, uint16 *r)
 }
 
 /*
- * Returns the operand with the result of an operation. Rejects the program if the GPU has no such
+ * Returns the operand with the result of an operation.  Rejects the program if the GPU has no such
  * operation.
  */
 static uint16
@@ -560,7 +560,7 @@ union_of(ExprInterval a, ExprInterval b)
 
 /*
  * Returns the range of date_trunc() over times of range a; in: the VECTOR_TIME instruction.
- * date_trunc() keeps the order of times, so it is applied to both ends. Returns the range of int64
+ * date_trunc() keeps the order of times, so it is applied to both ends.  Returns the range of int64
  * if an end cannot be truncated.
  */
 static ExprInterval
@@ -681,7 +681,7 @@ note_use(Allocation *all, uint16 operand, int at)
 }
 
 /*
- * Returns the register of an operand, or the operand itself if it is a constant. Frees the
+ * Returns the register of an operand, or the operand itself if it is a constant.  Frees the
  * register if instruction `at` is its last reader; at = -1 frees nothing.
  */
 static uint16

@@ -55,7 +55,7 @@ typedef struct ExprProgram
 	uint16 (*translate)(struct ExprProgram *p, Vec *vec); /* see expr_program_vec */
 	const char *unsupported_reason; /* why the program is rejected; NULL: it is not */
 	/*
-	 * NULL, or why an expression must not be evaluated for hidden rows. If the program is rejected
+	 * NULL, or why an expression must not be evaluated for hidden rows.  If the program is rejected
 	 * later, this is the reason given.
 	 */
 	const char *harm;

@@ -186,7 +186,7 @@ typedef struct Evaluator
 
 /*
  * Evaluates the expression for entry e->at, sets the value and state of this entry, and advances
- * e->at. Raises the errors of the expression.
+ * e->at.  Raises the errors of the expression.
  */
 static void
 evaluate_next(Evaluator *e)
@@ -256,7 +256,7 @@ evaluate_guarded(Evaluator *e)
 }
 
 /*
- * Suppresses messages to the client, except errors. Returns a nesting level of settings;
+ * Suppresses messages to the client, except errors.  Returns a nesting level of settings;
  * AtEOXact_GUC() with it ends this.
  */
 static int

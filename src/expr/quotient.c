@@ -90,7 +90,7 @@ divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128
 }
 
 /*
- * As divide_small(), but for any b and for negative `digits`. Returns false on overflow of 128
+ * As divide_small(), but for any b and for negative `digits`.  Returns false on overflow of 128
  * bits.
  */
 static inline bool
@@ -111,7 +111,7 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
 
 /*
  * Sets *r to a / b in scale data->scale, and *scale to its display scale. sa, sb: scales of the
- * integers a and b; da, db: their display scales. Returns false if the row must take the scalar
+ * integers a and b; da, db: their display scales.  Returns false if the row must take the scalar
  * fallback.
  */
 static inline bool

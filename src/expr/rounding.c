@@ -77,7 +77,7 @@ run_round(const ExprOp *op, int n)
 }
 
 /*
- * r: remainder of a / b, for decimals of the same scale. Rows with b = 0 take the scalar fallback.
+ * r: remainder of a / b, for decimals of the same scale.  Rows with b = 0 take the scalar fallback.
  */
 static void
 run_mod(const ExprOp *op, int n)

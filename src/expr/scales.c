@@ -22,7 +22,7 @@
 /* ---- vectors ----------------------------------------------------------------- */
 
 /*
- * r = a * 10^n: decimals in a larger scale. data: the power of ten. Rows that overflow take the
+ * r = a * 10^n: decimals in a larger scale. data: the power of ten.  Rows that overflow take the
  * scalar fallback.
  */
 static void
@@ -60,7 +60,7 @@ run_one_scale(const ExprOp *op, int n)
 }
 
 /*
- * r = a + b: display scales of products. The addition is unsigned because rows that are not values
+ * r = a + b: display scales of products.  The addition is unsigned because rows that are not values
  * may hold anything.
  */
 static void
@@ -167,7 +167,7 @@ expr_translate_rescaled(ExprProgram *p, Vec *vec, int16 scale)
 }
 
 /*
- * Translates the operations of this file, see expr_internal.h. Scales are integers, and a
+ * Translates the operations of this file, see expr_internal.h.  Scales are integers, and a
  * register of the GPU holds integers in the same form as decimals.
  */
 bool

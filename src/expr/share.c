@@ -146,7 +146,7 @@ add_child_facts(NodeFacts *sum, const NodeFacts *facts)
 
 /*
  * Walker: enters the facts of a node and of all nodes below it into set->facts, and combines them
- * with the facts of the parent (context: FactsContext). Returns true, to stop, if the stack is too
+ * with the facts of the parent (context: FactsContext).  Returns true, to stop, if the stack is too
  * deep.
  */
 static bool

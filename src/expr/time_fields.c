@@ -78,7 +78,7 @@ time_result(TimeOp *t, int64 ts, int64 *offset)
 }
 
 /*
- * Sets the offset of the session's time zone from UTC in microseconds. Returns false if it changes
+ * Sets the offset of the session's time zone from UTC in microseconds.  Returns false if it changes
  * over time.
  */
 static bool
@@ -141,7 +141,7 @@ run_plain_field(const ExprOp *op, int n)
 }
 
 /*
- * r = date_trunc, extract or date_part of a; data: TimeOp. Times out of range, and times whose
+ * r = date_trunc, extract or date_part of a; data: TimeOp.  Times out of range, and times whose
  * offset is not known, take the scalar fallback.
  */
 static void

@@ -160,7 +160,7 @@ make_value(Codes *codes, const char *data, uint32 len, uint64 word)
 }
 
 /*
- * Adds a value to the dictionary, and its entry at the free place `at` of the hash table. Returns
+ * Adds a value to the dictionary, and its entry at the free place `at` of the hash table.  Returns
  * its number; NO_ENTRY: there is no room.
  */
 static pg_noinline uint32
@@ -186,7 +186,7 @@ add_code(Codes *codes, const char *data, uint32 len, uint64 word, uint32 at)
 }
 
 /*
- * Returns whether the dictionary's value with this number has these bytes. Their lengths are
+ * Returns whether the dictionary's value with this number has these bytes.  Their lengths are
  * equal.
  */
 static inline bool
@@ -223,7 +223,7 @@ lookup_or_add_code(Codes *codes, const char *data, uint32 len, uint64 word, int 
 
 /*
  * Returns the number of a by-reference value; NO_ENTRY if it has none: it is too long, out of line
- * or compressed, or there is no room. Increments *missed if it was not in the dictionary.
+ * or compressed, or there is no room.  Increments *missed if it was not in the dictionary.
  */
 static inline uint32
 code_of_bytes(Codes *codes, Datum value, int *missed)
@@ -249,7 +249,7 @@ code_of_bytes(Codes *codes, Datum value, int *missed)
 }
 
 /*
- * Returns the number of a decimal; NO_ENTRY if it has none. Increments *missed if it was not in
+ * Returns the number of a decimal; NO_ENTRY if it has none.  Increments *missed if it was not in
  * the dictionary.
  */
 static inline uint32
@@ -270,7 +270,7 @@ code_of_decimal(Codes *codes, gpuagg_i128 value, int *missed)
 }
 
 /*
- * Fast path: sets r to the numbers of n decimals. Returns false, with r unusable, unless all of
+ * Fast path: sets r to the numbers of n decimals.  Returns false, with r unusable, unless all of
  * them are below SMALL_DECIMALS and have been looked up before.
  */
 static bool

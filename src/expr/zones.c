@@ -33,7 +33,7 @@ find_range(const ZoneRanges *zone, pg_time_t t)
 }
 
 /*
- * Makes a range include t: inserts one before range i, or extends range i. Sets zone->last to it.
+ * Makes a range include t: inserts one before range i, or extends range i.  Sets zone->last to it.
  * Returns false if the offset at t is not known, so that the row must take the scalar fallback.
  */
 static bool

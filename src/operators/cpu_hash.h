@@ -76,7 +76,7 @@ hash_load_short(const char *data, int len)
 }
 
 /*
- * Returns the hash of len bytes. Takes 8 bytes at a time; the last 8 may overlap those before
+ * Returns the hash of len bytes.  Takes 8 bytes at a time; the last 8 may overlap those before
  * them.
  */
 static inline uint32_t

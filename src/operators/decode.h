@@ -37,7 +37,7 @@ decode_align(uint32_t offset, uint32_t align)
 }
 
 /*
- * Returns the size of a varlena in bytes, with its header. External ones are toast pointers of 18
+ * Returns the size of a varlena in bytes, with its header.  External ones are toast pointers of 18
  * bytes.
  */
 GPUAGG_HD uint32_t
@@ -54,7 +54,7 @@ decode_varsize(const uint8_t *p)
 }
 
 /*
- * Returns the bytes of a varlena after its header, and sets *len to their number. Returns NULL if
+ * Returns the bytes of a varlena after its header, and sets *len to their number.  Returns NULL if
  * the varlena is compressed or external; then *len means nothing.
  */
 GPUAGG_HD const uint8_t *

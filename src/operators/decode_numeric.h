@@ -36,8 +36,8 @@ decode_pow10(int n)
 
 /*
  * Returns the number that one to three digits of base 10000 form, times 10^shift, -3 <= shift <=
- * 6, with its sign. Has no loops and divides only by constants, because most columns have such
- * values. Sets *fits to 0 if there are digits beyond the display scale, else to 1.
+ * 6, with its sign.  Has no loops and divides only by constants, because most columns have such
+ * values.  Sets *fits to 0 if there are digits beyond the display scale, else to 1.
  */
 GPUAGG_HD int64_t
 decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *fits)
@@ -99,7 +99,7 @@ typedef struct DecodeHeader
 } DecodeHeader;
 
 /*
- * Sets *h from the stored form of a numeric, and returns 1. Returns 0 for NaN, infinities and data
+ * Sets *h from the stored form of a numeric, and returns 1.  Returns 0 for NaN, infinities and data
  * without a whole header.
  */
 GPUAGG_HD int

@@ -159,7 +159,7 @@ typedef struct gpuagg_log_range
 } gpuagg_log_range;
 
 /*
- * Prepares the edges of n log-spaced bins between lo and hi. Requires 0 < lo < hi, both finite,
+ * Prepares the edges of n log-spaced bins between lo and hi.  Requires 0 < lo < hi, both finite,
  * and n > 0.
  */
 static inline gpuagg_log_range

@@ -178,8 +178,8 @@ gpuagg_f64_lt(double a, double b)
 }
 
 /*
- * Returns a 64-bit integer that compares like the double in PostgreSQL's order, NaN last. The code
- * of -0 is below that of 0. If they must be equal, pass x + 0.0.
+ * Returns a 64-bit integer that compares like the double in PostgreSQL's order, NaN last.  The code
+ * of -0 is below that of 0.  If they must be equal, pass x + 0.0.
  */
 GPUAGG_HD int64_t
 gpuagg_f64_code(double x)

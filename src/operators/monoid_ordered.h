@@ -15,6 +15,8 @@
  * < 0 marks that, also in all further combinations.  A subarray whose sum is below the range is not
  * the best one.
  */
+
+/* Returns a + b; the least or largest int64 if the sum is out of range. */
 GPUAGG_HD int64_t
 gpuagg_add_sat(int64_t a, int64_t b)
 {
@@ -37,7 +39,7 @@ maxsub_i64_lift(int64_t x)
 }
 
 /*
- * Combines states of adjacent ranges of rows. The best subarray is in a, or in b, or a suffix of a
+ * Combines states of adjacent ranges of rows.  The best subarray is in a, or in b, or a suffix of a
  * and a prefix of b (`cross`).
  */
 GPUAGG_HD gpuagg_maxsub_i64
@@ -82,7 +84,7 @@ maxsub_i64_step(gpuagg_maxsub_i64 a, int64_t x)
 #define maxsub_i64_bound 0x03FFFFFFu
 
 /*
- * Returns a number that is at most maxsub_i64_bound if and only if -2^57 <= x < 2^57. Sums of 32
+ * Returns a number that is at most maxsub_i64_bound if and only if -2^57 <= x < 2^57.  Sums of 32
  * such inputs do not overflow.
  */
 GPUAGG_HD uint32_t
@@ -182,7 +184,7 @@ maxsub_f64_step(gpuagg_maxsub_f64 a, double x)
 #define maxsub_f64_bound ((uint32_t) (1023 + 1000) << 20)
 
 /*
- * Returns the upper 32 bits of |x|, which order doubles by magnitude. Infinities and NaN are above
+ * Returns the upper 32 bits of |x|, which order doubles by magnitude.  Infinities and NaN are above
  * the bound.
  */
 GPUAGG_HD uint32_t
@@ -196,7 +198,7 @@ maxsub_f64_magnitude(double x)
 
 /*
  * maxsub_f64_step() without checks: for up to 32 inputs after the identity, each with a magnitude
- * within maxsub_f64_bound. Then no input is infinite or NaN, and all sums are finite.
+ * within maxsub_f64_bound.  Then no input is infinite or NaN, and all sums are finite.
  */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
@@ -213,7 +215,7 @@ maxsub_f64_bounded_step(gpuagg_maxsub_f64 a, double x)
 }
 
 /*
- * Returns the maximum subarray sum of a state, with its flags applied. If it is infinite without
+ * Returns the maximum subarray sum of a state, with its flags applied.  If it is infinite without
  * flags, finite sums overflowed.
  */
 GPUAGG_HD double

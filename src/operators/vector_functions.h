@@ -57,7 +57,7 @@ typedef enum VectorField
 
 /*
  * Years of the calendar below begin in March, so that the leap day is the last day; month 0 is
- * March. This is the number of days from the start of the year to the start of the month.
+ * March.  This is the number of days from the start of the year to the start of the month.
  */
 #define VECTOR_MONTH_START(month) ((153 * (month) + 2) / 5)
 /* Days from 0000-03-01 to 2000-01-01. */
@@ -165,7 +165,7 @@ vector_time_of_day(VectorField field, int trunc, int64_t ts)
 
 /*
  * Sets *local to the local time ts + offset, in microseconds since 2000-01-01. offset: 0, or for a
- * time in UTC the offset of a time zone, below a week. Returns false if the time is out of the
+ * time in UTC the offset of a time zone, below a week.  Returns false if the time is out of the
  * range of these functions, so that core must compute its fields.
  */
 GPUAGG_HD int
@@ -180,7 +180,7 @@ vector_local_time(int64_t ts, int64_t offset, int64_t *local)
 }
 
 /*
- * Returns the start of a day (in days since 2000-01-01) in microseconds. For days out of range,
+ * Returns the start of a day (in days since 2000-01-01) in microseconds.  For days out of range,
  * returns a time that vector_local_time() rejects.
  */
 GPUAGG_HD int64_t

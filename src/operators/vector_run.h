@@ -117,7 +117,7 @@ typedef struct VectorOperand
 } VectorOperand;
 
 /*
- * Returns an operand by its number in the instruction. The values and states of register x begin
+ * Returns an operand by its number in the instruction.  The values and states of register x begin
  * at x * tile.
  */
 GPUAGG_HD VectorOperand
@@ -191,7 +191,7 @@ vector_strict(VectorRow x, int64_t value, int undetermined)
 }
 
 /*
- * Returns a AND b (stop = 0) or a OR b (stop = 1). If a is `stop`, b is not evaluated: an error of
+ * Returns a AND b (stop = 0) or a OR b (stop = 1).  If a is `stop`, b is not evaluated: an error of
  * b does not occur.
  */
 GPUAGG_HD VectorCell
@@ -321,7 +321,7 @@ vector_power10(int n)
 }
 
 /*
- * Returns the result of an operation VECTOR_DEC_* on a and b. It is undetermined if it exceeds 64
+ * Returns the result of an operation VECTOR_DEC_* on a and b.  It is undetermined if it exceeds 64
  * bits.
  */
 GPUAGG_HD VectorCell
@@ -385,8 +385,8 @@ vector_decimal_round(VectorRow x, int data)
 }
 
 /*
- * Returns decimal a of this scale as a float8. The result is correctly rounded if both the integer
- * and the power of ten are exact in a double: then the division rounds only once. Larger integers
+ * Returns decimal a of this scale as a float8.  The result is correctly rounded if both the integer
+ * and the power of ten are exact in a double: then the division rounds only once.  Larger integers
  * are undetermined.
  */
 GPUAGG_HD VectorCell
@@ -404,7 +404,7 @@ vector_decimal_float8(VectorRow x, int scale)
 
 /*
  * Returns a field of a, or a truncated to it, as VECTOR_TIME_* in data say. a: the date or
- * timestamp; b: the offset of its zone from UTC. Undetermined if the time is out of range.
+ * timestamp; b: the offset of its zone from UTC.  Undetermined if the time is out of range.
  */
 GPUAGG_HD VectorCell
 vector_time(VectorRow x, int data)
@@ -452,7 +452,7 @@ vector_code(VectorRow x, double value, int data)
 }
 
 /*
- * Returns a, whose value as a double is `value`, if |value| < b. Else, and for -0 if data is 1, it
+ * Returns a, whose value as a double is `value`, if |value| < b.  Else, and for -0 if data is 1, it
  * is undetermined.
  */
 GPUAGG_HD VectorCell
@@ -620,7 +620,7 @@ vector_run(const VectorInstruction *in, const VectorConstant *constants, int64_t
 }
 
 /*
- * Returns the entry of a lookup table for an integer, or for NULL. Undetermined if the integer is
+ * Returns the entry of a lookup table for an integer, or for NULL.  Undetermined if the integer is
  * not in the table. cells, cell_states: the entries of all tables.
  */
 GPUAGG_HD VectorCell
