@@ -107,8 +107,8 @@ extern bool aggmap_reads_registers(const AggOutput *out);
 extern Datum aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bool *isnull);
 
 /*
- * Sets the aggregate's values for n groups. The value of group which[i] goes to values[i * stride] and nulls[i * stride].
- * Returns false, and computes nothing, if this aggregate or these groups do not support that.
+ * Sets the aggregate's values for n groups. The value of group which[i] goes to values[i * stride]
+ * and nulls[i * stride]. Returns false, and computes nothing, if this aggregate or these groups do not support that.
  */
 extern bool aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which, int n,
 								 Datum *values, bool *nulls, int stride);

@@ -61,8 +61,8 @@ lacks_collation(Node *node)
 }
 
 /*
- * Walker: returns whether evaluating the node may raise an error.  Leakproof functions raise none
- * (see CREATE FUNCTION).  All others may, even over constants.  A parameter may stand for a subquery
+ * Walker: returns whether evaluating the node may raise an error. Leakproof functions raise none
+ * (see CREATE FUNCTION). All others may, even over constants. A parameter may stand for a subquery
  * that must be run, or in PL/pgSQL for a field of a record that is not assigned yet. context: the
  * query's parameters, or NULL if they are not known.
  */

@@ -256,7 +256,7 @@ expr_type_is_plain(Oid type)
 	return OidIsValid(element) ? expr_type_is_plain(element) : type_is_enum(type);
 }
 
-/* Callback of check_functions_in_node */
+/* Callback of check_functions_in_node: returns whether the function is not known to be harmless. */
 static bool
 is_harmful_function(Oid function, void *context)
 {

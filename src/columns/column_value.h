@@ -12,7 +12,7 @@
 #include "common/compat.h"
 #include "operators/decode_numeric.h"
 
-/* Sets *to to a numeric as a decimal of `scale`. Returns false if it cannot represent it. */
+/* Sets *to to the numeric `value` as a decimal of this scale; false if no such decimal exists. */
 static inline bool
 column_store_decimal(int16 scale, gpuagg_i128 *to, Datum value)
 {

@@ -178,8 +178,9 @@ decimal_to_numeric(gpuagg_i128 value, int scale)
 #define MOST_PLACES 60
 
 /*
- * Computes sum * 10^-scale / n, n > 0, with the digits of core's division.  The result is *quotient
- * * 10^-*places.  Returns false if it needs more digits than are available here.
+ * Computes sum * 10^-scale / n, n > 0, with the digits of core's division. Sets *quotient to the
+ * digits and *places to the number of decimal places among them. Returns false if it needs more
+ * digits than are available here.
  */
 static bool
 divide_like_core(gpuagg_i128 sum, int64 n, int scale, gpuagg_i128 *quotient, int *places)

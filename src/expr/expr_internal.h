@@ -140,7 +140,8 @@ extern void expr_run_like(const ExprOp *op, int n);
 
 /*
  * Sets the states of a strict operation's result from the states of its arguments a and b (or
- * NULL).  Then changes rows with fallback[] set from VEC_VALUE to VEC_FALLBACK; fallback NULL: none.
+ * NULL).  Then changes rows i with fallback[i] from VEC_VALUE to VEC_FALLBACK; fallback may be
+ * NULL.
  */
 extern void expr_strict(const ExprOp *op, int n, const uint8 *fallback);
 

@@ -128,7 +128,8 @@ extern uint16 expr_program_presence(ExprProgram *p, const ExprRoot *root);
 extern void expr_program_filter(ExprProgram *p, const ExprRoot *root);
 
 /*
- * Makes the filter undetermined for rows that pass it so far and for which the root is undetermined.
+ * Adds a condition to the filter: it is undetermined for rows that pass the filter so far and for
+ * which the root is undetermined.
  */
 extern void expr_program_check(ExprProgram *p, const ExprRoot *root);
 

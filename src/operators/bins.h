@@ -39,9 +39,9 @@ gpuagg_bins_valid(double lo, double hi, int n, int formula)
 }
 
 /*
- * Computes width_bucket(x, lo, hi, n).  Returns bins 1 .. n between the bounds, 0 before lo, n + 1
- * at or after hi.  If lo > hi, bins count downwards.  The product may round to n + 1 just before hi.
- * For invalid parameters the result is any number.  There are no branches on x, so that loops
+ * Computes width_bucket(x, lo, hi, n). Returns bins 1 .. n between the bounds, 0 before lo, n + 1
+ * at or after hi. If lo > hi, bins count downwards. The product may round to n + 1 just before hi.
+ * For invalid parameters the result is any number. There are no branches on x, so that loops
  * vectorize.
  */
 GPUAGG_HD int

@@ -42,7 +42,8 @@
 
 /*
  * Return an unsigned code that compares like the integer or the double (in PostgreSQL's order: -0
- * before 0, NaN last).  The functions ..._of return the value of a code.
+ * before 0, NaN last).  select_i64_of() and select_f64_of() return the value of a
+ * code.
  */
 GPUAGG_HD uint64_t
 select_code_i64(int64_t x)

@@ -38,8 +38,8 @@ typedef float vector_F32;
 typedef double vector_F64;
 
 /*
- * vector_get_...() returns the bits of a register as a value of a column type, and vector_bits_...()
- * returns the bits of a value.
+ * vector_get_TYPE() returns the bits of a register as a value of a column type, and
+ * vector_bits_TYPE() returns the bits of a value.
  */
 #define VECTOR_INTEGER(NAME) \
 	GPUAGG_HD vector_##NAME vector_get_##NAME(int64_t bits) \
