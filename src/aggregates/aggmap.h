@@ -45,6 +45,7 @@ typedef enum PartialForm
 	PARTIAL_BINARY  /* Citus: its binary form, as bytea */
 } PartialForm;
 
+/* A call of an aggregate in a query, and the aggregate that it stands for. */
 typedef struct PartialCall
 {
 	Aggref *aggref; /* the aggregate to be computed */
@@ -108,7 +109,8 @@ extern Datum aggmap_finalize(AggOutput *out, const GroupBatch *groups, int g, bo
 
 /*
  * Sets the aggregate's values for n groups. The value of group which[i] goes to values[i * stride]
- * and nulls[i * stride]. Returns false, and computes nothing, if this aggregate or these groups do not support that.
+ * and nulls[i * stride]. Returns false, and computes nothing, if this aggregate or these groups do
+ * not support that.
  */
 extern bool aggmap_finalize_many(AggOutput *out, const GroupBatch *groups, const int *which, int n,
 								 Datum *values, bool *nulls, int stride);

@@ -77,6 +77,7 @@ typedef enum ValuesForm
 	VALUES_STDDEV_SAMP
 } ValuesForm;
 
+/* One aggregate of the query: where its states are, and how they become its value. */
 struct AggOutput
 {
 	FinalizeKind kind;

@@ -20,6 +20,7 @@
 #include "aggregates/portable.h"
 #include "common/compat.h"
 
+/* A key or a value. */
 typedef struct ArgDatum
 {
 	Datum value;

@@ -27,6 +27,7 @@
 PG_FUNCTION_INFO_V1(gpuagg_as_type);
 PG_FUNCTION_INFO_V1(gpuagg_as_type_support);
 
+/* The functions of a conversion by text, cached in fn_extra. */
 typedef struct IoFunctions
 {
 	FmgrInfo output;

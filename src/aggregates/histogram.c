@@ -44,6 +44,7 @@ PG_FUNCTION_INFO_V1(gpuagg_histogram_weights);
 PG_FUNCTION_INFO_V1(gpuagg_histogram_accum_log);
 PG_FUNCTION_INFO_V1(gpu_histogram_log_thresholds);
 
+/* The transition state. */
 typedef struct Histogram
 {
 	BinSpec bins; /* its thresholds, if any, are in the state's context */

@@ -30,6 +30,10 @@
 
 #define HLL_PENDING 26 /* with this number, the state takes two cache lines */
 
+/*
+ * The transition state: buffered pairs, and either a table of pairs (sparse) or all registers
+ * (dense).
+ */
 typedef struct HllState
 {
 	int npending;

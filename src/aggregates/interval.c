@@ -30,6 +30,7 @@
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_serialize);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg_deserialize);
 
+/* The contents of a serialized state. */
 typedef struct SerializedIntervals
 {
 	int64 n;
@@ -102,6 +103,7 @@ PG_FUNCTION_INFO_V1(gpuagg_interval_avg_combine);
 PG_FUNCTION_INFO_V1(gpuagg_interval_avg);
 PG_FUNCTION_INFO_V1(gpuagg_interval_sum);
 
+/* The transition state: the number and the sum of the intervals. */
 typedef struct IntervalState
 {
 	int64 n;

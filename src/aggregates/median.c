@@ -30,6 +30,7 @@ PG_FUNCTION_INFO_V1(gpuagg_median_deserialize);
 
 #define FIRST_VALUES 64
 
+/* The transition state: n values, in the order in which they came. */
 typedef struct MedianState
 {
 	int64 n;

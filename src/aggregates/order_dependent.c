@@ -205,6 +205,7 @@ gpuagg_compose_linear_final(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(form_array(FLOAT8OID, PG_GETARG_POINTER(0), 2));
 }
 
+/* The product so far: a k x k matrix. k is 0 before the first row. */
 typedef struct MatrixState
 {
 	int k;

@@ -34,7 +34,7 @@ typedef enum PartialKind
 
 /*
  * Returns the kind of an aggregate's states, by its combine function: `core`, or the link symbol of
- * one of ours if core is InvalidOid. Returns PARTIAL_NONE if they have no kind.
+ * one of the extension if core is InvalidOid. Returns PARTIAL_NONE if they have no kind.
  */
 extern PartialKind partial_kind_of(Oid core, const char *symbol);
 

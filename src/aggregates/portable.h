@@ -30,6 +30,7 @@ extern Oid portable_get_type(StringInfo buf);
 extern void portable_put_collation(StringInfo buf, Oid collation);
 extern Oid portable_get_collation(StringInfo buf);
 
+/* Appends a value of this type, or NULL. */
 extern void portable_put_value(StringInfo buf, Oid type, Datum value, bool isnull);
 
 /*
@@ -42,6 +43,7 @@ typedef enum PortableNulls
 	PORTABLE_CHECK_NULLS
 } PortableNulls;
 
+/* Reads a value of this type. Raises an error if it is invalid. */
 extern Datum portable_get_value(StringInfo buf, Oid type, PortableNulls nulls_of_domains,
 								bool *isnull);
 

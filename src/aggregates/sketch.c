@@ -53,6 +53,7 @@ PG_FUNCTION_INFO_V1(gpuagg_sketch_multi_final);
 
 #define FIRST_TABLE_SIZE 16
 
+/* The number of values in a bucket. */
 typedef struct Bucket
 {
 	uint64 number;
@@ -76,6 +77,7 @@ typedef struct SketchHead
 		max;
 } SketchHead;
 
+/* The transition state. */
 typedef struct Sketch
 {
 	SketchHead head;

@@ -18,6 +18,7 @@
 #include "columns/column_value.h"
 #include "spec.h"
 
+/* Writes one column of a batch. */
 typedef struct ColumnWriter
 {
 	Column *col;

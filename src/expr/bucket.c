@@ -15,6 +15,7 @@
 #include "expr/expr_internal.h"
 #include "expr/program.h"
 
+/* Data of run_bucket(): the constant arguments of width_bucket(). */
 typedef struct BucketOp
 {
 	double lo, hi;

@@ -41,8 +41,8 @@
 /* ---- conditions -------------------------------------------------------------- */
 
 /*
- * Restricts the mask for what is compiled next: rows of the current mask for which cond is one of
- * `accept`, as core evaluates it for these only.  Returns the previous mask.
+ * Restricts the mask, for what is compiled next, to the rows of the current mask for which cond is
+ * one of `accept`.  Core evaluates it for these only.  Returns the previous mask.
  */
 static ExprMask *
 push_mask(ExprSet *set, const Vec *cond, int accept)
@@ -304,8 +304,9 @@ is_null_constant(Expr *expr)
 }
 
 /*
- * Compiles CASE from the last branch to the first: WHEN a THEN b ELSE (the result so far).  Returns
- * NULL if all branches are NULL, or their types differ.
+ * Compiles CASE: its conditions and branches in order, each for the rows for which core evaluates
+ * it.  Then combines them from the last to the first: CASE WHEN a THEN b ELSE (the result so far).
+ * Returns NULL if all branches are NULL, or their types differ.
  */
 static Vec *
 compile_case(ExprSet *set, CaseExpr *expr, int stage)

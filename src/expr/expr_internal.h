@@ -120,6 +120,7 @@ typedef struct ExprCoreCall
 	bool counted; /* calls count in pg_stat_user_functions */
 } ExprCoreCall;
 
+/* Operations (ExprOp.run). eval.c says for each what a, b, c and data are. */
 extern void expr_run_and(const ExprOp *op, int n);
 extern void expr_run_or(const ExprOp *op, int n);
 extern void expr_run_not(const ExprOp *op, int n);
@@ -199,6 +200,10 @@ expr_text_equal(Datum a, Datum b, bool blanks)
 /* Maximum number of columns for whose combinations of values results are kept. */
 #define EXPR_MEMO_COLUMNS 3
 
+/*
+ * What the compiler needs to know of a node. "Below" a node are its children, their children and
+ * so on.
+ */
 typedef struct NodeFacts
 {
 	Node *node;    /* hash key */

@@ -144,6 +144,7 @@ hash_text(Datum text, bool blanks)
 					  expr_text_length(text, blanks));
 }
 
+/* An entry of the hash table of a list of texts. */
 typedef struct ListText
 {
 	Datum text;

@@ -60,6 +60,10 @@ enum
 	MEMO_PENDING /* being computed for a row of this page */
 };
 
+/*
+ * The kept results of one expression. An entry is a key (a combination of column values) and its
+ * result.
+ */
 typedef struct Memo
 {
 	ExprDictionary dictionary; /* its numbers are the entries */

@@ -664,6 +664,7 @@ expr_program_interval(const ExprProgram *p, const ExprInterval *stored, uint16 o
 
 /* ---- registers -------------------------------------------------------------- */
 
+/* Data of expr_program_finish(): which register each instruction's result is given. */
 typedef struct Allocation
 {
 	int last[VECTOR_MAX_INSTRUCTIONS];  /* [instruction] the last instruction that reads its result

@@ -49,6 +49,7 @@ typedef struct ExprLookup
 	ExprInterval interval; /* range of all values, if the type is an integer */
 } ExprLookup;
 
+/* A program that is being built; see the file's header. */
 typedef struct ExprProgram
 {
 	ExprSet *set;
@@ -93,8 +94,8 @@ expr_program_vec(ExprProgram *p, Vec *vec)
 }
 
 /*
- * The same for a root, in this type and scale.  Rejects a root that is evaluated row by row, unless
- * a lookup can have its values.
+ * Returns the operand with a root's values in this type and scale.  Rejects the program if the root
+ * is evaluated row by row, unless a lookup can have its values.
  */
 extern uint16 expr_program_root(ExprProgram *p, const ExprRoot *root, ColumnType type, int16 scale);
 

@@ -168,6 +168,7 @@ expr_program_lookup(ExprProgram *p, Expr *expr, ColumnType type, int16 scale, in
 
 /* ---- values ------------------------------------------------------------------------- */
 
+/* Data for evaluating a lookup's expression for all entries of a dictionary. */
 typedef struct Evaluator
 {
 	ExprState *state;

@@ -20,6 +20,7 @@
 #define BASE_DIGITS 4
 #define MOST_POWER 38
 
+/* The most significant digit of base 10000 of a number. */
 typedef struct FirstDigit
 {
 	int weight; /* its power of 10000; 0 if the value is zero */
@@ -46,6 +47,7 @@ find_first_digit(gpuagg_u128 value, int groups, uint64 shift, FirstDigit *first)
 	return true;
 }
 
+/* Data of run_quotient(). */
 typedef struct QuotientOp
 {
 	int scale;     /* scale of results */

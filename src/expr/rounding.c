@@ -23,6 +23,7 @@ typedef gpuagg_u128 u128;
 /* The largest power of ten in signed 128 bits. Half of the next one is larger than any value. */
 #define MOST_POWER 38
 
+/* Data of run_round(). */
 typedef struct RoundOp
 {
 	VectorRounding mode;

@@ -27,6 +27,7 @@
 #define SH_DEFINE
 #include "lib/simplehash.h"
 
+/* Context of facts_walker(): the node whose children are visited. */
 typedef struct FactsContext
 {
 	ExprSet *set;

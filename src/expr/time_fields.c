@@ -26,6 +26,7 @@
 
 #define DAY_CACHE 2048
 
+/* Data of run_time(). */
 typedef struct TimeOp
 {
 	VectorField field;

@@ -37,6 +37,7 @@
 
 #define NO_ENTRY PG_UINT32_MAX
 
+/* An entry of the dictionary's hash table. */
 typedef struct CodeEntry
 {
 	uint64 word; /* up to 8 bytes, or a decimal; else a hash of the bytes */
@@ -44,6 +45,7 @@ typedef struct CodeEntry
 	uint32 code; /* NO_ENTRY: the entry is free */
 } CodeEntry;
 
+/* A dictionary that numbers the values of one vector; its numbers are also called codes. */
 typedef struct Codes
 {
 	ExprDictionary dictionary;

@@ -17,6 +17,7 @@
 
 #include "operators/monoid.h"
 
+/* Formulas of core's width_bucket(), by release. */
 typedef enum GpuaggBinFormula
 {
 	GPUAGG_BINS_PRODUCT,  /* PostgreSQL 15: n * (x - lo) / (hi - lo) + 1, truncated */

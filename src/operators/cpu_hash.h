@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The secret key of a hash. */
 typedef struct HashSeed
 {
 	uint64_t mask;       /* hides the value */

@@ -19,6 +19,7 @@
 
 #include "operators/monoid.h"
 
+/* An attribute of a table's tuples. */
 typedef struct DecodeAttr
 {
 	/* in the data of tuples in which no earlier attribute is NULL: */

@@ -89,6 +89,7 @@ decode_small(const uint8_t *digits, int ndigits, int shift, int negative, int *f
 	return negative ? -(int64_t) q : (int64_t) q;
 }
 
+/* The parts of a stored numeric. */
 typedef struct DecodeHeader
 {
 	int negative;

@@ -21,7 +21,7 @@
 
 #include "operators/monoid.h"
 
-/* What is derived from a seed. The same seed always gives the same key. */
+/* Numbers that are derived from a seed. The same seed always gives the same key. */
 typedef struct GpuaggHashKey
 {
 	uint64_t mul[3]; /* odd; the last one is for second words */

@@ -149,6 +149,10 @@ pair_exp(gpuagg_pair y, int *exponent)
 	return pair_add(pair_of(1), p);
 }
 
+/*
+ * Log-spaced bins: n bins between lo and hi, and numbers from which gpuagg_log_edge() computes
+ * their edges.
+ */
 typedef struct gpuagg_log_range
 {
 	double lo, hi;

@@ -101,6 +101,7 @@ typedef struct gpuagg_maxsub_i64
 	int64_t total, prefix, suffix, best;
 } gpuagg_maxsub_i64;
 
+/* State of the maximum subarray sum of doubles; members as in gpuagg_maxsub_i64. */
 typedef struct gpuagg_maxsub_f64
 {
 	double total, prefix, suffix, best;
@@ -140,6 +141,7 @@ typedef struct gpuagg_mat5
 	double m[25];
 } gpuagg_mat5;
 
+/* The numbers of the operators: the rows of monoid_list.h, in their order. */
 typedef enum MonoidId
 {
 #define MONOID(NAME, name, input_t, state_t, comm, atomic, text) MONOID_##NAME,
@@ -252,7 +254,7 @@ gpuagg_code_f64(int64_t code)
 	} \
 	MONOID_PLAIN_STEP(name, input_t, state_t)
 
-/* The same for a monoid without errors. */
+/* MONOID_SCALAR for a monoid without errors. */
 #define MONOID_SIMPLE(name, input_t, state_t, ident, liftexpr, combexpr) \
 	MONOID_SCALAR(name, input_t, state_t, ident, liftexpr, combexpr) \
 	MONOID_NO_ERROR(name, state_t)
@@ -266,6 +268,7 @@ MONOID_SIMPLE(sumsq_i128, int32_t, gpuagg_i128, 0, (int64_t) x *(int64_t) x, a +
 
 MONOID_IDENTITY(sumsq_i192, gpuagg_i192, 0, 0, 0)
 
+/* Returns x * x. */
 GPUAGG_HD gpuagg_i192
 sumsq_i192_lift(int64_t x)
 {
@@ -275,6 +278,7 @@ sumsq_i192_lift(int64_t x)
 	return r;
 }
 
+/* Returns a + b. The carry of the low 128 bits goes to hi. */
 GPUAGG_HD gpuagg_i192
 sumsq_i192_combine(gpuagg_i192 a, gpuagg_i192 b)
 {
@@ -317,6 +321,7 @@ sum_f64_error(double a, double b, double r)
 
 MONOID_IDENTITY(accum_f64, gpuagg_accum, 0, 0, 0)
 
+/* Returns the state of one input. As in core, its deviation is NaN if the input is not finite. */
 GPUAGG_HD gpuagg_accum
 accum_f64_lift(double x)
 {
@@ -462,6 +467,7 @@ regr_f64_step(gpuagg_regr a, gpuagg_f64x2 in)
 	return r;
 }
 
+/* Reports an overflow, as accum_f64_error() does. */
 GPUAGG_HD int
 regr_f64_error(gpuagg_regr a, gpuagg_regr b, gpuagg_regr r)
 {

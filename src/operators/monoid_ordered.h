@@ -29,6 +29,7 @@ gpuagg_add_sat(int64_t a, int64_t b)
 
 MONOID_IDENTITY(maxsub_i64, gpuagg_maxsub_i64, 0, 0, 0, 0)
 
+/* Returns the state of one input. The empty subarray, of sum 0, is better than a negative input. */
 GPUAGG_HD gpuagg_maxsub_i64
 maxsub_i64_lift(int64_t x)
 {
@@ -123,6 +124,7 @@ MONOID_NO_ERROR(maxsub_i64, gpuagg_maxsub_i64)
 
 MONOID_IDENTITY(maxsub_f64, gpuagg_maxsub_f64, 0, 0, 0, 0, 0)
 
+/* Returns the state of one input. The empty subarray, of sum 0, is better than a negative input. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_lift(double x)
 {
@@ -142,6 +144,7 @@ maxsub_f64_lift(double x)
 	return r;
 }
 
+/* As maxsub_i64_combine(); the flags of both states are set. */
 GPUAGG_HD gpuagg_maxsub_f64
 maxsub_f64_combine(gpuagg_maxsub_f64 a, gpuagg_maxsub_f64 b)
 {
@@ -231,6 +234,7 @@ MONOID_NO_ERROR(maxsub_f64, gpuagg_maxsub_f64)
 
 MONOID_IDENTITY(longest_run, gpuagg_run, 0, 0, 0, 0)
 
+/* Returns the state of one row: a run of length 1 if x is true, else no run. */
 GPUAGG_HD gpuagg_run
 longest_run_lift(int8_t x)
 {
@@ -240,6 +244,9 @@ longest_run_lift(int8_t x)
 	return r;
 }
 
+/*
+ * Combines states of adjacent ranges of rows. A run may cross from the end of a to the start of b.
+ */
 GPUAGG_HD gpuagg_run
 longest_run_combine(gpuagg_run a, gpuagg_run b)
 {
@@ -262,6 +269,7 @@ MONOID_NO_ERROR(longest_run, gpuagg_run)
  */
 MONOID_IDENTITY(longest_asc, gpuagg_asc, 0, 0, 0, 0, 0, 0)
 
+/* Returns the state of one row: a run of length 1, or no run if the input is NULL. */
 GPUAGG_HD gpuagg_asc
 longest_asc_lift(gpuagg_kv x)
 {
@@ -271,6 +279,10 @@ longest_asc_lift(gpuagg_kv x)
 	return r;
 }
 
+/*
+ * Combines states of adjacent ranges of rows. The last run of a continues in b if b starts with a
+ * larger code.
+ */
 GPUAGG_HD gpuagg_asc
 longest_asc_combine(gpuagg_asc a, gpuagg_asc b)
 {

@@ -27,6 +27,7 @@ vector_mul_overflows(int64_t a, int64_t b)
 
 /* ---- the calendar ---------------------------------------------------------- */
 
+/* Fields of dates and times, for date_trunc(), extract() and date_part(). */
 typedef enum VectorField
 {
 	VECTOR_SECOND,

@@ -30,6 +30,7 @@
 #define VECTOR_MAX_REGISTERS 24
 #define VECTOR_MAX_CONSTANTS 64
 
+/* The state of a value. */
 typedef enum VectorState
 {
 	VECTOR_VALUE = 0,
@@ -140,6 +141,7 @@ typedef enum VectorRounding
 #define VECTOR_CONSTANT 0x8000
 #define VECTOR_NONE 0xffff
 
+/* One instruction: r = op(a, b, c). */
 typedef struct VectorInstruction
 {
 	uint16_t op;
@@ -167,6 +169,7 @@ typedef struct VectorTable
 	uint32_t n;
 } VectorTable;
 
+/* A program: instructions in their order, and the constants that they read. */
 typedef struct VectorProgram
 {
 	uint32_t ninstructions;

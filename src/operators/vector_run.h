@@ -162,6 +162,7 @@ typedef struct VectorCell
 	uint8_t state;
 } VectorCell;
 
+/* Returns a cell with this value and state. */
 GPUAGG_HD VectorCell
 vector_cell(int64_t value, int state)
 {
