@@ -179,8 +179,8 @@ extern ExprRoot *expr_add_column_root(ExprSet *set, Var *var, ColumnType type, i
 
 /*
  * As expr_add_root(), but the root's vector has the display scales of a numeric expression.  If its
- * type is COLUMN_DATUM, it has the values themselves.  The scalar fallback evaluates the expression,
- * not its scale.
+ * type is COLUMN_DATUM, it has the values themselves.  The scalar fallback evaluates the
+ * expression, not its scale.
  */
 extern ExprRoot *expr_add_scales_root(ExprSet *set, Expr *expr, int stage);
 
