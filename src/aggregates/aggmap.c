@@ -72,6 +72,7 @@ check_execute(Oid fn, Oid role, ObjectType kind)
 	InvokeFunctionExecuteHook(fn);
 }
 
+/* Returns the owner of a function. */
 static Oid
 function_owner(Oid fn)
 {

@@ -156,12 +156,14 @@ arg_transition(FunctionCallInfo fcinfo, int sign)
 	PG_RETURN_POINTER(state);
 }
 
+/* Transition function of gpu_argmax and gpu_last. Rows with a NULL key do not count. */
 Datum
 gpuagg_argmax_transfn(PG_FUNCTION_ARGS)
 {
 	return arg_transition(fcinfo, 1);
 }
 
+/* Transition function of gpu_argmin and gpu_first. Rows with a NULL key do not count. */
 Datum
 gpuagg_argmin_transfn(PG_FUNCTION_ARGS)
 {
@@ -201,12 +203,14 @@ arg_combine(FunctionCallInfo fcinfo, int sign)
 	PG_RETURN_POINTER(into);
 }
 
+/* Combine function of gpu_argmax and gpu_last. */
 Datum
 gpuagg_argmax_combine(PG_FUNCTION_ARGS)
 {
 	return arg_combine(fcinfo, 1);
 }
 
+/* Combine function of gpu_argmin and gpu_first. */
 Datum
 gpuagg_argmin_combine(PG_FUNCTION_ARGS)
 {
@@ -232,6 +236,7 @@ send_state(StringInfo buf, const ArgState *state)
 	}
 }
 
+/* Serialization function of all aggregates of this file. */
 Datum
 gpuagg_arg_serialize(PG_FUNCTION_ARGS)
 {
@@ -261,8 +266,8 @@ argextreme_value_type(const void *state)
 }
 
 /*
- * (bytea, flag) The flag is not 0 if the bytes are user input (partial_state.c); then NULLs are
- * checked as well.
+ * Deserialization function of all aggregates of this file. The second argument is not 0 if the
+ * bytes are user input (partial_state.c); then NULLs are checked as well.
  */
 Datum
 gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
@@ -292,8 +297,8 @@ gpuagg_arg_deserialize(PG_FUNCTION_ARGS)
 }
 
 /*
- * (internal, "any", "any") Returns the state's value. The extra arguments only carry the types.
- * Raises an error if the value has another type, as states from another server may.
+ * Final function of all aggregates of this file. The extra arguments only carry the types. Raises
+ * an error if the value has another type, as in a state of another server.
  */
 Datum
 gpuagg_arg_final(PG_FUNCTION_ARGS)

@@ -438,6 +438,10 @@ gpuagg_histogram_accum_log(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(h);
 }
 
+/*
+ * Combine function of histograms of all kinds. Raises an error if the states have different
+ * parameters.
+ */
 Datum
 gpuagg_histogram_combine(PG_FUNCTION_ARGS)
 {
@@ -508,6 +512,7 @@ histogram_state(const BinSpec *bins, bool weighted, bool log, const void *values
 	return pq_endtypsend(&buf);
 }
 
+/* Serialization function of histograms of all kinds. */
 Datum
 gpuagg_histogram_serialize(PG_FUNCTION_ARGS)
 {
@@ -560,6 +565,10 @@ read_bins(FunctionCallInfo fcinfo, StringInfo buf, int flags)
 	return bins;
 }
 
+/*
+ * Deserialization function of histograms of all kinds. Raises an error if the bytes are not a
+ * valid state.
+ */
 Datum
 gpuagg_histogram_deserialize(PG_FUNCTION_ARGS)
 {
@@ -608,6 +617,7 @@ histogram_weight_array(const double *weights, int width)
 	return array;
 }
 
+/* Final function of histograms of counts. NULL if no row counts. */
 Datum
 gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 {
@@ -621,6 +631,7 @@ gpuagg_histogram_counts(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(histogram_count_array(h->u.counts, h->width));
 }
 
+/* Final function of gpu_histogram with weights. NULL if no row counts. */
 Datum
 gpuagg_histogram_weights(PG_FUNCTION_ARGS)
 {

@@ -272,6 +272,7 @@ hll_hash(TypeCacheEntry *type, Oid collation, Datum value)
 		FunctionCall2Coll(&type->hash_extended_proc_finfo, collation, value, Int64GetDatum(0)));
 }
 
+/* Transition function of gpu_approx_count_distinct. Skips NULLs. */
 Datum
 gpuagg_hll_transfn(PG_FUNCTION_ARGS)
 {
@@ -315,6 +316,7 @@ hll_merge(HllState *into, HllState *from)
 	}
 }
 
+/* Combine function of gpu_approx_count_distinct. */
 Datum
 gpuagg_hll_combine(PG_FUNCTION_ARGS)
 {
@@ -329,8 +331,8 @@ gpuagg_hll_combine(PG_FUNCTION_ARGS)
 }
 
 /*
- * A serialized state is nsparse and that many pairs in the order of registers, or -1 and all
- * registers. Equal sketches have equal bytes.
+ * Serialization function of gpu_approx_count_distinct. Writes nsparse and that many pairs in the
+ * order of registers, or -1 and all registers. Equal sketches have equal bytes.
  */
 Datum
 gpuagg_hll_serialize(PG_FUNCTION_ARGS)
@@ -364,7 +366,9 @@ gpuagg_hll_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
-/* Returns the serialized state for an array of registers. */
+/*
+ * See hll_value.h. Raises an error if a register, which may come from the GPU server, is invalid.
+ */
 bytea *
 hll_state(const int32 *registers)
 {
@@ -388,7 +392,10 @@ hll_state(const int32 *registers)
 	return pq_endtypsend(&buf);
 }
 
-/* States may come from other servers (partial_state.c), so everything that is read is checked. */
+/*
+ * Deserialization function of gpu_approx_count_distinct. States may come from other servers
+ * (partial_state.c), so everything that is read is checked.
+ */
 Datum
 gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 {
@@ -424,6 +431,7 @@ gpuagg_hll_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_approx_count_distinct. Returns 0 if there are no rows. */
 Datum
 gpuagg_hll_final(PG_FUNCTION_ARGS)
 {

@@ -140,6 +140,7 @@ interval_state_step(Datum value, Datum summand)
 	return true;
 }
 
+/* Transition function of gpu_sum and gpu_avg of interval. Skips NULLs. */
 Datum
 gpuagg_interval_avg_accum(PG_FUNCTION_ARGS)
 {
@@ -152,6 +153,7 @@ gpuagg_interval_avg_accum(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Inverse transition function, for moving windows. Skips NULLs. */
 Datum
 gpuagg_interval_avg_accum_inv(PG_FUNCTION_ARGS)
 {
@@ -164,6 +166,7 @@ gpuagg_interval_avg_accum_inv(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Combine function of gpu_sum and gpu_avg of interval. */
 Datum
 gpuagg_interval_avg_combine(PG_FUNCTION_ARGS)
 {
@@ -225,6 +228,7 @@ gpuagg_interval_avg_deserialize(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_avg of interval. NULL if no row counts. */
 Datum
 gpuagg_interval_avg(PG_FUNCTION_ARGS)
 {
@@ -236,6 +240,7 @@ gpuagg_interval_avg(PG_FUNCTION_ARGS)
 							   Float8GetDatum((double) state->n));
 }
 
+/* Final function of gpu_sum of interval. NULL if no row counts. */
 Datum
 gpuagg_interval_sum(PG_FUNCTION_ARGS)
 {

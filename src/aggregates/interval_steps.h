@@ -45,7 +45,10 @@ interval_add(Interval *sum, const Interval *x)
 	return true;
 }
 
-/* Functions of the library's own states, before PostgreSQL 17; see interval.c. */
+/*
+ * Functions of the library's own states, before PostgreSQL 17; see interval.c. The second one is an
+ * AggStep.
+ */
 extern Datum gpuagg_interval_avg_accum(PG_FUNCTION_ARGS);
 extern bool interval_state_step(Datum value, Datum summand);
 

@@ -72,6 +72,7 @@ append_values(MedianState *state, const void *values, int64 n)
 	state->n += n;
 }
 
+/* Transition function of gpu_median of double precision. Skips NULLs. */
 Datum
 gpuagg_median_transfn(PG_FUNCTION_ARGS)
 {
@@ -88,6 +89,7 @@ gpuagg_median_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Transition function of gpu_median of interval. Skips NULLs. */
 Datum
 gpuagg_median_interval_transfn(PG_FUNCTION_ARGS)
 {
@@ -102,6 +104,7 @@ gpuagg_median_interval_transfn(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(state);
 }
 
+/* Final function of gpu_median of double precision. NULL if no row counts. */
 Datum
 gpuagg_median_final(PG_FUNCTION_ARGS)
 {
@@ -135,6 +138,7 @@ compare_intervals(const void *a, const void *b, void *arg)
 	return DatumGetInt32(DirectFunctionCall2(interval_cmp, PointerGetDatum(a), PointerGetDatum(b)));
 }
 
+/* Final function of gpu_median of interval. NULL if no row counts. */
 Datum
 gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 {
@@ -156,6 +160,7 @@ gpuagg_median_interval_final(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(DirectFunctionCall2(interval_pl, half, low));
 }
 
+/* Combine function of gpu_median of both types. */
 Datum
 gpuagg_median_combine(PG_FUNCTION_ARGS)
 {
@@ -171,6 +176,10 @@ gpuagg_median_combine(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(a);
 }
 
+/*
+ * Serialization function of gpu_median of both types. Raises an error if the values do not fit
+ * into a bytea.
+ */
 Datum
 gpuagg_median_serialize(PG_FUNCTION_ARGS)
 {
@@ -191,6 +200,7 @@ gpuagg_median_serialize(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(result);
 }
 
+/* Deserialization function of gpu_median of both types. */
 Datum
 gpuagg_median_deserialize(PG_FUNCTION_ARGS)
 {

@@ -88,6 +88,7 @@ add_maxsub_value(MaxSubarray *s, Numeric x, MemoryContext cxt)
 	}
 }
 
+/* Transition function of gpu_max_subarray_sum of numeric. Skips NULLs. */
 Datum
 gpuagg_maxsub_numeric_transfn(PG_FUNCTION_ARGS)
 {
@@ -117,6 +118,7 @@ special_numeric(const char *text)
 							   Int32GetDatum(-1));
 }
 
+/* Final function of gpu_max_subarray_sum of numeric. NULL if no row counts. */
 Datum
 gpuagg_maxsub_numeric_final(PG_FUNCTION_ARGS)
 {

@@ -226,7 +226,10 @@ report_wrong_arguments(Oid agg, const Oid *types, int n)
 			 "Add explicit type casts to exactly the types that the aggregate is declared for.")));
 }
 
-/* (regprocedure, VARIADIC "any") */
+/*
+ * (regprocedure, VARIADIC "any"): returns a gpuagg_row with the aggregate and its arguments.
+ * Raises an error if the aggregate has no portable state for them.
+ */
 Datum
 gpuagg_pack(PG_FUNCTION_ARGS)
 {
@@ -306,6 +309,7 @@ receive_row(StringInfo buf)
 	return make_row(agg, collation, n, types, values);
 }
 
+/* Input function of gpuagg_row. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_row_in(PG_FUNCTION_ARGS)
 {
@@ -315,12 +319,14 @@ gpuagg_row_in(PG_FUNCTION_ARGS)
 	PG_RETURN_POINTER(receive_row(&buf));
 }
 
+/* Receive function of gpuagg_row. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_row_recv(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_POINTER(receive_row((StringInfo) PG_GETARG_POINTER(0)));
 }
 
+/* Send function of gpuagg_row. */
 Datum
 gpuagg_row_send(PG_FUNCTION_ARGS)
 {
@@ -331,6 +337,7 @@ gpuagg_row_send(PG_FUNCTION_ARGS)
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
 
+/* Output function of gpuagg_row. */
 Datum
 gpuagg_row_out(PG_FUNCTION_ARGS)
 {
@@ -375,7 +382,10 @@ call_with_state(Oid fn, Oid collation, Oid result, const bytea *state, int nargs
 	return value;
 }
 
-/* (gpuagg_state, gpuagg_row) */
+/*
+ * (gpuagg_state, gpuagg_row): transition function of gpuagg_merge. Returns the state with one more
+ * row.
+ */
 Datum
 gpuagg_merge_accum(PG_FUNCTION_ARGS)
 {
@@ -433,7 +443,10 @@ check_result(const PartialAggregate *parts, const bytea *state, Oid type)
 						format_type_be(type))));
 }
 
-/* (gpuagg_state, regprocedure, anyelement) */
+/*
+ * (gpuagg_state, regprocedure, anyelement): returns the result of the aggregate for a state. The
+ * third argument only has the type of the result.
+ */
 Datum
 gpuagg_finish(PG_FUNCTION_ARGS)
 {

@@ -291,6 +291,7 @@ partial_bytes(const char *text, const char *type)
 	return DatumGetByteaPP(DirectFunctionCall1(byteain, CStringGetDatum(text)));
 }
 
+/* Input function of gpuagg_state. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_state_in(PG_FUNCTION_ARGS)
 {
@@ -299,6 +300,7 @@ gpuagg_state_in(PG_FUNCTION_ARGS)
 	PG_RETURN_DATUM(check_state(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes)));
 }
 
+/* Receive function of gpuagg_state. Raises an error if the bytes are invalid. */
 Datum
 gpuagg_state_recv(PG_FUNCTION_ARGS)
 {
@@ -320,12 +322,14 @@ partial_hex(const bytea *bytes)
 	return text;
 }
 
+/* Output function of gpuagg_state. */
 Datum
 gpuagg_state_out(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_CSTRING(partial_hex(PG_GETARG_BYTEA_PP(0)));
 }
 
+/* Send function of gpuagg_state. */
 Datum
 gpuagg_state_send(PG_FUNCTION_ARGS)
 {
@@ -352,7 +356,10 @@ partial_combine(const bytea *state, Datum internal)
 	return combined;
 }
 
-/* (gpuagg_state, gpuagg_state), neither NULL */
+/*
+ * (gpuagg_state, gpuagg_state), neither NULL: combine function of gpuagg_merge. Raises an error if
+ * their kinds differ.
+ */
 Datum
 gpuagg_merge_combine(PG_FUNCTION_ARGS)
 {

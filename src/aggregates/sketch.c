@@ -244,6 +244,10 @@ state_argument(FunctionCallInfo fcinfo, int i)
 	return PG_ARGISNULL(i) ? NULL : (Sketch *) PG_GETARG_POINTER(i);
 }
 
+/*
+ * Transition function of gpu_approx_percentile with one fraction. Skips NULL values. Raises an
+ * error if the fraction changes within a group.
+ */
 Datum
 gpuagg_sketch_transfn(PG_FUNCTION_ARGS)
 {
@@ -287,6 +291,10 @@ read_fractions(ArrayType *array, int *n)
 	return fractions;
 }
 
+/*
+ * Transition function of gpu_approx_percentile with an array of fractions. Skips NULL values.
+ * Raises an error if the fractions change within a group.
+ */
 Datum
 gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 {
@@ -329,6 +337,7 @@ gpuagg_sketch_multi_transfn(PG_FUNCTION_ARGS)
 
 /* ---- states ------------------------------------------------------------------------ */
 
+/* Combine function of gpu_approx_percentile. */
 Datum
 gpuagg_sketch_combine(PG_FUNCTION_ARGS)
 {
@@ -372,8 +381,8 @@ ordered_buckets(const Sketch *sketch)
 }
 
 /*
- * Serialized states are also exchanged with other servers (partial_state.c), so numbers are in
- * network order, and gpuagg_sketch_deserialize() checks everything.
+ * Serialization function of gpu_approx_percentile. Numbers are in network order, because states
+ * are also exchanged with other servers (partial_state.c).
  */
 Datum
 gpuagg_sketch_serialize(PG_FUNCTION_ARGS)
@@ -437,6 +446,10 @@ get_fractions(StringInfo buf)
 	return create_sketch(CurrentMemoryContext, fractions, n);
 }
 
+/*
+ * Deserialization function of gpu_approx_percentile. Checks everything, because states may come
+ * from other servers.
+ */
 Datum
 gpuagg_sketch_deserialize(PG_FUNCTION_ARGS)
 {
@@ -523,6 +536,10 @@ fraction_value(const Sketch *sketch, const Bucket *buckets, double fraction)
 	return value_of_rank(sketch, buckets, Min(Max((int64) ceil(fraction * n), 1), n) - 1);
 }
 
+/*
+ * Final function of gpu_approx_percentile with one fraction. NULL if no row counts, or the
+ * fraction is NULL.
+ */
 Datum
 gpuagg_sketch_final(PG_FUNCTION_ARGS)
 {
@@ -536,6 +553,10 @@ gpuagg_sketch_final(PG_FUNCTION_ARGS)
 	PG_RETURN_FLOAT8(fraction_value(sketch, ordered_buckets(sketch), sketch->fractions[0]));
 }
 
+/*
+ * Final function of gpu_approx_percentile with an array of fractions. NULL if no row counts, or
+ * the array is NULL.
+ */
 Datum
 gpuagg_sketch_multi_final(PG_FUNCTION_ARGS)
 {

@@ -304,6 +304,7 @@ sum_dec_error(gpuagg_i128 a, gpuagg_i128 b, gpuagg_i128 r)
 
 /* -0 is the identity of IEEE addition: a sum of negative zeros stays -0. */
 MONOID_SCALAR(sum_f32, float, float, -0.0f, x, a + b)
+/* Reports an overflow if finite a and b have an infinite sum r. */
 GPUAGG_HD int
 sum_f32_error(float a, float b, float r)
 {
@@ -311,6 +312,7 @@ sum_f32_error(float a, float b, float r)
 }
 
 MONOID_SCALAR(sum_f64, double, double, -0.0, x, a + b)
+/* Reports an overflow if finite a and b have an infinite sum r. */
 GPUAGG_HD int
 sum_f64_error(double a, double b, double r)
 {
@@ -532,6 +534,7 @@ MONOID_SIMPLE(bit_or, int64_t, int64_t, 0, x, a | b)
 MONOID_SIMPLE(bit_xor, int64_t, int64_t, 0, x, a ^ b)
 
 MONOID_SCALAR(product_f64, double, double, 1.0, x, a *b)
+/* Reports an infinite product of finite factors, and a zero product of nonzero factors. */
 GPUAGG_HD int
 product_f64_error(double a, double b, double r)
 {
