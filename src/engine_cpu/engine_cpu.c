@@ -19,6 +19,7 @@
 
 /* ---- rows in ------------------------------------------------------------ */
 
+/* Tells the feed which columns of its batch may be narrow. */
 static void
 cpu_bind_buffers(Engine *base, Batch *batch)
 {
@@ -156,7 +157,8 @@ cpu_next_groups(Engine *base, GroupBatch *out)
 }
 
 /*
- * Writes engine->groups to the sink: groups of the table from number `from` on, or those of bits.
+ * Writes the groups in engine->groups to the sink, as records. They are the groups of the table
+ * from number `from` on, or groups of the bits.
  */
 static void
 write_groups(CpuEngine *engine, GroupSink *sink, uint32 from)
@@ -309,7 +311,7 @@ groups_found(const CpuEngine *engine)
 	return engine->emitted + table->ngroups - Min(engine->emit_pos, table->ngroups);
 }
 
-/* Describes the strategy with its parameters, and why it was chosen. */
+/* Writes the strategy, its parameters and the reason for it to `text`, for EXPLAIN. */
 static void
 describe_strategy(const CpuEngine *engine, char *text, size_t size)
 {
@@ -351,7 +353,10 @@ cpu_stats(Engine *base, EngineStats *stats)
 		describe_strategy(engine, stats->strategy, sizeof(stats->strategy));
 }
 
-/* Empties the engine for the groups of a part; keeps errors, and counts for EXPLAIN. */
+/*
+ * Empties the engine, so that it can merge the groups of one part of an exchange (engine.h). Keeps
+ * errors, and counts for EXPLAIN.
+ */
 static void
 cpu_begin_part(Engine *base, uint32 groups)
 {

@@ -63,7 +63,7 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
-/* Finds the part of each group, and counts the groups of each part. */
+/* Sets part[group] to the part that a group belongs to, and counts[part] to its groups. */
 static void
 count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts)
 {
@@ -131,7 +131,10 @@ end_streams(void)
 #endif
 }
 
-/* Copies all groups, with completed states, to the ends of their parts. */
+/*
+ * Copies the rows of all groups, with completed states, to the memory of their parts. ends[part] is
+ * where the next row goes; it is advanced.
+ */
 static void
 scatter_rows(CpuEngine *engine, const uint16 *part, char **ends)
 {
@@ -196,7 +199,7 @@ cpu_share_rows(CpuEngine *engine, GroupSink *sink)
 	return to != NULL;
 }
 
-/* Writes a row that has no room in the table to the partitions, as a record. */
+/* Writes another participant's row, which has no room in the table, to a partition as a record. */
 static void
 spill_foreign_row(CpuEngine *engine, char *row)
 {

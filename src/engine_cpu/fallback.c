@@ -63,6 +63,7 @@ struct FallbackWork
 	FallbackCall *calls;
 };
 
+/* Returns the call info for a function, which finds work->aggstate in it, as in nodeAgg.c. */
 static FunctionCallInfo
 prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collation)
 {
@@ -160,7 +161,10 @@ states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 	return work->states;
 }
 
-/* Copies a new by-reference transition value to the context of states, and frees the old one. */
+/*
+ * Copies a new by-reference transition value to `cxt`, unless it is there as an expanded object,
+ * and frees the old value of *state. Returns the copy.
+ */
 static Datum
 replace_value(const FallbackAgg *fallback, MemoryContext cxt, Datum value, bool isnull,
 			  const FallbackState *state)
@@ -241,8 +245,8 @@ advance_state(FallbackWork *work, int o, FunctionCallInfo fcinfo, ExprContext *s
 }
 
 /*
- * Returns an argument of a row that counts: a Datum, or an unrepresentable numeric if
- * unrepresentable_only.
+ * Returns the argument in row i of a column, which is not NULL. A column of decimals has arguments
+ * only in rows with unrepresentable numerics.
  */
 static Datum
 row_argument(const Column *col, int i)
@@ -325,7 +329,10 @@ begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 	}
 }
 
-/* Advances the state of the group of batch row i. */
+/*
+ * Advances the state of fallback aggregate o, in the group of batch row i, by that row. Does
+ * nothing if the row has no group or does not count.
+ */
 static inline void
 advance_row_state(FallbackWork *work, int o, const FallbackAgg *fallback, FallbackCall *call,
 				  const Column *first, GroupTable *table, const Batch *batch, int i)
@@ -531,7 +538,10 @@ fallbacks_memory(const FallbackWork *work)
 		MemoryContextMemAllocated(work->carry[1]->ecxt_per_tuple_memory, true);
 }
 
-/* Prepares for group_table_carry_last: the last of several rows becomes row 0. */
+/*
+ * Called before group_table_carry_last makes the last of several rows row 0: frees the states of
+ * all other rows.
+ */
 void
 fallbacks_carry_last(FallbackWork *work)
 {
@@ -554,7 +564,7 @@ fallbacks_reset(FallbackWork *work)
 	ReScanExprContext(work->temp);
 }
 
-/* Also calls the shutdown callbacks that transition functions have registered. */
+/* Frees all states, and calls the shutdown callbacks that transition functions have registered. */
 void
 fallbacks_end(FallbackWork *work)
 {

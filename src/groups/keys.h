@@ -83,9 +83,9 @@ extern size_t group_keys_memory(const GroupKeys *keys);
 extern void group_keys_pack(GroupKeys *keys, const Batch *batch, int64 max_codes, size_t max_bytes);
 /* Returns whether some key of row i has no code, because its dictionary has no room. */
 extern bool group_keys_lacks_code(const GroupKeys *keys, int i);
-/* Widens ranges[] by the keys of a batch. Every key must be a KEY_RAW. */
+/* Widens ranges[] so that they include the keys of a batch. Every key must be a KEY_RAW. */
 extern void group_keys_ranges(const GroupKeys *keys, const Batch *batch, KeyRange *ranges);
-/* Fills words[0] with bin numbers. All keys must be within keys->ranges. */
+/* Fills words[0] with the rows' bin numbers. All keys must be within keys->ranges. */
 extern void group_keys_bins(GroupKeys *keys, const Batch *batch);
 /* Fills the hashes of Datum keys, and nothing else, for group_keys_spill_hash. */
 extern void group_keys_hash_datums(GroupKeys *keys, const Batch *batch);

@@ -123,7 +123,7 @@ value_class(const KeySpec *key)
 	return VALUES_BY_FUNCTION;
 }
 
-/* Returns how many bytes of a varlena count for equality. */
+/* Returns how many of `len` data bytes count for equality: for bpchar, without trailing spaces. */
 static inline int
 value_length(ValueClass class, const char *data, int len)
 {
@@ -145,7 +145,10 @@ equal_bytes(const char *a, const char *b, int len)
 	return memcmp(a, b, len) == 0;
 }
 
-/* Detoasts a value where needed, and returns its hash. */
+/*
+ * Returns the hash of a value. Sets *detoasted to the value, detoasted in the current context where
+ * needed; equal_values and same_image compare this form.
+ */
 static inline uint32
 hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 {
@@ -188,7 +191,7 @@ equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 	return DatumGetBool(FunctionCall2Coll(&dict->eqfn, dict->collation, a, b));
 }
 
-/* Returns the hash that the value of a code had when it was added. */
+/* Hashes the value kept for a code: returns the same hash as when it was added. */
 static uint32
 code_hash(Dictionary *dict, uint32 code)
 {
@@ -205,6 +208,7 @@ typedef struct Sought
 	Datum value;
 } Sought;
 
+/* Returns whether the value sought equals the one kept for a code. */
 static inline bool
 equals_sought(const Sought *sought, uint32 code)
 {
@@ -335,7 +339,7 @@ dictionary_met_variant(const Dictionary *dict)
 
 /* ---- codes -------------------------------------------------------------- */
 
-/* Gives the next code to a value (or NULL) that has none yet. */
+/* Gives the next code to a value (or NULL) that has none, and keeps a copy. Returns the code. */
 static int32
 add_code(Dictionary *dict, Datum value, bool isnull)
 {
@@ -369,7 +373,7 @@ has_room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 		(dict->n < Min(max_codes, PG_INT32_MAX) && dictionary_memory(dict) < max_bytes);
 }
 
-/* Adds the value sought, which has no code yet. Returns NO_CODE if there is no has_room. */
+/* Gives a code to the value sought, which has none yet. Returns NO_CODE if there is no room. */
 static pg_noinline int32
 add_value(Sought sought, uint32 hash, int64 max_codes, size_t max_bytes)
 {
@@ -489,8 +493,8 @@ short_image(Datum value)
 }
 
 /*
- * Finds or adds a value that is not in the cache of short strings. Puts it there, at *cached, if it
- * is short.
+ * Finds or adds a value that is not in the cache of short strings. Sets *code, or NO_CODE if there
+ * is no room, and *hash. If the value is short (image is not 0), stores it in the cache at *cached.
  */
 static pg_noinline void
 lookup_or_add(Sought sought, uint64 image, ShortValue *cached, int64 max_codes, size_t max_bytes,
@@ -589,8 +593,8 @@ prepare_feed_codes(Dictionary *dict, const Column *col)
 }
 
 /*
- * Looks up a value of the feed's dictionary that has not been looked up yet, or had no has_room
- * then.
+ * Finds or adds a value of the feed's dictionary; sets *known. Called for a value that has not been
+ * looked up yet, or for which there was no room.
  */
 static pg_noinline void
 lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_bytes, FeedCode *known)

@@ -30,7 +30,7 @@ value_store_max_own_sorts(size_t memory)
 	return (uint32) Max(LEAST_OWN, Min(MOST_OWN, memory / 1024 / SORT_KILOBYTES));
 }
 
-/* Returns the memory of each of `share` sorts in kilobytes. */
+/* Returns the memory limit of one sort, in kilobytes: a `share`-th of the store's limit. */
 static int
 sort_kilobytes(const ValueStore *store, uint32 share)
 {

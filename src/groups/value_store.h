@@ -50,7 +50,9 @@ extern void value_store_append(ValueStore *store, const Column *col, const uint3
 							   int nrows, uint32 ngroups);
 /* Returns how many groups may have a sort of their own with this much memory. */
 extern uint32 value_store_max_own_sorts(size_t memory);
+/* Returns the bytes of memory in use. */
 extern size_t value_store_memory(const ValueStore *store);
+/* Returns the bytes written to files so far. */
 extern uint64 value_store_spilled(const ValueStore *store);
 /* Forgets all values. */
 extern void value_store_reset(ValueStore *store);
@@ -78,9 +80,12 @@ extern void value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datu
 
 /* ---- to other stores ------------------------------------------------------- */
 
-/* Writes all values, of groups below ngroups. The store must be reset afterwards. */
+/* Writes all values to *sink, with the numbers of their groups. The store must be reset then. */
 extern void value_store_export(ValueStore *store, GroupSink *sink);
-/* Takes a value that a store could not import. `foreign` is the exporting store's group number. */
+/*
+ * Called with a value that could not be imported; `foreign` is its group's number in the exporting
+ * store.
+ */
 typedef void (*ValueRejected)(void *arg, uint32 foreign, Datum value);
 /*
  * Appends what another store has exported. groups[] maps that store's group numbers to this one's.
