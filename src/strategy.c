@@ -69,6 +69,7 @@ is_direct_best(const StrategyDevice *device, const StrategyInput *input)
 		input->key_range <= at_least(SMALL_BINS, input->groups * BINS_PER_GROUP);
 }
 
+/* Sets strategy, bins (at least 1) and reason of *choice. */
 static void
 set_choice(StrategyChoice *choice, GpuaggStrategy strategy, double bins, const char *reason)
 {

@@ -95,6 +95,7 @@ init_slots(void *memory)
 	}
 }
 
+/* The shmem_request_hook. */
 static void
 request_memory(void)
 {
@@ -103,6 +104,7 @@ request_memory(void)
 	RequestAddinShmemSpace(slots_size());
 }
 
+/* The shmem_startup_hook: finds or creates the slots. */
 static void
 start_memory(void)
 {

@@ -90,6 +90,7 @@ static shmem_startup_hook_type previous_startup;
 
 /* ---- shared memory ----------------------------------------------------------- */
 
+/* Initializes new memory as a table without rows. */
 static void
 init_table(void *memory)
 {
@@ -100,6 +101,7 @@ init_table(void *memory)
 	made->since = GetCurrentTimestamp();
 }
 
+/* The shmem_request_hook. */
 static void
 request_memory(void)
 {
@@ -108,6 +110,7 @@ request_memory(void)
 	RequestAddinShmemSpace(MAXALIGN(sizeof(SharedStats)));
 }
 
+/* The shmem_startup_hook: finds or creates the table. */
 static void
 start_memory(void)
 {
@@ -282,6 +285,7 @@ find_replaceable(Oid database, Oid role)
 	return oldest;
 }
 
+/* Adds to the row's counters. The lock must be held, at least shared. */
 static void
 add_counts(StatsRow *row, uint64 calls, uint64 rows, uint64 groups, uint64 microseconds)
 {

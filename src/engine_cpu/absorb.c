@@ -147,7 +147,7 @@ most_bits(const CpuEngine *engine, double groups)
 	return (uint64) Min(Min(bits, engine->env.mem_limit * 0.75 * 8), PG_UINT32_MAX);
 }
 
-/* Records for EXPLAIN that groups are bits. */
+/* Records for EXPLAIN that groups are bits, how many bits, and their memory. */
 static void
 record_bits_choice(CpuEngine *engine)
 {

@@ -29,6 +29,7 @@ cpu_bind_buffers(Engine *base, Batch *batch)
 		batch->cols[c].takes_narrow = slots_take_narrow(spec, c);
 }
 
+/* Adds rows. For grouped input, drops complete groups, and reduces only the first rows for now. */
 static EngineStatus
 cpu_add_batch(Engine *base, const Batch *batch)
 {
@@ -62,6 +63,7 @@ start_returning_groups(CpuEngine *engine)
 	engine->emit_end = engine->table->ngroups;
 }
 
+/* Ends the input: all groups are complete. Without keys there is a group even for no rows. */
 static EngineStatus
 cpu_finish(Engine *base)
 {
@@ -117,6 +119,11 @@ load_next_partition(CpuEngine *engine)
 	return true;
 }
 
+/*
+ * Returns the next complete groups in *out; false if there are none yet, or no more. At the end
+ * they come from the bits or the table, then from one partition after the other. For grouped input
+ * it also reduces the next rows of the batch.
+ */
 static bool
 cpu_next_groups(Engine *base, GroupBatch *out)
 {
@@ -199,7 +206,7 @@ cpu_export_groups(Engine *base, GroupSink *sink)
 	CpuEngine *engine = (CpuEngine *) base;
 	GroupTable *table = engine->table;
 
-	/* the hash that decides on a group's part is that of a table row */
+	/* a group's part is chosen by a hash of its table row, which groups in bits do not have */
 	if (sink->group && engine->bits)
 		cpu_leave_bits(engine, "groups are exchanged");
 	engine->finished = true;
@@ -277,6 +284,7 @@ cpu_open(const AggSpec *spec, const EngineEnv *env)
 	return &engine->base;
 }
 
+/* Forgets all rows and groups, and chooses the strategy again by the planner's estimates. */
 static void
 cpu_reset(Engine *base)
 {
@@ -392,6 +400,7 @@ cpu_close(Engine *base)
 	MemoryContextDelete(engine->cxt);
 }
 
+/* Returns the cost of reducing all rows: fallback aggregates, keys, slots, sorts and spilling. */
 static Cost
 cpu_cost(const EngineWork *work)
 {

@@ -12,7 +12,7 @@
 extern const EngineOps engine_cpu_ops;
 
 /*
- * Combines groups with those of a CPU engine. Transition values of type internal must be
+ * Combines these groups with the groups of a CPU engine. Transition values of type internal must be
  * serialized. May be called before, between and after add_batch.
  */
 extern void cpu_merge_groups(Engine *cpu, const GroupBatch *groups);

@@ -301,7 +301,8 @@ extern bool cpu_bypasses_table(const CpuEngine *engine);
  */
 extern void cpu_bypass(CpuEngine *engine, const Batch *batch);
 /*
- * Grouped input: reduces the next rows of engine->batch. All groups but the last are complete then.
+ * Grouped input: reduces the next rows of engine->batch, and sets emit_pos and emit_end to the
+ * complete groups. These are all but the last one, or all if engine->closed.
  */
 extern void cpu_reduce_segments(CpuEngine *engine);
 /* Grouped input: forgets the complete groups. Keeps the last one unless it is complete, too. */
@@ -315,13 +316,16 @@ extern void cpu_carry_segment(CpuEngine *engine);
 /* Flag in the length of an exported group: it is a row of a table, not a record. */
 #define EXCHANGED_ROW ((uint32) 1 << 31)
 
-/* Returns whether groups are exported as rows of the table: these have no references. */
+/*
+ * Returns whether groups are exported as rows of the table, not as records. That needs rows that
+ * are small, and have neither pointers nor dictionary codes.
+ */
 extern bool cpu_exchanges_rows(const CpuEngine *engine);
-/* Writes all groups of the table, as rows. */
+/* Writes all groups of the table to the sink, each as a length and its row. */
 extern void cpu_write_rows(CpuEngine *engine, GroupSink *sink);
 /*
- * Puts all groups of the table into memory of the sink, as rows ordered by part. Returns false if
- * there is no such memory, or it would exceed mem_limit together with the table.
+ * Puts all groups of the table into memory of the sink, as rows ordered by partition. Returns false
+ * if there is no such memory, or it would exceed mem_limit together with the table.
  */
 extern bool cpu_share_rows(CpuEngine *engine, GroupSink *sink);
 /*

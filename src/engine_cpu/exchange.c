@@ -63,7 +63,7 @@ cpu_write_rows(CpuEngine *engine, GroupSink *sink)
 	}
 }
 
-/* Sets part[group] to the part that a group belongs to, and counts[part] to its groups. */
+/* Sets part[group] to the partition of a group (group_part), and counts[part] to its groups. */
 static void
 count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32 *counts)
 {

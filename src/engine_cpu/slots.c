@@ -405,7 +405,7 @@ slot_input(SlotWork *work, const Batch *batch, const SlotSpec *slot, const uint3
 
 /* ---- selections --------------------------------------------------------- */
 
-/* Clears the bits of rows without a value. */
+/* Clears the bits of rows in which the column is NULL or unrepresentable (batch.h). */
 static void
 mask_column(uint64 *mask, const Column *col, int words)
 {
@@ -570,7 +570,10 @@ find_states_in_bins(SlotWork *work, const GroupTable *table, const Batch *batch,
 
 /* ---- incomplete states ----------------------------------------------------- */
 
-/* Completes a slot's states of the groups from .. end - 1. */
+/*
+ * Completes the states of slot s in the groups from .. end - 1: copies the shared count, or extends
+ * 64-bit sums to 128 bits. Does nothing if its states are complete anyway.
+ */
 static void
 complete_slot(const SlotWork *work, const GroupTable *table, int s, uint32 from, uint32 end)
 {
@@ -815,7 +818,11 @@ column_is_overflow_safe(SlotWork *work, const Batch *batch, int c)
 	return loop_all_overflow_safe(dense_input(work, batch, c, INPUT_double), batch->nrows);
 }
 
-/* Before a batch is reduced: ends the sharing for slots for which not every row of it counts. */
+/*
+ * Called before a batch is reduced. A slot stops sharing the count if some row of the batch does
+ * not count for it, or if it must compute squares because a value is not overflow-safe. All slots
+ * stop if some row does not count for the counting slot.
+ */
 static void
 check_shared_counts(SlotWork *work, GroupTable *table, const Batch *batch)
 {

@@ -102,7 +102,8 @@ allocate_bits(int *used, int *nwords, int bits, int *shift)
 }
 
 /*
- * Returns whether a key needs a shown word: its packed bits do not tell how its value was written.
+ * Returns whether a key needs a shown word (keys.h), because its packed bits do not determine how
+ * its value is shown.
  */
 static bool
 needs_shown(const AggSpec *spec, const KeySpec *key, bool segmented)
@@ -518,8 +519,9 @@ group_keys_same_datums(const GroupKeys *keys, const Batch *batch, int i, int j)
 /* ---- a row of the table ------------------------------------------------- */
 
 /*
- * Returns the value to show for a row with this code: the dictionary's value if that has the same
- * bytes, else a copy.
+ * Returns the value that a group shows for a key, whose code is `code` and whose value in the
+ * group's first row is `value`. It is the dictionary's value if that has the same bytes, else a
+ * copy in value_cxt.
  */
 static Datum
 shown_value(GroupKeys *keys, int k, int32 code, Datum value)

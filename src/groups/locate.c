@@ -98,8 +98,8 @@ split_runs(GroupTable *table, int nwords, int n)
 }
 
 /*
- * If at least half of a sample's rows equal the row before: finds all runs, and moves the packed
- * words of each run's first row to index [run]. Else returns false.
+ * Finds all runs of equal keys if at least half of a sample's rows equal the row before. Also moves
+ * the packed words of each run's first row to index [run]. Returns whether it found the runs.
  */
 static bool
 find_runs(GroupTable *table, int nwords, int n)
@@ -183,6 +183,7 @@ fill_empty(void *start, size_t size)
 	}
 }
 
+/* Checks for interrupts if the index i of a loop is a multiple of MOVED_GROUPS. */
 static inline void
 check_interrupts_at(size_t i)
 {

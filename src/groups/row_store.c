@@ -645,8 +645,8 @@ gather_column(RowStore *store, int c, const uint32 *rows, int n)
 }
 
 /*
- * Returns how many of the first of n rows fit into one batch: it ends with the row in which the
- * detoasted values reach BATCH_BYTES.
+ * Returns how many of rows[0 .. n - 1] go into one batch. The batch ends with the row with which
+ * the detoasted values reach BATCH_BYTES.
  */
 static int
 rows_within_batch_bytes(const RowStore *store, const uint32 *rows, int n)

@@ -147,6 +147,7 @@ extern void group_table_reset(GroupTable *table);
  * group takes outside of the table.
  */
 extern void group_table_budget(GroupTable *table, size_t bytes, double group_bytes);
+/* Returns the bytes of the rows, of the hash table or map, and of keys outside of the rows. */
 extern size_t group_table_memory(const GroupTable *table);
 /*
  * An estimate may be wrong by any factor, and the memory limit may be huge. Therefore room that is

@@ -2,8 +2,9 @@
  * value_dictionary.c
  *	  Values to codes; see value_dictionary.h.
  *
- * Strings whose equality is that of their bytes are hashed and compared here. Values of other types
- * use the hash and equality functions of their type, in a context that is reset after each batch.
+ * Strings that are equal if and only if their bytes are equal are hashed and compared here. Values
+ * of other types use the hash and equality functions of their type, in a context that is reset
+ * after each batch.
  *
  * A lookup takes the first of these ways that applies:
  *
@@ -31,7 +32,7 @@
 typedef enum ValueClass
 {
 	VALUES_BY_FUNCTION,
-	VALUES_TEXT,  /* varlena whose equality is that of all bytes */
+	VALUES_TEXT,  /* varlena: values are equal if all their bytes are */
 	VALUES_BPCHAR /* varlena whose trailing spaces do not count */
 } ValueClass;
 

@@ -141,7 +141,7 @@ extern void values_extend_list(ValueStore *store, GroupCodes *group);
 extern void values_clear(ValueStore *store);
 /* Forgets all codes, and frees the memory. */
 extern void values_free(ValueStore *store);
-/* Makes room for n codes in store->codes, and in store->spare. */
+/* Makes room for n codes in store->codes, and in store->spare. Their contents are lost. */
 extern void values_reserve_codes(ValueStore *store, int64 n);
 
 /* Appends a code to the list of group g, which must be below store->ngroups. */

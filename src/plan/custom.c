@@ -240,7 +240,7 @@ use_physical_targetlist(PlannerInfo *root, Plan *child, List *keys, List *inputs
 		child->targetlist = physical;
 }
 
-/* Returns what the scan emits before projection: keys, aggregates and GROUPING(). */
+/* Returns the scan's target list before projection: keys, then aggregates, then GROUPING(). */
 static List *
 scan_targetlist(List *keys, List *aggs, List *groupings)
 {

@@ -340,6 +340,7 @@ rewrite_cte(CommonTableExpr *cte)
 	return rewrite_walker(cte->ctequery, NULL);
 }
 
+/* Walker that rewrites the UNIONs of all queries, subqueries first, in place. */
 static bool
 rewrite_walker(Node *node, void *context)
 {

@@ -16,7 +16,7 @@ sub new
 	return bless { count => {}, gid => 0, %self }, $class;
 }
 
-# Adds 1, or the second argument, to a count that is printed at the end.
+# Adds 1, or the given number, to a count that is printed at the end.
 sub count { $_[0]{count}{ $_[1] } += $_[2] // 1; return }
 
 # Runs statements up to the first that fails. Returns whether all succeeded.
