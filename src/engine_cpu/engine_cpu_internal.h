@@ -54,8 +54,8 @@ extern const InputKind monoid_input_kind[MONOID_COUNT_OF_IDS];
 extern int loop_rows(MonoidId id, char *base, const uint32 *at, const void *input, int n);
 
 /*
- * Does the same for runs of rows of one group: steps the state at base + 4 * at[r] by the inputs
- * start[r] .. start[r + 1] - 1. Skips runs whose at[r] is NO_GROUP.
+ * Steps the state at base + 4 * at[r] by the inputs start[r] .. start[r + 1] - 1, for r < nruns: a
+ * run of rows of one group. Skips runs whose at[r] is NO_GROUP. Returns error bits.
  */
 extern int loop_runs(MonoidId id, char *base, const uint32 *at, const uint32 *start, int nruns,
 					 const void *input);
@@ -180,8 +180,8 @@ extern bool fallbacks_spillable(const AggSpec *spec);
 /* Returns the bytes of all states. */
 extern size_t fallbacks_memory(const FallbackWork *work);
 /*
- * Like fallbacks_memory, but without memory contexts that states have of their own. It takes
- * constant time.
+ * Returns the bytes of all states, but without memory contexts that states have of their own. It
+ * takes constant time.
  */
 extern size_t fallbacks_held(const FallbackWork *work);
 /* Grouped input: frees the states of all groups but the last, which is about to become row 0. */

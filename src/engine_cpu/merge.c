@@ -115,7 +115,10 @@ combine_group(CpuEngine *engine, const GroupBatch *groups, int g, uint32 at, boo
 	}
 }
 
-/* Writes group g to engine->record; `live` is as in combine_group. */
+/*
+ * Writes group g to engine->record. `live`: transition values of type internal are in memory, and
+ * are serialized.
+ */
 static void
 write_group_record(CpuEngine *engine, const GroupBatch *groups, int g, bool live)
 {
@@ -179,7 +182,10 @@ combine_located(CpuEngine *engine, const GroupBatch *groups, int from, uint32 kn
 	}
 }
 
-/* Combines groups with the table's; `live` is as in combine_group. */
+/*
+ * Combines groups with the groups of the table. Groups without room go to partitions. `live`:
+ * transition values of type internal are in memory, not serialized.
+ */
 static void
 merge_groups(CpuEngine *engine, const GroupBatch *groups, bool live)
 {

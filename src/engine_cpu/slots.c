@@ -636,7 +636,7 @@ reduce_rows(SlotWork *work, int s, char *base, const uint32 *at, const void *inp
 	return 0;
 }
 
-/* Does the same for runs of rows; see loop_runs. */
+/* Steps the states of slot s by runs of rows, as loop_runs does. Returns error bits. */
 static int
 reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *start, int nruns,
 			const void *input)

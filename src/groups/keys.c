@@ -31,7 +31,7 @@ float_bits(float v)
 	return bits;
 }
 
-/* Does the same as float_bits for a double. */
+/* Returns the bits of a double that are the same for all equal values: -0 = 0, NaN = NaN. */
 static inline uint64
 double_bits(double v)
 {
@@ -66,7 +66,8 @@ column_raw_bits(const Column *col, int i)
 }
 
 /*
- * Does the same with floats normalised, as they are in packed words: equal values have equal bits.
+ * Returns the bits of row i's integer or float, which is not NULL, as they are in packed words:
+ * floats are normalised, so that equal values have equal bits.
  */
 static uint64
 column_key_bits(const Column *col, int i)

@@ -554,8 +554,9 @@ extend_ranges_to_batch(GroupTable *table, const Batch *batch)
 }
 
 /*
- * TABLE_DIRECT: finds or adds the groups of n keys, whose bins are in words[0]. `rows` and `out`
- * are as in locate_hash_words.
+ * TABLE_DIRECT: finds or adds the groups of n keys, whose bins are in words[0]. Sets out[i] to the
+ * offset of the group's table row, or NO_GROUP if there is no room. The i-th key is the key of
+ * batch row rows[i], or of row i if rows is NULL.
  */
 static void
 locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, uint32 *out)
@@ -764,7 +765,11 @@ add_bins(uint32 *bins, const Column *col, const KeyRange *range, int n, bool fir
 	return true;
 }
 
-/* Does the same as locate_existing_key for several keys, whose column bounds the feed has set. */
+/*
+ * Fills at[] where there are several keys: reads the map without searching. Returns false if the
+ * feed's column bounds do not prove that all values are in range, or if some row has no group;
+ * at[] is undefined then.
+ */
 static bool
 locate_existing_keys(GroupTable *table, const Batch *batch)
 {

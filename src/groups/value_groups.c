@@ -260,7 +260,10 @@ fetch_ranks_from_sort(ValueStore *store, const int64 *ranks, int m, Datum *value
 	}
 }
 
-/* Does the same, and reads all values of the group to find mode[0] and mode[1]. */
+/*
+ * Reads all values of the current group from a sort. Sets values[i] to the value of rank ranks[i],
+ * and mode[0] and mode[1] to the most frequent value, see value_store_fetch.
+ */
 static void
 fetch_ranks_and_modes_from_sort(ValueStore *store, const int64 *ranks, int m, Datum *values,
 								Datum *mode)

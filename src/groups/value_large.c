@@ -84,7 +84,10 @@ finish_equal_codes(LargeGroup *large, uint64 code, int64 n)
 	large->before += n;
 }
 
-/* Does the same with all codes of a file, which it reads into memory. */
+/*
+ * Processes all codes of a file, which follow all codes before, in memory: counts them for the
+ * mode, and sets found[] for the wanted ranks among them.
+ */
 static void
 finish_in_memory(LargeGroup *large, CodeFile *from)
 {
@@ -116,9 +119,9 @@ finish_in_memory(LargeGroup *large, CodeFile *from)
 }
 
 /*
- * Divides the buckets into ranges of adjacent ones, which have about `target` codes. A bucket is
- * 1 << shift values wide and has counts[bucket] codes. Sets ranges[], and range_of[bucket] to the
- * index of its range; returns the number of ranges.
+ * Divides the buckets into ranges of adjacent ones, with at most `target` codes unless one bucket
+ * has more. A bucket is 1 << shift values wide and has counts[bucket] codes. Sets ranges[], and
+ * range_of[bucket] to the index of its range. Returns the number of ranges.
  */
 static int
 make_ranges(LargeGroup *large, const CodeFile *from, const int64 *counts, int shift,

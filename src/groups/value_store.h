@@ -71,9 +71,9 @@ extern void value_store_begin(ValueStore *store, uint32 ngroups);
 extern bool value_store_next(ValueStore *store, uint32 *group, int64 *n);
 /*
  * Sets values[i] to the group's value of rank ranks[i], for m ascending, different ranks. With
- * `mode`, also sets mode[0] to the most frequent value and mode[1] likewise; among several they are
- * the first and the last one in the order. Call it at most once for a group. By-reference values
- * are valid until the next call of value_store_next.
+ * `mode`, also sets mode[0] and mode[1] to the most frequent value. If several are equally
+ * frequent, mode[0] is the first of them in the order, and mode[1] the last. Call it at most once
+ * for a group. By-reference values are valid until the next call of value_store_next.
  */
 extern void value_store_fetch(ValueStore *store, const int64 *ranks, int m, Datum *values,
 							  Datum *mode);
