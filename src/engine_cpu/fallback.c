@@ -75,7 +75,8 @@ prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collat
 }
 
 /*
- * Creates a context for states, in the current memory context. Its blocks are small compared to the
+ * Creates an ExprContext for states, in the current memory context. Its blocks are small compared
+ * to the
  * memory limit, as in core, so that allocated memory is close to what states need.
  */
 static ExprContext *
@@ -462,8 +463,8 @@ fallbacks_combine(FallbackWork *work, GroupTable *table, char *row, int fallback
 }
 
 /*
- * Calls a function of the fallback aggregate; the result is in temporary memory
- * (fallbacks_end_temp).
+ * Calls a function of a fallback aggregate, whose arguments are set. Returns its result, which is
+ * in temporary memory until fallbacks_end_temp.
  */
 static Datum
 call_in_temp_memory(FallbackWork *work, int fallback, FunctionCallInfo fcinfo)

@@ -361,7 +361,10 @@ pair_codes_with_presence(SlotWork *work, const Batch *batch, int c, const uint32
 	}
 }
 
-/* Fills work->input with booleans, in which NULL is false. Rows are as in pair_doubles. */
+/*
+ * Fills work->input with booleans, in which NULL is false: of the n rows in `rows`, or of the first
+ * n rows if that is NULL.
+ */
 static void
 copy_present_booleans(SlotWork *work, const Column *col, const uint32 *rows, int n)
 {

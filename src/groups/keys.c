@@ -17,7 +17,7 @@
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
 
-/* Returns the bits of a float that are the same for all equal values: -0 = 0, NaN = NaN. */
+/* Returns the bits of a float, normalised so that equal values have equal bits: -0, and all NaNs. */
 static inline uint32
 float_bits(float v)
 {
@@ -31,7 +31,7 @@ float_bits(float v)
 	return bits;
 }
 
-/* Returns the bits of a double that are the same for all equal values: -0 = 0, NaN = NaN. */
+/* Returns the bits of a double, normalised so that equal values have equal bits: -0, all NaNs. */
 static inline uint64
 double_bits(double v)
 {

@@ -329,7 +329,7 @@ lookup_or_add_group(GroupTable *table, const Batch *batch, int nwords, int i, in
 	}
 }
 
-/* Prefetches the first cache line of a row, and one more. */
+/* Prefetches the first cache line of a row, and the line of its last byte or of byte 127. */
 static inline void
 prefetch_row(const GroupTable *table, uint32 at)
 {
@@ -585,7 +585,10 @@ locate_direct(GroupTable *table, const Batch *batch, int n, const uint32 *rows, 
 
 /* ---- dictionary, segmented ---------------------------------------------- */
 
-/* TABLE_DICTIONARY: the code of the only key is the number of the group. */
+/*
+ * TABLE_DICTIONARY: finds or adds the groups of a batch; sets at[]. The dictionary code of the only
+ * key is the number of the group.
+ */
 static void
 locate_dictionary(GroupTable *table, const Batch *batch)
 {
@@ -609,7 +612,10 @@ locate_dictionary(GroupTable *table, const Batch *batch)
 	table->frozen |= table->denied;
 }
 
-/* TABLE_SEGMENTED: each run is a group. The first run may continue the row carried over. */
+/*
+ * TABLE_SEGMENTED: finds the runs of equal keys in a batch, and adds a group for each; sets at[].
+ * The first run may continue the last group of the batch before.
+ */
 static void
 locate_segments(GroupTable *table, const Batch *batch)
 {

@@ -528,8 +528,8 @@ compare_rows(const uint32 *a, const uint32 *b, const WordRange *range)
 #include "lib/sort_template.h"
 
 /*
- * The input is sorted by the words in *rows. Sorts each run of equal words by the packed words
- * range.first .. range.end - 1. Overwrites the words and *spare.
+ * Takes n rows that are sorted by rows->words. Sorts the rows of each run of equal words by the
+ * packed words range.first .. range.end - 1. Overwrites rows->words and *spare.
  */
 static void
 sort_equal_runs(const SortArrays *rows, const SortArrays *spare, int64 n, WordRange range)

@@ -104,7 +104,7 @@ struct Dictionary
 	int short_misses;        /* batches in which most rows missed the cache */
 };
 
-/* Returns whether strings under this collation are equal only if their bytes are. */
+/* Returns whether strings under this collation are equal only if they have the same bytes. */
 static bool
 equality_is_bytewise(Oid collation)
 {
@@ -175,7 +175,10 @@ hash_value(Dictionary *dict, ValueClass class, Datum value, Datum *detoasted)
 		dict->seed, DatumGetUInt32(FunctionCall1Coll(&dict->hashfn, dict->collation, value))));
 }
 
-/* Returns whether two values are equal; both come from *detoasted of hash_value. */
+/*
+ * Returns whether two values are equal. Both are detoasted, in the form in which hash_value returns
+ * them.
+ */
 static inline bool
 equal_values(Dictionary *dict, ValueClass class, Datum a, Datum b)
 {
@@ -303,7 +306,10 @@ dictionary_equal(Dictionary *dict, Datum a, Datum b)
 	return equal;
 }
 
-/* Returns whether two values have the same bytes; both come from *detoasted of hash_value. */
+/*
+ * Returns whether two values have the same bytes. Both are detoasted, in the form in which
+ * hash_value returns them.
+ */
 static inline bool
 same_image(const Dictionary *dict, Datum a, Datum b)
 {
@@ -453,7 +459,7 @@ hash_rows(Dictionary *dict, ValueClass class, const Column *col, int nrows, uint
 	}
 }
 
-/* Fills dict->detoasted[] and hashes[]. */
+/* Fills hashes[], and dict->detoasted[] with values in temp_cxt, for all rows of a column. */
 static void
 hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *hashes)
 {
@@ -476,8 +482,8 @@ dictionary_hash_column(Dictionary *dict, const Column *col, int nrows, uint32 *h
 /* ---- short strings ------------------------------------------------------- */
 
 /*
- * Returns the bytes of a short varlena as a number, or 0 if it is too long. Its header is part of
- * them and tells its length.
+ * Returns the bytes of a short varlena with its header as a number, or 0 if it is too long. The
+ * header has the length, so that different values have different numbers.
  */
 static inline uint64
 short_image(Datum value)

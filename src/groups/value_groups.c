@@ -219,7 +219,7 @@ value_store_next(ValueStore *store, uint32 *group, int64 *n)
 	MemoryContextReset(store->value_cxt);
 	/* skip values that the caller has not fetched */
 	if (store->in_sorts)
-		values_end_sorted(store);
+		values_skip_remaining(store);
 	while (store->next_local >= store->nlocal)
 		if (!next_partition(store))
 			return false;

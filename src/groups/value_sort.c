@@ -149,7 +149,7 @@ values_finish_sorts(ValueStore *store, uint32 ngroups)
 }
 
 void
-values_end_sorted(ValueStore *store)
+values_skip_remaining(ValueStore *store)
 {
 	if (store->group_n == 0)
 		return;

@@ -497,9 +497,9 @@ lookup_or_add_values(ValueStore *store, const Column *col, int nrows)
 }
 
 /*
- * Returns whether the values so far are nearly unique. Then each takes an entry of the dictionary,
- * which is sorted without abbreviated keys, and core's sort is faster. False if other participants
- * import the values, because they import dictionaries only.
+ * Counts nrows more values, and returns whether the values so far are nearly unique. Then each
+ * takes an entry of the dictionary, which is sorted without abbreviated keys, and core's sort is
+ * faster. Returns false if other participants import the values: they import dictionaries only.
  */
 static bool
 dictionary_is_useless(ValueStore *store, int nrows)

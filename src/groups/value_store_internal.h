@@ -227,11 +227,11 @@ extern void values_finish_sorts(ValueStore *store, uint32 n);
  */
 extern bool values_read_sorted(ValueStore *store, Datum *value, Datum *abbreviated);
 /*
- * values_skip_sorted skips n values of the current group; values_end_sorted skips all that are
- * left.
+ * values_skip_sorted skips n values of the current group in its sort; values_skip_remaining skips
+ * all that are left.
  */
 extern void values_skip_sorted(ValueStore *store, int64 n);
-extern void values_end_sorted(ValueStore *store);
+extern void values_skip_remaining(ValueStore *store);
 /* Moves all codes to files. */
 extern void values_flush(ValueStore *store);
 /* Writes codes of a group to a temporary file, which is created in the current context if NULL. */

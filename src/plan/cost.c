@@ -258,9 +258,10 @@ distinct_values(GroupQuery *query, Aggref *aggref, double rows)
 }
 
 /*
- * Returns the cost of sorting the distinct values of aggregates that can show their order.  Core
- * sorts all rows instead of hashing them first, so that it is faster where nearly all values are
- * distinct.  The factor was measured with such values (test/bench/shapes.sh, "list of distinct").
+ * Returns the cost of sorting the distinct values of DISTINCT aggregates that are fallback
+ * aggregates, because their results may depend on the order of the values.  Core sorts all rows
+ * instead of hashing them first, so that it is faster where nearly all values are distinct.  The
+ * factor was measured with such values (test/bench/shapes.sh, "list of distinct").
  */
 static Cost
 sorted_distinct_cost(GroupQuery *query, Path *child)

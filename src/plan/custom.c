@@ -165,8 +165,9 @@ plan_query_to_list(GroupQuery *query, double rows, bool grouped, bool sorts)
 }
 
 /*
- * Such an input need not be a column of the child.  It is a Const or a Param: evaluating anything
- * else could raise an error for a query without rows.
+ * Returns whether an input is a Const or a Param, and no key.  It is then the same for all rows and
+ * need not be a column of the child.  Other constant expressions do not count: evaluating them
+ * could raise an error for a query without rows.
  */
 bool
 plan_input_is_constant(List *keys, Node *input)

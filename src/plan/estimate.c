@@ -136,7 +136,10 @@ values_of_call(Oid funcid, List *args)
 	}
 }
 
-/* Returns the sum of the choices' numbers of values; 0: no bound. */
+/*
+ * Returns the maximum number of values of a CASE or COALESCE with these choices: the sum of their
+ * numbers of values; 0: no bound.
+ */
 static double
 values_of_any(List *choices)
 {

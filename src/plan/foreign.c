@@ -322,8 +322,9 @@ add_redundant_keys(PathTarget *remote, List *clauses, PathTarget *partial, List 
 }
 
 /*
- * Returns the target with complete aggregates in place of partial ones, and with the keys of these
- * clauses.  NULL if there is none, or if the settings do not select these aggregates.  Leaves out
+ * Returns the target to ship for `partial`: complete aggregates in place of the partial ones, and
+ * the keys of `clauses`.  NULL if something cannot be shipped, or if none of the aggregates is to
+ * be computed by this extension.  Leaves out
  * columns that core adds because keys contain them, if the results use them only inside keys.
  */
 static PathTarget *

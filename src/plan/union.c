@@ -230,7 +230,10 @@ rewrite_union(Query *query)
 
 /* ---- UNIONs below other set operations ------------------------------------ */
 
-/* Moves the queries of a tree to another range table, and updates the tree's references. */
+/*
+ * Appends copies of the queries of a tree of set operations to the range table *to, and makes the
+ * tree refer to these instead of `from`.
+ */
 static void
 move_arms(Node *node, const List *from, List **to)
 {

@@ -770,7 +770,10 @@ reopen_query(Connection *c, const WireQuery *q)
 	return right;
 }
 
-/* Runs several valid queries over one connection, separated by RESET or by CLOSE and OPEN. */
+/*
+ * Runs several valid queries over one connection, separated by RESET or by CLOSE and OPEN. Returns
+ * whether all answers were right.
+ */
 static bool
 run_checked_queries(void)
 {
