@@ -219,7 +219,10 @@ cpu_absorb_bits(CpuEngine *engine, const Batch *batch)
 	return group_bits_add(engine->bits, batch);
 }
 
-/* Chooses the strategy again after the first batch, by its keys. */
+/*
+ * Chooses the strategy again after the first batch, by its keys, and changes the table accordingly.
+ * May also move the groups to bits.
+ */
 static void
 choose_from_data(CpuEngine *engine, const Batch *batch)
 {
@@ -323,7 +326,7 @@ cpu_partitions(CpuEngine *engine)
 	return engine->out;
 }
 
-/* Writes a row of a batch to its partition. */
+/* Writes row i of a batch to the partition that the hash of its keys selects. */
 static void
 spill_row(CpuEngine *engine, const Batch *batch, int i)
 {
@@ -473,7 +476,7 @@ batch_range(const Batch *batch, Column *cols, int from, int n)
 	return range;
 }
 
-/* Frees the bitmaps that batch_range has allocated. */
+/* Frees the bitmaps that batch_range has allocated for a range that begins at row `from`. */
 static void
 free_batch_range(const Batch *range, int from)
 {

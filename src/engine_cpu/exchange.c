@@ -80,8 +80,9 @@ count_parts(const CpuEngine *engine, const GroupSink *sink, uint16 *part, uint32
 }
 
 /*
- * Returns whether rows of this size are written past the caches. Other participants read them much
- * later, and whole cache lines need not be read before they are written.
+ * Returns whether rows of this size are written with stores that bypass the caches. Other
+ * participants read them much later, and whole cache lines need not be read before they are
+ * written.
  */
 static inline bool
 streams_rows(size_t size)
@@ -112,7 +113,7 @@ map_pages(char *start, size_t size)
 #endif
 }
 
-/* Copies a row past the caches. */
+/* Copies a row with stores that bypass the caches; `size` is a multiple of 16. */
 static inline void
 stream_row(char *to, const char *row, size_t size)
 {

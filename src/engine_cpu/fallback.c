@@ -75,9 +75,8 @@ prepare_call(FallbackWork *work, const FmgrInfo *function, int nargs, Oid collat
 }
 
 /*
- * Creates an ExprContext for states, in the current memory context. Its blocks are small compared
- * to the
- * memory limit, as in core, so that allocated memory is close to what states need.
+ * Creates an ExprContext for states, in the current memory context. Its memory blocks are small
+ * compared to the limit, as in core, so that allocated memory is close to what states need.
  */
 static ExprContext *
 create_states_context(size_t mem_limit)
@@ -149,7 +148,7 @@ fallbacks_init_row(void *arg, char *row)
 		init_state(&table->spec->fallbacks[o], &states[o]);
 }
 
-/* Returns the context that has the states of the row at `at`. */
+/* Returns the ExprContext in whose memory the states of the table row at offset `at` are. */
 static ExprContext *
 states_context(FallbackWork *work, const GroupTable *table, uint32 at)
 {
@@ -255,7 +254,7 @@ row_argument(const Column *col, int i)
 	return col->type == COLUMN_DATUM ? ((Datum *) col->values)[i] : col->unrepresentable_values[i];
 }
 
-/* Returns whether row i counts for the aggregate. */
+/* Returns whether row i counts for the aggregate: it passes the filter, and see FallbackAgg. */
 static inline bool
 row_counts(const FallbackAgg *fallback, const Batch *batch, int i)
 {
@@ -312,7 +311,7 @@ was_seen(SeenValues *seen, uint32 at, uint32 number)
 
 StaticAssertDecl(SEEN_ENTRIES == 1 << (64 - 50), "places are the upper bits of a product");
 
-/* Prepares the calls for a batch. */
+/* Sets the members of all calls that are valid for one batch. */
 static void
 begin_batch(FallbackWork *work, const GroupTable *table, const Batch *batch)
 {

@@ -656,7 +656,7 @@ reduce_runs(SlotWork *work, int s, char *base, const uint32 *at, const uint32 *s
 
 /* ---- sums of 64 bits -------------------------------------------------------- */
 
-/* Completes the slot's sums to 128 bits; further sums have 128 bits. */
+/* Extends all sums of slot s to 128 bits; from now on it adds in 128 bits. */
 static void
 widen_sums(SlotWork *work, GroupTable *table, int s)
 {
@@ -798,7 +798,7 @@ reduce_slot(SlotWork *work, GroupTable *table, const Batch *batch, int s)
 
 /* ---- shared counts ----------------------------------------------------------- */
 
-/* Makes the slot count by itself from now on. */
+/* Ends the sharing of the count by slot s: sets its own counts, which it steps from now on. */
 static void
 unshare_count(SlotWork *work, GroupTable *table, int s)
 {

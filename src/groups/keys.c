@@ -17,7 +17,7 @@
 
 #define NULL_HASH UINT64CONST(0x9e3779b97f4a7c15)
 
-/* Returns the bits of a float, normalised so that equal values have equal bits: -0, and all NaNs. */
+/* Returns the bits of a float, normalised so that equal values have equal bits: -0, all NaNs. */
 static inline uint32
 float_bits(float v)
 {

@@ -119,7 +119,7 @@ find_runs(GroupTable *table, int nwords, int n)
 	return true;
 }
 
-/* Fills at[] from run_at[]. */
+/* Fills at[]: each row gets the offset that run_at[] has for its run. */
 static void
 expand_runs(GroupTable *table)
 {

@@ -284,7 +284,7 @@ transition_length(const FallbackAgg *fallback)
 	return fallback->transtype == INTERNALOID ? -1 : fallback->translen;
 }
 
-/* Returns whether a transition value is passed by value in a record. */
+/* Returns whether a transition value is stored by value in a record. */
 static bool
 transition_byval(const FallbackAgg *fallback)
 {

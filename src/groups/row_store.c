@@ -143,7 +143,7 @@ row_store_clear(RowStore *store)
 			dictionary_reset(store->dicts[k]);
 }
 
-/* Returns the bytes of a row without by-reference values and sorting. */
+/* Returns the bytes of a row in the arrays: without by-reference values, and memory for sorting. */
 static size_t
 stored_row_bytes(const RowStore *store)
 {

@@ -372,7 +372,7 @@ add_code(Dictionary *dict, Datum value, bool isnull)
 	return dict->n++;
 }
 
-/* Returns whether another code may be given. */
+/* Returns whether another code may be given; the limits are those of dictionary_lookup. */
 static inline bool
 has_room(const Dictionary *dict, int64 max_codes, size_t max_bytes)
 {
@@ -623,7 +623,10 @@ lookup_feed_value(Dictionary *dict, Datum value, int64 max_codes, size_t max_byt
 		!same_image(dict, dict->values[entry->code], sought.value);
 }
 
-/* Looks up all rows of a column for which the feed has numbers. */
+/*
+ * Fills codes[] and hashes[] for a column whose values have numbers in a dictionary of the feed:
+ * looks up a value only when its number comes first.
+ */
 static void
 lookup_feed_codes(Dictionary *dict, const Column *col, int nrows, int64 max_codes, size_t max_bytes,
 				  int32 *codes, uint32 *hashes)

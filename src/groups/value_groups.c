@@ -127,7 +127,7 @@ divide_partition(ValueStore *store, int p)
 	MemoryContextSwitchTo(old);
 }
 
-/* Reads a partition into lists, one for each of its groups. */
+/* Reads a partition's file into lists in memory, one for each of its groups; closes the file. */
 static void
 load_partition(ValueStore *store, ValuePartition *partition)
 {

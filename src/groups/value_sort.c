@@ -52,7 +52,7 @@ values_begin_sorts(ValueStore *store, uint32 ngroups)
 	MemoryContextSwitchTo(old);
 }
 
-/* Starts the sort of groups that have no sort of their own. */
+/* Creates the shared sort, for the values of all groups that have no sort of their own. */
 static void
 begin_shared_sort(ValueStore *store)
 {

@@ -565,7 +565,7 @@ add_paths(GroupQuery *query)
 
 /* ---- the hook ---------------------------------------------------------- */
 
-/* Adds paths for the aggregation of a query. */
+/* Adds paths for GROUP BY or plain aggregation, or records the reason why there are none. */
 static void
 add_group_paths(PlannerInfo *root, RelOptInfo *input_rel, RelOptInfo *grouped_rel,
 				GroupPathExtraData *extra)

@@ -109,7 +109,7 @@ supported_any_distinct(List *aggrefs)
 	return false;
 }
 
-/* Returns whether the aggregate's distinct values can be hashed. */
+/* Returns whether the aggregate's distinct values, if any, can be hashed; else sets *why. */
 static bool
 can_hash_distinct(const Aggref *aggref, const char **why)
 {

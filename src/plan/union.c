@@ -334,7 +334,7 @@ nest_unions(Query *query, Node **node, bool merged)
 
 static bool rewrite_walker(Node *node, void *context);
 
-/* Rewrites a WITH query, but not the UNION of WITH RECURSIVE. */
+/* Rewrites the UNIONs of a WITH query, but not the UNION of WITH RECURSIVE itself. */
 static bool
 rewrite_cte(CommonTableExpr *cte)
 {
