@@ -254,7 +254,10 @@ row_argument(const Column *col, int i)
 	return col->type == COLUMN_DATUM ? ((Datum *) col->values)[i] : col->unrepresentable_values[i];
 }
 
-/* Returns whether row i counts for the aggregate: it passes the filter, and see FallbackAgg. */
+/*
+ * Returns whether row i counts for the aggregate: it passes the filter, and with
+ * unrepresentable_only its argument is an unrepresentable numeric.
+ */
 static inline bool
 row_counts(const FallbackAgg *fallback, const Batch *batch, int i)
 {
