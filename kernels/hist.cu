@@ -535,8 +535,8 @@ plan_tiles(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 }
 
 /*
- * Sets the arguments that concern the whole call, except the bins. Returns INVALID or UNSUPPORTED if
- * there are too many slots or rows.
+ * Sets the arguments that concern the whole call, except the bins. Returns INVALID or UNSUPPORTED
+ * if there are too many slots or rows.
  */
 static GpuaggCudaStatus
 init_args(const GpuaggHist *hist, HistArgs &args)

@@ -442,10 +442,10 @@ shared_add(u32 at, u32 v)
 }
 
 /*
- * Adds a[] * 2^(32 * w0) to a two's complement number in shared memory. The number has `words` words
- * at p, p + plane, p + 2 * plane and so on. a[] has CNT words, the lowest first; `fill` (0 or ~0) is
- * its sign extension. Returns the carry out of the last word: -1, 0 or 1. CHECK must be true if
- * w0 + CNT may exceed `words`.
+ * Adds a[] * 2^(32 * w0) to a two's complement number in shared memory. The number has `words`
+ * words at p, p + plane, p + 2 * plane and so on. a[] has CNT words, the lowest first; `fill` (0 or
+ * ~0) is its sign extension. Returns the carry out of the last word: -1, 0 or 1. CHECK must be true
+ * if w0 + CNT may exceed `words`.
  */
 template <int CNT, bool CHECK = true>
 static __device__ __forceinline__ int
@@ -497,8 +497,8 @@ struct FixValue
 };
 
 /*
- * Converts a double, given by its bits, to the fixed-point value f. Returns false, with f undefined,
- * if the value cannot be stored exactly in the window (an out-of-window row).
+ * Converts a double, given by its bits, to the fixed-point value f. Returns false, with f
+ * undefined, if the value cannot be stored exactly in the window (an out-of-window row).
  */
 static __device__ __forceinline__ bool
 fix_from_double(u64 bits, int e0, int max_shift, FixValue &f)
@@ -610,8 +610,9 @@ fix_carry_value(int digits, int word)
 }
 
 /*
- * Returns the constant by which fix_cut_digit() cuts off a digit: 1.5 * 2^52 units of the digit. The
- * constant of the lowest digit also adds the bias, and that of the second digit subtracts it again.
+ * Returns the constant by which fix_cut_digit() cuts off a digit: 1.5 * 2^52 units of the digit.
+ * The constant of the lowest digit also adds the bias, and that of the second digit subtracts it
+ * again.
  */
 static __device__ __forceinline__ double
 fix_magic(int e0, int digits, int digit)
@@ -626,8 +627,8 @@ fix_magic(int e0, int digits, int digit)
 }
 
 /*
- * Returns the limit for the high 32 bits of an absolute value. A value whose high bits are not below
- * it is too large for the window. Below the limit, the top digit has at most 27 bits.
+ * Returns the limit for the high 32 bits of an absolute value. A value whose high bits are not
+ * below it is too large for the window. Below the limit, the top digit has at most 27 bits.
  */
 static __device__ __forceinline__ u32
 fix_high_word_limit(int e0, int max_shift)

@@ -33,7 +33,7 @@ template <int DIGITS> struct HotBin
 /* ---- float sums ------------------------------------------------------------------ */
 
 /*
- * Adds the carries of the words that overflowed when digits d were added to them.  old: their values
+ * Adds the carries of the words that overflowed when digits d were added to them. old: their values
  * before.
  */
 template <int DIGITS, int ITEMS>
@@ -264,8 +264,8 @@ add_maxima(const FastShared &place, const u32 (&at)[ITEMS], const W (&code)[ITEM
 }
 
 /*
- * Adds 64-bit integers or doubles, whose bits are in v, to minima or maxima.  A decimal with code 0,
- * which stands for an empty bin, changes the state instead.
+ * Adds 64-bit integers or doubles, whose bits are in v, to minima or maxima.  A decimal with code
+ * 0, which stands for an empty bin, changes the state instead.
  */
 template <int ITEMS>
 static __device__ __forceinline__ void

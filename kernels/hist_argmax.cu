@@ -166,7 +166,10 @@ struct SharedPairs
 		return v;
 	}
 
-	/* Combines the pair v into entry `at` if the lane `has` one. All lanes of the warp must call it. */
+	/*
+	 * Combines the pair v into entry `at` if the lane `has` one.  All lanes of the warp must call
+	 * it.
+	 */
 	template <typename Op>
 	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
@@ -261,7 +264,10 @@ struct DeviceStates
 #endif
 	}
 
-	/* Combines the pair v into state `at` if the lane `has` one. All lanes of the warp must call it. */
+	/*
+	 * Combines the pair v into state `at` if the lane `has` one.  All lanes of the warp must call
+	 * it.
+	 */
 	template <typename Op>
 	__device__ __forceinline__ void
 	change(u32 at, bool has, const gpuagg_kv &v)
@@ -275,8 +281,9 @@ struct DeviceStates
 /* ---- rows ------------------------------------------------------------------------ */
 
 /*
- *Combines the thread's rows whose bits are set in `in` with the best pairs.  at: the entry of each
- * row; for rows that are not `in`, any entry that exists.  key: codes of the keys.  All lanes of the warp must call it.
+ * Combines the thread's rows whose bits are set in `in` with the best pairs. at: the entry of each
+ * row; for rows that are not `in`, any entry that exists. key: codes of the keys.  All lanes of the
+ * warp must call it.
  */
 template <typename Op, typename Best>
 static __device__ __forceinline__ void
@@ -345,7 +352,7 @@ add_pairs(const HistSlot &slot, Best &best, const u32 (&row)[ARGMAX_ROWS_PER_THR
 }
 
 /*
- *Returns the number of the tile that a block processes as number t.  First come the last `last`
+ * Returns the number of the tile that a block processes as number t.  First come the last `last`
  * tiles of its range in reverse order, and then the others in their order.
  */
 static __device__ __forceinline__ u32

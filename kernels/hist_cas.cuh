@@ -42,7 +42,7 @@ cas_word_state(u64 kept)
 
 /*
  * Combines v into the word *place of this lane, if the lane `has` a value; returns error bits.  If
- * its compare-and-swap fails, it tries again with the bits that it found.  crowded: values of the
+ * its compare-and-swap fails, it tries again with the bits that it found. crowded: values of the
  * warp's lanes with one bin are combined before the first try.  All lanes of the warp must call it.
  */
 template <typename Op>
@@ -64,9 +64,9 @@ change_word(u64 *place, u32 bin, bool has, bool crowded, typename Op::State v)
 
 /*
  * Combines the rows of this thread whose bits are set in `ok` into the words of their bins; returns
- * error bits.  All threads of a warp do their first row, then their second row, and so on.
- * p: the slot's words.  A bin has 1 << lc copies of its word, and a thread changes one of them.
- * lo and hi: inputs, as make_input() takes them.  If more neighboring lanes have the same bin than copies keep
+ * error bits.  All threads of a warp do their first row, then their second row, and so on. p: the
+ * slot's words.  A bin has 1 << lc copies of its word, and a thread changes one of them. lo and hi:
+ * inputs, as make_input() takes them.  If more neighboring lanes have the same bin than copies keep
  * apart (sorted rows, a hot bin), a thread combines its later rows of that bin with the current
  * one.
  */

@@ -149,8 +149,8 @@ fence_lock()
 }
 
 /*
- * Combines b into the state *p while it holds the lock; returns error bits.  The size of a state must
- * be a multiple of 8 bytes.
+ * Combines b into the state *p while it holds the lock; returns error bits.  The size of a state
+ * must be a multiple of 8 bytes.
  */
 template <typename Op>
 static __device__ int
@@ -200,7 +200,7 @@ load_16_bytes(const void *p)
 }
 
 /*
- *Combines b into a 16-byte state; returns error bits.  Uses 128-bit compare-and-swap where the
+ * Combines b into a 16-byte state; returns error bits.  Uses 128-bit compare-and-swap where the
  * device has it, else the lock.
  *
  * If b does not change the state that was read, nothing is written.  So that state must not be
@@ -239,7 +239,7 @@ change_wide(typename Op::State *p, const typename Op::State &b, u32 *lock)
 
 /*
  * Combines v, the state of one or more rows, into the state at p, in the way that suits the
- *operator and the size of its state; returns error bits.  lock: the lock of the state (bin_lock).
+ * operator and the size of its state; returns error bits. lock: the lock of the state (bin_lock).
  */
 template <typename Op>
 static __device__ int
@@ -293,7 +293,7 @@ bin_in_block_copy(const HistArgs &args, int s, u32 bin)
 						  bin;
 }
 
-/* Returns the address of a state of slot s.  bin: the state's number; see bin_in_block_copy(). */
+/* Returns the address of a state of slot s. bin: the state's number; see bin_in_block_copy(). */
 template <typename Op>
 static __device__ __forceinline__ typename Op::State *
 state_at(const HistArgs &args, int s, u32 bin)
@@ -311,7 +311,7 @@ state_at(const HistArgs &args, int s, u32 bin)
 }
 
 /*
- * Combines v into a state of slot s; returns error bits.  bin: the state's number; see
+ * Combines v into a state of slot s; returns error bits. bin: the state's number; see
  * bin_in_block_copy().
  */
 template <typename Op>
@@ -354,7 +354,9 @@ mostly_reads(int op)
 		op == MONOID_MIN_DEC || op == MONOID_MAX_DEC || is_argmax(op);
 }
 
-/* Returns whether out-of-window rows change states under locks, so that states should have copies. */
+/*
+ * Returns whether out-of-window rows change states under locks, so that states should have copies.
+ */
 static constexpr __host__ __device__ bool
 locks_out_of_window(int op)
 {
@@ -362,8 +364,8 @@ locks_out_of_window(int op)
 }
 
 /*
- * Returns whether hot bins need no entries, because states are changed by native additions.  Sums of
- * float4 are included: they change by compare-and-swap, but float4 is rarely out of the window.
+ * Returns whether hot bins need no entries, because states are changed by native additions.  Sums
+ * of float4 are included: they change by compare-and-swap, but float4 is rarely out of the window.
  */
 static constexpr __host__ __device__ bool
 adds_natively(int op)
@@ -474,9 +476,10 @@ put_hot_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
 }
 
 /*
- * Combines all entries of the block with the states of their bins, and frees them.States of one bin that several warps have in the same entry are combined first.  Called by all threads of a block, after its
- * last row, or before other threads fold these bins.  If there are entries, starts and ends with a
- * barrier.
+ * Combines all entries of the block with the states of their bins, and frees them.States of one bin
+ * that several warps have in the same entry are combined first.  Called by all threads of a block,
+ * after its last row, or before other threads fold these bins.  If there are entries, starts and
+ * ends with a barrier.
  */
 static __device__ __forceinline__ void
 hot_entries_flush(const HistArgs &args)
@@ -515,7 +518,7 @@ hot_entries_flush(const HistArgs &args)
 
 /*
  * Combines the value v of this lane, if it `has` one, into the hot entry of its bin, or into the
- * bin's state if the bin has no entry; returns error bits.  several: v is the result of several rows
+ * bin's state if the bin has no entry; returns error bits. several: v is the result of several rows
  * of the warp.  If the bins of several lanes share an entry, one lane uses it and the others change
  * states.  All lanes of the warp must call it.
  */
@@ -589,10 +592,10 @@ shuffle_state(const S &v, int lane)
 
 /*
  * Combines the values v of lanes with the same bin (peers) into the v of the lowest of these lanes;
- * returns error bits.  peers: the lanes with the same bin as this lane, as bits.  Clears `has` in all
- * peers but the lowest.  Each step combines pairs of neighboring peers, so there are at most five
- * (Demouth, "Voting and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  All lanes of the
- * warp must call it.
+ * returns error bits. peers: the lanes with the same bin as this lane, as bits.  Clears `has` in
+ * all peers but the lowest.  Each step combines pairs of neighboring peers, so there are at most
+ * five (Demouth, "Voting and Shuffling to Optimize Atomic Operations", NVIDIA 2014).  All lanes of
+ * the warp must call it.
  */
 template <typename Op>
 static __device__ __forceinline__ int
@@ -619,8 +622,8 @@ combine_peers(u32 peers, bool &has, typename Op::State &v)
 }
 
 /*
- * Combines the row of this lane, if it `has` one, into the state of its bin; returns error bits. Rows
- * of one bin are combined first, so that a warp changes the state of a hot bin only once.  All
+ * Combines the row of this lane, if it `has` one, into the state of its bin; returns error bits.
+ * Rows of one bin are combined first, so that a warp changes the state of a hot bin only once.  All
  * lanes of the warp must call it.
  */
 template <typename Op>
@@ -658,9 +661,10 @@ includes_operator(HistChange which, int op)
 }
 
 /*
- * Combines the row of this lane, if it `has` one, into the state of its bin, by the operator of slot
- * s. bin: the state's number, see bin_in_block_copy(); lo and hi: the row's input, as make_input()
- * takes it.  Adds error bits to the call's status.  All lanes of the warp must call it.
+ * Combines the row of this lane, if it `has` one, into the state of its bin, by the operator of
+ * slot s. bin: the state's number, see bin_in_block_copy(); lo and hi: the row's input, as
+ * make_input() takes it.  Adds error bits to the call's status.  All lanes of the warp must call
+ * it.
  */
 template <HistChange WHICH>
 static __device__ __noinline__ void

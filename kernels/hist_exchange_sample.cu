@@ -14,7 +14,7 @@
 	(EXCHANGE_SAMPLE_THREADS * Tuned::EXCHANGE_SAMPLES_PER_THREAD / Tuned::EXCHANGE_SAMPLE_WINDOWS)
 #define SAMPLE_CELLS (1 << Tuned::EXCHANGE_SAMPLE_LOG2_CELLS)
 
-/* Returns the index of the counter for samples of a bin. Several bins may share a counter. */
+/* Returns the index of the counter for samples of a bin.  Several bins may share a counter. */
 static __device__ __forceinline__ u32
 sample_cell(u32 bin)
 {

@@ -139,10 +139,10 @@ is_minimum(int op)
 }
 
 /*
- *Returns the bound (see above), given that the extremes of all bins have at least this code
+ * Returns the bound (see above), given that the extremes of all bins have at least this code
  * (max_code). The bound of integers is the first value with a greater code. The bound of doubles is
- * the value of the code itself; values beyond it have a greater code. greatest: the greatest code of
- * the type.
+ * the value of the code itself; values beyond it have a greater code. greatest: the greatest code
+ * of the type.
  */
 static __device__ __forceinline__ u64
 bound_of_code(int op, u64 code, u64 greatest)
@@ -173,8 +173,8 @@ bound_of_code(int op, u64 code, u64 greatest)
 }
 
 /*
- * Returns the bound of a slot with operator op, computed from the codes that the block's bins have at
- * p. wide: a code has 64 bits. The whole warp must call it.
+ * Returns the bound of a slot with operator op, computed from the codes that the block's bins have
+ * at p. wide: a code has 64 bits. The whole warp must call it.
  */
 static __device__ __noinline__ u64
 find_bound(int op, bool wide, const volatile u32 *p, int lc, u32 nbins)

@@ -42,10 +42,10 @@ fast_is_extreme(int kind)
 }
 
 /*
- *Returns how many threads of a kind's kernels run on a multiprocessor. Float sums need 128 registers a thread, or registers
- * spill to memory. With fewer rows of a thread in a tile, their atomics would not overlap.
- * Partitions divide the threads into two blocks, so that one block flushes while the other reads
- * rows.
+ * Returns how many threads of a kind's kernels run on a multiprocessor. Float sums need 128
+ * registers a thread, or registers spill to memory. With fewer rows of a thread in a tile, their
+ * atomics would not overlap. Partitions divide the threads into two blocks, so that one block
+ * flushes while the other reads rows.
  */
 static constexpr __host__ __device__ int
 fast_sm_threads(int kind)
@@ -54,9 +54,8 @@ fast_sm_threads(int kind)
 }
 
 /*
- *Returns how many rows of a tile a thread has: as many as registers allow while the next tile is
- * loaded.
- * paired: bins are made of two keys.
+ * Returns how many rows of a tile a thread has: as many as registers allow while the next tile is
+ * loaded. paired: bins are made of two keys.
  */
 static constexpr __host__ __device__ int
 fast_tile_items(int kind, bool paired)
@@ -169,7 +168,7 @@ add_wide_integers(const HistArgs &args, const FastArgs &fast, const FastShared &
 }
 
 /*
- *Returns where the words of bins [bin0, bin0 + nbins) are in `shared`, with 1 << lc copies of each
+ * Returns where the words of bins [bin0, bin0 + nbins) are in `shared`, with 1 << lc copies of each
  * bin. counting: fast.count is a slot.
  */
 template <int KIND>

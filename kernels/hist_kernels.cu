@@ -25,10 +25,10 @@
 #define RACE_ITEMS (Tuned::HIST_RACE_SAMPLE_LINES / HIST_PREPARE_WARPS)
 
 /*
- *Returns D, an estimate of the number of bins in use, from a sample of pairs of rows. If D bins
+ * Returns D, an estimate of the number of bins in use, from a sample of pairs of rows. If D bins
  * were equally likely, one pair in D would have equal bins (the race factor). Both rows of a pair
- * are rows of one warp. These are neighbours, as they are when rows are added, so sorted rows count as if they had
- * few bins. The whole block of HIST_PREPARE_WARPS warps must call it.
+ * are rows of one warp. These are neighbours, as they are when rows are added, so sorted rows count
+ * as if they had few bins. The whole block of HIST_PREPARE_WARPS warps must call it.
  */
 static __device__ int64_t
 sample_distinct_bins(const HistArgs &args)
@@ -258,7 +258,7 @@ __launch_bounds__(HIST_PREPARE_WARPS * 32)
 	break
 
 /*
- *Runs body for the rows of the whole warp, one row of each lane at a time. In body, `has` is true
+ * Runs body for the rows of the whole warp, one row of each lane at a time. In body, `has` is true
  * if the lane has a row. Then b is the row's bin, `at` its place in a plane, and l and h are the
  * words of its input.
  */

@@ -256,8 +256,8 @@ struct HistExchange
 };
 
 /*
- * Returns whether an exchange supports the call; its float sums must have three digits.always: even if a
- * partition would be faster.
+ * Returns whether an exchange supports the call; its float sums must have three digits.always: even
+ * if a partition would be faster.
  */
 bool hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool always);
 /* Returns how many words of workspace the preparation must clear for an exchange. */

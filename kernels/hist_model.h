@@ -132,9 +132,9 @@ hist_model_out_of_window(int64_t distinct, int64_t out, int64_t sampled, int64_t
 }
 
 /*
- *Returns how many words a sum of 2^block_bits numbers of `bits` bits needs. The numbers are
- * split into digits of digit_bits bits (28 at most). Each digit is added to one word, and a word
- * carries into the next one.
+ * Returns how many words a sum of 2^block_bits numbers of `bits` bits needs. The numbers are split
+ * into digits of digit_bits bits (28 at most). Each digit is added to one word, and a word carries
+ * into the next one.
  *
  * There are at least as many words as digits. The top word does not carry, so it needs room for the
  * sum of all rows, which is below 2^(bits + block_bits). The unit of the top word is 2^(digit_bits
@@ -218,8 +218,7 @@ hist_argmax_shared_bytes(int64_t entries)
 
 /*
  * Returns the model of ARGMAX and ARGMIN slots: pairs in shared memory if the bins fit and blocks
- * have enough rows, else states in the L2 cache.shared: use pairs even if blocks have
- * few rows.
+ * have enough rows, else states in the L2 cache.shared: use pairs even if blocks have few rows.
  */
 static inline HistModel
 hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shared)

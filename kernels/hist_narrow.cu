@@ -212,9 +212,10 @@ sum_of_bin(const NarrowArgs &args, const u32 *words, u32 b)
 }
 
 /*
- *Adds the sums (SUM) or counts of n bins to the states of bin0 and the bins after it. They are at
- * `words`, WORDS planes with one copy of each bin. BLOCKS: blocks of a cluster whose words are combined. Clusters begin at
- * different bins, so that they do not all change the same states at the same time.
+ * Adds the sums (SUM) or counts of n bins to the states of bin0 and the bins after it. They are at
+ * `words`, WORDS planes with one copy of each bin. BLOCKS: blocks of a cluster whose words are
+ * combined. Clusters begin at different bins, so that they do not all change the same states at the
+ * same time.
  */
 template <bool SUM, int WORDS, int BLOCKS>
 static __device__ __forceinline__ void

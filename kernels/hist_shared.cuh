@@ -97,9 +97,9 @@ for_each_row_of_warp(u32 ok, const int32_t (&bins)[ITEMS], u64 (&lo)[ITEMS], u64
 }
 
 /*
- *Adds the carry out of a bin's word in shared memory to sums[bin] in device memory. It is `unit`,
- * or -`unit` if `borrow`. Lanes with carries for the same bin are combined, because large numbers of
- * a hot key carry with every second row.
+ * Adds the carry out of a bin's word in shared memory to sums[bin] in device memory. It is `unit`,
+ * or -`unit` if `borrow`. Lanes with carries for the same bin are combined, because large numbers
+ * of a hot key carry with every second row.
  */
 static __device__ __forceinline__ void
 add_carry_to_memory(u64 *sums, u32 bin, bool borrow, u64 unit)
@@ -165,9 +165,10 @@ add_square(const HistSlot &slot, u32 *p, u32 plane, u64 v)
 }
 
 /*
- *Adds a carry v to word w of the FIX sum at shared[at]. If the word overflows, adds its carry to
- * the next word, and so on. This is rare. The function names shared memory and takes no pointer: through a generic pointer an
- * addition would be a compare-and-swap loop, which starves on the words of a hot key.
+ * Adds a carry v to word w of the FIX sum at shared[at]. If the word overflows, adds its carry to
+ * the next word, and so on. This is rare. The function names shared memory and takes no pointer:
+ * through a generic pointer an addition would be a compare-and-swap loop, which starves on the
+ * words of a hot key.
  */
 static __device__ __noinline__ void
 add_carry_to_word(const HistArgs &args, const HistSlot &slot, u32 at, u32 plane, u32 bin, int w,
@@ -257,7 +258,7 @@ add_floats(const HistArgs &args, const HistSlot &slot, int s, u32 *p, u32 plane,
 }
 
 /*
- *Combines x, a decimal whose code is 0, into the state of a minimum or maximum. Shared memory
+ * Combines x, a decimal whose code is 0, into the state of a minimum or maximum. Shared memory
  * cannot hold x, because code 0 stands for an empty bin there.
  */
 static __device__ __noinline__ void
@@ -380,8 +381,8 @@ combine_into_limb(const HistSlot &slot, u64 *limb, u64 v)
 }
 
 /*
- * Combines the copies of each bin of a slot in form CAS, and combines the result into the bin's limb
- * by compare-and-swap. Returns error bits.
+ * Combines the copies of each bin of a slot in form CAS, and combines the result into the bin's
+ * limb by compare-and-swap. Returns error bits.
  */
 template <typename Op>
 static __device__ __forceinline__ int

@@ -8,7 +8,7 @@
 #include "hist_slots.cuh"
 
 /*
- *Returns the column type that matches an operator's input without conversion. If the input is a
+ * Returns the column type that matches an operator's input without conversion. If the input is a
  * pair, both columns have this type.
  */
 static GpuaggValueType
@@ -152,10 +152,9 @@ hist_needs_locks(const HistSlot &slot)
 }
 
 /*
- *Assigns word and limb planes to a slot. `words` and `limbs` are the numbers of the first free
- * planes; they are advanced. All
- * 2^block_bits rows of a block may have one bin. The float sums of all 2^total_bits rows of the
- * call must fit 128 bits.
+ * Assigns word and limb planes to a slot. `words` and `limbs` are the numbers of the first free
+ * planes; they are advanced. All 2^block_bits rows of a block may have one bin. The float sums of
+ * all 2^total_bits rows of the call must fit 128 bits.
  */
 static void
 lay_out_slot(HistSlot &slot, const HistWidth &width, int block_bits, int total_bits, int &words,
@@ -239,8 +238,8 @@ hist_log2_ceil(int64_t n)
 }
 
 /*
- *Finds a COUNT and an ACCUM slot that both take all rows. Makes the COUNT use the count word of the
- * ACCUM slot (in_moments). Returns the ACCUM slot, or NULL if there are no such slots.
+ * Finds a COUNT and an ACCUM slot that both take all rows. Makes the COUNT use the count word of
+ * the ACCUM slot (in_moments). Returns the ACCUM slot, or NULL if there are no such slots.
  */
 static const HistSlot *
 share_word_of_moments(HistArgs &args)

@@ -43,7 +43,7 @@ limbs_to_words(const u64 *limb, int nlimbs, u32 *w, int n)
 	}
 }
 
-/* Replaces a number in two's complement by its absolute value. Returns whether it was negative. */
+/* Replaces a number in two's complement by its absolute value.  Returns whether it was negative. */
 static __device__ bool
 words_to_magnitude(u32 *w, int n)
 {
@@ -179,8 +179,8 @@ deviation_from_words(u64 n, u32 *x, u32 *y, int w, u32 *xy, int w2, int e)
 }
 
 /*
- * Like deviation_from_words(), for sums in limbs as in limbs_to_words(): `words` limbs for x and for
- * y, words2 limbs for xy.
+ * Like deviation_from_words(), for sums in limbs as in limbs_to_words(): `words` limbs for x and
+ * for y, words2 limbs for xy.
  */
 static __device__ double
 deviation_from_limbs(u64 n, const u64 *lx, const u64 *ly, int words, const u64 *lxy, int words2,
@@ -220,7 +220,7 @@ i128_to_double(gpuagg_i128 s, int e0)
 }
 
 /*
- * Returns a wide sum (form REGR), in units of 2^e0.  hist_slots.cu chooses windows so that it fits
+ * Returns a wide sum (form REGR), in units of 2^e0. hist_slots.cu chooses windows so that it fits
  * 128 bits.
  */
 static __device__ __forceinline__ gpuagg_i128
@@ -234,7 +234,7 @@ wide_limbs_to_i128(const u64 *limb, int words)
 }
 
 /*
- * Returns a sum in form FIX of `digits` digits, in units of 2^e0.  hist_slots.cu chooses windows so
+ * Returns a sum in form FIX of `digits` digits, in units of 2^e0. hist_slots.cu chooses windows so
  * that it fits 128 bits.
  */
 static __device__ __forceinline__ gpuagg_i128
@@ -271,9 +271,9 @@ replace_negative_zero(const HistSlot &slot, u32 bin)
 }
 
 /*
- *Combines a float sum with the state of its bin.  total: the sum in units of the slot's window, of
- * at least one row that is not -0.  Adds error bits to the call's status.  States are read from the L2 cache, since out-of-window rows may have
- * changed them there.
+ * Combines a float sum with the state of its bin. total: the sum in units of the slot's window, of
+ * at least one row that is not -0.  Adds error bits to the call's status.  States are read from the
+ * L2 cache, since out-of-window rows may have changed them there.
  */
 static __device__ __forceinline__ void
 fold_float_sum(const HistArgs &args, int s, u32 bin, gpuagg_i128 total)
@@ -326,8 +326,8 @@ union HistPartial
 };
 
 /*
- * Sets p from `code`, the only limb of an extreme, of an operator on bits, or of form CAS.  The limb
- * of an extreme is a code of max_code(); the limb of form CAS is copied and not decoded.
+ * Sets p from `code`, the only limb of an extreme, of an operator on bits, or of form CAS.  The
+ * limb of an extreme is a code of max_code(); the limb of form CAS is copied and not decoded.
  */
 static __device__ void
 partial_from_code(int op, u64 code, HistPartial &p)
@@ -461,7 +461,7 @@ combine_partial(void *states, u32 bin, const HistPartial &partial)
 }
 
 /*
- * Combines the limbs of one bin of slot s with the bin's state.  limb: array of slot.nlimbs limbs.
+ * Combines the limbs of one bin of slot s with the bin's state. limb: array of slot.nlimbs limbs.
  * Does nothing if all of them are 0, since the bin then has no rows.  Adds error bits to the call's
  * status.
  */
