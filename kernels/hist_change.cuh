@@ -476,10 +476,10 @@ put_hot_state(const HistArgs &args, int s, u32 bin, const ulonglong2 (&kept)[3],
 }
 
 /*
- * Combines all entries of the block with the states of their bins, and frees them.States of one bin
- * that several warps have in the same entry are combined first.  Called by all threads of a block,
- * after its last row, or before other threads fold these bins.  If there are entries, starts and
- * ends with a barrier.
+ * Combines all entries of the block with the states of their bins, and frees them.  States of one
+ * bin that several warps have in the same entry are combined first.  Called by all threads of a
+ * block, after its last row, or before other threads fold these bins.  If there are entries, starts
+ * and ends with a barrier.
  */
 static __device__ __forceinline__ void
 hot_entries_flush(const HistArgs &args)

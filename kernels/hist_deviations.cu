@@ -10,7 +10,7 @@
  *
  *	deviations_kernel		adds all rows to bins in shared memory, in one or more passes over the
  *							bins; flushes them to limbs, which a later kernel folds into states
- *out_of_window_kernel	combines the rows that do not fit the window with the states of their bins
+ *	out_of_window_kernel	combines rows that do not fit the window with states
  *
  * A block of deviations_kernel has 1024 threads with a row each, so 64 registers a thread.  That is
  * enough because the loop has no calls.  The compiler keeps whatever is live across a call in local

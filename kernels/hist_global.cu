@@ -5,7 +5,8 @@
  *	  gpuagg_hist_init.
  *
  * Where the workspace has room, states have M copies. The caller's states are the first copy. The
- * others are initialized before rows are added, and merged into the states at the end.A block chooses its copy by its number. How many copies are used is sampled (sample_distinct_bins): the
+ * others are initialized before rows are added, and merged into the states at the end. A block
+ * chooses its copy by its number. How many copies are used is sampled (sample_distinct_bins): the
  * fewer bins are in use, the more copies. Slots in shared memory have such copies for out-of-window
  * rows.
  */

@@ -256,14 +256,14 @@ struct HistExchange
 };
 
 /*
- * Returns whether an exchange supports the call; its float sums must have three digits.always: even
- * if a partition would be faster.
+ * Returns whether an exchange supports the call; its float sums must have three digits. always:
+ * even if a partition would be faster.
  */
 bool hist_exchange_supports(const HistArgs &args, const DeviceFacts &facts, bool always);
 /* Returns how many words of workspace the preparation must clear for an exchange. */
 size_t hist_exchange_zeroed_words(const HistArgs &args);
 /*
- * Fills in `exchange` and takes its workspace.`zeros` are the words that the preparation clears;
+ * Fills in `exchange` and takes its workspace. `zeros` are the words that the preparation clears;
  * NULL if only the size of the workspace is computed.
  */
 void hist_exchange_plan(const HistArgs &args, const DeviceFacts &facts, bool always, u32 *zeros,

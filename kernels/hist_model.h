@@ -41,7 +41,7 @@ typedef enum HistForm
 	HIST_FORM_SHARED,    /* words in shared memory, M copies, S passes */
 	HIST_FORM_BYTES,     /* in shared memory, one byte a bin */
 	HIST_FORM_PARTITION, /* rows partitioned by bin range, then shared memory */
-	HIST_FORM_GLOBAL     /* states changed in the L2 cache */
+	HIST_FORM_GLOBAL     /* states in device memory, changed by atomics in the L2 cache */
 } HistForm;
 
 typedef struct HistModel
@@ -218,7 +218,7 @@ hist_argmax_shared_bytes(int64_t entries)
 
 /*
  * Returns the model of ARGMAX and ARGMIN slots: pairs in shared memory if the bins fit and blocks
- * have enough rows, else states in the L2 cache.shared: use pairs even if blocks have few rows.
+ * have enough rows, else states in the L2 cache. shared: use pairs even if blocks have few rows.
  */
 static inline HistModel
 hist_model_argmax(const HistDevice *dev, int64_t nbins, int64_t nrows, bool shared)

@@ -6,7 +6,7 @@
  * HistSlot.words2 words for the sum of x * x.  Word w of all bins is a plane.  All words are
  * signed.
  *
- *A value and its square are stored in fixed point, as multiples of a unit.  They are cut
+ * A value and its square are stored in fixed point, as multiples of a unit.  They are cut
  * into digits of BITS bits, 24 or 28, and each digit is added to a word of its own.  A digit below
  * the highest is balanced: it is between -2^(BITS - 1) and 2^(BITS - 1).  Sums of balanced digits
  * grow slowly: the sum of n digits is around 2^(BITS - 2) * sqrt(n), so a word rarely overflows.
