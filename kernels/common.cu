@@ -36,7 +36,7 @@ gpuagg_cuda_fail(cudaError_t err, const char *call, const char *file, int line)
 	return GPUAGG_CUDA_ERROR;
 }
 
-/* An empty kernel: its attributes tell what code is running, and how many clusters fit. */
+/* An empty kernel. read_code_facts() reads its attributes and its occupancy. */
 static __global__ void
 pair_kernel()
 {

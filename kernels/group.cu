@@ -261,9 +261,9 @@ fill_claims(const GroupArgs &args, const Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER
 }
 
 /*
- * Looks up the rows in t.open in the table, inserts new keys, and sets bin[].  It stays -1 for a
- * row if the table is full or the search too long.  Returns a bit for each lane of the warp that
- * claimed a slot. fresh: skips the search through the L1 cache.
+ * Looks up the rows in t.open in the table, inserts new keys, and sets bin[]. bin[j] stays -1 if
+ * the table is full or the search of row j is too long.  Returns a bit for each lane of the warp
+ * that claimed a slot. fresh: skips the search through the L1 cache.
  */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ u32

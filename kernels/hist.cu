@@ -92,7 +92,7 @@ hist_device(const DeviceFacts &facts, const HistArgs &args)
 	return dev;
 }
 
-/* Returns whether partitions and exchanges can read the bins from the caller's key column. */
+/* Returns whether partitions and exchanges can read the bins from the caller's own column. */
 static bool
 bins_are_a_column(const GpuaggBins &b)
 {

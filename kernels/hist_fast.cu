@@ -554,7 +554,7 @@ launch_fast(const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts
 						stream, args, fast);
 }
 
-/* Calls launch_fast() for a FastKind that is known at run time only. */
+/* Launches the kernel of a FastKind that is known at run time only. */
 static cudaError_t
 launch_fast_kind(int kind, const HistArgs &args, const FastArgs &fast, const DeviceFacts &facts,
 				 cudaStream_t stream)

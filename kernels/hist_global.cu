@@ -117,7 +117,7 @@ merge_copies_kernel(typename Op::State *states, const typename Op::State *copies
 		atomicOr(errors, (u32) err);
 }
 
-/* Returns the number of blocks for work of this many threads; large work has fewer threads. */
+/* Returns the number of blocks for this many threads, at most GLOBAL_MAX_STATE_BLOCKS. */
 static int
 blocks_for_threads(int64_t threads)
 {

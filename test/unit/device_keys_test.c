@@ -19,6 +19,7 @@
 static const int key_widths[] = {1, 2, 4, 8};
 static uint64_t random_state;
 
+/* Returns a random number from 0 to n - 1. */
 static uint32_t
 draw(uint32_t n)
 {

@@ -87,6 +87,7 @@ colliding_hash(uint64_t i)
 	return (uint64_t) 0x1234 << 48 | i * 0x9E3779B97F4A7u % ((uint64_t) 1 << 48);
 }
 
+/* Tests that gpuagg_hash64() and gpuagg_unhash64() are inverse under each seed. */
 static void
 hash_inverts(void)
 {

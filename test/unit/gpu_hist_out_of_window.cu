@@ -196,6 +196,7 @@ struct OutOfWindowColumns
 	}
 };
 
+/* Returns a call that adds the rows to the states of all slots. */
 static GpuaggHist
 out_of_window_update(const OutOfWindowRows &rows, const OutOfWindowColumns &columns,
 					 const std::vector<SlotCase> &slots, GpuaggHistStrategy strategy)

@@ -44,6 +44,7 @@ static const OpInfo scalar_ops[] = {
 #undef HOST2
 };
 
+/* Returns a random integer of `bits` bits, often a special one or near the ends of its range. */
 static int64_t
 random_integer(Random &r, int bits)
 {
@@ -167,6 +168,7 @@ make_stored(Random &r, int type, int kind, size_t n, bool nulls)
 	return s;
 }
 
+/* Returns value i of a stored column as a program loads it. */
 static int64_t
 stored_value(const Stored &s, size_t i)
 {

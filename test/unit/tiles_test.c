@@ -32,6 +32,7 @@ typedef struct Case
 	bool boolean[VECTOR_MAX_INSTRUCTIONS]; /* the instruction's result is a boolean */
 } Case;
 
+/* Empties the case's program, except for the constants. */
 static void
 begin(Case *c)
 {
@@ -42,6 +43,7 @@ begin(Case *c)
 	c->plan.computes = true;
 }
 
+/* Adds an instruction. Returns the register of its result. */
 static uint16_t
 emit(Case *c, VectorOp op, uint16_t a, uint16_t b, uint16_t third, bool boolean)
 {
@@ -66,6 +68,7 @@ filter_by(Case *c, uint16_t condition)
 		emit(c, VECTOR_SELECT, *filter, condition, FALSE_CONSTANT, true);
 }
 
+/* Makes a program for tiles from the case's program, which tiles must support. */
 static void
 make(Case *c)
 {
@@ -144,6 +147,7 @@ test_condition_marks(void)
 
 /* ---- rows ---- */
 
+/* Returns a random register or constant of this type: boolean or integer. */
 static uint16_t
 draw_operand(const Case *c, bool boolean)
 {
@@ -157,6 +161,7 @@ draw_operand(const Case *c, bool boolean)
 	return (uint16_t) (VECTOR_CONSTANT + (boolean ? random_below(3) : 2 + random_below(3)));
 }
 
+/* Adds a random instruction whose operands exist. */
 static void
 draw_instruction(Case *c)
 {
@@ -190,6 +195,7 @@ draw_instruction(Case *c)
 	}
 }
 
+/* Returns the value of an operand for one row. */
 static VectorCell
 operand(uint16_t o, const VectorCell *registers, const VectorCell *columns, VectorCell last)
 {
@@ -201,6 +207,7 @@ operand(uint16_t o, const VectorCell *registers, const VectorCell *columns, Vect
 	return o >= GPUAGG_INPUT ? columns[o - GPUAGG_INPUT] : registers[o];
 }
 
+/* Updates *filter by a condition with the result x; see run_program(). */
 static void
 apply_condition(VectorCell x, int *filter)
 {
@@ -251,6 +258,7 @@ run_program(const VectorProgram *p, VectorCell *registers, const VectorCell *col
 	return last;
 }
 
+/* Runs both forms of the program over a random row, and checks that they agree. */
 static void
 check_row(const Case *c, int number)
 {

@@ -282,6 +282,7 @@ StubMemory stub_memory[STUB_MAX_DEVICES];
 static StubSharer *sharers;
 static StubSharer *own_sharer;
 
+/* Returns whether a process with this id may exist; false for 0. */
 static bool
 is_alive(int32_t pid)
 {

@@ -95,6 +95,7 @@ load_rows(Tile *tile, const DeviceColumn *c, int64_t position, int r)
 	}
 }
 
+/* Runs the program over the tile's rows, which begin at this position of the stored columns. */
 static void
 run_tile(Tile *tile, const ProgramRun *run, int64_t position)
 {
