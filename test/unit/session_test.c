@@ -288,6 +288,7 @@ await_answer(Sender *s, int b)
 	return same ? NULL : "the server changed the rows";
 }
 
+/* Thread: sends every batch of its participant, with up to ARENA_BUFFERS of them in flight. */
 static void *
 send_all(void *arg)
 {

@@ -84,6 +84,7 @@ true_after_all_polled(void *arg)
 	return *npolls == 2;
 }
 
+/* Thread: waits until all threads have polled, and checks its number of polls. */
 static void *
 poll_in_thread(void *arg)
 {

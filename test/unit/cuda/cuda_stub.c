@@ -420,7 +420,7 @@ typedef struct Reading
 static Reading readings[256];
 static int nreadings;
 
-/* Registers that the stream reads this memory. */
+/* Records that a copy queued on the stream reads this memory; see stub_write(). */
 static void
 add_reading(const void *from, size_t bytes, cudaStream_t stream)
 {
@@ -430,7 +430,7 @@ add_reading(const void *from, size_t bytes, cudaStream_t stream)
 	pthread_mutex_unlock(&lock);
 }
 
-/* Removes what the stream reads: all its work is complete. */
+/* Forgets the memory that the stream reads, because all its work is complete. */
 static void
 end_readings(cudaStream_t stream)
 {

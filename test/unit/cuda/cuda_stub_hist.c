@@ -231,7 +231,10 @@ typedef struct Computed
 	int width;
 } Computed;
 
-/* Allocates a column for what the program computes, and makes it the caller's column. */
+/*
+ * Allocates a column for an operand that the program computes. Sets *values and *validity, members
+ * of the call, to its arrays.
+ */
 static void
 add_column(Computed *computed, int *n, int64_t nrows, uint16_t operand, int width,
 		   const void **values, const uint8_t **validity)
