@@ -231,7 +231,9 @@ near_moments(MonoidId op, const char *a, const char *b, const HistScale &s)
 		 near_deviation(p[5], q[5], s.n, sqrt(s.xx) * sqrt(s.yy)));
 }
 
-/* Compares extremes. Zeros of different sign are equal, and so are all NaNs. */
+/*
+ * Returns whether two extremes are equal. Zeros of different sign are equal, and so are all NaNs.
+ */
 template <typename T>
 static inline bool
 same_extreme(const char *a, const char *b)

@@ -107,6 +107,7 @@ struct Columns
 	std::vector<char> values[2];
 };
 
+/* read_input() sets *v to the input of row i: from one column, or from two for a pair. */
 static void
 read_input(const Columns &, size_t, int8_t *v)
 {

@@ -34,7 +34,7 @@ typedef struct Case
 
 /* Empties the case's program, except for the constants. */
 static void
-begin(Case *c)
+begin_program(Case *c)
 {
 	memset(c, 0, sizeof(*c));
 	memcpy(c->plan.program.constants, constants, sizeof(constants));
@@ -70,7 +70,7 @@ filter_by(Case *c, uint16_t condition)
 
 /* Makes a program for tiles from the case's program, which tiles must support. */
 static void
-make(Case *c)
+convert_to_tiles(Case *c)
 {
 	static WireQuery q;
 	static WireResident in;
@@ -106,42 +106,42 @@ test_condition_marks(void)
 	static Case c;
 	uint16_t x, first, second;
 
-	begin(&c);
+	begin_program(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
 	first = emit(&c, VECTOR_F_INT8LT, x, VECTOR_CONSTANT + 3, 0, true);
 	filter_by(&c, first);
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "1", "one condition");
 	second = emit(&c, VECTOR_IS_TRUE, emit(&c, VECTOR_LOAD, 2, 0, 0, true), 0, 0, true);
 	filter_by(&c, second);
 	filter_by(&c, emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true));
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "111", "three conditions");
 
-	begin(&c);
+	begin_program(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
 	first = emit(&c, VECTOR_F_INT8LT, x, VECTOR_CONSTANT + 3, 0, true);
 	second = emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true);
 	filter_by(&c, second);
 	filter_by(&c, first);
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "000", "conditions in another order than instructions");
 
-	begin(&c);
+	begin_program(&c);
 	x = emit(&c, VECTOR_LOAD, 0, 0, 0, false);
 	first = emit(&c, VECTOR_F_INT8LT, x, VECTOR_CONSTANT + 3, 0, true);
 	c.plan.program.filter =
 		emit(&c, VECTOR_SELECT, first, emit(&c, VECTOR_F_INT8NE, x, VECTOR_CONSTANT + 4, 0, true),
 			 VECTOR_CONSTANT + 2, true);
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "001", "a choice between a condition and NULL");
 	c.plan.program.instructions[c.plan.program.filter].c = VECTOR_CONSTANT + 1;
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "001", "a choice between a condition and true");
 	c.plan.program.instructions[c.plan.program.filter].c = FALSE_CONSTANT;
 	c.plan.ncols = 1;
 	c.plan.cols[0] = (ResidentColumn){.stored = -1, .operand = c.plan.program.filter};
-	make(&c);
+	convert_to_tiles(&c);
 	check_conditions(&c, "001", "a choice that is also a column");
 }
 
@@ -296,7 +296,7 @@ test_random_programs(void)
 	{
 		int n = 1 + (int) random_below(4);
 
-		begin(&c);
+		begin_program(&c);
 		for (uint16_t i = 0; i < COLUMNS; i++)
 			emit(&c, VECTOR_LOAD, i, 0, 0, i >= 2);
 		for (int i = 0; i < n; i++)
@@ -314,7 +314,7 @@ test_random_programs(void)
 		for (int o = 0; o < c.plan.ncols; o++)
 			c.plan.cols[o] = (ResidentColumn){
 				.stored = -1, .operand = draw_operand(&c, random_below(2)), .nullable = true};
-		make(&c);
+		convert_to_tiles(&c);
 		with_conditions += n > 1 && c.tiles.program.steps.filter == VECTOR_NONE;
 		for (int row = 0; row < 8; row++)
 			check_row(&c, number);
