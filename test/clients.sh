@@ -4,14 +4,15 @@
 #	test/clients.sh [CLIENT...]		default: all clients
 #	test/clients.sh --install		installs the clients: Debian's packages as root, and npm's in build/clients
 #
-#	ROWS		rows of table flights (default 100000)
+#	ROWS		rows of table flights (default 100000). With fewer, PostgreSQL's plan of some queries is cheaper, and the test fails
 #	CLIENTS		the clients, as the arguments
 #	NODE_PATH	the folder of npm's packages pg and pg-cursor (default: build/clients/node_modules)
 #	PG_CONFIG	the PostgreSQL to test
 #
 # Clients: psycopg2, psycopg, pg (node-postgres with pg-cursor), jdbc, odbc, r. A client that is not installed is skipped. Each is a
 # program in test/clients/ that executes the queries of test/clients/queries.sql in one way ("mode") as one role: role core has
-# gpuagg.enabled = off, role ours has gpuagg.replace_builtin = on. Prints TAP, and at the end which clients gave right answers.
+# gpuagg.enabled = off, role ours has gpuagg.replace_builtin = on. Prints TAP, and at the end a table of
+# queries and clients.
 # The exit status is 0 if the tests ran, even if one failed.
 set -uo pipefail
 # shellcheck source=test/pg.sh
@@ -20,7 +21,7 @@ debian="python3-psycopg2 python3-psycopg python3-pyodbc unixodbc odbc-postgresql
 	r-cran-dbplyr r-cran-rpostgres pgbouncer nodejs npm"
 if [[ ${1:-} == --install ]]; then
 	for package in $debian; do
-		# nodejs of other sources contains npm, and Debian 12 has RPostgreSQL instead of RPostgres
+		# nodejs of other sources contains npm, and no release up to 13 has RPostgres
 		[[ $package != @(nodejs|npm) || -z $(command -v "${package%js}") ]] || continue
 		[[ $package != r-cran-rpostgres || -n $(apt-cache madison $package) ]] || package=r-cran-rpostgresql
 		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" || exit 1
@@ -168,15 +169,35 @@ run() {
 
 # compare CLIENT MODE QUERIES
 compare() {
-	"$top/test/clients/compare.pl" "$3" "$work/core" "$work/ours" "$1 $2"
-	sed -n 's/^# \([a-z]*_[a-z_]*\).*/\1/p' "$work/ours" | sort -u | sed "s/^/$1 /" >>"$work/answers"
+	"$top/test/clients/compare.pl" "$3" "$work/core" "$work/ours" "$1 $2" "$work/table"
+}
+
+# Prints a table: for each query and client, in how many modes the answer is right, and in how many it differs.
+print_table() {
+	awk -v clients="${installed[*]}" '
+		{ count[$2, $1, $3]++ }
+		!seen[$2]++ { queries[++n] = $2 }
+		END {
+			m = split(clients, client, " ")
+			printf "## %-22s", "query"
+			for (i = 1; i <= m; i++) printf " %9s", client[i]
+			print ""
+			for (q = 1; q <= n; q++) {
+				printf "## %-22s", queries[q]
+				for (i = 1; i <= m; i++) {
+					differs = count[queries[q], client[i], "differs"]
+					printf " %9s", (differs ? "differs " differs : (count[queries[q], client[i], "ok"] ? "ok " count[queries[q], client[i], "ok"] : "-"))
+				}
+				print ""
+			}
+		}' <(sort -k2,2 "$work/table")
 }
 
 # Tests that role ours used the custom scan since gpuagg_stats was emptied.
 test_taken() {
 	sql -F ' ' -c "SELECT CASE WHEN sum(calls) FILTER (WHERE event = 'taken') > 0 THEN 'ok' ELSE 'not ok' END || ' - $1 $2: '
 		|| coalesce(sum(calls) FILTER (WHERE event = 'taken'), 0) || ' custom scans' FROM gpuagg_stats WHERE userid = 'ours'::regrole" \
-		-c "SELECT '# not taken:', sum(calls), reason FROM gpuagg_stats WHERE userid = 'ours'::regrole AND event = 'refused' GROUP BY reason ORDER BY 2"
+		-c "SELECT '## not taken:', sum(calls), reason FROM gpuagg_stats WHERE userid = 'ours'::regrole AND event = 'refused' GROUP BY reason ORDER BY 2"
 }
 
 # test_client CLIENT MODE
@@ -253,6 +274,7 @@ else
 		[[ ${modes[$client]} != *local* ]] || test_bouncer "$client"
 	done
 fi
+print_table
 grep -qE 'PANIC|was terminated by signal|TRAP' "$pg_root/log" && { echo "not ok - the server crashed"; pg_crashes "$pg_root"; } ||
 	echo "ok - the server did not crash"
 exit 0

@@ -1,21 +1,21 @@
 #!/usr/bin/env perl
 # Compares what a client printed with gpuagg to what it printed without.
 #
-#	compare.pl QUERIES CORE OURS TITLE
+#	compare.pl QUERIES CORE OURS TITLE [TABLE]
 #
-# Prints one line of TAP, and the first difference of each query that differs. A query of CORE must have an answer. Only queries whose
-# name begins with "cancel" or "timeout" end with an error, which must be the one for a cancelled query. The exit status is 0 if all
-# answers are equal.
+# Prints one line of TAP, and the first difference of each query that differs. A query of CORE must have an answer with rows. Only queries whose
+# name begins with "cancel" or "timeout" end with an error, which must be the one for a cancelled query. Appends "TITLE's first
+# word, query, ok or differs" to file TABLE. The exit status is 0 if all answers are equal.
 use strict;
 use warnings;
 
-my ($queries, $core, $ours, $title) = @ARGV;
-my (%unordered, @order, $name);
+my ($queries, $core, $ours, $title, $table) = @ARGV;
+my (%unordered, %known, $name);
 
 open my $file, '<', $queries or die "$queries: $!";
 while (<$file>)
 {
-	$name = $1 if /^-- name: (\S+)/;
+	$known{ $name = $1 } = 1 if /^-- name: (\S+)/;
 	$unordered{$name} = 1 if /^-- rows: in any order/;
 }
 close $file;
@@ -45,7 +45,7 @@ sub sections
 
 my ($core_names, $core_lines) = sections($core);
 my ($our_names, $our_lines) = sections($ours);
-my @problems;
+my (@problems, %outcome);
 
 push @problems, 'there are no answers' unless @$core_names;
 push @problems, "the last answer is that of $our_names->[-1]" if @$our_names && "@$core_names" ne "@$our_names";
@@ -54,15 +54,25 @@ foreach my $key (@$core_names)
 	my @core = @{ $core_lines->{$key} };
 	my @ours = @{ $our_lines->{$key} // ['none'] };
 	my ($error) = grep { /^!/ } @core;
+	my $count = @problems;
 	my ($at) = grep { ($core[$_] // '(end)') ne ($ours[$_] // '(end)') } 0 .. (@core > @ours ? $#core : $#ours);
 
 	if (defined $at)
 	{
 		push @problems, "$key: line $at", 'core:   ' . ($core[$at] // '(end)'), 'gpuagg: ' . ($ours[$at] // '(end)');
 	}
-	elsif (!@core) { push @problems, "$key: no answer"; }
 	elsif ($key =~ /^(cancel|timeout)/) { push @problems, "$key: not cancelled" unless ($error // '') =~ /57014|cancel/; }
 	elsif ($error) { push @problems, "$key: $error"; }
+	elsif (!grep { /^\|/ } @core) { push @problems, "$key: no rows"; }
+	my $query = $key =~ s/ .*//r;
+	$outcome{$query} = 'differs' if @problems > $count;
+	$outcome{$query} //= 'ok';
+}
+if ($table)
+{
+	open my $out, '>>', $table or die "$table: $!";
+	print $out join(' ', $title =~ s/ .*//r, $_, $outcome{$_}), "\n" foreach grep { $known{$_} } keys %outcome;
+	close $out;
 }
 print @problems ? 'not ok' : 'ok', " - $title: ", scalar(@$core_names), " answers\n";
 print "# $_\n" foreach @problems;

@@ -61,10 +61,10 @@ pipelines <- function(connection) {
 	list(
 		count = flights %>% count(carrier) %>% arrange(carrier),
 		summary = flights %>% group_by(origin, destination) %>%
-			summarise(n = n(), delay = mean(delay, na.rm = TRUE), miles = sum(distance, na.rm = TRUE), .groups = "drop") %>%
+			summarise(n = n(), delay = mean(delay, na.rm = TRUE), miles = sum(distance, na.rm = TRUE), r = cor(distance, delay), .groups = "drop") %>%
 			filter(n > 50) %>% arrange(origin, destination),
 		median = flights %>% filter(distance > 500L) %>% group_by(carrier) %>%
-			summarise(median = median(delay, na.rm = TRUE), spread = sd(delay, na.rm = TRUE), r = cor(distance, delay)) %>% arrange(carrier),
+			summarise(median = median(delay, na.rm = TRUE), spread = sd(delay, na.rm = TRUE)) %>% arrange(carrier),
 		distinct = flights %>% distinct(origin, carrier) %>% arrange(origin, carrier),
 		n_distinct = flights %>% group_by(carrier) %>% summarise(n = n_distinct(destination), last = max(date, na.rm = TRUE)) %>% arrange(carrier),
 		join = flights %>% left_join(carriers, by = "carrier") %>% group_by(alliance) %>% summarise(n = n(), least = min(delay, na.rm = TRUE)) %>%
@@ -98,7 +98,7 @@ modes <- list(
 			tryCatch(rows(as.data.frame(tbl(connection, sql(query$sql)) %>% collect())), error = failed)
 		}
 	},
-	# The rows in pieces, and results that are closed before their end
+	# Rows in several fetches, and results that are closed before their end
 	portals = function() {
 		connection <- connect()
 		for (most in c(1, 30, 10000)) {
