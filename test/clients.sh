@@ -12,8 +12,7 @@
 # Clients: psycopg2, psycopg, pg (node-postgres with pg-cursor), jdbc, odbc, r. A client that is not installed is skipped. Each is a
 # program in test/clients/ that executes the queries of test/clients/queries.sql in one way ("mode") as one role: role core has
 # gpuagg.enabled = off, role ours has gpuagg.replace_builtin = on. Prints TAP, and at the end a table of
-# queries and clients.
-# The exit status is 0 if the tests ran, even if one failed.
+# queries and clients. The exit status is 0 if the tests ran, even if one failed.
 set -uo pipefail
 # shellcheck source=test/pg.sh
 source "$(dirname "${BASH_SOURCE[0]}")/pg.sh"
@@ -59,12 +58,12 @@ missing() {
 		Rscript -e 'library(dbplyr); if (!requireNamespace("RPostgres")) library(RPostgreSQL)' >/dev/null 2>&1 ||
 			echo "r-cran-dbplyr and r-cran-rpostgres or r-cran-rpostgresql"
 		;;
-	*) echo "a program of this name" ;;
 	esac
 }
 
 installed=()
 for client in "${clients[@]}"; do
+	[[ -n ${start[$client]:-} ]] || { echo "not ok - CLIENTS: there is no client \"$client\""; exit 2; }
 	package=$(missing "$client")
 	[[ -z $package ]] && installed+=("$client") || echo "ok - $client # SKIP not installed: $package"
 done

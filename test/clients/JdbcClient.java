@@ -116,7 +116,7 @@ public class JdbcClient {
 		try (Connection connection = connect()) {
 			for (Query query : queries)
 				try (PreparedStatement statement = connection.prepareStatement(query.sql)) {
-					for (int execution = 0; execution < EXECUTIONS; execution += 1) {
+					for (int execution = 0; execution < EXECUTIONS; execution++) {
 						begin(query.name + " " + execution);
 						show(statement, query);
 					}

@@ -74,21 +74,6 @@ async function showCursor(client, query, most) {
 	await cursor.close();
 }
 
-// The slow query, which `stop` ends.
-async function interrupted(name, stop) {
-	const client = await connect();
-	const other = await connect();
-	begin(name);
-	const slow = show(client, { text: SLOW, values: [] , name: 'slow' });
-	await stop(client, other, slow);
-	await slow;
-	await client.query('SET statement_timeout = 0');
-	begin('after that');
-	await show(client, { text: QUICK, name: 'quick' });
-	await client.end();
-	await other.end();
-}
-
 const modes = {
 	async plain(client, binary = false) {
 		for (const query of queries) {
@@ -146,27 +131,29 @@ const modes = {
 		execSync(process.env.CLIENTS_UPDATE, { stdio: ['ignore', 2, 2] });
 		for (let execution = 0; execution < 2; execution++) await execute(`after ${execution}`);
 	},
-	cancel: () => interrupted('cancel', async (client, other) => {
+	// A second session waits until the slow query runs; then the client cancels it.
+	async cancel(client) {
+		const other = await connect();
+		begin('cancel');
+		const slow = show(client, { text: SLOW, name: 'slow' });
 		const end = Date.now() + 60000;
-		for (;;) {
-			const { rowCount } = await other.query('SELECT FROM running WHERE pid = $1', [client.processID]);
-			if (rowCount === 1) break;
+		while ((await other.query('SELECT FROM running WHERE pid = $1', [client.processID])).rowCount !== 1) {
 			if (Date.now() > end) throw new Error('the slow query does not run');
 			await new Promise((resolve) => setTimeout(resolve, 50));
 		}
-		const canceller = new Client();
-		canceller.cancel(client, client.activeQuery ?? client._activeQuery);
-	}),
-	timeout: () => modes.timed(),
-	async timed() {
-		const client = await connect();
+		new Client().cancel(client, client._activeQuery ?? client.activeQuery);
+		await slow;
+		begin('after that');
+		await show(client, { text: QUICK, name: 'quick' });
+		await other.end();
+	},
+	async timeout(client) {
 		await client.query('SET statement_timeout = 700');
 		begin('timeout');
 		await show(client, { text: SLOW, name: 'slow' });
 		await client.query('SET statement_timeout = 0');
 		begin('after that');
 		await show(client, { text: QUICK, name: 'quick' });
-		await client.end();
 	},
 };
 
