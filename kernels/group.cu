@@ -106,7 +106,7 @@ struct TileRows
 	u32 deferred; /* rows whose slot at[j] another thread claimed */
 };
 
-/* Loads the keys of a tile, of the rows that are looked up. */
+/* Finds the rows of a tile that are looked up, and loads their keys. */
 template <int BYTES, int WORDS>
 static __device__ __forceinline__ void
 load_rows(const GroupArgs &args, u64 base, Key<WORDS> (&key)[Tuned::GROUP_KEYS_PER_THREAD],

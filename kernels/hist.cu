@@ -346,7 +346,7 @@ set_model_args(const HistModel &m, HistArgs &args)
 	args.log2_copies = args.log2_max_copies = m.log2_copies;
 }
 
-/* Chooses the copies of states that are changed in the L2 cache. */
+/* Chooses how many copies there are of the states of plan.global, which lie in the L2 cache. */
 static void
 choose_global_copies(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan)
 {
@@ -690,7 +690,10 @@ plan_copies_of_slot(HistArgs &args, int s, int most, int *log2, Workspace &ws)
 	args.extra[s].log2_max_copies = most;
 }
 
-/* Plans copies of the states that out-of-window rows change under locks. */
+/*
+ * Takes workspace for copies of the states that out-of-window rows (hist.cuh) change under locks.
+ * Each block changes one of the copies.
+ */
 static void
 plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, HistPlan &plan,
 						  Workspace &ws)
@@ -722,7 +725,7 @@ plan_out_of_window_copies(const GpuaggHist *hist, const DeviceFacts &facts, Hist
 			plan_copies_of_slot(args, s, most, log2 + s, ws);
 }
 
-/* Plans copies of the states that are changed in the L2 cache. */
+/* Takes workspace for the copies that choose_global_copies() has chosen. */
 static void
 plan_global_copies(HistPlan &plan, Workspace &ws)
 {

@@ -122,7 +122,7 @@ struct FastShared
 	int log2_copies;
 	u32 copy; /* the copy that this thread adds to */
 
-	/* Returns the bin at a place of a plane. */
+	/* Returns the bin that the word [at] of a plane belongs to. */
 	__device__ __forceinline__ u32
 	bin_at(u32 at) const
 	{

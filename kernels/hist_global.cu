@@ -171,8 +171,8 @@ launch_merge_copies_of_slot(const HistArgs &args, int s, int blocks, const Devic
 }
 
 /*
- * Returns the blocks for copies. These are often unused, so there are no more blocks than run
- * concurrently.
+ * Returns the number of blocks that initialize or merge copies of states. The copies are often
+ * unused, so there are no more blocks than run concurrently.
  */
 static int
 blocks_for_copies(const HistArgs &args, int log2, const DeviceFacts &facts)

@@ -257,7 +257,10 @@ __launch_bounds__(HIST_PREPARE_WARPS * 32)
 	} \
 	break
 
-/* Runs body for the rows of the whole warp serially: has, b, at, and its values l and h. */
+/*
+ * Runs body for the rows of the whole warp, one row of each lane at a time. Its variables are: has
+ * (the lane has a row), b (its bin), at (its place in a plane), l and h (its values).
+ */
 #define ROW_AFTER_ROW(body) \
 	for_each_row_of_warp<Tuned::HIST_ROWS_PER_THREAD>(ok, bin, lo, hi, \
 													  [&](bool has, int32_t b, u64 l, u64 h) \

@@ -125,7 +125,7 @@ partial_is_portable(PartialKind kind, const Oid *types, Oid collation)
 			return alike_has_same_hash(types[0], collation);
 		case PARTIAL_ARGMAX:
 		case PARTIAL_ARGMIN:
-			/* the key matters; the value is stored as text */
+			/* the order of keys (argument 1) matters; the value (argument 0) is stored as text */
 			return !alike_contains_object_ids(types[1]);
 		default:
 			return true;

@@ -60,8 +60,9 @@ extern bytea *partial_bytes(const char *text, const char *type);
 extern bool partial_accepts_types(Oid agg, const Oid *types, int nargs);
 
 /*
- * Returns whether values of these types, which the aggregate accepts, mean the same in all
- * databases where its states have them.
+ * Returns whether a state of the aggregate, made of arguments of these types, can be used in
+ * another database: it cannot if they are hashed, or ordered, in another way there, as OIDs are.
+ * The aggregate must accept the types.
  */
 extern bool partial_is_portable(PartialKind kind, const Oid *types, Oid collation);
 

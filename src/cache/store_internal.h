@@ -242,6 +242,7 @@ extern StoredRange *cache_range_find(uint64 serial, uint32 range_no);
  * store_entries.c: tables and columns, and their ranges and chunks. All functions need
  * change_lock, exclusively except for the first two.
  */
+/* NULL: there is none, or one that was added later and so has another serial. */
 extern StoredTable *cache_table_find(const CacheTableKey *key, uint64 serial);
 extern StoredColumn *cache_column_find(StoredTable *table, const CacheColumnKey *col);
 extern StoredTable *cache_table_find_or_add(const CacheTableKey *key, Oid relid, Oid owner);

@@ -7,7 +7,7 @@
 
 #include "device_cuda/kernels.h"
 
-/* Is value i not NULL? */
+/* Returns whether value i is not NULL. */
 __device__ static inline bool
 is_valid(const DeviceColumn &c, int64_t i)
 {

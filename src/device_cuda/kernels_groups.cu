@@ -528,7 +528,7 @@ top_begin_kernel(const __grid_constant__ TopGroups top, TopGroups *copy, LimitSe
 	limit_search_word(search, 0);
 }
 
-/* Has a pointer to the arguments, because each thread of CUB's kernel copies the functor. */
+/* Contains a pointer to the arguments, because each thread of CUB's kernel copies the functor. */
 struct InTop
 {
 	const TopGroups *top;

@@ -92,7 +92,7 @@ read_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, Ra
 	}
 }
 
-/* Raises registers by a thread's rows: reads all words first, then changes them. */
+/* Raises the registers of a thread's rows: reads all of their words first, then changes them. */
 template <typename T>
 __device__ static __forceinline__ void
 raise_rows(const SketchRows &rows, int64_t first, int64_t step, int64_t nrows, uint32_t *registers)

@@ -591,7 +591,7 @@ rescan_scan(CustomScanState *node)
 
 	if (changed)
 		UpdateChangedParamSet(state->child, changed);
-	/* whether constants and parameters of the aggregates are as before */
+	/* constants and parameters of the aggregates have not changed */
 	same = !bms_overlap(changed, state->expr_params);
 	if (state->kept && state->engine &&
 		kept_rescan(state->kept, same && state->child->chgParam == NULL))

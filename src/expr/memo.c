@@ -156,7 +156,7 @@ empty_memo(Memo *memo, uint32 resets)
 		rebuild_table(memo, 4 * FIRST_ENTRIES);
 }
 
-/* Returns whether there is memory for another entry. */
+/* Returns whether another entry, or another result, may be kept. The first one always may. */
 static bool
 has_room(const Memo *memo)
 {

@@ -42,7 +42,11 @@ typedef struct TimeOp
 	pg_tz *cached_zone; /* the time zone that the cache is for */
 } TimeOp;
 
-/* Returns the cached value of a day. Changes *offset if the result is the start of a day. */
+/*
+ * Returns the field of a local day or, for date_trunc, the first day of the unit that contains it;
+ * from the cache if it is there. date_trunc of a timestamptz also sets *offset, to that of the
+ * first moment of the returned day.
+ */
 static inline int64
 calendar_cached(TimeOp *t, int32 day, int64 *offset)
 {

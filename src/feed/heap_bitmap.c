@@ -66,7 +66,7 @@ heap_scan_quals(const ScanState *node)
 }
 
 bool
-heap_index_implies(const ScanState *node, const Expr *qual)
+heap_is_index_qual(const ScanState *node, const Expr *qual)
 {
 	return list_member_ptr(heap_index_quals(node), qual);
 }

@@ -64,8 +64,9 @@ store_states(ColumnWriter *writer, int at, const CacheChunk *chunk, uint32 from,
 }
 
 /*
- * Points the batch's column to rows of the chunk, which then are all rows of the batch. Returns
- * false if the chunk has another layout.
+ * Points the column of an empty batch to n rows of the chunk, instead of copying their values. No
+ * other rows may be added to the batch then. Returns false if the chunk's values cannot be used as
+ * they are; they must be decoded.
  */
 static bool
 borrow_array(HeapFeed *feed, HeapOutput *output, const CacheChunk *chunk, uint32 from, int n)

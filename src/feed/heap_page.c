@@ -225,7 +225,7 @@ heap_scan_stop(HeapScan *scan)
 	if (scan->bitmap)
 		heap_bitmap_stop(scan->bitmap);
 	if (scan->index)
-		heap_index_stop(scan->index);
+		heap_index_reset(scan->index);
 }
 
 void

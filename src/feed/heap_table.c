@@ -270,7 +270,7 @@ init_cached(HeapFeed *feed, HeapTable *table)
 	for (int q = 0; q < table->nquals; q++)
 	{
 		table->closed[q] = expr_stage_is_closed(table->set, q);
-		table->rechecks[q] = heap_index_implies(table->scan->node, table->quals[q]->expr);
+		table->rechecks[q] = heap_is_index_qual(table->scan->node, table->quals[q]->expr);
 		table->indexed[q] = table->closed[q] && table->rechecks[q];
 	}
 	for (int q = 0; table->cached && q < table->nquals; q++)
