@@ -22,7 +22,7 @@ if [[ ${1:-} == --install ]]; then
 	for package in $debian; do
 		# nodejs of other sources contains npm, and no release up to 13 has RPostgres
 		[[ $package != @(nodejs|npm) || -z $(command -v "${package%js}") ]] || continue
-		[[ $package != r-cran-rpostgres || -n $(apt-cache madison $package) ]] || package=r-cran-rpostgresql
+		[[ $package != r-cran-rpostgres || -n $(apt-cache madison "$package") ]] || package=r-cran-rpostgresql
 		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" || exit 1
 	done
 	mkdir -p "$top/build/clients" && cd "$top/build/clients" && npm install --no-audit --no-fund pg pg-cursor
@@ -70,11 +70,10 @@ done
 [[ ${#installed[@]} != 0 ]] || exit 0
 
 [[ -n ${GPUAGG_INSTALLED:-} ]] || pg_install || exit 1
-bouncer=
 work=$(mktemp -d "$pg_tmp/gpuagg-clients.XXXXXX")
 chmod 755 "$work"
 finish() {
-	[[ -z $bouncer ]] || kill "$bouncer" 2>/dev/null
+	[[ ! -e ${pg_root:-}/pgbouncer.pid ]] || kill "$(<"$pg_root/pgbouncer.pid")"
 	pg_stop
 	rm -rf "$work"
 }
@@ -192,11 +191,11 @@ print_table() {
 		}' <(sort -k2,2 "$work/table")
 }
 
-# Tests that role ours used the custom scan since gpuagg_stats was emptied.
+# test_taken CLIENT MODE: tests that the custom scan was used since gpuagg_stats was emptied.
 test_taken() {
 	sql -F ' ' -c "SELECT CASE WHEN sum(calls) FILTER (WHERE event = 'taken') > 0 THEN 'ok' ELSE 'not ok' END || ' - $1 $2: '
-		|| coalesce(sum(calls) FILTER (WHERE event = 'taken'), 0) || ' custom scans' FROM gpuagg_stats WHERE userid = 'ours'::regrole" \
-		-c "SELECT '## not taken:', sum(calls), reason FROM gpuagg_stats WHERE userid = 'ours'::regrole AND event = 'refused' GROUP BY reason ORDER BY 2"
+		|| coalesce(sum(calls) FILTER (WHERE event = 'taken'), 0) || ' custom scans' FROM gpuagg_stats WHERE userid IN ('ours'::regrole, 'pooled'::regrole)" \
+		-c "SELECT '## not taken:', sum(calls), reason FROM gpuagg_stats WHERE userid IN ('ours'::regrole, 'pooled'::regrole) AND event = 'refused' GROUP BY reason ORDER BY 2"
 }
 
 # test_client CLIENT MODE
@@ -235,9 +234,9 @@ start_bouncer() {
 		default_pool_size = 1
 		ignore_startup_parameters = extra_float_digits
 		logfile = $pg_root/pgbouncer.log
+		pidfile = $pg_root/pgbouncer.pid
 	INI
 	as_pg "$(command -v pgbouncer || echo /usr/sbin/pgbouncer)" -q "$work/pgbouncer.ini" >/dev/null 2>&1 &
-	bouncer=$!
 	for _ in $(seq 100); do
 		PGPORT=$pool_port sql -c 'SELECT 1' >/dev/null 2>&1 && return
 		sleep 0.1
@@ -247,13 +246,15 @@ start_bouncer() {
 
 # test_bouncer CLIENT: two programs of the client share a session, transaction by transaction; each sets its own setting
 test_bouncer() {
+	sql -c 'SELECT FROM gpuagg_stats_reset()'
 	(
 		export PGPORT=$pool_port PGUSER=pooled
 		CLIENTS_LOCAL="gpuagg.enabled = off" run "$1" local "$queries" >"$work/core" &
 		CLIENTS_LOCAL="gpuagg.replace_builtin = on" run "$1" local "$queries" >"$work/ours"
 		wait
 	)
-	compare "$1" "pgbouncer" "$queries"
+	compare "$1" pgbouncer "$queries"
+	test_taken "$1" pgbouncer
 	[[ $(PGPORT=$pool_port sql -c 'SHOW gpuagg.enabled' -c 'SHOW gpuagg.replace_builtin' | xargs) == "on off" ]] && echo "ok - $1 pgbouncer: settings end with the transaction" ||
 		echo "not ok - $1 pgbouncer: a setting outlived its transaction"
 }
