@@ -5,7 +5,7 @@ SELECT carrier, gpu_count(*), gpu_sum(delay), sum(delay), gpu_avg(distance), avg
 FROM flights GROUP BY carrier ORDER BY carrier
 
 -- name: spread
-SELECT gpu_stddev(delay), stddev(delay), gpu_corr(distance, delay), gpu_avg(date - timestamp '2026-01-01') FROM flights
+SELECT gpu_stddev(delay), stddev(delay), round(gpu_corr(distance, delay)::numeric, 9), gpu_avg(date - timestamp '2026-01-01') FROM flights
 
 -- name: sets
 SELECT origin, percentile_cont(0.5) WITHIN GROUP (ORDER BY delay), mode() WITHIN GROUP (ORDER BY carrier), gpu_count(DISTINCT carrier)
