@@ -20,7 +20,7 @@ typedef bool (*AggStep)(Datum state, Datum value);
 /* Returns the step that replaces a transition function, or NULL. */
 extern AggStep interval_step(const FmgrInfo *transfn);
 
-/* True for values that are infinite in newer releases. */
+/* Returns whether newer releases may treat the interval as infinite. */
 static inline bool
 interval_may_be_infinite(const Interval *i)
 {
@@ -45,7 +45,10 @@ interval_add(Interval *sum, const Interval *x)
 	return true;
 }
 
-/* Functions of the library's own states, before PostgreSQL 17; see interval.c. */
+/*
+ * Functions of the library's own states, before PostgreSQL 17; see interval.c. The second one is an
+ * AggStep.
+ */
 extern Datum gpuagg_interval_avg_accum(PG_FUNCTION_ARGS);
 extern bool interval_state_step(Datum value, Datum summand);
 

@@ -23,6 +23,7 @@
 #define ARENA_CHUNK 0
 #endif
 
+/* An arena for the by-reference values of a batch; see the file's header. */
 typedef struct Arena
 {
 	char *chunk; /* NULL before the first value */
@@ -71,7 +72,7 @@ arena_alloc(Arena *arena, size_t size)
 	return result;
 }
 
-/* Copies a varlena that is out of line, compressed or expanded. */
+/* arena_copy() of a varlena that is out of line, compressed or expanded. */
 static pg_noinline
 pg_attribute_unused() Datum arena_copy_toasted(Arena *arena, Datum value)
 {

@@ -20,6 +20,7 @@
 #define BASE_DIGITS 4
 #define MOST_POWER 38
 
+/* The most significant digit of base 10000 of a number. */
 typedef struct FirstDigit
 {
 	int weight; /* its power of 10000; 0 if the value is zero */
@@ -46,6 +47,7 @@ find_first_digit(gpuagg_u128 value, int groups, uint64 shift, FirstDigit *first)
 	return true;
 }
 
+/* Data of run_quotient(). */
 typedef struct QuotientOp
 {
 	int scale;     /* scale of results */
@@ -89,7 +91,10 @@ divide_small(const QuotientOp *data, uint64 a, int digits, uint64 b, gpuagg_u128
 	return true;
 }
 
-/* The same for any b; digits may be negative. */
+/*
+ * As divide_small(), but for any b and for negative `digits`.  Returns false on overflow of 128
+ * bits.
+ */
 static inline bool
 divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, gpuagg_u128 *q)
 {
@@ -107,8 +112,9 @@ divide_large(const QuotientOp *data, gpuagg_u128 a, int digits, gpuagg_u128 b, g
 }
 
 /*
- * Sets the quotient of two decimals of scales sa and sb, whose display scales are da and db, and
- * its display scale.  False: take the scalar fallback.
+ * Sets *r to a / b in scale data->scale, and *scale to its display scale. sa, sb: scales of the
+ * integers a and b; da, db: their display scales.  Returns false if the row must take the scalar
+ * fallback.
  */
 static inline bool
 divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i128 b, int sb,
@@ -142,7 +148,7 @@ divide_decimals(const QuotientOp *data, gpuagg_i128 a, int sa, int da, gpuagg_i1
 	return quotient >> 127 == 0;
 }
 
-/* Sets r and data->scales. */
+/* r = a / b for decimals; also sets data->scales to the display scales. */
 static void
 run_quotient(const ExprOp *op, int n)
 {

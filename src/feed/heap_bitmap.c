@@ -82,7 +82,7 @@ heap_bitmap_create(BitmapHeapScanState *node)
 	return bitmap;
 }
 
-/* Runs the nodes below, which read the indexes. */
+/* Runs the plan nodes below the scan, which read the indexes; sets bitmap->tbm. */
 static void
 read_indexes(HeapBitmap *bitmap)
 {
@@ -91,7 +91,10 @@ read_indexes(HeapBitmap *bitmap)
 		elog(ERROR, "unrecognized result from subplan");
 }
 
-/* Returns whether this participant makes the bitmap. If not, waits until it is made. */
+/*
+ * Returns true if this participant has to make the bitmap. Otherwise waits until another one
+ * has made it, and returns false.
+ */
 static bool
 makes_bitmap(ParallelBitmapHeapState *shared)
 {
@@ -129,6 +132,10 @@ begin_shared(HeapBitmap *bitmap, ParallelBitmapHeapState *shared)
 		tbm_attach_shared_iterate(bitmap->node->ss.ps.state->es_query_dsa, shared->tbmiterator);
 }
 
+/*
+ * Makes the bitmap, or waits for the one that participants share, and begins to iterate over
+ * it.
+ */
 static void
 begin_bitmap(HeapBitmap *bitmap)
 {
@@ -148,7 +155,10 @@ begin_bitmap(HeapBitmap *bitmap)
 	MemoryContextSwitchTo(old);
 }
 
-/* Adds one more page of the table's nblocks to the queue, and starts to read it. */
+/*
+ * Adds the bitmap's next page below block nblocks to the queue, and prefetches it; sets
+ * bitmap->ended if there is none.
+ */
 static void
 queue_page(HeapBitmap *bitmap, BlockNumber nblocks)
 {

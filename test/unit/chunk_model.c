@@ -53,6 +53,7 @@ ChunkBuilder *builder;
 CacheChunk *chunk;
 char storage[2][8 << 20] pg_attribute_aligned(8);
 
+/* Returns the bytes of a by-reference value of the model's type. */
 static size_t
 image_length(const char *image)
 {
@@ -335,6 +336,7 @@ double_less(double a, double b)
 	return a < b || (isnan(b) && !isnan(a));
 }
 
+/* Returns whether two doubles are equal in SQL's order: NaN equals NaN, and -0 equals 0. */
 static bool
 same_number(double a, double b)
 {

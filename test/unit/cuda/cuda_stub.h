@@ -70,7 +70,7 @@ typedef struct StubMemory
 	size_t others;   /* memory of another process */
 	size_t reserved; /* memory of the default pool */
 	size_t used;     /* allocations in the pool */
-	size_t grows;    /* by so much the pool grows after each query of its size */
+	size_t grows;    /* bytes by which the pool grows after each query of its size */
 } StubMemory;
 
 extern size_t stub_memory_bytes;
