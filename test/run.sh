@@ -26,6 +26,7 @@
 #				with the cache in GPU memory, over the stub
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	citus		aggregates over tables of Citus, if it is installed (test/citus.sh)
+#	monitoring	.packaging/monitoring with prometheus-postgres-exporter, if it is installed (test/monitoring.sh)
 #	docs		README.md and sql/*.md against the catalog; their SQL is run (test/docs.sh)
 #	gpu			the kernels, on a host with a GPU
 #
@@ -402,6 +403,13 @@ part_citus() {
 	grep -v '^ok ' "$results/citus.log"
 }
 
+part_monitoring() {
+	check "monitoring build" make -C "$top" -s PG_CONFIG="$PG_CONFIG" server-stub
+	"$top/test/monitoring.sh" >"$results/monitoring.log" 2>&1
+	tap_lines monitoring <"$results/monitoring.log" || fail monitoring
+	grep -v '^ok ' "$results/monitoring.log"
+}
+
 part_fdw() {
 	"$top/test/fdw.sh" >"$results/fdw.log" 2>&1
 	tap_lines fdw <"$results/fdw.log" || fail fdw
@@ -456,7 +464,7 @@ prepare() {
 		case $part in
 		layers) plain+=(layers-objects) ;;
 		unit) mapfile -tO "${#plain[@]}" plain < <(unit_targets build/unit) ;;
-		server | tap | stress) plain+=(server-stub) ;;
+		server | tap | stress | monitoring) plain+=(server-stub) ;;
 		sanitize) mapfile -tO "${#sanitized[@]}" sanitized < <(unit_targets build/unit-sanitize) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
@@ -478,7 +486,7 @@ run_part() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw docs citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw docs monitoring citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	tests_of "$part" >/dev/null || exit 2
@@ -489,7 +497,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs)
+	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | docs | monitoring)
 		check "build and install" pg_install
 		export GPUAGG_INSTALLED=1
 		break
