@@ -170,7 +170,7 @@ is "there are the metrics that README.md lists, with these types and labels" \
 	"$(perl -ne 'if (/^# TYPE (\S+) (\S+)/) { $type{$1} = $2 } elsif (/^([a-z_]+)(?:\{(.*)\})? /) { my ($name, $in) = ($1, $2 // ""); $labels{$name} = join " ", sort($in =~ /(\w+)="/g) }
 		END { print "$_ $type{$_} $labels{$_}\n" for sort keys %type }' "$work/after" | sed 's/ *$//')" \
 	"$(sed -n '/<!-- metrics -->/,/<!-- \/metrics -->/p' "$here/README.md" | perl -ne '
-		next unless /^\| `(\S+)` \| (\w+) \| ([^|]*) \|/; my ($name, $type, $in) = ($1, $2, $3); print join(" ", $name, $type, sort($in =~ /(\w+)/g)), "\n"' | sort)"
+		next unless /^\| `(\S+)` \| (\w+) \|([^|]*)\|/; my ($name, $type, $in) = ($1, $2, $3); print join(" ", $name, $type, sort($in =~ /(\w+)/g)), "\n"' | sort)"
 for file in dashboard.json alerts.yaml; do
 	is "each metric that $file uses exists" "$(comm -23 <(metrics_in "$here/$file") <(sed -n 's/^# TYPE \([^ ]*\) .*/\1/p' "$work/after" | sort))" ""
 done
