@@ -27,6 +27,7 @@
 #	fdw			aggregates over foreign partitions, on three clusters (test/fdw.sh)
 #	citus		aggregates over tables of Citus, if it is installed (test/citus.sh)
 #	clients		client drivers of several languages; those that are not installed are skipped (test/clients.sh)
+#	monitoring	.packaging/monitoring with prometheus-postgres-exporter, if it is installed (test/monitoring.sh)
 #	docs		README.md and sql/*.md against the catalog; their SQL is run (test/docs.sh)
 #	gpu			the kernels, on a host with a GPU
 #
@@ -410,6 +411,12 @@ part_clients() {
 	grep -vE '^(ok |##)' "$results/clients.log"
 }
 
+part_monitoring() {
+	"$top/test/monitoring.sh" >"$results/monitoring.log" 2>&1
+	tap_lines monitoring <"$results/monitoring.log" || fail monitoring
+	grep -v '^ok ' "$results/monitoring.log"
+}
+
 part_fdw() {
 	"$top/test/fdw.sh" >"$results/fdw.log" 2>&1
 	tap_lines fdw <"$results/fdw.log" || fail fdw
@@ -464,7 +471,7 @@ prepare() {
 		case $part in
 		layers) plain+=(layers-objects) ;;
 		unit) mapfile -tO "${#plain[@]}" plain < <(unit_targets build/unit) ;;
-		server | tap | stress) plain+=(server-stub) ;;
+		server | tap | stress | monitoring) plain+=(server-stub) ;;
 		sanitize) mapfile -tO "${#sanitized[@]}" sanitized < <(unit_targets build/unit-sanitize) ;;
 		fuzz) sanitized+=(fuzz-programs) ;;
 		esac
@@ -486,7 +493,7 @@ run_part() {
 mkdir -p "$results"
 pg_need || exit 2
 parts=("$@")
-[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw clients docs citus gpu layers strict)
+[[ $# -gt 0 ]] || parts=(regress tap cached server diff sanitize build isolation stress fuzz states unit fdw clients docs monitoring citus gpu layers strict)
 for part in "${parts[@]}"; do
 	[[ $(type -t "part_$part") == function ]] || { echo "no such part: $part" >&2; exit 2; }
 	tests_of "$part" >/dev/null || exit 2
@@ -497,7 +504,7 @@ prepare "${parts[@]}" >"$results/prepare.log" 2>&1
 pg_make_args=${strict:+STRICT=1}
 for part in "${parts[@]}"; do
 	case $part in
-	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | clients | docs)
+	regress | cached | isolation | server | tap | fuzz | states | diff | stress | fdw | citus | clients | docs | monitoring)
 		check "build and install" pg_install
 		export GPUAGG_INSTALLED=1
 		break
