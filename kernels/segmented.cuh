@@ -262,10 +262,10 @@ template <class Op> struct SegWarp
 	}
 
 	/*
-	 * Counts the segment ends of one step of a walk.  Each lane has one end e; ends ascend with the
-	 * lanes.  `inside` has a bit for each lane whose end is in the tile.  Returns true after the
-	 * tile's last end; then f->next_end is the first end after the tile, or -1 if it was not
-	 * fetched.
+	 * Adds up to 32 of the tile's segment ends to f->count.  Each lane has one end e; ends ascend
+	 * with the lanes.  `inside` has a bit for each lane whose end is in the tile.  Returns false if
+	 * that is all lanes, because more ends may follow.  Otherwise returns true, and f->next_end is
+	 * the first end after the tile, or -1 if it was not fetched.
 	 */
 	__device__ __forceinline__ bool
 	count_ends(SegTileEnds *f, int e, unsigned inside)

@@ -121,7 +121,11 @@ find_operation(Oid funcid, int nargs, Vec **args)
 	return f;
 }
 
-/* Emits a call of core's function for each row, through the function manager. */
+/*
+ * Emits a call of the SQL function for each row, through the function manager.  Returns NULL if the
+ * function cannot be called so: if it returns a set or a pseudo-type, or is not strict, or is
+ * volatile.
+ */
 static Vec *
 compile_core_call(ExprSet *set, Oid funcid, Oid collation, Expr *expr, int nargs, Vec **args,
 				  int stage)

@@ -271,7 +271,10 @@ extern Vec *expr_emit_bool(ExprSet *set, int stage, void (*run)(const ExprOp *, 
 /* Returns the operation that was appended last. */
 extern ExprOp *expr_last_op(ExprSet *set, int stage);
 
-/* Returns the rows of a mask as a vector of booleans; NULL: all rows. */
+/*
+ * Returns the rows of a mask as a vector of booleans, whose operation the first call appends to the
+ * stage. Returns NULL for the mask NULL, which has all rows.
+ */
 extern Vec *expr_mask_vec(ExprSet *set, ExprMask *mask, int stage);
 
 /* Returns the vector of a table column in this type and scale. */

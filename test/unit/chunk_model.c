@@ -163,7 +163,10 @@ image_matches(Datum datum, int row)
 		((model.typlen == -1 && !VARATT_IS_4B(expected)) || (uintptr_t) image % align == 0);
 }
 
-/* Returns whether the Datum is the value or the exception of a row that is not NULL. */
+/*
+ * Returns whether the Datum is what the model has for a row that is not NULL: its value, or for an
+ * exception (a numeric that a decimal cannot represent, see chunk.h) its exception_image().
+ */
 static bool
 datum_matches(Datum datum, int row)
 {
