@@ -47,6 +47,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/timestamp.h"
 #include "utils/tuplesort.h"
 
 /*
@@ -104,6 +105,17 @@ compat_named_segment(const char *name, size_t size, void (*init)(void *memory))
 #else
 	return NULL;
 #endif
+}
+
+/*
+ * Returns whether 17 or later may treat the interval as infinite: month and day are both the least
+ * or the largest int32.
+ */
+static inline bool
+compat_interval_may_be_infinite(const Interval *i)
+{
+	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
+		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
 }
 
 /* Returns ACLCHECK_OK if the role may execute the function. */

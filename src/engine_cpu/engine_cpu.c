@@ -29,7 +29,10 @@ cpu_bind_buffers(Engine *base, Batch *batch)
 		batch->cols[c].takes_narrow = slots_take_narrow(spec, c);
 }
 
-/* Adds rows. For grouped input, drops complete groups, and reduces only the first rows for now. */
+/*
+ * Adds rows. For grouped input, drops the complete groups, and reduces only the next rows of the
+ * batch (cpu_reduce_segments); the rest of the batch is reduced while groups are returned.
+ */
 static EngineStatus
 cpu_add_batch(Engine *base, const Batch *batch)
 {

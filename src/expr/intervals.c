@@ -14,23 +14,13 @@
 #include "utils/fmgroids.h"
 #include "utils/timestamp.h"
 
+#include "common/compat.h"
 #include "expr/expr_internal.h"
 #include "operators/vector_functions.h"
 
 /* True if core neither checks the range of such a time nor treats it as infinite. */
 #define TIME_SAFE(t) \
 	((t) > 2 * VECTOR_DAY_MIN * VECTOR_DAY_USECS && (t) < VECTOR_DAY_MAX * VECTOR_DAY_USECS)
-
-/*
- * Returns whether month and day both have the least or largest int32.  Newer releases treat such
- * intervals as infinite.
- */
-static inline bool
-may_be_infinite(const Interval *i)
-{
-	return (i->month == PG_INT32_MAX || i->month == PG_INT32_MIN) &&
-		(i->day == PG_INT32_MAX || i->day == PG_INT32_MIN);
-}
 
 /* Row i of a vector of intervals. */
 #define INTERVAL(vec, i) ((const Interval *) DatumGetPointer(((const Datum *) (vec)->values)[i]))
@@ -91,10 +81,11 @@ run_plus(const ExprOp *op, int n)
 		const Interval *y = INTERVAL(op->b, i);
 		INTERVAL_RESULT(i);
 
-		rare = may_be_infinite(x) || may_be_infinite(y) ||
+		rare = compat_interval_may_be_infinite(x) || compat_interval_may_be_infinite(y) ||
 			__builtin_add_overflow(x->month, y->month, &z->month) ||
 			__builtin_add_overflow(x->day, y->day, &z->day) ||
-			__builtin_add_overflow(x->time, y->time, &z->time) || may_be_infinite(z);
+			__builtin_add_overflow(x->time, y->time, &z->time) ||
+			compat_interval_may_be_infinite(z);
 	});
 }
 
@@ -107,10 +98,11 @@ run_minus(const ExprOp *op, int n)
 		const Interval *y = INTERVAL(op->b, i);
 		INTERVAL_RESULT(i);
 
-		rare = may_be_infinite(x) || may_be_infinite(y) ||
+		rare = compat_interval_may_be_infinite(x) || compat_interval_may_be_infinite(y) ||
 			__builtin_sub_overflow(x->month, y->month, &z->month) ||
 			__builtin_sub_overflow(x->day, y->day, &z->day) ||
-			__builtin_sub_overflow(x->time, y->time, &z->time) || may_be_infinite(z);
+			__builtin_sub_overflow(x->time, y->time, &z->time) ||
+			compat_interval_may_be_infinite(z);
 	});
 }
 
@@ -191,7 +183,7 @@ run_epoch(const ExprOp *op, int n)
 			(int64) 4 * DAYS_PER_MONTH * (x->month % MONTHS_PER_YEAR) + (int64) 4 * x->day;
 		int64 r = 0;
 
-		rare = may_be_infinite(x) ||
+		rare = compat_interval_may_be_infinite(x) ||
 			__builtin_mul_overflow(quarters, (int64) (USECS_PER_DAY / 4), &r) ||
 			__builtin_add_overflow(r, x->time, &r);
 		((gpuagg_i128 *) op->r->values)[i] = r;
