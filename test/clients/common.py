@@ -2,6 +2,7 @@
 import os
 import re
 import sys
+import threading
 import time
 
 FETCH = 7		# rows that a portal returns before it is suspended
@@ -66,6 +67,21 @@ def await_slow(is_running):
         if time.time() > end:
             sys.exit('the slow query does not run')
         time.sleep(0.05)
+
+
+# Executes the slow query, cancels it when it runs, and then executes the quick one in the same connection.
+def cancel_slow(is_running, cancel, show_slow, show_quick):
+    def when_running():
+        await_slow(is_running)
+        cancel()
+
+    thread = threading.Thread(target=when_running)
+    thread.start()
+    begin('cancel')
+    show_slow()
+    thread.join()
+    begin('after that')
+    show_quick()
 
 
 # SQL that is executed at the beginning of each transaction of the mode "local".

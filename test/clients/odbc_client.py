@@ -2,7 +2,6 @@
 import os
 import subprocess
 import sys
-import threading
 
 import pyodbc
 
@@ -110,17 +109,8 @@ def cancel(path):
     def is_running():
         return other.execute('SELECT count(*) FROM running WHERE pid = ?', pid).fetchval() == 1
 
-    def when_running():
-        await_slow(is_running)
-        cursor.cancel()
-
-    thread = threading.Thread(target=when_running)
-    thread.start()
-    begin('cancel')
-    show(cursor, SLOW)
-    thread.join()
-    begin('after that')
-    show(cursor, QUICK)
+    cancel_slow(is_running, cursor.cancel,
+                lambda: show(cursor, SLOW), lambda: show(cursor, QUICK))
 
 
 def timeout(path):

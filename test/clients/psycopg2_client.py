@@ -1,6 +1,5 @@
 # psycopg 2: python3 psycopg2_client.py QUERIES MODE. It sends queries by the simple protocol, with parameters as literals.
 import sys
-import threading
 
 import psycopg2
 
@@ -104,17 +103,8 @@ def cancel(path):
         other.execute('SELECT count(*) FROM running WHERE pid = %s', (connection.info.backend_pid,))
         return int(other.fetchone()[0]) == 1
 
-    def when_running():
-        await_slow(is_running)
-        connection.cancel()
-
-    thread = threading.Thread(target=when_running)
-    thread.start()
-    begin('cancel')
-    show(cursor, SLOW)
-    thread.join()
-    begin('after that')
-    show(cursor, QUICK)
+    cancel_slow(is_running, connection.cancel,
+                lambda: show(cursor, SLOW), lambda: show(cursor, QUICK))
 
 
 def timeout(path):

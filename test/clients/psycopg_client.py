@@ -2,7 +2,6 @@
 import os
 import subprocess
 import sys
-import threading
 
 import psycopg
 from psycopg.adapt import Loader
@@ -164,17 +163,8 @@ def cancel(path):
     def is_running():
         return other.execute('SELECT FROM running WHERE pid = %s', [connection.info.backend_pid]).rowcount == 1
 
-    def when_running():
-        await_slow(is_running)
-        connection.cancel()
-
-    thread = threading.Thread(target=when_running)
-    thread.start()
-    begin('cancel')
-    show(connection.cursor(), SLOW, [], binary=True)
-    thread.join()
-    begin('after that')
-    show(connection.cursor(), QUICK, prepare=True)
+    cancel_slow(is_running, connection.cancel,
+                lambda: show(connection.cursor(), SLOW, [], binary=True), lambda: show(connection.cursor(), QUICK, prepare=True))
 
 
 def timeout(path):
