@@ -10,13 +10,7 @@ use Test::More;
 # each block range is stored on the next of three devices
 $ENV{GPUAGG_STUB_DEVICES} = 3;
 $ENV{GPUAGG_STUB_RANGES} = 1;
-my $node = GpuaggNode->start_new('main', server => 1, conf => <<CONF);
-gpuagg.require = 'require'
-gpuagg.engine = 'cuda'
-gpuagg.cache = 'eager'
-gpuagg.cache_memory = '64MB'
-gpuagg.cache_renew = 0
-autovacuum = off
+my $node = GpuaggNode->start_new('main', cached => 1, conf => <<CONF);
 extra_float_digits = -3
 CONF
 $Resident::node = $node;
