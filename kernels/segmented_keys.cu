@@ -153,7 +153,7 @@ number_rows(int64_t n, uint32_t *rows)
 struct SortPass
 {
 	int nwords;
-	int bits; /* of all words */
+	int bits; /* total number of bits */
 	GpuaggSortWord word[GPUAGG_MAX_SORT_WORDS];
 };
 

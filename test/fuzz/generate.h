@@ -27,8 +27,8 @@ typedef struct Connection
 	bool opened;                  /* OPEN was sent, and no CLOSE after it */
 	int closes;                   /* number of CLOSE messages sent */
 	WireQuery query;              /* the query opened last */
-	uint8_t types[WIRE_MAX_COLS]; /* of the query's columns */
-	double thresholds[64];        /* of the query's slots */
+	uint8_t types[WIRE_MAX_COLS]; /* types of the query's columns */
+	double thresholds[64];        /* thresholds of the query's slots */
 } Connection;
 
 /* Queries that several connections share. The index is the query's shared_id - 1. */

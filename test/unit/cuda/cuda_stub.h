@@ -18,10 +18,10 @@ typedef enum StubCall
 {
 	STUB_ALLOC,  /* allocations of device memory */
 	STUB_COPY,   /* copies and fills */
-	STUB_LAUNCH, /* launches: calls of the kernel library and of device_kernels.h */
+	STUB_LAUNCH, /* launches: calls of the kernel library and of device_cuda/kernels.h */
 	STUB_OTHER,  /* streams, events and contexts */
 	STUB_CALLS,
-	/* of stub_arm() only: */
+	/* Values for stub_arm() only: */
 	STUB_UPDATE = STUB_CALLS, /* launches that change states of groups */
 	STUB_ANY                  /* all of the above */
 } StubCall;

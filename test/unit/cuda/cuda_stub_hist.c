@@ -69,7 +69,7 @@ typedef struct Tile
 {
 	const GpuaggProgram *program;
 	int n;
-	int64_t position; /* of the first row in the inputs */
+	int64_t position; /* number of the first row, in the inputs */
 	bool loaded[GPUAGG_MAX_INPUTS];
 	int last; /* register of the last instruction's result */
 	int64_t values[REGISTERS * TILE];

@@ -59,7 +59,7 @@ extern GpuaggColumn stub_column_of(const DeviceColumn *c);
 typedef struct StubRows
 {
 	int64_t n;
-	const int32_t *bins;   /* of row i */
+	const int32_t *bins;   /* bins[i]: bin of row i */
 	const uint32_t *order; /* row i is row order[i] of the columns and the filter; or NULL */
 	const GpuaggColumn *x;
 	const GpuaggColumn *y;
