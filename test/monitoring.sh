@@ -207,4 +207,94 @@ for series in 'gpuagg_scan_seconds_total{engine="cpu",feed="heap"}' 'gpuagg_scan
 	'gpuagg_cached_bytes{tier="ram"}' 'gpuagg_cached_bytes{tier="gpu"}' 'gpuagg_cached_columns{tier="ram"}' gpuagg_cache_blocks gpuagg_cache_hits; do
 	ok "$series grows" awk -v a="$(value "$series" after)" -v b="$(value "$series" before)" 'BEGIN { print b, a; exit !(a > b) }'
 done
+
+# ---- all values are those of the extension's functions, also after failed queries and while a query runs ----
+
+# Prints each series and its value, computed in another way than by the queries of the exporter.
+values() {
+	PGOPTIONS="-c search_path=gpuagg" sql -F ' ' <<-'SQL'
+		SELECT format('gpuagg_server_%s %s', key, value) FROM gpuagg_status s, gpuagg_devices() d, LATERAL (VALUES ('restarts_total', s.restarts::int8),
+			('devices', s.devices), ('queries_total', d.queries), ('failures_total', d.failures), ('out_of_memory_failures_total', d.out_of_memory),
+			('pinned_memory_bytes', d.pinned_memory)) v(key, value) WHERE device = 0;
+		SELECT format('gpuagg_device_%s{device="%s",name="%s"} %s', key, device, name, value) FROM gpuagg_devices() d, LATERAL (VALUES
+			('usable', CASE state WHEN 'not used' THEN 0 ELSE 1 END), ('memory_bytes', memory), ('memory_used_bytes', memory_used),
+			('host_memory_bytes', host_memory), ('sessions', sessions)) v(key, value);
+		SELECT format('gpuagg_cache_%s %s', key, value) FROM (SELECT sum(blocks), sum(blocks * valid), sum(hits) FROM gpuagg_cache
+			WHERE tier = 'ram' AND "column" IS NOT NULL) c(blocks, valid, hits), LATERAL (VALUES ('blocks', blocks::float8), ('valid_blocks', valid),
+			('hits', hits::float8), ('size_bytes', (SELECT cache_memory FROM gpuagg_status)::float8)) v(key, value);
+		SELECT format('gpuagg_cached_%s{tier="%s"} %s', key, tier, value) FROM (SELECT tier, count(DISTINCT relfilenode), count("column"), sum(bytes)
+			FROM gpuagg_cache GROUP BY tier) c(tier, tables, columns, bytes), LATERAL (VALUES ('tables', tables), ('columns', columns), ('bytes', bytes)) v(key, value);
+		SELECT format('gpuagg_scan%s_total{engine="%s",feed="%s"} %s', key, engine, feed, value) FROM (SELECT engine, feed, sum(calls), sum(rows),
+			sum(groups), sum(total_time / 1000) FROM gpuagg_stats WHERE event = 'taken' GROUP BY engine, feed) c(engine, feed, calls, rows, groups, seconds),
+			LATERAL (VALUES ('s', calls::float8), ('_rows', rows::float8), ('_groups', groups::float8), ('_seconds', seconds)) v(key, value);
+		SELECT 'gpuagg_not_on_gpu_scans_total{reason="failed"} ' || count(*) FROM gpuagg_stats WHERE event = 'engine' AND starts_with(reason, 'cuda failed');
+	SQL
+}
+
+# check_values NAME SERIES...: scrapes, and tests all values, and that those of the given series are not 0
+check_values() {
+	local end=$((SECONDS + 60)) series
+
+	while :; do
+		values >"$work/expected" && scrape "$1" || { echo "not ok - $1: the values are read"; status=1; return; }
+		# compares only what did not change meanwhile
+		[[ $(values) != "$(<"$work/expected")" ]] && ((SECONDS < end)) || break
+	done
+	ok "$1: the values are those of the extension's functions ($(wc -l <"$work/expected"))" perl -e '
+		my ($expected, $scraped) = map { open my $f, "<", $_ or die $!; +{ map { /^([^#].*) (\S+)$/ ? ($1 => $2) : () } <$f> } } @ARGV;
+		for (sort keys %$expected)
+		{
+			my ($e, $s) = ($expected->{$_}, $scraped->{$_});
+			next if defined $s && abs($e - $s) <= 1e-9 * abs($e);
+			print "$_ is ", $s // "missing", ", not $e\n";
+			$wrong = 1;
+		}
+		exit($wrong || keys %$expected < 30)' "$work/expected" "$work/$1"
+	for series in "${@:2}"; do
+		ok "$1: $series is not 0" awk -v v="$(value "$series" "$1")" 'BEGIN { exit !(v > 0) }'
+	done
+}
+
+texts='SELECT t, gpu_count(*), gpu_sum(v) FROM u GROUP BY t'
+sql -o /dev/null <<SQL || exit 2
+CREATE TABLE u AS SELECT i AS v, 'text ' || i % 100 AS t FROM generate_series(1, 100000) i;
+VACUUM ANALYZE u;
+SET gpuagg.require = 'require';
+SET gpuagg.engine = 'cuda';
+$texts;
+$texts;
+DELETE FROM u WHERE v = 7;
+$texts;
+SQL
+for fault in memory launch; do
+	echo $fault >"$pg_root/data/gpuagg.fault"
+	PGOPTIONS="-c gpuagg.engine=cuda -c gpuagg.cache=off" sql -o /dev/null -c "$texts"
+done
+check_values "after failures" gpuagg_server_failures_total gpuagg_server_out_of_memory_failures_total 'gpuagg_not_on_gpu_scans_total{reason="failed"}' \
+	gpuagg_server_pinned_memory_bytes gpuagg_cache_valid_blocks
+is "after failures: one of the two was for want of memory" \
+	"$(value gpuagg_server_failures_total "after failures") $(value gpuagg_server_out_of_memory_failures_total "after failures")" "2 1"
+ok "after failures: not all blocks are valid" awk -v a="$(value gpuagg_cache_valid_blocks "after failures")" -v b="$(value gpuagg_cache_blocks "after failures")" \
+	'BEGIN { print a, b; exit !(a < b) }'
+ok "after failures: a device has dictionaries" grep -E '^gpuagg_device_host_memory_bytes\{.* [1-9]' "$work/after failures"
+is "gpuagg_library_info is 1" "$(sed -n 's/^gpuagg_library_info{.*} //p' "$work/after failures")" 1
+
+# the query's kernel takes a minute, unless the supervisor kills the server before
+echo hang >"$pg_root/data/gpuagg.fault"
+PGOPTIONS="-c gpuagg.engine=cuda -c gpuagg.cache=off" sql -o /dev/null -c "$texts" >/dev/null 2>&1 &
+end=$((SECONDS + 60))
+until [[ $(PGOPTIONS="-c search_path=gpuagg" sql -c 'SELECT sum(sessions) FROM gpuagg_devices()') == 1 ]] || ((SECONDS > end)); do
+	sleep 0.05
+done
+check_values "while a query runs"
+is "while a query runs: there is a session" "$(grep -cE '^gpuagg_device_sessions\{.* 1$' "$work/while a query runs")" 1
+
+# ---- the classes of reasons ----
+
+# The patterns with which the queries classify reasons must be texts of the sources.
+is "each pattern for a reason is a text of src/" "$(grep -oE "reason LIKE '[^']+'" "$here/queries.yaml" | sed "s/reason LIKE '//; s/'$//" | sort -u | while read -r pattern; do
+	# the engine's name, before "failed", is an argument
+	text=${pattern//%/}
+	grep -rqFe "${text/#cuda failed: /%s failed: }" --include='*.c' "$top/src" || echo "$pattern"
+done)" ""
 exit $status
