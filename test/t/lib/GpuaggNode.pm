@@ -87,7 +87,7 @@ sub core_query
 	return without_scan($query =~ s/gpu_(?=\w+\()//gr);
 }
 
-# The output of a query, followed by its first error.
+# The output of a query, followed by its first error. The loss of the connection is an error, too.
 sub answer
 {
 	my ($node, $query) = @_;
@@ -95,7 +95,7 @@ sub answer
 
 	$node->psql('postgres', $query, stdout => \$out, stderr => \$err);
 	$err =~ s/^psql:.*?: //mg;
-	return $out . ($err =~ /^(ERROR: .*)/m ? $1 : '');
+	return $out . ($err =~ /^((?:ERROR|FATAL|PANIC): .*|.*(?:server closed the connection|connection to server was lost).*)/m ? $1 : '');
 }
 
 # Tests that a query gives the right answer through the custom scan. The reference must not fail. Options:
