@@ -5,18 +5,19 @@
 #
 # Prints one line of TAP, and the first difference of each query that differs. A query of CORE must have an answer with rows. Only queries whose
 # name begins with "cancel" or "timeout" end with an error, which must be the one for a cancelled query. Appends "TITLE's first
-# word, query, ok or differs" to file TABLE. The exit status is 0 if all answers are equal.
+# word, query, ok or differs" to file TABLE. A client that executes queries of QUERIES must execute all. The exit status is 0 if all answers are equal.
 use strict;
 use warnings;
 
 my ($queries, $core, $ours, $title, $table) = @ARGV;
-my (%unordered, %known, $name);
+my (%unordered, %known, %with_values, $name);
 
 open my $file, '<', $queries or die "$queries: $!";
 while (<$file>)
 {
 	$known{ $name = $1 } = 1 if /^-- name: (\S+)/;
 	$unordered{$name} = 1 if /^-- rows: in any order/;
+	$with_values{$name} = 1 if /^-- with: /;
 }
 close $file;
 
@@ -67,6 +68,12 @@ foreach my $key (@$core_names)
 	my $query = $key =~ s/ .*//r;
 	$outcome{$query} = 'differs' if @problems > $count;
 	$outcome{$query} //= 'ok';
+}
+# A client that executes queries of the file must execute all of them. Two modes have no parameters.
+if (grep { $known{$_} } keys %outcome)
+{
+	push @problems, "$_: not executed"
+		foreach grep { !$outcome{$_} && !($with_values{$_} && $title =~ /^(?:pg simple|r dbplyr)$/) } sort keys %known;
 }
 if ($table)
 {
